@@ -10,6 +10,7 @@ import (
 	"ulnet/gossip"
 	"ulnet/gossip/engine"
 	"ulnet/gossip/gossipsim"
+	"ulnet/lnd/sim/scenario"
 )
 
 // memberlistBytes are the payload bytes per second of a memberlist node, in a
@@ -97,7 +98,7 @@ type cost struct {
 // gossipCost measures a cluster in its steady state.
 func gossipCost(nodes int, stacks bool, cycles int) (c cost, err error) {
 	net, err := gossipsim.New(gossipsim.Config{
-		Nodes: nodes, Seed: 1, Topology: gossipsim.Flat(0), Bare: true, Stacks: stacks,
+		Network: scenario.Network{Nodes: nodes, Seed: 1, Topology: gossipsim.Flat(0)}, Bare: true, Stacks: stacks,
 		Gossip: gossip.Config{Interval: gossipsim.Interval, ColdStart: true},
 	})
 	if err != nil {

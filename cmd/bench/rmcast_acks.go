@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll/rmcast"
 	"ulnet/scoll/rmcast/engine"
 	"ulnet/scoll/rmcast/rmcastsim"
@@ -18,7 +19,7 @@ func measureCastAcks(ctx context.Context, b *bench) ([]line, error) {
 	sent := 0
 	for _, nodes := range sizes {
 		c := &castTap{}
-		n, err := castNet(rmcastsim.Config{Nodes: nodes, Rmcast: calm, Manager: rmcast.ManagerConfig{Window: 2, Fragment: 64}, Tap: c.count})
+		n, err := castNet(rmcastsim.Config{Network: scenario.Network{Nodes: nodes}, Rmcast: calm, Manager: rmcast.ManagerConfig{Window: 2, Fragment: 64}, Tap: c.count})
 		if err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/simlnd"
 	"ulnet/scoll/rmcast"
 	"ulnet/scoll/rmcast/rmcastsim"
@@ -58,7 +59,7 @@ const castNotice = 100 * time.Millisecond
 // the message has to be released.
 func castDeath(nodes int, victim sim.NodeID, latency, after time.Duration) (m *rmcastsim.Message, limit time.Duration, err error) {
 	n, err := castNet(rmcastsim.Config{
-		Nodes: nodes, Topology: evenLinks(latency), Manager: rmcast.ManagerConfig{Window: 2, Fragment: 64}, Discovery: castNotice,
+		Network: scenario.Network{Nodes: nodes, Topology: evenLinks(latency)}, Manager: rmcast.ManagerConfig{Window: 2, Fragment: 64}, Discovery: castNotice,
 	})
 	if err != nil {
 		return nil, 0, err

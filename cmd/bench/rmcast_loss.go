@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll/rmcast"
 	"ulnet/scoll/rmcast/rmcastsim"
 )
@@ -43,7 +44,7 @@ func measureCastLoss(ctx context.Context, b *bench) (lines []line, err error) {
 
 // lossyNet has messages follow each other, from all members in turn.
 func lossyNet(nodes, messages int, loss float64) (*rmcastsim.Net, error) {
-	n, err := castNet(rmcastsim.Config{Nodes: nodes, Seed: 7, Loss: loss, Manager: rmcast.ManagerConfig{Window: 64}})
+	n, err := castNet(rmcastsim.Config{Network: scenario.Network{Nodes: nodes, Seed: 7}, Loss: loss, Manager: rmcast.ManagerConfig{Window: 64}})
 	for i := 0; i < messages && err == nil; i++ {
 		_, err = n.Send(sim.NodeID(i%nodes), 2048)
 	}

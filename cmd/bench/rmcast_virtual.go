@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll/rmcast"
 	"ulnet/scoll/rmcast/rmcastsim"
 )
@@ -64,7 +65,7 @@ type logP struct {
 // ours is how long a message of rmcast takes until its origin knows that all have it.
 func (l logP) ours() (time.Duration, error) {
 	n, err := castNet(rmcastsim.Config{
-		Nodes: l.nodes, Topology: evenLinks(l.latency), CPU: sim.CPU{PerStep: l.overhead}, Rmcast: calm, Manager: rmcast.ManagerConfig{Window: 2},
+		Network: scenario.Network{Nodes: l.nodes, Topology: evenLinks(l.latency), CPU: sim.CPU{PerStep: l.overhead}}, Rmcast: calm, Manager: rmcast.ManagerConfig{Window: 2},
 	})
 	if err != nil {
 		return 0, err
@@ -153,7 +154,7 @@ func measureCastClimb(ctx context.Context, b *bench) ([]line, error) {
 	worst, where, runs := 0.0, "", 0
 	for _, nodes := range pick(b, []int{2, 8, 31}, []int{2, 3, 5, 8, 13, 16, 31, 64, 100, 256, 512, 1000, 1024}, []int{2, 3, 5, 8, 13, 16, 31, 64, 100, 256, 257, 512, 700, 1000, 1023, 1024}) {
 		n, err := castNet(rmcastsim.Config{
-			Nodes: nodes, Topology: evenLinks(latency), CPU: sim.CPU{PerStep: work}, Rmcast: calm, Manager: rmcast.ManagerConfig{Window: 2, Fragment: 64},
+			Network: scenario.Network{Nodes: nodes, Topology: evenLinks(latency), CPU: sim.CPU{PerStep: work}}, Rmcast: calm, Manager: rmcast.ManagerConfig{Window: 2, Fragment: 64},
 		})
 		if err != nil {
 			return nil, err

@@ -11,6 +11,7 @@ import (
 	"ulnet/gossip/zone/zonesim"
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 )
 
 // zoneCost is what idle members of zones used together.
@@ -73,7 +74,7 @@ func measureZoneCost(ctx context.Context, b *bench) ([]line, error) {
 // of virtual time.
 func simulatedZoneCost(ctx context.Context, nodes, seconds int, stacks bool) (c zoneCost, err error) {
 	n, err := zonesim.New(zonesim.Config{
-		Nodes: nodes, Seed: 1, Stacks: stacks, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: zonesim.RTT / 2}}},
+		Network: scenario.Network{Nodes: nodes, Seed: 1, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: zonesim.RTT / 2}}}}, Stacks: stacks,
 	})
 	if err != nil {
 		return c, err

@@ -26,7 +26,7 @@ func (c Measured) Agree() (a Agreed, err error) {
 			return a, err
 		}
 		if ok, _ := a.Net.AliveExactly(c.columns(), sim.AllNodes); ok {
-			s := a.Net.Control.Stats()
+			s := a.Net.Stats()
 			a.Steps, a.Bytes = s.Steps, s.SentBytes
 			return a, nil
 		}
@@ -45,9 +45,9 @@ func (c Measured) Traffic(cycles int) (float64, error) {
 	if err := net.Run(begin); err != nil {
 		return 0, err
 	}
-	before := net.Control.Stats().SentBytes
+	before := net.Stats().SentBytes
 	if err := net.Run(begin + time.Duration(cycles)*Interval); err != nil {
 		return 0, err
 	}
-	return float64(net.Control.Stats().SentBytes-before) / float64(cycles) / float64(c.Nodes), nil
+	return float64(net.Stats().SentBytes-before) / float64(cycles) / float64(c.Nodes), nil
 }

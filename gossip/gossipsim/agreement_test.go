@@ -36,7 +36,7 @@ expect quorum 1-6,8-32
 // interval, which the others' pings without parameters do not tell it, stops
 // all whom it pings.
 func TestStrictMisconfigured(t *testing.T) {
-	net := newNet(t, gossipsim.Config{Nodes: 32, Seed: 1, Gossip: gossip.Config{ColdStart: true, Strict: true}})
+	net := newNet(t, gossipsim.Config{Network: scenario.Network{Nodes: 32, Seed: 1}, Gossip: gossip.Config{ColdStart: true, Strict: true}})
 	runNet(t, net, 10*time.Second)
 	net.Command(6, "misconfigure interval")
 	runNet(t, net, 30*time.Second)

@@ -3,74 +3,81 @@ package gossipsim
 import (
 	"fmt"
 
-	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
-var conditions = []scenario.Condition{
-	{Name: "views-equal", Args: []scenario.Arg{byArg}, Doc: "all nodes, or these, that take part think the same ones alive"},
-	{Name: "alive", Args: []scenario.Arg{numberArg, byArg}, Doc: "each node that takes part thinks so many alive, itself included"},
-	{Name: "dead", Args: []scenario.Arg{nodesArg, byArg}, Doc: "each node that takes part thinks none of these alive"},
-	{Name: "known", Args: []scenario.Arg{nodesArg, byArg}, Doc: "each node that takes part thinks all of these alive"},
-	{Name: "quorum", Args: []scenario.Arg{byArg}, Doc: "each node that takes part has a quorum"},
-	{Name: "no-quorum", Args: []scenario.Arg{byArg}, Doc: "no node that takes part has a quorum"},
-	{Name: "stopped", Args: []scenario.Arg{nodesArg}, Doc: "these nodes are up and take part no more, because of their parameters or because they left the list"},
-	{Name: "list", Args: []scenario.Arg{numberArg, byArg}, Doc: "the list of each node that takes part has so many participants"},
-	{Name: "detected-within", Args: []scenario.Arg{{Name: "cycles", Kind: scenario.Count}}, Doc: "nobody who could know thinks a node alive that has been down for so many cycles"},
-	{Name: "no-false-death", Doc: "no node was told that one died which was fine: running and speaking, not paused, with a way to the other node, if only over others, and all of that for longer than news needs"},
-	{Name: "no-resurrection", Doc: "no node was told that one is alive which has been down for longer than it takes to notice"},
-	{Name: "history", Doc: "the checkers of histories agree: NoFalse, NoResurrection and Alternation; needs the option history"},
+var conditions = kit.Conditions[*Net]{
+	{
+		Name: "views-equal", Args: []scenario.Arg{byArg}, Holds: func(n *Net, a scenario.Args) (bool, string) { return n.ViewsEqual(a.Among(0)) },
+		Doc: "all nodes, or these, that take part think the same ones alive",
+	},
+	{
+		Name: "alive", Args: []scenario.Arg{numberArg, byArg}, Holds: func(n *Net, a scenario.Args) (bool, string) { return n.AliveExactly(a.Int(0), a.Among(1)) },
+		Doc: "each node that takes part thinks so many alive, itself included",
+	},
+	{
+		Name: "dead", Args: []scenario.Arg{nodesArg, byArg}, Holds: func(n *Net, a scenario.Args) (bool, string) { return n.Think(a.Among(1), a.Nodes(0), false) },
+		Doc: "each node that takes part thinks none of these alive",
+	},
+	{
+		Name: "known", Args: []scenario.Arg{nodesArg, byArg}, Holds: func(n *Net, a scenario.Args) (bool, string) { return n.Think(a.Among(1), a.Nodes(0), true) },
+		Doc: "each node that takes part thinks all of these alive",
+	},
+	{
+		Name: "quorum", Args: []scenario.Arg{byArg}, Holds: func(n *Net, a scenario.Args) (bool, string) { return n.Quorum(a.Among(0), true) },
+		Doc: "each node that takes part has a quorum",
+	},
+	{
+		Name: "no-quorum", Args: []scenario.Arg{byArg}, Holds: func(n *Net, a scenario.Args) (bool, string) { return n.Quorum(a.Among(0), false) },
+		Doc: "no node that takes part has a quorum",
+	},
+	{
+		Name: "stopped", Args: []scenario.Arg{nodesArg}, Holds: (*Net).allStopped,
+		Doc: "these nodes are up and take part no more, because of their parameters or because they left the list",
+	},
+	{
+		Name: "list", Args: []scenario.Arg{numberArg, byArg}, Holds: (*Net).listed,
+		Doc: "the list of each node that takes part has so many participants",
+	},
+	{
+		Name: "detected-within", Args: []scenario.Arg{{Name: "cycles", Kind: scenario.Count}}, Holds: func(n *Net, a scenario.Args) (bool, string) { return n.DetectedWithin(a.Int(0)) },
+		Doc: "nobody who could know thinks a node alive that has been down for so many cycles",
+	},
+	{
+		Name: "no-false-death", Holds: func(n *Net, _ scenario.Args) (bool, string) { return n.verdict.FalseDeaths == 0, n.verdict.FirstFalse },
+		Doc: "no node was told that one died which was fine: running and speaking, not paused, with a way to the other node, if only over others, and all of that for longer than news needs",
+	},
+	{
+		Name: "no-resurrection", Holds: func(n *Net, _ scenario.Args) (bool, string) {
+			return n.verdict.Resurrections == 0, n.verdict.FirstFalse
+		},
+		Doc: "no node was told that one is alive which has been down for longer than it takes to notice",
+	},
+	{
+		Name: "history", Holds: (*Net).history,
+		Doc: "the checkers of histories agree: NoFalse, NoResurrection and Alternation; needs the option history",
+	},
 }
 
 // Check implements [scenario.Instance].
-func (in *instance) Check(condition string, args scenario.Args) (bool, string) {
-	n := in.net
-	by := func(i int) sim.NodeSet {
-		if len(args) <= i {
-			return sim.AllNodes
-		}
-		return args.Nodes(i)
-	}
-	switch condition {
-	case "views-equal":
-		return n.ViewsEqual(by(0))
-	case "alive":
-		return n.AliveExactly(args.Int(0), by(1))
-	case "dead":
-		return n.Think(by(1), args.Nodes(0), false)
-	case "known":
-		return n.Think(by(1), args.Nodes(0), true)
-	case "quorum":
-		return n.Quorum(by(0), true)
-	case "no-quorum":
-		return n.Quorum(by(0), false)
-	case "stopped":
-		return in.stopped(args.Nodes(0))
-	case "list":
-		return in.list(args.Int(0), by(1))
-	case "detected-within":
-		return n.DetectedWithin(args.Int(0))
-	case "no-false-death":
-		return n.verdict.FalseDeaths == 0, n.verdict.FirstFalse
-	case "no-resurrection":
-		return n.verdict.Resurrections == 0, n.verdict.FirstFalse
-	}
-	return in.history()
+func (n *Net) Check(condition string, args scenario.Args) (bool, string) {
+	return conditions.Check(n, condition, args)
 }
 
-func (in *instance) stopped(set sim.NodeSet) (bool, string) {
-	for id := range set.All(in.net.Nodes()) {
-		if !in.net.Stopped(id) {
+func (n *Net) allStopped(args scenario.Args) (bool, string) {
+	for id := range args.Nodes(0).All(n.Nodes()) {
+		if !n.Stopped(id) {
 			return false, fmt.Sprintf("node %v has not stopped", id)
 		}
 	}
 	return true, ""
 }
 
-func (in *instance) list(want int, by sim.NodeSet) (bool, string) {
-	for id, v := range in.net.views(by) {
-		if got := v.list.Len(); got != want {
+func (n *Net) listed(args scenario.Args) (bool, string) {
+	for id, v := range n.views(args.Among(1)) {
+		if got := v.list.Len(); got != args.Int(0) {
 			return false, fmt.Sprintf("the list of node %v has %d participants", id, got)
 		}
 	}
@@ -78,13 +85,12 @@ func (in *instance) list(want int, by sim.NodeSet) (bool, string) {
 }
 
 // history asks the checkers of histories.
-func (in *instance) history() (bool, string) {
-	log := in.net.cfg.Log
-	if log == nil {
+func (n *Net) history(scenario.Args) (bool, string) {
+	if n.Log == nil {
 		return false, "there is no history: want 'set history on'"
 	}
 	for _, list := range [][]history.Violation{
-		history.NoFalse(log, in.net.historyGrace()), history.NoResurrection(log), history.Alternation(log),
+		history.NoFalse(n.Log, n.historyGrace()), history.NoResurrection(n.Log), history.Alternation(n.Log),
 	} {
 		if len(list) > 0 {
 			return false, list[0].String()

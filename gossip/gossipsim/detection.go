@@ -176,5 +176,5 @@ func (c Measured) Held(cycles int) (late, dropped uint64, err error) {
 	if err := net.Run(time.Duration(cycles+2*limits.Dead+2) * Interval); err != nil {
 		return 0, 0, err
 	}
-	return net.Control.Stats().Reordered, net.Counters().Obsolete, nil
+	return net.Stats().Reordered, net.Counters().Obsolete, nil
 }

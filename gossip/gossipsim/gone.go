@@ -50,7 +50,7 @@ func (c Measured) gone(lasting time.Duration, left int, happen func(*Net)) (g Go
 		if err := net.Run(until); err != nil {
 			return g, err
 		}
-		sent[i] = net.Control.Stats().SentBytes
+		sent[i] = net.Stats().SentBytes
 		if i == 1 {
 			happen(net)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/gossip/gossipsim"
+	"ulnet/lnd/sim/scenario"
 )
 
 // TestManyDead (G-GO-9): while almost half of the participants are dead, and in islands
@@ -51,7 +52,7 @@ func TestManyDead(t *testing.T) {
 func TestNoSecondPartner(t *testing.T) {
 	sweeps(t)
 	for _, nodes := range []int{8, 64, 256} {
-		net := newNet(t, gossipsim.Config{Nodes: nodes, Seed: 1, Topology: gossipsim.Flat(0.05)})
+		net := newNet(t, gossipsim.Config{Network: scenario.Network{Nodes: nodes, Seed: 1, Topology: gossipsim.Flat(0.05)}})
 		runNet(t, net, 20*time.Second)
 		before := net.Counters()
 		runNet(t, net, 80*time.Second)

@@ -9,13 +9,14 @@ import (
 	"ulnet/gossip/engine"
 	gossipwire "ulnet/gossip/wire"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/simlnd"
 )
 
 // inject steps a node with a ping of another, of some clock and with ages that
 // say nothing.
 func inject(n *Net, to, from sim.NodeID, clock uint64) {
-	p := n.programs[to]
+	p := n.lives[to].(*program)
 	h := gossipwire.Header{N: uint32(p.m.Len()), Clock: clock}
 	data := h.AppendBinary(nil)
 	for i := range p.m.Len() {
@@ -34,8 +35,7 @@ func inject(n *Net, to, from sim.NodeID, clock uint64) {
 func TestClockJump(t *testing.T) {
 	const nodes, months = 8, 1_000_000_000
 	n, err := New(Config{
-		Nodes: nodes, Seed: 1, Topology: Flat(0.01), Gossip: gossip.Config{Interval: Interval, ColdStart: true},
-		StartAt: func(id sim.NodeID) time.Duration { return time.Duration(id) / (nodes - 1) * 20 * time.Second },
+		Network: scenario.Network{Nodes: nodes, Seed: 1, Topology: Flat(0.01), StartAt: func(id sim.NodeID) time.Duration { return time.Duration(id) / (nodes - 1) * 20 * time.Second }}, Gossip: gossip.Config{Interval: Interval, ColdStart: true},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestForgedClocks(t *testing.T) {
 	const nodes = 24
 	for i, clock := range []uint64{math.MaxUint64, 1 << 62, 1 << 40, 1<<40 - 1, 1<<20 + 5000, 5000, 41, 0} {
 		n, err := New(Config{
-			Nodes: nodes, Seed: uint64(i), Topology: Flat(0.05), Gossip: gossip.Config{Interval: Interval, ColdStart: true},
+			Network: scenario.Network{Nodes: nodes, Seed: uint64(i), Topology: Flat(0.05)}, Gossip: gossip.Config{Interval: Interval, ColdStart: true},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 // links is which nodes can hear of which, directly or over others, now and lately.
@@ -15,14 +16,10 @@ type links struct {
 	limit    time.Duration // of divisions that clocks stay in step over
 	since    time.Duration // when the division began that lasts
 	together time.Duration // when parts last came together that were divided for longer
-	sides    []int32       // by node: of a partition; nil: none
-	cuts     []severed
-	ways     ways
-	past     []era // that have ended, the oldest first
+	kit.Cuts
+	ways ways
+	past []era // that have ended, the oldest first
 }
-
-// severed is a cut: nothing gets from one set to the other.
-type severed struct{ from, to sim.NodeSet }
 
 // era is a time in which the ways were the same.
 type era struct {
@@ -45,26 +42,21 @@ func (l *links) init(nodes int, limit time.Duration) {
 // partition replaces the partition, and keeps cuts.
 func (l *links) partition(sets []sim.NodeSet, now time.Duration) {
 	l.worse = now
-	l.sides = make([]int32, len(l.fine))
-	for i, s := range sets {
-		for id := range s.All(len(l.fine)) {
-			l.sides[id] = int32(i + 1)
-		}
-	}
+	l.Partition(len(l.fine), sets)
 	l.change(now)
 }
 
 func (l *links) cut(from, to sim.NodeSet, now time.Duration) {
 	l.worse = now
-	l.cuts = append(l.cuts, severed{from, to})
+	l.Cut(from, to)
 	l.change(now)
 }
 
 func (l *links) heal(now time.Duration) {
-	if (l.sides != nil || l.cuts != nil) && now-l.since > l.limit {
+	if l.Some() && now-l.since > l.limit {
 		l.together = now
 	}
-	l.sides, l.cuts = nil, nil
+	l.Heal()
 	l.change(now)
 }
 
@@ -96,7 +88,7 @@ func (l *links) change(now time.Duration) {
 	}
 	l.past = append(l.past, era{l.ways, now})
 	l.ways = ways{}
-	if l.sides != nil || l.cuts != nil {
+	if l.Some() {
 		l.ways = l.classify()
 	}
 }
@@ -121,7 +113,7 @@ func (l *links) classify() ways {
 	for a, from := range first {
 		w.direct[a] = make([]bool, len(first))
 		for b, to := range first {
-			w.direct[a][b] = l.passes(from, to)
+			w.direct[a][b] = !l.Apart(from, to)
 		}
 	}
 	w.close()
@@ -130,12 +122,12 @@ func (l *links) classify() ways {
 
 // key is the same for nodes that partition and cuts treat alike.
 func (l *links) key(id sim.NodeID) (key []byte) {
-	if l.sides != nil {
-		s := l.sides[id]
+	if l.Sides != nil {
+		s := l.Sides[id]
 		key = append(key, byte(s), byte(s>>8))
 	}
-	for _, c := range l.cuts {
-		for _, set := range []sim.NodeSet{c.from, c.to} {
+	for _, c := range l.Pairs {
+		for _, set := range []sim.NodeSet{c.From, c.To} {
 			in := byte(0)
 			if set.Has(id) {
 				in = 1
@@ -144,14 +136,6 @@ func (l *links) key(id sim.NodeID) (key []byte) {
 		}
 	}
 	return key
-}
-
-// passes reports whether messages get from one node to another.
-func (l *links) passes(from, to sim.NodeID) bool {
-	if l.sides != nil && l.sides[from] != l.sides[to] {
-		return false
-	}
-	return !slices.ContainsFunc(l.cuts, func(c severed) bool { return c.from.Has(from) && c.to.Has(to) })
 }
 
 // close finds the ways over others (Warshall's algorithm).

@@ -6,6 +6,7 @@ import (
 	"ulnet/gossip"
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 )
 
 // Interval is the gossip interval of measurements.
@@ -31,7 +32,7 @@ type Measured struct {
 // config is the configuration of a measurement in which all start at once.
 func (c Measured) config() Config {
 	return Config{
-		Nodes: c.Nodes, Seed: c.Seed, Topology: Flat(c.Loss), Bare: true,
+		Network: scenario.Network{Nodes: c.Nodes, Seed: c.Seed, Topology: Flat(c.Loss)}, Bare: true,
 		Gossip: gossip.Config{Interval: Interval, Strict: c.Strict, ColdStart: true}, Columns: c.Columns,
 	}
 }

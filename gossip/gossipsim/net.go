@@ -1,26 +1,22 @@
 package gossipsim
 
 import (
+	"cmp"
 	"io"
 	"time"
 
 	"ulnet/gossip"
 	"ulnet/gossip/engine"
+	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
-	"ulnet/lnet/machine/record"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 // Config configures a [Net]. The zero value of a field means its default.
 type Config struct {
-	// The network, as in sim.Config.
-	Nodes      int
-	Seed       uint64
-	Topology   sim.Topology
-	AccessRate int64
-	CPU        sim.CPU
-	Inbox      int
-	StartAt    func(sim.NodeID) time.Duration
+	scenario.Network
 
 	// Gossip is for all nodes. Seed is each life's own.
 	Gossip gossip.Config
@@ -46,20 +42,26 @@ type Config struct {
 // Net is a network of nodes that gossip. What is done to it through its
 // methods is the truth that events are judged by.
 type Net struct {
-	sim.Control // the network, with a truth that hears what is done
+	kit.Base
 
-	cfg      Config
-	limits   engine.Limits
-	lists    lists
-	programs []*program // by node, of the latest life; nil before the first
-	stacks   []*stack
-	recorder *sim.Recorder[*message]
-	truth    truth
-	verdict  Verdict
+	cfg     Config
+	limits  engine.Limits
+	lists   lists
+	lives   []life // by node, the latest; nil before the first
+	truth   truth
+	verdict Verdict
 
 	out  engine.Output // of the latest step
 	pool pool
-	err  error // of a boot
+}
+
+// life is a bare machine or an agent on a node.
+type life interface {
+	view() view
+	stopped() bool // it takes part no more
+	quorum() bool
+	clock() uint64
+	stats() engine.Stats
 }
 
 // New makes a network. Its nodes start when it runs. The error is a
@@ -69,54 +71,36 @@ func New(cfg Config) (*Net, error) {
 	if err != nil {
 		return nil, err
 	}
-	var c sim.Control
 	if cfg.Stacks {
-		c, err = n.newFabric()
+		err = n.StartStacks(&cfg.Network, kit.Stacks{Boot: n.bootStack, OnEvent: n.event})
 	} else {
-		c, err = n.newNetwork()
+		n.pool.off = doubles(cfg.Topology)
+		err = kit.Start(&n.Base, &cfg.Network, n.machines(), cfg.Record)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if cfg.Log != nil {
-		c = cfg.Log.Control(c)
-	}
-	n.Control = c
-	n.truth.clock = c.Now
-	return n, nil
+	return n, err
 }
 
 // prepare makes a Net without a network.
 func prepare(cfg Config) (*Net, error) {
-	if cfg.Members == 0 {
-		cfg.Members = cfg.Nodes
-	}
-	n := &Net{cfg: cfg, programs: make([]*program, cfg.Nodes)}
+	cfg.Members = cmp.Or(cfg.Members, cfg.Nodes)
+	n := &Net{cfg: cfg, lives: make([]life, cfg.Nodes), Base: kit.Base{Log: cfg.Log}}
+	n.Around = n.happens
 	if err := n.lists.init(cfg.Nodes, cfg.Members); err != nil {
 		return nil, err
 	}
 	var err error
 	n.limits, err = cfg.Gossip.Engine().Limits(cfg.Members)
-	n.truth.init(cfg.Nodes, n.grace())
+	n.truth.init(cfg.Nodes, n.grace(), n.Now)
 	return n, err
 }
 
-// newNetwork makes a network of bare machines.
-func (n *Net) newNetwork() (sim.Control, error) {
-	cfg := &n.cfg
-	conf := sim.Config[*message]{
-		Nodes: cfg.Nodes, Seed: cfg.Seed, Topology: cfg.Topology, AccessRate: cfg.AccessRate,
-		CPU: cfg.CPU, Inbox: cfg.Inbox, StartAt: cfg.StartAt, Boot: n.boot, OnEvent: n.event,
+// machines is what runs at the level of machines.
+func (n *Net) machines() kit.Machines[*kit.Message] {
+	m := kit.Machines[*kit.Message]{Boot: n.boot, OnEvent: n.event, Codec: kit.Codec(reply), Hash: kit.Hash}
+	if n.cfg.Bare {
+		m.Hash = nil
 	}
-	if !cfg.Bare {
-		conf.Hash = hash
-	}
-	n.pool.off = doubles(cfg.Topology)
-	if cfg.Record != nil {
-		n.recorder = sim.NewRecorder(cfg.Record, codec{}, record.Digests, nil)
-		conf.Recorder = n.recorder
-	}
-	return sim.New(conf)
+	return m
 }
 
 // doubles reports whether the links of a topology may double messages.
@@ -132,20 +116,33 @@ func doubles(t sim.Topology) bool {
 	return true
 }
 
-// Close ends the recording of a run.
-func (n *Net) Close() error {
-	if n.recorder == nil {
-		return nil
+// happens has the truth hear of what is done to nodes and links.
+func (n *Net) happens(a *kit.Act, do func()) {
+	t, now := &n.truth, n.Now()
+	switch {
+	case a.Ends():
+		t.end(a.Node)
+	case a.Verb == kit.Pause && a.Changes:
+		t.pause(a.Node)
+	case a.Verb == kit.Resume && a.Changes:
+		t.resume(a.Node)
+	case a.Verb == kit.Partition:
+		t.links.partition(a.Sets, now)
+	case a.Verb == kit.Cut:
+		t.links.cut(a.From, a.To, now)
+	case a.Verb == kit.Heal:
+		t.links.heal(now)
+	case a.Verb == kit.SetLink && a.Change.Fields&link.FieldDuplicate != 0:
+		n.pool.off = true
 	}
-	return n.recorder.Close()
+	do()
 }
 
-// Run lets the network run, see sim.Network.
-func (n *Net) Run(until time.Duration) error {
-	if err := n.Control.Run(until); err != nil {
-		return err
-	}
-	return n.err
+// began notes that a life begins.
+func (n *Net) began(id sim.NodeID, k life, begins sim.Life, silent bool) {
+	n.lives[id] = k
+	n.truth.start(id, silent)
+	n.Begins(begins)
 }
 
 // Limits are those of the first list.

@@ -88,7 +88,7 @@ func TestWholeClusterPaused(t *testing.T) {
 	sweeps(t)
 	for _, nodes := range []int{8, 64, 200} {
 		for seed := range uint64(5) {
-			net := newNet(t, gossipsim.Config{Nodes: nodes, Seed: seed, Gossip: gossip.Config{ColdStart: true}})
+			net := newNet(t, gossipsim.Config{Network: scenario.Network{Nodes: nodes, Seed: seed}, Gossip: gossip.Config{ColdStart: true}})
 			runNet(t, net, 10*time.Second)
 			before := net.Verdict()
 			for id := range sim.NodeID(nodes) {

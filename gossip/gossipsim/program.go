@@ -8,6 +8,7 @@ import (
 	"ulnet/gossip/engine"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/simlnd"
 )
 
@@ -34,21 +35,17 @@ const (
 )
 
 // boot begins a life. A restarted node knows nothing of its life before.
-func (n *Net) boot(life sim.Life, _ sim.Program[*message]) sim.Program[*message] {
-	if int(life.Node) >= n.cfg.Nodes {
-		return nil // a damaged recording
-	}
+func (n *Net) boot(life sim.Life, _ sim.Program[*kit.Message]) sim.Program[*kit.Message] {
 	p := &program{net: n, id: life.Node, life: life}
 	list, err := n.lists.start(life.Node)
 	if err == nil {
 		err = p.begin(list, n.cfg.Gossip)
 	}
 	if err != nil {
-		n.failed(err)
+		n.Failed(err)
 		return nil
 	}
-	n.programs[life.Node] = p
-	n.began(life, p.m.Silent())
+	n.began(life.Node, p, life, p.m.Silent())
 	return p
 }
 
@@ -70,14 +67,14 @@ func (n *Net) cold(life sim.Life) bool {
 }
 
 // Step implements sim.Program.
-func (p *program) Step(now time.Duration, in sim.Input[*message], out *sim.Output[*message]) time.Duration {
+func (p *program) Step(now time.Duration, in sim.Input[*kit.Message], out *sim.Output[*kit.Message]) time.Duration {
 	n := p.net
 	n.pool.delivered(in.Msg)
 	var input engine.Input
 	switch in.Kind {
 	case sim.Message:
-		input = engine.Input{Kind: engine.Ping, From: simlnd.NID(in.From), Data: in.Msg.data}
-		if in.Msg.reply {
+		input = engine.Input{Kind: engine.Ping, From: simlnd.NID(in.From), Data: in.Msg.Data}
+		if in.Msg.Kind == reply {
 			input.Kind = engine.Reply
 		}
 	case sim.Command:
@@ -89,7 +86,7 @@ func (p *program) Step(now time.Duration, in sim.Input[*message], out *sim.Outpu
 		s := &n.out.Sends[i]
 		data := s.Data(&n.out)
 		to, _ := simlnd.Node(s.To)
-		out.Sends = append(out.Sends, sim.Send[*message]{To: to, Msg: n.pool.take(s.Reply, data), Size: len(data), Priority: true})
+		out.Sends = append(out.Sends, sim.Send[*kit.Message]{To: to, Msg: n.pool.take(s.Reply, data), Size: len(data), Priority: true})
 	}
 	for i := range n.out.Events {
 		p.tell(&n.out.Events[i], out)
@@ -98,7 +95,7 @@ func (p *program) Step(now time.Duration, in sim.Input[*message], out *sim.Outpu
 }
 
 // tell turns an event of the machine into one of the simulation.
-func (p *program) tell(e *engine.Event, out *sim.Output[*message]) {
+func (p *program) tell(e *engine.Event, out *sim.Output[*kit.Message]) {
 	n := p.net
 	if n.cfg.Tell != nil {
 		n.cfg.Tell(n.Now(), p.id, e)
@@ -128,6 +125,12 @@ func event(e *engine.Event, m *engine.Machine) sim.Event {
 	}
 	return ev
 }
+
+func (p *program) view() view          { return view{p.m.List(), p.m.AliveBits()} }
+func (p *program) stopped() bool       { return p.m.Stopped() }
+func (p *program) quorum() bool        { return p.m.Quorum() }
+func (p *program) clock() uint64       { return p.m.Clock() }
+func (p *program) stats() engine.Stats { return p.m.Stats() }
 
 // command obeys a verb of a scenario: "stage 1-34", "commit", "cancel",
 // "misconfigure list", "misconfigure interval".
@@ -161,6 +164,6 @@ func (p *program) misconfigure(what string) {
 	}
 	p.life.Number = 0 // it speaks at once, if those who start do
 	if err = p.begin(list, cfg); err != nil {
-		p.net.failed(err)
+		p.net.Failed(err)
 	}
 }

@@ -77,7 +77,7 @@ func (c Measured) Propagate(newcomers int) (*Propagation, error) {
 	}
 	slices.Sort(p.Known)
 	slices.Sort(p.Synced)
-	p.Steps = p.Net.Control.Stats().Steps
+	p.Steps = p.Net.Stats().Steps
 	return p, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 // Protocol is gossip for scenarios.
@@ -35,13 +36,19 @@ var Protocol = &scenario.Protocol{
 		{Name: "cancel", Doc: "the node forgets the list that it staged"},
 		{Name: "misconfigure", Args: []scenario.Arg{{Name: "what", Kind: scenario.Choice, Choices: []string{"list", "interval"}}}, Doc: "the node starts anew with another list, or interval, than others"},
 	},
-	Conditions:   conditions,
+	Conditions:   conditions.Declared(),
 	Series:       series,
 	Levels:       []scenario.Level{scenario.Machines, scenario.Stacks},
 	CheckEvery:   50 * time.Millisecond,
 	BytesPerNode: bytesPerNode,
 	New:          newInstance,
-	Replay:       replay,
+	Replay: func(s *scenario.Setup, r io.Reader) (sim.Replayed, error) {
+		n, err := prepare(configOf(s))
+		if err != nil {
+			return sim.Replayed{}, err
+		}
+		return kit.Replay(r, s.Nodes, n.machines())
+	},
 }
 
 var (
@@ -67,9 +74,6 @@ func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	return need
 }
 
-// instance is a Net in a scenario.
-type instance struct{ net *Net }
-
 func newInstance(s *scenario.Setup) (scenario.Instance, error) {
 	n, err := New(configOf(s))
 	if err != nil {
@@ -82,7 +86,7 @@ func newInstance(s *scenario.Setup) (scenario.Instance, error) {
 			}
 		})
 	}
-	return &instance{n}, nil
+	return n, nil
 }
 
 // dyingAt is when the nodes of the option dying crash: the others know each other then.
@@ -92,8 +96,7 @@ const dyingAt = 20 * time.Second
 func configOf(s *scenario.Setup) Config {
 	o := s.Options
 	cfg := Config{
-		Nodes: s.Nodes, Seed: s.Seed, Topology: s.Topology, AccessRate: s.AccessRate,
-		CPU: s.CPU, Inbox: s.Inbox, StartAt: s.StartAt,
+		Network: s.Network,
 		Gossip: gossip.Config{
 			Interval: o.Duration("interval"), Fudge: o.Int("fudge"), DeadFactor: o.Int("dead-factor"),
 			DeadSlack: orNone(o.Int("dead-slack")), DeadFloor: orNone(o.Int("dead-floor")), Obsolete: o.Int("obsolete"),
@@ -115,22 +118,3 @@ func orNone(v int) int {
 	}
 	return v
 }
-
-// replay steps the machines of a recorded run without a network.
-func replay(s *scenario.Setup, r io.Reader) (sim.Replayed, error) {
-	cfg := configOf(s)
-	cfg.Record, cfg.Log = nil, nil
-	n, err := prepare(cfg)
-	if err != nil {
-		return sim.Replayed{}, err
-	}
-	return sim.Replay(r, codec{}, hash, func([]byte) (func(sim.Life, sim.Program[*message]) sim.Program[*message], error) {
-		return n.boot, nil
-	})
-}
-
-// Control implements [scenario.Instance].
-func (in *instance) Control() sim.Control { return in.net }
-
-// Close ends the recording of a run.
-func (in *instance) Close() error { return in.net.Close() }

@@ -19,8 +19,7 @@ var series = []scenario.Quantity{
 }
 
 // Sample implements [scenario.Instance].
-func (in *instance) Sample() []float64 {
-	n := in.net
+func (n *Net) Sample() []float64 {
 	least, most, some := 0, 0, false
 	for _, v := range n.views(sim.AllNodes) {
 		c := v.count()
@@ -45,7 +44,7 @@ func (n *Net) BytesPerCycle() float64 {
 	if cycles == 0 {
 		return 0
 	}
-	return float64(n.Control.Stats().SentBytes) / float64(cycles)
+	return float64(n.Stats().SentBytes) / float64(cycles)
 }
 
 // historyGrace is the grace of history.NoFalse, which counts from the begin of
@@ -53,9 +52,8 @@ func (n *Net) BytesPerCycle() float64 {
 func (n *Net) historyGrace() time.Duration { return n.grace() + n.Cycles(n.limits.Stealth+2) }
 
 // Measures implements [scenario.Instance].
-func (in *instance) Measures() []scenario.Measure {
-	n, v := in.net, in.net.verdict
-	c := n.Counters()
+func (n *Net) Measures() []scenario.Measure {
+	v, c := n.verdict, n.Counters()
 	cycles := func(d time.Duration) float64 { return float64(d) / float64(n.cfg.Gossip.Interval) }
 	mean := time.Duration(0)
 	if v.Detected > 0 {

@@ -31,23 +31,8 @@ type stack struct {
 	hasTaken bool
 }
 
-// newFabric makes a network of stacks.
-func (n *Net) newFabric() (sim.Control, error) {
-	n.stacks = make([]*stack, n.cfg.Nodes)
-	cfg := &n.cfg
-	return simlnd.New(simlnd.Config{
-		Nodes: cfg.Nodes, Seed: cfg.Seed, Topology: cfg.Topology, AccessRate: cfg.AccessRate,
-		CPU: cfg.CPU, Inbox: cfg.Inbox, StartAt: cfg.StartAt, OnEvent: n.event,
-		Boot: func(h, _ *simlnd.Host) {
-			if err := n.bootStack(h); err != nil {
-				n.failed(err)
-			}
-		},
-	})
-}
-
 // bootStack begins a life of a stack.
-func (n *Net) bootStack(h *simlnd.Host) (err error) {
+func (n *Net) bootStack(h, _ *simlnd.Host) (err error) {
 	k := &stack{net: n, host: h, life: h.Life()}
 	list, err := n.lists.start(h.ID())
 	if err != nil {
@@ -57,8 +42,7 @@ func (n *Net) bootStack(h *simlnd.Host) (err error) {
 		return err
 	}
 	silent := !n.cold(k.life)
-	n.stacks[h.ID()] = k
-	n.began(k.life, silent)
+	n.began(h.ID(), k, k.life, silent)
 	h.OnCommand(k.command)
 	if silent {
 		limits, _ := n.cfg.Gossip.Engine().Limits(list.Len())
@@ -148,11 +132,15 @@ func (k *stack) misconfigure(what string) {
 	_ = k.agent.Close(context.Background()) // no function is being called
 	k.life.Number = 0
 	if err := k.begin(list, cfg); err != nil {
-		k.net.failed(err)
+		k.net.Failed(err)
 	}
 }
 
-func (k *stack) view() view { return view{k.list, k.alive} }
+func (k *stack) view() view          { return view{k.list, k.alive} }
+func (k *stack) stopped() bool       { return k.status().Stopped }
+func (k *stack) quorum() bool        { return k.agent.Quorum() }
+func (k *stack) clock() uint64       { return k.status().Clock }
+func (k *stack) stats() engine.Stats { return k.status().Stats }
 
 // status is the agent's state, asked for once at an instant.
 func (k *stack) status() *gossip.Status {

@@ -9,6 +9,7 @@ import (
 	"ulnet/gossip/engine"
 	"ulnet/gossip/gossipsim"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/simlnd"
 )
 
@@ -45,7 +46,7 @@ func TestSilence(t *testing.T) {
 		var spoke, lastDeath, firstReturn time.Duration
 		told := 0
 		net = newNet(t, gossipsim.Config{
-			Nodes: nodes, Seed: uint64(nodes), Gossip: gossip.Config{ColdStart: true}, Columns: min(nodes, 64),
+			Network: scenario.Network{Nodes: nodes, Seed: uint64(nodes)}, Gossip: gossip.Config{ColdStart: true}, Columns: min(nodes, 64),
 			Tell: func(at time.Duration, node sim.NodeID, e *engine.Event) {
 				id, _ := simlnd.Node(e.NID)
 				switch {
@@ -86,7 +87,7 @@ func TestSilence(t *testing.T) {
 // first ping comes within a cycle after it.
 func TestWholeClusterBoots(t *testing.T) {
 	for _, nodes := range []int{8, 100} {
-		net := newNet(t, gossipsim.Config{Nodes: nodes, Seed: 1})
+		net := newNet(t, gossipsim.Config{Network: scenario.Network{Nodes: nodes, Seed: 1}})
 		silence := net.Cycles(net.Limits().Stealth)
 		runNet(t, net, silence)
 		if s := net.Counters(); s.PingsSent > 0 {
@@ -106,7 +107,7 @@ func TestWholeClusterBoots(t *testing.T) {
 // TestLongDead (GO-72): a node that was dead for long is heard at once after
 // its restart, because the first ping it gets says so.
 func TestLongDead(t *testing.T) {
-	net := newNet(t, gossipsim.Config{Nodes: 64, Seed: 1, Gossip: gossip.Config{ColdStart: true}})
+	net := newNet(t, gossipsim.Config{Network: scenario.Network{Nodes: 64, Seed: 1}, Gossip: gossip.Config{ColdStart: true}})
 	runNet(t, net, 5*time.Second)
 	net.Crash(7)
 	runNet(t, net, 30*time.Second)
@@ -124,13 +125,12 @@ func TestNewcomerIsHeard(t *testing.T) {
 	const newcomer = 20
 	for seed := range uint64(50) {
 		net := newNet(t, gossipsim.Config{
-			Nodes: 40, Seed: seed, Gossip: gossip.Config{ColdStart: true}, Topology: gossipsim.Flat(0),
-			StartAt: func(id sim.NodeID) time.Duration {
+			Network: scenario.Network{Nodes: 40, Seed: seed, Topology: gossipsim.Flat(0), StartAt: func(id sim.NodeID) time.Duration {
 				if id == newcomer {
 					return 20 * time.Second
 				}
 				return 0
-			},
+			}}, Gossip: gossip.Config{ColdStart: true},
 		})
 		runNet(t, net, 20*time.Second+2*gossipsim.Interval+5*time.Millisecond)
 		known := false
@@ -148,7 +148,7 @@ func TestNewcomerIsHeard(t *testing.T) {
 func TestDeadInTheLottery(t *testing.T) {
 	sweeps(t)
 	const nodes = 20
-	net := newNet(t, gossipsim.Config{Nodes: nodes, Seed: 1, Gossip: gossip.Config{ColdStart: true}, Topology: gossipsim.Flat(0)})
+	net := newNet(t, gossipsim.Config{Network: scenario.Network{Nodes: nodes, Seed: 1, Topology: gossipsim.Flat(0)}, Gossip: gossip.Config{ColdStart: true}})
 	runNet(t, net, time.Minute)
 	net.Crash(3)
 	runNet(t, net, 2*time.Minute)

@@ -8,6 +8,7 @@ import (
 
 	"ulnet/gossip/engine"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/simlnd"
 )
 
@@ -30,15 +31,6 @@ func (v view) count() (n int) {
 	return n
 }
 
-// view is what a node thinks that takes part.
-func (n *Net) view(id sim.NodeID) view {
-	if n.cfg.Stacks {
-		return n.stacks[id].view()
-	}
-	m := n.programs[id].m
-	return view{m.List(), m.AliveBits()}
-}
-
 // TakesPart reports whether a node is up, is not paused and has not stopped.
 func (n *Net) TakesPart(id sim.NodeID) bool {
 	return n.Up(id) && !n.Paused(id) && !n.Stopped(id)
@@ -46,21 +38,13 @@ func (n *Net) TakesPart(id sim.NodeID) bool {
 
 // Stopped reports whether a node that is up takes part no more, because of its
 // parameters or because it left the list.
-func (n *Net) Stopped(id sim.NodeID) bool {
-	switch {
-	case !n.Up(id):
-		return false
-	case n.cfg.Stacks:
-		return n.stacks[id].status().Stopped
-	}
-	return n.programs[id].m.Stopped()
-}
+func (n *Net) Stopped(id sim.NodeID) bool { return n.Up(id) && n.lives[id].stopped() }
 
 // views yields what the nodes of a set think that take part.
 func (n *Net) views(set sim.NodeSet) iter.Seq2[sim.NodeID, view] {
 	return func(yield func(sim.NodeID, view) bool) {
 		for id := range set.All(n.Nodes()) {
-			if n.TakesPart(id) && !yield(id, n.view(id)) {
+			if n.TakesPart(id) && !yield(id, n.lives[id].view()) {
 				return
 			}
 		}
@@ -131,32 +115,20 @@ func (n *Net) DetectedWithin(cycles int) (ok bool, why string) {
 // has none.
 func (n *Net) Quorum(set sim.NodeSet, want bool) (ok bool, why string) {
 	for id := range set.All(n.Nodes()) {
-		if n.TakesPart(id) && n.quorum(id) != want {
+		if n.TakesPart(id) && n.lives[id].quorum() != want {
 			return false, fmt.Sprintf("node %v has a quorum: %v", id, !want)
 		}
 	}
 	return true, ""
 }
 
-func (n *Net) quorum(id sim.NodeID) bool {
-	if n.cfg.Stacks {
-		return n.stacks[id].agent.Quorum()
-	}
-	return n.programs[id].m.Quorum()
-}
-
 // Clock is the Lamport clock of a node that is up.
-func (n *Net) Clock(id sim.NodeID) uint64 {
-	if n.cfg.Stacks {
-		return n.stacks[id].status().Clock
-	}
-	return n.programs[id].m.Clock()
-}
+func (n *Net) Clock(id sim.NodeID) uint64 { return n.lives[id].clock() }
 
 // Machine is the machine of a node's latest life; nil before the first, and at
 // the level of stacks.
 func (n *Net) Machine(id sim.NodeID) *engine.Machine {
-	if p := n.programs[id]; p != nil {
+	if p, ok := n.lives[id].(*program); ok {
 		return p.m
 	}
 	return nil
@@ -164,37 +136,12 @@ func (n *Net) Machine(id sim.NodeID) *engine.Machine {
 
 // Counters are the counters of all nodes' latest lives.
 func (n *Net) Counters() (sum engine.Stats) {
-	for id := range n.Nodes() {
-		s := engine.Stats{}
-		switch k := sim.NodeID(id); {
-		case n.cfg.Stacks && n.stacks[id] != nil:
-			s = n.stacks[id].status().Stats
-		case n.Machine(k) != nil:
-			s = n.Machine(k).Stats()
+	for _, k := range n.lives {
+		if k != nil {
+			kit.Sum(&sum, k.stats())
 		}
-		addStats(&sum, &s)
 	}
 	return sum
-}
-
-func addStats(sum, s *engine.Stats) {
-	sum.PingsSent += s.PingsSent
-	sum.SecondPings += s.SecondPings
-	sum.PingsReceived += s.PingsReceived
-	sum.RepliesSent += s.RepliesSent
-	sum.RepliesReceived += s.RepliesReceived
-	sum.Obsolete += s.Obsolete
-	sum.BadClock += s.BadClock
-	sum.Malformed += s.Malformed
-	sum.ForNobody += s.ForNobody
-	sum.NotYoung += s.NotYoung
-	sum.OtherVersion += s.OtherVersion
-	sum.Disagreements += s.Disagreements
-	sum.Strangers += s.Strangers
-	sum.Quiet += s.Quiet
-	sum.Behind += s.Behind
-	sum.Missed += s.Missed
-	sum.BadStages += s.BadStages
 }
 
 // spread is the smallest and the largest Lamport clock of who takes part.
@@ -208,5 +155,3 @@ func (n *Net) spread() (low, high uint64) {
 	}
 	return min(low, high), high
 }
-
-var _ sim.Control = (*Net)(nil)

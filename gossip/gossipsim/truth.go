@@ -26,21 +26,22 @@ type truth struct {
 	links links
 }
 
+// never is an instant that has not come.
+const never = time.Duration(-1)
+
 // fate is what has happened to a node.
 type fate struct {
 	fine  time.Duration // since when it has run and spoken; never: it does not
 	spoke time.Duration // fine as it would be without the pause that lasts
 	ended time.Duration // when its latest life that is over has ended
-	life  uint32        // how many have begun
 	down  bool
 	// While its silence lasts, and since it has ended.
 	silent bool
 	loud   time.Duration
 }
 
-func (t *truth) init(nodes int, grace time.Duration) {
-	t.clock = func() time.Duration { return 0 }
-	t.grace, t.nodes = grace, make([]fate, nodes)
+func (t *truth) init(nodes int, grace time.Duration, clock func() time.Duration) {
+	t.clock, t.grace, t.nodes = clock, grace, make([]fate, nodes)
 	for i := range t.nodes {
 		t.nodes[i] = fate{fine: never, down: true, ended: never}
 	}
@@ -49,7 +50,6 @@ func (t *truth) init(nodes int, grace time.Duration) {
 
 func (t *truth) start(id sim.NodeID, silent bool) {
 	f := &t.nodes[id]
-	f.life++
 	f.down, f.silent, f.loud = false, silent, never
 	if !silent {
 		t.set(id, t.clock())

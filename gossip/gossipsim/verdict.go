@@ -29,10 +29,8 @@ func (n *Net) Verdict() Verdict { return n.verdict }
 
 // event hears what nodes tell.
 func (n *Net) event(at time.Duration, id sim.NodeID, ev sim.Event) {
-	if n.cfg.Log != nil {
-		n.cfg.Log.Append(history.Record{
-			At: at, Node: id, Life: n.truth.nodes[id].life - 1, Kind: history.Kind(ev.Kind), Subject: ev.Subject, Value: ev.Value,
-		})
+	if n.Log != nil {
+		n.Log.Tell(at, id, ev)
 	}
 	switch history.Kind(ev.Kind) {
 	case history.Death:
@@ -44,13 +42,6 @@ func (n *Net) event(at time.Duration, id sim.NodeID, ev sim.Event) {
 	case Stopped, Left:
 		n.truth.silent(id)
 	}
-}
-
-// logStart writes the begin of a life to the history.
-func (n *Net) logStart(life sim.Life) {
-	n.cfg.Log.Append(history.Record{
-		At: n.Now(), Node: life.Node, Life: uint32(life.Number), Kind: history.Start, Subject: history.Nobody,
-	})
 }
 
 // died judges a death.

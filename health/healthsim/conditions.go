@@ -31,7 +31,7 @@ var conditions = []scenario.Condition{
 
 // Check implements [scenario.Instance].
 func (in *instance) Check(condition string, args scenario.Args) (bool, string) {
-	n := in.net
+	n := in.Net
 	set := func(i int) sim.NodeSet {
 		if len(args) <= i {
 			return sim.AllNodes

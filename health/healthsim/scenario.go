@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"ulnet/health"
-	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 )
 
@@ -79,7 +78,7 @@ func attachOf(text string, servers int) int {
 }
 
 // instance is a Net in a scenario.
-type instance struct{ net *Net }
+type instance struct{ *Net }
 
 func newInstance(s *scenario.Setup) (scenario.Instance, error) {
 	servers, attach := s.Options.Int("servers"), s.Options["attach"]
@@ -112,6 +111,3 @@ func configOf(s *scenario.Setup) Config {
 	}
 	return cfg
 }
-
-// Control implements [scenario.Instance].
-func (in *instance) Control() sim.Control { return in.net }

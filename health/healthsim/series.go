@@ -24,7 +24,7 @@ var series = []scenario.Quantity{
 
 // Sample implements [scenario.Instance].
 func (in *instance) Sample() []float64 {
-	n, v := in.net, &in.net.ledger.verdict
+	n, v := in.Net, &in.Net.ledger.verdict
 	settled, orphans := 0, 0
 	for id := range n.each(sim.AllNodes) {
 		if n.runs(id) && n.present(id) && n.client(id).Status().State == "settled" {
@@ -44,7 +44,7 @@ func (in *instance) Sample() []float64 {
 
 // Measures implements [scenario.Instance].
 func (in *instance) Measures() []scenario.Measure {
-	n, v := in.net, in.net.ledger.verdict
+	n, v := in.Net, in.Net.ledger.verdict
 	servers, clients := n.Counters()
 	ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 }
 	return []scenario.Measure{

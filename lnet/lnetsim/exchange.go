@@ -7,7 +7,7 @@ import (
 
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
-	"ulnet/lnd/simlnd"
+	"ulnet/lnd/sim/scenario"
 )
 
 // ExchangeStats is what an [Exchange] took.
@@ -36,7 +36,7 @@ func Exchange(nodes, messages int, seed uint64) (ExchangeStats, error) {
 	before := heap()
 	began := time.Now()
 	n, err := New(Config{
-		Fabric:    simlnd.Config{Nodes: nodes, Seed: seed, Topology: topology},
+		Network:   scenario.Network{Nodes: nodes, Seed: seed, Topology: topology},
 		Discovery: true, Operations: each, Partners: 16,
 	})
 	if err != nil {
@@ -60,7 +60,7 @@ func Exchange(nodes, messages int, seed uint64) (ExchangeStats, error) {
 	}
 	s.Wall, s.Virtual = time.Since(began), n.Now()
 	c := n.Counters()
-	s.Messages, s.Events, s.Digest = c.Messages, n.Fabric.Stats().Events, n.Digest()
+	s.Messages, s.Events, s.Digest = c.Messages, n.Control.Stats().Events, n.Digest()
 	s.P50, s.P99 = n.Latency(0.5), n.Latency(0.99)
 	if c.Answered != want || c.Delivered != want || c.Failed+c.Twice+c.Phantoms > 0 {
 		return s, fmt.Errorf("lnetsim: of %d operations %d were answered, %d failed, %d delivered, %d twice",

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"ulnet/lnd/sim/scenario"
-	"ulnet/lnd/simlnd"
 )
 
 // TestMemory compares the memory of stacks that have talked with what is
@@ -15,7 +14,7 @@ func TestMemory(t *testing.T) {
 	const nodes = 300
 	for _, partners := range []int{4, 16, 64} {
 		before := heap()
-		n, err := New(Config{Fabric: simlnd.Config{Nodes: nodes}, Discovery: true, Partners: partners, Operations: 6 * partners})
+		n, err := New(Config{Network: scenario.Network{Nodes: nodes}, Discovery: true, Partners: partners, Operations: 6 * partners})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,14 +14,16 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/simlnd"
 )
 
 // Config configures a [Net]. The zero value of a field means its default.
 type Config struct {
-	// Fabric is the network. Boot is the Net's.
-	Fabric simlnd.Config
-	Nodes  int // set from Fabric
+	scenario.Network
+	// Window is that of simlnd.Config.
+	Window int
 	Kind   Kind
 	// Rate is how many operations each node begins per second of its clock; 0:
 	// only what it is told to.
@@ -41,7 +43,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() (Config, error) {
-	c.Nodes = c.Fabric.Nodes
 	if c.Nodes < 2 {
 		return c, fmt.Errorf("lnetsim: %d nodes: want 2 at least", c.Nodes)
 	}
@@ -49,7 +50,6 @@ func (c Config) withDefaults() (Config, error) {
 	c.Partners = min(cmp.Or(c.Partners, c.Nodes-1), c.Nodes-1)
 	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
 	c.Size = max(cmp.Or(c.Size, 64), 0)
-	c.Fabric.OnEvent = c.OnEvent
 	if c.Size > lnd.MaxPayload {
 		return c, fmt.Errorf("lnetsim: %d bytes of payload: want %d at most", c.Size, lnd.MaxPayload)
 	}
@@ -58,13 +58,12 @@ func (c Config) withDefaults() (Config, error) {
 
 // Net is a network of LNet nodes.
 type Net struct {
-	*simlnd.Fabric
+	kit.Base
 	cfg     Config
 	members []*member
 	memory  []byte // of every MD: nobody looks at it
 	stats   Stats
 	latency histogram
-	err     error // of a boot
 }
 
 // Stats counts operations.
@@ -91,27 +90,19 @@ func New(cfg Config) (*Net, error) {
 		return nil, err
 	}
 	n := &Net{cfg: cfg, members: make([]*member, cfg.Nodes), memory: make([]byte, cfg.Size)}
-	cfg.Fabric.Boot = n.boot
-	n.Fabric, err = simlnd.New(cfg.Fabric)
-	return n, err
+	return n, n.StartStacks(&cfg.Network, kit.Stacks{Boot: n.boot, OnEvent: cfg.OnEvent, Window: cfg.Window})
 }
 
-func (n *Net) boot(h, _ *simlnd.Host) {
+func (n *Net) boot(h, _ *simlnd.Host) (err error) {
 	m := &member{net: n}
 	n.members[h.ID()] = m
-	var err error
 	m.stack, err = NewStack(h, StackConfig{
 		Discovery: n.cfg.Discovery, TransactionTimeout: n.cfg.Timeout, Tunables: n.cfg.Tunables,
 	})
 	if err == nil {
 		err = m.start()
 	}
-	n.err = cmp.Or(n.err, err)
-}
-
-// Run lets the network run, see simlnd.Fabric.
-func (n *Net) Run(until time.Duration) error {
-	return cmp.Or(n.Fabric.Run(until), n.err)
+	return err
 }
 
 // Stack returns the stack of a node; nil before its start.
@@ -124,7 +115,7 @@ func (n *Net) Stack(id sim.NodeID) *Stack {
 
 // Begin has a node begin operations now.
 func (n *Net) Begin(from, to sim.NodeID, kind Kind, count int, urgent bool) {
-	n.Do(from, func(*simlnd.Host) {
+	n.Fabric.Do(from, func(*simlnd.Host) {
 		for range count {
 			n.members[from].begin(kind, to, urgent)
 		}

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
-	"ulnet/lnd/simlnd"
+	"ulnet/lnd/sim/scenario"
 )
 
 // told is one event of a node.
@@ -24,7 +24,7 @@ type told struct {
 // start makes a network on links of 1 ms and keeps what its nodes tell.
 func start(t *testing.T, cfg Config, loss float64) (*Net, *[]told) {
 	t.Helper()
-	cfg.Fabric.Topology = &sim.Flat{Link: link.Quality{
+	cfg.Topology = &sim.Flat{Link: link.Quality{
 		Latency: link.Dist{Base: time.Millisecond, Spread: 200 * time.Microsecond, Shape: link.Uniform}, Loss: loss,
 	}}
 	var events []told
@@ -65,7 +65,7 @@ func stop(t *testing.T, n *Net) {
 
 // TestThousandPing: a thousand nodes ping each other on perfect links.
 func TestThousandPing(t *testing.T) {
-	n, _ := start(t, Config{Fabric: simlnd.Config{Nodes: 1000, Seed: 1}, Kind: Ping, Rate: 5, Partners: 2}, 0)
+	n, _ := start(t, Config{Network: scenario.Network{Nodes: 1000, Seed: 1}, Kind: Ping, Rate: 5, Partners: 2}, 0)
 	run(t, n, time.Second)
 	stop(t, n)
 	s := n.Counters()
@@ -81,7 +81,7 @@ func TestThousandPing(t *testing.T) {
 // others are answered, and nothing leaks.
 func TestLoss(t *testing.T) {
 	for _, kind := range []Kind{Put, Get} {
-		n, _ := start(t, Config{Fabric: simlnd.Config{Nodes: 60, Seed: 2}, Kind: kind, Rate: 10, Partners: 10, Discovery: true}, 0.02)
+		n, _ := start(t, Config{Network: scenario.Network{Nodes: 60, Seed: 2}, Kind: kind, Rate: 10, Partners: 10, Discovery: true}, 0.02)
 		run(t, n, 20*time.Second)
 		stop(t, n)
 		s := n.Counters()
@@ -107,7 +107,7 @@ func TestKilledPeer(t *testing.T) {
 		{"host", func(n *Net) { n.Crash(0) }, 16 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			n, events := start(t, Config{Fabric: simlnd.Config{Nodes: 10, Seed: 3}, Discovery: true}, 0)
+			n, events := start(t, Config{Network: scenario.Network{Nodes: 10, Seed: 3}, Discovery: true}, 0)
 			for from := 1; from < 10; from++ {
 				n.Begin(sim.NodeID(from), 0, Put, 5, false)
 			}
@@ -147,7 +147,7 @@ func TestKilledPeer(t *testing.T) {
 // queue, priority ones pass them, and all drains when it goes on.
 func TestPausedPeer(t *testing.T) {
 	n, events := start(t, Config{
-		Fabric: simlnd.Config{Nodes: 3, Seed: 4, Window: 4096}, Size: 1000, Timeout: time.Minute,
+		Network: scenario.Network{Nodes: 3, Seed: 4}, Window: 4096, Size: 1000, Timeout: time.Minute,
 	}, 0)
 	n.Begin(1, 0, Put, 1, false)
 	run(t, n, time.Second)
@@ -188,7 +188,7 @@ func TestPausedPeer(t *testing.T) {
 // TestLeave: a node that shuts down fails its own operations; the others lose
 // no credits.
 func TestLeave(t *testing.T) {
-	n, _ := start(t, Config{Fabric: simlnd.Config{Nodes: 20, Seed: 5}, Rate: 50, Discovery: true}, 0)
+	n, _ := start(t, Config{Network: scenario.Network{Nodes: 20, Seed: 5}, Rate: 50, Discovery: true}, 0)
 	run(t, n, time.Second)
 	n.Command(7, "leave")
 	run(t, n, time.Second)
@@ -202,7 +202,7 @@ func TestLeave(t *testing.T) {
 func TestSameSeed(t *testing.T) {
 	play := func(seed uint64) string {
 		n, events := start(t, Config{
-			Fabric: simlnd.Config{Nodes: 30, Seed: seed, Window: 8192}, Rate: 20, Size: 500, Discovery: true, Timeout: 4 * time.Second,
+			Network: scenario.Network{Nodes: 30, Seed: seed}, Window: 8192, Rate: 20, Size: 500, Discovery: true, Timeout: 4 * time.Second,
 			Tunables: lnd.Tunables{PeerCredits: 2, Credits: 8},
 		}, 0.01)
 		r := rand.New(rand.NewPCG(seed, 9))

@@ -4,9 +4,8 @@ import (
 	"fmt"
 
 	"ulnet/lnd"
-	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
-	"ulnet/lnd/simlnd"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 // Protocol is LNet for scenarios.
@@ -34,12 +33,7 @@ var Protocol = &scenario.Protocol{
 		{Name: "stop", Doc: "the node begins none of its own any more"},
 		{Name: "leave", Doc: "the node's LNet shuts down"},
 	},
-	Conditions: []scenario.Condition{
-		{Name: "settled", Doc: "no operation is under way"},
-		{Name: "all-answered", Doc: "none is under way, and none has failed"},
-		{Name: "credits-returned", Doc: "every node that is up has all its credits, and nothing waits for one"},
-		{Name: "exactly-once", Doc: "no PUT or GET was delivered twice, or answered without being delivered"},
-	},
+	Conditions: conditions.Declared(),
 	Series: []scenario.Quantity{
 		{Name: "begun", Unit: "operations", Doc: "operations begun"},
 		{Name: "answered", Unit: "operations", Doc: "operations answered"},
@@ -49,7 +43,7 @@ var Protocol = &scenario.Protocol{
 	Levels:       []scenario.Level{scenario.Stacks},
 	LeastNodes:   2,
 	BytesPerNode: bytesPerNode,
-	New:          newInstance,
+	New:          newNet,
 }
 
 var (
@@ -68,21 +62,14 @@ func bytesPerNode(_ scenario.Level, nodes int, o scenario.Values) int64 {
 	return idle + talking + partner*int64(min(partners, nodes-1))
 }
 
-// instance is a Net in a scenario.
-type instance struct{ net *Net }
-
-func newInstance(s *scenario.Setup) (scenario.Instance, error) {
+func newNet(s *scenario.Setup) (scenario.Instance, error) {
 	o := s.Options
-	n, err := New(Config{
-		Fabric: simlnd.Config{
-			Nodes: s.Nodes, Seed: s.Seed, Topology: s.Topology, AccessRate: s.AccessRate,
-			CPU: s.CPU, Inbox: s.Inbox, StartAt: s.StartAt, Window: o.Int("window"),
-		},
+	return New(Config{
+		Network: s.Network, Window: o.Int("window"),
 		Kind: ParseKind(o["operation"]), Rate: o.Float("rate"), Outstanding: o.Int("outstanding"),
 		Partners: o.Int("partners"), Size: payload(o.Int("size")), Timeout: o.Duration("timeout"), Discovery: o.On("discovery"),
 		Tunables: lnd.Tunables{Credits: o.Int("credits"), PeerCredits: o.Int("peer-credits")},
 	})
-	return &instance{n}, err
 }
 
 // payload is a size as Config has it, where 0 is the default.
@@ -93,32 +80,48 @@ func payload(size int) int {
 	return size
 }
 
-// Control implements [scenario.Instance].
-func (in *instance) Control() sim.Control { return in.net }
+var conditions = kit.Conditions[*Net]{
+	{
+		Name: "settled", Holds: func(n *Net, _ scenario.Args) (bool, string) {
+			under := n.Outstanding()
+			return under == 0, fmt.Sprintf("%d operations are under way", under)
+		},
+		Doc: "no operation is under way",
+	},
+	{
+		Name: "all-answered", Holds: func(n *Net, _ scenario.Args) (bool, string) {
+			under, failed := n.Outstanding(), n.stats.Failed
+			return under == 0 && failed == 0, fmt.Sprintf("%d operations are under way, %d have failed", under, failed)
+		},
+		Doc: "none is under way, and none has failed",
+	},
+	{
+		Name: "credits-returned", Holds: func(n *Net, _ scenario.Args) (bool, string) { return n.CreditsReturned() },
+		Doc: "every node that is up has all its credits, and nothing waits for one",
+	},
+	{
+		Name: "exactly-once", Holds: func(n *Net, _ scenario.Args) (bool, string) {
+			s := &n.stats
+			return s.Twice+s.Phantoms == 0, fmt.Sprintf("%d deliveries too many, %d answers without one", s.Twice, s.Phantoms)
+		},
+		Doc: "no PUT or GET was delivered twice, or answered without being delivered",
+	},
+}
 
 // Check implements [scenario.Instance].
-func (in *instance) Check(condition string, _ scenario.Args) (bool, string) {
-	s, under := in.net.Operations(), in.net.Outstanding()
-	switch condition {
-	case "settled":
-		return under == 0, fmt.Sprintf("%d operations are under way", under)
-	case "all-answered":
-		return under == 0 && s.Failed == 0, fmt.Sprintf("%d operations are under way, %d have failed", under, s.Failed)
-	case "credits-returned":
-		return in.net.CreditsReturned()
-	}
-	return s.Twice+s.Phantoms == 0, fmt.Sprintf("%d deliveries too many, %d answers without one", s.Twice, s.Phantoms)
+func (n *Net) Check(condition string, args scenario.Args) (bool, string) {
+	return conditions.Check(n, condition, args)
 }
 
 // Sample implements [scenario.Instance].
-func (in *instance) Sample() []float64 {
-	s := in.net.Operations()
-	return []float64{float64(s.Begun), float64(s.Answered), float64(s.Failed), float64(in.net.Outstanding())}
+func (n *Net) Sample() []float64 {
+	s := n.Operations()
+	return []float64{float64(s.Begun), float64(s.Answered), float64(s.Failed), float64(n.Outstanding())}
 }
 
 // Measures implements [scenario.Instance].
-func (in *instance) Measures() []scenario.Measure {
-	s := in.net.Counters()
+func (n *Net) Measures() []scenario.Measure {
+	s := n.Counters()
 	list := []scenario.Measure{
 		{Name: "operations", Value: float64(s.Begun)},
 		{Name: "answered", Value: float64(s.Answered)},
@@ -132,7 +135,7 @@ func (in *instance) Measures() []scenario.Measure {
 		name string
 		q    float64
 	}{{"latency p50", 0.5}, {"latency p90", 0.9}, {"latency p99", 0.99}, {"latency worst", 1}} {
-		list = append(list, scenario.Measure{Name: p.name, Unit: "ms", Value: in.net.Latency(p.q).Seconds() * 1e3})
+		list = append(list, scenario.Measure{Name: p.name, Unit: "ms", Value: n.Latency(p.q).Seconds() * 1e3})
 	}
 	return list
 }

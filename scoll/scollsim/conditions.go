@@ -40,7 +40,7 @@ var conditions = []scenario.Condition{
 
 // Check implements [scenario.Instance].
 func (in *instance) Check(condition string, args scenario.Args) (bool, string) {
-	n := in.net
+	n := in.Net
 	switch condition {
 	case "over":
 		return n.over()

@@ -68,7 +68,7 @@ func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 }
 
 // instance is a Net in a scenario.
-type instance struct{ net *Net }
+type instance struct{ *Net }
 
 func newInstance(s *scenario.Setup) (scenario.Instance, error) {
 	n, err := New(configOf(s))
@@ -119,7 +119,4 @@ func replay(s *scenario.Setup, r io.Reader) (sim.Replayed, error) {
 }
 
 // Close ends the recording of a run.
-func (in *instance) Close() error { return in.net.Close() }
-
-// Control implements [scenario.Instance].
-func (in *instance) Control() sim.Control { return in.net }
+func (in *instance) Close() error { return in.Net.Close() }

@@ -20,7 +20,7 @@ var series = []scenario.Quantity{
 
 // Sample implements [scenario.Instance].
 func (in *instance) Sample() []float64 {
-	n := in.net
+	n := in.Net
 	under := 0
 	for _, b := range n.ledger.list {
 		if b.Outcome == UnderWay {
@@ -86,7 +86,7 @@ func addStats(sum, s *scoll.Stats) {
 
 // Measures implements [scenario.Instance].
 func (in *instance) Measures() []scenario.Measure {
-	n, c := in.net, in.net.Counters()
+	n, c := in.Net, in.Net.Counters()
 	var outcomes [RootGone + 1]int
 	missing := 0
 	var longest, total time.Duration

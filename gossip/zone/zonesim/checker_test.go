@@ -39,7 +39,7 @@ func TestCheckerSees(t *testing.T) {
 		{"a member joins", func(*Net) {}, engine.Joined, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			n, err := New(Config{Nodes: 5, Check: true, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: RTT / 2}}}})
+			n, err := New(Config{Network: scenario.Network{Nodes: 5, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: RTT / 2}}}}, Check: true})
 			if err == nil {
 				err = n.Run(20 * time.Second)
 			}
@@ -52,12 +52,11 @@ func TestCheckerSees(t *testing.T) {
 			if !ok {
 				t.Fatal("the zone is not complete")
 			}
-			n.told(&n.programs[observer].member, &engine.Event{Kind: tt.kind, Cause: engine.Dead, Node: r, Version: v})
-			in := &instance{n}
-			if ok, why := in.Check("no-false-removal", scenario.Args{}); ok != tt.fine {
+			n.told(&n.lives[observer].(*program).member, &engine.Event{Kind: tt.kind, Cause: engine.Dead, Node: r, Version: v})
+			if ok, why := n.Check("no-false-removal", scenario.Args{}); ok != tt.fine {
 				t.Errorf("no-false-removal: %v, %s", ok, why)
 			}
-			if ok, why := in.Check("alternating", scenario.Args{}); ok != tt.turn {
+			if ok, why := n.Check("alternating", scenario.Args{}); ok != tt.turn {
 				t.Errorf("alternating: %v, %s", ok, why)
 			}
 		})

@@ -42,8 +42,7 @@ func footprint(t *testing.T, nodes int, level scenario.Level) (peak, rest int64)
 	t.Helper()
 	before := heap()
 	n, err := New(Config{
-		Nodes: nodes, Stacks: level == scenario.Stacks,
-		Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: RTT / 2}}},
+		Network: scenario.Network{Nodes: nodes, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: RTT / 2}}}}, Stacks: level == scenario.Stacks,
 	})
 	each := func() int64 { return int64(heap()-before) / int64(nodes) }
 	for end := time.Duration(0); end < 2*time.Second && err == nil; {

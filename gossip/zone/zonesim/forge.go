@@ -24,7 +24,7 @@ func (p *program) forge(verb, rest string) {
 	}
 	set, err := sim.ParseNodes(rest, p.net.Nodes())
 	if err != nil {
-		p.net.failed(fmt.Errorf("zonesim: %s %s: %w", verb, rest, err))
+		p.net.Failed(fmt.Errorf("zonesim: %s %s: %w", verb, rest, err))
 		return
 	}
 	var l engine.Lists

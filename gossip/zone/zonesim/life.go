@@ -44,19 +44,6 @@ func (p *program) census() []engine.CensusEntry        { return p.m.Census() }
 func (p *program) delegation() engine.DelegationStatus { return p.m.Delegation() }
 func (p *program) stats() engine.Stats                 { return p.m.Stats() }
 
-// life is the latest life of a node that has had one.
-func (n *Net) life(id sim.NodeID) life {
-	if n.cfg.Stacks {
-		return n.stacks[id]
-	}
-	return n.programs[id]
-}
-
-// began reports whether a node has had a life.
-func (n *Net) began(id sim.NodeID) bool {
-	return n.cfg.Stacks && n.stacks[id] != nil || !n.cfg.Stacks && n.programs[id] != nil
-}
-
 // about returns which member of the node's zone an event is about, -1 for none.
 func (p *member) about(e *engine.Event) int {
 	if !p.net.cfg.Stacks {

@@ -8,6 +8,7 @@ import (
 	"ulnet/gossip/zone"
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 )
 
 // RTT is the round-trip time of measurements.
@@ -31,8 +32,7 @@ const patience = 2 * time.Minute
 
 func (m Measured) net() (*Net, error) {
 	return New(Config{
-		Nodes: m.Nodes, Supervisors: m.Supervisors, Zones: m.Zones, Stub: m.Stub, Seed: m.Seed, Zone: m.Zone,
-		AccessRate: m.Rate, CPU: m.CPU, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: RTT / 2}}},
+		Network: scenario.Network{Nodes: m.Nodes, Seed: m.Seed, AccessRate: m.Rate, CPU: m.CPU, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: RTT / 2}}}}, Supervisors: m.Supervisors, Zones: m.Zones, Stub: m.Stub, Zone: m.Zone,
 	})
 }
 

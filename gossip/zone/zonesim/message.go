@@ -1,10 +1,10 @@
 package zonesim
 
 import (
-	"math/bits"
 	"time"
 
 	"ulnet/gossip/zone/engine"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 // message is a message on its way: of a zone, or between zones.
@@ -33,7 +33,4 @@ func hash(m *message) uint64 {
 	return h
 }
 
-func mix(h, w uint64) uint64 {
-	hi, lo := bits.Mul64(h^w^0xA0761D6478BD642F, 0x9e3779b97f4a7c15)
-	return bits.RotateLeft64(hi^lo, 17) + h
-}
+func mix(h, w uint64) uint64 { return kit.Mix(h, w^0xA0761D6478BD642F) }

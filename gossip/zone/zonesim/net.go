@@ -1,6 +1,7 @@
 package zonesim
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -8,18 +9,13 @@ import (
 	"ulnet/gossip/zone"
 	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 // Config configures a [Net]. The zero value of a field means its default.
 type Config struct {
-	// The network, as in sim.Config.
-	Nodes      int
-	Seed       uint64
-	Topology   sim.Topology
-	AccessRate int64
-	CPU        sim.CPU
-	Inbox      int
-	StartAt    func(sim.NodeID) time.Duration
+	scenario.Network
 
 	// Supervisors is how many of the first nodes are the management zone; 0: there is none.
 	Supervisors int
@@ -49,22 +45,20 @@ type Config struct {
 // Net is a network of zones. What is done to it through its methods is the truth that
 // events are judged by.
 type Net struct {
-	sim.Control // the network, with a truth that hears what is done
+	kit.Base
 
-	cfg      Config
-	filled   engine.Config
-	groups   []*group   // the management zone first, if there is one
-	programs []*program // by node, of the latest life; nil before the first
-	stacks   []*stack   // likewise, with Config.Stacks
-	incs     []uint64   // by node, of the latest life
-	truth    truth
-	verdict  Verdict
-	beats    uint64 // bytes of heartbeats that machines sent
-	others   uint64 // bytes of all else
+	cfg     Config
+	filled  engine.Config
+	groups  []*group // the management zone first, if there is one
+	lives   []life   // by node, the latest; nil before the first
+	incs    []uint64 // by node, of the latest life
+	truth   truth
+	verdict Verdict
+	beats   uint64 // bytes of heartbeats that machines sent
+	others  uint64 // bytes of all else
 
 	out engine.Output // of the latest step
 	msg engine.Message
-	err error // of a boot
 
 	severed severing
 }
@@ -72,8 +66,8 @@ type Net struct {
 // New makes a network. Its nodes start when it runs. The error says what of the
 // configuration makes no sense, or is the simulator's.
 func New(cfg Config) (*Net, error) {
-	cfg.Zones, cfg.Bootstrap = max(cfg.Zones, 1), cmpOr(cfg.Bootstrap, 3)
-	n := &Net{cfg: cfg, programs: make([]*program, cfg.Nodes), incs: make([]uint64, cfg.Nodes)}
+	cfg.Zones, cfg.Bootstrap = max(cfg.Zones, 1), cmp.Or(cfg.Bootstrap, 3)
+	n := &Net{cfg: cfg, lives: make([]life, cfg.Nodes), incs: make([]uint64, cfg.Nodes)}
 	if err := n.divide(); err != nil {
 		return nil, err
 	}
@@ -83,26 +77,34 @@ func New(cfg Config) (*Net, error) {
 	if n.filled, err = filled.Engine().Filled(); err != nil {
 		return nil, err
 	}
+	n.truth.init(cfg.Nodes, n.Now, 2*n.filled.Timeout)
+	n.Around = n.happens
 	if cfg.Stacks {
-		n.Control, err = n.newFabric()
-	} else {
-		n.Control, err = sim.New(sim.Config[message]{
-			Nodes: cfg.Nodes, Seed: cfg.Seed, Topology: cfg.Topology, AccessRate: cfg.AccessRate,
-			CPU: cfg.CPU, Inbox: cfg.Inbox, StartAt: cfg.StartAt, Boot: n.boot, Hash: hash,
-		})
+		return n, n.StartStacks(&cfg.Network, kit.Stacks{Boot: n.bootStack})
 	}
-	if err != nil {
-		return nil, err
-	}
-	n.truth.init(cfg.Nodes, n.Control.Now, 2*n.filled.Timeout)
-	return n, nil
+	return n, kit.Start(&n.Base, &cfg.Network, kit.Machines[message]{Boot: n.boot, Hash: hash}, nil)
 }
 
-func cmpOr(v, d int) int {
-	if v == 0 {
-		return d
+// happens has the truth hear of what is done to nodes and links.
+func (n *Net) happens(a *kit.Act, do func()) {
+	t := &n.truth
+	switch {
+	case a.Ends():
+		t.end(a.Node)
+	case a.Verb == kit.Pause && a.Changes:
+		t.pause(a.Node)
+	case a.Verb == kit.Resume && a.Changes:
+		t.resume(a.Node)
+	case a.Verb == kit.Slow:
+		t.slow(a.Node, a.Extra > 0)
+	case a.Verb == kit.Partition:
+		t.partition(a.Sets)
+	case a.Verb == kit.Cut:
+		t.cut(a.From, a.To)
+	case a.Verb == kit.Heal:
+		t.heal()
 	}
-	return v
+	do()
 }
 
 // divide makes the groups.
@@ -146,14 +148,6 @@ func (n *Net) divide() error {
 		n.groups = append(n.groups, g)
 	}
 	return nil
-}
-
-// failed keeps the first error of a program.
-func (n *Net) failed(err error) {
-	if n.err == nil {
-		n.err = err
-		n.Stop(err)
-	}
 }
 
 // group returns the zone of a node.

@@ -27,10 +27,10 @@ type program struct {
 func (n *Net) boot(life sim.Life, _ sim.Program[message]) sim.Program[message] {
 	p := &program{member: member{net: n, id: life.Node, group: n.group(life.Node)}}
 	if err := p.begin(life); err != nil {
-		n.failed(err)
+		n.Failed(err)
 		return nil
 	}
-	n.programs[life.Node] = p
+	n.lives[life.Node] = p
 	n.truth.start(life.Node)
 	return p
 }

@@ -2,7 +2,6 @@ package zonesim
 
 import (
 	"ulnet/gossip/zone"
-	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 )
 
@@ -37,12 +36,12 @@ var Protocol = &scenario.Protocol{
 		{Name: "lose", Args: []scenario.Arg{numberArg}, Doc: "so many members of a stub die"},
 		{Name: "gain", Args: []scenario.Arg{numberArg}, Doc: "so many of those that died come back"},
 	}, forgeries...),
-	Conditions:   conditions,
+	Conditions:   conditions.Declared(),
 	Series:       series,
 	Levels:       []scenario.Level{scenario.Machines, scenario.Stacks},
 	LeastNodes:   2,
 	BytesPerNode: bytesPerNode,
-	New:          newInstance,
+	New:          func(s *scenario.Setup) (scenario.Instance, error) { return New(configOf(s)) },
 }
 
 // bytesPerNode: of a machine, what a zone takes when all start at once, a row of its view
@@ -64,14 +63,6 @@ func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	return need
 }
 
-// instance is a Net in a scenario.
-type instance struct{ net *Net }
-
-func newInstance(s *scenario.Setup) (scenario.Instance, error) {
-	n, err := New(configOf(s))
-	return &instance{n}, err
-}
-
 // configOf is the configuration that a scenario asks for.
 func configOf(s *scenario.Setup) Config {
 	o := s.Options
@@ -84,13 +75,9 @@ func configOf(s *scenario.Setup) Config {
 		z.Threshold, z.Successors, z.Random, z.Aggregation = p.Threshold, p.Successors, p.Random, p.Aggregation
 	}
 	return Config{
-		Nodes: s.Nodes, Seed: s.Seed, Topology: s.Topology, AccessRate: s.AccessRate,
-		CPU: s.CPU, Inbox: s.Inbox, StartAt: s.StartAt,
+		Network:     s.Network,
 		Supervisors: o.Int("supervisors"), Zones: o.Int("zones"), Stub: o.Int("stub"), Bootstrap: o.Int("bootstrap"), OneName: o["names"] == "same",
 		Sever: o.Int("sever"), SeverAt: o.Duration("sever-at"),
 		Zone: z, Check: o.On("check"), Stacks: s.Level == scenario.Stacks,
 	}
 }
-
-// Control implements [scenario.Instance].
-func (in *instance) Control() sim.Control { return in.net }

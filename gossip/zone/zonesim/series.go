@@ -6,6 +6,7 @@ import (
 	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 var series = []scenario.Quantity{
@@ -20,14 +21,13 @@ var series = []scenario.Quantity{
 }
 
 // Sample implements [scenario.Instance].
-func (in *instance) Sample() []float64 {
-	n := in.net
+func (n *Net) Sample() []float64 {
 	least, most, some := 0, 0, false
 	for id := range sim.NodeRange(sim.NodeID(n.cfg.Supervisors), sim.NodeID(n.cfg.Nodes-1)).All(n.cfg.Nodes) {
 		if !n.TakesPart(id) {
 			continue
 		}
-		count := n.life(id).size()
+		count := n.lives[id].size()
 		if !some || count < least {
 			least = count
 		}
@@ -35,7 +35,7 @@ func (in *instance) Sample() []float64 {
 	}
 	c := n.Counters()
 	return []float64{
-		float64(least), float64(most), float64(n.leastCensus()), float64(n.Control.Stats().SentBytes),
+		float64(least), float64(most), float64(n.leastCensus()), float64(n.Stats().SentBytes),
 		float64(n.verdict.Removals), float64(n.verdict.False), float64(c.Repairs), float64(c.Refusals()),
 	}
 }
@@ -46,7 +46,7 @@ func (n *Net) leastCensus() (least int) {
 	for i := range n.cfg.Supervisors {
 		if id := sim.NodeID(i); n.TakesPart(id) {
 			sum := 0
-			for _, e := range n.life(id).census() {
+			for _, e := range n.lives[id].census() {
 				sum += e.Size
 			}
 			if first || sum < least {
@@ -58,31 +58,19 @@ func (n *Net) leastCensus() (least int) {
 	return least
 }
 
-// Counters are those of all nodes' latest lives that tell of trouble.
+// Counters are those of all nodes' latest lives.
 func (n *Net) Counters() (sum engine.Stats) {
-	for id := range n.cfg.Nodes {
-		if !n.began(sim.NodeID(id)) {
-			continue
+	for _, k := range n.lives {
+		if k != nil {
+			kit.Sum(&sum, k.stats())
 		}
-		s := n.life(sim.NodeID(id)).stats()
-		for k := range s.Sent {
-			sum.Sent[k] += s.Sent[k]
-			sum.Received[k] += s.Received[k]
-		}
-		sum.Malformed += s.Refusals()
-		sum.Repairs += s.Repairs
-		sum.TableRepairs += s.TableRepairs
-		sum.Filed += s.Filed
-		sum.Entries += s.Entries
-		sum.Pauses += s.Pauses
-		sum.SupervisorsLost += s.SupervisorsLost
 	}
 	return sum
 }
 
 // Measures implements [scenario.Instance].
-func (in *instance) Measures() []scenario.Measure {
-	n, v, c := in.net, in.net.verdict, in.net.Counters()
+func (n *Net) Measures() []scenario.Measure {
+	v, c := n.verdict, n.Counters()
 	mean := v.Total / time.Duration(max(v.Detected, 1))
 	alerted := v.AlertedTotal / time.Duration(max(v.Alerted, 1))
 	seconds := max(n.Now().Seconds(), 1e-9)
@@ -101,9 +89,9 @@ func (in *instance) Measures() []scenario.Measure {
 		{Name: "views exchanged again", Value: float64(c.Repairs)},
 		{Name: "attributes received", Value: float64(c.Entries)},
 		{Name: "supervisors that did not answer", Value: float64(c.SupervisorsLost)},
-		{Name: "bytes per node and second", Unit: "B", Value: float64(n.Control.Stats().SentBytes) / float64(n.cfg.Nodes) / seconds},
+		{Name: "bytes per node and second", Unit: "B", Value: float64(n.Stats().SentBytes) / float64(n.cfg.Nodes) / seconds},
 		{Name: "bytes of heartbeats per node and second", Unit: "B", Value: float64(n.beats) / float64(n.cfg.Nodes) / seconds},
 		{Name: "bytes of all else per node", Unit: "B", Value: float64(n.others) / float64(n.cfg.Nodes)},
-		{Name: "messages not understood", Value: float64(c.Malformed)},
+		{Name: "messages not understood", Value: float64(c.Refusals())},
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"ulnet/gossip/zone"
 	"ulnet/gossip/zone/engine"
-	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/lnetsim"
 )
@@ -28,23 +27,8 @@ type stack struct {
 	taken  time.Duration
 }
 
-// newFabric makes a network of stacks.
-func (n *Net) newFabric() (sim.Control, error) {
-	n.stacks = make([]*stack, n.cfg.Nodes)
-	cfg := &n.cfg
-	return simlnd.New(simlnd.Config{
-		Nodes: cfg.Nodes, Seed: cfg.Seed, Topology: cfg.Topology, AccessRate: cfg.AccessRate,
-		CPU: cfg.CPU, Inbox: cfg.Inbox, StartAt: cfg.StartAt,
-		Boot: func(h, _ *simlnd.Host) {
-			if err := n.bootStack(h); err != nil {
-				n.failed(err)
-			}
-		},
-	})
-}
-
 // bootStack begins a life of a stack. As with machines it keeps its incarnation only.
-func (n *Net) bootStack(h *simlnd.Host) (err error) {
+func (n *Net) bootStack(h, _ *simlnd.Host) (err error) {
 	k := &stack{member: member{net: n, id: h.ID(), group: n.group(h.ID())}, host: h, taken: never}
 	if k.lnet, err = lnetsim.NewStack(h, lnetsim.StackConfig{}); err != nil {
 		return err
@@ -55,7 +39,7 @@ func (n *Net) bootStack(h *simlnd.Host) (err error) {
 	if n.cfg.Check {
 		k.heard.init(&k.member)
 	}
-	n.stacks[k.id] = k
+	n.lives[k.id] = k
 	n.truth.start(k.id)
 	k.agent.Watch(k.told)
 	h.OnCommand(k.command)
@@ -82,7 +66,7 @@ func (k *stack) command(text string) {
 		_ = k.agent.Set(engine.MonitorKey, nil)
 	default:
 		if forges(verb) {
-			k.net.failed(fmt.Errorf("zonesim: %s is for machines: run it with --on machines", verb))
+			k.net.Failed(fmt.Errorf("zonesim: %s is for machines: run it with --on machines", verb))
 		}
 	}
 }

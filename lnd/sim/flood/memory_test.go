@@ -21,11 +21,10 @@ func TestMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := heap()
-		in, err := flood.Protocol.New(&scenario.Setup{Nodes: nodes, Level: scenario.Machines, Options: f.Options})
+		c, err := flood.Protocol.New(&scenario.Setup{Network: scenario.Network{Nodes: nodes}, Level: scenario.Machines, Options: f.Options})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := in.Control()
 		c.At(0, func() {
 			for id := range sim.NodeID(nodes) {
 				c.Command(id, "tell 1")
@@ -38,7 +37,7 @@ func TestMemory(t *testing.T) {
 		if s := c.Stats(); s.Delivered != nodes*uint64(fanout) {
 			t.Errorf("%+v", s)
 		}
-		runtime.KeepAlive(in)
+		runtime.KeepAlive(c)
 		t.Logf("fanout %d: %d bytes, predicted %d", fanout, took, want)
 		if want -= 16 << 20; want < took*3/4 || want > took*2 { // 16 MB are for small runs
 			t.Errorf("fanout %d: %d bytes, predicted %d", fanout, took, want)

@@ -3,27 +3,7 @@ package flood
 import (
 	"encoding/binary"
 	"errors"
-	"io"
-
-	"ulnet/lnd/sim"
-	"ulnet/lnd/sim/scenario"
 )
-
-// replay steps the machines of a recorded run without a network.
-func replay(s *scenario.Setup, r io.Reader) (sim.Replayed, error) {
-	in, shared := prepare(s)
-	return sim.Replay(r, codec{}, hash, func([]byte) (func(sim.Life, sim.Program[rumours]) sim.Program[rumours], error) {
-		return in.boot(shared), nil
-	})
-}
-
-// Close ends the recording of a run.
-func (in *instance) Close() error {
-	if in.record == nil {
-		return nil
-	}
-	return in.record.Close()
-}
 
 func hash(m *rumours) uint64 { return uint64(*m) }
 

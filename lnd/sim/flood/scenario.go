@@ -2,12 +2,13 @@ package flood
 
 import (
 	"fmt"
+	"io"
 	"math/bits"
 	"time"
 
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
-	"ulnet/lnet/machine/record"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 // Protocol is flood for scenarios.
@@ -23,19 +24,35 @@ var Protocol = &scenario.Protocol{
 	Verbs: []scenario.Verb{
 		{Name: "tell", Args: []scenario.Arg{rumour}, Doc: "the node hears a rumour and passes it on"},
 	},
-	Conditions: []scenario.Condition{
-		{Name: "heard", Args: []scenario.Arg{{Name: "nodes", Kind: scenario.NodeSet}, optional(rumour)}, Doc: "these nodes, where they are up, have heard a rumour; without a number every rumour told so far"},
-		{Name: "unheard", Args: []scenario.Arg{{Name: "nodes", Kind: scenario.NodeSet}, rumour}, Doc: "none of these nodes, where they are up, has heard a rumour"},
-		{Name: "heard-once", Doc: "no node has heard a rumour twice in one life"},
-		{Name: "remembered", Doc: "every node knows all that it heard in its life"},
-	},
+	Conditions: conditions.Declared(),
 	Series: []scenario.Quantity{
 		{Name: "heard", Unit: "nodes", Doc: "nodes that are up and know every rumour told so far"},
 	},
 	Levels:       []scenario.Level{scenario.Machines, scenario.Stacks},
 	BytesPerNode: bytesPerNode,
-	New:          newInstance,
-	Replay:       replay,
+	New:          func(s *scenario.Setup) (scenario.Instance, error) { return newNetwork(s) },
+	Replay: func(s *scenario.Setup, r io.Reader) (sim.Replayed, error) {
+		return kit.Replay(r, s.Nodes, prepare(s).machines())
+	},
+}
+
+var conditions = kit.Conditions[*network]{
+	{
+		Name: "heard", Args: []scenario.Arg{nodesArg, optional(rumour)}, Holds: (*network).heard,
+		Doc: "these nodes, where they are up, have heard a rumour; without a number every rumour told so far",
+	},
+	{
+		Name: "unheard", Args: []scenario.Arg{nodesArg, rumour}, Holds: (*network).unheard,
+		Doc: "none of these nodes, where they are up, has heard a rumour",
+	},
+	{
+		Name: "heard-once", Holds: (*network).heardOnce,
+		Doc: "no node has heard a rumour twice in one life",
+	},
+	{
+		Name: "remembered", Holds: (*network).remembered,
+		Doc: "every node knows all that it heard in its life",
+	},
 }
 
 // bytesPerNode: all that nodes tell those they draw may be on its way at once.
@@ -48,136 +65,125 @@ func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	return 24<<10 + 2*2400*int64(min(o.Int("fanout")+8, nodes))
 }
 
-// rumour is the argument that names one.
-var rumour = scenario.Arg{Name: "rumour", Kind: scenario.Count, Least: 1, Most: Rumours}
+// nodesArg and rumour are arguments of conditions.
+var (
+	nodesArg = scenario.Arg{Name: "nodes", Kind: scenario.NodeSet}
+	rumour   = scenario.Arg{Name: "rumour", Kind: scenario.Count, Least: 1, Most: Rumours}
+)
 
 func optional(a scenario.Arg) scenario.Arg {
 	a.Optional = true
 	return a
 }
 
-// instance is a network of nodes and what they have told it.
-type instance struct {
-	network sim.Control
-	record  *sim.Recorder[rumours] // nil if nobody asked for it
-	told    []rumours              // heard by each node in its life
-	twice   int                    // rumours heard again in one life
-	all     rumours                // heard by anybody
-	nodes   []*node
-	latest  time.Duration // when the last rumour was heard
+// network is a network of nodes and what they have told it.
+type network struct {
+	kit.Base
+	cfg    config
+	told   []rumours // heard by each node in its life
+	twice  int       // rumours heard again in one life
+	all    rumours   // heard by anybody
+	nodes  []*node
+	latest time.Duration // when the last rumour was heard
 }
 
-func newInstance(s *scenario.Setup) (scenario.Instance, error) {
-	in, shared := prepare(s)
+func newNetwork(s *scenario.Setup) (*network, error) {
+	n := prepare(s)
 	if s.Level == scenario.Stacks {
-		return in, in.stacks(s, shared)
+		return n, n.StartStacks(&s.Network, n.stacks())
 	}
-	return in, in.machines(s, shared)
+	return n, kit.Start(&n.Base, &s.Network, n.machines(), s.Record)
 }
 
-// prepare makes an instance that has no network yet.
-func prepare(s *scenario.Setup) (*instance, *config) {
-	return &instance{told: make([]rumours, s.Nodes), nodes: make([]*node, s.Nodes)}, &config{
-		nodes: s.Nodes, fanout: s.Options.Int("fanout"), size: s.Options.Int("size"),
-		again: s.Options.Duration("again"), forgets: s.Options["bug"] == "forget-on-pause",
+// prepare makes what has nothing under it yet.
+func prepare(s *scenario.Setup) *network {
+	return &network{
+		told: make([]rumours, s.Nodes), nodes: make([]*node, s.Nodes),
+		cfg: config{
+			nodes: s.Nodes, fanout: s.Options.Int("fanout"), size: s.Options.Int("size"),
+			again: s.Options.Duration("again"), forgets: s.Options["bug"] == "forget-on-pause",
+		},
 	}
 }
 
-// machines makes the network of a run at level machines.
-func (in *instance) machines(s *scenario.Setup, shared *config) (err error) {
-	cfg := scenario.Config[rumours](s)
-	cfg.Boot = in.boot(shared)
-	cfg.OnEvent = in.event
-	cfg.Hash = hash
-	if s.Record != nil {
-		in.record = sim.NewRecorder(s.Record, codec{}, record.Digests, nil)
-		cfg.Recorder = in.record
-	}
-	in.network, err = sim.New(cfg)
-	return err
-}
-
-// boot returns what begins a life on a node.
-func (in *instance) boot(shared *config) func(sim.Life, sim.Program[rumours]) sim.Program[rumours] {
-	return func(life sim.Life, kept sim.Program[rumours]) sim.Program[rumours] {
-		if int(life.Node) >= shared.nodes {
-			return nil // a damaged recording
-		}
-		old, _ := kept.(*node)
-		return in.begin(shared, life, old)
+// machines is what runs at the level of machines.
+func (n *network) machines() kit.Machines[rumours] {
+	return kit.Machines[rumours]{
+		Boot: func(life sim.Life, kept sim.Program[rumours]) sim.Program[rumours] {
+			old, _ := kept.(*node)
+			return n.begin(life, old)
+		},
+		OnEvent: n.event, Hash: hash, Codec: codec{},
 	}
 }
 
 // begin begins a life. What a node that keeps its state knew, it still knows.
-func (in *instance) begin(shared *config, life sim.Life, old *node) *node {
-	n := &node{cfg: shared}
-	n.pcg.Seed(life.Seed, 0)
+func (n *network) begin(life sim.Life, old *node) *node {
+	k := &node{cfg: &n.cfg}
+	k.pcg.Seed(life.Seed, 0)
 	if old != nil {
-		n.knows = old.knows
+		k.knows = old.knows
 	}
-	in.nodes[life.Node], in.told[life.Node] = n, n.knows
-	return n
+	n.nodes[life.Node], n.told[life.Node] = k, k.knows
+	return k
 }
 
-func (in *instance) event(at time.Duration, id sim.NodeID, ev sim.Event) {
+func (n *network) event(at time.Duration, id sim.NodeID, ev sim.Event) {
 	r := rumours(1) << (ev.Value - 1)
-	if in.told[id]&r != 0 {
-		in.twice++
+	if n.told[id]&r != 0 {
+		n.twice++
 	}
-	in.told[id] |= r
-	in.all |= r
-	in.latest = at
+	n.told[id] |= r
+	n.all |= r
+	n.latest = at
 }
-
-// Control implements [scenario.Instance].
-func (in *instance) Control() sim.Control { return in.network }
 
 // Check implements [scenario.Instance].
-func (in *instance) Check(condition string, args scenario.Args) (bool, string) {
-	switch condition {
-	case "heard":
-		return in.heard(args)
-	case "unheard":
-		return in.unheard(args)
-	case "heard-once":
-		return in.twice == 0, fmt.Sprintf("%d rumours were heard twice", in.twice)
-	}
-	for id, n := range in.nodes {
-		if n != nil && in.network.Up(sim.NodeID(id)) && in.told[id]&^n.knows != 0 {
-			return false, fmt.Sprintf("node %v has forgotten rumour %d", sim.NodeID(id), first(in.told[id]&^n.knows))
+func (n *network) Check(condition string, args scenario.Args) (bool, string) {
+	return conditions.Check(n, condition, args)
+}
+
+func (n *network) heardOnce(scenario.Args) (bool, string) {
+	return n.twice == 0, fmt.Sprintf("%d rumours were heard twice", n.twice)
+}
+
+func (n *network) remembered(scenario.Args) (bool, string) {
+	for id, k := range n.nodes {
+		if k != nil && n.Up(sim.NodeID(id)) && n.told[id]&^k.knows != 0 {
+			return false, fmt.Sprintf("node %v has forgotten rumour %d", sim.NodeID(id), first(n.told[id]&^k.knows))
 		}
 	}
 	return true, ""
 }
 
-func (in *instance) heard(args scenario.Args) (bool, string) {
-	want := in.all
+func (n *network) heard(args scenario.Args) (bool, string) {
+	want := n.all
 	if len(args) > 1 {
 		want = 1 << (args.Int(1) - 1)
 	}
 	if want == 0 {
 		return false, "no rumour was told"
 	}
-	for id := range args.Nodes(0).All(len(in.nodes)) {
-		if missing := want &^ in.knows(id); missing != 0 && in.network.Up(id) {
+	for id := range args.Nodes(0).All(len(n.nodes)) {
+		if missing := want &^ n.knows(id); missing != 0 && n.Up(id) {
 			return false, fmt.Sprintf("node %v has not heard rumour %d", id, first(missing))
 		}
 	}
 	return true, ""
 }
 
-func (in *instance) unheard(args scenario.Args) (bool, string) {
-	for id := range args.Nodes(0).All(len(in.nodes)) {
-		if in.knows(id)>>(args.Int(1)-1)&1 != 0 && in.network.Up(id) {
+func (n *network) unheard(args scenario.Args) (bool, string) {
+	for id := range args.Nodes(0).All(len(n.nodes)) {
+		if n.knows(id)>>(args.Int(1)-1)&1 != 0 && n.Up(id) {
 			return false, fmt.Sprintf("node %v has heard rumour %d", id, args.Int(1))
 		}
 	}
 	return true, ""
 }
 
-func (in *instance) knows(id sim.NodeID) rumours {
-	if n := in.nodes[id]; n != nil {
-		return n.knows
+func (n *network) knows(id sim.NodeID) rumours {
+	if k := n.nodes[id]; k != nil {
+		return k.knows
 	}
 	return 0
 }
@@ -185,10 +191,10 @@ func (in *instance) knows(id sim.NodeID) rumours {
 func first(r rumours) int { return bits.TrailingZeros64(uint64(r)) + 1 }
 
 // Sample implements [scenario.Instance].
-func (in *instance) Sample() []float64 {
+func (n *network) Sample() []float64 {
 	count := 0
-	for id := range in.nodes {
-		if k := in.knows(sim.NodeID(id)); k != 0 && in.all&^k == 0 && in.network.Up(sim.NodeID(id)) {
+	for id := range n.nodes {
+		if k := n.knows(sim.NodeID(id)); k != 0 && n.all&^k == 0 && n.Up(sim.NodeID(id)) {
 			count++
 		}
 	}
@@ -196,9 +202,9 @@ func (in *instance) Sample() []float64 {
 }
 
 // Measures implements [scenario.Instance].
-func (in *instance) Measures() []scenario.Measure {
+func (n *network) Measures() []scenario.Measure {
 	return []scenario.Measure{
-		{Name: "heard", Unit: "nodes", Value: in.Sample()[0]},
-		{Name: "last heard at", Unit: "s", Value: in.latest.Seconds()},
+		{Name: "heard", Unit: "nodes", Value: n.Sample()[0]},
+		{Name: "last heard at", Unit: "s", Value: n.latest.Seconds()},
 	}
 }

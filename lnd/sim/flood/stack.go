@@ -5,7 +5,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/sim"
-	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
@@ -27,45 +27,22 @@ type stack struct {
 	md    portals.MDHandle // what is sent
 }
 
-// stacks makes the network of a run at level stacks.
-func (in *instance) stacks(s *scenario.Setup, shared *config) (err error) {
-	memory := make([]byte, shared.size) // of every MD: nobody looks at it
-	net := &stacks{}
-	in.network = net
-	net.Fabric, err = simlnd.New(simlnd.Config{
-		Nodes: s.Nodes, Seed: s.Seed, Topology: s.Topology, AccessRate: s.AccessRate,
-		CPU: s.CPU, Inbox: s.Inbox, StartAt: s.StartAt, OnEvent: in.event,
-		Boot: func(h, kept *simlnd.Host) {
-			if err := in.bootStack(shared, memory, h, kept); err != nil && net.failed == nil {
-				net.failed = err
-			}
-		},
-	})
-	return err
-}
-
-// stacks is a network of stacks that ends with the error of one that could not
-// be built.
-type stacks struct {
-	*simlnd.Fabric
-	failed error
-}
-
-// Run implements sim.Control.
-func (s *stacks) Run(until time.Duration) error {
-	if err := s.Fabric.Run(until); err != nil {
-		return err
+// stacks is what runs at the level of stacks.
+func (n *network) stacks() kit.Stacks {
+	memory := make([]byte, n.cfg.size) // of every MD: nobody looks at it
+	return kit.Stacks{
+		OnEvent: n.event,
+		Boot:    func(h, kept *simlnd.Host) error { return n.bootStack(memory, h, kept) },
 	}
-	return s.failed
 }
 
 // bootStack begins a life of a stack.
-func (in *instance) bootStack(shared *config, memory []byte, h, kept *simlnd.Host) error {
+func (n *network) bootStack(memory []byte, h, kept *simlnd.Host) error {
 	var old *node
 	if kept != nil {
 		old = kept.Data.(*stack).node
 	}
-	k := &stack{host: h, node: in.begin(shared, h.Life(), old)}
+	k := &stack{host: h, node: n.begin(h.Life(), old)}
 	h.Data = k
 	under := lnet.New(lnet.Config{Incarnation: h.Incarnation(), Clock: h.Clock()})
 	k.table = portals.New(under)

@@ -15,7 +15,7 @@ import (
 func Watch[M any](l *Log, cfg *sim.Config[M]) {
 	boot, heard := cfg.Boot, cfg.OnEvent
 	cfg.Boot = func(life sim.Life, kept sim.Program[M]) sim.Program[M] {
-		l.begin(life.Node, uint32(life.Number))
+		l.Begin(life)
 		return boot(life, kept)
 	}
 	cfg.OnEvent = func(at time.Duration, node sim.NodeID, ev sim.Event) {
@@ -26,13 +26,13 @@ func Watch[M any](l *Log, cfg *sim.Config[M]) {
 	}
 }
 
-// begin appends that a life begins.
-func (l *Log) begin(node sim.NodeID, life uint32) {
+// Begin appends that a life begins: for who does not [Watch].
+func (l *Log) Begin(life sim.Life) {
 	if l.clock == nil {
 		panic("history: a watched network runs without Log.Control")
 	}
-	l.lives[node] = life
-	l.truth(Start, node)
+	l.lives[life.Node] = uint32(life.Number)
+	l.truth(Start, life.Node)
 }
 
 // truth appends what was done to a node.

@@ -8,7 +8,7 @@ import (
 
 // apply does what an action says.
 func (r *runner) apply(a *action, now time.Duration) {
-	c := r.control
+	c := r.inst
 	switch a.verb {
 	case "partition":
 		sets := make([]sim.NodeSet, len(a.sets))
@@ -35,7 +35,7 @@ func (r *runner) apply(a *action, now time.Duration) {
 
 // applyTo does what an action says to one node.
 func (r *runner) applyTo(id sim.NodeID, a *action, now time.Duration) {
-	c := r.control
+	c := r.inst
 	switch a.verb {
 	case "kill":
 		delete(r.paused, id)
@@ -65,10 +65,10 @@ func (r *runner) applyTo(id sim.NodeID, a *action, now time.Duration) {
 // resumeAt ends a pause at an instant, unless something else ends it before.
 func (r *runner) resumeAt(id sim.NodeID, at time.Duration) {
 	r.paused[id] = at
-	r.control.At(at, func() {
+	r.inst.At(at, func() {
 		if r.paused[id] == at {
 			delete(r.paused, id)
-			r.control.Resume(id)
+			r.inst.Resume(id)
 		}
 	})
 }

@@ -101,7 +101,7 @@ func (c *claim) holds(p *Protocol, inst Instance) (bool, string) {
 	}
 	for _, k := range common {
 		if k.Name == c.name {
-			return k.holds(inst.Control(), c.args)
+			return k.holds(inst, c.args)
 		}
 	}
 	return false, "unknown condition"
@@ -111,7 +111,7 @@ func (c *claim) quantity(p *Protocol, inst Instance) float64 {
 	if i := slices.IndexFunc(p.Series, func(q Quantity) bool { return q.Name == c.name }); i >= 0 {
 		return inst.Sample()[i]
 	}
-	stats := inst.Control().Stats()
+	stats := inst.Stats()
 	for _, k := range counters {
 		if k.Name == c.name {
 			return float64(k.read(&stats))

@@ -15,7 +15,7 @@ var careless = &scenario.Protocol{
 	Verbs:  []scenario.Verb{{Name: "work"}, {Name: "break"}},
 	Levels: []scenario.Level{scenario.Machines},
 	New: func(s *scenario.Setup) (scenario.Instance, error) {
-		cfg := scenario.Config[struct{}](s)
+		cfg := scenario.Config[struct{}](&s.Network)
 		cfg.Boot = func(sim.Life, sim.Program[struct{}]) sim.Program[struct{}] { return carelessNode{} }
 		n, err := sim.New(cfg)
 		return carelessNet{n}, err
@@ -31,9 +31,8 @@ func (carelessNode) Step(now time.Duration, in sim.Input[struct{}], _ *sim.Outpu
 	return now + time.Second
 }
 
-type carelessNet struct{ control sim.Control }
+type carelessNet struct{ sim.Control }
 
-func (n carelessNet) Control() sim.Control                       { return n.control }
 func (n carelessNet) Check(string, scenario.Args) (bool, string) { return true, "" }
 func (n carelessNet) Sample() []float64                          { return nil }
 func (n carelessNet) Measures() []scenario.Measure               { return nil }

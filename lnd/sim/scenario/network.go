@@ -14,10 +14,10 @@ func (f *File) setup(nodes int, seed uint64, level Level) (*Setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Setup{
-		Nodes: nodes, Seed: seed, Level: level, Options: f.Options,
-		Topology: t, AccessRate: s.access, CPU: s.cpu, Inbox: s.inbox, StartAt: s.startAt(nodes),
-	}, nil
+	on := Network{
+		Nodes: nodes, Seed: seed, Topology: t, AccessRate: s.access, CPU: s.cpu, Inbox: s.inbox, StartAt: s.startAt(nodes),
+	}
+	return &Setup{Network: on, Level: level, Options: f.Options}, nil
 }
 
 func (s *settings) topology(nodes int) (sim.Topology, error) {

@@ -127,17 +127,22 @@ type Quantity struct {
 	Name, Unit, Doc string
 }
 
-// Setup is what an Instance is made of.
-type Setup struct {
+// Network is what nodes run on: what these fields are in sim.Config.
+type Network struct {
 	Nodes      int
 	Seed       uint64
-	Level      Level
-	Options    Values
 	Topology   sim.Topology
 	AccessRate int64
 	CPU        sim.CPU
 	Inbox      int
 	StartAt    func(sim.NodeID) time.Duration
+}
+
+// Setup is what an Instance is made of.
+type Setup struct {
+	Network
+	Level   Level
+	Options Values
 	// Record takes what the machines are given and answer, if the run is
 	// recorded and Protocol.Replay is there; otherwise it is nil. An Instance
 	// that writes to it is an io.Closer, and closed at the end of the run.
@@ -146,17 +151,16 @@ type Setup struct {
 
 // Config begins the configuration of a network: the caller adds Boot, and what
 // else it wants of OnEvent, Hash and OnStep.
-func Config[M any](s *Setup) sim.Config[M] {
+func Config[M any](n *Network) sim.Config[M] {
 	return sim.Config[M]{
-		Nodes: s.Nodes, Seed: s.Seed, Topology: s.Topology, AccessRate: s.AccessRate,
-		CPU: s.CPU, Inbox: s.Inbox, StartAt: s.StartAt,
+		Nodes: n.Nodes, Seed: n.Seed, Topology: n.Topology, AccessRate: n.AccessRate,
+		CPU: n.CPU, Inbox: n.Inbox, StartAt: n.StartAt,
 	}
 }
 
 // Instance is a network of one protocol in one run. One goroutine uses it.
 type Instance interface {
-	// Control is the network.
-	Control() sim.Control
+	sim.Control
 	// Check evaluates a condition of Protocol.Conditions now; why says what
 	// is missing if it does not hold. It must not change anything.
 	Check(condition string, args Args) (ok bool, why string)

@@ -112,15 +112,15 @@ func again(ctx context.Context, done *Replayed, f *File, o Options, p *playback)
 			err = ErrRecording
 		}
 		if err == nil {
-			err = r.control.Run(at)
+			err = r.inst.Run(at)
 		}
 		if err != nil {
 			return err
 		}
-		digest := r.control.Digest()
+		digest := r.inst.Digest()
 		if digest != want {
 			return &DiffError{done.Virtual, at, digest, want}
 		}
-		done.Virtual, done.Digest, done.Steps = at, digest, r.control.Stats().Steps
+		done.Virtual, done.Digest, done.Steps = at, digest, r.inst.Stats().Steps
 	}
 }

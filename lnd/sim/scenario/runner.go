@@ -16,7 +16,6 @@ type runner struct {
 	options   Options
 	setup     *Setup
 	inst      Instance
-	control   sim.Control
 	recording *recording // nil if nobody wants one
 	begun     time.Time
 
@@ -68,12 +67,11 @@ func newRunner(f *File, o Options) (*runner, error) {
 	if r.inst, err = f.Protocol.New(setup); err != nil {
 		return nil, err
 	}
-	r.control = r.inst.Control()
 	for i := range f.settings.links {
 		r.apply(&f.settings.links[i].action, 0)
 	}
 	for i := range plan {
-		r.control.At(plan[i].at, func() { r.apply(&plan[i].action, plan[i].at) })
+		r.inst.At(plan[i].at, func() { r.apply(&plan[i].action, plan[i].at) })
 	}
 	r.prepare(plan)
 	return r, nil
@@ -101,7 +99,7 @@ func (r *runner) run(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := r.control.Run(at); err != nil {
+		if err := r.inst.Run(at); err != nil {
 			return err
 		}
 		r.evaluate(at)
@@ -124,10 +122,10 @@ func (r *runner) report(now time.Duration) {
 	}
 	r.reportAt = now + r.file.Length/reports
 	if r.recording != nil {
-		r.recording.checkpoint(now, r.control.Digest())
+		r.recording.checkpoint(now, r.inst.Digest())
 	}
 	if r.options.Progress != nil {
-		r.options.Progress(Progress{Virtual: now, Length: r.file.Length, Wall: time.Since(r.begun), Stats: r.control.Stats()})
+		r.options.Progress(Progress{Virtual: now, Length: r.file.Length, Wall: time.Since(r.begun), Stats: r.inst.Stats()})
 	}
 }
 
@@ -143,7 +141,7 @@ func (r *runner) end(whole bool) error {
 		}
 	}
 	if !whole {
-		r.recording.checkpoint(r.control.Now(), r.control.Digest())
+		r.recording.checkpoint(r.inst.Now(), r.inst.Digest())
 	}
 	return r.recording.end(whole)
 }
@@ -152,7 +150,7 @@ func (r *runner) end(whole bool) error {
 func (r *runner) result() *Result {
 	res := &Result{
 		Seed: r.setup.Seed, Nodes: r.setup.Nodes, Level: r.setup.Level,
-		Virtual: r.control.Now(), Wall: time.Since(r.begun), Digest: r.control.Digest(), Stats: r.control.Stats(),
+		Virtual: r.inst.Now(), Wall: time.Since(r.begun), Digest: r.inst.Digest(), Stats: r.inst.Stats(),
 		Measures: r.inst.Measures(), Series: r.series,
 	}
 	for i := range r.checks {

@@ -156,9 +156,18 @@ func (v Values) Duration(name string) time.Duration { return Args{v[name]}.Durat
 // On is the value of an option of kind Switch.
 func (v Values) On(name string) bool { return v[name] == "on" }
 
-// Args are the arguments of a condition. Their kinds have been checked, so that
+// Args are the arguments of a condition or verb. Their kinds have been checked, so that
 // the methods need no error; one that was left out is zero.
 type Args []string
+
+// ParseCommand divides the text of a command to a node: the verb, and its arguments.
+func ParseCommand(text string) (verb string, args Args) {
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return "", nil
+	}
+	return words[0], words[1:]
+}
 
 // Word is an argument as text.
 func (a Args) Word(i int) string {
@@ -191,6 +200,14 @@ func (a Args) Duration(i int) time.Duration {
 
 // Node is an argument of kind Node.
 func (a Args) Node(i int) sim.NodeID { return sim.NodeID(a.Int(i) - 1) }
+
+// Among is an argument of kind NodeSet; all nodes if it was left out.
+func (a Args) Among(i int) sim.NodeSet {
+	if i >= len(a) {
+		return sim.AllNodes
+	}
+	return a.Nodes(i)
+}
 
 // Nodes is an argument of kind NodeSet.
 func (a Args) Nodes(i int) sim.NodeSet {

@@ -15,8 +15,8 @@ func (r *runner) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return sim.Verify(r.control, twin.control, func(c sim.Control) error {
-		if c == r.control {
+	return sim.Verify(r.inst, twin.inst, func(c sim.Control) error {
+		if c == r.inst {
 			return r.run(ctx)
 		}
 		return twin.run(ctx)

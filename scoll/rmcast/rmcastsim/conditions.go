@@ -6,6 +6,7 @@ import (
 
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/scoll/rmcast/engine"
 )
 
@@ -15,68 +16,78 @@ var (
 	originArg = scenario.Arg{Name: "origin", Kind: scenario.Node, Optional: true}
 )
 
-var conditions = []scenario.Condition{
-	{Name: "over", Doc: "no message is under way whose origin still lives"},
-	{Name: "released", Args: []scenario.Arg{originArg}, Doc: "all messages so far, of this node or any, were released"},
-	{Name: "lost", Args: []scenario.Arg{originArg}, Doc: "the latest message, of this node or any, was not released: its origin was told that it is no member any more"},
-	{Name: "failed", Args: []scenario.Arg{fewArg}, Doc: "the latest message is released, and exactly these members, or none, are named as failed"},
-	{Name: "delivered", Args: []scenario.Arg{nodesArg}, Doc: "these nodes have delivered the latest message"},
-	{Name: "proven", Doc: "whenever a message was released, each member had delivered it or is named as failed"},
-	{Name: "once", Doc: "no member has delivered a message twice, or one that was not sent or is altered, and with fifo all in order"},
-	{Name: "failed-right", Doc: "members that are named as failed died, or left, or were paused, slowed down, skewed or cut off before, or came back and not all managers had heard of it"},
-	{Name: "success-right", Doc: "no message was released as a success that a live member of its version lacks: whatever was cut off, paused or slow"},
-	{Name: "whole", Doc: "one node manages the group, and all that are up, and have not left, are members and send under one list of exactly these"},
-	{Name: "members", Args: []scenario.Arg{nodesArg}, Doc: "each of these nodes is a member and sends under a list of exactly these"},
-	{Name: "manager", Args: []scenario.Arg{nodesArg}, Doc: "of the nodes that are up, exactly these manage the group"},
-	{Name: "bounded", Doc: "no node keeps more of an origin than a window, or origins that are in no list that it knows"},
-	{Name: "idle", Doc: "no member keeps payload, or a list but the newest one"},
+var conditions = kit.Conditions[*Net]{
+	{
+		Name: "over", Holds: func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.Over()) },
+		Doc: "no message is under way whose origin still lives",
+	},
+	{
+		Name: "released", Args: []scenario.Arg{originArg}, Holds: func(n *Net, a scenario.Args) (bool, string) { return kit.Verdict(n.allReleased(origin(a))) },
+		Doc: "all messages so far, of this node or any, were released",
+	},
+	{
+		Name: "lost", Args: []scenario.Arg{originArg}, Holds: (*Net).lost,
+		Doc: "the latest message, of this node or any, was not released: its origin was told that it is no member any more",
+	},
+	{
+		Name: "failed", Args: []scenario.Arg{fewArg}, Holds: func(n *Net, a scenario.Args) (bool, string) { return kit.Verdict(n.failed(a.Nodes(0))) },
+		Doc: "the latest message is released, and exactly these members, or none, are named as failed",
+	},
+	{
+		Name: "delivered", Args: []scenario.Arg{nodesArg}, Holds: func(n *Net, a scenario.Args) (bool, string) { return kit.Verdict(n.delivered(a.Nodes(0))) },
+		Doc: "these nodes have delivered the latest message",
+	},
+	{
+		Name: "proven", Holds: func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.ledger.problems.proven) },
+		Doc: "whenever a message was released, each member had delivered it or is named as failed",
+	},
+	{
+		Name: "once", Holds: (*Net).once,
+		Doc: "no member has delivered a message twice, or one that was not sent or is altered, and with fifo all in order",
+	},
+	{
+		Name: "failed-right", Holds: func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.ledger.problems.failed) },
+		Doc: "members that are named as failed died, or left, or were paused, slowed down, skewed or cut off before, or came back and not all managers had heard of it",
+	},
+	{
+		Name: "success-right", Holds: func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.ledger.problems.success) },
+		Doc: "no message was released as a success that a live member of its version lacks: whatever was cut off, paused or slow",
+	},
+	{
+		Name: "whole", Holds: func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.whole()) },
+		Doc: "one node manages the group, and all that are up, and have not left, are members and send under one list of exactly these",
+	},
+	{
+		Name: "members", Args: []scenario.Arg{nodesArg}, Holds: func(n *Net, a scenario.Args) (bool, string) { return kit.Verdict(n.members(a.Nodes(0))) },
+		Doc: "each of these nodes is a member and sends under a list of exactly these",
+	},
+	{
+		Name: "manager", Args: []scenario.Arg{nodesArg}, Holds: func(n *Net, a scenario.Args) (bool, string) { return kit.Verdict(n.managed(a.Nodes(0))) },
+		Doc: "of the nodes that are up, exactly these manage the group",
+	},
+	{
+		Name: "bounded", Holds: func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.Bounded()) },
+		Doc: "no node keeps more of an origin than a window, or origins that are in no list that it knows",
+	},
+	{
+		Name: "idle", Holds: func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.Idle()) },
+		Doc: "no member keeps payload, or a list but the newest one",
+	},
 }
 
 // Check implements [scenario.Instance].
-func (in *instance) Check(condition string, args scenario.Args) (bool, string) {
-	n := in.net
-	p := &n.ledger.problems
-	switch condition {
-	case "over":
-		return verdict(n.Over())
-	case "released":
-		return verdict(n.allReleased(origin(args)))
-	case "lost":
-		m := n.latest(origin(args))
-		return m != nil && m.Outcome == Lost, "it was not"
-	case "failed":
-		var want sim.NodeSet
-		if len(args) > 0 {
-			want = args.Nodes(0)
-		}
-		return verdict(n.failed(want))
-	case "delivered":
-		return verdict(n.delivered(args.Nodes(0)))
-	case "proven":
-		return verdict(p.proven)
-	case "once":
-		return verdict(errors.Join(p.once, p.content, p.order))
-	case "failed-right":
-		return verdict(p.failed)
-	case "success-right":
-		return verdict(p.success)
-	case "whole":
-		return verdict(n.whole())
-	case "members":
-		return verdict(n.members(args.Nodes(0)))
-	case "manager":
-		return verdict(n.managed(args.Nodes(0)))
-	case "bounded":
-		return verdict(n.Bounded())
-	}
-	return verdict(n.Idle())
+func (n *Net) Check(condition string, args scenario.Args) (bool, string) {
+	return conditions.Check(n, condition, args)
 }
 
-func verdict(err error) (bool, string) {
-	if err != nil {
-		return false, err.Error()
-	}
-	return true, ""
+func (n *Net) lost(args scenario.Args) (bool, string) {
+	m := n.latest(origin(args))
+	return m != nil && m.Outcome == Lost, "it was not"
+}
+
+func (n *Net) once(scenario.Args) (bool, string) {
+	p := &n.ledger.problems
+	return kit.Verdict(errors.Join(p.once, p.content, p.order))
 }
 
 // origin is an argument that may have been left out; -1 then.

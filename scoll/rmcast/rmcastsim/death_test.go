@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/simlnd"
 	"ulnet/scoll/rmcast/engine"
 	"ulnet/scoll/rmcast/rmcastsim"
@@ -24,7 +25,7 @@ func TestDeathMidSend(t *testing.T) {
 				if victim == 0 || victim == nodes {
 					continue
 				}
-				n := formed(t, rmcastsim.Config{Nodes: nodes, Bare: true, Manager: small, Discovery: discovery})
+				n := formed(t, rmcastsim.Config{Network: scenario.Network{Nodes: nodes}, Bare: true, Manager: small, Discovery: discovery})
 				list, err := n.Begin(origin, 1, 32)
 				if err == nil {
 					err = n.Run(n.Now() + after)

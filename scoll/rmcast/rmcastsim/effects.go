@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/scoll/rmcast"
 	"ulnet/scoll/rmcast/engine"
 )
@@ -36,29 +37,29 @@ func (p *program) apply(e *engine.Effect) {
 }
 
 // multicast sends a datagram to all other nodes, members or not.
-func (p *program) multicast(m *message) {
+func (p *program) multicast(m *kit.Message) {
 	n, again := p.net, false
 	for to := range sim.NodeID(n.cfg.Nodes) {
 		if to == p.id {
 			continue
 		}
 		if n.cfg.Tap != nil {
-			n.cfg.Tap(p.id, to, m.kind, m.data)
+			n.cfg.Tap(p.id, to, m.Kind, m.Data)
 		}
 		if n.cfg.Loss > 0 && p.rng.Float64() < n.cfg.Loss {
-			n.ledger.lost(m.data)
+			n.ledger.lost(m.Data)
 			continue
 		}
-		p.sends.Sends = append(p.sends.Sends, m.send(to, again))
+		p.sends.Sends = append(p.sends.Sends, send(m, to, again))
 		again = true
 	}
 }
 
-func (p *program) put(to sim.NodeID, m *message) {
+func (p *program) put(to sim.NodeID, m *kit.Message) {
 	if tap := p.net.cfg.Tap; tap != nil {
-		tap(p.id, to, m.kind, m.data)
+		tap(p.id, to, m.Kind, m.Data)
 	}
-	p.sends.Sends = append(p.sends.Sends, m.send(to, false))
+	p.sends.Sends = append(p.sends.Sends, send(m, to, false))
 }
 
 // gone notes that the node is no member any more. Who was expelled joins again.

@@ -25,8 +25,7 @@ func TestBytesPerNode(t *testing.T) {
 	} {
 		before := heap()
 		n, err := New(Config{
-			Nodes: tt.nodes, Stacks: tt.level == scenario.Stacks, Manager: engine.ManagerConfig{Window: tt.window, Fragment: tt.fragment},
-			Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: time.Millisecond}}},
+			Network: scenario.Network{Nodes: tt.nodes, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: time.Millisecond}}}}, Stacks: tt.level == scenario.Stacks, Manager: engine.ManagerConfig{Window: tt.window, Fragment: tt.fragment},
 		})
 		if err == nil {
 			err = n.Form()

@@ -24,9 +24,9 @@ func (n *Net) leaves(id sim.NodeID, now time.Duration) {
 func (n *Net) left(id sim.NodeID, now time.Duration, why error) {
 	waited := now - n.nodes[id].leaveAt
 	switch {
-	case why == nil, why == engine.ErrLeft, n.err != nil:
+	case why == nil, why == engine.ErrLeft:
 	case errors.Is(why, engine.ErrUnfinished) && waited >= cmp.Or(n.cfg.Rmcast.LeaveAfter, 10*time.Second):
 	default:
-		n.err = fmt.Errorf("rmcastsim: node %v has left after %v: %w", id, waited, why)
+		n.Failed(fmt.Errorf("rmcastsim: node %v has left after %v: %w", id, waited, why))
 	}
 }

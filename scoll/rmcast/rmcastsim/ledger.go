@@ -2,6 +2,7 @@ package rmcastsim
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll/rmcast"
 	"ulnet/scoll/rmcast/engine"
 )
@@ -104,11 +106,11 @@ func (l *ledger) init(n *Net) {
 func (n *Net) Messages() []*Message { return n.ledger.all }
 
 // begin opens the books of the messages of "send COUNT SIZE".
-func (l *ledger) begin(origin sim.NodeID, c command) (list []*Message) {
-	size := max(c.number(1, leastSize), leastSize)
-	for range c.number(0, 1) {
+func (l *ledger) begin(origin sim.NodeID, args scenario.Args) (list []*Message) {
+	size := max(args.Int(1), leastSize)
+	for range cmp.Or(args.Int(0), 1) {
 		m := &Message{
-			Number: uint32(len(l.all) + 1), Origin: origin, Size: size, Begun: l.net.now(), got: make([]receipt, l.net.cfg.Nodes),
+			Number: uint32(len(l.all) + 1), Origin: origin, Size: size, Begun: l.net.Now(), got: make([]receipt, l.net.cfg.Nodes),
 		}
 		l.all = append(l.all, m)
 		list = append(list, m)
@@ -119,7 +121,7 @@ func (l *ledger) begin(origin sim.NodeID, c command) (list []*Message) {
 
 // accepted notes that a message is in flight.
 func (l *ledger) accepted(m *Message, seq uint64) {
-	m.Outcome, m.Sent, m.ID, m.Result.Seq = UnderWay, l.net.now(), l.net.id(m.Origin), seq
+	m.Outcome, m.Sent, m.ID, m.Result.Seq = UnderWay, l.net.Now(), l.net.id(m.Origin), seq
 }
 
 // delivered notes that a node has delivered a message, and sees whether it is right.
@@ -136,13 +138,13 @@ func (l *ledger) delivered(at sim.NodeID, origin engine.ID, seq uint64, data []b
 		m.Result.Seq = seq
 	}
 	if m == nil || !bytes.Equal(data, m.payload()) || m.ID != origin || m.Result.Seq != seq {
-		note(&l.problems.content, "at %v node %v delivers what %v has not sent as %d", n.now(), at, origin, seq)
+		note(&l.problems.content, "at %v node %v delivers what %v has not sent as %d", n.Now(), at, origin, seq)
 		return
 	}
 	if m.got[at].life != 0 {
-		note(&l.problems.once, "at %v node %v delivers message %s again", n.now(), at, m.name())
+		note(&l.problems.once, "at %v node %v delivers message %s again", n.Now(), at, m.name())
 	}
-	m.got[at].life, m.Last = n.nodes[at].life, n.now()
+	m.got[at].life, m.Last = n.nodes[at].life, n.Now()
 	l.ordered(n.id(at), m)
 }
 
@@ -150,7 +152,7 @@ func (l *ledger) delivered(at sim.NodeID, origin engine.ID, seq uint64, data []b
 func (l *ledger) ordered(to engine.ID, m *Message) {
 	key := [2]engine.ID{to, m.ID}
 	if before := l.order[key]; before > m.Result.Seq && l.net.cfg.Rmcast.FIFO {
-		note(&l.problems.order, "at %v %v delivers message %s, which is %d, after %d", l.net.now(), to, m.name(), m.Result.Seq, before)
+		note(&l.problems.order, "at %v %v delivers message %s, which is %d, after %d", l.net.Now(), to, m.name(), m.Result.Seq, before)
 	}
 	l.order[key] = max(l.order[key], m.Result.Seq)
 }
@@ -165,7 +167,7 @@ func (l *ledger) list(v engine.Version, members []engine.Member) {
 // released notes that the origin of a message was told that all live members have it
 // (RM-2), and sees whether that is so. why is nil, or that the group has split.
 func (l *ledger) released(m *Message, r rmcast.Result, why error) {
-	m.Outcome, m.Done, m.Result, m.Why = Released, l.net.now(), r, why
+	m.Outcome, m.Done, m.Result, m.Why = Released, l.net.Now(), r, why
 	l.open--
 	l.elapsed = m.Elapsed()
 	members, ok := l.versions[r.Version]
@@ -188,7 +190,7 @@ func (l *ledger) released(m *Message, r rmcast.Result, why error) {
 // doing its part.
 func (l *ledger) failed(m *Message, id engine.ID) {
 	n, node := l.net, nodeOf(id.NID)
-	if n.Up(node) && n.nodes[node].life == id.Life && !n.nodes[node].excused && n.now() > n.oracle.news[node] {
+	if n.Up(node) && n.nodes[node].life == id.Life && !n.nodes[node].excused && n.Now() > n.oracle.news[node] {
 		note(&l.problems.failed, "at %v message %s is released, and %v is named as failed, which lives", m.Done, m.name(), id)
 	}
 }
@@ -216,10 +218,10 @@ func (l *ledger) healed(id sim.NodeID, times uint64) {
 // ended notes that the origin of a message was told that nobody knows who has it.
 func (l *ledger) ended(m *Message, why error) {
 	if m.over() {
-		note(&l.problems.once, "at %v message %s ends again: %w", l.net.now(), m.name(), why)
+		note(&l.problems.once, "at %v message %s ends again: %w", l.net.Now(), m.name(), why)
 		return
 	}
-	m.Outcome, m.Done, m.Why = Lost, l.net.now(), why
+	m.Outcome, m.Done, m.Why = Lost, l.net.Now(), why
 	l.open--
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll/rmcast/engine"
 	"ulnet/scoll/rmcast/rmcastsim"
 )
@@ -17,7 +18,7 @@ const guard = 5 * time.Millisecond
 // lossy makes a group that loses datagrams, and has it send message after message.
 func lossy(t *testing.T, nodes, messages int, loss float64) (n *rmcastsim.Net, sent []*rmcastsim.Message) {
 	t.Helper()
-	n = formed(t, rmcastsim.Config{Nodes: nodes, Seed: 7, Bare: true, Loss: loss, Manager: engine.ManagerConfig{Window: 64}})
+	n = formed(t, rmcastsim.Config{Network: scenario.Network{Nodes: nodes, Seed: 7}, Bare: true, Loss: loss, Manager: engine.ManagerConfig{Window: 64}})
 	for i := range messages {
 		m, err := n.Send(sim.NodeID(i%nodes), 2048)
 		if err != nil {
@@ -71,7 +72,7 @@ func TestLoss(t *testing.T) {
 // from several origins.
 func TestLossyWindows(t *testing.T) {
 	for _, loss := range []float64{0.001, 0.01, 0.05} {
-		n := formed(t, rmcastsim.Config{Nodes: 8, Seed: 3, Bare: true, Loss: loss, Manager: engine.ManagerConfig{Window: 64}})
+		n := formed(t, rmcastsim.Config{Network: scenario.Network{Nodes: 8, Seed: 3}, Bare: true, Loss: loss, Manager: engine.ManagerConfig{Window: 64}})
 		for origin := range sim.NodeID(3) {
 			if _, err := n.Begin(origin, 1000, 2048); err != nil {
 				t.Fatal(err)

@@ -5,10 +5,10 @@ import (
 	"io"
 	"time"
 
-	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/simlnd"
-	"ulnet/lnet/machine/record"
 	"ulnet/lnet/nid"
 	"ulnet/scoll/rmcast"
 	"ulnet/scoll/rmcast/engine"
@@ -19,14 +19,7 @@ const Group engine.GroupID = 1
 
 // Config configures a [Net]. The zero value of a field means its default.
 type Config struct {
-	// The network, as in sim.Config.
-	Nodes      int
-	Seed       uint64
-	Topology   sim.Topology
-	AccessRate int64
-	CPU        sim.CPU
-	Inbox      int
-	StartAt    func(sim.NodeID) time.Duration
+	scenario.Network
 
 	// Rmcast is for all nodes. Self, Life, Group, Managers and MTU are set here.
 	Rmcast rmcast.GroupConfig
@@ -61,21 +54,25 @@ type Config struct {
 // Net is a network of nodes with a group. What is done to nodes has to be done
 // through its methods.
 type Net struct {
-	sim.Control // the network, with discovery that hears what is done
+	kit.Base
 
 	cfg      Config
 	managers []nid.NID
-	fabric   *simlnd.Fabric // at Stacks
-	programs []*program     // by node, of the latest life; nil before the first
-	stacks   []*stack
+	lives    []life // by node, the latest; nil before the first
 	nodes    []membership
 	oracle   oracle
 	ledger   ledger
-	recorder *sim.Recorder[*message]
 
 	out   engine.Output // of the latest step
 	queue []input
-	err   error // of a boot
+}
+
+// life is bare machines or an agent on a node.
+type life interface {
+	// status is false of one that is in no group.
+	status() (engine.Status, bool)
+	managing() (engine.Managing, bool)
+	stats() engine.Stats
 }
 
 // membership is what is known of a node's part in the group.
@@ -92,127 +89,64 @@ type membership struct {
 func New(cfg Config) (*Net, error) {
 	n := prepare(cfg)
 	if cfg.Stacks {
-		return n, n.newFabric()
+		return n, n.StartStacks(&n.cfg.Network, kit.Stacks{Boot: n.bootStack})
 	}
-	return n, n.newNetwork()
+	return n, kit.Start(&n.Base, &n.cfg.Network, n.machines(), cfg.Record)
 }
 
 // prepare makes a Net without a network.
 func prepare(cfg Config) *Net {
 	cfg.Managers = min(cmp.Or(cfg.Managers, 1), cfg.Nodes)
 	cfg.Manager.Fragment = cmp.Or(cfg.Manager.Fragment, 2048)
-	n := &Net{cfg: cfg, programs: make([]*program, cfg.Nodes), nodes: make([]membership, cfg.Nodes)}
+	n := &Net{cfg: cfg, lives: make([]life, cfg.Nodes), nodes: make([]membership, cfg.Nodes)}
 	for id := range sim.NodeID(cfg.Managers) {
 		n.managers = append(n.managers, simlnd.NID(id))
 	}
 	for id := range n.nodes {
 		n.nodes[id].wants = cfg.Members == nil || cfg.Members(sim.NodeID(id))
 	}
+	n.Around = n.happens
 	n.oracle.init(n)
 	n.ledger.init(n)
 	return n
 }
 
-// newNetwork makes a network of bare machines.
-func (n *Net) newNetwork() (err error) {
-	cfg := &n.cfg
-	conf := sim.Config[*message]{
-		Nodes: cfg.Nodes, Seed: cfg.Seed, Topology: cfg.Topology, AccessRate: cfg.AccessRate,
-		CPU: cfg.CPU, Inbox: cfg.Inbox, StartAt: cfg.StartAt, Boot: n.boot,
+// machines is what runs at the level of machines.
+func (n *Net) machines() kit.Machines[*kit.Message] {
+	m := kit.Machines[*kit.Message]{Boot: n.boot, Codec: kit.Codec(Order), Hash: hash}
+	if n.cfg.Bare {
+		m.Hash = nil
 	}
-	if !cfg.Bare {
-		conf.Hash = hash
+	return m
+}
+
+// happens has discovery and the books hear of what is done to nodes and links.
+func (n *Net) happens(a *kit.Act, do func()) {
+	switch a.Verb {
+	case kit.Kill, kit.Crash:
+		if a.Changes {
+			n.oracle.ended(a.Node)
+			n.ledger.originGone(a.Node)
+		}
+	case kit.Pause, kit.Skew, kit.Slow:
+		n.excuse(sim.Nodes(a.Node))
+	case kit.Partition:
+		n.excuse(sim.AllNodes)
+	case kit.Cut, kit.SetLink:
+		n.excuse(a.From)
+		n.excuse(a.To)
 	}
-	if cfg.Record != nil {
-		n.recorder = sim.NewRecorder(cfg.Record, codec{}, record.Digests, nil)
-		conf.Recorder = n.recorder
+	do()
+}
+
+// began notes that a life begins, as a member with this incarnation.
+func (n *Net) began(k life, begins sim.Life, incarnation uint64) {
+	n.lives[begins.Node] = k
+	m := &n.nodes[begins.Node]
+	m.life, m.began, m.healed = incarnation, incarnation, 0
+	if n.Control != nil {
+		n.oracle.started(begins)
 	}
-	n.Control, err = sim.New(conf)
-	return err
-}
-
-// Run lets the network run, see sim.Network.
-func (n *Net) Run(until time.Duration) error {
-	if err := n.Control.Run(until); err != nil {
-		return err
-	}
-	return n.err
-}
-
-// Close ends the recording of a run.
-func (n *Net) Close() error {
-	if n.recorder == nil {
-		return nil
-	}
-	return n.recorder.Close()
-}
-
-// now is the time of the network; 0 where machines are stepped without one.
-func (n *Net) now() time.Duration {
-	if n.Control == nil {
-		return 0
-	}
-	return n.Now()
-}
-
-// Kill implements sim.Control.
-func (n *Net) Kill(id sim.NodeID) {
-	if n.Up(id) {
-		n.ended(id)
-	}
-	n.Control.Kill(id)
-}
-
-// Crash implements sim.Control.
-func (n *Net) Crash(id sim.NodeID) {
-	if n.Up(id) {
-		n.ended(id)
-	}
-	n.Control.Crash(id)
-}
-
-// ended notes that a life ends.
-func (n *Net) ended(id sim.NodeID) {
-	n.oracle.ended(id)
-	n.ledger.originGone(id)
-}
-
-// Pause implements sim.Control.
-func (n *Net) Pause(id sim.NodeID) {
-	n.excuse(sim.Nodes(id))
-	n.Control.Pause(id)
-}
-
-// SetSkew implements sim.Control.
-func (n *Net) SetSkew(id sim.NodeID, ppm int64) {
-	n.excuse(sim.Nodes(id))
-	n.Control.SetSkew(id, ppm)
-}
-
-// SetSlow implements sim.Control.
-func (n *Net) SetSlow(id sim.NodeID, extra time.Duration) {
-	n.excuse(sim.Nodes(id))
-	n.Control.SetSlow(id, extra)
-}
-
-// Partition implements sim.Control.
-func (n *Net) Partition(sets ...sim.NodeSet) {
-	n.excuse(sim.AllNodes)
-	n.Control.Partition(sets...)
-}
-
-// Cut implements sim.Control.
-func (n *Net) Cut(from, to sim.NodeSet) {
-	n.excuse(from)
-	n.excuse(to)
-	n.Control.Cut(from, to)
-}
-
-// SetLink implements sim.Control.
-func (n *Net) SetLink(from, to sim.NodeSet, change link.Change) {
-	n.excuse(from)
-	n.excuse(to)
-	n.Control.SetLink(from, to, change)
 }
 
 // excuse notes that nodes are kept from doing their part: another manager may take
@@ -233,5 +167,3 @@ func nodeOf(id nid.NID) sim.NodeID {
 	node, _ := simlnd.Node(id)
 	return node
 }
-
-var _ sim.Control = (*Net)(nil)

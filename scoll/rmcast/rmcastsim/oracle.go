@@ -48,7 +48,7 @@ func (o *oracle) spread(subject sim.NodeID, after time.Duration, alive bool) {
 	n, delay, lives := o.net, o.net.cfg.Discovery, o.lives[subject]
 	for id := range sim.NodeID(n.cfg.Managers) {
 		at := n.Now() + after + delay - time.Duration(o.pcg.Uint64()%uint64(delay/2+1))
-		n.Control.At(at, func() {
+		n.At(at, func() {
 			if o.lives[subject] == lives && n.Up(id) {
 				o.tell(id, subject, alive)
 			}
@@ -61,14 +61,14 @@ func (o *oracle) tell(observer, subject sim.NodeID, alive bool) {
 	n := o.net
 	o.told = n.Now()
 	if n.cfg.Stacks {
-		n.fabric.Do(observer, func(*simlnd.Host) { n.stacks[observer].hear(simlnd.NID(subject), alive) })
+		n.Fabric.Do(observer, func(*simlnd.Host) { n.lives[observer].(*stack).hear(simlnd.NID(subject), alive) })
 		return
 	}
 	word := "dead "
 	if alive {
 		word = "alive "
 	}
-	n.Control.Command(observer, word+subject.String())
+	n.Command(observer, word+subject.String())
 }
 
 // Notice is when a manager last heard of a death or return.

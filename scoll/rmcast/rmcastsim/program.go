@@ -2,11 +2,11 @@ package rmcastsim
 
 import (
 	"math/rand/v2"
-	"strconv"
-	"strings"
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/machine"
 	"ulnet/scoll/rmcast/engine"
@@ -22,7 +22,7 @@ type program struct {
 	now    time.Duration // of its clock
 	wake   time.Duration
 	manage time.Duration // when the manager wakes
-	sends  *sim.Output[*message]
+	sends  *sim.Output[*kit.Message]
 
 	outbox  []*Message // that the machine has not taken
 	offered bool       // it is being asked to take the first
@@ -35,20 +35,13 @@ type input struct {
 }
 
 // boot begins a life. A restarted node knows nothing of its life before.
-func (n *Net) boot(life sim.Life, _ sim.Program[*message]) sim.Program[*message] {
-	if int(life.Node) >= n.cfg.Nodes {
-		return nil // a damaged recording
-	}
+func (n *Net) boot(life sim.Life, _ sim.Program[*kit.Message]) sim.Program[*kit.Message] {
 	cfg := n.memberConfig(life)
 	p := &program{net: n, id: life.Node, m: engine.New(cfg), rng: rand.New(rand.NewPCG(life.Seed, 0x1055)), wake: machine.Never, manage: machine.Never}
 	if int(life.Node) < n.cfg.Managers {
 		p.g = engine.NewManager(n.managerConfig(life))
 	}
-	n.programs[life.Node] = p
-	n.nodes[life.Node].life, n.nodes[life.Node].began, n.nodes[life.Node].healed = cfg.Life, cfg.Life, 0
-	if n.Control != nil {
-		n.oracle.started(life)
-	}
+	n.began(p, life, cfg.Life)
 	return p
 }
 
@@ -73,7 +66,7 @@ func (n *Net) managerConfig(life sim.Life) engine.ManagerConfig {
 
 // Step implements sim.Program: the inputs of the machines, and what their effects
 // bring about at once.
-func (p *program) Step(now time.Duration, in sim.Input[*message], out *sim.Output[*message]) time.Duration {
+func (p *program) Step(now time.Duration, in sim.Input[*kit.Message], out *sim.Output[*kit.Message]) time.Duration {
 	n := p.net
 	n.queue, p.sends, p.now = n.queue[:0], out, now
 	switch in.Kind {
@@ -113,9 +106,9 @@ func (p *program) step(now time.Duration, in input) {
 func (p *program) input(in engine.Input) { p.net.queue = append(p.net.queue, input{Input: in}) }
 
 // take turns a message into an input.
-func (p *program) take(from sim.NodeID, m *message) {
-	in := engine.Input{Kind: engine.Arrival, From: simlnd.NID(from), Data: m.data, Multicast: m.kind == Cast}
-	switch m.kind {
+func (p *program) take(from sim.NodeID, m *kit.Message) {
+	in := engine.Input{Kind: engine.Arrival, From: simlnd.NID(from), Data: m.Data, Multicast: m.Kind == Cast}
+	switch m.Kind {
 	case Control:
 		in.Kind = engine.Control
 	case Order:
@@ -127,10 +120,10 @@ func (p *program) take(from sim.NodeID, m *message) {
 
 // command obeys a verb of a scenario, or news of the oracle.
 func (p *program) command(text string) {
-	c := parseCommand(text)
-	switch c.verb {
+	verb, args := scenario.ParseCommand(text)
+	switch verb {
 	case "send":
-		p.outbox = append(p.outbox, p.net.ledger.begin(p.id, c)...)
+		p.outbox = append(p.outbox, p.net.ledger.begin(p.id, args)...)
 		p.offer()
 	case "join":
 		p.net.nodes[p.id].wants = true
@@ -139,10 +132,9 @@ func (p *program) command(text string) {
 		p.net.leaves(p.id, p.now)
 		p.input(engine.Input{Kind: engine.Leave})
 	case "faults":
-		p.input(engine.Input{Kind: engine.SetFaults, Faults: c.faults()})
+		p.input(engine.Input{Kind: engine.SetFaults, Faults: faults(args)})
 	case "dead", "alive":
-		node, _ := strconv.Atoi(c.word(0))
-		p.net.queue = append(p.net.queue, input{engine.Input{Kind: engine.Health, From: simlnd.NID(sim.NodeID(node - 1)), Alive: c.verb == "alive"}, true})
+		p.net.queue = append(p.net.queue, input{engine.Input{Kind: engine.Health, From: simlnd.NID(args.Node(0)), Alive: verb == "alive"}, true})
 	}
 }
 
@@ -155,48 +147,17 @@ func (p *program) offer() {
 	}
 }
 
-// command is a verb of a scenario with its arguments.
-type command struct {
-	verb  string
-	words []string
-}
-
-func parseCommand(text string) command {
-	words := strings.Fields(text)
-	if len(words) == 0 {
-		return command{}
-	}
-	return command{words[0], words[1:]}
-}
-
-// word is an argument, or "" if it was left out.
-func (c command) word(i int) string {
-	if i < len(c.words) {
-		return c.words[i]
-	}
-	return ""
-}
-
-func (c command) number(i, otherwise int) int {
-	if v, err := strconv.Atoi(c.word(i)); err == nil {
-		return v
-	}
-	return otherwise
-}
-
 // faults reads "faults ACKS DATAGRAMS".
-func (c command) faults() engine.Faults {
-	return engine.Faults{Acks: probability(c.word(0)), Datagrams: probability(c.word(1))}
+func faults(args scenario.Args) engine.Faults {
+	return engine.Faults{Acks: args.Float(0), Datagrams: args.Float(1)}
 }
 
-// probability reads 1% or 0.01, which the scenario has checked.
-func probability(text string) float64 {
-	number, percent := strings.CutSuffix(text, "%")
-	v, _ := strconv.ParseFloat(number, 64)
-	if percent {
-		v /= 100
+func (p *program) status() (engine.Status, bool) { return p.m.Status(), true }
+func (p *program) stats() engine.Stats           { return p.m.Stats() }
+
+func (p *program) managing() (g engine.Managing, ok bool) {
+	if p.g == nil {
+		return g, false
 	}
-	return v
+	return p.g.Status(), true
 }
-
-var _ machine.Machine[sim.Input[*message], sim.Output[*message]] = (*program)(nil)

@@ -11,6 +11,7 @@ import (
 	"ulnet/lnd/link"
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll/rmcast"
 	"ulnet/scoll/rmcast/engine"
 	"ulnet/scoll/rmcast/rmcastsim"
@@ -98,7 +99,7 @@ func TestSingleSend(t *testing.T) {
 	for _, nodes := range sizes() {
 		c := &counts{}
 		n := formed(t, rmcastsim.Config{
-			Nodes: nodes, Bare: true, Manager: small, CPU: sim.CPU{PerStep: work}, Tap: c.tap,
+			Network: scenario.Network{Nodes: nodes, CPU: sim.CPU{PerStep: work}}, Bare: true, Manager: small, Tap: c.tap,
 			Rmcast: rmcast.GroupConfig{Guard: time.Second, ReportInterval: time.Hour},
 		})
 		for _, origin := range []sim.NodeID{0, sim.NodeID(nodes / 3), sim.NodeID(nodes - 1)} {

@@ -6,6 +6,7 @@ import (
 
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/scoll/rmcast"
 	"ulnet/scoll/rmcast/engine"
 )
@@ -39,12 +40,18 @@ var Protocol = &scenario.Protocol{
 			{Name: "control", Kind: scenario.Probability}, {Name: "datagrams", Kind: scenario.Probability},
 		}, Doc: "from now on, in this life, the node discards on arrival a share of what members tell each other, and of datagrams by multicast"},
 	},
-	Conditions:   conditions,
+	Conditions:   conditions.Declared(),
 	Series:       series,
 	Levels:       []scenario.Level{scenario.Machines, scenario.Stacks},
 	BytesPerNode: bytesPerNode,
 	New:          newInstance,
-	Replay:       replay,
+	Replay: func(s *scenario.Setup, r io.Reader) (sim.Replayed, error) {
+		cfg, err := configOf(s)
+		if err != nil {
+			return sim.Replayed{}, err
+		}
+		return kit.Replay(r, s.Nodes, prepare(cfg).machines())
+	},
 }
 
 // maxFragment is what fits into a datagram of simulated drivers.
@@ -62,16 +69,12 @@ func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	return need
 }
 
-// instance is a Net in a scenario.
-type instance struct{ net *Net }
-
 func newInstance(s *scenario.Setup) (scenario.Instance, error) {
 	cfg, err := configOf(s)
 	if err != nil {
 		return nil, err
 	}
-	n, err := New(cfg)
-	return &instance{n}, err
+	return New(cfg)
 }
 
 // configOf is the configuration that a scenario asks for.
@@ -82,8 +85,7 @@ func configOf(s *scenario.Setup) (Config, error) {
 		return Config{}, err
 	}
 	return Config{
-		Nodes: s.Nodes, Seed: s.Seed, Topology: s.Topology, AccessRate: s.AccessRate,
-		CPU: s.CPU, Inbox: s.Inbox, StartAt: s.StartAt,
+		Network: s.Network,
 		Rmcast: rmcast.GroupConfig{
 			RTT: o.Duration("rtt"), Guard: o.Duration("guard"), FIFO: o.On("fifo"),
 		},
@@ -100,22 +102,3 @@ func memberTimeout(o scenario.Values) time.Duration {
 	}
 	return -1
 }
-
-// replay steps the machines of a recorded run without a network.
-func replay(s *scenario.Setup, r io.Reader) (sim.Replayed, error) {
-	cfg, err := configOf(s)
-	if err != nil {
-		return sim.Replayed{}, err
-	}
-	cfg.Record = nil
-	n := prepare(cfg)
-	return sim.Replay(r, codec{}, hash, func([]byte) (func(sim.Life, sim.Program[*message]) sim.Program[*message], error) {
-		return n.boot, nil
-	})
-}
-
-// Close ends the recording of a run.
-func (in *instance) Close() error { return in.net.Close() }
-
-// Control implements [scenario.Instance].
-func (in *instance) Control() sim.Control { return in.net }

@@ -20,8 +20,7 @@ var series = []scenario.Quantity{
 }
 
 // Sample implements [scenario.Instance].
-func (in *instance) Sample() []float64 {
-	n := in.net
+func (n *Net) Sample() []float64 {
 	c := n.Counters()
 	versions, kept := n.kept()
 	return []float64{
@@ -49,8 +48,8 @@ func (n *Net) kept() (versions int, datagrams uint64) {
 func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }
 
 // Measures implements [scenario.Instance].
-func (in *instance) Measures() []scenario.Measure {
-	n, c := in.net, in.net.Counters()
+func (n *Net) Measures() []scenario.Measure {
+	c := n.Counters()
 	var outcomes [OriginGone + 1]int
 	failed := 0
 	for _, m := range n.ledger.all {
@@ -77,7 +76,7 @@ func (in *instance) Measures() []scenario.Measure {
 		{Name: "datagrams that came again", Value: float64(c.Duplicates)},
 		{Name: "children of failed members taken over", Value: float64(c.Takeovers)},
 		{Name: "children suspected", Value: float64(n.ledger.suspects)},
-		{Name: "messages that make no sense", Value: float64(c.Malformed)},
+		{Name: "messages that make no sense", Value: float64(c.Malformed + c.Inconsistent + c.Forged)},
 	}
 }
 

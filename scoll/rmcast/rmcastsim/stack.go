@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/lnetsim"
 	"ulnet/lnet/nid"
@@ -25,33 +26,14 @@ type stack struct {
 	outbox []*Message // that the agent has not taken
 }
 
-// newFabric makes a network of stacks.
-func (n *Net) newFabric() (err error) {
-	n.stacks = make([]*stack, n.cfg.Nodes)
-	cfg := &n.cfg
-	n.fabric, err = simlnd.New(simlnd.Config{
-		Nodes: cfg.Nodes, Seed: cfg.Seed, Topology: cfg.Topology, AccessRate: cfg.AccessRate,
-		CPU: cfg.CPU, Inbox: cfg.Inbox, StartAt: cfg.StartAt,
-		Boot: func(h, _ *simlnd.Host) {
-			if err := n.bootStack(h); err != nil && n.err == nil {
-				n.err = err
-			}
-		},
-	})
-	n.Control = n.fabric
-	return err
-}
-
 // bootStack begins a life of a stack.
-func (n *Net) bootStack(h *simlnd.Host) (err error) {
+func (n *Net) bootStack(h, _ *simlnd.Host) (err error) {
 	k := &stack{net: n, host: h, faults: engine.Faults{Datagrams: n.cfg.Loss}}
 	if k.lnet, err = lnetsim.NewStack(h, lnetsim.StackConfig{}); err != nil {
 		return err
 	}
 	id := h.ID()
-	n.stacks[id] = k
-	n.nodes[id].life, n.nodes[id].began, n.nodes[id].healed = h.Incarnation(), h.Incarnation(), 0
-	n.oracle.started(h.Life())
+	n.began(k, h.Life(), h.Incarnation())
 	if k.agent, err = rmcast.New(k.lnet.Table, rmcast.Config{View: k, Fragment: n.cfg.Manager.Fragment}); err != nil {
 		return err
 	}
@@ -129,18 +111,19 @@ func (k *stack) left() {
 
 // command obeys a verb of a scenario.
 func (k *stack) command(text string) {
-	n, c, id := k.net, parseCommand(text), k.host.ID()
-	switch c.verb {
+	n, id := k.net, k.host.ID()
+	verb, args := scenario.ParseCommand(text)
+	switch verb {
 	case "send":
 		waits := len(k.outbox) > 0
-		k.outbox = append(k.outbox, n.ledger.begin(id, c)...)
+		k.outbox = append(k.outbox, n.ledger.begin(id, args)...)
 		if !waits {
 			k.offer()
 		}
 	case "join":
 		n.nodes[id].wants = true
-		if err := k.join(); err != nil && !errors.Is(err, rmcast.ErrTaken) && n.err == nil {
-			n.err = err
+		if err := k.join(); err != nil && !errors.Is(err, rmcast.ErrTaken) {
+			n.Failed(err)
 		}
 	case "leave":
 		n.leaves(id, k.host.Clock().Now())
@@ -148,7 +131,7 @@ func (k *stack) command(text string) {
 			k.group.BeginLeave()
 		}
 	case "faults":
-		k.faults = c.faults()
+		k.faults = faults(args)
 		if k.group != nil {
 			k.group.SetFaults(k.faults)
 		}
@@ -190,4 +173,20 @@ func (k *stack) over(m *Message, r rmcast.Result, err error) {
 	default:
 		k.net.ledger.ended(m, err)
 	}
+}
+
+func (k *stack) status() (s engine.Status, ok bool) {
+	if k.group == nil {
+		return s, false
+	}
+	return k.group.Status(), true
+}
+
+func (k *stack) managing() (engine.Managing, bool) { return k.agent.Managed(Group) }
+
+func (k *stack) stats() (s engine.Stats) {
+	if k.group != nil {
+		s = k.group.Stats()
+	}
+	return s
 }

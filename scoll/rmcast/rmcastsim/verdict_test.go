@@ -8,6 +8,7 @@ import (
 
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll/rmcast"
 	"ulnet/scoll/rmcast/engine"
 )
@@ -16,8 +17,7 @@ import (
 func told(t *testing.T) (*Net, *Message) {
 	t.Helper()
 	n, err := New(Config{
-		Nodes: 4, Rmcast: rmcast.GroupConfig{FIFO: true},
-		Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: time.Millisecond}}},
+		Network: scenario.Network{Nodes: 4, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: time.Millisecond}}}}, Rmcast: rmcast.GroupConfig{FIFO: true},
 	})
 	if err == nil {
 		err = n.Form()
@@ -40,7 +40,7 @@ func TestProblems(t *testing.T) {
 	}{
 		{"nothing", "", func(*Net, *Message) {}},
 		{"released too early", "has not delivered it", func(n *Net, m *Message) {
-			n.ledger.released(m, rmcast.Result{Version: n.programs[0].m.Status().Version}, nil)
+			n.ledger.released(m, rmcast.Result{Version: n.lives[0].(*program).m.Status().Version}, nil)
 		}},
 		{"released in no version", "which nobody has listed", func(n *Net, m *Message) {
 			n.ledger.released(m, rmcast.Result{Version: engine.Version{Epoch: 1, Counter: 9}}, nil)
@@ -50,7 +50,7 @@ func TestProblems(t *testing.T) {
 		}},
 		{"a success without a live member", "lives and has not delivered it", func(n *Net, m *Message) {
 			n.nodes[2].excused = true
-			n.ledger.released(m, rmcast.Result{Version: n.programs[0].m.Status().Version, Failed: []engine.ID{n.id(0), n.id(1), n.id(2), n.id(3)}}, nil)
+			n.ledger.released(m, rmcast.Result{Version: n.lives[0].(*program).m.Status().Version, Failed: []engine.ID{n.id(0), n.id(1), n.id(2), n.id(3)}}, nil)
 		}},
 		{"twice", "delivers message 1 of node 2 again", func(n *Net, m *Message) {
 			n.ledger.delivered(3, m.ID, m.Result.Seq, m.payload())
@@ -94,7 +94,7 @@ func TestLeftTooEarly(t *testing.T) {
 	for name, stacks := range map[string]bool{"machines": false, "stacks": true} {
 		t.Run(name, func(t *testing.T) {
 			for later, wrong := range map[time.Duration]bool{0: false, time.Microsecond: true} {
-				n, err := New(Config{Nodes: 3, Stacks: stacks, Rmcast: rmcast.GroupConfig{LeaveAfter: 2 * time.Second}})
+				n, err := New(Config{Network: scenario.Network{Nodes: 3}, Stacks: stacks, Rmcast: rmcast.GroupConfig{LeaveAfter: 2 * time.Second}})
 				if err == nil {
 					err = n.Form()
 				}
@@ -120,8 +120,9 @@ func TestLeftTooEarly(t *testing.T) {
 		})
 	}
 	n, _ := told(t)
-	if n.left(1, time.Hour, engine.ErrNoManager); !errors.Is(n.err, engine.ErrNoManager) {
-		t.Errorf("another error: %v", n.err)
+	n.left(1, time.Hour, engine.ErrNoManager)
+	if err := n.Run(n.Now()); !errors.Is(err, engine.ErrNoManager) {
+		t.Errorf("another error: %v", err)
 	}
 }
 

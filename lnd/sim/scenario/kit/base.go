@@ -1,0 +1,137 @@
+package kit
+
+import (
+	"io"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/history"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet/machine/record"
+)
+
+// Base is the part of an adapter's network that knows no protocol. What is done to nodes
+// and links has to be done through its methods.
+type Base struct {
+	// Control is the network; nil where machines are stepped without one, see [Replay].
+	sim.Control
+	Fabric *simlnd.Fabric // of stacks; nil for bare machines
+	// Log, if not nil, is the history of the run.
+	Log *history.Log
+	// Around, if not nil, is told what is done to nodes and links, and has it done by do.
+	Around func(a *Act, do func())
+
+	recorder io.Closer
+}
+
+// Machines is what runs on nodes at the level of machines. Their messages are of type M.
+type Machines[M any] struct {
+	// Boot begins a life, see sim.Config. If it returns nil it has called Failed.
+	Boot    func(life sim.Life, kept sim.Program[M]) sim.Program[M]
+	OnEvent func(at time.Duration, node sim.NodeID, ev sim.Event)
+	// Hash digests the content of a message; nil leaves that out of digests.
+	Hash func(*M) uint64
+	// Codec is for recordings; nil: there are none.
+	Codec sim.Codec[M]
+}
+
+// Start makes the network of bare machines. record takes the recording, if not nil.
+func Start[M any](b *Base, on *scenario.Network, m Machines[M], to io.Writer) error {
+	cfg := scenario.Config[M](on)
+	cfg.Boot, cfg.OnEvent, cfg.Hash = m.Boot, m.OnEvent, m.Hash
+	if to != nil && m.Codec != nil {
+		cfg.Recorder = sim.NewRecorder(to, m.Codec, record.Digests, nil)
+		b.recorder = closer(cfg.Recorder.Close)
+	}
+	n, err := sim.New(cfg)
+	if err == nil {
+		b.control(n)
+	}
+	return err
+}
+
+// Stacks is what runs on nodes at the level of stacks.
+type Stacks struct {
+	// Boot begins a life; kept is the one before if the restart keeps state. An error ends
+	// the run.
+	Boot    func(h, kept *simlnd.Host) error
+	OnEvent func(at time.Duration, node sim.NodeID, ev sim.Event)
+	// Window is that of simlnd.Config.
+	Window int
+}
+
+// StartStacks makes the network of stacks.
+func (b *Base) StartStacks(on *scenario.Network, s Stacks) (err error) {
+	b.Fabric, err = simlnd.New(simlnd.Config{
+		Nodes: on.Nodes, Seed: on.Seed, Topology: on.Topology, AccessRate: on.AccessRate,
+		CPU: on.CPU, Inbox: on.Inbox, StartAt: on.StartAt, OnEvent: s.OnEvent, Window: s.Window,
+		Boot: func(h, kept *simlnd.Host) {
+			if err := s.Boot(h, kept); err != nil {
+				b.Failed(err)
+			}
+		},
+	})
+	if err == nil {
+		b.control(b.Fabric)
+	}
+	return err
+}
+
+func (b *Base) control(c sim.Control) {
+	if b.Log != nil {
+		c = b.Log.Control(c)
+	}
+	b.Control = c
+}
+
+type closer func() error
+
+func (c closer) Close() error { return c() }
+
+// Close ends the recording of a run.
+func (b *Base) Close() error {
+	if b.recorder == nil {
+		return nil
+	}
+	return b.recorder.Close()
+}
+
+// Now is the time of the network; 0 where machines are stepped without one.
+func (b *Base) Now() time.Duration {
+	if b.Control == nil {
+		return 0
+	}
+	return b.Control.Now()
+}
+
+// Up reports whether a process runs on a node; not where machines are stepped without a
+// network.
+func (b *Base) Up(id sim.NodeID) bool { return b.Control != nil && b.Control.Up(id) }
+
+// Begins notes that a life begins.
+func (b *Base) Begins(life sim.Life) {
+	if b.Log != nil && b.Control != nil {
+		b.Log.Begin(life)
+	}
+}
+
+// Failed ends the run with an error, such as that of a life which could not begin.
+func (b *Base) Failed(err error) {
+	if b.Control != nil {
+		b.Stop(err)
+	}
+}
+
+// Replay gives what [Start] recorded to new machines, without a network, and compares what
+// they answer. It is what Protocol.Replay does.
+func Replay[M any](r io.Reader, nodes int, m Machines[M]) (sim.Replayed, error) {
+	return sim.Replay(r, m.Codec, m.Hash, func([]byte) (func(sim.Life, sim.Program[M]) sim.Program[M], error) {
+		return func(life sim.Life, kept sim.Program[M]) sim.Program[M] {
+			if int(life.Node) >= nodes {
+				return nil // a damaged recording
+			}
+			return m.Boot(life, kept)
+		}, nil
+	})
+}

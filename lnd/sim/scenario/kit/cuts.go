@@ -1,0 +1,44 @@
+package kit
+
+import "ulnet/lnd/sim"
+
+// Cuts are what partitions and cuts keep apart. The zero value is nothing.
+type Cuts struct {
+	Sides []int32 // by node: of the partition, 0 for those in no set; nil: none
+	Pairs []Severed
+}
+
+// Severed is a cut: nothing gets from one set to the other.
+type Severed struct{ From, To sim.NodeSet }
+
+// Partition replaces the partition of so many nodes, and keeps cuts.
+func (c *Cuts) Partition(nodes int, sets []sim.NodeSet) {
+	c.Sides = make([]int32, nodes)
+	for i, s := range sets {
+		for id := range s.All(nodes) {
+			c.Sides[id] = int32(i + 1)
+		}
+	}
+}
+
+// Cut adds a cut.
+func (c *Cuts) Cut(from, to sim.NodeSet) { c.Pairs = append(c.Pairs, Severed{from, to}) }
+
+// Heal ends the partition and all cuts.
+func (c *Cuts) Heal() { c.Sides, c.Pairs = nil, nil }
+
+// Some reports whether there are any.
+func (c *Cuts) Some() bool { return c.Sides != nil || len(c.Pairs) > 0 }
+
+// Apart reports whether nothing gets from one node to another.
+func (c *Cuts) Apart(from, to sim.NodeID) bool {
+	if c.Sides != nil && c.Sides[from] != c.Sides[to] {
+		return true
+	}
+	for i := range c.Pairs {
+		if c.Pairs[i].From.Has(from) && c.Pairs[i].To.Has(to) {
+			return true
+		}
+	}
+	return false
+}

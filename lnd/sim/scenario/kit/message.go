@@ -1,0 +1,62 @@
+package kit
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/bits"
+	"slices"
+)
+
+// Message is a message between bare machines, by a kind that the adapter numbers from 0. It
+// is not changed once it is sent.
+type Message struct {
+	Kind uint8
+	Data []byte
+}
+
+// Hash is a digest of a message; of none, 0.
+func Hash(m **Message) uint64 {
+	if *m == nil {
+		return 0
+	}
+	return Digest(uint64((*m).Kind)+1, (*m).Data)
+}
+
+// Digest goes on with a digest over some bytes.
+func Digest(h uint64, b []byte) uint64 {
+	for ; len(b) >= 8; b = b[8:] {
+		h = Mix(h, binary.LittleEndian.Uint64(b))
+	}
+	for _, c := range b {
+		h = Mix(h, uint64(c))
+	}
+	return h
+}
+
+// Mix goes on with a digest over a word.
+func Mix(h, w uint64) uint64 {
+	hi, lo := bits.Mul64(h^w, 0x9e3779b97f4a7c15)
+	return bits.RotateLeft64(hi^lo, 17) + h
+}
+
+// Codec is the form of messages in a recording: the kind, which is this one at most, and
+// the data.
+type Codec uint8
+
+var errMessage = errors.New("kit: no message of a recording")
+
+// Append implements sim.Codec.
+func (Codec) Append(b []byte, m *Message) []byte {
+	if m == nil {
+		return b
+	}
+	return append(append(b, m.Kind), m.Data...)
+}
+
+// Parse implements sim.Codec.
+func (c Codec) Parse(b []byte) (*Message, error) {
+	if len(b) == 0 || b[0] > uint8(c) {
+		return nil, errMessage
+	}
+	return &Message{b[0], slices.Clone(b[1:])}, nil
+}
