@@ -94,14 +94,12 @@ func (b *target) without(out func(nid.NID) bool) error {
 // outcome sends an order.
 func (b *target) outcome(ctx context.Context, o admin.Order) (*admin.Outcome, error) {
 	h, err := b.handle(ctx)
-	if errors.Is(err, scoll.EHOSTDOWN) {
-		return nil, b.deadError(err)
-	}
 	if err != nil {
-		return nil, err
+		return nil, b.deadError(err)
 	}
 	o.Live = o.Live && !b.apart
 	outcome, err := b.c.admin.Broadcast(ctx, h, o)
+	err = b.deadError(err)
 	if room, rerr := admin.Room(h, o.Action); errors.Is(err, admin.ErrOrder) && rerr == nil {
 		err = cli.Hint(scollFailure(syscall.EMSGSIZE, "a text of %d bytes is too long for a message: want up to %d", len(o.Text), room),
 			"more can be sent as bulk data, see 'scollctl bcast --help'")
@@ -186,8 +184,12 @@ func (b *target) reasons(unreached []scoll.Unreached, live bool) func(scoll.Unre
 	}
 }
 
-// deadError names the dead when the list could not be sent because of them.
+// deadError names the dead when an order or the list could not be sent because of them:
+// the module says only that there are some if one dies between its plan and the sending.
 func (b *target) deadError(err error) error {
+	if _, named := errors.AsType[*scoll.DeadError](err); named || !errors.Is(err, scoll.EHOSTDOWN) {
+		return err
+	}
 	var dead []nid.NID
 	for _, id := range b.group.nids {
 		if id != b.c.self && !b.c.isAlive(id) {
