@@ -61,7 +61,7 @@ func TestWildPlans(t *testing.T) {
 // TestPlansOnStacks: G-CH-3, CH-33: the same of whole stacks, with gossip and
 // collectives.
 func TestPlansOnStacks(t *testing.T) {
-	for seed := range uint64(sweep(8, 80, 1000)) {
+	for seed := range uint64(sweep(8, 40, 1000)) {
 		for _, plan := range []string{healthsim.MildPlan(seed), healthsim.WildPlan(seed)} {
 			if _, err := healthsim.RunPlan(t.Context(), scenario.Stacks, plan, seed); err != nil {
 				t.Fatal(err)

@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -34,13 +33,7 @@ type plan struct {
 // released, and then every member of its version that has not failed has delivered it
 // exactly once; and in the end nothing is kept.
 func TestRandomPlans(t *testing.T) {
-	plans := 1500
-	if os.Getenv("ULNET_LONG") != "" {
-		plans = 10_000
-	}
-	if testing.Short() {
-		plans = 150
-	}
+	plans := effort.Of(150, 500, 10_000)
 	if effort.Race {
 		plans = 30
 	}

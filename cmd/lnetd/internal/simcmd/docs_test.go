@@ -93,7 +93,7 @@ func testSweeps(t *testing.T, page string, least int) {
 	if len(list) < least {
 		t.Fatalf("only %d sweeps", len(list))
 	}
-	most := 256.0
+	most := 128.0
 	switch {
 	case *rewriteDocs != "":
 		rewriteSweeps(t, page, text, list)

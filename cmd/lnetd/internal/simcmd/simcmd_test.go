@@ -28,6 +28,7 @@ func lnetd(t *testing.T, args ...string) (code int, stdout, stderr string) {
 // TestExamples: every embedded scenario is in its usual form, and holds for
 // several seeds, but for the one with the bug.
 func TestExamples(t *testing.T) {
+	effort.OneGoroutine(t) // TestOrder runs several at the same time
 	for _, name := range effort.Some(4, exampleNames()) {
 		t.Run(name, func(t *testing.T) {
 			text, err := exampleText(name)
@@ -45,7 +46,7 @@ func TestExamples(t *testing.T) {
 			if name == "planted" {
 				want = cli.Failed
 			}
-			if code, out, errs := lnetd(t, "run", "--example", name, "--runs", effort.Of("1", "3", "3")); code != want {
+			if code, out, errs := lnetd(t, "run", "--example", name, "--runs", effort.Of("1", "1", "3")); code != want {
 				t.Errorf("exit code %d, want %d\n%s%s", code, want, out, errs)
 			}
 		})
