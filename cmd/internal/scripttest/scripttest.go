@@ -33,6 +33,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"ulnet/cmd/internal/commands"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/loopback"
 )
 
@@ -81,10 +82,19 @@ func Run(t *testing.T, dir string, names ...string) {
 	})
 }
 
+// condition says whether a line that begins with [name] is carried out.
 func condition(name string) (bool, error) {
-	if name != "privileged-ports" {
-		return false, fmt.Errorf("unknown condition %q", name)
+	switch name {
+	case "race": // a short run under the race detector: what one goroutine does is left out
+		return effort.Race && testing.Short(), nil
+	case "privileged-ports":
+		return privilegedPorts()
 	}
+	return false, fmt.Errorf("unknown condition %q", name)
+}
+
+// privilegedPorts reports whether the acceptor's usual port takes a privilege, which we have.
+func privilegedPorts() (bool, error) {
 	first, err := os.ReadFile("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 	if err != nil {
 		return false, nil // not Linux
