@@ -107,7 +107,7 @@ func (n *Node) sweepFrom(at int, crowded bool) int {
 
 // age reports whether p has not been used for so long. In a crowded table one
 // that was never connected has not been for any time.
-func (p *PeerNI) age(now, idle time.Duration, crowded bool) bool {
+func (p *peerNI) age(now, idle time.Duration, crowded bool) bool {
 	p.mu.Lock()
 	used, met := p.touched, p.met
 	p.mu.Unlock()
@@ -118,7 +118,7 @@ func (p *PeerNI) age(now, idle time.Duration, crowded bool) bool {
 }
 
 // watched reports whether a process of p's node is watched (WatchPeer).
-func (n *Node) watched(p *PeerNI) bool {
+func (n *Node) watched(p *peerNI) bool {
 	if !n.watches.some.Load() {
 		return false
 	}
@@ -183,12 +183,12 @@ func (t *peerTable) shrink() bool {
 		return false
 	}
 	t.ager.peak = len(t.order)
-	peers := make(map[peerKey]*PeerNI, len(t.peers))
+	peers := make(map[peerKey]*peerNI, len(t.peers))
 	maps.Copy(peers, t.peers)
 	known := make(map[nid.NID]*Peer, len(t.known))
 	maps.Copy(known, t.known)
 	t.peers, t.known = peers, known
-	t.order = append([]*PeerNI(nil), t.order...)
+	t.order = append([]*peerNI(nil), t.order...)
 	return true
 }
 

@@ -79,7 +79,7 @@ func (ni *NI) inspect(h *wire.Header) (why DropReason, closes bool) {
 // meet finds the peer NI at the other end of d's connection. The Delivery of a
 // connection remembers it.
 func (ni *NI) meet(d *lnd.Delivery) DropReason {
-	if p, ok := d.Cache.(*PeerNI); ok && p.nid == d.From.NID && p.ni == ni && !p.evicted.Load() {
+	if p, ok := d.Cache.(*peerNI); ok && p.nid == d.From.NID && p.ni == ni && !p.evicted.Load() {
 		return NotDropped
 	}
 	d.Cache = nil
@@ -99,7 +99,7 @@ func (ni *NI) meet(d *lnd.Delivery) DropReason {
 func (ni *NI) drop(d *lnd.Delivery, why DropReason) {
 	ni.node.drops[why].Add(1)
 	ni.traffic.countDropped(d.Header.Type, d.Header.PayloadLength)
-	if p, ok := d.Cache.(*PeerNI); ok {
+	if p, ok := d.Cache.(*peerNI); ok {
 		p.traffic.countDropped(d.Header.Type, d.Header.PayloadLength)
 	}
 	d.Owner, d.Sink, d.Dropped = nil, lnd.Payload{}, true
@@ -125,7 +125,7 @@ func (ni *NI) Delivered(d *lnd.Delivery, err error) {
 	}
 	if err == nil {
 		ni.traffic.countReceived(d.Header.Type, d.Sink.Length)
-		if p, ok := d.Cache.(*PeerNI); ok {
+		if p, ok := d.Cache.(*peerNI); ok {
 			p.traffic.countReceived(d.Header.Type, d.Sink.Length)
 		}
 	}

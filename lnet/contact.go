@@ -61,7 +61,7 @@ func (n *Node) latest(id nid.ProcessID, which func(*contact) *instant) (at time.
 		see(&lo.contacts)
 		return at, ok
 	}
-	n.eachPath(id.NID, func(p *PeerNI) { see(&p.contacts) })
+	n.eachPath(id.NID, func(p *peerNI) { see(&p.contacts) })
 	return at, ok
 }
 
@@ -82,7 +82,7 @@ func (n *Node) own(id nid.NID) *NI {
 }
 
 // eachPath calls f for every peer NI of the node with a NID. f must not block.
-func (n *Node) eachPath(id nid.NID, f func(*PeerNI)) {
+func (n *Node) eachPath(id nid.NID, f func(*peerNI)) {
 	nis := *n.nis.Load()
 	n.peers.mu.RLock()
 	defer n.peers.mu.RUnlock()
@@ -106,7 +106,7 @@ func (n *Node) eachPath(id nid.NID, f func(*PeerNI)) {
 // noteHeard notes who has sent a message.
 func (ni *NI) noteHeard(d *lnd.Delivery) {
 	c := &ni.contacts
-	if p, ok := d.Cache.(*PeerNI); ok {
+	if p, ok := d.Cache.(*peerNI); ok {
 		c = &p.contacts
 	}
 	k := c.of(d.From.PID)

@@ -45,7 +45,7 @@ type niCredits struct {
 	wanted  int          // messages with a peer credit that wait for one of the NI's
 	waiters [2]peerQueue // their peers by class, FIFO
 	relief  peerQueue    // of waiters[normal]: each may have a message under way
-	holders []*PeerNI    // peers that hold credits, in any order
+	holders []*peerNI    // peers that hold credits, in any order
 
 	waking  bool // a goroutine is in wake
 	watched bool // the timer of check is set
@@ -57,15 +57,15 @@ type account struct {
 	place   int  // in holders, while held > 0
 	moved   bool // a message has left, or held was 0, since the last check
 	stalled bool
-	wants   int        // its part of wanted; changed under PeerNI.mu and NI.mu
+	wants   int        // its part of wanted; changed under peerNI.mu and NI.mu
 	waiting [2]bool    // in waiters
-	next    [2]*PeerNI // in waiters
+	next    [2]*peerNI // in waiters
 }
 
 // peerQueue is a list of peers through account.next of one class.
-type peerQueue struct{ head, tail *PeerNI }
+type peerQueue struct{ head, tail *peerNI }
 
-func (q *peerQueue) push(p *PeerNI, class int) {
+func (q *peerQueue) push(p *peerNI, class int) {
 	if p.account.waiting[class] {
 		return
 	}
@@ -78,7 +78,7 @@ func (q *peerQueue) push(p *PeerNI, class int) {
 	q.tail = p
 }
 
-func (q *peerQueue) pop(class int) *PeerNI {
+func (q *peerQueue) pop(class int) *peerNI {
 	p := q.head
 	q.head, p.account.next[class] = p.account.next[class], nil
 	if q.head == nil {
@@ -109,7 +109,7 @@ func (c *niCredits) affords(a *account, class int) bool {
 }
 
 // take charges a peer with a credit.
-func (c *niCredits) take(p *PeerNI) {
+func (c *niCredits) take(p *peerNI) {
 	a := &p.account
 	if a.held == 0 {
 		a.place, a.moved = len(c.holders), true
@@ -125,7 +125,7 @@ func (c *niCredits) take(p *PeerNI) {
 }
 
 // put takes a credit back from a peer, which is not stalled any more.
-func (c *niCredits) put(p *PeerNI) {
+func (c *niCredits) put(p *peerNI) {
 	a := &p.account
 	if a.stalled {
 		a.stalled = false
@@ -155,7 +155,7 @@ func (c *niCredits) want(a *account, n int) {
 
 // next takes the peer off its list that may go on first: of those with urgent
 // messages the one that has waited longest, then of the others. Nil: none may.
-func (c *niCredits) next() *PeerNI {
+func (c *niCredits) next() *peerNI {
 	switch free := c.free(); {
 	case c.waiters[urgent].head != nil && free > -c.limit:
 		return c.waiters[urgent].pop(urgent)
@@ -190,7 +190,7 @@ func (c *niCredits) review() {
 
 // takeCredit takes an NI credit for p, which could use want of them, or has p
 // wait for one. The caller holds p.mu.
-func (ni *NI) takeCredit(p *PeerNI, want int, priority bool) bool {
+func (ni *NI) takeCredit(p *peerNI, want int, priority bool) bool {
 	class := classOf(priority)
 	ni.mu.Lock()
 	defer ni.mu.Unlock()
@@ -212,7 +212,7 @@ func (ni *NI) takeCredit(p *PeerNI, want int, priority bool) bool {
 }
 
 // returnCredit gives an NI credit of p back and lets waiting peers go on.
-func (ni *NI) returnCredit(p *PeerNI) {
+func (ni *NI) returnCredit(p *peerNI) {
 	ni.mu.Lock()
 	ni.tx.put(p)
 	if ni.tx.anyWaits() {

@@ -7,7 +7,7 @@
 // without credit the message waits in its peer's queue, priority messages
 // first. Before that, the first PUT or GET to a peer waits until discovery has
 // found out which node it is ([Node.SetDiscoverer]); what is known of nodes is a
-// [Peer], of each way to one of their NIDs a [PeerNI]. Coming up, [NI.Parse] checks the header, decides whether the message
+// [Peer], of each way to one of their NIDs a [peerNI]. Coming up, [NI.Parse] checks the header, decides whether the message
 // is for this node, and asks Upper where its payload goes. LNet's sources for
 // both are lib-move.c and lib-msg.c.
 //

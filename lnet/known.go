@@ -143,7 +143,7 @@ func (n *Node) know(known *Peer, ids []nid.NID) {
 
 // paths returns the peer NIs with these NIDs, beyond any NI; change, if any,
 // runs under the lock of the table before.
-func (n *Node) paths(ids []nid.NID, change func()) (paths []*PeerNI) {
+func (n *Node) paths(ids []nid.NID, change func()) (paths []*peerNI) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	nis := slices.Concat(*n.nis.Load(), n.leaving)

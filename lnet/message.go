@@ -31,7 +31,7 @@ type Message struct {
 	// message that the driver has. Nil never aborts.
 	Aborted *atomic.Bool
 
-	peer    *PeerNI
+	peer    *peerNI
 	ni      *NI
 	expires time.Duration // instant; set when the message had to queue, else 0
 	waited  bool          // for its connection: holds no NI credit

@@ -24,7 +24,7 @@ func (m *Message) wantsDiscovery() bool {
 
 // park keeps m until its peer is discovered and asks for that. It is entered
 // with p.mu held and returns with it released.
-func (p *PeerNI) park(m *Message) {
+func (p *peerNI) park(m *Message) {
 	n := p.ni.node
 	if !n.backlog.admit(m, p.queue.Len()+p.parked.Len()) {
 		p.mu.Unlock()
@@ -42,7 +42,7 @@ func (p *PeerNI) park(m *Message) {
 }
 
 // know notes what is known of the peer.
-func (p *PeerNI) know(known *Peer) {
+func (p *peerNI) know(known *Peer) {
 	p.mu.Lock()
 	p.known.Store(known)
 	p.review()
@@ -50,7 +50,7 @@ func (p *PeerNI) know(known *Peer) {
 
 // review decides anew whether the peer needs discovery; if not, parked messages
 // go. It is entered with p.mu held and returns with it released.
-func (p *PeerNI) review() {
+func (p *peerNI) review() {
 	p.current = p.known.Load().upToDate() || p.ni.node.discover.Load() == nil
 	if p.current {
 		p.unpark()
@@ -59,7 +59,7 @@ func (p *PeerNI) review() {
 }
 
 // discovered lets parked messages go, or fails them.
-func (p *PeerNI) discovered(err error) {
+func (p *peerNI) discovered(err error) {
 	p.mu.Lock()
 	if err == nil {
 		p.unpark()
@@ -74,7 +74,7 @@ func (p *PeerNI) discovered(err error) {
 
 // unpark moves parked messages to the queue for credits. The caller holds
 // p.mu.
-func (p *PeerNI) unpark() {
+func (p *peerNI) unpark() {
 	p.asked = false
 	for m := p.parked.Pop(); m != nil; m = p.parked.Pop() {
 		p.queue.Push(m)
@@ -95,7 +95,7 @@ func (n *Node) finishAll(list *lnd.Message, err error) {
 // costs one load when the message comes from the NID of its connection.
 func (ni *NI) primaryOf(d *lnd.Delivery) nid.NID {
 	src := d.Header.SrcNID
-	p, ok := d.Cache.(*PeerNI)
+	p, ok := d.Cache.(*peerNI)
 	if !ok || p.nid != src {
 		return ni.node.Primary(src)
 	}

@@ -32,7 +32,7 @@ func (s PeerState) String() string {
 	}
 }
 
-// PeerNI is one interface of a remote node (struct lnet_peer_ni): the credits
+// peerNI is one interface of a remote node (struct lnet_peer_ni): the credits
 // that bound what is in flight to it and the queue of what waits for them.
 //
 // Priority messages have as many credits again, so that they pass not only
@@ -41,7 +41,7 @@ func (s PeerState) String() string {
 // At most one goroutine at a time hands its messages to the driver, which
 // keeps them in order and keeps a handler that sends from inside Finalize
 // from recursing: whoever comes meanwhile leaves the message in the queue.
-type PeerNI struct {
+type peerNI struct {
 	nid      nid.NID
 	ni       *NI
 	known    atomic.Pointer[Peer] // the node that nid belongs to; nil: not discovered
@@ -73,7 +73,7 @@ type PeerNI struct {
 
 // send queues m and lets it go if there is credit. False: the peer was evicted
 // meanwhile, and discovery would not find a message that waits here.
-func (p *PeerNI) send(m *Message) bool {
+func (p *peerNI) send(m *Message) bool {
 	p.mu.Lock()
 	if p.evicted.Load() {
 		p.mu.Unlock()
@@ -106,7 +106,7 @@ func (p *PeerNI) send(m *Message) bool {
 
 // creditBack ends a message of size bytes, which had waited for its connection
 // or not, and lets queued messages go.
-func (p *PeerNI) creditBack(size int, waited bool) {
+func (p *peerNI) creditBack(size int, waited bool) {
 	p.mu.Lock()
 	p.credits++
 	p.queuedBytes -= size
@@ -117,7 +117,7 @@ func (p *PeerNI) creditBack(size int, waited bool) {
 }
 
 // goOn lets queued messages go: the NI has credit again.
-func (p *PeerNI) goOn() {
+func (p *peerNI) goOn() {
 	p.mu.Lock()
 	p.launch(nil)
 }
@@ -125,7 +125,7 @@ func (p *PeerNI) goOn() {
 // launch hands m, for which an NI credit was taken, and then queued messages
 // to the driver while there are credits. It is entered with p.mu held and
 // returns with it released.
-func (p *PeerNI) launch(m *Message) {
+func (p *peerNI) launch(m *Message) {
 	if p.launching {
 		p.mu.Unlock()
 		return
@@ -151,7 +151,7 @@ func (p *PeerNI) launch(m *Message) {
 
 // next takes a message that has its credits off the queue; nil if there is
 // none. The caller holds p.mu.
-func (p *PeerNI) next() *Message {
+func (p *peerNI) next() *Message {
 	ready, urgent := min(p.queue.Len(), p.credits), p.queue.Urgent()
 	if urgent && p.credits > -p.ni.cfg.Tunables.PeerCredits {
 		ready = max(ready, 1)
@@ -166,7 +166,7 @@ func (p *PeerNI) next() *Message {
 
 // unfit tells why a message that waited must not be sent any more
 // (lnet_post_send_locked).
-func (p *PeerNI) unfit(m *Message) error {
+func (p *peerNI) unfit(m *Message) error {
 	if m.Aborted != nil && m.Aborted.Load() {
 		return syscall.ECANCELED
 	}
@@ -177,7 +177,7 @@ func (p *PeerNI) unfit(m *Message) error {
 }
 
 // failQueued fails everything that waits, now and in future: the NI is gone.
-func (p *PeerNI) failQueued(cause error) {
+func (p *peerNI) failQueued(cause error) {
 	p.mu.Lock()
 	p.gone = cause
 	p.unpark()
@@ -188,7 +188,7 @@ func (p *PeerNI) failQueued(cause error) {
 
 // up notes that a process at this NID is connected. False: the peer was evicted
 // meanwhile.
-func (p *PeerNI) up(pid nid.PID) bool {
+func (p *peerNI) up(pid nid.PID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.evicted.Load() {
@@ -203,7 +203,7 @@ func (p *PeerNI) up(pid nid.PID) bool {
 
 // down notes that a process is not connected any more, or could not be
 // reached. The NID is down when none is left.
-func (p *PeerNI) down(pid nid.PID, cause error) {
+func (p *peerNI) down(pid nid.PID, cause error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.connected = slices.DeleteFunc(p.connected, func(o nid.PID) bool { return o == pid })
@@ -214,14 +214,14 @@ func (p *PeerNI) down(pid nid.PID, cause error) {
 }
 
 // reach tells whether a process is connected, or is known not to be and why.
-func (p *PeerNI) reach(pid nid.PID) (up, down bool, cause error) {
+func (p *peerNI) reach(pid nid.PID) (up, down bool, cause error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Contains(p.connected, pid), p.state == PeerStateDown && p.failed == pid, p.cause
 }
 
 // evict marks a peer as evicted if it is idle.
-func (p *PeerNI) evict() bool {
+func (p *peerNI) evict() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.unused() {
@@ -233,12 +233,12 @@ func (p *PeerNI) evict() bool {
 
 // idle reports whether nothing is queued or in flight and nothing connected, and
 // whether p was connected once.
-func (p *PeerNI) idle() (idle, met bool) {
+func (p *peerNI) idle() (idle, met bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.unused(), p.met
 }
 
-func (p *PeerNI) unused() bool {
+func (p *peerNI) unused() bool {
 	return p.queue.Len() == 0 && p.parked.Len() == 0 && p.queuedBytes == 0 && !p.launching && p.state != PeerStateUp
 }

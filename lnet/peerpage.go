@@ -47,7 +47,7 @@ func (n *Node) PeersOf(id nid.NID) PeerPage {
 }
 
 // pageOf makes a page of what has one of these primary NIDs.
-func pageOf(peers []*PeerNI, nodes []*Peer, with func(primary nid.NID) bool) (page PeerPage) {
+func pageOf(peers []*peerNI, nodes []*Peer, with func(primary nid.NID) bool) (page PeerPage) {
 	for _, p := range peers {
 		if with(p.primary()) {
 			page.Peers = append(page.Peers, p.snapshot())
@@ -70,7 +70,7 @@ func (page *PeerPage) sort() {
 }
 
 // primary is the NID that stands for the node of p.
-func (p *PeerNI) primary() nid.NID {
+func (p *peerNI) primary() nid.NID {
 	if known := p.known.Load(); known != nil {
 		return known.Primary
 	}

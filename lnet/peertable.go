@@ -21,8 +21,8 @@ type peerTable struct {
 	limit int
 
 	mu          sync.RWMutex
-	peers       map[peerKey]*PeerNI // guarded by mu
-	order       []*PeerNI           // the same in any order, which does not depend on the map; guarded by mu
+	peers       map[peerKey]*peerNI // guarded by mu
+	order       []*peerNI           // the same in any order, which does not depend on the map; guarded by mu
 	hand        int                 // where evict looks next in order; guarded by mu
 	known       map[nid.NID]*Peer   // what discovery knows, by each NID; guarded by mu
 	discovering bool                // new peers need discovery; guarded by mu
@@ -31,13 +31,13 @@ type peerTable struct {
 
 func (t *peerTable) init(limit int) {
 	t.limit = limit
-	t.peers = make(map[peerKey]*PeerNI)
+	t.peers = make(map[peerKey]*peerNI)
 	t.known = make(map[nid.NID]*Peer)
 }
 
 // find returns the peer with this NID beyond ni, or nil. The one that was
 // looked for last is found without the table.
-func (t *peerTable) find(id nid.NID, ni *NI) *PeerNI {
+func (t *peerTable) find(id nid.NID, ni *NI) *peerNI {
 	if p := ni.recent.Load(); p != nil && p.nid == id {
 		return p
 	}
@@ -51,7 +51,7 @@ func (t *peerTable) find(id nid.NID, ni *NI) *PeerNI {
 }
 
 // remove forgets a peer. The caller holds t.mu.
-func (t *peerTable) remove(key peerKey, p *PeerNI) {
+func (t *peerTable) remove(key peerKey, p *peerNI) {
 	delete(t.peers, key)
 	last := t.order[len(t.order)-1]
 	t.order[p.place], last.place = last, p.place
@@ -63,7 +63,7 @@ func (t *peerTable) remove(key peerKey, p *PeerNI) {
 
 // get returns the peer with this NID beyond ni and makes it if need be.
 // ENOBUFS: the table is full of busy peers. ESHUTDOWN: ni was removed.
-func (t *peerTable) get(id nid.NID, ni *NI) (*PeerNI, error) {
+func (t *peerTable) get(id nid.NID, ni *NI) (*peerNI, error) {
 	if p := t.find(id, ni); p != nil {
 		return p, nil
 	}
@@ -81,7 +81,7 @@ func (t *peerTable) get(id nid.NID, ni *NI) (*PeerNI, error) {
 	}
 	credits := ni.cfg.Tunables.PeerCredits
 	known := t.known[id]
-	p := &PeerNI{
+	p := &peerNI{
 		nid: id, ni: ni, credits: credits, minCredits: credits,
 		current: !t.discovering || known.upToDate(),
 		touched: ni.node.cfg.Clock.Now(),
@@ -99,9 +99,9 @@ const evictTries = 64
 
 // evict forgets one idle peer, of the next ones after the last search one that
 // was never connected if there is any. A sender that has just found it gets
-// another one in its place (PeerNI.send).
+// another one in its place (peerNI.send).
 func (t *peerTable) evict() bool {
-	var second *PeerNI
+	var second *peerNI
 	for range min(evictTries, len(t.order)) {
 		t.hand %= len(t.order)
 		p := t.order[t.hand]
@@ -123,11 +123,11 @@ func (t *peerTable) evict() bool {
 
 // removeNI forgets the peers beyond ni and returns them. There will be no new
 // ones: whoever chose ni before it was removed gets an error.
-func (t *peerTable) removeNI(ni *NI) []*PeerNI {
+func (t *peerTable) removeNI(ni *NI) []*peerNI {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	ni.removed = true
-	var gone []*PeerNI
+	var gone []*peerNI
 	for _, p := range t.order {
 		if p.ni == ni {
 			gone = append(gone, p)
@@ -139,7 +139,7 @@ func (t *peerTable) removeNI(ni *NI) []*PeerNI {
 	return gone
 }
 
-func (t *peerTable) all() []*PeerNI {
+func (t *peerTable) all() []*peerNI {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return slices.Clone(t.order)
@@ -177,7 +177,7 @@ func (t *peerTable) learn(known *Peer, ids []nid.NID) {
 
 // setDiscovering turns discovery on or off for new peers and returns those
 // there are.
-func (t *peerTable) setDiscovering(on bool) []*PeerNI {
+func (t *peerTable) setDiscovering(on bool) []*peerNI {
 	t.mu.Lock()
 	t.discovering = on
 	t.mu.Unlock()

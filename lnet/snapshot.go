@@ -105,7 +105,7 @@ func (ni *NI) snapshot(peers int) NISnapshot {
 	}
 }
 
-func (p *PeerNI) snapshot() PeerSnapshot {
+func (p *peerNI) snapshot() PeerSnapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := PeerSnapshot{

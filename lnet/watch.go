@@ -138,7 +138,7 @@ func (n *Node) reach(id nid.ProcessID) (state PeerState, cause error) {
 	if n.own(id.NID) != nil {
 		return PeerStateUp, nil
 	}
-	n.eachPath(id.NID, func(p *PeerNI) {
+	n.eachPath(id.NID, func(p *peerNI) {
 		switch up, down, why := p.reach(id.PID); {
 		case up:
 			state, cause = PeerStateUp, nil

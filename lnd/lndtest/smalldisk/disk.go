@@ -25,8 +25,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Size is what a disk holds, in bytes.
-const Size = 4 << 20
+// size is what a disk holds, in bytes.
+const size = 4 << 20
 
 // Disk is a small file system.
 type Disk struct {
@@ -57,7 +57,7 @@ func New(t testing.TB) *Disk {
 		if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
 			return fmt.Errorf("private mounts: %w", err)
 		}
-		if err := unix.Mount("tmpfs", d.Dir, "tmpfs", 0, fmt.Sprintf("size=%d", Size)); err != nil {
+		if err := unix.Mount("tmpfs", d.Dir, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
 			return fmt.Errorf("mount: %w", err)
 		}
 		var err error

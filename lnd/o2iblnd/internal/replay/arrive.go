@@ -107,7 +107,7 @@ func (p *Player) arrivedRequest(q *Packet) error {
 	f.send(q)
 	p.done[i] = true
 	if f.next.Sub(f.acked) > mostUnacknowledged {
-		return fmt.Errorf("%w: %d", ErrWindow, f.next.Sub(f.acked))
+		return fmt.Errorf("%w: %d", errWindow, f.next.Sub(f.acked))
 	}
 	if q.AckReq {
 		p.answer(f, q.PSN)

@@ -26,7 +26,7 @@ type CM struct {
 }
 
 // parseCM parses a message. The errors are those of ibta.ParseMAD, and
-// ErrUnknown.
+// errUnknown.
 func parseCM(b []byte) (*CM, error) {
 	var c CM
 	var body []byte
@@ -61,7 +61,7 @@ func parseCM(b []byte) (*CM, error) {
 		c.DREP, _ = ibta.ParseDREP(body)
 		c.Private = c.DREP.Private
 	default:
-		err = errors.Join(ErrUnknown, ibta.ErrAttribute)
+		err = errors.Join(errUnknown, ibta.ErrAttribute)
 	}
 	return &c, err
 }

@@ -17,10 +17,10 @@ import (
 var (
 	ErrDiffers     = errors.New("differs from the recording")
 	ErrClass       = errors.New("traffic class is another one than in the recording")
-	ErrGUID        = errors.New("GUID is zero or changes")
-	ErrTransaction = errors.New("transaction id is zero or that of another exchange")
+	errGUID        = errors.New("GUID is zero or changes")
+	errTransaction = errors.New("transaction id is zero or that of another exchange")
 	ErrWrite       = errors.New("RDMA WRITE does not go where it goes in the recording")
-	ErrCredits     = errors.New("credits are not given back as in the recording")
+	errCredits     = errors.New("credits are not given back as in the recording")
 	ErrAskAck      = errors.New("last packet of a message asks for no acknowledgement")
 )
 
@@ -34,10 +34,10 @@ type Difference struct {
 	Adapt func(d *Differences, want, node *Packet) (differs bool, err error)
 }
 
-// Allowed are the differences that every node may have. Nothing else may differ,
+// allowed are the differences that every node may have. Nothing else may differ,
 // but for Also. Outside of the packets the UDP source port may, which spreads
 // packets over routes and means nothing, and IPv4's identification.
-var Allowed = []Difference{
+var allowed = []Difference{
 	{
 		"migration bit", "means nothing without an alternate path; rxe sends 0, we send 1 (reference §2)",
 		adaptMigrated,
@@ -111,7 +111,7 @@ func (d *Differences) Check(recorded, node *Packet) error {
 	}
 	want := recorded.Clone()
 	if sameKind(&want, node) {
-		for _, list := range [][]Difference{Allowed, d.Also} {
+		for _, list := range [][]Difference{allowed, d.Also} {
 			for i := range list {
 				differs, err := list[i].Adapt(d, &want, node)
 				if err != nil {
@@ -204,7 +204,7 @@ func adaptCredits(d *Differences, want, node *Packet) (bool, error) {
 		least = -1
 	}
 	if lead < least || lead > most {
-		return true, fmt.Errorf("%w: %d with this message, %d more than in the recording so far", ErrCredits, node.Msg.Credits, lead)
+		return true, fmt.Errorf("%w: %d with this message, %d more than in the recording so far", errCredits, node.Msg.Credits, lead)
 	}
 	differs := want.Msg.Credits != node.Msg.Credits
 	d.lead[want.DestQP], want.Msg.Credits = lead, node.Msg.Credits

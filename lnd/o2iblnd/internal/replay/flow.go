@@ -10,8 +10,8 @@ import (
 // The errors of acknowledgements.
 var (
 	ErrAck = errors.New("acknowledgement is wrong")
-	// ErrWindow means more packets on the way than a kernel's would be.
-	ErrWindow = errors.New("too many packets are not acknowledged")
+	// errWindow means more packets on the way than a kernel's would be.
+	errWindow = errors.New("too many packets are not acknowledged")
 )
 
 // mostUnacknowledged is how many packets software RoCE of Linux has on the way at

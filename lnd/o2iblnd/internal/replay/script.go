@@ -61,9 +61,9 @@ type Script struct {
 
 // The errors of Load and Parse.
 var (
-	ErrNotRoCE = errors.New("no RoCEv2 packet over IPv4")
+	errNotRoCE = errors.New("no RoCEv2 packet over IPv4")
 	ErrICRC    = errors.New("ICRC is wrong")
-	ErrUnknown = errors.New("packet of a kind that no recording has")
+	errUnknown = errors.New("packet of a kind that no recording has")
 )
 
 // Load reads a capture file, which may be compressed by gzip. Each ICRC must be
@@ -110,13 +110,13 @@ func Load(path string) (*Script, error) {
 func parseFrame(b []byte) (Packet, error) {
 	const ethernet, protocol, udp = 14, 9, 17
 	if len(b) < ethernet+ibta.IPv4Size+ibta.UDPSize || b[ethernet] != 0x45 || b[ethernet+protocol] != udp {
-		return Packet{}, ErrNotRoCE
+		return Packet{}, errNotRoCE
 	}
 	ip := b[ethernet:]
 	length := int(binary.BigEndian.Uint16(ip[2:]))
 	ports := ip[ibta.IPv4Size:]
 	if length > len(ip) || length < ibta.IPv4Size+ibta.UDPSize || binary.BigEndian.Uint16(ports[2:]) != ibta.Port {
-		return Packet{}, ErrNotRoCE
+		return Packet{}, errNotRoCE
 	}
 	d := Datagram{
 		From:  netip.AddrPortFrom(netip.AddrFrom4([4]byte(ip[12:])), binary.BigEndian.Uint16(ports)),
@@ -131,7 +131,7 @@ func parseFrame(b []byte) (Packet, error) {
 }
 
 // Parse takes a packet apart, whose ICRC it does not check. The errors are those
-// of ibta and kib, and ErrUnknown.
+// of ibta and kib, and errUnknown.
 func Parse(d Datagram) (p Packet, err error) {
 	p.Datagram = d
 	if p.Packet, err = ibta.ParsePacket(d.Bytes); err != nil {
@@ -144,7 +144,7 @@ func Parse(d Datagram) (p Packet, err error) {
 		p.Msg = new(kib.Msg)
 		*p.Msg, err = kib.ParseMsg(p.Payload)
 	case !p.OpCode.IsWrite() && p.OpCode != ibta.Acknowledge:
-		err = fmt.Errorf("%w: %v", ErrUnknown, p.OpCode)
+		err = fmt.Errorf("%w: %v", errUnknown, p.OpCode)
 	}
 	return p, err
 }

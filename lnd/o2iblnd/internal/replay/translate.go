@@ -10,8 +10,8 @@ import (
 
 // The errors of comm ids and cookies.
 var (
-	ErrNumber = errors.New("number is zero or in use")
-	ErrFirst  = errors.New("first number is not the one that was given")
+	errNumber = errors.New("number is zero or in use")
+	errFirst  = errors.New("first number is not the one that was given")
 )
 
 // translation leads from the numbers of a recorded node to those of the node under
@@ -30,10 +30,10 @@ func (t *translation[T]) note(recorded *T, own T) (differs bool, err error) {
 	var zero T
 	before, known := t.own[*recorded]
 	if other, taken := t.recorded[own]; own == zero || known && before != own || taken && other != *recorded {
-		return true, fmt.Errorf("%w: %v for %v", ErrNumber, own, *recorded)
+		return true, fmt.Errorf("%w: %v for %v", errNumber, own, *recorded)
 	}
 	if len(t.own) == 0 && *recorded != own {
-		return true, fmt.Errorf("%w: %v, want %v", ErrFirst, own, *recorded)
+		return true, fmt.Errorf("%w: %v, want %v", errFirst, own, *recorded)
 	}
 	t.own[*recorded], t.recorded[own] = own, *recorded
 	differs = *recorded != own
@@ -64,7 +64,7 @@ func adaptTransaction(d *Differences, want, node *Packet) (bool, error) {
 	recorded, own := want.CM.MAD.TransactionID, node.CM.MAD.TransactionID
 	used, again := d.requests[own]
 	if own == 0 || again && used != recorded && want.CM.MAD.Attribute == ibta.AttrREQ {
-		return true, fmt.Errorf("%w: %#x", ErrTransaction, own)
+		return true, fmt.Errorf("%w: %#x", errTransaction, own)
 	}
 	if want.CM.MAD.Attribute == ibta.AttrREQ {
 		d.requests[own] = recorded
@@ -87,7 +87,7 @@ func adaptGUID(d *Differences, want, node *Packet) (bool, error) {
 		return false, nil
 	}
 	if before, known := d.guids[*recorded]; *own == 0 || known && before != *own {
-		return true, fmt.Errorf("%w: %#x, before that %#x", ErrGUID, *own, before)
+		return true, fmt.Errorf("%w: %#x, before that %#x", errGUID, *own, before)
 	}
 	d.guids[*recorded] = *own
 	differs := *recorded != *own
