@@ -9,6 +9,7 @@ import (
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/scoll"
 	"ulnet/scoll/scollsim"
 	"ulnet/scoll/tree"
@@ -213,40 +214,20 @@ func measurePlans(ctx context.Context, kind string, draw func(seed uint64) strin
 		if level == scenario.Stacks {
 			count = max(plans/20, 5)
 		}
-		good, broadcasts, missing, first := 0, 0, 0, ""
-		for seed := range uint64(count) {
-			f, err := scenario.Parse("plan", []byte(draw(seed)), []*scenario.Protocol{scollsim.Protocol})
-			if err != nil {
-				return nil, err
-			}
-			res, err := scenario.Run(ctx, f, scenario.Options{Seed: &seed, Level: level, SampleEvery: -1})
-			if err != nil {
-				return nil, fmt.Errorf("plan %d on %v: %w", seed, level, err)
-			}
-			if res.OK() {
-				good++
-			} else if first == "" {
-				first = fmt.Sprintf("; plan %d is the first that is not", seed)
-			}
-			broadcasts += int(measureOf(res, "broadcasts"))
-			missing += int(measureOf(res, "members not reached"))
+		p, err := kit.RunPlans(ctx, scollsim.Protocol, level, 0, count, draw)
+		if err != nil {
+			return nil, err
+		}
+		good, first := count-p.Failed, ""
+		if p.First != nil {
+			first = fmt.Sprintf("; %.60v", p.First)
 		}
 		runtime.GC()
 		lines = append(lines, line{
 			what:  fmt.Sprintf("%s on %v in which every broadcast ends in time with the exact set", kind, level),
 			ratio: 100 * float64(good) / float64(count), unit: "%", limit: 100, least: true,
-			basis: fmt.Sprintf("%d of %d plans, %d broadcasts, %d members not reached%s", good, count, broadcasts, missing, first),
+			basis: fmt.Sprintf("%d of %d plans, %.0f broadcasts, %.0f members not reached%s", good, count, p.Sum["broadcasts"], p.Sum["members not reached"], first),
 		})
 	}
 	return lines, nil
-}
-
-// measureOf is a measure of a run by its name.
-func measureOf(res *scenario.Result, name string) float64 {
-	for _, m := range res.Measures {
-		if m.Name == name {
-			return m.Value
-		}
-	}
-	return 0
 }

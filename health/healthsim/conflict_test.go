@@ -7,6 +7,7 @@ import (
 
 	"ulnet/health/healthsim"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 // conflict is a plan in which servers do not agree who is evicted.
@@ -61,7 +62,7 @@ at 65s heal`},
 			count := sweep(10, 40, 400)
 			for seed := range uint64(count) {
 				text := fmt.Sprintf(conflict, tt.servers+6, tt.run, tt.servers, tt.attach, tt.late, tt.servers+1, tt.servers+6, tt.faults)
-				if _, err := healthsim.RunPlan(t.Context(), scenario.Machines, text, seed); err != nil {
+				if _, err := kit.RunPlan(t.Context(), healthsim.Protocol, scenario.Machines, text, seed); err != nil {
 					if failed++; first == nil {
 						first = err
 					}

@@ -7,6 +7,7 @@ import (
 
 	"ulnet/health/healthsim"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 // healedPlan cuts a majority of the servers off from the others and from all clients, and
@@ -34,7 +35,7 @@ func TestHealedPartition(t *testing.T) {
 		seeds := sweep(10, 60, 200)
 		for seed := range uint64(seeds) {
 			text := fmt.Sprintf(healedPlan, heal+60*time.Second, seed%3, heal)
-			if _, err := healthsim.RunPlan(t.Context(), scenario.Machines, text, seed); err != nil {
+			if _, err := kit.RunPlan(t.Context(), healthsim.Protocol, scenario.Machines, text, seed); err != nil {
 				if failed++; first == nil {
 					first = err
 				}
@@ -74,7 +75,7 @@ func TestCutOneWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(sweep(4, 20, 100)) {
 				text := fmt.Sprintf(oneWay, tt.attach, tt.faults)
-				if _, err := healthsim.RunPlan(t.Context(), scenario.Machines, text, seed); err != nil {
+				if _, err := kit.RunPlan(t.Context(), healthsim.Protocol, scenario.Machines, text, seed); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -2,10 +2,11 @@ package healthsim
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
+
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 // planClients is how many clients plans have.
@@ -16,8 +17,7 @@ const forever = time.Hour
 
 // plan writes a scenario.
 type plan struct {
-	strings.Builder
-	rng     *rand.Rand
+	kit.Plan
 	servers int
 	at      time.Duration
 	busy    []time.Duration // by server: until when it is not well
@@ -26,26 +26,20 @@ type plan struct {
 	apart   time.Duration   // until when servers are cut off
 }
 
-func (p *plan) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
-
-func (p *plan) between(a, b time.Duration) time.Duration {
-	return (a + time.Duration(p.rng.Int64N(int64(b-a)))).Truncate(time.Millisecond)
-}
-
 // later is a time after now.
-func (p *plan) later(a, b time.Duration) time.Duration { return p.at + p.between(a, b) }
+func (p *plan) later(a, b time.Duration) time.Duration { return p.at + p.Between(a, b) }
 
 // clientNode is the number of a client's node.
 func (p *plan) clientNode(k int) int { return p.servers + 1 + k }
 
 // begin writes what plans have in common.
 func (p *plan) begin(seed uint64, network string) {
-	p.rng = rand.New(rand.NewPCG(seed, 12))
-	p.servers = 3 + p.rng.IntN(5)
+	p.Plan = kit.NewPlan(seed, 12)
+	p.servers = 3 + p.IntN(5)
 	p.busy, p.drained, p.gone = make([]time.Duration, p.servers), make([]time.Duration, p.servers), make([]time.Duration, planClients)
-	p.line("protocol health\nnodes %d\nset servers %d\nset attach %d", p.servers+planClients, p.servers, p.rng.IntN(p.servers+1))
-	p.line("boot %d-%d at 2s\ncheck every 1s\nset late 20%%\nset unsent 10%%", p.servers+1, p.servers+planClients)
-	p.line("link latency 2ms±1ms duplicate 5%% reorder 10%% hold 200ms±200ms%s", network)
+	p.Line("protocol health\nnodes %d\nset servers %d\nset attach %d", p.servers+planClients, p.servers, p.IntN(p.servers+1))
+	p.Line("boot %d-%d at 2s\ncheck every 1s\nset late 20%%\nset unsent 10%%", p.servers+1, p.servers+planClients)
+	p.Line("link latency 2ms±1ms duplicate 5%% reorder 10%% hold 200ms±200ms%s", network)
 	p.at = 22 * time.Second
 }
 
@@ -58,9 +52,9 @@ func (p *plan) end(calm time.Duration, uniform string) string {
 		}
 	}
 	for after := calm / 2; after < calm; after += 20 * time.Second {
-		p.line("at %v do %d-%d doubt", last+after, p.servers+1, p.servers+planClients)
+		p.Line("at %v do %d-%d doubt", last+after, p.servers+1, p.servers+planClients)
 	}
-	p.line("run %v\nexpect settled\nalways %s\nalways no-false-eviction", last+calm+5*time.Second, uniform)
+	p.Line("run %v\nexpect settled\nalways %s\nalways no-false-eviction", last+calm+5*time.Second, uniform)
 	return p.String()
 }
 
@@ -81,14 +75,14 @@ func settings(text string) string {
 func MildPlan(seed uint64) string {
 	var p plan
 	p.begin(seed, "")
-	for range 2 + p.rng.IntN(4) {
+	for range 2 + p.IntN(4) {
 		p.use()
-		if p.rng.IntN(4) == 0 {
+		if p.IntN(4) == 0 {
 			p.clientFault()
 		} else {
 			p.serverFault()
 		}
-		p.at += p.between(0, 30*time.Second)
+		p.at += p.Between(0, 30*time.Second)
 	}
 	return settings(p.end(90*time.Second, "uniform"))
 }
@@ -99,21 +93,21 @@ func WildPlan(seed uint64) string {
 	var p plan
 	p.begin(seed, fmt.Sprintf(" loss %d%%", seed%3*2))
 	kinds := []string{"kill", "crash", "pause", "partition", "cut", "loss", "latency", "slow"}
-	p.rng.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
-	kinds = kinds[:1+p.rng.IntN(5)]
+	p.Mix(kinds)
+	kinds = kinds[:1+p.IntN(5)]
 	text := strings.Join(kinds, " ")
-	p.line("random faults %d from 22s to 150s of %s", 1+p.rng.IntN(min(3+len(kinds), 8)), text)
+	p.Line("random faults %d from 22s to 150s of %s", 1+p.IntN(min(3+len(kinds), 8)), text)
 	cuts := !strings.Contains(text, "partition") && !strings.Contains(text, "cut")
-	for p.at = 30 * time.Second; p.at < 150*time.Second; p.at += p.between(5*time.Second, 30*time.Second) {
+	for p.at = 30 * time.Second; p.at < 150*time.Second; p.at += p.Between(5*time.Second, 30*time.Second) {
 		p.use()
 		p.abuse()
-		if cuts && p.apart < p.at && p.rng.IntN(3) == 0 {
+		if cuts && p.apart < p.at && p.IntN(3) == 0 {
 			p.cutOff(p.some(p.servers + planClients))
 		}
 	}
 	p.at = max(150*time.Second, p.apart)
 	if seed%3 > 0 {
-		p.line("at %v link all -> all loss 0%%", p.at)
+		p.Line("at %v link all -> all loss 0%%", p.at)
 	}
 	return settings(p.end(240*time.Second, "uniform-most"))
 }

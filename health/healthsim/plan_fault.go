@@ -10,52 +10,52 @@ import (
 // use has users attach to servers once more, or leave them, and a client or other programs of
 // its node talk.
 func (p *plan) use() {
-	k := p.rng.IntN(planClients)
+	k := p.IntN(planClients)
 	if p.gone[k] > p.at {
 		return
 	}
-	client, server := p.clientNode(k), 1+p.rng.IntN(p.servers)
-	switch p.rng.IntN(5) {
+	client, server := p.clientNode(k), 1+p.IntN(p.servers)
+	switch p.IntN(5) {
 	case 0:
-		for range 1 + p.rng.IntN(3) {
-			p.line("at %v do %d attach %d", p.at, client, 1+p.rng.IntN(p.servers))
+		for range 1 + p.IntN(3) {
+			p.Line("at %v do %d attach %d", p.at, client, 1+p.IntN(p.servers))
 		}
 	case 1:
-		p.line("at %v do %d traffic on", p.at, client)
+		p.Line("at %v do %d traffic on", p.at, client)
 	case 2:
-		p.line("at %v do %d busy on", p.at, client)
+		p.Line("at %v do %d busy on", p.at, client)
 	case 3:
-		p.line("at %v do %d detach %d", p.at, client, server)
+		p.Line("at %v do %d detach %d", p.at, client, server)
 	}
 }
 
 // clientFault is the end of a client, after which its node or another one begins it anew, or
 // its node goes on without it.
 func (p *plan) clientFault() {
-	k, other := p.rng.IntN(planClients), p.rng.IntN(planClients)
+	k, other := p.IntN(planClients), p.IntN(planClients)
 	if p.gone[k] > p.at {
 		return
 	}
 	client := p.clientNode(k)
 	until := p.later(time.Millisecond, 40*time.Second)
-	switch p.rng.IntN(6) {
+	switch p.IntN(6) {
 	case 0, 1:
-		p.line("at %v kill %d\nat %v restart %d", p.at, client, until, client)
+		p.Line("at %v kill %d\nat %v restart %d", p.at, client, until, client)
 		p.gone[k] = until
 	case 2: // its node talks on, for a while
-		p.line("at %v do %d traffic on\nat %v do %d quit\nat %v kill %d\nat %v restart %d", p.at, client, p.at, client, until, client, until+time.Second, client)
+		p.Line("at %v do %d traffic on\nat %v do %d quit\nat %v kill %d\nat %v restart %d", p.at, client, p.at, client, until, client, until+time.Second, client)
 		p.gone[k] = until + time.Second
 	case 3: // or for good
-		p.line("at %v do %d traffic on\nat %v do %d quit", p.at, client, p.at, client)
+		p.Line("at %v do %d traffic on\nat %v do %d quit", p.at, client, p.at, client)
 		p.gone[k] = forever
 	case 4: // its node comes back without it, and talks
-		p.line("at %v do %d clientless on\nat %v kill %d\nat %v restart %d", p.at, client, p.at, client, until, client)
+		p.Line("at %v do %d clientless on\nat %v kill %d\nat %v restart %d", p.at, client, p.at, client, until, client)
 		p.gone[k] = forever
 	case 5: // another node has its id from now on
-		p.line("at %v do %d quit", p.at, client)
+		p.Line("at %v do %d quit", p.at, client)
 		p.gone[k] = forever
 		if p.gone[other] <= p.at {
-			p.line("at %v do %d impersonate %d", until, p.clientNode(other), client)
+			p.Line("at %v do %d impersonate %d", until, p.clientNode(other), client)
 			p.gone[other] = forever
 		}
 	}
@@ -70,7 +70,7 @@ func (p *plan) well(count int) (list []int) {
 			well = append(well, k)
 		}
 	}
-	p.rng.Shuffle(len(well), func(i, j int) { well[i], well[j] = well[j], well[i] })
+	p.Shuffle(len(well), func(i, j int) { well[i], well[j] = well[j], well[i] })
 	for most := (p.servers-1)/2 - (p.servers - len(well)); len(list) < min(count, most, len(well)); {
 		list = append(list, well[len(list)])
 	}
@@ -85,23 +85,23 @@ func (p *plan) serverFault() {
 		return
 	}
 	k, keeping := list[0], " keeping state"
-	if p.rng.IntN(4) == 0 {
+	if p.IntN(4) == 0 {
 		keeping = ""
 	}
-	kind := p.rng.IntN(7)
+	kind := p.IntN(7)
 	if kind < 2 && p.at <= p.drained[k] { // it must live until then
 		kind = 2
 	}
 	switch kind {
 	case 0:
 		p.busy[k] = p.later(60*time.Second, 90*time.Second)
-		p.line("at %v kill %d\nat %v restart %d%s", p.at, k+1, p.busy[k], k+1, keeping)
+		p.Line("at %v kill %d\nat %v restart %d%s", p.at, k+1, p.busy[k], k+1, keeping)
 	case 1:
 		p.busy[k] = p.later(100*time.Millisecond, 10*time.Second)
-		p.line("at %v kill %d\nat %v restart %d%s", p.at, k+1, p.busy[k], k+1, keeping)
+		p.Line("at %v kill %d\nat %v restart %d%s", p.at, k+1, p.busy[k], k+1, keeping)
 	case 2:
 		p.busy[k] = p.later(500*time.Millisecond, 40*time.Second)
-		p.line("at %v pause %d for %v", p.at, k+1, p.busy[k]-p.at)
+		p.Line("at %v pause %d for %v", p.at, k+1, p.busy[k]-p.at)
 	case 3, 4:
 		if p.at > p.apart+10*time.Second {
 			p.minorities()
@@ -110,14 +110,14 @@ func (p *plan) serverFault() {
 		p.drain()
 	case 6:
 		p.busy[k] = p.later(time.Second, 30*time.Second)
-		p.line("at %v do %d disk broken\nat %v do %d disk works", p.at, k+1, p.busy[k], k+1)
+		p.Line("at %v do %d disk broken\nat %v do %d disk works", p.at, k+1, p.busy[k], k+1)
 	}
 }
 
 // minorities cuts off some servers, or one minority after the other.
 func (p *plan) minorities() {
-	for range []int{1, 1, 1, 2, 3}[p.rng.IntN(5)] {
-		list := p.well(1 + p.rng.IntN(3))
+	for range []int{1, 1, 1, 2, 3}[p.IntN(5)] {
+		list := p.well(1 + p.IntN(3))
 		if len(list) == 0 {
 			return
 		}
@@ -125,37 +125,37 @@ func (p *plan) minorities() {
 		for _, k := range list {
 			p.busy[k] = p.apart
 		}
-		p.at = p.apart + p.between(10*time.Second, 20*time.Second)
+		p.at = p.apart + p.Between(10*time.Second, 20*time.Second)
 	}
 }
 
 // cutOff cuts some nodes off from the other servers, and from no client, for 0.1 to 60 s, in one direction or
 // both, or only some of them.
 func (p *plan) cutOff(list []int) {
-	p.apart = p.later(100*time.Millisecond, []time.Duration{time.Second, 10 * time.Second, 60 * time.Second}[p.rng.IntN(3)])
+	p.apart = p.later(100*time.Millisecond, []time.Duration{time.Second, 10 * time.Second, 60 * time.Second}[p.IntN(3)])
 	var rest []int
 	for k := range p.servers {
-		if !slices.Contains(list, k) && (p.rng.IntN(8) > 0 || k == p.servers-1 && len(rest) == 0) {
+		if !slices.Contains(list, k) && (p.IntN(8) > 0 || k == p.servers-1 && len(rest) == 0) {
 			rest = append(rest, k)
 		}
 	}
 	if len(rest) == 0 || len(list) == 0 {
 		return
 	}
-	way := p.rng.IntN(4)
+	way := p.IntN(4)
 	if way != 0 {
-		p.line("at %v cut %s -> %s", p.at, nodes(list), nodes(rest))
+		p.Line("at %v cut %s -> %s", p.at, nodes(list), nodes(rest))
 	}
 	if way != 1 {
-		p.line("at %v cut %s -> %s", p.at, nodes(rest), nodes(list))
+		p.Line("at %v cut %s -> %s", p.at, nodes(rest), nodes(list))
 	}
-	p.line("at %v heal", p.apart)
+	p.Line("at %v heal", p.apart)
 }
 
 // drain drains some servers or all, and some of them no more.
 func (p *plan) drain() {
 	list := p.some(p.servers)
-	if p.rng.IntN(3) == 0 {
+	if p.IntN(3) == 0 {
 		list = nil
 		for k := range p.servers {
 			list = append(list, k)
@@ -165,48 +165,48 @@ func (p *plan) drain() {
 	if len(list) == 0 {
 		return
 	}
-	p.line("at %v do %s drain on", p.at, nodes(list))
-	if p.rng.IntN(2) == 0 {
+	p.Line("at %v do %s drain on", p.at, nodes(list))
+	if p.IntN(2) == 0 {
 		until := p.later(time.Second, 60*time.Second)
 		for _, k := range list {
 			p.drained[k] = max(p.drained[k], until)
 		}
-		p.line("at %v do %s drain off", until, nodes(list))
+		p.Line("at %v do %s drain off", until, nodes(list))
 	}
 }
 
 // abuse does what administrators and strangers do, and what disks do.
 func (p *plan) abuse() {
-	client, server := p.clientNode(p.rng.IntN(planClients)), 1+p.rng.IntN(p.servers)
-	switch p.rng.IntN(10) {
+	client, server := p.clientNode(p.IntN(planClients)), 1+p.IntN(p.servers)
+	switch p.IntN(10) {
 	case 0:
 		p.drain()
 	case 1:
-		p.line("at %v do 1-%d evict %d", p.at, p.servers, client)
+		p.Line("at %v do 1-%d evict %d", p.at, p.servers, client)
 	case 2:
 		p.takeOver()
 	case 3:
-		p.line("at %v do %d clientless on", p.at, client)
+		p.Line("at %v do %d clientless on", p.at, client)
 	case 4:
-		p.line("at %v do %d traffic on\nat %v do %d quit", p.at, client, p.at, client)
+		p.Line("at %v do %d traffic on\nat %v do %d quit", p.at, client, p.at, client)
 	case 5:
-		p.line("at %v do %d disk broken\nat %v do %d disk works", p.at, server, p.later(time.Second, 60*time.Second), server)
+		p.Line("at %v do %d disk broken\nat %v do %d disk works", p.at, server, p.later(time.Second, 60*time.Second), server)
 	case 6:
-		p.line("at %v do %d disk broken\nat %v do %d disk works", p.at, server, p.later(time.Second, 60*time.Second), server)
-		p.line("at %v do %d shed 2", p.at, server)
+		p.Line("at %v do %d disk broken\nat %v do %d disk works", p.at, server, p.later(time.Second, 60*time.Second), server)
+		p.Line("at %v do %d shed 2", p.at, server)
 	}
 }
 
 // takeOver ends a client for good, and has another node take its id.
 func (p *plan) takeOver() {
-	k, other := p.rng.IntN(planClients), p.rng.IntN(planClients)
+	k, other := p.IntN(planClients), p.IntN(planClients)
 	if p.gone[k] > p.at {
 		return
 	}
 	client := p.clientNode(k)
-	p.line("at %v do %d clientless on\nat %v do %d quit", p.at, client, p.at, client)
+	p.Line("at %v do %d clientless on\nat %v do %d quit", p.at, client, p.at, client)
 	if p.gone[k] = forever; p.gone[other] <= p.at {
-		p.line("at %v do %d impersonate %d", p.later(1, 40*time.Second), p.clientNode(other), client)
+		p.Line("at %v do %d impersonate %d", p.later(1, 40*time.Second), p.clientNode(other), client)
 		p.gone[other] = forever
 	}
 }
@@ -214,12 +214,12 @@ func (p *plan) takeOver() {
 // some draws some of so many.
 func (p *plan) some(of int) (list []int) {
 	for k := range of {
-		if p.rng.IntN(3) == 0 {
+		if p.IntN(3) == 0 {
 			list = append(list, k)
 		}
 	}
 	if len(list) == 0 {
-		list = []int{p.rng.IntN(of)}
+		list = []int{p.IntN(of)}
 	}
 	return list
 }

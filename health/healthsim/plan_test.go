@@ -8,6 +8,7 @@ import (
 	"ulnet/health/healthsim"
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
@@ -24,15 +25,15 @@ func sweep(short, full, long int) int {
 // connected and agreed upon.
 func TestMildPlans(t *testing.T) {
 	count := sweep(300, 1000, 10_000)
-	p, err := healthsim.MildPlans(t.Context(), 1, count)
+	p, err := kit.RunPlans(t.Context(), healthsim.Protocol, scenario.Machines, 1, count, healthsim.MildPlan)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Failed > 0 || p.False > 0 || p.Evicted > 0 || p.Runs != count {
-		t.Errorf("%d of %d plans fail, %d clients were evicted without a cause; first: %v", p.Failed, p.Runs, p.False, p.First)
+	if wrong := p.Sum["false evictions"]; p.Failed > 0 || wrong > 0 || p.Sum["evictions by all"] > 0 || p.Runs != count {
+		t.Errorf("%d of %d plans fail, %v clients were evicted without a cause; first: %v", p.Failed, p.Runs, wrong, p.First)
 	}
-	if p.Masters < p.Runs {
-		t.Errorf("only %d masters were lost in %d plans", p.Masters, p.Runs)
+	if masters := int(p.Sum["masters lost"]); masters < p.Runs {
+		t.Errorf("only %d masters were lost in %d plans", masters, p.Runs)
 	}
 }
 
@@ -40,19 +41,8 @@ func TestMildPlans(t *testing.T) {
 // when it is over each client that runs is connected, all that hold it agree, of
 // who is gone nothing is left, and nobody is held who was evicted by all.
 func TestWildPlans(t *testing.T) {
-	evicted := 0
 	count := sweep(100, 500, 10_000)
-	for seed := range uint64(count) {
-		res, err := healthsim.RunPlan(t.Context(), scenario.Machines, healthsim.WildPlan(seed), seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range res.Measures {
-			if m.Name == "evictions by all" && m.Value > 0 {
-				evicted++
-			}
-		}
-	}
+	evicted := scenariotest.Plans(t, healthsim.Protocol, scenario.Machines, count, healthsim.WildPlan, "evictions by all")
 	if evicted < count/10 {
 		t.Errorf("clients were evicted in %d of %d plans only", evicted, count)
 	}
@@ -61,12 +51,8 @@ func TestWildPlans(t *testing.T) {
 // TestPlansOnStacks: G-CH-3, CH-33: the same of whole stacks, with gossip and
 // collectives.
 func TestPlansOnStacks(t *testing.T) {
-	for seed := range uint64(sweep(8, 40, 1000)) {
-		for _, plan := range []string{healthsim.MildPlan(seed), healthsim.WildPlan(seed)} {
-			if _, err := healthsim.RunPlan(t.Context(), scenario.Stacks, plan, seed); err != nil {
-				t.Fatal(err)
-			}
-		}
+	for _, draw := range []func(uint64) string{healthsim.MildPlan, healthsim.WildPlan} {
+		scenariotest.Plans(t, healthsim.Protocol, scenario.Stacks, sweep(8, 40, 1000), draw, "")
 	}
 }
 

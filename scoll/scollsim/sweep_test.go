@@ -66,20 +66,7 @@ func TestFloodPlans(t *testing.T) {
 // them at least has to have some of a measure.
 func sweep(t *testing.T, draw func(uint64) string, measure string, level scenario.Level, plans int) {
 	t.Helper()
-	with := 0
-	for seed := range uint64(plans) {
-		text := draw(seed)
-		res := scenariotest.Run(t, parse(t, text), scenario.Options{Seed: &seed, Level: level})
-		if scenariotest.Holds(t, res); t.Failed() {
-			t.Fatalf("seed %d at %v:\n%s", seed, level, text)
-		}
-		for _, m := range res.Measures {
-			if m.Name == measure && m.Value > 0 {
-				with++
-			}
-		}
-	}
-	if with < plans/3 {
+	if with := scenariotest.Plans(t, scollsim.Protocol, level, plans, draw, measure); with < plans/3 {
 		t.Errorf("%v: only %d of %d plans had %s", level, with, plans, measure)
 	}
 }

@@ -56,7 +56,7 @@ var Rules = []Rule{
 	{Package: "lnd/link"},
 	{Package: "lnd/sim", May: "lnet/machine lnet/machine/record lnd/link"},
 	{Package: "lnd/sim/history", May: "lnd/sim lnd/link", Tests: "lnet/machine"},
-	{Package: "lnd/sim/scenario/scenariotest", May: "lnd/sim/scenario"},
+	{Package: "lnd/sim/scenario/scenariotest", May: "lnd/sim/scenario lnd/sim/scenario/kit"},
 	{Package: "lnd/sim/scenario", May: "lnet/machine lnd/link lnd/sim lnd/sim/history", Tests: "lnd/sim/flood"},
 	{Package: "lnd/simlnd", May: driverMay + "lnd/link lnd/sim"},
 	{Package: "lnd/fault", May: "lnd lnd/link lnet/nid lnet/wire lnet/machine", Tests: "lnd/socklnd"},

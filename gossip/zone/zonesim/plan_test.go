@@ -7,6 +7,7 @@ import (
 	"ulnet/gossip/zone/zonesim"
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
 // sweep is how many plans there are.
@@ -17,24 +18,10 @@ func sweep(short, full, long int) int {
 	return effort.Of(short, full, long)
 }
 
-// plans runs so many, and returns in how many of them a quantity was above 0 in the end.
-func plans(t *testing.T, level scenario.Level, count int, draw func(seed uint64) string, measure string) (some int) {
+// plans runs so many, and returns in how many of them nodes were removed.
+func plans(t *testing.T, level scenario.Level, count int, draw func(seed uint64) string) int {
 	t.Helper()
-	for seed := range uint64(count) {
-		if seed%500 == 499 {
-			t.Logf("%d of %d plans hold", seed+1, count)
-		}
-		res, err := zonesim.RunPlan(t.Context(), level, draw(seed), seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range res.Measures {
-			if m.Name == measure && m.Value > 0 {
-				some++
-			}
-		}
-	}
-	return some
+	return scenariotest.Plans(t, zonesim.Protocol, level, count, draw, "removals told")
 }
 
 // TestMildPlans: G-MS-8, MS-2, MS-3, MS-9, MS-10, MS-71, MS-100: while nodes of each zone
@@ -42,8 +29,8 @@ func plans(t *testing.T, level scenario.Level, count int, draw func(seed uint64)
 // one is removed with Θ=2; when it is over all views, attributes and the census are right.
 func TestMildPlans(t *testing.T) {
 	count := sweep(30, 100, 10_000)
-	mild := func(seed uint64) string { return zonesim.MildPlan(seed, 300*time.Millisecond) }
-	if some := plans(t, scenario.Machines, count, mild, "removals told"); some < count/2 {
+	mild := func(seed uint64) string { return mildPlan(seed, 300*time.Millisecond) }
+	if some := plans(t, scenario.Machines, count, mild); some < count/2 {
 		t.Errorf("nodes were removed in %d of %d plans only", some, count)
 	}
 }
@@ -52,7 +39,7 @@ func TestMildPlans(t *testing.T) {
 // all views, attributes and the census become right.
 func TestWildPlans(t *testing.T) {
 	count := sweep(20, 60, 10_000)
-	if some := plans(t, scenario.Machines, count, zonesim.WildPlan, "removals told"); some < count/3 {
+	if some := plans(t, scenario.Machines, count, wildPlan); some < count/3 {
 		t.Errorf("nodes were removed in %d of %d plans only", some, count)
 	}
 }
@@ -62,7 +49,7 @@ func TestWildPlans(t *testing.T) {
 // the census are right.
 func TestCutPlans(t *testing.T) {
 	count := sweep(20, 60, 3000)
-	if some := plans(t, scenario.Machines, count, zonesim.CutPlan, "removals told"); some < count/4 {
+	if some := plans(t, scenario.Machines, count, cutPlan); some < count/4 {
 		t.Errorf("nodes were removed in %d of %d plans only", some, count)
 	}
 }

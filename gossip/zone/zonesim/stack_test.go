@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"ulnet/gossip/zone/zonesim"
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
@@ -18,11 +17,11 @@ import (
 // A simulated host that is slow notes late when a message came, and of the two others of a
 // small zone it may then miss both: in mild plans none is so slow that messages queue.
 func TestPlansOnStacks(t *testing.T) {
-	mild := func(seed uint64) string { return zonesim.MildPlan(seed, 20*time.Millisecond) }
-	for name, draw := range map[string]func(uint64) string{"mild": mild, "wild": zonesim.WildPlan} { // each by itself
+	mild := func(seed uint64) string { return mildPlan(seed, 20*time.Millisecond) }
+	for name, draw := range map[string]func(uint64) string{"mild": mild, "wild": wildPlan} { // each by itself
 		t.Run(name, func(t *testing.T) {
 			count := sweep(3, 8, 300)
-			if some := plans(t, scenario.Stacks, count, draw, "removals told"); some < count/3 {
+			if some := plans(t, scenario.Stacks, count, draw); some < count/3 {
 				t.Errorf("nodes were removed in %d of %d plans only", some, count)
 			}
 		})

@@ -4,15 +4,14 @@ import (
 	"testing"
 
 	"ulnet/lnd/sim/scenario"
-	"ulnet/scoll/rmcast/rmcastsim"
 )
 
 // TestPartitions: RM-2, RM-A9, RM-A18: whatever partitions there are between managers and
 // members, a message that is released is with all members of its version, once, or its origin
 // is told who may live without it; all ends, and when the network is whole the group is.
 func TestPartitions(t *testing.T) {
-	plans(t, scenario.Machines, 20, 60, 10_000, rmcastsim.PartitionPlan, "datagrams sent again")
-	plans(t, scenario.Stacks, 2, 8, 500, rmcastsim.PartitionPlan, "datagrams sent again")
+	plans(t, scenario.Machines, 20, 60, 10_000, drawPartitions)
+	plans(t, scenario.Stacks, 2, 8, 500, drawPartitions)
 }
 
 // TestStandbyCutOff: RM-A9, RM-A18: a standby manager that is cut off for 15 s does not take over

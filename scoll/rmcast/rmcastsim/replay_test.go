@@ -12,7 +12,7 @@ import (
 // TestReplay: the machines of a recorded run answer the same without a network, also
 // after deaths, restarts, and with datagrams lost.
 func TestReplay(t *testing.T) {
-	for _, text := range []string{rmcastsim.MildPlan(3), rmcastsim.WildPlan(4), rmcastsim.WildPlan(5)} {
+	for _, text := range []string{mildPlan(3), wildPlan(4), wildPlan(5)} {
 		f := parse(t, text)
 		var recording bytes.Buffer
 		res := scenariotest.Run(t, f, scenario.Options{Record: &recording})
@@ -29,7 +29,7 @@ func TestReplay(t *testing.T) {
 
 // TestSameTwice: the same file and seed give the same run, at both levels.
 func TestSameTwice(t *testing.T) {
-	f := parse(t, rmcastsim.WildPlan(5))
+	f := parse(t, wildPlan(5))
 	for _, level := range rmcastsim.Protocol.Levels {
 		first, again := scenariotest.Run(t, f, scenario.Options{Level: level}), scenariotest.Run(t, f, scenario.Options{Level: level})
 		if first.Digest != again.Digest {

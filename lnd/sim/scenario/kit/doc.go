@@ -6,5 +6,6 @@
 // done to nodes and links ([Act]). With Check, Sample and Measures it is the
 // [scenario.Instance]. A [Condition] declares what files can ask together with the answer.
 // Bare machines may exchange [Message], which has a codec and a digest. [Cuts] are what
-// partitions and cuts keep apart, and [Sum] adds counters of many machines up.
+// partitions and cuts keep apart, [Sum] adds counters of many machines up, and a [Plan]
+// draws a scenario.
 package kit

@@ -1,4 +1,4 @@
-package zonesim
+package zonesim_test
 
 import (
 	"fmt"
@@ -6,38 +6,38 @@ import (
 	"time"
 )
 
-// CutPlan draws a scenario of partitions and of cuts that work one way, of all lengths up
+// cutPlan draws a scenario of partitions and of cuts that work one way, of all lengths up
 // to 30 s, and most about as long as the timeout: no node may be removed by one from which
 // nothing separates it, and when all is over the views are right again. A message
 // in two hundred is lost at most.
-func CutPlan(seed uint64) string {
+func cutPlan(seed uint64) string {
 	var p plan
 	p.begin(seed, 6, 48, fmt.Sprintf(" loss %.1f%%", float64(seed%3)/4))
 	p.at = 10 * time.Second
-	for range 1 + p.rng.IntN(4) {
-		length := p.between(100*time.Millisecond, 6*time.Second)
-		if p.rng.IntN(3) == 0 {
-			length = p.between(100*time.Millisecond, 30*time.Second)
+	for range 1 + p.IntN(4) {
+		length := p.Between(100*time.Millisecond, 6*time.Second)
+		if p.IntN(3) == 0 {
+			length = p.Between(100*time.Millisecond, 30*time.Second)
 		}
-		if p.rng.IntN(2) == 0 {
-			p.do("at %v partition %s", p.at, strings.Join(p.sides(), " | "))
+		if p.IntN(2) == 0 {
+			p.Line("at %v partition %s", p.at, strings.Join(p.sides(), " | "))
 		} else {
-			p.do("at %v cut %s -> %s", p.at, p.some(), p.some())
+			p.Line("at %v cut %s -> %s", p.at, p.some(), p.some())
 		}
 		p.at += length
-		p.do("at %v heal", p.at)
-		p.at += p.between(100*time.Millisecond, 15*time.Second)
+		p.Line("at %v heal", p.at)
+		p.at += p.Between(100*time.Millisecond, 15*time.Second)
 	}
-	p.do("always no-false-removal")
+	p.Line("always no-false-removal")
 	return p.end(100 * time.Second)
 }
 
 // sides divides all nodes in two or three.
 func (p *plan) sides() (list []string) {
-	sides := make([][]string, 2+p.rng.IntN(2))
-	weight := 1 + p.rng.IntN(8) // of the first one
+	sides := make([][]string, 2+p.IntN(2))
+	weight := 1 + p.IntN(8) // of the first one
 	for k := range p.nodes() {
-		i := p.rng.IntN(len(sides) + weight - 1)
+		i := p.IntN(len(sides) + weight - 1)
 		i = max(i-weight+1, 0)
 		sides[i] = append(sides[i], fmt.Sprint(k+1))
 	}
@@ -54,6 +54,6 @@ func (p *plan) sides() (list []string) {
 
 // some are some neighbours in the order of numbers.
 func (p *plan) some() string {
-	first := 1 + p.rng.IntN(p.nodes())
-	return fmt.Sprintf("%d-%d", first, min(first+p.rng.IntN(1+p.nodes()/2), p.nodes()))
+	first := 1 + p.IntN(p.nodes())
+	return fmt.Sprintf("%d-%d", first, min(first+p.IntN(1+p.nodes()/2), p.nodes()))
 }

@@ -1,10 +1,11 @@
-package rmcastsim
+package rmcastsim_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"time"
+
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 // partitionPlan draws partitions of the managers and members of a group.
@@ -15,82 +16,82 @@ type partitionPlan struct {
 	down     map[int]bool
 }
 
-// PartitionPlan draws a scenario in which managers and members are cut off from each other,
+// drawPartitions draws a scenario in which managers and members are cut off from each other,
 // in every shape: alone, in two or three sides, in one direction only, between single pairs;
 // for shorter or longer than anything that is timed; one after the other, while messages are
 // sent and managers restart. In the end the network is whole again, and so has to be the group.
-func PartitionPlan(seed uint64) string {
+func drawPartitions(seed uint64) string {
 	p := partitionPlan{down: map[int]bool{}}
-	p.rng = rand.New(rand.NewPCG(seed, 7))
-	p.nodes = 2 + p.rng.IntN(9)
-	p.managers = 1 + p.rng.IntN(min(4, p.nodes))
-	p.line("protocol rmcast\nnodes %d\nrun 200s\ncheck every 500ms", p.nodes)
-	p.line("link latency 500µs±400µs")
-	p.line("set managers %d\nset fifo %s\nset multicast %s", p.managers, p.pick("on", "off"), p.pick("on", "on", "off"))
-	p.line("set discovery %s\nset member-timeout %s", p.pick("0s", "0s", "300ms"), p.pick("5s", "30s"))
-	p.line("set window %d\nset fragment 100", 4+p.rng.IntN(30))
+	p.Plan = kit.NewPlan(seed, 7)
+	p.nodes = 2 + p.IntN(9)
+	p.managers = 1 + p.IntN(min(4, p.nodes))
+	p.Line("protocol rmcast\nnodes %d\nrun 200s\ncheck every 500ms", p.nodes)
+	p.Line("link latency 500µs±400µs")
+	p.Line("set managers %d\nset fifo %s\nset multicast %s", p.managers, p.Pick("on", "off"), p.Pick("on", "on", "off"))
+	p.Line("set discovery %s\nset member-timeout %s", p.Pick("0s", "0s", "300ms"), p.Pick("5s", "30s"))
+	p.Line("set window %d\nset fragment 100", 4+p.IntN(30))
 	at := 3 * time.Second
-	for range 1 + p.rng.IntN(5) {
+	for range 1 + p.IntN(5) {
 		at = p.episode(at)
 	}
 	p.restartAll(at)
-	p.line("expect over within 60s\nexpect whole within 30s")
-	p.line("at %v do %d send 3\nexpect over within 10s\nexpect idle within 10s", 180*time.Second, 1+p.rng.IntN(p.nodes))
-	p.line("expect proven\nexpect once\nexpect success-right\nalways bounded")
+	p.Line("expect over within 60s\nexpect whole within 30s")
+	p.Line("at %v do %d send 3\nexpect over within 10s\nexpect idle within 10s", 180*time.Second, 1+p.IntN(p.nodes))
+	p.Line("expect proven\nexpect once\nexpect success-right\nalways bounded")
 	return p.String()
 }
 
 // episode draws a partition, what happens meanwhile, and its end. It returns when that is
 // over.
 func (p *partitionPlan) episode(at time.Duration) time.Duration {
-	at += time.Duration(p.rng.IntN(4000)) * time.Millisecond
-	length := []time.Duration{time.Second, 4 * time.Second, 9 * time.Second, 18 * time.Second}[p.rng.IntN(4)]
+	at += time.Duration(p.IntN(4000)) * time.Millisecond
+	length := []time.Duration{time.Second, 4 * time.Second, 9 * time.Second, 18 * time.Second}[p.IntN(4)]
 	victim := 0
-	if p.rng.IntN(3) == 0 {
+	if p.IntN(3) == 0 {
 		victim = p.restart(at, length)
 	}
 	p.traffic(at, length, victim)
-	p.line("at %v %s", at, p.shape())
-	if p.rng.IntN(4) == 0 { // another shape before the first is healed
+	p.Line("at %v %s", at, p.shape())
+	if p.IntN(4) == 0 { // another shape before the first is healed
 		at += length
-		p.line("at %v heal\nat %v %s", at, at+time.Millisecond, p.shape())
+		p.Line("at %v heal\nat %v %s", at, at+time.Millisecond, p.shape())
 	}
 	at += length
-	p.line("at %v heal", at)
+	p.Line("at %v heal", at)
 	return at
 }
 
 // traffic has nodes of all sides send; one that dies does so before.
 func (p *partitionPlan) traffic(from, length time.Duration, victim int) {
-	for range 3 + p.rng.IntN(8) {
-		node, span := 1+p.rng.IntN(p.nodes), length
+	for range 3 + p.IntN(8) {
+		node, span := 1+p.IntN(p.nodes), length
 		if node == victim {
 			span = length / 3
 		} else if p.down[node] {
 			continue
 		}
-		at := from + time.Duration(p.rng.Int64N(int64(span/time.Millisecond)))*time.Millisecond
-		p.line("at %v do %d send %d %d", at, node, 1+p.rng.IntN(4), 4+p.rng.IntN(2)*p.rng.IntN(300))
+		at := from + time.Duration(p.Int64N(int64(span/time.Millisecond)))*time.Millisecond
+		p.Line("at %v do %d send %d %d", at, node, 1+p.IntN(4), 4+p.IntN(2)*p.IntN(300))
 	}
 }
 
 // shape draws what is cut.
 func (p *partitionPlan) shape() string {
-	switch p.rng.IntN(5) {
+	switch p.IntN(5) {
 	case 0: // one manager alone
-		return p.sides(2, func(node int) int { return boolInt(node == 1+p.rng.IntN(p.managers)) })
+		return p.sides(2, func(node int) int { return boolInt(node == 1+p.IntN(p.managers)) })
 	case 1: // managers here, members there
 		return p.sides(2, func(node int) int { return boolInt(node <= p.managers) })
 	case 2:
-		return p.sides(3, func(int) int { return p.rng.IntN(3) })
+		return p.sides(3, func(int) int { return p.IntN(3) })
 	case 3: // one direction, or a single pair
-		a, b := 1+p.rng.IntN(p.nodes), 1+p.rng.IntN(p.nodes)
+		a, b := 1+p.IntN(p.nodes), 1+p.IntN(p.nodes)
 		if a != b {
 			return fmt.Sprintf("cut %d -> %d", a, b)
 		}
 		return fmt.Sprintf("cut %d -> all", a)
 	}
-	return p.sides(2, func(int) int { return p.rng.IntN(2) })
+	return p.sides(2, func(int) int { return p.IntN(2) })
 }
 
 func boolInt(b bool) int {
@@ -122,16 +123,16 @@ func (p *partitionPlan) sides(count int, of func(node int) int) string {
 // restart has a node die in the middle, and come back, perhaps in the end only. It returns
 // which, or 0.
 func (p *partitionPlan) restart(at, length time.Duration) int {
-	node := 1 + p.rng.IntN(p.nodes)
-	if p.rng.IntN(2) == 0 {
-		node = 1 + p.rng.IntN(p.managers)
+	node := 1 + p.IntN(p.nodes)
+	if p.IntN(2) == 0 {
+		node = 1 + p.IntN(p.managers)
 	}
 	if p.down[node] {
 		return 0
 	}
-	p.line("at %v %s %d", at+length/3, p.pick("kill", "crash"), node)
-	if p.rng.IntN(2) == 0 {
-		p.line("at %v restart %d", at+length*2/3, node)
+	p.Line("at %v %s %d", at+length/3, p.Pick("kill", "crash"), node)
+	if p.IntN(2) == 0 {
+		p.Line("at %v restart %d", at+length*2/3, node)
 		return node
 	}
 	p.down[node] = true
@@ -142,7 +143,7 @@ func (p *partitionPlan) restart(at, length time.Duration) int {
 func (p *partitionPlan) restartAll(at time.Duration) {
 	for node := 1; node <= p.nodes; node++ {
 		if p.down[node] {
-			p.line("at %v restart %d", at, node)
+			p.Line("at %v restart %d", at, node)
 		}
 	}
 }

@@ -1,0 +1,162 @@
+package zonesim_test
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"ulnet/lnd/sim/scenario/kit"
+)
+
+// plan writes a scenario.
+type plan struct {
+	kit.Plan // its steps
+	settings strings.Builder
+
+	supervisors int
+	zones, size int
+	at          time.Duration
+	busy        []time.Duration // by node: until when it is not well
+	slowest     time.Duration   // that a step may take longer
+	colors      []string        // by node: the attribute that it has
+	owners      []int           // that ever had one, in order
+}
+
+func (p *plan) set(format string, args ...any) { fmt.Fprintf(&p.settings, format+"\n", args...) }
+
+// begin draws what there is: a zone, or up to three and a management zone.
+func (p *plan) begin(seed uint64, least, most int, network string) {
+	p.Plan = kit.NewPlan(seed, 9)
+	p.zones, p.size = 1, least+p.IntN(most-least+1)
+	if p.IntN(2) == 0 {
+		p.supervisors, p.zones = 3+p.IntN(4), 1+p.IntN(3)
+		p.size = 3 + p.IntN(8)
+	}
+	nodes := p.nodes()
+	p.busy, p.colors = make([]time.Duration, nodes), make([]string, nodes)
+	p.set("set supervisors %d\nset zones %d\nset bootstrap 6\nset check on\ncheck every 100ms", p.supervisors, p.zones) // fewer may leave islands
+	p.set("link latency 1ms±500µs duplicate %d%% reorder %d%%%s", p.IntN(5), p.IntN(10), network)
+	p.at = 6 * time.Second
+}
+
+func (p *plan) nodes() int { return p.supervisors + p.zones*p.size }
+
+// zone is the range of nodes that are a zone with a node.
+func (p *plan) zone(k int) (first, end int) {
+	if k < p.supervisors {
+		return 0, p.supervisors
+	}
+	first = k - (k-p.supervisors)%p.size
+	return first, first + p.size
+}
+
+// end is the plan: after so much calm all is as it should be.
+func (p *plan) end(calm time.Duration) string {
+	last := p.at
+	for _, until := range p.busy {
+		last = max(last, until)
+	}
+	p.Line("expect views-right\nexpect attributes-equal")
+	for _, k := range p.owners {
+		if color := p.colors[k]; color != "" {
+			p.Line("expect attribute %d color %s", k+1, color)
+		} else {
+			p.Line("expect no-attribute %d color", k+1)
+		}
+	}
+	if p.supervisors > 0 {
+		p.Line("expect census-right")
+	}
+	p.Line("always alternating")
+	return fmt.Sprintf("protocol zone\nnodes %d\nrun %v\n", p.nodes(), last+calm) + p.settings.String() + p.String()
+}
+
+// paint has a node write its attribute, or delete it.
+func (p *plan) paint(k int, at time.Duration) {
+	if p.colors[k] == "" {
+		p.owners = append(p.owners, k)
+	}
+	if p.IntN(4) == 0 {
+		p.Line("at %v do %d rm color", at, k+1)
+		p.colors[k] = ""
+		return
+	}
+	p.colors[k] = fmt.Sprintf("c%d", p.IntN(1000))
+	p.Line("at %v do %d set color %s", at, k+1, p.colors[k])
+}
+
+// mildPlan draws a scenario of faults for which no healthy node may be removed with Θ=2
+// (G-MS-8): of each zone a third at most is not well at a time, of whatever kind the
+// trouble is; delegates and supervisors are no exception. A message in two hundred is lost
+// at most. Meanwhile nodes write attributes. A step of a slow node takes so much longer at
+// most.
+func mildPlan(seed uint64, slowest time.Duration) string {
+	p := plan{slowest: slowest}
+	p.begin(seed, 5, 40, fmt.Sprintf(" loss %.1f%%", float64(seed%3)/4))
+	for range 4 + p.IntN(12) {
+		p.mildFault()
+		p.at += p.Between(0, 5*time.Second)
+	}
+	p.Line("always no-false-removal")
+	return p.end(100 * time.Second)
+}
+
+// mildFault does something to a node that is well, if others of its zone still are.
+func (p *plan) mildFault() {
+	k, ill := p.IntN(p.nodes()), 1
+	const grace = 10 * time.Second // after which a node is well again
+	if p.busy[k] > 0 && p.at <= p.busy[k]+grace {
+		return
+	}
+	kind := p.IntN(6)
+	if kind == 5 {
+		p.paint(k, p.at)
+		return
+	}
+	first, end := p.zone(k)
+	for i := first; i < end; i++ {
+		if p.busy[i] > 0 && p.at <= p.busy[i]+grace {
+			ill++
+		}
+	}
+	if 3*ill > end-first {
+		return
+	}
+	p.busy[k] = p.at + p.Between(time.Millisecond, 20*time.Second)
+	switch kind {
+	case 0, 1, 2:
+		p.colors[k] = ""
+		if kind == 2 {
+			p.Line("at %v do %d leave %d", p.at-time.Millisecond, k+1, p.IntN(9))
+		}
+		p.Line("at %v %s %d\nat %v restart %d", p.at, []string{"kill", "crash", "kill"}[kind], k+1, p.busy[k], k+1)
+	case 3:
+		p.Line("at %v pause %d for %v", p.at, k+1, p.busy[k]-p.at)
+	case 4:
+		p.Line("at %v slow %d %v\nat %v slow %d 0s", p.at, k+1, p.Between(p.slowest/10, p.slowest), p.busy[k], k+1)
+	}
+}
+
+// wildPlan draws a scenario of any faults, many at a time, with any Θ. When all have
+// ended, and a while has passed, all is as it should be.
+func wildPlan(seed uint64) string {
+	var p plan
+	p.begin(seed, 2, 24, fmt.Sprintf(" loss %d%%", seed%3*3))
+	p.set("set theta %d\nset successors 3", 1+p.IntN(3))
+	kinds := []string{"kill", "crash", "pause", "partition", "cut", "loss", "latency", "slow", "duplicate", "reorder", "skew"}
+	p.Mix(kinds)
+	kinds = kinds[:1+p.IntN(5)]
+	for range 1 + p.IntN(3) {
+		k := p.IntN(p.nodes())
+		p.Line("at %v do %d set before %d", p.Between(time.Second, 6*time.Second), k+1, seed%7)
+	}
+	p.Line("random faults %d from 6s to 80s of %s", 1+p.IntN(min(3+len(kinds), 8)), strings.Join(kinds, " "))
+	p.at = 80 * time.Second
+	if seed%3 > 0 {
+		p.Line("at 80s link all -> all loss 0%%")
+	}
+	for range p.IntN(3) {
+		p.paint(p.IntN(p.nodes()), 81*time.Second)
+	}
+	return p.end(200 * time.Second)
+}

@@ -1,0 +1,87 @@
+package kit
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"ulnet/lnd/sim/scenario"
+)
+
+// Plan writes a scenario whose words are drawn from a seed.
+type Plan struct {
+	strings.Builder
+	*rand.Rand
+}
+
+// NewPlan returns an empty plan. The salt keeps kinds of plans apart.
+func NewPlan(seed, salt uint64) Plan { return Plan{Rand: rand.New(rand.NewPCG(seed, salt))} }
+
+// Line writes a line.
+func (p *Plan) Line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
+
+// Pick draws one of some texts.
+func (p *Plan) Pick(texts ...string) string { return texts[p.IntN(len(texts))] }
+
+// Mix puts some texts into an order of their own.
+func (p *Plan) Mix(texts []string) {
+	p.Shuffle(len(texts), func(i, j int) { texts[i], texts[j] = texts[j], texts[i] })
+}
+
+// Between draws a time of whole milliseconds.
+func (p *Plan) Between(a, b time.Duration) time.Duration {
+	return (a + time.Duration(p.Int64N(int64(b-a)))).Truncate(time.Millisecond)
+}
+
+// RunPlan runs a scenario of a protocol at a level. If something expected did not come, the
+// error says what, and has the text.
+func RunPlan(ctx context.Context, p *scenario.Protocol, level scenario.Level, text string, seed uint64) (*scenario.Result, error) {
+	f, err := scenario.Parse("plan", []byte(text), []*scenario.Protocol{p})
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, text)
+	}
+	res, err := scenario.Run(ctx, f, scenario.Options{Seed: &seed, Level: level, SampleEvery: -1})
+	if err != nil {
+		return nil, fmt.Errorf("%s: seed %d on %v: %w\n%s", p.Name, seed, level, err, text)
+	}
+	for _, o := range res.Expects {
+		if !o.OK {
+			return res, fmt.Errorf("%s: seed %d on %v: %s: at %v: %s\n%s", p.Name, seed, level, o.Text, o.At, o.Why, text)
+		}
+	}
+	return res, nil
+}
+
+// Plans is what came of many plans.
+type Plans struct {
+	Runs   int
+	Failed int   // in which something expected did not come
+	First  error // why, in the first of these
+	// Sum is the sum of each measure, Some in how many runs it was above 0.
+	Sum  map[string]float64
+	Some map[string]int
+}
+
+// RunPlans runs the plans that draw returns for some seeds.
+func RunPlans(ctx context.Context, p *scenario.Protocol, level scenario.Level, from uint64, count int, draw func(seed uint64) string) (Plans, error) {
+	all := Plans{Sum: make(map[string]float64), Some: make(map[string]int)}
+	for seed := from; seed < from+uint64(count); seed++ {
+		res, err := RunPlan(ctx, p, level, draw(seed), seed)
+		if res == nil {
+			return all, err
+		}
+		if all.Runs++; err != nil {
+			if all.Failed++; all.First == nil {
+				all.First = err
+			}
+		}
+		for _, m := range res.Measures {
+			if all.Sum[m.Name] += m.Value; m.Value > 0 {
+				all.Some[m.Name]++
+			}
+		}
+	}
+	return all, nil
+}
