@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/node"
+	gossipmod "ulnet/cmd/internal/modules/gossip"
 	"ulnet/gossip"
 	"ulnet/gossip/engine"
 	"ulnet/lnet/nid"
@@ -27,7 +27,7 @@ heard of, through whom, and the limit.`,
 			if err != nil {
 				return cli.Usagef("%w", err)
 			}
-			e, err := node.OpGossipExplain.Call(c.Context(), g.client(), node.GossipOf{NID: id})
+			e, err := gossipmod.OpGossipExplain.Call(c.Context(), g.client(), gossipmod.GossipOf{NID: id})
 			if err != nil {
 				return err
 			}

@@ -8,7 +8,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/gossip"
 )
 
 // timeLayout is how times are printed: local, to the millisecond.
@@ -28,7 +28,7 @@ func historyCommand(g *globals) *cobra.Command {
 		if *last < 0 {
 			return cli.Usagef("--last: want a number from 0, not %d", *last)
 		}
-		changes, err := node.OpGossipHistory.Call(c.Context(), g.client(), control.None{})
+		changes, err := gossip.OpGossipHistory.Call(c.Context(), g.client(), control.None{})
 		if err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func historyCommand(g *globals) *cobra.Command {
 }
 
 // changeLine is a change in a line.
-func changeLine(c node.GossipChange) string {
+func changeLine(c gossip.GossipChange) string {
 	line := fmt.Sprintf("%s  clock %-8d %-11v", c.Time.Local().Format(timeLayout), c.Clock, c.Event)
 	if c.NID.IsValid() {
 		line += " " + c.NID.String()

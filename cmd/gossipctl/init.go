@@ -5,7 +5,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/gossip"
 )
 
 func initCommand(g *globals) *cobra.Command {
@@ -44,7 +44,7 @@ runs it refuses others: stop first.
 		if err != nil {
 			return err
 		}
-		return node.OpGossipInit.CallWith(c.Context(), g.client(), node.NewGossipInit(p), list)
+		return gossip.OpGossipInit.CallWith(c.Context(), g.client(), gossip.NewGossipInit(p), list)
 	}
 	return c
 }

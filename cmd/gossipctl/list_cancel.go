@@ -5,7 +5,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/gossip"
 )
 
 func cancelCommand(g *globals) *cobra.Command {
@@ -16,7 +16,7 @@ func cancelCommand(g *globals) *cobra.Command {
 		Example: "  gossipctl list cancel",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return node.OpGossipCancel.Call(c.Context(), g.client(), control.None{})
+			return gossip.OpGossipCancel.Call(c.Context(), g.client(), control.None{})
 		},
 	}
 }

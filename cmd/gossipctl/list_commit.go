@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/gossip"
 )
 
 func commitCommand(g *globals) *cobra.Command {
@@ -21,7 +21,7 @@ would be a stranger.`,
 	}
 	anyway := c.Flags().Bool("anyway", false, "leave behind who has not staged it")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		err := node.OpGossipCommit.Call(c.Context(), g.client(), node.GossipCommit{Anyway: *anyway})
+		err := gossip.OpGossipCommit.Call(c.Context(), g.client(), gossip.GossipCommit{Anyway: *anyway})
 		if err == nil {
 			fmt.Fprintln(c.ErrOrStderr(), "change the list in the configuration of lnetd too, for its next start")
 		}

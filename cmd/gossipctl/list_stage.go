@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/gossip"
 )
 
 func stageCommand(g *globals) *cobra.Command {
@@ -23,7 +23,7 @@ list that was staged before is replaced.
 		if err != nil {
 			return err
 		}
-		return node.OpGossipStage.CallWith(c.Context(), g.client(), control.None{}, list)
+		return gossip.OpGossipStage.CallWith(c.Context(), g.client(), control.None{}, list)
 	}
 	return c
 }

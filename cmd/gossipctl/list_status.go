@@ -8,7 +8,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/node"
+	gossipmod "ulnet/cmd/internal/modules/gossip"
 	"ulnet/gossip"
 )
 
@@ -22,7 +22,7 @@ the change from going on is named first.`,
 		Example: "  gossipctl list status",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := node.OpGossipListStatus.Call(c.Context(), g.client(), control.None{})
+			s, err := gossipmod.OpGossipListStatus.Call(c.Context(), g.client(), control.None{})
 			if err != nil {
 				return err
 			}

@@ -5,7 +5,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/gossip"
 	"ulnet/lnet/nid"
 )
 
@@ -19,7 +19,7 @@ nodes takes part no more. Cycles are counted, the rest has its unit in its name.
 		Example: "  gossipctl params",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			p, err := node.OpGossipParams.Call(c.Context(), g.client(), control.None{})
+			p, err := gossip.OpGossipParams.Call(c.Context(), g.client(), control.None{})
 			if err != nil {
 				return err
 			}
@@ -29,25 +29,25 @@ nodes takes part no more. Cycles are counted, the rest has its unit in its name.
 }
 
 type paramsDoc struct {
-	State      node.GossipState `json:"state"`
-	Version    int              `json:"version"`
-	Self       nid.NID          `json:"self,omitzero"`
-	IntervalMS int64            `json:"interval_ms"`
-	RTTMS      float64          `json:"rtt_ms"`
-	N          int              `json:"n"`
-	Digest     string           `json:"digest"`
-	Threshold  int              `json:"threshold"` // dead is who is older, in cycles
-	Fudge      int              `json:"fudge"`
-	Obsolete   int              `json:"obsolete"` // units of the clock
-	Stealth    int              `json:"stealth"`  // cycles of silence after a start
-	Quorum     int              `json:"quorum_percent"`
-	ColdStart  bool             `json:"cold_start"`
-	Strict     bool             `json:"strict"`
-	Seed       uint64           `json:"seed"`
-	Keys       int              `json:"keys"` // 0: messages are not signed
+	State      gossip.GossipState `json:"state"`
+	Version    int                `json:"version"`
+	Self       nid.NID            `json:"self,omitzero"`
+	IntervalMS int64              `json:"interval_ms"`
+	RTTMS      float64            `json:"rtt_ms"`
+	N          int                `json:"n"`
+	Digest     string             `json:"digest"`
+	Threshold  int                `json:"threshold"` // dead is who is older, in cycles
+	Fudge      int                `json:"fudge"`
+	Obsolete   int                `json:"obsolete"` // units of the clock
+	Stealth    int                `json:"stealth"`  // cycles of silence after a start
+	Quorum     int                `json:"quorum_percent"`
+	ColdStart  bool               `json:"cold_start"`
+	Strict     bool               `json:"strict"`
+	Seed       uint64             `json:"seed"`
+	Keys       int                `json:"keys"` // 0: messages are not signed
 }
 
-func newParamsDoc(p node.GossipParams) paramsDoc {
+func newParamsDoc(p gossip.GossipParams) paramsDoc {
 	q := p.Params
 	return paramsDoc{
 		State: p.State, Version: q.Version, Self: q.Self, IntervalMS: q.IntervalMS, RTTMS: q.RTTMS, N: q.N, Digest: q.Digest,

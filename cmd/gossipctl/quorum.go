@@ -5,7 +5,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/gossip"
 )
 
 func quorumCommand(g *globals) *cobra.Command {
@@ -21,7 +21,7 @@ asks for. The command succeeds in both cases.`,
 			if err != nil {
 				return err
 			}
-			p, err := node.OpGossipParams.Call(c.Context(), g.client(), control.None{})
+			p, err := gossip.OpGossipParams.Call(c.Context(), g.client(), control.None{})
 			if err != nil {
 				return err
 			}

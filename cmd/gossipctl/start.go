@@ -5,7 +5,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/gossip"
 )
 
 func startCommand(g *globals) *cobra.Command {
@@ -18,7 +18,7 @@ first, until all others have noticed that it was gone.`,
 		Example: "  gossipctl start",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return node.OpGossipStart.Call(c.Context(), g.client(), control.None{})
+			return gossip.OpGossipStart.Call(c.Context(), g.client(), control.None{})
 		},
 	}
 }

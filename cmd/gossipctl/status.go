@@ -11,7 +11,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/node"
+	gossipmod "ulnet/cmd/internal/modules/gossip"
 	"ulnet/gossip"
 	"ulnet/lnet/nid"
 )
@@ -46,28 +46,28 @@ he does not count as alive.`,
 
 // statusDoc is what status prints as JSON.
 type statusDoc struct {
-	Clock        uint64               `json:"clock"`
-	N            int                  `json:"n"`
-	Threshold    int                  `json:"threshold"` // dead is who is older, in cycles
-	Quorum       bool                 `json:"quorum"`
-	Alive        int                  `json:"alive"`
-	Participants []gossip.Participant `json:"participants"`
-	Self         nid.NID              `json:"self"`
-	Cycle        uint64               `json:"cycle"`
-	State        node.GossipState     `json:"state"`
-	NotSigned    uint64               `json:"not_signed,omitempty"` // messages
-	Keys         int                  `json:"keys,omitempty"`
+	Clock        uint64                `json:"clock"`
+	N            int                   `json:"n"`
+	Threshold    int                   `json:"threshold"` // dead is who is older, in cycles
+	Quorum       bool                  `json:"quorum"`
+	Alive        int                   `json:"alive"`
+	Participants []gossip.Participant  `json:"participants"`
+	Self         nid.NID               `json:"self"`
+	Cycle        uint64                `json:"cycle"`
+	State        gossipmod.GossipState `json:"state"`
+	NotSigned    uint64                `json:"not_signed,omitempty"` // messages
+	Keys         int                   `json:"keys,omitempty"`
 }
 
 // status asks the daemon. Gossip that does not run is an error.
 func (g *globals) status(ctx context.Context) (statusDoc, error) {
-	s, err := node.OpGossipStatus.Call(ctx, g.client(), control.None{})
+	s, err := gossipmod.OpGossipStatus.Call(ctx, g.client(), control.None{})
 	if err != nil {
 		return statusDoc{}, err
 	}
 	if s.Snapshot == nil {
 		hint := "'gossipctl start' starts it"
-		if s.State == node.GossipNone {
+		if s.State == gossipmod.GossipNone {
 			hint = "'gossipctl init' sets its participants, and 'gossipctl start' starts it"
 		}
 		return statusDoc{}, cli.Hint(errors.New("gossip does not run"), "%s", hint)
@@ -79,9 +79,9 @@ func (g *globals) status(ctx context.Context) (statusDoc, error) {
 // warn says what keeps the node from being seen by others.
 func (d *statusDoc) warn(w io.Writer) {
 	switch d.State {
-	case node.GossipExcluded:
+	case gossipmod.GossipExcluded:
 		fmt.Fprintln(w, "this node takes part no more: see 'gossipctl history' for why; after mending that, 'gossipctl start'")
-	case node.GossipListening:
+	case gossipmod.GossipListening:
 		fmt.Fprintln(w, "this node is silent after its start, until all others have noticed that it was gone")
 	}
 	switch {

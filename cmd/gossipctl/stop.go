@@ -5,7 +5,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/gossip"
 )
 
 func stopCommand(g *globals) *cobra.Command {
@@ -17,7 +17,7 @@ this node for dead. The parameters stay for the next start.`,
 		Example: "  gossipctl stop",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return node.OpGossipStop.Call(c.Context(), g.client(), control.None{})
+			return gossip.OpGossipStop.Call(c.Context(), g.client(), control.None{})
 		},
 	}
 }

@@ -10,7 +10,8 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/gossip"
+	zonemod "ulnet/cmd/internal/modules/zone"
 	"ulnet/gossip/zone"
 )
 
@@ -74,7 +75,7 @@ one look.`,
 		example: "  gossipctl zone status --json | jq .members",
 		args:    cli.Args(),
 		ask: func(ctx context.Context, _ []string) (zone.Status, error) {
-			return node.OpZoneStatus.Call(ctx, g.client(), control.None{})
+			return zonemod.OpZoneStatus.Call(ctx, g.client(), control.None{})
 		},
 		print: printZoneStatus,
 	}.command(g)
@@ -104,7 +105,7 @@ func printZoneStatus(w io.Writer, s zone.Status) error {
 	}
 	for i := range s.Delegation.Unreached {
 		u := &s.Delegation.Unreached[i]
-		t.Row("unreached:", fmt.Sprintf("%v for %v: %s (%s)", u.Supervisor, u.For.Round(time.Second), node.TroubleText(u.Why), count(u.Tries, "attempt")))
+		t.Row("unreached:", fmt.Sprintf("%v for %v: %s (%s)", u.Supervisor, u.For.Round(time.Second), zonemod.TroubleText(u.Why), count(u.Tries, "attempt")))
 	}
 	if s.Delegation.CutOff {
 		t.Row("cut off:", "this delegate reaches no supervisor: see its network, and management in its configuration")
@@ -115,7 +116,7 @@ func printZoneStatus(w io.Writer, s zone.Status) error {
 	for _, name := range s.Guarded {
 		t.Row("guards:", name)
 	}
-	if why := node.Alone(&s); why != "" {
+	if why := zonemod.Alone(&s); why != "" {
 		t.Row("alone:", why)
 	}
 	if s.State == "left" {
@@ -127,7 +128,7 @@ func printZoneStatus(w io.Writer, s zone.Status) error {
 	if s.Paused {
 		t.Row("paused:", "this node stood still lately, and suspects nobody")
 	}
-	for _, n := range []node.Counter{
+	for _, n := range []gossip.Counter{
 		{Name: "of other zones:", Value: s.Stats.OtherZone},
 		{Name: "without the key:", Value: s.Stats.NotSigned},
 		{Name: "refused:", Value: s.Stats.Refusals() - s.Stats.OtherZone - s.Stats.NotSigned},
@@ -172,7 +173,7 @@ suspects very many is not believed.`,
 		example: "  gossipctl zone suspicions",
 		args:    cli.Args(),
 		ask: func(ctx context.Context, _ []string) ([]zone.SuspicionStatus, error) {
-			return listed(node.OpZoneSuspicions.Call(ctx, g.client(), control.None{}))
+			return listed(zonemod.OpZoneSuspicions.Call(ctx, g.client(), control.None{}))
 		},
 		print: func(w io.Writer, list []zone.SuspicionStatus) error {
 			var t cli.Table
@@ -196,7 +197,7 @@ speaks for the zone, for so long; lost when nobody else took over in time.`,
 		example: "  gossipctl zone census --json | jq 'map(.size) | add'",
 		args:    cli.Args(),
 		ask: func(ctx context.Context, _ []string) ([]zone.CensusEntry, error) {
-			return listed(node.OpZoneCensus.Call(ctx, g.client(), control.None{}))
+			return listed(zonemod.OpZoneCensus.Call(ctx, g.client(), control.None{}))
 		},
 		print: func(w io.Writer, list []zone.CensusEntry) error {
 			return printCensus(w, list)
@@ -210,7 +211,7 @@ func printCensus(w io.Writer, list []zone.CensusEntry) error {
 	t.Row("ZONE", "MEMBERS", "DELEGATES", "DELEGATE", "SUPERVISOR", "STATE")
 	for i := range list {
 		e := &list[i]
-		t.Row(e.Zone, e.Size, e.Delegates, e.Delegate, e.Supervisor, node.CensusText(e))
+		t.Row(e.Zone, e.Size, e.Delegates, e.Delegate, e.Supervisor, zonemod.CensusText(e))
 		total += e.Size
 		states[e.State]++
 	}

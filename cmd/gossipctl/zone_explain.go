@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/node"
+	zonemod "ulnet/cmd/internal/modules/zone"
 	"ulnet/gossip/zone"
 )
 
@@ -21,7 +21,7 @@ version, when and why it went, who suspects it, and what link there is.`,
 		example: "  gossipctl zone explain n7",
 		args:    cli.Args("a node"),
 		ask: func(ctx context.Context, args []string) (zone.Explanation, error) {
-			return node.OpZoneExplain.Call(ctx, g.client(), node.ZoneNode{Node: args[0]})
+			return zonemod.OpZoneExplain.Call(ctx, g.client(), zonemod.ZoneNode{Node: args[0]})
 		},
 		print: explainZone,
 	}.command(g)
@@ -56,9 +56,9 @@ func explainZone(w io.Writer, x zone.Explanation) (err error) {
 	}
 	switch l := x.Link; {
 	case l != nil && l.NeverHeard:
-		say("The link to it is %s (%s); nothing ever came from it. 'gossipctl zone remove' removes it, if it does not exist.", l.State, node.LinkRoles(l))
+		say("The link to it is %s (%s); nothing ever came from it. 'gossipctl zone remove' removes it, if it does not exist.", l.State, zonemod.LinkRoles(l))
 	case l != nil:
-		say("The link to it is %s (%s); it was heard of %v ago.", l.State, node.LinkRoles(l), l.Heard.Round(time.Millisecond))
+		say("The link to it is %s (%s); it was heard of %v ago.", l.State, zonemod.LinkRoles(l), l.Heard.Round(time.Millisecond))
 	case x.State == "member":
 		say("This node has no link to it: others watch it.")
 	}

@@ -5,7 +5,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/zone"
 )
 
 func zoneJoinCommand(g *globals) *cobra.Command {
@@ -18,7 +18,7 @@ joins by itself when it starts.`,
 		Example: "  gossipctl zone join",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return node.OpZoneJoin.Call(c.Context(), g.client(), control.None{})
+			return zone.OpZoneJoin.Call(c.Context(), g.client(), control.None{})
 		},
 	}
 }
@@ -36,7 +36,7 @@ itself, with code 0.`,
 	}
 	code := c.Flags().Int32("code", 0, "a `NUMBER` for those who watch")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return node.OpZoneLeave.Call(c.Context(), g.client(), node.ZoneGoodbye{Code: *code})
+		return zone.OpZoneLeave.Call(c.Context(), g.client(), zone.ZoneGoodbye{Code: *code})
 	}
 	return c
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/zone"
 )
 
 func zoneRemoveCommand(g *globals) *cobra.Command {
@@ -19,7 +19,7 @@ that runs, use "leave" there.`,
 		Example: "  gossipctl zone remove n7\n  gossipctl zone remove n7=10.0.0.7@tcp",
 		Args:    cli.Args("a node"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return node.OpZoneRemove.Call(c.Context(), g.client(), node.ZoneNode{Node: args[0]})
+			return zone.OpZoneRemove.Call(c.Context(), g.client(), zone.ZoneNode{Node: args[0]})
 		},
 	}
 }

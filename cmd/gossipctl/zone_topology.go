@@ -11,7 +11,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/node"
+	zonemod "ulnet/cmd/internal/modules/zone"
 	"ulnet/gossip/zone"
 )
 
@@ -31,7 +31,7 @@ the random links of this node: those of others only they know.`,
 		if *dot && g.json {
 			return cli.Usagef("--dot and --json exclude each other")
 		}
-		t, err := node.OpZoneTopology.Call(c.Context(), g.client(), control.None{})
+		t, err := zonemod.OpZoneTopology.Call(c.Context(), g.client(), control.None{})
 		switch {
 		case err != nil:
 			return err
@@ -46,7 +46,7 @@ the random links of this node: those of others only they know.`,
 	return c
 }
 
-func topologyText(w io.Writer, t node.ZoneTopology) error {
+func topologyText(w io.Writer, t zonemod.ZoneTopology) error {
 	at := slices.Index(t.Ring, t.Self)
 	if _, err := fmt.Fprintf(w, "%v is number %d of %d on the ring\n", t.Self, at+1, len(t.Ring)); err != nil {
 		return err
@@ -59,14 +59,14 @@ func topologyText(w io.Writer, t node.ZoneTopology) error {
 		if !l.NeverHeard {
 			heard = l.Heard.Round(time.Millisecond).String() + " ago"
 		}
-		table.Row(l.ID, l.State, node.LinkRoles(l), heard)
+		table.Row(l.ID, l.State, zonemod.LinkRoles(l), heard)
 	}
 	_, err := table.WriteTo(w)
 	return err
 }
 
 // topologyDot draws edges from who watches to who is watched; both ends do.
-func topologyDot(w io.Writer, t node.ZoneTopology) error {
+func topologyDot(w io.Writer, t zonemod.ZoneTopology) error {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, "graph zone {")
 	name := func(id zone.ID) string { return fmt.Sprintf("%q", id.Name()) }

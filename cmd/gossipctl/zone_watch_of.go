@@ -12,7 +12,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/node"
+	zonemod "ulnet/cmd/internal/modules/zone"
 	"ulnet/gossip/zone"
 )
 
@@ -43,14 +43,14 @@ type baseWatcher struct {
 // watch goes on with what has changed since.
 func (w *baseWatcher) run(ctx context.Context) error {
 	return cli.Repeat(ctx, zoneLookInterval, func() error {
-		list, err := node.OpZoneOf.Call(ctx, w.g.client(), node.ZoneName{Zone: w.zone})
+		list, err := zonemod.OpZoneOf.Call(ctx, w.g.client(), zonemod.ZoneName{Zone: w.zone})
 		switch {
 		case w.begun && (errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ETIMEDOUT)):
 			return nil
 		case err != nil:
 			return err
 		}
-		census, err := node.OpZoneCensus.Call(ctx, w.g.client(), control.None{})
+		census, err := zonemod.OpZoneCensus.Call(ctx, w.g.client(), control.None{})
 		if err != nil {
 			return err
 		}

@@ -4,25 +4,25 @@ import (
 	"strings"
 	"testing"
 
-	"ulnet/cmd/internal/node"
+	zonemod "ulnet/cmd/internal/modules/zone"
 	"ulnet/gossip/zone"
 )
 
 // TestZoneWatchGap: events that the daemon forgot before a watch looked are counted at the
 // next event that is shown, in JSON too; a daemon that was restarted is no gap.
 func TestZoneWatchGap(t *testing.T) {
-	event := func(number uint64, kind zone.EventKind) node.ZoneEvent {
-		return node.ZoneEvent{Source: "zone", Number: number, Event: zone.Event{Kind: kind}}
+	event := func(number uint64, kind zone.EventKind) zonemod.ZoneEvent {
+		return zonemod.ZoneEvent{Source: "zone", Number: number, Event: zone.Event{Kind: kind}}
 	}
 	for _, json := range []bool{false, true} {
 		var out strings.Builder
-		w := zoneWatcher{g: &globals{json: json}, out: &out, wants: func(e *node.ZoneEvent) bool { return e.Kind == zone.Joined }}
-		for _, news := range []node.ZoneEvents{
-			{Next: 9, Events: []node.ZoneEvent{event(8, zone.Joined)}}, // the first look: what was before is not asked for
-			{Next: 14, Events: []node.ZoneEvent{event(12, zone.Refuted), event(13, zone.Refuted)}},
-			{Next: 18, Events: []node.ZoneEvent{event(16, zone.Joined), event(17, zone.Joined)}},
-			{Next: 3, Events: []node.ZoneEvent{event(2, zone.Joined)}},
-			{Next: 3, Events: []node.ZoneEvent{event(1, zone.Refuted), event(2, zone.Joined)}},
+		w := zoneWatcher{g: &globals{json: json}, out: &out, wants: func(e *zonemod.ZoneEvent) bool { return e.Kind == zone.Joined }}
+		for _, news := range []zonemod.ZoneEvents{
+			{Next: 9, Events: []zonemod.ZoneEvent{event(8, zone.Joined)}}, // the first look: what was before is not asked for
+			{Next: 14, Events: []zonemod.ZoneEvent{event(12, zone.Refuted), event(13, zone.Refuted)}},
+			{Next: 18, Events: []zonemod.ZoneEvent{event(16, zone.Joined), event(17, zone.Joined)}},
+			{Next: 3, Events: []zonemod.ZoneEvent{event(2, zone.Joined)}},
+			{Next: 3, Events: []zonemod.ZoneEvent{event(1, zone.Refuted), event(2, zone.Joined)}},
 		} {
 			if err := w.show(news); err != nil {
 				t.Fatal(err)

@@ -6,13 +6,13 @@ import (
 	"io"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/health"
 )
 
 // listEverywhere prints the clients of all servers. Servers that did not answer are named,
 // and make it fail.
-func (g *globals) listEverywhere(ctx context.Context, out, talk io.Writer, f node.HealthEverywhereFilter) error {
-	list, err := node.OpHealthEverywhere.Call(ctx, g.client(), f)
+func (g *globals) listEverywhere(ctx context.Context, out, talk io.Writer, f health.HealthEverywhereFilter) error {
+	list, err := health.OpHealthEverywhere.Call(ctx, g.client(), f)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (g *globals) listEverywhere(ctx context.Context, out, talk io.Writer, f nod
 }
 
 // printEverywhere prints a line for each view of a client.
-func printEverywhere(w io.Writer, list *node.HealthEverywhere) error {
+func printEverywhere(w io.Writer, list *health.HealthEverywhere) error {
 	var table cli.Table
 	table.Row("CLIENT", "NAME", "STATE", "MASTER", "EPOCH", "LIFE", "PEER", "SERVERS")
 	for i := range list.Clients {

@@ -8,7 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/node"
+	healthmod "ulnet/cmd/internal/modules/health"
+	"ulnet/cmd/internal/modules/scoll"
 	"ulnet/health"
 	"ulnet/lnet/nid"
 )
@@ -18,13 +19,13 @@ import (
 func TestClientListEverywhere(t *testing.T) {
 	f := serveFake(t)
 	clients := fakeClients()
-	view := func(c *health.ClientInfo, servers ...nid.NID) node.ClientView {
-		return node.ClientView{Servers: servers, Incarnation: c.Incarnation, State: c.State, Master: c.Master, Epoch: c.Epoch, Peer: c.Peer}
+	view := func(c *health.ClientInfo, servers ...nid.NID) healthmod.ClientView {
+		return healthmod.ClientView{Servers: servers, Incarnation: c.Incarnation, State: c.State, Master: c.Master, Epoch: c.Epoch, Peer: c.Peer}
 	}
-	f.everywhere = node.HealthEverywhere{
-		Clients: []node.ClientEverywhere{
-			{Client: clients[0].Client, Name: "compute-1", Views: []node.ClientView{view(&clients[0], serverOne, serverTwo)}},
-			{Client: clients[1].Client, Differ: true, Views: []node.ClientView{view(&clients[1], serverOne), view(&clients[0], serverTwo)}},
+	f.everywhere = healthmod.HealthEverywhere{
+		Clients: []healthmod.ClientEverywhere{
+			{Client: clients[0].Client, Name: "compute-1", Views: []healthmod.ClientView{view(&clients[0], serverOne, serverTwo)}},
+			{Client: clients[1].Client, Differ: true, Views: []healthmod.ClientView{view(&clients[1], serverOne), view(&clients[0], serverTwo)}},
 		},
 		More: true, Differ: 1, Servers: []nid.NID{serverOne, serverTwo},
 	}
@@ -38,12 +39,12 @@ servers disagree about 1 of 2 clients; it is of no account for some seconds afte
 	if diff := cmp.Diff(want, out); code != cli.OK || diff != "" || errs != "the first 2 clients; --limit has more of them listed\n" {
 		t.Errorf("%d (-want +got):\n%s%s", code, diff, errs)
 	}
-	if want := (node.HealthEverywhereFilter{Limit: 2, Differ: true}); len(f.asked) != 1 || f.asked[0] != want {
+	if want := (healthmod.HealthEverywhereFilter{Limit: 2, Differ: true}); len(f.asked) != 1 || f.asked[0] != want {
 		t.Errorf("asked for %+v", f.asked)
 	}
-	f.everywhere.Servers, f.everywhere.Unreached = f.everywhere.Servers[:1], []node.Unreached{{NID: serverTwo, Error: "dead"}}
+	f.everywhere.Servers, f.everywhere.Unreached = f.everywhere.Servers[:1], []scoll.Unreached{{NID: serverTwo, Error: "dead"}}
 	code, out, errs = f.lnetctl(t.Context(), "client", "list", "--all-servers", "--json")
-	var list node.HealthEverywhere
+	var list healthmod.HealthEverywhere
 	if err := json.Unmarshal([]byte(out), &list); err != nil || code != cli.Failed || len(list.Clients) != 2 || list.Unreached[0] != f.everywhere.Unreached[0] {
 		t.Errorf("%d, %v\n%s", code, err, out)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/node"
+	healthmod "ulnet/cmd/internal/modules/health"
 	"ulnet/health"
 	"ulnet/lnet/nid"
 )
@@ -78,9 +78,9 @@ type evictor struct {
 
 // evictedDoc is what came of the eviction of a client.
 type evictedDoc struct {
-	node.HealthEvicted
-	Name string               `json:"name,omitempty"`
-	Wait *node.HealthEviction `json:"wait,omitempty"` // with --wait: how far it is
+	healthmod.HealthEvicted
+	Name string                    `json:"name,omitempty"`
+	Wait *healthmod.HealthEviction `json:"wait,omitempty"` // with --wait: how far it is
 }
 
 // targets returns the clients to evict.
@@ -100,7 +100,7 @@ func (e *evictor) targets(ctx context.Context, args []string, address string) ([
 	if e.of, err = parseNID(address); err != nil {
 		return nil, cli.Usagef("--nid: %w", err)
 	}
-	list, err := node.OpHealthClients.Call(ctx, e.g.client(), node.HealthFilter{NID: e.of, Limit: node.MaxHealthLimit})
+	list, err := healthmod.OpHealthClients.Call(ctx, e.g.client(), healthmod.HealthFilter{NID: e.of, Limit: healthmod.MaxHealthLimit})
 	if err == nil && len(list.Clients) == 0 {
 		err = cli.Hint(fmt.Errorf("no client of %v is connected to this server", e.of),
 			"'lnetctl client list' shows who is; ask another server if this one was just restarted")
@@ -111,7 +111,7 @@ func (e *evictor) targets(ctx context.Context, args []string, address string) ([
 // order has the clients evicted, one after the other, and says which are not.
 func (e *evictor) order(ctx context.Context, targets []health.ClientInfo) error {
 	for _, c := range targets {
-		r, err := node.OpHealthEvict.Call(ctx, e.g.client(), node.HealthEvict{Client: c.Client})
+		r, err := healthmod.OpHealthEvict.Call(ctx, e.g.client(), healthmod.HealthEvict{Client: c.Client})
 		if err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func (e *evictor) others() error {
 }
 
 // notEvicted says why no eviction has begun; nil if one has.
-func notEvicted(r *node.HealthEvicted) error {
+func notEvicted(r *healthmod.HealthEvicted) error {
 	switch r.Result {
 	case health.OK:
 		return nil

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/node"
+	healthmod "ulnet/cmd/internal/modules/health"
 	"ulnet/health"
 	"ulnet/lnet/nid"
 )
@@ -54,10 +54,10 @@ func (e *evictor) wait(ctx context.Context, limit time.Duration) error {
 func (e *evictor) look(ctx context.Context) (missing string, err error) {
 	for i := range e.list {
 		d := &e.list[i]
-		if d.Result != health.OK || d.Wait != nil && d.Wait.State != node.EvictionUnderWay {
+		if d.Result != health.OK || d.Wait != nil && d.Wait.State != healthmod.EvictionUnderWay {
 			continue
 		}
-		w, err := node.OpHealthEviction.Call(ctx, e.g.client(), node.HealthEvictionOf{Client: d.Client, Incarnation: d.Incarnation})
+		w, err := healthmod.OpHealthEviction.Call(ctx, e.g.client(), healthmod.HealthEvictionOf{Client: d.Client, Incarnation: d.Incarnation})
 		if err != nil {
 			return "", err
 		}
@@ -72,7 +72,7 @@ func (e *evictor) missing() string {
 	var servers []nid.NID
 	waits := false
 	for i := range e.list {
-		if w := e.list[i].Wait; w != nil && w.State == node.EvictionUnderWay {
+		if w := e.list[i].Wait; w != nil && w.State == healthmod.EvictionUnderWay {
 			waits = true
 			servers = append(servers, w.Missing...)
 		}
@@ -111,13 +111,13 @@ func (e *evictor) ended() error {
 			continue
 		}
 		switch d.Wait.State {
-		case node.EvictionKept:
+		case healthmod.EvictionKept:
 			errs = append(errs, cli.Hint(fmt.Errorf("client %v was not evicted: it has chosen %v as its master meanwhile", d.Client, d.Wait.Master),
 				"on %v: lnetctl client evict %v", d.Wait.Master, d.Client))
-		case node.EvictionCutOff:
+		case healthmod.EvictionCutOff:
 			errs = append(errs, cli.Hint(fmt.Errorf("client %v was evicted from this server only, which has lost its quorum meanwhile", d.Client),
 				"when 'lnetctl health status' says 'quorum: yes', evict it at its master"))
-		case node.EvictionUnknown:
+		case healthmod.EvictionUnknown:
 			errs = append(errs, cli.Hint(fmt.Errorf("what came of the eviction of client %v is not known here any more", d.Client),
 				"was lnetd restarted? 'lnetctl client show %v' says whether it is connected", d.Client))
 		}
@@ -156,9 +156,9 @@ func (d *evictedDoc) line() string {
 	switch {
 	case d.Result != health.OK:
 		return ""
-	case d.Wait == nil || d.Wait.State == node.EvictionUnderWay:
+	case d.Wait == nil || d.Wait.State == healthmod.EvictionUnderWay:
 		return who + " is being evicted from all servers"
-	case d.Wait.State != node.EvictionDone:
+	case d.Wait.State != healthmod.EvictionDone:
 		return ""
 	case len(d.Wait.Owed) > 0:
 		return fmt.Sprintf("%s was evicted from all live servers; these are dead, and are told if they come back soon: %s", who, nidText(d.Wait.Owed))

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/node"
+	healthmod "ulnet/cmd/internal/modules/health"
 	"ulnet/health"
 	"ulnet/lnet/nid"
 )
@@ -33,7 +33,7 @@ itself; a tombstone that was taken back is withdrawn, and refuses nobody.`,
 			if err != nil {
 				return err
 			}
-			list, err := node.OpHealthTombstones.Call(c.Context(), g.client(), node.HealthTombstoneFilter(past))
+			list, err := healthmod.OpHealthTombstones.Call(c.Context(), g.client(), healthmod.HealthTombstoneFilter(past))
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/node"
+	healthmod "ulnet/cmd/internal/modules/health"
 	"ulnet/health"
 	"ulnet/lnet/nid"
 )
@@ -28,17 +28,17 @@ type fakeServer struct {
 	socket string
 
 	mu            sync.Mutex
-	status        func(look int) (node.HealthStatus, error) // guarded by mu
-	looks         int                                       // guarded by mu
+	status        func(look int) (healthmod.HealthStatus, error) // guarded by mu
+	looks         int                                            // guarded by mu
 	clients       []health.ClientInfo
-	evicted       node.HealthEvicted
-	everywhere    node.HealthEverywhere
-	asked         []node.HealthEverywhereFilter
-	evictOf       map[health.ClientID]node.HealthEvicted
+	evicted       healthmod.HealthEvicted
+	everywhere    healthmod.HealthEverywhere
+	asked         []healthmod.HealthEverywhereFilter
+	evictOf       map[health.ClientID]healthmod.HealthEvicted
 	graves        []health.TombstoneInfo
-	eviction      func(of node.HealthEvictionOf, look int) (node.HealthEviction, error)
+	eviction      func(of healthmod.HealthEvictionOf, look int) (healthmod.HealthEviction, error)
 	evictionLooks int // guarded by mu
-	past          []node.HealthPastFilter
+	past          []healthmod.HealthPastFilter
 	drained       []bool // guarded by mu
 	draining      bool   // guarded by mu
 }
@@ -53,20 +53,20 @@ func serveFake(t *testing.T) *fakeServer {
 
 func (f *fakeServer) routes() []control.Route {
 	return []control.Route{
-		node.OpHealthStatus.Do(control.Ask(f.HealthStatus)), node.OpHealthClients.Do(control.Quick(f.HealthClients)),
-		node.OpHealthClient.Do(control.Quick(func(r node.HealthClientName) (health.ClientInfo, error) { return f.HealthClient(r.Client) })),
-		node.OpHealthServers.Do(control.Ask(f.HealthServers)), node.OpHealthEverywhere.Do(f.HealthEverywhere),
-		node.OpHealthTombstones.Do(control.Quick(f.HealthTombstones)),
-		node.OpHealthEvict.Do(f.HealthEvict), node.OpHealthEviction.Do(control.Quick(f.HealthEviction)), node.OpHealthDrain.Do(control.Act(f.HealthDrain)),
+		healthmod.OpHealthStatus.Do(control.Ask(f.HealthStatus)), healthmod.OpHealthClients.Do(control.Quick(f.HealthClients)),
+		healthmod.OpHealthClient.Do(control.Quick(func(r healthmod.HealthClientName) (health.ClientInfo, error) { return f.HealthClient(r.Client) })),
+		healthmod.OpHealthServers.Do(control.Ask(f.HealthServers)), healthmod.OpHealthEverywhere.Do(f.HealthEverywhere),
+		healthmod.OpHealthTombstones.Do(control.Quick(f.HealthTombstones)),
+		healthmod.OpHealthEvict.Do(f.HealthEvict), healthmod.OpHealthEviction.Do(control.Quick(f.HealthEviction)), healthmod.OpHealthDrain.Do(control.Act(f.HealthDrain)),
 	}
 }
 
-func (f *fakeServer) HealthStatus() (node.HealthStatus, error) {
+func (f *fakeServer) HealthStatus() (healthmod.HealthStatus, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.looks++
 	if f.status == nil {
-		return node.HealthStatus{}, errors.Join(syscall.ESRCH, errors.New("no role"))
+		return healthmod.HealthStatus{}, errors.Join(syscall.ESRCH, errors.New("no role"))
 	}
 	s, err := f.status(f.looks)
 	if s.Server != nil {
@@ -75,8 +75,8 @@ func (f *fakeServer) HealthStatus() (node.HealthStatus, error) {
 	return s, err
 }
 
-func (f *fakeServer) HealthClients(filter node.HealthFilter) (node.HealthClients, error) {
-	list := node.HealthClients{Matching: len(f.clients)}
+func (f *fakeServer) HealthClients(filter healthmod.HealthFilter) (healthmod.HealthClients, error) {
+	list := healthmod.HealthClients{Matching: len(f.clients)}
 	for _, c := range f.clients {
 		if len(list.Clients) < filter.Limit && (filter.State == "" || filter.State == c.State) && (!filter.NID.IsValid() || filter.NID == c.Peer.NID) && (!filter.Master.IsValid() || filter.Master == c.Master) {
 			list.Clients = append(list.Clients, c)
@@ -95,25 +95,25 @@ func (f *fakeServer) HealthClient(idOrName string) (health.ClientInfo, error) {
 	return health.ClientInfo{}, cli.Hint(syscall.ENOENT, "look elsewhere")
 }
 
-func (f *fakeServer) HealthTombstones(filter node.HealthTombstoneFilter) (node.HealthTombstones, error) {
-	f.past = append(f.past, node.HealthPastFilter(filter))
-	return node.HealthTombstones{Matching: len(f.graves) + 5, More: true, Tombstones: f.graves}, nil
+func (f *fakeServer) HealthTombstones(filter healthmod.HealthTombstoneFilter) (healthmod.HealthTombstones, error) {
+	f.past = append(f.past, healthmod.HealthPastFilter(filter))
+	return healthmod.HealthTombstones{Matching: len(f.graves) + 5, More: true, Tombstones: f.graves}, nil
 }
 
-func (f *fakeServer) HealthEverywhere(_ context.Context, filter node.HealthEverywhereFilter) (node.HealthEverywhere, error) {
+func (f *fakeServer) HealthEverywhere(_ context.Context, filter healthmod.HealthEverywhereFilter) (healthmod.HealthEverywhere, error) {
 	f.asked = append(f.asked, filter)
 	return f.everywhere, nil
 }
 
-func (f *fakeServer) HealthServers() ([]node.HealthPeer, error) {
+func (f *fakeServer) HealthServers() ([]healthmod.HealthPeer, error) {
 	no := false
-	return []node.HealthPeer{
+	return []healthmod.HealthPeer{
 		{NID: serverOne, Self: true, Alive: true, Clients: 2, Draining: &no},
 		{NID: serverTwo, Lifetimes: 3},
 	}, nil
 }
 
-func (f *fakeServer) HealthEvict(_ context.Context, r node.HealthEvict) (node.HealthEvicted, error) {
+func (f *fakeServer) HealthEvict(_ context.Context, r healthmod.HealthEvict) (healthmod.HealthEvicted, error) {
 	if e, ok := f.evictOf[r.Client]; ok {
 		return e, nil
 	}
@@ -121,14 +121,14 @@ func (f *fakeServer) HealthEvict(_ context.Context, r node.HealthEvict) (node.He
 	return f.evicted, nil
 }
 
-func (f *fakeServer) HealthEviction(of node.HealthEvictionOf) (node.HealthEviction, error) {
+func (f *fakeServer) HealthEviction(of healthmod.HealthEvictionOf) (healthmod.HealthEviction, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.evictionLooks++
 	return f.eviction(of, f.evictionLooks)
 }
 
-func (f *fakeServer) HealthDrain(d node.HealthDrain) error {
+func (f *fakeServer) HealthDrain(d healthmod.HealthDrain) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.drained, f.draining = append(f.drained, d.On), d.On
@@ -136,9 +136,9 @@ func (f *fakeServer) HealthDrain(d node.HealthDrain) error {
 }
 
 // tell hands listeners an event.
-func (f *fakeServer) tell(t *testing.T, e node.HealthEvent) {
+func (f *fakeServer) tell(t *testing.T, e healthmod.HealthEvent) {
 	t.Helper()
-	e.Msg = node.HealthMessage
+	e.Msg = healthmod.HealthMessage
 	line, err := json.Marshal(e)
 	if err == nil {
 		_, err = f.events.Write(append(line, '\n'))
@@ -150,9 +150,9 @@ func (f *fakeServer) tell(t *testing.T, e node.HealthEvent) {
 
 // serverWith is the status of a server that has so many clients, of which it is
 // the master of some.
-func serverWith(clients, mastered, batches, alive int) node.HealthStatus {
-	return node.HealthStatus{Server: &node.HealthServer{
-		State: node.HealthRunning, Gossip: true, Alive: alive, Known: 5, MaxClients: 200_000,
+func serverWith(clients, mastered, batches, alive int) healthmod.HealthStatus {
+	return healthmod.HealthStatus{Server: &healthmod.HealthServer{
+		State: healthmod.HealthRunning, Gossip: true, Alive: alive, Known: 5, MaxClients: 200_000,
 		ServerStatus: health.ServerStatus{Self: serverOne, Quorum: true, Clients: clients, Mastered: mastered, Batches: batches},
 		Stats:        map[string]uint64{"pings": 7, "late": 0},
 	}}

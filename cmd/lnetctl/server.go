@@ -7,7 +7,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/node"
+	healthmod "ulnet/cmd/internal/modules/health"
 )
 
 func serverCommand(g *globals) *cobra.Command {
@@ -27,13 +27,13 @@ not said so.`,
 		Example: "  lnetctl server list",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			list, err := node.OpHealthServers.Call(c.Context(), g.client(), control.None{})
+			list, err := healthmod.OpHealthServers.Call(c.Context(), g.client(), control.None{})
 			if err != nil {
 				return err
 			}
 			if g.json {
 				return cli.JSON(c.OutOrStdout(), struct {
-					Servers []node.HealthPeer `json:"servers"`
+					Servers []healthmod.HealthPeer `json:"servers"`
 				}{list})
 			}
 			return printServers(c.OutOrStdout(), list)
@@ -41,7 +41,7 @@ not said so.`,
 	}
 }
 
-func printServers(w io.Writer, list []node.HealthPeer) error {
+func printServers(w io.Writer, list []healthmod.HealthPeer) error {
 	var table cli.Table
 	table.Row("NID", "ALIVE", "DEATHS", "CLIENTS", "DRAINING")
 	for _, p := range list {

@@ -14,6 +14,7 @@ import (
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/incarnation"
+	"ulnet/cmd/internal/modules"
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/internal/statefiles"
 	"ulnet/lnet/nid"
@@ -35,7 +36,9 @@ func serve(ctx context.Context, env cli.Env, cfg config.Config) error {
 	if err != nil {
 		return errors.Join(err, socket.Close())
 	}
-	n, err := node.New(node.Config{Config: cfg, Log: log, Tap: tap.writer, Incarnation: incarnation.Next(cfg.StateDir, time.Now(), log)})
+	n, err := node.New(node.Config{
+		Config: cfg, Log: log, Tap: tap.writer, Incarnation: incarnation.Next(cfg.StateDir, time.Now(), log), Modules: modules.List,
+	})
 	if err != nil {
 		return errors.Join(err, tap.close(), socket.Close())
 	}
@@ -53,19 +56,10 @@ func serve(ctx context.Context, env cli.Env, cfg config.Config) error {
 
 // showState shows the state of modules as files. The result ends that.
 func showState(log *slog.Logger, n *node.Node, cfg config.Config) (stop func()) {
-	gossip := statefiles.Start(statefiles.Config{
-		Dir: filepath.Join(cfg.RuntimeDir, "gossip"), Names: node.GossipFileNames, Source: n.GossipFiles, Log: log,
-	})
-	writers := []*statefiles.Writer{gossip}
-	if cfg.Health.Enabled() {
-		writers = append(writers, statefiles.Start(statefiles.Config{
-			Dir: filepath.Join(cfg.RuntimeDir, "health"), Names: node.HealthFileNames, Source: n.HealthFiles, Log: log,
-		}))
-	}
-	if cfg.Zone.Enabled() {
-		writers = append(writers, statefiles.Start(statefiles.Config{
-			Dir: filepath.Join(cfg.RuntimeDir, "zone"), Names: node.ZoneFileNames, Source: n.ZoneFiles, Log: log,
-		}))
+	var writers []*statefiles.Writer
+	for _, f := range n.StateFiles() {
+		f.Dir, f.Log = filepath.Join(cfg.RuntimeDir, f.Dir), log
+		writers = append(writers, statefiles.Start(f))
 	}
 	return func() {
 		for _, w := range writers {

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"ulnet/cmd/internal/node"
+	healthmod "ulnet/cmd/internal/modules/health"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/health"
 	"ulnet/lnd/lndtest/loopback"
@@ -196,10 +196,10 @@ func (k *intake) during(f func()) {
 // file that they were recorded in.
 func (k *intake) check(d *lnetdtest.Daemon, round int) {
 	k.t.Helper()
-	var list node.HealthClients
+	var list healthmod.HealthClients
 	d.Until(heldWithin, "the role of the server", func() bool {
 		var err error
-		list, err = node.OpHealthClients.Call(k.t.Context(), d.Control(), node.HealthFilter{Limit: node.MaxHealthLimit})
+		list, err = healthmod.OpHealthClients.Call(k.t.Context(), d.Control(), healthmod.HealthFilter{Limit: healthmod.MaxHealthLimit})
 		return err == nil
 	})
 	known := map[health.ClientID]bool{}

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"ulnet/cmd/internal/node"
+	healthmod "ulnet/cmd/internal/modules/health"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/health"
 	"ulnet/lnet/nid"
@@ -24,7 +24,7 @@ const (
 
 // steal sends each server one connect of a stranger, with the id of a client and a later life,
 // signed if the stranger has the key.
-func (c *clinic) steal(victim node.HealthClient, addr string, ring *keyring.Ring) {
+func (c *clinic) steal(victim healthmod.HealthClient, addr string, ring *keyring.Ring) {
 	c.t.Helper()
 	id := nid.ProcessID{NID: nid.MustParse(addr + "@tcp"), PID: nid.LustrePID}
 	for i := range clinicServers {

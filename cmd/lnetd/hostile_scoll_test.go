@@ -18,7 +18,7 @@ import (
 
 	"ulnet/cmd/internal/admin"
 	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/node"
+	scollmod "ulnet/cmd/internal/modules/scoll"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/lnd/lndtest/netlab"
 	"ulnet/lnd/socklnd/ksock"
@@ -85,7 +85,7 @@ func (s *scollSiege) honest(when string) {
 func (s *scollSiege) sum(counter string) (n uint64) {
 	s.t.Helper()
 	for _, d := range s.servers {
-		status, err := node.OpCollectives.Call(s.t.Context(), d.Control(), control.None{})
+		status, err := scollmod.OpCollectives.Call(s.t.Context(), d.Control(), control.None{})
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -277,8 +277,8 @@ func TestStrangerWithoutKey(t *testing.T) {
 		t.Errorf("%d messages without a code", n)
 	}
 	for i, d := range s.servers {
-		status, err := node.OpCollectives.Call(t.Context(), d.Control(), control.None{})
-		if err != nil || slices.ContainsFunc(status.Joined, func(g node.JoinedGroup) bool { return g.Root == strangerNID }) {
+		status, err := scollmod.OpCollectives.Call(t.Context(), d.Control(), control.None{})
+		if err != nil || slices.ContainsFunc(status.Joined, func(g scollmod.JoinedGroup) bool { return g.Root == strangerNID }) {
 			t.Errorf("server %d has groups of the stranger, %v", i, err)
 		}
 	}

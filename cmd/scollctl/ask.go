@@ -12,7 +12,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/scoll"
 )
 
 func (g *globals) client() *control.Client { return control.NewClient(g.socket).WarnTo(g.stderr) }
@@ -28,7 +28,7 @@ type audience struct {
 func addAudience(c *cobra.Command, timeout time.Duration) *audience {
 	a := new(audience)
 	f := c.Flags()
-	f.StringVar(&a.group, "group", node.AllGroup, "`NAME` of the group, see 'scollctl group list'")
+	f.StringVar(&a.group, "group", scoll.AllGroup, "`NAME` of the group, see 'scollctl group list'")
 	f.StringVar(&a.tree, "tree", "", "another `TREE` than the group's: binomial, flat, 'k-nomial K' or 'k-ary K'")
 	f.BoolVar(&a.live, "live", false, "leave out members who are dead, as gossip knows")
 	f.DurationVar(&a.timeout, "timeout", timeout, "`TIME` that a member may take; the tree takes more, see rtt of lnetd's configuration")
@@ -48,12 +48,12 @@ func (a *audience) check() error {
 	return nil
 }
 
-func (a *audience) request(verb string) node.BroadcastRequest {
-	return node.BroadcastRequest{Group: a.group, Tree: a.tree, Live: a.live, Verb: verb, TimeoutMS: a.timeout.Milliseconds()}
+func (a *audience) request(verb string) scoll.BroadcastRequest {
+	return scoll.BroadcastRequest{Group: a.group, Tree: a.tree, Live: a.live, Verb: verb, TimeoutMS: a.timeout.Milliseconds()}
 }
 
 // askCommand is a verb that asks all members for something.
-func askCommand(g *globals, name, short, long string, show func(io.Writer, *node.BroadcastReply) error) *cobra.Command {
+func askCommand(g *globals, name, short, long string, show func(io.Writer, *scoll.BroadcastReply) error) *cobra.Command {
 	c := &cobra.Command{
 		Use: name, Short: short, Long: long + "\n\n" + unreachedHelp, Args: cli.Args(),
 		Example: fmt.Sprintf("  scollctl %s\n  scollctl %s --group storage --live --json", name, name),
@@ -74,8 +74,8 @@ code is 1 then; they may have done what they were asked for.`
 
 // broadcast has the daemon ask, shows what came of it, and makes an error of what
 // did not come as it should.
-func (g *globals) broadcast(ctx context.Context, w io.Writer, r node.BroadcastRequest, bulk io.Reader, show func(io.Writer, *node.BroadcastReply) error) error {
-	reply, err := node.OpBroadcast.CallWith(ctx, g.client(), r, bulk)
+func (g *globals) broadcast(ctx context.Context, w io.Writer, r scoll.BroadcastRequest, bulk io.Reader, show func(io.Writer, *scoll.BroadcastReply) error) error {
+	reply, err := scoll.OpBroadcast.CallWith(ctx, g.client(), r, bulk)
 	if err != nil {
 		return err
 	}
@@ -91,14 +91,14 @@ func (g *globals) broadcast(ctx context.Context, w io.Writer, r node.BroadcastRe
 }
 
 // verdict is the error of a broadcast, nil if all is well.
-func verdict(r *node.BroadcastReply) error {
+func verdict(r *scoll.BroadcastReply) error {
 	members := len(r.Reached) + len(r.Unreached)
 	switch r.Status {
-	case node.BroadcastUnsent:
+	case scoll.BroadcastUnsent:
 		return cli.Hint(errors.New("nobody was asked"), "--live leaves out members who are dead")
-	case node.BroadcastIncomplete:
+	case scoll.BroadcastIncomplete:
 		return cli.Hint(fmt.Errorf("%d of %d members did not answer", len(r.Unreached), members), "see 'scollctl stats' and the log of lnetd there")
-	case node.BroadcastFailed:
+	case scoll.BroadcastFailed:
 		bad := 0
 		for i := range r.Answers {
 			if failure(&r.Answers[i]) {
@@ -111,6 +111,6 @@ func verdict(r *node.BroadcastReply) error {
 }
 
 // failure reports whether a member did not do as it was told.
-func failure(a *node.Answer) bool {
+func failure(a *scoll.Answer) bool {
 	return a.Error != "" || a.TimeOver || a.Exit != nil && *a.Exit != 0
 }

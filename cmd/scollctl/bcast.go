@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/scoll"
 )
 
 // maxText is more than a message can carry.
@@ -131,13 +131,13 @@ func open(c *cobra.Command, file string) (io.ReadCloser, error) {
 }
 
 // showDone shows what members did.
-func showDone(w io.Writer, r *node.BroadcastReply) error {
+func showDone(w io.Writer, r *scoll.BroadcastReply) error {
 	if r.ViaError != "" {
 		if _, err := fmt.Fprintf(w, "  the bulk data went down the tree: %s\n", r.ViaError); err != nil {
 			return err
 		}
 	}
-	return printSame(w, gather(r, func(a *node.Answer) (string, string) {
+	return printSame(w, gather(r, func(a *scoll.Answer) (string, string) {
 		if a.Exit == nil {
 			return "received", ""
 		}
@@ -146,7 +146,7 @@ func showDone(w io.Writer, r *node.BroadcastReply) error {
 }
 
 // ending says how an action ended.
-func ending(a *node.Answer) string {
+func ending(a *scoll.Answer) string {
 	switch {
 	case a.TimeOver:
 		return "killed when its time was over"
@@ -157,7 +157,7 @@ func ending(a *node.Answer) string {
 }
 
 // output is what an action wrote.
-func output(a *node.Answer) string {
+func output(a *scoll.Answer) string {
 	if a.Output == nil {
 		return ""
 	}

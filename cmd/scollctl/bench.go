@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/scoll"
 )
 
 func benchCommand(g *globals) *cobra.Command {
@@ -30,7 +30,7 @@ between two sends of this node: 'scollctl tree compare' shows the arithmetic.`,
 		Args: cli.Args(),
 	}
 	a := addAudience(c, 5*time.Second)
-	r := node.BenchRequest{}
+	r := scoll.BenchRequest{}
 	c.Flags().IntVar(&r.Count, "count", 100, "`NUMBER` of broadcasts")
 	c.Flags().IntVar(&r.Size, "size", 0, "`BYTES` of text in each, up to what fits a message")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -41,7 +41,7 @@ between two sends of this node: 'scollctl tree compare' shows the arithmetic.`,
 			return cli.Usagef("--count: want a number from 1, and --size from 0")
 		}
 		r.Group, r.Tree, r.Live, r.TimeoutMS = a.group, a.tree, a.live, a.timeout.Milliseconds()
-		reply, err := node.OpBench.Call(c.Context(), g.client(), r)
+		reply, err := scoll.OpBench.Call(c.Context(), g.client(), r)
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ type bucket struct {
 
 func micro(ns int64) float64 { return float64(ns) / 1000 }
 
-func newBenchDoc(r *node.BenchReply) benchDoc {
+func newBenchDoc(r *scoll.BenchReply) benchDoc {
 	return benchDoc{
 		Group: r.Group, Tree: r.Tree, Members: r.Members, Count: len(r.Last),
 		Last: percentilesOf(r.Last), Bound: micro(r.Bound), Answered: percentilesOf(r.Answered),

@@ -12,7 +12,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/scoll"
 )
 
 func groupCommand(g *globals) *cobra.Command {
@@ -35,14 +35,14 @@ member of at present.`,
 		Example: "  scollctl group list",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := node.OpCollectives.Call(c.Context(), g.client(), control.None{})
+			s, err := scoll.OpCollectives.Call(c.Context(), g.client(), control.None{})
 			if err != nil {
 				return err
 			}
 			if g.json {
 				return cli.JSON(c.OutOrStdout(), struct {
-					Groups []node.GroupStatus `json:"groups"`
-					Joined []node.JoinedGroup `json:"joined"`
+					Groups []scoll.GroupStatus `json:"groups"`
+					Joined []scoll.JoinedGroup `json:"joined"`
 				}{s.Groups, s.Joined})
 			}
 			return printGroups(c.OutOrStdout(), &s)
@@ -50,7 +50,7 @@ member of at present.`,
 	}
 }
 
-func printGroups(w io.Writer, s *node.CollectiveStatus) error {
+func printGroups(w io.Writer, s *scoll.CollectiveStatus) error {
 	var t cli.Table
 	t.Row("NAME", "MEMBERS", "ALIVE", "TREE", "FROM")
 	for _, group := range s.Groups {
@@ -109,7 +109,7 @@ shell. This node need not be one of them.`,
 			}
 			return cli.Usagef("NIDS: %w", err)
 		}
-		return node.OpGroupCreate.CallWith(c.Context(), g.client(), node.GroupCreate{Name: args[0], Tree: *tree}, bytes.NewReader([]byte(text)))
+		return scoll.OpGroupCreate.CallWith(c.Context(), g.client(), scoll.GroupCreate{Name: args[0], Tree: *tree}, bytes.NewReader([]byte(text)))
 	}
 	return c
 }
@@ -123,7 +123,7 @@ configuration, or all, can be used again at once.`,
 		Example: "  scollctl group destroy half",
 		Args:    cli.Args("a name"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return node.OpGroupDestroy.Call(c.Context(), g.client(), node.GroupName{Name: args[0]})
+			return scoll.OpGroupDestroy.Call(c.Context(), g.client(), scoll.GroupName{Name: args[0]})
 		},
 	}
 }

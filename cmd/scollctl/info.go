@@ -9,7 +9,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/scoll"
 )
 
 func pingCommand(g *globals) *cobra.Command {
@@ -22,8 +22,8 @@ without --live.`, noAnswers)
 
 func versionCommand(g *globals) *cobra.Command {
 	return askCommand(g, "version", "Show the versions of all members",
-		"Shows which version of lnetd the members of a group run.", func(w io.Writer, r *node.BroadcastReply) error {
-			return printSame(w, gather(r, func(a *node.Answer) (string, string) { return printable(a.Version), "" }))
+		"Shows which version of lnetd the members of a group run.", func(w io.Writer, r *scoll.BroadcastReply) error {
+			return printSame(w, gather(r, func(a *scoll.Answer) (string, string) { return printable(a.Version), "" }))
 		})
 }
 
@@ -31,8 +31,8 @@ func configCommand(g *globals) *cobra.Command {
 	return askCommand(g, "config", "Show whether all members have the same configuration",
 		`Compares the configurations of the members of a group: digests of all that should
 be the same, that is without networks, places of files, and the NID of a node.
-The exit code is 1 if they differ.`, func(w io.Writer, r *node.BroadcastReply) error {
-			all := gather(r, func(a *node.Answer) (string, string) { return a.Digest[:min(len(a.Digest), 16)], "" })
+The exit code is 1 if they differ.`, func(w io.Writer, r *scoll.BroadcastReply) error {
+			all := gather(r, func(a *scoll.Answer) (string, string) { return a.Digest[:min(len(a.Digest), 16)], "" })
 			if err := printSame(w, all); err != nil {
 				return err
 			}
@@ -58,7 +58,7 @@ was refused; below admin those of the administration service.`,
 		Example: "  scollctl stats --json | jq .scoll.spoofed",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := node.OpCollectives.Call(c.Context(), g.client(), control.None{})
+			s, err := scoll.OpCollectives.Call(c.Context(), g.client(), control.None{})
 			if err != nil {
 				return err
 			}

@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/rmcast"
 )
 
 func mcastBenchCommand(g *globals) *cobra.Command {
-	r := node.McastBenchRequest{}
+	r := rmcast.McastBenchRequest{}
 	c := &cobra.Command{
 		Use:   "bench GROUP",
 		Short: "Measure how long it takes until all members have a message",
@@ -37,9 +37,9 @@ the window takes them. 'scollctl mcast recv' shows these messages like all other
 			return err
 		}
 		r.Group = args[0]
-		var last *node.McastBench
+		var last *rmcast.McastBench
 		watched := cli.IsTerminal(c.ErrOrStderr())
-		err = node.OpMcastBench.Call(c.Context(), g.client(), r, func(s node.Step) error {
+		err = rmcast.OpMcastBench.Call(c.Context(), g.client(), r, func(s rmcast.Step) error {
 			last = s.Counts
 			if watched && last != nil && !last.Final {
 				fmt.Fprintf(c.ErrOrStderr(), "\r%d of %d messages", last.Messages, last.Of)
@@ -63,7 +63,7 @@ the window takes them. 'scollctl mcast recv' shows these messages like all other
 	return c
 }
 
-func printMcastBench(w io.Writer, b *node.McastBench) error {
+func printMcastBench(w io.Writer, b *rmcast.McastBench) error {
 	how := "down the tree"
 	if b.Multicast {
 		how = "by multicast"

@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/rmcast"
 )
 
 func mcastRecvCommand(g *globals) *cobra.Command {
-	r := node.McastReceive{}
+	r := rmcast.McastReceive{}
 	c := &cobra.Command{
 		Use:   "recv GROUP",
 		Short: "Print the messages of a group",
@@ -43,7 +43,7 @@ interrupt.`,
 		}
 		r.Group = args[0]
 		p := heardPrinter{out: bufio.NewWriter(c.OutOrStdout()), talk: c.ErrOrStderr(), group: r.Group, json: g.json, raw: *raw}
-		err := node.OpMcastReceive.Call(c.Context(), g.client(), r, p.report)
+		err := rmcast.OpMcastReceive.Call(c.Context(), g.client(), r, p.report)
 		if c.Context().Err() != nil && r.Count == 0 {
 			err = nil // an interrupt is its end
 		}
@@ -61,7 +61,7 @@ type heardPrinter struct {
 	missed    int
 }
 
-func (p *heardPrinter) report(s node.Step) error {
+func (p *heardPrinter) report(s rmcast.Step) error {
 	if s.Ready {
 		fmt.Fprintf(p.talk, "waiting for messages of group %s\n", p.group)
 		return nil
@@ -84,11 +84,11 @@ func (p *heardPrinter) report(s node.Step) error {
 
 // heardDoc is a message as JSON.
 type heardDoc struct {
-	node.McastHeard
+	rmcast.McastHeard
 	Data []byte `json:"data,omitempty"`
 }
 
-func (p *heardPrinter) print(h *node.McastHeard, data []byte) error {
+func (p *heardPrinter) print(h *rmcast.McastHeard, data []byte) error {
 	switch {
 	case p.json:
 		return json.NewEncoder(p.out).Encode(heardDoc{*h, data})
@@ -103,7 +103,7 @@ func (p *heardPrinter) print(h *node.McastHeard, data []byte) error {
 	return err
 }
 
-func eventLine(h *node.McastHeard) string {
+func eventLine(h *rmcast.McastHeard) string {
 	if h.Error != "" {
 		return "this node is no member any more: " + h.Error
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/rmcast"
 )
 
 func mcastSendCommand(g *globals) *cobra.Command {
@@ -25,7 +25,7 @@ may lack some.`,
 		Args: cobra.RangeArgs(1, 2),
 	}
 	var file string
-	r := node.McastSend{}
+	r := rmcast.McastSend{}
 	c.Flags().StringVar(&file, "file", "", "send the content of `FILE` as a message; -: standard input")
 	c.Flags().BoolVar(&r.Lines, "lines", false, "each line of standard input, or of --file, is a message")
 	c.Flags().BoolVar(&r.Wait, "wait", false, "send each when all have the one before")
@@ -45,7 +45,7 @@ may lack some.`,
 			return err
 		}
 		defer in.Close()
-		sent, err := node.OpMcastSend.CallWith(c.Context(), g.client(), r, in)
+		sent, err := rmcast.OpMcastSend.CallWith(c.Context(), g.client(), r, in)
 		if err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func messages(c *cobra.Command, text []string, file string, lines bool) (io.Read
 }
 
 // showSent prints what became of messages, and makes an error of members that failed.
-func (g *globals) showSent(w io.Writer, sent *node.McastSent) error {
+func (g *globals) showSent(w io.Writer, sent *rmcast.McastSent) error {
 	var err error
 	if g.json {
 		err = cli.JSON(w, sent)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/scoll"
 	"ulnet/lnet/nid"
 )
 
@@ -17,10 +17,10 @@ func idOf(i int) nid.NID { return nid.FromNumber(nid.MakeNet(nid.TCP, 0), uint32
 // TestPrintReply: members that said the same are one entry, those that failed are
 // all named, and so are all who were not reached.
 func TestPrintReply(t *testing.T) {
-	r := node.BroadcastReply{Status: node.BroadcastIncomplete, ElapsedUS: 12_345_678, Skipped: []nid.NID{idOf(99)}}
+	r := scoll.BroadcastReply{Status: scoll.BroadcastIncomplete, ElapsedUS: 12_345_678, Skipped: []nid.NID{idOf(99)}}
 	add := func(i int, exit int32, output string) {
 		r.Reached = append(r.Reached, idOf(i))
-		r.Answers = append(r.Answers, node.Answer{NID: idOf(i), Exit: &exit, Output: &output, TimeOver: exit == -9, Cut: exit == 0})
+		r.Answers = append(r.Answers, scoll.Answer{NID: idOf(i), Exit: &exit, Output: &output, TimeOver: exit == -9, Cut: exit == 0})
 	}
 	for i := range 11 {
 		add(i, 0, "fine\n\x1b[2Jbad\n")
@@ -30,7 +30,7 @@ func TestPrintReply(t *testing.T) {
 	}
 	add(40, -15, "")
 	add(41, -9, "")
-	r.Unreached = []node.Unreached{{NID: idOf(50), Error: "timed out"}, {NID: idOf(151), Error: "node is down"}}
+	r.Unreached = []scoll.Unreached{{NID: idOf(50), Error: "timed out"}, {NID: idOf(151), Error: "node is down"}}
 	var b strings.Builder
 	if err := printReply(&b, &r, showDone); err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ not reached:
 	if err := verdict(&r); err == nil || err.Error() != "2 of 24 members did not answer" {
 		t.Error(err)
 	}
-	r.Unreached, r.Status = nil, node.BroadcastFailed
+	r.Unreached, r.Status = nil, scoll.BroadcastFailed
 	if err := verdict(&r); err == nil || err.Error() != "11 of 22 members failed" {
 		t.Error(err)
 	}
@@ -66,7 +66,7 @@ func TestBenchDoc(t *testing.T) {
 		last = append(last, (100-i)*10_000)
 	}
 	last[7] = -500 // within the error of the clocks
-	d := newBenchDoc(&node.BenchReply{Last: last, Answered: []int64{5_000}})
+	d := newBenchDoc(&scoll.BenchReply{Last: last, Answered: []int64{5_000}})
 	if want := (percentiles{490, 890, 990, 1000}); d.Last != want || d.Answered.P99 != 5 {
 		t.Errorf("%+v, %+v", d.Last, d.Answered)
 	}
@@ -90,14 +90,14 @@ func TestBenchDoc(t *testing.T) {
 // TestWatched: a broadcast is told of when it begins and when it ends, once each.
 func TestWatched(t *testing.T) {
 	w := watcher{seen: map[uint64]bool{}}
-	ids := func(list ...node.BroadcastEntry) (ids []uint64) {
-		for _, e := range w.changed(&node.CollectiveStatus{Broadcasts: list}) {
+	ids := func(list ...scoll.BroadcastEntry) (ids []uint64) {
+		for _, e := range w.changed(&scoll.CollectiveStatus{Broadcasts: list}) {
 			ids = append(ids, e.ID)
 		}
 		return ids
 	}
-	over, runs := node.BroadcastEntry{ID: 1}, node.BroadcastEntry{ID: 2, Running: true}
-	ended := node.BroadcastEntry{ID: 2}
+	over, runs := scoll.BroadcastEntry{ID: 1}, scoll.BroadcastEntry{ID: 2, Running: true}
+	ended := scoll.BroadcastEntry{ID: 2}
 	for i, step := range []struct{ got, want []uint64 }{
 		{ids(over), []uint64{1}},
 		{ids(over), nil},

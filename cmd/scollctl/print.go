@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/scoll"
 	"ulnet/lnet/nid"
 )
 
@@ -18,8 +18,8 @@ const shownNIDs = 8
 
 // printReply prints what came of a broadcast: a summary, the answers as show
 // does, and all who were not reached.
-func printReply(w io.Writer, r *node.BroadcastReply, show func(io.Writer, *node.BroadcastReply) error) error {
-	if r.Status != node.BroadcastUnsent {
+func printReply(w io.Writer, r *scoll.BroadcastReply, show func(io.Writer, *scoll.BroadcastReply) error) error {
+	if r.Status != scoll.BroadcastUnsent {
 		if _, err := fmt.Fprintln(w, summary(r)); err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func printReply(w io.Writer, r *node.BroadcastReply, show func(io.Writer, *node.
 	return err
 }
 
-func summary(r *node.BroadcastReply) string {
+func summary(r *scoll.BroadcastReply) string {
 	text := fmt.Sprintf("%d of %d members answered in %v", len(r.Reached), len(r.Reached)+len(r.Unreached), ofMicros(r.ElapsedUS))
 	if n := len(r.Skipped); n > 0 {
 		text += fmt.Sprintf("; %d dead left out", n)
@@ -61,7 +61,7 @@ func rounded(d time.Duration) time.Duration {
 }
 
 // noAnswers shows nothing of the answers.
-func noAnswers(io.Writer, *node.BroadcastReply) error { return nil }
+func noAnswers(io.Writer, *scoll.BroadcastReply) error { return nil }
 
 // same is members that answered the same.
 type same struct {
@@ -71,7 +71,7 @@ type same struct {
 }
 
 // gather returns the answers by what they say, the most frequent first.
-func gather(r *node.BroadcastReply, says func(*node.Answer) (text, more string)) (list []*same) {
+func gather(r *scoll.BroadcastReply, says func(*scoll.Answer) (text, more string)) (list []*same) {
 	type key struct{ text, more string }
 	byText := map[key]*same{}
 	for i := range r.Answers {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/scoll"
 	"ulnet/lnet/nid"
 )
 
@@ -17,9 +17,9 @@ func nanos(ns int64) time.Duration { return time.Duration(ns) }
 
 // skewDoc is what skew prints as JSON.
 type skewDoc struct {
-	Root      nid.NID          `json:"root"`
-	Clocks    []clock          `json:"clocks"`
-	Unreached []node.Unreached `json:"unreached"`
+	Root      nid.NID           `json:"root"`
+	Clocks    []clock           `json:"clocks"`
+	Unreached []scoll.Unreached `json:"unreached"`
 }
 
 // clock is how a member's clock differs.
@@ -59,7 +59,7 @@ the one with the least error counts.
 		if g.json {
 			err = cli.JSON(c.OutOrStdout(), doc)
 		} else {
-			err = printReply(c.OutOrStdout(), last, func(w io.Writer, _ *node.BroadcastReply) error { return doc.print(w) })
+			err = printReply(c.OutOrStdout(), last, func(w io.Writer, _ *scoll.BroadcastReply) error { return doc.print(w) })
 		}
 		if err != nil {
 			return err
@@ -70,10 +70,10 @@ the one with the least error counts.
 }
 
 // skew asks so many times, until somebody does not answer.
-func (g *globals) skew(ctx context.Context, a *audience, rounds int) (doc skewDoc, last *node.BroadcastReply, err error) {
+func (g *globals) skew(ctx context.Context, a *audience, rounds int) (doc skewDoc, last *scoll.BroadcastReply, err error) {
 	best := map[nid.NID]clock{}
 	for range rounds {
-		r, err := node.OpBroadcast.CallWith(ctx, g.client(), a.request("clock"), nil)
+		r, err := scoll.OpBroadcast.CallWith(ctx, g.client(), a.request("clock"), nil)
 		if err != nil {
 			return doc, nil, err
 		}
@@ -86,7 +86,7 @@ func (g *globals) skew(ctx context.Context, a *audience, rounds int) (doc skewDo
 				best[m.NID] = clock{m.NID, *m.OffsetNS, *m.BoundNS}
 			}
 		}
-		if r.Status != node.BroadcastOK {
+		if r.Status != scoll.BroadcastOK {
 			break
 		}
 	}

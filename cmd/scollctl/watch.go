@@ -12,7 +12,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/scoll"
 )
 
 const (
@@ -46,9 +46,9 @@ type watcher struct {
 	seen    map[uint64]bool // broadcasts by id: whether they were over
 }
 
-func (w *watcher) run(ctx context.Context, show func(*node.CollectiveStatus) error) error {
+func (w *watcher) run(ctx context.Context, show func(*scoll.CollectiveStatus) error) error {
 	return cli.Repeat(ctx, lookInterval, func() error {
-		s, err := node.OpCollectives.Call(ctx, w.g.client(), control.None{})
+		s, err := scoll.OpCollectives.Call(ctx, w.g.client(), control.None{})
 		if err == nil {
 			err = show(&s)
 		}
@@ -58,7 +58,7 @@ func (w *watcher) run(ctx context.Context, show func(*node.CollectiveStatus) err
 }
 
 // changed returns the broadcasts that have begun or ended since the last look.
-func (w *watcher) changed(s *node.CollectiveStatus) (list []node.BroadcastEntry) {
+func (w *watcher) changed(s *scoll.CollectiveStatus) (list []scoll.BroadcastEntry) {
 	for _, e := range s.Broadcasts {
 		if over, known := w.seen[e.ID]; !known || over == e.Running {
 			list = append(list, e)
@@ -69,7 +69,7 @@ func (w *watcher) changed(s *node.CollectiveStatus) (list []node.BroadcastEntry)
 }
 
 // lines prints a line for each change, and one for the node at the beginning.
-func (w *watcher) lines(s *node.CollectiveStatus) error {
+func (w *watcher) lines(s *scoll.CollectiveStatus) error {
 	var b bytes.Buffer
 	changed := w.changed(s)
 	if !w.started {
@@ -83,7 +83,7 @@ func (w *watcher) lines(s *node.CollectiveStatus) error {
 }
 
 // objects prints a JSON object for each change.
-func (w *watcher) objects(s *node.CollectiveStatus) error {
+func (w *watcher) objects(s *scoll.CollectiveStatus) error {
 	e := json.NewEncoder(w.out)
 	for _, entry := range w.changed(s) {
 		if err := e.Encode(entry); err != nil {
@@ -94,7 +94,7 @@ func (w *watcher) objects(s *node.CollectiveStatus) error {
 }
 
 // screen draws a screen anew.
-func (w *watcher) screen(s *node.CollectiveStatus) error {
+func (w *watcher) screen(s *scoll.CollectiveStatus) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n\n", head(s))
 	if err := printGroups(&b, s); err != nil {
@@ -107,7 +107,7 @@ func (w *watcher) screen(s *node.CollectiveStatus) error {
 	return cli.Redraw(w.out, b.Bytes(), !w.started)
 }
 
-func head(s *node.CollectiveStatus) string {
+func head(s *scoll.CollectiveStatus) string {
 	running := 0
 	for _, e := range s.Broadcasts {
 		if e.Running {
@@ -117,7 +117,7 @@ func head(s *node.CollectiveStatus) string {
 	return fmt.Sprintf("%v: %d groups, %d broadcasts run, %d requests of others so far", s.NID, len(s.Groups), running, s.Stats["requests"])
 }
 
-func entryLine(e node.BroadcastEntry) string {
+func entryLine(e scoll.BroadcastEntry) string {
 	what := e.Verb
 	if e.Action != "" {
 		what += " " + e.Action

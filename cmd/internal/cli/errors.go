@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -45,6 +46,23 @@ func HintOf(err error) string {
 		return h.hint
 	}
 	return ""
+}
+
+// numbered is an error with an errno.
+type numbered struct {
+	errno syscall.Errno
+	err   error
+}
+
+func (e *numbered) Error() string   { return e.err.Error() }
+func (e *numbered) Unwrap() []error { return []error{e.errno, e.err} }
+
+// Errno returns err as it is, with an errno to be found by errors.Is.
+func Errno(errno syscall.Errno, err error) error { return &numbered{errno, err} }
+
+// Errnof is Errno of an error that is made of a text.
+func Errnof(errno syscall.Errno, format string, args ...any) error {
+	return Errno(errno, fmt.Errorf(format, args...))
 }
 
 // explainFlag says of a number that is none what was wanted, in words of the

@@ -69,7 +69,7 @@ func TestAccessOverTheSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	openPath(t, path)
-	routes := new(node.Node).Routes() // all that there are
+	routes := allRoutes()
 	var writes []string
 	for i, r := range routes {
 		if r.Path == node.OpStatus.Path {

@@ -14,7 +14,9 @@ import (
 
 	"go.uber.org/goleak"
 
+	"ulnet/cmd/internal/config"
 	. "ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/modules"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
@@ -101,6 +103,15 @@ func (*fakeNode) EndFault(e node.EndFault) error {
 		return syscall.ENOENT
 	}
 	return nil
+}
+
+// allRoutes are all that a daemon has, done by no node.
+func allRoutes() []Route {
+	routes := new(node.Node).Routes()
+	for _, m := range modules.List(node.Host{Config: new(config.Config)}) {
+		routes = append(routes, m.Routes()...)
+	}
+	return routes
 }
 
 // routes are the operations that the node fakes.

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	. "ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/modules/health"
 )
 
 // TestHealthHistory: the filter of a list of evictions, and of one of tombstones, arrives
@@ -15,25 +15,25 @@ import (
 func TestHealthHistory(t *testing.T) {
 	f := &fakeHealth{}
 	c := NewClient(serve(t, Config{Routes: f.routes()}).path)
-	filters := []node.HealthPastFilter{{}, {Client: "a/b c?", NID: target.NID, Since: 90 * time.Second, Limit: 7}}
+	filters := []health.HealthPastFilter{{}, {Client: "a/b c?", NID: target.NID, Since: 90 * time.Second, Limit: 7}}
 	for _, filter := range filters {
-		if list, err := node.OpHealthHistory.Call(t.Context(), c, filter); err != nil || len(list.Evictions) != 1 || list.Evictions[0].Name != "a" {
+		if list, err := health.OpHealthHistory.Call(t.Context(), c, filter); err != nil || len(list.Evictions) != 1 || list.Evictions[0].Name != "a" {
 			t.Errorf("%+v, %v", list, err)
 		}
-		list, err := node.OpHealthTombstones.Call(t.Context(), c, node.HealthTombstoneFilter(filter))
+		list, err := health.OpHealthTombstones.Call(t.Context(), c, health.HealthTombstoneFilter(filter))
 		if err != nil || len(list.Tombstones) != 1 || list.Tombstones[0] != healthTombstone || list.Matching != 3 || !list.More {
 			t.Errorf("%+v, %v", list, err)
 		}
 	}
-	for _, wrong := range []node.HealthPastFilter{{Since: -1}, {Limit: -1}, {Limit: node.MaxHealthLimit + 1}} {
-		if _, err := node.OpHealthHistory.Call(t.Context(), c, wrong); err == nil {
+	for _, wrong := range []health.HealthPastFilter{{Since: -1}, {Limit: -1}, {Limit: health.MaxHealthLimit + 1}} {
+		if _, err := health.OpHealthHistory.Call(t.Context(), c, wrong); err == nil {
 			t.Errorf("%+v was taken", wrong)
 		}
-		if _, err := node.OpHealthTombstones.Call(t.Context(), c, node.HealthTombstoneFilter(wrong)); err == nil {
+		if _, err := health.OpHealthTombstones.Call(t.Context(), c, health.HealthTombstoneFilter(wrong)); err == nil {
 			t.Errorf("%+v was taken", wrong)
 		}
 	}
-	twice := []node.HealthPastFilter{filters[0], filters[0], filters[1], filters[1]}
+	twice := []health.HealthPastFilter{filters[0], filters[0], filters[1], filters[1]}
 	if diff := cmp.Diff(twice, f.past, byValue); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

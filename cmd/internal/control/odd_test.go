@@ -13,6 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	. "ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/modules/gossip"
+	healthmod "ulnet/cmd/internal/modules/health"
 	"ulnet/cmd/internal/node"
 	"ulnet/gossip/zone"
 	"ulnet/health"
@@ -102,7 +104,7 @@ func (f *filler) into(v reflect.Value) {
 // answers are the types of the answers that clients decode, by the path of what is asked.
 func answers() map[string]reflect.Type {
 	types := make(map[string]reflect.Type)
-	for _, r := range new(node.Node).Routes() {
+	for _, r := range allRoutes() {
 		if r.Kind == Asks || r.Kind == Orders {
 			types[r.Path] = r.Answer
 		}
@@ -145,7 +147,7 @@ func TestOddNIDsInRequests(t *testing.T) {
 	client := NewClient(d.path)
 	for _, text := range []string{"10.0.0.1@tcp", "fd88::1@tcp", "a000001@<200:7>", "1:200/7@<2:0>", "0@<9:1>"} {
 		id := nid.MustParse(text)
-		if x, err := node.OpGossipExplain.Call(t.Context(), client, node.GossipOf{NID: id}); err != nil || x.NID != id {
+		if x, err := gossip.OpGossipExplain.Call(t.Context(), client, gossip.GossipOf{NID: id}); err != nil || x.NID != id {
 			t.Errorf("%v is explained as %v, %v", id, x.NID, err)
 		}
 		if x, err := node.OpDiscover.Call(t.Context(), client, node.DiscoverRequest{Target: id}); err != nil || x.Primary != id {
@@ -180,7 +182,7 @@ func TestUndecodableEntries(t *testing.T) {
 			t.Errorf("no warning of %s:\n%s", at, warnings.String())
 		}
 	}
-	var list []node.HealthPeer
+	var list []healthmod.HealthPeer
 	if err := c.DecodeAnswer([]byte(`[{"nid":"?"},{"nid":"10.0.0.1@tcp","clients":4}]`), &list); err != nil || len(list) != 1 || list[0].Clients != 4 {
 		t.Errorf("a list: %v, %v", list, err)
 	}

@@ -81,11 +81,7 @@ type Step struct {
 	Event  *Event `json:"event,omitempty"`
 	Missed int    `json:"missed,omitempty"` // events that came faster than they were taken
 
-	Mcast  []McastHeard `json:"mcast,omitempty"`  // of McastReceive
-	Counts *McastBench  `json:"counts,omitempty"` // of BenchMcast, the last of them final
-
-	// Payload is what came with Event, or with Mcast, one message after the other,
-	// MaxMcast bytes of each at most. It is valid until the callback returns.
+	// Payload is what came with Event. It is valid until the callback returns.
 	Payload []byte `json:"-"`
 }
 
@@ -100,4 +96,4 @@ func (s Step) Attach(payload []byte) Step {
 
 // Report is told every step of an operation, in order, from one goroutine. An
 // error ends the operation with it.
-type Report func(Step) error
+type Report = func(Step) error

@@ -12,8 +12,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/handlers"
-	"ulnet/gossip"
-	"ulnet/gossip/zone"
+	"ulnet/cmd/internal/program"
 )
 
 // HandlerName names an event handler.
@@ -34,7 +33,7 @@ func (n *Node) startHandlers() error {
 		return []string{"LNETD_NIDS=" + strings.Join(n.nidTexts(), " "), "LNETD_SOCKET=" + socket}
 	}}
 	for _, h := range n.cfg.Handlers {
-		user, err := userOf("handler "+h.Name, h.User)
+		user, err := program.UserOf("handler "+h.Name, h.User)
 		if err != nil {
 			return h.UserAt.Wrap(err)
 		}
@@ -70,39 +69,10 @@ func (n *Node) Handlers() []handlers.Status {
 func (n *Node) TestHandler(ctx context.Context, h HandlerName) (handlers.Run, error) {
 	r, err := n.handlers.Test(ctx, h.Name)
 	if errors.Is(err, handlers.ErrNone) {
-		err = cli.Hint(&handlerError{h.Name}, "'gossipctl handlers' lists those of the section handlers of lnetd's configuration")
+		err = cli.Hint(cli.Errnof(syscall.ENOENT, "there is no handler %s", h.Name), "'gossipctl handlers' lists those of the section handlers of lnetd's configuration")
 	}
 	if err == nil {
 		n.cfg.Log.Info("handler tested", slog.String("handler", h.Name), slog.Int("exit", r.Exit))
 	}
 	return r, err
-}
-
-// handlerError says that there is no handler of a name.
-type handlerError struct{ name string }
-
-func (e *handlerError) Error() string { return "there is no handler " + e.name }
-func (*handlerError) Unwrap() error   { return syscall.ENOENT }
-
-// changed tells the handlers of an event in gossip. The time is that in GossipHistory.
-func (g *gossiper) changed(e gossip.Event) {
-	g.node.handlers.Tell(config.GossipSource+"."+e.Kind.String(), newGossipChange(g.began(), e))
-}
-
-// eventName is the name of an event of a zone as handlers select it.
-func (e *ZoneEvent) eventName() string {
-	name := config.ZoneSource + "." + e.Kind.String()
-	if e.Kind == zone.Left {
-		name += "." + e.Cause.String()
-	}
-	return name
-}
-
-// eventName is the name of an event of client health as handlers select it.
-func (e *HealthEvent) eventName() string {
-	name := config.HealthSource + "." + e.Event
-	if e.Cause != "" {
-		name += "." + e.Cause
-	}
-	return name
 }

@@ -15,7 +15,6 @@ import (
 	"errors"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -30,7 +29,6 @@ import (
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
-	"ulnet/lnet/machine"
 	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
@@ -50,6 +48,8 @@ type Config struct {
 	// is taken is an error all the same: another node has the NID, and peers
 	// would end its connections for those of a new incarnation.
 	MayNotListen bool
+	// Modules makes what runs on the node, to be opened in this order; nil: nothing.
+	Modules func(Host) []Module
 }
 
 // Node is a running node. All methods are safe for concurrent use.
@@ -64,12 +64,8 @@ type Node struct {
 	clock    *timerfd.Clock
 	plan     *fault.Plan
 	changing sync.Mutex // held while networks are added or removed
-	gossip   gossiper
-	scoll    *collective  // nil: not enabled
-	health   *healthRoles // likewise
-	zone     *zoner       // likewise
-	mcast    *multicaster // likewise
 	handlers *handlers.Set
+	modules  []Module // that were opened
 
 	dialsOnly bool // an NI has no listener, for want of permission
 }
@@ -97,10 +93,6 @@ func New(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n.lnet, n.table = n.base.LNet(), n.base.Table()
-	n.gossip.node, n.gossip.clock, n.gossip.view = n, machine.BootClock(), newView()
-	if cfg.Health.Enabled() {
-		n.gossip.health = newHealthView(cfg.Health.Servers, func(id nid.NID) bool { return slices.Contains(n.NIDs(), id) })
-	}
 	if err := n.start(list); err != nil {
 		return nil, errors.Join(err, n.Shutdown(context.Background()))
 	}
@@ -140,19 +132,7 @@ func (n *Node) start(list []networks.Interface) error {
 	if err := n.startHandlers(); err != nil {
 		return err
 	}
-	if err := n.gossip.configure(n.cfg.Gossip); err != nil {
-		return err
-	}
-	if err := n.startScoll(); err != nil {
-		return err
-	}
-	if err := n.startZone(); err != nil {
-		return err
-	}
-	if err := n.startRmcast(); err != nil {
-		return err
-	}
-	return n.startHealth()
+	return n.openModules()
 }
 
 // startNI starts one NI.
@@ -221,19 +201,10 @@ func (n *Node) explainTCP(err error) error {
 func (n *Node) Shutdown(ctx context.Context) error {
 	n.handlers.End()
 	defer n.handlers.Wait()
-	var err error
-	if n.health != nil {
-		err = n.health.close(ctx)
-	}
-	if n.scoll != nil {
-		n.scoll.close()
-	}
-	n.mcast.close()
-	n.zone.close(ctx)
-	n.gossip.close()
+	errs := n.closeModules(ctx)
 	n.plan.Stop()
 	defer n.clock.Close()
-	return errors.Join(err, n.base.Close(ctx))
+	return errors.Join(append(errs, n.base.Close(ctx))...)
 }
 
 // DialsOnly reports whether the node does without a listener because it may

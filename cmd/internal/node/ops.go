@@ -1,10 +1,7 @@
 package node
 
 import (
-	"context"
 	"fmt"
-	"io"
-	"slices"
 
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/handlers"
@@ -34,32 +31,21 @@ var (
 	OpTestHandler = control.Command[HandlerName, handlers.Run]{Path: "/v1/handlers/test", Doc: "runs an event handler on an event of a test, until it has ended"}
 )
 
-// Routes are what a node can be asked on the control socket.
+// Routes are what a node and its modules can be asked on the control socket.
 func (n *Node) Routes() []control.Route {
-	return slices.Concat(n.ownRoutes(), n.gossipRoutes(), n.scollRoutes(), n.mcastRoutes(), n.healthRoutes(), n.zoneRoutes())
-}
-
-func (n *Node) ownRoutes() []control.Route {
-	return []control.Route{
+	routes := []control.Route{
 		OpStatus.Do(control.Told(n.Status)), OpPeers.Do(control.Quick(n.peersAsked)),
 		OpPing.Do(n.Ping), OpDiscover.Do(n.Discover), OpSet.Do(control.Act(n.Set)),
 		OpAddNetworks.Do(control.Act(n.AddNetworks)), OpRemoveNet.Do(n.RemoveNet),
 		OpFail.Do(control.Act(n.Fail)), OpAddFault.Do(control.Quick(n.AddFault)), OpEndFault.Do(control.Act(n.EndFault)),
-		OpSink.Do(reported(n.Sink)), OpPut.DoWith(reportedWith(n.Put)), OpServe.DoWith(reportedWith(n.Serve)), OpGet.Do(reported(n.Get)),
+		OpSink.Do(n.Sink), OpPut.DoWith(n.Put), OpServe.DoWith(n.Serve), OpGet.Do(n.Get),
 		OpKeys.Do(control.Told(n.Keys)), OpKeysReload.Do(control.Just(n.KeysReload)),
 		OpHandlers.Do(control.Told(n.Handlers)), OpTestHandler.Do(n.TestHandler),
 	}
-}
-
-// reported fits a [Report] in, reportedWith also where there are data.
-func reported[Req any](do func(context.Context, Req, Report) error) func(context.Context, Req, func(Step) error) error {
-	return func(ctx context.Context, req Req, report func(Step) error) error { return do(ctx, req, report) }
-}
-
-func reportedWith[Req any](do func(context.Context, Req, io.Reader, Report) error) func(context.Context, Req, io.Reader, func(Step) error) error {
-	return func(ctx context.Context, req Req, data io.Reader, report func(Step) error) error {
-		return do(ctx, req, data, report)
+	for _, m := range n.modules {
+		routes = append(routes, m.Routes()...)
 	}
+	return routes
 }
 
 // PeersRequest says which peers are wanted: those of the node of a NID, or a page.

@@ -2,9 +2,12 @@ package program
 
 import (
 	"fmt"
+	"os"
 	"os/user"
 	"strconv"
 	"syscall"
+
+	"ulnet/cmd/internal/cli"
 )
 
 // User is the user as which a program runs.
@@ -51,6 +54,25 @@ func LookupUser(name string) (*User, error) {
 func id(text string) (uint32, error) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	return uint32(n), err
+}
+
+// UserOf returns the user that a program of the configuration runs as; nil: that of
+// this process. what names the program in errors.
+func UserOf(what, name string) (*User, error) {
+	if name == "" {
+		return nil, nil
+	}
+	u, err := LookupUser(name)
+	if err != nil {
+		return nil, cli.Hint(cli.Errnof(syscall.EINVAL, "user of the %s: %w", what, err), "see 'getent passwd %s'", name)
+	}
+	if uid := os.Geteuid(); uid != 0 && uint32(uid) != u.UID {
+		return nil, cli.Hint(cli.Errnof(syscall.EPERM, "%s: only root can run programs as %s", what, u.Name), "leave out user, or start lnetd as root")
+	}
+	if os.Geteuid() != 0 {
+		return nil, nil // this process runs as that user
+	}
+	return u, nil
 }
 
 // UserPath is the PATH of programs that run as another user than this process, whose

@@ -1,0 +1,19 @@
+package cli
+
+import (
+	"strings"
+
+	"ulnet/lnet/nid"
+)
+
+// NIDList names NIDs in an error or a hint, where a node without any is on no network.
+func NIDList(ids []nid.NID) string {
+	if len(ids) == 0 {
+		return "on no network"
+	}
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = id.String()
+	}
+	return strings.Join(texts, " ")
+}

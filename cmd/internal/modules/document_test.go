@@ -1,0 +1,106 @@
+package modules
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
+)
+
+var update = flag.Bool("update", false, "write docs/control.md anew")
+
+const controlDocument = "../../../docs/control.md"
+
+const controlPreface = `# The control socket of lnetd
+
+HTTP/1.1 with JSON on a Unix socket (` + "`--socket`" + `), for the commands of the same version. What can be asked
+is declared in cmd/internal/node and the packages of cmd/internal/modules, from where this table comes: ` + "`go test -run TestControlDocument ./cmd/internal/modules -update`" + `
+writes it again. Root and the user of lnetd may do everything; the group of the socket may GET.
+
+A question has its parameters in its query. A POST has its request, one JSON
+object, on the first line of its body, and data behind it where it takes some. Steps are JSON objects on a line each; payload follows the line
+that announces it, and the last line says how the operation ended. An answer other than 200 is ` + "`{\"error\": {\"message\", \"hint\", \"errno\"}}`" + `.
+
+| request | of | answered by | what it does |
+|---|---|---|---|
+`
+
+// TestControlDocument: docs/control.md lists what can be asked on the control socket, each
+// under a path of its own and with what it does.
+func TestControlDocument(t *testing.T) {
+	routes := slices.Concat(control.OwnRoutes(), new(node.Node).Routes())
+	for _, m := range List(node.Host{Config: new(config.Config)}) {
+		routes = append(routes, m.Routes()...)
+	}
+	slices.SortFunc(routes, func(a, b control.Route) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))
+	})
+	var b strings.Builder
+	b.WriteString(controlPreface)
+	for i, r := range routes {
+		if r.Doc == "" || !strings.HasPrefix(r.Path, "/v1/") || i > 0 && routes[i-1].Path == r.Path && routes[i-1].Method == r.Method {
+			t.Errorf("%s %s: declared twice, or without what it does", r.Method, r.Path)
+		}
+		b.WriteString(controlRow(r))
+	}
+	if *update {
+		if err := os.WriteFile(controlDocument, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	has, err := os.ReadFile(controlDocument)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(has) != b.String() {
+		t.Errorf("%s is not what the operations are: -update writes it", controlDocument)
+	}
+}
+
+func controlRow(r control.Route) string {
+	request, answer := "", "a stream"
+	switch {
+	case r.Kind == control.Asks:
+		request = strings.Join(parameters(r.Request), " ")
+	case r.Request != nil && r.Request != reflect.TypeFor[control.None]():
+		request = typeName(r.Request)
+	}
+	if r.Data {
+		request = strings.TrimPrefix(request+" and data", " and ")
+	}
+	switch r.Kind {
+	case control.Asks, control.Orders:
+		answer = typeName(r.Answer)
+	case control.Acts:
+		answer = "the request"
+	case control.Steps:
+		answer = "steps"
+	}
+	return fmt.Sprintf("| %s %s | %s | %s | %s |\n", r.Method, r.Path, request, answer, r.Doc)
+}
+
+// typeName is without the package: where a type lives is nothing to who asks.
+func typeName(t reflect.Type) string {
+	if t.Kind() == reflect.Slice {
+		return "list of " + typeName(t.Elem())
+	}
+	return "`" + t.Name() + "`"
+}
+
+// parameters are those of the query of a question.
+func parameters(request reflect.Type) (list []string) {
+	for _, f := range reflect.VisibleFields(request) {
+		if name, _, _ := strings.Cut(f.Tag.Get("query"), ","); name != "" {
+			list = append(list, name)
+		}
+	}
+	return list
+}

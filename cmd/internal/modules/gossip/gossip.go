@@ -1,0 +1,313 @@
+// Package gossip is the module of gossip: its parameters, its agent from start to stop, and
+// what other modules know by it.
+package gossip
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/node"
+	"ulnet/gossip"
+	"ulnet/gossip/engine"
+	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
+	"ulnet/scoll"
+)
+
+// GossipInit are the parameters of gossip; the NIDs of the participants come
+// besides. Numbers are as in the section gossip of the configuration.
+type GossipInit struct {
+	IntervalMS int64  `json:"interval_ms"`
+	RTTMS      int64  `json:"rtt_ms"`
+	Fudge      int    `json:"fudge"`
+	DeadFactor int    `json:"dead_factor"`
+	DeadSlack  int    `json:"dead_slack"`
+	Obsolete   int    `json:"obsolete"`
+	Quorum     int    `json:"quorum"`
+	ColdStart  bool   `json:"cold_start"`
+	Strict     bool   `json:"strict"`
+	Seed       uint64 `json:"seed"` // 0: chosen
+}
+
+// NewGossipInit returns the numbers of a configuration.
+func NewGossipInit(g config.Gossip) GossipInit {
+	return GossipInit{
+		IntervalMS: g.Interval.Milliseconds(), RTTMS: g.RTT.Milliseconds(), Fudge: g.Fudge, DeadFactor: g.DeadFactor,
+		DeadSlack: g.DeadSlack, Obsolete: g.Obsolete, Quorum: g.Quorum, ColdStart: g.ColdStart, Strict: g.Strict, Seed: g.Seed,
+	}
+}
+
+// inBounds refuses milliseconds that no Duration holds. What gossip itself
+// allows is less, and is its own affair.
+func (r GossipInit) inBounds() error {
+	const day = 24 * 60 * 60 * 1000
+	if min(r.IntervalMS, r.RTTMS) < 0 || max(r.IntervalMS, r.RTTMS) > day {
+		return cli.Errnof(syscall.EINVAL, "interval_ms %d and rtt_ms %d: want 0 to %d", r.IntervalMS, r.RTTMS, day)
+	}
+	return nil
+}
+
+func (r GossipInit) agent() gossip.Config {
+	return config.Gossip{
+		Interval: time.Duration(r.IntervalMS) * time.Millisecond, RTT: time.Duration(r.RTTMS) * time.Millisecond,
+		Fudge: r.Fudge, DeadFactor: r.DeadFactor, DeadSlack: r.DeadSlack, Obsolete: r.Obsolete, Quorum: r.Quorum,
+		ColdStart: r.ColdStart, Strict: r.Strict, Seed: r.Seed,
+	}.Agent()
+}
+
+// Module is what a node has of gossip (seed 003, Administration Control Utility): the
+// parameters from an init on, and an agent from start to stop.
+type Module struct {
+	node.Host
+	view      *view
+	followers []follower // do not change after Open
+	changed   []func()   // likewise
+
+	keys     keyring.Keys // of the daemon's configuration; guarded by commands
+	commands sync.Mutex   // held by one command at a time
+
+	mu     sync.Mutex
+	setup  *settings      // nil before init; guarded by mu, like all below
+	staged *engine.List   // the last one
+	agent  *gossip.Agent  // nil unless started
+	past   []GossipChange // of agents before
+	epoch  time.Time      // when Clock began
+}
+
+// follower is a module that is told of the runs of gossip.
+type follower struct {
+	begins func(*gossip.Agent)
+	ends   func()
+}
+
+// New returns the module of a node.
+func New(host node.Host) *Module {
+	m := &Module{Host: host, view: newView()}
+	m.Follow(m.view.attach, m.view.detach)
+	return m
+}
+
+// View is what gossip says of other nodes while it runs; otherwise all can be tried.
+func (m *Module) View() scoll.View { return m.view }
+
+// Follow has another module told of each agent that begins, and that it ends. It is called
+// before Open, like OnChange.
+func (m *Module) Follow(begins func(*gossip.Agent), ends func()) {
+	m.followers = append(m.followers, follower{begins, ends})
+}
+
+// OnChange has f called when the participants may be others. It must not block.
+func (m *Module) OnChange(f func()) { m.changed = append(m.changed, f) }
+
+// settings is what an init leaves until the next one.
+type settings struct {
+	asked GossipInit
+	list  *engine.List
+	cfg   gossip.Config
+	names []string // of the participants
+}
+
+func newSettings(asked GossipInit, list *engine.List, cfg gossip.Config) *settings {
+	s := &settings{asked: asked, list: list, cfg: cfg}
+	for i := range list.Len() {
+		s.names = append(s.names, list.NID(i).String())
+	}
+	return s
+}
+
+// Open begins gossip as the configuration says.
+func (m *Module) Open() error {
+	c := m.Config.Gossip
+	m.commands.Lock()
+	m.keys = c.Keys
+	m.commands.Unlock()
+	if len(c.NIDs) == 0 {
+		return nil
+	}
+	list, err := engine.NewList(c.NIDs)
+	if err == nil {
+		err = m.init(NewGossipInit(c), list)
+	}
+	if err != nil {
+		return c.NIDsAt.Wrap(err)
+	}
+	if c.Start {
+		return c.NIDsAt.Wrap(m.Start())
+	}
+	return nil
+}
+
+// Init takes parameters and the NIDs of the participants, expressions as
+// config.ParseNIDs reads them. The same again are no change. Errors:
+//
+//	EINVAL  parameters or NIDs that cannot be, or none of this node
+//	EBUSY   gossip runs with others
+func (m *Module) Init(r GossipInit, nids io.Reader) error {
+	ids, err := config.ParseNIDs("NIDs", nids)
+	if err != nil {
+		return cli.Errno(syscall.EINVAL, err)
+	}
+	list, err := engine.NewList(ids)
+	if err != nil {
+		return cli.Errno(syscall.EINVAL, err)
+	}
+	return m.init(r, list)
+}
+
+func (m *Module) init(r GossipInit, list *engine.List) error {
+	m.commands.Lock()
+	defer m.commands.Unlock()
+	if err := r.inBounds(); err != nil {
+		return err
+	}
+	cfg := r.agent()
+	if _, err := cfg.Engine().Limits(list.Len()); err != nil {
+		return cli.Errno(syscall.EINVAL, err)
+	}
+	if err := m.contains(list); err != nil {
+		return err
+	}
+	if cfg.Seed == 0 {
+		var b [8]byte
+		rand.Read(b[:])
+		cfg.Seed = binary.LittleEndian.Uint64(b[:])
+	}
+	cfg.Trace, cfg.Keys = true, m.keys
+	cfg.Log, cfg.Clock, cfg.Notify = m.Log, m.Clock, m.happened
+	m.mu.Lock()
+	same, agent := m.setup != nil && m.setup.asked == r && m.setup.list.Digest() == list.Digest(), m.agent
+	m.mu.Unlock()
+	switch {
+	case same:
+		return nil
+	case agent != nil && agent.Status().Stopped:
+		m.end(agent) // it has given up, and this is the remedy
+	case agent != nil:
+		return cli.Hint(cli.Errnof(syscall.EBUSY, "gossip runs with other parameters"),
+			"'gossipctl stop' first; 'gossipctl list stage' changes the list while it runs")
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.setup, m.staged = newSettings(r, list, cfg), nil
+	return nil
+}
+
+// contains refuses a list without a NID of this node.
+func (m *Module) contains(list *engine.List) error {
+	own := m.NIDs()
+	if slices.ContainsFunc(own, func(id nid.NID) bool { return list.Index(id) >= 0 }) {
+		return nil
+	}
+	return cli.Hint(cli.Errnof(syscall.EINVAL, "no NID of this node is among the participants"),
+		"this node is %s: add one of its NIDs to the list, of every participant", cli.NIDList(own))
+}
+
+// Start begins to take part. Errors:
+//
+//	EINVAL    there was no init, or not one NID of this node is in the list
+//	EALREADY  it has begun
+func (m *Module) Start() error {
+	m.commands.Lock()
+	defer m.commands.Unlock()
+	m.mu.Lock()
+	setup, agent := m.setup, m.agent
+	m.mu.Unlock()
+	switch {
+	case setup == nil:
+		return cli.Hint(cli.Errnof(syscall.EINVAL, "gossip has no parameters yet"),
+			"'gossipctl init' sets them, or the section gossip of the configuration of lnetd")
+	case agent != nil && !agent.Status().Stopped:
+		return cli.Hint(cli.Errnof(syscall.EALREADY, "gossip runs already"), "'gossipctl status' shows it")
+	case agent != nil:
+		m.end(agent) // it has given up
+	}
+	cfg := setup.cfg
+	cfg.Participants = setup.list.NIDs()
+	agent, err := gossip.New(m.Table, cfg)
+	if err != nil {
+		if _, ours := errors.AsType[*gossip.Error](err); ours {
+			err = cli.Errno(syscall.EINVAL, err)
+		}
+		return err
+	}
+	m.mu.Lock()
+	m.agent = agent
+	m.mu.Unlock()
+	for _, f := range m.followers {
+		f.begins(agent)
+	}
+	m.tellChange()
+	m.Log.Info("gossip starts", slog.Int("participants", setup.list.Len()), slog.Duration("interval", setup.cfg.Interval))
+	return nil
+}
+
+// Stop ends taking part; the parameters stay. ESRCH: it does not run.
+func (m *Module) Stop() error {
+	m.commands.Lock()
+	defer m.commands.Unlock()
+	agent, err := m.running()
+	if err != nil {
+		return err
+	}
+	m.end(agent)
+	m.Log.Info("gossip stops")
+	return nil
+}
+
+// gossipCloseTime is for how long the end of gossip waits for those who are being told.
+const gossipCloseTime = time.Second
+
+// end stops an agent and keeps what it has seen. The caller holds m.commands.
+func (m *Module) end(agent *gossip.Agent) {
+	for _, f := range m.followers {
+		f.ends()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), gossipCloseTime)
+	defer cancel()
+	_ = agent.Close(ctx) // what views are told late they ignore
+	changes := m.changes(agent)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.past = append(m.past, changes...)
+	m.past = m.past[max(len(m.past)-keptPast, 0):]
+	m.agent, m.staged = nil, nil
+}
+
+// Close stops the agent for good, if there is one.
+func (m *Module) Close(context.Context) error {
+	m.commands.Lock()
+	defer m.commands.Unlock()
+	if agent, err := m.running(); err == nil {
+		m.end(agent)
+	}
+	return nil
+}
+
+func (m *Module) tellChange() {
+	for _, f := range m.changed {
+		f()
+	}
+}
+
+// running returns the agent.
+func (m *Module) running() (*gossip.Agent, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.agent != nil:
+		return m.agent, nil
+	case m.setup == nil:
+		return nil, cli.Hint(cli.Errnof(syscall.ESRCH, "gossip does not run, and has no parameters"), "'gossipctl init' sets them, 'gossipctl start' starts it")
+	}
+	return nil, cli.Hint(cli.Errnof(syscall.ESRCH, "gossip does not run"), "'gossipctl start' starts it")
+}

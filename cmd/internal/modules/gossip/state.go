@@ -1,0 +1,194 @@
+package gossip
+
+import (
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/gossip"
+	"ulnet/gossip/engine"
+	gossipwire "ulnet/gossip/wire"
+	"ulnet/lnet/nid"
+)
+
+// keptPast is how many changes of earlier agents are kept.
+const keptPast = 1024
+
+// GossipState is a word for what gossip does at a node.
+type GossipState string
+
+// The states.
+const (
+	GossipNone      GossipState = "none"      // it has no parameters
+	GossipStopped   GossipState = "stopped"   // it has parameters and does not run
+	GossipRunning   GossipState = "running"   // it takes part
+	GossipExcluded  GossipState = "excluded"  // it has given up, because others have other parameters or the new list is without it
+	GossipListening GossipState = "listening" // it is silent after its start
+)
+
+// GossipStatus is what is known by gossip.
+type GossipStatus struct {
+	State    GossipState    `json:"state"`
+	Snapshot *gossip.Status `json:"snapshot,omitempty"` // while there is an agent
+}
+
+// GossipParams are the parameters in force.
+type GossipParams struct {
+	State  GossipState   `json:"state"`
+	Params GossipNumbers `json:"params"`
+	NIDs   []nid.NID     `json:"nids"` // in their order
+}
+
+// GossipNumbers are the parameters with defaults filled in.
+type GossipNumbers struct {
+	Version    int           `json:"version"`
+	Self       nid.NID       `json:"self"`
+	IntervalMS int64         `json:"interval_ms"`
+	RTTMS      float64       `json:"rtt_ms"`
+	N          int           `json:"n"`
+	Digest     string        `json:"digest"` // of the list
+	Limits     engine.Limits `json:"limits"`
+	Quorum     int           `json:"quorum"` // percent
+	ColdStart  bool          `json:"cold_start"`
+	Strict     bool          `json:"strict"`
+	Seed       uint64        `json:"seed"`
+	Keys       int           `json:"keys"` // that messages are signed and verified with; 0: everybody is believed
+}
+
+// GossipChange is something that happened in gossip: what the history and the watch of
+// gossipctl print as JSON, and what event handlers get.
+type GossipChange struct {
+	Source    string           `json:"source"` // config.GossipSource
+	Time      time.Time        `json:"time"`
+	Clock     uint64           `json:"clock"`
+	Event     gossip.EventKind `json:"event"`
+	NID       nid.NID          `json:"nid,omitzero"`
+	Aliveness uint64           `json:"aliveness,omitempty"` // how often it has died
+}
+
+// Status returns what is known.
+func (m *Module) Status() GossipStatus {
+	setup, agent := m.now()
+	return statusOf(setup, agent)
+}
+
+// Now returns the participants and the agent, nil for none: there was no init, or gossip
+// does not run.
+func (m *Module) Now() (*engine.List, *gossip.Agent) {
+	setup, agent := m.now()
+	if setup == nil {
+		return nil, agent
+	}
+	return setup.list, agent
+}
+
+// now returns the parameters and the agent, nil for none.
+func (m *Module) now() (*settings, *gossip.Agent) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.setup, m.agent
+}
+
+func statusOf(setup *settings, agent *gossip.Agent) GossipStatus {
+	switch {
+	case agent != nil:
+		s := agent.Status()
+		return GossipStatus{stateOf(&s), &s}
+	case setup != nil:
+		return GossipStatus{State: GossipStopped}
+	}
+	return GossipStatus{State: GossipNone}
+}
+
+func stateOf(s *gossip.Status) GossipState {
+	switch {
+	case s.Stopped:
+		return GossipExcluded
+	case s.Silent:
+		return GossipListening
+	}
+	return GossipRunning
+}
+
+// Params returns the parameters. ESRCH: there was no init.
+func (m *Module) Params() (GossipParams, error) {
+	setup, agent := m.now()
+	if setup == nil {
+		return GossipParams{}, cli.Hint(cli.Errnof(syscall.ESRCH, "gossip has no parameters yet"),
+			"'gossipctl init' sets them, or the section gossip of the configuration of lnetd")
+	}
+	s := statusOf(setup, agent)
+	return GossipParams{State: s.State, Params: setup.params(s.Snapshot), NIDs: setup.list.NIDs()}, nil
+}
+
+// params returns the parameters in force, those of the agent with this status if there is
+// one.
+func (s *settings) params(running *gossip.Status) GossipNumbers {
+	limits, _ := s.cfg.Engine().Limits(s.list.Len()) // init has checked it
+	p := GossipNumbers{
+		Version: gossipwire.Version, IntervalMS: s.cfg.Interval.Milliseconds(), RTTMS: float64(s.cfg.RTT) / float64(time.Millisecond),
+		N: s.list.Len(), Digest: s.list.Digest().String(), Limits: limits, Quorum: s.asked.Quorum,
+		ColdStart: s.cfg.ColdStart, Strict: s.cfg.Strict, Seed: s.cfg.Seed, Keys: s.cfg.Keys.Len(),
+	}
+	if running != nil {
+		p.Self, p.N, p.Digest, p.Limits, p.Keys = running.Self, running.N, running.Digest, running.Limits, running.Keys
+	}
+	return p
+}
+
+// History returns the last changes, the oldest first, those of agents
+// that were stopped included.
+func (m *Module) History() []GossipChange {
+	m.mu.Lock()
+	agent, changes := m.agent, append([]GossipChange{}, m.past...)
+	m.mu.Unlock()
+	if agent != nil {
+		changes = append(changes, m.changes(agent)...)
+	}
+	return changes
+}
+
+// changes returns what an agent remembers, with times.
+func (m *Module) changes(agent *gossip.Agent) (list []GossipChange) {
+	began := m.began()
+	for _, c := range agent.History() {
+		list = append(list, newGossipChange(began, c))
+	}
+	return list
+}
+
+func newGossipChange(began time.Time, e gossip.Event) GossipChange {
+	return GossipChange{config.GossipSource, began.Add(e.At), e.Clock, e.Kind, e.NID, e.Aliveness}
+}
+
+// began returns when the clock began. It is the same each time, so that the
+// times of changes are, unless the system's time was set.
+func (m *Module) began() time.Time {
+	began := time.Now().Round(0).Add(-m.Clock.Now())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if diff := began.Sub(m.epoch); diff < -time.Second || diff > time.Second {
+		m.epoch = began
+	}
+	return m.epoch
+}
+
+// Explain tells why a participant is thought to be alive or dead. ESRCH:
+// gossip does not run. ENOENT: it is no participant.
+func (m *Module) Explain(id nid.NID) (gossip.Explanation, error) {
+	agent, err := m.running()
+	if err != nil {
+		return gossip.Explanation{}, err
+	}
+	e, ok := agent.Explain(id)
+	if !ok {
+		return e, cli.Hint(cli.Errnof(syscall.ENOENT, "%v is no participant", id), "'gossipctl status' lists them")
+	}
+	return e, nil
+}
+
+// happened tells the handlers of an event. The time is that in the history.
+func (m *Module) happened(e gossip.Event) {
+	m.Handlers.Tell(config.GossipSource+"."+e.Kind.String(), newGossipChange(m.began(), e))
+}

@@ -1,0 +1,54 @@
+package gossip
+
+import (
+	"testing"
+
+	"ulnet/gossip"
+	"ulnet/lnet/nid"
+)
+
+// TestView: deaths are counted on over the runs of gossip, and when it stops the
+// dead are tried again.
+func TestView(t *testing.T) {
+	id := nid.MustParse("10.0.0.2@tcp")
+	v := newView()
+	var told []vital
+	stop := v.Watch(func(got nid.NID, alive bool, deaths uint64) {
+		if got != id {
+			t.Errorf("told of %v", got)
+		}
+		told = append(told, vital{alive, deaths})
+	})
+	if alive, deaths := v.Alive(id); !alive || deaths != 0 {
+		t.Error("without gossip not all are tried")
+	}
+	first := new(gossip.Agent)
+	v.agent = first
+	v.heard(first, id, true, 0)
+	v.heard(first, id, false, 1)
+	v.heard(new(gossip.Agent), id, true, 9) // of a run that is over
+	v.detach()
+	if alive, deaths := v.Alive(id); !alive || deaths != 1 {
+		t.Errorf("alive %v after %d deaths", alive, deaths)
+	}
+	second := new(gossip.Agent)
+	v.begin(second)
+	v.heard(second, id, true, 0)
+	v.heard(second, id, false, 1)
+	stop()
+	v.heard(second, id, true, 1)
+	want := []vital{{true, 0}, {false, 1}, {true, 1}, {true, 1}, {false, 2}}
+	if len(told) != len(want) {
+		t.Fatalf("told %v, want %v", told, want)
+	}
+	for i := range want {
+		if told[i] != want[i] {
+			t.Errorf("told %v, want %v", told, want)
+		}
+	}
+	late := 0
+	v.Watch(func(_ nid.NID, alive bool, deaths uint64) { late++ })
+	if late != 1 {
+		t.Errorf("a new listener is told of %d nodes", late)
+	}
+}

@@ -1,0 +1,147 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"syscall"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/health"
+)
+
+// noHealth is the error of a node without a role.
+func noHealth(what, key string) error {
+	return cli.Hint(cli.Errno(syscall.ESRCH, errors.New("this node is no "+what+" of client health")),
+		"set %s: 1 in the section health of the configuration of lnetd, and start it again", key)
+}
+
+// server returns the server role, which runs. ESRCH: this node has none;
+// EAGAIN: it waits.
+func (m *Module) server() (*health.ServerAgent, error) {
+	if m.roles == nil || !m.roles.cfg.Server {
+		return nil, noHealth("server", "server")
+	}
+	agent, _ := m.roles.roles()
+	if agent == nil {
+		m.roles.mu.Lock()
+		failure := m.roles.failure
+		m.roles.mu.Unlock()
+		if failure != "" {
+			return nil, cli.Hint(cli.Errnof(syscall.EAGAIN, "client health does not start: %s", failure), "see the log of lnetd")
+		}
+		return nil, cli.Hint(cli.Errnof(syscall.EAGAIN, "client health waits for gossip, which says what servers are alive"),
+			"'gossipctl start' starts it")
+	}
+	return agent, nil
+}
+
+// Clients lists clients of this server, by their ids. Errors: ESRCH and
+// EAGAIN, as of all that asks the server role: there is none, or it waits for
+// gossip. EINVAL: the limit cannot be.
+func (m *Module) Clients(f HealthFilter) (HealthClients, error) {
+	agent, err := m.server()
+	if err != nil {
+		return HealthClients{}, err
+	}
+	if f.Limit < 0 || f.Limit > MaxHealthLimit {
+		return HealthClients{}, cli.Errnof(syscall.EINVAL, "limit %d: want 0 to %d", f.Limit, MaxHealthLimit)
+	}
+	if f.Limit == 0 {
+		f.Limit = DefaultHealthLimit
+	}
+	var list HealthClients
+	list.Clients, list.Matching = agent.List(f.Limit, func(c *health.ClientInfo) bool {
+		return (f.State == "" || c.State == f.State) && (!f.Master.IsValid() || c.Master == f.Master) && (!f.NID.IsValid() || c.Peer.NID == f.NID)
+	})
+	list.More = list.Matching > len(list.Clients)
+	return list, nil
+}
+
+// Client returns one client of this server, by its id or its name. ENOENT:
+// there is none; EINVAL: several have the name, or there is none to look for.
+func (m *Module) Client(idOrName string) (health.ClientInfo, error) {
+	agent, err := m.server()
+	if err != nil {
+		return health.ClientInfo{}, err
+	}
+	if idOrName == "" {
+		return health.ClientInfo{}, cli.Errnof(syscall.EINVAL, "say which client, by its id or its name")
+	}
+	if id, err := health.ParseClientID(idOrName); err == nil {
+		if info, ok := agent.Client(id); ok {
+			return info, nil
+		}
+	}
+	found, count := agent.List(1, func(c *health.ClientInfo) bool { return c.Name == idOrName })
+	switch count {
+	case 0:
+		return health.ClientInfo{}, cli.Hint(cli.Errnof(syscall.ENOENT, "no client %q is connected here", idOrName),
+			"'lnetctl client list' lists those that are")
+	case 1:
+		return found[0], nil
+	}
+	return health.ClientInfo{}, cli.Hint(cli.Errnof(syscall.EINVAL, "%d clients are called %q", count, idOrName),
+		"name one by its id, such as %v", found[0].Client)
+}
+
+// Servers lists the servers as this one knows them, by NID.
+func (m *Module) Servers() ([]HealthPeer, error) {
+	agent, err := m.server()
+	if err != nil {
+		return nil, err
+	}
+	h, status := m.roles, agent.Status()
+	h.mu.Lock()
+	servers := slices.Clone(h.servers)
+	h.mu.Unlock()
+	of, drain := agent.Masters(), agent.Draining()
+	var list []HealthPeer
+	for _, id := range servers {
+		p := HealthPeer{NID: id, Self: id == status.Self, Clients: of[id]}
+		if p.Alive, p.Lifetimes = h.view.Alive(id); p.Self {
+			p.Alive, p.Draining = true, &status.Draining
+		} else if yes := slices.Contains(drain, id); yes {
+			p.Draining = &yes
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// Evict has a client evicted from all servers. EINVAL: none is named.
+// ECANCELED: the node is going down, or ctx has ended.
+func (m *Module) Evict(ctx context.Context, r HealthEvict) (HealthEvicted, error) {
+	agent, err := m.server()
+	if err != nil {
+		return HealthEvicted{}, err
+	}
+	if !r.Client.IsValid() {
+		return HealthEvicted{}, cli.Errnof(syscall.EINVAL, "say which client, by its id")
+	}
+	done := make(chan HealthEvicted, 1)
+	agent.Evict(r.Client, func(e health.EvictResult) { done <- HealthEvicted{r.Client, e.Code, e.Master, e.Incarnation} })
+	select {
+	case reply := <-done:
+		return reply, nil
+	case <-m.roles.quit:
+	case <-ctx.Done():
+	}
+	return HealthEvicted{}, cli.Hint(cli.Errnof(syscall.ECANCELED, "given up: lnetd is stopping, or nobody waits for it any longer"),
+		"the client may be evicted all the same")
+}
+
+// Drain has all clients choose other masters, and takes none as its master,
+// or takes that back. It lasts until the node ends. EBUSY: no other server takes them.
+func (m *Module) Drain(r HealthDrain) error {
+	agent, err := m.server()
+	if err != nil {
+		return err
+	}
+	if err := agent.Drain(r.On, r.Force); err != nil {
+		return cli.Hint(cli.Errno(syscall.EBUSY, err),
+			"'lnetctl server undrain' at one of the others first; with '--force' the clients stay with this server, until another takes them")
+	}
+	m.Log.Info("client health: drain", "on", r.On, "force", r.Force)
+	return nil
+}

@@ -1,0 +1,143 @@
+package health
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"ulnet/cmd/internal/config"
+	"ulnet/health"
+	"ulnet/lnet/nid"
+)
+
+// keptEvents is how many events wait to be written; more are counted.
+const keptEvents = 4096
+
+// events writes events of client health to the log, and so to whoever
+// listens on the control socket. Those that report events never wait for that.
+type events struct {
+	log    *slog.Logger
+	tell   func(*HealthEvent) // is told of each event before that is queued
+	queue  chan HealthEvent
+	worker sync.WaitGroup
+
+	mu     sync.Mutex
+	missed uint64 // since the latest event in the queue; guarded by mu
+}
+
+// startEvents returns events, which has a goroutine until close. tell is
+// called for each event, by the goroutine that reports it.
+func startEvents(log *slog.Logger, tell func(*HealthEvent)) *events {
+	e := &events{log: log, tell: tell, queue: make(chan HealthEvent, keptEvents)}
+	e.worker.Go(e.write)
+	return e
+}
+
+// close writes what waits. Nobody may report an event any more.
+func (e *events) close() {
+	close(e.queue)
+	e.worker.Wait()
+}
+
+func (e *events) report(event HealthEvent) {
+	event.Source, event.Msg, event.Time = config.HealthSource, HealthMessage, time.Now().Round(0)
+	e.tell(&event)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	event.Missed = e.missed
+	select {
+	case e.queue <- event:
+		e.missed = 0
+	default:
+		e.missed++
+	}
+}
+
+// tail returns what tells of events that were left out after all others, if any were.
+func (e *events) tail() (event HealthEvent, ok bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.queue) > 0 || e.missed == 0 {
+		return event, false
+	}
+	event = HealthEvent{Time: time.Now(), Missed: e.missed}
+	e.missed = 0
+	return event, true
+}
+
+// ofServer reports an event of the server role.
+func (e *events) ofServer(ev health.Event) {
+	event := HealthEvent{
+		Role: "server", Event: ev.Kind.String(), Name: ev.Name, Incarnation: ev.Incarnation, Epoch: ev.Epoch, Master: textOf(ev.Master),
+	}
+	if ev.Client.IsValid() {
+		event.Client = ev.Client.String()
+	}
+	if ev.Peer.NID.IsValid() {
+		event.Peer = ev.Peer.String()
+	}
+	if ev.Kind == health.ClientSuspended || ev.Kind == health.ClientEvicted {
+		event.Cause = ev.Cause.String()
+	}
+	e.report(event)
+}
+
+// ofClient reports an event of the client role.
+func (e *events) ofClient(ev health.ClientEvent) {
+	event := HealthEvent{Role: "client", Event: ev.Kind.String(), Incarnation: ev.Incarnation, Epoch: ev.Epoch, Server: textOf(ev.Server), Peer: textOf(ev.Peer)}
+	if ev.Code != health.OK {
+		event.Code = ev.Code.String()
+	}
+	e.report(event)
+}
+
+// textOf returns the text of a NID, "" for none.
+func textOf(id nid.NID) string {
+	if !id.IsValid() {
+		return ""
+	}
+	return id.String()
+}
+
+// write writes events until close.
+func (e *events) write() {
+	for event := range e.queue {
+		e.line(&event)
+		if event, ok := e.tail(); ok {
+			e.line(&event)
+		}
+	}
+}
+
+func (e *events) line(event *HealthEvent) {
+	if h := e.log.Handler(); h.Enabled(context.Background(), slog.LevelInfo) {
+		r := slog.NewRecord(event.Time, slog.LevelInfo, HealthMessage, 0) // of when it happened
+		r.AddAttrs(event.attrs()...)
+		_ = h.Handle(context.Background(), r) // a log that cannot be written cannot say so
+	}
+}
+
+// attrs returns what the event has, by the names of its fields.
+func (e *HealthEvent) attrs() (list []slog.Attr) {
+	for _, a := range []slog.Attr{
+		slog.String("role", e.Role), slog.String("event", e.Event), slog.String("client", e.Client), slog.String("name", e.Name),
+		slog.Uint64("incarnation", e.Incarnation), slog.Uint64("epoch", uint64(e.Epoch)), slog.String("cause", e.Cause),
+		slog.String("master", e.Master), slog.String("peer", e.Peer), slog.String("server", e.Server), slog.String("code", e.Code),
+		slog.Uint64("missed", e.Missed),
+	} {
+		if !a.Value.Equal(slog.StringValue("")) && !a.Value.Equal(slog.Uint64Value(0)) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// eventName is the name of an event of client health as handlers select it.
+func (e *HealthEvent) eventName() string {
+	name := config.HealthSource + "." + e.Event
+	if e.Cause != "" {
+		name += "." + e.Cause
+	}
+	return name
+}

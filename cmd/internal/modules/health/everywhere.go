@@ -1,0 +1,257 @@
+package health
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/admin"
+	"ulnet/cmd/internal/cli"
+	scollmod "ulnet/cmd/internal/modules/scoll"
+	"ulnet/health"
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+const (
+	// everywhereGroup is the name of the group of all servers; no command can use it.
+	everywhereGroup = "(servers of client health)"
+	// pageRoom is the most that a server answers in bytes, and pagesRoom what all of
+	// them do; leastRoom is a page's least.
+	pageRoom, pagesRoom, leastRoom = 48 << 10, 8 << 20, 2 << 10
+	// everywhereTimeout bounds the questions for all pages.
+	everywhereTimeout = time.Minute
+	// askTimeout is how long a server may take to answer.
+	askTimeout = 5 * time.Second
+)
+
+// HealthEverywhereFilter says which clients of all servers to list.
+type HealthEverywhereFilter struct {
+	Limit  int  `query:"limit"`  // at most so many; 0: DefaultHealthLimit
+	Differ bool `query:"differ"` // only those about which servers disagree
+}
+
+// Check refuses a limit that is none.
+func (f *HealthEverywhereFilter) Check() error { return checkHealthLimit(f.Limit) }
+
+// ClientView is what some servers say of a client.
+type ClientView struct {
+	Servers     []nid.NID     `json:"servers"` // who says so, by NID
+	Incarnation uint64        `json:"incarnation"`
+	State       string        `json:"state"`
+	Master      nid.NID       `json:"master,omitzero"`
+	Epoch       uint32        `json:"epoch"`
+	Peer        nid.ProcessID `json:"peer"`
+}
+
+// ClientEverywhere is a client as all servers see it.
+type ClientEverywhere struct {
+	Client health.ClientID `json:"client"`
+	Name   string          `json:"name,omitempty"`
+	// Differ means that servers that are connected to the client disagree. A server that
+	// is not connected to it has no view.
+	Differ bool         `json:"differ"`
+	Views  []ClientView `json:"views"` // that of most servers first
+}
+
+// HealthEverywhere is a list of the clients of all servers, by their ids. Servers are asked
+// for one page after the other, while clients come and go.
+type HealthEverywhere struct {
+	Clients   []ClientEverywhere   `json:"clients"`
+	More      bool                 `json:"more"`      // than are listed
+	Differ    int                  `json:"differ"`    // clients that are listed about which servers disagree
+	Servers   []nid.NID            `json:"servers"`   // that have answered all questions
+	Unreached []scollmod.Unreached `json:"unreached"` // the others, and why
+}
+
+// everywhere asks all servers for their clients.
+type everywhere struct {
+	m       *Module
+	servers []nid.NID
+	room    int
+	failing map[nid.NID]string // servers that did not answer, and why
+}
+
+// Everywhere lists the clients of all servers. Errors: as of HealthClients and
+// Broadcast.
+func (m *Module) Everywhere(ctx context.Context, f HealthEverywhereFilter) (HealthEverywhere, error) {
+	if _, err := m.server(); err != nil {
+		return HealthEverywhere{}, err
+	}
+	if f.Limit < 0 || f.Limit > MaxHealthLimit {
+		return HealthEverywhere{}, cli.Errnof(syscall.EINVAL, "limit %d: want 0 to %d", f.Limit, MaxHealthLimit)
+	}
+	if f.Limit == 0 {
+		f.Limit = DefaultHealthLimit
+	}
+	m.roles.mu.Lock()
+	servers := m.roles.servers
+	m.roles.mu.Unlock()
+	e := &everywhere{m: m, servers: servers, room: max(min(pageRoom, pagesRoom/len(servers)), leastRoom), failing: map[nid.NID]string{}}
+	ctx, cancel := context.WithTimeout(ctx, everywhereTimeout)
+	defer cancel()
+	return e.list(ctx, f)
+}
+
+// list asks for one page after the other.
+func (e *everywhere) list(ctx context.Context, f HealthEverywhereFilter) (list HealthEverywhere, err error) {
+	list.Clients, list.Servers, list.Unreached = []ClientEverywhere{}, []nid.NID{}, []scollmod.Unreached{}
+	after := health.ClientID{}
+	for more := true; more && !list.More; {
+		pages, err := e.ask(ctx, after)
+		if err != nil {
+			return list, err
+		}
+		var clients []ClientEverywhere
+		if clients, after, more = mergePages(pages); len(pages) == 0 {
+			break
+		}
+		for i := range clients {
+			switch c := &clients[i]; {
+			case f.Differ && !c.Differ:
+			case len(list.Clients) == f.Limit:
+				list.More = true
+			default:
+				list.Clients = append(list.Clients, *c)
+			}
+		}
+		list.More = list.More || more && len(list.Clients) == f.Limit && !f.Differ
+	}
+	for i := range list.Clients {
+		if list.Clients[i].Differ {
+			list.Differ++
+		}
+	}
+	for _, id := range e.servers {
+		if why, failed := e.failing[id]; failed {
+			list.Unreached = append(list.Unreached, scollmod.Unreached{NID: id, Error: why})
+		} else {
+			list.Servers = append(list.Servers, id)
+		}
+	}
+	return list, nil
+}
+
+// ask asks all servers that are alive for a page.
+func (e *everywhere) ask(ctx context.Context, after health.ClientID) (map[nid.NID]clientPage, error) {
+	order := admin.Order{Verb: admin.Clients, Text: appendPageAsk(nil, after), Room: e.room, Timeout: askTimeout}
+	got, err := e.m.scoll.Inquire(ctx, everywhereGroup, "health", e.servers, order)
+	if err != nil {
+		return nil, err
+	}
+	pages := map[nid.NID]clientPage{}
+	for _, p := range got.Answers {
+		if page, why := pageOf(order, p, after); why == "" {
+			pages[p.NID] = page
+		} else {
+			e.failing[p.NID] = why
+		}
+	}
+	maps.Copy(e.failing, got.Unreached)
+	return pages, nil
+}
+
+// pageOf reads the answer of a server, or says why there is none.
+func pageOf(o admin.Order, p admin.Piece, after health.ClientID) (page clientPage, why string) {
+	switch p.Status {
+	case scoll.OK:
+	case scoll.EINVAL:
+		return page, "its lnetd is of a version that cannot be asked for its clients"
+	case scoll.EPERM:
+		return page, "not allowed: this node is no server of client health there"
+	case scoll.EAGAIN:
+		return page, "it is no server of client health now: 'lnetctl health status' there"
+	default:
+		return page, scollmod.ErrorOf(o, p)
+	}
+	page, err := parsePage(p.Data, after)
+	if err != nil {
+		return page, err.Error()
+	}
+	return page, ""
+}
+
+// mergePages puts the pages of servers together, up to the client behind which some
+// server has not been asked. It returns where to ask on, and whether to.
+func mergePages(pages map[nid.NID]clientPage) (clients []ClientEverywhere, after health.ClientID, more bool) {
+	for _, p := range pages { // any order: a minimum
+		if last := len(p.clients) - 1; p.more && (!more || p.clients[last].Client.Compare(after) < 0) {
+			after, more = p.clients[last].Client, true
+		}
+	}
+	byID := map[health.ClientID]*ClientEverywhere{}
+	for id, p := range pages { // any order: sorted below
+		for i := range p.clients {
+			c := &p.clients[i]
+			if more && c.Client.Compare(after) > 0 {
+				break
+			}
+			if byID[c.Client] == nil {
+				byID[c.Client] = &ClientEverywhere{Client: c.Client}
+			}
+			byID[c.Client].add(id, c)
+		}
+	}
+	for _, c := range byID { // any order: likewise
+		c.sort()
+		clients = append(clients, *c)
+	}
+	slices.SortFunc(clients, func(a, b ClientEverywhere) int { return a.Client.Compare(b.Client) })
+	return clients, after, more
+}
+
+// add adds what a server says.
+func (c *ClientEverywhere) add(server nid.NID, info *health.ClientInfo) {
+	c.Name = max(c.Name, info.Name)
+	for i := range c.Views {
+		v := &c.Views[i]
+		if v.Incarnation == info.Incarnation && v.State == info.State && v.Master == info.Master && v.Epoch == info.Epoch && v.Peer == info.Peer {
+			v.Servers = append(v.Servers, server)
+			return
+		}
+	}
+	c.Views = append(c.Views, ClientView{[]nid.NID{server}, info.Incarnation, info.State, info.Master, info.Epoch, info.Peer})
+}
+
+// sort puts the view of most servers first, and servers in their order.
+func (c *ClientEverywhere) sort() {
+	c.Differ = len(c.Views) > 1
+	for i := range c.Views {
+		slices.SortFunc(c.Views[i].Servers, nid.NID.Compare)
+	}
+	slices.SortFunc(c.Views, func(a, b ClientView) int {
+		if more := len(b.Servers) - len(a.Servers); more != 0 {
+			return more
+		}
+		return a.Servers[0].Compare(b.Servers[0])
+	})
+}
+
+// answerClients answers another server that asks for a page of this one's clients, or
+// this one itself, in at most room bytes. Others than servers are told nothing.
+func (m *Module) answerClients(root, parent nid.NID, query []byte, room int) ([]byte, scoll.Status) {
+	agent, err := m.server()
+	if err != nil {
+		return nil, scoll.EAGAIN
+	}
+	m.roles.mu.Lock()
+	servers := m.roles.servers
+	m.roles.mu.Unlock()
+	if !slices.Contains(servers, root) || !slices.Contains(servers, parent) {
+		return nil, scoll.EPERM
+	}
+	after, err := parsePageAsk(query)
+	if err != nil {
+		return nil, scoll.EINVAL
+	}
+	p := clientPage{quorum: agent.Quorum()}
+	var total, behind int
+	p.clients, behind = agent.List(room/pageEntrySize, func(c *health.ClientInfo) bool {
+		total++
+		return c.Client.Compare(after) > 0
+	})
+	p.total, p.more = uint32(total), behind > len(p.clients)
+	return p.appendBinary(nil, room), scoll.OK
+}

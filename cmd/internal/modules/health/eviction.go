@@ -1,0 +1,77 @@
+package health
+
+import (
+	"syscall"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/health"
+	"ulnet/lnet/nid"
+)
+
+// HealthEvictionOf names an eviction that this server makes.
+type HealthEvictionOf struct {
+	Client      health.ClientID `json:"client" query:"client,always"`
+	Incarnation uint64          `json:"incarnation" query:"incarnation,always"`
+}
+
+// EvictionState is a word for how far an eviction is.
+type EvictionState string
+
+// The words.
+const (
+	EvictionUnderWay EvictionState = "under-way" // live servers have not answered
+	EvictionDone     EvictionState = "evicted"   // all live servers have answered
+	EvictionKept     EvictionState = "kept"      // a server knows a later choice of a master: the client stays
+	EvictionCutOff   EvictionState = "cut-off"   // this server lost its quorum: the connection has ended here only
+	EvictionUnknown  EvictionState = "unknown"   // this server has been restarted, or has forgotten it
+)
+
+// HealthEviction is how far an eviction is.
+type HealthEviction struct {
+	State   EvictionState `json:"state"`
+	Missing []nid.NID     `json:"missing,omitempty"` // live servers that have not answered
+	Owed    []nid.NID     `json:"owed,omitempty"`    // dead ones, which are told if they come back soon
+	Master  nid.NID       `json:"master,omitzero"`   // of a client that stays
+}
+
+// Eviction tells how far an eviction is that this server makes. EINVAL: no client is
+// named.
+func (m *Module) Eviction(of HealthEvictionOf) (HealthEviction, error) {
+	agent, err := m.server()
+	if err != nil {
+		return HealthEviction{}, err
+	}
+	if !of.Client.IsValid() {
+		return HealthEviction{}, cli.Errnof(syscall.EINVAL, "say which client, by its id")
+	}
+	var e HealthEviction
+	if st, ok := agent.Eviction(of.Client); ok && st.Incarnation == of.Incarnation {
+		if e.Missing, e.Owed = st.Missing, st.Owed; !st.Settled {
+			e.State = EvictionUnderWay
+			return e, nil
+		}
+	}
+	e.State, e.Master = evictionEnd(agent, of)
+	return e, nil
+}
+
+// evictionEnd says how an eviction has ended, and who is the master of a client that stays.
+func evictionEnd(agent *health.ServerAgent, of HealthEvictionOf) (EvictionState, nid.NID) {
+	if c, ok := agent.Client(of.Client); ok && c.Incarnation == of.Incarnation {
+		if c.State == "evicting" { // it has just begun
+			return EvictionUnderWay, nid.NID{}
+		}
+		return EvictionKept, c.Master
+	}
+	if life, ok := agent.Buried(of.Client); ok && life >= of.Incarnation {
+		return EvictionDone, nid.NID{}
+	}
+	past, _ := agent.History(1, func(p *health.Past) bool { return p.Client == of.Client && p.Incarnation == of.Incarnation })
+	switch {
+	case len(past) == 0:
+		return EvictionUnknown, nid.NID{}
+	case past[0].Cause == health.LostQuorum:
+		return EvictionCutOff, nid.NID{}
+	}
+	return EvictionDone, nid.NID{}
+}

@@ -1,0 +1,123 @@
+package health
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ulnet/cmd/internal/config"
+	gossipmod "ulnet/cmd/internal/modules/gossip"
+	"ulnet/lnet/nid"
+)
+
+// TestHealthGossip: CH-A6: a server waits for gossip that starts later. When gossip
+// stops, nobody can tell who is alive, and nothing is decided; when it starts again,
+// nobody has died meanwhile but who has.
+func TestHealthGossip(t *testing.T) {
+	h := newHealthNodes(t, 3, 1, func(_ int, c *config.Config) { c.Gossip.Start = false })
+	if _, err := h.nodes[0].Clients(HealthFilter{}); !errors.Is(err, syscall.EAGAIN) {
+		t.Errorf("without gossip: %v", err)
+	}
+	if s, err := h.nodes[0].Status(); err != nil || s.Server.State != HealthWaiting || s.Server.Gossip {
+		t.Errorf("%+v, %v", s.Server, err)
+	}
+	h.gossip(t, (*gossipmod.Module).Start)
+	await(t, "connections", func() bool { return h.settled(3, 3) })
+	await(t, "servers", func() bool { return h.alive(0) == 3 && h.alive(1) == 3 && h.alive(2) == 3 })
+
+	h.gossip(t, (*gossipmod.Module).Stop)
+	s, _ := h.nodes[0].Status()
+	if !s.Server.Unsure || s.Server.Gossip || s.Server.State != HealthRunning || s.Server.Alive != 3 {
+		t.Errorf("gossip has stopped: %+v", s.Server)
+	}
+	lost := slices.IndexFunc(h.nodes[:3], func(n *started) bool { return n.NIDs()[0] != h.master() && n != h.nodes[0] })
+	h.stop(lost)
+	h.gossip(t, (*gossipmod.Module).Start)
+	if s, _ = h.nodes[0].Status(); !s.Server.Unsure || s.Server.Alive != 3 {
+		t.Errorf("gossip has begun: %+v", s.Server)
+	}
+	await(t, "death", func() bool {
+		s, err := h.nodes[0].Status()
+		return err == nil && s.Server.Alive == 2 && !s.Server.Unsure
+	})
+	peers, err := h.nodes[0].Servers()
+	if s, _ = h.nodes[0].Status(); err != nil || s.Server.Unsure || !s.Server.Quorum || s.Server.Clients != 1 {
+		t.Errorf("%+v, %v", s.Server, err)
+	}
+	for i, p := range peers {
+		if p.Alive != (i != lost) || p.Lifetimes != map[bool]uint64{true: 1}[i == lost] {
+			t.Errorf("%+v", p)
+		}
+	}
+}
+
+func (h *healthNodes) gossip(t *testing.T, do func(*gossipmod.Module) error) {
+	t.Helper()
+	for _, n := range h.nodes[:h.servers] {
+		if n == nil {
+			continue
+		}
+		if err := do(n.gossip); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// alive is how many servers a server holds for alive.
+func (h *healthNodes) alive(i int) int {
+	s, err := h.nodes[i].Status()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return s.Server.Alive
+}
+
+// master is that of the first client.
+func (h *healthNodes) master() nid.NID {
+	s, err := h.nodes[h.servers].Status()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return s.Client.Master
+}
+
+// TestHealthServers: CH-3, CH-21: where the servers are not all who gossip, the
+// quorum is that of the servers; who of them does not gossip is dead.
+func TestHealthServers(t *testing.T) {
+	h := newHealthNodes(t, 3, 0, func(_ int, c *config.Config) {
+		c.Health.Servers = append(slices.Clone(c.Gossip.NIDs[:2]), nid.MustParse("127.0.0.99@tcp"), nid.MustParse("127.0.0.98@tcp"))
+		c.Health.Server = c.Networks != "tcp(127.0.0.83)"
+	})
+	await(t, "servers", func() bool { return h.alive(0) == 2 && h.alive(1) == 2 })
+	s, err := h.nodes[0].Status()
+	if err != nil || s.Server.Known != 4 || s.Server.Quorum {
+		t.Errorf("two of four are a quorum: %+v, %v", s.Server, err)
+	}
+	h.nodes[0].roles.mu.Lock()
+	silent := h.nodes[0].roles.silent
+	h.nodes[0].roles.mu.Unlock()
+	if !slices.Equal(silent, []nid.NID{nid.MustParse("127.0.0.98@tcp"), nid.MustParse("127.0.0.99@tcp")}) {
+		t.Errorf("%v do not gossip", silent)
+	}
+}
+
+// TestHealthList: a list of servers that is gossip's changes with it.
+func TestHealthList(t *testing.T) {
+	h := newHealthNodes(t, 2, 0, nil)
+	await(t, "servers", func() bool { return h.alive(0) == 2 && h.alive(1) == 2 })
+	third := nid.MustParse("127.0.0.83@tcp") // nobody yet
+	list := fmt.Sprintf("%v\n%v\n%v\n", third, h.nid(1), h.nid(0))
+	h.gossip(t, func(g *gossipmod.Module) error { return g.Stage(strings.NewReader(list)) })
+	h.gossip(t, func(g *gossipmod.Module) error { return g.Commit(gossipmod.GossipCommit{Anyway: true}) })
+	await(t, "three servers", func() bool {
+		for _, n := range h.nodes {
+			if list, err := n.Servers(); err != nil || len(list) != 3 || list[2].NID != third || list[2].Alive {
+				return false
+			}
+		}
+		return true
+	})
+}

@@ -1,0 +1,292 @@
+// Package health is the module of client health: its roles at a node, with gossip to say who
+// is alive and collectives to tell all servers.
+package health
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/admin"
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	scollmod "ulnet/cmd/internal/modules/scoll"
+	"ulnet/cmd/internal/node"
+	"ulnet/gossip"
+	"ulnet/gossip/engine"
+	"ulnet/health"
+	broadcast "ulnet/health/collective"
+	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
+	"ulnet/scoll"
+)
+
+// healthLook is how often a node looks whether gossip, or its list, has changed.
+const healthLook = time.Second
+
+// Gossip is what client health needs of gossip.
+type Gossip interface {
+	Now() (participants *engine.List, agent *gossip.Agent) // nil: there was no init, it does not run
+	Follow(begins func(*gossip.Agent), ends func())
+	OnChange(func()) // of participants
+}
+
+// Collectives are what client health needs of collectives.
+type Collectives interface {
+	Agent() *scoll.Agent
+	Inquire(ctx context.Context, name, origin string, servers []nid.NID, order admin.Order) (*scollmod.Inquiry, error)
+	AnswerClients(func(root, parent nid.NID, query []byte, room int) ([]byte, scoll.Status))
+}
+
+// Module is what a node has of client health.
+type Module struct {
+	node.Host
+	gossip Gossip
+	scoll  Collectives
+	roles  *roles // nil: not enabled
+}
+
+// New returns the module of a node.
+func New(host node.Host, g Gossip, c Collectives) *Module {
+	m := &Module{Host: host, gossip: g, scoll: c}
+	c.AnswerClients(m.answerClients)
+	if cfg := host.Config.Health; cfg.Enabled() {
+		m.roles = &roles{
+			m: m, cfg: cfg, log: host.Log, keys: cfg.Keys, changed: make(chan struct{}, 1), quit: make(chan struct{}),
+			view: newView(cfg.Servers, func(id nid.NID) bool { return slices.Contains(m.NIDs(), id) }),
+		}
+		g.Follow(func(a *gossip.Agent) { m.roles.view.attach(a, m.Clock.Now()) }, m.roles.view.detach)
+		g.OnChange(m.roles.gossipChanged)
+	}
+	return m
+}
+
+// roles is what a node has of client health while a role is enabled: it is
+// there for the node's whole life, its roles from when the servers are known.
+type roles struct {
+	m      *Module
+	cfg    config.Health
+	log    *slog.Logger
+	view   *view
+	events *events
+	store  *lateStore // nil: records are off
+	path   string     // of the store; "": records are off
+
+	changed chan struct{} // gossip may have changed; one place
+	quit    chan struct{}
+	workers sync.WaitGroup
+
+	seen  gossipSeen // by the last sync that succeeded; owned by sync
+	ready bool       // there was one; likewise
+	lacks lackLog    // owned by follow
+
+	mu      sync.Mutex
+	servers []nid.NID // in force; guarded by mu, like all below
+	silent  []nid.NID // those of them that do not gossip
+	failure string    // of the last attempt to start a role
+	server  *health.ServerAgent
+	all     *broadcast.Broadcaster
+	client  *health.Connection
+	keys    keyring.Keys // of connects
+}
+
+// Open begins the roles of client health that the configuration names, as far as it is
+// known who the servers are.
+func (m *Module) Open() error {
+	h := m.roles
+	if h == nil {
+		return nil
+	}
+	h.events = startEvents(m.Log, func(e *HealthEvent) { m.Handlers.Tell(e.eventName(), e) })
+	if h.cfg.Server {
+		h.openStore()
+	}
+	if err := h.sync(); err != nil {
+		return err
+	}
+	h.workers.Go(h.follow)
+	return nil
+}
+
+// follow keeps up with gossip.
+func (h *roles) follow() {
+	tick := time.NewTicker(healthLook)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-h.changed:
+		case <-h.quit:
+			return
+		}
+		h.view.look(h.m.Clock.Now())
+		err := h.sync()
+		h.mu.Lock()
+		was := h.failure
+		if h.failure = ""; err != nil {
+			h.failure = err.Error()
+		}
+		h.mu.Unlock()
+		if err != nil && err.Error() != was {
+			h.log.Error("client health does not start", slog.Any("err", err), slog.String("hint", cli.HintOf(err)))
+		}
+		h.logLack()
+	}
+}
+
+// gossipChanged has the roles look at gossip soon.
+func (h *roles) gossipChanged() {
+	select {
+	case h.changed <- struct{}{}:
+	default: // it will anyhow
+	}
+}
+
+// gossipSeen tells a run of gossip with one list of participants from others.
+type gossipSeen struct {
+	agent  *gossip.Agent
+	list   *engine.List
+	digest string // of the list; others may have changed the one that this node was given
+}
+
+func (h *roles) gossipNow() gossipSeen {
+	list, agent := h.m.gossip.Now()
+	seen := gossipSeen{agent: agent, list: list}
+	if agent != nil {
+		seen.digest = agent.RollStatus().Digest
+	}
+	return seen
+}
+
+// sync starts the roles that wait, and tells them of another list of servers. It
+// is called by one goroutine at a time.
+func (h *roles) sync() error {
+	now := h.gossipNow()
+	if h.ready && now == h.seen {
+		return nil
+	}
+	servers := h.listed(now)
+	if len(servers) == 0 {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !slices.Equal(servers, h.servers) {
+		if err := h.setServers(servers); err != nil {
+			return err
+		}
+	}
+	if h.cfg.Server && len(h.cfg.Servers) > 0 && now.agent != nil {
+		h.warnOfSilent(now.agent)
+	}
+	if h.cfg.Server && h.server == nil && now.agent != nil {
+		if err := h.startServer(); err != nil {
+			return err
+		}
+	}
+	if h.cfg.Client && h.client == nil {
+		if err := h.startClient(); err != nil {
+			return err
+		}
+	}
+	h.seen, h.ready = now, true
+	return nil
+}
+
+// listed returns the servers: those of the configuration, or the participants of
+// gossip, sorted. None: they are not known yet.
+func (h *roles) listed(now gossipSeen) []nid.NID {
+	if len(h.cfg.Servers) > 0 {
+		return slices.SortedFunc(slices.Values(h.cfg.Servers), nid.NID.Compare)
+	}
+	var ids []nid.NID
+	switch {
+	case now.agent != nil:
+		s := now.agent.Status()
+		for i := range s.Participants {
+			ids = append(ids, s.Participants[i].NID)
+		}
+	case now.list != nil:
+		ids = now.list.NIDs()
+	}
+	slices.SortFunc(ids, nid.NID.Compare)
+	return ids
+}
+
+// warnOfSilent warns of servers that do not take part in gossip: they are dead to
+// this one. The caller holds h.mu.
+func (h *roles) warnOfSilent(agent *gossip.Agent) {
+	silent := slices.DeleteFunc(slices.Clone(h.servers), func(id nid.NID) bool { _, ok := agent.Explain(id); return ok })
+	if len(silent) > 0 && !slices.Equal(silent, h.silent) {
+		h.log.Warn("servers of client health that are no participants of gossip count as dead: list them there, too", slog.Any("nids", silent))
+	}
+	h.silent = silent
+}
+
+// setServers tells the roles that run of a list. The caller holds h.mu.
+func (h *roles) setServers(ids []nid.NID) error {
+	if h.all != nil {
+		if err := h.all.SetServers(ids); err != nil {
+			return cli.Errno(syscall.EINVAL, err)
+		}
+	}
+	if h.server != nil {
+		h.server.SetServers(ids)
+	}
+	if h.client != nil {
+		h.client.SetServers(ids, h.attached(ids))
+	}
+	h.servers = ids
+	return nil
+}
+
+// roles returns the roles that run, nil for those that do not.
+func (h *roles) roles() (*health.ServerAgent, *health.Connection) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.server, h.client
+}
+
+// farewellWithin is how long a client that stops tells its servers so: three times or more
+// to one that does not answer. It leaves most of what a stop may take to others.
+const farewellWithin = 2 * time.Second
+
+// farewell closes the client. Servers that do not hear of it evict it.
+func (h *roles) farewell(ctx context.Context, client *health.Connection) {
+	ctx, cancel := context.WithTimeout(ctx, farewellWithin)
+	defer cancel()
+	if err := client.CloseContext(ctx); err != nil {
+		h.log.Warn("client health: stopped without an answer", slog.Any("err", err))
+	}
+}
+
+// Close ends the roles, the client first: its servers are told. Collectives and
+// gossip stop after it.
+func (m *Module) Close(ctx context.Context) error {
+	h := m.roles
+	if h == nil {
+		return nil
+	}
+	close(h.quit)
+	h.workers.Wait()
+	server, client := h.roles()
+	if client != nil {
+		h.farewell(ctx, client)
+	}
+	if server != nil {
+		server.Stop()
+	}
+	if h.all != nil {
+		h.all.Close()
+	}
+	err := h.store.close()
+	h.events.close()
+	if err != nil {
+		return errors.Join(errors.New("close the records of connections"), err)
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package health
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"ulnet/gossip"
+	"ulnet/lnet/nid"
+)
+
+// QuorumLack is a word for why a server has no quorum.
+type QuorumLack string
+
+// The words.
+const (
+	LackGossip    QuorumLack = "no-gossip" // gossip does not run
+	LackParams    QuorumLack = "excluded"  // gossip has given up: others have other parameters, or the list is without this node
+	LackListening QuorumLack = "listening" // gossip is silent in its first cycles, so that all notice that this node was gone
+	LackStarting  QuorumLack = "starting"  // gossip has run for fewer cycles than it takes to hear of a live server
+	LackUnsure    QuorumLack = "unsure"    // gossip cannot judge: this node stood still, or gossip was started once more
+	LackCutOff    QuorumLack = "cut-off"   // half of the servers or more are not alive, as far as gossip knows
+	LackNone      QuorumLack = "soon"      // most servers are alive: the server role takes that up within a tick
+)
+
+// maxNotSeen bounds the servers that NoQuorum lists, and shownNotSeen those that its
+// text names.
+const (
+	maxNotSeen   = 256
+	shownNotSeen = 8
+)
+
+// NoQuorum is why a server has no quorum.
+type NoQuorum struct {
+	Why  QuorumLack `json:"why"`
+	Text string     `json:"text"` // for people: the reason, and what to do
+	// Cycle is how many of its first Cycles cycles gossip has begun, and LeftMS how long
+	// the others take at most, while Why is LackListening or LackStarting.
+	Cycle  uint64 `json:"cycle,omitempty"`
+	Cycles int    `json:"cycles,omitempty"`
+	LeftMS int64  `json:"left_ms,omitempty"`
+	// NotSeen are the servers that are not alive, by NID, 256 of them at most.
+	NotSeen []nid.NID `json:"not_seen,omitempty"`
+}
+
+// sight is what the server role knows of discovery when it has no quorum.
+type sight struct {
+	gossip  *gossip.Status // nil: it does not run
+	unsure  bool
+	known   int
+	alive   int
+	notSeen []nid.NID
+}
+
+// noQuorum says why there is no quorum.
+func (s *sight) noQuorum() *NoQuorum {
+	q := &NoQuorum{Why: s.lack(), NotSeen: s.notSeen[:min(len(s.notSeen), maxNotSeen)]}
+	switch q.Why {
+	case LackGossip:
+		q.Text = "gossip does not run: 'gossipctl start' starts it"
+	case LackParams:
+		q.Text = "gossip has given up, its parameters or its list are not those of the others: see 'gossipctl status'"
+	case LackListening:
+		q.begin(s.gossip, s.gossip.Limits.Stealth)
+		q.Text = fmt.Sprintf("gossip still listens, and others rarely send to a node that says nothing: %s; %s", q.progress(), s.seen())
+	case LackStarting:
+		q.begin(s.gossip, s.gossip.Limits.Dead)
+		q.Text = fmt.Sprintf("gossip has just begun: %s; %s", q.progress(), s.seen())
+	case LackUnsure:
+		q.Text = "gossip cannot judge for the moment, because this node stood still or gossip was started once more; " + s.seen()
+	case LackNone:
+		q.Text = "most servers are alive: within a tick"
+	default:
+		q.Text = "cut off: " + s.seen()
+	}
+	return q
+}
+
+// lack chooses the word: what keeps gossip from knowing goes before what it knows.
+func (s *sight) lack() QuorumLack {
+	switch {
+	case s.gossip == nil:
+		return LackGossip
+	case s.gossip.Stopped:
+		return LackParams
+	case 2*s.alive > s.known:
+		return LackNone
+	case s.gossip.Silent:
+		return LackListening
+	case s.unsure:
+		return LackUnsure
+	case s.gossip.Cycle <= uint64(s.gossip.Limits.Dead):
+		return LackStarting
+	}
+	return LackCutOff
+}
+
+// begin notes how far gossip is with its first cycles.
+func (q *NoQuorum) begin(s *gossip.Status, cycles int) {
+	q.Cycle, q.Cycles = s.Cycle, cycles
+	if left := cycles + 1 - int(min(s.Cycle, uint64(cycles))); left > 0 {
+		q.LeftMS = (time.Duration(left) * s.Interval).Milliseconds()
+	}
+}
+
+func (q *NoQuorum) progress() string {
+	return fmt.Sprintf("cycle %d of its first %d, %v more at most", q.Cycle, q.Cycles, time.Duration(q.LeftMS)*time.Millisecond)
+}
+
+// seen says how many servers are alive, and names those that are not.
+func (s *sight) seen() string {
+	text := fmt.Sprintf("sees %d of %d servers", s.alive, s.known)
+	if len(s.notSeen) == 0 {
+		return text
+	}
+	var names []string
+	for _, id := range s.notSeen[:min(len(s.notSeen), shownNotSeen)] {
+		names = append(names, id.String())
+	}
+	text += ", not " + strings.Join(names, " ")
+	if more := len(s.notSeen) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// sight looks at discovery. The caller does not hold h.mu.
+func (h *roles) sight() *sight {
+	s := &sight{unsure: h.view.Unsure()}
+	if _, agent := h.m.gossip.Now(); agent != nil {
+		snapshot := agent.Status()
+		s.gossip = &snapshot
+	}
+	s.alive, s.known = h.view.Counts()
+	h.mu.Lock()
+	servers := h.servers
+	h.mu.Unlock()
+	for _, id := range servers {
+		if alive, _ := h.view.Alive(id); !alive && !h.view.self(id) {
+			s.notSeen = append(s.notSeen, id)
+		}
+	}
+	return s
+}
+
+// lackEvery is how often the log says why there is no quorum while the reason stays.
+const lackEvery = time.Minute
+
+// lackLog says which reasons for having no quorum are worth a line of the log: a new
+// one at once, the same again after lackEvery.
+type lackLog struct {
+	why QuorumLack // "" while there is a quorum
+	at  time.Duration
+}
+
+// tells reports whether a reason is to be logged; "" is none.
+func (l *lackLog) tells(why QuorumLack, now time.Duration) bool {
+	tells := why != "" && (why != l.why || now >= l.at+lackEvery)
+	if l.why = why; tells {
+		l.at = now
+	}
+	return tells
+}
+
+// failed reports whether a role could not be started, which the log says by itself.
+func (h *roles) failed() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.failure != ""
+}
+
+// logLack has the log say why this server has no quorum.
+func (h *roles) logLack() {
+	server, _ := h.roles()
+	if !h.cfg.Server || server == nil && h.failed() || server != nil && server.Quorum() {
+		h.lacks.tells("", 0)
+		return
+	}
+	q := h.sight().noQuorum()
+	if !h.lacks.tells(q.Why, h.m.Clock.Now()) {
+		return
+	}
+	level := slog.LevelWarn
+	if q.Why == LackListening || q.Why == LackStarting || q.Why == LackNone {
+		level = slog.LevelInfo // each start begins so
+	}
+	h.log.Log(context.Background(), level, "this server has no quorum, and takes no clients", slog.String("why", string(q.Why)), slog.String("reason", q.Text))
+}

@@ -1,0 +1,34 @@
+package health
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/cmd/internal/config"
+	"ulnet/gossip"
+	"ulnet/health"
+)
+
+// TestWarnOfSlow: CH-64: a server must notice that it is cut off before its evictions
+// of who has found another master meanwhile are final, or the log says what to change.
+func TestWarnOfSlow(t *testing.T) {
+	for _, test := range []struct {
+		interval, evict time.Duration
+		warns           bool
+	}{
+		{time.Second, 0, false}, // the defaults
+		{2700 * time.Millisecond, 0, false},
+		{2800 * time.Millisecond, 0, true},
+		{2800 * time.Millisecond, 25 * time.Second, false},
+	} {
+		var log bytes.Buffer
+		h := &roles{log: slog.New(slog.NewTextHandler(&log, nil)), cfg: config.Health{Times: health.Timing{Ping: 5 * time.Second, Evict: test.evict}}}
+		h.warnOfSlow(gossip.Status{Threshold: 16, Interval: test.interval})
+		if got := strings.Contains(log.String(), "gossip is much slower than evictions"); got != test.warns {
+			t.Errorf("%v, %v: %q", test.interval, test.evict, log.String())
+		}
+	}
+}

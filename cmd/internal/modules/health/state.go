@@ -1,0 +1,114 @@
+package health
+
+import (
+	"reflect"
+	"strings"
+	"time"
+
+	"ulnet/cmd/internal/statefiles"
+	"ulnet/health"
+)
+
+// Status returns what is known of client health. ESRCH: this node takes no
+// part.
+func (m *Module) Status() (HealthStatus, error) {
+	h := m.roles
+	if h == nil {
+		return HealthStatus{}, noHealth("server or client", "server: 1 or client")
+	}
+	server, client := h.roles()
+	s := HealthStatus{Timing: h.timing()}
+	if h.cfg.Server {
+		s.Server = h.serverStatus(server)
+	}
+	if h.cfg.Client {
+		s.Client = h.clientStatus(client)
+	}
+	return s, nil
+}
+
+// timing returns the times in force.
+func (h *roles) timing() HealthTiming {
+	t, _ := h.cfg.Times.Filled() // the configuration was checked
+	return HealthTiming{
+		PingMS: t.Ping.Milliseconds(), ClientMS: t.Client.Milliseconds(), ElectMS: t.Elect.Milliseconds(),
+		EvictMS: t.Evict.Milliseconds(), OrphanMS: t.Orphan.Milliseconds(), QuorumMS: quorumMS(t.Quorum),
+		BroadcastMS: t.Broadcast.Milliseconds(), RTTMS: t.RTT.Milliseconds(), TickMS: t.Tick.Milliseconds(), TryMS: t.Try.Milliseconds(),
+	}
+}
+
+// quorumMS is a time in ms, -1 for one below 0.
+func quorumMS(d time.Duration) int64 {
+	if d < 0 {
+		return -1
+	}
+	return d.Milliseconds()
+}
+
+func (h *roles) serverStatus(agent *health.ServerAgent) *HealthServer {
+	s := &HealthServer{
+		State: HealthWaiting, Gossip: h.view.running(), Unsure: h.view.Unsure(), MaxClients: h.cfg.MaxClients,
+		Store: h.storeStatus(), Stats: map[string]uint64{},
+	}
+	s.Alive, s.Known = h.view.Counts()
+	if agent == nil {
+		s.NoQuorum = h.sight().noQuorum()
+		return s
+	}
+	s.State, s.ServerStatus, s.Stats = HealthRunning, agent.Status(), healthCounters(agent.Stats())
+	if !s.Quorum {
+		s.NoQuorum = h.sight().noQuorum()
+	}
+	h.mu.Lock()
+	all := h.all
+	h.mu.Unlock()
+	for name, count := range statefiles.Counters(all.Stats()) { // any order: into a map
+		s.Stats["collective_"+name] = count
+	}
+	return s
+}
+
+func (h *roles) clientStatus(c *health.Connection) *HealthClient {
+	s := &HealthClient{Name: h.cfg.Name, Stats: map[string]uint64{}}
+	h.mu.Lock()
+	s.Servers = h.servers
+	h.mu.Unlock()
+	if c == nil {
+		s.State = string(HealthWaiting)
+		return s
+	}
+	s.ClientStatus, s.Stats = c.Status(), healthCounters(c.Stats())
+	return s
+}
+
+// healthCounters returns the fields of a struct of counters by names such as
+// "not_saved", and those of arrays, by a code or a cause, as "rejected_no_quorum"
+// if they are not 0. Lengths of time are in ms.
+func healthCounters(of any) map[string]uint64 {
+	m := map[string]uint64{}
+	for field, value := range reflect.ValueOf(of).Fields() {
+		name := statefiles.Underscored(field.Name)
+		switch value.Kind() {
+		case reflect.Array:
+			for i := range value.Len() {
+				if count := value.Index(i).Uint(); count > 0 {
+					m[name+"_"+strings.ReplaceAll(reasonOf(field.Name, i), "-", "_")] = count
+				}
+			}
+		case reflect.Int64:
+			m[name+"_ms"] = uint64(time.Duration(value.Int()).Milliseconds())
+		default:
+			m[name] = value.Uint()
+		}
+	}
+	return m
+}
+
+// reasonOf names an element of an array of counters: connections end by a cause,
+// all else has codes.
+func reasonOf(field string, i int) string {
+	if field == "Ended" {
+		return health.Cause(i).String()
+	}
+	return health.Code(i).String()
+}

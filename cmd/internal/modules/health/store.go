@@ -1,0 +1,169 @@
+package health
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"ulnet/cmd/internal/connstore"
+	"ulnet/health"
+)
+
+// HealthStoreName is the name of the records of connections in the state
+// directory.
+const HealthStoreName = "health.db"
+
+// reopenAfter passes between two attempts to open the records.
+const reopenAfter = 2 * time.Second
+
+// openStore opens the records of connections. Trouble with them is no reason to
+// leave the clients of all others alone: connections that cannot be recorded are
+// refused until they can, and the log and the status say why.
+func (h *roles) openStore() {
+	if !h.cfg.Records || h.m.Config.StateDir == "" {
+		return
+	}
+	h.path = filepath.Join(h.m.Config.StateDir, HealthStoreName)
+	h.store = &lateStore{lost: h.missStore}
+	if err := h.tryStore(); err != nil {
+		h.missStore(err)
+	}
+}
+
+// missStore says that records cannot be kept, and opens them when they can.
+func (h *roles) missStore(err error) {
+	h.log.Error("connections cannot be recorded: no client is taken", slog.String("file", h.path), slog.Any("err", err),
+		slog.String("hint", fmt.Sprintf("mend that: the file is opened again every %v", reopenAfter)))
+	h.workers.Go(h.reopenStore)
+}
+
+// tryStore opens the records, and keeps the error if it cannot.
+func (h *roles) tryStore() error {
+	err := os.MkdirAll(filepath.Dir(h.path), 0o755) // its disk may have been full
+	var store *connstore.Store
+	if err == nil {
+		store, err = connstore.Open(connstore.Config{Path: h.path, Log: h.log})
+	}
+	h.store.set(store, err)
+	if err != nil {
+		return err
+	}
+	if s := store.Stats(); s.SetAside != "" {
+		h.log.Error("the records of connections were damaged: clients connect again", slog.String("file", h.path),
+			slog.String("set_aside", s.SetAside), slog.String("damage", s.Damage))
+	}
+	return nil
+}
+
+// reopenStore tries until the records are open. What they say of earlier lives is
+// as old then as if the node had been down: its clients have other masters.
+func (h *roles) reopenStore() {
+	tick := time.NewTicker(reopenAfter)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-h.quit:
+			return
+		}
+		if h.tryStore() == nil {
+			h.log.Info("connections are recorded again: clients are taken", slog.String("file", h.path))
+			return
+		}
+	}
+}
+
+// records returns the store of the server role, nil if there is to be none.
+func (h *roles) records() health.Store {
+	if h.store == nil {
+		return nil
+	}
+	return h.store
+}
+
+// storeStatus tells about the records, nil if there are to be none.
+func (h *roles) storeStatus() *HealthStore {
+	if h.store == nil {
+		return nil
+	}
+	s := &HealthStore{Path: h.path}
+	store, err := h.store.get()
+	if store != nil {
+		s.Stats = store.Stats()
+	}
+	if err != nil {
+		s.Error = err.Error()
+	}
+	return s
+}
+
+// lateStore is a store that may be opened after the server has started. Until then
+// it has nothing, keeps nothing, and says why.
+type lateStore struct {
+	lost func(error) // is told that the store had to be closed
+
+	mu    sync.Mutex
+	store *connstore.Store // guarded by mu; nil: it is not open
+	err   error            // guarded by mu; why
+}
+
+func (l *lateStore) set(store *connstore.Store, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.store, l.err = store, err
+}
+
+func (l *lateStore) get() (*connstore.Store, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.store, l.err
+}
+
+// Load returns what was kept, if that is open and can be read.
+func (l *lateStore) Load() ([]health.Record, []health.Tombstone, error) {
+	store, _ := l.get()
+	if store == nil {
+		return nil, nil, nil
+	}
+	records, graves, err := store.Load()
+	if err != nil {
+		err = errors.Join(err, store.Close())
+		l.set(nil, err)
+		l.lost(err)
+		return nil, nil, nil
+	}
+	return records, graves, nil
+}
+
+// Save keeps a record.
+func (l *lateStore) Save(r health.Record, done func(error)) {
+	if store, err := l.get(); store == nil {
+		done(err)
+	} else {
+		store.Save(r, done)
+	}
+}
+
+// Remove keeps a tombstone in the place of a record.
+func (l *lateStore) Remove(t health.Tombstone, done func(error)) {
+	if store, err := l.get(); store == nil {
+		done(err)
+	} else {
+		store.Remove(t, done)
+	}
+}
+
+// close closes the store, if it is open.
+func (l *lateStore) close() error {
+	if l == nil {
+		return nil
+	}
+	if store, _ := l.get(); store != nil {
+		return store.Close()
+	}
+	return nil
+}

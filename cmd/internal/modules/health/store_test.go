@@ -1,0 +1,135 @@
+package health
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/connstore"
+	"ulnet/health"
+	"ulnet/lnd/lndtest/loopback"
+	"ulnet/lnet/nid"
+)
+
+// TestHealthStore: CH-4, CH-66: a server that is started again knows its clients,
+// unless its records were damaged, which are set aside; one that cannot keep
+// records refuses new clients and says why.
+func TestHealthStore(t *testing.T) {
+	h := newHealthNodes(t, 3, 1, nil)
+	await(t, "connections", func() bool { return h.settled(3, 3) })
+	h.stop(0)
+	h.start(0)
+	s, err := h.nodes[0].Status()
+	if err != nil || s.Server.Clients != 1 || s.Server.Store.Records != 1 || s.Server.Stats["connects"] != 0 && s.Server.Recovering == 0 {
+		t.Errorf("%+v, %v", s.Server, err)
+	}
+	await(t, "confirmation", func() bool { return h.settled(3, 3) })
+
+	h.stop(0)
+	path := filepath.Join(h.dirs[0], HealthStoreName)
+	if err := os.WriteFile(path, []byte("no database"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.start(0)
+	s, _ = h.nodes[0].Status()
+	if s.Server.Store.SetAside == "" || s.Server.Store.Damage == "" || s.Server.Store.Path != path {
+		t.Errorf("%+v", s.Server.Store)
+	}
+	await(t, "connections", func() bool { return h.settled(3, 3) })
+
+	h.stop(0)
+	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	h.start(0)
+	await(t, "refusal", func() bool {
+		s, _ := h.nodes[0].Status()
+		return s.Server.Stats["rejected_store_failed"] > 0 && s.Server.Store.Error != ""
+	})
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "records", func() bool { // without a restart
+		s, _ := h.nodes[0].Status()
+		return s.Server.Store.Error == "" && h.settled(3, 3)
+	})
+}
+
+// TestLoadFails: records that cannot be read when the server starts leave it without them,
+// as a file that cannot be opened does: it is told why, and others are told at once.
+func TestLoadFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), HealthStoreName)
+	store, err := connstore.Open(connstore.Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lost error
+	late := &lateStore{lost: func(err error) { lost = err }}
+	late.set(store, nil)
+	if err := os.Truncate(path, 0); err != nil { // each page is an error of the disk then
+		t.Fatal(err)
+	}
+	records, graves, err := late.Load()
+	if len(records) != 0 || len(graves) != 0 || err != nil || !errors.Is(lost, connstore.ErrFault) {
+		t.Errorf("%v, %v, %v; lost: %v", records, graves, err, lost)
+	}
+	var saved error
+	late.Save(health.Record{}, func(err error) { saved = err })
+	if !errors.Is(saved, connstore.ErrFault) {
+		t.Errorf("saved: %v", saved)
+	}
+	if err := late.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHealthNID: who takes part under which NID, and what to do if none will do.
+func TestHealthNID(t *testing.T) {
+	addr := netip.AddrFrom4([4]byte{127, 0, 0, 89})
+	port, err := loopback.FreePort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name   string
+		change func(*config.Config)
+		want   string // of the error
+	}{
+		{"a server that waits", func(c *config.Config) { c.Health.Server, c.Scoll.Enable, c.Gossip.Start = true, true, false }, ""},
+		{"no server", func(c *config.Config) {
+			c.Health.Server, c.Scoll.Enable, c.Gossip.NIDs = true, true, []nid.NID{nid.MustParse("127.0.0.89@tcp"), nid.MustParse("127.0.0.90@tcp")}
+		}, "no NID of this node is among the servers of client health"},
+		{"foreign", func(c *config.Config) { c.Health.Client = true; c.Health.NID = nid.MustParse("127.0.0.1@tcp") }, "127.0.0.1@tcp is no NID of this node"},
+		{"two", func(c *config.Config) { c.Health.Client = true; c.Networks += ",tcp1(127.0.0.89)" }, "client health needs one NID of this node"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			cfg := config.Default()
+			cfg.Networks, cfg.AcceptPort = "tcp(127.0.0.89)", int(port)
+			cfg.Health.Servers = []nid.NID{nid.MustParse("127.0.0.90@tcp")}
+			test.change(&cfg)
+			n, err := start(cfg)
+			if err == nil {
+				defer n.node.Shutdown(t.Context())
+			}
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v, want %q", err, test.want)
+			}
+		})
+	}
+	n, err := start(config.Config{Networks: "lo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.node.Shutdown(t.Context())
+	if _, err := n.Status(); !errors.Is(err, syscall.ESRCH) || n.files() != nil {
+		t.Error(err)
+	}
+	if err := n.Drain(HealthDrain{}); !errors.Is(err, syscall.ESRCH) {
+		t.Error(err)
+	}
+}

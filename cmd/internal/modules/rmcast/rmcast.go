@@ -1,0 +1,312 @@
+// Package rmcast is the module of reliable multicast: the groups of the configuration, and
+// who sends to them, listens and measures.
+package rmcast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/statefiles"
+	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast"
+)
+
+// Module is what a node has of reliable multicast.
+type Module struct {
+	node.Host
+	view  rmcast.View // of other nodes
+	first func(group string, m *rmcast.Message) bool
+
+	cfg    *config.Rmcast
+	self   nid.NID
+	agent  *rmcast.Agent // nil: not enabled
+	groups []*group      // in the order of the file
+}
+
+// New returns the module of a node, where view says who is alive.
+func New(host node.Host, view rmcast.View) *Module {
+	return &Module{Host: host, view: view, first: func(string, *rmcast.Message) bool { return false }}
+}
+
+// HearFirst has f, of another module, get each message of a group before who listens, to
+// whom it is told unless f takes it. It is called before Open.
+func (m *Module) HearFirst(f func(group string, msg *rmcast.Message) bool) { m.first = f }
+
+// group is a group of the configuration.
+type group struct {
+	m   *Module
+	cfg *config.McastGroup
+
+	changing chan struct{} // a token for who joins or leaves
+
+	mu        sync.Mutex
+	group     *rmcast.Group // nil: not joined; guarded by mu, like all below
+	faults    rmcast.Faults
+	listeners []*listener
+}
+
+const (
+	// goodbye is how long a node that stops takes leave of its groups.
+	goodbye = time.Second
+	// joinTimeout is how long operations wait by default until this node is a member.
+	joinTimeout = 10 * time.Second
+)
+
+// Open begins to take part in multicast groups, and to manage those whose managers include
+// this node.
+func (m *Module) Open() (err error) {
+	m.cfg = &m.Config.Rmcast
+	if !m.cfg.Enable {
+		return nil
+	}
+	if m.self, err = m.ownNID(); err != nil {
+		return err
+	}
+	m.agent, err = rmcast.New(m.Table, rmcast.Config{
+		Self: m.self, View: m.view, Log: m.Log, Incarnation: m.Incarnation(),
+		Buffers: m.cfg.Buffers, Fragment: m.cfg.Fragment(), Members: m.cfg.Members, Keys: m.cfg.Keys,
+	})
+	if err != nil {
+		return err
+	}
+	for i := range m.cfg.Groups {
+		g := &group{m: m, cfg: &m.cfg.Groups[i], changing: make(chan struct{}, 1)}
+		m.groups = append(m.groups, g)
+		if err := g.start(); err != nil {
+			return fmt.Errorf("multicast group %s: %w", g.cfg.Name, err)
+		}
+	}
+	m.Log.Info("reliable multicast starts", slog.Any("nid", m.self), slog.Int("groups", len(m.groups)))
+	return nil
+}
+
+// ownNID is the NID under which the node takes part.
+func (m *Module) ownNID() (nid.NID, error) {
+	own := m.NIDs()
+	if id := m.Config.Rmcast.NID; id.IsValid() {
+		if slices.Contains(own, id) {
+			return id, nil
+		}
+		return id, cli.Hint(cli.Errnof(syscall.EINVAL, "nid of rmcast: %v is no NID of this node", id), "this node is %s", cli.NIDList(own))
+	}
+	for _, id := range own {
+		if slices.Contains(m.Config.Gossip.NIDs, id) {
+			return id, nil
+		}
+	}
+	if len(own) == 1 {
+		return own[0], nil
+	}
+	return nid.NID{}, cli.Hint(cli.Errnof(syscall.EINVAL, "reliable multicast needs one NID of this node, which is %s", cli.NIDList(own)),
+		"say which with nid in the section rmcast")
+}
+
+// admitted are the nodes that may be members besides the managers; nil: all.
+func (g *group) admitted() []nid.NID { return g.m.Config.McastMembers(g.cfg) }
+
+// warn says what of the list of those that may be members is perhaps not meant.
+func (g *group) warn() {
+	log, list := g.m.Log.With(slog.String("group", g.cfg.Name)), g.admitted()
+	switch {
+	case list == nil && g.m.cfg.Keys.Len() == 0:
+		log.Warn("every node can join this multicast group: list its members, set key_file in the section rmcast, or the nids of gossip")
+	case list != nil && !slices.Contains(list, g.m.self) && !slices.Contains(g.cfg.Managers, g.m.self):
+		log.Warn("this node is not among the members that the multicast group lists: managers with the same list do not let it in", slog.Any("nid", g.m.self))
+	}
+}
+
+// start manages a group and joins it, as the configuration says.
+func (g *group) start() error {
+	g.warn()
+	if slices.Contains(g.cfg.Managers, g.m.self) {
+		err := g.m.agent.Manage(rmcast.ManagerConfig{
+			Group: rmcast.GroupID(g.cfg.Number), Managers: g.cfg.Managers, Admit: g.admitted(), Window: g.cfg.Window, Fragment: g.cfg.Fragment,
+			MemberTimeout: g.memberTimeout(), LeastFragment: g.cfg.LeastFragment, LeastCapacity: g.cfg.LeastCapacity,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if !g.cfg.Join {
+		return nil
+	}
+	return g.join()
+}
+
+// memberTimeout is what the manager has of it: 0 is never.
+func (g *group) memberTimeout() time.Duration {
+	if g.cfg.MemberTimeout == 0 {
+		return -1
+	}
+	return g.cfg.MemberTimeout
+}
+
+// join begins to take part. EALREADY: it does.
+func (g *group) join() error {
+	g.mu.Lock()
+	faults, joined := g.faults, g.group != nil
+	g.mu.Unlock()
+	if joined {
+		return cli.Errnof(syscall.EALREADY, "group %s is joined already", g.cfg.Name)
+	}
+	group, err := g.m.agent.Join(rmcast.GroupConfig{
+		Group: rmcast.GroupID(g.cfg.Number), Managers: g.cfg.Managers, Admit: g.admitted(), FIFO: g.cfg.FIFO,
+		Seed: g.m.Incarnation(), Faults: faults,
+		Handle: g.heard, OnChange: g.changed, NoMulticast: !g.cfg.Multicast,
+	})
+	if err != nil {
+		return explain(err)
+	}
+	g.mu.Lock()
+	g.group = group
+	g.mu.Unlock()
+	return nil
+}
+
+// leave ends taking part. ESRCH: it does not.
+func (g *group) leave(ctx context.Context) error {
+	g.mu.Lock()
+	group := g.group
+	g.mu.Unlock()
+	if group == nil {
+		return g.notJoined()
+	}
+	err := group.Leave(ctx)
+	g.mu.Lock()
+	g.group = nil
+	g.mu.Unlock()
+	return err
+}
+
+// change has others wait until it is done.
+func (g *group) change(ctx context.Context, do func() error) error {
+	select {
+	case g.changing <- struct{}{}:
+		defer func() { <-g.changing }()
+		return do()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// joined returns the group. ESRCH: this node has not joined it.
+func (g *group) joined() (*rmcast.Group, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.group == nil {
+		return nil, g.notJoined()
+	}
+	return g.group, nil
+}
+
+func (g *group) notJoined() error {
+	return cli.Hint(cli.Errnof(syscall.ESRCH, "this node takes no part in group %s", g.cfg.Name), "'scollctl mcast join %s' joins it", g.cfg.Name)
+}
+
+// ready returns the group when this node is a member. A timeout of 0 is the default.
+func (g *group) ready(ctx context.Context, timeout time.Duration) (*rmcast.Group, error) {
+	group, err := g.joined()
+	if err != nil {
+		return nil, err
+	}
+	if timeout <= 0 {
+		timeout = joinTimeout
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, cli.Hint(
+		cli.Errnof(syscall.ETIMEDOUT, "no member of group %s after %v: none of its managers answers", g.cfg.Name, timeout),
+		"managers are %s: see whether lnetd runs there, with the group in its section rmcast, and 'lnetctl ping NID'", cli.NIDList(g.cfg.Managers)))
+	defer cancel()
+	err = group.Ready(ctx)
+	refusal := group.Status().Refusal
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && refusal != nil:
+		return nil, explain(fmt.Errorf("no member of group %s after %v: %w", g.cfg.Name, timeout, refusal))
+	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, explain(err)
+	}
+	return group, nil
+}
+
+// Close leaves all groups and ends.
+func (m *Module) Close(ctx context.Context) error {
+	if m.agent == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, g := range m.groups {
+		all.Go(func() { _ = g.leave(ctx) }) // not joined, or nobody answers: it ends all the same
+	}
+	all.Wait()
+	_ = m.agent.Close(ctx) // handlers that are late are called no more
+	return nil
+}
+
+// Files implements [node.Module].
+func (m *Module) Files() *statefiles.Config { return nil }
+
+// Keys are those of the configuration's section.
+func (m *Module) Keys() *node.Keys {
+	if m.agent == nil || m.cfg.KeyFile == "" {
+		return nil
+	}
+	return &node.Keys{Section: "rmcast", File: m.cfg.KeyFile, Set: m.agent.SetKeys, Count: m.countKeys}
+}
+
+func (m *Module) countKeys(k *node.KeysStatus) {
+	s := m.agent.KeyStats()
+	k.Keys, k.Verified, k.Refused = s.Keys, s.Verified, s.NotSigned
+}
+
+// group returns a group by its name. ESRCH: this node does not take part in
+// reliable multicast; ENOENT: there is no such group.
+func (m *Module) group(name string) (*group, error) {
+	if m.agent == nil {
+		return nil, cli.Hint(cli.Errnof(syscall.ESRCH, "this node takes no part in reliable multicast"),
+			"set enable: 1 in the section rmcast of the configuration of lnetd, and start it again")
+	}
+	for _, g := range m.groups {
+		if g.cfg.Name == name {
+			return g, nil
+		}
+	}
+	return nil, cli.Hint(cli.Errnof(syscall.ENOENT, "there is no multicast group %s", name), "'scollctl mcast groups' lists them")
+}
+
+// explain adds an errno, and what to do, to an error of package rmcast.
+func explain(err error) error {
+	wrap := func(errno syscall.Errno, hint string) error { return cli.Hint(cli.Errno(errno, err), "%s", hint) }
+	switch {
+	case errors.Is(err, rmcast.ErrTooLong):
+		return wrap(syscall.EMSGSIZE, "a message fits window × fragment bytes of the group's manager: send it in pieces")
+	case errors.Is(err, rmcast.ErrNotMember), errors.Is(err, rmcast.ErrExpelled):
+		return wrap(syscall.ESTALE, "members may have it or not; 'scollctl mcast status' shows when this node is a member again")
+	case errors.Is(err, rmcast.ErrUnfinished):
+		return wrap(syscall.ETIMEDOUT, "the group was left all the same; 'scollctl mcast status' on the managers shows whether they run")
+	case errors.Is(err, rmcast.ErrLeft), errors.Is(err, rmcast.ErrStopped):
+		return wrap(syscall.ECANCELED, "somebody had this node leave the group, or lnetd is stopping")
+	case errors.Is(err, rmcast.ErrQuorum):
+		return wrap(syscall.EHOSTUNREACH, "'scollctl mcast status' on the managers lists the members and whom they hear; 'lnetctl ping NID'")
+	case errors.Is(err, rmcast.ErrLimits):
+		return wrap(syscall.EMSGSIZE, "'lnetctl net show -v' has the MTU; multicast: 0 in the section of the group has none")
+	case errors.Is(err, rmcast.ErrStranger):
+		return wrap(syscall.EACCES, "'scollctl mcast status' on a manager counts strangers")
+	case errors.Is(err, rmcast.ErrAhead):
+		return wrap(syscall.EOVERFLOW, "'date' on this node and on the managers")
+	case errors.Is(err, rmcast.ErrTaken):
+		return wrap(syscall.EALREADY, "'scollctl mcast status' shows how it stands")
+	}
+	return err
+}

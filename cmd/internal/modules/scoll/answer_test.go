@@ -1,0 +1,41 @@
+package scoll
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/scoll"
+)
+
+// TestRefusalsNameKeys: what a member has no room for names the key of the configuration
+// that allows more there, and the errno is that of the general case.
+func TestRefusalsNameKeys(t *testing.T) {
+	keys, ofAdmin := config.ScollKeys()
+	for status, want := range map[scoll.Status]struct {
+		key   string
+		errno syscall.Errno
+	}{
+		scoll.EMAXACTIVE:  {"max_active", syscall.EBUSY},
+		scoll.EMAXGROUPS:  {"max_groups", syscall.EBUSY},
+		scoll.EMAXMEMORY:  {"max_memory", syscall.EBUSY},
+		scoll.EMAXMEMBERS: {"max_members", syscall.EMSGSIZE},
+	} {
+		if text := unreachedText(status); !strings.Contains(text, "raise "+want.key+" in the section scoll") || !strings.HasSuffix(text, " there") {
+			t.Errorf("%v: %q", status, text)
+		}
+		if !slices.Contains(append(keys, ofAdmin...), want.key) {
+			t.Errorf("there is no key %s", want.key)
+		}
+		if err := failed(status); !errors.Is(err, want.errno) || !errors.Is(err, status) || cli.HintOf(err) == "" {
+			t.Errorf("%v: %v", status, err)
+		}
+	}
+	if err := failed(scoll.EMAXLISTS); !errors.Is(err, syscall.EBUSY) {
+		t.Errorf("%v", err)
+	}
+}

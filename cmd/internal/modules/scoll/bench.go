@@ -1,0 +1,227 @@
+package scoll
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/admin"
+	"ulnet/cmd/internal/cli"
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+	"ulnet/scoll/tree"
+)
+
+// BenchRequest says how to measure the latency of a group.
+type BenchRequest struct {
+	Group     string `json:"group"`
+	Count     int    `json:"count"` // of broadcasts
+	Size      int    `json:"size"`  // of their text, in bytes
+	Tree      string `json:"tree,omitempty"`
+	Live      bool   `json:"live"`
+	TimeoutMS int64  `json:"timeout_ms"`
+}
+
+// BenchReply is what was measured, a value for each broadcast.
+type BenchReply struct {
+	Group   string `json:"group"`
+	Tree    string `json:"tree"`
+	Members int    `json:"members"`
+	// Last is the time from the sending of the root to the receiving of the last
+	// member, and Bound what it may be wrong by, in ns.
+	Last  []int64 `json:"last_ns"`
+	Bound int64   `json:"bound_ns"`
+	// Answered is the time to the aggregated answer, in ns.
+	Answered []int64 `json:"answered_ns"`
+	// Hop is half of the shortest round trip, and Send the time between two sends
+	// of the root, in ns: latency and overhead of package tree.
+	Hop  int64 `json:"hop_ns"`
+	Send int64 `json:"send_ns"`
+	// Recommended is the tree with which the last member should get a message
+	// the soonest, "" of a group without others.
+	Recommended string `json:"recommended,omitempty"`
+}
+
+const (
+	maxBench = 100_000 // broadcasts
+	// drift is what two clocks may drift apart, in parts of time.
+	drift = 100e-6
+)
+
+// Bench measures (seed 000, Choose Spanning Tree). EREMOTEIO: a member does not
+// answer. Other errors are those of Broadcast.
+func (m *Module) Bench(ctx context.Context, r BenchRequest) (BenchReply, error) {
+	c, err := m.enabled()
+	if err != nil {
+		return BenchReply{}, err
+	}
+	if r.Count < 1 || r.Count > maxBench || r.Size < 0 || r.Size > 1<<20 {
+		return BenchReply{}, cli.Errnof(syscall.EINVAL, "want 1 to %d broadcasts of 0 to %d bytes", maxBench, 1<<20)
+	}
+	order, err := c.order(BroadcastRequest{Verb: admin.Clock.String(), Text: make([]byte, r.Size), Live: r.Live, TimeoutMS: r.TimeoutMS}, nil)
+	if err != nil {
+		return BenchReply{}, err
+	}
+	g, err := c.group(r.Group)
+	if err != nil {
+		return BenchReply{}, err
+	}
+	t, err := c.target(g, r.Tree, r.Live)
+	if err != nil {
+		return BenchReply{}, err
+	}
+	b := measurement{target: t, order: order, clocks: map[nid.NID][]clockAt{}}
+	if err := b.run(ctx, r.Count); err != nil {
+		return BenchReply{}, err
+	}
+	if err := b.compare(ctx); err != nil {
+		return BenchReply{}, err
+	}
+	return b.reply(), nil
+}
+
+// measurement is a benchmark that runs.
+type measurement struct {
+	target *target
+	order  admin.Order
+	rounds []*admin.Outcome
+	other  []*admin.Outcome      // over a tree in which the root has another number of children
+	clocks map[nid.NID][]clockAt // by member, in order
+}
+
+// clockAt is what a round told of a member's clock.
+type clockAt struct {
+	round int
+	admin.Reading
+}
+
+// run sends the broadcasts, after one that makes the group known.
+func (m *measurement) run(ctx context.Context, count int) error {
+	for i := -1; i < count; i++ {
+		o, err := m.target.outcome(ctx, m.order)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return failed(err)
+		}
+		if err := m.allAnswered(o); err != nil {
+			return err
+		}
+		if i >= 0 {
+			m.take(i, o)
+		}
+	}
+	return nil
+}
+
+func (m *measurement) allAnswered(o *admin.Outcome) error {
+	reply := BroadcastReply{}
+	m.target.fill(&reply, m.order, o)
+	if reply.Status == BroadcastOK {
+		return nil
+	}
+	err := cli.Errnof(syscall.EREMOTEIO, "not all members answered")
+	if len(reply.Unreached) > 0 {
+		err = cli.Errnof(syscall.EREMOTEIO, "%v: %s", reply.Unreached[0].NID, reply.Unreached[0].Error)
+	}
+	return cli.Hint(err, "'scollctl ping' says who does; with gossip, --live leaves out who is dead")
+}
+
+// take notes a round.
+func (m *measurement) take(round int, o *admin.Outcome) {
+	m.rounds = append(m.rounds, o)
+	for _, p := range o.Answers {
+		if c, err := admin.ParseReading(p.Data); err == nil && p.NID != m.target.c.self {
+			m.clocks[p.NID] = append(m.clocks[p.NID], clockAt{round, c})
+		}
+	}
+}
+
+// best is the most exact that is known of a member's clock in a round: of that
+// round or another, whose bound grows with the time between.
+func (m *measurement) best(clocks []clockAt, round int) (best admin.Reading) {
+	best.Bound = admin.Unbounded
+	const near = 50 // rounds; further ones are seldom better
+	for _, c := range clocks[max(round-near, 0):min(round+near, len(clocks))] {
+		between := m.rounds[c.round].Sent - m.rounds[round].Sent
+		age := time.Duration(max(between, -between))
+		if bound := c.Bound + time.Duration(float64(age)*drift); bound < best.Bound {
+			best = c.Reading
+			best.Bound = bound
+		}
+	}
+	return best
+}
+
+// reply computes what was measured.
+func (m *measurement) reply() BenchReply {
+	r := BenchReply{Group: m.target.group.name, Tree: m.target.tree.String(), Members: len(m.rounds[0].Answers), Hop: int64(admin.Unbounded)}
+	for i, o := range m.rounds {
+		var last int64
+		for _, clocks := range m.clocks { // any order: the largest counts
+			if i >= len(clocks) {
+				continue
+			}
+			best := m.best(clocks, i)
+			last = max(last, clocks[i].Received-int64(best.Offset)-o.Sent)
+			r.Bound = max(r.Bound, int64(best.Bound))
+			r.Hop = min(r.Hop, int64(best.Bound))
+		}
+		r.Last, r.Answered = append(r.Last, last), append(r.Answered, int64(o.Elapsed))
+	}
+	if r.Hop == int64(admin.Unbounded) {
+		r.Hop = 0
+		return r
+	}
+	r.Send = m.betweenSends()
+	r.Recommended = fmt.Sprint(tree.Recommend(m.rounds[0].Nodes, time.Duration(r.Hop), time.Duration(r.Send)))
+	return r
+}
+
+// flatNodes is up to how many members the root sends to all for comparison.
+const flatNodes = 64
+
+// compare sends a few broadcasts over a tree in which the root has another number
+// of children.
+func (m *measurement) compare(ctx context.Context) error {
+	binomial, wide := scoll.Tree{Type: scoll.KNomial, K: 2}, scoll.Tree{Type: scoll.KNomial, K: 16}
+	if m.rounds[0].Nodes <= flatNodes {
+		wide = scoll.Tree{Type: scoll.KAry, K: tree.MaxK}
+	}
+	t := *m.target
+	if t.tree = wide; m.target.tree == wide {
+		t.tree = binomial
+	}
+	o := measurement{target: &t, order: m.order, clocks: map[nid.NID][]clockAt{}}
+	err := o.run(ctx, min(len(m.rounds), 50))
+	m.other = o.rounds
+	return err
+}
+
+// betweenSends is the time between two sends of the root: by how much longer it
+// sends to more children. Beginning a broadcast takes a time of its own.
+func (m *measurement) betweenSends() int64 {
+	sending, children := typicalSend(m.rounds)
+	more, moreChildren := typicalSend(m.other)
+	if d := moreChildren - children; d != 0 && (more-sending)/d > 0 {
+		return (more - sending) / d
+	}
+	return sending / max(children, 1)
+}
+
+// typicalSend is the median of the time of sending, and to how many children.
+func typicalSend(rounds []*admin.Outcome) (sending, children int64) {
+	var all []int64
+	for _, o := range rounds {
+		all = append(all, int64(o.Sending))
+		children = int64(o.Children)
+	}
+	if len(all) == 0 {
+		return 0, 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2], children
+}

@@ -1,0 +1,298 @@
+package scoll
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/admin"
+	"ulnet/cmd/internal/cli"
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+// BroadcastRequest says what to ask the servers of a group; bulk data come
+// besides.
+type BroadcastRequest struct {
+	Group  string `json:"group"`
+	Verb   string `json:"verb"`             // of package admin
+	Action string `json:"action,omitempty"` // of run
+	Text   []byte `json:"text,omitempty"`
+	// Live leaves out who is dead. Without it a dead member keeps a broadcast from being
+	// sent, except for ping: that asks the others, and the dead are Unreached.
+	Live      bool   `json:"live"`
+	TimeoutMS int64  `json:"timeout_ms"`
+	Tree      string `json:"tree,omitempty"` // another than the group's
+	// Via "multicast" has bulk data go by multicast, where that works; "" or "tree": down
+	// the tree.
+	Via string `json:"via,omitempty"`
+}
+
+// BroadcastReply says what came of a broadcast.
+type BroadcastReply struct {
+	Status    BroadcastStatus `json:"status"`
+	ElapsedUS int64           `json:"elapsed_us"` // with what it took to make the group known
+	Reached   []nid.NID       `json:"reached"`    // whose answer arrived
+	Unreached []Unreached     `json:"unreached"`
+	Skipped   []nid.NID       `json:"skipped,omitempty"` // dead, and left out with BroadcastRequest.Live
+	Root      nid.NID         `json:"root"`
+	Group     string          `json:"group"`
+	Tree      string          `json:"tree"`
+	Via       string          `json:"via,omitempty"`       // "multicast" or "tree": how bulk data went, if it was to go by multicast
+	ViaError  string          `json:"via_error,omitempty"` // why it did not
+	Answers   []Answer        `json:"answers"`
+}
+
+// BroadcastStatus is a word for what came of a broadcast.
+type BroadcastStatus string
+
+// The statuses.
+const (
+	BroadcastOK         BroadcastStatus = "ok"         // all answered, and did as they were told
+	BroadcastFailed     BroadcastStatus = "failed"     // all answered, some with an error
+	BroadcastIncomplete BroadcastStatus = "incomplete" // some did not answer
+	BroadcastUnsent     BroadcastStatus = "unsent"     // nobody was asked
+)
+
+// Unreached is a member whose answer did not arrive. It may have done as told.
+type Unreached struct {
+	NID   nid.NID `json:"nid"`
+	Error string  `json:"error"`
+}
+
+// Answer is a member's answer, with the fields of its verb.
+type Answer struct {
+	NID      nid.NID `json:"nid"`
+	TookUS   int64   `json:"took_us"`
+	Error    string  `json:"error,omitempty"`
+	Version  string  `json:"version,omitempty"`
+	Digest   string  `json:"digest,omitempty"`
+	OffsetNS *int64  `json:"offset_ns,omitempty"` // of its clock to ours
+	BoundNS  *int64  `json:"bound_ns,omitempty"`  // of the error of that
+	Exit     *int32  `json:"exit,omitempty"`      // minus the signal
+	TimeOver bool    `json:"time_over,omitempty"`
+	Cut      bool    `json:"cut,omitempty"` // the beginning of the output is lost
+	Output   *string `json:"output,omitempty"`
+}
+
+const (
+	// askTimeout is how long a member may take to answer by default.
+	askTimeout = 5 * time.Second
+	// actTimeout is how long an action may take by default.
+	actTimeout = 30 * time.Second
+)
+
+// Broadcast asks all servers of a group at once. Who did not answer is in the
+// reply; errors are
+//
+//	ESRCH   this node takes no part in collectives
+//	ENOENT  there is no such group
+//	EINVAL  a verb, an action or a tree that cannot be, or times beyond max_timeout
+//	EMSGSIZE, EBUSY, ESTALE  as scoll.Group.NewRequest
+func (m *Module) Broadcast(ctx context.Context, r BroadcastRequest, bulk io.Reader) (BroadcastReply, error) {
+	c, err := m.enabled()
+	if err != nil {
+		return BroadcastReply{}, err
+	}
+	order, err := c.order(r, bulk)
+	if err != nil {
+		return BroadcastReply{}, err
+	}
+	g, err := c.group(r.Group)
+	if err != nil {
+		return BroadcastReply{}, err
+	}
+	b, err := c.target(g, r.Tree, r.Live)
+	if err != nil {
+		return BroadcastReply{}, err
+	}
+	b.names = order.Verb == admin.Ping
+	return b.send(ctx, order)
+}
+
+// order makes an order of a request.
+func (c *collective) order(r BroadcastRequest, bulk io.Reader) (o admin.Order, err error) {
+	verb, err := admin.ParseVerb(r.Verb)
+	switch {
+	case err != nil:
+	case (verb == admin.Run) != (r.Action != ""):
+		err = errors.New("an action belongs to the verb run, and to no other")
+	case r.TimeoutMS < 0 || r.TimeoutMS > c.cfg.MaxTimeout.Milliseconds():
+		err = fmt.Errorf("time-out of %d ms: want up to %v, max_timeout of the section scoll", r.TimeoutMS, c.cfg.MaxTimeout)
+	case r.Via != "" && r.Via != viaTree && r.Via != viaMulticast:
+		err = fmt.Errorf("via %q: want %s or %s", r.Via, viaTree, viaMulticast)
+	}
+	if err != nil {
+		return o, cli.Errno(syscall.EINVAL, err)
+	}
+	o = admin.Order{Verb: verb, Action: r.Action, Text: r.Text, Live: r.Live, Timeout: time.Duration(r.TimeoutMS) * time.Millisecond}
+	if r.Via == viaMulticast {
+		o.Carry = func(context.Context, admin.ID, []byte) bool { return false } // see carrier
+	}
+	switch {
+	case o.Timeout == 0 && verb == admin.Run:
+		o.Timeout = actTimeout
+	case o.Timeout == 0:
+		o.Timeout = askTimeout
+	}
+	if bulk != nil {
+		o.Bulk, err = io.ReadAll(io.LimitReader(bulk, int64(c.cfg.Admin.MaxBulk)+1))
+	}
+	if err == nil && len(o.Bulk) > c.cfg.Admin.MaxBulk {
+		err = cli.Hint(cli.Errnof(syscall.EMSGSIZE, "more than %d bytes of bulk data", c.cfg.Admin.MaxBulk),
+			"max_bulk of the section scoll on all servers sets how many there may be")
+	}
+	return o, err
+}
+
+func (c *collective) isAlive(id nid.NID) bool {
+	alive, _ := c.m.gossip.View().Alive(id)
+	return alive
+}
+
+// send broadcasts an order and says what came of it.
+func (b *target) send(ctx context.Context, o admin.Order) (BroadcastReply, error) {
+	entry := b.c.log.begin(b, o)
+	reply, err := b.broadcast(ctx, o)
+	b.c.log.end(entry, &reply, err)
+	return reply, err
+}
+
+func (b *target) broadcast(ctx context.Context, o admin.Order) (BroadcastReply, error) {
+	reply := BroadcastReply{
+		Root: b.c.self, Group: b.group.name, Tree: b.tree.String(), Reached: []nid.NID{}, Unreached: []Unreached{}, Answers: []Answer{},
+	}
+	b.c.carrier(&o, &reply)
+	began := time.Now()
+	asked := o.Live
+	outcome, err := b.outcome(ctx, o)
+	if _, dead := errors.AsType[*scoll.DeadError](err); dead && b.names {
+		o.Live = true
+		if err = b.toLiving(); err == nil {
+			outcome, err = b.outcome(ctx, o)
+		}
+	}
+	reply.ElapsedUS = time.Since(began).Microseconds()
+	if why := whyUnsent(err); why != nil {
+		b.unsent(&reply, why)
+		return reply, nil
+	}
+	if err != nil {
+		return reply, failed(err)
+	}
+	b.fill(&reply, o, outcome)
+	if !asked {
+		reply.nameSkipped()
+	}
+	if err := ctx.Err(); err != nil {
+		return reply, cli.Hint(&givenUp{err}, "members may have done what they were asked for")
+	}
+	return reply, nil
+}
+
+// givenUp says that nobody waits for a broadcast any longer.
+type givenUp struct{ err error }
+
+func (g *givenUp) Error() string {
+	return "given up: lnetd is stopping, or nobody waits for it any longer"
+}
+func (g *givenUp) Unwrap() []error { return []error{syscall.ECANCELED, g.err} }
+
+// whyUnsent returns why members keep a broadcast from being sent, nil if that is
+// not what an error says.
+func whyUnsent(err error) map[nid.NID]string {
+	why := map[nid.NID]string{}
+	if dead, ok := errors.AsType[*scoll.DeadError](err); ok {
+		for _, id := range dead.Dead {
+			why[id] = unreachedText(scoll.EHOSTDOWN)
+		}
+		return why
+	}
+	if missing, ok := errors.AsType[*scoll.MembersError](err); ok {
+		for _, u := range missing.Unreached {
+			why[u.NID] = unreachedText(u.Status)
+		}
+		return why
+	}
+	return nil
+}
+
+// unsent says that nobody was asked, because of some.
+func (b *target) unsent(reply *BroadcastReply, why map[nid.NID]string) {
+	reply.Status = BroadcastUnsent
+	for _, id := range b.group.nids {
+		reply.Unreached = append(reply.Unreached, Unreached{id, cmp.Or(why[id], "not asked")})
+	}
+	sortUnreached(reply.Unreached)
+}
+
+// fill says who answered what, and who did not.
+func (b *target) fill(reply *BroadcastReply, o admin.Order, outcome *admin.Outcome) {
+	seen := map[nid.NID]bool{}
+	above := b.reasons(outcome.Unreached, o.Live && !b.apart)
+	for _, u := range outcome.Unreached {
+		if b.isMember(u.NID) {
+			seen[u.NID] = true
+			reply.Unreached = append(reply.Unreached, Unreached{u.NID, above(u)})
+		}
+	}
+	reply.Status = BroadcastOK
+	for _, p := range outcome.Answers {
+		if seen[p.NID] || !b.isMember(p.NID) {
+			continue
+		}
+		seen[p.NID] = true
+		a := answerOf(o, p)
+		if a.isBad() {
+			reply.Status = BroadcastFailed
+		}
+		reply.Reached, reply.Answers = append(reply.Reached, p.NID), append(reply.Answers, a)
+	}
+	dead := slices.Concat(b.dead, outcome.LeftOut)
+	for _, id := range b.group.nids {
+		why, lost := b.lost[id]
+		switch {
+		case seen[id]:
+		case lost:
+			reply.Unreached = append(reply.Unreached, Unreached{id, unreachedText(why)})
+		case slices.Contains(dead, id):
+			reply.Skipped = append(reply.Skipped, id)
+		default: // an answer that made no sense, or none at all
+			reply.Unreached = append(reply.Unreached, Unreached{id, unreachedText(scoll.EPROTO)})
+		}
+	}
+	sortUnreached(reply.Unreached)
+	if len(reply.Unreached) > 0 {
+		reply.Status = BroadcastIncomplete
+	}
+	if outcome.Status != scoll.OK {
+		reply.Status = BroadcastUnsent
+	}
+}
+
+// nameSkipped lists the dead that were left out as not reached.
+func (r *BroadcastReply) nameSkipped() {
+	for _, id := range r.Skipped {
+		r.Unreached = append(r.Unreached, Unreached{id, unreachedText(scoll.EHOSTDOWN)})
+	}
+	if len(r.Skipped) > 0 && r.Status != BroadcastUnsent {
+		r.Status = BroadcastIncomplete
+	}
+	r.Skipped = nil
+	sortUnreached(r.Unreached)
+}
+
+// isMember reports whether a node is to answer: a root that only sends is not.
+func (b *target) isMember(id nid.NID) bool {
+	rank := b.group.members.Rank(id)
+	return rank >= 0 && len(b.group.members.Target(rank).Entities) > 0
+}
+
+func sortUnreached(list []Unreached) {
+	slices.SortStableFunc(list, func(a, b Unreached) int { return a.NID.Compare(b.NID) })
+}

@@ -1,0 +1,215 @@
+package scoll
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+	"syscall"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+// AllGroup is the group of all participants of gossip, unless the configuration
+// has one of that name.
+const AllGroup = "all"
+
+const (
+	// maxGroups bounds the groups that commands create.
+	maxGroups = 1024
+	// listSize is how many bytes of a list ride on the first broadcast; longer
+	// ones go before it.
+	listSize = 2048
+)
+
+// tag is what stands for a server in a group: one entity on each node.
+var tag = scoll.Entity{'l', 'n', 'e', 't', 'd'}
+
+// groups are the groups that have names here.
+type groups struct {
+	listSize int // bytes of a list that ride on the first broadcast
+
+	making chan struct{} // a token while handles are made or ended
+
+	mu      sync.Mutex
+	named   map[string]*namedGroup     // guarded by mu
+	handles map[handleKey]*scoll.Group // guarded by mu
+	retired []*scoll.Group             // that were busy when they were to end; guarded by mu
+}
+
+// namedGroup is a group by its name. It does not change.
+type namedGroup struct {
+	name    string
+	origin  string // config, gossip, command
+	nids    []nid.NID
+	members *scoll.Membership // this node included
+	tree    scoll.Tree
+}
+
+// newGroup makes a group of servers. This node is in it, if need be as a root
+// that only sends.
+func (c *collective) newGroup(name, origin string, ids []nid.NID, tree scoll.Tree) (*namedGroup, error) {
+	var targets []scoll.Target
+	if !slices.Contains(ids, c.self) {
+		targets = append(targets, scoll.Target{NID: c.self})
+	}
+	for _, id := range ids {
+		targets = append(targets, scoll.Target{NID: id, Entities: []scoll.Entity{tag}})
+	}
+	members, err := scoll.NewMembership(targets)
+	if err == nil && members.Len() > c.cfg.MaxMembers {
+		err = scoll.EMSGSIZE
+	}
+	if err != nil {
+		return nil, cli.Errnof(syscall.EINVAL, "group %s: %w", name, err)
+	}
+	return &namedGroup{name, origin, ids, members, cmp.Or(tree, c.cfg.AdminTree())}, nil
+}
+
+// configureGroups makes the groups of the configuration.
+func (c *collective) configureGroups() error {
+	c.groups.named, c.groups.handles, c.groups.listSize = map[string]*namedGroup{}, map[handleKey]*scoll.Group{}, listSize
+	c.groups.making = make(chan struct{}, 1)
+	for _, g := range c.cfg.Groups {
+		made, err := c.newGroup(g.Name, "config", g.NIDs, g.Tree)
+		if err != nil {
+			return err
+		}
+		c.groups.named[g.Name] = made
+	}
+	return nil
+}
+
+// group returns a group by its name, or ENOENT.
+func (c *collective) group(name string) (*namedGroup, error) {
+	c.groups.mu.Lock()
+	g := c.groups.named[name]
+	c.groups.mu.Unlock()
+	if g != nil {
+		return g, nil
+	}
+	if name != AllGroup {
+		return nil, cli.Hint(cli.Errnof(syscall.ENOENT, "there is no group %s", name), "'scollctl group list' lists them")
+	}
+	g, err := c.participants()
+	if g == nil && err == nil {
+		err = cli.Hint(cli.Errnof(syscall.ENOENT, "there is no group all, because gossip does not run"),
+			"name the servers in the section scoll of the configuration of lnetd, in a group of that name, or with 'scollctl group create'")
+	}
+	return g, err
+}
+
+// participants is the group of the participants of gossip, nil if it does not
+// run.
+func (c *collective) participants() (*namedGroup, error) {
+	list, agent := c.m.gossip.Now()
+	if list == nil || agent == nil {
+		return nil, nil
+	}
+	return c.newGroup(AllGroup, "gossip", list.NIDs(), scoll.Tree{})
+}
+
+// GroupCreate is a group to create; the NIDs of its members come besides.
+type GroupCreate struct {
+	Name string `json:"name"`
+	Tree string `json:"tree,omitempty"`
+}
+
+// GroupName names a group.
+type GroupName struct {
+	Name string `json:"name"`
+}
+
+// GroupCreate names servers as a group, until the daemon ends. Errors:
+//
+//	ESRCH   this node takes no part in collectives
+//	EEXIST  there is a group of that name
+//	EINVAL  a name, a tree or NIDs that cannot be
+func (m *Module) GroupCreate(r GroupCreate, nids io.Reader) error {
+	c, err := m.enabled()
+	if err != nil {
+		return err
+	}
+	if err := config.CheckName(r.Name); err != nil {
+		return cli.Errno(syscall.EINVAL, err)
+	}
+	var tree scoll.Tree
+	if r.Tree != "" {
+		if tree, err = config.ParseTree(r.Tree); err != nil {
+			return cli.Errno(syscall.EINVAL, err)
+		}
+	}
+	ids, err := config.ParseNIDs("NIDs", nids)
+	if err != nil {
+		return cli.Errno(syscall.EINVAL, err)
+	}
+	g, err := c.newGroup(r.Name, "command", ids, tree)
+	if err != nil {
+		return err
+	}
+	if err := c.groups.name(g); err != nil {
+		return err
+	}
+	c.relist()
+	return nil
+}
+
+// name takes a group that a command has made.
+func (g *groups) name(made *namedGroup) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.named[made.name] != nil:
+		return cli.Hint(cli.Errnof(syscall.EEXIST, "there is a group %s already", made.name), "choose another name, or 'scollctl group destroy' it first")
+	case len(g.named) >= maxGroups:
+		return cli.Errnof(syscall.ENOSPC, "there are %d groups already", maxGroups)
+	}
+	g.named[made.name] = made
+	return nil
+}
+
+// GroupDestroy has all members forget a group, and forgets its name if a command
+// made it. Errors:
+//
+//	ESRCH   this node takes no part in collectives
+//	ENOENT  there is no such group
+//	EBUSY   broadcasts over it are under way
+//	EIO     a member was not reached: it forgets the group when this node dies
+func (m *Module) GroupDestroy(ctx context.Context, r GroupName) error {
+	c, err := m.enabled()
+	if err != nil {
+		return err
+	}
+	g, err := c.group(r.Name)
+	if err != nil {
+		return err
+	}
+	if err := c.groups.lock(ctx); err != nil {
+		return err
+	}
+	defer c.groups.unlock()
+	var errs []error
+	for key, h := range c.groups.handlesOf(r.Name) { // any order: all of them go
+		err := c.destroy(ctx, h)
+		if errors.Is(err, scoll.EBUSY) {
+			return failed(err)
+		}
+		c.groups.setHandle(key, nil)
+		errs = append(errs, err)
+	}
+	if g.origin == "command" {
+		c.groups.mu.Lock()
+		delete(c.groups.named, r.Name)
+		c.groups.mu.Unlock()
+		c.relist()
+	}
+	if err := errors.Join(errs...); err != nil {
+		return cli.Hint(cli.Errnof(syscall.EIO, "not all members were told: %w", err), "they forget the group when this node ends")
+	}
+	return nil
+}

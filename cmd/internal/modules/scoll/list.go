@@ -1,0 +1,91 @@
+package scoll
+
+import (
+	"log/slog"
+	"slices"
+
+	"ulnet/lnet/nid"
+)
+
+// list says which nodes may be members and roots of groups here. It does not change.
+type list struct {
+	nids map[nid.NID]bool
+	sets []nid.Set
+}
+
+func (l *list) has(id nid.NID) bool {
+	return l.nids[id] || slices.ContainsFunc(l.sets, func(s nid.Set) bool { return s.Has(id) })
+}
+
+// newList makes the list: allow_members, or else gossip's list and the members of all
+// groups, and in any case the roots and relays that the section admin allows. nil: there
+// is neither, and every node may.
+func (c *collective) newList() *list {
+	l := &list{nids: map[nid.NID]bool{}, sets: slices.Clone(c.cfg.AllowMembers)}
+	add := func(ids []nid.NID) {
+		for _, id := range ids {
+			l.nids[id] = true
+		}
+	}
+	if len(l.sets) == 0 {
+		add(c.m.Config.Gossip.NIDs)
+		if list, _ := c.m.gossip.Now(); list != nil {
+			add(list.NIDs())
+		}
+		for _, g := range c.cfg.Groups {
+			add(g.NIDs)
+		}
+	}
+	if len(l.sets)+len(l.nids) == 0 {
+		return nil
+	}
+	l.sets = append(append(l.sets, c.cfg.Admin.AllowRoots...), c.cfg.Admin.AllowRelays...)
+	c.groups.mu.Lock()
+	defer c.groups.mu.Unlock()
+	for _, g := range c.groups.named { // any order: a set
+		add(g.nids)
+	}
+	return l
+}
+
+// relist makes the list anew, when gossip's or the groups may have changed. With a key
+// only its holders are heard, and none of these is a stranger.
+func (c *collective) relist() {
+	if c.cfg.Keys.Len() > 0 {
+		return
+	}
+	c.relisting.Lock() // a list made earlier must not replace this one
+	defer c.relisting.Unlock()
+	l := c.newList()
+	c.listed.Store(l)
+	if l == nil {
+		c.agent.SetListed(nil)
+		return
+	}
+	c.agent.SetListed(l.has)
+}
+
+func (c *collective) isStranger(id nid.NID) bool {
+	l := c.listed.Load()
+	return l != nil && id != c.self && !l.has(id)
+}
+
+// distrust says by which setting a NID may be anybody's, "" if it is not.
+func (c *collective) distrust(parent nid.NID) string {
+	if c.cfg.Keys.Len() > 0 || c.cfg.Admin.Unidentified {
+		return ""
+	}
+	return c.m.Config.BelievedPorts(parent.Net().Type())
+}
+
+// warn logs at the start what the configuration leaves open, and what it forbids.
+func (c *collective) warn() {
+	log := c.m.Log
+	if c.cfg.Keys.Len() == 0 && c.listed.Load() == nil {
+		log.Warn("collectives take members and roots from everybody: name groups, run gossip, or set allow_members or key_file in the section scoll")
+	}
+	if why := c.distrust(c.self); why != "" && len(c.cfg.Admin.Actions) > 0 && len(c.cfg.Admin.AllowRoots) > 0 {
+		log.Warn("actions of others are refused, because users without privilege can have the NID of any host: set key_file in the section scoll, or actions_without_identity: yes in its section admin",
+			slog.String("setting", why))
+	}
+}

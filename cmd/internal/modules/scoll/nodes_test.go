@@ -1,0 +1,353 @@
+package scoll
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/modules/gossip"
+	"ulnet/cmd/internal/modules/rmcast"
+	"ulnet/cmd/internal/node"
+	"ulnet/lnd/lndtest/loopback"
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+// start starts a node with gossip, collectives and multicast until the test ends.
+func start(t *testing.T, cfg config.Config, log *slog.Logger) (m *Module) {
+	t.Helper()
+	n, err := node.New(node.Config{Config: cfg, Log: log, Modules: func(h node.Host) []node.Module {
+		g := gossip.New(h)
+		r := rmcast.New(h, g.View())
+		m = New(h, g, r)
+		return []node.Module{g, m, r}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := n.Shutdown(context.Background()); err != nil {
+			t.Errorf("shutdown: %v", err)
+		}
+	})
+	return m
+}
+
+// scollNodes starts nodes at 127.0.0.71 and the following that take part in
+// collectives.
+func scollNodes(t *testing.T, n int, change func(*config.Config)) (nodes []*Module) {
+	t.Helper()
+	return scollNodesLogging(t, n, nil, change)
+}
+
+func scollNodesLogging(t *testing.T, n int, log *slog.Logger, change func(*config.Config)) (nodes []*Module) {
+	t.Helper()
+	var addrs []netip.Addr
+	for i := range n + 1 { // one is for nobody
+		addrs = append(addrs, netip.AddrFrom4([4]byte{127, 0, 0, byte(71 + i)}))
+	}
+	port, err := loopback.FreePort(addrs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, addr := range addrs[:n] {
+		cfg := config.Default()
+		cfg.Networks, cfg.AcceptPort, cfg.RuntimeDir = "tcp("+addr.String()+")", int(port), t.TempDir()
+		cfg.Scoll.Enable = true
+		if change != nil {
+			change(&cfg)
+		}
+		nodes = append(nodes, start(t, cfg, log))
+	}
+	return nodes
+}
+
+// await waits until something holds.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(20 * time.Second); !holds(); {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("no %s", what)
+		}
+	}
+}
+
+func ping(group string) BroadcastRequest {
+	return BroadcastRequest{Group: group, Verb: "ping", TimeoutMS: 2000}
+}
+
+func unreachedOf(r BroadcastReply) (list []nid.NID) {
+	for _, u := range r.Unreached {
+		list = append(list, u.NID)
+	}
+	return list
+}
+
+// TestLongList: a group whose list does not ride on a message is made known to
+// all before. Who is not reached by that is named, and the others are asked
+// nevertheless, those below him in the tree too.
+func TestLongList(t *testing.T) {
+	nodes := scollNodes(t, 3, nil)
+	n := nodes[0]
+	n.running.groups.listSize = 0
+	for _, test := range []struct {
+		name, nids, lost string
+		reached          int
+	}{
+		{"all are there", "127.0.0.[71-73]@tcp", "", 3},
+		{"a leaf is not", "127.0.0.71@tcp 127.0.0.72@tcp 127.0.0.73@tcp 127.0.0.74@tcp", "127.0.0.74@tcp", 3},
+		{"an inner node is not", "127.0.0.71@tcp 127.0.0.72@tcp 127.0.0.74@tcp 127.0.0.73@tcp", "127.0.0.74@tcp", 3},
+		{"nobody is", "127.0.0.74@tcp", "127.0.0.74@tcp", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if err := n.GroupCreate(GroupCreate{Name: "g"}, strings.NewReader(strings.ReplaceAll(test.nids, " ", "\n"))); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // the list is tried again
+				r, err := n.Broadcast(t.Context(), ping("g"), nil)
+				if err != nil || len(r.Reached) != test.reached {
+					t.Errorf("%+v, %v", r, err)
+				}
+				switch {
+				case test.lost == "" && r.Status == BroadcastOK && len(r.Unreached) == 0:
+				case len(r.Unreached) != 1 || r.Unreached[0] != (Unreached{nid.MustParse(test.lost), "cannot be sent to"}) || r.Status != BroadcastIncomplete:
+					t.Errorf("%s: not reached %+v, want %s", r.Status, r.Unreached, test.lost)
+				}
+			}
+			if err := n.GroupDestroy(t.Context(), GroupName{"g"}); err != nil {
+				t.Error(err)
+			}
+			for i := range nodes[1:] {
+				await(t, "end of all groups", func() bool { return len(nodes[1+i].running.agent.Groups()) == 0 })
+			}
+		})
+	}
+}
+
+// TestLiveWithoutGossip: without gossip nobody is known to be dead, and all are
+// asked at once: members, who know nothing of each other, need not agree.
+func TestLiveWithoutGossip(t *testing.T) {
+	n := scollNodes(t, 3, nil)[0]
+	if err := n.GroupCreate(GroupCreate{Name: "g"}, strings.NewReader("127.0.0.[71-73]@tcp")); err != nil {
+		t.Fatal(err)
+	}
+	request := ping("g")
+	request.Live = true
+	r, err := n.Broadcast(t.Context(), request, nil)
+	if err != nil || r.Status != BroadcastOK || len(r.Reached) != 3 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestRetired: a group whose members have changed while a broadcast over it was
+// under way ends on its members later.
+func TestRetired(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "gate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gate, err := os.OpenFile(filepath.Join(dir, "gate"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = gate.Close() }) // if it ends early
+	// Reads of the gate begin before an action says so: who came to it when it
+	// is closed would wait for ever.
+	script := fmt.Sprintf("cd %s; exec < gate; : > begun.$$; exec cat", dir)
+	nodes := scollNodes(t, 2, func(c *config.Config) {
+		c.Scoll.Admin.AllowRoots, c.Scoll.Admin.Unidentified = setsOf(t, "127.0.0.71@tcp"), true
+		c.Scoll.Admin.Actions = []config.Action{{Name: "wait", Run: []string{"/bin/sh", "-c", script}, Timeout: time.Minute}}
+		c.Scoll.Groups = []config.Group{{Name: "g", NIDs: []nid.NID{nidAt("127.0.0.71"), nidAt("127.0.0.72")}}}
+	})
+	// The first node greeted the other before that listened: until its connections are tried
+	// again, a broadcast may leave the other out.
+	await(t, "answer of both", func() bool {
+		r, err := nodes[0].Broadcast(t.Context(), ping("g"), nil)
+		return err == nil && len(r.Reached) == 2
+	})
+	c := nodes[0].running
+	done := make(chan error, 1)
+	go func() {
+		r, err := nodes[0].Broadcast(t.Context(), BroadcastRequest{Group: "g", Verb: "run", Action: "wait", TimeoutMS: 60_000}, nil)
+		if err == nil && r.Status != BroadcastOK {
+			err = fmt.Errorf("%+v", r)
+		}
+		done <- err
+	}()
+	joined := func() int { return len(nodes[1].running.agent.Groups()) }
+	await(t, "action at both", func() bool {
+		begun, err := filepath.Glob(filepath.Join(dir, "begun.*"))
+		return err == nil && len(begun) == 2 && joined() == 1
+	})
+	use := func(ids ...string) { // a group of the same name with other members
+		var list []nid.NID
+		for _, id := range ids {
+			list = append(list, nidAt(id))
+		}
+		g, err := c.newGroup("g", "gossip", list, scoll.Tree{})
+		if err == nil {
+			_, err = c.handle(t.Context(), g, g.members, g.tree)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	use("127.0.0.71")
+	await(t, "refusal to end it now", func() bool {
+		c.groups.mu.Lock()
+		defer c.groups.mu.Unlock()
+		return len(c.groups.retired) == 1
+	})
+	if err := errors.Join(gate.Close(), <-done); err != nil {
+		t.Error(err)
+	}
+	await(t, "end of the first group", func() bool {
+		use("127.0.0.72", "127.0.0.71")
+		use("127.0.0.71")
+		return joined() == 0
+	})
+}
+
+// TestJustStarted: SC-A22: a member that has just started is reached, though
+// connections to it failed a moment ago and are not tried again for a minute.
+func TestJustStarted(t *testing.T) {
+	n := scollNodes(t, 1, func(c *config.Config) {
+		c.TCP.MinReconnect, c.TCP.MaxReconnect = time.Minute, time.Minute
+		c.Scoll.Groups = []config.Group{{Name: "g", NIDs: []nid.NID{nidAt("127.0.0.71"), nidAt("127.0.0.72")}}}
+	})[0]
+	missing := func() int {
+		r, err := n.Broadcast(t.Context(), ping("g"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(r.Unreached)
+	}
+	if got := missing(); got != 1 {
+		t.Fatalf("%d members are missing before it starts", got)
+	}
+	cfg := *n.Config
+	cfg.Networks, cfg.RuntimeDir = "tcp(127.0.0.72)", t.TempDir()
+	start(t, cfg, nil)
+	await(t, "answer of the one that has just started", func() bool { return missing() == 0 })
+}
+
+// TestGreeted: roots' ways to this node come first, and there is a bound.
+func TestGreeted(t *testing.T) {
+	var ids []nid.NID
+	for i := range 200 {
+		ids = append(ids, nidAt(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}).String()))
+	}
+	cfg := config.Default().Scoll
+	cfg.Groups = []config.Group{{Name: "others", NIDs: ids[1:]}, {Name: "all", NIDs: ids}}
+	cfg.Admin.AllowRoots = setsOf(t, "10.0.0.150@tcp")
+	self := ids[0]
+	c := &collective{cfg: cfg, self: self}
+	if err := c.configureGroups(); err != nil {
+		t.Fatal(err)
+	}
+	// Rank 0 is 50 behind the root, 110010 to the base 2: 48 behind the root is above it.
+	got := c.greeted()
+	if len(got) != maxGreeted || got[0] != ids[198] || slices.Contains(got, self) || got[1] != ids[1] {
+		t.Errorf("%d: %v", len(got), got)
+	}
+	if c.self = nidAt("10.9.9.9"); len(c.greeted()) != 0 {
+		t.Error("who is no member greets")
+	}
+}
+
+// TestGroups: names of groups, roots that only send, and what is refused.
+func TestGroups(t *testing.T) {
+	nodes := scollNodes(t, 2, func(c *config.Config) {
+		c.Scoll.Groups = []config.Group{{Name: "own", NIDs: []nid.NID{nidAt("127.0.0.71")}}}
+	})
+	n := nodes[0]
+	create := func(name, tree, nids string) error {
+		return n.GroupCreate(GroupCreate{Name: name, Tree: tree}, strings.NewReader(nids))
+	}
+	for _, step := range []struct {
+		what  string
+		err   error
+		errno error
+	}{
+		{"a group", create("other", "flat", "127.0.0.72@tcp"), nil},
+		{"the name again", create("other", "", "127.0.0.72@tcp"), syscall.EEXIST},
+		{"a name of the configuration", create("own", "", "127.0.0.72@tcp"), syscall.EEXIST},
+		{"no name", create("a/b", "", "127.0.0.72@tcp"), syscall.EINVAL},
+		{"no tree", create("x", "oak", "127.0.0.72@tcp"), syscall.EINVAL},
+		{"no NIDs", create("x", "", "server"), syscall.EINVAL},
+		{"nobody but us", create("me", "", "127.0.0.71@tcp"), nil},
+		{"an unknown group", n.GroupDestroy(t.Context(), GroupName{"x"}), syscall.ENOENT},
+		{"no gossip", n.GroupDestroy(t.Context(), GroupName{AllGroup}), syscall.ENOENT},
+	} {
+		if !errors.Is(step.err, step.errno) || (step.err == nil) != (step.errno == nil) {
+			t.Errorf("%s: %v, want %v", step.what, step.err, step.errno)
+		}
+	}
+	r, err := n.Broadcast(t.Context(), ping("other"), nil)
+	if err != nil || r.Status != BroadcastOK || !slices.Equal(r.Reached, []nid.NID{nidAt("127.0.0.72")}) {
+		t.Errorf("a root that only sends: %+v, %v", r, err)
+	}
+	if groups := nodes[1].running.agent.Groups(); len(groups) != 1 {
+		t.Errorf("the member knows %+v", groups)
+	}
+	if err := n.GroupDestroy(t.Context(), GroupName{"other"}); err != nil {
+		t.Error(err)
+	}
+	await(t, "end of the group at the member", func() bool { return len(nodes[1].running.agent.Groups()) == 0 })
+	for _, r := range []BroadcastRequest{
+		{Group: "own", Verb: "dance"},
+		{Group: "own", Verb: "run"},
+		{Group: "own", Verb: "ping", Action: "x"},
+		{Group: "own", Verb: "ping", TimeoutMS: -1},
+		{Group: "own", Verb: "ping", Tree: "oak"},
+	} {
+		if _, err := n.Broadcast(t.Context(), r, nil); !errors.Is(err, syscall.EINVAL) {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+	if r, err := n.Broadcast(t.Context(), ping("me"), nil); err != nil || len(r.Reached) != 1 || len(unreachedOf(r)) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestBroadcastEnds: who waits for a broadcast may stop waiting, and the daemon
+// may end; the broadcast is told of as over.
+func TestBroadcastEnds(t *testing.T) {
+	n := scollNodes(t, 2, func(c *config.Config) {
+		c.Scoll.Admin.AllowRoots, c.Scoll.Admin.Unidentified = setsOf(t, "127.0.0.71@tcp"), true
+		c.Scoll.Admin.Actions = []config.Action{{Name: "sleep", Run: []string{"/bin/sleep", "1000"}, Timeout: time.Minute}}
+		c.Scoll.Groups = []config.Group{{Name: "two", NIDs: []nid.NID{nidAt("127.0.0.71"), nidAt("127.0.0.72")}}}
+	})[0]
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := n.Broadcast(ctx, BroadcastRequest{Group: "two", Verb: "run", Action: "sleep", TimeoutMS: 60_000}, nil)
+		done <- err
+	}()
+	await(t, "a broadcast", func() bool {
+		s, err := n.Collectives()
+		return err == nil && len(s.Broadcasts) > 0
+	})
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	s, err := n.Collectives()
+	if err != nil || len(s.Broadcasts) != 1 || s.Broadcasts[0].Running || s.Stats["broadcasts"] != 1 {
+		t.Errorf("%+v, %v", s.Broadcasts, err)
+	}
+}

@@ -1,0 +1,294 @@
+// Package scoll is the module of collectives: groups by their names, and the administration
+// service over them.
+package scoll
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/admin"
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/program"
+	"ulnet/cmd/internal/statefiles"
+	"ulnet/gossip"
+	"ulnet/gossip/engine"
+	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
+	"ulnet/scoll"
+	"ulnet/scoll/rmcast"
+)
+
+// Gossip is what collectives need of gossip.
+type Gossip interface {
+	Now() (participants *engine.List, agent *gossip.Agent) // nil: there was no init, it does not run
+	View() scoll.View                                      // also while it does not run
+	OnChange(func())                                       // of participants
+}
+
+// Carrier is what collectives need of reliable multicast, by which bulk data can go.
+type Carrier interface {
+	HearFirst(func(group string, m *rmcast.Message) bool)
+	Carry(ctx context.Context, group string, wait time.Duration, cut func(size int) iter.Seq[[]byte]) error
+}
+
+// Module is what a node has of collectives.
+type Module struct {
+	node.Host
+	gossip  Gossip
+	mcast   Carrier
+	clients func(root, parent nid.NID, query []byte, room int) ([]byte, scoll.Status)
+	running *collective // nil: not enabled
+}
+
+// New returns the module of a node.
+func New(host node.Host, g Gossip, c Carrier) *Module {
+	m := &Module{Host: host, gossip: g, mcast: c}
+	m.AnswerClients(func(nid.NID, nid.NID, []byte, int) ([]byte, scoll.Status) { return nil, scoll.EAGAIN })
+	g.OnChange(func() {
+		if m.running != nil {
+			m.running.relist()
+		}
+	})
+	c.HearFirst(func(group string, msg *rmcast.Message) bool {
+		return m.running != nil && m.running.cfg.Admin.Multicast == group && m.running.heardBulk(msg)
+	})
+	return m
+}
+
+// AnswerClients has f of client health answer servers that ask for a page of clients, in
+// room bytes at most. It is called before Open.
+func (m *Module) AnswerClients(f func(root, parent nid.NID, query []byte, room int) ([]byte, scoll.Status)) {
+	m.clients = f
+}
+
+// Agent is what other protocols register services at; nil: not enabled.
+func (m *Module) Agent() *scoll.Agent {
+	if m.running == nil {
+		return nil
+	}
+	return m.running.agent
+}
+
+// collective is what a node has of collectives while they are enabled.
+type collective struct {
+	m       *Module
+	cfg     config.Scoll
+	self    nid.NID
+	agent   *scoll.Agent
+	admin   *admin.Service
+	workers sync.WaitGroup
+	end     context.CancelFunc // of greeting
+
+	groups groups
+	log    broadcasts
+	listed atomic.Pointer[list] // who is no stranger; nil: everybody
+
+	relisting sync.Mutex // held while the list is made; taken before all others
+
+	carried *admin.Carried
+}
+
+// newsCycles is how many cycles of gossip pass until all have noticed a death that
+// one has: each counts for himself, to within a few cycles.
+const newsCycles = 5
+
+// Open begins to take part in collectives, if the configuration says so.
+func (m *Module) Open() error {
+	if !m.Config.Scoll.Enable {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &collective{m: m, cfg: m.Config.Scoll, end: cancel}
+	c.carried = admin.NewCarried(c.cfg.Admin.MaxBulk, c.cfg.Admin.MaxMemory)
+	var err error
+	if c.self, err = m.ownNID(); err != nil {
+		return err
+	}
+	if err := c.configureGroups(); err != nil {
+		return err
+	}
+	adminConfig, err := c.adminConfig()
+	if err != nil {
+		return err
+	}
+	c.admin = admin.New(adminConfig)
+	cfg := scoll.AgentConfig{Config: c.cfg.Machine(), View: m.gossip.View(), Log: m.Log, Worker: c.workers.Go, Wall: time.Now, Keys: c.cfg.Keys}
+	cfg.Self, cfg.Incarnation = c.self, m.Incarnation()
+	cfg.Propagation = max(time.Second, newsCycles*m.Config.Gossip.Interval)
+	if c.agent, err = scoll.Start(m.Table, cfg); err != nil {
+		return err
+	}
+	m.running = c
+	c.relist()
+	c.warn()
+	m.Log.Info("collectives start", slog.Any("nid", c.self), slog.Int("actions", len(c.cfg.Admin.Actions)))
+	if err := c.admin.Register(c.agent); err != nil {
+		return err
+	}
+	if _, agent := m.gossip.Now(); agent == nil {
+		c.workers.Go(func() { c.greet(ctx) })
+	}
+	return nil
+}
+
+// ownNID is the NID under which the node takes part.
+func (m *Module) ownNID() (nid.NID, error) {
+	own := m.NIDs()
+	if id := m.Config.Scoll.NID; id.IsValid() {
+		if slices.Contains(own, id) {
+			return id, nil
+		}
+		return id, cli.Hint(cli.Errnof(syscall.EINVAL, "nid of scoll: %v is no NID of this node", id), "this node is %s", cli.NIDList(own))
+	}
+	for _, id := range own {
+		if slices.Contains(m.Config.Gossip.NIDs, id) {
+			return id, nil
+		}
+	}
+	if len(own) == 1 {
+		return own[0], nil
+	}
+	return nid.NID{}, cli.Hint(cli.Errnof(syscall.EINVAL, "collectives need one NID of this node, which is %s", cli.NIDList(own)),
+		"say which with nid in the section scoll")
+}
+
+func (c *collective) adminConfig() (admin.Config, error) {
+	a := c.cfg.Admin
+	actions := map[string]admin.Action{}
+	for _, act := range a.Actions {
+		user, err := program.UserOf("action "+act.Name, act.User)
+		if err != nil {
+			return admin.Config{}, err
+		}
+		actions[act.Name] = admin.Action{Run: act.Run, Timeout: act.Timeout, User: user}
+	}
+	return admin.Config{
+		Distrust: c.distrust, IsStranger: c.isStranger,
+		Version: "ulnet " + cli.Version(), Digest: digestOf(*c.m.Config), Actions: actions, MayAct: c.mayAct,
+		MaxBulk: a.MaxBulk, MaxMemory: a.MaxMemory, MaxActions: a.MaxActions, Output: a.Output, Carried: c.carried.Take, Clients: c.m.clients,
+		Dir: c.m.Config.RuntimeDir, Log: c.m.Log, Worker: c.workers.Go,
+	}, nil
+}
+
+// mayAct says whether a root may run actions here when its request comes through
+// a parent: the root is listed, and so is the parent, unless it is the root.
+func (c *collective) mayAct(root, parent nid.NID) bool {
+	has := func(sets []nid.Set, id nid.NID) bool {
+		return slices.ContainsFunc(sets, func(s nid.Set) bool { return s.Has(id) })
+	}
+	a := c.cfg.Admin
+	switch {
+	case !has(a.AllowRoots, root):
+		return false
+	case parent == root || has(a.AllowRoots, parent):
+		return true
+	case len(a.AllowRelays) > 0:
+		return has(a.AllowRelays, parent)
+	}
+	return slices.Contains(c.m.Config.Gossip.NIDs, parent) ||
+		slices.ContainsFunc(c.cfg.Groups, func(g config.Group) bool { return slices.Contains(g.NIDs, parent) })
+}
+
+// digestOf is a digest of what should be the same on all servers: all but the
+// names of a node and its places.
+func digestOf(c config.Config) [32]byte {
+	c.Networks, c.Socket, c.StateDir, c.RuntimeDir, c.Capture, c.FaultSeed = "", "", "", "", "", 0
+	c.Handlers = nil
+	c.CaptureSize, c.CaptureTime, c.CaptureFiles = 0, 0, 0
+	c.Gossip.NIDsAt, c.Gossip.NIDsFile, c.Gossip.Seed = config.Place{}, "", 0
+	c.Gossip.KeyFile, c.Gossip.Keys = "", keyring.Keys{}
+	c.Scoll.NID, c.Scoll.KeyFile, c.Scoll.Keys = nid.NID{}, "", keyring.Keys{}
+	c.Health.NID, c.Health.At = nid.NID{}, config.Place{}
+	c.Health.Name, c.Health.Attach, c.Health.AttachAll = "", nil, false
+	c.Health.KeyFile, c.Health.Keys = "", keyring.Keys{}
+	c.Health.ClaimFile, c.Health.ClaimKeys = "", keyring.Keys{} // a digest of short keys could be guessed
+	c.Rmcast.NID, c.Rmcast.KeyFile, c.Rmcast.Keys = nid.NID{}, "", keyring.Keys{}
+	z := &c.Zone
+	z.Name, z.At, z.Node, z.NIDs, z.Bootstrap = "", config.Place{}, "", nil, nil
+	z.Supervisor, z.Management, z.Monitor, z.KeyFile, z.Keys = false, nil, false, "", keyring.Keys{}
+	return sha256.Sum256(fmt.Appendf(nil, "%+v", c))
+}
+
+// Close ends taking part.
+func (m *Module) Close(context.Context) error {
+	c := m.running
+	if c == nil {
+		return nil
+	}
+	c.end()
+	c.admin.Close()
+	c.agent.Stop()
+	c.workers.Wait()
+	return nil
+}
+
+// Files implements [node.Module].
+func (m *Module) Files() *statefiles.Config { return nil }
+
+// Keys are those of the configuration's section.
+func (m *Module) Keys() *node.Keys {
+	c := m.running
+	if c == nil || c.cfg.KeyFile == "" {
+		return nil
+	}
+	return &node.Keys{Section: "scoll", File: c.cfg.KeyFile, Set: c.agent.SetKeys, Count: c.countKeys}
+}
+
+func (c *collective) countKeys(k *node.KeysStatus) {
+	s := c.agent.KeyStats()
+	k.Keys, k.Verified, k.Refused = s.Keys, s.Verified, s.NotSigned
+}
+
+// enabled returns what there is of collectives, or ESRCH.
+func (m *Module) enabled() (*collective, error) {
+	if m.running == nil {
+		return nil, cli.Hint(cli.Errnof(syscall.ESRCH, "this node takes no part in collectives"),
+			"set enable: 1 in the section scoll of the configuration of lnetd, and start it again")
+	}
+	return m.running, nil
+}
+
+// failed adds what to do to an error of package scoll or admin.
+func failed(err error) error {
+	var status scoll.Status
+	switch {
+	case err == nil, errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, admin.ErrClosed):
+		return cli.Hint(&givenUp{err}, "members may have done what they were asked for")
+	case !errors.As(err, &status):
+		return err
+	}
+	errno := syscall.EIO
+	switch {
+	case status < 1000:
+		errno = syscall.Errno(status)
+	case errors.Is(status, scoll.EBUSY):
+		errno = syscall.EBUSY
+	case errors.Is(status, scoll.EMSGSIZE):
+		errno = syscall.EMSGSIZE
+	}
+	return cli.Hint(cli.Errno(errno, err), "%s", cmp.Or(hints[status], "'scollctl stats' counts what was refused here"))
+}
+
+var hints = map[scoll.Status]string{
+	scoll.EBUSY:       "wait until other broadcasts are over: 'scollctl watch' shows them",
+	scoll.EINVAL:      "the time-outs of all levels of the tree must be within max_timeout of the section scoll",
+	scoll.EHOSTDOWN:   "a member is dead: 'gossipctl status' shows which; --live leaves the dead out",
+	scoll.ESTALE:      "other members are alive than a moment ago: try again",
+	scoll.EMSGSIZE:    "the group or its answers are too large: see max_members and output in the section scoll",
+	scoll.EMAXMEMBERS: "the group is too large: raise max_members in the section scoll",
+	scoll.ETIMEDOUT:   "a member did not answer; 'scollctl ping' says which",
+}

@@ -1,0 +1,98 @@
+package scoll
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"ulnet/cmd/internal/admin"
+	"ulnet/cmd/internal/statefiles"
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+)
+
+// CollectiveStatus is what a node knows of collectives.
+type CollectiveStatus struct {
+	NID        nid.NID           `json:"nid"`
+	RTTUS      int64             `json:"rtt_us"`
+	GuardUS    int64             `json:"guard_us"` // per level of a tree
+	Tree       string            `json:"tree"`     // of the administration service
+	Gossip     bool              `json:"gossip"`   // says who is alive
+	Groups     []GroupStatus     `json:"groups"`   // that have names here
+	Joined     []JoinedGroup     `json:"joined"`   // that this node is a member of
+	Broadcasts []BroadcastEntry  `json:"broadcasts"`
+	Stats      map[string]uint64 `json:"stats"` // scoll.Stats, with underscores
+	Admin      admin.Stats       `json:"admin"`
+}
+
+// GroupStatus is a group that has a name here.
+type GroupStatus struct {
+	Name    string `json:"name"`
+	Origin  string `json:"origin"` // config, gossip, command
+	Members int    `json:"members"`
+	Alive   int    `json:"alive"`
+	Tree    string `json:"tree"`
+	// Known says that a broadcast over it has been sent.
+	Known bool      `json:"known"`
+	NIDs  []nid.NID `json:"nids"`
+}
+
+// JoinedGroup is a group as its members know it.
+type JoinedGroup struct {
+	ID       string          `json:"id"`
+	Service  scoll.ServiceID `json:"service"`
+	Root     nid.NID         `json:"root"`
+	Members  int             `json:"members"`
+	Tree     string          `json:"tree"`
+	InFlight int             `json:"in_flight"` // broadcasts at this node
+}
+
+// Collectives returns what is known of collectives. ESRCH: this node takes no
+// part.
+func (m *Module) Collectives() (CollectiveStatus, error) {
+	c, err := m.enabled()
+	if err != nil {
+		return CollectiveStatus{}, err
+	}
+	_, agent := m.gossip.Now()
+	s := CollectiveStatus{
+		NID: c.self, RTTUS: c.cfg.RTT.Microseconds(), GuardUS: cmp.Or(c.cfg.Guard, max(c.cfg.RTT/4, 5*time.Millisecond)).Microseconds(),
+		Tree: c.cfg.AdminTree().String(), Gossip: agent != nil, Groups: []GroupStatus{}, Joined: []JoinedGroup{},
+		Broadcasts: c.log.snapshot(), Stats: statefiles.Counters(c.agent.Stats()), Admin: c.admin.Stats(),
+	}
+	for _, g := range c.allGroups() {
+		s.Groups = append(s.Groups, c.statusOf(g))
+	}
+	for _, g := range c.agent.Groups() {
+		s.Joined = append(s.Joined, JoinedGroup{g.ID.String(), g.Service, g.ID.Creator, g.Nodes, g.Tree.String(), g.InFlight})
+	}
+	return s, nil
+}
+
+// allGroups returns the groups in the order of their names.
+func (c *collective) allGroups() (list []*namedGroup) {
+	c.groups.mu.Lock()
+	for _, g := range c.groups.named { // any order: sorted below
+		list = append(list, g)
+	}
+	all := c.groups.named[AllGroup]
+	c.groups.mu.Unlock()
+	if all == nil {
+		if g, err := c.participants(); err == nil && g != nil {
+			list = append(list, g)
+		}
+	}
+	slices.SortFunc(list, func(a, b *namedGroup) int { return cmp.Compare(a.name, b.name) })
+	return list
+}
+
+func (c *collective) statusOf(g *namedGroup) GroupStatus {
+	s := GroupStatus{Name: g.name, Origin: g.origin, Members: len(g.nids), Tree: g.tree.String(), NIDs: g.nids}
+	for _, id := range g.nids {
+		if id == c.self || c.isAlive(id) {
+			s.Alive++
+		}
+	}
+	s.Known = c.groups.handle(handleKey{g.name, g.tree, g.members.Digest()}) != nil
+	return s
+}

@@ -1,0 +1,203 @@
+package scoll
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+
+	"ulnet/cmd/internal/admin"
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/lnet/nid"
+	"ulnet/scoll"
+	"ulnet/scoll/tree"
+)
+
+// maxLists is how often a list is sent that some do not get, before each broadcast.
+const maxLists = 4
+
+// target is where a broadcast goes.
+type target struct {
+	c       *collective
+	group   *namedGroup
+	members *scoll.Membership // of the group, without those who are left out
+	tree    scoll.Tree
+	lost    map[nid.NID]scoll.Status // who is left out, because the list did not reach them
+	// apart says that who is alive is this node's own opinion: members cannot be
+	// asked to share it.
+	apart bool
+	// names says that dead members do not keep a broadcast from being sent to the others:
+	// they are listed as not reached.
+	names bool
+	dead  []nid.NID // who is left out already here, as dead
+}
+
+// target says where broadcasts over a group go. A group with a long list has to
+// be made known to all its members first, so that dead ones are left out already
+// here if they may be; so they are where members do not know of each other.
+func (c *collective) target(g *namedGroup, shape string, live bool) (*target, error) {
+	b := &target{c: c, group: g, members: g.members, tree: g.tree, lost: map[nid.NID]scoll.Status{}}
+	if shape != "" {
+		var err error
+		if b.tree, err = config.ParseTree(shape); err != nil {
+			return nil, cli.Errno(syscall.EINVAL, err)
+		}
+	}
+	if live {
+		return b, b.toLiving()
+	}
+	return b, nil
+}
+
+// toLiving leaves out the dead, where the module would not.
+func (b *target) toLiving() error {
+	b.apart = !b.c.isWatched(b.group)
+	if !b.apart && b.members.Size() <= b.c.groups.listSize {
+		return nil
+	}
+	return b.without(func(id nid.NID) bool {
+		if b.c.isAlive(id) {
+			return false
+		}
+		b.dead = append(b.dead, id)
+		return true
+	})
+}
+
+// isWatched reports whether all members of a group take part in gossip: then they
+// agree on who of them is alive.
+func (c *collective) isWatched(g *namedGroup) bool {
+	_, agent := c.m.gossip.Now()
+	return agent != nil && !slices.ContainsFunc(g.nids, func(id nid.NID) bool {
+		_, participant := agent.Explain(id)
+		return !participant
+	})
+}
+
+// without leaves out members, but for this node.
+func (b *target) without(out func(nid.NID) bool) error {
+	var rest []nid.NID
+	for _, id := range b.group.nids {
+		if b.members.Rank(id) >= 0 && (id == b.c.self || !out(id)) {
+			rest = append(rest, id)
+		}
+	}
+	part, err := b.c.newGroup(b.group.name, b.group.origin, rest, b.tree)
+	if err == nil {
+		b.members = part.members
+	}
+	return err
+}
+
+// outcome sends an order.
+func (b *target) outcome(ctx context.Context, o admin.Order) (*admin.Outcome, error) {
+	h, err := b.handle(ctx)
+	if err != nil {
+		return nil, b.deadError(err)
+	}
+	o.Live = o.Live && !b.apart
+	outcome, err := b.c.admin.Broadcast(ctx, h, o)
+	err = b.deadError(err)
+	if room, rerr := admin.Room(h, o.Action); errors.Is(err, admin.ErrOrder) && rerr == nil {
+		err = cli.Hint(cli.Errnof(syscall.EMSGSIZE, "a text of %d bytes is too long for a message: want up to %d", len(o.Text), room),
+			"more can be sent as bulk data, see 'scollctl bcast --help'")
+	}
+	return outcome, err
+}
+
+// handle returns what broadcasts need. A long list is told to all members before:
+// whom it does not reach is left out, so that the others are asked nevertheless,
+// as they are with a list that rides on the broadcast.
+func (b *target) handle(ctx context.Context) (*scoll.Group, error) {
+	for last := 1; ; last++ {
+		h, err := b.c.handle(ctx, b.group, b.members, b.tree)
+		failed, ok := errors.AsType[*scoll.MembersError](err)
+		if !ok || last > maxLists {
+			return h, err
+		}
+		if err := b.leaveOut(failed.Unreached, last == maxLists); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// leaveOut leaves out who was not reached: all, or only those at the top of
+// subtrees that were lost. The others of these had no chance yet.
+func (b *target) leaveOut(unreached []scoll.Unreached, all bool) error {
+	why := map[nid.NID]scoll.Status{}
+	for _, u := range unreached {
+		why[u.NID] = u.Status
+	}
+	above := parents(b.members, b.tree, b.c.self)
+	return b.without(func(id nid.NID) bool {
+		status, missing := why[id]
+		if _, below := why[above(id)]; !missing || below && !all {
+			return false
+		}
+		b.lost[id] = status
+		return true
+	})
+}
+
+// parents returns a function that says who is above a member in a tree from root;
+// nobody, the zero NID, is above the root and strangers.
+func parents(members *scoll.Membership, shape scoll.Tree, root nid.NID) func(nid.NID) nid.NID {
+	topology, ok := shape.Topology()
+	from := members.Rank(root)
+	if !ok || from < 0 {
+		return func(nid.NID) nid.NID { return nid.NID{} }
+	}
+	t := tree.Tree{Topology: topology, N: members.Len(), Root: from}
+	return func(id nid.NID) nid.NID {
+		if rank := members.Rank(id); rank >= 0 {
+			if parent, ok := t.Parent(rank); ok {
+				return members.NID(parent)
+			}
+		}
+		return nid.NID{}
+	}
+}
+
+// reasons returns a function that says why a member's answer did not arrive: what
+// happened to itself, or to the topmost above it that was lost in the same way.
+// Live members have a tree of their own, which may be another by now.
+func (b *target) reasons(unreached []scoll.Unreached, live bool) func(scoll.Unreached) string {
+	why := map[nid.NID]scoll.Status{}
+	above := func(nid.NID) nid.NID { return nid.NID{} }
+	if !live {
+		above = parents(b.members, b.tree, b.c.self)
+	}
+	for _, u := range unreached {
+		why[u.NID] = u.Status
+	}
+	return func(u scoll.Unreached) string {
+		top := u.NID
+		for why[above(top)] == u.Status {
+			top = above(top)
+		}
+		if top == u.NID {
+			return unreachedText(u.Status)
+		}
+		return fmt.Sprintf("below %v: %s", top, unreachedText(u.Status))
+	}
+}
+
+// deadError names the dead when an order or the list could not be sent because of them:
+// the module says only that there are some if one dies between its plan and the sending.
+func (b *target) deadError(err error) error {
+	if _, named := errors.AsType[*scoll.DeadError](err); named || !errors.Is(err, scoll.EHOSTDOWN) {
+		return err
+	}
+	var dead []nid.NID
+	for _, id := range b.group.nids {
+		if id != b.c.self && !b.c.isAlive(id) {
+			dead = append(dead, id)
+		}
+	}
+	if len(dead) == 0 {
+		return err
+	}
+	return &scoll.DeadError{Dead: dead}
+}

@@ -1,0 +1,245 @@
+package zone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"syscall"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/gossip/zone"
+)
+
+// ZoneAttributes are the attributes of a node of the zone.
+type ZoneAttributes struct {
+	ID         zone.ID         `json:"id"`
+	Version    uint64          `json:"version"` // of its table
+	Attributes []ZoneAttribute `json:"attributes"`
+}
+
+// ZoneAttribute is an attribute.
+type ZoneAttribute struct {
+	Key   string `json:"key"`
+	Value []byte `json:"value"`
+	U     uint64 `json:"u"` // version of the table when it was written
+}
+
+// ZoneWrite writes an attribute of this node, or deletes it.
+type ZoneWrite struct {
+	Key    string `json:"key"`
+	Value  []byte `json:"value,omitempty"`
+	Delete bool   `json:"delete,omitempty"`
+}
+
+// ZoneEvents are events of the zone.
+type ZoneEvents struct {
+	Next   uint64      `json:"next"` // number of the event that comes next
+	Events []ZoneEvent `json:"events"`
+}
+
+// ZoneTopology is what this node knows of who watches whom.
+type ZoneTopology struct {
+	Self       zone.ID           `json:"self"`
+	Successors int               `json:"successors"`
+	Ring       []zone.ID         `json:"ring"` // all members; each has links to the next ones
+	Links      []zone.LinkStatus `json:"links"`
+}
+
+// Status returns the state in numbers. ESRCH, as for all of the zone: the node is
+// in none. That is also said of one that has left, by all but ZoneStatus and ZoneEvents.
+func (m *Module) Status() (s zone.Status, err error) {
+	a, err := m.agent()
+	if err == nil {
+		s = a.Status()
+	}
+	return s, err
+}
+
+// Events returns the last events from a number on.
+func (m *Module) Events(from uint64) (e ZoneEvents, err error) {
+	if _, err = m.agent(); err == nil {
+		e.Events, e.Next = m.zone.since(from)
+	}
+	return e, err
+}
+
+// Suspicions returns the reports that were not refuted.
+func (m *Module) Suspicions() (list []zone.SuspicionStatus, err error) {
+	a, err := m.member()
+	if err == nil {
+		list = a.Suspicions()
+	}
+	return list, err
+}
+
+// Census returns what the management zone knows of base zones. EINVAL: this node
+// is not in it.
+func (m *Module) Census() ([]zone.CensusEntry, error) {
+	a, err := m.member()
+	if err != nil {
+		return nil, err
+	}
+	if !m.Config.Zone.Supervisor {
+		return nil, notManagement()
+	}
+	return a.Census(), nil
+}
+
+func notManagement() error {
+	return cli.Hint(cli.Errno(syscall.EINVAL, errors.New("this node is in a base zone, which does not know of others")),
+		"ask a node with role: supervisor in its section zone")
+}
+
+// Of asks who is in a base zone. EINVAL: this node is not in the management zone.
+// ENOENT: there is no such zone. ETIMEDOUT: its supervisor does not answer.
+func (m *Module) Of(ctx context.Context, name string) ([]zone.Named, error) {
+	a, err := m.member()
+	if err != nil {
+		return nil, err
+	}
+	if !m.Config.Zone.Supervisor {
+		return nil, notManagement()
+	}
+	type answer struct {
+		list []zone.Named
+		err  error
+	}
+	answered := make(chan answer, 1)
+	a.Query(name, func(list []zone.Named, err error) { answered <- answer{list, err} })
+	select {
+	case got := <-answered:
+		switch {
+		case errors.Is(got.err, zone.ErrUnguarded):
+			return nil, cli.Hint(cli.Errno(syscall.ENOENT, got.err), "'gossipctl zone census' lists zones")
+		case errors.Is(got.err, zone.ErrNoAnswer):
+			return nil, cli.Hint(cli.Errno(syscall.ETIMEDOUT, got.err), "try again: another supervisor takes over")
+		}
+		return got.list, notJoined(got.err)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Topology returns the ring and the node's links.
+func (m *Module) Topology() (t ZoneTopology, err error) {
+	a, err := m.member()
+	if err != nil {
+		return t, err
+	}
+	t = ZoneTopology{Self: m.zone.id, Successors: a.Status().Successors, Links: a.Links()}
+	for _, m := range a.Members() {
+		t.Ring = append(t.Ring, m.ID)
+	}
+	return t, nil
+}
+
+// Attributes returns the attributes of a node, which is named by its name or its
+// id; "" is this node. ENOENT: it is no member.
+func (m *Module) Attributes(node string) (t ZoneAttributes, err error) {
+	a, err := m.member()
+	if err != nil {
+		return t, err
+	}
+	if t.ID, err = m.node(a, node); err != nil {
+		return t, err
+	}
+	list, u := a.Attributes(t.ID)
+	t.Version, t.Attributes = u, []ZoneAttribute{}
+	for i := range list {
+		t.Attributes = append(t.Attributes, ZoneAttribute{list[i].Key, list[i].Value, list[i].U})
+	}
+	return t, nil
+}
+
+// node finds a node by its name, its id, or "" for this one.
+func (m *Module) node(a *zone.Agent, node string) (zone.ID, error) {
+	switch {
+	case node == "":
+		return m.zone.id, nil
+	case strings.Contains(node, "="):
+		id, err := zone.ParseID(node)
+		if err != nil {
+			err = cli.Errno(syscall.EINVAL, err)
+		}
+		return id, err
+	}
+	found := a.Find(node)
+	for _, g := range a.History() {
+		if len(found) == 0 && g.ID.IsValid() && g.ID.Name() == node {
+			found = append(found, g.ID)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return zone.ID{}, cli.Hint(cli.Errno(syscall.ENOENT, fmt.Errorf("no node %q in the zone", node)), "'gossipctl zone members' lists them")
+	case 1:
+		return found[0], nil
+	}
+	return zone.ID{}, cli.Hint(cli.Errno(syscall.EINVAL, fmt.Errorf("%d nodes have the name %q", len(found), node)),
+		"name one with its NIDs: %v", found[0])
+}
+
+// Explain returns all that is known of a node, named as for ZoneAttributes.
+func (m *Module) Explain(node string) (x zone.Explanation, err error) {
+	a, err := m.member()
+	if err != nil {
+		return x, err
+	}
+	id, err := m.node(a, node)
+	if err != nil {
+		return x, err
+	}
+	return a.Explain(id), nil
+}
+
+// ZoneNode names a node, as for ZoneAttributes.
+type ZoneNode struct {
+	Node string `json:"node" query:"node"`
+}
+
+// Remove removes a member from the views of the whole zone; if it lives it is back at
+// once. EINVAL: it is this node. ENOENT: it is no member.
+func (m *Module) Remove(r ZoneNode) error {
+	a, err := m.member()
+	if err != nil {
+		return err
+	}
+	id, err := m.node(a, r.Node)
+	if err == nil {
+		err = a.Remove(id)
+	}
+	switch {
+	case errors.Is(err, zone.ErrNotJoined):
+		return notJoined(err)
+	case errors.Is(err, zone.ErrSelf):
+		return cli.Hint(cli.Errno(syscall.EINVAL, err), "'gossipctl zone leave' has this node say goodbye")
+	case errors.Is(err, zone.ErrNoMember):
+		return cli.Hint(cli.Errno(syscall.ENOENT, fmt.Errorf("%v is no member any more", id)), "'gossipctl zone explain' tells what became of it")
+	case err == nil:
+		m.Log.Warn("a node is removed from the zone at the request of the administrator", slog.String("node", id.String()))
+	}
+	return err
+}
+
+// Write writes or deletes an attribute of this node. EINVAL: it can not be
+// written.
+func (m *Module) Write(w ZoneWrite) error {
+	a, err := m.agent()
+	if err != nil {
+		return err
+	}
+	if w.Delete {
+		err = a.Delete(w.Key)
+	} else {
+		err = a.Set(w.Key, w.Value)
+	}
+	switch {
+	case errors.Is(err, zone.ErrNotJoined):
+		return notJoined(err)
+	case err != nil:
+		return cli.Errno(syscall.EINVAL, err)
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package zone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/incarnation"
+	"ulnet/gossip/zone"
+)
+
+// aloneAfter is how long after a join a node that has met nobody says so.
+const aloneAfter = 30 * time.Second
+
+// ZoneGoodbye is what a node says when it leaves its zone.
+type ZoneGoodbye struct {
+	Code int32 `json:"code"` // that all listeners are told
+}
+
+// Join has a node that left its zone join it again, in a new life. EALREADY: it
+// takes part.
+func (m *Module) Join() error {
+	if _, err := m.agent(); err != nil {
+		return err
+	}
+	err := m.zone.join()
+	if errors.Is(err, zone.ErrJoined) {
+		err = cli.Hint(cli.Errno(syscall.EALREADY, err), "'gossipctl zone status' shows how")
+	}
+	return err
+}
+
+// Leave has the node say goodbye. Its attributes are gone then. ESRCH: it takes no
+// part.
+func (m *Module) Leave(g ZoneGoodbye) error {
+	if _, err := m.agent(); err != nil {
+		return err
+	}
+	return notJoined(m.zone.leave(g.Code))
+}
+
+// member returns the agent of a node that takes part.
+func (m *Module) member() (*zone.Agent, error) {
+	a, err := m.agent()
+	if err == nil && !a.Joined() {
+		err = notJoined(zone.ErrNotJoined)
+	}
+	return a, err
+}
+
+// notJoined says what to do about [zone.ErrNotJoined].
+func notJoined(err error) error {
+	if errors.Is(err, zone.ErrNotJoined) {
+		err = cli.Hint(cli.Errno(syscall.ESRCH, err), "'gossipctl zone join' joins it again")
+	}
+	return err
+}
+
+// join begins a life.
+func (z *zoner) join() error {
+	z.changing.Lock()
+	defer z.changing.Unlock()
+	err := z.agent.Join(0)
+	if err == nil && z.cfg.Monitor {
+		err = z.agent.Set(zone.MonitorKey, nil)
+	}
+	if err == nil {
+		z.lookAround()
+	}
+	return err
+}
+
+// leave says goodbye, so that nobody has to find out.
+func (z *zoner) leave(code int32) error {
+	z.changing.Lock()
+	defer z.changing.Unlock()
+	if z.alone != nil {
+		z.alone()
+	}
+	return z.agent.Leave(code)
+}
+
+// Close leaves and ends.
+func (m *Module) Close(ctx context.Context) error {
+	if m.zone == nil {
+		return nil
+	}
+	_ = m.zone.leave(0) // ErrNotJoined: it never came, or has left before
+	m.zone.stop()
+	_ = m.zone.agent.Close(ctx) // what watches are told late is of no use
+	return nil
+}
+
+// lastLife returns the highest incarnation that the node took by itself in earlier
+// lives (MS-A2).
+func (z *zoner) lastLife(dir string) uint64 {
+	if dir == "" {
+		return 0
+	}
+	n, err := incarnation.Kept(dir, z.kept())
+	if err != nil {
+		z.log.Warn("it is not known which incarnations this node had in its zone: others may not believe it at first", slog.Any("err", err))
+	}
+	return n
+}
+
+// keeper returns what keeps incarnations for the next life.
+func (z *zoner) keeper(dir string) func(uint64) {
+	if dir == "" {
+		return nil
+	}
+	return func(n uint64) {
+		if err := incarnation.Keep(dir, z.kept(), n); err != nil {
+			z.log.Warn("the incarnation of this node in its zone is not kept: see --state-dir", slog.Uint64("incarnation", n), slog.Any("err", err))
+		}
+	}
+}
+
+// kept is the name under which incarnations are kept: those of another node are
+// nothing to this one.
+func (z *zoner) kept() string { return "zone " + z.cfg.Name + " " + z.id.String() }
+
+// lookAround sees to it that a node that nobody answers says so.
+func (z *zoner) lookAround() {
+	if z.alone != nil {
+		z.alone()
+	}
+	timer := time.AfterFunc(aloneAfter, z.warnAlone)
+	z.alone = func() { timer.Stop() }
+}
+
+func (z *zoner) warnAlone() {
+	s := z.agent.Status()
+	if why := Alone(&s); why != "" {
+		z.log.Warn("this node is alone in its zone: "+why, slog.String("zone", s.Zone))
+	}
+}
+
+// Alone says why a node may have met nobody of those with whom it was told to begin,
+// and what to look at; "" if it is not alone, or was told of nobody.
+func Alone(s *zone.Status) string {
+	switch {
+	case s.State != "joined" || s.Members != 1 || s.Bootstrap == 0:
+		return ""
+	case s.Stats.NotSigned > 0:
+		return "messages came that are not signed with its key: key_file has to name the same key on all nodes, or on none"
+	case s.Stats.OtherZone > 0:
+		return "messages came that are of another zone: name has to be the same on all nodes of a zone"
+	}
+	return fmt.Sprintf("no node in bootstrap (%d without this one) answers: see whether lnetd runs there, with the same name and key_file in the section zone, and 'lnetctl ping NID'", s.Bootstrap)
+}

@@ -1,0 +1,157 @@
+package zone
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/gossip/zone"
+)
+
+// ZoneMember is a member of the zone, or a node that was one.
+type ZoneMember struct {
+	zone.MemberStatus
+	State string    `json:"state"`          // one of ZoneStates
+	Gone  *ZoneGone `json:"gone,omitempty"` // of a node that was a member
+}
+
+// ZoneGone says when and why a node is a member no more.
+type ZoneGone struct {
+	Time  time.Time      `json:"time"`
+	Cause zone.Cause     `json:"cause"`        // said, dead or corrected
+	Code  int32          `json:"code"`         // with which it said goodbye
+	By    []zone.Witness `json:"by,omitempty"` // some of the nodes that reported it
+}
+
+// ZoneStates are the states of a [ZoneMember]: suspected is a member that somebody reported
+// and that has not refuted that yet; left said goodbye, removed was removed by an
+// administrator, and dead was reported by enough nodes.
+var ZoneStates = []string{"member", "suspected", "left", "removed", "dead"}
+
+// ZoneFilter chooses members.
+type ZoneFilter struct {
+	// State is a regular expression for the whole of the state; empty for all states.
+	State string `query:"state"`
+	// Tags are attributes that a node must have, each KEY, or KEY=REGEXP for the whole of its
+	// value. Those that are gone have none.
+	Tags []string `query:"tag"`
+}
+
+// maxExpression bounds the parts of a filter, in bytes.
+const maxExpression = 1 << 10
+
+// matcher is a filter that is compiled.
+type matcher struct {
+	state *regexp.Regexp
+	tags  []tag
+}
+
+type tag struct {
+	key   string
+	value *regexp.Regexp // nil for all
+}
+
+func (f *ZoneFilter) matcher() (m matcher, err error) {
+	if f.State != "" {
+		if m.state, err = wholly(f.State); err != nil {
+			return m, err
+		}
+		if !slices.ContainsFunc(ZoneStates, m.state.MatchString) {
+			return m, cli.Hint(cli.Errno(syscall.EINVAL, fmt.Errorf("no member can be in state %q", f.State)), "states are %s", strings.Join(ZoneStates, ", "))
+		}
+	}
+	for _, text := range f.Tags {
+		t := tag{key: text}
+		if key, value, found := strings.Cut(text, "="); found {
+			t.key = key
+			if t.value, err = wholly(value); err != nil {
+				return m, err
+			}
+		}
+		m.tags = append(m.tags, t)
+	}
+	return m, nil
+}
+
+// wholly compiles an expression for the whole of a text.
+func wholly(expression string) (*regexp.Regexp, error) {
+	if len(expression) > maxExpression {
+		return nil, cli.Errno(syscall.EINVAL, fmt.Errorf("an expression of %d bytes: at most %d are taken", len(expression), maxExpression))
+	}
+	_, err := regexp.Compile(expression) // by itself: a parenthesis too many would end the group below
+	if err == nil {
+		var whole *regexp.Regexp
+		if whole, err = regexp.Compile(`\A(?s:` + expression + `)\z`); err == nil {
+			return whole, nil
+		}
+	}
+	return nil, cli.Errno(syscall.EINVAL, err)
+}
+
+func (m *matcher) hasState(state string) bool {
+	return m.state == nil || m.state.MatchString(state)
+}
+
+// hasTags reports whether attributes are those that are asked for.
+func (m *matcher) hasTags(list []zone.Attribute) bool {
+	for _, t := range m.tags {
+		i := slices.IndexFunc(list, func(a zone.Attribute) bool { return a.Key == t.key })
+		if i < 0 || t.value != nil && !t.value.Match(list[i].Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// Members returns the members in the order of the ring, and after them the nodes that
+// were some, the last to go first, as far as a filter wants them. EINVAL: the filter can
+// not be understood.
+func (m *Module) Members(f ZoneFilter) (list []ZoneMember, err error) {
+	a, err := m.member()
+	if err != nil {
+		return nil, err
+	}
+	match, err := f.matcher()
+	if err != nil {
+		return nil, err
+	}
+	members, gone := a.Roster()
+	for i := range members {
+		m := ZoneMember{MemberStatus: members[i], State: "member"}
+		if m.Reports > 0 {
+			m.State = "suspected"
+		}
+		if !match.hasState(m.State) {
+			continue
+		}
+		if len(match.tags) > 0 {
+			if tags, _ := a.Attributes(m.ID); !match.hasTags(tags) {
+				continue
+			}
+		}
+		list = append(list, m)
+	}
+	now := time.Now()
+	for i := range gone {
+		if m := goneMember(&gone[i], now); match.hasState(m.State) && match.hasTags(nil) {
+			list = append(list, m)
+		}
+	}
+	return list, nil
+}
+
+func goneMember(g *zone.GoneStatus, now time.Time) ZoneMember {
+	m := ZoneMember{State: "dead", Gone: &ZoneGone{Time: now.Add(-g.Ago), Cause: g.Cause, Code: g.Code, By: g.By}}
+	m.ID, m.Version = g.ID, g.Version
+	switch {
+	case g.Cause == zone.Said && g.Code == zone.CodeRemoved:
+		m.State = "removed"
+	case g.Cause == zone.Said:
+		m.State = "left"
+	}
+	return m
+}

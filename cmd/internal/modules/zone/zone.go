@@ -1,0 +1,213 @@
+// Package zone is the module of zone membership: the zone that the configuration names, its
+// events, and what is asked of it.
+package zone
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/handlers"
+	"ulnet/cmd/internal/node"
+	"ulnet/gossip/zone"
+	"ulnet/portals/keyring"
+)
+
+// keptEvents is how many events are kept for who asks, and keptKeys how many keys
+// of attributes they may name together: a member can write thousands again and again.
+const (
+	keptEvents = 4096
+	keptKeys   = 1 << 16
+)
+
+// Module is what a node has of a zone.
+type Module struct {
+	node.Host
+	zone *zoner // nil: the configuration names none
+}
+
+// New returns the module of a node.
+func New(host node.Host) *Module { return &Module{Host: host} }
+
+// zoner is what a node of a zone has of it.
+type zoner struct {
+	agent *zone.Agent
+	cfg   *config.Zone
+	log   *slog.Logger
+	id    zone.ID
+	stop  func() // of its watch
+
+	handlers *handlers.Set // that are told of events
+	alone    func()        // of the look whether anybody is there; nil before the first join
+
+	changing sync.Mutex // held while it joins or leaves; guards alone
+
+	mu     sync.Mutex
+	events []ZoneEvent // the last ones; guarded by mu, like next
+	next   uint64
+	keys   int // of all events
+}
+
+// ZoneEvent is something that happened in the zone, with its number: what the watches of
+// 'gossipctl zone' print as JSON, and what event handlers get.
+type ZoneEvent struct {
+	Source string    `json:"source"` // config.ZoneSource
+	Number uint64    `json:"number"`
+	Time   time.Time `json:"time"`
+	zone.Event
+	// Missed is how many events before this one a watch did not see, because it looked
+	// too late. Handlers are told of what they miss with their batch.
+	Missed uint64 `json:"missed,omitempty"`
+}
+
+// MarshalJSON leaves out the cause of what is no departure.
+func (e ZoneEvent) MarshalJSON() ([]byte, error) {
+	type plain ZoneEvent
+	if e.Kind == zone.Left {
+		return json.Marshal(plain(e))
+	}
+	return json.Marshal(struct {
+		plain
+		Cause *zone.Cause `json:"cause,omitempty"` // stands for that of zone.Event
+	}{plain: plain(e)})
+}
+
+// Open joins the zone that the configuration names.
+func (m *Module) Open() error {
+	cfg := m.Config.Zone
+	if !cfg.Enabled() {
+		return nil
+	}
+	id, err := m.id()
+	if err != nil {
+		return cfg.At.Wrap(err)
+	}
+	z := &zoner{cfg: &m.Config.Zone, log: m.Log, handlers: m.Handlers, id: id, next: 1}
+	agent := cfg.Agent()
+	agent.Self, agent.Seed, agent.Log, agent.Clock = id, m.Incarnation(), m.Log, m.Clock
+	agent.Last, agent.Keep = z.lastLife(m.Config.StateDir), z.keeper(m.Config.StateDir)
+	z.agent, err = zone.New(m.Table, agent)
+	if errors.Is(err, zone.ErrNotHere) {
+		err = cli.Hint(err, "nids in the section zone: this node is %s", cli.NIDList(m.NIDs()))
+	}
+	if err != nil {
+		return cfg.At.Wrap(err)
+	}
+	z.stop = z.agent.Watch(z.happened)
+	m.zone = z
+	err = z.join()
+	if errors.Is(err, zone.ErrOldLife) {
+		err = cli.Hint(err, "all incarnations of %v are used up: give it another name with node in the section zone", id)
+	}
+	return cfg.At.Wrap(err)
+}
+
+// id returns the node's id.
+func (m *Module) id() (zone.ID, error) {
+	cfg := &m.Config.Zone
+	name := cfg.Node
+	if name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return zone.ID{}, cli.Hint(err, "node in the section zone says what this node is called")
+		}
+		name = host
+	}
+	nids := cfg.NIDs
+	if len(nids) == 0 {
+		nids = m.NIDs()
+	}
+	id, err := zone.NewID(name, nids...)
+	if err != nil {
+		err = cli.Hint(fmt.Errorf("%w: %q at %s", err, name, cli.NIDList(nids)), "set node and nids in the section zone")
+	}
+	return id, err
+}
+
+// happened keeps an event and tells the handlers of it. Events come one after the other.
+func (z *zoner) happened(e zone.Event) {
+	e.Attributes = nil // there may be much; they are asked for
+	event := z.keepEvent(e)
+	z.handlers.Tell(event.eventName(), &event)
+}
+
+// keepEvent gives an event its number and keeps it.
+func (z *zoner) keepEvent(e zone.Event) ZoneEvent {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	event := ZoneEvent{Source: config.ZoneSource, Number: z.next, Time: time.Now().Round(0), Event: e}
+	z.events = append(z.events, event)
+	z.next++
+	if z.keys += len(e.Keys); len(z.events) > 2*keptEvents || z.keys > 2*keptKeys {
+		z.forget()
+	}
+	return event
+}
+
+// forget leaves the last events, within the bounds, or the last one alone.
+func (z *zoner) forget() {
+	from := len(z.events) - 1
+	z.keys = len(z.events[from].Keys)
+	for from > 0 && len(z.events)-from < keptEvents && z.keys+len(z.events[from-1].Keys) <= keptKeys {
+		from--
+		z.keys += len(z.events[from].Keys)
+	}
+	z.events = slices.Clone(z.events[from:])
+}
+
+// since returns the events from a number on, and the number of the next one.
+func (z *zoner) since(number uint64) (list []ZoneEvent, next uint64) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	for i := range z.events {
+		if z.events[i].Number >= number {
+			return slices.Clone(z.events[i:]), z.next
+		}
+	}
+	return nil, z.next
+}
+
+// agent returns the agent. ESRCH: the node is in no zone.
+func (m *Module) agent() (*zone.Agent, error) {
+	if m.zone == nil {
+		return nil, cli.Hint(cli.Errno(syscall.ESRCH, errors.New("this node is in no zone")),
+			"set name in the section zone of the configuration of lnetd, and start it again")
+	}
+	return m.zone.agent, nil
+}
+
+// eventName is the name of an event of a zone as handlers select it.
+func (e *ZoneEvent) eventName() string {
+	name := config.ZoneSource + "." + e.Kind.String()
+	if e.Kind == zone.Left {
+		name += "." + e.Cause.String()
+	}
+	return name
+}
+
+// Keys are those of the configuration's section.
+func (m *Module) Keys() *node.Keys {
+	file := m.Config.Zone.KeyFile
+	if m.zone == nil || file == "" {
+		return nil
+	}
+	return &node.Keys{Section: "zone", File: file, Set: m.zone.setKeys, Count: m.zone.countKeys}
+}
+
+func (z *zoner) setKeys(keys keyring.Keys) error {
+	z.agent.SetKeys(keys)
+	return nil
+}
+
+func (z *zoner) countKeys(k *node.KeysStatus) {
+	s := z.agent.Status()
+	k.Keys, k.Verified, k.Refused = s.Keys, s.Verified, s.Stats.NotSigned
+}

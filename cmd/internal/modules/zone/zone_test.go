@@ -1,0 +1,125 @@
+package zone
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/incarnation"
+	"ulnet/cmd/internal/node"
+	"ulnet/gossip/zone"
+	"ulnet/gossip/zone/engine"
+	"ulnet/lnd/lndtest/loopback"
+)
+
+// zoneNode starts a node of a zone, with a state directory. The result stops it.
+func zoneNode(t *testing.T, dir string, log *slog.Logger) (m *Module, stop func()) {
+	t.Helper()
+	addr := netip.MustParseAddr("127.0.0.91")
+	port, err := loopback.FreePort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := config.Default()
+	cfg.Networks, cfg.AcceptPort, cfg.StateDir = "tcp("+addr.String()+")", int(port), dir
+	cfg.Zone.Name, cfg.Zone.Node, cfg.Zone.Monitor = "z", "n", true
+	cfg.Zone.Bootstrap = []zone.ID{zone.MustParseID("m=127.0.0.92@tcp")}
+	n, err := node.New(node.Config{Config: cfg, Log: log, Modules: func(h node.Host) []node.Module {
+		m = New(h)
+		return []node.Module{m}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, func() {
+		if err := n.Shutdown(context.Background()); err != nil {
+			t.Errorf("shutdown: %v", err)
+		}
+	}
+}
+
+func zoneVersion(t *testing.T, m *Module) uint64 {
+	t.Helper()
+	s, err := m.Status()
+	own, wrong := m.Attributes("")
+	if err = errors.Join(err, wrong); err != nil || s.State != "joined" || len(own.Attributes) != 1 || own.Attributes[0].Key != zone.MonitorKey {
+		t.Fatalf("%+v, %+v, %v", s, own, err)
+	}
+	return s.Version.Inc
+}
+
+// TestZoneLives: MS-A2, MS-6, MS-A33: an incarnation that a node took by itself outlives
+// it, also one of a second life in one process; who leaves and joins again is told to be
+// what it is.
+func TestZoneLives(t *testing.T) {
+	const name = "zone z n=127.0.0.91@tcp"
+	dir := t.TempDir()
+	n, stop := zoneNode(t, dir, nil)
+	first := zoneVersion(t, n)
+	stop()
+	if kept, err := incarnation.Kept(dir, name); kept != 0 || err != nil {
+		t.Errorf("a life with the node's number keeps %d, %v", kept, err)
+	}
+	ahead := first + 1<<40
+	if err := incarnation.Keep(dir, name, ahead); err != nil { // as a refutation does
+		t.Fatal(err)
+	}
+	n, stop = zoneNode(t, dir, nil)
+	if v := zoneVersion(t, n); v != ahead+1 {
+		t.Errorf("MS-A2: life %d after %d was kept", v, ahead)
+	}
+	if err := n.Join(); !errors.Is(err, syscall.EALREADY) {
+		t.Errorf("a second join: %v", err)
+	}
+	if err := n.Leave(ZoneGoodbye{Code: 3}); err != nil {
+		t.Error(err)
+	}
+	_, err := n.Members(ZoneFilter{})
+	for _, err := range []error{err, n.Leave(ZoneGoodbye{}), n.Write(ZoneWrite{Key: "k"})} {
+		if !errors.Is(err, syscall.ESRCH) || !strings.Contains(cli.HintOf(err), "zone join") {
+			t.Errorf("who left: %v, hint %q", err, cli.HintOf(err))
+		}
+	}
+	if err := n.Join(); err != nil || zoneVersion(t, n) != ahead+2 {
+		t.Errorf("MS-A33: joined again: %v", err)
+	}
+	stop()
+	n, stop = zoneNode(t, dir, nil)
+	if v := zoneVersion(t, n); v != ahead+3 {
+		t.Errorf("MS-6: life %d after %d", v, ahead+2)
+	}
+	stop()
+}
+
+// TestZoneAlone: a node that meets nobody says so, with what to look at.
+func TestZoneAlone(t *testing.T) {
+	var log bytes.Buffer
+	n, stop := zoneNode(t, t.TempDir(), slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	n.zone.warnAlone()
+	stop()
+	if !strings.Contains(log.String(), "alone in its zone: no node in bootstrap (1 without this one) answers") {
+		t.Errorf("it says %q", log.String())
+	}
+	for _, test := range []struct {
+		name string
+		s    zone.Status
+		want string
+	}{
+		{"others", zone.Status{Status: engine.Status{State: "joined", Members: 2}, Bootstrap: 1}, ""},
+		{"the first", zone.Status{Status: engine.Status{State: "joined", Members: 1}}, ""},
+		{"left", zone.Status{Status: engine.Status{State: "left", Members: 1}, Bootstrap: 1}, ""},
+		{"key", zone.Status{Status: engine.Status{State: "joined", Members: 1, Stats: engine.Stats{NotSigned: 1}}, Bootstrap: 1}, "key_file"},
+		{"zone", zone.Status{Status: engine.Status{State: "joined", Members: 1, Stats: engine.Stats{OtherZone: 1}}, Bootstrap: 1}, "another zone"},
+	} {
+		if got := Alone(&test.s); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %q", test.name, got)
+		}
+	}
+}

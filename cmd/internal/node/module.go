@@ -1,0 +1,89 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/handlers"
+	"ulnet/cmd/internal/statefiles"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// A Module is a protocol on a node's portal table, with what the daemon offers of it. Every
+// node has all modules; one that the configuration does not enable opens nothing, and its
+// operations say so. What modules offer each other is between them: the list in
+// cmd/internal/modules hands them over.
+type Module interface {
+	// Open begins what the configuration says. The modules before it in the list are open.
+	Open() error
+	// Close ends what Open began, also if that failed half-way. An error says what is lost.
+	Close(ctx context.Context) error
+	// Routes are its operations on the control socket, those of a module that is not open
+	// included.
+	Routes() []control.Route
+	// Keys is its section with key_file; nil: it has none, or does not use it.
+	Keys() *Keys
+	// Files are its state files, with Dir relative to the runtime directory; nil: none.
+	Files() *statefiles.Config
+}
+
+// A Host is what a node gives its modules. With a Config alone they can be made, and not opened.
+type Host struct {
+	Config   *config.Config
+	Log      *slog.Logger
+	Table    *portals.Table
+	Clock    machine.Clock // goes on while the system sleeps, unlike that of the table's node
+	Handlers *handlers.Set // are told of events
+}
+
+// NIDs returns the NIDs of the node but 0@lo.
+func (h *Host) NIDs() []nid.NID {
+	var list []nid.NID
+	for _, id := range h.Table.Node().IDs() {
+		if !id.NID.IsLo() {
+			list = append(list, id.NID)
+		}
+	}
+	return list
+}
+
+// Incarnation is the number of this life of the node.
+func (h *Host) Incarnation() uint64 { return h.Table.Node().Incarnation() }
+
+// openModules opens the modules in their order. Those that were opened are closed by
+// closeModules, also the one that failed.
+func (n *Node) openModules() error {
+	if n.cfg.Modules == nil {
+		return nil
+	}
+	host := Host{Config: &n.cfg.Config, Log: n.cfg.Log, Table: n.table, Clock: machine.BootClock(), Handlers: n.handlers}
+	for _, m := range n.cfg.Modules(host) {
+		n.modules = append(n.modules, m)
+		if err := m.Open(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeModules closes the modules, the last one first.
+func (n *Node) closeModules(ctx context.Context) (errs []error) {
+	for i := len(n.modules) - 1; i >= 0; i-- {
+		errs = append(errs, n.modules[i].Close(ctx))
+	}
+	return errs
+}
+
+// StateFiles returns the state files of all modules.
+func (n *Node) StateFiles() (list []statefiles.Config) {
+	for _, m := range n.modules {
+		if f := m.Files(); f != nil {
+			list = append(list, *f)
+		}
+	}
+	return list
+}

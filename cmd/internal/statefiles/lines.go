@@ -1,0 +1,56 @@
+package statefiles
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Lines makes a file of lines of values with blanks between them.
+func Lines(name string, write func(line func(values ...any))) File {
+	var b bytes.Buffer
+	write(func(values ...any) { fmt.Fprintln(&b, values...) })
+	return File{Name: name, Body: b.Bytes()}
+}
+
+// YesNo is a truth as it stands in files.
+func YesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// CountersFile has a line for each counter, in the order of their names.
+func CountersFile(name string, counters map[string]uint64) File {
+	return Lines(name, func(line func(...any)) {
+		for _, key := range slices.Sorted(maps.Keys(counters)) {
+			line(key, counters[key])
+		}
+	})
+}
+
+// Counters returns the fields of a struct of counters by names such as "no_group".
+func Counters(of any) map[string]uint64 {
+	m := map[string]uint64{}
+	for field, value := range reflect.ValueOf(of).Fields() {
+		m[Underscored(field.Name)] = value.Uint()
+	}
+	return m
+}
+
+// Underscored returns the name of a field such as NoGroup as "no_group".
+func Underscored(field string) string {
+	var name strings.Builder
+	for i, r := range field {
+		if unicode.IsUpper(r) && i > 0 {
+			name.WriteByte('_')
+		}
+		name.WriteRune(unicode.ToLower(r))
+	}
+	return name.String()
+}
