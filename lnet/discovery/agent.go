@@ -55,7 +55,7 @@ func Start(table *portals.Table, cfg Config) (*Agent, error) {
 		table: table, node: table.Node(), machine: NewMachine(cfg.Limits),
 		exchanges: make(map[uint64]portals.MDHandle), asked: make(map[nid.NID][]chan<- error),
 	}
-	a.pushes = pushTarget{table: table, maxSize: MaxInfoSize(a.machine.limits.MaxInterfaces), push: a.input}
+	a.pushes = pushTarget{table: table, maxSize: a.machine.MaxInfoSize(), push: a.input}
 	if err := a.pushes.start(); err != nil {
 		return nil, fmt.Errorf("attach push target: %w", err)
 	}
@@ -130,7 +130,7 @@ func (a *Agent) Discover(ctx context.Context, id nid.NID, force bool) (lnet.Peer
 	if !id.IsValid() || id.IsAny() {
 		return lnet.Peer{}, fmt.Errorf("discover %v: %w", id, syscall.EINVAL)
 	}
-	if info := a.Info(); id.IsLo() || listed(info.NIs, id) {
+	if info := a.Info(); id.IsLo() || slices.ContainsFunc(info.NIs, func(n wire.NIStatus) bool { return n.NID == id }) {
 		return own(info), nil
 	}
 	done := make(chan error, 1)

@@ -138,15 +138,11 @@ func (m *Machine) check(in Input) error {
 		return fmt.Errorf("%w: %w", syscall.ERANGE, in.Err)
 	case in.Err != nil:
 		return fmt.Errorf("%w: %w", syscall.EPROTO, in.Err)
-	case len(in.Info.NIs)+1 > most, in.Need > MaxInfoSize(most):
+	case len(in.Info.NIs)+1 > most, in.Need > m.MaxInfoSize():
 		return fmt.Errorf("%w: %w", syscall.ERANGE, wire.ErrNICount)
 	}
 	return nil
 }
-
-// MaxInfoSize returns the bytes of the largest ping info with so many NIs,
-// 0@lo included.
-func MaxInfoSize(interfaces int) int { return wire.PingInfoSize(1) + 24*(interfaces-1) }
 
 // believe updates the flags that follow from a peer's features.
 func (m *Machine) believe(p *peer, f wire.Features) {

@@ -182,6 +182,10 @@ func NewMachine(limits Limits) *Machine {
 	return m
 }
 
+// MaxInfoSize returns the bytes of the largest ping info that the machine takes: that of
+// Limits.MaxInterfaces NIs, 0@lo included.
+func (m *Machine) MaxInfoSize() int { return wire.PingInfoSize(1) + 24*(m.limits.MaxInterfaces-1) }
+
 // Stats returns the counters so far.
 func (m *Machine) Stats() Stats { return m.stats }
 

@@ -103,9 +103,9 @@ func (b *bench) want(did []string, want ...string) {
 }
 
 const (
-	full  = PeerFeatures
-	plain = Features
-	off   = PeerFeatures &^ wire.FeatureDiscovery
+	plain = wire.FeatureNIStatus | wire.FeatureRoutingDisabled
+	off   = plain | wire.FeatureMultiRail
+	full  = off | wire.FeatureDiscovery
 )
 
 func info(f wire.Features, sequence uint32, ids ...nid.NID) wire.PingInfo {

@@ -197,7 +197,7 @@ func TestBadInfo(t *testing.T) {
 		"impossible number": {Input{Err: wire.ErrNICount}, syscall.ERANGE},
 		"201 NIs":           {Input{Info: info(full, 2, crowd...)}, syscall.ERANGE},
 		"larger than 200 NIs": {
-			Input{Info: info(full, 2, them), Need: MaxInfoSize(200) + 1}, syscall.ERANGE,
+			Input{Info: info(full, 2, them), Need: NewMachine(Limits{}).MaxInfoSize() + 1}, syscall.ERANGE,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

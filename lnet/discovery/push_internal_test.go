@@ -15,7 +15,7 @@ import (
 // while pushes come by several connections: what one node says must not count as another's.
 func TestPushBufferIsRead(t *testing.T) {
 	table := portals.New(lnet.New(lnet.Config{}))
-	target := pushTarget{table: table, maxSize: MaxInfoSize(200)}
+	target := pushTarget{table: table, maxSize: NewMachine(Limits{}).MaxInfoSize()}
 	target.push = func(in Input) {
 		if in.Err != nil || len(in.Info.NIs) != 2 || in.Info.NIs[1].NID != in.Remote {
 			t.Errorf("from %v came %v, %v", in.Remote, in.Info.NIs, in.Err)
