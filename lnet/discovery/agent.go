@@ -9,10 +9,17 @@ import (
 	"time"
 
 	"ulnet/lnet"
+	"ulnet/lnet/discovery/engine"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 	"ulnet/portals"
+)
+
+// Limits bound what an agent keeps and how long it waits; Stats counts what it did and refused.
+type (
+	Limits = engine.Limits
+	Stats  = engine.Stats
 )
 
 // Config configures an [Agent]. The zero value of a field means its default.
@@ -24,7 +31,7 @@ type Config struct {
 }
 
 // Agent is a node's part in discovery: it answers pings, takes pushes, and
-// steps the [Machine] that finds out about peers before the first message to
+// steps the [engine.Machine] that finds out about peers before the first message to
 // them. It has no goroutine: each input is stepped where it arises, or, when
 // one is being stepped there already, right after that.
 type Agent struct {
@@ -36,11 +43,11 @@ type Agent struct {
 	setting sync.Mutex // serialises SetDiscovery and Close, which no handler may call; taken before mu
 
 	mu        sync.Mutex
-	machine   *Machine // guarded by mu, like all below
-	inbox     []Input
-	batch     []Input // being stepped, then the memory of the next inbox
-	stepping  bool    // a goroutine is in input
-	out       Output
+	machine   *engine.Machine // guarded by mu, like all below
+	inbox     []engine.Input
+	batch     []engine.Input // being stepped, then the memory of the next inbox
+	stepping  bool           // a goroutine is in input
+	out       engine.Output
 	timer     machine.Timer
 	exchanges map[uint64]portals.MDHandle
 	asked     map[nid.NID][]chan<- error // waiting calls of Discover
@@ -52,7 +59,7 @@ type Agent struct {
 // alone, and a node with one NI answers with 2.
 func Start(table *portals.Table, cfg Config) (*Agent, error) {
 	a := &Agent{
-		table: table, node: table.Node(), machine: NewMachine(cfg.Limits),
+		table: table, node: table.Node(), machine: engine.NewMachine(cfg.Limits),
 		exchanges: make(map[uint64]portals.MDHandle), asked: make(map[nid.NID][]chan<- error),
 	}
 	a.pushes = pushTarget{table: table, maxSize: a.machine.MaxInfoSize(), push: a.input}
@@ -68,18 +75,18 @@ func Start(table *portals.Table, cfg Config) (*Agent, error) {
 		a.pushes.close()
 		return nil, err
 	}
-	a.node.SetForgetter(func(id nid.NID) { a.input(Input{Kind: Forget, NID: id}) })
+	a.node.SetForgetter(func(id nid.NID) { a.input(engine.Input{Kind: engine.Forget, NID: id}) })
 	a.SetDiscovery(!cfg.Off)
 	return a, nil
 }
 
 // published tells the machine what the node is now.
 func (a *Agent) published(info wire.PingInfo) {
-	self := Self{Sequence: info.Sequence, Discovery: info.Features.Has(wire.FeatureDiscovery)}
+	self := engine.Self{Sequence: info.Sequence, Discovery: info.Features.Has(wire.FeatureDiscovery)}
 	for _, ni := range info.NIs {
 		self.NIDs = append(self.NIDs, ni.NID)
 	}
-	a.input(Input{Kind: SelfIs, Self: self})
+	a.input(engine.Input{Kind: engine.SelfIs, Self: self})
 }
 
 // SetDiscovery turns discovery on or off. Peers are told. It does nothing after
@@ -94,7 +101,7 @@ func (a *Agent) SetDiscovery(on bool) {
 		return
 	}
 	if on {
-		a.node.SetDiscoverer(func(id nid.NID) { a.input(Input{Kind: Discover, NID: id}) })
+		a.node.SetDiscoverer(func(id nid.NID) { a.input(engine.Input{Kind: engine.Discover, NID: id}) })
 		a.target.setFeatures(PeerFeatures)
 	} else {
 		a.target.setFeatures(PeerFeatures &^ wire.FeatureDiscovery)
@@ -137,7 +144,7 @@ func (a *Agent) Discover(ctx context.Context, id nid.NID, force bool) (lnet.Peer
 	if !a.await(id, done) {
 		return lnet.Peer{}, fmt.Errorf("discover %v: %w", id, syscall.ESHUTDOWN)
 	}
-	a.input(Input{Kind: Refresh, NID: id, Force: force})
+	a.input(engine.Input{Kind: engine.Refresh, NID: id, Force: force})
 	select {
 	case err := <-done:
 		if err != nil {
@@ -215,7 +222,7 @@ const keptInputs = 1024
 // does so. The inbox holds the end of what is under way, the pushes that were taken, a Discover
 // for each peer NI with messages that wait, and a Forget for each node that lnet has
 // just forgotten: all are bounded by the tables of peers.
-func (a *Agent) input(in Input) {
+func (a *Agent) input(in engine.Input) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.inbox = append(a.inbox, in)
@@ -238,12 +245,12 @@ func (a *Agent) input(in Input) {
 
 // step steps the machine on one input and does what it wants done. It is
 // entered with a.mu held, releases it for that, and returns with it held.
-func (a *Agent) step(in Input) {
+func (a *Agent) step(in engine.Input) {
 	a.out.Reset()
 	a.setTimer(a.machine.Step(a.node.Clock().Now(), in, &a.out))
 	a.mu.Unlock()
 	a.apply(&a.out)
-	if in.Kind == Pushed {
+	if in.Kind == engine.Pushed {
 		a.pushes.again(in.Need)
 	}
 	a.mu.Lock()
@@ -259,11 +266,11 @@ func (a *Agent) setTimer(wake time.Duration) {
 		return
 	}
 	clock := a.node.Clock()
-	a.timer = clock.AfterFunc(wake-clock.Now(), func() { a.input(Input{}) })
+	a.timer = clock.AfterFunc(wake-clock.Now(), func() { a.input(engine.Input{}) })
 }
 
 // apply does what the machine wants done.
-func (a *Agent) apply(out *Output) {
+func (a *Agent) apply(out *engine.Output) {
 	for _, id := range out.Cancelled {
 		a.unlink(id)
 	}

@@ -7,7 +7,7 @@
 // PUT of the same to a node that should know.
 //
 // Before the first PUT or GET to a node, lnet keeps the message and asks the
-// [Agent], whose [Machine] does what kernel nodes do:
+// [Agent], whose machine (package engine below this one) does what kernel nodes do:
 //
 //	A                             B
 //	GET portal 0, 272 bytes  ->

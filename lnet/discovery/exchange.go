@@ -5,13 +5,14 @@ import (
 	"syscall"
 
 	"ulnet/lnd"
+	"ulnet/lnet/discovery/engine"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 	"ulnet/portals"
 )
 
 // send sends a ping or push of the machine.
-func (a *Agent) send(s Send) {
+func (a *Agent) send(s engine.Send) {
 	target := nid.ProcessID{NID: s.To, PID: nid.LustrePID}
 	var err error
 	if s.Push {
@@ -21,16 +22,16 @@ func (a *Agent) send(s Send) {
 	}
 	if err != nil {
 		a.unlink(s.Exchange)
-		a.input(Input{Kind: Failed, Exchange: s.Exchange, Err: err})
+		a.input(engine.Input{Kind: engine.Failed, Exchange: s.Exchange, Err: err})
 	}
 }
 
-func (a *Agent) sendPing(s Send, target nid.ProcessID) error {
+func (a *Agent) sendPing(s engine.Send, target nid.ProcessID) error {
 	md, err := a.bind(s.Exchange, make([]byte, s.Room), func(e *portals.Event) {
 		if e.Kind != portals.EventReply {
 			return
 		}
-		in := came(e, Input{Kind: Replied, Exchange: s.Exchange})
+		in := came(e, engine.Input{Kind: engine.Replied, Exchange: s.Exchange})
 		in.Info, in.Need, in.Err = parseInfo(e.Bytes(), s.Room)
 		a.input(in)
 	})
@@ -42,7 +43,7 @@ func (a *Agent) sendPing(s Send, target nid.ProcessID) error {
 	})
 }
 
-func (a *Agent) sendPush(s Send, target nid.ProcessID) error {
+func (a *Agent) sendPush(s engine.Send, target nid.ProcessID) error {
 	info := a.target.Info()
 	bytes, err := info.AppendBinary(nil)
 	if err != nil {
@@ -50,7 +51,7 @@ func (a *Agent) sendPush(s Send, target nid.ProcessID) error {
 	}
 	md, err := a.bind(s.Exchange, bytes, func(e *portals.Event) {
 		if e.Kind == portals.EventAck {
-			a.input(came(e, Input{Kind: Acked, Exchange: s.Exchange, Sequence: info.Sequence}))
+			a.input(came(e, engine.Input{Kind: engine.Acked, Exchange: s.Exchange, Sequence: info.Sequence}))
 		}
 	})
 	if err != nil {
@@ -63,7 +64,7 @@ func (a *Agent) sendPush(s Send, target nid.ProcessID) error {
 
 // came notes in an input where the message of an event came from: the connection says
 // so, not the header.
-func came(e *portals.Event, in Input) Input {
+func came(e *portals.Event, in engine.Input) engine.Input {
 	in.Local, in.Remote, in.Incarnation = e.Target.NID, e.Sender, e.Incarnation
 	in.User = e.Source.PID&nid.UserPID != 0
 	return in
@@ -79,7 +80,7 @@ func (a *Agent) bind(exchange uint64, buffer []byte, event func(*portals.Event))
 			case e.Kind == portals.EventUnlink:
 			case e.Err != nil:
 				a.unlink(exchange)
-				a.input(Input{Kind: Failed, Exchange: exchange, Err: e.Err})
+				a.input(engine.Input{Kind: engine.Failed, Exchange: exchange, Err: e.Err})
 			default:
 				event(e)
 			}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"ulnet/lnd"
+	"ulnet/lnet/discovery/engine"
 	"ulnet/lnet/wire"
 	"ulnet/portals"
 )
@@ -20,7 +21,7 @@ const pushesAtOnce = 10
 type pushTarget struct {
 	table   *portals.Table
 	maxSize int
-	push    func(Input) // called for each push; again is called when it has been handled
+	push    func(engine.Input) // called for each push; again is called when it has been handled
 
 	mu     sync.Mutex
 	size   int           // bytes of the largest push so far; guarded by mu, like all below
@@ -86,7 +87,7 @@ func (b *pushBuffer) event(e *portals.Event) {
 		return
 	}
 	t := b.target
-	in := came(e, Input{Kind: Pushed, Err: e.Err})
+	in := came(e, engine.Input{Kind: engine.Pushed, Err: e.Err})
 	in.Known = t.table.Node().HasPeer(in.Remote)
 	if e.Err == nil {
 		in.Info, in.Need, in.Err = parseInfo(e.Bytes(), len(e.Segments[0]))

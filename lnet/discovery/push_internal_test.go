@@ -6,6 +6,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnet"
+	"ulnet/lnet/discovery/engine"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 	"ulnet/portals"
@@ -15,8 +16,8 @@ import (
 // while pushes come by several connections: what one node says must not count as another's.
 func TestPushBufferIsRead(t *testing.T) {
 	table := portals.New(lnet.New(lnet.Config{}))
-	target := pushTarget{table: table, maxSize: NewMachine(Limits{}).MaxInfoSize()}
-	target.push = func(in Input) {
+	target := pushTarget{table: table, maxSize: engine.NewMachine(engine.Limits{}).MaxInfoSize()}
+	target.push = func(in engine.Input) {
 		if in.Err != nil || len(in.Info.NIs) != 2 || in.Info.NIs[1].NID != in.Remote {
 			t.Errorf("from %v came %v, %v", in.Remote, in.Info.NIs, in.Err)
 		}

@@ -7,4 +7,4 @@ import (
 )
 
 // TestRowsNamed: each rule of discovery in docs/lnet-rules.md is named by a test that shows it.
-func TestRowsNamed(t *testing.T) { rows.Documented(t, "../../docs/lnet-rules.md", "PD") }
+func TestRowsNamed(t *testing.T) { rows.Documented(t, "../../docs/lnet-rules.md", "PD", "engine") }

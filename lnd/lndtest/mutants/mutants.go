@@ -38,7 +38,7 @@ const limit = 3 * time.Minute
 func Kill(t *testing.T) {
 	t.Helper()
 	patches, err := readPatches()
-	if err != nil || len(patches) < 5 {
+	if err != nil || len(patches) == 0 {
 		t.Fatal(len(patches), err)
 	}
 	for _, p := range patches {
