@@ -9,56 +9,32 @@ import (
 )
 
 var conditions = kit.Conditions[*Net]{
-	{
-		Name: "views-equal", Args: []scenario.Arg{byArg}, Holds: func(n *Net, a scenario.Args) (bool, string) { return n.ViewsEqual(a.Among(0)) },
-		Doc: "all nodes, or these, that take part think the same ones alive",
-	},
-	{
-		Name: "alive", Args: []scenario.Arg{numberArg, byArg}, Holds: func(n *Net, a scenario.Args) (bool, string) { return n.AliveExactly(a.Int(0), a.Among(1)) },
-		Doc: "each node that takes part thinks so many alive, itself included",
-	},
-	{
-		Name: "dead", Args: []scenario.Arg{nodesArg, byArg}, Holds: func(n *Net, a scenario.Args) (bool, string) { return n.Think(a.Among(1), a.Nodes(0), false) },
-		Doc: "each node that takes part thinks none of these alive",
-	},
-	{
-		Name: "known", Args: []scenario.Arg{nodesArg, byArg}, Holds: func(n *Net, a scenario.Args) (bool, string) { return n.Think(a.Among(1), a.Nodes(0), true) },
-		Doc: "each node that takes part thinks all of these alive",
-	},
-	{
-		Name: "quorum", Args: []scenario.Arg{byArg}, Holds: func(n *Net, a scenario.Args) (bool, string) { return n.Quorum(a.Among(0), true) },
-		Doc: "each node that takes part has a quorum",
-	},
-	{
-		Name: "no-quorum", Args: []scenario.Arg{byArg}, Holds: func(n *Net, a scenario.Args) (bool, string) { return n.Quorum(a.Among(0), false) },
-		Doc: "no node that takes part has a quorum",
-	},
-	{
-		Name: "stopped", Args: []scenario.Arg{nodesArg}, Holds: (*Net).allStopped,
-		Doc: "these nodes are up and take part no more, because of their parameters or because they left the list",
-	},
-	{
-		Name: "list", Args: []scenario.Arg{numberArg, byArg}, Holds: (*Net).listed,
-		Doc: "the list of each node that takes part has so many participants",
-	},
-	{
-		Name: "detected-within", Args: []scenario.Arg{{Name: "cycles", Kind: scenario.Count}}, Holds: func(n *Net, a scenario.Args) (bool, string) { return n.DetectedWithin(a.Int(0)) },
-		Doc: "nobody who could know thinks a node alive that has been down for so many cycles",
-	},
-	{
-		Name: "no-false-death", Holds: func(n *Net, _ scenario.Args) (bool, string) { return n.verdict.FalseDeaths == 0, n.verdict.FirstFalse },
-		Doc: "no node was told that one died which was fine: running and speaking, not paused, with a way to the other node, if only over others, and all of that for longer than news needs",
-	},
-	{
-		Name: "no-resurrection", Holds: func(n *Net, _ scenario.Args) (bool, string) {
+	kit.Ask("views-equal", "all nodes, or these, that take part think the same ones alive",
+		func(n *Net, a scenario.Args) (bool, string) { return n.ViewsEqual(a.Among(0)) }, byArg),
+	kit.Ask("alive", "each node that takes part thinks so many alive, itself included",
+		func(n *Net, a scenario.Args) (bool, string) { return n.AliveExactly(a.Int(0), a.Among(1)) }, numberArg, byArg),
+	kit.Ask("dead", "each node that takes part thinks none of these alive",
+		func(n *Net, a scenario.Args) (bool, string) { return n.Think(a.Among(1), a.Nodes(0), false) }, nodesArg, byArg),
+	kit.Ask("known", "each node that takes part thinks all of these alive",
+		func(n *Net, a scenario.Args) (bool, string) { return n.Think(a.Among(1), a.Nodes(0), true) }, nodesArg, byArg),
+	kit.Ask("quorum", "each node that takes part has a quorum",
+		func(n *Net, a scenario.Args) (bool, string) { return n.Quorum(a.Among(0), true) }, byArg),
+	kit.Ask("no-quorum", "no node that takes part has a quorum",
+		func(n *Net, a scenario.Args) (bool, string) { return n.Quorum(a.Among(0), false) }, byArg),
+	kit.Ask("stopped", "these nodes are up and take part no more, because of their parameters or because they left the list",
+		(*Net).allStopped, nodesArg),
+	kit.Ask("list", "the list of each node that takes part has so many participants",
+		(*Net).listed, numberArg, byArg),
+	kit.Ask("detected-within", "nobody who could know thinks a node alive that has been down for so many cycles",
+		func(n *Net, a scenario.Args) (bool, string) { return n.DetectedWithin(a.Int(0)) }, scenario.Arg{Name: "cycles", Kind: scenario.Count}),
+	kit.Ask("no-false-death", "no node was told that one died which was fine: running and speaking, not paused, with a way to the other node, if only over others, and all of that for longer than news needs",
+		func(n *Net, _ scenario.Args) (bool, string) { return n.verdict.FalseDeaths == 0, n.verdict.FirstFalse }),
+	kit.Ask("no-resurrection", "no node was told that one is alive which has been down for longer than it takes to notice",
+		func(n *Net, _ scenario.Args) (bool, string) {
 			return n.verdict.Resurrections == 0, n.verdict.FirstFalse
-		},
-		Doc: "no node was told that one is alive which has been down for longer than it takes to notice",
-	},
-	{
-		Name: "history", Holds: (*Net).history,
-		Doc: "the checkers of histories agree: NoFalse, NoResurrection and Alternation; needs the option history",
-	},
+		}),
+	kit.Ask("history", "the checkers of histories agree: NoFalse, NoResurrection and Alternation; needs the option history",
+		(*Net).history),
 }
 
 // Check implements [scenario.Instance].

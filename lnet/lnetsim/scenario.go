@@ -81,31 +81,23 @@ func payload(size int) int {
 }
 
 var conditions = kit.Conditions[*Net]{
-	{
-		Name: "settled", Holds: func(n *Net, _ scenario.Args) (bool, string) {
+	kit.Ask("settled", "no operation is under way",
+		func(n *Net, _ scenario.Args) (bool, string) {
 			under := n.Outstanding()
 			return under == 0, fmt.Sprintf("%d operations are under way", under)
-		},
-		Doc: "no operation is under way",
-	},
-	{
-		Name: "all-answered", Holds: func(n *Net, _ scenario.Args) (bool, string) {
+		}),
+	kit.Ask("all-answered", "none is under way, and none has failed",
+		func(n *Net, _ scenario.Args) (bool, string) {
 			under, failed := n.Outstanding(), n.stats.Failed
 			return under == 0 && failed == 0, fmt.Sprintf("%d operations are under way, %d have failed", under, failed)
-		},
-		Doc: "none is under way, and none has failed",
-	},
-	{
-		Name: "credits-returned", Holds: func(n *Net, _ scenario.Args) (bool, string) { return n.CreditsReturned() },
-		Doc: "every node that is up has all its credits, and nothing waits for one",
-	},
-	{
-		Name: "exactly-once", Holds: func(n *Net, _ scenario.Args) (bool, string) {
+		}),
+	kit.Ask("credits-returned", "every node that is up has all its credits, and nothing waits for one",
+		func(n *Net, _ scenario.Args) (bool, string) { return n.CreditsReturned() }),
+	kit.Ask("exactly-once", "no PUT or GET was delivered twice, or answered without being delivered",
+		func(n *Net, _ scenario.Args) (bool, string) {
 			s := &n.stats
 			return s.Twice+s.Phantoms == 0, fmt.Sprintf("%d deliveries too many, %d answers without one", s.Twice, s.Phantoms)
-		},
-		Doc: "no PUT or GET was delivered twice, or answered without being delivered",
-	},
+		}),
 }
 
 // Check implements [scenario.Instance].

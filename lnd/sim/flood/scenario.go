@@ -37,22 +37,14 @@ var Protocol = &scenario.Protocol{
 }
 
 var conditions = kit.Conditions[*network]{
-	{
-		Name: "heard", Args: []scenario.Arg{nodesArg, optional(rumour)}, Holds: (*network).heard,
-		Doc: "these nodes, where they are up, have heard a rumour; without a number every rumour told so far",
-	},
-	{
-		Name: "unheard", Args: []scenario.Arg{nodesArg, rumour}, Holds: (*network).unheard,
-		Doc: "none of these nodes, where they are up, has heard a rumour",
-	},
-	{
-		Name: "heard-once", Holds: (*network).heardOnce,
-		Doc: "no node has heard a rumour twice in one life",
-	},
-	{
-		Name: "remembered", Holds: (*network).remembered,
-		Doc: "every node knows all that it heard in its life",
-	},
+	kit.Ask("heard", "these nodes, where they are up, have heard a rumour; without a number every rumour told so far",
+		(*network).heard, nodesArg, optional(rumour)),
+	kit.Ask("unheard", "none of these nodes, where they are up, has heard a rumour",
+		(*network).unheard, nodesArg, rumour),
+	kit.Ask("heard-once", "no node has heard a rumour twice in one life",
+		(*network).heardOnce),
+	kit.Ask("remembered", "every node knows all that it heard in its life",
+		(*network).remembered),
 }
 
 // bytesPerNode: all that nodes tell those they draw may be on its way at once.

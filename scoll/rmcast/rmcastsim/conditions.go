@@ -17,62 +17,34 @@ var (
 )
 
 var conditions = kit.Conditions[*Net]{
-	{
-		Name: "over", Holds: func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.Over()) },
-		Doc: "no message is under way whose origin still lives",
-	},
-	{
-		Name: "released", Args: []scenario.Arg{originArg}, Holds: func(n *Net, a scenario.Args) (bool, string) { return kit.Verdict(n.allReleased(origin(a))) },
-		Doc: "all messages so far, of this node or any, were released",
-	},
-	{
-		Name: "lost", Args: []scenario.Arg{originArg}, Holds: (*Net).lost,
-		Doc: "the latest message, of this node or any, was not released: its origin was told that it is no member any more",
-	},
-	{
-		Name: "failed", Args: []scenario.Arg{fewArg}, Holds: func(n *Net, a scenario.Args) (bool, string) { return kit.Verdict(n.failed(a.Nodes(0))) },
-		Doc: "the latest message is released, and exactly these members, or none, are named as failed",
-	},
-	{
-		Name: "delivered", Args: []scenario.Arg{nodesArg}, Holds: func(n *Net, a scenario.Args) (bool, string) { return kit.Verdict(n.delivered(a.Nodes(0))) },
-		Doc: "these nodes have delivered the latest message",
-	},
-	{
-		Name: "proven", Holds: func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.ledger.problems.proven) },
-		Doc: "whenever a message was released, each member had delivered it or is named as failed",
-	},
-	{
-		Name: "once", Holds: (*Net).once,
-		Doc: "no member has delivered a message twice, or one that was not sent or is altered, and with fifo all in order",
-	},
-	{
-		Name: "failed-right", Holds: func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.ledger.problems.failed) },
-		Doc: "members that are named as failed died, or left, or were paused, slowed down, skewed or cut off before, or came back and not all managers had heard of it",
-	},
-	{
-		Name: "success-right", Holds: func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.ledger.problems.success) },
-		Doc: "no message was released as a success that a live member of its version lacks: whatever was cut off, paused or slow",
-	},
-	{
-		Name: "whole", Holds: func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.whole()) },
-		Doc: "one node manages the group, and all that are up, and have not left, are members and send under one list of exactly these",
-	},
-	{
-		Name: "members", Args: []scenario.Arg{nodesArg}, Holds: func(n *Net, a scenario.Args) (bool, string) { return kit.Verdict(n.members(a.Nodes(0))) },
-		Doc: "each of these nodes is a member and sends under a list of exactly these",
-	},
-	{
-		Name: "manager", Args: []scenario.Arg{nodesArg}, Holds: func(n *Net, a scenario.Args) (bool, string) { return kit.Verdict(n.managed(a.Nodes(0))) },
-		Doc: "of the nodes that are up, exactly these manage the group",
-	},
-	{
-		Name: "bounded", Holds: func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.Bounded()) },
-		Doc: "no node keeps more of an origin than a window, or origins that are in no list that it knows",
-	},
-	{
-		Name: "idle", Holds: func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.Idle()) },
-		Doc: "no member keeps payload, or a list but the newest one",
-	},
+	kit.Ask("over", "no message is under way whose origin still lives",
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.Over()) }),
+	kit.Ask("released", "all messages so far, of this node or any, were released",
+		func(n *Net, a scenario.Args) (bool, string) { return kit.Verdict(n.allReleased(origin(a))) }, originArg),
+	kit.Ask("lost", "the latest message, of this node or any, was not released: its origin was told that it is no member any more",
+		(*Net).lost, originArg),
+	kit.Ask("failed", "the latest message is released, and exactly these members, or none, are named as failed",
+		func(n *Net, a scenario.Args) (bool, string) { return kit.Verdict(n.failed(a.Nodes(0))) }, fewArg),
+	kit.Ask("delivered", "these nodes have delivered the latest message",
+		func(n *Net, a scenario.Args) (bool, string) { return kit.Verdict(n.delivered(a.Nodes(0))) }, nodesArg),
+	kit.Ask("proven", "whenever a message was released, each member had delivered it or is named as failed",
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.ledger.problems.proven) }),
+	kit.Ask("once", "no member has delivered a message twice, or one that was not sent or is altered, and with fifo all in order",
+		(*Net).once),
+	kit.Ask("failed-right", "members that are named as failed died, or left, or were paused, slowed down, skewed or cut off before, or came back and not all managers had heard of it",
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.ledger.problems.failed) }),
+	kit.Ask("success-right", "no message was released as a success that a live member of its version lacks: whatever was cut off, paused or slow",
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.ledger.problems.success) }),
+	kit.Ask("whole", "one node manages the group, and all that are up, and have not left, are members and send under one list of exactly these",
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.whole()) }),
+	kit.Ask("members", "each of these nodes is a member and sends under a list of exactly these",
+		func(n *Net, a scenario.Args) (bool, string) { return kit.Verdict(n.members(a.Nodes(0))) }, nodesArg),
+	kit.Ask("manager", "of the nodes that are up, exactly these manage the group",
+		func(n *Net, a scenario.Args) (bool, string) { return kit.Verdict(n.managed(a.Nodes(0))) }, nodesArg),
+	kit.Ask("bounded", "no node keeps more of an origin than a window, or origins that are in no list that it knows",
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.Bounded()) }),
+	kit.Ask("idle", "no member keeps payload, or a list but the newest one",
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.Idle()) }),
 }
 
 // Check implements [scenario.Instance].

@@ -4,10 +4,13 @@ import "ulnet/lnd/sim/scenario"
 
 // Condition is one that files can ask, with the answer of a network of type N.
 type Condition[N any] struct {
-	Name  string
-	Args  []scenario.Arg
+	scenario.Condition
 	Holds func(n N, args scenario.Args) (ok bool, why string)
-	Doc   string
+}
+
+// Ask declares a condition.
+func Ask[N any](name, doc string, holds func(n N, args scenario.Args) (ok bool, why string), args ...scenario.Arg) Condition[N] {
+	return Condition[N]{scenario.Condition{Name: name, Args: args, Doc: doc}, holds}
 }
 
 // Conditions are the conditions of a protocol.
@@ -17,7 +20,7 @@ type Conditions[N any] []Condition[N]
 func (c Conditions[N]) Declared() []scenario.Condition {
 	list := make([]scenario.Condition, len(c))
 	for i := range c {
-		list[i] = scenario.Condition{Name: c[i].Name, Args: c[i].Args, Doc: c[i].Doc}
+		list[i] = c[i].Condition
 	}
 	return list
 }
