@@ -135,14 +135,7 @@ func (n *Net) Machine(id sim.NodeID) *engine.Machine {
 }
 
 // Counters are the counters of all nodes' latest lives.
-func (n *Net) Counters() (sum engine.Stats) {
-	for _, k := range n.lives {
-		if k != nil {
-			kit.Sum(&sum, k.stats())
-		}
-	}
-	return sum
-}
+func (n *Net) Counters() engine.Stats { return kit.Sum(n.lives, life.stats) }
 
 // spread is the smallest and the largest Lamport clock of who takes part.
 func (n *Net) spread() (low, high uint64) {

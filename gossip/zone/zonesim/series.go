@@ -59,14 +59,7 @@ func (n *Net) leastCensus() (least int) {
 }
 
 // Counters are those of all nodes' latest lives.
-func (n *Net) Counters() (sum engine.Stats) {
-	for _, k := range n.lives {
-		if k != nil {
-			kit.Sum(&sum, k.stats())
-		}
-	}
-	return sum
-}
+func (n *Net) Counters() engine.Stats { return kit.Sum(n.lives, life.stats) }
 
 // Measures implements [scenario.Instance].
 func (n *Net) Measures() []scenario.Measure {

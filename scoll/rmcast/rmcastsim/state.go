@@ -23,14 +23,7 @@ func (n *Net) Managing(id sim.NodeID) (g engine.Managing, ok bool) {
 }
 
 // Counters are the counters of all nodes' latest lives.
-func (n *Net) Counters() (sum engine.Stats) {
-	for _, k := range n.lives {
-		if k != nil {
-			kit.Sum(&sum, k.stats())
-		}
-	}
-	return sum
-}
+func (n *Net) Counters() engine.Stats { return kit.Sum(n.lives, life.stats) }
 
 // LostCopies is how many copies of datagrams with payload receivers have lost, by
 // Config.Loss.

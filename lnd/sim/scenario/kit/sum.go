@@ -2,9 +2,17 @@ package kit
 
 import "reflect"
 
-// Sum adds the counters of one machine to those of others: every field of the struct that
-// is an unsigned integer, or an array or struct of such.
-func Sum[S any](sum *S, of S) { add(reflect.ValueOf(sum).Elem(), reflect.ValueOf(of)) }
+// Sum adds up the counters of all lives that there are: every field of the struct that is
+// an unsigned integer, or an array or struct of such.
+func Sum[L comparable, S any](lives []L, counters func(L) S) (sum S) {
+	var none L
+	for _, k := range lives {
+		if k != none {
+			add(reflect.ValueOf(&sum).Elem(), reflect.ValueOf(counters(k)))
+		}
+	}
+	return sum
+}
 
 func add(sum, of reflect.Value) {
 	switch sum.Kind() {
