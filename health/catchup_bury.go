@@ -37,7 +37,7 @@ func (s *Server) buryAlso(e Entry, from int32) {
 func (s *Server) buriedElsewhere(i int32, e *Entry, from int32, age time.Duration) bool {
 	c := s.conn(i)
 	if c.incarnation == e.Incarnation {
-		later := e.before(c.epoch)
+		later := e.Before(c.epoch)
 		switch {
 		case c.state == evicting, later && !s.catchup.doubts.said(s, c, from, age):
 			return false

@@ -4,7 +4,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 
 	"ulnet/lnet/nid"
 )
@@ -13,7 +12,7 @@ import (
 const MinKey = 16
 
 // ErrKeys says that claims have no use for such keys.
-var ErrKeys = errors.New("health: one or two keys of at least 16 bytes are needed: the first signs, the second is believed as well")
+var ErrKeys error = &Error{Why: "one or two keys of at least 16 bytes are needed: the first signs, the second is believed as well"}
 
 // Claims signs what a master agreed to, and checks it (CH-44, CH-A15): an
 // HMAC-SHA-256 over client, incarnation, master and epoch, with a key that all

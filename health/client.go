@@ -196,7 +196,7 @@ type Client struct {
 
 var _ machine.Machine[ClientInput, ClientOutput] = (*Client)(nil)
 
-// NewClient returns a machine. The error is a *TimingError, [ErrClientID] or
+// NewClient returns a machine. The error is an *[Error], [ErrClientID] or
 // [ErrName], or says that there are no servers.
 func NewClient(cfg ClientConfig) (*Client, error) {
 	var err error
@@ -206,15 +206,15 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	switch {
 	case !cfg.ID.IsValid():
 		return nil, ErrClientID
-	case len(cfg.Name) > MaxName || !printable([]byte(cfg.Name)):
+	case !ValidName([]byte(cfg.Name)):
 		return nil, ErrName
 	case len(cfg.Servers) == 0:
-		return nil, &TimingError{"a client needs servers: list at least one"}
+		return nil, &Error{Why: "a client needs servers: list at least one"}
 	}
 	if cfg.PID == 0 {
 		cfg.PID = nid.LustrePID
 	}
-	cfg.MaxBackoff = orDefault(cfg.MaxBackoff, 2*cfg.Ping)
+	cfg.MaxBackoff = cmp.Or(cfg.MaxBackoff, 2*cfg.Ping)
 	c := &Client{cfg: cfg, life: cfg.Incarnation, own: cfg.Incarnation, ring: cfg.Keys.Ring(keyLabel)}
 	seed := cfg.Seed
 	for _, b := range cfg.ID {

@@ -1,10 +1,7 @@
 package health
 
 import (
-	"bytes"
-	"log/slog"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -53,17 +50,3 @@ func TestSaysWhyAlone(t *testing.T) {
 	}
 }
 
-// TestLonelyLog: the log names who refused, for what reason, and the remedy for a clock.
-func TestLonelyLog(t *testing.T) {
-	var b bytes.Buffer
-	log := slog.New(slog.NewTextHandler(&b, nil))
-	logLonely(log, []Answer{{Server: me, Code: NoQuorum}, {Server: otherB}})
-	if text := b.String(); !strings.Contains(text, `answers="10.0.0.1@tcp: no-quorum, 10.0.0.3@tcp: no answer"`) || strings.Contains(text, "hint") {
-		t.Error(text)
-	}
-	b.Reset()
-	logLonely(log, []Answer{{Server: otherA, Code: Ahead}})
-	if text := b.String(); !strings.Contains(text, "remove the file 'incarnation'") {
-		t.Error(text)
-	}
-}

@@ -13,7 +13,7 @@ type ClientStats struct {
 	Answers   uint64        // of those, to a master that asked whether this client is there
 	Changes   uint64        // of the master
 	Evictions uint64        // of this client
-	Declined  [codes]uint64 // by candidates
+	Declined  [Codes]uint64 // by candidates
 	Malformed uint64
 	Stray     uint64 // messages of who was not asked, or about another life
 }

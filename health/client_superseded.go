@@ -1,7 +1,6 @@
 package health
 
 import (
-	"log/slog"
 	"time"
 
 	"ulnet/lnet/nid"
@@ -76,15 +75,4 @@ func (c *Client) laterPeer(from nid.NID, m *Message) nid.NID {
 		return nid.NID{}
 	}
 	return m.Server
-}
-
-// logSuperseded says who runs as the same client, and what to do about it.
-func logSuperseded(log *slog.Logger, e *ClientEvent) {
-	by := "unknown"
-	if e.Peer.IsValid() {
-		by = e.Peer.String()
-	}
-	log.Warn("health: the same client runs elsewhere in a later life, and this one rests for some minutes", slog.String("elsewhere", by),
-		slog.Any("server", e.Server), slog.Uint64("life", e.Incarnation),
-		slog.String("hint", "give each node an NID, and each program a client id, of its own; if it was moved on purpose there is nothing to do"))
 }

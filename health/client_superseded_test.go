@@ -1,9 +1,6 @@
 package health
 
 import (
-	"bytes"
-	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
@@ -49,11 +46,6 @@ func TestSupersededBy(t *testing.T) {
 		if got := h.out.Effects[len(h.out.Effects)-1].Event; got.Peer != want || got.Server != master {
 			t.Errorf("old %v: %+v", old, got)
 		}
-	}
-	var text bytes.Buffer
-	logSuperseded(slog.New(slog.NewTextHandler(&text, nil)), &ClientEvent{Peer: elsewhere, Server: me})
-	if !strings.Contains(text.String(), "elsewhere=10.1.0.9@tcp") {
-		t.Errorf("log says %s", &text)
 	}
 }
 

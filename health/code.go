@@ -33,10 +33,10 @@ const (
 	Ahead              // the number of the client's life is beyond belief: its clock is wrong
 	OtherTimes         // T_evict of the server is too short for the client's times: in ms it is in Message.Epoch
 	OtherKey           // a connect is not signed with a key of the server
-	codes
+	Codes // how many there are
 )
 
-var codeNames = [codes]string{
+var codeNames = [Codes]string{
 	"ok", "global", "no-quorum", "master-dead", "stale", "old-epoch", "not-connected", "busy", "orphaned", "other-master", "full",
 	"flapping", "store-failed", "draining", "unknown-server", "bad-claim", "foreign", "newer", "ahead",
 	"other-times", "other-key",
@@ -63,10 +63,10 @@ const (
 	LostQuorum               // this server is cut off from most others
 	Left                     // it has disconnected
 	NeverStored              // its connection could not be recorded
-	causes
+	Causes // how many there are
 )
 
-var causeNames = [causes]string{
+var causeNames = [Causes]string{
 	"timed-out", "rebooted", "by-admin", "lost-master", "lost-quorum", "left", "never-stored",
 }
 

@@ -218,8 +218,7 @@ func TestHostileMessages(t *testing.T) {
 	h := newHarness(t, nil)
 	sent := h.s.Stats().Sent
 	h.step(ServerInput{Kind: Arrived, From: host, Data: []byte("HLTH")})
-	m := sample()
-	m.Name = make([]byte, 256)
+	m := Message{Kind: Connect, Client: testClient, Server: me, Name: make([]byte, 256)}
 	h.step(ServerInput{Kind: Arrived, From: host, Data: m.AppendBinary(nil)})
 	b := (&Message{Kind: Ping, Client: testClient}).AppendBinary(nil)
 	b[4]++

@@ -3,7 +3,6 @@ package health
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -14,11 +13,11 @@ import (
 )
 
 // ErrClosed says that a connection was closed.
-var ErrClosed = errors.New("health: the connection is closed")
+var ErrClosed error = &Error{Why: "the connection is closed"}
 
 // ErrSuperseded says that a later life of the same client runs elsewhere. Status says where;
 // after some minutes it is tried again.
-var ErrSuperseded = errors.New("health: this client runs on another node, in a later life: give each node an id of its own, or end the other one")
+var ErrSuperseded error = &Error{Why: "this client runs on another node, in a later life: give each node an id of its own, or end the other one"}
 
 // DialConfig configures [Dial].
 type DialConfig struct {
@@ -65,7 +64,7 @@ func ClientIDOf(name string) (id ClientID) {
 }
 
 // Dial begins to be a client: it returns at once, see [Connection.Wait]. Errors:
-// *TimingError, ErrNoNID, ErrName, [portals.ErrNoLoopback] or [portals.ErrNoDiscovery]
+// *[Error], ErrNoNID, ErrName, [portals.ErrNoLoopback] or [portals.ErrNoDiscovery]
 // for a node that lacks one of these, and what portals says of the buffers.
 func Dial(table *portals.Table, cfg DialConfig) (*Connection, error) {
 	if err := table.Ready(); err != nil {

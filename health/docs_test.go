@@ -190,7 +190,11 @@ func TestDocumentLimits(t *testing.T) {
 // TestDocumentWords: the document explains every event, cause and code.
 func TestDocumentWords(t *testing.T) {
 	text := document(t)
-	for _, words := range [][]string{clientEventNames[:], eventNames[:], causeNames[:], codeNames[:]} {
+	var codes []string
+	for c := range Codes {
+		codes = append(codes, c.String())
+	}
+	for _, words := range [][]string{clientEventNames[:], eventNames[:], CauseNames(), codes} {
 		for _, word := range words {
 			if !strings.Contains(text, "\n| `"+word+"`") && !strings.Contains(text, "\n| `quorum-lost`, `"+word+"`") {
 				t.Errorf("no row for %q", word)

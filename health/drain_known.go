@@ -2,29 +2,9 @@ package health
 
 import (
 	"slices"
-	"strings"
 
 	"ulnet/lnet/nid"
 )
-
-// LastWillingError says that a server is the last one that takes clients as their
-// master: if it drained, too, they would have nowhere to go.
-type LastWillingError struct {
-	// Draining are the other live servers that drain, as far as this one knows.
-	Draining []nid.NID
-}
-
-// Error implements error.
-func (e *LastWillingError) Error() string {
-	if len(e.Draining) == 0 {
-		return "health: no other live server takes clients as their master"
-	}
-	texts := make([]string, len(e.Draining))
-	for i, id := range e.Draining {
-		texts[i] = id.String()
-	}
-	return "health: no other live server takes clients as their master; these drain: " + strings.Join(texts, ", ")
-}
 
 // LastWilling reports whether no other live server takes clients as their master, and
 // which of them drain. A server that has not said what it does is taken for willing.
@@ -61,21 +41,29 @@ func (d *drain) tell(s *Server) {
 	}
 }
 
+// MayDrain returns an [*Error] if this server is the last one that takes clients as their
+// master, and does not drain yet: if it drained, too, they would have nowhere to go.
+func (s *Server) MayDrain() error {
+	if draining, last := s.LastWilling(); last && !s.drain.on {
+		return &Error{"no other live server takes clients as their master", draining}
+	}
+	return nil
+}
+
 // Drain has all clients choose other masters, and takes no new ones as their
 // master, until it is called with on false. The last server that takes clients refuses
-// with a [*LastWillingError] unless force is set: its clients would keep it as their
-// master all the same. Two that are asked at once may both agree.
-func (a *ServerAgent) Drain(on, force bool) error {
-	var refused error
+// with an [*Error] unless force is set: its clients would keep it as their master all the
+// same. Two that are asked at once may both agree.
+func (a *ServerAgent) Drain(on, force bool) (err error) {
 	a.runner.Inspect(func() {
-		if others, last := a.m.LastWilling(); on && !force && last && !a.m.drain.on {
-			refused = &LastWillingError{others}
+		if on && !force {
+			err = a.m.MayDrain()
 		}
 	})
-	if refused == nil {
+	if err == nil {
 		a.runner.Do(ServerInput{Kind: Drain, Alive: on})
 	}
-	return refused
+	return err
 }
 
 // Draining lists the other live servers that drain, as far as this one knows.

@@ -217,7 +217,7 @@ func (b *batch) except(r Reply) {
 		if e := &b.entries[x.Index]; e.exception.Code == OK {
 			e.exception = x
 		} else {
-			e.exception = wiser(e.exception, x)
+			e.exception = Latest(e.exception, x)
 		}
 	}
 }

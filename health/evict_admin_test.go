@@ -14,7 +14,7 @@ func (h *harness) result() Code {
 			return e.Code
 		}
 	}
-	return codes
+	return Codes
 }
 
 // TestEvictCutOff: CH-30: without a quorum an administrator's eviction ends the
@@ -57,7 +57,7 @@ func TestEvictOrphan(t *testing.T) {
 		t.Errorf("%d servers hold an orphan that was evicted", len(left))
 	}
 	for _, s := range w.servers {
-		if s != master && s.graves[c.name].Incarnation == 0 {
+		if s != master && s.graves[c.name] == 0 {
 			t.Errorf("%v has no tombstone", s.id)
 		}
 	}

@@ -50,7 +50,7 @@ func (s *Server) evictFor(from int32, e Entry, index uint16, reply *Reply) {
 	switch {
 	case c.incarnation > e.Incarnation:
 		x.Code = Newer
-	case c.master != from && !e.ofOrphan(c) && !e.after(c), c.incarnation == e.Incarnation && e.before(c.epoch), s.takenBack(&e): // or it has chosen that one again since
+	case c.master != from && !e.ofOrphan(c) && !chosenAfter(&e, c), c.incarnation == e.Incarnation && e.Before(c.epoch), s.takenBack(&e): // or it has chosen that one again since
 		if x.Code = OtherMaster; c.state == evicting {
 			c.previous = from
 		}
@@ -64,10 +64,17 @@ func (s *Server) evictFor(from int32, e Entry, index uint16, reply *Reply) {
 		default:
 			s.notify(c, Global)
 		}
-		s.heardOf(&e, from, func(bury bool) { s.finally(i, e.Incarnation, Cause(min(e.Mark, uint8(causes)-1)), bury) })
+		s.heardOf(&e, from, func(bury bool) { s.finally(i, e.Incarnation, Cause(min(e.Mark, uint8(Causes)-1)), bury) })
 		s.waiting.resume(s, e.Client) // if this server was evicting it, too
 		return
 	}
 	s.stats.Excepted++
 	reply.Exceptions = append(reply.Exceptions, x)
+}
+
+// chosenAfter reports whether an eviction is by a master that the client has chosen after the
+// one that this server knows. An administrator's may be by any server.
+func chosenAfter(e *Entry, c *conn) bool {
+	known := Entry{Epoch: c.epoch & (1<<24 - 1)}
+	return Cause(e.Mark) != ByAdmin && e.Epoch != 0 && c.incarnation == e.Incarnation && known.Before(e.Epoch)
 }

@@ -63,7 +63,7 @@ func (e *evictions) takeBack(s *Server) {
 func (s *Server) madeByOthers(x *eviction) bool {
 	g, ok := s.tombstones.lives[x.id]
 	e := x.entry()
-	return ok && !g.void && g.incarnation >= x.incarnation && (g.incarnation > x.incarnation || g.epoch == 0 || e.before(g.epoch))
+	return ok && !g.void && g.incarnation >= x.incarnation && (g.incarnation > x.incarnation || g.epoch == 0 || e.Before(g.epoch))
 }
 
 // entry is an eviction as it is told.

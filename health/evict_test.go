@@ -67,7 +67,7 @@ func TestLateEvictionOfEarlierChoice(t *testing.T) {
 		carried, epoch uint32
 		before         bool
 	}{{0, 9, false}, {9, 9, false}, {9, 10, true}, {10, 9, false}, {1<<24 - 1, 1 << 24, true}, {1, 1 << 24, false}, {5, 1<<24 + 6, true}} {
-		if e := (Entry{Epoch: tt.carried}); e.before(tt.epoch) != tt.before {
+		if e := (Entry{Epoch: tt.carried}); e.Before(tt.epoch) != tt.before {
 			t.Errorf("%d before %d: %v", tt.carried, tt.epoch, !tt.before)
 		}
 	}

@@ -25,18 +25,11 @@ type Entry struct {
 	Epoch       uint32 // below 1<<24
 }
 
-// before reports whether an eviction is of an earlier choice of a master than one
+// Before reports whether an eviction is of an earlier choice of a master than one
 // with a certain epoch. Choices are fewer than eight millions apart.
-func (e *Entry) before(epoch uint32) bool {
+func (e *Entry) Before(epoch uint32) bool {
 	ahead := (epoch - e.Epoch) & (1<<24 - 1)
 	return e.Epoch != 0 && ahead > 0 && ahead < 1<<23
-}
-
-// after reports whether an eviction is by a master that the client has chosen after the one
-// that this server knows. An administrator's may be by any server.
-func (e *Entry) after(c *conn) bool {
-	known := Entry{Epoch: c.epoch & (1<<24 - 1)}
-	return Cause(e.Mark) != ByAdmin && e.Epoch != 0 && c.incarnation == e.Incarnation && known.before(e.Epoch)
 }
 
 // AppendBinary appends the entry.
@@ -234,15 +227,15 @@ func (r *Reply) Merge(o Reply) {
 		case a[0].Index > b[0].Index:
 			merged, b = append(merged, b[0]), b[1:]
 		default:
-			merged = append(merged, wiser(a[0], b[0]))
+			merged = append(merged, Latest(a[0], b[0]))
 			a, b = a[1:], b[1:]
 		}
 	}
 	r.Exceptions = append(append(merged, a...), b...)
 }
 
-// wiser returns the exception that knows more, whatever their order.
-func wiser(a, b Exception) Exception {
+// Latest returns, of two exceptions to one eviction, the one that knows more, whatever their order.
+func Latest(a, b Exception) Exception {
 	switch {
 	case a.Incarnation != b.Incarnation:
 		if a.Incarnation > b.Incarnation {

@@ -202,11 +202,11 @@ func ParseMessage(b []byte) (m Message, err error) {
 
 // validate refuses messages that say what cannot be.
 func (m *Message) validate() error {
-	digest := m.Kind.betweenServers()
+	digest := m.Kind.BetweenServers()
 	switch {
 	case m.Kind == 0 || m.Kind >= kinds:
 		return fmt.Errorf("%w: %d", ErrKind, m.Kind)
-	case m.Code >= codes:
+	case m.Code >= Codes:
 		return fmt.Errorf("%w: %d", ErrCode, m.Code)
 	case m.Client.IsValid() == digest:
 		return ErrClient
@@ -214,20 +214,23 @@ func (m *Message) validate() error {
 		return ErrServer
 	case !digest && len(m.Entries) > 0, m.Kind != Connect && len(m.Name)+len(m.Proof) > 0:
 		return ErrBody
-	case !printable(m.Name):
+	case !ValidName(m.Name):
 		return ErrName
 	}
 	return nil
 }
 
-// betweenServers reports whether messages of a kind go from server to server, and name no
+// BetweenServers reports whether messages of a kind go from server to server, and name no
 // client.
-func (k Kind) betweenServers() bool {
+func (k Kind) BetweenServers() bool {
 	return k == Digest || k == DigestReply || k == Tombstones || k == TombstonesReply
 }
 
-// printable reports whether a name can be shown as it is.
-func printable(name []byte) bool {
+// ValidName reports whether a client can have a name: it can be shown as it is, and sent.
+func ValidName(name []byte) bool {
+	if len(name) > MaxName {
+		return false
+	}
 	for len(name) > 0 {
 		r, size := utf8.DecodeRune(name)
 		if r == utf8.RuneError && size == 1 || !unicode.IsPrint(r) {

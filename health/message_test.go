@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
 )
 
 var testClient = ClientID{0: 0xC1, 15: 0x01}
@@ -68,7 +69,7 @@ func TestMessageRefused(t *testing.T) {
 		{name: "version", bytes: func(b []byte) []byte { b[4]++; return b }, want: ErrVersion},
 		{name: "kind 0", change: func(m *Message) { m.Kind = 0 }, want: ErrKind},
 		{name: "kind", change: func(m *Message) { m.Kind, m.Name = kinds, nil }, want: ErrKind},
-		{name: "code", change: func(m *Message) { m.Code = codes }, want: ErrCode},
+		{name: "code", change: func(m *Message) { m.Code = Codes }, want: ErrCode},
 		{name: "client", change: func(m *Message) { m.Client = ClientID{} }, want: ErrClient},
 		{name: "digest of a client", change: func(m *Message) { m.Kind, m.Name = Digest, nil }, want: ErrClient},
 		{name: "no master", change: func(m *Message) { m.Server = nid.NID{} }, want: ErrServer},
@@ -79,7 +80,7 @@ func TestMessageRefused(t *testing.T) {
 		{name: "not UTF-8", change: func(m *Message) { m.Name = []byte{0xFF} }, want: ErrName},
 		{name: "name of a ping", change: func(m *Message) { m.Kind = Ping }, want: ErrBody},
 		{name: "token", change: func(m *Message) { m.Token = m.Token[1:] }, want: ErrBody},
-		{name: "code of a ping", change: func(m *Message) { m.Kind, m.Name, m.Proof = Ping, nil, noProof[:] }, want: ErrBody},
+		{name: "code of a ping", change: func(m *Message) { m.Kind, m.Name, m.Proof = Ping, nil, make([]byte, keyring.CodeSize) }, want: ErrBody},
 		{name: "entries", change: func(m *Message) { m.Entries = Entry{Client: testClient, Incarnation: 1, Mark: 0}.AppendBinary(nil) }, want: ErrBody},
 		{name: "too long", bytes: func(b []byte) []byte { return append(b, 0) }, want: ErrBody},
 		{name: "many entries", bytes: func(b []byte) []byte { b[83] = 0x10; return b }, want: ErrBody},
@@ -170,9 +171,9 @@ func FuzzMessage(f *testing.F) {
 	m := sample()
 	f.Add(m.AppendBinary(nil))
 	for _, m := range []Message{
-		{Kind: Connect, Client: testClient, Server: sample().Server, Retry: maxTold, Life: 1<<64 - 1},
+		{Kind: Connect, Client: testClient, Server: sample().Server, Retry: (1<<32 - 1) * time.Millisecond, Life: 1<<64 - 1},
 		{Kind: Reject, Code: OtherTimes, Client: testClient, Epoch: 1<<32 - 1},
-		{Kind: Connect, Client: testClient, Server: sample().Server, Name: []byte("host"), Proof: noProof[:]},
+		{Kind: Connect, Client: testClient, Server: sample().Server, Name: []byte("host"), Proof: make([]byte, keyring.CodeSize)},
 	} {
 		f.Add(m.AppendBinary(nil))
 	}

@@ -20,7 +20,7 @@ func (t *Timing) lastWord() time.Duration { return 2 * t.Evict }
 // while this one is cut off. What is final stays so, and what a later master said.
 func (s *Server) heardOf(e *Entry, from int32, end func(bury bool)) {
 	old, had := s.tombstones.lives[e.Client]
-	had = had && old.incarnation == e.Incarnation && (old.from == noPlace || e.before(old.epoch))
+	had = had && old.incarnation == e.Incarnation && (old.from == noPlace || e.Before(old.epoch))
 	if end(!s.quorum.cutOff()); !had && !s.quorum.cutOff() {
 		s.tombstones.said(e, from, s.now)
 	} else if g, ok := s.tombstones.lives[e.Client]; had && ok {
@@ -49,7 +49,7 @@ func (s *Server) recent(g grave) bool {
 func (s *Server) overtaken(m *Message) bool {
 	g, ok := s.tombstones.lives[m.Client]
 	e := Entry{Epoch: g.epoch}
-	return ok && g.incarnation == m.Incarnation && s.recent(g) && e.before(m.Epoch)
+	return ok && g.incarnation == m.Incarnation && s.recent(g) && e.Before(m.Epoch)
 }
 
 // withdrawn takes back what the same server has said before, or what is still on its
@@ -60,7 +60,7 @@ func (s *Server) withdrawn(from int32, e Entry) {
 	case e.Incarnation > s.believed(e.Client):
 		s.stats.Ahead++
 		return
-	case ok && g.incarnation > e.Incarnation, ok && g.incarnation == e.Incarnation && (g.from != from && g.from != somebody && !g.void || e.before(g.epoch)):
+	case ok && g.incarnation > e.Incarnation, ok && g.incarnation == e.Incarnation && (g.from != from && g.from != somebody && !g.void || e.Before(g.epoch)):
 		return
 	case ok && g.incarnation == e.Incarnation && !g.void:
 		s.pardon(e.Client, g)
@@ -78,7 +78,7 @@ func (s *Server) withdrawn(from int32, e Entry) {
 func (s *Server) takenBack(e *Entry) bool {
 	g, ok := s.tombstones.lives[e.Client]
 	withdrawn := Entry{Epoch: g.epoch}
-	return ok && g.void && g.incarnation == e.Incarnation && !withdrawn.before(e.Epoch)
+	return ok && g.void && g.incarnation == e.Incarnation && !withdrawn.Before(e.Epoch)
 }
 
 // pardonRecent forgets what this server was told in the last while, since it was

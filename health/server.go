@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -78,25 +79,25 @@ type Server struct {
 
 var _ machine.Machine[ServerInput, ServerOutput] = (*Server)(nil)
 
-// NewServer returns a machine. The error is a *TimingError or about Self.
+// NewServer returns a machine. The error is an *[Error] or about Self.
 func NewServer(cfg ServerConfig) (*Server, error) {
 	var err error
 	if cfg.Timing, err = cfg.Timing.Filled(); err != nil {
 		return nil, err
 	}
 	if !slices.Contains(cfg.Servers, cfg.Self) {
-		return nil, &TimingError{"this server, " + cfg.Self.String() + ", is not among the servers: add it to the list"}
+		return nil, &Error{Why: "this server, " + cfg.Self.String() + ", is not among the servers: add it to the list"}
 	}
 	if cfg.PID == 0 {
 		cfg.PID = nid.LustrePID
 	}
-	cfg.MaxClients = orDefault(cfg.MaxClients, 200_000)
-	cfg.MaxIDs = orDefault(cfg.MaxIDs, 4)
-	cfg.MaxUserIDs = orDefault(cfg.MaxUserIDs, 64)
-	cfg.MaxTombstones = orDefault(cfg.MaxTombstones, 1_000_000)
-	cfg.MaxBroadcasts = orDefault(cfg.MaxBroadcasts, 8)
-	cfg.MaxLives = orDefault(cfg.MaxLives, 10)
-	cfg.FlapWindow = orDefault(cfg.FlapWindow, 10*time.Second)
+	cfg.MaxClients = cmp.Or(cfg.MaxClients, 200_000)
+	cfg.MaxIDs = cmp.Or(cfg.MaxIDs, 4)
+	cfg.MaxUserIDs = cmp.Or(cfg.MaxUserIDs, 64)
+	cfg.MaxTombstones = cmp.Or(cfg.MaxTombstones, 1_000_000)
+	cfg.MaxBroadcasts = cmp.Or(cfg.MaxBroadcasts, 8)
+	cfg.MaxLives = cmp.Or(cfg.MaxLives, 10)
+	cfg.FlapWindow = cmp.Or(cfg.FlapWindow, 10*time.Second)
 	s := &Server{cfg: cfg, ring: cfg.Keys.Ring(keyLabel)}
 	s.members.init(cfg.Self)
 	s.members.set(cfg.Servers)
@@ -219,7 +220,7 @@ func (s *Server) send(to nid.ProcessID, m *Message) {
 	s.out.Buf = m.AppendBinary(s.out.Buf)
 	s.stats.Sent++
 	e := ServerEffect{Kind: DoSend, To: to, Begin: begin, End: len(s.out.Buf)}
-	if m.Kind.betweenServers() {
+	if m.Kind.BetweenServers() {
 		e.Server = to.NID
 	}
 	s.emit(e)

@@ -1,7 +1,7 @@
 package health
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -16,8 +16,8 @@ import (
 
 // Errors of starting.
 var (
-	ErrNoNID   = errors.New("health: say which NID of this node takes part")
-	ErrOutside = errors.New("health: a server needs a View, a Broadcaster, and with a Store a wall clock")
+	ErrNoNID   error = &Error{Why: "say which NID of this node takes part"}
+	ErrOutside error = &Error{Why: "a server needs a View, a Broadcaster, and with a Store a wall clock"}
 )
 
 // AgentConfig configures a [ServerAgent].
@@ -63,7 +63,7 @@ type ServerAgent struct {
 }
 
 // StartServer begins to watch over clients: first over those that the store
-// knows. Errors: *TimingError, ErrNoNID, ErrOutside, [portals.ErrNoLoopback] or
+// knows. Errors: *[Error], ErrNoNID, ErrOutside, [portals.ErrNoLoopback] or
 // [portals.ErrNoDiscovery] for a node that lacks one of these, what the store says, and
 // what portals says of the buffers.
 func StartServer(table *portals.Table, cfg AgentConfig) (*ServerAgent, error) {
@@ -77,6 +77,9 @@ func StartServer(table *portals.Table, cfg AgentConfig) (*ServerAgent, error) {
 	if cfg.Self, err = selfOf(table, cfg.Self); err != nil {
 		return nil, err
 	}
+	if cfg.Timing, err = cfg.Filled(); err != nil {
+		return nil, err
+	}
 	cfg.fill(table)
 	a := &ServerAgent{cfg: cfg, log: cfg.Log, orders: make(map[*evictOrder]struct{})}
 	if a.m, err = NewServer(cfg.ServerConfig); err != nil {
@@ -88,7 +91,7 @@ func StartServer(table *portals.Table, cfg AgentConfig) (*ServerAgent, error) {
 	})
 	// Before the first step: what it has sent goes this way, also while much is loaded.
 	a.transport = transport{
-		table: table, self: cfg.Self, portal: ServerPortal, size: MaxMessage, count: orDefault(cfg.Buffers, 16), handle: a.arrived,
+		table: table, self: cfg.Self, portal: ServerPortal, size: MaxMessage, count: cmp.Or(cfg.Buffers, 16), handle: a.arrived,
 	}
 	a.transport.begin()
 	if err := a.load(); err != nil {
@@ -150,7 +153,7 @@ func (a *ServerAgent) look() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.stopped {
-		a.poll = a.cfg.Clock.AfterFunc(a.m.cfg.Tick, a.look)
+		a.poll = a.cfg.Clock.AfterFunc(a.cfg.Tick, a.look)
 	}
 }
 
@@ -245,7 +248,7 @@ func (a *ServerAgent) Status() (s ServerStatus) {
 
 // Quorum reports whether this server has a quorum, which is quicker than Status.
 func (a *ServerAgent) Quorum() (have bool) {
-	a.runner.Inspect(func() { have = a.m.quorum.have })
+	a.runner.Inspect(func() { have = a.m.Quorum() })
 	return have
 }
 

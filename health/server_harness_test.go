@@ -88,7 +88,7 @@ func (h *harness) one(in ServerInput) {
 // message is one from the client, or from a server.
 func (h *harness) message(from nid.ProcessID, m Message) {
 	h.t.Helper()
-	if !m.Client.IsValid() && !m.Kind.betweenServers() {
+	if !m.Client.IsValid() && !m.Kind.BetweenServers() {
 		m.Client = testClient
 	}
 	h.step(ServerInput{Kind: Arrived, From: from, Data: m.AppendBinary(nil)})

@@ -13,17 +13,17 @@ import (
 type ServerStats struct {
 	Connects     uint64         // requests that arrived
 	Accepted     uint64         // and were accepted, those repeated included
-	Rejected     [codes]uint64  // by reason
+	Rejected     [Codes]uint64  // by reason
 	Pings        uint64         // that arrived
 	Asks         uint64         // whether a client is there while its node sends other messages
 	Answers      uint64         // to these
 	Displaced    uint64         // clients of processes that have restarted, which had too many
 	Refuted      uint64         // later lives of other processes, refused because the client is there
 	Chosen       uint64         // choices of a master that arrived
-	Choices      [codes]uint64  // by answer
+	Choices      [Codes]uint64  // by answer
 	Sent         uint64         // messages
-	Notices      [codes]uint64  // by kind
-	Ended        [causes]uint64 // connections, by cause
+	Notices      [Codes]uint64  // by kind
+	Ended        [Causes]uint64 // connections, by cause
 	Orphaned     uint64
 	Evictions    uint64 // of clients by this master
 	Broadcasts   uint64
@@ -86,6 +86,9 @@ type ServerStatus struct {
 
 // Stats returns the counters so far.
 func (s *Server) Stats() ServerStats { return s.stats }
+
+// Quorum reports whether this server has a quorum.
+func (s *Server) Quorum() bool { return s.quorum.have }
 
 // Clients lists the clients by their ids.
 func (s *Server) Clients() []ClientInfo {

@@ -1,8 +1,6 @@
 package health
 
 import (
-	"bytes"
-	"log/slog"
 	"math"
 	"strings"
 	"testing"
@@ -187,19 +185,3 @@ func TestLeavesTooQuickLater(t *testing.T) {
 	}
 }
 
-// TestOtherTimesLog: the log says what to do.
-func TestOtherTimesLog(t *testing.T) {
-	var b bytes.Buffer
-	log := slog.New(slog.NewTextHandler(&b, nil))
-	logLonely(log, []Answer{{Server: me, Code: OtherTimes, Evict: time.Second, Needs: 2 * time.Second, Ping: time.Second}, {Server: otherA, Code: Ahead}})
-	logRefused(log, &ClientEvent{Server: otherB, Code: OtherTimes, Evict: time.Second})
-	for _, want := range []string{"10.0.0.1@tcp: other-times (it evicts", "; other-times: give this client the times", "'incarnation'", "server=10.0.0.3@tcp"} {
-		if text := b.String(); !strings.Contains(text, want) {
-			t.Errorf("no %q in %s", want, text)
-		}
-	}
-	b.Reset()
-	if logRefused(log, &ClientEvent{Server: otherB, Code: Busy}); b.Len() > 0 {
-		t.Error(b.String())
-	}
-}

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -41,38 +42,32 @@ type Timing struct {
 	Try time.Duration
 }
 
-// TimingError says which times do not go together, and what to change.
-type TimingError struct{ Why string }
-
-// Error implements error.
-func (e *TimingError) Error() string { return "health: " + e.Why }
-
 // minTombstone is how long an eviction is remembered at least (CH-A20).
 const minTombstone = 10 * time.Minute
 
 // tombstone is how long an eviction is remembered.
 func (t *Timing) tombstone() time.Duration { return max(minTombstone, 2*t.Evict) }
 
-// Filled returns t with its defaults, or a *TimingError.
+// Filled returns t with its defaults, or an *[Error].
 func (t Timing) Filled() (Timing, error) {
-	t.Ping = orDefault(t.Ping, 5*time.Second)
-	t.Client = orDefault(t.Client, t.Ping*3/2)
-	t.Elect = orDefault(t.Elect, t.Ping)
-	t.Evict = orDefault(t.Evict, t.Ping*7/2)
-	t.Orphan = orDefault(t.Orphan, 3*t.Client)
+	t.Ping = cmp.Or(t.Ping, 5*time.Second)
+	t.Client = cmp.Or(t.Client, t.Ping*3/2)
+	t.Elect = cmp.Or(t.Elect, t.Ping)
+	t.Evict = cmp.Or(t.Evict, t.Ping*7/2)
+	t.Orphan = cmp.Or(t.Orphan, 3*t.Client)
 	if t.Quorum >= 0 {
-		t.Quorum = orDefault(t.Quorum, t.Ping)
+		t.Quorum = cmp.Or(t.Quorum, t.Ping)
 	}
-	t.Broadcast = orDefault(t.Broadcast, time.Second)
-	t.RTT = orDefault(t.RTT, 100*time.Millisecond)
-	t.Tick = orDefault(t.Tick, time.Second)
-	t.Try = orDefault(t.Try, t.Elect/5)
+	t.Broadcast = cmp.Or(t.Broadcast, time.Second)
+	t.RTT = cmp.Or(t.RTT, 100*time.Millisecond)
+	t.Tick = cmp.Or(t.Tick, time.Second)
+	t.Try = cmp.Or(t.Try, t.Elect/5)
 	return t, t.check()
 }
 
 // check compares the times (CH-A3, CH-A4).
 func (t *Timing) check() error {
-	refuse := func(format string, args ...any) error { return &TimingError{fmt.Sprintf(format, args...)} }
+	refuse := func(format string, args ...any) error { return &Error{Why: fmt.Sprintf(format, args...)} }
 	switch {
 	case t.Ping < 0 || t.Client < 0 || t.Elect < 0 || t.Evict < 0 || t.Orphan < 0 || t.Broadcast < 0 || t.RTT < 0 || t.Tick < 0 || t.Try < 0:
 		return refuse("a time is negative: only that of the quorum may be")
@@ -97,11 +92,4 @@ func (t *Timing) check() error {
 		return refuse("a client that tries each server for %v cannot try two in %v: make that at most %v", t.Try, t.Elect, t.Elect/2)
 	}
 	return nil
-}
-
-func orDefault[T int | time.Duration](value, byDefault T) T {
-	if value == 0 {
-		return byDefault
-	}
-	return value
 }

@@ -74,8 +74,10 @@ func (t *tombstones) before(until time.Duration, f func(ClientID, *grave)) (next
 	return until, false
 }
 
-// tombstonesBefore is tombstones.before with what users see of a tombstone.
-func (s *Server) tombstonesBefore(until time.Duration, f func(*TombstoneInfo)) (next time.Duration, more bool) {
+// TombstonesBefore calls f for tombstones that last for less than until, the latest first,
+// and returns from where the next call goes on, and whether there are more: it lists so
+// many that messages can be served in between. Begin with [machine.Never].
+func (s *Server) TombstonesBefore(until time.Duration, f func(*TombstoneInfo)) (next time.Duration, more bool) {
 	return s.tombstones.before(until, func(id ClientID, g *grave) {
 		left := g.until - s.now
 		if left <= 0 {
@@ -99,7 +101,7 @@ func (s *Server) tombstonesBefore(until time.Duration, f func(*TombstoneInfo)) (
 func (a *ServerAgent) Tombstones(limit int, match func(*TombstoneInfo) bool) (list []TombstoneInfo, matching int) {
 	for until, more := machine.Never, true; more; {
 		a.runner.Inspect(func() {
-			until, more = a.m.tombstonesBefore(until, func(t *TombstoneInfo) {
+			until, more = a.m.TombstonesBefore(until, func(t *TombstoneInfo) {
 				if !match(t) {
 					return
 				}

@@ -14,7 +14,7 @@ type server struct {
 	m       *Server
 	out     ServerOutput
 	store   map[ClientID]Record
-	graves  map[ClientID]Tombstone
+	graves  map[ClientID]uint64
 	durable time.Duration // when the latest write is
 	// unwritten are lengths of events at which it died before all was durable.
 	unwritten []int
@@ -55,8 +55,7 @@ func (s *server) start() {
 		s.step(ServerInput{Kind: Restore, Record: &r})
 	}
 	for _, id := range slices.SortedFunc(keys(s.graves), ClientID.Compare) {
-		g := s.graves[id]
-		s.step(ServerInput{Kind: RestoreGrave, Client: g.Client, Incarnation: g.Incarnation, For: 10 * time.Minute})
+		s.step(ServerInput{Kind: RestoreGrave, Client: id, Incarnation: s.graves[id], For: 10 * time.Minute})
 	}
 	s.step(ServerInput{})
 }
@@ -122,7 +121,7 @@ func (s *server) effect(e *ServerEffect, data []byte) {
 				delete(s.graves, e.Client)
 			}
 			if e.For > 0 {
-				s.graves[e.Client] = Tombstone{Client: e.Client, Incarnation: max(e.Incarnation, s.graves[e.Client].Incarnation)}
+				s.graves[e.Client] = max(e.Incarnation, s.graves[e.Client])
 			}
 		})
 	case DoBroadcast:

@@ -97,7 +97,7 @@ type Net struct {
 }
 
 // New makes a network. Its nodes start when it runs. The error is that of a
-// *health.TimingError, or the simulator's.
+// *health.Error, or the simulator's.
 func New(cfg Config) (*Net, error) {
 	n, err := prepare(cfg)
 	if err != nil {

@@ -63,7 +63,7 @@ func (h *Health) takeTimes(file string, value ast.Node) error {
 // that matters. at has the places of the keys that there are.
 func checkTimes(t health.Timing, file string, at map[string]*token.Token) error {
 	_, err := t.Filled()
-	wrong, ours := errors.AsType[*health.TimingError](err)
+	wrong, ours := errors.AsType[*health.Error](err)
 	if !ours {
 		return err
 	}

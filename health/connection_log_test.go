@@ -1,0 +1,54 @@
+package health
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/lnet/nid"
+)
+
+var first, second, third = nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp"), nid.MustParse("10.0.0.3@tcp")
+
+// TestLonelyLog: the log names who refused, for what reason, and the remedy for a clock.
+func TestLonelyLog(t *testing.T) {
+	var b bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&b, nil))
+	logLonely(log, []Answer{{Server: first, Code: NoQuorum}, {Server: third}})
+	if text := b.String(); !strings.Contains(text, `answers="10.0.0.1@tcp: no-quorum, 10.0.0.3@tcp: no answer"`) || strings.Contains(text, "hint") {
+		t.Error(text)
+	}
+	b.Reset()
+	logLonely(log, []Answer{{Server: second, Code: Ahead}})
+	if text := b.String(); !strings.Contains(text, "remove the file 'incarnation'") {
+		t.Error(text)
+	}
+}
+
+// TestOtherTimesLog: the log says what to do.
+func TestOtherTimesLog(t *testing.T) {
+	var b bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&b, nil))
+	logLonely(log, []Answer{{Server: first, Code: OtherTimes, Evict: time.Second, Needs: 2 * time.Second, Ping: time.Second}, {Server: second, Code: Ahead}})
+	logRefused(log, &ClientEvent{Server: third, Code: OtherTimes, Evict: time.Second})
+	for _, want := range []string{"10.0.0.1@tcp: other-times (it evicts", "; other-times: give this client the times", "'incarnation'", "server=10.0.0.3@tcp"} {
+		if text := b.String(); !strings.Contains(text, want) {
+			t.Errorf("no %q in %s", want, text)
+		}
+	}
+	b.Reset()
+	if logRefused(log, &ClientEvent{Server: third, Code: Busy}); b.Len() > 0 {
+		t.Error(b.String())
+	}
+}
+
+// TestSupersededLog: the log says where the later life runs.
+func TestSupersededLog(t *testing.T) {
+	var text bytes.Buffer
+	logSuperseded(slog.New(slog.NewTextHandler(&text, nil)), &ClientEvent{Peer: nid.MustParse("10.1.0.9@tcp"), Server: first})
+	if !strings.Contains(text.String(), "elsewhere=10.1.0.9@tcp") {
+		t.Errorf("log says %s", &text)
+	}
+}
