@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/health"
+	"ulnet/health/wire"
 	"ulnet/lnet/nid"
 )
 
@@ -59,12 +60,12 @@ func (b broadcaster) Broadcast(request []byte, done func(health.Outcome)) {
 				o.Missing = append(o.Missing, id)
 			default:
 				b.c.hosts[k].Do(func() {
-					answer(b.c.ids[b.i], request, func(r []byte) { o.Reply = health.MergeReplies(o.Reply, r) })
+					answer(b.c.ids[b.i], request, func(r []byte) { o.Reply = wire.MergeReplies(o.Reply, r) })
 				})
 			}
 		}
 		if o.Reply == nil {
-			o.Reply = (&health.Reply{}).AppendBinary(nil)
+			o.Reply = (&wire.Reply{}).AppendBinary(nil)
 		}
 		done(o)
 	})

@@ -2,14 +2,16 @@ package health
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"sync"
 
+	"ulnet/health/engine"
+	"ulnet/health/wire"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	"ulnet/portals/keyring"
 )
 
 // ErrClosed says that a connection was closed.
@@ -35,13 +37,13 @@ type DialConfig struct {
 	Clock  machine.Clock // default the node's
 }
 
-// Connection makes a node a client of the cluster: it steps a [Client], which
+// Connection makes a node a client of the cluster: it steps a [engine.Client], which
 // finds a master and keeps it. It has no goroutine of its own. Methods are safe
 // for concurrent use. A node can have one: it takes what comes to ClientPortal.
 type Connection struct {
-	cfg       DialConfig // its Attach is guarded by mu
-	m         *Client    // stepped by runner
-	runner    *machine.Runner[ClientInput, ClientOutput]
+	cfg       DialConfig     // its Attach is guarded by mu
+	m         *engine.Client // stepped by runner
+	runner    *machine.Runner[engine.ClientInput, engine.ClientOutput]
 	transport transport
 	log       *slog.Logger
 	watches   map[nid.NID]func() // of servers that it is connected to; owned by apply
@@ -55,12 +57,6 @@ type Connection struct {
 	superseded bool
 	closed     chan struct{}
 	once       sync.Once
-}
-
-// ClientIDOf returns the id of the client of some name: always the same one.
-func ClientIDOf(name string) (id ClientID) {
-	sum := sha256.Sum256([]byte("ulnet client\x00" + name))
-	return ClientID(sum[:len(id)])
 }
 
 // Dial begins to be a client: it returns at once, see [Connection.Wait]. Errors:
@@ -94,40 +90,40 @@ func Dial(table *portals.Table, cfg DialConfig) (*Connection, error) {
 		cfg: cfg, log: cfg.Log, watches: make(map[nid.NID]func()), ready: make(chan struct{}), closed: make(chan struct{}),
 		left: make(chan struct{}),
 	}
-	if c.m, err = NewClient(cfg.ClientConfig); err != nil {
+	if c.m, err = engine.NewClient(cfg.ClientConfig); err != nil {
 		return nil, err
 	}
-	c.runner = machine.NewRunner(machine.Config[ClientInput, ClientOutput]{
+	c.runner = machine.NewRunner(machine.Config[engine.ClientInput, engine.ClientOutput]{
 		Machine: c.m, Clock: cfg.Clock, Apply: c.apply,
 		Fault: func(err error) { c.log.Error("health timer", slog.Any("err", err)) },
 	})
 	c.transport = transport{
-		table: table, self: cfg.Self, portal: ClientPortal, size: HeaderSize + MaxName + TokenSize, count: 4, handle: c.arrived,
+		table: table, self: cfg.Self, portal: wire.ClientPortal, size: wire.HeaderSize + wire.MaxName + wire.TokenSize, count: 4, handle: c.arrived,
 	}
 	c.transport.begin()
 	if err := c.transport.start(); err != nil {
 		c.runner.Close()
 		return nil, fmt.Errorf("health: post buffers: %w", err)
 	}
-	c.runner.Do(ClientInput{Kind: ClientStart})
+	c.runner.Do(engine.ClientInput{Kind: engine.ClientStart})
 	return c, nil
 }
 
 // arrived gives the machine a message.
 func (c *Connection) arrived(e *portals.Event, data []byte) {
-	c.runner.Do(ClientInput{Kind: ClientArrived, From: e.Initiator, Life: e.Incarnation, At: c.transport.stamp(c.cfg.Clock, e.ReceivedAt), Data: data})
+	c.runner.Do(engine.ClientInput{Kind: engine.ClientArrived, From: e.Initiator, Life: e.Incarnation, At: c.transport.stamp(c.cfg.Clock, e.ReceivedAt), Data: data})
 }
 
 // apply does what a step wants done.
-func (c *Connection) apply(out *ClientOutput) {
+func (c *Connection) apply(out *engine.ClientOutput) {
 	c.transport.inbox.Refill()
 	for i := range out.Effects {
 		e := &out.Effects[i]
 		switch e.Kind {
-		case SendTo:
-			c.transport.send(e.To, ServerPortal, out.Data(e))
-		case LookAt:
-			in := ClientInput{Kind: Traffic, Server: e.To.NID}
+		case engine.SendTo:
+			c.transport.send(e.To, wire.ServerPortal, out.Data(e))
+		case engine.LookAt:
+			in := engine.ClientInput{Kind: engine.Traffic, Server: e.To.NID}
 			if at, ok := c.transport.table.LastSent(e.To); ok {
 				in.Sent = c.transport.stamp(c.cfg.Clock, at)
 			}
@@ -135,11 +131,11 @@ func (c *Connection) apply(out *ClientOutput) {
 				in.Heard = c.transport.stamp(c.cfg.Clock, at)
 			}
 			c.runner.Do(in)
-		case Tell:
+		case engine.Tell:
 			c.told(e.Event)
-		case AllTold:
+		case engine.AllTold:
 			c.leftOnce.Do(func() { close(c.left) })
-		case Lonely:
+		case engine.Lonely:
 			logLonely(c.log, out.Answers)
 		}
 	}
@@ -155,7 +151,7 @@ func (c *Connection) told(e ClientEvent) {
 		c.mu.Unlock()
 		for _, id := range attach {
 			if id != e.Server {
-				c.runner.Do(ClientInput{Kind: Attach, Server: id})
+				c.runner.Do(engine.ClientInput{Kind: engine.Attach, Server: id})
 			}
 		}
 	case MasterLost:
@@ -213,7 +209,7 @@ func (c *Connection) watch(id nid.NID) {
 	}
 	c.watches[id] = c.transport.table.WatchPeer(nid.ProcessID{NID: id, PID: c.cfg.PID}, func(change portals.PeerChange) {
 		if !change.Up && !change.Known {
-			c.runner.Do(ClientInput{Kind: Doubt, Server: id})
+			c.runner.Do(engine.ClientInput{Kind: engine.Doubt, Server: id})
 		}
 	})
 }
@@ -271,10 +267,10 @@ func (c *Connection) SetServers(ids, attach []nid.NID) {
 	c.cfg.Attach = attach
 	master := c.master
 	c.mu.Unlock()
-	c.runner.Do(ClientInput{Kind: ClientServers, Servers: ids})
+	c.runner.Do(engine.ClientInput{Kind: engine.ClientServers, Servers: ids})
 	for _, id := range attach {
 		if master.IsValid() && id != master {
-			c.runner.Do(ClientInput{Kind: Attach, Server: id})
+			c.runner.Do(engine.ClientInput{Kind: engine.Attach, Server: id})
 		}
 	}
 }
@@ -282,14 +278,20 @@ func (c *Connection) SetServers(ids, attach []nid.NID) {
 // Attach connects to a server besides the master. Notify is told how that goes:
 // Attached, or Refused, with NotConnected if there is no master now (CH-58). Of a
 // server that is connected already it is told nothing more.
-func (c *Connection) Attach(id nid.NID) { c.runner.Do(ClientInput{Kind: Attach, Server: id}) }
+func (c *Connection) Attach(id nid.NID) {
+	c.runner.Do(engine.ClientInput{Kind: engine.Attach, Server: id})
+}
 
 // Detach disconnects from a server that is not the master.
-func (c *Connection) Detach(id nid.NID) { c.runner.Do(ClientInput{Kind: Detach, Server: id}) }
+func (c *Connection) Detach(id nid.NID) {
+	c.runner.Do(engine.ClientInput{Kind: engine.Detach, Server: id})
+}
 
 // Doubt says that a server seems to have forgotten this client, as when it
 // refuses a request: it is asked, and connected to again if that is so.
-func (c *Connection) Doubt(id nid.NID) { c.runner.Do(ClientInput{Kind: Doubt, Server: id}) }
+func (c *Connection) Doubt(id nid.NID) {
+	c.runner.Do(engine.ClientInput{Kind: engine.Doubt, Server: id})
+}
 
 // Status returns the state.
 func (c *Connection) Status() (s ClientStatus) {
@@ -301,4 +303,11 @@ func (c *Connection) Status() (s ClientStatus) {
 func (c *Connection) Stats() (s ClientStats) {
 	c.runner.Inspect(func() { s = c.m.Stats() })
 	return s
+}
+
+// SetKeys changes the keys of connects from now on. The error is [keyring.ErrOnOff] if
+// there are none now, or none in keys.
+func (c *Connection) SetKeys(keys keyring.Keys) (err error) {
+	c.runner.Inspect(func() { err = c.m.SetKeys(keys) })
+	return err
 }

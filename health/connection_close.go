@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ulnet/health/engine"
 	"ulnet/lnet/nid"
 )
 
@@ -28,7 +29,7 @@ func (c *Connection) Close() {
 // answers, for T_evict at most. The result is closed when that is over. Wait returns
 // ErrClosed from now on. Close has to be called all the same, and ends it.
 func (c *Connection) Leave() (over <-chan struct{}) {
-	c.runner.Do(ClientInput{Kind: ClientLeave})
+	c.runner.Do(engine.ClientInput{Kind: engine.ClientLeave})
 	c.setMaster(nid.NID{})
 	c.once.Do(func() { close(c.closed) })
 	return c.left

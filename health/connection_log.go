@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+
+	"ulnet/health/engine"
 )
 
 // hints are the remedies for refusals that do not go away by themselves.
@@ -19,7 +21,7 @@ var hints = []struct {
 }
 
 // answersText lists answers in one line.
-func answersText(answers []Answer) string {
+func answersText(answers []engine.Answer) string {
 	texts := make([]string, len(answers))
 	for i, a := range answers {
 		texts[i] = a.String()
@@ -28,11 +30,11 @@ func answersText(answers []Answer) string {
 }
 
 // logLonely says who refused and for what reason, and what to do about it.
-func logLonely(log *slog.Logger, answers []Answer) {
+func logLonely(log *slog.Logger, answers []engine.Answer) {
 	attrs := []any{slog.String("answers", answersText(answers))}
 	var remedies []string
 	for _, h := range hints {
-		if slices.ContainsFunc(answers, func(a Answer) bool { return a.Code == h.code }) {
+		if slices.ContainsFunc(answers, func(a engine.Answer) bool { return a.Code == h.code }) {
 			remedies = append(remedies, h.text)
 		}
 	}

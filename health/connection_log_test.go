@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/health/engine"
 	"ulnet/lnet/nid"
 )
 
@@ -16,12 +17,12 @@ var first, second, third = nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.
 func TestLonelyLog(t *testing.T) {
 	var b bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&b, nil))
-	logLonely(log, []Answer{{Server: first, Code: NoQuorum}, {Server: third}})
+	logLonely(log, []engine.Answer{{Server: first, Code: NoQuorum}, {Server: third}})
 	if text := b.String(); !strings.Contains(text, `answers="10.0.0.1@tcp: no-quorum, 10.0.0.3@tcp: no answer"`) || strings.Contains(text, "hint") {
 		t.Error(text)
 	}
 	b.Reset()
-	logLonely(log, []Answer{{Server: second, Code: Ahead}})
+	logLonely(log, []engine.Answer{{Server: second, Code: Ahead}})
 	if text := b.String(); !strings.Contains(text, "remove the file 'incarnation'") {
 		t.Error(text)
 	}
@@ -31,7 +32,7 @@ func TestLonelyLog(t *testing.T) {
 func TestOtherTimesLog(t *testing.T) {
 	var b bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&b, nil))
-	logLonely(log, []Answer{{Server: first, Code: OtherTimes, Evict: time.Second, Needs: 2 * time.Second, Ping: time.Second}, {Server: second, Code: Ahead}})
+	logLonely(log, []engine.Answer{{Server: first, Code: OtherTimes, Evict: time.Second, Needs: 2 * time.Second, Ping: time.Second}, {Server: second, Code: Ahead}})
 	logRefused(log, &ClientEvent{Server: third, Code: OtherTimes, Evict: time.Second})
 	for _, want := range []string{"10.0.0.1@tcp: other-times (it evicts", "; other-times: give this client the times", "'incarnation'", "server=10.0.0.3@tcp"} {
 		if text := b.String(); !strings.Contains(text, want) {

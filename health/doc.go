@@ -1,59 +1,24 @@
-// Package health watches over the clients of a cluster's servers and evicts the
-// dead ones from all servers at once (design document "Client Health and Global
-// Eviction", here called the seed).
+// Package health watches over the clients of a cluster's servers and evicts the dead ones
+// from all servers at once (design document "Client Health and Global Eviction", here called
+// the seed).
 //
-// A client picks one server at random as its master and pings it alone. The
-// master keeps the time at which it heard of the client last; when that is too
-// long ago, it tells all servers by one broadcast to evict the client. When a
-// master dies, as discovery says, the other servers orphan its clients, which
-// have some time to choose another master.
+// A client picks one server at random as its master and pings it alone. The master
+// keeps the time at which it heard of the client last; when that is too long ago,
+// it tells all servers by one broadcast to evict the client. When a master dies,
+// as discovery says, the other servers orphan its clients, which have some time to
+// choose another master.
 //
-// [Server] and [Client] are the protocol: machines (see machine.Machine) that
-// know no clock and no network. Discovery is a [View], collectives are a
-// [Broadcaster], and the records that survive a restart are in a [Store].
+// A server has a ServerAgent, a client a Connection; both are users of package portals
+// like any other.
 //
-// # Where this is not the letter of the seed
+//	agent, err := health.StartServer(node.Table(), health.AgentConfig{...})
+//	conn, err := health.Dial(node.Table(), health.DialConfig{...})
+//	master, err := conn.Wait(ctx)
 //
-//	incarnations       connects and evictions carry the number of the client's
-//	                   life, so that a late eviction spares the next one
-//	epochs             choices of a master are numbered: older ones are ignored
-//	orphans            are told so after a third of their time, and choose again,
-//	                   perhaps the same master: one that was paused, or restarted
-//	                   quickly, loses nobody
-//	orphans evicted    are told GLOBAL: who did not find a new master in time is
-//	                   evicted by all who did not hear of one, so by the rest too
-//	loss of quorum     must last for Timing.Quorum before clients are evicted
-//	tombstones         who was evicted is remembered, so that a connect that was
-//	                   on its way does not bring it back
-//	evictions          of which most servers do not know are not final: a master may be
-//	                   cut off before discovery tells it so. It takes them back when
-//	                   others name a later master; a server that turns out to be cut off
-//	                   forgets those it was told of late; and for 2·T_evict a client that
-//	                   shows a later choice is told to come back, instead of GLOBAL
-//	tombstones told    who wins the quorum asks the others for tombstones before it accepts
-//	                   clients, T_bcast at most: otherwise a client that was cut off
-//	                   with it would live on at some servers. Who learns of one of an
-//	                   orphan tells those that had asked before; and one of an earlier
-//	                   choice than the present one counts if most servers have it
-//	later choices      an eviction by a master that the client has chosen after the one
-//	                   that a server knows counts there, too
-//	digests            servers ask masters whether they know the clients that are
-//	                   held under them
-//	load               a master that has far more clients than another, as after
-//	                   the other's return, asks some to choose that one
-//	times              are told in connects and answers: a client that a server would
-//	                   evict in good health, for want of a longer T_evict, is refused
-//	pauses             time in which a server itself stood still does not count
+// Discovery is a View, such as a gossip.Agent, collectives are a Broadcaster, such as that
+// of package health/collective, and the records that survive a restart are in a Store.
 //
-// # Messages
-//
-// Messages are single PUTs, little-endian, with match bits [Bits]: to
-// [ServerPortal] from clients and servers, to [ClientPortal] from servers. The
-// format is described at [Message]; that of evictions, which travel in
-// collectives, at [Batch] and [Reply].
-//
-// # Bounds
-//
-// A server takes Config.MaxClients clients at fewer than 200 bytes each besides
-// their names; every other table has a bound and a refusal with a reason.
+// The protocol itself is two machines that know no clock and no network, in package
+// health/engine, which says where they are not the letter of the seed. What is sent is in
+// package health/wire.
 package health

@@ -31,7 +31,7 @@ type Outcome struct {
 	// Missing are all servers of the cluster that did not answer, those included
 	// that are dead and were not asked.
 	Missing []nid.NID
-	// Reply is the merged answer of the others, in the form of [Reply].
+	// Reply is the merged answer of the others, in the form of [wire.Reply].
 	Reply []byte
 }
 
@@ -43,36 +43,8 @@ type Broadcaster interface {
 	// Serve says what answers requests of others: answer is told who sent one, and
 	// calls reply once, at once or a little later, from any goroutine. It does not
 	// block, and keeps no part of request. Replies of several servers are merged
-	// with [MergeReplies]. nil ends serving.
+	// with [wire.MergeReplies]. nil ends serving.
 	Serve(answer func(root nid.NID, request []byte, reply func([]byte)))
-}
-
-// MergeReplies merges two replies to a batch in the form of [Reply]. One that
-// makes no sense is left out.
-func MergeReplies(a, b []byte) []byte {
-	x, errA := ParseReply(a)
-	y, errB := ParseReply(b)
-	switch {
-	case errA != nil && errB != nil:
-		return (&Reply{}).AppendBinary(nil)
-	case errA != nil:
-		return b
-	case errB != nil:
-		return a
-	}
-	x.Merge(y)
-	return x.AppendBinary(nil)
-}
-
-// Record is what a server remembers of a connection over a restart (CH-4).
-type Record struct {
-	Client      ClientID
-	Incarnation uint64
-	Master      nid.NID
-	Epoch       uint32
-	Peer        nid.ProcessID // whence the client speaks
-	Name        string        // at most MaxName bytes
-	Export      []byte        // what the user of health adds
 }
 
 // Tombstone says until when a life of a client, and all before it, must not

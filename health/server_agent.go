@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ulnet/health/engine"
+	"ulnet/health/wire"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
@@ -43,13 +45,13 @@ type AgentConfig struct {
 	Buffers int
 }
 
-// ServerAgent lets a node be a server: it steps a [Server], and brings it
+// ServerAgent lets a node be a server: it steps a [engine.Server], and brings it
 // together with portals, discovery, collectives and the store. It has no
 // goroutine of its own. Methods are safe for concurrent use.
 type ServerAgent struct {
 	cfg       AgentConfig
-	m         *Server // stepped by runner
-	runner    *machine.Runner[ServerInput, ServerOutput]
+	m         *engine.Server // stepped by runner
+	runner    *machine.Runner[engine.ServerInput, engine.ServerOutput]
 	transport transport
 	log       *slog.Logger
 	unwatch   func()
@@ -82,16 +84,16 @@ func StartServer(table *portals.Table, cfg AgentConfig) (*ServerAgent, error) {
 	}
 	cfg.fill(table)
 	a := &ServerAgent{cfg: cfg, log: cfg.Log, orders: make(map[*evictOrder]struct{})}
-	if a.m, err = NewServer(cfg.ServerConfig); err != nil {
+	if a.m, err = engine.NewServer(cfg.ServerConfig); err != nil {
 		return nil, err
 	}
-	a.runner = machine.NewRunner(machine.Config[ServerInput, ServerOutput]{
+	a.runner = machine.NewRunner(machine.Config[engine.ServerInput, engine.ServerOutput]{
 		Machine: a.m, Clock: cfg.Clock, Apply: a.apply,
 		Fault: func(err error) { a.log.Error("health timer", slog.Any("err", err)) },
 	})
 	// Before the first step: what it has sent goes this way, also while much is loaded.
 	a.transport = transport{
-		table: table, self: cfg.Self, portal: ServerPortal, size: MaxMessage, count: cmp.Or(cfg.Buffers, 16), handle: a.arrived,
+		table: table, self: cfg.Self, portal: wire.ServerPortal, size: wire.MaxMessage, count: cmp.Or(cfg.Buffers, 16), handle: a.arrived,
 	}
 	a.transport.begin()
 	if err := a.load(); err != nil {
@@ -126,23 +128,23 @@ func (cfg *AgentConfig) fill(table *portals.Table) {
 
 // arrived gives the machine a message.
 func (a *ServerAgent) arrived(e *portals.Event, data []byte) {
-	a.runner.Do(ServerInput{Kind: Arrived, From: e.Initiator, Life: e.Incarnation, At: a.transport.stamp(a.cfg.Clock, e.ReceivedAt), Data: data})
+	a.runner.Do(engine.ServerInput{Kind: engine.Arrived, From: e.Initiator, Life: e.Incarnation, At: a.transport.stamp(a.cfg.Clock, e.ReceivedAt), Data: data})
 }
 
 // serve answers an eviction of another server.
 func (a *ServerAgent) serve(root nid.NID, request []byte, reply func([]byte)) {
-	a.runner.Do(ServerInput{Kind: EvictArrived, Server: root, Data: request, Token: reply})
+	a.runner.Do(engine.ServerInput{Kind: engine.EvictArrived, Server: root, Data: request, Token: reply})
 }
 
 // heard takes news of discovery.
 func (a *ServerAgent) heard(id nid.NID, alive bool, lifetime uint64) {
-	a.runner.Do(ServerInput{Kind: ServerHealth, Server: id, Alive: alive, Lifetime: lifetime})
+	a.runner.Do(engine.ServerInput{Kind: engine.ServerHealth, Server: id, Alive: alive, Lifetime: lifetime})
 	a.quorum()
 }
 
 func (a *ServerAgent) quorum() {
 	u, ok := a.cfg.View.(Unsure)
-	a.runner.Do(ServerInput{Kind: QuorumIs, Alive: a.cfg.View.Quorum(), Unsure: ok && u.Unsure()})
+	a.runner.Do(engine.ServerInput{Kind: engine.QuorumIs, Alive: a.cfg.View.Quorum(), Unsure: ok && u.Unsure()})
 }
 
 // look looks at the quorum once per tick: it can change without a death. Buffers that
@@ -158,104 +160,43 @@ func (a *ServerAgent) look() {
 }
 
 // apply does what a step wants done.
-func (a *ServerAgent) apply(out *ServerOutput) {
+func (a *ServerAgent) apply(out *engine.ServerOutput) {
 	for i := range out.Effects {
 		a.effect(&out.Effects[i], out)
 	}
 }
 
-func (a *ServerAgent) effect(e *ServerEffect, out *ServerOutput) {
+func (a *ServerAgent) effect(e *engine.ServerEffect, out *engine.ServerOutput) {
 	switch e.Kind {
-	case DoSend:
-		portal := ClientPortal
+	case engine.DoSend:
+		portal := wire.ClientPortal
 		if e.Server.IsValid() {
-			portal = ServerPortal
+			portal = wire.ServerPortal
 		}
 		a.transport.send(e.To, portal, out.Data(e))
-	case DoSave:
+	case engine.DoSave:
 		a.save(e)
-	case DoRemove:
+	case engine.DoRemove:
 		a.remove(e)
-	case DoBroadcast:
+	case engine.DoBroadcast:
 		id := e.ID
 		a.cfg.Broadcaster.Broadcast(slices.Clone(out.Data(e)), func(o Outcome) {
-			a.runner.Do(ServerInput{Kind: BroadcastDone, ID: id, Failed: o.Err != nil, Servers: o.Missing, Data: o.Reply})
+			a.runner.Do(engine.ServerInput{Kind: engine.BroadcastDone, ID: id, Failed: o.Err != nil, Servers: o.Missing, Data: o.Reply})
 		})
-	case DoAnswer:
+	case engine.DoAnswer:
 		e.Token.(func([]byte))(slices.Clone(out.Data(e)))
-	case DoLook:
+	case engine.DoLook:
 		if at, ok := a.transport.table.LastHeardFrom(e.To, e.Incarnation); ok {
-			a.runner.Do(ServerInput{Kind: Seen, Client: e.Client, At: a.transport.stamp(a.cfg.Clock, at)})
+			a.runner.Do(engine.ServerInput{Kind: engine.Seen, Client: e.Client, At: a.transport.stamp(a.cfg.Clock, at)})
 		}
-	case DoTell:
+	case engine.DoTell:
 		a.remember(&e.Event)
 		if a.cfg.Notify != nil {
 			a.cfg.Notify(e.Event)
 		}
-	case DoResult:
+	case engine.DoResult:
 		a.result(e.Token.(*evictOrder), EvictResult{e.Code, e.Server, e.Incarnation})
 	}
-}
-
-// Shed asks some clients to choose another master, to even out the load.
-func (a *ServerAgent) Shed(count int) {
-	if count > 0 {
-		a.runner.Do(ServerInput{Kind: Drain, Count: count})
-	}
-}
-
-// SetServers replaces the list of servers, which the View knows already.
-func (a *ServerAgent) SetServers(ids []nid.NID) {
-	a.runner.Do(ServerInput{Kind: SetServers, Servers: ids})
-	for _, id := range ids { // discovery spoke of new ones when they were none of ours
-		alive, lifetime := a.cfg.View.Alive(id)
-		a.runner.Do(ServerInput{Kind: ServerHealth, Server: id, Alive: alive, Lifetime: lifetime})
-	}
-	a.quorum()
-}
-
-// Clients lists the clients by their ids.
-func (a *ServerAgent) Clients() (list []ClientInfo) {
-	a.runner.Inspect(func() { list = a.m.Clients() })
-	return list
-}
-
-// List lists the first clients that match, by their ids, at most limit of them, and
-// counts all that do. Nothing else happens meanwhile: match is quick, and does not
-// call the agent.
-func (a *ServerAgent) List(limit int, match func(*ClientInfo) bool) (list []ClientInfo, matching int) {
-	a.runner.Inspect(func() { list, matching = a.m.List(limit, match) })
-	return list, matching
-}
-
-// Masters returns how many clients each server is the master of.
-func (a *ServerAgent) Masters() (of map[nid.NID]int) {
-	a.runner.Inspect(func() { of = a.m.Masters() })
-	return of
-}
-
-// Client tells about one client; false if it is not connected.
-func (a *ServerAgent) Client(id ClientID) (info ClientInfo, ok bool) {
-	a.runner.Inspect(func() { info, ok = a.m.Client(id) })
-	return info, ok
-}
-
-// Status returns the state.
-func (a *ServerAgent) Status() (s ServerStatus) {
-	a.runner.Inspect(func() { s = a.m.Status() })
-	return s
-}
-
-// Quorum reports whether this server has a quorum, which is quicker than Status.
-func (a *ServerAgent) Quorum() (have bool) {
-	a.runner.Inspect(func() { have = a.m.Quorum() })
-	return have
-}
-
-// Stats returns the counters.
-func (a *ServerAgent) Stats() (s ServerStats) {
-	a.runner.Inspect(func() { s = a.m.Stats() })
-	return s
 }
 
 // Stop ends watching. Clients are not told: this server is as dead to them.

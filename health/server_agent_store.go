@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"slices"
 	"time"
+
+	"ulnet/health/engine"
 )
 
 // load gives the machine what the store knows.
@@ -20,23 +22,23 @@ func (a *ServerAgent) load() error {
 	now := a.cfg.Wall()
 	for _, g := range graves {
 		if left := g.Until.Sub(now); left > 0 {
-			a.runner.Do(ServerInput{Kind: RestoreGrave, Client: g.Client, Incarnation: g.Incarnation, For: left})
+			a.runner.Do(engine.ServerInput{Kind: engine.RestoreGrave, Client: g.Client, Incarnation: g.Incarnation, For: left})
 		}
 	}
 	for i := range records {
 		if a.cfg.Recovered != nil {
 			a.cfg.Recovered(&records[i])
 		}
-		a.runner.Do(ServerInput{Kind: Restore, Record: &records[i]})
+		a.runner.Do(engine.ServerInput{Kind: engine.Restore, Record: &records[i]})
 	}
 	return nil
 }
 
-func (a *ServerAgent) save(e *ServerEffect) {
+func (a *ServerAgent) save(e *engine.ServerEffect) {
 	id := e.ID
 	if a.cfg.Store == nil {
 		if id != 0 {
-			a.runner.Do(ServerInput{Kind: Saved, ID: id})
+			a.runner.Do(engine.ServerInput{Kind: engine.Saved, ID: id})
 		}
 		return
 	}
@@ -51,12 +53,12 @@ func (a *ServerAgent) save(e *ServerEffect) {
 			a.storeFails("save a connection", r.Client, err)
 		}
 		if id != 0 || err != nil {
-			a.runner.Do(ServerInput{Kind: Saved, ID: id, Failed: err != nil})
+			a.runner.Do(engine.ServerInput{Kind: engine.Saved, ID: id, Failed: err != nil})
 		}
 	})
 }
 
-func (a *ServerAgent) remove(e *ServerEffect) {
+func (a *ServerAgent) remove(e *engine.ServerEffect) {
 	if a.cfg.Store == nil {
 		return
 	}
@@ -70,7 +72,7 @@ func (a *ServerAgent) remove(e *ServerEffect) {
 	a.cfg.Store.Remove(t, func(err error) {
 		if err != nil {
 			a.storeFails("remove a connection", t.Client, err)
-			a.runner.Do(ServerInput{Kind: Saved, Failed: true})
+			a.runner.Do(engine.ServerInput{Kind: engine.Saved, Failed: true})
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ulnet/health/wire"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
@@ -40,7 +41,7 @@ func (t *transport) start() error {
 }
 
 func (t *transport) arrived(e *portals.Event, data []byte) {
-	if e.MatchBits != Bits {
+	if e.MatchBits != wire.Bits {
 		t.strayBits.Add(1)
 		return
 	}
@@ -51,7 +52,7 @@ func (t *transport) arrived(e *portals.Event, data []byte) {
 func (t *transport) send(to nid.ProcessID, portal int, data []byte) {
 	m := t.outbox.New()
 	m.Priority, m.Data = true, append(m.Data, data...)
-	t.outbox.Put(m, portals.PutRequest{Self: t.self, Target: to, Portal: portal, MatchBits: Bits})
+	t.outbox.Put(m, portals.PutRequest{Self: t.self, Target: to, Portal: portal, MatchBits: wire.Bits})
 }
 
 // stamp turns an instant on the node's clock into one on an agent's: they differ

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"ulnet/health/wire"
 	"ulnet/lnd"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
@@ -17,12 +18,17 @@ type sink struct {
 	held []*lnd.Message
 }
 
-func (*sink) Type() nid.NetType                                      { return nid.TCP }
+func (*sink) Type() nid.NetType { return nid.TCP }
+
 func (s *sink) Startup(_ lnd.Config, up lnd.Upcalls) (lnd.NI, error) { s.up = up; return s, nil }
-func (*sink) NID() nid.NID                                           { return nid.MustParse("10.0.0.1@tcp") }
-func (s *sink) Send(m *lnd.Message)                                  { s.held = append(s.held, m) }
-func (*sink) Recv(*lnd.Delivery)                                     {}
-func (*sink) Shutdown(context.Context) error                         { return nil }
+
+func (*sink) NID() nid.NID { return nid.MustParse("10.0.0.1@tcp") }
+
+func (s *sink) Send(m *lnd.Message) { s.held = append(s.held, m) }
+
+func (*sink) Recv(*lnd.Delivery) {}
+
+func (*sink) Shutdown(context.Context) error { return nil }
 
 // TestSendingIsBounded: G-CH-1: messages to peers that do not take them hold no more than
 // maxSending bytes; the next is not sent, which is counted, until one of them is done.
@@ -35,7 +41,7 @@ func TestSendingIsBounded(t *testing.T) {
 	}
 	tr.begin()
 	message := make([]byte, portals.MaxPayload)
-	send := func() { tr.send(nid.ProcessID{NID: nid.MustParse("10.0.0.2@tcp")}, ServerPortal, message) }
+	send := func() { tr.send(nid.ProcessID{NID: nid.MustParse("10.0.0.2@tcp")}, wire.ServerPortal, message) }
 	for range maxSending / len(message) {
 		send()
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"ulnet/health"
+	"ulnet/health/engine"
+	healthwire "ulnet/health/wire"
 	"ulnet/lnet/nid"
 )
 
@@ -14,7 +16,7 @@ import (
 // the clients of the first one die together.
 type massacre struct {
 	ids     []nid.NID
-	servers []*health.Server
+	servers []*engine.Server
 	wakes   []time.Duration
 	now     time.Duration
 	flying  []delivery // ordered by their time
@@ -43,23 +45,23 @@ func newMassacre(clients int) (*massacre, error) {
 		m.ids = append(m.ids, nid.FromNumber(crowdNet, 10<<24+uint32(i)+1))
 	}
 	for i, id := range m.ids {
-		s, err := health.NewServer(health.ServerConfig{Self: id, Incarnation: 1, Servers: m.ids})
+		s, err := engine.NewServer(health.ServerConfig{Self: id, Incarnation: 1, Servers: m.ids})
 		if err != nil {
 			return nil, err
 		}
 		m.servers, m.wakes = append(m.servers, s), append(m.wakes, 0)
 		for k, other := range m.ids {
 			if k != i {
-				m.step(i, health.ServerInput{Kind: health.ServerHealth, Server: other, Alive: true})
+				m.step(i, engine.ServerInput{Kind: engine.ServerHealth, Server: other, Alive: true})
 			}
 		}
-		m.step(i, health.ServerInput{Kind: health.QuorumIs, Alive: true})
+		m.step(i, engine.ServerInput{Kind: engine.QuorumIs, Alive: true})
 	}
 	m.now += 2 * time.Second // the servers do not hear whom the others have evicted
 	for i, s := range m.servers {
-		m.step(i, health.ServerInput{})
+		m.step(i, engine.ServerInput{})
 		for k := range clients {
-			m.step(i, health.ServerInput{Kind: health.Arrived, From: crowdHost(k), Data: crowdConnect(k, m.ids[0])})
+			m.step(i, engine.ServerInput{Kind: engine.Arrived, From: crowdHost(k), Data: crowdConnect(k, m.ids[0])})
 		}
 		if n := s.Status().Clients; n != clients {
 			return nil, fmt.Errorf("server %d has %d of %d clients", i, n, clients)
@@ -70,20 +72,20 @@ func newMassacre(clients int) (*massacre, error) {
 
 // step steps a server and does what it wants. The output is its own: what a step
 // wants can make another one step.
-func (m *massacre) step(i int, in health.ServerInput) {
-	var out health.ServerOutput
+func (m *massacre) step(i int, in engine.ServerInput) {
+	var out engine.ServerOutput
 	m.wakes[i] = m.servers[i].Step(m.now, in, &out)
 	for k := range out.Effects {
 		switch e := &out.Effects[k]; e.Kind {
-		case health.DoSave:
+		case engine.DoSave:
 			if e.ID != 0 {
-				m.step(i, health.ServerInput{Kind: health.Saved, ID: e.ID})
+				m.step(i, engine.ServerInput{Kind: engine.Saved, ID: e.ID})
 			}
-		case health.DoBroadcast:
+		case engine.DoBroadcast:
 			m.broadcast(i, e.ID, slices.Clone(out.Data(e)))
-		case health.DoAnswer:
+		case engine.DoAnswer:
 			e.Token.(func([]byte))(slices.Clone(out.Data(e)))
-		case health.DoTell:
+		case engine.DoTell:
 			if e.Event.Kind == health.ClientEvicted {
 				if m.gone++; m.gone == 1 {
 					m.first = m.now
@@ -97,23 +99,23 @@ func (m *massacre) step(i int, in health.ServerInput) {
 // broadcast asks the others, and brings back what they say.
 func (m *massacre) broadcast(root int, id uint64, request []byte) {
 	m.sent++
-	reply := (&health.Reply{}).AppendBinary(nil)
+	reply := (&healthwire.Reply{}).AppendBinary(nil)
 	m.after(broadcastTime/2, func() error {
 		for i := range m.servers {
 			if i != root {
-				m.step(i, health.ServerInput{Kind: health.EvictArrived, Server: m.ids[root], Data: request, Token: func(b []byte) {
-					reply = health.MergeReplies(reply, b)
+				m.step(i, engine.ServerInput{Kind: engine.EvictArrived, Server: m.ids[root], Data: request, Token: func(b []byte) {
+					reply = healthwire.MergeReplies(reply, b)
 				}})
 			}
 		}
 		return nil
 	})
 	m.after(broadcastTime, func() error {
-		r, err := health.ParseReply(reply)
+		r, err := healthwire.ParseReply(reply)
 		if err == nil && int(r.Evicted+r.Unknown) == 0 {
 			err = fmt.Errorf("nobody answered broadcast %d", id)
 		}
-		m.step(root, health.ServerInput{Kind: health.BroadcastDone, ID: id, Data: reply})
+		m.step(root, engine.ServerInput{Kind: engine.BroadcastDone, ID: id, Data: reply})
 		return err
 	})
 }
@@ -136,7 +138,7 @@ func (m *massacre) run(ctx context.Context, evictions int) error {
 		}
 		for i, wake := range m.wakes {
 			if wake <= m.now {
-				m.step(i, health.ServerInput{})
+				m.step(i, engine.ServerInput{})
 			}
 		}
 		for len(m.flying) > 0 && m.flying[0].at <= m.now {

@@ -9,15 +9,17 @@ import (
 	"time"
 
 	"ulnet/health"
+	"ulnet/health/engine"
+	healthwire "ulnet/health/wire"
 	"ulnet/lnet/nid"
 )
 
 // crowd is a master with many clients in virtual time: its machine, nothing else.
 type crowd struct {
-	server *health.Server
+	server *engine.Server
 	now    time.Duration
 	wake   time.Duration
-	out    health.ServerOutput
+	out    engine.ServerOutput
 	ping   []byte
 	busy   bool // clients that are asked about have just said something else
 	looks  int
@@ -42,15 +44,15 @@ func crowdHost(i int) nid.ProcessID {
 
 // crowdConnect is how client i connects to its master.
 func crowdConnect(i int, master nid.NID) []byte {
-	m := health.Message{
-		Kind: health.Connect, Client: crowdID(i), Incarnation: 1, Epoch: 1, Sequence: 1, Server: master,
+	m := healthwire.Message{
+		Kind: healthwire.Connect, Client: crowdID(i), Incarnation: 1, Epoch: 1, Sequence: 1, Server: master,
 		Name: fmt.Appendf(nil, "client%06d", i),
 	}
 	return m.AppendBinary(nil)
 }
 
 func crowdPing() []byte {
-	m := health.Message{Kind: health.Ping, Incarnation: 1, Epoch: 1, Sequence: 2}
+	m := healthwire.Message{Kind: healthwire.Ping, Incarnation: 1, Epoch: 1, Sequence: 2}
 	return m.AppendBinary(nil)
 }
 
@@ -58,16 +60,16 @@ func crowdPing() []byte {
 const clientAt = 8
 
 func newCrowd(clients int) (*crowd, error) {
-	s, err := health.NewServer(health.ServerConfig{Self: crowdServers[0], Incarnation: 1, Servers: crowdServers})
+	s, err := engine.NewServer(health.ServerConfig{Self: crowdServers[0], Incarnation: 1, Servers: crowdServers})
 	if err != nil {
 		return nil, err
 	}
 	c := &crowd{server: s, now: time.Hour, ping: crowdPing()}
-	c.step(health.ServerInput{Kind: health.ServerHealth, Server: crowdServers[1], Alive: true})
-	c.step(health.ServerInput{Kind: health.QuorumIs, Alive: true})
+	c.step(engine.ServerInput{Kind: engine.ServerHealth, Server: crowdServers[1], Alive: true})
+	c.step(engine.ServerInput{Kind: engine.QuorumIs, Alive: true})
 	c.idle(2 * time.Second) // the other server does not tell whom it has evicted
 	for i := range clients {
-		c.step(health.ServerInput{Kind: health.Arrived, From: crowdHost(i), Data: crowdConnect(i, crowdServers[0])})
+		c.step(engine.ServerInput{Kind: engine.Arrived, From: crowdHost(i), Data: crowdConnect(i, crowdServers[0])})
 	}
 	c.idle(12 * time.Second) // what counts who connects too often is forgotten
 	if st := s.Status(); st.Mastered != clients {
@@ -78,37 +80,37 @@ func newCrowd(clients int) (*crowd, error) {
 
 // step steps the machine, and answers what it asks of the store and of the
 // transport.
-func (c *crowd) step(in health.ServerInput) {
+func (c *crowd) step(in engine.ServerInput) {
 	c.out.Reset()
 	c.wake = c.server.Step(c.now, in, &c.out)
 	for i := 0; i < len(c.out.Effects); i++ {
 		switch e := &c.out.Effects[i]; {
-		case e.Kind == health.DoSave && e.ID != 0:
-			c.wake = c.server.Step(c.now, health.ServerInput{Kind: health.Saved, ID: e.ID}, &c.out)
-		case e.Kind == health.DoLook && c.busy:
+		case e.Kind == engine.DoSave && e.ID != 0:
+			c.wake = c.server.Step(c.now, engine.ServerInput{Kind: engine.Saved, ID: e.ID}, &c.out)
+		case e.Kind == engine.DoLook && c.busy:
 			c.looks++
-			c.wake = c.server.Step(c.now, health.ServerInput{Kind: health.Seen, Client: e.Client, At: c.now}, &c.out)
-		case e.Kind == health.DoSend && c.busy:
+			c.wake = c.server.Step(c.now, engine.ServerInput{Kind: engine.Seen, Client: e.Client, At: c.now}, &c.out)
+		case e.Kind == engine.DoSend && c.busy:
 			c.answer(e)
 		}
 	}
 }
 
 // answer has a busy client say that it is there, if it is asked.
-func (c *crowd) answer(e *health.ServerEffect) {
-	m, err := health.ParseMessage(c.out.Data(e))
-	if err != nil || m.Kind != health.Ask {
+func (c *crowd) answer(e *engine.ServerEffect) {
+	m, err := healthwire.ParseMessage(c.out.Data(e))
+	if err != nil || m.Kind != healthwire.Ask {
 		return
 	}
-	m.Kind = health.Here
-	c.wake = c.server.Step(c.now, health.ServerInput{Kind: health.Arrived, From: e.To, Data: m.AppendBinary(nil)}, &c.out)
+	m.Kind = healthwire.Here
+	c.wake = c.server.Step(c.now, engine.ServerInput{Kind: engine.Arrived, From: e.To, Data: m.AppendBinary(nil)}, &c.out)
 }
 
 // idle lets time pass without a message.
 func (c *crowd) idle(d time.Duration) {
 	for end := c.now + d; c.now < end; {
 		if c.now = min(c.wake, end); c.now == c.wake {
-			c.step(health.ServerInput{})
+			c.step(engine.ServerInput{})
 		}
 	}
 }
@@ -118,11 +120,11 @@ func (c *crowd) pings(order []int, interval time.Duration) {
 	each := interval / time.Duration(len(order))
 	for _, i := range order {
 		if c.now += each; c.now >= c.wake {
-			c.step(health.ServerInput{})
+			c.step(engine.ServerInput{})
 		}
 		id := crowdID(i)
 		copy(c.ping[clientAt:], id[:])
-		c.step(health.ServerInput{Kind: health.Arrived, From: crowdHost(i), Data: c.ping})
+		c.step(engine.ServerInput{Kind: engine.Arrived, From: crowdHost(i), Data: c.ping})
 	}
 }
 
@@ -159,7 +161,7 @@ func measureCrowd(ctx context.Context, b *bench, clients int) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.out = health.ServerOutput{}
+	c.out = engine.ServerOutput{}
 	perClient := float64(liveHeap()-before) / float64(clients)
 	pings, err := coreShare(ctx, b, timing.Ping, func() { c.pings(order, timing.Ping) })
 	if err != nil {

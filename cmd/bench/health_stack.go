@@ -11,6 +11,7 @@ import (
 
 	"ulnet/cmd/internal/timerfd"
 	"ulnet/health"
+	healthwire "ulnet/health/wire"
 	"ulnet/lnd"
 	"ulnet/lnd/lo"
 	"ulnet/lnet"
@@ -48,11 +49,11 @@ func (m *mouth) NID() nid.NID { return m.self }
 func (m *mouth) Send(msg *lnd.Message) {
 	const kindAt = 5 // in a message of client health
 	switch p := msg.Payload; {
-	case p.Length < health.HeaderSize:
+	case p.Length < healthwire.HeaderSize:
 		m.others.Add(1)
-	case health.Kind(p.Segments[0][p.Offset+kindAt]) == health.Pong:
+	case healthwire.Kind(p.Segments[0][p.Offset+kindAt]) == healthwire.Pong:
 		m.pongs.Add(1)
-	case health.Kind(p.Segments[0][p.Offset+kindAt]) == health.Accept:
+	case healthwire.Kind(p.Segments[0][p.Offset+kindAt]) == healthwire.Accept:
 		m.accepts.Add(1)
 	default:
 		m.others.Add(1)
@@ -73,7 +74,7 @@ func (m *mouth) say(i int, data []byte) error {
 	d.From, d.ReceivedAt = from, m.now.Now()
 	h := &d.Header
 	h.SrcNID, h.SrcPID, h.DestNID, h.DestPID = from.NID, from.PID, m.self, nid.LustrePID
-	h.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: health.Bits, Portal: health.ServerPortal})
+	h.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: healthwire.Bits, Portal: healthwire.ServerPortal})
 	h.PayloadLength = uint32(len(data))
 	verdict, err := m.up.Parse(d)
 	if err == nil && verdict != lnd.Accept {
@@ -101,7 +102,7 @@ func (lonely) Watch(func(id nid.NID, alive bool, lifetime uint64)) (stop func())
 
 // Broadcast implements health.Broadcaster.
 func (lonely) Broadcast(_ []byte, done func(health.Outcome)) {
-	go done(health.Outcome{Reply: (&health.Reply{}).AppendBinary(nil)})
+	go done(health.Outcome{Reply: (&healthwire.Reply{}).AppendBinary(nil)})
 }
 
 func (lonely) Serve(func(root nid.NID, request []byte, reply func([]byte))) {}

@@ -12,6 +12,8 @@ import (
 
 	"ulnet/cmd/internal/connstore"
 	"ulnet/health"
+	"ulnet/health/engine"
+	healthwire "ulnet/health/wire"
 )
 
 // connectsInFlight is how many connections wait for the store at a time.
@@ -136,8 +138,8 @@ func crowdRecord(i int) health.Record {
 // gate is a master with a store: it accepts a client when that is durable.
 type gate struct {
 	mu      sync.Mutex
-	server  *health.Server // guarded by mu, like all below
-	out     health.ServerOutput
+	server  *engine.Server // guarded by mu, like all below
+	out     engine.ServerOutput
 	store   *connstore.Store
 	began   map[health.ClientID]time.Time
 	took    []time.Duration
@@ -151,10 +153,10 @@ type gate struct {
 // counts those that were accepted before they were durable.
 func floodMaster(ctx context.Context, s *connstore.Store, first, n int) (took []time.Duration, early int, err error) {
 	g := &gate{store: s, began: make(map[health.ClientID]time.Time), durable: make(map[health.ClientID]bool), slots: make(chan struct{}, connectsInFlight)}
-	if g.server, err = health.NewServer(health.ServerConfig{Self: crowdServers[0], Incarnation: 1, Servers: crowdServers[:1], MaxClients: n}); err != nil {
+	if g.server, err = engine.NewServer(health.ServerConfig{Self: crowdServers[0], Incarnation: 1, Servers: crowdServers[:1], MaxClients: n}); err != nil {
 		return nil, 0, err
 	}
-	g.do(health.ServerInput{Kind: health.QuorumIs, Alive: true})
+	g.do(engine.ServerInput{Kind: engine.QuorumIs, Alive: true})
 	for i := range n + connectsInFlight {
 		select {
 		case g.slots <- struct{}{}:
@@ -178,21 +180,21 @@ func (g *gate) connect(i int) {
 	g.mu.Lock()
 	g.began[id] = time.Now()
 	g.mu.Unlock()
-	g.do(health.ServerInput{Kind: health.Arrived, From: crowdHost(i), Data: request})
+	g.do(engine.ServerInput{Kind: engine.Arrived, From: crowdHost(i), Data: request})
 }
 
 // do steps the machine. The clock of the machine stands still: nothing is to end.
-func (g *gate) do(in health.ServerInput) {
+func (g *gate) do(in engine.ServerInput) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.out.Reset()
 	g.server.Step(time.Hour, in, &g.out)
 	for k := range g.out.Effects {
 		switch e := &g.out.Effects[k]; e.Kind {
-		case health.DoSave:
+		case engine.DoSave:
 			id, client := e.ID, e.Record.Client
 			g.store.Save(*e.Record, func(err error) { g.saved(id, client, err) })
-		case health.DoSend:
+		case engine.DoSend:
 			g.answered(g.out.Data(e))
 		}
 	}
@@ -204,14 +206,14 @@ func (g *gate) saved(id uint64, client health.ClientID, err error) {
 	g.durable[client] = err == nil
 	g.failed = errors.Join(g.failed, err)
 	g.mu.Unlock()
-	g.do(health.ServerInput{Kind: health.Saved, ID: id, Failed: err != nil})
+	g.do(engine.ServerInput{Kind: engine.Saved, ID: id, Failed: err != nil})
 }
 
 // answered takes what a client is told. The caller holds g.mu.
 func (g *gate) answered(data []byte) {
-	m, err := health.ParseMessage(data)
+	m, err := healthwire.ParseMessage(data)
 	switch {
-	case err != nil || m.Kind != health.Accept:
+	case err != nil || m.Kind != healthwire.Accept:
 		g.failed = errors.Join(g.failed, err, fmt.Errorf("a client is told %v %v", m.Kind, m.Code))
 	case !g.durable[m.Client]:
 		g.early++

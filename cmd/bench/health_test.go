@@ -7,6 +7,7 @@ import (
 
 	"ulnet/cmd/internal/connstore"
 	"ulnet/health"
+	healthwire "ulnet/health/wire"
 	"ulnet/lnd"
 )
 
@@ -94,7 +95,7 @@ func TestAcceptsWait(t *testing.T) {
 	}
 	g := &gate{began: map[health.ClientID]time.Time{}, durable: map[health.ClientID]bool{}, slots: make(chan struct{}, 1)}
 	g.slots <- struct{}{}
-	accept := health.Message{Kind: health.Accept, Client: crowdID(1), Incarnation: 1}
+	accept := healthwire.Message{Kind: healthwire.Accept, Client: crowdID(1), Incarnation: 1}
 	if g.answered(accept.AppendBinary(nil)); g.early != 1 || g.failed != nil {
 		t.Errorf("%d early, %v", g.early, g.failed)
 	}

@@ -18,6 +18,7 @@ import (
 	healthmod "ulnet/cmd/internal/modules/health"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/health"
+	healthwire "ulnet/health/wire"
 	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet/discovery"
@@ -95,9 +96,9 @@ func (k *intake) connect(stop <-chan struct{}) {
 		return
 	}
 	var inbox portals.Inbox
-	err = inbox.Open(n.Table(), portals.InboxConfig{Portal: health.ClientPortal, Size: health.MaxMessage, Handle: func(_ *portals.Event, data []byte) {
-		m, err := health.ParseMessage(data)
-		if err != nil || m.Kind != health.Accept {
+	err = inbox.Open(n.Table(), portals.InboxConfig{Portal: healthwire.ClientPortal, Size: healthwire.MaxMessage, Handle: func(_ *portals.Event, data []byte) {
+		m, err := healthwire.ParseMessage(data)
+		if err != nil || m.Kind != healthwire.Accept {
 			return // the tick sends it again
 		}
 		k.mu.Lock()
@@ -164,13 +165,13 @@ func intakeID(i uint64) (id health.ClientID) {
 // ask sends a connect.
 func (k *intake) ask(table *portals.Table, id health.ClientID) {
 	server := nid.MustParse(killedServer + "@tcp")
-	m := health.Message{Kind: health.Connect, Client: id, Incarnation: 1, Sequence: 1, Epoch: 1, Server: server, Name: []byte("client")}
+	m := healthwire.Message{Kind: healthwire.Connect, Client: id, Incarnation: 1, Sequence: 1, Epoch: 1, Server: server, Name: []byte("client")}
 	md, err := table.MDBind(portals.MD{Segments: []portals.Segment{m.AppendBinary(nil)}, Threshold: 1, Handler: func(*portals.Event) {}}, portals.Unlink)
 	if err != nil {
 		k.t.Error(err)
 		return
 	}
-	if table.Put(portals.PutRequest{MD: md, Target: nid.ProcessID{NID: server, PID: nid.LustrePID}, Portal: health.ServerPortal, MatchBits: health.Bits}) != nil {
+	if table.Put(portals.PutRequest{MD: md, Target: nid.ProcessID{NID: server, PID: nid.LustrePID}, Portal: healthwire.ServerPortal, MatchBits: healthwire.Bits}) != nil {
 		_ = table.MDUnlink(md)
 	}
 }

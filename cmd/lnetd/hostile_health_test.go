@@ -10,7 +10,7 @@ import (
 
 	healthmod "ulnet/cmd/internal/modules/health"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
-	"ulnet/health"
+	healthwire "ulnet/health/wire"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 	"ulnet/portals/keyring"
@@ -29,8 +29,8 @@ func (c *clinic) steal(victim healthmod.HealthClient, addr string, ring *keyring
 	id := nid.ProcessID{NID: nid.MustParse(addr + "@tcp"), PID: nid.LustrePID}
 	for i := range clinicServers {
 		p := lnetdtest.NewPeer(c.t, id, id.NID.Addr(), netip.AddrPortFrom(netip.MustParseAddr(clinicAddr(i)), c.port))
-		m := health.Message{
-			Kind: health.Connect, Client: victim.Client, Incarnation: victim.Incarnation + 1, Sequence: 1, Epoch: 1, Server: victim.Master,
+		m := healthwire.Message{
+			Kind: healthwire.Connect, Client: victim.Client, Incarnation: victim.Incarnation + 1, Sequence: 1, Epoch: 1, Server: victim.Master,
 		}
 		payload := m.AppendBinary(nil)
 		if ring.On() {
@@ -40,7 +40,7 @@ func (c *clinic) steal(victim healthmod.HealthClient, addr string, ring *keyring
 			payload = ring.Append(payload[:len(payload)-keyring.CodeSize], 0, to)
 		}
 		h := p.Header()
-		h.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: health.Bits, Portal: health.ServerPortal})
+		h.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: healthwire.Bits, Portal: healthwire.ServerPortal})
 		h.PayloadLength = uint32(len(payload))
 		if _, err := p.ConnectAll()[0].Write(p.Message(lnetHeader, h, payload)); err != nil {
 			c.t.Fatal(err)

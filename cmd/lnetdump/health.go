@@ -7,26 +7,26 @@ import (
 	"slices"
 	"strconv"
 
-	"ulnet/health"
+	healthwire "ulnet/health/wire"
 	"ulnet/lnd/capture"
 	"ulnet/lnet/wire"
 )
 
 // healthMessage is a message between clients and servers of client health.
 type healthMessage struct {
-	health.Message
+	healthwire.Message
 	remarks []string // what is odd about it
 }
 
 func readHealth(put wire.PutCmd, payload []byte) (capture.Understood, error) {
-	parsed, err := health.ParseMessage(payload)
-	if errors.Is(err, health.ErrShort) || errors.Is(err, health.ErrMagic) || errors.Is(err, health.ErrVersion) {
+	parsed, err := healthwire.ParseMessage(payload)
+	if errors.Is(err, healthwire.ErrShort) || errors.Is(err, healthwire.ErrMagic) || errors.Is(err, healthwire.ErrVersion) {
 		return nil, err // nothing of it can be trusted
 	}
 	m := &healthMessage{Message: parsed}
 	m.Name, m.Token, m.Entries, m.Proof = slices.Clone(m.Name), slices.Clone(m.Token), slices.Clone(m.Entries), slices.Clone(m.Proof)
-	if put.MatchBits != health.Bits {
-		m.remarks = remark(m.remarks, "match bits %#x, not %#x", put.MatchBits, uint64(health.Bits))
+	if put.MatchBits != healthwire.Bits {
+		m.remarks = remark(m.remarks, "match bits %#x, not %#x", put.MatchBits, uint64(healthwire.Bits))
 	}
 	if want := m.portal(); err == nil && put.Portal != want {
 		m.remarks = remark(m.remarks, "a %v belongs to portal %d", m.Kind, want)
@@ -37,37 +37,37 @@ func readHealth(put wire.PutCmd, payload []byte) (capture.Understood, error) {
 // portal is where a message of its kind belongs.
 func (m *healthMessage) portal() uint32 {
 	switch m.Kind {
-	case health.Accept, health.Reject, health.Pong, health.Chosen, health.Notice, health.Ask:
-		return health.ClientPortal
+	case healthwire.Accept, healthwire.Reject, healthwire.Pong, healthwire.Chosen, healthwire.Notice, healthwire.Ask:
+		return healthwire.ClientPortal
 	}
-	return health.ServerPortal
+	return healthwire.ServerPortal
 }
 
 // listed reports whether a message speaks of many clients.
 func (m *healthMessage) listed() bool {
-	return m.Kind == health.Digest || m.Kind == health.DigestReply || m.tombstones()
+	return m.Kind == healthwire.Digest || m.Kind == healthwire.DigestReply || m.tombstones()
 }
 
 // tombstones reports whether a message is about tombstones.
 func (m *healthMessage) tombstones() bool {
-	return m.Kind == health.Tombstones || m.Kind == health.TombstonesReply
+	return m.Kind == healthwire.Tombstones || m.Kind == healthwire.TombstonesReply
 }
 
 // role is what the server in a message is to the client.
 func (m *healthMessage) role() string {
-	if m.Code == health.Stale {
-		if m.Kind == health.Ask {
+	if m.Code == healthwire.Stale {
+		if m.Kind == healthwire.Ask {
 			return "is it there? a later life connects at"
 		}
 		return "later life at" // servers of older versions name the master
 	}
 	switch m.Kind {
-	case health.Accept:
+	case healthwire.Accept:
 		return "previous master"
-	case health.Choose:
+	case healthwire.Choose:
 		return "new master"
-	case health.Notice:
-		if m.Code == health.Draining {
+	case healthwire.Notice:
+		if m.Code == healthwire.Draining {
 			return "ask" // the master itself, or who has fewer clients
 		}
 	}
@@ -78,9 +78,9 @@ func (m *healthMessage) role() string {
 func (m *healthMessage) Summary() string {
 	s := fmt.Sprintf("health %v", m.Kind)
 	switch {
-	case m.Kind == health.Tombstones:
+	case m.Kind == healthwire.Tombstones:
 		return s + fmt.Sprintf(", not older than %v", m.Retry) + odd(m.remarks)
-	case m.Kind == health.TombstonesReply:
+	case m.Kind == healthwire.TombstonesReply:
 		return s + fmt.Sprintf(", clients: %d, message %d of %d", m.Entries.Len(), m.Epoch>>16+1, m.Epoch&0xffff) + odd(m.remarks)
 	case m.listed():
 		return s + fmt.Sprintf(", clients: %d%s, %s", m.Entries.Len(), m.marked(), m.load()) + odd(m.remarks)
@@ -93,7 +93,7 @@ func (m *healthMessage) Summary() string {
 		s += fmt.Sprintf(" %q", m.Name)
 	}
 	s += fmt.Sprintf(" life %d", m.Incarnation)
-	if m.Code != health.OtherTimes { // it has T_evict there
+	if m.Code != healthwire.OtherTimes { // it has T_evict there
 		s += fmt.Sprintf(", epoch %d", m.Epoch)
 	}
 	if m.Server.IsValid() {
@@ -112,7 +112,7 @@ func (m *healthMessage) Summary() string {
 // more.
 func (m *healthMessage) load() string {
 	s := fmt.Sprintf("load %d", m.Epoch)
-	if m.Code != health.OK {
+	if m.Code != healthwire.OK {
 		s += fmt.Sprintf(", %v", m.Code)
 	}
 	return s
@@ -120,7 +120,7 @@ func (m *healthMessage) load() string {
 
 // tellsCode reports whether the code of a message means something.
 func (m *healthMessage) tellsCode() bool {
-	return m.Code != health.OK || m.portal() == health.ClientPortal || m.Kind == health.Disconnect || m.Kind == health.Here
+	return m.Code != healthwire.OK || m.portal() == healthwire.ClientPortal || m.Kind == healthwire.Disconnect || m.Kind == healthwire.Here
 }
 
 // marked says how many clients of a digest are marked, and with what.
@@ -132,7 +132,7 @@ func (m *healthMessage) marked() string {
 		}
 	}
 	switch {
-	case m.Kind == health.DigestReply:
+	case m.Kind == healthwire.DigestReply:
 		return fmt.Sprintf(", known: %d", n)
 	case n > 0:
 		return fmt.Sprintf(", to confirm: %d", n)
@@ -141,15 +141,15 @@ func (m *healthMessage) marked() string {
 }
 
 // mark says in a word what an entry is marked with; "": nothing.
-func (m *healthMessage) mark(e health.Entry) string {
+func (m *healthMessage) mark(e healthwire.Entry) string {
 	switch {
-	case m.Kind == health.TombstonesReply:
+	case m.Kind == healthwire.TombstonesReply:
 		return fmt.Sprintf("%d/255 of its time left", e.Mark)
 	case e.Mark > 1:
 		return fmt.Sprintf("?%d?", e.Mark)
-	case m.Kind == health.DigestReply && e.Mark == 0:
+	case m.Kind == healthwire.DigestReply && e.Mark == 0:
 		return "unknown"
-	case m.Kind == health.DigestReply:
+	case m.Kind == healthwire.DigestReply:
 		return "known"
 	case e.Mark == 1:
 		return "to confirm"
@@ -184,7 +184,7 @@ func (m *healthMessage) Details() []string {
 func (m *healthMessage) token() string { return fmt.Sprintf("%x", m.Token[:min(len(m.Token), 4)]) }
 
 // entryLines are a line for each client, with what its mark says.
-func entryLines(list health.Entries, mark func(health.Entry) string) (lines []string) {
+func entryLines(list healthwire.Entries, mark func(healthwire.Entry) string) (lines []string) {
 	for i := range list.Len() {
 		if i == maxMissingLines {
 			return append(lines, fmt.Sprintf("%d more", list.Len()-i))
@@ -218,9 +218,9 @@ func (m *healthMessage) MarshalJSON() ([]byte, error) {
 		load := m.Epoch
 		e.Load = &load
 	case !m.Server.IsValid():
-	case m.Code == health.Stale:
+	case m.Code == healthwire.Stale:
 		e.Later = m.Server.String()
-	case m.Kind == health.Accept:
+	case m.Kind == healthwire.Accept:
 		e.Previous = m.Server.String()
 	case m.role() == "ask":
 		e.Ask = m.Server.String()
@@ -263,7 +263,7 @@ type lifeEntry struct {
 	Epoch       uint32 `json:"epoch,omitempty"` // the last 24 bits of that of the choice that ends
 }
 
-func lifeEntries(list health.Entries, mark func(health.Entry) string) (entries []lifeEntry) {
+func lifeEntries(list healthwire.Entries, mark func(healthwire.Entry) string) (entries []lifeEntry) {
 	for i := range list.Len() {
 		e := list.At(i)
 		entries = append(entries, lifeEntry{e.Client.String(), strconv.FormatUint(e.Incarnation, 10), mark(e), e.Epoch})

@@ -6,18 +6,18 @@ import (
 	"strconv"
 	"strings"
 
-	"ulnet/health"
 	"ulnet/health/collective"
+	healthwire "ulnet/health/wire"
 )
 
 // maxShownLives is how many clients the line of a broadcast names.
 const maxShownLives = 3
 
 // evictionBatch is a request to evict clients, which a broadcast carries.
-type evictionBatch struct{ health.Batch }
+type evictionBatch struct{ healthwire.Batch }
 
 func readBatch(payload []byte) (*evictionBatch, error) {
-	b, err := health.ParseBatch(payload)
+	b, err := healthwire.ParseBatch(payload)
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func readBatch(payload []byte) (*evictionBatch, error) {
 }
 
 // cause says why a client is evicted.
-func cause(e health.Entry) string { return health.Cause(e.Mark).String() }
+func cause(e healthwire.Entry) string { return healthwire.Cause(e.Mark).String() }
 
 // verb is what a batch wants.
 func (b *evictionBatch) verb() string {
@@ -83,9 +83,9 @@ func (r *evictionReply) summary() string {
 }
 
 // exception says of an eviction why it was not made.
-func exception(e health.Exception) string {
+func exception(e healthwire.Exception) string {
 	s := fmt.Sprintf("not %d: %v", e.Index, e.Code)
-	if e.Code == health.OtherMaster {
+	if e.Code == healthwire.OtherMaster {
 		return s + fmt.Sprintf(" %v by epoch %d", e.Master, e.Epoch)
 	}
 	return s + fmt.Sprintf(" life %d", e.Incarnation)

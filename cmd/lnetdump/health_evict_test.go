@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"ulnet/health"
 	"ulnet/health/collective"
+	healthwire "ulnet/health/wire"
 	"ulnet/lnd/capture"
 	"ulnet/lnd/capture/capturetest"
 	"ulnet/lnet/nid"
@@ -17,24 +17,24 @@ import (
 
 // TestEvictions: broadcasts that evict, and their answers, in words, bounded.
 func TestEvictions(t *testing.T) {
-	request := health.Batch{Life: 9}
-	for i := range health.MaxBatch {
-		request.Entries = health.Entry{Client: health.ClientIDOf(fmt.Sprint(i)), Incarnation: 5, Mark: uint8(i % 9)}.AppendBinary(request.Entries)
+	request := healthwire.Batch{Life: 9}
+	for i := range healthwire.MaxBatch {
+		request.Entries = healthwire.Entry{Client: healthwire.ClientIDOf(fmt.Sprint(i)), Incarnation: 5, Mark: uint8(i % 9)}.AppendBinary(request.Entries)
 	}
 	b, err := readBatch(request.AppendBinary(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := fmt.Sprintf("health evicts 138: %v life 5 timed-out %v life 5 rebooted %v life 5 by-admin …",
-		health.ClientIDOf("0"), health.ClientIDOf("1"), health.ClientIDOf("2"))
+		healthwire.ClientIDOf("0"), healthwire.ClientIDOf("1"), healthwire.ClientIDOf("2"))
 	if b.summary() != want {
 		t.Errorf("%s\nwant %s", b.summary(), want)
 	}
 	if lines := b.details(); len(lines) != maxMissingLines+2 || !strings.HasSuffix(lines[8], "?7?") || lines[maxMissingLines+1] != "evict 74 more" {
 		t.Errorf("%q", lines)
 	}
-	reply := health.Reply{Evicted: 3, Unknown: 1, Exceptions: []health.Exception{
-		{Index: 1, Code: health.OtherMaster, Epoch: 4, Master: nid.MustParse("10.0.0.2@tcp")}, {Index: 5, Code: health.Newer, Incarnation: 6},
+	reply := healthwire.Reply{Evicted: 3, Unknown: 1, Exceptions: []healthwire.Exception{
+		{Index: 1, Code: healthwire.OtherMaster, Epoch: 4, Master: nid.MustParse("10.0.0.2@tcp")}, {Index: 5, Code: healthwire.Newer, Incarnation: 6},
 	}}
 	r := evictionReply{collective.Answer{Reply: reply, Absent: []nid.NID{nid.MustParse("10.0.0.9@tcp")}}}
 	if got, want := r.summary(), "health evicted 3, not connected 1, 1 without an answer, not 1: other-master 10.0.0.2@tcp by epoch 4, not 5: newer life 6"; got != want {
@@ -51,9 +51,9 @@ func TestEvictions(t *testing.T) {
 // TestEvictionEpochs: CH-A2: the choice that an eviction ends is shown, and so is an
 // eviction that is taken back.
 func TestEvictionEpochs(t *testing.T) {
-	request := health.Batch{Life: 9, Withdraw: true}
-	id := health.ClientIDOf("a")
-	request.Entries = health.Entry{Client: id, Incarnation: 5, Epoch: 7}.AppendBinary(nil)
+	request := healthwire.Batch{Life: 9, Withdraw: true}
+	id := healthwire.ClientIDOf("a")
+	request.Entries = healthwire.Entry{Client: id, Incarnation: 5, Epoch: 7}.AppendBinary(nil)
 	b, err := readBatch(request.AppendBinary(nil))
 	if err != nil {
 		t.Fatal(err)
@@ -75,17 +75,17 @@ func TestEvictionEpochs(t *testing.T) {
 func TestLoadsAndSuggestions(t *testing.T) {
 	other := nid.MustParse("10.0.0.2@tcp")
 	for _, test := range []struct {
-		m          health.Message
+		m          healthwire.Message
 		text, json string
 	}{
-		{health.Message{Kind: health.Digest, Code: health.Draining, Epoch: 12}, "health digest, clients: 0, load 12, draining", `"load":12`},
+		{healthwire.Message{Kind: healthwire.Digest, Code: healthwire.Draining, Epoch: 12}, "health digest, clients: 0, load 12, draining", `"load":12`},
 		{
-			health.Message{Kind: health.Notice, Code: health.Draining, Client: health.ClientIDOf("a"), Incarnation: 5, Epoch: 3, Server: other},
-			"health notice draining, client " + health.ClientIDOf("a").String() + " life 5, epoch 3, ask 10.0.0.2@tcp", `"ask":"10.0.0.2@tcp"`,
+			healthwire.Message{Kind: healthwire.Notice, Code: healthwire.Draining, Client: healthwire.ClientIDOf("a"), Incarnation: 5, Epoch: 3, Server: other},
+			"health notice draining, client " + healthwire.ClientIDOf("a").String() + " life 5, epoch 3, ask 10.0.0.2@tcp", `"ask":"10.0.0.2@tcp"`,
 		},
 		{
-			health.Message{Kind: health.Ask, Code: health.Stale, Client: health.ClientIDOf("a"), Incarnation: 5, Epoch: 3, Server: other},
-			"health ask stale, client " + health.ClientIDOf("a").String() + " life 5, epoch 3, is it there? a later life connects at 10.0.0.2@tcp", `"later_life_at":"10.0.0.2@tcp"`,
+			healthwire.Message{Kind: healthwire.Ask, Code: healthwire.Stale, Client: healthwire.ClientIDOf("a"), Incarnation: 5, Epoch: 3, Server: other},
+			"health ask stale, client " + healthwire.ClientIDOf("a").String() + " life 5, epoch 3, is it there? a later life connects at 10.0.0.2@tcp", `"later_life_at":"10.0.0.2@tcp"`,
 		},
 	} {
 		m := &healthMessage{Message: test.m}
@@ -135,16 +135,16 @@ func TestEvictionsHostile(t *testing.T) {
 
 // FuzzEvictions: everything can be shown, in a size that the message bounds.
 func FuzzEvictions(f *testing.F) {
-	batch := health.Batch{Entries: health.Entry{Client: health.ClientIDOf("a"), Incarnation: 5}.AppendBinary(nil)}
+	batch := healthwire.Batch{Entries: healthwire.Entry{Client: healthwire.ClientIDOf("a"), Incarnation: 5}.AppendBinary(nil)}
 	f.Add(string(batch.AppendBinary(nil)))
 	answer := collective.Answer{Absent: []nid.NID{nid.MustParse("10.0.0.9@tcp")}}
-	answer.Reply.Exceptions = []health.Exception{{Index: 0, Code: health.Newer, Incarnation: 6}}
+	answer.Reply.Exceptions = []healthwire.Exception{{Index: 0, Code: healthwire.Newer, Incarnation: 6}}
 	f.Add(string(answer.AppendBinary(nil)))
 	f.Fuzz(func(t *testing.T, data string) {
 		size, object := 0, any(nil)
 		if b, err := readBatch([]byte(data)); err == nil {
 			size, object = len(b.summary())+len(strings.Join(b.details(), "\n")), b.entry()
-		} else if a, err := collective.ParseAnswer([]byte(data), health.MaxBatch, 1<<16); err == nil {
+		} else if a, err := collective.ParseAnswer([]byte(data), healthwire.MaxBatch, 1<<16); err == nil {
 			r := evictionReply{a}
 			size, object = len(r.summary())+len(strings.Join(r.details(), "\n")), r.entry()
 		}

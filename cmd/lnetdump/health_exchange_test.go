@@ -10,6 +10,7 @@ import (
 
 	"ulnet/health"
 	"ulnet/health/collective"
+	healthwire "ulnet/health/wire"
 	"ulnet/lnd"
 	"ulnet/lnd/capture"
 	"ulnet/lnd/lndtest/loopback"
@@ -163,9 +164,9 @@ func (c *clinic) evict() {
 		if id != s.Master {
 			continue
 		}
-		result := make(chan health.Code, 1)
+		result := make(chan healthwire.Code, 1)
 		c.agents[i].Evict(s.Client, func(r health.EvictResult) { result <- r.Code })
-		if code := <-result; code != health.OK {
+		if code := <-result; code != healthwire.OK {
 			c.t.Fatalf("not evicted: %v", code)
 		}
 	}

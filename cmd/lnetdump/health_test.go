@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"ulnet/health"
+	healthwire "ulnet/health/wire"
 	"ulnet/lnd/capture"
 	"ulnet/lnd/capture/capturetest"
 )
@@ -51,7 +51,7 @@ func checkHealth(t *testing.T, file string) {
 			}
 		case *collectiveRequest:
 			seen["request"]++
-			if b := m.evictions; b == nil || b.Entries.Len() != 1 || b.Entries.At(0).Mark != uint8(health.ByAdmin) {
+			if b := m.evictions; b == nil || b.Entries.Len() != 1 || b.Entries.At(0).Mark != uint8(healthwire.ByAdmin) {
 				t.Errorf("frame %d: %s", r.Frame, m.Summary())
 			}
 		case *collectiveReply:

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"ulnet/health"
+	healthwire "ulnet/health/wire"
 )
 
 // Clients tell their times with connect and choose, and servers T_evict with accept and
@@ -14,7 +14,7 @@ import (
 
 // clientTimes are those that a client tells; zero if this message has none.
 func (m *healthMessage) clientTimes() (ping, found time.Duration) {
-	if m.Kind != health.Connect && m.Kind != health.Choose || m.Retry == 0 {
+	if m.Kind != healthwire.Connect && m.Kind != healthwire.Choose || m.Retry == 0 {
 		return 0, 0
 	}
 	return m.Retry, time.Duration(min(m.Life, 1<<32-1)) * time.Millisecond
@@ -23,9 +23,9 @@ func (m *healthMessage) clientTimes() (ping, found time.Duration) {
 // evict is the T_evict that a server tells; 0 if this message has none.
 func (m *healthMessage) evict() time.Duration {
 	switch {
-	case m.Code == health.OtherTimes && (m.Kind == health.Reject || m.Kind == health.Chosen):
+	case m.Code == healthwire.OtherTimes && (m.Kind == healthwire.Reject || m.Kind == healthwire.Chosen):
 		return time.Duration(m.Epoch) * time.Millisecond
-	case m.Kind == health.Accept, m.Kind == health.Chosen && m.Code == health.OK:
+	case m.Kind == healthwire.Accept, m.Kind == healthwire.Chosen && m.Code == healthwire.OK:
 		return m.Retry
 	}
 	return 0
@@ -47,13 +47,13 @@ func (m *healthMessage) times() string {
 
 // header are the fields before the client, as they are on the wire.
 func (m *healthMessage) header() string {
-	s := fmt.Sprintf("%v, version %d, code %d (%v), sequence %d", m.Kind, health.Version, uint16(m.Code), m.Code, m.Sequence)
+	s := fmt.Sprintf("%v, version %d, code %d (%v), sequence %d", m.Kind, healthwire.Version, uint16(m.Code), m.Code, m.Sequence)
 	ping, found := m.clientTimes()
 	evict := m.evict()
 	switch {
 	case ping > 0:
 		return s + fmt.Sprintf(", epoch %d, T_ping %v, T_client + T_elect %v", m.Epoch, ping, found)
-	case m.Code == health.OtherTimes:
+	case m.Code == healthwire.OtherTimes:
 		return s + fmt.Sprintf(", server's life %d, T_evict %v, retry after %v", m.Life, evict, m.Retry)
 	case evict > 0:
 		return s + fmt.Sprintf(", server's life %d, epoch %d, T_evict %v", m.Life, m.Epoch, evict)
@@ -66,10 +66,10 @@ func (m *healthMessage) putTimes(e *healthEntry) {
 	ping, found := m.clientTimes()
 	evict := m.evict()
 	e.Ping, e.Found, e.Evict = ping.Milliseconds(), found.Milliseconds(), evict.Milliseconds()
-	if m.Code == health.OtherTimes {
+	if m.Code == healthwire.OtherTimes {
 		e.Epoch = 0
 	}
-	if cmp.Or(ping, evict) == 0 || m.Code == health.OtherTimes {
+	if cmp.Or(ping, evict) == 0 || m.Code == healthwire.OtherTimes {
 		e.Retry = m.Retry.Milliseconds()
 	}
 	if ping > 0 {

@@ -8,7 +8,7 @@ import (
 	"ulnet/cmd/internal/config"
 	gossipwire "ulnet/gossip/wire"
 	"ulnet/gossip/zone/engine"
-	"ulnet/health"
+	healthwire "ulnet/health/wire"
 	"ulnet/lnd/capture"
 	"ulnet/lnet/wire"
 	"ulnet/scoll"
@@ -16,9 +16,9 @@ import (
 
 // dissectors are for the users of portals whose messages stand for themselves.
 var dissectors = capture.Portals{
-	gossipwire.Portal:   {Protocol: "gossip", Read: readGossip},
-	health.ServerPortal: {Protocol: "health", Read: readHealth},
-	health.ClientPortal: {Protocol: "health", Read: readHealth},
+	gossipwire.Portal:       {Protocol: "gossip", Read: readGossip},
+	healthwire.ServerPortal: {Protocol: "health", Read: readHealth},
+	healthwire.ClientPortal: {Protocol: "health", Read: readHealth},
 }
 
 // shown is a record and what it says to the user of LNet that it is for.

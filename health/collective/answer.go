@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"ulnet/health"
+	"ulnet/health/wire"
 	"ulnet/lnet/nid"
 )
 
@@ -15,7 +15,7 @@ import (
 //	      reply    of all others, a health.Reply
 type Answer struct {
 	Absent []nid.NID
-	Reply  health.Reply
+	Reply  wire.Reply
 }
 
 // headerSize is the size of an Answer without NIDs and reply.
@@ -26,7 +26,7 @@ var ErrAnswer = errors.New("collective: an answer to an eviction makes no sense"
 
 // longest is the longest answer to so many evictions, of so many servers.
 func longest(entries, servers int) int {
-	return headerSize + servers*nid.ExtendedSize + health.ReplyHeaderSize + entries*health.ExceptionSize
+	return headerSize + servers*nid.ExtendedSize + wire.ReplyHeaderSize + entries*wire.ExceptionSize
 }
 
 // AppendBinary appends the answer.
@@ -55,7 +55,7 @@ func ParseAnswer(b []byte, entries, servers int) (a Answer, err error) {
 		}
 		a.Absent, b = append(a.Absent, id), rest
 	}
-	if a.Reply, err = health.ParseReply(b); err != nil {
+	if a.Reply, err = wire.ParseReply(b); err != nil {
 		return a, err
 	}
 	if x := a.Reply.Exceptions; len(x) > 0 && int(x[len(x)-1].Index) >= entries {

@@ -8,13 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/health"
+	"ulnet/health/wire"
 	"ulnet/lnet/nid"
 )
 
 // anAnswer has all parts; golden is its form on the wire.
 var anAnswer = Answer{
 	Absent: []nid.NID{nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp")},
-	Reply:  health.Reply{Evicted: 3, Unknown: 4, Exceptions: []health.Exception{{Index: 5, Code: health.Newer, Incarnation: 6}}},
+	Reply:  wire.Reply{Evicted: 3, Unknown: 4, Exceptions: []wire.Exception{{Index: 5, Code: health.Newer, Incarnation: 6}}},
 }
 
 // TestAnswer: the form of an answer, and that nothing shorter is one.
@@ -59,7 +60,7 @@ func FuzzParseAnswer(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(a.Absent) > servers || slices.ContainsFunc(a.Reply.Exceptions, func(x health.Exception) bool { return int(x.Index) >= entries }) {
+		if len(a.Absent) > servers || slices.ContainsFunc(a.Reply.Exceptions, func(x wire.Exception) bool { return int(x.Index) >= entries }) {
 			t.Errorf("%+v of %d servers, %d evictions", a, servers, entries)
 		}
 		again, err := ParseAnswer(a.AppendBinary(nil), entries, servers)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/health"
+	"ulnet/health/wire"
 	"ulnet/lnd/simlnd"
 	"ulnet/scoll"
 )
@@ -15,7 +16,7 @@ import (
 // eviction or a full batch, and their answers are added up. The root is not.
 func TestBroadcast(t *testing.T) {
 	s := newServers(t, 12, nil)
-	for _, entries := range []int{1, health.MaxBatch} {
+	for _, entries := range []int{1, wire.MaxBatch} {
 		s.want(s.broadcast(3, entries), uint32(11*entries))
 	}
 	for i, k := range s.nodes {
@@ -118,12 +119,12 @@ func TestDisagreement(t *testing.T) {
 // of the eviction, and who knows more wins.
 func TestExceptions(t *testing.T) {
 	s := newServers(t, 5, nil)
-	except := func(i int, x ...health.Exception) {
-		s.nodes[i].answer = (&health.Reply{Unknown: 1, Exceptions: x}).AppendBinary(nil)
+	except := func(i int, x ...wire.Exception) {
+		s.nodes[i].answer = (&wire.Reply{Unknown: 1, Exceptions: x}).AppendBinary(nil)
 	}
-	except(1, health.Exception{Index: 1, Code: health.OtherMaster, Epoch: 2, Incarnation: 1, Master: s.ids[2]})
-	except(2, health.Exception{Index: 0, Code: health.Newer, Incarnation: 7}, health.Exception{Index: 1, Code: health.OtherMaster, Epoch: 3, Incarnation: 1, Master: s.ids[3]})
-	except(4, health.Exception{Index: 1, Code: health.OtherMaster, Epoch: 1, Incarnation: 1, Master: s.ids[4]})
+	except(1, wire.Exception{Index: 1, Code: health.OtherMaster, Epoch: 2, Incarnation: 1, Master: s.ids[2]})
+	except(2, wire.Exception{Index: 0, Code: health.Newer, Incarnation: 7}, wire.Exception{Index: 1, Code: health.OtherMaster, Epoch: 3, Incarnation: 1, Master: s.ids[3]})
+	except(4, wire.Exception{Index: 1, Code: health.OtherMaster, Epoch: 1, Incarnation: 1, Master: s.ids[4]})
 	r := s.want(s.broadcast(0, 2), 2)
 	if len(r.Exceptions) != 2 || r.Exceptions[0].Incarnation != 7 || r.Exceptions[1].Master != s.ids[3] || r.Unknown != 3 {
 		t.Errorf("%+v", r)
@@ -143,7 +144,7 @@ func TestNonsense(t *testing.T) {
 		})
 	}
 	s := newServers(t, 8, nil)
-	s.nodes[4].answer = (&health.Reply{Exceptions: []health.Exception{{Index: 2, Code: health.Newer}}}).AppendBinary(nil)
+	s.nodes[4].answer = (&wire.Reply{Exceptions: []wire.Exception{{Index: 2, Code: health.Newer}}}).AppendBinary(nil)
 	s.want(s.broadcast(0, 2), 6, 4, 5, 6, 7) // it speaks of an eviction that was not asked for
 	if s.nodes[0].b.Stats().BadAnswers != 1 {
 		t.Errorf("%+v", s.nodes[0].b.Stats())
@@ -154,7 +155,7 @@ func TestNonsense(t *testing.T) {
 func TestUnsent(t *testing.T) {
 	s := newServers(t, 3, nil)
 	var o health.Outcome
-	for _, request := range [][]byte{nil, []byte("no batch"), batchOf(health.MaxBatch + 1)} {
+	for _, request := range [][]byte{nil, []byte("no batch"), batchOf(wire.MaxBatch + 1)} {
 		if done := s.begin(0, request, &o); s.runFor(done) != 1 || o.Err == nil {
 			t.Errorf("%q: %+v", request, o)
 		}

@@ -3,7 +3,7 @@ package collective
 import (
 	"sync"
 
-	"ulnet/health"
+	"ulnet/health/wire"
 	"ulnet/lnet/nid"
 	"ulnet/scoll"
 )
@@ -48,7 +48,7 @@ func (g *gathering) merge(a *Answer) {
 func (g *gathering) with(self nid.NID, own []byte) []byte {
 	a := Answer{}
 	var err error
-	if a.Reply, err = health.ParseReply(own); err != nil {
+	if a.Reply, err = wire.ParseReply(own); err != nil {
 		a = Answer{Absent: []nid.NID{self}}
 	}
 	g.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/health"
+	"ulnet/health/wire"
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
@@ -87,8 +88,8 @@ func (s *servers) boot(h *simlnd.Host, change func(int, *Config)) {
 // evict answers that each client was evicted, unless the test wants something else.
 func (k *server) evict(request []byte, reply func([]byte)) {
 	k.asked++
-	batch, _ := health.ParseBatch(request) // the service has
-	answer := (&health.Reply{Evicted: uint32(batch.Entries.Len())}).AppendBinary(nil)
+	batch, _ := wire.ParseBatch(request) // the service has
+	answer := (&wire.Reply{Evicted: uint32(batch.Entries.Len())}).AppendBinary(nil)
 	if k.answer != nil {
 		answer = k.answer
 	}
@@ -141,22 +142,22 @@ func (s *servers) begin(root int, request []byte, o *health.Outcome) *int {
 }
 
 func batchOf(entries int) []byte {
-	b := health.Batch{Life: 1}
+	b := wire.Batch{Life: 1}
 	for i := range entries {
-		b.Entries = health.Entry{Client: health.ClientID{byte(i + 1), byte(i>>8 + 1)}, Incarnation: 1}.AppendBinary(b.Entries)
+		b.Entries = wire.Entry{Client: health.ClientID{byte(i + 1), byte(i>>8 + 1)}, Incarnation: 1}.AppendBinary(b.Entries)
 	}
 	return b.AppendBinary(nil)
 }
 
 // want fails unless an outcome misses exactly some servers, and counts so many
 // evictions at others.
-func (s *servers) want(o health.Outcome, evicted uint32, missing ...int) health.Reply {
+func (s *servers) want(o health.Outcome, evicted uint32, missing ...int) wire.Reply {
 	s.t.Helper()
 	var ids []nid.NID
 	for _, i := range missing {
 		ids = append(ids, s.ids[i])
 	}
-	r, err := health.ParseReply(o.Reply)
+	r, err := wire.ParseReply(o.Reply)
 	if o.Err != nil || err != nil || r.Evicted != evicted || !slices.Equal(o.Missing, ids) {
 		s.t.Errorf("%d evicted, %v missing, %v, %v; want %d, %v", r.Evicted, o.Missing, o.Err, err, evicted, ids)
 	}

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"ulnet/health"
+	"ulnet/health/wire"
 	"ulnet/lnet/machine"
 	"ulnet/scoll"
 )
@@ -24,7 +24,7 @@ func (b *Broadcaster) preRequest(r *scoll.Request) error {
 	if c, root := r.Private().(*call); root {
 		return c.begin(r) // another attempt
 	}
-	batch, err := health.ParseBatch(r.Payload())
+	batch, err := wire.ParseBatch(r.Payload())
 	if err != nil {
 		b.stats.malformed.Add(1)
 		return scoll.EINVAL

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"ulnet/health"
+	"ulnet/health/wire"
 	"ulnet/lnet/nid"
 	"ulnet/scoll"
 )
@@ -28,7 +29,7 @@ func (b *Broadcaster) Broadcast(request []byte, done func(health.Outcome)) {
 
 // send sends a request, unless it returns an error.
 func (b *Broadcaster) send(request []byte, done func(health.Outcome)) error {
-	batch, err := health.ParseBatch(request)
+	batch, err := wire.ParseBatch(request)
 	if err != nil {
 		return err
 	}

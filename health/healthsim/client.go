@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/health"
+	"ulnet/health/engine"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/machine"
@@ -22,7 +23,7 @@ type client struct {
 	net   *Net
 	id    sim.NodeID
 	life  uint64 // of the node
-	m     *health.Client
+	m     *engine.Client
 	wants []nid.NID // servers to be connected to besides the master
 	wake  time.Duration
 	other time.Duration // when a busy client sends its next message; Never: it is idle
@@ -63,7 +64,7 @@ func (n *Net) wants(id sim.NodeID) (list []nid.NID) {
 // begin makes the machine.
 func (c *client) begin(id health.ClientID, life sim.Life) bool {
 	var err error
-	c.m, err = health.NewClient(health.ClientConfig{
+	c.m, err = engine.NewClient(health.ClientConfig{
 		ID: id, Incarnation: epoch + uint64(life.Now), Servers: c.net.ids, Timing: c.net.cfg.Timing, Seed: life.Seed,
 	})
 	if err != nil {
@@ -80,17 +81,17 @@ func (c *client) Step(now time.Duration, in sim.Input[*message], out *sim.Output
 	c.net.clientQueue = c.net.clientQueue[:0]
 	switch in.Kind {
 	case sim.Start:
-		c.input(health.ClientInput{Kind: health.ClientStart})
+		c.input(engine.ClientInput{Kind: engine.ClientStart})
 	case sim.Message:
 		c.take(in.From, in.Msg)
 	case sim.Reset: // as the transport tells
 		c.out.Watch = append(c.out.Watch, in.From)
-		c.input(health.ClientInput{Kind: health.Doubt, Server: simlnd.NID(in.From)})
+		c.input(engine.ClientInput{Kind: engine.Doubt, Server: simlnd.NID(in.From)})
 	case sim.Command:
 		c.command(in.Text)
 	}
 	if now >= c.wake {
-		c.input(health.ClientInput{})
+		c.input(engine.ClientInput{})
 	}
 	c.steps()
 	if now >= c.other {
@@ -100,7 +101,7 @@ func (c *client) Step(now time.Duration, in sim.Input[*message], out *sim.Output
 	return max(min(c.wake, c.other), now+1)
 }
 
-func (c *client) input(in health.ClientInput) { c.net.clientQueue = append(c.net.clientQueue, in) }
+func (c *client) input(in engine.ClientInput) { c.net.clientQueue = append(c.net.clientQueue, in) }
 
 // steps gives the machine all inputs, and those that follow from them.
 func (c *client) steps() {
@@ -123,7 +124,7 @@ func (c *client) steps() {
 func (c *client) take(from sim.NodeID, m *message) {
 	switch m.kind {
 	case ofHealth:
-		c.input(health.ClientInput{Kind: health.ClientArrived, From: processOf(from), Life: m.life, Data: m.data})
+		c.input(engine.ClientInput{Kind: engine.ClientArrived, From: processOf(from), Life: m.life, Data: m.data})
 	case traffic:
 		c.heard[ni{from, m.life}] = c.now
 	default: // a client is in no tree
@@ -131,17 +132,17 @@ func (c *client) take(from sim.NodeID, m *message) {
 }
 
 // apply does what the machine wants done.
-func (c *client) apply(e *health.ClientEffect) {
+func (c *client) apply(e *engine.ClientEffect) {
 	n := c.net
 	switch e.Kind {
-	case health.SendTo:
+	case engine.SendTo:
 		data := slices.Clone(n.clientOut.Data(e))
 		n.tap(c.id, nodeOfNID(e.To.NID), data)
 		c.send(nodeOfNID(e.To.NID), &message{kind: ofHealth, data: data})
-	case health.LookAt:
+	case engine.LookAt:
 		at := e.To.NID
-		c.input(health.ClientInput{Kind: health.Traffic, Server: at, Sent: c.sent[at], Heard: c.heard[ni{nodeOfNID(at), e.Life}]})
-	case health.Tell:
+		c.input(engine.ClientInput{Kind: engine.Traffic, Server: at, Sent: c.sent[at], Heard: c.heard[ni{nodeOfNID(at), e.Life}]})
+	case engine.Tell:
 		n.clientTold(c.id, &e.Event)
 		if !n.cfg.Bare {
 			c.out.Events = append(c.out.Events, clientEvent(&e.Event))
@@ -157,7 +158,7 @@ func (c *client) told(e *health.ClientEvent) {
 	case health.MasterChosen:
 		for _, id := range c.wants {
 			if id != e.Server {
-				c.input(health.ClientInput{Kind: health.Attach, Server: id})
+				c.input(engine.ClientInput{Kind: engine.Attach, Server: id})
 			}
 		}
 	case health.Attached:
@@ -198,11 +199,11 @@ func (c *client) command(text string) {
 		c.attach(verb == "attach", rest)
 	case "doubt":
 		for _, id := range c.m.Status().Attached {
-			c.input(health.ClientInput{Kind: health.Doubt, Server: id})
+			c.input(engine.ClientInput{Kind: engine.Doubt, Server: id})
 		}
 	case "leave":
 		c.net.truth.end(c.id, false)
-		c.input(health.ClientInput{Kind: health.ClientLeave})
+		c.input(engine.ClientInput{Kind: engine.ClientLeave})
 	case "busy":
 		c.fate().talked = true
 		if c.other = machine.Never; rest == "on" {
@@ -216,7 +217,7 @@ func (c *client) command(text string) {
 	case "impersonate":
 		if other, ok := c.net.impersonated(c.id, rest); ok {
 			c.begin(ClientID(other), sim.Life{Seed: uint64(c.now), Now: c.now})
-			c.input(health.ClientInput{Kind: health.ClientStart})
+			c.input(engine.ClientInput{Kind: engine.ClientStart})
 		}
 	}
 }
@@ -246,9 +247,9 @@ func (n *Net) impersonated(id sim.NodeID, rest string) (other sim.NodeID, ok boo
 
 // attach connects to some servers, or leaves them.
 func (c *client) attach(on bool, text string) {
-	kind := health.Detach
+	kind := engine.Detach
 	if on {
-		kind = health.Attach
+		kind = engine.Attach
 	}
 	set, _ := sim.ParseNodes(text, c.net.cfg.Servers)
 	for id := range set.All(c.net.cfg.Servers) {
@@ -257,6 +258,6 @@ func (c *client) attach(on bool, text string) {
 		if on {
 			c.wants = append(c.wants, server)
 		}
-		c.input(health.ClientInput{Kind: kind, Server: server})
+		c.input(engine.ClientInput{Kind: kind, Server: server})
 	}
 }

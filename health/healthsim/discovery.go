@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"ulnet/gossip/engine"
-	"ulnet/health"
+	healthengine "ulnet/health/engine"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 )
@@ -18,14 +18,14 @@ func (s *server) judge(id sim.NodeID, alive bool, lifetime uint64) {
 			v.count--
 		}
 	}
-	s.input(health.ServerInput{Kind: health.ServerHealth, Server: simlnd.NID(id), Alive: alive, Lifetime: lifetime})
+	s.input(healthengine.ServerInput{Kind: healthengine.ServerHealth, Server: simlnd.NID(id), Alive: alive, Lifetime: lifetime})
 }
 
 // count tells the machine whether there is a quorum, if that has changed (CH-3).
 func (s *server) count() {
 	if v := &s.view; v.quorum != (v.count*2 > s.net.cfg.Servers) {
 		v.quorum = !v.quorum
-		s.input(health.ServerInput{Kind: health.QuorumIs, Alive: v.quorum, Unsure: v.unsure})
+		s.input(healthengine.ServerInput{Kind: healthengine.QuorumIs, Alive: v.quorum, Unsure: v.unsure})
 	}
 }
 
@@ -51,6 +51,6 @@ func (s *server) chat(in engine.Input) {
 	}
 	if q, u := s.gossip.Quorum(), s.gossip.Unsure(); q != s.view.quorum || u != s.view.unsure {
 		s.view.quorum, s.view.unsure = q, u
-		s.input(health.ServerInput{Kind: health.QuorumIs, Alive: q, Unsure: u})
+		s.input(healthengine.ServerInput{Kind: healthengine.QuorumIs, Alive: q, Unsure: u})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/health"
+	"ulnet/health/engine"
 )
 
 // disk is what a server keeps over a restart. Writes are durable one after the
@@ -79,15 +80,15 @@ func (d *disk) next() (at time.Duration, some bool) {
 }
 
 // load returns what there was before a restart, in the order of the clients.
-func (d *disk) load(now time.Duration) (list []health.ServerInput) {
+func (d *disk) load(now time.Duration) (list []engine.ServerInput) {
 	for _, id := range sortedIDs(d.graves) {
 		if g := d.graves[id]; g.until > now {
-			list = append(list, health.ServerInput{Kind: health.RestoreGrave, Client: id, Incarnation: g.incarnation, For: g.until - now})
+			list = append(list, engine.ServerInput{Kind: engine.RestoreGrave, Client: id, Incarnation: g.incarnation, For: g.until - now})
 		}
 	}
 	for _, id := range sortedIDs(d.records) {
 		r := d.records[id]
-		list = append(list, health.ServerInput{Kind: health.Restore, Record: &r})
+		list = append(list, engine.ServerInput{Kind: engine.Restore, Record: &r})
 	}
 	return list
 }

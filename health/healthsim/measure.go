@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"ulnet/health"
+	"ulnet/health/wire"
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
 )
@@ -79,7 +79,7 @@ func (l Load) Factor() float64 { return l.AllPingAll / l.Pings }
 func (m Measured) Load(ctx context.Context, intervals int) (l Load, err error) {
 	var kinds [16]uint64
 	cfg := m.config()
-	cfg.Tap = func(_, _ sim.NodeID, msg *health.Message) { kinds[msg.Kind]++ }
+	cfg.Tap = func(_, _ sim.NodeID, msg *wire.Message) { kinds[msg.Kind]++ }
 	n, err := m.start(cfg)
 	if err != nil {
 		return l, err
@@ -93,9 +93,9 @@ func (m Measured) Load(ctx context.Context, intervals int) (l Load, err error) {
 		return l, err
 	}
 	per := func(k uint64) float64 { return float64(k) / float64(intervals) }
-	l.Pings, l.Pongs = per(kinds[health.Ping]), per(kinds[health.Pong])
+	l.Pings, l.Pongs = per(kinds[wire.Ping]), per(kinds[wire.Pong])
 	for k, c := range kinds {
-		if k := health.Kind(k); k != health.Ping && k != health.Pong {
+		if k := wire.Kind(k); k != wire.Ping && k != wire.Pong {
 			l.Others += per(c)
 		}
 	}
@@ -109,7 +109,7 @@ func (m Measured) Load(ctx context.Context, intervals int) (l Load, err error) {
 	if ok, why := n.Settled(sim.AllNodes); err == nil && !ok { // who has no master does not ping either
 		err = fmt.Errorf("healthsim: after the measurement %s", why)
 	}
-	l.BusyPings = per(kinds[health.Ping])
+	l.BusyPings = per(kinds[wire.Ping])
 	return l, err
 }
 

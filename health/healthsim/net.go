@@ -6,6 +6,8 @@ import (
 
 	"ulnet/gossip/engine"
 	"ulnet/health"
+	healthengine "ulnet/health/engine"
+	"ulnet/health/wire"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
@@ -46,7 +48,7 @@ type Config struct {
 	// Tap, if not nil, is told of each message of package health that is sent; not
 	// at Stacks. OnServer and OnClient are told what the users of servers and
 	// clients are.
-	Tap      func(from, to sim.NodeID, m *health.Message)
+	Tap      func(from, to sim.NodeID, m *wire.Message)
 	OnServer func(at time.Duration, id sim.NodeID, e *health.Event)
 	OnClient func(at time.Duration, id sim.NodeID, e *health.ClientEvent)
 }
@@ -87,10 +89,10 @@ type Net struct {
 	// impostors are the nodes that have run clients with ids of others.
 	impostors []sim.NodeID
 
-	serverQueue []health.ServerInput // of the step that is made
-	serverOut   health.ServerOutput
-	clientQueue []health.ClientInput
-	clientOut   health.ClientOutput
+	serverQueue []healthengine.ServerInput // of the step that is made
+	serverOut   healthengine.ServerOutput
+	clientQueue []healthengine.ClientInput
+	clientOut   healthengine.ClientOutput
 	gossipOut   engine.Output
 	broadcasts  uint64
 	err         error // of a boot

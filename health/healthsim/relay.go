@@ -4,7 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"ulnet/health"
+	"ulnet/health/engine"
+	"ulnet/health/wire"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
@@ -67,7 +68,7 @@ func (s *server) broadcast(id uint64, data []byte) {
 	n := s.net
 	if n.cfg.Unsent > 0 && s.chance(n.cfg.Unsent) {
 		n.truth.unsent = s.now
-		s.input(health.ServerInput{Kind: health.BroadcastDone, ID: id, Failed: true})
+		s.input(engine.ServerInput{Kind: engine.BroadcastDone, ID: id, Failed: true})
 		return
 	}
 	n.broadcasts++
@@ -77,7 +78,7 @@ func (s *server) broadcast(id uint64, data []byte) {
 			members = append(members, other)
 		}
 	}
-	r := &relay{key: relayKey{s.id, n.broadcasts}, parent: s.id, id: id, reply: (&health.Reply{}).AppendBinary(nil)}
+	r := &relay{key: relayKey{s.id, n.broadcasts}, parent: s.id, id: id, reply: (&wire.Reply{}).AppendBinary(nil)}
 	s.forward(r, &message{kind: evictRequest, data: data, key: r.key, members: members})
 	s.finished(r)
 }
@@ -108,9 +109,9 @@ func (s *server) forward(r *relay, m *message) {
 // given to the machine as the first one was.
 func (s *server) requested(from sim.NodeID, m *message) {
 	r := s.relays.byKey[m.key]
-	in := health.ServerInput{Kind: health.EvictArrived, Server: simlnd.NID(m.key.root), Data: m.data}
+	in := engine.ServerInput{Kind: engine.EvictArrived, Server: simlnd.NID(m.key.root), Data: m.data}
 	if r == nil {
-		r = &relay{key: m.key, parent: from, waiting: 1, reply: (&health.Reply{}).AppendBinary(nil)}
+		r = &relay{key: m.key, parent: from, waiting: 1, reply: (&wire.Reply{}).AppendBinary(nil)}
 		s.forward(r, m)
 		in.Token = r
 	}
@@ -119,7 +120,7 @@ func (s *server) requested(from sim.NodeID, m *message) {
 
 // answered takes the machine's own answer.
 func (s *server) answered(r *relay, data []byte) {
-	r.reply = health.MergeReplies(r.reply, slices.Clone(data))
+	r.reply = wire.MergeReplies(r.reply, slices.Clone(data))
 	r.waiting--
 	s.finished(r)
 }
@@ -133,7 +134,7 @@ func (s *server) replied(from sim.NodeID, m *message) {
 	for i := range r.children {
 		if b := &r.children[i]; b.child == from && !b.done {
 			b.done = true
-			r.reply = health.MergeReplies(r.reply, m.data)
+			r.reply = wire.MergeReplies(r.reply, m.data)
 			r.missing = append(r.missing, m.missing...)
 			r.waiting--
 			s.finished(r)
@@ -157,7 +158,7 @@ func (s *server) finished(r *relay) {
 			missing = append(missing, id)
 		}
 	}
-	s.input(health.ServerInput{Kind: health.BroadcastDone, ID: r.id, Servers: missing, Data: r.reply})
+	s.input(engine.ServerInput{Kind: engine.BroadcastDone, ID: r.id, Servers: missing, Data: r.reply})
 }
 
 // asked reports whether a broadcast went to a server.

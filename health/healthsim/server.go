@@ -9,6 +9,7 @@ import (
 
 	"ulnet/gossip/engine"
 	"ulnet/health"
+	healthengine "ulnet/health/engine"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/machine"
@@ -20,7 +21,7 @@ type server struct {
 	net    *Net
 	id     sim.NodeID
 	life   sim.Life
-	m      *health.Server
+	m      *healthengine.Server
 	gossip *engine.Machine // nil: the oracle
 	pcg    rand.PCG
 	disk   disk
@@ -62,7 +63,7 @@ func (n *Net) bootServer(life sim.Life, old *server) sim.Program[*message] {
 		s.disk.init(&old.disk)
 	}
 	var err error
-	s.m, err = health.NewServer(health.ServerConfig{
+	s.m, err = healthengine.NewServer(health.ServerConfig{
 		Self: simlnd.NID(life.Node), Incarnation: epoch + uint64(life.Now), Servers: n.ids, Timing: n.cfg.Timing, Claims: n.cfg.Claims,
 	})
 	if err == nil && n.cfg.Gossip > 0 {
@@ -80,7 +81,9 @@ func (n *Net) bootServer(life sim.Life, old *server) sim.Program[*message] {
 func (s *server) Step(now time.Duration, in sim.Input[*message], out *sim.Output[*message]) time.Duration {
 	s.now, s.out = now, out
 	s.net.serverQueue = s.net.serverQueue[:0]
-	s.disk.run(now, func(id uint64, failed bool) { s.input(health.ServerInput{Kind: health.Saved, ID: id, Failed: failed}) })
+	s.disk.run(now, func(id uint64, failed bool) {
+		s.input(healthengine.ServerInput{Kind: healthengine.Saved, ID: id, Failed: failed})
+	})
 	switch in.Kind {
 	case sim.Start:
 		s.start()
@@ -93,7 +96,7 @@ func (s *server) Step(now time.Duration, in sim.Input[*message], out *sim.Output
 		s.chat(engine.Input{})
 	}
 	if now >= s.wake {
-		s.input(health.ServerInput{})
+		s.input(healthengine.ServerInput{})
 	}
 	s.steps()
 	next := s.wait(machine.Never)
@@ -119,7 +122,9 @@ func (s *server) steps() {
 	n.serverQueue = n.serverQueue[:0]
 }
 
-func (s *server) input(in health.ServerInput) { s.net.serverQueue = append(s.net.serverQueue, in) }
+func (s *server) input(in healthengine.ServerInput) {
+	s.net.serverQueue = append(s.net.serverQueue, in)
+}
 
 func (s *server) send(to sim.NodeID, m *message) {
 	if m.life == 0 { // otherwise it is passed on
@@ -134,7 +139,7 @@ func (s *server) chance(p float64) bool { return p > 0 && float64(s.pcg.Uint64()
 // start gives the machine what was on the disk, and who was alive at first.
 func (s *server) start() {
 	s.net.serverQueue = append(s.net.serverQueue, s.disk.load(s.now)...)
-	s.input(health.ServerInput{})
+	s.input(healthengine.ServerInput{})
 	if s.gossip != nil {
 		s.chat(engine.Input{})
 		return
@@ -152,7 +157,7 @@ func (s *server) start() {
 func (s *server) take(from sim.NodeID, m *message) {
 	switch m.kind {
 	case ofHealth:
-		s.input(health.ServerInput{Kind: health.Arrived, From: processOf(from), Life: m.life, Data: m.data})
+		s.input(healthengine.ServerInput{Kind: healthengine.Arrived, From: processOf(from), Life: m.life, Data: m.data})
 	case evictRequest:
 		s.requested(from, m)
 	case evictReply:
@@ -168,30 +173,30 @@ func (s *server) take(from sim.NodeID, m *message) {
 }
 
 // apply does what the machine wants done.
-func (s *server) apply(e *health.ServerEffect) {
+func (s *server) apply(e *healthengine.ServerEffect) {
 	n := s.net
 	switch e.Kind {
-	case health.DoSend:
+	case healthengine.DoSend:
 		s.post(e)
-	case health.DoSave:
+	case healthengine.DoSave:
 		s.write(write{id: e.ID, record: e.Record})
-	case health.DoRemove:
+	case healthengine.DoRemove:
 		w := write{client: e.Client}
 		if e.For != 0 {
 			w.grave = grave{e.Incarnation, s.now + max(e.For, 0)}
 		}
 		s.write(w)
-	case health.DoBroadcast:
+	case healthengine.DoBroadcast:
 		s.broadcast(e.ID, slices.Clone(n.serverOut.Data(e)))
-	case health.DoAnswer:
+	case healthengine.DoAnswer:
 		if r, ok := e.Token.(*relay); ok {
 			s.answered(r, n.serverOut.Data(e))
 		}
-	case health.DoLook:
+	case healthengine.DoLook:
 		if at, ok := s.heard[ni{nodeOfNID(e.To.NID), e.Incarnation}]; ok {
-			s.input(health.ServerInput{Kind: health.Seen, Client: e.Client, At: max(at, 1)})
+			s.input(healthengine.ServerInput{Kind: healthengine.Seen, Client: e.Client, At: max(at, 1)})
 		}
-	case health.DoTell:
+	case healthengine.DoTell:
 		n.serverTold(s.id, &e.Event)
 		if !n.cfg.Bare {
 			s.out.Events = append(s.out.Events, serverEvent(&e.Event))
@@ -200,7 +205,7 @@ func (s *server) apply(e *health.ServerEffect) {
 }
 
 // post sends a message of the machine.
-func (s *server) post(e *health.ServerEffect) {
+func (s *server) post(e *healthengine.ServerEffect) {
 	n, data, to := s.net, slices.Clone(s.net.serverOut.Data(e)), nodeOfNID(e.To.NID)
 	n.tap(s.id, to, data)
 	s.send(to, &message{kind: ofHealth, data: data})
@@ -211,7 +216,7 @@ func (s *server) write(w write) {
 	if each := s.net.cfg.Store; each > 0 {
 		s.disk.add(s.now, each, &s.pcg, w)
 	} else if w.id != 0 {
-		s.input(health.ServerInput{Kind: health.Saved, ID: w.id})
+		s.input(healthengine.ServerInput{Kind: healthengine.Saved, ID: w.id})
 	}
 }
 
@@ -227,17 +232,17 @@ func (s *server) command(text string) {
 		s.count()
 	case "unsure", "sure":
 		s.view.unsure = verb == "unsure"
-		s.input(health.ServerInput{Kind: health.QuorumIs, Alive: s.view.quorum, Unsure: s.view.unsure})
+		s.input(healthengine.ServerInput{Kind: healthengine.QuorumIs, Alive: s.view.quorum, Unsure: s.view.unsure})
 	case "drain":
-		s.input(health.ServerInput{Kind: health.Drain, Alive: rest == "on"})
+		s.input(healthengine.ServerInput{Kind: healthengine.Drain, Alive: rest == "on"})
 	case "shed":
 		if count, _ := strconv.Atoi(rest); count > 0 {
-			s.input(health.ServerInput{Kind: health.Drain, Count: count})
+			s.input(healthengine.ServerInput{Kind: healthengine.Drain, Count: count})
 		}
 	case "evict":
 		if node, _ := strconv.Atoi(rest); node > 0 {
 			s.net.byHand(sim.NodeID(node - 1))
-			s.input(health.ServerInput{Kind: health.EvictClient, Client: ClientID(sim.NodeID(node - 1))})
+			s.input(healthengine.ServerInput{Kind: healthengine.EvictClient, Client: ClientID(sim.NodeID(node - 1))})
 		}
 	case "disk":
 		s.disk.broken = rest == "broken"

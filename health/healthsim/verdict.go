@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/health"
+	"ulnet/health/wire"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
 	"ulnet/lnd/simlnd"
@@ -243,7 +244,7 @@ func (n *Net) tap(from, to sim.NodeID, data []byte) {
 	if n.cfg.Tap == nil {
 		return
 	}
-	if m, err := health.ParseMessage(data); err == nil {
+	if m, err := wire.ParseMessage(data); err == nil {
 		n.cfg.Tap(from, to, &m)
 	}
 }

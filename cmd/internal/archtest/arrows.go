@@ -100,9 +100,11 @@ var Rules = []Rule{
 	{Package: "scoll/rmcast/engine", May: "scoll/tree portals/keyring lnet/nid lnet/machine"},
 	{Package: "scoll/rmcast", May: userMay + "scoll/rmcast/engine", Tests: nodesMay},
 	{Package: "scoll", May: userMay + "scoll/tree scoll/rmcast", Tests: nodesMay},
-	{Package: "health/healthsim", May: simulatedMay + "health health/collective gossip gossip/engine scoll scoll/tree lnet/lnetsim"},
-	{Package: "health/collective", May: userMay + "health scoll", Tests: nodesMay},
-	{Package: "health", May: userMay, Tests: nodesMay},
+	{Package: "health/healthsim", May: simulatedMay + "health health/engine health/wire health/collective gossip gossip/engine scoll scoll/tree lnet/lnetsim"},
+	{Package: "health/collective", May: userMay + "health health/wire scoll", Tests: nodesMay},
+	{Package: "health/wire", May: "portals/keyring lnet/nid"},
+	{Package: "health/engine", May: "health/wire portals/keyring lnet/nid lnet/machine"},
+	{Package: "health", May: userMay + "health/engine health/wire", Tests: nodesMay},
 
 	// A program that tests: it uses the harness.
 	{Package: "cmd/soak", May: "cmd/internal/... lnet/... portals lnd lnd/lndtest/netlab/..."},

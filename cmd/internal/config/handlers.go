@@ -15,6 +15,8 @@ import (
 	"ulnet/gossip/zone"
 	zoneengine "ulnet/gossip/zone/engine"
 	"ulnet/health"
+	healthengine "ulnet/health/engine"
+	healthwire "ulnet/health/wire"
 )
 
 // MaxHandlers bounds the handlers of a node: each may run a program at the same time.
@@ -60,10 +62,10 @@ func EventNames() []string {
 	}
 	add(GossipSource, engine.EventNames(), nil)
 	add(ZoneSource, zoneengine.EventNames(), map[string][]string{zone.Left.String(): zoneengine.CauseNames()})
-	ofHealth := append(health.EventNames(), health.ClientEventNames()...)
+	ofHealth := append(healthengine.EventNames(), healthengine.ClientEventNames()...)
 	slices.Sort(ofHealth)
 	add(HealthSource, slices.Compact(ofHealth), map[string][]string{
-		health.ClientEvicted.String(): health.CauseNames(), health.ClientSuspended.String(): health.CauseNames(),
+		health.ClientEvicted.String(): healthwire.CauseNames(), health.ClientSuspended.String(): healthwire.CauseNames(),
 	})
 	return list
 }

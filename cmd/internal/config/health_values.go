@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"ulnet/health"
+	healthwire "ulnet/health/wire"
 )
 
 // maxHealthTime is the longest time of client health.
@@ -121,8 +122,8 @@ func (h *Health) takeAttach(value ast.Node) error {
 
 // checkClientName refuses what no client may be called.
 func checkClientName(s string) error {
-	if len(s) > health.MaxName || !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return fmt.Errorf("%q: want up to %d bytes that can be printed", s, health.MaxName)
+	if len(s) > healthwire.MaxName || !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return fmt.Errorf("%q: want up to %d bytes that can be printed", s, healthwire.MaxName)
 	}
 	return nil
 }

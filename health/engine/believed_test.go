@@ -1,0 +1,245 @@
+package engine
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// TestConnectAhead: CH-A1: the number of a life is a wall clock, or one more than
+// the number before. One that is years ahead would leave no number for the lives
+// to come, and is refused, from the client as from who lies about it.
+func TestConnectAhead(t *testing.T) {
+	const wall = uint64(1_800_000_000_000_000_000)
+	h := newHarness(t, func(c *ServerConfig) { c.Incarnation = wall })
+	for _, life := range []uint64{math.MaxUint64, math.MaxUint64 - 1, wall + uint64(lifeMargin) + 1} {
+		h.connect(life, otherA, 1)
+		h.want("reject:ahead")
+	}
+	if n := h.s.Stats().Rejected[wire.Ahead]; n != 3 {
+		t.Errorf("%d refused", n)
+	}
+	h.advance(time.Second) // the time goes on
+	forged := wall + uint64(lifeMargin+time.Second)
+	h.connect(forged+1, otherA, 1)
+	h.want("reject:ahead")
+	h.connect(forged, otherA, 1)
+	h.wantState("connected 1831622401000000000 10.0.0.2@tcp/1")
+	h.connect(wall, otherA, 1) // the client itself learns which number is too low, and takes the next
+	h.want("reject:stale")
+	next := h.last(wire.Reject).Incarnation + 1
+	h.connect(next, otherA, 1)
+	if got, _ := h.s.Client(testClient); got.Incarnation != forged+1 {
+		t.Errorf("%+v", got)
+	}
+	// Where nobody knows the id it is the time alone that counts, and that has gone on.
+	h = newHarness(t, func(c *ServerConfig) { c.Incarnation = wall + uint64(2*time.Second) })
+	h.connect(next, otherA, 1)
+	h.want("save connected accept")
+	// What was evicted counts as well, if it can be believed itself.
+	h = newHarness(t, func(c *ServerConfig) { c.Incarnation = wall })
+	h.evicted(otherA, wall+uint64(lifeMargin))
+	h.connect(wall+uint64(lifeMargin)+1, otherA, 1)
+	h.want("save connected accept")
+	// And there is an end of numbers.
+	h = newHarness(t, func(c *ServerConfig) { c.Incarnation = math.MaxUint64 - 5 })
+	h.connect(math.MaxUint64, otherA, 1)
+	h.want("save connected accept")
+}
+
+// TestLadder: nobody gets to the end of numbers by one believed life after the other:
+// above the margin each is a little above the one before.
+func TestLadder(t *testing.T) {
+	const wall = uint64(1_800_000_000_000_000_000)
+	h := newHarness(t, func(c *ServerConfig) { c.Incarnation, c.MaxLives = wall, 1000 })
+	highest := uint64(0)
+	for range 100 {
+		life := h.s.believed(testClient)
+		h.connect(life, otherA, 1)
+		if highest = life; h.last(wire.Accept).Incarnation != life {
+			t.Fatalf("life %d is not accepted", life)
+		}
+	}
+	if most := wall + uint64(lifeMargin) + 100*lifeStep; highest > most {
+		t.Errorf("life %d, want %d at most", highest, most)
+	}
+	h.connect(wall+5, otherA, 1)
+	h.want("reject:stale")
+	next := h.last(wire.Reject).Incarnation + 1
+	h.connect(next, otherA, 1)
+	if got, _ := h.s.Client(testClient); got.Incarnation != next {
+		t.Errorf("the client itself cannot go on: %+v", got)
+	}
+}
+
+// TestFarGrave: CH-65: an eviction of a life beyond belief, which would bar all that are
+// to come, is not remembered, whether the client is connected or not.
+func TestFarGrave(t *testing.T) {
+	const wall = uint64(1_800_000_000_000_000_000)
+	for _, known := range []bool{false, true} {
+		for _, life := range []uint64{math.MaxUint64, math.MaxUint64 - 1, 1 << 63, wall + uint64(lifeMargin) + lifeStep + 1} {
+			h := newHarness(t, func(c *ServerConfig) { c.Incarnation = wall })
+			if known {
+				h.connect(wall, otherA, 1)
+			}
+			h.evicted(otherA, life)
+			if n := h.s.Stats().Ahead; n != 1 {
+				t.Errorf("%d: %d are beyond belief", life, n)
+			}
+			next := wall + 1
+			h.connect(next, otherA, 1)
+			if got, ok := h.s.Client(testClient); !ok || got.Incarnation != next {
+				t.Errorf("%d, connected before %v: %+v", life, known, got)
+			}
+		}
+	}
+}
+
+// TestFlapsOfOthers: what one node does with a client's id uses up none of the lives
+// that it has on its own node.
+func TestFlapsOfOthers(t *testing.T) {
+	h := newHarness(t, nil)
+	foreign := host
+	foreign.NID = nid.MustParse("10.1.0.9@tcp")
+	for life := range uint64(20) {
+		h.message(foreign, wire.Message{Kind: wire.Connect, Incarnation: 100 + life, Server: otherA, Epoch: 1, Name: []byte("host")})
+	}
+	h.want("reject:flapping")
+	h.connect(200, otherA, 1)
+	h.want("reject:busy ask:stale") // it is no question of how many lives there were
+	h.advance(h.s.cfg.Evict)
+	if got, _ := h.s.Client(testClient); got.Incarnation != 200 || got.Peer != host {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestStaleByFew: a client that is connected ends because of a later life if its master
+// says that there is one, or most servers, and not because one server does.
+func TestStaleByFew(t *testing.T) {
+	list := []nid.NID{me, otherA, otherB, gone, nid.MustParse("10.0.0.5@tcp")}
+	h := newClientHarness(t, list...)
+	master := h.settled()
+	others := slices.DeleteFunc(slices.Clone(list), func(id nid.NID) bool { return id == master })
+	word := wire.Message{Kind: wire.Notice, Code: wire.Stale, Incarnation: 99}
+	for i, id := range others[:3] {
+		if h.c.phase != settled || h.c.life != 5 {
+			t.Fatalf("%d of %d servers end it", i, len(list))
+		}
+		h.from(id, word)
+		if i < 2 && h.told != "dropped:stale" {
+			t.Errorf("told %q", h.told)
+		}
+	}
+	if h.told != "superseded:stale" {
+		t.Errorf("most servers do not end it: told %q", h.told)
+	}
+	h = newClientHarness(t, list...)
+	h.from(h.settled(), word)
+	h.want("superseded:stale")
+}
+
+// TestClientNumbers: what a server invents of lives and epochs costs a client that
+// server, not the others.
+func TestClientNumbers(t *testing.T) {
+	h := newClientHarness(t, me, otherA)
+	h.answer(0, wire.Message{Kind: wire.Reject, Code: wire.Stale, Incarnation: 1 << 63})
+	h.now = h.wake
+	h.step(ClientInput{})
+	if h.sent[0].Incarnation != 1<<63+1 {
+		t.Fatalf("connects as %d", h.sent[0].Incarnation)
+	}
+	h.answer(0, wire.Message{Kind: wire.Reject, Code: wire.Ahead})
+	h.now = h.wake
+	h.step(ClientInput{})
+	if got := h.sent[0].Incarnation; got < 5 || got > 10 {
+		t.Fatalf("goes on as %d", got)
+	}
+	h.settled()
+	epoch := h.c.epoch
+	for _, e := range []uint32{math.MaxUint32, 1 << 31, 1 << 24} {
+		h.from(h.c.master, wire.Message{Kind: wire.Pong, Code: wire.OtherMaster, Epoch: e, Life: 7})
+		if h.c.epoch > epoch+5 {
+			t.Errorf("epoch %d after %d, told %d", h.c.epoch, epoch, e)
+		}
+		for h.c.phase != settled {
+			if len(h.sent) == 0 {
+				h.now = h.wake
+				h.step(ClientInput{})
+				continue
+			}
+			kind := wire.Accept
+			if h.sent[0].Kind == wire.Choose {
+				kind = wire.Chosen
+			}
+			h.answer(0, wire.Message{Kind: kind, Life: 7})
+		}
+	}
+}
+
+// TestClientLastLife: word of a life after which there is none is not believed.
+func TestClientLastLife(t *testing.T) {
+	h := newClientHarness(t, me, otherA)
+	asked, to := h.sent, h.to
+	h.answer(0, wire.Message{Kind: wire.Reject, Code: wire.Stale, Incarnation: math.MaxUint64})
+	h.want("")
+	h.sent, h.to = asked, to
+	h.answer(0, wire.Message{Kind: wire.Accept})
+	h.want("attached master-chosen")
+	h.from(h.c.master, wire.Message{Kind: wire.Notice, Code: wire.Global, Incarnation: math.MaxUint64})
+	h.want("")
+	if st := h.c.Stats(); st.Stray != 2 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestDoubtMaster: a client that doubts its master asks it at once, and once.
+func TestDoubtMaster(t *testing.T) {
+	h := newClientHarness(t, me, otherA)
+	master := h.settled()
+	h.now += time.Second
+	h.step(ClientInput{Kind: Doubt, Server: master})
+	h.want("", wire.Ping)
+	h.step(ClientInput{Kind: Doubt, Server: master})
+	h.want("")
+	h.from(master, wire.Message{Kind: wire.Pong, Code: wire.NotConnected, Life: 7})
+	if h.told != "dropped:not-connected master-lost:not-connected" {
+		t.Errorf("told %q", h.told)
+	}
+}
+
+// TestTwoWithOneID: CH-A1: of two nodes that use one id the one that came first
+// stays, whatever the number of the other's life; that is told foreign.
+func TestTwoWithOneID(t *testing.T) {
+	for seed := range uint64(10) {
+		w := populated(t, 300+seed, 4)
+		first := w.clients[0]
+		first.kill()
+		first.start()
+		w.run(10 * time.Second)
+		second := w.add(0, 1, 2, 3, 4)
+		second.kill()
+		second.name, second.life = first.name, seed%2*2 // with a lower number, or a higher one
+		second.start()
+		w.run(2 * time.Minute)
+		if st := first.m.Status(); st.State != "settled" || first.count(Superseded)+first.count(Evicted) != 0 || len(w.holders(first)) != 5 {
+			w.fail("the first is %+v, superseded %d times, evicted %d", st, first.count(Superseded), first.count(Evicted))
+		}
+		if st := second.m.Status(); st.State != "electing" || len(st.Answers) == 0 {
+			w.fail("the second is %+v", st)
+		}
+		first.kill()
+		w.run(time.Minute) // T_evict, and its back-off
+		if st := second.m.Status(); st.State != "settled" || len(w.holders(second)) != 5 {
+			w.fail("the first is gone, the second is %+v", st)
+		}
+		for _, s := range w.servers {
+			if n := s.m.Stats().Rejected[wire.Flapping]; n != 0 {
+				t.Errorf("flapping: %d", n)
+			}
+		}
+	}
+}

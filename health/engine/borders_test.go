@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/machine"
+)
+
+// border is what happens at the end of a time-out: words for what machines do in the
+// nanosecond before, and from then on.
+type border struct{ before, after string }
+
+// borders are the checks of the table of borders, nil for times at whose end nothing
+// happens.
+var borders = map[string]func(*testing.T) border{
+	"Ping": pingBorder, "Client": clientBorder, "Elect": nil, "Evict": evictBorder, "Orphan": orphanBorder, "Quorum": quorumBorder,
+	"Broadcast": broadcastBorder, "RTT": nil, "Tick": tickBorder, "Try": tryBorder,
+}
+
+// TestDocumentBorders: CH-57: the table of borders has each time of Timing in its order,
+// and the words for what happens before and after its end are what machines do there, to
+// the nanosecond.
+func TestDocumentBorders(t *testing.T) {
+	rows := tableOf(t, "borders")
+	for i := range reflect.TypeFor[Timing]().NumField() {
+		name := reflect.TypeFor[Timing]().Field(i).Name
+		check, ok := borders[name]
+		if i >= len(rows) || len(rows[i]) != 4 || rows[i][0] != "`"+name+"`" || !ok {
+			t.Fatalf("no row, or no check, for %s", name)
+		}
+		if row := rows[i]; check == nil {
+			if row[1] != "nothing" || row[2] != "nothing" {
+				t.Errorf("%s has no check, and the document says %q, %q", name, row[1], row[2])
+			}
+			continue
+		}
+		got := check(t)
+		for k, words := range []string{got.before, got.after} {
+			for word := range strings.FieldsSeq(words) {
+				if cell := rows[i][1+k]; !strings.Contains(cell, "`"+word+"`") {
+					t.Errorf("%s: the machine does %q, and the document says %q", name, words, cell)
+				}
+			}
+		}
+		if got.before == got.after {
+			t.Errorf("%s: nothing changes: %+v", name, got)
+		}
+	}
+	if len(rows) != len(borders) {
+		t.Errorf("%d rows, not %d", len(rows), len(borders))
+	}
+}
+
+// picked returns those of some words that a machine did, each once, in their order.
+func picked(did string, words ...string) string {
+	var got []string
+	for word := range strings.FieldsSeq(strings.ReplaceAll(did, ":", " ")) {
+		if slices.Contains(words, word) && !slices.Contains(got, word) {
+			got = append(got, word)
+		}
+	}
+	return strings.Join(got, " ")
+}
+
+// around lets time pass until just before the end of a time-out, and then until it.
+func (h *harness) around(limit time.Duration, words ...string) (b border) {
+	h.t.Helper()
+	h.advance(limit - 1)
+	b.before = picked(h.words(), words...)
+	h.advance(1)
+	b.after = picked(h.words(), words...)
+	return b
+}
+
+func evictBorder(t *testing.T) border {
+	h := newHarness(t, nil)
+	h.connect(5, me, 1)
+	b := h.around(h.s.cfg.Evict, "look", "suspended")
+	if b.after != "look" {
+		t.Errorf("T_evict: %+v", b)
+	}
+	h.advance(h.s.cfg.Tick)
+	b.after = picked(h.words(), "suspended")
+	return b
+}
+
+func orphanBorder(t *testing.T) border {
+	h := newHarness(t, nil)
+	h.connect(5, otherA, 1)
+	h.step(ServerInput{Kind: ServerHealth, Server: otherA, Lifetime: 1})
+	return h.around(h.s.cfg.Orphan, "orphaned", "evicted", "lost-master")
+}
+
+func quorumBorder(t *testing.T) border {
+	h := newHarness(t, nil)
+	h.connect(5, otherA, 1)
+	h.step(ServerInput{Kind: QuorumIs})
+	return h.around(h.s.cfg.Quorum, "evicted", "lost-quorum")
+}
+
+// broadcastBorder: a server that has a quorum again waits for tombstones of the others.
+func broadcastBorder(t *testing.T) (b border) {
+	h := newHarness(t, nil)
+	h.mute = true
+	h.step(ServerInput{Kind: QuorumIs})
+	h.step(ServerInput{Kind: QuorumIs, Alive: true})
+	h.advance(h.s.cfg.Broadcast - 1)
+	h.connect(5, otherA, 1)
+	b.before = picked(h.words(), "busy", "connected")
+	h.advance(1)
+	h.connect(5, otherA, 1)
+	b.after = picked(h.words(), "busy", "connected")
+	return b
+}
+
+// tickBorder: two clients that fall silent within a tick are evicted by one broadcast.
+func tickBorder(t *testing.T) (b border) {
+	h := newHarness(t, nil)
+	h.connect(5, me, 1)
+	h.message(stranger, wire.Message{Kind: wire.Connect, Client: wire.ClientID{8}, Incarnation: 1, Server: me, Epoch: 1})
+	h.advance(h.s.cfg.Evict)
+	began := h.now
+	for !strings.Contains(h.words(), "broadcast") {
+		b.before = picked(h.words(), "broadcast2")
+		h.advance(h.s.cfg.Tick / (2 * lookShare))
+		if h.now > began+h.s.cfg.Tick {
+			t.Fatal("they wait for longer than a tick")
+		}
+	}
+	if b.after = picked(h.words(), "broadcast2"); b.after != "broadcast2" || h.now == began {
+		t.Errorf("%q after %v", h.words(), h.now-began)
+	}
+	return border{"look", "suspended"}
+}
+
+// around lets time pass until just before the end of a time-out, and then some more, and
+// says what the client told its user and sent.
+func (h *clientHarness) around(limit, more time.Duration, words ...string) (b border) {
+	h.t.Helper()
+	b.before = picked(h.pass(limit-1), words...)
+	b.after = picked(h.pass(1+more), words...)
+	return b
+}
+
+// pass lets time pass, as the machine wants to be woken.
+func (h *clientHarness) pass(d time.Duration) string {
+	h.t.Helper()
+	var did []string
+	for end, n := h.now+d, 0; h.now < end; n++ {
+		if n > 10_000 {
+			h.t.Fatalf("the machine is stepped over and over at %v", h.now)
+		}
+		if h.now = min(end, h.wake); h.wake == machine.Never {
+			h.now = end
+		}
+		h.step(ClientInput{})
+		did = append(did, h.told)
+		for k, m := range h.sent {
+			did = append(did, m.Kind.String(), h.to[k].String())
+		}
+	}
+	return strings.Join(did, " ")
+}
+
+func pingBorder(t *testing.T) border {
+	h := newClientHarness(t, me)
+	h.settled()
+	return h.around(h.c.cfg.Ping, h.c.cfg.Ping/50, "ping", "master-lost")
+}
+
+func clientBorder(t *testing.T) border {
+	h := newClientHarness(t, me, otherA)
+	h.settled()
+	return h.around(h.c.cfg.Client, 0, "ping", "master-lost", "not-connected")
+}
+
+func tryBorder(t *testing.T) border {
+	h := newClientHarness(t, me, otherA)
+	first, second := h.to[0], otherA
+	if first == otherA {
+		second = me
+	}
+	b := h.around(h.c.cfg.Try, 0, first.String(), second.String())
+	if want := (border{first.String(), second.String()}); b != want {
+		t.Errorf("asked %+v, want %+v", b, want)
+	}
+	return border{"candidate", "next"}
+}

@@ -1,0 +1,237 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// A server that was cut off, or has just started, does not know whom the others have
+// evicted meanwhile, and a client that was cut off with it does not know either. So a
+// server that wins the quorum, or to which another one comes back, asks for tombstones
+// (read repair), and tells clients that connect to come back until all that live have
+// answered, T_bcast at most: a server that does not answer holds nobody up. What comes
+// later evicts who was accepted.
+
+const (
+	// maxPages bounds the messages of one answer, and so the tombstones in it.
+	maxPages = 64
+	// maxAsks is how often a server is asked that does not answer.
+	maxAsks = 5
+)
+
+// catchup is the state of these questions.
+type catchup struct {
+	sequence uint64
+	until    time.Duration // active time until which connects wait; 0: they do not
+	asked    []question    // by the number of the server
+	news     news
+	doubts   doubts
+}
+
+// question is one to another server, and the latest answer to one of it.
+type question struct {
+	sequence uint64 // 0: nothing is asked
+	last     uint64 // the sequence of the latest
+	age      time.Duration
+	at       time.Duration // when it was asked last
+	asks     int
+	pages    uint64 // of its answer that have come, a bit for each
+	told     int    // lives in news that it has told
+	outdated bool   // the quorum was lost since
+	answer   answer
+}
+
+// answer is the latest one to a question of another server.
+type answer struct {
+	at       time.Duration // when that was answered, active time; below 0: never
+	sequence uint64
+	age      time.Duration
+}
+
+// of returns the entry of a server.
+func (u *catchup) of(i int32) *question {
+	for int(i) >= len(u.asked) {
+		u.asked = append(u.asked, question{answer: answer{at: -1}})
+	}
+	return &u.asked[i]
+}
+
+// won asks all live servers for what was missed since the loss of the quorum.
+func (u *catchup) won(s *Server, away time.Duration) {
+	for i := range s.members.list {
+		if int32(i) != s.members.self && s.members.alive(int32(i)) {
+			u.ask(s, int32(i), away)
+		}
+	}
+	if u.open(s) {
+		u.until = s.now + s.cfg.Broadcast
+	}
+}
+
+// ask asks a server for the tombstones of a while, and of as long before as evictions
+// take until they are final everywhere; not one that was asked for as much so lately that it
+// would not answer once more.
+func (u *catchup) ask(s *Server, i int32, away time.Duration) {
+	age := min(min(away, s.cfg.tombstone())+s.cfg.lastWord()+max(s.cfg.Quorum, 0), s.cfg.tombstone())
+	if q := u.of(i); q.asks == 0 || q.outdated || s.now-q.at >= s.cfg.Tick/2 || q.age+s.cfg.Tick < age {
+		u.askFor(s, i, age)
+	}
+}
+
+// lost notes that what was told lately is forgotten.
+func (u *catchup) lost() {
+	for i := range u.asked {
+		u.asked[i].outdated = true
+	}
+}
+
+func (u *catchup) askFor(s *Server, i int32, age time.Duration) {
+	u.sequence++
+	q := u.of(i)
+	if q.sequence != 0 {
+		age = max(age, q.age)
+	}
+	*q = question{sequence: u.sequence, last: u.sequence, age: min(age, s.cfg.tombstone()), answer: q.answer}
+	u.send(s, i, q)
+}
+
+// askBack asks a server that asks this one for as much, unless that was done lately: after
+// a cut in one direction only one of the two has noticed that the other was away, and
+// that one has evicted clients without the other.
+func (u *catchup) askBack(s *Server, i int32, age time.Duration) {
+	if q := u.of(i); q.at == 0 || s.now-q.at >= maxAsks*s.cfg.Tick {
+		u.askFor(s, i, age)
+	}
+}
+
+func (u *catchup) send(s *Server, i int32, q *question) {
+	q.at, q.asks = s.now, q.asks+1
+	s.send(nid.ProcessID{NID: s.members.nid(i), PID: s.cfg.PID}, &wire.Message{Kind: wire.Tombstones, Sequence: q.sequence, Retry: q.age})
+}
+
+// open reports whether a live server has not answered.
+func (u *catchup) open(s *Server) bool {
+	for i := range u.asked {
+		if u.asked[i].sequence != 0 && s.members.alive(int32(i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether connects wait.
+func (u *catchup) holds(s *Server) bool {
+	if u.until != 0 && (s.now >= u.until || !u.open(s)) {
+		u.until = 0
+	}
+	return u.until != 0
+}
+
+// run asks again, once per tick, and gives up servers that do not answer.
+func (u *catchup) run(s *Server) {
+	for i := range u.asked {
+		switch q := &u.asked[i]; {
+		case q.sequence == 0 || s.now < q.at+s.cfg.Tick:
+		case q.asks == maxAsks || !s.members.alive(int32(i)):
+			q.sequence = 0
+		default:
+			u.send(s, int32(i), q)
+		}
+	}
+	u.doubts.run(s)
+	u.pass(s)
+}
+
+// tombstonesAsked tells another server the youngest tombstones, at most twice per tick.
+func (s *Server) tombstonesAsked(q *asked) {
+	from, ok := s.members.find(q.from.NID)
+	if !ok || from == s.members.self || q.from.PID != s.cfg.PID {
+		s.stats.Strangers++
+		return
+	}
+	to := s.catchup.of(from)
+	if to.answer.at >= 0 && s.now < to.answer.at+s.cfg.Tick/2 {
+		s.stats.Hurried++
+		return
+	}
+	to.answer = answer{s.now, q.m.Sequence, q.m.Retry}
+	s.tellTombstones(from, to.answer)
+	s.digests.wasAway(s, from)
+	s.catchup.askBack(s, from, q.m.Retry)
+}
+
+// tellTombstones answers a server.
+func (s *Server) tellTombstones(to int32, a answer) {
+	pages, cut := s.tombstones.young(s.now, s.cfg.tombstone(), a.age)
+	s.stats.Untold += cut
+	for k, list := range pages {
+		s.send(nid.ProcessID{NID: s.members.nid(to), PID: s.cfg.PID}, &wire.Message{
+			Kind: wire.TombstonesReply, Sequence: a.sequence, Epoch: uint32(k)<<16 | uint32(len(pages)), Entries: list,
+		})
+	}
+}
+
+// young returns the tombstones not older than age as pages of messages, one at least,
+// the youngest first, and counts those for which there is no room.
+func (t *tombstones) young(now, lasting, age time.Duration) (pages []wire.Entries, cut uint64) {
+	pages = []wire.Entries{nil}
+	for k := len(t.queue) - 1; k >= 0; k-- {
+		p := t.queue[k]
+		g, ok := t.lives[p.id]
+		left := g.until - now
+		if !ok || g.void || g.until != p.until || left <= 0 || lasting-left > age {
+			continue
+		}
+		last := len(pages) - 1
+		if pages[last].Len() == wire.MaxEntries {
+			if last++; last == maxPages {
+				return pages, uint64(k) + 1
+			}
+			pages = append(pages, nil)
+		}
+		e := wire.Entry{Client: p.id, Incarnation: g.incarnation, Mark: uint8(255 * left / lasting), Epoch: g.epoch}
+		pages[last] = e.AppendBinary(pages[last])
+	}
+	return pages, 0
+}
+
+// sort puts places that came out of turn where they are forgotten in time.
+func (t *tombstones) sort() {
+	byEnd := func(a, b place) int { return cmp.Compare(a.until, b.until) }
+	if !slices.IsSortedFunc(t.queue, byEnd) {
+		slices.SortStableFunc(t.queue, byEnd)
+	}
+}
+
+// tombstonesTold takes tombstones that this server has asked for.
+func (s *Server) tombstonesTold(q *asked) {
+	from, ok := s.members.find(q.from.NID)
+	if !ok || from == s.members.self || q.from.PID != s.cfg.PID {
+		s.stats.Strangers++
+		return
+	}
+	of := s.catchup.of(from)
+	page, pages := q.m.Epoch>>16, q.m.Epoch&0xffff
+	switch {
+	case of.last == 0 || q.m.Sequence != of.last:
+		s.stats.Late++
+		return
+	case page >= pages || pages > maxPages:
+		s.stats.Malformed++
+		return
+	case of.pages&(1<<page) != 0 && of.sequence != 0:
+		return // a copy
+	}
+	for k := range q.m.Entries.Len() {
+		s.buryAlso(q.m.Entries.At(k), from)
+	}
+	s.tombstones.sort()
+	if of.pages |= 1 << page; of.pages == ^uint64(0)>>(maxPages-pages) {
+		of.sequence = 0
+		s.catchup.pass(s)
+	}
+}

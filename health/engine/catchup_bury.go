@@ -1,0 +1,62 @@
+package engine
+
+import (
+	"time"
+
+	"ulnet/health/wire"
+)
+
+// buryAlso takes a tombstone of another server, as if it were an own one of before a
+// restart, and evicts who is connected in that life; by a later choice of a master than
+// the one that the eviction was of only if most servers have the tombstone.
+func (s *Server) buryAlso(e wire.Entry, from int32) {
+	if e.Incarnation > s.believed(e.Client) { // it would bury all lives to come
+		s.stats.Ahead++
+		return
+	}
+	left := s.cfg.tombstone() * time.Duration(e.Mark) / 255
+	switch life, ok := s.tombstones.covers(e.Client, 0); {
+	case ok && life >= e.Incarnation:
+		s.catchup.heard(&e, from)
+		return
+	case left == 0 || s.takenBack(&e):
+		return
+	}
+	of := s.nidOf(e.Client)
+	if i, known := s.find(e.Client); known && s.conn(i).incarnation <= e.Incarnation && !s.buriedElsewhere(i, &e, from, s.cfg.tombstone()-left) {
+		return
+	}
+	s.stats.Fetched++
+	s.catchup.learned(&e, from)
+	s.emit(ServerEffect{Kind: DoRemove, Client: e.Client, Incarnation: e.Incarnation, For: left})
+	if i, known := s.find(e.Client); known { // a later life, whose record went with it
+		s.save(0, s.conn(i))
+	}
+	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, of)
+	s.tombstones.said(&e, somebody, s.now+left-s.cfg.tombstone())
+}
+
+// buriedElsewhere ends the connection of a life that another server has buried for a while,
+// and reports whether it did.
+func (s *Server) buriedElsewhere(i int32, e *wire.Entry, from int32, age time.Duration) bool {
+	c := s.conn(i)
+	if c.incarnation == e.Incarnation {
+		later := e.Before(c.epoch)
+		switch {
+		case c.state == evicting, later && !s.catchup.doubts.said(s, c, from, age):
+			return false
+		case later && c.state == connected && s.ours(c): // others may hold it under this master
+			s.evict(i, wire.LostMaster)
+			s.evictions.urgent = true
+			return false
+		}
+	}
+	if c.state == saving {
+		s.reject(s.question(c), wire.Message{Code: wire.Global})
+	} else {
+		s.notify(c, wire.Global)
+	}
+	s.end(i, wire.LostMaster, false)
+	s.waiting.resume(s, e.Client)
+	return true
+}

@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// cutOffFor is a server that was cut off for a while and has just won the quorum; nobody
+// has said which tombstones there are.
+func cutOffFor(t *testing.T, away time.Duration) (h *harness, ask wire.Message) {
+	h = newHarness(t, nil)
+	h.step(ServerInput{Kind: QuorumIs})
+	h.advance(away)
+	h.mute = true
+	h.step(ServerInput{Kind: QuorumIs, Alive: true})
+	h.want("quorum-won tombstones tombstones")
+	return h, h.last(wire.Tombstones)
+}
+
+func (h *harness) tellTombstones(from nid.NID, sequence uint64, list ...wire.Entry) {
+	h.t.Helper()
+	h.message(nid.ProcessID{NID: from, PID: nid.LustrePID}, wire.Message{Kind: wire.TombstonesReply, Sequence: sequence, Epoch: 1, Entries: entries(list...)})
+}
+
+// TestCatchUp: CH-33, CH-63, CH-65: a server that wins the quorum accepts nobody until the
+// others have told their tombstones, and then not whom they have evicted. The question
+// reaches back 2·T_evict + T_q before the loss.
+func TestCatchUp(t *testing.T) {
+	h, ask := cutOffFor(t, time.Minute)
+	if ask.Retry != time.Minute+2*h.s.cfg.Evict+h.s.cfg.Quorum {
+		t.Errorf("asked for %v", ask.Retry)
+	}
+	if got := word5(h, wire.Connect, 1); got != "reject:busy" {
+		t.Errorf("before anybody answered: %q", got)
+	}
+	h.tellTombstones(otherA, ask.Sequence-1, wire.Entry{Client: testClient, Incarnation: 5, Mark: 200})
+	h.want("bury")
+	if got := word5(h, wire.Connect, 1); got != "reject:global" {
+		t.Errorf("with a tombstone: %q", got)
+	}
+	h.message(host, wire.Message{Kind: wire.Connect, Incarnation: 6, Server: me, Epoch: 1})
+	h.want("reject:busy")
+	h.tellTombstones(otherB, ask.Sequence)
+	h.message(host, wire.Message{Kind: wire.Connect, Incarnation: 6, Server: me, Epoch: 1})
+	h.want("save connected accept")
+}
+
+// TestCatchUpInTime: servers that do not answer hold nobody up for longer than T_bcast,
+// and are not asked for ever; what they say late evicts who was accepted.
+func TestCatchUpInTime(t *testing.T) {
+	h, ask := cutOffFor(t, time.Minute)
+	h.advance(h.s.cfg.Broadcast)
+	if got := word5(h, wire.Connect, 1); got != "save connected accept" {
+		t.Errorf("after T_bcast: %q", got)
+	}
+	h.tellTombstones(otherB, ask.Sequence, wire.Entry{Client: testClient, Incarnation: 5, Mark: 200})
+	h.want("notice:global evicted:lost-master remove bury")
+	asked := h.s.Stats().Sent
+	h.advance(time.Minute)
+	if n := h.s.Stats().Sent - asked; n > maxAsks {
+		t.Errorf("asked %d times", n)
+	}
+}
+
+// TestHostileTombstones: tombstones count only from a server that was asked, and not of
+// lives beyond belief; questions of servers only are answered, and not too often.
+func TestHostileTombstones(t *testing.T) {
+	h, ask := cutOffFor(t, time.Minute)
+	grave := wire.Entry{Client: testClient, Incarnation: 5, Mark: 255}
+	h.tellTombstones(host.NID, ask.Sequence, grave)
+	h.tellTombstones(otherA, ask.Sequence, grave) // that was the question to another one
+	h.tellTombstones(otherB, ask.Sequence, wire.Entry{Client: testClient, Incarnation: 1<<64 - 1, Mark: 255})
+	h.tellTombstones(otherB, ask.Sequence-1, grave) // nor was this one to it
+	if st := h.s.Stats(); h.s.Status().Tombstones != 0 || st.Strangers != 1 || st.Late != 2 || st.Ahead != 1 {
+		t.Errorf("%+v", st)
+	}
+	server := nid.ProcessID{NID: otherA, PID: nid.LustrePID}
+	h.message(server, wire.Message{Kind: wire.Tombstones, Retry: 1 << 40})
+	h.want("tombstones-reply")
+	h.message(server, wire.Message{Kind: wire.Tombstones, Retry: 1 << 40})
+	h.want("")
+	if n := h.s.Stats().Hurried; n != 1 {
+		t.Errorf("hurried %d times", n)
+	}
+}
+
+// TestAskBack: CH-33, CH-63: after a cut in one direction only one of two servers has noticed
+// that the other was away. That one evicted clients without it, and asks it for tombstones: it asks
+// back for as much, but not who has just been asked.
+func TestAskBack(t *testing.T) {
+	h := newHarness(t, nil)
+	h.mute = true
+	h.advance(maxAsks * h.s.cfg.Tick) // since it asked at its start
+	server := nid.ProcessID{NID: otherA, PID: nid.LustrePID}
+	h.message(server, wire.Message{Kind: wire.Tombstones, Sequence: 3, Retry: time.Minute})
+	h.want("tombstones-reply tombstones")
+	ask := h.last(wire.Tombstones)
+	if ask.Retry != time.Minute {
+		t.Errorf("asked for %v", ask.Retry)
+	}
+	h.tellTombstones(otherA, ask.Sequence)
+	h.advance(h.s.cfg.Tick)
+	h.message(server, wire.Message{Kind: wire.Tombstones, Sequence: 4, Retry: time.Minute})
+	h.want("tombstones-reply")
+}
+
+// TestDigestToWhoWasAway: CH-33, CH-65, G-CH-6: a server that asks for tombstones was cut off or has
+// started, and has perhaps evicted its clients. It is asked about them at the next tick, not only
+// when it is their turn, T_evict later, also if discovery has not told that it was away.
+func TestDigestToWhoWasAway(t *testing.T) {
+	h := newHarness(t, nil)
+	h.connect(5, otherA, 1)
+	h.advance(h.s.cfg.Tick)
+	h.mute = true
+	h.message(nid.ProcessID{NID: otherA, PID: nid.LustrePID}, wire.Message{Kind: wire.Tombstones, Sequence: 3, Retry: time.Minute})
+	h.advance(h.s.cfg.Tick + 1)
+	if m := h.last(wire.Digest); m.Entries.Len() != 1 || m.Entries.At(0).Client != testClient {
+		t.Errorf("within a tick it hears %+v", m)
+	}
+}
+
+// TestTellTombstones: those young enough are told, the youngest first, with the time that
+// they have left, in as many messages as it takes.
+func TestTellTombstones(t *testing.T) {
+	h := newHarness(t, nil)
+	h.step(ServerInput{Kind: RestoreGrave, Client: wire.ClientID{1}, Incarnation: 3, For: time.Minute})
+	for k := range wire.MaxEntries + 1 {
+		h.step(ServerInput{Kind: RestoreGrave, Client: wire.ClientID{2, byte(k), byte(k >> 8)}, Incarnation: 4, For: 5 * time.Minute})
+	}
+	h.message(nid.ProcessID{NID: otherA, PID: nid.LustrePID}, wire.Message{Kind: wire.Tombstones, Sequence: 9, Retry: 5 * time.Minute})
+	h.want("tombstones-reply tombstones-reply")
+	m := h.last(wire.TombstonesReply)
+	if m.Sequence != 9 || m.Epoch != 1<<16|2 || m.Entries.Len() != 1 || m.Entries.At(0).Incarnation != 4 || m.Entries.At(0).Mark != 127 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// TestLateEviction: CH-A8, CH-33: an eviction that was withdrawn and comes once more buries
+// nobody, in whatever order they come; one of a later choice does.
+func TestLateEviction(t *testing.T) {
+	for _, first := range []bool{false, true} {
+		h := newHarness(t, nil)
+		if first {
+			h.batchFrom(otherA, false)
+		}
+		h.batchFrom(otherA, true)
+		h.batchFrom(otherA, false)
+		if got := word5(h, wire.Connect, 2); got != "save connected accept" {
+			t.Errorf("evicted first: %v; %q", first, got)
+		}
+	}
+}
+
+// TestTombstoneTakenBack: CH-A8, CH-33: when a partition is healed some servers tell a tombstone before
+// they hear that it was withdrawn. Who has heard that before takes no notice of it; but of one that
+// tells of a later choice.
+func TestTombstoneTakenBack(t *testing.T) {
+	h, ask := cutOffFor(t, time.Minute)
+	h.batchFrom(otherA, true)
+	h.tellTombstones(otherB, ask.Sequence, wire.Entry{Client: testClient, Incarnation: 5, Epoch: 1, Mark: 200})
+	h.want("")
+	h, ask = cutOffFor(t, time.Minute)
+	h.batchFrom(otherA, true)
+	h.tellTombstones(otherB, ask.Sequence, wire.Entry{Client: testClient, Incarnation: 5, Epoch: 9, Mark: 200})
+	h.want("bury")
+}
+
+// TestChooseWhileSaving: a choice that meets a connection which is being saved is answered
+// by accept when it is durable.
+func TestChooseWhileSaving(t *testing.T) {
+	h := newHarness(t, nil)
+	h.hold = true
+	h.connect(5, me, 1)
+	save := h.effects[0].ID
+	h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 1, Server: me, Sequence: 11})
+	h.want("")
+	h.step(ServerInput{Kind: Saved, ID: save})
+	h.want("connected accept")
+	if a := h.last(wire.Accept); a.Sequence != 11 {
+		t.Errorf("answer to %d", a.Sequence)
+	}
+}

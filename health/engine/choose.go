@@ -1,0 +1,57 @@
+package engine
+
+import "ulnet/health/wire"
+
+// choose takes a client's choice of another master: "you are my new master", or
+// "my new master is B" (seed 001, Specification 7 and 8).
+func (s *Server) choose(q *asked) {
+	i, c, code := s.lookup(q)
+	if code == wire.OK {
+		code = s.chosen(i, c, q)
+	}
+	if k, ok := s.find(q.m.Client); ok && code == wire.Busy && c == nil && s.conn(k).state == saving {
+		s.conn(k).sequence = q.m.Sequence // accepted, or not, answers when that is done
+		return
+	}
+	s.stats.Choices[code]++
+	s.answer(q, wire.Chosen, code, c)
+}
+
+// chosen applies the choice, unless it is older than what is known (CH-62).
+func (s *Server) chosen(i int32, c *conn, q *asked) wire.Code {
+	m := q.m
+	master, known := s.members.find(m.Server)
+	self := master == s.members.self
+	switch {
+	case m.Epoch < c.epoch, m.Epoch == c.epoch && master != c.master:
+		return wire.OldEpoch
+	case !known:
+		return wire.UnknownServer
+	case m.Epoch == c.epoch && c.state == orphaned:
+		return wire.Orphaned
+	case !s.quorum.have && (self || !s.members.alive(master)): // who is cut off cannot tell who is dead
+		return wire.NoQuorum
+	case self && m.Epoch > c.epoch && s.tooSlow(m):
+		return wire.OtherTimes
+	case self && s.drains() && m.Epoch > c.epoch:
+		return wire.Draining
+	case !self && !s.cfg.Claims.verify(m.Token, m.Client, m.Incarnation, m.Server, m.Epoch):
+		return wire.BadClaim
+	case !s.members.alive(master): // CH-A18
+		return wire.MasterDead
+	}
+	if m.Epoch > c.epoch || c.state == recovering {
+		s.rehome(i, c, master, m.Epoch)
+	}
+	s.spoke(c, q) // also if it had another master before
+	return wire.OK
+}
+
+// rehome gives a connection a master.
+func (s *Server) rehome(i int32, c *conn, master int32, epoch uint32) {
+	s.become(c, connected)
+	c.master, c.epoch, c.previous = master, epoch, noPlace
+	s.watch(i, c)
+	s.save(0, c)
+	s.tell(ClientRehomed, c, 0)
+}

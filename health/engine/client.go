@@ -1,0 +1,346 @@
+package engine
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
+)
+
+// ClientConfig configures a [Client]. The zero value of a field means its
+// default.
+type ClientConfig struct {
+	// ID names the client, over all its lives. Required.
+	ID wire.ClientID
+	// Incarnation is the number of this life, higher than that of any before.
+	// Required.
+	Incarnation uint64
+	// Name is what people call the client: at most MaxName bytes, printable.
+	Name string
+	// Servers are all servers of the cluster. They are not modified. Required.
+	Servers []nid.NID
+	// PID is that of all servers. Default nid.LustrePID.
+	PID nid.PID
+	Timing
+	// Seed is for the choice of masters and for jitter, together with ID.
+	Seed uint64
+	// Keys, if there are any, sign connects: servers that have keys accept no others.
+	// Servers of versions before 2026-11-25 do not understand signed connects.
+	Keys keyring.Keys
+	// From is the process that the client's messages come from. Required with Keys.
+	From nid.ProcessID
+	// MaxBackoff is the longest wait before all servers are tried once more.
+	// Default 2·Ping.
+	MaxBackoff time.Duration
+}
+
+// ClientInputKind tells inputs apart.
+type ClientInputKind uint8
+
+// The kinds of inputs, with the fields of [ClientInput] that they use.
+const (
+	ClientTimer   ClientInputKind = iota
+	ClientStart                   // find a master
+	ClientLeave                   // disconnect from all; AllTold answers
+	ClientArrived                 // From, Life, At, Data: a message arrived
+	Traffic                       // Server, Sent, Heard: answers LookAt: what the transport last sent to it and heard of it
+	Attach                        // Server: connect to it, too; only with a master (CH-58)
+	Detach                        // Server: disconnect from it
+	Doubt                         // Server: it may have forgotten this client: something failed, or the transport lost it
+	ClientServers                 // Servers: all servers from now on
+)
+
+// ClientInput is what a [Client] steps on; the zero value is the timer. Data is
+// valid during Step.
+type ClientInput struct {
+	Kind        ClientInputKind
+	From        nid.ProcessID
+	Server      nid.NID
+	At          time.Duration // when a message was received, 0: now
+	Life        uint64        // of the NI that sent it
+	Sent, Heard time.Duration
+	Data        []byte
+	Servers     []nid.NID
+}
+
+// ClientEffectKind tells effects apart.
+type ClientEffectKind uint8
+
+// The kinds of effects, with the fields of [ClientEffect] that they use.
+const (
+	SendTo  ClientEffectKind = iota // To, Data: send a message to a server
+	LookAt                          // To, Life: answer Traffic, with what was heard of that life
+	Tell                            // Event
+	Lonely                          // ClientOutput.Answers: there is no master, for these reasons
+	AllTold                         // all servers know that this client has left, or were told for T_evict: see Client.Unaware
+)
+
+// ClientEffect is one thing that a step wants done.
+type ClientEffect struct {
+	Kind       ClientEffectKind
+	Begin, End int // Data is Buf[Begin:End]
+	Life       uint64
+	To         nid.ProcessID
+	Event      ClientEvent
+}
+
+// ClientEventKind tells events of a client apart.
+type ClientEventKind uint8
+
+// The kinds of events, with the fields of [ClientEvent] that they use.
+const (
+	MasterChosen ClientEventKind = iota // Server, Epoch: it is the master now
+	MasterLost                          // Server, Code: it is the master no more; another is looked for
+	Attached                            // Server: connected to it
+	Dropped                             // Server, Code: not connected to it any more
+	Refused                             // Server, Code: it does not connect now, or, with NotConnected, Attach came without a master; Evict with OtherTimes
+	Evicted                             // Server, Code, Incarnation: it was evicted by all; the next life begins
+	Superseded                          // Server, Incarnation, Peer: a later life of this client exists elsewhere; this one rests for some minutes
+	clientEvents
+)
+
+var clientEventNames = [clientEvents]string{
+	"master-chosen", "master-lost", "attached", "dropped", "refused", "evicted", "superseded",
+}
+
+// ClientEventNames returns the names of all events of clients.
+func ClientEventNames() []string { return slices.Clone(clientEventNames[:]) }
+
+// String returns the name of the kind.
+func (k ClientEventKind) String() string { return name(clientEventNames[:], uint64(k)) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (k ClientEventKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// ClientEvent is something that the user of a client is told.
+type ClientEvent struct {
+	Kind        ClientEventKind `json:"event"`
+	Code        wire.Code       `json:"code"`
+	Epoch       uint32          `json:"epoch,omitempty"`
+	Incarnation uint64          `json:"incarnation"`
+	Server      nid.NID         `json:"server,omitzero"`
+	// Peer is where the later life of Superseded runs, if Server knows; servers of
+	// versions before 2026-11-24 do not say.
+	Peer nid.NID `json:"peer,omitzero"`
+	// Evict is T_evict of Server, which is too short for this client.
+	Evict time.Duration `json:"evict_ns,omitempty"`
+}
+
+// ClientOutput is what a [Client] wants done, in order.
+type ClientOutput struct {
+	Effects []ClientEffect
+	Answers []Answer // of Lonely
+	Buf     []byte   // belongs to the caller after Step
+}
+
+// Reset empties o and keeps its memory.
+func (o *ClientOutput) Reset() { o.Effects, o.Buf = o.Effects[:0], o.Buf[:0] }
+
+// Data returns the data of an effect, part of o.Buf.
+func (o *ClientOutput) Data(e *ClientEffect) []byte { return o.Buf[e.Begin:e.End] }
+
+// phase is what a client is doing. Transitions:
+//
+//	resting  -- ClientStart --> electing
+//	electing -- a server agrees --> settled
+//	settled  -- master silent, dead, or not willing --> electing
+//	any      -- evicted --> electing, in the next life
+//	any      -- ClientLeave --> resting
+//	any      -- superseded --> resting --> electing, in a later life, after a long wait
+type phase uint8
+
+const (
+	resting phase = iota
+	electing
+	settled
+)
+
+var phaseNames = [...]string{"resting", "electing", "settled"}
+
+// Client is one client of the cluster. See machine.Machine.
+type Client struct {
+	cfg       ClientConfig
+	life      uint64 // incarnation
+	own       uint64 // what it would be if servers knew of no later ones
+	phase     phase
+	epoch     uint32
+	agreed    uint32 // the epoch in which a server last agreed to be the master
+	master    nid.NID
+	settledAt time.Duration
+	token     []byte // of the master
+	peers     []peer // servers that this client has to do with, in the order in which it began
+	farewells []farewell
+	leaving   bool      // the user is to hear when the farewells are over
+	unaware   []nid.NID // servers that have not answered a farewell within T_evict
+	election  election
+	pinging   pinging
+	pauses    pauses
+	rng       *rand.Rand
+	sequence  uint64
+	stats     ClientStats
+	ring      *keyring.Ring // nil without keys
+
+	superseded superseded
+
+	out *ClientOutput // of the step that is made
+	now time.Duration // active time
+	via uint64        // life of the NI that brought the message of the step
+
+	keepAt   time.Duration // when to ping the old master next
+	lonelyAt time.Duration // when to say again that there is no master
+}
+
+var _ machine.Machine[ClientInput, ClientOutput] = (*Client)(nil)
+
+// NewClient returns a machine. The error is an *[Error], [wire.ErrClientID] or
+// [wire.ErrName], or says that there are no servers.
+func NewClient(cfg ClientConfig) (*Client, error) {
+	var err error
+	if cfg.Timing, err = cfg.Timing.Filled(); err != nil {
+		return nil, err
+	}
+	switch {
+	case !cfg.ID.IsValid():
+		return nil, wire.ErrClientID
+	case !wire.ValidName([]byte(cfg.Name)):
+		return nil, wire.ErrName
+	case len(cfg.Servers) == 0:
+		return nil, &Error{Why: "a client needs servers: list at least one"}
+	}
+	if cfg.PID == 0 {
+		cfg.PID = nid.LustrePID
+	}
+	cfg.MaxBackoff = cmp.Or(cfg.MaxBackoff, 2*cfg.Ping)
+	c := &Client{cfg: cfg, life: cfg.Incarnation, own: cfg.Incarnation, ring: cfg.Keys.Ring(keyLabel)}
+	seed := cfg.Seed
+	for _, b := range cfg.ID {
+		seed = seed*0x100000001B3 ^ uint64(b)
+	}
+	c.rng = rand.New(rand.NewPCG(cfg.Seed, seed))
+	c.pauses.init(cfg.Ping / 5)
+	return c, nil
+}
+
+// Step implements machine.Machine.
+func (c *Client) Step(now time.Duration, in ClientInput, out *ClientOutput) (wake time.Duration) {
+	c.out = out
+	var missed time.Duration
+	if c.now, missed = c.pauses.enter(now); missed > 0 {
+		c.pinging.at = c.now // it may be high time
+	}
+	c.apply(&in)
+	c.expire()
+	c.out = nil
+	return c.pauses.leave(now, c.next())
+}
+
+func (c *Client) apply(in *ClientInput) {
+	switch in.Kind {
+	case ClientTimer:
+	case ClientStart:
+		if c.phase == resting {
+			c.farewells, c.unaware = nil, nil
+			// Above those of an earlier client of this node and life, whose messages may be late.
+			c.sequence = max(c.sequence, uint64(c.now))
+			c.elect(election{})
+		}
+	case ClientLeave:
+		c.leave()
+	case ClientArrived:
+		c.arrived(in)
+	case Traffic:
+		c.traffic(in)
+	case Attach:
+		c.attach(in.Server)
+	case Detach:
+		c.detach(in.Server)
+	case Doubt:
+		c.doubt(in.Server)
+	case ClientServers:
+		if len(in.Servers) > 0 { // there is no use for none
+			c.cfg.Servers = slices.Clone(in.Servers)
+		}
+	}
+}
+
+// expire does what is due.
+func (c *Client) expire() {
+	c.repeatFarewells()
+	c.comeBack()
+	if c.phase == electing && c.now >= c.election.at {
+		c.campaign()
+	}
+	c.keep()
+	if c.phase == settled {
+		c.ping()
+	}
+	if c.phase == settled {
+		c.repeat()
+	}
+}
+
+// next returns the active time of the next thing to do.
+func (c *Client) next() time.Duration {
+	at := c.farewellAt()
+	switch c.phase {
+	case electing:
+		if c.old() != nil {
+			at = min(at, c.keepAt)
+		}
+		return min(at, c.election.at)
+	case settled:
+		at = min(at, c.pinging.at, c.pinging.silentAt(c))
+		for i := range c.peers {
+			if c.peers[i].asking {
+				at = min(at, c.peers[i].at)
+			}
+		}
+		return at
+	}
+	if c.superseded.at > 0 {
+		at = min(at, c.superseded.at)
+	}
+	return at
+}
+
+// ask sends a server a question.
+func (c *Client) ask(to nid.NID, m wire.Message) uint64 {
+	c.sequence++
+	m.Sequence = c.sequence
+	c.send(to, &m)
+	return c.sequence
+}
+
+// send sends a message.
+func (c *Client) send(to nid.NID, m *wire.Message) {
+	m.Client, m.Incarnation = c.cfg.ID, cmp.Or(m.Incarnation, c.life)
+	begin := len(c.out.Buf)
+	if m.Kind == wire.Connect && c.ring.On() {
+		m.Proof = noProof[:]
+		c.out.Buf = sign(c.ring, m.AppendBinary(c.out.Buf), begin, c.cfg.From, to)
+	} else {
+		c.out.Buf = m.AppendBinary(c.out.Buf)
+	}
+	c.stats.Sent++
+	if to == c.master && c.phase == settled {
+		c.pinging.sentNow(c)
+	}
+	c.out.Effects = append(c.out.Effects, ClientEffect{Kind: SendTo, To: nid.ProcessID{NID: to, PID: c.cfg.PID}, Begin: begin, End: len(c.out.Buf)})
+}
+
+// tell tells the user.
+func (c *Client) tell(kind ClientEventKind, server nid.NID, code wire.Code) {
+	c.out.Effects = append(c.out.Effects, ClientEffect{Kind: Tell, Event: ClientEvent{
+		Kind: kind, Code: code, Epoch: c.epoch, Incarnation: c.life, Server: server,
+	}})
+}
+
+// jitter returns a time between half of d and d and a half.
+func (c *Client) jitter(d time.Duration) time.Duration {
+	return d/2 + time.Duration(c.rng.Int64N(int64(max(d, 1))))
+}

@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// TestAttachedOnce: CH-58: a client's program is told once that a server is connected,
+// however often it asks for that, and again only after the connection was dropped.
+func TestAttachedOnce(t *testing.T) {
+	h := newClientHarness(t, me, otherA)
+	master := h.settled()
+	for _, id := range []nid.NID{h.other(), master} {
+		for range 3 {
+			h.step(ClientInput{Kind: Attach, Server: id})
+			h.want("")
+		}
+	}
+	other := h.other()
+	h.from(other, wire.Message{Kind: wire.Notice, Code: wire.NoQuorum})
+	h.want("dropped:no-quorum")
+	h.step(ClientInput{Kind: Attach, Server: other})
+	h.want("", wire.Connect)
+	h.answer(0, wire.Message{Kind: wire.Accept})
+	h.want("attached")
+}
+
+// TestAttachedOncePerMaster: CH-58: an agent asks for all servers that its user wants
+// whenever there is another master; those that stay connected are not told again.
+func TestAttachedOncePerMaster(t *testing.T) {
+	w := populated(t, 3, 1)
+	c := w.clients[0]
+	before := c.count(Attached)
+	s := w.server(c.m.Status().Master)
+	s.step(ServerInput{Kind: Drain, Alive: true})
+	w.run(10e9)
+	if c.m.Status().Master == s.id || c.count(Attached) != before || before != 5 {
+		var told []string
+		for _, e := range c.events {
+			told = append(told, e.Kind.String()+" "+e.Server.String())
+		}
+		t.Errorf("told %d times before and %d after: %s", before, c.count(Attached), strings.Join(told, ", "))
+	}
+}
+
+// TestDroppedWhileInformed: CH-7, CH-17, CH-58: a server answers that it knows the master, and an
+// earlier word that it has dropped the client comes just before. Perhaps it has, perhaps not: it is
+// asked to connect.
+func TestDroppedWhileInformed(t *testing.T) {
+	h := newClientHarness(t, me, otherA)
+	h.settled()
+	other := h.other()
+	h.step(ClientInput{Kind: Doubt, Server: other})
+	h.want("", wire.Choose)
+	question := h.sent[0]
+	h.from(other, wire.Message{Kind: wire.Notice, Code: wire.NoQuorum})
+	h.want("dropped:no-quorum")
+	h.from(other, wire.Message{Kind: wire.Chosen, Sequence: question.Sequence, Epoch: h.c.epoch, Server: h.c.master})
+	h.now += 2 * h.c.cfg.Try
+	h.step(ClientInput{})
+	h.want("", wire.Connect)
+	h.answer(0, wire.Message{Kind: wire.Accept})
+	h.want("attached")
+}

@@ -1,0 +1,248 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// election is the search for a master: one candidate after the other, each once
+// per round, with a pause between rounds (CH-47, CH-50, CH-A14).
+type election struct {
+	at        time.Duration // when to go on
+	candidate nid.NID       // who was asked; zero: nobody
+	sequence  uint64
+	again     bool // the candidate was asked twice
+	belated   bool // the candidate has accepted an earlier question of this election
+	round     uint
+	tried     []nid.NID // in this round
+	prefer    nid.NID   // to be tried first: the old master, which is alive (CH-A19), or whom it has named
+	avoid     []nid.NID // not in the first round: said to be dead, silent, or not willing
+}
+
+// elect begins to look for a master. The old one, if there is one, is master no
+// more as soon as another agrees.
+func (c *Client) elect(e election) {
+	e.at = c.now
+	c.phase, c.election = electing, e
+	for i := range c.peers {
+		c.peers[i].asking = false
+	}
+}
+
+// replaceMaster looks for another master because of what somebody said. With
+// again the present one may stay if it was heard of just now.
+func (c *Client) replaceMaster(why wire.Code, again bool) {
+	if c.phase != settled {
+		return
+	}
+	c.stats.Changes++
+	c.tell(MasterLost, c.master, why)
+	c.keepAt = c.pinging.sent + c.cfg.Ping
+	e := election{avoid: c.accused([]nid.NID{c.master})}
+	if again && c.now-c.pinging.heard < (c.cfg.Ping+c.cfg.Client)/2 {
+		e = election{prefer: c.master}
+	}
+	c.elect(e)
+	if c.now-c.settledAt < c.cfg.Try {
+		// Servers do not agree who is dead: not at the speed of the network.
+		c.election.at = c.now + c.jitter(c.cfg.Try)
+	}
+}
+
+// accuse notes that a server holds the master for dead.
+func (c *Client) accuse() {
+	if p := c.known(c.master); p != nil && c.phase == settled {
+		p.accused = max(c.now, 1)
+	}
+}
+
+// accused adds the servers that others held for dead in the last T_orphan: after a cut in
+// one direction two of these may accept the client in turn, while the others, which do not
+// hear them, evict it as an orphan.
+func (c *Client) accused(list []nid.NID) []nid.NID {
+	for i := range c.peers {
+		if p := &c.peers[i]; p.accused > 0 && c.now-p.accused < c.cfg.Orphan && p.id != c.master {
+			list = append(list, p.id)
+		}
+	}
+	return list
+}
+
+// suggested has a server tried first that the old master has named.
+func (c *Client) suggested(id nid.NID) {
+	if c.phase == electing && id.IsValid() && id != c.master && slices.Contains(c.cfg.Servers, id) {
+		c.election.prefer = id
+	}
+}
+
+// campaign asks the next candidate, or the present one again.
+func (c *Client) campaign() {
+	e := &c.election
+	if e.candidate.IsValid() && !e.again {
+		e.again = true
+		e.at = c.now + c.cfg.Try/2
+		c.nominate(e.candidate)
+		return
+	}
+	e.candidate = nid.NID{}
+	c.dropSilent()
+	candidate, ok := c.pick()
+	if !ok { // the round is over
+		e.tried, e.avoid, e.prefer = nil, nil, nid.NID{}
+		e.at = c.now + c.jitter(min(c.cfg.Try<<min(e.round, 16), c.cfg.MaxBackoff))
+		e.round++
+		c.lonely()
+		return
+	}
+	c.epoch++
+	e.tried = append(e.tried, candidate)
+	e.candidate, e.again, e.belated, e.at = candidate, false, false, c.now+c.cfg.Try/2
+	c.nominate(candidate)
+}
+
+// pick returns the next candidate: connected servers first, in random order,
+// then all others (CH-5, CH-50).
+func (c *Client) pick() (nid.NID, bool) {
+	e := &c.election
+	bad := func(id nid.NID) bool { return slices.Contains(e.tried, id) || slices.Contains(e.avoid, id) }
+	if e.prefer.IsValid() && !bad(e.prefer) {
+		return e.prefer, true
+	}
+	var list []nid.NID
+	for i := range c.peers {
+		if c.peers[i].state == attached && !bad(c.peers[i].id) {
+			list = append(list, c.peers[i].id)
+		}
+	}
+	if len(list) == 0 {
+		for range 4 { // mostly the first throw is good, and needs no list
+			if id := c.cfg.Servers[c.rng.IntN(len(c.cfg.Servers))]; !bad(id) {
+				return id, true
+			}
+		}
+		for _, id := range c.cfg.Servers {
+			if !bad(id) {
+				list = append(list, id)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nid.NID{}, false
+	}
+	return list[c.rng.IntN(len(list))], true
+}
+
+// nominate asks a server to be the master.
+func (c *Client) nominate(id nid.NID) {
+	p := c.peer(id)
+	if p.silent == 0 {
+		p.silent = max(c.now, 1)
+	}
+	m := wire.Message{Kind: wire.Connect, Server: id, Epoch: c.epoch, Name: []byte(c.cfg.Name)}
+	if p.state == attached || c.election.belated {
+		m = wire.Message{Kind: wire.Choose, Server: id, Epoch: c.epoch}
+		c.reconciled(id)
+	} else {
+		p.state = perhaps
+	}
+	m.Retry, m.Life = c.cfg.told()
+	if c.election.again {
+		m.Sequence = c.election.sequence
+		c.send(id, &m)
+		return
+	}
+	c.election.sequence = c.ask(id, m)
+}
+
+// elected takes the answer of the candidate.
+func (c *Client) elected(p *peer, m *wire.Message) {
+	if m.Kind == wire.Accept && m.Epoch != c.epoch {
+		// It had an earlier question of this life; now it can be asked shortly.
+		c.setAttached(p)
+		c.election.again = true
+		c.nominate(p.id)
+		return
+	}
+	id := p.id
+	c.master, c.phase, c.settledAt, c.agreed = id, settled, c.now, c.epoch
+	c.superseded = superseded{}
+	c.token = append(c.token[:0], m.Token...)
+	c.pinging = pinging{life: m.Life, via: c.via}
+	c.pinging.sentNow(c)
+	c.pinging.heardAt(c, c.now)
+	c.setAttached(p)
+	p.asking, p.said = false, wire.OK
+	c.tell(MasterChosen, id, wire.OK)
+	for i := range c.peers {
+		if q := &c.peers[i]; q.id != id && q.state != detached {
+			q.since, q.wait = c.now, 0
+			c.inform(q)
+		}
+	}
+	for i := range c.peers {
+		if q := &c.peers[i]; q.wanted && q.state == detached {
+			q.wait = 0
+			c.inform(q)
+		}
+	}
+	if m.Kind == wire.Accept {
+		c.previous(m.Server)
+	}
+}
+
+// previous connects to the master of an earlier life, so that it evicts what is
+// left of that (CH-52, CH-59).
+func (c *Client) previous(id nid.NID) {
+	if !id.IsValid() || id == c.master || !slices.Contains(c.cfg.Servers, id) {
+		return
+	}
+	if p := c.peer(id); p.state == detached && !p.asking {
+		p.joining, p.wait, p.since = true, 0, c.now
+		c.inform(p)
+	}
+}
+
+// declined takes a candidate's refusal.
+func (c *Client) declined(p *peer, m *wire.Message) {
+	e := &c.election
+	p.said, p.evict = m.Code, toldEvict(m)
+	switch m.Code {
+	case wire.Global:
+		c.evicted(p.id, m)
+		return
+	case wire.Stale:
+		if c.stale(p.id, m) {
+			return
+		}
+		p.state = detached
+	case wire.Ahead:
+		c.stats.Declined[m.Code]++
+		if c.ahead() {
+			return
+		}
+		p.state = detached
+	case wire.OldEpoch:
+		c.laterEpoch(m)
+		e.untry(p.id)
+	case wire.NotConnected:
+		c.lose(p, m.Code)
+		e.untry(p.id)
+	default:
+		if m.Kind == wire.Reject && p.state == perhaps && m.Code != wire.Busy {
+			p.state = detached
+		}
+	}
+	c.stats.Declined[m.Code]++
+	e.candidate, e.at = nid.NID{}, c.now
+}
+
+// untry lets a candidate be asked once more in this round, another way.
+func (e *election) untry(id nid.NID) {
+	if n := len(e.tried); n < 8 { // a server that always says so is not asked for ever
+		e.tried = slices.DeleteFunc(e.tried, func(x nid.NID) bool { return x == id })
+		e.tried = append(e.tried, nid.NID{})
+	}
+}

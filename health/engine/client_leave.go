@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// farewell is a Disconnect that a server has not acknowledged yet.
+type farewell struct {
+	to       nid.NID
+	life     uint64
+	code     wire.Code // NotConnected: of this server alone
+	sequence uint64
+	at       time.Duration // when it is sent again
+	wait     time.Duration // between the latest two
+	until    time.Duration // when the server is left to find out by asking
+}
+
+// leave disconnects from all servers. Each is told again, with growing gaps, until it
+// answers that it does not know this life, or T_evict is over.
+func (c *Client) leave() {
+	for i := range c.peers {
+		if p := &c.peers[i]; p.state != detached {
+			c.farewell(p.id, wire.OK)
+		}
+	}
+	c.rest()
+	c.leaving = true
+	c.left()
+}
+
+// farewell tells a server that this client leaves it until that answers: for T_evict at most
+// if it leaves all, since each finds it out by asking; or else as long as tombstones last,
+// since no server asks a client that has another master.
+func (c *Client) farewell(to nid.NID, code wire.Code) {
+	c.reconciled(to)
+	f := farewell{to: to, life: c.life, code: code, wait: 2 * c.cfg.RTT, until: c.now + c.cfg.Evict}
+	if code != wire.OK {
+		f.until = c.now + c.cfg.tombstone()
+	}
+	f.at = c.now + f.wait
+	f.sequence = c.ask(to, wire.Message{Kind: wire.Disconnect, Code: code})
+	c.farewells = append(c.farewells, f)
+}
+
+// reconciled ends the farewells to a server that has accepted this client again, or is told anew. One
+// that is only asked to connect may refuse, and hold the connection still; if it accepts, it takes
+// no notice of farewells from before.
+func (c *Client) reconciled(with nid.NID) {
+	c.farewells = slices.DeleteFunc(c.farewells, func(f farewell) bool { return f.to == with })
+}
+
+// repeatFarewells sends those again that are due, and gives up those that are over.
+func (c *Client) repeatFarewells() {
+	if len(c.farewells) == 0 {
+		return
+	}
+	c.farewells = slices.DeleteFunc(c.farewells, func(f farewell) bool {
+		if c.now >= f.until && f.code == wire.OK {
+			c.unaware = append(c.unaware, f.to)
+		}
+		return c.now >= f.until
+	})
+	for i := range c.farewells {
+		if f := &c.farewells[i]; c.now >= f.at {
+			f.wait = min(2*f.wait, c.cfg.MaxBackoff)
+			f.at = min(c.now+f.wait, f.until)
+			c.send(f.to, &wire.Message{Kind: wire.Disconnect, Code: f.code, Incarnation: f.life, Sequence: f.sequence})
+		}
+	}
+	c.left()
+}
+
+// acknowledged reports whether a message answers a farewell, which is over then. Any
+// refusal but Busy says that the server does not hold this life.
+func (c *Client) acknowledged(from nid.ProcessID, m *wire.Message) bool {
+	if m.Kind != wire.Reject || m.Code == wire.Busy || from.PID != c.cfg.PID || m.Client != c.cfg.ID {
+		return false
+	}
+	i := slices.IndexFunc(c.farewells, func(f farewell) bool {
+		return f.to == from.NID && f.life == m.Incarnation && f.sequence == m.Sequence
+	})
+	if i < 0 {
+		return false
+	}
+	c.farewells = slices.Delete(c.farewells, i, i+1)
+	c.left()
+	return true
+}
+
+// left tells the user when no server is to be told any more.
+func (c *Client) left() {
+	if c.leaving && len(c.farewells) == 0 {
+		c.leaving = false
+		c.out.Effects = append(c.out.Effects, ClientEffect{Kind: AllTold})
+	}
+}
+
+// farewellAt returns when to go on with farewells.
+func (c *Client) farewellAt() time.Duration {
+	at := machine.Never
+	for i := range c.farewells {
+		at = min(at, c.farewells[i].at, c.farewells[i].until)
+	}
+	return at
+}
+
+// Unaware returns the servers that were told that this client leaves, and have not
+// answered, so far or within T_evict.
+func (c *Client) Unaware() []nid.NID {
+	ids := slices.Clone(c.unaware)
+	for i := range c.farewells {
+		if c.farewells[i].code == wire.OK {
+			ids = append(ids, c.farewells[i].to)
+		}
+	}
+	return ids
+}

@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/health/wire"
+)
+
+// leftover is a client whose other server it has given up: that did not answer for
+// as long as orphans live.
+func leftover(t *testing.T) *clientHarness {
+	t.Helper()
+	h := newClientHarness(t, me, otherA)
+	h.settled()
+	h.step(ClientInput{Kind: Detach, Server: h.other()})
+	h.want("dropped", wire.Disconnect)
+	return h
+}
+
+// TestLateAccept: CH-A8, G-CH-3: a server that accepts a connect when the client
+// has given it up takes itself for the master perhaps, and would evict the client
+// everywhere. It is told who is the master, until it answers, and then left.
+func TestLateAccept(t *testing.T) {
+	h := leftover(t)
+	other := h.other()
+	h.from(other, wire.Message{Kind: wire.Accept, Epoch: h.c.epoch - 1})
+	for range 3 { // nothing is heard of it
+		if h.step(ClientInput{}); len(h.sent) > 0 {
+			t.Fatalf("%v at once", h.sent)
+		}
+		for len(h.sent) == 0 {
+			if h.now = h.wake; h.now > time.Hour+h.c.cfg.Orphan {
+				t.Fatal("it is not told")
+			}
+			h.step(ClientInput{})
+			if len(h.sent) == 1 && h.sent[0].Kind == wire.Ping {
+				h.answer(0, wire.Message{Kind: wire.Pong, Life: 7})
+			}
+		}
+		h.want("", wire.Choose)
+		if h.to[0] != other || h.sent[0].Server != h.c.master {
+			t.Fatalf("%+v to %v", h.sent[0], h.to[0])
+		}
+	}
+	h.answer(0, wire.Message{Kind: wire.Chosen})
+	h.want("", wire.Disconnect)
+	if h.now-time.Hour > h.c.cfg.Evict-h.c.cfg.Ping {
+		t.Errorf("three times take %v", h.now-time.Hour)
+	}
+}
+
+// TestLateChosen: a server that was given up, and was only slow, knows who is the
+// master: it is left, and so is one that has heard of the master from others.
+func TestLateChosen(t *testing.T) {
+	h := leftover(t)
+	other := h.other()
+	h.from(other, wire.Message{Kind: wire.Chosen, Epoch: h.c.epoch})
+	h.want("", wire.Disconnect)
+	h.from(other, wire.Message{Kind: wire.Notice, Code: wire.OtherMaster, Epoch: h.c.epoch, Server: h.c.master})
+	h.want("", wire.Disconnect)
+
+	h = newClientHarness(t, me, otherA) // one that it is connected to knows an earlier choice
+	h.settled()
+	h.c.epoch++
+	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.OtherMaster, Epoch: h.c.epoch - 1, Server: h.c.master})
+	h.want("", wire.Choose)
+	h.answer(0, wire.Message{Kind: wire.Chosen})
+	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.OtherMaster, Epoch: h.c.epoch, Server: h.c.master})
+	h.want("")
+}
+
+// TestRemindedWhileConnecting: and to who asks it to connect.
+func TestRemindedWhileConnecting(t *testing.T) {
+	h := newClientHarness(t, me, otherA, otherB)
+	h.answer(0, wire.Message{Kind: wire.Accept, Life: 7})
+	other := h.other()
+	h.step(ClientInput{Kind: Attach, Server: other})
+	h.want("", wire.Connect)
+	h.from(other, wire.Message{Kind: wire.Notice, Code: wire.OtherMaster, Epoch: h.c.epoch, Server: h.c.master})
+	h.want("attached")
+	if p := h.c.known(other); p.asking {
+		t.Error("it goes on asking")
+	}
+}
+
+// TestLateAcceptRefuses: a server that holds a connection of which the client hears
+// late, and holds the client's master for dead, is told of the next one.
+func TestLateAcceptRefuses(t *testing.T) {
+	h := newClientHarness(t, me, otherA, otherB)
+	master := h.settled()
+	h.now += 2 * time.Second
+	late := otherA
+	if late == master {
+		late = otherB
+	}
+	h.step(ClientInput{Kind: Detach, Server: late})
+	h.from(late, wire.Message{Kind: wire.Chosen, Epoch: h.c.epoch - 1})
+	h.want("", wire.Choose)
+	h.answer(0, wire.Message{Kind: wire.Chosen, Code: wire.MasterDead})
+	if h.told != "master-lost:master-dead" {
+		t.Fatalf("told %q", h.told)
+	}
+	h.answer(0, wire.Message{Kind: wire.Chosen})
+	for i, m := range h.sent {
+		if h.to[i] == late && m.Kind == wire.Choose {
+			h.answer(i, wire.Message{Kind: wire.Chosen})
+			h.want("", wire.Disconnect)
+			return
+		}
+	}
+	t.Errorf("sent %v to %v", h.sent, h.to)
+}
+
+// TestReminded: word of a restarted server that it knows the master is an answer to
+// who doubts it, also when that has asked for nearly as long as it would.
+func TestReminded(t *testing.T) {
+	h := newClientHarness(t, me, otherA)
+	master, other := h.settled(), h.other()
+	h.step(ClientInput{Kind: Doubt, Server: other})
+	h.want("", wire.Choose)
+	for h.now < time.Hour+h.c.cfg.Orphan-time.Second {
+		h.now = h.wake
+		h.step(ClientInput{})
+		h.from(master, wire.Message{Kind: wire.Pong, Life: 7})
+	}
+	h.from(other, wire.Message{Kind: wire.Notice, Code: wire.OtherMaster, Epoch: h.c.epoch, Server: master})
+	for h.now < time.Hour+2*h.c.cfg.Orphan {
+		h.now = h.wake
+		if h.step(ClientInput{}); h.told != "" {
+			t.Fatalf("told %q", h.told)
+		}
+		h.from(master, wire.Message{Kind: wire.Pong, Life: 7})
+	}
+}

@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// TestSaysWhyAlone: a client that no server takes says so once a minute, with what each
+// server said last, or that it does not answer; who has a master says nothing.
+func TestSaysWhyAlone(t *testing.T) {
+	h := newClientHarness(t, me, otherA, otherB)
+	var said []time.Duration
+	began := h.now
+	check := func() {
+		for _, e := range h.out.Effects {
+			if e.Kind != Lonely {
+				continue
+			}
+			said = append(said, h.now-began)
+			want := []Answer{{Server: me, Code: wire.NoQuorum}, {Server: otherA, Code: wire.Ahead}, {Server: otherB}}
+			slices.SortFunc(h.out.Answers, func(a, b Answer) int { return a.Server.Compare(b.Server) })
+			if !slices.Equal(h.out.Answers, want) || len(h.c.Status().Answers) != len(want) {
+				t.Errorf("after %v: %v, want %v; status %v", h.now-began, h.out.Answers, want, h.c.Status().Answers)
+			}
+		}
+	}
+	refusals := map[nid.NID]wire.Code{me: wire.NoQuorum, otherA: wire.Ahead}
+	for h.now < began+5*time.Minute {
+		for len(h.sent) > 0 && refusals[h.to[0]] != wire.OK { // the next one is asked at once
+			h.answer(0, wire.Message{Kind: wire.Reject, Code: refusals[h.to[0]]})
+			check()
+		}
+		h.now = h.wake
+		h.step(ClientInput{})
+		check()
+	}
+	if len(said) < 4 || len(said) > 5 || said[0] > 10*time.Second {
+		t.Errorf("said after %v, want once a minute from the first round on", said)
+	}
+	for len(h.sent) == 0 {
+		h.now = h.wake
+		h.step(ClientInput{})
+	}
+	h.answer(0, wire.Message{Kind: wire.Accept, Life: 7})
+	if s := h.c.Status(); s.State != "settled" || s.Answers != nil {
+		t.Errorf("with a master: %+v", s)
+	}
+}

@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// peerState is what a server is to a client.
+type peerState uint8
+
+const (
+	detached peerState = iota
+	perhaps            // a connect was sent, and may have been accepted
+	attached
+)
+
+// peer is a server that a client has to do with.
+type peer struct {
+	id       nid.NID
+	state    peerState
+	wanted   bool          // by the user
+	joining  bool          // to be connected to, or in the attempt of it, though the user did not say so
+	asking   bool          // it is to connect, or to hear of the master, until it answers
+	refused  bool          // the user was told
+	stale    bool          // it says that there is a later life
+	sequence uint64        // of the latest question
+	at       time.Duration // of the next
+	wait     time.Duration // between questions
+	since    time.Duration // when it was first told of this master
+	asked    time.Duration // when the latest question was sent
+	said     wire.Code     // its last answer to one to be the master, OK: none, or it agreed
+	evict    time.Duration // its T_evict, if that answer was OtherTimes
+	silent   time.Duration // since when it has not answered one to be the master; 0: it has
+	accused  time.Duration // when another server last held it for dead, as the master; 0: never
+}
+
+// peer returns the entry of a server. It is valid until the next call.
+func (c *Client) peer(id nid.NID) *peer {
+	if p := c.known(id); p != nil {
+		return p
+	}
+	c.peers = append(c.peers, peer{id: id})
+	return &c.peers[len(c.peers)-1]
+}
+
+func (c *Client) known(id nid.NID) *peer {
+	i := slices.IndexFunc(c.peers, func(p peer) bool { return p.id == id })
+	if i < 0 {
+		return nil
+	}
+	return &c.peers[i]
+}
+
+// setAttached notes that a server has accepted this life.
+func (c *Client) setAttached(p *peer) {
+	if p.state != attached {
+		p.state, p.refused, p.stale = attached, false, false
+		c.reconciled(p.id)
+		p.since = c.now
+		c.tell(Attached, p.id, wire.OK)
+	}
+}
+
+// lose notes that a server does not know this life any more.
+func (c *Client) lose(p *peer, why wire.Code) {
+	if p.state == attached {
+		c.tell(Dropped, p.id, why)
+		p.wait = 0
+	}
+	p.state, p.asking, p.joining = detached, false, false
+	if p.wanted && c.phase == settled && p.id != c.master {
+		c.later(p, c.cfg.Try)
+	}
+}
+
+// inform asks a server to connect, or, if it has, tells it of the master (CH-7,
+// CH-17, CH-51), over and over until it answers.
+func (c *Client) inform(p *peer) {
+	m := wire.Message{Kind: wire.Connect, Server: c.master, Epoch: c.epoch, Name: []byte(c.cfg.Name), Token: c.token}
+	if p.state == attached || p.state == perhaps && !p.wanted && !p.joining {
+		m = wire.Message{Kind: wire.Choose, Server: c.master, Epoch: c.epoch, Token: c.token}
+		c.reconciled(p.id)
+	} else {
+		p.state = perhaps
+	}
+	m.Retry, m.Life = c.cfg.told()
+	p.asking = true
+	p.wait = min(max(p.wait*2, c.cfg.Try), c.cfg.MaxBackoff)
+	p.at = c.now + c.jitter(p.wait)
+	p.sequence, p.asked = c.ask(p.id, m), c.now
+}
+
+// later asks a server again after a while.
+func (c *Client) later(p *peer, after time.Duration) {
+	p.asking = true
+	p.wait = min(max(p.wait*2, after, c.cfg.Try), c.cfg.MaxBackoff)
+	p.at = c.now + c.jitter(p.wait)
+}
+
+// repeat asks those that have not answered. Who is told of a master for as long
+// as orphans live, and does not answer, has evicted this client, or is dead.
+func (c *Client) repeat() {
+	for i := range c.peers {
+		p := &c.peers[i]
+		if !p.asking || c.now < p.at {
+			continue
+		}
+		if p.state != detached && c.now-p.since > c.cfg.Orphan {
+			if c.lost(p); !p.wanted {
+				continue
+			}
+			p.since = c.now
+		}
+		c.inform(p)
+	}
+}
+
+// dropSilent gives up connections to servers that have been asked to be the master
+// for as long as orphans live, and have not answered: such a server has evicted this
+// client, or is dead.
+func (c *Client) dropSilent() {
+	for i := range c.peers {
+		if p := &c.peers[i]; p.state == attached && p.silent > 0 && c.now-p.silent > c.cfg.Orphan {
+			c.lost(p)
+		}
+	}
+}
+
+// lost gives up a connection to a server that does not answer. Perhaps it can hear.
+func (c *Client) lost(p *peer) {
+	if c.lose(p, wire.Orphaned); !p.wanted {
+		c.farewell(p.id, wire.NotConnected)
+	}
+}
+
+// attach connects to a server for the user.
+func (c *Client) attach(id nid.NID) {
+	if c.phase != settled { // CH-58
+		c.tell(Refused, id, wire.NotConnected)
+		return
+	}
+	if !slices.Contains(c.cfg.Servers, id) {
+		c.tell(Refused, id, wire.UnknownServer)
+		return
+	}
+	p := c.peer(id)
+	p.wanted, p.refused = true, false
+	switch {
+	case p.state == attached: // the user was told when that began
+		return
+	case p.state == perhaps && p.asking && c.now-p.asked < c.cfg.Try/2: // as when the master was chosen
+		return
+	}
+	p.since, p.wait = c.now, 0
+	c.inform(p)
+}
+
+// detach leaves a server; of the master the user just does not want more.
+func (c *Client) detach(id nid.NID) {
+	p := c.known(id)
+	if p == nil {
+		return
+	}
+	p.wanted = false
+	if id == c.master || p.state == detached {
+		p.asking = p.asking && p.state != detached
+		return
+	}
+	c.farewell(id, wire.NotConnected)
+	p.state, p.asking = detached, false
+	c.tell(Dropped, id, wire.OK)
+}
+
+// doubt asks a server whether this client is still connected to it: a server
+// that has dropped it because it was cut off could perhaps not say so.
+func (c *Client) doubt(id nid.NID) {
+	p := c.known(id)
+	if p == nil || c.phase != settled || p.state != attached || p.asking {
+		return
+	}
+	if id == c.master {
+		if !c.pinging.due { // otherwise it was asked already
+			c.pingNow()
+		}
+		return
+	}
+	p.since, p.wait = c.now, 0
+	c.inform(p)
+}
+
+// rest forgets all that there was.
+func (c *Client) rest() {
+	c.phase, c.peers, c.master, c.token, c.election = resting, nil, nid.NID{}, nil, election{}
+	c.superseded = superseded{}
+}

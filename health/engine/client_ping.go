@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// pinging sees to it that the master hears of this client, and that this client
+// hears of its master (CH-9, CH-56).
+type pinging struct {
+	at    time.Duration // when to ping next
+	sent  time.Duration // when something was last sent to the master
+	heard time.Duration // when its node was last heard of
+	said  time.Duration // when its last message of this protocol came
+	since time.Duration // of the first ping after that of which only its node was heard; 0: none
+	life  uint64        // of the master
+	via   uint64        // life of the NI that brought its last message
+	asked bool          // the transport, since when it was time to ping
+	due   bool          // a ping was not answered
+}
+
+func (g *pinging) sentNow(c *Client) {
+	g.sent = c.now
+	g.schedule(c)
+}
+
+func (g *pinging) heardAt(c *Client, at time.Duration) {
+	g.since = 0
+	g.said = max(g.said, at)
+	if at >= g.heard {
+		g.heard, g.due = at, false
+	}
+	g.schedule(c)
+}
+
+// doubtful returns when the master has to be asked although its node sends messages: it
+// asks busy clients once per Evict, and has not.
+func (g *pinging) doubtful(c *Client) time.Duration { return g.said + c.cfg.Evict + c.cfg.Ping }
+
+// silentAt returns when the master is given up: when nothing was heard of its node, or
+// no answer of its own came, for T_client.
+func (g *pinging) silentAt(c *Client) time.Duration {
+	if g.since != 0 {
+		return min(g.heard, g.since) + c.cfg.Client
+	}
+	return g.heard + c.cfg.Client
+}
+
+// schedule sets the time of the next ping: when nothing was sent, or nothing was
+// heard, for as long as the interval.
+func (g *pinging) schedule(c *Client) {
+	if g.at = min(g.sent, g.heard) + c.cfg.Ping; g.due {
+		// Unanswered: there is time for one more before the master is given up.
+		g.at = g.sent + (c.cfg.Client-c.cfg.Ping)/2
+	}
+	if g.since == 0 {
+		g.at = min(g.at, g.doubtful(c))
+	}
+}
+
+// ping pings the master if it is time. First the transport is asked what else
+// there was: a busy client does not ping.
+func (c *Client) ping() {
+	g := &c.pinging
+	switch {
+	case c.now >= g.silentAt(c):
+		c.replaceMaster(wire.NotConnected, false) // CH-16, CH-49: silent
+		c.campaign()
+	case c.now < g.at:
+	case c.now >= g.doubtful(c):
+		if g.since == 0 {
+			g.since = c.now
+		}
+		c.pingNow()
+	case !g.asked && !g.due:
+		g.asked = true
+		g.at = c.now + c.cfg.Ping/50
+		c.out.Effects = append(c.out.Effects, ClientEffect{Kind: LookAt, Life: g.via, To: nid.ProcessID{NID: c.master, PID: c.cfg.PID}})
+	default:
+		c.pingNow()
+	}
+}
+
+func (c *Client) pingNow() {
+	g := &c.pinging
+	c.stats.Pings++
+	c.ask(c.master, wire.Message{Kind: wire.Ping, Epoch: c.epoch})
+	g.asked, g.due = false, true
+	g.schedule(c)
+}
+
+// traffic takes what the transport knows, and pings if that is not enough.
+func (c *Client) traffic(in *ClientInput) {
+	g := &c.pinging
+	if c.phase != settled || in.Server != c.master {
+		return
+	}
+	if at := min(c.pauses.stamp(in.Heard), c.now); at > g.heard {
+		g.heard, g.due = at, g.due && g.since != 0
+	}
+	if g.since != 0 {
+		return // only its own word ends that
+	}
+	g.sent = max(g.sent, min(c.pauses.stamp(in.Sent), c.now))
+	if g.asked {
+		if g.asked = false; c.now >= min(g.sent, g.heard)+c.cfg.Ping {
+			c.pingNow()
+			return
+		}
+	}
+	g.schedule(c)
+}

@@ -1,0 +1,318 @@
+package engine
+
+import (
+	"math"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// arrived takes a message of a server.
+func (c *Client) arrived(in *ClientInput) {
+	m, err := wire.ParseMessage(in.Data)
+	if err != nil {
+		c.stats.Malformed++
+		return
+	}
+	if c.acknowledged(in.From, &m) {
+		return
+	}
+	p := c.known(in.From.NID)
+	if p == nil || in.From.PID != c.cfg.PID || m.Client != c.cfg.ID || c.phase == resting || !c.about(&m) {
+		c.stats.Stray++
+		return
+	}
+	p.silent, c.via = 0, in.Life
+	if c.phase == settled && p.id == c.master {
+		at := c.now
+		if in.At > 0 {
+			at = min(c.pauses.stamp(in.At), c.now)
+		}
+		c.pinging.via = in.Life
+		c.pinging.heardAt(c, at)
+	}
+	switch m.Kind {
+	case wire.Accept, wire.Chosen, wire.Reject:
+		c.answered(p, &m)
+	case wire.Pong:
+		switch {
+		case p.id == c.master && c.phase == settled:
+			c.standing(p, &m)
+		case p == c.old():
+			c.kept(p, &m)
+		}
+	case wire.Notice:
+		c.noticed(p, &m)
+	case wire.Ask:
+		c.inquired(p, &m)
+	default:
+		c.stats.Stray++
+	}
+}
+
+// inquired tells the master that this client is there. Whose master another one is, or
+// will be, says so by its choice.
+func (c *Client) inquired(p *peer, m *wire.Message) {
+	a := wire.Message{Kind: wire.Here, Sequence: m.Sequence, Epoch: m.Epoch}
+	switch {
+	case m.Incarnation < c.life: // it is over
+		a.Code, a.Incarnation = wire.NotConnected, m.Incarnation
+	case m.Code == wire.Stale: // another process wants to be this client: whatever server asks, it is here
+		a.Epoch = c.epoch
+	case c.phase != settled || p.id != c.master || m.Epoch != c.epoch:
+		return
+	}
+	c.stats.Answers++
+	c.send(p.id, &a)
+}
+
+// about reports whether a message is about this life. A refusal that names a
+// later one, or a grave, is.
+func (c *Client) about(m *wire.Message) bool {
+	switch {
+	case m.Incarnation == math.MaxUint64: // there is no life after it
+		return false
+	case (m.Kind == wire.Reject || m.Kind == wire.Notice) && m.Code == wire.Stale: // that names this life answers the one before
+		return m.Incarnation > c.life
+	case (m.Kind == wire.Reject || m.Kind == wire.Notice) && m.Code == wire.Global:
+		return m.Incarnation >= c.life
+	case m.Kind == wire.Ask: // one that is over is to be ended there, too
+		return m.Incarnation <= c.life
+	}
+	return m.Incarnation == c.life
+}
+
+// answered takes the answer to a question to connect, or to a choice of a master.
+func (c *Client) answered(p *peer, m *wire.Message) {
+	good := m.Kind == wire.Accept || m.Kind == wire.Chosen && m.Code == wire.OK
+	switch {
+	case c.stillThere(p.id, m):
+	case good && c.tooQuick(p, m):
+	case c.phase == electing && p.id == c.election.candidate && m.Sequence == c.election.sequence:
+		if good {
+			c.elected(p, m)
+		} else {
+			c.declined(p, m)
+		}
+	case m.Kind == wire.Accept && p.state == perhaps && !p.wanted && !p.joining:
+		c.belated(p, m)
+	case m.Kind == wire.Accept && p.state == perhaps:
+		c.accepted(p, m)
+	case good && p.state == detached && !p.asking:
+		c.late(p, m)
+	case !p.asking || m.Sequence != p.sequence || c.phase != settled:
+		c.stats.Stray++
+	case m.Kind == wire.Accept:
+		c.accepted(p, m)
+	case good:
+		c.informed(p, m)
+	default:
+		c.rejected(p, m)
+	}
+}
+
+// accepted notes a connection, also one that nobody waits for any more: the
+// server must hear who is the master then.
+func (c *Client) accepted(p *peer, m *wire.Message) {
+	c.setAttached(p)
+	if c.phase == electing && !c.election.candidate.IsValid() {
+		c.election.at = c.now // it waited for this one, as for the end of an earlier life
+	}
+	p.asking = m.Epoch != c.epoch && c.phase == settled
+	if p.asking {
+		p.at, p.wait = c.now, 0
+	}
+	previous := m.Server
+	if m.Code == wire.Orphaned && c.phase == settled && m.Epoch == c.epoch {
+		c.replaceMaster(wire.Orphaned, true)
+	}
+	if c.phase == settled {
+		c.previous(previous)
+	}
+}
+
+// late takes the consent of a server that was given up meanwhile. It has a
+// connection now. One that took itself for the master would evict this client
+// everywhere when that is silent, so it is told who is, until it answers, and
+// left then.
+func (c *Client) late(p *peer, m *wire.Message) {
+	if m.Kind == wire.Chosen && m.Epoch == c.epoch { // it knows
+		c.farewell(p.id, wire.NotConnected)
+		return
+	}
+	p.state, p.asking = perhaps, c.phase == settled
+	p.at, p.wait, p.since = c.now, 0, c.now
+}
+
+// informed notes that a server knows the master. One that was asked to be the
+// master before, and had agreed without this client hearing of it, is left. One that has
+// dropped this client, before it said so or after, is asked to connect.
+func (c *Client) informed(p *peer, m *wire.Message) {
+	p.asking = m.Epoch != c.epoch || p.state == detached && p.wanted
+	switch {
+	case p.state != perhaps || p.asking:
+	case p.wanted || p.joining: // since it was asked
+		c.setAttached(p)
+	default:
+		c.farewell(p.id, wire.NotConnected)
+		p.state = detached
+	}
+}
+
+// rejected takes the refusal of a server that is not to be the master.
+func (c *Client) rejected(p *peer, m *wire.Message) {
+	if !p.refused && p.wanted && p.state != attached {
+		p.refused = true
+		c.tell(Refused, p.id, m.Code)
+		c.out.Effects[len(c.out.Effects)-1].Event.Evict = toldEvict(m)
+	}
+	switch m.Code {
+	case wire.Global:
+		c.evicted(p.id, m)
+	case wire.Stale:
+		c.outlived(p, m)
+	case wire.MasterDead, wire.UnknownServer: // CH-49, CH-60
+		if p.state == perhaps && m.Kind == wire.Reject { // who refuses a choice has a connection
+			p.state = detached
+		}
+		p.asking = p.wanted
+		c.later(p, c.cfg.Try)
+		c.accuse()
+		c.replaceMaster(m.Code, false)
+	case wire.OldEpoch:
+		c.laterEpoch(m)
+		c.replaceMaster(m.Code, true)
+	case wire.Orphaned:
+		c.replaceMaster(m.Code, true)
+	case wire.NotConnected, wire.Foreign:
+		c.lose(p, m.Code)
+	case wire.Busy:
+		c.later(p, m.Retry)
+	default:
+		c.refusedFor(p, m)
+	}
+}
+
+// outlived takes a server's word of a later life. If that is not believed the server is
+// one that does not know this life.
+func (c *Client) outlived(p *peer, m *wire.Message) {
+	if !c.stale(p.id, m) {
+		c.lose(p, m.Code)
+	}
+}
+
+// refusedFor tries again after a while, if the user wants to.
+func (c *Client) refusedFor(p *peer, m *wire.Message) {
+	if m.Kind == wire.Reject && p.state == perhaps {
+		p.state = detached
+	}
+	if p.state == detached && !p.wanted {
+		p.asking = false
+		return
+	}
+	c.later(p, m.Retry)
+}
+
+// standing takes what the master thinks of this client.
+func (c *Client) standing(p *peer, m *wire.Message) {
+	switch m.Code {
+	case wire.OK, wire.Busy:
+		if m.Life != c.pinging.life { // CH-A19: it was restarted
+			c.replaceMaster(wire.Orphaned, true)
+		}
+	case wire.Global:
+		c.evicted(p.id, m)
+	case wire.Stale:
+		c.outlived(p, m)
+	case wire.NotConnected, wire.Foreign:
+		c.lose(p, m.Code)
+		c.replaceMaster(m.Code, true)
+	case wire.Draining:
+		c.replaceMaster(m.Code, false)
+	case wire.OtherMaster:
+		c.laterEpoch(m)
+		c.replaceMaster(m.Code, true)
+	default:
+		c.replaceMaster(m.Code, true)
+	}
+}
+
+// noticed takes what a server says unasked (CH-68, CH-A13).
+func (c *Client) noticed(p *peer, m *wire.Message) {
+	master := c.phase == settled && p.id == c.master
+	switch m.Code {
+	case wire.Global:
+		if !c.outdated(p, m) {
+			c.evicted(p.id, m)
+		}
+	case wire.NoQuorum:
+		c.lose(p, m.Code)
+		if master {
+			c.replaceMaster(m.Code, false)
+		} else if c.phase == electing && c.election.candidate == p.id {
+			c.election.candidate, c.election.at = nid.NID{}, c.now
+		}
+	case wire.Orphaned:
+		c.orphaned(p, m)
+	case wire.OtherMaster:
+		c.reminded(p, m)
+	case wire.Stale:
+		c.outlived(p, m)
+	case wire.Draining:
+		if master {
+			c.replaceMaster(m.Code, false)
+			c.suggested(m.Server)
+		}
+	default:
+		c.stats.Stray++
+	}
+}
+
+// outdated reports whether a notice is of the eviction by a master that this client
+// had before another server agreed to be the master. Such an eviction has not
+// reached all, and is taken back (CH-A8), so the sender is asked what it says now.
+func (c *Client) outdated(p *peer, m *wire.Message) bool {
+	if m.Epoch == 0 || m.Epoch >= c.agreed || m.Incarnation != c.life {
+		return false
+	}
+	if p.state != detached && c.phase == settled { // otherwise when there is a master again, or by itself
+		p.asking, p.at, p.wait, p.since = true, c.now, 0, c.now
+	}
+	return true
+}
+
+// orphaned takes word of a server that this client's master is dead or unsure.
+func (c *Client) orphaned(p *peer, m *wire.Message) {
+	switch {
+	case c.phase != settled: // it says so again
+	case p.id == c.master && m.Epoch < c.epoch && m.Life <= c.pinging.life:
+		c.stats.Stray++ // from before it agreed
+	case p.id == c.master:
+		c.replaceMaster(m.Code, true)
+	case p.state == detached && !p.asking: // what is left of an earlier connection
+		c.farewell(p.id, wire.NotConnected)
+	case p.state != attached || m.Epoch < c.epoch: // it has not heard of the present master, and lives
+		p.asking, p.at, p.wait, p.since = true, c.now, 0, c.now
+	case m.Server == c.master:
+		c.replaceMaster(m.Code, true)
+	}
+}
+
+// reminded takes word of a server that has heard from others who is the master:
+// after a restart, or when it was no more told so by this client. Perhaps this
+// client has given that server up meanwhile.
+func (c *Client) reminded(p *peer, m *wire.Message) {
+	switch {
+	case p.state == detached && !p.asking:
+		c.farewell(p.id, wire.NotConnected)
+	case c.phase != settled || p.id == c.master:
+	case m.Epoch < c.epoch:
+		p.asking, p.at, p.wait, p.since = true, c.now, 0, c.now
+	case m.Server != c.master:
+	case p.state == perhaps && !p.wanted && !p.joining:
+		c.informed(p, m)
+	default: // that is what it was asked, or to connect
+		c.setAttached(p)
+		p.asking = false
+	}
+}

@@ -1,0 +1,350 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// clientHarness is one client, and the words of the protocol.
+type clientHarness struct {
+	t    *testing.T
+	c    *Client
+	now  time.Duration
+	wake time.Duration
+	out  ClientOutput
+	sent []wire.Message // of the latest step, with To in to
+	to   []nid.NID
+	told string
+}
+
+func newClientHarness(t *testing.T, servers ...nid.NID) *clientHarness {
+	t.Helper()
+	c, err := NewClient(ClientConfig{ID: testClient, Incarnation: 5, Name: "host", Servers: servers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &clientHarness{t: t, c: c, now: time.Hour}
+	h.step(ClientInput{Kind: ClientStart})
+	return h
+}
+
+func (h *clientHarness) step(in ClientInput) {
+	h.t.Helper()
+	h.out.Reset()
+	h.wake = h.c.Step(h.now, in, &h.out)
+	if h.wake <= h.now {
+		h.t.Fatalf("wake %v at %v", h.wake, h.now)
+	}
+	h.sent, h.to = nil, nil
+	var told []string
+	for i := range h.out.Effects {
+		e := &h.out.Effects[i]
+		switch e.Kind {
+		case SendTo:
+			m, err := wire.ParseMessage(slices.Clone(h.out.Data(e)))
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			h.sent, h.to = append(h.sent, m), append(h.to, e.To.NID)
+		case Tell:
+			s := e.Event.Kind.String()
+			if e.Event.Code != wire.OK {
+				s += ":" + e.Event.Code.String()
+			}
+			told = append(told, s)
+		}
+	}
+	h.told = strings.Join(told, " ")
+}
+
+// answer answers the message k of the latest step.
+func (h *clientHarness) answer(k int, m wire.Message) {
+	h.t.Helper()
+	q := h.sent[k]
+	m.Sequence, m.Epoch = q.Sequence, q.Epoch
+	if m.Incarnation == 0 {
+		m.Incarnation = q.Incarnation
+	}
+	h.from(h.to[k], m)
+}
+
+func (h *clientHarness) from(id nid.NID, m wire.Message) {
+	h.t.Helper()
+	m.Client = testClient
+	if m.Incarnation == 0 {
+		m.Incarnation = h.c.life
+	}
+	h.step(ClientInput{Kind: ClientArrived, From: nid.ProcessID{NID: id, PID: nid.LustrePID}, Data: m.AppendBinary(nil)})
+}
+
+// settled has the client find a master, and attach to all others.
+func (h *clientHarness) settled() nid.NID {
+	h.t.Helper()
+	h.answer(0, wire.Message{Kind: wire.Accept, Life: 7})
+	if h.told != "attached master-chosen" {
+		h.t.Fatalf("told %q", h.told)
+	}
+	for _, id := range h.c.cfg.Servers {
+		if id != h.c.master {
+			h.step(ClientInput{Kind: Attach, Server: id})
+			if m := h.sent[0]; m.Kind != wire.Connect || m.Server != h.c.master || h.to[0] != id {
+				h.t.Fatalf("sent %+v", m)
+			}
+			h.answer(0, wire.Message{Kind: wire.Accept})
+		}
+	}
+	return h.c.master
+}
+
+// other returns a server that is not the master.
+func (h *clientHarness) other() nid.NID {
+	if h.c.master == me {
+		return otherA
+	}
+	return me
+}
+
+func (h *clientHarness) want(told string, kinds ...wire.Kind) {
+	h.t.Helper()
+	var got []wire.Kind
+	for _, m := range h.sent {
+		got = append(got, m.Kind)
+	}
+	if h.told != told || !slices.Equal(got, kinds) {
+		h.t.Fatalf("told %q and sent %v, want %q and %v", h.told, got, told, kinds)
+	}
+}
+
+// TestClientAttach: CH-58, CH-60: connects to others need a master, and one that
+// says the master is dead has the client choose another.
+func TestClientAttach(t *testing.T) {
+	h := newClientHarness(t, me, otherA, otherB)
+	h.step(ClientInput{Kind: Attach, Server: me})
+	h.want("refused:not-connected")
+	h = newClientHarness(t, me, otherA)
+	h.answer(0, wire.Message{Kind: wire.Accept})
+	h.step(ClientInput{Kind: Attach, Server: gone})
+	h.want("refused:unknown-server")
+	h.now += 2 * time.Second
+	master, other := h.c.master, h.other()
+	h.step(ClientInput{Kind: Attach, Server: other})
+	h.want("", wire.Connect)
+	h.answer(0, wire.Message{Kind: wire.Reject, Code: wire.MasterDead})
+	h.want("refused:master-dead master-lost:master-dead", wire.Connect)
+	if h.to[0] != other || h.sent[0].Server != other || h.sent[0].Epoch != 2 {
+		t.Errorf("chooses %v: %+v", h.to[0], h.sent[0])
+	}
+	h.answer(0, wire.Message{Kind: wire.Accept})
+	h.want("attached master-chosen", wire.Choose)
+	if h.to[0] != master || h.sent[0].Server != other { // CH-51: the old one is told
+		t.Errorf("tells %v: %+v", h.to[0], h.sent[0])
+	}
+}
+
+// TestClientMasterRestarted: CH-A19: a master that is of another life is chosen
+// again, or another, with the next epoch.
+func TestClientMasterRestarted(t *testing.T) {
+	h := newClientHarness(t, me, otherA, otherB)
+	master := h.settled()
+	h.now += 2 * time.Second
+	h.from(master, wire.Message{Kind: wire.Pong, Life: 7})
+	h.want("")
+	h.from(master, wire.Message{Kind: wire.Pong, Life: 8})
+	h.want("master-lost:orphaned", wire.Choose)
+	if h.to[0] != master || h.sent[0].Epoch != 2 {
+		t.Errorf("asks %v with %+v", h.to[0], h.sent[0])
+	}
+	h.answer(0, wire.Message{Kind: wire.Chosen, Life: 8})
+	h.want("master-chosen", wire.Choose, wire.Choose)
+}
+
+// TestClientNotices: CH-61, CH-68, CH-A13, CH-A19: what each notice does.
+func TestClientNotices(t *testing.T) {
+	start := func() *clientHarness {
+		h := newClientHarness(t, me, otherA, otherB)
+		h.settled()
+		h.now += 2 * time.Second
+		return h
+	}
+	h := start()
+	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.Global})
+	h.want("evicted:global")
+	if st := h.c.Status(); len(st.Attached) != 0 || st.Incarnation != 6 || st.State != "electing" {
+		t.Errorf("CH-61: %+v", st)
+	}
+	h = start()
+	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.Global, Incarnation: 4}) // of an earlier life
+	h.want("")
+	h.from(gone, wire.Message{Kind: wire.Notice, Code: wire.Global}) // of a stranger
+	h.want("")
+	if n := h.c.Stats().Stray; n != 2 {
+		t.Errorf("%d stray messages", n)
+	}
+	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.NoQuorum})
+	h.want("dropped:no-quorum")
+	if st := h.c.Status(); len(st.Attached) != 2 || st.Incarnation != 5 || st.State != "settled" {
+		t.Errorf("%+v", st)
+	}
+	h = start()
+	master := h.c.master
+	h.from(master, wire.Message{Kind: wire.Notice, Code: wire.NoQuorum})
+	h.want("dropped:no-quorum master-lost:no-quorum", wire.Choose)
+	if h.to[0] == master {
+		t.Error("asks the master that is cut off")
+	}
+	h = start()
+	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.Orphaned, Server: h.c.master, Epoch: 1})
+	h.want("master-lost:orphaned", wire.Choose)
+	h = start()
+	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.Orphaned, Server: gone}) // it has not heard of the master
+	h.want("", wire.Choose)
+	h = start()
+	h.step(ClientInput{Kind: Detach, Server: h.other()})
+	h.want("dropped", wire.Disconnect)
+	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.Orphaned, Server: gone}) // what is left of it
+	h.want("", wire.Disconnect)
+	h = start()
+	h.from(h.c.master, wire.Message{Kind: wire.Notice, Code: wire.Draining})
+	h.want("master-lost:draining", wire.Choose)
+	h.from(h.to[0], wire.Message{Kind: wire.Notice, Code: 3})
+	h.step(ClientInput{Kind: ClientLeave})
+	h.want("", wire.Disconnect, wire.Disconnect, wire.Disconnect)
+	for i, id := range h.to {
+		h.from(id, wire.Message{Kind: wire.Reject, Code: wire.NotConnected, Sequence: h.c.farewells[0].sequence})
+		if n := len(h.c.farewells); n != 2-i {
+			t.Fatalf("%d farewells after %d answers", n, i+1)
+		}
+	}
+	if h.wake != machine.Never {
+		t.Error("a client that has left waits for something")
+	}
+}
+
+// TestClientLaterLife: a client whose numbers are behind takes higher ones, and
+// one that was started again elsewhere ends.
+func TestClientLaterLife(t *testing.T) {
+	h := newClientHarness(t, me, otherA)
+	h.answer(0, wire.Message{Kind: wire.Reject, Code: wire.Stale, Incarnation: 9})
+	h.want("")
+	h.now = h.wake
+	h.step(ClientInput{})
+	if h.sent[0].Incarnation != 10 {
+		t.Errorf("connects as %d", h.sent[0].Incarnation)
+	}
+	h.answer(0, wire.Message{Kind: wire.Reject, Code: wire.Global, Incarnation: 20})
+	if h.want("", wire.Connect); h.sent[0].Incarnation != 21 {
+		t.Errorf("connects as %d", h.sent[0].Incarnation)
+	}
+	h.answer(0, wire.Message{Kind: wire.Accept})
+	h.from(h.c.master, wire.Message{Kind: wire.Pong, Code: wire.Stale})
+	h.want("superseded:stale")
+	if h.wake-h.now < againAfter/2 {
+		t.Errorf("it goes on after %v", h.wake-h.now)
+	}
+}
+
+// TestClientLateOrphaned: CH-68: word of an earlier choice that is late, long after
+// the connections were made, drops nobody; of a later life of the master it counts.
+func TestClientLateOrphaned(t *testing.T) {
+	h := newClientHarness(t, me, otherA)
+	master, other := h.settled(), h.other()
+	h.c.epoch++ // as after a change of master and back
+	late := wire.Message{Kind: wire.Notice, Code: wire.Orphaned, Server: master, Epoch: h.c.epoch - 1}
+	for h.now = h.wake; h.now < time.Hour+2*h.c.cfg.Orphan; h.now = h.wake {
+		h.step(ClientInput{})
+		h.from(master, wire.Message{Kind: wire.Pong, Life: 7})
+	}
+	late.Life = 7
+	h.from(master, late)
+	h.want("")
+	h.from(other, late)
+	h.want("", wire.Choose)
+	h.answer(0, wire.Message{Kind: wire.Chosen, Life: 3})
+	h.want("")
+	late.Life = 8
+	h.from(master, late)
+	if !strings.HasPrefix(h.told, "master-lost:orphaned") || len(h.c.Status().Attached) != 2 {
+		t.Errorf("told %q, %+v", h.told, h.c.Status())
+	}
+}
+
+// TestClientLateRefusal: a server that gives up the connect of the life before for
+// that of this one says so with the number of this one, and perhaps in answer to
+// a question with the number of ours: this is no word of a later life.
+func TestClientLateRefusal(t *testing.T) {
+	h := newClientHarness(t, me, otherA)
+	h.settled()
+	h.step(ClientInput{Kind: Doubt, Server: h.other()})
+	h.want("", wire.Choose)
+	h.answer(0, wire.Message{Kind: wire.Reject, Code: wire.Stale, Incarnation: 5})
+	h.want("")
+	if st := h.c.Status(); st.State != "settled" || st.Incarnation != 5 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestClientServers: a list of no servers changes nothing.
+func TestClientServers(t *testing.T) {
+	h := newClientHarness(t, me, otherA)
+	h.step(ClientInput{Kind: ClientServers})
+	for range 10 {
+		h.now = h.wake
+		h.step(ClientInput{})
+	}
+	if h.c.phase != electing || h.c.stats.Sent < 3 {
+		t.Errorf("%v, %d sent", h.c.phase, h.c.stats.Sent)
+	}
+}
+
+// TestClientPings: CH-9, CH-16, CH-49, CH-56: at least one message per interval,
+// one more when the answer is lost, and another master after T_client.
+func TestClientPings(t *testing.T) {
+	h := newClientHarness(t, me, otherA)
+	master, began := h.settled(), h.now
+	var pings []time.Duration
+	for steps := 0; h.c.phase == settled; steps++ {
+		if steps > 20 {
+			t.Fatalf("settled at %v, with pings %v", h.now-began, pings)
+		}
+		h.now = h.wake
+		h.step(ClientInput{})
+		if len(h.sent) > 0 && h.sent[0].Kind == wire.Ping {
+			pings = append(pings, h.now-began)
+		}
+	}
+	if len(pings) != 2 || pings[0] > 5100*time.Millisecond || pings[1]-pings[0] != 1250*time.Millisecond {
+		t.Errorf("pings %v", pings)
+	}
+	h.want("master-lost:not-connected", wire.Choose)
+	if h.now-began != 7500*time.Millisecond || h.to[0] == master {
+		t.Errorf("after %v asks %v", h.now-began, h.to[0])
+	}
+}
+
+// TestClientConfig: what cannot be.
+func TestClientConfig(t *testing.T) {
+	good := ClientConfig{ID: testClient, Incarnation: 1, Servers: []nid.NID{me}}
+	for _, tt := range []struct {
+		change func(*ClientConfig)
+		want   error
+	}{
+		{func(c *ClientConfig) { c.ID = wire.ClientID{} }, wire.ErrClientID},
+		{func(c *ClientConfig) { c.Name = strings.Repeat("x", wire.MaxName+1) }, wire.ErrName},
+		{func(c *ClientConfig) { c.Name = "\n" }, wire.ErrName},
+		{func(c *ClientConfig) { c.Servers = nil }, nil},
+		{func(c *ClientConfig) { c.Evict = time.Second }, nil},
+	} {
+		c := good
+		tt.change(&c)
+		if _, err := NewClient(c); err == nil || tt.want != nil && !errors.Is(err, tt.want) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

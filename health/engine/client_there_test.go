@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/health/wire"
+)
+
+// TestAnswersItsMaster: CH-8: a client answers its master alone, in the present epoch, and
+// says of an earlier life that it is over.
+func TestAnswersItsMaster(t *testing.T) {
+	h := newClientHarness(t, me, otherA)
+	master := h.settled()
+	other := me
+	if master == me {
+		other = otherA
+	}
+	h.from(other, wire.Message{Kind: wire.Ask, Epoch: h.c.epoch})
+	if len(h.sent) != 0 {
+		t.Errorf("another server is answered %+v", h.sent)
+	}
+	h.from(master, wire.Message{Kind: wire.Ask, Epoch: h.c.epoch - 1})
+	if len(h.sent) != 0 {
+		t.Errorf("a question of an earlier choice is answered %+v", h.sent)
+	}
+	h.from(master, wire.Message{Kind: wire.Ask, Epoch: h.c.epoch, Incarnation: h.c.life + 1})
+	if len(h.sent) != 0 {
+		t.Errorf("a question about a later life is answered %+v", h.sent)
+	}
+	h.from(master, wire.Message{Kind: wire.Ask, Epoch: h.c.epoch, Sequence: 3})
+	if m := h.sent[0]; m.Kind != wire.Here || m.Code != wire.OK || m.Incarnation != h.c.life || m.Epoch != h.c.epoch || m.Sequence != 3 {
+		t.Errorf("%+v", m)
+	}
+	h.from(other, wire.Message{Kind: wire.Ask, Epoch: 1, Incarnation: h.c.life - 1})
+	if m := h.sent[0]; m.Kind != wire.Here || m.Code != wire.NotConnected || m.Incarnation != h.c.life-1 {
+		t.Errorf("of an earlier life: %+v", m)
+	}
+	if s := h.c.Stats(); s.Answers != 2 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestNodeOutlivesMaster: CH-16: a master that does not answer is given up although its
+// node goes on sending other messages; one that asks is not pinged by a busy client.
+func TestNodeOutlivesMaster(t *testing.T) {
+	for _, dead := range []bool{false, true} {
+		h := newClientHarness(t, me, otherA)
+		master := h.settled()
+		began, pings, cfg := h.now, 0, h.c.cfg
+		asked := h.now
+		for h.now < began+4*cfg.Evict && h.c.phase == settled {
+			at := h.now + time.Second
+			for h.wake < at && h.c.phase == settled {
+				h.now = h.wake
+				h.step(ClientInput{})
+				h.count(&pings)
+			}
+			if h.c.phase != settled {
+				break
+			}
+			h.now = at
+			h.step(ClientInput{Kind: Traffic, Server: master, Sent: at, Heard: at})
+			h.count(&pings)
+			if !dead && h.now-asked >= cfg.Evict {
+				asked = h.now
+				h.from(master, wire.Message{Kind: wire.Ask, Epoch: h.c.epoch})
+			}
+		}
+		took := h.now - began
+		switch {
+		case !dead && (pings != 0 || took < 4*cfg.Evict):
+			t.Errorf("a master that asks: %d pings, given up after %v", pings, took)
+		case dead && (pings < 2 || took > cfg.Evict+cfg.Ping+cfg.Client+time.Second):
+			t.Errorf("a master that says nothing: %d pings, given up after %v", pings, took)
+		}
+	}
+}
+
+// count counts the pings of the latest step.
+func (h *clientHarness) count(pings *int) {
+	for _, m := range h.sent {
+		if m.Kind == wire.Ping {
+			*pings++
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// three is a server with two others, which are alive and say nothing of tombstones.
+func three(t *testing.T) *harness {
+	h := newHarness(t, func(c *ServerConfig) { c.Servers = []nid.NID{me, otherA, otherB} })
+	h.mute = true
+	h.advance(maxAsks * h.s.cfg.Tick) // since it asked at its start
+	return h
+}
+
+func (h *harness) askTombstones(from nid.NID, sequence uint64) {
+	h.t.Helper()
+	h.message(nid.ProcessID{NID: from, PID: nid.LustrePID}, wire.Message{Kind: wire.Tombstones, Sequence: sequence, Retry: 2 * time.Minute})
+}
+
+// graveOf is the tombstone of the client's life 5 as it is told, of an eviction by a choice.
+func graveOf(epoch uint32, age time.Duration) wire.Entry {
+	return wire.Entry{Client: testClient, Incarnation: 5, Epoch: epoch, Mark: uint8(255 - 255*age/(10*time.Minute))}
+}
+
+// TestEvictionOfLaterChoice: CH-62, CH-63: the master of a later choice knows best, also where
+// that choice was not told: all that take themselves for the master of a client that is gone
+// give it up together. An administrator's eviction may be by another server than the master.
+func TestEvictionOfLaterChoice(t *testing.T) {
+	for _, tt := range []struct {
+		master nid.NID
+		epoch  uint32
+		cause  wire.Cause
+		gone   bool
+	}{
+		{otherA, 2, wire.TimedOut, true},
+		{me, 2, wire.TimedOut, true},
+		{otherA, 1, wire.TimedOut, false},
+		{me, 0, wire.TimedOut, false},
+		{me, 2, wire.ByAdmin, false},
+	} {
+		h := newHarness(t, nil)
+		h.connect(5, tt.master, 1)
+		r := h.wanted(otherB, wire.Batch{Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Mark: uint8(tt.cause), Epoch: tt.epoch})})
+		if (r.Evicted == 1) != tt.gone || (h.state() == "none") != tt.gone {
+			t.Errorf("%+v: %+v, the client is %q", tt, r, h.state())
+		}
+	}
+	h := newHarness(t, nil) // the next life waits for that
+	h.connect(5, me, 1)
+	h.connect(6, me, 1)
+	h.wanted(otherB, wire.Batch{Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Mark: uint8(wire.TimedOut), Epoch: 2})})
+	h.want("notice:global evicted:timed-out bury save answer connected accept")
+}
+
+// TestWaitedClientIsAsked: CH-A21, CH-10: a client whose connect had to wait may be gone when it is
+// accepted, while its node talks on. It is asked a tick later, and not T_evict later.
+func TestWaitedClientIsAsked(t *testing.T) {
+	for _, speaks := range []bool{false, true} {
+		h := newHarness(t, nil)
+		h.connect(5, me, 1)
+		h.connect(6, me, 1)
+		h.done(wire.Reply{Evicted: 1}, gone)
+		if speaks {
+			h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 6, Epoch: 1})
+		}
+		h.advance(h.s.cfg.Tick + h.s.cfg.Tick/10)
+		h.step(ServerInput{Kind: Seen, Client: testClient, At: h.now})
+		h.advance(h.s.cfg.Tick)
+		if asks := h.s.Stats().Asks; (asks > 0) == speaks {
+			t.Errorf("it speaks: %v; it was asked %d times", speaks, asks)
+		}
+	}
+}
+
+// TestPassOn: CH-33, CH-65, G-CH-6: who learns of a tombstone that no master has told answers
+// those once more that have asked just before, but not who has told it, nor long after.
+func TestPassOn(t *testing.T) {
+	for _, tt := range []struct {
+		ago   time.Duration
+		epoch uint32
+		want  string
+	}{
+		{time.Second, 0, "bury tombstones-reply"},
+		{time.Second, 1, "bury"}, // its master has told all
+		{time.Minute, 0, "bury"},
+	} {
+		h := three(t)
+		h.askTombstones(otherA, 31)
+		h.advance(tt.ago)
+		h.askTombstones(otherB, 41)
+		h.want("tombstones-reply tombstones")
+		h.tellTombstones(otherB, h.last(wire.Tombstones).Sequence, graveOf(tt.epoch, 0))
+		h.want(tt.want)
+		if tt.want == "bury" {
+			continue
+		}
+		if m := h.last(wire.TombstonesReply); m.Sequence != 31 || m.Entries.Len() != 1 || m.Entries.At(0).Incarnation != 5 {
+			t.Errorf("%+v", m)
+		}
+	}
+	h := three(t) // and an answer counts once more
+	h.askTombstones(otherB, 41)
+	ask := h.last(wire.Tombstones)
+	h.tellTombstones(otherB, ask.Sequence)
+	h.tellTombstones(otherB, ask.Sequence, graveOf(0, 0))
+	h.want("bury")
+}
+
+// TestPassOnWaits: who has won the quorum waits for the answers of all, and answers no server once
+// more that has told the same itself.
+func TestPassOnWaits(t *testing.T) {
+	for _, tells := range []bool{true, false} {
+		h := three(t)
+		h.step(ServerInput{Kind: QuorumIs})
+		h.askTombstones(otherA, 31)
+		h.step(ServerInput{Kind: QuorumIs, Alive: true})
+		h.want("quorum-won tombstones")
+		b := h.last(wire.Tombstones)
+		h.tellTombstones(otherB, b.Sequence, graveOf(0, 0))
+		h.want("bury")
+		if tells {
+			h.tellTombstones(otherA, b.Sequence-1, graveOf(0, 0))
+			h.want("")
+		} else {
+			h.tellTombstones(otherA, b.Sequence-1)
+			h.want("tombstones-reply")
+		}
+	}
+}
+
+// TestDoubt: CH-33: servers that did not hear this one have evicted a client by an earlier choice
+// than the one by which it is connected here. If most have had the tombstone for T_evict, and
+// nobody has withdrawn it, the client is evicted; otherwise it stays.
+func TestDoubt(t *testing.T) {
+	long := 60 * time.Second
+	for name, tt := range map[string]struct {
+		master      nid.NID
+		first, then time.Duration // ages
+		withdrawn   bool
+		want        string
+	}{
+		"of most":             {me, long, long, false, "suspended broadcast1"},
+		"under another":       {otherB, long, long, false, "notice:global evicted:lost-master remove bury"},
+		"one may withdraw it": {me, long, 10 * time.Second, false, ""},
+		"both may":            {me, 10 * time.Second, 10 * time.Second, false, ""},
+		"it was withdrawn":    {me, long, long, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := three(t)
+			h.connect(5, tt.master, 3)
+			h.askTombstones(otherA, 31)
+			h.tellTombstones(otherA, h.last(wire.Tombstones).Sequence, graveOf(1, tt.first))
+			h.want("")
+			h.advance(h.s.cfg.Tick + 1)
+			if tt.first < h.s.cfg.Evict { // it is early to ask
+				if h.s.Status().Clients != 1 || len(h.s.catchup.doubts) != 1 || h.s.catchup.doubts[testClient].asked {
+					t.Errorf("%+v", h.s.catchup.doubts)
+				}
+				return
+			}
+			ask := h.last(wire.Tombstones)
+			if tt.withdrawn {
+				h.step(ServerInput{Kind: EvictArrived, Server: otherA, Data: (&wire.Batch{Withdraw: true, Entries: entries(wire.Entry{Client: testClient, Incarnation: 4, Mark: 0, Epoch: 1})}).AppendBinary(nil)})
+			}
+			h.tellTombstones(otherB, ask.Sequence, graveOf(1, tt.then))
+			h.want(tt.want)
+			h.advance(lately*h.s.cfg.Tick + 2*h.s.cfg.Evict)
+			if n := len(h.s.catchup.doubts); n != 0 {
+				t.Errorf("%d doubts are left", n)
+			}
+		})
+	}
+}
+
+// TestGivenUp: CH-30, CH-33: a master that loses the quorum while it evicts gives that up, and
+// withdraws it when it has the quorum again; not what most servers have made, nor what
+// others have made by themselves.
+func TestGivenUp(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answered, owned bool
+		want            string
+	}{
+		"nobody has answered": {false, false, "broadcast1"},
+		"most have":           {true, false, ""},
+		"others evicted it":   {false, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fifth := nid.MustParse("10.0.0.5@tcp")
+			h := newHarness(t, func(c *ServerConfig) { c.Servers = []nid.NID{me, otherA, otherB, gone, fifth} })
+			h.step(ServerInput{Kind: ServerHealth, Server: gone, Alive: true})
+			h.connect(5, me, 1)
+			h.step(ServerInput{Kind: EvictClient, Client: testClient})
+			if tt.answered {
+				h.done(wire.Reply{Evicted: 2}, gone, fifth)
+			}
+			h.step(ServerInput{Kind: QuorumIs})
+			h.advance(h.s.cfg.Quorum)
+			h.wantState("none")
+			h.step(ServerInput{Kind: ServerHealth, Server: otherB})
+			h.step(ServerInput{Kind: ServerHealth, Server: gone})
+			h.mute = true
+			h.step(ServerInput{Kind: QuorumIs, Alive: true})
+			if tt.owned {
+				h.tellTombstones(otherA, h.last(wire.Tombstones).Sequence, graveOf(0, 0))
+				h.want("bury")
+				return
+			}
+			h.tellTombstones(otherA, h.last(wire.Tombstones).Sequence)
+			h.want(tt.want)
+			if tt.want != "" {
+				b, err := wire.ParseBatch(h.effects[0].Token.([]byte))
+				if err != nil || !b.Withdraw || b.Entries.At(0).Incarnation != 5 || b.Entries.At(0).Epoch != 1 {
+					t.Errorf("%+v, %v", b, err)
+				}
+			}
+		})
+	}
+}
+
+// TestLateCopyOfWithdrawn: CH-A8, CH-33: a late copy of an eviction that was withdrawn ends no connection;
+// of two that were withdrawn the one of the later choice counts, and neither takes back one of a
+// later choice still.
+func TestLateCopyOfWithdrawn(t *testing.T) {
+	batch := func(h *harness, withdraw bool, epoch uint32) wire.Reply {
+		return h.wanted(otherA, wire.Batch{Withdraw: withdraw, Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Mark: uint8(wire.TimedOut), Epoch: epoch})})
+	}
+	h := newHarness(t, nil)
+	h.connect(5, otherA, 1)
+	batch(h, true, 1)
+	if r := batch(h, false, 1); len(r.Exceptions) != 1 || r.Exceptions[0].Code != wire.OtherMaster {
+		t.Errorf("%+v", r)
+	}
+	h.wantState("connected 5 10.0.0.2@tcp/1")
+
+	h = newHarness(t, nil)
+	batch(h, true, 1)
+	batch(h, true, 2)
+	batch(h, false, 2)
+	if _, ok := h.s.Buried(testClient); ok {
+		t.Error("what was withdrawn last is buried")
+	}
+	batch(h, false, 3)
+	batch(h, true, 2)
+	if _, ok := h.s.Buried(testClient); !ok {
+		t.Error("an eviction of a later choice was taken back")
+	}
+}

@@ -1,0 +1,249 @@
+package engine
+
+import "ulnet/health/wire"
+
+// connect takes the request of a client to connect, with this server or another
+// one as its master (seed 001, Handling Connection Request; the state table is
+// in connect_test.go).
+func (s *Server) connect(q *asked) {
+	s.refusedToo(q)
+	if r, refused := s.refuse(q); refused {
+		s.reject(q, r)
+		return
+	}
+	i, known := s.find(q.m.Client)
+	switch {
+	case !known:
+		s.accept(q, noPlace)
+	case s.conn(i).incarnation == q.m.Incarnation:
+		s.again(i, q)
+	default:
+		s.replace(i, q)
+	}
+}
+
+// reject answers that a client is not connected.
+func (s *Server) reject(q *asked, r wire.Message) {
+	s.stats.Rejected[r.Code]++
+	s.refusal(q, r)
+}
+
+// refusal sends what reject has counted.
+func (s *Server) refusal(q *asked, r wire.Message) {
+	r.Kind, r.Client, r.Sequence = wire.Reject, q.m.Client, q.m.Sequence
+	if r.Incarnation == 0 {
+		r.Incarnation = q.m.Incarnation
+	}
+	if !r.Server.IsValid() {
+		r.Server = q.m.Server
+	}
+	if r.Epoch == 0 {
+		r.Epoch = q.m.Epoch
+	}
+	s.send(q.from, &r)
+}
+
+// refuse reports why a connect is refused whatever the client was here.
+func (s *Server) refuse(q *asked) (r wire.Message, refused bool) {
+	m := q.m
+	if !s.quorum.have { // CH-21, CH-36
+		return wire.Message{Code: wire.NoQuorum, Retry: s.cfg.Quorum}, true
+	}
+	switch life, dead := s.tombstones.covers(m.Client, m.Incarnation); {
+	case dead && s.overtaken(m):
+		return wire.Message{Code: wire.Busy, Retry: s.cfg.Broadcast}, true
+	case dead:
+		return wire.Message{Code: wire.Global, Incarnation: life}, true
+	}
+	i, known := s.find(m.Client)
+	if (!known || s.conn(i).incarnation < m.Incarnation) && s.catchup.holds(s) {
+		return wire.Message{Code: wire.Busy, Retry: s.cfg.Try}, true
+	}
+	if known && s.conn(i).incarnation > m.Incarnation {
+		return wire.Message{Code: wire.Stale, Incarnation: s.conn(i).incarnation, Server: s.conn(i).peer.NID}, true
+	}
+	master, ok := s.members.find(m.Server)
+	switch {
+	case !ok:
+		return wire.Message{Code: wire.UnknownServer}, true
+	case master != s.members.self && !s.cfg.Claims.verify(m.Token, m.Client, m.Incarnation, m.Server, m.Epoch):
+		return wire.Message{Code: wire.BadClaim}, true
+	}
+	if known && s.conn(i).incarnation == m.Incarnation {
+		return r, false
+	}
+	if w := s.waiting.of(m.Client); w != nil && w.m.Incarnation > m.Incarnation {
+		return wire.Message{Code: wire.Stale, Incarnation: w.m.Incarnation, Server: w.from.NID}, true
+	}
+	switch {
+	case s.tooSlow(m):
+		return s.otherTimes(), true
+	case m.Incarnation > s.believed(m.Client):
+		return wire.Message{Code: wire.Ahead}, true
+	case master == s.members.self && s.drains():
+		return wire.Message{Code: wire.Draining}, true
+	case !known && s.table.count >= s.cfg.MaxClients:
+		return wire.Message{Code: wire.Full, Retry: s.cfg.Evict}, true
+	}
+	if !known || !sameKind(s.conn(i).peer, q.from) {
+		if r, refused = s.crowded(q); refused {
+			return r, true
+		}
+	}
+	if !s.flaps.allow(s, flapping{m.Client, q.from.NID}, m.Incarnation) { // last: what is refused takes no room there
+		return wire.Message{Code: wire.Flapping, Retry: s.flaps.until - s.now}, true
+	}
+	return r, false
+}
+
+// again answers a life that is connected already: its answer was lost, or it
+// has chosen another master meanwhile.
+func (s *Server) again(i int32, q *asked) {
+	c, m := s.conn(i), q.m
+	master, _ := s.members.find(m.Server)
+	if c.peer == q.from {
+		s.spoke(c, q)
+	}
+	switch {
+	case c.peer != q.from:
+		s.stats.Foreign++
+		s.reject(q, wire.Message{Code: wire.Foreign, Server: c.peer.NID})
+		return
+	case c.state == evicting:
+		s.reject(q, wire.Message{Code: wire.Busy, Retry: s.cfg.Broadcast})
+		return
+	case !s.members.alive(master): // CH-40
+		s.reject(q, wire.Message{Code: wire.MasterDead})
+		return
+	case m.Epoch == c.epoch && master != c.master:
+		s.reject(q, wire.Message{Code: wire.OldEpoch, Server: s.members.nid(c.master)})
+		return
+	case m.Epoch > c.epoch && master == s.members.self && s.tooSlow(m):
+		s.reject(q, s.otherTimes())
+		return
+	case m.Epoch > c.epoch && master == s.members.self && s.drains():
+		s.reject(q, wire.Message{Code: wire.Draining})
+		return
+	}
+	c.sequence = max(c.sequence, q.m.Sequence) // a late copy of a connect revives no disconnect before the latest
+	if c.state == saving {
+		return // the answer is on its way
+	}
+	if m.Epoch > c.epoch || m.Epoch == c.epoch && c.state == recovering {
+		s.rehome(i, c, master, m.Epoch)
+	}
+	s.spoke(c, q) // also if it had another master before
+	s.accepted(i)
+}
+
+// replace takes the connect of a life after the one that is connected.
+func (s *Server) replace(i int32, q *asked) {
+	c := s.conn(i)
+	previous := c.master
+	if s.contested(c, q) {
+		return
+	}
+	switch {
+	case c.state == evicting:
+		s.waiting.add(s, q)
+		s.evictions.urgent = s.evictions.urgent || q.granted
+		return
+	case s.ours(c) && c.state != saving: // CH-23, CH-39
+		s.evict(i, wire.Rebooted)
+		if c.peer != q.from {
+			x := &s.evictions.queue[len(s.evictions.queue)-1]
+			x.later, x.by = q.m.Incarnation, q.from.NID
+		}
+		s.evictions.urgent = true
+		s.waiting.add(s, q)
+		return
+	case c.state == saving:
+		s.reject(&asked{from: c.peer, m: &wire.Message{Client: c.id, Sequence: c.sequence}}, wire.Message{Code: wire.Stale, Incarnation: q.m.Incarnation, Server: q.from.NID})
+	case c.state == orphaned && q.m.Server != s.cfg.Self: // CH-37, CH-A12
+		previous = noPlace
+	}
+	if c.peer != q.from && c.state != saving {
+		s.superseded(c, q.m.Incarnation, q.from.NID)
+	}
+	s.end(i, wire.Rebooted, false)
+	s.accept(q, previous)
+}
+
+// accept makes a connection of a client that has none, which is answered when
+// its record is durable.
+func (s *Server) accept(q *asked, previous int32) {
+	m := q.m
+	master, ok := s.members.find(m.Server)
+	if !ok || !s.members.alive(master) { // CH-40, CH-A11
+		s.reject(q, wire.Message{Code: wire.MasterDead})
+		return
+	}
+	i := s.add(m.Client, q.from)
+	c := s.conn(i)
+	c.incarnation, c.sequence, c.name = m.Incarnation, m.Sequence, string(m.Name)
+	c.epoch, c.master, c.previous, c.carrier, c.waited = m.Epoch, master, previous, q.life, q.waited
+	s.become(c, saving)
+	s.save(saveID(i, c), c)
+}
+
+// saved answers the client whose record is durable, or cannot be saved.
+func (s *Server) saved(in *ServerInput) {
+	i := int32(in.ID>>32) - 1
+	if in.ID == 0 || i < 0 || int(i) >= len(s.table.blocks)*blockSize || s.conn(i).gen != uint32(in.ID) || s.conn(i).state != saving {
+		if in.Failed {
+			s.stats.NotSaved++
+		} else {
+			s.stats.Late++
+		}
+		return
+	}
+	c := s.conn(i)
+	if in.Failed {
+		s.stats.NotSaved++
+		s.reject(s.question(c), wire.Message{Code: wire.StoreFailed, Retry: s.cfg.Ping})
+		s.end(i, wire.NeverStored, false)
+		return
+	}
+	s.become(c, connected)
+	s.watch(i, c)
+	s.doubtWaited(i, c)
+	s.tell(ClientConnected, c, 0)
+	if !s.members.alive(c.master) {
+		s.orphan(i)
+	}
+	s.accepted(i)
+}
+
+// doubtWaited has a client whose connect has waited asked a tick later whether it is
+// still there, unless it says something before.
+func (s *Server) doubtWaited(i int32, c *conn) {
+	if c.waited && s.ours(c) {
+		c.said = s.now - s.cfg.Evict
+		s.set(i, s.now+s.cfg.Tick)
+	}
+}
+
+// question is the one that a connection has not answered yet.
+func (s *Server) question(c *conn) *asked {
+	return &asked{from: c.peer, m: &wire.Message{
+		Client: c.id, Incarnation: c.incarnation, Sequence: c.sequence, Epoch: c.epoch, Server: s.members.nid(c.master),
+	}}
+}
+
+// accepted answers that a client is connected, and who was its previous master,
+// if anybody knows.
+func (s *Server) accepted(i int32) {
+	c := s.conn(i)
+	a := wire.Message{
+		Kind: wire.Accept, Client: c.id, Incarnation: c.incarnation, Sequence: c.sequence, Epoch: c.epoch, Server: s.members.nid(c.previous),
+		Retry: s.cfg.evictTold(),
+	}
+	if c.state != connected {
+		a.Code = wire.Orphaned
+	}
+	if s.ours(c) {
+		a.Token = s.cfg.Claims.append(nil, c.id, c.incarnation, s.cfg.Self, c.epoch)
+	}
+	s.stats.Accepted++
+	s.send(c.peer, &a)
+}

@@ -1,0 +1,301 @@
+package engine
+
+import (
+	"testing"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// TestConnectTable is the state table of connects: CH-21 to CH-24, CH-36 to
+// CH-40, CH-42, CH-A11, CH-A12. The server knows life 5 of the client, if any.
+func TestConnectTable(t *testing.T) {
+	existing := map[string]func(*harness){
+		"none":     func(*harness) {},
+		"under A":  func(h *harness) { h.connect(5, otherA, 1) },
+		"under me": func(h *harness) { h.connect(5, me, 1) },
+		"orphan of A": func(h *harness) {
+			h.connect(5, otherA, 1)
+			h.step(ServerInput{Kind: ServerHealth, Server: otherA, Alive: false})
+			h.step(ServerInput{Kind: ServerHealth, Server: otherA, Alive: true, Lifetime: 1})
+		},
+		"evicting": func(h *harness) {
+			h.connect(5, me, 1)
+			h.step(ServerInput{Kind: EvictClient, Client: testClient})
+		},
+	}
+	const (
+		teardown = "evicted:rebooted remove "
+		accept   = "save connected accept"
+	)
+	tests := []struct {
+		name     string
+		existing string
+		life     uint64
+		master   nid.NID
+		epoch    uint32
+		quorum   bool
+		want     string
+		state    string
+	}{
+		{"CH-21 no quorum, as master", "none", 6, me, 1, false, "reject:no-quorum", "none"},
+		{"CH-36 no quorum, as another", "under A", 6, otherA, 1, false, "reject:no-quorum", "connected 5 10.0.0.2@tcp/1"},
+		{"no quorum, same life", "under A", 5, otherA, 1, false, "reject:no-quorum", "connected 5 10.0.0.2@tcp/1"},
+
+		{"CH-24 none, as master", "none", 6, me, 1, true, accept, "connected 6 10.0.0.1@tcp/1"},
+		{"CH-42 none, as another", "none", 6, otherA, 1, true, accept, "connected 6 10.0.0.2@tcp/1"},
+		{"CH-40 none, master dead", "none", 6, gone, 1, true, "reject:master-dead", "none"},
+
+		{"same life again", "under A", 5, otherA, 1, true, "accept", "connected 5 10.0.0.2@tcp/1"},
+		{"same life, newer choice", "under A", 5, otherB, 2, true, "save rehomed accept", "connected 5 10.0.0.3@tcp/2"},
+		{"same life, older choice", "under A", 5, otherB, 0, true, "accept", "connected 5 10.0.0.2@tcp/1"},
+		{"same life, other choice of the same epoch", "under A", 5, otherB, 1, true, "reject:old-epoch", "connected 5 10.0.0.2@tcp/1"},
+		{"same life, master dead", "under A", 5, gone, 2, true, "reject:master-dead", "connected 5 10.0.0.2@tcp/1"},
+		{"same life, orphan", "orphan of A", 5, otherA, 1, true, "accept:orphaned", "orphaned 5 10.0.0.2@tcp/1"},
+		{"same life, orphan, same master chosen again", "orphan of A", 5, otherA, 2, true, "save rehomed accept", "connected 5 10.0.0.2@tcp/2"},
+
+		{"CH-A12 orphan, as master", "orphan of A", 6, me, 1, true, teardown + accept + "(10.0.0.2@tcp)", "connected 6 10.0.0.1@tcp/1"},
+		{"CH-37 orphan, as another", "orphan of A", 6, otherB, 1, true, teardown + accept, "connected 6 10.0.0.3@tcp/1"},
+		{"CH-22 older, as master", "under A", 6, me, 1, true, teardown + accept + "(10.0.0.2@tcp)", "connected 6 10.0.0.1@tcp/1"},
+		{"CH-38 older, as another", "under A", 6, otherB, 1, true, teardown + accept + "(10.0.0.2@tcp)", "connected 6 10.0.0.3@tcp/1"},
+		{"CH-23 older, was mine, as master", "under me", 6, me, 1, true, "suspended broadcast1", "evicting 5 10.0.0.1@tcp/1"},
+		{"CH-39 older, was mine, as another", "under me", 6, otherA, 1, true, "suspended broadcast1", "evicting 5 10.0.0.1@tcp/1"},
+		{"older, is being evicted", "evicting", 6, otherA, 1, true, "", "evicting 5 10.0.0.1@tcp/1"},
+		{"same life, is being evicted", "evicting", 5, me, 1, true, "reject:busy", "evicting 5 10.0.0.1@tcp/1"},
+
+		{"CH-A11 orphan, new master dead", "orphan of A", 6, gone, 1, true, teardown + "reject:master-dead", "none"},
+		{"CH-A11 older, new master dead", "under A", 6, gone, 1, true, teardown + "reject:master-dead", "none"},
+		{"CH-A11 older, was mine, new master dead", "under me", 6, gone, 1, true, "suspended broadcast1", "evicting 5 10.0.0.1@tcp/1"},
+
+		{"newer is connected", "under A", 4, me, 9, true, "reject:stale", "connected 5 10.0.0.2@tcp/1"},
+		{"unknown server as master", "none", 6, nid.MustParse("10.9.9.9@tcp"), 1, true, "reject:unknown-server", "none"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHarness(t, nil)
+			existing[tt.existing](h)
+			if !tt.quorum {
+				h.step(ServerInput{Kind: QuorumIs})
+			}
+			h.connect(tt.life, tt.master, tt.epoch)
+			h.want(tt.want)
+			h.wantState(tt.state)
+		})
+	}
+}
+
+// TestConnectWaits: CH-23, CH-39, CH-25: an old life whose master this was is
+// evicted from all servers before the new one is accepted, and a new master that
+// died meanwhile is noticed (CH-A11).
+func TestConnectWaits(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		master nid.NID
+		want   string
+	}{
+		{"CH-23", me, "notice:global evicted:rebooted bury save connected accept"},
+		{"CH-39", otherA, "notice:global evicted:rebooted bury save connected accept"},
+		{"CH-A11", gone, "notice:global evicted:rebooted bury reject:master-dead"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHarness(t, nil)
+			h.connect(5, me, 1)
+			h.connect(6, tt.master, 1)
+			h.want("suspended broadcast1")
+			r, err := wire.ParseBatch(h.effects[1].Token.([]byte))
+			if err != nil || r.Entries.At(0) != (wire.Entry{Client: testClient, Incarnation: 5, Mark: uint8(wire.Rebooted), Epoch: 1}) {
+				t.Errorf("CH-25: evicts %+v, %v", r.Entries.At(0), err)
+			}
+			h.done(wire.Reply{Evicted: 1}, gone)
+			h.want(tt.want)
+		})
+	}
+}
+
+// TestConnectBusy: CH-A21: a connect does not wait for ever, and the newest life
+// is the one that waits.
+func TestConnectBusy(t *testing.T) {
+	h := newHarness(t, nil)
+	h.connect(5, me, 1)
+	h.connect(6, me, 1)
+	h.connect(7, me, 1)
+	if r := h.last(wire.Reject); r.Code != wire.Stale || r.Incarnation != 7 {
+		t.Errorf("life 6 is told %+v", r)
+	}
+	h.connect(6, me, 1)
+	h.want("reject:stale")
+	h.advance(3*h.s.cfg.Broadcast + h.s.cfg.Tick)
+	if r := h.last(wire.Reject); r.Code != wire.Busy || r.Retry != h.s.cfg.Broadcast {
+		t.Errorf("life 7 is told %+v", r)
+	}
+	h.done(wire.Reply{})
+	h.want("notice:global evicted:rebooted bury")
+	h.connect(7, me, 1)
+	h.want("save connected accept")
+}
+
+// TestConnectIsDurable: CH-4: a client is accepted when its record is durable,
+// and refused if that cannot be.
+func TestConnectIsDurable(t *testing.T) {
+	h := newHarness(t, nil)
+	h.hold = true
+	h.connect(5, me, 3)
+	h.want("save")
+	save := h.effects[0]
+	if r := save.Record; r.Client != testClient || r.Incarnation != 5 || r.Master != me || r.Epoch != 3 || r.Name != "host" || r.Peer != host {
+		t.Errorf("record %+v", r)
+	}
+	h.connect(5, me, 3)
+	h.want("")
+	h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5})
+	h.want("pong:busy")
+	h.step(ServerInput{Kind: Saved, ID: save.ID, Failed: true})
+	h.want("reject:store-failed remove")
+	h.wantState("none")
+	h.step(ServerInput{Kind: Saved, ID: save.ID})
+	h.want("")
+
+	h.connect(6, me, 1)
+	save = h.effects[0]
+	h.step(ServerInput{Kind: Saved, ID: save.ID})
+	h.want("connected accept")
+}
+
+// TestConnectEvictedWhileSaved: CH-A20: a client that is evicted while its accept
+// is on its way is not accepted half.
+func TestConnectEvictedWhileSaved(t *testing.T) {
+	h := newHarness(t, nil)
+	h.hold = true
+	h.connect(5, otherA, 1)
+	id := h.effects[0].ID
+	if r := h.evicted(otherA, 5); r.Evicted != 1 {
+		t.Errorf("reply %+v", r)
+	}
+	h.want("reject:global bury answer")
+	h.step(ServerInput{Kind: Saved, ID: id})
+	h.want("")
+	h.wantState("none")
+	h.connect(5, otherA, 1)
+	h.want("reject:global")
+}
+
+// TestConnectLimits: a full table, a client that starts over and over, and one
+// that another node claims to be, are refused with their reasons.
+func TestConnectLimits(t *testing.T) {
+	h := newHarness(t, func(c *ServerConfig) { c.MaxClients, c.MaxLives = 1, 3 })
+	h.connect(5, me, 1)
+	h.message(host, wire.Message{Kind: wire.Connect, Client: wire.ClientID{7}, Incarnation: 1, Server: me})
+	h.want("reject:full")
+	thief := nid.ProcessID{NID: otherB, PID: 9}
+	h.message(thief, wire.Message{Kind: wire.Connect, Incarnation: 5, Server: me})
+	h.want("reject:foreign")
+	h.message(thief, wire.Message{Kind: wire.Ping, Incarnation: 5})
+	h.want("pong:foreign")
+	h.message(thief, wire.Message{Kind: wire.Disconnect, Incarnation: 5})
+	h.want("")
+	h.wantState("connected 5 10.0.0.1@tcp/1")
+	if st := h.s.Stats(); st.Foreign != 3 || st.Rejected[wire.Full] != 1 {
+		t.Errorf("%+v", st)
+	}
+
+	h = newHarness(t, func(c *ServerConfig) { c.MaxLives = 3 })
+	for life := range uint64(3) {
+		h.connect(5+life, otherA, 1)
+	}
+	h.wantState("connected 7 10.0.0.2@tcp/1")
+	h.connect(8, otherA, 1)
+	h.want("reject:flapping")
+	if r := h.last(wire.Reject); r.Retry <= 0 || r.Retry > h.s.cfg.FlapWindow {
+		t.Errorf("come back after %v", r.Retry)
+	}
+	h.wantState("connected 7 10.0.0.2@tcp/1")
+	h.advance(h.s.cfg.FlapWindow + h.s.cfg.Tick)
+	h.connect(8, otherA, 1)
+	h.wantState("connected 8 10.0.0.2@tcp/1")
+}
+
+// TestHostileMessages: what is malformed, or not for a server, is counted.
+func TestHostileMessages(t *testing.T) {
+	h := newHarness(t, nil)
+	sent := h.s.Stats().Sent
+	h.step(ServerInput{Kind: Arrived, From: host, Data: []byte("HLTH")})
+	m := wire.Message{Kind: wire.Connect, Client: testClient, Server: me, Name: make([]byte, 256)}
+	h.step(ServerInput{Kind: Arrived, From: host, Data: m.AppendBinary(nil)})
+	b := (&wire.Message{Kind: wire.Ping, Client: testClient}).AppendBinary(nil)
+	b[4]++
+	h.step(ServerInput{Kind: Arrived, From: host, Data: b})
+	h.message(host, wire.Message{Kind: wire.Accept})
+	h.message(host, wire.Message{Kind: wire.Digest, Entries: entries(wire.Entry{Client: testClient})})
+	h.message(host, wire.Message{Kind: wire.DigestReply, Entries: entries(wire.Entry{Client: testClient})})
+	h.message(host, wire.Message{Kind: wire.Tombstones, Retry: 3600e9})
+	h.message(host, wire.Message{Kind: wire.TombstonesReply, Sequence: 1, Epoch: 1, Entries: entries(wire.Entry{Client: testClient, Incarnation: 1, Mark: 255})})
+	h.message(host, wire.Message{Kind: wire.Disconnect})
+	h.step(ServerInput{Kind: Saved, ID: 99 << 32})
+	h.step(ServerInput{Kind: BroadcastDone, ID: 99})
+	st := h.s.Stats()
+	if st.Malformed != 1 || st.BadName != 1 || st.OtherVersion != 1 || st.Unexpected != 1 || st.Strangers != 4 || st.Late != 3 || st.Sent != sent {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestClaims: CH-43, CH-44, CH-A15: a forged claim is believed when claims are
+// off, and refused when they are on, also while keys change.
+func TestClaims(t *testing.T) {
+	old, err := NewClaims([]byte("0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, err := NewClaims([]byte("fedcba9876543210"), []byte("0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewClaims([]byte("short")); err == nil {
+		t.Error("a short key is a key")
+	}
+	if _, err := NewClaims(); err == nil {
+		t.Error("no key is a key")
+	}
+	h := newHarness(t, func(c *ServerConfig) { c.Claims = old })
+	h.connect(5, me, 4)
+	token := h.last(wire.Accept).Token
+	if !old.verify(token, testClient, 5, me, 4) {
+		t.Fatal("the master's token is not true")
+	}
+	ask := func(c Claims, change func(*wire.Message)) string {
+		h := newHarness(t, func(s *ServerConfig) { s.Self, s.Claims = otherB, c })
+		h.step(ServerInput{Kind: ServerHealth, Server: me, Alive: true})
+		m := wire.Message{Kind: wire.Connect, Incarnation: 5, Epoch: 4, Server: me, Token: token}
+		if change != nil {
+			change(&m)
+		}
+		h.message(host, m)
+		return h.words()
+	}
+	const accepted, refused = "save connected accept", "reject:bad-claim"
+	for _, tt := range []struct {
+		name   string
+		claims Claims
+		change func(*wire.Message)
+		want   string
+	}{
+		{"true", old, nil, accepted},
+		{"second key", both, nil, accepted},
+		{"other client", old, func(m *wire.Message) { m.Client = wire.ClientID{3} }, refused},
+		{"other life", old, func(m *wire.Message) { m.Incarnation++ }, refused},
+		{"other epoch", old, func(m *wire.Message) { m.Epoch++ }, refused},
+		{"other master", old, func(m *wire.Message) { m.Server = otherA }, refused},
+		{"no token", old, func(m *wire.Message) { m.Token = nil }, refused},
+		{"CH-43 off", Claims{}, func(m *wire.Message) { m.Token = nil }, accepted},
+	} {
+		if got := ask(tt.claims, tt.change); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+	// A choice of another master needs a token, too.
+	h = newHarness(t, func(s *ServerConfig) { s.Claims = old })
+	h.connect(5, me, 1)
+	h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 2, Server: otherA})
+	h.want("chosen:bad-claim")
+	h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 2, Server: otherA, Token: old.append(nil, testClient, 5, otherA, 2)})
+	h.want("save rehomed chosen")
+}

@@ -1,0 +1,77 @@
+package engine
+
+import "time"
+
+// deadlines is a heap of connections by their due time. A connection knows its
+// place in it; one that is not there has the place -1.
+type deadlines struct{ heap []int32 }
+
+const noPlace = -1
+
+// set moves a connection to a due time.
+func (s *Server) set(i int32, due time.Duration) {
+	d, c := &s.deadlines, s.conn(i)
+	// A few wakes for all: deadlines are on a grid of a tenth of a tick.
+	grid := max(s.cfg.Tick/10, 1)
+	c.due = (due + grid - 1) / grid * grid
+	if c.pos == noPlace {
+		c.pos = int32(len(d.heap))
+		d.heap = append(d.heap, i)
+	}
+	s.up(int(c.pos))
+	s.down(int(c.pos))
+}
+
+// unset takes a connection out.
+func (s *Server) unset(i int32) {
+	d, c := &s.deadlines, s.conn(i)
+	if c.pos == noPlace {
+		return
+	}
+	at, last := int(c.pos), len(d.heap)-1
+	s.swap(at, last)
+	d.heap = d.heap[:last]
+	c.pos = noPlace
+	if at < last {
+		s.up(at)
+		s.down(at)
+	}
+}
+
+// less orders by due time, then by place in the table.
+func (s *Server) less(a, b int) bool {
+	x, y := s.deadlines.heap[a], s.deadlines.heap[b]
+	if p, q := s.conn(x).due, s.conn(y).due; p != q {
+		return p < q
+	}
+	return x < y
+}
+
+func (s *Server) swap(a, b int) {
+	h := s.deadlines.heap
+	h[a], h[b] = h[b], h[a]
+	s.conn(h[a]).pos, s.conn(h[b]).pos = int32(a), int32(b)
+}
+
+func (s *Server) up(i int) {
+	for i > 0 && s.less(i, (i-1)/2) {
+		s.swap(i, (i-1)/2)
+		i = (i - 1) / 2
+	}
+}
+
+func (s *Server) down(i int) {
+	for {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(s.deadlines.heap); child++ {
+			if s.less(child, least) {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		s.swap(i, least)
+		i = least
+	}
+}

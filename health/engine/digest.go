@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// Marks of the entries of digests and their replies.
+const (
+	markConfirm = 1 // digest: answer also if you know it
+	markKnown   = 1 // reply: it is known, and connected to the master
+)
+
+// digests tells masters who is held under them (CH-65, CH-66).
+type digests struct {
+	soon bool          // somebody waits to be confirmed
+	away bool          // a master was away, and is asked about all under it
+	next time.Duration // active time of the next whole digest
+}
+
+// send sends each live master the clients that are held under it; between the
+// whole digests only those that wait to be confirmed.
+func (d *digests) send(s *Server) {
+	whole := s.now >= d.next
+	if !whole && (!d.soon && !d.away && s.table.unsure == 0 || s.table.count == 0) {
+		return
+	}
+	if d.soon, d.away = false, false; whole {
+		d.next = s.now + s.cfg.Evict
+	}
+	lists, told := make([]wire.Entries, len(s.members.list)), make([]bool, len(s.members.list))
+	s.each(func(_ int32, c *conn) {
+		e := wire.Entry{Client: c.id, Incarnation: c.incarnation}
+		switch {
+		case c.state == recovering:
+			e.Mark = markConfirm
+		case c.state != connected || !whole && !s.members.list[c.master].away:
+			return
+		}
+		if s.ours(c) || !s.members.alive(c.master) {
+			return
+		}
+		lists[c.master] = e.AppendBinary(lists[c.master])
+		if lists[c.master].Len() == wire.MaxEntries {
+			s.sendDigest(c.master, wire.Digest, lists[c.master])
+			lists[c.master], told[c.master] = lists[c.master][:0], true
+		}
+	})
+	for i, list := range lists {
+		if s.members.list[i].away = false; len(list) > 0 {
+			s.sendDigest(int32(i), wire.Digest, list)
+			told[i] = true
+		}
+	}
+	if whole && !s.cfg.Uneven {
+		s.balance.rotate(s, told)
+	}
+}
+
+// wasAway notes that a server was cut off, or has started: it may have evicted its clients,
+// also if discovery has not told this one that it was away.
+func (d *digests) wasAway(s *Server, i int32) { s.members.list[i].away, d.away = true, true }
+
+func (s *Server) sendDigest(to int32, kind wire.Kind, list wire.Entries) {
+	s.send(nid.ProcessID{NID: s.members.nid(to), PID: s.cfg.PID}, &wire.Message{
+		Kind: kind, Code: s.balance.standing(s), Epoch: uint32(s.balance.load(s)), Entries: list,
+	})
+}
+
+// digest answers another server which of the clients that it holds under this
+// one it should not.
+func (s *Server) digest(q *asked) {
+	from, ok := s.members.find(q.from.NID)
+	if !ok || q.from.PID != s.cfg.PID {
+		s.stats.Strangers++
+		return
+	}
+	s.balance.heard(s, from, q.m)
+	var reply wire.Entries
+	for i := range q.m.Entries.Len() {
+		e := q.m.Entries.At(i)
+		known, unsure := s.watches(e)
+		switch {
+		case unsure:
+			continue // the client itself will say
+		case !known:
+			e.Mark = 0
+		case e.Mark == markConfirm:
+			e.Mark = markKnown
+		default:
+			continue
+		}
+		reply = e.AppendBinary(reply)
+	}
+	if len(reply) > 0 || len(q.m.Entries) == 0 { // who asks about nobody wants to know the load
+		s.sendDigest(from, wire.DigestReply, reply)
+	}
+}
+
+// watches reports whether this server is the master of a life, or may be.
+func (s *Server) watches(e wire.Entry) (known, unsure bool) {
+	i, ok := s.find(e.Client)
+	known = ok && s.conn(i).incarnation == e.Incarnation && s.ours(s.conn(i))
+	return known, known && s.conn(i).state == recovering
+}
+
+// confirm ends the recovery of a connection whose master is sure.
+func (s *Server) confirm(i int32, c *conn) {
+	s.become(c, connected)
+	s.watch(i, c)
+	s.tell(ClientRehomed, c, 0)
+}
+
+// digestReply takes what a master says of the clients under it: those that it
+// does not know are orphaned, and so have time to say what is true.
+func (s *Server) digestReply(q *asked) {
+	from, ok := s.members.find(q.from.NID)
+	if !ok || q.from.PID != s.cfg.PID {
+		s.stats.Strangers++
+		return
+	}
+	s.balance.heard(s, from, q.m)
+	for k := range q.m.Entries.Len() {
+		e := q.m.Entries.At(k)
+		i, ok := s.find(e.Client)
+		if !ok || s.conn(i).incarnation != e.Incarnation || s.conn(i).master != from {
+			continue
+		}
+		c := s.conn(i)
+		switch {
+		case e.Mark == markKnown && c.state == recovering:
+			s.confirm(i, c)
+			s.notify(c, wire.OtherMaster)
+		case e.Mark != markKnown && (c.state == connected || c.state == recovering):
+			s.stats.Ghosts++
+			s.orphan(i)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package engine
+
+import (
+	"testing"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// TestDigestReplyOfAnother: CH-65: only the master of a client can say that it does not know
+// it, or that it does; what another server says, or somebody with another PID, changes
+// nothing.
+func TestDigestReplyOfAnother(t *testing.T) {
+	reply := func(h *harness, from nid.ProcessID, mark uint8) {
+		t.Helper()
+		h.message(from, wire.Message{Kind: wire.DigestReply, Entries: wire.Entry{Client: testClient, Incarnation: 5, Mark: mark}.AppendBinary(nil)})
+	}
+	server := func(id nid.NID) nid.ProcessID { return nid.ProcessID{NID: id, PID: nid.LustrePID} }
+	h := newHarness(t, nil)
+	h.connect(5, otherA, 1)
+	reply(h, server(otherB), 0)
+	h.wantState("connected 5 10.0.0.2@tcp/1")
+	reply(h, nid.ProcessID{NID: otherA, PID: nid.LustrePID + 1}, 0)
+	h.wantState("connected 5 10.0.0.2@tcp/1")
+	reply(h, server(otherA), 0)
+	h.wantState("orphaned 5 10.0.0.2@tcp/1")
+
+	h = newHarness(t, nil)
+	h.step(ServerInput{Kind: Restore, Record: &Record{Client: testClient, Incarnation: 5, Master: otherA, Epoch: 1, Peer: host}})
+	h.wantState("recovering 5 10.0.0.2@tcp/1")
+	reply(h, server(otherB), markKnown)
+	h.wantState("recovering 5 10.0.0.2@tcp/1")
+	reply(h, server(otherA), markKnown)
+	h.wantState("connected 5 10.0.0.2@tcp/1")
+}

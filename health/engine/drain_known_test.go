@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// TestDrainIsKnown: a server that begins to drain, or ends that, tells all others at once, and
+// each server that comes alive meanwhile.
+func TestDrainIsKnown(t *testing.T) {
+	told := func(h *harness, want wire.Code, to ...nid.NID) {
+		t.Helper()
+		var got []nid.NID
+		for i := range h.effects {
+			if e := &h.effects[i]; e.Kind == DoSend && e.Server.IsValid() {
+				if m, _ := wire.ParseMessage(e.Token.([]byte)); m.Kind == wire.Digest && m.Code == want {
+					got = append(got, e.Server)
+				}
+			}
+		}
+		if !slices.Equal(got, to) {
+			t.Errorf("told %v of %v, want %v", got, want, to)
+		}
+	}
+	h := newHarness(t, nil)
+	h.step(ServerInput{Kind: Drain, Alive: true})
+	told(h, wire.Draining, otherA, otherB)
+	h.step(ServerInput{Kind: ServerHealth, Server: gone, Alive: true})
+	h.advance(h.s.cfg.Tick)
+	told(h, wire.Draining, gone)
+	h.step(ServerInput{Kind: Drain})
+	told(h, wire.OK, otherA, otherB, gone)
+}
+
+// TestLastWilling: the last server that takes clients is named as such, with those that do not.
+func TestLastWilling(t *testing.T) {
+	h := newHarness(t, nil)
+	want := func(last bool, others ...nid.NID) {
+		t.Helper()
+		if list, is := h.s.LastWilling(); is != last || !slices.Equal(list, others) {
+			t.Errorf("last %v beside %v, want %v beside %v", is, list, last, others)
+		}
+	}
+	say := func(id nid.NID, code wire.Code) {
+		h.message(nid.ProcessID{NID: id, PID: nid.LustrePID}, wire.Message{Kind: wire.Digest, Code: code})
+	}
+	want(false)
+	say(otherA, wire.Draining)
+	want(false, otherA)
+	say(otherB, wire.Draining)
+	want(true, otherA, otherB)
+	h.step(ServerInput{Kind: ServerHealth, Server: gone, Alive: true})
+	want(false, otherA, otherB)
+	say(gone, wire.NoQuorum) // it takes nobody either, and does not drain
+	want(true, otherA, otherB)
+	say(otherB, wire.OK)
+	want(false, otherA)
+	h.step(ServerInput{Kind: ServerHealth, Server: otherB})
+	want(true, otherA)
+}

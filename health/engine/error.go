@@ -1,0 +1,27 @@
+package engine
+
+import (
+	"strings"
+
+	"ulnet/lnet/nid"
+)
+
+// Error says what cannot be done, and what to do.
+type Error struct {
+	Why string
+	// Draining are the other live servers that drain, as far as this one knows: if it
+	// drained, too, clients would have nowhere to go.
+	Draining []nid.NID
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if len(e.Draining) == 0 {
+		return "health: " + e.Why
+	}
+	texts := make([]string, len(e.Draining))
+	for i, id := range e.Draining {
+		texts[i] = id.String()
+	}
+	return "health: " + e.Why + "; these drain: " + strings.Join(texts, ", ")
+}

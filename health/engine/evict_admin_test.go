@@ -1,0 +1,88 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// result is what an order to evict the test's client was answered last.
+func (h *harness) result() wire.Code {
+	for _, e := range h.effects {
+		if e.Kind == DoResult {
+			return e.Code
+		}
+	}
+	return wire.Codes
+}
+
+// TestEvictCutOff: CH-30: without a quorum an administrator's eviction ends the
+// connection here at once, and here only: nothing is broadcast, nothing is buried, and
+// the answer says so.
+func TestEvictCutOff(t *testing.T) {
+	h := newHarness(t, nil)
+	h.connect(5, me, 1)
+	h.step(ServerInput{Kind: QuorumIs})
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	if h.result() != wire.NoQuorum || h.batch != 0 || h.s.Status().Tombstones != 0 || h.s.Status().Clients != 0 {
+		t.Errorf("%v, batch %d, %+v", h.result(), h.batch, h.s.Status())
+	}
+	if n := h.last(wire.Notice); n.Code != wire.NoQuorum {
+		t.Errorf("the client is told %v", n.Code)
+	}
+}
+
+// TestEvictOrphan: CH-20: an orphan is evicted from all servers by whichever server an
+// administrator asks, unless another one knows of a later choice.
+func TestEvictOrphan(t *testing.T) {
+	w := populated(t, 5, 1)
+	c := w.clients[0]
+	master := w.server(c.m.Status().Master)
+	c.kill()
+	master.kill()
+	w.run(5 * time.Second) // discovery notices, and no orphan's time is over
+	var asked *server
+	for _, s := range w.servers {
+		if s != master {
+			asked = s
+		}
+	}
+	if info, ok := asked.m.Client(c.name); !ok || info.State != "orphaned" {
+		t.Fatalf("%+v", info)
+	}
+	asked.step(ServerInput{Kind: EvictClient, Client: c.name})
+	w.run(2 * time.Second)
+	if left := w.holders(c); len(left) > 0 {
+		t.Errorf("%d servers hold an orphan that was evicted", len(left))
+	}
+	for _, s := range w.servers {
+		if s != master && s.graves[c.name] == 0 {
+			t.Errorf("%v has no tombstone", s.id)
+		}
+	}
+}
+
+// TestEvictOrphanRehomed: CH-A8: the administrator's eviction of an orphan spares a
+// client that has chosen another master meanwhile, wherever that is known.
+func TestEvictOrphanRehomed(t *testing.T) {
+	h := newHarness(t, nil)
+	h.connect(5, otherA, 1)
+	if r := h.evictedBy(otherB, 5, 1); len(r.Exceptions) != 1 || r.Evicted != 0 {
+		t.Errorf("of a client with a living master: %+v", r)
+	}
+	h.step(ServerInput{Kind: ServerHealth, Server: otherA, Lifetime: 1})
+	if r := h.evictedBy(otherB, 5, 2); len(r.Exceptions) != 1 || r.Evicted != 0 {
+		t.Errorf("of another choice: %+v", r)
+	}
+	if r := h.evictedBy(otherB, 5, 1); len(r.Exceptions) != 0 || r.Evicted != 1 {
+		t.Errorf("of an orphan: %+v", r)
+	}
+}
+
+// evictedBy has another server evict the test's client for an administrator.
+func (h *harness) evictedBy(from nid.NID, incarnation uint64, epoch uint32) wire.Reply {
+	h.t.Helper()
+	return h.wanted(from, wire.Batch{Life: 1, Entries: entries(wire.Entry{Client: testClient, Incarnation: incarnation, Mark: uint8(wire.ByAdmin), Epoch: epoch})})
+}

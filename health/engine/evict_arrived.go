@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// evictArrived evicts the clients that their master wants evicted (seed 001,
+// Specification 5; CH-A7).
+func (s *Server) evictArrived(in *ServerInput) {
+	var reply wire.Reply
+	from, ok := s.members.find(in.Server)
+	r, err := wire.ParseBatch(in.Data)
+	switch {
+	case err != nil:
+		s.malformed(err)
+	case !ok:
+		s.stats.Strangers++
+	case from == s.members.self:
+	case r.Withdraw:
+		for k := range r.Entries.Len() {
+			s.withdrawn(from, r.Entries.At(k))
+		}
+	default:
+		for k := range r.Entries.Len() {
+			s.evictFor(from, r.Entries.At(k), uint16(k), &reply)
+		}
+	}
+	begin := len(s.out.Buf)
+	s.out.Buf = reply.AppendBinary(s.out.Buf)
+	s.emit(ServerEffect{Kind: DoAnswer, Token: in.Token, Begin: begin, End: len(s.out.Buf)})
+}
+
+func (s *Server) evictFor(from int32, e wire.Entry, index uint16, reply *wire.Reply) {
+	i, ok := s.find(e.Client)
+	if e.Incarnation > s.believed(e.Client) { // it would bury all lives to come
+		s.stats.Ahead++
+		if !ok {
+			reply.Unknown++
+			return
+		}
+		e.Incarnation = s.conn(i).incarnation
+	}
+	if !ok {
+		if reply.Unknown++; s.takenBack(&e) {
+			return
+		}
+		s.heardOf(&e, from, func(bury bool) { s.forget(e.Client, e.Incarnation, bury, nid.NID{}) })
+		return
+	}
+	c := s.conn(i)
+	x := wire.Exception{Index: index, Epoch: c.epoch, Incarnation: c.incarnation, Master: s.members.nid(c.master)}
+	switch {
+	case c.incarnation > e.Incarnation:
+		x.Code = wire.Newer
+	case c.master != from && !ofOrphan(&e, c) && !chosenAfter(&e, c), c.incarnation == e.Incarnation && e.Before(c.epoch), s.takenBack(&e): // or it has chosen that one again since
+		if x.Code = wire.OtherMaster; c.state == evicting {
+			c.previous = from
+		}
+	default:
+		reply.Evicted++
+		switch {
+		case c.state == saving:
+			s.reject(s.question(c), wire.Message{Code: wire.Global})
+		case wire.Cause(e.Mark) == wire.Rebooted:
+			s.superseded(c, e.Incarnation+1, nid.NID{})
+		default:
+			s.notify(c, wire.Global)
+		}
+		s.heardOf(&e, from, func(bury bool) { s.finally(i, e.Incarnation, wire.Cause(min(e.Mark, uint8(wire.Causes)-1)), bury) })
+		s.waiting.resume(s, e.Client) // if this server was evicting it, too
+		return
+	}
+	s.stats.Excepted++
+	reply.Exceptions = append(reply.Exceptions, x)
+}
+
+// chosenAfter reports whether an eviction is by a master that the client has chosen after the
+// one that this server knows. An administrator's may be by any server.
+func chosenAfter(e *wire.Entry, c *conn) bool {
+	known := wire.Entry{Epoch: c.epoch & (1<<24 - 1)}
+	return wire.Cause(e.Mark) != wire.ByAdmin && e.Epoch != 0 && c.incarnation == e.Incarnation && known.Before(e.Epoch)
+}

@@ -1,0 +1,74 @@
+package engine
+
+import "ulnet/health/wire"
+
+// A master that is cut off for T_q gives up the evictions that it has begun: only most
+// servers can evict a client for all. Some servers may have made them all the same, and a
+// copy of the request may reach one late, which would bury a life that is connected
+// elsewhere, and tell others so. So the master takes them back when it has a quorum again.
+
+// most reports whether more than half of the servers have answered.
+func (b *batch) most() bool { return 2*(b.servers-len(b.missing)) > b.servers }
+
+// clear gives all evictions up.
+func (e *evictions) clear(s *Server) {
+	room := s.cfg.MaxClients
+	var kept []*batch
+	for _, b := range append(e.batches, e.givenUp...) {
+		if b.entries = b.doubtful(); len(b.entries) > 0 && len(b.entries) <= room {
+			room -= len(b.entries)
+			kept = append(kept, b)
+		}
+	}
+	*e = evictions{givenUp: kept, inFlight: e.inFlight, lastID: e.lastID}
+}
+
+// doubtful are the entries of a batch that is given up of which it is not certain that most
+// servers have made them.
+func (b *batch) doubtful() (list []eviction) {
+	if b.settled || !b.sent {
+		return nil
+	}
+	for i := range b.entries {
+		if x := &b.entries[i]; b.withdraw || !b.most() || x.exception.Code == wire.OtherMaster {
+			list = append(list, *x)
+		}
+	}
+	return list
+}
+
+// takeBack withdraws what was given up, when there is a quorum again and the others have
+// told their tombstones: those that they have made by themselves stay.
+func (e *evictions) takeBack(s *Server) {
+	if len(e.givenUp) == 0 || !s.quorum.have || s.catchup.holds(s) {
+		return
+	}
+	for _, b := range e.givenUp {
+		var list []eviction
+		for i := range b.entries {
+			x := &b.entries[i]
+			if s.now < b.began+s.cfg.tombstone() && !s.madeByOthers(x) {
+				s.withdrawn(s.members.self, x.entry())
+				list = append(list, *x)
+			}
+		}
+		if len(list) > 0 {
+			w := e.batch(s, list)
+			w.withdraw = true
+			e.batches = append(e.batches, w)
+		}
+	}
+	e.givenUp = nil
+}
+
+// madeByOthers reports whether a tombstone was fetched that is not of this eviction.
+func (s *Server) madeByOthers(x *eviction) bool {
+	g, ok := s.tombstones.lives[x.id]
+	e := x.entry()
+	return ok && !g.void && g.incarnation >= x.incarnation && (g.incarnation > x.incarnation || g.epoch == 0 || e.Before(g.epoch))
+}
+
+// entry is an eviction as it is told.
+func (x *eviction) entry() wire.Entry {
+	return wire.Entry{Client: x.id, Incarnation: x.incarnation, Mark: uint8(x.cause), Epoch: x.epoch & (1<<24 - 1)}
+}

@@ -1,0 +1,167 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// TestEvictBuriesWhatWasNamed: CH-A20, CH-65: a server that still has the life
+// before the one that is evicted refuses a connect of the latter, which is late.
+func TestEvictBuriesWhatWasNamed(t *testing.T) {
+	h := newHarness(t, nil)
+	h.connect(5, otherA, 1)
+	if r := h.evicted(otherA, 6); r.Evicted != 1 {
+		t.Fatalf("%+v", r)
+	}
+	h.connect(6, otherA, 1)
+	h.want("reject:global")
+	h.connect(7, otherA, 1)
+	h.want("save connected accept")
+}
+
+// TestEvictionOfReturned: CH-62, CH-A8: a client that went from this server to
+// another and back is gone, though somebody was told of the other only.
+func TestEvictionOfReturned(t *testing.T) {
+	h := newHarness(t, nil)
+	h.connect(5, me, 3)
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	h.done(wire.Reply{Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: otherA}}}, gone)
+	h.want("notice:global evicted:by-admin bury")
+}
+
+// TestLateEvictionOfEarlierChoice: CH-A1, CH-A2, G-CH-3: an eviction by a master
+// that comes late finds the same life of the client under the same master, but by a
+// later choice: the client went to another one and came back. It stays.
+func TestLateEvictionOfEarlierChoice(t *testing.T) {
+	late := func(h *harness, epoch uint32) wire.Reply {
+		h.step(ServerInput{Kind: EvictArrived, Server: otherA, Data: (&wire.Batch{Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Epoch: epoch})}).AppendBinary(nil)})
+		r, err := wire.ParseReply(h.effects[len(h.effects)-1].Token.([]byte))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	h := newHarness(t, nil)
+	h.connect(5, otherA, 1)
+	h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 2, Server: otherB})
+	h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 3, Server: otherA})
+	r := late(h, 1)
+	if len(r.Exceptions) != 1 || r.Exceptions[0].Code != wire.OtherMaster || r.Exceptions[0].Epoch != 3 || r.Exceptions[0].Master != otherA {
+		t.Errorf("%+v", r)
+	}
+	h.wantState("connected 5 10.0.0.2@tcp/3")
+	if r := late(h, 3); r.Evicted != 1 {
+		t.Errorf("%+v", r)
+	}
+	h = newHarness(t, nil) // choices of different lives do not compare
+	h.connect(4, otherA, 7)
+	if r := late(h, 1); r.Evicted != 1 {
+		t.Errorf("%+v", r)
+	}
+	for _, tt := range []struct {
+		carried, epoch uint32
+		before         bool
+	}{{0, 9, false}, {9, 9, false}, {9, 10, true}, {10, 9, false}, {1<<24 - 1, 1 << 24, true}, {1, 1 << 24, false}, {5, 1<<24 + 6, true}} {
+		if e := (wire.Entry{Epoch: tt.carried}); e.Before(tt.epoch) != tt.before {
+			t.Errorf("%d before %d: %v", tt.carried, tt.epoch, !tt.before)
+		}
+	}
+}
+
+// TestTwoMastersEvict: CH-63: of two servers that take themselves for a client's
+// master, and both evict it at once, neither keeps it for the other.
+func TestTwoMastersEvict(t *testing.T) {
+	h := newHarness(t, nil)
+	h.connect(5, me, 1)
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	if r := h.evicted(otherA, 5); len(r.Exceptions) != 1 || r.Exceptions[0].Master != me { // CH-29
+		t.Fatalf("%+v", r)
+	}
+	h.done(wire.Reply{Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: otherA}}}, gone)
+	h.want("notice:global evicted:by-admin bury")
+}
+
+// TestRetryAddsUp: CH-28: who has answered a broadcast once need not answer the
+// next, so that retries end also where each loses some answers.
+func TestRetryAddsUp(t *testing.T) {
+	h := newHarness(t, nil)
+	h.connect(5, me, 1)
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	h.done(wire.Reply{}, otherA, gone)
+	h.advance(h.s.cfg.Tick)
+	h.want("broadcast1")
+	h.done(wire.Reply{}, otherB, gone)
+	h.want("notice:global evicted:by-admin bury")
+	h.advance(h.s.cfg.Tick)
+	h.want("")
+	if n := h.s.Status().Batches; n != 1 {
+		t.Errorf("%d batches are owed to the dead server, not 1", n)
+	}
+}
+
+// TestMuteServer: CH-A21: a server that is alive and never answers does not keep
+// new evictions from the others.
+func TestMuteServer(t *testing.T) {
+	h := newHarness(t, func(c *ServerConfig) { c.MaxBroadcasts, c.MaxIDs = 2, 10 })
+	told := make(map[wire.ClientID]bool)
+	flights := make(map[uint64]time.Duration) // broadcasts, until when
+	look := func() {
+		for _, e := range h.effects {
+			if e.Kind == DoBroadcast {
+				r, err := wire.ParseBatch(e.Token.([]byte))
+				if err != nil {
+					t.Fatal(err)
+				}
+				told[r.Entries.At(0).Client] = true
+				flights[e.ID] = h.now + 3*h.s.cfg.Tick
+			}
+		}
+	}
+	const clients = 10
+	for i := range 3 * clients {
+		if id := (wire.ClientID{1, byte(i)}); i%3 == 0 {
+			h.message(host, wire.Message{Kind: wire.Connect, Client: id, Incarnation: 1, Server: me})
+			h.step(ServerInput{Kind: EvictClient, Client: id})
+			look()
+		}
+		h.advance(h.s.cfg.Tick)
+		look()
+		for _, id := range slices.Sorted(maps.Keys(flights)) {
+			if flights[id] <= h.now {
+				delete(flights, id)
+				h.step(ServerInput{Kind: BroadcastDone, ID: id, Data: (&wire.Reply{}).AppendBinary(nil), Servers: []nid.NID{otherA, gone}})
+				look()
+			}
+		}
+	}
+	if len(told) != clients {
+		t.Errorf("%d of %d evictions were told to anybody", len(told), clients)
+	}
+}
+
+// TestOrphansCutOff: CH-A6, CH-68: a server without a quorum takes its clients'
+// masters for dead, which the clients can reach. However long it waits, it does
+// not speak for all.
+func TestOrphansCutOff(t *testing.T) {
+	for _, unsure := range []bool{false, true} {
+		h := newHarness(t, func(c *ServerConfig) { c.Quorum = time.Minute })
+		h.connect(5, otherA, 1)
+		h.step(ServerInput{Kind: ServerHealth, Server: otherA})
+		h.step(ServerInput{Kind: QuorumIs, Unsure: unsure})
+		h.advance(59 * time.Second)
+		if s := h.words(); strings.Contains(s, "global") || strings.Contains(s, "bury") {
+			t.Errorf("unsure %v: %q", unsure, s)
+		}
+		// The orphan has its time when there is a quorum again.
+		h.step(ServerInput{Kind: QuorumIs, Alive: true})
+		h.advance(time.Second)
+		h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 2, Server: otherB})
+		h.want("save rehomed chosen")
+	}
+}

@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// flaps counts lives of clients, so that one that starts over and over does not
+// keep all servers busy: by nodes, so that none uses up the lives of another's client.
+type flaps struct {
+	lives map[flapping]flap
+	until time.Duration
+}
+
+type flapping struct {
+	id   wire.ClientID
+	node nid.NID
+}
+
+type flap struct {
+	last  uint64 // life
+	count int
+}
+
+func (f *flaps) init() { f.lives, f.until = make(map[flapping]flap), machine.Never }
+
+// allow counts a life, unless it was counted, and reports whether it may connect.
+func (f *flaps) allow(s *Server, id flapping, incarnation uint64) bool {
+	if len(f.lives) == 0 {
+		f.until = s.now + s.cfg.FlapWindow
+	}
+	n := f.lives[id]
+	if n.count > 0 && n.last == incarnation {
+		return true
+	}
+	if n.count >= s.cfg.MaxLives || n.count == 0 && len(f.lives) >= 2*s.cfg.MaxClients {
+		return false
+	}
+	f.lives[id] = flap{incarnation, n.count + 1}
+	return true
+}
+
+// expire begins a new window.
+func (f *flaps) expire(s *Server) {
+	if s.now >= f.until {
+		f.init()
+	}
+}

@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"hash/maphash"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// One node could fill the table with ids of its own invention. So a NID has only so many
+// clients. If it has that many, those go first that an earlier life of the same process
+// brought: that process has restarted since.
+
+// byNID finds the clients of a NID: a hash table with chains, a few bytes per client, of
+// which there are very many. Its seed shows in no result.
+type byNID struct {
+	heads  []int32   // places, plus 1; their number is a power of two
+	chains [][]int32 // the next place in the chain, likewise, for each; in blocks as connections
+	seed   maphash.Seed
+}
+
+// chainLength is how many connections a chain has on average at most.
+const chainLength = 4
+
+func (b *byNID) init() { b.heads, b.seed = make([]int32, 64), maphash.MakeSeed() }
+
+func (b *byNID) head(id nid.NID) *int32 {
+	return &b.heads[maphash.Comparable(b.seed, id)&uint64(len(b.heads)-1)]
+}
+
+// next returns where the place after one is written.
+func (b *byNID) next(i int32) *int32 { return &b.chains[i/blockSize][i%blockSize] }
+
+// link puts a connection into the chain of its NID, and doubles the table when it is full.
+func (s *Server) link(i int32) {
+	b := &s.table.byNID
+	if s.table.count > chainLength*len(b.heads) {
+		b.heads = make([]int32, 2*len(b.heads))
+		s.each(func(k int32, _ *conn) {
+			if k != i {
+				s.push(k)
+			}
+		})
+	}
+	s.push(i)
+}
+
+func (s *Server) push(i int32) {
+	at := s.table.byNID.head(s.conn(i).peer.NID)
+	*s.table.byNID.next(i), *at = *at, i+1
+}
+
+// unlink takes a connection out of its chain.
+func (s *Server) unlink(i int32) {
+	at := s.table.byNID.head(s.conn(i).peer.NID)
+	for *at != i+1 {
+		at = s.table.byNID.next(*at - 1)
+	}
+	*at = *s.table.byNID.next(i)
+}
+
+// crowded refuses one client more of a NID than it may have, or has one leave that is over.
+func (s *Server) crowded(q *asked) (r wire.Message, refused bool) {
+	limit := s.cfg.MaxIDs
+	if userProcess(q.from) {
+		limit = s.cfg.MaxUserIDs
+	}
+	n, over := 0, int32(noPlace)
+	for k := *s.table.byNID.head(q.from.NID); k > 0; k = *s.table.byNID.next(k - 1) {
+		c := s.conn(k - 1)
+		if !sameKind(c.peer, q.from) {
+			continue
+		}
+		n++
+		if c.peer == q.from && c.carrier != 0 && c.carrier < q.life && c.state != saving {
+			over = k - 1
+		}
+	}
+	switch {
+	case n < limit:
+		return r, false
+	case over == noPlace:
+		return wire.Message{Code: wire.Full, Retry: s.cfg.Evict}, true
+	}
+	return s.displace(over)
+}
+
+// displace ends a client of a process that has restarted. Where this is its master all
+// servers evict it, and the connect comes back.
+func (s *Server) displace(i int32) (r wire.Message, refused bool) {
+	switch c := s.conn(i); {
+	case c.state == evicting:
+	case c.state == connected && s.ours(c):
+		s.stats.Displaced++
+		s.evict(i, wire.TimedOut)
+		s.evictions.urgent = true
+	default:
+		s.stats.Displaced++
+		s.end(i, wire.TimedOut, false)
+		return r, false
+	}
+	return wire.Message{Code: wire.Busy, Retry: s.cfg.Broadcast}, true
+}
+
+// userProcess reports whether a process is one of many that may run on its node.
+func userProcess(id nid.ProcessID) bool { return id.PID&nid.UserPID != 0 }
+
+// sameKind reports whether two processes count together.
+func sameKind(a, b nid.ProcessID) bool { return a.NID == b.NID && userProcess(a) == userProcess(b) }

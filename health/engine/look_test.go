@@ -1,0 +1,33 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/health/wire"
+)
+
+// TestLookBeforeTick: CH-8, CH-26: where the end of T_evict and a tick are due in
+// one step, as for a client that was heard of half a second after a tick, the
+// transport is waited for all the same, and the eviction is in time.
+func TestLookBeforeTick(t *testing.T) {
+	h := newHarness(t, nil)
+	tick, evict := h.s.cfg.Tick, h.s.cfg.Evict
+	h.connect(5, me, 1)
+	h.advance(h.s.tick - h.now + tick - evict%tick)
+	h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5})
+	h.want("pong")
+	h.advance(evict)
+	if h.s.tick != h.now+tick {
+		t.Fatalf("the tick is due in %v", h.s.tick-h.now)
+	}
+	h.want("look")
+	h.step(ServerInput{Kind: Seen, Client: testClient, At: h.now})
+	h.advance(time.Second)
+	h.want("ask") // its node is well
+	h.message(host, wire.Message{Kind: wire.Here, Incarnation: 5, Epoch: 1})
+	h.want("")
+	last := h.now
+	h.advance(last + evict + tick - h.now)
+	h.want("look suspended broadcast1")
+}

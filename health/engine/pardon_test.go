@@ -1,0 +1,175 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// word5 is what a server does with a choice or a connect of the life that otherA
+// evicted by its epoch 1.
+func word5(h *harness, kind wire.Kind, epoch uint32) string {
+	h.t.Helper()
+	h.message(host, wire.Message{Kind: kind, Incarnation: 5, Epoch: epoch, Server: otherB, Sequence: 9})
+	return h.words()
+}
+
+// evictedByA is a server that was told to evict the client, with how long ago.
+func evictedByA(t *testing.T, ago time.Duration) *harness {
+	h := newHarness(t, nil)
+	h.connect(5, otherA, 1)
+	h.batchFrom(otherA, false)
+	h.want("notice:global evicted:timed-out bury answer")
+	h.advance(ago)
+	return h
+}
+
+func (h *harness) batchFrom(from nid.NID, withdraw bool) {
+	h.t.Helper()
+	b := wire.Batch{Withdraw: withdraw, Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Epoch: 1})}
+	h.step(ServerInput{Kind: EvictArrived, Server: from, Data: b.AppendBinary(nil)})
+}
+
+// TestOvertakenEviction: CH-33, CH-A13: while an eviction is recent, who shows a
+// later choice of a master is not told that all have evicted it; later it is, and
+// at once who shows no such choice (CH-A20).
+func TestOvertakenEviction(t *testing.T) {
+	final := 35 * time.Second
+	for _, tt := range []struct {
+		ago   time.Duration
+		kind  wire.Kind
+		epoch uint32
+		want  string
+	}{
+		{0, wire.Connect, 1, "reject:global"},
+		{0, wire.Connect, 2, "reject:busy"},
+		{0, wire.Choose, 1, "chosen:global"},
+		{0, wire.Choose, 2, "chosen:busy"},
+		{0, wire.Ping, 1, "pong:global"},
+		{final - 1, wire.Connect, 2, "reject:busy"},
+		{final, wire.Connect, 2, "reject:global"},
+		{final, wire.Choose, 2, "chosen:global"},
+	} {
+		if got := word5(evictedByA(t, tt.ago), tt.kind, tt.epoch); got != tt.want {
+			t.Errorf("after %v a %v with epoch %d: %q, want %q", tt.ago, tt.kind, tt.epoch, got, tt.want)
+		}
+	}
+}
+
+// TestWithdrawn: CH-A8, CH-A13: who had a client evicted takes that back; others
+// cannot, nor what this server has found out by itself.
+func TestWithdrawn(t *testing.T) {
+	h := evictedByA(t, 0)
+	h.batchFrom(otherB, true)
+	h.want("answer")
+	if got := word5(h, wire.Connect, 1); got != "reject:global" {
+		t.Errorf("after the word of a stranger: %q", got)
+	}
+	h.batchFrom(otherA, true)
+	h.want("unbury answer")
+	if got := word5(h, wire.Connect, 2); got != "save connected accept" {
+		t.Errorf("after it was taken back: %q", got)
+	}
+	h = newHarness(t, nil) // the next life is connected, and its record is saved again
+	h.batchFrom(otherA, false)
+	h.connect(6, otherA, 1)
+	h.batchFrom(otherA, true)
+	h.want("unbury save answer")
+
+	h = newHarness(t, nil)
+	h.connect(5, me, 1)
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	h.done(wire.Reply{Evicted: 2}, gone)
+	h.want("notice:global evicted:by-admin bury")
+	h.batchFrom(otherA, false) // late
+	h.batchFrom(otherA, true)
+	if got := word5(h, wire.Connect, 2); got != "reject:global" {
+		t.Errorf("what this master knows to be everywhere was taken back: %q", got)
+	}
+}
+
+// TestCutOffPardons: CH-33: a server that loses the quorum forgets what it was told
+// not long ago, and nothing that is final; and while it has none it buries nobody.
+func TestCutOffPardons(t *testing.T) {
+	h := evictedByA(t, 35*time.Second-1)
+	h.step(ServerInput{Kind: QuorumIs})
+	h.want("unbury quorum-lost")
+	h.batchFrom(otherA, false)
+	h.want("remove answer")
+	h.step(ServerInput{Kind: QuorumIs, Alive: true})
+	if got := word5(h, wire.Connect, 1); got != "save connected accept" {
+		t.Errorf("%q", got)
+	}
+	h = evictedByA(t, 35*time.Second)
+	h.step(ServerInput{Kind: QuorumIs})
+	h.want("quorum-lost")
+	h = newHarness(t, nil)
+	h.batchFrom(otherA, false)
+	h.message(host, wire.Message{Kind: wire.Connect, Incarnation: 6, Server: otherA, Epoch: 1})
+	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 6}) // left: final
+	h.step(ServerInput{Kind: QuorumIs})
+	h.want("quorum-lost")
+}
+
+// TestMinorityDoesNotSettle: CH-28, CH-33: a master that reaches half of the servers
+// only has evicted nobody for all, though it holds the others for dead; it takes the
+// eviction back when these know better.
+func TestMinorityDoesNotSettle(t *testing.T) {
+	h := newHarness(t, nil)
+	h.connect(5, me, 1)
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	h.step(ServerInput{Kind: ServerHealth, Server: otherB})
+	h.done(wire.Reply{Evicted: 1}, otherB, gone)
+	h.want("")
+	h.wantState("evicting 5 10.0.0.1@tcp/1")
+	h.step(ServerInput{Kind: ServerHealth, Server: otherB, Alive: true})
+	h.want("broadcast1")
+	h.done(wire.Reply{Unknown: 1, Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: otherB}}}, gone)
+	h.want("save rehomed notice:other-master(10.0.0.3@tcp) broadcast1")
+	if b, err := wire.ParseBatch(h.effects[3].Token.([]byte)); err != nil || !b.Withdraw || b.Entries.At(0).Epoch != 1 {
+		t.Errorf("%+v, %v", b, err)
+	}
+	h.done(wire.Reply{}, otherA, gone) // it is repeated as evictions are
+	h.advance(h.s.cfg.Tick)
+	h.want("broadcast1")
+	h.done(wire.Reply{}, gone)
+	h.advance(h.s.cfg.Quorum + h.s.cfg.Tick)
+	if n := h.s.Status().Batches; n != 0 {
+		t.Errorf("%d batches", n)
+	}
+}
+
+// TestOutdatedNotice: CH-61, CH-A13: a client that another server has agreed to be
+// the master of since is not evicted by the end of an earlier choice, of which it
+// asks; by the present one it is.
+func TestOutdatedNotice(t *testing.T) {
+	for _, epoch := range []uint32{1, 2} {
+		h := newClientHarness(t, me, otherA, otherB)
+		h.settled()
+		h.now += 2 * time.Second
+		h.from(h.c.Status().Master, wire.Message{Kind: wire.Notice, Code: wire.NoQuorum})
+		h.answer(0, wire.Message{Kind: wire.Accept})
+		if st := h.c.Status(); st.State != "settled" || st.Epoch != 2 {
+			t.Fatalf("%+v", st)
+		}
+		h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.Global, Epoch: epoch})
+		if n := h.c.Stats().Evictions; n != uint64(epoch-1) {
+			t.Errorf("a notice of epoch %d of 2: evicted %d times", epoch, n)
+		}
+	}
+}
+
+// TestCutOffDoesNotJudge: CH-A18, CH-46: a server that is cut off cannot tell that a
+// client's master is dead.
+func TestCutOffDoesNotJudge(t *testing.T) {
+	h := newHarness(t, nil)
+	h.connect(5, otherA, 1)
+	h.step(ServerInput{Kind: ServerHealth, Server: otherB})
+	h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 2, Server: otherB})
+	h.want("chosen:master-dead")
+	h.step(ServerInput{Kind: QuorumIs})
+	h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 2, Server: otherB})
+	h.want("chosen:no-quorum")
+}

@@ -1,0 +1,23 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// TestPreviousFromNonMaster: CH-52, CH-59: a server that is not the master says who was the
+// master of an earlier life; the client connects to that one, so that it evicts what is left.
+func TestPreviousFromNonMaster(t *testing.T) {
+	h := newClientHarness(t, me, otherA, otherB)
+	master := h.to[0]
+	h.answer(0, wire.Message{Kind: wire.Accept})
+	others := slices.DeleteFunc(slices.Clone(h.c.cfg.Servers), func(id nid.NID) bool { return id == master })
+	h.step(ClientInput{Kind: Attach, Server: others[0]})
+	h.answer(0, wire.Message{Kind: wire.Accept, Server: others[1]})
+	if len(h.to) != 1 || h.to[0] != others[1] || h.sent[0].Kind != wire.Connect || h.sent[0].Server != master {
+		t.Errorf("to %v: %+v", h.to, h.sent)
+	}
+}

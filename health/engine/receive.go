@@ -1,0 +1,199 @@
+package engine
+
+import (
+	"errors"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// asked is a message that is being answered.
+type asked struct {
+	from nid.ProcessID
+	at   time.Duration // active time
+	life uint64        // of the NI that brought it
+	m    *wire.Message
+
+	granted bool // a connect, for which the process that was connected has been asked
+	waited  bool // a connect, which came a while ago
+}
+
+// arrived takes a message of a client or a server.
+func (s *Server) arrived(in *ServerInput) {
+	m, err := wire.ParseMessage(in.Data)
+	if err != nil {
+		s.malformed(err)
+		return
+	}
+	q := &asked{from: in.From, at: s.now, life: in.Life, m: &m}
+	if in.At > 0 {
+		q.at = min(s.pauses.stamp(in.At), s.now)
+	}
+	switch m.Kind {
+	case wire.Connect:
+		s.stats.Connects++
+		if !s.proven(q, in.Data) {
+			s.unproven(q)
+			return
+		}
+		s.connect(q)
+	case wire.Ping:
+		s.stats.Pings++
+		s.pinged(q)
+	case wire.Choose:
+		s.stats.Chosen++
+		s.choose(q)
+	case wire.Disconnect:
+		s.disconnect(q)
+	case wire.Here:
+		s.stats.Answers++
+		s.here(q)
+	case wire.Digest:
+		s.digest(q)
+	case wire.DigestReply:
+		s.digestReply(q)
+	case wire.Tombstones:
+		s.tombstonesAsked(q)
+	case wire.TombstonesReply:
+		s.tombstonesTold(q)
+	default:
+		s.stats.Unexpected++
+	}
+}
+
+// malformed counts a message that is not understood.
+func (s *Server) malformed(err error) {
+	switch {
+	case errors.Is(err, wire.ErrVersion):
+		s.stats.OtherVersion++
+	case errors.Is(err, wire.ErrName):
+		s.stats.BadName++
+	default:
+		s.stats.Malformed++
+	}
+}
+
+// answer answers a question about a connection, which may be nil.
+func (s *Server) answer(q *asked, kind wire.Kind, code wire.Code, c *conn) {
+	a := wire.Message{
+		Kind: kind, Code: code, Client: q.m.Client, Incarnation: q.m.Incarnation, Sequence: q.m.Sequence, Epoch: q.m.Epoch,
+	}
+	if c != nil {
+		a.Epoch, a.Server = c.epoch, s.members.nid(c.master)
+		if code == wire.OK && s.ours(c) && kind == wire.Chosen {
+			a.Token = s.cfg.Claims.append(nil, c.id, c.incarnation, s.cfg.Self, c.epoch)
+		}
+	}
+	switch {
+	case code == wire.OtherTimes:
+		a.Epoch = s.otherTimes().Epoch
+	case code == wire.OK && kind == wire.Chosen:
+		a.Retry = s.cfg.evictTold()
+	}
+	if i, ok := s.find(q.m.Client); ok && code == wire.Stale {
+		a.Server = s.conn(i).peer.NID
+	}
+	s.send(q.from, &a)
+}
+
+// lookup finds the connection that a message other than a connect is about, or
+// says what is wrong.
+func (s *Server) lookup(q *asked) (int32, *conn, wire.Code) {
+	m := q.m
+	i, ok := s.find(m.Client)
+	if !ok {
+		switch _, dead := s.tombstones.covers(m.Client, m.Incarnation); {
+		case dead && s.overtaken(m):
+			return 0, nil, wire.Busy
+		case dead:
+			return 0, nil, wire.Global
+		}
+		return 0, nil, wire.NotConnected
+	}
+	c := s.conn(i)
+	switch {
+	case c.incarnation > m.Incarnation:
+		return 0, nil, wire.Stale
+	case c.incarnation < m.Incarnation:
+		return 0, nil, wire.NotConnected
+	case c.peer != q.from:
+		s.stats.Foreign++
+		return 0, nil, wire.Foreign
+	case c.state == evicting || c.state == saving:
+		return 0, nil, wire.Busy
+	}
+	s.spoke(c, q)
+	return i, c, wire.OK
+}
+
+// pinged answers a ping with what the client is here. Every message of a client
+// is a sign of life (CH-8).
+func (s *Server) pinged(q *asked) {
+	i, c, code := s.lookup(q)
+	if code == wire.OK {
+		if c.state == recovering && s.ours(c) && q.m.Epoch == c.epoch {
+			s.confirm(i, c)
+		}
+		s.spoke(c, q) // also if it was not sure before
+		code = s.standing(c)
+	}
+	s.answer(q, wire.Pong, code, c)
+}
+
+// standing is what a client is told of its connection.
+func (s *Server) standing(c *conn) wire.Code {
+	switch {
+	case c.state == orphaned || c.state == recovering:
+		return wire.Orphaned
+	case !s.ours(c):
+		return wire.OtherMaster
+	case s.drains():
+		return wire.Draining
+	}
+	return wire.OK
+}
+
+// touch notes a sign of life, at the time at which it was received: what has
+// waited in a queue is none of now (CH-35).
+func (s *Server) touch(c *conn, at time.Duration) {
+	if c.state == connected && s.ours(c) {
+		c.seen = max(c.seen, at)
+	}
+}
+
+// spoke notes a message of the client itself, whatever it is answered.
+func (s *Server) spoke(c *conn, q *asked) {
+	s.takeovers.answered(s, c, q)
+	s.touch(c, q.at)
+	c.carrier = q.life
+	if c.state == connected && s.ours(c) {
+		c.said, c.asked = max(c.said, q.at), false
+	}
+}
+
+// refusedToo notes a connect of a life that is connected, before anything can refuse it.
+func (s *Server) refusedToo(q *asked) {
+	if i, ok := s.find(q.m.Client); ok && s.conn(i).incarnation == q.m.Incarnation && s.conn(i).peer == q.from {
+		s.spoke(s.conn(i), q)
+	}
+}
+
+// here takes the answer of a client that was asked, or of a later life of it.
+func (s *Server) here(q *asked) {
+	i, c, code := s.lookup(q)
+	if code != wire.OK || q.m.Code == wire.OK {
+		return
+	}
+	s.takeovers.grant(s, c.id)
+	if c.state == connected && s.ours(c) {
+		s.evict(i, wire.TimedOut)
+	}
+}
+
+// seen takes what the transport says of a client's node.
+func (s *Server) seen(in *ServerInput) {
+	if i, ok := s.find(in.Client); ok {
+		s.touch(s.conn(i), min(s.pauses.stamp(in.At), s.now))
+	}
+}

@@ -1,0 +1,236 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
+)
+
+// ServerConfig configures a [Server]. The zero value of a field means its
+// default.
+type ServerConfig struct {
+	// Self is this server's NID. Required.
+	Self nid.NID
+	// PID is that of all servers. Default nid.LustrePID.
+	PID nid.PID
+	// Incarnation is the number of this life of the server: the wall clock in
+	// nanoseconds at its start, or more, and higher than that of any life before.
+	// Clients whose lives are numbered by more than a year ahead of it are refused.
+	// Required.
+	Incarnation uint64
+	// Servers are all servers of the cluster, this one included. Required.
+	Servers []nid.NID
+	Timing
+	// Claims, if they are on, are demanded of clients (CH-44).
+	Claims Claims
+	// Keys, if there are any, are demanded of those that connect (see Client): one of
+	// them must have signed. Clients and servers have the same.
+	Keys keyring.Keys
+	// MaxClients bounds the connections. Default 200 000.
+	MaxClients int
+	// MaxIDs bounds those of one NID, and MaxUserIDs those of its processes whose PIDs
+	// have nid.UserPID. Defaults 4 and 64.
+	MaxIDs, MaxUserIDs int
+	// MaxTombstones bounds the evictions that are remembered; of one NID's a sixteenth
+	// when there is no more room. Default 1 000 000.
+	MaxTombstones int
+	// MaxBroadcasts bounds the broadcasts that are under way. Default 8.
+	MaxBroadcasts int
+	// MaxLives is how many lives of one client are accepted in FlapWindow.
+	// Defaults 10 and 10 s.
+	MaxLives   int
+	FlapWindow time.Duration
+	// Uneven leaves the load of masters as it is: no client is asked to choose a
+	// server that has far fewer, and servers are told what this one has with other
+	// words only.
+	Uneven bool
+}
+
+// Server watches over the clients of one server. See machine.Machine.
+type Server struct {
+	cfg        ServerConfig
+	members    members
+	table      table
+	deadlines  deadlines
+	tombstones tombstones
+	waiting    waiting
+	takeovers  takeovers
+	evictions  evictions
+	quorum     quorum
+	pauses     pauses
+	flaps      flaps
+	drain      drain
+	digests    digests
+	balance    balance
+	catchup    catchup
+	stats      ServerStats
+	ring       *keyring.Ring // nil without keys
+
+	tick    time.Duration // active time of the next tick
+	started bool
+	began   time.Duration // active time of the first step
+	out     *ServerOutput // of the step that is made
+	now     time.Duration // active time
+}
+
+var _ machine.Machine[ServerInput, ServerOutput] = (*Server)(nil)
+
+// NewServer returns a machine. The error is an *[Error] or about Self.
+func NewServer(cfg ServerConfig) (*Server, error) {
+	var err error
+	if cfg.Timing, err = cfg.Timing.Filled(); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(cfg.Servers, cfg.Self) {
+		return nil, &Error{Why: "this server, " + cfg.Self.String() + ", is not among the servers: add it to the list"}
+	}
+	if cfg.PID == 0 {
+		cfg.PID = nid.LustrePID
+	}
+	cfg.MaxClients = cmp.Or(cfg.MaxClients, 200_000)
+	cfg.MaxIDs = cmp.Or(cfg.MaxIDs, 4)
+	cfg.MaxUserIDs = cmp.Or(cfg.MaxUserIDs, 64)
+	cfg.MaxTombstones = cmp.Or(cfg.MaxTombstones, 1_000_000)
+	cfg.MaxBroadcasts = cmp.Or(cfg.MaxBroadcasts, 8)
+	cfg.MaxLives = cmp.Or(cfg.MaxLives, 10)
+	cfg.FlapWindow = cmp.Or(cfg.FlapWindow, 10*time.Second)
+	s := &Server{cfg: cfg, ring: cfg.Keys.Ring(keyLabel)}
+	s.members.init(cfg.Self)
+	s.members.set(cfg.Servers)
+	s.table.init()
+	s.tombstones.init(cfg.MaxTombstones)
+	s.waiting.init()
+	s.takeovers.init()
+	s.flaps.init()
+	s.pauses.init(cfg.Tick)
+	return s, nil
+}
+
+// Step implements machine.Machine.
+func (s *Server) Step(now time.Duration, in ServerInput, out *ServerOutput) (wake time.Duration) {
+	s.out = out
+	var missed time.Duration
+	s.now, missed = s.pauses.enter(now)
+	s.stats.Paused += missed
+	if !s.started {
+		s.started, s.began = true, s.now
+		s.tick = s.now + s.cfg.Tick
+		s.digests.next = s.now + s.cfg.Evict
+		s.quorum.begin(s)
+	}
+	s.apply(&in)
+	s.expire()
+	s.out = nil
+	return s.pauses.leave(now, s.next())
+}
+
+func (s *Server) apply(in *ServerInput) {
+	switch in.Kind {
+	case ServerTimer:
+	case Arrived:
+		s.arrived(in)
+	case Seen:
+		s.seen(in)
+	case ServerHealth:
+		s.serverHealth(in)
+	case QuorumIs:
+		s.quorum.is(s, in.Alive, in.Unsure)
+	case Saved:
+		s.saved(in)
+	case BroadcastDone:
+		s.broadcastDone(in)
+	case EvictArrived:
+		s.evictArrived(in)
+	case Restore:
+		s.restore(in.Record)
+	case RestoreGrave:
+		left := min(in.For, s.cfg.tombstone()) // more when the wall clock was put back
+		s.stats.Forgotten += s.tombstones.bury(in.Client, in.Incarnation, s.now+left, nid.NID{})
+		s.tombstones.said(&wire.Entry{Client: in.Client, Incarnation: in.Incarnation}, somebody, s.now+left-s.cfg.tombstone())
+	case EvictClient:
+		s.evictClient(in)
+	case Drain:
+		s.drain.set(s, in.Alive, in.Count)
+	case SetServers:
+		s.members.set(in.Servers)
+		for i := range s.members.list {
+			if !s.members.list[i].listed {
+				s.orphanAll(int32(i))
+			}
+		}
+	}
+}
+
+// expire does what is due.
+func (s *Server) expire() {
+	s.quorum.judge(s)
+	for len(s.deadlines.heap) > 0 {
+		i := s.deadlines.heap[0]
+		if s.conn(i).due > s.now {
+			break
+		}
+		s.due(i)
+	}
+	if s.now >= s.tick {
+		s.tick = s.now + s.cfg.Tick
+		s.ticked()
+	}
+	s.takeovers.run(s)
+	s.evictions.takeBack(s)
+	s.evictions.run(s)
+}
+
+// ticked does what is done once per tick.
+func (s *Server) ticked() {
+	s.evictions.flush(s)
+	s.evictions.retry(s)
+	s.waiting.expire(s)
+	s.tombstones.expire(s.now)
+	s.flaps.expire(s)
+	s.drain.remind(s)
+	s.digests.send(s)
+	s.catchup.run(s)
+	s.balance.run(s)
+}
+
+// next returns the active time of the next thing to do. A server that watches
+// over somebody is woken in each tick, so that it notices pauses.
+func (s *Server) next() time.Duration {
+	at := min(s.quorum.next(s), s.takeovers.next)
+	if len(s.deadlines.heap) > 0 {
+		at = min(at, s.conn(s.deadlines.heap[0]).due)
+	}
+	if s.catchup.pending(s) || s.quorum.have && len(s.evictions.givenUp) > 0 || s.table.count > 0 || len(s.evictions.batches) > 0 || len(s.tombstones.queue) > 0 || len(s.flaps.lives) > 0 {
+		at = min(at, s.tick)
+	}
+	return at
+}
+
+// emit appends an effect.
+func (s *Server) emit(e ServerEffect) { s.out.Effects = append(s.out.Effects, e) }
+
+// send sends a message.
+func (s *Server) send(to nid.ProcessID, m *wire.Message) {
+	m.Life = s.cfg.Incarnation
+	begin := len(s.out.Buf)
+	s.out.Buf = m.AppendBinary(s.out.Buf)
+	s.stats.Sent++
+	e := ServerEffect{Kind: DoSend, To: to, Begin: begin, End: len(s.out.Buf)}
+	if m.Kind.BetweenServers() {
+		e.Server = to.NID
+	}
+	s.emit(e)
+}
+
+// tell tells the user of a connection.
+func (s *Server) tell(kind EventKind, c *conn, cause wire.Cause) {
+	s.emit(ServerEffect{Kind: DoTell, Event: Event{
+		Kind: kind, Cause: cause, Epoch: c.epoch, Client: c.id, Incarnation: c.incarnation, Name: c.name,
+		Master: s.members.nid(c.master), Peer: c.peer,
+	}})
+}

@@ -1,0 +1,281 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// TestEvictTable is the state table of evictions: CH-11 to CH-13, CH-29, CH-45,
+// CH-A7, CH-A22: the reply lists exceptions only.
+func TestEvictTable(t *testing.T) {
+	tests := []struct {
+		name   string
+		master nid.NID // of the connection, life 5; none: not connected
+		life   uint64  // to evict
+		want   string
+		code   wire.Code
+	}{
+		{"CH-11 not connected", nid.NID{}, 5, "bury answer", wire.OK},
+		{"CH-A1 newer life", otherA, 4, "answer", wire.Newer},
+		{"CH-12 other master", otherB, 5, "answer", wire.OtherMaster},
+		{"CH-29 mine", me, 5, "answer", wire.OtherMaster},
+		{"order: newer life of another master", otherB, 4, "answer", wire.Newer},
+		{"CH-13 CH-45 evict", otherA, 5, "notice:global evicted:timed-out bury answer", wire.OK},
+		{"older life", otherA, 6, "notice:global evicted:timed-out bury answer", wire.OK},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHarness(t, nil)
+			if tt.master.IsValid() {
+				h.connect(5, tt.master, 3)
+			}
+			r := h.evicted(otherA, tt.life)
+			h.want(tt.want)
+			if tt.code == wire.OK {
+				if len(r.Exceptions) != 0 || r.Evicted+r.Unknown != 1 || (r.Unknown == 1) != !tt.master.IsValid() {
+					t.Errorf("reply %+v", r)
+				}
+				h.wantState("none")
+				return
+			}
+			want := wire.Exception{Code: tt.code, Epoch: 3, Incarnation: 5, Master: tt.master}
+			if len(r.Exceptions) != 1 || r.Exceptions[0] != want {
+				t.Errorf("reply %+v", r)
+			}
+		})
+	}
+}
+
+// TestEvictHostile: evictions that are malformed, or of who is no server, evict nobody.
+func TestEvictHostile(t *testing.T) {
+	h := newHarness(t, nil)
+	h.connect(5, otherA, 1)
+	h.evicted(nid.MustParse("10.9.9.9@tcp"), 5)
+	h.step(ServerInput{Kind: EvictArrived, Server: otherA, Data: []byte("HEVB")})
+	h.want("answer")
+	h.evicted(me, 5) // our own broadcast
+	h.wantState("connected 5 10.0.0.2@tcp/1")
+	if st := h.s.Stats(); st.Strangers != 1 || st.Malformed != 1 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestTimeout: CH-10, CH-14, CH-15, CH-26: who is silent for T_evict is evicted
+// everywhere within a tick; other signs of life than pings count (CH-8).
+func TestTimeout(t *testing.T) {
+	h := newHarness(t, nil)
+	h.connect(5, me, 1)
+	began := h.now
+	evict, tick := h.s.cfg.Evict, h.s.cfg.Tick
+	h.advance(evict - time.Second)
+	h.want("")
+	h.advance(time.Second + tick/10)
+	h.want("look")
+	// The transport has heard of it: not a ping.
+	h.step(ServerInput{Kind: Seen, Client: testClient, At: h.now - time.Second})
+	heard := h.now - time.Second
+	h.advance(heard + evict - h.now - time.Nanosecond)
+	if s := h.words(); strings.ReplaceAll(strings.ReplaceAll(s, "ask", ""), "look", "") != strings.Repeat(" ", strings.Count(s, " ")) || !strings.HasPrefix(s, "ask") {
+		t.Errorf("it is asked meanwhile: %q", s)
+	}
+	h.advance(tick + time.Nanosecond)
+	if s := h.words(); !strings.HasSuffix(s, "look suspended broadcast1") {
+		t.Errorf("after T_evict without any sign of life: %q", s)
+	}
+	if h.now > heard+evict+tick || h.now <= began+evict {
+		t.Errorf("evicted at %v", h.now)
+	}
+	h.wantState("evicting 5 10.0.0.1@tcp/1")
+	h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5})
+	h.want("pong:busy")
+	// CH-A8: the master's own record goes last.
+	h.done(wire.Reply{Evicted: 1, Unknown: 1}, gone)
+	h.want("notice:global evicted:timed-out bury")
+	h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5})
+	h.want("pong:global")
+}
+
+// TestStampsAreOfReceipt: CH-35, CH-A16: a message that waited in a queue is a
+// sign of life of when it was received.
+func TestStampsAreOfReceipt(t *testing.T) {
+	h := newHarness(t, nil)
+	h.connect(5, me, 1)
+	received := h.now
+	ping := (&wire.Message{Kind: wire.Ping, Client: testClient, Incarnation: 5}).AppendBinary(nil)
+	h.advance(10 * time.Second)
+	h.step(ServerInput{Kind: Arrived, From: host, At: received + time.Second, Data: ping})
+	h.want("pong")
+	h.advance(received + h.s.cfg.Evict + 1100*time.Millisecond - h.now)
+	if !strings.Contains(h.words(), "look") {
+		t.Errorf("a late message revived the client: %q", h.words())
+	}
+}
+
+// TestPausedServer: CH-35, CH-67, CH-A16: a server that stood still evicts nobody
+// for the time in which it heard nothing, also orphans.
+func TestPausedServer(t *testing.T) {
+	for pause := 2 * time.Second; pause < 40*time.Second; pause += 1700 * time.Millisecond {
+		h := newHarness(t, nil)
+		h.connect(5, me, 1)
+		h.message(host, wire.Message{Kind: wire.Connect, Client: wire.ClientID{9}, Incarnation: 1, Server: otherA})
+		h.step(ServerInput{Kind: ServerHealth, Server: otherA})
+		h.advance(4 * time.Second)
+		h.now += pause
+		h.step(ServerInput{})
+		h.want("")
+		left := h.s.cfg.Evict - 6500*time.Millisecond // a pause shows a tick late, and not below a tick
+		h.advance(left)
+		if s := h.words(); strings.Contains(s, "suspended") || strings.Contains(s, "evicted") {
+			t.Fatalf("pause of %v: %q", pause, s)
+		}
+		if p := h.s.Stats().Paused; p <= 0 && pause > 2*time.Second || p > pause {
+			t.Errorf("pause of %v counts as %v", pause, p)
+		}
+		h.advance(15 * time.Second)
+		if s := h.words(); !strings.Contains(s, "suspended broadcast1") {
+			t.Fatalf("after a pause of %v nobody is evicted: %q", pause, s)
+		}
+	}
+}
+
+// TestBatches: CH-27, CH-A10: the deaths of a tick share broadcasts, of which a
+// few are under way at a time.
+func TestBatches(t *testing.T) {
+	h := newHarness(t, nil)
+	const n = 2000
+	for i := range n {
+		h.message(nid.ProcessID{NID: nid.FromNumber(me.Net(), uint32(i)+1<<24), PID: 1},
+			wire.Message{Kind: wire.Connect, Client: wire.ClientID{1, byte(i), byte(i >> 8)}, Incarnation: 5, Server: me})
+	}
+	h.advance(h.s.cfg.Evict + h.s.cfg.Tick)
+	broadcasts, evictions := 0, 0
+	for pass := 0; ; pass++ {
+		var ids []uint64
+		for _, e := range h.effects {
+			if e.Kind == DoBroadcast {
+				r, err := wire.ParseBatch(e.Token.([]byte))
+				if err != nil {
+					t.Fatal(err)
+				}
+				broadcasts++
+				evictions += r.Entries.Len()
+				ids = append(ids, e.ID)
+			}
+		}
+		if len(ids) == 0 {
+			break
+		}
+		if len(ids) > h.s.cfg.MaxBroadcasts {
+			t.Fatalf("%d broadcasts at a time", len(ids))
+		}
+		var all []ServerEffect
+		for _, id := range ids {
+			h.step(ServerInput{Kind: BroadcastDone, ID: id, Data: (&wire.Reply{}).AppendBinary(nil), Servers: []nid.NID{gone}})
+			all = append(all, h.effects...)
+		}
+		h.effects = all
+	}
+	if most := n/wire.MaxBatch + 1; evictions != n || broadcasts > most {
+		t.Errorf("%d evictions in %d broadcasts, more than %d", evictions, broadcasts, most)
+	}
+	if st := h.s.Status(); st.Clients != 0 || st.Tombstones != n {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestRetry: CH-28, CH-A9, CH-A22: an eviction is repeated until every live server has
+// answered; one that is dead is owed it for T_q.
+func TestRetry(t *testing.T) {
+	otherC := nid.MustParse("10.0.0.5@tcp")
+	h := newHarness(t, func(c *ServerConfig) { c.Servers = append(c.Servers, otherC) })
+	h.step(ServerInput{Kind: ServerHealth, Server: otherC, Alive: true})
+	h.connect(5, me, 1)
+	h.step(ServerInput{Kind: EvictClient, Client: testClient, Token: 1})
+	h.want("suspended result:ok broadcast1")
+	h.step(ServerInput{Kind: BroadcastDone, ID: h.batch, Failed: true}) // as ESTALE
+	h.want("")
+	h.advance(h.s.cfg.Tick)
+	h.want("broadcast1")
+	h.done(wire.Reply{}, otherA, gone)
+	h.want("")
+	h.wantState("evicting 5 10.0.0.1@tcp/1")
+	h.advance(h.s.cfg.Tick)
+	h.want("broadcast1")
+	// The one that did not answer dies: all live ones have answered.
+	h.step(ServerInput{Kind: ServerHealth, Server: otherA})
+	h.done(wire.Reply{}, otherA, gone)
+	h.want("notice:global evicted:by-admin bury")
+	if n := h.s.Status().Batches; n != 1 {
+		t.Errorf("%d batches are owed", n)
+	}
+	// It comes back within T_q, and gets what it missed.
+	h.step(ServerInput{Kind: ServerHealth, Server: otherA, Alive: true, Lifetime: 1})
+	h.want("broadcast1")
+	h.done(wire.Reply{Evicted: 1}, gone)
+	h.want("")
+	h.advance(h.s.cfg.Quorum + h.s.cfg.Tick)
+	if n := h.s.Status().Batches; n != 0 {
+		t.Errorf("%d batches are owed after T_q", n)
+	}
+	h.step(ServerInput{Kind: ServerHealth, Server: gone, Alive: true, Lifetime: 1})
+	h.advance(2 * h.s.cfg.Tick)
+	h.want("")
+}
+
+// TestAlone: with no other server alive an eviction needs no broadcast.
+func TestAlone(t *testing.T) {
+	h := newHarness(t, func(c *ServerConfig) { c.Servers = []nid.NID{me} })
+	h.connect(5, me, 1)
+	h.connect(6, me, 1)
+	h.want("suspended notice:global evicted:rebooted bury save connected accept")
+}
+
+// TestEvictionOfMoved: CH-A8, CH-A13: a client whose other master the old one had
+// not heard of stays connected under that, unless the word is of another life.
+func TestEvictionOfMoved(t *testing.T) {
+	start := func() *harness {
+		h := newHarness(t, nil)
+		h.connect(5, me, 1)
+		h.step(ServerInput{Kind: EvictClient, Client: testClient})
+		return h
+	}
+	h := start()
+	h.done(wire.Reply{Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: otherA}}}, gone)
+	h.want("save rehomed notice:other-master(10.0.0.2@tcp)")
+	h.wantState("connected 5 10.0.0.2@tcp/2")
+
+	h = start()
+	h.done(wire.Reply{Exceptions: []wire.Exception{{Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: gone}}}, gone)
+	h.want("save rehomed orphaned")
+
+	for _, x := range []wire.Exception{
+		{Code: wire.OtherMaster, Epoch: 2, Incarnation: 4, Master: otherA},                       // an earlier life
+		{Code: wire.Newer, Epoch: 2, Incarnation: 6, Master: otherA},                             // a later one
+		{Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: nid.MustParse("9.9.9.9@tcp")}, // no server
+		{Index: 3, Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: otherA},             // no eviction
+	} {
+		h = start()
+		h.done(wire.Reply{Exceptions: []wire.Exception{x}}, gone)
+		h.want("notice:global evicted:by-admin bury")
+	}
+}
+
+// TestAdmin: manual evictions, and why they are refused.
+func TestAdmin(t *testing.T) {
+	h := newHarness(t, nil)
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	h.want("result:not-connected")
+	h.connect(5, otherA, 1)
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	h.want("result:other-master")
+	if h.effects[0].Server != otherA {
+		t.Errorf("its master is %v", h.effects[0].Server)
+	}
+	h.step(ServerInput{Kind: ServerHealth, Server: otherA})
+	h.step(ServerInput{Kind: EvictClient, Client: testClient})
+	h.want("suspended result:ok broadcast1") // any server evicts an orphan
+}

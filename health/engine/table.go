@@ -1,0 +1,194 @@
+package engine
+
+import (
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// state is what a connection is in. Transitions:
+//
+//	            connect           saved
+//	(none)     ---------> saving ------> connected
+//	connected  -- master died, or does not know it --> orphaned
+//	orphaned   -- choice of a master --> connected, or (none) after T_orphan
+//	connected  -- silent, rebooted, administrator; this is the master --> evicting
+//	evicting   -- all live servers answered --> (none), or connected if another is the master
+//	(restart)  --> recovering -- master confirms, or client --> connected; otherwise as orphaned
+type state uint8
+
+const (
+	free state = iota
+	saving
+	connected
+	orphaned
+	recovering
+	evicting
+)
+
+var stateNames = [...]string{"free", "saving", "connected", "orphaned", "recovering", "evicting"}
+
+func (s state) String() string { return name(stateNames[:], uint64(s)) }
+
+// conn is the connection of a client, one of very many.
+type conn struct {
+	id          wire.ClientID
+	incarnation uint64
+	peer        nid.ProcessID
+	// seen is when the client was heard of last; of one that is orphaned or
+	// recovering since when it is. Active time, like due.
+	seen     time.Duration
+	said     time.Duration // when its last message of this protocol came, or T_evict before it was first asked; active time
+	carrier  uint64        // life of the NI that brought that message
+	due      time.Duration
+	sequence uint64 // of the question that is answered when it is saved
+	name     string
+	epoch    uint32
+	gen      uint32 // tells the connections of one place apart
+	master   int32
+	previous int32 // master of the life before; while evicting, who evicts this life, too
+	pos      int32 // in the heap of deadlines
+	state    state
+	told     bool // suspected, and the transport was asked
+	asked    bool // whether it is there, and has not answered
+	waited   bool // its connect had to wait: the client may be gone
+}
+
+// Connections live in blocks that never move, so that growing costs no copy
+// and no slack.
+const blockSize = 512
+
+type table struct {
+	index  map[wire.ClientID]int32
+	byNID  byNID
+	blocks [][]conn
+	spare  []int32
+	count  int
+	unsure int // recovering
+}
+
+func (t *table) init() {
+	t.index = make(map[wire.ClientID]int32)
+	t.byNID.init()
+}
+
+func (s *Server) conn(i int32) *conn { return &s.table.blocks[i/blockSize][i%blockSize] }
+
+// find returns the place of a client's connection.
+func (s *Server) find(id wire.ClientID) (int32, bool) {
+	i, ok := s.table.index[id]
+	return i, ok
+}
+
+// add makes a connection.
+func (s *Server) add(id wire.ClientID, peer nid.ProcessID) int32 {
+	t := &s.table
+	if len(t.spare) == 0 {
+		base := int32(len(t.blocks) * blockSize)
+		t.blocks = append(t.blocks, make([]conn, blockSize))
+		t.byNID.chains = append(t.byNID.chains, make([]int32, blockSize))
+		for i := int32(blockSize) - 1; i >= 0; i-- {
+			t.spare = append(t.spare, base+i)
+		}
+	}
+	i := t.spare[len(t.spare)-1]
+	t.spare = t.spare[:len(t.spare)-1]
+	c := s.conn(i)
+	*c = conn{id: id, peer: peer, gen: c.gen + 1, pos: noPlace, previous: noPlace}
+	t.index[id] = i
+	t.count++
+	s.link(i)
+	return i
+}
+
+// drop forgets a connection.
+func (s *Server) drop(i int32) {
+	s.unset(i)
+	s.unlink(i)
+	c := s.conn(i)
+	s.become(c, free)
+	delete(s.table.index, c.id)
+	s.takeovers.grant(s, c.id)
+	*c = conn{gen: c.gen, pos: noPlace}
+	s.table.spare = append(s.table.spare, i)
+	s.table.count--
+}
+
+// become changes the state of a connection.
+func (s *Server) become(c *conn, to state) {
+	if c.state == recovering {
+		s.table.unsure--
+	}
+	if to == recovering {
+		s.table.unsure++
+	}
+	c.state = to
+}
+
+// saveID names one connection of one place.
+func saveID(i int32, c *conn) uint64 { return uint64(i+1)<<32 | uint64(c.gen) }
+
+// each calls f for every connection, in the order of their places; f may drop it.
+func (s *Server) each(f func(i int32, c *conn)) {
+	for b := range s.table.blocks {
+		for k := range s.table.blocks[b] {
+			if c := &s.table.blocks[b][k]; c.state != free {
+				f(int32(b*blockSize+k), c)
+			}
+		}
+	}
+}
+
+// ours reports whether this server is the master of a connection.
+func (s *Server) ours(c *conn) bool { return c.master == s.members.self }
+
+// watch starts watching over a client as its master, or ends that.
+func (s *Server) watch(i int32, c *conn) {
+	c.told = false
+	if !s.ours(c) {
+		s.unset(i)
+		return
+	}
+	c.seen, c.said, c.asked = s.now, s.now, false
+	s.set(i, s.now+s.cfg.Evict)
+}
+
+// save saves the record of a connection, as it is now.
+func (s *Server) save(id uint64, c *conn) {
+	s.emit(ServerEffect{Kind: DoSave, ID: id, Record: &Record{
+		Client: c.id, Incarnation: c.incarnation, Master: s.members.nid(c.master), Epoch: c.epoch, Peer: c.peer, Name: c.name,
+	}})
+}
+
+// end ends a connection, tells the user, and removes the record; with bury its
+// life cannot connect again.
+func (s *Server) end(i int32, cause wire.Cause, bury bool) {
+	s.finally(i, s.conn(i).incarnation, cause, bury)
+}
+
+// finally is end with burying all lives up to one that is not before the client's:
+// a connect of that one may be on its way (CH-A20).
+func (s *Server) finally(i int32, incarnation uint64, cause wire.Cause, bury bool) {
+	c := s.conn(i)
+	s.stats.Ended[cause]++
+	if c.state != saving {
+		s.tell(ClientEvicted, c, cause)
+	}
+	s.forget(c.id, incarnation, bury, c.peer.NID)
+	if bury {
+		s.tombstones.know(c)
+	}
+	s.drop(i)
+}
+
+// forget removes the record of a client of a NID, zero if it was not known, with or without
+// a tombstone.
+func (s *Server) forget(id wire.ClientID, incarnation uint64, bury bool, of nid.NID) {
+	e := ServerEffect{Kind: DoRemove, Client: id, Incarnation: incarnation}
+	if bury {
+		e.For = s.cfg.tombstone()
+		s.stats.Forgotten += s.tombstones.bury(id, incarnation, s.now+e.For, of)
+	}
+	s.emit(e)
+}

@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// Whoever has a connection can send a connect with the id of another's client and a
+// later life. So a later life that comes from another process than the one that is
+// connected waits: the old process is asked. If it answers it stays, and the new one is
+// refused; if it says that it is over, or does not answer for T_evict, the new one is
+// taken. A process whose own address the id is made of needs no consent.
+
+// Bounds of takeovers, local policy. The second keeps one node from using up the first.
+const (
+	maxTakeovers = 1024 // at a time
+	maxOfOneNID  = 16   // of these wanted by one NID
+)
+
+// takeovers are the connects that wait for an answer of the old process: one per client.
+type takeovers struct {
+	clients map[wire.ClientID]*takeover
+	queue   []wire.ClientID // of clients, oldest first
+	next    time.Duration   // active time of the next thing to do
+}
+
+// takeover is the wish of a process to be a client that another one is.
+type takeover struct {
+	asked
+	until   time.Duration // active time when the old process has been silent for long enough
+	askAt   time.Duration // active time of the next question
+	refused bool          // the old process is there; kept until askAt, so that a flood of wishes is none of questions
+}
+
+func (t *takeovers) init() { t.clients, t.next = make(map[wire.ClientID]*takeover), machine.Never }
+
+// rank says whose word on a client counts more: of the process that its id is made of,
+// then of the one that is connected.
+func rank(c *conn, from nid.ProcessID) int {
+	switch {
+	case c.id == wire.ClientIDOf(from.String()):
+		return 2
+	case c.peer == from:
+		return 1
+	}
+	return 0
+}
+
+// contested reports whether a connect has to wait until the old process was asked.
+func (s *Server) contested(c *conn, q *asked) bool {
+	if q.granted || c.state == evicting || rank(c, q.from) > 0 {
+		return false
+	}
+	x := s.takeovers.clients[c.id]
+	switch {
+	case x == nil && s.takeovers.crowded(q.from.NID):
+		s.reject(q, wire.Message{Code: wire.Busy, Retry: s.cfg.Evict})
+		return true
+	case x == nil:
+		x = &takeover{until: s.now + s.cfg.Evict, askAt: s.now}
+		s.takeovers.clients[c.id] = x
+		s.takeovers.queue = append(s.takeovers.queue, c.id)
+	case x.refused:
+		x.refused, x.until = false, s.now+s.cfg.Evict
+	case x.from != q.from: // the first one's turn
+		s.reject(q, wire.Message{Code: wire.Busy, Retry: x.until - s.now})
+		return true
+	}
+	x.asked = q.clone()
+	s.takeovers.next = min(s.takeovers.next, x.askAt)
+	s.reject(q, wire.Message{Code: wire.Busy, Retry: x.until - s.now})
+	return true
+}
+
+// crowded reports whether there is no room for another wish of a NID.
+func (t *takeovers) crowded(by nid.NID) bool {
+	if len(t.clients) >= maxTakeovers {
+		return true
+	}
+	n := 0
+	for _, id := range t.queue {
+		if t.clients[id].from.NID == by {
+			n++
+		}
+	}
+	return n >= maxOfOneNID
+}
+
+// answered refuses whoever wanted to take a client over: its process has just spoken.
+func (t *takeovers) answered(s *Server, c *conn, q *asked) {
+	if len(t.clients) == 0 {
+		return
+	}
+	x := t.clients[c.id]
+	if x == nil || x.refused || q.m.Kind == wire.Here && q.m.Code != wire.OK || q.at < x.at {
+		return
+	}
+	x.refused = true
+	s.stats.Refuted++
+	s.reject(&x.asked, wire.Message{Code: wire.Foreign, Server: c.peer.NID, Retry: s.cfg.Evict})
+}
+
+// grant lets a connect go on in this step: the old process is gone.
+func (t *takeovers) grant(s *Server, id wire.ClientID) {
+	if len(t.clients) == 0 {
+		return
+	}
+	if x := t.clients[id]; x != nil && !x.refused {
+		x.until, t.next = s.now, s.now
+	}
+}
+
+// run asks the old processes, and takes the new ones whose time has come.
+func (t *takeovers) run(s *Server) {
+	if s.now < t.next {
+		return
+	}
+	t.next = machine.Never
+	queue := t.queue
+	t.queue = nil
+	for _, id := range queue {
+		x := t.clients[id]
+		i, known := s.find(id)
+		switch {
+		case x.refused && s.now >= x.askAt:
+			delete(t.clients, id)
+			continue
+		case !x.refused && (!known || s.now >= x.until || s.conn(i).incarnation >= x.m.Incarnation):
+			delete(t.clients, id)
+			x.granted, x.waited = true, true
+			s.connect(&x.asked)
+			continue
+		case !x.refused && s.now >= x.askAt:
+			s.stats.Asks++
+			s.send(s.conn(i).peer, &wire.Message{
+				Kind: wire.Ask, Code: wire.Stale, Client: id, Incarnation: s.conn(i).incarnation, Epoch: s.conn(i).epoch, Server: x.from.NID,
+			})
+			x.askAt = s.now + s.cfg.Ping/2
+		}
+		at := x.askAt
+		if !x.refused {
+			at = min(at, x.until)
+		}
+		t.queue, t.next = append(t.queue, id), min(t.next, at)
+	}
+}
+
+// clear refuses all that wait.
+func (t *takeovers) clear(s *Server, r wire.Message) {
+	for _, id := range t.queue {
+		if x := t.clients[id]; !x.refused {
+			s.reject(&x.asked, r)
+		}
+	}
+	t.init()
+	t.queue = nil
+}
+
+// clone returns a copy that keeps its message after the step.
+func (q *asked) clone() asked {
+	m := *q.m
+	m.Name, m.Token, m.Proof = slices.Clone(m.Name), slices.Clone(m.Token), nil
+	return asked{from: q.from, at: q.at, life: q.life, m: &m}
+}

@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"testing"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+var stranger = nid.ProcessID{NID: nid.MustParse("10.1.0.66@tcp"), PID: nid.LustrePID}
+
+// steal has the stranger connect as the client, in a later life.
+func (h *harness) steal(incarnation uint64, master nid.NID) {
+	h.t.Helper()
+	h.message(stranger, wire.Message{Kind: wire.Connect, Incarnation: incarnation, Server: master, Epoch: 1, Sequence: 3})
+}
+
+// TestStrangerIsRefused: CH-A1: one connect with a later life, from another node, ends no
+// client that is there: that is asked, and the stranger is refused. Whoever is its master.
+func TestStrangerIsRefused(t *testing.T) {
+	for _, master := range []nid.NID{me, otherA} {
+		h := newHarness(t, nil)
+		h.connect(5, master, 1)
+		state := h.state()
+		h.steal(6, master)
+		h.want("reject:busy ask:stale")
+		if m := h.last(wire.Ask); m.Incarnation != 5 || m.Epoch != 1 || m.Server != stranger.NID {
+			t.Errorf("asks %+v", m)
+		}
+		h.message(host, wire.Message{Kind: wire.Here, Incarnation: 5, Epoch: 1})
+		h.want("reject:foreign")
+		if m := h.last(wire.Reject); m.Server != host.NID || m.Incarnation != 6 || m.Sequence != 3 {
+			t.Errorf("is told %+v", m)
+		}
+		h.wantState(state)
+		h.steal(7, master) // a flood of them is no flood of questions
+		h.want("reject:busy")
+		h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5, Epoch: 1})
+		h.wantState(state)
+		if s := h.s.Stats(); s.Refuted != 2 || s.Asks != 1 || s.Notices[wire.Stale] != 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// TestTakenOver: CH-A1: a client that was started again on another node is accepted when the
+// old process has not answered for T_evict, or says that it is over, and the old one is told.
+func TestTakenOver(t *testing.T) {
+	for _, says := range []bool{false, true} {
+		for _, master := range []nid.NID{me, otherA} {
+			h := newHarness(t, nil)
+			h.connect(5, master, 1)
+			h.advance(h.s.cfg.Ping)
+			h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5, Epoch: 1})
+			h.steal(6, otherA)
+			if says {
+				h.message(host, wire.Message{Kind: wire.Here, Code: wire.NotConnected, Incarnation: 5, Epoch: 1})
+			} else {
+				h.advance(h.s.cfg.Evict)
+			}
+			if master == me {
+				h.wantState("evicting 5 10.0.0.1@tcp/1")
+				h.done(wire.Reply{Evicted: 1}, gone)
+			}
+			h.wantState("connected 6 10.0.0.2@tcp/1")
+			if info, _ := h.s.Client(testClient); info.Peer != stranger {
+				t.Errorf("%+v", info)
+			}
+			if n := h.s.Stats().Notices; n[wire.Stale]+n[wire.Global] != 1 || !says && n[wire.Stale] != 1 {
+				t.Errorf("says %v, master %v: the old one is told %v", says, master, n)
+			}
+		}
+	}
+}
+
+// TestOwnerNeedsNoConsent: a client whose id is made of its address takes it back at once,
+// however often a stranger who has it says that it is there.
+func TestOwnerNeedsNoConsent(t *testing.T) {
+	h := newHarness(t, nil)
+	own := wire.ClientIDOf(host.String())
+	m := wire.Message{Kind: wire.Connect, Client: own, Incarnation: 5, Server: otherA, Epoch: 1}
+	h.message(stranger, m)
+	h.want("save connected accept")
+	m.Incarnation = 6
+	h.message(host, m)
+	h.want("notice:stale evicted:rebooted remove save connected accept(10.0.0.2@tcp)")
+	if n := h.last(wire.Notice); n.Server != host.NID || n.Incarnation != 6 {
+		t.Errorf("is told %+v", n)
+	}
+}
+
+// TestRestartAtOnce: a later life of the same process waits for nobody, also where a
+// stranger wants the client; one that is being saved is told that it is over.
+func TestRestartAtOnce(t *testing.T) {
+	h := newHarness(t, nil)
+	h.connect(5, otherA, 1)
+	h.steal(6, otherA)
+	h.connect(7, otherA, 1)
+	h.wantState("connected 7 10.0.0.2@tcp/1")
+	h.hold = true
+	h.connect(8, otherA, 2)
+	h.connect(9, otherA, 2)
+	h.want("reject:stale remove save")
+}
+
+// TestTakeoversAreBounded: one node cannot fill the table of those that wait.
+func TestTakeoversAreBounded(t *testing.T) {
+	h := newHarness(t, func(cfg *ServerConfig) { cfg.MaxIDs = 4 * maxOfOneNID })
+	connect := func(from nid.ProcessID, i, life int) {
+		h.message(from, wire.Message{Kind: wire.Connect, Client: wire.ClientID{9, byte(i), byte(i >> 8)}, Incarnation: uint64(life), Server: otherA, Epoch: 1})
+	}
+	for i := range 3 * maxOfOneNID {
+		connect(host, i, 1)
+	}
+	for i := range 3 * maxOfOneNID {
+		connect(stranger, i, 2)
+	}
+	if n := len(h.s.takeovers.clients); n != maxOfOneNID {
+		t.Errorf("%d wait", n)
+	}
+	other := stranger
+	other.NID = nid.MustParse("10.1.0.67@tcp")
+	connect(other, 2*maxOfOneNID, 2)
+	h.want("reject:busy ask:stale")
+}
+
+// TestAnswersWhoIsAsked: CH-A1: a client tells every server that it is there when another
+// process wants to be it.
+func TestAnswersWhoIsAsked(t *testing.T) {
+	h := newClientHarness(t, me, otherA)
+	other := otherA
+	if h.settled() == otherA {
+		other = me
+	}
+	h.c.peer(other)
+	h.from(other, wire.Message{Kind: wire.Ask, Code: wire.Stale, Epoch: 1})
+	if len(h.sent) != 1 || h.sent[0].Kind != wire.Here || h.sent[0].Code != wire.OK || h.sent[0].Incarnation != h.c.life {
+		t.Errorf("%+v", h.sent)
+	}
+}
+
+// TestRebootedElsewhere: CH-A1: a server that hears from a master that a client was evicted
+// because of a later life tells the earlier one so, which may still run.
+func TestRebootedElsewhere(t *testing.T) {
+	h := newHarness(t, nil)
+	h.connect(5, otherA, 1)
+	e := wire.Entry{Client: testClient, Incarnation: 5, Mark: uint8(wire.Rebooted), Epoch: 1}
+	h.step(ServerInput{Kind: EvictArrived, Server: otherA, Data: (&wire.Batch{Entries: entries(e)}).AppendBinary(nil)})
+	if n := h.last(wire.Notice); n.Code != wire.Stale || n.Incarnation != 6 {
+		t.Errorf("told %+v", n)
+	}
+}

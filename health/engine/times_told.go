@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"math"
+	"time"
+
+	"ulnet/health/wire"
+)
+
+// Clients and servers have configurations of their own, so their times can differ. A
+// client tells T_ping and T_client + T_elect with Connect and Choose (Retry and Life), a
+// server T_evict with Accept and Chosen (Retry): fields that versions before 2026-11-25
+// leave 0 and do not read, so that zero says "not told" and is not judged. Either side
+// refuses the other when its clients would be evicted in good health (CH-57, CH-A3,
+// CH-A4). A server acts on its own T_evict alone, whatever it is told: a claim can only
+// get a client refused, never give it a longer lease.
+
+// maxTold is the longest time that a field holds, 49 days; longer ones are told as this.
+const maxTold = math.MaxUint32 * time.Millisecond
+
+// leastEvict returns the shortest T_evict that evicts no healthy client with these times:
+// two of its pings may be lost, and it may find another master (in found, T_client +
+// T_elect) before its old one evicts it.
+func leastEvict(ping, found, rtt time.Duration) time.Duration { return max(3*ping+rtt, found+ping) }
+
+// told returns a client's times, rounded down: rounding refuses nobody.
+func (t *Timing) told() (ping time.Duration, found uint64) {
+	return t.Ping, uint64(max(min(t.Client+t.Elect, maxTold), 0) / time.Millisecond)
+}
+
+// evictTold returns T_evict, rounded up to whole milliseconds.
+func (t *Timing) evictTold() time.Duration {
+	return (min(t.Evict, maxTold) + time.Millisecond - 1).Truncate(time.Millisecond)
+}
+
+// tooSlow reports whether a client that connects, or chooses this server, tells of times
+// with which it would be evicted in good health.
+func (s *Server) tooSlow(m *wire.Message) bool {
+	found := time.Duration(min(m.Life, math.MaxUint32)) * time.Millisecond
+	return m.Retry > 0 && s.cfg.Evict < leastEvict(m.Retry, found, s.cfg.RTT)
+}
+
+// otherTimes is the refusal of such a client. T_evict is in Epoch, since clients wait for
+// Retry. Only clients that told their times are sent it: older versions do not know the code.
+func (s *Server) otherTimes() wire.Message {
+	return wire.Message{Code: wire.OtherTimes, Epoch: uint32(s.cfg.evictTold() / time.Millisecond), Retry: s.cfg.Evict}
+}
+
+// needs is the shortest T_evict of a server that this client can have as its master.
+func (c *Client) needs() time.Duration {
+	return leastEvict(c.cfg.Ping, c.cfg.Client+c.cfg.Elect, c.cfg.RTT)
+}
+
+// tooQuick leaves a server that has agreed, and whose T_evict is too short for this
+// client, as if that had refused. A server that was told of the times refuses by itself
+// unless its RTT is shorter.
+func (c *Client) tooQuick(p *peer, m *wire.Message) bool {
+	candidate := c.phase == electing && p.id == c.election.candidate && m.Sequence == c.election.sequence
+	if m.Kind != wire.Accept && !candidate || m.Retry == 0 || m.Retry >= maxTold || m.Retry >= c.needs() {
+		return false
+	}
+	c.farewell(p.id, wire.NotConnected)
+	r := &wire.Message{Kind: wire.Reject, Code: wire.OtherTimes, Sequence: m.Sequence, Incarnation: m.Incarnation, Epoch: uint32(m.Retry / time.Millisecond), Retry: m.Retry}
+	switch {
+	case candidate:
+		c.lose(p, wire.OtherTimes)
+		c.declined(p, r)
+	case p.asking && m.Sequence == p.sequence && c.phase == settled:
+		c.rejected(p, r)
+	default:
+		c.lose(p, wire.OtherTimes)
+	}
+	return true
+}
+
+// toldEvict returns the T_evict that a refusal tells; 0 for other codes.
+func toldEvict(m *wire.Message) time.Duration {
+	if m.Code != wire.OtherTimes {
+		return 0
+	}
+	return time.Duration(m.Epoch) * time.Millisecond
+}

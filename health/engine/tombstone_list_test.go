@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// list returns all tombstones of a server, the latest first, and in how many steps.
+func (h *harness) tombstones() (list []TombstoneInfo, steps int) {
+	for until, more := machine.Never, true; more; steps++ {
+		until, more = h.s.TombstonesBefore(until, func(t *TombstoneInfo) { list = append(list, *t) })
+	}
+	return list, steps
+}
+
+// TestTombstoneList: CH-61, CH-65: an operator sees whom a server refuses: the name and
+// the process of who was connected here, neither of whom it was only told of; by which
+// server, and what was taken back.
+func TestTombstoneList(t *testing.T) {
+	h := newHarness(t, nil)
+	h.connect(5, otherA, 1)
+	h.evictedBy(otherA, 5, 1) // connected here
+	h.advance(time.Minute)
+	stranger := wire.ClientID{9}
+	h.wanted(otherB, wire.Batch{Entries: entries(wire.Entry{Client: stranger, Incarnation: 3, Epoch: 1})}) // and not
+	h.advance(time.Minute)
+	list, _ := h.tombstones()
+	want := []TombstoneInfo{
+		{Client: stranger, Incarnation: 3, Age: time.Minute, Left: minTombstone - time.Minute, Server: otherB},
+		{Client: testClient, Incarnation: 5, Name: "host", Peer: host, Age: 2 * time.Minute, Left: minTombstone - 2*time.Minute, Server: otherA},
+	}
+	if !slices.Equal(list, want) {
+		t.Errorf("got %+v\nwant %+v", list, want)
+	}
+	h.wanted(otherB, wire.Batch{Withdraw: true, Entries: entries(wire.Entry{Client: stranger, Incarnation: 3, Epoch: 1})})
+	h.connect(6, me, 1)
+	h.message(host, wire.Message{Kind: wire.Disconnect, Incarnation: 6})
+	list, _ = h.tombstones()
+	if len(list) != 2 {
+		t.Fatalf("%+v", list)
+	}
+	for _, g := range list {
+		switch g.Client {
+		case stranger:
+			if !g.Withdrawn || g.Server != otherB || g.Peer != (nid.ProcessID{}) {
+				t.Errorf("%+v", g)
+			}
+		case testClient:
+			if g.Withdrawn || g.Server.IsValid() || g.Incarnation != 6 || g.Name != "host" || g.Age != 0 {
+				t.Errorf("%+v", g)
+			}
+		}
+	}
+	h.advance(minTombstone - 1) // the tick that forgets them has not come, and they refuse nobody
+	if list, _ = h.tombstones(); len(list) != 2 || list[0].Left != 1 {
+		t.Errorf("%+v", list)
+	}
+}
+
+// TestTombstoneListSteps: CH-65: a list of very many is made in steps, so that no message
+// waits for it, and has each once: also those of one instant, and a client that was
+// buried more than once.
+func TestTombstoneListSteps(t *testing.T) {
+	h := newHarness(t, nil)
+	const clients, atOnce = 5 * listStep, 3 * listStep
+	until := h.s.now
+	for i := range clients {
+		if i < listStep || i > listStep+atOnce {
+			until += time.Millisecond
+		}
+		for range 1 + i%2 {
+			h.s.tombstones.bury(wire.ClientID{1, byte(i), byte(i >> 8), byte(i >> 16)}, 1, until, nid.NID{})
+		}
+	}
+	list, steps := h.tombstones()
+	seen := map[wire.ClientID]bool{}
+	for k, g := range list {
+		if seen[g.Client] || k > 0 && g.Left > list[k-1].Left {
+			t.Fatalf("%v is listed again, or not in order", g.Client)
+		}
+		seen[g.Client] = true
+	}
+	if len(list) != clients || steps < 3 {
+		t.Errorf("%d tombstones in %d steps", len(list), steps)
+	}
+}
+
+// TestTombstonesKnown: CH-65: of more tombstones than have room for names the others have
+// none, and nothing else is lost.
+func TestTombstonesKnown(t *testing.T) {
+	var g tombstones
+	g.init(2 * maxKnown)
+	for i := range maxKnown + 100 {
+		c := &conn{id: wire.ClientID{1, byte(i), byte(i >> 8), byte(i >> 16)}, name: "n", peer: host}
+		g.bury(c.id, 1, time.Duration(i), host.NID)
+		g.know(c)
+	}
+	names := 0
+	for _, life := range g.lives {
+		if life.known != nil {
+			names++
+		}
+	}
+	if names != maxKnown || len(g.lives) != maxKnown+100 {
+		t.Errorf("%d names of %d", names, len(g.lives))
+	}
+}

@@ -1,0 +1,57 @@
+package engine
+
+import (
+	"testing"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// TestTombstonesOfOneNode: CH-65: a node that connects and leaves with one id after the
+// other drives out its own tombstones, not those of others, which are older.
+func TestTombstonesOfOneNode(t *testing.T) {
+	const room, honest = 160, 40
+	h := newHarness(t, func(cfg *ServerConfig) { cfg.MaxTombstones = room })
+	leave := func(from nid.ProcessID, id wire.ClientID) {
+		h.message(from, wire.Message{Kind: wire.Connect, Client: id, Incarnation: 1, Server: otherA, Epoch: 1})
+		h.message(from, wire.Message{Kind: wire.Disconnect, Client: id, Incarnation: 1})
+		if _, ok := h.s.Buried(id); !ok {
+			t.Fatalf("%v leaves no tombstone", id)
+		}
+	}
+	for i := range honest {
+		leave(nid.ProcessID{NID: nid.FromNumber(host.NID.Net(), 20<<24+uint32(i)), PID: nid.LustrePID}, wire.ClientID{1, byte(i)})
+	}
+	for i := range 10 * room {
+		leave(stranger, wire.ClientID{2, byte(i), byte(i >> 8)})
+		if n := h.s.Status().Tombstones; n > room {
+			t.Fatalf("%d tombstones", n)
+		}
+	}
+	for i := range honest {
+		if _, ok := h.s.Buried(wire.ClientID{1, byte(i)}); !ok {
+			t.Fatalf("the tombstone of client %d is gone", i)
+		}
+	}
+	if n, all := h.s.Status().Tombstones, h.s.Stats().Forgotten; uint64(n)+all != 11*room-(room-honest) {
+		t.Errorf("%d are left and %d forgotten", n, all)
+	}
+	h.wantFetchedShare(wire.ClientID{3})
+	h.advance(minTombstone + h.s.cfg.Tick)
+	if h.s.tombstones.counts != [shares]int32{} || len(h.s.tombstones.lives) != 0 {
+		t.Error("they count when they are over")
+	}
+}
+
+// wantFetchedShare fails unless a tombstone that another server tells of counts for the NID of
+// the client, if that is connected here.
+func (h *harness) wantFetchedShare(id wire.ClientID) {
+	h.t.Helper()
+	h.message(host, wire.Message{Kind: wire.Connect, Client: id, Incarnation: 2, Server: otherA, Epoch: 1})
+	before := h.s.tombstones.counts[shareOf(host.NID)]
+	h.s.out = &h.out
+	h.s.buryAlso(wire.Entry{Client: id, Incarnation: 1, Mark: 255}, 1)
+	if n := h.s.tombstones.counts[shareOf(host.NID)]; n != before+1 {
+		h.t.Errorf("%d tombstones count for the NID, not %d", n, before+1)
+	}
+}

@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"time"
+
+	"ulnet/health/wire"
+)
+
+// waiting are connects that wait for the eviction of the client's earlier life
+// (CH-A21): one for each client.
+type waiting struct {
+	clients map[wire.ClientID]*waiter
+	queue   []waitPlace // since when
+}
+
+type waiter struct {
+	asked
+	since time.Duration
+}
+
+type waitPlace struct {
+	id    wire.ClientID
+	since time.Duration
+}
+
+func (w *waiting) init() { w.clients = make(map[wire.ClientID]*waiter) }
+
+func (w *waiting) of(id wire.ClientID) *waiter { return w.clients[id] }
+
+// add lets a connect wait. A later life takes the place of an earlier one.
+func (w *waiting) add(s *Server, q *asked) {
+	m := q.m
+	since := s.now
+	if old := w.clients[m.Client]; old != nil {
+		if i, ok := s.find(m.Client); ok && old.from != q.from && rank(s.conn(i), q.from) <= rank(s.conn(i), old.from) {
+			s.reject(q, wire.Message{Code: wire.Busy, Retry: s.cfg.Broadcast}) // another process came first
+			return
+		}
+		since = old.since
+		if old.m.Incarnation < m.Incarnation {
+			s.reject(&old.asked, wire.Message{Code: wire.Stale, Incarnation: m.Incarnation, Server: q.from.NID})
+		}
+	} else {
+		w.queue = append(w.queue, waitPlace{m.Client, since})
+	}
+	w.clients[m.Client] = &waiter{q.clone(), since}
+}
+
+// resume lets a connect go on when the earlier life is gone.
+func (w *waiting) resume(s *Server, id wire.ClientID) {
+	if q := w.clients[id]; q != nil {
+		delete(w.clients, id)
+		q.waited = true
+		s.connect(&q.asked)
+	}
+}
+
+// expire tells those that have waited for too long to come back.
+func (w *waiting) expire(s *Server) {
+	for len(w.queue) > 0 && w.queue[0].since+3*s.cfg.Broadcast <= s.now {
+		p := w.queue[0]
+		w.queue = w.queue[1:]
+		if q := w.clients[p.id]; q != nil && q.since == p.since {
+			delete(w.clients, p.id)
+			s.reject(&q.asked, wire.Message{Code: wire.Busy, Retry: s.cfg.Broadcast})
+		}
+	}
+}
+
+// clear refuses all that wait.
+func (w *waiting) clear(s *Server, r wire.Message) {
+	for _, p := range w.queue {
+		if q := w.clients[p.id]; q != nil {
+			delete(w.clients, p.id)
+			s.reject(&q.asked, r)
+		}
+	}
+	w.queue = nil
+}

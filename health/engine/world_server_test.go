@@ -1,0 +1,260 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/health/wire"
+	"ulnet/lnet/nid"
+)
+
+// server is a server's process, with what outlives it.
+type server struct {
+	base
+	ids     []nid.NID
+	m       *Server
+	out     ServerOutput
+	store   map[wire.ClientID]Record
+	graves  map[wire.ClientID]uint64
+	durable time.Duration // when the latest write is
+	// unwritten are lengths of events at which it died before all was durable.
+	unwritten []int
+	views     map[nid.NID]*view
+	quorum    bool
+	unsure    time.Duration // discovery is, until then
+	ready     time.Duration // it is silent after a start until then
+	events    []Event
+	fsync     time.Duration
+	broken    bool          // the store is
+	quick     time.Duration // by how much its discovery is quicker than others
+}
+
+// view is what a server thinks of another.
+type view struct {
+	alive    bool
+	lifetime uint64
+	heard    time.Duration
+}
+
+func (s *server) start() {
+	s.up, s.stopped, s.inbox = true, false, nil
+	s.life++
+	m, err := NewServer(ServerConfig{Self: s.id, Incarnation: s.life, Servers: s.ids, MaxLives: 1000, Claims: s.w.claims})
+	if err != nil {
+		s.w.t.Fatal(err)
+	}
+	s.m, s.quorum = m, false
+	if s.life > 1 {
+		s.ready = s.w.now + s.w.detect*5/4
+	}
+	s.w.log("server %v starts", s.id)
+	for _, v := range s.views { // any order: each by itself
+		*v = view{heard: -time.Hour}
+	}
+	for _, id := range slices.SortedFunc(keys(s.store), wire.ClientID.Compare) {
+		r := s.store[id]
+		s.step(ServerInput{Kind: Restore, Record: &r})
+	}
+	for _, id := range slices.SortedFunc(keys(s.graves), wire.ClientID.Compare) {
+		s.step(ServerInput{Kind: RestoreGrave, Client: id, Incarnation: s.graves[id], For: 10 * time.Minute})
+	}
+	s.step(ServerInput{})
+}
+
+func keys[V any](m map[wire.ClientID]V) func(func(wire.ClientID) bool) {
+	return func(yield func(wire.ClientID) bool) {
+		for k := range m { // any order: sorted by the caller
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+func (s *server) kill() {
+	s.w.log("server %v dies", s.id)
+	s.up = false
+	if s.w.now < s.durable {
+		s.unwritten = append(s.unwritten, len(s.events))
+	}
+}
+
+func (s *server) deliver(from nid.ProcessID, data []byte) {
+	s.step(ServerInput{Kind: Arrived, From: from, Data: data})
+}
+
+func (s *server) step(in ServerInput) {
+	s.out.Reset()
+	wake := s.m.Step(s.w.now, in, &s.out)
+	if s.w.steps++; s.w.steps%max(s.w.sparse, 1) == 0 {
+		if err := s.m.invariants(); err != nil {
+			s.w.fail("server %v: %v", s.id, err)
+		}
+	}
+	effects := slices.Clone(s.out.Effects)
+	buf := slices.Clone(s.out.Buf)
+	s.wake(wake, func() { s.step(ServerInput{}) })
+	for i := range effects {
+		e := &effects[i]
+		s.effect(e, buf[e.Begin:e.End])
+	}
+}
+
+func (s *server) effect(e *ServerEffect, data []byte) {
+	w, life := s.w, s.life
+	switch e.Kind {
+	case DoSend:
+		w.send(s.id, e.To.NID, data)
+	case DoSave:
+		s.write(func() {
+			if !s.broken {
+				s.store[e.Record.Client] = *e.Record
+			}
+			failed := s.broken
+			if e.ID != 0 {
+				s.run(life, func() { s.step(ServerInput{Kind: Saved, ID: e.ID, Failed: failed}) })
+			}
+		})
+	case DoRemove:
+		s.write(func() {
+			delete(s.store, e.Client)
+			if e.For < 0 {
+				delete(s.graves, e.Client)
+			}
+			if e.For > 0 {
+				s.graves[e.Client] = max(e.Incarnation, s.graves[e.Client])
+			}
+		})
+	case DoBroadcast:
+		s.broadcast(e.ID, data)
+	case DoAnswer:
+		e.Token.(func([]byte))(data)
+	case DoTell:
+		ev := e.Event
+		w.log("%v: %v %v %x/%d master %v/%d", s.id, ev.Kind, ev.Cause, ev.Client[:4], ev.Incarnation, ev.Master, ev.Epoch)
+		s.events = append(s.events, ev)
+	}
+}
+
+// write makes something durable after a while, in order; a crash before loses it.
+func (s *server) write(f func()) {
+	s.durable = max(s.durable, s.w.now+s.w.between(time.Millisecond, 5*time.Millisecond)+s.fsync)
+	life := s.life
+	s.w.at(s.durable, func() {
+		if s.up && s.life == life {
+			f()
+		}
+	})
+}
+
+// broadcast asks all that this server thinks alive, and collects their answers.
+func (s *server) broadcast(id uint64, data []byte) {
+	w, life := s.w, s.life
+	done := func(failed bool, missing []nid.NID, reply []byte) {
+		s.run(life, func() {
+			s.step(ServerInput{Kind: BroadcastDone, ID: id, Failed: failed, Servers: missing, Data: reply})
+		})
+	}
+	if w.rng.Float64() < w.stale {
+		w.after(time.Millisecond, func() { done(true, nil, nil) })
+		return
+	}
+	asked, over := 0, false
+	var missing []nid.NID
+	reply := (&wire.Reply{}).AppendBinary(nil)
+	finish := func() {
+		if !over {
+			over = true
+			done(false, missing, reply)
+		}
+	}
+	for _, o := range w.servers {
+		if o == s {
+			continue
+		}
+		missing = append(missing, o.id)
+		if !s.views[o.id].alive {
+			continue
+		}
+		asked++
+		ask := func(answered func(b []byte)) {
+			w.after(w.between(time.Millisecond, 20*time.Millisecond), func() {
+				if w.separated(s.id, o.id) || w.rng.Float64() < w.loss {
+					return
+				}
+				o.run(o.life, func() { o.step(ServerInput{Kind: EvictArrived, Server: s.id, Data: data, Token: answered}) })
+			})
+		}
+		ask(func(b []byte) {
+			w.after(w.between(time.Millisecond, 20*time.Millisecond), func() {
+				if over || w.separated(s.id, o.id) {
+					return
+				}
+				reply = wire.MergeReplies(reply, b)
+				missing = slices.DeleteFunc(missing, func(id nid.NID) bool { return id == o.id })
+				if asked--; asked == 0 {
+					finish()
+				}
+			})
+		})
+		if w.rng.Float64() < w.late {
+			w.after(w.between(time.Second, 40*time.Second), func() { ask(func([]byte) {}) })
+		}
+	}
+	w.after(400*time.Millisecond, finish)
+}
+
+// poll is discovery at one server.
+func (w *world) poll(s *server) {
+	w.after(200*time.Millisecond, func() { w.poll(s) })
+	if !s.up || s.stopped {
+		return
+	}
+	alive := 1
+	for _, o := range w.servers {
+		if o == s {
+			continue
+		}
+		v := s.views[o.id]
+		if o.up && !o.stopped && w.now >= o.ready && !w.separated(s.id, o.id) {
+			v.heard = w.now
+		}
+		if now := w.now-v.heard < w.detect-s.quick; now != v.alive && w.now >= s.unsure {
+			if v.alive = now; !now {
+				v.lifetime++
+			}
+			s.step(ServerInput{Kind: ServerHealth, Server: o.id, Alive: v.alive, Lifetime: v.lifetime})
+		}
+		if v.alive {
+			alive++
+		}
+	}
+	if quorum := alive*2 > len(w.servers); quorum != s.quorum {
+		s.quorum = quorum
+		s.step(ServerInput{Kind: QuorumIs, Alive: quorum, Unsure: w.now < s.unsure})
+	}
+}
+
+// pause has a node stand still for a while, as with SIGSTOP.
+func (w *world) pause(n node, d time.Duration) {
+	b := n.host()
+	if !b.up || b.stopped {
+		return
+	}
+	w.log("%v stands still for %v", b.id, d)
+	life := b.life
+	b.stop()
+	w.after(d, func() {
+		if !b.up || b.life != life {
+			return
+		}
+		w.log("%v goes on", b.id)
+		if s, ok := n.(*server); ok {
+			for _, v := range s.views { // any order: each by itself
+				v.heard += d // its ages are what they were
+			}
+			s.unsure = w.now + time.Second
+		}
+		b.resume()
+	})
+}

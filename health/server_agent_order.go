@@ -1,0 +1,103 @@
+package health
+
+import (
+	"maps"
+	"slices"
+
+	"ulnet/health/engine"
+	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
+)
+
+// Drain has all clients choose other masters, and takes no new ones as their
+// master, until it is called with on false. The last server that takes clients refuses
+// with an [*Error] unless force is set: its clients would keep it as their master all the
+// same. Two that are asked at once may both agree.
+func (a *ServerAgent) Drain(on, force bool) (err error) {
+	a.runner.Inspect(func() {
+		if on && !force {
+			err = a.m.MayDrain()
+		}
+	})
+	if err == nil {
+		a.runner.Do(engine.ServerInput{Kind: engine.Drain, Alive: on})
+	}
+	return err
+}
+
+// SetKeys changes the keys of connects from now on, as when all nodes are given new ones
+// in steps; who is connected stays. The error is [keyring.ErrOnOff] if there are none now,
+// or none in keys.
+func (a *ServerAgent) SetKeys(keys keyring.Keys) (err error) {
+	a.runner.Inspect(func() { err = a.m.SetKeys(keys) })
+	return err
+}
+
+// Shed asks some clients to choose another master, to even out the load.
+func (a *ServerAgent) Shed(count int) {
+	if count > 0 {
+		a.runner.Do(engine.ServerInput{Kind: engine.Drain, Count: count})
+	}
+}
+
+// SetServers replaces the list of servers, which the View knows already.
+func (a *ServerAgent) SetServers(ids []nid.NID) {
+	a.runner.Do(engine.ServerInput{Kind: engine.SetServers, Servers: ids})
+	for _, id := range ids { // discovery spoke of new ones when they were none of ours
+		alive, lifetime := a.cfg.View.Alive(id)
+		a.runner.Do(engine.ServerInput{Kind: engine.ServerHealth, Server: id, Alive: alive, Lifetime: lifetime})
+	}
+	a.quorum()
+}
+
+// evictOrder is an eviction that an administrator wants.
+type evictOrder struct{ done func(EvictResult) }
+
+// EvictResult is what came of an order to evict a client.
+type EvictResult struct {
+	// Code is OK if the eviction has begun, and otherwise says why not: NotConnected,
+	// Busy, Orphaned (the client was recovered, and its master has not confirmed it yet),
+	// or OtherMaster. NoQuorum: this server is cut off, and has ended the connection here
+	// only.
+	Code        Code
+	Master      nid.NID // of the client, which is where it can be evicted
+	Incarnation uint64  // of the client, if it is connected
+}
+
+// Evict evicts a client from all servers. done is told what came of the order, perhaps
+// before Evict returns. A stopped agent has no clients: NotConnected.
+func (a *ServerAgent) Evict(id ClientID, done func(EvictResult)) {
+	o := &evictOrder{done}
+	a.mu.Lock()
+	stopped := a.stopped
+	if !stopped {
+		a.orders[o] = struct{}{}
+	}
+	a.mu.Unlock()
+	if stopped {
+		done(EvictResult{Code: NotConnected})
+		return
+	}
+	a.runner.Do(engine.ServerInput{Kind: engine.EvictClient, Client: id, Token: o})
+}
+
+// result answers an order, unless Stop did.
+func (a *ServerAgent) result(o *evictOrder, r EvictResult) {
+	a.mu.Lock()
+	_, open := a.orders[o]
+	delete(a.orders, o)
+	a.mu.Unlock()
+	if open {
+		o.done(r)
+	}
+}
+
+// refuseOrders answers what a stopped machine was not stepped with any more.
+func (a *ServerAgent) refuseOrders() {
+	a.mu.Lock()
+	open := slices.Collect(maps.Keys(a.orders)) // any order: each has its own answer
+	a.mu.Unlock()
+	for _, o := range open {
+		a.result(o, EvictResult{Code: NotConnected})
+	}
+}

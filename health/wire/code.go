@@ -1,0 +1,101 @@
+package wire
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// Code is what a server answers, the state that a pong tells, and the kind of a
+// notice. Not all go with all messages.
+type Code uint16
+
+// The codes. Those of notices are Global, NoQuorum, Orphaned and Draining (CH-68).
+const (
+	OK            Code = iota
+	Global             // this life of the client was evicted from all servers
+	NoQuorum           // the server is cut off from most others
+	MasterDead         // the master that was named is dead
+	Stale              // a later life of the client is known: Message.Incarnation
+	OldEpoch           // a later choice of a master is known: Message.Epoch
+	NotConnected       // the server does not know the client
+	Busy               // the client's earlier life is being evicted: later
+	Orphaned           // the client's master, Message.Server, is dead or unsure
+	OtherMaster        // the client's master is Message.Server
+	Full               // no room for more clients
+	Flapping           // the client connects too often
+	StoreFailed        // the connection cannot be recorded
+	Draining           // the server takes no clients as their master
+	UnknownServer      // the master that was named is not a server
+	BadClaim           // the token does not prove that the master agreed
+	Foreign            // the client is connected from another node
+	Newer              // eviction: a later life of the client is connected
+	Ahead              // the number of the client's life is beyond belief: its clock is wrong
+	OtherTimes         // T_evict of the server is too short for the client's times: in ms it is in Message.Epoch
+	OtherKey           // a connect is not signed with a key of the server
+	Codes              // how many there are
+)
+
+var codeNames = [Codes]string{
+	"ok", "global", "no-quorum", "master-dead", "stale", "old-epoch", "not-connected", "busy", "orphaned", "other-master", "full",
+	"flapping", "store-failed", "draining", "unknown-server", "bad-claim", "foreign", "newer", "ahead",
+	"other-times", "other-key",
+}
+
+// String returns the name of the code.
+func (c Code) String() string { return name(codeNames[:], uint64(c)) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (c Code) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (c *Code) UnmarshalText(text []byte) error { return unmarshal(c, codeNames[:], text) }
+
+// Cause is why a client was evicted.
+type Cause uint8
+
+// The causes.
+const (
+	TimedOut    Cause = iota // its master did not hear of it
+	Rebooted                 // it has connected again, in a new life
+	ByAdmin                  // an administrator said so
+	LostMaster               // its master died, and it did not say in time who is the next
+	LostQuorum               // this server is cut off from most others
+	Left                     // it has disconnected
+	NeverStored              // its connection could not be recorded
+	Causes                   // how many there are
+)
+
+var causeNames = [Causes]string{
+	"timed-out", "rebooted", "by-admin", "lost-master", "lost-quorum", "left", "never-stored",
+}
+
+// CauseNames returns the names of all causes.
+func CauseNames() []string { return slices.Clone(causeNames[:]) }
+
+// String returns the name of the cause.
+func (c Cause) String() string { return name(causeNames[:], uint64(c)) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (c Cause) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (c *Cause) UnmarshalText(text []byte) error { return unmarshal(c, causeNames[:], text) }
+
+// name returns the word for a number, or the number.
+func name(words []string, i uint64) string {
+	if i < uint64(len(words)) {
+		return words[i]
+	}
+	return "?" + strconv.FormatUint(i, 10) + "?"
+}
+
+// unmarshal finds a word among those that a number stands for.
+func unmarshal[T ~uint8 | ~uint16](to *T, words []string, text []byte) error {
+	i := slices.Index(words, string(text))
+	if i < 0 {
+		return fmt.Errorf("health: no such word as %q", text)
+	}
+	*to = T(i)
+	return nil
+}

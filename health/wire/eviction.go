@@ -1,0 +1,269 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"ulnet/lnet/nid"
+)
+
+// EntrySize is the size of an [Entry] in bytes (CH-A10).
+const EntrySize = 28
+
+// Entry is a life of a client, little-endian:
+//
+//	 0 16  client
+//	16  8  incarnation
+//	24  1  in evictions the cause; in a digest 1 to ask for confirmation, in its
+//	       reply 1 for a life that the master knows
+//	25  3  in evictions the last 24 bits of the epoch in which the client chose
+//	       the sender as its master; 0: any
+type Entry struct {
+	Client      ClientID
+	Incarnation uint64
+	Mark        uint8
+	Epoch       uint32 // below 1<<24
+}
+
+// Before reports whether an eviction is of an earlier choice of a master than one
+// with a certain epoch. Choices are fewer than eight millions apart.
+func (e *Entry) Before(epoch uint32) bool {
+	ahead := (epoch - e.Epoch) & (1<<24 - 1)
+	return e.Epoch != 0 && ahead > 0 && ahead < 1<<23
+}
+
+// AppendBinary appends the entry.
+func (e Entry) AppendBinary(b []byte) []byte {
+	b = append(b, e.Client[:]...)
+	b = binary.LittleEndian.AppendUint64(b, e.Incarnation)
+	return append(b, e.Mark, byte(e.Epoch), byte(e.Epoch>>8), byte(e.Epoch>>16))
+}
+
+// Entries are entries as on the wire.
+type Entries []byte
+
+// Len is how many there are.
+func (e Entries) Len() int { return len(e) / EntrySize }
+
+// At returns an entry.
+func (e Entries) At(i int) Entry {
+	b := e[i*EntrySize:][:EntrySize]
+	return Entry{ClientID(b), binary.LittleEndian.Uint64(b[16:]), b[24], binary.LittleEndian.Uint32(b[24:]) >> 8}
+}
+
+// Sizes in bytes, but for MaxBatch.
+const (
+	BatchHeaderSize = 16
+	// MaxBatch is how many evictions one broadcast carries: with the header of
+	// collectives, 192 bytes, it fits a buffer of 4 KiB.
+	MaxBatch        = (4096 - 192 - BatchHeaderSize) / EntrySize
+	ReplyHeaderSize = 20
+	ExceptionSize   = 36
+	MaxReply        = ReplyHeaderSize + MaxBatch*ExceptionSize
+)
+
+const (
+	batchMagic = "HEVB"
+	replyMagic = "HEVR"
+)
+
+// ErrIndex says that a reply speaks of an eviction that was not asked for.
+var ErrIndex = errors.New("health: a reply to an eviction that does not exist")
+
+// Batch is a request to evict clients, from their master, or to take that back; it
+// is the payload of a broadcast, little-endian:
+//
+//	 0  4  magic    "HEVB"
+//	 4  1  version
+//	 5  1  withdraw 1: these clients have other masters, and are not evicted
+//	 6  2  entries  their number, 1 to MaxBatch
+//	 8  8  life     incarnation of the master
+//	16     entries
+type Batch struct {
+	Life     uint64
+	Withdraw bool
+	Entries  Entries
+}
+
+// AppendBinary appends the request.
+func (r *Batch) AppendBinary(b []byte) []byte {
+	b = append(b, batchMagic...)
+	b = append(b, Version, 0)
+	if r.Withdraw {
+		b[len(b)-1] = 1
+	}
+	b = binary.LittleEndian.AppendUint16(b, uint16(r.Entries.Len()))
+	b = binary.LittleEndian.AppendUint64(b, r.Life)
+	return append(b, r.Entries...)
+}
+
+// ParseBatch parses a request. Entries are part of b.
+func ParseBatch(b []byte) (r Batch, err error) {
+	switch {
+	case len(b) < BatchHeaderSize:
+		return r, ErrShort
+	case string(b[:4]) != batchMagic:
+		return r, ErrMagic
+	case b[4] != Version:
+		return r, ErrVersion
+	}
+	n := int(binary.LittleEndian.Uint16(b[6:]))
+	r.Withdraw = b[5] == 1
+	r.Life = binary.LittleEndian.Uint64(b[8:])
+	r.Entries = Entries(b[BatchHeaderSize:])
+	if n == 0 || n > MaxBatch || n*EntrySize != len(r.Entries) {
+		return r, ErrBody
+	}
+	for i := range n {
+		if !r.Entries.At(i).Client.IsValid() {
+			return r, ErrClient
+		}
+	}
+	return r, nil
+}
+
+// Exception is an eviction that a server did not make (CH-A22), little-endian:
+//
+//	 0  2  index        of the eviction in the batch
+//	 2  1  code         OtherMaster or Newer
+//	 3  1  reserved
+//	 4  4  epoch        of the choice of Master
+//	 8  8  incarnation  that is connected
+//	16 20  master       of the client
+type Exception struct {
+	Index       uint16
+	Code        Code
+	Epoch       uint32
+	Incarnation uint64
+	Master      nid.NID
+}
+
+func (e *Exception) appendTo(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint16(b, e.Index)
+	b = append(b, byte(e.Code), 0)
+	b = binary.LittleEndian.AppendUint32(b, e.Epoch)
+	b = binary.LittleEndian.AppendUint64(b, e.Incarnation)
+	return appendServer(b, e.Master)
+}
+
+// Reply is the answer of one server, or of several, little-endian:
+//
+//	 0  4  magic       "HEVR"
+//	 4  1  version
+//	 5  1  reserved
+//	 6  2  exceptions  their number
+//	 8  4  evicted     how often a client was evicted
+//	12  4  unknown     how often it was not connected
+//	16  4  reserved
+//	20     exceptions, by their index
+type Reply struct {
+	Evicted    uint32
+	Unknown    uint32
+	Exceptions []Exception // ordered by Index, at most one for each
+}
+
+// AppendBinary appends the answer.
+func (r *Reply) AppendBinary(b []byte) []byte {
+	b = append(b, replyMagic...)
+	b = append(b, Version, 0)
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(r.Exceptions)))
+	b = binary.LittleEndian.AppendUint32(b, r.Evicted)
+	b = binary.LittleEndian.AppendUint32(b, r.Unknown)
+	b = append(b, 0, 0, 0, 0)
+	for i := range r.Exceptions {
+		b = r.Exceptions[i].appendTo(b)
+	}
+	return b
+}
+
+// ParseReply parses an answer to a batch.
+func ParseReply(b []byte) (r Reply, err error) {
+	switch {
+	case len(b) < ReplyHeaderSize:
+		return r, ErrShort
+	case string(b[:4]) != replyMagic:
+		return r, ErrMagic
+	case b[4] != Version:
+		return r, ErrVersion
+	}
+	n := int(binary.LittleEndian.Uint16(b[6:]))
+	r.Evicted = binary.LittleEndian.Uint32(b[8:])
+	r.Unknown = binary.LittleEndian.Uint32(b[12:])
+	b = b[ReplyHeaderSize:]
+	if n > MaxBatch || n*ExceptionSize != len(b) {
+		return r, ErrBody
+	}
+	for last := -1; len(b) > 0; b = b[ExceptionSize:] {
+		e := Exception{
+			Index: binary.LittleEndian.Uint16(b), Code: Code(b[2]), Epoch: binary.LittleEndian.Uint32(b[4:]),
+			Incarnation: binary.LittleEndian.Uint64(b[8:]),
+		}
+		if e.Master, err = parseServer(b[16:36]); err != nil {
+			return r, err
+		}
+		switch {
+		case int(e.Index) <= last, e.Index >= MaxBatch:
+			return r, ErrIndex
+		case e.Code != Newer && (e.Code != OtherMaster || !e.Master.IsValid()):
+			return r, ErrCode
+		}
+		last = int(e.Index)
+		r.Exceptions = append(r.Exceptions, e)
+	}
+	return r, nil
+}
+
+// Merge adds the answer of others. Of two exceptions to one eviction it keeps
+// the one that knows more: of a later life, then of a later choice.
+func (r *Reply) Merge(o Reply) {
+	r.Evicted += o.Evicted
+	r.Unknown += o.Unknown
+	merged := make([]Exception, 0, len(r.Exceptions)+len(o.Exceptions))
+	a, b := r.Exceptions, o.Exceptions
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0].Index < b[0].Index:
+			merged, a = append(merged, a[0]), a[1:]
+		case a[0].Index > b[0].Index:
+			merged, b = append(merged, b[0]), b[1:]
+		default:
+			merged = append(merged, Latest(a[0], b[0]))
+			a, b = a[1:], b[1:]
+		}
+	}
+	r.Exceptions = append(append(merged, a...), b...)
+}
+
+// Latest returns, of two exceptions to one eviction, the one that knows more, whatever their order.
+func Latest(a, b Exception) Exception {
+	switch {
+	case a.Incarnation != b.Incarnation:
+		if a.Incarnation > b.Incarnation {
+			return a
+		}
+	case a.Epoch != b.Epoch:
+		if a.Epoch > b.Epoch {
+			return a
+		}
+	case a.Master.Compare(b.Master) <= 0:
+		return a
+	}
+	return b
+}
+
+// MergeReplies merges two replies to a batch in the form of [Reply]. One that
+// makes no sense is left out.
+func MergeReplies(a, b []byte) []byte {
+	x, errA := ParseReply(a)
+	y, errB := ParseReply(b)
+	switch {
+	case errA != nil && errB != nil:
+		return (&Reply{}).AppendBinary(nil)
+	case errA != nil:
+		return b
+	case errB != nil:
+		return a
+	}
+	x.Merge(y)
+	return x.AppendBinary(nil)
+}

@@ -1,0 +1,245 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
+)
+
+// The portals of client health, behind those of gossip and collectives.
+const (
+	ServerPortal = 57
+	ClientPortal = 58
+)
+
+// Bits are the match bits of all messages.
+const Bits = 0x68656174_68000001
+
+// Version of the protocol.
+const Version = 1
+
+// Kind tells messages apart.
+type Kind uint8
+
+// The kinds of messages, and which fields of [Message] they use besides Client,
+// Incarnation and Sequence.
+const (
+	Connect         Kind = 1 + iota // client → server: Epoch, Server (its master), Name, Token; Retry: its T_ping; Life: its T_client + T_elect in ms; Proof
+	Accept                          // answer: Epoch, Server (the previous master, or none), Life, Token, Code (OK or Orphaned); Retry: T_evict
+	Reject                          // answer: Code, Retry, Server (the master in question; with Stale the NID of the later life), Epoch (with OtherTimes T_evict in ms), Life; Incarnation: what is known
+	Ping                            // client → master: Epoch
+	Pong                            // answer: Code, Server (the master), Epoch, Life
+	Choose                          // client → server: Epoch, Server (its new master), Token; Retry and Life as in Connect
+	Chosen                          // answer: Code, Server, Epoch (with OtherTimes T_evict in ms), Life, Token; Retry: T_evict, with OK
+	Disconnect                      // client → server: Code (OK: it leaves all, which Reject with NotConnected answers; NotConnected: this one)
+	Notice                          // server → client: Code, Server (the master; with Draining whom to choose, or the master; with Stale as in Reject, or none), Epoch, Life
+	Digest                          // server → master: Entries that it holds under it, Life, Epoch (clients whose master it is), Code (OK: it takes more)
+	DigestReply                     // answer: Entries that the master does not know, or was asked to confirm; the rest likewise
+	Ask                             // server → client: Epoch: is it there? Its node is; with Code Stale: a later life of node Server connects
+	Here                            // answer: Code (OK or NotConnected), Epoch
+	Tombstones                      // server → server: whom has it evicted in the last Retry?
+	TombstonesReply                 // answer, perhaps several: Entries, Epoch (its number in the upper 16 bits, how many there are in the lower)
+	kinds
+)
+
+var kindNames = [kinds]string{
+	"?0?", "connect", "accept", "reject", "ping", "pong", "choose", "chosen", "disconnect", "notice", "digest", "digest-reply",
+	"ask", "here", "tombstones", "tombstones-reply",
+}
+
+// String returns the name of the kind.
+func (k Kind) String() string { return name(kindNames[:], uint64(k)) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// Sizes in bytes, but for MaxEntries.
+const (
+	HeaderSize = 84
+	MaxName    = 255
+	TokenSize  = 32
+	MaxEntries = 1024 // of a digest
+	MaxMessage = HeaderSize + MaxName + TokenSize + MaxEntries*EntrySize
+)
+
+const magic = "HLTH"
+
+// Why a message is not understood.
+var (
+	ErrShort   = errors.New("health: message shorter than its header says")
+	ErrMagic   = errors.New("health: no message of client health")
+	ErrVersion = errors.New("health: another protocol version")
+	ErrKind    = errors.New("health: unknown kind of message")
+	ErrClient  = errors.New("health: no client is named")
+	ErrName    = errors.New("health: a client's name is longer than 255 bytes, or not printable")
+	ErrBody    = errors.New("health: body does not fit its header")
+	ErrServer  = errors.New("health: the NID of a server is malformed or missing")
+	ErrCode    = errors.New("health: unknown code")
+)
+
+// Message is a message between clients and servers, little-endian:
+//
+//	 0  4  magic        "HLTH"
+//	 4  1  version
+//	 5  1  kind
+//	 6  2  code
+//	 8 16  client
+//	24  8  incarnation  of the client
+//	32  8  life         incarnation of the server; of a client's message a time in ms
+//	40  8  sequence     of the question, and of its answer
+//	48  4  epoch        of the choice of a master
+//	52  4  retry        after so many ms, or a time in ms
+//	56 20  server       NID in the extended form, or zeros
+//	76  2  name         its length
+//	78  2  token        its length: 0 or 32; bit 15: a code ends the message
+//	80  4  entries      their number
+//	84     name, token, entries
+//	       code         12 bytes, see package keyring: of a signed connect
+type Message struct {
+	Kind        Kind
+	Code        Code
+	Client      ClientID
+	Incarnation uint64
+	Life        uint64
+	Sequence    uint64
+	Epoch       uint32
+	Retry       time.Duration // whole milliseconds
+	Server      nid.NID
+	Name        []byte
+	Token       []byte  // empty or TokenSize bytes
+	Entries     Entries // whole ones
+	Proof       []byte  // the code: empty or keyring.CodeSize bytes
+}
+
+// AppendBinary appends the message.
+func (m *Message) AppendBinary(b []byte) []byte {
+	le := binary.LittleEndian
+	b = append(b, magic...)
+	b = append(b, Version, byte(m.Kind))
+	b = le.AppendUint16(b, uint16(m.Code))
+	b = append(b, m.Client[:]...)
+	b = le.AppendUint64(b, m.Incarnation)
+	b = le.AppendUint64(b, m.Life)
+	b = le.AppendUint64(b, m.Sequence)
+	b = le.AppendUint32(b, m.Epoch)
+	b = le.AppendUint32(b, uint32(min(max(m.Retry, 0)/time.Millisecond, 1<<32-1)))
+	b = appendServer(b, m.Server)
+	b = le.AppendUint16(b, uint16(len(m.Name)))
+	token := uint16(len(m.Token))
+	if len(m.Proof) > 0 {
+		token |= proofFlag
+	}
+	b = le.AppendUint16(b, token)
+	b = le.AppendUint32(b, uint32(m.Entries.Len()))
+	b = append(b, m.Name...)
+	b = append(b, m.Token...)
+	b = append(b, m.Entries...)
+	return append(b, m.Proof...)
+}
+
+// appendServer appends a NID, or zeros for none.
+func appendServer(b []byte, id nid.NID) []byte {
+	if !id.IsValid() {
+		return append(b, make([]byte, nid.ExtendedSize)...)
+	}
+	return id.AppendExtended(b)
+}
+
+// parseServer parses a NID that names one server, or is none.
+func parseServer(b []byte) (nid.NID, error) {
+	id, _, err := nid.ParseExtended(b)
+	if err != nil || id.IsAny() || !id.IsValid() && id != (nid.NID{}) {
+		return nid.NID{}, ErrServer
+	}
+	return id, nil
+}
+
+// ParseMessage parses a message. Name, Token, Entries and Proof are parts of b. With
+// an error of what follows the kind, that is valid all the same.
+func ParseMessage(b []byte) (m Message, err error) {
+	le := binary.LittleEndian
+	switch {
+	case len(b) < HeaderSize:
+		return m, ErrShort
+	case string(b[:4]) != magic:
+		return m, ErrMagic
+	case b[4] != Version:
+		return m, fmt.Errorf("%w: %d", ErrVersion, b[4])
+	}
+	m.Kind = Kind(b[5])
+	m.Code = Code(le.Uint16(b[6:]))
+	m.Client = ClientID(b[8:])
+	m.Incarnation = le.Uint64(b[24:])
+	m.Life = le.Uint64(b[32:])
+	m.Sequence = le.Uint64(b[40:])
+	m.Epoch = le.Uint32(b[48:])
+	m.Retry = time.Duration(le.Uint32(b[52:])) * time.Millisecond
+	if m.Server, err = parseServer(b[56:76]); err != nil {
+		return m, err
+	}
+	name, token, entries := int(le.Uint16(b[76:])), int(le.Uint16(b[78:])), uint64(le.Uint32(b[80:]))
+	body := b[HeaderSize:]
+	if token&proofFlag != 0 && len(body) >= keyring.CodeSize {
+		token &^= proofFlag
+		body, m.Proof = body[:len(body)-keyring.CodeSize], body[len(body)-keyring.CodeSize:]
+	}
+	switch {
+	case name > MaxName:
+		return m, ErrName
+	case token != 0 && token != TokenSize, entries > MaxEntries,
+		uint64(name)+uint64(token)+entries*EntrySize != uint64(len(body)):
+		return m, ErrBody
+	}
+	m.Name, m.Token, m.Entries = body[:name], body[name:name+token], Entries(body[name+token:])
+	return m, m.validate()
+}
+
+// validate refuses messages that say what cannot be.
+func (m *Message) validate() error {
+	digest := m.Kind.BetweenServers()
+	switch {
+	case m.Kind == 0 || m.Kind >= kinds:
+		return fmt.Errorf("%w: %d", ErrKind, m.Kind)
+	case m.Code >= Codes:
+		return fmt.Errorf("%w: %d", ErrCode, m.Code)
+	case m.Client.IsValid() == digest:
+		return ErrClient
+	case (m.Kind == Connect || m.Kind == Choose) && !m.Server.IsValid():
+		return ErrServer
+	case !digest && len(m.Entries) > 0, m.Kind != Connect && len(m.Name)+len(m.Proof) > 0:
+		return ErrBody
+	case !ValidName(m.Name):
+		return ErrName
+	}
+	return nil
+}
+
+// BetweenServers reports whether messages of a kind go from server to server, and name no
+// client.
+func (k Kind) BetweenServers() bool {
+	return k == Digest || k == DigestReply || k == Tombstones || k == TombstonesReply
+}
+
+// ValidName reports whether a client can have a name: it can be shown as it is, and sent.
+func ValidName(name []byte) bool {
+	if len(name) > MaxName {
+		return false
+	}
+	for len(name) > 0 {
+		r, size := utf8.DecodeRune(name)
+		if r == utf8.RuneError && size == 1 || !unicode.IsPrint(r) {
+			return false
+		}
+		name = name[size:]
+	}
+	return true
+}
+
+// proofFlag in the length of the token says that a code ends the message.
+const proofFlag = 1 << 15
