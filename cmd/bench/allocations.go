@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"time"
 )
 
@@ -38,7 +37,7 @@ func (b *bench) countAllocations(ctx context.Context, i *initiator) (lines []lin
 		if _, err := op.run(); err != nil { // fills the pools
 			return nil, err
 		}
-		before, err := b.mallocs()
+		before, err := b.usage()
 		if err != nil {
 			return nil, err
 		}
@@ -46,7 +45,7 @@ func (b *bench) countAllocations(ctx context.Context, i *initiator) (lines []lin
 		if err != nil {
 			return nil, err
 		}
-		after, err := b.mallocs()
+		after, err := b.usage()
 		if err != nil {
 			return nil, err
 		}
@@ -55,16 +54,9 @@ func (b *bench) countAllocations(ctx context.Context, i *initiator) (lines []lin
 			ops /= 10
 		}
 		lines = append(lines, line{
-			what: op.what, ratio: float64(after-before) / ops, unit: "objects", limit: 0.05,
-			basis: fmt.Sprintf("%d objects in %v", after-before, elapsed.Round(time.Millisecond)),
+			what: op.what, ratio: float64(after.Mallocs-before.Mallocs) / ops, unit: "objects", limit: 0.05,
+			basis: fmt.Sprintf("%d objects in %v", after.Mallocs-before.Mallocs, elapsed.Round(time.Millisecond)),
 		})
 	}
 	return lines, nil
-}
-
-// ownMallocs is the number of heap objects that this process has allocated.
-func ownMallocs() uint64 {
-	var s runtime.MemStats
-	runtime.ReadMemStats(&s)
-	return s.Mallocs
 }

@@ -13,14 +13,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ulnet/cmd/bench/worker"
 	"ulnet/cmd/internal/cli"
 	suite "ulnet/lnd/lndtest/effort"
 )
 
 // TestMain lets the test binary be the other process too.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && slices.Contains([]string{"peer", "hoarder", "member", "caster", "inhabitant", "spinner"}, os.Args[1]) {
-		main()
+	if code, asked := worker.Child(os.Args[1:], workers...); asked {
+		os.Exit(code)
 	}
 	os.Exit(m.Run())
 }

@@ -50,8 +50,7 @@ func measureIBMemory(ctx context.Context, _ *bench) ([]line, error) {
 func liveMemory() int64 {
 	runtime.GC()
 	runtime.GC() // what the first has finalized
-	var s runtime.MemStats
-	runtime.ReadMemStats(&s)
+	s := memStats()
 	return int64(s.HeapAlloc + s.StackInuse)
 }
 

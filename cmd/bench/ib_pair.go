@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 
+	"ulnet/cmd/bench/worker"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/softroce"
 	"ulnet/lnet/nid"
@@ -80,7 +81,7 @@ func (b *bench) pair(ctx context.Context) (*ibPair, error) {
 	if b.ib != nil {
 		return b.ib, nil
 	}
-	port, err := b.ask("ib")
+	port, err := worker.Ask[uint16](b.peer, "ib", nil)
 	if err != nil {
 		return nil, fmt.Errorf("start o2iblnd in the other process: %w", err)
 	}
@@ -89,7 +90,7 @@ func (b *bench) pair(ctx context.Context) (*ibPair, error) {
 	if p.floor, err = newFloorEnd(ownAddr); err != nil {
 		return nil, err
 	}
-	p.floor.socket.connect(netip.AddrPortFrom(peerAddr, uint16(port)))
+	p.floor.socket.connect(netip.AddrPortFrom(peerAddr, port))
 	own, peer := ibAddrs(os.Getpid())
 	n, dev, err := openIBNode(own)
 	if err != nil {

@@ -23,7 +23,7 @@ func (b *bench) interleave(contenders []contender) ([]samples, error) {
 	for round := -1; round < b.rounds; round++ {
 		for i := range contenders {
 			i = (i + round + 1) % len(contenders)
-			before, err := b.cpu()
+			before, err := b.usage()
 			if err != nil {
 				return nil, err
 			}
@@ -31,13 +31,13 @@ func (b *bench) interleave(contenders []contender) ([]samples, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", contenders[i].name, err)
 			}
-			after, err := b.cpu()
+			after, err := b.usage()
 			if err != nil {
 				return nil, err
 			}
 			if round >= 0 {
 				result[i].elapsed = append(result[i].elapsed, float64(elapsed))
-				result[i].cpu = append(result[i].cpu, float64(after-before))
+				result[i].cpu = append(result[i].cpu, float64(after.CPU-before.CPU))
 			}
 		}
 	}

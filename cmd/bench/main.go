@@ -23,6 +23,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ulnet/cmd/bench/worker"
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/connstore"
 )
@@ -37,7 +38,16 @@ func main() {
 	if code, asked := connstore.Child(os.Args[1:], os.Stdout); asked {
 		os.Exit(code)
 	}
+	if code, asked := worker.Child(os.Args[1:], workers...); asked {
+		os.Exit(code)
+	}
 	os.Exit(run(context.Background(), cli.OS(), os.Args[1:]))
+}
+
+// workers are the processes that bench starts of itself.
+var workers = []worker.Kind{
+	worker.Of("peer", servePeer), worker.Of("hoarder", serveHoarder), worker.Of("member", serveMember),
+	worker.Of("caster", serveCaster), worker.Of("spinner", serveSpinner), worker.Of("inhabitant", serveInhabitant),
 }
 
 func run(ctx context.Context, env cli.Env, args []string) int {
@@ -73,50 +83,6 @@ func root(env cli.Env) *cobra.Command {
 	c.Flags().StringVar(&file, "out", "docs/performance.md", "write the results to this file; empty: nowhere")
 	c.Flags().IntVar(&rounds, "rounds", defaultRounds(env), "rounds of each measurement; medians are taken over them")
 	c.Flags().BoolVar(&list, "list", false, "list the goals and end")
-	c.AddCommand(&cobra.Command{
-		Use:    "peer",
-		Short:  "Be the other process; bench starts itself so",
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return servePeer(c.Context(), env.Stdin, env.Stdout)
-		},
-	})
-	c.AddCommand(&cobra.Command{
-		Use:    "hoarder",
-		Short:  hoarderUsage,
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE:   func(*cobra.Command, []string) error { return serveHoarder(env.Stdin, env.Stdout) },
-	})
-	c.AddCommand(&cobra.Command{
-		Use:    "member",
-		Short:  memberUsage,
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE:   func(*cobra.Command, []string) error { return serveMember(env.Stdin, env.Stdout) },
-	})
-	c.AddCommand(&cobra.Command{
-		Use:    "caster",
-		Short:  casterUsage,
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE:   func(*cobra.Command, []string) error { return serveCaster(env.Stdin, env.Stdout) },
-	})
-	c.AddCommand(&cobra.Command{
-		Use:    "spinner",
-		Short:  spinnerUsage,
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE:   func(*cobra.Command, []string) error { return serveSpinner(env.Stdin) },
-	})
-	c.AddCommand(&cobra.Command{
-		Use:    "inhabitant",
-		Short:  inhabitantUsage,
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE:   func(*cobra.Command, []string) error { return serveInhabitant(env.Stdin, env.Stdout) },
-	})
 	return c
 }
 

@@ -1,20 +1,15 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/netip"
-	"os"
-	"os/exec"
 	"runtime/debug"
-	"strconv"
 	"syscall"
 
+	"ulnet/cmd/bench/worker"
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnd/socklnd/ksock"
@@ -25,57 +20,41 @@ import (
 // G-LN-6 has idlePeers peers of three typed connections each. The peers are
 // sockets of this process; the node is alone in another.
 const (
-	idlePeers    = 5000 // fewer where there are not enough descriptors
-	typedConns   = 3
-	warmUpPeers  = 50
-	kibibyte     = 1024
-	hoarderUsage = "Be the node with many peers; bench starts itself so"
+	idlePeers   = 5000 // fewer where there are not enough descriptors
+	typedConns  = 3
+	warmUpPeers = 50
+	kibibyte    = 1024
 )
 
 var hoarderAddr = netip.MustParseAddr("127.0.0.3")
 
-// serveHoarder is the node whose memory is measured: it says its port, and for
-// each line of its standard input its resident memory.
-func serveHoarder(stdin io.Reader, stdout io.Writer) error {
-	port, err := loopback.FreePort(hoarderAddr)
-	if err != nil {
-		return err
+// serveHoarder is the node whose memory is measured. It says its port, and asked for
+// "memory" its resident memory.
+func serveHoarder(w *worker.Worker, _ struct{}) (port uint16, err error) {
+	if port, err = loopback.FreePort(hoarderAddr); err != nil {
+		return 0, err
 	}
 	n, err := newNode(hoarderAddr, port, lnd.Tunables{})
 	if err != nil {
-		return err
+		return 0, err
 	}
-	defer n.close()
-	answers := json.NewEncoder(stdout)
-	if err := answers.Encode(port); err != nil {
-		return err
-	}
-	for lines := bufio.NewScanner(stdin); lines.Scan(); {
+	w.Defer(n.close)
+	worker.Order(w, "memory", func(struct{}) (int64, error) {
 		debug.FreeOSMemory()
-		if err := answers.Encode(residentMemory()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// residentMemory returns this process's resident memory in bytes.
-func residentMemory() (bytesUsed int64) {
-	b, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0
-	}
-	pages, _ := strconv.ParseInt(string(bytes.Fields(b)[1]), 10, 64)
-	return pages * int64(os.Getpagesize())
+		return residentMemory(), nil
+	})
+	return port, nil
 }
 
 // measureMemory is G-LN-6.
 func measureMemory(ctx context.Context, b *bench) ([]line, error) {
-	h, err := startHoarder(ctx)
+	h, err := startHoarder(ctx, b)
+	if h != nil {
+		defer h.close()
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer h.close()
 	if err := h.connect(0, warmUpPeers); err != nil { // what comes once
 		return nil, err
 	}
@@ -117,36 +96,29 @@ func affordableConnections() int {
 
 // hoarder is the other process and the connections to it.
 type hoarder struct {
-	cmd     *exec.Cmd
-	stdin   io.WriteCloser
-	answers *json.Decoder
-	port    uint16
-	conns   []net.Conn
+	*worker.Process
+	port  uint16
+	conns []net.Conn
 }
 
-func startHoarder(ctx context.Context) (*hoarder, error) {
-	h := &hoarder{}
-	var err error
-	if h.cmd, h.stdin, h.answers, err = startSelf(ctx, os.Stderr, "hoarder"); err != nil {
+func startHoarder(ctx context.Context, b *bench) (h *hoarder, err error) {
+	h = new(hoarder)
+	if h.Process, err = b.start(ctx, worker.Config{Kind: "hoarder"}); err != nil {
 		return nil, err
 	}
-	return h, h.answers.Decode(&h.port)
+	h.port, err = worker.Ready[uint16](h.Process)
+	return h, err
 }
 
 func (h *hoarder) close() {
 	for _, c := range h.conns {
 		_ = c.Close()
 	}
-	_ = h.stdin.Close()
-	_ = h.cmd.Wait() // nothing depends on how it ends
+	_ = h.Stop() // nothing depends on how it ends
 }
 
 func (h *hoarder) memory() (bytesUsed int64, err error) {
-	if _, err := io.WriteString(h.stdin, "memory\n"); err != nil {
-		return 0, err
-	}
-	err = h.answers.Decode(&bytesUsed)
-	return bytesUsed, err
+	return worker.Ask[int64](h.Process, "memory", nil)
 }
 
 // connect makes n peers, numbered from first.

@@ -1,18 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/netip"
-	"os"
-	"os/exec"
-	"syscall"
-	"time"
 
+	"ulnet/cmd/bench/worker"
 	"ulnet/lnd"
 )
 
@@ -30,55 +24,38 @@ type greeting struct {
 	Many uint16         // and of the one with many credits
 }
 
-// servePeer is the other process: a plain TCP server and an LNet node, and on
-// its standard output the answer to each line of its standard input: "cpu", the
-// CPU time that it has used, "mallocs", or "ib", which adds what o2iblnd is measured
-// with and is answered by a port. It ends with its standard input, so it never outlives
-// the process that started it.
-func servePeer(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
+// servePeer is the other process: a plain TCP server, an LNet node, and one with many
+// credits. Asked for "ib" it adds what o2iblnd is measured with, and says a port.
+func servePeer(w *worker.Worker, _ struct{}) (hello greeting, err error) {
 	l, err := net.Listen("tcp", netip.AddrPortFrom(peerAddr, 0).String())
 	if err != nil {
-		return err
+		return hello, err
 	}
-	defer l.Close()
+	w.Defer(func() { l.Close() })
 	go serveRaw(l)
-
-	n, err := newResponder(peerAddr, lnd.Tunables{})
-	if err != nil {
-		return err
-	}
-	defer n.close()
-	go n.echoFromEQ(ctx)
-	many, err := newResponder(peerAddr, manyCredits)
-	if err != nil {
-		return err
-	}
-	defer many.close()
-	go many.echoFromEQ(ctx)
-
-	answers := json.NewEncoder(stdout)
-	raw := l.Addr().(*net.TCPAddr).AddrPort()
-	if err := answers.Encode(greeting{Raw: raw, LNet: n.port, Many: many.port}); err != nil {
-		return err
-	}
-	for lines := bufio.NewScanner(stdin); lines.Scan(); {
-		figure := uint64(cpuTime())
-		switch lines.Text() {
-		case "mallocs":
-			figure = ownMallocs()
-		case "ib":
-			peer, err := newIBPeer(ctx)
-			if err != nil {
-				return err
-			}
-			defer peer.close()
-			figure = uint64(peer.floor.socket.local.Port())
+	hello.Raw = l.Addr().(*net.TCPAddr).AddrPort()
+	for _, n := range []struct {
+		port     *uint16
+		tunables lnd.Tunables
+	}{{&hello.LNet, lnd.Tunables{}}, {&hello.Many, manyCredits}} {
+		r, err := newResponder(peerAddr, n.tunables)
+		if err != nil {
+			return hello, err
 		}
-		if err := answers.Encode(figure); err != nil {
-			return err
-		}
+		w.Defer(r.close)
+		go r.echoFromEQ(w.Context())
+		*n.port = r.port
 	}
-	return nil
+	worker.Order(w, "usage", ownUsage)
+	worker.Order(w, "ib", func(struct{}) (uint16, error) {
+		peer, err := newIBPeer(w.Context())
+		if err != nil {
+			return 0, err
+		}
+		w.Defer(peer.close)
+		return peer.floor.socket.local.Port(), nil
+	})
+	return hello, nil
 }
 
 // bench is this process's side of the measurements.
@@ -89,10 +66,7 @@ type bench struct {
 	node   *initiator
 	flood  *flood
 	ib     *ibPair // nil until it is needed
-
-	cmd     *exec.Cmd
-	stdin   io.WriteCloser
-	answers *json.Decoder
+	peer   *worker.Process
 }
 
 func newBench(ctx context.Context, stderr io.Writer, rounds int) (b *bench, err error) {
@@ -102,9 +76,12 @@ func newBench(ctx context.Context, stderr io.Writer, rounds int) (b *bench, err 
 			b.close()
 		}
 	}()
-	hello, err := b.startPeer(ctx, stderr)
+	if b.peer, err = b.start(ctx, worker.Config{Kind: "peer"}); err != nil {
+		return b, err
+	}
+	hello, err := worker.Ready[greeting](b.peer)
 	if err != nil {
-		return b, fmt.Errorf("start the other process: %w", err)
+		return b, err
 	}
 	if b.raw, err = dialRaw(ctx, hello.Raw); err != nil {
 		return b, err
@@ -120,30 +97,10 @@ func newBench(ctx context.Context, stderr io.Writer, rounds int) (b *bench, err 
 	return b, err
 }
 
-func (b *bench) startPeer(ctx context.Context, stderr io.Writer) (hello greeting, err error) {
-	if b.cmd, b.stdin, b.answers, err = startSelf(ctx, stderr, "peer"); err != nil {
-		return hello, err
-	}
-	return hello, b.answers.Decode(&hello)
-}
-
-// startSelf starts this program with another command.
-func startSelf(ctx context.Context, stderr io.Writer, command string) (*exec.Cmd, io.WriteCloser, *json.Decoder, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	cmd := exec.CommandContext(ctx, self, command)
-	cmd.Stderr = stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	return cmd, in, json.NewDecoder(out), cmd.Start()
+// start starts a worker.
+func (b *bench) start(ctx context.Context, cfg worker.Config) (*worker.Process, error) {
+	cfg.Stderr = b.stderr
+	return worker.Start(ctx, cfg)
 }
 
 // close ends everything, the other process last.
@@ -160,38 +117,14 @@ func (b *bench) close() {
 	if b.raw != nil {
 		b.raw.close()
 	}
-	if b.cmd != nil {
-		b.stdin.Close()
-		_ = b.cmd.Wait() // nothing depends on how it ends
+	if b.peer != nil {
+		_ = b.peer.Stop() // nothing depends on how it ends
 	}
 }
 
-// cpu returns the CPU time that both processes have used.
-func (b *bench) cpu() (time.Duration, error) {
-	other, err := b.ask("cpu")
-	return cpuTime() + time.Duration(other), err
-}
-
-// mallocs returns the number of heap objects that both have allocated.
-func (b *bench) mallocs() (uint64, error) {
-	other, err := b.ask("mallocs")
-	return ownMallocs() + other, err
-}
-
-// ask asks the other process for a figure.
-func (b *bench) ask(what string) (figure uint64, err error) {
-	if _, err := io.WriteString(b.stdin, what+"\n"); err != nil {
-		return 0, err
-	}
-	err = b.answers.Decode(&figure)
-	return figure, err
-}
-
-// cpuTime returns the CPU time that this process has used.
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err) // cannot fail with these arguments
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+// usage is what both processes have used.
+func (b *bench) usage() (usage, error) {
+	own, _ := ownUsage(struct{}{})
+	other, err := worker.Ask[usage](b.peer, "usage", nil)
+	return own.plus(other), err
 }

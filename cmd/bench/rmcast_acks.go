@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"ulnet/cmd/bench/worker"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll/rmcast"
@@ -49,18 +50,18 @@ func measureCastAcks(ctx context.Context, b *bench) ([]line, error) {
 }
 
 // measureCastConnects counts, as hosts do, who connects while messages are sent.
-func measureCastConnects(_ context.Context, b *bench, l line) ([]line, error) {
+func measureCastConnects(ctx context.Context, b *bench, l line) ([]line, error) {
 	lines := []line{l}
-	err := inCastLab(b, pick(b, 3, 8, 8), func(lab *castLab) error {
+	err := inCastLab(ctx, b, pick(b, 3, 8, 8), func(lab *castLab) error {
 		s, err := lab.streams(len(lab.hosts))
 		if err != nil {
 			return err
 		}
-		defer s.close()
+		defer s.Stop()
 		connects := func() (sum uint64, err error) {
-			as, err := s.all(casterOrder{What: castUsage})
-			for _, a := range as {
-				sum += a.Connects
+			all, err := s.reports()
+			for _, r := range all {
+				sum += r.Connects
 			}
 			return sum, err
 		}
@@ -69,8 +70,8 @@ func measureCastConnects(_ context.Context, b *bench, l line) ([]line, error) {
 			return err
 		}
 		count := pick(b, 20, 200, 1000)
-		for i := range lab.hosts {
-			if _, err := s.order(i, casterOrder{What: castOurs, Bytes: castBytes, Count: count}); err != nil {
+		for _, p := range s.Crew {
+			if _, err := worker.Ask[latencies](p, "ours", casterOrder{Bytes: castBytes, Count: count}); err != nil {
 				return err
 			}
 		}

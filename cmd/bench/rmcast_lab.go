@@ -1,14 +1,11 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
-	"fmt"
 	"net/netip"
-	"os"
-	"os/exec"
-	"syscall"
 
+	"ulnet/cmd/bench/worker"
 	"ulnet/lnd/lndtest/netlab"
 )
 
@@ -19,7 +16,7 @@ const castMTU = 9000
 // castLab is hosts on one switch, in network namespaces, on which groups of processes
 // run.
 type castLab struct {
-	t      netlab.T
+	ctx    context.Context // of all processes
 	bench  *bench
 	hosts  []*netlab.Host
 	cables []*netlab.Cable
@@ -28,9 +25,9 @@ type castLab struct {
 }
 
 // inCastLab runs f in a lab of so many hosts.
-func inCastLab(b *bench, hosts int, f func(*castLab) error) error {
+func inCastLab(ctx context.Context, b *bench, hosts int, f func(*castLab) error) error {
 	return netlab.Perform(func(t netlab.T) error {
-		l := &castLab{t: t, bench: b, port: 988}
+		l := &castLab{ctx: ctx, bench: b, port: 988}
 		lab := netlab.New(t)
 		room := lab.Switch("switch")
 		addr := netip.MustParseAddr("10.79.0.1")
@@ -47,96 +44,31 @@ func inCastLab(b *bench, hosts int, f func(*castLab) error) error {
 
 // castProcesses is a group of processes, a member each, of which the first is the
 // origin.
-type castProcesses struct{ members []*memberProcess }
+type castProcesses struct{ worker.Crew }
 
-// group starts processes on the first hosts.
-func (l *castLab) group(members int, setup casterSetup) (c *castProcesses, err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	c = new(castProcesses)
-	defer func() {
-		if err != nil {
-			c.close()
-		}
-	}()
+// group starts processes on the first hosts, or on this one, for addresses of the loopback.
+func (l *castLab) group(members int, setup memberSetup) (c *castProcesses, err error) {
 	setup.Addrs, setup.Port = l.addrs[:members], l.port
 	l.port += 2
-	for setup.Rank = range members {
-		m, err := startIn(l.host(setup.Rank), l.bench, exec.Command(self, "caster"))
-		if err != nil {
-			return c, err
+	c = new(castProcesses)
+	c.Crew, err = l.bench.muster(l.ctx, "caster", setup, func(rank int) func(func() error) error {
+		if len(l.hosts) == 0 {
+			return nil
 		}
-		c.members = append(c.members, m)
-		if err := json.NewEncoder(m).Encode(setup); err != nil {
-			return c, err
-		}
-	}
-	return c, (&collective{c.members}).join()
+		return l.hosts[rank].Do
+	})
+	return c, err
 }
 
-// host is the one of a member; nil: this one, for addresses of the loopback.
-func (l *castLab) host(rank int) *netlab.Host {
-	if len(l.hosts) == 0 {
-		return nil
-	}
-	return l.hosts[rank]
-}
-
-// startIn starts a process on a host, or this one, with pipes to this one.
-func startIn(h *netlab.Host, b *bench, cmd *exec.Cmd) (*memberProcess, error) {
-	cmd.Stderr = b.stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt is for us
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	start := cmd.Start
-	if h != nil {
-		start = func() error { return h.Do(cmd.Start) }
-	}
-	if err := start(); err != nil {
-		return nil, err
-	}
-	return &memberProcess{in, json.NewDecoder(out), cmd.Wait, cmd.Process.Pid}, nil
-}
-
-func (c *castProcesses) close() { (&collective{c.members}).close() }
-
-// order has a member do something.
-func (c *castProcesses) order(member int, o casterOrder) (a casterAnswer, err error) {
-	m := c.members[member]
-	if err := json.NewEncoder(m).Encode(o); err != nil {
-		return a, err
-	}
-	if err = m.Decode(&a); err == nil && a.Error != "" {
-		err = errors.New(a.Error)
-	}
-	return a, err
-}
-
-// all has every member do something.
-func (c *castProcesses) all(o casterOrder) (as []casterAnswer, err error) {
-	for i := range c.members {
-		a, err := c.order(i, o)
-		if err != nil {
-			return nil, fmt.Errorf("member %d: %w", i, err)
-		}
-		as = append(as, a)
-	}
-	return as, nil
+// reports are what the processes of all members have used and received.
+func (c *castProcesses) reports() ([]casterReport, error) {
+	return worker.AskAll[casterReport](c.Crew, "report", nil)
 }
 
 // contender has the origin send messages one at a time.
-func (c *castProcesses) contender(name string, o casterOrder) *collectiveContender {
+func (c *castProcesses) contender(name, how string, o casterOrder) *collectiveContender {
 	return &collectiveContender{name: name, run: func(*collectiveContender) (latencies, error) {
-		a, err := c.order(0, o)
-		return a.Took, err
+		return worker.Ask[latencies](c.Crew[0], how, o)
 	}}
 }
 

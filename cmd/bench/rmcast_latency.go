@@ -36,7 +36,7 @@ func measureCastLatency(ctx context.Context, b *bench) ([]line, error) {
 	defer mpi.remove()
 	sizes := pick(b, []int{2, 3}, []int{2, 3, 4, 5, 6, 7}, []int{2, 3, 4, 5, 6, 7})
 	var pairs []*castPair
-	err = inCastLab(b, sizes[len(sizes)-1], func(l *castLab) error {
+	err = inCastLab(ctx, b, sizes[len(sizes)-1], func(l *castLab) error {
 		for _, nodes := range sizes {
 			p, err := l.pair(ctx, b, mpi, nodes)
 			if err != nil {
@@ -68,23 +68,23 @@ func castTo(nodes int) string { return fmt.Sprintf("2 KiB to %d nodes in namespa
 // pair measures a group of one size.
 func (l *castLab) pair(ctx context.Context, b *bench, mpi *openMPI, nodes int) (p *castPair, err error) {
 	p = &castPair{nodes: nodes}
-	if p.waitingCast, err = l.group(nodes, casterSetup{}); err != nil {
+	if p.waitingCast, err = l.group(nodes, memberSetup{}); err != nil {
 		return nil, err
 	}
-	defer p.waitingCast.close()
-	if p.lookCast, err = l.group(nodes, casterSetup{BusyPoll: busyPoll}); err != nil {
+	defer p.waitingCast.Stop()
+	if p.lookCast, err = l.group(nodes, memberSetup{BusyPoll: busyPoll}); err != nil {
 		return nil, err
 	}
-	defer p.lookCast.close()
+	defer p.lookCast.Stop()
 	peer, err := newMPIHosts(mpi, l, p.waitingCast)
 	if err != nil {
 		return nil, err
 	}
-	o := casterOrder{What: castOurs, Bytes: castBytes, Warm: 100, Count: pick(b, 100, 1000, 2000)}
-	plain, looking := o, o
-	plain.What, looking.What, looking.Look = castPlain, castPlain, busyPoll
-	p.waiting, p.looking = p.waitingCast.contender("rmcast", o), p.lookCast.contender("rmcast", o)
-	p.plain, p.plainLooking = p.waitingCast.contender("plain Go", plain), p.lookCast.contender("plain Go", looking)
+	o := casterOrder{Bytes: castBytes, Warm: 100, Count: pick(b, 100, 1000, 2000)}
+	looking := o
+	looking.Look = busyPoll
+	p.waiting, p.looking = p.waitingCast.contender("rmcast", "ours", o), p.lookCast.contender("rmcast", "ours", o)
+	p.plain, p.plainLooking = p.waitingCast.contender("plain Go", "plain", o), p.lookCast.contender("plain Go", "plain", looking)
 	contenders := []*collectiveContender{p.looking, p.plainLooking, p.waiting, p.plain}
 	if peer.missing == "" {
 		p.broadcast = peer.contender(ctx, "Open MPI bcast and barrier", nodes, o, true)

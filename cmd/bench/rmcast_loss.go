@@ -52,7 +52,7 @@ func lossyNet(nodes, messages int, loss float64) (*rmcastsim.Net, error) {
 }
 
 // measureCastLossInLab is the part of it on real sockets, judged on contents.
-func measureCastLossInLab(_ context.Context, b *bench) (lines []line, err error) {
+func measureCastLossInLab(ctx context.Context, b *bench) (lines []line, err error) {
 	type kind struct {
 		share      float64
 		everything bool
@@ -65,12 +65,12 @@ func measureCastLossInLab(_ context.Context, b *bench) (lines []line, err error)
 		}
 		lines = append(lines, line{what: what + ": messages missing, twice or altered", unit: "messages"})
 	}
-	err = inCastLab(b, pick(b, 3, 8, 8), func(l *castLab) error {
+	err = inCastLab(ctx, b, pick(b, 3, 8, 8), func(l *castLab) error {
 		s, err := l.streams(len(l.hosts))
 		if err != nil {
 			return err
 		}
-		defer s.close()
+		defer s.Stop()
 		for i, k := range kinds {
 			l.setLoss(0, !k.everything)
 			l.setLoss(k.share, k.everything)

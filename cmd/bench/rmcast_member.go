@@ -1,11 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"net"
 	"net/netip"
 	"os"
 	"slices"
@@ -13,25 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"ulnet/cmd/bench/worker"
 	"ulnet/scoll/rmcast"
 	"ulnet/scoll/tree"
 )
 
-const casterUsage = "Be a member of a multicast group; bench starts itself so"
-
-// casterSetup is what the process of a member is told first.
-type casterSetup struct {
-	Rank     int
-	Addrs    []netip.Addr
-	Port     uint16 // of LNet; plain datagrams go to the next one
-	BusyPoll time.Duration
-	Window   int
-	Fragment int // payload of a datagram; 0: 4096
-}
-
-// casterOrder asks such a process for something.
+// casterOrder asks such a process for messages.
 type casterOrder struct {
-	What  casterWork
 	Bytes int
 
 	// Of what is measured one at a time.
@@ -40,110 +24,58 @@ type casterOrder struct {
 
 	// Of streams.
 	Rate float64 // messages a second at most; 0: as fast as it goes
-
-	Faults rmcast.Faults
 }
 
-// casterWork is what a member does.
-type casterWork uint8
-
-const (
-	castUsage  casterWork = iota // tell what the process has used and received
-	castForget                   // what was received so far
-	castOurs                     // Count messages, each when all have the last
-	castPlain                    // the same with plain sockets
-	castStream                   // Count messages, as many in flight as the window takes
-	castBlast                    // Count plain datagrams, which may be lost
-	castFaults                   // discard a part of what arrives from now on
-)
-
-// casterAnswer is what it says.
-type casterAnswer struct {
-	Took     latencies
-	Elapsed  time.Duration // of a stream, until all have all
-	Usage    usage
+// casterReport is what a member says of itself.
+type casterReport struct {
 	Received casterReceipts
 	Plain    uint64 // datagrams of blasts
 	Sent     uint64 // datagrams, each once
 	Repairs  uint64 // payloads that were sent again
-	Acks     uint64
 	Connects uint64 // of this host so far, as it says
-	Error    string
 }
 
 // casterTree is the tree of acknowledgements.
 func casterTree(members int) tree.Tree { return tree.Tree{Topology: tree.KNomial(2), N: members} }
 
-// serveCaster is the process of a member. It ends with its standard input, so it
-// never outlives the process that started it.
-func serveCaster(stdin io.Reader, stdout io.Writer) error {
-	commands, answers := json.NewDecoder(stdin), json.NewEncoder(stdout)
-	var setup casterSetup
-	if err := commands.Decode(&setup); err != nil {
-		return err
-	}
+// serveCaster is the process of a member.
+func serveCaster(w *worker.Worker, setup memberSetup) (raw netip.AddrPort, err error) {
 	plain, err := newPlainCaster(setup)
 	if err != nil {
-		return err
+		return raw, err
 	}
-	defer plain.close()
-	if err := answers.Encode(plain.tree.listener.Addr().(*net.TCPAddr).AddrPort()); err != nil {
-		return err
-	}
-	var addrs []netip.AddrPort
-	if err := commands.Decode(&addrs); err != nil {
-		return err
-	}
-	if err := plain.connect(setup.Rank, addrs); err != nil {
-		return err
-	}
+	w.Defer(plain.close)
 	ours, err := newCaster(setup)
 	if err != nil {
-		return err
+		return raw, err
 	}
-	defer ours.close()
-	if err := ours.gather(len(setup.Addrs)); err != nil {
-		return err
-	}
-	for err = answers.Encode(true); err == nil; {
-		var o casterOrder
-		if err = commands.Decode(&o); err == nil {
-			err = answers.Encode(obey(o, ours, plain))
+	w.Defer(ours.close)
+	worker.Order(w, "join", func(addrs []netip.AddrPort) (bool, error) {
+		if err := plain.connect(setup.Rank, addrs); err != nil {
+			return false, err
 		}
-	}
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
-}
-
-func obey(o casterOrder, ours *caster, plain *plainCaster) (a casterAnswer) {
-	var err error
-	switch o.What {
-	case castUsage:
-		a = ours.report()
-		a.Plain = plain.blasted.Load()
-		a.Connects, err = activeOpens()
-	case castForget:
+		return true, ours.gather(len(setup.Addrs))
+	})
+	worker.Order(w, "report", func(struct{}) (r casterReport, err error) {
+		r = ours.report()
+		r.Plain = plain.blasted.Load()
+		r.Connects, err = activeOpens()
+		return r, err
+	})
+	worker.Order(w, "forget", func(struct{}) (bool, error) { // what was received so far
 		ours.receipts.forget()
 		plain.blasted.Store(0)
-	case castOurs:
-		a.Took, err = ours.oneByOne(o)
-	case castPlain:
-		a.Took, err = plain.oneByOne(o)
-	case castStream:
-		a.Elapsed, err = ours.stream(o)
-	case castFaults:
-		ours.group.SetFaults(o.Faults)
-	case castBlast:
-		a.Elapsed, err = plain.blast(o)
-	default:
-		err = fmt.Errorf("no work %d", o.What)
-	}
-	if err != nil {
-		a.Error = err.Error()
-	}
-	return a
+		return true, nil
+	})
+	worker.Order(w, "faults", func(f rmcast.Faults) (bool, error) { // discard a part of what arrives from now on
+		ours.group.SetFaults(f)
+		return true, nil
+	})
+	worker.Order(w, "ours", ours.oneByOne)   // Count messages, each when all have the last
+	worker.Order(w, "plain", plain.oneByOne) // the same with plain sockets
+	worker.Order(w, "stream", ours.stream)   // as many in flight as the window takes, until all have all
+	worker.Order(w, "blast", plain.blast)    // plain datagrams, which may be lost
+	return plain.tree.addr(), nil
 }
 
 // activeOpens is how often processes of this host have connected by TCP, as the system

@@ -61,7 +61,7 @@ func newCastCrowd() (g *castCrowd, err error) {
 			g.close()
 		}
 	}()
-	setup := casterSetup{Window: castWindow, Fragment: memoryBytes}
+	setup := memberSetup{Window: castWindow, Fragment: memoryBytes}
 	for i := range castSources + 1 {
 		setup.Addrs = append(setup.Addrs, netip.AddrFrom4([4]byte{127, 0, 4, byte(i + 1)}))
 	}

@@ -40,16 +40,16 @@ func newMPIHosts(mpi *openMPI, l *castLab, c *castProcesses) (*mpiHosts, error) 
 			return m, nil
 		}
 	}
-	m.folder = filepath.Join(mpi.folder, "hosts-"+strconv.Itoa(len(c.members)))
+	m.folder = filepath.Join(mpi.folder, "hosts-"+strconv.Itoa(len(c.Crew)))
 	if err := os.MkdirAll(m.folder, 0o700); err != nil {
 		return nil, err
 	}
 	var names, slots strings.Builder
 	fmt.Fprintln(&names, "127.0.0.1 localhost")
-	for i, member := range c.members {
+	for i, member := range c.Crew {
 		fmt.Fprintf(&names, "%v %s\n", l.addrs[i], mpiName(i))
 		fmt.Fprintf(&slots, "%s slots=1\n", mpiName(i))
-		if err := os.Symlink(fmt.Sprintf("/proc/%d/ns/net", member.pid), filepath.Join(m.folder, mpiName(i))); err != nil {
+		if err := os.Symlink(fmt.Sprintf("/proc/%d/ns/net", member.PID()), filepath.Join(m.folder, mpiName(i))); err != nil {
 			return nil, err
 		}
 	}

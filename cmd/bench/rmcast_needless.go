@@ -4,35 +4,22 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"net/netip"
-	"os"
-	"os/exec"
 	"slices"
 	"time"
 
+	"ulnet/cmd/bench/worker"
 	"ulnet/lnd/lndtest/loopback"
 	"ulnet/scoll/rmcast"
 )
 
-const spinnerUsage = "Keep a core busy until the standard input ends; bench starts itself so"
-
 // serveSpinner is a process that wants a core for itself.
-func serveSpinner(stdin io.Reader) error {
-	ended := make(chan error, 1)
+func serveSpinner(w *worker.Worker, _ struct{}) (bool, error) {
 	go func() {
-		_, err := io.Copy(io.Discard, stdin)
-		ended <- err
-	}()
-	for n := 0; ; n++ {
-		if n%(1<<20) == 0 {
-			select {
-			case err := <-ended:
-				return err
-			default:
-			}
+		for n := 0; w.Context().Err() == nil; n++ {
 		}
-	}
+	}()
+	return true, nil
 }
 
 // Of the streams of G-RM-8.
@@ -46,11 +33,11 @@ const (
 // on loopback that do not get the cores when they want them, and how much slower streams
 // are when the members discard a part of what arrives.
 func measureCastNeedless(ctx context.Context, b *bench) ([]line, error) {
-	s, err := loopbackStreams(b, needlessMembers)
+	s, err := loopbackStreams(ctx, b, needlessMembers)
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
+	defer s.Stop()
 	o := casterOrder{Bytes: castBytes, Count: pick(b, 300, 5000, 5000)}
 	first, err := s.besideLoad(pick(b, 1, 5, b.rounds), o)
 	if err != nil {
@@ -76,8 +63,8 @@ func measureCastNeedless(ctx context.Context, b *bench) ([]line, error) {
 }
 
 // loopbackStreams is a group of processes with addresses of the loopback.
-func loopbackStreams(b *bench, members int) (s *castStreams, err error) {
-	l := &castLab{bench: b}
+func loopbackStreams(ctx context.Context, b *bench, members int) (s *castStreams, err error) {
+	l := &castLab{ctx: ctx, bench: b}
 	for i := range members {
 		l.addrs = append(l.addrs, netip.AddrFrom4([4]byte{127, 0, 5, byte(i + 1)}))
 	}
@@ -89,11 +76,15 @@ func loopbackStreams(b *bench, members int) (s *castStreams, err error) {
 
 // besideLoad counts what is sent again without loss while processes take the cores.
 func (s *castStreams) besideLoad(rounds int, o casterOrder) (l line, err error) {
-	stop, err := spin(s.lab.bench, needlessSpinners)
-	if err != nil {
-		return l, err
+	var spinners worker.Crew
+	defer func() { spinners.Stop() }()
+	for range needlessSpinners {
+		p, err := s.lab.bench.start(s.lab.ctx, worker.Config{Kind: "spinner"})
+		if err != nil {
+			return l, err
+		}
+		spinners = append(spinners, p)
 	}
-	defer stop()
 	var shares, rates []float64
 	repairs, sent := uint64(0), uint64(0)
 	for range rounds {
@@ -111,31 +102,13 @@ func (s *castStreams) besideLoad(rounds int, o casterOrder) (l line, err error) 
 	}, nil
 }
 
-// spin starts busy processes, which stop ends.
-func spin(b *bench, n int) (stop func(), err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	c := new(castProcesses)
-	for range n {
-		m, err := startIn(nil, b, exec.Command(self, "spinner"))
-		if err != nil {
-			c.close()
-			return nil, err
-		}
-		c.members = append(c.members, m)
-	}
-	return c.close, nil
-}
-
 // lossy compares streams with faults and without, in turns.
 func (s *castStreams) lossy(rounds int, o casterOrder, faults rmcast.Faults) (l line, err error) {
 	var lossy, perfect []float64
 	repairs, sent := uint64(0), uint64(0)
 	for range rounds {
 		for _, f := range []rmcast.Faults{{}, faults} {
-			if _, err := s.all(casterOrder{What: castFaults, Faults: f}); err != nil {
+			if _, err := worker.AskAll[bool](s.Crew, "faults", f); err != nil {
 				return l, err
 			}
 			took, n, err := s.exact(o)
@@ -151,7 +124,7 @@ func (s *castStreams) lossy(rounds int, o casterOrder, faults rmcast.Faults) (l 
 			repairs, sent = repairs+n.Repairs, sent+n.Sent
 		}
 	}
-	_, err = s.all(casterOrder{What: castFaults})
+	_, err = worker.AskAll[bool](s.Crew, "faults", rmcast.Faults{})
 	return line{
 		ratio: compare(lossy, perfect),
 		basis: fmt.Sprintf("%.0f : %.0f messages/s to %d members; %d payloads sent again for %d messages", median(lossy), median(perfect), needlessMembers, repairs, sent),

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"ulnet/cmd/bench/worker"
 )
 
 //go:embed testdata/norm_window.cpp
@@ -70,44 +73,36 @@ func (n *norm) remove() {
 func (n *norm) stream(ctx context.Context, l *castLab, hosts, window int, o casterOrder) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*casterPatience)
 	defer cancel()
-	var receivers []*memberProcess
-	defer func() {
-		for _, r := range receivers {
-			_ = r.Close()
-			_ = r.wait() // it has said all
-		}
-	}()
+	start := func(host int, args ...string) (*worker.Process, error) {
+		return l.bench.start(ctx, worker.Config{Kind: "NORM", Program: n.program(), Args: args, Within: l.hosts[host].Do})
+	}
+	var receivers worker.Crew
+	defer func() { receivers.Stop() }()
 	for i := 1; i < hosts; i++ {
-		r, err := startIn(l.hosts[i], l.bench, exec.CommandContext(ctx, n.program(), "receive", "eth0", normGroup, normPort, strconv.Itoa(i+1)))
+		r, err := start(i, "receive", "eth0", normGroup, normPort, strconv.Itoa(i+1))
 		if err != nil {
 			return 0, err
 		}
 		receivers = append(receivers, r)
-		var ready bool
-		if err := r.Decode(&ready); err != nil {
-			return 0, fmt.Errorf("start NORM's receiver %d: %w", i, err)
-		}
+	}
+	if _, err := worker.ReadyAll[bool](receivers); err != nil {
+		return 0, err
 	}
 	const headers = 20 + 8 + 40 // IP, UDP, and about what NORM adds
-	sender, err := startIn(l.hosts[0], l.bench, exec.CommandContext(ctx, n.program(), "send", "eth0", normGroup, normPort, strconv.Itoa(len(receivers)),
-		strconv.Itoa(o.Count), strconv.Itoa(o.Bytes), strconv.Itoa(window), strconv.FormatFloat(o.Rate*8*float64(o.Bytes+headers), 'f', 0, 64)))
+	sender, err := start(0, "send", "eth0", normGroup, normPort, strconv.Itoa(len(receivers)),
+		strconv.Itoa(o.Count), strconv.Itoa(o.Bytes), strconv.Itoa(window), strconv.FormatFloat(o.Rate*8*float64(o.Bytes+headers), 'f', 0, 64))
 	if err != nil {
 		return 0, err
 	}
-	var took int64
-	decoded := sender.Decode(&took)
-	if err := sender.wait(); err != nil {
-		return 0, fmt.Errorf("NORM's sender: %w", err)
+	took, err := worker.Ready[time.Duration](sender)
+	if err = errors.Join(err, sender.Stop()); err != nil {
+		return 0, err
 	}
-	if decoded != nil {
-		return 0, decoded
-	}
-	for i, r := range receivers {
-		_ = r.Close()
-		var objects int
-		if err := r.Decode(&objects); err != nil || objects != o.Count+1 { // and the first one
-			return 0, fmt.Errorf("NORM's receiver %d has %d of %d messages: %w", i+1, objects, o.Count+1, err)
+	all, err := worker.AskAll[int](receivers, "count", nil)
+	for i, objects := range all {
+		if objects != o.Count+1 { // and the first one
+			return 0, fmt.Errorf("NORM's receiver %d has %d of %d messages", i+1, objects, o.Count+1)
 		}
 	}
-	return time.Duration(took), nil
+	return took, err
 }

@@ -38,7 +38,7 @@ type caster struct {
 	done    chan error
 }
 
-func newCaster(setup casterSetup) (c *caster, err error) {
+func newCaster(setup memberSetup) (c *caster, err error) {
 	c = &caster{rank: setup.Rank, done: make(chan error, 1)}
 	self := setup.Addrs[setup.Rank]
 	if c.node, err = newNodeWith(self, socklnd.Config{AcceptPort: setup.Port, BusyPoll: setup.BusyPoll}, lnd.Tunables{}); err != nil {
@@ -155,12 +155,9 @@ func pace(began time.Time, i int, rate float64) {
 	}
 }
 
-func (c *caster) report() casterAnswer {
+func (c *caster) report() casterReport {
 	s := c.group.Stats()
-	return casterAnswer{
-		Usage: usage{uint64(cpuTime()), ownMallocs()}, Received: c.receipts.seen(),
-		Sent: s.Datagrams, Repairs: s.Repairs, Acks: s.Acks,
-	}
+	return casterReport{Received: c.receipts.seen(), Sent: s.Datagrams, Repairs: s.Repairs}
 }
 
 func (c *caster) close() {

@@ -34,7 +34,7 @@ type plainCaster struct {
 	left    chan struct{} // closed when the receiver has ended
 }
 
-func newPlainCaster(setup casterSetup) (p *plainCaster, err error) {
+func newPlainCaster(setup memberSetup) (p *plainCaster, err error) {
 	p = &plainCaster{left: make(chan struct{})}
 	self := setup.Addrs[setup.Rank]
 	if p.tree.listener, err = net.Listen("tcp", netip.AddrPortFrom(self, 0).String()); err != nil {

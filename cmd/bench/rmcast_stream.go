@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"ulnet/cmd/bench/worker"
 )
 
 // castWindow is the window of streams, in datagrams.
@@ -17,18 +19,18 @@ type castStreams struct {
 }
 
 func (l *castLab) streams(members int) (*castStreams, error) {
-	c, err := l.group(members, casterSetup{Window: castWindow})
+	c, err := l.group(members, memberSetup{Window: castWindow})
 	if err != nil {
 		return nil, err
 	}
 	// Connections are made.
 	s := &castStreams{c, l, make([]uint64, members)}
-	for i := range members {
-		if _, err := s.order(i, casterOrder{What: castOurs, Bytes: castBytes, Warm: 5}); err != nil {
+	for _, p := range s.Crew {
+		if _, err := worker.Ask[latencies](p, "ours", casterOrder{Bytes: castBytes, Warm: 5}); err != nil {
 			return s, err
 		}
 	}
-	_, err = s.all(casterOrder{What: castForget})
+	_, err = worker.AskAll[bool](s.Crew, "forget", nil)
 	return s, err
 }
 
@@ -44,16 +46,15 @@ type castCounts struct {
 // stream has a member send, and adds up what all have received of it, which has to be
 // every message once.
 func (s *castStreams) stream(member int, o casterOrder) (took time.Duration, n castCounts, err error) {
-	o.What = castStream
-	before, err := s.all(casterOrder{What: castUsage})
+	before, err := s.reports()
 	if err != nil {
 		return 0, n, err
 	}
-	a, err := s.order(member, o)
+	took, err = worker.Ask[time.Duration](s.Crew[member], "stream", o)
 	if err != nil {
 		return 0, n, err
 	}
-	after, err := s.all(casterOrder{What: castUsage})
+	after, err := s.reports()
 	if err != nil {
 		return 0, n, err
 	}
@@ -66,28 +67,27 @@ func (s *castStreams) stream(member int, o casterOrder) (took time.Duration, n c
 		n.Sent += after[i].Sent - before[i].Sent
 		n.Repairs += after[i].Repairs - before[i].Repairs
 	}
-	return a.Elapsed, n, nil
+	return took, n, nil
 }
 
 // blast has the origin send plain datagrams, and returns how many a second left, and
 // how many of them came, of each receiver, on the average.
 func (s *castStreams) blast(ctx context.Context, o casterOrder) (rate, came float64, err error) {
-	o.What = castBlast
-	if _, err := s.all(casterOrder{What: castForget}); err != nil {
+	if _, err := worker.AskAll[bool](s.Crew, "forget", nil); err != nil {
 		return 0, 0, err
 	}
-	a, err := s.order(0, o)
+	took, err := worker.Ask[time.Duration](s.Crew[0], "blast", o)
 	if err != nil {
 		return 0, 0, err
 	}
 	if err := wait(ctx, 20*time.Millisecond); err != nil { // what was sent has arrived
 		return 0, 0, err
 	}
-	as, err := s.all(casterOrder{What: castUsage})
-	for _, a := range as {
-		came += float64(a.Plain)
+	all, err := s.reports()
+	for _, r := range all {
+		came += float64(r.Plain)
 	}
-	return float64(o.Count) / a.Elapsed.Seconds(), came / float64(o.Count*(len(as)-1)), err
+	return float64(o.Count) / took.Seconds(), came / float64(o.Count*(len(all)-1)), err
 }
 
 // setLoss loses some of the group's datagrams, or of everything, on the way to all
@@ -113,7 +113,7 @@ func measureCastGoodput(ctx context.Context, b *bench) (lines []line, err error)
 		{what: "2 KiB messages to 7 receivers, window of 128, to plain UDP multicast", least: true, limit: 0.5},
 		{what: "goodput to 8 receivers, 1 % of the group's datagrams lost, best of all rates, to NORM", least: true, limit: 1},
 	}
-	err = inCastLab(b, pick(b, 4, 9, 9), func(l *castLab) error {
+	err = inCastLab(ctx, b, pick(b, 4, 9, 9), func(l *castLab) error {
 		if lines[0], err = l.besidePlain(ctx, lines[0]); err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (l *castLab) besidePlain(ctx context.Context, to line) (line, error) {
 	if err != nil {
 		return to, err
 	}
-	defer s.close()
+	defer s.Stop()
 	var ours, plain, came []float64
 	var all castCounts
 	o := casterOrder{Bytes: castBytes, Count: pick(b, 500, 10_000, 30_000)}
@@ -168,7 +168,7 @@ func (l *castLab) besideNORM(ctx context.Context, n *norm, to line) (line, error
 	if err != nil {
 		return to, err
 	}
-	defer s.close()
+	defer s.Stop()
 	l.setLoss(0.01, false)
 	rates := pick(b, []float64{2000}, []float64{2000, 5000, 10_000, 20_000}, []float64{1000, 2000, 5000, 10_000, 20_000, 40_000, 80_000})
 	var ours, theirs []float64

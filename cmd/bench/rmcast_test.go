@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/cmd/bench/worker"
 	"ulnet/lnd/lndtest/netlab"
 )
 
@@ -50,23 +51,20 @@ func TestCastLines(t *testing.T) {
 // what nobody acknowledges.
 func TestPlainCast(t *testing.T) {
 	b := &bench{rounds: 1, stderr: os.Stderr}
-	err := inCastLab(b, 4, func(l *castLab) error {
-		c, err := l.group(4, casterSetup{})
+	err := inCastLab(t.Context(), b, 4, func(l *castLab) error {
+		c, err := l.group(4, memberSetup{})
 		if err != nil {
 			return err
 		}
-		defer c.close()
+		defer c.Stop()
 		for _, look := range []time.Duration{0, time.Millisecond} {
-			a, err := c.order(0, casterOrder{What: castPlain, Bytes: 2048, Warm: 1, Count: 5, Look: look})
+			took, err := worker.Ask[latencies](c.Crew[0], "plain", casterOrder{Bytes: 2048, Warm: 1, Count: 5, Look: look})
 			if err != nil {
 				return err
 			}
-			if len(a.Took) != 5 || a.Took.percentile(0) <= 0 {
-				t.Errorf("looks for %v: %v", look, a.Took)
+			if len(took) != 5 || took.percentile(0) <= 0 {
+				t.Errorf("looks for %v: %v", look, took)
 			}
-		}
-		if _, err := c.order(0, casterOrder{What: 99}); err == nil {
-			t.Error("unknown work is done")
 		}
 		s := &castStreams{castProcesses: c, lab: l}
 		_, came, err := s.blast(t.Context(), casterOrder{Bytes: 100, Count: 10})
@@ -144,7 +142,7 @@ func TestNORM(t *testing.T) {
 		t.Skip(n.missing) // on a build machine too: nothing else needs the library
 	}
 	b := &bench{rounds: 1, stderr: os.Stderr}
-	err = inCastLab(b, 3, func(l *castLab) error {
+	err = inCastLab(t.Context(), b, 3, func(l *castLab) error {
 		took, err := n.stream(t.Context(), l, 3, 16, casterOrder{Bytes: 2048, Count: 40, Rate: 2000})
 		if took <= 0 {
 			t.Errorf("took %v", took)

@@ -3,14 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"slices"
 	"time"
 
+	"ulnet/cmd/bench/worker"
 	"ulnet/lnd/lndtest/loopback"
 	"ulnet/scoll"
 )
@@ -37,9 +35,8 @@ var collectiveGroups = []struct {
 // share cores, and what takes time is each that has to wait for another.
 func flat(nodes int) scoll.Tree { return scoll.Tree{Type: scoll.KNomial, K: uint32(nodes)} }
 
-// collectiveRun asks a member's process for broadcasts, or for what it has used.
+// collectiveRun asks a member's process for broadcasts.
 type collectiveRun struct {
-	Usage       bool // answer with CPU time and heap objects
 	Raw         bool // over the plain TCP tree
 	Bulk        bool // Bytes are bulk data, otherwise the payload
 	Segment     int  // of bulk data that is pipelined; 0: it is not
@@ -58,135 +55,80 @@ func (l latencies) percentile(part float64) float64 {
 
 // collective is a group of processes, a member each, of which the first is the
 // root, of broadcasts and of plain TCP trees of the same shape.
-type collective struct {
-	members []*memberProcess
-}
+type collective struct{ worker.Crew }
 
-// memberProcess is one of them.
-type memberProcess struct {
-	io.WriteCloser // its standard input, with which it ends
-	*json.Decoder
-	wait func() error
-	pid  int
-}
-
-// memberSetup is what a member's process is told first.
+// memberSetup are the parameters of the process of a member.
 type memberSetup struct {
 	Rank     int
 	Addrs    []netip.Addr
-	Port     uint16
-	Tree     scoll.Tree
+	Port     uint16 // of LNet; plain datagrams go to the next one
 	BusyPoll time.Duration
+
+	Tree scoll.Tree // of collectives
+
+	Window   int // of multicast
+	Fragment int // payload of a datagram; 0: 4096
 }
 
-func newCollective(ctx context.Context, stderr io.Writer, nodes int, setup memberSetup) (c *collective, err error) {
-	c = new(collective)
-	defer func() {
-		if err != nil {
-			c.close()
-		}
-	}()
+func newCollective(ctx context.Context, b *bench, nodes int, setup memberSetup) (c collective, err error) {
 	for i := range nodes {
 		setup.Addrs = append(setup.Addrs, netip.AddrFrom4([4]byte{127, 0, 2, byte(i + 1)}))
 	}
 	if setup.Port, err = loopback.FreePort(setup.Addrs...); err != nil {
 		return c, err
 	}
-	for setup.Rank = range nodes {
-		cmd, in, out, err := startSelf(ctx, stderr, "member")
+	c.Crew, err = b.muster(ctx, "member", setup, func(int) func(func() error) error { return nil })
+	return c, err
+}
+
+// muster starts the processes of a group, each within what within says, and tells them
+// where each other's plain TCP servers listen. They are ready when all are connected.
+func (b *bench) muster(ctx context.Context, kind string, setup memberSetup, within func(rank int) func(func() error) error) (c worker.Crew, err error) {
+	defer func() {
+		if err != nil {
+			c.Stop()
+		}
+	}()
+	for setup.Rank = range setup.Addrs {
+		p, err := b.start(ctx, worker.Config{Kind: kind, Params: setup, Within: within(setup.Rank)})
 		if err != nil {
 			return c, err
 		}
-		c.members = append(c.members, &memberProcess{in, out, cmd.Wait, cmd.Process.Pid})
-		if err := json.NewEncoder(in).Encode(setup); err != nil {
-			return c, err
-		}
+		c = append(c, p)
 	}
-	return c, c.join()
-}
-
-// join tells the members where each other's plain TCP servers listen, and waits
-// until all are connected.
-func (c *collective) join() error {
-	raw := make([]netip.AddrPort, len(c.members))
-	for i, m := range c.members {
-		if err := m.Decode(&raw[i]); err != nil {
-			return fmt.Errorf("start member %d: %w", i, err)
-		}
+	raw, err := worker.ReadyAll[netip.AddrPort](c)
+	if err == nil {
+		_, err = worker.AskAll[bool](c, "join", raw)
 	}
-	for _, m := range c.members {
-		if err := json.NewEncoder(m).Encode(raw); err != nil {
-			return err
-		}
-	}
-	for i, m := range c.members {
-		var ready bool
-		if err := m.Decode(&ready); err != nil {
-			return fmt.Errorf("connect member %d: %w", i, err)
-		}
-	}
-	return nil
-}
-
-// memberAnswer is what a member's process says of a run.
-type memberAnswer struct {
-	Took  latencies
-	Usage usage
-	Error string
-}
-
-// usage is what a process has used, or several.
-type usage struct{ CPU, Mallocs uint64 } // nanoseconds, objects
-
-// ask has a member do something.
-func (m *memberProcess) ask(run collectiveRun) (a memberAnswer, err error) {
-	if err := json.NewEncoder(m).Encode(run); err != nil {
-		return a, err
-	}
-	if err = m.Decode(&a); err == nil && a.Error != "" {
-		err = errors.New(a.Error)
-	}
-	return a, err
+	return c, err
 }
 
 // usage is what all members have used together.
-func (c *collective) usage() (u usage, err error) {
-	for _, m := range c.members {
-		a, err := m.ask(collectiveRun{Usage: true})
-		if err != nil {
-			return u, err
-		}
-		u.CPU, u.Mallocs = u.CPU+a.Usage.CPU, u.Mallocs+a.Usage.Mallocs
+func (c collective) usage() (sum usage, err error) {
+	all, err := worker.AskAll[usage](c.Crew, "usage", nil)
+	for _, u := range all {
+		sum = sum.plus(u)
 	}
-	return u, nil
+	return sum, err
 }
 
 // contender has the root broadcast, and takes note of what all use for it.
-func (c *collective) contender(name string, run collectiveRun) *collectiveContender {
+func (c collective) contender(name string, run collectiveRun) *collectiveContender {
 	return &collectiveContender{name: name, run: func(of *collectiveContender) (latencies, error) {
 		before, err := c.usage()
 		if err != nil {
 			return nil, err
 		}
-		a, err := c.members[0].ask(run)
+		took, err := worker.Ask[latencies](c.Crew[0], "broadcast", run)
 		if err != nil {
 			return nil, err
 		}
 		after, err := c.usage()
 		each := float64(run.Warm + run.Count)
 		of.cpu = append(of.cpu, float64(after.CPU-before.CPU)/each)
-		of.mallocs = append(of.mallocs, float64(after.Mallocs-before.Mallocs)/each/float64(len(c.members)))
-		return a.Took, err
+		of.mallocs = append(of.mallocs, float64(after.Mallocs-before.Mallocs)/each/float64(len(c.Crew)))
+		return took, err
 	}}
-}
-
-func (c *collective) close() {
-	for _, m := range c.members {
-		_ = m.Close()
-	}
-	for _, m := range c.members {
-		_ = m.wait() // nothing depends on how it ends
-	}
 }
 
 // collectiveContender is one of the programs that broadcast.
@@ -268,16 +210,16 @@ func measureCollective(ctx context.Context, b *bench) (lines []line, err error) 
 
 // measureGroup compares groups of one size.
 func measureGroup(ctx context.Context, b *bench, mpi *openMPI, nodes int) ([]line, error) {
-	c, err := newCollective(ctx, b.stderr, nodes, memberSetup{Tree: flat(nodes)})
+	c, err := newCollective(ctx, b, nodes, memberSetup{Tree: flat(nodes)})
 	if err != nil {
 		return nil, err
 	}
-	defer c.close()
-	polling, err := newCollective(ctx, b.stderr, nodes, memberSetup{Tree: flat(nodes), BusyPoll: busyPoll})
+	defer c.Stop()
+	polling, err := newCollective(ctx, b, nodes, memberSetup{Tree: flat(nodes), BusyPoll: busyPoll})
 	if err != nil {
 		return nil, err
 	}
-	defer polling.close()
+	defer polling.Stop()
 	run := collectiveRun{Bytes: collectiveBytes, Warm: collectiveWarm, Count: pick(b, 200, 2000, 2000)}
 	raw := run
 	raw.Raw = true

@@ -21,11 +21,11 @@ var bulkTree = scoll.Tree{Type: scoll.KNomial, K: 2}
 // over the tree, beside a tree of plain Go TCP connections that reads each
 // broadcast whole before it writes it on, as collectives do.
 func measureCollectiveBulk(ctx context.Context, b *bench) ([]line, error) {
-	c, err := newCollective(ctx, b.stderr, bulkMembers, memberSetup{Tree: bulkTree})
+	c, err := newCollective(ctx, b, bulkMembers, memberSetup{Tree: bulkTree})
 	if err != nil {
 		return nil, err
 	}
-	defer c.close()
+	defer c.Stop()
 	run := collectiveRun{Bulk: true, Bytes: bulk, Warm: bulkWarm, Count: pick(b, 20, 100, 100)}
 	raw, segmented := run, run
 	raw.Raw, segmented.Segment = true, bulkSegment

@@ -2,16 +2,14 @@ package main
 
 import (
 	"encoding/binary"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"ulnet/cmd/bench/worker"
 	"ulnet/lnd"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet/nid"
@@ -22,54 +20,24 @@ import (
 // collectiveService is the number of the service that is broadcast to.
 const collectiveService scoll.ServiceID = 1
 
-const memberUsage = "Be a member of a group; bench starts itself so"
-
-// serveMember is the process of a member. It ends with its standard input, so it
-// never outlives the process that started it.
-func serveMember(stdin io.Reader, stdout io.Writer) error {
-	commands, answers := json.NewDecoder(stdin), json.NewEncoder(stdout)
-	var setup memberSetup
-	if err := commands.Decode(&setup); err != nil {
-		return err
-	}
+// serveMember is the process of a member.
+func serveMember(w *worker.Worker, setup memberSetup) (raw netip.AddrPort, err error) {
 	m, err := newMember(setup)
 	if err != nil {
-		return err
+		return raw, err
 	}
-	defer m.close()
-	if err := answers.Encode(m.raw.listener.Addr().(*net.TCPAddr).AddrPort()); err != nil {
-		return err
-	}
-	var addrs []netip.AddrPort
-	if err := commands.Decode(&addrs); err != nil {
-		return err
-	}
-	topology, _ := setup.Tree.Topology()
-	if err := m.raw.connect(tree.Tree{Topology: topology, N: len(setup.Addrs)}, setup.Rank, addrs); err != nil {
-		return err
-	}
-	if setup.Rank > 0 {
-		go m.raw.serve() // until the parent ends
-	}
-	for err = answers.Encode(true); err == nil; {
-		var run collectiveRun
-		if err = commands.Decode(&run); err != nil {
-			break
+	w.Defer(m.close)
+	worker.Order(w, "join", func(addrs []netip.AddrPort) (bool, error) {
+		topology, _ := setup.Tree.Topology()
+		err := m.raw.connect(tree.Tree{Topology: topology, N: len(setup.Addrs)}, setup.Rank, addrs)
+		if err == nil && setup.Rank > 0 {
+			go m.raw.serve() // until the parent ends
 		}
-		a := memberAnswer{Usage: usage{uint64(cpuTime()), ownMallocs()}}
-		if run.Usage {
-			err = answers.Encode(a)
-			continue
-		}
-		if a.Took, err = m.run(run); err != nil {
-			a.Error, err = err.Error(), nil
-		}
-		err = answers.Encode(a)
-	}
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
+		return true, err
+	})
+	worker.Order(w, "usage", ownUsage)
+	worker.Order(w, "broadcast", m.run)
+	return m.raw.addr(), nil
 }
 
 // member is a member of a group of both kinds of trees.

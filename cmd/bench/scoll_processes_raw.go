@@ -25,6 +25,9 @@ type rawMember struct {
 	sum      [8]byte
 }
 
+// addr is where it listens.
+func (m *rawMember) addr() netip.AddrPort { return m.listener.Addr().(*net.TCPAddr).AddrPort() }
+
 // connect connects a member to its parent, and waits for its children, who say
 // which rank they have.
 func (m *rawMember) connect(t tree.Tree, rank int, addrs []netip.AddrPort) error {

@@ -3,24 +3,14 @@ package main
 import (
 	"os"
 	"testing"
-	"time"
 )
 
 // TestCollective: processes of their own sum over both kinds of trees, payload
 // and bulk data, and end with their standard input.
 func TestCollective(t *testing.T) {
-	c, err := newCollective(t.Context(), os.Stderr, 5, memberSetup{Tree: bulkTree, BusyPoll: busyPoll})
+	c, err := newCollective(t.Context(), &bench{stderr: os.Stderr}, 5, memberSetup{Tree: bulkTree, BusyPoll: busyPoll})
 	if err != nil {
 		t.Fatal(err)
-	}
-	ended := make(chan error, len(c.members))
-	for _, m := range c.members {
-		wait := m.wait
-		m.wait = func() error {
-			err := wait()
-			ended <- err
-			return err
-		}
 	}
 	for _, run := range []collectiveRun{
 		{Bytes: 100, Warm: 1, Count: 3},
@@ -37,16 +27,9 @@ func TestCollective(t *testing.T) {
 			t.Errorf("%+v: CPU time %v", run, of.cpu)
 		}
 	}
-	done := make(chan struct{})
-	go func() { c.close(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(10 * time.Second):
-		t.Fatal("processes outlive their standard input")
-	}
-	for range c.members {
-		if err := <-ended; err != nil {
-			t.Errorf("a member ended with %v", err)
+	for i, p := range c.Crew {
+		if err := p.Stop(); err != nil {
+			t.Errorf("member %d does not end with its standard input: %v", i, err)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"testing"
 	"time"
 
@@ -145,13 +144,6 @@ func measureStart(context.Context, *bench) ([]line, error) {
 		{what: "state of the simulator per idle node", ratio: perNode, unit: "B", limit: 200, basis: "1 000 000 nodes with a timer each"},
 		{what: "start of 1 000 000 nodes", ratio: took.Seconds(), unit: "s", limit: 10, basis: "wall time"},
 	}, nil
-}
-
-func liveHeap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
 
 // measureStacks is G-SIM-3.

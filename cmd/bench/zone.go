@@ -26,7 +26,7 @@ func measureZoneBoot(ctx context.Context, b *bench) ([]line, error) {
 	seeds := pick(b, 2, 10, 100)
 	for seed := range uint64(seeds) {
 		runtime.GC()
-		m := zonesim.Measured{Nodes: nodes, Seed: seed, Poll: func() { heap = max(heap, heapInUse()) }}
+		m := zonesim.Measured{Nodes: nodes, Seed: seed, Poll: func() { heap = max(heap, memStats().HeapInuse) }}
 		begin := time.Now()
 		took, err := m.Boot(ctx)
 		if err != nil {
@@ -51,12 +51,6 @@ func measureZoneBoot(ctx context.Context, b *bench) ([]line, error) {
 		{what: what + "wall time of the simulation, worst seed", ratio: wall.Seconds(), unit: "s", limit: 10, basis: "all nodes in one thread"},
 		{what: what + "heap of the simulation at its peak", ratio: float64(heap) / (1 << 20), unit: "MiB", limit: 600, basis: fmt.Sprintf("%.1f B for each entry of a view", float64(heap)/float64(nodes*nodes))},
 	}, nil
-}
-
-func heapInUse() uint64 {
-	var s runtime.MemStats
-	runtime.ReadMemStats(&s)
-	return s.HeapInuse
 }
 
 // measureZoneLeave is G-MS-2, with the parameters of the paper and with our own.

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"encoding/json"
-	"io"
 	"net/netip"
-	"sync"
 	"time"
 
+	"ulnet/cmd/bench/worker"
 	"ulnet/gossip/zone"
 )
-
-const inhabitantUsage = "Be a node of a zone; bench starts itself so"
 
 // inhabitantSetup is what the process of an inhabitant is told first.
 type inhabitantSetup struct {
@@ -28,39 +24,18 @@ type inhabitantNews struct {
 	Keys []string
 }
 
-// serveInhabitant is the process of a node of a zone. It ends with its standard
-// input, so it never outlives the process that started it.
-func serveInhabitant(stdin io.Reader, stdout io.Writer) error {
-	commands := json.NewDecoder(stdin)
-	var setup inhabitantSetup
-	if err := commands.Decode(&setup); err != nil {
-		return err
-	}
+// serveInhabitant is the process of a node of a zone, which tells of all that it is told.
+func serveInhabitant(w *worker.Worker, setup inhabitantSetup) (bool, error) {
 	a := new(zoneAgents)
-	defer a.close()
-	tell := &newsTeller{out: json.NewEncoder(stdout)}
+	w.Defer(a.close)
 	if err := a.add(setup.Addr, setup.First, setup.Port, setup.Heartbeat); err != nil {
-		return err
+		return false, err
 	}
-	a.agents[0].Watch(tell.event)
+	a.agents[0].Watch(func(e zone.Event) {
+		w.Tell(inhabitantNews{At: time.Now().UnixNano(), Kind: e.Kind, Name: e.ID.Name(), Keys: e.Keys})
+	})
 	if setup.Monitor {
-		if err := a.agents[0].Set(zone.MonitorKey, nil); err != nil {
-			return err
-		}
+		return true, a.agents[0].Set(zone.MonitorKey, nil)
 	}
-	_, err := io.Copy(io.Discard, stdin)
-	return err
-}
-
-// newsTeller writes down events, a line each.
-type newsTeller struct {
-	mu  sync.Mutex
-	out *json.Encoder // guarded by mu
-}
-
-func (t *newsTeller) event(e zone.Event) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	// Who does not listen any more ends this process with its input.
-	_ = t.out.Encode(inhabitantNews{At: time.Now().UnixNano(), Kind: e.Kind, Name: e.ID.Name(), Keys: e.Keys})
+	return true, nil
 }

@@ -2,17 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
-	"os"
-	"os/exec"
 	"slices"
 	"syscall"
 	"time"
 
+	"ulnet/cmd/bench/worker"
 	"ulnet/gossip/zone"
 	"ulnet/lnd/lndtest/netlab"
 )
@@ -38,14 +35,14 @@ type house struct {
 	name    string
 	host    *netlab.Host
 	cable   *netlab.Cable
-	process *netlab.Process
+	process *worker.Process
 }
 
 // labNews is what the process of a node said.
 type labNews struct {
 	by int
 	inhabitantNews
-	err error // it says no more
+	gone bool // it says no more
 }
 
 // measureMonitorsInLab is the part of G-MS-3 that is on real sockets.
@@ -54,7 +51,7 @@ func measureMonitorsInLab(ctx context.Context, b *bench) (lines []line, err erro
 	kills, pulls := pick(b, 1, 8, 16), pick(b, 1, 2, 3)
 	var reset, silent []float64
 	err = netlab.Perform(func(t netlab.T) error {
-		l, err := newZoneLab(t, b, nodes, heartbeat)
+		l, err := newZoneLab(ctx, t, b, nodes, heartbeat)
 		if err != nil {
 			return err
 		}
@@ -80,63 +77,36 @@ func measureMonitorsInLab(ctx context.Context, b *bench) (lines []line, err erro
 }
 
 // newZoneLab starts the processes.
-func newZoneLab(t netlab.T, b *bench, nodes int, heartbeat time.Duration) (*zoneLab, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
+func newZoneLab(ctx context.Context, t netlab.T, b *bench, nodes int, heartbeat time.Duration) (*zoneLab, error) {
 	l := &zoneLab{news: make(chan labNews), over: make(chan struct{}), told: make([]bool, nodes)}
 	lab := netlab.New(t)
-	t.Cleanup(func() { close(l.over) })
 	room := lab.Switch("switch")
 	first := netip.MustParseAddr("10.78.0.1")
+	var all worker.Crew
+	t.Cleanup(func() { close(l.over); all.Stop() })
 	for i, addr := 0, first; i < nodes; i, addr = i+1, addr.Next() {
 		h := house{name: addr.String(), host: lab.Host(addr.String())}
 		h.cable = lab.Cable(h.host, netip.PrefixFrom(addr, 24).String(), room, "")
-		l.houses, l.knows = append(l.houses, h), append(l.knows, make(map[string]bool))
-		cmd := exec.Command(self, "inhabitant")
-		cmd.Stderr = b.stderr
-		setup := inhabitantSetup{Addr: addr, First: first, Port: labPort, Heartbeat: heartbeat, Monitor: i == 0}
-		if err := l.start(t, i, cmd, setup); err != nil {
+		l.knows = append(l.knows, make(map[string]bool))
+		var err error
+		h.process, err = b.start(ctx, worker.Config{
+			Kind: "inhabitant", Within: h.host.Do, Params: inhabitantSetup{Addr: addr, First: first, Port: labPort, Heartbeat: heartbeat, Monitor: i == 0},
+			Event: worker.On(func(n inhabitantNews) { l.tell(labNews{i, n, false}) }),
+			Gone:  func() { l.tell(labNews{by: i, gone: true}) },
+		})
+		if err != nil {
 			return nil, err
 		}
+		l.houses, all = append(l.houses, h), append(all, h.process)
 	}
 	return l, nil
 }
 
-// start starts the process of a node, and listens to it.
-func (l *zoneLab) start(t netlab.T, i int, cmd *exec.Cmd, setup inhabitantSetup) error {
-	theirs, in, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	t.Cleanup(func() { in.Close() })
-	out, stdout, err := os.Pipe()
-	if err != nil {
-		return errors.Join(err, theirs.Close())
-	}
-	cmd.Stdin, cmd.Stdout = theirs, stdout
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt is for us
-	l.houses[i].process = l.houses[i].host.Start(cmd)
-	theirs.Close()
-	stdout.Close()
-	go l.listen(i, out)
-	return json.NewEncoder(in).Encode(setup)
-}
-
-func (l *zoneLab) listen(by int, out io.ReadCloser) {
-	defer out.Close()
-	for d := json.NewDecoder(out); ; {
-		n := labNews{by: by}
-		n.err = d.Decode(&n.inhabitantNews)
-		select {
-		case l.news <- n:
-		case <-l.over:
-			return
-		}
-		if n.err != nil {
-			return
-		}
+// tell takes what a node says.
+func (l *zoneLab) tell(n labNews) {
+	select {
+	case l.news <- n:
+	case <-l.over:
 	}
 }
 
@@ -150,9 +120,9 @@ func (l *zoneLab) until(ctx context.Context, what string, so func() bool) (n lab
 		case <-ctx.Done():
 			return n, fmt.Errorf("zone in namespaces: waiting until %s: %w", what, ctx.Err())
 		}
-		if n.err != nil {
+		if n.gone {
 			if n.by < len(l.houses) {
-				return n, fmt.Errorf("the process of %s: %w", l.houses[n.by].name, n.err)
+				return n, fmt.Errorf("the process of %s has ended", l.houses[n.by].name)
 			}
 			continue // it was killed
 		}

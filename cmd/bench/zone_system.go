@@ -64,7 +64,7 @@ func measureWholeSystem(ctx context.Context, supervisors, zones, size int) ([]li
 	var heap uint64
 	m := zonesim.Measured{
 		Nodes: supervisors + zones*size, Supervisors: supervisors, Zones: zones, Seed: 1,
-		Poll: func() { heap = max(heap, heapInUse()) },
+		Poll: func() { heap = max(heap, memStats().HeapInuse) },
 	}
 	s, err := m.System(ctx)
 	if err != nil {

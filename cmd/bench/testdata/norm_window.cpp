@@ -3,7 +3,8 @@
  * watermark that all receivers have to acknowledge before the next begins. It has
  * no congestion control: a rate is given. It prints how long that took, in
  * nanoseconds, until the last watermark. Receivers print how many objects they have
- * received, when their standard input ends.
+ * received, when they are asked. Both speak like workers (cmd/bench/worker), whose
+ * parameters are the arguments.
  *
  *   norm_window send INTERFACE GROUP PORT RECEIVERS COUNT BYTES WINDOW BITS_PER_SECOND
  *   norm_window receive INTERFACE GROUP PORT ID
@@ -88,7 +89,17 @@ static void send_all(NormInstanceHandle instance, NormSessionHandle session, cha
 	double began = now();
 	for (int left = count; left > 0; left -= size)
 		window(instance, session, data, bytes, left < size ? left : size, &number);
-	printf("%.0f\n", (now() - began) * 1e9);
+	printf("{\"value\":%.0f}\n", (now() - began) * 1e9);
+	fflush(stdout);
+}
+
+/* line reads one, and returns whether there was one. */
+static bool line()
+{
+	char c;
+	ssize_t n;
+	while ((n = read(0, &c, 1)) == 1 && c != '\n') { }
+	return n == 1;
 }
 
 static void receive_all(NormInstanceHandle instance, NormSessionHandle session)
@@ -100,19 +111,22 @@ static void receive_all(NormInstanceHandle instance, NormSessionHandle session)
 	if (!NormStartReceiver(session, buffer))
 		die("start receiver");
 	NormSetRxSocketBuffer(session, 4 << 20);
-	printf("true\n"); /* ready */
+	printf("{\"value\":true}\n"); /* ready */
 	fflush(stdout);
 	for (;;) {
 		struct pollfd p[] = {{NormGetDescriptor(instance), POLLIN, 0}, {0, POLLIN, 0}};
 		NormEvent e;
 		if (poll(p, 2, -1) < 0)
 			die("poll");
-		if (p[1].revents)
-			break;
+		if (p[1].revents) {
+			if (!line())
+				return;
+			printf("{\"value\":%lu}\n", objects);
+			fflush(stdout);
+		}
 		if (p[0].revents && NormGetNextEvent(instance, &e, false) && e.type == NORM_RX_OBJECT_COMPLETED)
 			objects++;
 	}
-	printf("%lu\n", objects);
 }
 
 int main(int argc, char **argv)
@@ -120,6 +134,8 @@ int main(int argc, char **argv)
 	bool sender = argc == 10 && !strcmp(argv[1], "send");
 	if (!sender && !(argc == 6 && !strcmp(argv[1], "receive")))
 		die("arguments");
+	if (!line()) /* the parameters of a worker, here none */
+		return 0;
 	NormInstanceHandle instance = NormCreateInstance(false);
 	NormSessionHandle session = NormCreateSession(instance, argv[3], atoi(argv[4]), sender ? 1 : atoi(argv[5]));
 	if (session == NORM_SESSION_INVALID || !NormSetMulticastInterface(session, argv[2]))

@@ -1,0 +1,216 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// Config says what worker is started, and how.
+type Config struct {
+	Kind    string
+	Params  any
+	Program string   // by default this one
+	Args    []string // of a program that speaks like a worker; by default what Child looks for
+	Stderr  io.Writer
+
+	// Within starts the process where it shall be, as netlab.Host.Do does; by default
+	// start is called.
+	Within func(start func() error) error
+
+	Event    func(raw json.RawMessage) // is called with each event, one after the other
+	Gone     func()                    // is called when no more will come
+	Patience time.Duration             // how long an answer may take; 0: ten minutes
+}
+
+// Process is a worker that this process has started.
+type Process struct {
+	cfg     Config
+	ctx     context.Context
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	answers chan frame    // closed when it says no more
+	stopped chan struct{} // closed by Stop
+}
+
+// On is an Event that takes events of one type.
+func On[E any](f func(e E)) func(raw json.RawMessage) {
+	return func(raw json.RawMessage) {
+		var e E
+		if json.Unmarshal(raw, &e) == nil { // our own workers say nothing else
+			f(e)
+		}
+	}
+}
+
+// Start starts a worker. It is killed when ctx ends; otherwise Stop ends it.
+func Start(ctx context.Context, cfg Config) (*Process, error) {
+	if cfg.Program == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		cfg.Program = self
+	}
+	p := &Process{cfg: cfg, ctx: ctx, answers: make(chan frame, 1), stopped: make(chan struct{})}
+	if cfg.Args == nil {
+		cfg.Args = []string{"worker", cfg.Kind}
+	}
+	p.cmd = exec.CommandContext(ctx, cfg.Program, cfg.Args...)
+	p.cmd.Stderr = cfg.Stderr
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt is for this process
+	if cfg.Within == nil {
+		// A thread that was in another namespace ends early, and would take the worker with it.
+		p.cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+		cfg.Within = func(start func() error) error { return start() }
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	if err := cfg.Within(p.cmd.Start); err != nil {
+		return nil, err
+	}
+	go p.listen(out)
+	return p, p.send(cfg.Params)
+}
+
+func (p *Process) send(v any) error {
+	raw, err := json.Marshal(v)
+	if err == nil {
+		_, err = p.in.Write(append(raw, '\n'))
+	}
+	return err
+}
+
+// listen takes what the worker says until it ends.
+func (p *Process) listen(out io.Reader) {
+	defer close(p.answers)
+	if p.cfg.Gone != nil {
+		defer p.cfg.Gone()
+	}
+	for d := json.NewDecoder(out); ; {
+		var f frame
+		if d.Decode(&f) != nil {
+			return
+		}
+		if f.Event == nil {
+			select {
+			case p.answers <- f:
+			case <-p.stopped: // nobody takes it any more
+			}
+		} else if p.cfg.Event != nil {
+			p.cfg.Event(f.Event)
+		}
+	}
+}
+
+// answer waits for the next answer.
+func answer[R any](p *Process) (r R, err error) {
+	patience := cmp.Or(p.cfg.Patience, 10*time.Minute)
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case f, ok := <-p.answers:
+		switch {
+		case !ok:
+			err = cmp.Or(context.Cause(p.ctx), errors.New("the process has ended"))
+		case f.Error != "":
+			err = errors.New(f.Error)
+		default:
+			err = json.Unmarshal(f.Value, &r)
+		}
+	case <-late.C:
+		err = fmt.Errorf("no answer for %v", patience)
+	case <-p.ctx.Done():
+		err = context.Cause(p.ctx)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", p.cfg.Kind, err)
+	}
+	return r, err
+}
+
+// Ready waits until a worker is ready, and returns what it says then.
+func Ready[R any](p *Process) (R, error) { return answer[R](p) }
+
+// Ask has a worker do something, and returns its answer.
+func Ask[R any](p *Process, do string, with any) (r R, err error) {
+	raw, err := json.Marshal(with)
+	if err != nil {
+		return r, err
+	}
+	if err := p.send(request{do, raw}); err != nil {
+		return r, fmt.Errorf("%s: %w", p.cfg.Kind, cmp.Or(context.Cause(p.ctx), err))
+	}
+	return answer[R](p)
+}
+
+// Signal sends a signal to the process.
+func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
+
+// PID is the number of the process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Stop ends the worker: with its standard input, and by force if that takes long. It
+// returns how the process ended.
+func (p *Process) Stop() error {
+	close(p.stopped)
+	_ = p.in.Close()
+	force := time.AfterFunc(10*time.Second, func() { _ = p.cmd.Process.Kill() })
+	defer force.Stop()
+	for range p.answers { // until it says no more
+	}
+	return p.cmd.Wait()
+}
+
+// Crew is workers that do something together.
+type Crew []*Process
+
+// Stop ends all of them.
+func (c Crew) Stop() {
+	for _, p := range c {
+		_ = p.in.Close()
+	}
+	for _, p := range c {
+		_ = p.Stop() // nothing depends on how it ends
+	}
+}
+
+// ReadyAll waits until all are ready, and returns what each says.
+func ReadyAll[R any](c Crew) ([]R, error) { return each(c, Ready[R]) }
+
+// AskAll has all do something at the same time, and returns their answers.
+func AskAll[R any](c Crew, do string, with any) ([]R, error) {
+	raw, err := json.Marshal(with)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range c {
+		if err := p.send(request{do, raw}); err != nil {
+			return nil, err
+		}
+	}
+	return each(c, answer[R])
+}
+
+func each[R any](c Crew, f func(*Process) (R, error)) (list []R, err error) {
+	for i, p := range c {
+		r, err := f(p)
+		if err != nil {
+			return nil, fmt.Errorf("process %d: %w", i, err)
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
