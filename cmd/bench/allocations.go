@@ -18,6 +18,14 @@ func measureAllocations(ctx context.Context, b *bench) (lines []line, err error)
 // countAllocations counts heap objects of both processes for a PUT that is answered
 // by a PUT, and for a GET, of 1 MiB each.
 func (b *bench) countAllocations(ctx context.Context, i *initiator) (lines []line, err error) {
+	nothing := func() (time.Duration, error) { return 0, nil }
+	if _, _, err := b.spent(nothing); err != nil { // buffers grow once
+		return nil, err
+	}
+	_, asking, err := b.spent(nothing) // what it takes to ask is left out
+	if err != nil {
+		return nil, err
+	}
 	last := len(sizes) - 1
 	for _, op := range []struct {
 		what string
@@ -37,25 +45,18 @@ func (b *bench) countAllocations(ctx context.Context, i *initiator) (lines []lin
 		if _, err := op.run(); err != nil { // fills the pools
 			return nil, err
 		}
-		before, err := b.usage()
+		elapsed, used, err := b.spent(op.run)
 		if err != nil {
 			return nil, err
 		}
-		elapsed, err := op.run()
-		if err != nil {
-			return nil, err
-		}
-		after, err := b.usage()
-		if err != nil {
-			return nil, err
-		}
+		objects := used.Mallocs - min(used.Mallocs, asking.Mallocs)
 		ops := op.puts * allocationOps
 		if op.what != "allocations per PUT of 8 B, both sides" {
 			ops /= 10
 		}
 		lines = append(lines, line{
-			what: op.what, ratio: float64(after.Mallocs-before.Mallocs) / ops, unit: "objects", limit: 0.05,
-			basis: fmt.Sprintf("%d objects in %v", after.Mallocs-before.Mallocs, elapsed.Round(time.Millisecond)),
+			what: op.what, ratio: float64(objects) / ops, unit: "objects", limit: 0.05,
+			basis: fmt.Sprintf("%d objects in %v", objects, elapsed.Round(time.Millisecond)),
 		})
 	}
 	return lines, nil

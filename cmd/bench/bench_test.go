@@ -83,15 +83,15 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
-	if len(lines) != 262 && suite.Long() && !suite.Race {
-		t.Errorf("got %d lines, want 262:\n%s", len(lines), stdout)
+	if len(lines) != 271 && suite.Long() && !suite.Race {
+		t.Errorf("got %d lines, want 271:\n%s", len(lines), stdout)
 	}
 	for _, g := range goals {
 		if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, g.id+" ") }) {
 			t.Errorf("no line for %s:\n%s", g.id, stdout)
 		}
 	}
-	form := regexp.MustCompile(`^(G-LN-[1-6]|G-SIM-[1-4]|G-GO-[1-9]|G-SC-[1-8]|G-CH-(?:[1-6]|etcd)|G-MS-(?:[1-9]|10)|MS-memberlist|G-RM-[1-8]|G-IB-[1-4]|LN-priority)  +(\S.*\S)  +((?:-?\d+\.\d{3} [\w%/]+|-) \(.*\))  +([<>]= \d+\.\d\d [\w%/]+|no goal)  +(met|missed|skipped|-)$`)
+	form := regexp.MustCompile(`^(G-LN-[1-6]|G-SIM-[1-4]|G-GO-[1-9]|G-SC-[1-8]|G-CH-(?:[1-6]|etcd)|G-MS-(?:[1-9]|10)|MS-memberlist|GO-memberlist|G-RM-[1-8]|G-IB-[1-4]|LN-priority)  +(\S.*\S)  +((?:-?\d+\.\d{3} [\w%/]+|-) \(.*\))  +([<>]= \d+\.\d\d [\w%/]+|no goal)  +(met|missed|skipped|-)$`)
 	for _, l := range lines {
 		part := form.FindStringSubmatch(l)
 		if part == nil {

@@ -33,6 +33,7 @@ var goals = []goal{
 	{"G-GO-7", "gossip: quick reboots", measureReboots},
 	{"G-GO-8", "gossip: CPU and allocations", measureCost},
 	{"G-GO-9", "gossip: many dead at once", measureGone},
+	{"GO-memberlist", "gossip beside memberlist; bounded by no goal", measureGossipBeside},
 	{"G-SC-1", "collectives: one way down the recommended tree", measureSpread},
 	{"G-SC-2", "collectives: broadcast and aggregate between processes, beside Open MPI", measureCollective},
 	{"G-SC-3", "collectives: time-outs and exact results", measureFailures},

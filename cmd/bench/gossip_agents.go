@@ -124,7 +124,7 @@ func await(ctx context.Context, patience time.Duration, done func() bool) error 
 	defer cancel()
 	for !done() {
 		select {
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -10,34 +9,6 @@ import (
 	healthwire "ulnet/health/wire"
 	"ulnet/lnd"
 )
-
-// TestLeaseLines: figures of both systems become ratios, with what is behind them.
-func TestLeaseLines(t *testing.T) {
-	ours := []leaseFigures{{Clients: 10, Servers: 3, ServerCPU: 10, Half: 2 * time.Second}, {ServerCPU: 30, Half: 4 * time.Second}}
-	theirs := []leaseFigures{{ServerCPU: 40, Half: 8 * time.Second}, {System: "etcd", ServerCPU: 60, Half: 8 * time.Second, Missed: 2}}
-	lines := leaseLines(ours, theirs)
-	if len(lines) != len(leaseFigureList) || len(lines) != len(skippedLeases("why")) {
-		t.Fatalf("%d lines", len(lines))
-	}
-	first, last := lines[0], lines[len(lines)-1]
-	if first.ratio != 0.375 || last.ratio != 0.375 || first.bound() != "no goal" {
-		t.Errorf("%+v, %+v", first, last)
-	}
-	if !strings.HasPrefix(first.basis, "20.00 : 50.00 % of a core; 10 clients, 3 servers") || !strings.HasSuffix(first.basis, "loopback; etcd gave up 0 living clients and missed 2 deaths") {
-		t.Errorf("basis %q", first.basis)
-	}
-	if l := skippedLeases("no go")[0]; l.verdict() != "skipped" || l.value() != "- (no go)" {
-		t.Errorf("%+v", l)
-	}
-}
-
-// TestBuildPeers: without the source there is a reason, not an error.
-func TestBuildPeers(t *testing.T) {
-	t.Chdir(t.TempDir())
-	if p, why, err := buildPeers(t.Context()); p != nil || err != nil || !strings.Contains(why, "cmd/bench/peers") {
-		t.Errorf("got %v, %q, %v", p, why, err)
-	}
-}
 
 // TestCrowds: G-CH-5: what is measured is a master with clients that stay: as a
 // machine and as a whole node, of which no message is lost.

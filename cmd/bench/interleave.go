@@ -23,21 +23,13 @@ func (b *bench) interleave(contenders []contender) ([]samples, error) {
 	for round := -1; round < b.rounds; round++ {
 		for i := range contenders {
 			i = (i + round + 1) % len(contenders)
-			before, err := b.usage()
-			if err != nil {
-				return nil, err
-			}
-			elapsed, err := contenders[i].run()
+			elapsed, used, err := b.spent(contenders[i].run)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", contenders[i].name, err)
 			}
-			after, err := b.usage()
-			if err != nil {
-				return nil, err
-			}
 			if round >= 0 {
 				result[i].elapsed = append(result[i].elapsed, float64(elapsed))
-				result[i].cpu = append(result[i].cpu, float64(after.CPU-before.CPU))
+				result[i].cpu = append(result[i].cpu, float64(used.CPU))
 			}
 		}
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ulnet/cmd/bench/rival"
 	"ulnet/cmd/bench/worker"
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/connstore"
@@ -48,6 +49,8 @@ func main() {
 var workers = []worker.Kind{
 	worker.Of("peer", servePeer), worker.Of("hoarder", serveHoarder), worker.Of("member", serveMember),
 	worker.Of("caster", serveCaster), worker.Of("spinner", serveSpinner), worker.Of("inhabitant", serveInhabitant),
+	rival.Membership("gossip", startGossip), rival.Membership("zone", startZone),
+	rival.Server("health server", serveHealth), rival.Clients("health clients", healthClients),
 }
 
 func run(ctx context.Context, env cli.Env, args []string) int {

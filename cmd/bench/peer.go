@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"time"
 
 	"ulnet/cmd/bench/worker"
 	"ulnet/lnd"
@@ -122,9 +123,17 @@ func (b *bench) close() {
 	}
 }
 
-// usage is what both processes have used.
-func (b *bench) usage() (usage, error) {
+// spent runs something, and returns what both processes used for it.
+func (b *bench) spent(run func() (time.Duration, error)) (elapsed time.Duration, used usage, err error) {
+	before, err := worker.Ask[usage](b.peer, "usage", nil)
+	if err != nil {
+		return 0, used, err
+	}
 	own, _ := ownUsage(struct{}{})
-	other, err := worker.Ask[usage](b.peer, "usage", nil)
-	return own.plus(other), err
+	if elapsed, err = run(); err != nil {
+		return 0, used, err
+	}
+	then, _ := ownUsage(struct{}{})
+	after, err := worker.Ask[usage](b.peer, "usage", nil)
+	return elapsed, then.minus(own).plus(after.minus(before)), err
 }

@@ -66,7 +66,7 @@ func measureCastLatency(ctx context.Context, b *bench) ([]line, error) {
 func castTo(nodes int) string { return fmt.Sprintf("2 KiB to %d nodes in namespaces, p50", nodes) }
 
 // pair measures a group of one size.
-func (l *castLab) pair(ctx context.Context, b *bench, mpi *openMPI, nodes int) (p *castPair, err error) {
+func (l *castLab) pair(ctx context.Context, b *bench, mpi openMPI, nodes int) (p *castPair, err error) {
 	p = &castPair{nodes: nodes}
 	if p.waitingCast, err = l.group(nodes, memberSetup{}); err != nil {
 		return nil, err

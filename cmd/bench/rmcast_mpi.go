@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // mpiAgent is what mpirun starts its daemons with, as it would rsh: on the host whose
@@ -22,25 +20,25 @@ exec nsenter --net="%s/$host" unshare --uts sh -c 'hostname "$0" && eval "$*"' "
 
 // mpiHosts is what it takes to run Open MPI over the hosts of a lab.
 type mpiHosts struct {
-	*openMPI
+	openMPI
 	lab    *castLab
 	folder string
 }
 
 // newMPIHosts writes the files that mpirun needs. Processes hold the namespaces that
 // the agent enters.
-func newMPIHosts(mpi *openMPI, l *castLab, c *castProcesses) (*mpiHosts, error) {
+func newMPIHosts(mpi openMPI, l *castLab, c *castProcesses) (*mpiHosts, error) {
 	m := &mpiHosts{openMPI: mpi, lab: l}
 	if mpi.missing != "" {
 		return m, nil
 	}
 	for _, tool := range []string{"nsenter", "unshare", "hostname"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			m.openMPI = &openMPI{folder: mpi.folder, missing: tool + " is not installed"}
+			m.openMPI = openMPI{&compiled{missing: tool + " is not installed"}}
 			return m, nil
 		}
 	}
-	m.folder = filepath.Join(mpi.folder, "hosts-"+strconv.Itoa(len(c.Crew)))
+	m.folder = filepath.Join(mpi.compiled.folder, "hosts-"+strconv.Itoa(len(c.Crew)))
 	if err := os.MkdirAll(m.folder, 0o700); err != nil {
 		return nil, err
 	}
@@ -72,29 +70,17 @@ func (m *mpiHosts) contender(ctx context.Context, name string, nodes int, o cast
 }
 
 func (m *mpiHosts) run(ctx context.Context, nodes int, o casterOrder, barrier bool) (latencies, error) {
-	ctx, cancel := context.WithTimeout(ctx, mpiTimeout)
-	defer cancel()
-	program := []string{m.program(), strconv.Itoa(o.Bytes), strconv.Itoa(o.Warm), strconv.Itoa(o.Count)}
-	if !barrier {
-		program = append(program, "alone")
-	}
 	const network = "10.79.0.0/24"
-	cmd := exec.CommandContext(ctx, "unshare", append([]string{
+	args := []string{
 		"--mount", "--uts", "sh", "-c", `mount --bind "$0/hosts" /etc/hosts && hostname ` + mpiName(0) + ` && exec "$@"`, m.folder,
 		"mpirun", "-np", strconv.Itoa(nodes), "--hostfile", filepath.Join(m.folder, "slots"), "--map-by", "node", "--bind-to", "none",
 		"--mca", "plm_rsh_agent", filepath.Join(m.folder, "agent"), "--mca", "pml", "ob1", "--mca", "btl", "tcp,self",
 		"--mca", "btl_tcp_if_include", network, "--mca", "oob_tcp_if_include", network, "--mca", "mpi_yield_when_idle", "1",
-	}, program...)...)
-	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its processes
-	cmd.WaitDelay = 5 * time.Second
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := m.lab.hosts[0].Do(cmd.Start); err != nil {
-		return nil, err
+		m.path, strconv.Itoa(o.Bytes), strconv.Itoa(o.Warm), strconv.Itoa(o.Count),
 	}
-	if err := cmd.Wait(); err != nil {
-		return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
+	if !barrier {
+		args = append(args, "alone")
 	}
-	return parseTimes(stdout.String(), o.Count)
+	within := func(cmd *exec.Cmd) error { return m.lab.hosts[0].Do(cmd.Start) }
+	return runMPI(ctx, within, o.Count, "unshare", args...)
 }

@@ -1,16 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"ulnet/cmd/bench/worker"
@@ -25,56 +20,24 @@ const (
 	normPort  = "6003"
 )
 
-// norm is the program that G-RM-7 is compared with, compiled.
-type norm struct {
-	folder  string
-	missing string // why there is none
-}
+// norm is the program that G-RM-7 is compared with.
+type norm struct{ *compiled }
 
-// compileNORM compiles the program, if there is what it takes.
-func compileNORM(ctx context.Context) (*norm, error) {
-	if _, err := exec.LookPath("g++"); err != nil {
-		return &norm{missing: "g++ is not installed"}, nil
-	}
-	folder, err := os.MkdirTemp("", "bench-norm-")
-	if err != nil {
-		return nil, err
-	}
-	n := &norm{folder: folder}
-	source := filepath.Join(folder, "norm_window.cpp")
-	if err := os.WriteFile(source, normWindow, 0o600); err != nil {
-		n.remove()
-		return nil, err
-	}
-	if out, err := exec.CommandContext(ctx, "g++", "-O2", "-o", n.program(), source, "-lnorm").CombinedOutput(); err != nil {
-		n.remove()
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if bytes.Contains(out, []byte("normApi.h")) {
-			return &norm{missing: "libnorm is not installed: libnorm-dev"}, nil
-		}
-		first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-		return &norm{missing: fmt.Sprintf("g++: %v: %s", err, first)}, nil
-	}
-	return n, nil
-}
-
-func (n *norm) program() string { return filepath.Join(n.folder, "norm_window") }
-
-func (n *norm) remove() {
-	if n.folder != "" {
-		_ = os.RemoveAll(n.folder) // it is temporary
-	}
+func compileNORM(ctx context.Context) (norm, error) {
+	c, err := recipe{
+		tool: "g++", before: []string{"-O2"}, after: []string{"norm_window.cpp", "-lnorm"}, packages: "g++, libnorm-dev",
+		source: "norm_window.cpp", text: normWindow,
+	}.compile(ctx)
+	return norm{c}, err
 }
 
 // stream sends messages from the first of some hosts to the others, with processes
 // of their own, and returns how long it took until all had acknowledged all.
-func (n *norm) stream(ctx context.Context, l *castLab, hosts, window int, o casterOrder) (time.Duration, error) {
+func (n norm) stream(ctx context.Context, l *castLab, hosts, window int, o casterOrder) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*casterPatience)
 	defer cancel()
 	start := func(host int, args ...string) (*worker.Process, error) {
-		return l.bench.start(ctx, worker.Config{Kind: "NORM", Program: n.program(), Args: args, Within: l.hosts[host].Do})
+		return l.bench.start(ctx, worker.Config{Kind: "NORM", Program: n.path, Args: args, Within: l.hosts[host].Do})
 	}
 	var receivers worker.Crew
 	defer func() { receivers.Stop() }()

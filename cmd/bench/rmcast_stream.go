@@ -158,7 +158,7 @@ func (l *castLab) besidePlain(ctx context.Context, to line) (line, error) {
 }
 
 // besideNORM has both send at the same rates, and compares the best of each.
-func (l *castLab) besideNORM(ctx context.Context, n *norm, to line) (line, error) {
+func (l *castLab) besideNORM(ctx context.Context, n norm, to line) (line, error) {
 	b := l.bench
 	if n.missing != "" {
 		to.skipped = n.missing

@@ -53,9 +53,9 @@ func (l latencies) percentile(part float64) float64 {
 	return sorted[min(int(part*float64(len(sorted))), len(sorted)-1)]
 }
 
-// collective is a group of processes, a member each, of which the first is the
+// collectiveGroup is a group of processes, a member each, of which the first is the
 // root, of broadcasts and of plain TCP trees of the same shape.
-type collective struct{ worker.Crew }
+type collectiveGroup struct{ worker.Crew }
 
 // memberSetup are the parameters of the process of a member.
 type memberSetup struct {
@@ -70,7 +70,7 @@ type memberSetup struct {
 	Fragment int // payload of a datagram; 0: 4096
 }
 
-func newCollective(ctx context.Context, b *bench, nodes int, setup memberSetup) (c collective, err error) {
+func newCollective(ctx context.Context, b *bench, nodes int, setup memberSetup) (c collectiveGroup, err error) {
 	for i := range nodes {
 		setup.Addrs = append(setup.Addrs, netip.AddrFrom4([4]byte{127, 0, 2, byte(i + 1)}))
 	}
@@ -104,7 +104,7 @@ func (b *bench) muster(ctx context.Context, kind string, setup memberSetup, with
 }
 
 // usage is what all members have used together.
-func (c collective) usage() (sum usage, err error) {
+func (c collectiveGroup) usage() (sum usage, err error) {
 	all, err := worker.AskAll[usage](c.Crew, "usage", nil)
 	for _, u := range all {
 		sum = sum.plus(u)
@@ -113,7 +113,7 @@ func (c collective) usage() (sum usage, err error) {
 }
 
 // contender has the root broadcast, and takes note of what all use for it.
-func (c collective) contender(name string, run collectiveRun) *collectiveContender {
+func (c collectiveGroup) contender(name string, run collectiveRun) *collectiveContender {
 	return &collectiveContender{name: name, run: func(of *collectiveContender) (latencies, error) {
 		before, err := c.usage()
 		if err != nil {
@@ -209,7 +209,7 @@ func measureCollective(ctx context.Context, b *bench) (lines []line, err error) 
 }
 
 // measureGroup compares groups of one size.
-func measureGroup(ctx context.Context, b *bench, mpi *openMPI, nodes int) ([]line, error) {
+func measureGroup(ctx context.Context, b *bench, mpi openMPI, nodes int) ([]line, error) {
 	c, err := newCollective(ctx, b, nodes, memberSetup{Tree: flat(nodes)})
 	if err != nil {
 		return nil, err

@@ -18,6 +18,8 @@ type usage struct {
 // ownUsage is what this process has used. It is an order of workers.
 func ownUsage(struct{}) (usage, error) { return usage{cpuTime(), ownMallocs()}, nil }
 
+func (u usage) minus(v usage) usage { return usage{u.CPU - v.CPU, u.Mallocs - v.Mallocs} }
+
 func (u usage) plus(v usage) usage { return usage{u.CPU + v.CPU, u.Mallocs + v.Mallocs} }
 
 // cpuTime returns the CPU time that this process has used.

@@ -4,7 +4,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 
 	suite "ulnet/lnd/lndtest/effort"
 )
@@ -51,35 +50,5 @@ func TestZoneLines(t *testing.T) {
 	}
 	if count != 46 {
 		t.Errorf("%d lines", count)
-	}
-}
-
-// TestSideLines: figures of zones and of memberlist become ratios, with what is behind
-// them, and false deaths a count.
-func TestSideLines(t *testing.T) {
-	figures := func(system string, seconds time.Duration, deaths int) sideFigures {
-		s := sideSpread{Mean: seconds * time.Second, Last: 2 * seconds * time.Second}
-		return sideFigures{
-			System: system, Nodes: 8, Join: seconds * time.Second, Bytes: 100 * float64(seconds), Packets: float64(seconds), CPU: float64(seconds),
-			Newcomer: s, Attribute: s, Goodbye: s, Death: s, Silence: s, FalseDeaths: deaths,
-		}
-	}
-	lines, err := sideLines([]sideFigures{figures("zone", 1, 0), figures("memberlist-lan", 4, 3), figures("zone", 3, 1), figures("memberlist-lan", 4, 2)})
-	if err != nil || len(lines) != 15 || len(skippedSides("why")) != len(lines) {
-		t.Fatalf("%d lines: %v", len(lines), err)
-	}
-	for i, l := range lines[:14] {
-		if l.ratio != 0.5 || l.bound() != "no goal" || l.what != skippedSides("why")[i].what {
-			t.Errorf("%+v", l)
-		}
-	}
-	if l := lines[2]; l.basis != "4.000 : 8.000 s; 8 processes on loopback, both with their defaults" {
-		t.Errorf("%+v", l)
-	}
-	if l := lines[14]; l.ratio != 1 || !strings.HasPrefix(l.basis, "memberlist 5;") {
-		t.Errorf("%+v", l)
-	}
-	if _, err := sideLines([]sideFigures{figures("zone", 1, 0)}); err == nil {
-		t.Error("one system alone is compared")
 	}
 }

@@ -111,7 +111,9 @@ var Rules = []Rule{
 
 	// cmd may import everything but test harnesses, and what finds room on loopback for
 	// several nodes.
-	{Package: "cmd/bench/...", May: "cmd/internal/... lnet/... portals portals/keyring portals/node gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
+	{Package: "cmd/bench/worker"},
+	{Package: "cmd/bench/rival", May: "cmd/bench/worker"},
+	{Package: "cmd/bench/...", May: "cmd/bench/... cmd/internal/... lnet/... portals portals/keyring portals/node gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
 		"lnd/verbs/... lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/netlab lnd/lndtest/loopback"},
 	{Package: "cmd/...", May: "cmd/... lnet/... portals portals/keyring portals/node gossip/... scoll/... health/... lnd lnd/lo lnd/socklnd/... lnd/o2iblnd/... " +
 		"lnd/verbs/... lnd/capture lnd/fault lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/loopback lnd/lndtest/effort"},
@@ -125,7 +127,7 @@ type Limit struct {
 }
 
 // Sockets are opened, and system calls made, here only.
-const systemCallers = "lnd/loan lnd/socklnd lnd/o2iblnd lnd/verbs/softroce lnd/verbs/ibv lnd/lndtest/cputime lnd/lndtest/netlab lnd/lndtest/smalldisk cmd/internal/..."
+const systemCallers = "lnd/loan lnd/socklnd lnd/o2iblnd lnd/verbs/softroce lnd/verbs/ibv lnd/lndtest/cputime lnd/lndtest/netlab lnd/lndtest/smalldisk cmd/internal/... cmd/bench/rival"
 
 // Limits are the imports that stay behind one door.
 var Limits = []Limit{

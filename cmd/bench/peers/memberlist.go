@@ -10,24 +10,30 @@ import (
 	"time"
 
 	"github.com/hashicorp/memberlist"
+
+	"ulnet/cmd/bench/rival"
 )
 
-// startMemberlist starts a node of memberlist with its defaults for a LAN, or
-// with these in the proportion of the interval.
-func (o *options) startMemberlist(count *sent) (participant, error) {
+// startMemberlist starts a node of memberlist with its defaults for a LAN.
+func startMemberlist(n rival.Node, s *rival.Watcher) (rival.Member, error) {
+	return startWith(memberlist.DefaultLANConfig(), n, s)
+}
+
+// scaled starts one with these in the proportion of the interval.
+func scaled(n rival.Node, s *rival.Watcher) (rival.Member, error) {
 	cfg := memberlist.DefaultLANConfig()
-	if o.asNode == "memberlist" {
-		scale := func(d *time.Duration) {
-			*d = time.Duration(float64(*d) * float64(o.interval) / float64(memberlist.DefaultLANConfig().ProbeInterval))
-		}
-		scale(&cfg.ProbeInterval)
-		scale(&cfg.ProbeTimeout)
-		scale(&cfg.GossipInterval)
+	factor := float64(n.Interval) / float64(cfg.ProbeInterval)
+	for _, d := range []*time.Duration{&cfg.ProbeInterval, &cfg.ProbeTimeout, &cfg.GossipInterval} {
+		*d = time.Duration(float64(*d) * factor)
 	}
-	cfg.Name = strconv.Itoa(o.index)
-	cfg.BindAddr, cfg.AdvertiseAddr = addressOf(o.index).String(), addressOf(o.index).String()
-	cfg.BindPort, cfg.AdvertisePort = int(o.port), int(o.port)
-	cfg.Events = theirEvents{}
+	return startWith(cfg, n, s)
+}
+
+func startWith(cfg *memberlist.Config, n rival.Node, s *rival.Watcher) (rival.Member, error) {
+	cfg.Name = strconv.Itoa(n.Index)
+	cfg.BindAddr, cfg.AdvertiseAddr = rival.Addr(n.Index).String(), rival.Addr(n.Index).String()
+	cfg.BindPort, cfg.AdvertisePort = int(n.Port), int(n.Port)
+	cfg.Events = theirEvents{s}
 	m := new(theirMember)
 	cfg.Delegate = m
 	cfg.Logger = log.New(io.Discard, "", 0)
@@ -37,11 +43,11 @@ func (o *options) startMemberlist(count *sent) (participant, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Transport = &countingTransport{transport, count}
-	if m.list, err = memberlist.Create(cfg); err != nil || o.index == 0 {
+	cfg.Transport = &countingTransport{transport, s}
+	if m.list, err = memberlist.Create(cfg); err != nil || n.Index == 0 {
 		return m, err
 	}
-	first := net.JoinHostPort(addressOf(0).String(), strconv.Itoa(int(o.port)))
+	first := net.JoinHostPort(rival.Addr(0).String(), strconv.Itoa(int(n.Port)))
 	for try := 0; ; try++ { // the first one may not listen yet
 		if _, err = m.list.Join([]string{first}); err == nil || try == 50 {
 			return m, err
@@ -60,9 +66,9 @@ type theirMember struct {
 // to spread it after that.
 const theirPatience = 5 * time.Second
 
-func (m *theirMember) leave() error { return m.list.Leave(theirPatience) }
+func (m *theirMember) Leave() error { return m.list.Leave(theirPatience) }
 
-func (m *theirMember) set(value string) error {
+func (m *theirMember) Set(value string) error {
 	meta := []byte(value)
 	m.meta.Store(&meta)
 	return m.list.UpdateNode(theirPatience)
@@ -80,12 +86,14 @@ func (m *theirMember) GetBroadcasts(_, _ int) [][]byte { return nil }
 func (m *theirMember) LocalState(bool) []byte          { return nil }
 func (m *theirMember) MergeRemoteState([]byte, bool)   {}
 
-// theirEvents tells the parent what memberlist tells its users.
-type theirEvents struct{}
+// theirEvents tells what memberlist tells its users.
+type theirEvents struct{ s *rival.Watcher }
 
-func (theirEvents) NotifyJoin(n *memberlist.Node)   { tell(theirIndex(n), true) }
-func (theirEvents) NotifyLeave(n *memberlist.Node)  { tell(theirIndex(n), false) }
-func (theirEvents) NotifyUpdate(n *memberlist.Node) { say("attr", theirIndex(n), string(n.Meta)) }
+func (e theirEvents) NotifyJoin(n *memberlist.Node)  { e.s.Alive(theirIndex(n), true) }
+func (e theirEvents) NotifyLeave(n *memberlist.Node) { e.s.Alive(theirIndex(n), false) }
+func (e theirEvents) NotifyUpdate(n *memberlist.Node) {
+	e.s.Tell(rival.Attribute, theirIndex(n), string(n.Meta))
+}
 
 func theirIndex(n *memberlist.Node) int {
 	i, err := strconv.Atoi(n.Name)
@@ -98,16 +106,16 @@ func theirIndex(n *memberlist.Node) int {
 // countingTransport counts packets and the bytes of streams.
 type countingTransport struct {
 	*memberlist.NetTransport
-	count *sent
+	count *rival.Watcher
 }
 
 func (t *countingTransport) WriteTo(b []byte, addr string) (time.Time, error) {
-	t.count.add(len(b))
+	t.count.Sent(len(b))
 	return t.NetTransport.WriteTo(b, addr)
 }
 
 func (t *countingTransport) WriteToAddress(b []byte, addr memberlist.Address) (time.Time, error) {
-	t.count.add(len(b))
+	t.count.Sent(len(b))
 	return t.NetTransport.WriteToAddress(b, addr)
 }
 
@@ -121,10 +129,10 @@ func (t *countingTransport) DialAddressTimeout(addr memberlist.Address, timeout 
 
 type countingConn struct {
 	net.Conn
-	count *sent
+	count *rival.Watcher
 }
 
 func (c *countingConn) Write(b []byte) (int, error) {
-	c.count.add(len(b))
+	c.count.Sent(len(b))
 	return c.Conn.Write(b)
 }

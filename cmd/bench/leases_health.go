@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"path/filepath"
 	"time"
 
+	"ulnet/cmd/bench/rival"
 	"ulnet/cmd/internal/connstore"
 	"ulnet/cmd/internal/timerfd"
 	"ulnet/gossip"
@@ -15,45 +15,48 @@ import (
 	"ulnet/health/collective"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet/machine"
+	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
-	"ulnet/portals/node"
+	localnode "ulnet/portals/node"
 	"ulnet/scoll"
 )
 
 // gossipInterval is lnetd's.
 const gossipInterval = 200 * time.Millisecond
 
-func (o *leaseOptions) serverNIDs() (ids []nid.NID) {
-	for _, addr := range o.serverAddrs() {
-		ids = append(ids, nid.FromAddr(nid.MakeNet(nid.TCP, 0), addr))
+// healthKeeping are servers and clients of client health.
+type healthKeeping struct{ rival.Keeping }
+
+func (k healthKeeping) nids() (ids []nid.NID) {
+	for _, addr := range k.Addrs() {
+		ids = append(ids, nid.FromAddr(tcp, addr))
 	}
 	return ids
 }
 
-func (o *leaseOptions) timing() health.Timing {
-	return health.Timing{Ping: o.interval, Evict: o.ttl}
-}
+func (k healthKeeping) timing() health.Timing { return health.Timing{Ping: k.Interval, Evict: k.TTL} }
 
 // newLeaseNode makes a node over TCP. It has one connection to each peer: with three
 // typed ones 10 000 clients need more descriptors than a process often has.
-func (c *child) newLeaseNode(addr netip.Addr, accept socklnd.AcceptMode, clock machine.Clock) (*node.Node, error) {
-	return node.Start(node.Config{
-		Networks: "tcp(" + addr.String() + ")", Clock: clock,
-		TCP: socklnd.Config{AcceptPort: c.port, Accept: accept, Untyped: true},
+func (k healthKeeping) node(addr netip.Addr, accept socklnd.AcceptMode, clock machine.Clock) (*localnode.Node, error) {
+	return localnode.Start(localnode.Config{
+		Networks: networks.Interface{Net: tcp, Name: addr.String()}.String(), Clock: clock,
+		TCP: socklnd.Config{AcceptPort: k.Port, Accept: accept, Untyped: true},
 	})
 }
 
 // serveHealth is a server as lnetd has it: gossip, collectives, client health and
 // its store.
-func (c *child) serveHealth() error {
+func serveHealth(keeping rival.Keeping, gone func(name string)) error {
+	k := healthKeeping{keeping}
 	clock := timerfd.NewClock()
-	n, err := c.newLeaseNode(c.serverAddrs()[c.index], socklnd.AcceptTrust, clock)
+	n, err := k.node(k.Addrs()[k.Index], socklnd.AcceptTrust, clock)
 	if err != nil {
 		return err
 	}
-	table, ids := n.Table(), c.serverNIDs()
+	table, ids := n.Table(), k.nids()
 	view, err := gossip.New(table, gossip.Config{
-		Participants: ids, Interval: gossipInterval, ColdStart: true, Seed: uint64(c.index), Clock: clock,
+		Participants: ids, Interval: gossipInterval, ColdStart: true, Seed: uint64(k.Index), Clock: clock,
 	})
 	if err != nil {
 		return err
@@ -66,39 +69,35 @@ func (c *child) serveHealth() error {
 	if err != nil {
 		return err
 	}
-	store, err := connstore.Open(connstore.Config{Path: filepath.Join(c.folder, "clients.db")})
+	store, err := connstore.Open(connstore.Config{Path: filepath.Join(k.Folder, "clients.db")})
 	if err != nil {
 		return err
 	}
 	_, err = health.StartServer(table, health.AgentConfig{
-		ServerConfig: health.ServerConfig{Servers: ids, Timing: c.timing()},
+		ServerConfig: health.ServerConfig{Servers: ids, Timing: k.timing()},
 		View:         view, Broadcaster: broadcaster, Store: store, Wall: time.Now, Clock: clock,
 		Notify: func(e health.Event) {
 			if e.Kind == health.ClientEvicted {
-				c.gone(e.Name)
+				gone(e.Name)
 			}
 		},
 	})
 	if err != nil {
 		return err
 	}
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	return await(context.Background(), 20*time.Second, func() bool {
 		alive, known := view.Counts()
-		if alive == known {
-			return nil
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("gossip knows %d of %d servers", alive, known)
-		}
-	}
+		return alive == known
+	})
 }
 
 // healthClient starts clients, each a node with an address of its own.
-func (c *child) healthClient() func(i int) (kill func(), err error) {
+func healthClients(keeping rival.Keeping) func(i int) (kill func(), err error) {
+	k := healthKeeping{keeping}
 	clock := timerfd.NewClock()
 	return func(i int) (kill func(), err error) {
 		addr := netip.AddrFrom4([4]byte{127, 80, byte(i >> 8), byte(i)})
-		n, err := c.newLeaseNode(addr, socklnd.AcceptNone, clock)
+		n, err := k.node(addr, socklnd.AcceptNone, clock)
 		if err != nil {
 			return nil, err
 		}
@@ -109,30 +108,23 @@ func (c *child) healthClient() func(i int) (kill func(), err error) {
 		}
 		conn, err := health.Dial(n.Table(), health.DialConfig{
 			ClientConfig: health.ClientConfig{
-				Name: fmt.Sprint(clientPrefix, i), Servers: c.serverNIDs(), Timing: c.timing(), Seed: uint64(i),
+				Name: fmt.Sprint(rival.ClientPrefix, i), Servers: k.nids(), Timing: k.timing(), Seed: uint64(i),
 			},
-			Attach: c.serverNIDs(), Clock: clock,
+			Attach: k.nids(), Clock: clock,
 		})
 		if err != nil {
 			return kill, err
 		}
-		return kill, c.settled(conn)
+		return kill, k.settled(conn)
 	}
 }
 
 // settled waits until a client is connected to all servers.
-func (c *child) settled(conn *health.Connection) error {
+func (k healthKeeping) settled(conn *health.Connection) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if _, err := conn.Wait(ctx); err != nil {
 		return err
 	}
-	for len(conn.Status().Attached) < c.servers {
-		select {
-		case <-ctx.Done():
-			return errors.New("a client is not connected to all servers")
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-	return nil
+	return await(ctx, time.Minute, func() bool { return len(conn.Status().Attached) == k.Servers })
 }

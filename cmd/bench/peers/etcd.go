@@ -17,25 +17,27 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"ulnet/cmd/bench/rival"
 )
 
 // serveEtcd is one member of a cluster of etcd, with its defaults. Its journal
 // is on the disk.
-func (c *child) serveEtcd() error {
+func serveEtcd(k rival.Keeping, gone func(name string)) error {
 	cfg := embed.NewConfig()
-	cfg.Name = fmt.Sprint("m", c.index)
-	cfg.Dir = filepath.Join(c.folder, "etcd")
-	cfg.LogLevel, cfg.LogOutputs = "fatal", []string{filepath.Join(c.folder, "log")}
+	cfg.Name = fmt.Sprint("m", k.Index)
+	cfg.Dir = filepath.Join(k.Folder, "etcd")
+	cfg.LogLevel, cfg.LogOutputs = "fatal", []string{filepath.Join(k.Folder, "log")}
 	var members []string
-	for i, addr := range c.serverAddrs() {
-		members = append(members, fmt.Sprintf("m%d=http://%v", i, netip.AddrPortFrom(addr, c.port2)))
+	for i, addr := range k.Addrs() {
+		members = append(members, fmt.Sprintf("m%d=http://%v", i, netip.AddrPortFrom(addr, k.Port2)))
 	}
 	cfg.InitialCluster = strings.Join(members, ",")
 	own := func(port uint16) []url.URL {
-		return []url.URL{{Scheme: "http", Host: netip.AddrPortFrom(c.serverAddrs()[c.index], port).String()}}
+		return []url.URL{{Scheme: "http", Host: netip.AddrPortFrom(k.Addrs()[k.Index], port).String()}}
 	}
-	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = own(c.port2), own(c.port2)
-	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = own(c.port), own(c.port)
+	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = own(k.Port2), own(k.Port2)
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = own(k.Port), own(k.Port)
 	e, err := embed.StartEtcd(cfg)
 	if err != nil {
 		return err
@@ -47,25 +49,30 @@ func (c *child) serveEtcd() error {
 	case <-time.After(20 * time.Second):
 		return errors.New("a member of etcd does not get ready")
 	}
-	go c.watchEtcd(v3client.New(e.Server))
+	go watchEtcd(v3client.New(e.Server), gone)
 	return nil
 }
 
 // watchEtcd says which clients are gone here.
-func (c *child) watchEtcd(local *clientv3.Client) {
-	for w := range local.Watch(context.Background(), clientPrefix, clientv3.WithPrefix()) {
+func watchEtcd(local *clientv3.Client, gone func(name string)) {
+	for w := range local.Watch(context.Background(), rival.ClientPrefix, clientv3.WithPrefix()) {
 		for _, e := range w.Events {
 			if e.Type == clientv3.EventTypeDelete {
-				c.gone(string(e.Kv.Key))
+				gone(string(e.Kv.Key))
 			}
 		}
 	}
 }
 
-// etcdClient is a client with a connection, a lease, a key and a stream of
-// keep-alives of its own.
-func (c *child) etcdClient(i int) (kill func(), err error) {
-	addr := netip.AddrPortFrom(c.serverAddrs()[i%c.servers], c.port)
+// keeper is what clients need.
+type keeper struct{ rival.Keeping }
+
+func etcdClients(k rival.Keeping) func(i int) (kill func(), err error) { return keeper{k}.client }
+
+// client is a client with a connection, a lease, a key and a stream of keep-alives of its
+// own.
+func (c keeper) client(i int) (kill func(), err error) {
+	addr := netip.AddrPortFrom(c.Addrs()[i%c.Servers], c.Port)
 	conn, err := grpc.NewClient(addr.String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return nil, err
@@ -76,11 +83,11 @@ func (c *child) etcdClient(i int) (kill func(), err error) {
 		_ = conn.Close() // it is ours
 	}
 	leases := pb.NewLeaseClient(conn)
-	lease, err := leases.LeaseGrant(ctx, &pb.LeaseGrantRequest{TTL: int64(c.ttl / time.Second)})
+	lease, err := leases.LeaseGrant(ctx, &pb.LeaseGrantRequest{TTL: int64(c.TTL / time.Second)})
 	if err != nil {
 		return kill, err
 	}
-	put := &pb.PutRequest{Key: fmt.Appendf(nil, "%s%d", clientPrefix, i), Value: []byte("here"), Lease: lease.ID}
+	put := &pb.PutRequest{Key: fmt.Appendf(nil, "%s%d", rival.ClientPrefix, i), Value: []byte("here"), Lease: lease.ID}
 	if _, err := pb.NewKVClient(conn).Put(ctx, put); err != nil {
 		return kill, err
 	}
@@ -90,9 +97,9 @@ func (c *child) etcdClient(i int) (kill func(), err error) {
 
 // stayAlive keeps a lease alive. As clientv3 does it opens another stream half a
 // second after one that has failed, and ends with the lease.
-func (c *child) stayAlive(ctx context.Context, leases pb.LeaseClient, id int64) {
+func (c keeper) stayAlive(ctx context.Context, leases pb.LeaseClient, id int64) {
 	const pause = 500 * time.Millisecond
-	wait := rand.N(c.interval)
+	wait := rand.N(c.Interval)
 	for {
 		if stream, err := leases.LeaseKeepAlive(ctx); err == nil && c.keepAlive(ctx, stream, id, wait) {
 			return
@@ -108,10 +115,10 @@ func (c *child) stayAlive(ctx context.Context, leases pb.LeaseClient, id int64) 
 
 // keepAlive says once in an interval that a client is there, and takes the answer.
 // It returns when the stream fails, with true when the lease or the client is over.
-func (c *child) keepAlive(ctx context.Context, stream pb.Lease_LeaseKeepAliveClient, id int64, first time.Duration) (over bool) {
+func (c keeper) keepAlive(ctx context.Context, stream pb.Lease_LeaseKeepAliveClient, id int64, first time.Duration) (over bool) {
 	wait := time.NewTimer(first)
 	defer wait.Stop()
-	for request := (&pb.LeaseKeepAliveRequest{ID: id}); ; wait.Reset(c.interval) {
+	for request := (&pb.LeaseKeepAliveRequest{ID: id}); ; wait.Reset(c.Interval) {
 		select {
 		case <-wait.C:
 		case <-ctx.Done():

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// recipe is how a program that ulnet is compared with is compiled.
+type recipe struct {
+	tool          string
+	before, after []string // its arguments around -o PROGRAM
+	packages      string   // of Debian, in which that is
+	folder        string   // where the tool runs; by default where source is written
+	source        string   // the name of a file, and its contents
+	text          []byte
+}
+
+// compiled is such a program, or why there is none.
+type compiled struct {
+	folder  string // temporary; empty: there is none
+	path    string
+	missing string
+}
+
+// compile makes it, if there is what it takes.
+func (r recipe) compile(ctx context.Context) (c *compiled, err error) {
+	if _, err := exec.LookPath(r.tool); err != nil {
+		return &compiled{missing: r.tool + " is not installed: " + r.packages}, nil
+	}
+	c = new(compiled)
+	if c.folder, err = os.MkdirTemp("", "bench-"); err != nil {
+		return nil, err
+	}
+	c.path = filepath.Join(c.folder, "program")
+	if r.folder == "" {
+		r.folder = c.folder
+		if err := os.WriteFile(filepath.Join(c.folder, r.source), r.text, 0o600); err != nil {
+			c.remove()
+			return nil, err
+		}
+	}
+	limited, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(limited, r.tool, slices.Concat(r.before, []string{"-o", c.path}, r.after)...)
+	cmd.Dir = r.folder
+	if out, err := cmd.CombinedOutput(); err != nil {
+		c.remove()
+		first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+		return &compiled{missing: fmt.Sprintf("%s: %v: %s (needs %s)", r.tool, err, first, r.packages)}, ctx.Err()
+	}
+	return c, nil
+}
+
+func (c *compiled) remove() {
+	if c.folder != "" {
+		_ = os.RemoveAll(c.folder)
+	}
+}
+
+// peersModule is where the source of its systems is, for bench in the root of the tree.
+const peersModule = "cmd/bench/peers"
+
+// buildPeers compiles it: it has modules that this one does not.
+func buildPeers(ctx context.Context, module string) (*compiled, error) {
+	if _, err := os.Stat(filepath.Join(module, "go.mod")); err != nil {
+		return &compiled{missing: "its source, " + module + ", is not below this folder"}, nil
+	}
+	return recipe{tool: "go", before: []string{"build", "-trimpath"}, after: []string{"."}, folder: module, packages: "modules of Go"}.compile(ctx)
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// sideNodes is how many nodes a zone and a cluster of memberlist have, a process each.
+const sideNodes = 64
+
+// sideFigure is a figure that both systems have.
+type sideFigure struct {
+	what string
+	of   func(m *membership) float64
+	unit string
+}
+
+// sideFigures has all of them but false deaths, of which there is no ratio. Systems in
+// which nothing changes have no newcomers, attributes or goodbyes.
+func sideFigures(changes bool) []sideFigure {
+	list := []sideFigure{{"all start at once: until all know all, to memberlist", func(m *membership) float64 { return m.join.Seconds() }, "s"}}
+	for i, s := range []struct {
+		what string
+		of   func(m *membership) sideSpread
+	}{
+		{"a newcomer: until another knows, on average, to memberlist", func(m *membership) sideSpread { return m.newcomer }},
+		{"an attribute: until another has it, on average, to memberlist", func(m *membership) sideSpread { return m.attribute }},
+		{"a goodbye: until another knows, on average, to memberlist", func(m *membership) sideSpread { return m.goodbye }},
+		{"a process is killed: until another knows, on average, to memberlist", func(m *membership) sideSpread { return m.death }},
+		{"a process hangs: until another knows, on average, to memberlist", func(m *membership) sideSpread { return m.silence }},
+	} {
+		if changes || i >= 3 {
+			list = append(list,
+				sideFigure{s.what, func(m *membership) float64 { return s.of(m).mean.Seconds() }, "s"},
+				sideFigure{"the same, the last one, to memberlist", func(m *membership) float64 { return s.of(m).last.Seconds() }, "s"})
+		}
+	}
+	return append(list,
+		sideFigure{"idle: payload of a node in a second, to memberlist", func(m *membership) float64 { return m.bytes }, "B"},
+		sideFigure{"idle: messages of a node in a second, to memberlist", func(m *membership) float64 { return m.packets }, "messages"},
+		sideFigure{"idle: CPU of a node, to memberlist", func(m *membership) float64 { return m.cpu }, "% of a core"},
+	)
+}
+
+const sideFalse = "4 nodes stopped for 8 s and continued for 0.1 s, three times: deaths told of others"
+
+// measureMemberlist sets zones beside memberlist, both with their defaults. No goal bounds it.
+func measureMemberlist(ctx context.Context, b *bench) ([]line, error) {
+	return besideMemberlist(ctx, b, sideNodes, system{name: "zone", changes: true}, system{name: "memberlist-lan", changes: true})
+}
+
+// measureGossipBeside sets gossip beside memberlist with the same interval, as it does what
+// gossip can do. No goal bounds it.
+func measureGossipBeside(ctx context.Context, b *bench) ([]line, error) {
+	return besideMemberlist(ctx, b, sideNodes/2, system{name: "gossip"}, system{name: "memberlist"})
+}
+
+func besideMemberlist(ctx context.Context, b *bench, nodes int, own, other system) ([]line, error) {
+	if b.effort() == aGlance {
+		return skippedSides(own, "memberlist is built and run from 5 rounds on"), nil
+	}
+	program, err := buildPeers(ctx, peersModule)
+	if err != nil {
+		return nil, err
+	}
+	defer program.remove()
+	if program.missing != "" {
+		return skippedSides(own, program.missing), nil
+	}
+	other.program = program.path
+	t := membershipTrial{bench: b, nodes: nodes, interval: 200 * time.Millisecond, calm: 8 * time.Second, measure: 8 * time.Second, paused: 4, pauses: 3}
+	var all [2][]*membership
+	for range pick(b, 1, 1, 3) {
+		for i, s := range []system{own, other} {
+			m, err := t.run(ctx, s)
+			if err != nil {
+				return nil, err
+			}
+			all[i] = append(all[i], &m)
+		}
+	}
+	return sideLines(all[0], all[1]), nil
+}
+
+func skippedSides(own system, why string) (lines []line) {
+	for _, f := range sideFigures(own.changes) {
+		lines = append(lines, line{what: f.what, free: true, skipped: why})
+	}
+	return append(lines, line{what: sideFalse, free: true, skipped: why})
+}
+
+// sideLines are the lines of rounds of both systems.
+func sideLines(ours, theirs []*membership) (lines []line) {
+	basis := fmt.Sprintf("%d processes on loopback, both with their defaults", ours[0].nodes)
+	if !ours[0].system.changes {
+		basis = fmt.Sprintf("%d processes on loopback, both with an interval of 200 ms", ours[0].nodes)
+	}
+	for _, f := range sideFigures(ours[0].system.changes) {
+		var a, b []float64
+		for i := range ours {
+			a, b = append(a, f.of(ours[i])), append(b, f.of(theirs[i]))
+		}
+		lines = append(lines, line{
+			what: f.what, ratio: compare(a, b), free: true,
+			basis: fmt.Sprintf("%.3f : %.3f %s; %s", median(a), median(b), f.unit, basis),
+		})
+	}
+	var told, others membership
+	for i := range ours {
+		told.falseDeaths, told.returns = told.falseDeaths+ours[i].falseDeaths, told.returns+ours[i].returns
+		others.falseDeaths, others.returns = others.falseDeaths+theirs[i].falseDeaths, others.returns+theirs[i].returns
+	}
+	return append(lines, line{
+		what: sideFalse, ratio: float64(told.falseDeaths), unit: "deaths", free: true,
+		basis: fmt.Sprintf("memberlist %d; returns of the dead %d : %d; %s", others.falseDeaths, told.returns, others.returns, basis),
+	})
+}

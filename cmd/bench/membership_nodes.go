@@ -1,0 +1,111 @@
+package main
+
+import (
+	"net/netip"
+
+	"ulnet/cmd/bench/rival"
+	"ulnet/gossip"
+	"ulnet/gossip/zone"
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+	localnode "ulnet/portals/node"
+)
+
+// newMemberNode starts what is below agents.
+func newMemberNode(n rival.Node, s *rival.Watcher) (*node, error) {
+	return newNodeOn(tcp, rival.Addr(n.Index), localnode.Config{
+		AcceptPort: n.Port, Wrap: func(d lnd.Driver) lnd.Driver { return countingDriver{d, s} },
+	})
+}
+
+// startGossip starts a node of gossip.
+func startGossip(n rival.Node, s *rival.Watcher) (rival.Member, error) {
+	own, err := newMemberNode(n, s)
+	if err != nil {
+		return nil, err
+	}
+	var ids []nid.NID
+	for i := range n.Nodes {
+		ids = append(ids, nid.FromAddr(tcp, rival.Addr(i)))
+	}
+	agent, err := gossip.New(own.table, gossip.Config{
+		Participants: ids, Interval: n.Interval, ColdStart: true, Seed: uint64(n.Index), Clock: own.clock,
+	})
+	if err != nil {
+		return nil, err
+	}
+	agent.Watch(func(id nid.NID, alive bool, _ uint64) { s.Alive(rival.Index(id.Addr()), alive) })
+	return nil, nil
+}
+
+// zoneKey is the attribute that is written.
+const zoneKey = "peers"
+
+// zoneMember is a node of a zone.
+type zoneMember struct{ agent *zone.Agent }
+
+func (m zoneMember) Leave() error           { return m.agent.Leave(0) }
+func (m zoneMember) Set(value string) error { return m.agent.Set(zoneKey, []byte(value)) }
+
+// startZone starts a node of a zone with the defaults of lnetd, that knows the first node.
+func startZone(n rival.Node, s *rival.Watcher) (rival.Member, error) {
+	own, err := newMemberNode(n, s)
+	if err != nil {
+		return nil, err
+	}
+	self, err := zoneID(rival.Addr(n.Index))
+	if err != nil {
+		return nil, err
+	}
+	first, err := zoneID(rival.Addr(0))
+	if err != nil {
+		return nil, err
+	}
+	agent, err := zone.New(own.table, zone.Config{
+		Clock: own.clock, Zone: "peers", Self: self, Bootstrap: []zone.ID{first}, Seed: uint64(n.Index),
+	})
+	if err != nil {
+		return nil, err
+	}
+	agent.Watch(func(e zone.Event) { tellZone(s, e) })
+	return zoneMember{agent}, agent.Join(0)
+}
+
+// tellZone tells what an agent tells its users.
+func tellZone(s *rival.Watcher, e zone.Event) {
+	addr, err := netip.ParseAddr(e.ID.Name())
+	if err != nil {
+		return // this node itself, or of another zone
+	}
+	switch e.Kind {
+	case zone.Joined, zone.Left:
+		s.Alive(rival.Index(addr), e.Kind == zone.Joined)
+	case zone.AttributesChanged:
+		for _, a := range e.Attributes {
+			if a.Key == zoneKey {
+				s.Tell(rival.Attribute, rival.Index(addr), string(a.Value))
+			}
+		}
+	}
+}
+
+// countingDriver counts the payload of what its NIs send.
+type countingDriver struct {
+	lnd.Driver
+	count *rival.Watcher
+}
+
+func (d countingDriver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
+	ni, err := d.Driver.Startup(cfg, up)
+	return countingNI{ni, d.count}, err
+}
+
+type countingNI struct {
+	lnd.NI
+	count *rival.Watcher
+}
+
+func (n countingNI) Send(m *lnd.Message) {
+	n.count.Sent(int(m.Header.PayloadLength))
+	n.NI.Send(m)
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	suite "ulnet/lnd/lndtest/effort"
+)
+
+// peersForTest are the systems of peers: they are built for the long suite, where what they need can be fetched.
+func peersForTest(t *testing.T) string {
+	if !suite.Long() {
+		return ""
+	}
+	p, err := buildPeers(t.Context(), "peers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.remove)
+	if p.missing != "" {
+		t.Log(p.missing)
+	}
+	return p.path
+}
+
+// TestMembership runs the script in small on all systems.
+func TestMembership(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs nodes that die, for half a minute; skipped by -short")
+	}
+	t.Parallel()
+	trial := membershipTrial{bench: &bench{stderr: os.Stderr}, nodes: 6, interval: 200 * time.Millisecond, calm: time.Second, measure: time.Second}
+	systems := []system{{name: "gossip"}, {name: "zone", changes: true}}
+	if peers := peersForTest(t); peers != "" {
+		systems = append(systems, system{name: "memberlist", program: peers, changes: true})
+	}
+	for _, of := range systems {
+		t.Run(of.name, func(t *testing.T) {
+			t.Parallel()
+			m, err := trial.run(t.Context(), of)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.bytes <= 0 || m.packets <= 0 || m.cpu <= 0 || m.cpu > 100 || m.falseDeaths != 0 || m.returns != 0 {
+				t.Errorf("%+v", m)
+			}
+			for i, s := range []sideSpread{m.newcomer, m.attribute, m.goodbye, m.death, m.silence} {
+				if have := of.changes || i >= 3; (s.mean > 0) != have || (s.last > 0) != have || s.mean > s.last {
+					t.Errorf("%d: %+v", i, m)
+				}
+			}
+			t.Logf("%+v", m)
+		})
+	}
+}
+
+// TestSideLines: figures of zones and of memberlist become ratios, with what is behind
+// them, and false deaths a count.
+func TestSideLines(t *testing.T) {
+	figures := func(seconds time.Duration, deaths int) *membership {
+		s := sideSpread{mean: seconds * time.Second, last: 2 * seconds * time.Second}
+		return &membership{
+			system: system{changes: true}, nodes: 8, join: seconds * time.Second, bytes: 100 * float64(seconds), packets: float64(seconds), cpu: float64(seconds),
+			newcomer: s, attribute: s, goodbye: s, death: s, silence: s, falseDeaths: deaths,
+		}
+	}
+	lines := sideLines([]*membership{figures(1, 0), figures(3, 1)}, []*membership{figures(4, 3), figures(4, 2)})
+	skipped := skippedSides(system{changes: true}, "why")
+	if len(lines) != 15 || len(skipped) != len(lines) {
+		t.Fatalf("%d lines", len(lines))
+	}
+	for i, l := range lines[:14] {
+		if l.ratio != 0.5 || l.bound() != "no goal" || l.what != skipped[i].what {
+			t.Errorf("%+v", l)
+		}
+	}
+	if l := lines[2]; l.basis != "4.000 : 8.000 s; 8 processes on loopback, both with their defaults" {
+		t.Errorf("%+v", l)
+	}
+	if l := lines[14]; l.ratio != 1 || !strings.HasPrefix(l.basis, "memberlist 5;") {
+		t.Errorf("%+v", l)
+	}
+	// Of gossip there are fewer: it has no newcomers, attributes and goodbyes.
+	if n := len(skippedSides(system{}, "why")); n != 9 {
+		t.Errorf("%d lines of gossip", n)
+	}
+}

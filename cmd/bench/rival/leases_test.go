@@ -1,0 +1,19 @@
+package rival
+
+import (
+	"runtime"
+	"testing"
+)
+
+// TestCountCosts: what a count takes is not taken for work of the system.
+func TestCountCosts(t *testing.T) {
+	var ballast []*[64]byte
+	for range 200_000 { // something to collect
+		ballast = append(ballast, new([64]byte))
+	}
+	c, err := Count(struct{}{})
+	runtime.KeepAlive(ballast)
+	if err != nil || c.Counted <= c.CPU || c.Memory <= int64(len(ballast)*64) {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
