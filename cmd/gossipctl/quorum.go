@@ -25,7 +25,7 @@ asks for. The command succeeds in both cases.`,
 			if err != nil {
 				return err
 			}
-			return cli.Print(c.OutOrStdout(), g.json, quorumDoc{s.Quorum, s.Alive, s.N, p.Params.Quorum})
+			return cli.Print(c.OutOrStdout(), g.json, quorumDoc{s.Quorum, s.Alive, s.N, p.Quorum})
 		},
 	}
 }

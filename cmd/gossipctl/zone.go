@@ -10,7 +10,6 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/control"
-	"ulnet/cmd/internal/modules/gossip"
 	zonemod "ulnet/cmd/internal/modules/zone"
 	"ulnet/gossip/zone"
 )
@@ -128,7 +127,10 @@ func printZoneStatus(w io.Writer, s zone.Status) error {
 	if s.Paused {
 		t.Row("paused:", "this node stood still lately, and suspects nobody")
 	}
-	for _, n := range []gossip.Counter{
+	for _, n := range []struct {
+		Name  string
+		Value uint64
+	}{
 		{Name: "of other zones:", Value: s.Stats.OtherZone},
 		{Name: "without the key:", Value: s.Stats.NotSigned},
 		{Name: "refused:", Value: s.Stats.Refusals() - s.Stats.OtherZone - s.Stats.NotSigned},

@@ -12,6 +12,14 @@ import (
 // fileNames are the names of the state files.
 var fileNames = []string{"parameters", "participants", "clock", "ages", "health", "quorum", "statistics"}
 
+// What the files parameters and statistics have, see [statefiles.Fields].
+const (
+	parameterFields = `state version self? interval_ms rtt_ms n=participants digest threshold=dead_after_cycles fudge obsolete
+		stealth=stealth_cycles quorum_percent cold_start strict seed`
+	counterFields = `pings_sent second_pings pings_received replies_sent replies_received obsolete bad_clock realigned not_signed
+		malformed for_nobody not_young other_version disagreements strangers quiet behind missed bad_stages not_sent stray_bits other_pid not_posted`
+)
+
 // Files shows the state of gossip.
 func (m *Module) Files() *statefiles.Config {
 	return &statefiles.Config{Dir: "gossip", Names: fileNames, Source: m.files}
@@ -27,37 +35,17 @@ func (m *Module) files() []statefiles.File {
 	}
 	status := statusOf(setup, agent)
 	s := status.Snapshot
-	params := setup.params(s)
-	files := []statefiles.File{parametersFile(status.State, params), setup.participantsFile()}
+	params := setup.params(status)
+	files := []statefiles.File{statefiles.Fields("parameters", parameterFields, params), setup.participantsFile()}
 	if s == nil || s.Digest != setup.list.Digest().String() { // the list changes just now
 		return files
 	}
 	clock := fmt.Appendf(nil, "# clock %d\n", s.Clock)
-	return append(files,
-		statefiles.File{Name: "clock", Body: fmt.Appendf(nil, "clock %d\ncycle %d\n", s.Clock, s.Cycle)},
-		setup.agesFile(clock, s), setup.healthFile(clock, s), quorumFile(clock, s, params.Quorum), statisticsFile(clock, s))
-}
-
-func parametersFile(state GossipState, p GossipNumbers) statefiles.File {
-	return statefiles.Lines("parameters", func(line func(...any)) {
-		line("state", state)
-		line("version", p.Version)
-		if p.Self.IsValid() {
-			line("self", p.Self)
-		}
-		line("interval_ms", p.IntervalMS)
-		line("rtt_ms", p.RTTMS)
-		line("participants", p.N)
-		line("digest", p.Digest)
-		line("dead_after_cycles", p.Limits.Dead)
-		line("fudge", p.Limits.Fudge)
-		line("obsolete", p.Limits.Obsolete)
-		line("stealth_cycles", p.Limits.Stealth)
-		line("quorum_percent", p.Quorum)
-		line("cold_start", statefiles.YesNo(p.ColdStart))
-		line("strict", statefiles.YesNo(p.Strict))
-		line("seed", p.Seed)
-	})
+	quorum := statefiles.Fields("quorum", "quorum alive n=participants", s)
+	quorum.Body = fmt.Appendf(quorum.Body, "percent %d\n", params.Quorum)
+	statistics := statefiles.Fields("statistics", counterFields, s.Stats, s)
+	quorum.Head, statistics.Head = clock, clock
+	return append(files, statefiles.Fields("clock", "clock cycle", s), setup.agesFile(clock, s), setup.healthFile(clock, s), quorum, statistics)
 }
 
 func (s *settings) participantsFile() statefiles.File {
@@ -81,55 +69,4 @@ func (s *settings) healthFile(clock []byte, now *gossip.Status) statefiles.File 
 		b = append(strconv.AppendUint(b, p.Aliveness, 10), '\n')
 	}
 	return statefiles.File{Name: "health", Head: clock, Body: b}
-}
-
-func quorumFile(clock []byte, s *gossip.Status, percent int) statefiles.File {
-	return statefiles.File{Name: "quorum", Head: clock, Body: fmt.Appendf(nil,
-		"quorum %s\nalive %d\nparticipants %d\npercent %d\n", statefiles.YesNo(s.Quorum), s.Alive, s.N, percent)}
-}
-
-func statisticsFile(clock []byte, s *gossip.Status) statefiles.File {
-	f := statefiles.Lines("statistics", func(line func(...any)) {
-		for _, c := range GossipCounters(s) {
-			line(c.Name, c.Value)
-		}
-	})
-	f.Head = clock
-	return f
-}
-
-// Counter is a counter with its name.
-type Counter struct {
-	Name  string
-	Value uint64
-}
-
-// GossipCounters returns the counters in the order in which they are shown.
-func GossipCounters(s *gossip.Status) []Counter {
-	c := &s.Stats
-	return []Counter{
-		{"pings_sent", c.PingsSent},
-		{"second_pings", c.SecondPings},
-		{"pings_received", c.PingsReceived},
-		{"replies_sent", c.RepliesSent},
-		{"replies_received", c.RepliesReceived},
-		{"obsolete", c.Obsolete},
-		{"bad_clock", c.BadClock},
-		{"realigned", c.Realigned},
-		{"not_signed", c.NotSigned},
-		{"malformed", c.Malformed},
-		{"for_nobody", c.ForNobody},
-		{"not_young", c.NotYoung},
-		{"other_version", c.OtherVersion},
-		{"disagreements", c.Disagreements},
-		{"strangers", c.Strangers},
-		{"quiet", c.Quiet},
-		{"behind", c.Behind},
-		{"missed", c.Missed},
-		{"bad_stages", c.BadStages},
-		{"not_sent", s.NotSent},
-		{"stray_bits", s.StrayBits},
-		{"other_pid", s.OtherPID},
-		{"not_posted", s.NotPosted},
-	}
 }

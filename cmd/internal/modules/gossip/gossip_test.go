@@ -122,7 +122,7 @@ func TestGossipCommands(t *testing.T) {
 		}
 	}
 	p, err := n.Params()
-	if err != nil || p.Params.IntervalMS != 500 || p.Params.N != 3 || len(p.NIDs) != 3 || p.Params.Self != nid.MustParse("127.0.0.64@tcp") {
+	if err != nil || p.IntervalMS != 500 || p.N != 3 || p.Self != nid.MustParse("127.0.0.64@tcp") {
 		t.Errorf("params %+v, %v", p, err)
 	}
 }
@@ -290,7 +290,7 @@ func TestGossipAsks(t *testing.T) {
 	if err := n.Commit(gossip.GossipCommit{}); err != nil {
 		t.Errorf("commit: %v", err)
 	}
-	if p, err := n.Params(); err != nil || p.Params.N != 4 || len(p.NIDs) != 4 {
+	if p, err := n.Params(); err != nil || p.N != 4 {
 		t.Errorf("params after the commit: %+v, %v", p, err)
 	}
 	// What was committed is what the next start takes.

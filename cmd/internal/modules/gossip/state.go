@@ -33,27 +33,24 @@ type GossipStatus struct {
 	Snapshot *gossip.Status `json:"snapshot,omitempty"` // while there is an agent
 }
 
-// GossipParams are the parameters in force.
+// GossipParams are the parameters in force, with defaults filled in.
 type GossipParams struct {
-	State  GossipState   `json:"state"`
-	Params GossipNumbers `json:"params"`
-	NIDs   []nid.NID     `json:"nids"` // in their order
-}
-
-// GossipNumbers are the parameters with defaults filled in.
-type GossipNumbers struct {
-	Version    int           `json:"version"`
-	Self       nid.NID       `json:"self"`
-	IntervalMS int64         `json:"interval_ms"`
-	RTTMS      float64       `json:"rtt_ms"`
-	N          int           `json:"n"`
-	Digest     string        `json:"digest"` // of the list
-	Limits     engine.Limits `json:"limits"`
-	Quorum     int           `json:"quorum"` // percent
-	ColdStart  bool          `json:"cold_start"`
-	Strict     bool          `json:"strict"`
-	Seed       uint64        `json:"seed"`
-	Keys       int           `json:"keys"` // that messages are signed and verified with; 0: everybody is believed
+	State      GossipState `json:"state"`
+	Version    int         `json:"version"`
+	Self       nid.NID     `json:"self,omitzero"`
+	IntervalMS int64       `json:"interval_ms"`
+	RTTMS      float64     `json:"rtt_ms"`
+	N          int         `json:"n"`
+	Digest     string      `json:"digest"`    // of the list
+	Threshold  int         `json:"threshold"` // dead is who is older, in cycles
+	Fudge      int         `json:"fudge"`
+	Obsolete   int         `json:"obsolete"` // units of the clock
+	Stealth    int         `json:"stealth"`  // cycles of silence after a start
+	Quorum     int         `json:"quorum_percent"`
+	ColdStart  bool        `json:"cold_start"`
+	Strict     bool        `json:"strict"`
+	Seed       uint64      `json:"seed"`
+	Keys       int         `json:"keys"` // that messages are signed and verified with; 0: everybody is believed
 }
 
 // GossipChange is something that happened in gossip: what the history and the watch of
@@ -118,22 +115,21 @@ func (m *Module) Params() (GossipParams, error) {
 		return GossipParams{}, cli.Hint(cli.Errnof(syscall.ESRCH, "gossip has no parameters yet"),
 			"'gossipctl init' sets them, or the section gossip of the configuration of lnetd")
 	}
-	s := statusOf(setup, agent)
-	return GossipParams{State: s.State, Params: setup.params(s.Snapshot), NIDs: setup.list.NIDs()}, nil
+	return setup.params(statusOf(setup, agent)), nil
 }
 
-// params returns the parameters in force, those of the agent with this status if there is
-// one.
-func (s *settings) params(running *gossip.Status) GossipNumbers {
+// params returns the parameters in force, those of the agent if there is one.
+func (s *settings) params(now GossipStatus) GossipParams {
 	limits, _ := s.cfg.Engine().Limits(s.list.Len()) // init has checked it
-	p := GossipNumbers{
-		Version: gossipwire.Version, IntervalMS: s.cfg.Interval.Milliseconds(), RTTMS: float64(s.cfg.RTT) / float64(time.Millisecond),
-		N: s.list.Len(), Digest: s.list.Digest().String(), Limits: limits, Quorum: s.asked.Quorum,
+	p := GossipParams{
+		State: now.State, Version: gossipwire.Version, IntervalMS: s.cfg.Interval.Milliseconds(), RTTMS: float64(s.cfg.RTT) / float64(time.Millisecond),
+		N: s.list.Len(), Digest: s.list.Digest().String(), Quorum: s.asked.Quorum,
 		ColdStart: s.cfg.ColdStart, Strict: s.cfg.Strict, Seed: s.cfg.Seed, Keys: s.cfg.Keys.Len(),
 	}
-	if running != nil {
-		p.Self, p.N, p.Digest, p.Limits, p.Keys = running.Self, running.N, running.Digest, running.Limits, running.Keys
+	if running := now.Snapshot; running != nil {
+		p.Self, p.N, p.Digest, p.Keys, limits = running.Self, running.N, running.Digest, running.Keys, running.Limits
 	}
+	p.Threshold, p.Fudge, p.Obsolete, p.Stealth = limits.Dead, limits.Fudge, limits.Obsolete, limits.Stealth
 	return p
 }
 

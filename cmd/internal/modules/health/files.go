@@ -16,6 +16,14 @@ var fileNames = []string{"parameters", "server", "servers", "clients", "statisti
 // would be written for longer than it is true.
 const maxHealthFile = 4096
 
+// What the files parameters, server and client have, see [statefiles.Fields].
+const (
+	timeFields   = "ping_ms client_ms elect_ms evict_ms orphan_ms quorum_ms broadcast_ms rtt_ms tick_ms try_ms"
+	serverFields = `state self? gossip unsure alive known quorum no_quorum.why=no_quorum draining clients max_clients mastered orphaned
+		recovering evicting waiting tombstones batches claim_keys connect_keys store.records=records "store.error"=records_error`
+	clientFields = `state client "name" incarnation master? epoch`
+)
+
 // Files shows the state of client health.
 func (m *Module) Files() *statefiles.Config {
 	if m.roles == nil {
@@ -30,9 +38,9 @@ func (m *Module) files() []statefiles.File {
 	if err != nil {
 		return nil
 	}
-	files := []statefiles.File{healthParameters(status.Timing)}
+	files := []statefiles.File{statefiles.Fields("parameters", timeFields, status.Timing)}
 	if s := status.Server; s != nil {
-		files = append(files, serverFile(s), statefiles.CountersFile("statistics", s.Stats))
+		files = append(files, statefiles.Fields("server", serverFields, s), statefiles.CountersFile("statistics", s.Stats))
 		if agent, err := m.server(); err == nil {
 			servers, _ := m.Servers() // as before
 			files = append(files, serversFile(servers), clientsFile(agent, s.Clients))
@@ -42,54 +50,6 @@ func (m *Module) files() []statefiles.File {
 		files = append(files, clientFile(c), statefiles.CountersFile("client-statistics", c.Stats))
 	}
 	return files
-}
-
-func healthParameters(t HealthTiming) statefiles.File {
-	return statefiles.Lines("parameters", func(line func(...any)) {
-		line("ping_ms", t.PingMS)
-		line("client_ms", t.ClientMS)
-		line("elect_ms", t.ElectMS)
-		line("evict_ms", t.EvictMS)
-		line("orphan_ms", t.OrphanMS)
-		line("quorum_ms", t.QuorumMS)
-		line("broadcast_ms", t.BroadcastMS)
-		line("rtt_ms", t.RTTMS)
-		line("tick_ms", t.TickMS)
-		line("try_ms", t.TryMS)
-	})
-}
-
-func serverFile(s *HealthServer) statefiles.File {
-	return statefiles.Lines("server", func(line func(...any)) {
-		line("state", s.State)
-		if s.Self.IsValid() {
-			line("self", s.Self)
-		}
-		line("gossip", statefiles.YesNo(s.Gossip))
-		line("unsure", statefiles.YesNo(s.Unsure))
-		line("alive", s.Alive)
-		line("known", s.Known)
-		line("quorum", statefiles.YesNo(s.Quorum))
-		if s.NoQuorum != nil {
-			line("no_quorum", s.NoQuorum.Why)
-		}
-		line("draining", statefiles.YesNo(s.Draining))
-		line("clients", s.Clients)
-		line("max_clients", s.MaxClients)
-		line("mastered", s.Mastered)
-		line("orphaned", s.Orphaned)
-		line("recovering", s.Recovering)
-		line("evicting", s.Evicting)
-		line("waiting", s.Waiting)
-		line("tombstones", s.Tombstones)
-		line("batches", s.Batches)
-		line("claim_keys", s.ClaimKeys)
-		line("connect_keys", s.Keys)
-		if s.Store != nil {
-			line("records", s.Store.Records)
-			line("records_error", strconv.Quote(s.Store.Error))
-		}
-	})
 }
 
 // serversFile has a line for each server: NID, alive or dead, deaths, clients whose
@@ -121,17 +81,9 @@ func clientsFile(agent *health.ServerAgent, count int) statefiles.File {
 }
 
 func clientFile(c *HealthClient) statefiles.File {
-	return statefiles.Lines("client", func(line func(...any)) {
-		line("state", c.State)
-		line("client", c.Client)
-		line("name", strconv.Quote(c.Name))
-		line("incarnation", c.Incarnation)
-		if c.Master.IsValid() {
-			line("master", c.Master)
-		}
-		line("epoch", c.Epoch)
-		for _, id := range c.Attached {
-			line("attached", id)
-		}
-	})
+	f := statefiles.Fields("client", clientFields, c)
+	for _, id := range c.Attached {
+		f.Body = fmt.Appendf(f.Body, "attached %v\n", id)
+	}
+	return f
 }

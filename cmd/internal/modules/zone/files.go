@@ -12,6 +12,10 @@ import (
 // fileNames are the names of the state files.
 var fileNames = []string{"parameters", "members", "gone", "links", "suspicions", "census", "statistics"}
 
+// parameterFields are what the file parameters has, see [statefiles.Fields].
+const parameterFields = `zone self state version members supervises=supervisor delegation.delegate=delegate
+	delegation.activation=activation threshold=theta successors random`
+
 // Files shows the state of the zone.
 func (m *Module) Files() *statefiles.Config {
 	if m.zone == nil {
@@ -27,27 +31,11 @@ func (m *Module) files() []statefiles.File {
 		return nil
 	}
 	s := a.Status()
-	files := []statefiles.File{parametersFile(&s), membersFile(a), goneFile(a), linksFile(a), suspicionsFile(a), statisticsFile(&s)}
+	files := []statefiles.File{statefiles.Fields("parameters", parameterFields, s), membersFile(a), goneFile(a), linksFile(a), suspicionsFile(a), statisticsFile(&s)}
 	if s.Supervises {
 		files = append(files, censusFile(a))
 	}
 	return files
-}
-
-func parametersFile(s *zone.Status) statefiles.File {
-	return statefiles.Lines("parameters", func(line func(...any)) {
-		line("zone", s.Zone)
-		line("self", s.Self)
-		line("state", s.State)
-		line("version", s.Version)
-		line("members", s.Members)
-		line("supervisor", statefiles.YesNo(s.Supervises))
-		line("delegate", statefiles.YesNo(s.Delegation.Delegate))
-		line("activation", s.Delegation.Activation)
-		line("theta", s.Threshold)
-		line("successors", s.Successors)
-		line("random", s.Random)
-	})
 }
 
 func membersFile(a *zone.Agent) statefiles.File {

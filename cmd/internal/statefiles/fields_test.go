@@ -1,0 +1,45 @@
+package statefiles
+
+import (
+	"testing"
+
+	"ulnet/lnet/nid"
+)
+
+// TestFields: a line for each field by its name in JSON, in the order that is asked for, and
+// none behind a nil pointer; a name that nothing has is a mistake of the program.
+func TestFields(t *testing.T) {
+	type part struct {
+		Why  string `json:"why"`
+		Many uint64 `json:"many"`
+	}
+	type status struct {
+		part
+		N     int     `json:"n"`
+		Sure  bool    `json:"sure,omitempty"`
+		Self  nid.NID `json:"self,omitzero"`
+		RTT   float64 `json:"rtt_ms"`
+		There *part   `json:"there"`
+		Bare  struct{ Dead int }
+	}
+	const fields = `n=participants sure self? rtt_ms "why" there.many=behind Bare.Dead=dead many other`
+	other := struct {
+		Other int `json:"other"`
+	}{7}
+	s := status{part: part{"a \"b\"\n", 1 << 63}, N: 3, RTT: 0.25}
+	want := "participants 3\nsure no\nrtt_ms 0.25\nwhy \"a \\\"b\\\"\\n\"\ndead 0\nmany 9223372036854775808\nother 7\n"
+	if got := Fields("f", fields, s, other); got.Name != "f" || string(got.Body) != want {
+		t.Errorf("%q, want %q", got.Body, want)
+	}
+	s.Self, s.There, s.Sure = nid.MustParse("10.0.0.1@tcp"), &part{Many: 5}, true
+	want = "participants 3\nsure yes\nself 10.0.0.1@tcp\nrtt_ms 0.25\nwhy \"a \\\"b\\\"\\n\"\nbehind 5\ndead 0\nmany 9223372036854775808\nother 7\n"
+	if got := Fields("f", fields, &s, &other); string(got.Body) != want {
+		t.Errorf("%q, want %q", got.Body, want)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a field that is not there has a line")
+		}
+	}()
+	Fields("f", "missing", s)
+}
