@@ -18,55 +18,55 @@ import (
 // not when the client was apart from a server.
 func TestCheckerSees(t *testing.T) {
 	const client, life = sim.NodeID(3), 7
-	start := func() (*Net, *instance) {
-		n, err := New(Config{Servers: 3, Clients: 1, Seed: 1, Topology: Flat(), Bare: true})
+	start := func() *Net {
+		n, err := New(Config{Servers: 3, Clients: 1, Network: scenario.Network{Seed: 1, Topology: Flat()}, Bare: true})
 		if err == nil {
 			err = n.Run(50 * time.Second)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		return n, &instance{n}
+		return n
 	}
-	holds := func(in *instance, condition string, want bool) {
+	holds := func(n *Net, condition string, want bool) {
 		t.Helper()
-		if ok, why := in.Check(condition, scenario.Args{}); ok != want {
+		if ok, why := n.Check(condition, scenario.Args{}); ok != want {
 			t.Errorf("%s: %v, %s", condition, ok, why)
 		}
 	}
-	n, in := start()
-	holds(in, "no-false-eviction", true)
+	n := start()
+	holds(n, "no-false-eviction", true)
 	n.clientTold(client, &health.ClientEvent{Kind: health.Evicted, Server: simlnd.NID(0), Incarnation: life})
-	holds(in, "no-false-eviction", false)
+	holds(n, "no-false-eviction", false)
 
-	n, in = start()
+	n = start()
 	n.Partition(sim.Nodes(client))
 	n.serverTold(0, &health.Event{Kind: health.ClientSuspended, Cause: health.TimedOut, Client: ClientID(client), Incarnation: life})
 	n.Heal()
 	n.clientTold(client, &health.ClientEvent{Kind: health.Evicted, Server: simlnd.NID(0), Incarnation: life})
-	holds(in, "no-false-eviction", true)
+	holds(n, "no-false-eviction", true)
 
-	n, in = start()
+	n = start()
 	n.servers[1] = buried{n.servers[1]}
-	holds(in, "uniform", false)
+	holds(n, "uniform", false)
 	n.touch(0)
-	holds(in, "uniform", true) // not yet
+	holds(n, "uniform", true) // not yet
 	if err := n.Run(n.Now() + 2*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	n.servers[2] = buried{n.servers[2]}
 	n.serverTold(0, &health.Event{Kind: health.ClientConnected, Client: ClientID(client), Incarnation: life})
-	holds(in, "uniform", false) // most have the tombstone
+	holds(n, "uniform", false) // most have the tombstone
 
-	n, in = start()
+	n = start()
 	n.Kill(client)
 	after, _ := n.endIn(false)
 	if err := n.Run(n.Now() + after + time.Second); err != nil {
 		t.Fatal(err)
 	}
-	holds(in, "uniform", true)
+	holds(n, "uniform", true)
 	n.servers[1] = known{n.servers[1]}
-	holds(in, "uniform", false)
+	holds(n, "uniform", false)
 }
 
 // TestExemptionsDocumented: each exemption of the checker is a sentence of the documentation.

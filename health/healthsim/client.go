@@ -68,7 +68,7 @@ func (c *client) begin(id health.ClientID, life sim.Life) bool {
 		ID: id, Incarnation: epoch + uint64(life.Now), Servers: c.net.ids, Timing: c.net.cfg.Timing, Seed: life.Seed,
 	})
 	if err != nil {
-		c.net.failed(err)
+		c.net.Failed(err)
 		return false
 	}
 	c.net.clients[c.id-c.net.firstClient()] = c.m

@@ -1,105 +1,53 @@
 package healthsim
 
 import (
-	"time"
-
-	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
-// What is done to nodes and links passes through here, so that truth and oracle
-// hear of it.
+// happens has truth and oracle hear of what was done to nodes and links.
+func (n *Net) happens(a *kit.Act, do func()) {
+	do()
+	t, id := &n.truth, a.Node
+	switch a.Verb {
+	case kit.Kill, kit.Crash:
+		n.touch(id)
+		if a.Changes {
+			t.end(id, false)
+			n.oracle.ended(id)
+		}
+	case kit.Pause:
+		if a.Changes {
+			t.pause(id)
+		}
+		n.touch(id)
+	case kit.Resume:
+		t.resume(id)
+		if n.touch(id); a.Changes {
+			n.oracle.resumed(id)
+		}
+	case kit.Partition:
+		t.partition(a.Sets)
+		n.oracle.changed()
+	case kit.Cut:
+		t.cut(a.From, a.To)
+		n.oracle.changed()
+	case kit.Heal:
+		t.heal()
+		n.oracle.changed()
+	case kit.SetLink:
+		t.change(rule{kit.Severed{From: a.From, To: a.To}, a.Change})
+	case kit.ResetLinks:
+		t.change()
+	case kit.Skew:
+		t.clock(id, a.PPM > 100_000 || a.PPM < -100_000)
+	case kit.Slow:
+		t.slowed(id, a.Extra > n.timing.Ping/100)
+	}
+}
 
 // touch notes that something is done to a node.
 func (n *Net) touch(id sim.NodeID) {
 	n.truth.touch(id)
 	n.oracle.changed()
 }
-
-// Kill implements sim.Control.
-func (n *Net) Kill(id sim.NodeID) {
-	up := n.Up(id)
-	n.Control.Kill(id)
-	n.ended(id, up)
-}
-
-// Crash implements sim.Control.
-func (n *Net) Crash(id sim.NodeID) {
-	up := n.Up(id)
-	n.Control.Crash(id)
-	n.ended(id, up)
-}
-
-func (n *Net) ended(id sim.NodeID, up bool) {
-	n.touch(id)
-	if up {
-		n.truth.end(id, false)
-		n.oracle.ended(id)
-	}
-}
-
-// Pause implements sim.Control.
-func (n *Net) Pause(id sim.NodeID) {
-	if n.Up(id) && !n.Paused(id) {
-		n.truth.pause(id)
-	}
-	n.Control.Pause(id)
-	n.touch(id)
-}
-
-// Resume implements sim.Control.
-func (n *Net) Resume(id sim.NodeID) {
-	was := n.Paused(id)
-	n.truth.resume(id)
-	n.Control.Resume(id)
-	if n.touch(id); was {
-		n.oracle.resumed(id)
-	}
-}
-
-// Partition implements sim.Control.
-func (n *Net) Partition(sets ...sim.NodeSet) {
-	n.truth.partition(sets)
-	n.Control.Partition(sets...)
-	n.oracle.changed()
-}
-
-// Cut implements sim.Control.
-func (n *Net) Cut(from, to sim.NodeSet) {
-	n.truth.cut(from, to)
-	n.Control.Cut(from, to)
-	n.oracle.changed()
-}
-
-// Heal implements sim.Control.
-func (n *Net) Heal() {
-	n.truth.heal()
-	n.Control.Heal()
-	n.oracle.changed()
-}
-
-// SetLink implements sim.Control.
-func (n *Net) SetLink(from, to sim.NodeSet, change link.Change) {
-	n.truth.change(rule{severed{from, to}, change})
-	n.Control.SetLink(from, to, change)
-}
-
-// ResetLinks implements sim.Control.
-func (n *Net) ResetLinks() {
-	n.truth.change()
-	n.Control.ResetLinks()
-}
-
-// SetSkew implements sim.Control.
-func (n *Net) SetSkew(id sim.NodeID, ppm int64) {
-	n.truth.clock(id, ppm > 100_000 || ppm < -100_000)
-	n.Control.SetSkew(id, ppm)
-}
-
-// SetSlow implements sim.Control.
-func (n *Net) SetSlow(id sim.NodeID, extra time.Duration) {
-	n.truth.slowed(id, extra > n.timing.Ping/100)
-	n.Control.SetSlow(id, extra)
-}
-
-var _ sim.Control = (*Net)(nil)

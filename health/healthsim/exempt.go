@@ -49,10 +49,10 @@ func (t *truth) poorBetween(a, b sim.NodeID) bool {
 	for _, q := range t.links {
 		there, back := q, q
 		for _, r := range t.rules {
-			if r.from.Has(a) && r.to.Has(b) {
+			if r.From.Has(a) && r.To.Has(b) {
 				there = r.change.Apply(there)
 			}
-			if r.from.Has(b) && r.to.Has(a) {
+			if r.From.Has(b) && r.To.Has(a) {
 				back = r.change.Apply(back)
 			}
 		}
@@ -99,7 +99,7 @@ func (t *truth) inTrouble(id sim.NodeID) *exemption {
 	}
 	for s := range sim.NodeID(t.net.cfg.Servers) {
 		switch {
-		case t.divided() && (t.apart(id, s) || t.apart(s, id)):
+		case t.Some() && (t.Apart(id, s) || t.Apart(s, id)):
 			return exemptApart
 		case t.nodes[s].skewed, t.nodes[s].slow:
 			return exemptClock
@@ -136,7 +136,7 @@ func (t *truth) justly(id, server sim.NodeID, life uint64, cause health.Cause) b
 
 // untold says why a server may not know of an eviction that most know of.
 func (t *truth) untold(server sim.NodeID) *exemption {
-	if t.divided() || t.nodes[server].links || t.now()-t.touched <= t.net.timing.Broadcast {
+	if t.Some() || t.nodes[server].links || t.now()-t.touched <= t.net.timing.Broadcast {
 		return exemptUntold
 	}
 	return nil
@@ -156,7 +156,7 @@ func (n *Net) agreeIn() time.Duration {
 // calm is for how long nothing was done to servers and links, and no server was kept from
 // another one that discovery holds for alive (exemptHeldUp) or lost messages to it (exemptUntold).
 func (n *Net) calm() time.Duration {
-	if n.truth.divided() && n.truth.heldUp() || n.truth.poorAmong {
+	if n.truth.Some() && n.truth.heldUp() || n.truth.poorAmong {
 		return 0
 	}
 	return n.Now() - n.truth.touched
@@ -171,7 +171,7 @@ func (t *truth) heldUp() bool {
 	}
 	for a := range servers {
 		for b, heard := range t.hears(a, up) {
-			if heard && b != int(a) && up[a] && (t.apart(a, sim.NodeID(b)) || t.apart(sim.NodeID(b), a)) {
+			if heard && b != int(a) && up[a] && (t.Apart(a, sim.NodeID(b)) || t.Apart(sim.NodeID(b), a)) {
 				return true
 			}
 		}
@@ -181,13 +181,13 @@ func (t *truth) heldUp() bool {
 
 // hears returns which servers of those that speak an observer can hear, itself or through others.
 func (t *truth) hears(observer sim.NodeID, speaks []bool) []bool {
-	if !t.divided() {
+	if !t.Some() {
 		return speaks
 	}
 	heard := make([]bool, len(speaks))
 	for ways := []sim.NodeID{observer}; len(ways) > 0; ways = ways[1:] {
 		for k := range heard {
-			if id := sim.NodeID(k); !heard[k] && speaks[k] && !t.apart(id, ways[0]) {
+			if id := sim.NodeID(k); !heard[k] && speaks[k] && !t.Apart(id, ways[0]) {
 				heard[k] = true
 				ways = append(ways, id)
 			}

@@ -25,8 +25,7 @@ func TestBytesPerNode(t *testing.T) {
 	} {
 		before := heap()
 		n, err := New(Config{
-			Servers: tt.servers, Clients: tt.clients, Stacks: tt.level == scenario.Stacks, Topology: Flat(),
-			StartAt: func(id sim.NodeID) time.Duration { return time.Duration(int(id)/tt.servers) * 2 * time.Millisecond },
+			Servers: tt.servers, Clients: tt.clients, Stacks: tt.level == scenario.Stacks, Network: scenario.Network{Topology: Flat(), StartAt: func(id sim.NodeID) time.Duration { return time.Duration(int(id)/tt.servers) * 2 * time.Millisecond }},
 		})
 		if err == nil {
 			err = n.Run(time.Minute)

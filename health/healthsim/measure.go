@@ -8,6 +8,7 @@ import (
 	"ulnet/health/wire"
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 )
 
 // Flat is a network like that of a machine room: half a millisecond to one and a
@@ -34,13 +35,12 @@ func (m Measured) begun() time.Duration { return 2 * time.Second }
 func (m Measured) config() Config {
 	spread := 5 * time.Second
 	return Config{
-		Servers: m.Servers, Clients: m.Clients, Attach: m.Attach, Seed: m.Seed, Topology: Flat(), Bare: true, Store: -1,
-		StartAt: func(id sim.NodeID) time.Duration {
+		Servers: m.Servers, Clients: m.Clients, Attach: m.Attach, Network: scenario.Network{Seed: m.Seed, Topology: Flat(), StartAt: func(id sim.NodeID) time.Duration {
 			if int(id) < m.Servers {
 				return 0
 			}
 			return m.begun() + spread*time.Duration(int(id)-m.Servers)/time.Duration(max(m.Clients, 1))
-		},
+		}}, Bare: true, Store: -1,
 	}
 }
 

@@ -1,10 +1,8 @@
 package healthsim
 
 import (
-	"encoding/binary"
-	"math/bits"
-
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 // kind tells messages apart.
@@ -37,17 +35,6 @@ func hash(m **message) uint64 {
 	if *m == nil {
 		return 0
 	}
-	h, b := uint64((*m).kind)+1, (*m).data
-	for ; len(b) >= 8; b = b[8:] {
-		h = mix(h, binary.LittleEndian.Uint64(b))
-	}
-	for _, c := range b {
-		h = mix(h, uint64(c))
-	}
-	return mix(h, uint64((*m).key.root)<<32^(*m).key.number)
-}
-
-func mix(h, w uint64) uint64 {
-	hi, lo := bits.Mul64(h^w, 0x9e3779b97f4a7c15)
-	return bits.RotateLeft64(hi^lo, 17) + h
+	h := kit.Digest(uint64((*m).kind)+1, (*m).data)
+	return kit.Mix(h, uint64((*m).key.root)<<32^(*m).key.number)
 }

@@ -1,6 +1,7 @@
 package healthsim
 
 import (
+	"cmp"
 	"encoding/binary"
 	"time"
 
@@ -9,21 +10,17 @@ import (
 	healthengine "ulnet/health/engine"
 	"ulnet/health/wire"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
 )
 
 // Config configures a [Net]. The zero value of a field means its default.
 type Config struct {
-	// Servers are the first nodes, Clients those after them.
+	// Servers are the first nodes, Clients those after them: together all of the network.
 	Servers, Clients int
-	// The network, as in sim.Config.
-	Seed       uint64
-	Topology   sim.Topology
-	AccessRate int64
-	CPU        sim.CPU
-	Inbox      int
-	StartAt    func(sim.NodeID) time.Duration
+	scenario.Network
 
 	Timing health.Timing
 	Claims health.Claims
@@ -74,7 +71,7 @@ type (
 // Net is a network of servers and clients. What is done to it through its
 // methods is the truth that evictions are judged by.
 type Net struct {
-	sim.Control // the network, with a truth that hears what is done
+	kit.Base
 
 	cfg     Config
 	timing  health.Timing
@@ -95,7 +92,6 @@ type Net struct {
 	clientOut   healthengine.ClientOutput
 	gossipOut   engine.Output
 	broadcasts  uint64
-	err         error // of a boot
 }
 
 // New makes a network. Its nodes start when it runs. The error is that of a
@@ -105,20 +101,15 @@ func New(cfg Config) (*Net, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &n.cfg
-	if c.Stacks {
-		n.Control, err = n.newFabric()
-		return n, err
+	if n.cfg.Stacks {
+		n.stores = make([]*store, n.cfg.Servers)
+		return n, n.StartStacks(&n.cfg.Network, kit.Stacks{Boot: n.bootStack})
 	}
-	conf := sim.Config[*message]{
-		Nodes: c.Servers + c.Clients, Seed: c.Seed, Topology: c.Topology, AccessRate: c.AccessRate,
-		CPU: c.CPU, Inbox: c.Inbox, StartAt: c.StartAt, Boot: n.boot,
+	m := kit.Machines[*message]{Boot: n.boot, Hash: hash}
+	if n.cfg.Bare {
+		m.Hash = nil
 	}
-	if !c.Bare {
-		conf.Hash = hash
-	}
-	n.Control, err = sim.New(conf)
-	return n, err
+	return n, kit.Start(&n.Base, &n.cfg.Network, m, nil)
 }
 
 // prepare makes a Net without a network.
@@ -127,15 +118,11 @@ func prepare(cfg Config) (n *Net, err error) {
 	if n.timing, err = cfg.Timing.Filled(); err != nil {
 		return nil, err
 	}
-	if cfg.Discovery == 0 {
-		n.cfg.Discovery = 3400 * time.Millisecond
-	}
-	if cfg.Store == 0 {
-		n.cfg.Store = 3 * time.Millisecond
-	}
-	if cfg.Attach == 0 {
-		n.cfg.Attach = cfg.Servers
-	}
+	n.Around = n.happens
+	n.cfg.Nodes = cfg.Servers + cfg.Clients
+	n.cfg.Discovery = cmp.Or(cfg.Discovery, 3400*time.Millisecond)
+	n.cfg.Store = cmp.Or(cfg.Store, 3*time.Millisecond)
+	n.cfg.Attach = cmp.Or(cfg.Attach, cfg.Servers)
 	for id := range sim.NodeID(cfg.Servers) {
 		n.ids = append(n.ids, simlnd.NID(id))
 	}
@@ -164,14 +151,6 @@ func (n *Net) boot(life sim.Life, kept sim.Program[*message]) sim.Program[*messa
 	return n.bootClient(life)
 }
 
-// Run lets the network run, see sim.Network.
-func (n *Net) Run(until time.Duration) error {
-	if err := n.Control.Run(until); err != nil {
-		return err
-	}
-	return n.err
-}
-
 // Timing are the times, with their defaults.
 func (n *Net) Timing() health.Timing { return n.timing }
 
@@ -182,13 +161,6 @@ func (n *Net) isServer(id sim.NodeID) bool { return int(id) < n.cfg.Servers }
 
 // client is the client on a node.
 func (n *Net) client(id sim.NodeID) pinger { return n.clients[id-n.firstClient()] }
-
-// failed keeps the first error of a boot.
-func (n *Net) failed(err error) {
-	if n.err == nil {
-		n.err = err
-	}
-}
 
 // ClientID is the id of the client on a node.
 func ClientID(id sim.NodeID) (c health.ClientID) {

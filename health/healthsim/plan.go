@@ -1,7 +1,6 @@
 package healthsim
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -85,29 +84,4 @@ func MildPlan(seed uint64) string {
 		p.at += p.Between(0, 30*time.Second)
 	}
 	return settings(p.end(90*time.Second, "uniform"))
-}
-
-// WildPlan draws a scenario of any faults of servers, clients and links, many at a
-// time. When all have ended, and a while has passed, all is as it should be.
-func WildPlan(seed uint64) string {
-	var p plan
-	p.begin(seed, fmt.Sprintf(" loss %d%%", seed%3*2))
-	kinds := []string{"kill", "crash", "pause", "partition", "cut", "loss", "latency", "slow"}
-	p.Mix(kinds)
-	kinds = kinds[:1+p.IntN(5)]
-	text := strings.Join(kinds, " ")
-	p.Line("random faults %d from 22s to 150s of %s", 1+p.IntN(min(3+len(kinds), 8)), text)
-	cuts := !strings.Contains(text, "partition") && !strings.Contains(text, "cut")
-	for p.at = 30 * time.Second; p.at < 150*time.Second; p.at += p.Between(5*time.Second, 30*time.Second) {
-		p.use()
-		p.abuse()
-		if cuts && p.apart < p.at && p.IntN(3) == 0 {
-			p.cutOff(p.some(p.servers + planClients))
-		}
-	}
-	p.at = max(150*time.Second, p.apart)
-	if seed%3 > 0 {
-		p.Line("at %v link all -> all loss 0%%", p.at)
-	}
-	return settings(p.end(240*time.Second, "uniform-most"))
 }

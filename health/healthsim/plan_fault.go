@@ -175,42 +175,6 @@ func (p *plan) drain() {
 	}
 }
 
-// abuse does what administrators and strangers do, and what disks do.
-func (p *plan) abuse() {
-	client, server := p.clientNode(p.IntN(planClients)), 1+p.IntN(p.servers)
-	switch p.IntN(10) {
-	case 0:
-		p.drain()
-	case 1:
-		p.Line("at %v do 1-%d evict %d", p.at, p.servers, client)
-	case 2:
-		p.takeOver()
-	case 3:
-		p.Line("at %v do %d clientless on", p.at, client)
-	case 4:
-		p.Line("at %v do %d traffic on\nat %v do %d quit", p.at, client, p.at, client)
-	case 5:
-		p.Line("at %v do %d disk broken\nat %v do %d disk works", p.at, server, p.later(time.Second, 60*time.Second), server)
-	case 6:
-		p.Line("at %v do %d disk broken\nat %v do %d disk works", p.at, server, p.later(time.Second, 60*time.Second), server)
-		p.Line("at %v do %d shed 2", p.at, server)
-	}
-}
-
-// takeOver ends a client for good, and has another node take its id.
-func (p *plan) takeOver() {
-	k, other := p.IntN(planClients), p.IntN(planClients)
-	if p.gone[k] > p.at {
-		return
-	}
-	client := p.clientNode(k)
-	p.Line("at %v do %d clientless on\nat %v do %d quit", p.at, client, p.at, client)
-	if p.gone[k] = forever; p.gone[other] <= p.at {
-		p.Line("at %v do %d impersonate %d", p.later(1, 40*time.Second), p.clientNode(other), client)
-		p.gone[other] = forever
-	}
-}
-
 // some draws some of so many.
 func (p *plan) some(of int) (list []int) {
 	for k := range of {

@@ -6,6 +6,7 @@ import (
 
 	"ulnet/health/healthsim"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 )
 
 // TestQuorumTable: CH-3, CH-A5: of one to six servers a server has a quorum if more
@@ -19,10 +20,9 @@ func TestQuorumTable(t *testing.T) {
 			}
 			for alive := 1; alive <= servers; alive++ {
 				n, err := healthsim.New(healthsim.Config{
-					Servers: servers, Clients: 1, Seed: uint64(servers), Topology: healthsim.Flat(), Gossip: gossip,
-					StartAt: func(id sim.NodeID) time.Duration { // the client comes last
+					Servers: servers, Clients: 1, Network: scenario.Network{Seed: uint64(servers), Topology: healthsim.Flat(), StartAt: func(id sim.NodeID) time.Duration { // the client comes last
 						return time.Duration(int(id)/servers) * 20 * time.Second
-					},
+					}}, Gossip: gossip,
 				})
 				if err == nil {
 					err = n.Run(5 * time.Second)

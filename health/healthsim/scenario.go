@@ -41,7 +41,7 @@ var Protocol = &scenario.Protocol{
 		{Name: "leave", Doc: "the client disconnects from all servers"},
 		{Name: "impersonate", Args: []scenario.Arg{{Name: "client", Kind: scenario.Node}}, Doc: "the client ends without a word, and begins anew with the id of another one"},
 	},
-	Conditions:   conditions,
+	Conditions:   conditions.Declared(),
 	Series:       series,
 	Levels:       []scenario.Level{scenario.Machines, scenario.Stacks},
 	LeastNodes:   2,
@@ -77,9 +77,6 @@ func attachOf(text string, servers int) int {
 	}
 }
 
-// instance is a Net in a scenario.
-type instance struct{ *Net }
-
 func newInstance(s *scenario.Setup) (scenario.Instance, error) {
 	servers, attach := s.Options.Int("servers"), s.Options["attach"]
 	if servers > s.Nodes {
@@ -88,8 +85,7 @@ func newInstance(s *scenario.Setup) (scenario.Instance, error) {
 	if _, err := strconv.ParseUint(attach, 10, 31); err != nil && attach != "all" {
 		return nil, fmt.Errorf("set attach %s: want a number of servers, or all", attach)
 	}
-	n, err := New(configOf(s))
-	return &instance{n}, err
+	return New(configOf(s))
 }
 
 // configOf is the configuration that a scenario asks for.
@@ -97,8 +93,7 @@ func configOf(s *scenario.Setup) Config {
 	o := s.Options
 	servers := min(o.Int("servers"), s.Nodes)
 	cfg := Config{
-		Servers: servers, Clients: s.Nodes - servers, Seed: s.Seed, Topology: s.Topology, AccessRate: s.AccessRate,
-		CPU: s.CPU, Inbox: s.Inbox, StartAt: s.StartAt,
+		Servers: servers, Clients: s.Nodes - servers, Network: s.Network,
 		Timing: health.Timing{Ping: o.Duration("ping"), Evict: o.Duration("evict"), Quorum: o.Duration("quorum-loss")},
 		Attach: attachOf(o["attach"], servers), Discovery: max(o.Duration("discovery"), 1), Gossip: o.Duration("gossip"),
 		Store: o.Duration("store"), Late: o.Float("late"), Unsent: o.Float("unsent"), Stacks: s.Level == scenario.Stacks,

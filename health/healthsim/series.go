@@ -23,8 +23,8 @@ var series = []scenario.Quantity{
 }
 
 // Sample implements [scenario.Instance].
-func (in *instance) Sample() []float64 {
-	n, v := in.Net, &in.Net.ledger.verdict
+func (n *Net) Sample() []float64 {
+	v := &n.ledger.verdict
 	settled, orphans := 0, 0
 	for id := range n.each(sim.AllNodes) {
 		if n.runs(id) && n.present(id) && n.client(id).Status().State == "settled" {
@@ -43,9 +43,10 @@ func (in *instance) Sample() []float64 {
 }
 
 // Measures implements [scenario.Instance].
-func (in *instance) Measures() []scenario.Measure {
-	n, v := in.Net, in.Net.ledger.verdict
+func (n *Net) Measures() []scenario.Measure {
+	v := n.ledger.verdict
 	servers, clients := n.Counters()
+	malformed := servers.Malformed + servers.OtherVersion + servers.BadName + servers.Unexpected + servers.Strangers + clients.Malformed
 	ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 }
 	return []scenario.Measure{
 		{Name: "evictions by all", Value: float64(v.Evicted)},
@@ -66,6 +67,6 @@ func (in *instance) Measures() []scenario.Measure {
 		{Name: "of these again", Value: float64(servers.Rebroadcasts)},
 		{Name: "pings", Value: float64(clients.Pings)},
 		{Name: "messages of clients", Value: float64(clients.Sent)},
-		{Name: "messages that make no sense", Value: float64(servers.Malformed + servers.Strangers + clients.Malformed)},
+		{Name: "messages that make no sense", Value: float64(malformed)},
 	}
 }

@@ -70,7 +70,7 @@ func (n *Net) bootServer(life sim.Life, old *server) sim.Program[*message] {
 		s.gossip, err = engine.New(engine.Config{Interval: n.cfg.Gossip, Seed: life.Seed, ColdStart: life.Number == 0}, n.list, n.list.Index(simlnd.NID(life.Node)))
 	}
 	if err != nil {
-		n.failed(err)
+		n.Failed(err)
 		return nil
 	}
 	n.servers[life.Node] = s.m

@@ -28,23 +28,8 @@ type stack struct {
 // stackGossip is the interval of gossip at Stacks by default.
 const stackGossip = 200 * time.Millisecond
 
-// newFabric makes a network of stacks.
-func (n *Net) newFabric() (sim.Control, error) {
-	n.stores = make([]*store, n.cfg.Servers)
-	cfg := &n.cfg
-	return simlnd.New(simlnd.Config{
-		Nodes: cfg.Servers + cfg.Clients, Seed: cfg.Seed, Topology: cfg.Topology, AccessRate: cfg.AccessRate,
-		CPU: cfg.CPU, Inbox: cfg.Inbox, StartAt: cfg.StartAt,
-		Boot: func(h, kept *simlnd.Host) {
-			if err := n.bootStack(h, kept != nil); err != nil {
-				n.failed(err)
-			}
-		},
-	})
-}
-
 // bootStack begins a life of a stack.
-func (n *Net) bootStack(h *simlnd.Host, keeps bool) (err error) {
+func (n *Net) bootStack(h, kept *simlnd.Host) (err error) {
 	k := &stack{net: n, host: h}
 	n.truth.began(h.ID())
 	if k.lnet, err = lnetsim.NewStack(h, lnetsim.StackConfig{}); err != nil {
@@ -52,7 +37,7 @@ func (n *Net) bootStack(h *simlnd.Host, keeps bool) (err error) {
 	}
 	h.OnCommand(k.command)
 	if n.isServer(h.ID()) {
-		return k.serve(keeps)
+		return k.serve(kept != nil)
 	}
 	if n.truth.nodes[h.ID()].talks {
 		k.talk()
@@ -130,7 +115,7 @@ func (k *stack) renew() {
 	_ = old.Close() // what waits is lost
 	var err error
 	if k.lnet, err = lnetsim.NewStack(k.host, lnetsim.StackConfig{}); err != nil {
-		k.net.failed(err)
+		k.net.Failed(err)
 		return
 	}
 	k.talk()
@@ -193,7 +178,7 @@ func (k *stack) use(verb, rest string) {
 		if other, ok := n.impersonated(id, rest); ok {
 			k.renew()
 			if err := k.dial(other); err != nil {
-				n.failed(err)
+				n.Failed(err)
 			}
 		}
 	default:

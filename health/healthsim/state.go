@@ -5,22 +5,10 @@ import (
 	"iter"
 	"slices"
 
-	"ulnet/health"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
 )
-
-// Server is the machine or agent of a server's latest life; nil before the first.
-func (n *Net) Server(id sim.NodeID) interface {
-	Clients() []health.ClientInfo
-	Client(id health.ClientID) (health.ClientInfo, bool)
-	Buried(id health.ClientID) (incarnation uint64, ok bool)
-	Status() health.ServerStatus
-	Stats() health.ServerStats
-} {
-	return n.servers[id]
-}
 
 // runs reports whether a node is up and not paused.
 func (n *Net) runs(id sim.NodeID) bool { return n.Up(id) && !n.Paused(id) }

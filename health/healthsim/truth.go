@@ -5,6 +5,7 @@ import (
 
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario/kit"
 )
 
 // truth is what was done to nodes and links. What of it excuses an eviction, or that
@@ -12,8 +13,7 @@ import (
 type truth struct {
 	net   *Net
 	nodes []fate
-	sides []int32 // of a partition; nil: none
-	cuts  []severed
+	kit.Cuts
 	links []link.Quality // of the topology
 	rules []rule         // changes of them
 	// poorAmong: those between servers are.
@@ -50,14 +50,11 @@ type fate struct {
 // never is before everything.
 const never = -1 << 62
 
-// severed is a cut, rule a change of links.
-type (
-	severed struct{ from, to sim.NodeSet }
-	rule    struct {
-		severed
-		change link.Change
-	}
-)
+// rule is a change of links.
+type rule struct {
+	kit.Severed
+	change link.Change
+}
 
 func (t *truth) init(n *Net) {
 	t.net, t.nodes, t.unsent = n, make([]fate, n.cfg.Servers+n.cfg.Clients), never
@@ -74,12 +71,7 @@ func (t *truth) init(n *Net) {
 }
 
 // now is the time of the network.
-func (t *truth) now() time.Duration {
-	if t.net.Control == nil {
-		return 0
-	}
-	return t.net.Now()
-}
+func (t *truth) now() time.Duration { return t.net.Now() }
 
 // touch notes that something is done to a node.
 func (t *truth) touch(id sim.NodeID) {
@@ -130,23 +122,18 @@ func (t *truth) resume(id sim.NodeID) {
 
 func (t *truth) partition(sets []sim.NodeSet) {
 	t.ending()
-	t.sides = make([]int32, len(t.nodes))
-	for i, s := range sets {
-		for id := range s.All(len(t.nodes)) {
-			t.sides[id] = int32(i + 1)
-		}
-	}
+	t.Partition(len(t.nodes), sets)
 	t.touched = t.now()
 }
 
 func (t *truth) cut(from, to sim.NodeSet) {
-	t.cuts = append(t.cuts, severed{from, to})
+	t.Cut(from, to)
 	t.touched = t.now()
 }
 
 func (t *truth) heal() {
 	t.ending()
-	t.sides, t.cuts = nil, nil
+	t.Heal()
 	t.touched = t.now()
 }
 
@@ -170,19 +157,4 @@ func (t *truth) slowed(id sim.NodeID, slow bool) {
 	t.ending()
 	t.nodes[id].slow = slow
 	t.touch(id)
-}
-
-func (t *truth) divided() bool { return t.sides != nil || len(t.cuts) > 0 }
-
-// apart reports whether nothing gets from one node to another now.
-func (t *truth) apart(from, to sim.NodeID) bool {
-	if t.sides != nil && t.sides[from] != t.sides[to] {
-		return true
-	}
-	for _, c := range t.cuts {
-		if c.from.Has(from) && c.to.Has(to) {
-			return true
-		}
-	}
-	return false
 }
