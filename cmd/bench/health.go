@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"ulnet/health"
 	"ulnet/health/healthsim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/kit"
@@ -116,4 +117,23 @@ func measureSplit(ctx context.Context, b *bench) ([]line, error) {
 		clients("servers split 3/2: clients that are neither connected to the majority nor evicted everywhere", sum.Neither),
 		clients("servers split 3/2: clients that the minority still holds", sum.Held),
 	}, nil
+}
+
+// measureDeaths is the part of G-CH-5 that says how long very many evictions take.
+func measureDeaths(ctx context.Context, b *bench) ([]line, error) {
+	timing, err := health.Timing{}.Filled()
+	if err != nil {
+		return nil, err
+	}
+	clients := pick(b, 1000, 10_000, 10_000)
+	const servers = 5
+	res, err := kept(simulate(ctx, "mass-eviction", 1, "NODES", servers+clients))
+	if err != nil {
+		return nil, err
+	}
+	return []line{{
+		what:  fmt.Sprintf("%d clients of one master die at once: from T_evict until all servers have evicted all", clients),
+		ratio: (measureOf(res, "evicted last after its last word") - ms(timing.Evict)) / 1e3, unit: "s", limit: 2,
+		basis: fmt.Sprintf("virtual time, %d servers, %.0f broadcasts of 100ms, from the first server to the last %.0f ms at most", servers, measureOf(res, "broadcasts"), measureOf(res, "between first and last server")),
+	}}, nil
 }

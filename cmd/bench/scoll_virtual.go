@@ -96,11 +96,11 @@ func computed(b *bench) line {
 
 // measureFailures is G-SC-3.
 func measureFailures(ctx context.Context, b *bench) ([]line, error) {
-	mute, err := measureMuteLeaf(pick(b, 3, 100, 1000))
+	mute, err := measureMuteLeaf(ctx, pick(b, 3, 100, 1000))
 	if err != nil {
 		return nil, err
 	}
-	dead, err := measureDeadInner()
+	dead, err := measureDeadInner(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -110,58 +110,51 @@ func measureFailures(ctx context.Context, b *bench) ([]line, error) {
 
 // measureMuteLeaf has the deepest leaf of a binomial tree of 16 nodes not
 // answer: in turns its service is mute, and its host is. Four levels wait for it.
-func measureMuteLeaf(seeds int) ([]line, error) {
+func measureMuteLeaf(ctx context.Context, seeds int) ([]line, error) {
 	const rtt, guard = 2 * time.Millisecond, 5 * time.Millisecond
-	bound := 4*rtt + 5*guard
-	worst, wrong := time.Duration(0), 0
+	bound := ms(4*rtt + 5*guard)
+	worst, wrong := 0.0, 0
 	for seed := range uint64(seeds) {
-		n, err := scollsim.New(scollsim.Config{
-			Nodes: 16, Seed: seed, Topology: jitteredLinks(rtt / 2), Scoll: scoll.Config{RTT: rtt, Guard: guard},
-		})
-		if err == nil {
-			err = n.Group("immediate")
-		}
+		res, err := simulate(ctx, "mute-leaf", seed, "FAULT", []string{"do 16 service mute", "crash 16"}[seed%2])
 		if err != nil {
 			return nil, err
 		}
-		if seed%2 == 0 {
-			n.Command(15, "service mute")
-		} else {
-			n.Crash(15)
-		}
-		r, err := n.Broadcast(0, "")
-		if err != nil {
-			return nil, err
-		}
-		worst = max(worst, r.Elapsed())
-		if len(r.Missing) != 1 || r.Missing[0].Node != 15 {
+		worst = max(worst, measureOf(res, "longest time to the result"))
+		if !res.OK() {
 			wrong++
 		}
 	}
 	basis := fmt.Sprintf("%d runs, R %v, g %v, messages take half as long to half as long again", seeds, rtt, guard)
 	return []line{
-		{what: "one mute leaf at depth 4: time to the root's result, to 4 R + 5 g, worst", ratio: float64(worst) / float64(bound), limit: 1, basis: fmt.Sprintf("%v : %v; %s", worst, bound, basis)},
+		{what: "one mute leaf at depth 4: time to the root's result, to 4 R + 5 g, worst", ratio: worst / bound, limit: 1, basis: fmt.Sprintf("%.1f : %.1f ms; %s", worst, bound, basis)},
 		{what: "the same: runs in which the root names another set than the leaf", ratio: float64(wrong), unit: "runs", limit: 0, basis: basis},
 	}, nil
 }
 
 // measureDeadInner crashes each inner node in turn, which nobody is told.
-func measureDeadInner() (l line, err error) {
+func measureDeadInner(ctx context.Context) (l line, err error) {
 	cases, wrong := 0, 0
-	for _, shape := range []scoll.Tree{{Type: scoll.KNomial, K: 2}, {Type: scoll.KNomial, K: 4}, {Type: scoll.KAry, K: 3}} {
-		topology, _ := shape.Topology()
+	for _, shape := range []struct {
+		name     string
+		k        int
+		topology tree.Topology
+	}{{"k-nomial", 2, tree.KNomial(2)}, {"k-nomial", 4, tree.KNomial(4)}, {"k-ary", 3, tree.KAry(3)}} {
 		for _, nodes := range []int{16, 50} {
-			t := tree.Tree{Topology: topology, N: nodes}
+			t := tree.Tree{Topology: shape.topology, N: nodes}
 			for rank := 1; rank < nodes; rank++ {
 				if t.Size(rank) == 1 {
 					continue
 				}
-				r, err := withDead(nodes, shape, sim.NodeID(rank))
+				var below []sim.NodeID
+				for _, r := range t.AppendSubtree(nil, rank) {
+					below = append(below, sim.NodeID(r))
+				}
+				res, err := simulate(ctx, "dead-inner", 0, "NODES", nodes, "TREE", shape.name, "WIDTH", shape.k, "INNER", sim.NodeID(rank), "BELOW", sim.Nodes(below...))
 				if err != nil {
 					return l, err
 				}
 				cases++
-				if !names(r, t.AppendSubtree(nil, rank)) {
+				if !res.OK() {
 					wrong++
 				}
 			}
@@ -171,34 +164,6 @@ func measureDeadInner() (l line, err error) {
 		what: "one dead inner node: trees in which the root names another set than its subtree", ratio: float64(wrong), unit: "trees", limit: 0,
 		basis: fmt.Sprintf("every inner node of 6 trees, %d broadcasts", cases),
 	}, nil
-}
-
-func withDead(nodes int, shape scoll.Tree, dead sim.NodeID) (*scollsim.Broadcast, error) {
-	n, err := scollsim.New(scollsim.Config{
-		Nodes: nodes, Topology: evenLinks(time.Millisecond), Tree: shape, Scoll: scoll.Config{RTT: 4 * time.Millisecond},
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := n.Group("immediate"); err != nil {
-		return nil, err
-	}
-	n.Crash(dead)
-	return n.Broadcast(0, "")
-}
-
-// names reports whether a root names exactly these members.
-func names(r *scollsim.Broadcast, want []int) bool {
-	missing := make(map[sim.NodeID]bool)
-	for _, m := range r.Missing {
-		missing[m.Node] = true
-	}
-	for _, rank := range want {
-		if !missing[sim.NodeID(rank)] {
-			return false
-		}
-	}
-	return len(missing) == len(want) && len(r.Missing) == len(want)
 }
 
 // measureServices is G-SC-8, as far as it is measured in virtual time.

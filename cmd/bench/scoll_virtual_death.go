@@ -115,3 +115,17 @@ func (m *mourners) broadcast(slow sim.NodeID) (r *scollsim.Broadcast, died time.
 	err = m.net.Finish(r)
 	return r, died, err
 }
+
+// names reports whether a root names exactly these members.
+func names(r *scollsim.Broadcast, want []int) bool {
+	missing := make(map[sim.NodeID]bool)
+	for _, m := range r.Missing {
+		missing[m.Node] = true
+	}
+	for _, rank := range want {
+		if !missing[sim.NodeID(rank)] {
+			return false
+		}
+	}
+	return len(missing) == len(want) && len(r.Missing) == len(want)
+}

@@ -140,7 +140,10 @@ func (n *Net) Attached(set, servers sim.NodeSet) (ok bool, why string) {
 // MasterIn reports whether each client that runs has a master among some servers.
 func (n *Net) MasterIn(servers, set sim.NodeSet) (ok bool, why string) {
 	for id := range n.each(set) {
-		if st := n.client(id).Status(); n.runs(id) && n.present(id) && (st.State != "settled" || !servers.Has(nodeOfNID(st.Master))) {
+		if !n.runs(id) || !n.present(id) { // before its first life there is no client
+			continue
+		}
+		if st := n.client(id).Status(); st.State != "settled" || !servers.Has(nodeOfNID(st.Master)) {
 			return false, fmt.Sprintf("client %v is %s, its master %s", id, st.State, n.word(st.Master))
 		}
 	}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"strings"
+
+	"ulnet/health/healthsim"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/scoll/scollsim"
+)
+
+// What a scenario can say is one: words in capitals are replaced by what is measured.
+//
+//go:embed scenarios
+var scenarioFiles embed.FS
+
+// simulate runs a scenario. Values are pairs of a word and what it stands for.
+func simulate(ctx context.Context, name string, seed uint64, values ...any) (*scenario.Result, error) {
+	text, err := scenarioFiles.ReadFile("scenarios/" + name + ".sim")
+	if err != nil {
+		return nil, err
+	}
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = fmt.Sprint(v)
+	}
+	text = []byte(strings.NewReplacer(words...).Replace(string(text)))
+	f, err := scenario.Parse(name, text, []*scenario.Protocol{scollsim.Protocol, healthsim.Protocol})
+	if err != nil {
+		return nil, err
+	}
+	res, err := scenario.Run(ctx, f, scenario.Options{Seed: &seed, SampleEvery: -1})
+	if err != nil {
+		return nil, fmt.Errorf("%s with %s: %w", name, words, err)
+	}
+	return res, nil
+}
+
+// kept is an error unless everything that a scenario expects came.
+func kept(res *scenario.Result, err error) (*scenario.Result, error) {
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range res.Expects {
+		if !o.OK {
+			return nil, fmt.Errorf("%s: at %v: %s", o.Text, o.At, o.Why)
+		}
+	}
+	return res, nil
+}
+
+// measureOf is a measure of a run by its name.
+func measureOf(res *scenario.Result, name string) float64 {
+	for _, m := range res.Measures {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	panic("no protocol measures " + name)
+}

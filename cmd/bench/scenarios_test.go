@@ -1,0 +1,34 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestScenarios: what is measured by a scenario is there, and what it expects counts.
+func TestScenarios(t *testing.T) {
+	b := &bench{rounds: 1}
+	lines, err := measureDeaths(t.Context(), b)
+	if err != nil || len(lines) != 1 || lines[0].ratio <= 0 || !lines[0].met() {
+		t.Errorf("%+v, %v", lines, err)
+	}
+	res, err := simulate(t.Context(), "mass-eviction", 1, "NODES", 105)
+	if n := measureOf(res, "evicted: timed out"); err != nil || n != 5*100 {
+		t.Errorf("%.0f evictions of 100 clients on 5 servers: %v", n, err)
+	}
+	mute, err := measureMuteLeaf(t.Context(), 4)
+	if err != nil || len(mute) != 2 || mute[0].ratio <= 0.3 || !mute[0].met() || mute[1].ratio != 0 {
+		t.Errorf("%+v, %v", mute, err)
+	}
+	if dead, err := measureDeadInner(t.Context()); err != nil || dead.ratio != 0 {
+		t.Errorf("%+v, %v", dead, err)
+	}
+	// Somebody else is mute: the root names another set than the leaf.
+	res, err = simulate(t.Context(), "mute-leaf", 1, "FAULT", "do 15 service mute")
+	if err != nil || res.OK() {
+		t.Errorf("another node is mute: %v", err)
+	}
+	if _, err := kept(res, err); err == nil || !strings.Contains(err.Error(), "expect unreached 16") {
+		t.Errorf("what was expected and did not come: %v", err)
+	}
+}
