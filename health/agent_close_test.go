@@ -58,7 +58,7 @@ func (c *cluster) dialAgain(t *testing.T, i int) {
 	t.Helper()
 	c.hosts[i].Do(func() {
 		var err error
-		c.conns[i], err = health.Dial(c.tables[i], health.DialConfig{ClientConfig: health.ClientConfig{Name: "client", Servers: c.ids}, Attach: c.ids})
+		c.conns[i], err = health.Dial(c.tables[i], health.DialConfig{Name: "client", Servers: c.ids, Attach: c.ids})
 		if err != nil {
 			t.Error(err)
 		}

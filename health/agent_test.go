@@ -79,7 +79,7 @@ func (c *cluster) boot(h, _ *simlnd.Host) {
 	c.hosts[i], c.tables[i] = h, table
 	if i < servers {
 		c.agents[i], err = health.StartServer(table, health.AgentConfig{
-			ServerConfig: health.ServerConfig{Servers: c.ids, Keys: c.keys[i]}, View: c.views[i], Broadcaster: broadcaster{c, i}, Store: c.stores[i],
+			Servers: c.ids, Keys: c.keys[i], View: c.views[i], Broadcaster: broadcaster{c, i}, Store: c.stores[i],
 			Wall:   c.wall,
 			Export: func(health.ClientID, uint64) []byte { return []byte("export") },
 			Notify: func(e health.Event) { c.events[i] = append(c.events[i], e) },
@@ -87,7 +87,7 @@ func (c *cluster) boot(h, _ *simlnd.Host) {
 		})
 	} else if !c.bare[i] {
 		c.conns[i], err = health.Dial(table, health.DialConfig{
-			ClientConfig: health.ClientConfig{Name: "client", Servers: c.ids, Timing: health.Timing{Ping: c.ping[i]}, Keys: c.keys[i]}, Attach: c.ids,
+			Name: "client", Servers: c.ids, Timing: health.Timing{Ping: c.ping[i]}, Keys: c.keys[i], Attach: c.ids,
 			Notify: func(e health.ClientEvent) { c.told[i] = append(c.told[i], e) },
 		})
 	}

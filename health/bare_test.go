@@ -14,14 +14,14 @@ func TestStartOnBareNode(t *testing.T) {
 	servers := []nid.NID{nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp")}
 	t.Run("client", func(t *testing.T) {
 		portalstest.BareNode(t, func(table *portals.Table) error {
-			_, err := health.Dial(table, health.DialConfig{Self: nid.MustParse("10.0.0.3@tcp"), ClientConfig: health.ClientConfig{Servers: servers}})
+			_, err := health.Dial(table, health.DialConfig{Self: nid.MustParse("10.0.0.3@tcp"), Servers: servers})
 			return err
 		})
 	})
 	t.Run("server", func(t *testing.T) {
 		portalstest.BareNode(t, func(table *portals.Table) error {
 			_, err := health.StartServer(table, health.AgentConfig{
-				ServerConfig: health.ServerConfig{Self: servers[0], Servers: servers}, View: &view{}, Broadcaster: broadcaster{},
+				Self: servers[0], Servers: servers, View: &view{}, Broadcaster: broadcaster{},
 			})
 			return err
 		})

@@ -14,29 +14,6 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// ErrClosed says that a connection was closed.
-var ErrClosed error = &Error{Why: "the connection is closed"}
-
-// ErrSuperseded says that a later life of the same client runs elsewhere. Status says where;
-// after some minutes it is tried again.
-var ErrSuperseded error = &Error{Why: "this client runs on another node, in a later life: give each node an id of its own, or end the other one"}
-
-// DialConfig configures [Dial].
-type DialConfig struct {
-	// ClientConfig: ID is made from the node's NID by default, so that the same
-	// node is the same client after a restart; Incarnation, PID and From are the node's.
-	// Servers are required.
-	ClientConfig
-	// Self is the NID to send from; may be zero on a node with one NID.
-	Self nid.NID
-	// Attach are servers to connect to besides the master, always.
-	Attach []nid.NID
-	// Notify is told of events, in their order. It must not block. May be nil.
-	Notify func(ClientEvent)
-	Log    *slog.Logger  // nil discards
-	Clock  machine.Clock // default the node's
-}
-
 // Connection makes a node a client of the cluster: it steps a [engine.Client], which
 // finds a master and keeps it. It has no goroutine of its own. Methods are safe
 // for concurrent use. A node can have one: it takes what comes to ClientPortal.
@@ -66,32 +43,18 @@ func Dial(table *portals.Table, cfg DialConfig) (*Connection, error) {
 	if err := table.Ready(); err != nil {
 		return nil, err
 	}
-	var err error
-	if cfg.Self, err = selfOf(table, cfg.Self); err != nil {
+	if err := cfg.fill(table); err != nil {
 		return nil, err
 	}
-	if !cfg.ID.IsValid() {
-		cfg.ID = ClientIDOf(nid.ProcessID{NID: cfg.Self, PID: table.Node().PID()}.String())
-	}
-	if cfg.Incarnation == 0 {
-		cfg.Incarnation = table.Node().Incarnation()
-	}
-	if cfg.PID == 0 {
-		cfg.PID = table.Node().PID()
-	}
-	cfg.From = nid.ProcessID{NID: cfg.Self, PID: table.Node().PID()}
-	if cfg.Clock == nil {
-		cfg.Clock = table.Node().Clock()
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
+	own := cfg.Engine()
+	own.From = nid.ProcessID{NID: cfg.Self, PID: table.Node().PID()}
+	m, err := engine.NewClient(own)
+	if err != nil {
+		return nil, err
 	}
 	c := &Connection{
-		cfg: cfg, log: cfg.Log, watches: make(map[nid.NID]func()), ready: make(chan struct{}), closed: make(chan struct{}),
+		cfg: cfg, m: m, log: cfg.Log, watches: make(map[nid.NID]func()), ready: make(chan struct{}), closed: make(chan struct{}),
 		left: make(chan struct{}),
-	}
-	if c.m, err = engine.NewClient(cfg.ClientConfig); err != nil {
-		return nil, err
 	}
 	c.runner = machine.NewRunner(machine.Config[engine.ClientInput, engine.ClientOutput]{
 		Machine: c.m, Clock: cfg.Clock, Apply: c.apply,

@@ -9,10 +9,6 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// ErrUnaware says that servers have not answered that they know that this client left: they
-// find it out by asking, and evict it within 2·T_evict of its last word.
-var ErrUnaware error = &Error{Why: "servers may not know that this client left, and evict it within 2·T_evict"}
-
 // Close disconnects from all servers and returns at once. Each is told once: one that does
 // not hear it finds it out by asking. Wait returns ErrClosed from now on, and the node
 // can Dial again.

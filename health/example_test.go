@@ -23,9 +23,9 @@ func ExampleDial() {
 	servers := []nid.NID{nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp"), nid.MustParse("10.0.0.3@tcp")}
 
 	c, err := health.Dial(n.Table(), health.DialConfig{
-		ClientConfig: health.ClientConfig{Name: "compute-17", Servers: servers},
-		Attach:       servers,
-		Notify:       func(e health.ClientEvent) { log.Println(e.Kind, e.Server, e.Code) },
+		Name: "compute-17", Servers: servers,
+		Attach: servers,
+		Notify: func(e health.ClientEvent) { log.Println(e.Kind, e.Server, e.Code) },
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -47,11 +47,11 @@ func ExampleStartServer() {
 	serve, stop := func(health.ClientID) {}, func(health.ClientID) {}
 
 	a, err := health.StartServer(table, health.AgentConfig{
-		ServerConfig: health.ServerConfig{Servers: servers},
-		View:         view,
-		Broadcaster:  all,
-		Store:        store,
-		Wall:         time.Now,
+		Servers:     servers,
+		View:        view,
+		Broadcaster: all,
+		Store:       store,
+		Wall:        time.Now,
 		Notify: func(e health.Event) {
 			switch e.Kind {
 			case health.ClientSuspended, health.ClientEvicted:

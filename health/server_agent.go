@@ -1,13 +1,11 @@
 package health
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"ulnet/health/engine"
 	"ulnet/health/wire"
@@ -15,35 +13,6 @@ import (
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 )
-
-// Errors of starting.
-var (
-	ErrNoNID   error = &Error{Why: "say which NID of this node takes part"}
-	ErrOutside error = &Error{Why: "a server needs a View, a Broadcaster, and with a Store a wall clock"}
-)
-
-// AgentConfig configures a [ServerAgent].
-type AgentConfig struct {
-	// ServerConfig: Self may be zero on a node with one NID, Incarnation and PID
-	// are the node's by default.
-	ServerConfig
-	View        View        // required
-	Broadcaster Broadcaster // required
-	Store       Store       // nil: nothing survives a restart
-	// Wall is the wall clock, for tombstones in the Store and the times of History.
-	Wall func() time.Time
-	// Export returns what is to be remembered of a connection besides; may be nil.
-	Export func(id ClientID, incarnation uint64) []byte
-	// Recovered is given that after a restart; may be nil.
-	Recovered func(r *Record)
-	// Notify is told of events, in their order. It must not block. May be nil.
-	Notify func(Event)
-	Log    *slog.Logger  // nil discards
-	Clock  machine.Clock // default the node's; machine.BootClock notices more pauses
-	// Buffers is how many messages can arrive at a time without waiting, 29 KiB
-	// each. Default 16.
-	Buffers int
-}
 
 // ServerAgent lets a node be a server: it steps a [engine.Server], and brings it
 // together with portals, discovery, collectives and the store. It has no
@@ -75,25 +44,21 @@ func StartServer(table *portals.Table, cfg AgentConfig) (*ServerAgent, error) {
 	if err := table.Ready(); err != nil {
 		return nil, err
 	}
-	var err error
-	if cfg.Self, err = selfOf(table, cfg.Self); err != nil {
+	if err := cfg.fill(table); err != nil {
 		return nil, err
 	}
-	if cfg.Timing, err = cfg.Filled(); err != nil {
+	m, err := engine.NewServer(cfg.Engine())
+	if err != nil {
 		return nil, err
 	}
-	cfg.fill(table)
-	a := &ServerAgent{cfg: cfg, log: cfg.Log, orders: make(map[*evictOrder]struct{})}
-	if a.m, err = engine.NewServer(cfg.ServerConfig); err != nil {
-		return nil, err
-	}
+	a := &ServerAgent{cfg: cfg, m: m, log: cfg.Log, orders: make(map[*evictOrder]struct{})}
 	a.runner = machine.NewRunner(machine.Config[engine.ServerInput, engine.ServerOutput]{
 		Machine: a.m, Clock: cfg.Clock, Apply: a.apply,
 		Fault: func(err error) { a.log.Error("health timer", slog.Any("err", err)) },
 	})
 	// Before the first step: what it has sent goes this way, also while much is loaded.
 	a.transport = transport{
-		table: table, self: cfg.Self, portal: wire.ServerPortal, size: wire.MaxMessage, count: cmp.Or(cfg.Buffers, 16), handle: a.arrived,
+		table: table, self: cfg.Self, portal: wire.ServerPortal, size: wire.MaxMessage, count: 16, handle: a.arrived,
 	}
 	a.transport.begin()
 	if err := a.load(); err != nil {
@@ -108,22 +73,6 @@ func StartServer(table *portals.Table, cfg AgentConfig) (*ServerAgent, error) {
 	a.unwatch = cfg.View.Watch(a.heard)
 	a.look()
 	return a, nil
-}
-
-// fill sets what is by default the node's.
-func (cfg *AgentConfig) fill(table *portals.Table) {
-	if cfg.Incarnation == 0 {
-		cfg.Incarnation = table.Node().Incarnation()
-	}
-	if cfg.PID == 0 {
-		cfg.PID = table.Node().PID()
-	}
-	if cfg.Clock == nil {
-		cfg.Clock = table.Node().Clock()
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
 }
 
 // arrived gives the machine a message.

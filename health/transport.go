@@ -70,24 +70,3 @@ func (t *transport) close() {
 	t.inbox.Close()
 	t.outbox.Close()
 }
-
-// selfOf returns the NID under which a node takes part: the one that was
-// configured, or its only one.
-func selfOf(table *portals.Table, self nid.NID) (nid.NID, error) {
-	if self.IsValid() {
-		return self, nil
-	}
-	for _, id := range table.Node().IDs() {
-		if id.NID.IsLo() {
-			continue
-		}
-		if self.IsValid() {
-			return nid.NID{}, ErrNoNID
-		}
-		self = id.NID
-	}
-	if !self.IsValid() {
-		return nid.NID{}, ErrNoNID
-	}
-	return self, nil
-}

@@ -9,6 +9,19 @@ import (
 // servers that keep this one from draining.
 type Error = engine.Error
 
+// What a program may want to tell apart: each is an *[Error].
+var (
+	ErrNoNID   error = &Error{Why: "say which NID of this node takes part"}
+	ErrOutside error = &Error{Why: "a server needs a View, a Broadcaster, and with a Store a wall clock"}
+	ErrClosed  error = &Error{Why: "the connection is closed"}
+	// ErrSuperseded says that a later life of the same client runs elsewhere. Status says
+	// where; after some minutes it is tried again.
+	ErrSuperseded error = &Error{Why: "this client runs on another node, in a later life: give each node an id of its own, or end the other one"}
+	// ErrUnaware says that servers have not answered that they know that this client left:
+	// they find it out by asking, and evict it within 2·T_evict of its last word.
+	ErrUnaware error = &Error{Why: "servers may not know that this client left, and evict it within 2·T_evict"}
+)
+
 // What a program says to its agent, and hears from it.
 type (
 	// ClientID names a client over all its lives. The zero value names none.
@@ -20,10 +33,6 @@ type (
 	Timing = engine.Timing
 	// Claims signs what a master agreed to, and checks it.
 	Claims = engine.Claims
-	// ServerConfig and ClientConfig are what the agents' configurations have in common
-	// with those of their machines.
-	ServerConfig = engine.ServerConfig
-	ClientConfig = engine.ClientConfig
 	// Record is what a server remembers of a connection over a restart (CH-4).
 	Record = engine.Record
 	// Event is something that the user of a server is told, ClientEvent that of a client.

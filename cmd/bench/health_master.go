@@ -60,7 +60,7 @@ func crowdPing() []byte {
 const clientAt = 8
 
 func newCrowd(clients int) (*crowd, error) {
-	s, err := engine.NewServer(health.ServerConfig{Self: crowdServers[0], Incarnation: 1, Servers: crowdServers})
+	s, err := engine.NewServer(engine.ServerConfig{Self: crowdServers[0], Incarnation: 1, Servers: crowdServers})
 	if err != nil {
 		return nil, err
 	}

@@ -132,7 +132,7 @@ func newCrowdNode(conns []lnd.Delivery) (*crowdNode, error) {
 		return nil, err
 	}
 	c.agent, err = health.StartServer(table, health.AgentConfig{
-		ServerConfig: health.ServerConfig{Servers: crowdServers[:1]}, View: lonely{}, Broadcaster: lonely{},
+		Servers: crowdServers[:1], View: lonely{}, Broadcaster: lonely{},
 		Notify: func(e health.Event) {
 			if e.Kind == health.ClientEvicted {
 				c.evicted.Add(1)

@@ -153,7 +153,7 @@ type gate struct {
 // counts those that were accepted before they were durable.
 func floodMaster(ctx context.Context, s *connstore.Store, first, n int) (took []time.Duration, early int, err error) {
 	g := &gate{store: s, began: make(map[health.ClientID]time.Time), durable: make(map[health.ClientID]bool), slots: make(chan struct{}, connectsInFlight)}
-	if g.server, err = engine.NewServer(health.ServerConfig{Self: crowdServers[0], Incarnation: 1, Servers: crowdServers[:1], MaxClients: n}); err != nil {
+	if g.server, err = engine.NewServer(engine.ServerConfig{Self: crowdServers[0], Incarnation: 1, Servers: crowdServers[:1], MaxClients: n}); err != nil {
 		return nil, 0, err
 	}
 	g.do(engine.ServerInput{Kind: engine.QuorumIs, Alive: true})

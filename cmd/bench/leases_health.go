@@ -74,8 +74,8 @@ func serveHealth(keeping rival.Keeping, gone func(name string)) error {
 		return err
 	}
 	_, err = health.StartServer(table, health.AgentConfig{
-		ServerConfig: health.ServerConfig{Servers: ids, Timing: k.timing()},
-		View:         view, Broadcaster: broadcaster, Store: store, Wall: time.Now, Clock: clock,
+		Servers: ids, Timing: k.timing(),
+		View: view, Broadcaster: broadcaster, Store: store, Wall: time.Now, Clock: clock,
 		Notify: func(e health.Event) {
 			if e.Kind == health.ClientEvicted {
 				gone(e.Name)
@@ -107,9 +107,7 @@ func healthClients(keeping rival.Keeping) func(i int) (kill func(), err error) {
 			_ = n.Close(ctx) // it dies: what waits is lost
 		}
 		conn, err := health.Dial(n.Table(), health.DialConfig{
-			ClientConfig: health.ClientConfig{
-				Name: fmt.Sprint(rival.ClientPrefix, i), Servers: k.nids(), Timing: k.timing(), Seed: uint64(i),
-			},
+			Name: fmt.Sprint(rival.ClientPrefix, i), Servers: k.nids(), Timing: k.timing(), Seed: uint64(i),
 			Attach: k.nids(), Clock: clock,
 		})
 		if err != nil {

@@ -70,8 +70,8 @@ func healthExchange(t *testing.T) []byte {
 		c.startServer(i)
 	}
 	c.client, err = health.Dial(c.tables[healthServers], health.DialConfig{
-		ClientConfig: health.ClientConfig{Name: "compute-17", Servers: c.ids[:healthServers], Timing: health.Timing{Ping: 500 * time.Millisecond}},
-		Attach:       c.ids[:healthServers], Clock: machine.RealClock(), Notify: c.notify,
+		Name: "compute-17", Servers: c.ids[:healthServers], Timing: health.Timing{Ping: 500 * time.Millisecond},
+		Attach: c.ids[:healthServers], Clock: machine.RealClock(), Notify: c.notify,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -130,8 +130,8 @@ func (c *clinic) startServer(i int) {
 		c.t.Fatal(err)
 	}
 	a, err := health.StartServer(c.tables[i], health.AgentConfig{
-		ServerConfig: health.ServerConfig{Servers: servers, Timing: health.Timing{Ping: 500 * time.Millisecond}},
-		View:         everybody(servers), Broadcaster: all, Clock: machine.RealClock(),
+		Servers: servers, Timing: health.Timing{Ping: 500 * time.Millisecond},
+		View: everybody(servers), Broadcaster: all, Clock: machine.RealClock(),
 	})
 	if err != nil {
 		c.t.Fatal(err)

@@ -54,7 +54,7 @@ func (w *watched) bootAll(h, _ *simlnd.Host) {
 	i := int(h.ID())
 	var err error
 	w.agents[i], err = health.StartServer(w.nodes[i].table, health.AgentConfig{
-		ServerConfig: health.ServerConfig{Servers: w.ids}, View: w.nodes[i].view, Broadcaster: w.nodes[i].b,
+		Servers: w.ids, View: w.nodes[i].view, Broadcaster: w.nodes[i].b,
 		Notify: func(e health.Event) {
 			if e.Kind == health.ClientEvicted {
 				w.gone[i] = w.fabric.Now()
@@ -69,7 +69,7 @@ func (w *watched) bootAll(h, _ *simlnd.Host) {
 func (w *watched) dial(h *simlnd.Host) {
 	node, err := lnetsim.NewStack(h, lnetsim.StackConfig{})
 	if err == nil {
-		w.conn, err = health.Dial(node.Table, health.DialConfig{ClientConfig: health.ClientConfig{Name: "client", Servers: w.ids}, Attach: w.ids})
+		w.conn, err = health.Dial(node.Table, health.DialConfig{Name: "client", Servers: w.ids, Attach: w.ids})
 	}
 	if err != nil {
 		w.t.Error(err)

@@ -60,7 +60,7 @@ func (c *contest) dialAs(i int, incarnation uint64) {
 	c.fabric.Do(sim.NodeID(i), func(*simlnd.Host) {
 		var err error
 		c.conns[i], err = health.Dial(c.stacks[i].Table, health.DialConfig{
-			ClientConfig: health.ClientConfig{ID: health.ClientIDOf("contested"), Incarnation: incarnation, Servers: c.ids}, Attach: c.ids,
+			ID: health.ClientIDOf("contested"), Incarnation: incarnation, Servers: c.ids, Attach: c.ids,
 			Notify: func(e health.ClientEvent) {
 				c.told[i], c.at[i] = append(c.told[i], e), append(c.at[i], c.fabric.Now())
 			},

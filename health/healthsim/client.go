@@ -64,7 +64,7 @@ func (n *Net) wants(id sim.NodeID) (list []nid.NID) {
 // begin makes the machine.
 func (c *client) begin(id health.ClientID, life sim.Life) bool {
 	var err error
-	c.m, err = engine.NewClient(health.ClientConfig{
+	c.m, err = engine.NewClient(engine.ClientConfig{
 		ID: id, Incarnation: epoch + uint64(life.Now), Servers: c.net.ids, Timing: c.net.cfg.Timing, Seed: life.Seed,
 	})
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"ulnet/gossip/engine"
-	"ulnet/health"
 	healthengine "ulnet/health/engine"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
@@ -63,7 +62,7 @@ func (n *Net) bootServer(life sim.Life, old *server) sim.Program[*message] {
 		s.disk.init(&old.disk)
 	}
 	var err error
-	s.m, err = healthengine.NewServer(health.ServerConfig{
+	s.m, err = healthengine.NewServer(healthengine.ServerConfig{
 		Self: simlnd.NID(life.Node), Incarnation: epoch + uint64(life.Now), Servers: n.ids, Timing: n.cfg.Timing, Claims: n.cfg.Claims,
 	})
 	if err == nil && n.cfg.Gossip > 0 {

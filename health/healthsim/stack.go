@@ -69,8 +69,8 @@ func (k *stack) serve(keeps bool) error {
 		n.stores[id].records, n.stores[id].graves, n.stores[id].broken = old.records, old.graves, old.broken
 	}
 	k.server, err = health.StartServer(k.lnet.Table, health.AgentConfig{
-		ServerConfig: health.ServerConfig{Incarnation: epoch + uint64(n.Now()), Servers: n.ids, Timing: n.cfg.Timing, Claims: n.cfg.Claims},
-		View:         agent, Broadcaster: all, Store: n.stores[id], Wall: n.wall,
+		Incarnation: epoch + uint64(n.Now()), Servers: n.ids, Timing: n.cfg.Timing, Claims: n.cfg.Claims,
+		View: agent, Broadcaster: all, Store: n.stores[id], Wall: n.wall,
 		Notify: func(e health.Event) {
 			n.serverTold(id, &e)
 			k.host.Emit(serverEvent(&e))
@@ -91,9 +91,7 @@ func (k *stack) dial(as sim.NodeID) (err error) {
 	}
 	var self *health.Connection
 	self, err = health.Dial(k.lnet.Table, health.DialConfig{
-		ClientConfig: health.ClientConfig{
-			ID: ClientID(as), Incarnation: epoch + uint64(n.Now()), Servers: n.ids, Timing: n.cfg.Timing, Seed: k.host.Life().Seed,
-		},
+		ID: ClientID(as), Incarnation: epoch + uint64(n.Now()), Servers: n.ids, Timing: n.cfg.Timing, Seed: k.host.Life().Seed,
 		Attach: n.wants(id),
 		Notify: func(e health.ClientEvent) {
 			if self != nil && self != k.client { // it has ended

@@ -146,7 +146,7 @@ func (c *slowCluster) health() {
 	timing := health.Timing{Ping: time.Second}
 	var err error
 	c.server, err = health.StartServer(c.tables[0], health.AgentConfig{
-		ServerConfig: health.ServerConfig{Timing: timing, Servers: c.ids[:1]}, View: onlyServer{c.ids[0]}, Broadcaster: onlyServer{},
+		Timing: timing, Servers: c.ids[:1], View: onlyServer{c.ids[0]}, Broadcaster: onlyServer{},
 		Notify: func(e health.Event) {
 			if c.watching.Load() {
 				c.t.Errorf("client health: %+v", e)
@@ -155,7 +155,7 @@ func (c *slowCluster) health() {
 	})
 	c.must(err)
 	c.client, err = health.Dial(c.tables[1], health.DialConfig{
-		ClientConfig: health.ClientConfig{Timing: timing, Servers: c.ids[:1]},
+		Timing: timing, Servers: c.ids[:1],
 		Notify: func(e health.ClientEvent) {
 			if c.watching.Load() {
 				c.t.Errorf("the client: %+v", e)

@@ -52,10 +52,8 @@ func (h *roles) startServer() error {
 		}
 	}
 	cfg := health.AgentConfig{
-		ServerConfig: health.ServerConfig{
-			Self: self, Servers: h.servers, Timing: h.cfg.Times, MaxClients: h.cfg.MaxClients,
-			MaxIDs: h.cfg.MaxIDs, MaxUserIDs: h.cfg.MaxUserIDs, Uneven: !h.cfg.Balance, Keys: h.keys,
-		},
+		Self: self, Servers: h.servers, Timing: h.cfg.Times, MaxClients: h.cfg.MaxClients,
+		MaxIDs: h.cfg.MaxIDs, MaxUserIDs: h.cfg.MaxUserIDs, Uneven: !h.cfg.Balance, Keys: h.keys,
 		View: h.view, Broadcaster: h.all, Wall: time.Now, Notify: h.events.ofServer, Log: h.log, Clock: h.m.Clock,
 	}
 	if h.cfg.ClaimKeys.Len() > 0 {
@@ -93,8 +91,8 @@ func (h *roles) startClient() error {
 		return err
 	}
 	c, err := health.Dial(h.m.Table, health.DialConfig{
-		ClientConfig: health.ClientConfig{Name: h.cfg.Name, Servers: h.servers, Timing: h.cfg.Times, Seed: h.m.Incarnation(), Keys: h.keys},
-		Self:         self, Attach: h.attached(h.servers), Notify: h.events.ofClient, Log: h.log, Clock: h.m.Clock,
+		Name: h.cfg.Name, Servers: h.servers, Timing: h.cfg.Times, Seed: h.m.Incarnation(), Keys: h.keys,
+		Self: self, Attach: h.attached(h.servers), Notify: h.events.ofClient, Log: h.log, Clock: h.m.Clock,
 	})
 	if err == nil {
 		h.client = c

@@ -1,0 +1,30 @@
+package health
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
+	"ulnet/portals/portalstest"
+)
+
+// TestConfigReachesMachine: each field that an agent's configuration shares with that of its
+// machine is handed on, and the machines have none that a program cannot set but bounds
+// that no program has needed, and what the agent sets itself.
+func TestConfigReachesMachine(t *testing.T) {
+	keys, err := keyring.NewKeys([]byte("a key of the cluster"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims, err := NewClaims([]byte("a key of the servers"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	odd := map[string]any{
+		"Self": nid.MustParse("10.0.0.1@tcp"), "Servers": []nid.NID{nid.MustParse("10.0.0.2@tcp")}, "ID": ClientID{1},
+		"Timing": Timing{Ping: time.Second}, "Keys": keys, "Claims": claims,
+	}
+	portalstest.ConfigReaches(t, AgentConfig.Engine, odd, "MaxTombstones", "MaxBroadcasts", "MaxLives", "FlapWindow")
+	portalstest.ConfigReaches(t, DialConfig.Engine, odd, "MaxBackoff", "From")
+}
