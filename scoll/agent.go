@@ -12,15 +12,7 @@ import (
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
-	"ulnet/portals/keyring"
-)
-
-// The portals of collectives. Requests wait where there is no buffer; replies
-// and fetches go to what was posted for them, or nowhere.
-const (
-	RequestPortal = 54
-	ReplyPortal   = 55
-	BulkPortal    = 56
+	"ulnet/scoll/engine"
 )
 
 // View is what collectives need to know of discovery. A *gossip.Agent is one.
@@ -32,45 +24,17 @@ type View interface {
 	Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func())
 }
 
-// AgentConfig configures an [Agent].
-type AgentConfig struct {
-	// Config: Self may be zero on a node with one NID, Incarnation is the
-	// node's by default, and Watched follows from View.
-	Config
-	View View // nil: all nodes are alive
-	// Wall is the wall clock with which incarnations are compared, see
-	// IncarnationSlack. nil: the time since this node's own incarnation.
-	Wall  func() time.Time
-	Log   *slog.Logger // nil discards
-	Clock machine.Clock
-	// Keys sign all messages, if there are any; then what is not signed with one of them
-	// is refused. All nodes have the same. [Agent.SetKeys] changes them.
-	Keys keyring.Keys
-	// Worker runs a function that may block, after it has returned itself, each
-	// exactly once: Stop waits for them. They are IncomingRequest, and calls that
-	// would otherwise be made within others or wait for them. Default: a timer of
-	// Clock that is due at once, which on a real clock has a goroutine of its own.
-	// Who can start goroutines saves the timer by that.
-	Worker func(func())
-	// Buffers is how many requests can arrive at a time without waiting, 4 KiB
-	// each. Default 64.
-	Buffers int
-	// CheckBulk looks, at the cost of two checksums, whether services modify bulk
-	// data while children fetch them; see [Agent.BulkModified].
-	CheckBulk bool
-}
-
-// Agent lets a node take part: it steps a [Machine], posts buffers, sends, and
+// Agent lets a node take part: it steps the machine of scoll/engine, posts buffers, sends, and
 // calls services. It has no goroutine of its own.
 //
 // Methods are safe for concurrent use, and may be called from callbacks.
 type Agent struct {
 	table   *portals.Table
-	cfg     AgentConfig
+	cfg     Config
 	self    nid.NID
 	pid     nid.PID
-	runner  *machine.Runner[Input, Output]
-	m       *Machine // stepped by runner
+	runner  *machine.Runner[engine.Input, engine.Output]
+	m       *engine.Machine // stepped by runner
 	log     *slog.Logger
 	unwatch func()
 
@@ -81,11 +45,11 @@ type Agent struct {
 
 	mu       sync.Mutex
 	services map[ServiceID]*Service // guarded by mu
-	stopped  bool                   // guarded by mu
-	workers  sync.WaitGroup
 	open     openAnswers
 	ctx      context.Context // of handlers and calls; ends with the agent
 	cancel   context.CancelFunc
+	closing  sync.Once
+	finish   sync.Once
 
 	posts    sync.Pool // of *post
 	payloads sync.Pool // of *[]byte
@@ -93,41 +57,42 @@ type Agent struct {
 	bulkModified atomic.Uint64
 
 	warnings [2]time.Duration // when the next may be logged; owned by apply, like all below
-	requests map[RequestID]*Request
-	lists    map[RequestID]*fetch
+	requests map[engine.RequestID]*Request
+	lists    map[engine.RequestID]*fetch
 }
 
 // ErrNoNID says that a node has no NID to take part as.
 var ErrNoNID = errors.New("scoll: say which NID of this node takes part")
 
-// Start begins to take part. The error is ErrNoNID, [portals.ErrNoLoopback] or
+// New makes an agent, which takes part from then on. The error is ErrNoNID, [portals.ErrNoLoopback] or
 // [portals.ErrNoDiscovery] for a node that lacks one of these, or what portals says of
 // the buffers.
-func Start(table *portals.Table, cfg AgentConfig) (*Agent, error) {
+func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if err := table.Ready(); err != nil {
 		return nil, err
 	}
 	a := &Agent{
 		table: table, cfg: cfg, self: cfg.Self, pid: table.Node().PID(), log: cfg.Log,
-		services: make(map[ServiceID]*Service), requests: make(map[RequestID]*Request), lists: make(map[RequestID]*fetch),
+		services: make(map[ServiceID]*Service), requests: make(map[engine.RequestID]*Request), lists: make(map[engine.RequestID]*fetch),
 	}
 	if err := a.fill(); err != nil {
 		return nil, err
 	}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	a.signer.init(a.cfg.Keys)
-	a.m = New(a.cfg.Config)
+	a.m = engine.New(a.cfg.Engine())
+	a.cfg.MaxTimeout = a.m.Config().MaxTimeout
 	a.due.init(a)
 	a.posts.New, a.payloads.New = newPost, func() any { return new([]byte) }
 	a.outbox.Open(table, portals.OutboxConfig[sending]{Done: a.sent})
-	a.runner = machine.NewRunner(machine.Config[Input, Output]{
+	a.runner = machine.NewRunner(machine.Config[engine.Input, engine.Output]{
 		Machine: a.m, Clock: callClock{a.cfg.Clock, a}, Apply: a.apply,
 		Fault: func(err error) { a.log.Error("scoll timer", slog.Any("err", err)) },
 	})
 	if err := a.receiver.start(a); err != nil {
 		return nil, fmt.Errorf("scoll: post buffers: %w", err)
 	}
-	a.do(Input{})
+	a.do(engine.Input{})
 	if cfg.View != nil {
 		a.unwatch = cfg.View.Watch(a.heard)
 	}
@@ -151,8 +116,8 @@ func (a *Agent) fill() error {
 	if !a.self.IsValid() {
 		return ErrNoNID
 	}
-	a.cfg.MaxPayload = min(orDefault(a.cfg.MaxPayload, portals.MaxPayload), portals.MaxPayload)
-	a.cfg.Self, a.cfg.Watched, a.cfg.Signed = a.self, a.cfg.View != nil, a.cfg.Keys.Len() > 0
+	a.cfg.MaxPayload = min(orElse(a.cfg.MaxPayload, portals.MaxPayload), portals.MaxPayload)
+	a.cfg.Self = a.self
 	if a.cfg.Incarnation == 0 {
 		a.cfg.Incarnation = a.table.Node().Incarnation()
 	}
@@ -162,32 +127,49 @@ func (a *Agent) fill() error {
 	if a.cfg.Worker == nil {
 		a.cfg.Worker = func(f func()) { a.cfg.Clock.AfterFunc(time.Nanosecond, f) }
 	}
-	a.cfg.Buffers = orDefault(a.cfg.Buffers, 64)
+	a.cfg.Buffers = orElse(a.cfg.Buffers, 64)
 	return nil
 }
 
-// Stop ends taking part. It refuses further questions to handlers (ECANCELED), ends the
+func orElse(n, d int) int {
+	if n <= 0 {
+		return d
+	}
+	return n
+}
+
+// Close ends taking part. It refuses further questions to handlers (ECANCELED), ends the
 // contexts of those that run, and lets their answers leave, for up to a second: members
 // below this one may have to answer first. Then no callback is called any more, and it
-// waits for those that run, of which it must not be called. What was under way otherwise is
-// not answered; a message that had begun may still touch its memory, until the node is
-// closed, which comes next.
-func (a *Agent) Stop() {
-	a.mu.Lock()
-	again := a.stopped
-	a.stopped = true
-	a.mu.Unlock()
-	if again {
-		return
+// waits for those that run, of which it must not be called; when ctx ends before them, the
+// error says so. What was under way otherwise is not answered; a message that had begun may
+// still touch its memory, until the node is closed, which comes next.
+func (a *Agent) Close(ctx context.Context) error {
+	a.closing.Do(func() {
+		a.cancel()
+		a.open.wait(ctx)
+		if a.unwatch != nil {
+			a.unwatch()
+		}
+		a.runner.Close()
+		a.due.close()
+		a.receiver.close()
+	})
+	select {
+	case <-a.due.idle:
+	default:
+		select {
+		case <-a.due.idle:
+		case <-ctx.Done():
+			return fmt.Errorf("scoll: closed, but a callback has not returned: %w", context.Cause(ctx))
+		}
 	}
-	a.cancel()
-	a.open.wait()
-	if a.unwatch != nil {
-		a.unwatch()
-	}
-	a.runner.Close()
-	a.due.close()
-	a.receiver.close()
+	a.finish.Do(a.giveUp)
+	return nil
+}
+
+// giveUp gives up buffers and what is fetched, when no callback can bring more.
+func (a *Agent) giveUp() {
 	for _, r := range a.requests { // any order: each gives up its own buffers
 		r.unlinkAll()
 		r.frame.stop()
@@ -195,7 +177,6 @@ func (a *Agent) Stop() {
 	for _, f := range a.lists { // any order: likewise
 		f.stop()
 	}
-	a.workers.Wait()
 }
 
 // Stats returns the counters of the machine.
@@ -211,13 +192,13 @@ func (a *Agent) ask(ids []nid.NID) {
 	}
 	for _, id := range ids {
 		if alive, lifetime := a.cfg.View.Alive(id); alive {
-			a.tell(Input{Kind: Health, From: id, Alive: true, Lifetime: lifetime})
+			a.tell(engine.Input{Kind: engine.Health, From: id, Alive: true, Lifetime: lifetime})
 		}
 	}
 }
 
 // BulkModified counts the requests whose bulk data a service modified, with
-// AgentConfig.CheckBulk.
+// Config.CheckBulk.
 func (a *Agent) BulkModified() uint64 { return a.bulkModified.Load() }
 
 // Groups lists the groups that this node knows.
@@ -227,7 +208,7 @@ func (a *Agent) Groups() (list []GroupState) {
 }
 
 // apply does what a step wants done.
-func (a *Agent) apply(out *Output) {
+func (a *Agent) apply(out *engine.Output) {
 	a.due.applying.Store(true)
 	for i := range out.Effects {
 		a.effect(&out.Effects[i], out)
@@ -235,39 +216,39 @@ func (a *Agent) apply(out *Output) {
 	a.due.applying.Store(false)
 }
 
-func (a *Agent) effect(e *Effect, out *Output) {
+func (a *Agent) effect(e *engine.Effect, out *engine.Output) {
 	switch e.Kind {
-	case DoSend:
+	case engine.DoSend:
 		a.request(e.ID).forward(e, out)
-	case DoReply:
+	case engine.DoReply:
 		a.request(e.ID).sendUp(e, out)
-	case DoRefuse:
+	case engine.DoRefuse:
 		a.refuse(e, out)
-	case DoUnpost:
+	case engine.DoUnpost:
 		a.request(e.ID).unpost(e.Child)
-	case DoExpose:
+	case engine.DoExpose:
 		a.request(e.ID).expose(e)
-	case DoFetch:
+	case engine.DoFetch:
 		a.fetch(e, out)
-	case DoFetchMore:
+	case engine.DoFetchMore:
 		a.request(e.ID).frame.more(int(e.Limit))
-	case DoTell:
+	case engine.DoTell:
 		a.sendProgress(e, out)
-	case DoStop:
+	case engine.DoStop:
 		a.stopFetch(e.ID)
-	case DoWithdraw:
+	case engine.DoWithdraw:
 		a.request(e.ID).withdraw()
-	case DoFree:
+	case engine.DoFree:
 		delete(a.lists, e.ID)
 		if r := a.requests[e.ID]; r != nil {
 			delete(a.requests, e.ID)
 			r.recycle()
 		}
-	case CallIncoming:
+	case engine.CallIncoming:
 		a.request(e.ID).incoming(e.Status)
-	case WarnAhead:
+	case engine.WarnAhead:
 		a.warnAhead(e)
-	case Began, Refused, Created:
+	case engine.Began, engine.Refused, engine.Created:
 		a.ours(e, out)
 	default:
 		a.callFor(e, out)
@@ -276,7 +257,7 @@ func (a *Agent) effect(e *Effect, out *Output) {
 
 // request returns the request of an id. Those of the module alone are made
 // when there is something to do for them.
-func (a *Agent) request(id RequestID) *Request {
+func (a *Agent) request(id engine.RequestID) *Request {
 	r := a.requests[id]
 	if r == nil {
 		r = &Request{agent: a, id: id}

@@ -86,11 +86,11 @@ func newRing(t *testing.T, n int, service scoll.Service) *ring {
 		table := portals.New(node)
 		addNIs(t, table, e)
 		var err error
-		cfg := scoll.AgentConfig{Config: scoll.Config{RTT: time.Minute}, Worker: func(f func()) { r.work = append(r.work, f) }}
-		if e.agent, err = scoll.Start(table, cfg); err != nil {
+		cfg := scoll.Config{RTT: time.Minute, Worker: func(f func()) { r.work = append(r.work, f) }}
+		if e.agent, err = scoll.New(table, cfg); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(e.agent.Stop)
+		t.Cleanup(func() { closeAgent(t, e.agent) })
 		if err := e.agent.RegisterService(service); err != nil {
 			t.Fatal(err)
 		}

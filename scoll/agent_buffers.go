@@ -3,6 +3,9 @@ package scoll
 import (
 	"slices"
 	"sync"
+
+	"ulnet/scoll/engine"
+	"ulnet/scoll/wire"
 )
 
 // buffers is what a request has posted to the network.
@@ -100,7 +103,7 @@ func (b *buffers) of(list []*post, child int) []*post {
 }
 
 // forward posts a child's reply buffers, then sends it the request.
-func (r *Request) forward(e *Effect, out *Output) {
+func (r *Request) forward(e *engine.Effect, out *engine.Output) {
 	var few [8]*post
 	posts := r.buffers.of(few[:0], e.Child)
 	if len(posts) == 0 { // of the module alone
@@ -108,7 +111,7 @@ func (r *Request) forward(e *Effect, out *Output) {
 	}
 	for _, p := range posts {
 		if err := p.attach(e.To, e.Bits, e.Nodes, e.Room); err != nil {
-			r.agent.do(Input{Kind: InSent, ID: e.ID, Child: e.Child, Status: statusOf(err)})
+			r.agent.do(engine.Input{Kind: engine.InSent, ID: e.ID, Child: e.Child, Status: wire.StatusOf(err)})
 			return
 		}
 	}
@@ -126,7 +129,7 @@ func (r *Request) tellQuiet() {
 	}
 	b.mu.Unlock()
 	if quiet {
-		r.agent.do(Input{Kind: InWithdrawn, ID: r.id})
+		r.agent.do(engine.Input{Kind: engine.InWithdrawn, ID: r.id})
 	}
 }
 

@@ -6,10 +6,12 @@ import (
 
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	"ulnet/scoll/engine"
+	"ulnet/scoll/wire"
 )
 
 // expose lets children fetch a list of members, or bulk data.
-func (r *Request) expose(e *Effect) {
+func (r *Request) expose(e *engine.Effect) {
 	p := &post{r: r, segments: r.Bulk()}
 	if e.List {
 		p.segments = []portals.Segment{e.Members.AppendBinary(nil)}
@@ -21,7 +23,7 @@ func (r *Request) expose(e *Effect) {
 	b.exposed = append(b.exposed, p)
 	b.mu.Unlock()
 	anybody := portals.Match{ID: nid.ProcessID{NID: nid.Any(), PID: nid.PIDAny}, Bits: e.Bits}
-	entry, err := table.MEAttach(BulkPortal, anybody, portals.Unlink, portals.After)
+	entry, err := table.MEAttach(wire.BulkPortal, anybody, portals.Unlink, portals.After)
 	if err == nil {
 		b.mu.Lock()
 		p.entry = entry
@@ -49,7 +51,7 @@ const fetchWindow = 4
 // fetch is data that is fetched from the parent, in as few GETs as possible.
 type fetch struct {
 	a        *Agent
-	id       RequestID
+	id       engine.RequestID
 	from     nid.NID
 	bits     uint64
 	list     []byte // of members; nil for bulk data
@@ -78,7 +80,7 @@ type getting struct {
 }
 
 // fetch begins to fetch what a request needs.
-func (a *Agent) fetch(e *Effect, out *Output) {
+func (a *Agent) fetch(e *engine.Effect, out *engine.Output) {
 	f := &fetch{
 		a: a, id: e.ID, from: e.To, bits: e.Bits, length: int(e.Length), limit: int(e.Limit), chunk: e.Chunk,
 		partly: e.Segments,
@@ -99,7 +101,7 @@ func (a *Agent) fetch(e *Effect, out *Output) {
 }
 
 // stopFetch ends a fetch early.
-func (a *Agent) stopFetch(id RequestID) {
+func (a *Agent) stopFetch(id engine.RequestID) {
 	f := a.lists[id]
 	delete(a.lists, id)
 	if f == nil {
@@ -125,13 +127,11 @@ func (f *fetch) pump() {
 	f.mu.Unlock()
 	switch {
 	case over && status == OK && f.sum != Digest{}: // which takes its time
-		f.a.workers.Add(1)
-		f.a.cfg.Worker(func() {
-			defer f.a.workers.Done()
-			f.a.do(Input{Kind: InFetched, ID: f.id, Status: f.check()})
+		f.a.work(func() {
+			f.a.do(engine.Input{Kind: engine.InFetched, ID: f.id, Status: f.check()})
 		})
 	case over:
-		f.a.do(Input{Kind: InFetched, ID: f.id, Status: status, Data: f.list})
+		f.a.do(engine.Input{Kind: engine.InFetched, ID: f.id, Status: status, Data: f.list})
 	}
 }
 
@@ -154,7 +154,7 @@ func (g *getting) begin() {
 	}
 	err = f.a.table.Get(portals.GetRequest{
 		Self: f.a.self, MD: md, Target: nid.ProcessID{NID: f.from, PID: f.a.pid},
-		Portal: BulkPortal, MatchBits: f.bits, Offset: uint32(g.from),
+		Portal: wire.BulkPortal, MatchBits: f.bits, Offset: uint32(g.from),
 	})
 	if err != nil {
 		_ = f.a.table.MDUnlink(md) // its event ends it
@@ -187,7 +187,7 @@ func (g *getting) over(s Status) {
 	there := f.progress()
 	f.mu.Unlock()
 	if there > 0 {
-		f.a.do(Input{Kind: InProgress, ID: f.id, There: uint64(there)})
+		f.a.do(engine.Input{Kind: engine.InProgress, ID: f.id, There: uint64(there)})
 	}
 	f.pump()
 }

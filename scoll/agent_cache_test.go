@@ -10,7 +10,7 @@ import (
 )
 
 // fewGroups has agents keep few groups that others make.
-func fewGroups(_ int, cfg *scoll.AgentConfig) { cfg.MaxGroups = 4 }
+func fewGroups(_ int, cfg *scoll.Config) { cfg.MaxGroups = 4 }
 
 // flood makes groups at a node, and broadcasts over each.
 func (s *stacks) flood(root, groups int) {

@@ -5,30 +5,32 @@ import (
 	"log/slog"
 	"slices"
 
+	"ulnet/scoll/engine"
 	"ulnet/scoll/tree"
+	"ulnet/scoll/wire"
 )
 
 // call makes a call that is due, and tells the machine that it has returned.
 func (a *Agent) call(c *call) {
-	in := Input{ID: c.id}
+	in := engine.Input{ID: c.id}
 	switch c.kind {
-	case CallMap:
+	case engine.CallMap:
 		in = mapGroup(c)
-	case CallPreRequest:
+	case engine.CallPreRequest:
 		in = c.r.preRequest(c.id)
-	case CallIncoming:
-		in.Kind, in.Status = InIncoming, c.r.incomingRequest()
-	case CallReply:
-		in.Kind, in.Child = InReply, c.reply.Child
+	case engine.CallIncoming:
+		in.Kind, in.Status = engine.InIncoming, c.r.incomingRequest()
+	case engine.CallReply:
+		in.Kind, in.Child = engine.InReply, c.reply.Child
 		c.r.service.IncomingReply(&c.reply)
-	case CallPostReply:
-		in.Kind = InPostReply
+	case engine.CallPostReply:
+		in.Kind = engine.InPostReply
 		c.r.postReply()
-	case CallReplyOut:
-		in.Kind = InReplyOut
+	case engine.CallReplyOut:
+		in.Kind = engine.InReplyOut
 		c.r.service.ReplyOut(c.r)
 		c.r.end()
-	case Created:
+	case engine.Created:
 		c.made.done(c.made, c.err)
 		return
 	}
@@ -36,15 +38,15 @@ func (a *Agent) call(c *call) {
 }
 
 // mapGroup asks a service who is in an out-of-band group.
-func mapGroup(c *call) Input {
-	in := Input{Kind: InMapped, ID: c.id}
+func mapGroup(c *call) engine.Input {
+	in := engine.Input{Kind: engine.InMapped, ID: c.id}
 	if c.maps == nil || c.maps.MapGroup == nil {
 		in.Status = ENOTSUP
 		return in
 	}
 	var err error
 	if in.Members, err = c.maps.MapGroup(c.oob); err != nil || in.Members == nil {
-		if in.Status = statusOf(err); in.Status == OK {
+		if in.Status = wire.StatusOf(err); in.Status == OK {
 			in.Status = ENOGROUP
 		}
 	}
@@ -52,14 +54,14 @@ func mapGroup(c *call) Input {
 }
 
 // preRequest has the service look at a request that arrived.
-func (r *Request) preRequest(id RequestID) Input {
-	in := Input{Kind: InPreRequest, ID: id}
+func (r *Request) preRequest(id engine.RequestID) engine.Input {
+	in := engine.Input{Kind: engine.InPreRequest, ID: id}
 	if r.service == nil {
 		in.Status = ENOSERVICE
 		return in
 	}
 	if err := r.service.PreRequest(r); err != nil {
-		in.Status = statusOf(err)
+		in.Status = wire.StatusOf(err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,7 +84,7 @@ func (r *Request) preRequest(id RequestID) Input {
 }
 
 // handle makes the handle of a request that arrived.
-func (a *Agent) handle(e *Effect, out *Output) *Request {
+func (a *Agent) handle(e *engine.Effect, out *engine.Output) *Request {
 	h := e.Header
 	r := a.request(e.ID)
 	r.service, r.members, r.whole, r.flags, r.processing = a.service(h.Service), e.Members, e.Whole, h.Flags, h.Processing
@@ -100,7 +102,7 @@ func (a *Agent) handle(e *Effect, out *Output) *Request {
 }
 
 // again prepares our own request for another attempt, with other children.
-func (r *Request) again(e *Effect, out *Output) {
+func (r *Request) again(e *engine.Effect, out *engine.Output) {
 	r.mu.Lock()
 	r.stage, r.Data = preparingStage, nil
 	r.mu.Unlock()
@@ -111,35 +113,35 @@ func (r *Request) again(e *Effect, out *Output) {
 }
 
 // callFor makes a call due that an effect asks for.
-func (a *Agent) callFor(e *Effect, out *Output) {
+func (a *Agent) callFor(e *engine.Effect, out *engine.Output) {
 	c := call{kind: e.Kind, id: e.ID}
 	switch e.Kind {
-	case CallMap:
+	case engine.CallMap:
 		c.maps, c.oob = a.service(e.Service), OOBID{e.Group.Incarnation, e.Group.Index}
-	case CallPreRequest:
+	case engine.CallPreRequest:
 		if c.r = a.requests[e.ID]; c.r == nil || !c.r.root {
 			c.r = a.handle(e, out)
 		} else {
 			c.r.again(e, out)
 		}
-	case CallReply:
+	case engine.CallReply:
 		c.r = a.request(e.ID)
 		if c.r.service.IncomingReply == nil { // SC-48
-			a.runner.Do(Input{Kind: InReply, ID: e.ID, Child: e.Child})
+			a.runner.Do(engine.Input{Kind: engine.InReply, ID: e.ID, Child: e.Child})
 			return
 		}
 		c.reply = c.r.childReply(e, out)
-	case CallPostReply:
+	case engine.CallPostReply:
 		c.r = a.request(e.ID)
 		c.r.gathered(e, out)
-	case CallReplyOut:
+	case engine.CallReplyOut:
 		c.r = a.request(e.ID)
 		c.r.mu.Lock()
 		c.r.status = e.Status
 		c.r.mu.Unlock()
 		if c.r.service.ReplyOut == nil {
 			c.r.end()
-			a.runner.Do(Input{Kind: InReplyOut, ID: e.ID})
+			a.runner.Do(engine.Input{Kind: engine.InReplyOut, ID: e.ID})
 			return
 		}
 	}
@@ -147,7 +149,7 @@ func (a *Agent) callFor(e *Effect, out *Output) {
 }
 
 // childReply is what incoming-reply gets.
-func (r *Request) childReply(e *Effect, out *Output) Reply {
+func (r *Request) childReply(e *engine.Effect, out *engine.Output) Reply {
 	p := Reply{
 		Request: r, Child: e.Child, From: r.members.NID(e.Rank), Status: e.Status, Collective: e.Collective,
 		Part: int(e.Part), Last: e.Final, Nodes: e.Nodes, Entities: e.Entities,
@@ -162,7 +164,7 @@ func (r *Request) childReply(e *Effect, out *Output) Reply {
 }
 
 // gathered takes note of what post-reply may ask.
-func (r *Request) gathered(e *Effect, out *Output) {
+func (r *Request) gathered(e *engine.Effect, out *engine.Output) {
 	r.unlinkAll() // more were posted than there were parts
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -197,19 +199,17 @@ func (r *Request) incoming(s Status) {
 	}
 	id := r.id
 	if r.service.Inline {
-		a.due.add(call{kind: CallIncoming, id: id, r: r})
+		a.due.add(call{kind: engine.CallIncoming, id: id, r: r})
 		return
 	}
-	a.workers.Add(1)
-	a.cfg.Worker(func() {
-		defer a.workers.Done()
-		a.do(Input{Kind: InIncoming, ID: id, Status: r.incomingRequest()})
+	a.work(func() {
+		a.do(engine.Input{Kind: engine.InIncoming, ID: id, Status: r.incomingRequest()})
 	})
 }
 
 // incomingRequest calls it.
 func (r *Request) incomingRequest() Status {
-	s := statusOf(r.service.IncomingRequest(r))
+	s := wire.StatusOf(r.service.IncomingRequest(r))
 	if s != OK {
 		r.mu.Lock()
 		r.failed = true

@@ -7,6 +7,7 @@ import (
 
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
+	"ulnet/scoll/engine"
 )
 
 // due is the calls of services that effects ask for. They are made when the
@@ -25,11 +26,12 @@ type due struct {
 	warns    atomic.Bool   // unsaid is not empty
 
 	mu     sync.Mutex
-	ended  sync.Cond // making or closed changed
-	queue  []*call   // guarded by mu, like all below; from head on
+	idle   chan struct{} // closed when that is so after close
+	queue  []*call       // guarded by mu, like all below; from head on
 	head   int
 	free   []*call
-	making int  // goroutines that make calls
+	making int  // goroutines that make calls, of workers too
+	active int  // workers, from before they begin
 	asked  bool // a worker is about to help
 	closed bool
 
@@ -40,9 +42,9 @@ type due struct {
 
 // call is a call to be made.
 type call struct {
-	kind  EffectKind
+	kind  engine.EffectKind
 	r     *Request
-	id    RequestID
+	id    engine.RequestID
 	reply Reply    // CallReply
 	maps  *Service // CallMap
 	oob   OOBID    // likewise
@@ -55,7 +57,7 @@ type call struct {
 // keptCalls is how many calls' memory is kept.
 const keptCalls = 256
 
-func (d *due) init(a *Agent) { d.ended.L, d.helper, d.clock = &d.mu, a.helps, a.cfg.Clock }
+func (d *due) init(a *Agent) { d.idle, d.helper, d.clock = make(chan struct{}), a.helps, a.cfg.Clock }
 
 // add makes a call due.
 func (d *due) add(c call) {
@@ -87,14 +89,19 @@ func (d *due) take(done *call) (c *call, more bool) {
 		d.ends(done, now)
 	}
 	d.look(now)
-	if done == nil {
+	switch {
+	case done == nil && d.closed:
+		return nil, false
+	case done == nil:
 		d.making++
-	} else if *done = (call{}); len(d.free) < keptCalls {
-		d.free = append(d.free, done)
+	default:
+		if *done = (call{}); len(d.free) < keptCalls {
+			d.free = append(d.free, done)
+		}
 	}
 	if d.closed || d.head == len(d.queue) {
 		d.making--
-		d.ended.Broadcast()
+		d.rest()
 		return nil, false
 	}
 	c = d.queue[d.head]
@@ -105,15 +112,14 @@ func (d *due) take(done *call) (c *call, more bool) {
 	return c, d.head < len(d.queue)
 }
 
-// ask reports whether a worker is to be asked for help, once until it comes. It is
-// counted before close, which is before Stop waits for workers.
-func (d *due) ask(workers *sync.WaitGroup) bool {
+// ask reports whether a worker is to be asked for help, once until it comes, and counts it.
+func (d *due) ask() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.asked || d.closed {
 		return false
 	}
-	workers.Add(1)
+	d.active++
 	d.asked = true
 	return true
 }
@@ -132,28 +138,50 @@ func (d *due) isMade() bool {
 	return d.making > 0
 }
 
-// close waits for calls that are made; no more are.
+// close ends what is due; no more is then, and no worker is asked.
 func (d *due) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true
 	d.queue, d.head = nil, 0
 	d.count.Store(0)
-	for d.making > 0 {
-		d.ended.Wait()
+	d.rest()
+}
+
+// rest takes note that a goroutine has ended. The caller holds d.mu.
+func (d *due) rest() {
+	if d.closed && d.making+d.active == 0 {
+		close(d.idle)
 	}
+}
+
+// hire counts a worker, which ends with retire; false: the agent has closed.
+func (d *due) hire() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.closed {
+		d.active++
+	}
+	return !d.closed
+}
+
+func (d *due) retire() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.active--
+	d.rest()
 }
 
 // do steps the machine for the network, a clock or discovery, and makes the
 // calls that come of it.
-func (a *Agent) do(in Input) {
+func (a *Agent) do(in engine.Input) {
 	a.runner.Do(in)
 	a.makeCalls()
 }
 
 // deliver does the same for a message, which may come while somebody else
 // applies effects: those that come of it too.
-func (a *Agent) deliver(in Input) {
+func (a *Agent) deliver(in engine.Input) {
 	if !a.runner.Do(in) {
 		a.due.left.Store(true)
 	}
@@ -163,7 +191,7 @@ func (a *Agent) deliver(in Input) {
 // tell steps the machine for a service, which may be in a callback or hold a
 // lock that callbacks take: who makes calls makes those that come of it, or
 // else a worker.
-func (a *Agent) tell(in Input) {
+func (a *Agent) tell(in engine.Input) {
 	a.runner.Do(in)
 	if a.due.count.Load() > 0 && !a.due.isMade() {
 		a.help()
@@ -184,16 +212,26 @@ func (a *Agent) makeCalls() {
 	a.warnSlow()
 }
 
+// work has a worker call f, unless the agent has closed.
+func (a *Agent) work(f func()) {
+	if a.due.hire() {
+		a.cfg.Worker(func() {
+			defer a.due.retire()
+			f()
+		})
+	}
+}
+
 // help has a worker make calls too.
 func (a *Agent) help() {
-	if a.due.ask(&a.workers) {
+	if a.due.ask() {
 		a.cfg.Worker(a.due.helper)
 	}
 }
 
 // helps is what a worker does.
 func (a *Agent) helps() {
-	defer a.workers.Done()
+	defer a.due.retire()
 	a.due.come()
 	a.makeCalls()
 }
@@ -214,5 +252,5 @@ func (c callClock) AfterFunc(d time.Duration, f func()) machine.Timer {
 
 // heard steps the machine on what discovery says.
 func (a *Agent) heard(id nid.NID, alive bool, lifetime uint64) {
-	a.do(Input{Kind: Health, From: id, Alive: alive, Lifetime: lifetime})
+	a.do(engine.Input{Kind: engine.Health, From: id, Alive: alive, Lifetime: lifetime})
 }

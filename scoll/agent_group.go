@@ -5,6 +5,8 @@ import (
 	"runtime"
 
 	"ulnet/lnet/nid"
+	"ulnet/scoll/engine"
+	"ulnet/scoll/wire"
 )
 
 // Group is a handle of a group, regular or out-of-band.
@@ -68,21 +70,21 @@ func (a *Agent) CreateGroup(cfg GroupConfig) {
 		agent: a, service: cfg.Service, tree: cfg.Tree, name: cfg.Name, private: cfg.Private, done: cfg.Done,
 		members: cfg.Members,
 	}
-	o := Outgoing{Service: cfg.Service, Members: cfg.Members, Tree: cfg.Tree}
+	o := engine.Outgoing{Service: cfg.Service, Members: cfg.Members, Tree: cfg.Tree}
 	if !cfg.Now { // whoever applies the effects: we know already
 		o.Status = ECANCELED // if the agent has stopped
-		a.tell(Input{Kind: Create, Broadcast: &o})
+		a.tell(engine.Input{Kind: engine.Create, Broadcast: &o})
 		g.id = o.Group
-		g.done(g, errorOf(o.Status))
+		g.done(g, o.Status.Err())
 		return
 	}
-	o.Token, o.Flags = g, FlagModule
+	o.Token, o.Flags = g, wire.FlagModule
 	if cfg.Members != nil {
 		var dead []nid.NID
-		a.runner.Inspect(func() { dead = a.m.notAlive(cfg.Members) })
+		a.runner.Inspect(func() { dead = a.m.NotAlive(cfg.Members) })
 		a.ask(dead)
 	}
-	a.tell(Input{Kind: Create, Broadcast: &o})
+	a.tell(engine.Input{Kind: engine.Create, Broadcast: &o})
 }
 
 // OOBGroup returns a handle of an out-of-band group; nothing is sent. The handle is all
@@ -105,31 +107,31 @@ func (a *Agent) OOBGroup(service ServiceID, name string, id OOBID, t Tree, priva
 func (g *Group) Destroy(done func(error)) {
 	pending := *g
 	pending.done = func(_ *Group, err error) { done(err) }
-	o := g.outgoing(FlagModule | FlagLast)
+	o := g.outgoing(wire.FlagModule | wire.FlagLast)
 	o.Token = &pending
 	if g.oob {
 		done(ENOTSUP) // it is its service's
 		return
 	}
-	g.agent.tell(Input{Kind: Broadcast, Broadcast: &o})
+	g.agent.tell(engine.Input{Kind: engine.Broadcast, Broadcast: &o})
 }
 
 // hold keeps the group of a handle in the table until the handle is garbage. The
 // collector says when that is, since handles have no end that services would tell: a
 // group stays somewhat longer than it must.
 func (a *Agent) hold(h *Group) {
-	var held *group
-	a.runner.Inspect(func() { held = a.m.holdGroup(keyOf(h.id, h.service)) })
-	if held != nil {
-		runtime.AddCleanup(h, func(g *group) { a.runner.Inspect(func() { a.m.releaseGroup(g) }) }, held)
+	var release func()
+	a.runner.Inspect(func() { release = a.m.HoldGroup(h.id, h.service) })
+	if release != nil {
+		runtime.AddCleanup(h, a.runner.Inspect, release)
 	}
 }
 
-func (g *Group) outgoing(flags Flags) Outgoing {
+func (g *Group) outgoing(flags wire.Flags) engine.Outgoing {
 	if g.oob {
-		flags |= FlagOOB
+		flags |= wire.FlagOOB
 	}
-	return Outgoing{Group: g.id, Service: g.service, Tree: g.tree, Flags: flags}
+	return engine.Outgoing{Group: g.id, Service: g.service, Tree: g.tree, Flags: flags}
 }
 
 // MembersError says which members do not know a group, and why.
@@ -143,10 +145,10 @@ func (e *MembersError) Error() string {
 func (e *MembersError) Unwrap() error { return e.Unreached[0].Status }
 
 // failure is why a group was not created.
-func (g *Group) failure(e *Effect, out *Output) error {
+func (g *Group) failure(e *engine.Effect, out *engine.Output) error {
 	missing := out.Missing[e.Missing.Begin:e.Missing.End]
 	if e.Status == OK || g.members == nil || len(missing) == 0 {
-		return errorOf(e.Status)
+		return e.Status.Err()
 	}
 	failed := &MembersError{}
 	for _, m := range missing {

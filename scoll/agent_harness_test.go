@@ -59,16 +59,16 @@ type stacks struct {
 	fabric  *simlnd.Fabric
 	nodes   []*stack
 	members *scoll.Membership
-	config  func(id int, cfg *scoll.AgentConfig)
+	config  func(id int, cfg *scoll.Config)
 }
 
-func newStacks(t *testing.T, n int, config func(int, *scoll.AgentConfig)) *stacks {
+func newStacks(t *testing.T, n int, config func(int, *scoll.Config)) *stacks {
 	t.Helper()
 	return newStacksAt(t, n, 0, config)
 }
 
 // newStacksAt gives each host so many bits per second.
-func newStacksAt(t *testing.T, n int, rate int64, config func(int, *scoll.AgentConfig)) *stacks {
+func newStacksAt(t *testing.T, n int, rate int64, config func(int, *scoll.Config)) *stacks {
 	t.Helper()
 	s := &stacks{t: t, nodes: make([]*stack, n), config: config}
 	targets := make([]scoll.Target, n)
@@ -98,12 +98,12 @@ func (s *stacks) boot(h, _ *simlnd.Host) {
 	}
 	k := &stack{t: s.t, host: h, table: node.Table, id: int(h.ID()), mapped: s.members}
 	s.nodes[k.id] = k
-	var cfg scoll.AgentConfig
+	var cfg scoll.Config
 	cfg.RTT = time.Millisecond
 	if s.config != nil {
 		s.config(k.id, &cfg)
 	}
-	if k.agent, err = scoll.Start(k.table, cfg); err != nil {
+	if k.agent, err = scoll.New(k.table, cfg); err != nil {
 		s.t.Error(err)
 		return
 	}

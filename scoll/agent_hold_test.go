@@ -21,7 +21,7 @@ func TestHolding(t *testing.T) {
 	const each = 60
 	for name, letters := range map[string]string{"without keys": "", "with keys": "a"} {
 		t.Run(name, func(t *testing.T) {
-			s := newStacks(t, 8, func(_ int, cfg *scoll.AgentConfig) {
+			s := newStacks(t, 8, func(_ int, cfg *scoll.Config) {
 				cfg.MaxActive = 2
 				if letters != "" {
 					cfg.Keys = keys(t, letters)
@@ -77,7 +77,7 @@ func TestHolding(t *testing.T) {
 // there are, the root runs the request and PostReply comes, as if it was the only one.
 func TestSendTakesPlace(t *testing.T) {
 	const n, senders, each = 4, 8, 50
-	w := newWires(t, n, scoll.AgentConfig{Config: scoll.Config{RTT: 5 * time.Second, MaxActive: 4}, Worker: func(f func()) { go f() }})
+	w := newWires(t, n, scoll.Config{RTT: 5 * time.Second, MaxActive: 4, Worker: func(f func()) { go f() }})
 	for _, d := range w.nodes {
 		if err := d.agent.RegisterService(summing(8)); err != nil {
 			t.Fatal(err)
@@ -157,7 +157,7 @@ func TestAbortedUnsent(t *testing.T) {
 // TestUntoldParent: SC-A22: word that a request is held no more is tried again if it cannot
 // be sent.
 func TestUntoldParent(t *testing.T) {
-	s := newStacks(t, 3, func(_ int, cfg *scoll.AgentConfig) { cfg.MaxActive = 1 })
+	s := newStacks(t, 3, func(_ int, cfg *scoll.Config) { cfg.MaxActive = 1 })
 	silent := scoll.Service{
 		ID: 9, PreRequest: postStatuses, IncomingRequest: func(*scoll.Request) error { return nil }, PostReply: func(*scoll.Request) {},
 	}

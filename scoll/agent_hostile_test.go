@@ -11,6 +11,8 @@ import (
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 	"ulnet/scoll"
+	"ulnet/scoll/engine"
+	"ulnet/scoll/wire"
 )
 
 // put sends a message that no agent made, and returns what comes back to the
@@ -21,7 +23,7 @@ func (s *stacks) put(from, to, portal int, match, answer uint64, message []byte)
 	s.fabric.Do(sim.NodeID(from), func(*simlnd.Host) {
 		table := s.nodes[from].table
 		peer := nid.ProcessID{NID: simlnd.NID(sim.NodeID(to)), PID: nid.LustrePID}
-		me, err := table.MEAttach(scoll.ReplyPortal, portals.Match{ID: peer, Bits: answer}, portals.Unlink, portals.After)
+		me, err := table.MEAttach(wire.ReplyPortal, portals.Match{ID: peer, Bits: answer}, portals.Unlink, portals.After)
 		if err == nil {
 			_, err = table.MDAttach(me, portals.MD{
 				Segments: [][]byte{buffer}, Threshold: 1, Options: portals.OpPut,
@@ -59,10 +61,10 @@ func (s *stacks) quiet(k *stack, buffers int) {
 }
 
 // request is a message for node 4 of 8 over a group that node 0 made.
-func (s *stacks) request(change func(*scoll.RequestHeader), payload int) []byte {
+func (s *stacks) request(change func(*wire.RequestHeader), payload int) []byte {
 	list := s.members.AppendBinary(nil)
-	h := scoll.RequestHeader{
-		ReplyBits: 5555, Sequence: 1, First: 1, RootIncarnation: s.nodes[0].host.Incarnation(), Service: service, Flags: scoll.FlagList,
+	h := wire.RequestHeader{
+		ReplyBits: 5555, Sequence: 1, First: 1, RootIncarnation: s.nodes[0].host.Incarnation(), Service: service, Flags: wire.FlagList,
 		Group: scoll.GroupID{Creator: s.members.NID(0), Incarnation: s.nodes[0].host.Incarnation(), Index: 900, Digest: s.members.Digest()},
 		Tree:  scoll.Tree{Type: scoll.KNomial, K: 2}, Nodes: 8, RTT: time.Millisecond, Guard: time.Millisecond,
 		ListSize: uint32(len(list)), PayloadSize: uint32(payload),
@@ -81,29 +83,29 @@ func TestBadInput(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		from    int
-		change  func(*scoll.RequestHeader)
+		change  func(*wire.RequestHeader)
 		payload int
 		status  scoll.Status
 		count   func(*scoll.Stats) *uint64
 	}{
 		{"spoofed parent", 5, nil, 0, scoll.EPERM, func(s *scoll.Stats) *uint64 { return &s.Spoofed }},
-		{"unknown service", 0, func(h *scoll.RequestHeader) { h.Service = 77 }, 0, scoll.ENOSERVICE, func(s *scoll.Stats) *uint64 { return &s.NoService }},
-		{"unknown group", 0, func(h *scoll.RequestHeader) { h.Flags, h.PayloadSize, h.ListSize = 0, h.ListSize, 0 }, 0, scoll.ENOGROUP, func(s *scoll.Stats) *uint64 { return &s.NoGroup }},
-		{"digest mismatch", 0, func(h *scoll.RequestHeader) { h.Group.Digest[3]++ }, 0, scoll.ESTALE, func(s *scoll.Stats) *uint64 { return &s.Stale }},
-		{"wrong root", 0, func(h *scoll.RequestHeader) { h.Root = 7 }, 0, scoll.EPERM, func(s *scoll.Stats) *uint64 { return &s.Spoofed }},
-		{"no such root", 0, func(h *scoll.RequestHeader) { h.Root = 8 }, 0, scoll.EPROTO, func(s *scoll.Stats) *uint64 { return &s.Protocol }},
-		{"payload beyond the message", 0, func(h *scoll.RequestHeader) { h.PayloadSize = 1000 }, 0, scoll.EPROTO, func(s *scoll.Stats) *uint64 { return &s.Protocol }},
-		{"list beyond the message", 0, func(h *scoll.RequestHeader) { h.ListSize = 1 << 31 }, 0, scoll.EPROTO, func(s *scoll.Stats) *uint64 { return &s.Protocol }},
-		{"4097 bytes", 0, nil, 4097 - scoll.RequestHeaderSize - 8*56, scoll.EMSGSIZE, func(s *scoll.Stats) *uint64 { return &s.Protocol }},
+		{"unknown service", 0, func(h *wire.RequestHeader) { h.Service = 77 }, 0, scoll.ENOSERVICE, func(s *scoll.Stats) *uint64 { return &s.NoService }},
+		{"unknown group", 0, func(h *wire.RequestHeader) { h.Flags, h.PayloadSize, h.ListSize = 0, h.ListSize, 0 }, 0, scoll.ENOGROUP, func(s *scoll.Stats) *uint64 { return &s.NoGroup }},
+		{"digest mismatch", 0, func(h *wire.RequestHeader) { h.Group.Digest[3]++ }, 0, scoll.ESTALE, func(s *scoll.Stats) *uint64 { return &s.Stale }},
+		{"wrong root", 0, func(h *wire.RequestHeader) { h.Root = 7 }, 0, scoll.EPERM, func(s *scoll.Stats) *uint64 { return &s.Spoofed }},
+		{"no such root", 0, func(h *wire.RequestHeader) { h.Root = 8 }, 0, scoll.EPROTO, func(s *scoll.Stats) *uint64 { return &s.Protocol }},
+		{"payload beyond the message", 0, func(h *wire.RequestHeader) { h.PayloadSize = 1000 }, 0, scoll.EPROTO, func(s *scoll.Stats) *uint64 { return &s.Protocol }},
+		{"list beyond the message", 0, func(h *wire.RequestHeader) { h.ListSize = 1 << 31 }, 0, scoll.EPROTO, func(s *scoll.Stats) *uint64 { return &s.Protocol }},
+		{"4097 bytes", 0, nil, 4097 - wire.RequestHeaderSize - 8*56, scoll.EMSGSIZE, func(s *scoll.Stats) *uint64 { return &s.Protocol }},
 		{"a megabyte", 0, nil, 1 << 19, scoll.EMSGSIZE, func(s *scoll.Stats) *uint64 { return &s.Protocol }},
-		{"endless bulk data", 0, func(h *scoll.RequestHeader) { h.Bulk.Length = 1 << 63 }, 0, scoll.EPROTO, func(s *scoll.Stats) *uint64 { return &s.Protocol }},
+		{"endless bulk data", 0, func(h *wire.RequestHeader) { h.Bulk.Length = 1 << 63 }, 0, scoll.EPROTO, func(s *scoll.Stats) *uint64 { return &s.Protocol }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newStacks(t, 8, func(_ int, cfg *scoll.AgentConfig) { cfg.Buffers = buffers })
+			s := newStacks(t, 8, func(_ int, cfg *scoll.Config) { cfg.Buffers = buffers })
 			k := s.nodes[4]
-			back := s.put(c.from, 4, scoll.RequestPortal, 0, 5555, s.request(c.change, c.payload))
-			h, _, err := scoll.ParseReplyHeader(back)
-			if err != nil || h.Status != c.status || h.Flags != scoll.ReplyLast|scoll.ReplyCollective {
+			back := s.put(c.from, 4, wire.RequestPortal, 0, 5555, s.request(c.change, c.payload))
+			h, _, err := wire.ParseReplyHeader(back)
+			if err != nil || h.Status != c.status || h.Flags != wire.ReplyLast|wire.ReplyCollective {
 				t.Errorf("answered %+v, %v", h, err)
 			}
 			stats := k.agent.Stats()
@@ -123,11 +125,11 @@ func TestBadInput(t *testing.T) {
 // TestReplayed: Bad input: the same message again is counted and not answered,
 // and the service is not called again.
 func TestReplayed(t *testing.T) {
-	s := newStacks(t, 8, func(_ int, cfg *scoll.AgentConfig) { cfg.Buffers = 3 })
+	s := newStacks(t, 8, func(_ int, cfg *scoll.Config) { cfg.Buffers = 3 })
 	k := s.nodes[4]
 	message := s.request(nil, 5)
 	for i := range 3 {
-		if back := s.put(0, 4, scoll.RequestPortal, 0, 5555, message); len(back) > 0 != (i == 0) {
+		if back := s.put(0, 4, wire.RequestPortal, 0, 5555, message); len(back) > 0 != (i == 0) {
 			t.Errorf("message %d: answered %v", i, back)
 		}
 	}
@@ -142,27 +144,27 @@ func TestReplayed(t *testing.T) {
 // broadcast, or nonsense, is named, and its callback has the status; one that
 // answers twice, and a stranger, find no buffer. Then a broadcast goes well.
 func TestBadAnswers(t *testing.T) {
-	answer := func(s *stacks, change func(*scoll.ReplyHeader)) []byte {
-		h := scoll.ReplyHeader{RootIncarnation: s.nodes[0].host.Incarnation(), Sequence: 1, Flags: scoll.ReplyLast}
+	answer := func(s *stacks, change func(*wire.ReplyHeader)) []byte {
+		h := wire.ReplyHeader{RootIncarnation: s.nodes[0].host.Incarnation(), Sequence: 1, Flags: wire.ReplyLast}
 		change(&h)
 		return append(h.AppendBinary(nil), make([]byte, min(h.PayloadSize, 5000))...)
 	}
 	for _, c := range []struct {
 		name   string
 		from   int
-		change func(*scoll.ReplyHeader)
+		change func(*wire.ReplyHeader)
 		count  func(*scoll.Stats) uint64
 		status scoll.Status // of node 1
 		told   scoll.Status // to incoming-reply
 	}{
-		{"another broadcast", 1, func(h *scoll.ReplyHeader) { h.Sequence = 9 }, func(s *scoll.Stats) uint64 { return s.Stray }, scoll.ETIMEDOUT, scoll.ETIMEDOUT},
-		{"another life", 1, func(h *scoll.ReplyHeader) { h.RootIncarnation-- }, func(s *scoll.Stats) uint64 { return s.Stray }, scoll.ETIMEDOUT, scoll.ETIMEDOUT},
-		{"trailer beyond", 1, func(h *scoll.ReplyHeader) { h.Trailer = 1 << 28 }, func(s *scoll.Stats) uint64 { return s.BadReply }, scoll.EPROTO, scoll.EPROTO},
-		{"larger than its buffer", 1, func(h *scoll.ReplyHeader) { h.PayloadSize = 5000 }, func(s *scoll.Stats) uint64 { return s.Oversized }, scoll.EMSGSIZE, scoll.EMSGSIZE},
-		{"a stranger", 2, func(*scoll.ReplyHeader) {}, func(*scoll.Stats) uint64 { return 1 }, scoll.ETIMEDOUT, scoll.ETIMEDOUT},
+		{"another broadcast", 1, func(h *wire.ReplyHeader) { h.Sequence = 9 }, func(s *scoll.Stats) uint64 { return s.Stray }, scoll.ETIMEDOUT, scoll.ETIMEDOUT},
+		{"another life", 1, func(h *wire.ReplyHeader) { h.RootIncarnation-- }, func(s *scoll.Stats) uint64 { return s.Stray }, scoll.ETIMEDOUT, scoll.ETIMEDOUT},
+		{"trailer beyond", 1, func(h *wire.ReplyHeader) { h.Trailer = 1 << 28 }, func(s *scoll.Stats) uint64 { return s.BadReply }, scoll.EPROTO, scoll.EPROTO},
+		{"larger than its buffer", 1, func(h *wire.ReplyHeader) { h.PayloadSize = 5000 }, func(s *scoll.Stats) uint64 { return s.Oversized }, scoll.EMSGSIZE, scoll.EMSGSIZE},
+		{"a stranger", 2, func(*wire.ReplyHeader) {}, func(*scoll.Stats) uint64 { return 1 }, scoll.ETIMEDOUT, scoll.ETIMEDOUT},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newStacks(t, 4, func(id int, cfg *scoll.AgentConfig) {
+			s := newStacks(t, 4, func(id int, cfg *scoll.Config) {
 				if cfg.Buffers = 3; id == 1 {
 					cfg.Buffers = 1
 				}
@@ -173,7 +175,7 @@ func TestBadAnswers(t *testing.T) {
 			}
 			g := s.group(0, false, scoll.Tree{Type: scoll.KAry, K: 3})
 			drops := s.nodes[0].table.Node().Snapshot().Stats.DropReasons[lnet.NoMatch.String()]
-			bits := scoll.FirstBits(s.nodes[0].host.Incarnation())
+			bits := engine.FirstBits(s.nodes[0].host.Incarnation())
 			s.fabric.Do(0, func(*simlnd.Host) {
 				r, err := g.NewRequest(scoll.RequestConfig{Processing: 300 * time.Millisecond})
 				if err == nil {
@@ -185,7 +187,7 @@ func TestBadAnswers(t *testing.T) {
 				}
 			})
 			s.run(10 * time.Millisecond)
-			s.put(c.from, 0, scoll.ReplyPortal, bits, 1, answer(s, c.change))
+			s.put(c.from, 0, wire.ReplyPortal, bits, 1, answer(s, c.change))
 			s.run(time.Second)
 			if len(s.nodes[0].done) != 1 {
 				t.Fatal("hangs")
@@ -223,7 +225,7 @@ func mute() scoll.Service {
 // TestMuteService: SC-39, SC-A28: a service that never replies costs its time-out
 // and is named, alone.
 func TestMuteService(t *testing.T) {
-	s := newStacks(t, 4, func(_ int, cfg *scoll.AgentConfig) { cfg.Buffers = 3 })
+	s := newStacks(t, 4, func(_ int, cfg *scoll.Config) { cfg.Buffers = 3 })
 	s.nodes[3].agent.UnregisterService(service)
 	if err := s.nodes[3].agent.RegisterService(mute()); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/lnet/nid"
+	"ulnet/scoll/engine"
 )
 
 // SetListed says which nodes may have members and roots of groups here. All others are
@@ -13,7 +14,7 @@ import (
 // no node is a stranger. The function always says the same of a NID; when the list
 // changes SetListed is called again. Groups that are here stay what they were.
 func (a *Agent) SetListed(listed func(nid.NID) bool) {
-	a.tell(Input{Kind: Listed, Listed: listed})
+	a.tell(engine.Input{Kind: engine.Listed, Listed: listed})
 }
 
 // wall is the wall clock for the machine.
@@ -28,7 +29,7 @@ func (a *Agent) wall() uint64 {
 const warnEvery = time.Minute
 
 // warnAhead logs that an incarnation was refused, at both ends.
-func (a *Agent) warnAhead(e *Effect) {
+func (a *Agent) warnAhead(e *engine.Effect) {
 	kind := 0
 	if e.Status != OK {
 		kind = 1
@@ -44,5 +45,5 @@ func (a *Agent) warnAhead(e *Effect) {
 		return
 	}
 	a.log.Warn("refused a request because an incarnation in it is far above the wall clock: compare the clocks of all servers, see docs/collectives.md",
-		slog.Any("nid", e.To), slog.Uint64("incarnation", e.Bits), slog.Duration("slack", IncarnationSlack))
+		slog.Any("nid", e.To), slog.Uint64("incarnation", e.Bits), slog.Duration("slack", engine.IncarnationSlack))
 }

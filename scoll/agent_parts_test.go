@@ -7,6 +7,8 @@ import (
 
 	"ulnet/lnd/simlnd"
 	"ulnet/scoll"
+	"ulnet/scoll/engine"
+	"ulnet/scoll/wire"
 )
 
 // TestPartsOutOfOrder: SC-54, SC-154 and Bad input: pieces of an aggregate come in
@@ -32,13 +34,13 @@ func TestPartsOutOfOrder(t *testing.T) {
 		}
 	})
 	s.run(10 * time.Millisecond)
-	bits := scoll.FirstBits(root.host.Incarnation())
+	bits := engine.FirstBits(root.host.Incarnation())
 	for _, part := range []uint32{2, 0, 0, 1} {
-		h := scoll.ReplyHeader{RootIncarnation: root.host.Incarnation(), Sequence: 1, Part: part, PayloadSize: 10 + part}
+		h := wire.ReplyHeader{RootIncarnation: root.host.Incarnation(), Sequence: 1, Part: part, PayloadSize: 10 + part}
 		if part == 2 {
-			h.Flags = scoll.ReplyLast
+			h.Flags = wire.ReplyLast
 		}
-		s.put(1, 0, scoll.ReplyPortal, bits, 1, append(h.AppendBinary(nil), bytes.Repeat([]byte{byte(part)}, int(10+part))...))
+		s.put(1, 0, wire.ReplyPortal, bits, 1, append(h.AppendBinary(nil), bytes.Repeat([]byte{byte(part)}, int(10+part))...))
 	}
 	if len(root.done) != 1 || len(root.done[0].unreached) != 0 || root.agent.Stats().Stray != 1 {
 		t.Fatalf("%+v, %+v", root.done, root.agent.Stats())

@@ -5,6 +5,8 @@ import (
 
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	"ulnet/scoll/engine"
+	"ulnet/scoll/wire"
 )
 
 // post is a buffer that is posted: for a message of a child's reply, or with
@@ -13,7 +15,7 @@ type post struct {
 	r        *Request
 	child    int
 	buf      []byte // the service's
-	header   [ReplyHeaderSize]byte
+	header   [wire.ReplyHeaderSize]byte
 	trailer  []byte // room for the longest trailer, and what is carried
 	segments []portals.Segment
 	handler  func(*portals.Event) // made once
@@ -60,7 +62,7 @@ func (p *post) attach(from nid.NID, bits uint64, size, room int) error {
 	p.filled = false
 	p.lay(size, room)
 	child := portals.Match{ID: nid.ProcessID{NID: from, PID: p.r.agent.pid}, Bits: bits}
-	entry, err := table.MEAttach(ReplyPortal, child, portals.Unlink, portals.After)
+	entry, err := table.MEAttach(wire.ReplyPortal, child, portals.Unlink, portals.After)
 	if err == nil {
 		b.mu.Lock()
 		p.entry = entry
@@ -85,7 +87,7 @@ func (p *post) lay(size, room int) {
 	if len(p.segments) > 0 {
 		return
 	}
-	size = TrailerEntrySize*size + room + p.r.agent.codeSize()
+	size = wire.TrailerEntrySize*size + room + p.r.agent.codeSize()
 	p.trailer = slices.Grow(p.trailer, size)[:size]
 	p.segments = append(p.segments, p.header[:])
 	if len(p.buf) > 0 {
@@ -101,19 +103,19 @@ func (p *post) event(e *portals.Event) {
 		p.unlinked()
 		return
 	}
-	in := Input{
-		Kind: Return, From: e.Source.NID, Bits: e.MatchBits, Data: p.header[:min(int(e.MLength), ReplyHeaderSize)],
+	in := engine.Input{
+		Kind: engine.Return, From: e.Source.NID, Bits: e.MatchBits, Data: p.header[:min(int(e.MLength), wire.ReplyHeaderSize)],
 		Length: int(e.RLength), Cut: e.MLength < e.RLength,
 	}
 	if code := p.r.agent.codeSize(); !in.Cut && p.isSigned(in.From, in.Bits, in.Length) {
 		in.Signed, in.Length = true, in.Length-code
 	}
-	if h, _, err := ParseReplyHeader(in.Data); err == nil && !in.Cut {
+	if h, _, err := wire.ParseReplyHeader(in.Data); err == nil && !in.Cut {
 		if in.Cut = int(h.PayloadSize) > len(p.buf); !in.Cut {
 			in.Payload = p.buf[:h.PayloadSize]
 		}
-		body, total := int(h.PayloadSize)+int(h.Carried), in.Length-ReplyHeaderSize
-		in.Trailer = p.tail(body, int(h.Trailer)*TrailerEntrySize, total)
+		body, total := int(h.PayloadSize)+int(h.Carried), in.Length-wire.ReplyHeaderSize
+		in.Trailer = p.tail(body, int(h.Trailer)*wire.TrailerEntrySize, total)
 		if h.Carried > 0 && body <= total {
 			in.Carried = slices.Concat(cut(p.segments[1:], 0, body)...)
 		}

@@ -6,6 +6,8 @@ import (
 
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	"ulnet/scoll/engine"
+	"ulnet/scoll/wire"
 )
 
 // receiver takes requests. The portal is lazy: what finds no buffer waits
@@ -27,7 +29,7 @@ type buffer struct{ segments [1]portals.Segment }
 
 func (r *receiver) start(a *Agent) error {
 	r.a, r.event, r.posted = a, r.arrived, make(map[*buffer]portals.MEHandle)
-	if err := a.table.SetLazy(RequestPortal); err != nil {
+	if err := a.table.SetLazy(wire.RequestPortal); err != nil {
 		return err
 	}
 	for range a.cfg.Buffers {
@@ -47,7 +49,7 @@ func (r *receiver) post() error {
 		return nil
 	}
 	anybody := portals.Match{ID: nid.ProcessID{NID: nid.Any(), PID: nid.PIDAny}, Ignore: ^uint64(0)}
-	entry, err := r.a.table.MEAttach(RequestPortal, anybody, portals.Unlink, portals.After)
+	entry, err := r.a.table.MEAttach(wire.RequestPortal, anybody, portals.Unlink, portals.After)
 	if err == nil {
 		r.mu.Lock()
 		r.posted[b] = entry
@@ -93,8 +95,8 @@ func (r *receiver) arrived(e *portals.Event) {
 	b := e.UserPtr.(*buffer)
 	if e.Kind == portals.EventPut && e.Err == nil {
 		data := b.segments[0][:e.MLength]
-		r.a.deliver(Input{
-			Kind: Arrival, From: e.Source.NID, Data: data, Cut: e.RLength > e.MLength, Wall: r.a.wall(),
+		r.a.deliver(engine.Input{
+			Kind: engine.Arrival, From: e.Source.NID, Data: data, Cut: e.RLength > e.MLength, Wall: r.a.wall(),
 			Signed: r.a.isSigned(data, e.Source.NID),
 		})
 	}
@@ -126,7 +128,7 @@ func (r *receiver) replenish() {
 // close takes the buffers back. The portal stops being lazy first: what waits
 // there would keep the connections of others from being read.
 func (r *receiver) close() {
-	_ = r.a.table.ClearLazy(RequestPortal) // it exists
+	_ = r.a.table.ClearLazy(wire.RequestPortal) // it exists
 	r.mu.Lock()
 	r.closed = true
 	entries := make([]portals.MEHandle, 0, len(r.posted))

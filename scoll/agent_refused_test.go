@@ -7,6 +7,7 @@ import (
 
 	"ulnet/lnd/simlnd"
 	"ulnet/scoll"
+	"ulnet/scoll/wire"
 )
 
 // sendAt makes a request at node 0, has something happen, and sends it.
@@ -136,8 +137,8 @@ func TestOwnTimeout(t *testing.T) {
 // replies above it need parts, and bulk data comes in more GETs.
 func TestMaxPayloadOfAgents(t *testing.T) {
 	const limit = 64 << 10
-	s := newStacks(t, 2, func(_ int, cfg *scoll.AgentConfig) { cfg.MaxPayload = limit })
-	room := limit - scoll.ReplyHeaderSize - scoll.TrailerEntrySize
+	s := newStacks(t, 2, func(_ int, cfg *scoll.Config) { cfg.MaxPayload = limit })
+	room := limit - wire.ReplyHeaderSize - wire.TrailerEntrySize
 	g := s.group(0, true, scoll.Tree{})
 	for _, k := range s.nodes {
 		k.parts, k.size = 2, room

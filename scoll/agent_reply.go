@@ -1,6 +1,11 @@
 package scoll
 
-import "slices"
+import (
+	"slices"
+
+	"ulnet/scoll/engine"
+	"ulnet/scoll/wire"
+)
 
 // Reply sends the last, or only, message of the service's reply to the parent.
 // The buffer is the module's until ReplyOut.
@@ -11,7 +16,7 @@ import "slices"
 //	EINVAL    this is the root
 //	EMSGSIZE  more than a message can carry: use ReplyPart
 //	ESTALE    the handle has ended
-func (r *Request) Reply(buf []byte) error { return r.reply(buf, Input{Final: true}) }
+func (r *Request) Reply(buf []byte) error { return r.reply(buf, engine.Input{Final: true}) }
 
 // ReplyBelow is Reply without this node's own part: the answer is that of the children
 // alone, and the root names this node with a status other than OK, or with the error of
@@ -21,14 +26,14 @@ func (r *Request) ReplyBelow(buf []byte, s Status) error {
 	if s == OK {
 		return EINVAL
 	}
-	return r.reply(buf, Input{Final: true, Below: true, Status: s})
+	return r.reply(buf, engine.Input{Final: true, Below: true, Status: s})
 }
 
 // ReplyPart sends a message of a reply that has several, 63 at most. Reply sends
 // the last. Errors as with Reply; EMSGSIZE also: it is the 64th.
-func (r *Request) ReplyPart(buf []byte) error { return r.reply(buf, Input{}) }
+func (r *Request) ReplyPart(buf []byte) error { return r.reply(buf, engine.Input{}) }
 
-func (r *Request) reply(buf []byte, in Input) error {
+func (r *Request) reply(buf []byte, in engine.Input) error {
 	r.mu.Lock()
 	var err error
 	switch {
@@ -38,14 +43,14 @@ func (r *Request) reply(buf []byte, in Input) error {
 		err = r.refusal()
 	case r.failed && in.Final && !in.Below:
 		err = EALREADY
-	case len(buf) > r.maxReply(), !in.Final && r.parts == maxParts-1:
+	case len(buf) > r.maxReply(), !in.Final && r.parts == wire.MaxParts-1:
 		err = EMSGSIZE
 	case in.Final:
 		r.stage, r.final = repliedStage, buf
 	default:
 		r.parts++
 	}
-	in.Kind, in.ID, in.Size = Answer, r.id, len(buf)
+	in.Kind, in.ID, in.Size = engine.Answer, r.id, len(buf)
 	r.mu.Unlock()
 	if err != nil {
 		return err
@@ -60,7 +65,7 @@ func (r *Request) reply(buf []byte, in Input) error {
 // maxReply is what a message of a reply can carry, beside a trailer that names
 // all below.
 func (r *Request) maxReply() int {
-	return r.agent.cfg.MaxPayload - ReplyHeaderSize - TrailerEntrySize*min(r.tree.Size(r.rank), maxTrailer) - r.agent.codeSize()
+	return r.agent.cfg.MaxPayload - wire.ReplyHeaderSize - wire.TrailerEntrySize*min(r.tree.Size(r.rank), engine.MaxTrailer) - r.agent.codeSize()
 }
 
 // refusal is the error of a call that comes at the wrong time. The caller holds
@@ -83,13 +88,13 @@ func (r *Request) Abort() {
 	id, ended := r.id, r.stage == endedStage
 	r.mu.Unlock()
 	if id != 0 && !ended {
-		r.agent.tell(Input{Kind: Abort, ID: id})
+		r.agent.tell(engine.Input{Kind: engine.Abort, ID: id})
 	}
 }
 
 // sendUp sends a reply to the parent. Its memory is kept until it has left, to
 // send it again if it cannot.
-func (r *Request) sendUp(e *Effect, out *Output) {
+func (r *Request) sendUp(e *engine.Effect, out *engine.Output) {
 	if r.replies == nil {
 		r.replies = r.single[:0]
 	}
@@ -115,7 +120,7 @@ func (r *Request) sendUp(e *Effect, out *Output) {
 	m.Note = sending{id: e.ID, part: e.Part, up: true}
 	m.Data, m.Payload, m.Trailer = append(m.Data, p.header[:]...), p.payload, append(m.Trailer, p.trailer...)
 	m.Trailer = r.agent.signReply(m.Trailer, e.To, e.Bits, m.Data, m.Payload, m.Trailer)
-	r.agent.put(m, e.To, ReplyPortal, e.Bits)
+	r.agent.put(m, e.To, wire.ReplyPortal, e.Bits)
 }
 
 // own returns the payload of a reply that the service made: the last one is
@@ -134,6 +139,6 @@ func (r *Request) own(token any) []byte {
 
 // reply is a message to the parent.
 type reply struct {
-	header           [ReplyHeaderSize]byte
+	header           [wire.ReplyHeaderSize]byte
 	payload, trailer []byte
 }

@@ -6,7 +6,9 @@ import (
 
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	"ulnet/scoll/engine"
 	"ulnet/scoll/tree"
+	"ulnet/scoll/wire"
 )
 
 // Request is a broadcast at one node: the handle that callbacks get and that
@@ -25,7 +27,7 @@ type Request struct {
 	payload    []byte
 	copied     *[]byte // the memory of payload; nil at the root
 	private    any
-	flags      Flags
+	flags      wire.Flags
 	processing time.Duration
 	carry      int
 	members    *Membership // nodes of the tree
@@ -44,7 +46,7 @@ type Request struct {
 	single     [1]reply
 
 	mu         sync.Mutex
-	id         RequestID // guarded by mu, like all below
+	id         engine.RequestID // guarded by mu, like all below
 	stage      stage
 	aborted    bool
 	failed     bool // IncomingRequest returned an error
@@ -52,7 +54,7 @@ type Request struct {
 	arrived    bool // bulk data need not be fetched
 	bulkStatus Status
 	timeout    time.Duration
-	missing    []Missing
+	missing    []wire.Missing
 	status     Status
 	busy       bool
 	parts      int    // messages of the service's reply before the last
@@ -114,7 +116,7 @@ func (r *Request) Repeated() bool { return r.repeated }
 
 // Live reports whether the request goes to the live members only. Then it may come more
 // than once, see Repeated.
-func (r *Request) Live() bool { return r.flags&FlagSubset != 0 }
+func (r *Request) Live() bool { return r.flags&wire.FlagSubset != 0 }
 
 // LeftOut returns the members of the group to which the request does not go, because
 // they were dead when it was made (see [RequestConfig].Live). They are not among
@@ -144,11 +146,7 @@ func (r *Request) Children() int { return len(r.children) }
 // Child describes a child, from 0 to Children()-1.
 func (r *Request) Child(i int) Child {
 	c := r.children[i]
-	n := c.Size
-	if r.members.Entities() != r.members.Len() {
-		n = entitiesIn(r.members, r.tree, c.Rank)
-	}
-	return Child{c.Size, n}
+	return Child{c.Size, r.members.EntitiesBelow(r.tree, c.Rank)}
 }
 
 // ChildNID is the NID of a child.

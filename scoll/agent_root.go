@@ -6,7 +6,9 @@ import (
 
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	"ulnet/scoll/engine"
 	"ulnet/scoll/tree"
+	"ulnet/scoll/wire"
 )
 
 // RequestConfig says what to broadcast.
@@ -58,7 +60,7 @@ func (g *Group) NewRequest(cfg RequestConfig) (*Request, error) {
 	for _, s := range cfg.Bulk {
 		r.bulkLength += len(s)
 	}
-	if len(cfg.Bulk) > portals.MaxSegments || uint64(r.bulkLength) > maxBulk {
+	if len(cfg.Bulk) > portals.MaxSegments || uint64(r.bulkLength) > wire.MaxBulk {
 		return nil, EMSGSIZE
 	}
 	o.Bulk = uint64(r.bulkLength)
@@ -83,19 +85,19 @@ func (g *Group) NewRequest(cfg RequestConfig) (*Request, error) {
 	return r, nil
 }
 
-func (a *Agent) planned(o *Outgoing, room []tree.Child) (p Plan, err error) {
-	a.runner.Inspect(func() { p, err = a.m.plan(o, room) })
+func (a *Agent) planned(o *engine.Outgoing, room []tree.Child) (p engine.Plan, err error) {
+	a.runner.Inspect(func() { p, err = a.m.Plan(o, room) })
 	return p, err
 }
 
 // plan is what NewRequest and MaxPayload ask the machine about.
-func (g *Group) plan(cfg RequestConfig) (Outgoing, error) {
-	flags := Flags(0)
+func (g *Group) plan(cfg RequestConfig) (engine.Outgoing, error) {
+	flags := wire.Flags(0)
 	if cfg.Last {
-		flags |= FlagLast
+		flags |= wire.FlagLast
 	}
 	if cfg.Live {
-		flags |= FlagSubset
+		flags |= wire.FlagSubset
 	}
 	o := g.outgoing(flags)
 	if !g.oob {
@@ -165,7 +167,7 @@ func (r *Request) Send() error {
 	if r.agent.signer.on && r.bulkLength > 0 {
 		o.BulkSum = sumOfBulk(r.Bulk())
 	}
-	if r.flags&FlagSubset != 0 {
+	if r.flags&wire.FlagSubset != 0 {
 		o.Planned = r.members.Digest()
 	}
 	o.Members = r.mapped // the group may have made room for others meanwhile
@@ -173,7 +175,7 @@ func (r *Request) Send() error {
 		return err
 	}
 	o.Status = ECANCELED // if the agent has stopped
-	r.agent.tell(Input{Kind: Broadcast, Broadcast: &o})
+	r.agent.tell(engine.Input{Kind: engine.Broadcast, Broadcast: &o})
 	if o.Status == OK {
 		return nil
 	}
@@ -196,10 +198,10 @@ func (r *Request) enter(from, to stage) error {
 }
 
 // ours handles what became of a broadcast or a group of this node.
-func (a *Agent) ours(e *Effect, out *Output) {
+func (a *Agent) ours(e *engine.Effect, out *engine.Output) {
 	switch of := e.Token.(type) {
 	case *Request:
-		if e.Kind == Refused { // Send says so
+		if e.Kind == engine.Refused { // Send says so
 			return
 		}
 		of.mu.Lock()
@@ -208,17 +210,17 @@ func (a *Agent) ours(e *Effect, out *Output) {
 		of.mu.Unlock()
 		a.requests[e.ID] = of
 		if aborted {
-			a.runner.Do(Input{Kind: Abort, ID: e.ID})
+			a.runner.Do(engine.Input{Kind: engine.Abort, ID: e.ID})
 		}
 	case *Group:
-		if e.Kind == Began {
+		if e.Kind == engine.Began {
 			return
 		}
 		if of.done != nil {
 			if e.Status == OK {
 				of.id = e.Group
 			}
-			a.due.add(call{kind: Created, made: of, err: of.failure(e, out)})
+			a.due.add(call{kind: engine.Created, made: of, err: of.failure(e, out)})
 		}
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 	"ulnet/scoll"
+	"ulnet/scoll/engine"
+	"ulnet/scoll/wire"
 )
 
 // TestTwoServices: SC-11, SC-13 and SC-14: the same entity of two services is
@@ -64,7 +66,7 @@ func TestTwoServices(t *testing.T) {
 func TestBurst(t *testing.T) {
 	effort.OneGoroutine(t)
 	const each = 180
-	s := newStacks(t, 8, func(_ int, cfg *scoll.AgentConfig) {
+	s := newStacks(t, 8, func(_ int, cfg *scoll.Config) {
 		cfg.Buffers, cfg.MaxActive = 2, 8*each
 	})
 	for root := range 8 {
@@ -101,7 +103,7 @@ func TestBurst(t *testing.T) {
 // TestBlockedService: SC-42: a service that is stuck in incoming-request does
 // not keep its children from getting the request.
 func TestBlockedService(t *testing.T) {
-	s := newStacks(t, 8, func(id int, cfg *scoll.AgentConfig) {
+	s := newStacks(t, 8, func(id int, cfg *scoll.Config) {
 		if id == 4 {
 			cfg.Worker = func(func()) {}
 		}
@@ -121,7 +123,7 @@ func TestBlockedService(t *testing.T) {
 // TestLateReply: SC-A24, SC-153: replies that come when their buffers are gone
 // are dropped, and the next broadcast is not disturbed by them.
 func TestLateReply(t *testing.T) {
-	s := newStacks(t, 4, func(id int, cfg *scoll.AgentConfig) {
+	s := newStacks(t, 4, func(id int, cfg *scoll.Config) {
 		if id == 0 {
 			cfg.RTT, cfg.Guard = time.Microsecond, time.Microsecond
 		}
@@ -160,7 +162,7 @@ func TestAgentAbort(t *testing.T) {
 
 // TestBulkModified: SC-33: a service that writes to bulk data is noticed.
 func TestBulkModified(t *testing.T) {
-	s := newStacks(t, 4, func(_ int, cfg *scoll.AgentConfig) { cfg.CheckBulk = true })
+	s := newStacks(t, 4, func(_ int, cfg *scoll.Config) { cfg.CheckBulk = true })
 	s.nodes[2].writes = true
 	s.broadcast(0, s.group(0, true, scoll.Tree{}), scoll.RequestConfig{Bulk: [][]byte{make([]byte, 5000)}})
 	for _, k := range s.nodes {
@@ -173,7 +175,7 @@ func TestBulkModified(t *testing.T) {
 // TestPriority: SC-127: a broadcast passes bulk messages that wait.
 func TestPriority(t *testing.T) {
 	const rate, size, puts = 1_000_000_000, 16 << 10, 2000
-	s := newStacksAt(t, 4, rate, func(_ int, cfg *scoll.AgentConfig) { cfg.RTT = time.Second })
+	s := newStacksAt(t, 4, rate, func(_ int, cfg *scoll.Config) { cfg.RTT = time.Second })
 	g := s.group(0, true, scoll.Tree{})
 	s.fabric.Do(0, func(*simlnd.Host) {
 		md, err := s.nodes[0].table.MDBind(portals.MD{Segments: [][]byte{make([]byte, size)}, Threshold: puts}, portals.Unlink)
@@ -232,8 +234,8 @@ func TestNothingIsLeft(t *testing.T) {
 			md, err := table.MDBind(portals.MD{Segments: [][]byte{make([]byte, 60)}, Threshold: 1}, portals.Unlink)
 			if err == nil {
 				err = table.Put(portals.PutRequest{
-					MD: md, Target: nid.ProcessID{NID: simlnd.NID(0), PID: nid.LustrePID}, Portal: scoll.ReplyPortal,
-					MatchBits: scoll.FirstBits(s.nodes[0].host.Incarnation()) + step,
+					MD: md, Target: nid.ProcessID{NID: simlnd.NID(0), PID: nid.LustrePID}, Portal: wire.ReplyPortal,
+					MatchBits: engine.FirstBits(s.nodes[0].host.Incarnation()) + step,
 				})
 			}
 			if err != nil {

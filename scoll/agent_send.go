@@ -3,11 +3,13 @@ package scoll
 import (
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	"ulnet/scoll/engine"
+	"ulnet/scoll/wire"
 )
 
 // sending is what is known of a message on its way.
 type sending struct {
-	id       RequestID // 0: nobody waits to hear that it left
+	id       engine.RequestID // 0: nobody waits to hear that it left
 	child    int
 	part     uint32
 	up       bool
@@ -19,23 +21,23 @@ type sending struct {
 type outgoing = portals.Outgoing[sending]
 
 // refuse sends a reply that no request waits for.
-func (a *Agent) refuse(e *Effect, out *Output) {
+func (a *Agent) refuse(e *engine.Effect, out *engine.Output) {
 	m := a.outbox.New()
 	m.Data = append(m.Data, out.Buf[e.Data.Begin:e.Data.End]...)
 	m.Data = a.signReply(m.Data, e.To, e.Bits, m.Data)
-	a.put(m, e.To, ReplyPortal, e.Bits)
+	a.put(m, e.To, wire.ReplyPortal, e.Bits)
 }
 
 // sendProgress sends word of progress, or of holding.
-func (a *Agent) sendProgress(e *Effect, out *Output) {
+func (a *Agent) sendProgress(e *engine.Effect, out *engine.Output) {
 	a.sendDown(sending{id: e.ID, child: e.Child, progress: true}, e, out)
 }
 
 // sendDown sends a message to the portal of requests.
-func (a *Agent) sendDown(s sending, e *Effect, out *Output) {
+func (a *Agent) sendDown(s sending, e *engine.Effect, out *engine.Output) {
 	m := a.outbox.New()
 	m.Note, m.Data = s, a.sign(append(m.Data, out.Buf[e.Data.Begin:e.Data.End]...), e.To)
-	a.put(m, e.To, RequestPortal, 0)
+	a.put(m, e.To, wire.RequestPortal, 0)
 }
 
 // put sends a message as a plain PUT with priority, without acknowledgement
@@ -49,12 +51,12 @@ func (a *Agent) put(m *outgoing, to nid.NID, portal int, bits uint64) {
 
 // sent ends the sending of a message.
 func (a *Agent) sent(s sending, err error) {
-	in := Input{Kind: InSent, ID: s.id, Child: s.child, Part: s.part, Status: statusOf(err)}
+	in := engine.Input{Kind: engine.InSent, ID: s.id, Child: s.child, Part: s.part, Status: wire.StatusOf(err)}
 	switch {
 	case s.up:
-		in.Child = Upward
+		in.Child = engine.Upward
 	case s.progress:
-		in.Kind = InUntold
+		in.Kind = engine.InUntold
 	}
 	if s.id != 0 && (s.up || err != nil) {
 		a.do(in)

@@ -11,6 +11,7 @@ import (
 	"ulnet/lnd/simlnd"
 	"ulnet/portals/keyring"
 	"ulnet/scoll"
+	"ulnet/scoll/wire"
 )
 
 // keys returns one key for each letter.
@@ -30,7 +31,7 @@ func keys(t *testing.T, letters string) keyring.Keys {
 // signed makes stacks with keys, by node.
 func signed(t *testing.T, n int, of func(int) string) *stacks {
 	t.Helper()
-	return newStacks(t, n, func(id int, cfg *scoll.AgentConfig) {
+	return newStacks(t, n, func(id int, cfg *scoll.Config) {
 		if letters := of(id); letters != "" {
 			cfg.Keys = keys(t, letters)
 		}
@@ -71,7 +72,7 @@ func TestKeys(t *testing.T) {
 // TestKeysInParts: an answer in several messages is signed in each.
 func TestKeysInParts(t *testing.T) {
 	s := signed(t, 2, alike("a"))
-	const size = 1<<20 - scoll.ReplyHeaderSize - scoll.TrailerEntrySize - keyring.CodeSize
+	const size = 1<<20 - wire.ReplyHeaderSize - wire.TrailerEntrySize - keyring.CodeSize
 	for _, k := range s.nodes {
 		k.parts, k.size = 3, size
 	}
@@ -86,7 +87,7 @@ func TestMaxPayloadSigned(t *testing.T) {
 	s := signed(t, 4, alike("a"))
 	g := s.group(0, true, scoll.Tree{})
 	room, err := g.MaxPayload()
-	if err != nil || room != scoll.MaxMessage-scoll.RequestHeaderSize-16-keyring.CodeSize {
+	if err != nil || room != scoll.MaxMessage-wire.RequestHeaderSize-16-keyring.CodeSize {
 		t.Fatalf("%d bytes, %v", room, err)
 	}
 	payload := strings.Repeat("x", room)
@@ -116,7 +117,7 @@ func TestOtherKeys(t *testing.T) {
 func TestForgedCodes(t *testing.T) {
 	s := signed(t, 8, alike("a"))
 	k := s.nodes[4]
-	flag := func(h *scoll.RequestHeader) { h.Flags |= scoll.FlagSigned }
+	flag := func(h *wire.RequestHeader) { h.Flags |= wire.FlagSigned }
 	message := s.request(flag, 5)
 	code := func(letter string, from, to int) []byte {
 		return keys(t, letter).Ring("scoll").Append(slices.Clone(message), 0, keyring.Between(s.members.NID(from), s.members.NID(to)))
@@ -134,7 +135,7 @@ func TestForgedCodes(t *testing.T) {
 		}
 	}
 	for name, b := range bad {
-		s.put(0, 4, scoll.RequestPortal, 0, 5555, b)
+		s.put(0, 4, wire.RequestPortal, 0, 5555, b)
 		if k.kept != nil || len(k.ran) > 0 {
 			t.Fatalf("%s: the service was called", name)
 		}
@@ -142,7 +143,7 @@ func TestForgedCodes(t *testing.T) {
 	if n := k.agent.Stats().Unsigned; n != uint64(len(bad)) {
 		t.Errorf("%d of %d are refused for that", n, len(bad))
 	}
-	if s.put(0, 4, scoll.RequestPortal, 0, 5555, good); len(k.ran) != 1 {
+	if s.put(0, 4, wire.RequestPortal, 0, 5555, good); len(k.ran) != 1 {
 		t.Error("the true one does not run")
 	}
 }

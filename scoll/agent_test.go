@@ -12,6 +12,7 @@ import (
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
 	"ulnet/scoll"
+	"ulnet/scoll/wire"
 )
 
 // TestAgents: SC-15, SC-18, SC-19, SC-43, SC-51 and SC-55 end to end: 64 stacks, both kinds
@@ -158,7 +159,7 @@ func TestScribble(t *testing.T) {
 func TestParts(t *testing.T) {
 	s := newStacks(t, 2, nil)
 	for _, k := range s.nodes {
-		k.parts, k.size = 3, 1<<20-scoll.ReplyHeaderSize-scoll.TrailerEntrySize
+		k.parts, k.size = 3, 1<<20-wire.ReplyHeaderSize-wire.TrailerEntrySize
 	}
 	g := s.group(0, false, scoll.Tree{})
 	s.broadcast(0, g, scoll.RequestConfig{})
@@ -194,7 +195,7 @@ func TestTooManyParts(t *testing.T) {
 // anything is sent.
 func TestDeadMember(t *testing.T) {
 	view := &fakeView{dead: simlnd.NID(3)}
-	s := newStacks(t, 4, func(id int, cfg *scoll.AgentConfig) {
+	s := newStacks(t, 4, func(id int, cfg *scoll.Config) {
 		if id == 0 {
 			for i := range 2 {
 				view.alive = append(view.alive, simlnd.NID(sim.NodeID(i)))
@@ -231,7 +232,7 @@ func TestRootErrors(t *testing.T) {
 	s := newStacks(t, 4, nil)
 	g := s.group(0, true, scoll.Tree{})
 	limit, err := g.MaxPayload()
-	if err != nil || limit != scoll.MaxMessage-scoll.RequestHeaderSize {
+	if err != nil || limit != scoll.MaxMessage-wire.RequestHeaderSize {
 		t.Errorf("limit %d, %v", limit, err)
 	}
 	if _, err := g.NewRequest(scoll.RequestConfig{Payload: make([]byte, limit+1)}); !errors.Is(err, scoll.EMSGSIZE) {
@@ -273,8 +274,8 @@ func TestStop(t *testing.T) {
 	s.all(s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("x")}), []string{"x"})
 	for i := range s.nodes {
 		s.fabric.Do(sim.NodeID(i), func(*simlnd.Host) {
-			s.nodes[i].agent.Stop()
-			s.nodes[i].agent.Stop()
+			closeAgent(t, s.nodes[i].agent)
+			closeAgent(t, s.nodes[i].agent)
 		})
 	}
 	s.run(time.Second)

@@ -37,7 +37,7 @@ func watched(t *testing.T, n int) (*stacks, []*view) {
 func watchedAt(t *testing.T, n int, rate int64) (*stacks, []*view) {
 	t.Helper()
 	views := make([]*view, n)
-	return newStacksAt(t, n, rate, func(id int, cfg *scoll.AgentConfig) {
+	return newStacksAt(t, n, rate, func(id int, cfg *scoll.Config) {
 		views[id] = &view{n: n}
 		cfg.View, cfg.Propagation = views[id], 20*time.Millisecond
 	}), views

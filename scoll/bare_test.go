@@ -12,7 +12,7 @@ import (
 // TestStartOnBareNode: an agent needs a node with 0@lo and discovery.
 func TestStartOnBareNode(t *testing.T) {
 	portalstest.BareNode(t, func(table *portals.Table) error {
-		_, err := scoll.Start(table, scoll.AgentConfig{Config: scoll.Config{Self: nid.MustParse("10.0.0.1@tcp")}})
+		_, err := scoll.New(table, scoll.Config{Self: nid.MustParse("10.0.0.1@tcp")})
 		return err
 	})
 }

@@ -13,6 +13,9 @@ import (
 // callTime is what members have to answer a call whose context has no deadline.
 const callTime = 5 * time.Second
 
+// moreCalls is how often a call is made again whose members have died, or come back, meanwhile.
+const moreCalls = 3
+
 // CallConfig says what to ask with [Group.Call].
 type CallConfig struct {
 	// Payload is for the handlers. What fits into a message, see Group.MaxPayload, is less by
@@ -87,7 +90,7 @@ func (g *Group) Call(ctx context.Context, cfg CallConfig) (*Result, error) {
 	for try := 0; ; try++ {
 		result, err := g.call(ctx, cfg, live)
 		down := !cfg.All && errors.Is(err, EHOSTDOWN)
-		if result != nil || try == maxAttempts || !down && !(live && errors.Is(err, ESTALE)) {
+		if result != nil || try == moreCalls || !down && !(live && errors.Is(err, ESTALE)) {
 			return result, err
 		}
 		live = true
@@ -190,7 +193,7 @@ func (g *Group) ranksOf(nodes []nid.NID) (rankSet, error) {
 
 // timeFor is how long handlers have: what ctx leaves beside the time of the tree.
 func (c *calling) timeFor(ctx context.Context) (time.Duration, error) {
-	longest := c.d.a.m.cfg.MaxTimeout - c.r.treeTime
+	longest := c.d.a.cfg.MaxTimeout - c.r.treeTime
 	left, ok := machine.Left(ctx)
 	if !ok {
 		return min(callTime, longest), nil

@@ -16,7 +16,7 @@ import (
 // takes. One that does not return in time is listed, and the answers of those below it count.
 func TestCallLate(t *testing.T) {
 	const n = 8
-	w := newWires(t, n, scoll.AgentConfig{Config: scoll.Config{RTT: 100 * time.Millisecond}})
+	w := newWires(t, n, scoll.Config{RTT: 100 * time.Millisecond})
 	release := make(chan struct{})
 	w.handle(func(id int) scoll.Handler {
 		return scoll.Handler{Answer: func(ctx context.Context, _ *scoll.Question) ([]byte, error) {
@@ -46,7 +46,7 @@ func TestCallLate(t *testing.T) {
 // node blocks, and says what was there. Without the time that the tree takes nobody is asked.
 func TestCallCanceled(t *testing.T) {
 	const n = 4
-	w := newWires(t, n, scoll.AgentConfig{Config: scoll.Config{RTT: time.Minute}})
+	w := newWires(t, n, scoll.Config{RTT: time.Minute})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, n)
 	w.handle(func(id int) scoll.Handler {
@@ -73,7 +73,7 @@ func TestCallCanceled(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("the context of the own handler ends with %v", err)
 	}
-	w.nodes[1].agent.Stop()
+	closeAgent(t, w.nodes[1].agent)
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("the context of a handler ends with its agent: %v", err)
 	}
@@ -87,7 +87,7 @@ func TestCallCanceled(t *testing.T) {
 
 // TestCallStopped: a call ends when its agent is stopped.
 func TestCallStopped(t *testing.T) {
-	w := newWires(t, 2, scoll.AgentConfig{Config: scoll.Config{RTT: time.Minute}})
+	w := newWires(t, 2, scoll.Config{RTT: time.Minute})
 	asked := make(chan struct{})
 	w.handle(func(id int) scoll.Handler {
 		return scoll.Handler{Answer: func(ctx context.Context, _ *scoll.Question) ([]byte, error) {
@@ -100,7 +100,7 @@ func TestCallStopped(t *testing.T) {
 	})
 	go func() {
 		<-asked
-		w.nodes[0].agent.Stop()
+		closeAgent(t, w.nodes[0].agent)
 	}()
 	if _, err := w.ask(t.Context(), 0, scoll.Tree{}, scoll.CallConfig{}); !errors.Is(err, scoll.ErrStopped) {
 		t.Errorf("%v", err)
@@ -121,7 +121,7 @@ func (v deadOne) Watch(f func(nid.NID, bool, uint64)) (stop func()) {
 
 // TestCallDead: a call asks the living and lists the dead; with All nobody is asked then.
 func TestCallDead(t *testing.T) {
-	w := newWires(t, 5, scoll.AgentConfig{Config: scoll.Config{RTT: time.Second}, View: deadOne{wireNID(2)}})
+	w := newWires(t, 5, scoll.Config{RTT: time.Second, View: deadOne{wireNID(2)}})
 	w.handle(func(int) scoll.Handler {
 		return scoll.Handler{Inline: true, Answer: func(context.Context, *scoll.Question) ([]byte, error) { return nil, nil }}
 	})

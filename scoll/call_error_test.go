@@ -18,7 +18,7 @@ import (
 func TestCallContextErrors(t *testing.T) {
 	errs := []error{context.DeadlineExceeded, context.Canceled, fmt.Errorf("%w: %w", scoll.EBUSY, context.Canceled), errors.New("disk sdb is gone")}
 	want := []scoll.Status{scoll.ETIMEDOUT, scoll.ECANCELED, scoll.EBUSY, scoll.EIO}
-	w := newWires(t, len(errs), scoll.AgentConfig{Config: scoll.Config{RTT: time.Second}})
+	w := newWires(t, len(errs), scoll.Config{RTT: time.Second})
 	w.handle(func(id int) scoll.Handler {
 		return scoll.Handler{Inline: true, Answer: func(context.Context, *scoll.Question) ([]byte, error) { return nil, errs[id] }}
 	})
@@ -35,7 +35,7 @@ func TestCallContextErrors(t *testing.T) {
 
 // TestNewGroupErrors: they say what to change.
 func TestNewGroupErrors(t *testing.T) {
-	w := newWires(t, 3, scoll.AgentConfig{})
+	w := newWires(t, 3, scoll.Config{})
 	a := w.nodes[0].agent
 	_, err := a.NewGroup(t.Context(), handled, wireNID(0), wireNID(1))
 	if want := "scoll: service 11 is not registered on this node: Handle it first: no such service"; !errors.Is(err, scoll.ENOSERVICE) || err.Error() != want {
@@ -53,7 +53,7 @@ func TestNewGroupErrors(t *testing.T) {
 // TestCallLost: members below one that is gone are listed with it, and the error says who
 // failed and who was not reached.
 func TestCallLost(t *testing.T) {
-	s := newStacks(t, 8, func(int, *scoll.AgentConfig) {})
+	s := newStacks(t, 8, func(int, *scoll.Config) {})
 	for id, k := range s.nodes {
 		err := k.agent.Handle(handled, scoll.Handler{Inline: true, Answer: func(context.Context, *scoll.Question) ([]byte, error) {
 			if id == 2 {
@@ -101,7 +101,7 @@ func TestCallLost(t *testing.T) {
 
 // TestCallWithin: a handler that is not Inline may call.
 func TestCallWithin(t *testing.T) {
-	w := newWires(t, 3, scoll.AgentConfig{Config: scoll.Config{RTT: time.Second}})
+	w := newWires(t, 3, scoll.Config{RTT: time.Second})
 	w.handle(func(id int) scoll.Handler {
 		return scoll.Handler{Merge: sumOfTwo, Answer: func(ctx context.Context, q *scoll.Question) ([]byte, error) {
 			if string(q.Payload) == "ask others" {

@@ -122,7 +122,7 @@ func (p *callPlan) handler(id int) scoll.Handler {
 func (p *callPlan) run() *scoll.Result {
 	views := make([]*view, p.n)
 	var s *stacks
-	s = newStacks(p.t, p.n, func(id int, cfg *scoll.AgentConfig) {
+	s = newStacks(p.t, p.n, func(id int, cfg *scoll.Config) {
 		if p.live {
 			views[id] = &view{n: p.n}
 			cfg.View, cfg.Propagation = views[id], 20*time.Millisecond

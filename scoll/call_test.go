@@ -53,7 +53,7 @@ func number(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
 // error with its text.
 func TestCall(t *testing.T) {
 	const n = 8
-	w := newWires(t, n, scoll.AgentConfig{Config: scoll.Config{RTT: time.Second}})
+	w := newWires(t, n, scoll.Config{RTT: time.Second})
 	w.handle(func(id int) scoll.Handler {
 		return scoll.Handler{
 			Answer: func(ctx context.Context, q *scoll.Question) ([]byte, error) {
@@ -87,7 +87,7 @@ func TestCall(t *testing.T) {
 // not counted.
 func TestCallOnly(t *testing.T) {
 	const n = 9
-	w := newWires(t, n, scoll.AgentConfig{Config: scoll.Config{RTT: time.Second}})
+	w := newWires(t, n, scoll.Config{RTT: time.Second})
 	var ran [n]atomic.Int32
 	w.handle(func(id int) scoll.Handler {
 		return scoll.Handler{Inline: true, Answer: func(context.Context, *scoll.Question) ([]byte, error) {

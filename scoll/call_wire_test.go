@@ -12,7 +12,7 @@ import (
 )
 
 func binomialOf(n, root int) tree.Tree {
-	topology, _ := Tree{}.orDefault().Topology()
+	topology, _ := Tree{}.OrDefault().Topology()
 	return tree.Tree{Topology: topology, N: n, Root: root}
 }
 

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"ulnet/lnet/nid"
+	"ulnet/scoll/wire"
 )
 
 // Concatenation of replies: each piece says whose it is and how long, so that
@@ -53,14 +54,14 @@ func CheckPieces(b []byte) error {
 
 func parsePiece(b []byte) (id nid.NID, data, rest []byte, err error) {
 	if len(b) < PieceSize {
-		return id, nil, nil, ErrShort
+		return id, nil, nil, wire.ErrShort
 	}
 	if id, rest, err = nid.ParseExtended(b); err != nil {
 		return id, nil, nil, ErrMember
 	}
 	size := binary.LittleEndian.Uint32(rest)
 	if rest = rest[4:]; uint64(size) > uint64(len(rest)) {
-		return id, nil, nil, ErrShort
+		return id, nil, nil, wire.ErrShort
 	}
 	return id, rest[:size:size], rest[size:], nil
 }

@@ -116,7 +116,7 @@ func send(t *testing.T, g *scoll.Group, cfg scoll.RequestConfig) (sum uint64, un
 // delivers.
 func TestConcurrent(t *testing.T) {
 	const n, rounds = 6, 15
-	s := newStacks(t, n, func(_ int, cfg *scoll.AgentConfig) {
+	s := newStacks(t, n, func(_ int, cfg *scoll.Config) {
 		cfg.RTT, cfg.MaxTimeout = time.Hour, 24*time.Hour // virtual time runs ahead of goroutines
 		cfg.Worker = func(f func()) { go f() }
 	})

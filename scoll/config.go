@@ -1,37 +1,21 @@
 package scoll
 
 import (
+	"log/slog"
 	"time"
 
+	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
+	"ulnet/scoll/engine"
 )
 
-// Defaults and bounds of [Config].
-const (
-	DefaultRTT    = 10 * time.Millisecond
-	minGuard      = 5 * time.Millisecond
-	minBulkRate   = 100_000_000 // bytes per second
-	maxPayload    = 1 << 20
-	maxActive     = 1024
-	moduleTime    = time.Second // what members take to read a list, and busy ones to forget a group
-	maxMembers    = 131_072
-	maxGroups     = 8192
-	maxChildren   = 1024
-	maxAttempts   = 3         // to reach the live members again
-	maxTries      = 3         // to send a message that cannot be sent
-	maxListSize   = 256 << 20 // of the lists that a member fetches at a time
-	maxBulk       = 1<<32 - 1 // of bulk data
-	maxTombstones = 4096
-	maxTrailer    = 32768     // entries; more are told as the whole subtree
-	maxRooms      = 256 << 10 // bytes for what the children of a request carry
-)
-
-// Config configures a [Machine]. The zero value of a field means its default.
+// Config configures an [Agent]. The zero value of a field means its default.
 type Config struct {
-	// Self is the NID under which this node is a member. Required.
+	// Self is the NID under which this node is a member. Default: the node's, if it has one.
 	Self nid.NID
-	// Incarnation is the number of this life of the node, higher than that of
-	// any life before. Required.
+	// Incarnation is the number of this life of the node, higher than that of any life
+	// before. Default: the node's.
 	Incarnation uint64
 	// RTT is the estimated round trip time of the network. Default 10 ms.
 	RTT time.Duration
@@ -70,65 +54,36 @@ type Config struct {
 	// attempts to reach the live members, while members disagree about who they
 	// are (SC-A20). Default one second.
 	Propagation time.Duration
-	// Watched says that inputs tell who is alive: who was not said to be is
-	// dead. Otherwise everybody is alive.
-	Watched bool
-	// Signed says that messages are signed, as inputs say. All nodes are the same in
-	// that.
-	Signed bool
+
+	View View // nil: all nodes are alive
+	// Wall is the wall clock with which incarnations are compared: members refuse one that
+	// is more than a day above theirs. nil: the time since this node's own incarnation.
+	Wall  func() time.Time
+	Log   *slog.Logger // nil discards
+	Clock machine.Clock
+	// Keys sign all messages, if there are any; then what is not signed with one of them
+	// is refused. All nodes have the same. [Agent.SetKeys] changes them.
+	Keys keyring.Keys
+	// Worker runs a function that may block, after it has returned itself, each
+	// exactly once: Close waits for them. They are IncomingRequest, and calls that
+	// would otherwise be made within others or wait for them. Default: a timer of
+	// Clock that is due at once, which on a real clock has a goroutine of its own.
+	// Who can start goroutines saves the timer by that.
+	Worker func(func())
+	// Buffers is how many requests can arrive at a time without waiting, 4 KiB
+	// each. Default 64.
+	Buffers int
+	// CheckBulk looks, at the cost of two checksums, whether services modify bulk
+	// data while children fetch them; see [Agent.BulkModified].
+	CheckBulk bool
 }
 
-// filled returns c with its defaults.
-func (c Config) filled() Config {
-	c.RTT = orDefault(c.RTT, DefaultRTT)
-	c.Guard = orDefault(c.Guard, max(c.RTT/4, minGuard))
-	c.MinBulkRate = orDefault(c.MinBulkRate, minBulkRate)
-	c.MaxPayload = orDefault(c.MaxPayload, maxPayload)
-	c.MaxActive = orDefault(c.MaxActive, maxActive)
-	c.MaxMembers = orDefault(c.MaxMembers, maxMembers)
-	c.MaxGroups = orDefault(c.MaxGroups, maxGroups)
-	c.MaxChildren = orDefault(c.MaxChildren, maxChildren)
-	c.MaxTimeout = orDefault(c.MaxTimeout, 10*time.Minute)
-	c.Propagation = orDefault(c.Propagation, time.Second)
-	return c
-}
-
-func orDefault[T int | time.Duration](value, byDefault T) T {
-	if value <= 0 {
-		return byDefault
+// Engine returns the configuration of the machine that an agent with this one steps.
+func (c Config) Engine() engine.Config {
+	return engine.Config{
+		Self: c.Self, Incarnation: c.Incarnation, RTT: c.RTT, Guard: c.Guard, MinBulkRate: c.MinBulkRate,
+		MaxPayload: c.MaxPayload, MaxActive: c.MaxActive, MaxMembers: c.MaxMembers, MaxGroups: c.MaxGroups,
+		MaxChildren: c.MaxChildren, MaxTimeout: c.MaxTimeout, Propagation: c.Propagation,
+		Watched: c.View != nil, Signed: c.Keys.Len() > 0,
 	}
-	return value
-}
-
-// bulkTime is what bulk data of so many bytes takes per level, b in SC-A8.
-func (c *Config) bulkTime(length uint64) time.Duration {
-	if length == 0 {
-		return 0
-	}
-	seconds := float64(length) / float64(c.MinBulkRate)
-	return c.RTT + time.Duration(min(seconds, 3600)*float64(time.Second))
-}
-
-// childTimeout is how long a node waits for a child whose subtree has so many
-// levels: T(d) = d·(R + g + b) + (d-1)·(R + g) + P, from its sending on. The guard
-// g keeps a node's own time-out and its parent's apart: without it an answer that
-// names a mute leaf would come in the very instant in which the parent gives the
-// whole subtree up (SC-A8). The other R + g of each level above the leaves is for the
-// service there: so much is left to it after a child was given up, to aggregate and to
-// reply. P is the time that processing takes; subtrees work at the same time, so it
-// counts once.
-func (h *RequestHeader) childTimeout(depth int, processing time.Duration) time.Duration {
-	return time.Duration(depth)*(h.RTT+h.Guard+h.BulkTime) + time.Duration(depth-1)*(h.RTT+h.Guard) + processing
-}
-
-// answerTimeout is how long the service of a member may take before the module
-// answers for it: a guard less than its parent waits, which counts from an RTT
-// earlier, both ways of the messages included (SC-A28). A leaf, which has no child to
-// wait for, has half of its guard to itself.
-func (h *RequestHeader) answerTimeout(depth int) time.Duration {
-	guard := h.Guard
-	if depth == 1 {
-		guard /= 2
-	}
-	return h.childTimeout(depth, h.Processing) - h.RTT - guard
 }

@@ -21,7 +21,7 @@ func serve(cfg node.Config, free func() (uint64, error)) (*node.Node, *scoll.Age
 	if err != nil {
 		return nil, nil, err
 	}
-	agent, err := scoll.Start(n.Table(), scoll.AgentConfig{})
+	agent, err := scoll.New(n.Table(), scoll.Config{})
 	if err != nil {
 		return n, nil, err
 	}
@@ -63,7 +63,7 @@ func Example() {
 			panic(err)
 		}
 		defer n.Close(ctx)
-		defer agent.Stop()
+		defer agent.Close(ctx)
 		if servers = append(servers, n.NIDs()[0]); first == nil {
 			first = agent
 		}
@@ -125,7 +125,7 @@ func onLoopback(count int) (agents []*scoll.Agent, servers []nid.NID, stop func(
 		if err != nil {
 			panic(err)
 		}
-		agent, err := scoll.Start(n.Table(), scoll.AgentConfig{})
+		agent, err := scoll.New(n.Table(), scoll.Config{})
 		if err != nil {
 			panic(err)
 		}
@@ -133,8 +133,8 @@ func onLoopback(count int) (agents []*scoll.Agent, servers []nid.NID, stop func(
 	}
 	return agents, servers, func() {
 		for i, n := range nodes {
-			agents[i].Stop()
-			_ = n.Close(context.Background()) // no message waits
+			_ = agents[i].Close(context.Background()) // no callback runs
+			_ = n.Close(context.Background())         // no message waits
 		}
 	}
 }

@@ -46,7 +46,7 @@ func (s *servers) boot(h, _ *simlnd.Host) {
 	if err != nil {
 		panic(err)
 	}
-	agent, err := scoll.Start(node.Table, scoll.AgentConfig{})
+	agent, err := scoll.New(node.Table, scoll.Config{})
 	if err != nil {
 		panic(err)
 	}

@@ -2,7 +2,6 @@ package scoll
 
 import (
 	"context"
-	"time"
 
 	"ulnet/portals"
 )
@@ -18,17 +17,6 @@ func (a *Agent) Buffers() (posted, all int) {
 	a.receiver.mu.Lock()
 	defer a.receiver.mu.Unlock()
 	return len(a.receiver.posted), len(a.receiver.posted) + len(a.receiver.spare)
-}
-
-// FirstBits is the match bits of the first replies to a life of a node.
-func FirstBits(incarnation uint64) uint64 { return scramble(incarnation) }
-
-// ChildTimeout is how long a child is waited for whose subtree has so many
-// levels.
-func ChildTimeout(cfg Config, depth int, bulk uint64, processing time.Duration) time.Duration {
-	cfg = cfg.filled()
-	h := RequestHeader{RTT: cfg.RTT, Guard: cfg.Guard, BulkTime: cfg.bulkTime(bulk)}
-	return h.childTimeout(depth, processing)
 }
 
 // SpoilWords has the first words of progress that leave fail, so many of them.

@@ -11,6 +11,7 @@ import (
 
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
+	"ulnet/scoll/wire"
 )
 
 // Handler is a service for those who need no callbacks: a function that answers a question
@@ -21,7 +22,7 @@ import (
 // A panic of Answer or Merge is not recovered: it ends the program, as that of any other
 // goroutine. The others then see a member that died.
 type Handler struct {
-	// Answer answers a question on one member. It runs in AgentConfig.Worker and may block
+	// Answer answers a question on one member. It runs in Config.Worker and may block
 	// until ctx ends: with the time that the caller left, with the agent, or when the caller
 	// gives up at the root. After that its answer is dropped, and the member is listed with
 	// ETIMEDOUT. The text of an error, and its [Status] (EIO if it has none; ETIMEDOUT
@@ -68,7 +69,7 @@ func (a *Agent) Handle(id ServiceID, h Handler) error {
 	if h.Answer == nil {
 		return EINVAL
 	}
-	h.MaxAnswer, h.MaxMemory = orDefault(h.MaxAnswer, 1024), orDefault(h.MaxMemory, 64<<20)
+	h.MaxAnswer, h.MaxMemory = orElse(h.MaxAnswer, 1024), orElse(h.MaxMemory, 64<<20)
 	d := &handling{Handler: h, a: a}
 	return a.RegisterService(Service{
 		ID: id, Inline: true, PreRequest: d.preRequest, IncomingRequest: d.incomingRequest, IncomingReply: d.incomingReply,
@@ -132,7 +133,7 @@ func (d *handling) roomFor(r *Request) (bytes int64) {
 // answerSize is the longest answer of a member's subtree in bytes.
 func (d *handling) answerSize(r *Request, rank int) int {
 	n := r.tree.Size(rank)
-	return min(maxTallySize(n)+d.limit(n), r.agent.cfg.MaxPayload-ReplyHeaderSize)
+	return min(maxTallySize(n)+d.limit(n), r.agent.cfg.MaxPayload-wire.ReplyHeaderSize)
 }
 
 // limit is the longest payload of an answer that has those of so many members.
@@ -179,9 +180,7 @@ func (d *handling) incomingRequest(r *Request) error {
 		q.Bulk = slices.Clone(q.Bulk) // on other members it is ours
 	}
 	ctx := newHandlerContext(d.a, r.processing, at.own)
-	d.a.workers.Add(1)
-	d.a.cfg.Worker(func() {
-		defer d.a.workers.Done()
+	d.a.work(func() {
 		answer, err := d.Answer(ctx, q)
 		ctx.end()
 		at.own.set(answer, err)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// leaveTime is how long Stop waits for answers of handlers to leave, at most.
+// leaveTime is how long Close waits for answers of handlers to leave, at most.
 const leaveTime = time.Second
 
 // openAnswers counts the questions of others that this node has not answered yet, so that an
@@ -37,10 +37,10 @@ func (o *openAnswers) done() {
 	}
 }
 
-// wait returns when all have been answered, or leaveTime is over. It is by the real clock:
+// wait returns when all have been answered, or leaveTime or ctx is over. It is by the real clock:
 // who stops an agent in a simulation may be the one who moves the other clock.
-func (o *openAnswers) wait() {
-	ctx, cancel := context.WithTimeout(context.Background(), leaveTime)
+func (o *openAnswers) wait(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, leaveTime)
 	defer cancel()
 	o.mu.Lock()
 	o.none = make(chan struct{})

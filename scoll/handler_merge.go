@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"ulnet/scoll/wire"
 )
 
 // portion is a payload that is to be merged: of the answer of a node below.
@@ -116,7 +118,7 @@ func (at *asked) takeOwn(r *Request) {
 // handlerStatus is the status of a handler's error: that which it wraps, or that of a
 // context's error.
 func handlerStatus(err error) Status {
-	switch s := statusOf(err); {
+	switch s := wire.StatusOf(err); {
 	case s == EIO && errors.Is(err, context.DeadlineExceeded):
 		return ETIMEDOUT
 	case s == EIO && errors.Is(err, context.Canceled):
@@ -130,7 +132,7 @@ func handlerStatus(err error) Status {
 
 // textOf is what an error says beyond its status.
 func textOf(err error) string {
-	if s, ok := err.(Status); ok && s == statusOf(err) { //nolint:errorlint // what wraps one says more
+	if s, ok := err.(Status); ok && s == wire.StatusOf(err) { //nolint:errorlint // what wraps one says more
 		return ""
 	}
 	return err.Error()

@@ -2,12 +2,14 @@ package scoll_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"testing"
 
 	"ulnet/lnd/simlnd"
 	"ulnet/scoll"
+	"ulnet/scoll/wire"
 )
 
 // TestConcatenation: SC-53: pieces of pieces are restored.
@@ -210,7 +212,15 @@ func TestVersions(t *testing.T) {
 	if send(byte(result.Lowest)); result.Count != 0 || ran != 9 {
 		t.Errorf("version 1: %+v, ran on %d", result, ran)
 	}
-	if err := result.Merge([]byte{1}); !errors.Is(err, scoll.ErrShort) {
+	if err := result.Merge([]byte{1}); !errors.Is(err, wire.ErrShort) {
+		t.Error(err)
+	}
+}
+
+// closeAgent closes an agent, whose callbacks return.
+func closeAgent(t testing.TB, a *scoll.Agent) {
+	t.Helper()
+	if err := a.Close(context.Background()); err != nil {
 		t.Error(err)
 	}
 }

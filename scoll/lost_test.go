@@ -97,7 +97,7 @@ func TestAnswersPassedOn(t *testing.T) {
 		}},
 	} {
 		for _, signed := range []bool{false, true} {
-			s := newStacks(t, 8, func(_ int, cfg *scoll.AgentConfig) {
+			s := newStacks(t, 8, func(_ int, cfg *scoll.Config) {
 				if signed {
 					cfg.Keys = keys(t, "a")
 				}
@@ -159,7 +159,7 @@ func TestBlockedRoot(t *testing.T) {
 		var stop func()
 		var left []func() // for workers; the first is IncomingRequest
 		returned := 0
-		s := newStacks(t, 4, func(id int, cfg *scoll.AgentConfig) {
+		s := newStacks(t, 4, func(id int, cfg *scoll.Config) {
 			if id == 0 {
 				cfg.Worker = func(f func()) { left = append(left, f) }
 			}

@@ -204,7 +204,7 @@ func TestPoison(t *testing.T) {
 	for _, segment := range []int{0, 1 << 14} {
 		t.Run(fmt.Sprint("segment ", segment), func(t *testing.T) {
 			const n, rounds = 7, 8
-			w := newWires(t, n, scoll.AgentConfig{Config: scoll.Config{RTT: time.Minute}})
+			w := newWires(t, n, scoll.Config{RTT: time.Minute})
 			s := &spoiler{t: t, bulk: func() []byte { return pattern(100_001) }}
 			over := make(chan *spoiled, n)
 			s.onDone = func(_ *scoll.Request, w *spoiled) { over <- w }
@@ -254,7 +254,7 @@ func TestPoisonSlowChild(t *testing.T) {
 	for _, segment := range []int{0, 1 << 18} {
 		t.Run(fmt.Sprint("segment ", segment), func(t *testing.T) {
 			const size = 6 << 20
-			s := newStacksAt(t, 8, 1_000_000_000, func(_ int, cfg *scoll.AgentConfig) {
+			s := newStacksAt(t, 8, 1_000_000_000, func(_ int, cfg *scoll.Config) {
 				cfg.RTT, cfg.Guard, cfg.MinBulkRate = 10*time.Millisecond, 8*time.Millisecond, 20_000_000
 			})
 			var took time.Duration

@@ -39,7 +39,7 @@ func (m *meeting) arrive(who string) {
 func TestReentrant(t *testing.T) {
 	meet, done := newMeeting(t, 3), make(chan int, 1)
 	var inside atomic.Int32
-	w := newWires(t, 3, scoll.AgentConfig{Config: scoll.Config{RTT: time.Minute}})
+	w := newWires(t, 3, scoll.Config{RTT: time.Minute})
 	for _, d := range w.nodes {
 		err := d.agent.RegisterService(scoll.Service{
 			ID:         9,
@@ -90,7 +90,7 @@ func TestReentrant(t *testing.T) {
 func TestRequestsMeet(t *testing.T) {
 	const n = 4
 	meet, done := newMeeting(t, n-1), make(chan struct{}, n)
-	w := newWires(t, n, scoll.AgentConfig{Config: scoll.Config{RTT: time.Minute}})
+	w := newWires(t, n, scoll.Config{RTT: time.Minute})
 	for _, d := range w.nodes {
 		err := d.agent.RegisterService(scoll.Service{
 			ID: 9,

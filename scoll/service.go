@@ -1,6 +1,9 @@
 package scoll
 
-import "ulnet/lnet/nid"
+import (
+	"ulnet/lnet/nid"
+	"ulnet/scoll/engine"
+)
 
 // Service is what runs requests and aggregates replies: its number, which all
 // nodes agree on, and its callbacks. Each gets the request as its handle.
@@ -21,7 +24,7 @@ import "ulnet/lnet/nid"
 // root PostReply is the end of the handle. ReplyOut follows only where
 // Request.Busy was true.
 //
-// IncomingRequest runs where AgentConfig.Worker has it run, and may block, unless
+// IncomingRequest runs where Config.Worker has it run, and may block, unless
 // the service is Inline. All others are called where messages arrive, or, if
 // several are due there, in a worker too; what a call of a method brings about
 // is called in a worker, or after the callback that made it. They must not
@@ -104,14 +107,14 @@ func (a *Agent) RegisterService(s Service) error {
 	}
 	a.services[s.ID] = &s
 	a.mu.Unlock()
-	a.tell(Input{Kind: Register, Service: s.ID, OOB: s.MapGroup != nil, Pinned: s.Pinned})
+	a.tell(engine.Input{Kind: engine.Register, Service: s.ID, OOB: s.MapGroup != nil, Pinned: s.Pinned})
 	return nil
 }
 
 // UnregisterService ends a service: new requests for it are answered with
 // ENOSERVICE. Those under way keep their callbacks.
 func (a *Agent) UnregisterService(id ServiceID) {
-	a.tell(Input{Kind: Unregister, Service: id})
+	a.tell(engine.Input{Kind: engine.Unregister, Service: id})
 	a.mu.Lock()
 	delete(a.services, id)
 	a.mu.Unlock()

@@ -1,6 +1,8 @@
 package scoll_test
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,7 +18,7 @@ import (
 func TestStopAmid(t *testing.T) {
 	const n, stopped = 5, 2
 	var over atomic.Bool // Stop of node 2 has returned
-	w := newWires(t, n, scoll.AgentConfig{Config: scoll.Config{RTT: 50 * time.Millisecond}})
+	w := newWires(t, n, scoll.Config{RTT: 50 * time.Millisecond})
 	for _, d := range w.nodes {
 		called := func() {
 			if d.id == stopped && over.Load() {
@@ -46,7 +48,7 @@ func TestStopAmid(t *testing.T) {
 				sum, unreached := send(t, g, scoll.RequestConfig{Payload: []byte("x")})
 				stop.Do(func() {
 					wg.Go(func() {
-						w.nodes[stopped].agent.Stop()
+						closeAgent(t, w.nodes[stopped].agent)
 						over.Store(true)
 					})
 				})
@@ -69,7 +71,7 @@ func TestStopAmid(t *testing.T) {
 // TestStopAmidFetch: SC-35: an agent that stops asks for no more bulk data, nor of
 // a list of members.
 func TestStopAmidFetch(t *testing.T) {
-	s := newStacksAt(t, 2, 1_000_000_000, func(_ int, cfg *scoll.AgentConfig) { cfg.MaxPayload = 64 << 10 })
+	s := newStacksAt(t, 2, 1_000_000_000, func(_ int, cfg *scoll.Config) { cfg.MaxPayload = 64 << 10 })
 	k := s.nodes[1]
 	g := s.group(0, false, scoll.Tree{})
 	s.fabric.Do(0, func(*simlnd.Host) {
@@ -88,9 +90,52 @@ func TestStopAmidFetch(t *testing.T) {
 			break
 		}
 	}
-	k.agent.Stop()
+	closeAgent(t, k.agent)
 	before := sent()
 	if s.run(time.Second); before < 10 || before > 100 || sent() != before {
 		t.Errorf("%d messages sent before Stop, %d after", before, sent()-before)
 	}
+}
+
+// TestCloseWaits: Close waits for a callback that blocks as long as its context lasts, and
+// again when it is called again.
+func TestCloseWaits(t *testing.T) {
+	w := newWires(t, 2, scoll.Config{})
+	running, end := make(chan struct{}), make(chan struct{})
+	for _, d := range w.nodes {
+		s := summing(8)
+		if d.id == 1 {
+			s.IncomingRequest = func(*scoll.Request) error {
+				close(running)
+				<-end
+				return nil
+			}
+		}
+		if err := d.agent.RegisterService(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := w.group(0, scoll.Tree{})
+	var root sync.WaitGroup
+	root.Go(func() { send(t, g, scoll.RequestConfig{Payload: []byte("x")}) })
+	<-running
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 2 {
+		if err := w.nodes[1].agent.Close(ended); !errors.Is(err, context.Canceled) {
+			t.Errorf("a callback runs, and Close says %v", err)
+		}
+	}
+	closed := make(chan error)
+	go func() { closed <- w.nodes[1].agent.Close(t.Context()) }()
+	select {
+	case err := <-closed:
+		t.Errorf("closed while a callback runs: %v", err)
+	default:
+	}
+	close(end)
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	root.Wait()
 }

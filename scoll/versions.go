@@ -1,6 +1,10 @@
 package scoll
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"ulnet/scoll/wire"
+)
 
 // Versions helps services whose members run different versions of their
 // protocol (seed 000, Open Issues): a member that does not know the request's
@@ -40,7 +44,7 @@ func (v *Versions) add(lowest, count uint32) {
 // Merge takes what a child replied. ErrShort: it is something else.
 func (v *Versions) Merge(b []byte) error {
 	if len(b) != VersionsSize {
-		return ErrShort
+		return wire.ErrShort
 	}
 	if count := binary.LittleEndian.Uint32(b[4:]); count > 0 {
 		v.add(binary.LittleEndian.Uint32(b), count)

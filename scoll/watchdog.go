@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"slices"
 	"time"
+
+	"ulnet/scoll/engine"
 )
 
 // The watchdog looks for callbacks that block where they must not: all but an
@@ -19,7 +21,7 @@ const (
 // slowCall is a callback that blocks, or did.
 type slowCall struct {
 	service  ServiceID
-	kind     EffectKind
+	kind     engine.EffectKind
 	took     time.Duration
 	returned bool
 	unsaid   uint64 // of the service since the warning before
@@ -119,25 +121,25 @@ func (a *Agent) warnSlow() {
 		if !s.returned {
 			text = "scoll: a callback has not returned: nothing else is delivered on its connection meanwhile"
 		}
-		a.log.Warn(text, slog.Uint64("service", uint64(s.service)), slog.String("callback", s.kind.callback()),
+		a.log.Warn(text, slog.Uint64("service", uint64(s.service)), slog.String("callback", callback(s.kind)),
 			slog.Duration("took", s.took), slog.Uint64("more", s.unsaid))
 	}
 }
 
 // callback is the name of the callback that an effect calls.
-func (k EffectKind) callback() string {
-	switch k {
-	case CallMap:
+func callback(kind engine.EffectKind) string {
+	switch kind {
+	case engine.CallMap:
 		return "MapGroup"
-	case CallPreRequest:
+	case engine.CallPreRequest:
 		return "PreRequest"
-	case CallIncoming:
+	case engine.CallIncoming:
 		return "IncomingRequest"
-	case CallReply:
+	case engine.CallReply:
 		return "IncomingReply"
-	case CallReplyOut:
+	case engine.CallReplyOut:
 		return "ReplyOut"
-	case Created:
+	case engine.Created:
 		return "GroupConfig.Done"
 	default:
 		return "PostReply" // Refused, too

@@ -60,7 +60,7 @@ func (w warned) next(t *testing.T) string {
 // and one that does not return while it blocks.
 func TestWatchdog(t *testing.T) {
 	clock, log := &sliding{Clock: machine.RealClock()}, make(warned, 64)
-	w := newWiresOf(t, 2, func(id int) (cfg scoll.AgentConfig) {
+	w := newWiresOf(t, 2, func(id int) (cfg scoll.Config) {
 		if cfg.RTT = time.Minute; id == 0 {
 			cfg.Clock, cfg.Log = clock, slog.New(log)
 		}

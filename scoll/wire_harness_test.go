@@ -51,13 +51,13 @@ func addNIs(t testing.TB, table *portals.Table, driver lnd.Driver) {
 }
 
 // newWires connects n nodes, with an agent each.
-func newWires(t *testing.T, n int, cfg scoll.AgentConfig) *wires {
+func newWires(t *testing.T, n int, cfg scoll.Config) *wires {
 	t.Helper()
-	return newWiresOf(t, n, func(int) scoll.AgentConfig { return cfg })
+	return newWiresOf(t, n, func(int) scoll.Config { return cfg })
 }
 
 // newWiresOf configures each agent by itself.
-func newWiresOf(t *testing.T, n int, cfg func(id int) scoll.AgentConfig) *wires {
+func newWiresOf(t *testing.T, n int, cfg func(id int) scoll.Config) *wires {
 	t.Helper()
 	w := &wires{t: t, nodes: make([]*wired, n)}
 	for i := range w.nodes {
@@ -73,7 +73,7 @@ func newWiresOf(t *testing.T, n int, cfg func(id int) scoll.AgentConfig) *wires 
 	}
 	for _, d := range w.nodes {
 		var err error
-		if d.agent, err = scoll.Start(d.table, cfg(d.id)); err != nil {
+		if d.agent, err = scoll.New(d.table, cfg(d.id)); err != nil {
 			t.Fatal(err)
 		}
 		for to, messages := range d.to {
@@ -82,7 +82,7 @@ func newWiresOf(t *testing.T, n int, cfg func(id int) scoll.AgentConfig) *wires 
 	}
 	t.Cleanup(func() {
 		for _, d := range w.nodes {
-			d.agent.Stop()
+			closeAgent(t, d.agent)
 		}
 		w.busy.Wait() // none begins to send any more
 		for _, d := range w.nodes {

@@ -61,7 +61,7 @@ func serveHealth(keeping rival.Keeping, gone func(name string)) error {
 	if err != nil {
 		return err
 	}
-	agent, err := scoll.Start(table, scoll.AgentConfig{View: view, Clock: clock, Worker: func(f func()) { go f() }})
+	agent, err := scoll.New(table, scoll.Config{View: view, Clock: clock, Worker: func(f func()) { go f() }})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"net"
@@ -78,8 +79,8 @@ func newMember(setup memberSetup) (m *member, err error) {
 		return nil, err
 	}
 	// Group, and time-outs that a machine under load does not reach.
-	m.agent, err = scoll.Start(m.table, scoll.AgentConfig{
-		Config: scoll.Config{RTT: collectiveTimeout / 10}, Worker: func(f func()) { go f() },
+	m.agent, err = scoll.New(m.table, scoll.Config{
+		RTT: collectiveTimeout / 10, Worker: func(f func()) { go f() },
 	})
 	if err != nil {
 		return nil, err
@@ -208,6 +209,6 @@ func (m *member) completed(r *scoll.Request, s *sums) {
 
 func (m *member) close() {
 	m.raw.close()
-	m.agent.Stop()
+	_ = m.agent.Close(context.Background()) // it waits for all
 	m.node.close()
 }

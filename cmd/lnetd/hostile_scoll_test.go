@@ -25,6 +25,7 @@ import (
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 	"ulnet/scoll"
+	scollwire "ulnet/scoll/wire"
 )
 
 const (
@@ -123,7 +124,7 @@ func (s *scollSiege) attack(i int) *attack {
 }
 
 // request sends a request over a group of the stranger, the server and others.
-func (a *attack) request(index uint64, others []nid.NID, change func(*scoll.RequestHeader)) {
+func (a *attack) request(index uint64, others []nid.NID, change func(*scollwire.RequestHeader)) {
 	targets := []scoll.Target{{NID: strangerNID, Entities: []scoll.Entity{{1}}}}
 	for _, id := range append([]nid.NID{a.to}, others...) {
 		targets = append(targets, scoll.Target{NID: id, Entities: []scoll.Entity{{1}}})
@@ -136,8 +137,8 @@ func (a *attack) request(index uint64, others []nid.NID, change func(*scoll.Requ
 	q := admin.Request{Version: admin.Version, Verb: admin.Ping, Answer: 100}
 	payload := q.AppendBinary(nil)
 	now := uint64(time.Now().UnixNano())
-	h := scoll.RequestHeader{
-		ReplyBits: index, Sequence: 1, First: 1, RootIncarnation: now, Service: admin.ServiceID, Flags: scoll.FlagList,
+	h := scollwire.RequestHeader{
+		ReplyBits: index, Sequence: 1, First: 1, RootIncarnation: now, Service: admin.ServiceID, Flags: scollwire.FlagList,
 		Group: scoll.GroupID{Creator: strangerNID, Incarnation: now, Index: index, Digest: members.Digest()},
 		Tree:  scoll.Tree{Type: scoll.KAry, K: uint32(max(len(others)/2, 1))}, Nodes: uint32(members.Len()),
 		RTT: time.Millisecond, Guard: 5 * time.Millisecond, Processing: time.Second,
@@ -151,7 +152,7 @@ func (a *attack) request(index uint64, others []nid.NID, change func(*scoll.Requ
 		b = members.AppendBinary(b)
 	}
 	header := a.peer.Header()
-	header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), Portal: scoll.RequestPortal})
+	header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), Portal: scollwire.RequestPortal})
 	b = append(b, payload...)
 	header.PayloadLength = uint32(len(b))
 	if _, err := a.conn.Write(a.peer.Message(ksock.MsgHeader{Type: ksock.LNet}, header, b)); err != nil {
@@ -169,10 +170,10 @@ func nowhere(from, n int) (ids []nid.NID) {
 
 // forge says that a server has an incarnation, as the group's creator and the root.
 func (a *attack) forge(index uint64, owner nid.NID, incarnation uint64) {
-	a.request(index, []nid.NID{owner}, func(h *scoll.RequestHeader) {
+	a.request(index, []nid.NID{owner}, func(h *scollwire.RequestHeader) {
 		h.Group.Creator, h.Group.Incarnation = owner, incarnation
 	})
-	a.request(index+1, []nid.NID{owner}, func(h *scoll.RequestHeader) {
+	a.request(index+1, []nid.NID{owner}, func(h *scollwire.RequestHeader) {
 		h.Group.Creator, h.Group.Incarnation, h.RootIncarnation = owner, incarnation, incarnation
 		h.Root, h.Tree = 2, scoll.Tree{Type: scoll.KAry, K: 1} // the stranger stands between it and the victim
 	})
@@ -202,8 +203,8 @@ func (s *scollSiege) storm() {
 			a.request(s.index+1000+index, nil, nil)
 		}
 		for index := range uint64(100) { // lists that never come
-			a.request(s.index+4000+index, nil, func(h *scoll.RequestHeader) {
-				h.List, h.ListSize = scoll.RMA{Bits: index, Length: 13 << 20}, 0
+			a.request(s.index+4000+index, nil, func(h *scollwire.RequestHeader) {
+				h.List, h.ListSize = scollwire.RMA{Bits: index, Length: 13 << 20}, 0
 			})
 		}
 		if a.broken != nil {

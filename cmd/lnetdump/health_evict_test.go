@@ -12,7 +12,7 @@ import (
 	"ulnet/lnd/capture"
 	"ulnet/lnd/capture/capturetest"
 	"ulnet/lnet/nid"
-	"ulnet/scoll"
+	"ulnet/scoll/wire"
 )
 
 // TestEvictions: broadcasts that evict, and their answers, in words, bounded.
@@ -101,7 +101,7 @@ func TestLoadsAndSuggestions(t *testing.T) {
 func TestEvictionsHostile(t *testing.T) {
 	var list []capture.Record
 	capturetest.Decode(t, healthFile, func(r *capture.Record) {
-		if p, _ := r.Portal(); p == scoll.RequestPortal || p == scoll.ReplyPortal {
+		if p, _ := r.Portal(); p == wire.RequestPortal || p == wire.ReplyPortal {
 			c := *r
 			c.Payload = slices.Clone(r.Payload)
 			list = append(list, c)
@@ -123,11 +123,11 @@ func TestEvictionsHostile(t *testing.T) {
 	if got := read(0, 0); strings.Count(got, "health evicts 1: ") != 2 || strings.Count(got, "health evicted 1, ") != 2 {
 		t.Errorf("%s", got)
 	}
-	if got := read(scoll.RequestPortal, scoll.RequestHeaderSize); strings.Contains(got, "health evicts") || !strings.Contains(got, "44 bytes b7 45 56 42") {
+	if got := read(wire.RequestPortal, wire.RequestHeaderSize); strings.Contains(got, "health evicts") || !strings.Contains(got, "44 bytes b7 45 56 42") {
 		t.Errorf("%s", got)
 	}
 	for _, at := range []int{0, 4, 10} { // servers without an answer, magic, exceptions
-		if got := read(scoll.ReplyPortal, scoll.ReplyHeaderSize+at); strings.Contains(got, "health evicted") || !strings.Contains(got, "24 bytes") {
+		if got := read(wire.ReplyPortal, wire.ReplyHeaderSize+at); strings.Contains(got, "health evicted") || !strings.Contains(got, "24 bytes") {
 			t.Errorf("%d: %s", at, got)
 		}
 	}

@@ -118,9 +118,9 @@ func (c *clinic) startNodes(tap lnd.Tap) {
 }
 
 func (c *clinic) startServer(i int) {
-	cfg := scoll.AgentConfig{Clock: machine.RealClock()}
+	cfg := scoll.Config{Clock: machine.RealClock()}
 	cfg.RTT, cfg.Guard = 500*time.Millisecond, 400*time.Millisecond // for a busy machine
-	agent, err := scoll.Start(c.tables[i], cfg)
+	agent, err := scoll.New(c.tables[i], cfg)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -188,7 +188,9 @@ func (c *clinic) until(what string, holds func() bool) {
 func (c *clinic) stop() {
 	for i := range c.agents {
 		c.agents[i].Stop()
-		c.scolls[i].Stop()
+		if err := c.scolls[i].Close(c.t.Context()); err != nil {
+			c.t.Error(err)
+		}
 	}
 	for _, n := range c.nodes {
 		ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Second)

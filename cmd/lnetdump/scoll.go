@@ -9,6 +9,7 @@ import (
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 	"ulnet/scoll"
+	scollwire "ulnet/scoll/wire"
 )
 
 // Bounds of what is remembered of a source.
@@ -53,7 +54,7 @@ func find[V any](b *bounded[matched, V], at, peer nid.NID, bits uint64) (v V, od
 type exposure struct {
 	of   *collectiveRequest
 	list bool // of members, otherwise bulk data
-	scoll.RMA
+	scollwire.RMA
 }
 
 // sink is where the answer to a GET goes.
@@ -80,11 +81,11 @@ func (c *collectives) read(r *capture.Record) (capture.Payload, bool) {
 	is, err := capture.Understood(nil), error(nil)
 	portal, _ := r.Portal()
 	switch h := &r.Header; {
-	case h.Type == wire.Put && portal == scoll.RequestPortal:
+	case h.Type == wire.Put && portal == scollwire.RequestPortal:
 		is, err = c.request(r)
-	case h.Type == wire.Put && portal == scoll.ReplyPortal:
+	case h.Type == wire.Put && portal == scollwire.ReplyPortal:
 		is, err = c.reply(r)
-	case h.Type == wire.Get && portal == scoll.BulkPortal:
+	case h.Type == wire.Get && portal == scollwire.BulkPortal:
 		is = c.fetch(r)
 	case h.Type == wire.Reply:
 		f, ok := c.fetches.get(sink{h.DestNID, h.Reply().DstMD})

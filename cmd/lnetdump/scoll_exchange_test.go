@@ -57,9 +57,8 @@ func exchange(t *testing.T) []byte {
 	flat := nodes[2].group(t, members, scoll.Tree{Type: scoll.KAry, K: 5}, false)
 	nodes[2].broadcast(t, flat, scoll.RequestConfig{Payload: []byte("once"), Last: true}, 0)
 	for _, n := range nodes {
-		n.agent.Stop()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		if err := n.node.Close(ctx); err != nil {
+		if err := errors.Join(n.agent.Close(ctx), n.node.Close(ctx)); err != nil {
 			t.Error(err)
 		}
 		cancel()
@@ -95,9 +94,9 @@ func startMembers(t *testing.T, tap lnd.Tap) (nodes []*member, members *scoll.Me
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg := scoll.AgentConfig{Clock: machine.RealClock()}
+		cfg := scoll.Config{Clock: machine.RealClock()}
 		cfg.RTT, cfg.Guard = 500*time.Millisecond, 400*time.Millisecond // for a busy machine
-		if n.agent, err = scoll.Start(n.node.Table(), cfg); err != nil {
+		if n.agent, err = scoll.New(n.node.Table(), cfg); err != nil {
 			t.Fatal(err)
 		}
 		if err = n.agent.RegisterService(n.service()); err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"ulnet/lnd/capture"
 	"ulnet/lnet/wire"
-	"ulnet/scoll"
+	scollwire "ulnet/scoll/wire"
 )
 
 // collectiveFetch is a GET of bulk data, or of a list of members.
@@ -90,7 +90,7 @@ func (c *collectives) data(r *capture.Record, f *collectiveFetch) (capture.Under
 	if f.of == nil || !f.list || f.SrcOffset > 0 || uint64(r.Header.PayloadLength) != f.Length || !whole(r) {
 		return d, nil
 	}
-	list, err := scoll.ParseMembership(r.Payload)
+	list, err := scollwire.ParseMembership(r.Payload)
 	if err == nil {
 		err = c.take(f.of, list)
 	}

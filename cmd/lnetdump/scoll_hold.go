@@ -7,21 +7,21 @@ import (
 	"time"
 
 	"ulnet/lnd/capture"
-	"ulnet/scoll"
+	"ulnet/scoll/wire"
 )
 
 // collectiveHold tells the parent of a request that it is held, or no more.
 type collectiveHold struct {
-	scoll.Hold
+	wire.Hold
 	of      *collectiveRequest // nil: not in the capture
 	remarks []string
 }
 
 // hold reads a message to the portal of requests that is none.
 func (c *collectives) hold(r *capture.Record) (capture.Understood, error) {
-	w, err := scoll.ParseHold(r.Payload)
+	w, err := wire.ParseHold(r.Payload)
 	if err != nil {
-		if errors.Is(err, scoll.ErrHeader) {
+		if errors.Is(err, wire.ErrHeader) {
 			err = fmt.Errorf("%w: word of holding of %d bytes", err, len(r.Payload))
 		}
 		return nil, err
@@ -59,7 +59,7 @@ func (w *collectiveHold) Summary() string {
 
 // Details implements capture.Understood.
 func (w *collectiveHold) Details() []string {
-	return append([]string{fmt.Sprintf("%s; version %d, word %d, reply bits %#x%s", w.what(), scoll.Version, w.Number, w.ReplyBits, signedText(w.Signed))}, remarkLines(w.remarks)...)
+	return append([]string{fmt.Sprintf("%s; version %d, word %d, reply bits %#x%s", w.what(), wire.Version, w.Number, w.ReplyBits, signedText(w.Signed))}, remarkLines(w.remarks)...)
 }
 
 // MarshalJSON implements json.Marshaler.

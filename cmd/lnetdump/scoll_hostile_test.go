@@ -14,6 +14,7 @@ import (
 	"ulnet/lnet/wire"
 	"ulnet/portals/keyring"
 	"ulnet/scoll"
+	scollwire "ulnet/scoll/wire"
 )
 
 // recorded returns the messages of collectives in the recorded exchange.
@@ -51,14 +52,14 @@ type oddMessage struct {
 
 // oddMessages spoils messages of a recorded exchange.
 func oddMessages(t *testing.T, list []capture.Record) []oddMessage {
-	creation, _ := first(t, list, scoll.RequestPortal, 0)
+	creation, _ := first(t, list, scollwire.RequestPortal, 0)
 	request := list[slices.IndexFunc(list, func(r capture.Record) bool { return strings.HasSuffix(string(r.Payload), "all of you") })]
 	trailed := list[slices.IndexFunc(list, func(r capture.Record) bool {
 		p, _ := r.Portal()
-		return p == scoll.ReplyPortal && len(r.Payload) == scoll.ReplyHeaderSize+6+scoll.TrailerEntrySize
+		return p == scollwire.ReplyPortal && len(r.Payload) == scollwire.ReplyHeaderSize+6+scollwire.TrailerEntrySize
 	})]
-	progress := list[slices.IndexFunc(list, func(r capture.Record) bool { return len(r.Payload) == scoll.ProgressSize })]
-	get, _ := first(t, list, scoll.BulkPortal, 0)
+	progress := list[slices.IndexFunc(list, func(r capture.Record) bool { return len(r.Payload) == scollwire.ProgressSize })]
+	get, _ := first(t, list, scollwire.BulkPortal, 0)
 	return slices.Concat(oddRequests(creation, request), oddReplies(trailed), oddProgress(progress), oddHolds(progress), signedMessages(request, trailed, progress), oddFetches(get))
 }
 
@@ -74,15 +75,15 @@ func oddRequests(creation, request capture.Record) []oddMessage {
 		{"no creator", request, func(r *capture.Record) { r.Payload[40] = 255 }, true, "creator"},
 		{"root", request, func(r *capture.Record) { le.PutUint32(r.Payload[104:], 6) }, true, "root 6 of 6 nodes"},
 		{"attempt", request, func(r *capture.Record) { le.PutUint64(r.Payload[124:], 99) }, true, "first attempt 99 after 2"},
-		{"out of band", request, func(r *capture.Record) { r.Payload[36] |= byte(scoll.FlagOOB) }, true, "flags oob with group 127.0.0.21@tcp"},
-		{"no list", request, func(r *capture.Record) { r.Payload[36] |= byte(scoll.FlagList) }, true, "flags list, a list of 0 bytes"},
+		{"out of band", request, func(r *capture.Record) { r.Payload[36] |= byte(scollwire.FlagOOB) }, true, "flags oob with group 127.0.0.21@tcp"},
+		{"no list", request, func(r *capture.Record) { r.Payload[36] |= byte(scollwire.FlagList) }, true, "flags list, a list of 0 bytes"},
 		{"unknown flag", request, func(r *capture.Record) { r.Payload[39] |= 0x80 }, true, "flags 0x80000000"},
 		{"nodes", request, func(r *capture.Record) { le.PutUint32(r.Payload[100:], 5) }, true, "odd: the group has 6 nodes, the tree 5"},
 		{"not the parent", request, func(r *capture.Record) { r.Header.SrcNID = nid.MustParse("127.0.0.26@tcp") }, true, "odd: the parent of rank"},
 		{"to the root", request, func(r *capture.Record) { r.Header.DestNID = nid.MustParse("127.0.0.21@tcp") }, true, "odd: rank 0 is the root"},
 		{"a stranger", request, func(r *capture.Record) { r.Header.SrcNID = nid.MustParse("127.0.0.99@tcp") }, true, "127.0.0.99@tcp or"},
 		{"another group", request, func(r *capture.Record) { r.Payload[76]++ }, true, "ranks unknown"},
-		{"list cut", creation, func(r *capture.Record) { le.PutUint32(r.Payload[scoll.RequestHeaderSize+nid.ExtendedSize:], 1<<30) }, true, "shorter than its header"},
+		{"list cut", creation, func(r *capture.Record) { le.PutUint32(r.Payload[scollwire.RequestHeaderSize+nid.ExtendedSize:], 1<<30) }, true, "shorter than its header"},
 		{"another list", creation, func(r *capture.Record) { r.Payload[len(r.Payload)-1]++ }, true, "not that of the group"},
 		{"segments", request, func(r *capture.Record) { r.Payload[188] = 9 }, true, "segments of 9 bytes for 0 bytes"},
 	}
@@ -92,8 +93,8 @@ func oddReplies(trailed capture.Record) []oddMessage {
 	le := binary.LittleEndian
 	speaks := func(carried []byte) func(*capture.Record) { // in the place of the payload
 		return func(r *capture.Record) {
-			h, _, _ := scoll.ParseReplyHeader(r.Payload)
-			trailer := r.Payload[len(r.Payload)-scoll.TrailerEntrySize:]
+			h, _, _ := scollwire.ParseReplyHeader(r.Payload)
+			trailer := r.Payload[len(r.Payload)-scollwire.TrailerEntrySize:]
 			h.Status, h.PayloadSize, h.Carried = scoll.ETIMEDOUT, 0, uint32(len(carried))
 			r.Payload = slices.Concat(h.AppendBinary(nil), carried, trailer)
 			r.Header.PayloadLength = uint32(len(r.Payload))
@@ -109,9 +110,9 @@ func oddReplies(trailed capture.Record) []oddMessage {
 		{"rank", trailed, func(r *capture.Record) { r.Payload[len(r.Payload)-8] = 200 }, true, "odd: rank 200 of 6 nodes is missing"},
 		{"sequence", trailed, func(r *capture.Record) { r.Payload[16]++ }, true, "odd: these match bits were for sequence 4"},
 		{"reply of another", trailed, func(r *capture.Record) { r.Header.SrcNID = nid.MustParse("127.0.0.99@tcp") }, true, "odd: the request went to"},
-		{"passed on", trailed, speaks(append(scoll.Carried{Rank: 3, Last: true, Size: 2}.AppendBinary(nil), 1, 2)), true, "timed out, 1 passed on, 1 missing"},
-		{"passed on for nobody", trailed, speaks(scoll.Carried{Rank: 9, Last: true}.AppendBinary(nil)), true, "odd: an answer of rank 9 of 6 nodes is passed on"},
-		{"cut short", trailed, speaks(scoll.Carried{Rank: 3, Last: true, Size: 2}.AppendBinary(nil)), true, "message 0 of the answers that are passed on"},
+		{"passed on", trailed, speaks(append(scollwire.Carried{Rank: 3, Last: true, Size: 2}.AppendBinary(nil), 1, 2)), true, "timed out, 1 passed on, 1 missing"},
+		{"passed on for nobody", trailed, speaks(scollwire.Carried{Rank: 9, Last: true}.AppendBinary(nil)), true, "odd: an answer of rank 9 of 6 nodes is passed on"},
+		{"cut short", trailed, speaks(scollwire.Carried{Rank: 3, Last: true, Size: 2}.AppendBinary(nil)), true, "message 0 of the answers that are passed on"},
 		{"reply to nothing", trailed, func(r *capture.Record) { r.Header.DestNID = nid.MustParse("127.0.0.99@tcp") }, true, "not in this capture"},
 	}
 }
@@ -133,9 +134,9 @@ func oddProgress(progress capture.Record) []oddMessage {
 func oddHolds(progress capture.Record) []oddMessage {
 	word := func(held bool, change func(*capture.Record)) func(*capture.Record) {
 		return func(r *capture.Record) {
-			w := scoll.Hold{ReplyBits: binary.LittleEndian.Uint64(r.Payload[8:]), Held: held}
+			w := scollwire.Hold{ReplyBits: binary.LittleEndian.Uint64(r.Payload[8:]), Held: held}
 			r.Payload = w.AppendBinary(nil)
-			r.Header.PayloadLength = scoll.HoldSize
+			r.Header.PayloadLength = scollwire.HoldSize
 			r.Header.SrcNID, r.Header.DestNID = r.Header.DestNID, r.Header.SrcNID
 			change(r)
 		}
@@ -160,18 +161,18 @@ func signedMessages(request, trailed, progress capture.Record) []oddMessage {
 			r.Header.PayloadLength += keyring.CodeSize
 		}
 	}
-	identity := func(i scoll.Identity) func(r *capture.Record) {
+	identity := func(i scollwire.Identity) func(r *capture.Record) {
 		return func(r *capture.Record) { r.Payload = i.AppendBinary(nil) }
 	}
 	return []oddMessage{
-		{"signed", request, sign(36, byte(scoll.FlagSigned)), true, "all of you"},
-		{"signed without a code", request, func(r *capture.Record) { r.Payload[36] |= byte(scoll.FlagSigned) }, true, "but 17 follow"},
-		{"a signed reply", trailed, sign(24, byte(scoll.ReplySigned)), true, "1 missing"},
-		{"a signed reply without a code", trailed, func(r *capture.Record) { r.Payload[24] |= byte(scoll.ReplySigned) }, true, "but 14 bytes follow"},
+		{"signed", request, sign(36, byte(scollwire.FlagSigned)), true, "all of you"},
+		{"signed without a code", request, func(r *capture.Record) { r.Payload[36] |= byte(scollwire.FlagSigned) }, true, "but 17 follow"},
+		{"a signed reply", trailed, sign(24, byte(scollwire.ReplySigned)), true, "1 missing"},
+		{"a signed reply without a code", trailed, func(r *capture.Record) { r.Payload[24] |= byte(scollwire.ReplySigned) }, true, "but 14 bytes follow"},
 		{"signed progress", progress, sign(28, 1), true, "of 5000 bytes, signed"},
-		{"a question", request, identity(scoll.Identity{Nonce: 5, Kind: scoll.Ask}), true, "asks for the incarnation"},
-		{"an answer", request, identity(scoll.Identity{Nonce: 5, Incarnation: 0x77, Kind: scoll.Tell}), true, "has the incarnation 0x77"},
-		{"neither", request, identity(scoll.Identity{Nonce: 5}), false, "contradictory header"},
+		{"a question", request, identity(scollwire.Identity{Nonce: 5, Kind: scollwire.Ask}), true, "asks for the incarnation"},
+		{"an answer", request, identity(scollwire.Identity{Nonce: 5, Incarnation: 0x77, Kind: scollwire.Tell}), true, "has the incarnation 0x77"},
+		{"neither", request, identity(scollwire.Identity{Nonce: 5}), false, "contradictory header"},
 	}
 }
 
@@ -221,7 +222,7 @@ func TestScollCut(t *testing.T) {
 		if len(r.Payload) > 0 && r.Header.Type == wire.Put {
 			r.Payload, r.Missing = r.Payload[:len(r.Payload)-1], 1
 			said := known.read(&r).said
-			if said.Err != capture.ErrPartOfPayload && len(r.Payload) >= scoll.RequestHeaderSize || said.Err == nil {
+			if said.Err != capture.ErrPartOfPayload && len(r.Payload) >= scollwire.RequestHeaderSize || said.Err == nil {
 				t.Errorf("%+v", said)
 			}
 			if _, ok := said.Is.(*collectiveReply); ok && said.Err == capture.ErrPartOfPayload {

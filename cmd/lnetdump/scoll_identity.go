@@ -4,14 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"ulnet/scoll"
+	"ulnet/scoll/wire"
 )
 
 // collectiveIdentity asks a node for its incarnation, or answers that.
-type collectiveIdentity struct{ scoll.Identity }
+type collectiveIdentity struct{ wire.Identity }
 
 func (i *collectiveIdentity) what() string {
-	if i.Kind == scoll.Ask {
+	if i.Kind == wire.Ask {
 		return "asks for the incarnation"
 	}
 	return fmt.Sprintf("has the incarnation %#x", i.Incarnation)
@@ -22,13 +22,13 @@ func (i *collectiveIdentity) Summary() string { return "scoll " + i.what() + sig
 
 // Details implements capture.Understood.
 func (i *collectiveIdentity) Details() []string {
-	return []string{fmt.Sprintf("%s; version %d, nonce %#x%s", i.what(), scoll.Version, i.Nonce, signedText(i.Signed))}
+	return []string{fmt.Sprintf("%s; version %d, nonce %#x%s", i.what(), wire.Version, i.Nonce, signedText(i.Signed))}
 }
 
 // MarshalJSON implements json.Marshaler.
 func (i *collectiveIdentity) MarshalJSON() ([]byte, error) {
 	e := collectiveEntry{Kind: "question", Nonce: hex(i.Nonce), Flags: flagsOfWord(i.Signed)}
-	if i.Kind == scoll.Tell {
+	if i.Kind == wire.Tell {
 		e.Kind, e.NodeIncarnation = "answer", hex(i.Incarnation)
 	}
 	return json.Marshal(e)

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"ulnet/scoll"
+	"ulnet/scoll/wire"
 )
 
 // MarshalJSON implements json.Marshaler.
@@ -17,7 +17,7 @@ func (q *collectiveRequest) MarshalJSON() ([]byte, error) {
 	}
 	e.identify(q)
 	e.hop(q.hop)
-	if q.Flags&scoll.FlagSubset != 0 {
+	if q.Flags&wire.FlagSubset != 0 {
 		e.Live = q.Live.String()
 	}
 	if q.evictions != nil {

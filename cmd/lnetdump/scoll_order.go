@@ -6,7 +6,7 @@ import (
 
 	"ulnet/cmd/internal/admin"
 	"ulnet/health/collective"
-	"ulnet/scoll"
+	"ulnet/scoll/wire"
 )
 
 // explain finds out what the payload of a request means to the service that it is
@@ -20,7 +20,7 @@ func (q *collectiveRequest) explain(payload []byte) {
 
 // evicts reports whether a request is for client health.
 func (q *collectiveRequest) evicts() bool {
-	return q.Service == collective.ServiceID && q.Flags&scoll.FlagModule == 0
+	return q.Service == collective.ServiceID && q.Flags&wire.FlagModule == 0
 }
 
 // explain does the same for the answer to a request.
@@ -35,8 +35,8 @@ func (p *collectiveReply) explain(payload []byte) {
 
 // order says what a payload asks lnetd's administration service for, or "" if it
 // is another service's, or makes no sense.
-func order(h *scoll.RequestHeader, payload []byte) string {
-	if h.Service != admin.ServiceID || h.Flags&scoll.FlagModule != 0 {
+func order(h *wire.RequestHeader, payload []byte) string {
+	if h.Service != admin.ServiceID || h.Flags&wire.FlagModule != 0 {
 		return ""
 	}
 	q, err := admin.ParseRequest(payload)

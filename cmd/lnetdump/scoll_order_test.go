@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"ulnet/cmd/internal/admin"
-	"ulnet/scoll"
+	"ulnet/scoll/wire"
 )
 
 // TestOrder: what lnetd's own service is asked for is explained, and nothing else.
@@ -13,18 +13,18 @@ func TestOrder(t *testing.T) {
 		q.Version, q.Answer = admin.Version, 100
 		return q.AppendBinary(nil)
 	}
-	own := scoll.RequestHeader{Service: admin.ServiceID}
+	own := wire.RequestHeader{Service: admin.ServiceID}
 	run := payload(admin.Request{Verb: admin.Run, Name: "up\x1b", Limit: 1500, Text: []byte("a text that is longer than what is shown")})
 	for _, test := range []struct {
 		name    string
-		header  scoll.RequestHeader
+		header  wire.RequestHeader
 		payload []byte
 		want    string
 	}{
 		{"ping", own, payload(admin.Request{Verb: admin.Ping}), "lnetd ping"},
 		{"an action", own, run, `lnetd run "up\x1b" within 1.5s, text of 40 bytes "a text that is longer than what " …`},
-		{"another service", scoll.RequestHeader{Service: 7}, run, ""},
-		{"the module's own", scoll.RequestHeader{Service: admin.ServiceID, Flags: scoll.FlagModule}, nil, ""},
+		{"another service", wire.RequestHeader{Service: 7}, run, ""},
+		{"the module's own", wire.RequestHeader{Service: admin.ServiceID, Flags: wire.FlagModule}, nil, ""},
 		{"nonsense", own, run[:20], ""},
 	} {
 		if got := order(&test.header, test.payload); got != test.want {

@@ -7,21 +7,22 @@ import (
 
 	"ulnet/lnd/capture"
 	"ulnet/scoll"
+	"ulnet/scoll/wire"
 )
 
 // collectiveProgress tells a child how much bulk data of a request its parent
 // has.
 type collectiveProgress struct {
-	scoll.Progress
+	wire.Progress
 	of      *collectiveRequest // nil: not in the capture
 	remarks []string
 }
 
 // progress reads a message to the portal of requests that is none.
 func (c *collectives) progress(r *capture.Record) (capture.Understood, error) {
-	p, err := scoll.ParseProgress(r.Payload)
+	p, err := wire.ParseProgress(r.Payload)
 	if err != nil {
-		if errors.Is(err, scoll.ErrHeader) {
+		if errors.Is(err, wire.ErrHeader) {
 			err = fmt.Errorf("%w: progress of %d bytes", err, len(r.Payload))
 		}
 		return nil, err
@@ -60,7 +61,7 @@ func (p *collectiveProgress) Summary() string {
 
 // Details implements capture.Understood.
 func (p *collectiveProgress) Details() []string {
-	return append([]string{fmt.Sprintf("%s; version %d, reply bits %#x%s", p.what(), scoll.Version, p.ReplyBits, signedText(p.Signed))}, remarkLines(p.remarks)...)
+	return append([]string{fmt.Sprintf("%s; version %d, reply bits %#x%s", p.what(), wire.Version, p.ReplyBits, signedText(p.Signed))}, remarkLines(p.remarks)...)
 }
 
 // MarshalJSON implements json.Marshaler.

@@ -8,30 +8,30 @@ import (
 	"strconv"
 
 	"ulnet/lnd/capture"
-	"ulnet/scoll"
+	"ulnet/scoll/wire"
 )
 
 // collectiveReply is a message up a tree.
 type collectiveReply struct {
-	scoll.ReplyHeader
+	wire.ReplyHeader
 	to        *collectiveRequest // nil: not in the capture
 	hop       hop
 	payload   snippet
 	evictions *evictionReply // if it is client health's; nil: another service's
-	carried   []scoll.Carried
-	missing   []scoll.Missing
+	carried   []wire.Carried
+	missing   []wire.Missing
 	remarks   []string
 }
 
 // reply reads a message up a tree.
 func (c *collectives) reply(r *capture.Record) (capture.Understood, error) {
-	h, rest, err := scoll.ParseReplyHeader(r.Payload)
+	h, rest, err := wire.ParseReplyHeader(r.Payload)
 	switch {
-	case errors.Is(err, scoll.ErrVersion):
+	case errors.Is(err, wire.ErrVersion):
 		le := binary.LittleEndian
 		return nil, fmt.Errorf("%w: version %d with a header of %d bytes, known is %d with %d",
-			err, le.Uint16(r.Payload[4:]), le.Uint16(r.Payload[6:]), scoll.Version, scoll.ReplyHeaderSize)
-	case errors.Is(err, scoll.ErrHeader):
+			err, le.Uint16(r.Payload[4:]), le.Uint16(r.Payload[6:]), wire.Version, wire.ReplyHeaderSize)
+	case errors.Is(err, wire.ErrHeader):
 		return nil, fmt.Errorf("%w: flags %v, status %d", err, h.Flags, binary.LittleEndian.Uint32(r.Payload[28:]))
 	case err != nil:
 		return nil, err
@@ -39,11 +39,11 @@ func (c *collectives) reply(r *capture.Record) (capture.Understood, error) {
 	p := &collectiveReply{ReplyHeader: h, hop: hop{from: -1, to: -1}}
 	p.answer(c, r)
 	p.payload = snippetOf(rest[:min(uint64(len(rest)), uint64(h.PayloadSize))], uint64(h.PayloadSize))
-	follow := uint64(r.Header.PayloadLength) - scoll.ReplyHeaderSize
+	follow := uint64(r.Header.PayloadLength) - wire.ReplyHeaderSize
 	code := h.CodeSize()
-	if want := uint64(h.PayloadSize) + uint64(h.Carried) + uint64(h.Trailer)*scoll.TrailerEntrySize + uint64(code); want != follow {
+	if want := uint64(h.PayloadSize) + uint64(h.Carried) + uint64(h.Trailer)*wire.TrailerEntrySize + uint64(code); want != follow {
 		return p, fmt.Errorf("%w: a payload of %d bytes and a trailer of %d entries, but %d bytes follow the header",
-			scoll.ErrBody, h.PayloadSize, h.Trailer, follow)
+			wire.ErrBody, h.PayloadSize, h.Trailer, follow)
 	}
 	if !whole(r) {
 		return p, capture.ErrPartOfPayload
@@ -59,7 +59,7 @@ func (c *collectives) reply(r *capture.Record) (capture.Understood, error) {
 // passedOn reads the answers that a module carries.
 func (p *collectiveReply) passedOn(b []byte) error {
 	for len(b) > 0 {
-		c, _, rest, err := scoll.ParseCarried(b)
+		c, _, rest, err := wire.ParseCarried(b)
 		if err != nil {
 			return fmt.Errorf("%w: message %d of the answers that are passed on", err, len(p.carried))
 		}
@@ -88,7 +88,7 @@ func (p *collectiveReply) answer(c *collectives, r *capture.Record) {
 
 func (p *collectiveReply) trailer(b []byte) error {
 	for len(b) > 0 {
-		e, rest, err := scoll.ParseMissing(b)
+		e, rest, err := wire.ParseMissing(b)
 		if err != nil {
 			return fmt.Errorf("%w: entry %d of the trailer", err, len(p.missing))
 		}
@@ -127,10 +127,10 @@ func (p *collectiveReply) Summary() string {
 // outcome is the status, whom it speaks for, and the part.
 func (p *collectiveReply) outcome() string {
 	s := p.Status.String()
-	if p.Flags&scoll.ReplyCollective != 0 {
+	if p.Flags&wire.ReplyCollective != 0 {
 		s += fmt.Sprintf(" (nodes: %d)", p.Nodes)
 	}
-	if p.Part > 0 || p.Flags&scoll.ReplyLast == 0 {
+	if p.Part > 0 || p.Flags&wire.ReplyLast == 0 {
 		s += fmt.Sprintf(", part %d", p.Part)
 	}
 	return s
@@ -142,13 +142,13 @@ const maxMissingLines = 64
 // Details implements capture.Understood.
 func (p *collectiveReply) Details() []string {
 	lines := []string{fmt.Sprintf("reply, version %d, flags %v, sequence %d, root's incarnation %d, part %d, status %d (%v)",
-		scoll.Version, p.Flags, p.Sequence, p.RootIncarnation, p.Part, uint16(p.Status), p.Status)}
+		wire.Version, p.Flags, p.Sequence, p.RootIncarnation, p.Part, uint16(p.Status), p.Status)}
 	if p.to != nil {
 		lines = append(lines, fmt.Sprintf("to %s, root %s; %s", p.to.name(), p.to.root(), p.hop.detail()))
 	} else {
 		lines = append(lines, "to a request that is not in this capture")
 	}
-	if p.Flags&scoll.ReplyCollective != 0 {
+	if p.Flags&wire.ReplyCollective != 0 {
 		lines = append(lines, fmt.Sprintf("the status is that of the subtree: nodes %d, entities %d", p.Nodes, p.Entities))
 	}
 	if p.Speaks() {
@@ -203,7 +203,7 @@ func (p *collectiveReply) MarshalJSON() ([]byte, error) {
 	}
 	for _, m := range p.missing {
 		entry := missingEntry{Rank: m.Rank, Status: uint16(m.Status), Text: m.Status.String(), Scope: "node"}
-		if m.Scope == scoll.Subtree {
+		if m.Scope == wire.Subtree {
 			entry.Scope = "subtree"
 		}
 		if id := p.of(m.Rank); id != "" {

@@ -9,11 +9,12 @@ import (
 	"ulnet/lnet/nid"
 	"ulnet/scoll"
 	"ulnet/scoll/tree"
+	"ulnet/scoll/wire"
 )
 
 // collectiveRequest is a message down a tree.
 type collectiveRequest struct {
-	scoll.RequestHeader
+	wire.RequestHeader
 	src, dest nid.NID
 	hop       hop
 	members   *scoll.Membership // of the tree; nil: not known
@@ -25,18 +26,18 @@ type collectiveRequest struct {
 
 // request reads a message down a tree.
 func (c *collectives) request(r *capture.Record) (capture.Understood, error) {
-	h, body, err := scoll.ParseRequestHeader(r.Payload)
-	if errors.Is(err, scoll.ErrMagic) {
-		switch i, ierr := scoll.ParseIdentity(r.Payload); {
+	h, body, err := wire.ParseRequestHeader(r.Payload)
+	if errors.Is(err, wire.ErrMagic) {
+		switch i, ierr := wire.ParseIdentity(r.Payload); {
 		case ierr == nil:
 			return &collectiveIdentity{i}, nil
-		case !errors.Is(ierr, scoll.ErrMagic) && !errors.Is(ierr, scoll.ErrShort):
+		case !errors.Is(ierr, wire.ErrMagic) && !errors.Is(ierr, wire.ErrShort):
 			return nil, ierr
 		}
-		if _, perr := scoll.ParseProgress(r.Payload); !errors.Is(perr, scoll.ErrMagic) && !errors.Is(perr, scoll.ErrShort) {
+		if _, perr := wire.ParseProgress(r.Payload); !errors.Is(perr, wire.ErrMagic) && !errors.Is(perr, wire.ErrShort) {
 			return c.progress(r)
 		}
-		if _, herr := scoll.ParseHold(r.Payload); !errors.Is(herr, scoll.ErrMagic) && !errors.Is(herr, scoll.ErrShort) {
+		if _, herr := wire.ParseHold(r.Payload); !errors.Is(herr, wire.ErrMagic) && !errors.Is(herr, wire.ErrShort) {
 			return c.hold(r)
 		}
 	}
@@ -44,15 +45,15 @@ func (c *collectives) request(r *capture.Record) (capture.Understood, error) {
 		err = capture.ErrPartOfPayload
 	}
 	switch {
-	case errors.Is(err, scoll.ErrVersion):
+	case errors.Is(err, wire.ErrVersion):
 		le := binary.LittleEndian
 		return nil, fmt.Errorf("%w: version %d with a header of %d bytes, known is %d with %d",
-			err, le.Uint16(r.Payload[4:]), le.Uint16(r.Payload[6:]), scoll.Version, scoll.RequestHeaderSize)
-	case errors.Is(err, scoll.ErrShort), errors.Is(err, scoll.ErrMagic), len(r.Payload) < scoll.RequestHeaderSize:
+			err, le.Uint16(r.Payload[4:]), le.Uint16(r.Payload[6:]), wire.Version, wire.RequestHeaderSize)
+	case errors.Is(err, wire.ErrShort), errors.Is(err, wire.ErrMagic), len(r.Payload) < wire.RequestHeaderSize:
 		return nil, err
-	case errors.Is(err, scoll.ErrBody):
+	case errors.Is(err, wire.ErrBody):
 		err = fmt.Errorf("%w: a list of %d and a payload of %d bytes, but %d follow the header", err, h.ListSize, h.PayloadSize, len(body))
-	case errors.Is(err, scoll.ErrHeader):
+	case errors.Is(err, wire.ErrHeader):
 		err = fmt.Errorf("%w: %s", err, contradiction(&h))
 	}
 	q := &collectiveRequest{RequestHeader: h, src: r.Header.SrcNID, dest: r.Header.DestNID, hop: hop{from: -1, to: -1}}
@@ -66,9 +67,9 @@ func (c *collectives) request(r *capture.Record) (capture.Understood, error) {
 }
 
 // contradiction says what cannot be in a header.
-func contradiction(h *scoll.RequestHeader) string {
+func contradiction(h *wire.RequestHeader) string {
 	_, known := h.Tree.Topology()
-	oob := h.Flags&scoll.FlagOOB != 0
+	oob := h.Flags&wire.FlagOOB != 0
 	switch {
 	case !known && h.Tree == scoll.Tree{}:
 		return "the creator of the group is no NID"
@@ -92,7 +93,7 @@ func (c *collectives) learn(q *collectiveRequest, body []byte) error {
 	var err error
 	if q.ListSize > 0 {
 		var list *scoll.Membership
-		if list, err = scoll.ParseMembership(body[:q.ListSize]); err == nil {
+		if list, err = wire.ParseMembership(body[:q.ListSize]); err == nil {
 			err = c.take(q, list)
 		}
 	}
@@ -118,7 +119,7 @@ func (c *collectives) take(q *collectiveRequest, list *scoll.Membership) error {
 // place finds the hop, and judges it, if the list of members is known.
 func (q *collectiveRequest) place(c *collectives) {
 	digest := q.Group.Digest
-	if q.Flags&scoll.FlagSubset != 0 {
+	if q.Flags&wire.FlagSubset != 0 {
 		digest = q.Live
 	}
 	list, ok := c.lists.get(digest)
@@ -165,9 +166,9 @@ func remark(remarks []string, format string, args ...any) []string {
 // kind says what a request is for.
 func (q *collectiveRequest) kind() string {
 	switch {
-	case q.Flags&scoll.FlagModule == 0:
+	case q.Flags&wire.FlagModule == 0:
 		return "broadcast"
-	case q.Flags&scoll.FlagLast != 0:
+	case q.Flags&wire.FlagLast != 0:
 		return "destroy"
 	}
 	return "create"
@@ -219,7 +220,7 @@ func odd(remarks []string) string {
 func (q *collectiveRequest) Details() []string {
 	lines := []string{
 		fmt.Sprintf("%s, version %d, flags %v, service %d, sequence %d, first attempt %d, root's incarnation %d",
-			q.kind(), scoll.Version, q.Flags, q.Service, q.Sequence, q.First, q.RootIncarnation),
+			q.kind(), wire.Version, q.Flags, q.Service, q.Sequence, q.First, q.RootIncarnation),
 		fmt.Sprintf("group %v, digest %v", q.Group, q.Group.Digest),
 		fmt.Sprintf("tree %v over %d nodes, root %s; %s", q.Tree, q.Nodes, q.root(), q.hop.detail()),
 		fmt.Sprintf("reply to match bits %#x; estimates: RTT %v, guard %v, bulk data %v, processing %v%s", q.ReplyBits, q.RTT, q.Guard, q.BulkTime, q.Processing, holdText(q.Hold)),
@@ -227,7 +228,7 @@ func (q *collectiveRequest) Details() []string {
 	if q.Carry > 0 {
 		lines = append(lines, fmt.Sprintf("room for %d bytes of answers that are passed on", q.Carry))
 	}
-	if q.Flags&scoll.FlagSubset != 0 {
+	if q.Flags&wire.FlagSubset != 0 {
 		lines = append(lines, fmt.Sprintf("live members %v", q.Live))
 	}
 	if q.ListSize > 0 {

@@ -68,7 +68,7 @@ func (s *servers) boot(h *simlnd.Host, change func(int, *Config)) {
 	node, err := lnetsim.NewStack(h, lnetsim.StackConfig{})
 	if err == nil {
 		k.table = node.Table
-		k.agent, err = scoll.Start(k.table, scoll.AgentConfig{Config: scoll.Config{RTT: time.Millisecond, MaxGroups: fewGroups}, View: k.view})
+		k.agent, err = scoll.New(k.table, scoll.Config{RTT: time.Millisecond, MaxGroups: fewGroups, View: k.view})
 	}
 	cfg := Config{Agent: k.agent, Servers: slices.Clone(s.ids), Processing: processing, Clock: h.Clock()}
 	slices.Reverse(cfg.Servers) // any order

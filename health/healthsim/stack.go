@@ -54,7 +54,7 @@ func (k *stack) serve(keeps bool) error {
 	if err != nil {
 		return err
 	}
-	collectives, err := scoll.Start(k.lnet.Table, scoll.AgentConfig{View: agent})
+	collectives, err := scoll.New(k.lnet.Table, scoll.Config{View: agent})
 	if err != nil {
 		return err
 	}

@@ -36,11 +36,11 @@ func members(t *testing.T, n int) (agents []*scoll.Agent, nids []nid.NID) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = node.Close(context.Background()) })
-		agent, err := scoll.Start(node.Table(), scoll.AgentConfig{Config: scoll.Config{RTT: 500 * time.Millisecond}})
+		agent, err := scoll.New(node.Table(), scoll.Config{RTT: 500 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(agent.Stop)
+		t.Cleanup(func() { _ = agent.Close(context.Background()) })
 		agents, nids = append(agents, agent), append(nids, node.NIDs()[0])
 	}
 	return agents, nids
@@ -236,7 +236,9 @@ func TestBarrierLast(t *testing.T) {
 				return err
 			}
 			err := barriers[i].Wait(t.Context(), "the end")
-			agents[i].Stop()
+			if err := agents[i].Close(t.Context()); err != nil {
+				t.Error(err)
+			}
 			return err
 		})
 	}

@@ -29,11 +29,11 @@ func ExampleBarrier() {
 			panic(err)
 		}
 		defer n.Close(ctx)
-		agent, err := scoll.Start(n.Table(), scoll.AgentConfig{})
+		agent, err := scoll.New(n.Table(), scoll.Config{})
 		if err != nil {
 			panic(err)
 		}
-		defer agent.Stop()
+		defer agent.Close(ctx)
 		barrier, err := collective.NewBarrier(agent, 7)
 		if err != nil {
 			panic(err)

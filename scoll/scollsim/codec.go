@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"ulnet/scoll"
+	"ulnet/scoll/engine"
 )
 
 // codec is the form of messages in a recording, little-endian: kind, 1 for a
@@ -42,7 +42,7 @@ func (codec) Parse(b []byte) (*message, error) {
 	le := binary.LittleEndian
 	m := &message{
 		kind: Kind(b[0]), list: b[1] == 1, bits: le.Uint64(b[2:]), offset: le.Uint64(b[10:]), length: le.Uint64(b[18:]),
-		id: scoll.RequestID(le.Uint64(b[26:])), life: le.Uint64(b[34:]),
+		id: engine.RequestID(le.Uint64(b[26:])), life: le.Uint64(b[34:]),
 	}
 	b = b[fixedSize:]
 	for _, data := range []*[]byte{&m.data, &m.trailer, &m.payload} {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
-	"ulnet/scoll"
+	"ulnet/scoll/wire"
 )
 
 // Kinds of groups.
@@ -176,12 +176,12 @@ func (w *work) all() (b []byte) {
 }
 
 // flags of a broadcast.
-func (o *order) flags() (f scoll.Flags) {
+func (o *order) flags() (f wire.Flags) {
 	switch o.mode {
 	case modeLive:
-		f = scoll.FlagSubset
+		f = wire.FlagSubset
 	case modeLast:
-		f = scoll.FlagLast
+		f = wire.FlagLast
 	}
 	return f
 }

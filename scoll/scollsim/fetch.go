@@ -2,13 +2,13 @@ package scollsim
 
 import (
 	"ulnet/lnd/sim"
-	"ulnet/scoll"
+	"ulnet/scoll/engine"
 )
 
 // fetch is bulk data, or a list of members, that a bare machine fetches: one
 // GET after the other.
 type fetch struct {
-	id            scoll.RequestID
+	id            engine.RequestID
 	from          sim.NodeID
 	bits          uint64
 	length, limit uint64
@@ -21,7 +21,7 @@ type fetch struct {
 }
 
 // fetch begins to fetch.
-func (p *program) fetch(e *scoll.Effect, out *sim.Output[*message]) {
+func (p *program) fetch(e *engine.Effect, out *sim.Output[*message]) {
 	f := &fetch{
 		id: e.ID, from: nodeOf(e.To), bits: e.Bits, length: e.Length, limit: e.Limit, chunk: uint64(e.Chunk),
 		list: e.List, partly: e.Segments,
@@ -31,7 +31,7 @@ func (p *program) fetch(e *scoll.Effect, out *sim.Output[*message]) {
 }
 
 // fetchMore goes on to a new limit.
-func (p *program) fetchMore(e *scoll.Effect, out *sim.Output[*message]) {
+func (p *program) fetchMore(e *engine.Effect, out *sim.Output[*message]) {
 	if f := p.fetches[e.ID]; f != nil {
 		f.limit = e.Limit
 		p.ask(f, out)
@@ -74,16 +74,16 @@ func (p *program) fetched(m *message, out *sim.Output[*message]) {
 	switch {
 	case f.there >= f.length:
 		delete(p.fetches, f.id)
-		p.input(scoll.Input{Kind: scoll.InFetched, ID: f.id, Data: f.data})
+		p.input(engine.Input{Kind: engine.InFetched, ID: f.id, Data: f.data})
 		return
 	case f.partly:
-		p.input(scoll.Input{Kind: scoll.InProgress, ID: f.id, There: f.there})
+		p.input(engine.Input{Kind: engine.InProgress, ID: f.id, There: f.there})
 	}
 	p.ask(f, out)
 }
 
 // expose lets children fetch a list, or what the service has of bulk data.
-func (p *program) expose(e *scoll.Effect) {
+func (p *program) expose(e *engine.Effect) {
 	m := new(message)
 	if e.List {
 		m.data = e.Members.AppendBinary(nil)
@@ -96,10 +96,10 @@ func (p *program) expose(e *scoll.Effect) {
 }
 
 // withdraw ends that.
-func (p *program) withdraw(id scoll.RequestID) {
+func (p *program) withdraw(id engine.RequestID) {
 	for _, bits := range p.bits[id] {
 		delete(p.exposed, bits)
 	}
 	delete(p.bits, id)
-	p.input(scoll.Input{Kind: scoll.InWithdrawn, ID: id})
+	p.input(engine.Input{Kind: engine.InWithdrawn, ID: id})
 }

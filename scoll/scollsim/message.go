@@ -7,7 +7,7 @@ import (
 
 	"ulnet/lnd/sim"
 	"ulnet/lnet/machine"
-	"ulnet/scoll"
+	"ulnet/scoll/engine"
 )
 
 // Kind tells messages between bare machines apart.
@@ -36,7 +36,7 @@ type message struct {
 	payload []byte // of the service
 	offset  uint64 // of bulk data, or a list
 	length  uint64 // bulk data do not come along
-	id      scoll.RequestID
+	id      engine.RequestID
 	life    uint64 // of who fetches
 }
 

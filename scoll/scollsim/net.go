@@ -10,6 +10,7 @@ import (
 	"ulnet/lnet/lnetsim"
 	"ulnet/lnet/machine/record"
 	"ulnet/scoll"
+	"ulnet/scoll/engine"
 )
 
 // Service is the number of the service on all nodes.
@@ -68,8 +69,8 @@ type Net struct {
 	ledger   ledger
 	recorder *sim.Recorder[*message]
 
-	out   scoll.Output // of the latest step
-	queue []scoll.Input
+	out   engine.Output // of the latest step
+	queue []engine.Input
 	err   error // of a boot
 }
 
@@ -92,7 +93,7 @@ func New(cfg Config) (*Net, error) {
 func prepare(cfg Config) *Net {
 	n := &Net{cfg: cfg, programs: make([]*program, cfg.Nodes), services: make([]behaviour, cfg.Nodes)}
 	if cfg.Scoll.RTT <= 0 {
-		n.cfg.Scoll.RTT = scoll.DefaultRTT
+		n.cfg.Scoll.RTT = engine.DefaultRTT
 	}
 	n.oracle.init(n)
 	n.ledger.init(n)

@@ -10,18 +10,20 @@ import (
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/machine"
 	"ulnet/scoll"
+	"ulnet/scoll/engine"
+	"ulnet/scoll/wire"
 )
 
 // program is a bare machine on a node, with its service.
 type program struct {
 	net     *Net
-	m       *scoll.Machine
+	m       *engine.Machine
 	id      sim.NodeID
 	life    sim.Life
-	works   map[scoll.RequestID]*work
+	works   map[engine.RequestID]*work
 	exposed map[uint64]*message // answers to GETs, by match bits
-	bits    map[scoll.RequestID][]uint64
-	fetches map[scoll.RequestID]*fetch
+	bits    map[engine.RequestID][]uint64
+	fetches map[engine.RequestID]*fetch
 	errands []errand
 	port    port
 	wake    time.Duration // of the machine
@@ -31,7 +33,7 @@ type program struct {
 // errand is a request that a slow service is running.
 type errand struct {
 	at time.Duration
-	id scoll.RequestID
+	id engine.RequestID
 }
 
 // boot begins a life. A restarted node knows nothing of its life before.
@@ -39,12 +41,12 @@ func (n *Net) boot(life sim.Life, _ sim.Program[*message]) sim.Program[*message]
 	if int(life.Node) >= n.cfg.Nodes {
 		return nil // a damaged recording
 	}
-	cfg := n.cfg.Scoll
+	cfg := n.cfg.Scoll.Engine()
 	cfg.Self, cfg.Incarnation, cfg.Watched = simlnd.NID(life.Node), life.Number+1, n.oracle.on()
 	p := &program{
-		net: n, m: scoll.New(cfg), id: life.Node, life: life,
-		works: make(map[scoll.RequestID]*work), exposed: make(map[uint64]*message), bits: make(map[scoll.RequestID][]uint64),
-		fetches: make(map[scoll.RequestID]*fetch),
+		net: n, m: engine.New(cfg), id: life.Node, life: life,
+		works: make(map[engine.RequestID]*work), exposed: make(map[uint64]*message), bits: make(map[engine.RequestID][]uint64),
+		fetches: make(map[engine.RequestID]*fetch),
 	}
 	n.programs[life.Node] = p
 	if n.Control != nil {
@@ -68,7 +70,7 @@ func (p *program) Step(now time.Duration, in sim.Input[*message], out *sim.Outpu
 	}
 	p.runErrands(now)
 	if len(n.queue) == 0 {
-		n.queue = append(n.queue, scoll.Input{})
+		n.queue = append(n.queue, engine.Input{})
 	}
 	for i := 0; i < len(n.queue); i++ {
 		n.out.Reset()
@@ -84,18 +86,18 @@ func (p *program) Step(now time.Duration, in sim.Input[*message], out *sim.Outpu
 	return wake
 }
 
-func (p *program) input(in scoll.Input) { p.net.queue = append(p.net.queue, in) }
+func (p *program) input(in engine.Input) { p.net.queue = append(p.net.queue, in) }
 
 // start registers the service, and tells who was alive at first.
 func (p *program) start() {
-	p.input(scoll.Input{Kind: scoll.Register, Service: Service, OOB: true})
+	p.input(engine.Input{Kind: engine.Register, Service: Service, OOB: true})
 	o := &p.net.oracle
 	if !o.on() {
 		return // and a large network starts soon
 	}
 	for id := range sim.NodeID(p.net.cfg.Nodes) {
 		if id != p.id && o.atFirst(id) {
-			p.input(scoll.Input{Kind: scoll.Health, From: simlnd.NID(id), Alive: true})
+			p.input(engine.Input{Kind: engine.Health, From: simlnd.NID(id), Alive: true})
 		}
 	}
 }
@@ -104,14 +106,14 @@ func (p *program) start() {
 func (p *program) take(from sim.NodeID, m *message, out *sim.Output[*message]) {
 	switch m.kind {
 	case Request, Progress:
-		p.input(scoll.Input{Kind: scoll.Arrival, From: simlnd.NID(from), Data: m.data})
+		p.input(engine.Input{Kind: engine.Arrival, From: simlnd.NID(from), Data: m.data})
 	case Reply:
 		p.arrived = m
-		in := scoll.Input{
-			Kind: scoll.Return, From: simlnd.NID(from), Bits: m.bits, Data: m.data, Payload: m.payload, Trailer: m.trailer,
+		in := engine.Input{
+			Kind: engine.Return, From: simlnd.NID(from), Bits: m.bits, Data: m.data, Payload: m.payload, Trailer: m.trailer,
 			Length: len(m.data) + len(m.payload) + len(m.trailer),
 		}
-		if h, _, err := scoll.ParseReplyHeader(m.data); err == nil && h.Speaks() {
+		if h, _, err := wire.ParseReplyHeader(m.data); err == nil && h.Speaks() {
 			in.Payload, in.Carried = nil, m.payload
 		}
 		p.input(in)
@@ -134,7 +136,7 @@ func (p *program) runErrands(now time.Duration) {
 	for len(p.errands) > 0 && p.errands[0].at <= now {
 		e := p.errands[0]
 		p.errands = p.errands[1:]
-		p.input(scoll.Input{Kind: scoll.InIncoming, ID: e.id})
+		p.input(engine.Input{Kind: engine.InIncoming, ID: e.id})
 		if w := p.works[e.id]; w != nil {
 			w.worked = true
 			p.answer(e.id, w)
@@ -162,20 +164,20 @@ func (p *program) command(c command) {
 	case "destroy":
 		if g := p.net.groups.byName[c.word(0)]; g != nil && g.made {
 			g.ending = true
-			p.input(scoll.Input{Kind: scoll.Broadcast, Broadcast: &scoll.Outgoing{
-				Token: g, Group: g.id, Service: Service, Flags: scoll.FlagModule | scoll.FlagLast,
+			p.input(engine.Input{Kind: engine.Broadcast, Broadcast: &engine.Outgoing{
+				Token: g, Group: g.id, Service: Service, Flags: wire.FlagModule | wire.FlagLast,
 			}})
 		}
 	case "abort":
 		for _, id := range slices.Sorted(maps.Keys(p.works)) {
-			p.input(scoll.Input{Kind: scoll.Abort, ID: id})
+			p.input(engine.Input{Kind: engine.Abort, ID: id})
 		}
 	case "service":
 		p.net.behave(p.id, c)
 	case "alive", "dead":
 		node, _ := strconv.Atoi(c.word(0))
-		p.input(scoll.Input{
-			Kind: scoll.Health, From: simlnd.NID(sim.NodeID(node - 1)), Alive: c.verb == "alive", Lifetime: c.number(1),
+		p.input(engine.Input{
+			Kind: engine.Health, From: simlnd.NID(sim.NodeID(node - 1)), Alive: c.verb == "alive", Lifetime: c.number(1),
 		})
 	}
 }
@@ -191,11 +193,11 @@ func (p *program) create(c command) {
 	if g.oob {
 		return
 	}
-	o := &scoll.Outgoing{Token: g, Service: Service, Members: g.members, Tree: n.cfg.Tree}
+	o := &engine.Outgoing{Token: g, Service: Service, Members: g.members, Tree: n.cfg.Tree}
 	if c.word(1) == kindImmediate {
-		o.Flags = scoll.FlagModule
+		o.Flags = wire.FlagModule
 	}
-	p.input(scoll.Input{Kind: scoll.Create, Broadcast: o})
+	p.input(engine.Input{Kind: engine.Create, Broadcast: o})
 }
 
 // broadcast sends a request over a group that a node has made, or knows as its
@@ -208,15 +210,15 @@ func (p *program) broadcast(c command) {
 		b.notSent(scoll.ENOGROUP)
 		return
 	}
-	out := &scoll.Outgoing{
+	out := &engine.Outgoing{
 		Token: &sending{b, o}, Group: g.id, Service: Service, Flags: o.flags(),
 		Payload: payloadOf(b.Number, o.payload), Bulk: uint64(o.bulk), Segment: n.cfg.Segment, Processing: o.processing, Carry: n.cfg.Carry,
 	}
 	if g.oob {
-		out.Flags |= scoll.FlagOOB
+		out.Flags |= wire.FlagOOB
 		out.Members, out.Tree = g.members, n.cfg.Tree
 	}
-	p.input(scoll.Input{Kind: scoll.Broadcast, Broadcast: out})
+	p.input(engine.Input{Kind: engine.Broadcast, Broadcast: out})
 }
 
 // sending is the token of a broadcast.

@@ -7,38 +7,39 @@ import (
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/scoll"
+	"ulnet/scoll/engine"
 )
 
 // part returns a copy of a range of the output: messages are kept.
-func (p *program) part(r scoll.Range) []byte { return slices.Clone(p.net.out.Buf[r.Begin:r.End]) }
+func (p *program) part(r engine.Range) []byte { return slices.Clone(p.net.out.Buf[r.Begin:r.End]) }
 
 // apply does what the machine wants done.
-func (p *program) apply(now time.Duration, e *scoll.Effect, out *sim.Output[*message]) {
+func (p *program) apply(now time.Duration, e *engine.Effect, out *sim.Output[*message]) {
 	switch e.Kind {
-	case scoll.DoSend:
+	case engine.DoSend:
 		p.put(nodeOf(e.To), &message{kind: Request, data: p.part(e.Data)}, out)
-		p.input(scoll.Input{Kind: scoll.InSent, ID: e.ID, Child: e.Child})
-	case scoll.DoReply:
+		p.input(engine.Input{Kind: engine.InSent, ID: e.ID, Child: e.Child})
+	case engine.DoReply:
 		p.reply(e, out)
-	case scoll.DoRefuse:
+	case engine.DoRefuse:
 		p.put(nodeOf(e.To), &message{kind: Reply, bits: e.Bits, data: p.part(e.Data)}, out)
-	case scoll.DoTell:
+	case engine.DoTell:
 		p.put(nodeOf(e.To), &message{kind: Progress, data: p.part(e.Data)}, out)
-	case scoll.DoExpose:
+	case engine.DoExpose:
 		p.expose(e)
-	case scoll.DoFetch:
+	case engine.DoFetch:
 		p.fetch(e, out)
-	case scoll.DoFetchMore:
+	case engine.DoFetchMore:
 		p.fetchMore(e, out)
-	case scoll.DoStop:
+	case engine.DoStop:
 		delete(p.fetches, e.ID)
-		p.input(scoll.Input{Kind: scoll.InFetched, ID: e.ID, Status: scoll.ETIMEDOUT})
-	case scoll.DoWithdraw:
+		p.input(engine.Input{Kind: engine.InFetched, ID: e.ID, Status: scoll.ETIMEDOUT})
+	case engine.DoWithdraw:
 		p.withdraw(e.ID)
-	case scoll.DoFree:
+	case engine.DoFree:
 		delete(p.works, e.ID)
 		delete(p.fetches, e.ID)
-	case scoll.Began, scoll.Refused, scoll.Created:
+	case engine.Began, engine.Refused, engine.Created:
 		p.ours(e)
 	default:
 		p.call(now, e)
@@ -46,24 +47,24 @@ func (p *program) apply(now time.Duration, e *scoll.Effect, out *sim.Output[*mes
 }
 
 // reply sends an answer to the parent.
-func (p *program) reply(e *scoll.Effect, out *sim.Output[*message]) {
+func (p *program) reply(e *engine.Effect, out *sim.Output[*message]) {
 	m := &message{kind: Reply, bits: e.Bits, data: p.part(e.Data), payload: p.part(e.Carried), trailer: p.part(e.Trailer)}
 	if e.Own {
 		m.payload, _ = e.Token.([]byte)
 	}
 	p.put(nodeOf(e.To), m, out)
-	p.input(scoll.Input{Kind: scoll.InSent, ID: e.ID, Child: scoll.Upward, Part: e.Part})
+	p.input(engine.Input{Kind: engine.InSent, ID: e.ID, Child: engine.Upward, Part: e.Part})
 }
 
 // ours hears what becomes of a broadcast, or of a group, of this node.
-func (p *program) ours(e *scoll.Effect) {
+func (p *program) ours(e *engine.Effect) {
 	switch t := e.Token.(type) {
 	case *namedGroup:
-		if e.Kind == scoll.Created {
+		if e.Kind == engine.Created {
 			t.created(e.Group, e.Status)
 		}
 	case *sending:
-		if e.Kind == scoll.Refused {
+		if e.Kind == engine.Refused {
 			t.broadcast.notSent(e.Status)
 			return
 		}
@@ -74,14 +75,14 @@ func (p *program) ours(e *scoll.Effect) {
 }
 
 // call is what the service does.
-func (p *program) call(now time.Duration, e *scoll.Effect) {
+func (p *program) call(now time.Duration, e *engine.Effect) {
 	n, w := p.net, p.works[e.ID]
 	switch e.Kind {
-	case scoll.CallPreRequest:
+	case engine.CallPreRequest:
 		p.preRequest(e, w)
-	case scoll.CallIncoming:
+	case engine.CallIncoming:
 		p.incoming(now, e, w)
-	case scoll.CallReply:
+	case engine.CallReply:
 		switch {
 		case w == nil:
 		case e.Status != scoll.OK:
@@ -91,19 +92,19 @@ func (p *program) call(now time.Duration, e *scoll.Effect) {
 		case p.arrived != nil:
 			w.take(uint64(e.Rank), p.arrived.payload)
 		}
-		p.input(scoll.Input{Kind: scoll.InReply, ID: e.ID, Child: e.Child})
-	case scoll.CallPostReply:
-		p.input(scoll.Input{Kind: scoll.InPostReply, ID: e.ID})
+		p.input(engine.Input{Kind: engine.InReply, ID: e.ID, Child: e.Child})
+	case engine.CallPostReply:
+		p.input(engine.Input{Kind: engine.InPostReply, ID: e.ID})
 		if w.root {
 			n.ledger.done(w.number, w.all(), p.missing(e, n.ledger.of(w.number)))
 			return
 		}
 		w.posted = true
 		p.answer(e.ID, w)
-	case scoll.CallReplyOut:
-		p.input(scoll.Input{Kind: scoll.InReplyOut, ID: e.ID})
-	case scoll.CallMap:
-		in := scoll.Input{Kind: scoll.InMapped, ID: e.ID}
+	case engine.CallReplyOut:
+		p.input(engine.Input{Kind: engine.InReplyOut, ID: e.ID})
+	case engine.CallMap:
+		in := engine.Input{Kind: engine.InMapped, ID: e.ID}
 		var err error
 		if in.Members, err = n.groups.mapped(e.Group.Index); err != nil {
 			in.Status = scoll.ENOGROUP
@@ -114,8 +115,8 @@ func (p *program) call(now time.Duration, e *scoll.Effect) {
 
 // preRequest looks at a request. At the root it comes before another attempt,
 // with other members.
-func (p *program) preRequest(e *scoll.Effect, w *work) {
-	n, in := p.net, scoll.Input{Kind: scoll.InPreRequest, ID: e.ID}
+func (p *program) preRequest(e *engine.Effect, w *work) {
+	n, in := p.net, engine.Input{Kind: engine.InPreRequest, ID: e.ID}
 	if w != nil {
 		w.got = nil
 		n.ledger.of(w.number).Members = nodesOf(e.Members)
@@ -131,8 +132,8 @@ func (p *program) preRequest(e *scoll.Effect, w *work) {
 }
 
 // incoming runs a request.
-func (p *program) incoming(now time.Duration, e *scoll.Effect, w *work) {
-	in := scoll.Input{Kind: scoll.InIncoming, ID: e.ID}
+func (p *program) incoming(now time.Duration, e *engine.Effect, w *work) {
+	in := engine.Input{Kind: engine.InIncoming, ID: e.ID}
 	if e.Status != scoll.OK { // of bulk data
 		w.failed = true
 		p.input(in)
@@ -148,7 +149,7 @@ func (p *program) incoming(now time.Duration, e *scoll.Effect, w *work) {
 	case fails:
 		in.Status, w.failed = scoll.EIO, true
 	case aborts:
-		p.input(scoll.Input{Kind: scoll.Abort, ID: e.ID})
+		p.input(engine.Input{Kind: engine.Abort, ID: e.ID})
 		w.failed = true
 	default:
 		w.worked = true
@@ -157,14 +158,14 @@ func (p *program) incoming(now time.Duration, e *scoll.Effect, w *work) {
 }
 
 // answer replies, when all children have and the work is done.
-func (p *program) answer(id scoll.RequestID, w *work) {
+func (p *program) answer(id engine.RequestID, w *work) {
 	kind := p.net.services[p.id].kind
 	if w.root || !w.posted || !w.worked || w.failed || w.answered || kind == mute || kind == large {
 		return
 	}
 	w.answered = true
 	b := w.reply(p.id, kind)
-	in := scoll.Input{Kind: scoll.Answer, ID: id, Final: true, Size: len(b), Token: b}
+	in := engine.Input{Kind: engine.Answer, ID: id, Final: true, Size: len(b), Token: b}
 	switch kind {
 	case parts:
 		in.Final = false
@@ -175,7 +176,7 @@ func (p *program) answer(id scoll.RequestID, w *work) {
 }
 
 // missing lists the members that the root is told are missing.
-func (p *program) missing(e *scoll.Effect, b *Broadcast) []Missing {
+func (p *program) missing(e *engine.Effect, b *Broadcast) []Missing {
 	list := p.net.out.Missing[e.Missing.Begin:e.Missing.End]
 	out := make([]Missing, len(list))
 	for i, m := range list {

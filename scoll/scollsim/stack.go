@@ -48,7 +48,7 @@ func (n *Net) bootStack(h *simlnd.Host) error {
 	}
 	n.stacks[h.ID()] = k
 	n.began(h.Life())
-	cfg := scoll.AgentConfig{Config: n.cfg.Scoll}
+	cfg := n.cfg.Scoll
 	switch {
 	case n.cfg.View != nil:
 		if cfg.View, err = n.cfg.View(h, k.lnet); err != nil {
@@ -58,7 +58,7 @@ func (n *Net) bootStack(h *simlnd.Host) error {
 		k.view.begin(&n.oracle)
 		cfg.View = &k.view
 	}
-	if k.agent, err = scoll.Start(k.lnet.Table, cfg); err != nil {
+	if k.agent, err = scoll.New(k.lnet.Table, cfg); err != nil {
 		return err
 	}
 	h.OnCommand(func(text string) { k.command(parseCommand(text)) })

@@ -18,7 +18,7 @@ import (
 func TestCarried(t *testing.T) {
 	bulk, there := bytes.Repeat([]byte("bulk"), 100_000), bytes.Repeat([]byte("else"), 100_000)
 	asked := 0
-	s := newServers(t, 8, func(i int, cfg *Config, _ *scoll.AgentConfig) {
+	s := newServers(t, 8, func(i int, cfg *Config, _ *scoll.Config) {
 		cfg.Carried = func(root nid.NID, id ID) []byte {
 			asked++
 			switch {

@@ -41,7 +41,7 @@ type servers struct {
 
 // newServers starts servers, with the configuration that change makes of one in
 // which everybody may do everything.
-func newServers(t *testing.T, n int, change func(i int, admin *Config, agent *scoll.AgentConfig)) *servers {
+func newServers(t *testing.T, n int, change func(i int, admin *Config, agent *scoll.Config)) *servers {
 	t.Helper()
 	s := &servers{t: t, nodes: make([]*server, n)}
 	targets := make([]scoll.Target, n)
@@ -70,7 +70,7 @@ func newServers(t *testing.T, n int, change func(i int, admin *Config, agent *sc
 
 func nidOf(i int) nid.NID { return simlnd.NID(sim.NodeID(i)) }
 
-func (s *servers) boot(h *simlnd.Host, change func(int, *Config, *scoll.AgentConfig)) {
+func (s *servers) boot(h *simlnd.Host, change func(int, *Config, *scoll.Config)) {
 	k := &server{host: h}
 	i := int(h.ID())
 	s.nodes[i] = k
@@ -85,12 +85,12 @@ func (s *servers) boot(h *simlnd.Host, change func(int, *Config, *scoll.AgentCon
 		Worker: func(f func()) { f() }, // virtual time waits
 		Now:    func() time.Time { return epoch.Add(h.Clock().Now() + k.skew) },
 	}
-	agent := scoll.AgentConfig{Config: scoll.Config{RTT: time.Millisecond}}
+	agent := scoll.Config{RTT: time.Millisecond}
 	if change != nil {
 		change(i, &admin, &agent)
 	}
 	k.admin = New(admin)
-	if k.agent, err = scoll.Start(node.Table, agent); err == nil {
+	if k.agent, err = scoll.New(node.Table, agent); err == nil {
 		err = k.admin.Register(k.agent)
 	}
 	if err != nil {

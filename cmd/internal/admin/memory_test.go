@@ -14,7 +14,7 @@ import (
 // member would refuse all after some of these.
 func TestMemoryGivenBack(t *testing.T) {
 	const other = scoll.ServiceID(99)
-	s := newServers(t, 3, func(_ int, cfg *Config, _ *scoll.AgentConfig) {
+	s := newServers(t, 3, func(_ int, cfg *Config, _ *scoll.Config) {
 		cfg.IsStranger = func(nid.NID) bool { return true }
 	})
 	q := Request{Version: Version, Verb: Ping, Answer: MaxAnswer}

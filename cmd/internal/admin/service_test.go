@@ -17,7 +17,7 @@ import (
 // TestVerbs: each verb is answered by every member, the root included, over each
 // kind of tree.
 func TestVerbs(t *testing.T) {
-	s := newServers(t, 13, func(i int, admin *Config, _ *scoll.AgentConfig) {
+	s := newServers(t, 13, func(i int, admin *Config, _ *scoll.Config) {
 		admin.Version = fmt.Sprint("v", i)
 		admin.Digest[0] = byte(i)
 		admin.Actions = map[string]Action{"say": {Run: []string{"/bin/sh", "-c", `cat; echo " and $SCOLL_ROOT $0"`}, Timeout: time.Minute}}
@@ -88,7 +88,7 @@ func TestClock(t *testing.T) {
 // root and by who passed the request on; the rest is answered all the same.
 func TestMayAct(t *testing.T) {
 	// In the binomial tree of eight with root 0 the parent of 7 is 6, of 6 is 4.
-	s := newServers(t, 8, func(i int, admin *Config, _ *scoll.AgentConfig) {
+	s := newServers(t, 8, func(i int, admin *Config, _ *scoll.Config) {
 		admin.Actions = map[string]Action{"true": {Run: []string{"/bin/true"}, Timeout: time.Minute}}
 		switch i {
 		case 1:
@@ -119,7 +119,7 @@ func TestMayAct(t *testing.T) {
 
 // TestBounds: what is more than a member's configuration allows is refused there.
 func TestBounds(t *testing.T) {
-	s := newServers(t, 4, func(i int, admin *Config, _ *scoll.AgentConfig) {
+	s := newServers(t, 4, func(i int, admin *Config, _ *scoll.Config) {
 		switch i {
 		case 1:
 			admin.MaxBulk = 99
@@ -151,7 +151,7 @@ func TestBounds(t *testing.T) {
 
 // TestLongAnswers: SC-54: answers that exceed a message come in several.
 func TestLongAnswers(t *testing.T) {
-	s := newServers(t, 40, func(_ int, admin *Config, _ *scoll.AgentConfig) {
+	s := newServers(t, 40, func(_ int, admin *Config, _ *scoll.Config) {
 		admin.Output = 60_000
 		admin.Actions = map[string]Action{"much": {Run: []string{"/bin/sh", "-c", "head -c 70000 /dev/zero | tr '\\0' x; echo end"}, Timeout: time.Minute}}
 	})
@@ -232,7 +232,7 @@ func TestNonsense(t *testing.T) {
 func TestAgain(t *testing.T) {
 	views := make([]*fakeView, 9)
 	var ran [9]int
-	s := newServers(t, 9, func(i int, admin *Config, agent *scoll.AgentConfig) {
+	s := newServers(t, 9, func(i int, admin *Config, agent *scoll.Config) {
 		views[i] = &fakeView{n: 9}
 		agent.View = views[i]
 		agent.Propagation = 50 * time.Millisecond
@@ -277,7 +277,7 @@ func TestStopping(t *testing.T) {
 // TestDistrust: where a NID may be anybody's no action of others runs, whoever is
 // allowed to; this node's own do, and everything else is answered.
 func TestDistrust(t *testing.T) {
-	s := newServers(t, 4, func(i int, admin *Config, _ *scoll.AgentConfig) {
+	s := newServers(t, 4, func(i int, admin *Config, _ *scoll.Config) {
 		admin.Actions = map[string]Action{"true": {Run: []string{"/bin/true"}, Timeout: time.Minute}}
 		if i != 3 {
 			admin.Distrust = func(nid.NID) string { return "accept: trust" }

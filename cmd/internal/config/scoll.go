@@ -13,6 +13,7 @@ import (
 	"ulnet/lnet/nid"
 	"ulnet/portals/keyring"
 	"ulnet/scoll"
+	"ulnet/scoll/engine"
 )
 
 // Scoll is the section scoll of the file: collectives, their groups and their
@@ -72,7 +73,7 @@ const MaxOutput = 64 << 10
 
 func defaultScoll() Scoll {
 	return Scoll{
-		RTT: scoll.DefaultRTT, MinBulkRate: 100_000_000, MaxActive: 256, MaxMembers: 16384, MaxGroups: 8192,
+		RTT: engine.DefaultRTT, MinBulkRate: 100_000_000, MaxActive: 256, MaxMembers: 16384, MaxGroups: 8192,
 		MaxTimeout: 10 * time.Minute,
 		Tree:       scoll.Tree{Type: scoll.KNomial, K: 2},
 		Admin: Admin{
@@ -88,7 +89,7 @@ func (s *Scoll) AdminTree() scoll.Tree {
 }
 
 // Machine returns the configuration for package scoll.
-func (s *Scoll) Machine() scoll.Config {
+func (s *Scoll) Agent() scoll.Config {
 	return scoll.Config{
 		Self: s.NID, RTT: s.RTT, Guard: s.Guard, MinBulkRate: s.MinBulkRate, MaxActive: s.MaxActive,
 		MaxMembers: s.MaxMembers, MaxGroups: s.MaxGroups, MaxTimeout: s.MaxTimeout,

@@ -106,7 +106,7 @@ func TestAllowRoots(t *testing.T) {
 func TestScollMachine(t *testing.T) {
 	s := config.Default().Scoll
 	s.MaxActive, s.RTT = 3, time.Millisecond
-	if m := s.Machine(); m.MaxActive != 3 || m.RTT != time.Millisecond || m.MaxMembers != 16384 || m.MaxGroups != 8192 {
+	if m := s.Agent(); m.MaxActive != 3 || m.RTT != time.Millisecond || m.MaxMembers != 16384 || m.MaxGroups != 8192 {
 		t.Errorf("%+v", m)
 	}
 	if got := s.AdminTree(); got != s.Tree {

@@ -124,10 +124,11 @@ func (m *Module) Open() error {
 		return err
 	}
 	c.admin = admin.New(adminConfig)
-	cfg := scoll.AgentConfig{Config: c.cfg.Machine(), View: m.gossip.View(), Log: m.Log, Worker: c.workers.Go, Wall: time.Now, Keys: c.cfg.Keys}
+	cfg := c.cfg.Agent()
+	cfg.View, cfg.Log, cfg.Worker, cfg.Wall, cfg.Keys = m.gossip.View(), m.Log, c.workers.Go, time.Now, c.cfg.Keys
 	cfg.Self, cfg.Incarnation = c.self, m.Incarnation()
 	cfg.Propagation = max(time.Second, newsCycles*m.Config.Gossip.Interval)
-	if c.agent, err = scoll.Start(m.Table, cfg); err != nil {
+	if c.agent, err = scoll.New(m.Table, cfg); err != nil {
 		return err
 	}
 	m.running = c
@@ -229,7 +230,7 @@ func (m *Module) Close(context.Context) error {
 	}
 	c.end()
 	c.admin.Close()
-	c.agent.Stop()
+	_ = c.agent.Close(context.Background()) // it waits for all
 	c.workers.Wait()
 	return nil
 }

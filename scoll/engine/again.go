@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"slices"
+
+	"ulnet/scoll/wire"
+)
+
+// A broadcast to the live members needs all to agree on who they are. One that
+// does not answers ESTALE, for its subtree; the root then waits until the news
+// have spread and sends it again, to those who are alive then (SC-A20). That
+// is a broadcast of its own, with the sequence of the first attempt in its
+// header, by which members know what they have run.
+
+// rest makes a root wait for another attempt, if there is reason to.
+func (m *Machine) rest(r *request) bool {
+	stale := slices.ContainsFunc(r.trailer, func(e wire.Missing) bool { return e.Status == wire.ESTALE })
+	if !r.root || !stale || r.header.Flags&wire.FlagSubset == 0 || r.aborted || r.exposed && !r.withdrawn || !r.mayRepeat() {
+		return false
+	}
+	r.phase, r.until = resting, m.now+m.cfg.Propagation
+	m.schedule(r)
+	return true
+}
+
+// mayRepeat reports whether another attempt can be. The first one's sequence
+// stays among those under way: members have to know it then.
+func (r *request) mayRepeat() bool {
+	return r.attempts < maxAttempts && r.group.index >= 0 && r.group.hasRoom()
+}
+
+// again begins another attempt, unless the group has gone meanwhile, or there were
+// too many broadcasts.
+func (m *Machine) again(r *request) {
+	if !r.mayRepeat() {
+		r.attempts = maxAttempts
+		m.postReply(r)
+		return
+	}
+	r.attempts++
+	m.stats.Again++
+	g, h := r.group, &r.header
+	if h.Sequence != h.First {
+		g.forgetSequence(h.Sequence)
+	}
+	g.sequence++
+	g.busy = append(g.busy, g.sequence)
+	roster := m.liveRoster(g)
+	rank := roster.Rank(m.cfg.Self)
+	h.Sequence, h.Nodes, h.Root, h.Live = g.sequence, uint32(roster.Len()), uint32(rank), roster.Digest()
+	delete(m.requests.byBits, r.bits)
+	r.bits, r.trailer, r.exposed, r.withdrawn = 0, r.trailer[:0], false, false
+	g.inFlight-- // join counts it once more
+	l := g.spread(roster, h.Tree, rank, rank)
+	m.join(r, g, roster, l)
+	r.spawn(l)
+	if r.failed != wire.OK {
+		r.trailer = append(r.trailer, wire.Missing{Rank: uint32(r.rank), Status: r.failed, Scope: wire.Node})
+	}
+	r.phase = preparing
+	m.emit(Effect{
+		Kind: CallPreRequest, ID: r.id, To: m.cfg.Self, Header: h, Members: roster, Whole: g.members,
+		Data: m.lend(r.payload()), Children: m.lendChildren(r),
+	})
+	m.schedule(r)
+}
+
+// preparedAgain sends it, if there are buffers for the replies.
+func (m *Machine) preparedAgain(r *request, s wire.Status) {
+	if r.aborted {
+		s = wire.ECANCELED
+	}
+	if s == wire.OK {
+		m.run(r)
+		return
+	}
+	r.phase = running
+	for i := range r.children {
+		m.fail(r, i, s)
+	}
+	m.gather(r)
+}

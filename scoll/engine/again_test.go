@@ -1,0 +1,239 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/scoll/wire"
+)
+
+// attempt delivers an attempt of the first broadcast to the live members.
+func (h *harness) attempt(sequence uint64, words string) {
+	h.t.Helper()
+	h.admitted(func(r *wire.RequestHeader) {
+		r.Sequence = sequence
+		r.Flags, r.Live = r.Flags|wire.FlagSubset, h.members.Digest()
+	})
+	h.want(words)
+}
+
+// TestAttemptUndecided: SC-A20, SC-43: an attempt that comes while another one may
+// yet be refused is not taken; the next is run.
+func TestAttemptUndecided(t *testing.T) {
+	h := newHarness(t, 8, 7, nil)
+	h.attempt(1, "pre")
+	h.attempt(2, "refuse")
+	if h.refusal().Status != wire.ESTALE {
+		t.Errorf("refused with %v", h.refusal().Status)
+	}
+	h.step(Input{Kind: InPreRequest, Status: wire.EBUSY})
+	h.want("refuse free")
+	h.attempt(3, "pre")
+	h.step(Input{Kind: InPreRequest})
+	h.want("incoming post")
+}
+
+// TestAttemptFollows: SC-A20, SC-133: an attempt that comes while the service runs
+// an earlier one is answered when that has returned, and with its error; so is one
+// that comes later.
+func TestAttemptFollows(t *testing.T) {
+	h := newHarness(t, 8, 7, nil)
+	h.attempt(1, "pre")
+	first := h.id
+	h.step(Input{Kind: InPreRequest})
+	h.want("incoming post")
+	h.attempt(2, "pre")
+	if second := h.find(CallPreRequest); !second.Again {
+		t.Error("the service is not told that it runs this already")
+	}
+	second := h.id
+	h.step(Input{Kind: InPreRequest})
+	h.want("")
+	h.step(Input{Kind: InIncoming, ID: first, Status: wire.EIO})
+	h.want("post")
+	h.step(Input{Kind: InPostReply, ID: second})
+	h.want("reply")
+	failed := wire.Missing{Rank: 7, Status: wire.EIO, Scope: wire.Node}
+	if list := h.trailer(); h.find(DoReply).ID != second || len(list) != 1 || list[0] != failed {
+		t.Errorf("%+v, trailer %v", h.find(DoReply), list)
+	}
+	h.attempt(3, "pre")
+	h.step(Input{Kind: InPreRequest})
+	h.want("post")
+	h.step(Input{Kind: Answer, Final: true}) // it must not
+	h.want("")
+	h.step(Input{Kind: InPostReply})
+	h.want("reply")
+	if list := h.trailer(); len(list) != 1 || list[0] != failed {
+		t.Errorf("trailer %v", list)
+	}
+}
+
+// TestAttemptsOfOthers: SC-A20: what came of one broadcast, or will, is nothing to
+// another.
+func TestAttemptsOfOthers(t *testing.T) {
+	h := newHarness(t, 8, 7, nil)
+	h.attempt(1, "pre")
+	h.step(Input{Kind: InPreRequest})
+	h.step(Input{Kind: InIncoming, Status: wire.EIO})
+	for sequence := uint64(2); sequence < 4; sequence++ {
+		h.admitted(func(r *wire.RequestHeader) {
+			r.Sequence, r.First = sequence, sequence
+			r.Flags, r.Live = r.Flags|wire.FlagSubset, h.members.Digest()
+		})
+		h.want("pre")
+	}
+	h.step(Input{Kind: InPreRequest})
+	h.want("incoming post")
+	h.step(Input{Kind: InIncoming})
+	h.leave()
+	h.admitted(func(r *wire.RequestHeader) {
+		r.Sequence, r.First = 4, 3
+		r.Flags, r.Live = r.Flags|wire.FlagSubset, h.members.Digest()
+	})
+	h.step(Input{Kind: InPreRequest})
+	h.want("post")
+	h.step(Input{Kind: InPostReply})
+	h.step(Input{Kind: Answer, Final: true})
+	if h.want("reply"); len(h.trailer()) != 0 {
+		t.Errorf("trailer %v", h.trailer())
+	}
+}
+
+// live begins a broadcast of member 0 to the live members, and has a child
+// disagree on them.
+func (h *harness) live() {
+	h.t.Helper()
+	h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members}})
+	h.group = h.find(Created).Group
+	h.begin(wire.OK, Outgoing{Flags: wire.FlagSubset})
+}
+
+// disagree has the only child answer that others are alive.
+func (h *harness) disagree(sequence uint64) {
+	h.t.Helper()
+	h.childReplies(1, func(r *wire.ReplyHeader, in *Input) {
+		*r = wire.ReplyHeader{RootIncarnation: 5, Sequence: sequence, Flags: wire.ReplyLast | wire.ReplyCollective, Status: wire.ESTALE}
+		in.Length = wire.ReplyHeaderSize
+	})
+	h.step(Input{Kind: InReply})
+}
+
+// TestAttemptsApart: SC-A20, SC-43: while a broadcast to the live members may have
+// another attempt, no more others are begun than members can tell from its first,
+// or they would take the next one for one that they have run.
+func TestAttemptsApart(t *testing.T) {
+	h := newHarness(t, 2, 0, nil)
+	h.live()
+	live, sequence := h.id, uint64(1)
+	for attempt := range 3 {
+		h.disagree(sequence)
+		h.step(Input{Kind: InWithdrawn})
+		h.want("")
+		for range 80 { // others, while it rests
+			h.id = 0
+			h.begin(wire.OK, Outgoing{})
+			h.childReplies(1, func(r *wire.ReplyHeader, _ *Input) { r.RootIncarnation, r.Sequence = 5, h.m.table.list[0].sequence })
+			h.step(Input{Kind: InReply})
+			h.step(Input{Kind: InPostReply})
+			h.want("free")
+		}
+		h.id = live
+		h.advance()
+		h.want("pre")
+		h.step(Input{Kind: InPreRequest})
+		h.want("send0")
+		header, _, _ := wire.ParseRequestHeader(h.out.Buf[h.find(DoSend).Data.Begin:])
+		if sequence = header.Sequence; header.First != 1 || sequence-1 >= windowSize {
+			t.Fatalf("attempt %d has number %d of a broadcast of %d", attempt, sequence, header.First)
+		}
+	}
+	id := h.id
+	h.m.table.list[0].pace.size = windowSize
+	for range windowSize - 1 - sequence + 1 {
+		h.id = 0
+		h.begin(wire.OK, Outgoing{})
+	}
+	h.begin(wire.OK, Outgoing{})
+	h.one("waiting", h.m.stats.Waited)
+	h.id = id
+}
+
+// TestAttemptWithoutGroup: SC-84, SC-A20: a group that goes while another attempt
+// is waited for does not come back with it.
+func TestAttemptWithoutGroup(t *testing.T) {
+	h := newHarness(t, 2, 0, nil)
+	h.live()
+	h.disagree(1)
+	h.step(Input{Kind: InWithdrawn})
+	h.want("")
+	h.m.table.remove(h.m.table.list[0])
+	h.advance()
+	h.want("post")
+	if e := h.find(CallPostReply); e.Missing.End-e.Missing.Begin != 1 || len(h.m.table.list) != 0 {
+		t.Errorf("missing %v, %d groups", h.out.Missing, len(h.m.table.list))
+	}
+}
+
+// TestRootFailsOnce: SC-133, SC-A20: what the root's own service failed to run in
+// the first attempt is missing in the result of the second.
+func TestRootFailsOnce(t *testing.T) {
+	h := newHarness(t, 2, 0, nil)
+	h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members}})
+	h.group = h.find(Created).Group
+	h.step(Input{Kind: Broadcast, Broadcast: &Outgoing{Group: h.group, Service: testService, Token: 2, Flags: wire.FlagSubset}})
+	h.step(Input{Kind: InIncoming, Status: wire.EIO})
+	h.disagree(1)
+	h.step(Input{Kind: InWithdrawn})
+	h.now += time.Second
+	h.advance()
+	h.want("pre")
+	h.step(Input{Kind: InPreRequest})
+	h.childReplies(1, func(r *wire.ReplyHeader, _ *Input) { r.RootIncarnation, r.Sequence = 5, 2 })
+	h.step(Input{Kind: InReply})
+	if h.want("post"); len(h.out.Missing) != 1 || h.out.Missing[0] != (wire.Missing{Rank: 0, Status: wire.EIO, Scope: wire.Node}) {
+		t.Errorf("missing %v", h.out.Missing)
+	}
+	h.step(Input{Kind: InPostReply})
+	if busy := h.m.table.list[0].busy; len(busy) != 0 {
+		t.Errorf("under way still: %v", busy)
+	}
+}
+
+// TestRunOnceInThree: SC-43, SC-A20: a member that ran the first attempt of a
+// broadcast to the live members and gets no bulk data for the second does not
+// run the third.
+func TestRunOnceInThree(t *testing.T) {
+	h := newHarness(t, 8, 7, nil) // a leaf
+	attempt := func(sequence uint64) {
+		t.Helper()
+		h.admitted(func(r *wire.RequestHeader) {
+			r.Sequence, r.Bulk = sequence, wire.RMA{Bits: 99, Length: 100}
+			r.Flags, r.Live = r.Flags|wire.FlagSubset, h.members.Digest()
+		})
+		h.want("pre")
+		if again := h.find(CallPreRequest).Again; again != (sequence > 1) {
+			t.Errorf("attempt %d: again is %v", sequence, again)
+		}
+		h.step(Input{Kind: InPreRequest})
+		h.want("fetch")
+	}
+	attempt(1)
+	h.step(Input{Kind: InFetched})
+	h.want("incoming post")
+	h.step(Input{Kind: InIncoming})
+	h.step(Input{Kind: InPostReply})
+	h.leave()
+	attempt(2)
+	h.step(Input{Kind: InFetched, Status: wire.EIO})
+	h.want("refuse incoming:failed") // which runs nothing
+	h.step(Input{Kind: InIncoming})
+	h.want("post")
+	h.step(Input{Kind: InPostReply})
+	h.want("out")
+	h.step(Input{Kind: InReplyOut})
+	h.want("free")
+	attempt(3)
+	h.step(Input{Kind: InFetched})
+	h.want("post")
+}

@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"slices"
+
+	"ulnet/lnet/nid"
+	"ulnet/scoll/wire"
+)
+
+// The table of groups is a cache with least-recently-used replacement. A group that
+// made room comes back when it is used again: an out-of-band one from the service that
+// maps it, a regular one from the parent, which sends the list once more when this
+// node answers ENOGROUP (see refused). A group stays while a request over it is under
+// way, while the service has a handle of it (see Agent.hold), if it was created here,
+// and if its service says so (Service.Pinned).
+//
+// There are three caches, of which one takes no room from another but as it is said:
+//
+//   - groups that requests of others brought: MaxGroups, with the strangers' among
+//     them. Strangers' groups go first
+//   - strangers' groups, see shares.go: a quarter of MaxGroups. Where all places are
+//     taken, a stranger's group takes that of another node's only if that one was not
+//     used for so long that nothing of its broadcasts can be on its way
+//   - out-of-band groups that broadcasts of this node brought, and pinned ones:
+//     MaxGroups more
+//
+// In the first two a group goes of the node whose requests brought the most (max-min
+// fairness): a node that floods this one displaces its own groups.
+
+// class is the cache that a group is in.
+type class uint8
+
+const (
+	ofOthers class = iota
+	ofStrangers
+	ofOurs
+)
+
+// place is a group's place in the cache.
+type place struct {
+	class      class
+	pinned     bool
+	holds      int     // handles that the service has
+	tick       uint64  // when it was used last
+	holder     *holder // who brought it
+	queue      *queue  // nil: it must not go
+	prev, next *group  // in queue
+}
+
+// queue is groups that may go, the least recently used first.
+type queue struct{ first, last *group }
+
+func (q *queue) push(g *group) {
+	p := &g.place
+	p.queue, p.prev, p.next = q, q.last, nil
+	if q.last = g; p.prev == nil {
+		q.first = g
+	} else {
+		p.prev.place.next = g
+	}
+}
+
+func (q *queue) remove(g *group) {
+	p := &g.place
+	if p.prev == nil {
+		q.first = p.next
+	} else {
+		p.prev.place.next = p.next
+	}
+	if p.next == nil {
+		q.last = p.prev
+	} else {
+		p.next.place.prev = p.prev
+	}
+	p.queue, p.prev, p.next = nil, nil, nil
+}
+
+// holder is a node whose requests brought groups.
+type holder struct {
+	id    nid.NID
+	at    int // in cache.holders
+	parts [2]part
+}
+
+// part is the groups of a class that a node brought.
+type part struct {
+	groups  int
+	bytes   uint64
+	oob     queue
+	regular queue
+}
+
+// cache is the groups that were not created here.
+type cache struct {
+	of      map[nid.NID]*holder
+	holders []*holder
+	groups  [3]int // by class
+	ours    queue
+	tick    uint64
+}
+
+func (c *cache) init() { c.of = make(map[nid.NID]*holder) }
+
+// others is how many groups others brought.
+func (c *cache) others() int { return c.groups[ofOthers] + c.groups[ofStrangers] }
+
+func (c *cache) add(g *group) {
+	p := &g.place
+	if c.groups[p.class]++; p.class == ofOurs {
+		return
+	}
+	h := c.of[g.parent]
+	if h == nil {
+		h = &holder{id: g.parent, at: len(c.holders)}
+		c.of[g.parent], c.holders = h, append(c.holders, h)
+	}
+	p.holder = h
+	h.parts[p.class].groups++
+	h.parts[p.class].bytes += g.bytes
+}
+
+func (c *cache) remove(g *group) {
+	p := &g.place
+	if c.groups[p.class]--; p.class == ofOurs {
+		return
+	}
+	h := p.holder
+	h.parts[p.class].groups--
+	h.parts[p.class].bytes -= g.bytes
+	p.holder = nil
+	if h.parts[ofOthers].groups+h.parts[ofStrangers].groups > 0 {
+		return
+	}
+	delete(c.of, h.id)
+	last := len(c.holders) - 1
+	c.holders[h.at] = c.holders[last]
+	c.holders[h.at].at = h.at
+	c.holders[last] = nil
+	c.holders = c.holders[:last]
+}
+
+// charge adds a group that was not created here to the cache, or takes it out.
+func (t *table) charge(g *group, sign int) {
+	if g.place.queue != nil {
+		g.place.queue.remove(g)
+	}
+	if sign > 0 {
+		g.bytes = g.size()
+		t.cache.add(g)
+	} else {
+		t.cache.remove(g)
+	}
+	if g.place.class != ofOurs {
+		t.shares.charge(g.parent, g.place.class == ofStrangers, share{groups: 1, bytes: g.bytes}, sign)
+	}
+}
+
+// touch makes a group the most recently used one, or one that must not go.
+func (t *table) touch(g *group) {
+	p := &g.place
+	if p.queue != nil {
+		p.queue.remove(g)
+	}
+	if g.index < 0 || g.creator || p.pinned || g.inFlight > 0 || p.holds > 0 {
+		return
+	}
+	t.cache.tick++
+	p.tick = t.cache.tick
+	switch {
+	case p.class == ofOurs:
+		t.cache.ours.push(g)
+	case g.isOOB():
+		p.holder.parts[p.class].oob.push(g)
+	default:
+		p.holder.parts[p.class].regular.push(g)
+	}
+}
+
+// size is how many bytes of lists a group counts for. The list of an out-of-band group
+// is its service's.
+func (g *group) size() uint64 {
+	if g.isOOB() {
+		return 0
+	}
+	return uint64(g.members.Size())
+}
+
+// HoldGroup keeps a group that the service has a handle of, until release is called as
+// Step is. nil: there is nothing to keep.
+func (m *Machine) HoldGroup(id wire.GroupID, service wire.ServiceID) (release func()) {
+	g := m.table.groups[keyOf(id, service)]
+	if g == nil {
+		return nil
+	}
+	hold := func(sign int) {
+		g.place.holds += sign
+		m.table.touch(g)
+	}
+	hold(1)
+	return func() { hold(-1) }
+}
+
+// unpin forgets the groups of a service that is no more.
+func (m *Machine) unpin(service wire.ServiceID) {
+	for _, g := range slices.Clone(m.table.list) {
+		if g.key.service != service || !g.place.pinned {
+			continue
+		}
+		g.place.pinned = false
+		if m.table.touch(g); g.place.queue != nil {
+			m.displace(g)
+		}
+	}
+}

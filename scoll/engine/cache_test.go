@@ -1,0 +1,347 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnet/nid"
+	"ulnet/scoll/wire"
+)
+
+// quick steps the machine without looking at its invariants, which take as long as it
+// knows groups; t.Helper takes longer than a step.
+func (h *harness) quick(in Input) {
+	if in.ID == 0 {
+		in.ID = h.id
+	}
+	h.out.Reset()
+	h.wake = h.m.Step(h.now, in, &h.out)
+	h.effects = append(h.effects[:0], h.out.Effects...)
+	for _, e := range h.effects {
+		switch e.Kind {
+		case CallPreRequest, Began, CallMap, DoFetch:
+			h.id = e.ID
+		case DoSend:
+			h.id, h.bits = e.ID, e.Bits
+		}
+	}
+}
+
+// oob delivers a request over an out-of-band group to a leaf, up to pre-request, and
+// reports whether the member takes it.
+func (h *harness) oob(index, sequence uint64) (taken bool) {
+	r := h.header()
+	r.Group = wire.GroupID{Index: index, Digest: h.members.Digest()}
+	r.Flags, r.Sequence, r.First = wire.FlagOOB, sequence, sequence
+	h.id = 0
+	h.quick(Input{Kind: Arrival, From: h.members.NID(0), Data: r.AppendBinary(nil)})
+	if len(h.effects) == 1 && h.effects[0].Kind == CallMap {
+		h.quick(Input{Kind: InMapped, Members: h.members})
+	}
+	return len(h.effects) == 1 && h.effects[0].Kind == CallPreRequest
+}
+
+// regular does so over a group of the root's, whose list rides on the request.
+func (h *harness) regular(index, sequence uint64) (taken bool) {
+	r := h.header()
+	r.Group = wire.GroupID{Creator: h.members.NID(0), Incarnation: 7, Index: index, Digest: h.members.Digest()}
+	list := h.members.AppendBinary(nil)
+	r.Flags, r.ListSize, r.Sequence, r.First, r.Nodes = wire.FlagList, uint32(len(list)), sequence, sequence, uint32(h.members.Len())
+	h.id = 0
+	h.quick(Input{Kind: Arrival, From: h.members.NID(0), Data: append(r.AppendBinary(nil), list...)})
+	return len(h.effects) == 1 && h.effects[0].Kind == CallPreRequest
+}
+
+// end has the service of a leaf answer, and returns true.
+func (h *harness) end() bool {
+	h.quick(Input{Kind: InPreRequest})
+	h.quick(Input{Kind: InIncoming})
+	h.quick(Input{Kind: Answer, Final: true})
+	h.quick(Input{Kind: InPostReply})
+	h.quick(Input{Kind: InSent, Child: Upward})
+	h.quick(Input{Kind: InReplyOut})
+	if len(h.effects) != 1 || h.effects[0].Kind != DoFree {
+		h.t.Fatalf("%+v", h.effects)
+	}
+	return true
+}
+
+// ask broadcasts from the root of a group of two to the other one, which answers. It
+// reports whether the machine refuses.
+func (h *harness) ask(o Outgoing) (refused bool) {
+	o.Token, o.Service = 1, testService
+	h.id = 0
+	if _, err := h.m.Plan(&o, nil); err != nil { // NewRequest
+		return true
+	}
+	h.quick(Input{Kind: Broadcast, Broadcast: &o})
+	if h.effects[0].Kind != Began {
+		return true
+	}
+	sequence := h.m.requests.get(h.id).header.Sequence
+	h.quick(Input{Kind: InIncoming})
+	r := wire.ReplyHeader{RootIncarnation: h.m.cfg.Incarnation, Sequence: sequence, Flags: wire.ReplyLast}
+	h.quick(Input{Kind: Return, From: h.members.NID(1), Bits: h.bits, Length: wire.ReplyHeaderSize, Data: r.AppendBinary(nil)})
+	h.quick(Input{Kind: InReply})
+	h.quick(Input{Kind: InPostReply})
+	if h.effects[0].Kind != DoFree {
+		h.t.Fatalf("%+v", h.effects)
+	}
+	return false
+}
+
+// flat fails if a machine holds more groups than it may, or more memory at the end
+// than after a tenth of n groups.
+func (h *harness) flat(n int, use func(i int) (refused bool)) {
+	h.t.Helper()
+	var before int64
+	for i := range n {
+		if use(i) {
+			h.t.Fatalf("group %d of %d is refused: %+v", i, n, h.m.Stats())
+		}
+		h.now += time.Millisecond
+		if i == n/5 {
+			before = heap()
+		}
+		if i%1000 == 0 {
+			if err := h.m.invariants(); err != nil {
+				h.t.Fatal(err)
+			}
+		}
+	}
+	if grown := heap() - before; grown > 1<<20 || len(h.m.table.list) > h.m.cfg.MaxGroups {
+		h.t.Errorf("%d groups, %d bytes more after %d than after a fifth of them", len(h.m.table.list), grown, n)
+	}
+}
+
+// TestGroupPerFile: SC-92, SC-156: a group for each of 100 000 files is no burden, at
+// members and at roots, out-of-band or made by another node: none is refused, and memory
+// is flat.
+func TestGroupPerFile(t *testing.T) {
+	effort.OneGoroutine(t)
+	const n = 100_000
+	few := func(c *Config) { c.MaxGroups = 256 }
+	t.Run("member", func(t *testing.T) {
+		h := newHarness(t, 2, 1, few)
+		h.flat(n, func(i int) bool { return !h.oob(uint64(i+1), 1) || !h.end() })
+	})
+	t.Run("root", func(t *testing.T) {
+		h := newHarness(t, 2, 0, few)
+		h.flat(n, func(i int) bool {
+			return h.ask(Outgoing{Group: wire.GroupID{Index: uint64(i + 1)}, Flags: wire.FlagOOB, Members: h.members})
+		})
+	})
+	t.Run("regular", func(t *testing.T) {
+		h := newHarness(t, 2, 1, few)
+		h.flat(n, func(i int) bool { return !h.regular(uint64(i+1), 1) || !h.end() })
+	})
+}
+
+// TestLeastRecentlyUsed: SC-156: the group goes that was not used for longest, never one
+// over which a request is under way; when there is no other, the refusal names what is
+// full. Requests of others and broadcasts of this node keep to places of their own.
+func TestLeastRecentlyUsed(t *testing.T) {
+	h := newHarness(t, 2, 1, func(c *Config) { c.MaxGroups = 3 })
+	use := func(index, sequence uint64) {
+		t.Helper()
+		if !h.oob(index, sequence) {
+			t.Fatalf("group %d is refused: %v", index, h.refusal().Status)
+		}
+		h.end()
+	}
+	use(1, 1)
+	use(2, 1)
+	use(3, 1)
+	use(1, 2)
+	use(4, 1)
+	h.known(1, 3, 4)
+	h.oob(3, 2) // and goes on
+	first := h.id
+	use(5, 1)
+	use(6, 1)
+	h.known(3, 5, 6)
+	h.oob(5, 2)
+	second := h.id
+	h.oob(6, 2)
+	if h.oob(7, 1) || h.refusal().Status != wire.EMAXGROUPS {
+		t.Errorf("a fourth group while all are in use: %v", h.refusal().Status)
+	}
+	h.known(3, 5, 6)
+	h.id = second
+	h.end()
+	use(7, 1)
+	h.known(3, 6, 7)
+	h.id = first
+	h.end()
+	for i := range uint64(9) {
+		h.ours(10 + i)
+	}
+	h.known(3, 6, 7, 16, 17, 18)
+	for i := range uint64(9) {
+		use(30+i, 1)
+	}
+	h.known(6, 16, 17, 18, 37, 38)
+	h.ours(16)
+	h.ours(19)
+	h.known(6, 16, 18, 19, 37, 38)
+	if s := h.m.Stats(); s.Busy != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// ours broadcasts from this node over an out-of-band group; the other one is dead.
+func (h *harness) ours(index uint64) {
+	h.t.Helper()
+	o := Outgoing{Token: 1, Service: testService, Group: wire.GroupID{Index: index}, Flags: wire.FlagOOB, Members: h.members}
+	h.id = 0
+	h.step(Input{Kind: Broadcast, Broadcast: &o})
+	h.want("began send0 incoming")
+	h.step(Input{Kind: InIncoming})
+	for h.m.requests.get(h.id) != nil && len(h.m.requests.heap) > 0 && h.m.requests.byBits[h.bits] != nil {
+		h.m.now = h.now
+		h.step(Input{Kind: Abort})
+		h.step(Input{Kind: InReply})
+		h.step(Input{Kind: InWithdrawn})
+		h.step(Input{Kind: InPostReply})
+	}
+}
+
+// known fails if other groups than these are in the table.
+func (h *harness) known(want ...uint64) {
+	h.t.Helper()
+	var got []uint64
+	for _, g := range h.m.Groups() {
+		got = append(got, g.ID.Index)
+	}
+	if slices.Sort(got); !slices.Equal(got, want) {
+		h.t.Errorf("groups %v, want %v", got, want)
+	}
+	if err := h.m.invariants(); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// TestPinnedGroups: SC-156: out-of-band groups of a service that says so stay, whatever
+// others do, and need no place; what others make in its name is not pinned.
+func TestPinnedGroups(t *testing.T) {
+	h := newHarness(t, 2, 1, func(c *Config) { c.MaxGroups = 3 })
+	h.step(Input{Kind: Register, Service: testService, OOB: true, Pinned: true})
+	h.oob(1, 1)
+	h.end()
+	h.step(Input{Kind: Register, Service: testService, OOB: true})
+	for i := range uint64(9) {
+		h.oob(10+i, 1)
+		h.end()
+	}
+	h.known(1, 16, 17, 18)
+	h.step(Input{Kind: Register, Service: testService, OOB: true, Pinned: true})
+	for i := range uint64(9) {
+		h.regular(20+i, 1)
+		h.end()
+	}
+	h.known(1, 26, 27, 28)
+	for i := range uint64(3) {
+		h.regular(30+i, 1)
+	}
+	if h.regular(33, 1) || !h.oob(2, 1) {
+		t.Errorf("with all places taken by requests: %+v", h.m.Stats())
+	}
+	h.end()
+	h.step(Input{Kind: Unregister, Service: testService})
+	for _, id := range active(h.m) {
+		h.id = id
+		h.end()
+	}
+	h.step(Input{Kind: Register, Service: testService, OOB: true})
+	for i := range uint64(5) {
+		h.oob(40+i, 1)
+		h.end()
+	}
+	h.known(42, 43, 44)
+}
+
+// TestHeldGroups: a group stays of which the service has a handle, see Request.Group.
+func TestHeldGroups(t *testing.T) {
+	h := newHarness(t, 2, 1, func(c *Config) { c.MaxGroups = 3 })
+	h.regular(1, 1)
+	of := func(index uint64) wire.GroupID {
+		return wire.GroupID{Creator: h.members.NID(0), Incarnation: 7, Index: index, Digest: h.members.Digest()}
+	}
+	first, second := h.m.HoldGroup(of(1), testService), h.m.HoldGroup(of(1), testService)
+	if held := h.m.table.groups[keyOf(of(1), testService)]; held.place.holds != 2 || h.m.HoldGroup(wire.GroupID{}, 0) != nil {
+		t.Error("another group is held")
+	}
+	h.end()
+	for i := range uint64(9) {
+		h.regular(10+i, 1)
+		h.end()
+	}
+	h.known(1, 17, 18)
+	first()
+	h.known(1, 17, 18)
+	second()
+	for i := range uint64(3) {
+		h.regular(20+i, 1)
+		h.end()
+	}
+	h.known(20, 21, 22)
+	release := h.m.HoldGroup(of(22), testService)
+	h.m.table.remove(h.m.table.groups[keyOf(of(22), testService)])
+	release() // of a group that has ended
+	h.known(20, 21)
+}
+
+// TestStrangersKeepOut: a stranger that makes any number of groups displaces none of
+// those that listed nodes use; one that nobody uses any more is no loss.
+func TestStrangersKeepOut(t *testing.T) {
+	h := listed(t, func(c *Config) { c.MaxGroups = 16 })
+	for i := range uint64(16) {
+		h.id, h.group.Index = 0, 100+i
+		h.admitted(nil)
+		h.drain()
+	}
+	before := h.m.Groups()
+	for i := range 300 {
+		if h.stranger(i%7, i, 0, 1, nil); h.refusal().Status != wire.EMAXGROUPS {
+			t.Fatalf("%v", h.refusal().Status)
+		}
+	}
+	if got := h.m.Groups(); !slices.Equal(got, before) {
+		t.Fatalf("groups %+v, before %+v", got, before)
+	}
+	h.now += 2 * h.m.cfg.MaxTimeout
+	for i := range 300 {
+		h.stranger(i%7, i, 0, 1, nil)
+		h.want("pre")
+		h.drain()
+	}
+	if n := h.m.shares.strangers.groups; n != 4 || len(h.m.Groups()) != 16 {
+		t.Errorf("%d groups of strangers, %d in all", n, len(h.m.Groups()))
+	}
+}
+
+// TestStrangersOutOfBand: what a stranger uses of out-of-band groups counts for strangers,
+// until another node uses it too.
+func TestStrangersOutOfBand(t *testing.T) {
+	h := newHarness(t, 2, 1, func(c *Config) { c.MaxGroups = 16 })
+	h.step(Input{Kind: Listed, Listed: func(nid.NID) bool { return false }})
+	for i := range uint64(9) {
+		h.oob(10+i, 1)
+		h.end()
+	}
+	h.known(15, 16, 17, 18)
+	h.step(Input{Kind: Listed})
+	h.oob(16, 2)
+	h.end()
+	h.step(Input{Kind: Listed, Listed: func(nid.NID) bool { return false }})
+	for i := range uint64(9) {
+		h.oob(20+i, 1)
+		h.end()
+	}
+	h.known(16, 25, 26, 27, 28)
+	if n := h.m.shares.strangers.groups; n != 4 {
+		t.Errorf("%d groups of strangers", n)
+	}
+}

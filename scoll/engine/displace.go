@@ -1,0 +1,144 @@
+package engine
+
+import "ulnet/scoll/wire"
+
+// roomForGroup makes room for one more group of others, or says what is full.
+func (m *Machine) roomForGroup(g *group) wire.Status {
+	size, strangers := g.size(), g.place.class == ofStrangers
+	if size > maxListSize || strangers && size > strangerBytes {
+		return wire.EMAXLISTS
+	}
+	for c, s := &m.table.cache, &m.shares; !g.place.pinned; {
+		most := m.cfg.MaxGroups
+		over := strangers && c.groups[ofStrangers] >= max(most/4, 1)
+		tooMany := over || c.others() >= most
+		over = over || strangers && size > strangerBytes-s.strangers.bytes
+		if !tooMany && !over && size <= maxListSize-s.bytes {
+			break
+		}
+		victim := m.victim(g, tooMany, over)
+		switch {
+		case victim != nil:
+			m.displace(victim)
+		case tooMany:
+			return wire.EMAXGROUPS
+		default:
+			return wire.EMAXLISTS
+		}
+	}
+	return wire.OK
+}
+
+// bring notes who a group is charged to: the node whose request is the first over it.
+// An out-of-band group that a stranger brought is charged to the first other node that
+// uses it.
+func (m *Machine) bring(g *group, r *request) {
+	known, stranger := g.index >= 0, g.stranger || r.stranger
+	if known && (g.place.class != ofStrangers || stranger) {
+		return
+	}
+	if known {
+		m.table.charge(g, -1)
+	}
+	g.parent, g.place.pinned = r.parent, m.isPinned(g)
+	switch {
+	case g.place.pinned:
+		g.place.class = ofOurs
+	case stranger:
+		g.place.class = ofStrangers
+	default:
+		g.place.class = ofOthers
+	}
+	if known {
+		m.table.charge(g, 1)
+		m.table.touch(g)
+	}
+}
+
+// isPinned reports whether a group's service says that it stays. Others can make any
+// number of regular groups of a service, so that these are not.
+func (m *Machine) isPinned(g *group) bool {
+	s := m.services[g.key.service]
+	return s != nil && s.pinned && g.isOOB()
+}
+
+// roomForOurs makes room for an out-of-band group that a broadcast of this node brings.
+// What is under way is this node's own doing, and not refused.
+func (m *Machine) roomForOurs() {
+	for c := &m.table.cache; c.groups[ofOurs] >= m.cfg.MaxGroups && c.ours.first != nil; {
+		m.displace(c.ours.first)
+	}
+}
+
+func (m *Machine) displace(g *group) {
+	m.stats.Displaced++
+	m.table.displace(g, m.now+2*m.cfg.MaxTimeout)
+}
+
+// victim returns the group that makes room for another one, or nil. over says that it
+// is one of strangers, who have their share.
+func (m *Machine) victim(g *group, tooMany, over bool) *group {
+	other := ofStrangers
+	if g.place.class == ofStrangers {
+		other = ofOthers
+	}
+	if c := m.candidatesFor(g, other, tooMany); other == ofStrangers && c.hog != nil {
+		return c.hog
+	} else if !over && m.isIdle(c.oldest) {
+		return c.oldest
+	}
+	c := m.candidatesFor(g, g.place.class, tooMany)
+	switch {
+	case m.isIdle(c.oldest):
+		return c.oldest
+	case c.own == nil || c.most >= c.wanted:
+		return c.hog
+	}
+	return c.own
+}
+
+// isIdle reports whether a group was not used for so long that nothing of its
+// broadcasts can be on its way. nil was not.
+func (m *Machine) isIdle(g *group) bool { return g != nil && m.now-g.used >= 2*m.cfg.MaxTimeout }
+
+// candidates are the groups of a class that may go for another one, each the least
+// recently used: of all, of the node that holds the most, and of the one that brings
+// the other.
+type candidates struct {
+	oldest, hog, own *group
+	most, wanted     uint64 // that the two nodes hold, the other one included
+}
+
+// candidatesFor looks for them: with tooMany among all groups and by their number,
+// otherwise among those with lists and by the bytes of these.
+func (m *Machine) candidatesFor(g *group, of class, tooMany bool) (c candidates) {
+	for _, h := range m.table.cache.holders {
+		part := &h.parts[of]
+		first, weight, more := part.regular.first, part.bytes, g.size()
+		if tooMany {
+			first, weight, more = part.first(), uint64(part.groups), 1
+		}
+		if h.id == g.parent {
+			c.own, c.wanted = first, weight+more
+		}
+		if first == nil {
+			continue
+		}
+		if c.oldest == nil || first.place.tick < c.oldest.place.tick {
+			c.oldest = first
+		}
+		if c.hog == nil || weight > c.most || weight == c.most && first.place.tick < c.hog.place.tick {
+			c.hog, c.most = first, weight
+		}
+	}
+	return c
+}
+
+// first is the least recently used group that may go.
+func (p *part) first() *group {
+	a, b := p.oob.first, p.regular.first
+	if a == nil || b != nil && b.place.tick < a.place.tick {
+		return b
+	}
+	return a
+}

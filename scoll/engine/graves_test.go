@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/scoll/wire"
+)
+
+// TestGhosts: SC-3: a request that comes once more after its group has made room for
+// others is not run once more, and another attempt of the same broadcast to the live
+// members is answered for by what came of the first; strangers do not change that.
+func TestGhosts(t *testing.T) {
+	flood := func(h *harness, from, n int) {
+		for i := range n {
+			h.regular(uint64(from+i), 1)
+			h.end()
+		}
+	}
+	few := func(c *Config) { c.MaxGroups = 3 }
+	h := newHarness(t, 2, 1, few)
+	h.regular(1, 5)
+	h.end()
+	flood(h, 10, 100)
+	if h.regular(1, 5) || h.m.Stats().Replayed != 1 || len(h.effects) > 1 {
+		t.Errorf("%+v, %+v", h.effects, h.m.Stats())
+	}
+	if !h.regular(1, 6) {
+		t.Errorf("the next request is refused: %v", h.refusal().Status)
+	}
+	h.end()
+	flood(h, 200, 100)
+	if h.regular(1, 5) || h.regular(1, 6) {
+		t.Error("a group that was away twice has forgotten")
+	}
+
+	h = newHarness(t, 3, 1, few)
+	h.step(Input{Kind: Health, From: h.members.NID(2), Lifetime: 1})
+	attempt := func(sequence uint64) {
+		r := h.header()
+		r.Flags, r.Sequence, r.Nodes, r.Live = wire.FlagSubset, sequence, 2, h.m.liveRoster(&group{members: h.members}).Digest()
+		h.id = 0
+		h.deliver(0, r, true, "payload")
+	}
+	attempt(1)
+	h.end()
+	members := h.members
+	h.members, _ = wire.NewMembership(testTargets(2, 1))
+	flood(h, 10, 100)
+	h.members = members
+	attempt(2)
+	if h.want("pre"); !h.effects[0].Again {
+		t.Error("an attempt is run again")
+	}
+
+	h = listed(t, few)
+	h.admitted(nil)
+	h.drain()
+	for i := range maxTombstones + 10 { // ghosts, of the same ones again and again
+		h.stranger(i%6, 100+i%2000, 0, 1, func(r *wire.RequestHeader) { r.Sequence, r.First = uint64(i+1), uint64(i+1) })
+		h.drain()
+	}
+	for i := range uint64(3) {
+		h.id, h.group.Index = 0, 50+i
+		h.admitted(nil)
+		h.drain()
+	}
+	h.id, h.group.Index = 0, 1
+	if h.admitted(nil); h.m.Stats().Replayed != 1 {
+		t.Errorf("strangers' ghosts took the place of another: %+v", h.m.Stats())
+	}
+}
+
+// TestKnownList: SC-81, SC-A11: of a group whose list this node has from another group
+// nothing has to be asked for; the list is the same if its digest is.
+func TestKnownList(t *testing.T) {
+	h := newHarness(t, 2, 1, nil)
+	h.regular(1, 1)
+	h.end()
+	second := func(change func(*wire.RequestHeader)) {
+		t.Helper()
+		r := h.header()
+		r.Group.Index, h.id = 2, 0
+		change(&r)
+		h.step(Input{Kind: Arrival, From: h.members.NID(0), Data: r.AppendBinary(nil)})
+	}
+	for name, change := range map[string]func(*wire.RequestHeader){
+		"another digest": func(r *wire.RequestHeader) { r.Group.Digest[0]++ },
+		"another node's": func(r *wire.RequestHeader) { r.Group.Creator = number(77) },
+	} {
+		if second(change); h.refusal().Status != wire.ENOGROUP {
+			t.Errorf("%s: %v", name, h.refusal().Status)
+		}
+	}
+	fetched := func(r *wire.RequestHeader) {
+		r.Flags, r.List = wire.FlagList, wire.RMA{Bits: 9, Length: uint64(h.members.Size())}
+	}
+	second(func(r *wire.RequestHeader) { fetched(r); r.List.Length++ })
+	h.want("fetch")
+	h.step(Input{Kind: InFetched, Status: wire.EIO})
+	second(fetched)
+	h.want("pre")
+	h.end()
+	if a, b := h.m.table.list[0], h.m.table.list[1]; a.members != b.members || len(h.m.table.lists) != 1 {
+		t.Error("the list is there twice")
+	}
+	for len(h.m.table.list) > 0 {
+		h.m.table.remove(h.m.table.list[0])
+	}
+	if len(h.m.table.lists) != 0 {
+		t.Error("the list stays without a group")
+	}
+}
+
+// TestGhostSize: what is remembered of a group that made room is bounded, whatever roots
+// and broadcasts a parent made up: the latest are kept.
+func TestGhostSize(t *testing.T) {
+	var roots []rootState
+	for i := range maxRoots {
+		s := rootState{nid: number(i), used: time.Duration(i)}
+		for first := range uint64(windowSize) {
+			s.note(first+1, wire.Digest{})
+		}
+		roots = append(roots, s)
+	}
+	kept := latest(roots)
+	if len(kept) != ghostRoots || kept[0].nid != number(maxRoots-1) || kept[ghostRoots-1].nid != number(maxRoots-ghostRoots) {
+		t.Errorf("%d roots", len(kept))
+	}
+	for i := range kept {
+		if runs := kept[i].runs; len(runs) != ghostRuns || cap(runs) > 2*ghostRuns || runs[ghostRuns-1].first != windowSize {
+			t.Errorf("%d runs in room for %d", len(runs), cap(runs))
+		}
+	}
+}

@@ -1,0 +1,250 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/scoll/wire"
+)
+
+// TestPiggyback: SC-17, SC-A11, SC-22 and SC-91: the list rides until one
+// broadcast was answered by all; lists of out-of-band groups never do.
+func TestPiggyback(t *testing.T) {
+	var lists, sizes []int
+	c := newCluster(t, 8, func(c *cluster, _ *sim.Config[*packet]) {
+		c.tap = func(from, to sim.NodeID, p *packet) {
+			if h, _, err := wire.ParseRequestHeader(p.data); err == nil && p.kind == "request" && from == 0 && to == 4 {
+				lists, sizes = append(lists, int(h.ListSize)), append(sizes, len(p.data))
+				if h.Group.Digest != c.members.Digest() {
+					t.Error("SC-91: no digest")
+				}
+			}
+		}
+	})
+	c.run(0)
+	g := c.create(0, wire.Tree{}, false)
+	c.net.Cut(sim.Nodes(7), sim.AllNodes)
+	c.want(c.broadcast(0, g, Outgoing{}), 0, 7)
+	c.net.Heal()
+	c.want(c.broadcast(0, g, Outgoing{}), 0)
+	c.want(c.broadcast(0, g, Outgoing{}), 0)
+	if size := c.members.Size(); !slices.Equal(lists, []int{size, size, 0}) {
+		t.Errorf("lists of %v bytes", lists)
+	}
+	sizes = nil
+	c.want(c.broadcast(0, wire.GroupID{Index: 5}, Outgoing{Flags: wire.FlagOOB, Members: c.members}), 0)
+	if !slices.Equal(sizes, []int{wire.RequestHeaderSize}) {
+		t.Errorf("SC-22: out-of-band message of %v bytes", sizes)
+	}
+}
+
+// TestRelist: SC-A11: a member that has lost the group gets the list from its
+// parent, whatever its size, and nobody runs twice.
+func TestRelist(t *testing.T) {
+	for _, n := range []int{8, 600} {
+		c := newCluster(t, n, nil)
+		c.run(0)
+		g := c.create(0, wire.Tree{}, true)
+		c.net.Kill(4)
+		c.net.Start(4, false)
+		c.run(10 * time.Millisecond)
+		c.want(c.broadcast(0, g, Outgoing{Payload: []byte("x")}), 0)
+		if c.nodes[0].m.Stats().Relisted != 1 {
+			t.Errorf("%+v", c.nodes[0].m.Stats())
+		}
+		for _, node := range c.nodes[1:] {
+			if node.ran["x"] != 1 {
+				t.Errorf("node %d ran %d times", node.id, node.ran["x"])
+			}
+		}
+	}
+}
+
+// TestLargeGroup: SC-A15, SC-18, SC-96: a list that is longer than a message is
+// fetched from the parent; delayed, such a group is refused (SC-20).
+func TestLargeGroup(t *testing.T) {
+	gets := map[sim.NodeID]sim.NodeID{}
+	c := newCluster(t, 500, func(c *cluster, _ *sim.Config[*packet]) {
+		c.tap = func(from, to sim.NodeID, p *packet) {
+			if p.kind == "get" {
+				gets[from] = to
+			}
+		}
+	})
+	c.run(0)
+	g := c.create(3, wire.Tree{Type: wire.KNomial, K: 4}, true)
+	if s := c.nodes[3].created[0].Status; s != wire.OK || len(gets) != 499 {
+		t.Fatalf("created: %v, %d lists fetched", s, len(gets))
+	}
+	c.want(c.broadcast(3, g, Outgoing{Payload: make([]byte, wire.MaxMessage-wire.RequestHeaderSize)}), 3)
+	for _, node := range c.nodes {
+		if node.preRuns > 1 {
+			t.Errorf("node %d was called for the creation", node.id)
+		}
+	}
+	delayed := c.create(3, wire.Tree{}, false)
+	c.start(3, delayed, Outgoing{})
+	c.run(0)
+	if !slices.Equal(c.nodes[3].refused, []wire.Status{wire.EMSGSIZE}) {
+		t.Errorf("SC-20: %v", c.nodes[3].refused)
+	}
+}
+
+// TestFailedCreation: SC-18 and SC-A15: a member that is down fails an immediate
+// creation, and those that were reached are told that the group is gone.
+func TestFailedCreation(t *testing.T) {
+	c := newCluster(t, 8, nil)
+	c.run(0)
+	c.net.Crash(5)
+	c.create(0, wire.Tree{}, true)
+	if s := c.nodes[0].created[0].Status; s != wire.ETIMEDOUT {
+		t.Errorf("created: %v", s)
+	}
+	c.run(time.Second)
+	for _, node := range c.nodes {
+		if node.id != 5 && len(node.m.table.list) != 0 {
+			t.Errorf("node %d still has the group", node.id)
+		}
+	}
+}
+
+// TestSlowCreation: SC-96, SC-100: members may take a while to read a list, or to
+// forget a group: nobody is given up for that.
+func TestSlowCreation(t *testing.T) {
+	c := newCluster(t, 8, nil)
+	c.run(0)
+	for _, id := range []sim.NodeID{4, 7} {
+		c.net.Pause(id)
+		c.net.At(c.net.Now()+400*time.Millisecond, func() { c.net.Resume(id) })
+	}
+	g := c.create(0, wire.Tree{}, true)
+	if s := c.nodes[0].created[0].Status; s != wire.OK {
+		t.Fatalf("created: %v", s)
+	}
+	c.nodes[0].created = nil
+	c.net.Pause(6)
+	c.net.At(c.net.Now()+400*time.Millisecond, func() { c.net.Resume(6) })
+	c.start(0, g, Outgoing{Flags: wire.FlagModule | wire.FlagLast})
+	c.run(5 * time.Second)
+	if len(c.nodes[0].created) != 1 || c.nodes[0].created[0].Status != wire.OK {
+		t.Errorf("destroyed: %+v", c.nodes[0].created)
+	}
+}
+
+// TestDestroy: SC-100: a broadcast of nothing with the flag.
+func TestDestroy(t *testing.T) {
+	c := newCluster(t, 8, nil)
+	c.run(0)
+	g := c.create(0, wire.Tree{}, true)
+	runs := c.nodes[7].preRuns
+	var sizes []int
+	c.tap = func(_, _ sim.NodeID, p *packet) {
+		if h, _, err := wire.ParseRequestHeader(p.data); err == nil && h.Flags == wire.FlagLast|wire.FlagModule {
+			sizes = append(sizes, int(h.PayloadSize))
+		}
+	}
+	c.nodes[0].created = nil
+	c.start(0, g, Outgoing{Flags: wire.FlagModule | wire.FlagLast})
+	c.run(time.Second)
+	for _, node := range c.nodes {
+		if len(node.m.table.list) != 0 || node.m.requests.active != 0 {
+			t.Errorf("node %d still has the group", node.id)
+		}
+	}
+	if len(sizes) != 7 || slices.Max(sizes) != 0 || c.nodes[7].preRuns != runs || c.nodes[0].created[0].Status != wire.OK {
+		t.Errorf("messages of %v", sizes)
+	}
+}
+
+// TestOutOfBandMismatch: SC-93, SC-A10, SC-88: another membership is asked for
+// once more, then answered, not forwarded.
+func TestOutOfBandMismatch(t *testing.T) {
+	h := newHarness(t, 8, 4, nil)
+	oob := func(r *wire.RequestHeader) {
+		r.Flags |= wire.FlagOOB
+		r.Group = wire.GroupID{Incarnation: 1, Index: 2, Digest: h.members.Digest()}
+	}
+	swapped := testTargets(8, 2)
+	swapped[2], swapped[3] = swapped[3], swapped[2]
+	other, _ := wire.NewMembership(swapped)
+	h.admitted(oob)
+	h.want("map")
+	h.step(Input{Kind: InMapped, Members: other})
+	h.want("map")
+	h.step(Input{Kind: InMapped, Members: other})
+	h.want("refuse")
+	if h.refusal().Status != wire.ESTALE {
+		t.Errorf("%v", h.refusal())
+	}
+	h.admitted(oob)
+	h.step(Input{Kind: InMapped, Members: other})
+	h.step(Input{Kind: InMapped, Members: h.members}) // it has just changed
+	h.want("pre")
+	h.admitted(func(r *wire.RequestHeader) { oob(r); r.Sequence, r.First = 2, 2 })
+	h.want("pre") // SC-92: it is known now
+	h.step(Input{Kind: Register, Service: testService})
+	h.admitted(func(r *wire.RequestHeader) { oob(r); r.Sequence, r.First = 3, 3 })
+	if h.refusal().Status != wire.ENOTSUP {
+		t.Errorf("SC-94: %v", h.refusal())
+	}
+}
+
+// TestManyGroups: SC-85: a hundred groups on eight nodes, with every root.
+func TestManyGroups(t *testing.T) {
+	c := newCluster(t, 8, nil)
+	c.run(0)
+	for i := range 100 {
+		root := sim.NodeID(i % 8)
+		c.want(c.broadcast(root, c.create(root, wire.Tree{Type: wire.KAry, K: uint32(1 + i%4)}, i%3 == 0), Outgoing{}), int(root))
+	}
+	if n := len(c.nodes[3].m.table.list); n != 100 {
+		t.Errorf("%d groups", n)
+	}
+}
+
+// TestMemberRoot: SC-1, SC-86: a member of a regular group is the root of
+// another tree, also where the first broadcast has not reached everybody.
+func TestMemberRoot(t *testing.T) {
+	c := newCluster(t, 9, nil)
+	c.run(0)
+	g := c.create(0, wire.Tree{}, false)
+	c.net.Cut(sim.Nodes(0), sim.Nodes(8))
+	c.want(c.broadcast(0, g, Outgoing{}), 0, 8)
+	c.net.Heal()
+	for root := 1; root < 8; root++ {
+		c.want(c.broadcast(sim.NodeID(root), g, Outgoing{}), root)
+	}
+}
+
+// TestDeathEndsCreation: SC-137, SC-18: the death of a member ends the creation of
+// a group at once.
+func TestDeathEndsCreation(t *testing.T) {
+	h := newHarness(t, 2, 0, nil)
+	h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members, Flags: wire.FlagModule}})
+	h.want("began send0")
+	h.step(Input{Kind: Health, From: h.members.NID(1), Lifetime: 1})
+	h.want("unpost0 withdraw")
+	h.step(Input{Kind: InWithdrawn})
+	if h.find(Created).Status != wire.EHOSTDOWN {
+		t.Errorf("created: %v", h.find(Created).Status)
+	}
+}
+
+// TestPiggybackAfterLive: SC-A11, SC-97: a broadcast to the live members has not told
+// all: the next one carries the list too.
+func TestPiggybackAfterLive(t *testing.T) {
+	h := newHarness(t, 3, 0, nil)
+	h.step(Input{Kind: Health, From: h.members.NID(2), Lifetime: 1})
+	h.live()
+	h.childReplies(1, ours)
+	h.step(Input{Kind: InReply})
+	h.step(Input{Kind: InPostReply})
+	h.step(Input{Kind: Health, From: h.members.NID(2), Alive: true, Lifetime: 1})
+	h.step(Input{Kind: Broadcast, Broadcast: &Outgoing{Group: h.group, Service: testService, Token: 2}})
+	header, _, err := wire.ParseRequestHeader(h.out.Buf[h.find(DoSend).Data.Begin:h.find(DoSend).Data.End])
+	if err != nil || header.Flags&wire.FlagList == 0 {
+		t.Errorf("%+v, %v", header, err)
+	}
+}

@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/scoll/wire"
+)
+
+// health is what discovery said of other nodes.
+type health struct {
+	known map[nid.NID]vital
+	epoch uint64 // changes with every change of who is alive
+}
+
+type vital struct {
+	alive    bool
+	lifetime uint64 // how often it has died
+}
+
+func (h *health) init() { h.known, h.epoch = make(map[nid.NID]vital), 1 }
+
+// isDead reports whether a node was said to be dead.
+func (h *health) isDead(id nid.NID) bool {
+	v, ok := h.known[id]
+	return ok && !v.alive
+}
+
+// isAlive reports whether a node can be sent to: with Config.Watched, who was
+// said to be alive.
+func (m *Machine) isAlive(id nid.NID) bool {
+	if id == m.cfg.Self {
+		return true
+	}
+	v, ok := m.health.known[id]
+	return v.alive || !ok && !m.cfg.Watched
+}
+
+// healthChanged takes what discovery says. A death ends the waits for the node
+// at once, and the groups that it made before (SC-101, SC-137). One that was
+// missed shows in the number of its deaths.
+func (m *Machine) healthChanged(in *Input) {
+	before, known := m.health.known[in.From]
+	now := vital{in.Alive, in.Lifetime}
+	if known && before == now || in.From == m.cfg.Self {
+		return
+	}
+	m.health.known[in.From] = now
+	m.health.epoch++
+	if !in.Alive || known && before.lifetime != now.lifetime {
+		m.endWaits(in.From, wire.EHOSTDOWN, m.now)
+		m.endGroups(func(g *group) bool { return g.key.id.Creator == in.From })
+	}
+}
+
+// endWaits gives a child up, wherever it is waited for since an instant or longer.
+func (m *Machine) endWaits(id nid.NID, s wire.Status, since time.Duration) {
+	for _, r := range m.requests.slots {
+		if r.phase != running || r.since > since {
+			continue
+		}
+		if r.pipe.loading && r.parent == id {
+			m.sever(r, s)
+		}
+		i := r.childOf(r.roster.Rank(id))
+		if i < 0 || r.children[i].state == done {
+			continue
+		}
+		m.stats.Died++
+		m.fail(r, i, s)
+		m.gather(r)
+	}
+}
+
+// endGroups removes groups of others.
+func (m *Machine) endGroups(which func(*group) bool) {
+	for _, g := range slices.Clone(m.table.list) {
+		if !g.creator && which(g) {
+			m.stats.Destroyed++
+			m.table.remove(g)
+		}
+	}
+}
+
+// liveSet is the live members of a group, as of an epoch.
+type liveSet struct {
+	epoch   uint64
+	members *wire.Membership
+	roster  *wire.Membership
+}
+
+// liveRoster returns the live members of a group, in their order (SC-97).
+func (m *Machine) liveRoster(g *group) *wire.Membership {
+	if g.live.epoch == m.health.epoch && g.live.members == g.members {
+		return g.live.roster
+	}
+	targets := make([]wire.Target, 0, g.members.Len())
+	for rank := range g.members.Len() {
+		if t := g.members.Target(rank); m.isAlive(t.NID) && (len(t.Entities) > 0 || len(targets) == 0) {
+			targets = append(targets, t)
+		}
+	}
+	roster := g.members
+	if len(targets) < g.members.Len() {
+		roster, _ = wire.NewMembership(targets) // we are in it, and it was valid
+	}
+	g.live = liveSet{m.health.epoch, g.members, roster}
+	return roster
+}
+
+// appendDead appends the members that are not alive. It is quick when there was
+// no change since they all were.
+func (m *Machine) appendDead(dead []nid.NID, g *group) []nid.NID {
+	if m.liveRoster(g) == g.members {
+		return dead
+	}
+	return append(dead, m.NotAlive(g.members)...)
+}
+
+// NotAlive lists the members that are not alive.
+func (m *Machine) NotAlive(members *wire.Membership) (dead []nid.NID) {
+	for rank := range members.Len() {
+		if id := members.NID(rank); !m.isAlive(id) {
+			dead = append(dead, id)
+		}
+	}
+	return dead
+}

@@ -1,0 +1,380 @@
+package engine
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/scoll/wire"
+)
+
+// from delivers a request over the group from a member, as it is.
+func (h *harness) from(rank int, change func(*wire.RequestHeader)) {
+	h.t.Helper()
+	header := h.header()
+	change(&header)
+	h.deliver(rank, header, header.Flags&wire.FlagOOB == 0, "payload")
+}
+
+// forged makes a request of member 0 come from member 5, which is the parent of member
+// 7 in a K-ary tree from member 4.
+func forged(r *wire.RequestHeader) { r.Tree, r.Root = wire.Tree{Type: wire.KAry, K: 2}, 4 }
+
+// honest has the broadcast of a number of two roots arrive at member 7 on their true
+// way, through member 6, and fails unless both are taken.
+func (h *harness) honest(sequence uint64, what string) {
+	h.t.Helper()
+	for _, root := range []uint32{0, 4} {
+		h.id = 0
+		h.from(6, func(r *wire.RequestHeader) { r.Sequence, r.First, r.Root = sequence, sequence, root })
+		if len(h.effects) == 0 || h.effects[len(h.effects)-1].Kind != CallPreRequest {
+			h.t.Fatalf("after %s a request of root %d is refused: %v", what, root, h.effects)
+		}
+		h.step(Input{Kind: InPreRequest})
+		h.step(Input{Kind: InIncoming})
+		h.leave()
+	}
+}
+
+// reboot restarts the machine: it knows nothing any more.
+func (h *harness) reboot() {
+	h.t.Helper()
+	cfg := h.m.cfg
+	cfg.Incarnation++
+	h.m, h.id = New(cfg), 0
+	h.step(Input{Kind: Register, Service: testService, OOB: true})
+}
+
+// TestForgedIncarnation: no incarnation that another member writes into a request, as
+// of the root or of the group's creator, keeps these out, whether the victim knows them
+// already or not, and also after its restart.
+func TestForgedIncarnation(t *testing.T) {
+	near := uint64(IncarnationSlack) // the highest that is not refused at once, or so
+	for _, incarnation := range []uint64{0, 8, near, math.MaxUint64 - 1, math.MaxUint64} {
+		for name, forge := range map[string]func(*wire.RequestHeader){
+			"the root":    func(r *wire.RequestHeader) { r.RootIncarnation = incarnation },
+			"the creator": func(r *wire.RequestHeader) { r.Group.Incarnation = incarnation },
+			"both":        func(r *wire.RequestHeader) { r.RootIncarnation, r.Group.Incarnation = incarnation, incarnation },
+		} {
+			for _, known := range []bool{false, true} {
+				h := newHarness(t, 8, 7, nil)
+				what := fmt.Sprintf("incarnation %d of %s, known %v", incarnation, name, known)
+				if known {
+					h.honest(1, "nothing")
+				}
+				for sequence := uint64(1); sequence < 4; sequence++ {
+					h.id = 0
+					h.from(5, func(r *wire.RequestHeader) {
+						forged(r)
+						r.Sequence = sequence
+						forge(r)
+					})
+				}
+				ahead := h.m.Stats().Ahead
+				if (incarnation > near) != (ahead == 3) || incarnation > near && h.refusal().Status != wire.EAHEAD {
+					t.Errorf("%s: %d are refused as ahead, %v", what, ahead, h.effects)
+				}
+				h.honest(2, what)
+				h.reboot()
+				h.honest(3, what+", and a restart")
+			}
+		}
+	}
+}
+
+// TestHearsayEndsNothing: a later incarnation heard second-hand is used for that
+// request, and the groups of earlier ones stay until the owner says that it is so.
+func TestHearsayEndsNothing(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		says   uint64
+		groups int
+	}{{"it is so", 8, 1}, {"it is not", 7, 2}, {"it is far ahead", math.MaxUint64, 2}} {
+		h := newHarness(t, 8, 7, nil)
+		h.honest(1, "nothing")
+		h.from(5, func(r *wire.RequestHeader) {
+			forged(r)
+			r.Group.Incarnation = 8
+		})
+		h.want("pre")
+		if len(h.m.Groups()) != 2 {
+			t.Fatalf("%s: hearsay has ended a group", test.name)
+		}
+		h.asked(askSpread)
+		question := slices.Clone(h.effects)
+		h.step(Input{Kind: Arrival, From: h.members.NID(3), Data: (&wire.Identity{Nonce: 1, Incarnation: 8, Kind: wire.Tell}).AppendBinary(nil)})
+		h.step(Input{Kind: Arrival, From: h.members.NID(0), Data: (&wire.Identity{Nonce: 1, Incarnation: 9, Kind: wire.Tell}).AppendBinary(nil)})
+		if len(h.m.Groups()) != 2 || h.m.Stats().Stray != 2 {
+			t.Fatalf("%s: an answer to no question counts: %+v", test.name, h.m.Stats())
+		}
+		h.effects, h.out.Buf = question, (&wire.Identity{Nonce: h.m.lives.asked[0].nonce, Kind: wire.Ask}).AppendBinary(h.out.Buf[:0])
+		h.confirms(0, test.says)
+		if n := len(h.m.Groups()); n != test.groups {
+			t.Errorf("%s: %d groups, want %d", test.name, n, test.groups)
+		}
+	}
+	h := newHarness(t, 8, 7, nil)
+	h.honest(1, "nothing")
+	for rank := range 7 { // answers to no question
+		answer := wire.Identity{Nonce: uint64(rank), Incarnation: math.MaxUint64, Kind: wire.Tell}
+		h.step(Input{Kind: Arrival, From: h.members.NID(rank), Data: answer.AppendBinary(nil)})
+	}
+	if s := h.m.Stats(); s.Stray != 7 {
+		t.Errorf("%+v", s)
+	}
+	h.honest(2, "answers to no question")
+}
+
+// asked lets time pass until this node asks another one for its incarnation.
+func (h *harness) asked(within time.Duration) {
+	h.t.Helper()
+	for until, before := h.now+within, h.m.Stats().Asked; h.m.Stats().Asked == before; {
+		if h.wake > until {
+			h.t.Fatal("no node is asked")
+		}
+		h.advance()
+	}
+}
+
+// TestStolenNID: a node that used the root's NID for a while, with an incarnation that
+// the clock allows, keeps the root out for one round trip: the root is asked.
+func TestStolenNID(t *testing.T) {
+	h := newHarness(t, 8, 4, nil)
+	h.admitted(func(r *wire.RequestHeader) { r.RootIncarnation, r.Group.Incarnation = 1<<40, 1<<40 })
+	h.want("pre")
+	h.id = 0
+	h.admitted(nil)
+	if h.refusal().Status != wire.EREBOOT {
+		t.Fatalf("refused with %v", h.refusal())
+	}
+	h.confirms(0, 7)
+	h.admitted(func(r *wire.RequestHeader) { r.Sequence, r.First = 2, 2 })
+	h.want("pre")
+}
+
+// TestQuestions: this node asks each node once at a time, few in all, and again when no
+// answer has come.
+func TestQuestions(t *testing.T) {
+	h := newHarness(t, 8, 7, nil)
+	asks := func(incarnation uint64) bool {
+		h.id = 0
+		before := h.m.Stats().Asked
+		h.from(5, func(r *wire.RequestHeader) {
+			forged(r)
+			r.Group.Incarnation = incarnation
+		})
+		return h.m.Stats().Asked > before
+	}
+	asks(8)
+	if len(h.m.lives.asked) != 0 {
+		t.Error("asked though no earlier one is known")
+	}
+	if asks(9) || asks(10) || len(h.m.lives.asked) != 1 {
+		t.Errorf("asked at once, or twice: %+v", h.m.lives.asked)
+	}
+	h.asked(askSpread)
+	if asks(11); len(h.m.lives.asked) != 1 {
+		t.Errorf("asked again while it may answer: %+v", h.m.lives.asked)
+	}
+	h.now += askAgain
+	asks(20)
+	h.asked(askSpread) // the question is lost
+	for id := range uint32(2 * maxAsked) {
+		h.m.out, h.m.now = &h.out, h.now
+		h.m.inquire(testTargets(int(id)+9, 1)[id+8].NID)
+	}
+	if n := len(h.m.lives.asked); n != maxAsked {
+		t.Errorf("%d questions at a time", n)
+	}
+	question := wire.Identity{Nonce: 9, Incarnation: math.MaxUint64, Kind: wire.Ask}
+	h.step(Input{Kind: Arrival, From: h.members.NID(3), Data: question.AppendBinary(nil)})
+	e := h.find(DoTell)
+	answer, err := wire.ParseIdentity(h.out.Buf[e.Data.Begin:e.Data.End])
+	if want := (wire.Identity{Nonce: 9, Incarnation: 5, Kind: wire.Tell}); err != nil || answer != want || e.To != h.members.NID(3) {
+		t.Errorf("%+v to %v, %v", answer, e.To, err)
+	}
+}
+
+// TestOwnGroupForged: a group that names this node as its creator, and that it did not
+// make, is refused, and takes no number of its own groups.
+func TestOwnGroupForged(t *testing.T) {
+	h := newHarness(t, 8, 7, nil)
+	h.from(5, func(r *wire.RequestHeader) {
+		forged(r)
+		r.Group.Creator, r.Group.Incarnation = h.members.NID(7), 5
+	})
+	if h.want("refuse"); h.refusal().Status != wire.ENOGROUP {
+		t.Errorf("%v", h.refusal())
+	}
+	h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members}})
+	h.want("created")
+}
+
+// extremes are values of a field of a message: its position and length in bytes.
+func extremes(b []byte, at, size int, put func([]byte)) {
+	for _, value := range []uint64{0, 1, math.MaxUint64, math.MaxUint64 - 1, math.MaxUint64 >> 1, 1 << 63} {
+		changed := append([]byte(nil), b...)
+		var word [8]byte
+		binary.LittleEndian.PutUint64(word[:], value)
+		if value == 1<<63 || value == math.MaxUint64>>1 { // the highest bits of shorter fields
+			binary.LittleEndian.PutUint64(word[:], value>>(64-8*min(size, 8)))
+		}
+		copy(changed[at:at+size], word[:])
+		put(changed)
+	}
+}
+
+// TestExtremeRequests: whatever value a field of a request has that a member writes in
+// the name of others, these are heard by the victim as before, and after its restart.
+func TestExtremeRequests(t *testing.T) {
+	fields := map[string][2]int{
+		"magic": {0, 4}, "version": {4, 2}, "size": {6, 2}, "reply bits": {8, 8}, "sequence": {16, 8}, "root incarnation": {24, 8},
+		"service": {32, 4}, "flags": {36, 4}, "creator": {40, 8}, "group incarnation": {60, 8}, "index": {68, 8}, "digest": {76, 8},
+		"tree": {92, 1}, "K": {96, 4}, "nodes": {100, 4}, "root": {104, 4}, "RTT": {108, 4}, "guard": {112, 4}, "bulk time": {116, 4},
+		"processing": {120, 4}, "first": {124, 8}, "live": {132, 8}, "bulk bits": {148, 8}, "bulk length": {156, 8},
+		"list bits": {164, 8}, "list length": {172, 8}, "list size": {180, 4}, "payload size": {184, 4}, "segment": {188, 4},
+	}
+	for name, field := range fields {
+		for _, live := range []bool{false, true} {
+			h := newHarness(t, 8, 7, nil)
+			h.honest(1, "nothing")
+			header := h.header()
+			forged(&header)
+			header.Sequence, header.First, header.PayloadSize = 1, 1, 7
+			if live {
+				header.Flags, header.Live = wire.FlagSubset, h.members.Digest()
+			}
+			extremes(append(header.AppendBinary(nil), "payload"...), field[0], field[1], func(b []byte) {
+				for range 2 {
+					h.id = 0
+					h.step(Input{Kind: Arrival, From: h.members.NID(5), Data: b})
+					binary.LittleEndian.PutUint64(b[16:], binary.LittleEndian.Uint64(b[16:])+1)
+					binary.LittleEndian.PutUint64(b[124:], binary.LittleEndian.Uint64(b[124:])+1)
+				}
+				h.honest(2+uint64(h.now/time.Second), name)
+				h.now += time.Second
+			})
+			h.drain()
+			h.reboot()
+			h.honest(99, name+", and a restart")
+		}
+	}
+}
+
+// drain lets the time of all requests pass; the service does what it is asked for.
+func (h *harness) drain() {
+	h.t.Helper()
+	for rounds := 0; h.m.requests.active > 0; rounds++ {
+		if rounds > 1000 {
+			h.t.Fatalf("%d requests never end", h.m.requests.active)
+		}
+		if len(h.m.requests.heap) > 0 {
+			h.now = max(h.now, h.m.requests.heap[0].at)
+			h.step(Input{})
+		}
+		for _, id := range active(h.m) {
+			for _, kind := range []InputKind{InPreRequest, InIncoming, InFetched, InPostReply, InWithdrawn, InReplyOut} {
+				h.step(Input{Kind: kind, ID: id, Status: wire.ETIMEDOUT})
+			}
+			h.step(Input{Kind: InSent, ID: id, Child: Upward})
+			for r := h.m.requests.get(id); r != nil && r.id == id && r.calls > 0; {
+				h.step(Input{Kind: InReply, ID: id})
+			}
+		}
+	}
+}
+
+// TestExtremeReplies: whatever value a field of a reply has that a child sends, the
+// request ends with the other child's answer, and the next one goes well.
+func TestExtremeReplies(t *testing.T) {
+	fields := map[string][2]int{
+		"magic": {0, 4}, "version": {4, 2}, "size": {6, 2}, "root incarnation": {8, 8}, "sequence": {16, 8}, "flags": {24, 4},
+		"status": {28, 4}, "part": {32, 4}, "payload size": {36, 4}, "trailer": {40, 4}, "nodes": {44, 4}, "entities": {48, 4},
+		"rank of an entry": {56, 4}, "status of an entry": {60, 2}, "scope of an entry": {62, 1},
+	}
+	for name, field := range fields {
+		r := wire.ReplyHeader{RootIncarnation: 7, Sequence: 1, Flags: wire.ReplyLast, Trailer: 1}
+		message := wire.Missing{Rank: 7, Status: wire.EIO, Scope: wire.Node}.AppendBinary(r.AppendBinary(nil))
+		extremes(message, field[0], field[1], func(b []byte) {
+			h := newHarness(t, 8, 4, nil)
+			h.running(nil)
+			h.step(Input{Kind: Return, From: h.members.NID(6), Bits: h.bits, Data: b[:wire.ReplyHeaderSize], Trailer: b[wire.ReplyHeaderSize:], Length: len(b)})
+			for range h.m.requests.get(h.id).calls {
+				h.step(Input{Kind: InReply, Child: 0})
+			}
+			h.childReplies(5, nil)
+			h.step(Input{Kind: InReply, Child: 1})
+			if got := h.m.requests.get(h.id).children[1].state; got != done {
+				t.Fatalf("%s: the other child is not done", name)
+			}
+			h.drain()
+			h.id = 0
+			h.admitted(func(r *wire.RequestHeader) { r.Sequence, r.First = 2, 2 })
+			h.want("pre")
+			h.reboot()
+			h.admitted(nil)
+			h.want("pre")
+		})
+	}
+}
+
+// TestExtremeWords: whatever value a field of a word of progress has, or of a message
+// about incarnations, that another node than the parent sends, bulk data comes as
+// before.
+func TestExtremeWords(t *testing.T) {
+	for _, word := range [][]byte{
+		(&wire.Progress{ReplyBits: 77, There: 4096}).AppendBinary(nil), (&wire.Identity{Nonce: 1, Incarnation: 2, Kind: wire.Tell}).AppendBinary(nil), (&wire.Identity{Nonce: 1, Incarnation: 2, Kind: wire.Ask}).AppendBinary(nil),
+	} {
+		for at := 0; at < len(word); at += 4 {
+			size := 8
+			if at < 8 || at >= 24 {
+				size = 4
+			}
+			extremes(word, at, min(size, len(word)-at), func(b []byte) {
+				h := pipelined(t)
+				for from := range 8 {
+					if from != h.parent() {
+						h.step(Input{Kind: Arrival, From: h.members.NID(from), Data: b})
+					}
+				}
+				h.step(Input{Kind: InPreRequest})
+				h.want("fetch expose send0")
+				h.hear(4, 77, 10_000, wire.OK)
+				h.want("more")
+				h.reboot()
+				h.admitted(nil)
+				h.want("pre")
+			})
+		}
+	}
+}
+
+// TestForgedAttempt: SC-A20: a broadcast to the live members that one parent makes up, with the
+// numbers of a true one, keeps the true one neither waiting nor from being run.
+func TestForgedAttempt(t *testing.T) {
+	for _, ended := range []bool{false, true} {
+		h := newHarness(t, 8, 7, nil)
+		live := func(from int, payload string, change func(*wire.RequestHeader)) {
+			r := h.header()
+			r.Flags, r.Live = wire.FlagSubset, h.members.Digest()
+			change(&r)
+			h.id = 0
+			h.deliver(from, r, true, payload)
+			h.want("pre")
+		}
+		live(5, "forged", forged)
+		if ended {
+			h.step(Input{Kind: InPreRequest})
+			h.step(Input{Kind: InIncoming, Status: wire.EIO})
+		}
+		live(6, "true", func(r *wire.RequestHeader) { r.Root = 4 })
+		if h.find(CallPreRequest).Again {
+			t.Error("the service is told that it has run this")
+		}
+		h.step(Input{Kind: InPreRequest})
+		h.want("incoming post")
+	}
+}

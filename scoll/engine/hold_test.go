@@ -1,0 +1,515 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/scoll/wire"
+)
+
+const testHold = 250 * time.Millisecond
+
+// crowded is member 4 of 8, with so many places.
+func crowded(t *testing.T, places int) *harness {
+	t.Helper()
+	return newHarness(t, 8, 4, func(c *Config) { c.MaxActive = places })
+}
+
+// another has a request arrive, the number of its root, which may hold it for a while.
+func (h *harness) another(sequence uint64, change func(*wire.RequestHeader)) {
+	h.t.Helper()
+	h.id = 0
+	h.admitted(func(r *wire.RequestHeader) {
+		r.Sequence, r.First, r.ReplyBits, r.Hold = sequence, sequence, 100+sequence, testHold
+		if change != nil {
+			change(r)
+		}
+	})
+}
+
+// ofRoot has a request of another root arrive, of which this node is a child, and a leaf
+// if the root is 3.
+func (h *harness) ofRoot(root int, sequence uint64) {
+	h.t.Helper()
+	r := h.header()
+	r.Root, r.RootIncarnation, r.Sequence, r.First, r.Hold = uint32(root), 70+uint64(root), sequence, sequence, testHold
+	h.id = 0
+	h.deliver(root, r, true, "payload")
+}
+
+// word returns the word of holding in the latest step.
+func (h *harness) word() wire.Hold {
+	h.t.Helper()
+	e := h.find(DoTell)
+	w, err := wire.ParseHold(h.out.Buf[e.Data.Begin:e.Data.End])
+	if err != nil || e.Child != Upward {
+		h.t.Fatal(err, e.Child)
+	}
+	return w
+}
+
+// say has a child say that it holds the latest request, or no more.
+func (h *harness) say(rank int, held bool) {
+	h.t.Helper()
+	h.words++
+	h.step(Input{Kind: Arrival, From: h.members.NID(rank), Data: (&wire.Hold{ReplyBits: h.bits, Number: h.words, Held: held}).AppendBinary(nil)})
+}
+
+// refusedAs fails unless the latest step refuses a request and no more.
+func (h *harness) refusedAs(want wire.Status) {
+	h.t.Helper()
+	if h.want("refuse free"); h.refusal().Status != want || h.refusal().Flags&wire.ReplyCollective == 0 {
+		h.t.Errorf("%+v, want %v", h.refusal(), want)
+	}
+}
+
+// TestHeld: SC-A30: what is beyond MaxActive is held, its parent is told, and the time of
+// its service begins when there is a place.
+func TestHeld(t *testing.T) {
+	h := crowded(t, 1)
+	h.another(1, nil)
+	h.want("pre")
+	first := h.id
+	h.another(2, nil)
+	if h.want("tell-1"); h.word() != (wire.Hold{ReplyBits: 102, Number: 1, Held: true}) {
+		t.Errorf("%+v", h.word())
+	}
+	h.now += testHold / 2
+	h.step(Input{Kind: InPreRequest, ID: first, Status: wire.EPERM})
+	if h.want("refuse free tell-1 pre"); h.word() != (wire.Hold{ReplyBits: 102, Number: 2, Held: false}) {
+		t.Errorf("%+v", h.word())
+	}
+	h.one("held", h.m.stats.Held)
+	r := h.header()
+	if want := h.now + answerTimeout(&r, 3); h.wake != want {
+		t.Errorf("the module answers at %v, want %v", h.wake, want)
+	}
+	h.step(Input{Kind: InPreRequest})
+	h.want("send0 send1 incoming")
+}
+
+// TestHeldTooLong: what no place came free for is refused, in time for the parent, for all
+// below, and is not run later.
+func TestHeldTooLong(t *testing.T) {
+	h := crowded(t, 1)
+	h.another(1, func(r *wire.RequestHeader) { r.Processing = time.Second })
+	first, came := h.id, h.now
+	h.another(2, nil)
+	if h.advance(); h.now != came+testHold {
+		t.Errorf("after %v, want %v", h.now-came, testHold)
+	}
+	if h.refusedAs(wire.EMAXACTIVE); h.refusal().Nodes != 4 {
+		t.Errorf("for %d nodes", h.refusal().Nodes)
+	}
+	h.one("held too long", h.m.stats.HeldTooLong)
+	h.step(Input{Kind: InPreRequest, ID: first, Status: wire.EPERM})
+	h.want("refuse free")
+}
+
+// TestHeldByOld: a parent that does not understand words of holding, of an earlier
+// version, hears none, and has its answer within its T: it is refused if there is no place
+// in that time, and the service has what is left of it.
+func TestHeldByOld(t *testing.T) {
+	old := func(r *wire.RequestHeader) { r.Hold = 0 }
+	h := crowded(t, 1)
+	h.another(1, func(r *wire.RequestHeader) { r.Processing = time.Second })
+	first, came := h.id, h.now
+	h.another(2, old)
+	h.want("")
+	r := h.header()
+	if h.advance(); h.now != came+answerTimeout(&r, 3) {
+		t.Errorf("after %v", h.now-came)
+	}
+	h.refusedAs(wire.EMAXACTIVE)
+	came = h.now
+	h.another(3, old)
+	h.now += 7 * time.Millisecond
+	h.step(Input{Kind: InPreRequest, ID: first, Status: wire.EPERM})
+	if h.want("refuse free pre"); h.wake != came+answerTimeout(&r, 3) {
+		t.Errorf("the module answers after %v", h.wake-came)
+	}
+}
+
+// TestHeldOrder: requests of one root get places in the order in which they came, and
+// those of others are not kept waiting by them.
+func TestHeldOrder(t *testing.T) {
+	h := crowded(t, 1)
+	h.another(1, nil)
+	last := h.id
+	for sequence := uint64(2); sequence < 6; sequence++ {
+		h.another(sequence, nil)
+	}
+	header := h.header()
+	header.Root, header.RootIncarnation, header.Hold = 2, 72, testHold // this node is 2 below: two levels
+	h.deliver(2, header, true, "payload")
+	h.want("pre") // it has fewer levels than what has the place
+	other := h.id
+	var order []uint64
+	for range 4 {
+		h.step(Input{Kind: InPreRequest, ID: last, Status: wire.EPERM})
+		if other != 0 {
+			h.step(Input{Kind: InPreRequest, ID: other, Status: wire.EPERM})
+			other = 0
+		}
+		last = h.find(CallPreRequest).ID
+		order = append(order, h.m.requests.get(last).header.Sequence)
+	}
+	if !slices.Equal(order, []uint64{2, 3, 4, 5}) {
+		t.Errorf("places were given to %v", order)
+	}
+}
+
+// TestLeavesGoOn: two members that are each other's child in the trees of two roots do
+// not wait for each other with all their places: a request gets one beyond MaxActive if it
+// waits for fewer levels than all that have one, and one only.
+func TestLeavesGoOn(t *testing.T) {
+	h := crowded(t, 1)
+	h.another(1, nil)
+	h.ofRoot(3, 1)
+	h.want("pre")
+	h.ofRoot(3, 2)
+	h.want("tell-1")
+	h.another(2, nil)
+	h.want("tell-1")
+	if h.m.places.taken != 2 {
+		t.Errorf("%d have a place", h.m.places.taken)
+	}
+}
+
+// TestHeldBelow: a child that holds the request, or a node below it, is waited for, and so
+// is this node by its parent; the time-outs of both begin when it has a place.
+func TestHeldBelow(t *testing.T) {
+	h := crowded(t, 9)
+	h.another(1, nil)
+	h.step(Input{Kind: InPreRequest})
+	h.want("send0 send1 incoming")
+	sent, r := h.now, h.header()
+	r.Hold = testHold
+	h.childReplies(5, nil) // the leaf
+	h.now += childTimeout(&r, 2, 0) - 1
+	h.say(6, true)
+	if h.want("tell-1"); !h.word().Held {
+		t.Error("no more")
+	}
+	if want := sent + childTimeout(&r, 2, 0) + h.m.holdTime(&r, 2); h.wake != want {
+		t.Errorf("wakes after %v, want %v", h.wake-sent, want-sent)
+	}
+	h.now += testHold
+	h.say(6, false)
+	if h.want("tell-1"); h.word().Held {
+		t.Error("still")
+	}
+	if want := h.now + childTimeout(&r, 2, 0); h.wake != want {
+		t.Errorf("wakes %v later, want %v", h.wake-h.now, want-h.now)
+	}
+	if q := h.m.requests.get(h.id); q.limit != h.now+answerTimeout(&r, 3) {
+		t.Errorf("the module answers %v later", q.limit-h.now)
+	}
+}
+
+// TestHeldChildAnswers: a child that answers, or refuses, while it is said to hold the
+// request does so no more.
+func TestHeldChildAnswers(t *testing.T) {
+	for _, refuses := range []bool{false, true} {
+		h := crowded(t, 9)
+		h.another(1, nil)
+		h.step(Input{Kind: InPreRequest})
+		h.say(6, true)
+		h.childReplies(6, func(r *wire.ReplyHeader, in *Input) {
+			if refuses {
+				*r = wire.ReplyHeader{RootIncarnation: 7, Sequence: 1, Flags: wire.ReplyLast | wire.ReplyCollective, Status: wire.EMAXACTIVE}
+				in.Length = wire.ReplyHeaderSize
+			}
+		})
+		if h.word().Held {
+			t.Error("still")
+		}
+	}
+}
+
+// TestHeldForEver: a child that says for ever that it holds the request is given up after
+// T and what members may hold it for, and its words are passed on as often as there are
+// nodes below it that may each have held it.
+func TestHeldForEver(t *testing.T) {
+	h := crowded(t, 9)
+	h.another(1, nil)
+	h.step(Input{Kind: InPreRequest})
+	h.step(Input{Kind: InIncoming})
+	h.childReplies(5, nil)
+	h.step(Input{Kind: InReply, Child: 1})
+	sent, r, told := h.now, h.header(), 0
+	r.Hold = testHold
+	id, last := h.id, sent+childTimeout(&r, 2, 0)+h.m.holdTime(&r, 2)
+	for held := true; h.m.requests.get(id).children[0].state == waiting; held = !held {
+		if h.now > last {
+			t.Fatalf("waited for after %v", h.now-sent)
+		}
+		h.say(6, held)
+		for _, e := range h.effects {
+			if e.Kind == DoTell {
+				told++
+			}
+		}
+		h.now += 10 * time.Millisecond
+		h.step(Input{})
+	}
+	if told > 4 || told == 0 {
+		t.Errorf("the parent was told %d times", told)
+	}
+	h = crowded(t, 9)
+	h.another(1, nil)
+	h.step(Input{Kind: InPreRequest})
+	h.say(6, true)
+	for h.m.requests.get(h.id).children[0].state == waiting {
+		h.advance()
+	}
+	if h.now != last {
+		t.Errorf("given up after %v, want %v", h.now-sent, last-sent)
+	}
+}
+
+// TestHoldOvertaken: words may overtake each other: an older one changes nothing.
+func TestHoldOvertaken(t *testing.T) {
+	h := crowded(t, 9)
+	h.another(1, nil)
+	h.step(Input{Kind: InPreRequest})
+	h.words = 1
+	h.say(6, false) // the second
+	h.words = 0
+	h.say(6, true) // the first
+	if h.want(""); h.m.requests.get(h.id).heldBelow {
+		t.Error("held for ever")
+	}
+}
+
+// TestForgedHold: words of holding of nodes that are no children, about what is not
+// waited for, unsigned, or not understood, change nothing.
+func TestForgedHold(t *testing.T) {
+	h := crowded(t, 9)
+	h.another(1, nil)
+	h.step(Input{Kind: InPreRequest})
+	wake := h.wake
+	say := func(rank int, w wire.Hold, signed bool) {
+		t.Helper()
+		h.step(Input{Kind: Arrival, From: h.members.NID(rank), Data: w.AppendBinary(nil), Signed: signed})
+		h.want("")
+		if h.wake != wake {
+			t.Errorf("%+v of %d changes the wake", w, rank)
+		}
+	}
+	say(3, wire.Hold{ReplyBits: h.bits, Number: 1, Held: true}, false)
+	say(7, wire.Hold{ReplyBits: h.bits, Number: 1, Held: true}, false)
+	say(6, wire.Hold{ReplyBits: h.bits + 2, Number: 1, Held: true}, false)
+	say(6, wire.Hold{ReplyBits: h.bits, Number: 1, Held: true, Signed: true}, true) // without the code
+	say(6, wire.Hold{ReplyBits: h.bits, Number: 1, Held: true}, true)
+	b := (&wire.Hold{ReplyBits: h.bits, Number: 1, Held: true}).AppendBinary(nil)
+	h.step(Input{Kind: Arrival, From: h.members.NID(6), Data: append(b, 0)})
+	h.want("")
+	if s := h.m.stats; s.Stray != 2 || s.Late != 1 || s.Unsigned != 1 || s.Malformed != 2 {
+		t.Errorf("%+v", s)
+	}
+	h.childReplies(6, nil)
+	h.say(6, true)
+	h.want("")
+	h = crowded(t, 9)
+	h.another(1, func(r *wire.RequestHeader) { r.Hold = 0 })
+	h.step(Input{Kind: InPreRequest})
+	h.say(6, true)
+	h.want("") // it was not asked to say so
+}
+
+// TestHoldingUntold: a word that cannot be sent is sent again, as it is then, until the
+// request is over.
+func TestHoldingUntold(t *testing.T) {
+	h := crowded(t, 1)
+	h.another(1, nil)
+	first := h.id
+	h.another(2, nil)
+	second := h.find(DoTell).ID
+	h.step(Input{Kind: InUntold, ID: second, Child: Upward})
+	h.want("")
+	h.advance()
+	if h.want("tell-1"); !h.word().Held {
+		t.Error("no more")
+	}
+	h.step(Input{Kind: InUntold, ID: second, Child: Upward})
+	h.step(Input{Kind: InPreRequest, ID: first, Status: wire.EPERM})
+	h.want("refuse free tell-1 pre")
+	h.id = second
+	h.step(Input{Kind: InPreRequest, Status: wire.EPERM})
+	h.step(Input{Kind: InUntold, ID: second, Child: Upward})
+	h.want("")
+	if h.m.stats.Retries != 1 || len(h.m.requests.heap) != 0 {
+		t.Errorf("%+v, %d in the heap", h.m.stats, len(h.m.requests.heap))
+	}
+}
+
+// TestHeldShares: SC-156: one node fills three quarters of what may be held, in requests
+// and in bytes, strangers together a quarter, and then others still have room.
+func TestHeldShares(t *testing.T) {
+	for name, c := range map[string]struct{ places, payload int }{"requests": {4, 0}, "bytes": {1024, 3000}} {
+		h := listed(t, func(cfg *Config) { cfg.MaxActive = c.places })
+		most := h.m.cfg.mostHeld()
+		h.many = true
+		within := func(whose string, s share, quarters int) {
+			t.Helper()
+			requests, bytes := most*quarters/4, uint64(maxHeldBytes*quarters/4)
+			if s.waiting > requests || s.body > bytes || s.waiting < requests-1 && s.body < bytes-wire.MaxMessage {
+				t.Errorf("%s: %s hold %+v, want up to %d requests, %d bytes", name, whose, s, requests, bytes)
+			}
+		}
+		for sequence := range uint64(2 * most) {
+			r := h.header()
+			r.Sequence, r.First = sequence+1, sequence+1
+			h.id = 0
+			h.deliver(0, r, true, strings.Repeat("x", c.payload))
+		}
+		within("one node", h.m.shares.of[h.members.NID(0)], 3)
+		if h.ofRoot(3, 1); h.effects[0].Kind == DoRefuse {
+			t.Errorf("%s: one node leaves no room", name)
+		}
+		for i := range 2 * most {
+			h.stranger(i%3, i/200, 0, c.payload/16, func(r *wire.RequestHeader) { r.Sequence, r.First = uint64(i+1), uint64(i+1) })
+			h.step(Input{Kind: InFetched, Status: wire.EIO})
+		}
+		within("strangers", h.m.shares.strangers, 1)
+		h.many = false
+		busy := h.m.stats.Busy
+		for sequence := uint64(1); h.m.stats.Busy == busy; sequence++ {
+			if h.ofRoot(2, sequence); sequence > 40 {
+				t.Fatalf("%s: there is room for ever", name)
+			}
+		}
+		if h.refusal().Status != wire.EMAXACTIVE {
+			t.Errorf("%s: %+v", name, h.refusal())
+		}
+	}
+}
+
+// TestWaiting: broadcasts of this node beyond the window wait, in order, are aborted
+// unsent, and go when others are over.
+func TestWaiting(t *testing.T) {
+	h := newHarness(t, 2, 0, nil)
+	h.root(wire.OK)
+	g := h.m.table.list[0]
+	g.pace = pace{size: 1, credit: -10, until: 1} // which does not grow meanwhile
+	first := h.id
+	var waiting []RequestID
+	for range 3 {
+		h.id = 0
+		h.step(Input{Kind: Broadcast, Broadcast: &Outgoing{Token: 2, Group: h.group, Service: testService}})
+		h.want("began")
+		waiting = append(waiting, h.id)
+	}
+	h.step(Input{Kind: Abort, ID: waiting[1]})
+	h.want("child0:canceled")
+	h.step(Input{Kind: InReply, ID: waiting[1]})
+	if h.want("post:canceled"); len(h.out.Missing) != 1 {
+		t.Errorf("missing are %v", h.out.Missing)
+	}
+	h.step(Input{Kind: InPostReply, ID: waiting[1]})
+	h.want("free")
+	for i, id := range []RequestID{first, waiting[0]} {
+		h.id, h.bits = id, h.m.requests.get(id).bits
+		h.step(Input{Kind: InIncoming})
+		h.childReplies(1, func(r *wire.ReplyHeader, _ *Input) { r.RootIncarnation, r.Sequence = 5, uint64(i+1) })
+		h.step(Input{Kind: InReply})
+		if h.step(Input{Kind: InPostReply}); i == 0 {
+			h.want("free send0 incoming")
+		}
+	}
+	if h.want("free send0 incoming"); h.id != waiting[2] || h.m.requests.get(h.id).header.Sequence != 3 {
+		t.Error("out of order")
+	}
+	h.many = true
+	for range maxWaiting {
+		h.id = 0
+		h.begin(wire.OK, Outgoing{})
+	}
+	h.begin(wire.EBUSY, Outgoing{})
+}
+
+// TestWaitingGroupGone: SC-101: what waits when its group ends, because discovery says that
+// the group's creator died, is not sent over it: if the group comes back, members would
+// take it for what was sent since.
+func TestWaitingGroupGone(t *testing.T) {
+	h := newHarness(t, 2, 1, nil)
+	h.admitted(func(r *wire.RequestHeader) { r.Hold = testHold })
+	h.step(Input{Kind: InPreRequest})
+	h.step(Input{Kind: InIncoming})
+	h.leave()
+	h.id = 0
+	h.m.table.list[0].pace = pace{size: 1, until: 1}
+	h.begin(wire.OK, Outgoing{})
+	first := h.id
+	h.step(Input{Kind: Broadcast, Broadcast: &Outgoing{Token: 2, Group: h.group, Service: testService}})
+	h.want("began")
+	second := h.id
+	h.step(Input{Kind: Health, From: h.members.NID(0), Lifetime: 1})
+	h.want("unpost0 child0:node is down")
+	h.step(Input{Kind: InReply, ID: first})
+	h.step(Input{Kind: InWithdrawn, ID: first})
+	h.step(Input{Kind: InPostReply, ID: first})
+	h.want("free child0:no such group")
+	h.step(Input{Kind: InReply, ID: second})
+	h.want("post:no such group")
+}
+
+// TestPace: the window halves once for what was under way, and grows again.
+func TestPace(t *testing.T) {
+	var p pace
+	for range 3 {
+		p.grow()
+	}
+	if p.most() != firstPace+3 {
+		t.Errorf("%d at first", p.most())
+	}
+	if !p.shrink(7, 60) || p.shrink(60, 90) || p.most() != (firstPace+3)/2 {
+		t.Errorf("%d after a member was busy", p.most())
+	}
+	for range p.most() {
+		p.grow()
+	}
+	if p.most() != (firstPace+3)/2+1 {
+		t.Errorf("%d after as many as are under way", p.most())
+	}
+	for n := uint64(61); n < 1000; n += 100 {
+		p.shrink(n, n)
+	}
+	if p.most() != 1 {
+		t.Errorf("%d at least", p.most())
+	}
+	for range windowSize * windowSize {
+		p.grow()
+	}
+	if p.most() != windowSize {
+		t.Errorf("%d at most", p.most())
+	}
+}
+
+// TestSlowed: a root sends half as many at a time when a child says that a member holds
+// one, or a member is named busy.
+func TestSlowed(t *testing.T) {
+	h := newHarness(t, 2, 0, nil)
+	h.root(wire.OK)
+	g := h.m.table.list[0]
+	h.say(1, true)
+	if h.want(""); g.pace.most() != firstPace/2 {
+		t.Errorf("%d", g.pace.most())
+	}
+	h.one("slowed", h.m.stats.Slowed)
+	h.id = 0
+	h.begin(wire.OK, Outgoing{})
+	h.childReplies(1, func(r *wire.ReplyHeader, in *Input) {
+		*r = wire.ReplyHeader{RootIncarnation: 5, Sequence: 2, Flags: wire.ReplyLast | wire.ReplyCollective, Status: wire.EMAXACTIVE}
+		in.Length = wire.ReplyHeaderSize
+	})
+	h.step(Input{Kind: InReply})
+	h.step(Input{Kind: InWithdrawn})
+	h.step(Input{Kind: InPostReply})
+	if g.pace.most() != firstPace/4 {
+		t.Errorf("%d after a member was busy", g.pace.most())
+	}
+}

@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/scoll/wire"
+)
+
+// TestHostile: Bad input: whatever is forged on the way, machines keep their
+// invariants, every broadcast ends, and nothing is left behind.
+func TestHostile(t *testing.T) {
+	var met Stats
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		n := 2 + rng.IntN(12)
+		c := newCluster(t, n, func(c *cluster, cfg *sim.Config[*packet]) {
+			cfg.Seed = seed
+			c.cfg.MaxTimeout = time.Second
+			c.forge = func(to sim.NodeID, p packet) (sim.NodeID, *packet) {
+				if rng.IntN(2) == 0 {
+					return 0, nil
+				}
+				p.data, p.trailer = mutate(rng, p.data), mutate(rng, p.trailer)
+				if rng.IntN(3) == 0 {
+					to = sim.NodeID(rng.IntN(n))
+				}
+				return to, &p
+			}
+		})
+		c.run(time.Millisecond)
+		root := sim.NodeID(rng.IntN(n))
+		group := c.create(root, wire.Tree{Type: wire.KNomial, K: uint32(2 + rng.IntN(3))}, false)
+		for range 3 {
+			before := len(c.nodes[root].results)
+			o := Outgoing{Payload: []byte("x")}
+			if rng.IntN(2) == 0 {
+				o.Bulk, o.Segment, c.nodes[root].bulk = 3*wire.MinSegment, uint32(rng.IntN(2)*wire.MinSegment), make([]byte, 3*wire.MinSegment)
+			}
+			c.start(root, group, o)
+			if c.run(time.Second); len(c.nodes[root].results) != before+1 {
+				t.Fatalf("seed %d: a broadcast hangs", seed)
+			}
+		}
+		c.forge = nil
+		c.run(2 * time.Minute)
+		for _, node := range c.nodes {
+			s := node.m.Stats()
+			met.Malformed += s.Malformed
+			met.Protocol += s.Protocol
+			met.Spoofed += s.Spoofed
+			met.Replayed += s.Replayed
+			met.NoGroup += s.NoGroup
+			met.BadReply += s.BadReply
+			met.Stray += s.Stray
+			met.Late += s.Late
+			met.Early += s.Early
+			if node.m.requests.active != 0 || len(node.m.requests.byBits)+len(node.m.pipelines.byOrigin) != 0 || len(node.m.table.graves.of) != 0 {
+				t.Fatalf("seed %d: node %d has %d requests left", seed, node.id, node.m.requests.active)
+			}
+		}
+	}
+	if min(met.Malformed, met.Protocol, met.Spoofed, met.Replayed, met.NoGroup, met.BadReply, met.Stray, met.Late, met.Early) == 0 {
+		t.Errorf("nothing of a kind was met: %+v", met)
+	}
+}
+
+// mutate changes a few bytes, or cuts some off.
+func mutate(rng *rand.Rand, b []byte) []byte {
+	b = slices.Clone(b)
+	for range rng.IntN(4) {
+		if len(b) > 0 {
+			b[rng.IntN(len(b))] ^= byte(1 << rng.IntN(8))
+		}
+	}
+	if rng.IntN(8) == 0 {
+		b = b[:rng.IntN(len(b)+1)]
+	}
+	return b
+}
+
+// TestLiveStranger: SC-97, Bad input: a broadcast to the live members of a group
+// of which this node is none, and nobody is alive, is refused.
+func TestLiveStranger(t *testing.T) {
+	h := newHarness(t, 2, 1, func(c *Config) { c.Self, c.Watched = testTargets(3, 1)[2].NID, true })
+	h.admitted(func(r *wire.RequestHeader) { r.Flags |= wire.FlagSubset })
+	h.want("refuse")
+	if s := h.refusal().Status; s != wire.ENOGROUP {
+		t.Errorf("refused with %v", s)
+	}
+}
+
+// TestOwnEarlierLife: SC-102: a group that this node made in an earlier life is
+// refused: it does not learn of it from others.
+func TestOwnEarlierLife(t *testing.T) {
+	h := newHarness(t, 8, 4, nil)
+	h.group.Creator, h.group.Incarnation = h.members.NID(4), 4
+	h.admitted(nil)
+	h.want("refuse")
+	if s := h.refusal().Status; s != wire.EREBOOT || h.m.Stats().Rebooted != 1 {
+		t.Errorf("refused with %v", s)
+	}
+}

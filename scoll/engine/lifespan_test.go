@@ -1,0 +1,427 @@
+package engine
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd/sim"
+	"ulnet/scoll/wire"
+)
+
+// next delivers the broadcast of a number over the group that is known.
+func (h *harness) next(sequence uint64, flags wire.Flags) {
+	h.t.Helper()
+	header := h.header()
+	header.Sequence, header.First, header.Flags = sequence, sequence, flags
+	h.deliver(h.parent(), header, false, "")
+}
+
+// TestLast: SC-99, SC-A12 and SC-84: the flag ends the group when the answer
+// was delivered and earlier requests are over; a late message finds a
+// tombstone, with a list too.
+func TestLast(t *testing.T) {
+	h := newHarness(t, 8, 7, nil)
+	h.running(nil)
+	first := h.id
+	h.next(2, wire.FlagLast)
+	h.want("pre")
+	h.step(Input{Kind: InPreRequest})
+	h.step(Input{Kind: InIncoming})
+	h.leave()
+	if len(h.m.table.list) != 1 {
+		t.Fatal("the group is gone before its first request")
+	}
+	h.id = first
+	h.leave()
+	if len(h.m.table.list) != 0 {
+		t.Fatal("the group is still there")
+	}
+	for range 2 {
+		h.next(3, 0)
+		h.want("refuse")
+		if h.refusal().Status != wire.ENOGROUP {
+			t.Errorf("a late message: %v", h.refusal().Status)
+		}
+		h.admitted(nil) // with the list
+		h.want("refuse")
+	}
+	h.advance() // the tombstone goes
+	if len(h.m.table.graves.of) != 0 || h.now < 2*time.Minute {
+		t.Errorf("tombstones: %d at %v", len(h.m.table.graves.of), h.now)
+	}
+}
+
+// TestLastOutOfBand: SC-99, SC-24: the last broadcast over an out-of-band group
+// ends what members know of it; the group can be used again at once, also where
+// somebody has not got the last one.
+func TestLastOutOfBand(t *testing.T) {
+	c := newCluster(t, 8, nil)
+	o := Outgoing{Members: c.members, Flags: wire.FlagOOB | wire.FlagLast, Payload: []byte("last")}
+	group := wire.GroupID{Index: 5}
+	c.run(0)
+	c.nodes[2].service.reject = wire.EBUSY // and so does not forget it
+	c.want(c.broadcast(0, group, Outgoing{Members: c.members, Flags: wire.FlagOOB}), 0, 2, 3)
+	c.nodes[2].service.reject = wire.OK
+	c.want(c.broadcast(0, group, o), 0)
+	for _, n := range c.nodes {
+		if len(n.m.table.list)+len(n.m.table.graves.of) != 0 {
+			t.Errorf("node %d knows %v", n.id, n.m.Groups())
+		}
+	}
+	c.want(c.broadcast(0, group, Outgoing{Members: c.members, Flags: wire.FlagOOB}), 0)
+	c.nodes[4].service.reject = wire.EBUSY // 5, 6 and 7 do not get the last one
+	c.want(c.broadcast(0, group, o), 0, 4, 5, 6, 7)
+	c.nodes[4].service.reject = wire.OK
+	c.want(c.broadcast(0, group, Outgoing{Members: c.members, Flags: wire.FlagOOB}), 0)
+}
+
+// TestLastOutOfBandInUse: SC-A12: the last broadcast over an out-of-band group does
+// not take it from another that is under way.
+func TestLastOutOfBandInUse(t *testing.T) {
+	h := newHarness(t, 8, 7, nil)
+	for i, flags := range []wire.Flags{wire.FlagOOB, wire.FlagOOB | wire.FlagLast} {
+		sequence := uint64(i + 1)
+		h.id = 0
+		h.admitted(func(r *wire.RequestHeader) {
+			r.Sequence, r.First, r.Flags, r.Group = sequence, sequence, flags, wire.GroupID{Index: 3, Digest: h.members.Digest()}
+		})
+		if h.effects[0].Kind == CallMap {
+			h.step(Input{Kind: InMapped, Members: h.members})
+		}
+		h.want("pre")
+	}
+	h.step(Input{Kind: InPreRequest}) // of the last
+	h.step(Input{Kind: InIncoming})
+	h.leave()
+	if len(h.m.table.list) != 1 {
+		t.Error("the group is gone")
+	}
+}
+
+// TestGroupComesBack: SC-3: a member that forgot a group, as discovery told it of a
+// death that was none, and learned it again, can be its root as before.
+func TestGroupComesBack(t *testing.T) {
+	c := newCluster(t, 8, nil)
+	c.run(0)
+	g := c.create(0, wire.Tree{}, false)
+	c.want(c.broadcast(0, g, Outgoing{}), 0)
+	c.want(c.broadcast(5, g, Outgoing{}), 5)
+	n := c.nodes[5]
+	n.news = 0
+	c.net.Command(5, "news")
+	c.run(0)
+	if len(n.m.table.list) != 0 {
+		t.Fatal("the group has outlived its creator")
+	}
+	n.m.health.known[simNID(0)] = vital{alive: true, lifetime: 1}
+	n.m.health.epoch++
+	c.want(c.broadcast(0, g, Outgoing{}), 0)
+	c.want(c.broadcast(5, g, Outgoing{}), 5)
+}
+
+// TestLastIsAlone: SC-A12: the root refuses the last broadcast while others are
+// under way, and nothing follows it.
+func TestLastIsAlone(t *testing.T) {
+	h := newHarness(t, 2, 0, nil)
+	h.root(wire.OK)
+	id := h.id
+	h.begin(wire.EBUSY, Outgoing{Flags: wire.FlagLast})
+	h.id = id
+	h.childReplies(1, ours)
+	h.step(Input{Kind: InReply})
+	h.step(Input{Kind: InPostReply})
+	h.want("free")
+	h.begin(wire.OK, Outgoing{Flags: wire.FlagLast})
+	h.id = 0
+	h.begin(wire.ENOGROUP, Outgoing{})
+	h.begin(wire.ENOGROUP, Outgoing{Flags: wire.FlagLast})
+}
+
+// TestWindow: no more broadcasts than members can tell apart.
+func TestWindow(t *testing.T) {
+	h := newHarness(t, 2, 0, nil)
+	h.root(wire.OK)
+	h.m.table.list[0].pace.size = 2 * windowSize
+	for range windowSize - 1 {
+		h.id = 0
+		h.begin(wire.OK, Outgoing{})
+	}
+	h.begin(wire.OK, Outgoing{})
+	h.one("waiting", h.m.stats.Waited)
+	var w window
+	for n := uint64(1); n < 3000; n++ {
+		if n%7 != 0 && (!w.add(n) || w.add(n)) || n > windowSize && w.add(n-windowSize) {
+			t.Fatalf("number %d", n)
+		}
+		if before := n - 200; n > 207 && before%7 == 0 && (w.has(before) || !w.add(before) || !w.has(before) || w.add(before)) {
+			t.Fatalf("number %d after %d", before, n)
+		}
+	}
+	if !w.add(1<<40) || w.add(2999) || w.add(1<<40) || !w.has(2999) || w.has(1<<40+1) {
+		t.Error("after a jump")
+	}
+	for range 2 { // at the highest numbers that there are
+		w.add(math.MaxUint64 - 1)
+		w.add(math.MaxUint64)
+	}
+	if w.add(math.MaxUint64) || !w.add(math.MaxUint64-2) {
+		t.Error("at the end")
+	}
+}
+
+// TestCreatorDies: SC-101, SC-103: a member's groups go with their creator, not
+// with another member.
+func TestCreatorDies(t *testing.T) {
+	h := newHarness(t, 8, 7, nil)
+	for i := range 7 {
+		h.step(Input{Kind: Health, From: h.members.NID(i), Alive: true})
+	}
+	h.running(nil)
+	h.leave()
+	h.step(Input{Kind: Health, From: h.members.NID(3), Lifetime: 1})
+	h.next(2, 0)
+	h.want("pre")
+	h.step(Input{Kind: Health, From: h.members.NID(0), Lifetime: 1})
+	h.next(3, 0)
+	h.want("refuse")
+	if h.refusal().Status != wire.ENOGROUP {
+		t.Errorf("%v", h.refusal())
+	}
+	h.one("destroyed", h.m.Stats().Destroyed)
+	h.step(Input{Kind: Health, From: h.members.NID(0), Alive: true, Lifetime: 1})
+	h.group.Index++
+	h.admitted(nil)
+	h.want("pre")
+	h.step(Input{Kind: Health, From: h.members.NID(0), Alive: true, Lifetime: 1})
+	if len(h.m.table.list) != 1 {
+		t.Error("SC-102: a group of the present life is gone")
+	}
+}
+
+// TestCreatorReboots: SC-102, SC-158: a higher incarnation in a message of the
+// creator ends the groups of the earlier ones, and messages from those are refused.
+func TestCreatorReboots(t *testing.T) {
+	h := newHarness(t, 8, 4, nil)
+	h.running(nil)
+	h.childrenReply()
+	h.leave()
+	old := h.group
+	h.group.Incarnation++
+	h.admitted(func(r *wire.RequestHeader) { r.RootIncarnation++ })
+	h.want("pre")
+	if len(h.m.table.list) != 1 || h.m.Stats().Destroyed != 1 {
+		t.Errorf("%d groups", len(h.m.table.list))
+	}
+	h.group = old
+	h.admitted(func(r *wire.RequestHeader) { r.Sequence, r.First = 2, 2 })
+	if h.refusal().Status != wire.EREBOOT {
+		t.Errorf("%v", h.refusal())
+	}
+}
+
+// childrenReply has all children of the latest request reply.
+func (h *harness) childrenReply() {
+	h.t.Helper()
+	for i, c := range h.m.requests.get(h.id).children {
+		h.childReplies(c.Rank, nil)
+		h.step(Input{Kind: InReply, Child: i})
+	}
+	h.step(Input{Kind: InWithdrawn})
+}
+
+// TestRebootEndsWait: SC-158: a later incarnation of a child that shows in a group
+// which it made, and that it confirms, ends the wait for the earlier one.
+func TestRebootEndsWait(t *testing.T) {
+	h := newHarness(t, 8, 4, nil) // children 6 and 5
+	all := h.group
+	made := func(life uint64) {
+		h.group = wire.GroupID{Creator: h.members.NID(6), Incarnation: life, Index: 1, Digest: h.members.Digest()}
+		h.admitted(nil)
+	}
+	made(7)
+	h.want("pre")
+	h.group = all
+	h.running(nil)
+	made(8)
+	h.want("tell0 pre")
+	h.confirms(6, 8)
+	h.want("unpost0 child0:" + wire.EREBOOT.String())
+	h.one("died", h.m.Stats().Died)
+}
+
+// TestRebootBeforeWait: SC-158: the wait for a child goes on if this node was told of its
+// restart before it sent the request, and only the child's own word came later: the
+// request went to the life that lasts.
+func TestRebootBeforeWait(t *testing.T) {
+	h := newHarness(t, 8, 4, nil) // children 6 and 5
+	all := h.group
+	made := func(life uint64) {
+		h.group = wire.GroupID{Creator: h.members.NID(6), Incarnation: life, Index: 1, Digest: h.members.Digest()}
+		h.admitted(nil)
+	}
+	made(7)
+	h.want("pre")
+	made(8) // nobody waits for it: it is asked some time
+	h.want("pre")
+	h.now = h.m.lives.asked[0].at - time.Millisecond
+	h.step(Input{}) // the others are overdue
+	h.group = all
+	h.running(nil)
+	h.asked(testRTT)
+	h.confirms(6, 8)
+	h.want("")
+	if h.childrenReply(); h.m.Stats().Died != 0 {
+		t.Error("a child that has answered is given up")
+	}
+}
+
+// TestRootReboots: SC-102: of two lives of a root the later one counts, in
+// out-of-band groups too, and its numbers begin anew.
+func TestRootReboots(t *testing.T) {
+	h := newHarness(t, 8, 4, nil) // a child of the root
+	life := func(incarnation uint64) {
+		h.admitted(func(r *wire.RequestHeader) {
+			r.Flags |= wire.FlagOOB
+			r.Group = wire.GroupID{Index: 3, Digest: h.members.Digest()}
+			r.RootIncarnation = incarnation
+		})
+	}
+	life(7)
+	h.step(Input{Kind: InMapped, Members: h.members})
+	h.want("pre")
+	life(8)
+	h.want("pre")
+	life(7)
+	h.want("tell0 refuse") // whether its incarnation is still the later one
+	if h.refusal().Status != wire.EREBOOT {
+		t.Errorf("%v", h.refusal())
+	}
+	h.one("rebooted", h.m.Stats().Rebooted)
+}
+
+// confirms has a member answer the question of the latest step.
+func (h *harness) confirms(rank int, incarnation uint64) {
+	h.t.Helper()
+	e := h.find(DoTell)
+	if e.To != h.members.NID(rank) {
+		h.t.Fatalf("%v is asked, not member %d", e.To, rank)
+	}
+	question, err := wire.ParseIdentity(h.out.Buf[e.Data.Begin:e.Data.End])
+	if err != nil || question.Kind != wire.Ask {
+		h.t.Fatalf("%+v, %v", question, err)
+	}
+	answer := wire.Identity{Nonce: question.Nonce, Incarnation: incarnation, Kind: wire.Tell}
+	h.step(Input{Kind: Arrival, From: e.To, Data: answer.AppendBinary(nil)})
+}
+
+// TestBitsOfLives: SC-153: answers to an earlier life of a node match nothing.
+func TestBitsOfLives(t *testing.T) {
+	bits := map[uint64]bool{}
+	for life := range uint64(50) {
+		h := newHarness(t, 2, 0, func(c *Config) { c.Incarnation = life + 1 })
+		h.root(wire.OK)
+		bits[h.bits] = true
+	}
+	if len(bits) != 50 {
+		t.Errorf("%d different match bits", len(bits))
+	}
+}
+
+// TestDeathEndsWait: SC-137, SC-158: discovery ends the wait at once; a child
+// that is known to be dead is not even sent to.
+func TestDeathEndsWait(t *testing.T) {
+	h := newHarness(t, 8, 4, nil)
+	h.running(nil)
+	h.step(Input{Kind: Health, From: h.members.NID(6), Lifetime: 1})
+	h.want("unpost0 child0:node is down")
+	h = newHarness(t, 8, 4, nil)
+	h.step(Input{Kind: Health, From: h.members.NID(6), Lifetime: 1})
+	h.admitted(nil)
+	h.step(Input{Kind: InPreRequest})
+	h.want("child0:node is down send1 incoming")
+	h.step(Input{Kind: Health, From: h.members.NID(5), Alive: true})
+	h.want("")
+	h.step(Input{Kind: Health, From: h.members.NID(5), Alive: true, Lifetime: 1})
+	h.want("unpost1 child1:node is down") // a restart between two looks
+}
+
+// TestFailFast: SC-130: who is not alive keeps a broadcast from being sent, and
+// an immediate creation too.
+func TestFailFast(t *testing.T) {
+	h := newHarness(t, 3, 0, func(c *Config) { c.Watched = true })
+	h.root(wire.EHOSTDOWN)
+	plan, err := h.m.Plan(&Outgoing{Group: h.group, Service: testService}, nil)
+	if len(plan.Dead) != 2 || err != wire.EHOSTDOWN {
+		t.Errorf("%v, %v", plan.Dead, err)
+	}
+	h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members, Flags: wire.FlagModule}})
+	h.want("created:node is down")
+	for i := 1; i < 3; i++ {
+		h.step(Input{Kind: Health, From: h.members.NID(i), Alive: true})
+	}
+	h.begin(wire.OK, Outgoing{})
+}
+
+// TestLiveSubset: SC-97, SC-A20: a broadcast to the live members goes over a
+// tree of these; members that do not agree yet are reached by later attempts,
+// which nobody runs twice.
+func TestLiveSubset(t *testing.T) {
+	c := newCluster(t, 16, func(c *cluster, _ *sim.Config[*packet]) {
+		c.watch = true
+		c.cfg.Propagation = 20 * time.Millisecond
+	})
+	c.run(0)
+	g := c.create(0, wire.Tree{}, true)
+	c.net.Kill(8)
+	c.lateNews = map[sim.NodeID]bool{12: true}
+	c.run(2 * time.Millisecond)
+	c.net.At(c.net.Now()+10*time.Millisecond, func() { c.net.Command(12, "news") })
+	r := c.broadcast(0, g, Outgoing{Flags: wire.FlagSubset, Payload: []byte("x")})
+	want := []int{1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15}
+	if len(r.missing) != 0 || !slices.Equal(r.answered, want) || c.nodes[0].m.Stats().Again != 1 {
+		t.Fatalf("answered %v, missing %v, %d more attempts", r.answered, r.missing, c.nodes[0].m.Stats().Again)
+	}
+	for _, id := range want {
+		if c.nodes[id].ran["x"] != 1 {
+			t.Errorf("node %d ran %d times", id, c.nodes[id].ran["x"])
+		}
+	}
+}
+
+// TestLiveSubsetGivesUp: SC-A20: after three more attempts the root says who does
+// not agree.
+func TestLiveSubsetGivesUp(t *testing.T) {
+	h := newHarness(t, 4, 0, nil)
+	h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members}})
+	h.group = h.find(Created).Group
+	h.begin(wire.OK, Outgoing{Flags: wire.FlagSubset})
+	id := h.id
+	for attempt := range uint64(maxAttempts + 1) {
+		for i, rank := range []int{2, 1} {
+			h.childReplies(rank, func(r *wire.ReplyHeader, in *Input) {
+				ours(r, in)
+				r.Sequence = 1 + attempt
+				r.Flags |= wire.ReplyCollective
+				r.Status = wire.ESTALE
+			})
+			h.step(Input{Kind: InReply, ID: id, Child: i})
+		}
+		h.step(Input{Kind: InWithdrawn, ID: id})
+		if attempt < maxAttempts {
+			h.want("")
+			begin := h.now
+			h.advance()
+			if h.find(CallPreRequest); h.now-begin != time.Second {
+				t.Fatalf("rested %v", h.now-begin)
+			}
+			h.step(Input{Kind: InPreRequest, ID: id})
+			h.want("send0 send1")
+		}
+	}
+	h.want("post")
+	if len(h.out.Missing) != 3 {
+		t.Errorf("%v", h.out.Missing)
+	}
+}

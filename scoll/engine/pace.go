@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"errors"
+	"slices"
+
+	"ulnet/scoll/wire"
+)
+
+// maxWaiting bounds the broadcasts of this node over a group that wait for others.
+const maxWaiting = 4096
+
+// pace is how many broadcasts of this node over a group are under way at a time: additive
+// increase, multiplicative decrease. It halves when a member has to hold a request, once
+// for all that were under way then. It grows by one for each broadcast that no member
+// held, until it was halved for the first time, and from then on for as many as are under
+// way at a time.
+type pace struct {
+	size   int // 0: firstPace
+	credit int
+	until  uint64 // sequence: what was sent before does not halve it once more
+}
+
+// firstPace is how many broadcasts over a group go at once. Members hold what is too much.
+const firstPace = 64
+
+func (p *pace) most() int {
+	if p.size == 0 {
+		return firstPace
+	}
+	return p.size
+}
+
+// grow takes note of a broadcast that no member held.
+func (p *pace) grow() {
+	size := p.most()
+	if p.credit++; p.until == 0 || p.credit >= size {
+		p.size, p.credit = min(size+1, windowSize), 0
+	}
+}
+
+// shrink takes note that a member holds a broadcast, and reports whether it is the first
+// of those under way. newest is the last one that was sent.
+func (p *pace) shrink(sequence, newest uint64) bool {
+	if sequence <= p.until {
+		return false
+	}
+	p.size, p.credit, p.until = max(p.most()/2, 1), 0, newest
+	return true
+}
+
+// hasRoom reports whether members can tell one more broadcast of ours from those
+// under way.
+func (g *group) hasRoom() bool { return len(g.busy) == 0 || g.sequence+1-g.busy[0] < windowSize }
+
+// isOpen reports whether one more broadcast of ours may go.
+func (g *group) isOpen() bool { return g.hasRoom() && len(g.busy) < g.pace.most() }
+
+// queue sends a broadcast of ours, after those that wait.
+func (m *Machine) queue(r *request) {
+	g := r.group
+	if r.header.Flags&wire.FlagLast != 0 && g.key.id.Creator.IsValid() {
+		g.last = true // nothing follows it
+	}
+	if len(g.waiting) > 0 || !g.isOpen() {
+		m.stats.Waited++
+		r.phase = held
+		g.waiting = append(g.waiting, r)
+		return
+	}
+	m.depart(r)
+}
+
+// depart sends a broadcast of ours. Its time begins now.
+func (m *Machine) depart(r *request) {
+	g, h := r.group, &r.header
+	g.sequence++
+	g.busy = append(g.busy, g.sequence)
+	h.Sequence, h.First = g.sequence, g.sequence
+	r.limit = m.now + max(childTimeout(h, r.depth, h.Processing), 1)
+	m.run(r)
+}
+
+// letGo sends what waited for others that are over now.
+func (m *Machine) letGo() {
+	for i := 0; i < len(m.opening); i++ { // one that is over at once adds its group
+		for g := m.opening[i]; len(g.waiting) > 0 && g.isOpen(); {
+			r := g.waiting[0]
+			g.waiting = slices.Delete(g.waiting, 0, 1)
+			if g.index < 0 { // it has ended meanwhile, and may be here anew
+				m.cancel(r, wire.ENOGROUP)
+				continue
+			}
+			m.depart(r)
+		}
+	}
+	clear(m.opening)
+	m.opening = m.opening[:0]
+}
+
+// passed takes note that a broadcast of ours is over.
+func (m *Machine) passed(r *request) {
+	g, h := r.group, &r.header
+	g.forgetSequence(h.Sequence)
+	g.forgetSequence(h.First)
+	switch busy := func(e wire.Missing) bool { return errors.Is(e.Status, wire.EBUSY) }; {
+	case slices.ContainsFunc(r.trailer, busy):
+		m.slower(r)
+	case !r.slowed && h.Sequence > 0:
+		g.pace.grow()
+	}
+	if len(g.waiting) > 0 {
+		m.opening = append(m.opening, g)
+	}
+}
+
+// slower sends fewer at a time, because a member was busy.
+func (m *Machine) slower(r *request) {
+	if r.slowed = true; r.group.pace.shrink(r.header.Sequence, r.group.sequence) {
+		m.stats.Slowed++
+	}
+}
+
+// cancel ends a broadcast of ours that has not left.
+func (m *Machine) cancel(r *request, s wire.Status) {
+	g := r.group
+	if i := slices.Index(g.waiting, r); i >= 0 {
+		g.waiting = slices.Delete(g.waiting, i, i+1)
+	}
+	r.phase, r.incoming, r.unsent = running, returned, s // it is not run here either
+	for i := range r.children {
+		m.fail(r, i, s)
+	}
+	m.gather(r)
+}

@@ -1,0 +1,157 @@
+package engine
+
+import (
+	"slices"
+
+	"ulnet/lnet/nid"
+)
+
+// Bounds of what waits without a place, that which waits for its list of members
+// included. One peer has three quarters of it at most, strangers together a quarter.
+const (
+	minHeld      = 1024 // requests; more if MaxActive is more than a quarter of that
+	maxHeldBytes = 8 << 20
+	maxLevels    = 64 // that are told apart; deeper trees are chains
+)
+
+// places is who has a place, and who waits for one.
+type places struct {
+	taken  int
+	levels [maxLevels + 1]int32 // how many of them, without those of strangers, by levels
+	lines  []*line
+	next   int  // line
+	freed  bool // in this step
+}
+
+// line is the held requests of one peer with the same number of levels, in order.
+type line struct {
+	peer   nid.NID
+	levels int
+	list   []*request
+}
+
+// levels is how many levels are told apart for a request.
+func (r *request) levels() int { return min(r.depth, maxLevels) }
+
+// mostHeld is how many requests of others may wait without a place.
+func (c *Config) mostHeld() int { return max(4*c.MaxActive, minHeld) }
+
+// mayEnter reports whether one more request of a peer may wait here.
+func (m *Machine) mayEnter(from nid.NID, size int) bool {
+	all := share{waiting: m.incoming - m.places.taken, body: m.shares.bodies}
+	if m.isStranger(from) && !m.shares.strangers.leaves(m.cfg.mostHeld()/4, maxHeldBytes/4, size) {
+		return false
+	}
+	most := m.cfg.mostHeld()
+	return all.leaves(most, maxHeldBytes, size) && m.shares.of[from].leaves(most-most/4, maxHeldBytes*3/4, size)
+}
+
+// leaves reports whether a share leaves room for one more request that waits.
+func (s share) leaves(requests int, bytes uint64, size int) bool {
+	return s.waiting < requests && s.body+uint64(size) <= bytes
+}
+
+// mayTake reports whether there is a place for a request.
+func (m *Machine) mayTake(r *request) bool {
+	most := m.cfg.MaxActive
+	switch {
+	case m.places.taken >= most,
+		r.stranger && m.shares.strangers.active >= max(most/4, 1),
+		most >= 4 && m.shares.of[r.parent].active >= most-most/4:
+		return !r.stranger && m.places.isLowest(r.levels())
+	}
+	return true
+}
+
+// isLowest reports whether all requests that have a place have more levels below.
+func (p *places) isLowest(levels int) bool {
+	return !slices.ContainsFunc(p.levels[:levels+1], func(n int32) bool { return n > 0 })
+}
+
+// hold has a request wait for a place.
+func (m *Machine) hold(r *request) {
+	m.stats.Held++
+	r.phase = held
+	p := &m.places
+	i := slices.IndexFunc(p.lines, func(l *line) bool { return l.peer == r.parent && l.levels == r.levels() })
+	if i < 0 {
+		i = len(p.lines)
+		p.lines = append(p.lines, &line{peer: r.parent, levels: r.levels()})
+	}
+	p.lines[i].list = append(p.lines[i].list, r)
+	if r.limit = r.came + r.header.Hold; r.header.Hold == 0 {
+		r.limit = r.came + max(answerTimeout(&r.header, r.depth), 1)
+	}
+	m.schedule(r)
+	m.tellHolding(r, true)
+}
+
+// seat gives a request a place, and has the service look at it.
+func (m *Machine) seat(r *request) {
+	m.shares.charge(r.parent, r.stranger, share{active: 1, waiting: -1, body: -r.waits.body}, 1) // modulo 2^64
+	r.waits = share{active: 1}
+	m.places.taken++
+	if !r.stranger {
+		m.places.levels[r.levels()]++
+	}
+	r.placed = true
+	if r.waited = r.phase == held; r.waited {
+		m.tellHolding(r, false)
+	}
+	h := &r.header
+	r.spawn(r.group.spread(r.roster, h.Tree, int(h.Root), r.rank))
+	m.recall(r)
+	m.begin(r)
+}
+
+// vacate takes note that a request of others is over.
+func (m *Machine) vacate(r *request) {
+	m.incoming--
+	m.shares.charge(r.parent, r.stranger, r.waits, -1)
+	switch {
+	case r.placed:
+		m.places.taken--
+		m.places.freed = true
+		if !r.stranger {
+			m.places.levels[r.levels()]--
+		}
+	case r.phase == held:
+		m.places.remove(r)
+	}
+}
+
+// remove takes a request out of its line.
+func (p *places) remove(r *request) {
+	i := slices.IndexFunc(p.lines, func(l *line) bool { return l.peer == r.parent && l.levels == r.levels() })
+	l := p.lines[i]
+	at := slices.Index(l.list, r)
+	if l.list = slices.Delete(l.list, at, at+1); len(l.list) > 0 {
+		return
+	}
+	if p.lines = slices.Delete(p.lines, i, i+1); i < p.next {
+		p.next--
+	}
+}
+
+// takeHeld gives places that are free to the first of each line in turn.
+func (m *Machine) takeHeld() {
+	p := &m.places
+	for p.freed {
+		p.freed = false
+		for passed := 0; passed < len(p.lines); {
+			if p.next >= len(p.lines) {
+				p.next = 0
+			}
+			l := p.lines[p.next]
+			p.next++
+			r := l.list[0]
+			if !m.mayTake(r) {
+				passed++
+				continue
+			}
+			passed = 0
+			p.remove(r)
+			m.seat(r)
+		}
+	}
+}

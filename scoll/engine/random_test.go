@@ -1,0 +1,264 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd/link"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/history"
+	"ulnet/scoll/wire"
+)
+
+// plan is a cluster, what its services do, and the faults it meets.
+type plan struct {
+	seed    uint64
+	rng     *rand.Rand
+	n       int
+	shape   wire.Tree
+	root    sim.NodeID
+	kind    int // of the group: delayed, immediate, out-of-band
+	log     *history.Log
+	control sim.Control
+	c       *cluster
+}
+
+// TestRandomPlans: SC-3, SC-139 and G-SC-3: whatever happens, a broadcast ends,
+// and the members that did not answer are exactly those that the root names.
+func TestRandomPlans(t *testing.T) {
+	plans := 400
+	if os.Getenv("ULNET_LONG") != "" {
+		plans = 10_000
+	}
+	if testing.Short() {
+		plans = 150
+	}
+	faulty := 0
+	for seed := range uint64(plans) {
+		if runPlan(t, seed) {
+			faulty++
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	if faulty < plans/3 {
+		t.Errorf("only %d of %d plans had consequences", faulty, plans)
+	}
+}
+
+func runPlan(t *testing.T, seed uint64) (faulty bool) {
+	p := &plan{seed: seed, rng: rand.New(rand.NewPCG(seed, 9)), log: history.New()}
+	p.n = 2 + p.rng.IntN(40)
+	p.shape = []wire.Tree{{}, {Type: wire.KNomial, K: 3}, {Type: wire.KNomial, K: 4}, {Type: wire.KAry, K: 1}, {Type: wire.KAry, K: 2}, {Type: wire.KAry, K: 3}, {Type: wire.KAry, K: 100}}[p.rng.IntN(7)]
+	p.root = sim.NodeID(p.rng.IntN(p.n))
+	p.kind = p.rng.IntN(3)
+	p.c = newCluster(t, p.n, func(c *cluster, cfg *sim.Config[*packet]) {
+		c.watch = p.rng.IntN(2) == 0
+		c.service = p.service
+		c.cfg = Config{RTT: 4 * time.Millisecond, Guard: 2 * time.Millisecond}
+		quality := link.Quality{Latency: link.Dist{Base: time.Millisecond, Spread: 900 * time.Microsecond, Shape: link.Uniform}}
+		quality.Duplicate = float64(p.rng.IntN(3)) / 10
+		cfg.Topology, cfg.Seed = &sim.Flat{Link: quality}, seed
+		history.Watch(p.log, cfg)
+	})
+	p.control = p.log.Control(p.c.net)
+	p.c.run(time.Millisecond)
+	group := p.group()
+	p.faults()
+	for value := uint64(1); value <= 3; value++ {
+		faulty = p.broadcast(t, group, value) || faulty
+	}
+	for _, v := range history.ExactFailureSet(p.log, sim.NodeRange(0, sim.NodeID(p.n-1))) {
+		t.Errorf("seed %d: %v", seed, v)
+	}
+	return faulty
+}
+
+// service draws what the service of a node does, at any rank.
+func (p *plan) service(sim.NodeID) (b behaviour) {
+	short := func() time.Duration { return time.Duration(p.rng.IntN(40)) * time.Millisecond }
+	switch p.rng.IntN(24) {
+	case 0:
+		b.mute = true
+	case 1:
+		b.reject = wire.EPERM
+	case 2:
+		b.fail = wire.EIO
+	case 3:
+		b.timeout = short() / 2
+	case 4:
+		b.late = short()
+	case 5:
+		b.late, b.fail = short(), wire.EIO
+	case 6:
+		b.deaf = true
+	case 7:
+		b.deaf, b.mute = true, true
+	case 8:
+		b.below, b.fail = true, []wire.Status{wire.OK, wire.EIO}[p.rng.IntN(2)]
+	case 9:
+		b.parts, b.mute = 1+p.rng.IntN(4), p.rng.IntN(2) == 0
+	case 10:
+		b.think = short() / 2
+	}
+	return b
+}
+
+func (p *plan) group() wire.GroupID {
+	if p.kind == 2 {
+		return wire.GroupID{Incarnation: 5, Index: 6}
+	}
+	if p.kind == 1 {
+		for _, n := range p.c.nodes { // creation needs them all
+			n.service.reject = wire.OK
+		}
+	}
+	return p.c.create(p.root, p.shape, p.kind == 1)
+}
+
+// faults plans aborts, deaths, pauses and separations for the time of the broadcasts.
+func (p *plan) faults() {
+	for range p.rng.IntN(3) {
+		id := sim.NodeID(p.rng.IntN(p.n))
+		p.control.At(p.control.Now()+time.Duration(p.rng.IntN(60_000))*time.Microsecond, func() { p.c.net.Command(id, "abort") })
+	}
+	for range p.rng.IntN(4) {
+		id := sim.NodeID(p.rng.IntN(p.n))
+		if id == p.root {
+			continue
+		}
+		at := p.control.Now() + time.Duration(p.rng.IntN(60_000))*time.Microsecond
+		switch p.rng.IntN(4) {
+		case 0:
+			p.control.At(at, func() { p.control.Kill(id) })
+		case 1:
+			p.control.At(at, func() { p.control.Crash(id) })
+		case 2:
+			p.control.At(at, func() { p.control.Pause(id) })
+			p.control.At(at+time.Duration(p.rng.IntN(200))*time.Millisecond, func() { p.control.Resume(id) })
+		case 3:
+			p.control.At(at, func() { p.control.Cut(sim.Nodes(id), sim.AllNodes) })
+			p.control.At(at+time.Duration(p.rng.IntN(100))*time.Millisecond, func() { p.control.Heal() })
+		}
+	}
+}
+
+// broadcast makes one and checks it.
+func (p *plan) broadcast(t *testing.T, group wire.GroupID, value uint64) (faulty bool) {
+	t.Helper()
+	text := fmt.Sprint("value ", value)
+	root := p.c.nodes[p.root]
+	o := Outgoing{
+		Payload: []byte(text), Processing: time.Duration(p.rng.IntN(3)) * 5 * time.Millisecond,
+		Carry: []int{-1, 40, 200, 0}[p.rng.IntN(4)],
+	}
+	if p.rng.IntN(3) == 0 {
+		size := 1 + p.rng.IntN(5*wire.MinSegment)
+		o.Bulk, root.bulk = uint64(size), make([]byte, size)
+		o.Segment = uint32(p.rng.IntN(2) * wire.MinSegment)
+	}
+	if p.kind == 2 {
+		o.Flags, o.Members, o.Tree = wire.FlagOOB, p.c.members, p.shape
+	}
+	p.tell(p.root, history.Send, p.root, value)
+	before := len(root.results)
+	p.c.start(p.root, group, o)
+	for range 100 {
+		if p.c.run(20 * time.Millisecond); len(root.results) > before || len(root.refused) > 0 {
+			break
+		}
+	}
+	if len(root.refused) > 0 { // a death that discovery has noticed
+		if !p.c.watch || !slices.Contains(root.refused, wire.EHOSTDOWN) {
+			t.Errorf("seed %d: refused %v", p.seed, root.refused)
+		}
+		root.refused = nil
+		return true
+	}
+	if len(root.results) != before+1 {
+		t.Fatalf("seed %d: broadcast %d of %d nodes hangs", p.seed, value, p.n)
+	}
+	p.check(t, root.results[before], text, value)
+	return len(root.results[before].missing) > 0
+}
+
+func (p *plan) check(t *testing.T, r result, text string, value uint64) {
+	t.Helper()
+	var missing []int
+	for _, e := range r.missing {
+		missing = append(missing, int(e.Rank))
+		p.tell(p.root, history.Unreached, sim.NodeID(e.Rank), value)
+	}
+	for _, id := range r.answered {
+		p.tell(sim.NodeID(id), history.Delivery, p.root, value)
+	}
+	all := append(slices.Clone(r.answered), missing...)
+	if !slices.Contains(missing, int(p.root)) {
+		all = append(all, int(p.root))
+	}
+	p.tell(p.root, history.Completion, p.root, value)
+	slices.Sort(all)
+	for i, id := range all {
+		if i != id || len(all) != p.n {
+			t.Fatalf("seed %d: of %d nodes %v answered, %v are missing", p.seed, p.n, r.answered, missing)
+		}
+	}
+	for i, n := range p.c.nodes {
+		if i != int(p.root) && (n.ran[text] > 1 || n.ran[text] == 0 && slices.Contains(r.answered, i)) {
+			t.Errorf("seed %d: node %d ran %d times", p.seed, i, n.ran[text])
+		}
+	}
+}
+
+// tell appends to the history what a node was told.
+func (p *plan) tell(node sim.NodeID, kind history.Kind, subject sim.NodeID, value uint64) {
+	p.log.Append(history.Record{
+		At: p.control.Now(), Node: node, Life: uint32(p.c.nodes[node].life), Kind: kind, Subject: subject, Value: value,
+	})
+}
+
+// TestSameTwice: the same seed gives the same run.
+func TestSameTwice(t *testing.T) {
+	var digests [2]uint64
+	for i := range digests {
+		c := newCluster(t, 30, func(_ *cluster, cfg *sim.Config[*packet]) {
+			cfg.Hash = func(p **packet) uint64 {
+				h := (*p).bits
+				for _, b := range [][]byte{(*p).data, (*p).trailer, (*p).payload} {
+					for _, x := range b {
+						h = scramble(h + uint64(x))
+					}
+				}
+				return h
+			}
+		})
+		c.run(0)
+		g := c.create(4, wire.Tree{Type: wire.KAry, K: 3}, true)
+		c.net.At(c.net.Now()+2*time.Millisecond, func() { c.net.Crash(9) })
+		c.broadcast(4, g, Outgoing{Payload: []byte("x")})
+		digests[i] = c.net.Digest()
+	}
+	if digests[0] != digests[1] {
+		t.Error("two runs differ")
+	}
+}
+
+// TestJitter: SC-142: only a leaf is mute, and messages take half as long or half
+// as long again: no parent gives up on anything but the leaf.
+func TestJitter(t *testing.T) {
+	for seed := range uint64(1000) {
+		c := newCluster(t, 16, func(c *cluster, cfg *sim.Config[*packet]) {
+			c.cfg = Config{RTT: 2 * time.Millisecond}
+			c.service = func(id sim.NodeID) behaviour { return behaviour{mute: id == 15} }
+			latency := link.Dist{Base: time.Millisecond, Spread: 500 * time.Microsecond, Shape: link.Uniform}
+			cfg.Seed, cfg.Topology = seed, &sim.Flat{Link: link.Quality{Latency: latency}}
+		})
+		c.run(0)
+		c.want(c.broadcast(0, c.create(0, wire.Tree{}, false), Outgoing{}), 0, 15)
+	}
+}

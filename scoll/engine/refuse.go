@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"ulnet/lnet/nid"
+	"ulnet/scoll/wire"
+)
+
+// refuse answers a request with an error of the module, which speaks for the
+// whole subtree of this node (SC-61, SC-A19).
+func (m *Machine) refuse(to nid.NID, h *wire.RequestHeader, s wire.Status, nodes, entities int) {
+	reply := wire.ReplyHeader{
+		RootIncarnation: h.RootIncarnation, Sequence: h.Sequence, Flags: wire.ReplyLast | wire.ReplyCollective,
+		Status: s, Nodes: uint32(nodes), Entities: uint32(entities),
+	}
+	if m.cfg.Signed {
+		reply.Flags |= wire.ReplySigned
+	}
+	begin := len(m.out.Buf)
+	m.out.Buf = reply.AppendBinary(m.out.Buf)
+	m.emit(Effect{Kind: DoRefuse, To: to, Bits: h.ReplyBits, Data: Range{begin, len(m.out.Buf)}})
+}
+
+// refuseFor answers for a request that goes on here, unless it was answered.
+func (m *Machine) refuseFor(r *request, s wire.Status) {
+	if r.answered {
+		return
+	}
+	r.answered, r.refused = true, true
+	nodes, entities := 0, 0
+	if r.group != nil {
+		nodes, entities = r.shape().Size(r.rank), r.roster.EntitiesBelow(r.shape(), r.rank)
+	}
+	m.refuse(r.parent, &r.header, s, nodes, entities)
+}
+
+// reject answers a request with an error and ends it.
+func (m *Machine) reject(r *request, s wire.Status) {
+	m.refuseFor(r, s)
+	m.discard(r)
+}
+
+// discard ends a request of others.
+func (m *Machine) discard(r *request) {
+	m.forgetOrigin(r)
+	m.unlist(r)
+	if r.group != nil {
+		m.release(r.group, r.header.Flags&wire.FlagLast != 0)
+	}
+	if r.group != nil || r.fetches {
+		m.emit(Effect{Kind: DoFree, ID: r.id})
+	}
+	m.vacate(r)
+	m.requests.drop(r)
+}

@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"math/bits"
+
+	"ulnet/scoll/wire"
+)
+
+// returned takes a child's reply (seed 000, Reply Aggregation).
+func (m *Machine) returned(in *Input) {
+	r := m.requests.byBits[in.Bits]
+	if r == nil || r.phase != running {
+		m.stats.Late++
+		return
+	}
+	i := r.childOf(r.roster.Rank(in.From))
+	if i < 0 {
+		m.stats.Stray++
+		return
+	}
+	c := &r.children[i]
+	if c.state != waiting && c.state != retrying {
+		m.stats.Late++
+		return
+	}
+	h, _, err := wire.ParseReplyHeader(in.Data)
+	switch {
+	case m.cfg.Signed != in.Signed && !in.Cut, err == nil && !in.Cut && (h.Flags&wire.ReplySigned != 0) != in.Signed:
+		m.stats.Unsigned++
+		m.fail(r, i, wire.EKEY)
+	case err != nil:
+		m.stats.BadReply++
+		m.fail(r, i, wire.EPROTO)
+	case h.RootIncarnation != r.header.RootIncarnation || h.Sequence != r.header.Sequence:
+		m.stats.Stray++
+		return
+	case in.Cut:
+		m.stats.Oversized++
+		m.fail(r, i, wire.EMSGSIZE)
+	case h.Flags&wire.ReplyCollective != 0:
+		m.refused(r, i, h.Status)
+	default:
+		m.take(r, i, &h, in)
+	}
+	m.gather(r)
+}
+
+// childOf returns the index of the child with a rank, or -1.
+func (r *request) childOf(rank int) int {
+	for i := range r.children {
+		if r.children[i].Rank == rank {
+			return i
+		}
+	}
+	return -1
+}
+
+// refused: a child could not take the request. One that does not know the group
+// gets it again, with the list of members: it has forwarded nothing (SC-A11).
+func (m *Machine) refused(r *request, i int, s wire.Status) {
+	c := &r.children[i]
+	if s == wire.ENOGROUP && !c.listed && r.bulk == wire.OK && r.header.Flags&(wire.FlagOOB|wire.FlagList) == 0 {
+		m.stats.Relisted++
+		c.listed = true
+		m.send(r, i, m.frame(r, true))
+		m.schedule(r)
+		return
+	}
+	switch s {
+	case wire.OK:
+		s = wire.EPROTO
+	case wire.EAHEAD:
+		m.emit(Effect{Kind: WarnAhead, To: r.roster.NID(c.Rank), Status: s})
+	}
+	c.state = done
+	r.pending--
+	r.exposed = true
+	m.emit(Effect{Kind: DoUnpost, ID: r.id, Child: i})
+	r.miss(c, s)
+	m.report(r, i, Effect{Status: s, Rank: c.Rank, Collective: true, Final: true})
+}
+
+// take takes a part of a reply of the child's service. Parts may overtake each
+// other: networks promise no order between large and small messages.
+func (m *Machine) take(r *request, i int, h *wire.ReplyHeader, in *Input) {
+	c := &r.children[i]
+	last := h.Flags&wire.ReplyLast != 0
+	sound := h.Part < wire.MaxParts && (c.last < 0 || !last && h.Part <= uint32(c.last)) && (!last || c.parts>>h.Part>>1 == 0) &&
+		len(in.Trailer) == int(h.Trailer)*wire.TrailerEntrySize && (last || h.Trailer == 0) &&
+		in.Length == wire.ReplyHeaderSize+int(h.PayloadSize)+int(h.Carried)+len(in.Trailer)
+	switch {
+	case h.Part < wire.MaxParts && c.parts>>h.Part&1 != 0:
+		m.stats.Stray++
+		return
+	case sound && h.Speaks():
+		sound = m.spoken(r, i, h, in)
+	case sound:
+		sound = m.merge(r, c, in.Trailer)
+	}
+	switch {
+	case !sound:
+		m.stats.BadReply++
+		m.fail(r, i, wire.EPROTO)
+		return
+	case h.Speaks():
+		return
+	}
+	r.keep(wire.Carried{Rank: uint32(c.Rank), Part: uint8(h.Part), Last: last, Size: h.PayloadSize}, in.Payload)
+	c.parts |= 1 << h.Part
+	if last {
+		c.last = int8(h.Part)
+	}
+	complete := c.last >= 0 && bits.OnesCount64(c.parts) == int(c.last)+1
+	if complete {
+		c.state = done
+		r.pending--
+	}
+	m.report(r, i, Effect{Status: wire.OK, Rank: c.Rank, Part: h.Part, Final: last, Length: uint64(h.PayloadSize)})
+}
+
+// gather goes on when all children are done and all callbacks have returned:
+// what children could still touch is taken back first (SC-50, SC-A16).
+func (m *Machine) gather(r *request) {
+	if r.heldBelow { // the child that held the request may be done
+		m.relay(r)
+	}
+	waits := r.incoming == called && (r.awaitsItself() || r.repeated || r.bulk != wire.OK)
+	if r.phase != running || r.pipe.loading || r.pending > 0 || r.calls > 0 || waits {
+		return
+	}
+	if r.exposed && !r.withdrawn {
+		r.phase, r.until = withdrawing, m.now+max(r.header.Guard/4, 1)
+		m.emit(Effect{Kind: DoWithdraw, ID: r.id})
+		m.schedule(r)
+		return
+	}
+	m.postReply(r)
+}
+
+// withdrawn: nobody touches the request's buffers any more.
+func (m *Machine) withdrawn(r *request) {
+	r.withdrawn = true
+	switch r.phase {
+	case withdrawing:
+		m.postReply(r)
+	case closing:
+		m.leave(r)
+	}
+}
+
+// postReply has the service aggregate.
+func (m *Machine) postReply(r *request) {
+	if m.rest(r) {
+		return
+	}
+	r.phase = posting
+	switch {
+	case r.header.Flags&wire.FlagModule == 0:
+		r.post = called
+		r.busy = r.exposed && !r.withdrawn
+		if r.root && r.incoming == called {
+			r.busy = true
+			r.trailer = append(r.trailer, wire.Missing{Rank: uint32(r.rank), Status: r.abandoned, Scope: wire.Node})
+		}
+		e := Effect{Kind: CallPostReply, ID: r.id, Busy: r.busy}
+		if r.root {
+			e.Missing = m.lendMissing(r)
+			e.Status = r.unsent
+		}
+		m.emit(e)
+	case r.root:
+		m.leave(r)
+	case r.answered:
+		m.settle(r)
+	default:
+		m.speak(r, wire.OK)
+	}
+	if r.phase == posting {
+		m.schedule(r)
+	}
+}

@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/scoll/wire"
+)
+
+// Shares. A request is charged to the node that sent it, since nothing else in it is
+// certain: the creator and the root that it names are hearsay. A node that is on no
+// list (Input Listed) is a stranger, and so is every group with such a member.
+//
+//	requests with a place      one node: 3/4 of MaxActive       strangers together: 1/4
+//	requests that wait for one one node: 3/4 of what may wait   strangers together: 1/4
+//	groups of others           see cache.go                     strangers together: 1/4 of MaxGroups
+//	bytes of lists, fetched    one node: 3/4 of maxListSize     strangers together: 1/16
+//	bytes of lists, kept       see cache.go                     strangers together: 1/16 of maxListSize
+//	tombstones, ghosts         -                                strangers' apart: 1/4 as many
+//	addresses that a stranger
+//	has this node send to      -                                maxDialed
+//
+// Without a list no node is a stranger.
+
+const (
+	strangerBytes = maxListSize / 16
+	maxDialed     = 16
+	// dialHold is how long the address of a stranger's list counts as connected:
+	// lnet keeps the connection of an idle peer for so long.
+	dialHold = 10 * time.Minute
+)
+
+// share is what one node holds here.
+type share struct {
+	active  int    // requests that have a place
+	waiting int    // that have none yet
+	body    uint64 // bytes of the latter
+	groups  int
+	bytes   uint64 // of the lists of these
+	fetch   uint64 // of lists that are being fetched from it
+}
+
+// shares is what all nodes hold.
+type shares struct {
+	listed    func(nid.NID) bool // nil: all are
+	of        map[nid.NID]share
+	strangers share // what they hold together
+	bytes     uint64
+	bodies    uint64
+	dialed    []dialed
+}
+
+type dialed struct {
+	to    nid.NID
+	until time.Duration
+}
+
+func (s *shares) init() { s.of = make(map[nid.NID]share) }
+
+// isStranger reports whether a node is on no list.
+func (m *Machine) isStranger(id nid.NID) bool {
+	return m.shares.listed != nil && id != m.cfg.Self && !m.shares.listed(id)
+}
+
+// hasStranger reports whether a list has a stranger.
+func (m *Machine) hasStranger(list *wire.Membership) bool {
+	if m.shares.listed == nil {
+		return false
+	}
+	for rank := range list.Len() {
+		if m.isStranger(list.NID(rank)) {
+			return true
+		}
+	}
+	return false
+}
+
+// charge adds to what a node holds, or takes from it.
+func (s *shares) charge(id nid.NID, stranger bool, by share, sign int) {
+	add := func(to share) share {
+		to.active += sign * by.active
+		to.waiting += sign * by.waiting
+		to.body += uint64(sign) * by.body
+		to.groups += sign * by.groups
+		to.bytes += uint64(sign) * by.bytes // subtracts modulo 2^64
+		to.fetch += uint64(sign) * by.fetch
+		return to
+	}
+	now := add(s.of[id])
+	if s.of[id] = now; now == (share{}) {
+		delete(s.of, id)
+	}
+	if stranger {
+		s.strangers = add(s.strangers)
+	}
+	s.bytes += uint64(sign) * by.bytes
+	s.bodies += uint64(sign) * by.body
+}
+
+// mayFetch reports whether a list of so many bytes may be fetched from a node.
+func (m *Machine) mayFetch(from nid.NID, bytes uint64) bool {
+	if m.isStranger(from) && bytes > strangerBytes-m.shares.strangers.fetch {
+		return false
+	}
+	return bytes <= maxListSize-m.lists && bytes <= maxListSize*3/4-m.shares.of[from].fetch
+}
+
+// mayDial reports whether this node may send to a node that another one has named: to
+// strangers' addresses only if there are few.
+func (m *Machine) mayDial(id nid.NID) bool {
+	if !m.isStranger(id) {
+		return true
+	}
+	free := -1
+	for i := range m.shares.dialed {
+		d := &m.shares.dialed[i]
+		if d.to == id {
+			d.until = m.now + dialHold
+			return true
+		}
+		if d.until <= m.now {
+			free = i
+		}
+	}
+	switch {
+	case free >= 0:
+	case len(m.shares.dialed) < maxDialed:
+		free = len(m.shares.dialed)
+		m.shares.dialed = append(m.shares.dialed, dialed{})
+	default:
+		return false
+	}
+	m.shares.dialed[free] = dialed{id, m.now + dialHold}
+	return true
+}

@@ -1,0 +1,286 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnet/nid"
+	"ulnet/scoll/wire"
+)
+
+// listed makes member 4 of 8 know its group's members, and nobody else.
+func listed(t *testing.T, change func(*Config)) *harness {
+	t.Helper()
+	h := newHarness(t, 8, 4, change)
+	members := h.members
+	h.step(Input{Kind: Listed, Listed: func(id nid.NID) bool { return members.Rank(id) >= 0 }})
+	return h
+}
+
+func number(n int) nid.NID { return nid.FromNumber(nid.MakeNet(nid.GNI, 1), uint32(n)+1) }
+
+// stranger delivers a request over a group of a stranger with so many entities: in its
+// tree this node has so many children.
+func (h *harness) stranger(from, group, others, entities int, change func(*wire.RequestHeader)) {
+	h.t.Helper()
+	targets := []wire.Target{{NID: number(from), Entities: make([]wire.Entity, max(entities, 1))}, h.members.Target(h.rank)}
+	for i := range max(2*others-1, 0) {
+		targets = append(targets, wire.Target{NID: number(1000*(from+1) + i), Entities: []wire.Entity{{1}}})
+	}
+	members, err := wire.NewMembership(targets)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	r := h.header()
+	r.Group = wire.GroupID{Creator: number(from), Incarnation: 7, Index: uint64(group), Digest: members.Digest()}
+	r.Nodes, r.RootIncarnation = uint32(members.Len()), 7
+	r.Tree = wire.Tree{Type: wire.KAry, K: uint32(max(others, 1))}
+	list := members.AppendBinary(nil)
+	r.Flags |= wire.FlagList
+	if change != nil {
+		change(&r)
+	}
+	h.id = 0
+	if len(list)+wire.RequestHeaderSize <= wire.MaxMessage {
+		r.ListSize = uint32(len(list))
+		h.step(Input{Kind: Arrival, From: number(from), Data: append(r.AppendBinary(nil), list...)})
+		return
+	}
+	r.List = wire.RMA{Bits: 9, Length: uint64(len(list))}
+	h.step(Input{Kind: Arrival, From: number(from), Data: r.AppendBinary(nil)})
+	if len(h.effects) > 0 && h.effects[0].Kind == DoFetch {
+		h.step(Input{Kind: InFetched, Data: list})
+	}
+}
+
+// TestStrangerGroups: 256 small groups of a stranger, or of several, take a quarter of
+// the places, and not those of listed nodes.
+func TestStrangerGroups(t *testing.T) {
+	for name, strangers := range map[string]int{"one": 1, "several": 50} {
+		h := listed(t, func(c *Config) { c.MaxGroups = 64 })
+		for i := range 10 {
+			h.id, h.group.Index = 0, uint64(i+1)
+			h.admitted(nil)
+			h.drain()
+		}
+		for i := range 256 {
+			h.stranger(i%strangers, i, 0, 1, nil)
+			h.drain()
+		}
+		if n := h.m.shares.strangers.groups; n > 16 || n == 0 || len(h.m.Groups()) > 64 {
+			t.Errorf("%s: %d groups of strangers, %d in all", name, n, len(h.m.Groups()))
+		}
+		for i := range 64 { // listed nodes may have all places
+			h.id, h.group.Index = 0, uint64(i+1)
+			h.admitted(func(r *wire.RequestHeader) { r.Sequence, r.First = 2, 2 })
+			if h.effects[0].Kind != CallPreRequest {
+				t.Fatalf("%s: group %d of a listed node is refused", name, i)
+			}
+			h.drain()
+		}
+	}
+}
+
+// TestStrangerLists: lists of 13 MiB of a stranger take a sixteenth of the memory for
+// lists, while they are fetched and then.
+func TestStrangerLists(t *testing.T) {
+	effort.OneGoroutine(t)
+	const entities = 13 << 20 / 16
+	h := listed(t, nil)
+	for group := range 2 {
+		h.stranger(1, group, 0, entities, nil)
+		h.drain()
+	}
+	if n := h.m.shares.strangers; n.groups != 1 || n.bytes > strangerBytes || n.fetch != 0 {
+		t.Errorf("strangers hold %+v", n)
+	}
+	h.stranger(2, 1, 0, entities/3, nil) // another one's, which takes less
+	h.want("pre")
+	h.drain()
+	if n := h.m.shares.of[number(1)]; n.groups != 0 || h.m.shares.of[number(2)].groups != 1 {
+		t.Errorf("the first holds %+v", n)
+	}
+	fetches := 0
+	for i := range 40 { // which are never there
+		r := h.header()
+		r.Group, r.Flags, r.List = wire.GroupID{Creator: number(i), Incarnation: 7, Index: 99, Digest: wire.Digest{1}}, wire.FlagList, wire.RMA{Bits: 9, Length: 13 << 20}
+		h.id = 0
+		h.step(Input{Kind: Arrival, From: number(i), Data: r.AppendBinary(nil)})
+		if h.effects[0].Kind == DoFetch {
+			fetches++
+		}
+	}
+	if fetches != 1 {
+		t.Errorf("%d lists of strangers are fetched at a time", fetches)
+	}
+	h.id = 0
+	h.admitted(func(r *wire.RequestHeader) { r.Flags, r.List = wire.FlagList, wire.RMA{Bits: 1, Length: 180 << 20} })
+	h.want("fetch")
+}
+
+// TestStrangerDials: a request of a stranger with a thousand nodes below this one has
+// it send to sixteen of them, and so do all that follow; it answers for the others.
+func TestStrangerDials(t *testing.T) {
+	h := listed(t, nil)
+	sent := map[nid.NID]bool{}
+	send := func(from, group int) (failed int) {
+		t.Helper()
+		h.stranger(from, group, 1000, 1, nil)
+		h.want("pre")
+		h.step(Input{Kind: InPreRequest})
+		for _, e := range h.effects {
+			switch {
+			case e.Kind == DoSend:
+				sent[e.To] = true
+			case e.Kind == CallReply && e.Status == wire.ENOTLISTED:
+				failed++
+			}
+		}
+		h.drain()
+		return failed
+	}
+	for group := range 4 {
+		if failed := send(group%2, group); len(sent) != maxDialed || failed < 1000-maxDialed {
+			t.Fatalf("request %d: sent to %d addresses, %d refused", group, len(sent), failed)
+		}
+	}
+	if h.m.Stats().NotListed < 3000 {
+		t.Errorf("%+v", h.m.Stats())
+	}
+	h.now += dialHold
+	if send(5, 1); len(sent) != 2*maxDialed {
+		t.Errorf("%d addresses after they were idle", len(sent))
+	}
+}
+
+// TestListedNames: what a listed node names is connected to as before, by a member of
+// its groups: nobody is a stranger without a list either.
+func TestListedNames(t *testing.T) {
+	h := newHarness(t, 8, 4, nil)
+	h.stranger(1, 1, 100, 1, nil)
+	h.step(Input{Kind: InPreRequest})
+	sent := 0
+	for _, e := range h.effects {
+		if e.Kind == DoSend {
+			sent++
+		}
+	}
+	if sent != 100 {
+		t.Errorf("without a list %d of 100 are sent to", sent)
+	}
+}
+
+// TestStrangerRequests: requests of strangers that never end hold a quarter of the
+// places; those of one listed node leave a quarter to others.
+func TestStrangerRequests(t *testing.T) {
+	h := listed(t, func(c *Config) { c.MaxActive = 16 })
+	for i := range 40 {
+		h.stranger(i, 1, 0, 1, nil)
+	}
+	if h.m.places.taken != 4 {
+		t.Fatalf("strangers hold %d places of 16", h.m.places.taken)
+	}
+	for index := range uint64(20) {
+		h.id, h.group.Index = 0, index
+		h.admitted(nil)
+	}
+	if h.m.places.taken != 16 {
+		t.Errorf("a listed node and strangers hold %d places of 16", h.m.places.taken)
+	}
+}
+
+// TestFloodingPeer: without a list, a node that makes more groups than there is room
+// for displaces its own, not those of others.
+func TestFloodingPeer(t *testing.T) {
+	h := newHarness(t, 8, 4, func(c *Config) { c.MaxGroups = 16 })
+	for i := range 300 {
+		h.now += time.Second
+		h.stranger(99, i, 0, 1, nil)
+		h.drain()
+	}
+	for i := range 6 {
+		h.stranger(i, 1, 0, 1, nil)
+		h.want("pre")
+		h.drain()
+	}
+	for i := range 300 {
+		h.stranger(99, 1000+i, 0, 1, nil)
+		h.drain()
+	}
+	for i := range 6 {
+		if n := h.m.shares.of[number(i)].groups; n != 1 {
+			t.Errorf("node %d has %d groups left of one", i, n)
+		}
+		h.stranger(i, 1, 0, 1, func(r *wire.RequestHeader) { r.Sequence, r.First = 2, 2 })
+		h.want("pre")
+		h.drain()
+	}
+	if s := h.m.Stats(); s.Displaced == 0 || s.Busy != 0 {
+		t.Errorf("%+v", s)
+	}
+	if got := h.m.shares.of[number(99)].groups; got > 16-6 {
+		t.Errorf("one node has %d groups of 16 beside six others", got)
+	}
+}
+
+// TestSharesEnd: what nodes held is given back when it is over.
+func TestSharesEnd(t *testing.T) {
+	h := listed(t, nil)
+	h.stranger(1, 1, 3, 1, nil)
+	h.stranger(1, 2, 3, 400, nil)
+	h.drain()
+	if s := h.m.shares; len(s.of) != 1 || s.strangers.groups != 2 || s.bytes == 0 {
+		t.Errorf("%+v, %d bytes, %v", s.strangers, s.bytes, s.of)
+	}
+	for len(h.m.table.list) > 0 {
+		h.m.table.remove(h.m.table.list[0])
+	}
+	if s := h.m.shares; len(s.of) != 0 || s.strangers != (share{}) || s.bytes != 0 {
+		t.Errorf("%+v, %d bytes, %v", s.strangers, s.bytes, s.of)
+	}
+}
+
+// TestEarlyShares: words of progress that one node sends ahead of no request leave those
+// of others.
+func TestEarlyShares(t *testing.T) {
+	h := newHarness(t, 8, 6, nil)
+	for i := range uint64(1000) {
+		p := wire.Progress{ReplyBits: i, There: 4096}
+		h.step(Input{Kind: Arrival, From: number(1), Data: p.AppendBinary(nil)})
+	}
+	h.hear(0, 77, 10_000, wire.OK)
+	for i := range uint64(1000) {
+		p := wire.Progress{ReplyBits: i, There: 4096}
+		h.step(Input{Kind: Arrival, From: number(2), Data: p.AppendBinary(nil)})
+	}
+	n := 0
+	for _, e := range h.m.pipelines.early {
+		if e.from.parent == h.members.NID(0) {
+			n++
+		}
+	}
+	if n != 1 || len(h.m.pipelines.early) > 2*maxEarlyOfOne+1 {
+		t.Errorf("%d of the parent, %d in all", n, len(h.m.pipelines.early))
+	}
+}
+
+// TestStrangerTombstones: a stranger that makes groups and ends them leaves the
+// tombstones of others.
+func TestStrangerTombstones(t *testing.T) {
+	h := listed(t, nil)
+	h.admitted(func(r *wire.RequestHeader) { r.Flags |= wire.FlagLast })
+	h.drain()
+	for i := range maxTombstones {
+		h.stranger(1, i, 0, 1, func(r *wire.RequestHeader) { r.Flags |= wire.FlagLast | wire.FlagModule })
+		h.step(Input{Kind: InSent, ID: h.find(DoReply).ID, Child: Upward})
+	}
+	if n := len(h.m.table.graves.of); n != maxTombstones/4+1 {
+		t.Errorf("%d tombstones", n)
+	}
+	h.id = 0
+	h.admitted(func(r *wire.RequestHeader) { r.Sequence, r.First = 2, 2 })
+	if h.want("refuse"); h.refusal().Status != wire.ENOGROUP {
+		t.Errorf("%v", h.refusal())
+	}
+}

@@ -1,0 +1,133 @@
+package engine
+
+import (
+	"slices"
+
+	"ulnet/scoll/wire"
+)
+
+// miss notes that a child is missing with all below, also of whom it has spoken:
+// its last part may have come without one before.
+func (r *request) miss(c *child, s wire.Status) {
+	r.forget(c)
+	if c.last >= 0 {
+		isBelow := func(rank int) bool { return r.isBelow(rank, c.Rank) }
+		if len(r.trailer) > fewEntries {
+			set := r.below(c.Rank)
+			isBelow = func(rank int) bool { return set[rank] }
+		}
+		r.trailer = slices.DeleteFunc(r.trailer, func(e wire.Missing) bool { return isBelow(int(e.Rank)) })
+	}
+	r.trailer = append(r.trailer, wire.Missing{Rank: uint32(c.Rank), Status: s, Scope: wire.Subtree})
+}
+
+// MaxTrailer is the longest trailer, in entries; more are told as the whole subtree.
+const MaxTrailer = 32768
+
+// fewEntries is how many entries of a trailer are looked at one by one.
+const fewEntries = 64
+
+// merge adds a child's trailer to ours, if all entries are about its subtree, and in
+// a long one none about what another one is: it would take long to tell.
+func (m *Machine) merge(r *request, c *child, trailer []byte) bool {
+	before := len(r.trailer)
+	claim := func(e wire.Missing) bool { return r.isBelow(int(e.Rank), c.Rank) }
+	if len(trailer) > fewEntries*wire.TrailerEntrySize {
+		claim = r.claims(c)
+	}
+	for len(trailer) > 0 {
+		e, rest, err := wire.ParseMissing(trailer)
+		if err != nil || len(r.trailer)-before == c.Size || !claim(e) {
+			r.trailer = r.trailer[:before]
+			return false
+		}
+		r.trailer = append(r.trailer, e)
+		trailer = rest
+	}
+	return true
+}
+
+// claims returns a function that reports whether an entry is about members below a
+// child about whom it was not called before.
+func (r *request) claims(c *child) func(wire.Missing) bool {
+	shape, free := r.shape(), r.below(c.Rank)
+	var below []int
+	return func(e wire.Missing) bool {
+		if below = below[:0]; int(e.Rank) < shape.N && free[e.Rank] {
+			below = append(below, int(e.Rank))
+		}
+		if e.Scope == wire.Subtree && len(below) > 0 {
+			below = shape.AppendSubtree(below[:0], int(e.Rank))
+		}
+		for _, rank := range below {
+			if !free[rank] {
+				return false
+			}
+			free[rank] = false
+		}
+		return len(below) > 0
+	}
+}
+
+// below returns for each rank whether it is in the subtree of another.
+func (r *request) below(top int) []bool {
+	set := make([]bool, r.roster.Len())
+	for _, rank := range r.shape().AppendSubtree(nil, top) {
+		set[rank] = true
+	}
+	return set
+}
+
+// isBelow reports whether a rank is in the subtree of another.
+func (r *request) isBelow(rank, top int) bool {
+	shape := r.shape()
+	if rank >= shape.N {
+		return false
+	}
+	for rank != top {
+		parent, ok := shape.Parent(rank)
+		if !ok {
+			return false
+		}
+		rank = parent
+	}
+	return true
+}
+
+// nameOnce makes a trailer that names more members than there are name each once:
+// children may say anything.
+func (r *request) nameOnce() {
+	if len(r.trailer) <= r.shape().Size(r.rank) {
+		return
+	}
+	named := make([]bool, r.roster.Len())
+	var once []wire.Missing
+	r.eachMissing(named, func(e wire.Missing) { once = append(once, e) })
+	r.trailer = once
+}
+
+// eachMissing calls f for every missing member, once.
+func (r *request) eachMissing(named []bool, f func(wire.Missing)) {
+	var ranks []int
+	for _, e := range r.trailer {
+		if ranks = append(ranks[:0], int(e.Rank)); e.Scope == wire.Subtree {
+			ranks = r.shape().AppendSubtree(ranks[:0], int(e.Rank))
+		}
+		for _, rank := range ranks {
+			if !named[rank] {
+				named[rank] = true
+				f(wire.Missing{Rank: uint32(rank), Status: e.Status, Scope: wire.Node})
+			}
+		}
+	}
+}
+
+// lendMissing names every missing member, once.
+func (m *Machine) lendMissing(r *request) Range {
+	begin := len(m.out.Missing)
+	if len(r.trailer) == 0 {
+		return Range{begin, begin}
+	}
+	r.eachMissing(make([]bool, r.roster.Len()), func(e wire.Missing) { m.out.Missing = append(m.out.Missing, e) })
+	return Range{begin, len(m.out.Missing)}
+}

@@ -1,0 +1,97 @@
+package scoll
+
+import (
+	"ulnet/lnet/nid"
+	"ulnet/scoll/engine"
+	"ulnet/scoll/wire"
+)
+
+// What a program says and hears of services, groups and members.
+type (
+	// ServiceID names a service; all nodes agree on it.
+	ServiceID = wire.ServiceID
+	// GroupID names a group on all its members.
+	GroupID = wire.GroupID
+	// Tree is a type of spanning tree and its K. The zero value is the binomial tree.
+	Tree     = wire.Tree
+	TreeType = wire.TreeType
+	// Membership is the ordered list of the nodes of a group, its Targets: nodes with the
+	// entities on them. A position in it is a rank.
+	Membership = wire.Membership
+	Target     = wire.Target
+	Entity     = wire.Entity
+	Digest     = wire.Digest
+	// Status is what became of a broadcast at a member: OK or, as LNet has it, an errno of
+	// Linux. Services may use any value. It is an error.
+	Status = wire.Status
+	// GroupState is what a node knows of a group, and Stats counts what it met.
+	GroupState = engine.GroupState
+	Stats      = engine.Stats
+)
+
+// The types of trees.
+const (
+	KNomial = wire.KNomial
+	KAry    = wire.KAry
+)
+
+// The values of Status that the module itself uses.
+const (
+	OK          = wire.OK
+	EPERM       = wire.EPERM
+	EIO         = wire.EIO
+	EAGAIN      = wire.EAGAIN
+	EBUSY       = wire.EBUSY
+	EINVAL      = wire.EINVAL
+	EPROTO      = wire.EPROTO
+	EMSGSIZE    = wire.EMSGSIZE
+	ENOTSUP     = wire.ENOTSUP
+	ETIMEDOUT   = wire.ETIMEDOUT
+	EHOSTDOWN   = wire.EHOSTDOWN
+	EALREADY    = wire.EALREADY
+	ESTALE      = wire.ESTALE
+	ECANCELED   = wire.ECANCELED
+	EKEY        = wire.EKEY
+	ENOGROUP    = wire.ENOGROUP
+	ENOSERVICE  = wire.ENOSERVICE
+	EREBOOT     = wire.EREBOOT
+	EAHEAD      = wire.EAHEAD
+	ENOTLISTED  = wire.ENOTLISTED
+	ELOST       = wire.ELOST
+	EMAXACTIVE  = wire.EMAXACTIVE
+	EMAXGROUPS  = wire.EMAXGROUPS
+	EMAXLISTS   = wire.EMAXLISTS
+	EMAXMEMORY  = wire.EMAXMEMORY
+	EMAXMEMBERS = wire.EMAXMEMBERS
+)
+
+// Bounds in bytes.
+const (
+	MaxMessage   = wire.MaxMessage   // of a request, with all that rides on it
+	MinSegment   = wire.MinSegment   // of pipelined bulk data, see Group.SetSegment
+	DefaultCarry = wire.DefaultCarry // of RequestConfig.Carry
+	MaxCarry     = wire.MaxCarry     // the most that a request can ask for
+)
+
+// What is wrong with a list of members.
+var (
+	ErrNoMembers  = wire.ErrNoMembers
+	ErrMember     = wire.ErrMember
+	ErrTwice      = wire.ErrTwice
+	ErrNoEntities = wire.ErrNoEntities
+)
+
+// NewMembership makes a membership of targets in their order, which all members must agree
+// on. It keeps the slices. The errors are ErrNoMembers, ErrMember, ErrTwice and
+// ErrNoEntities.
+func NewMembership(targets []Target) (*Membership, error) { return wire.NewMembership(targets) }
+
+// MembershipOf makes a membership of nodes in their order, with one entity each. Errors as
+// NewMembership.
+func MembershipOf(nodes ...nid.NID) (*Membership, error) {
+	targets := make([]Target, len(nodes))
+	for i, id := range nodes {
+		targets[i] = Target{NID: id, Entities: make([]Entity, 1)}
+	}
+	return NewMembership(targets)
+}

@@ -1,0 +1,61 @@
+package wire
+
+import "encoding/binary"
+
+// Bounds of what a message carries of the answers of others.
+const (
+	// DefaultCarry is that of RequestConfig.Carry, in bytes.
+	DefaultCarry = 4096
+	// MaxCarry is the most that a request can ask for.
+	MaxCarry = 1<<16 - 1
+	// MaxParts bounds the messages of one reply. The last place is for the last.
+	MaxParts = 64
+	// CarriedHeaderSize is the length of what precedes each carried message.
+	CarriedHeaderSize = 12
+)
+
+// Carried precedes a message of the answer of a member below, in a reply in which
+// the module speaks for the service that was to aggregate it. They come in the
+// order of ranks and parts, little-endian:
+//
+//	 0  4  rank     of the member whose service answers
+//	 4  1  part     number of this message of its answer, from 0
+//	 5  1  last     1: no more parts follow
+//	 6  2  reserved
+//	 8  4  size
+//	12     payload
+type Carried struct {
+	Rank uint32
+	Part uint8
+	Last bool
+	Size uint32
+}
+
+// AppendBinary appends what precedes the payload.
+func (c Carried) AppendBinary(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint32(b, c.Rank)
+	last := byte(0)
+	if c.Last {
+		last = 1
+	}
+	b = append(b, c.Part, last, 0, 0)
+	return binary.LittleEndian.AppendUint32(b, c.Size)
+}
+
+// ParseCarried parses a carried message; payload and rest are parts of b. Errors are
+// ErrShort and ErrHeader.
+func ParseCarried(b []byte) (c Carried, payload, rest []byte, err error) {
+	if len(b) < CarriedHeaderSize {
+		return c, nil, b, ErrShort
+	}
+	c.Rank = binary.LittleEndian.Uint32(b)
+	c.Part, c.Last = b[4], b[5] == 1
+	c.Size = binary.LittleEndian.Uint32(b[8:])
+	if b[5] > 1 || c.Part >= MaxParts {
+		return c, nil, b, ErrHeader
+	}
+	if rest = b[CarriedHeaderSize:]; uint64(c.Size) > uint64(len(rest)) {
+		return c, nil, b, ErrShort
+	}
+	return c, rest[:c.Size:c.Size], rest[c.Size:], nil
+}

@@ -1,0 +1,172 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"ulnet/portals/keyring"
+)
+
+// ReplyFlags say what a reply is.
+type ReplyFlags uint32
+
+// The flags of replies.
+const (
+	ReplyLast       ReplyFlags = 1 << iota // no more parts follow
+	ReplyCollective                        // an error of the module for the whole subtree, not of its service
+	ReplySigned                            // a code made with a key of the members ends the message
+	knownReplyFlags = ReplyLast | ReplyCollective | ReplySigned
+)
+
+// ReplyHeader begins every message up the tree, little-endian:
+//
+//	 0  4  magic            "SCOL"
+//	 4  2  version
+//	 6  2  size             of the header
+//	 8  8  root incarnation of the broadcast
+//	16  8  sequence
+//	24  4  flags
+//	28  4  status           without the flag for the subtree: the module speaks for the
+//	                        service of the sender alone, and this is why
+//	32  4  part             number of this message, from 0
+//	36  4  payload size
+//	40  4  trailer          number of entries
+//	44  4  nodes            that an error speaks for
+//	48  4  entities         on them
+//	52  4  carried          bytes of answers that are passed on, see Carried; there is no
+//	                        payload then
+//	56     payload or carried answers, trailer; with ReplySigned a code of package keyring (12), bound to
+//	       sender, receiver and match bits
+type ReplyHeader struct {
+	RootIncarnation uint64
+	Sequence        uint64
+	Flags           ReplyFlags
+	Status          Status
+	Part            uint32
+	PayloadSize     uint32
+	Trailer         uint32
+	Nodes           uint32
+	Entities        uint32
+	Carried         uint32
+}
+
+// AppendBinary appends the header.
+func (h *ReplyHeader) AppendBinary(b []byte) []byte {
+	le := binary.LittleEndian
+	b = le.AppendUint32(b, Magic)
+	b = le.AppendUint16(b, Version)
+	b = le.AppendUint16(b, ReplyHeaderSize)
+	b = le.AppendUint64(b, h.RootIncarnation)
+	b = le.AppendUint64(b, h.Sequence)
+	b = le.AppendUint32(b, uint32(h.Flags))
+	b = le.AppendUint32(b, uint32(h.Status))
+	b = le.AppendUint32(b, h.Part)
+	b = le.AppendUint32(b, h.PayloadSize)
+	b = le.AppendUint32(b, h.Trailer)
+	b = le.AppendUint32(b, h.Nodes)
+	b = le.AppendUint32(b, h.Entities)
+	return le.AppendUint32(b, h.Carried)
+}
+
+// ParseReplyHeader parses a header; rest is what follows it, of which it says
+// nothing: payload and trailer may lie elsewhere. Errors are ErrShort,
+// ErrMagic, ErrVersion and ErrHeader.
+func ParseReplyHeader(b []byte) (h ReplyHeader, rest []byte, err error) {
+	le := binary.LittleEndian
+	if len(b) < ReplyHeaderSize {
+		return h, b, ErrShort
+	}
+	if le.Uint32(b) != Magic {
+		return h, b, ErrMagic
+	}
+	if le.Uint16(b[4:]) != Version || le.Uint16(b[6:]) != ReplyHeaderSize {
+		return h, b, ErrVersion
+	}
+	h.RootIncarnation = le.Uint64(b[8:])
+	h.Sequence = le.Uint64(b[16:])
+	h.Flags = ReplyFlags(le.Uint32(b[24:]))
+	status := le.Uint32(b[28:])
+	h.Status = Status(status)
+	h.Part = le.Uint32(b[32:])
+	h.PayloadSize = le.Uint32(b[36:])
+	h.Trailer = le.Uint32(b[40:])
+	h.Nodes = le.Uint32(b[44:])
+	h.Entities = le.Uint32(b[48:])
+	h.Carried = le.Uint32(b[52:])
+	if status > 1<<16-1 || h.Flags&^knownReplyFlags != 0 || !h.isConsistent() {
+		return h, b, ErrHeader
+	}
+	return h, b[ReplyHeaderSize:], nil
+}
+
+// Speaks reports whether the module speaks for the service of the sender.
+func (h *ReplyHeader) Speaks() bool { return h.Status != OK && h.Flags&ReplyCollective == 0 }
+
+// isConsistent reports whether what only a module says is said by one: with its last
+// word, and without a payload.
+func (h *ReplyHeader) isConsistent() bool {
+	if !h.Speaks() {
+		return h.Carried == 0
+	}
+	return h.Flags&ReplyLast != 0 && h.PayloadSize == 0 && h.Carried <= MaxCarry
+}
+
+// CodeSize is the length of the code at the end of the reply, 0 if it is not signed.
+func (h *ReplyHeader) CodeSize() int {
+	if h.Flags&ReplySigned == 0 {
+		return 0
+	}
+	return keyring.CodeSize
+}
+
+// Scope says whom an entry of a trailer is about.
+type Scope uint8
+
+// The scopes.
+const (
+	Node    Scope = 1 // a member alone
+	Subtree Scope = 2 // a member and all below it
+)
+
+// Missing is an entry of a trailer: members whose answer did not arrive, and
+// why. They may have run the request.
+//
+//	0  4  rank
+//	4  2  status
+//	6  1  scope
+//	7  1  reserved
+type Missing struct {
+	Rank   uint32
+	Status Status
+	Scope  Scope
+}
+
+// String returns "rank 3: timed out", with "below" for a subtree.
+func (e Missing) String() string {
+	below := ""
+	if e.Scope == Subtree {
+		below = " and below"
+	}
+	return fmt.Sprintf("rank %d%s: %v", e.Rank, below, e.Status)
+}
+
+// AppendBinary appends the entry.
+func (e Missing) AppendBinary(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint32(b, e.Rank)
+	b = binary.LittleEndian.AppendUint16(b, uint16(e.Status))
+	return append(b, byte(e.Scope), 0)
+}
+
+// ParseMissing parses an entry. Errors are ErrShort and ErrHeader.
+func ParseMissing(b []byte) (e Missing, rest []byte, err error) {
+	if len(b) < TrailerEntrySize {
+		return e, b, ErrShort
+	}
+	e.Rank = binary.LittleEndian.Uint32(b)
+	e.Status = Status(binary.LittleEndian.Uint16(b[4:]))
+	e.Scope = Scope(b[6])
+	if e.Scope != Node && e.Scope != Subtree || e.Status == OK {
+		return e, b, ErrHeader
+	}
+	return e, b[TrailerEntrySize:], nil
+}

@@ -1,0 +1,259 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
+)
+
+// Version of the protocol.
+const Version = 1
+
+// Sizes in bytes.
+const (
+	MaxMessage        = 4096      // of a request, with all that rides on it (SC-A14)
+	MaxBulk           = 1<<32 - 1 // of bulk data
+	RequestHeaderSize = 192
+	ReplyHeaderSize   = 56
+	TrailerEntrySize  = 8
+	answerableSize    = 32 // what an error is answered to, in any version
+)
+
+// What messages begin with, by their kind.
+const (
+	Magic         = 0x4C4F4353 // "SCOL": requests and replies
+	IdentityMagic = 0x494F4353 // "SCOI"
+	ProgressMagic = 0x504F4353 // "SCOP"
+	HoldMagic     = 0x484F4353 // "SCOH"
+)
+
+// MagicOf returns what a message begins with, 0 if it is shorter.
+func MagicOf(b []byte) uint32 {
+	if len(b) < 4 {
+		return 0
+	}
+	return binary.LittleEndian.Uint32(b)
+}
+
+// Why a message is not understood.
+var (
+	ErrShort   = errors.New("scoll: message shorter than its header says")
+	ErrMagic   = errors.New("scoll: no collective message")
+	ErrVersion = errors.New("scoll: another protocol version")
+	ErrBody    = errors.New("scoll: lengths do not fit the message")
+	ErrHeader  = errors.New("scoll: contradictory header")
+)
+
+// ServiceID names a service; all nodes agree on it.
+type ServiceID uint32
+
+// Flags say what a request is.
+type Flags uint32
+
+// The flags.
+const (
+	FlagLast   Flags = 1 << iota // no more broadcasts over the group follow
+	FlagModule                   // for the module alone, no callbacks: creation and destruction
+	FlagOOB                      // Group is an out-of-band group
+	FlagList                     // the list of members rides on the message
+	FlagSubset                   // to the live members only, see Live
+	FlagSigned                   // a code made with a key of the members ends the message
+	knownFlags = FlagLast | FlagModule | FlagOOB | FlagList | FlagSubset | FlagSigned
+)
+
+// RMA says where data can be fetched with GETs: under which match bits of the
+// node that the message came from. The zero value: there is none.
+type RMA struct {
+	Bits   uint64
+	Length uint64
+}
+
+// RequestHeader begins every message down the tree, little-endian; NIDs are
+// in LNet's extended form:
+//
+//	  0  4  magic            "SCOL"
+//	  4  2  version
+//	  6  2  size             of the header
+//	  8  8  reply bits       match bits for the answer
+//	 16  8  sequence         of the broadcast, for its group and root
+//	 24  8  root incarnation
+//	 32  4  service
+//	 36  4  flags
+//	 40 20  group creator
+//	 60  8  group incarnation
+//	 68  8  group index
+//	 76 16  group digest
+//	 92  1  tree type
+//	 93  1  hold             how long each member may hold the request, in 250 ms; 0: only
+//	                         within T of its parent, which is not to be told
+//	 94  2  carry            bytes of others' answers for which the sender has room
+//	 96  4  tree K
+//	100  4  nodes            N of the tree
+//	104  4  root             its rank
+//	108  4  RTT              estimates, in µs
+//	112  4  guard            per level
+//	116  4  bulk             per level, 0 without bulk data
+//	120  4  processing
+//	124  8  first            sequence of the first attempt of this broadcast
+//	132 16  live             digest of the live members, with FlagSubset
+//	148 16  bulk data        bits, length
+//	164 16  list of members  bits, length, if it has to be fetched
+//	180  4  list size        if it rides on the message
+//	184  4  payload size
+//	188  4  segment          of bulk data that is pipelined, or 0
+//	192     list of members, payload; with FlagSigned a digest of the bulk data, if
+//	        there are any (16 bytes), and a code of package keyring (12), bound to
+//	        sender and receiver
+type RequestHeader struct {
+	ReplyBits       uint64
+	Sequence        uint64
+	RootIncarnation uint64
+	Service         ServiceID
+	Flags           Flags
+	Group           GroupID
+	Tree            Tree
+	Carry           uint16
+	Nodes           uint32
+	Root            uint32
+	RTT             time.Duration
+	Guard           time.Duration
+	BulkTime        time.Duration
+	Processing      time.Duration
+	Hold            time.Duration
+	First           uint64
+	Live            Digest
+	Bulk            RMA
+	List            RMA
+	ListSize        uint32
+	PayloadSize     uint32
+	Segment         uint32
+}
+
+// AppendBinary appends the header.
+func (h *RequestHeader) AppendBinary(b []byte) []byte {
+	le := binary.LittleEndian
+	b = le.AppendUint32(b, Magic)
+	b = le.AppendUint16(b, Version)
+	b = le.AppendUint16(b, RequestHeaderSize)
+	b = le.AppendUint64(b, h.ReplyBits)
+	b = le.AppendUint64(b, h.Sequence)
+	b = le.AppendUint64(b, h.RootIncarnation)
+	b = le.AppendUint32(b, uint32(h.Service))
+	b = le.AppendUint32(b, uint32(h.Flags))
+	b = h.Group.Creator.AppendExtended(b)
+	b = le.AppendUint64(b, h.Group.Incarnation)
+	b = le.AppendUint64(b, h.Group.Index)
+	b = append(b, h.Group.Digest[:]...)
+	b = append(b, byte(h.Tree.Type), byte(min(max(h.Hold, 0)/holdUnit, 1<<8-1)))
+	b = le.AppendUint16(b, h.Carry)
+	b = le.AppendUint32(b, h.Tree.K)
+	b = le.AppendUint32(b, h.Nodes)
+	b = le.AppendUint32(b, h.Root)
+	b = le.AppendUint32(b, micros(h.RTT))
+	b = le.AppendUint32(b, micros(h.Guard))
+	b = le.AppendUint32(b, micros(h.BulkTime))
+	b = le.AppendUint32(b, micros(h.Processing))
+	b = le.AppendUint64(b, h.First)
+	b = append(b, h.Live[:]...)
+	b = le.AppendUint64(b, h.Bulk.Bits)
+	b = le.AppendUint64(b, h.Bulk.Length)
+	b = le.AppendUint64(b, h.List.Bits)
+	b = le.AppendUint64(b, h.List.Length)
+	b = le.AppendUint32(b, h.ListSize)
+	b = le.AppendUint32(b, h.PayloadSize)
+	return le.AppendUint32(b, h.Segment)
+}
+
+// ParseRequestHeader parses a header and returns what follows it: the list of
+// members and the payload, of the lengths that the header says, and what FlagSigned
+// adds. The code is not verified. With an error
+// of ErrVersion, ErrBody or ErrHeader the first three fields are valid, so that
+// it can be answered; with ErrShort and ErrMagic it cannot.
+func ParseRequestHeader(b []byte) (h RequestHeader, body []byte, err error) {
+	le := binary.LittleEndian
+	if len(b) < answerableSize {
+		return h, b, ErrShort
+	}
+	if le.Uint32(b) != Magic {
+		return h, b, ErrMagic
+	}
+	h.ReplyBits = le.Uint64(b[8:])
+	h.Sequence = le.Uint64(b[16:])
+	h.RootIncarnation = le.Uint64(b[24:])
+	if le.Uint16(b[4:]) != Version || le.Uint16(b[6:]) != RequestHeaderSize {
+		return h, b, ErrVersion
+	}
+	if len(b) < RequestHeaderSize || len(b) > MaxMessage {
+		return h, b, ErrBody
+	}
+	h.Service = ServiceID(le.Uint32(b[32:]))
+	h.Flags = Flags(le.Uint32(b[36:]))
+	if h.Group.Creator, _, err = nid.ParseExtended(b[40:]); err != nil {
+		return h, b, ErrHeader
+	}
+	h.Group.Incarnation = le.Uint64(b[60:])
+	h.Group.Index = le.Uint64(b[68:])
+	h.Group.Digest = Digest(b[76:])
+	h.Tree = Tree{TreeType(b[92]), le.Uint32(b[96:])}
+	h.Hold = min(time.Duration(b[93])*holdUnit, MaxHold)
+	h.Carry = le.Uint16(b[94:])
+	h.Nodes = le.Uint32(b[100:])
+	h.Root = le.Uint32(b[104:])
+	h.RTT = fromMicros(le.Uint32(b[108:]))
+	h.Guard = fromMicros(le.Uint32(b[112:]))
+	h.BulkTime = fromMicros(le.Uint32(b[116:]))
+	h.Processing = fromMicros(le.Uint32(b[120:]))
+	h.First = le.Uint64(b[124:])
+	h.Live = Digest(b[132:])
+	h.Bulk = RMA{le.Uint64(b[148:]), le.Uint64(b[156:])}
+	h.List = RMA{le.Uint64(b[164:]), le.Uint64(b[172:])}
+	h.ListSize = le.Uint32(b[180:])
+	h.PayloadSize = le.Uint32(b[184:])
+	h.Segment = le.Uint32(b[188:])
+	return h, b[RequestHeaderSize:], h.check(len(b) - RequestHeaderSize)
+}
+
+// check refuses headers that say what cannot be.
+func (h *RequestHeader) check(body int) error {
+	if uint64(h.ListSize)+uint64(h.PayloadSize)+uint64(h.ProofSize()) != uint64(body) {
+		return ErrBody
+	}
+	_, ok := h.Tree.Topology()
+	oob := h.Flags&FlagOOB != 0
+	switch {
+	case !ok, h.Flags&^knownFlags != 0, h.Nodes == 0, h.Root >= h.Nodes, h.First > h.Sequence, h.Bulk.Length > MaxBulk,
+		oob == h.Group.Creator.IsValid(),
+		(h.Flags&FlagList != 0) != (h.ListSize > 0 || h.List.Length > 0),
+		h.Segment > 0 && (h.Segment < MinSegment || h.Bulk.Length == 0),
+		h.Flags&FlagModule != 0 && h.Bulk.Length > 0,
+		h.ListSize > 0 && h.List.Length > 0, oob && h.Flags&FlagList != 0:
+		return ErrHeader
+	}
+	return nil
+}
+
+// proof is the length of what FlagSigned adds.
+func (h *RequestHeader) ProofSize() int {
+	if h.Flags&FlagSigned == 0 {
+		return 0
+	}
+	return h.SumSize() + keyring.CodeSize
+}
+
+// sumSize is the length of the digest of the bulk data.
+func (h *RequestHeader) SumSize() int {
+	if h.Flags&FlagSigned == 0 || h.Bulk.Length == 0 {
+		return 0
+	}
+	return len(Digest{})
+}
+
+// micros rounds up to whole µs, so that nobody waits for less than was meant.
+func micros(d time.Duration) uint32 {
+	return uint32(min((max(d, 0)+time.Microsecond-1)/time.Microsecond, 1<<32-1))
+}
+
+func fromMicros(us uint32) time.Duration { return time.Duration(us) * time.Microsecond }

@@ -1,0 +1,98 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Status is what became of a broadcast at a member: 0 or, as LNet has it, an
+// errno of Linux. Services may use any value. It is an error.
+type Status uint16
+
+// The values that the module itself uses.
+const (
+	OK         Status = 0
+	EPERM      Status = 1    // the sender is not the parent, or not the root
+	EIO        Status = 5    // an error without a number
+	EAGAIN     Status = 11   // too early
+	EBUSY      Status = 16   // too many requests, or broadcasts under way
+	EINVAL     Status = 22   // what was asked for makes no sense
+	EPROTO     Status = 71   // not understood
+	EMSGSIZE   Status = 90   // larger than its buffer, or than a message
+	ENOTSUP    Status = 95   // the service has no callback for it
+	ETIMEDOUT  Status = 110  // no answer in time
+	EHOSTDOWN  Status = 112  // discovery says that the node is dead
+	EALREADY   Status = 114  // done before
+	ESTALE     Status = 116  // the membership, or the handle, is out of date
+	ECANCELED  Status = 125  // aborted
+	EKEY       Status = 129  // not signed with a key of the receiver, or signed and it has none
+	ENOGROUP   Status = 1001 // no such group here
+	ENOSERVICE Status = 1002 // no such service here
+	EREBOOT    Status = 1003 // of an earlier life of the root
+	EAHEAD     Status = 1004 // an incarnation far above the wall clock of the member
+	ENOTLISTED Status = 1005 // a node that is on no list of the member, beyond what it does for such
+	ELOST      Status = 1006 // it answered, but the service that was to pass that on did not
+)
+
+// What is full at the node that refused a request, each named for the setting that
+// allows more. errors.Is says of the first four that they are EBUSY, and of the last
+// that it is EMSGSIZE, which is what members before these had names said.
+const (
+	EMAXACTIVE  Status = 1010 // Config.MaxActive: requests at a time, or the sender's share of them
+	EMAXGROUPS  Status = 1011 // Config.MaxGroups: all groups there are in use, or those of the sender's share
+	EMAXLISTS   Status = 1012 // lists of members take all memory that there is for them
+	EMAXMEMORY  Status = 1013 // a limit of the service on memory
+	EMAXMEMBERS Status = 1014 // Config.MaxMembers: nodes of a group
+)
+
+var statusTexts = map[Status]string{
+	OK: "ok", EPERM: "not the parent", EIO: "failed", EAGAIN: "too early", EBUSY: "busy", EINVAL: "invalid",
+	EPROTO: "not understood", EMSGSIZE: "too large", ENOTSUP: "not supported", ETIMEDOUT: "timed out",
+	EHOSTDOWN: "node is down", EALREADY: "done already", ESTALE: "out of date", ECANCELED: "canceled",
+	ENOGROUP: "no such group", ENOSERVICE: "no such service", EREBOOT: "of an earlier life of the root",
+	EKEY: "not signed with the key", EAHEAD: "incarnation ahead of the clock", ENOTLISTED: "not on the list of nodes",
+	ELOST:      "answered, but that was lost above it",
+	EMAXACTIVE: "busy: max_active", EMAXGROUPS: "busy: max_groups", EMAXLISTS: "busy: lists of members",
+	EMAXMEMORY: "busy: max_memory", EMAXMEMBERS: "too large: max_members",
+}
+
+// String returns the text of a status.
+func (s Status) String() string {
+	if text, ok := statusTexts[s]; ok {
+		return text
+	}
+	return fmt.Sprintf("status %d", uint16(s))
+}
+
+// Error implements error.
+func (s Status) Error() string { return s.String() }
+
+// Is says which status one that names a setting is, for errors.Is.
+func (s Status) Is(target error) bool {
+	switch s {
+	case EMAXACTIVE, EMAXGROUPS, EMAXLISTS, EMAXMEMORY:
+		return target == EBUSY
+	case EMAXMEMBERS:
+		return target == EMSGSIZE
+	}
+	return false
+}
+
+// StatusOf returns the status that an error is, EIO if it has none.
+func StatusOf(err error) Status {
+	if err == nil {
+		return OK
+	}
+	if s, ok := errors.AsType[Status](err); ok && s != OK {
+		return s
+	}
+	return EIO
+}
+
+// Err is the status as an error, nil for OK.
+func (s Status) Err() error {
+	if s == OK {
+		return nil
+	}
+	return s
+}
