@@ -58,8 +58,8 @@ var Rules = []Rule{
 	{Package: "lnd/sim/history", May: "lnd/sim lnd/link", Tests: "lnet/machine"},
 	{Package: "lnd/sim/scenario/scenariotest", May: "lnd/sim/scenario lnd/sim/scenario/kit"},
 	{Package: "lnd/sim/scenario", May: "lnet/machine lnd/link lnd/sim lnd/sim/history", Tests: "lnd/sim/flood"},
-	{Package: "lnd/simlnd", May: driverMay + "lnd/link lnd/sim"},
-	{Package: "lnd/fault", May: "lnd lnd/link lnet/nid lnet/wire lnet/machine", Tests: "lnd/socklnd"},
+	{Package: "lnd/simlnd", May: driverMay + "lnd/link lnd/sim", Tests: "lnet portals"},
+	{Package: "lnd/fault", May: "lnd lnd/link lnet/nid lnet/wire lnet/machine", Tests: "lnd/socklnd lnet/discovery portals/node"},
 
 	// Protocols for the simulator: the only code besides cmd that uses it.
 	{Package: "lnd/sim/scenario/kit", May: "lnd/link lnd/sim lnd/sim/history lnd/sim/scenario lnd/simlnd lnet/machine/record"},
@@ -83,7 +83,7 @@ var Rules = []Rule{
 	{Package: "portals/portalstest", May: "portals lnet lnet/nid lnet/machine lnd lnd/lo"},
 	{Package: "portals/node", May: "portals lnet lnet/discovery lnet/networks lnet/nid lnet/machine lnd lnd/lo lnd/socklnd lnd/o2iblnd lnd/verbs/softroce"},
 	{Package: "lnet/discovery/engine", May: "lnet lnet/nid lnet/wire lnet/machine"},
-	{Package: "lnet/discovery", May: "portals lnet lnet/discovery/engine lnet/nid lnet/wire lnet/machine lnd"},
+	{Package: "lnet/discovery", May: "portals lnet lnet/discovery/engine lnet/nid lnet/wire lnet/machine lnd", Tests: "portals/node"},
 	{Package: "lnet/selftest", May: userMay, Tests: "lnet"},
 
 	{Package: "gossip/wire", May: "portals/keyring"},
