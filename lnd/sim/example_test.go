@@ -32,7 +32,9 @@ func Example() {
 		Nodes:    1000,
 		Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: 2 * time.Millisecond}}},
 		Boot:     func(life sim.Life, _ sim.Program[int]) sim.Program[int] { return &relay{life} },
-		OnEvent:  func(at time.Duration, node sim.NodeID, ev sim.Event) { fmt.Println("node", node, "has", ev.Value, "after", at) },
+		OnEvent: func(at time.Duration, node sim.NodeID, ev sim.Event) {
+			fmt.Println("node", node, "has", ev.Value, "after", at)
+		},
 	})
 	if err != nil {
 		log.Fatal(err)
