@@ -6,25 +6,37 @@ import "reflect"
 // an unsigned integer, or an array or struct of such.
 func Sum[L comparable, S any](lives []L, counters func(L) S) (sum S) {
 	var none L
+	var one S
+	pairs := pair(nil, reflect.ValueOf(&sum).Elem(), reflect.ValueOf(&one).Elem())
 	for _, k := range lives {
-		if k != none {
-			add(reflect.ValueOf(&sum).Elem(), reflect.ValueOf(counters(k)))
+		if k == none {
+			continue
+		}
+		one = counters(k)
+		for i := range pairs {
+			p := &pairs[i]
+			p.sum.SetUint(p.sum.Uint() + p.one.Uint())
 		}
 	}
 	return sum
 }
 
-func add(sum, of reflect.Value) {
+// counter is one in the sum, and the same one of a life.
+type counter struct{ sum, one reflect.Value }
+
+// pair lists the counters in two values of one type.
+func pair(list []counter, sum, one reflect.Value) []counter {
 	switch sum.Kind() {
 	case reflect.Uint64, reflect.Uint32:
-		sum.SetUint(sum.Uint() + of.Uint())
+		list = append(list, counter{sum, one})
 	case reflect.Array:
 		for i := range sum.Len() {
-			add(sum.Index(i), of.Index(i))
+			list = pair(list, sum.Index(i), one.Index(i))
 		}
 	case reflect.Struct:
 		for i := range sum.NumField() {
-			add(sum.Field(i), of.Field(i))
+			list = pair(list, sum.Field(i), one.Field(i))
 		}
 	}
+	return list
 }
