@@ -66,7 +66,7 @@ func measureSpread(ctx context.Context, b *bench) ([]line, error) {
 // spread is how long a broadcast takes to the last member.
 func spread(n int, latency time.Duration, k tree.KNomial) (time.Duration, error) {
 	_, r, err := scollsim.Measured(scollsim.Config{
-		Nodes: n, Topology: evenLinks(latency), Overhead: unitOverhead, Bare: true,
+		Network: scenario.Network{Nodes: n, Topology: evenLinks(latency)}, Overhead: unitOverhead, Bare: true,
 		Tree: scoll.Tree{Type: scoll.KNomial, K: uint32(k)}, Scoll: scoll.Config{RTT: time.Second},
 	}, "oob", "")
 	if err != nil {

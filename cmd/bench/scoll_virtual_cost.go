@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll"
 	"ulnet/scoll/scollsim"
 	"ulnet/scoll/tree"
@@ -44,7 +45,7 @@ func measureMessages(_ context.Context, b *bench) ([]line, error) {
 // known and connections are open.
 func stackMessages(nodes, bulk int) (uint64, error) {
 	n, _, err := scollsim.Measured(scollsim.Config{
-		Nodes: nodes, Topology: evenLinks(100 * time.Microsecond), Stacks: true, Scoll: scoll.Config{RTT: 10 * time.Millisecond},
+		Network: scenario.Network{Nodes: nodes, Topology: evenLinks(100 * time.Microsecond)}, Stacks: true, Scoll: scoll.Config{RTT: 10 * time.Millisecond},
 	}, "immediate", "")
 	if err != nil {
 		return 0, err
@@ -60,7 +61,7 @@ func stackMessages(nodes, bulk int) (uint64, error) {
 // machineMessages counts the messages of bare machines by their kind.
 func machineMessages(nodes, bulk int) (kinds [scollsim.Data + 1]int, err error) {
 	_, _, err = scollsim.Measured(scollsim.Config{
-		Nodes: nodes, Topology: evenLinks(100 * time.Microsecond), Scoll: scoll.Config{RTT: 10 * time.Millisecond},
+		Network: scenario.Network{Nodes: nodes, Topology: evenLinks(100 * time.Microsecond)}, Scoll: scoll.Config{RTT: 10 * time.Millisecond},
 		Tap: func(_, _ sim.NodeID, k scollsim.Kind) { kinds[k]++ },
 	}, "oob", fmt.Sprintf("all 1s %d 2048", bulk))
 	return kinds, err
@@ -133,7 +134,7 @@ func measureLarge(nodes int) ([]line, error) {
 	runtime.GC()
 	begin := time.Now()
 	n, r, err := scollsim.Measured(scollsim.Config{
-		Nodes: nodes, Seed: 1, Topology: jitteredLinks(time.Millisecond), Tree: scoll.Tree{Type: scoll.KNomial, K: 4},
+		Network: scenario.Network{Nodes: nodes, Seed: 1, Topology: jitteredLinks(time.Millisecond)}, Tree: scoll.Tree{Type: scoll.KNomial, K: 4},
 		Overhead: unitOverhead, Scoll: scoll.Config{RTT: 20 * time.Millisecond},
 	}, "oob", "")
 	took := time.Since(begin)

@@ -8,6 +8,7 @@ import (
 	"ulnet/gossip"
 	"ulnet/gossip/gossipsim"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/lnetsim"
 	"ulnet/lnet/nid"
@@ -48,7 +49,7 @@ func newMourners(nodes int, seed uint64, victim sim.NodeID) (*mourners, error) {
 	}
 	var err error
 	m.net, err = scollsim.New(scollsim.Config{
-		Nodes: nodes, Seed: seed, Topology: gossipsim.Flat(0), Stacks: true, View: m.view,
+		Network: scenario.Network{Nodes: nodes, Seed: seed, Topology: gossipsim.Flat(0)}, Stacks: true, View: m.view,
 		Scoll: scoll.Config{RTT: 4 * time.Millisecond},
 	})
 	return m, err

@@ -1,14 +1,14 @@
 package scollsim
 
 import (
+	"cmp"
 	"encoding/binary"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll/wire"
 )
 
@@ -49,38 +49,6 @@ const (
 
 var serviceKinds = []string{"works", "mute", "slow", "rejects", "fails", "stuck", "aborts", "below", "parts", "large"}
 
-// command is a verb of a scenario with its arguments.
-type command struct {
-	verb  string
-	words []string
-}
-
-func parseCommand(text string) command {
-	words := strings.Fields(text)
-	if len(words) == 0 {
-		return command{}
-	}
-	return command{words[0], words[1:]}
-}
-
-// word is an argument, or "" if it was left out.
-func (c command) word(i int) string {
-	if i < len(c.words) {
-		return c.words[i]
-	}
-	return ""
-}
-
-func (c command) number(i int) uint64 {
-	v, _ := strconv.ParseUint(c.word(i), 10, 64)
-	return v
-}
-
-func (c command) duration(i int) time.Duration {
-	d, _ := time.ParseDuration(c.word(i))
-	return d
-}
-
 // order is a broadcast that a verb asks for.
 type order struct {
 	mode       string
@@ -89,21 +57,17 @@ type order struct {
 	payload    int
 }
 
-// order reads "broadcast GROUP [MODE] [PROCESSING] [BULK] [PAYLOAD]".
-func (c command) order() order {
-	o := order{mode: c.word(1), processing: c.duration(2), bulk: int(c.number(3)), payload: int(c.number(4))}
-	if o.mode == "" {
-		o.mode = modeAll
-	}
-	return o
+// readOrder reads "broadcast GROUP [MODE] [PROCESSING] [BULK] [PAYLOAD]".
+func readOrder(args scenario.Args) order {
+	return order{mode: cmp.Or(args.Word(1), modeAll), processing: args.Duration(2), bulk: args.Int(3), payload: args.Int(4)}
 }
 
 // behave has the service of a node do something from now on, in later lives
 // too.
-func (n *Net) behave(id sim.NodeID, c command) {
+func (n *Net) behave(id sim.NodeID, args scenario.Args) {
 	for i, name := range serviceKinds {
-		if name == c.word(0) {
-			n.services[id] = behaviour{serviceKind(i), c.duration(1)}
+		if name == args.Word(0) {
+			n.services[id] = behaviour{serviceKind(i), args.Duration(1)}
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/scoll"
 )
 
@@ -22,80 +23,51 @@ var (
 	whyArg   = scenario.Arg{Name: "why", Kind: scenario.Choice, Optional: true, Choices: []string{"timed-out", "dead", "rejected", "failed", "stale", "no-group", "canceled"}}
 )
 
-var conditions = []scenario.Condition{
-	{Name: "over", Doc: "no broadcast is under way whose root still lives"},
-	{Name: "reached-all", Args: []scenario.Arg{overArg}, Doc: "the latest broadcast, over this group or any, is over and reached all its members"},
-	{Name: "unreached", Args: []scenario.Arg{nodesArg, whyArg}, Doc: "the latest broadcast is over and reached all its members but exactly these, all of them for this reason"},
-	{Name: "not-sent", Args: []scenario.Arg{whyArg}, Doc: "the latest broadcast could not be sent"},
-	{Name: "created", Args: []scenario.Arg{groupArg}, Doc: "the group exists"},
-	{Name: "gone", Args: []scenario.Arg{groupArg}, Doc: "the group was destroyed, or could not be created"},
-	{Name: "knows", Args: []scenario.Arg{{Name: "number", Kind: scenario.Count}, {Name: "by", Kind: scenario.NodeSet, Optional: true}}, Doc: "each node that is up knows so many groups"},
-	{Name: "exact", Doc: "for each broadcast that is over, the members that the root names are exactly those whose answer did not arrive"},
-	{Name: "once", Doc: "no life of a node ran a broadcast twice, and all who answered ran it: where nobody is missing, all ran it exactly once"},
-	{Name: "idle-if-busy", Doc: "no member has run a broadcast that its root says it was too busy for, or a node above it"},
-	{Name: "in-time", Doc: "no broadcast takes more than twice what its time-outs allow and a second, but for those whose root was paused, slowed down or skewed"},
-	{Name: "intact", Doc: "bulk data came to each member as they were sent; at the level of stacks"},
-	{Name: "history", Doc: "the checkers of histories agree: ExactFailureSet and AtMostOnce; needs the option history"},
+var conditions = kit.Conditions[*Net]{
+	kit.Ask("over", "no broadcast is under way whose root still lives",
+		(*Net).over),
+	kit.Ask("reached-all", "the latest broadcast, over this group or any, is over and reached all its members",
+		func(n *Net, a scenario.Args) (bool, string) { return n.unreached(a.Word(0), sim.NodeSet{}, "") }, overArg),
+	kit.Ask("unreached", "the latest broadcast is over and reached all its members but exactly these, all of them for this reason",
+		func(n *Net, a scenario.Args) (bool, string) { return n.unreached("", a.Nodes(0), a.Word(1)) }, nodesArg, whyArg),
+	kit.Ask("not-sent", "the latest broadcast could not be sent",
+		func(n *Net, a scenario.Args) (bool, string) { return n.notSent(a.Word(0)) }, whyArg),
+	kit.Ask("created", "the group exists",
+		(*Net).created, groupArg),
+	kit.Ask("gone", "the group was destroyed, or could not be created",
+		(*Net).gone, groupArg),
+	kit.Ask("knows", "each node that is up knows so many groups",
+		func(n *Net, a scenario.Args) (bool, string) { return n.knows(a.Int(0), a.Among(1)) }, scenario.Arg{Name: "number", Kind: scenario.Count}, scenario.Arg{Name: "by", Kind: scenario.NodeSet, Optional: true}),
+	kit.Ask("exact", "for each broadcast that is over, the members that the root names are exactly those whose answer did not arrive",
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.Exact()) }),
+	kit.Ask("once", "no life of a node ran a broadcast twice, and all who answered ran it: where nobody is missing, all ran it exactly once",
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.Once()) }),
+	kit.Ask("idle-if-busy", "no member has run a broadcast that its root says it was too busy for, or a node above it",
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.IdleIfBusy()) }),
+	kit.Ask("in-time", "no broadcast takes more than twice what its time-outs allow and a second, but for those whose root was paused, slowed down or skewed",
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.InTime()) }),
+	kit.Ask("intact", "bulk data came to each member as they were sent; at the level of stacks",
+		func(n *Net, _ scenario.Args) (bool, string) { return n.ledger.altered == "", n.ledger.altered }),
+	kit.Ask("history", "the checkers of histories agree: ExactFailureSet and AtMostOnce; needs the option history",
+		(*Net).history),
 }
 
 // Check implements [scenario.Instance].
-func (in *instance) Check(condition string, args scenario.Args) (bool, string) {
-	n := in.Net
-	switch condition {
-	case "over":
-		return n.over()
-	case "reached-all":
-		group := ""
-		if len(args) > 0 {
-			group = args.Word(0)
-		}
-		return n.unreached(group, sim.NodeSet{}, "")
-	case "unreached":
-		return n.unreached("", args.Nodes(0), optional(args, 1))
-	case "not-sent":
-		return n.notSent(optional(args, 0))
-	case "created":
-		g := n.groups.byName[args.Word(0)]
-		return g != nil && g.made, "it does not"
-	case "gone":
-		g := n.groups.byName[args.Word(0)]
-		return g != nil && !g.made && (g.ending || g.failed != scoll.OK), "it was not"
-	case "knows":
-		by := sim.AllNodes
-		if len(args) > 1 {
-			by = args.Nodes(1)
-		}
-		return n.knows(args.Int(0), by)
-	case "exact":
-		return verdict(n.Exact())
-	case "once":
-		return verdict(n.Once())
-	case "idle-if-busy":
-		return verdict(n.IdleIfBusy())
-	case "in-time":
-		return verdict(n.InTime())
-	case "intact":
-		return n.ledger.altered == "", n.ledger.altered
-	}
-	return n.history()
+func (n *Net) Check(condition string, args scenario.Args) (bool, string) {
+	return conditions.Check(n, condition, args)
 }
 
-func verdict(err error) (bool, string) {
-	if err != nil {
-		return false, err.Error()
-	}
-	return true, ""
+func (n *Net) created(args scenario.Args) (bool, string) {
+	g := n.groups.byName[args.Word(0)]
+	return g != nil && g.made, "it does not"
 }
 
-// optional is an argument that may have been left out.
-func optional(args scenario.Args, i int) string {
-	if i < len(args) {
-		return args.Word(i)
-	}
-	return ""
+func (n *Net) gone(args scenario.Args) (bool, string) {
+	g := n.groups.byName[args.Word(0)]
+	return g != nil && !g.made && (g.ending || g.failed != scoll.OK), "it was not"
 }
 
-func (n *Net) over() (bool, string) {
+func (n *Net) over(scenario.Args) (bool, string) {
 	for _, b := range n.ledger.list {
 		if b.Outcome == UnderWay {
 			return false, fmt.Sprintf("broadcast %s is under way", b.name())
@@ -152,20 +124,14 @@ func (n *Net) knows(want int, by sim.NodeSet) (bool, string) {
 }
 
 // Groups lists the groups that a node knows that is up.
-func (n *Net) Groups(id sim.NodeID) []scoll.GroupState {
-	if n.cfg.Stacks {
-		return n.stacks[id].agent.Groups()
-	}
-	return n.programs[id].m.Groups()
-}
+func (n *Net) Groups(id sim.NodeID) []scoll.GroupState { return n.lives[id].groups() }
 
 // history asks the checkers of histories.
-func (n *Net) history() (bool, string) {
-	log := n.cfg.Log
-	if log == nil {
+func (n *Net) history(scenario.Args) (bool, string) {
+	if n.Log == nil {
 		return false, "there is no history: want 'set history on'"
 	}
-	for _, list := range [][]history.Violation{history.ExactFailureSet(log, sim.AllNodes), history.AtMostOnce(log)} {
+	for _, list := range [][]history.Violation{history.ExactFailureSet(n.Log, sim.AllNodes), history.AtMostOnce(n.Log)} {
 		for _, v := range list {
 			return false, v.String()
 		}

@@ -6,6 +6,7 @@ import (
 
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll"
 	"ulnet/scoll/scollsim"
 )
@@ -70,9 +71,8 @@ func reachedAll(t *testing.T, n *scollsim.Net) {
 
 func steady(nodes, maxActive int) scollsim.Config {
 	return scollsim.Config{
-		Nodes:    nodes,
-		Scoll:    scoll.Config{RTT: 4 * time.Millisecond, Guard: 2 * time.Millisecond, MaxActive: maxActive},
-		Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: time.Millisecond}}},
+		Network: scenario.Network{Nodes: nodes, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: time.Millisecond}}}},
+		Scoll:   scoll.Config{RTT: 4 * time.Millisecond, Guard: 2 * time.Millisecond, MaxActive: maxActive},
 	}
 }
 

@@ -26,8 +26,7 @@ func TestBytesPerNode(t *testing.T) {
 	} {
 		before := heap()
 		n, err := New(Config{
-			Nodes: tt.nodes, Stacks: tt.level == scenario.Stacks, Discovery: tt.discovery,
-			Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: time.Millisecond}}},
+			Network: scenario.Network{Nodes: tt.nodes, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: time.Millisecond}}}}, Stacks: tt.level == scenario.Stacks, Discovery: tt.discovery,
 		})
 		if err == nil {
 			err = n.Group(tt.kind)
@@ -60,7 +59,7 @@ func heap() uint64 {
 // TestLargeRegularGroup: a group whose members would fill the memory with their
 // lists ends the run.
 func TestLargeRegularGroup(t *testing.T) {
-	n, err := New(Config{Nodes: maxRegular + 1, Bare: true})
+	n, err := New(Config{Network: scenario.Network{Nodes: maxRegular + 1}, Bare: true})
 	if err != nil {
 		t.Fatal(err)
 	}

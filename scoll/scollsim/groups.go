@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
 	"ulnet/scoll"
@@ -50,9 +51,9 @@ const maxRegular = 4096
 
 // add takes note of the group that a node makes with "create NAME KIND [NODES]".
 // One of that name is forgotten.
-func (g *groups) add(creator sim.NodeID, c command) (*namedGroup, error) {
-	name, kind := c.word(0), c.word(1)
-	members, err := g.membership(cmp.Or(c.word(2), "all"))
+func (g *groups) add(creator sim.NodeID, args scenario.Args) (*namedGroup, error) {
+	name, kind := args.Word(0), args.Word(1)
+	members, err := g.membership(cmp.Or(args.Word(2), "all"))
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll"
 	"ulnet/scoll/scollsim"
 )
@@ -26,7 +27,7 @@ func TestGroupsOfEverybody(t *testing.T) {
 	}
 	const atATime = 20
 	cfg := scollsim.Config{
-		Nodes: nodes, Topology: flat(), Bare: true, Tree: scoll.Tree{Type: scoll.KNomial, K: 4},
+		Network: scenario.Network{Nodes: nodes, Topology: flat()}, Bare: true, Tree: scoll.Tree{Type: scoll.KNomial, K: 4},
 		Scoll: scoll.Config{RTT: 20 * time.Millisecond, MaxActive: 256, MaxGroups: min(256, roots*5/6), MaxMembers: 16384},
 	}
 	n, err := scollsim.New(cfg)

@@ -85,7 +85,7 @@ func (n *Net) Broadcasts() []*Broadcast { return n.ledger.list }
 func (l *ledger) begin(root sim.NodeID, group string) *Broadcast {
 	nodes := l.net.cfg.Nodes
 	b := &Broadcast{
-		Number: uint32(len(l.list) + 1), Root: root, Group: group, Begun: l.net.now(),
+		Number: uint32(len(l.list) + 1), Root: root, Group: group, Begun: l.net.Now(),
 		ran: make([]run, nodes),
 	}
 	l.list = append(l.list, b)
@@ -120,7 +120,7 @@ func (l *ledger) ran(number uint32, life sim.Life) {
 		l.twice = "node " + life.Node.String() + " ran broadcast " + b.name() + " twice"
 	}
 	r.times, r.life = r.times+1, uint32(life.Number)
-	b.LastRun = l.net.now()
+	b.LastRun = l.net.Now()
 	c := course{life, b.Root, b.Group}
 	if number < l.latest[c] && l.turned == "" {
 		l.turned = "node " + life.Node.String() + " ran broadcast " + b.name() + " after a later one"
@@ -134,11 +134,11 @@ func (l *ledger) done(number uint32, got []byte, missing []Missing) {
 	if b == nil {
 		return
 	}
-	b.Outcome, b.Done, b.Missing = Ended, l.net.now(), missing
+	b.Outcome, b.Done, b.Missing = Ended, l.net.Now(), missing
 	b.Answered = slices.AppendSeq(make([]sim.NodeID, 0, len(got)/entrySize), entries(got))
 	slices.Sort(b.Answered)
 	slices.SortFunc(b.Missing, func(x, y Missing) int { return int(x.Node) - int(y.Node) })
-	if l.net.cfg.Log != nil {
+	if l.net.Log != nil {
 		l.logDone(b)
 	}
 }
@@ -161,9 +161,9 @@ func (l *ledger) logDone(b *Broadcast) {
 
 func (l *ledger) log(node sim.NodeID, kind history.Kind, subject sim.NodeID, b *Broadcast) {
 	n := l.net
-	if n.cfg.Log != nil {
-		n.cfg.Log.Append(history.Record{
-			At: n.now(), Node: node, Life: uint32(n.oracle.deaths[node]), Kind: kind, Subject: subject, Value: uint64(b.Number),
+	if n.Log != nil {
+		n.Log.Append(history.Record{
+			At: n.Now(), Node: node, Life: uint32(n.oracle.deaths[node]), Kind: kind, Subject: subject, Value: uint64(b.Number),
 		})
 	}
 }

@@ -1,11 +1,10 @@
 package scollsim
 
 import (
-	"encoding/binary"
-	"math/bits"
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnet/machine"
 	"ulnet/scoll/engine"
 )
@@ -54,22 +53,12 @@ func hash(p **message) uint64 {
 	if m == nil {
 		return 0
 	}
-	h := mix(uint64(m.kind)+1, m.bits)
-	h = mix(mix(h, m.length+uint64(m.id)), m.offset)
+	h := kit.Mix(uint64(m.kind)+1, m.bits)
+	h = kit.Mix(kit.Mix(h, m.length+uint64(m.id)), m.offset)
 	for _, b := range [][]byte{m.data, m.trailer, m.payload} {
-		for ; len(b) >= 8; b = b[8:] {
-			h = mix(h, binary.LittleEndian.Uint64(b))
-		}
-		for _, c := range b {
-			h = mix(h, uint64(c))
-		}
+		h = kit.Digest(h, b)
 	}
 	return h
-}
-
-func mix(h, w uint64) uint64 {
-	hi, lo := bits.Mul64(h^w, 0x9e3779b97f4a7c15)
-	return bits.RotateLeft64(hi^lo, 17) + h
 }
 
 // port is where messages leave a node, one each overhead.

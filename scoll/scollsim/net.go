@@ -6,9 +6,10 @@ import (
 
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/lnetsim"
-	"ulnet/lnet/machine/record"
 	"ulnet/scoll"
 	"ulnet/scoll/engine"
 )
@@ -18,14 +19,7 @@ const Service scoll.ServiceID = 1
 
 // Config configures a [Net]. The zero value of a field means its default.
 type Config struct {
-	// The network, as in sim.Config.
-	Nodes      int
-	Seed       uint64
-	Topology   sim.Topology
-	AccessRate int64
-	CPU        sim.CPU
-	Inbox      int
-	StartAt    func(sim.NodeID) time.Duration
+	scenario.Network
 
 	// Scoll is for all nodes. Self, Incarnation and Watched are each node's own.
 	Scoll scoll.Config
@@ -57,147 +51,76 @@ type Config struct {
 // Net is a network of nodes with collectives. What is done to nodes has to be
 // done through its methods.
 type Net struct {
-	sim.Control // the network, with discovery that hears what is done
+	kit.Base
 
 	cfg      Config
-	fabric   *simlnd.Fabric // at Stacks
-	programs []*program     // by node, of the latest life; nil before the first
-	stacks   []*stack
+	lives    []life // by node, the latest; nil before the first
 	services []behaviour
 	groups   groups
 	oracle   oracle
 	ledger   ledger
-	recorder *sim.Recorder[*message]
 
 	out   engine.Output // of the latest step
 	queue []engine.Input
-	err   error // of a boot
+}
+
+// life is a bare machine or an agent on a node.
+type life interface {
+	groups() []scoll.GroupState
+	stats() scoll.Stats
 }
 
 // New makes a network. Its nodes start when it runs.
 func New(cfg Config) (*Net, error) {
 	n := prepare(cfg)
-	var err error
+	n.Log = cfg.Log
 	if cfg.Stacks {
-		err = n.newFabric()
-	} else {
-		err = n.newNetwork()
+		return n, n.StartStacks(&n.cfg.Network, kit.Stacks{Boot: n.bootStack})
 	}
-	if err == nil && cfg.Log != nil {
-		n.Control = cfg.Log.Control(n.Control)
-	}
-	return n, err
+	return n, kit.Start(&n.Base, &n.cfg.Network, n.machines(), cfg.Record)
 }
 
 // prepare makes a Net without a network.
 func prepare(cfg Config) *Net {
-	n := &Net{cfg: cfg, programs: make([]*program, cfg.Nodes), services: make([]behaviour, cfg.Nodes)}
+	n := &Net{cfg: cfg, lives: make([]life, cfg.Nodes), services: make([]behaviour, cfg.Nodes)}
 	if cfg.Scoll.RTT <= 0 {
 		n.cfg.Scoll.RTT = engine.DefaultRTT
 	}
+	n.Around = n.happens
 	n.oracle.init(n)
 	n.ledger.init(n)
 	n.groups.init(cfg.Nodes)
 	return n
 }
 
-// newNetwork makes a network of bare machines.
-func (n *Net) newNetwork() (err error) {
-	cfg := &n.cfg
-	conf := sim.Config[*message]{
-		Nodes: cfg.Nodes, Seed: cfg.Seed, Topology: cfg.Topology, AccessRate: cfg.AccessRate,
-		CPU: cfg.CPU, Inbox: cfg.Inbox, StartAt: cfg.StartAt, Boot: n.boot,
+// machines is what runs at the level of machines.
+func (n *Net) machines() kit.Machines[*message] {
+	m := kit.Machines[*message]{Boot: n.boot, Codec: codec{}, Hash: hash}
+	if n.cfg.Bare {
+		m.Hash = nil
 	}
-	if !cfg.Bare {
-		conf.Hash = hash
-	}
-	if cfg.Record != nil {
-		n.recorder = sim.NewRecorder(cfg.Record, codec{}, record.Digests, nil)
-		conf.Recorder = n.recorder
-	}
-	n.Control, err = sim.New(conf)
-	return err
-}
-
-// Run lets the network run, see sim.Network.
-func (n *Net) Run(until time.Duration) error {
-	if err := n.Control.Run(until); err != nil {
-		return err
-	}
-	return n.err
-}
-
-// Close ends the recording of a run.
-func (n *Net) Close() error {
-	if n.recorder == nil {
-		return nil
-	}
-	return n.recorder.Close()
-}
-
-// now is the time of the network; 0 where machines are stepped without one.
-func (n *Net) now() time.Duration {
-	if n.Control == nil {
-		return 0
-	}
-	return n.Now()
-}
-
-// failed keeps the first error of a boot.
-func (n *Net) failed(err error) {
-	if n.err == nil {
-		n.err = err
-	}
+	return m
 }
 
 // began notes that a life begins.
-func (n *Net) began(life sim.Life) {
-	n.oracle.started(life)
-	if n.cfg.Log != nil {
-		n.cfg.Log.Append(history.Record{
-			At: n.Now(), Node: life.Node, Life: uint32(life.Number), Kind: history.Start, Subject: history.Nobody,
-		})
+func (n *Net) began(k life, begins sim.Life) {
+	n.lives[begins.Node] = k
+	if n.Control != nil {
+		n.oracle.started(begins)
+		n.Begins(begins)
 	}
 }
 
-// Kill implements sim.Control.
-func (n *Net) Kill(id sim.NodeID) {
-	if n.Up(id) {
-		n.ended(id)
+// happens has discovery and the books hear of what is done to nodes.
+func (n *Net) happens(a *kit.Act, do func()) {
+	switch a.Verb {
+	case kit.Kill, kit.Crash:
+		if a.Changes {
+			n.oracle.ended(a.Node)
+			n.ledger.rootGone(a.Node)
+		}
+	case kit.Pause, kit.Skew, kit.Slow:
+		n.ledger.excuse(a.Node)
 	}
-	n.Control.Kill(id)
+	do()
 }
-
-// Crash implements sim.Control.
-func (n *Net) Crash(id sim.NodeID) {
-	if n.Up(id) {
-		n.ended(id)
-	}
-	n.Control.Crash(id)
-}
-
-// ended notes that a life ends.
-func (n *Net) ended(id sim.NodeID) {
-	n.oracle.ended(id)
-	n.ledger.rootGone(id)
-}
-
-// Pause implements sim.Control.
-func (n *Net) Pause(id sim.NodeID) {
-	n.ledger.excuse(id)
-	n.Control.Pause(id)
-}
-
-// SetSkew implements sim.Control.
-func (n *Net) SetSkew(id sim.NodeID, ppm int64) {
-	n.ledger.excuse(id)
-	n.Control.SetSkew(id, ppm)
-}
-
-// SetSlow implements sim.Control.
-func (n *Net) SetSlow(id sim.NodeID, extra time.Duration) {
-	n.ledger.excuse(id)
-	n.Control.SetSlow(id, extra)
-}
-
-var _ sim.Control = (*Net)(nil)

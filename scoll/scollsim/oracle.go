@@ -44,7 +44,7 @@ func (o *oracle) started(life sim.Life) {
 	}
 	for id := range o.nodes {
 		if subject, v := sim.NodeID(id), o.nodes[id]; v != (vital{alive: o.atFirst(subject)}) && subject != life.Node {
-			o.net.Control.At(o.net.Now(), func() { o.tell(life.Node, subject, v) })
+			o.net.At(o.net.Now(), func() { o.tell(life.Node, subject, v) })
 		}
 	}
 	if life.Number > 0 || !o.nodes[life.Node].alive {
@@ -67,8 +67,8 @@ func (o *oracle) ended(id sim.NodeID) {
 // spread lets everybody hear of a node, each at a time of its own.
 func (o *oracle) spread(subject sim.NodeID, after time.Duration, v vital) {
 	n, delay := o.net, o.net.cfg.Discovery
-	last := n.Control.Now() + after + delay
-	n.Control.At(last, func() {
+	last := n.Now() + after + delay
+	n.At(last, func() {
 		if !o.old(subject, v) {
 			o.nodes[subject] = v
 		}
@@ -76,7 +76,7 @@ func (o *oracle) spread(subject sim.NodeID, after time.Duration, v vital) {
 	for id := range sim.NodeID(n.cfg.Nodes) {
 		if id != subject {
 			at := last - time.Duration(o.pcg.Uint64()%uint64(delay/2+1))
-			n.Control.At(at, func() { o.tell(id, subject, v) })
+			n.At(at, func() { o.tell(id, subject, v) })
 		}
 	}
 }
@@ -92,9 +92,9 @@ func (o *oracle) tell(observer, subject sim.NodeID, v vital) {
 	switch {
 	case !n.Up(observer) || o.old(subject, v):
 	case n.cfg.Stacks:
-		n.fabric.Do(observer, func(*simlnd.Host) { n.stacks[observer].view.hear(simlnd.NID(subject), v) })
+		n.Fabric.Do(observer, func(*simlnd.Host) { n.lives[observer].(*stack).view.hear(simlnd.NID(subject), v) })
 	default:
-		n.Control.Command(observer, v.command(subject))
+		n.Command(observer, v.command(subject))
 	}
 }
 

@@ -3,10 +3,10 @@ package scollsim
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/machine"
 	"ulnet/scoll"
@@ -38,9 +38,6 @@ type errand struct {
 
 // boot begins a life. A restarted node knows nothing of its life before.
 func (n *Net) boot(life sim.Life, _ sim.Program[*message]) sim.Program[*message] {
-	if int(life.Node) >= n.cfg.Nodes {
-		return nil // a damaged recording
-	}
 	cfg := n.cfg.Scoll.Engine()
 	cfg.Self, cfg.Incarnation, cfg.Watched = simlnd.NID(life.Node), life.Number+1, n.oracle.on()
 	p := &program{
@@ -48,10 +45,7 @@ func (n *Net) boot(life sim.Life, _ sim.Program[*message]) sim.Program[*message]
 		works: make(map[engine.RequestID]*work), exposed: make(map[uint64]*message), bits: make(map[engine.RequestID][]uint64),
 		fetches: make(map[engine.RequestID]*fetch),
 	}
-	n.programs[life.Node] = p
-	if n.Control != nil {
-		n.began(life)
-	}
+	n.began(p, life)
 	return p
 }
 
@@ -66,7 +60,7 @@ func (p *program) Step(now time.Duration, in sim.Input[*message], out *sim.Outpu
 	case sim.Message:
 		p.take(in.From, in.Msg, out)
 	case sim.Command:
-		p.command(parseCommand(in.Text))
+		p.command(scenario.ParseCommand(in.Text))
 	}
 	p.runErrands(now)
 	if len(n.queue) == 0 {
@@ -85,6 +79,9 @@ func (p *program) Step(now time.Duration, in sim.Input[*message], out *sim.Outpu
 	}
 	return wake
 }
+
+func (p *program) groups() []scoll.GroupState { return p.m.Groups() }
+func (p *program) stats() scoll.Stats         { return p.m.Stats() }
 
 func (p *program) input(in engine.Input) { p.net.queue = append(p.net.queue, in) }
 
@@ -155,14 +152,14 @@ func (p *program) addErrand(e errand) {
 }
 
 // command obeys a verb of a scenario, or news of the oracle.
-func (p *program) command(c command) {
-	switch c.verb {
+func (p *program) command(verb string, args scenario.Args) {
+	switch verb {
 	case "create":
-		p.create(c)
+		p.create(args)
 	case "broadcast":
-		p.broadcast(c)
+		p.broadcast(args)
 	case "destroy":
-		if g := p.net.groups.byName[c.word(0)]; g != nil && g.made {
+		if g := p.net.groups.byName[args.Word(0)]; g != nil && g.made {
 			g.ending = true
 			p.input(engine.Input{Kind: engine.Broadcast, Broadcast: &engine.Outgoing{
 				Token: g, Group: g.id, Service: Service, Flags: wire.FlagModule | wire.FlagLast,
@@ -173,28 +170,27 @@ func (p *program) command(c command) {
 			p.input(engine.Input{Kind: engine.Abort, ID: id})
 		}
 	case "service":
-		p.net.behave(p.id, c)
+		p.net.behave(p.id, args)
 	case "alive", "dead":
-		node, _ := strconv.Atoi(c.word(0))
 		p.input(engine.Input{
-			Kind: engine.Health, From: simlnd.NID(sim.NodeID(node - 1)), Alive: c.verb == "alive", Lifetime: c.number(1),
+			Kind: engine.Health, From: simlnd.NID(args.Node(0)), Alive: verb == "alive", Lifetime: uint64(args.Int(1)),
 		})
 	}
 }
 
 // create makes a group: "create NAME KIND [NODES]".
-func (p *program) create(c command) {
+func (p *program) create(args scenario.Args) {
 	n := p.net
-	g, err := n.groups.add(p.id, c)
+	g, err := n.groups.add(p.id, args)
 	if err != nil {
-		n.failed(err)
+		n.Failed(err)
 		return
 	}
 	if g.oob {
 		return
 	}
 	o := &engine.Outgoing{Token: g, Service: Service, Members: g.members, Tree: n.cfg.Tree}
-	if c.word(1) == kindImmediate {
+	if args.Word(1) == kindImmediate {
 		o.Flags = wire.FlagModule
 	}
 	p.input(engine.Input{Kind: engine.Create, Broadcast: o})
@@ -202,9 +198,9 @@ func (p *program) create(c command) {
 
 // broadcast sends a request over a group that a node has made, or knows as its
 // member.
-func (p *program) broadcast(c command) {
-	n, o := p.net, c.order()
-	b := n.ledger.begin(p.id, c.word(0))
+func (p *program) broadcast(args scenario.Args) {
+	n, o := p.net, readOrder(args)
+	b := n.ledger.begin(p.id, args.Word(0))
 	g := n.groups.byName[b.Group]
 	if g == nil || !g.made {
 		b.notSent(scoll.ENOGROUP)

@@ -8,6 +8,7 @@ import (
 
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll"
 	"ulnet/scoll/scollsim"
 )
@@ -41,7 +42,7 @@ func TestLogarithm(t *testing.T) {
 		var x, y []float64
 		for log := 3; log <= last; log += tt.step {
 			_, b, err := scollsim.Measured(scollsim.Config{
-				Nodes: 1 << log, Topology: flat(), Tree: tt.tree, Overhead: tt.overhead, Bare: true,
+				Network: scenario.Network{Nodes: 1 << log, Topology: flat()}, Tree: tt.tree, Overhead: tt.overhead, Bare: true,
 				Scoll: scoll.Config{RTT: time.Second},
 			}, "oob", "")
 			if err != nil {

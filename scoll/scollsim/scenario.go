@@ -6,6 +6,7 @@ import (
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/scoll"
 	"ulnet/scoll/tree"
 )
@@ -46,12 +47,14 @@ var Protocol = &scenario.Protocol{
 			{Name: "kind", Kind: scenario.Choice, Choices: serviceKinds}, {Name: "time", Kind: scenario.Duration, Optional: true},
 		}, Doc: "from now on, in later lives too, the service of the node works, is mute (never replies), slow (takes so long), rejects requests, fails to run them, is stuck in them, aborts them, replies for those below it alone, replies with parts but no last one, or wants to send a large reply"},
 	},
-	Conditions:   conditions,
+	Conditions:   conditions.Declared(),
 	Series:       series,
 	Levels:       []scenario.Level{scenario.Machines, scenario.Stacks},
 	BytesPerNode: bytesPerNode,
-	New:          newInstance,
-	Replay:       replay,
+	New:          func(s *scenario.Setup) (scenario.Instance, error) { return New(configOf(s)) },
+	Replay: func(s *scenario.Setup, r io.Reader) (sim.Replayed, error) {
+		return kit.Replay(r, s.Nodes, prepare(configOf(s)).machines())
+	},
 }
 
 // bytesPerNode: of a machine, what it takes to know some groups; of a stack,
@@ -67,20 +70,11 @@ func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	return need
 }
 
-// instance is a Net in a scenario.
-type instance struct{ *Net }
-
-func newInstance(s *scenario.Setup) (scenario.Instance, error) {
-	n, err := New(configOf(s))
-	return &instance{n}, err
-}
-
 // configOf is the configuration that a scenario asks for.
 func configOf(s *scenario.Setup) Config {
 	o := s.Options
 	cfg := Config{
-		Nodes: s.Nodes, Seed: s.Seed, Topology: s.Topology, AccessRate: s.AccessRate,
-		CPU: s.CPU, Inbox: s.Inbox, StartAt: s.StartAt,
+		Network: s.Network,
 		Scoll: scoll.Config{
 			RTT: o.Duration("rtt"), Guard: o.Duration("guard"), Propagation: o.Duration("propagation"),
 			MaxActive: o.Int("places"),
@@ -107,16 +101,3 @@ func treeOf(kind string, k int) scoll.Tree {
 	}
 	return scoll.Tree{Type: scoll.KNomial, K: uint32(max(k, 2))}
 }
-
-// replay steps the machines of a recorded run without a network.
-func replay(s *scenario.Setup, r io.Reader) (sim.Replayed, error) {
-	cfg := configOf(s)
-	cfg.Record, cfg.Log = nil, nil
-	n := prepare(cfg)
-	return sim.Replay(r, codec{}, hash, func([]byte) (func(sim.Life, sim.Program[*message]) sim.Program[*message], error) {
-		return n.boot, nil
-	})
-}
-
-// Close ends the recording of a run.
-func (in *instance) Close() error { return in.Net.Close() }

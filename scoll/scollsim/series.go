@@ -3,8 +3,8 @@ package scollsim
 import (
 	"time"
 
-	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/scoll"
 )
 
@@ -19,8 +19,7 @@ var series = []scenario.Quantity{
 }
 
 // Sample implements [scenario.Instance].
-func (in *instance) Sample() []float64 {
-	n := in.Net
+func (n *Net) Sample() []float64 {
 	under := 0
 	for _, b := range n.ledger.list {
 		if b.Outcome == UnderWay {
@@ -40,53 +39,20 @@ func (in *instance) Sample() []float64 {
 
 // Sent is how many LNet messages stacks have sent in their latest lives.
 func (n *Net) Sent() (sum uint64) {
-	for _, k := range n.stacks {
-		if k != nil {
+	for _, l := range n.lives {
+		if k, ok := l.(*stack); ok {
 			sum += k.lnet.Node.Stats().SendCount
 		}
 	}
 	return sum
 }
 
-// Counters are some counters of all nodes' latest lives.
-func (n *Net) Counters() (sum scoll.Stats) {
-	for id := range sim.NodeID(n.cfg.Nodes) {
-		var s scoll.Stats
-		switch {
-		case n.cfg.Stacks && n.stacks[id] != nil:
-			s = n.stacks[id].agent.Stats()
-		case !n.cfg.Stacks && n.programs[id] != nil:
-			s = n.programs[id].m.Stats()
-		}
-		addStats(&sum, &s)
-	}
-	return sum
-}
-
-func addStats(sum, s *scoll.Stats) {
-	sum.Requests += s.Requests
-	sum.Broadcasts += s.Broadcasts
-	sum.TimedOut += s.TimedOut
-	sum.Died += s.Died
-	sum.Late += s.Late
-	sum.Busy += s.Busy
-	sum.Held += s.Held
-	sum.HeldTooLong += s.HeldTooLong
-	sum.Waited += s.Waited
-	sum.Slowed += s.Slowed
-	sum.Silent += s.Silent
-	sum.Again += s.Again
-	sum.Relisted += s.Relisted
-	sum.Replayed += s.Replayed
-	sum.Destroyed += s.Destroyed
-	sum.Displaced += s.Displaced
-	sum.Busy += s.Busy
-	sum.Malformed += s.Malformed + s.Protocol + s.Spoofed + s.BadReply + s.Oversized + s.Stray
-}
+// Counters are the counters of all nodes' latest lives.
+func (n *Net) Counters() scoll.Stats { return kit.Sum(n.lives, life.stats) }
 
 // Measures implements [scenario.Instance].
-func (in *instance) Measures() []scenario.Measure {
-	n, c := in.Net, in.Net.Counters()
+func (n *Net) Measures() []scenario.Measure {
+	c := n.Counters()
 	var outcomes [RootGone + 1]int
 	missing := 0
 	var longest, total time.Duration
@@ -116,6 +82,6 @@ func (in *instance) Measures() []scenario.Measure {
 		{Name: "requests that were held", Value: float64(c.Held)},
 		{Name: "requests that were held too long", Value: float64(c.HeldTooLong)},
 		{Name: "groups whose creator died", Value: float64(c.Destroyed)},
-		{Name: "messages that make no sense", Value: float64(c.Malformed)},
+		{Name: "messages that make no sense", Value: float64(c.Malformed + c.Protocol + c.Spoofed + c.BadReply + c.Oversized + c.Stray)},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/lnetsim"
 	"ulnet/lnet/nid"
@@ -22,32 +23,14 @@ type stack struct {
 	open    []*scoll.Request               // that the service has not seen the end of
 }
 
-// newFabric makes a network of stacks.
-func (n *Net) newFabric() (err error) {
-	n.stacks = make([]*stack, n.cfg.Nodes)
-	cfg := &n.cfg
-	n.fabric, err = simlnd.New(simlnd.Config{
-		Nodes: cfg.Nodes, Seed: cfg.Seed, Topology: cfg.Topology, AccessRate: cfg.AccessRate,
-		CPU: cfg.CPU, Inbox: cfg.Inbox, StartAt: cfg.StartAt,
-		Boot: func(h, _ *simlnd.Host) {
-			if err := n.bootStack(h); err != nil {
-				n.failed(err)
-			}
-		},
-	})
-	n.Control = n.fabric
-	return err
-}
-
 // bootStack begins a life of a stack.
-func (n *Net) bootStack(h *simlnd.Host) error {
+func (n *Net) bootStack(h, _ *simlnd.Host) error {
 	k := &stack{net: n, host: h, handles: make(map[scoll.GroupID]*scoll.Group)}
 	var err error
 	if k.lnet, err = lnetsim.NewStack(h, lnetsim.StackConfig{}); err != nil {
 		return err
 	}
-	n.stacks[h.ID()] = k
-	n.began(h.Life())
+	n.began(k, h.Life())
 	cfg := n.cfg.Scoll
 	switch {
 	case n.cfg.View != nil:
@@ -61,7 +44,7 @@ func (n *Net) bootStack(h *simlnd.Host) error {
 	if k.agent, err = scoll.New(k.lnet.Table, cfg); err != nil {
 		return err
 	}
-	h.OnCommand(func(text string) { k.command(parseCommand(text)) })
+	h.OnCommand(func(text string) { k.command(scenario.ParseCommand(text)) })
 	return k.agent.RegisterService(k.service())
 }
 
@@ -101,16 +84,19 @@ func (v *view) Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func
 	return func() { v.watch = nil }
 }
 
+func (k *stack) groups() []scoll.GroupState { return k.agent.Groups() }
+func (k *stack) stats() scoll.Stats         { return k.agent.Stats() }
+
 // command obeys a verb of a scenario.
-func (k *stack) command(c command) {
+func (k *stack) command(verb string, args scenario.Args) {
 	n := k.net
-	switch c.verb {
+	switch verb {
 	case "create":
-		k.create(c)
+		k.create(args)
 	case "broadcast":
-		k.broadcast(c)
+		k.broadcast(args)
 	case "destroy":
-		g := n.groups.byName[c.word(0)]
+		g := n.groups.byName[args.Word(0)]
 		if g == nil || !g.made || k.handles[g.id] == nil {
 			return
 		}
@@ -121,23 +107,23 @@ func (k *stack) command(c command) {
 			r.Abort()
 		}
 	case "service":
-		n.behave(k.host.ID(), c)
+		n.behave(k.host.ID(), args)
 	}
 }
 
 // create makes a group, see program.create.
-func (k *stack) create(c command) {
+func (k *stack) create(args scenario.Args) {
 	n := k.net
-	g, err := n.groups.add(k.host.ID(), c)
+	g, err := n.groups.add(k.host.ID(), args)
 	if err != nil {
-		n.failed(err)
+		n.Failed(err)
 		return
 	}
 	if g.oob {
 		return
 	}
 	k.agent.CreateGroup(scoll.GroupConfig{
-		Service: Service, Name: g.name, Members: g.members, Tree: n.cfg.Tree, Now: c.word(1) == kindImmediate,
+		Service: Service, Name: g.name, Members: g.members, Tree: n.cfg.Tree, Now: args.Word(1) == kindImmediate,
 		Done: func(made *scoll.Group, err error) {
 			var id scoll.GroupID
 			if made != nil {
@@ -164,9 +150,9 @@ func (k *stack) handle(name string) (*scoll.Group, error) {
 }
 
 // broadcast sends a request.
-func (k *stack) broadcast(c command) {
-	n, o := k.net, c.order()
-	b := n.ledger.begin(k.host.ID(), c.word(0))
+func (k *stack) broadcast(args scenario.Args) {
+	n, o := k.net, readOrder(args)
+	b := n.ledger.begin(k.host.ID(), args.Word(0))
 	g, err := k.handle(b.Group)
 	if err == nil {
 		err = k.send(g, b, &o)

@@ -111,7 +111,7 @@ func (n *Net) InOrder() error {
 // allow, and Slack.
 func (n *Net) InTime() error {
 	return n.first(func(b *Broadcast) error {
-		now := n.now()
+		now := n.Now()
 		if b.Outcome == Ended {
 			now = b.Done
 		} else if b.Outcome != UnderWay {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll"
 )
 
@@ -51,7 +52,7 @@ func TestExact(t *testing.T) {
 // TestOnce: a life that runs a broadcast twice is found, another life may; who
 // answers without having run it is found.
 func TestOnce(t *testing.T) {
-	n := prepare(Config{Nodes: 6})
+	n := prepare(Config{Network: scenario.Network{Nodes: 6}})
 	n.ledger.list = append(n.ledger.list, books([]sim.NodeID{1, 2, 3, 4}))
 	if err := n.Once(); err == nil || !strings.Contains(err.Error(), "has not run it") {
 		t.Errorf("nobody has run it: %v", err)
@@ -73,7 +74,7 @@ func TestOnce(t *testing.T) {
 // whatever was full there.
 func TestIdleIfBusy(t *testing.T) {
 	for _, s := range []scoll.Status{scoll.EBUSY, scoll.EMAXACTIVE, scoll.EMAXGROUPS, scoll.EMAXLISTS, scoll.ETIMEDOUT} {
-		n := prepare(Config{Nodes: 6})
+		n := prepare(Config{Network: scenario.Network{Nodes: 6}})
 		b := books([]sim.NodeID{1, 2, 4}, 3)
 		b.Missing[0].Status = s
 		n.ledger.list = append(n.ledger.list, b)
@@ -89,7 +90,7 @@ func TestIdleIfBusy(t *testing.T) {
 
 // TestInTime: what takes too long is found, unless the root was held up.
 func TestInTime(t *testing.T) {
-	n := prepare(Config{Nodes: 6})
+	n := prepare(Config{Network: scenario.Network{Nodes: 6}})
 	b := books(nil)
 	n.ledger.list = append(n.ledger.list, b)
 	b.Limit, b.Done = time.Second, 2*time.Second+Slack
@@ -110,7 +111,7 @@ func TestInTime(t *testing.T) {
 // return no sooner than the news of the death have spread.
 func TestOracle(t *testing.T) {
 	const delay = 100 * time.Millisecond
-	n, err := New(Config{Nodes: 20, Discovery: delay, Topology: &sim.Flat{}})
+	n, err := New(Config{Network: scenario.Network{Nodes: 20, Topology: &sim.Flat{}}, Discovery: delay})
 	if err != nil {
 		t.Fatal(err)
 	}
