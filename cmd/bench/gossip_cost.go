@@ -62,20 +62,20 @@ func measureCost(ctx context.Context, b *bench) ([]line, error) {
 		return nil, err
 	}
 	runtime.GC() // the buffers of the stacks
-	agents, err := measureAgents(ctx, pick(b, 1, 10, 60))
+	a, err := newAgents(ctx, gossipAgents)
+	if err != nil {
+		return nil, err
+	}
+	defer a.close()
+	agents, err := a.cost(ctx, pick(b, 2*time.Second, 8*time.Second, 8*time.Second), pick(b, 1, 10, 60)) // all pairs have met by then
 	if err != nil {
 		return nil, err
 	}
 	cpu := func(what string, c cost, more string) line {
+		cycle := 2 * c.each() // a ping and a reply
 		return line{
-			what: "CPU of a node at 200 ms, " + what, ratio: c.perCycle.Seconds() / gossipsim.Interval.Seconds() * 100, unit: "%", limit: 0.1,
-			basis: fmt.Sprintf("%.1f µs per cycle%s", c.perCycle.Seconds()*1e6, more),
-		}
-	}
-	allocations := func(what string, c cost, more string) line {
-		return line{
-			what: "allocations per message, " + what, ratio: c.allocations, unit: "objects", limit: 0.05,
-			basis: fmt.Sprintf("%d messages, %d objects%s", c.messages, c.objects, more),
+			what: "CPU of a node at 200 ms, " + what, ratio: cycle.Seconds() / gossipsim.Interval.Seconds() * 100, unit: "%", limit: 0.1,
+			basis: fmt.Sprintf("%.1f µs per cycle%s", cycle.Seconds()*1e6, more),
 		}
 	}
 	const tcp = " over TCP on loopback"
@@ -83,16 +83,9 @@ func measureCost(ctx context.Context, b *bench) ([]line, error) {
 		cpu(fmt.Sprintf("machine, %d nodes", nodes), machine, " with its share of the simulator"),
 		cpu(fmt.Sprintf("agent above portals and LNet, %d nodes", nodes), stack, " with its share of the simulated network"),
 		cpu(fmt.Sprintf("agent%s, %d nodes", tcp, fewNodes), agents, " with TCP"),
-		allocations("machine", machine, ""),
-		allocations("agent"+tcp, agents, " more than without gossip"),
+		machine.allocations("allocations per message, machine", ""),
+		agents.allocations("allocations per message, agent"+tcp, " more than without gossip"),
 	}, nil
-}
-
-type cost struct {
-	perCycle    time.Duration // of one node
-	objects     int           // allocated
-	allocations float64       // per message
-	messages    uint64
 }
 
 // gossipCost measures a cluster in its steady state.
@@ -108,16 +101,8 @@ func gossipCost(nodes int, stacks bool, cycles int) (c cost, err error) {
 		return c, err
 	}
 	sent := net.Counters()
-	runtime.GC()
-	mallocs, cpu := ownMallocs(), cpuTime()
-	if err := net.Run(net.Now() + net.Cycles(cycles)); err != nil {
-		return c, err
-	}
-	cpu, mallocs = cpuTime()-cpu, ownMallocs()-mallocs
+	c.usage, err = simulated(func() error { return net.Run(net.Now() + net.Cycles(cycles)) })
 	after := net.Counters()
 	c.messages = after.PingsSent + after.RepliesSent - sent.PingsSent - sent.RepliesSent
-	c.perCycle = cpu / time.Duration(cycles*nodes)
-	c.objects = int(mallocs)
-	c.allocations = float64(mallocs) / float64(c.messages)
-	return c, nil
+	return c, err
 }

@@ -5,10 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"syscall"
 	"time"
 
+	"ulnet/cmd/bench/rival"
 	"ulnet/gossip/gossipsim"
 )
+
+// loopbackNodes is how many agents there are for deaths.
+const loopbackNodes = 64
 
 // measureDetection is G-GO-3.
 func measureDetection(ctx context.Context, b *bench) ([]line, error) {
@@ -34,30 +39,34 @@ func measureDetection(ctx context.Context, b *bench) ([]line, error) {
 			basis: fmt.Sprintf("median %.2f s of %d deaths, at most %d cycles of 200 ms allowed; memberlist 8.6 to 12.0 s at 64 to 128 nodes", median(last), seeds, limit),
 		})
 	}
-	l, err := measureLoopback(ctx, pick(b, 1, 3, 8))
+	l, err := measureLoopback(ctx, b, pick(b, 1, 3, 8))
 	return append(lines, l), err
 }
 
-// measureLoopback kills nodes in real time.
-func measureLoopback(ctx context.Context, deaths int) (line, error) {
+// measureLoopback kills processes in real time.
+func measureLoopback(ctx context.Context, b *bench, deaths int) (line, error) {
 	l := line{what: fmt.Sprintf("death noticed by the last of %d agents over TCP on loopback, median", loopbackNodes), unit: "s", limit: 3.6}
-	a, err := newAgents(loopbackNodes)
+	c, err := b.newCluster(ctx, system{name: "gossip"}, rival.Node{Nodes: loopbackNodes, Interval: gossipsim.Interval}, nil)
 	if err != nil {
 		return l, err
 	}
-	defer a.close()
-	if err := await(ctx, 20*time.Second, a.gathered); err != nil {
-		return l, fmt.Errorf("the agents do not find each other: %w", err)
+	defer c.end()
+	if err := c.join(); err != nil {
+		return l, err
 	}
 	var took []float64
 	for i := range deaths {
-		d, err := a.kill(ctx, len(a.nodes)-1-i)
+		at, victim := time.Now(), loopbackNodes-1-i
+		if err := c.signal(syscall.SIGKILL, victim); err != nil {
+			return l, err
+		}
+		s, err := c.told(rival.Down, victim, at)
 		if err != nil {
 			return l, err
 		}
-		took = append(took, d.Seconds())
+		took = append(took, s.last.Seconds())
 	}
 	l.ratio = median(took)
-	l.basis = fmt.Sprintf("%d deaths, %.2f to %.2f s, wall time", deaths, slices.Min(took), slices.Max(took))
+	l.basis = fmt.Sprintf("%d processes killed, %.2f to %.2f s, wall time", deaths, slices.Min(took), slices.Max(took))
 	return l, nil
 }

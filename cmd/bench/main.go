@@ -48,7 +48,7 @@ func main() {
 // workers are the processes that bench starts of itself.
 var workers = []worker.Kind{
 	worker.Of("peer", servePeer), worker.Of("hoarder", serveHoarder), worker.Of("member", serveMember),
-	worker.Of("caster", serveCaster), worker.Of("spinner", serveSpinner), worker.Of("inhabitant", serveInhabitant),
+	worker.Of("caster", serveCaster), worker.Of("spinner", serveSpinner),
 	rival.Membership("gossip", startGossip), rival.Membership("zone", startZone),
 	rival.Server("health server", serveHealth), rival.Clients("health clients", healthClients),
 }

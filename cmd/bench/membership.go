@@ -66,7 +66,7 @@ const (
 // run runs one system.
 func (t *membershipTrial) run(ctx context.Context, of system) (m membership, err error) {
 	m = membership{system: of, nodes: t.nodes}
-	c, err := t.start(ctx, of)
+	c, err := t.bench.newCluster(ctx, of, rival.Node{Nodes: t.nodes, Interval: t.interval}, nil)
 	if err != nil {
 		return m, err
 	}
@@ -86,26 +86,11 @@ func (t *membershipTrial) run(ctx context.Context, of system) (m membership, err
 // join waits until everybody knows everybody.
 func (t *membershipTrial) join(c *cluster, m *membership) error {
 	began := time.Now()
-	err := await(c.ctx, joinLimit, func() bool {
-		known := map[[2]int]bool{}
-		for _, e := range c.since(time.Time{}) {
-			if e.by != e.Node && e.Kind != rival.Attribute {
-				known[[2]int{e.by, e.Node}] = e.Kind == rival.Up
-			}
-		}
-		n := 0
-		for _, up := range known {
-			if up {
-				n++
-			}
-		}
-		return n == t.nodes*(t.nodes-1)
-	})
+	err := c.join()
 	m.join = time.Since(began)
-	if err != nil {
-		return fmt.Errorf("not all of %d nodes have joined after %v: %w", t.nodes, m.join, err)
+	if err == nil {
+		_, err = worker.ReadyAll[time.Time](c.living())
 	}
-	_, err = worker.ReadyAll[time.Time](c.living())
 	return err
 }
 
@@ -156,7 +141,7 @@ func (c *cluster) attribute(_ *cluster, m *membership) error {
 		if err != nil {
 			return err
 		}
-		list, err := c.observe("an attribute", setter, at, func(e event) bool { return e.Kind == rival.Attribute && e.Value == value })
+		list, err := c.observe("an attribute", setter, at, nil, func(e event) bool { return e.Kind == rival.Attribute && e.Value == value })
 		if err = errors.Join(err, wait(c.ctx, time.Second)); err != nil {
 			return err
 		}

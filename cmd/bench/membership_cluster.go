@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -27,6 +28,7 @@ type cluster struct {
 	bench  *bench
 	config worker.Config
 	node   rival.Node
+	within func(i int) func(func() error) error
 	nodes  []*clusterNode
 
 	mu     sync.Mutex
@@ -45,21 +47,24 @@ type event struct {
 	rival.News
 }
 
-// start starts all nodes.
-func (t *membershipTrial) start(ctx context.Context, of system) (*cluster, error) {
-	var addrs []netip.Addr
-	for i := range t.nodes + 1 { // and a newcomer
-		addrs = append(addrs, rival.Addr(i))
+// newCluster starts the nodes of a system, each within what within says, or on loopback.
+func (b *bench) newCluster(ctx context.Context, of system, node rival.Node, within func(i int) func(func() error) error) (c *cluster, err error) {
+	if !node.Base.IsValid() {
+		node.Base = netip.AddrFrom4([4]byte{127, 0, 77, 1})
+		within = func(int) func(func() error) error { return nil }
+		var addrs []netip.Addr
+		for i := range node.Nodes + 1 { // and a newcomer
+			addrs = append(addrs, node.Addr(i))
+		}
+		if node.Port, err = loopback.FreePort(addrs...); err != nil {
+			return nil, err
+		}
 	}
-	port, err := loopback.FreePort(addrs...)
-	if err != nil {
-		return nil, err
-	}
-	c := &cluster{
-		ctx: ctx, bench: t.bench, node: rival.Node{Nodes: t.nodes, Port: port, Interval: t.interval},
+	c = &cluster{
+		ctx: ctx, bench: b, node: node, within: within,
 		config: worker.Config{Kind: of.name, Program: of.program, Patience: detectLimit},
 	}
-	for range t.nodes {
+	for range node.Nodes {
 		if err := c.startNode(); err != nil {
 			c.end()
 			return nil, err
@@ -68,11 +73,37 @@ func (t *membershipTrial) start(ctx context.Context, of system) (*cluster, error
 	return c, nil
 }
 
+// join waits until all that live know each other.
+func (c *cluster) join() error {
+	if err := await(c.ctx, joinLimit, c.joined); err != nil {
+		return fmt.Errorf("not all of %d nodes have joined: %w", len(c.living()), err)
+	}
+	return nil
+}
+
+func (c *cluster) joined() bool {
+	known := map[[2]int]bool{}
+	for _, e := range c.since(time.Time{}) {
+		if e.by != e.Node && e.Kind != rival.Attribute && !c.nodes[e.by].gone && !c.nodes[e.Node].gone {
+			known[[2]int{e.by, e.Node}] = e.Kind == rival.Up
+		}
+	}
+	n := 0
+	for _, up := range known {
+		if up {
+			n++
+		}
+	}
+	living := len(c.living())
+	return n == living*(living-1)
+}
+
 // startNode starts the next node.
 func (c *cluster) startNode() error {
 	node, cfg := c.node, c.config
 	node.Index = len(c.nodes)
-	cfg.Params, cfg.Event = node, worker.On(func(n rival.News) {
+	cfg.Params, cfg.Within = node, c.within(node.Index)
+	cfg.Event = worker.On(func(n rival.News) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.events = append(c.events, event{node.Index, n})
@@ -126,34 +157,36 @@ func (c *cluster) signal(s syscall.Signal, nodes ...int) error {
 	return nil
 }
 
-// observe waits until all others that live were told something of a node, and returns how
-// long after an instant they first were.
-func (c *cluster) observe(what string, node int, from time.Time, is func(event) bool) (list []time.Duration, err error) {
-	others := 0
-	for i, n := range c.nodes {
-		if i != node && !n.gone {
-			others++
+// observe waits until all others that live were told something of a node, or those that are
+// named, and returns how long after an instant they first were.
+func (c *cluster) observe(what string, node int, from time.Time, by []int, is func(event) bool) (list []time.Duration, err error) {
+	if by == nil {
+		for i, n := range c.nodes {
+			if i != node && !n.gone {
+				by = append(by, i)
+			}
 		}
 	}
 	err = await(c.ctx, detectLimit, func() bool {
-		var by []int
-		list = list[:0]
+		told := map[int]time.Duration{}
 		for _, e := range c.since(from) {
-			if e.Node == node && e.by != node && is(e) && !slices.Contains(by, e.by) && !c.nodes[e.by].gone {
-				by, list = append(by, e.by), append(list, e.At.Sub(from))
+			if _, before := told[e.by]; !before && e.Node == node && slices.Contains(by, e.by) && is(e) {
+				told[e.by] = e.At.Sub(from)
 			}
 		}
-		return len(list) == others
+		list = slices.Collect(maps.Values(told))
+		return len(list) == len(by)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%d of %d nodes know of %s: %w", len(list), others, what, err)
+		return nil, fmt.Errorf("%d of %d nodes know of %s: %w", len(list), len(by), what, err)
 	}
 	return list, nil
 }
 
-// told is how long it took until all others were told that a node came or went.
-func (c *cluster) told(kind rival.Change, node int, from time.Time) (sideSpread, error) {
-	list, err := c.observe(fmt.Sprintf("node %d, which is %s,", node, kind), node, from, func(e event) bool { return e.Kind == kind })
+// told is how long it took until all others, or some of them, were told that a node came or
+// went.
+func (c *cluster) told(kind rival.Change, node int, from time.Time, by ...int) (sideSpread, error) {
+	list, err := c.observe(fmt.Sprintf("node %d, which is %s,", node, kind), node, from, by, func(e event) bool { return e.Kind == kind })
 	return spreadOf(list), err
 }
 

@@ -13,7 +13,7 @@ import (
 
 // newMemberNode starts what is below agents.
 func newMemberNode(n rival.Node, s *rival.Watcher) (*node, error) {
-	return newNodeOn(tcp, rival.Addr(n.Index), localnode.Config{
+	return newNodeOn(tcp, n.Self(), localnode.Config{
 		AcceptPort: n.Port, Wrap: func(d lnd.Driver) lnd.Driver { return countingDriver{d, s} },
 	})
 }
@@ -26,7 +26,7 @@ func startGossip(n rival.Node, s *rival.Watcher) (rival.Member, error) {
 	}
 	var ids []nid.NID
 	for i := range n.Nodes {
-		ids = append(ids, nid.FromAddr(tcp, rival.Addr(i)))
+		ids = append(ids, nid.FromAddr(tcp, n.Addr(i)))
 	}
 	agent, err := gossip.New(own.table, gossip.Config{
 		Participants: ids, Interval: n.Interval, ColdStart: true, Seed: uint64(n.Index), Clock: own.clock,
@@ -34,7 +34,7 @@ func startGossip(n rival.Node, s *rival.Watcher) (rival.Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent.Watch(func(id nid.NID, alive bool, _ uint64) { s.Alive(rival.Index(id.Addr()), alive) })
+	agent.Watch(func(id nid.NID, alive bool, _ uint64) { s.Alive(n.At(id.Addr()), alive) })
 	return nil, nil
 }
 
@@ -53,37 +53,40 @@ func startZone(n rival.Node, s *rival.Watcher) (rival.Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	self, err := zoneID(rival.Addr(n.Index))
+	self, err := zoneID(n.Self())
 	if err != nil {
 		return nil, err
 	}
-	first, err := zoneID(rival.Addr(0))
+	first, err := zoneID(n.Addr(0))
 	if err != nil {
 		return nil, err
 	}
 	agent, err := zone.New(own.table, zone.Config{
-		Clock: own.clock, Zone: "peers", Self: self, Bootstrap: []zone.ID{first}, Seed: uint64(n.Index),
+		Clock: own.clock, Zone: "peers", Self: self, Bootstrap: []zone.ID{first}, Seed: uint64(n.Index), Heartbeat: n.Heartbeat,
 	})
 	if err != nil {
 		return nil, err
 	}
-	agent.Watch(func(e zone.Event) { tellZone(s, e) })
-	return zoneMember{agent}, agent.Join(0)
+	agent.Watch(func(e zone.Event) { tellZone(n, s, e) })
+	if err = agent.Join(0); err == nil && n.Monitor && n.Index == 0 {
+		err = agent.Set(zone.MonitorKey, nil)
+	}
+	return zoneMember{agent}, err
 }
 
 // tellZone tells what an agent tells its users.
-func tellZone(s *rival.Watcher, e zone.Event) {
+func tellZone(n rival.Node, s *rival.Watcher, e zone.Event) {
 	addr, err := netip.ParseAddr(e.ID.Name())
 	if err != nil {
 		return // this node itself, or of another zone
 	}
 	switch e.Kind {
 	case zone.Joined, zone.Left:
-		s.Alive(rival.Index(addr), e.Kind == zone.Joined)
+		s.Alive(n.At(addr), e.Kind == zone.Joined)
 	case zone.AttributesChanged:
 		for _, a := range e.Attributes {
-			if a.Key == zoneKey {
-				s.Tell(rival.Attribute, rival.Index(addr), string(a.Value))
+			if a.Key == zoneKey || a.Key == zone.MonitorKey {
+				s.Tell(rival.Attribute, n.At(addr), string(a.Value))
 			}
 		}
 	}

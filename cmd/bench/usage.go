@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"runtime"
 	"strconv"
@@ -21,6 +22,33 @@ func ownUsage(struct{}) (usage, error) { return usage{cpuTime(), ownMallocs()}, 
 func (u usage) minus(v usage) usage { return usage{u.CPU - v.CPU, u.Mallocs - v.Mallocs} }
 
 func (u usage) plus(v usage) usage { return usage{u.CPU + v.CPU, u.Mallocs + v.Mallocs} }
+
+// cost is what messages of some nodes took together.
+type cost struct {
+	usage
+	messages uint64
+}
+
+// each is the CPU time of a message.
+func (c cost) each() time.Duration { return c.CPU / time.Duration(c.messages) }
+
+// allocations is a line of the heap objects of a message.
+func (c cost) allocations(what, more string) line {
+	return line{
+		what: what, ratio: float64(c.Mallocs) / float64(c.messages), unit: "objects", limit: 0.05,
+		basis: fmt.Sprintf("%d messages, %d objects%s", c.messages, c.Mallocs, more),
+	}
+}
+
+// simulated runs something in virtual time, in this goroutine, and returns what this process
+// used for it.
+func simulated(run func() error) (used usage, err error) {
+	runtime.GC()
+	before, _ := ownUsage(struct{}{})
+	err = run()
+	after, _ := ownUsage(struct{}{})
+	return after.minus(before), err
+}
 
 // cpuTime returns the CPU time that this process has used.
 func cpuTime() time.Duration {

@@ -14,13 +14,6 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// zoneCost is what idle members of zones used together.
-type zoneCost struct {
-	cpu        time.Duration
-	objects    int // allocated
-	heartbeats uint64
-}
-
 // agentHeartbeat is that of agents over TCP: shorter than the default, so that a
 // measurement has many.
 const agentHeartbeat = 200 * time.Millisecond
@@ -39,25 +32,21 @@ func measureZoneCost(ctx context.Context, b *bench) ([]line, error) {
 		return nil, err
 	}
 	runtime.GC() // the buffers of the stacks
-	agents, err := measureZoneAgents(ctx, agentHeartbeat, pick(b, 3*time.Second, 8*time.Second, 8*time.Second), pick(b, 1, 10, 60))
+	a, err := newAgents(ctx, zoneAgents)
+	if err != nil {
+		return nil, err
+	}
+	defer a.close()
+	agents, err := a.cost(ctx, pick(b, 3*time.Second, 8*time.Second, 8*time.Second), pick(b, 1, 10, 60))
 	if err != nil {
 		return nil, err
 	}
 	// In a second, of a node of that zone.
-	each := float64(machine.heartbeats) / float64(nodes*seconds)
-	share := func(c zoneCost) float64 {
-		return 100 * each * c.cpu.Seconds() / float64(c.heartbeats)
-	}
-	cpu := func(what string, c zoneCost, more string) line {
+	each := float64(machine.messages) / float64(nodes*seconds)
+	cpu := func(what string, c cost, more string) line {
 		return line{
-			what: fmt.Sprintf("CPU of an idle node of %d, %s", nodes, what), ratio: share(c), unit: "%", limit: 0.2,
-			basis: fmt.Sprintf("of a core; %.1f heartbeats sent and as many received in a second, %.2f µs for both; %s", each, c.cpu.Seconds()*1e6/float64(c.heartbeats), more),
-		}
-	}
-	allocations := func(what string, c zoneCost, more string) line {
-		return line{
-			what: "allocations per heartbeat, " + what, ratio: float64(c.objects) / float64(c.heartbeats), unit: "objects", limit: 0.05,
-			basis: fmt.Sprintf("%d heartbeats, %d objects%s", c.heartbeats, c.objects, more),
+			what: fmt.Sprintf("CPU of an idle node of %d, %s", nodes, what), ratio: 100 * each * c.CPU.Seconds() / float64(c.messages), unit: "%", limit: 0.2,
+			basis: fmt.Sprintf("of a core; %.1f heartbeats sent and as many received in a second, %.2f µs for both; %s", each, c.CPU.Seconds()*1e6/float64(c.messages), more),
 		}
 	}
 	const tcp = "agent over TCP on loopback"
@@ -65,14 +54,14 @@ func measureZoneCost(ctx context.Context, b *bench) ([]line, error) {
 		cpu("machine", machine, "with its share of the simulator"),
 		cpu("agent above portals and LNet", stack, fmt.Sprintf("a zone of %d, with its share of the simulated network", stacks)),
 		cpu(tcp, agents, fmt.Sprintf("%d agents that send each other one in %v, less what their nodes take without them", fewNodes, agentHeartbeat)),
-		allocations("machine", machine, ""),
-		allocations(tcp, agents, " more than without zones"),
+		machine.allocations("allocations per heartbeat, machine", ""),
+		agents.allocations("allocations per heartbeat, "+tcp, " more than without zones"),
 	}, nil
 }
 
 // simulatedZoneCost lets a zone of machines, or of whole stacks, rest for some seconds
 // of virtual time.
-func simulatedZoneCost(ctx context.Context, nodes, seconds int, stacks bool) (c zoneCost, err error) {
+func simulatedZoneCost(ctx context.Context, nodes, seconds int, stacks bool) (c cost, err error) {
 	n, err := zonesim.New(zonesim.Config{
 		Network: scenario.Network{Nodes: nodes, Seed: 1, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: zonesim.RTT / 2}}}}, Stacks: stacks,
 	})
@@ -86,19 +75,14 @@ func simulatedZoneCost(ctx context.Context, nodes, seconds int, stacks bool) (c 
 		return c, errors.New(why)
 	}
 	before := n.Counters().Sent
-	runtime.GC()
-	objects, cpu := ownMallocs(), cpuTime()
-	if err := errors.Join(n.Run(n.Now()+time.Duration(seconds)*time.Second), ctx.Err()); err != nil {
-		return c, err
-	}
-	c.cpu, c.objects = cpuTime()-cpu, int(ownMallocs()-objects)
+	c.usage, err = simulated(func() error { return errors.Join(n.Run(n.Now()+time.Duration(seconds)*time.Second), ctx.Err()) })
 	for kind, sent := range n.Counters().Sent {
 		sent -= before[kind]
 		if engine.Kind(kind) == engine.Heartbeat {
-			c.heartbeats = sent
+			c.messages = sent
 		} else if sent > 0 {
 			return c, fmt.Errorf("%d messages %v of a zone at rest", sent, engine.Kind(kind))
 		}
 	}
-	return c, nil
+	return c, err
 }

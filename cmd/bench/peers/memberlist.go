@@ -31,7 +31,7 @@ func scaled(n rival.Node, s *rival.Watcher) (rival.Member, error) {
 
 func startWith(cfg *memberlist.Config, n rival.Node, s *rival.Watcher) (rival.Member, error) {
 	cfg.Name = strconv.Itoa(n.Index)
-	cfg.BindAddr, cfg.AdvertiseAddr = rival.Addr(n.Index).String(), rival.Addr(n.Index).String()
+	cfg.BindAddr, cfg.AdvertiseAddr = n.Self().String(), n.Self().String()
 	cfg.BindPort, cfg.AdvertisePort = int(n.Port), int(n.Port)
 	cfg.Events = theirEvents{s}
 	m := new(theirMember)
@@ -47,7 +47,7 @@ func startWith(cfg *memberlist.Config, n rival.Node, s *rival.Watcher) (rival.Me
 	if m.list, err = memberlist.Create(cfg); err != nil || n.Index == 0 {
 		return m, err
 	}
-	first := net.JoinHostPort(rival.Addr(0).String(), strconv.Itoa(int(n.Port)))
+	first := net.JoinHostPort(n.Addr(0).String(), strconv.Itoa(int(n.Port)))
 	for try := 0; ; try++ { // the first one may not listen yet
 		if _, err = m.list.Join([]string{first}); err == nil || try == 50 {
 			return m, err

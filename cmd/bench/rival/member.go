@@ -14,17 +14,28 @@ import (
 
 // Node is what a node of a membership system is told first.
 type Node struct {
-	Index    int // the first one is known to all
-	Nodes    int // that start with it
-	Port     uint16
-	Interval time.Duration // of gossip and probes; 0: the system's default
+	Base  netip.Addr // of the first node, which is known to all; the next ones follow it
+	Index int
+	Nodes int // that start with it
+	Port  uint16
+
+	Interval  time.Duration // of gossip and memberlist
+	Heartbeat time.Duration // of zones; 0: the default
+	Monitor   bool          // the first node is one, in zones
 }
 
-// Addr is the loopback address of a node.
-func Addr(i int) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 77, byte(i + 1)}) }
+// Addr is the address of a node.
+func (n Node) Addr(i int) netip.Addr {
+	a := n.Base.As4()
+	a[3] += byte(i)
+	return netip.AddrFrom4(a)
+}
 
-// Index is the reverse of Addr.
-func Index(a netip.Addr) int { return int(a.As4()[3]) - 1 }
+// Self is the address of this one.
+func (n Node) Self() netip.Addr { return n.Addr(n.Index) }
+
+// At is the index of the node with an address.
+func (n Node) At(a netip.Addr) int { return int(a.As4()[3]) - int(n.Base.As4()[3]) }
 
 // News is an event of a node: what its system told it, and when on the wall clock.
 type News struct {
