@@ -3,7 +3,7 @@ package wire
 // Ack returns the command of an ACK. Like Put, Get, Reply and Hello it reads
 // Body whatever the type is.
 func (h *Header) Ack() AckCmd {
-	a, _, _ := ParseAckCmd(h.Body[:]) // Body is long enough
+	a, _, _ := parseAckCmd(h.Body[:]) // Body is long enough
 	return a
 }
 
@@ -15,7 +15,7 @@ func (h *Header) SetAck(a AckCmd) {
 
 // Put returns the command of a PUT.
 func (h *Header) Put() PutCmd {
-	p, _, _ := ParsePutCmd(h.Body[:])
+	p, _, _ := parsePutCmd(h.Body[:])
 	return p
 }
 
@@ -27,7 +27,7 @@ func (h *Header) SetPut(p PutCmd) {
 
 // Get returns the command of a GET.
 func (h *Header) Get() GetCmd {
-	g, _, _ := ParseGetCmd(h.Body[:])
+	g, _, _ := parseGetCmd(h.Body[:])
 	return g
 }
 
@@ -39,7 +39,7 @@ func (h *Header) SetGet(g GetCmd) {
 
 // Reply returns the command of a REPLY.
 func (h *Header) Reply() ReplyCmd {
-	r, _, _ := ParseReplyCmd(h.Body[:])
+	r, _, _ := parseReplyCmd(h.Body[:])
 	return r
 }
 
@@ -51,7 +51,7 @@ func (h *Header) SetReply(r ReplyCmd) {
 
 // Hello returns the command of a HELLO.
 func (h *Header) Hello() HelloCmd {
-	c, _, _ := ParseHelloCmd(h.Body[:])
+	c, _, _ := parseHelloCmd(h.Body[:])
 	return c
 }
 

@@ -7,12 +7,12 @@ import (
 
 // Sizes in bytes of the commands without the zeros that follow them.
 const (
-	MDHandleSize = 16
-	AckCmdSize   = 28
-	PutCmdSize   = 40
-	GetCmdSize   = 36
-	ReplyCmdSize = 16
-	HelloCmdSize = 12
+	mdHandleSize = 16
+	ackCmdSize   = 28
+	putCmdSize   = 40
+	getCmdSize   = 36
+	replyCmdSize = 16
+	helloCmdSize = 12
 )
 
 // MDHandle names a memory descriptor of the node that made it (struct
@@ -43,7 +43,7 @@ func (m MDHandle) append(b []byte) []byte {
 }
 
 func parseMDHandle(b []byte) (m MDHandle) {
-	_ = b[MDHandleSize-1]
+	_ = b[mdHandleSize-1]
 	m.Interface = binary.LittleEndian.Uint64(b)  // wh_interface_cookie
 	m.Object = binary.LittleEndian.Uint64(b[8:]) // wh_object_cookie
 	return m
@@ -63,15 +63,15 @@ func (a AckCmd) AppendBinary(b []byte) ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(b, a.MLength), nil // mlength
 }
 
-// ParseAckCmd parses an AckCmd. The only error is ErrShort.
-func ParseAckCmd(b []byte) (a AckCmd, rest []byte, err error) {
-	if len(b) < AckCmdSize {
+// parseAckCmd parses an AckCmd. The only error is ErrShort.
+func parseAckCmd(b []byte) (a AckCmd, rest []byte, err error) {
+	if len(b) < ackCmdSize {
 		return AckCmd{}, b, ErrShort
 	}
 	a.DstMD = parseMDHandle(b)                       // dst_wmd
 	a.MatchBits = binary.LittleEndian.Uint64(b[16:]) // match_bits
 	a.MLength = binary.LittleEndian.Uint32(b[24:])   // mlength
-	return a, b[AckCmdSize:], nil
+	return a, b[ackCmdSize:], nil
 }
 
 // PutCmd sends data (struct lnet_put).
@@ -93,9 +93,9 @@ func (p PutCmd) AppendBinary(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// ParsePutCmd parses a PutCmd. The only error is ErrShort.
-func ParsePutCmd(b []byte) (p PutCmd, rest []byte, err error) {
-	if len(b) < PutCmdSize {
+// parsePutCmd parses a PutCmd. The only error is ErrShort.
+func parsePutCmd(b []byte) (p PutCmd, rest []byte, err error) {
+	if len(b) < putCmdSize {
 		return PutCmd{}, b, ErrShort
 	}
 	p.AckMD = parseMDHandle(b)                       // ack_wmd
@@ -103,7 +103,7 @@ func ParsePutCmd(b []byte) (p PutCmd, rest []byte, err error) {
 	p.HdrData = binary.LittleEndian.Uint64(b[24:])   // hdr_data
 	p.Portal = binary.LittleEndian.Uint32(b[32:])    // ptl_index
 	p.Offset = binary.LittleEndian.Uint32(b[36:])    // offset
-	return p, b[PutCmdSize:], nil
+	return p, b[putCmdSize:], nil
 }
 
 // GetCmd asks for data (struct lnet_get).
@@ -125,9 +125,9 @@ func (g GetCmd) AppendBinary(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// ParseGetCmd parses a GetCmd. The only error is ErrShort.
-func ParseGetCmd(b []byte) (g GetCmd, rest []byte, err error) {
-	if len(b) < GetCmdSize {
+// parseGetCmd parses a GetCmd. The only error is ErrShort.
+func parseGetCmd(b []byte) (g GetCmd, rest []byte, err error) {
+	if len(b) < getCmdSize {
 		return GetCmd{}, b, ErrShort
 	}
 	g.ReturnMD = parseMDHandle(b)                     // return_wmd
@@ -135,7 +135,7 @@ func ParseGetCmd(b []byte) (g GetCmd, rest []byte, err error) {
 	g.Portal = binary.LittleEndian.Uint32(b[24:])     // ptl_index
 	g.SrcOffset = binary.LittleEndian.Uint32(b[28:])  // src_offset
 	g.SinkLength = binary.LittleEndian.Uint32(b[32:]) // sink_length
-	return g, b[GetCmdSize:], nil
+	return g, b[getCmdSize:], nil
 }
 
 // ReplyCmd answers a GET (struct lnet_reply).
@@ -148,13 +148,13 @@ func (r ReplyCmd) AppendBinary(b []byte) ([]byte, error) {
 	return r.DstMD.append(b), nil // dst_wmd
 }
 
-// ParseReplyCmd parses a ReplyCmd. The only error is ErrShort.
-func ParseReplyCmd(b []byte) (r ReplyCmd, rest []byte, err error) {
-	if len(b) < ReplyCmdSize {
+// parseReplyCmd parses a ReplyCmd. The only error is ErrShort.
+func parseReplyCmd(b []byte) (r ReplyCmd, rest []byte, err error) {
+	if len(b) < replyCmdSize {
 		return ReplyCmd{}, b, ErrShort
 	}
 	r.DstMD = parseMDHandle(b) // dst_wmd
-	return r, b[ReplyCmdSize:], nil
+	return r, b[replyCmdSize:], nil
 }
 
 // HelloCmd is the command of the HELLO of socklnd version 1 (struct
@@ -170,12 +170,12 @@ func (h HelloCmd) AppendBinary(b []byte) ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(b, uint32(h.ConnType)), nil // type
 }
 
-// ParseHelloCmd parses a HelloCmd. The only error is ErrShort.
-func ParseHelloCmd(b []byte) (h HelloCmd, rest []byte, err error) {
-	if len(b) < HelloCmdSize {
+// parseHelloCmd parses a HelloCmd. The only error is ErrShort.
+func parseHelloCmd(b []byte) (h HelloCmd, rest []byte, err error) {
+	if len(b) < helloCmdSize {
 		return HelloCmd{}, b, ErrShort
 	}
 	h.Incarnation = binary.LittleEndian.Uint64(b)         // incarnation
 	h.ConnType = int32(binary.LittleEndian.Uint32(b[8:])) // type
-	return h, b[HelloCmdSize:], nil
+	return h, b[helloCmdSize:], nil
 }

@@ -15,7 +15,7 @@ func TestCommands(t *testing.T) {
 			{0, "dst_wmd", handleHex},
 			{16, "match_bits", "28 27 26 25 24 23 22 21"},
 			{24, "mlength", "34 33 32 31"},
-		}, AckCmd.AppendBinary, ParseAckCmd)
+		}, AckCmd.AppendBinary, parseAckCmd)
 	})
 	t.Run("put", func(t *testing.T) {
 		checkGolden(t, PutCmd{handle, 0x2122232425262728, 0x3132333435363738, 0x41424344, 0x51525354}, []field{
@@ -24,7 +24,7 @@ func TestCommands(t *testing.T) {
 			{24, "hdr_data", "38 37 36 35 34 33 32 31"},
 			{32, "ptl_index", "44 43 42 41"},
 			{36, "offset", "54 53 52 51"},
-		}, PutCmd.AppendBinary, ParsePutCmd)
+		}, PutCmd.AppendBinary, parsePutCmd)
 	})
 	t.Run("get", func(t *testing.T) {
 		checkGolden(t, GetCmd{handle, 0x2122232425262728, 0x31323334, 0x41424344, 0x51525354}, []field{
@@ -33,18 +33,18 @@ func TestCommands(t *testing.T) {
 			{24, "ptl_index", "34 33 32 31"},
 			{28, "src_offset", "44 43 42 41"},
 			{32, "sink_length", "54 53 52 51"},
-		}, GetCmd.AppendBinary, ParseGetCmd)
+		}, GetCmd.AppendBinary, parseGetCmd)
 	})
 	t.Run("reply", func(t *testing.T) {
 		checkGolden(t, ReplyCmd{handle}, []field{
 			{0, "dst_wmd", handleHex},
-		}, ReplyCmd.AppendBinary, ParseReplyCmd)
+		}, ReplyCmd.AppendBinary, parseReplyCmd)
 	})
 	t.Run("hello", func(t *testing.T) {
 		checkGolden(t, HelloCmd{0x0102030405060708, -2}, []field{
 			{0, "incarnation", "08 07 06 05 04 03 02 01"},
 			{8, "type", "FE FF FF FF"},
-		}, HelloCmd.AppendBinary, ParseHelloCmd)
+		}, HelloCmd.AppendBinary, parseHelloCmd)
 	})
 }
 
@@ -63,11 +63,11 @@ func TestBodies(t *testing.T) {
 		same   func(*Header) bool
 		encode func([]byte) ([]byte, error)
 	}{
-		{Ack, AckCmdSize, func(h *Header) { h.SetAck(ack) }, func(h *Header) bool { return h.Ack() == ack }, ack.AppendBinary},
-		{Put, PutCmdSize, func(h *Header) { h.SetPut(put) }, func(h *Header) bool { return h.Put() == put }, put.AppendBinary},
-		{Get, GetCmdSize, func(h *Header) { h.SetGet(get) }, func(h *Header) bool { return h.Get() == get }, get.AppendBinary},
-		{Reply, ReplyCmdSize, func(h *Header) { h.SetReply(reply) }, func(h *Header) bool { return h.Reply() == reply }, reply.AppendBinary},
-		{Hello, HelloCmdSize, func(h *Header) { h.SetHello(hello) }, func(h *Header) bool { return h.Hello() == hello }, hello.AppendBinary},
+		{Ack, ackCmdSize, func(h *Header) { h.SetAck(ack) }, func(h *Header) bool { return h.Ack() == ack }, ack.AppendBinary},
+		{Put, putCmdSize, func(h *Header) { h.SetPut(put) }, func(h *Header) bool { return h.Put() == put }, put.AppendBinary},
+		{Get, getCmdSize, func(h *Header) { h.SetGet(get) }, func(h *Header) bool { return h.Get() == get }, get.AppendBinary},
+		{Reply, replyCmdSize, func(h *Header) { h.SetReply(reply) }, func(h *Header) bool { return h.Reply() == reply }, reply.AppendBinary},
+		{Hello, helloCmdSize, func(h *Header) { h.SetHello(hello) }, func(h *Header) bool { return h.Hello() == hello }, hello.AppendBinary},
 	}
 	for _, tt := range tests {
 		t.Run(tt.typ.String(), func(t *testing.T) {
@@ -111,11 +111,11 @@ func FuzzParseCommands(f *testing.F) {
 		f.Add(readHex(f, name)[HeaderSize-BodySize : HeaderSize])
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		reappend(t, b, AckCmdSize, AckCmd.AppendBinary, ParseAckCmd)
-		reappend(t, b, PutCmdSize, PutCmd.AppendBinary, ParsePutCmd)
-		reappend(t, b, GetCmdSize, GetCmd.AppendBinary, ParseGetCmd)
-		reappend(t, b, ReplyCmdSize, ReplyCmd.AppendBinary, ParseReplyCmd)
-		reappend(t, b, HelloCmdSize, HelloCmd.AppendBinary, ParseHelloCmd)
+		reappend(t, b, ackCmdSize, AckCmd.AppendBinary, parseAckCmd)
+		reappend(t, b, putCmdSize, PutCmd.AppendBinary, parsePutCmd)
+		reappend(t, b, getCmdSize, GetCmd.AppendBinary, parseGetCmd)
+		reappend(t, b, replyCmdSize, ReplyCmd.AppendBinary, parseReplyCmd)
+		reappend(t, b, helloCmdSize, HelloCmd.AppendBinary, parseHelloCmd)
 	})
 }
 

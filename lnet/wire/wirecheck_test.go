@@ -57,30 +57,30 @@ func layouts(t *testing.T) []layout {
 			{"payload_length", 52, 4, hdr16(Header{PayloadLength: ones32})},
 			{"msg", 56, 40, hdr16(Header{Body: allBody})},
 		}},
-		{"struct lnet_ack", AckCmdSize, ack(AckCmd{}), []member{
+		{"struct lnet_ack", ackCmdSize, ack(AckCmd{}), []member{
 			{"dst_wmd.wh_interface_cookie", 0, 8, ack(AckCmd{DstMD: MDHandle{Interface: ones64}})},
 			{"dst_wmd.wh_object_cookie", 8, 8, ack(AckCmd{DstMD: MDHandle{Object: ones64}})},
 			{"match_bits", 16, 8, ack(AckCmd{MatchBits: ones64})},
 			{"mlength", 24, 4, ack(AckCmd{MLength: ones32})},
 		}},
-		{"struct lnet_put", PutCmdSize, put(PutCmd{}), []member{
+		{"struct lnet_put", putCmdSize, put(PutCmd{}), []member{
 			{"ack_wmd", 0, 16, put(PutCmd{AckMD: ones})},
 			{"match_bits", 16, 8, put(PutCmd{MatchBits: ones64})},
 			{"hdr_data", 24, 8, put(PutCmd{HdrData: ones64})},
 			{"ptl_index", 32, 4, put(PutCmd{Portal: ones32})},
 			{"offset", 36, 4, put(PutCmd{Offset: ones32})},
 		}},
-		{"struct lnet_get", GetCmdSize, get(GetCmd{}), []member{
+		{"struct lnet_get", getCmdSize, get(GetCmd{}), []member{
 			{"return_wmd", 0, 16, get(GetCmd{ReturnMD: ones})},
 			{"match_bits", 16, 8, get(GetCmd{MatchBits: ones64})},
 			{"ptl_index", 24, 4, get(GetCmd{Portal: ones32})},
 			{"src_offset", 28, 4, get(GetCmd{SrcOffset: ones32})},
 			{"sink_length", 32, 4, get(GetCmd{SinkLength: ones32})},
 		}},
-		{"struct lnet_reply", ReplyCmdSize, reply(ReplyCmd{}), []member{
+		{"struct lnet_reply", replyCmdSize, reply(ReplyCmd{}), []member{
 			{"dst_wmd", 0, 16, reply(ReplyCmd{DstMD: ones})},
 		}},
-		{"struct lnet_hello", HelloCmdSize, hello(HelloCmd{}), []member{
+		{"struct lnet_hello", helloCmdSize, hello(HelloCmd{}), []member{
 			{"incarnation", 0, 8, hello(HelloCmd{Incarnation: ones64})},
 			{"type", 8, 4, hello(HelloCmd{ConnType: -1})},
 		}},

@@ -6,9 +6,9 @@ import "encoding/binary"
 const (
 	BTHSize  = 12
 	RETHSize = 16
-	AETHSize = 4
+	aethSize = 4
 	DETHSize = 8
-	ImmSize  = 4
+	immSize  = 4
 	ICRCSize = 4
 )
 
@@ -71,8 +71,8 @@ type RETH struct {
 	Length  uint32 // bytes of the whole message
 }
 
-// ParseRETH parses a RETH. The error is ErrShort.
-func ParseRETH(b []byte) (r RETH, rest []byte, err error) {
+// parseRETH parses a RETH. The error is ErrShort.
+func parseRETH(b []byte) (r RETH, rest []byte, err error) {
 	if len(b) < RETHSize {
 		return RETH{}, b, ErrShort
 	}
@@ -95,12 +95,12 @@ type AETH struct {
 	MSN      uint32 // messages completed, 24 bits
 }
 
-// ParseAETH parses an AETH. The error is ErrShort.
-func ParseAETH(b []byte) (a AETH, rest []byte, err error) {
-	if len(b) < AETHSize {
+// parseAETH parses an AETH. The error is ErrShort.
+func parseAETH(b []byte) (a AETH, rest []byte, err error) {
+	if len(b) < aethSize {
 		return AETH{}, b, ErrShort
 	}
-	return AETH{Syndrome(b[0]), uint24(b[1:])}, b[AETHSize:], nil
+	return AETH{Syndrome(b[0]), uint24(b[1:])}, b[aethSize:], nil
 }
 
 // AppendTo appends a.
@@ -112,8 +112,8 @@ type DETH struct {
 	SrcQP QPN
 }
 
-// ParseDETH parses a DETH. The error is ErrShort.
-func ParseDETH(b []byte) (d DETH, rest []byte, err error) {
+// parseDETH parses a DETH. The error is ErrShort.
+func parseDETH(b []byte) (d DETH, rest []byte, err error) {
 	if len(b) < DETHSize {
 		return DETH{}, b, ErrShort
 	}

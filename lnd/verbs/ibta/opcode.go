@@ -94,10 +94,10 @@ func (o OpCode) HeaderSize() int {
 		n += RETHSize
 	}
 	if o.has(hasAETH) {
-		n += AETHSize
+		n += aethSize
 	}
 	if o.has(hasImm) {
-		n += ImmSize
+		n += immSize
 	}
 	if o == CNP {
 		n += cnpReserved

@@ -28,16 +28,16 @@ func ParsePacket(b []byte) (p Packet, err error) {
 		return p, ErrShort
 	}
 	if p.OpCode.has(hasDETH) {
-		p.DETH, rest, _ = ParseDETH(rest) // long enough, as all below
+		p.DETH, rest, _ = parseDETH(rest) // long enough, as all below
 	}
 	if p.OpCode.has(hasRETH) {
-		p.RETH, rest, _ = ParseRETH(rest)
+		p.RETH, rest, _ = parseRETH(rest)
 	}
 	if p.OpCode.has(hasAETH) {
-		p.AETH, rest, _ = ParseAETH(rest)
+		p.AETH, rest, _ = parseAETH(rest)
 	}
 	if p.OpCode.has(hasImm) {
-		p.Immediate, rest = binary.BigEndian.Uint32(rest), rest[ImmSize:]
+		p.Immediate, rest = binary.BigEndian.Uint32(rest), rest[immSize:]
 	}
 	if p.OpCode == CNP {
 		rest = rest[cnpReserved:]
