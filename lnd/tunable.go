@@ -24,27 +24,42 @@ type Value struct {
 	Among       []int // nil: all from Least to Most
 	Flag        bool  // 0 or 1
 	Set         func(int)
+	unset       func() bool // the configuration has its zero value
+}
+
+// SetDefaults gives the tunables that are not set their defaults.
+func SetDefaults(list []Tunable) {
+	for _, t := range list {
+		if t.unset() {
+			t.Set(t.Default)
+		}
+	}
+}
+
+// valueOf is a value that is put at to.
+func valueOf[T comparable](to *T, least, most int, set func(int)) Value {
+	return Value{Least: least, Most: most, Set: set, unset: func() bool { return *to == *new(T) }}
 }
 
 // Number is a value as it is.
 func Number[T ~int | ~uint16 | ~uint32](to *T, least, most int) Value {
-	return Value{Least: least, Most: most, Set: func(n int) { *to = T(n) }}
+	return valueOf(to, least, most, func(n int) { *to = T(n) })
 }
 
 // NumberOrNone is a number that users set to 0 where the configuration has a negative
 // one, because its 0 stands for the default.
 func NumberOrNone(to *int, least, most int) Value {
-	return Value{Least: least, Most: most, Set: func(n int) {
+	return valueOf(to, least, most, func(n int) {
 		if *to = n; n == 0 {
 			*to = -1
 		}
-	}}
+	})
 }
 
 // NumberOrUnset is a number that users set to -1 for what there is without it, which is 0 in
 // the configuration.
 func NumberOrUnset(to *int, most int) Value {
-	return Value{Least: -1, Most: most, Set: func(n int) { *to = max(n, 0) }}
+	return valueOf(to, -1, most, func(n int) { *to = max(n, 0) })
 }
 
 // Among is one of some numbers, the first of which is the least and the last the most.
@@ -56,24 +71,28 @@ func Among(to *int, all ...int) Value {
 
 // Span is a time in units.
 func Span(to *time.Duration, unit time.Duration, least, most int) Value {
-	return Value{Least: least, Most: most, Set: func(n int) { *to = time.Duration(n) * unit }}
+	return valueOf(to, least, most, func(n int) { *to = time.Duration(n) * unit })
 }
 
 // SpanOrNone is to Span as NumberOrNone is to Number.
 func SpanOrNone(to *time.Duration, unit time.Duration, most int) Value {
-	return Value{Most: most, Set: func(n int) {
+	return valueOf(to, 0, most, func(n int) {
 		if *to = time.Duration(n) * unit; n == 0 {
 			*to = -1
 		}
-	}}
+	})
 }
 
 // Flag is 1 for yes.
 func Flag(to *bool) Value {
-	return Value{Most: 1, Flag: true, Set: func(n int) { *to = n != 0 }}
+	v := valueOf(to, 0, 1, func(n int) { *to = n != 0 })
+	v.Flag = true
+	return v
 }
 
 // Not is 1 for no.
 func Not(to *bool) Value {
-	return Value{Most: 1, Flag: true, Set: func(n int) { *to = n == 0 }}
+	v := valueOf(to, 0, 1, func(n int) { *to = n == 0 })
+	v.Flag = true
+	return v
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"ulnet/lnd"
-	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs"
 )
 
@@ -105,15 +104,9 @@ func or[T comparable](v, otherwise T) T {
 // withDefaults returns c with every zero field replaced by its default, but
 // for those that depend on the NI: see forNI.
 func (c Config) withDefaults() Config {
-	c.Service = or(c.Service, kib.Service)
-	c.ConnsPerPeer = or(c.ConnsPerPeer, 1)
-	c.NTX = or(c.NTX, 512)
-	c.RetryCount = max(or(c.RetryCount, 5), 0)
-	c.RNRRetryCount = max(or(c.RNRRetryCount, 6), 0)
-	c.Keepalive = or(c.Keepalive, 100*time.Second)
-	c.RxBuffers = or(c.RxBuffers, 1024)
+	lnd.SetDefaults(c.Tunables())
+	c.RetryCount, c.RNRRetryCount = max(c.RetryCount, 0), max(c.RNRRetryCount, 0)
 	c.ReceiveBuffer = or(c.ReceiveBuffer, 4<<20)
-	c.MaxConns = or(c.MaxConns, 1<<14)
 	c.MulticastBase = or(c.MulticastBase, defaultBase)
 	c.MulticastQKey = or(c.MulticastQKey, defaultQKey)
 	c.MulticastBuffers = or(c.MulticastBuffers, 512)

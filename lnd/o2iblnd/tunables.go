@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/o2iblnd/kib"
 )
 
 // The largest values that make sense.
@@ -22,7 +23,7 @@ func (c *Config) Tunables() []lnd.Tunable {
 // creditTunables are about credits and connections.
 func (c *Config) creditTunables() []lnd.Tunable {
 	return []lnd.Tunable{
-		lnd.Tune("service", 987, lnd.Number(&c.Service, 1, 65535), "Port of the connection manager, not of UDP, the same on all nodes."),
+		lnd.Tune("service", kib.Service, lnd.Number(&c.Service, 1, 65535), "Port of the connection manager, not of UDP, the same on all nodes."),
 		lnd.Tune("peer_credits_hiw", 0, lnd.Number(&c.PeerCreditsHIW, 0, maxPeerCredits-1), "How many credits a peer has to wait for at most before they are given back by\n"+
 			"themselves; 0: half of peer_credits."),
 		lnd.Tune("concurrent_sends", 0, lnd.Number(&c.ConcurrentSends, 0, 2*maxPeerCredits), "Messages of one connection that the provider has at a time; 0: as peer_credits."),

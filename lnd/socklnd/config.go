@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"time"
 
+	"ulnet/lnd"
 	"ulnet/lnd/socklnd/ksock"
 )
 
@@ -154,17 +155,13 @@ func (c Config) withDefaults() Config {
 	c.SourceAddress = or(c.SourceAddress, SourceAddressCheck)
 	c.AcceptBacklog = or(c.AcceptBacklog, 127)
 	c.AcceptTimeout = or(c.AcceptTimeout, 5*time.Second)
-	c.MinBulk = or(c.MinBulk, 1024)
-	c.MinReconnect = or(c.MinReconnect, time.Second)
-	c.MaxReconnect = or(c.MaxReconnect, max(time.Minute, c.MinReconnect))
-	c.Keepalive = or(c.Keepalive, 30*time.Second)
-	c.KeepaliveIdle = or(c.KeepaliveIdle, 30*time.Second)
-	c.KeepaliveInterval = or(c.KeepaliveInterval, 5*time.Second)
-	c.KeepaliveCount = or(c.KeepaliveCount, 5)
+	grows := c.MaxReconnect == 0
+	lnd.SetDefaults(c.Tunables())
+	if grows {
+		c.MaxReconnect = max(c.MaxReconnect, c.MinReconnect)
+	}
 	c.MaxHandshakes = or(c.MaxHandshakes, 1024)
 	c.MaxHandshakesPerAddr = or(c.MaxHandshakesPerAddr, 256)
-	c.MaxConns = or(c.MaxConns, 1<<16)
-	c.MaxConnsPerAddr = or(c.MaxConnsPerAddr, 1024)
 	c.MulticastBase = or(c.MulticastBase, defaultBase4)
 	c.MulticastBase6 = or(c.MulticastBase6, defaultBase6)
 	c.MulticastPort = or(c.MulticastPort, multicastPortFor(c.AcceptPort))
@@ -173,7 +170,6 @@ func (c Config) withDefaults() Config {
 	if c.ControlTOS == 0 {
 		c.ControlTOS = or(c.TOS, classCS5)
 	}
-	c.ControlPriority = or(c.ControlPriority, prioInteractive)
 	if c.LinkSpeed == nil {
 		c.LinkSpeed = linkSpeed
 	}

@@ -55,7 +55,7 @@ func (c *Config) socketTunables() []lnd.Tunable {
 		lnd.Tune("control_tos", 0, lnd.Number(&c.ControlTOS, -1, 255), "IP type of service of CONTROL connections, and of what leaves on BULK_IN, as\n"+
 			"priority messages do;\n"+
 			"0: tos if that is set, else 160 (DSCP CS5); -1: as tos."),
-		lnd.Tune("control_priority", 6, lnd.NumberOrNone(&c.ControlPriority, -1, 15), "SO_PRIORITY of these connections in this host's queues, up to 6 without\n"+
+		lnd.Tune("control_priority", prioInteractive, lnd.NumberOrNone(&c.ControlPriority, -1, 15), "SO_PRIORITY of these connections in this host's queues, up to 6 without\n"+
 			"CAP_NET_ADMIN; -1: none."),
 		lnd.Tune("max_conns", 65536, lnd.Number(&c.MaxConns, 1, maxCount), "Accepted connections of one listener, and those from one address. Connections\n"+
 			"from ports above 1023 of an address are counted apart from the others."),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"ulnet/lnd"
 	"ulnet/lnd/o2iblnd"
 )
 
@@ -41,7 +42,7 @@ var Providers = []string{Softroce, IBVerbs}
 
 func defaultO2IB() O2IB {
 	o := O2IB{Provider: Softroce, MapOnDemand: 1, FMRPoolSize: 512, FMRFlushTrigger: 384, FMRCache: true}
-	setDefaults(o.LND.Tunables())
+	lnd.SetDefaults(o.LND.Tunables())
 	return o
 }
 

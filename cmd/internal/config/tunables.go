@@ -52,15 +52,8 @@ func paragraph(indent string, t *lnd.Tunable) string {
 	return b.String()
 }
 
-// setDefaults sets tunables to what they are without a file.
-func setDefaults(list []lnd.Tunable) {
-	for _, t := range list {
-		t.Set(t.Default)
-	}
-}
-
 func defaultTCP() (c socklnd.Config) {
-	setDefaults(c.Tunables())
+	lnd.SetDefaults(c.Tunables())
 	return c
 }
 
