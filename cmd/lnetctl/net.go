@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -8,6 +9,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/drivers"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
@@ -89,11 +91,11 @@ type niDoc struct {
 	Dropped       *lnet.TypeCounts  `json:"dropped_stats,omitempty"`
 	Health        *healthDoc        `json:"health stats,omitempty"`
 	Tunables      *tunablesDoc      `json:"tunables,omitempty"`
-	LND           any               `json:"lnd tunables,omitempty"` // *socklndDoc or *node.O2IBTunables
+	LND           json.RawMessage   `json:"lnd tunables,omitempty"`
 	Multicast     *multicastDoc     `json:"multicast,omitempty"`
 	DevCPT        *int              `json:"dev cpt,omitempty"`
 	CPT           string            `json:"CPT,omitempty"`
-	Verbs         *verbsDoc         `json:"verbs,omitempty"`
+	Verbs         *drivers.Verbs    `json:"verbs,omitempty"`
 	Connections   *int              `json:"connections,omitempty"`
 	Reasons       map[string]uint64 `json:"reasons,omitempty"` // why connections were refused or ended
 }
@@ -140,12 +142,6 @@ const (
 	onlyCPTs = "[0]"
 )
 
-type socklndDoc struct {
-	ConnsPerPeer int `json:"conns_per_peer"`
-	Timeout      int `json:"timeout"` // seconds
-	TOS          int `json:"tos"`
-}
-
 // netDocs groups the NIs by net, in the order of configuration.
 func netDocs(s node.Status, level int) []netDoc {
 	docs := []netDoc{}
@@ -171,39 +167,26 @@ func newNIDoc(ni node.NIStatus, level int) niDoc {
 	if ni.Interface != "" {
 		doc.Interfaces = map[string]string{"0": ni.Interface}
 	}
-	switch {
-	case ni.Socklnd != nil:
-		doc.Accept, doc.SourceAddress = string(ni.Socklnd.Accept), string(ni.Socklnd.SourceAddress)
-		doc.Listen = ni.Socklnd.Listen
-	case ni.O2iblnd != nil:
-		doc.Provider, doc.Listen = ni.O2iblnd.Provider, ni.O2iblnd.Listen
-	}
+	own := &ni.LND
+	doc.Accept, doc.SourceAddress, doc.Provider, doc.Listen = own.Accept, own.SourceAddress, own.Provider, own.Listen
 	if level >= 1 {
 		doc.Statistics = newStatisticsDoc(ni.Traffic)
 		doc.Tunables = &tunablesDoc{
 			int(ni.Tunables.PeerTimeout.Seconds()), ni.Tunables.PeerCredits,
 			ni.Tunables.PeerBufferCredits, ni.Tunables.Credits,
 		}
-		switch {
-		case ni.Socklnd != nil:
-			doc.LND = &socklndDoc{ni.Socklnd.ConnsPerPeer, ni.Socklnd.SockTimeout, ni.Socklnd.TOS}
-		case ni.O2iblnd != nil:
-			doc.LND = &ni.O2iblnd.Tunables
-		}
+		doc.LND = own.Tunables
 		doc.DevCPT, doc.CPT = new(onlyCPT), onlyCPTs
 	}
-	doc.Multicast = newMulticastDoc(ni, level)
+	doc.Multicast = newMulticastDoc(ni.Groups, own.Multicast, level)
 	if level >= 2 {
 		doc.Sent, doc.Received, doc.Dropped = &ni.Traffic.Sent, &ni.Traffic.Received, &ni.Traffic.Dropped
 	}
 	if level >= 3 {
-		doc.Health = &healthDoc{Value: maxHealth}
-	}
-	if n, ok := ni.Connections(); ok && level >= 3 {
-		doc.Connections, doc.Reasons = &n, ni.Reasons()
-	}
-	if level >= 3 && ni.O2iblnd != nil {
-		doc.Verbs = newVerbsDoc(ni.O2iblnd)
+		doc.Health, doc.Verbs, doc.Reasons = &healthDoc{Value: maxHealth}, own.Verbs, own.Reasons
+		if own.Tunables != nil { // nil of 0@lo
+			doc.Connections = &own.Connections
+		}
 	}
 	return doc
 }

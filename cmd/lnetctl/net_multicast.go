@@ -1,7 +1,7 @@
 package main
 
 import (
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/drivers"
 	"ulnet/lnet"
 )
 
@@ -9,21 +9,16 @@ import (
 // joined, if there are any.
 type multicastDoc struct {
 	Groups []lnet.GroupSnapshot `json:"groups,omitempty"`
-	*node.Multicast
+	*drivers.Multicast
 }
 
 // newMulticastDoc returns nil if there is nothing to show.
-func newMulticastDoc(ni node.NIStatus, level int) *multicastDoc {
-	doc := multicastDoc{Groups: ni.Groups}
-	switch {
-	case level < 1:
-	case ni.Socklnd != nil:
-		doc.Multicast = ni.Socklnd.Multicast
-	case ni.O2iblnd != nil:
-		doc.Multicast = ni.O2iblnd.Multicast
+func newMulticastDoc(groups []lnet.GroupSnapshot, has *drivers.Multicast, level int) *multicastDoc {
+	if level < 1 {
+		has = nil
 	}
-	if doc.Groups == nil && doc.Multicast == nil {
+	if groups == nil && has == nil {
 		return nil
 	}
-	return &doc
+	return &multicastDoc{groups, has}
 }

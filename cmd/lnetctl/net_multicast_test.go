@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"ulnet/cmd/internal/node"
+	"ulnet/cmd/internal/drivers"
 	"ulnet/lnd"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
@@ -12,14 +12,14 @@ import (
 
 // What net show has of multicast: groups at once, the rest with -v.
 func TestNetShowMulticast(t *testing.T) {
-	m := &node.Multicast{Port: 10988, MulticastLimits: lnd.MulticastLimits{MaxPayload: 1392, ReceiveBuffer: 8192}, Sent: 1, SentBytes: 2, Received: 3, ReceivedBytes: 4, Missed: 5}
+	m := &drivers.Multicast{Port: 10988, MulticastLimits: lnd.MulticastLimits{MaxPayload: 1392, ReceiveBuffer: 8192}, Sent: 1, SentBytes: 2, Received: 3, ReceivedBytes: 4, Missed: 5}
 	groups := []lnet.GroupSnapshot{{Group: 7, NID: nid.MustParse("239.76.0.7@tcp"), Members: 2}}
 	const group = `"groups":[{"group":7,"nid":"239.76.0.7@tcp","members":2}]`
 	const rest = `"port":10988,"max_payload":1392,"receive_buffer":8192,"sent":1,"sent_bytes":2,"received":3,"received_bytes":4,"missed":5}`
 	for _, tt := range []struct {
 		name   string
 		groups []lnet.GroupSnapshot
-		has    *node.Multicast
+		has    *drivers.Multicast
 		level  int
 		want   string
 	}{
@@ -30,9 +30,7 @@ func TestNetShowMulticast(t *testing.T) {
 		{"no multicast, -v", nil, nil, 1, `null`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			ni := node.NIStatus{Socklnd: &node.Socklnd{Multicast: tt.has}}
-			ni.Groups = tt.groups
-			got, err := json.Marshal(newMulticastDoc(ni, tt.level))
+			got, err := json.Marshal(newMulticastDoc(tt.groups, tt.has, tt.level))
 			if err != nil || string(got) != tt.want {
 				t.Errorf("got %s, %v, want %s", got, err, tt.want)
 			}

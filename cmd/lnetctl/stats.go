@@ -96,7 +96,7 @@ func newStatsDoc(s node.Status, level int) statsDoc {
 func connectionReasons(s node.Status) map[string]uint64 {
 	sums := map[string]uint64{}
 	for _, ni := range s.NIs {
-		for why, n := range ni.Reasons() {
+		for why, n := range ni.LND.Reasons {
 			sums[why] += n
 		}
 	}

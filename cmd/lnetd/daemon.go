@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,15 +75,14 @@ func ready(env cli.Env, log *slog.Logger, n *node.Node, cfg config.Config) {
 	for _, id := range n.NIDs() {
 		nids = append(nids, id.String())
 	}
-	list := strings.Join(nids, " ")
-	switch {
-	case len(nids) == 0:
-		fmt.Fprintf(env.Stdout, "lnetd ready: no NIDs but 0@lo, control socket %s\n", cfg.Socket)
-	case !slices.ContainsFunc(n.NIDs(), func(id nid.NID) bool { return id.Net().Type() == nid.TCP }):
-		fmt.Fprintf(env.Stdout, "lnetd ready: %s, control socket %s\n", list, cfg.Socket)
-	default:
-		fmt.Fprintf(env.Stdout, "lnetd ready: %s, accept port %d (%s), control socket %s\n", list, cfg.AcceptPort, cfg.AcceptMode(), cfg.Socket)
+	list, listens := strings.Join(nids, " "), ""
+	for _, d := range cfg.All() {
+		on := slices.ContainsFunc(n.NIDs(), func(id nid.NID) bool { return id.Net().Type() == d.Type() })
+		if text := d.Listens(cfg.Settings); on && text != "" {
+			listens += ", " + text
+		}
 	}
+	fmt.Fprintf(env.Stdout, "lnetd ready: %s%s, control socket %s\n", cmp.Or(list, "no NIDs but 0@lo"), listens, cfg.Socket)
 	log.Info("ready", slog.String("nids", list), slog.Int("accept_port", cfg.AcceptPort),
 		slog.String("accept", cfg.AcceptMode()), slog.String("socket", cfg.Socket))
 	if !cfg.SourceCheck {

@@ -155,8 +155,8 @@ func (s *siege) awaitHandshakes(n int) {
 	s.daemon.Until(reaction, fmt.Sprintf("%d unfinished handshakes", n), func() bool {
 		unfinished := 0
 		for _, ni := range s.daemon.Status().NIs {
-			if ni.Socklnd != nil {
-				unfinished += ni.Socklnd.Handshakes
+			if ni.NID.Net().Type() == nid.TCP {
+				unfinished += ni.LND.Handshakes
 			}
 		}
 		return unfinished == n

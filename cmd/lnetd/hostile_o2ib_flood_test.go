@@ -63,8 +63,8 @@ func (b *blockade) awaitGranted(n int) {
 // handshakes is how many connections are not finished.
 func (b *blockade) handshakes() int {
 	for _, ni := range b.daemon.Status().NIs {
-		if ni.O2iblnd != nil {
-			return ni.O2iblnd.Handshakes
+		if ni.LND.Verbs != nil {
+			return ni.LND.Handshakes
 		}
 	}
 	return 0

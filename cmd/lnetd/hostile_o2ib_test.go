@@ -152,8 +152,8 @@ func (b *blockade) checkWarnings(t *testing.T) {
 // device are the counters of the daemon's device.
 func (b *blockade) device() map[string]uint64 {
 	for _, ni := range b.daemon.Status().NIs {
-		if ni.O2iblnd != nil {
-			return ni.O2iblnd.Device.Counters
+		if ni.LND.Verbs != nil {
+			return ni.LND.Verbs.Counters
 		}
 	}
 	return nil

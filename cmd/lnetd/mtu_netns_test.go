@@ -47,8 +47,8 @@ func newTwoMTUs(t *testing.T, mtuB int, extra ...string) *twoMTUs {
 // deviceMTU is the longest payload of a packet of a daemon's device.
 func deviceMTU(d *lnetdtest.Daemon) int {
 	for _, ni := range d.Status().NIs {
-		if ni.O2iblnd != nil {
-			return ni.O2iblnd.Device.MTU
+		if ni.LND.Verbs != nil {
+			return ni.LND.Verbs.MTU
 		}
 	}
 	return 0

@@ -22,6 +22,7 @@ import (
 	"ulnet/lnd/lndtest"
 	"ulnet/lnd/lndtest/netlab"
 	"ulnet/lnet/networks"
+	"ulnet/lnet/nid"
 )
 
 // kernelPort is the port of kernel nodes, where lnetd accepts privileged
@@ -66,8 +67,8 @@ func (s *stage) established(conns int) error {
 		status, err := node.OpStatus.Call(s.ctx, s.daemon.Control(), control.None{})
 		have = 0
 		for _, ni := range status.NIs {
-			if ni.Socklnd != nil {
-				have += ni.Socklnd.Connections
+			if ni.NID.Net().Type() == nid.TCP {
+				have += ni.LND.Connections
 			}
 		}
 		return err == nil && have >= conns

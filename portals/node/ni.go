@@ -63,8 +63,8 @@ func (n *Node) AddNI(cfg lnd.Config) (*lnet.NI, error) {
 }
 
 func (n *Node) addNI(cfg lnd.Config) (*lnet.NI, error) {
-	driver, ok := n.drivers[cfg.Net.Type()]
-	if !ok {
+	driver := n.driverOf(cfg.Net)
+	if driver == nil {
 		return nil, &DriverError{cfg.Net}
 	}
 	if err := checkUp(cfg.Interface); err != nil {
@@ -76,17 +76,8 @@ func (n *Node) addNI(cfg lnd.Config) (*lnet.NI, error) {
 	if cfg.Tap == nil {
 		cfg.Tap = n.cfg.Tap
 	}
-	cfg.Incarnation = cmp.Or(cfg.Incarnation, stamp(cfg.Net.Type()))
-	return n.lnet.AddNI(driver, cfg)
-}
-
-// stamp is when an NI starts, as kernels tell their peers: ksocklnd in nanoseconds,
-// o2iblnd in microseconds.
-func stamp(t nid.NetType) uint64 {
-	if t == nid.O2IB {
-		return uint64(time.Now().UnixMicro())
-	}
-	return uint64(time.Now().UnixNano())
+	cfg.Incarnation = cmp.Or(cfg.Incarnation, driver.stamp(time.Now()))
+	return n.lnet.AddNI(driver.Driver, cfg)
 }
 
 // checkUp refuses an interface that is down, as ksocklnd does, which does not see it. A name
@@ -102,27 +93,23 @@ func checkUp(name string) error {
 // advice is what helps against the usual failures of an NI.
 func (n *Node) advice(i networks.Interface, err error) string {
 	if _, ok := errors.AsType[*DriverError](err); ok {
-		return "there are drivers for tcp, o2ib and lo"
+		return "there are drivers for " + n.types()
 	}
 	if down, ok := errors.AsType[*DownError](err); ok {
 		return fmt.Sprintf("'ip link set %s up' brings it up", down.Interface)
 	}
-	rdma := i.Net.Type() == nid.O2IB
+	if driver := n.driverOf(i.Net); driver.advice != nil {
+		if advice := driver.advice(err); advice != "" {
+			return advice
+		}
+	}
 	switch {
-	case errors.Is(err, syscall.EACCES) && !rdma:
-		return "choose an AcceptPort above 1023 on all nodes, or DialOnly, or give the program CAP_NET_BIND_SERVICE"
-	case errors.Is(err, syscall.EADDRINUSE) && rdma:
-		return "something has UDP port 4791 of that address, another node or the kernel's software RoCE: name another address in Networks"
-	case errors.Is(err, syscall.EADDRINUSE):
-		return "something listens on that port, perhaps lnetd: name another address in Networks, or another AcceptPort on all nodes"
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return "Networks names an address that is not on this machine: see 'ip address'"
 	case errors.Is(err, syscall.EEXIST):
 		return "Networks names one address twice on a network"
 	case errors.Is(err, syscall.ESHUTDOWN):
 		return "the node was closed: start another one"
-	case rdma:
-		return "see Networks; 'ip address' lists interfaces and addresses, of which o2ib needs one of IPv4"
 	}
 	return "see Networks; 'ip address' lists interfaces and addresses"
 }

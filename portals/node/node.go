@@ -64,6 +64,9 @@ type Config struct {
 	TCP       socklnd.Config
 	O2IB      o2iblnd.Config // Open is by default that of package softroce
 
+	// Drivers are those of further types of networks, or take the place of one above.
+	Drivers []lnd.Driver
+
 	// Wrap is given every driver, that of 0@lo included, and returns the one to use, such
 	// as one that spoils messages on purpose. Nil: the drivers themselves.
 	Wrap func(lnd.Driver) lnd.Driver
@@ -102,7 +105,7 @@ type Node struct {
 	lnet      *lnet.Node
 	table     *portals.Table
 	discovery *discovery.Agent
-	drivers   map[nid.NetType]lnd.Driver // one for all NIs of a type: two on one address share its listener
+	drivers   []driver // one for all NIs of a type: two on one address share its listener
 }
 
 // Start starts a node. The error is a *networks.Error for Networks that cannot be read, a
@@ -131,7 +134,7 @@ func (n *Node) start(list []networks.Interface) error {
 	if n.discovery, err = discovery.Start(n.table, n.cfg.Discovery); err != nil {
 		return err
 	}
-	if err := n.open(); err != nil {
+	if err := n.makeDrivers(); err != nil {
 		return err
 	}
 	for _, i := range list {
@@ -139,20 +142,6 @@ func (n *Node) start(list []networks.Interface) error {
 			return err
 		}
 	}
-	return nil
-}
-
-// open makes the drivers.
-func (n *Node) open() error {
-	tcp, err := socklnd.New(n.cfg.TCP)
-	if err != nil {
-		return err
-	}
-	o2ib, err := o2iblnd.New(n.cfg.O2IB)
-	if err != nil {
-		return err
-	}
-	n.drivers = map[nid.NetType]lnd.Driver{nid.TCP: n.cfg.Wrap(tcp), nid.O2IB: n.cfg.Wrap(o2ib)}
 	return nil
 }
 

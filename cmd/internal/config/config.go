@@ -10,7 +10,8 @@ import (
 	"log/slog"
 	"time"
 
-	"ulnet/lnd/socklnd"
+	"ulnet/cmd/internal/drivers"
+	"ulnet/lnd"
 )
 
 // Config is the configuration of one node. Default returns its defaults; the
@@ -24,27 +25,14 @@ type Config struct {
 	SourceCheck        bool          // source_check
 	PeerIdle           time.Duration // lnet_peer_idle_timeout, in seconds; 0: never
 
-	Accept        string        // accept: secure, all, none, trust; empty chooses by the port
-	AcceptPort    int           // accept_port
-	AcceptBacklog int           // accept_backlog
-	AcceptTimeout time.Duration // accept_timeout, in seconds
-	SourceAddress string        // source_address: check, off
+	drivers.Settings // accept, accept_port, multicast and others
 
 	PeerTimeout       time.Duration // peer_timeout, in seconds
 	PeerCredits       int           // peer_credits
 	PeerBufferCredits int           // peer_buffer_credits; 0: as peer_credits
 	Credits           int           // credits
 
-	TCP socklnd.Config // what socklnd.Config.Tunables lists
-
-	Multicast         bool   // multicast
-	MulticastPort     int    // multicast_port; 0: by accept_port
-	MulticastBase     string // multicast_base
-	MulticastBase6    string // multicast_base6
-	MulticastTTL      int    // multicast_ttl
-	MulticastRxBuffer int    // multicast_rx_buffer_size, in bytes
-
-	O2IB O2IB // o2ib
+	drivers.Set // those of each driver
 
 	Faults    []string // faults: statements of package fault
 	FaultSeed int      // fault_seed; 0: chosen at the start
@@ -79,37 +67,28 @@ func Default() Config {
 		ResponseTracking:   3,
 		SourceCheck:        true,
 		PeerIdle:           10 * time.Minute,
-		AcceptPort:         988,
-		AcceptBacklog:      127,
-		AcceptTimeout:      5 * time.Second,
-		SourceAddress:      "check",
 		PeerTimeout:        180 * time.Second,
 		PeerCredits:        8,
 		Credits:            256,
-		TCP:                defaultTCP(),
-		Multicast:          true,
-		MulticastBase:      "239.76.0.0",
-		MulticastBase6:     "ff15::4c4e:0",
-		MulticastTTL:       1,
-		MulticastRxBuffer:  4 << 20,
-		CaptureFiles:       1,
-		O2IB:               defaultO2IB(),
-		Gossip:             defaultGossip(),
-		Scoll:              defaultScoll(),
-		Rmcast:             defaultRmcast(),
-		Health:             defaultHealth(),
-		Zone:               defaultZone(),
+		Settings: drivers.Settings{
+			AcceptPort: 988, AcceptBacklog: 127, AcceptTimeout: 5 * time.Second, SourceAddress: "check",
+			Multicast: true, MulticastBase: "239.76.0.0", MulticastBase6: "ff15::4c4e:0", MulticastTTL: 1, MulticastRxBuffer: 4 << 20,
+		},
+		Set:          drivers.Default(),
+		CaptureFiles: 1,
+		Gossip:       defaultGossip(),
+		Scoll:        defaultScoll(),
+		Rmcast:       defaultRmcast(),
+		Health:       defaultHealth(),
+		Zone:         defaultZone(),
 	}
 }
 
-// AcceptMode is the accept mode in force: c.Accept, or the one that the port
-// chooses.
-func (c Config) AcceptMode() string {
-	switch {
-	case c.Accept != "":
-		return c.Accept
-	case c.AcceptPort > 1023:
-		return "trust"
+// LND returns the tunables that all drivers share.
+func (c *Config) LND() lnd.Tunables {
+	return lnd.Tunables{
+		PeerTimeout: c.PeerTimeout, PeerCredits: c.PeerCredits,
+		PeerBufferCredits: c.PeerBufferCredits, Credits: c.Credits,
+		Timeout: lnd.Timeout(c.TransactionTimeout, c.RetryCount),
 	}
-	return "secure"
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/drivers"
 )
 
 func TestReferenceHoldsTheDefaults(t *testing.T) {
@@ -218,7 +219,7 @@ func TestFlagsOverrideTheFile(t *testing.T) {
 			c.Networks, c.StateDir, c.RuntimeDir, c.Socket = "tcp(127.0.0.2)", "s", "r", "x"
 		}},
 		{name: "RDMA", args: []string{"--o2ib-provider=ibverbs", "--networks=o2ib"}, change: func(c *config.Config) {
-			c.O2IB.Provider, c.Networks = config.IBVerbs, "o2ib"
+			c.O2IB.Provider, c.Networks = drivers.IBVerbs, "o2ib"
 		}},
 		{name: "bad provider", args: []string{"--o2ib-provider=siw"}, err: `--o2ib-provider: want softroce or ibverbs, not "siw"`},
 		{name: "bad port", args: []string{"--accept-port=0"}, err: "--accept-port: want a port from 1 to 65535, not 0"},
@@ -264,7 +265,7 @@ func TestAcceptMode(t *testing.T) {
 		{"all", 988, "all"},
 		{"secure", 20000, "secure"},
 	} {
-		c := config.Config{Accept: test.accept, AcceptPort: test.port}
+		c := config.Config{Settings: drivers.Settings{Accept: test.accept, AcceptPort: test.port}}
 		if got := c.AcceptMode(); got != test.want {
 			t.Errorf("accept %q at port %d: %s, want %s", test.accept, test.port, got, test.want)
 		}

@@ -8,45 +8,11 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"ulnet/lnd"
-	"ulnet/lnd/o2iblnd"
+	"ulnet/cmd/internal/drivers"
 )
 
-// O2IB is the section o2ib of the file: networks over RDMA. The comment of each
-// field begins with its key; most are ko2iblnd's.
-type O2IB struct {
-	Provider string // provider: one of Providers
-
-	PeerTimeout       time.Duration // peer_timeout, in seconds; 0: that of all networks
-	PeerCredits       int           // peer_credits; 0: likewise
-	PeerBufferCredits int           // peer_buffer_credits; 0: likewise
-	Credits           int           // credits; 0: likewise
-
-	LND o2iblnd.Config // what o2iblnd.Config.Tunables lists
-
-	// What kernels have and softroce does without. It is shown as it is given.
-	MapOnDemand     int  // map_on_demand
-	FMRPoolSize     int  // fmr_pool_size
-	FMRFlushTrigger int  // fmr_flush_trigger
-	FMRCache        bool // fmr_cache
-}
-
-// The providers of RDMA: in Go over UDP, and the libraries of the system.
-const (
-	Softroce = "softroce"
-	IBVerbs  = "ibverbs"
-)
-
-// Providers are the values of the key provider.
-var Providers = []string{Softroce, IBVerbs}
-
-func defaultO2IB() O2IB {
-	o := O2IB{Provider: Softroce, MapOnDemand: 1, FMRPoolSize: 512, FMRFlushTrigger: 384, FMRCache: true}
-	lnd.SetDefaults(o.LND.Tunables())
-	return o
-}
-
-func (o *O2IB) settings() map[string]setting {
+// o2ibSettings returns the keys of the section o2ib.
+func o2ibSettings(o *drivers.O2IB) map[string]setting {
 	all := map[string]setting{
 		"provider":            text(&o.Provider, CheckProvider),
 		"peer_timeout":        duration(&o.PeerTimeout, time.Second, 0, maxSeconds),
@@ -59,24 +25,23 @@ func (o *O2IB) settings() map[string]setting {
 		"fmr_flush_trigger": number(&o.FMRFlushTrigger, 0, maxCount),
 		"fmr_cache":         flag(&o.FMRCache),
 	}
-	maps.Copy(all, tunableSettings(o.LND.Tunables()))
+	maps.Copy(all, tunableSettings(o.Tunables()))
 	return all
 }
 
 // O2IBKeys returns the keys of the section o2ib in alphabetical order.
 func O2IBKeys() []string {
-	var o O2IB
-	return slices.Sorted(maps.Keys(o.settings()))
+	return slices.Sorted(maps.Keys(o2ibSettings(new(drivers.O2IB))))
 }
 
 // o2ibSection takes the section of a file.
-func o2ibSection(o *O2IB, file string) setting {
+func o2ibSection(o *drivers.O2IB, file string) setting {
 	return setting{func(value ast.Node) error {
 		entries, err := sectionOf(file, value)
 		if err != nil {
 			return err
 		}
-		if err := assign(o.settings(), file, entries); err != nil {
+		if err := assign(o2ibSettings(o), file, entries); err != nil {
 			return err
 		}
 		at := placesOf(entries)
@@ -95,8 +60,8 @@ func o2ibSection(o *O2IB, file string) setting {
 
 // CheckProvider refuses what is no provider of RDMA.
 func CheckProvider(s string) error {
-	if !slices.Contains(Providers, s) {
-		return fmt.Errorf("want %s or %s, not %q", Softroce, IBVerbs, s)
+	if !slices.Contains(drivers.Providers, s) {
+		return fmt.Errorf("want %s or %s, not %q", drivers.Softroce, drivers.IBVerbs, s)
 	}
 	return nil
 }

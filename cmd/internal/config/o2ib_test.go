@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/drivers"
 )
 
 func TestO2IB(t *testing.T) {
@@ -29,7 +30,7 @@ func TestO2IB(t *testing.T) {
 				"  ib_mtu: 4096\n  tos: 104\n  use_privileged_port: 0\n  require_privileged_port: 1\n  wrq_sge: 8\n  cksum: 1\n  rx_buffers: 13\n  rx_buffer_size: 12\n  max_conns: 14\n  fmr_cache: 0\n",
 			change: func(c *config.Config) {
 				o := &c.O2IB
-				o.Provider, o.LND.Service, o.PeerTimeout, o.PeerBufferCredits, o.LND.Timeout = config.IBVerbs, 1987, 9*time.Second, 10, 11*time.Second
+				o.Provider, o.LND.Service, o.PeerTimeout, o.PeerBufferCredits, o.LND.Timeout = drivers.IBVerbs, 1987, 9*time.Second, 10, 11*time.Second
 				o.LND.Keepalive, o.LND.RetryCount, o.LND.RNRRetryCount, o.LND.IBMTU, o.LND.TOS = -1, 6, 7, 4096, 104
 				o.LND.UnprivilegedPort, o.LND.RequirePrivilegedPort, o.LND.WrqSGE, o.LND.Cksum, o.LND.RxBuffers, o.LND.ReceiveBuffer, o.LND.MaxConns, o.FMRCache = true, true, 8, true, 13, 12, 14, false
 			},

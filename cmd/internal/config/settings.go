@@ -77,7 +77,13 @@ func (c *Config) settings(file string) map[string]setting {
 		"log_level":     level(&c.LogLevel),
 	}
 	maps.Copy(all, c.multicastSettings())
-	maps.Copy(all, tunableSettings(c.TCP.Tunables()))
+	for _, d := range c.All() {
+		if d.Section() == "" {
+			maps.Copy(all, tunableSettings(d.Tunables()))
+		} else if _, own := all[d.Section()]; !own {
+			all[d.Section()] = tunableSection(d, file)
+		}
+	}
 	return all
 }
 

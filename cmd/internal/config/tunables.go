@@ -8,18 +8,31 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"ulnet/cmd/internal/drivers"
 	"ulnet/lnd"
-	"ulnet/lnd/o2iblnd"
-	"ulnet/lnd/socklnd"
 )
 
 //go:embed reference.yaml
 var reference string
 
 // Reference is a file with all keys, their defaults and what they mean: that of
-// reference.yaml, with the tunables of drivers in the places where it names them.
-var Reference = withTunables(withTunables(reference,
-	"", "socklnd", new(socklnd.Config).Tunables()), "  ", "o2iblnd", new(o2iblnd.Config).Tunables())
+// reference.yaml, with the tunables of drivers in the places where it names them, or at its
+// end.
+var Reference = referenceOf(reference, new(drivers.Set))
+
+func referenceOf(text string, set *drivers.Set) string {
+	for _, d := range set.All() {
+		indent := ""
+		if d.Section() != "" {
+			indent = "  "
+		}
+		if !strings.Contains(text, "# "+d.Name()+"\n") {
+			text += "\n" + d.Section() + ":\n" + indent + "# " + d.Name() + "\n"
+		}
+		text = withTunables(text, indent, d.Name(), d.Tunables())
+	}
+	return text
+}
 
 // withTunables puts tunables of a driver where a comment names them, and the others where one
 // names the driver.
@@ -52,11 +65,6 @@ func paragraph(indent string, t *lnd.Tunable) string {
 	return b.String()
 }
 
-func defaultTCP() (c socklnd.Config) {
-	lnd.SetDefaults(c.Tunables())
-	return c
-}
-
 // tunableSettings returns the keys of tunables.
 func tunableSettings(list []lnd.Tunable) map[string]setting {
 	all := make(map[string]setting, len(list))
@@ -64,6 +72,17 @@ func tunableSettings(list []lnd.Tunable) map[string]setting {
 		all[t.Name] = setting{func(value ast.Node) error { return setTunable(&t, value) }}
 	}
 	return all
+}
+
+// tunableSection takes the section of a driver that has nothing but tunables.
+func tunableSection(d drivers.Driver, file string) setting {
+	return setting{func(value ast.Node) error {
+		entries, err := sectionOf(file, value)
+		if err != nil {
+			return err
+		}
+		return assign(tunableSettings(d.Tunables()), file, entries)
+	}}
 }
 
 func setTunable(t *lnd.Tunable, value ast.Node) error {

@@ -54,6 +54,9 @@ func (f *filler) fill(v reflect.Value) {
 	case *nid.ProcessID:
 		*p = nid.ProcessID{NID: drawNID(f.t, "NID"), PID: nid.PID(rapid.Uint32().Draw(f.t, "PID"))}
 		return
+	case *json.RawMessage: // an object of numbers
+		*p = json.RawMessage(`{"a":1}`)
+		return
 	case *health.ClientID:
 		*p = health.ClientIDOf("a")
 		return

@@ -92,15 +92,12 @@ func checkMulticastStatus(t *testing.T, nodes []*node.Node, port int) {
 	t.Helper()
 	for i, n := range nodes {
 		for _, ni := range n.Status().NIs {
-			var m *node.Multicast
-			ports := []int{port + 10000, port - 10000}
-			switch {
-			case ni.Socklnd != nil:
-				m = ni.Socklnd.Multicast
-			case ni.O2iblnd != nil:
-				m, ports = ni.O2iblnd.Multicast, []int{4791}
-			default:
+			if ni.NID.IsLo() {
 				continue
+			}
+			m, ports := ni.LND.Multicast, []int{port + 10000, port - 10000}
+			if ni.LND.Verbs != nil {
+				ports = []int{4791}
 			}
 			if m == nil || m.Sent != uint64(1-i) || m.Received != uint64(i) || len(ni.Groups) != i || !slices.Contains(ports, int(m.Port)) {
 				t.Errorf("node %d, accept port %d: groups %v, %+v", i, port, ni.Groups, m)

@@ -22,11 +22,11 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/drivers"
 	"ulnet/cmd/internal/handlers"
 	"ulnet/cmd/internal/timerfd"
 	"ulnet/lnd"
 	"ulnet/lnd/fault"
-	"ulnet/lnd/socklnd"
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
 	"ulnet/lnet/networks"
@@ -60,7 +60,7 @@ type Node struct {
 	table *portals.Table
 	lazy  [portals.Portals]atomic.Int64 // sinks that hold the portal lazy
 
-	devices  devices // of o2ib
+	statuses []func(lnd.NI) *drivers.Status // of the drivers
 	clock    *timerfd.Clock
 	plan     *fault.Plan
 	changing sync.Mutex // held while networks are added or removed
@@ -103,9 +103,7 @@ func New(cfg Config) (*Node, error) {
 // come with hints for users of the commands.
 func (n *Node) parts() node.Config {
 	cfg := n.cfg
-	o2ib := o2iblndConfig(cfg.Config)
-	o2ib.Open = n.devices.watch(o2ib.Open)
-	return node.Config{
+	parts := node.Config{
 		Networks: "lo", Log: cfg.Log, Clock: n.clock, Tap: cfg.Tap,
 		LNet: lnet.Config{
 			Incarnation:        cfg.Incarnation,
@@ -116,10 +114,12 @@ func (n *Node) parts() node.Config {
 			OnShrink:           debug.FreeOSMemory, // an idle process collects only every two minutes
 		},
 		Discovery: discovery.Config{Off: cfg.DiscoveryDisabled},
-		TCP:       socklndConfig(cfg.Config),
-		O2IB:      o2ib,
 		Wrap:      func(d lnd.Driver) lnd.Driver { return fault.Wrap(d, n.plan) },
 	}
+	for _, d := range n.cfg.All() {
+		n.statuses = append(n.statuses, d.Add(&parts, cfg.Settings))
+	}
+	return parts
 }
 
 // start adds the configured NIs and what stands above them.
@@ -137,23 +137,19 @@ func (n *Node) start(list []networks.Interface) error {
 
 // startNI starts one NI.
 func (n *Node) startNI(i networks.Interface) (*lnet.NI, error) {
-	cfg := lnd.Config{Net: i.Net, Interface: i.Name, Tunables: lndTunables(n.cfg.Config)}
-	if i.Net.Type() == nid.O2IB {
-		cfg.Tunables = o2ibTunables(n.cfg.Config)
-	}
+	driver := n.cfg.Of(i.Net.Type())
+	cfg := lnd.Config{Net: i.Net, Interface: i.Name, Tunables: driver.NI(n.cfg.LND())}
 	ni, err := n.base.AddNI(cfg)
-	if n.cfg.MayNotListen && i.Net.Type() == nid.TCP && errors.Is(err, syscall.EACCES) {
+	if d, can := driver.(drivers.DialOnly); can && n.cfg.MayNotListen && errors.Is(err, syscall.EACCES) {
 		n.dialsOnly = true
-		ni, err = n.addDialling(cfg)
+		ni, err = n.addDialling(d, cfg)
 	}
-	return ni, n.explain(i, err)
+	return ni, n.explain(driver, err)
 }
 
 // addDialling adds an NI that does not listen.
-func (n *Node) addDialling(cfg lnd.Config) (*lnet.NI, error) {
-	tunables := socklndConfig(n.cfg.Config)
-	tunables.Accept = socklnd.AcceptNone
-	driver, err := socklnd.New(tunables)
+func (n *Node) addDialling(d drivers.DialOnly, cfg lnd.Config) (*lnet.NI, error) {
+	driver, err := d.DialOnly(n.cfg.Settings)
 	if err != nil {
 		return nil, err
 	}
@@ -163,37 +159,18 @@ func (n *Node) addDialling(cfg lnd.Config) (*lnet.NI, error) {
 
 // explain replaces the advice of an NI that did not start by a hint for users of the
 // commands.
-func (n *Node) explain(i networks.Interface, err error) error {
-	failed, ok := errors.AsType[*node.StartError](err)
-	if !ok {
-		return n.explainTCP(err) // of addDialling
+func (n *Node) explain(driver drivers.Driver, err error) error {
+	if failed, ok := errors.AsType[*node.StartError](err); ok { // else it is of addDialling
+		_, down := errors.AsType[*node.DownError](err)
+		_, unknown := errors.AsType[*node.DriverError](err)
+		if err = failed.Err; down || unknown {
+			return cli.Hint(err, "%s", failed.Advice)
+		}
 	}
-	_, down := errors.AsType[*node.DownError](err)
-	_, unknown := errors.AsType[*node.DriverError](err)
-	switch {
-	case down, unknown:
-		return cli.Hint(failed.Err, "%s", failed.Advice)
-	case i.Net.Type() == nid.O2IB:
-		return n.explainO2IB(failed.Err)
+	if err == nil {
+		return nil
 	}
-	return n.explainTCP(failed.Err)
-}
-
-// explainTCP adds what helps against the usual failures of a listener.
-func (n *Node) explainTCP(err error) error {
-	switch {
-	case errors.Is(err, syscall.EACCES):
-		return cli.Hint(err, "or choose a port above 1023 with --accept-port, on all nodes")
-	case errors.Is(err, syscall.EADDRINUSE):
-		return cli.Hint(err, "something listens on port %d there: if it is lnetd, use its node (lnetctl without --standalone, see --socket); or choose another address with --networks 'tcp(ADDRESS)', or another port with --accept-port", n.cfg.AcceptPort)
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return cli.Hint(err, "--networks names an address that is not on this machine: see 'ip address'")
-	case errors.Is(err, syscall.ESHUTDOWN):
-		return cli.Hint(err, "the node is going down: start another one")
-	case err != nil:
-		return cli.Hint(err, "see --networks; 'ip address' lists interfaces and addresses")
-	}
-	return nil
+	return cli.Hint(err, "%s", driver.HintStart(n.cfg.Settings, err))
 }
 
 // Shutdown stops the node. Messages that wait to be sent leave until ctx ends;

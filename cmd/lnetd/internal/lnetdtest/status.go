@@ -25,7 +25,7 @@ func (d *Daemon) Reasons() map[string]uint64 {
 	d.t.Helper()
 	all := make(map[string]uint64)
 	for _, ni := range d.Status().NIs {
-		for why, n := range ni.Reasons() {
+		for why, n := range ni.LND.Reasons {
 			all[why] += n
 		}
 	}
@@ -42,8 +42,7 @@ func (d *Daemon) Count(why fmt.Stringer) uint64 {
 func (d *Daemon) Connections() (sum int) {
 	d.t.Helper()
 	for _, ni := range d.Status().NIs {
-		n, _ := ni.Connections()
-		sum += n
+		sum += ni.LND.Connections
 	}
 	return sum
 }

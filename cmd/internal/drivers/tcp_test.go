@@ -1,4 +1,4 @@
-package node
+package drivers_test
 
 import (
 	"net/netip"
@@ -11,6 +11,7 @@ import (
 	"ulnet/cmd/internal/config"
 	"ulnet/lnd"
 	"ulnet/lnd/socklnd"
+	"ulnet/portals/node"
 )
 
 // TestTunablesReachTheDriver: what a file sets is what the driver gets.
@@ -66,10 +67,10 @@ multicast_rx_buffer_size: 23
 		NoMulticast: true, MulticastPort: 1900, MulticastBase: netip.MustParseAddr("239.20.0.0"),
 		MulticastBase6: netip.MustParseAddr("ff18::21:0"), MulticastTTL: 22, MulticastRxBuffer: 23,
 	}
-	if diff := cmp.Diff(want, socklndConfig(c), cmpopts.IgnoreFields(socklnd.Config{}, "Listen", "Dial", "LinkSpeed"), sameAddr); diff != "" {
+	if diff := cmp.Diff(want, added(c).TCP, cmpopts.IgnoreFields(socklnd.Config{}, "Listen", "Dial", "LinkSpeed"), sameAddr); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	if got := lndTunables(c).Timeout; got != 16*time.Second {
+	if got := c.LND().Timeout; got != 16*time.Second {
 		t.Errorf("LNet lets a driver try for %v, want 16 s", got)
 	}
 }
@@ -81,16 +82,24 @@ func TestDefaultsAreTheDrivers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	configured, err := socklnd.New(socklndConfig(c))
+	configured, err := socklnd.New(added(c).TCP)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(bare.Config(), configured.Config(), cmpopts.IgnoreFields(socklnd.Config{}, "Listen", "Dial", "LinkSpeed"), sameAddr); diff != "" {
 		t.Errorf("-driver +configured\n%s", diff)
 	}
-	if got, want := lndTunables(c), (lnd.Tunables{Timeout: 49 * time.Second}.WithDefaults()); got != want {
+	if got, want := c.LND(), (lnd.Tunables{Timeout: 49 * time.Second}.WithDefaults()); got != want {
 		t.Errorf("tunables %+v, want %+v", got, want)
 	}
+}
+
+// added is a node to which the drivers of a configuration have added themselves.
+func added(c config.Config) (to node.Config) {
+	for _, d := range c.All() {
+		d.Add(&to, c.Settings)
+	}
+	return to
 }
 
 // sameAddr compares addresses, which have no fields to look at.

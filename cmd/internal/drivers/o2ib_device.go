@@ -1,4 +1,4 @@
-package node
+package drivers
 
 import (
 	"net/netip"

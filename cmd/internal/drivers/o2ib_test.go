@@ -1,8 +1,7 @@
-package node
+package drivers_test
 
 import (
 	"net/netip"
-	"reflect"
 	"testing"
 	"time"
 
@@ -60,15 +59,15 @@ o2ib:
 		RequirePrivilegedPort: true, WrqSGE: 12, Cksum: true, RxBuffers: 13, ReceiveBuffer: 14, MaxConns: 15,
 		NoMulticast: true, MulticastBase: netip.MustParseAddr("239.20.0.0"),
 	}
-	got := o2iblndConfig(c)
+	got := added(c).O2IB
 	if diff := cmp.Diff(want, got, notOpen, sameAddr); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	tunables := lnd.Tunables{PeerTimeout: 4 * time.Second, PeerCredits: 25, PeerBufferCredits: 5, Credits: 26, Timeout: 16 * time.Second}
-	if got := o2ibTunables(c); got != tunables {
+	if got := c.O2IB.NI(c.LND()); got != tunables {
 		t.Errorf("tunables %+v, want %+v", got, tunables)
 	}
-	if got := lndTunables(c); got.PeerCredits != 1 || got.Credits != 2 {
+	if got := c.LND(); got.PeerCredits != 1 || got.Credits != 2 {
 		t.Errorf("those of TCP: %+v", got)
 	}
 }
@@ -77,62 +76,18 @@ o2ib:
 // the tunables of all drivers.
 func TestO2IBDefaultsAreTheDrivers(t *testing.T) {
 	c := config.Default()
-	bare, err := o2iblnd.New(o2iblnd.Config{Open: openers[config.Softroce]})
+	bare, err := o2iblnd.New(o2iblnd.Config{Open: softroce.Open})
 	if err != nil {
 		t.Fatal(err)
 	}
-	configured, err := o2iblnd.New(o2iblndConfig(c))
+	configured, err := o2iblnd.New(added(c).O2IB)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(bare.Config(), configured.Config(), notOpen, sameAddr); diff != "" {
 		t.Errorf("-driver +configured\n%s", diff)
 	}
-	if got, want := o2ibTunables(c), lndTunables(c); got != want {
+	if got, want := c.O2IB.NI(c.LND()), c.LND(); got != want {
 		t.Errorf("tunables %+v, want %+v", got, want)
-	}
-}
-
-// TestProviders: every provider that a configuration may name can be opened.
-func TestProviders(t *testing.T) {
-	for _, name := range config.Providers {
-		if openers[name] == nil {
-			t.Errorf("nobody opens %s", name)
-		}
-	}
-	if len(openers) != len(config.Providers) {
-		t.Errorf("%d providers, of which a configuration may name %v", len(openers), config.Providers)
-	}
-}
-
-// TestCounterWords: every counter of softroce has a word of its own.
-func TestCounterWords(t *testing.T) {
-	var s softroce.Stats
-	words := counterWords(s)
-	n := uint64(0)
-	// Fields that are shown elsewhere, or say what went well.
-	skip := map[string]bool{"Datagrams": true, "Groups": true}
-	var walk func(v reflect.Value)
-	walk = func(v reflect.Value) {
-		for i := range v.NumField() {
-			switch f := v.Field(i); {
-			case skip[v.Type().Field(i).Name]:
-			case f.Kind() == reflect.Struct:
-				walk(f)
-			case f.CanUint():
-				n++
-				f.SetUint(n)
-			}
-		}
-	}
-	walk(reflect.ValueOf(&s).Elem())
-	seen := map[uint64]bool{}
-	for _, v := range counterWords(s) {
-		seen[v] = true
-	}
-	for i := uint64(1); i <= n; i++ {
-		if !seen[i] {
-			t.Errorf("counter %d of %d has no word among %v", i, n, words)
-		}
 	}
 }

@@ -1,0 +1,135 @@
+// Package drivers is where LNDs are registered for the daemon: each is a type with its
+// configuration, a field of [Set] and an element of [Set.All]. What reads and shows
+// configurations, starts nodes, shows NIs and explains failures goes by [Driver].
+package drivers
+
+import (
+	"errors"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+	"ulnet/portals/node"
+)
+
+// Set is the configuration of all drivers.
+type Set struct {
+	TCP  TCP
+	O2IB O2IB
+}
+
+// All lists the drivers. The first stands for networks of types without one.
+func (s *Set) All() []Driver { return []Driver{&s.TCP, &s.O2IB} }
+
+// Of returns the driver of a type of networks.
+func (s *Set) Of(t nid.NetType) Driver {
+	all := s.All()
+	for _, d := range all {
+		if d.Type() == t {
+			return d
+		}
+	}
+	return all[0]
+}
+
+// Default is the configuration without a file.
+func Default() Set {
+	s := Set{O2IB: O2IB{Provider: Softroce, MapOnDemand: 1, FMRPoolSize: 512, FMRFlushTrigger: 384, FMRCache: true}}
+	for _, d := range s.All() {
+		lnd.SetDefaults(d.Tunables())
+	}
+	return s
+}
+
+// A Driver is an LND with its configuration. New ones embed [Plain].
+type Driver interface {
+	// Type is that of its networks, and Name its own.
+	Type() nid.NetType
+	Name() string
+	// Section is the key that has its tunables in the file; "": they stand at the top.
+	Section() string
+	Tunables() []lnd.Tunable
+	// NI returns the tunables of its NIs, of those that the file has for all drivers.
+	NI(all lnd.Tunables) lnd.Tunables
+	// Add adds the driver to a node that is to start. The result says what an NI is doing,
+	// nil of one that is another driver's.
+	Add(to *node.Config, s Settings) (status func(lnd.NI) *Status)
+	// Listens says where, when a node is ready; "": there is nothing to say.
+	Listens(s Settings) string
+	// Believes names the setting by which users without privilege, of any host, can have the
+	// NID of that host; "": only root there can.
+	Believes(s Settings) string
+	// HintStart says what to do when an NI could not be started, HintUnreached when a node did
+	// not answer.
+	HintStart(s Settings, err error) string
+	HintUnreached(s Settings, target nid.NID, err error) string
+}
+
+// DialOnly is a driver that can do without a listener.
+type DialOnly interface {
+	DialOnly(s Settings) (lnd.Driver, error)
+}
+
+// Settings are what the file has at its top for several drivers.
+type Settings struct {
+	Accept        string        // accept: secure, all, none, trust; empty chooses by the port
+	AcceptPort    int           // accept_port
+	AcceptBacklog int           // accept_backlog
+	AcceptTimeout time.Duration // accept_timeout, in seconds
+	SourceAddress string        // source_address: check, off
+
+	Multicast         bool   // multicast
+	MulticastPort     int    // multicast_port; 0: by accept_port
+	MulticastBase     string // multicast_base
+	MulticastBase6    string // multicast_base6
+	MulticastTTL      int    // multicast_ttl
+	MulticastRxBuffer int    // multicast_rx_buffer_size, in bytes
+}
+
+// AcceptMode is the accept mode in force: s.Accept, or the one that the port chooses.
+func (s Settings) AcceptMode() string {
+	switch {
+	case s.Accept != "":
+		return s.Accept
+	case s.AcceptPort > 1023:
+		return "trust"
+	}
+	return "secure"
+}
+
+// groupAddr is the address that a configuration, which was checked, has for groups;
+// the driver's own if it has none.
+func groupAddr(s string) netip.Addr {
+	a, _ := netip.ParseAddr(s)
+	return a
+}
+
+// Plain is what a driver has to say that has nothing of its own to say.
+type Plain struct{}
+
+// NI returns the tunables of all drivers.
+func (Plain) NI(all lnd.Tunables) lnd.Tunables { return all }
+
+// Listens says nothing.
+func (Plain) Listens(Settings) string { return "" }
+
+// Believes names no setting.
+func (Plain) Believes(Settings) string { return "" }
+
+// HintStart is about addresses, and the node.
+func (Plain) HintStart(_ Settings, err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "--networks names an address that is not on this machine: see 'ip address'"
+	case errors.Is(err, syscall.ESHUTDOWN):
+		return "the node is going down: start another one"
+	}
+	return "see --networks; 'ip address' lists interfaces and addresses"
+}
+
+// HintUnreached is about the way to the node.
+func (Plain) HintUnreached(_ Settings, target nid.NID, _ error) string {
+	return "is its address right, and is there a way to it? see 'ip route get " + target.Addr().String() + "'"
+}

@@ -1,0 +1,55 @@
+package drivers
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"ulnet/lnd"
+)
+
+// Status is what a driver says of an NI: 'lnetctl net show' prints it, part by part.
+type Status struct {
+	Accept string `json:"accept,omitempty"` // whose connections
+	// SourceAddress says whether a peer's NID must have its address.
+	SourceAddress string `json:"source_address,omitempty"`
+	Provider      string `json:"provider,omitempty"` // of RDMA
+	Listen        string `json:"listen,omitempty"`   // address:port, none without a listener
+	Connections   int    `json:"connections"`        // established
+	Handshakes    int    `json:"handshakes"`         // not yet
+	// Reasons counts why connections were refused or ended, and messages dropped; what
+	// never happened is left out.
+	Reasons map[string]uint64 `json:"reasons"`
+	// Tunables are what is in force of those of the driver, an object with its names.
+	Tunables  json.RawMessage `json:"tunables"`
+	Multicast *Multicast      `json:"multicast,omitempty"`
+	Verbs     *Verbs          `json:"verbs,omitempty"` // over RDMA
+}
+
+// Multicast is what there is of multicast at an NI. Which groups were joined there is
+// lnet's to say.
+type Multicast struct {
+	Port uint16 `json:"port"` // UDP
+	lnd.MulticastLimits
+	Sent          uint64 `json:"sent"` // datagrams
+	SentBytes     uint64 `json:"sent_bytes"`
+	Received      uint64 `json:"received"` // those that were believed
+	ReceivedBytes uint64 `json:"received_bytes"`
+	Missed        uint64 `json:"missed"` // found the receive buffer full
+}
+
+// document is v as it is shown.
+func document(v any) json.RawMessage {
+	b, _ := json.Marshal(v) // numbers
+	return b
+}
+
+// reasons returns the counters that are not 0, by their words.
+func reasons[R fmt.Stringer](all []R, count func(R) uint64) map[string]uint64 {
+	m := map[string]uint64{}
+	for _, r := range all {
+		if n := count(r); n > 0 {
+			m[r.String()] = n
+		}
+	}
+	return m
+}
