@@ -1,0 +1,59 @@
+package engine_test
+
+import (
+	"fmt"
+	"time"
+
+	"ulnet/gossip/zone/engine"
+)
+
+// Two machines with one table, in virtual time, on a network without delay: the second asks
+// the first to let it in, says something of itself, and leaves.
+func Example() {
+	ids := []engine.ID{engine.MustParseID("n1=10.0.0.1@tcp"), engine.MustParseID("n2=10.0.0.2@tcp")}
+	table := engine.NewTable(16)
+	machines, wakes := map[engine.Ref]*engine.Machine{}, map[engine.Ref]time.Duration{}
+	var refs []engine.Ref
+	for _, id := range ids {
+		m, err := engine.New(engine.Config{Zone: "rack1", Self: id, Bootstrap: ids[:1], Table: table})
+		if err != nil {
+			panic(err)
+		}
+		refs = append(refs, table.Lookup(id))
+		machines[table.Lookup(id)] = m
+	}
+	var now time.Duration
+	var step func(engine.Ref, engine.Input)
+	step = func(self engine.Ref, in engine.Input) {
+		var out engine.Output
+		wakes[self] = machines[self].Step(now, in, &out)
+		for _, e := range out.Events {
+			if self == refs[0] && e.Node != self {
+				fmt.Println(e.ID.Name(), e.Kind, e.Keys)
+			}
+		}
+		for i := range out.Sends {
+			step(out.Sends[i].To, engine.Input{Kind: engine.Delivered, Message: &out.Sends[i].Message})
+		}
+	}
+	run := func(end time.Duration) { // the earliest wake first
+		for ; now < end; now = min(wakes[refs[0]], wakes[refs[1]]) {
+			for _, r := range refs {
+				if wakes[r] <= now {
+					step(r, engine.Input{})
+				}
+			}
+		}
+	}
+	for _, r := range refs {
+		step(r, engine.Input{Kind: engine.Join, Inc: 1})
+	}
+	run(5 * time.Second)
+	step(refs[1], engine.Input{Kind: engine.Set, Key: "role", Value: []byte("mds")})
+	run(10 * time.Second)
+	step(refs[1], engine.Input{Kind: engine.Leave})
+	// Output:
+	// n2 joined []
+	// n2 attributes [role]
+	// n2 left []
+}

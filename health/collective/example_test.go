@@ -1,0 +1,60 @@
+package collective_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"ulnet/health"
+	"ulnet/health/collective"
+	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/loopback"
+	"ulnet/lnet/nid"
+	"ulnet/portals/node"
+	"ulnet/scoll"
+)
+
+// Two servers, here in one process: a broadcast of the first reaches the second. Otherwise
+// agents of health broadcast, and serve.
+func Example() {
+	port, err := loopback.FreePort(netip.IPv4Unspecified()) // one TCP port for all nodes; without AcceptPort it is 988
+	if err != nil {
+		panic(err)
+	}
+	ctx := context.Background()
+	servers := []nid.NID{nid.MustParse("127.0.90.1@tcp"), nid.MustParse("127.0.90.2@tcp")}
+	var all []*collective.Broadcaster
+	for _, id := range servers {
+		n, err := node.Start(node.Config{Networks: fmt.Sprintf("tcp(%v)", id.Addr()), AcceptPort: port})
+		if err != nil {
+			panic(err)
+		}
+		defer n.Close(ctx)
+		agent, err := scoll.New(n.Table(), scoll.Config{})
+		if err != nil {
+			panic(err)
+		}
+		defer agent.Close(ctx)
+		b, err := collective.New(collective.Config{Agent: agent, Servers: servers, Clock: n.Table().Node().Clock()})
+		if err != nil {
+			panic(err)
+		}
+		defer b.Close()
+		all = append(all, b)
+	}
+	all[1].Serve(func(root nid.NID, request []byte, reply func([]byte)) {
+		batch, _ := wire.ParseBatch(request) // it is one, or this is not called
+		fmt.Println(root, "evicts", batch.Entries.At(0).Client)
+		reply((&wire.Reply{Evicted: 1}).AppendBinary(nil))
+	})
+
+	entry := wire.Entry{Client: wire.ClientIDOf("compute-17"), Incarnation: 1}
+	done := make(chan health.Outcome, 1)
+	all[0].Broadcast((&wire.Batch{Entries: entry.AppendBinary(nil)}).AppendBinary(nil), func(o health.Outcome) { done <- o })
+	outcome := <-done
+	reply, err := wire.ParseReply(outcome.Reply)
+	fmt.Println("evicted by", reply.Evicted, "server, missing:", outcome.Missing, outcome.Err, err)
+	// Output:
+	// 127.0.90.1@tcp evicts d90bb4151804d2762ab2f378e61c3072
+	// evicted by 1 server, missing: [] <nil> <nil>
+}
