@@ -6,9 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,41 +61,56 @@ var virtual = regexp.MustCompile(`^G-(SIM-[1-4]|GO-[124679]|SC-[134578]|CH-[1234
 var elsewhere = regexp.MustCompile(`^G-(MS|RM)-`)
 
 // TestMeasure measures every goal in one round and checks what is printed and
-// written, not the figures. Under the race detector, which makes simulations ten times
-// as slow and finds nothing in them that their own tests do not, it leaves most of
-// these out.
+// written, not the figures; families of goals at the same time, because many wait. Under
+// the race detector, which makes simulations ten times as slow and finds nothing in them
+// that their own tests do not, it leaves most of these out.
 func TestMeasure(t *testing.T) {
 	if testing.Short() {
 		t.Skip("moves some GiB; skipped by -short")
 	}
-	if !suite.Long() || suite.Race {
-		all := goals
-		goals = slices.DeleteFunc(slices.Clone(all), func(g goal) bool { return virtual.MatchString(g.id) || elsewhere.MatchString(g.id) })
-		t.Cleanup(func() { goals = all })
+	t.Parallel()
+	families := make(map[string][]goal)
+	for _, g := range goals {
+		if suite.Long() && !suite.Race || !virtual.MatchString(g.id) && !elsewhere.MatchString(g.id) {
+			name := g.id[:strings.LastIndex(g.id, "-")]
+			families[name] = append(families[name], g)
+		}
 	}
+	var count atomic.Int64
+	t.Cleanup(func() {
+		if n := count.Load(); n != 271 && suite.Long() && !suite.Race {
+			t.Errorf("got %d lines, want 271", n)
+		}
+	})
+	for name, family := range families {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, g := range family {
+				count.Add(int64(measureOnce(t, g)))
+			}
+		})
+	}
+}
+
+// lineForm is what a line looks like: id, what, value, goal, verdict.
+var lineForm = regexp.MustCompile(`^(G-LN-[1-6]|G-SIM-[1-4]|G-GO-[1-9]|G-SC-[1-8]|G-CH-(?:[1-6]|etcd)|G-MS-(?:[1-9]|10)|MS-memberlist|GO-memberlist|G-RM-[1-8]|G-IB-[1-4]|LN-priority)  +(\S.*\S)  +((?:-?\d+\.\d{3} [\w%/]+|-) \(.*\))  +([<>]= \d+\.\d\d [\w%/]+|no goal)  +(met|missed|skipped|-)$`)
+
+// measureOnce checks the lines of a goal, and returns how many there are.
+func measureOnce(t *testing.T, g goal) int {
 	file := filepath.Join(t.TempDir(), "performance.md")
-	code, stdout, stderr := runBench(t, "--rounds", "1", "--out", file)
+	code, stdout, stderr := runBench(t, "--goal", g.id, "--rounds", "1", "--out", file)
 	if code != 0 {
-		t.Fatalf("exit %d: %s", code, stderr)
+		t.Fatalf("%s: exit %d: %s", g.id, code, stderr)
 	}
 	report, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
-	if len(lines) != 271 && suite.Long() && !suite.Race {
-		t.Errorf("got %d lines, want 271:\n%s", len(lines), stdout)
-	}
-	for _, g := range goals {
-		if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, g.id+" ") }) {
-			t.Errorf("no line for %s:\n%s", g.id, stdout)
-		}
-	}
-	form := regexp.MustCompile(`^(G-LN-[1-6]|G-SIM-[1-4]|G-GO-[1-9]|G-SC-[1-8]|G-CH-(?:[1-6]|etcd)|G-MS-(?:[1-9]|10)|MS-memberlist|GO-memberlist|G-RM-[1-8]|G-IB-[1-4]|LN-priority)  +(\S.*\S)  +((?:-?\d+\.\d{3} [\w%/]+|-) \(.*\))  +([<>]= \d+\.\d\d [\w%/]+|no goal)  +(met|missed|skipped|-)$`)
 	for _, l := range lines {
-		part := form.FindStringSubmatch(l)
-		if part == nil {
-			t.Errorf("line %q does not have the form id, what, value, goal, verdict", l)
+		part := lineForm.FindStringSubmatch(l)
+		if part == nil || part[1] != g.id {
+			t.Errorf("%s: line %q does not have the form id, what, value, goal, verdict", g.id, l)
 			continue
 		}
 		row := "| " + part[2] + " | " + part[3] + " | " + part[4] + " | " + part[5] + " |"
@@ -103,6 +118,7 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("the report lacks %q", row)
 		}
 	}
+	return len(lines)
 }
 
 func TestUsage(t *testing.T) {

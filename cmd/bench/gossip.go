@@ -33,6 +33,9 @@ func pick[T any](b *bench, glance, usual, long T) T {
 	return []T{glance, usual, long}[b.effort()]
 }
 
+// some is how many operations a round has: at a glance a few.
+func (b *bench) some(n int) int { return pick(b, max(n/20, 1), n, n) }
+
 // newcomers are those of a run: as many as there are tracked nodes.
 const newcomers = 64
 

@@ -13,20 +13,21 @@ func measureIBLatency(ctx context.Context, b *bench) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
+	trips := b.some(roundTrips)
 	s, err := b.interleave([]contender{
-		{"socklnd, handlers", func() (time.Duration, error) { return b.node.pingHandlers(ctx, 0, roundTrips) }},
-		{"o2iblnd, handlers", func() (time.Duration, error) { return p.node.pingHandlers(ctx, 0, roundTrips) }},
-		{"socklnd, EQ", func() (time.Duration, error) { return b.node.pingEQs(ctx, roundTrips) }},
-		{"o2iblnd, EQ", func() (time.Duration, error) { return p.node.pingEQs(ctx, roundTrips) }},
-		{"softroce", func() (time.Duration, error) { return p.verbs.roundTrips(ctx, roundTrips) }},
-		{"plain UDP", func() (time.Duration, error) { return p.floor.roundTrips(smallSize, roundTrips) }},
-		{"plain TCP", func() (time.Duration, error) { return b.raw.roundTrips(smallSize, roundTrips) }},
+		{"socklnd, handlers", func() (time.Duration, error) { return b.node.pingHandlers(ctx, 0, trips) }},
+		{"o2iblnd, handlers", func() (time.Duration, error) { return p.node.pingHandlers(ctx, 0, trips) }},
+		{"socklnd, EQ", func() (time.Duration, error) { return b.node.pingEQs(ctx, trips) }},
+		{"o2iblnd, EQ", func() (time.Duration, error) { return p.node.pingEQs(ctx, trips) }},
+		{"softroce", func() (time.Duration, error) { return p.verbs.roundTrips(ctx, trips) }},
+		{"plain UDP", func() (time.Duration, error) { return p.floor.roundTrips(smallSize, trips) }},
+		{"plain TCP", func() (time.Duration, error) { return b.raw.roundTrips(smallSize, trips) }},
 	})
 	if err != nil {
 		return nil, err
 	}
 	half := func(what string, limit float64, ours, other samples, name string) line {
-		time := func(s samples) float64 { return median(s.elapsed) / roundTrips / 2 / 1e3 }
+		time := func(s samples) float64 { return median(s.elapsed) / float64(trips) / 2 / 1e3 }
 		return line{
 			what: what, ratio: compare(ours.elapsed, other.elapsed), limit: limit, free: limit == 0,
 			basis: fmt.Sprintf("%.2f µs, %s %.2f µs", time(ours), name, time(other)),
@@ -47,9 +48,10 @@ func measureIBStreaming(ctx context.Context, b *bench) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	const count = bulkCount / 2
+	count := b.some(bulkCount / 2)
+	gib := float64(count) / 1024
 	last := len(sizes) - 1
-	trips := sizes[last].trips / 2
+	trips := b.some(sizes[last].trips / 2)
 	s, err := b.interleave([]contender{
 		{"socklnd, PUT", func() (time.Duration, error) { return b.node.putStream(ctx, count, window) }},
 		{"o2iblnd, PUT", func() (time.Duration, error) { return p.node.putStream(ctx, count, window) }},
@@ -65,7 +67,7 @@ func measureIBStreaming(ctx context.Context, b *bench) ([]line, error) {
 		return nil, err
 	}
 	speed := func(what string, limit float64, ours, other samples, name string) line {
-		rate := func(s samples) float64 { return count / 1024. / (median(s.elapsed) / 1e9) }
+		rate := func(s samples) float64 { return gib / (median(s.elapsed) / 1e9) }
 		return line{
 			what: what, ratio: compare(inverse(ours.elapsed), inverse(other.elapsed)), limit: limit, least: true, free: limit == 0,
 			basis: fmt.Sprintf("%.2f GiB/s, %s %.2f GiB/s", rate(ours), name, rate(other)),
@@ -84,7 +86,7 @@ func measureIBStreaming(ctx context.Context, b *bench) ([]line, error) {
 		},
 		{
 			what: "1 MiB PUT, CPU time of both sides, to socklnd", ratio: compare(s[1].cpu, s[0].cpu), free: true,
-			basis: fmt.Sprintf("%.0f ms/GiB, socklnd %.0f ms/GiB", median(s[1].cpu)/1e6/count*1024, median(s[0].cpu)/1e6/count*1024),
+			basis: fmt.Sprintf("%.0f ms/GiB, socklnd %.0f ms/GiB", median(s[1].cpu)/1e6/gib, median(s[0].cpu)/1e6/gib),
 		},
 	}, nil
 }

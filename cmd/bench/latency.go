@@ -29,24 +29,25 @@ var sizes = []struct {
 // measureLatency is G-LN-1: half a round trip, from a handler that Puts to the
 // handler of the other node, and from a Put to the end of an EQ's Wait.
 func measureLatency(ctx context.Context, b *bench) ([]line, error) {
+	trips := b.some(roundTrips)
 	s, err := b.interleave([]contender{
-		{"raw", func() (time.Duration, error) { return b.raw.roundTrips(smallSize, roundTrips) }},
-		{"handler", func() (time.Duration, error) { return b.node.pingHandlers(ctx, 0, roundTrips) }},
-		{"EQ", func() (time.Duration, error) { return b.node.pingEQs(ctx, roundTrips) }},
+		{"raw", func() (time.Duration, error) { return b.raw.roundTrips(smallSize, trips) }},
+		{"handler", func() (time.Duration, error) { return b.node.pingHandlers(ctx, 0, trips) }},
+		{"EQ", func() (time.Duration, error) { return b.node.pingEQs(ctx, trips) }},
 	})
 	if err != nil {
 		return nil, err
 	}
 	return []line{
-		halfRoundTrip("8 B PUT half round trip, handler to handler", 0, s[1], s[0]),
-		halfRoundTrip("8 B PUT half round trip, through EQ.Wait", 0, s[2], s[0]),
+		halfRoundTrip("8 B PUT half round trip, handler to handler", 0, trips, s[1], s[0]),
+		halfRoundTrip("8 B PUT half round trip, through EQ.Wait", 0, trips, s[2], s[0]),
 	}, nil
 }
 
-// halfRoundTrip is a line about round trips of sizes[i].
-func halfRoundTrip(what string, i int, ours, raw samples) line {
+// halfRoundTrip is a line about so many round trips of sizes[i].
+func halfRoundTrip(what string, i, trips int, ours, raw samples) line {
 	half := func(s samples) string {
-		return fmt.Sprintf("%.2f µs", median(s.elapsed)/float64(sizes[i].trips)/2/1e3)
+		return fmt.Sprintf("%.2f µs", median(s.elapsed)/float64(trips)/2/1e3)
 	}
 	return line{
 		what: what, ratio: compare(ours.elapsed, raw.elapsed), limit: sizes[i].limit,
@@ -58,14 +59,15 @@ func halfRoundTrip(what string, i int, ours, raw samples) line {
 func measureLargeLatency(ctx context.Context, b *bench) (lines []line, err error) {
 	for i, size := range sizes[1:] {
 		i++
+		trips := b.some(size.trips)
 		s, err := b.interleave([]contender{
-			{"raw", func() (time.Duration, error) { return b.raw.roundTrips(size.bytes, size.trips) }},
-			{"handler", func() (time.Duration, error) { return b.node.pingHandlers(ctx, i, size.trips) }},
+			{"raw", func() (time.Duration, error) { return b.raw.roundTrips(size.bytes, trips) }},
+			{"handler", func() (time.Duration, error) { return b.node.pingHandlers(ctx, i, trips) }},
 		})
 		if err != nil {
 			return nil, err
 		}
-		lines = append(lines, halfRoundTrip(size.name+" PUT half round trip, handler to handler", i, s[1], s[0]))
+		lines = append(lines, halfRoundTrip(size.name+" PUT half round trip, handler to handler", i, trips, s[1], s[0]))
 	}
 	return lines, nil
 }

@@ -20,7 +20,7 @@ import (
 // G-LN-6 has idlePeers peers of three typed connections each. The peers are
 // sockets of this process; the node is alone in another.
 const (
-	idlePeers   = 5000 // fewer where there are not enough descriptors
+	idlePeers   = 5000 // fewer where there are not enough descriptors, or at a glance
 	typedConns  = 3
 	warmUpPeers = 50
 	kibibyte    = 1024
@@ -62,7 +62,7 @@ func measureMemory(ctx context.Context, b *bench) ([]line, error) {
 	if err != nil {
 		return nil, err
 	}
-	peers := affordablePeers()
+	peers := max(1, min(b.some(idlePeers), affordableConnections()/typedConns-warmUpPeers)) // of each of the two processes
 	if err := h.connect(warmUpPeers, peers); err != nil {
 		return nil, err
 	}
@@ -76,12 +76,6 @@ func measureMemory(ctx context.Context, b *bench) ([]line, error) {
 		{what: "resident memory per idle connection", ratio: perPeer / typedConns, unit: "KiB", limit: 6, basis: basis},
 		{what: "resident memory per idle peer with three connections", ratio: perPeer, unit: "KiB", limit: 18, basis: basis},
 	}, nil
-}
-
-// affordablePeers is idlePeers, or as many as each of the two processes has
-// descriptors for.
-func affordablePeers() int {
-	return max(1, min(idlePeers, affordableConnections()/typedConns-warmUpPeers))
 }
 
 // affordableConnections is how many connections a process has descriptors for.

@@ -94,9 +94,10 @@ func (f *flood) await(ctx context.Context, n int64) error {
 
 // measureRate is G-LN-4.
 func measureRate(ctx context.Context, b *bench) ([]line, error) {
+	writes, count := b.some(rawWrites), b.some(rateCount)
 	s, err := b.interleave([]contender{
-		{"raw", func() (time.Duration, error) { return b.raw.put(smallSize*recordsPerWrite, rawWrites) }},
-		{"PUT", func() (time.Duration, error) { return b.flood.run(ctx, rateCount) }},
+		{"raw", func() (time.Duration, error) { return b.raw.put(smallSize*recordsPerWrite, writes) }},
+		{"PUT", func() (time.Duration, error) { return b.flood.run(ctx, count) }},
 	})
 	if err != nil {
 		return nil, err
@@ -108,7 +109,7 @@ func measureRate(ctx context.Context, b *bench) ([]line, error) {
 		}
 		return rates
 	}
-	raw, ours := perRecord(s[0], rawWrites*recordsPerWrite), perRecord(s[1], rateCount)
+	raw, ours := perRecord(s[0], writes*recordsPerWrite), perRecord(s[1], count)
 	return []line{{
 		what: "8 B PUTs a second, one way, many open", ratio: compare(ours, raw), limit: 0.12, least: true,
 		basis: fmt.Sprintf("%.2f M/s, raw %.1f M/s", median(ours)/1e6, median(raw)/1e6),

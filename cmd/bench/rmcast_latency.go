@@ -91,7 +91,7 @@ func (l *castLab) pair(ctx context.Context, b *bench, mpi openMPI, nodes int) (p
 		p.alone = peer.contender(ctx, "Open MPI bcast, to the last member", nodes, o, false)
 		contenders = append(contenders, p.broadcast, p.alone)
 	}
-	return p, alternate(ctx, pick(b, 1, min(b.rounds, 5), b.rounds), contenders...)
+	return p, alternate(ctx, b, pick(b, 1, min(b.rounds, 5), b.rounds), contenders...)
 }
 
 // lines are those of one size, with reasons why ours could not be measured, and why

@@ -20,6 +20,7 @@ func TestCastLines(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs 60 processes for some seconds; skipped by -short")
 	}
+	t.Parallel()
 	b := &bench{rounds: 1, stderr: os.Stderr}
 	count := 0
 	for _, g := range goals {

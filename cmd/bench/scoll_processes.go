@@ -142,9 +142,9 @@ type collectiveContender struct {
 }
 
 // alternate runs every contender once in each round, in turning order, after a
-// round that is not counted.
-func alternate(ctx context.Context, rounds int, contenders ...*collectiveContender) error {
-	for round := -1; round < rounds; round++ {
+// round that is not counted if it is not for a glance.
+func alternate(ctx context.Context, b *bench, rounds int, contenders ...*collectiveContender) error {
+	for round := pick(b, 0, -1, -1); round < rounds; round++ {
 		if round == 0 {
 			for _, c := range contenders {
 				c.cpu, c.mallocs = nil, nil
@@ -229,7 +229,7 @@ func measureGroup(ctx context.Context, b *bench, mpi openMPI, nodes int) ([]line
 	if mpi.missing != "" {
 		contenders = contenders[:3]
 	}
-	if err := alternate(ctx, b.rounds, contenders...); err != nil {
+	if err := alternate(ctx, b, b.rounds, contenders...); err != nil {
 		return nil, err
 	}
 	what := fmt.Sprintf("broadcast and aggregate 2 KiB, %d processes, ", nodes)

@@ -30,7 +30,7 @@ func measureCollectiveBulk(ctx context.Context, b *bench) ([]line, error) {
 	raw, segmented := run, run
 	raw.Raw, segmented.Segment = true, bulkSegment
 	ours, plain, pipelined := c.contender("scoll", run), c.contender("raw", raw), c.contender("pipelined", segmented)
-	if err := alternate(ctx, b.rounds, ours, plain, pipelined); err != nil {
+	if err := alternate(ctx, b, b.rounds, ours, plain, pipelined); err != nil {
 		return nil, err
 	}
 	what := fmt.Sprintf("1 MiB bulk to %d processes, ", bulkMembers)

@@ -17,16 +17,17 @@ const (
 // measureStreaming is G-LN-3: throughput of 1 MiB PUTs and GETs, and the CPU
 // time that both processes use for a GiB.
 func measureStreaming(ctx context.Context, b *bench) ([]line, error) {
+	count := b.some(bulkCount)
 	s, err := b.interleave([]contender{
-		{"raw put", func() (time.Duration, error) { return b.raw.put(bulk, bulkCount) }},
-		{"PUT", func() (time.Duration, error) { return b.node.putStream(ctx, bulkCount, window) }},
-		{"raw get", func() (time.Duration, error) { return b.raw.get(bulk, bulkCount, window) }},
-		{"GET", func() (time.Duration, error) { return b.node.getStream(ctx, bulkCount, window) }},
+		{"raw put", func() (time.Duration, error) { return b.raw.put(bulk, count) }},
+		{"PUT", func() (time.Duration, error) { return b.node.putStream(ctx, count, window) }},
+		{"raw get", func() (time.Duration, error) { return b.raw.get(bulk, count, window) }},
+		{"GET", func() (time.Duration, error) { return b.node.getStream(ctx, count, window) }},
 	})
 	if err != nil {
 		return nil, err
 	}
-	const gib = float64(bulk*bulkCount) / (1 << 30)
+	gib := float64(bulk*count) / (1 << 30)
 	speed := func(s samples) string { return fmt.Sprintf("%.2f GiB/s", gib/(median(s.elapsed)/1e9)) }
 	cost := func(s samples) string { return fmt.Sprintf("%.0f ms/GiB", median(s.cpu)/1e6/gib) }
 	throughput := func(what string, limit float64, ours, raw samples) line {

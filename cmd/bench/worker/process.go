@@ -65,10 +65,12 @@ func Start(ctx context.Context, cfg Config) (*Process, error) {
 	}
 	p.cmd = exec.CommandContext(ctx, cfg.Program, cfg.Args...)
 	p.cmd.Stderr = cfg.Stderr
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt is for this process
+	// An interrupt is for this process. Should it die, its workers end with their standard
+	// input, and those that are stopped by the SIGHUP that an orphaned process group gets.
+	// Pdeathsig would kill them when the thread that started them ends, as those do that
+	// were in another namespace.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if cfg.Within == nil {
-		// A thread that was in another namespace ends early, and would take the worker with it.
-		p.cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 		cfg.Within = func(start func() error) error { return start() }
 	}
 	out, err := p.cmd.StdoutPipe()
