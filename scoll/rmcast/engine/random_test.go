@@ -149,6 +149,9 @@ func (p *plan) fault(id sim.NodeID) {
 					net.Start(id, false)
 					delete(p.crashed, id)
 					p.news(id, "alive")
+					if int(id) < p.managers {
+						p.retell()
+					}
 					net.Command(id, "join")
 				})
 			}
@@ -173,6 +176,17 @@ func (p *plan) news(id sim.NodeID, what string) {
 		p.w.net.At(p.w.net.Now()+time.Duration(p.rng.IntN(50))*time.Millisecond, func() {
 			p.w.net.Command(sim.NodeID(i), fmt.Sprint(what, " ", int(id)))
 		})
+	}
+}
+
+// retell tells the managers who is dead, for one has started that has heard of no death.
+// Without a majority it waits until somebody says who is gone for good (docs/multicast.md,
+// "no majority is left").
+func (p *plan) retell() {
+	for id := range sim.NodeID(p.n) {
+		if p.crashed[id] {
+			p.news(id, "dead")
+		}
 	}
 }
 
