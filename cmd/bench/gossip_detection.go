@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"syscall"
@@ -26,12 +25,13 @@ func measureDetection(ctx context.Context, b *bench) ([]line, error) {
 		var last []float64
 		limit := 0
 		for seed := range uint64(seeds) {
-			d, err := gossipsim.Measured{Nodes: s.nodes, Loss: 0.05, Seed: 7919 * seed * seed}.Detect()
-			if err = errors.Join(err, ctx.Err()); err != nil {
+			seed *= 7919 * seed
+			res, err := kept(simulate(ctx, "gossip-death", seed, "NODES", s.nodes, "BEGIN", inCycle(seed), "VICTIM", 1+seed%uint64(s.nodes)))
+			if err != nil {
 				return nil, err
 			}
-			last = append(last, d.Last*gossipsim.Interval.Seconds())
-			limit = d.Limit
+			last = append(last, res.Measure("detected last after")*gossipsim.Interval.Seconds())
+			limit = int(res.Measure("dead after more than")) + 1
 		}
 		lines = append(lines, line{
 			what:  fmt.Sprintf("death noticed by the last of %d nodes, 5 %% loss, virtual time, worst", s.nodes),
@@ -41,6 +41,11 @@ func measureDetection(ctx context.Context, b *bench) ([]line, error) {
 	}
 	l, err := measureLoopback(ctx, b, pick(b, 1, 3, 8))
 	return append(lines, l), err
+}
+
+// inCycle is an instant of some cycle, once all know each other.
+func inCycle(seed uint64) time.Duration {
+	return 12*time.Second + time.Duration(seed%uint64(gossipsim.Interval))
 }
 
 // measureLoopback kills processes in real time.

@@ -133,7 +133,7 @@ func measureDeaths(ctx context.Context, b *bench) ([]line, error) {
 	}
 	return []line{{
 		what:  fmt.Sprintf("%d clients of one master die at once: from T_evict until all servers have evicted all", clients),
-		ratio: (measureOf(res, "evicted last after its last word") - ms(timing.Evict)) / 1e3, unit: "s", limit: 2,
-		basis: fmt.Sprintf("virtual time, %d servers, %.0f broadcasts of 100ms, from the first server to the last %.0f ms at most", servers, measureOf(res, "broadcasts"), measureOf(res, "between first and last server")),
+		ratio: (res.Measure("evicted last after its last word") - ms(timing.Evict)) / 1e3, unit: "s", limit: 2,
+		basis: fmt.Sprintf("virtual time, %d servers, %.0f broadcasts of 100ms, from the first server to the last %.0f ms at most", servers, res.Measure("broadcasts"), res.Measure("between first and last server")),
 	}}, nil
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"ulnet/gossip/gossipsim"
+	"ulnet/gossip/zone/zonesim"
 	"ulnet/health/healthsim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll/scollsim"
@@ -27,7 +29,7 @@ func simulate(ctx context.Context, name string, seed uint64, values ...any) (*sc
 		words[i] = fmt.Sprint(v)
 	}
 	text = []byte(strings.NewReplacer(words...).Replace(string(text)))
-	f, err := scenario.Parse(name, text, []*scenario.Protocol{scollsim.Protocol, healthsim.Protocol})
+	f, err := scenario.Parse(name, text, []*scenario.Protocol{gossipsim.Protocol, zonesim.Protocol, scollsim.Protocol, healthsim.Protocol})
 	if err != nil {
 		return nil, err
 	}
@@ -49,14 +51,4 @@ func kept(res *scenario.Result, err error) (*scenario.Result, error) {
 		}
 	}
 	return res, nil
-}
-
-// measureOf is a measure of a run by its name.
-func measureOf(res *scenario.Result, name string) float64 {
-	for _, m := range res.Measures {
-		if m.Name == name {
-			return m.Value
-		}
-	}
-	panic("no protocol measures " + name)
 }

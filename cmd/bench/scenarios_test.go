@@ -13,7 +13,7 @@ func TestScenarios(t *testing.T) {
 		t.Errorf("%+v, %v", lines, err)
 	}
 	res, err := simulate(t.Context(), "mass-eviction", 1, "NODES", 105)
-	if n := measureOf(res, "evicted: timed out"); err != nil || n != 5*100 {
+	if n := res.Measure("evicted: timed out"); err != nil || n != 5*100 {
 		t.Errorf("%.0f evictions of 100 clients on 5 servers: %v", n, err)
 	}
 	mute, err := measureMuteLeaf(t.Context(), 4)
@@ -30,5 +30,26 @@ func TestScenarios(t *testing.T) {
 	}
 	if _, err := kept(res, err); err == nil || !strings.Contains(err.Error(), "expect unreached 16") {
 		t.Errorf("what was expected and did not come: %v", err)
+	}
+}
+
+// TestScenariosOfMembership: G-GO-4, G-MS-3, G-MS-8, G-MS-10: so is what happens to gossip
+// and zones.
+func TestScenariosOfMembership(t *testing.T) {
+	ctx, b := t.Context(), &bench{rounds: 1}
+	paused, err := measurePauses(ctx, b)
+	if err != nil || len(paused) != 4 || paused[0].ratio != 0 || strings.Contains(paused[0].basis, " 0 cycles") {
+		t.Errorf("%+v, %v", paused, err)
+	}
+	if ms, err := alerted(ctx, 32, 3, "crash"); err != nil || ms < zoneTimeout/2 || ms > zoneTimeout+5 {
+		t.Errorf("a silent host is noticed after %v ms: %v", ms, err)
+	}
+	ill := illness{}
+	if err := ill.add(ctx, 1, 2, standStill); err != nil || ill.others != 0 || ill.removed < 4*60 {
+		t.Errorf("%+v, %v", ill, err)
+	}
+	z := cutZone{nodes: 16, first: 4, step: longestCut / 2, seeds: 1}
+	if l, err := z.line(ctx); err != nil || l.ratio != 0 || strings.Contains(l.basis, "other side 0") {
+		t.Errorf("%+v, %v", l, err)
 	}
 }

@@ -119,7 +119,7 @@ func measureMuteLeaf(ctx context.Context, seeds int) ([]line, error) {
 		if err != nil {
 			return nil, err
 		}
-		worst = max(worst, measureOf(res, "longest time to the result"))
+		worst = max(worst, res.Measure("longest time to the result"))
 		if !res.OK() {
 			wrong++
 		}

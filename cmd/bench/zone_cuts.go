@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"ulnet/gossip/zone/zonesim"
+	"ulnet/lnd/sim/scenario"
 )
 
 // cutZone is a zone of which some nodes are parted from the others for a while.
@@ -40,23 +40,26 @@ func measureZoneCuts(ctx context.Context, b *bench) (lines []line, err error) {
 
 // line is the goal for one zone.
 func (z cutZone) line(ctx context.Context) (line, error) {
-	var own, across, runs int
+	var own, across float64
+	runs := 0
 	for length := z.step; length <= longestCut; length += z.step {
-		list, err := bySeed(z.seeds, func(seed uint64) (zonesim.Cut, error) {
-			return zonesim.Measured{Nodes: z.nodes, Seed: seed}.Cut(ctx, z.first, length, cutWatched)
+		whole := 12*time.Second + length
+		list, err := bySeed(z.seeds, func(seed uint64) (*scenario.Result, error) {
+			return kept(simulate(ctx, "zone-cut", seed, "NODES", z.nodes, "FIRST", z.first, "WHOLE", whole, "LENGTH", whole+cutWatched))
 		})
 		if err != nil {
 			return line{}, err
 		}
-		for _, c := range list {
-			own, across, runs = own+c.Own, across+c.Across, runs+1
+		for _, res := range list {
+			removals := res.Measure("false removals")
+			own, across, runs = own+removals, across+res.Measure("removals told")-removals, runs+1
 		}
 	}
 	if across == 0 {
 		return line{}, fmt.Errorf("%d of %d nodes parted from the others were removed by nobody", z.first, z.nodes)
 	}
 	return line{
-		what: fmt.Sprintf("%d of %d nodes are parted for 0.1 to 30 s: members removed by their own side", z.first, z.nodes), ratio: float64(own), unit: "removals",
-		basis: fmt.Sprintf("every %v, %d seeds, %d runs; removals by the other side %d; %s", z.step, z.seeds, runs, across, zoneBasis),
+		what: fmt.Sprintf("%d of %d nodes are parted for 0.1 to 30 s: members removed by their own side", z.first, z.nodes), ratio: own, unit: "removals",
+		basis: fmt.Sprintf("every %v, %d seeds, %d runs; removals by the other side %.0f; %s", z.step, z.seeds, runs, across, zoneBasis),
 	}, nil
 }

@@ -5,9 +5,12 @@ import (
 	"math"
 	"os"
 	"testing"
+	"time"
 
 	"ulnet/gossip/gossipsim"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
 // long reports whether the suite may take minutes.
@@ -138,17 +141,30 @@ func TestObsolete(t *testing.T) {
 	}
 }
 
+const death = `protocol gossip
+nodes %d
+run 30s
+link latency 1ms±200µs loss 5%%
+at %v crash %d
+expect dead %[3]d
+`
+
+// at is an instant of some cycle, once all know each other.
+func at(seed uint64) time.Duration {
+	return 12*time.Second + time.Duration(seed%uint64(gossipsim.Interval))
+}
+
 // TestDetection (GO-A2): all notice a death within D+1 cycles.
 func TestDetection(t *testing.T) {
 	sweeps(t)
 	for _, n := range []int{8, 64, 256} {
 		for seed := range uint64(20) {
-			d, err := gossipsim.Measured{Nodes: n, Loss: 0.05, Seed: 7919 * seed * seed}.Detect()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d.Last > float64(d.Limit) || d.First > d.Last || d.First < 1 {
-				t.Errorf("%d nodes, seed %d: noticed after %.2f to %.2f cycles, want %d at most", n, seed, d.First, d.Last, d.Limit)
+			seed *= 7919 * seed
+			res := scenariotest.Run(t, parse(t, fmt.Sprintf(death, n, at(seed), 1+seed%uint64(n))), scenario.Options{Seed: &seed})
+			scenariotest.Holds(t, res)
+			first, last, limit := res.Measure("detected first after"), res.Measure("detected last after"), res.Measure("dead after more than")+1
+			if last > limit || first > last || first < 1 {
+				t.Errorf("%d nodes, seed %d: noticed after %.2f to %.2f cycles, want %.0f at most", n, seed, first, last, limit)
 			}
 		}
 	}

@@ -75,9 +75,6 @@ func (m Measured) until(ctx context.Context, n *Net, step time.Duration, so func
 	return fmt.Errorf("zonesim: after %v: %s", patience, why)
 }
 
-// timeout is how long a neighbour may be silent.
-func (n *Net) timeout() time.Duration { return n.filled.Timeout }
-
 // Tau is τ.
 func (m Measured) Tau() time.Duration {
 	if t := m.Zone.Aggregation; t != 0 {

@@ -97,33 +97,6 @@ func (m Measured) leave(ctx context.Context, n *Net, k int) (c Change, err error
 	return c, err
 }
 
-// Alert is how soon a monitor hears of a death: of a process, whose connections are
-// reset, or with silent of a host, of which it hears that it is doubted (G-MS-3).
-func (m Measured) Alert(ctx context.Context, silent bool) (took, timeout time.Duration, err error) {
-	n, err := m.start(ctx)
-	if err != nil {
-		return 0, 0, err
-	}
-	monitor, victim := sim.NodeID(m.Seed)%sim.NodeID(m.Nodes), sim.NodeID(m.Seed+7)%sim.NodeID(m.Nodes)
-	n.Command(monitor, "monitor")
-	if err := m.rest(n); err != nil {
-		return 0, 0, err
-	}
-	begin := n.Now()
-	n.cfg.Tell = func(at time.Duration, node sim.NodeID, e *engine.Event) {
-		if id, _ := n.nodeOf(e.ID); (e.Kind == engine.Left || e.Kind == engine.Doubted) && node == monitor && id == victim && took == 0 {
-			took = at - begin
-		}
-	}
-	if silent {
-		n.Crash(victim)
-	} else {
-		n.Kill(victim)
-	}
-	err = m.until(ctx, n, 10*time.Millisecond, func() (bool, string) { return took > 0, "the monitor does not know" })
-	return took, n.timeout(), err
-}
-
 // Idle is what a zone sends in which nothing happens, of each node in a second.
 type Idle struct {
 	Heartbeats float64 // bytes

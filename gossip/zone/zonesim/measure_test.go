@@ -1,11 +1,15 @@
 package zonesim_test
 
 import (
+	"fmt"
+	"math"
 	"testing"
 	"time"
 
 	"ulnet/gossip/zone"
 	"ulnet/gossip/zone/zonesim"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
 // TestMeasuredZone: figures of a small zone are within the bounds of the goals (MS-30,
@@ -23,24 +27,60 @@ func TestMeasuredZone(t *testing.T) {
 	check("boot", err, boot > 0 && boot < 1200*time.Millisecond, boot)
 	c, err := m.Leave(ctx, 1, 8)
 	check("leave", err, len(c) == 2 && c[1].Nodes == 8 && c[1].Detected > 0 && c[1].Mean < 600*time.Millisecond && c[0].Last-c[0].Detected == c[0].Late && c[1].Late < 5*m.Tau() && c[0].Back <= c[0].Last+m.Tau(), c)
-	took, timeout, err := m.Alert(ctx, false)
-	check("reset", err, took <= 3*zonesim.RTT, took)
-	took, timeout2, err := m.Alert(ctx, true)
-	check("silence", err, timeout == timeout2 && took > timeout/2 && took <= timeout+5*time.Millisecond, took)
 	idle, err := m.Rest(ctx, 10*time.Second)
 	check("idle", err, idle.Others == 0 && idle.Heartbeats > 0 && idle.Heartbeats <= 64*idle.Messages && idle.Links > 4, idle)
 	spread, err := m.Write(ctx, 2)
 	check("attribute", err, spread.Mean > 0 && spread.Last < 5*m.Tau() && spread.Received >= 1 && spread.Received < 1.5, spread)
 	heal, err := m.Heal(ctx, 40)
 	check("partition", err, heal.Apart == 128 && heal.Diameter > 1 && heal.Contact > 0, heal)
-	cut, err := m.Cut(ctx, 40, 3*time.Second, 20*time.Second)
-	check("short partition", err, cut.Own == 0 && cut.Across+cut.After == 0, cut)
-	cut, err = m.Cut(ctx, 40, 9*time.Second, 20*time.Second)
-	check("long partition", err, cut.Own == 0 && cut.Across >= 2*40*88 && cut.Whole > 0, cut)
-	slow, err := zonesim.Measured{Nodes: 64, Seed: 1}.Slow(ctx, 4, 150*time.Millisecond, 30*time.Second)
-	check("slow", err, slow.Removed == 0, slow)
-	slow, err = zonesim.Measured{Nodes: 64, Seed: 1}.Block(ctx, 4, 8*time.Second, 100*time.Millisecond, 30*time.Second)
-	check("blocked", err, slow.Removed == 0 && slow.Slow >= 4*60, slow)
+}
+
+// small is a zone at rest, to which something happens.
+const small = `protocol zone
+nodes %d
+run %v
+link latency 500µs
+%s
+`
+
+// TestFaultsOfZone: MS-30, MS-104, MS-107, G-MS-3, G-MS-8, G-MS-10: a monitor hears of a
+// death soon; members that are well stay, whatever others do.
+func TestFaultsOfZone(t *testing.T) {
+	run := func(nodes int, length time.Duration, faults string) *scenario.Result {
+		t.Helper()
+		seed := uint64(1)
+		return scenariotest.Run(t, parse(t, fmt.Sprintf(small, nodes, length, faults)), scenario.Options{Seed: &seed})
+	}
+	const monitored = "at 3s do 2 monitor\nat 15s %s 9"
+	told := func(verb string) float64 {
+		return run(128, 30*time.Second, fmt.Sprintf(monitored, verb)).Measure("monitors knew last after")
+	}
+	if ms := told("kill"); ms <= 0 || ms > 3*zonesim.RTT.Seconds()*1e3 {
+		t.Errorf("a monitor knows of a process that died after %v ms", ms)
+	}
+	if ms := told("crash"); ms < 3500/2 || ms > 3500+5 {
+		t.Errorf("a monitor knows of a host that is silent after %v ms", ms)
+	}
+	for _, tt := range []struct {
+		what, faults string
+		length       time.Duration
+		least, most  float64 // removals of nodes that are ill, or on the other side
+	}{
+		{"a short partition", "at 10.61s partition 1-40\nat 13.61s heal\nexpect views-right", 33610 * time.Millisecond, 0, 0},
+		{"a long partition", "at 10.61s partition 1-40\nat 19.61s heal\nexpect views-right", 39610 * time.Millisecond, 2 * 40 * 88, math.Inf(1)},
+	} {
+		res := run(128, tt.length, tt.faults)
+		scenariotest.Holds(t, res)
+		if n, own := res.Measure("removals told"), res.Measure("false removals"); own != 0 || n < tt.least || n > tt.most {
+			t.Errorf("%s: %v removals, %v of them of healthy nodes", tt.what, n, own)
+		}
+	}
+	if res := run(64, 42*time.Second, "at 12s slow 1-4 150ms"); res.Measure("false removals") > 0 {
+		t.Errorf("slow nodes: %+v", res.Measures)
+	}
+	if res := run(64, 55*time.Second, "every 8.1s from 12s to 42s pause 1-4 for 8s"); res.Measure("false removals") > 0 || res.Measure("removals told") < 4*60 {
+		t.Errorf("nodes that stand still: %+v", res.Measures)
+	}
 }
 
 // TestMeasuredSystem: a system of stubs knows of each death soon (MS-98, MS-103, MS-106),

@@ -59,6 +59,16 @@ func (r *Result) OK() bool {
 	return !slices.ContainsFunc(r.Expects, func(o Outcome) bool { return !o.OK })
 }
 
+// Measure is one of the measures by its name, which the protocol has.
+func (r *Result) Measure(name string) float64 {
+	for _, m := range r.Measures {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	panic("scenario: no measure " + name)
+}
+
 // Outcome is what came of one expect, always or never.
 type Outcome struct {
 	Line int           `json:"line"`

@@ -1,95 +1,12 @@
 package gossipsim
 
 import (
-	"fmt"
 	"time"
 
 	"ulnet/gossip/engine"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 )
-
-// Detection is how fast a death is noticed, in cycles from the death.
-type Detection struct {
-	First, Last float64
-	Limit       int // cycles after which nobody may think the node alive: D+1
-}
-
-// Detect kills a node at some instant and waits until all others have noticed.
-func (c Measured) Detect() (d Detection, err error) {
-	net, err := New(c.config())
-	if err != nil {
-		return d, err
-	}
-	d.Limit = net.Limits().Dead + 1
-	begin := settle*Interval + time.Duration(c.Seed%uint64(Interval))
-	victim := sim.NodeID(c.Seed % uint64(c.columns()))
-	if err := net.Run(begin); err != nil {
-		return d, err
-	}
-	net.Crash(victim)
-	first, last, told := never, never, make([]bool, c.Nodes)
-	net.cfg.Tell = func(at time.Duration, node sim.NodeID, e *engine.Event) {
-		if id, _ := simlnd.Node(e.NID); id != victim {
-			return
-		}
-		told[node] = e.Kind == engine.Died
-		if last = at; first == never {
-			first = at
-		}
-	}
-	if err := net.Run(begin + 2*time.Duration(d.Limit)*Interval); err != nil {
-		return d, err
-	}
-	for node, ok := range told {
-		if !ok && sim.NodeID(node) != victim {
-			return d, fmt.Errorf("gossipsim: node %v has not noticed after %d cycles", sim.NodeID(node), 2*d.Limit)
-		}
-	}
-	d.First, d.Last = (first-begin).Seconds()/Interval.Seconds(), (last-begin).Seconds()/Interval.Seconds()
-	return d, nil
-}
-
-// Pauses is what came of a cluster in which some nodes stand still again and
-// again.
-type Pauses struct {
-	Verdict Verdict
-	Resyncs uint64
-}
-
-// Pause has some nodes blocked for 8 s and running for 0.1 s, in turns, for a
-// minute, while the last node dies for good.
-func (c Measured) Pause(blocked int) (p Pauses, err error) {
-	cfg := c.config()
-	cfg.Bare = false
-	cfg.Tell = func(_ time.Duration, _ sim.NodeID, e *engine.Event) {
-		if e.Kind == engine.Paused {
-			p.Resyncs++
-		}
-	}
-	net, err := New(cfg)
-	if err != nil {
-		return p, err
-	}
-	const closed, open = 8 * time.Second, 100 * time.Millisecond
-	begin := settle*Interval + time.Duration(c.Seed%uint64(Interval))
-	for at := begin; at < begin+time.Minute; at += closed + open {
-		net.At(at, func() {
-			for id := range blocked {
-				net.Pause(sim.NodeID(id))
-			}
-		})
-		net.At(at+closed, func() {
-			for id := range blocked {
-				net.Resume(sim.NodeID(id))
-			}
-		})
-	}
-	net.At(begin+20*time.Second, func() { net.Crash(sim.NodeID(c.Nodes - 1)) })
-	err = net.Run(begin + time.Minute + 30*time.Second)
-	p.Verdict = net.Verdict()
-	return p, err
-}
 
 // Reboots is what came of quick reboots.
 type Reboots struct {
