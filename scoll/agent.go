@@ -2,7 +2,6 @@ package scoll
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -60,9 +59,6 @@ type Agent struct {
 	requests map[engine.RequestID]*Request
 	lists    map[engine.RequestID]*fetch
 }
-
-// ErrNoNID says that a node has no NID to take part as.
-var ErrNoNID = errors.New("scoll: say which NID of this node takes part")
 
 // New makes an agent, which takes part from then on. The error is ErrNoNID, [portals.ErrNoLoopback] or
 // [portals.ErrNoDiscovery] for a node that lacks one of these, or what portals says of

@@ -57,9 +57,9 @@ type fetch struct {
 	list     []byte // of members; nil for bulk data
 	segments []portals.Segment
 	length   int
-	chunk    int    // bytes of a GET
-	partly   bool   // the machine is told how far it is
-	sum      Digest // of bulk data; zero: not known
+	chunk    int         // bytes of a GET
+	partly   bool        // the machine is told how far it is
+	sum      wire.Digest // of bulk data; zero: not known
 
 	mu     sync.Mutex
 	limit  int        // what the parent has; guarded by mu, like all below
@@ -126,7 +126,7 @@ func (f *fetch) pump() {
 	status := f.status
 	f.mu.Unlock()
 	switch {
-	case over && status == OK && f.sum != Digest{}: // which takes its time
+	case over && status == OK && f.sum != wire.Digest{}: // which takes its time
 		f.a.work(func() {
 			f.a.do(engine.Input{Kind: engine.InFetched, ID: f.id, Status: f.check()})
 		})

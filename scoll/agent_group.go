@@ -1,7 +1,6 @@
 package scoll
 
 import (
-	"fmt"
 	"runtime"
 
 	"ulnet/lnet/nid"
@@ -64,7 +63,7 @@ type GroupConfig struct {
 //	EINVAL      this node is not a member, or there is no such tree
 //	EMSGSIZE    too many members
 //	EHOSTDOWN   with Now: a member is dead
-//	and others  with Now: a *MembersError with what members that were not reached said
+//	and others  with Now: a *Error with what members that are Unreached said
 func (a *Agent) CreateGroup(cfg GroupConfig) {
 	g := &Group{
 		agent: a, service: cfg.Service, tree: cfg.Tree, name: cfg.Name, private: cfg.Private, done: cfg.Done,
@@ -134,25 +133,17 @@ func (g *Group) outgoing(flags wire.Flags) engine.Outgoing {
 	return engine.Outgoing{Group: g.id, Service: g.service, Tree: g.tree, Flags: flags}
 }
 
-// MembersError says which members do not know a group, and why.
-type MembersError struct{ Unreached []Unreached }
-
-func (e *MembersError) Error() string {
-	return fmt.Sprintf("scoll: %d members were not reached: %v: %v", len(e.Unreached), e.Unreached[0].NID, e.Unreached[0].Status)
-}
-
-// Unwrap returns the status of the first.
-func (e *MembersError) Unwrap() error { return e.Unreached[0].Status }
-
-// failure is why a group was not created.
-func (g *Group) failure(e *engine.Effect, out *engine.Output) error {
+// whyNot is why a group was not created.
+func (g *Group) whyNot(e *engine.Effect, out *engine.Output) error {
 	missing := out.Missing[e.Missing.Begin:e.Missing.End]
 	if e.Status == OK || g.members == nil || len(missing) == 0 {
 		return e.Status.Err()
 	}
-	failed := &MembersError{}
-	for _, m := range missing {
-		failed.Unreached = append(failed.Unreached, Unreached{g.members.NID(int(m.Rank)), m.Status})
+	list := make([]Unreached, len(missing))
+	for i, m := range missing {
+		list[i] = Unreached{g.members.NID(int(m.Rank)), m.Status}
 	}
+	failed := wrong(list[0].Status, "%d members were not reached: %v: %v", len(list), list[0].NID, list[0].Status)
+	failed.Unreached = list
 	return failed
 }

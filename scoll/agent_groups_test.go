@@ -123,7 +123,7 @@ func TestMembersError(t *testing.T) {
 		})
 	})
 	s.run(10 * time.Second)
-	e, ok := errors.AsType[*scoll.MembersError](got)
+	e, ok := errors.AsType[*scoll.Error](got)
 	if !ok || len(e.Unreached) != 2 || e.Unreached[0].NID != simlnd.NID(6) || e.Unreached[1].NID != simlnd.NID(7) || !errors.Is(got, e.Unreached[0].Status) {
 		t.Errorf("%v", got)
 	}

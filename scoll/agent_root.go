@@ -1,10 +1,8 @@
 package scoll
 
 import (
-	"fmt"
 	"time"
 
-	"ulnet/lnet/nid"
 	"ulnet/portals"
 	"ulnet/scoll/engine"
 	"ulnet/scoll/tree"
@@ -31,18 +29,10 @@ type RequestConfig struct {
 	Private any
 }
 
-// DeadError says which members keep a broadcast from being sent.
-type DeadError struct{ Dead []nid.NID }
-
-func (e *DeadError) Error() string { return fmt.Sprintf("scoll: dead members: %v", e.Dead) }
-
-// Unwrap returns EHOSTDOWN.
-func (e *DeadError) Unwrap() error { return EHOSTDOWN }
-
 // NewRequest makes a request, whose root is this node. Payload and bulk data
 // are the module's until PostReply. Post a buffer for each child, then Send.
 //
-//	*DeadError  members are dead
+//	EHOSTDOWN   members are dead: an *Error with Dead
 //	EMSGSIZE    more than MaxPayload bytes, or bulk data of more than 4 GiB or
 //	            256 segments
 //	ENOGROUP, ENOSERVICE, EBUSY  as with Send
@@ -73,7 +63,9 @@ func (g *Group) NewRequest(cfg RequestConfig) (*Request, error) {
 	case r.service == nil:
 		return nil, ENOSERVICE
 	case len(p.Dead) > 0:
-		return nil, &DeadError{p.Dead}
+		e := wrong(EHOSTDOWN, "dead members: %v", p.Dead)
+		e.Dead = p.Dead
+		return nil, e
 	case err != nil:
 		return nil, err
 	case len(cfg.Payload) > p.MaxPayload:
@@ -129,29 +121,18 @@ func (g *Group) MaxPayload() (bytes int, err error) {
 	return p.MaxPayload, err
 }
 
-// BufferError says for which child no reply buffer was posted.
-type BufferError struct{ Child int }
-
-func (e *BufferError) Error() string {
-	return fmt.Sprintf("scoll: no reply buffer posted for child %d", e.Child)
-}
-
-// Unwrap returns EINVAL.
-func (e *BufferError) Unwrap() error { return EINVAL }
-
 // Send sends a request, once. nil: it has its place, and IncomingRequest and PostReply
 // will come. Where many are under way over the group it goes when others are over, in the
 // order of the calls of Send; its time-outs begin then. Until then Abort ends it unsent,
 // see Request.Status. With an error nothing was sent, and no callback comes.
 //
-//	*BufferError  a child has no reply buffer
 //	EALREADY      it was sent before
 //	ECANCELED     it was aborted, or the agent has stopped
 //	EBUSY         Last while others are under way, or 4096 of the group wait
 //	EAGAIN        the group is being created
 //	ENOGROUP      the group is gone
-//	EINVAL        this is not the root, or the time-outs would be longer than
-//	              Config.MaxTimeout
+//	EINVAL        this is not the root, a child has no reply buffer, or the time-outs
+//	              would be longer than Config.MaxTimeout
 //	EHOSTDOWN     a member has died
 //	ESTALE        with Live: other members are alive now
 func (r *Request) Send() error {
@@ -159,7 +140,7 @@ func (r *Request) Send() error {
 		return EINVAL
 	}
 	if child := r.buffers.unposted(len(r.children)); child >= 0 {
-		return &BufferError{child}
+		return wrong(EINVAL, "no reply buffer posted for child %d", child)
 	}
 	o := r.group.outgoing(r.flags)
 	o.Token, o.Payload, o.Bulk, o.Processing = r, r.payload, uint64(r.bulkLength), r.processing
@@ -220,7 +201,7 @@ func (a *Agent) ours(e *engine.Effect, out *engine.Output) {
 			if e.Status == OK {
 				of.id = e.Group
 			}
-			a.due.add(call{kind: engine.Created, made: of, err: of.failure(e, out)})
+			a.due.add(call{kind: engine.Created, made: of, err: of.whyNot(e, out)})
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 	"ulnet/portals/keyring"
+	"ulnet/scoll/wire"
 )
 
 // signer signs what this node sends and verifies what arrives, if there are keys. A
@@ -139,12 +140,12 @@ func (p *post) isSigned(from nid.NID, bits uint64, length int) bool {
 }
 
 // sumOfBulk is the digest of bulk data that a signed request has.
-func sumOfBulk(segments []portals.Segment) Digest {
+func sumOfBulk(segments []portals.Segment) wire.Digest {
 	h := sha256.New()
 	for _, s := range segments {
 		h.Write(s)
 	}
-	return Digest(h.Sum(nil))
+	return wire.Digest(h.Sum(nil))
 }
 
 // check compares bulk data that is there with the digest in the request.

@@ -27,7 +27,7 @@ type CallConfig struct {
 	// which pass question and answers on: a filter spares handlers, not messages. To ask the
 	// same few often, make a group of them.
 	Only []nid.NID
-	// All asks nobody if a member is dead: the error is a *DeadError then. Otherwise the live
+	// All asks nobody if a member is dead: the error is an *Error with Dead then. Otherwise the live
 	// members are asked, and the dead are Unreached with EHOSTDOWN.
 	All bool
 }
@@ -43,9 +43,9 @@ func (a *Agent) NewGroup(ctx context.Context, service ServiceID, nodes ...nid.NI
 	}
 	switch {
 	case members.Rank(a.self) < 0:
-		return nil, fmt.Errorf("scoll: this node, %v, is not among the members: %w", a.self, EINVAL)
+		return nil, wrong(EINVAL, "this node, %v, is not among the members: %v", a.self, EINVAL)
 	case a.service(service) == nil:
-		return nil, fmt.Errorf("scoll: service %d is not registered on this node: Handle it first: %w", service, ENOSERVICE)
+		return nil, wrong(ENOSERVICE, "service %d is not registered on this node: Handle it first: %v", service, ENOSERVICE)
 	}
 	type made struct {
 		g   *Group
@@ -68,9 +68,6 @@ func (a *Agent) NewGroup(ctx context.Context, service ServiceID, nodes ...nid.NI
 		return nil, ErrStopped
 	}
 }
-
-// ErrStopped says that the agent was stopped before an answer was there.
-var ErrStopped = errors.New("scoll: the agent has stopped")
 
 // Call asks the members of a group, whose service is a [Handler] on all of them, and waits
 // for the answers. When all have answered, have failed, or are given up, it returns what came
@@ -185,7 +182,7 @@ func (g *Group) ranksOf(nodes []nid.NID) (rankSet, error) {
 	ranks := make([]int, len(nodes))
 	for i, id := range nodes {
 		if ranks[i] = p.Whole.Rank(id); ranks[i] < 0 {
-			return nil, fmt.Errorf("scoll: %v is not a member of the group: %w", id, EINVAL)
+			return nil, wrong(EINVAL, "%v is not a member of the group: %v", id, EINVAL)
 		}
 	}
 	return newRankSet(ranks), nil

@@ -129,15 +129,15 @@ func TestCallDead(t *testing.T) {
 	if err != nil || r.Asked != 5 || r.Answered != 4 || !slices.Equal(r.Unreached, []scoll.Lost{{Unreached: scoll.Unreached{NID: wireNID(2), Status: scoll.EHOSTDOWN}, Rank: 2}}) {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	var incomplete *scoll.IncompleteError
-	if err := r.Err(); !errors.As(err, &incomplete) || err.Error() != "scoll: 1 of 5 were not reached: rank 2, "+wireNID(2).String()+": node is down" {
+	var incomplete *scoll.Error
+	if err := r.Err(); !errors.As(err, &incomplete) || incomplete.Result != r || err.Error() != "scoll: 1 of 5 were not reached: rank 2, "+wireNID(2).String()+": node is down" {
 		t.Errorf("%v", err)
 	}
 	r, err = w.ask(t.Context(), 0, scoll.Tree{}, scoll.CallConfig{Only: []nid.NID{wireNID(1), wireNID(3)}})
 	if err != nil || r.Err() != nil || r.Answered != 2 {
 		t.Errorf("the dead one is not asked: %+v, %v", r, err)
 	}
-	var dead *scoll.DeadError
+	var dead *scoll.Error
 	if r, err := w.ask(t.Context(), 0, scoll.Tree{}, scoll.CallConfig{All: true}); !errors.As(err, &dead) || r != nil || !slices.Equal(dead.Dead, []nid.NID{wireNID(2)}) {
 		t.Errorf("%+v, %v", r, err)
 	}

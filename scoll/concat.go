@@ -15,8 +15,12 @@ import (
 //	20  4  length
 //	24     data
 
-// PieceSize is the length of a piece without its data.
-const PieceSize = nid.ExtendedSize + 4
+// Lengths on the wire in bytes.
+const (
+	PieceSize    = nid.ExtendedSize + 4 // a piece without its data
+	StatusSize   = nid.ExtendedSize + 4 // an entry of a StatusMap: NID in LNet's extended form, status, two bytes reserved
+	VersionsSize = 8                    // Versions: Lowest and Count
+)
 
 // AppendPiece appends what a node says to a concatenation.
 func AppendPiece(b []byte, id nid.NID, data []byte) []byte {

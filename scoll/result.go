@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"ulnet/lnet/nid"
 	"ulnet/scoll/tree"
@@ -80,48 +79,21 @@ func (r *Result) Numbers() []uint64 {
 	return values
 }
 
-// Err returns nil if all that were asked have answered, and otherwise an *IncompleteError.
+// Err returns nil if all that were asked have answered, and otherwise an *[Error] with the
+// result.
 func (r *Result) Err() error {
 	if len(r.Failed)+len(r.Unreached) == 0 {
 		return nil
 	}
-	return &IncompleteError{r}
+	return incomplete(r)
 }
 
-// IncompleteError says which members did not do what they were asked for.
-type IncompleteError struct{ Result *Result }
-
-// Error names the first three.
-func (e *IncompleteError) Error() string {
-	r := e.Result
-	var b strings.Builder
-	switch failed, lost := len(r.Failed), len(r.Unreached); {
-	case lost == 0:
-		fmt.Fprintf(&b, "scoll: %d of %d failed", failed, r.Asked)
-	case failed == 0:
-		fmt.Fprintf(&b, "scoll: %d of %d were not reached", lost, r.Asked)
-	default:
-		fmt.Fprintf(&b, "scoll: %d of %d failed, %d were not reached", failed, r.Asked, lost)
-	}
-	all := e.Unwrap()
-	before := ":"
-	for _, err := range all[:min(len(all), 3)] {
-		fmt.Fprintf(&b, "%s %v", before, err)
-		before = ";"
-	}
-	if len(all) > 3 {
-		fmt.Fprintf(&b, "; and %d more", len(all)-3)
-	}
-	return b.String()
-}
-
-// Unwrap returns those that failed, each a Failure, and those that were not reached, each a
-// Lost.
-func (e *IncompleteError) Unwrap() (list []error) {
-	for _, f := range e.Result.Failed {
+// errors are a Failure for each member that failed, and a Lost for each that was not reached.
+func (r *Result) errors() (list []error) {
+	for _, f := range r.Failed {
 		list = append(list, f)
 	}
-	for _, u := range e.Result.Unreached {
+	for _, u := range r.Unreached {
 		list = append(list, u)
 	}
 	return list

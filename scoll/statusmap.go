@@ -7,10 +7,6 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// StatusSize is the length of an entry of a StatusMap on the wire: the NID in
-// LNet's extended form, the status, two bytes reserved.
-const StatusSize = nid.ExtendedSize + 4
-
 // StatusMap collects who failed, and why; who is not in it succeeded. Most
 // aggregates are empty (seed 000, Reply Aggregation). The zero value is ready.
 //

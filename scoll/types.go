@@ -20,7 +20,6 @@ type (
 	Membership = wire.Membership
 	Target     = wire.Target
 	Entity     = wire.Entity
-	Digest     = wire.Digest
 	// Status is what became of a broadcast at a member: OK or, as LNet has it, an errno of
 	// Linux. Services may use any value. It is an error.
 	Status = wire.Status

@@ -22,9 +22,6 @@ type Versions struct {
 	Count  uint32 // of those that could not
 }
 
-// VersionsSize is the length on the wire: Lowest and Count, little-endian.
-const VersionsSize = 8
-
 // Check reports whether this member can run a request of a version.
 func (v *Versions) Check(version uint32) bool {
 	if version <= v.Own {

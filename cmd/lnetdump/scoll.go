@@ -22,7 +22,7 @@ const (
 // what a reply answers and what a GET fetches stands in messages that went
 // before, if they are in the capture: it remembers them.
 type collectives struct {
-	lists    *bounded[scoll.Digest, *scoll.Membership]
+	lists    *bounded[scollwire.Digest, *scoll.Membership]
 	requests *bounded[matched, *collectiveRequest] // by where their reply goes
 	exposed  *bounded[matched, *exposure]
 	fetches  *bounded[sink, *collectiveFetch]
@@ -65,7 +65,7 @@ type sink struct {
 
 func newCollectives(assumed *scoll.Membership) *collectives {
 	return &collectives{
-		lists:    newBounded[scoll.Digest, *scoll.Membership](rememberedLists),
+		lists:    newBounded[scollwire.Digest, *scoll.Membership](rememberedLists),
 		requests: newBounded[matched, *collectiveRequest](rememberedRequests),
 		exposed:  newBounded[matched, *exposure](rememberedRequests),
 		fetches:  newBounded[sink, *collectiveFetch](rememberedRequests),

@@ -70,7 +70,7 @@ func (f *Fence) leave(epoch uint64) {
 
 // Raise ends all earlier epochs on all members of a group, which is one of the fence's
 // service. After nil none of them works for one, nor begins to. An error names the members of
-// which that is not known: an *scoll.IncompleteError, or as
+// which that is not known: an *scoll.Error with Result, or as
 // scoll.Group.Call. EINVAL: the group is one of another service.
 func (f *Fence) Raise(ctx context.Context, g *scoll.Group, epoch uint64) error {
 	if err := isOf(g, f.cfg.Service); err != nil {

@@ -171,7 +171,7 @@ func (b *target) broadcast(ctx context.Context, o admin.Order) (BroadcastReply, 
 	began := time.Now()
 	asked := o.Live
 	outcome, err := b.outcome(ctx, o)
-	if _, dead := errors.AsType[*scoll.DeadError](err); dead && b.names {
+	if namesDead(err) && b.names {
 		o.Live = true
 		if err = b.toLiving(); err == nil {
 			outcome, err = b.outcome(ctx, o)
@@ -206,20 +206,18 @@ func (g *givenUp) Unwrap() []error { return []error{syscall.ECANCELED, g.err} }
 // whyUnsent returns why members keep a broadcast from being sent, nil if that is
 // not what an error says.
 func whyUnsent(err error) map[nid.NID]string {
+	e, ok := errors.AsType[*scoll.Error](err)
+	if !ok || len(e.Dead)+len(e.Unreached) == 0 {
+		return nil
+	}
 	why := map[nid.NID]string{}
-	if dead, ok := errors.AsType[*scoll.DeadError](err); ok {
-		for _, id := range dead.Dead {
-			why[id] = unreachedText(scoll.EHOSTDOWN)
-		}
-		return why
+	for _, id := range e.Dead {
+		why[id] = unreachedText(scoll.EHOSTDOWN)
 	}
-	if missing, ok := errors.AsType[*scoll.MembersError](err); ok {
-		for _, u := range missing.Unreached {
-			why[u.NID] = unreachedText(u.Status)
-		}
-		return why
+	for _, u := range e.Unreached {
+		why[u.NID] = unreachedText(u.Status)
 	}
-	return nil
+	return why
 }
 
 // unsent says that nobody was asked, because of some.

@@ -7,6 +7,7 @@ import (
 
 	"ulnet/cmd/internal/admin"
 	"ulnet/scoll"
+	"ulnet/scoll/wire"
 )
 
 // lock has handles made or ended by nobody else until unlock, or says why ctx has
@@ -80,7 +81,7 @@ func (g *groups) handlesOf(name string) map[handleKey]*scoll.Group {
 type handleKey struct {
 	name   string
 	tree   scoll.Tree
-	digest scoll.Digest
+	digest wire.Digest
 }
 
 // handle returns what broadcasts over a group need, and makes it if need be.

@@ -2,7 +2,6 @@ package scoll
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"ulnet/cmd/internal/admin"
@@ -33,7 +32,7 @@ func (m *Module) Inquire(ctx context.Context, name, origin string, servers []nid
 		return nil, err
 	}
 	outcome, err := b.outcome(ctx, order)
-	if _, dead := errors.AsType[*scoll.DeadError](err); dead {
+	if namesDead(err) {
 		order.Live = true
 		if err = b.toLiving(); err == nil {
 			outcome, err = b.outcome(ctx, order)

@@ -113,8 +113,8 @@ func (b *target) outcome(ctx context.Context, o admin.Order) (*admin.Outcome, er
 func (b *target) handle(ctx context.Context) (*scoll.Group, error) {
 	for last := 1; ; last++ {
 		h, err := b.c.handle(ctx, b.group, b.members, b.tree)
-		failed, ok := errors.AsType[*scoll.MembersError](err)
-		if !ok || last > maxLists {
+		failed, ok := errors.AsType[*scoll.Error](err)
+		if !ok || len(failed.Unreached) == 0 || last > maxLists {
 			return h, err
 		}
 		if err := b.leaveOut(failed.Unreached, last == maxLists); err != nil {
@@ -187,7 +187,7 @@ func (b *target) reasons(unreached []scoll.Unreached, live bool) func(scoll.Unre
 // deadError names the dead when an order or the list could not be sent because of them:
 // the module says only that there are some if one dies between its plan and the sending.
 func (b *target) deadError(err error) error {
-	if _, named := errors.AsType[*scoll.DeadError](err); named || !errors.Is(err, scoll.EHOSTDOWN) {
+	if namesDead(err) || !errors.Is(err, scoll.EHOSTDOWN) {
 		return err
 	}
 	var dead []nid.NID
@@ -199,5 +199,11 @@ func (b *target) deadError(err error) error {
 	if len(dead) == 0 {
 		return err
 	}
-	return &scoll.DeadError{Dead: dead}
+	return &scoll.Error{Why: fmt.Sprintf("dead members: %v", dead), Status: scoll.EHOSTDOWN, Dead: dead}
+}
+
+// namesDead reports whether an error names dead members.
+func namesDead(err error) bool {
+	e, ok := errors.AsType[*scoll.Error](err)
+	return ok && len(e.Dead) > 0
 }
