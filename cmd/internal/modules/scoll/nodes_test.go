@@ -340,7 +340,7 @@ func TestBroadcastEnds(t *testing.T) {
 	}()
 	await(t, "a broadcast", func() bool {
 		s, err := n.Collectives()
-		return err == nil && len(s.Broadcasts) > 0
+		return err == nil && len(s.Broadcasts) > 0 && s.Stats["broadcasts"] == 1
 	})
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
