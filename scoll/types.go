@@ -34,34 +34,14 @@ const (
 	KAry    = wire.KAry
 )
 
-// The values of Status that the module itself uses.
+// The values of Status that the module itself uses; package scoll/wire says when.
 const (
-	OK          = wire.OK
-	EPERM       = wire.EPERM
-	EIO         = wire.EIO
-	EAGAIN      = wire.EAGAIN
-	EBUSY       = wire.EBUSY
-	EINVAL      = wire.EINVAL
-	EPROTO      = wire.EPROTO
-	EMSGSIZE    = wire.EMSGSIZE
-	ENOTSUP     = wire.ENOTSUP
-	ETIMEDOUT   = wire.ETIMEDOUT
-	EHOSTDOWN   = wire.EHOSTDOWN
-	EALREADY    = wire.EALREADY
-	ESTALE      = wire.ESTALE
-	ECANCELED   = wire.ECANCELED
-	EKEY        = wire.EKEY
-	ENOGROUP    = wire.ENOGROUP
-	ENOSERVICE  = wire.ENOSERVICE
-	EREBOOT     = wire.EREBOOT
-	EAHEAD      = wire.EAHEAD
-	ENOTLISTED  = wire.ENOTLISTED
-	ELOST       = wire.ELOST
-	EMAXACTIVE  = wire.EMAXACTIVE
-	EMAXGROUPS  = wire.EMAXGROUPS
-	EMAXLISTS   = wire.EMAXLISTS
-	EMAXMEMORY  = wire.EMAXMEMORY
-	EMAXMEMBERS = wire.EMAXMEMBERS
+	OK, EPERM, EIO, EAGAIN, EBUSY                        = wire.OK, wire.EPERM, wire.EIO, wire.EAGAIN, wire.EBUSY
+	EINVAL, EPROTO, EMSGSIZE, ENOTSUP, ETIMEDOUT         = wire.EINVAL, wire.EPROTO, wire.EMSGSIZE, wire.ENOTSUP, wire.ETIMEDOUT
+	EHOSTDOWN, EALREADY, ESTALE, ECANCELED, EKEY         = wire.EHOSTDOWN, wire.EALREADY, wire.ESTALE, wire.ECANCELED, wire.EKEY
+	ENOGROUP, ENOSERVICE, EREBOOT, EAHEAD, ENOTLISTED    = wire.ENOGROUP, wire.ENOSERVICE, wire.EREBOOT, wire.EAHEAD, wire.ENOTLISTED
+	ELOST, EMAXACTIVE, EMAXGROUPS, EMAXLISTS, EMAXMEMORY = wire.ELOST, wire.EMAXACTIVE, wire.EMAXGROUPS, wire.EMAXLISTS, wire.EMAXMEMORY
+	EMAXMEMBERS                                          = wire.EMAXMEMBERS
 )
 
 // Bounds in bytes.

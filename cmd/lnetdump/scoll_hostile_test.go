@@ -58,7 +58,7 @@ func oddMessages(t *testing.T, list []capture.Record) []oddMessage {
 		p, _ := r.Portal()
 		return p == scollwire.ReplyPortal && len(r.Payload) == scollwire.ReplyHeaderSize+6+scollwire.TrailerEntrySize
 	})]
-	progress := list[slices.IndexFunc(list, func(r capture.Record) bool { return len(r.Payload) == scollwire.ProgressSize })]
+	progress := list[slices.IndexFunc(list, func(r capture.Record) bool { return len(r.Payload) == scollwire.WordSize })]
 	get, _ := first(t, list, scollwire.BulkPortal, 0)
 	return slices.Concat(oddRequests(creation, request), oddReplies(trailed), oddProgress(progress), oddHolds(progress), signedMessages(request, trailed, progress), oddFetches(get))
 }
@@ -136,7 +136,7 @@ func oddHolds(progress capture.Record) []oddMessage {
 		return func(r *capture.Record) {
 			w := scollwire.Hold{ReplyBits: binary.LittleEndian.Uint64(r.Payload[8:]), Held: held}
 			r.Payload = w.AppendBinary(nil)
-			r.Header.PayloadLength = scollwire.HoldSize
+			r.Header.PayloadLength = scollwire.WordSize
 			r.Header.SrcNID, r.Header.DestNID = r.Header.DestNID, r.Header.SrcNID
 			change(r)
 		}

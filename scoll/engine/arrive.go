@@ -55,6 +55,20 @@ func (m *Machine) arrive(in *Input) {
 	m.enter(r)
 }
 
+// mayHear reports whether a message that is no request can be understood, and is signed as
+// it says and as it must be.
+func (m *Machine) mayHear(in *Input, err error, signed bool) bool {
+	switch {
+	case err != nil:
+		m.stats.Malformed++
+	case signed != in.Signed, m.cfg.Signed != in.Signed:
+		m.stats.Unsigned++
+	default:
+		return true
+	}
+	return false
+}
+
 // admissible makes the checks that need no group.
 func (m *Machine) admissible(from nid.NID, h *wire.RequestHeader, wall uint64) wire.Status {
 	service := m.services[h.Service]

@@ -32,43 +32,12 @@ type Config struct {
 	// Incarnation is the number of this life of the node, higher than that of
 	// any life before. Required.
 	Incarnation uint64
-	// RTT is the estimated round trip time of the network. Default 10 ms.
-	RTT time.Duration
-	// Guard is what a level of the tree may take beyond the RTT. Default RTT/4,
-	// at least 5 ms (SC-A8).
-	Guard time.Duration
-	// MinBulkRate is how fast bulk data comes at least, in bytes per second.
-	// Default 100 MB/s.
-	MinBulkRate int
-	// MaxPayload is what a message carries at most, in bytes: what is longer is
-	// fetched, or answered, in several. Default 1 MiB, LNet's smallest.
-	MaxPayload int
-	// MaxActive bounds the requests of others that are under way; further ones
-	// are held, four times as many (1024 at least) and 8 MiB at most, and those beyond
-	// that answered with EMAXACTIVE. Requests that wait for lists of members from one
-	// peer are a quarter of MaxActive at most. Default 1024.
-	MaxActive int
-	// MaxMembers bounds the nodes of a group. Default 131072.
-	MaxMembers int
-	// MaxGroups bounds the groups of others that are known here, and, apart from
-	// these, the out-of-band groups that broadcasts of this node bring. The least
-	// recently used one makes room for another; only if all are in use requests
-	// over further ones are answered with EMAXGROUPS. It should not be less than
-	// the requests that can be under way, each of which may have a group of its
-	// own. Default 8192.
-	MaxGroups int
-	// MaxChildren bounds the children that others have this node send to: a list
-	// of members and a tree are what a root says, and each child costs a
-	// connection. More are refused with EINVAL. Default 1024.
-	MaxChildren int
-	// MaxTimeout is the longest time-out of a broadcast that can be: a longer one
-	// is refused, and tombstones of groups are kept for twice as long. Default
-	// ten minutes.
-	MaxTimeout time.Duration
-	// Propagation is how long news of discovery take to reach everybody: between
-	// attempts to reach the live members, while members disagree about who they
-	// are (SC-A20). Default one second.
-	Propagation time.Duration
+	// Estimates and bounds, see scoll.Config. MaxPayload is at most LNet's.
+	RTT, Guard                                    time.Duration
+	MinBulkRate, MaxPayload                       int
+	MaxActive, MaxMembers, MaxGroups, MaxChildren int
+	MaxTimeout, Propagation                       time.Duration
+
 	// Watched says that inputs tell who is alive: who was not said to be is
 	// dead. Otherwise everybody is alive.
 	Watched bool

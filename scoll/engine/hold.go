@@ -82,12 +82,7 @@ func (m *Machine) sayAgain(r *request) {
 // heardOfHolding takes a child's word.
 func (m *Machine) heardOfHolding(in *Input) {
 	w, err := wire.ParseHold(in.Data)
-	switch {
-	case err != nil:
-		m.stats.Malformed++
-		return
-	case w.Signed != in.Signed, m.cfg.Signed != in.Signed:
-		m.stats.Unsigned++
+	if !m.mayHear(in, err, w.Signed) {
 		return
 	}
 	r := m.requests.byBits[w.ReplyBits]

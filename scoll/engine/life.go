@@ -196,12 +196,7 @@ func (l *lives) wake() time.Duration {
 func (m *Machine) identity(in *Input) {
 	from := in.From
 	i, err := wire.ParseIdentity(in.Data)
-	switch {
-	case err != nil:
-		m.stats.Malformed++
-		return
-	case i.Signed != in.Signed, m.cfg.Signed != in.Signed:
-		m.stats.Unsigned++
+	if !m.mayHear(in, err, i.Signed) {
 		return
 	}
 	if i.Kind == wire.Ask {

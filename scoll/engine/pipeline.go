@@ -130,12 +130,7 @@ func (m *Machine) load(r *request) {
 // progress takes a parent's message.
 func (m *Machine) progress(in *Input) {
 	p, err := wire.ParseProgress(in.Data)
-	switch {
-	case err != nil:
-		m.stats.Malformed++
-		return
-	case p.Signed != in.Signed, m.cfg.Signed != in.Signed:
-		m.stats.Unsigned++
+	if !m.mayHear(in, err, p.Signed) {
 		return
 	}
 	key := origin{in.From, p.ReplyBits}

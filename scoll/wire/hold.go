@@ -1,12 +1,6 @@
 package wire
 
-import (
-	"encoding/binary"
-	"time"
-)
-
-// HoldSize is the length of a Hold on the wire, in bytes.
-const HoldSize = 32
+import "time"
 
 // holdUnit is the unit of the field hold of a RequestHeader.
 const holdUnit = 250 * time.Millisecond
@@ -35,36 +29,15 @@ type Hold struct {
 
 // AppendBinary appends the message, without the code.
 func (w *Hold) AppendBinary(b []byte) []byte {
-	le := binary.LittleEndian
-	b = le.AppendUint32(b, HoldMagic)
-	b = le.AppendUint16(b, Version)
-	b = le.AppendUint16(b, HoldSize)
-	b = le.AppendUint64(b, w.ReplyBits)
-	b = le.AppendUint64(b, w.Number)
 	held := uint32(0)
 	if w.Held {
 		held = 1
 	}
-	b = le.AppendUint32(b, held)
-	return le.AppendUint32(b, wordFlags(w.Signed))
+	return word{w.ReplyBits, w.Number, held, w.Signed}.append(b, HoldMagic)
 }
 
 // ParseHold parses a message. Errors are ErrShort, ErrMagic, ErrVersion and ErrHeader.
-func ParseHold(b []byte) (w Hold, err error) {
-	le := binary.LittleEndian
-	if len(b) < HoldSize {
-		return w, ErrShort
-	}
-	if le.Uint32(b) != HoldMagic {
-		return w, ErrMagic
-	}
-	if le.Uint16(b[4:]) != Version || le.Uint16(b[6:]) != HoldSize {
-		return w, ErrVersion
-	}
-	held := le.Uint32(b[24:])
-	signed, ok := parseWordFlags(b, HoldSize)
-	if !ok || held > 1 {
-		return w, ErrHeader
-	}
-	return Hold{le.Uint64(b[8:]), le.Uint64(b[16:]), held == 1, signed}, nil
+func ParseHold(b []byte) (Hold, error) {
+	w, err := parseWord(b, HoldMagic, 0, 1)
+	return Hold{w.first, w.second, w.value == 1, w.signed}, err
 }

@@ -1,10 +1,5 @@
 package wire
 
-import "encoding/binary"
-
-// IdentitySize is the length of an Identity on the wire, in bytes.
-const IdentitySize = 32
-
 // IdentityKind tells questions and answers apart.
 type IdentityKind uint32
 
@@ -34,33 +29,12 @@ type Identity struct {
 
 // AppendBinary appends the message, without the code.
 func (i *Identity) AppendBinary(b []byte) []byte {
-	le := binary.LittleEndian
-	b = le.AppendUint32(b, IdentityMagic)
-	b = le.AppendUint16(b, Version)
-	b = le.AppendUint16(b, IdentitySize)
-	b = le.AppendUint64(b, i.Nonce)
-	b = le.AppendUint64(b, i.Incarnation)
-	b = le.AppendUint32(b, uint32(i.Kind))
-	return le.AppendUint32(b, wordFlags(i.Signed))
+	return word{i.Nonce, i.Incarnation, uint32(i.Kind), i.Signed}.append(b, IdentityMagic)
 }
 
 // ParseIdentity parses a message. Errors are ErrShort, ErrMagic, ErrVersion and
 // ErrHeader.
-func ParseIdentity(b []byte) (i Identity, err error) {
-	le := binary.LittleEndian
-	if len(b) < IdentitySize {
-		return i, ErrShort
-	}
-	if le.Uint32(b) != IdentityMagic {
-		return i, ErrMagic
-	}
-	if le.Uint16(b[4:]) != Version || le.Uint16(b[6:]) != IdentitySize {
-		return i, ErrVersion
-	}
-	i = Identity{Nonce: le.Uint64(b[8:]), Incarnation: le.Uint64(b[16:]), Kind: IdentityKind(le.Uint32(b[24:]))}
-	var ok bool
-	if i.Signed, ok = parseWordFlags(b, IdentitySize); !ok || i.Kind != Ask && i.Kind != Tell {
-		return i, ErrHeader
-	}
-	return i, nil
+func ParseIdentity(b []byte) (Identity, error) {
+	w, err := parseWord(b, IdentityMagic, uint32(Ask), uint32(Tell))
+	return Identity{w.first, w.second, IdentityKind(w.value), w.signed}, err
 }

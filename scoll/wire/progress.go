@@ -1,14 +1,5 @@
 package wire
 
-import (
-	"encoding/binary"
-
-	"ulnet/portals/keyring"
-)
-
-// ProgressSize is the length of a Progress on the wire, in bytes.
-const ProgressSize = 32
-
 // MinSegment is the shortest segment of bulk data that is forwarded before the
 // rest has come, in bytes.
 const MinSegment = 4096
@@ -31,55 +22,14 @@ type Progress struct {
 	Signed    bool
 }
 
-// wordSigned is the flag of Progress and Identity for a code.
-const wordSigned = 1
-
-func wordFlags(signed bool) uint32 {
-	if signed {
-		return wordSigned
-	}
-	return 0
-}
-
-// parseWordFlags reads the flags at the end of a message of a size, and reports
-// whether the message is as long as they say.
-func parseWordFlags(b []byte, size int) (signed, ok bool) {
-	if signed = binary.LittleEndian.Uint32(b[size-4:])&wordSigned != 0; signed {
-		size += keyring.CodeSize
-	}
-	return signed, len(b) == size
-}
-
 // AppendBinary appends the message, without the code.
 func (p *Progress) AppendBinary(b []byte) []byte {
-	le := binary.LittleEndian
-	b = le.AppendUint32(b, ProgressMagic)
-	b = le.AppendUint16(b, Version)
-	b = le.AppendUint16(b, ProgressSize)
-	b = le.AppendUint64(b, p.ReplyBits)
-	b = le.AppendUint64(b, p.There)
-	b = le.AppendUint32(b, uint32(p.Status))
-	return le.AppendUint32(b, wordFlags(p.Signed))
+	return word{p.ReplyBits, p.There, uint32(p.Status), p.Signed}.append(b, ProgressMagic)
 }
 
 // ParseProgress parses a message. Errors are ErrShort, ErrMagic, ErrVersion and
 // ErrHeader.
-func ParseProgress(b []byte) (p Progress, err error) {
-	le := binary.LittleEndian
-	if len(b) < ProgressSize {
-		return p, ErrShort
-	}
-	if le.Uint32(b) != ProgressMagic {
-		return p, ErrMagic
-	}
-	if le.Uint16(b[4:]) != Version || le.Uint16(b[6:]) != ProgressSize {
-		return p, ErrVersion
-	}
-	status := le.Uint32(b[24:])
-	signed, ok := parseWordFlags(b, ProgressSize)
-	p = Progress{le.Uint64(b[8:]), le.Uint64(b[16:]), Status(status), signed}
-	if !ok || status > 1<<16-1 {
-		return p, ErrHeader
-	}
-	return p, nil
+func ParseProgress(b []byte) (Progress, error) {
+	w, err := parseWord(b, ProgressMagic, 0, 1<<16-1)
+	return Progress{w.first, w.second, Status(w.value), w.signed}, err
 }

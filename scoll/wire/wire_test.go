@@ -250,7 +250,7 @@ func FuzzProgress(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := ParseProgress(append(p.AppendBinary(nil), b[ProgressSize:]...)); err != nil || again != p {
+		if again, err := ParseProgress(append(p.AppendBinary(nil), b[WordSize:]...)); err != nil || again != p {
 			t.Errorf("again %+v, %v", again, err)
 		}
 	})
@@ -294,7 +294,7 @@ func FuzzHold(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := ParseHold(append(w.AppendBinary(nil), b[HoldSize:]...)); err != nil || again != w {
+		if again, err := ParseHold(append(w.AppendBinary(nil), b[WordSize:]...)); err != nil || again != w {
 			t.Errorf("again %+v, %v", again, err)
 		}
 	})
@@ -348,7 +348,7 @@ func FuzzIdentity(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := ParseIdentity(append(i.AppendBinary(nil), b[IdentitySize:]...)); err != nil || again != i {
+		if again, err := ParseIdentity(append(i.AppendBinary(nil), b[WordSize:]...)); err != nil || again != i {
 			t.Errorf("again %+v, %v", again, err)
 		}
 	})
