@@ -57,7 +57,7 @@ func zoneTalk(tb testing.TB) map[string][][]byte {
 		for k := range out.Sends {
 			to := out.Sends[k].NID
 			if p := out.Sends[k].To; p != 0 {
-				to = machines[i].Table().Endpoints(p)[0]
+				to = machines[i].Table().ID(p).Endpoints()[0]
 			}
 			say(to, out.Buf[out.Sends[k].Begin:out.Sends[k].End])
 		}

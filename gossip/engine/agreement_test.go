@@ -53,7 +53,7 @@ func TestDisagreement(t *testing.T) {
 			h := newHarness(t, 8, 0, nil)
 			h.cycles(1)
 			h.ping(3, h.params(h.header()), young(8, 3)...)
-			before, clock := bytes.Clone(h.m.Ages()), h.m.Clock()
+			before, clock := bytes.Clone(h.m.ages.Bytes()), h.m.Clock()
 			bad := h.params(h.header())
 			bad.Clock += 5
 			change(&bad)
@@ -71,7 +71,7 @@ func TestDisagreement(t *testing.T) {
 					t.Error("a reply was answered")
 				}
 			}
-			if !bytes.Equal(h.m.Ages(), before) || h.m.Clock() != clock {
+			if !bytes.Equal(h.m.ages.Bytes(), before) || h.m.Clock() != clock {
 				t.Error("something was taken over")
 			}
 			if h.m.Stats().Disagreements != 6 || !slices.Equal(kinds(events), []EventKind{Disagreed}) || events[0].NID != h.list.NID(4) {
@@ -136,10 +136,10 @@ func TestStrangers(t *testing.T) {
 	h := newHarness(t, 8, 0, nil)
 	h.cycles(1)
 	h.ping(3, h.params(h.header()), young(8, 3)...)
-	before := bytes.Clone(h.m.Ages())
+	before := bytes.Clone(h.m.ages.Bytes())
 	data := append(h.params(h.header()).AppendBinary(nil), young(8, 5)...)
 	h.step(Input{Kind: Ping, From: nid.MustParse("10.9.9.9@tcp"), Data: data})
-	if !bytes.Equal(h.m.Ages(), before) || h.m.Stats().Strangers != 1 {
+	if !bytes.Equal(h.m.ages.Bytes(), before) || h.m.Stats().Strangers != 1 {
 		t.Errorf("a stranger was heard: %+v", h.m.Stats())
 	}
 }

@@ -242,7 +242,7 @@ func TestStrangersChangeNothing(t *testing.T) {
 		other.Interval += time.Second
 		staged := h.params(h.header())
 		staged.Flags |= wire.FlagStaged
-		before, ride := bytes.Clone(h.m.Ages()), h.m.params.ride
+		before, ride := bytes.Clone(h.m.ages.Bytes()), h.m.params.ride
 		events := 0
 		for i := range 200 {
 			from := nid.FromNumber(nid.MakeNet(nid.TCP, 0), 0x0B000001+uint32(i))
@@ -254,8 +254,8 @@ func TestStrangersChangeNothing(t *testing.T) {
 			}
 			h.step(Input{Kind: Ping, From: from, Data: []byte("\x09\x00 another version, or what looks like one")})
 		}
-		if h.m.Stopped() || !bytes.Equal(h.m.Ages(), before) || h.m.Clock() != 1 || h.m.params.ride != ride || h.m.params.verified {
-			t.Errorf("strict %v: stopped %v, clock %d, ages %v", strict, h.m.Stopped(), h.m.Clock(), h.m.Ages())
+		if h.m.Stopped() || !bytes.Equal(h.m.ages.Bytes(), before) || h.m.Clock() != 1 || h.m.params.ride != ride || h.m.params.verified {
+			t.Errorf("strict %v: stopped %v, clock %d, ages %v", strict, h.m.Stopped(), h.m.Clock(), h.m.ages.Bytes())
 		}
 		if s := h.m.Stats(); s.Strangers != 200*11 || s.RepliesSent > maxAnswers || events > maxStrangers {
 			t.Errorf("strict %v: %d events, %+v", strict, events, s)

@@ -18,26 +18,26 @@ func TestObsolete(t *testing.T) {
 			h := newHarness(t, 8, 0, func(cfg *Config) { cfg.Strict = c.strict })
 			h.cycles(9) // beyond the first N
 			h.m.clock.value = 1000
-			before := bytes.Clone(h.m.Ages())
+			before := bytes.Clone(h.m.ages.Bytes())
 			header := h.header()
 
 			header.Clock = 1000 - c.limit - 1
 			h.ping(3, header, young(8, 3)...)
-			if !bytes.Equal(h.m.Ages(), before) || h.m.Stats().Obsolete != 1 {
-				t.Errorf("an obsolete ping was merged: %v", h.m.Ages())
+			if !bytes.Equal(h.m.ages.Bytes(), before) || h.m.Stats().Obsolete != 1 {
+				t.Errorf("an obsolete ping was merged: %v", h.m.ages.Bytes())
 			}
 			answer, body := h.sent(true)
 			if answer.Clock != 1000 || len(body) != 0 || answer.Flags != 0 {
 				t.Errorf("answered with %+v and %d bytes, want the clock alone (GO-32)", answer, len(body))
 			}
 			h.reply(3, header)
-			if len(h.sends) != 0 || h.m.Stats().Obsolete != 2 || !bytes.Equal(h.m.Ages(), before) {
+			if len(h.sends) != 0 || h.m.Stats().Obsolete != 2 || !bytes.Equal(h.m.ages.Bytes(), before) {
 				t.Error("an obsolete reply had consequences (GO-34)")
 			}
 
 			header.Clock = 1000 - c.limit
 			h.ping(3, header, young(8, 3)...)
-			if h.m.Ages()[3] != 1 {
+			if h.m.ages.Bytes()[3] != 1 {
 				t.Error("a ping at the limit was dropped (GO-35)")
 			}
 		})
@@ -57,8 +57,8 @@ func TestReplayed(t *testing.T) {
 	}
 	h.set(append([]byte{0}, bytes.Repeat([]byte{200}, 15)...)...)
 	h.ping(7, header, young(16, 7)...)
-	if h.m.Ages()[7] != 200 || h.m.Stats().Obsolete != 1 {
-		t.Errorf("merged: age %d, counters %+v", h.m.Ages()[7], h.m.Stats())
+	if h.m.ages.Bytes()[7] != 200 || h.m.Stats().Obsolete != 1 {
+		t.Errorf("merged: age %d, counters %+v", h.m.ages.Bytes()[7], h.m.Stats())
 	}
 }
 

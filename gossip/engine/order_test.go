@@ -55,7 +55,7 @@ func TestRulesInOrder(t *testing.T) {
 				want[from] = min(want[from], 1) // it was heard of directly
 			}
 			want[self] = 0 // rule 3
-			if got := h.m.Ages(); !bytes.Equal(got, want) {
+			if got := h.m.ages.Bytes(); !bytes.Equal(got, want) {
 				r.Fatalf("ages %v, want %v", got, want)
 			}
 		}
@@ -80,11 +80,11 @@ func TestLazyReply(t *testing.T) {
 		var got, want []int
 		e.Each(func(i int, age byte) {
 			got = append(got, i)
-			if age != h.m.Ages()[i] {
+			if age != h.m.ages.Bytes()[i] {
 				t.Errorf("fudge %d: entry %d has age %d", fudge, i, age)
 			}
 		})
-		for i, age := range h.m.Ages() {
+		for i, age := range h.m.ages.Bytes() {
 			if int(ages[i])-int(age) >= 2+max(fudge, 0) {
 				want = append(want, i)
 			}
@@ -122,7 +122,7 @@ func TestStrict(t *testing.T) {
 			t.Errorf("strict %v: %+v, %v (GO-A12, GO-A18, GO-A19)", strict, l, err)
 		}
 		h := newHarness(t, 16, 3, mode)
-		if ages := h.m.Ages(); ages[3] != 0 || ages[0] != unheard {
+		if ages := h.m.ages.Bytes(); ages[3] != 0 || ages[0] != unheard {
 			t.Errorf("strict %v: begins with %v (GO-A6)", strict, ages)
 		}
 		h.cycles(1)
@@ -137,7 +137,7 @@ func TestStrict(t *testing.T) {
 			t.Errorf("strict %v: a sender who is not young was heard (GO-A4)", strict)
 		}
 		h.ping(1, h.header(), append([]byte{unheard, 0}, bytes.Repeat([]byte{254}, 14)...)...)
-		if ages := h.m.Ages(); ages[0] != unheard || ages[5] != oldest || ages[1] != 1 {
+		if ages := h.m.ages.Bytes(); ages[0] != unheard || ages[5] != oldest || ages[1] != 1 {
 			t.Errorf("strict %v: ages %v (GO-A2, GO-A6)", strict, ages)
 		}
 		if header, _ := h.sent(true); header.Flags&wire.FlagParams == 0 {

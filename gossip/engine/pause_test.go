@@ -39,7 +39,7 @@ func TestPause(t *testing.T) {
 		if strict {
 			want, missed = 2, 0 // merged at once: 1 and a hop
 		}
-		if got := h.m.Ages()[5]; got != want || h.m.Stats().Missed != missed {
+		if got := h.m.ages.Bytes()[5]; got != want || h.m.Stats().Missed != missed {
 			t.Errorf("strict %v: age %d after %d missed cycles, want %d after %d", strict, got, h.m.Stats().Missed, want, missed)
 		}
 		if !strict && h.m.Clock() != clock+5+1 {
@@ -59,7 +59,7 @@ func TestQuietAfterPause(t *testing.T) {
 		header := h.params(wire.Header{N: 16, Clock: start + age*5})
 		h.ping(1, header, young(16, 1)...)
 	}
-	for i, age := range h.m.Ages() {
+	for i, age := range h.m.ages.Bytes() {
 		if i > 0 && age != unheard {
 			t.Fatalf("participant %d has age %d from a message that waited", i, age)
 		}
@@ -70,11 +70,11 @@ func TestQuietAfterPause(t *testing.T) {
 	h.cycles(1)
 	old := h.params(wire.Header{N: 16, Clock: start + 60*5})
 	h.ping(1, old, young(16, 1)...)
-	if h.m.Stats().Obsolete == 0 || h.m.Ages()[1] != unheard {
+	if h.m.Stats().Obsolete == 0 || h.m.ages.Bytes()[1] != unheard {
 		t.Error("an old message was merged after the quiet cycle")
 	}
 	h.ping(1, h.params(h.header()), young(16, 1)...)
-	if h.m.Ages()[1] != 1 {
+	if h.m.ages.Bytes()[1] != 1 {
 		t.Error("a new message was not merged after the quiet cycle")
 	}
 }
@@ -90,8 +90,8 @@ func TestResync(t *testing.T) {
 	h.now += 10 * time.Duration(h.m.Limits().Dead) * interval
 	h.step(Input{})
 	events := slices.Clone(h.out.Events)
-	if want := append([]byte{0}, bytes.Repeat([]byte{unheard}, 15)...); !bytes.Equal(h.m.Ages(), want) {
-		t.Errorf("ages %v after the pause", h.m.Ages())
+	if want := append([]byte{0}, bytes.Repeat([]byte{unheard}, 15)...); !bytes.Equal(h.m.ages.Bytes(), want) {
+		t.Errorf("ages %v after the pause", h.m.ages.Bytes())
 	}
 	if h.m.AliveCount() != 16 || !h.m.Quorum() || !h.m.Unsure() {
 		t.Error("the quorum is lost in resync, or judged")
@@ -127,8 +127,8 @@ func TestClockShowsPause(t *testing.T) {
 	h.ping(1, header, young(16, 1)...)
 	h.cycles(2) // one peer alone may be wrong, and two at once may be one
 	h.ping(2, header, young(16, 2)...)
-	if h.m.Stats().Behind != 1 || h.m.Stats().Missed != 40 || h.m.Ages()[5] != unheard {
-		t.Errorf("counters %+v, ages %v", h.m.Stats(), h.m.Ages())
+	if h.m.Stats().Behind != 1 || h.m.Stats().Missed != 40 || h.m.ages.Bytes()[5] != unheard {
+		t.Errorf("counters %+v, ages %v", h.m.Stats(), h.m.ages.Bytes())
 	}
 }
 
@@ -151,7 +151,7 @@ func TestStealth(t *testing.T) {
 				t.Fatalf("%d participants: sent a reply in cycle %d", n, h.m.Cycle())
 			}
 		}
-		if h.m.Ages()[3] != 1 || h.m.Clock() == 0 {
+		if h.m.ages.Bytes()[3] != 1 || h.m.Clock() == 0 {
 			t.Errorf("%d participants: does not listen", n)
 		}
 		h.cycles(1)

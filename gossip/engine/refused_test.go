@@ -73,7 +73,7 @@ func TestRefused(t *testing.T) {
 			if c.spoil != nil {
 				data = c.spoil(data)
 			}
-			ages, clock, want := bytes.Clone(h.m.Ages()), h.m.Clock(), h.m.Stats()
+			ages, clock, want := bytes.Clone(h.m.ages.Bytes()), h.m.Clock(), h.m.Stats()
 			*c.counts(&want)++
 			h.step(Input{Kind: c.kind, From: h.list.NID(3), Data: data})
 			got := h.m.Stats()
@@ -81,8 +81,8 @@ func TestRefused(t *testing.T) {
 			if got != want || h.m.Stopped() != (strict && c.stops) {
 				t.Errorf("%s, strict %v: counters %+v, want %+v; stopped %v", c.name, strict, got, want, h.m.Stopped())
 			}
-			if !h.m.Stopped() && (!bytes.Equal(h.m.Ages(), ages) || h.m.AliveCount() != n) || h.m.Clock() != clock {
-				t.Errorf("%s, strict %v: taken over: ages %v, clock %d, want %v and %d", c.name, strict, h.m.Ages(), h.m.Clock(), ages, clock)
+			if !h.m.Stopped() && (!bytes.Equal(h.m.ages.Bytes(), ages) || h.m.AliveCount() != n) || h.m.Clock() != clock {
+				t.Errorf("%s, strict %v: taken over: ages %v, clock %d, want %v and %d", c.name, strict, h.m.ages.Bytes(), h.m.Clock(), ages, clock)
 			}
 		}
 	}

@@ -51,14 +51,14 @@ func TestRollStaged(t *testing.T) {
 	if header, _ := h.sent(false); header.Digest != h.list.Digest() || header.Flags&wire.FlagStaged == 0 || header.Staged != next.Digest() {
 		t.Errorf("pings with %+v", header)
 	}
-	before := bytes.Clone(h.m.Ages())
+	before := bytes.Clone(h.m.ages.Bytes())
 	h.hear(next, h.list.NID(5), h.in(next, true))
 	if header, _ := h.sent(true); header.N != 10 || header.Digest != next.Digest() || header.Flags&wire.FlagStaged == 0 {
 		t.Errorf("answers with %+v", header)
 	}
 	want := []byte{before[0], before[1], 0, 2, 2, 1, 2, 2}
-	if !bytes.Equal(h.m.Ages(), want) {
-		t.Errorf("ages %v, want %v", h.m.Ages(), want)
+	if !bytes.Equal(h.m.ages.Bytes(), want) {
+		t.Errorf("ages %v, want %v", h.m.ages.Bytes(), want)
 	}
 	h.hear(next, next.NID(9), h.in(next, false)) // one that joins, past its first cycles
 	if s := h.m.Stats(); s.Strangers+s.Disagreements+s.Malformed != 0 || s.PingsReceived != 2 {

@@ -43,8 +43,8 @@ func TestFigure(t *testing.T) {
 	h.cycles(2)
 	h.set(0, 4, 5, 9)
 	h.ping(2, h.params(h.header()), 7, 8, 0, 2)
-	if want := []byte{0, 4, 1, 3}; !bytes.Equal(h.m.Ages(), want) {
-		t.Errorf("participant 0 has %v, want %v", h.m.Ages(), want)
+	if want := []byte{0, 4, 1, 3}; !bytes.Equal(h.m.ages.Bytes(), want) {
+		t.Errorf("participant 0 has %v, want %v", h.m.ages.Bytes(), want)
 	}
 	header, body := h.sent(true)
 	e, err := wire.ParseEntries(header.Flags, body, 4)
@@ -61,8 +61,8 @@ func TestFigure(t *testing.T) {
 	p.cycles(2)
 	p.set(7, 8, 0, 2)
 	p.reply(0, header, body...)
-	if want := []byte{1, 5, 0, 2}; !bytes.Equal(p.m.Ages(), want) {
-		t.Errorf("participant 2 has %v, want %v", p.m.Ages(), want)
+	if want := []byte{1, 5, 0, 2}; !bytes.Equal(p.m.ages.Bytes(), want) {
+		t.Errorf("participant 2 has %v, want %v", p.m.ages.Bytes(), want)
 	}
 	if len(p.sends) != 0 {
 		t.Error("a reply was answered (GO-29)")
@@ -75,15 +75,15 @@ func TestHopAges(t *testing.T) {
 	h := newHarness(t, 4, 0, nil)
 	h.cycles(1)
 	h.ping(1, h.header(), 9, 0, 5, 254)
-	if want := []byte{0, 1, 6, 254}; !bytes.Equal(h.m.Ages(), want) {
-		t.Errorf("got %v, want %v", h.m.Ages(), want)
+	if want := []byte{0, 1, 6, 254}; !bytes.Equal(h.m.ages.Bytes(), want) {
+		t.Errorf("got %v, want %v", h.m.ages.Bytes(), want)
 	}
 	body := []byte{0b1000, 2}
 	header := h.header()
 	header.Flags = wire.FlagBitmap
 	h.reply(1, header, body...)
-	if want := []byte{0, 1, 6, 3}; !bytes.Equal(h.m.Ages(), want) {
-		t.Errorf("by a reply: got %v, want %v", h.m.Ages(), want)
+	if want := []byte{0, 1, 6, 3}; !bytes.Equal(h.m.ages.Bytes(), want) {
+		t.Errorf("by a reply: got %v, want %v", h.m.ages.Bytes(), want)
 	}
 }
 

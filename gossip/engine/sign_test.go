@@ -94,7 +94,7 @@ func TestNotSigned(t *testing.T) {
 	} {
 		h := newHarness(t, n, 0, func(cfg *Config) { cfg.Keys, cfg.Strict = c.keys, true })
 		h.cycles(1)
-		before := bytes.Clone(h.m.Ages())
+		before := bytes.Clone(h.m.ages.Bytes())
 		var events []Event
 		for range 3 {
 			h.step(Input{Kind: c.kind, From: h.list.NID(c.from), Data: c.data})
@@ -102,8 +102,8 @@ func TestNotSigned(t *testing.T) {
 			h.step(Input{Kind: c.kind, From: nid.MustParse("10.9.9.9@tcp"), Data: c.data})
 			events = append(events, h.out.Events...)
 		}
-		if s := h.m.Stats(); s.NotSigned != 6 || s.RepliesSent > 0 || !bytes.Equal(h.m.Ages(), before) || h.m.Clock() != 1 || h.m.Stopped() {
-			t.Errorf("%s: %+v, clock %d, ages %v", c.what, s, h.m.Clock(), h.m.Ages())
+		if s := h.m.Stats(); s.NotSigned != 6 || s.RepliesSent > 0 || !bytes.Equal(h.m.ages.Bytes(), before) || h.m.Clock() != 1 || h.m.Stopped() {
+			t.Errorf("%s: %+v, clock %d, ages %v", c.what, s, h.m.Clock(), h.m.ages.Bytes())
 		}
 		if !slices.Equal(kinds(events), []EventKind{NotSigned}) || events[0].NID != h.list.NID(c.from) {
 			t.Errorf("%s: told %+v", c.what, events)

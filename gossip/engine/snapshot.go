@@ -94,9 +94,6 @@ func (m *Machine) Silent() bool { return m.stealth.silent }
 // Stopped reports whether the machine takes part no more.
 func (m *Machine) Stopped() bool { return m.stopped }
 
-// Ages is the age vector; it belongs to the machine.
-func (m *Machine) Ages() []byte { return m.ages.Bytes() }
-
 // AliveBits is who is alive as last reported: bit i%8 of byte i/8 is that of
 // participant i. It belongs to the machine and is valid until the next Step.
 func (m *Machine) AliveBits() []byte { return m.health.alive }

@@ -87,7 +87,6 @@ type Dispatch struct {
 const (
 	dispatchMagic = "HIER"
 	dispatchFixed = 8 + memberOverhead + 1 + 5*8 + 2*4 + memberOverhead + 4 + 4 + codeSize
-	minNamed      = memberOverhead
 )
 
 // Size returns how many bytes a dispatch has when it is sent.

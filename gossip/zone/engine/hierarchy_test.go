@@ -119,7 +119,7 @@ func TestHierarchy(t *testing.T) {
 				t.Errorf("the active delegate of zone %d is number %d", z, rank)
 			}
 			for _, n := range s.zones[z] { // MS-101: it is its zone's monitor
-				if m := n.m.Monitors(); n != a[0] && (len(m) != 1 || n.m.Table().ID(m[0]) != a[0].id) {
+				if m := n.m.attributes.monitors; n != a[0] && (len(m) != 1 || n.m.Table().ID(m[0]) != a[0].id) {
 					t.Errorf("%v knows %d monitors", n.id, len(m))
 				}
 			}

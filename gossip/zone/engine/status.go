@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"time"
 )
 
@@ -152,9 +151,6 @@ func (m *Machine) Attributes(p Ref) (list []Attribute, u uint64) {
 	}
 	return nil, 0
 }
-
-// Monitors returns the nodes that declared themselves monitors, as far as is known.
-func (m *Machine) Monitors() []Ref { return slices.Clone(m.attributes.monitors) }
 
 // DelegationStatus is what a node of a base zone is in the hierarchy.
 type DelegationStatus struct {

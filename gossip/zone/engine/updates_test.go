@@ -83,7 +83,7 @@ func TestNotices(t *testing.T) {
 		monitor.step(Input{Kind: Set, Key: MonitorKey, Value: []byte("1")})
 		w.run(3 * time.Second)
 		for _, n := range w.nodes {
-			if m := n.m.Monitors(); n != monitor && len(m) != 1 { // MS-59
+			if m := n.m.attributes.monitors; n != monitor && len(m) != 1 { // MS-59
 				t.Fatalf("%v knows the monitors %v", n.id, m)
 			}
 		}

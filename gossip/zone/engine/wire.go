@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"ulnet/lnet/nid"
 	"ulnet/portals/keyring"
 )
 
@@ -253,6 +252,3 @@ func dataSize(d *TableData) int {
 	}
 	return n
 }
-
-// Endpoints returns the NIDs at which a node is reached.
-func (t *Table) Endpoints(r Ref) []nid.NID { return t.ID(r).Endpoints() }

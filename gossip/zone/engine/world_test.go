@@ -221,7 +221,7 @@ func (w *world) nodeOf(n *node, r Ref) *node {
 	if w.shared != nil {
 		return w.byRef[r]
 	}
-	return w.byNID[n.m.Table().Endpoints(r)[0]]
+	return w.byNID[n.m.Table().ID(r).Endpoints()[0]]
 }
 
 func (w *world) send(from *node, s *Send, buf []byte) {
