@@ -25,7 +25,7 @@ const (
 func measureTraffic(ctx context.Context, b *bench) ([]line, error) {
 	var lines []line
 	for _, nodes := range []int{64, 256, pick(b, 128, 1024, 1024)} {
-		bytes, err := gossipsim.Measured{Nodes: nodes, Seed: 1}.Traffic(pick(b, 5, 100, 1000))
+		bytes, err := gossipTraffic(nodes, pick(b, 5, 100, 1000))
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return nil, err
 		}
@@ -88,12 +88,32 @@ func measureCost(ctx context.Context, b *bench) ([]line, error) {
 	}, nil
 }
 
-// gossipCost measures a cluster in its steady state.
-func gossipCost(nodes int, stacks bool, cycles int) (c cost, err error) {
-	net, err := gossipsim.New(gossipsim.Config{
+// gossipNet is a cluster that starts at once.
+func gossipNet(nodes int, stacks bool) (*gossipsim.Net, error) {
+	return gossipsim.New(gossipsim.Config{
 		Network: scenario.Network{Nodes: nodes, Seed: 1, Topology: gossipsim.Flat(0)}, Bare: true, Stacks: stacks,
 		Gossip: gossip.Config{Interval: gossipsim.Interval, ColdStart: true},
 	})
+}
+
+// gossipTraffic is the bytes that a node sends per cycle, payload only, once the parameters
+// have gone.
+func gossipTraffic(nodes, cycles int) (float64, error) {
+	net, err := gossipNet(nodes, false)
+	if err != nil {
+		return 0, err
+	}
+	if err := net.Run(net.Cycles(nodes + 60)); err != nil {
+		return 0, err
+	}
+	before := net.Stats().SentBytes
+	err = net.Run(net.Now() + net.Cycles(cycles))
+	return float64(net.Stats().SentBytes-before) / float64(cycles) / float64(nodes), err
+}
+
+// gossipCost measures a cluster in its steady state.
+func gossipCost(nodes int, stacks bool, cycles int) (c cost, err error) {
+	net, err := gossipNet(nodes, stacks)
 	if err != nil {
 		return c, err
 	}

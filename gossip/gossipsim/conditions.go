@@ -10,7 +10,7 @@ import (
 
 var conditions = kit.Conditions[*Net]{
 	kit.Ask("views-equal", "all nodes, or these, that take part think the same ones alive",
-		func(n *Net, a scenario.Args) (bool, string) { return n.ViewsEqual(a.Among(0)) }, byArg),
+		func(n *Net, a scenario.Args) (bool, string) { return n.viewsEqual(a.Among(0)) }, byArg),
 	kit.Ask("alive", "each node that takes part thinks so many alive, itself included",
 		func(n *Net, a scenario.Args) (bool, string) { return n.AliveExactly(a.Int(0), a.Among(1)) }, numberArg, byArg),
 	kit.Ask("dead", "each node that takes part thinks none of these alive",
@@ -26,7 +26,7 @@ var conditions = kit.Conditions[*Net]{
 	kit.Ask("list", "the list of each node that takes part has so many participants",
 		(*Net).listed, numberArg, byArg),
 	kit.Ask("detected-within", "nobody who could know thinks a node alive that has been down for so many cycles",
-		func(n *Net, a scenario.Args) (bool, string) { return n.DetectedWithin(a.Int(0)) }, scenario.Arg{Name: "cycles", Kind: scenario.Count}),
+		func(n *Net, a scenario.Args) (bool, string) { return n.detectedWithin(a.Int(0)) }, scenario.Arg{Name: "cycles", Kind: scenario.Count}),
 	kit.Ask("no-false-death", "no node was told that one died which was fine: running and speaking, not paused, with a way to the other node, if only over others, and all of that for longer than news needs",
 		func(n *Net, _ scenario.Args) (bool, string) { return n.verdict.FalseDeaths == 0, n.verdict.FirstFalse }),
 	kit.Ask("no-resurrection", "no node was told that one is alive which has been down for longer than it takes to notice",

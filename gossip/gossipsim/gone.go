@@ -55,7 +55,7 @@ func (c Measured) gone(lasting time.Duration, left int, happen func(*Net)) (g Go
 			happen(net)
 		}
 		if i == 2 {
-			_, g.Late = net.DetectedWithin(net.limits.Dead + 1)
+			_, g.Late = net.detectedWithin(net.limits.Dead + 1)
 		}
 	}
 	g.Verdict = net.Verdict()

@@ -96,11 +96,7 @@ func prepare(cfg Config) (*Net, error) {
 
 // machines is what runs at the level of machines.
 func (n *Net) machines() kit.Machines[*kit.Message] {
-	m := kit.Machines[*kit.Message]{Boot: n.boot, OnEvent: n.event, Codec: kit.Codec(reply), Hash: kit.Hash}
-	if n.cfg.Bare {
-		m.Hash = nil
-	}
-	return m
+	return kit.Machines[*kit.Message]{Boot: n.boot, OnEvent: n.event, Codec: kit.Codec(reply), Hash: kit.Hash, Bare: n.cfg.Bare}
 }
 
 // doubles reports whether the links of a topology may double messages.

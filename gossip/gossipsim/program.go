@@ -22,16 +22,11 @@ type program struct {
 
 // What nodes tell: history.Join and history.Death of a Subject whose Value is
 // its aliveness, history.Leave of one that left the list or when the node
-// itself takes part no more, and these.
+// itself takes part no more, and the other kinds of the machine above history.Own, as these.
 const (
-	QuorumWon  = history.Own + history.Kind(engine.QuorumWon)  // Value: how many are alive
-	QuorumLost = history.Own + history.Kind(engine.QuorumLost) // Value: how many are alive
-	Disagreed  = history.Own + history.Kind(engine.Disagreed)  // Subject: with whom
-	Stopped    = history.Own + history.Kind(engine.Stopped)    // takes part no more
-	Left       = history.Own + history.Kind(engine.Left)       // takes part no more, for it is not in the new list
-	SpeaksUp   = history.Own + history.Kind(engine.SpeaksUp)   // its silence ends
-	Paused     = history.Own + history.Kind(engine.Paused)     // Value: cycles that it noticed to have missed
-	Resynced   = history.Own + history.Kind(engine.Resynced)   // it reports health again
+	stopped  = history.Own + history.Kind(engine.Stopped)  // takes part no more
+	left     = history.Own + history.Kind(engine.Left)     // takes part no more, for it is not in the new list
+	speaksUp = history.Own + history.Kind(engine.SpeaksUp) // its silence ends
 )
 
 // boot begins a life. A restarted node knows nothing of its life before.

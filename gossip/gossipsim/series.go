@@ -31,14 +31,14 @@ func (n *Net) Sample() []float64 {
 	low, high := n.spread()
 	counters := n.Counters()
 	return []float64{
-		float64(least), float64(most), float64(high - low), n.BytesPerCycle(),
+		float64(least), float64(most), float64(high - low), n.bytesPerCycle(),
 		float64(n.verdict.Deaths), float64(n.verdict.FalseDeaths), float64(n.verdict.Resurrections), float64(counters.Obsolete),
 	}
 }
 
-// BytesPerCycle is how many bytes a node has sent in a gossip cycle, on
+// bytesPerCycle is how many bytes a node has sent in a gossip cycle, on
 // average: of gossip messages for bare machines, of all LNet for stacks.
-func (n *Net) BytesPerCycle() float64 {
+func (n *Net) bytesPerCycle() float64 {
 	c := n.Counters()
 	cycles := c.PingsSent - c.SecondPings
 	if cycles == 0 {
@@ -68,7 +68,7 @@ func (n *Net) Measures() []scenario.Measure {
 		{Name: "deaths told", Value: float64(v.Deaths)},
 		{Name: "false deaths", Value: float64(v.FalseDeaths + v.FewDeaths)},
 		{Name: "resurrections", Value: float64(v.Resurrections)},
-		{Name: "bytes per node and cycle", Unit: "B", Value: n.BytesPerCycle()},
+		{Name: "bytes per node and cycle", Unit: "B", Value: n.bytesPerCycle()},
 		{Name: "obsolete messages", Value: float64(c.Obsolete)},
 		{Name: "malformed messages", Value: float64(c.Malformed + c.ForNobody + c.NotYoung + c.OtherVersion + c.BadClock + c.Strangers)},
 		{Name: "disagreements", Value: float64(c.Disagreements)},

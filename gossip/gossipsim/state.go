@@ -31,8 +31,8 @@ func (v view) count() (n int) {
 	return n
 }
 
-// TakesPart reports whether a node is up, is not paused and has not stopped.
-func (n *Net) TakesPart(id sim.NodeID) bool {
+// takesPart reports whether a node is up, is not paused and has not stopped.
+func (n *Net) takesPart(id sim.NodeID) bool {
 	return n.Up(id) && !n.Paused(id) && !n.Stopped(id)
 }
 
@@ -44,16 +44,16 @@ func (n *Net) Stopped(id sim.NodeID) bool { return n.Up(id) && n.lives[id].stopp
 func (n *Net) views(set sim.NodeSet) iter.Seq2[sim.NodeID, view] {
 	return func(yield func(sim.NodeID, view) bool) {
 		for id := range set.All(n.Nodes()) {
-			if n.TakesPart(id) && !yield(id, n.lives[id].view()) {
+			if n.takesPart(id) && !yield(id, n.lives[id].view()) {
 				return
 			}
 		}
 	}
 }
 
-// ViewsEqual reports whether the nodes of a set that take part think the same
+// viewsEqual reports whether the nodes of a set that take part think the same
 // ones alive; why says who does not.
-func (n *Net) ViewsEqual(set sim.NodeSet) (ok bool, why string) {
+func (n *Net) viewsEqual(set sim.NodeSet) (ok bool, why string) {
 	first, some := sim.NodeID(-1), view{}
 	for id, v := range n.views(set) {
 		switch {
@@ -90,10 +90,10 @@ func (n *Net) Think(observers, subjects sim.NodeSet, alive bool) (ok bool, why s
 	return true, ""
 }
 
-// DetectedWithin reports whether all who could know think those dead that are
+// detectedWithin reports whether all who could know think those dead that are
 // down for so many cycles and one more: those whom nothing separates from
 // anybody, and who have taken part all the time.
-func (n *Net) DetectedWithin(cycles int) (ok bool, why string) {
+func (n *Net) detectedWithin(cycles int) (ok bool, why string) {
 	limit, now, t := n.Cycles(cycles), n.Now(), &n.truth
 	for id := range t.nodes {
 		f := &t.nodes[id]
@@ -115,7 +115,7 @@ func (n *Net) DetectedWithin(cycles int) (ok bool, why string) {
 // has none.
 func (n *Net) Quorum(set sim.NodeSet, want bool) (ok bool, why string) {
 	for id := range set.All(n.Nodes()) {
-		if n.TakesPart(id) && n.lives[id].quorum() != want {
+		if n.takesPart(id) && n.lives[id].quorum() != want {
 			return false, fmt.Sprintf("node %v has a quorum: %v", id, !want)
 		}
 	}
@@ -141,7 +141,7 @@ func (n *Net) Counters() engine.Stats { return kit.Sum(n.lives, life.stats) }
 func (n *Net) spread() (low, high uint64) {
 	low = ^uint64(0)
 	for id := range n.Nodes() {
-		if k := sim.NodeID(id); n.TakesPart(k) {
+		if k := sim.NodeID(id); n.takesPart(k) {
 			c := n.Clock(k)
 			low, high = min(low, c), max(high, c)
 		}

@@ -37,9 +37,9 @@ func (n *Net) event(at time.Duration, id sim.NodeID, ev sim.Event) {
 		n.died(at, id, ev.Subject)
 	case history.Join:
 		n.joined(at, id, ev.Subject)
-	case SpeaksUp:
+	case speaksUp:
 		n.truth.speaks(id)
-	case Stopped, Left:
+	case stopped, left:
 		n.truth.silent(id)
 	}
 }

@@ -41,7 +41,7 @@ func TestCheckerSees(t *testing.T) {
 
 	n = start()
 	n.Partition(sim.Nodes(client))
-	n.serverTold(0, &health.Event{Kind: health.ClientSuspended, Cause: health.TimedOut, Client: ClientID(client), Incarnation: life})
+	n.serverTold(0, &health.Event{Kind: health.ClientSuspended, Cause: health.TimedOut, Client: clientID(client), Incarnation: life})
 	n.Heal()
 	n.clientTold(client, &health.ClientEvent{Kind: health.Evicted, Server: simlnd.NID(0), Incarnation: life})
 	holds(n, "no-false-eviction", true)
@@ -55,7 +55,7 @@ func TestCheckerSees(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.servers[2] = buried{n.servers[2]}
-	n.serverTold(0, &health.Event{Kind: health.ClientConnected, Client: ClientID(client), Incarnation: life})
+	n.serverTold(0, &health.Event{Kind: health.ClientConnected, Client: clientID(client), Incarnation: life})
 	holds(n, "uniform", false) // most have the tombstone
 
 	n = start()

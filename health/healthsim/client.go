@@ -41,7 +41,7 @@ func (n *Net) bootClient(life sim.Life) sim.Program[*message] {
 		sent: make(map[nid.NID]time.Duration), heard: make(map[ni]time.Duration),
 	}
 	c.wants = n.wants(life.Node)
-	if !c.begin(ClientID(life.Node), life) {
+	if !c.begin(clientID(life.Node), life) {
 		return nil
 	}
 	if c.fate().talks {
@@ -216,7 +216,7 @@ func (c *client) command(text string) {
 		}
 	case "impersonate":
 		if other, ok := c.net.impersonated(c.id, rest); ok {
-			c.begin(ClientID(other), sim.Life{Seed: uint64(c.now), Now: c.now})
+			c.begin(clientID(other), sim.Life{Seed: uint64(c.now), Now: c.now})
 			c.input(engine.ClientInput{Kind: engine.ClientStart})
 		}
 	}

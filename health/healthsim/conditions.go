@@ -24,9 +24,9 @@ var conditions = kit.Conditions[*Net]{
 	kit.Ask("master-in", "each client that runs has one of these servers as its master",
 		func(n *Net, a scenario.Args) (bool, string) { return n.MasterIn(a.Among(0), a.Among(1)) }, serversArg, optional(clientsArg)),
 	kit.Ask("forgotten", "no server that runs, or none of these, knows any of the clients",
-		func(n *Net, a scenario.Args) (bool, string) { return n.Forgotten(a.Among(0), a.Among(1)) }, clientsArg, optional(serversArg)),
+		func(n *Net, a scenario.Args) (bool, string) { return n.forgotten(a.Among(0), a.Among(1)) }, clientsArg, optional(serversArg)),
 	kit.Ask("evicted", "each of the clients was told so often that all servers had evicted it",
-		func(n *Net, a scenario.Args) (bool, string) { return n.EvictedTimes(a.Among(0), a.Int(1)) }, clientsArg, timesArg),
+		func(n *Net, a scenario.Args) (bool, string) { return n.evictedTimes(a.Among(0), a.Int(1)) }, clientsArg, timesArg),
 	kit.Ask("quorum", "each server that runs has a quorum",
 		func(n *Net, a scenario.Args) (bool, string) { return n.Quorum(a.Among(0), true) }, optional(serversArg)),
 	kit.Ask("no-quorum", "no server that runs has a quorum",
@@ -34,9 +34,9 @@ var conditions = kit.Conditions[*Net]{
 	kit.Ask("no-false-eviction", "no client was told that all have evicted it, or that it runs elsewhere, and of none do most servers have the tombstone, which had run, reached every server, and lost no message before",
 		(*Net).noFalseEviction),
 	kit.Ask("uniform", "no server took a life whose tombstones most have; when nothing has been done to servers and links for T_q + T_orphan, none holds a life of which it or another one has a tombstone; and none a client that is gone, for longer than it takes to evict it",
-		func(n *Net, _ scenario.Args) (bool, string) { return n.Uniform(false) }),
+		func(n *Net, _ scenario.Args) (bool, string) { return n.uniform(false) }),
 	kit.Ask("uniform-most", "the same, but for tombstones that no more than half of the servers have",
-		func(n *Net, _ scenario.Args) (bool, string) { return n.Uniform(true) }),
+		func(n *Net, _ scenario.Args) (bool, string) { return n.uniform(true) }),
 }
 
 // Check implements [scenario.Instance].

@@ -160,12 +160,12 @@ func (m Measured) Evict(ctx context.Context, dead int, atOnce bool) (e Eviction,
 		if err := m.pass(ctx, n, 100*time.Millisecond); err != nil {
 			return e, err
 		}
-		if ok, _ := n.Forgotten(victims, sim.AllNodes); ok {
+		if ok, _ := n.forgotten(victims, sim.AllNodes); ok {
 			v := n.Verdict()
 			e.Latest, e.Skew, e.Broadcasts, e.Waited = v.Latest, v.Skew, n.broadcasts-before, n.Now()-at
 			return e, nil
 		}
 	}
-	_, why := n.Forgotten(victims, sim.AllNodes)
+	_, why := n.forgotten(victims, sim.AllNodes)
 	return e, fmt.Errorf("healthsim: %v after the deaths %s", n.Now()-at, why)
 }

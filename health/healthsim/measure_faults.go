@@ -96,10 +96,10 @@ func (m Measured) Split(ctx context.Context) (s Split, err error) {
 		if home && !slices.Contains(inMajority, id) {
 			s.Rehomed++
 		}
-		if gone, _ := n.Forgotten(sim.Nodes(id), sim.AllNodes); !home && !gone {
+		if gone, _ := n.forgotten(sim.Nodes(id), sim.AllNodes); !home && !gone {
 			s.Neither++
 		}
-		if gone, _ := n.Forgotten(sim.Nodes(id), minority); !gone {
+		if gone, _ := n.forgotten(sim.Nodes(id), minority); !gone {
 			s.Held++
 		}
 	}

@@ -105,11 +105,7 @@ func New(cfg Config) (*Net, error) {
 		n.stores = make([]*store, n.cfg.Servers)
 		return n, n.StartStacks(&n.cfg.Network, kit.Stacks{Boot: n.bootStack})
 	}
-	m := kit.Machines[*message]{Boot: n.boot, Hash: hash}
-	if n.cfg.Bare {
-		m.Hash = nil
-	}
-	return n, kit.Start(&n.Base, &n.cfg.Network, m, nil)
+	return n, kit.Start(&n.Base, &n.cfg.Network, kit.Machines[*message]{Boot: n.boot, Hash: hash, Bare: n.cfg.Bare}, nil)
 }
 
 // prepare makes a Net without a network.
@@ -162,8 +158,8 @@ func (n *Net) isServer(id sim.NodeID) bool { return int(id) < n.cfg.Servers }
 // client is the client on a node.
 func (n *Net) client(id sim.NodeID) pinger { return n.clients[id-n.firstClient()] }
 
-// ClientID is the id of the client on a node.
-func ClientID(id sim.NodeID) (c health.ClientID) {
+// clientID is the id of the client on a node.
+func clientID(id sim.NodeID) (c health.ClientID) {
 	c[0] = 0xC0
 	binary.BigEndian.PutUint32(c[12:], uint32(id)+1)
 	return c

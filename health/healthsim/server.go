@@ -241,7 +241,7 @@ func (s *server) command(text string) {
 	case "evict":
 		if node, _ := strconv.Atoi(rest); node > 0 {
 			s.net.byHand(sim.NodeID(node - 1))
-			s.input(healthengine.ServerInput{Kind: healthengine.EvictClient, Client: ClientID(sim.NodeID(node - 1))})
+			s.input(healthengine.ServerInput{Kind: healthengine.EvictClient, Client: clientID(sim.NodeID(node - 1))})
 		}
 	case "disk":
 		s.disk.broken = rest == "broken"

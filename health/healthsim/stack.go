@@ -91,7 +91,7 @@ func (k *stack) dial(as sim.NodeID) (err error) {
 	}
 	var self *health.Connection
 	self, err = health.Dial(k.lnet.Table, health.DialConfig{
-		ID: ClientID(as), Incarnation: epoch + uint64(n.Now()), Servers: n.ids, Timing: n.cfg.Timing, Seed: k.host.Life().Seed,
+		ID: clientID(as), Incarnation: epoch + uint64(n.Now()), Servers: n.ids, Timing: n.cfg.Timing, Seed: k.host.Life().Seed,
 		Attach: n.wants(id),
 		Notify: func(e health.ClientEvent) {
 			if self != nil && self != k.client { // it has ended
@@ -157,7 +157,7 @@ func (k *stack) command(text string) {
 	case "evict":
 		if number > 0 {
 			k.net.byHand(sim.NodeID(number - 1))
-			k.server.Evict(ClientID(sim.NodeID(number-1)), func(health.EvictResult) {})
+			k.server.Evict(clientID(sim.NodeID(number-1)), func(health.EvictResult) {})
 		}
 	}
 }

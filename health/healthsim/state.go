@@ -80,7 +80,7 @@ func (n *Net) settled(id sim.NodeID) (why string) {
 // gone says what is left of a client that has ended.
 func (n *Net) gone(id sim.NodeID) string {
 	for s, w := range n.running(sim.AllNodes) {
-		if info, ok := w.Client(ClientID(id)); ok {
+		if info, ok := w.Client(clientID(id)); ok {
 			return fmt.Sprintf("client %v is gone, and %s at server %v", id, info.State, s)
 		}
 	}
@@ -100,7 +100,7 @@ func (n *Net) connected(node, id sim.NodeID) string {
 		return fmt.Sprintf("the master of client %v is server %v, which does not run", node, master)
 	}
 	for s, w := range n.running(sim.AllNodes) {
-		info, ok := w.Client(ClientID(id))
+		info, ok := w.Client(clientID(id))
 		attached := slices.Contains(st.Attached, simlnd.NID(s))
 		switch {
 		case !ok && !attached:
@@ -150,11 +150,11 @@ func (n *Net) MasterIn(servers, set sim.NodeSet) (ok bool, why string) {
 	return true, ""
 }
 
-// Forgotten reports whether no server of a set that runs knows any of some clients.
-func (n *Net) Forgotten(set, by sim.NodeSet) (ok bool, why string) {
+// forgotten reports whether no server of a set that runs knows any of some clients.
+func (n *Net) forgotten(set, by sim.NodeSet) (ok bool, why string) {
 	for id := range n.each(set) {
 		for s, w := range n.running(by) {
-			if info, known := w.Client(ClientID(id)); known {
+			if info, known := w.Client(clientID(id)); known {
 				return false, fmt.Sprintf("client %v is %s at server %v", id, info.State, s)
 			}
 		}
@@ -162,9 +162,9 @@ func (n *Net) Forgotten(set, by sim.NodeSet) (ok bool, why string) {
 	return true, ""
 }
 
-// EvictedTimes reports whether each client of a set was told so often that all
+// evictedTimes reports whether each client of a set was told so often that all
 // servers had evicted it.
-func (n *Net) EvictedTimes(set sim.NodeSet, want int) (ok bool, why string) {
+func (n *Net) evictedTimes(set sim.NodeSet, want int) (ok bool, why string) {
 	for id := range n.each(set) {
 		if got := n.ledger.of(id).evicted; got != want {
 			return false, fmt.Sprintf("client %v was evicted %d times", id, got)

@@ -19,11 +19,11 @@ func (n *Net) buriedBy(id health.ClientID, incarnation uint64) (count int) {
 	return count
 }
 
-// Uniform reports whether, once nothing has been done to servers and links for long enough,
+// uniform reports whether, once nothing has been done to servers and links for long enough,
 // no server that runs holds a life of a client of which it or another one has a tombstone,
 // nor a client that has ended (CH-33, CH-63, CH-64, G-CH-6). With most, only tombstones
 // that most servers have count (exemptAlone).
-func (n *Net) Uniform(most bool) (ok bool, why string) {
+func (n *Net) uniform(most bool) (ok bool, why string) {
 	if v := &n.ledger.verdict; v.Revived > 0 {
 		return false, v.FirstRevived
 	}
@@ -45,17 +45,17 @@ func (n *Net) divided(id sim.NodeID, most bool) string {
 	if n.calm() <= n.agreeIn() {
 		return ""
 	}
-	where, buried := n.buriedAt(ClientID(id))
+	where, buried := n.buriedAt(clientID(id))
 	if buried == 0 {
 		return ""
 	}
 	nodes := n.claimants(id) // of lives that are over see lingers
 	for s, w := range n.running(sim.AllNodes) {
-		info, known := w.Client(ClientID(id))
+		info, known := w.Client(clientID(id))
 		switch {
 		case !known, info.Incarnation > buried, info.State == "evicting", !n.lives(nodes, info.Incarnation):
 		case n.Now()-max(n.ledger.of(id).changed(info.Incarnation), n.truth.unsent) <= n.spreadIn():
-		case most && 2*n.buriedBy(ClientID(id), info.Incarnation) <= n.cfg.Servers:
+		case most && 2*n.buriedBy(clientID(id), info.Incarnation) <= n.cfg.Servers:
 		default:
 			return fmt.Sprintf("at %v a life of client %v is %s at server %v under %s, epoch %d, and server %v has its tombstone",
 				n.Now(), id, info.State, s, n.word(info.Master), info.Epoch, where)
@@ -94,7 +94,7 @@ func (n *Net) lingers(id sim.NodeID) string {
 		return ""
 	}
 	for s, w := range n.running(sim.AllNodes) {
-		info, known := w.Client(ClientID(id))
+		info, known := w.Client(clientID(id))
 		switch {
 		case !known, info.State == "evicting" && n.Now()-c.ends <= n.evictingIn():
 		case len(nodes) > 0 && info.Incarnation >= c.comes, n.lives(nodes, info.Incarnation): // the present one
@@ -138,7 +138,7 @@ func (n *Net) buriedAlive() {
 			continue
 		}
 		for _, node := range n.claimants(id) {
-			if st := n.client(node).Status(); n.runs(node) && st.Incarnation <= c.judged && 2*n.buriedBy(ClientID(id), st.Incarnation) > n.cfg.Servers {
+			if st := n.client(node).Status(); n.runs(node) && st.Incarnation <= c.judged && 2*n.buriedBy(clientID(id), st.Incarnation) > n.cfg.Servers {
 				n.ledger.falsely("most servers have evicted client %v, without a cause", id)
 				c.just = true // it is counted
 			}

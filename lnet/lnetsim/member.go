@@ -144,7 +144,7 @@ func (m *member) command(text string) {
 	}
 	to, count := number(words, 1), number(words, 2)
 	for range max(count, 1) {
-		m.begin(ParseKind(words[0]), sim.NodeID(to-1), words[0] == "urgent")
+		m.begin(parseKind(words[0]), sim.NodeID(to-1), words[0] == "urgent")
 	}
 }
 

@@ -156,8 +156,8 @@ func (n *Net) answered(m *member, o *operation) {
 	}
 }
 
-// Outstanding is how many operations of nodes that are up are under way.
-func (n *Net) Outstanding() (count int) {
+// outstanding is how many operations of nodes that are up are under way.
+func (n *Net) outstanding() (count int) {
 	for id, m := range n.members {
 		if m != nil && n.Up(sim.NodeID(id)) {
 			count += m.busy
@@ -192,8 +192,8 @@ func (n *Net) Counters() Stats {
 // its answer, within 3 %.
 func (n *Net) Latency(q float64) time.Duration { return n.latency.quantile(q) }
 
-// CreditsReturned reports whether every node that is up has all its credits.
-func (n *Net) CreditsReturned() (ok bool, why string) {
+// creditsReturned reports whether every node that is up has all its credits.
+func (n *Net) creditsReturned() (ok bool, why string) {
 	for i, m := range n.members {
 		id := sim.NodeID(i)
 		if m == nil || !n.Up(id) {

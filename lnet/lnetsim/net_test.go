@@ -55,10 +55,10 @@ func stop(t *testing.T, n *Net) {
 		n.Command(sim.NodeID(id), "stop")
 	}
 	run(t, n, time.Minute)
-	if under := n.Outstanding(); under > 0 {
+	if under := n.outstanding(); under > 0 {
 		t.Errorf("%d operations are under way for ever", under)
 	}
-	if ok, why := n.CreditsReturned(); !ok {
+	if ok, why := n.creditsReturned(); !ok {
 		t.Error(why)
 	}
 }

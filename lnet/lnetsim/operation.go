@@ -23,8 +23,8 @@ const (
 	Ping             // LNet's ping
 )
 
-// ParseKind parses "put", "get" or "ping"; anything else is a put.
-func ParseKind(text string) Kind {
+// parseKind parses "put", "get" or "ping"; anything else is a put.
+func parseKind(text string) Kind {
 	switch text {
 	case "get":
 		return Get

@@ -66,7 +66,7 @@ func newNet(s *scenario.Setup) (scenario.Instance, error) {
 	o := s.Options
 	return New(Config{
 		Network: s.Network, Window: o.Int("window"),
-		Kind: ParseKind(o["operation"]), Rate: o.Float("rate"), Outstanding: o.Int("outstanding"),
+		Kind: parseKind(o["operation"]), Rate: o.Float("rate"), Outstanding: o.Int("outstanding"),
 		Partners: o.Int("partners"), Size: payload(o.Int("size")), Timeout: o.Duration("timeout"), Discovery: o.On("discovery"),
 		Tunables: lnd.Tunables{Credits: o.Int("credits"), PeerCredits: o.Int("peer-credits")},
 	})
@@ -83,16 +83,16 @@ func payload(size int) int {
 var conditions = kit.Conditions[*Net]{
 	kit.Ask("settled", "no operation is under way",
 		func(n *Net, _ scenario.Args) (bool, string) {
-			under := n.Outstanding()
+			under := n.outstanding()
 			return under == 0, fmt.Sprintf("%d operations are under way", under)
 		}),
 	kit.Ask("all-answered", "none is under way, and none has failed",
 		func(n *Net, _ scenario.Args) (bool, string) {
-			under, failed := n.Outstanding(), n.stats.Failed
+			under, failed := n.outstanding(), n.stats.Failed
 			return under == 0 && failed == 0, fmt.Sprintf("%d operations are under way, %d have failed", under, failed)
 		}),
 	kit.Ask("credits-returned", "every node that is up has all its credits, and nothing waits for one",
-		func(n *Net, _ scenario.Args) (bool, string) { return n.CreditsReturned() }),
+		func(n *Net, _ scenario.Args) (bool, string) { return n.creditsReturned() }),
 	kit.Ask("exactly-once", "no PUT or GET was delivered twice, or answered without being delivered",
 		func(n *Net, _ scenario.Args) (bool, string) {
 			s := &n.stats
@@ -108,7 +108,7 @@ func (n *Net) Check(condition string, args scenario.Args) (bool, string) {
 // Sample implements [scenario.Instance].
 func (n *Net) Sample() []float64 {
 	s := n.Operations()
-	return []float64{float64(s.Begun), float64(s.Answered), float64(s.Failed), float64(n.Outstanding())}
+	return []float64{float64(s.Begun), float64(s.Answered), float64(s.Failed), float64(n.outstanding())}
 }
 
 // Measures implements [scenario.Instance].

@@ -41,7 +41,7 @@ func (n *Net) Finish(b *Broadcast) error {
 	step := max(n.cfg.Scoll.RTT/4, time.Millisecond)
 	for end := n.Now() + 2*b.Limit + Slack; b.Outcome == UnderWay; {
 		if n.Now() > end {
-			return n.InTime()
+			return n.inTime()
 		}
 		if err := n.Run(n.Now() + step); err != nil {
 			return err

@@ -95,11 +95,7 @@ func prepare(cfg Config) *Net {
 
 // machines is what runs at the level of machines.
 func (n *Net) machines() kit.Machines[*message] {
-	m := kit.Machines[*message]{Boot: n.boot, Codec: codec{}, Hash: hash}
-	if n.cfg.Bare {
-		m.Hash = nil
-	}
-	return m
+	return kit.Machines[*message]{Boot: n.boot, Codec: codec{}, Hash: hash, Bare: n.cfg.Bare}
 }
 
 // began notes that a life begins.

@@ -94,8 +94,8 @@ func (b *Broadcast) Idle() error {
 	return nil
 }
 
-// IdleIfBusy says whether all broadcasts are, see [Broadcast.Idle].
-func (n *Net) IdleIfBusy() error { return n.first((*Broadcast).Idle) }
+// idleIfBusy says whether all broadcasts are, see [Broadcast.Idle].
+func (n *Net) idleIfBusy() error { return n.first((*Broadcast).Idle) }
 
 // InOrder says whether each life of a node ran the broadcasts of a root over a group in
 // the order in which they were sent: so it is where networks keep messages in order and
@@ -107,9 +107,9 @@ func (n *Net) InOrder() error {
 	return nil
 }
 
-// InTime says whether no broadcast has taken more than twice what its time-outs
+// inTime says whether no broadcast has taken more than twice what its time-outs
 // allow, and Slack.
-func (n *Net) InTime() error {
+func (n *Net) inTime() error {
 	return n.first(func(b *Broadcast) error {
 		now := n.Now()
 		if b.Outcome == Ended {

@@ -78,11 +78,11 @@ func TestIdleIfBusy(t *testing.T) {
 		b := books([]sim.NodeID{1, 2, 4}, 3)
 		b.Missing[0].Status = s
 		n.ledger.list = append(n.ledger.list, b)
-		if err := n.IdleIfBusy(); err != nil {
+		if err := n.idleIfBusy(); err != nil {
 			t.Errorf("%v, not run: %v", s, err)
 		}
 		n.ledger.ran(1, sim.Life{Node: 3})
-		if err := n.IdleIfBusy(); (err == nil) != (s == scoll.ETIMEDOUT) {
+		if err := n.idleIfBusy(); (err == nil) != (s == scoll.ETIMEDOUT) {
 			t.Errorf("%v, run: %v", s, err)
 		}
 	}
@@ -94,15 +94,15 @@ func TestInTime(t *testing.T) {
 	b := books(nil)
 	n.ledger.list = append(n.ledger.list, b)
 	b.Limit, b.Done = time.Second, 2*time.Second+Slack
-	if err := n.InTime(); err != nil {
+	if err := n.inTime(); err != nil {
 		t.Error(err)
 	}
 	b.Done++
-	if err := n.InTime(); err == nil {
+	if err := n.inTime(); err == nil {
 		t.Error("a late result was in time")
 	}
 	n.ledger.excuse(b.Root)
-	if err := n.InTime(); err != nil {
+	if err := n.inTime(); err != nil {
 		t.Error(err)
 	}
 }

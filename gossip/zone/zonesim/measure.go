@@ -47,7 +47,7 @@ func (m Measured) start(ctx context.Context) (*Net, error) {
 		if ok, why := n.Equal(sim.AllNodes, true); !ok {
 			return false, why
 		}
-		return n.Census(sim.AllNodes)
+		return n.censusRight(sim.AllNodes)
 	})
 }
 

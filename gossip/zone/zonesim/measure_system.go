@@ -39,7 +39,7 @@ func (s *System) lose(base int) (size int, err error) {
 		s.n.Command(g.first, "lose 1")
 		return s.n.size(g), nil
 	}
-	_, delegate, ok := s.n.Guard(base)
+	_, delegate, ok := s.n.guard(base)
 	if !ok {
 		return 0, fmt.Errorf("zonesim: nobody knows %s", g.name)
 	}
@@ -66,7 +66,7 @@ func (s *System) size(supervisor sim.NodeID, name string) int {
 // average, and the last one (G-MS-4).
 func (s *System) Leave(ctx context.Context, base int) (mean, last time.Duration, err error) {
 	n, name := s.n, s.n.bases()[base].name
-	guard, _, _ := n.Guard(base)
+	guard, _, _ := n.guard(base)
 	begin, sum, knowing := n.Now(), time.Duration(0), 0
 	want, err := s.lose(base)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *System) Settle(ctx context.Context, deaths int) (time.Duration, error) 
 		}
 	}
 	begin := s.n.Now() - time.Second/time.Duration(deaths)
-	err := s.m.until(ctx, s.n, 10*time.Millisecond, func() (bool, string) { return s.n.Census(sim.AllNodes) })
+	err := s.m.until(ctx, s.n, 10*time.Millisecond, func() (bool, string) { return s.n.censusRight(sim.AllNodes) })
 	return s.n.Now() - begin, err
 }
 

@@ -24,7 +24,7 @@ var series = []scenario.Quantity{
 func (n *Net) Sample() []float64 {
 	least, most, some := 0, 0, false
 	for id := range sim.NodeRange(sim.NodeID(n.cfg.Supervisors), sim.NodeID(n.cfg.Nodes-1)).All(n.cfg.Nodes) {
-		if !n.TakesPart(id) {
+		if !n.takesPart(id) {
 			continue
 		}
 		count := n.lives[id].size()
@@ -44,7 +44,7 @@ func (n *Net) Sample() []float64 {
 func (n *Net) leastCensus() (least int) {
 	first := true
 	for i := range n.cfg.Supervisors {
-		if id := sim.NodeID(i); n.TakesPart(id) {
+		if id := sim.NodeID(i); n.takesPart(id) {
 			sum := 0
 			for _, e := range n.lives[id].census() {
 				sum += e.Size

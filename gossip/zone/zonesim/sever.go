@@ -35,7 +35,7 @@ func (n *Net) sever() {
 	for _, g := range n.bases() {
 		for d := range g.count {
 			id := g.first + sim.NodeID(d)
-			if !n.TakesPart(id) || !n.lives[id].delegation().Delegate {
+			if !n.takesPart(id) || !n.lives[id].delegation().Delegate {
 				continue
 			}
 			for s := range n.cfg.Supervisors {
@@ -55,22 +55,22 @@ func (n *Net) sever() {
 // way reports whether a delegate has a link to a supervisor that takes part.
 func (n *Net) way(delegate sim.NodeID) bool {
 	for s := range n.cfg.Supervisors {
-		if id := sim.NodeID(s); n.TakesPart(id) && !n.severed.cut[[2]sim.NodeID{id, delegate}] {
+		if id := sim.NodeID(s); n.takesPart(id) && !n.severed.cut[[2]sim.NodeID{id, delegate}] {
 			return true
 		}
 	}
 	return false
 }
 
-// Told reports whether each supervisor that takes part has the truth of every base zone:
+// censusTold reports whether each supervisor that takes part has the truth of every base zone:
 // an entry that is current, of an active delegate with a link to its supervisor, where a
 // delegate has a link to one; and one that is stale or lost where none has (MS-98,
 // MS-100).
-func (n *Net) Told(by sim.NodeSet) (bool, string) {
+func (n *Net) censusTold(by sim.NodeSet) (bool, string) {
 	for _, g := range n.bases() {
 		reached, delegates := false, 0
 		for i := range g.count {
-			if id := g.first + sim.NodeID(i); n.TakesPart(id) && n.lives[id].delegation().Delegate {
+			if id := g.first + sim.NodeID(i); n.takesPart(id) && n.lives[id].delegation().Delegate {
 				reached = reached || n.way(id)
 				delegates++
 			}
@@ -79,7 +79,7 @@ func (n *Net) Told(by sim.NodeSet) (bool, string) {
 			continue
 		}
 		for i := range n.cfg.Supervisors {
-			if id := sim.NodeID(i); by.Has(id) && n.TakesPart(id) {
+			if id := sim.NodeID(i); by.Has(id) && n.takesPart(id) {
 				if why := n.wrongEntry(id, g, reached); why != "" {
 					return false, why
 				}
@@ -106,7 +106,7 @@ func (n *Net) wrongEntry(supervisor sim.NodeID, g *group, reached bool) string {
 	switch {
 	case e.State != engine.Current:
 		return fmt.Sprintf("in the eyes of supervisor %v %s is %v", supervisor, g.name, e.State)
-	case !n.TakesPart(d) || !n.TakesPart(guard) || n.lives[d].delegation().Activation != e.Activation:
+	case !n.takesPart(d) || !n.takesPart(guard) || n.lives[d].delegation().Activation != e.Activation:
 		return fmt.Sprintf("supervisor %v takes node %v for the active delegate of %s at %v", supervisor, d, g.name, guard)
 	case n.severed.cut[[2]sim.NodeID{guard, d}]:
 		return fmt.Sprintf("in the eyes of supervisor %v node %v speaks for %s to %v, which it does not reach", supervisor, d, g.name, guard)
@@ -114,12 +114,12 @@ func (n *Net) wrongEntry(supervisor sim.NodeID, g *group, reached bool) string {
 	return ""
 }
 
-// Kept reports whether each supervisor that takes part has an entry of every base zone,
+// censusKept reports whether each supervisor that takes part has an entry of every base zone,
 // in whatever state.
-func (n *Net) Kept(by sim.NodeSet) (bool, string) {
+func (n *Net) censusKept(by sim.NodeSet) (bool, string) {
 	for i := range n.cfg.Supervisors {
 		id := sim.NodeID(i)
-		if !by.Has(id) || !n.TakesPart(id) {
+		if !by.Has(id) || !n.takesPart(id) {
 			continue
 		}
 		for _, g := range n.bases() {

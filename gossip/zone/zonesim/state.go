@@ -15,8 +15,8 @@ func (n *Net) Machine(id sim.NodeID) *engine.Machine {
 	return nil
 }
 
-// TakesPart reports whether a node is up, is not paused and has not said goodbye.
-func (n *Net) TakesPart(id sim.NodeID) bool {
+// takesPart reports whether a node is up, is not paused and has not said goodbye.
+func (n *Net) takesPart(id sim.NodeID) bool {
 	return n.Up(id) && !n.Paused(id) && !n.truth.nodes[id].left
 }
 
@@ -38,7 +38,7 @@ func (n *Net) equal(g *group, set sim.NodeSet, right bool) (bool, string) {
 	first := sim.NodeID(-1)
 	for i := range g.count {
 		id := g.first + sim.NodeID(i)
-		if !set.Has(id) || !n.TakesPart(id) {
+		if !set.Has(id) || !n.takesPart(id) {
 			continue
 		}
 		if first < 0 {
@@ -74,11 +74,11 @@ func (n *Net) right(g *group, id sim.NodeID) (bool, string) {
 	return m.size() == members, fmt.Sprintf("node %v has %d members, %d run", id, m.size(), members)
 }
 
-// Knows reports whether each node of a set that takes part has these of its own zone as
+// knows reports whether each node of a set that takes part has these of its own zone as
 // members, or has none of them.
-func (n *Net) Knows(by, about sim.NodeSet, want bool) (bool, string) {
+func (n *Net) knows(by, about sim.NodeSet, want bool) (bool, string) {
 	for id := range by.All(n.Nodes()) {
-		if !n.TakesPart(id) {
+		if !n.takesPart(id) {
 			continue
 		}
 		g := n.group(id)
@@ -97,7 +97,7 @@ func (n *Net) Knows(by, about sim.NodeSet, want bool) (bool, string) {
 // Members reports whether each node of a set that takes part has so many members.
 func (n *Net) Members(want int, by sim.NodeSet) (bool, string) {
 	for id := range by.All(n.Nodes()) {
-		if n.TakesPart(id) && n.lives[id].size() != want {
+		if n.takesPart(id) && n.lives[id].size() != want {
 			return false, fmt.Sprintf("node %v has %d members", id, n.lives[id].size())
 		}
 	}
@@ -109,7 +109,7 @@ func (n *Net) Members(want int, by sim.NodeSet) (bool, string) {
 func (n *Net) Has(owner sim.NodeID, key, value string, by sim.NodeSet) (bool, string) {
 	for id := range by.All(n.Nodes()) {
 		g := n.group(id)
-		if g.ref(owner) == 0 || !n.TakesPart(id) {
+		if g.ref(owner) == 0 || !n.takesPart(id) {
 			continue
 		}
 		got, list := "", n.lives[id].attributes(int(owner-g.first))
@@ -132,7 +132,7 @@ func (n *Net) Tables(set sim.NodeSet) (bool, string) {
 		first := sim.NodeID(-1)
 		for i := range g.count {
 			switch id := g.first + sim.NodeID(i); {
-			case !set.Has(id) || !n.TakesPart(id):
+			case !set.Has(id) || !n.takesPart(id):
 			case first < 0:
 				first = id
 			case n.lives[first].tables() != n.lives[id].tables():
@@ -143,9 +143,9 @@ func (n *Net) Tables(set sim.NodeSet) (bool, string) {
 	return true, ""
 }
 
-// Census reports whether each supervisor that takes part knows the size of every base
+// censusRight reports whether each supervisor that takes part knows the size of every base
 // zone, its active delegate and the supervisor that guards it (MS-98).
-func (n *Net) Census(by sim.NodeSet) (bool, string) {
+func (n *Net) censusRight(by sim.NodeSet) (bool, string) {
 	sizes := map[string]int{}
 	for _, g := range n.bases() {
 		if size := n.size(g); size > 0 {
@@ -153,7 +153,7 @@ func (n *Net) Census(by sim.NodeSet) (bool, string) {
 		}
 	}
 	for i := range n.cfg.Supervisors {
-		if id := sim.NodeID(i); by.Has(id) && n.TakesPart(id) {
+		if id := sim.NodeID(i); by.Has(id) && n.takesPart(id) {
 			if why := n.census(id, sizes); why != "" {
 				return false, why
 			}
@@ -201,11 +201,11 @@ func (n *Net) census(id sim.NodeID, sizes map[string]int) string {
 	return ""
 }
 
-// Guard returns the supervisor of a base zone, numbered from 0, and its active delegate,
+// guard returns the supervisor of a base zone, numbered from 0, and its active delegate,
 // in the eyes of the first supervisor that takes part.
-func (n *Net) Guard(base int) (supervisor, delegate sim.NodeID, ok bool) {
+func (n *Net) guard(base int) (supervisor, delegate sim.NodeID, ok bool) {
 	for i := range n.cfg.Supervisors {
-		if !n.TakesPart(sim.NodeID(i)) {
+		if !n.takesPart(sim.NodeID(i)) {
 			continue
 		}
 		for _, e := range n.lives[sim.NodeID(i)].census() {

@@ -17,8 +17,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// Rumours is how many rumours there can be, numbered from 1.
-const Rumours = 64
+// maxRumours is how many rumours there can be, numbered from 1.
+const maxRumours = 64
 
 // rumours is a message: a set of rumours.
 type rumours uint64
@@ -86,7 +86,7 @@ func (n *node) hear(r rumours, out *sim.Output[rumours]) {
 	}
 	n.knows |= r
 	n.fresh |= r
-	for i := range Rumours {
+	for i := range maxRumours {
 		if r>>i&1 != 0 {
 			out.Events = append(out.Events, sim.Event{Kind: heard, Value: uint64(i + 1)})
 		}
@@ -123,7 +123,7 @@ func (n *node) late(now time.Duration) {
 func parse(text string) rumours {
 	number, _ := strings.CutPrefix(text, "tell ")
 	i, err := strconv.Atoi(number)
-	if err != nil || i < 1 || i > Rumours {
+	if err != nil || i < 1 || i > maxRumours {
 		return 0
 	}
 	return 1 << (i - 1)

@@ -60,7 +60,7 @@ func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 // nodesArg and rumour are arguments of conditions.
 var (
 	nodesArg = scenario.Arg{Name: "nodes", Kind: scenario.NodeSet}
-	rumour   = scenario.Arg{Name: "rumour", Kind: scenario.Count, Least: 1, Most: Rumours}
+	rumour   = scenario.Arg{Name: "rumour", Kind: scenario.Count, Least: 1, Most: maxRumours}
 )
 
 func optional(a scenario.Arg) scenario.Arg {

@@ -18,7 +18,7 @@ var (
 
 var conditions = kit.Conditions[*Net]{
 	kit.Ask("over", "no message is under way whose origin still lives",
-		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.Over()) }),
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.over()) }),
 	kit.Ask("released", "all messages so far, of this node or any, were released",
 		func(n *Net, a scenario.Args) (bool, string) { return kit.Verdict(n.allReleased(origin(a))) }, originArg),
 	kit.Ask("lost", "the latest message, of this node or any, was not released: its origin was told that it is no member any more",
@@ -42,9 +42,9 @@ var conditions = kit.Conditions[*Net]{
 	kit.Ask("manager", "of the nodes that are up, exactly these manage the group",
 		func(n *Net, a scenario.Args) (bool, string) { return kit.Verdict(n.managed(a.Nodes(0))) }, nodesArg),
 	kit.Ask("bounded", "no node keeps more of an origin than a window, or origins that are in no list that it knows",
-		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.Bounded()) }),
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.bounded()) }),
 	kit.Ask("idle", "no member keeps payload, or a list but the newest one",
-		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.Idle()) }),
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.idle()) }),
 }
 
 // Check implements [scenario.Instance].
@@ -81,8 +81,8 @@ func (n *Net) latest(origin sim.NodeID) *Message {
 	return nil
 }
 
-// Over says whether nothing is under way whose origin still lives.
-func (n *Net) Over() error {
+// over says whether nothing is under way whose origin still lives.
+func (n *Net) over() error {
 	if n.ledger.open == 0 {
 		return nil
 	}
@@ -191,8 +191,8 @@ func (n *Net) managed(want sim.NodeSet) error {
 	return nil
 }
 
-// Bounded says whether no node keeps more than it may.
-func (n *Net) Bounded() error {
+// bounded says whether no node keeps more than it may.
+func (n *Net) bounded() error {
 	return n.each(func(_ sim.NodeID, s *engine.Status) error {
 		if len(s.Streams) > n.cfg.Nodes*max(s.Versions, 1) {
 			return fmt.Errorf("keeps %d origins, and knows %d lists", len(s.Streams), s.Versions)
@@ -206,8 +206,8 @@ func (n *Net) Bounded() error {
 	})
 }
 
-// Idle says whether nothing is kept by any member.
-func (n *Net) Idle() error {
+// idle says whether nothing is kept by any member.
+func (n *Net) idle() error {
 	return n.each(func(_ sim.NodeID, s *engine.Status) error {
 		if s.Versions > 1 {
 			return fmt.Errorf("keeps %d lists", s.Versions)

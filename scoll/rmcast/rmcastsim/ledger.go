@@ -242,10 +242,10 @@ func (l *ledger) lost(b []byte) {
 	}
 }
 
-// Problems is what is wrong in the books: a message that was released before all had
+// problems is what is wrong in the books: a message that was released before all had
 // it, came twice, altered, or out of order, or of which a live member is named as
 // failed.
-func (n *Net) Problems() error {
+func (n *Net) problems() error {
 	p := &n.ledger.problems
 	return errors.Join(p.proven, p.once, p.content, p.order, p.failed, p.success)
 }

@@ -71,10 +71,10 @@ func (n *Net) Begin(origin sim.NodeID, count, size int) ([]*Message, error) {
 // Finish lets the network run until all messages are over. The error also says what is
 // wrong in the books.
 func (n *Net) Finish() error {
-	if err := n.until(time.Millisecond, n.Over); err != nil {
+	if err := n.until(time.Millisecond, n.over); err != nil {
 		return err
 	}
-	return n.Problems()
+	return n.problems()
 }
 
 // Send is Begin and Finish of one message.

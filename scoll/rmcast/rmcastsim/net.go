@@ -113,11 +113,7 @@ func prepare(cfg Config) *Net {
 
 // machines is what runs at the level of machines.
 func (n *Net) machines() kit.Machines[*kit.Message] {
-	m := kit.Machines[*kit.Message]{Boot: n.boot, Codec: kit.Codec(Order), Hash: hash}
-	if n.cfg.Bare {
-		m.Hash = nil
-	}
-	return m
+	return kit.Machines[*kit.Message]{Boot: n.boot, Codec: kit.Codec(Order), Hash: hash, Bare: n.cfg.Bare}
 }
 
 // happens has discovery and the books hear of what is done to nodes and links.

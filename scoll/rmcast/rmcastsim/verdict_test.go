@@ -133,10 +133,10 @@ func TestDeadIsNoProblem(t *testing.T) {
 	n.Pause(2)
 	n.ledger.failed(m, n.id(3))
 	n.ledger.failed(m, n.id(2))
-	if err := n.Problems(); err != nil {
+	if err := n.problems(); err != nil {
 		t.Error(err)
 	}
-	if err := n.Over(); err == nil || errors.Is(err, engine.ErrLeft) {
+	if err := n.over(); err == nil || errors.Is(err, engine.ErrLeft) {
 		t.Errorf("over: %v", err)
 	}
 }

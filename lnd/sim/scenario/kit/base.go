@@ -30,8 +30,9 @@ type Machines[M any] struct {
 	// Boot begins a life, see sim.Config. If it returns nil it has called Failed.
 	Boot    func(life sim.Life, kept sim.Program[M]) sim.Program[M]
 	OnEvent func(at time.Duration, node sim.NodeID, ev sim.Event)
-	// Hash digests the content of a message; nil leaves that out of digests.
+	// Hash digests the content of a message; nil, or Bare, leaves that out of digests.
 	Hash func(*M) uint64
+	Bare bool
 	// Codec is for recordings; nil: there are none.
 	Codec sim.Codec[M]
 }
@@ -39,7 +40,10 @@ type Machines[M any] struct {
 // Start makes the network of bare machines. record takes the recording, if not nil.
 func Start[M any](b *Base, on *scenario.Network, m Machines[M], to io.Writer) error {
 	cfg := scenario.Config[M](on)
-	cfg.Boot, cfg.OnEvent, cfg.Hash = m.Boot, m.OnEvent, m.Hash
+	cfg.Boot, cfg.OnEvent = m.Boot, m.OnEvent
+	if !m.Bare {
+		cfg.Hash = m.Hash
+	}
 	if to != nil && m.Codec != nil {
 		cfg.Recorder = sim.NewRecorder(to, m.Codec, record.Digests, nil)
 		b.recorder = closer(cfg.Recorder.Close)
