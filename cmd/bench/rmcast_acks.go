@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll/rmcast"
-	"ulnet/scoll/rmcast/engine"
 	"ulnet/scoll/rmcast/rmcastsim"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // measureCastAcks is G-RM-4.
@@ -95,14 +95,14 @@ type castTap struct {
 func (c *castTap) count(_, to sim.NodeID, kind rmcastsim.Kind, b []byte) {
 	switch kind {
 	case rmcastsim.Cast:
-		if d, _, err := engine.ParseDatagram(b); err == nil && d.Count > 0 {
+		if d, _, err := wire.ParseDatagram(b); err == nil && d.Count > 0 {
 			c.casts++
 		}
 	case rmcastsim.Repair:
 		c.repairs++
 	case rmcastsim.Control:
-		if _, _, entries, err := engine.ParseControl(b); err == nil {
-			if e, _, err := engine.ParseEntry(entries); err == nil && e.Kind == engine.Ack {
+		if _, _, entries, err := wire.ParseControl(b); err == nil {
+			if e, _, err := wire.ParseEntry(entries); err == nil && e.Kind == wire.Ack {
 				c.acks++
 				if to == c.origin {
 					c.top++

@@ -9,7 +9,7 @@ import (
 
 	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnet/nid"
-	"ulnet/scoll/rmcast/engine"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // Of the group whose memory is watched.
@@ -33,7 +33,7 @@ func measureCastMemory(ctx context.Context, b *bench) ([]line, error) {
 		return nil, err
 	}
 	// Every member keeps a window of each origin, and so does who comes and goes.
-	limit := float64((len(g.members)+1)*len(g.members)) * castWindow * (memoryBytes + engine.HeaderSize)
+	limit := float64((len(g.members)+1)*len(g.members)) * castWindow * (memoryBytes + wire.HeaderSize)
 	kept, versions, err := g.settle(ctx)
 	if err != nil {
 		return nil, err

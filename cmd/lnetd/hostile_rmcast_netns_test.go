@@ -21,6 +21,7 @@ import (
 	"ulnet/lnet/nid"
 	"ulnet/scoll/rmcast"
 	"ulnet/scoll/rmcast/engine"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // The groups of a besiegedRoom: one with a list of members, and one that every node can
@@ -133,20 +134,20 @@ func (s *mcastSiege) attack() {
 		v := rmcast.Version{Epoch: e, Counter: 1}
 		for to := range s.daemons {
 			for _, group := range []rmcast.GroupID{closedGroup, openGroup} {
-				for kind := engine.OrderJoin; kind <= engine.OrderRefused; kind++ {
-					if kind == engine.OrderJoin && group == openGroup {
+				for kind := wire.OrderJoin; kind <= wire.OrderRefused; kind++ {
+					if kind == wire.OrderJoin && group == openGroup {
 						continue // it would be a member, and never acknowledge anything
 					}
 					for _, life := range []uint64{0, e} {
-						o := engine.Order{Kind: kind, Group: group, Epoch: e, Version: v, Usable: v, Oldest: v, Life: life, MTU: 1400, Window: 1, Next: 2}
+						o := wire.Order{Kind: kind, Group: group, Epoch: e, Version: v, Usable: v, Oldest: v, Life: life, MTU: 1400, Window: 1, Next: 2}
 						o.Members = []rmcast.Member{{ID: rmcast.ID{NID: nid.MustParse("10.4.0.2@tcp"), Life: e}, Number: 1<<32 - 1}}
-						s.put(to, engine.ManagerPortal, o.AppendBinary(nil))
+						s.put(to, wire.ManagerPortal, o.AppendBinary(nil))
 					}
 				}
-				entry := engine.Entry{Kind: engine.Expelled, Origin: 1, Version: v, First: 1 << 62, Stable: 1 << 62}
-				s.put(to, engine.ControlPortal, engine.AppendControl(nil, group, v, []engine.Entry{entry}))
-				d := engine.Datagram{Group: group, Version: v, Origin: 1, Length: 4, Seq: 1 << 62, Count: 1, Size: 4, Stable: 1 << 62, First: 1 << 62}
-				s.put(to, engine.DataPortal, append(d.AppendBinary(nil), "evil"...))
+				entry := wire.Entry{Kind: wire.Expelled, Origin: 1, Version: v, First: 1 << 62, Stable: 1 << 62}
+				s.put(to, wire.ControlPortal, wire.AppendControl(nil, group, v, []wire.Entry{entry}))
+				d := wire.Datagram{Group: group, Version: v, Origin: 1, Length: 4, Seq: 1 << 62, Count: 1, Size: 4, Stable: 1 << 62, First: 1 << 62}
+				s.put(to, wire.DataPortal, append(d.AppendBinary(nil), "evil"...))
 			}
 		}
 	}
@@ -228,8 +229,8 @@ func (s *mcastSiege) exchange(ctx context.Context, after, group string) {
 // notSigned checks that what the attacker sends is dropped for want of a code.
 func (s *mcastSiege) notSigned() {
 	s.t.Helper()
-	o := engine.Order{Kind: engine.OrderJoin, Group: openGroup, Life: uint64(time.Now().UnixNano())}
-	s.put(0, engine.ManagerPortal, o.AppendBinary(nil))
+	o := wire.Order{Kind: wire.OrderJoin, Group: openGroup, Life: uint64(time.Now().UnixNano())}
+	s.put(0, wire.ManagerPortal, o.AppendBinary(nil))
 	manager := s.daemons[0]
 	manager.Until(seenWithin, "messages that are not signed", func() bool {
 		st, err := rmcastmod.OpMcastStatus.Call(s.t.Context(), manager.Control(), control.None{})
@@ -245,8 +246,8 @@ func (s *mcastSiege) notSigned() {
 // complaints checks what the logs and counters say.
 func (s *mcastSiege) complaints() {
 	s.t.Helper()
-	o := engine.Order{Kind: engine.OrderJoin, Group: closedGroup, Life: uint64(time.Now().UnixNano())}
-	s.put(0, engine.ManagerPortal, o.AppendBinary(nil))
+	o := wire.Order{Kind: wire.OrderJoin, Group: closedGroup, Life: uint64(time.Now().UnixNano())}
+	s.put(0, wire.ManagerPortal, o.AppendBinary(nil))
 	manager := s.daemons[0]
 	manager.Until(seenWithin, "strangers at the manager", func() bool {
 		st, err := rmcastmod.OpMcastStatus.Call(s.t.Context(), manager.Control(), control.None{})

@@ -6,25 +6,26 @@ import (
 
 	"ulnet/lnd/capture"
 	"ulnet/lnet/wire"
-	"ulnet/scoll/rmcast/engine"
+	"ulnet/scoll/rmcast"
+	rmcastwire "ulnet/scoll/rmcast/wire"
 )
 
 // The messages of reliable multicast, by portal.
 var rmcastPortals = capture.Portals{
-	engine.DataPortal:    {Protocol: "rmcast", Read: readMcastDatagram},
-	engine.ControlPortal: {Protocol: "rmcast", Read: readMcastControl},
-	engine.ManagerPortal: {Protocol: "rmcast", Read: readMcastOrder},
+	rmcastwire.DataPortal:    {Protocol: "rmcast", Read: readMcastDatagram},
+	rmcastwire.ControlPortal: {Protocol: "rmcast", Read: readMcastControl},
+	rmcastwire.ManagerPortal: {Protocol: "rmcast", Read: readMcastOrder},
 }
 
 // mcastDatagram is a piece of a message, or a heartbeat.
 type mcastDatagram struct {
-	engine.Datagram
+	rmcastwire.Datagram
 	signed bool
 }
 
 func readMcastDatagram(_ wire.PutCmd, payload []byte) (capture.Understood, error) {
-	payload, signed := engine.Unsigned(engine.DataPortal, payload)
-	d, _, err := engine.ParseDatagram(payload)
+	payload, signed := rmcastwire.Unsigned(rmcastwire.DataPortal, payload)
+	d, _, err := rmcastwire.ParseDatagram(payload)
 	if err != nil && !d.Version.IsValid() {
 		return nil, err // without a header
 	}
@@ -35,7 +36,7 @@ func (d *mcastDatagram) kind() string {
 	switch {
 	case d.Count == 0:
 		return "heartbeat"
-	case d.Flags&engine.FlagRepair != 0:
+	case d.Flags&rmcastwire.FlagRepair != 0:
 		return "repair"
 	}
 	return "data"
@@ -44,9 +45,9 @@ func (d *mcastDatagram) kind() string {
 func (d *mcastDatagram) flags() string {
 	var list []string
 	for _, f := range []struct {
-		flag engine.DatagramFlags
+		flag rmcastwire.DatagramFlags
 		name string
-	}{{engine.FlagRepair, "repair"}, {engine.FlagTree, "tree"}, {engine.FlagBatch, "batch"}} {
+	}{{rmcastwire.FlagRepair, "repair"}, {rmcastwire.FlagTree, "tree"}, {rmcastwire.FlagBatch, "batch"}} {
 		if d.Flags&f.flag != 0 {
 			list = append(list, f.name)
 		}
@@ -77,7 +78,7 @@ func (d *mcastDatagram) Summary() string {
 // Details implements capture.Understood.
 func (d *mcastDatagram) Details() []string {
 	return []string{
-		fmt.Sprintf("%s, version %d, group %d, flags %s, list %v", d.kind(), engine.WireVersion, d.Group, d.flags(), d.Version),
+		fmt.Sprintf("%s, version %d, group %d, flags %s, list %v", d.kind(), rmcastwire.ProtocolVersion, d.Group, d.flags(), d.Version),
 		fmt.Sprintf("origin #%d, seq %d, fragment %d of %d with %d bytes, message of %d bytes", d.Origin, d.Seq, d.Index, d.Count, d.Size, d.Length),
 		fmt.Sprintf("stable below %d, first of this list %d", d.Stable, d.First),
 	}
@@ -86,22 +87,22 @@ func (d *mcastDatagram) Details() []string {
 // mcastControl is what members tell and ask each other.
 type mcastControl struct {
 	signed  bool
-	group   engine.GroupID
-	known   engine.Version
-	entries []engine.Entry
+	group   rmcast.GroupID
+	known   rmcast.Version
+	entries []rmcastwire.Entry
 }
 
 func readMcastControl(_ wire.PutCmd, payload []byte) (capture.Understood, error) {
-	payload, signed := engine.Unsigned(engine.ControlPortal, payload)
-	group, known, rest, err := engine.ParseControl(payload)
+	payload, signed := rmcastwire.Unsigned(rmcastwire.ControlPortal, payload)
+	group, known, rest, err := rmcastwire.ParseControl(payload)
 	if err != nil {
 		return nil, err
 	}
 	m := &mcastControl{signed: signed, group: group, known: known}
 	for len(rest) > 0 {
-		var e engine.Entry
+		var e rmcastwire.Entry
 		var bad error
-		e, rest, bad = engine.ParseEntry(rest)
+		e, rest, bad = rmcastwire.ParseEntry(rest)
 		if bad != nil && err == nil {
 			err = fmt.Errorf("entry %d: %w", len(m.entries), bad)
 		}
@@ -110,12 +111,12 @@ func readMcastControl(_ wire.PutCmd, payload []byte) (capture.Understood, error)
 	return m, err
 }
 
-var entryKinds = map[engine.EntryKind]string{
-	engine.Ack: "ack", engine.Pending: "pending", engine.Need: "need", engine.Poll: "poll", engine.Query: "query", engine.Stable: "stable",
-	engine.Expelled: "expelled",
+var entryKinds = map[rmcastwire.EntryKind]string{
+	rmcastwire.Ack: "ack", rmcastwire.Pending: "pending", rmcastwire.Need: "need", rmcastwire.Poll: "poll", rmcastwire.Query: "query", rmcastwire.Stable: "stable",
+	rmcastwire.Expelled: "expelled",
 }
 
-func entryKind(k engine.EntryKind) string {
+func entryKind(k rmcastwire.EntryKind) string {
 	if s, ok := entryKinds[k]; ok {
 		return s
 	}
@@ -123,18 +124,18 @@ func entryKind(k engine.EntryKind) string {
 }
 
 // entryText says what an entry tells or asks.
-func entryText(e *engine.Entry) string {
+func entryText(e *rmcastwire.Entry) string {
 	s := fmt.Sprintf("%s #%d", entryKind(e.Kind), e.Origin)
 	switch e.Kind {
-	case engine.Ack, engine.Pending, engine.Need, engine.Poll:
+	case rmcastwire.Ack, rmcastwire.Pending, rmcastwire.Need, rmcastwire.Poll:
 		s += fmt.Sprintf(" seq %d", e.First)
 		if e.Count > 1 {
 			s += fmt.Sprintf(" to %d", e.First+uint64(e.Count)-1)
 		}
-	case engine.Stable:
+	case rmcastwire.Stable:
 		s += fmt.Sprintf(" below %d, %d more sent", e.First, e.Count)
 	}
-	if e.Kind == engine.Pending && e.Who != 0 {
+	if e.Kind == rmcastwire.Pending && e.Who != 0 {
 		s += fmt.Sprintf(", waits for #%d", e.Who)
 	}
 	if e.Flags != 0 {
@@ -160,7 +161,7 @@ func (m *mcastControl) Summary() string {
 
 // Details implements capture.Understood.
 func (m *mcastControl) Details() []string {
-	lines := []string{fmt.Sprintf("control, version %d, group %d, knows list %v, %d entries", engine.WireVersion, m.group, m.known, len(m.entries))}
+	lines := []string{fmt.Sprintf("control, version %d, group %d, knows list %v, %d entries", rmcastwire.ProtocolVersion, m.group, m.known, len(m.entries))}
 	if m.signed {
 		lines[0] += ", signed"
 	}

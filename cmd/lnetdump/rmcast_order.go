@@ -6,26 +6,27 @@ import (
 	"ulnet/lnd/capture"
 	"ulnet/lnet/wire"
 	"ulnet/scoll/rmcast/engine"
+	rmcastwire "ulnet/scoll/rmcast/wire"
 )
 
 // mcastOrder is a message between a member and the manager.
 type mcastOrder struct {
-	engine.Order
+	rmcastwire.Order
 	signed bool
 }
 
 func readMcastOrder(_ wire.PutCmd, payload []byte) (capture.Understood, error) {
-	payload, signed := engine.Unsigned(engine.ManagerPortal, payload)
-	o, err := engine.ParseOrder(payload)
+	payload, signed := rmcastwire.Unsigned(rmcastwire.ManagerPortal, payload)
+	o, err := rmcastwire.ParseOrder(payload)
 	if err != nil && o.Kind == 0 {
 		return nil, err // without a header
 	}
 	return &mcastOrder{o, signed}, err
 }
 
-var orderKinds = map[engine.OrderKind]string{
-	engine.OrderJoin: "join", engine.OrderReport: "report", engine.OrderKnown: "known", engine.OrderList: "list", engine.OrderState: "state",
-	engine.OrderCollect: "collect", engine.OrderExpelled: "expelled", engine.OrderRefused: "refused", engine.OrderCanvass: "canvass",
+var orderKinds = map[rmcastwire.OrderKind]string{
+	rmcastwire.OrderJoin: "join", rmcastwire.OrderReport: "report", rmcastwire.OrderKnown: "known", rmcastwire.OrderList: "list", rmcastwire.OrderState: "state",
+	rmcastwire.OrderCollect: "collect", rmcastwire.OrderExpelled: "expelled", rmcastwire.OrderRefused: "refused", rmcastwire.OrderCanvass: "canvass",
 }
 
 func (o *mcastOrder) kind() string {
@@ -38,9 +39,9 @@ func (o *mcastOrder) kind() string {
 func (o *mcastOrder) flags() string {
 	var list []string
 	for _, f := range []struct {
-		flag engine.OrderFlags
+		flag rmcastwire.OrderFlags
 		name string
-	}{{engine.OrderLeaving, "leaving"}, {engine.OrderAsking, "asking"}, {engine.OrderReplica, "replica"}, {engine.OrderTree, "tree"}, {engine.OrderVote, "vote"}, {engine.OrderDead, "dead"}} {
+	}{{rmcastwire.OrderLeaving, "leaving"}, {rmcastwire.OrderAsking, "asking"}, {rmcastwire.OrderReplica, "replica"}, {rmcastwire.OrderTree, "tree"}, {rmcastwire.OrderVote, "vote"}, {rmcastwire.OrderDead, "dead"}} {
 		if o.Flags&f.flag != 0 {
 			list = append(list, f.name)
 		}
@@ -55,9 +56,9 @@ func (o *mcastOrder) Summary() string {
 		s += fmt.Sprintf(", list %v", o.Version)
 	}
 	switch o.Kind {
-	case engine.OrderJoin:
+	case rmcastwire.OrderJoin:
 		s += fmt.Sprintf(", life %d", o.Life)
-	case engine.OrderList:
+	case rmcastwire.OrderList:
 		s += fmt.Sprintf(" of %d", len(o.Members))
 		if o.You != 0 {
 			s += fmt.Sprintf(", you are #%d", o.You)
@@ -65,16 +66,16 @@ func (o *mcastOrder) Summary() string {
 		if len(o.Departed) > 0 {
 			s += fmt.Sprintf(", %d failed", len(o.Departed))
 		}
-	case engine.OrderKnown:
-		if o.Flags&engine.OrderVote != 0 {
+	case rmcastwire.OrderKnown:
+		if o.Flags&rmcastwire.OrderVote != 0 {
 			s += map[bool]string{true: ", you may take over", false: ", you may not take over"}[o.You != 0]
 		}
-	case engine.OrderState:
+	case rmcastwire.OrderState:
 		s += fmt.Sprintf(", usable %v", o.Usable)
-	case engine.OrderRefused:
+	case rmcastwire.OrderRefused:
 		s += fmt.Sprintf(": %v", engine.Refusal(o.You).Err())
 	}
-	if o.Flags&^engine.OrderTree != 0 {
+	if o.Flags&^rmcastwire.OrderTree != 0 {
 		s += " (" + o.flags() + ")"
 	}
 	return s
@@ -83,7 +84,7 @@ func (o *mcastOrder) Summary() string {
 // Details implements capture.Understood.
 func (o *mcastOrder) Details() []string {
 	lines := []string{
-		fmt.Sprintf("%s, version %d, group %d, flags %s, epoch %d", o.kind(), engine.WireVersion, o.Group, o.flags(), o.Epoch),
+		fmt.Sprintf("%s, version %d, group %d, flags %s, epoch %d", o.kind(), rmcastwire.ProtocolVersion, o.Group, o.flags(), o.Epoch),
 		fmt.Sprintf("list %v, usable %v, oldest %v, life %d, you #%d, next #%d", o.Version, o.Usable, o.Oldest, o.Life, o.You, o.Next),
 		fmt.Sprintf("MTU %d, capacity %d, window %d", o.MTU, o.Capacity, o.Window),
 		fmt.Sprintf("members below #%d had the list before, %d of them count, %d of those that failed were silent", o.Voters, o.Of, o.Silent),

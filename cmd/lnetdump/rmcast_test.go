@@ -18,7 +18,9 @@ import (
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 	"ulnet/portals/keyring"
+	"ulnet/scoll/rmcast"
 	"ulnet/scoll/rmcast/engine"
+	rmcastwire "ulnet/scoll/rmcast/wire"
 )
 
 // rmcastFile is what testdata/rmcast.txt shows.
@@ -112,13 +114,13 @@ func TestRmcastSigned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ring, v := keys.Ring("rmcast"), engine.Version{Epoch: 1, Counter: 2}
-	d := engine.Datagram{Group: 7, Version: v, Origin: 1, Length: 5, Seq: 1, Count: 1, Size: 5, First: 1, Stable: 1, Flags: engine.FlagSigned}
-	o := engine.Order{Kind: engine.OrderRefused, Flags: engine.OrderSigned, Group: 7, You: uint32(engine.RefusedStranger)}
-	control := engine.AppendControl(nil, 7, v, []engine.Entry{{Kind: engine.Ack, Origin: 1, Version: v, First: 1, Count: 1}})
+	ring, v := keys.Ring("rmcast"), rmcast.Version{Epoch: 1, Counter: 2}
+	d := rmcastwire.Datagram{Group: 7, Version: v, Origin: 1, Length: 5, Seq: 1, Count: 1, Size: 5, First: 1, Stable: 1, Flags: rmcastwire.FlagSigned}
+	o := rmcastwire.Order{Kind: rmcastwire.OrderRefused, Flags: rmcastwire.OrderSigned, Group: 7, You: uint32(engine.RefusedStranger)}
+	control := rmcastwire.AppendControl(nil, 7, v, []rmcastwire.Entry{{Kind: rmcastwire.Ack, Origin: 1, Version: v, First: 1, Count: 1}})
 	control[12] = 1
 	for portal, b := range map[int][]byte{
-		engine.DataPortal: append(d.AppendBinary(nil), "hello"...), engine.ManagerPortal: o.AppendBinary(nil), engine.ControlPortal: control,
+		rmcastwire.DataPortal: append(d.AppendBinary(nil), "hello"...), rmcastwire.ManagerPortal: o.AppendBinary(nil), rmcastwire.ControlPortal: control,
 	} {
 		is, err := rmcastPortals[uint32(portal)].Read(wire.PutCmd{}, ring.Append(b, 0, keyring.Binding{}))
 		if err != nil {
@@ -129,7 +131,7 @@ func TestRmcastSigned(t *testing.T) {
 		if err != nil || !strings.Contains(string(text), `"signed":true`) || !strings.Contains(strings.Join(is.Details(), "\n"), "signed") {
 			t.Errorf("portal %d: %v, %s, %v", portal, is.Details(), text, err)
 		}
-		if portal == engine.ManagerPortal && !strings.Contains(is.Summary(), "refused, group 7: rmcast: the node is not on the list") {
+		if portal == rmcastwire.ManagerPortal && !strings.Contains(is.Summary(), "refused, group 7: rmcast: the node is not on the list") {
 			t.Error(is.Summary())
 		}
 	}
@@ -138,15 +140,15 @@ func TestRmcastSigned(t *testing.T) {
 // TestRmcastHostile: what is no message is shown without one, what contradicts itself
 // with what it says, and nothing panics.
 func TestRmcastHostile(t *testing.T) {
-	v := engine.Version{Epoch: 1, Counter: 2}
-	datagram := engine.Datagram{Group: 7, Version: v, Origin: 1, Length: 5, Seq: 1, Count: 1, Size: 5, First: 1, Stable: 1}
+	v := rmcast.Version{Epoch: 1, Counter: 2}
+	datagram := rmcastwire.Datagram{Group: 7, Version: v, Origin: 1, Length: 5, Seq: 1, Count: 1, Size: 5, First: 1, Stable: 1}
 	odd := datagram
 	odd.Stable, odd.First = 3, 5
-	entry := engine.Entry{Kind: engine.Ack, Origin: 1, Version: v, First: 1, Count: 1}
+	entry := rmcastwire.Entry{Kind: rmcastwire.Ack, Origin: 1, Version: v, First: 1, Count: 1}
 	unknown := entry
 	unknown.Kind = 99
-	order := engine.Order{Kind: engine.OrderList, Group: 7, Epoch: 1, Version: v, Members: []engine.Member{
-		{ID: engine.ID{NID: nid.MustParse("10.0.0.1@tcp"), Life: 1}, Number: 2}, {ID: engine.ID{NID: nid.MustParse("10.0.0.2@tcp"), Life: 1}, Number: 1},
+	order := rmcastwire.Order{Kind: rmcastwire.OrderList, Group: 7, Epoch: 1, Version: v, Members: []rmcast.Member{
+		{ID: rmcast.ID{NID: nid.MustParse("10.0.0.1@tcp"), Life: 1}, Number: 2}, {ID: rmcast.ID{NID: nid.MustParse("10.0.0.2@tcp"), Life: 1}, Number: 1},
 	}}
 	for _, c := range []struct {
 		name   string
@@ -155,15 +157,15 @@ func TestRmcastHostile(t *testing.T) {
 		is     bool
 		err    error
 	}{
-		{"nothing", engine.DataPortal, nil, false, engine.ErrShort},
-		{"another protocol", engine.DataPortal, make([]byte, 100), false, engine.ErrMagic},
-		{"data without its fragment", engine.DataPortal, datagram.AppendBinary(nil), true, engine.ErrShort},
-		{"contradictory", engine.DataPortal, append(odd.AppendBinary(nil), "hello"...), true, engine.ErrHeader},
-		{"control without entries", engine.ControlPortal, engine.AppendControl(nil, 7, v, nil), false, engine.ErrShort},
-		{"an unknown entry", engine.ControlPortal, engine.AppendControl(nil, 7, v, []engine.Entry{unknown, entry}), true, engine.ErrHeader},
-		{"numbers that fall", engine.ManagerPortal, order.AppendBinary(nil), true, engine.ErrHeader},
-		{"members that are missing", engine.ManagerPortal, order.AppendBinary(nil)[:130], true, engine.ErrShort},
-		{"a datagram for managers", engine.ManagerPortal, append(datagram.AppendBinary(nil), "hello"...), false, engine.ErrMagic},
+		{"nothing", rmcastwire.DataPortal, nil, false, rmcastwire.ErrShort},
+		{"another protocol", rmcastwire.DataPortal, make([]byte, 100), false, rmcastwire.ErrMagic},
+		{"data without its fragment", rmcastwire.DataPortal, datagram.AppendBinary(nil), true, rmcastwire.ErrShort},
+		{"contradictory", rmcastwire.DataPortal, append(odd.AppendBinary(nil), "hello"...), true, rmcastwire.ErrHeader},
+		{"control without entries", rmcastwire.ControlPortal, rmcastwire.AppendControl(nil, 7, v, nil), false, rmcastwire.ErrShort},
+		{"an unknown entry", rmcastwire.ControlPortal, rmcastwire.AppendControl(nil, 7, v, []rmcastwire.Entry{unknown, entry}), true, rmcastwire.ErrHeader},
+		{"numbers that fall", rmcastwire.ManagerPortal, order.AppendBinary(nil), true, rmcastwire.ErrHeader},
+		{"members that are missing", rmcastwire.ManagerPortal, order.AppendBinary(nil)[:130], true, rmcastwire.ErrShort},
+		{"a datagram for managers", rmcastwire.ManagerPortal, append(datagram.AppendBinary(nil), "hello"...), false, rmcastwire.ErrMagic},
 	} {
 		is, err := rmcastPortals[uint32(c.portal)].Read(wire.PutCmd{}, c.data)
 		if !errors.Is(err, c.err) || (is != nil) != c.is {

@@ -14,6 +14,7 @@ import (
 	"ulnet/portals"
 	"ulnet/portals/keyring"
 	"ulnet/scoll/rmcast/engine"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // View is what managers need to know of discovery; *gossip.Agent is one.
@@ -102,10 +103,10 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 		inbox *portals.Inbox
 		cfg   portals.InboxConfig
 	}{
-		{&a.data, portals.InboxConfig{Portal: engine.DataPortal, Buffers: a.cfg.Buffers, Size: engine.HeaderSize + a.cfg.Fragment + keyring.CodeSize, Handle: a.arrived}},
-		{&a.control, portals.InboxConfig{Portal: engine.ControlPortal, Buffers: 16, Size: engine.MaxControl + keyring.CodeSize, Handle: a.told}},
+		{&a.data, portals.InboxConfig{Portal: wire.DataPortal, Buffers: a.cfg.Buffers, Size: wire.HeaderSize + a.cfg.Fragment + keyring.CodeSize, Handle: a.arrived}},
+		{&a.control, portals.InboxConfig{Portal: wire.ControlPortal, Buffers: 16, Size: wire.MaxControl + keyring.CodeSize, Handle: a.told}},
 		{&a.orders, portals.InboxConfig{
-			Portal: engine.ManagerPortal, Buffers: 4, Size: engine.OrderSize + a.cfg.Members*(engine.MemberSize+engine.DepartedSize) + keyring.CodeSize, Handle: a.instructed,
+			Portal: wire.ManagerPortal, Buffers: 4, Size: wire.OrderSize + a.cfg.Members*(wire.MemberSize+wire.DepartedSize) + keyring.CodeSize, Handle: a.instructed,
 		}},
 	}
 	for i, in := range inboxes {
@@ -143,7 +144,7 @@ func (a *Agent) fill() error {
 	}
 	c.Buffers = max(orDefault(c.Buffers, 64), 1)
 	c.Fragment = min(orDefault(c.Fragment, 4096), engine.MaxFragment)
-	c.Members = min(orDefault(c.Members, 1024), engine.MaxMembers)
+	c.Members = min(orDefault(c.Members, 1024), wire.MaxMembers)
 	return nil
 }
 
@@ -189,17 +190,17 @@ func (a *Agent) Close(ctx context.Context) error {
 func (a *Agent) Strays() uint64 { return a.strays.Load() }
 
 // arrived handles datagrams.
-func (a *Agent) arrived(e *portals.Event, b []byte) { a.step(engine.Arrival, engine.DataPortal, e, b) }
+func (a *Agent) arrived(e *portals.Event, b []byte) { a.step(engine.Arrival, wire.DataPortal, e, b) }
 
 // told handles control messages.
-func (a *Agent) told(e *portals.Event, b []byte) { a.step(engine.Control, engine.ControlPortal, e, b) }
+func (a *Agent) told(e *portals.Event, b []byte) { a.step(engine.Control, wire.ControlPortal, e, b) }
 
 func (a *Agent) step(kind engine.InputKind, portal int, e *portals.Event, b []byte) {
 	b, ok := a.opened(portal, e, b)
 	if !ok {
 		return
 	}
-	g := (*a.groups.Load())[engine.GroupOf(b)]
+	g := (*a.groups.Load())[wire.GroupOf(b)]
 	if g == nil {
 		a.strays.Add(1)
 		return
@@ -209,11 +210,11 @@ func (a *Agent) step(kind engine.InputKind, portal int, e *portals.Event, b []by
 
 // instructed handles messages of members to managers, and of managers.
 func (a *Agent) instructed(e *portals.Event, b []byte) {
-	b, ok := a.opened(engine.ManagerPortal, e, b)
+	b, ok := a.opened(wire.ManagerPortal, e, b)
 	if !ok {
 		return
 	}
-	in, id := engine.Input{Kind: engine.Instructed, From: e.Source.NID, Data: b}, engine.GroupOf(b)
+	in, id := engine.Input{Kind: engine.Instructed, From: e.Source.NID, Data: b}, wire.GroupOf(b)
 	m, g := (*a.manages.Load())[id], (*a.groups.Load())[id]
 	if m == nil && g == nil {
 		a.strays.Add(1)

@@ -14,7 +14,7 @@ import (
 	"ulnet/portals"
 	"ulnet/portals/keyring"
 	"ulnet/scoll/rmcast"
-	"ulnet/scoll/rmcast/engine"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // keys returns keys of these characters.
@@ -143,10 +143,10 @@ func TestUnsignedDatagram(t *testing.T) {
 	s := newStacks(t, 4, link.Quality{}, func(_ int, agent *rmcast.Config, _ *rmcast.GroupConfig) { agent.Keys = keys(t, "a") })
 	s.form(4)
 	st := s.nodes[1].group.Status()
-	d := engine.Datagram{Group: group, Version: st.Sending, Origin: st.Number, Length: 4, Seq: 1, Count: 1, Size: 4, Stable: 1, First: 1}
+	d := wire.Datagram{Group: group, Version: st.Sending, Origin: st.Number, Length: 4, Seq: 1, Count: 1, Size: 4, Stable: 1, First: 1}
 	plain := append(d.AppendBinary(nil), "evil"...)
 	marked := append([]byte(nil), plain...)
-	marked[12] |= byte(engine.FlagSigned)
+	marked[12] |= byte(wire.FlagSigned)
 	self := simlnd.NID(1)
 	for what, b := range map[string][]byte{
 		"not signed": plain, "without a code": marked,
@@ -173,7 +173,7 @@ func (s *stacks) cast(id int, b []byte) {
 	s.nodes[id].host.Do(func() {
 		md, err := table.MDBind(portals.MD{Segments: []portals.Segment{b}, Threshold: 1}, portals.Unlink)
 		if err == nil {
-			err = table.PutMulticast(portals.PutMulticastRequest{MD: md, Group: portals.Group(group), Portal: engine.DataPortal})
+			err = table.PutMulticast(portals.PutMulticastRequest{MD: md, Group: portals.Group(group), Portal: wire.DataPortal})
 		}
 		if err != nil {
 			s.t.Error(err)
@@ -185,25 +185,25 @@ func (s *stacks) cast(id int, b []byte) {
 // TestUnsigned: what lnetdump has of a signed message is what was signed.
 func TestUnsigned(t *testing.T) {
 	ring := keys(t, "a").Ring("rmcast")
-	e := engine.Entry{Kind: engine.Ack, Origin: 1, Version: rmcast.Version{Epoch: 1, Counter: 1}, First: 1, Count: 1}
-	o := engine.Order{Kind: engine.OrderJoin, Group: group, Life: 3}
-	d := engine.Datagram{Group: group, Version: e.Version, Origin: 1, Seq: 1, Stable: 1, First: 1}
+	e := wire.Entry{Kind: wire.Ack, Origin: 1, Version: rmcast.Version{Epoch: 1, Counter: 1}, First: 1, Count: 1}
+	o := wire.Order{Kind: wire.OrderJoin, Group: group, Life: 3}
+	d := wire.Datagram{Group: group, Version: e.Version, Origin: 1, Seq: 1, Stable: 1, First: 1}
 	for portal, plain := range map[int][]byte{
-		engine.DataPortal: d.AppendBinary(nil), engine.ManagerPortal: o.AppendBinary(nil),
-		engine.ControlPortal: engine.AppendControl(nil, group, rmcast.Version{}, []engine.Entry{e}),
+		wire.DataPortal: d.AppendBinary(nil), wire.ManagerPortal: o.AppendBinary(nil),
+		wire.ControlPortal: wire.AppendControl(nil, group, rmcast.Version{}, []wire.Entry{e}),
 	} {
-		if m, signed := engine.Unsigned(portal, plain); signed || string(m) != string(plain) {
+		if m, signed := wire.Unsigned(portal, plain); signed || string(m) != string(plain) {
 			t.Errorf("portal %d: %x is signed", portal, m)
 		}
-		at := map[int]int{engine.DataPortal: 12, engine.ControlPortal: 12, engine.ManagerPortal: 7}[portal]
+		at := map[int]int{wire.DataPortal: 12, wire.ControlPortal: 12, wire.ManagerPortal: 7}[portal]
 		b := append([]byte(nil), plain...)
-		b[at] |= map[int]byte{engine.DataPortal: 8, engine.ControlPortal: 1, engine.ManagerPortal: 16}[portal]
+		b[at] |= map[int]byte{wire.DataPortal: 8, wire.ControlPortal: 1, wire.ManagerPortal: 16}[portal]
 		b = ring.Append(b, 0, keyring.Between(nid.NID{}, nid.NID{}))
-		if m, signed := engine.Unsigned(portal, b); !signed || string(m) != string(plain) {
+		if m, signed := wire.Unsigned(portal, b); !signed || string(m) != string(plain) {
 			t.Errorf("portal %d: %x, signed %v", portal, m, signed)
 		}
 		for i := range b { // any beginning
-			_, _ = engine.Unsigned(portal, b[:i])
+			_, _ = wire.Unsigned(portal, b[:i])
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"ulnet/portals"
 	"ulnet/portals/keyring"
 	"ulnet/scoll/rmcast/engine"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // Message is one that was delivered. Data is valid until the handler returns.
@@ -206,7 +207,7 @@ func (g *Group) listen() (mtu, capacity int) {
 	if a.out.on {
 		room -= keyring.CodeSize
 	}
-	return max(min(room, engine.HeaderSize+a.cfg.Fragment), 0), limits.ReceiveBuffer
+	return max(min(room, wire.HeaderSize+a.cfg.Fragment), 0), limits.ReceiveBuffer
 }
 
 // unlisten takes listen back.
@@ -276,11 +277,11 @@ func (g *Group) apply(out *engine.Output) {
 		case engine.DoMulticast:
 			g.a.multicast(g.cfg.Group, head, e.Data)
 		case engine.DoRepair:
-			g.a.put(e.To, engine.DataPortal, false, head, e.Data)
+			g.a.put(e.To, wire.DataPortal, false, head, e.Data)
 		case engine.DoControl:
-			g.a.put(e.To, engine.ControlPortal, true, head, nil)
+			g.a.put(e.To, wire.ControlPortal, true, head, nil)
 		case engine.DoReport:
-			g.a.put(e.To, engine.ManagerPortal, false, head, nil)
+			g.a.put(e.To, wire.ManagerPortal, false, head, nil)
 		case engine.Deliver:
 			g.message = Message{e.Origin, e.Number, e.Seq, e.Data}
 			g.cfg.Handle(&g.message)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/scoll/rmcast/engine"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // Leave ends taking part: what this node has in flight is released first, and then
@@ -85,14 +86,14 @@ func (g *Group) close(by time.Duration) (over bool) {
 // may live on, so that nobody else tells them. It returns that life.
 func (g *Group) farewell() (life uint64) {
 	var over bool
-	var o engine.Order
+	var o wire.Order
 	g.runner.Inspect(func() { over, o = g.m.Farewell() })
 	if life = o.Life - 1; over {
 		return life
 	}
 	b := o.AppendBinary(nil)
 	for _, to := range g.cfg.Managers {
-		g.a.put(to, engine.ManagerPortal, false, b, nil)
+		g.a.put(to, wire.ManagerPortal, false, b, nil)
 	}
 	return life
 }

@@ -12,6 +12,7 @@ import (
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/scoll/rmcast/engine"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // managing is a manager on this node.
@@ -87,7 +88,7 @@ func (m *managing) apply(out *engine.Output) {
 		e := &out.Effects[i]
 		switch e.Kind {
 		case engine.DoReport:
-			m.a.put(e.To, engine.ManagerPortal, false, out.Buf[e.Head.Begin:e.Head.End], nil)
+			m.a.put(e.To, wire.ManagerPortal, false, out.Buf[e.Head.Begin:e.Head.End], nil)
 		case engine.Elected:
 			m.a.log.Info("rmcast: this node manages the group", slog.Any("group", m.group), slog.Uint64("epoch", e.Version.Epoch))
 		case engine.Refused:

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 	"ulnet/portals/keyring"
-	"ulnet/scoll/rmcast/engine"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // With keys, nodes sign all that they send: a flag in the header says so, and a code
@@ -39,7 +39,7 @@ func (s *seal) sign(portal int, b []byte, bind keyring.Binding) []byte {
 	if !s.on {
 		return b
 	}
-	at, bit := engine.SignedFlag(portal)
+	at, bit := wire.SignedFlag(portal)
 	b[at] |= bit
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +49,7 @@ func (s *seal) sign(portal int, b []byte, bind keyring.Binding) []byte {
 // verify returns a message without its code. It reports false for one that is not
 // signed although there are keys, is signed although there are none, or is wrong.
 func (s *seal) verify(portal int, b []byte, bind keyring.Binding) ([]byte, bool) {
-	at, bit := engine.SignedFlag(portal)
+	at, bit := wire.SignedFlag(portal)
 	signed := len(b) > at && b[at]&bit != 0
 	if !s.on || !signed {
 		return b, !s.on && !signed

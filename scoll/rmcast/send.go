@@ -4,7 +4,7 @@ import (
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 	"ulnet/portals/keyring"
-	"ulnet/scoll/rmcast/engine"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // outgoing is a message on its way.
@@ -26,8 +26,8 @@ func (a *Agent) multicast(group GroupID, head, data []byte) {
 	if a.out.on {
 		bind = toGroup(a.cfg.Self, portals.Group(group))
 	}
-	a.outbox.PutMulticast(a.compose(engine.DataPortal, bind, head, data), portals.PutMulticastRequest{
-		Self: a.cfg.Self, Group: portals.Group(group), Portal: engine.DataPortal,
+	a.outbox.PutMulticast(a.compose(wire.DataPortal, bind, head, data), portals.PutMulticastRequest{
+		Self: a.cfg.Self, Group: portals.Group(group), Portal: wire.DataPortal,
 	})
 }
 

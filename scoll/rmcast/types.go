@@ -1,6 +1,9 @@
 package rmcast
 
-import "ulnet/scoll/rmcast/engine"
+import (
+	"ulnet/scoll/rmcast/engine"
+	"ulnet/scoll/rmcast/wire"
+)
 
 // Error says what cannot be done, and what to do.
 type Error = engine.Error
@@ -24,14 +27,14 @@ var (
 // What a program says and hears of groups.
 type (
 	// GroupID is the number of a group, 1 to 65535.
-	GroupID = engine.GroupID
+	GroupID = wire.GroupID
 	// Version names one list of members; the zero value names none.
-	Version = engine.Version
+	Version = wire.Version
 	// ID tells members apart for ever: a NID, and a number that rises with every life of the
 	// node, and every time it joins.
-	ID = engine.ID
+	ID = wire.ID
 	// Member is an ID with its communication number.
-	Member = engine.Member
+	Member = wire.Member
 	// Faults are shares of messages that a member discards on arrival, on purpose.
 	Faults = engine.Faults
 	// ManagerConfig configures managing a group.

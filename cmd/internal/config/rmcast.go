@@ -13,6 +13,7 @@ import (
 	"ulnet/lnet/nid"
 	"ulnet/portals/keyring"
 	"ulnet/scoll/rmcast/engine"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // Rmcast is the section rmcast of the file: reliable multicast. The comment of each
@@ -59,7 +60,7 @@ func (r *Rmcast) settings(file string) map[string]setting {
 		"enable":      flag(&r.Enable),
 		"nid":         oneNID(&r.NID),
 		"buffers":     number(&r.Buffers, 1, 4096),
-		"max_members": number(&r.Members, 1, engine.MaxMembers),
+		"max_members": number(&r.Members, 1, wire.MaxMembers),
 		"backlog":     number(&r.Backlog, 1<<20, maxBuffer),
 		"key_file":    keyFile(&r.KeyFile, &r.Keys, file),
 		"groups":      {func(value ast.Node) error { return r.takeGroups(file, value) }},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // TestStrangers: a node that may not be a member neither becomes one nor an origin, and
@@ -22,19 +23,19 @@ func TestStrangers(t *testing.T) {
 	later.Counter++
 	list := g.published()
 	list.Version = later
-	known := AppendControl(nil, testGroup, later, []Entry{{Kind: Expelled, Version: later, Origin: 1}})
-	d := Datagram{Group: testGroup, Version: later, Origin: 1, Length: 4, Seq: 9, Count: 1, Size: 4, Stable: 9, First: 9}
+	known := wire.AppendControl(nil, testGroup, later, []wire.Entry{{Kind: wire.Expelled, Version: later, Origin: 1}})
+	d := wire.Datagram{Group: testGroup, Version: later, Origin: 1, Length: 4, Seq: 9, Count: 1, Size: 4, Stable: 9, First: 9}
 	datagram := append(d.AppendBinary(nil), "evil"...)
 	said := 0
 	w.tap = func(from, _ sim.NodeID, p *packet) {
-		if o, err := ParseOrder(p.data); from == 2 && (err != nil || o.Flags&OrderAsking != 0) {
+		if o, err := wire.ParseOrder(p.data); from == 2 && (err != nil || o.Flags&wire.OrderAsking != 0) {
 			said++
 		}
 	}
 	const stranger = 77
 	for range 50 {
-		for _, kind := range []OrderKind{OrderJoin, OrderReport, OrderKnown} {
-			o := Order{Kind: kind, Group: testGroup, Life: 1, Epoch: g.epoch, Version: g.version, MTU: 2048}
+		for _, kind := range []wire.OrderKind{wire.OrderJoin, wire.OrderReport, wire.OrderKnown} {
+			o := wire.Order{Kind: kind, Group: testGroup, Life: 1, Epoch: g.epoch, Version: g.version, MTU: 2048}
 			w.order(0, stranger, &o)
 			o.Members = list.Members
 			w.order(0, stranger, &o)

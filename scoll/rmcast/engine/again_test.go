@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // TestRejoins: RM-A8: a node that was expelled is another member when it joins again: with a
@@ -56,7 +57,7 @@ func TestGivesUp(t *testing.T) {
 func TestMovedChild(t *testing.T) {
 	w, _ := tallied(t, 8, nil, nil)
 	w.loss = func(from, to sim.NodeID, p *packet) bool {
-		return has(p, Poll) || p.kind == Control && from == 4 && to == 0 || p.kind == Arrival && !p.cast
+		return has(p, wire.Poll) || p.kind == Control && from == 4 && to == 0 || p.kind == Arrival && !p.cast
 	}
 	s := w.send(0, "x")
 	w.run(50 * time.Millisecond)
@@ -85,16 +86,16 @@ func TestQuestionOfLeftVersion(t *testing.T) {
 	if s.roster == r || w.hosts[1].m.roster(r.version) == nil {
 		t.Fatalf("it sends under %v, and knows %d versions", s.roster.version, len(w.hosts[1].m.group.rosters))
 	}
-	for _, kind := range []EntryKind{Need, Poll, Query} {
-		var answers []Entry
+	for _, kind := range []wire.EntryKind{wire.Need, wire.Poll, wire.Query} {
+		var answers []wire.Entry
 		w.tap = func(from, _ sim.NodeID, p *packet) {
 			if from == 1 {
 				answers = append(answers, entries(p)...)
 			}
 		}
-		e := Entry{Kind: kind, Origin: r.number(r.self), Version: r.version, First: s.stable - 1, Count: 1, Stable: s.stable - 1}
-		deliver(w, w.hosts[1], Control, 3, AppendControl(nil, testGroup, Version{}, []Entry{e}))
-		if len(answers) != 1 || answers[0].Kind != Stable || answers[0].Version != r.version || answers[0].Stable != s.stable {
+		e := wire.Entry{Kind: kind, Origin: r.number(r.self), Version: r.version, First: s.stable - 1, Count: 1, Stable: s.stable - 1}
+		deliver(w, w.hosts[1], Control, 3, wire.AppendControl(nil, testGroup, wire.Version{}, []wire.Entry{e}))
+		if len(answers) != 1 || answers[0].Kind != wire.Stable || answers[0].Version != r.version || answers[0].Stable != s.stable {
 			t.Errorf("%v: %+v", kind, answers)
 		}
 	}

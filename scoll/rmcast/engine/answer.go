@@ -1,10 +1,14 @@
 package engine
 
+import (
+	"ulnet/scoll/rmcast/wire"
+)
+
 // needed sends payload to a member that lacks it: a child, or a parent that missed
 // what its children have (RM-20). What is not here follows when it is.
-func (s *stream) needed(sender int, e *Entry) {
+func (s *stream) needed(sender int, e *wire.Entry) {
 	if e.First < s.stable {
-		s.m.tell(s.roster, sender, s.entry(Stable, s.stable, int(s.sentHead()-s.stable)))
+		s.m.tell(s.roster, sender, s.entry(wire.Stable, s.stable, int(s.sentHead()-s.stable)))
 	}
 	if !s.isRoot() {
 		s.notice(e.First + uint64(e.Count))
@@ -56,7 +60,7 @@ func (s *stream) granted(seq uint64) {
 // polled answers which of the datagrams the parent asks about are here. It also
 // tells this node of them: what was not known to have been sent is asked for after the
 // grace, as it may wait in the system already (RM-A5).
-func (s *stream) polled(sender int, e *Entry) {
+func (s *stream) polled(sender int, e *wire.Entry) {
 	if !s.isRoot() {
 		s.notice(e.First + uint64(e.Count))
 	}
@@ -65,17 +69,17 @@ func (s *stream) polled(sender int, e *Entry) {
 
 // answer tells a member what this node has of the range of a poll and, if that does not
 // leave it the grace, what it lacks. What was asked for in vain is asked for in any case.
-func (s *stream) answer(to int, poll *Entry) {
+func (s *stream) answer(to int, poll *wire.Entry) {
 	first := poll.First
 	end := first + uint64(poll.Count)
 	if first < s.stable {
-		s.m.tell(s.roster, to, s.entry(Stable, s.stable, 0))
+		s.m.tell(s.roster, to, s.entry(wire.Stable, s.stable, 0))
 	}
-	var run Entry
+	var run wire.Entry
 	for seq := max(first, s.stable); seq < end && s.inWindow(seq); seq++ {
 		kind := s.standing(seq)
-		if kind == Need {
-			if poll.Kind != Poll || poll.Flags&FlagAtOnce == 0 && !s.askedInVain(s.slot(seq)) {
+		if kind == wire.Need {
+			if poll.Kind != wire.Poll || poll.Flags&wire.FlagAtOnce == 0 && !s.askedInVain(s.slot(seq)) {
 				continue
 			}
 			s.asked(seq)
@@ -89,10 +93,10 @@ func (s *stream) answer(to int, poll *Entry) {
 		}
 		run = s.entry(kind, seq, 1)
 		switch kind {
-		case Pending:
+		case wire.Pending:
 			run.Who = s.waitsFor(seq)
-		case Ack:
-			run.Flags = FlagAnswer
+		case wire.Ack:
+			run.Flags = wire.FlagAnswer
 		}
 	}
 	if run.Kind != 0 {
@@ -106,15 +110,15 @@ func (s *stream) askedInVain(sl *slot) bool {
 }
 
 // standing is how far this node is with a datagram: Need, Pending or Ack.
-func (s *stream) standing(seq uint64) EntryKind {
+func (s *stream) standing(seq uint64) wire.EntryKind {
 	sl := s.slot(seq)
 	if !sl.have {
-		return Need
+		return wire.Need
 	}
 	if f := s.slot(seq - uint64(sl.index)); f.complete {
-		return Ack
+		return wire.Ack
 	}
-	return Pending
+	return wire.Pending
 }
 
 // waitsFor is the communication number of the member that a datagram waits for

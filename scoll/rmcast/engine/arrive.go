@@ -4,11 +4,12 @@ import (
 	"time"
 
 	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // arrive takes a datagram: by multicast, as a repair, or down the tree.
 func (m *Machine) arrive(from nid.NID, b []byte, cast bool) {
-	d, fragment, err := ParseDatagram(b)
+	d, fragment, err := wire.ParseDatagram(b)
 	switch {
 	case err != nil:
 		m.stats.Malformed++
@@ -16,10 +17,10 @@ func (m *Machine) arrive(from nid.NID, b []byte, cast bool) {
 	case d.Group != m.cfg.Group:
 		m.stats.OtherGroup++
 		return
-	case cast && d.Flags&(FlagRepair|FlagTree) != 0: // these go to one member
+	case cast && d.Flags&(wire.FlagRepair|wire.FlagTree) != 0: // these go to one member
 		m.stats.Forged++
 		return
-	case d.Flags&FlagRepair == 0 && m.chance(m.cfg.Faults.Datagrams):
+	case d.Flags&wire.FlagRepair == 0 && m.chance(m.cfg.Faults.Datagrams):
 		m.stats.Discarded++
 		return
 	}
@@ -35,14 +36,14 @@ func (m *Machine) arrive(from nid.NID, b []byte, cast bool) {
 
 // streamFor returns the stream of a datagram's origin, or nil if this node has
 // nothing to do with it.
-func (m *Machine) streamFor(r *roster, number uint32, from nid.NID, flags DatagramFlags) *stream {
+func (m *Machine) streamFor(r *roster, number uint32, from nid.NID, flags wire.DatagramFlags) *stream {
 	origin, sender := r.numbered(number), r.rankOf(from)
 	switch {
 	case r.self < 0:
 		m.stats.NotMember++
 	case origin < 0 || sender < 0:
 		m.stats.Stranger++
-	case flags&(FlagRepair|FlagTree) == 0 && sender != origin:
+	case flags&(wire.FlagRepair|wire.FlagTree) == 0 && sender != origin:
 		m.stats.Forged++
 	case r.peers[sender].dead || r.peers[origin].dead:
 		m.stats.Departed++
@@ -78,7 +79,7 @@ func (s *stream) enterVersion(r *roster, first, base uint64) bool {
 	return true
 }
 
-func (m *Machine) datagram(s *stream, r *roster, d *Datagram, fragment []byte, sender int, cast bool) {
+func (m *Machine) datagram(s *stream, r *roster, d *wire.Datagram, fragment []byte, sender int, cast bool) {
 	if cast && s.doubts(r, d) {
 		return
 	}
@@ -124,7 +125,7 @@ func (s *stream) heard() {
 
 // consistent reports whether a fragment is what its version makes it, and contradicts
 // no others of the same message.
-func (s *stream) consistent(d *Datagram) bool {
+func (s *stream) consistent(d *wire.Datagram) bool {
 	size := uint32(s.roster.fragment)
 	count := max(1, (uint64(d.Length)+uint64(size)-1)/uint64(size))
 	want := min(size, d.Length-min(d.Length, uint32(d.Index)*size))
@@ -148,11 +149,11 @@ func (s *stream) consistent(d *Datagram) bool {
 
 // duplicate handles a datagram that is there already (RM-A16). A parent that sends
 // it again has not heard of it.
-func (s *stream) duplicate(d *Datagram, sender int) {
+func (s *stream) duplicate(d *wire.Datagram, sender int) {
 	s.m.stats.Duplicates++
 	switch {
-	case d.Flags&FlagRepair != 0:
-		s.answer(sender, &Entry{First: d.Seq - uint64(d.Index), Count: uint32(d.Count)})
+	case d.Flags&wire.FlagRepair != 0:
+		s.answer(sender, &wire.Entry{First: d.Seq - uint64(d.Index), Count: uint32(d.Count)})
 	case s.inWindow(d.Seq):
 		sl := s.slot(d.Seq)
 		s.overtaken(sl)
@@ -165,7 +166,7 @@ func (s *stream) duplicate(d *Datagram, sender int) {
 
 // take stores a datagram, delivers what is whole, and sends it on where there is no
 // multicast.
-func (s *stream) take(d *Datagram, fragment []byte, sender int, cast bool) {
+func (s *stream) take(d *wire.Datagram, fragment []byte, sender int, cast bool) {
 	m := s.m
 	if !s.fits() {
 		m.stats.NoMemory++
@@ -177,7 +178,7 @@ func (s *stream) take(d *Datagram, fragment []byte, sender int, cast bool) {
 	f.count, f.length = d.Count, d.Length
 	f.here++
 	s.store(sl, fragment)
-	if d.Flags&FlagRepair != 0 {
+	if d.Flags&wire.FlagRepair != 0 {
 		m.stats.Repaired++
 		f.repaired, sl.again, sl.repairs = true, true, sl.repairs+1
 		s.repaired(sender)
@@ -186,13 +187,13 @@ func (s *stream) take(d *Datagram, fragment []byte, sender int, cast bool) {
 		s.overtaken(sl)
 	}
 	s.notice(d.Seq + 1)
-	if d.Flags&FlagTree != 0 && s.roster.tree {
+	if d.Flags&wire.FlagTree != 0 && s.roster.tree {
 		for _, k := range s.kids {
-			s.forward(k, d.Seq, d.Flags&^FlagRepair)
+			s.forward(k, d.Seq, d.Flags&^wire.FlagRepair)
 		}
 	}
 	s.granted(d.Seq)
-	m.patient = d.Flags&(FlagBatch|FlagRepair) == FlagBatch
+	m.patient = d.Flags&(wire.FlagBatch|wire.FlagRepair) == wire.FlagBatch
 	if f.here == f.count {
 		s.deliverWhole(first)
 	}
@@ -240,9 +241,9 @@ func (s *stream) passed(end uint64) {
 }
 
 // beat takes a heartbeat. Where there is no multicast it goes down the tree.
-func (s *stream) beat(d *Datagram, sender int) {
+func (s *stream) beat(d *wire.Datagram, sender int) {
 	s.notice(d.Seq)
-	if d.Flags&FlagTree != 0 && s.roster.tree && sender == s.parent {
+	if d.Flags&wire.FlagTree != 0 && s.roster.tree && sender == s.parent {
 		for _, k := range s.kids {
 			s.m.sendDatagram(s, k.rank, d, nil)
 		}

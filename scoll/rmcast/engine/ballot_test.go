@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // told is what a member tells a new manager.
@@ -17,7 +18,7 @@ type told struct {
 	voters  uint32
 	of      uint16
 	silent  []uint32
-	flags   OrderFlags
+	flags   wire.OrderFlags
 }
 
 // electionOf has a manager without memory collect what members tell. It returns the members
@@ -28,7 +29,7 @@ func electionOf(t *testing.T, ended []uint32, answers []told) (members, expelled
 	self := node(99)
 	g := NewManager(ManagerConfig{Self: self, Incarnation: 1000, Group: testGroup, Managers: []nid.NID{self}})
 	var out Output
-	step := func(now time.Duration, from nid.NID, o *Order) {
+	step := func(now time.Duration, from nid.NID, o *wire.Order) {
 		in := Input{}
 		if o != nil {
 			o.Group = testGroup
@@ -42,22 +43,22 @@ func electionOf(t *testing.T, ended []uint32, answers []told) (members, expelled
 	}
 	for _, a := range answers {
 		if a.counter > 0 {
-			step(1, node(a.id), &Order{Kind: OrderReport, Epoch: 500, Version: Version{500, 1}, Life: 7})
+			step(1, node(a.id), &wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 1}, Life: 7})
 		}
 	}
 	for _, a := range answers {
 		if a.counter == 0 {
 			continue
 		}
-		o := Order{Kind: OrderKnown, Flags: a.flags, Epoch: 1000, Version: Version{500, a.counter}, Life: 7, MTU: 2048, Window: uint32(len(a.list)), Voters: a.voters, Of: a.of}
+		o := wire.Order{Kind: wire.OrderKnown, Flags: a.flags, Epoch: 1000, Version: wire.Version{Epoch: 500, Counter: a.counter}, Life: 7, MTU: 2048, Window: uint32(len(a.list)), Voters: a.voters, Of: a.of}
 		if a.usable {
 			o.Usable = o.Version
 		}
 		for _, n := range a.list {
-			o.Members = append(o.Members, Member{ID{node(n), 7}, n})
+			o.Members = append(o.Members, wire.Member{ID: wire.ID{NID: node(n), Life: 7}, Number: n})
 		}
 		for _, n := range a.silent {
-			o.Departed = append(o.Departed, ID{node(n), 7})
+			o.Departed = append(o.Departed, wire.ID{NID: node(n), Life: 7})
 		}
 		o.Silent = uint16(len(a.silent))
 		step(2, node(a.id), &o)
@@ -67,8 +68,8 @@ func electionOf(t *testing.T, ended []uint32, answers []told) (members, expelled
 		if e.Kind != DoReport {
 			continue
 		}
-		o, err := ParseOrder(out.Buf[e.Head.Begin:e.Head.End])
-		if err == nil && o.Kind == OrderExpelled && slices.ContainsFunc(answers, func(a told) bool { return a.counter > 0 && node(a.id) == e.To }) {
+		o, err := wire.ParseOrder(out.Buf[e.Head.Begin:e.Head.End])
+		if err == nil && o.Kind == wire.OrderExpelled && slices.ContainsFunc(answers, func(a told) bool { return a.counter > 0 && node(a.id) == e.To }) {
 			expelled = append(expelled, e.To.Number())
 		}
 	}
@@ -109,7 +110,7 @@ func oneList() []ballotCase {
 		{"few", nil, tell(fiveMembers, 1, 2), nil, nil},
 		{"half", nil, tell(sixMembers, 1, 2, 3), nil, nil},
 		{"most without those that have ended", []uint32{4, 5}, tell(fiveMembers, 1, 2), []uint32{1, 2}, nil},
-		{"one leaves", nil, append(tell(fiveMembers, 1, 2), told{id: 3, counter: 3, list: fiveMembers, flags: OrderLeaving}), nil, nil},
+		{"one leaves", nil, append(tell(fiveMembers, 1, 2), told{id: 3, counter: 3, list: fiveMembers, flags: wire.OrderLeaving}), nil, nil},
 		{
 			"one lies of a later list", nil,
 			append(tell(fiveMembers, 1, 2, 3), told{id: 4, counter: 9, list: []uint32{4, 70, 71, 72}, usable: true}),

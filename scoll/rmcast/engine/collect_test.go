@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // lying has a node change what it answers to a new manager.
-func (w *world) lying(id sim.NodeID, change func(o *Order)) {
+func (w *world) lying(id sim.NodeID, change func(o *wire.Order)) {
 	w.tap = func(from, _ sim.NodeID, p *packet) {
-		o, err := ParseOrder(p.data)
-		if from != id || p.kind != Instructed || err != nil || o.Kind != OrderKnown {
+		o, err := wire.ParseOrder(p.data)
+		if from != id || p.kind != Instructed || err != nil || o.Kind != wire.OrderKnown {
 			return
 		}
 		change(&o)
@@ -25,23 +26,23 @@ func (w *world) lying(id sim.NodeID, change func(o *Order)) {
 func TestLiesOfOthers(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		change func(o *Order, self ID)
+		change func(o *wire.Order, self wire.ID)
 	}{
-		{"all others have failed", func(o *Order, self ID) {
+		{"all others have failed", func(o *wire.Order, self wire.ID) {
 			for _, m := range o.Members {
 				if m.ID != self {
 					o.Departed = append(o.Departed, m.ID)
 				}
 			}
 		}},
-		{"all others have later lives", func(o *Order, self ID) {
+		{"all others have later lives", func(o *wire.Order, self wire.ID) {
 			for i := range o.Members {
 				if o.Members[i].ID != self {
 					o.Members[i].Life += uint64(time.Hour)
 				}
 			}
 		}},
-		{"many lives of all", func(o *Order, _ ID) {
+		{"many lives of all", func(o *wire.Order, _ wire.ID) {
 			for _, m := range o.Members {
 				for i := range uint64(300) {
 					m.Life += i
@@ -49,18 +50,21 @@ func TestLiesOfOthers(t *testing.T) {
 				}
 			}
 		}},
-		{"many strangers", func(o *Order, _ ID) {
+		{"many strangers", func(o *wire.Order, _ wire.ID) {
 			for i := range sim.NodeID(2000) {
-				o.Members = append(o.Members, Member{ID{hostNID(500 + i), 1}, uint32(500 + i)})
-				o.Departed = append(o.Departed, ID{hostNID(3000 + i), 1})
+				o.Members = append(o.Members, wire.Member{ID: wire.ID{NID: hostNID(500 + i), Life: 1}, Number: uint32(500 + i)})
+				o.Departed = append(o.Departed, wire.ID{NID: hostNID(3000 + i), Life: 1})
 			}
 		}},
-		{"the highest numbers", func(o *Order, _ ID) {
+		{"the highest numbers", func(o *wire.Order, _ wire.ID) {
 			for i := range o.Members {
 				o.Members[i].Number = 1<<32 - 2
 			}
 		}},
-		{"a version to come", func(o *Order, _ ID) { o.Version = Version{o.Epoch, 1}; o.Oldest = Version{o.Epoch, 1 << 63} }},
+		{"a version to come", func(o *wire.Order, _ wire.ID) {
+			o.Version = wire.Version{Epoch: o.Epoch, Counter: 1}
+			o.Oldest = wire.Version{Epoch: o.Epoch, Counter: 1 << 63}
+		}},
 	} {
 		w := newWorld(t, 5, func(w *world, _ *sim.Config[*packet]) {
 			w.wall, w.rejoin, w.manager.Members = testWall, true, 1024
@@ -69,12 +73,12 @@ func TestLiesOfOthers(t *testing.T) {
 			}
 		})
 		w.form(5)
-		lives := map[sim.NodeID]ID{}
+		lives := map[sim.NodeID]wire.ID{}
 		for id := sim.NodeID(1); id < 4; id++ {
 			lives[id] = w.hosts[id].m.self
 		}
 		self := w.hosts[4].m.self
-		w.lying(4, func(o *Order) { tt.change(o, self) })
+		w.lying(4, func(o *wire.Order) { tt.change(o, self) })
 		w.restart(0)
 		w.run(3 * time.Second)
 		w.honest(tt.name, 10*time.Second)
@@ -101,7 +105,7 @@ func TestMostSayFailed(t *testing.T) {
 	w := clocked(t, 5, 1)
 	out := w.hosts[4].m.self
 	w.tap = func(from, _ sim.NodeID, p *packet) {
-		if o, err := ParseOrder(p.data); err == nil && o.Kind == OrderKnown && from != 4 {
+		if o, err := wire.ParseOrder(p.data); err == nil && o.Kind == wire.OrderKnown && from != 4 {
 			o.Departed = append(o.Departed, out)
 			p.data = o.AppendBinary(nil)
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // Config configures the [Machine] of one member of one group.
@@ -13,7 +14,7 @@ type Config struct {
 	// Life rises with every life of the node. Joining again after an expulsion
 	// adds 1.
 	Life  uint64
-	Group GroupID
+	Group wire.GroupID
 	// Managers are the nodes that may manage the group, in the order of their
 	// turns (RM-A18). At least one.
 	Managers []nid.NID

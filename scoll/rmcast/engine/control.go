@@ -1,10 +1,13 @@
 package engine
 
-import "ulnet/lnet/nid"
+import (
+	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
+)
 
 // control takes what a member says.
 func (m *Machine) control(from nid.NID, b []byte) {
-	group, known, entries, err := ParseControl(b)
+	group, known, entries, err := wire.ParseControl(b)
 	switch {
 	case err != nil:
 		m.stats.Malformed++
@@ -21,8 +24,8 @@ func (m *Machine) control(from nid.NID, b []byte) {
 		return
 	}
 	for len(entries) > 0 {
-		var e Entry
-		if e, entries, err = ParseEntry(entries); err != nil {
+		var e wire.Entry
+		if e, entries, err = wire.ParseEntry(entries); err != nil {
 			m.stats.Malformed++
 			continue
 		}
@@ -34,7 +37,7 @@ func (m *Machine) control(from nid.NID, b []byte) {
 	}
 }
 
-func (m *Machine) entry(r *roster, from nid.NID, e *Entry) {
+func (m *Machine) entry(r *roster, from nid.NID, e *wire.Entry) {
 	origin, sender := r.numbered(e.Origin), r.rankOf(from)
 	switch {
 	case r.self < 0:
@@ -43,7 +46,7 @@ func (m *Machine) entry(r *roster, from nid.NID, e *Entry) {
 	case origin < 0 || sender < 0:
 		m.stats.Stranger++
 		return
-	case e.Kind == Expelled:
+	case e.Kind == wire.Expelled:
 		m.leftOut()
 		return
 	case r.peers[sender].dead:
@@ -77,12 +80,12 @@ func (s *stream) stableFrom(sender int, stable uint64) uint64 {
 }
 
 // ours handles what is said of this node's own messages.
-func (m *Machine) ours(s *stream, r *roster, sender int, e *Entry) {
+func (m *Machine) ours(s *stream, r *roster, sender int, e *wire.Entry) {
 	if s.roster != r {
 		s.stale(r, sender, e)
 		return
 	}
-	if e.Kind == Ack && e.First+uint64(e.Count) > m.sender.sent {
+	if e.Kind == wire.Ack && e.First+uint64(e.Count) > m.sender.sent {
 		m.stats.Future++
 		return
 	}
@@ -91,32 +94,32 @@ func (m *Machine) ours(s *stream, r *roster, sender int, e *Entry) {
 
 // stale answers questions about a version that the origin has left, or that this
 // node has heard nothing of.
-func (s *stream) stale(r *roster, sender int, e *Entry) {
-	if s.roster == nil || e.Kind != Need && e.Kind != Poll && e.Kind != Query {
+func (s *stream) stale(r *roster, sender int, e *wire.Entry) {
+	if s.roster == nil || e.Kind != wire.Need && e.Kind != wire.Poll && e.Kind != wire.Query {
 		return
 	}
-	answer := Entry{Kind: Stable, Origin: e.Origin, Version: e.Version, First: s.stable, Stable: s.stable}
+	answer := wire.Entry{Kind: wire.Stable, Origin: e.Origin, Version: e.Version, First: s.stable, Stable: s.stable}
 	if r.version.Compare(s.roster.version) < 0 {
 		s.m.tell(r, sender, answer)
 	}
 }
 
 // said handles an entry of the version that the stream is of.
-func (s *stream) said(sender int, e *Entry) {
+func (s *stream) said(sender int, e *wire.Entry) {
 	switch e.Kind {
-	case Ack:
+	case wire.Ack:
 		s.acked(sender, e)
-	case Pending:
+	case wire.Pending:
 		if k := s.kid(sender); k != nil {
 			s.isPending(k, e)
 		}
-	case Need:
+	case wire.Need:
 		s.needed(sender, e)
-	case Poll:
+	case wire.Poll:
 		s.polled(sender, e)
-	case Query:
-		s.m.tell(s.roster, sender, s.entry(Stable, s.stable, int(s.sentHead()-s.stable)))
-	case Stable:
+	case wire.Query:
+		s.m.tell(s.roster, sender, s.entry(wire.Stable, s.stable, int(s.sentHead()-s.stable)))
+	case wire.Stable:
 		if s.isRoot() {
 			return // nobody else knows what this node has sent
 		}
@@ -137,7 +140,7 @@ func (s *stream) sentHead() uint64 {
 
 // acked takes the acknowledgement of a child (RM-5). One from below a child that has
 // failed comes when that is known here: see control messages' version.
-func (s *stream) acked(sender int, e *Entry) {
+func (s *stream) acked(sender int, e *wire.Entry) {
 	k := s.kid(sender)
 	if k == nil {
 		s.m.stats.Stray++
@@ -147,7 +150,7 @@ func (s *stream) acked(sender int, e *Entry) {
 	if !s.isRoot() {
 		s.notice(end)
 	}
-	if e.Flags&FlagNeedless != 0 {
+	if e.Flags&wire.FlagNeedless != 0 {
 		s.needless(e.First, e.First)
 	}
 	if end <= s.stable || e.First >= s.stable+uint64(len(s.slots)) {
@@ -196,7 +199,7 @@ func (s *stream) checkRange(from, end uint64) {
 
 // isPending notes that a child has messages and waits itself: it has its patience anew
 // from when it says so first (RM-A20).
-func (s *stream) isPending(k *kid, e *Entry) {
+func (s *stream) isPending(k *kid, e *wire.Entry) {
 	k.who = e.Who
 	for seq := max(e.First, s.stable); seq < e.First+uint64(e.Count) && s.inWindow(seq); seq++ {
 		ks := k.slot(seq)

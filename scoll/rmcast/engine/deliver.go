@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ulnet/lnet/machine"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // deliverWhole delivers a message that is whole, or, in order, what may be now.
@@ -34,7 +35,7 @@ func (s *stream) deliver(first uint64) {
 			continue
 		}
 		if s.watch(k, first); f.repaired { // it should have said so by now
-			s.poll(k.rank, span{first, first + uint64(f.count)}, FlagAtOnce)
+			s.poll(k.rank, span{first, first + uint64(f.count)}, wire.FlagAtOnce)
 		}
 	}
 	if !s.isRoot() {
@@ -109,7 +110,7 @@ func (s *stream) tellAcks() {
 		s.confirmed = join(s.confirmed, sp)
 	}
 	for i, all := range s.confirmed {
-		e, news := s.entry(Ack, all.first, int(all.end-all.first)), i == 0
+		e, news := s.entry(wire.Ack, all.first, int(all.end-all.first)), i == 0
 		for _, sp := range s.up {
 			if all.first <= sp.first && sp.end <= all.end {
 				e.Repairs, news = min(e.Repairs, 1<<15)+min(s.repairsOf(sp), 1<<15-1), true

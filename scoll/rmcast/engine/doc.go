@@ -1,11 +1,11 @@
 // Package engine has the machines of reliable multicast (Mansoor and Meehan, "Reliable
-// Multicast Protocol Using Infiniband Remote Direct Memory Access", here called the seed),
-// and its messages. It speaks of rows RM-1 to RM-36 and of decisions RM-A1 to RM-A22 on it.
+// Multicast Protocol Using Infiniband Remote Direct Memory Access", here called the seed).
+// It speaks of rows RM-1 to RM-36 and of decisions RM-A1 to RM-A22 on it.
 // Programs use package scoll/rmcast, whose agent steps machines for them. They are here for
 // who steps them himself: simulators, and research on the protocol.
 //
 // This package is unstable: names and fields change with the protocol's needs, without
-// notice. What is sent does not.
+// notice. What is sent does not, see package scoll/rmcast/wire.
 //
 // [Machine] is one member of one group, [Manager] the one who gives out numbers and
 // lists of members. Both are values that know no clock and no network: what they want

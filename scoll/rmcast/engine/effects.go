@@ -2,6 +2,7 @@ package engine
 
 import (
 	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // InputKind tells inputs apart.
@@ -67,11 +68,11 @@ const (
 type Effect struct {
 	Kind    EffectKind
 	To      nid.NID
-	Origin  ID
-	Member  ID
+	Origin  wire.ID
+	Member  wire.ID
 	Number  uint32
 	Seq     uint64
-	Version Version
+	Version wire.Version
 	Token   any
 	Why     error
 	Head    Range
@@ -87,7 +88,7 @@ type Range struct{ Begin, End int }
 type Output struct {
 	Effects []Effect
 	Buf     []byte
-	IDs     []ID
+	IDs     []wire.ID
 }
 
 // keptBuf is how much memory of an Output is kept, in bytes.

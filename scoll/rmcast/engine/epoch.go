@@ -1,12 +1,15 @@
 package engine
 
-import "ulnet/lnet/nid"
+import (
+	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
+)
 
 // outranked answers an order of a manager whose epoch is not the highest that this
 // member knows: there may be two managers. The one with the higher epoch is heard all
 // the time, or has died; then this member would refuse the other one for ever. So after
 // HealAfter it ends, and joins as another member, unless it can return.
-func (m *Machine) outranked(from nid.NID, o *Order) {
+func (m *Machine) outranked(from nid.NID, o *wire.Order) {
 	if m.now-m.orderAt >= m.cfg.HealAfter {
 		m.stats.Healed++
 		m.epoch, m.manager = 0, nid.NID{}
@@ -22,14 +25,14 @@ func (m *Machine) outranked(from nid.NID, o *Order) {
 
 // refuse tells a manager that its epoch is too far above the clock, and now and then
 // the user.
-func (m *Machine) refuse(from nid.NID, o *Order) {
+func (m *Machine) refuse(from nid.NID, o *wire.Order) {
 	m.complaints.refused(m.now, m.out, from, RefusedAhead)
-	r := Order{Kind: OrderRefused, Flags: OrderReplica, Group: m.cfg.Group, You: uint32(RefusedAhead), Epoch: m.epoch, Life: o.Life}
+	r := wire.Order{Kind: wire.OrderRefused, Flags: wire.OrderReplica, Group: m.cfg.Group, You: uint32(RefusedAhead), Epoch: m.epoch, Life: o.Life}
 	m.order(from, &r)
 }
 
 // denied takes word of a manager that it refuses what this node says.
-func (m *Machine) denied(from nid.NID, o *Order) {
+func (m *Machine) denied(from nid.NID, o *wire.Order) {
 	if o.Life != m.self.Life {
 		return
 	}
@@ -44,7 +47,7 @@ func (m *Machine) denied(from nid.NID, o *Order) {
 // collected what members know: to refuse earlier managers. A new manager gives members a list
 // soon after that, or never; so after HealAfter without one this member obeys the manager
 // again whose list it has.
-func (m *Machine) returns(o *Order) bool {
+func (m *Machine) returns(o *wire.Order) bool {
 	latest := m.group.latest()
 	if latest == nil || latest.version.Epoch != o.Epoch || o.Epoch == m.epoch || m.now-m.orderAt < m.cfg.HealAfter {
 		return false
@@ -56,16 +59,16 @@ func (m *Machine) returns(o *Order) bool {
 // canvassed tells a manager that would take over what this member knows, and whether it may:
 // not while another one speaks (pre-vote). It promises nothing by that, so that a manager
 // that cannot reach most members changes nothing.
-func (m *Machine) canvassed(from nid.NID, o *Order) {
+func (m *Machine) canvassed(from nid.NID, o *wire.Order) {
 	if m.state != member && m.state != leaving {
 		return
 	}
 	m.stats.Canvassed++
 	silent := m.now-m.orderAt >= sticks*m.cfg.ReportInterval
-	dead := o.Flags&OrderDead != 0 && o.Epoch >= m.epoch
+	dead := o.Flags&wire.OrderDead != 0 && o.Epoch >= m.epoch
 	var may uint32
 	if silent || dead || from == m.manager || !m.manager.IsValid() {
 		may = 1
 	}
-	m.known(from, OrderVote, may)
+	m.known(from, wire.OrderVote, may)
 }

@@ -9,6 +9,7 @@ import (
 
 	"ulnet/lnd/sim"
 	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // testWall is the wall clock at the start of a world in which lives and epochs are
@@ -34,7 +35,7 @@ func (w *world) inject(to, from sim.NodeID, p *packet) {
 }
 
 // order has a node take a message between members and managers.
-func (w *world) order(to, from sim.NodeID, o *Order) {
+func (w *world) order(to, from sim.NodeID, o *wire.Order) {
 	w.inject(to, from, &packet{Instructed, o.AppendBinary(nil), false})
 }
 
@@ -98,8 +99,8 @@ func TestReportedEpoch(t *testing.T) {
 		g := w.hosts[0].g
 		version, epoch := g.version, g.epoch
 		for _, e := range epochs(w.net.Now()) {
-			for _, kind := range []OrderKind{OrderJoin, OrderReport, OrderKnown} {
-				o := Order{Kind: kind, Group: testGroup, Epoch: e, Life: w.hosts[4].m.self.Life}
+			for _, kind := range []wire.OrderKind{wire.OrderJoin, wire.OrderReport, wire.OrderKnown} {
+				o := wire.Order{Kind: kind, Group: testGroup, Epoch: e, Life: w.hosts[4].m.self.Life}
 				w.order(0, 4, &o)
 				w.order(1, 4, &o)
 			}
@@ -123,8 +124,8 @@ func TestOrderedEpoch(t *testing.T) {
 	for i, e := range epochs(0) {
 		w := clocked(t, 4, 1)
 		h := w.hosts[2]
-		for _, kind := range []OrderKind{OrderState, OrderCollect} {
-			o := Order{Kind: kind, Group: testGroup, Epoch: e, Version: Version{Epoch: e}, Life: h.m.self.Life}
+		for _, kind := range []wire.OrderKind{wire.OrderState, wire.OrderCollect} {
+			o := wire.Order{Kind: kind, Group: testGroup, Epoch: e, Version: wire.Version{Epoch: e}, Life: h.m.self.Life}
 			w.order(2, 0, &o)
 		}
 		if far := e > testWall+uint64(w.net.Now())+uint64(EpochSlack); far != (h.m.stats.Ahead == 2) || far == (h.m.epoch == e) {
@@ -149,7 +150,7 @@ func TestMajorityEpoch(t *testing.T) {
 			t.Fatalf("%d of 5 members have it give way", id-1)
 		}
 		h := w.hosts[id]
-		w.order(0, id, &Order{Kind: OrderReport, Group: testGroup, Epoch: later, Version: g.version, Life: h.m.self.Life})
+		w.order(0, id, &wire.Order{Kind: wire.OrderReport, Group: testGroup, Epoch: later, Version: g.version, Life: h.m.self.Life})
 	}
 	if g.role != standby {
 		t.Fatal("most members do not have it give way")
@@ -168,7 +169,7 @@ func TestMajorityEpoch(t *testing.T) {
 func TestHeals(t *testing.T) {
 	w := clocked(t, 4, 3)
 	h, later := w.hosts[3], w.hosts[0].g.epoch+uint64(time.Hour)
-	w.order(3, 1, &Order{Kind: OrderState, Group: testGroup, Epoch: later, Version: Version{Epoch: later}, Life: h.m.self.Life})
+	w.order(3, 1, &wire.Order{Kind: wire.OrderState, Group: testGroup, Epoch: later, Version: wire.Version{Epoch: later}, Life: h.m.self.Life})
 	w.run(9 * time.Second)
 	if h.m.epoch != later || h.m.stats.Returned > 0 {
 		t.Fatalf("it gives up early: epoch %d", h.m.epoch)
@@ -199,7 +200,7 @@ func TestRefusedOrders(t *testing.T) {
 		told, replies := 0, 0
 		for range 5 {
 			var out Output
-			o := Order{Kind: OrderJoin, Group: testGroup, Life: tt.life}
+			o := wire.Order{Kind: wire.OrderJoin, Group: testGroup, Life: tt.life}
 			g.Step(w.net.Now(), Input{Kind: Instructed, From: hostNID(tt.from), Data: o.AppendBinary(nil)}, &out)
 			for _, e := range out.Effects {
 				if e.Kind == Refused && e.To == hostNID(tt.from) && errors.Is(e.Why, tt.reason.Err()) {
@@ -208,8 +209,8 @@ func TestRefusedOrders(t *testing.T) {
 				if e.Kind != DoReport {
 					continue
 				}
-				r, err := ParseOrder(out.Buf[e.Head.Begin:e.Head.End])
-				if err == nil && e.To == hostNID(tt.from) && r.Kind == OrderRefused && Refusal(r.You) == tt.reason && r.Life == tt.life {
+				r, err := wire.ParseOrder(out.Buf[e.Head.Begin:e.Head.End])
+				if err == nil && e.To == hostNID(tt.from) && r.Kind == wire.OrderRefused && Refusal(r.You) == tt.reason && r.Life == tt.life {
 					replies++
 				}
 			}
@@ -222,7 +223,7 @@ func TestRefusedOrders(t *testing.T) {
 	var out Output
 	m.Step(1, Input{Kind: Join}, &out)
 	for range 3 {
-		r := Order{Kind: OrderRefused, Group: testGroup, Epoch: 1, Version: Version{Epoch: 1}, Life: 7, You: uint32(RefusedStranger)}
+		r := wire.Order{Kind: wire.OrderRefused, Group: testGroup, Epoch: 1, Version: wire.Version{Epoch: 1}, Life: 7, You: uint32(RefusedStranger)}
 		m.Step(2, Input{Kind: Instructed, From: hostNID(0), Data: r.AppendBinary(nil)}, &out)
 	}
 	denied := slices.DeleteFunc(slices.Clone(out.Effects), func(e Effect) bool { return e.Kind != Denied })

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // extreme values of fields of 64, 32 and 16 bits.
@@ -99,9 +100,9 @@ func (w *world) sentTexts() (list []string) {
 // extremeDatagrams are by multicast and by a connection, in the name of node 1, at node 2.
 func extremeDatagrams(w *world) (list []attempt) {
 	s, v := w.hosts[2].m.group.byID[w.hosts[1].m.self].stream, w.hosts[2].m.group.latest().version
-	add := func(name string, change func(d *Datagram)) {
+	add := func(name string, change func(d *wire.Datagram)) {
 		for _, cast := range []bool{true, false} {
-			d := Datagram{
+			d := wire.Datagram{
 				Group: testGroup, Version: v, Origin: s.number(), Length: 4, Seq: s.head + 9, Count: 1, Size: 4, Stable: s.stable, First: s.first,
 			}
 			change(&d)
@@ -110,26 +111,26 @@ func extremeDatagrams(w *world) (list []attempt) {
 		}
 	}
 	for _, v := range extreme64 {
-		add(fmt.Sprintf("epoch %x", v), func(d *Datagram) { d.Version.Epoch = v })
-		add(fmt.Sprintf("counter %x", v), func(d *Datagram) { d.Version.Counter = v })
-		add(fmt.Sprintf("seq %x", v), func(d *Datagram) { d.Seq = v })
-		add(fmt.Sprintf("stable %x", v), func(d *Datagram) { d.Stable = v; d.Seq = max(d.Seq, v) })
-		add(fmt.Sprintf("first %x", v), func(d *Datagram) { d.First = v; d.Stable, d.Seq = max(d.Stable, v), max(d.Seq, v) })
+		add(fmt.Sprintf("epoch %x", v), func(d *wire.Datagram) { d.Version.Epoch = v })
+		add(fmt.Sprintf("counter %x", v), func(d *wire.Datagram) { d.Version.Counter = v })
+		add(fmt.Sprintf("seq %x", v), func(d *wire.Datagram) { d.Seq = v })
+		add(fmt.Sprintf("stable %x", v), func(d *wire.Datagram) { d.Stable = v; d.Seq = max(d.Seq, v) })
+		add(fmt.Sprintf("first %x", v), func(d *wire.Datagram) { d.First = v; d.Stable, d.Seq = max(d.Stable, v), max(d.Seq, v) })
 	}
 	for _, v := range extreme32 {
-		add(fmt.Sprintf("origin %x", v), func(d *Datagram) { d.Origin = v })
-		add(fmt.Sprintf("length %x", v), func(d *Datagram) { d.Length = v })
-		add(fmt.Sprintf("flags %x", v), func(d *Datagram) { d.Flags = DatagramFlags(v) })
-		add(fmt.Sprintf("size %x", v), func(d *Datagram) { d.Size = v })
+		add(fmt.Sprintf("origin %x", v), func(d *wire.Datagram) { d.Origin = v })
+		add(fmt.Sprintf("length %x", v), func(d *wire.Datagram) { d.Length = v })
+		add(fmt.Sprintf("flags %x", v), func(d *wire.Datagram) { d.Flags = wire.DatagramFlags(v) })
+		add(fmt.Sprintf("size %x", v), func(d *wire.Datagram) { d.Size = v })
 	}
 	for _, v := range extreme16 {
-		add(fmt.Sprintf("index %x", v), func(d *Datagram) { d.Index = v; d.Count = max(d.Count, v) })
-		add(fmt.Sprintf("count %x", v), func(d *Datagram) { d.Count = v })
-		add(fmt.Sprintf("fragments %x", v), func(d *Datagram) { // of a message of which the others never come
+		add(fmt.Sprintf("index %x", v), func(d *wire.Datagram) { d.Index = v; d.Count = max(d.Count, v) })
+		add(fmt.Sprintf("count %x", v), func(d *wire.Datagram) { d.Count = v })
+		add(fmt.Sprintf("fragments %x", v), func(d *wire.Datagram) { // of a message of which the others never come
 			d.Count, d.Length, d.Size, d.Seq = v, uint32(v)*uint32(s.roster.fragment), uint32(s.roster.fragment), s.head
 		})
 	}
-	add("two fragments", func(d *Datagram) {
+	add("two fragments", func(d *wire.Datagram) {
 		d.Count, d.Length, d.Size, d.Seq = 2, uint32(s.roster.fragment)+4, 4, s.head+1
 		d.Index = 1
 	})
@@ -140,34 +141,34 @@ func extremeDatagrams(w *world) (list []attempt) {
 // those of node 1 at that.
 func extremeEntries(w *world) (list []attempt) {
 	s := w.hosts[2].m.group.byID[w.hosts[1].m.self].stream
-	add := func(name string, known Version, change func(e *Entry)) {
-		for kind := Ack; kind <= LastEntry; kind++ {
+	add := func(name string, known wire.Version, change func(e *wire.Entry)) {
+		for kind := wire.Ack; kind <= wire.LastEntry; kind++ {
 			e := s.entry(kind, s.stable, 1)
 			change(&e)
-			data := AppendControl(nil, testGroup, known, []Entry{e})
+			data := wire.AppendControl(nil, testGroup, known, []wire.Entry{e})
 			list = append(list, attempt{fmt.Sprintf("%v of the origin, %s", kind, name), 2, 1, &packet{Control, data, false}},
 				attempt{fmt.Sprintf("%v of a member, %s", kind, name), 1, 2, &packet{Control, data, false}})
 		}
 	}
 	for _, v := range extreme64 {
-		add(fmt.Sprintf("first %x", v), Version{}, func(e *Entry) { e.First = v })
-		add(fmt.Sprintf("stable %x", v), Version{}, func(e *Entry) { e.Stable = v })
-		add(fmt.Sprintf("epoch %x", v), Version{}, func(e *Entry) { e.Version.Epoch = v })
-		add(fmt.Sprintf("counter %x", v), Version{}, func(e *Entry) { e.Version.Counter = v })
-		add(fmt.Sprintf("known epoch %x", v), Version{v, 1}, func(*Entry) {})
-		add(fmt.Sprintf("known counter %x", v), Version{s.roster.version.Epoch, v}, func(*Entry) {})
+		add(fmt.Sprintf("first %x", v), wire.Version{}, func(e *wire.Entry) { e.First = v })
+		add(fmt.Sprintf("stable %x", v), wire.Version{}, func(e *wire.Entry) { e.Stable = v })
+		add(fmt.Sprintf("epoch %x", v), wire.Version{}, func(e *wire.Entry) { e.Version.Epoch = v })
+		add(fmt.Sprintf("counter %x", v), wire.Version{}, func(e *wire.Entry) { e.Version.Counter = v })
+		add(fmt.Sprintf("known epoch %x", v), wire.Version{Epoch: v, Counter: 1}, func(*wire.Entry) {})
+		add(fmt.Sprintf("known counter %x", v), wire.Version{Epoch: s.roster.version.Epoch, Counter: v}, func(*wire.Entry) {})
 	}
 	for _, v := range extreme32 {
-		add(fmt.Sprintf("count %x", v), Version{}, func(e *Entry) { e.Count = v })
-		add(fmt.Sprintf("origin %x", v), Version{}, func(e *Entry) { e.Origin = v })
-		add(fmt.Sprintf("who %x", v), Version{}, func(e *Entry) { e.Who = v })
+		add(fmt.Sprintf("count %x", v), wire.Version{}, func(e *wire.Entry) { e.Count = v })
+		add(fmt.Sprintf("origin %x", v), wire.Version{}, func(e *wire.Entry) { e.Origin = v })
+		add(fmt.Sprintf("who %x", v), wire.Version{}, func(e *wire.Entry) { e.Who = v })
 	}
 	for _, v := range extreme16 {
-		add(fmt.Sprintf("repairs %x", v), Version{}, func(e *Entry) { e.Repairs = v })
+		add(fmt.Sprintf("repairs %x", v), wire.Version{}, func(e *wire.Entry) { e.Repairs = v })
 	}
-	for _, kind := range []EntryKind{Ack, Pending, Need, Poll} {
-		for _, v := range []EntryFlags{FlagAnswer, FlagNeedless, FlagAtOnce, 0xFF} {
-			add(fmt.Sprintf("kind %v, flags %x", kind, v), Version{}, func(e *Entry) { e.Kind, e.Flags = kind, v })
+	for _, kind := range []wire.EntryKind{wire.Ack, wire.Pending, wire.Need, wire.Poll} {
+		for _, v := range []wire.EntryFlags{wire.FlagAnswer, wire.FlagNeedless, wire.FlagAtOnce, 0xFF} {
+			add(fmt.Sprintf("kind %v, flags %x", kind, v), wire.Version{}, func(e *wire.Entry) { e.Kind, e.Flags = kind, v })
 		}
 	}
 	return list
@@ -179,39 +180,39 @@ func slack(w *world) uint64 { return testWall + uint64(w.net.Now()) + uint64(Epo
 // extremeReports are of node 2 at the manager.
 func extremeReports(w *world) (list []attempt) {
 	g, m := w.hosts[0].g, w.hosts[2].m
-	add := func(name string, change func(o *Order)) {
-		for _, kind := range []OrderKind{OrderJoin, OrderReport, OrderKnown} {
-			o := Order{Kind: kind, Group: testGroup, Epoch: g.epoch, Version: g.version, Oldest: g.version, Life: m.self.Life, MTU: 2048}
+	add := func(name string, change func(o *wire.Order)) {
+		for _, kind := range []wire.OrderKind{wire.OrderJoin, wire.OrderReport, wire.OrderKnown} {
+			o := wire.Order{Kind: kind, Group: testGroup, Epoch: g.epoch, Version: g.version, Oldest: g.version, Life: m.self.Life, MTU: 2048}
 			change(&o)
 			list = append(list, attempt{fmt.Sprintf("%v: %s", kind, name), 0, 2, &packet{Instructed, o.AppendBinary(nil), false}})
 		}
 	}
 	for _, v := range append(slices.Clone(extreme64), slack(w)) {
-		add(fmt.Sprintf("epoch %x", v), func(o *Order) { o.Epoch = v })
-		add(fmt.Sprintf("version's epoch %x", v), func(o *Order) { o.Version.Epoch = v })
-		add(fmt.Sprintf("counter %x", v), func(o *Order) { o.Version.Counter = v })
-		add(fmt.Sprintf("usable %x", v), func(o *Order) { o.Usable = Version{v, v} })
-		add(fmt.Sprintf("oldest %x", v), func(o *Order) { o.Oldest = Version{v, v} })
-		add(fmt.Sprintf("life %x", v), func(o *Order) { o.Life = v })
+		add(fmt.Sprintf("epoch %x", v), func(o *wire.Order) { o.Epoch = v })
+		add(fmt.Sprintf("version's epoch %x", v), func(o *wire.Order) { o.Version.Epoch = v })
+		add(fmt.Sprintf("counter %x", v), func(o *wire.Order) { o.Version.Counter = v })
+		add(fmt.Sprintf("usable %x", v), func(o *wire.Order) { o.Usable = wire.Version{Epoch: v, Counter: v} })
+		add(fmt.Sprintf("oldest %x", v), func(o *wire.Order) { o.Oldest = wire.Version{Epoch: v, Counter: v} })
+		add(fmt.Sprintf("life %x", v), func(o *wire.Order) { o.Life = v })
 	}
 	for _, v := range extreme32 {
-		add(fmt.Sprintf("MTU %x", v), func(o *Order) { o.MTU = v })
-		add(fmt.Sprintf("capacity %x", v), func(o *Order) { o.Capacity = v })
-		add(fmt.Sprintf("next %x", v), func(o *Order) { o.Next = v })
+		add(fmt.Sprintf("MTU %x", v), func(o *wire.Order) { o.MTU = v })
+		add(fmt.Sprintf("capacity %x", v), func(o *wire.Order) { o.Capacity = v })
+		add(fmt.Sprintf("next %x", v), func(o *wire.Order) { o.Next = v })
 	}
-	add("flags", func(o *Order) { o.Flags = KnownOrderFlags })
+	add("flags", func(o *wire.Order) { o.Flags = wire.KnownOrderFlags })
 	return list
 }
 
 // extremeOrders are of the manager at node 2.
 func extremeOrders(w *world) (list []attempt) {
 	g, m := w.hosts[0].g, w.hosts[2].m
-	add := func(name string, change func(o *Order)) {
-		for _, kind := range []OrderKind{OrderList, OrderState, OrderCollect, OrderExpelled, OrderRefused} {
+	add := func(name string, change func(o *wire.Order)) {
+		for _, kind := range []wire.OrderKind{wire.OrderList, wire.OrderState, wire.OrderCollect, wire.OrderExpelled, wire.OrderRefused} {
 			o := g.published()
 			o.Kind, o.Life, o.You = kind, m.self.Life, m.Status().Number
 			o.Members, o.Departed = slices.Clone(o.Members), slices.Clone(o.Departed)
-			if o.Version.Counter++; kind != OrderList {
+			if o.Version.Counter++; kind != wire.OrderList {
 				o.Members, o.Departed = nil, nil
 			}
 			change(&o)
@@ -219,13 +220,13 @@ func extremeOrders(w *world) (list []attempt) {
 		}
 	}
 	for _, v := range append(slices.Clone(extreme64), slack(w)) {
-		add(fmt.Sprintf("epoch %x", v), func(o *Order) { o.Epoch = v })
-		add(fmt.Sprintf("epoch and version %x", v), func(o *Order) { o.Epoch, o.Version = v, Version{v, v} })
-		add(fmt.Sprintf("counter %x", v), func(o *Order) { o.Version.Counter = v })
-		add(fmt.Sprintf("usable %x", v), func(o *Order) { o.Usable = Version{v, v} })
-		add(fmt.Sprintf("oldest %x", v), func(o *Order) { o.Oldest = Version{v, v} })
-		add(fmt.Sprintf("life %x", v), func(o *Order) { o.Life = v })
-		add(fmt.Sprintf("others' lives %x", v), func(o *Order) {
+		add(fmt.Sprintf("epoch %x", v), func(o *wire.Order) { o.Epoch = v })
+		add(fmt.Sprintf("epoch and version %x", v), func(o *wire.Order) { o.Epoch, o.Version = v, wire.Version{Epoch: v, Counter: v} })
+		add(fmt.Sprintf("counter %x", v), func(o *wire.Order) { o.Version.Counter = v })
+		add(fmt.Sprintf("usable %x", v), func(o *wire.Order) { o.Usable = wire.Version{Epoch: v, Counter: v} })
+		add(fmt.Sprintf("oldest %x", v), func(o *wire.Order) { o.Oldest = wire.Version{Epoch: v, Counter: v} })
+		add(fmt.Sprintf("life %x", v), func(o *wire.Order) { o.Life = v })
+		add(fmt.Sprintf("others' lives %x", v), func(o *wire.Order) {
 			for i := range o.Members {
 				if o.Members[i].NID != hostNID(2) {
 					o.Members[i].Life = v
@@ -234,13 +235,13 @@ func extremeOrders(w *world) (list []attempt) {
 		})
 	}
 	for _, v := range extreme32 {
-		add(fmt.Sprintf("you %x", v), func(o *Order) { o.You = v })
-		add(fmt.Sprintf("MTU %x", v), func(o *Order) { o.MTU = v })
-		add(fmt.Sprintf("capacity %x", v), func(o *Order) { o.Capacity = v })
-		add(fmt.Sprintf("window %x", v), func(o *Order) { o.Window = v })
-		add(fmt.Sprintf("next %x", v), func(o *Order) { o.Next = v })
+		add(fmt.Sprintf("you %x", v), func(o *wire.Order) { o.You = v })
+		add(fmt.Sprintf("MTU %x", v), func(o *wire.Order) { o.MTU = v })
+		add(fmt.Sprintf("capacity %x", v), func(o *wire.Order) { o.Capacity = v })
+		add(fmt.Sprintf("window %x", v), func(o *wire.Order) { o.Window = v })
+		add(fmt.Sprintf("next %x", v), func(o *wire.Order) { o.Next = v })
 	}
-	add("flags", func(o *Order) { o.Flags = KnownOrderFlags })
-	add("no members", func(o *Order) { o.Members = nil })
+	add("flags", func(o *wire.Order) { o.Flags = wire.KnownOrderFlags })
+	add("no members", func(o *wire.Order) { o.Members = nil })
 	return list
 }

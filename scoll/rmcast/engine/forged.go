@@ -1,5 +1,9 @@
 package engine
 
+import (
+	"ulnet/scoll/rmcast/wire"
+)
+
 // Without a key anybody on the network may have sent what comes by multicast, in the
 // name of any origin; what comes by a connection is of the node at its other end. So a
 // datagram by multicast is taken for a message that was sent, but not for what it says
@@ -9,7 +13,7 @@ package engine
 // doubts reports whether a datagram by multicast says that its origin has gone on
 // without this member, or begun a version at another place than where this member is
 // with it. Then the origin is asked, over its connection.
-func (s *stream) doubts(r *roster, d *Datagram) bool {
+func (s *stream) doubts(r *roster, d *wire.Datagram) bool {
 	switch {
 	case s.roster == nil || r.version.Compare(s.roster.version) < 0:
 		return false // nothing is known of it, or it does not count
@@ -20,7 +24,7 @@ func (s *stream) doubts(r *roster, d *Datagram) bool {
 	if s.doubtAt <= s.m.now {
 		s.doubtAt = s.m.now + s.m.cfg.ReportInterval/8
 		root := r.rankOf(s.origin.id.NID)
-		s.m.tell(r, root, Entry{Kind: Query, Origin: r.number(root), Version: r.version, First: s.stable, Stable: s.stable})
+		s.m.tell(r, root, wire.Entry{Kind: wire.Query, Origin: r.number(root), Version: r.version, First: s.stable, Stable: s.stable})
 	}
 	return true
 }
@@ -28,7 +32,7 @@ func (s *stream) doubts(r *roster, d *Datagram) bool {
 // yields has what is here, and contradicts a datagram that came by a connection, make way
 // for that: if it came by multicast, and was not delivered yet. It reports whether the
 // datagram fits then.
-func (s *stream) yields(d *Datagram) bool {
+func (s *stream) yields(d *wire.Datagram) bool {
 	first := d.Seq - uint64(d.Index)
 	for seq := max(first, s.stable); seq < first+uint64(d.Count) && s.inWindow(seq); seq++ {
 		sl := s.slot(seq)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // TestForged: what others say in the name of an origin, or of nobody, changes nothing,
@@ -14,26 +15,26 @@ func TestForged(t *testing.T) {
 	w.await(w.send(0, "x"))
 	h := w.hosts[3]
 	origin := h.m.group.byID[w.hosts[0].m.self].stream
-	good := Datagram{
+	good := wire.Datagram{
 		Group: testGroup, Version: origin.roster.version, Origin: origin.number(), Length: 4, Seq: origin.head, Count: 1, Size: 4,
 		Stable: origin.head, First: origin.first,
 	}
 	for _, tt := range []struct {
 		name    string
 		from    sim.NodeID
-		change  func(d *Datagram)
+		change  func(d *wire.Datagram)
 		counter func(s *Stats) uint64
 	}{
-		{"another member's", 1, func(*Datagram) {}, func(s *Stats) uint64 { return s.Forged }},
-		{"another group's", 0, func(d *Datagram) { d.Group++ }, func(s *Stats) uint64 { return s.OtherGroup }},
-		{"a stranger's", 77, func(*Datagram) {}, func(s *Stats) uint64 { return s.Stranger }},
-		{"of no member", 0, func(d *Datagram) { d.Origin = 99 }, func(s *Stats) uint64 { return s.Stranger }},
-		{"beyond the window", 0, func(d *Datagram) { d.Seq += 1000 }, func(s *Stats) uint64 { return s.Window }},
-		{"a fragment too short", 0, func(d *Datagram) { d.Length = 5 }, func(s *Stats) uint64 { return s.Inconsistent }},
-		{"fragments too many", 0, func(d *Datagram) { d.Count = 2 }, func(s *Stats) uint64 { return s.Inconsistent }},
-		{"of an old version", 0, func(d *Datagram) { d.Version.Counter = 1 }, func(s *Stats) uint64 { return s.OldVersion }},
-		{"of our own", 1, func(d *Datagram) { d.Origin, d.Flags = h.m.Status().Number, FlagRepair }, func(s *Stats) uint64 { return s.Duplicates }},
-		{"no message", 0, func(d *Datagram) { d.Index = 3 }, func(s *Stats) uint64 { return s.Malformed }},
+		{"another member's", 1, func(*wire.Datagram) {}, func(s *Stats) uint64 { return s.Forged }},
+		{"another group's", 0, func(d *wire.Datagram) { d.Group++ }, func(s *Stats) uint64 { return s.OtherGroup }},
+		{"a stranger's", 77, func(*wire.Datagram) {}, func(s *Stats) uint64 { return s.Stranger }},
+		{"of no member", 0, func(d *wire.Datagram) { d.Origin = 99 }, func(s *Stats) uint64 { return s.Stranger }},
+		{"beyond the window", 0, func(d *wire.Datagram) { d.Seq += 1000 }, func(s *Stats) uint64 { return s.Window }},
+		{"a fragment too short", 0, func(d *wire.Datagram) { d.Length = 5 }, func(s *Stats) uint64 { return s.Inconsistent }},
+		{"fragments too many", 0, func(d *wire.Datagram) { d.Count = 2 }, func(s *Stats) uint64 { return s.Inconsistent }},
+		{"of an old version", 0, func(d *wire.Datagram) { d.Version.Counter = 1 }, func(s *Stats) uint64 { return s.OldVersion }},
+		{"of our own", 1, func(d *wire.Datagram) { d.Origin, d.Flags = h.m.Status().Number, wire.FlagRepair }, func(s *Stats) uint64 { return s.Duplicates }},
+		{"no message", 0, func(d *wire.Datagram) { d.Index = 3 }, func(s *Stats) uint64 { return s.Malformed }},
 	} {
 		d := good
 		tt.change(&d)
@@ -47,17 +48,17 @@ func TestForged(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		from    sim.NodeID
-		e       Entry
+		e       wire.Entry
 		counter func(s *Stats) uint64
 	}{
-		{"an ACK of what was not sent", 4, Entry{Kind: Ack, First: good.Seq, Count: 1}, func(s *Stats) uint64 { return s.Future }},
-		{"an ACK of a grandchild", 3, Entry{Kind: Ack, First: good.Seq - 1, Count: 1}, func(s *Stats) uint64 { return s.Stray }},
-		{"an ACK of a stranger", 77, Entry{Kind: Ack, First: good.Seq - 1, Count: 1}, func(s *Stats) uint64 { return s.Stranger }},
-		{"an absurd range", 4, Entry{Kind: Need, First: MaxSeq + 1, Count: 1}, func(s *Stats) uint64 { return s.Malformed }},
+		{"an ACK of what was not sent", 4, wire.Entry{Kind: wire.Ack, First: good.Seq, Count: 1}, func(s *Stats) uint64 { return s.Future }},
+		{"an ACK of a grandchild", 3, wire.Entry{Kind: wire.Ack, First: good.Seq - 1, Count: 1}, func(s *Stats) uint64 { return s.Stray }},
+		{"an ACK of a stranger", 77, wire.Entry{Kind: wire.Ack, First: good.Seq - 1, Count: 1}, func(s *Stats) uint64 { return s.Stranger }},
+		{"an absurd range", 4, wire.Entry{Kind: wire.Need, First: wire.MaxSeq + 1, Count: 1}, func(s *Stats) uint64 { return s.Malformed }},
 	} {
 		tt.e.Origin, tt.e.Version = good.Origin, good.Version
 		before := tt.counter(&root.m.stats)
-		deliver(w, root, Control, tt.from, AppendControl(nil, testGroup, Version{}, []Entry{tt.e}))
+		deliver(w, root, Control, tt.from, wire.AppendControl(nil, testGroup, wire.Version{}, []wire.Entry{tt.e}))
 		if tt.counter(&root.m.stats) != before+1 {
 			t.Errorf("%s: %+v", tt.name, root.m.stats)
 		}
@@ -81,11 +82,11 @@ func TestFreed(t *testing.T) {
 	w.run(time.Second)
 	h := w.hosts[2]
 	s := h.m.group.byID[w.hosts[0].m.self].stream
-	ask := s.entry(Need, s.head-1, 1)
-	var answer []Entry
+	ask := s.entry(wire.Need, s.head-1, 1)
+	var answer []wire.Entry
 	w.tap = func(_, _ sim.NodeID, p *packet) { answer = append(answer, entries(p)...) }
-	deliver(w, h, Control, 3, AppendControl(nil, testGroup, Version{}, []Entry{ask}))
-	if len(answer) != 1 || answer[0].Kind != Stable || answer[0].First != s.head || c.repairs > 0 {
+	deliver(w, h, Control, 3, wire.AppendControl(nil, testGroup, wire.Version{}, []wire.Entry{ask}))
+	if len(answer) != 1 || answer[0].Kind != wire.Stable || answer[0].First != s.head || c.repairs > 0 {
 		t.Errorf("%+v, %+v", answer, c)
 	}
 }
@@ -97,7 +98,7 @@ func TestHeldBound(t *testing.T) {
 	h := w.hosts[1]
 	v := h.m.group.latest().version
 	v.Counter += 100
-	d := Datagram{Group: testGroup, Version: v, Origin: 1, Length: 4, Seq: 9, Count: 1, Size: 4, Stable: 9, First: 9}
+	d := wire.Datagram{Group: testGroup, Version: v, Origin: 1, Length: 4, Seq: 9, Count: 1, Size: 4, Stable: 9, First: 9}
 	b := append(d.AppendBinary(nil), "evil"...)
 	for _, from := range []sim.NodeID{0, 2, 5} {
 		for range maxHeld {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // TestHearsay: RM-2: what members say of another's messages is the origin's to know:
@@ -14,13 +15,13 @@ func TestHearsay(t *testing.T) {
 	w.await(w.send(0, "x"))
 	root, h := w.hosts[0], w.hosts[3]
 	s := h.m.group.byID[root.m.self].stream
-	said := s.entry(Stable, s.stable, 50)
-	deliver(w, root, Control, 3, AppendControl(nil, testGroup, Version{}, []Entry{said}))
+	said := s.entry(wire.Stable, s.stable, 50)
+	deliver(w, root, Control, 3, wire.AppendControl(nil, testGroup, wire.Version{}, []wire.Entry{said}))
 	if p := &root.m.sender; p.stream.head != p.sent {
 		t.Errorf("the origin has sent %d, and believes %d", p.sent, p.stream.head)
 	}
-	d := Datagram{
-		Group: testGroup, Flags: FlagRepair, Version: s.roster.version, Origin: s.number(), Length: 4, Seq: s.head, Count: 1, Size: 4,
+	d := wire.Datagram{
+		Group: testGroup, Flags: wire.FlagRepair, Version: s.roster.version, Origin: s.number(), Length: 4, Seq: s.head, Count: 1, Size: 4,
 		Stable: s.head + 30, First: s.first,
 	}
 	deliver(w, h, Arrival, 2, append(d.AppendBinary(nil), "evil"...))
@@ -56,8 +57,8 @@ func TestForgedRepair(t *testing.T) {
 	w.await(w.send(1, "x"))
 	h := w.hosts[2]
 	s := h.m.group.byID[w.hosts[1].m.self].stream
-	d := Datagram{
-		Group: testGroup, Flags: FlagRepair, Version: s.roster.version, Origin: s.number(), Length: 4, Seq: s.head, Count: 1, Size: 4,
+	d := wire.Datagram{
+		Group: testGroup, Flags: wire.FlagRepair, Version: s.roster.version, Origin: s.number(), Length: 4, Seq: s.head, Count: 1, Size: 4,
 		Stable: s.stable, First: s.first,
 	}
 	w.inject(2, 3, &packet{Arrival, append(d.AppendBinary(nil), "evil"...), true})
@@ -75,15 +76,15 @@ func TestLentOnce(t *testing.T) {
 	w.run(5 * time.Millisecond)
 	h := w.hosts[4]
 	s := h.m.group.byID[w.hosts[0].m.self].stream
-	var asks []Entry
-	for range MaxEntries {
-		asks = append(asks, s.entry(Need, s.stable, 1))
+	var asks []wire.Entry
+	for range wire.MaxEntries {
+		asks = append(asks, s.entry(wire.Need, s.stable, 1))
 	}
 	before := c.repairs
 	for range 10 {
-		w.inject(4, 0, &packet{Control, AppendControl(nil, testGroup, Version{}, asks), false})
+		w.inject(4, 0, &packet{Control, wire.AppendControl(nil, testGroup, wire.Version{}, asks), false})
 	}
-	if n := c.repairs - before; n != 1 || h.m.stats.Repeated != 10*MaxEntries-1 {
+	if n := c.repairs - before; n != 1 || h.m.stats.Repeated != 10*wire.MaxEntries-1 {
 		t.Errorf("%d repairs, %+v", n, h.m.stats)
 	}
 }
@@ -92,12 +93,12 @@ func TestLentOnce(t *testing.T) {
 func TestVersionsAgree(t *testing.T) {
 	w, _ := tallied(t, 3, nil, nil)
 	h, g := w.hosts[2], w.hosts[0].g
-	for i, change := range []func(o *Order){
-		func(o *Order) { o.Version.Epoch++ },
-		func(o *Order) { o.Usable = Version{o.Epoch, o.Version.Counter + 1} },
-		func(o *Order) { o.Oldest = Version{o.Epoch, 1 << 63} },
+	for i, change := range []func(o *wire.Order){
+		func(o *wire.Order) { o.Version.Epoch++ },
+		func(o *wire.Order) { o.Usable = wire.Version{Epoch: o.Epoch, Counter: o.Version.Counter + 1} },
+		func(o *wire.Order) { o.Oldest = wire.Version{Epoch: o.Epoch, Counter: 1 << 63} },
 	} {
-		o := g.state(OrderState)
+		o := g.state(wire.OrderState)
 		o.Life = h.m.self.Life
 		change(&o)
 		w.order(2, 0, &o)
@@ -114,7 +115,7 @@ func TestJoinStorm(t *testing.T) {
 	g := w.hosts[0].g
 	before := g.stats.Lists
 	for life := range uint64(2000) {
-		w.order(0, 77, &Order{Kind: OrderJoin, Group: testGroup, Epoch: g.epoch, Life: 1 + life, MTU: 2048})
+		w.order(0, 77, &wire.Order{Kind: wire.OrderJoin, Group: testGroup, Epoch: g.epoch, Life: 1 + life, MTU: 2048})
 	}
 	if n := g.stats.Lists - before; n > 2 || len(g.departed) > 2 || len(g.members) > 5 {
 		t.Errorf("%d lists, %d departed, %d members", n, len(g.departed), len(g.members))
@@ -129,7 +130,7 @@ func TestJoinStorm(t *testing.T) {
 func TestLowerLife(t *testing.T) {
 	w := clocked(t, 3, 1)
 	g, old := w.hosts[0].g, w.hosts[2].m.self
-	join := Order{Kind: OrderJoin, Group: testGroup, Epoch: g.epoch, Life: old.Life - 5, MTU: 2048}
+	join := wire.Order{Kind: wire.OrderJoin, Group: testGroup, Epoch: g.epoch, Life: old.Life - 5, MTU: 2048}
 	for range 20 {
 		w.order(0, 2, &join)
 		w.run(200 * time.Millisecond)
@@ -142,7 +143,7 @@ func TestLowerLife(t *testing.T) {
 		w.order(0, 2, &join)
 		w.run(200 * time.Millisecond)
 	}
-	if g.find(old) != nil || g.find(ID{old.NID, join.Life}) == nil {
+	if g.find(old) != nil || g.find(wire.ID{NID: old.NID, Life: join.Life}) == nil {
 		t.Error("the lower life is no member")
 	}
 }

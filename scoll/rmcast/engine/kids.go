@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ulnet/lnet/machine"
+	"ulnet/scoll/rmcast/wire"
 	"ulnet/scoll/tree"
 )
 
@@ -113,7 +114,7 @@ func (s *stream) inherit(k, heir *kid) {
 		}
 		if !s.kidHas(k, seq, f.count) {
 			s.watch(k, seq)
-			s.poll(k.rank, span{seq, seq + uint64(f.count)}, FlagAtOnce)
+			s.poll(k.rank, span{seq, seq + uint64(f.count)}, wire.FlagAtOnce)
 		}
 		seq += uint64(f.count)
 	}

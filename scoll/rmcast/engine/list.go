@@ -4,17 +4,18 @@ import (
 	"slices"
 
 	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // instructed takes a message of a manager.
 func (m *Machine) instructed(from nid.NID, b []byte) {
-	if len(b) > OrderSize && !slices.Contains(m.cfg.Managers, from) { // with lists, which are not even parsed
+	if len(b) > wire.OrderSize && !slices.Contains(m.cfg.Managers, from) { // with lists, which are not even parsed
 		if !slices.Contains(m.cfg.Managers, m.cfg.Self) {
 			m.stats.Stranger++
 		}
 		return
 	}
-	o, err := ParseOrder(b)
+	o, err := wire.ParseOrder(b)
 	switch {
 	case err != nil:
 		m.stats.Malformed++
@@ -22,26 +23,26 @@ func (m *Machine) instructed(from nid.NID, b []byte) {
 	case o.Group != m.cfg.Group:
 		m.stats.OtherGroup++
 		return
-	case (o.Kind <= OrderKnown || o.Flags&OrderReplica != 0) && slices.Contains(m.cfg.Managers, m.cfg.Self):
+	case (o.Kind <= wire.OrderKnown || o.Flags&wire.OrderReplica != 0) && slices.Contains(m.cfg.Managers, m.cfg.Self):
 		return // to the manager beside this member
 	case !slices.Contains(m.cfg.Managers, from):
 		m.stats.Stranger++
 		return
-	case o.Kind <= OrderKnown || o.Flags&OrderReplica != 0:
+	case o.Kind <= wire.OrderKnown || o.Flags&wire.OrderReplica != 0:
 		return
-	case o.Kind == OrderRefused:
+	case o.Kind == wire.OrderRefused:
 		m.denied(from, &o)
 		return
 	case m.wall.isAhead(o.Epoch, m.now):
 		m.stats.Ahead++
 		m.refuse(from, &o)
 		return
-	case m.state == out && o.Life < m.self.Life && o.Kind != OrderExpelled:
+	case m.state == out && o.Life < m.self.Life && o.Kind != wire.OrderExpelled:
 		m.sendReport(from, m.epoch) // whom it means is over, and this node no member
 		return
-	case m.state == out || o.Life != m.self.Life && o.Kind != OrderCollect && o.Kind != OrderCanvass:
+	case m.state == out || o.Life != m.self.Life && o.Kind != wire.OrderCollect && o.Kind != wire.OrderCanvass:
 		return
-	case o.Kind == OrderCanvass:
+	case o.Kind == wire.OrderCanvass:
 		m.canvassed(from, &o)
 		return
 	case (o.Epoch < m.epoch || o.Epoch == m.epoch && m.manager.IsValid() && from != m.manager) && !m.returns(&o):
@@ -54,13 +55,13 @@ func (m *Machine) instructed(from nid.NID, b []byte) {
 	}
 	m.epoch, m.manager, m.unanswered, m.orderAt, m.refusal = o.Epoch, from, 0, m.now, nil
 	switch o.Kind {
-	case OrderList:
+	case wire.OrderList:
 		m.list(&o)
-	case OrderState:
+	case wire.OrderState:
 		m.stated(&o)
-	case OrderCollect:
+	case wire.OrderCollect:
 		m.known(from, 0, 0)
-	case OrderExpelled:
+	case wire.OrderExpelled:
 		m.end(m.reason())
 	}
 }
@@ -74,7 +75,7 @@ func (m *Machine) reason() error {
 }
 
 // list takes a list of members.
-func (m *Machine) list(o *Order) {
+func (m *Machine) list(o *wire.Order) {
 	if latest := m.group.latest(); latest == nil || o.Version.Compare(latest.version) > 0 {
 		if o.Window == 0 || o.Window > MaxWindow || o.MTU == 0 || o.MTU > MaxFragment {
 			m.stats.Malformed++
@@ -92,8 +93,8 @@ func (m *Machine) list(o *Order) {
 }
 
 // install makes a list the newest one. It reports whether this node still takes part.
-func (m *Machine) install(o *Order) bool {
-	mine := slices.ContainsFunc(o.Members, func(e Member) bool { return e.ID == m.self })
+func (m *Machine) install(o *wire.Order) bool {
+	mine := slices.ContainsFunc(o.Members, func(e wire.Member) bool { return e.ID == m.self })
 	over := slices.Contains(o.Departed, m.self)
 	if !mine && m.state != leaving || over {
 		if m.state != joining || over {
@@ -113,7 +114,7 @@ func (m *Machine) install(o *Order) bool {
 
 // depart takes note of members that have failed: their messages end, and others take
 // their children over (RM-A8). Those from place silent on may live.
-func (m *Machine) depart(ids []ID, silent int) {
+func (m *Machine) depart(ids []wire.ID, silent int) {
 	news := false
 	for i, id := range ids {
 		p := m.group.byID[id]
@@ -149,7 +150,7 @@ func (m *Machine) drop(s *stream) {
 }
 
 // stated takes over what may be used, and forgotten (RM-A7).
-func (m *Machine) stated(o *Order) {
+func (m *Machine) stated(o *wire.Order) {
 	if o.Usable.Compare(m.usable) > 0 {
 		m.usable = o.Usable
 	}
@@ -167,7 +168,7 @@ func (m *Machine) stated(o *Order) {
 
 // outlive ends what a stream has of versions that nobody uses any more: all of that
 // is released.
-func (m *Machine) outlive(s *stream, oldest Version) {
+func (m *Machine) outlive(s *stream, oldest wire.Version) {
 	switch {
 	case !slices.ContainsFunc(m.group.rosters, func(r *roster) bool { return r.has(s.origin) }):
 		m.drop(s) // its origin has left

@@ -7,6 +7,7 @@ import (
 
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // tally counts what goes over a network.
@@ -17,7 +18,7 @@ type tally struct {
 
 // tallied makes a group of n nodes whose traffic is counted from then on. lost says
 // which datagrams by multicast get lost, once the group is formed.
-func tallied(t *testing.T, n int, lost func(to sim.NodeID, d *Datagram) bool, change func(w *world, cfg *sim.Config[*packet])) (*world, *tally) {
+func tallied(t *testing.T, n int, lost func(to sim.NodeID, d *wire.Datagram) bool, change func(w *world, cfg *sim.Config[*packet])) (*world, *tally) {
 	t.Helper()
 	c := &tally{ackers: map[sim.NodeID]time.Duration{}}
 	w := newWorld(t, n, change)
@@ -28,16 +29,16 @@ func tallied(t *testing.T, n int, lost func(to sim.NodeID, d *Datagram) bool, ch
 		if !p.cast || lost == nil {
 			return false
 		}
-		d, _, err := ParseDatagram(p.data)
+		d, _, err := wire.ParseDatagram(p.data)
 		return err == nil && lost(to, &d)
 	}
 	return w, c
 }
 
 func (c *tally) count(w *world, from sim.NodeID, p *packet) {
-	if d, _, err := ParseDatagram(p.data); err == nil && p.kind == Arrival {
+	if d, _, err := wire.ParseDatagram(p.data); err == nil && p.kind == Arrival {
 		switch {
-		case d.Flags&FlagRepair != 0:
+		case d.Flags&wire.FlagRepair != 0:
 			c.repairs++
 		case d.Count > 0:
 			c.casts++
@@ -47,17 +48,17 @@ func (c *tally) count(w *world, from sim.NodeID, p *packet) {
 	acks := false
 	for _, e := range entries(p) {
 		switch e.Kind {
-		case Ack:
+		case wire.Ack:
 			acks = true
 			c.acks++
 			if _, ok := c.ackers[from]; !ok {
 				c.ackers[from] = w.net.Now()
 			}
-		case Pending:
+		case wire.Pending:
 			c.pendings++
-		case Need:
+		case wire.Need:
 			c.needs++
-		case Poll:
+		case wire.Poll:
 			c.polls++
 		}
 	}
@@ -67,8 +68,8 @@ func (c *tally) count(w *world, from sim.NodeID, p *packet) {
 }
 
 // onceFor loses the first datagrams to a node, as many as it says.
-func onceFor(id sim.NodeID, n int) func(sim.NodeID, *Datagram) bool {
-	return func(to sim.NodeID, d *Datagram) bool {
+func onceFor(id sim.NodeID, n int) func(sim.NodeID, *wire.Datagram) bool {
+	return func(to sim.NodeID, d *wire.Datagram) bool {
 		if to != id || d.Count == 0 || n == 0 {
 			return false
 		}
@@ -81,7 +82,7 @@ func onceFor(id sim.NodeID, n int) func(sim.NodeID, *Datagram) bool {
 // leaf of the tree, and what the origin says of it as well: its parent asks when the leaf
 // is late, and sends it again, once, and nobody above does anything.
 func TestLostAtLeaf(t *testing.T) {
-	w, c := tallied(t, 16, func(to sim.NodeID, _ *Datagram) bool { return to == 15 }, nil)
+	w, c := tallied(t, 16, func(to sim.NodeID, _ *wire.Datagram) bool { return to == 15 }, nil)
 	begin := w.net.Now()
 	s := w.send(0, "x")
 	w.await(s)
@@ -126,10 +127,10 @@ func TestLostAtInner(t *testing.T) {
 	tap := w.tap
 	w.tap = func(from, to sim.NodeID, p *packet) {
 		tap(from, to, p)
-		if has(p, Ack) && to == 4 && acked == 0 {
+		if has(p, wire.Ack) && to == 4 && acked == 0 {
 			acked = w.net.Now() + oneWay
 		}
-		if has(p, Need) && from == 4 {
+		if has(p, wire.Need) && from == 4 {
 			asked = w.net.Now()
 		}
 	}
@@ -163,7 +164,7 @@ func TestReorderedOnly(t *testing.T) {
 
 // TestMissedByAll: nobody but the origin has it: the tree passes it on.
 func TestMissedByAll(t *testing.T) {
-	w, c := tallied(t, 16, func(_ sim.NodeID, d *Datagram) bool { return d.Count > 0 }, nil)
+	w, c := tallied(t, 16, func(_ sim.NodeID, d *wire.Datagram) bool { return d.Count > 0 }, nil)
 	s := w.send(3, "x")
 	w.await(s)
 	w.want("x", w.all()...)
@@ -203,7 +204,7 @@ func TestLostAcks(t *testing.T) {
 	w, c := tallied(t, 8, nil, nil)
 	lose := true
 	w.loss = func(from, _ sim.NodeID, p *packet) bool {
-		if from == 6 && has(p, Ack) && lose {
+		if from == 6 && has(p, wire.Ack) && lose {
 			lose = false
 			return true
 		}
@@ -244,7 +245,7 @@ func TestWindowAcks(t *testing.T) {
 // only what was lost is sent again, and one acknowledgement covers it.
 func TestFragments(t *testing.T) {
 	lost, drawn := 0, uint64(1)
-	w, c := tallied(t, 8, func(_ sim.NodeID, d *Datagram) bool {
+	w, c := tallied(t, 8, func(_ sim.NodeID, d *wire.Datagram) bool {
 		drawn = drawn*6364136223846793005 + 1442695040888963407
 		if d.Count == 0 || drawn>>33%20 != 0 { // 5 %
 			return false
@@ -264,7 +265,7 @@ func TestFragments(t *testing.T) {
 // TestLastFragment: RM-A15: the last fragment is lost at a leaf, which knows of no gap:
 // its parent asks what is lacking, and sends that.
 func TestLastFragment(t *testing.T) {
-	w, c := tallied(t, 8, func(to sim.NodeID, d *Datagram) bool { return to == 7 && d.Count > 0 && d.Index == d.Count-1 }, nil)
+	w, c := tallied(t, 8, func(to sim.NodeID, d *wire.Datagram) bool { return to == 7 && d.Count > 0 && d.Index == d.Count-1 }, nil)
 	text := long(10 * 2048)
 	w.await(w.send(0, text))
 	w.want(text, w.all()...)
@@ -300,7 +301,7 @@ func TestDuplicates(t *testing.T) {
 func ordered(t *testing.T, w *world) {
 	t.Helper()
 	for _, h := range w.hosts {
-		last := map[ID]uint64{}
+		last := map[wire.ID]uint64{}
 		for _, g := range h.got {
 			if g.seq <= last[g.origin] {
 				t.Errorf("node %d delivers %d of %v after %d", h.id, g.seq, g.origin, last[g.origin])
@@ -336,7 +337,7 @@ func TestWatermark(t *testing.T) {
 	w, _ := tallied(t, 4, nil, nil)
 	beats := 0
 	w.loss = func(_, to sim.NodeID, p *packet) bool {
-		d, _, err := ParseDatagram(p.data)
+		d, _, err := wire.ParseDatagram(p.data)
 		if err != nil || d.Count > 0 || to != 1 && to != 2 {
 			return false
 		}

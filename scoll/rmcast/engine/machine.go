@@ -7,12 +7,13 @@ import (
 
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // Machine is one member of one group. See machine.Machine.
 type Machine struct {
 	cfg     Config
-	self    ID
+	self    wire.ID
 	group   membership
 	streams []*stream // in the order in which their origins were first heard
 	sender  sender
@@ -50,7 +51,7 @@ type held struct {
 // letter is what one member is told in a step.
 type letter struct {
 	to      nid.NID
-	entries []Entry
+	entries []wire.Entry
 }
 
 var _ machine.Machine[Input, Output] = (*Machine)(nil)
@@ -58,8 +59,8 @@ var _ machine.Machine[Input, Output] = (*Machine)(nil)
 // New returns a machine. It takes part after the input Join.
 func New(cfg Config) *Machine {
 	cfg = cfg.Filled()
-	m := &Machine{cfg: cfg, self: ID{cfg.Self, cfg.Life}, rng: rand.New(rand.NewPCG(cfg.Seed, cfg.Life)), wake: machine.Never}
-	m.group.byID = make(map[ID]*peer)
+	m := &Machine{cfg: cfg, self: wire.ID{NID: cfg.Self, Life: cfg.Life}, rng: rand.New(rand.NewPCG(cfg.Seed, cfg.Life)), wake: machine.Never}
+	m.group.byID = make(map[wire.ID]*peer)
 	m.admitted, m.wall.life = admit(cfg.Admit, cfg.Managers), cfg.Life
 	m.reportAt, m.leaveAt = machine.Never, machine.Never
 	return m
@@ -147,16 +148,16 @@ func (m *Machine) flush() {
 		s.flushAcks()
 	}
 	m.touched = m.touched[:0]
-	var known Version
+	var known wire.Version
 	if r := m.group.latest(); r != nil {
 		known = r.version
 	}
 	for i := range m.letters {
 		l := &m.letters[i]
 		for rest := l.entries; len(rest) > 0; {
-			n := min(len(rest), MaxEntries)
+			n := min(len(rest), wire.MaxEntries)
 			begin := len(m.out.Buf)
-			m.out.Buf = AppendControl(m.out.Buf, m.cfg.Group, known, rest[:n])
+			m.out.Buf = wire.AppendControl(m.out.Buf, m.cfg.Group, known, rest[:n])
 			m.emit(Effect{Kind: DoControl, To: l.to, Head: Range{begin, len(m.out.Buf)}})
 			rest = rest[n:]
 		}
@@ -166,7 +167,7 @@ func (m *Machine) flush() {
 }
 
 // tell puts an entry into the letter to a member.
-func (m *Machine) tell(r *roster, rank int, e Entry) {
+func (m *Machine) tell(r *roster, rank int, e wire.Entry) {
 	if rank < 0 {
 		return
 	}
@@ -182,20 +183,20 @@ func (m *Machine) tell(r *roster, rank int, e Entry) {
 		m.letters[n].to, m.letters[n].entries = to, append(m.letters[n].entries[:0], e)
 		return
 	}
-	m.letters = append(m.letters, letter{to, []Entry{e}})
+	m.letters = append(m.letters, letter{to, []wire.Entry{e}})
 }
 
 // expel tells a member that it was expelled: its manager may be out of its reach.
 func (m *Machine) expel(r *roster, rank int) {
-	m.tell(r, rank, Entry{Kind: Expelled, Version: r.version, Origin: r.number(rank)})
+	m.tell(r, rank, wire.Entry{Kind: wire.Expelled, Version: r.version, Origin: r.number(rank)})
 }
 
 // sendDatagram sends a datagram to one member.
-func (m *Machine) sendDatagram(s *stream, rank int, d *Datagram, fragment []byte) {
+func (m *Machine) sendDatagram(s *stream, rank int, d *wire.Datagram, fragment []byte) {
 	m.emit(Effect{Kind: DoRepair, To: s.roster.peers[rank].id.NID, Head: m.lend(d), Data: m.copied(fragment)})
 }
 
-func (m *Machine) multicast(d *Datagram, fragment []byte) {
+func (m *Machine) multicast(d *wire.Datagram, fragment []byte) {
 	m.emit(Effect{Kind: DoMulticast, Head: m.lend(d), Data: m.copied(fragment)})
 }
 
@@ -207,7 +208,7 @@ func (m *Machine) copied(fragment []byte) []byte {
 	return m.out.Buf[begin:len(m.out.Buf):len(m.out.Buf)]
 }
 
-func (m *Machine) lend(d *Datagram) Range {
+func (m *Machine) lend(d *wire.Datagram) Range {
 	begin := len(m.out.Buf)
 	m.out.Buf = d.AppendBinary(m.out.Buf)
 	return Range{begin, len(m.out.Buf)}
@@ -217,12 +218,12 @@ func (m *Machine) lend(d *Datagram) Range {
 func (m *Machine) chance(p float64) bool { return p > 0 && m.rng.Float64() < p }
 
 // roster returns the roster of a version, nil if it is not known.
-func (m *Machine) roster(v Version) *roster { return m.group.get(v) }
+func (m *Machine) roster(v wire.Version) *roster { return m.group.get(v) }
 
 // hold keeps a message of a version that is not known yet, and asks for its list
 // (RM-A9). What is older than all that is known does not come any more. One sender gets
 // half of the room.
-func (m *Machine) hold(kind InputKind, from nid.NID, b []byte, v Version, cast bool) {
+func (m *Machine) hold(kind InputKind, from nid.NID, b []byte, v wire.Version, cast bool) {
 	latest := m.group.latest()
 	switch {
 	case latest != nil && v.Compare(latest.version) < 0 || v.Epoch < m.epoch:
@@ -238,7 +239,7 @@ func (m *Machine) hold(kind InputKind, from nid.NID, b []byte, v Version, cast b
 		m.stats.Ahead++
 		m.complaints.refused(m.now, m.out, from, RefusedAhead)
 		return
-	case len(m.held) == maxHeld || m.heldOf(from) >= maxHeld/2 || latest != nil && m.heldN+len(b) > latest.maxMessage()+maxHeld*HeaderSize:
+	case len(m.held) == maxHeld || m.heldOf(from) >= maxHeld/2 || latest != nil && m.heldN+len(b) > latest.maxMessage()+maxHeld*wire.HeaderSize:
 		m.stats.Unknown++
 		return
 	}
@@ -248,8 +249,8 @@ func (m *Machine) hold(kind InputKind, from nid.NID, b []byte, v Version, cast b
 	m.leftOut()
 }
 
-func (m *Machine) holdEntry(from nid.NID, e *Entry) {
-	m.hold(Control, from, AppendControl(nil, m.cfg.Group, Version{}, []Entry{*e}), e.Version, false)
+func (m *Machine) holdEntry(from nid.NID, e *wire.Entry) {
+	m.hold(Control, from, wire.AppendControl(nil, m.cfg.Group, wire.Version{}, []wire.Entry{*e}), e.Version, false)
 }
 
 // heldOf is how many messages of a sender are held.

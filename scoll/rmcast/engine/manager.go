@@ -7,6 +7,7 @@ import (
 
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // role is what a Manager does.
@@ -21,16 +22,16 @@ func (r role) String() string { return [...]string{"standby", "active"}[r] }
 
 // managed is a member as its manager knows it.
 type managed struct {
-	Member
+	wire.Member
 	mtu, capacity int
-	listed        bool    // it is on the latest list, or has left with it
-	since         Version // the first list with it
+	listed        bool         // it is on the latest list, or has left with it
+	since         wire.Version // the first list with it
 	listedAt      time.Duration
-	known         Version       // the newest list that it has
+	known         wire.Version  // the newest list that it has
 	behindAt      time.Duration // when there was one that it did not have
 	heardAt       time.Duration
-	oldest        Version // it sends nothing under versions below (RM-A7)
-	last          Version // of a leaver: the last list with it
+	oldest        wire.Version // it sends nothing under versions below (RM-A7)
+	last          wire.Version // of a leaver: the last list with it
 	leaveBy       time.Duration
 	sentAt        time.Duration
 	tries         uint8
@@ -38,8 +39,8 @@ type managed struct {
 
 // departure is a member that failed or was expelled, until no version has it.
 type departure struct {
-	id     ID
-	last   Version
+	id     wire.ID
+	last   wire.Version
 	silent bool // nobody said that it has ended
 }
 
@@ -51,14 +52,14 @@ type Manager struct {
 	cfg      ManagerConfig
 	role     role
 	epoch    uint64
-	version  Version // of the latest list
-	latest   Order   // that list
+	version  wire.Version // of the latest list
+	latest   wire.Order   // that list
 	members  []*managed
 	leavers  []*managed
 	departed []departure
 	next     uint32
-	usable   Version
-	free     Version
+	usable   wire.Version
+	free     wire.Version
 	changed  bool // there are changes that wait for the latest list to be usable
 	collect  collect
 	claims   []claim
@@ -122,15 +123,15 @@ func (g *Manager) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 
 // arrive takes a message of a member, or of another manager.
 func (g *Manager) arrive(from nid.NID, b []byte) {
-	if len(b) > OrderSize && !g.admitted.has(from) { // with lists, which are not even parsed
+	if len(b) > wire.OrderSize && !g.admitted.has(from) { // with lists, which are not even parsed
 		g.stats.Stranger++
 		return
 	}
-	o, err := ParseOrder(b)
+	o, err := wire.ParseOrder(b)
 	switch {
 	case err != nil || o.Group != g.cfg.Group:
 		g.stats.Malformed++
-	case o.Kind > OrderKnown:
+	case o.Kind > wire.OrderKnown:
 		g.managed(from, &o)
 	case !g.admitted.has(from):
 		g.stats.Stranger++
@@ -151,33 +152,33 @@ func (g *Manager) arrive(from nid.NID, b []byte) {
 }
 
 // managed takes a message that managers send.
-func (g *Manager) managed(from nid.NID, o *Order) {
+func (g *Manager) managed(from nid.NID, o *wire.Order) {
 	switch {
-	case o.Flags&OrderReplica == 0 || from == g.cfg.Self: // to the member beside this manager
-	case o.Kind == OrderRefused:
+	case o.Flags&wire.OrderReplica == 0 || from == g.cfg.Self: // to the member beside this manager
+	case o.Kind == wire.OrderRefused:
 		if g.stats.Denied++; g.deniedAt <= g.now && g.admitted.has(from) {
 			g.deniedAt = g.now + complainEvery
 			g.out.Effects = append(g.out.Effects, Effect{Kind: Denied, To: from, Why: Refusal(o.You).Err()})
 		}
-	case o.Kind == OrderList || o.Kind == OrderState:
+	case o.Kind == wire.OrderList || o.Kind == wire.OrderState:
 		g.rival(from, o)
 	}
 }
 
 // told takes a message of a member.
-func (g *Manager) told(from nid.NID, o *Order) {
+func (g *Manager) told(from nid.NID, o *wire.Order) {
 	switch o.Kind {
-	case OrderJoin:
+	case wire.OrderJoin:
 		g.join(from, o)
-	case OrderReport:
+	case wire.OrderReport:
 		g.report(from, o)
-	case OrderKnown:
+	case wire.OrderKnown:
 		g.known(from, o)
 	}
 }
 
 // find returns the member, or leaver, with an id.
-func (g *Manager) find(id ID) *managed {
+func (g *Manager) find(id wire.ID) *managed {
 	for _, list := range [...][]*managed{g.members, g.leavers} {
 		for _, m := range list {
 			if m.ID == id {
@@ -188,14 +189,14 @@ func (g *Manager) find(id ID) *managed {
 	return nil
 }
 
-func (g *Manager) isDeparted(id ID) bool {
+func (g *Manager) isDeparted(id wire.ID) bool {
 	return slices.ContainsFunc(g.departed, func(d departure) bool { return d.id == id })
 }
 
 // join adds a member (RM-14). Another life of its node is over (RM-A8): an earlier one,
 // or a later one that has not been heard for a while, as after a clock was put back.
-func (g *Manager) join(from nid.NID, o *Order) {
-	id := ID{from, o.Life}
+func (g *Manager) join(from nid.NID, o *wire.Order) {
+	id := wire.ID{NID: from, Life: o.Life}
 	if m := g.find(id); m != nil {
 		m.heardAt = g.now
 		g.sendList(m)
@@ -230,7 +231,7 @@ func (g *Manager) join(from nid.NID, o *Order) {
 		return
 	}
 	g.stats.Joins++
-	m := &managed{Member: Member{id, g.next}, heardAt: g.now}
+	m := &managed{Member: wire.Member{ID: id, Number: g.next}, heardAt: g.now}
 	m.limits(&g.cfg, o)
 	g.add(m)
 	g.next++
@@ -250,12 +251,12 @@ func (g *Manager) add(m *managed) {
 }
 
 // report takes note of what a member has, and tells it what it lacks.
-func (g *Manager) report(from nid.NID, o *Order) {
+func (g *Manager) report(from nid.NID, o *wire.Order) {
 	if o.Version.Epoch == g.epoch && o.Version.Compare(g.version) > 0 {
 		g.stats.Malformed++ // nobody else makes lists of this epoch
 		return
 	}
-	id := ID{from, o.Life}
+	id := wire.ID{NID: from, Life: o.Life}
 	m := g.find(id)
 	if m == nil {
 		g.spoke(from, o.Life)
@@ -265,7 +266,7 @@ func (g *Manager) report(from nid.NID, o *Order) {
 		} else if g.collect.againAt > g.now {
 			g.deny(from, o, RefusedQuorum)
 		} else {
-			g.ask(Member{ID: id}, 0) // of a manager before
+			g.ask(wire.Member{ID: id}, 0) // of a manager before
 		}
 		return
 	}
@@ -274,7 +275,7 @@ func (g *Manager) report(from nid.NID, o *Order) {
 	if m.known.Compare(m.since) >= 0 {
 		delete(g.delays, from)
 	}
-	if o.Flags&OrderLeaving != 0 && slices.Contains(g.members, m) {
+	if o.Flags&wire.OrderLeaving != 0 && slices.Contains(g.members, m) {
 		g.stats.Leaves++
 		g.members = slices.DeleteFunc(g.members, func(x *managed) bool { return x == m })
 		m.last, m.leaveBy = g.version, g.now+g.cfg.LeaveAfter
@@ -282,7 +283,7 @@ func (g *Manager) report(from nid.NID, o *Order) {
 		delete(g.base.ids, id)
 		g.changed = true
 	}
-	if m.known.Compare(g.version) < 0 && g.version.IsValid() || o.Flags&OrderAsking != 0 && m.sentAt+g.cfg.Resend <= g.now {
+	if m.known.Compare(g.version) < 0 && g.version.IsValid() || o.Flags&wire.OrderAsking != 0 && m.sentAt+g.cfg.Resend <= g.now {
 		g.sendList(m)
 		return
 	}
@@ -296,7 +297,7 @@ func (g *Manager) report(from nid.NID, o *Order) {
 
 // limits takes over what a member has for datagrams, unless that is less than all of the
 // group are to have for its sake.
-func (m *managed) limits(cfg *ManagerConfig, o *Order) {
+func (m *managed) limits(cfg *ManagerConfig, o *wire.Order) {
 	if !cfg.tooShort(o) {
 		m.mtu = int(o.MTU)
 	}

@@ -5,26 +5,27 @@ import (
 	"slices"
 
 	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // ballot is a list that members have told a new manager of as their newest one.
 type ballot struct {
-	version Version
-	sum     uint64   // of the members, as two lists with one version differ if somebody lies
-	members []Member // ascending numbers, unless somebody lies
-	voters  uint32   // see Order
+	version wire.Version
+	sum     uint64        // of the members, as two lists with one version differ if somebody lies
+	members []wire.Member // ascending numbers, unless somebody lies
+	voters  uint32        // see Order
 	of      int
-	silent  []ID // those of the list before that were left behind, and may live
-	usable  bool // all its members have it, as one of them says
-	told    int  // by so many
-	backers int  // see carries
+	silent  []wire.ID // those of the list before that were left behind, and may live
+	usable  bool      // all its members have it, as one of them says
+	told    int       // by so many
+	backers int       // see carries
 }
 
 // maxBallots bounds the lists that a new manager keeps.
 const maxBallots = 16
 
 // ballot takes note of the newest list of a member.
-func (c *collect) ballot(o *Order) {
+func (c *collect) ballot(o *wire.Order) {
 	n := len(o.Members)
 	if o.Window > 0 && o.Window < uint32(n) {
 		n = int(o.Window)
@@ -50,11 +51,11 @@ func (c *collect) ballot(o *Order) {
 	c.ballots[least] = b
 }
 
-func sumOf(members []Member, o *Order) uint64 {
+func sumOf(members []wire.Member, o *wire.Order) uint64 {
 	h := fnv.New64a()
-	b := make([]byte, 0, MemberSize)
+	b := make([]byte, 0, wire.MemberSize)
 	for _, m := range members {
-		b = appendID(b[:0], m.ID)
+		b = m.ID.AppendBinary(b[:0])
 		_, _ = h.Write(append(b, byte(m.Number), byte(m.Number>>8), byte(m.Number>>16), byte(m.Number>>24))) // it does not fail
 	}
 	return h.Sum64() ^ uint64(o.Voters)<<16 ^ uint64(o.Of)
@@ -67,7 +68,7 @@ func sumOf(members []Member, o *Order) uint64 {
 // the latest: a list of few members, who say that all others have ended, changes nothing.
 func (g *Manager) backed() (best *ballot) {
 	c := &g.collect
-	var answers map[ID]*probe
+	var answers map[wire.ID]*probe
 	for i := range c.ballots {
 		b := &c.ballots[i]
 		if b.backers = 0; 2*c.answered <= len(b.members)-len(g.dead)-len(g.lives) {
@@ -89,7 +90,7 @@ func (g *Manager) backed() (best *ballot) {
 // member of a later list that was backed by fewer, and of which the others know nothing.
 func (b *ballot) leftBehind(p *probe, all []ballot) bool {
 	if p.version.Compare(b.version) < 0 {
-		return !slices.ContainsFunc(b.members, func(m Member) bool { return m.ID == p.ID })
+		return !slices.ContainsFunc(b.members, func(m wire.Member) bool { return m.ID == p.ID })
 	}
 	return slices.ContainsFunc(all, func(other ballot) bool {
 		return other.backers > 0 && other.version.Compare(b.version) > 0 && p.version.Compare(other.version) >= 0
@@ -97,8 +98,8 @@ func (b *ballot) leftBehind(p *probe, all []ballot) bool {
 }
 
 // answers are those who are asked, by who they are.
-func (c *collect) answers() map[ID]*probe {
-	all := make(map[ID]*probe, len(c.probes))
+func (c *collect) answers() map[wire.ID]*probe {
+	all := make(map[wire.ID]*probe, len(c.probes))
 	for _, p := range c.probes {
 		all[p.ID] = p
 	}
@@ -106,7 +107,7 @@ func (c *collect) answers() map[ID]*probe {
 }
 
 // votes reports whether a member of a list counts: it has not ended, and does not leave.
-func (g *Manager) votes(id ID, p *probe) bool {
+func (g *Manager) votes(id wire.ID, p *probe) bool {
 	switch {
 	case g.find(id) != nil: // it obeys this manager already
 		return true
@@ -118,7 +119,7 @@ func (g *Manager) votes(id ID, p *probe) bool {
 
 // carries counts those who back a list, 0 if they are not enough. As long as not all have it,
 // most of the list before have to do so too, because others may go on from that.
-func (g *Manager) carries(b *ballot, answers map[ID]*probe) int {
+func (g *Manager) carries(b *ballot, answers map[wire.ID]*probe) int {
 	yes, of, yesBefore, before := 0, 0, 0, b.of
 	counted := make(map[nid.NID]bool, len(b.members))
 	for _, m := range b.members {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // Members report the highest epoch that they know, also to a manager of a lower one,
@@ -27,9 +28,9 @@ type claim struct {
 const maxMoves = 3
 
 // claimed takes a report of an epoch above this manager's.
-func (g *Manager) claimed(from nid.NID, o *Order) {
+func (g *Manager) claimed(from nid.NID, o *wire.Order) {
 	g.stats.Claims++
-	if m := g.find(ID{from, o.Life}); m != nil {
+	if m := g.find(wire.ID{NID: from, Life: o.Life}); m != nil {
 		m.heardAt = g.now
 	}
 	g.unclaim(from)
@@ -49,7 +50,7 @@ func (g *Manager) claimed(from nid.NID, o *Order) {
 		g.standby.hearsay = max(g.standby.hearsay, o.Epoch)
 		g.resign(nid.NID{}, g.epoch)
 	default: // it learns who manages
-		s := g.state(OrderState)
+		s := g.state(wire.OrderState)
 		s.Life = o.Life
 		g.order(from, &s)
 	}
@@ -80,14 +81,14 @@ func (g *Manager) count() (highest uint64, most bool) {
 }
 
 // refuse tells a node why its message is refused, and now and then the user.
-func (g *Manager) refuse(from nid.NID, o *Order, why Refusal) {
+func (g *Manager) refuse(from nid.NID, o *wire.Order, why Refusal) {
 	g.complaints.refused(g.now, g.out, from, why)
 	g.deny(from, o, why)
 }
 
 // deny tells a node why its message is refused.
-func (g *Manager) deny(from nid.NID, o *Order, why Refusal) {
-	r := g.state(OrderRefused)
-	r.Life, r.You, r.Flags = o.Life, uint32(why), o.Flags&OrderReplica
+func (g *Manager) deny(from nid.NID, o *wire.Order, why Refusal) {
+	r := g.state(wire.OrderRefused)
+	r.Life, r.You, r.Flags = o.Life, uint32(why), o.Flags&wire.OrderReplica
 	g.order(from, &r)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // collect is a new manager's search for what members know (RM-A9). What they know of
@@ -31,20 +32,20 @@ const (
 
 // probe is a member that is asked.
 type probe struct {
-	Member
+	wire.Member
 	answered bool
-	grants   bool    // it obeys this manager, or would
-	leaving  bool    // so that it does not count
-	version  Version // the newest that it knows
-	named    int     // how many say that it is a member
-	alone    bool    // it says that somebody has failed who answers, and most do not
+	grants   bool         // it obeys this manager, or would
+	leaving  bool         // so that it does not count
+	version  wire.Version // the newest that it knows
+	named    int          // how many say that it is a member
+	alone    bool         // it says that somebody has failed who answers, and most do not
 	joined   *managed
-	gone     []ID // those of which it says that they have failed
-	silent   int  // so many of them, the last ones, because they were silent
+	gone     []wire.ID // those of which it says that they have failed
+	silent   int       // so many of them, the last ones, because they were silent
 }
 
 // probe returns what there is of a member that is asked, or nil.
-func (c *collect) probe(id ID) *probe {
+func (c *collect) probe(id wire.ID) *probe {
 	if i := slices.IndexFunc(c.probes, func(p *probe) bool { return p.ID == id }); i >= 0 {
 		return c.probes[i]
 	}
@@ -52,7 +53,7 @@ func (c *collect) probe(id ID) *probe {
 }
 
 // ask asks a member what it knows. named says how many have told of it.
-func (g *Manager) ask(m Member, named int) {
+func (g *Manager) ask(m wire.Member, named int) {
 	c := &g.collect
 	if len(c.probes) >= 3*g.cfg.Members || named > 0 && len(c.probes) >= 2*g.cfg.Members {
 		return // there were never as many
@@ -72,18 +73,18 @@ func (g *Manager) ask(m Member, named int) {
 // question asks a member what it knows; a manager that waits its turn asks too whether it
 // may take over.
 func (g *Manager) question(id nid.NID) {
-	o := g.state(OrderCollect)
+	o := g.state(wire.OrderCollect)
 	if w := &g.standby; g.role == standby {
-		o.Kind, o.Epoch, o.Version, o.Usable, o.Oldest = OrderCanvass, w.ruled, Version{Epoch: w.ruled}, Version{}, Version{}
+		o.Kind, o.Epoch, o.Version, o.Usable, o.Oldest = wire.OrderCanvass, w.ruled, wire.Version{Epoch: w.ruled}, wire.Version{}, wire.Version{}
 		if w.manager.IsValid() && g.dead[w.manager] {
-			o.Flags |= OrderDead
+			o.Flags |= wire.OrderDead
 		}
 	}
 	g.order(id, &o)
 }
 
 // named asks a member that another one names.
-func (g *Manager) named(m Member) {
+func (g *Manager) named(m wire.Member) {
 	if p := g.collect.probe(m.ID); p != nil {
 		p.named++
 		return
@@ -100,15 +101,15 @@ func (g *Manager) named(m Member) {
 }
 
 // known takes what a member knows: others, who are asked too, and those that failed.
-func (g *Manager) known(from nid.NID, o *Order) {
-	id := ID{from, o.Life}
+func (g *Manager) known(from nid.NID, o *wire.Order) {
+	id := wire.ID{NID: from, Life: o.Life}
 	p := g.collect.probe(id)
-	if p == nil || p.answered || len(o.Members) == 0 || (o.Flags&OrderVote != 0) != (g.role == standby) {
+	if p == nil || p.answered || len(o.Members) == 0 || (o.Flags&wire.OrderVote != 0) != (g.role == standby) {
 		return
 	}
 	g.spoke(from, o.Life)
 	delete(g.dead, from) // whatever was said
-	p.answered, p.version, p.leaving = true, o.Version, o.Flags&OrderLeaving != 0
+	p.answered, p.version, p.leaving = true, o.Version, o.Flags&wire.OrderLeaving != 0
 	p.grants = g.role == active || o.You != 0
 	g.collect.answered++
 	g.collect.ballot(o)
@@ -129,7 +130,7 @@ func (g *Manager) known(from nid.NID, o *Order) {
 		if m.ID == id {
 			p.Number = m.Number
 		} else if m.NID != from {
-			g.named(Member{ID: m.ID})
+			g.named(wire.Member{ID: m.ID})
 		}
 	}
 	p.joined = &managed{Member: p.Member, mtu: int(o.MTU), known: o.Version, oldest: o.Oldest, heardAt: g.now}
@@ -161,7 +162,7 @@ func (g *Manager) gather() {
 	g.patientAt, g.watchAt = g.now, g.now+g.cfg.Heartbeat
 	g.elected(latest)
 	c.end()
-	g.free = Version{}
+	g.free = wire.Version{}
 	g.failures(probes)
 	var over []*probe
 	for _, p := range probes {
@@ -193,7 +194,7 @@ func (g *Manager) gather() {
 // that say so which do not fit the group: they have acted on the failure, so that they
 // are expelled and join again.
 func (g *Manager) failures(probes []*probe) {
-	answered, votes, ended, lives := 0, map[ID]int{}, map[ID]int{}, map[ID]bool{}
+	answered, votes, ended, lives := 0, map[wire.ID]int{}, map[wire.ID]int{}, map[wire.ID]bool{}
 	for _, p := range probes {
 		if !p.answered {
 			continue
@@ -222,7 +223,7 @@ func (g *Manager) failures(probes []*probe) {
 }
 
 // departs notes that a member has failed, as long as a list has room for it.
-func (g *Manager) departs(id ID, silent bool) {
+func (g *Manager) departs(id wire.ID, silent bool) {
 	if len(g.departed) < g.cfg.Members {
 		g.departed = append(g.departed, departure{id, g.version, silent})
 	}
@@ -230,19 +231,21 @@ func (g *Manager) departs(id ID, silent bool) {
 
 // outlived reports whether a later life of a member's node has spoken: it may have died
 // after it had answered.
-func (g *Manager) outlived(id ID, probes []*probe) bool {
-	later := func(other ID) bool { return other.NID == id.NID && other.Life > id.Life }
+func (g *Manager) outlived(id wire.ID, probes []*probe) bool {
+	later := func(other wire.ID) bool { return other.NID == id.NID && other.Life > id.Life }
 	return slices.ContainsFunc(g.members, func(m *managed) bool { return later(m.ID) }) ||
 		slices.ContainsFunc(probes, func(p *probe) bool { return p.answered && later(p.ID) })
 }
 
 // calledSilent reports whether a member says of one that failed that it was only silent.
-func (p *probe) calledSilent(id ID) bool { return slices.Contains(p.gone[len(p.gone)-p.silent:], id) }
+func (p *probe) calledSilent(id wire.ID) bool {
+	return slices.Contains(p.gone[len(p.gone)-p.silent:], id)
+}
 
 // elected makes the members of the list that this manager goes on from the electorate.
 func (g *Manager) elected(b *ballot) {
 	if !g.version.IsValid() || g.base.ids == nil {
-		g.base.ids = make(map[ID]bool, len(b.members))
+		g.base.ids = make(map[wire.ID]bool, len(b.members))
 	}
 	answers := g.collect.answers()
 	for _, m := range b.members {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // ManagerConfig configures the [Manager] of one group.
@@ -12,7 +13,7 @@ type ManagerConfig struct {
 	Self nid.NID
 	// Incarnation rises with every life of the node.
 	Incarnation uint64
-	Group       GroupID
+	Group       wire.GroupID
 	// Managers are the nodes that may manage the group, in the order of their turns.
 	Managers []nid.NID
 	// Admit are the nodes besides Managers that may be members: this manager lets in no
@@ -56,7 +57,7 @@ type ManagerConfig struct {
 func (c ManagerConfig) Filled() ManagerConfig {
 	c.Window = min(max(cmp.Or(c.Window, 128), 1), MaxWindow)
 	c.Fragment = min(max(cmp.Or(c.Fragment, 4096), 1), MaxFragment)
-	c.Members = min(max(cmp.Or(c.Members, MaxMembers), 1), MaxMembers)
+	c.Members = min(max(cmp.Or(c.Members, wire.MaxMembers), 1), wire.MaxMembers)
 	c.Resend = cmp.Or(c.Resend, 200*time.Millisecond)
 	c.Collect = cmp.Or(c.Collect, 2*time.Second)
 	c.Heartbeat = cmp.Or(c.Heartbeat, 500*time.Millisecond)
@@ -68,8 +69,8 @@ func (c ManagerConfig) Filled() ManagerConfig {
 }
 
 // tooShort reports whether a node's datagrams are shorter than those of the group may be.
-func (c *ManagerConfig) tooShort(o *Order) bool {
-	return c.LeastFragment > 0 && int(o.MTU)-HeaderSize < c.LeastFragment
+func (c *ManagerConfig) tooShort(o *wire.Order) bool {
+	return c.LeastFragment > 0 && int(o.MTU)-wire.HeaderSize < c.LeastFragment
 }
 
 // ManagerStats counts what a [Manager] did.

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"slices"
+
+	"ulnet/scoll/rmcast/wire"
 )
 
 // settle lets versions be used that all have, publishes what waits for that, and
@@ -61,7 +63,7 @@ func (g *Manager) publish() {
 	}
 	g.changed, g.moves = false, 0
 	before := g.version
-	g.version = Version{g.epoch, g.version.Counter + 1}
+	g.version = wire.Version{Epoch: g.epoch, Counter: g.version.Counter + 1}
 	g.latest = g.list()
 	g.stats.Lists++
 	g.out.Effects = append(g.out.Effects, Effect{Kind: Changed, Version: g.version})

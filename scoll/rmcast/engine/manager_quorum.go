@@ -7,6 +7,7 @@ import (
 
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // Split brain: when the network is partitioned, two managers could go on with a part of the
@@ -17,14 +18,14 @@ import (
 
 // electorate is who counts in the majorities of a manager.
 type electorate struct {
-	ids  map[ID]bool // members of the latest list that all had, without those that have ended
-	next uint32      // the members of that list have lower numbers
+	ids  map[wire.ID]bool // members of the latest list that all had, without those that have ended
+	next uint32           // the members of that list have lower numbers
 }
 
 // adopt makes the members of the latest list the electorate: all have it, and so know which
 // members were left behind before.
 func (g *Manager) adopt() {
-	g.base = electorate{make(map[ID]bool, len(g.members)), g.latest.Next}
+	g.base = electorate{make(map[wire.ID]bool, len(g.members)), g.latest.Next}
 	for _, m := range g.members {
 		if m.listed {
 			g.base.ids[m.ID] = true
@@ -44,7 +45,7 @@ func (g *Manager) spoke(from nid.NID, life uint64) {
 
 // ended reports whether a member is known to have ended: discovery or an administrator
 // said so, or a later life of its node has spoken.
-func (g *Manager) ended(id ID) bool { return g.dead[id.NID] || g.lives[id.NID] > id.Life }
+func (g *Manager) ended(id wire.ID) bool { return g.dead[id.NID] || g.lives[id.NID] > id.Life }
 
 // silence is how long a member was not heard. While this manager did not run, or heard too
 // few, no member is to blame.
@@ -174,5 +175,5 @@ func (g *Manager) expelled(id nid.NID) {
 		return
 	}
 	g.fail(false, func(m *managed) bool { return m.NID == id })
-	maps.DeleteFunc(g.base.ids, func(m ID, _ bool) bool { return m.NID == id })
+	maps.DeleteFunc(g.base.ids, func(m wire.ID, _ bool) bool { return m.NID == id })
 }

@@ -5,35 +5,36 @@ import (
 
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // order sends a message.
-func (g *Manager) order(to nid.NID, o *Order) {
+func (g *Manager) order(to nid.NID, o *wire.Order) {
 	begin := len(g.out.Buf)
 	g.out.Buf = o.AppendBinary(g.out.Buf)
 	g.out.Effects = append(g.out.Effects, Effect{Kind: DoReport, To: to, Head: Range{begin, len(g.out.Buf)}})
 }
 
-func (g *Manager) state(kind OrderKind) Order {
-	return Order{Kind: kind, Group: g.cfg.Group, Epoch: g.epoch, Version: g.version, Usable: g.usable, Oldest: g.free}
+func (g *Manager) state(kind wire.OrderKind) wire.Order {
+	return wire.Order{Kind: kind, Group: g.cfg.Group, Epoch: g.epoch, Version: g.version, Usable: g.usable, Oldest: g.free}
 }
 
 // list makes a list of the members there are.
-func (g *Manager) list() Order {
-	o := g.state(OrderList)
+func (g *Manager) list() wire.Order {
+	o := g.state(wire.OrderList)
 	mtu, capacity := g.cfg.Fragment, 0
 	for _, m := range g.members {
 		o.Members = append(o.Members, m.Member)
-		if m.mtu-HeaderSize < g.leastFragment() {
-			o.Flags |= OrderTree
+		if m.mtu-wire.HeaderSize < g.leastFragment() {
+			o.Flags |= wire.OrderTree
 		} else {
-			mtu = min(mtu, m.mtu-HeaderSize)
+			mtu = min(mtu, m.mtu-wire.HeaderSize)
 		}
 		if m.capacity > 0 && (capacity == 0 || m.capacity < capacity) {
 			capacity = m.capacity
 		}
 	}
-	if o.Flags&OrderTree != 0 {
+	if o.Flags&wire.OrderTree != 0 {
 		mtu = g.cfg.Fragment
 	}
 	o.Departed, o.Silent = g.gone()
@@ -43,7 +44,7 @@ func (g *Manager) list() Order {
 }
 
 // gone lists those that failed: those that were only silent, and their number, in the end.
-func (g *Manager) gone() (ids []ID, silent uint16) {
+func (g *Manager) gone() (ids []wire.ID, silent uint16) {
 	for _, last := range []bool{false, true} {
 		for _, d := range g.departed {
 			if d.silent == last {
@@ -62,7 +63,7 @@ func (g *Manager) gone() (ids []ID, silent uint16) {
 func (g *Manager) leastFragment() int { return max(1, min(256, g.cfg.Fragment/16)) }
 
 // published is the latest list, with what is true of versions now.
-func (g *Manager) published() Order {
+func (g *Manager) published() wire.Order {
 	o := g.latest
 	o.Usable, o.Oldest, o.Next = g.usable, g.free, g.next
 	return o
@@ -83,14 +84,14 @@ func (g *Manager) sendList(m *managed) {
 }
 
 func (g *Manager) sendState(m *managed) {
-	o := g.state(OrderState)
+	o := g.state(wire.OrderState)
 	o.Life = m.Life
 	g.order(m.NID, &o)
 }
 
 // expel tells a node that it is no member.
-func (g *Manager) expel(id ID) {
-	o := g.state(OrderExpelled)
+func (g *Manager) expel(id wire.ID) {
+	o := g.state(wire.OrderExpelled)
 	o.Life = id.Life
 	g.order(id.NID, &o)
 }
@@ -103,11 +104,11 @@ func (g *Manager) tellRivals(list bool) {
 		return
 	}
 	g.beatAt = g.now + g.cfg.Heartbeat
-	o := g.state(OrderState)
+	o := g.state(wire.OrderState)
 	if list && g.version.IsValid() {
 		o = g.published()
 	}
-	o.Flags, o.Of = o.Flags|OrderReplica, uint16(g.hears(nobody))
+	o.Flags, o.Of = o.Flags|wire.OrderReplica, uint16(g.hears(nobody))
 	for _, id := range g.cfg.Managers {
 		if id != g.cfg.Self {
 			g.order(id, &o)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // managed3 makes a group of n nodes, of which three may manage.
@@ -128,7 +129,7 @@ func TestLowerEpoch(t *testing.T) {
 		refused bool
 	}{{latest.Epoch - 1, 0, true}, {latest.Epoch, 1, true}, {latest.Epoch, 0, false}} {
 		before := h.m.stats.Refused
-		o.Epoch, o.Version = tt.epoch, Version{tt.epoch, latest.Counter + 5}
+		o.Epoch, o.Version = tt.epoch, wire.Version{Epoch: tt.epoch, Counter: latest.Counter + 5}
 		var out Output
 		h.m.Step(w.net.Now(), Input{Kind: Instructed, From: hostNID(tt.from), Data: o.AppendBinary(nil)}, &out)
 		if got := h.m.stats.Refused > before; got != tt.refused {
@@ -137,7 +138,7 @@ func TestLowerEpoch(t *testing.T) {
 		if taken := h.m.group.latest().version == o.Version; taken == tt.refused {
 			t.Errorf("%+v: taken %v", tt, taken)
 		}
-		reply, err := ParseOrder(out.Buf)
+		reply, err := wire.ParseOrder(out.Buf)
 		if tt.refused && (err != nil || reply.Epoch != max(latest.Epoch, tt.epoch+1) || out.Effects[0].To != hostNID(tt.from)) {
 			t.Errorf("%+v: it answers %+v, %v", tt, reply, err)
 		}
@@ -172,7 +173,7 @@ func TestUsable(t *testing.T) {
 func TestListWithoutUs(t *testing.T) {
 	w, _ := tallied(t, 4, nil, nil)
 	o := w.hosts[0].g.published()
-	o.Life, o.Version = w.hosts[2].m.self.Life, Version{o.Epoch, o.Version.Counter + 1}
+	o.Life, o.Version = w.hosts[2].m.self.Life, wire.Version{Epoch: o.Epoch, Counter: o.Version.Counter + 1}
 	o.Members = o.Members[:2]
 	var effects Output
 	w.hosts[2].m.Step(w.net.Now(), Input{Kind: Instructed, From: hostNID(0), Data: o.AppendBinary(nil)}, &effects)

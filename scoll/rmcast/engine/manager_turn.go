@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // waiting is what a manager knows while another one is at work.
@@ -16,9 +17,9 @@ type waiting struct {
 	heardAt time.Duration
 	joinAt  time.Duration // when a node wanted to join; 0: none did
 	askedAt time.Duration // for the list of the manager at work
-	version Version       // of the latest list that a manager told; members may have been told by others
-	members []Member
-	gone    []ID
+	version wire.Version  // of the latest list that a manager told; members may have been told by others
+	members []wire.Member
+	gone    []wire.ID
 	silent  int // so many of gone, the last ones
 	next    uint32
 }
@@ -71,7 +72,7 @@ func (g *Manager) takeTurn() {
 	default:
 		g.stats.Canvasses++
 		for _, m := range g.standby.members {
-			g.ask(m, MaxMembers)
+			g.ask(m, wire.MaxMembers)
 		}
 		g.tally()
 	}
@@ -86,7 +87,7 @@ func (g *Manager) tally() {
 		g.unbacked()
 	case g.backed() != nil:
 		for _, p := range c.probes {
-			if !slices.ContainsFunc(w.members, func(m Member) bool { return m.ID == p.ID }) {
+			if !slices.ContainsFunc(w.members, func(m wire.Member) bool { return m.ID == p.ID }) {
 				w.members = append(w.members, p.Member)
 			}
 		}
@@ -110,9 +111,9 @@ func (g *Manager) elect() {
 	w := &g.standby
 	w.epoch = max(w.epoch, w.hearsay)
 	g.role, g.epoch = active, g.ownEpoch(max(g.cfg.Incarnation, w.epoch+1))
-	g.version, g.usable, g.free = Version{Epoch: g.epoch}, Version{}, Version{}
+	g.version, g.usable, g.free = wire.Version{Epoch: g.epoch}, wire.Version{}, wire.Version{}
 	g.members, g.leavers, g.departed, g.claims, g.changed, g.base = nil, nil, nil, nil, false, electorate{}
-	g.latest = Order{}
+	g.latest = wire.Order{}
 	if g.next = max(w.next, 1); g.next > maxNumber {
 		g.next = 1 // what members know counts
 	}
@@ -122,7 +123,7 @@ func (g *Manager) elect() {
 	g.out.Effects = append(g.out.Effects, Effect{Kind: Elected, Version: g.version})
 	g.collect = collect{}
 	for _, m := range w.members {
-		g.ask(m, MaxMembers) // all that were there said so
+		g.ask(m, wire.MaxMembers) // all that were there said so
 	}
 	g.tellRivals(false)
 }
@@ -149,21 +150,21 @@ func (g *Manager) resign(to nid.NID, epoch uint64) {
 }
 
 // waits takes what a member says to a manager that waits its turn.
-func (g *Manager) waits(from nid.NID, o *Order) {
+func (g *Manager) waits(from nid.NID, o *wire.Order) {
 	w := &g.standby
 	w.hearsay = max(w.hearsay, o.Epoch)
 	switch o.Kind {
-	case OrderKnown:
+	case wire.OrderKnown:
 		g.known(from, o)
 		return
-	case OrderJoin:
+	case wire.OrderJoin:
 		g.spoke(from, o.Life)
 		delete(g.dead, from)
 		w.joinAt = g.now
-	case OrderReport:
+	case wire.OrderReport:
 		g.spoke(from, o.Life)
-		m := Member{ID: ID{from, o.Life}}
-		if o.Version.IsValid() && len(w.members) < g.cfg.Members && !slices.ContainsFunc(w.members, func(e Member) bool { return e.ID == m.ID }) {
+		m := wire.Member{ID: wire.ID{NID: from, Life: o.Life}}
+		if o.Version.IsValid() && len(w.members) < g.cfg.Members && !slices.ContainsFunc(w.members, func(e wire.Member) bool { return e.ID == m.ID }) {
 			w.members = append(w.members, m)
 		}
 	}
@@ -174,14 +175,14 @@ func (g *Manager) waits(from nid.NID, o *Order) {
 
 // rival takes what another manager says: of two that manage, the one that most members hear
 // stays, or the later one.
-func (g *Manager) rival(from nid.NID, o *Order) {
+func (g *Manager) rival(from nid.NID, o *wire.Order) {
 	switch {
 	case !slices.Contains(g.cfg.Managers, from):
 		g.stats.Malformed++
 		return
 	case g.wall.isAhead(o.Epoch, g.now):
 		g.stats.Ahead++
-		o.Flags = OrderReplica
+		o.Flags = wire.OrderReplica
 		g.refuse(from, o, RefusedAhead)
 		return
 	case !o.Agrees():
@@ -197,7 +198,7 @@ func (g *Manager) rival(from nid.NID, o *Order) {
 }
 
 // contend decides which of two managers stays.
-func (g *Manager) contend(from nid.NID, o *Order) {
+func (g *Manager) contend(from nid.NID, o *wire.Order) {
 	manages := o.Version.IsValid() // otherwise it asks members yet
 	switch {
 	case o.Epoch < g.epoch && manages && !g.version.IsValid() && len(g.collect.probes) == 0:
@@ -237,7 +238,7 @@ func (g *Manager) again() {
 }
 
 // follow takes the word of the manager at work, or of one that would be.
-func (g *Manager) follow(from nid.NID, o *Order) {
+func (g *Manager) follow(from nid.NID, o *wire.Order) {
 	w := &g.standby
 	late := g.now-w.heardAt >= g.cfg.Takeover
 	switch {
@@ -250,16 +251,16 @@ func (g *Manager) follow(from nid.NID, o *Order) {
 	}
 	g.resign(from, o.Epoch)
 	g.learn(o)
-	if o.Kind == OrderState && o.Version.IsValid() && o.Version != w.version && w.askedAt+g.cfg.Heartbeat <= g.now {
+	if o.Kind == wire.OrderState && o.Version.IsValid() && o.Version != w.version && w.askedAt+g.cfg.Heartbeat <= g.now {
 		w.askedAt = g.now
-		s := Order{Kind: OrderState, Flags: OrderReplica, Group: g.cfg.Group}
+		s := wire.Order{Kind: wire.OrderState, Flags: wire.OrderReplica, Group: g.cfg.Group}
 		g.order(from, &s) // of an epoch that is over: it answers with its list
 	}
 }
 
 // learn keeps the list of the manager at work.
-func (g *Manager) learn(o *Order) {
-	if w := &g.standby; o.Kind == OrderList {
+func (g *Manager) learn(o *wire.Order) {
+	if w := &g.standby; o.Kind == wire.OrderList {
 		w.version, w.members, w.gone, w.silent, w.next = o.Version, o.Members, o.Departed, int(o.Silent), o.Next
 	}
 }

@@ -3,13 +3,15 @@ package engine
 import (
 	"errors"
 	"fmt"
+
+	"ulnet/scoll/rmcast/wire"
 )
 
 // ErrNoManager says that no manager of a group has answered.
 var ErrNoManager = wrong("no manager of the group answers")
 
 // Members returns the members of the newest version, in the order of their numbers.
-func (m *Machine) Members() (list []Member, err error) {
+func (m *Machine) Members() (list []wire.Member, err error) {
 	r := m.group.latest()
 	switch {
 	case m.state == joining:
@@ -18,7 +20,7 @@ func (m *Machine) Members() (list []Member, err error) {
 		return nil, ErrNotMember
 	}
 	for i, p := range r.peers {
-		list = append(list, Member{p.id, r.numbers[i]})
+		list = append(list, wire.Member{ID: p.id, Number: r.numbers[i]})
 	}
 	if errors.Is(m.refusal, ErrQuorum) {
 		err = ErrQuorum
@@ -39,6 +41,6 @@ func (m *Machine) Unheard(err error) error {
 
 // Farewell returns what tells the managers that this life is over, if they count on it: the
 // node may live on, so that nobody else tells them. There is nothing to tell while Over is false.
-func (m *Machine) Farewell() (over bool, o Order) {
-	return m.state == out, Order{Kind: OrderReport, Group: m.cfg.Group, Epoch: m.epoch, Life: m.self.Life + 1}
+func (m *Machine) Farewell() (over bool, o wire.Order) {
+	return m.state == out, wire.Order{Kind: wire.OrderReport, Group: m.cfg.Group, Epoch: m.epoch, Life: m.self.Life + 1}
 }

@@ -4,12 +4,13 @@ import (
 	"slices"
 
 	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
 	"ulnet/scoll/tree"
 )
 
 // peer is a member, or was one. It is one value in all versions.
 type peer struct {
-	id     ID
+	id     wire.ID
 	dead   bool // failed, expelled, or left for good
 	silent bool // it counts as failed because it was silent, and may live
 	stream *stream
@@ -18,7 +19,7 @@ type peer struct {
 // roster is a version of the group: the list from which every member computes the
 // same trees (RM-11).
 type roster struct {
-	version  Version
+	version  wire.Version
 	peers    []*peer // by communication number: the index is the rank (RM-A2)
 	numbers  []uint32
 	byNID    map[nid.NID]int32
@@ -31,7 +32,7 @@ type roster struct {
 	failed   int    // members
 	voters   uint32 // see Order; for a new manager
 	of       uint16
-	silent   []ID
+	silent   []wire.ID
 }
 
 // shape is the tree of a version's messages from one origin (RM-10, RM-A1).
@@ -69,12 +70,12 @@ func (r *roster) maxMessage() int { return r.window * r.fragment }
 
 // membership is what a member knows of its group.
 type membership struct {
-	byID    map[ID]*peer
+	byID    map[wire.ID]*peer
 	rosters []*roster // ascending
 }
 
 // get returns a version's roster, nil if it is not known.
-func (g *membership) get(v Version) *roster {
+func (g *membership) get(v wire.Version) *roster {
 	for i := len(g.rosters) - 1; i >= 0; i-- {
 		if g.rosters[i].version == v {
 			return g.rosters[i]
@@ -92,9 +93,9 @@ func (g *membership) latest() *roster {
 }
 
 // add takes a list over.
-func (g *membership) add(o *Order, self ID) *roster {
+func (g *membership) add(o *wire.Order, self wire.ID) *roster {
 	r := &roster{
-		version: o.Version, self: -1, window: int(o.Window), fragment: int(o.MTU), capacity: int(o.Capacity), tree: o.Flags&OrderTree != 0,
+		version: o.Version, self: -1, window: int(o.Window), fragment: int(o.MTU), capacity: int(o.Capacity), tree: o.Flags&wire.OrderTree != 0,
 		voters: o.Voters, of: o.Of, silent: slices.Clone(o.Departed[len(o.Departed)-int(o.Silent):]),
 		byNID: make(map[nid.NID]int32, len(o.Members)), byNumber: make(map[uint32]int32, len(o.Members)),
 	}
@@ -112,7 +113,7 @@ func (g *membership) add(o *Order, self ID) *roster {
 	return r
 }
 
-func (g *membership) peer(id ID) *peer {
+func (g *membership) peer(id wire.ID) *peer {
 	p := g.byID[id]
 	if p == nil {
 		p = &peer{id: id}
@@ -123,7 +124,7 @@ func (g *membership) peer(id ID) *peer {
 
 // forget drops versions below v, and the peers that are in none any more. The
 // latest one stays.
-func (g *membership) forget(v Version) {
+func (g *membership) forget(v wire.Version) {
 	kept := g.rosters[:0]
 	for i, r := range g.rosters {
 		if i == len(g.rosters)-1 || r.version.Compare(v) >= 0 {

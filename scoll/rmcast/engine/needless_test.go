@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // unread makes the multicast socket of a node one that is not read until read is called.
@@ -64,7 +65,7 @@ func TestUnreadSocket(t *testing.T) {
 // TestTailLost: RM-3: the last datagrams of a window are lost at an inner node, which hears
 // of them from its children alone, until the origin tells by multicast what it sent last.
 func TestTailLost(t *testing.T) {
-	w, c := tallied(t, 8, func(to sim.NodeID, d *Datagram) bool { return to == 4 && d.Seq >= 10 && d.Count > 0 }, func(w *world, _ *sim.Config[*packet]) {
+	w, c := tallied(t, 8, func(to sim.NodeID, d *wire.Datagram) bool { return to == 4 && d.Seq >= 10 && d.Count > 0 }, func(w *world, _ *sim.Config[*packet]) {
 		w.manager.Window = 32
 	})
 	began := w.net.Now()
@@ -127,10 +128,10 @@ func TestAckLost(t *testing.T) {
 	w, c := tallied(t, 8, nil, func(w *world, _ *sim.Config[*packet]) { w.manager.Window = 32 })
 	n := 0
 	w.loss = func(from, _ sim.NodeID, p *packet) bool {
-		if from == 6 && has(p, Ack) {
+		if from == 6 && has(p, wire.Ack) {
 			n++
 		}
-		return from == 6 && has(p, Ack) && n < 3
+		return from == 6 && has(p, wire.Ack) && n < 3
 	}
 	for i := range 30 {
 		w.net.Command(0, fmt.Sprint("m", i))
@@ -190,9 +191,9 @@ func TestNeedlessForged(t *testing.T) {
 		t.Fatalf("limit %d of %d", p.limit, before)
 	}
 	s := p.stream
-	e := Entry{Kind: Ack, Flags: FlagNeedless, Origin: s.number(), Version: s.roster.version, First: 1, Count: 1, Stable: 1}
+	e := wire.Entry{Kind: wire.Ack, Flags: wire.FlagNeedless, Origin: s.number(), Version: s.roster.version, First: 1, Count: 1, Stable: 1}
 	for range 100 {
-		w.inject(0, 2, &packet{Control, AppendControl(nil, testGroup, Version{}, []Entry{e}), false})
+		w.inject(0, 2, &packet{Control, wire.AppendControl(nil, testGroup, wire.Version{}, []wire.Entry{e}), false})
 	}
 	if p.limit != before {
 		t.Errorf("limit %d of %d", p.limit, before)
@@ -208,15 +209,15 @@ func TestRepeatedNeed(t *testing.T) {
 	w.run(2 * time.Millisecond)
 	h := w.hosts[6]
 	s := h.m.group.byID[w.hosts[0].m.self].stream
-	var asks []Entry
-	for range MaxEntries {
-		asks = append(asks, s.entry(Need, s.stable, 1))
+	var asks []wire.Entry
+	for range wire.MaxEntries {
+		asks = append(asks, s.entry(wire.Need, s.stable, 1))
 	}
-	ask := &packet{Control, AppendControl(nil, testGroup, Version{}, asks), false}
+	ask := &packet{Control, wire.AppendControl(nil, testGroup, wire.Version{}, asks), false}
 	for range 10 {
 		w.inject(6, 7, ask)
 	}
-	if c.repairs != 1 || h.m.stats.Repeated != 10*MaxEntries-1 {
+	if c.repairs != 1 || h.m.stats.Repeated != 10*wire.MaxEntries-1 {
 		t.Errorf("%+v, %+v", c, h.m.stats)
 	}
 	w.run(h.m.rtt.estimate(&h.m.cfg))
@@ -234,15 +235,15 @@ func TestRepairOfWhatIsThere(t *testing.T) {
 	w.run(oneWay + time.Microsecond)
 	h := w.hosts[7]
 	s := h.m.group.byID[w.hosts[0].m.self].stream
-	d := s.header(s.stable, FlagRepair)
-	var answer []Entry
+	d := s.header(s.stable, wire.FlagRepair)
+	var answer []wire.Entry
 	w.tap = func(from, to sim.NodeID, p *packet) {
 		if from == 7 && to == 6 {
 			answer = append(answer, entries(p)...)
 		}
 	}
 	w.inject(7, 6, &packet{Arrival, append(d.AppendBinary(nil), 'x'), false})
-	if len(answer) != 1 || answer[0].Kind != Ack || answer[0].Flags != FlagAnswer || answer[0].First != s.stable || answer[0].Count != 1 {
+	if len(answer) != 1 || answer[0].Kind != wire.Ack || answer[0].Flags != wire.FlagAnswer || answer[0].First != s.stable || answer[0].Count != 1 {
 		t.Errorf("%+v", answer)
 	}
 }

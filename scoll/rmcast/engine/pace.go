@@ -1,6 +1,10 @@
 package engine
 
-import "slices"
+import (
+	"slices"
+
+	"ulnet/scoll/rmcast/wire"
+)
 
 // overhead is what a system takes for a datagram that waits, beside twice its size at
 // most, in bytes.
@@ -14,7 +18,7 @@ const keptShare = 75
 // start sets the limit of datagrams in flight so that the bursts of all origins take
 // half of the least room at a receiver (RM-A21).
 func (p *sender) start(r *roster, origins int) {
-	room := r.capacity / (2*(r.fragment+HeaderSize) + overhead) / 2
+	room := r.capacity / (2*(r.fragment+wire.HeaderSize) + overhead) / 2
 	if r.capacity == 0 {
 		room = r.window
 	}
@@ -54,7 +58,7 @@ func (p *sender) spurious() {
 
 // congested takes note of repairs below that a child tells of, at the origin: of datagrams
 // from seq on.
-func (s *stream) congested(seq uint64, e *Entry) {
+func (s *stream) congested(seq uint64, e *wire.Entry) {
 	if s.isRoot() && e.Repairs > 0 {
 		s.m.sender.slower(seq, int(e.Repairs))
 	}
@@ -68,8 +72,8 @@ func (s *stream) needless(first, seq uint64) {
 	case s.isRoot():
 		s.m.sender.spurious()
 	case seq < s.stable || s.inWindow(seq) && s.slot(first).complete && s.isConfirmed(first):
-		e := s.entry(Ack, first, s.fragments(first))
-		e.Flags = FlagAnswer | FlagNeedless
+		e := s.entry(wire.Ack, first, s.fragments(first))
+		e.Flags = wire.FlagAnswer | wire.FlagNeedless
 		s.m.tell(s.roster, s.parent, e)
 	case s.inWindow(seq) && s.slot(seq).repairs > 0:
 		s.slot(seq).repairs--

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // TestNeedlessOfTwo: RM-5: word of a needless repair acknowledges the message again, both of
@@ -19,7 +20,7 @@ func TestNeedlessOfTwo(t *testing.T) {
 	counts := []uint32{}
 	w.tap = func(from, to sim.NodeID, p *packet) {
 		for _, e := range entries(p) {
-			if from == 6 && to == 4 && p.kind == Control && e.Flags&FlagNeedless != 0 {
+			if from == 6 && to == 4 && p.kind == Control && e.Flags&wire.FlagNeedless != 0 {
 				counts = append(counts, e.Count)
 			}
 		}
@@ -41,7 +42,7 @@ func TestAckOfPart(t *testing.T) {
 			text := long(3000)
 			lost := 0
 			w.loss = func(from, _ sim.NodeID, p *packet) bool {
-				drop := from == 7 && has(p, Ack) && lost == 0
+				drop := from == 7 && has(p, wire.Ack) && lost == 0
 				if drop {
 					lost++
 				}
@@ -51,8 +52,8 @@ func TestAckOfPart(t *testing.T) {
 			s := w.send(0, text)
 			w.run(oneWay)
 			o := w.hosts[0].m.sender.stream
-			e := Entry{Kind: Ack, Flags: FlagNeedless, Origin: o.number(), Version: o.roster.version, First: s.seq, Count: 1, Stable: s.seq}
-			part := &packet{Control, AppendControl(nil, testGroup, Version{}, []Entry{e}), false}
+			e := wire.Entry{Kind: wire.Ack, Flags: wire.FlagNeedless, Origin: o.number(), Version: o.roster.version, First: s.seq, Count: 1, Stable: s.seq}
+			part := &packet{Control, wire.AppendControl(nil, testGroup, wire.Version{}, []wire.Entry{e}), false}
 			if early {
 				w.inject(6, 7, part)
 				read()
@@ -72,14 +73,14 @@ func TestAckOfPart(t *testing.T) {
 // TestAckOfPartInherited: RM-A8: a child that has acknowledged one of two datagrams dies; the
 // member above asks its children about the message.
 func TestAckOfPartInherited(t *testing.T) {
-	w, _ := tallied(t, 8, func(to sim.NodeID, _ *Datagram) bool { return to >= 6 }, nil)
+	w, _ := tallied(t, 8, func(to sim.NodeID, _ *wire.Datagram) bool { return to >= 6 }, nil)
 	w.net.Pause(6)
 	text := long(3000)
 	s := w.send(0, text)
 	w.run(2 * oneWay)
 	o := w.hosts[0].m.sender.stream
-	e := Entry{Kind: Ack, Origin: o.number(), Version: o.roster.version, First: s.seq, Count: 1, Stable: s.seq}
-	w.inject(4, 6, &packet{Control, AppendControl(nil, testGroup, Version{}, []Entry{e}), false})
+	e := wire.Entry{Kind: wire.Ack, Origin: o.number(), Version: o.roster.version, First: s.seq, Count: 1, Stable: s.seq}
+	w.inject(4, 6, &packet{Control, wire.AppendControl(nil, testGroup, wire.Version{}, []wire.Entry{e}), false})
 	w.net.Command(0, "dead 6")
 	w.await(s)
 	w.want(text, 0, 1, 2, 3, 4, 5, 7)

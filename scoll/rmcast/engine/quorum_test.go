@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // parted makes a group of n nodes of which so many may manage. Nodes that were expelled join
@@ -112,7 +113,7 @@ func TestLeftBehind(t *testing.T) {
 		t.Fatal("released too early")
 	}
 	w.run(3 * time.Second)
-	if !s.done || !errors.Is(s.lost, ErrSplit) || !slices.Equal(s.failed, []ID{gone}) {
+	if !s.done || !errors.Is(s.lost, ErrSplit) || !slices.Equal(s.failed, []wire.ID{gone}) {
 		t.Errorf("done %v, %v, failed %v", s.done, s.lost, s.failed)
 	}
 	w.want("x", 0, 1, 2, 3)
@@ -193,7 +194,7 @@ func TestTwoGroups(t *testing.T) {
 			t.Fatalf("list %v: %d and %d members, epochs %d and %d", list, len(one.members), len(other.members), one.epoch, other.epoch)
 		}
 		w.loss = func(from, to sim.NodeID, p *packet) bool {
-			return list && from == 1 && to == 0 && p.kind == Instructed && OrderKind(p.data[6]) == OrderState
+			return list && from == 1 && to == 0 && p.kind == Instructed && wire.OrderKind(p.data[6]) == wire.OrderState
 		}
 		s := w.send(3, "x")
 		w.net.Heal()
@@ -247,7 +248,7 @@ func TestFloors(t *testing.T) {
 			case 2:
 				cfg.Capacity = 1
 			case 3:
-				cfg.MTU = HeaderSize + 999
+				cfg.MTU = wire.HeaderSize + 999
 			}
 		}
 	})
@@ -255,7 +256,7 @@ func TestFloors(t *testing.T) {
 	w.net.Command(3, "join")
 	w.run(2 * time.Second)
 	g := w.hosts[0].g
-	if o := g.latest; o.Capacity != 50_000 || o.Flags&OrderTree != 0 || len(o.Members) != 3 {
+	if o := g.latest; o.Capacity != 50_000 || o.Flags&wire.OrderTree != 0 || len(o.Members) != 3 {
 		t.Errorf("%+v", o)
 	}
 	if h := w.hosts[3]; h.m.state != joining || !errors.Is(h.m.refusal, ErrLimits) || g.stats.Limits == 0 {
@@ -263,10 +264,10 @@ func TestFloors(t *testing.T) {
 	}
 	// A member cannot take back what it said when it joined.
 	m := w.hosts[1].m
-	w.order(0, 1, &Order{Kind: OrderReport, Group: testGroup, Epoch: m.epoch, Version: g.version, Oldest: g.version, Life: m.self.Life, Capacity: 2})
+	w.order(0, 1, &wire.Order{Kind: wire.OrderReport, Group: testGroup, Epoch: m.epoch, Version: g.version, Oldest: g.version, Life: m.self.Life, Capacity: 2})
 	w.net.Command(2, "leave")
 	w.run(2 * time.Second)
-	if o := g.latest; o.MTU != 2048 || o.Capacity < 50_000 || o.Flags&OrderTree != 0 {
+	if o := g.latest; o.MTU != 2048 || o.Capacity < 50_000 || o.Flags&wire.OrderTree != 0 {
 		t.Errorf("%+v", o)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"ulnet/lnd/link"
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // plan is a group, what it sends, and the faults it meets.
@@ -74,7 +75,7 @@ func (p *plan) configure(w *world, cfg *sim.Config[*packet]) {
 	w.managers = p.managers
 	w.manager = ManagerConfig{Window: 4 + p.rng.IntN(30), Fragment: 16 + p.rng.IntN(100)}
 	w.cfg.FIFO, w.cfg.Capacity = p.fifo, p.rng.IntN(2)*4000
-	w.cfg.MTU = []int{0, 2048, HeaderSize + 20}[p.rng.IntN(3)]
+	w.cfg.MTU = []int{0, 2048, wire.HeaderSize + 20}[p.rng.IntN(3)]
 	w.cfg.Faults = Faults{Acks: []float64{0, 0.1}[p.rng.IntN(2)]}
 	w.loss = func(_, _ sim.NodeID, q *packet) bool {
 		return q.cast && p.rng.Float64() < p.loss || p.rng.Float64() < p.cut

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ulnet/lnet/machine"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // tick does what is due.
@@ -84,7 +85,7 @@ func (s *stream) late(k *kid, first uint64, f *slot) {
 	}
 	if !s.isRoot() && !f.told {
 		f.told = true
-		e := s.entry(Pending, first, int(f.count))
+		e := s.entry(wire.Pending, first, int(f.count))
 		e.Who = s.waitsFor(first)
 		s.m.tell(s.roster, s.parent, e)
 	}
@@ -99,10 +100,10 @@ func (s *stream) answered(ks *kidSlot) {
 	ks.polledAt = 0
 }
 
-func (s *stream) poll(rank int, what span, flags EntryFlags) {
+func (s *stream) poll(rank int, what span, flags wire.EntryFlags) {
 	if what.end > what.first {
 		s.m.stats.Polls++
-		e := s.entry(Poll, what.first, int(what.end-what.first))
+		e := s.entry(wire.Poll, what.first, int(what.end-what.first))
 		e.Flags = flags
 		s.m.tell(s.roster, rank, e)
 	}
@@ -123,29 +124,29 @@ func (s *stream) repairKid(k *kid, seq uint64) {
 // repair sends a datagram to one member, over a reliable link.
 func (s *stream) repair(rank int, seq uint64) {
 	s.m.stats.Repairs++
-	s.send(rank, seq, FlagRepair)
+	s.send(rank, seq, wire.FlagRepair)
 }
 
 // forward sends a datagram down the tree, where there is no multicast.
-func (s *stream) forward(k *kid, seq uint64, flags DatagramFlags) {
+func (s *stream) forward(k *kid, seq uint64, flags wire.DatagramFlags) {
 	if !k.slot(seq).acked {
 		s.send(k.rank, seq, flags)
 	}
 }
 
-func (s *stream) send(rank int, seq uint64, flags DatagramFlags) {
+func (s *stream) send(rank int, seq uint64, flags wire.DatagramFlags) {
 	d := s.header(seq, flags)
 	s.m.sendDatagram(s, rank, &d, s.slot(seq).data)
 }
 
 // header makes the header of a datagram that is here.
-func (s *stream) header(seq uint64, flags DatagramFlags) Datagram {
+func (s *stream) header(seq uint64, flags wire.DatagramFlags) wire.Datagram {
 	sl := s.slot(seq)
 	f := s.slot(seq - uint64(sl.index))
 	if s.roster.tree {
-		flags |= FlagTree
+		flags |= wire.FlagTree
 	}
-	return Datagram{
+	return wire.Datagram{
 		Group: s.m.cfg.Group, Flags: flags, Version: s.roster.version, Origin: s.number(), Length: f.length,
 		Seq: seq, Index: sl.index, Count: f.count, Size: sl.size, Stable: s.stable, First: s.first,
 	}
@@ -155,7 +156,7 @@ func (s *stream) header(seq uint64, flags DatagramFlags) Datagram {
 // turn.
 func (s *stream) ask() {
 	s.askAt = machine.Never
-	var run Entry
+	var run wire.Entry
 	to := -1
 	for seq := s.next; seq < s.head && s.inWindow(seq); seq++ {
 		sl := s.slot(seq)
@@ -171,7 +172,7 @@ func (s *stream) ask() {
 				run.Count++
 			} else {
 				s.fetch(to, run)
-				to, run = from, s.entry(Need, seq, 1)
+				to, run = from, s.entry(wire.Need, seq, 1)
 			}
 		}
 		s.askAt = min(s.askAt, sl.askAt)
@@ -202,7 +203,7 @@ func (s *stream) asking(sl *slot) {
 	s.wantAt(s.askAt)
 }
 
-func (s *stream) fetch(from int, run Entry) {
+func (s *stream) fetch(from int, run wire.Entry) {
 	if run.Count > 0 {
 		s.m.stats.Fetches++
 		s.m.tell(s.roster, from, run)
@@ -238,7 +239,7 @@ func (s *stream) query() {
 		return
 	}
 	s.queryAt = s.m.now + s.m.cfg.Silence
-	s.m.tell(s.roster, s.root, s.entry(Query, s.stable, 0))
+	s.m.tell(s.roster, s.root, s.entry(wire.Query, s.stable, 0))
 }
 
 // patience is how long a child with a subtree of so many levels may take (RM-A4,

@@ -6,6 +6,7 @@ import (
 
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // state is how a node stands to the group.
@@ -31,8 +32,8 @@ type relation struct {
 	refusal     error // of this node's messages, by a manager; nil after an order
 	candidate   int   // whom to ask if that does not answer
 	unanswered  int
-	usable      Version // what may be sent under
-	asking      bool    // there may be a list that this node lacks
+	usable      wire.Version // what may be sent under
+	asking      bool         // there may be a list that this node lacks
 	reportAt    time.Duration
 	reportedAt  time.Duration
 	leaveAt     time.Duration
@@ -49,8 +50,8 @@ func (m *Machine) join() {
 
 // forgetAll begins anew with nothing but the epoch.
 func (m *Machine) forgetAll() {
-	m.group = membership{byID: make(map[ID]*peer)}
-	m.streams, m.sender, m.usable, m.held, m.heldN, m.kept = nil, sender{}, Version{}, nil, 0, 0
+	m.group = membership{byID: make(map[wire.ID]*peer)}
+	m.streams, m.sender, m.usable, m.held, m.heldN, m.kept = nil, sender{}, wire.Version{}, nil, 0, 0
 }
 
 // leave ends taking part: once nothing of this node is in flight the manager is told.
@@ -89,7 +90,7 @@ func (m *Machine) end(why error) {
 }
 
 // oldest is the version below which this node has nothing in flight (RM-A7).
-func (m *Machine) oldest() Version {
+func (m *Machine) oldest() wire.Version {
 	s, latest := m.sender.stream, m.group.latest()
 	switch {
 	case s != nil && (m.state != leaving || s.stable < s.head):
@@ -97,7 +98,7 @@ func (m *Machine) oldest() Version {
 	case latest != nil:
 		return latest.version
 	}
-	return Version{}
+	return wire.Version{}
 }
 
 // reportSoon reports at the end of this step.
@@ -129,38 +130,38 @@ func (m *Machine) report() {
 
 // sendReport also says which epoch is the highest that was heard of.
 func (m *Machine) sendReport(to nid.NID, epoch uint64) {
-	o := Order{Kind: OrderReport, Group: m.cfg.Group, Epoch: epoch, Life: m.self.Life, Oldest: m.oldest(), MTU: uint32(m.cfg.MTU), Capacity: uint32(m.cfg.Capacity)}
+	o := wire.Order{Kind: wire.OrderReport, Group: m.cfg.Group, Epoch: epoch, Life: m.self.Life, Oldest: m.oldest(), MTU: uint32(m.cfg.MTU), Capacity: uint32(m.cfg.Capacity)}
 	if r := m.group.latest(); r != nil {
 		o.Version = r.version
 	}
 	s := m.sender.stream
 	switch {
 	case m.state == joining:
-		o.Kind = OrderJoin
+		o.Kind = wire.OrderJoin
 	case m.state == leaving && (s == nil || s.stable == s.head):
-		o.Flags |= OrderLeaving
+		o.Flags |= wire.OrderLeaving
 	}
 	if m.asking {
-		o.Flags |= OrderAsking
+		o.Flags |= wire.OrderAsking
 	}
 	m.order(to, &o)
 }
 
 // known tells a new manager of all members of versions that are in use, and of those
 // that failed (RM-A9). Those on the newest list are first.
-func (m *Machine) known(to nid.NID, flags OrderFlags, you uint32) {
-	o := Order{
-		Kind: OrderKnown, Flags: flags, You: you, Group: m.cfg.Group, Epoch: m.epoch, Life: m.self.Life, Usable: m.usable, Oldest: m.oldest(),
+func (m *Machine) known(to nid.NID, flags wire.OrderFlags, you uint32) {
+	o := wire.Order{
+		Kind: wire.OrderKnown, Flags: flags, You: you, Group: m.cfg.Group, Epoch: m.epoch, Life: m.self.Life, Usable: m.usable, Oldest: m.oldest(),
 		MTU: uint32(m.cfg.MTU), Capacity: uint32(m.cfg.Capacity),
 	}
 	if m.state == leaving {
-		o.Flags |= OrderLeaving
+		o.Flags |= wire.OrderLeaving
 	}
 	latest := m.group.latest()
 	if latest != nil {
 		o.Version, o.Voters, o.Of = latest.version, latest.voters, latest.of
 	}
-	var silent []ID
+	var silent []wire.ID
 	if latest != nil {
 		silent = latest.silent
 	}
@@ -174,7 +175,7 @@ func (m *Machine) known(to nid.NID, flags OrderFlags, you uint32) {
 			case p.dead:
 				o.Departed = append(o.Departed, p.id)
 			default:
-				o.Members = append(o.Members, Member{p.id, r.numbers[rank]})
+				o.Members = append(o.Members, wire.Member{ID: p.id, Number: r.numbers[rank]})
 			}
 			seen[p] = true
 		}
@@ -186,7 +187,7 @@ func (m *Machine) known(to nid.NID, flags OrderFlags, you uint32) {
 	m.order(to, &o)
 }
 
-func (m *Machine) order(to nid.NID, o *Order) {
+func (m *Machine) order(to nid.NID, o *wire.Order) {
 	begin := len(m.out.Buf)
 	m.out.Buf = o.AppendBinary(m.out.Buf)
 	m.emit(Effect{Kind: DoReport, To: to, Head: Range{begin, len(m.out.Buf)}})

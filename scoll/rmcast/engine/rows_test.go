@@ -8,6 +8,7 @@ import (
 
 	"ulnet/lnd/lndtest/rows"
 	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // TestCycles: RM-6 and RM-A3: in the tree of 16 there are four cycles of
@@ -17,7 +18,7 @@ func TestCycles(t *testing.T) {
 	heard := map[time.Duration]int{}
 	w, _ := tallied(t, 16, nil, nil)
 	w.tap = func(from, to sim.NodeID, p *packet) {
-		if has(p, Ack) {
+		if has(p, wire.Ack) {
 			sent[from] = w.net.Now()
 			if to == 0 {
 				heard[w.net.Now()]++
@@ -118,7 +119,7 @@ func TestPace(t *testing.T) {
 // it slower.
 func TestPacedSources(t *testing.T) {
 	w, _ := tallied(t, 8, nil, func(w *world, _ *sim.Config[*packet]) {
-		w.cfg.Capacity = 48 * (2*(2048+HeaderSize) + overhead)
+		w.cfg.Capacity = 48 * (2*(2048+wire.HeaderSize) + overhead)
 		w.manager.Window = 64
 	})
 	text := long(2048)
@@ -162,7 +163,7 @@ func TestPacedSources(t *testing.T) {
 // TestDeaf: no multicast reaches a member, as where the network does not forward the
 // group's address: messages arrive as repairs, and the member says so.
 func TestDeaf(t *testing.T) {
-	w, _ := tallied(t, 4, func(to sim.NodeID, _ *Datagram) bool { return to == 2 }, nil)
+	w, _ := tallied(t, 4, func(to sim.NodeID, _ *wire.Datagram) bool { return to == 2 }, nil)
 	for i := range 20 {
 		w.await(w.send(0, fmt.Sprint("m", i)))
 	}

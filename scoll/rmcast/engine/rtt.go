@@ -1,6 +1,10 @@
 package engine
 
-import "time"
+import (
+	"time"
+
+	"ulnet/scoll/rmcast/wire"
+)
 
 // rtt estimates the round trip to other members, in the manner of RFC 6298.
 type rtt struct {
@@ -42,9 +46,9 @@ const maxLevels = 24
 // sampleAck measures how long a child with a subtree of so many levels took to
 // acknowledge, with the oldest message of an acknowledgement. Karn's algorithm: not if
 // the message was sent again to the child or below, nor with an answer to a question.
-func (s *stream) sampleAck(k *kid, ks *kidSlot, seq uint64, e *Entry) {
+func (s *stream) sampleAck(k *kid, ks *kidSlot, seq uint64, e *wire.Entry) {
 	f := s.slot(seq)
-	if f.delivered && ks.sentAt == 0 && !ks.wants && e.Repairs == 0 && e.Flags&FlagAnswer == 0 {
+	if f.delivered && ks.sentAt == 0 && !ks.wants && e.Repairs == 0 && e.Flags&wire.FlagAnswer == 0 {
 		s.m.acks[min(k.depth, maxLevels-1)].sample(s.m.now - f.at)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/lnet/machine"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // Why a message is not sent, or nobody knows who has it.
@@ -91,9 +92,9 @@ func (m *Machine) pump() {
 		seq := p.sent
 		sl := s.slot(seq)
 		first := seq - uint64(sl.index)
-		var flags DatagramFlags
+		var flags wire.DatagramFlags
 		if first > s.stable {
-			flags = FlagBatch
+			flags = wire.FlagBatch
 		}
 		p.sent++
 		m.datagramOut(s, seq, flags)
@@ -105,7 +106,7 @@ func (m *Machine) pump() {
 }
 
 // datagramOut sends a datagram to all for the first time.
-func (m *Machine) datagramOut(s *stream, seq uint64, flags DatagramFlags) {
+func (m *Machine) datagramOut(s *stream, seq uint64, flags wire.DatagramFlags) {
 	m.stats.Datagrams++
 	m.beatLater()
 	m.sender.tails = 0
@@ -270,13 +271,13 @@ func (m *Machine) tail() {
 func (m *Machine) beat() {
 	p := &m.sender
 	s := p.stream
-	d := Datagram{Group: m.cfg.Group, Version: s.roster.version, Origin: s.number(), Seq: p.sent, Stable: s.stable, First: s.first}
+	d := wire.Datagram{Group: m.cfg.Group, Version: s.roster.version, Origin: s.number(), Seq: p.sent, Stable: s.stable, First: s.first}
 	m.stats.Heartbeats++
 	if !s.roster.tree {
 		m.multicast(&d, nil)
 		return
 	}
-	d.Flags = FlagTree
+	d.Flags = wire.FlagTree
 	for _, k := range s.kids {
 		m.sendDatagram(s, k.rank, &d, nil)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // TestSingle: RM-1, RM-2, RM-4, RM-5, RM-8, RM-10, RM-13, RM-32 and RM-A1: any number
@@ -19,11 +20,11 @@ func TestSingle(t *testing.T) {
 		w := newWorld(t, n, func(w *world, _ *sim.Config[*packet]) {
 			w.tap = func(from, to sim.NodeID, p *packet) {
 				if p.cast {
-					if d, _, _ := ParseDatagram(p.data); d.Count > 0 {
+					if d, _, _ := wire.ParseDatagram(p.data); d.Count > 0 {
 						datagrams++
 					}
 				}
-				if has(p, Ack) {
+				if has(p, wire.Ack) {
 					acks++
 					if to == origin {
 						toOrigin++

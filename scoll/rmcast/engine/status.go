@@ -5,21 +5,22 @@ import (
 	"time"
 
 	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // Status tells how a node stands to a group.
 type Status struct {
-	Group     GroupID
+	Group     wire.GroupID
 	State     string // out, joining, member or leaving
-	Self      ID
-	Number    uint32  // communication number, 0 without one
-	Manager   nid.NID // zero: none was heard
-	Refusal   error   // why managers take no notice of this node, as far as they said so; nil after an order
-	Version   Version // the newest list
-	Usable    Version // what may be sent under
-	Sending   Version // what is sent under
-	Versions  int     // lists that are kept
-	Members   []Member
+	Self      wire.ID
+	Number    uint32       // communication number, 0 without one
+	Manager   nid.NID      // zero: none was heard
+	Refusal   error        // why managers take no notice of this node, as far as they said so; nil after an order
+	Version   wire.Version // the newest list
+	Usable    wire.Version // what may be sent under
+	Sending   wire.Version // what is sent under
+	Versions  int          // lists that are kept
+	Members   []wire.Member
 	Multicast bool // otherwise the payload goes down the tree
 	Fragment  int  // bytes of payload in a datagram
 	Window    int  // datagrams in flight of one origin
@@ -32,9 +33,9 @@ type Status struct {
 
 // StreamStatus tells where one origin's messages stand at this node.
 type StreamStatus struct {
-	Origin  ID
+	Origin  wire.ID
 	Number  uint32
-	Version Version
+	Version wire.Version
 	Stable  uint64 // all members have all datagrams below
 	Next    uint64 // all below are delivered here
 	Head    uint64 // all below were sent, as far as is known here
@@ -45,7 +46,7 @@ type StreamStatus struct {
 type Wait struct {
 	Seq     uint64
 	Since   time.Duration // how long
-	Child   Member
+	Child   wire.Member
 	Tries   int    // how often it was asked
 	Pending bool   // it has the message, and waits itself
 	For     uint32 // communication number of the member that is missing, as far as is known
@@ -64,7 +65,7 @@ func (m *Machine) Status() Status {
 	if r := m.group.latest(); r != nil {
 		s.Version, s.Multicast, s.Fragment, s.Window = r.version, !r.tree, r.fragment, r.window
 		for i, p := range r.peers {
-			s.Members = append(s.Members, Member{p.id, r.numbers[i]})
+			s.Members = append(s.Members, wire.Member{ID: p.id, Number: r.numbers[i]})
 		}
 		if r.self >= 0 {
 			s.Number = r.numbers[r.self]
@@ -106,7 +107,7 @@ func (s *stream) waits(first uint64, f *slot) (list []Wait) {
 		}
 		ks := k.slot(first)
 		w := Wait{
-			Seq: first, Since: s.m.now - f.at, Child: Member{s.roster.peers[k.rank].id, s.roster.number(k.rank)},
+			Seq: first, Since: s.m.now - f.at, Child: wire.Member{ID: s.roster.peers[k.rank].id, Number: s.roster.number(k.rank)},
 			Tries: int(ks.tries), Pending: ks.pending, For: s.roster.number(k.rank),
 		}
 		if ks.pending && k.who != 0 {
@@ -124,16 +125,16 @@ func (s *stream) waits(first uint64, f *slot) (list []Wait) {
 
 // Managing describes a group that this node manages, or would.
 type Managing struct {
-	Group   GroupID
+	Group   wire.GroupID
 	Active  bool    // otherwise it waits its turn
 	Manager nid.NID // who manages, as far as that is known
-	Version Version
-	Usable  Version // what may be sent under
-	Oldest  Version // what may still be in use
-	Alone   bool    // it hears too few members to manage the group, or to be elected
-	Members []Member
-	Leaving []ID
-	Gone    []ID // failed, in versions that may be in use
+	Version wire.Version
+	Usable  wire.Version // what may be sent under
+	Oldest  wire.Version // what may still be in use
+	Alone   bool         // it hears too few members to manage the group, or to be elected
+	Members []wire.Member
+	Leaving []wire.ID
+	Gone    []wire.ID // failed, in versions that may be in use
 	Stats   ManagerStats
 }
 

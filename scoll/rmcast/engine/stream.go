@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ulnet/lnet/machine"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // slot is what is known of one datagram of the window. What concerns the whole
@@ -157,6 +158,6 @@ func (s *stream) advance() {
 func (s *stream) number() uint32 { return s.roster.number(s.root) }
 
 // entry begins an entry of this stream.
-func (s *stream) entry(kind EntryKind, first uint64, count int) Entry {
-	return Entry{Kind: kind, Origin: s.number(), Version: s.roster.version, First: first, Count: uint32(count), Stable: s.stable}
+func (s *stream) entry(kind wire.EntryKind, first uint64, count int) wire.Entry {
+	return wire.Entry{Kind: kind, Origin: s.number(), Version: s.roster.version, First: first, Count: uint32(count), Stable: s.stable}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // TestTrees: RM-7, RM-10, RM-11 and RM-A2: every member derives the same tree from the
@@ -70,7 +71,7 @@ func TestJoinWhileSending(t *testing.T) {
 			t.Error("a message before the list")
 		}
 	}
-	versions := map[Version]bool{}
+	versions := map[wire.Version]bool{}
 	w.onRelease = func(_ *host, s *sent) {
 		versions[s.version] = true
 		for _, p := range w.lists[s.version] {
@@ -112,12 +113,12 @@ func TestUnknownVersion(t *testing.T) {
 	// The list to node 2 gets lost, and its acknowledgement is forged: nobody knows.
 	lost := 0
 	w.loss = func(from, to sim.NodeID, p *packet) bool {
-		o, err := ParseOrder(p.data)
-		if err != nil || o.Kind != OrderList || to != 2 || lost > 0 {
+		o, err := wire.ParseOrder(p.data)
+		if err != nil || o.Kind != wire.OrderList || to != 2 || lost > 0 {
 			return false
 		}
 		lost++
-		ack := Order{Kind: OrderReport, Group: testGroup, Epoch: o.Epoch, Version: o.Version, Oldest: o.Oldest, Life: o.Life, MTU: 4096}
+		ack := wire.Order{Kind: wire.OrderReport, Group: testGroup, Epoch: o.Epoch, Version: o.Version, Oldest: o.Oldest, Life: o.Life, MTU: 4096}
 		w.net.At(w.net.Now()+2*oneWay, func() {
 			var out Output
 			w.hosts[0].g.Step(w.net.Now(), Input{Kind: Instructed, From: hostNID(2), Data: ack.AppendBinary(nil)}, &out)
@@ -126,7 +127,7 @@ func TestUnknownVersion(t *testing.T) {
 	}
 	w.net.Command(3, "join")
 	w.run(100 * time.Millisecond)
-	for !slices.ContainsFunc(w.hosts[1].versions, func(v Version) bool { return v == w.hosts[0].g.version }) {
+	for !slices.ContainsFunc(w.hosts[1].versions, func(v wire.Version) bool { return v == w.hosts[0].g.version }) {
 		w.run(10 * time.Millisecond)
 	}
 	w.hosts[0].g.usable = w.hosts[0].g.version
@@ -179,7 +180,7 @@ func TestLeave(t *testing.T) {
 func TestLeaverHearsNoMore(t *testing.T) {
 	w, _ := tallied(t, 6, nil, nil)
 	w.loss = func(from, _ sim.NodeID, p *packet) bool { // keeps a message of node 1 open
-		return from == 5 && slices.ContainsFunc(entries(p), func(e Entry) bool { return e.Origin == w.hosts[1].m.Status().Number })
+		return from == 5 && slices.ContainsFunc(entries(p), func(e wire.Entry) bool { return e.Origin == w.hosts[1].m.Status().Number })
 	}
 	old := w.send(1, "old")
 	w.net.Command(4, "leave")
@@ -252,7 +253,7 @@ func TestEarlyAck(t *testing.T) {
 	w.net.Crash(7) // for node 1: child of 5, and parent of 0
 	lost := 0
 	w.loss = func(_, to sim.NodeID, p *packet) bool {
-		if o, err := ParseOrder(p.data); err != nil || o.Kind != OrderList || to != 5 || lost > 0 {
+		if o, err := wire.ParseOrder(p.data); err != nil || o.Kind != wire.OrderList || to != 5 || lost > 0 {
 			return false
 		}
 		lost++

@@ -11,9 +11,10 @@ import (
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim"
 	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
 )
 
-const testGroup GroupID = 7
+const testGroup wire.GroupID = 7
 
 // packet is a message between the bare machines of a world.
 type packet struct {
@@ -24,7 +25,7 @@ type packet struct {
 
 // got is a message that a node delivered.
 type got struct {
-	origin ID
+	origin wire.ID
 	seq    uint64
 	data   string
 	at     time.Duration
@@ -35,8 +36,8 @@ type sent struct {
 	at, released time.Duration
 	data         string
 	seq          uint64
-	version      Version
-	failed       []ID
+	version      wire.Version
+	failed       []wire.ID
 	lost         error
 	done         bool
 }
@@ -53,10 +54,10 @@ type host struct {
 	got          []got
 	sent         []*sent
 	full         []*sent
-	versions     []Version
+	versions     []wire.Version
 	joined       int
 	gone         []error
-	suspects     []ID
+	suspects     []wire.ID
 	deaf         int
 	wakeM, wakeG time.Duration
 }
@@ -80,7 +81,7 @@ type world struct {
 	rejoin    bool   // who was expelled joins again
 	texts     int
 	injected  []injection
-	lists     map[Version][]*peer // as some node has them
+	lists     map[wire.Version][]*peer // as some node has them
 }
 
 // injection is a message that a node is to take for another one's.
@@ -100,7 +101,7 @@ const oneWay = time.Millisecond / 2
 func newWorld(t *testing.T, n int, change func(w *world, cfg *sim.Config[*packet])) *world {
 	t.Helper()
 	effort.OneGoroutine(t)
-	w := &world{t: t, lists: map[Version][]*peer{}, hosts: make([]*host, n), managers: 1, cfg: Config{MTU: 2048 + HeaderSize, Guard: 2 * time.Millisecond}}
+	w := &world{t: t, lists: map[wire.Version][]*peer{}, hosts: make([]*host, n), managers: 1, cfg: Config{MTU: 2048 + wire.HeaderSize, Guard: 2 * time.Millisecond}}
 	cfg := sim.Config[*packet]{
 		Nodes: n, Seed: 1, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: oneWay}}},
 		Boot: w.boot,
@@ -381,19 +382,19 @@ func (w *world) all() (ids []sim.NodeID) {
 }
 
 // entries parses a control message.
-func entries(p *packet) (list []Entry) {
-	_, _, b, err := ParseControl(p.data)
+func entries(p *packet) (list []wire.Entry) {
+	_, _, b, err := wire.ParseControl(p.data)
 	for err == nil && len(b) > 0 {
-		var e Entry
-		e, b, err = ParseEntry(b)
+		var e wire.Entry
+		e, b, err = wire.ParseEntry(b)
 		list = append(list, e)
 	}
 	return list
 }
 
 // has reports whether a control message has entries of a kind.
-func has(p *packet, kind EntryKind) bool {
-	return p.kind == Control && slices.ContainsFunc(entries(p), func(e Entry) bool { return e.Kind == kind })
+func has(p *packet, kind wire.EntryKind) bool {
+	return p.kind == Control && slices.ContainsFunc(entries(p), func(e wire.Entry) bool { return e.Kind == kind })
 }
 
 // long makes a text of so many bytes, each position of which tells where it is.

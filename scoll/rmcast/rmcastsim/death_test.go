@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/simlnd"
-	"ulnet/scoll/rmcast/engine"
+	"ulnet/scoll/rmcast"
 	"ulnet/scoll/rmcast/rmcastsim"
 )
 
@@ -39,7 +39,7 @@ func TestDeathMidSend(t *testing.T) {
 					t.Fatal(err)
 				}
 				m := list[0]
-				dead := slices.ContainsFunc(m.Result.Failed, func(id engine.ID) bool { return id.NID == simlnd.NID(sim.NodeID(victim)) })
+				dead := slices.ContainsFunc(m.Result.Failed, func(id rmcast.ID) bool { return id.NID == simlnd.NID(sim.NodeID(victim)) })
 				if m.Outcome != rmcastsim.Released || !dead && m.Elapsed() > discovery/2 || len(m.Result.Failed) > 1 {
 					t.Errorf("%d nodes, %d dies after %v: %+v", nodes, victim, after, m.Result)
 				}

@@ -12,7 +12,7 @@ import (
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll/rmcast"
-	"ulnet/scoll/rmcast/engine"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // Outcome says how far a message is.
@@ -31,7 +31,7 @@ const (
 type Message struct {
 	Number  uint32 // from 1
 	Origin  sim.NodeID
-	ID      engine.ID // its origin's, when it was accepted
+	ID      rmcast.ID // its origin's, when it was accepted
 	Size    int
 	Outcome Outcome
 	Begun   time.Duration // when its origin was asked
@@ -73,9 +73,9 @@ func (m *Message) payload() []byte {
 type ledger struct {
 	net      *Net
 	all      []*Message
-	versions map[engine.Version][]engine.Member
-	left     map[engine.ID]bool      // members that were told to leave, or have given it up
-	order    map[[2]engine.ID]uint64 // by receiver and origin: the latest delivery
+	versions map[rmcast.Version][]rmcast.Member
+	left     map[rmcast.ID]bool      // members that were told to leave, or have given it up
+	order    map[[2]rmcast.ID]uint64 // by receiver and origin: the latest delivery
 	problems problems
 	open     int // messages that are not over
 
@@ -98,8 +98,8 @@ func note(first *error, format string, args ...any) {
 }
 
 func (l *ledger) init(n *Net) {
-	l.net, l.versions, l.order = n, make(map[engine.Version][]engine.Member), make(map[[2]engine.ID]uint64)
-	l.left = make(map[engine.ID]bool)
+	l.net, l.versions, l.order = n, make(map[rmcast.Version][]rmcast.Member), make(map[[2]rmcast.ID]uint64)
+	l.left = make(map[rmcast.ID]bool)
 }
 
 // Messages are all messages so far. They change while the network runs.
@@ -125,7 +125,7 @@ func (l *ledger) accepted(m *Message, seq uint64) {
 }
 
 // delivered notes that a node has delivered a message, and sees whether it is right.
-func (l *ledger) delivered(at sim.NodeID, origin engine.ID, seq uint64, data []byte) {
+func (l *ledger) delivered(at sim.NodeID, origin rmcast.ID, seq uint64, data []byte) {
 	n := l.net
 	l.deliveries++
 	var m *Message
@@ -149,8 +149,8 @@ func (l *ledger) delivered(at sim.NodeID, origin engine.ID, seq uint64, data []b
 }
 
 // ordered sees whether messages come in the order in which their origin sent them.
-func (l *ledger) ordered(to engine.ID, m *Message) {
-	key := [2]engine.ID{to, m.ID}
+func (l *ledger) ordered(to rmcast.ID, m *Message) {
+	key := [2]rmcast.ID{to, m.ID}
 	if before := l.order[key]; before > m.Result.Seq && l.net.cfg.Rmcast.FIFO {
 		note(&l.problems.order, "at %v %v delivers message %s, which is %d, after %d", l.net.Now(), to, m.name(), m.Result.Seq, before)
 	}
@@ -158,7 +158,7 @@ func (l *ledger) ordered(to engine.ID, m *Message) {
 }
 
 // list takes note of the members of a version.
-func (l *ledger) list(v engine.Version, members []engine.Member) {
+func (l *ledger) list(v rmcast.Version, members []rmcast.Member) {
 	if v.IsValid() && l.versions[v] == nil {
 		l.versions[v] = members
 	}
@@ -188,7 +188,7 @@ func (l *ledger) released(m *Message, r rmcast.Result, why error) {
 
 // failed sees whether a member that is named as failed has ended, or was kept from
 // doing its part.
-func (l *ledger) failed(m *Message, id engine.ID) {
+func (l *ledger) failed(m *Message, id rmcast.ID) {
 	n, node := l.net, nodeOf(id.NID)
 	if n.Up(node) && n.nodes[node].life == id.Life && !n.nodes[node].excused && n.Now() > n.oracle.news[node] {
 		note(&l.problems.failed, "at %v message %s is released, and %v is named as failed, which lives", m.Done, m.name(), id)
@@ -198,7 +198,7 @@ func (l *ledger) failed(m *Message, id engine.ID) {
 // success sees whether a member that is named as failed has ended, unless the origin was
 // told that it may live: it died, or the node has come back or left since. That it was cut
 // off, or slow, is no excuse.
-func (l *ledger) success(m *Message, id engine.ID) {
+func (l *ledger) success(m *Message, id rmcast.ID) {
 	n, node := l.net, nodeOf(id.NID)
 	if m.Why == nil && n.Up(node) && id.Life >= n.nodes[node].began && !l.left[id] && m.got[node].life != id.Life {
 		note(&l.problems.success, "at %v message %s is a success, and %v lives and has not delivered it", m.Done, m.name(), id)
@@ -237,7 +237,7 @@ func (l *ledger) originGone(id sim.NodeID) {
 
 // lost notes that a receiver has lost a datagram that came by multicast.
 func (l *ledger) lost(b []byte) {
-	if d, _, err := engine.ParseDatagram(b); err == nil && d.Count > 0 {
+	if d, _, err := wire.ParseDatagram(b); err == nil && d.Count > 0 {
 		l.lostCopies++
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // Group is the number of the group.
-const Group engine.GroupID = 1
+const Group rmcast.GroupID = 1
 
 // Config configures a [Net]. The zero value of a field means its default.
 type Config struct {
@@ -154,8 +154,8 @@ func (n *Net) excuse(set sim.NodeSet) {
 }
 
 // id is who a node is, or would be, as a member.
-func (n *Net) id(node sim.NodeID) engine.ID {
-	return engine.ID{NID: simlnd.NID(node), Life: n.nodes[node].life}
+func (n *Net) id(node sim.NodeID) rmcast.ID {
+	return rmcast.ID{NID: simlnd.NID(node), Life: n.nodes[node].life}
 }
 
 // nodeOf is the node with a NID, which is one of ours.

@@ -10,6 +10,7 @@ import (
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/machine"
 	"ulnet/scoll/rmcast/engine"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // program is bare machines on a node: a member, and perhaps a manager.
@@ -53,7 +54,7 @@ func (n *Net) memberConfig(life sim.Life) engine.Config {
 	cfg.Self, cfg.Life, cfg.Group, cfg.Managers, cfg.Seed = simlnd.NID(life.Node), incarnation(life), Group, n.managers, life.Seed
 	cfg.Capacity = n.cfg.Capacity
 	if !n.cfg.NoMulticast {
-		cfg.MTU = engine.HeaderSize + n.cfg.Manager.Fragment
+		cfg.MTU = wire.HeaderSize + n.cfg.Manager.Fragment
 	}
 	return cfg
 }

@@ -15,6 +15,7 @@ import (
 	"ulnet/scoll/rmcast"
 	"ulnet/scoll/rmcast/engine"
 	"ulnet/scoll/rmcast/rmcastsim"
+	"ulnet/scoll/rmcast/wire"
 )
 
 const (
@@ -56,20 +57,20 @@ type counts struct {
 func (c *counts) tap(_, to sim.NodeID, kind rmcastsim.Kind, b []byte) {
 	switch kind {
 	case rmcastsim.Cast:
-		if d, _, err := engine.ParseDatagram(b); err == nil && d.Count > 0 {
+		if d, _, err := wire.ParseDatagram(b); err == nil && d.Count > 0 {
 			c.casts[fmt.Sprint(d.Origin, d.Seq)]++
 		}
 	case rmcastsim.Repair:
 		c.repairs++
 	case rmcastsim.Control:
-		_, _, entries, _ := engine.ParseControl(b)
+		_, _, entries, _ := wire.ParseControl(b)
 		for len(entries) > 0 {
-			e, rest, err := engine.ParseEntry(entries)
+			e, rest, err := wire.ParseEntry(entries)
 			if err != nil {
 				return
 			}
 			entries = rest
-			if e.Kind != engine.Ack {
+			if e.Kind != wire.Ack {
 				continue
 			}
 			c.acks++

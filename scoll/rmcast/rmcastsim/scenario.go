@@ -9,6 +9,7 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/scoll/rmcast"
 	"ulnet/scoll/rmcast/engine"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // Protocol is reliable multicast for scenarios.
@@ -55,7 +56,7 @@ var Protocol = &scenario.Protocol{
 }
 
 // maxFragment is what fits into a datagram of simulated drivers.
-const maxFragment = 8<<10 - engine.HeaderSize
+const maxFragment = 8<<10 - wire.HeaderSize
 
 // bytesPerNode: mostly the windows of some origins, half of one of them with payload in
 // flight, and of a stack its buffers.

@@ -83,7 +83,7 @@ func (k *stack) join() error {
 }
 
 // changed hears that there is another list, or why this node is no member any more.
-func (k *stack) changed(_ engine.Version, err error) {
+func (k *stack) changed(_ rmcast.Version, err error) {
 	if k.begins {
 		return
 	}

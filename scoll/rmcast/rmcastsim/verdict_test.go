@@ -43,14 +43,14 @@ func TestProblems(t *testing.T) {
 			n.ledger.released(m, rmcast.Result{Version: n.lives[0].(*program).m.Status().Version}, nil)
 		}},
 		{"released in no version", "which nobody has listed", func(n *Net, m *Message) {
-			n.ledger.released(m, rmcast.Result{Version: engine.Version{Epoch: 1, Counter: 9}}, nil)
+			n.ledger.released(m, rmcast.Result{Version: rmcast.Version{Epoch: 1, Counter: 9}}, nil)
 		}},
 		{"a live member named as failed", "which lives", func(n *Net, m *Message) {
 			n.ledger.failed(m, n.id(2))
 		}},
 		{"a success without a live member", "lives and has not delivered it", func(n *Net, m *Message) {
 			n.nodes[2].excused = true
-			n.ledger.released(m, rmcast.Result{Version: n.lives[0].(*program).m.Status().Version, Failed: []engine.ID{n.id(0), n.id(1), n.id(2), n.id(3)}}, nil)
+			n.ledger.released(m, rmcast.Result{Version: n.lives[0].(*program).m.Status().Version, Failed: []rmcast.ID{n.id(0), n.id(1), n.id(2), n.id(3)}}, nil)
 		}},
 		{"twice", "delivers message 1 of node 2 again", func(n *Net, m *Message) {
 			n.ledger.delivered(3, m.ID, m.Result.Seq, m.payload())
@@ -67,7 +67,7 @@ func TestProblems(t *testing.T) {
 			n.ledger.delivered(3, n.id(2), m.Result.Seq, m.payload())
 		}},
 		{"out of order", "after 99", func(n *Net, m *Message) {
-			n.ledger.order[[2]engine.ID{n.id(2), m.ID}] = 99
+			n.ledger.order[[2]rmcast.ID{n.id(2), m.ID}] = 99
 		}},
 		{"two ends", "ends again", func(n *Net, m *Message) {
 			n.ledger.ended(m, engine.ErrLeft)

@@ -1,4 +1,4 @@
-package engine
+package wire
 
 import (
 	"encoding/binary"
@@ -6,7 +6,7 @@ import (
 )
 
 // WireVersion is the version of the protocol on the wire.
-const WireVersion = 1
+const ProtocolVersion = 1
 
 // The portals of reliable multicast. Datagrams go to the first as multicast PUTs,
 // repairs as ordinary ones; what members tell each other goes to the second, and
@@ -41,7 +41,7 @@ func begin(b []byte, magic uint32, size int) (length int, err error) {
 		return 0, ErrShort
 	case le.Uint32(b) != magic:
 		return 0, ErrMagic
-	case le.Uint16(b[4:]) != WireVersion:
+	case le.Uint16(b[4:]) != ProtocolVersion:
 		return 0, ErrVersion
 	case len(b) < size:
 		return 0, ErrShort
@@ -51,7 +51,7 @@ func begin(b []byte, magic uint32, size int) (length int, err error) {
 
 func appendBegin(b []byte, magic uint32, length int) []byte {
 	b = binary.LittleEndian.AppendUint32(b, magic)
-	b = binary.LittleEndian.AppendUint16(b, WireVersion)
+	b = binary.LittleEndian.AppendUint16(b, ProtocolVersion)
 	return binary.LittleEndian.AppendUint16(b, uint16(length))
 }
 

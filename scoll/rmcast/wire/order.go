@@ -1,4 +1,4 @@
-package engine
+package wire
 
 import (
 	"encoding/binary"
@@ -119,15 +119,16 @@ func (o *Order) AppendBinary(b []byte) []byte {
 	b = le.AppendUint16(b, o.Silent)
 	for _, m := range o.Members {
 		b = le.AppendUint32(b, m.Number)
-		b = appendID(b, m.ID)
+		b = m.ID.AppendBinary(b)
 	}
 	for _, id := range o.Departed {
-		b = appendID(b, id)
+		b = id.AppendBinary(b)
 	}
 	return b
 }
 
-func appendID(b []byte, id ID) []byte {
+// AppendBinary appends the form of an ID in lists: life, then NID in LNet's extended form.
+func (id ID) AppendBinary(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, id.Life)
 	return id.NID.AppendExtended(b)
 }

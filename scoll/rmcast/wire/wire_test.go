@@ -1,4 +1,4 @@
-package engine
+package wire
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ulnet/lnet/nid"
 )
 
 var sampleDatagram = Datagram{
@@ -22,9 +24,11 @@ func sampleOrder() Order {
 	return Order{
 		Kind: OrderList, Flags: OrderTree, Group: 7, You: 2, Epoch: 3, Version: Version{3, 4}, Usable: Version{3, 3}, Oldest: Version{2, 9}, Life: 12,
 		MTU: 4096, Capacity: 100_000, Window: 128, Next: 6, Voters: 5, Of: 8, Silent: 1,
-		Members: []Member{{ID{hostNID(0), 11}, 1}, {ID{hostNID(1), 12}, 2}}, Departed: []ID{{hostNID(2), 13}},
+		Members: []Member{{ID{testNID(0), 11}, 1}, {ID{testNID(1), 12}, 2}}, Departed: []ID{{testNID(2), 13}},
 	}
 }
+
+func testNID(i uint32) nid.NID { return nid.FromNumber(nid.MakeNet(nid.GNI, 0), i+1) }
 
 // unspaced joins the words of a hexadecimal text that names fields.
 func unspaced(t *testing.T, text string) []byte {
@@ -216,34 +220,6 @@ func FuzzWire(f *testing.F) {
 			got, err := ParseOrder(o.AppendBinary(nil))
 			if err != nil || !reflect.DeepEqual(got, o) {
 				t.Errorf("%+v, was %+v, %v", got, o, err)
-			}
-		}
-	})
-}
-
-// FuzzMachine: a member of a group survives whatever arrives, as does a manager.
-func FuzzMachine(f *testing.F) {
-	f.Add([]byte{0, 72}, append(sampleDatagram.AppendBinary(nil), "data"...))
-	f.Add([]byte{1, 80}, AppendControl(nil, 7, Version{3, 4}, []Entry{sampleEntry}))
-	o := sampleOrder()
-	f.Add([]byte{2}, o.AppendBinary(nil))
-	f.Fuzz(func(t *testing.T, how, b []byte) {
-		w := newWorld(t, 3, nil)
-		w.form(3)
-		w.send(1, "one")
-		h := w.hosts[1]
-		version := h.m.group.latest().version
-		for i, x := range how {
-			if x >= 16 && len(b) >= 40 { // the version that is in use
-				at := []int{16, 40, 24}[int(x)%3]
-				copy(b[min(at, len(b)-16):], appendVersion(nil, version))
-			}
-			in := Input{Kind: Arrival + InputKind(x%3), From: hostNID(0), Data: b}
-			var out Output
-			h.m.Step(w.net.Now()+1+1e6, in, &out)
-			w.hosts[0].g.Step(w.net.Now()+1+1e6, in, &out)
-			if err := h.m.invariants(); err != nil {
-				t.Fatalf("after %d: %v", i, err)
 			}
 		}
 	})
