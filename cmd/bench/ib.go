@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -14,31 +13,23 @@ func measureIBLatency(ctx context.Context, b *bench) ([]line, error) {
 		return nil, err
 	}
 	trips := b.some(roundTrips)
-	s, err := b.interleave([]contender{
-		{"socklnd, handlers", func() (time.Duration, error) { return b.node.pingHandlers(ctx, 0, trips) }},
-		{"o2iblnd, handlers", func() (time.Duration, error) { return p.node.pingHandlers(ctx, 0, trips) }},
-		{"socklnd, EQ", func() (time.Duration, error) { return b.node.pingEQs(ctx, trips) }},
-		{"o2iblnd, EQ", func() (time.Duration, error) { return p.node.pingEQs(ctx, trips) }},
-		{"softroce", func() (time.Duration, error) { return p.verbs.roundTrips(ctx, trips) }},
-		{"plain UDP", func() (time.Duration, error) { return p.floor.roundTrips(smallSize, trips) }},
-		{"plain TCP", func() (time.Duration, error) { return b.raw.roundTrips(smallSize, trips) }},
-	})
-	if err != nil {
+	round := func(name string, run func() (time.Duration, error)) *contender { return b.timed(name, trips, run) }
+	sock := round("socklnd", func() (time.Duration, error) { return b.node.pingHandlers(ctx, 0, trips) })
+	o2ib := round("o2iblnd", func() (time.Duration, error) { return p.node.pingHandlers(ctx, 0, trips) })
+	sockEQ := round("socklnd", func() (time.Duration, error) { return b.node.pingEQs(ctx, trips) })
+	o2ibEQ := round("o2iblnd", func() (time.Duration, error) { return p.node.pingEQs(ctx, trips) })
+	device := round("device", func() (time.Duration, error) { return p.verbs.roundTrips(ctx, trips) })
+	udp := round("UDP", func() (time.Duration, error) { return p.floor.roundTrips(smallSize, trips) })
+	plain := round("TCP", func() (time.Duration, error) { return b.raw.roundTrips(smallSize, trips) })
+	if err := alternate(ctx, b, b.rounds, sock, o2ib, sockEQ, o2ibEQ, device, udp, plain); err != nil {
 		return nil, err
 	}
-	half := func(what string, limit float64, ours, other samples, name string) line {
-		time := func(s samples) float64 { return median(s.elapsed) / float64(trips) / 2 / 1e3 }
-		return line{
-			what: what, ratio: compare(ours.elapsed, other.elapsed), limit: limit, free: limit == 0,
-			basis: fmt.Sprintf("%.2f µs, %s %.2f µs", time(ours), name, time(other)),
-		}
-	}
 	return []line{
-		half("8 B PUT half round trip, handler to handler, to socklnd", 1.30, s[1], s[0], "socklnd"),
-		half("8 B PUT half round trip, through EQ.Wait, to socklnd", 1.30, s[3], s[2], "socklnd"),
-		half("8 B SEND half round trip, the device alone, to plain UDP", 0, s[4], s[5], "UDP"),
-		half("8 B PUT half round trip, handler to handler, to the device alone", 0, s[1], s[4], "device"),
-		half("8 B half round trip, plain UDP with ICRC to plain TCP", 0, s[5], s[6], "TCP"),
+		o2ib.half(sock, "8 B PUT half round trip, handler to handler, to socklnd", 1.30),
+		o2ibEQ.half(sockEQ, "8 B PUT half round trip, through EQ.Wait, to socklnd", 1.30),
+		device.half(udp, "8 B SEND half round trip, the device alone, to plain UDP", 0),
+		o2ib.half(device, "8 B PUT half round trip, handler to handler, to the device alone", 0),
+		udp.half(plain, "8 B half round trip, plain UDP with ICRC to plain TCP", 0),
 	}, nil
 }
 
@@ -49,44 +40,31 @@ func measureIBStreaming(ctx context.Context, b *bench) ([]line, error) {
 		return nil, err
 	}
 	count := b.some(bulkCount / 2)
-	gib := float64(count) / 1024
 	last := len(sizes) - 1
 	trips := b.some(sizes[last].trips / 2)
-	s, err := b.interleave([]contender{
-		{"socklnd, PUT", func() (time.Duration, error) { return b.node.putStream(ctx, count, window) }},
-		{"o2iblnd, PUT", func() (time.Duration, error) { return p.node.putStream(ctx, count, window) }},
-		{"plain UDP", func() (time.Duration, error) { return p.floor.put(count) }},
-		{"softroce", func() (time.Duration, error) { return p.verbs.put(ctx, count) }},
-		{"plain TCP", func() (time.Duration, error) { return b.raw.put(bulk, count) }},
-		{"socklnd, GET", func() (time.Duration, error) { return b.node.getStream(ctx, count, window) }},
-		{"o2iblnd, GET", func() (time.Duration, error) { return p.node.getStream(ctx, count, window) }},
-		{"socklnd, ping", func() (time.Duration, error) { return b.node.pingHandlers(ctx, last, trips) }},
-		{"o2iblnd, ping", func() (time.Duration, error) { return p.node.pingHandlers(ctx, last, trips) }},
-	})
-	if err != nil {
+	stream := func(name string, run func() (time.Duration, error)) *contender { return b.timed(name, count, run) }
+	sock := stream("socklnd", func() (time.Duration, error) { return b.node.putStream(ctx, count, window) })
+	o2ib := stream("o2iblnd", func() (time.Duration, error) { return p.node.putStream(ctx, count, window) })
+	udp := stream("UDP", func() (time.Duration, error) { return p.floor.put(count) })
+	device := stream("device", func() (time.Duration, error) { return p.verbs.put(ctx, count) })
+	plain := stream("TCP", func() (time.Duration, error) { return b.raw.put(bulk, count) })
+	sockGet := stream("socklnd", func() (time.Duration, error) { return b.node.getStream(ctx, count, window) })
+	o2ibGet := stream("o2iblnd", func() (time.Duration, error) { return p.node.getStream(ctx, count, window) })
+	sockPing := b.timed("socklnd", trips, func() (time.Duration, error) { return b.node.pingHandlers(ctx, last, trips) })
+	o2ibPing := b.timed("o2iblnd", trips, func() (time.Duration, error) { return p.node.pingHandlers(ctx, last, trips) })
+	if err := alternate(ctx, b, b.rounds, sock, o2ib, udp, device, plain, sockGet, o2ibGet, sockPing, o2ibPing); err != nil {
 		return nil, err
 	}
-	speed := func(what string, limit float64, ours, other samples, name string) line {
-		rate := func(s samples) float64 { return gib / (median(s.elapsed) / 1e9) }
-		return line{
-			what: what, ratio: compare(inverse(ours.elapsed), inverse(other.elapsed)), limit: limit, least: true, free: limit == 0,
-			basis: fmt.Sprintf("%.2f GiB/s, %s %.2f GiB/s", rate(ours), name, rate(other)),
-		}
+	speed := func(what string, limit float64, ours, other *contender) line {
+		return ours.speed(other, what, limit, mebibytes, "%.2f GiB/s")
 	}
-	half := func(s samples) float64 { return median(s.elapsed) / float64(trips) / 2 / 1e3 }
 	return []line{
-		speed("1 MiB PUT streaming, to socklnd", 0.40, s[1], s[0], "socklnd"),
-		speed("1 MiB PUT streaming, to plain UDP with GSO, GRO and ICRC", 0.85, s[1], s[2], "UDP"),
-		speed("1 MiB RDMA WRITE streaming, the device alone, to plain UDP", 0, s[3], s[2], "UDP"),
-		speed("1 MiB streaming, plain UDP with ICRC to plain TCP", 0, s[2], s[4], "TCP"),
-		speed("1 MiB GET streaming, 8 open, to socklnd", 0, s[6], s[5], "socklnd"),
-		{
-			what: "1 MiB PUT half round trip, handler to handler, to socklnd", ratio: compare(s[8].elapsed, s[7].elapsed), free: true,
-			basis: fmt.Sprintf("%.2f µs, socklnd %.2f µs", half(s[8]), half(s[7])),
-		},
-		{
-			what: "1 MiB PUT, CPU time of both sides, to socklnd", ratio: compare(s[1].cpu, s[0].cpu), free: true,
-			basis: fmt.Sprintf("%.0f ms/GiB, socklnd %.0f ms/GiB", median(s[1].cpu)/1e6/gib, median(s[0].cpu)/1e6/gib),
-		},
+		speed("1 MiB PUT streaming, to socklnd", 0.40, o2ib, sock),
+		speed("1 MiB PUT streaming, to plain UDP with GSO, GRO and ICRC", 0.85, o2ib, udp),
+		speed("1 MiB RDMA WRITE streaming, the device alone, to plain UDP", 0, device, udp),
+		speed("1 MiB streaming, plain UDP with ICRC to plain TCP", 0, udp, plain),
+		speed("1 MiB GET streaming, 8 open, to socklnd", 0, o2ibGet, sockGet),
+		o2ibPing.half(sockPing, "1 MiB PUT half round trip, handler to handler, to socklnd", 0),
+		o2ib.costs(sock, "1 MiB PUT, CPU time of both sides, to socklnd", 0),
 	}, nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -30,44 +29,28 @@ var sizes = []struct {
 // handler of the other node, and from a Put to the end of an EQ's Wait.
 func measureLatency(ctx context.Context, b *bench) ([]line, error) {
 	trips := b.some(roundTrips)
-	s, err := b.interleave([]contender{
-		{"raw", func() (time.Duration, error) { return b.raw.roundTrips(smallSize, trips) }},
-		{"handler", func() (time.Duration, error) { return b.node.pingHandlers(ctx, 0, trips) }},
-		{"EQ", func() (time.Duration, error) { return b.node.pingEQs(ctx, trips) }},
-	})
-	if err != nil {
+	raw := b.timed("raw", trips, func() (time.Duration, error) { return b.raw.roundTrips(smallSize, trips) })
+	handler := b.timed("handler", trips, func() (time.Duration, error) { return b.node.pingHandlers(ctx, 0, trips) })
+	eq := b.timed("EQ", trips, func() (time.Duration, error) { return b.node.pingEQs(ctx, trips) })
+	if err := alternate(ctx, b, b.rounds, raw, handler, eq); err != nil {
 		return nil, err
 	}
 	return []line{
-		halfRoundTrip("8 B PUT half round trip, handler to handler", 0, trips, s[1], s[0]),
-		halfRoundTrip("8 B PUT half round trip, through EQ.Wait", 0, trips, s[2], s[0]),
+		handler.half(raw, "8 B PUT half round trip, handler to handler", sizes[0].limit),
+		eq.half(raw, "8 B PUT half round trip, through EQ.Wait", sizes[0].limit),
 	}, nil
-}
-
-// halfRoundTrip is a line about so many round trips of sizes[i].
-func halfRoundTrip(what string, i, trips int, ours, raw samples) line {
-	half := func(s samples) string {
-		return fmt.Sprintf("%.2f µs", median(s.elapsed)/float64(trips)/2/1e3)
-	}
-	return line{
-		what: what, ratio: compare(ours.elapsed, raw.elapsed), limit: sizes[i].limit,
-		basis: fmt.Sprintf("%s, raw %s", half(ours), half(raw)),
-	}
 }
 
 // measureLargeLatency is G-LN-2: as G-LN-1 between handlers, with more to carry.
 func measureLargeLatency(ctx context.Context, b *bench) (lines []line, err error) {
 	for i, size := range sizes[1:] {
-		i++
 		trips := b.some(size.trips)
-		s, err := b.interleave([]contender{
-			{"raw", func() (time.Duration, error) { return b.raw.roundTrips(size.bytes, trips) }},
-			{"handler", func() (time.Duration, error) { return b.node.pingHandlers(ctx, i, trips) }},
-		})
-		if err != nil {
+		raw := b.timed("raw", trips, func() (time.Duration, error) { return b.raw.roundTrips(size.bytes, trips) })
+		handler := b.timed("handler", trips, func() (time.Duration, error) { return b.node.pingHandlers(ctx, i+1, trips) })
+		if err := alternate(ctx, b, b.rounds, raw, handler); err != nil {
 			return nil, err
 		}
-		lines = append(lines, halfRoundTrip(size.name+" PUT half round trip, handler to handler", i, trips, s[1], s[0]))
+		lines = append(lines, handler.half(raw, size.name+" PUT half round trip, handler to handler", size.limit))
 	}
 	return lines, nil
 }

@@ -83,24 +83,13 @@ func (i *initiator) beside(ctx context.Context, bits uint64, n int) (time.Durati
 // measurePriority compares 8 B PUTs beside saturating streams to the same peer,
 // with and without priority. No goal bounds it; half would be little use.
 func measurePriority(ctx context.Context, b *bench) ([]line, error) {
-	s, err := b.interleave([]contender{
-		{"idle", func() (time.Duration, error) { return b.node.ping(ctx, bitsUrgent, besideStreams) }},
-		{"priority", func() (time.Duration, error) { return b.node.beside(ctx, bitsUrgent, besideStreams) }},
-		{"normal", func() (time.Duration, error) { return b.node.beside(ctx, bitsHandler, besideStreams/10) }},
-	})
-	if err != nil {
+	idle := b.timed("on an idle node", besideStreams, func() (time.Duration, error) { return b.node.ping(ctx, bitsUrgent, besideStreams) })
+	urgent := b.timed("priority", besideStreams, func() (time.Duration, error) { return b.node.beside(ctx, bitsUrgent, besideStreams) })
+	normal := b.timed("normal", besideStreams/10, func() (time.Duration, error) { return b.node.beside(ctx, bitsHandler, besideStreams/10) })
+	if err := alternate(ctx, b, b.rounds, idle, urgent, normal); err != nil {
 		return nil, err
 	}
-	trip := func(s samples, n int) []float64 {
-		each := make([]float64, len(s.elapsed))
-		for i := range each {
-			each[i] = s.elapsed[i] / float64(n)
-		}
-		return each
-	}
-	idle, urgent, normal := trip(s[0], besideStreams), trip(s[1], besideStreams), trip(s[2], besideStreams/10)
-	return []line{{
-		what: "8 B priority PUT beside 8 saturating streams, round trip, to a normal one", ratio: compare(urgent, normal), limit: 0.5,
-		basis: fmt.Sprintf("%.0f µs, normal %.0f µs, on an idle node %.0f µs", median(urgent)/1e3, median(normal)/1e3, median(idle)/1e3),
-	}}, nil
+	l := urgent.against(normal, "8 B priority PUT beside 8 saturating streams, round trip, to a normal one", 0.5, 0.5)
+	l.basis += fmt.Sprintf(", %s %.0f µs", idle.name, median(idle.each(0.5))/1e3)
+	return []line{l}, nil
 }

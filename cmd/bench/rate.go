@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -95,23 +94,10 @@ func (f *flood) await(ctx context.Context, n int64) error {
 // measureRate is G-LN-4.
 func measureRate(ctx context.Context, b *bench) ([]line, error) {
 	writes, count := b.some(rawWrites), b.some(rateCount)
-	s, err := b.interleave([]contender{
-		{"raw", func() (time.Duration, error) { return b.raw.put(smallSize*recordsPerWrite, writes) }},
-		{"PUT", func() (time.Duration, error) { return b.flood.run(ctx, count) }},
-	})
-	if err != nil {
+	raw := b.timed("raw", writes*recordsPerWrite, func() (time.Duration, error) { return b.raw.put(smallSize*recordsPerWrite, writes) })
+	puts := b.timed("PUT", count, func() (time.Duration, error) { return b.flood.run(ctx, count) })
+	if err := alternate(ctx, b, b.rounds, raw, puts); err != nil {
 		return nil, err
 	}
-	perRecord := func(s samples, n int) []float64 {
-		rates := inverse(s.elapsed)
-		for i := range rates {
-			rates[i] *= float64(n) * 1e9
-		}
-		return rates
-	}
-	raw, ours := perRecord(s[0], writes*recordsPerWrite), perRecord(s[1], count)
-	return []line{{
-		what: "8 B PUTs a second, one way, many open", ratio: compare(ours, raw), limit: 0.12, least: true,
-		basis: fmt.Sprintf("%.2f M/s, raw %.1f M/s", median(ours)/1e6, median(raw)/1e6),
-	}}, nil
+	return []line{puts.speed(raw, "8 B PUTs a second, one way, many open", 0.12, 1e3, "%.2f M/s")}, nil
 }

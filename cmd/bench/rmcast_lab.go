@@ -66,8 +66,8 @@ func (c *castProcesses) reports() ([]casterReport, error) {
 }
 
 // contender has the origin send messages one at a time.
-func (c *castProcesses) contender(name, how string, o casterOrder) *collectiveContender {
-	return &collectiveContender{name: name, run: func(*collectiveContender) (latencies, error) {
+func (c *castProcesses) contender(name, how string, o casterOrder) *contender {
+	return &contender{name: name, run: func(*contender) (latencies, error) {
 		return worker.Ask[latencies](c.Crew[0], how, o)
 	}}
 }

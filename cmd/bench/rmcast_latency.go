@@ -17,9 +17,9 @@ const (
 // castPair is a group of one size in both wait modes, with what it is compared with.
 type castPair struct {
 	nodes                 int
-	waiting, looking      *collectiveContender // ours
-	plain, plainLooking   *collectiveContender
-	broadcast, alone      *collectiveContender // Open MPI
+	waiting, looking      *contender // ours
+	plain, plainLooking   *contender
+	broadcast, alone      *contender // Open MPI
 	waitingCast, lookCast *castProcesses
 }
 
@@ -85,7 +85,7 @@ func (l *castLab) pair(ctx context.Context, b *bench, mpi openMPI, nodes int) (p
 	looking.Look = busyPoll
 	p.waiting, p.looking = p.waitingCast.contender("rmcast", "ours", o), p.lookCast.contender("rmcast", "ours", o)
 	p.plain, p.plainLooking = p.waitingCast.contender("plain Go", "plain", o), p.lookCast.contender("plain Go", "plain", looking)
-	contenders := []*collectiveContender{p.looking, p.plainLooking, p.waiting, p.plain}
+	contenders := []*contender{p.looking, p.plainLooking, p.waiting, p.plain}
 	if peer.missing == "" {
 		p.broadcast = peer.contender(ctx, "Open MPI bcast and barrier", nodes, o, true)
 		p.alone = peer.contender(ctx, "Open MPI bcast, to the last member", nodes, o, false)
@@ -109,7 +109,7 @@ func (p *castPair) lines(noLab, noMPI string) []line {
 		lines[1] = p.waiting.against(p.plain, lines[1].what, 0.5, castLimit)
 	}
 	if noMPI == "" {
-		for i, peer := range []*collectiveContender{p.broadcast, p.alone} {
+		for i, peer := range []*contender{p.broadcast, p.alone} {
 			l := &lines[2+i]
 			l.ratio = p.saving(peer)
 			l.basis = fmt.Sprintf("%.0f µs, Open MPI %.0f µs, p99 %.0f : %.0f µs",
@@ -124,7 +124,7 @@ func (p *castPair) lines(noLab, noMPI string) []line {
 var paperSavings = map[int]float64{2: 67.03, 3: 49.11, 4: 50.23, 5: 33.56, 6: 35.88, 7: 39.34}
 
 // saving is by how many per cent ours takes less time than a peer.
-func (p *castPair) saving(peer *collectiveContender) float64 {
+func (p *castPair) saving(peer *contender) float64 {
 	return 100 * (1 - compare(p.looking.each(0.5), peer.each(0.5)))
 }
 

@@ -63,8 +63,8 @@ func mpiName(i int) string { return "cast" + strconv.Itoa(i) }
 
 // contender runs the program once a round: idle processes poll, and would take time
 // from the others. Without a barrier the broadcast ends when rank 0 has sent.
-func (m *mpiHosts) contender(ctx context.Context, name string, nodes int, o casterOrder, barrier bool) *collectiveContender {
-	return &collectiveContender{name: name, run: func(*collectiveContender) (latencies, error) {
+func (m *mpiHosts) contender(ctx context.Context, name string, nodes int, o casterOrder, barrier bool) *contender {
+	return &contender{name: name, run: func(*contender) (latencies, error) {
 		return m.run(ctx, nodes, o, barrier)
 	}}
 }

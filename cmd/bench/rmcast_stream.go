@@ -14,8 +14,7 @@ const castWindow = 128
 // castStreams is a group for streams, and what becomes of its messages.
 type castStreams struct {
 	*castProcesses
-	lab  *castLab
-	sent []uint64 // messages since the last look, by member
+	lab *castLab
 }
 
 func (l *castLab) streams(members int) (*castStreams, error) {
@@ -24,7 +23,7 @@ func (l *castLab) streams(members int) (*castStreams, error) {
 		return nil, err
 	}
 	// Connections are made.
-	s := &castStreams{c, l, make([]uint64, members)}
+	s := &castStreams{c, l}
 	for _, p := range s.Crew {
 		if _, err := worker.Ask[latencies](p, "ours", casterOrder{Bytes: castBytes, Warm: 5}); err != nil {
 			return s, err
@@ -37,10 +36,9 @@ func (l *castLab) streams(members int) (*castStreams, error) {
 // castCounts is what a stream came to.
 type castCounts struct {
 	casterReceipts
-	Missing  uint64
-	Sent     uint64 // datagrams
-	Repairs  uint64
-	Messages uint64
+	Missing uint64
+	Sent    uint64 // datagrams
+	Repairs uint64
 }
 
 // stream has a member send, and adds up what all have received of it, which has to be
@@ -61,7 +59,6 @@ func (s *castStreams) stream(member int, o casterOrder) (took time.Duration, n c
 	for i := range after {
 		got := after[i].Received.Messages - before[i].Received.Messages
 		n.Missing += uint64(o.Count) - min(got, uint64(o.Count))
-		n.Messages += got
 		n.Twice += after[i].Received.Twice - before[i].Received.Twice
 		n.Wrong += after[i].Received.Wrong - before[i].Received.Wrong
 		n.Sent += after[i].Sent - before[i].Sent

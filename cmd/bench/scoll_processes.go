@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -113,8 +112,8 @@ func (c collectiveGroup) usage() (sum usage, err error) {
 }
 
 // contender has the root broadcast, and takes note of what all use for it.
-func (c collectiveGroup) contender(name string, run collectiveRun) *collectiveContender {
-	return &collectiveContender{name: name, run: func(of *collectiveContender) (latencies, error) {
+func (c collectiveGroup) contender(name string, run collectiveRun) *contender {
+	return &contender{name: name, run: func(of *contender) (latencies, error) {
 		before, err := c.usage()
 		if err != nil {
 			return nil, err
@@ -129,57 +128,6 @@ func (c collectiveGroup) contender(name string, run collectiveRun) *collectiveCo
 		of.mallocs = append(of.mallocs, float64(after.Mallocs-before.Mallocs)/each/float64(len(c.Crew)))
 		return took, err
 	}}
-}
-
-// collectiveContender is one of the programs that broadcast.
-type collectiveContender struct {
-	name string
-	run  func(*collectiveContender) (latencies, error)
-
-	all     []latencies // by round
-	cpu     []float64   // nanoseconds of all processes for a broadcast, by round
-	mallocs []float64   // heap objects of one process for a broadcast, by round
-}
-
-// alternate runs every contender once in each round, in turning order, after a
-// round that is not counted if it is not for a glance.
-func alternate(ctx context.Context, b *bench, rounds int, contenders ...*collectiveContender) error {
-	for round := pick(b, 0, -1, -1); round < rounds; round++ {
-		if round == 0 {
-			for _, c := range contenders {
-				c.cpu, c.mallocs = nil, nil
-			}
-		}
-		for i := range contenders {
-			c := contenders[(i+round+1)%len(contenders)]
-			took, err := c.run(c)
-			if err = cmp.Or(err, ctx.Err()); err != nil {
-				return fmt.Errorf("%s: %w", c.name, err)
-			}
-			if round >= 0 {
-				c.all = append(c.all, took)
-			}
-		}
-	}
-	return nil
-}
-
-// each returns a percentile of each round.
-func (c *collectiveContender) each(part float64) (v []float64) {
-	for _, round := range c.all {
-		v = append(v, round.percentile(part))
-	}
-	return v
-}
-
-// against makes a line of a percentile of ours and of another's. Limit 0: no
-// goal bounds it.
-func (c *collectiveContender) against(other *collectiveContender, what string, part, limit float64) line {
-	ours, theirs := c.each(part), other.each(part)
-	return line{
-		what: what, ratio: compare(ours, theirs), limit: limit, free: limit == 0,
-		basis: fmt.Sprintf("%.0f µs, %s %.0f µs", median(ours)/1e3, other.name, median(theirs)/1e3),
-	}
 }
 
 // busyPoll is the busy_poll of members beside Open MPI, whose processes never
@@ -224,8 +172,8 @@ func measureGroup(ctx context.Context, b *bench, mpi openMPI, nodes int) ([]line
 	raw := run
 	raw.Raw = true
 	ours, waiting, plain := polling.contender("scoll", run), c.contender("scoll", run), c.contender("raw Go tree", raw)
-	peer := &collectiveContender{name: "Open MPI", run: func(*collectiveContender) (latencies, error) { return mpi.run(ctx, nodes, run) }}
-	contenders := []*collectiveContender{ours, waiting, plain, peer}
+	peer := &contender{name: "Open MPI", run: func(*contender) (latencies, error) { return mpi.run(ctx, nodes, run) }}
+	contenders := []*contender{ours, waiting, plain, peer}
 	if mpi.missing != "" {
 		contenders = contenders[:3]
 	}
@@ -235,21 +183,21 @@ func measureGroup(ctx context.Context, b *bench, mpi openMPI, nodes int) ([]line
 	what := fmt.Sprintf("broadcast and aggregate 2 KiB, %d processes, ", nodes)
 	var lines []line
 	for _, c := range []struct {
-		*collectiveContender
-		name string
+		*contender
+		how string
 	}{{ours, "with busy_poll"}, {waiting, "without busy_poll"}} { // the latter is a daemon that was not told to poll
 		for _, p := range []struct {
 			name string
 			part float64
 		}{{"p50", 0.5}, {"p99", 0.99}} {
-			l := line{what: what + p.name + ", " + c.name, skipped: mpi.missing, free: true}
+			l := line{what: what + p.name + ", " + c.how, skipped: mpi.missing, free: true}
 			if mpi.missing == "" {
 				l = c.against(peer, l.what, p.part, 0)
 			}
 			lines = append(lines, l)
 		}
 	}
-	for _, c := range []*collectiveContender{ours, waiting} {
+	for _, c := range []*contender{ours, waiting} {
 		tree := c.against(plain, what+"p50 to a raw Go tree", 0.5, 0)
 		tree.basis += fmt.Sprintf(", CPU %.0f : %.0f µs", median(c.cpu)/1e3, median(plain.cpu)/1e3)
 		lines = append(lines, tree)

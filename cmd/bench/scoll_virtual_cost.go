@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"testing"
 	"time"
 
 	"ulnet/lnd/sim"
@@ -93,7 +92,7 @@ func measureArithmetic(_ context.Context, b *bench) ([]line, error) {
 			if ns := perCall(calls/10, ordered); ns > children {
 				children, childrenOf = ns, topology
 			}
-			allocations = max(allocations, testing.AllocsPerRun(100, func() { at(); ordered() }))
+			allocations = max(allocations, allocationsOf(100, func() { at(); ordered() }))
 		}
 	}
 	basis := fmt.Sprintf("N %d, K to 16, median of 5 times %d calls", arithmeticNodes, calls)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"testing"
 	"time"
 
 	"ulnet/lnd/link"
@@ -86,7 +85,7 @@ func writers(nodes int, r *sim.Recorder[letter]) (*sim.Network[letter], error) {
 }
 
 // measureEvents is G-SIM-1.
-func measureEvents(_ context.Context, b *bench) ([]line, error) {
+func measureEvents(ctx context.Context, b *bench) ([]line, error) {
 	net, err := writers(simNodes, nil)
 	if err != nil {
 		return nil, err
@@ -100,21 +99,14 @@ func measureEvents(_ context.Context, b *bench) ([]line, error) {
 	if _, err := ours(); err != nil { // the start, and all memory there will be
 		return nil, err
 	}
-	s, err := b.interleave([]contender{
-		{"simulator", ours},
-		{"bare heap", func() (time.Duration, error) { return bare.run(simEvents), nil }},
-	})
-	if err != nil {
+	sims := b.timed("simulator", simEvents, ours)
+	heap := b.timed("bare heap", simEvents, func() (time.Duration, error) { return bare.run(simEvents), nil })
+	if err := alternate(ctx, b, b.rounds, sims, heap); err != nil {
 		return nil, err
 	}
-	allocations := testing.AllocsPerRun(10, func() { _, err = net.RunEvents(simEvents / 100) })
-	rate := func(ns []float64) float64 { return simEvents / median(ns) * 1e3 }
+	allocations := allocationsOf(10, func() { _, err = net.RunEvents(simEvents / 100) })
 	return []line{
-		{
-			what:  "events per second, 100 000 nodes, 64 B messages, loss and latency, to a bare heap loop",
-			ratio: compare(inverse(s[0].elapsed), inverse(s[1].elapsed)), limit: 0.5, least: true,
-			basis: fmt.Sprintf("%.1f M/s : %.1f M/s", rate(s[0].elapsed), rate(s[1].elapsed)),
-		},
+		sims.speed(heap, "events per second, 100 000 nodes, 64 B messages, loss and latency, to a bare heap loop", 0.5, 1e3, "%.1f M/s"),
 		{
 			what: "allocations per event", ratio: allocations / (simEvents / 100), unit: "allocations", limit: 0,
 			basis: fmt.Sprintf("%.0f in %d events", allocations, simEvents/100),
@@ -160,7 +152,7 @@ func measureStacks(context.Context, *bench) ([]line, error) {
 }
 
 // measureReplay is G-SIM-4.
-func measureReplay(_ context.Context, b *bench) ([]line, error) {
+func measureReplay(ctx context.Context, b *bench) ([]line, error) {
 	var recording bytes.Buffer
 	var digest uint64
 	runOnce := func(r *sim.Recorder[letter]) (time.Duration, error) {
@@ -175,30 +167,26 @@ func measureReplay(_ context.Context, b *bench) ([]line, error) {
 		digest = net.Digest()
 		return time.Since(begin), err
 	}
-	s, err := b.interleave([]contender{
-		{"recorded run", func() (time.Duration, error) {
-			recording.Reset()
-			return runOnce(sim.NewRecorder(&recording, letters{}, record.Digests, nil))
-		}},
-		{"replay", func() (time.Duration, error) { return replay(recording.Bytes(), digest) }},
-		{"run", func() (time.Duration, error) { return runOnce(nil) }},
+	recorded := b.timed("recorded run", 1, func() (time.Duration, error) {
+		recording.Reset()
+		return runOnce(sim.NewRecorder(&recording, letters{}, record.Digests, nil))
 	})
-	if err != nil {
+	replayed := b.timed("replay", 1, func() (time.Duration, error) { return replay(recording.Bytes(), digest) })
+	without := b.timed("run", 1, func() (time.Duration, error) { return runOnce(nil) })
+	if err := alternate(ctx, b, b.rounds, recorded, replayed, without); err != nil {
 		return nil, err
 	}
+	seconds := func(c *contender) float64 { return median(c.each(0.5)) / 1e9 }
 	return []line{{
 		what:  "speed of a replay to that of the recorded run",
-		ratio: compare(inverse(s[1].elapsed), inverse(s[0].elapsed)), limit: 0.5, least: true,
+		ratio: compare(replayed.rates(), recorded.rates()), limit: 0.5, least: true,
 		basis: fmt.Sprintf("%.2f s : %.2f s, %.0f B per step; the run without a recording %.2f s; digests equal",
-			median(s[1].elapsed)/1e9, median(s[0].elapsed)/1e9, float64(recording.Len())/simEvents, median(s[2].elapsed)/1e9),
+			seconds(replayed), seconds(recorded), float64(recording.Len())/simEvents, seconds(without)),
 	}}, nil
 }
 
 // replay replays a recording and compares the digest.
 func replay(recording []byte, want uint64) (time.Duration, error) {
-	if len(recording) == 0 { // its turn comes before the first run
-		return 0, nil
-	}
 	begin := time.Now()
 	r, err := sim.Replay(bytes.NewReader(recording), letters{}, nil, func([]byte) (func(sim.Life, sim.Program[letter]) sim.Program[letter], error) {
 		return bootWriters(simNodes), nil

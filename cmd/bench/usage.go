@@ -40,6 +40,17 @@ func (c cost) allocations(what, more string) line {
 	}
 }
 
+// allocationsOf is how many heap objects this process allocates in a call, on average. Less
+// than one a call is none, as in testing.AllocsPerRun: that is the runtime's.
+func allocationsOf(calls int, f func()) float64 {
+	f()
+	before := ownMallocs()
+	for range calls {
+		f()
+	}
+	return float64((ownMallocs() - before) / uint64(calls))
+}
+
 // simulated runs something in virtual time, in this goroutine, and returns what this process
 // used for it.
 func simulated(run func() error) (used usage, err error) {
