@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"time"
@@ -15,28 +16,21 @@ import (
 )
 
 func explainCommand(g *globals) *cobra.Command {
-	return &cobra.Command{
-		Use:   "explain NID",
-		Short: "Explain why a participant is held for alive or dead",
-		Long: `Explains why this node holds a participant for alive or dead: when it was last
+	return question[gossip.Explanation]{
+		use: "explain NID", short: "Explain why a participant is held for alive or dead",
+		long: `Explains why this node holds a participant for alive or dead: when it was last
 heard of, through whom, and the limit.`,
-		Example: "  gossipctl explain 10.0.0.7@tcp",
-		Args:    cli.Args("a NID"),
-		RunE: func(c *cobra.Command, args []string) error {
+		example: "  gossipctl explain 10.0.0.7@tcp",
+		args:    cli.Args("a NID"),
+		ask: func(ctx context.Context, args []string) (e gossip.Explanation, err error) {
 			id, err := nid.Parse(args[0])
 			if err != nil {
-				return cli.Usagef("%w", err)
+				return e, cli.Usagef("%w", err)
 			}
-			e, err := gossipmod.OpGossipExplain.Call(c.Context(), g.client(), gossipmod.GossipOf{NID: id})
-			if err != nil {
-				return err
-			}
-			if g.json {
-				return cli.JSON(c.OutOrStdout(), e)
-			}
-			return explain(c.OutOrStdout(), e)
+			return gossipmod.OpGossipExplain.Call(ctx, g.client(), gossipmod.GossipOf{NID: id})
 		},
-	}
+		print: explain,
+	}.command(g)
 }
 
 // explain tells in sentences.

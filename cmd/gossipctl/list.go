@@ -1,6 +1,14 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/modules/gossip"
+)
 
 func listCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{
@@ -20,4 +28,59 @@ Who is dead is not waited for; it must have the new list when it comes back.`,
 	}
 	c.AddCommand(stageCommand(g), commitCommand(g), cancelCommand(g), listStatusCommand(g))
 	return c
+}
+
+func stageCommand(g *globals) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "stage {NIDS... | --nids-file FILE}",
+		Short: "Prepare a new list of participants",
+		Long: `Makes this node understand a new list of participants besides the present one. A
+list that was staged before is replaced.
+
+` + nidsHelp,
+		Example: "  gossipctl list stage '10.0.0.[1-22]@tcp'",
+	}
+	nids := addNIDsFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		list, err := nids.read(c, args)
+		if err != nil {
+			return err
+		}
+		return gossip.OpGossipStage.CallWith(c.Context(), g.client(), control.None{}, list)
+	}
+	return c
+}
+
+func commitCommand(g *globals) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "commit [--anyway]",
+		Short: "Change to the staged list",
+		Long: `Makes this node speak the list that was staged. It refuses while a participant
+that is alive is not known to have staged the list, too: to that one this node
+would be a stranger.`,
+		Example: "  gossipctl list commit",
+		Args:    cli.Args(),
+	}
+	anyway := c.Flags().Bool("anyway", false, "leave behind who has not staged it")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		err := gossip.OpGossipCommit.Call(c.Context(), g.client(), gossip.GossipCommit{Anyway: *anyway})
+		if err == nil {
+			fmt.Fprintln(c.ErrOrStderr(), "change the list in the configuration of lnetd too, for its next start")
+		}
+		return err
+	}
+	return c
+}
+
+func cancelCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:     "cancel",
+		Short:   "Give up the staged list",
+		Long:    "Gives up a list that was staged on this node and not committed.",
+		Example: "  gossipctl list cancel",
+		Args:    cli.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return gossip.OpGossipCancel.Call(c.Context(), g.client(), control.None{})
+		},
+	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -13,25 +14,18 @@ import (
 )
 
 func listStatusCommand(g *globals) *cobra.Command {
-	return &cobra.Command{
-		Use:   "status",
-		Short: "Show how far a change of the list is",
-		Long: `Shows how far a change of the list is, as the others themselves have told this
+	return question[gossip.RollStatus]{
+		use: "status", short: "Show how far a change of the list is",
+		long: `Shows how far a change of the list is, as the others themselves have told this
 node, which hears from about two of them in each cycle. Who is alive and keeps
 the change from going on is named first.`,
-		Example: "  gossipctl list status",
-		Args:    cli.Args(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := gossipmod.OpGossipListStatus.Call(c.Context(), g.client(), control.None{})
-			if err != nil {
-				return err
-			}
-			if g.json {
-				return cli.JSON(c.OutOrStdout(), s)
-			}
-			return printListStatus(c.OutOrStdout(), s)
+		example: "  gossipctl list status",
+		args:    cli.Args(),
+		ask: func(ctx context.Context, _ []string) (gossip.RollStatus, error) {
+			return gossipmod.OpGossipListStatus.Call(ctx, g.client(), control.None{})
 		},
-	}
+		print: printListStatus,
+	}.command(g)
 }
 
 func printListStatus(w io.Writer, s gossip.RollStatus) error {

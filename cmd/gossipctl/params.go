@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
@@ -9,20 +11,15 @@ import (
 )
 
 func paramsCommand(g *globals) *cobra.Command {
-	return &cobra.Command{
-		Use:   "params",
-		Short: "Show the parameters in force",
-		Long: `Shows the parameters in force, defaults filled in. Interval, number and digest of
+	return question[gossip.GossipParams]{
+		use: "params", short: "Show the parameters in force",
+		long: `Shows the parameters in force, defaults filled in. Interval, number and digest of
 the participants must be the same everywhere: where they differ, one of the
 nodes takes part no more. Cycles are counted, the rest has its unit in its name.`,
-		Example: "  gossipctl params",
-		Args:    cli.Args(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			p, err := gossip.OpGossipParams.Call(c.Context(), g.client(), control.None{})
-			if err != nil {
-				return err
-			}
-			return cli.Print(c.OutOrStdout(), g.json, p)
+		example: "  gossipctl params",
+		args:    cli.Args(),
+		ask: func(ctx context.Context, _ []string) (gossip.GossipParams, error) {
+			return gossip.OpGossipParams.Call(ctx, g.client(), control.None{})
 		},
-	}
+	}.command(g)
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"ulnet/cmd/internal/cli"
@@ -9,25 +11,21 @@ import (
 )
 
 func quorumCommand(g *globals) *cobra.Command {
-	return &cobra.Command{
-		Use:   "quorum",
-		Short: "Show whether enough participants are alive",
-		Long: `Shows whether more participants are alive, this node included, than the quorum
+	return question[quorumDoc]{
+		use: "quorum", short: "Show whether enough participants are alive",
+		long: `Shows whether more participants are alive, this node included, than the quorum
 asks for. The command succeeds in both cases.`,
-		Example: "  gossipctl quorum --json | jq .quorum",
-		Args:    cli.Args(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := g.status(c.Context())
+		example: "  gossipctl quorum --json | jq .quorum",
+		args:    cli.Args(),
+		ask: func(ctx context.Context, _ []string) (quorumDoc, error) {
+			s, err := g.status(ctx)
 			if err != nil {
-				return err
+				return quorumDoc{}, err
 			}
-			p, err := gossip.OpGossipParams.Call(c.Context(), g.client(), control.None{})
-			if err != nil {
-				return err
-			}
-			return cli.Print(c.OutOrStdout(), g.json, quorumDoc{s.Quorum, s.Alive, s.N, p.Quorum})
+			p, err := gossip.OpGossipParams.Call(ctx, g.client(), control.None{})
+			return quorumDoc{s.Quorum, s.Alive, s.N, p.Quorum}, err
 		},
-	}
+	}.command(g)
 }
 
 type quorumDoc struct {

@@ -22,3 +22,17 @@ first, until all others have noticed that it was gone.`,
 		},
 	}
 }
+
+func stopCommand(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "stop",
+		Short: "Take part no more",
+		Long: `Ends taking part: nothing is sent or answered any more, and the others will hold
+this node for dead. The parameters stay for the next start.`,
+		Example: "  gossipctl stop",
+		Args:    cli.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return gossip.OpGossipStop.Call(c.Context(), g.client(), control.None{})
+		},
+	}
+}

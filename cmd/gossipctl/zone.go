@@ -39,7 +39,7 @@ type question[T any] struct {
 	use, short, long, example string
 	args                      cobra.PositionalArgs
 	ask                       func(ctx context.Context, args []string) (T, error)
-	print                     func(w io.Writer, answer T) error
+	print                     func(w io.Writer, answer T) error // nil: as YAML
 }
 
 func (q question[T]) command(g *globals) *cobra.Command {
@@ -50,8 +50,8 @@ func (q question[T]) command(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if g.json {
-				return cli.JSON(c.OutOrStdout(), answer)
+			if g.json || q.print == nil {
+				return cli.Print(c.OutOrStdout(), g.json, answer)
 			}
 			return q.print(c.OutOrStdout(), answer)
 		},

@@ -126,7 +126,7 @@ func newServerDoc(s *healthmod.HealthServer) *serverDoc {
 
 // quorum says whether a server sees most others.
 func quorum(s *healthmod.HealthServer) string {
-	text := fmt.Sprintf("%s, %d of %d servers alive", yesNo(s.Quorum), s.Alive, s.Known)
+	text := fmt.Sprintf("%s, %d of %d servers alive", cli.YesNo(s.Quorum), s.Alive, s.Known)
 	switch {
 	case s.NoQuorum != nil:
 		text += "; " + s.NoQuorum.Text

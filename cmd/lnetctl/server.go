@@ -47,9 +47,9 @@ func printServers(w io.Writer, list []healthmod.HealthPeer) error {
 	for _, p := range list {
 		draining := "?"
 		if p.Draining != nil {
-			draining = yesNo(*p.Draining)
+			draining = cli.YesNo(*p.Draining)
 		}
-		cells := []any{p.NID, yesNo(p.Alive), p.Lifetimes, p.Clients, draining}
+		cells := []any{p.NID, cli.YesNo(p.Alive), p.Lifetimes, p.Clients, draining}
 		if p.Self {
 			cells = append(cells, "(this server)")
 		}
@@ -57,11 +57,4 @@ func printServers(w io.Writer, list []healthmod.HealthPeer) error {
 	}
 	_, err := table.WriteTo(w)
 	return err
-}
-
-func yesNo(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
 }

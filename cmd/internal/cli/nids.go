@@ -17,3 +17,11 @@ func NIDList(ids []nid.NID) string {
 	}
 	return strings.Join(texts, " ")
 }
+
+// YesNo is a truth as it is shown.
+func YesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

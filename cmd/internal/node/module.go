@@ -3,7 +3,10 @@ package node
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"syscall"
 
+	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/handlers"
@@ -49,6 +52,28 @@ func (h *Host) NIDs() []nid.NID {
 		}
 	}
 	return list
+}
+
+// Self is the NID under which a module takes part: the one that its section has, or that
+// gossip lists, or the only one. needs is for errors: it needs one.
+func (h *Host) Self(section, needs string, configured nid.NID) (nid.NID, error) {
+	own := h.NIDs()
+	if configured.IsValid() {
+		if slices.Contains(own, configured) {
+			return configured, nil
+		}
+		return configured, cli.Hint(cli.Errnof(syscall.EINVAL, "nid of %s: %v is no NID of this node", section, configured), "this node is %s", cli.NIDList(own))
+	}
+	for _, id := range own {
+		if slices.Contains(h.Config.Gossip.NIDs, id) {
+			return id, nil
+		}
+	}
+	if len(own) == 1 {
+		return own[0], nil
+	}
+	return nid.NID{}, cli.Hint(cli.Errnof(syscall.EINVAL, "%s one NID of this node, which is %s", needs, cli.NIDList(own)),
+		"say which with nid in the section %s", section)
 }
 
 // Incarnation is the number of this life of the node.

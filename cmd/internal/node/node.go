@@ -190,3 +190,8 @@ func (n *Node) DialsOnly() bool { return n.dialsOnly }
 
 // NIDs returns the NIDs of the node but 0@lo.
 func (n *Node) NIDs() []nid.NID { return n.base.NIDs() }
+
+// Table returns the node's portal table, for what the operations above do not
+// cover. Portal 0 is discovery's; what else is attached is the caller's to
+// unlink.
+func (n *Node) Table() *portals.Table { return n.table }

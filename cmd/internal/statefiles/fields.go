@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"ulnet/cmd/internal/cli"
 )
 
 // Fields makes a file of fields of what a module says of itself, so that a file has what the
@@ -33,7 +35,7 @@ func Fields(name, fields string, of ...any) File {
 			case quoted:
 				line(as, strconv.Quote(v.String()))
 			case v.Kind() == reflect.Bool:
-				line(as, YesNo(v.Bool()))
+				line(as, cli.YesNo(v.Bool()))
 			default:
 				line(as, v.Interface())
 			}

@@ -17,14 +17,6 @@ func Lines(name string, write func(line func(values ...any))) File {
 	return File{Name: name, Body: b.Bytes()}
 }
 
-// YesNo is a truth as it stands in files.
-func YesNo(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
-}
-
 // CountersFile has a line for each counter, in the order of their names.
 func CountersFile(name string, counters map[string]uint64) File {
 	return Lines(name, func(line func(...any)) {

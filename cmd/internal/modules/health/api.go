@@ -44,14 +44,11 @@ func (m *Module) Clients(f HealthFilter) (HealthClients, error) {
 	if err != nil {
 		return HealthClients{}, err
 	}
-	if f.Limit < 0 || f.Limit > MaxHealthLimit {
-		return HealthClients{}, cli.Errnof(syscall.EINVAL, "limit %d: want 0 to %d", f.Limit, MaxHealthLimit)
-	}
-	if f.Limit == 0 {
-		f.Limit = DefaultHealthLimit
+	if err := f.Check(); err != nil {
+		return HealthClients{}, cli.Errno(syscall.EINVAL, err)
 	}
 	var list HealthClients
-	list.Clients, list.Matching = agent.List(f.Limit, func(c *health.ClientInfo) bool {
+	list.Clients, list.Matching = agent.List(limitOf(f.Limit), func(c *health.ClientInfo) bool {
 		return (f.State == "" || c.State == f.State) && (!f.Master.IsValid() || c.Master == f.Master) && (!f.NID.IsValid() || c.Peer.NID == f.NID)
 	})
 	list.More = list.Matching > len(list.Clients)

@@ -80,12 +80,10 @@ func (m *Module) Everywhere(ctx context.Context, f HealthEverywhereFilter) (Heal
 	if _, err := m.server(); err != nil {
 		return HealthEverywhere{}, err
 	}
-	if f.Limit < 0 || f.Limit > MaxHealthLimit {
-		return HealthEverywhere{}, cli.Errnof(syscall.EINVAL, "limit %d: want 0 to %d", f.Limit, MaxHealthLimit)
+	if err := f.Check(); err != nil {
+		return HealthEverywhere{}, cli.Errno(syscall.EINVAL, err)
 	}
-	if f.Limit == 0 {
-		f.Limit = DefaultHealthLimit
-	}
+	f.Limit = limitOf(f.Limit)
 	m.roles.mu.Lock()
 	servers := m.roles.servers
 	m.roles.mu.Unlock()

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -93,6 +94,9 @@ func checkHealthLimit(limit int) error {
 	}
 	return nil
 }
+
+// limitOf is a limit that was checked, with its default.
+func limitOf(limit int) int { return cmp.Or(limit, DefaultHealthLimit) }
 
 // Bounds of a list of clients.
 const (

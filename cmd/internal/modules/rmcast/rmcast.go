@@ -68,7 +68,7 @@ func (m *Module) Open() (err error) {
 	if !m.cfg.Enable {
 		return nil
 	}
-	if m.self, err = m.ownNID(); err != nil {
+	if m.self, err = m.Self("rmcast", "reliable multicast needs", m.cfg.NID); err != nil {
 		return err
 	}
 	m.agent, err = rmcast.New(m.Table, rmcast.Config{
@@ -87,27 +87,6 @@ func (m *Module) Open() (err error) {
 	}
 	m.Log.Info("reliable multicast starts", slog.Any("nid", m.self), slog.Int("groups", len(m.groups)))
 	return nil
-}
-
-// ownNID is the NID under which the node takes part.
-func (m *Module) ownNID() (nid.NID, error) {
-	own := m.NIDs()
-	if id := m.Config.Rmcast.NID; id.IsValid() {
-		if slices.Contains(own, id) {
-			return id, nil
-		}
-		return id, cli.Hint(cli.Errnof(syscall.EINVAL, "nid of rmcast: %v is no NID of this node", id), "this node is %s", cli.NIDList(own))
-	}
-	for _, id := range own {
-		if slices.Contains(m.Config.Gossip.NIDs, id) {
-			return id, nil
-		}
-	}
-	if len(own) == 1 {
-		return own[0], nil
-	}
-	return nid.NID{}, cli.Hint(cli.Errnof(syscall.EINVAL, "reliable multicast needs one NID of this node, which is %s", cli.NIDList(own)),
-		"say which with nid in the section rmcast")
 }
 
 // admitted are the nodes that may be members besides the managers; nil: all.

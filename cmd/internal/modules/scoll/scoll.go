@@ -113,7 +113,7 @@ func (m *Module) Open() error {
 	c := &collective{m: m, cfg: m.Config.Scoll, end: cancel}
 	c.carried = admin.NewCarried(c.cfg.Admin.MaxBulk, c.cfg.Admin.MaxMemory)
 	var err error
-	if c.self, err = m.ownNID(); err != nil {
+	if c.self, err = m.Self("scoll", "collectives need", m.Config.Scoll.NID); err != nil {
 		return err
 	}
 	if err := c.configureGroups(); err != nil {
@@ -142,27 +142,6 @@ func (m *Module) Open() error {
 		c.workers.Go(func() { c.greet(ctx) })
 	}
 	return nil
-}
-
-// ownNID is the NID under which the node takes part.
-func (m *Module) ownNID() (nid.NID, error) {
-	own := m.NIDs()
-	if id := m.Config.Scoll.NID; id.IsValid() {
-		if slices.Contains(own, id) {
-			return id, nil
-		}
-		return id, cli.Hint(cli.Errnof(syscall.EINVAL, "nid of scoll: %v is no NID of this node", id), "this node is %s", cli.NIDList(own))
-	}
-	for _, id := range own {
-		if slices.Contains(m.Config.Gossip.NIDs, id) {
-			return id, nil
-		}
-	}
-	if len(own) == 1 {
-		return own[0], nil
-	}
-	return nid.NID{}, cli.Hint(cli.Errnof(syscall.EINVAL, "collectives need one NID of this node, which is %s", cli.NIDList(own)),
-		"say which with nid in the section scoll")
 }
 
 func (c *collective) adminConfig() (admin.Config, error) {

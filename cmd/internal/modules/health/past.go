@@ -39,18 +39,46 @@ func (m *Module) History(f HealthPastFilter) (HealthPast, error) {
 	if err != nil {
 		return HealthPast{}, err
 	}
-	if f.Limit < 0 || f.Limit > MaxHealthLimit || f.Since < 0 {
-		return HealthPast{}, cli.Errnof(syscall.EINVAL, "limit %d, since %v: want 0 to %d, and no negative time", f.Limit, f.Since, MaxHealthLimit)
-	}
-	if f.Limit == 0 {
-		f.Limit = DefaultHealthLimit
+	if err := f.Check(); err != nil {
+		return HealthPast{}, cli.Errno(syscall.EINVAL, err)
 	}
 	after := time.Now().Add(-f.Since)
 	var list HealthPast
-	list.Evictions, list.Matching = agent.History(f.Limit, func(p *health.Past) bool {
+	list.Evictions, list.Matching = agent.History(limitOf(f.Limit), func(p *health.Past) bool {
 		return (f.Client == "" || p.Name == f.Client || p.Client.String() == f.Client) &&
 			(!f.NID.IsValid() || p.Peer.NID == f.NID) && (f.Since == 0 || p.At.After(after))
 	})
 	list.More = list.Matching > len(list.Evictions)
+	return list, nil
+}
+
+// HealthTombstoneFilter says which tombstones of a server to list; the zero value: all.
+type HealthTombstoneFilter = HealthPastFilter
+
+// HealthTombstones is a list of the tombstones of a server, the oldest first.
+type HealthTombstones struct {
+	Matching   int                    `json:"matching"` // how many there are
+	More       bool                   `json:"more"`     // than are listed
+	Tombstones []health.TombstoneInfo `json:"tombstones"`
+}
+
+// Tombstones lists the lives of clients that this server refuses. Errors: as of
+// HealthClients.
+func (m *Module) Tombstones(f HealthTombstoneFilter) (HealthTombstones, error) {
+	agent, err := m.server()
+	if err != nil {
+		return HealthTombstones{}, err
+	}
+	if err := f.Check(); err != nil {
+		return HealthTombstones{}, cli.Errno(syscall.EINVAL, err)
+	}
+	id, err := health.ParseClientID(f.Client)
+	byID := err == nil
+	var list HealthTombstones
+	list.Tombstones, list.Matching = agent.Tombstones(limitOf(f.Limit), func(t *health.TombstoneInfo) bool {
+		return (f.Client == "" || byID && t.Client == id || t.Name == f.Client) &&
+			(!f.NID.IsValid() || t.Peer.NID == f.NID) && (f.Since == 0 || t.Age <= f.Since)
+	})
+	list.More = list.Matching > len(list.Tombstones)
 	return list, nil
 }
