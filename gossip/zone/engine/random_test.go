@@ -113,11 +113,29 @@ func TestMildFaults(t *testing.T) {
 			}
 			w.run(time.Duration(w.rng.Int64N(int64(4 * time.Second))))
 		}
+		w.reachable()
 		w.run(20 * time.Second)
 		if w.wrongly > 0 || !w.agree() {
 			w.fail("seed %d: %d removed that live", seed, w.wrongly)
 		}
 	}
+}
+
+// reachable starts a bootstrap of each node that runs and has none: bootstraps are nodes that
+// are likely to run, and three survive two deaths (docs/membership.md).
+func (w *world) reachable() {
+	for i := 0; i < len(w.nodes); i++ {
+		n := w.nodes[i]
+		up := slices.ContainsFunc(n.boot, func(id ID) bool { return w.node(id).up })
+		if n.up && !up {
+			w.node(n.boot[0]).start()
+			i = -1 // that one needs a bootstrap, too
+		}
+	}
+}
+
+func (w *world) node(id ID) *node {
+	return w.nodes[slices.IndexFunc(w.nodes, func(n *node) bool { return n.id == id })]
 }
 
 // TestDeterministic: the same seed gives the same run.
