@@ -100,3 +100,33 @@ func beside(other, what string, limit float64, ours, theirs []float64, scale flo
 		basis: fmt.Sprintf(format+", %s "+format, median(ours)*scale, other, median(theirs)*scale),
 	}
 }
+
+// figure is one that two systems have, whose scripts run apart.
+type figure[T any] struct {
+	what string
+	of   func(T) float64
+	unit string
+}
+
+// ratios are lines of figures of rounds of both, which no goal bounds.
+func ratios[T any](list []figure[T], ours, theirs []T, format, basis string) (lines []line) {
+	for _, f := range list {
+		var a, b []float64
+		for i := range ours {
+			a, b = append(a, f.of(ours[i])), append(b, f.of(theirs[i]))
+		}
+		lines = append(lines, line{
+			what: f.what, ratio: compare(a, b), free: true,
+			basis: fmt.Sprintf(format+" %s; %s", median(a), median(b), f.unit, basis),
+		})
+	}
+	return lines
+}
+
+// skipped are the same lines where the other system is missing.
+func skipped[T any](list []figure[T], why string) (lines []line) {
+	for _, f := range list {
+		lines = append(lines, line{what: f.what, free: true, skipped: why})
+	}
+	return lines
+}

@@ -12,14 +12,8 @@ import (
 // descriptors.
 const leaseClients = 10_000
 
-// leaseFigure is a figure that both systems have.
-type leaseFigure struct {
-	what string
-	of   func(f leases) float64
-	unit string
-}
-
-var leaseFigureList = []leaseFigure{
+// leaseFigureList has the figures that both systems have.
+var leaseFigureList = []figure[leases]{
 	{"CPU of all servers, to etcd", func(f leases) float64 { return f.serverCPU }, "% of a core"},
 	{"CPU of all clients, to etcd", func(f leases) float64 { return f.clientCPU }, "% of a core"},
 	{"bytes on TCP per client and interval, to etcd", func(f leases) float64 { return f.bytes }, "B"},
@@ -60,15 +54,10 @@ func measureLeases(ctx context.Context, b *bench) ([]line, error) {
 	return t.lines(ours, theirs), nil
 }
 
-func skippedLeases(why string) (lines []line) {
-	for _, f := range leaseFigureList {
-		lines = append(lines, line{what: f.what, free: true, skipped: why})
-	}
-	return lines
-}
+func skippedLeases(why string) []line { return skipped(leaseFigureList, why) }
 
 // lines are the lines of rounds of both systems.
-func (t leaseTrial) lines(ours, theirs []leases) (lines []line) {
+func (t leaseTrial) lines(ours, theirs []leases) []line {
 	basis := fmt.Sprintf("%d clients, %d servers, heard of every %v, given up after %v, over TCP on loopback", t.clients, t.Servers, t.Interval, t.TTL)
 	for i := range ours {
 		for _, f := range []leases{ours[i], theirs[i]} {
@@ -77,15 +66,5 @@ func (t leaseTrial) lines(ours, theirs []leases) (lines []line) {
 			}
 		}
 	}
-	for _, f := range leaseFigureList {
-		var a, b []float64
-		for i := range ours {
-			a, b = append(a, f.of(ours[i])), append(b, f.of(theirs[i]))
-		}
-		lines = append(lines, line{
-			what: f.what, ratio: compare(a, b), free: true,
-			basis: fmt.Sprintf("%.2f : %.2f %s; %s", median(a), median(b), f.unit, basis),
-		})
-	}
-	return lines
+	return ratios(leaseFigureList, ours, theirs, "%.2f : %.2f", basis)
 }

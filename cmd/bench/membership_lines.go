@@ -9,17 +9,10 @@ import (
 // sideNodes is how many nodes a zone and a cluster of memberlist have, a process each.
 const sideNodes = 64
 
-// sideFigure is a figure that both systems have.
-type sideFigure struct {
-	what string
-	of   func(m *membership) float64
-	unit string
-}
-
-// sideFigures has all of them but false deaths, of which there is no ratio. Systems in
+// sideFigures has the figures that both systems have but false deaths, of which there is no ratio. Systems in
 // which nothing changes have no newcomers, attributes or goodbyes.
-func sideFigures(changes bool) []sideFigure {
-	list := []sideFigure{{"all start at once: until all know all, to memberlist", func(m *membership) float64 { return m.join.Seconds() }, "s"}}
+func sideFigures(changes bool) []figure[*membership] {
+	list := []figure[*membership]{{"all start at once: until all know all, to memberlist", func(m *membership) float64 { return m.join.Seconds() }, "s"}}
 	for i, s := range []struct {
 		what string
 		of   func(m *membership) sideSpread
@@ -32,14 +25,14 @@ func sideFigures(changes bool) []sideFigure {
 	} {
 		if changes || i >= 3 {
 			list = append(list,
-				sideFigure{s.what, func(m *membership) float64 { return s.of(m).mean.Seconds() }, "s"},
-				sideFigure{"the same, the last one, to memberlist", func(m *membership) float64 { return s.of(m).last.Seconds() }, "s"})
+				figure[*membership]{s.what, func(m *membership) float64 { return s.of(m).mean.Seconds() }, "s"},
+				figure[*membership]{"the same, the last one, to memberlist", func(m *membership) float64 { return s.of(m).last.Seconds() }, "s"})
 		}
 	}
 	return append(list,
-		sideFigure{"idle: payload of a node in a second, to memberlist", func(m *membership) float64 { return m.bytes }, "B"},
-		sideFigure{"idle: messages of a node in a second, to memberlist", func(m *membership) float64 { return m.packets }, "messages"},
-		sideFigure{"idle: CPU of a node, to memberlist", func(m *membership) float64 { return m.cpu }, "% of a core"},
+		figure[*membership]{"idle: payload of a node in a second, to memberlist", func(m *membership) float64 { return m.bytes }, "B"},
+		figure[*membership]{"idle: messages of a node in a second, to memberlist", func(m *membership) float64 { return m.packets }, "messages"},
+		figure[*membership]{"idle: CPU of a node, to memberlist", func(m *membership) float64 { return m.cpu }, "% of a core"},
 	)
 }
 
@@ -83,35 +76,22 @@ func besideMemberlist(ctx context.Context, b *bench, nodes int, own, other syste
 	return sideLines(all[0], all[1]), nil
 }
 
-func skippedSides(own system, why string) (lines []line) {
-	for _, f := range sideFigures(own.changes) {
-		lines = append(lines, line{what: f.what, free: true, skipped: why})
-	}
-	return append(lines, line{what: sideFalse, free: true, skipped: why})
+func skippedSides(own system, why string) []line {
+	return append(skipped(sideFigures(own.changes), why), line{what: sideFalse, free: true, skipped: why})
 }
 
 // sideLines are the lines of rounds of both systems.
-func sideLines(ours, theirs []*membership) (lines []line) {
+func sideLines(ours, theirs []*membership) []line {
 	basis := fmt.Sprintf("%d processes on loopback, both with their defaults", ours[0].nodes)
 	if !ours[0].system.changes {
 		basis = fmt.Sprintf("%d processes on loopback, both with an interval of 200 ms", ours[0].nodes)
-	}
-	for _, f := range sideFigures(ours[0].system.changes) {
-		var a, b []float64
-		for i := range ours {
-			a, b = append(a, f.of(ours[i])), append(b, f.of(theirs[i]))
-		}
-		lines = append(lines, line{
-			what: f.what, ratio: compare(a, b), free: true,
-			basis: fmt.Sprintf("%.3f : %.3f %s; %s", median(a), median(b), f.unit, basis),
-		})
 	}
 	var told, others membership
 	for i := range ours {
 		told.falseDeaths, told.returns = told.falseDeaths+ours[i].falseDeaths, told.returns+ours[i].returns
 		others.falseDeaths, others.returns = others.falseDeaths+theirs[i].falseDeaths, others.returns+theirs[i].returns
 	}
-	return append(lines, line{
+	return append(ratios(sideFigures(ours[0].system.changes), ours, theirs, "%.3f : %.3f", basis), line{
 		what: sideFalse, ratio: float64(told.falseDeaths), unit: "deaths", free: true,
 		basis: fmt.Sprintf("memberlist %d; returns of the dead %d : %d; %s", others.falseDeaths, told.returns, others.returns, basis),
 	})
