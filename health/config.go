@@ -24,8 +24,9 @@ type AgentConfig struct {
 	// Servers are all servers of the cluster, this one included. Required.
 	Servers []nid.NID
 	Timing
-	// Claims, if they are on, are demanded of clients (CH-44).
-	Claims Claims
+	// ClaimKeys, if there are any, sign what a master agreed to, which is demanded of
+	// clients then (CH-44). All servers have the same.
+	ClaimKeys keyring.Keys
 	// Keys, if there are any, are demanded of those that connect: one of them must have
 	// signed. Clients and servers have the same. [ServerAgent.SetKeys] changes them.
 	Keys keyring.Keys
@@ -56,7 +57,7 @@ type AgentConfig struct {
 // Engine returns the configuration of the machine that an agent with this one steps.
 func (c AgentConfig) Engine() engine.ServerConfig {
 	return engine.ServerConfig{
-		Self: c.Self, PID: c.PID, Incarnation: c.Incarnation, Servers: c.Servers, Timing: c.Timing, Claims: c.Claims, Keys: c.Keys,
+		Self: c.Self, PID: c.PID, Incarnation: c.Incarnation, Servers: c.Servers, Timing: c.Timing, ClaimKeys: c.ClaimKeys, Keys: c.Keys,
 		MaxClients: c.MaxClients, MaxIDs: c.MaxIDs, MaxUserIDs: c.MaxUserIDs, Uneven: c.Uneven,
 	}
 }

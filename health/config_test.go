@@ -17,13 +17,9 @@ func TestConfigReachesMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	claims, err := NewClaims([]byte("a key of the servers"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	odd := map[string]any{
 		"Self": nid.MustParse("10.0.0.1@tcp"), "Servers": []nid.NID{nid.MustParse("10.0.0.2@tcp")}, "ID": ClientID{1},
-		"Timing": Timing{Ping: time.Second}, "Keys": keys, "Claims": claims,
+		"Timing": Timing{Ping: time.Second}, "Keys": keys, "ClaimKeys": keys,
 	}
 	portalstest.ConfigReaches(t, AgentConfig.Engine, odd, "MaxTombstones", "MaxBroadcasts", "MaxLives", "FlapWindow")
 	portalstest.ConfigReaches(t, DialConfig.Engine, odd, "MaxBackoff", "From")

@@ -31,8 +31,6 @@ type (
 	Cause = wire.Cause
 	// Timing are the times of the protocol; all servers and clients should use the same.
 	Timing = engine.Timing
-	// Claims signs what a master agreed to, and checks it.
-	Claims = engine.Claims
 	// Record is what a server remembers of a connection over a restart (CH-4).
 	Record = engine.Record
 	// Event is something that the user of a server is told, ClientEvent that of a client.
@@ -117,7 +115,3 @@ func ParseClientID(s string) (ClientID, error) { return wire.ParseClientID(s) }
 
 // ClientIDOf returns the id of the client of some name: always the same one.
 func ClientIDOf(name string) ClientID { return wire.ClientIDOf(name) }
-
-// NewClaims returns claims with one key, or with two while keys change: first all servers
-// are given the new key as the second one, then as the first.
-func NewClaims(keys ...[]byte) (Claims, error) { return engine.NewClaims(keys...) }

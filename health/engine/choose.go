@@ -35,7 +35,7 @@ func (s *Server) chosen(i int32, c *conn, q *asked) wire.Code {
 		return wire.OtherTimes
 	case self && s.drains() && m.Epoch > c.epoch:
 		return wire.Draining
-	case !self && !s.cfg.Claims.verify(m.Token, m.Client, m.Incarnation, m.Server, m.Epoch):
+	case !self && !s.claims.verify(m.Token, m.Client, m.Incarnation, m.Server, m.Epoch):
 		return wire.BadClaim
 	case !s.members.alive(master): // CH-A18
 		return wire.MasterDead

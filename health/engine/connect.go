@@ -66,7 +66,7 @@ func (s *Server) refuse(q *asked) (r wire.Message, refused bool) {
 	switch {
 	case !ok:
 		return wire.Message{Code: wire.UnknownServer}, true
-	case master != s.members.self && !s.cfg.Claims.verify(m.Token, m.Client, m.Incarnation, m.Server, m.Epoch):
+	case master != s.members.self && !s.claims.verify(m.Token, m.Client, m.Incarnation, m.Server, m.Epoch):
 		return wire.Message{Code: wire.BadClaim}, true
 	}
 	if known && s.conn(i).incarnation == m.Incarnation {
@@ -242,7 +242,7 @@ func (s *Server) accepted(i int32) {
 		a.Code = wire.Orphaned
 	}
 	if s.ours(c) {
-		a.Token = s.cfg.Claims.append(nil, c.id, c.incarnation, s.cfg.Self, c.epoch)
+		a.Token = s.claims.append(nil, c.id, c.incarnation, s.cfg.Self, c.epoch)
 	}
 	s.stats.Accepted++
 	s.send(c.peer, &a)

@@ -5,6 +5,7 @@ import (
 
 	"ulnet/health/wire"
 	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
 )
 
 // TestConnectTable is the state table of connects: CH-21 to CH-24, CH-36 to
@@ -238,31 +239,32 @@ func TestHostileMessages(t *testing.T) {
 	}
 }
 
+// claimKeys are the keys of some texts.
+func claimKeys(t *testing.T, texts ...string) keyring.Keys {
+	t.Helper()
+	var list [][]byte
+	for _, text := range texts {
+		list = append(list, []byte(text))
+	}
+	keys, err := keyring.NewKeys(list...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
 // TestClaims: CH-43, CH-44, CH-A15: a forged claim is believed when claims are
 // off, and refused when they are on, also while keys change.
 func TestClaims(t *testing.T) {
-	old, err := NewClaims([]byte("0123456789abcdef"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	both, err := NewClaims([]byte("fedcba9876543210"), []byte("0123456789abcdef"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := NewClaims([]byte("short")); err == nil {
-		t.Error("a short key is a key")
-	}
-	if _, err := NewClaims(); err == nil {
-		t.Error("no key is a key")
-	}
-	h := newHarness(t, func(c *ServerConfig) { c.Claims = old })
+	old, both := claimKeys(t, "0123456789abcdef"), claimKeys(t, "fedcba9876543210", "0123456789abcdef")
+	h := newHarness(t, func(c *ServerConfig) { c.ClaimKeys = old })
 	h.connect(5, me, 4)
 	token := h.last(wire.Accept).Token
-	if !old.verify(token, testClient, 5, me, 4) {
+	if !claims(old.All()).verify(token, testClient, 5, me, 4) {
 		t.Fatal("the master's token is not true")
 	}
-	ask := func(c Claims, change func(*wire.Message)) string {
-		h := newHarness(t, func(s *ServerConfig) { s.Self, s.Claims = otherB, c })
+	ask := func(c keyring.Keys, change func(*wire.Message)) string {
+		h := newHarness(t, func(s *ServerConfig) { s.Self, s.ClaimKeys = otherB, c })
 		h.step(ServerInput{Kind: ServerHealth, Server: me, Alive: true})
 		m := wire.Message{Kind: wire.Connect, Incarnation: 5, Epoch: 4, Server: me, Token: token}
 		if change != nil {
@@ -274,7 +276,7 @@ func TestClaims(t *testing.T) {
 	const accepted, refused = "save connected accept", "reject:bad-claim"
 	for _, tt := range []struct {
 		name   string
-		claims Claims
+		keys   keyring.Keys
 		change func(*wire.Message)
 		want   string
 	}{
@@ -285,17 +287,17 @@ func TestClaims(t *testing.T) {
 		{"other epoch", old, func(m *wire.Message) { m.Epoch++ }, refused},
 		{"other master", old, func(m *wire.Message) { m.Server = otherA }, refused},
 		{"no token", old, func(m *wire.Message) { m.Token = nil }, refused},
-		{"CH-43 off", Claims{}, func(m *wire.Message) { m.Token = nil }, accepted},
+		{"CH-43 off", keyring.Keys{}, func(m *wire.Message) { m.Token = nil }, accepted},
 	} {
-		if got := ask(tt.claims, tt.change); got != tt.want {
+		if got := ask(tt.keys, tt.change); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
 	}
 	// A choice of another master needs a token, too.
-	h = newHarness(t, func(s *ServerConfig) { s.Claims = old })
+	h = newHarness(t, func(s *ServerConfig) { s.ClaimKeys = old })
 	h.connect(5, me, 1)
 	h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 2, Server: otherA})
 	h.want("chosen:bad-claim")
-	h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 2, Server: otherA, Token: old.append(nil, testClient, 5, otherA, 2)})
+	h.message(host, wire.Message{Kind: wire.Choose, Incarnation: 5, Epoch: 2, Server: otherA, Token: claims(old.All()).append(nil, testClient, 5, otherA, 2)})
 	h.want("save rehomed chosen")
 }

@@ -82,7 +82,7 @@ func (s *Server) answer(q *asked, kind wire.Kind, code wire.Code, c *conn) {
 	if c != nil {
 		a.Epoch, a.Server = c.epoch, s.members.nid(c.master)
 		if code == wire.OK && s.ours(c) && kind == wire.Chosen {
-			a.Token = s.cfg.Claims.append(nil, c.id, c.incarnation, s.cfg.Self, c.epoch)
+			a.Token = s.claims.append(nil, c.id, c.incarnation, s.cfg.Self, c.epoch)
 		}
 	}
 	switch {

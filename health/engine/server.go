@@ -26,8 +26,9 @@ type ServerConfig struct {
 	// Servers are all servers of the cluster, this one included. Required.
 	Servers []nid.NID
 	Timing
-	// Claims, if they are on, are demanded of clients (CH-44).
-	Claims Claims
+	// ClaimKeys, if there are any, sign what a master agreed to, which is demanded of
+	// clients then (CH-44). All servers have the same.
+	ClaimKeys keyring.Keys
 	// Keys, if there are any, are demanded of those that connect (see Client): one of
 	// them must have signed. Clients and servers have the same.
 	Keys keyring.Keys
@@ -70,6 +71,7 @@ type Server struct {
 	catchup    catchup
 	stats      ServerStats
 	ring       *keyring.Ring // nil without keys
+	claims     claims
 
 	tick    time.Duration // active time of the next tick
 	started bool
@@ -99,7 +101,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	cfg.MaxBroadcasts = cmp.Or(cfg.MaxBroadcasts, 8)
 	cfg.MaxLives = cmp.Or(cfg.MaxLives, 10)
 	cfg.FlapWindow = cmp.Or(cfg.FlapWindow, 10*time.Second)
-	s := &Server{cfg: cfg, ring: cfg.Keys.Ring(keyLabel)}
+	s := &Server{cfg: cfg, ring: cfg.Keys.Ring(keyLabel), claims: cfg.ClaimKeys.All()}
 	s.members.init(cfg.Self)
 	s.members.set(cfg.Servers)
 	s.table.init()

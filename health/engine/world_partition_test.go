@@ -110,11 +110,7 @@ func TestPauseOfClient(t *testing.T) {
 // TestClaimedMasters: CH-44, CH-A15: where claims are checked, clients connect,
 // find another master and reboot as ever, because they show what masters signed.
 func TestClaimedMasters(t *testing.T) {
-	claims, err := NewClaims([]byte("0123456789abcdef"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWorldWith(t, 11, 5, claims)
+	w := newWorldWith(t, 11, 5, claimKeys(t, "0123456789abcdef"))
 	w.run(2 * time.Second)
 	for range 30 {
 		w.add(0, 1, 2, 3, 4)

@@ -39,7 +39,7 @@ type view struct {
 func (s *server) start() {
 	s.up, s.stopped, s.inbox = true, false, nil
 	s.life++
-	m, err := NewServer(ServerConfig{Self: s.id, Incarnation: s.life, Servers: s.ids, MaxLives: 1000, Claims: s.w.claims})
+	m, err := NewServer(ServerConfig{Self: s.id, Incarnation: s.life, Servers: s.ids, MaxLives: 1000, ClaimKeys: s.w.claims})
 	if err != nil {
 		s.w.t.Fatal(err)
 	}

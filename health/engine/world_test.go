@@ -11,6 +11,7 @@ import (
 	"ulnet/health/wire"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
 )
 
 // world is a cluster in virtual time: bare machines, a network that spoils
@@ -32,7 +33,7 @@ type world struct {
 	keeps              bool // a cut delays messages, as TCP does
 	kept               []func()
 	detect             time.Duration // until discovery notices
-	claims             Claims
+	claims             keyring.Keys
 	tap                func(from, to nid.NID, m *wire.Message)
 	trace              []string
 	sparse, steps      int // the invariants of servers are checked in each of so many steps; 0: in all
@@ -119,7 +120,7 @@ func (b *base) resume() {
 }
 
 func newWorld(t *testing.T, seed uint64, servers int) *world {
-	return newWorldWith(t, seed, servers, Claims{})
+	return newWorldWith(t, seed, servers, keyring.Keys{})
 }
 
 // populated returns a world of five servers and so many clients, who know all
@@ -134,7 +135,7 @@ func populated(t *testing.T, seed uint64, clients int) *world {
 	return w
 }
 
-func newWorldWith(t *testing.T, seed uint64, servers int, claims Claims) *world {
+func newWorldWith(t *testing.T, seed uint64, servers int, claims keyring.Keys) *world {
 	w := &world{t: t, claims: claims, rng: rand.New(rand.NewPCG(seed, 7)), nodes: make(map[nid.NID]node), detect: 3400 * time.Millisecond, now: time.Hour}
 	var ids []nid.NID
 	for i := range servers {

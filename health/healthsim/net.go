@@ -14,6 +14,7 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
 )
 
 // Config configures a [Net]. The zero value of a field means its default.
@@ -22,8 +23,8 @@ type Config struct {
 	Servers, Clients int
 	scenario.Network
 
-	Timing health.Timing
-	Claims health.Claims
+	Timing    health.Timing
+	ClaimKeys keyring.Keys
 	// Attach is to how many servers a client connects besides its master; 0: to
 	// all, negative: to none.
 	Attach int

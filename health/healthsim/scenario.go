@@ -7,6 +7,7 @@ import (
 
 	"ulnet/health"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/portals/keyring"
 )
 
 // Protocol is client health for scenarios.
@@ -102,7 +103,7 @@ func configOf(s *scenario.Setup) Config {
 		cfg.Store = -1
 	}
 	if o.On("claims") {
-		cfg.Claims, _ = health.NewClaims([]byte("a key of scenarios"))
+		cfg.ClaimKeys, _ = keyring.NewKeys([]byte("a key of scenarios"))
 	}
 	return cfg
 }

@@ -63,7 +63,7 @@ func (n *Net) bootServer(life sim.Life, old *server) sim.Program[*message] {
 	}
 	var err error
 	s.m, err = healthengine.NewServer(healthengine.ServerConfig{
-		Self: simlnd.NID(life.Node), Incarnation: epoch + uint64(life.Now), Servers: n.ids, Timing: n.cfg.Timing, Claims: n.cfg.Claims,
+		Self: simlnd.NID(life.Node), Incarnation: epoch + uint64(life.Now), Servers: n.ids, Timing: n.cfg.Timing, ClaimKeys: n.cfg.ClaimKeys,
 	})
 	if err == nil && n.cfg.Gossip > 0 {
 		s.gossip, err = engine.New(engine.Config{Interval: n.cfg.Gossip, Seed: life.Seed, ColdStart: life.Number == 0}, n.list, n.list.Index(simlnd.NID(life.Node)))

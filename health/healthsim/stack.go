@@ -69,7 +69,7 @@ func (k *stack) serve(keeps bool) error {
 		n.stores[id].records, n.stores[id].graves, n.stores[id].broken = old.records, old.graves, old.broken
 	}
 	k.server, err = health.StartServer(k.lnet.Table, health.AgentConfig{
-		Incarnation: epoch + uint64(n.Now()), Servers: n.ids, Timing: n.cfg.Timing, Claims: n.cfg.Claims,
+		Incarnation: epoch + uint64(n.Now()), Servers: n.ids, Timing: n.cfg.Timing, ClaimKeys: n.cfg.ClaimKeys,
 		View: agent, Broadcaster: all, Store: n.stores[id], Wall: n.wall,
 		Notify: func(e health.Event) {
 			n.serverTold(id, &e)

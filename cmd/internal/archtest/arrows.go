@@ -103,7 +103,7 @@ var Rules = []Rule{
 	{Package: "scoll/wire", May: "scoll/tree portals/keyring lnet/nid"},
 	{Package: "scoll/engine", May: "scoll/wire scoll/tree portals/keyring lnet/nid lnet/machine"},
 	{Package: "scoll", May: userMay + "scoll/engine scoll/wire scoll/tree scoll/rmcast", Tests: nodesMay},
-	{Package: "health/healthsim", May: simulatedMay + "health health/engine health/wire health/collective gossip gossip/engine scoll scoll/tree lnet/lnetsim"},
+	{Package: "health/healthsim", May: simulatedMay + "portals/keyring health health/engine health/wire health/collective gossip gossip/engine scoll scoll/tree lnet/lnetsim"},
 	{Package: "health/collective", May: userMay + "health health/wire scoll", Tests: nodesMay},
 	{Package: "health/wire", May: "portals/keyring lnet/nid"},
 	{Package: "health/engine", May: "health/wire portals/keyring lnet/nid lnet/machine"},

@@ -55,13 +55,8 @@ func (h *roles) startServer() error {
 	}
 	cfg := health.AgentConfig{
 		Self: self, Servers: h.servers, Timing: h.cfg.Times, MaxClients: h.cfg.MaxClients,
-		MaxIDs: h.cfg.MaxIDs, MaxUserIDs: h.cfg.MaxUserIDs, Uneven: !h.cfg.Balance, Keys: h.keys,
+		MaxIDs: h.cfg.MaxIDs, MaxUserIDs: h.cfg.MaxUserIDs, Uneven: !h.cfg.Balance, Keys: h.keys, ClaimKeys: h.cfg.ClaimKeys,
 		View: h.view, Broadcaster: h.all, Wall: time.Now, Notify: h.events.ofServer, Log: h.log, Clock: h.m.Clock,
-	}
-	if h.cfg.ClaimKeys.Len() > 0 {
-		if cfg.Claims, err = health.NewClaims(h.cfg.ClaimKeys.All()...); err != nil {
-			return err
-		}
 	}
 	cfg.Store = h.records()
 	if h.server, err = health.StartServer(h.m.Table, cfg); err != nil {
