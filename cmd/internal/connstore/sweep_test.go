@@ -55,16 +55,21 @@ func (d damage) apply(sound []byte) ([]byte, bool) {
 	return b, b[d.at] != sound[d.at]
 }
 
-// sweep lists the damages: at each byte of the first pages and some of the others, or, in
-// short, at some bytes of what bbolt reads first, and at a few others.
-func sweep(size int, long bool) (all []damage) {
-	stride, cut := 397, 4093
-	if long {
-		stride, cut = 5, 61
+// sweep lists the damages: at some bytes of what bbolt reads first and a few others; in a
+// long run at the head of every page and more of the others; and with ULNET_LONG=sweep, which
+// takes an hour, at each byte of the first pages and a fifth of the others.
+func sweep(size int, long string) (all []damage) {
+	stride, cut, heads, whole := 397, 4093, 2*4096, 0
+	switch long {
+	case "":
+	case "sweep":
+		stride, cut, heads, whole = 5, 61, size, 4*4096
+	default:
+		stride, cut, heads = 97, 997, size
 	}
-	for at := 0; at < size; at++ {
-		head := at%4096 < pageHeader+metaSize
-		if long && (head || at < 4*4096) || head && at < 2*4096 && at%3 == 0 || at%stride == 0 {
+	for at := range size {
+		head := at%4096 < pageHeader+metaSize && at < heads
+		if at < whole || head && (whole > 0 || at%3 == 0) || at%stride == 0 {
 			all = append(all, damage{at, 'f'}, damage{at, 'z'})
 		}
 		if at%cut == 0 || at%4096 == 0 {
@@ -84,7 +89,7 @@ func sweeper(path, from, long string, out io.Writer) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	for i, d := range sweep(len(sound), long != "") {
+	for i, d := range sweep(len(sound), long) {
 		b, changed := d.apply(sound)
 		switch {
 		case i < first || !changed:
@@ -212,7 +217,7 @@ func used(b []byte) []byte {
 func TestSweep(t *testing.T) {
 	path, size := swept(t)
 	long := os.Getenv("ULNET_LONG")
-	all := sweep(size, long != "")
+	all := sweep(size, long)
 	count := map[string]int{}
 	for next, runs := 0, 0; next < len(all); runs++ {
 		if runs > len(all) {
