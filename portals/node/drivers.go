@@ -22,7 +22,7 @@ type driver struct {
 	advice func(error) string
 }
 
-// makeDrivers makes the drivers: here types of networks are registered.
+// makeDrivers makes the drivers that every node has, and takes those of Config.Drivers.
 func (n *Node) makeDrivers() error {
 	tcp, err := socklnd.New(n.cfg.TCP)
 	if err != nil {

@@ -49,7 +49,7 @@ func (e *DownError) Error() string {
 // Unwrap returns the errno.
 func (*DownError) Unwrap() error { return syscall.ENETDOWN }
 
-// AddNI starts an NI on a network of type tcp or o2ib and adds it to the node. Tunables and
+// AddNI starts an NI on a network of type tcp, o2ib or one of Config.Drivers and adds it to the node. Tunables and
 // Tap are by default those of [Config], the incarnation is when the NI starts, in the unit of
 // its type, and the rest is the node's. Peers that discovery knows are told. The error is a
 // *[StartError] with what lnet.Node.AddNI says, a *[DriverError] or a *[DownError].

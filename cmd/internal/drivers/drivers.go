@@ -5,6 +5,7 @@ package drivers
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"syscall"
 	"time"
@@ -53,8 +54,8 @@ type Driver interface {
 	Tunables() []lnd.Tunable
 	// NI returns the tunables of its NIs, of those that the file has for all drivers.
 	NI(all lnd.Tunables) lnd.Tunables
-	// Add adds the driver to a node that is to start. The result says what an NI is doing,
-	// nil of one that is another driver's.
+	// Add adds the driver to a node that is to start, in its field there or, without one, in
+	// Drivers. The result says what an NI is doing, nil of one that is another driver's.
 	Add(to *node.Config, s Settings) (status func(lnd.NI) *Status)
 	// Listens says where, when a node is ready; "": there is nothing to say.
 	Listens(s Settings) string
@@ -131,5 +132,8 @@ func (Plain) HintStart(_ Settings, err error) string {
 
 // HintUnreached is about the way to the node.
 func (Plain) HintUnreached(_ Settings, target nid.NID, _ error) string {
+	if !target.Addr().IsValid() { // its networks have numbers
+		return fmt.Sprintf("does LNet run there, and is %v one of its NIDs?", target)
+	}
 	return "is its address right, and is there a way to it? see 'ip route get " + target.Addr().String() + "'"
 }
