@@ -24,6 +24,9 @@ func TestArrows(t *testing.T) {
 	for _, line := range Arrows(load(t), Rules, Limits) {
 		t.Error(line)
 	}
+	if t.Failed() {
+		t.Log("which package may import which is in cmd/internal/archtest/arrows.go, and in ARCHITECTURE.md")
+	}
 }
 
 func TestHabits(t *testing.T) {

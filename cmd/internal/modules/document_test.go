@@ -61,7 +61,7 @@ func TestControlDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(has) != b.String() {
-		t.Errorf("%s is not what the operations are: -update writes it", controlDocument)
+		t.Error("docs/control.md is not what the operations are: write it by go test -run TestControlDocument ./cmd/internal/modules -update")
 	}
 }
 
