@@ -51,6 +51,9 @@ func Poll(cond func() bool) bool {
 	return true
 }
 
+// shutdownLimit is when a Shutdown hangs, whose context ended long before.
+const shutdownLimit = 30 * time.Second
+
 // fabric is a pair of NIs under test.
 type fabric struct {
 	t     *testing.T
@@ -75,8 +78,15 @@ func newFabric(t *testing.T, h Harness) *fabric {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		if err := errors.Join(f.a.Shutdown(ctx), f.b.Shutdown(ctx)); err != nil {
-			t.Errorf("shutdown: %v", err)
+		ended := make(chan error, 1)
+		go func() { ended <- errors.Join(f.a.Shutdown(ctx), f.b.Shutdown(ctx)) }()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("shutdown: %v", err)
+			}
+		case <-time.After(shutdownLimit):
+			t.Errorf("Shutdown has not returned after %v; a: %v; b: %v", shutdownLimit, f.upA, f.upB)
 		}
 	})
 	return f

@@ -318,6 +318,9 @@ func testTimes(t *testing.T, f *fabric) {
 // testPriority: a small priority message passes bulk that is queued behind a
 // reader who has stopped. How much of the bulk is already with the network is
 // the driver's affair, but not all of it: there are 32 MiB.
+//
+// Messages leave while the reader holds one of 1 MiB. A driver with a single
+// stream to the peer has to read what lnet holds into memory of its own for that.
 func testPriority(t *testing.T, f *fabric) {
 	const bulk = 32
 	data := fill(lnd.MaxPayload, 5)
