@@ -46,6 +46,12 @@
 //
 // An NI may be a [Multicaster] as well: what that sends reaches a group of nodes
 // at once, or not.
+//
+// # New drivers
+//
+// Package lo is the smallest driver. What a driver has to promise is checked by
+// package lndtest, whose suite every one passes. docs/contributing.md lists what
+// else a new one takes.
 package lnd
 
 import (

@@ -1,9 +1,11 @@
 package archtest
 
 import (
+	"go/ast"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -67,4 +69,37 @@ func read(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// contributed are the names in docs/contributing.md that can be looked up: tests, and paths.
+var contributed = regexp.MustCompile("`(?:(Test[A-Za-z0-9]+)|([A-Za-z0-9]+(?:/[A-Za-z0-9_]+)+(?:\\.[a-z]+)?|[A-Z]+\\.md))`")
+
+// TestContributing: the tests, files and folders that docs/contributing.md names exist.
+func TestContributing(t *testing.T) {
+	tests := map[string]bool{}
+	for _, p := range load(t) {
+		for _, f := range p.Files {
+			for _, d := range f.AST.Decls {
+				if test, ok := d.(*ast.FuncDecl); ok && f.Test {
+					tests[test.Name.Name] = true
+				}
+			}
+		}
+	}
+	paths := 0
+	for _, name := range contributed.FindAllStringSubmatch(read(t, "docs/contributing.md"), -1) {
+		if test := name[1]; test != "" {
+			if !tests[test] {
+				t.Errorf("docs/contributing.md: there is no test %s", test)
+			}
+			continue
+		}
+		paths++
+		if _, err := os.Stat(filepath.Join(root, name[2])); err != nil {
+			t.Errorf("docs/contributing.md: %v", err)
+		}
+	}
+	if paths < 20 {
+		t.Errorf("docs/contributing.md names %d files and folders only: are they in backquotes?", paths)
+	}
 }
