@@ -71,7 +71,6 @@ func (p *ibPeer) close() {
 // ibPair is what this process has, connected to the other.
 type ibPair struct {
 	floor *floorEnd
-	dev   verbs.Device
 	verbs *verbsClient
 	node  *initiator
 }
@@ -86,32 +85,22 @@ func (b *bench) pair(ctx context.Context) (*ibPair, error) {
 		return nil, fmt.Errorf("start o2iblnd in the other process: %w", err)
 	}
 	p := new(ibPair)
-	b.ib = p
 	if p.floor, err = newFloorEnd(ownAddr); err != nil {
 		return nil, err
 	}
+	b.ends = append(b.ends, p.floor.close)
 	p.floor.socket.connect(netip.AddrPortFrom(peerAddr, port))
 	own, peer := ibAddrs(os.Getpid())
 	n, dev, err := openIBNode(own)
 	if err != nil {
 		return nil, err
 	}
-	p.dev = dev
+	b.ends = append(b.ends, func() { _ = dev.Close() }, n.close) // nothing depends on it
 	if p.node, err = n.initiate(ctx, processOf(o2ib, peer)); err != nil {
 		return nil, err
 	}
-	p.verbs, err = dialVerbs(ctx, dev, peer)
+	if p.verbs, err = dialVerbs(ctx, dev, peer); err == nil {
+		b.ib = p
+	}
 	return p, err
-}
-
-func (p *ibPair) close() {
-	if p.floor != nil {
-		p.floor.close()
-	}
-	if p.node != nil {
-		p.node.close()
-	}
-	if p.dev != nil {
-		_ = p.dev.Close() // nothing depends on it
-	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net/netip"
 	"time"
 
 	"ulnet/lnd"
@@ -24,14 +23,6 @@ type initiator struct {
 	// left is owned by the handler of replies while a run is on.
 	left int
 	done chan error
-}
-
-func newInitiator(ctx context.Context, addr, target netip.Addr, port uint16, tunables lnd.Tunables) (*initiator, error) {
-	n, err := newNode(addr, port, tunables)
-	if err != nil {
-		return nil, err
-	}
-	return n.initiate(ctx, processAt(target))
 }
 
 // initiate makes n an initiator that is connected to its target.

@@ -68,6 +68,7 @@ type bench struct {
 	flood  *flood
 	ib     *ibPair // nil until it is needed
 	peer   *worker.Process
+	ends   []func() // of all of these
 }
 
 func newBench(ctx context.Context, stderr io.Writer, rounds int) (b *bench, err error) {
@@ -80,6 +81,7 @@ func newBench(ctx context.Context, stderr io.Writer, rounds int) (b *bench, err 
 	if b.peer, err = b.start(ctx, worker.Config{Kind: "peer"}); err != nil {
 		return b, err
 	}
+	b.ends = append(b.ends, func() { _ = b.peer.Stop() }) // nothing depends on how it ends
 	hello, err := worker.Ready[greeting](b.peer)
 	if err != nil {
 		return b, err
@@ -87,15 +89,26 @@ func newBench(ctx context.Context, stderr io.Writer, rounds int) (b *bench, err 
 	if b.raw, err = dialRaw(ctx, hello.Raw); err != nil {
 		return b, err
 	}
-	if b.node, err = newInitiator(ctx, ownAddr, peerAddr, hello.LNet, lnd.Tunables{}); err != nil {
+	b.ends = append(b.ends, b.raw.close)
+	if b.node, err = b.connect(ctx, hello.LNet, lnd.Tunables{}); err != nil {
 		return b, err
 	}
-	many, err := newInitiator(ctx, ownAddr, peerAddr, hello.Many, manyCredits)
+	many, err := b.connect(ctx, hello.Many, manyCredits)
 	if err != nil {
 		return b, err
 	}
 	b.flood, err = newFlood(many)
 	return b, err
+}
+
+// connect makes a node that is connected to one of the other process.
+func (b *bench) connect(ctx context.Context, port uint16, tunables lnd.Tunables) (*initiator, error) {
+	n, err := newNode(ownAddr, port, tunables)
+	if err != nil {
+		return nil, err
+	}
+	b.ends = append(b.ends, n.close)
+	return n.initiate(ctx, processAt(peerAddr))
 }
 
 // start starts a worker.
@@ -106,20 +119,8 @@ func (b *bench) start(ctx context.Context, cfg worker.Config) (*worker.Process, 
 
 // close ends everything, the other process last.
 func (b *bench) close() {
-	if b.ib != nil {
-		b.ib.close()
-	}
-	if b.flood != nil {
-		b.flood.close()
-	}
-	if b.node != nil {
-		b.node.close()
-	}
-	if b.raw != nil {
-		b.raw.close()
-	}
-	if b.peer != nil {
-		_ = b.peer.Stop() // nothing depends on how it ends
+	for i := len(b.ends); i > 0; i-- {
+		b.ends[i-1]()
 	}
 }
 
