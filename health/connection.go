@@ -37,7 +37,7 @@ type Connection struct {
 }
 
 // Dial begins to be a client: it returns at once, see [Connection.Wait]. Errors:
-// *[Error], ErrNoNID, ErrName, [portals.ErrNoLoopback] or [portals.ErrNoDiscovery]
+// *[Error], ErrNoNID, [wire.ErrName], [portals.ErrNoLoopback] or [portals.ErrNoDiscovery]
 // for a node that lacks one of these, and what portals says of the buffers.
 func Dial(table *portals.Table, cfg DialConfig) (*Connection, error) {
 	if err := table.Ready(); err != nil {

@@ -82,7 +82,7 @@ type Server struct {
 
 var _ machine.Machine[ServerInput, ServerOutput] = (*Server)(nil)
 
-// NewServer returns a machine. The error is an *[Error] or about Self.
+// NewServer returns a machine. The error is an *[Error].
 func NewServer(cfg ServerConfig) (*Server, error) {
 	var err error
 	if cfg.Timing, err = cfg.Timing.Filled(); err != nil {
