@@ -111,21 +111,9 @@ func readMcastControl(_ wire.PutCmd, payload []byte) (capture.Understood, error)
 	return m, err
 }
 
-var entryKinds = map[rmcastwire.EntryKind]string{
-	rmcastwire.Ack: "ack", rmcastwire.Pending: "pending", rmcastwire.Need: "need", rmcastwire.Poll: "poll", rmcastwire.Query: "query", rmcastwire.Stable: "stable",
-	rmcastwire.Expelled: "expelled",
-}
-
-func entryKind(k rmcastwire.EntryKind) string {
-	if s, ok := entryKinds[k]; ok {
-		return s
-	}
-	return fmt.Sprintf("kind %d", uint8(k))
-}
-
 // entryText says what an entry tells or asks.
 func entryText(e *rmcastwire.Entry) string {
-	s := fmt.Sprintf("%s #%d", entryKind(e.Kind), e.Origin)
+	s := fmt.Sprintf("%v #%d", e.Kind, e.Origin)
 	switch e.Kind {
 	case rmcastwire.Ack, rmcastwire.Pending, rmcastwire.Need, rmcastwire.Poll:
 		s += fmt.Sprintf(" seq %d", e.First)

@@ -74,7 +74,7 @@ func (m *mcastControl) MarshalJSON() ([]byte, error) {
 			flags = c.Flags.String()
 		}
 		e.Entries = append(e.Entries, entryJSON{
-			entryKind(c.Kind), flags, c.Origin, c.Version.String(), c.First, c.Count, c.Who, c.Repairs, c.Stable,
+			c.Kind.String(), flags, c.Origin, c.Version.String(), c.First, c.Count, c.Who, c.Repairs, c.Stable,
 		})
 	}
 	return json.Marshal(e)
@@ -83,7 +83,7 @@ func (m *mcastControl) MarshalJSON() ([]byte, error) {
 // MarshalJSON implements json.Marshaler.
 func (o *mcastOrder) MarshalJSON() ([]byte, error) {
 	e := mcastJSON{
-		Kind: o.kind(), Group: uint32(o.Group), Flags: o.flags(), Signed: o.signed, List: o.Version.String(), Epoch: decimal(o.Epoch), Usable: o.Usable.String(),
+		Kind: o.Kind.String(), Group: uint32(o.Group), Flags: o.flags(), Signed: o.signed, List: o.Version.String(), Epoch: decimal(o.Epoch), Usable: o.Usable.String(),
 		Oldest: o.Oldest.String(), Life: decimal(o.Life), You: o.You, MTU: o.MTU, Capacity: o.Capacity, Window: o.Window,
 	}
 	for _, m := range o.Members {

@@ -24,18 +24,6 @@ func readMcastOrder(_ wire.PutCmd, payload []byte) (capture.Understood, error) {
 	return &mcastOrder{o, signed}, err
 }
 
-var orderKinds = map[rmcastwire.OrderKind]string{
-	rmcastwire.OrderJoin: "join", rmcastwire.OrderReport: "report", rmcastwire.OrderKnown: "known", rmcastwire.OrderList: "list", rmcastwire.OrderState: "state",
-	rmcastwire.OrderCollect: "collect", rmcastwire.OrderExpelled: "expelled", rmcastwire.OrderRefused: "refused", rmcastwire.OrderCanvass: "canvass",
-}
-
-func (o *mcastOrder) kind() string {
-	if s, ok := orderKinds[o.Kind]; ok {
-		return s
-	}
-	return fmt.Sprintf("kind %d", uint8(o.Kind))
-}
-
 func (o *mcastOrder) flags() string {
 	var list []string
 	for _, f := range []struct {
@@ -51,7 +39,7 @@ func (o *mcastOrder) flags() string {
 
 // Summary implements capture.Understood.
 func (o *mcastOrder) Summary() string {
-	s := fmt.Sprintf("rmcast %s, group %d", o.kind(), o.Group)
+	s := fmt.Sprintf("rmcast %s, group %d", o.Kind, o.Group)
 	if o.Version.IsValid() {
 		s += fmt.Sprintf(", list %v", o.Version)
 	}
@@ -84,7 +72,7 @@ func (o *mcastOrder) Summary() string {
 // Details implements capture.Understood.
 func (o *mcastOrder) Details() []string {
 	lines := []string{
-		fmt.Sprintf("%s, version %d, group %d, flags %s, epoch %d", o.kind(), rmcastwire.ProtocolVersion, o.Group, o.flags(), o.Epoch),
+		fmt.Sprintf("%s, version %d, group %d, flags %s, epoch %d", o.Kind, rmcastwire.ProtocolVersion, o.Group, o.flags(), o.Epoch),
 		fmt.Sprintf("list %v, usable %v, oldest %v, life %d, you #%d, next #%d", o.Version, o.Usable, o.Oldest, o.Life, o.You, o.Next),
 		fmt.Sprintf("MTU %d, capacity %d, window %d", o.MTU, o.Capacity, o.Window),
 		fmt.Sprintf("members below #%d had the list before, %d of them count, %d of those that failed were silent", o.Voters, o.Of, o.Silent),

@@ -47,10 +47,10 @@ func TestRmcastDecodes(t *testing.T) {
 			}
 		case *mcastControl:
 			for i := range m.entries {
-				seen[entryKind(m.entries[i].Kind)]++
+				seen[m.entries[i].Kind.String()]++
 			}
 		case *mcastOrder:
-			seen[m.kind()]++
+			seen[m.Kind.String()]++
 		}
 		cut := *r
 		cut.Payload, cut.Missing = r.Payload[:len(r.Payload)-1], 1

@@ -35,7 +35,7 @@ func nameOf(i int, names ...string) string {
 	if i >= 0 && i < len(names) {
 		return names[i]
 	}
-	return strconv.Itoa(i + 1)
+	return "kind " + strconv.Itoa(i+1)
 }
 
 // flagText names flags by their bits; those without a name are in hexadecimal.
