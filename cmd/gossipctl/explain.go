@@ -16,21 +16,21 @@ import (
 )
 
 func explainCommand(g *globals) *cobra.Command {
-	return question[gossip.Explanation]{
-		use: "explain NID", short: "Explain why a participant is held for alive or dead",
-		long: `Explains why this node holds a participant for alive or dead: when it was last
+	return cli.Question[gossip.Explanation]{
+		Use: "explain NID", Short: "Explain why a participant is held for alive or dead",
+		Long: `Explains why this node holds a participant for alive or dead: when it was last
 heard of, through whom, and the limit.`,
-		example: "  gossipctl explain 10.0.0.7@tcp",
-		args:    cli.Args("a NID"),
-		ask: func(ctx context.Context, args []string) (e gossip.Explanation, err error) {
+		Example: "  gossipctl explain 10.0.0.7@tcp",
+		Args:    cli.Args("a NID"),
+		Ask: func(ctx context.Context, args []string) (e gossip.Explanation, err error) {
 			id, err := nid.Parse(args[0])
 			if err != nil {
 				return e, cli.Usagef("%w", err)
 			}
 			return gossipmod.OpGossipExplain.Call(ctx, g.client(), gossipmod.GossipOf{NID: id})
 		},
-		print: explain,
-	}.command(g)
+		Print: explain,
+	}.Command(&g.json)
 }
 
 // explain tells in sentences.

@@ -15,19 +15,19 @@ import (
 )
 
 func handlersCommand(g *globals) *cobra.Command {
-	c := question[[]handlers.Status]{
-		use: "handlers", short: "Show the programs that run when something happens",
-		long: `Shows the event handlers of lnetd's configuration (section handlers): how often the
+	c := cli.Question[[]handlers.Status]{
+		Use: "handlers", Short: "Show the programs that run when something happens",
+		Long: `Shows the event handlers of lnetd's configuration (section handlers): how often the
 program of each has run and failed, events that were missed because it was too
 slow, events that wait for the next run, and how the last run ended. With --json
 also its program and what it said.`,
-		example: "  gossipctl handlers\n  gossipctl handlers --json | jq '.[] | select(.failures > 0) | .last'\n  gossipctl handlers test failover",
-		args:    cli.Args(),
-		ask: func(ctx context.Context, _ []string) ([]handlers.Status, error) {
+		Example: "  gossipctl handlers\n  gossipctl handlers --json | jq '.[] | select(.failures > 0) | .last'\n  gossipctl handlers test failover",
+		Args:    cli.Args(),
+		Ask: func(ctx context.Context, _ []string) ([]handlers.Status, error) {
 			return listed(node.OpHandlers.Call(ctx, g.client(), control.None{}))
 		},
-		print: printHandlers,
-	}.command(g)
+		Print: printHandlers,
+	}.Command(&g.json)
 	c.AddCommand(handlersTestCommand(g))
 	return c
 }

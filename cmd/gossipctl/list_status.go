@@ -14,18 +14,18 @@ import (
 )
 
 func listStatusCommand(g *globals) *cobra.Command {
-	return question[gossip.RollStatus]{
-		use: "status", short: "Show how far a change of the list is",
-		long: `Shows how far a change of the list is, as the others themselves have told this
+	return cli.Question[gossip.RollStatus]{
+		Use: "status", Short: "Show how far a change of the list is",
+		Long: `Shows how far a change of the list is, as the others themselves have told this
 node, which hears from about two of them in each cycle. Who is alive and keeps
 the change from going on is named first.`,
-		example: "  gossipctl list status",
-		args:    cli.Args(),
-		ask: func(ctx context.Context, _ []string) (gossip.RollStatus, error) {
+		Example: "  gossipctl list status",
+		Args:    cli.Args(),
+		Ask: func(ctx context.Context, _ []string) (gossip.RollStatus, error) {
 			return gossipmod.OpGossipListStatus.Call(ctx, g.client(), control.None{})
 		},
-		print: printListStatus,
-	}.command(g)
+		Print: printListStatus,
+	}.Command(&g.json)
 }
 
 func printListStatus(w io.Writer, s gossip.RollStatus) error {

@@ -11,13 +11,13 @@ import (
 )
 
 func quorumCommand(g *globals) *cobra.Command {
-	return question[quorumDoc]{
-		use: "quorum", short: "Show whether enough participants are alive",
-		long: `Shows whether more participants are alive, this node included, than the quorum
+	return cli.Question[quorumDoc]{
+		Use: "quorum", Short: "Show whether enough participants are alive",
+		Long: `Shows whether more participants are alive, this node included, than the quorum
 asks for. The command succeeds in both cases.`,
-		example: "  gossipctl quorum --json | jq .quorum",
-		args:    cli.Args(),
-		ask: func(ctx context.Context, _ []string) (quorumDoc, error) {
+		Example: "  gossipctl quorum --json | jq .quorum",
+		Args:    cli.Args(),
+		Ask: func(ctx context.Context, _ []string) (quorumDoc, error) {
 			s, err := g.status(ctx)
 			if err != nil {
 				return quorumDoc{}, err
@@ -25,7 +25,7 @@ asks for. The command succeeds in both cases.`,
 			p, err := gossip.OpGossipParams.Call(ctx, g.client(), control.None{})
 			return quorumDoc{s.Quorum, s.Alive, s.N, p.Quorum}, err
 		},
-	}.command(g)
+	}.Command(&g.json)
 }
 
 type quorumDoc struct {

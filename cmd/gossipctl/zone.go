@@ -34,30 +34,6 @@ only is removed.`,
 	return c
 }
 
-// question is a command that asks and prints.
-type question[T any] struct {
-	use, short, long, example string
-	args                      cobra.PositionalArgs
-	ask                       func(ctx context.Context, args []string) (T, error)
-	print                     func(w io.Writer, answer T) error // nil: as YAML
-}
-
-func (q question[T]) command(g *globals) *cobra.Command {
-	return &cobra.Command{
-		Use: q.use, Short: q.short, Long: q.long, Example: q.example, Args: q.args,
-		RunE: func(c *cobra.Command, args []string) error {
-			answer, err := q.ask(c.Context(), args)
-			if err != nil {
-				return err
-			}
-			if g.json || q.print == nil {
-				return cli.Print(c.OutOrStdout(), g.json, answer)
-			}
-			return q.print(c.OutOrStdout(), answer)
-		},
-	}
-}
-
 // listed has JSON show an empty list, not null.
 func listed[T any](list []T, err error) ([]T, error) {
 	if list == nil {
@@ -67,17 +43,17 @@ func listed[T any](list []T, err error) ([]T, error) {
 }
 
 func zoneStatusCommand(g *globals) *cobra.Command {
-	return question[zone.Status]{
-		use: "status", short: "Show the state of this node in its zone",
-		long: `Shows the zone, this node's part in it, and counters that are not 0 and should make
+	return cli.Question[zone.Status]{
+		Use: "status", Short: "Show the state of this node in its zone",
+		Long: `Shows the zone, this node's part in it, and counters that are not 0 and should make
 one look.`,
-		example: "  gossipctl zone status --json | jq .members",
-		args:    cli.Args(),
-		ask: func(ctx context.Context, _ []string) (zone.Status, error) {
+		Example: "  gossipctl zone status --json | jq .members",
+		Args:    cli.Args(),
+		Ask: func(ctx context.Context, _ []string) (zone.Status, error) {
 			return zonemod.OpZoneStatus.Call(ctx, g.client(), control.None{})
 		},
-		print: printZoneStatus,
-	}.command(g)
+		Print: printZoneStatus,
+	}.Command(&g.json)
 }
 
 func printZoneStatus(w io.Writer, s zone.Status) error {
@@ -167,17 +143,17 @@ func zoneRole(s *zone.Status) string {
 }
 
 func zoneSuspicionsCommand(g *globals) *cobra.Command {
-	return question[[]zone.SuspicionStatus]{
-		use: "suspicions", short: "Show who suspects whom",
-		long: `Shows all reports of failed nodes that were not refuted: who is suspected in which
+	return cli.Question[[]zone.SuspicionStatus]{
+		Use: "suspicions", Short: "Show who suspects whom",
+		Long: `Shows all reports of failed nodes that were not refuted: who is suspected in which
 version, by whom, how many reports remove it, and whether this one counts: who
 suspects very many is not believed.`,
-		example: "  gossipctl zone suspicions",
-		args:    cli.Args(),
-		ask: func(ctx context.Context, _ []string) ([]zone.SuspicionStatus, error) {
+		Example: "  gossipctl zone suspicions",
+		Args:    cli.Args(),
+		Ask: func(ctx context.Context, _ []string) ([]zone.SuspicionStatus, error) {
 			return listed(zonemod.OpZoneSuspicions.Call(ctx, g.client(), control.None{}))
 		},
-		print: func(w io.Writer, list []zone.SuspicionStatus) error {
+		Print: func(w io.Writer, list []zone.SuspicionStatus) error {
 			var t cli.Table
 			t.Row("SUSPECT", "VERSION", "BY", "COUNTS", "NEEDED")
 			for _, s := range list {
@@ -186,25 +162,25 @@ suspects very many is not believed.`,
 			_, err := t.WriteTo(w)
 			return err
 		},
-	}.command(g)
+	}.Command(&g.json)
 }
 
 func zoneCensusCommand(g *globals) *cobra.Command {
-	return question[[]zone.CensusEntry]{
-		use: "census", short: "Show all base zones",
-		long: `Shows what the management zone knows of the base zones: how large each is, which
+	return cli.Question[[]zone.CensusEntry]{
+		Use: "census", Short: "Show all base zones",
+		Long: `Shows what the management zone knows of the base zones: how large each is, which
 delegate speaks for it, who guards it, and how far that can be believed. Only
 supervisors know. An entry is stale when no supervisor hears a delegate that
 speaks for the zone, for so long; lost when nobody else took over in time.`,
-		example: "  gossipctl zone census --json | jq 'map(.size) | add'",
-		args:    cli.Args(),
-		ask: func(ctx context.Context, _ []string) ([]zone.CensusEntry, error) {
+		Example: "  gossipctl zone census --json | jq 'map(.size) | add'",
+		Args:    cli.Args(),
+		Ask: func(ctx context.Context, _ []string) ([]zone.CensusEntry, error) {
 			return listed(zonemod.OpZoneCensus.Call(ctx, g.client(), control.None{}))
 		},
-		print: func(w io.Writer, list []zone.CensusEntry) error {
+		Print: func(w io.Writer, list []zone.CensusEntry) error {
 			return printCensus(w, list)
 		},
-	}.command(g)
+	}.Command(&g.json)
 }
 
 func printCensus(w io.Writer, list []zone.CensusEntry) error {

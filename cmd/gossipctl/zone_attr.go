@@ -44,17 +44,17 @@ type attributeDoc struct {
 }
 
 func zoneAttrGetCommand(g *globals) *cobra.Command {
-	return question[attributesDoc]{
-		use: "get [NODE [KEY]]", short: "Show the attributes of a node, or one of them",
-		long: `Shows the attributes of a node, by default this one, in the order in which they
+	return cli.Question[attributesDoc]{
+		Use: "get [NODE [KEY]]", Short: "Show the attributes of a node, or one of them",
+		Long: `Shows the attributes of a node, by default this one, in the order in which they
 were written; with KEY the value alone, as it is.`,
-		example: "  gossipctl zone attr get n7\n  gossipctl zone attr get n7 role",
-		args:    cobra.MaximumNArgs(2),
-		ask: func(ctx context.Context, args []string) (attributesDoc, error) {
+		Example: "  gossipctl zone attr get n7\n  gossipctl zone attr get n7 role",
+		Args:    cobra.MaximumNArgs(2),
+		Ask: func(ctx context.Context, args []string) (attributesDoc, error) {
 			return g.attributes(ctx, append(args, "", "")[0], args)
 		},
-		print: printAttributes,
-	}.command(g)
+		Print: printAttributes,
+	}.Command(&g.json)
 }
 
 // attributes asks for the attributes of a node; args may name one of them.

@@ -14,17 +14,17 @@ import (
 )
 
 func zoneExplainCommand(g *globals) *cobra.Command {
-	return question[zone.Explanation]{
-		use: "explain NODE", short: "Explain why a node is a member, or is not",
-		long: `Explains what this node knows of another one: whether it is in the view and in which
+	return cli.Question[zone.Explanation]{
+		Use: "explain NODE", Short: "Explain why a node is a member, or is not",
+		Long: `Explains what this node knows of another one: whether it is in the view and in which
 version, when and why it went, who suspects it, and what link there is.`,
-		example: "  gossipctl zone explain n7",
-		args:    cli.Args("a node"),
-		ask: func(ctx context.Context, args []string) (zone.Explanation, error) {
+		Example: "  gossipctl zone explain n7",
+		Args:    cli.Args("a node"),
+		Ask: func(ctx context.Context, args []string) (zone.Explanation, error) {
 			return zonemod.OpZoneExplain.Call(ctx, g.client(), zonemod.ZoneNode{Node: args[0]})
 		},
-		print: explainZone,
-	}.command(g)
+		Print: explainZone,
+	}.Command(&g.json)
 }
 
 // explainZone tells in sentences.

@@ -16,9 +16,9 @@ import (
 
 func zoneMembersCommand(g *globals) *cobra.Command {
 	var filter zonemod.ZoneFilter
-	c := question[[]zonemod.ZoneMember]{
-		use: "members [ZONE]", short: "List the members of the zone, and who was one; or those of a base zone",
-		long: `Lists the members in the order of the ring, and after them the nodes that were some,
+	c := cli.Question[[]zonemod.ZoneMember]{
+		Use: "members [ZONE]", Short: "List the members of the zone, and who was one; or those of a base zone",
+		Long: `Lists the members in the order of the ring, and after them the nodes that were some,
 the last to go first, with when and why: as many as the zone remembers. Who comes
 back is a member again, and no more among these. The states are
 
@@ -35,9 +35,9 @@ an attribute. Of several --tag a node must have all; who is gone has none.
 
 In the management zone it can name a base zone, and asks the supervisor of that,
 who knows the members only.`,
-		example: "  gossipctl zone members\n  gossipctl zone members --tag role=mds --state member\n  gossipctl zone members --state 'left|dead'\n  gossipctl zone members rack7",
-		args:    cobra.MaximumNArgs(1),
-		ask: func(ctx context.Context, args []string) ([]zonemod.ZoneMember, error) {
+		Example: "  gossipctl zone members\n  gossipctl zone members --tag role=mds --state member\n  gossipctl zone members --state 'left|dead'\n  gossipctl zone members rack7",
+		Args:    cobra.MaximumNArgs(1),
+		Ask: func(ctx context.Context, args []string) ([]zonemod.ZoneMember, error) {
 			if len(args) == 0 {
 				return listed(zonemod.OpZoneMembers.Call(ctx, g.client(), filter))
 			}
@@ -51,8 +51,8 @@ who knows the members only.`,
 			}
 			return list, err
 		},
-		print: func(w io.Writer, list []zonemod.ZoneMember) error { return printZoneMembers(w, list, time.Now()) },
-	}.command(g)
+		Print: func(w io.Writer, list []zonemod.ZoneMember) error { return printZoneMembers(w, list, time.Now()) },
+	}.Command(&g.json)
 	c.Flags().StringVar(&filter.State, "state", "", "only those in a state that `REGEXP` matches: "+strings.Join(zonemod.ZoneStates, ", "))
 	c.Flags().StringArrayVar(&filter.Tags, "tag", nil, "only those with an attribute: `KEY`, or KEY=REGEXP (repeatable)")
 	return c

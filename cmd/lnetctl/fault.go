@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -29,10 +30,8 @@ configuration begins it at the start.`,
 }
 
 func faultList(g *globals) *cobra.Command {
-	return &cobra.Command{
-		Use:     "list",
-		Aliases: []string{"show"},
-		Short:   "Show what goes wrong on purpose, and how often it did",
+	c := cli.Question[any]{
+		Use: "list", Short: "Show what goes wrong on purpose, and how often it did",
 		Long: `Shows the NIDs of 'fault fail', the oldest first, where count is how many
 messages are still to fail, -1 without end; the rules in their order with what
 they did, in messages; the partition and how many messages it stopped; and what
@@ -40,16 +39,15 @@ delays and pauses keep at the moment. Overflowed messages were lost because too
 much was kept, refused ones broke the protocol when their time came.`,
 		Example: "  lnetctl fault list --json",
 		Args:    cli.Args(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := node.OpStatus.Call(c.Context(), g.client(), control.None{})
-			if err != nil {
-				return err
-			}
-			return cli.Print(c.OutOrStdout(), g.json, struct {
+		Ask: func(ctx context.Context, _ []string) (any, error) {
+			s, err := node.OpStatus.Call(ctx, g.client(), control.None{})
+			return struct {
 				Fault faultDoc `json:"fault"`
-			}{newFaultDoc(s.Faults)})
+			}{newFaultDoc(s.Faults)}, err
 		},
-	}
+	}.Command(&g.json)
+	c.Aliases = []string{"show"}
+	return c
 }
 
 // faultDoc has a list for each kind of fault.

@@ -177,7 +177,7 @@ func (w *eventWatcher) screen(ctx context.Context, events []healthmod.HealthEven
 		if err != nil {
 			return err
 		}
-		if err := printServers(&b, servers); err != nil {
+		if err := printServers(&b, serversDoc{servers}); err != nil {
 			return err
 		}
 	}

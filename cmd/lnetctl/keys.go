@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -22,26 +23,19 @@ func keysCommand(g *globals) *cobra.Command {
 }
 
 func keysShow(g *globals) *cobra.Command {
-	return &cobra.Command{
-		Use:   "show",
-		Short: "Show which sections have keys, and how many messages each key has verified",
+	return cli.Question[[]node.KeysStatus]{
+		Use: "show", Short: "Show which sections have keys, and how many messages each key has verified",
 		Long: `Shows the sections of lnetd's configuration that have key_file, how many keys are in
 force there, how many messages the first and the second one have verified since they
 were read, and how many messages none of them did. An old key that stands second and
 verifies nothing any more can be removed. The keys themselves are not shown.`,
 		Example: "  lnetctl keys show",
 		Args:    cli.Args(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			list, err := node.OpKeys.Call(c.Context(), g.client(), control.None{})
-			if err != nil {
-				return err
-			}
-			if g.json {
-				return cli.JSON(c.OutOrStdout(), list)
-			}
-			return printKeys(c.OutOrStdout(), list)
+		Ask: func(ctx context.Context, _ []string) ([]node.KeysStatus, error) {
+			return node.OpKeys.Call(ctx, g.client(), control.None{})
 		},
-	}
+		Print: printKeys,
+	}.Command(&g.json)
 }
 
 func printKeys(w io.Writer, list []node.KeysStatus) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -17,34 +18,30 @@ func serverCommand(g *globals) *cobra.Command {
 }
 
 func serverList(g *globals) *cobra.Command {
-	return &cobra.Command{
-		Use:   "list",
-		Short: "List the servers as this one knows them",
+	return cli.Question[serversDoc]{
+		Use: "list", Short: "List the servers as this one knows them",
 		Long: `Lists the servers of the cluster as this one knows them: whether each is alive, how
 often it has died as far as is known, and of how many of this server's clients it is
 the master. DRAINING is ? of another one that has
 not said so.`,
 		Example: "  lnetctl server list",
 		Args:    cli.Args(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			list, err := healthmod.OpHealthServers.Call(c.Context(), g.client(), control.None{})
-			if err != nil {
-				return err
-			}
-			if g.json {
-				return cli.JSON(c.OutOrStdout(), struct {
-					Servers []healthmod.HealthPeer `json:"servers"`
-				}{list})
-			}
-			return printServers(c.OutOrStdout(), list)
+		Ask: func(ctx context.Context, _ []string) (serversDoc, error) {
+			list, err := healthmod.OpHealthServers.Call(ctx, g.client(), control.None{})
+			return serversDoc{list}, err
 		},
-	}
+		Print: printServers,
+	}.Command(&g.json)
 }
 
-func printServers(w io.Writer, list []healthmod.HealthPeer) error {
+type serversDoc struct {
+	Servers []healthmod.HealthPeer `json:"servers"`
+}
+
+func printServers(w io.Writer, doc serversDoc) error {
 	var table cli.Table
 	table.Row("NID", "ALIVE", "DEATHS", "CLIENTS", "DRAINING")
-	for _, p := range list {
+	for _, p := range doc.Servers {
 		draining := "?"
 		if p.Draining != nil {
 			draining = cli.YesNo(*p.Draining)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -27,27 +28,24 @@ all are the participants of gossip unless it has another group of that name.`,
 }
 
 func groupListCommand(g *globals) *cobra.Command {
-	return &cobra.Command{
-		Use:   "list",
-		Short: "List the groups",
+	return cli.Question[groupsDoc]{
+		Use: "list", Short: "List the groups",
 		Long: `Lists the groups that have names here, and those of others that this node is a
 member of at present.`,
 		Example: "  scollctl group list",
 		Args:    cli.Args(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := scoll.OpCollectives.Call(c.Context(), g.client(), control.None{})
-			if err != nil {
-				return err
-			}
-			if g.json {
-				return cli.JSON(c.OutOrStdout(), struct {
-					Groups []scoll.GroupStatus `json:"groups"`
-					Joined []scoll.JoinedGroup `json:"joined"`
-				}{s.Groups, s.Joined})
-			}
-			return printGroups(c.OutOrStdout(), &s)
+		Ask: func(ctx context.Context, _ []string) (groupsDoc, error) {
+			s, err := scoll.OpCollectives.Call(ctx, g.client(), control.None{})
+			return groupsDoc{s.Groups, s.Joined, s}, err
 		},
-	}
+		Print: func(w io.Writer, d groupsDoc) error { return printGroups(w, &d.of) },
+	}.Command(&g.json)
+}
+
+type groupsDoc struct {
+	Groups []scoll.GroupStatus `json:"groups"`
+	Joined []scoll.JoinedGroup `json:"joined"`
+	of     scoll.CollectiveStatus
 }
 
 func printGroups(w io.Writer, s *scoll.CollectiveStatus) error {

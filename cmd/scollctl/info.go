@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -50,24 +51,20 @@ The exit code is 1 if they differ.`, func(w io.Writer, r *scoll.BroadcastReply) 
 }
 
 func statsCommand(g *globals) *cobra.Command {
-	return &cobra.Command{
-		Use:   "stats",
-		Short: "Show what this node counts of collectives",
+	return cli.Question[any]{
+		Use: "stats", Short: "Show what this node counts of collectives",
 		Long: `Shows the counters of this node: requests and replies, and for each reason what
 was refused; below admin those of the administration service.`,
 		Example: "  scollctl stats --json | jq .scoll.spoofed",
 		Args:    cli.Args(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := scoll.OpCollectives.Call(c.Context(), g.client(), control.None{})
-			if err != nil {
-				return err
-			}
-			return cli.Print(c.OutOrStdout(), g.json, struct {
+		Ask: func(ctx context.Context, _ []string) (any, error) {
+			s, err := scoll.OpCollectives.Call(ctx, g.client(), control.None{})
+			return struct {
 				Scoll any `json:"scoll"`
 				Admin any `json:"admin"`
-			}{s.Stats, s.Admin})
+			}{s.Stats, s.Admin}, err
 		},
-	}
+	}.Command(&g.json)
 }
 
 // offset is a difference between clocks with its sign.
