@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"ulnet/gossip/gossipsim"
@@ -59,22 +58,15 @@ func sampleTwice(ctx context.Context, b *bench, nodes int, loss float64) (sum go
 	}
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	var samples [2]gossipsim.Samples
-	var errs [2]error
-	var wg sync.WaitGroup
-	for i := range samples {
-		wg.Go(func() {
-			m := gossipsim.Measured{Nodes: nodes, Loss: loss, Seed: uint64(i + 1)}
-			samples[i], errs[i] = m.Sample(limited, want/2)
-		})
-	}
-	wg.Wait()
-	for _, s := range samples {
+	list, err := bySeed(2, func(seed uint64) (gossipsim.Samples, error) {
+		return gossipsim.Measured{Nodes: nodes, Loss: loss, Seed: seed + 1}.Sample(limited, want/2)
+	})
+	for _, s := range list {
 		sum.Total += s.Total
 		sum.Dead += s.Dead
 		sum.Deaths += s.Deaths
 	}
-	return sum, errors.Join(errs[0], errs[1], ctx.Err())
+	return sum, errors.Join(err, ctx.Err())
 }
 
 // measurePauses is G-GO-4.
