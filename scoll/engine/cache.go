@@ -11,7 +11,7 @@ import (
 // made room comes back when it is used again: an out-of-band one from the service that
 // maps it, a regular one from the parent, which sends the list once more when this
 // node answers ENOGROUP (see refused). A group stays while a request over it is under
-// way, while the service has a handle of it (see Agent.hold), if it was created here,
+// way, while the service has a handle of it (see HoldGroup), if it was created here,
 // and if its service says so (Service.Pinned).
 //
 // There are three caches, of which one takes no room from another but as it is said:
