@@ -1,6 +1,10 @@
 package lnd
 
-import "time"
+import (
+	"fmt"
+	"slices"
+	"time"
+)
 
 // A Tunable is a number in the configuration of a driver that users set. Each driver lists
 // its own, once: what reads them from a file and what explains them is made of the list.
@@ -25,6 +29,8 @@ type Value struct {
 	Flag        bool  // 0 or 1
 	Set         func(int)
 	unset       func() bool // the configuration has its zero value
+	number      func() int  // what the configuration has, as users give it; nil: a flag
+	negative    bool        // the configuration may have a negative value
 }
 
 // SetDefaults gives the tunables that are not set their defaults.
@@ -36,6 +42,24 @@ func SetDefaults(list []Tunable) {
 	}
 }
 
+// CheckTunables reports the first tunable whose value in the configuration makes no sense.
+// Zero values are fine: they stand for defaults.
+func CheckTunables(list []Tunable) error {
+	for _, t := range list {
+		if t.number == nil || t.unset() {
+			continue
+		}
+		switch n := t.number(); {
+		case n < 0 && t.negative:
+		case t.Among != nil && !slices.Contains(t.Among, n):
+			return fmt.Errorf("%s is %d: want one of %d", t.Name, n, t.Among)
+		case n < max(t.Least, 0) || n > t.Most:
+			return fmt.Errorf("%s is %d: want %d to %d", t.Name, n, t.Least, t.Most)
+		}
+	}
+	return nil
+}
+
 // valueOf is a value that is put at to.
 func valueOf[T comparable](to *T, least, most int, set func(int)) Value {
 	return Value{Least: least, Most: most, Set: set, unset: func() bool { return *to == *new(T) }}
@@ -43,23 +67,31 @@ func valueOf[T comparable](to *T, least, most int, set func(int)) Value {
 
 // Number is a value as it is.
 func Number[T ~int | ~uint16 | ~uint32](to *T, least, most int) Value {
-	return valueOf(to, least, most, func(n int) { *to = T(n) })
+	v := valueOf(to, least, most, func(n int) { *to = T(n) })
+	v.number, v.negative = func() int { return int(*to) }, least < 0
+	return v
 }
 
 // NumberOrNone is a number that users set to 0 where the configuration has a negative
 // one, because its 0 stands for the default.
 func NumberOrNone(to *int, least, most int) Value {
-	return valueOf(to, least, most, func(n int) {
+	v := Number(to, least, most)
+	v.negative = true
+	v.Set = func(n int) {
 		if *to = n; n == 0 {
 			*to = -1
 		}
-	})
+	}
+	return v
 }
 
 // NumberOrUnset is a number that users set to -1 for what there is without it, which is 0 in
 // the configuration.
 func NumberOrUnset(to *int, most int) Value {
-	return valueOf(to, -1, most, func(n int) { *to = max(n, 0) })
+	v := Number(to, -1, most)
+	v.negative = false
+	v.Set = func(n int) { *to = max(n, 0) }
+	return v
 }
 
 // Among is one of some numbers, the first of which is the least and the last the most.
@@ -71,16 +103,30 @@ func Among(to *int, all ...int) Value {
 
 // Span is a time in units.
 func Span(to *time.Duration, unit time.Duration, least, most int) Value {
-	return valueOf(to, least, most, func(n int) { *to = time.Duration(n) * unit })
+	v := valueOf(to, least, most, func(n int) { *to = time.Duration(n) * unit })
+	v.number = func() int { // away from 0
+		n := int(*to / unit)
+		switch rest := *to % unit; {
+		case rest > 0:
+			n++
+		case rest < 0:
+			n--
+		}
+		return n
+	}
+	return v
 }
 
 // SpanOrNone is to Span as NumberOrNone is to Number.
 func SpanOrNone(to *time.Duration, unit time.Duration, most int) Value {
-	return valueOf(to, 0, most, func(n int) {
+	v := Span(to, unit, 0, most)
+	v.negative = true
+	v.Set = func(n int) {
 		if *to = time.Duration(n) * unit; n == 0 {
 			*to = -1
 		}
-	})
+	}
+	return v
 }
 
 // Flag is 1 for yes.

@@ -144,27 +144,17 @@ func (c Config) Validate() error {
 		value         any
 		ok            bool
 	}{
-		{"peer_credits_hiw", "0 to 254, or none for half of peer_credits", c.PeerCreditsHIW, c.PeerCreditsHIW >= 0 && c.PeerCreditsHIW < maxPeerCredits},
-		{"concurrent_sends", "0 to 510, or none for peer_credits", c.ConcurrentSends, c.ConcurrentSends >= 0 && c.ConcurrentSends <= 2*maxPeerCredits},
-		{"conns_per_peer", "1 to 127", c.ConnsPerPeer, c.ConnsPerPeer >= 0 && c.ConnsPerPeer <= maxConnsPerPeer},
-		{"ntx", "a number of messages", c.NTX, c.NTX >= 0},
-		{"timeout", "a length of time", c.Timeout, c.Timeout >= 0},
-		{"retry_count", "0 to 7", c.RetryCount, c.RetryCount <= 7},
-		{"rnr_retry_count", "0 to 7", c.RNRRetryCount, c.RNRRetryCount <= 7},
-		{"ib_mtu", "256, 512, 1024, 2048 or 4096", c.IBMTU, validMTU(c.IBMTU)},
-		{"tos", "0 to 255", c.TOS, c.TOS >= 0 && c.TOS <= 255},
-		{"wrq_sge", "1 or more", c.WrqSGE, c.WrqSGE >= 0},
-		{"rx_buffers", "a number of buffers", c.RxBuffers, c.RxBuffers >= 0},
-		{"max_conns", "a number of connections", c.MaxConns, c.MaxConns >= 0},
 		{"mtu", "256, 512, 1024, 2048 or 4096", c.MTU, validMTU(c.MTU)},
 		{"multicast_base", "224.1.0.0 to 239.255.0.0, ending in 0.0", c.MulticastBase, c.MulticastBase == netip.Addr{} || validBase(c.MulticastBase)},
 		{"multicast_qkey", "below 0x80000000", c.MulticastQKey, c.MulticastQKey>>31 == 0},
 		{"multicast_buffers", "a number of buffers", c.MulticastBuffers, c.MulticastBuffers >= 0},
-		{"receive_buffer", "a number of bytes", c.ReceiveBuffer, c.ReceiveBuffer >= 0},
 	} {
 		if !f.ok {
 			return fmt.Errorf("%w: %s is %v: want %s", ErrConfig, f.tunable, f.value, f.want)
 		}
+	}
+	if err := lnd.CheckTunables(c.Tunables()); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func TestConfig(t *testing.T) {
 		{"rx_buffers", Config{RxBuffers: -1}},
 		{"max_conns", Config{MaxConns: -1}},
 		{"mtu", Config{MTU: 4200}},
-		{"receive_buffer", Config{ReceiveBuffer: -1}},
+		{"rx_buffer_size", Config{ReceiveBuffer: -1}},
 	} {
 		tt.cfg.Open = softroce.Open
 		if _, err := New(tt.cfg); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tt.want) {

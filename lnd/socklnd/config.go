@@ -247,21 +247,9 @@ func (c Config) Validate() error {
 		{"source_address (want check or off)", c.SourceAddress, c.SourceAddress.known()},
 		{"accept_backlog", c.AcceptBacklog, c.AcceptBacklog >= 0},
 		{"accept_timeout", c.AcceptTimeout, c.AcceptTimeout >= 0},
-		{"sock_timeout", c.SockTimeout, c.SockTimeout >= 0},
-		{"conns_per_peer", c.ConnsPerPeer, c.ConnsPerPeer >= 0 && c.ConnsPerPeer <= maxConnsPerPeer},
-		{"min_bulk", c.MinBulk, c.MinBulk >= 0},
-		{"min_reconnectms", c.MinReconnect, c.MinReconnect >= 0},
 		{"max_reconnectms", c.MaxReconnect, c.MaxReconnect == 0 || c.MaxReconnect >= max(c.MinReconnect, 0)},
-		{"tos", c.TOS, c.TOS >= 0 && c.TOS <= 255},
-		{"protocol", uint32(c.Protocol), c.Protocol <= ksock.V3},
-		{"tx_buffer_size", c.TxBufferSize, c.TxBufferSize >= 0},
-		{"rx_buffer_size", c.RxBufferSize, c.RxBufferSize >= 0},
-		{"busy_poll", c.BusyPoll, c.BusyPoll >= 0 && c.BusyPoll <= maxBusyPoll},
-		{"control_tos", c.ControlTOS, c.ControlTOS <= 255},
 		{"handshakes", c.MaxHandshakes, c.MaxHandshakes >= 0},
 		{"handshakes of one address", c.MaxHandshakesPerAddr, c.MaxHandshakesPerAddr >= 0},
-		{"max_conns", c.MaxConns, c.MaxConns >= 0},
-		{"max_conns_per_addr", c.MaxConnsPerAddr, c.MaxConnsPerAddr >= 0},
 		{"multicast_base (want 224.1.0.0 to 239.255.0.0, ending in 0.0)", c.MulticastBase, c.MulticastBase == netip.Addr{} || validBase(c.MulticastBase, true)},
 		{"multicast_base6 (want a multicast address ending in :0)", c.MulticastBase6, c.MulticastBase6 == netip.Addr{} || validBase(c.MulticastBase6, false)},
 		{"multicast_port (4791 is RoCE's)", c.MulticastPort, c.MulticastPort != rocePort},
@@ -271,6 +259,9 @@ func (c Config) Validate() error {
 		if !f.ok {
 			return fmt.Errorf("%w: %s: %v", ErrConfig, f.tunable, f.value)
 		}
+	}
+	if err := lnd.CheckTunables(c.Tunables()); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return nil
 }
