@@ -63,7 +63,7 @@ func TestAgentStopsAnytime(t *testing.T) {
 	s := station{t: t, list: list, nis: []*testNI{{id: ids[0]}}}
 	header := wire.Header{Flags: wire.FlagParams, N: n, Clock: 9, Interval: interval, Digest: list.Digest()}
 	arrive := func(from int) lnd.Verdict {
-		data := append(header.AppendBinary(nil), young(n, from)...)
+		data := append(header.AppendTo(nil), young(n, from)...)
 		d := s.delivery(ids[from], wire.PingBits, len(data))
 		v, err := ni.up.Parse(d)
 		if err != nil {

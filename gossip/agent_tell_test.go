@@ -214,7 +214,7 @@ func TestAgentChangesList(t *testing.T) {
 		Digest: s.list.Digest(), Staged: next.Digest(),
 	}
 	for i := 1; i < n; i++ {
-		s.arrive(s.list.NID(i), wire.PingBits, append(staged.AppendBinary(nil), young(n, i)...))
+		s.arrive(s.list.NID(i), wire.PingBits, append(staged.AppendTo(nil), young(n, i)...))
 	}
 	if err := a.Commit(); err != nil {
 		t.Fatal(err)

@@ -196,7 +196,7 @@ func (s *station) ping(i int) []byte {
 	var clock uint64
 	s.agent.runner.Inspect(func() { clock = s.agent.m.Clock() })
 	h := wire.Header{Flags: wire.FlagParams, N: uint32(s.list.Len()), Clock: clock, Interval: interval, Digest: s.list.Digest()}
-	return append(h.AppendBinary(nil), young(s.list.Len(), i)...)
+	return append(h.AppendTo(nil), young(s.list.Len(), i)...)
 }
 
 // handClock is a clock that the test moves.

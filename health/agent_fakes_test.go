@@ -65,7 +65,7 @@ func (b broadcaster) Broadcast(request []byte, done func(health.Outcome)) {
 			}
 		}
 		if o.Reply == nil {
-			o.Reply = (&wire.Reply{}).AppendBinary(nil)
+			o.Reply = (&wire.Reply{}).AppendTo(nil)
 		}
 		done(o)
 	})

@@ -14,7 +14,7 @@ import (
 func (r *Request) expose(e *engine.Effect) {
 	p := &post{r: r, segments: r.Bulk()}
 	if e.List {
-		p.segments = []portals.Segment{e.Members.AppendBinary(nil)}
+		p.segments = []portals.Segment{e.Members.AppendTo(nil)}
 	}
 	b, table := &r.buffers, r.agent.table
 	b.mu.Lock()

@@ -62,7 +62,7 @@ func (s *stacks) quiet(k *stack, buffers int) {
 
 // request is a message for node 4 of 8 over a group that node 0 made.
 func (s *stacks) request(change func(*wire.RequestHeader), payload int) []byte {
-	list := s.members.AppendBinary(nil)
+	list := s.members.AppendTo(nil)
 	h := wire.RequestHeader{
 		ReplyBits: 5555, Sequence: 1, First: 1, RootIncarnation: s.nodes[0].host.Incarnation(), Service: service, Flags: wire.FlagList,
 		Group: scoll.GroupID{Creator: s.members.NID(0), Incarnation: s.nodes[0].host.Incarnation(), Index: 900, Digest: s.members.Digest()},
@@ -72,7 +72,7 @@ func (s *stacks) request(change func(*wire.RequestHeader), payload int) []byte {
 	if change != nil {
 		change(&h)
 	}
-	return append(append(h.AppendBinary(nil), list...), make([]byte, payload)...)
+	return append(append(h.AppendTo(nil), list...), make([]byte, payload)...)
 }
 
 // TestBadInput: SC-60 to SC-64, SC-80, SC-88 and Bad input: each comes back as its
@@ -147,7 +147,7 @@ func TestBadAnswers(t *testing.T) {
 	answer := func(s *stacks, change func(*wire.ReplyHeader)) []byte {
 		h := wire.ReplyHeader{RootIncarnation: s.nodes[0].host.Incarnation(), Sequence: 1, Flags: wire.ReplyLast}
 		change(&h)
-		return append(h.AppendBinary(nil), make([]byte, min(h.PayloadSize, 5000))...)
+		return append(h.AppendTo(nil), make([]byte, min(h.PayloadSize, 5000))...)
 	}
 	for _, c := range []struct {
 		name   string

@@ -40,7 +40,7 @@ func TestPartsOutOfOrder(t *testing.T) {
 		if part == 2 {
 			h.Flags = wire.ReplyLast
 		}
-		s.put(1, 0, wire.ReplyPortal, bits, 1, append(h.AppendBinary(nil), bytes.Repeat([]byte{byte(part)}, int(10+part))...))
+		s.put(1, 0, wire.ReplyPortal, bits, 1, append(h.AppendTo(nil), bytes.Repeat([]byte{byte(part)}, int(10+part))...))
 	}
 	if len(root.done) != 1 || len(root.done[0].unreached) != 0 || root.agent.Stats().Stray != 1 {
 		t.Fatalf("%+v, %+v", root.done, root.agent.Stats())

@@ -59,7 +59,7 @@ func (s *space) finish(r *scoll.Request) {
 	if r.Root() {
 		s.done(all.Count, all.Values[0], r.Unreached())
 	} else {
-		_ = r.Reply(all.AppendBinary(nil)) // an error: it took too long
+		_ = r.Reply(all.AppendTo(nil)) // an error: it took too long
 	}
 }
 

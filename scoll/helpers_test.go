@@ -43,14 +43,14 @@ func TestReductions(t *testing.T) {
 		a := scoll.Reduction{Op: op}
 		b := scoll.Reduction{Op: op}
 		for _, err := range []error{
-			a.Add([]uint64{12, 6}, 1), b.Add([]uint64{5, 2}, 1), b.Add([]uint64{1, 2}, 1), a.Merge(b.AppendBinary(nil)),
-			a.Merge((&scoll.Reduction{Op: op}).AppendBinary(nil)),
+			a.Add([]uint64{12, 6}, 1), b.Add([]uint64{5, 2}, 1), b.Add([]uint64{1, 2}, 1), a.Merge(b.AppendTo(nil)),
+			a.Merge((&scoll.Reduction{Op: op}).AppendTo(nil)),
 		} {
 			if err != nil {
 				t.Error(err)
 			}
 		}
-		if a.Values[0] != want[0] || a.Values[1] != want[1] || a.Count != 3 || a.Size() != len(a.AppendBinary(nil)) {
+		if a.Values[0] != want[0] || a.Values[1] != want[1] || a.Count != 3 || a.Size() != len(a.AppendTo(nil)) {
 			t.Errorf("operation %d: %+v, want %v", op, a, want)
 		}
 		if !errors.Is(a.Add([]uint64{1}, 1), scoll.EINVAL) || !errors.Is(a.Merge(nil), scoll.EINVAL) {
@@ -81,7 +81,7 @@ func (k *stack) statuses(forgets bool, fails scoll.Status, done func([]scoll.Unr
 			of(r).Add(r.NID(), fails)
 			if r.Root() {
 				done(of(r).Finish(r))
-			} else if err := r.Reply(of(r).AppendBinary(nil)); err != nil {
+			} else if err := r.Reply(of(r).AppendTo(nil)); err != nil {
 				k.errs = append(k.errs, err)
 			}
 		},
@@ -143,7 +143,7 @@ func TestBadStatusMap(t *testing.T) {
 	p.Payload = bytes.Repeat([]byte{1}, 25)
 	var m scoll.StatusMap
 	m.Merge(&p)
-	if got := len(m.AppendBinary(nil)); got != scoll.StatusSize*p.Request.Child(p.Child).Nodes {
+	if got := len(m.AppendTo(nil)); got != scoll.StatusSize*p.Request.Child(p.Child).Nodes {
 		t.Errorf("%d bytes", got)
 	}
 }
@@ -182,7 +182,7 @@ func TestVersions(t *testing.T) {
 				if r.Root() {
 					result = *of(r)
 				} else {
-					k.host.Clock().AfterFunc(2000, func() { _ = r.Reply(of(r).AppendBinary(nil)) }) // when its own work is done
+					k.host.Clock().AfterFunc(2000, func() { _ = r.Reply(of(r).AppendTo(nil)) }) // when its own work is done
 				}
 			},
 		})

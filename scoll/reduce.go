@@ -70,8 +70,8 @@ func (r *Reduction) Merge(b []byte) error {
 	return r.Add(values, binary.LittleEndian.Uint64(b[len(b)-8:]))
 }
 
-// AppendBinary appends the reduction's form on the wire.
-func (r *Reduction) AppendBinary(b []byte) []byte {
+// AppendTo appends the reduction's form on the wire.
+func (r *Reduction) AppendTo(b []byte) []byte {
 	for _, v := range r.Values {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}

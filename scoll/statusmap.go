@@ -60,8 +60,8 @@ func (m *StatusMap) parse(b []byte) bool {
 	return len(b) == 0
 }
 
-// AppendBinary appends the map's form on the wire.
-func (m *StatusMap) AppendBinary(b []byte) []byte {
+// AppendTo appends the map's form on the wire.
+func (m *StatusMap) AppendTo(b []byte) []byte {
 	for _, f := range m.failed {
 		b = f.NID.AppendExtended(b)
 		b = binary.LittleEndian.AppendUint16(b, uint16(f.Status))

@@ -49,8 +49,8 @@ func (v *Versions) Merge(b []byte) error {
 	return nil
 }
 
-// AppendBinary appends the form on the wire.
-func (v *Versions) AppendBinary(b []byte) []byte {
+// AppendTo appends the form on the wire.
+func (v *Versions) AppendTo(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, v.Lowest)
 	return binary.LittleEndian.AppendUint32(b, v.Count)
 }

@@ -48,12 +48,12 @@ func crowdConnect(i int, master nid.NID) []byte {
 		Kind: healthwire.Connect, Client: crowdID(i), Incarnation: 1, Epoch: 1, Sequence: 1, Server: master,
 		Name: fmt.Appendf(nil, "client%06d", i),
 	}
-	return m.AppendBinary(nil)
+	return m.AppendTo(nil)
 }
 
 func crowdPing() []byte {
 	m := healthwire.Message{Kind: healthwire.Ping, Incarnation: 1, Epoch: 1, Sequence: 2}
-	return m.AppendBinary(nil)
+	return m.AppendTo(nil)
 }
 
 // clientAt is where a message has the name of its client.
@@ -103,7 +103,7 @@ func (c *crowd) answer(e *engine.ServerEffect) {
 		return
 	}
 	m.Kind = healthwire.Here
-	c.wake = c.server.Step(c.now, engine.ServerInput{Kind: engine.Arrived, From: e.To, Data: m.AppendBinary(nil)}, &c.out)
+	c.wake = c.server.Step(c.now, engine.ServerInput{Kind: engine.Arrived, From: e.To, Data: m.AppendTo(nil)}, &c.out)
 }
 
 // idle lets time pass without a message.

@@ -102,7 +102,7 @@ func (lonely) Watch(func(id nid.NID, alive bool, lifetime uint64)) (stop func())
 
 // Broadcast implements health.Broadcaster.
 func (lonely) Broadcast(_ []byte, done func(health.Outcome)) {
-	go done(health.Outcome{Reply: (&healthwire.Reply{}).AppendBinary(nil)})
+	go done(health.Outcome{Reply: (&healthwire.Reply{}).AppendTo(nil)})
 }
 
 func (lonely) Serve(func(root nid.NID, request []byte, reply func([]byte))) {}

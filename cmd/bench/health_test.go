@@ -67,7 +67,7 @@ func TestAcceptsWait(t *testing.T) {
 	g := &gate{began: map[health.ClientID]time.Time{}, durable: map[health.ClientID]bool{}, slots: make(chan struct{}, 1)}
 	g.slots <- struct{}{}
 	accept := healthwire.Message{Kind: healthwire.Accept, Client: crowdID(1), Incarnation: 1}
-	if g.answered(accept.AppendBinary(nil)); g.early != 1 || g.failed != nil {
+	if g.answered(accept.AppendTo(nil)); g.early != 1 || g.failed != nil {
 		t.Errorf("%d early, %v", g.early, g.failed)
 	}
 }

@@ -166,7 +166,7 @@ func intakeID(i uint64) (id health.ClientID) {
 func (k *intake) ask(table *portals.Table, id health.ClientID) {
 	server := nid.MustParse(killedServer + "@tcp")
 	m := healthwire.Message{Kind: healthwire.Connect, Client: id, Incarnation: 1, Sequence: 1, Epoch: 1, Server: server, Name: []byte("client")}
-	md, err := table.MDBind(portals.MD{Segments: []portals.Segment{m.AppendBinary(nil)}, Threshold: 1, Handler: func(*portals.Event) {}}, portals.Unlink)
+	md, err := table.MDBind(portals.MD{Segments: []portals.Segment{m.AppendTo(nil)}, Threshold: 1, Handler: func(*portals.Event) {}}, portals.Unlink)
 	if err != nil {
 		k.t.Error(err)
 		return

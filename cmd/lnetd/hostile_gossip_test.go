@@ -150,7 +150,7 @@ func (s *gossipStranger) pings(r *serverRoom, server, name int, clock uint64, ro
 	signed.Flags |= gossipwire.FlagSigned
 	p := s.connect(r, server)
 	for _, b := range [][]byte{
-		good.AppendBinary(nil), bad.AppendBinary(nil), append(append(signed.AppendBinary(nil), ages...), make([]byte, keyring.CodeSize)...),
+		good.AppendTo(nil), bad.AppendTo(nil), append(append(signed.AppendTo(nil), ages...), make([]byte, keyring.CodeSize)...),
 	} {
 		if len(b) < gossipwire.HeaderSize+r.n+keyring.CodeSize {
 			b = append(b, ages...)

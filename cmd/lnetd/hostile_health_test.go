@@ -32,10 +32,10 @@ func (c *clinic) steal(victim healthmod.HealthClient, addr string, ring *keyring
 		m := healthwire.Message{
 			Kind: healthwire.Connect, Client: victim.Client, Incarnation: victim.Incarnation + 1, Sequence: 1, Epoch: 1, Server: victim.Master,
 		}
-		payload := m.AppendBinary(nil)
+		payload := m.AppendTo(nil)
 		if ring.On() {
 			m.Proof = make([]byte, keyring.CodeSize)
-			payload = m.AppendBinary(nil)
+			payload = m.AppendTo(nil)
 			to := keyring.Between(id.NID, nid.MustParse(clinicAddr(i)+"@tcp")).Number(uint64(id.PID))
 			payload = ring.Append(payload[:len(payload)-keyring.CodeSize], 0, to)
 		}

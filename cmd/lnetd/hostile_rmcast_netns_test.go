@@ -141,13 +141,13 @@ func (s *mcastSiege) attack() {
 					for _, life := range []uint64{0, e} {
 						o := wire.Order{Kind: kind, Group: group, Epoch: e, Version: v, Usable: v, Oldest: v, Life: life, MTU: 1400, Window: 1, Next: 2}
 						o.Members = []rmcast.Member{{ID: rmcast.ID{NID: nid.MustParse("10.4.0.2@tcp"), Life: e}, Number: 1<<32 - 1}}
-						s.put(to, wire.ManagerPortal, o.AppendBinary(nil))
+						s.put(to, wire.ManagerPortal, o.AppendTo(nil))
 					}
 				}
 				entry := wire.Entry{Kind: wire.Expelled, Origin: 1, Version: v, First: 1 << 62, Stable: 1 << 62}
 				s.put(to, wire.ControlPortal, wire.AppendControl(nil, group, v, []wire.Entry{entry}))
 				d := wire.Datagram{Group: group, Version: v, Origin: 1, Length: 4, Seq: 1 << 62, Count: 1, Size: 4, Stable: 1 << 62, First: 1 << 62}
-				s.put(to, wire.DataPortal, append(d.AppendBinary(nil), "evil"...))
+				s.put(to, wire.DataPortal, append(d.AppendTo(nil), "evil"...))
 			}
 		}
 	}
@@ -230,7 +230,7 @@ func (s *mcastSiege) exchange(ctx context.Context, after, group string) {
 func (s *mcastSiege) notSigned() {
 	s.t.Helper()
 	o := wire.Order{Kind: wire.OrderJoin, Group: openGroup, Life: uint64(time.Now().UnixNano())}
-	s.put(0, wire.ManagerPortal, o.AppendBinary(nil))
+	s.put(0, wire.ManagerPortal, o.AppendTo(nil))
 	manager := s.daemons[0]
 	manager.Until(seenWithin, "messages that are not signed", func() bool {
 		st, err := rmcastmod.OpMcastStatus.Call(s.t.Context(), manager.Control(), control.None{})
@@ -247,7 +247,7 @@ func (s *mcastSiege) notSigned() {
 func (s *mcastSiege) complaints() {
 	s.t.Helper()
 	o := wire.Order{Kind: wire.OrderJoin, Group: closedGroup, Life: uint64(time.Now().UnixNano())}
-	s.put(0, wire.ManagerPortal, o.AppendBinary(nil))
+	s.put(0, wire.ManagerPortal, o.AppendTo(nil))
 	manager := s.daemons[0]
 	manager.Until(seenWithin, "strangers at the manager", func() bool {
 		st, err := rmcastmod.OpMcastStatus.Call(s.t.Context(), manager.Control(), control.None{})

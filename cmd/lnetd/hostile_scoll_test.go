@@ -135,7 +135,7 @@ func (a *attack) request(index uint64, others []nid.NID, change func(*scollwire.
 		return
 	}
 	q := admin.Request{Version: admin.Version, Verb: admin.Ping, Answer: 100}
-	payload := q.AppendBinary(nil)
+	payload := q.AppendTo(nil)
 	now := uint64(time.Now().UnixNano())
 	h := scollwire.RequestHeader{
 		ReplyBits: index, Sequence: 1, First: 1, RootIncarnation: now, Service: admin.ServiceID, Flags: scollwire.FlagList,
@@ -147,9 +147,9 @@ func (a *attack) request(index uint64, others []nid.NID, change func(*scollwire.
 	if change != nil {
 		change(&h)
 	}
-	b := h.AppendBinary(nil)
+	b := h.AppendTo(nil)
 	if h.ListSize > 0 {
-		b = members.AppendBinary(b)
+		b = members.AppendTo(b)
 	}
 	header := a.peer.Header()
 	header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), Portal: scollwire.RequestPortal})

@@ -131,14 +131,14 @@ func (f *forgery) order() (h wire.Header, payload []byte) {
 	}
 	now := uint64(time.Now().UnixNano())
 	q := admin.Request{Version: admin.Version, Verb: admin.Run, Answer: 4096, Limit: 5000, Name: "mark"}
-	list, body := members.AppendBinary(nil), q.AppendBinary(nil)
+	list, body := members.AppendTo(nil), q.AppendTo(nil)
 	r := scollwire.RequestHeader{
 		ReplyBits: 5555, Sequence: 1, First: 1, RootIncarnation: now, Service: admin.ServiceID, Flags: scollwire.FlagList,
 		Group: scoll.GroupID{Creator: f.rootID.NID, Incarnation: now, Index: 900, Digest: members.Digest()},
 		Tree:  scoll.Tree{Type: scoll.KNomial, K: 2}, Nodes: 2, RTT: time.Millisecond, Guard: time.Millisecond,
 		Processing: 5 * time.Second, ListSize: uint32(len(list)), PayloadSize: uint32(len(body)),
 	}
-	payload = append(append(r.AppendBinary(nil), list...), body...)
+	payload = append(append(r.AppendTo(nil), list...), body...)
 	h = f.attacker.Header()
 	h.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), Portal: scollwire.RequestPortal})
 	h.PayloadLength = uint32(len(payload))

@@ -46,7 +46,7 @@ func TestGossipTshark(t *testing.T) { capturetest.AgreeWithTshark(t, gossipFile)
 // TestGossipHostile: what is no gossip is shown without one, and what has a
 // header only with that.
 func TestGossipHostile(t *testing.T) {
-	header := gossipwire.Header{Flags: gossipwire.FlagBitmap, N: 1 << 31, Clock: 1 << 63}.AppendBinary(nil)
+	header := gossipwire.Header{Flags: gossipwire.FlagBitmap, N: 1 << 31, Clock: 1 << 63}.AppendTo(nil)
 	for _, c := range []struct {
 		name string
 		bits uint64

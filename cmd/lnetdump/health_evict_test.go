@@ -19,9 +19,9 @@ import (
 func TestEvictions(t *testing.T) {
 	request := healthwire.Batch{Life: 9}
 	for i := range healthwire.MaxBatch {
-		request.Entries = healthwire.Entry{Client: healthwire.ClientIDOf(fmt.Sprint(i)), Incarnation: 5, Mark: uint8(i % 9)}.AppendBinary(request.Entries)
+		request.Entries = healthwire.Entry{Client: healthwire.ClientIDOf(fmt.Sprint(i)), Incarnation: 5, Mark: uint8(i % 9)}.AppendTo(request.Entries)
 	}
-	b, err := readBatch(request.AppendBinary(nil))
+	b, err := readBatch(request.AppendTo(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +53,8 @@ func TestEvictions(t *testing.T) {
 func TestEvictionEpochs(t *testing.T) {
 	request := healthwire.Batch{Life: 9, Withdraw: true}
 	id := healthwire.ClientIDOf("a")
-	request.Entries = healthwire.Entry{Client: id, Incarnation: 5, Epoch: 7}.AppendBinary(nil)
-	b, err := readBatch(request.AppendBinary(nil))
+	request.Entries = healthwire.Entry{Client: id, Incarnation: 5, Epoch: 7}.AppendTo(nil)
+	b, err := readBatch(request.AppendTo(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,11 +135,11 @@ func TestEvictionsHostile(t *testing.T) {
 
 // FuzzEvictions: everything can be shown, in a size that the message bounds.
 func FuzzEvictions(f *testing.F) {
-	batch := healthwire.Batch{Entries: healthwire.Entry{Client: healthwire.ClientIDOf("a"), Incarnation: 5}.AppendBinary(nil)}
-	f.Add(string(batch.AppendBinary(nil)))
+	batch := healthwire.Batch{Entries: healthwire.Entry{Client: healthwire.ClientIDOf("a"), Incarnation: 5}.AppendTo(nil)}
+	f.Add(string(batch.AppendTo(nil)))
 	answer := collective.Answer{Absent: []nid.NID{nid.MustParse("10.0.0.9@tcp")}}
 	answer.Reply.Exceptions = []healthwire.Exception{{Index: 0, Code: healthwire.Newer, Incarnation: 6}}
-	f.Add(string(answer.AppendBinary(nil)))
+	f.Add(string(answer.AppendTo(nil)))
 	f.Fuzz(func(t *testing.T, data string) {
 		size, object := 0, any(nil)
 		if b, err := readBatch([]byte(data)); err == nil {

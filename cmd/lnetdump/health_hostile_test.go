@@ -21,8 +21,8 @@ func sample(kind healthwire.Kind) healthwire.Message {
 		m.Name, m.Token = []byte("compute-17"), make([]byte, healthwire.TokenSize)
 	case healthwire.Digest, healthwire.DigestReply, healthwire.TombstonesReply, healthwire.Tombstones:
 		m.Client, m.Incarnation = healthwire.ClientID{}, 0
-		m.Entries = healthwire.Entry{Client: healthwire.ClientIDOf("a"), Incarnation: 1}.AppendBinary(nil)
-		m.Entries = healthwire.Entry{Client: healthwire.ClientIDOf("b"), Incarnation: 2, Mark: 1}.AppendBinary(m.Entries)
+		m.Entries = healthwire.Entry{Client: healthwire.ClientIDOf("a"), Incarnation: 1}.AppendTo(nil)
+		m.Entries = healthwire.Entry{Client: healthwire.ClientIDOf("b"), Incarnation: 2, Mark: 1}.AppendTo(m.Entries)
 	case healthwire.Reject:
 		m.Code, m.Retry = healthwire.Busy, 1500e6
 	}
@@ -56,7 +56,7 @@ func TestHealthKinds(t *testing.T) {
 		{healthwire.TombstonesReply, 57, "health tombstones-reply, clients: 2, message 1 of 2", "1: client " + healthwire.ClientIDOf("b").String() + ", life 2, 1/255 of its time left"},
 	} {
 		m := sample(c.kind)
-		data := m.AppendBinary(nil)
+		data := m.AppendTo(nil)
 		is, err := readHealth(healthPut(c.portal), data)
 		if err != nil {
 			t.Errorf("%v: %v", c.kind, err)
@@ -101,13 +101,13 @@ func TestHealthHostile(t *testing.T) {
 		{"a name and no use for it", healthwire.Ping, func(b []byte) []byte { b[76] = 2; return append(b, "me"...) }, true, healthwire.ErrBody, `"me"`},
 	} {
 		m := sample(c.kind)
-		is, err := readHealth(healthPut(m57or58(c.kind)), c.spoil(m.AppendBinary(nil)))
+		is, err := readHealth(healthPut(m57or58(c.kind)), c.spoil(m.AppendTo(nil)))
 		if (is != nil) != c.is || !errors.Is(err, c.err) || is != nil && !strings.Contains(is.Summary(), c.wanted) {
 			t.Errorf("%s: %v, %v, want %v, %s", c.name, is, err, c.err, c.wanted)
 		}
 	}
 	m := sample(healthwire.Ping)
-	is, err := readHealth(wire.PutCmd{MatchBits: 7, Portal: healthwire.ServerPortal}, m.AppendBinary(nil))
+	is, err := readHealth(wire.PutCmd{MatchBits: 7, Portal: healthwire.ServerPortal}, m.AppendTo(nil))
 	if err != nil || !strings.Contains(is.Summary(), "odd: match bits 0x7, not 0x6865617468000001") {
 		t.Errorf("%v, %v", is, err)
 	}
@@ -120,7 +120,7 @@ func m57or58(kind healthwire.Kind) uint32 {
 // TestHealthCut: of a message that is not all in the capture the header is shown.
 func TestHealthCut(t *testing.T) {
 	m := sample(healthwire.Connect)
-	r := capture.Record{Kind: capture.Message, Payload: m.AppendBinary(nil), Missing: 1}
+	r := capture.Record{Kind: capture.Message, Payload: m.AppendTo(nil), Missing: 1}
 	r.Header.Type = wire.Put
 	r.Header.SetPut(healthPut(healthwire.ServerPortal))
 	r.Header.PayloadLength = uint32(len(r.Payload))
@@ -135,7 +135,7 @@ func TestHealthCut(t *testing.T) {
 func FuzzHealth(f *testing.F) {
 	for kind := healthwire.Connect; kind <= healthwire.TombstonesReply; kind++ {
 		m := sample(kind)
-		f.Add(kind%2 == 0, string(m.AppendBinary(nil)))
+		f.Add(kind%2 == 0, string(m.AppendTo(nil)))
 	}
 	f.Fuzz(func(t *testing.T, toServer bool, data string) {
 		put := healthPut(healthwire.ClientPortal)

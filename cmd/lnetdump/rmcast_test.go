@@ -120,7 +120,7 @@ func TestRmcastSigned(t *testing.T) {
 	control := rmcastwire.AppendControl(nil, 7, v, []rmcastwire.Entry{{Kind: rmcastwire.Ack, Origin: 1, Version: v, First: 1, Count: 1}})
 	control[12] = 1
 	for portal, b := range map[int][]byte{
-		rmcastwire.DataPortal: append(d.AppendBinary(nil), "hello"...), rmcastwire.ManagerPortal: o.AppendBinary(nil), rmcastwire.ControlPortal: control,
+		rmcastwire.DataPortal: append(d.AppendTo(nil), "hello"...), rmcastwire.ManagerPortal: o.AppendTo(nil), rmcastwire.ControlPortal: control,
 	} {
 		is, err := rmcastPortals[uint32(portal)].Read(wire.PutCmd{}, ring.Append(b, 0, keyring.Binding{}))
 		if err != nil {
@@ -159,13 +159,13 @@ func TestRmcastHostile(t *testing.T) {
 	}{
 		{"nothing", rmcastwire.DataPortal, nil, false, rmcastwire.ErrShort},
 		{"another protocol", rmcastwire.DataPortal, make([]byte, 100), false, rmcastwire.ErrMagic},
-		{"data without its fragment", rmcastwire.DataPortal, datagram.AppendBinary(nil), true, rmcastwire.ErrShort},
-		{"contradictory", rmcastwire.DataPortal, append(odd.AppendBinary(nil), "hello"...), true, rmcastwire.ErrHeader},
+		{"data without its fragment", rmcastwire.DataPortal, datagram.AppendTo(nil), true, rmcastwire.ErrShort},
+		{"contradictory", rmcastwire.DataPortal, append(odd.AppendTo(nil), "hello"...), true, rmcastwire.ErrHeader},
 		{"control without entries", rmcastwire.ControlPortal, rmcastwire.AppendControl(nil, 7, v, nil), false, rmcastwire.ErrShort},
 		{"an unknown entry", rmcastwire.ControlPortal, rmcastwire.AppendControl(nil, 7, v, []rmcastwire.Entry{unknown, entry}), true, rmcastwire.ErrHeader},
-		{"numbers that fall", rmcastwire.ManagerPortal, order.AppendBinary(nil), true, rmcastwire.ErrHeader},
-		{"members that are missing", rmcastwire.ManagerPortal, order.AppendBinary(nil)[:130], true, rmcastwire.ErrShort},
-		{"a datagram for managers", rmcastwire.ManagerPortal, append(datagram.AppendBinary(nil), "hello"...), false, rmcastwire.ErrMagic},
+		{"numbers that fall", rmcastwire.ManagerPortal, order.AppendTo(nil), true, rmcastwire.ErrHeader},
+		{"members that are missing", rmcastwire.ManagerPortal, order.AppendTo(nil)[:130], true, rmcastwire.ErrShort},
+		{"a datagram for managers", rmcastwire.ManagerPortal, append(datagram.AppendTo(nil), "hello"...), false, rmcastwire.ErrMagic},
 	} {
 		is, err := rmcastPortals[uint32(c.portal)].Read(wire.PutCmd{}, c.data)
 		if !errors.Is(err, c.err) || (is != nil) != c.is {

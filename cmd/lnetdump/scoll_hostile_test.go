@@ -96,7 +96,7 @@ func oddReplies(trailed capture.Record) []oddMessage {
 			h, _, _ := scollwire.ParseReplyHeader(r.Payload)
 			trailer := r.Payload[len(r.Payload)-scollwire.TrailerEntrySize:]
 			h.Status, h.PayloadSize, h.Carried = scoll.ETIMEDOUT, 0, uint32(len(carried))
-			r.Payload = slices.Concat(h.AppendBinary(nil), carried, trailer)
+			r.Payload = slices.Concat(h.AppendTo(nil), carried, trailer)
 			r.Header.PayloadLength = uint32(len(r.Payload))
 		}
 	}
@@ -110,9 +110,9 @@ func oddReplies(trailed capture.Record) []oddMessage {
 		{"rank", trailed, func(r *capture.Record) { r.Payload[len(r.Payload)-8] = 200 }, true, "odd: rank 200 of 6 nodes is missing"},
 		{"sequence", trailed, func(r *capture.Record) { r.Payload[16]++ }, true, "odd: these match bits were for sequence 4"},
 		{"reply of another", trailed, func(r *capture.Record) { r.Header.SrcNID = nid.MustParse("127.0.0.99@tcp") }, true, "odd: the request went to"},
-		{"passed on", trailed, speaks(append(scollwire.Carried{Rank: 3, Last: true, Size: 2}.AppendBinary(nil), 1, 2)), true, "timed out, 1 passed on, 1 missing"},
-		{"passed on for nobody", trailed, speaks(scollwire.Carried{Rank: 9, Last: true}.AppendBinary(nil)), true, "odd: an answer of rank 9 of 6 nodes is passed on"},
-		{"cut short", trailed, speaks(scollwire.Carried{Rank: 3, Last: true, Size: 2}.AppendBinary(nil)), true, "message 0 of the answers that are passed on"},
+		{"passed on", trailed, speaks(append(scollwire.Carried{Rank: 3, Last: true, Size: 2}.AppendTo(nil), 1, 2)), true, "timed out, 1 passed on, 1 missing"},
+		{"passed on for nobody", trailed, speaks(scollwire.Carried{Rank: 9, Last: true}.AppendTo(nil)), true, "odd: an answer of rank 9 of 6 nodes is passed on"},
+		{"cut short", trailed, speaks(scollwire.Carried{Rank: 3, Last: true, Size: 2}.AppendTo(nil)), true, "message 0 of the answers that are passed on"},
 		{"reply to nothing", trailed, func(r *capture.Record) { r.Header.DestNID = nid.MustParse("127.0.0.99@tcp") }, true, "not in this capture"},
 	}
 }
@@ -135,7 +135,7 @@ func oddHolds(progress capture.Record) []oddMessage {
 	word := func(held bool, change func(*capture.Record)) func(*capture.Record) {
 		return func(r *capture.Record) {
 			w := scollwire.Hold{ReplyBits: binary.LittleEndian.Uint64(r.Payload[8:]), Held: held}
-			r.Payload = w.AppendBinary(nil)
+			r.Payload = w.AppendTo(nil)
 			r.Header.PayloadLength = scollwire.WordSize
 			r.Header.SrcNID, r.Header.DestNID = r.Header.DestNID, r.Header.SrcNID
 			change(r)
@@ -162,7 +162,7 @@ func signedMessages(request, trailed, progress capture.Record) []oddMessage {
 		}
 	}
 	identity := func(i scollwire.Identity) func(r *capture.Record) {
-		return func(r *capture.Record) { r.Payload = i.AppendBinary(nil) }
+		return func(r *capture.Record) { r.Payload = i.AppendTo(nil) }
 	}
 	return []oddMessage{
 		{"signed", request, sign(36, byte(scollwire.FlagSigned)), true, "all of you"},

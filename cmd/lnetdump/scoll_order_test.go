@@ -11,7 +11,7 @@ import (
 func TestOrder(t *testing.T) {
 	payload := func(q admin.Request) []byte {
 		q.Version, q.Answer = admin.Version, 100
-		return q.AppendBinary(nil)
+		return q.AppendTo(nil)
 	}
 	own := wire.RequestHeader{Service: admin.ServiceID}
 	run := payload(admin.Request{Verb: admin.Run, Name: "up\x1b", Limit: 1500, Text: []byte("a text that is longer than what is shown")})

@@ -135,6 +135,6 @@ func (m *Machine) tellParams(msg *incoming, a *answers, out *Output) {
 	a.count++
 	h := wire.Header{Flags: wire.FlagParams | m.signedFlag(), N: uint32(m.list.Len()), Interval: m.cfg.Interval, Digest: m.list.Digest()}
 	from := len(out.Buf)
-	out.Buf = h.AppendBinary(out.Buf)
+	out.Buf = h.AppendTo(out.Buf)
 	m.send(msg, from, out)
 }

@@ -85,7 +85,7 @@ func TestDisagreement(t *testing.T) {
 func TestOtherVersion(t *testing.T) {
 	h := newHarness(t, 8, 0, func(c *Config) { c.Strict = true })
 	h.cycles(1)
-	data := h.params(h.header()).AppendBinary(nil)
+	data := h.params(h.header()).AppendTo(nil)
 	data[0] = 9
 	h.now++
 	h.step(Input{Kind: Ping, From: h.list.NID(3), Data: append(data, young(8, 3)...)})
@@ -137,7 +137,7 @@ func TestStrangers(t *testing.T) {
 	h.cycles(1)
 	h.ping(3, h.params(h.header()), young(8, 3)...)
 	before := bytes.Clone(h.m.ages.Bytes())
-	data := append(h.params(h.header()).AppendBinary(nil), young(8, 5)...)
+	data := append(h.params(h.header()).AppendTo(nil), young(8, 5)...)
 	h.step(Input{Kind: Ping, From: nid.MustParse("10.9.9.9@tcp"), Data: data})
 	if !bytes.Equal(h.m.ages.Bytes(), before) || h.m.Stats().Strangers != 1 {
 		t.Errorf("a stranger was heard: %+v", h.m.Stats())

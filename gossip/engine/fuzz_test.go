@@ -31,8 +31,8 @@ func FuzzStep(f *testing.F) {
 		f.Add(kind == "ping", data)
 	}
 	all := wire.Header{Flags: wire.FlagParams | wire.FlagStaged, N: n}
-	f.Add(true, all.AppendBinary(nil))
-	most := len(all.AppendBinary(nil)) + n*wire.PairSize
+	f.Add(true, all.AppendTo(nil))
+	most := len(all.AppendTo(nil)) + n*wire.PairSize
 	f.Fuzz(func(t *testing.T, ping bool, data []byte) {
 		h := newHarness(t, n, 0, nil)
 		h.cycles(2)

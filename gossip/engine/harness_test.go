@@ -88,13 +88,13 @@ func (h *harness) header() wire.Header {
 // ping delivers a ping of participant from with these ages.
 func (h *harness) ping(from int, header wire.Header, ages ...byte) {
 	h.t.Helper()
-	h.step(Input{Kind: Ping, From: h.list.NID(from), Data: append(header.AppendBinary(nil), ages...)})
+	h.step(Input{Kind: Ping, From: h.list.NID(from), Data: append(header.AppendTo(nil), ages...)})
 }
 
 // reply delivers a reply with a body.
 func (h *harness) reply(from int, header wire.Header, body ...byte) {
 	h.t.Helper()
-	h.step(Input{Kind: Reply, From: h.list.NID(from), Data: append(header.AppendBinary(nil), body...)})
+	h.step(Input{Kind: Reply, From: h.list.NID(from), Data: append(header.AppendTo(nil), body...)})
 }
 
 // params adds our parameters to a header.

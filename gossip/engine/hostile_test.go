@@ -36,7 +36,7 @@ func (c *troubled) forge(to, from int, clock uint64) {
 	ages := bytes.Repeat([]byte{unheard}, len(c.nodes))
 	ages[from] = 0
 	h := wire.Header{N: uint32(len(c.nodes)), Clock: clock}
-	c.step(c.nodes[to], Input{Kind: Ping, From: c.nodes[from].id, Data: append(h.AppendBinary(nil), ages...)})
+	c.step(c.nodes[to], Input{Kind: Ping, From: c.nodes[from].id, Data: append(h.AppendTo(nil), ages...)})
 }
 
 // honest reports whether all nodes take all for alive, and are in step.
@@ -168,7 +168,7 @@ func TestDelayedMessages(t *testing.T) {
 		h.meet(20)
 		var late [][]byte
 		for i := 1; i < 8; i++ {
-			late = append(late, append(h.params(h.header()).AppendBinary(nil), young(8, i)...))
+			late = append(late, append(h.params(h.header()).AppendTo(nil), young(8, i)...))
 		}
 		h.cycles(alone)
 		if alone == 0 {
@@ -247,9 +247,9 @@ func TestStrangersChangeNothing(t *testing.T) {
 		for i := range 200 {
 			from := nid.FromNumber(nid.MakeNet(nid.TCP, 0), 0x0B000001+uint32(i))
 			for _, header := range []wire.Header{h.params(h.header()), bad, other, staged, {N: 8, Clock: 1<<64 - 1}} {
-				h.step(Input{Kind: Ping, From: from, Data: append(header.AppendBinary(nil), young(8, 5)...)})
+				h.step(Input{Kind: Ping, From: from, Data: append(header.AppendTo(nil), young(8, 5)...)})
 				events += len(h.out.Events)
-				h.step(Input{Kind: Reply, From: from, Data: header.AppendBinary(nil)})
+				h.step(Input{Kind: Reply, From: from, Data: header.AppendTo(nil)})
 				events += len(h.out.Events)
 			}
 			h.step(Input{Kind: Ping, From: from, Data: []byte("\x09\x00 another version, or what looks like one")})

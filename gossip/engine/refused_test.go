@@ -69,7 +69,7 @@ func TestRefused(t *testing.T) {
 			if c.header != nil {
 				header = c.header(header)
 			}
-			data := append(header.AppendBinary(nil), c.body...)
+			data := append(header.AppendTo(nil), c.body...)
 			if c.spoil != nil {
 				data = c.spoil(data)
 			}

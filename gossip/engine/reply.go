@@ -18,7 +18,7 @@ func (m *Machine) headerFor(b []byte, list *List, params bool, flags wire.Flags)
 		h.Flags |= wire.FlagStaged
 		h.Staged = m.roll.newer(m).Digest()
 	}
-	return h.AppendBinary(b)
+	return h.AppendTo(b)
 }
 
 // send appends a reply whose data is in out.Buf from an offset.

@@ -37,7 +37,7 @@ func (h *harness) in(l *List, params bool) wire.Header {
 // hear delivers a ping of a participant, in the order of a list.
 func (h *harness) hear(l *List, from nid.NID, header wire.Header) {
 	h.t.Helper()
-	h.step(Input{Kind: Ping, From: from, Data: append(header.AppendBinary(nil), young(l.Len(), l.Index(from))...)})
+	h.step(Input{Kind: Ping, From: from, Data: append(header.AppendTo(nil), young(l.Len(), l.Index(from))...)})
 }
 
 // TestRollStaged: who has staged understands both lists, maps by NID, answers

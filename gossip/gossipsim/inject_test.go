@@ -18,7 +18,7 @@ import (
 func inject(n *Net, to, from sim.NodeID, clock uint64) {
 	p := n.lives[to].(*program)
 	h := gossipwire.Header{N: uint32(p.m.Len()), Clock: clock}
-	data := h.AppendBinary(nil)
+	data := h.AppendTo(nil)
 	for i := range p.m.Len() {
 		age := byte(255)
 		if sim.NodeID(i) == from {

@@ -10,7 +10,7 @@ import (
 // ages of two.
 func ExampleParseMessage() {
 	header := wire.Header{Flags: wire.FlagPairs, N: 8, Clock: 100}
-	data := header.AppendBinary(nil)
+	data := header.AppendTo(nil)
 	data = wire.AppendPair(wire.AppendPair(data, 0, 2), 7, 5)
 
 	m, err := wire.ParseMessage(wire.ReplyBits, data)

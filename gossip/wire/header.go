@@ -94,8 +94,8 @@ type Header struct {
 	Staged   Digest
 }
 
-// AppendBinary appends the header.
-func (h Header) AppendBinary(b []byte) []byte {
+// AppendTo appends the header.
+func (h Header) AppendTo(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint16(b, Version)
 	b = binary.LittleEndian.AppendUint16(b, uint16(h.Flags))
 	b = binary.LittleEndian.AppendUint32(b, h.N)

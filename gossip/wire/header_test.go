@@ -26,7 +26,7 @@ const goldenBytes = "0100" + // version
 
 // TestHeader: the bytes of GO-A14, GO-57 and GO-58.
 func TestHeader(t *testing.T) {
-	got := goldenHeader.AppendBinary(nil)
+	got := goldenHeader.AppendTo(nil)
 	if hex.EncodeToString(got) != goldenBytes {
 		t.Fatalf("got %x\nwant %s", got, goldenBytes)
 	}
@@ -126,7 +126,7 @@ func TestRecorded(t *testing.T) {
 			bits = ReplyBits
 		}
 		m, err := ParseMessage(bits, data)
-		again := m.Header.AppendBinary(nil)
+		again := m.Header.AppendTo(nil)
 		if !m.Reply {
 			for _, e := range m.Entries {
 				again = append(again, e.Age)
@@ -153,14 +153,14 @@ func FuzzMessage(f *testing.F) {
 	for i, data := range messages {
 		f.Add(!replies[i], data)
 	}
-	f.Add(true, goldenHeader.AppendBinary(nil))
+	f.Add(true, goldenHeader.AppendTo(nil))
 	f.Fuzz(func(t *testing.T, ping bool, data []byte) {
 		bits := uint64(ReplyBits)
 		if ping {
 			bits = PingBits
 		}
 		header, rest, err := ParseHeader(data)
-		if err == nil && !bytes.Equal(append(header.AppendBinary(nil), rest...), data) {
+		if err == nil && !bytes.Equal(append(header.AppendTo(nil), rest...), data) {
 			t.Errorf("%x parses, but is encoded in another way", data)
 		}
 		if m, err := ParseMessage(bits, data); len(m.Entries) > len(data) || err == nil && m.Header != header {

@@ -29,13 +29,13 @@ func longest(entries, servers int) int {
 	return headerSize + servers*nid.ExtendedSize + wire.ReplyHeaderSize + entries*wire.ExceptionSize
 }
 
-// AppendBinary appends the answer.
-func (a *Answer) AppendBinary(b []byte) []byte {
+// AppendTo appends the answer.
+func (a *Answer) AppendTo(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(a.Absent)))
 	for _, id := range a.Absent {
 		b = id.AppendExtended(b)
 	}
-	return a.Reply.AppendBinary(b)
+	return a.Reply.AppendTo(b)
 }
 
 // ParseAnswer parses an answer to so many evictions of so many servers. The error

@@ -24,8 +24,8 @@ func TestAnswer(t *testing.T) {
 	for _, id := range anAnswer.Absent {
 		golden = id.AppendExtended(golden)
 	}
-	golden = anAnswer.Reply.AppendBinary(golden)
-	b := anAnswer.AppendBinary(nil)
+	golden = anAnswer.Reply.AppendTo(golden)
+	b := anAnswer.AppendTo(nil)
 	if diff := cmp.Diff(golden, b); diff != "" {
 		t.Error(diff)
 	}
@@ -52,8 +52,8 @@ func TestAnswer(t *testing.T) {
 // FuzzParseAnswer: whatever comes, what is taken fits its bounds and is appended as
 // it was.
 func FuzzParseAnswer(f *testing.F) {
-	f.Add(anAnswer.AppendBinary(nil), 6, 2)
-	f.Add((&Answer{}).AppendBinary(nil), 1, 1)
+	f.Add(anAnswer.AppendTo(nil), 6, 2)
+	f.Add((&Answer{}).AppendTo(nil), 1, 1)
 	f.Add([]byte{255, 255, 255, 255}, 1, 1)
 	f.Fuzz(func(t *testing.T, b []byte, entries, servers int) {
 		a, err := ParseAnswer(b, entries, servers)
@@ -63,7 +63,7 @@ func FuzzParseAnswer(f *testing.F) {
 		if len(a.Absent) > servers || slices.ContainsFunc(a.Reply.Exceptions, func(x wire.Exception) bool { return int(x.Index) >= entries }) {
 			t.Errorf("%+v of %d servers, %d evictions", a, servers, entries)
 		}
-		again, err := ParseAnswer(a.AppendBinary(nil), entries, servers)
+		again, err := ParseAnswer(a.AppendTo(nil), entries, servers)
 		if diff := cmp.Diff(a, again, cmp.Comparer(func(a, b nid.NID) bool { return a == b })); diff != "" || err != nil {
 			t.Error(diff, err)
 		}

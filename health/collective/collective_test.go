@@ -120,7 +120,7 @@ func TestDisagreement(t *testing.T) {
 func TestExceptions(t *testing.T) {
 	s := newServers(t, 5, nil)
 	except := func(i int, x ...wire.Exception) {
-		s.nodes[i].answer = (&wire.Reply{Unknown: 1, Exceptions: x}).AppendBinary(nil)
+		s.nodes[i].answer = (&wire.Reply{Unknown: 1, Exceptions: x}).AppendTo(nil)
 	}
 	except(1, wire.Exception{Index: 1, Code: health.OtherMaster, Epoch: 2, Incarnation: 1, Master: s.ids[2]})
 	except(2, wire.Exception{Index: 0, Code: health.Newer, Incarnation: 7}, wire.Exception{Index: 1, Code: health.OtherMaster, Epoch: 3, Incarnation: 1, Master: s.ids[3]})
@@ -144,7 +144,7 @@ func TestNonsense(t *testing.T) {
 		})
 	}
 	s := newServers(t, 8, nil)
-	s.nodes[4].answer = (&wire.Reply{Exceptions: []wire.Exception{{Index: 2, Code: health.Newer}}}).AppendBinary(nil)
+	s.nodes[4].answer = (&wire.Reply{Exceptions: []wire.Exception{{Index: 2, Code: health.Newer}}}).AppendTo(nil)
 	s.want(s.broadcast(0, 2), 6, 4, 5, 6, 7) // it speaks of an eviction that was not asked for
 	if s.nodes[0].b.Stats().BadAnswers != 1 {
 		t.Errorf("%+v", s.nodes[0].b.Stats())

@@ -45,12 +45,12 @@ func Example() {
 	all[1].Serve(func(root nid.NID, request []byte, reply func([]byte)) {
 		batch, _ := wire.ParseBatch(request) // it is one, or this is not called
 		fmt.Println(root, "evicts", batch.Entries.At(0).Client)
-		reply((&wire.Reply{Evicted: 1}).AppendBinary(nil))
+		reply((&wire.Reply{Evicted: 1}).AppendTo(nil))
 	})
 
 	entry := wire.Entry{Client: wire.ClientIDOf("compute-17"), Incarnation: 1}
 	done := make(chan health.Outcome, 1)
-	all[0].Broadcast((&wire.Batch{Entries: entry.AppendBinary(nil)}).AppendBinary(nil), func(o health.Outcome) { done <- o })
+	all[0].Broadcast((&wire.Batch{Entries: entry.AppendTo(nil)}).AppendTo(nil), func(o health.Outcome) { done <- o })
 	outcome := <-done
 	reply, err := wire.ParseReply(outcome.Reply)
 	fmt.Println("evicted by", reply.Evicted, "server, missing:", outcome.Missing, outcome.Err, err)

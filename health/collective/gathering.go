@@ -54,7 +54,7 @@ func (g *gathering) with(self nid.NID, own []byte) []byte {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.merge(&a)
-	return g.answer.AppendBinary(nil)
+	return g.answer.AppendTo(nil)
 }
 
 // all is what came from the children.

@@ -89,7 +89,7 @@ func (s *servers) boot(h *simlnd.Host, change func(int, *Config)) {
 func (k *server) evict(request []byte, reply func([]byte)) {
 	k.asked++
 	batch, _ := wire.ParseBatch(request) // the service has
-	answer := (&wire.Reply{Evicted: uint32(batch.Entries.Len())}).AppendBinary(nil)
+	answer := (&wire.Reply{Evicted: uint32(batch.Entries.Len())}).AppendTo(nil)
 	if k.answer != nil {
 		answer = k.answer
 	}
@@ -144,9 +144,9 @@ func (s *servers) begin(root int, request []byte, o *health.Outcome) *int {
 func batchOf(entries int) []byte {
 	b := wire.Batch{Life: 1}
 	for i := range entries {
-		b.Entries = wire.Entry{Client: health.ClientID{byte(i + 1), byte(i>>8 + 1)}, Incarnation: 1}.AppendBinary(b.Entries)
+		b.Entries = wire.Entry{Client: health.ClientID{byte(i + 1), byte(i>>8 + 1)}, Incarnation: 1}.AppendTo(b.Entries)
 	}
-	return b.AppendBinary(nil)
+	return b.AppendTo(nil)
 }
 
 // want fails unless an outcome misses exactly some servers, and counts so many

@@ -74,7 +74,7 @@ func (b *Broadcaster) complete(r *scoll.Request, c *call) {
 	for _, id := range answer.Absent {
 		answered[id] = false
 	}
-	o := health.Outcome{Reply: answer.Reply.AppendBinary(nil)}
+	o := health.Outcome{Reply: answer.Reply.AppendTo(nil)}
 	for rank := range c.servers.Len() {
 		if id := c.servers.NID(rank); !answered[id] && id != r.NID() {
 			o.Missing = append(o.Missing, id)

@@ -194,7 +194,7 @@ func (t *tombstones) young(now, lasting, age time.Duration) (pages []wire.Entrie
 			pages = append(pages, nil)
 		}
 		e := wire.Entry{Client: p.id, Incarnation: g.incarnation, Mark: uint8(255 * left / lasting), Epoch: g.epoch}
-		pages[last] = e.AppendBinary(pages[last])
+		pages[last] = e.AppendTo(pages[last])
 	}
 	return pages, 0
 }

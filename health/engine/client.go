@@ -322,9 +322,9 @@ func (c *Client) send(to nid.NID, m *wire.Message) {
 	begin := len(c.out.Buf)
 	if m.Kind == wire.Connect && c.ring.On() {
 		m.Proof = noProof[:]
-		c.out.Buf = sign(c.ring, m.AppendBinary(c.out.Buf), begin, c.cfg.From, to)
+		c.out.Buf = sign(c.ring, m.AppendTo(c.out.Buf), begin, c.cfg.From, to)
 	} else {
-		c.out.Buf = m.AppendBinary(c.out.Buf)
+		c.out.Buf = m.AppendTo(c.out.Buf)
 	}
 	c.stats.Sent++
 	if to == c.master && c.phase == settled {

@@ -81,7 +81,7 @@ func (h *clientHarness) from(id nid.NID, m wire.Message) {
 	if m.Incarnation == 0 {
 		m.Incarnation = h.c.life
 	}
-	h.step(ClientInput{Kind: ClientArrived, From: nid.ProcessID{NID: id, PID: nid.LustrePID}, Data: m.AppendBinary(nil)})
+	h.step(ClientInput{Kind: ClientArrived, From: nid.ProcessID{NID: id, PID: nid.LustrePID}, Data: m.AppendTo(nil)})
 }
 
 // settled has the client find a master, and attach to all others.

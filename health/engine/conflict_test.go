@@ -164,7 +164,7 @@ func TestDoubt(t *testing.T) {
 			}
 			ask := h.last(wire.Tombstones)
 			if tt.withdrawn {
-				h.step(ServerInput{Kind: EvictArrived, Server: otherA, Data: (&wire.Batch{Withdraw: true, Entries: entries(wire.Entry{Client: testClient, Incarnation: 4, Mark: 0, Epoch: 1})}).AppendBinary(nil)})
+				h.step(ServerInput{Kind: EvictArrived, Server: otherA, Data: (&wire.Batch{Withdraw: true, Entries: entries(wire.Entry{Client: testClient, Incarnation: 4, Mark: 0, Epoch: 1})}).AppendTo(nil)})
 			}
 			h.tellTombstones(otherB, ask.Sequence, graveOf(1, tt.then))
 			h.want(tt.want)

@@ -221,8 +221,8 @@ func TestHostileMessages(t *testing.T) {
 	sent := h.s.Stats().Sent
 	h.step(ServerInput{Kind: Arrived, From: host, Data: []byte("HLTH")})
 	m := wire.Message{Kind: wire.Connect, Client: testClient, Server: me, Name: make([]byte, 256)}
-	h.step(ServerInput{Kind: Arrived, From: host, Data: m.AppendBinary(nil)})
-	b := (&wire.Message{Kind: wire.Ping, Client: testClient}).AppendBinary(nil)
+	h.step(ServerInput{Kind: Arrived, From: host, Data: m.AppendTo(nil)})
+	b := (&wire.Message{Kind: wire.Ping, Client: testClient}).AppendTo(nil)
 	b[4]++
 	h.step(ServerInput{Kind: Arrived, From: host, Data: b})
 	h.message(host, wire.Message{Kind: wire.Accept})

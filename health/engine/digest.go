@@ -42,7 +42,7 @@ func (d *digests) send(s *Server) {
 		if s.ours(c) || !s.members.alive(c.master) {
 			return
 		}
-		lists[c.master] = e.AppendBinary(lists[c.master])
+		lists[c.master] = e.AppendTo(lists[c.master])
 		if lists[c.master].Len() == wire.MaxEntries {
 			s.sendDigest(c.master, wire.Digest, lists[c.master])
 			lists[c.master], told[c.master] = lists[c.master][:0], true
@@ -92,7 +92,7 @@ func (s *Server) digest(q *asked) {
 		default:
 			continue
 		}
-		reply = e.AppendBinary(reply)
+		reply = e.AppendTo(reply)
 	}
 	if len(reply) > 0 || len(q.m.Entries) == 0 { // who asks about nobody wants to know the load
 		s.sendDigest(from, wire.DigestReply, reply)

@@ -13,7 +13,7 @@ import (
 func TestDigestReplyOfAnother(t *testing.T) {
 	reply := func(h *harness, from nid.ProcessID, mark uint8) {
 		t.Helper()
-		h.message(from, wire.Message{Kind: wire.DigestReply, Entries: wire.Entry{Client: testClient, Incarnation: 5, Mark: mark}.AppendBinary(nil)})
+		h.message(from, wire.Message{Kind: wire.DigestReply, Entries: wire.Entry{Client: testClient, Incarnation: 5, Mark: mark}.AppendTo(nil)})
 	}
 	server := func(id nid.NID) nid.ProcessID { return nid.ProcessID{NID: id, PID: nid.LustrePID} }
 	h := newHarness(t, nil)

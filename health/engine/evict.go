@@ -175,10 +175,10 @@ func (s *Server) others() (list []int32) {
 func (s *Server) broadcast(b *batch) {
 	request := wire.Batch{Life: s.cfg.Incarnation, Withdraw: b.withdraw}
 	for i := range b.entries {
-		request.Entries = b.entries[i].entry().AppendBinary(request.Entries)
+		request.Entries = b.entries[i].entry().AppendTo(request.Entries)
 	}
 	begin := len(s.out.Buf)
-	s.out.Buf = request.AppendBinary(s.out.Buf)
+	s.out.Buf = request.AppendTo(s.out.Buf)
 	s.stats.Broadcasts++
 	s.emit(ServerEffect{Kind: DoBroadcast, ID: b.id, Begin: begin, End: len(s.out.Buf)})
 }

@@ -27,7 +27,7 @@ func (s *Server) evictArrived(in *ServerInput) {
 		}
 	}
 	begin := len(s.out.Buf)
-	s.out.Buf = reply.AppendBinary(s.out.Buf)
+	s.out.Buf = reply.AppendTo(s.out.Buf)
 	s.emit(ServerEffect{Kind: DoAnswer, Token: in.Token, Begin: begin, End: len(s.out.Buf)})
 }
 

@@ -40,7 +40,7 @@ func TestEvictionOfReturned(t *testing.T) {
 // later choice: the client went to another one and came back. It stays.
 func TestLateEvictionOfEarlierChoice(t *testing.T) {
 	late := func(h *harness, epoch uint32) wire.Reply {
-		h.step(ServerInput{Kind: EvictArrived, Server: otherA, Data: (&wire.Batch{Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Epoch: epoch})}).AppendBinary(nil)})
+		h.step(ServerInput{Kind: EvictArrived, Server: otherA, Data: (&wire.Batch{Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Epoch: epoch})}).AppendTo(nil)})
 		r, err := wire.ParseReply(h.effects[len(h.effects)-1].Token.([]byte))
 		if err != nil {
 			t.Fatal(err)
@@ -135,7 +135,7 @@ func TestMuteServer(t *testing.T) {
 		for _, id := range slices.Sorted(maps.Keys(flights)) {
 			if flights[id] <= h.now {
 				delete(flights, id)
-				h.step(ServerInput{Kind: BroadcastDone, ID: id, Data: (&wire.Reply{}).AppendBinary(nil), Servers: []nid.NID{otherA, gone}})
+				h.step(ServerInput{Kind: BroadcastDone, ID: id, Data: (&wire.Reply{}).AppendTo(nil), Servers: []nid.NID{otherA, gone}})
 				look()
 			}
 		}

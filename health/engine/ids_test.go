@@ -11,7 +11,7 @@ import (
 func (h *harness) ofLife(from nid.ProcessID, number, life int, master nid.NID) wire.Code {
 	h.t.Helper()
 	m := wire.Message{Kind: wire.Connect, Client: wire.ClientID{7, byte(number), byte(number >> 8)}, Incarnation: 1, Server: master, Epoch: 1}
-	h.step(ServerInput{Kind: Arrived, From: from, Life: uint64(life), Data: m.AppendBinary(nil)})
+	h.step(ServerInput{Kind: Arrived, From: from, Life: uint64(life), Data: m.AppendTo(nil)})
 	for i := range h.effects {
 		if r, err := wire.ParseMessage(h.effects[i].Token.([]byte)); err == nil && h.effects[i].Kind == DoSend && h.effects[i].To == from {
 			return r.Code

@@ -29,7 +29,7 @@ func evictedByA(t *testing.T, ago time.Duration) *harness {
 func (h *harness) batchFrom(from nid.NID, withdraw bool) {
 	h.t.Helper()
 	b := wire.Batch{Withdraw: withdraw, Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Epoch: 1})}
-	h.step(ServerInput{Kind: EvictArrived, Server: from, Data: b.AppendBinary(nil)})
+	h.step(ServerInput{Kind: EvictArrived, Server: from, Data: b.AppendTo(nil)})
 }
 
 // TestOvertakenEviction: CH-33, CH-A13: while an eviction is recent, who shows a

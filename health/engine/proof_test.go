@@ -32,7 +32,7 @@ func testKeys(t *testing.T, letters string) keyring.Keys {
 // signed is a connect that a process has signed for a server.
 func signed(keys keyring.Keys, m wire.Message, from nid.ProcessID, to nid.NID) []byte {
 	m.Kind, m.Client, m.Proof = wire.Connect, testClient, noProof[:]
-	return sign(keys.Ring(keyLabel), m.AppendBinary(nil), 0, from, to)
+	return sign(keys.Ring(keyLabel), m.AppendTo(nil), 0, from, to)
 }
 
 // newKeyed is a server with keys.
@@ -64,7 +64,7 @@ func TestSignedConnect(t *testing.T) {
 		{"the first key", host, good, false},
 		{"the second key", host, signed(testKeys(t, "b"), m, host, me), false},
 		{"another key", host, signed(testKeys(t, "c"), m, host, me), true},
-		{"no code", host, plain.AppendBinary(nil), true},
+		{"no code", host, plain.AppendTo(nil), true},
 		{"for another server", host, signed(testKeys(t, "a"), m, host, otherA), true},
 		{"of another process", other, good, true},
 		{"of another node", stranger, good, true},
@@ -91,7 +91,7 @@ func TestSignedConnect(t *testing.T) {
 		h.wantState("none")
 	}
 	plain.Retry, plain.Life = 0, 0
-	h.raw(host, plain.AppendBinary(nil))
+	h.raw(host, plain.AppendTo(nil))
 	h.want("reject:bad-claim") // an older version
 	newHarness(t, nil).raw(host, good)
 }
@@ -100,7 +100,7 @@ func TestSignedConnect(t *testing.T) {
 func TestSignedConnectBytes(t *testing.T) {
 	got := signed(testKeys(t, "a"), wire.Message{Incarnation: 5, Server: me, Epoch: 2, Name: []byte("host")}, host, otherA)
 	plain := wire.Message{Kind: wire.Connect, Client: testClient, Incarnation: 5, Server: me, Epoch: 2, Name: []byte("host")}
-	want := plain.AppendBinary(nil)
+	want := plain.AppendTo(nil)
 	want[79] |= 0x80
 	key, err := hkdf.Key(sha256.New, bytes.Repeat([]byte("a"), keyring.MinKey), nil, "ulnet health", sha256.Size)
 	if err != nil {
@@ -114,7 +114,7 @@ func TestSignedConnectBytes(t *testing.T) {
 		t.Errorf("got  %x\nwant %x", got, want)
 	}
 	m, err := wire.ParseMessage(got)
-	if err != nil || !bytes.Equal(m.Proof, want[len(want)-12:]) || string(m.Name) != "host" || len(m.Token) != 0 || !bytes.Equal(m.AppendBinary(nil), got) {
+	if err != nil || !bytes.Equal(m.Proof, want[len(want)-12:]) || string(m.Name) != "host" || len(m.Token) != 0 || !bytes.Equal(m.AppendTo(nil), got) {
 		t.Errorf("%+v, %v", m, err)
 	}
 	for i := range got {

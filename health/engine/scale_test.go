@@ -29,10 +29,10 @@ func newCrowd(tb testing.TB, n int) *crowd {
 	c.step(ServerInput{Kind: ServerHealth, Server: otherA, Alive: true})
 	c.step(ServerInput{Kind: QuorumIs, Alive: true})
 	none := wire.Message{Kind: wire.TombstonesReply, Sequence: 1, Epoch: 1}
-	c.step(ServerInput{Kind: Arrived, From: nid.ProcessID{NID: otherA, PID: nid.LustrePID}, Data: none.AppendBinary(nil)})
+	c.step(ServerInput{Kind: Arrived, From: nid.ProcessID{NID: otherA, PID: nid.LustrePID}, Data: none.AppendTo(nil)})
 	for i := range n {
 		m := wire.Message{Kind: wire.Connect, Client: crowdID(i), Incarnation: 1, Server: me, Epoch: 1, Name: []byte("client-00")}
-		c.step(ServerInput{Kind: Arrived, From: crowdHost(i), Data: m.AppendBinary(nil)})
+		c.step(ServerInput{Kind: Arrived, From: crowdHost(i), Data: m.AppendTo(nil)})
 		for k := range c.out.Effects {
 			if e := c.out.Effects[k]; e.Kind == DoSave && e.ID != 0 {
 				c.step(ServerInput{Kind: Saved, ID: e.ID})
@@ -40,7 +40,7 @@ func newCrowd(tb testing.TB, n int) *crowd {
 			}
 		}
 	}
-	c.ping = (&wire.Message{Kind: wire.Ping, Client: crowdID(0), Incarnation: 1, Epoch: 1}).AppendBinary(nil)
+	c.ping = (&wire.Message{Kind: wire.Ping, Client: crowdID(0), Incarnation: 1, Epoch: 1}).AppendTo(nil)
 	return c
 }
 
@@ -123,7 +123,7 @@ func TestManyDeaths(t *testing.T) {
 	for evicted < n && c.now < died+time.Minute {
 		if len(flying) > 0 && flying[0].at <= c.wake {
 			c.now = flying[0].at
-			c.step(ServerInput{Kind: BroadcastDone, ID: flying[0].id, Data: (&wire.Reply{}).AppendBinary(nil)})
+			c.step(ServerInput{Kind: BroadcastDone, ID: flying[0].id, Data: (&wire.Reply{}).AppendTo(nil)})
 			flying = flying[1:]
 		} else {
 			c.now = c.wake

@@ -220,7 +220,7 @@ func (s *Server) emit(e ServerEffect) { s.out.Effects = append(s.out.Effects, e)
 func (s *Server) send(to nid.ProcessID, m *wire.Message) {
 	m.Life = s.cfg.Incarnation
 	begin := len(s.out.Buf)
-	s.out.Buf = m.AppendBinary(s.out.Buf)
+	s.out.Buf = m.AppendTo(s.out.Buf)
 	s.stats.Sent++
 	e := ServerEffect{Kind: DoSend, To: to, Begin: begin, End: len(s.out.Buf)}
 	if m.Kind.BetweenServers() {

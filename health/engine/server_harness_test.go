@@ -94,7 +94,7 @@ func (h *harness) message(from nid.ProcessID, m wire.Message) {
 	if !m.Client.IsValid() && !m.Kind.BetweenServers() {
 		m.Client = testClient
 	}
-	h.step(ServerInput{Kind: Arrived, From: from, Data: m.AppendBinary(nil)})
+	h.step(ServerInput{Kind: Arrived, From: from, Data: m.AppendTo(nil)})
 }
 
 // answerTombstones has servers that are asked for tombstones have none, and leaves such
@@ -108,7 +108,7 @@ func (h *harness) answerTombstones() {
 	for _, e := range h.effects {
 		if m, err := wire.ParseMessage(e.Token.([]byte)); e.Kind == DoSend && err == nil && m.Kind == wire.Tombstones {
 			a := wire.Message{Kind: wire.TombstonesReply, Sequence: m.Sequence, Epoch: 1}
-			h.one(ServerInput{Kind: Arrived, From: e.To, Data: a.AppendBinary(nil)})
+			h.one(ServerInput{Kind: Arrived, From: e.To, Data: a.AppendTo(nil)})
 		} else {
 			kept = append(kept, e)
 		}
@@ -243,12 +243,12 @@ func (h *harness) advance(d time.Duration) {
 // done answers the latest broadcast.
 func (h *harness) done(r wire.Reply, missing ...nid.NID) {
 	h.t.Helper()
-	h.step(ServerInput{Kind: BroadcastDone, ID: h.batch, Servers: missing, Data: r.AppendBinary(nil)})
+	h.step(ServerInput{Kind: BroadcastDone, ID: h.batch, Servers: missing, Data: r.AppendTo(nil)})
 }
 
 func entries(list ...wire.Entry) (b wire.Entries) {
 	for _, e := range list {
-		b = e.AppendBinary(b)
+		b = e.AppendTo(b)
 	}
 	return b
 }
@@ -262,7 +262,7 @@ func (h *harness) evicted(from nid.NID, incarnation uint64) wire.Reply {
 // wanted has another server want evictions, and returns the answer.
 func (h *harness) wanted(from nid.NID, b wire.Batch) wire.Reply {
 	h.t.Helper()
-	h.step(ServerInput{Kind: EvictArrived, Server: from, Data: b.AppendBinary(nil)})
+	h.step(ServerInput{Kind: EvictArrived, Server: from, Data: b.AppendTo(nil)})
 	for _, e := range h.effects {
 		if e.Kind == DoAnswer {
 			r, err := wire.ParseReply(e.Token.([]byte))

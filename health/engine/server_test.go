@@ -105,7 +105,7 @@ func TestStampsAreOfReceipt(t *testing.T) {
 	h := newHarness(t, nil)
 	h.connect(5, me, 1)
 	received := h.now
-	ping := (&wire.Message{Kind: wire.Ping, Client: testClient, Incarnation: 5}).AppendBinary(nil)
+	ping := (&wire.Message{Kind: wire.Ping, Client: testClient, Incarnation: 5}).AppendTo(nil)
 	h.advance(10 * time.Second)
 	h.step(ServerInput{Kind: Arrived, From: host, At: received + time.Second, Data: ping})
 	h.want("pong")
@@ -174,7 +174,7 @@ func TestBatches(t *testing.T) {
 		}
 		var all []ServerEffect
 		for _, id := range ids {
-			h.step(ServerInput{Kind: BroadcastDone, ID: id, Data: (&wire.Reply{}).AppendBinary(nil), Servers: []nid.NID{gone}})
+			h.step(ServerInput{Kind: BroadcastDone, ID: id, Data: (&wire.Reply{}).AppendTo(nil), Servers: []nid.NID{gone}})
 			all = append(all, h.effects...)
 		}
 		h.effects = all

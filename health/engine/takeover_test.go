@@ -145,7 +145,7 @@ func TestRebootedElsewhere(t *testing.T) {
 	h := newHarness(t, nil)
 	h.connect(5, otherA, 1)
 	e := wire.Entry{Client: testClient, Incarnation: 5, Mark: uint8(wire.Rebooted), Epoch: 1}
-	h.step(ServerInput{Kind: EvictArrived, Server: otherA, Data: (&wire.Batch{Entries: entries(e)}).AppendBinary(nil)})
+	h.step(ServerInput{Kind: EvictArrived, Server: otherA, Data: (&wire.Batch{Entries: entries(e)}).AppendTo(nil)})
 	if n := h.last(wire.Notice); n.Code != wire.Stale || n.Incarnation != 6 {
 		t.Errorf("told %+v", n)
 	}

@@ -125,7 +125,7 @@ func TestLifeOfTraffic(t *testing.T) {
 	h := newHarness(t, nil)
 	arrive := func(life uint64, m wire.Message) {
 		m.Client = testClient
-		h.step(ServerInput{Kind: Arrived, From: host, Life: life, Data: m.AppendBinary(nil)})
+		h.step(ServerInput{Kind: Arrived, From: host, Life: life, Data: m.AppendTo(nil)})
 	}
 	arrive(900, wire.Message{Kind: wire.Connect, Incarnation: 5, Server: me, Epoch: 1})
 	looks := func() uint64 {

@@ -78,7 +78,7 @@ func TestHostileTimes(t *testing.T) {
 	for _, d := range []time.Duration{-1, 0, 1, maxTold, math.MaxInt64} {
 		m := wire.Message{Kind: wire.Connect, Client: testClient, Server: me}
 		m.Retry, m.Life = (&Timing{Ping: d, Client: d / 2, Elect: d / 2}).told()
-		if p, err := wire.ParseMessage(m.AppendBinary(nil)); err != nil || p.Retry > maxTold || p.Life > math.MaxUint32 {
+		if p, err := wire.ParseMessage(m.AppendTo(nil)); err != nil || p.Retry > maxTold || p.Life > math.MaxUint32 {
 			t.Errorf("%v is told as %+v, %v", d, p, err)
 		}
 	}

@@ -161,7 +161,7 @@ func (s *server) broadcast(id uint64, data []byte) {
 	}
 	asked, over := 0, false
 	var missing []nid.NID
-	reply := (&wire.Reply{}).AppendBinary(nil)
+	reply := (&wire.Reply{}).AppendTo(nil)
 	finish := func() {
 		if !over {
 			over = true

@@ -78,7 +78,7 @@ func (s *server) broadcast(id uint64, data []byte) {
 			members = append(members, other)
 		}
 	}
-	r := &relay{key: relayKey{s.id, n.broadcasts}, parent: s.id, id: id, reply: (&wire.Reply{}).AppendBinary(nil)}
+	r := &relay{key: relayKey{s.id, n.broadcasts}, parent: s.id, id: id, reply: (&wire.Reply{}).AppendTo(nil)}
 	s.forward(r, &message{kind: evictRequest, data: data, key: r.key, members: members})
 	s.finished(r)
 }
@@ -111,7 +111,7 @@ func (s *server) requested(from sim.NodeID, m *message) {
 	r := s.relays.byKey[m.key]
 	in := engine.ServerInput{Kind: engine.EvictArrived, Server: simlnd.NID(m.key.root), Data: m.data}
 	if r == nil {
-		r = &relay{key: m.key, parent: from, waiting: 1, reply: (&wire.Reply{}).AppendBinary(nil)}
+		r = &relay{key: m.key, parent: from, waiting: 1, reply: (&wire.Reply{}).AppendTo(nil)}
 		s.forward(r, m)
 		in.Token = r
 	}

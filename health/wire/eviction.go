@@ -32,8 +32,8 @@ func (e *Entry) Before(epoch uint32) bool {
 	return e.Epoch != 0 && ahead > 0 && ahead < 1<<23
 }
 
-// AppendBinary appends the entry.
-func (e Entry) AppendBinary(b []byte) []byte {
+// AppendTo appends the entry.
+func (e Entry) AppendTo(b []byte) []byte {
 	b = append(b, e.Client[:]...)
 	b = binary.LittleEndian.AppendUint64(b, e.Incarnation)
 	return append(b, e.Mark, byte(e.Epoch), byte(e.Epoch>>8), byte(e.Epoch>>16))
@@ -85,8 +85,8 @@ type Batch struct {
 	Entries  Entries
 }
 
-// AppendBinary appends the request.
-func (r *Batch) AppendBinary(b []byte) []byte {
+// AppendTo appends the request.
+func (r *Batch) AppendTo(b []byte) []byte {
 	b = append(b, batchMagic...)
 	b = append(b, Version, 0)
 	if r.Withdraw {
@@ -162,8 +162,8 @@ type Reply struct {
 	Exceptions []Exception // ordered by Index, at most one for each
 }
 
-// AppendBinary appends the answer.
-func (r *Reply) AppendBinary(b []byte) []byte {
+// AppendTo appends the answer.
+func (r *Reply) AppendTo(b []byte) []byte {
 	b = append(b, replyMagic...)
 	b = append(b, Version, 0)
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(r.Exceptions)))
@@ -258,12 +258,12 @@ func MergeReplies(a, b []byte) []byte {
 	y, errB := ParseReply(b)
 	switch {
 	case errA != nil && errB != nil:
-		return (&Reply{}).AppendBinary(nil)
+		return (&Reply{}).AppendTo(nil)
 	case errA != nil:
 		return b
 	case errB != nil:
 		return a
 	}
 	x.Merge(y)
-	return x.AppendBinary(nil)
+	return x.AppendTo(nil)
 }

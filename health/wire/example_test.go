@@ -11,7 +11,7 @@ import (
 func ExampleParseMessage() {
 	data := (&wire.Message{
 		Kind: wire.Choose, Client: wire.ClientIDOf("compute-17"), Incarnation: 7, Epoch: 2, Server: nid.MustParse("10.0.0.1@tcp"),
-	}).AppendBinary(nil)
+	}).AppendTo(nil)
 
 	m, err := wire.ParseMessage(data)
 	if err != nil {

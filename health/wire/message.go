@@ -117,8 +117,8 @@ type Message struct {
 	Proof       []byte  // the code: empty or keyring.CodeSize bytes
 }
 
-// AppendBinary appends the message.
-func (m *Message) AppendBinary(b []byte) []byte {
+// AppendTo appends the message.
+func (m *Message) AppendTo(b []byte) []byte {
 	le := binary.LittleEndian
 	b = append(b, magic...)
 	b = append(b, Version, byte(m.Kind))

@@ -39,7 +39,7 @@ func TestMessageBytes(t *testing.T) {
 		"686f73742d61", strings.Repeat("ee", TokenSize),
 	}, "")
 	m := sample()
-	b := m.AppendBinary(nil)
+	b := m.AppendTo(nil)
 	if got := hex.EncodeToString(b); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -81,7 +81,7 @@ func TestMessageRefused(t *testing.T) {
 		{name: "name of a ping", change: func(m *Message) { m.Kind = Ping }, want: ErrBody},
 		{name: "token", change: func(m *Message) { m.Token = m.Token[1:] }, want: ErrBody},
 		{name: "code of a ping", change: func(m *Message) { m.Kind, m.Name, m.Proof = Ping, nil, make([]byte, keyring.CodeSize) }, want: ErrBody},
-		{name: "entries", change: func(m *Message) { m.Entries = Entry{Client: testClient, Incarnation: 1, Mark: 0}.AppendBinary(nil) }, want: ErrBody},
+		{name: "entries", change: func(m *Message) { m.Entries = Entry{Client: testClient, Incarnation: 1, Mark: 0}.AppendTo(nil) }, want: ErrBody},
 		{name: "too long", bytes: func(b []byte) []byte { return append(b, 0) }, want: ErrBody},
 		{name: "many entries", bytes: func(b []byte) []byte { b[83] = 0x10; return b }, want: ErrBody},
 	}
@@ -91,7 +91,7 @@ func TestMessageRefused(t *testing.T) {
 			if tt.change != nil {
 				tt.change(&m)
 			}
-			b := m.AppendBinary(nil)
+			b := m.AppendTo(nil)
 			if tt.bytes != nil {
 				b = tt.bytes(b)
 			}
@@ -105,7 +105,7 @@ func TestMessageRefused(t *testing.T) {
 	}
 }
 
-func (m *Message) size() int { return len(m.AppendBinary(nil)) }
+func (m *Message) size() int { return len(m.AppendTo(nil)) }
 
 func exception(index uint16, code Code, incarnation uint64, epoch uint32, master string) Exception {
 	return Exception{Index: index, Code: code, Incarnation: incarnation, Epoch: epoch, Master: nid.MustParse(master)}
@@ -117,8 +117,8 @@ func TestEvictionBytes(t *testing.T) {
 	if EntrySize > 32 || BatchHeaderSize+MaxBatch*EntrySize+192 > 4096 {
 		t.Errorf("%d entries of %d bytes", MaxBatch, EntrySize)
 	}
-	batch := Batch{Life: 0x51, Entries: Entry{Client: testClient, Incarnation: 0x61, Mark: uint8(Rebooted), Epoch: 0x030201}.AppendBinary(nil)}
-	b := batch.AppendBinary(nil)
+	batch := Batch{Life: 0x51, Entries: Entry{Client: testClient, Incarnation: 0x61, Mark: uint8(Rebooted), Epoch: 0x030201}.AppendTo(nil)}
+	b := batch.AppendTo(nil)
 	want := "48455642" + "01" + "00" + "0100" + "5100000000000000" + "c1000000000000000000000000000001" + "6100000000000000" + "01010203"
 	if got := hex.EncodeToString(b); got != want {
 		t.Errorf("got %s", got)
@@ -127,12 +127,12 @@ func TestEvictionBytes(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	batch.Withdraw = true
-	b = batch.AppendBinary(nil)
+	b = batch.AppendTo(nil)
 	if got, err := ParseBatch(b); err != nil || b[5] != 1 || !got.Withdraw {
 		t.Errorf("%x: %+v, %v", b, got, err)
 	}
 	reply := Reply{Evicted: 2, Unknown: 3, Exceptions: []Exception{exception(7, OtherMaster, 0x71, 0x81, "10.0.0.2@tcp")}}
-	b = reply.AppendBinary(nil)
+	b = reply.AppendTo(nil)
 	want = "48455652" + "01" + "00" + "0100" + "02000000" + "03000000" + "00000000" +
 		"0700" + "09" + "00" + "81000000" + "7100000000000000" + "000200000a000002000000000000000000000000"
 	if got := hex.EncodeToString(b); got != want {
@@ -151,8 +151,8 @@ func TestMerge(t *testing.T) {
 	a := Reply{Evicted: 1, Exceptions: []Exception{exception(1, OtherMaster, 5, 2, "10.0.0.2@tcp"), exception(3, OtherMaster, 5, 1, "10.0.0.2@tcp")}}
 	b := Reply{Unknown: 2, Exceptions: []Exception{exception(0, Newer, 6, 0, "10.0.0.3@tcp"), exception(1, OtherMaster, 5, 3, "10.0.0.3@tcp"), exception(3, Newer, 6, 0, "10.0.0.4@tcp")}}
 	want := Reply{Evicted: 1, Unknown: 2, Exceptions: []Exception{b.Exceptions[0], b.Exceptions[1], b.Exceptions[2]}}
-	wire := want.AppendBinary(nil)
-	x, y := a.AppendBinary(nil), b.AppendBinary(nil)
+	wire := want.AppendTo(nil)
+	x, y := a.AppendTo(nil), b.AppendTo(nil)
 	if got := MergeReplies(x, y); !bytes.Equal(got, wire) {
 		t.Errorf("got %x", got)
 	}
@@ -169,24 +169,24 @@ func TestMerge(t *testing.T) {
 
 func FuzzMessage(f *testing.F) {
 	m := sample()
-	f.Add(m.AppendBinary(nil))
+	f.Add(m.AppendTo(nil))
 	for _, m := range []Message{
 		{Kind: Connect, Client: testClient, Server: sample().Server, Retry: (1<<32 - 1) * time.Millisecond, Life: 1<<64 - 1},
 		{Kind: Reject, Code: OtherTimes, Client: testClient, Epoch: 1<<32 - 1},
 		{Kind: Connect, Client: testClient, Server: sample().Server, Name: []byte("host"), Proof: make([]byte, keyring.CodeSize)},
 	} {
-		f.Add(m.AppendBinary(nil))
+		f.Add(m.AppendTo(nil))
 	}
 	for _, kind := range []Kind{Digest, TombstonesReply} {
-		m = Message{Kind: kind, Entries: Entry{Client: testClient, Incarnation: 1, Mark: 1}.AppendBinary(nil)}
-		f.Add(m.AppendBinary(nil))
+		m = Message{Kind: kind, Entries: Entry{Client: testClient, Incarnation: 1, Mark: 1}.AppendTo(nil)}
+		f.Add(m.AppendTo(nil))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := ParseMessage(b)
 		if err != nil {
 			return
 		}
-		again, err := ParseMessage(m.AppendBinary(nil))
+		again, err := ParseMessage(m.AppendTo(nil))
 		if err != nil || again.Kind != m.Kind || !bytes.Equal(again.Name, m.Name) || again.Server != m.Server {
 			t.Fatalf("%+v is %+v after a round trip, %v", m, again, err)
 		}
@@ -194,11 +194,11 @@ func FuzzMessage(f *testing.F) {
 }
 
 func FuzzEviction(f *testing.F) {
-	f.Add((&Batch{Entries: Entry{Client: testClient, Incarnation: 1, Mark: 0}.AppendBinary(nil)}).AppendBinary(nil))
-	f.Add((&Reply{Exceptions: []Exception{exception(1, OtherMaster, 5, 2, "10.0.0.2@tcp")}}).AppendBinary(nil))
+	f.Add((&Batch{Entries: Entry{Client: testClient, Incarnation: 1, Mark: 0}.AppendTo(nil)}).AppendTo(nil))
+	f.Add((&Reply{Exceptions: []Exception{exception(1, OtherMaster, 5, 2, "10.0.0.2@tcp")}}).AppendTo(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if r, err := ParseBatch(b); err == nil {
-			if again, err := ParseBatch(r.AppendBinary(nil)); err != nil || !bytes.Equal(again.Entries, r.Entries) {
+			if again, err := ParseBatch(r.AppendTo(nil)); err != nil || !bytes.Equal(again.Entries, r.Entries) {
 				t.Fatal(again, err)
 			}
 		}
@@ -206,7 +206,7 @@ func FuzzEviction(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := ParseReply(r.AppendBinary(nil)); err != nil || len(again.Exceptions) != len(r.Exceptions) {
+		if again, err := ParseReply(r.AppendTo(nil)); err != nil || len(again.Exceptions) != len(r.Exceptions) {
 			t.Fatal(again, err)
 		}
 		if merged := MergeReplies(b, b); len(merged) > MaxReply {

@@ -16,10 +16,10 @@ type quietRequest struct {
 
 func newQuietRequest(t testing.TB, h *harness) *quietRequest {
 	header := h.header()
-	q := &quietRequest{h: h, message: append(header.AppendBinary(nil), make([]byte, 2048)...)}
+	q := &quietRequest{h: h, message: append(header.AppendTo(nil), make([]byte, 2048)...)}
 	for i, rank := range []int{6, 5} {
 		r := wire.ReplyHeader{RootIncarnation: 7, Flags: wire.ReplyLast}
-		q.replies[i] = Input{Kind: Return, From: h.members.NID(rank), Data: r.AppendBinary(nil), Length: wire.ReplyHeaderSize}
+		q.replies[i] = Input{Kind: Return, From: h.members.NID(rank), Data: r.AppendTo(nil), Length: wire.ReplyHeaderSize}
 	}
 	return q
 }
@@ -33,7 +33,7 @@ func (q *quietRequest) play() {
 	q.sequence++
 	header := q.h.header()
 	header.Sequence, header.First, header.PayloadSize = q.sequence, q.sequence, 2048
-	q.message = append(header.AppendBinary(q.message[:0]), q.message[wire.RequestHeaderSize:]...)
+	q.message = append(header.AppendTo(q.message[:0]), q.message[wire.RequestHeaderSize:]...)
 	q.step(Input{Kind: Arrival, From: q.h.members.NID(0), Data: q.message})
 	id := q.h.out.Effects[0].ID
 	q.step(Input{Kind: InPreRequest, ID: id})
@@ -43,7 +43,7 @@ func (q *quietRequest) play() {
 		in := q.replies[i]
 		in.Bits = bits
 		r := wire.ReplyHeader{RootIncarnation: 7, Sequence: q.sequence, Flags: wire.ReplyLast}
-		in.Data = r.AppendBinary(in.Data[:0])
+		in.Data = r.AppendTo(in.Data[:0])
 		q.step(in)
 		q.step(Input{Kind: InReply, ID: id, Child: i})
 	}

@@ -161,11 +161,11 @@ func (m *Machine) sendUp(r *request, u up, token any) {
 		r.answered = true
 		h.Flags, h.Trailer = h.Flags|wire.ReplyLast, uint32(len(r.trailer))
 	}
-	m.out.Buf = h.AppendBinary(m.out.Buf)
+	m.out.Buf = h.AppendTo(m.out.Buf)
 	data := Range{begin, len(m.out.Buf)}
 	if u.final {
 		for _, e := range r.trailer {
-			m.out.Buf = e.AppendBinary(m.out.Buf)
+			m.out.Buf = e.AppendTo(m.out.Buf)
 		}
 		trailer = Range{data.End, len(m.out.Buf)}
 	}

@@ -36,7 +36,7 @@ func (h *harness) oob(index, sequence uint64) (taken bool) {
 	r.Group = wire.GroupID{Index: index, Digest: h.members.Digest()}
 	r.Flags, r.Sequence, r.First = wire.FlagOOB, sequence, sequence
 	h.id = 0
-	h.quick(Input{Kind: Arrival, From: h.members.NID(0), Data: r.AppendBinary(nil)})
+	h.quick(Input{Kind: Arrival, From: h.members.NID(0), Data: r.AppendTo(nil)})
 	if len(h.effects) == 1 && h.effects[0].Kind == CallMap {
 		h.quick(Input{Kind: InMapped, Members: h.members})
 	}
@@ -47,10 +47,10 @@ func (h *harness) oob(index, sequence uint64) (taken bool) {
 func (h *harness) regular(index, sequence uint64) (taken bool) {
 	r := h.header()
 	r.Group = wire.GroupID{Creator: h.members.NID(0), Incarnation: 7, Index: index, Digest: h.members.Digest()}
-	list := h.members.AppendBinary(nil)
+	list := h.members.AppendTo(nil)
 	r.Flags, r.ListSize, r.Sequence, r.First, r.Nodes = wire.FlagList, uint32(len(list)), sequence, sequence, uint32(h.members.Len())
 	h.id = 0
-	h.quick(Input{Kind: Arrival, From: h.members.NID(0), Data: append(r.AppendBinary(nil), list...)})
+	h.quick(Input{Kind: Arrival, From: h.members.NID(0), Data: append(r.AppendTo(nil), list...)})
 	return len(h.effects) == 1 && h.effects[0].Kind == CallPreRequest
 }
 
@@ -83,7 +83,7 @@ func (h *harness) ask(o Outgoing) (refused bool) {
 	sequence := h.m.requests.get(h.id).header.Sequence
 	h.quick(Input{Kind: InIncoming})
 	r := wire.ReplyHeader{RootIncarnation: h.m.cfg.Incarnation, Sequence: sequence, Flags: wire.ReplyLast}
-	h.quick(Input{Kind: Return, From: h.members.NID(1), Bits: h.bits, Length: wire.ReplyHeaderSize, Data: r.AppendBinary(nil)})
+	h.quick(Input{Kind: Return, From: h.members.NID(1), Bits: h.bits, Length: wire.ReplyHeaderSize, Data: r.AppendTo(nil)})
 	h.quick(Input{Kind: InReply})
 	h.quick(Input{Kind: InPostReply})
 	if h.effects[0].Kind != DoFree {

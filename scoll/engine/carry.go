@@ -34,7 +34,7 @@ func (r *request) keep(c wire.Carried, payload []byte) {
 	case len(payload) != int(c.Size), len(r.kept)+wire.CarriedHeaderSize+len(payload) > int(r.header.Carry):
 		r.lose(c.Rank)
 	default:
-		r.kept = append(c.AppendBinary(r.kept), payload...)
+		r.kept = append(c.AppendTo(r.kept), payload...)
 	}
 }
 

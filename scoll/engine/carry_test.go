@@ -20,7 +20,7 @@ func speaks(s wire.Status, carried ...[]byte) func(*wire.ReplyHeader, *Input) {
 // carried is a message of a member that a reply carries.
 func carried(rank, part int, last bool, payload string) []byte {
 	c := wire.Carried{Rank: uint32(rank), Part: uint8(part), Last: last, Size: uint32(len(payload))}
-	return append(c.AppendBinary(nil), payload...)
+	return append(c.AppendTo(nil), payload...)
 }
 
 // TestCarriedAnswers: G-SC-8, Bad input: what a module carries comes to the parent's

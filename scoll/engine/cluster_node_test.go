@@ -112,7 +112,7 @@ func (n *simNode) apply(now time.Duration, e *Effect, out *sim.Output[*packet]) 
 		}
 		if e.List {
 			if data = n.c.lists[e.Members]; data == nil {
-				data = e.Members.AppendBinary(nil)
+				data = e.Members.AppendTo(nil)
 				n.c.lists[e.Members] = data
 			}
 		}

@@ -257,13 +257,13 @@ func TestUnsigned(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			h := newHarness(t, 8, 4, func(cfg *Config) { cfg.Signed = c.keys })
 			header := h.header()
-			b := h.members.AppendBinary(nil)
+			b := h.members.AppendTo(nil)
 			header.Flags, header.ListSize = header.Flags|wire.FlagList, uint32(len(b))
 			if c.says {
 				header.Flags |= wire.FlagSigned
 				b = append(b, make([]byte, keyring.CodeSize)...)
 			}
-			h.step(Input{Kind: Arrival, From: h.members.NID(0), Data: append(header.AppendBinary(nil), b...), Signed: c.ok})
+			h.step(Input{Kind: Arrival, From: h.members.NID(0), Data: append(header.AppendTo(nil), b...), Signed: c.ok})
 			if r := h.refusal(); r.Status != wire.EKEY || len(h.effects) != 1 {
 				t.Errorf("answered %+v, %d effects", r, len(h.effects))
 			}

@@ -83,7 +83,7 @@ func (m *Machine) frame(r *request, listed bool) Range {
 		h.Flags |= wire.FlagList
 		if size := r.group.members.Size(); wire.RequestHeaderSize+size+len(body)+h.ProofSize()-h.SumSize() <= wire.MaxMessage {
 			h.ListSize = uint32(size)
-			list = r.group.members.AppendBinary(nil)
+			list = r.group.members.AppendTo(nil)
 		} else {
 			h.List.Length = uint64(size)
 			h.BulkTime += m.cfg.bulkTime(h.List.Length)
@@ -94,7 +94,7 @@ func (m *Machine) frame(r *request, listed bool) Range {
 		h.List.Bits = r.bits + 1
 	}
 	begin := len(m.out.Buf)
-	m.out.Buf = h.AppendBinary(m.out.Buf)
+	m.out.Buf = h.AppendTo(m.out.Buf)
 	m.out.Buf = append(m.out.Buf, list...)
 	m.out.Buf = append(m.out.Buf, body...)
 	return Range{begin, len(m.out.Buf)}

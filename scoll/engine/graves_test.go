@@ -82,7 +82,7 @@ func TestKnownList(t *testing.T) {
 		r := h.header()
 		r.Group.Index, h.id = 2, 0
 		change(&r)
-		h.step(Input{Kind: Arrival, From: h.members.NID(0), Data: r.AppendBinary(nil)})
+		h.step(Input{Kind: Arrival, From: h.members.NID(0), Data: r.AppendTo(nil)})
 	}
 	for name, change := range map[string]func(*wire.RequestHeader){
 		"another digest": func(r *wire.RequestHeader) { r.Group.Digest[0]++ },

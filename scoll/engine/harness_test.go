@@ -128,12 +128,12 @@ func (h *harness) deliver(from int, header wire.RequestHeader, list bool, payloa
 	h.t.Helper()
 	var body []byte
 	if list {
-		body = h.members.AppendBinary(body)
+		body = h.members.AppendTo(body)
 		header.Flags |= wire.FlagList
 		header.ListSize = uint32(len(body))
 	}
 	header.PayloadSize = uint32(len(payload))
-	message := append(append(header.AppendBinary(nil), body...), payload...)
+	message := append(append(header.AppendTo(nil), body...), payload...)
 	h.step(Input{Kind: Arrival, From: h.members.NID(from), Data: message})
 }
 
@@ -199,13 +199,13 @@ func (h *harness) childReplies(rank int, change func(*wire.ReplyHeader, *Input),
 	r := wire.ReplyHeader{RootIncarnation: 7, Sequence: 1, Flags: wire.ReplyLast, PayloadSize: 4, Trailer: uint32(len(missing))}
 	in := Input{Kind: Return, From: h.members.NID(rank), Bits: h.bits, Length: wire.ReplyHeaderSize + 4}
 	for _, e := range missing {
-		in.Trailer = e.AppendBinary(in.Trailer)
+		in.Trailer = e.AppendTo(in.Trailer)
 	}
 	in.Length += len(in.Trailer)
 	if change != nil {
 		change(&r, &in)
 	}
-	in.Data = r.AppendBinary(nil)
+	in.Data = r.AppendTo(nil)
 	h.step(in)
 }
 

@@ -105,12 +105,12 @@ func TestHearsayEndsNothing(t *testing.T) {
 		}
 		h.asked(askSpread)
 		question := slices.Clone(h.effects)
-		h.step(Input{Kind: Arrival, From: h.members.NID(3), Data: (&wire.Identity{Nonce: 1, Incarnation: 8, Kind: wire.Tell}).AppendBinary(nil)})
-		h.step(Input{Kind: Arrival, From: h.members.NID(0), Data: (&wire.Identity{Nonce: 1, Incarnation: 9, Kind: wire.Tell}).AppendBinary(nil)})
+		h.step(Input{Kind: Arrival, From: h.members.NID(3), Data: (&wire.Identity{Nonce: 1, Incarnation: 8, Kind: wire.Tell}).AppendTo(nil)})
+		h.step(Input{Kind: Arrival, From: h.members.NID(0), Data: (&wire.Identity{Nonce: 1, Incarnation: 9, Kind: wire.Tell}).AppendTo(nil)})
 		if len(h.m.Groups()) != 2 || h.m.Stats().Stray != 2 {
 			t.Fatalf("%s: an answer to no question counts: %+v", test.name, h.m.Stats())
 		}
-		h.effects, h.out.Buf = question, (&wire.Identity{Nonce: h.m.lives.asked[0].nonce, Kind: wire.Ask}).AppendBinary(h.out.Buf[:0])
+		h.effects, h.out.Buf = question, (&wire.Identity{Nonce: h.m.lives.asked[0].nonce, Kind: wire.Ask}).AppendTo(h.out.Buf[:0])
 		h.confirms(0, test.says)
 		if n := len(h.m.Groups()); n != test.groups {
 			t.Errorf("%s: %d groups, want %d", test.name, n, test.groups)
@@ -120,7 +120,7 @@ func TestHearsayEndsNothing(t *testing.T) {
 	h.honest(1, "nothing")
 	for rank := range 7 { // answers to no question
 		answer := wire.Identity{Nonce: uint64(rank), Incarnation: math.MaxUint64, Kind: wire.Tell}
-		h.step(Input{Kind: Arrival, From: h.members.NID(rank), Data: answer.AppendBinary(nil)})
+		h.step(Input{Kind: Arrival, From: h.members.NID(rank), Data: answer.AppendTo(nil)})
 	}
 	if s := h.m.Stats(); s.Stray != 7 {
 		t.Errorf("%+v", s)
@@ -190,7 +190,7 @@ func TestQuestions(t *testing.T) {
 		t.Errorf("%d questions at a time", n)
 	}
 	question := wire.Identity{Nonce: 9, Incarnation: math.MaxUint64, Kind: wire.Ask}
-	h.step(Input{Kind: Arrival, From: h.members.NID(3), Data: question.AppendBinary(nil)})
+	h.step(Input{Kind: Arrival, From: h.members.NID(3), Data: question.AppendTo(nil)})
 	e := h.find(DoTell)
 	answer, err := wire.ParseIdentity(h.out.Buf[e.Data.Begin:e.Data.End])
 	if want := (wire.Identity{Nonce: 9, Incarnation: 5, Kind: wire.Tell}); err != nil || answer != want || e.To != h.members.NID(3) {
@@ -247,7 +247,7 @@ func TestExtremeRequests(t *testing.T) {
 			if live {
 				header.Flags, header.Live = wire.FlagSubset, h.members.Digest()
 			}
-			extremes(append(header.AppendBinary(nil), "payload"...), field[0], field[1], func(b []byte) {
+			extremes(append(header.AppendTo(nil), "payload"...), field[0], field[1], func(b []byte) {
 				for range 2 {
 					h.id = 0
 					h.step(Input{Kind: Arrival, From: h.members.NID(5), Data: b})
@@ -297,7 +297,7 @@ func TestExtremeReplies(t *testing.T) {
 	}
 	for name, field := range fields {
 		r := wire.ReplyHeader{RootIncarnation: 7, Sequence: 1, Flags: wire.ReplyLast, Trailer: 1}
-		message := wire.Missing{Rank: 7, Status: wire.EIO, Scope: wire.Node}.AppendBinary(r.AppendBinary(nil))
+		message := wire.Missing{Rank: 7, Status: wire.EIO, Scope: wire.Node}.AppendTo(r.AppendTo(nil))
 		extremes(message, field[0], field[1], func(b []byte) {
 			h := newHarness(t, 8, 4, nil)
 			h.running(nil)
@@ -326,7 +326,7 @@ func TestExtremeReplies(t *testing.T) {
 // before.
 func TestExtremeWords(t *testing.T) {
 	for _, word := range [][]byte{
-		(&wire.Progress{ReplyBits: 77, There: 4096}).AppendBinary(nil), (&wire.Identity{Nonce: 1, Incarnation: 2, Kind: wire.Tell}).AppendBinary(nil), (&wire.Identity{Nonce: 1, Incarnation: 2, Kind: wire.Ask}).AppendBinary(nil),
+		(&wire.Progress{ReplyBits: 77, There: 4096}).AppendTo(nil), (&wire.Identity{Nonce: 1, Incarnation: 2, Kind: wire.Tell}).AppendTo(nil), (&wire.Identity{Nonce: 1, Incarnation: 2, Kind: wire.Ask}).AppendTo(nil),
 	} {
 		for at := 0; at < len(word); at += 4 {
 			size := 8

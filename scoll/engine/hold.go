@@ -54,7 +54,7 @@ func (m *Machine) sayHolding(r *request) {
 	r.told.at = machine.Never
 	w := wire.Hold{ReplyBits: r.parentBits, Number: r.told.number, Held: r.told.held, Signed: m.cfg.Signed}
 	begin := len(m.out.Buf)
-	m.out.Buf = w.AppendBinary(m.out.Buf)
+	m.out.Buf = w.AppendTo(m.out.Buf)
 	m.emit(Effect{Kind: DoTell, ID: r.id, Child: Upward, To: r.parent, Data: Range{begin, len(m.out.Buf)}})
 }
 

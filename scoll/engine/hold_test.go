@@ -54,7 +54,7 @@ func (h *harness) word() wire.Hold {
 func (h *harness) say(rank int, held bool) {
 	h.t.Helper()
 	h.words++
-	h.step(Input{Kind: Arrival, From: h.members.NID(rank), Data: (&wire.Hold{ReplyBits: h.bits, Number: h.words, Held: held}).AppendBinary(nil)})
+	h.step(Input{Kind: Arrival, From: h.members.NID(rank), Data: (&wire.Hold{ReplyBits: h.bits, Number: h.words, Held: held}).AppendTo(nil)})
 }
 
 // refusedAs fails unless the latest step refuses a request and no more.
@@ -293,7 +293,7 @@ func TestForgedHold(t *testing.T) {
 	wake := h.wake
 	say := func(rank int, w wire.Hold, signed bool) {
 		t.Helper()
-		h.step(Input{Kind: Arrival, From: h.members.NID(rank), Data: w.AppendBinary(nil), Signed: signed})
+		h.step(Input{Kind: Arrival, From: h.members.NID(rank), Data: w.AppendTo(nil), Signed: signed})
 		h.want("")
 		if h.wake != wake {
 			t.Errorf("%+v of %d changes the wake", w, rank)
@@ -304,7 +304,7 @@ func TestForgedHold(t *testing.T) {
 	say(6, wire.Hold{ReplyBits: h.bits + 2, Number: 1, Held: true}, false)
 	say(6, wire.Hold{ReplyBits: h.bits, Number: 1, Held: true, Signed: true}, true) // without the code
 	say(6, wire.Hold{ReplyBits: h.bits, Number: 1, Held: true}, true)
-	b := (&wire.Hold{ReplyBits: h.bits, Number: 1, Held: true}).AppendBinary(nil)
+	b := (&wire.Hold{ReplyBits: h.bits, Number: 1, Held: true}).AppendTo(nil)
 	h.step(Input{Kind: Arrival, From: h.members.NID(6), Data: append(b, 0)})
 	h.want("")
 	if s := h.m.stats; s.Stray != 2 || s.Late != 1 || s.Unsigned != 1 || s.Malformed != 2 {

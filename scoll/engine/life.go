@@ -223,6 +223,6 @@ func (m *Machine) identity(in *Input) {
 func (m *Machine) identify(to nid.NID, i *wire.Identity) {
 	i.Signed = m.cfg.Signed
 	begin := len(m.out.Buf)
-	m.out.Buf = i.AppendBinary(m.out.Buf)
+	m.out.Buf = i.AppendTo(m.out.Buf)
 	m.emit(Effect{Kind: DoTell, To: to, Data: Range{begin, len(m.out.Buf)}})
 }

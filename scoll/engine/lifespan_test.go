@@ -313,7 +313,7 @@ func (h *harness) confirms(rank int, incarnation uint64) {
 		h.t.Fatalf("%+v, %v", question, err)
 	}
 	answer := wire.Identity{Nonce: question.Nonce, Incarnation: incarnation, Kind: wire.Tell}
-	h.step(Input{Kind: Arrival, From: e.To, Data: answer.AppendBinary(nil)})
+	h.step(Input{Kind: Arrival, From: e.To, Data: answer.AppendTo(nil)})
 }
 
 // TestBitsOfLives: SC-153: answers to an earlier life of a node match nothing.

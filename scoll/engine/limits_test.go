@@ -124,7 +124,7 @@ func TestListsAtATime(t *testing.T) {
 	if fetch(2, "refuse"); h.refusal().Status != wire.EMAXLISTS {
 		t.Errorf("%v", h.refusal().Status)
 	}
-	h.step(Input{Kind: InFetched, ID: first, Data: h.members.AppendBinary(nil)})
+	h.step(Input{Kind: InFetched, ID: first, Data: h.members.AppendTo(nil)})
 	h.want("pre")
 	fetch(3, "fetch")
 	h.step(Input{Kind: InFetched, Status: wire.EIO})

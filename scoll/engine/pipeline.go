@@ -209,7 +209,7 @@ func (m *Machine) tellChildren(r *request, s wire.Status) {
 func (m *Machine) tellChild(r *request, i int, s wire.Status) {
 	p := wire.Progress{ReplyBits: r.bits, There: r.pipe.there, Status: s, Signed: m.cfg.Signed}
 	begin := len(m.out.Buf)
-	m.out.Buf = p.AppendBinary(m.out.Buf)
+	m.out.Buf = p.AppendTo(m.out.Buf)
 	m.emit(Effect{
 		Kind: DoTell, ID: r.id, Child: i, To: r.roster.NID(r.children[i].Rank), Data: Range{begin, len(m.out.Buf)},
 	})

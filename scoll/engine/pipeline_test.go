@@ -25,7 +25,7 @@ func pipelined(t *testing.T) *harness {
 func (h *harness) hear(from int, bits, there uint64, s wire.Status) {
 	h.t.Helper()
 	p := wire.Progress{ReplyBits: bits, There: there, Status: s}
-	h.step(Input{Kind: Arrival, From: h.members.NID(from), Data: p.AppendBinary(nil)})
+	h.step(Input{Kind: Arrival, From: h.members.NID(from), Data: p.AppendTo(nil)})
 }
 
 // told returns what the latest step tells a child.

@@ -16,7 +16,7 @@ func (m *Machine) refuse(to nid.NID, h *wire.RequestHeader, s wire.Status, nodes
 		reply.Flags |= wire.ReplySigned
 	}
 	begin := len(m.out.Buf)
-	m.out.Buf = reply.AppendBinary(m.out.Buf)
+	m.out.Buf = reply.AppendTo(m.out.Buf)
 	m.emit(Effect{Kind: DoRefuse, To: to, Bits: h.ReplyBits, Data: Range{begin, len(m.out.Buf)}})
 }
 

@@ -168,7 +168,7 @@ func (m *Machine) launch(o *Outgoing, g *group, roster *wire.Membership, h wire.
 	r := m.requests.add()
 	r.root, r.token, r.header, r.processing = true, o.Token, h, h.Processing
 	if h.ListSize > 0 {
-		r.body = g.members.AppendBinary(r.body)
+		r.body = g.members.AppendTo(r.body)
 	}
 	r.body = append(r.body, o.Payload...)
 	r.body = append(r.body, o.BulkSum[:h.SumSize()]...)

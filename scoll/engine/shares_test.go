@@ -36,7 +36,7 @@ func (h *harness) stranger(from, group, others, entities int, change func(*wire.
 	r.Group = wire.GroupID{Creator: number(from), Incarnation: 7, Index: uint64(group), Digest: members.Digest()}
 	r.Nodes, r.RootIncarnation = uint32(members.Len()), 7
 	r.Tree = wire.Tree{Type: wire.KAry, K: uint32(max(others, 1))}
-	list := members.AppendBinary(nil)
+	list := members.AppendTo(nil)
 	r.Flags |= wire.FlagList
 	if change != nil {
 		change(&r)
@@ -44,11 +44,11 @@ func (h *harness) stranger(from, group, others, entities int, change func(*wire.
 	h.id = 0
 	if len(list)+wire.RequestHeaderSize <= wire.MaxMessage {
 		r.ListSize = uint32(len(list))
-		h.step(Input{Kind: Arrival, From: number(from), Data: append(r.AppendBinary(nil), list...)})
+		h.step(Input{Kind: Arrival, From: number(from), Data: append(r.AppendTo(nil), list...)})
 		return
 	}
 	r.List = wire.RMA{Bits: 9, Length: uint64(len(list))}
-	h.step(Input{Kind: Arrival, From: number(from), Data: r.AppendBinary(nil)})
+	h.step(Input{Kind: Arrival, From: number(from), Data: r.AppendTo(nil)})
 	if len(h.effects) > 0 && h.effects[0].Kind == DoFetch {
 		h.step(Input{Kind: InFetched, Data: list})
 	}
@@ -106,7 +106,7 @@ func TestStrangerLists(t *testing.T) {
 		r := h.header()
 		r.Group, r.Flags, r.List = wire.GroupID{Creator: number(i), Incarnation: 7, Index: 99, Digest: wire.Digest{1}}, wire.FlagList, wire.RMA{Bits: 9, Length: 13 << 20}
 		h.id = 0
-		h.step(Input{Kind: Arrival, From: number(i), Data: r.AppendBinary(nil)})
+		h.step(Input{Kind: Arrival, From: number(i), Data: r.AppendTo(nil)})
 		if h.effects[0].Kind == DoFetch {
 			fetches++
 		}
@@ -247,12 +247,12 @@ func TestEarlyShares(t *testing.T) {
 	h := newHarness(t, 8, 6, nil)
 	for i := range uint64(1000) {
 		p := wire.Progress{ReplyBits: i, There: 4096}
-		h.step(Input{Kind: Arrival, From: number(1), Data: p.AppendBinary(nil)})
+		h.step(Input{Kind: Arrival, From: number(1), Data: p.AppendTo(nil)})
 	}
 	h.hear(0, 77, 10_000, wire.OK)
 	for i := range uint64(1000) {
 		p := wire.Progress{ReplyBits: i, There: 4096}
-		h.step(Input{Kind: Arrival, From: number(2), Data: p.AppendBinary(nil)})
+		h.step(Input{Kind: Arrival, From: number(2), Data: p.AppendTo(nil)})
 	}
 	n := 0
 	for _, e := range h.m.pipelines.early {

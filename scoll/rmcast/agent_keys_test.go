@@ -144,7 +144,7 @@ func TestUnsignedDatagram(t *testing.T) {
 	s.form(4)
 	st := s.nodes[1].group.Status()
 	d := wire.Datagram{Group: group, Version: st.Sending, Origin: st.Number, Length: 4, Seq: 1, Count: 1, Size: 4, Stable: 1, First: 1}
-	plain := append(d.AppendBinary(nil), "evil"...)
+	plain := append(d.AppendTo(nil), "evil"...)
 	marked := append([]byte(nil), plain...)
 	marked[12] |= byte(wire.FlagSigned)
 	self := simlnd.NID(1)
@@ -189,7 +189,7 @@ func TestUnsigned(t *testing.T) {
 	o := wire.Order{Kind: wire.OrderJoin, Group: group, Life: 3}
 	d := wire.Datagram{Group: group, Version: e.Version, Origin: 1, Seq: 1, Stable: 1, First: 1}
 	for portal, plain := range map[int][]byte{
-		wire.DataPortal: d.AppendBinary(nil), wire.ManagerPortal: o.AppendBinary(nil),
+		wire.DataPortal: d.AppendTo(nil), wire.ManagerPortal: o.AppendTo(nil),
 		wire.ControlPortal: wire.AppendControl(nil, group, rmcast.Version{}, []wire.Entry{e}),
 	} {
 		if m, signed := wire.Unsigned(portal, plain); signed || string(m) != string(plain) {

@@ -91,7 +91,7 @@ func (g *Group) farewell() (life uint64) {
 	if life = o.Life - 1; over {
 		return life
 	}
-	b := o.AppendBinary(nil)
+	b := o.AppendTo(nil)
 	for _, to := range g.cfg.Managers {
 		g.a.put(to, wire.ManagerPortal, false, b, nil)
 	}

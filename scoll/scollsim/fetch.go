@@ -86,7 +86,7 @@ func (p *program) fetched(m *message, out *sim.Output[*message]) {
 func (p *program) expose(e *engine.Effect) {
 	m := new(message)
 	if e.List {
-		m.data = e.Members.AppendBinary(nil)
+		m.data = e.Members.AppendTo(nil)
 		m.length = uint64(len(m.data))
 	} else if w := p.works[e.ID]; w != nil {
 		m.length = w.bulk

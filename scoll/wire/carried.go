@@ -31,8 +31,8 @@ type Carried struct {
 	Size uint32
 }
 
-// AppendBinary appends what precedes the payload.
-func (c Carried) AppendBinary(b []byte) []byte {
+// AppendTo appends what precedes the payload.
+func (c Carried) AppendTo(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, c.Rank)
 	last := byte(0)
 	if c.Last {

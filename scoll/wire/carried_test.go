@@ -13,7 +13,7 @@ var goldenSpoken = ReplyHeader{RootIncarnation: 0x2122, Sequence: 0x1112, Flags:
 // TestSpokenHeader: the bytes of a reply in which the module speaks for the service, and
 // what only such a reply can have.
 func TestSpokenHeader(t *testing.T) {
-	got := goldenSpoken.AppendBinary(nil)
+	got := goldenSpoken.AppendTo(nil)
 	if status, carried := hex.EncodeToString(got[28:32]), hex.EncodeToString(got[52:]); status != "05000000" || carried != "14130000" {
 		t.Errorf("status %s, carried %s", status, carried)
 	}
@@ -29,7 +29,7 @@ func TestSpokenHeader(t *testing.T) {
 	} {
 		h := goldenSpoken
 		change(&h)
-		if _, _, err := ParseReplyHeader(h.AppendBinary(nil)); !errors.Is(err, ErrHeader) {
+		if _, _, err := ParseReplyHeader(h.AppendTo(nil)); !errors.Is(err, ErrHeader) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -38,7 +38,7 @@ func TestSpokenHeader(t *testing.T) {
 // TestCarried: the bytes of a carried message.
 func TestCarried(t *testing.T) {
 	c := Carried{0x01020304, 5, true, 3}
-	got := append(c.AppendBinary(nil), 7, 8, 9, 10)
+	got := append(c.AppendTo(nil), 7, 8, 9, 10)
 	if hex.EncodeToString(got[:CarriedHeaderSize]) != "04030201"+"05"+"01"+"0000"+"03000000" {
 		t.Fatalf("%x", got)
 	}
@@ -60,8 +60,8 @@ func TestCarried(t *testing.T) {
 }
 
 func FuzzCarried(f *testing.F) {
-	f.Add(append(Carried{3, 1, true, 2}.AppendBinary(nil), 1, 2, 3))
-	f.Add(Carried{3, 0, false, 1 << 31}.AppendBinary(nil))
+	f.Add(append(Carried{3, 1, true, 2}.AppendTo(nil), 1, 2, 3))
+	f.Add(Carried{3, 0, false, 1 << 31}.AppendTo(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, payload, rest, err := ParseCarried(b)
 		if err != nil {
@@ -70,7 +70,7 @@ func FuzzCarried(f *testing.F) {
 		if len(payload) != int(c.Size) || CarriedHeaderSize+len(payload)+len(rest) != len(b) {
 			t.Errorf("%+v with %d bytes of %d, %d behind it", c, len(payload), len(b), len(rest))
 		}
-		if again, _, _, err := ParseCarried(append(c.AppendBinary(nil), payload...)); err != nil || again != c {
+		if again, _, _, err := ParseCarried(append(c.AppendTo(nil), payload...)); err != nil || again != c {
 			t.Errorf("again %+v, %v", again, err)
 		}
 	})

@@ -9,9 +9,9 @@ import (
 // A program that looks on reads a reply: an answer of three bytes, and one member below that
 // is missing.
 func ExampleParseReplyHeader() {
-	data := (&wire.ReplyHeader{Sequence: 5, Flags: wire.ReplyLast, PayloadSize: 3, Trailer: 1}).AppendBinary(nil)
+	data := (&wire.ReplyHeader{Sequence: 5, Flags: wire.ReplyLast, PayloadSize: 3, Trailer: 1}).AppendTo(nil)
 	data = append(data, "yes"...)
-	data = wire.Missing{Rank: 6, Status: wire.ETIMEDOUT, Scope: wire.Subtree}.AppendBinary(data)
+	data = wire.Missing{Rank: 6, Status: wire.ETIMEDOUT, Scope: wire.Subtree}.AppendTo(data)
 
 	h, rest, err := wire.ParseReplyHeader(data)
 	if err != nil {

@@ -27,8 +27,8 @@ type Hold struct {
 	Signed    bool
 }
 
-// AppendBinary appends the message, without the code.
-func (w *Hold) AppendBinary(b []byte) []byte {
+// AppendTo appends the message, without the code.
+func (w *Hold) AppendTo(b []byte) []byte {
 	held := uint32(0)
 	if w.Held {
 		held = 1

@@ -27,8 +27,8 @@ type Identity struct {
 	Signed      bool
 }
 
-// AppendBinary appends the message, without the code.
-func (i *Identity) AppendBinary(b []byte) []byte {
+// AppendTo appends the message, without the code.
+func (i *Identity) AppendTo(b []byte) []byte {
 	return word{i.Nonce, i.Incarnation, uint32(i.Kind), i.Signed}.append(b, IdentityMagic)
 }
 

@@ -131,8 +131,8 @@ func (t *Target) append(b []byte) []byte {
 // Size is the length of the list's form on the wire in bytes.
 func (m *Membership) Size() int { return len(m.targets)*minTarget + 16*m.entities }
 
-// AppendBinary appends the list's form on the wire: the targets in order.
-func (m *Membership) AppendBinary(b []byte) []byte {
+// AppendTo appends the list's form on the wire: the targets in order.
+func (m *Membership) AppendTo(b []byte) []byte {
 	for i := range m.targets {
 		b = m.targets[i].append(b)
 	}

@@ -22,8 +22,8 @@ type Progress struct {
 	Signed    bool
 }
 
-// AppendBinary appends the message, without the code.
-func (p *Progress) AppendBinary(b []byte) []byte {
+// AppendTo appends the message, without the code.
+func (p *Progress) AppendTo(b []byte) []byte {
 	return word{p.ReplyBits, p.There, uint32(p.Status), p.Signed}.append(b, ProgressMagic)
 }
 

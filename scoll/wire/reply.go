@@ -50,8 +50,8 @@ type ReplyHeader struct {
 	Carried         uint32
 }
 
-// AppendBinary appends the header.
-func (h *ReplyHeader) AppendBinary(b []byte) []byte {
+// AppendTo appends the header.
+func (h *ReplyHeader) AppendTo(b []byte) []byte {
 	le := binary.LittleEndian
 	b = le.AppendUint32(b, Magic)
 	b = le.AppendUint16(b, Version)
@@ -150,8 +150,8 @@ func (e Missing) String() string {
 	return fmt.Sprintf("rank %d%s: %v", e.Rank, below, e.Status)
 }
 
-// AppendBinary appends the entry.
-func (e Missing) AppendBinary(b []byte) []byte {
+// AppendTo appends the entry.
+func (e Missing) AppendTo(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, e.Rank)
 	b = binary.LittleEndian.AppendUint16(b, uint16(e.Status))
 	return append(b, byte(e.Scope), 0)

@@ -132,8 +132,8 @@ type RequestHeader struct {
 	Segment         uint32
 }
 
-// AppendBinary appends the header.
-func (h *RequestHeader) AppendBinary(b []byte) []byte {
+// AppendTo appends the header.
+func (h *RequestHeader) AppendTo(b []byte) []byte {
 	le := binary.LittleEndian
 	b = le.AppendUint32(b, Magic)
 	b = le.AppendUint16(b, Version)

@@ -35,7 +35,7 @@ const goldenRequestBytes = "53434f4c" + "0100" + "c000" + // magic, version, siz
 
 // TestRequestHeader: SC-82 and SC-140, the bytes of a request.
 func TestRequestHeader(t *testing.T) {
-	got := goldenRequest.AppendBinary(nil)
+	got := goldenRequest.AppendTo(nil)
 	if hex.EncodeToString(got) != goldenRequestBytes || len(got) != RequestHeaderSize {
 		t.Fatalf("got  %x\nwant %s", got, goldenRequestBytes)
 	}
@@ -72,7 +72,7 @@ func TestBadRequestHeaders(t *testing.T) {
 		"an out-of-band group with a creator": {36, 0x1D, ErrHeader},
 		"bulk data above 4 GiB":               {160, 1, ErrHeader}, "short segments": {190, 0, ErrHeader}, "bulk data of the module": {36, 0x1B, ErrHeader},
 	} {
-		bad := append(goldenRequest.AppendBinary(nil), 1, 2, 3, 4, 5)
+		bad := append(goldenRequest.AppendTo(nil), 1, 2, 3, 4, 5)
 		bad[c.at] = c.value
 		if _, _, err := ParseRequestHeader(bad); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
@@ -90,7 +90,7 @@ const goldenReplyBytes = "53434f4c" + "0100" + "3800" + "2221000000000000" + "12
 
 // TestReplyHeader: the bytes of a reply.
 func TestReplyHeader(t *testing.T) {
-	got := goldenReply.AppendBinary(nil)
+	got := goldenReply.AppendTo(nil)
 	if hex.EncodeToString(got) != goldenReplyBytes || len(got) != ReplyHeaderSize {
 		t.Fatalf("got  %x\nwant %s", got, goldenReplyBytes)
 	}
@@ -118,7 +118,7 @@ func TestReplyHeader(t *testing.T) {
 // TestMissing: SC-A27, the bytes of an entry of a trailer.
 func TestMissing(t *testing.T) {
 	e := Missing{0x01020304, EHOSTDOWN, Subtree}
-	got := e.AppendBinary(nil)
+	got := e.AppendTo(nil)
 	if hex.EncodeToString(got) != "0403020170000200" {
 		t.Fatalf("%x", got)
 	}
@@ -151,7 +151,7 @@ func TestMembership(t *testing.T) {
 	if err != nil || m.Len() != 20 || m.Entities() != 60 || m.Rank(m.NID(7)) != 7 || m.Rank(nid.MustParse("1@gni1")) != -1 {
 		t.Fatalf("%v: %d nodes, %d entities", err, m.Len(), m.Entities())
 	}
-	wire := m.AppendBinary(nil)
+	wire := m.AppendTo(nil)
 	if len(wire) != m.Size() {
 		t.Errorf("%d bytes, said %d", len(wire), m.Size())
 	}
@@ -200,17 +200,17 @@ func TestStatusText(t *testing.T) {
 }
 
 func FuzzRequestHeader(f *testing.F) {
-	f.Add(append(goldenRequest.AppendBinary(nil), 1, 2, 3, 4, 5))
+	f.Add(append(goldenRequest.AppendTo(nil), 1, 2, 3, 4, 5))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		h, body, err := ParseRequestHeader(b)
 		if err != nil {
 			return
 		}
-		again, _, err := ParseRequestHeader(append(h.AppendBinary(nil), body...))
+		again, _, err := ParseRequestHeader(append(h.AppendTo(nil), body...))
 		if err != nil || again != h {
 			t.Errorf("again %+v, %v", again, err)
 		}
-		if m, err := ParseMembership(body[:h.ListSize]); err == nil && len(m.AppendBinary(nil)) != int(h.ListSize) {
+		if m, err := ParseMembership(body[:h.ListSize]); err == nil && len(m.AppendTo(nil)) != int(h.ListSize) {
 			t.Errorf("%d members of another length", m.Len())
 		}
 	})
@@ -219,7 +219,7 @@ func FuzzRequestHeader(f *testing.F) {
 // TestProgress: SC-A17, the bytes of a word of progress.
 func TestProgress(t *testing.T) {
 	p := Progress{0x0102030405060708, 0x1112, EIO, false}
-	got := p.AppendBinary(nil)
+	got := p.AppendTo(nil)
 	if hex.EncodeToString(got) != "53434f50"+"0100"+"2000"+"0807060504030201"+"1211000000000000"+"05000000"+"00000000" {
 		t.Fatalf("%x", got)
 	}
@@ -244,13 +244,13 @@ func TestProgress(t *testing.T) {
 }
 
 func FuzzProgress(f *testing.F) {
-	f.Add((&Progress{1, 2, EIO, false}).AppendBinary(nil))
+	f.Add((&Progress{1, 2, EIO, false}).AppendTo(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, err := ParseProgress(b)
 		if err != nil {
 			return
 		}
-		if again, err := ParseProgress(append(p.AppendBinary(nil), b[WordSize:]...)); err != nil || again != p {
+		if again, err := ParseProgress(append(p.AppendTo(nil), b[WordSize:]...)); err != nil || again != p {
 			t.Errorf("again %+v, %v", again, err)
 		}
 	})
@@ -259,7 +259,7 @@ func FuzzProgress(f *testing.F) {
 // TestHold: the bytes of the word that a request is held.
 func TestHold(t *testing.T) {
 	w := Hold{0x0102030405060708, 0x1112, true, false}
-	got := w.AppendBinary(nil)
+	got := w.AppendTo(nil)
 	if hex.EncodeToString(got) != "53434f48"+"0100"+"2000"+"0807060504030201"+"1211000000000000"+"01000000"+"00000000" {
 		t.Fatalf("%x", got)
 	}
@@ -282,36 +282,36 @@ func TestHold(t *testing.T) {
 		t.Errorf("a byte too many: %v", err)
 	}
 	far := RequestHeader{Hold: time.Hour, Group: goldenRequest.Group, Tree: Tree{KNomial, 2}, Nodes: 1}
-	if h, _, err := ParseRequestHeader(far.AppendBinary(nil)); err != nil || h.Hold != MaxHold {
+	if h, _, err := ParseRequestHeader(far.AppendTo(nil)); err != nil || h.Hold != MaxHold {
 		t.Errorf("a request may be held for %v, %v", h.Hold, err)
 	}
 }
 
 func FuzzHold(f *testing.F) {
-	f.Add((&Hold{1, 2, true, false}).AppendBinary(nil))
+	f.Add((&Hold{1, 2, true, false}).AppendTo(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		w, err := ParseHold(b)
 		if err != nil {
 			return
 		}
-		if again, err := ParseHold(append(w.AppendBinary(nil), b[WordSize:]...)); err != nil || again != w {
+		if again, err := ParseHold(append(w.AppendTo(nil), b[WordSize:]...)); err != nil || again != w {
 			t.Errorf("again %+v, %v", again, err)
 		}
 	})
 }
 
 func FuzzReplyHeader(f *testing.F) {
-	f.Add(append(goldenReply.AppendBinary(nil), Missing{3, EIO, Node}.AppendBinary(nil)...))
-	f.Add(append(goldenSpoken.AppendBinary(nil), Missing{3, EIO, Node}.AppendBinary(nil)...))
+	f.Add(append(goldenReply.AppendTo(nil), Missing{3, EIO, Node}.AppendTo(nil)...))
+	f.Add(append(goldenSpoken.AppendTo(nil), Missing{3, EIO, Node}.AppendTo(nil)...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		h, rest, err := ParseReplyHeader(b)
 		if err != nil {
 			return
 		}
-		if again, _, err := ParseReplyHeader(h.AppendBinary(nil)); err != nil || again != h {
+		if again, _, err := ParseReplyHeader(h.AppendTo(nil)); err != nil || again != h {
 			t.Errorf("again %+v, %v", again, err)
 		}
-		if e, _, err := ParseMissing(rest); err == nil && !bytes.Equal(e.AppendBinary(nil)[:7], rest[:7]) {
+		if e, _, err := ParseMissing(rest); err == nil && !bytes.Equal(e.AppendTo(nil)[:7], rest[:7]) {
 			t.Errorf("entry %v", e)
 		}
 	})
@@ -320,7 +320,7 @@ func FuzzReplyHeader(f *testing.F) {
 // TestIdentity: the bytes of a message about incarnations.
 func TestIdentity(t *testing.T) {
 	i := Identity{0x0102030405060708, 0x1112, Tell, false}
-	got := i.AppendBinary(nil)
+	got := i.AppendTo(nil)
 	if hex.EncodeToString(got) != "53434f49"+"0100"+"2000"+"0807060504030201"+"1211000000000000"+"02000000"+"00000000" {
 		t.Fatalf("%x", got)
 	}
@@ -342,13 +342,13 @@ func TestIdentity(t *testing.T) {
 }
 
 func FuzzIdentity(f *testing.F) {
-	f.Add((&Identity{1, 2, Ask, false}).AppendBinary(nil))
+	f.Add((&Identity{1, 2, Ask, false}).AppendTo(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		i, err := ParseIdentity(b)
 		if err != nil {
 			return
 		}
-		if again, err := ParseIdentity(append(i.AppendBinary(nil), b[WordSize:]...)); err != nil || again != i {
+		if again, err := ParseIdentity(append(i.AppendTo(nil), b[WordSize:]...)); err != nil || again != i {
 			t.Errorf("again %+v, %v", again, err)
 		}
 	})

@@ -27,8 +27,8 @@ const (
 // ErrReply says that an answer is not understood.
 var ErrReply = errors.New("admin: malformed answer")
 
-// AppendBinary appends the answer.
-func (a *Answer) AppendBinary(b []byte) []byte {
+// AppendTo appends the answer.
+func (a *Answer) AppendTo(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint16(b, a.Version)
 	b = binary.LittleEndian.AppendUint16(b, uint16(a.Status))
 	b = binary.LittleEndian.AppendUint64(b, uint64(a.Took.Microseconds()))
@@ -75,8 +75,8 @@ type Reading struct {
 	Bound    time.Duration // the error of Offset is not larger
 }
 
-// AppendBinary appends the reading.
-func (c Reading) AppendBinary(b []byte) []byte {
+// AppendTo appends the reading.
+func (c Reading) AppendTo(b []byte) []byte {
 	le := binary.LittleEndian
 	b = le.AppendUint64(b, uint64(c.Received))
 	b = le.AppendUint64(b, uint64(c.Sent))
@@ -126,8 +126,8 @@ const (
 	flagCut
 )
 
-// AppendBinary appends what an action did.
-func (r *Ran) AppendBinary(b []byte) []byte {
+// AppendTo appends what an action did.
+func (r *Ran) AppendTo(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(r.Exit))
 	var flags byte
 	if r.TimeOver {

@@ -137,7 +137,7 @@ func (s *Service) request(g *scoll.Group, o Order, c *call) (*scoll.Request, err
 	if len(o.Action) > maxName {
 		return nil, ErrOrder
 	}
-	cfg := scoll.RequestConfig{Live: o.Live, Processing: o.Timeout, Private: c, Payload: c.request.AppendBinary(nil)}
+	cfg := scoll.RequestConfig{Live: o.Live, Processing: o.Timeout, Private: c, Payload: c.request.AppendTo(nil)}
 	if o.Verb == Run {
 		cfg.Processing += Grace
 	}

@@ -78,7 +78,7 @@ func TestCarried(t *testing.T) {
 // TestCarriedOnTheWire: the mark is one bit, which others ignore.
 func TestCarriedOnTheWire(t *testing.T) {
 	q := Request{Version: Version, Verb: Text, Carried: true, Answer: MaxAnswer}
-	b := q.AppendBinary(nil)
+	b := q.AppendTo(nil)
 	got, err := ParseRequest(b)
 	if err != nil || !got.Carried || b[3] != 1 {
 		t.Errorf("%+v, %v", got, err)

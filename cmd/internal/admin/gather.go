@@ -171,7 +171,7 @@ func (c *fromChild) adjust(t1 int64) {
 			if r = r.through(own, t1, c.t4); !known {
 				r.Bound = Unbounded
 			}
-			copy(a.Data, r.AppendBinary(nil))
+			copy(a.Data, r.AppendTo(nil))
 		}
 	}
 }

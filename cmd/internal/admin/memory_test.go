@@ -51,7 +51,7 @@ func TestMemoryGivenBack(t *testing.T) {
 	s.fabric.Do(0, func(*simlnd.Host) {
 		tree := scoll.Tree{Type: scoll.KAry, K: 1} // a chain
 		s.nodes[0].agent.CreateGroup(scoll.GroupConfig{Service: other, Members: s.members, Tree: tree, Done: func(g *scoll.Group, err error) {
-			r, err2 := g.NewRequest(scoll.RequestConfig{Payload: q.AppendBinary(nil)})
+			r, err2 := g.NewRequest(scoll.RequestConfig{Payload: q.AppendTo(nil)})
 			if err2 == nil {
 				err2 = errors.Join(r.PostReply(0, nil), r.Send())
 			}

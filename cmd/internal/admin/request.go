@@ -85,8 +85,8 @@ var (
 	ErrName    = errors.New("admin: name longer than the request")
 )
 
-// AppendBinary appends the request. The name has at most 255 bytes.
-func (q *Request) AppendBinary(b []byte) []byte {
+// AppendTo appends the request. The name has at most 255 bytes.
+func (q *Request) AppendTo(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint16(b, q.Version)
 	flags := byte(0)
 	if q.Carried {

@@ -333,8 +333,8 @@ func stamped(answer []byte, now int64) []byte {
 		return answer
 	}
 	c.Sent = now
-	a.Data = c.AppendBinary(nil)
-	return a.AppendBinary(nil)
+	a.Data = c.AppendTo(nil)
+	return a.AppendTo(nil)
 }
 
 // replyOut frees what a request has taken.

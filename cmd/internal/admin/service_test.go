@@ -205,7 +205,7 @@ func TestNonsense(t *testing.T) {
 	} {
 		c := k.admin.newCall(t.Context(), Order{Verb: Ping})
 		change(&c.request)
-		payload := c.request.AppendBinary(nil)
+		payload := c.request.AppendTo(nil)
 		c.request.Answer = 100
 		s.fabric.Do(0, func(*simHost) {
 			r, err := g.NewRequest(scoll.RequestConfig{Payload: payload, Private: c})

@@ -40,7 +40,7 @@ func (t *task) answer(o *own) {
 	a := t.run()
 	a.Version, a.Took = Version, time.Since(began)
 	t.s.stats.answered.Add(1)
-	o.set(a.AppendBinary(nil))
+	o.set(a.AppendTo(nil))
 }
 
 // run returns the answer.
@@ -51,7 +51,7 @@ func (t *task) run() Answer {
 		t.s.stats.versions.Add(1)
 		v := scoll.Versions{Own: Version}
 		v.Check(uint32(t.request.Version))
-		return Answer{Status: scoll.ENOTSUP, Data: v.AppendBinary(nil)}
+		return Answer{Status: scoll.ENOTSUP, Data: v.AppendTo(nil)}
 	default:
 		t.s.stats.malformed.Add(1)
 		return Answer{Status: scoll.EINVAL}
@@ -62,7 +62,7 @@ func (t *task) run() Answer {
 	case ConfigOf:
 		return t.fit(t.s.cfg.Digest[:])
 	case Clock:
-		return t.fit(Reading{Received: t.at, Sent: t.at}.AppendBinary(nil))
+		return t.fit(Reading{Received: t.at, Sent: t.at}.AppendTo(nil))
 	case Text:
 		return t.fit(Sum(t.request.Text, t.bulk))
 	case Run:
@@ -147,5 +147,5 @@ func (t *task) act() Answer {
 	}
 	t.s.stats.actions.Add(1)
 	log.Info("action", slog.Int("exit", int(ran.Exit)), slog.Bool("time_over", ran.TimeOver))
-	return t.fit(ran.AppendBinary(nil))
+	return t.fit(ran.AppendTo(nil))
 }

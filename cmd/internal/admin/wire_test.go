@@ -17,7 +17,7 @@ import (
 // TestRequestFormat: golden bytes, each truncation, and what is refused.
 func TestRequestFormat(t *testing.T) {
 	q := Request{Version: 1, Verb: Run, ID: ID{1, 15: 16}, Answer: 0x1234, Limit: 0x56789, Name: "up", Text: []byte("text")}
-	b := q.AppendBinary(nil)
+	b := q.AppendTo(nil)
 	want := "0100" + "06" + "00" + "01000000000000000000000000000010" + "34120000" + "89670500" + "02" + "7570" + "74657874"
 	if got := hex.EncodeToString(b); got != want {
 		t.Fatalf("%s, want %s", got, want)
@@ -52,7 +52,7 @@ func TestRequestFormat(t *testing.T) {
 func TestAnswerFormat(t *testing.T) {
 	for _, test := range []struct {
 		name, want string
-		x          interface{ AppendBinary([]byte) []byte }
+		x          interface{ AppendTo([]byte) []byte }
 		parse      func([]byte) (any, error)
 		least      int
 	}{
@@ -71,7 +71,7 @@ func TestAnswerFormat(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			b := test.x.AppendBinary(nil)
+			b := test.x.AppendTo(nil)
 			if got := hex.EncodeToString(b); got != test.want {
 				t.Fatalf("%s, want %s", got, test.want)
 			}
@@ -159,12 +159,12 @@ func TestMemo(t *testing.T) {
 func FuzzRequest(f *testing.F) {
 	for v := Ping - 1; v <= Clients+1; v++ {
 		q := Request{Version: 1, Verb: v, ID: ID{1, 15: 16}, Answer: longest(v, 2048), Limit: 30_000, Name: "install", Text: []byte("text")}
-		b := q.AppendBinary(nil)
+		b := q.AppendTo(nil)
 		f.Add(b)
 		f.Add(b[:requestSize+3]) // the name is cut
 		f.Add(b[:headSize])
 		q.Version, q.Name, q.Text = 2, "", nil
-		f.Add(q.AppendBinary(nil))
+		f.Add(q.AppendTo(nil))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		q, err := ParseRequest(b)
@@ -173,7 +173,7 @@ func FuzzRequest(f *testing.F) {
 		}
 		b = bytes.Clone(b)
 		b[3] = 0 // reserved
-		if again := q.AppendBinary(nil); !bytes.Equal(again, b) {
+		if again := q.AppendTo(nil); !bytes.Equal(again, b) {
 			t.Errorf("%x, want %x", again, b)
 		}
 	})
@@ -182,16 +182,16 @@ func FuzzRequest(f *testing.F) {
 // FuzzPieces has a child send anything.
 func FuzzPieces(f *testing.F) {
 	id := nid.MustParse("10.0.0.1@tcp")
-	a := Answer{Version: 1, Data: Reading{Received: 1}.AppendBinary(nil)}
-	good := scoll.AppendPiece(nil, id, a.AppendBinary(nil))
+	a := Answer{Version: 1, Data: Reading{Received: 1}.AppendTo(nil)}
+	good := scoll.AppendPiece(nil, id, a.AppendTo(nil))
 	f.Add(good, good, byte(Clock))
 	f.Add([]byte{}, []byte(nil), byte(Run))
-	ran := Answer{Version: 1, Data: (&Ran{Exit: -9, TimeOver: true, Cut: true, Output: []byte("output")}).AppendBinary(nil)}
-	two := scoll.AppendPiece(scoll.AppendPiece(nil, nid.MustParse("10.0.0.2@tcp"), ran.AppendBinary(nil)), id, ran.AppendBinary(nil))
+	ran := Answer{Version: 1, Data: (&Ran{Exit: -9, TimeOver: true, Cut: true, Output: []byte("output")}).AppendTo(nil)}
+	two := scoll.AppendPiece(scoll.AppendPiece(nil, nid.MustParse("10.0.0.2@tcp"), ran.AppendTo(nil)), id, ran.AppendTo(nil))
 	f.Add(two, good, byte(Run))
 	f.Add(two[:len(two)-1], two, byte(Clock)) // cut, and readings that are none
-	refused := Answer{Version: 2, Status: scoll.ENOTSUP, Data: (&scoll.Versions{Own: 2}).AppendBinary(nil)}
-	f.Add(scoll.AppendPiece(nil, id, refused.AppendBinary(nil)), good, byte(Clock))
+	refused := Answer{Version: 2, Status: scoll.ENOTSUP, Data: (&scoll.Versions{Own: 2}).AppendTo(nil)}
+	f.Add(scoll.AppendPiece(nil, id, refused.AppendTo(nil)), good, byte(Clock))
 	f.Fuzz(func(t *testing.T, one, two []byte, verb byte) {
 		g := gathering{request: Request{Version: 1, Verb: Verb(verb), Answer: 200}, children: []fromChild{
 			{id: id, messages: [][]byte{one, two}, t4: math.MaxInt64}, {id: id, messages: [][]byte{two}},

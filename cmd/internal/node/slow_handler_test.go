@@ -174,7 +174,7 @@ func (s onlyServer) Quorum() bool                               { return true }
 func (s onlyServer) Watch(f func(nid.NID, bool, uint64)) func() { f(s.id, true, 0); return func() {} }
 func (s onlyServer) Serve(func(nid.NID, []byte, func([]byte)))  {}
 func (s onlyServer) Broadcast(_ []byte, done func(health.Outcome)) {
-	done(health.Outcome{Reply: (&healthwire.Reply{}).AppendBinary(nil)})
+	done(health.Outcome{Reply: (&healthwire.Reply{}).AppendTo(nil)})
 }
 
 // watch makes everybody's death an error from now on.

@@ -138,7 +138,7 @@ func (m *Machine) dispatchOne(to ID, d *Dispatch, priority bool) {
 			d.Flags |= DispatchFlags(Signed)
 		}
 		s.Begin = len(m.out.Buf)
-		m.out.Buf = d.AppendBinary(m.out.Buf)
+		m.out.Buf = d.AppendTo(m.out.Buf)
 		m.out.Buf = m.codec.sign(m.out.Buf, s.Begin, to.Position().short())
 		s.Dispatch, s.End = nil, len(m.out.Buf)
 	}

@@ -7,8 +7,8 @@ func appendNamed(b []byte, n Named) []byte {
 	return appendVersion(n.ID.AppendCanonical(b), n.Version)
 }
 
-// AppendBinary appends the message, unsigned.
-func (d *Dispatch) AppendBinary(b []byte) []byte {
+// AppendTo appends the message, unsigned.
+func (d *Dispatch) AppendTo(b []byte) []byte {
 	le := binary.LittleEndian
 	b = append(b, dispatchMagic...)
 	b = append(b, ProtocolVersion, byte(d.Kind))

@@ -306,7 +306,7 @@ func TestDispatch(t *testing.T) {
 		Kind: Register, Flags: Whole, From: testID(1), Version: v(3, 4), Zone: "z", Activation: 5, Registration: 6, Hash: 7,
 		Known: 8, Number: 9, Size: 10, Reporters: 11, Joined: []Named{{testID(2), v(1, 1)}}, Left: []Named{{testID(3), v(2, 2)}, {testID(4), v(2, 3)}},
 	}
-	b := d.AppendBinary(nil)
+	b := d.AppendTo(nil)
 	if len(b) != d.size()-codeSize {
 		t.Errorf("%d bytes, said %d", len(b), d.size())
 	}
@@ -358,15 +358,15 @@ func TestDispatch(t *testing.T) {
 // FuzzDispatch: nothing that arrives panics, and what is understood is written as it was.
 func FuzzDispatch(f *testing.F) {
 	d := &Dispatch{Kind: Alarm, From: testID(1), Version: v(3, 4), Zone: "z", About: testID(2), AboutVersion: v(1, 1)}
-	f.Add(d.AppendBinary(nil))
+	f.Add(d.AppendTo(nil))
 	d = &Dispatch{Kind: Register, From: testID(1), Version: v(3, 4), Zone: "z", Activation: 1, Joined: []Named{{testID(2), v(1, 1)}}}
-	f.Add(d.AppendBinary(nil))
+	f.Add(d.AppendTo(nil))
 	to, _ := codecs(f)
 	to.cfg.Supervisor = true
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d, err := ParseDispatch(b)
 		if err == nil && d.Flags&DispatchFlags(Signed) == 0 {
-			again := d.AppendBinary(nil)
+			again := d.AppendTo(nil)
 			again[6] |= b[6] & byte(Signed)
 			if string(again) != string(b) {
 				t.Errorf("%x\nis written as\n%x", b, again)

@@ -140,7 +140,7 @@ func (w *world) dispatch(from *node, s *DispatchSend, buf []byte) {
 	to, id := w.byNID[s.To.Endpoints()[0]], s.To
 	data := slices.Clone(buf[s.Begin:s.End])
 	if s.Dispatch != nil {
-		data = s.Dispatch.AppendBinary(nil)
+		data = s.Dispatch.AppendTo(nil)
 	}
 	if len(data) != s.Size {
 		w.fail("%d bytes are %d", len(data), s.Size)

@@ -25,7 +25,7 @@ func TestStrangers(t *testing.T) {
 	list.Version = later
 	known := wire.AppendControl(nil, testGroup, later, []wire.Entry{{Kind: wire.Expelled, Version: later, Origin: 1}})
 	d := wire.Datagram{Group: testGroup, Version: later, Origin: 1, Length: 4, Seq: 9, Count: 1, Size: 4, Stable: 9, First: 9}
-	datagram := append(d.AppendBinary(nil), "evil"...)
+	datagram := append(d.AppendTo(nil), "evil"...)
 	said := 0
 	w.tap = func(from, _ sim.NodeID, p *packet) {
 		if o, err := wire.ParseOrder(p.data); from == 2 && (err != nil || o.Flags&wire.OrderAsking != 0) {

@@ -33,7 +33,7 @@ func electionOf(t *testing.T, ended []uint32, answers []told) (members, expelled
 		in := Input{}
 		if o != nil {
 			o.Group = testGroup
-			in = Input{Kind: Instructed, From: from, Data: o.AppendBinary(nil)}
+			in = Input{Kind: Instructed, From: from, Data: o.AppendTo(nil)}
 		}
 		g.Step(now, in, &out)
 	}

@@ -16,7 +16,7 @@ func (w *world) lying(id sim.NodeID, change func(o *wire.Order)) {
 			return
 		}
 		change(&o)
-		p.data = o.AppendBinary(nil)
+		p.data = o.AppendTo(nil)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestMostSayFailed(t *testing.T) {
 	w.tap = func(from, _ sim.NodeID, p *packet) {
 		if o, err := wire.ParseOrder(p.data); err == nil && o.Kind == wire.OrderKnown && from != 4 {
 			o.Departed = append(o.Departed, out)
-			p.data = o.AppendBinary(nil)
+			p.data = o.AppendTo(nil)
 		}
 	}
 	w.restart(0) // and so has nothing to say

@@ -36,7 +36,7 @@ func (w *world) inject(to, from sim.NodeID, p *packet) {
 
 // order has a node take a message between members and managers.
 func (w *world) order(to, from sim.NodeID, o *wire.Order) {
-	w.inject(to, from, &packet{Instructed, o.AppendBinary(nil), false})
+	w.inject(to, from, &packet{Instructed, o.AppendTo(nil), false})
 }
 
 // restart has a node come back in its next life.
@@ -201,7 +201,7 @@ func TestRefusedOrders(t *testing.T) {
 		for range 5 {
 			var out Output
 			o := wire.Order{Kind: wire.OrderJoin, Group: testGroup, Life: tt.life}
-			g.Step(w.net.Now(), Input{Kind: Instructed, From: hostNID(tt.from), Data: o.AppendBinary(nil)}, &out)
+			g.Step(w.net.Now(), Input{Kind: Instructed, From: hostNID(tt.from), Data: o.AppendTo(nil)}, &out)
 			for _, e := range out.Effects {
 				if e.Kind == Refused && e.To == hostNID(tt.from) && errors.Is(e.Why, tt.reason.Err()) {
 					told++
@@ -224,7 +224,7 @@ func TestRefusedOrders(t *testing.T) {
 	m.Step(1, Input{Kind: Join}, &out)
 	for range 3 {
 		r := wire.Order{Kind: wire.OrderRefused, Group: testGroup, Epoch: 1, Version: wire.Version{Epoch: 1}, Life: 7, You: uint32(RefusedStranger)}
-		m.Step(2, Input{Kind: Instructed, From: hostNID(0), Data: r.AppendBinary(nil)}, &out)
+		m.Step(2, Input{Kind: Instructed, From: hostNID(0), Data: r.AppendTo(nil)}, &out)
 	}
 	denied := slices.DeleteFunc(slices.Clone(out.Effects), func(e Effect) bool { return e.Kind != Denied })
 	if len(denied) != 1 || !errors.Is(denied[0].Why, ErrStranger) || m.stats.Denied != 3 || !errors.Is(m.Status().Refusal, ErrStranger) {

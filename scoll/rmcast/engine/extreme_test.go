@@ -106,7 +106,7 @@ func extremeDatagrams(w *world) (list []attempt) {
 				Group: testGroup, Version: v, Origin: s.number(), Length: 4, Seq: s.head + 9, Count: 1, Size: 4, Stable: s.stable, First: s.first,
 			}
 			change(&d)
-			data := append(d.AppendBinary(nil), "evil"[:min(d.Size, 4)]...)
+			data := append(d.AppendTo(nil), "evil"[:min(d.Size, 4)]...)
 			list = append(list, attempt{fmt.Sprintf("datagram %s, multicast %v", name, cast), 2, 1, &packet{Arrival, data, cast}})
 		}
 	}
@@ -184,7 +184,7 @@ func extremeReports(w *world) (list []attempt) {
 		for _, kind := range []wire.OrderKind{wire.OrderJoin, wire.OrderReport, wire.OrderKnown} {
 			o := wire.Order{Kind: kind, Group: testGroup, Epoch: g.epoch, Version: g.version, Oldest: g.version, Life: m.self.Life, MTU: 2048}
 			change(&o)
-			list = append(list, attempt{fmt.Sprintf("%v: %s", kind, name), 0, 2, &packet{Instructed, o.AppendBinary(nil), false}})
+			list = append(list, attempt{fmt.Sprintf("%v: %s", kind, name), 0, 2, &packet{Instructed, o.AppendTo(nil), false}})
 		}
 	}
 	for _, v := range append(slices.Clone(extreme64), slack(w)) {
@@ -216,7 +216,7 @@ func extremeOrders(w *world) (list []attempt) {
 				o.Members, o.Departed = nil, nil
 			}
 			change(&o)
-			list = append(list, attempt{fmt.Sprintf("%v: %s", kind, name), 2, 0, &packet{Instructed, o.AppendBinary(nil), false}})
+			list = append(list, attempt{fmt.Sprintf("%v: %s", kind, name), 2, 0, &packet{Instructed, o.AppendTo(nil), false}})
 		}
 	}
 	for _, v := range append(slices.Clone(extreme64), slack(w)) {

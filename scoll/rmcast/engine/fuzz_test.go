@@ -20,9 +20,9 @@ func FuzzMachine(f *testing.F) {
 		Members:  []wire.Member{{ID: wire.ID{NID: hostNID(0), Life: 11}, Number: 1}, {ID: wire.ID{NID: hostNID(1), Life: 12}, Number: 2}},
 		Departed: []wire.ID{{NID: hostNID(2), Life: 13}},
 	}
-	f.Add([]byte{0, 72}, append(d.AppendBinary(nil), "data"...))
+	f.Add([]byte{0, 72}, append(d.AppendTo(nil), "data"...))
 	f.Add([]byte{1, 80}, wire.AppendControl(nil, 7, wire.Version{Epoch: 3, Counter: 4}, []wire.Entry{e}))
-	f.Add([]byte{2}, o.AppendBinary(nil))
+	f.Add([]byte{2}, o.AppendTo(nil))
 	f.Fuzz(func(t *testing.T, how, b []byte) {
 		w := newWorld(t, 3, nil)
 		w.form(3)

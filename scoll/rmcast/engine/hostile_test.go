@@ -39,7 +39,7 @@ func TestForged(t *testing.T) {
 		d := good
 		tt.change(&d)
 		before, got := tt.counter(&h.m.stats), len(h.got)
-		deliver(w, h, Arrival, tt.from, append(d.AppendBinary(nil), "evil"...))
+		deliver(w, h, Arrival, tt.from, append(d.AppendTo(nil), "evil"...))
 		if tt.counter(&h.m.stats) != before+1 || len(h.got) != got || origin.head != good.Seq {
 			t.Errorf("%s: %+v", tt.name, h.m.stats)
 		}
@@ -99,7 +99,7 @@ func TestHeldBound(t *testing.T) {
 	v := h.m.group.latest().version
 	v.Counter += 100
 	d := wire.Datagram{Group: testGroup, Version: v, Origin: 1, Length: 4, Seq: 9, Count: 1, Size: 4, Stable: 9, First: 9}
-	b := append(d.AppendBinary(nil), "evil"...)
+	b := append(d.AppendTo(nil), "evil"...)
 	for _, from := range []sim.NodeID{0, 2, 5} {
 		for range maxHeld {
 			deliver(w, h, Arrival, from, b)

@@ -24,7 +24,7 @@ func TestHearsay(t *testing.T) {
 		Group: testGroup, Flags: wire.FlagRepair, Version: s.roster.version, Origin: s.number(), Length: 4, Seq: s.head, Count: 1, Size: 4,
 		Stable: s.head + 30, First: s.first,
 	}
-	deliver(w, h, Arrival, 2, append(d.AppendBinary(nil), "evil"...))
+	deliver(w, h, Arrival, 2, append(d.AppendTo(nil), "evil"...))
 	if s.lost || s.stable > d.Seq {
 		t.Errorf("another member has it give messages up: stable %d, head %d", s.stable, s.head)
 	}
@@ -61,7 +61,7 @@ func TestForgedRepair(t *testing.T) {
 		Group: testGroup, Flags: wire.FlagRepair, Version: s.roster.version, Origin: s.number(), Length: 4, Seq: s.head, Count: 1, Size: 4,
 		Stable: s.stable, First: s.first,
 	}
-	w.inject(2, 3, &packet{Arrival, append(d.AppendBinary(nil), "evil"...), true})
+	w.inject(2, 3, &packet{Arrival, append(d.AppendTo(nil), "evil"...), true})
 	if h.m.stats.Forged != 1 || h.delivered("evil") > 0 {
 		t.Errorf("%+v", h.m.stats)
 	}

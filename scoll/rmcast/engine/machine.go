@@ -210,7 +210,7 @@ func (m *Machine) copied(fragment []byte) []byte {
 
 func (m *Machine) lend(d *wire.Datagram) Range {
 	begin := len(m.out.Buf)
-	m.out.Buf = d.AppendBinary(m.out.Buf)
+	m.out.Buf = d.AppendTo(m.out.Buf)
 	return Range{begin, len(m.out.Buf)}
 }
 

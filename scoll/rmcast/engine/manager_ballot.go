@@ -55,7 +55,7 @@ func sumOf(members []wire.Member, o *wire.Order) uint64 {
 	h := fnv.New64a()
 	b := make([]byte, 0, wire.MemberSize)
 	for _, m := range members {
-		b = m.ID.AppendBinary(b[:0])
+		b = m.ID.AppendTo(b[:0])
 		_, _ = h.Write(append(b, byte(m.Number), byte(m.Number>>8), byte(m.Number>>16), byte(m.Number>>24))) // it does not fail
 	}
 	return h.Sum64() ^ uint64(o.Voters)<<16 ^ uint64(o.Of)

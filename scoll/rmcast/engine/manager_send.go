@@ -11,7 +11,7 @@ import (
 // order sends a message.
 func (g *Manager) order(to nid.NID, o *wire.Order) {
 	begin := len(g.out.Buf)
-	g.out.Buf = o.AppendBinary(g.out.Buf)
+	g.out.Buf = o.AppendTo(g.out.Buf)
 	g.out.Effects = append(g.out.Effects, Effect{Kind: DoReport, To: to, Head: Range{begin, len(g.out.Buf)}})
 }
 

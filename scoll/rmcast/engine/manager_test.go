@@ -131,7 +131,7 @@ func TestLowerEpoch(t *testing.T) {
 		before := h.m.stats.Refused
 		o.Epoch, o.Version = tt.epoch, wire.Version{Epoch: tt.epoch, Counter: latest.Counter + 5}
 		var out Output
-		h.m.Step(w.net.Now(), Input{Kind: Instructed, From: hostNID(tt.from), Data: o.AppendBinary(nil)}, &out)
+		h.m.Step(w.net.Now(), Input{Kind: Instructed, From: hostNID(tt.from), Data: o.AppendTo(nil)}, &out)
 		if got := h.m.stats.Refused > before; got != tt.refused {
 			t.Errorf("%+v: refused %v", tt, got)
 		}
@@ -176,7 +176,7 @@ func TestListWithoutUs(t *testing.T) {
 	o.Life, o.Version = w.hosts[2].m.self.Life, wire.Version{Epoch: o.Epoch, Counter: o.Version.Counter + 1}
 	o.Members = o.Members[:2]
 	var effects Output
-	w.hosts[2].m.Step(w.net.Now(), Input{Kind: Instructed, From: hostNID(0), Data: o.AppendBinary(nil)}, &effects)
+	w.hosts[2].m.Step(w.net.Now(), Input{Kind: Instructed, From: hostNID(0), Data: o.AppendTo(nil)}, &effects)
 	if w.hosts[2].m.state != out {
 		t.Errorf("it is still a %v", w.hosts[2].m.state)
 	}

@@ -242,7 +242,7 @@ func TestRepairOfWhatIsThere(t *testing.T) {
 			answer = append(answer, entries(p)...)
 		}
 	}
-	w.inject(7, 6, &packet{Arrival, append(d.AppendBinary(nil), 'x'), false})
+	w.inject(7, 6, &packet{Arrival, append(d.AppendTo(nil), 'x'), false})
 	if len(answer) != 1 || answer[0].Kind != wire.Ack || answer[0].Flags != wire.FlagAnswer || answer[0].First != s.stable || answer[0].Count != 1 {
 		t.Errorf("%+v", answer)
 	}

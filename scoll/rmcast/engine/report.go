@@ -189,6 +189,6 @@ func (m *Machine) known(to nid.NID, flags wire.OrderFlags, you uint32) {
 
 func (m *Machine) order(to nid.NID, o *wire.Order) {
 	begin := len(m.out.Buf)
-	m.out.Buf = o.AppendBinary(m.out.Buf)
+	m.out.Buf = o.AppendTo(m.out.Buf)
 	m.emit(Effect{Kind: DoReport, To: to, Head: Range{begin, len(m.out.Buf)}})
 }

@@ -121,7 +121,7 @@ func TestUnknownVersion(t *testing.T) {
 		ack := wire.Order{Kind: wire.OrderReport, Group: testGroup, Epoch: o.Epoch, Version: o.Version, Oldest: o.Oldest, Life: o.Life, MTU: 4096}
 		w.net.At(w.net.Now()+2*oneWay, func() {
 			var out Output
-			w.hosts[0].g.Step(w.net.Now(), Input{Kind: Instructed, From: hostNID(2), Data: ack.AppendBinary(nil)}, &out)
+			w.hosts[0].g.Step(w.net.Now(), Input{Kind: Instructed, From: hostNID(2), Data: ack.AppendTo(nil)}, &out)
 		})
 		return true
 	}

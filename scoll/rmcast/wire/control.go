@@ -81,8 +81,8 @@ func appendControl(b []byte, group GroupID, known Version, entries int) []byte {
 	return appendVersion(b, known)
 }
 
-// AppendBinary appends the entry.
-func (e *Entry) AppendBinary(b []byte) []byte {
+// AppendTo appends the entry.
+func (e *Entry) AppendTo(b []byte) []byte {
 	le := binary.LittleEndian
 	b = append(b, byte(e.Kind), byte(e.Flags))
 	b = le.AppendUint16(b, e.Repairs)
@@ -98,7 +98,7 @@ func (e *Entry) AppendBinary(b []byte) []byte {
 func AppendControl(b []byte, group GroupID, known Version, entries []Entry) []byte {
 	b = appendControl(b, group, known, len(entries))
 	for i := range entries {
-		b = entries[i].AppendBinary(b)
+		b = entries[i].AppendTo(b)
 	}
 	return b
 }

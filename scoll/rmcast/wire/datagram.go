@@ -54,8 +54,8 @@ type Datagram struct {
 	First   uint64
 }
 
-// AppendBinary appends the header.
-func (d *Datagram) AppendBinary(b []byte) []byte {
+// AppendTo appends the header.
+func (d *Datagram) AppendTo(b []byte) []byte {
 	le := binary.LittleEndian
 	b = appendBegin(b, dataMagic, HeaderSize)
 	b = le.AppendUint32(b, uint32(d.Group))

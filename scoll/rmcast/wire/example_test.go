@@ -10,7 +10,7 @@ import (
 func ExampleParseDatagram() {
 	data := (&wire.Datagram{
 		Group: 7, Version: wire.Version{Epoch: 1, Counter: 3}, Origin: 2, Length: 10, Seq: 40, Count: 2, Size: 5, Stable: 38, First: 1,
-	}).AppendBinary(nil)
+	}).AppendTo(nil)
 	data = append(data, "hello"...)
 
 	d, fragment, err := wire.ParseDatagram(data)

@@ -97,8 +97,8 @@ type Order struct {
 	Departed []ID
 }
 
-// AppendBinary appends the message.
-func (o *Order) AppendBinary(b []byte) []byte {
+// AppendTo appends the message.
+func (o *Order) AppendTo(b []byte) []byte {
 	le := binary.LittleEndian
 	b = appendBegin(b, managerMagic, int(o.Kind)|int(o.Flags)<<8)
 	b = le.AppendUint32(b, uint32(o.Group))
@@ -119,16 +119,16 @@ func (o *Order) AppendBinary(b []byte) []byte {
 	b = le.AppendUint16(b, o.Silent)
 	for _, m := range o.Members {
 		b = le.AppendUint32(b, m.Number)
-		b = m.ID.AppendBinary(b)
+		b = m.ID.AppendTo(b)
 	}
 	for _, id := range o.Departed {
-		b = id.AppendBinary(b)
+		b = id.AppendTo(b)
 	}
 	return b
 }
 
-// AppendBinary appends the form of an ID in lists: life, then NID in LNet's extended form.
-func (id ID) AppendBinary(b []byte) []byte {
+// AppendTo appends the form of an ID in lists: life, then NID in LNet's extended form.
+func (id ID) AppendTo(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, id.Life)
 	return id.NID.AppendExtended(b)
 }

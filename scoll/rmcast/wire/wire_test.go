@@ -58,7 +58,7 @@ func TestWireDatagram(t *testing.T) {
 		0A 0A 00 00 00 00 00 00 | stable
 		01 00 00 00 00 00 00 00 | first
 		64 61 74 61             | fragment`)
-	got := append(sampleDatagram.AppendBinary(nil), "data"...)
+	got := append(sampleDatagram.AppendTo(nil), "data"...)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatal(diff)
 	}
@@ -97,7 +97,7 @@ func TestWireControl(t *testing.T) {
 // TestWireOrder: a list goes there and back.
 func TestWireOrder(t *testing.T) {
 	o := sampleOrder()
-	b := o.AppendBinary(nil)
+	b := o.AppendTo(nil)
 	if len(b) != OrderSize+2*MemberSize+DepartedSize {
 		t.Fatal(len(b))
 	}
@@ -158,7 +158,7 @@ func TestWireContradictions(t *testing.T) {
 	} {
 		d := sampleDatagram
 		change(&d)
-		if _, _, err := ParseDatagram(append(d.AppendBinary(nil), "data"...)); !errors.Is(err, ErrHeader) {
+		if _, _, err := ParseDatagram(append(d.AppendTo(nil), "data"...)); !errors.Is(err, ErrHeader) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -171,7 +171,7 @@ func TestWireContradictions(t *testing.T) {
 	} {
 		e := sampleEntry
 		change(&e)
-		if _, _, err := ParseEntry(e.AppendBinary(nil)); !errors.Is(err, ErrHeader) {
+		if _, _, err := ParseEntry(e.AppendTo(nil)); !errors.Is(err, ErrHeader) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -185,7 +185,7 @@ func TestWireContradictions(t *testing.T) {
 	} {
 		o := sampleOrder()
 		change(&o)
-		if _, err := ParseOrder(o.AppendBinary(nil)); !errors.Is(err, ErrHeader) {
+		if _, err := ParseOrder(o.AppendTo(nil)); !errors.Is(err, ErrHeader) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -193,13 +193,13 @@ func TestWireContradictions(t *testing.T) {
 
 // FuzzWire: whatever arrives is understood as it would be sent, or refused.
 func FuzzWire(f *testing.F) {
-	f.Add(append(sampleDatagram.AppendBinary(nil), "data"...))
+	f.Add(append(sampleDatagram.AppendTo(nil), "data"...))
 	f.Add(AppendControl(nil, 7, Version{3, 4}, []Entry{sampleEntry, sampleEntry}))
 	o := sampleOrder()
-	f.Add(o.AppendBinary(nil))
+	f.Add(o.AppendTo(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if d, fragment, err := ParseDatagram(b); err == nil {
-			if got := append(d.AppendBinary(nil), fragment...); !bytes.Equal(got, b) {
+			if got := append(d.AppendTo(nil), fragment...); !bytes.Equal(got, b) {
 				t.Errorf("datagram %x, was %x", got, b)
 			}
 		}
@@ -217,7 +217,7 @@ func FuzzWire(f *testing.F) {
 			}
 		}
 		if o, err := ParseOrder(b); err == nil {
-			got, err := ParseOrder(o.AppendBinary(nil))
+			got, err := ParseOrder(o.AppendTo(nil))
 			if err != nil || !reflect.DeepEqual(got, o) {
 				t.Errorf("%+v, was %+v, %v", got, o, err)
 			}

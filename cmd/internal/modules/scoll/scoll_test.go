@@ -118,7 +118,7 @@ func TestMeasurement(t *testing.T) {
 		sent := int64(i) * int64(10*time.Millisecond)
 		reading := func(after, offset time.Duration, bound time.Duration, wrong time.Duration) []byte {
 			a := admin.Reading{Received: sent + int64(after+offset), Offset: offset + wrong, Bound: bound}
-			return a.AppendBinary(nil)
+			return a.AppendTo(nil)
 		}
 		m.take(i, &admin.Outcome{Sent: sent, Nodes: 3, Elapsed: time.Millisecond, Sending: 30 * time.Microsecond, Children: 2, Answers: []admin.Piece{
 			{NID: self, Answer: admin.Answer{Data: reading(0, 0, 0, 0)}},
