@@ -36,8 +36,13 @@ type Process struct {
 	ctx     context.Context
 	cmd     *exec.Cmd
 	in      io.WriteCloser
+	out     io.Reader
 	answers chan frame    // closed when it says no more
 	stopped chan struct{} // closed by Stop
+
+	// Answers come in the order of requests, and so their numbers are not said.
+	asked int // requests, the parameters among them
+	heard int // answers
 }
 
 // On is an Event that takes events of one type.
@@ -73,35 +78,48 @@ func Start(ctx context.Context, cfg Config) (*Process, error) {
 	if cfg.Within == nil {
 		cfg.Within = func(start func() error) error { return start() }
 	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
+	err := cfg.Within(p.start)
+	if p.cmd.Process == nil {
 		return nil, err
+	}
+	go p.listen()
+	if err == nil {
+		err = p.send(cfg.Params)
+	}
+	if err != nil {
+		_ = p.cmd.Process.Kill()
+		_ = p.Stop() // it was killed
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Process) start() (err error) {
+	if p.out, err = p.cmd.StdoutPipe(); err != nil {
+		return err
 	}
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		return nil, err
+		return err
 	}
-	if err := cfg.Within(p.cmd.Start); err != nil {
-		return nil, err
-	}
-	go p.listen(out)
-	return p, p.send(cfg.Params)
+	return p.cmd.Start()
 }
 
 func (p *Process) send(v any) error {
 	raw, err := json.Marshal(v)
 	if err == nil {
+		p.asked++
 		_, err = p.in.Write(append(raw, '\n'))
 	}
 	return err
 }
 
 // listen takes what the worker says until it ends.
-func (p *Process) listen(out io.Reader) {
+func (p *Process) listen() {
 	defer close(p.answers)
 	if p.cfg.Gone != nil {
 		defer p.cfg.Gone()
 	}
-	for d := json.NewDecoder(out); ; {
+	for d := json.NewDecoder(p.out); ; {
 		var f frame
 		if d.Decode(&f) != nil {
 			return
@@ -117,30 +135,41 @@ func (p *Process) listen(out io.Reader) {
 	}
 }
 
-// answer waits for the next answer.
+// answer waits for the answer to the last request.
 func answer[R any](p *Process) (r R, err error) {
-	patience := cmp.Or(p.cfg.Patience, 10*time.Minute)
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	select {
-	case f, ok := <-p.answers:
-		switch {
-		case !ok:
-			err = cmp.Or(context.Cause(p.ctx), errors.New("the process has ended"))
-		case f.Error != "":
-			err = errors.New(f.Error)
-		default:
-			err = json.Unmarshal(f.Value, &r)
-		}
-	case <-late.C:
-		err = fmt.Errorf("no answer for %v", patience)
-	case <-p.ctx.Done():
-		err = context.Cause(p.ctx)
+	f, err := p.hear()
+	switch {
+	case err != nil:
+	case f.Error != "":
+		err = errors.New(f.Error)
+	default:
+		err = json.Unmarshal(f.Value, &r)
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", p.cfg.Kind, err)
 	}
 	return r, err
+}
+
+// hear waits for the answer to the last request, and drops those to earlier ones, for which
+// nobody waits any more.
+func (p *Process) hear() (f frame, err error) {
+	patience := cmp.Or(p.cfg.Patience, 10*time.Minute)
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for ok := true; p.heard < p.asked; p.heard++ {
+		select {
+		case f, ok = <-p.answers:
+			if !ok {
+				return f, cmp.Or(context.Cause(p.ctx), errors.New("the process has ended"))
+			}
+		case <-late.C:
+			return f, fmt.Errorf("no answer for %v", patience)
+		case <-p.ctx.Done():
+			return f, context.Cause(p.ctx)
+		}
+	}
+	return f, nil
 }
 
 // Ready waits until a worker is ready, and returns what it says then.
@@ -164,28 +193,37 @@ func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 // PID is the number of the process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
+// grace is how long a worker may take to end, before it is killed.
+var grace = 10 * time.Second
+
 // Stop ends the worker: with its standard input, and by force if that takes long. It
 // returns how the process ended.
-func (p *Process) Stop() error {
+func (p *Process) Stop() error { return p.end()() }
+
+// end begins to end the worker, and returns what waits for that.
+func (p *Process) end() (wait func() error) {
 	close(p.stopped)
 	_ = p.in.Close()
-	force := time.AfterFunc(10*time.Second, func() { _ = p.cmd.Process.Kill() })
-	defer force.Stop()
-	for range p.answers { // until it says no more
+	force := time.AfterFunc(grace, func() { _ = p.cmd.Process.Kill() })
+	return func() error {
+		defer force.Stop()
+		for range p.answers { // until it says no more
+		}
+		return p.cmd.Wait()
 	}
-	return p.cmd.Wait()
 }
 
 // Crew is workers that do something together.
 type Crew []*Process
 
-// Stop ends all of them.
+// Stop ends all of them, at the same time.
 func (c Crew) Stop() {
+	var waits []func() error
 	for _, p := range c {
-		_ = p.in.Close()
+		waits = append(waits, p.end())
 	}
-	for _, p := range c {
-		_ = p.Stop() // nothing depends on how it ends
+	for _, wait := range waits {
+		_ = wait() // nothing depends on how it ends
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,6 +33,7 @@ func serveAdder(w *worker.Worker, a adder) (string, error) {
 		return sum, nil
 	})
 	worker.Order(w, "fail", func(struct{}) (int, error) { return 0, errors.New("no use") })
+	worker.Order(w, "doze", func(d time.Duration) (time.Duration, error) { time.Sleep(d); return d, nil })
 	worker.Order(w, "hang", func(struct{}) (n int, err error) {
 		nothing, more, err := os.Pipe()
 		if err == nil {
@@ -80,7 +82,7 @@ func TestWorker(t *testing.T) {
 		t.Errorf("stopped: %v", err)
 	}
 	<-gone
-	if want := []int{0, 1, 2, -1}; len(told) != 4 || told[2] != want[2] || told[3] != want[3] {
+	if want := []int{0, 1, 2, -1}; !slices.Equal(told, want) {
 		t.Errorf("told %v, want %v", told, want)
 	}
 }
@@ -112,6 +114,83 @@ func TestSickWorker(t *testing.T) {
 	}
 	if _, err := worker.AskAll[int](crew, "add", 2); err == nil {
 		t.Error("the dead answer")
+	}
+}
+
+// TestLateAnswer: what answers a request too late is not taken for an answer to another one.
+func TestLateAnswer(t *testing.T) {
+	p := start(t, worker.Config{Kind: "adder", Patience: 500 * time.Millisecond})
+	if _, err := worker.Ready[string](p); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := worker.Ask[time.Duration](p, "doze", 800*time.Millisecond); err == nil {
+		t.Errorf("it slept for %v at once", d)
+	}
+	if sum, err := worker.Ask[int](p, "add", 7); err != nil || sum != 7 {
+		t.Errorf("sum %d, %v; want 7", sum, err)
+	}
+	if err := p.Stop(); err != nil {
+		t.Errorf("stopped: %v", err)
+	}
+}
+
+// TestFailedStart: a worker that cannot be started as asked does not run, and leaves nothing open.
+func TestFailedStart(t *testing.T) {
+	why := errors.New("no such place")
+	for name, cfg := range map[string]worker.Config{
+		"unspeakable parameters": {Params: func() {}},
+		"a place that fails":     {Within: func(start func() error) error { return errors.Join(start(), why) }},
+	} {
+		gone := make(chan struct{})
+		cfg.Kind, cfg.Gone = "adder", func() { close(gone) }
+		if p, err := worker.Start(t.Context(), cfg); err == nil || p != nil {
+			t.Errorf("%s: %v, %v", name, p, err)
+		}
+		select {
+		case <-gone:
+		default:
+			t.Errorf("%s: it runs", name)
+		}
+	}
+	before := descriptors(t)
+	cfg := worker.Config{Kind: "adder", Within: func(func() error) error { return why }}
+	if _, err := worker.Start(t.Context(), cfg); !errors.Is(err, why) {
+		t.Errorf("in no place: %v", err)
+	}
+	if after := descriptors(t); after != before {
+		t.Errorf("%d descriptors are open, %d before", after, before)
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(open)
+}
+
+// TestStopFrozen: workers that are frozen are killed at the same time.
+func TestStopFrozen(t *testing.T) {
+	const grace = time.Second
+	defer worker.SetGrace(grace)()
+	var crew worker.Crew
+	for range 4 {
+		crew = append(crew, start(t, worker.Config{Kind: "adder"}))
+	}
+	if _, err := worker.ReadyAll[string](crew); err != nil {
+		t.Error(err)
+	}
+	for _, p := range crew {
+		if err := p.Signal(syscall.SIGSTOP); err != nil {
+			t.Error(err)
+		}
+	}
+	began := time.Now()
+	crew.Stop()
+	if took := time.Since(began); took < grace || took > 3*grace {
+		t.Errorf("it took %v", took)
 	}
 }
 
