@@ -89,7 +89,9 @@ bench: build ## measure the goals; GOAL=G-LN-1 for one
 	@bin/bench --goal '$(GOAL)'
 
 bench-peers: build ## gossip and zones beside memberlist, or with PEERS=leases client health beside etcd (4 min); fetches them
-	@for goal in $(if $(PEERS),G-CH-etcd,GO-memberlist MS-memberlist); do bin/bench --goal $$goal --out '' || exit; done
+	@case '$(PEERS)' in '') goals='GO-memberlist MS-memberlist' ;; leases) goals=G-CH-etcd ;; \
+	*) echo "PEERS is '$(PEERS)': it can be leases, or nothing" >&2; exit 2 ;; esac; \
+	for goal in $$goals; do bin/bench --goal $$goal --out '' || exit; done
 
 soak: build ## messages over failing links and hosts for SOAK (10m), all accounted for; NET=o2ib on RDMA in software; needs root
 	@bin/soak --net $(or $(NET),tcp) --time $(SOAK) --seed $(SEED)
