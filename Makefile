@@ -61,6 +61,7 @@ static: ibverbs
 	if [ -n "$$out" ]; then echo "not formatted (go tool gofumpt -w FILE):"; echo "$$out"; exit 1; fi
 	.ci/each $(GO) vet -- ./...
 	.ci/each $$($(GO) tool -n staticcheck) -- ./...
+	.ci/peers
 
 ibverbs:
 	@if command -v gcc >/dev/null && [ -f /usr/include/infiniband/verbs.h ] && [ -f /usr/include/rdma/rdma_cma.h ]; then \
