@@ -11,8 +11,8 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-// List makes the modules of a node, in the order in which they are opened, and hands over
-// what they offer each other.
+// List makes the modules of a node, and hands over what they offer each other. They are
+// opened in this order and closed in the reverse: each comes after those that it uses.
 func List(host node.Host) []node.Module {
 	g := gossip.New(host)
 	r := rmcast.New(host, g.View())
@@ -20,8 +20,8 @@ func List(host node.Host) []node.Module {
 	return []node.Module{
 		g,
 		zone.New(host),
-		s,
 		r,
+		s,
 		health.New(host, g, s),
 	}
 }

@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"syscall"
 
 	"ulnet/cmd/internal/cli"
@@ -26,6 +27,9 @@ type Keys struct {
 	Count         func(*KeysStatus)
 }
 
+// keySections is the order in which sections with keys are shown, before all others.
+var keySections = []string{"health", "rmcast", "scoll", "zone", "gossip"} // the last one first
+
 // keys lists the sections that have keys and use them now.
 func (n *Node) keys() (list []*Keys) {
 	for _, m := range n.modules {
@@ -33,6 +37,9 @@ func (n *Node) keys() (list []*Keys) {
 			list = append(list, k)
 		}
 	}
+	slices.SortStableFunc(list, func(a, b *Keys) int {
+		return slices.Index(keySections, b.Section) - slices.Index(keySections, a.Section)
+	})
 	return list
 }
 

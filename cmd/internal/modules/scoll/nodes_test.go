@@ -30,7 +30,7 @@ func start(t *testing.T, cfg config.Config, log *slog.Logger) (m *Module) {
 		g := gossip.New(h)
 		r := rmcast.New(h, g.View())
 		m = New(h, g, r)
-		return []node.Module{g, m, r}
+		return []node.Module{g, r, m}
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func unreachedOf(r BroadcastReply) (list []nid.NID) {
 func TestLongList(t *testing.T) {
 	nodes := scollNodes(t, 3, nil)
 	n := nodes[0]
-	n.running.groups.listSize = 0
+	n.running.Load().groups.listSize = 0
 	for _, test := range []struct {
 		name, nids, lost string
 		reached          int
@@ -132,7 +132,7 @@ func TestLongList(t *testing.T) {
 				t.Error(err)
 			}
 			for i := range nodes[1:] {
-				await(t, "end of all groups", func() bool { return len(nodes[1+i].running.agent.Groups()) == 0 })
+				await(t, "end of all groups", func() bool { return len(nodes[1+i].running.Load().agent.Groups()) == 0 })
 			}
 		})
 	}
@@ -179,7 +179,7 @@ func TestRetired(t *testing.T) {
 		r, err := nodes[0].Broadcast(t.Context(), ping("g"), nil)
 		return err == nil && len(r.Reached) == 2
 	})
-	c := nodes[0].running
+	c := nodes[0].running.Load()
 	done := make(chan error, 1)
 	go func() {
 		r, err := nodes[0].Broadcast(t.Context(), BroadcastRequest{Group: "g", Verb: "run", Action: "wait", TimeoutMS: 60_000}, nil)
@@ -188,7 +188,7 @@ func TestRetired(t *testing.T) {
 		}
 		done <- err
 	}()
-	joined := func() int { return len(nodes[1].running.agent.Groups()) }
+	joined := func() int { return len(nodes[1].running.Load().agent.Groups()) }
 	await(t, "action at both", func() bool {
 		begun, err := filepath.Glob(filepath.Join(dir, "begun.*"))
 		return err == nil && len(begun) == 2 && joined() == 1
@@ -301,13 +301,13 @@ func TestGroups(t *testing.T) {
 	if err != nil || r.Status != BroadcastOK || !slices.Equal(r.Reached, []nid.NID{nidAt("127.0.0.72")}) {
 		t.Errorf("a root that only sends: %+v, %v", r, err)
 	}
-	if groups := nodes[1].running.agent.Groups(); len(groups) != 1 {
+	if groups := nodes[1].running.Load().agent.Groups(); len(groups) != 1 {
 		t.Errorf("the member knows %+v", groups)
 	}
 	if err := n.GroupDestroy(t.Context(), GroupName{"other"}); err != nil {
 		t.Error(err)
 	}
-	await(t, "end of the group at the member", func() bool { return len(nodes[1].running.agent.Groups()) == 0 })
+	await(t, "end of the group at the member", func() bool { return len(nodes[1].running.Load().agent.Groups()) == 0 })
 	for _, r := range []BroadcastRequest{
 		{Group: "own", Verb: "dance"},
 		{Group: "own", Verb: "run"},

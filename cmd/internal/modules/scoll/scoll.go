@@ -49,7 +49,7 @@ type Module struct {
 	gossip  Gossip
 	mcast   Carrier
 	clients func(root, parent nid.NID, query []byte, room int) ([]byte, scoll.Status)
-	running *collective // nil: not enabled
+	running atomic.Pointer[collective] // nil: not open; multicast and gossip, which open first, look at it
 }
 
 // New returns the module of a node.
@@ -57,12 +57,13 @@ func New(host node.Host, g Gossip, c Carrier) *Module {
 	m := &Module{Host: host, gossip: g, mcast: c}
 	m.AnswerClients(func(nid.NID, nid.NID, []byte, int) ([]byte, scoll.Status) { return nil, scoll.EAGAIN })
 	g.OnChange(func() {
-		if m.running != nil {
-			m.running.relist()
+		if c := m.running.Load(); c != nil {
+			c.relist()
 		}
 	})
 	c.HearFirst(func(group string, msg *rmcast.Message) bool {
-		return m.running != nil && m.running.cfg.Admin.Multicast == group && m.running.heardBulk(msg)
+		c := m.running.Load()
+		return c != nil && c.cfg.Admin.Multicast == group && c.heardBulk(msg)
 	})
 	return m
 }
@@ -75,10 +76,10 @@ func (m *Module) AnswerClients(f func(root, parent nid.NID, query []byte, room i
 
 // Agent is what other protocols register services at; nil: not enabled.
 func (m *Module) Agent() *scoll.Agent {
-	if m.running == nil {
-		return nil
+	if c := m.running.Load(); c != nil {
+		return c.agent
 	}
-	return m.running.agent
+	return nil
 }
 
 // collective is what a node has of collectives while they are enabled.
@@ -131,7 +132,7 @@ func (m *Module) Open() error {
 	if c.agent, err = scoll.New(m.Table, cfg); err != nil {
 		return err
 	}
-	m.running = c
+	m.running.Store(c)
 	c.relist()
 	c.warn()
 	m.Log.Info("collectives start", slog.Any("nid", c.self), slog.Int("actions", len(c.cfg.Admin.Actions)))
@@ -203,7 +204,7 @@ func digestOf(c config.Config) [32]byte {
 
 // Close ends taking part.
 func (m *Module) Close(context.Context) error {
-	c := m.running
+	c := m.running.Load()
 	if c == nil {
 		return nil
 	}
@@ -219,7 +220,7 @@ func (m *Module) Files() *statefiles.Config { return nil }
 
 // Keys are those of the configuration's section.
 func (m *Module) Keys() *node.Keys {
-	c := m.running
+	c := m.running.Load()
 	if c == nil || c.cfg.KeyFile == "" {
 		return nil
 	}
@@ -233,11 +234,12 @@ func (c *collective) countKeys(k *node.KeysStatus) {
 
 // enabled returns what there is of collectives, or ESRCH.
 func (m *Module) enabled() (*collective, error) {
-	if m.running == nil {
+	c := m.running.Load()
+	if c == nil {
 		return nil, cli.Hint(cli.Errnof(syscall.ESRCH, "this node takes no part in collectives"),
 			"set enable: 1 in the section scoll of the configuration of lnetd, and start it again")
 	}
-	return m.running, nil
+	return c, nil
 }
 
 // failed adds what to do to an error of package scoll or admin.

@@ -1,0 +1,65 @@
+package node
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"ulnet/cmd/internal/config"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/statefiles"
+)
+
+// noted is a module that notes what is done with it.
+type noted struct {
+	name  string
+	notes *[]string
+}
+
+func (m *noted) Open() error {
+	*m.notes = append(*m.notes, "open "+m.name)
+	return nil
+}
+
+func (m *noted) Close(context.Context) error {
+	*m.notes = append(*m.notes, "close "+m.name)
+	return nil
+}
+
+func (m *noted) Routes() []control.Route   { return nil }
+func (m *noted) Files() *statefiles.Config { return nil }
+func (m *noted) Keys() *Keys               { return &Keys{Section: m.name, Count: func(*KeysStatus) {}} }
+
+// TestModuleOrder: modules are closed in the reverse of the order in which they are opened,
+// and keys are shown in an order of their own, those of sections that it lacks at the end.
+func TestModuleOrder(t *testing.T) {
+	var notes []string
+	cfg := config.Default()
+	cfg.Networks = "lo"
+	n, err := New(Config{Config: cfg, Modules: func(Host) (list []Module) {
+		for _, name := range []string{"other", "gossip", "zone", "rmcast", "scoll", "health"} {
+			list = append(list, &noted{name, &notes})
+		}
+		return list
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sections []string
+	for _, k := range n.Keys() {
+		sections = append(sections, k.Section)
+	}
+	if err := n.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if want := []string{"gossip", "zone", "scoll", "rmcast", "health", "other"}; !slices.Equal(sections, want) {
+		t.Errorf("keys of %q, want %q", sections, want)
+	}
+	want := []string{
+		"open other", "open gossip", "open zone", "open rmcast", "open scoll", "open health",
+		"close health", "close scoll", "close rmcast", "close zone", "close gossip", "close other",
+	}
+	if !slices.Equal(notes, want) {
+		t.Errorf("%q, want %q", notes, want)
+	}
+}
