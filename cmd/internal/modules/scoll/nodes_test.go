@@ -324,6 +324,26 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// TestCloseInTime: a worker that does not end holds Close for as long as its context lasts.
+func TestCloseInTime(t *testing.T) {
+	c := scollNodes(t, 1, func(*config.Config) {})[0]
+	gate := make(chan struct{})
+	c.running.Load().workers.Go(func() { <-gate })
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	closed := make(chan error, 1)
+	go func() { closed <- c.Close(ctx) }()
+	select {
+	case err := <-closed:
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("closed with %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("Close waits for a worker after its context is over")
+	}
+	close(gate)
+}
+
 // TestBroadcastEnds: who waits for a broadcast may stop waiting, and the daemon
 // may end; the broadcast is told of as over.
 func TestBroadcastEnds(t *testing.T) {

@@ -202,17 +202,30 @@ func digestOf(c config.Config) [32]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%+v", c))
 }
 
-// Close ends taking part.
-func (m *Module) Close(context.Context) error {
+// Close ends taking part. An error says that something has not returned when ctx ends.
+func (m *Module) Close(ctx context.Context) error {
 	c := m.running.Load()
 	if c == nil {
 		return nil
 	}
 	c.end()
-	c.admin.Close()
-	_ = c.agent.Close(context.Background()) // it waits for all
-	c.workers.Wait()
-	return nil
+	_ = within(ctx, c.admin.Close) // what it waits for are workers
+	return errors.Join(c.agent.Close(ctx), within(ctx, c.workers.Wait))
+}
+
+// within waits until something is over, or ctx.
+func within(ctx context.Context, wait func()) error {
+	over := make(chan struct{})
+	go func() {
+		wait()
+		close(over)
+	}()
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("collectives: closed, but a worker has not ended: %w", context.Cause(ctx))
+	}
 }
 
 // Files implements [node.Module].
