@@ -33,10 +33,11 @@ type Value struct {
 	negative    bool        // the configuration may have a negative value
 }
 
-// SetDefaults gives the tunables that are not set their defaults.
+// SetDefaults gives the tunables that are not set their defaults. A [Value] that none of the
+// functions below has made counts as set.
 func SetDefaults(list []Tunable) {
 	for _, t := range list {
-		if t.unset() {
+		if t.unset != nil && t.unset() {
 			t.Set(t.Default)
 		}
 	}

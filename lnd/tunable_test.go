@@ -45,6 +45,17 @@ func TestCheckTunables(t *testing.T) {
 
 func to[T any](v T) *T { return &v }
 
+// TestForeignValue: a driver outside this package may make a Value of Set alone; it has the
+// default already, if it wants one.
+func TestForeignValue(t *testing.T) {
+	n := 0
+	list := []Tunable{Tune("x", 3, Value{Most: 5, Set: func(v int) { n = v }}, "")}
+	SetDefaults(list)
+	if err := CheckTunables(list); err != nil || n != 0 {
+		t.Errorf("%d, %v", n, err)
+	}
+}
+
 // TestZeroIsSet: users who set 0 get none, where the configuration's 0 is the default.
 func TestZeroIsSet(t *testing.T) {
 	n, d, unset := 7, time.Second, 7
