@@ -18,16 +18,16 @@ var reference string
 // Reference is a file with all keys, their defaults and what they mean: that of
 // reference.yaml, with the tunables of drivers in the places where it names them, or at its
 // end.
-var Reference = referenceOf(reference, new(drivers.Set))
+var Reference = referenceOf(reference, new(drivers.Set).All())
 
-func referenceOf(text string, set *drivers.Set) string {
-	for _, d := range set.All() {
-		indent := ""
+func referenceOf(text string, all []drivers.Driver) string {
+	for _, d := range all {
+		indent, section := "", ""
 		if d.Section() != "" {
-			indent = "  "
+			indent, section = "  ", d.Section()+":\n"
 		}
 		if !strings.Contains(text, "# "+d.Name()+"\n") {
-			text += "\n" + d.Section() + ":\n" + indent + "# " + d.Name() + "\n"
+			text += "\n" + section + indent + "# " + d.Name() + "\n"
 		}
 		text = withTunables(text, indent, d.Name(), d.Tunables())
 	}
