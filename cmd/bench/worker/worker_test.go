@@ -33,7 +33,6 @@ func serveAdder(w *worker.Worker, a adder) (string, error) {
 		return sum, nil
 	})
 	worker.Order(w, "fail", func(struct{}) (int, error) { return 0, errors.New("no use") })
-	worker.Order(w, "doze", func(d time.Duration) (time.Duration, error) { time.Sleep(d); return d, nil })
 	worker.Order(w, "hang", func(struct{}) (n int, err error) {
 		nothing, more, err := os.Pipe()
 		if err == nil {
@@ -123,11 +122,17 @@ func TestLateAnswer(t *testing.T) {
 	if _, err := worker.Ready[string](p); err != nil {
 		t.Fatal(err)
 	}
-	if d, err := worker.Ask[time.Duration](p, "doze", 800*time.Millisecond); err == nil {
-		t.Errorf("it slept for %v at once", d)
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
 	}
-	if sum, err := worker.Ask[int](p, "add", 7); err != nil || sum != 7 {
-		t.Errorf("sum %d, %v; want 7", sum, err)
+	if sum, err := worker.Ask[int](p, "add", 1); err == nil {
+		t.Errorf("sum %d of a frozen worker", sum)
+	}
+	if err := p.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if sum, err := worker.Ask[int](p, "add", 7); err != nil || sum != 8 {
+		t.Errorf("sum %d, %v; want 8", sum, err)
 	}
 	if err := p.Stop(); err != nil {
 		t.Errorf("stopped: %v", err)
