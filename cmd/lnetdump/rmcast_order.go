@@ -5,7 +5,6 @@ import (
 
 	"ulnet/lnd/capture"
 	"ulnet/lnet/wire"
-	"ulnet/scoll/rmcast/engine"
 	rmcastwire "ulnet/scoll/rmcast/wire"
 )
 
@@ -61,7 +60,7 @@ func (o *mcastOrder) Summary() string {
 	case rmcastwire.OrderState:
 		s += fmt.Sprintf(", usable %v", o.Usable)
 	case rmcastwire.OrderRefused:
-		s += fmt.Sprintf(": %v", engine.Refusal(o.You).Err())
+		s += fmt.Sprintf(": rmcast: %v", rmcastwire.Refusal(o.You))
 	}
 	if o.Flags&^rmcastwire.OrderTree != 0 {
 		s += " (" + o.flags() + ")"

@@ -19,7 +19,6 @@ import (
 	"ulnet/lnet/wire"
 	"ulnet/portals/keyring"
 	"ulnet/scoll/rmcast"
-	"ulnet/scoll/rmcast/engine"
 	rmcastwire "ulnet/scoll/rmcast/wire"
 )
 
@@ -116,7 +115,7 @@ func TestRmcastSigned(t *testing.T) {
 	}
 	ring, v := keys.Ring("rmcast"), rmcast.Version{Epoch: 1, Counter: 2}
 	d := rmcastwire.Datagram{Group: 7, Version: v, Origin: 1, Length: 5, Seq: 1, Count: 1, Size: 5, First: 1, Stable: 1, Flags: rmcastwire.FlagSigned}
-	o := rmcastwire.Order{Kind: rmcastwire.OrderRefused, Flags: rmcastwire.OrderSigned, Group: 7, You: uint32(engine.RefusedStranger)}
+	o := rmcastwire.Order{Kind: rmcastwire.OrderRefused, Flags: rmcastwire.OrderSigned, Group: 7, You: uint32(rmcastwire.RefusedStranger)}
 	control := rmcastwire.AppendControl(nil, 7, v, []rmcastwire.Entry{{Kind: rmcastwire.Ack, Origin: 1, Version: v, First: 1, Count: 1}})
 	control[12] = 1
 	for portal, b := range map[int][]byte{

@@ -1,10 +1,10 @@
 package engine
 
 import (
-	"fmt"
 	"time"
 
 	"ulnet/lnet/nid"
+	"ulnet/scoll/rmcast/wire"
 )
 
 // EpochSlack is how far an epoch, or the life of a member, may be above the wall clock
@@ -13,39 +13,27 @@ import (
 // ever be above it. Clocks that are further apart keep nodes from one group.
 const EpochSlack = 24 * time.Hour
 
-// Refusal is why a node takes no notice of a message between members and managers. Its
-// sender is told.
-type Refusal uint32
-
-// The reasons.
-const (
-	RefusedAhead    Refusal = 1 + iota // the epoch or life is more than EpochSlack above the clock
-	RefusedStranger                    // the sender is on no list of those that may be members
-	RefusedQuorum                      // the manager hears too few members
-	RefusedLimits                      // the sender has less multicast than the group asks for
-)
-
-// What the reasons mean to the node whose messages are refused.
+// What the reasons to refuse an order mean to the node that sent it.
 var (
-	ErrAhead    = wrong("an epoch or life is more than a day above the wall clock: set the clocks right, and restart lnetd where they were wrong")
-	ErrQuorum   = wrong("the group has no manager that hears most members of its latest list: reconnect them, or have those that are gone for good expelled (Agent.Expel, 'scollctl mcast expel')")
-	ErrLimits   = wrong("the datagrams of this node are shorter than LeastFragment (least_fragment) of the group: use a network with a larger MTU, or lower it on the managers")
-	ErrStranger = wrong("the node is not on the list of those that may be members: add it to Admit of Manage and Join (members of the group)")
+	ErrAhead    = wrong(wire.RefusedAhead.String())
+	ErrQuorum   = wrong(wire.RefusedQuorum.String())
+	ErrLimits   = wrong(wire.RefusedLimits.String())
+	ErrStranger = wrong(wire.RefusedStranger.String())
 )
 
-// Err is the error that a reason stands for.
-func (r Refusal) Err() error {
+// refusal is the error that a reason stands for.
+func refusal(r wire.Refusal) error {
 	switch r {
-	case RefusedAhead:
+	case wire.RefusedAhead:
 		return ErrAhead
-	case RefusedStranger:
+	case wire.RefusedStranger:
 		return ErrStranger
-	case RefusedQuorum:
+	case wire.RefusedQuorum:
 		return ErrQuorum
-	case RefusedLimits:
+	case wire.RefusedLimits:
 		return ErrLimits
 	}
-	return fmt.Errorf("rmcast: refused for reason %d", uint32(r))
+	return wrong(r.String())
 }
 
 // wallClock is the wall clock of a node, as its machines know it: the number of the
@@ -76,12 +64,12 @@ type complaints struct{ next time.Duration }
 const complainEvery = 10 * time.Second
 
 // refused appends an effect that says whose messages are refused.
-func (c *complaints) refused(now time.Duration, out *Output, from nid.NID, why Refusal) {
+func (c *complaints) refused(now time.Duration, out *Output, from nid.NID, why wire.Refusal) {
 	if now < c.next {
 		return
 	}
 	c.next = now + complainEvery
-	out.Effects = append(out.Effects, Effect{Kind: Refused, To: from, Why: why.Err()})
+	out.Effects = append(out.Effects, Effect{Kind: Refused, To: from, Why: refusal(why)})
 }
 
 // admitted are the nodes that may be members; nil: all nodes.

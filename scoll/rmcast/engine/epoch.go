@@ -26,8 +26,8 @@ func (m *Machine) outranked(from nid.NID, o *wire.Order) {
 // refuse tells a manager that its epoch is too far above the clock, and now and then
 // the user.
 func (m *Machine) refuse(from nid.NID, o *wire.Order) {
-	m.complaints.refused(m.now, m.out, from, RefusedAhead)
-	r := wire.Order{Kind: wire.OrderRefused, Flags: wire.OrderReplica, Group: m.cfg.Group, You: uint32(RefusedAhead), Epoch: m.epoch, Life: o.Life}
+	m.complaints.refused(m.now, m.out, from, wire.RefusedAhead)
+	r := wire.Order{Kind: wire.OrderRefused, Flags: wire.OrderReplica, Group: m.cfg.Group, You: uint32(wire.RefusedAhead), Epoch: m.epoch, Life: o.Life}
 	m.order(from, &r)
 }
 
@@ -38,7 +38,7 @@ func (m *Machine) denied(from nid.NID, o *wire.Order) {
 	}
 	m.stats.Denied++
 	before := m.refusal
-	if m.refusal = Refusal(o.You).Err(); before == nil || before.Error() != m.refusal.Error() {
+	if m.refusal = refusal(wire.Refusal(o.You)); before == nil || before.Error() != m.refusal.Error() {
 		m.emit(Effect{Kind: Denied, To: from, Why: m.refusal})
 	}
 }

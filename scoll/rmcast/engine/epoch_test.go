@@ -190,10 +190,10 @@ func TestRefusedOrders(t *testing.T) {
 		from   sim.NodeID
 		life   uint64
 		admit  admitted
-		reason Refusal
+		reason wire.Refusal
 	}{
-		{"a stranger", 77, testWall, admitted{hostNID(1): true}, RefusedStranger},
-		{"a life ahead", 1, testWall + uint64(EpochSlack) + uint64(time.Hour), nil, RefusedAhead},
+		{"a stranger", 77, testWall, admitted{hostNID(1): true}, wire.RefusedStranger},
+		{"a life ahead", 1, testWall + uint64(EpochSlack) + uint64(time.Hour), nil, wire.RefusedAhead},
 	} {
 		g := w.hosts[0].g
 		g.admitted, g.complaints = tt.admit, complaints{}
@@ -203,14 +203,14 @@ func TestRefusedOrders(t *testing.T) {
 			o := wire.Order{Kind: wire.OrderJoin, Group: testGroup, Life: tt.life}
 			g.Step(w.net.Now(), Input{Kind: Instructed, From: hostNID(tt.from), Data: o.AppendTo(nil)}, &out)
 			for _, e := range out.Effects {
-				if e.Kind == Refused && e.To == hostNID(tt.from) && errors.Is(e.Why, tt.reason.Err()) {
+				if e.Kind == Refused && e.To == hostNID(tt.from) && errors.Is(e.Why, refusal(tt.reason)) {
 					told++
 				}
 				if e.Kind != DoReport {
 					continue
 				}
 				r, err := wire.ParseOrder(out.Buf[e.Head.Begin:e.Head.End])
-				if err == nil && e.To == hostNID(tt.from) && r.Kind == wire.OrderRefused && Refusal(r.You) == tt.reason && r.Life == tt.life {
+				if err == nil && e.To == hostNID(tt.from) && r.Kind == wire.OrderRefused && wire.Refusal(r.You) == tt.reason && r.Life == tt.life {
 					replies++
 				}
 			}
@@ -223,7 +223,7 @@ func TestRefusedOrders(t *testing.T) {
 	var out Output
 	m.Step(1, Input{Kind: Join}, &out)
 	for range 3 {
-		r := wire.Order{Kind: wire.OrderRefused, Group: testGroup, Epoch: 1, Version: wire.Version{Epoch: 1}, Life: 7, You: uint32(RefusedStranger)}
+		r := wire.Order{Kind: wire.OrderRefused, Group: testGroup, Epoch: 1, Version: wire.Version{Epoch: 1}, Life: 7, You: uint32(wire.RefusedStranger)}
 		m.Step(2, Input{Kind: Instructed, From: hostNID(0), Data: r.AppendTo(nil)}, &out)
 	}
 	denied := slices.DeleteFunc(slices.Clone(out.Effects), func(e Effect) bool { return e.Kind != Denied })

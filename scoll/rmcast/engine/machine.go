@@ -237,7 +237,7 @@ func (m *Machine) hold(kind InputKind, from nid.NID, b []byte, v wire.Version, c
 		return
 	case m.wall.isAhead(v.Epoch, m.now):
 		m.stats.Ahead++
-		m.complaints.refused(m.now, m.out, from, RefusedAhead)
+		m.complaints.refused(m.now, m.out, from, wire.RefusedAhead)
 		return
 	case len(m.held) == maxHeld || m.heldOf(from) >= maxHeld/2 || latest != nil && m.heldN+len(b) > latest.maxMessage()+maxHeld*wire.HeaderSize:
 		m.stats.Unknown++

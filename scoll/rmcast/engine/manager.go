@@ -135,10 +135,10 @@ func (g *Manager) arrive(from nid.NID, b []byte) {
 		g.managed(from, &o)
 	case !g.admitted.has(from):
 		g.stats.Stranger++
-		g.refuse(from, &o, RefusedStranger)
+		g.refuse(from, &o, wire.RefusedStranger)
 	case g.wall.isAhead(max(o.Epoch, o.Life), g.now):
 		g.stats.Ahead++
-		g.refuse(from, &o, RefusedAhead)
+		g.refuse(from, &o, wire.RefusedAhead)
 	case o.Version.Epoch > o.Epoch: // the highest that it knows
 		g.stats.Malformed++
 	case g.role == standby:
@@ -158,7 +158,7 @@ func (g *Manager) managed(from nid.NID, o *wire.Order) {
 	case o.Kind == wire.OrderRefused:
 		if g.stats.Denied++; g.deniedAt <= g.now && g.admitted.has(from) {
 			g.deniedAt = g.now + complainEvery
-			g.out.Effects = append(g.out.Effects, Effect{Kind: Denied, To: from, Why: Refusal(o.You).Err()})
+			g.out.Effects = append(g.out.Effects, Effect{Kind: Denied, To: from, Why: refusal(wire.Refusal(o.You))})
 		}
 	case o.Kind == wire.OrderList || o.Kind == wire.OrderState:
 		g.rival(from, o)
@@ -218,11 +218,11 @@ func (g *Manager) join(from nid.NID, o *wire.Order) {
 	g.fail(false, func(m *managed) bool { return m.NID == from })
 	switch {
 	case g.alone:
-		g.deny(from, o, RefusedQuorum)
+		g.deny(from, o, wire.RefusedQuorum)
 		return
 	case g.cfg.tooShort(o):
 		g.stats.Limits++
-		g.refuse(from, o, RefusedLimits)
+		g.refuse(from, o, wire.RefusedLimits)
 		return
 	case !g.mayJoin(from):
 		return
@@ -264,7 +264,7 @@ func (g *Manager) report(from nid.NID, o *wire.Order) {
 		if g.isDeparted(id) || !o.Version.IsValid() || o.Version.Epoch == g.epoch || g.collect.over {
 			g.expel(id) // perhaps one that was silent when the others were asked
 		} else if g.collect.againAt > g.now {
-			g.deny(from, o, RefusedQuorum)
+			g.deny(from, o, wire.RefusedQuorum)
 		} else {
 			g.ask(wire.Member{ID: id}, 0) // of a manager before
 		}
@@ -289,7 +289,7 @@ func (g *Manager) report(from nid.NID, o *wire.Order) {
 	}
 	m.tries = 0
 	if g.alone {
-		g.deny(from, o, RefusedQuorum)
+		g.deny(from, o, wire.RefusedQuorum)
 		return
 	}
 	g.sendState(m)

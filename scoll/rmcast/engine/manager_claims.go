@@ -81,13 +81,13 @@ func (g *Manager) count() (highest uint64, most bool) {
 }
 
 // refuse tells a node why its message is refused, and now and then the user.
-func (g *Manager) refuse(from nid.NID, o *wire.Order, why Refusal) {
+func (g *Manager) refuse(from nid.NID, o *wire.Order, why wire.Refusal) {
 	g.complaints.refused(g.now, g.out, from, why)
 	g.deny(from, o, why)
 }
 
 // deny tells a node why its message is refused.
-func (g *Manager) deny(from nid.NID, o *wire.Order, why Refusal) {
+func (g *Manager) deny(from nid.NID, o *wire.Order, why wire.Refusal) {
 	r := g.state(wire.OrderRefused)
 	r.Life, r.You, r.Flags = o.Life, uint32(why), o.Flags&wire.OrderReplica
 	g.order(from, &r)

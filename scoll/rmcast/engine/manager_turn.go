@@ -169,7 +169,7 @@ func (g *Manager) waits(from nid.NID, o *wire.Order) {
 		}
 	}
 	if g.alone {
-		g.deny(from, o, RefusedQuorum)
+		g.deny(from, o, wire.RefusedQuorum)
 	}
 }
 
@@ -183,7 +183,7 @@ func (g *Manager) rival(from nid.NID, o *wire.Order) {
 	case g.wall.isAhead(o.Epoch, g.now):
 		g.stats.Ahead++
 		o.Flags = wire.OrderReplica
-		g.refuse(from, o, RefusedAhead)
+		g.refuse(from, o, wire.RefusedAhead)
 		return
 	case !o.Agrees():
 		g.stats.Malformed++

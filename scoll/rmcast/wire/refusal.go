@@ -1,0 +1,30 @@
+package wire
+
+import "fmt"
+
+// Refusal is why a node takes no notice of a message between members and managers. Its
+// sender is told.
+type Refusal uint32
+
+// The reasons.
+const (
+	RefusedAhead    Refusal = 1 + iota // the epoch or life is more than a day above the clock
+	RefusedStranger                    // the sender is on no list of those that may be members
+	RefusedQuorum                      // the manager hears too few members
+	RefusedLimits                      // the sender has less multicast than the group asks for
+)
+
+// String says what a reason means to the node whose message is refused.
+func (r Refusal) String() string {
+	switch r {
+	case RefusedAhead:
+		return "an epoch or life is more than a day above the wall clock: set the clocks right, and restart lnetd where they were wrong"
+	case RefusedStranger:
+		return "the node is not on the list of those that may be members: add it to Admit of Manage and Join (members of the group)"
+	case RefusedQuorum:
+		return "the group has no manager that hears most members of its latest list: reconnect them, or have those that are gone for good expelled (Agent.Expel, 'scollctl mcast expel')"
+	case RefusedLimits:
+		return "the datagrams of this node are shorter than LeastFragment (least_fragment) of the group: use a network with a larger MTU, or lower it on the managers"
+	}
+	return fmt.Sprintf("refused for reason %d", uint32(r))
+}
