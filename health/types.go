@@ -46,8 +46,10 @@ type (
 	TombstoneInfo  = engine.TombstoneInfo
 	EvictionStatus = engine.EvictionStatus
 	ServerStats    = engine.ServerStats
-	// ClientStatus is the state of a client, and ClientStats counts what it did and met.
+	// ClientStatus is the state of a client, SupersededBy why it rests, and ClientStats counts
+	// what it did and met.
 	ClientStatus = engine.ClientStatus
+	SupersededBy = engine.SupersededBy
 	ClientStats  = engine.ClientStats
 )
 

@@ -11,7 +11,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/control"
 	healthmod "ulnet/cmd/internal/modules/health"
-	"ulnet/health/engine"
+	"ulnet/health"
 	"ulnet/lnet/nid"
 )
 
@@ -172,7 +172,7 @@ func newClientRoleDoc(c *healthmod.HealthClient) *clientRoleDoc {
 }
 
 // superseded says who is a client now, and what to do about it; "" if it is not superseded.
-func superseded(s *engine.SupersededBy) string {
+func superseded(s *health.SupersededBy) string {
 	if s == nil {
 		return ""
 	}

@@ -16,7 +16,6 @@ import (
 	"ulnet/cmd/internal/connstore"
 	healthmod "ulnet/cmd/internal/modules/health"
 	"ulnet/health"
-	"ulnet/health/engine"
 	"ulnet/lnet/nid"
 )
 
@@ -251,7 +250,7 @@ func TestSupersededShown(t *testing.T) {
 	if doc := newClientRoleDoc(c); doc.Superseded != "" || strings.Contains(clientLine(c), "same client") {
 		t.Errorf("%+v", doc)
 	}
-	c.Superseded = &engine.SupersededBy{Server: serverOne, Peer: serverTwo, Incarnation: 9, Again: 5 * time.Minute}
+	c.Superseded = &health.SupersededBy{Server: serverOne, Peer: serverTwo, Incarnation: 9, Again: 5 * time.Minute}
 	want := fmt.Sprintf("the same client runs at %v, says %v; tries again in ", serverTwo, serverOne)
 	if doc := newClientRoleDoc(c); !strings.HasPrefix(doc.Superseded, want) || !strings.Contains(doc.Superseded, "a client id, of its own") {
 		t.Errorf("%q", doc.Superseded)
