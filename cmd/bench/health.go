@@ -68,7 +68,7 @@ func measureFalseEvictions(ctx context.Context, b *bench) ([]line, error) {
 	}
 	return []line{
 		{what: "false evictions of well-behaved clients", ratio: wrong, unit: "evictions", limit: 0, basis: basis},
-		{what: "runs at whose end something was not as it should be", ratio: float64(p.Failed), unit: "runs", limit: 0, basis: basis},
+		{what: "runs at whose end something was not as it should be", ratio: float64(len(p.Failed)), unit: "runs", limit: 0, basis: basis},
 	}, nil
 }
 

@@ -183,7 +183,7 @@ func measurePlans(ctx context.Context, kind string, draw func(seed uint64) strin
 		if err != nil {
 			return nil, err
 		}
-		good, first := count-p.Failed, ""
+		good, first := count-len(p.Failed), ""
 		if p.First != nil {
 			first = fmt.Sprintf("; %.60v", p.First)
 		}

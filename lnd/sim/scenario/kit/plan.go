@@ -57,8 +57,8 @@ func RunPlan(ctx context.Context, p *scenario.Protocol, level scenario.Level, te
 // Plans is what came of many plans.
 type Plans struct {
 	Runs   int
-	Failed int   // in which something expected did not come
-	First  error // why, in the first of these
+	Failed []uint64 // seeds of those in which something expected did not come
+	First  error    // why, in the first of these
 	// Sum is the sum of each measure, Some in how many runs it was above 0.
 	Sum  map[string]float64
 	Some map[string]int
@@ -73,7 +73,7 @@ func RunPlans(ctx context.Context, p *scenario.Protocol, level scenario.Level, f
 			return all, err
 		}
 		if all.Runs++; err != nil {
-			if all.Failed++; all.First == nil {
+			if all.Failed = append(all.Failed, seed); all.First == nil {
 				all.First = err
 			}
 		}

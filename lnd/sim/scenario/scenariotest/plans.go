@@ -15,8 +15,8 @@ func Plans(t testing.TB, p *scenario.Protocol, level scenario.Level, count int, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plans.Failed > 0 {
-		t.Errorf("%d of %d plans on %v fail; first: %v", plans.Failed, count, level, plans.First)
+	if len(plans.Failed) > 0 {
+		t.Errorf("%d of %d plans on %v fail, with seeds %v; first: %v", len(plans.Failed), count, level, plans.Failed, plans.First)
 	}
 	return plans.Some[measure]
 }
