@@ -2,8 +2,8 @@ package kit
 
 import "reflect"
 
-// Sum adds up the counters of all lives that there are: every field of the struct that is
-// an unsigned integer, or an array or struct of such.
+// Sum adds up the counters of all lives that there are: every exported field of the struct
+// that is an unsigned integer, or an array or struct of such.
 func Sum[L comparable, S any](lives []L, counters func(L) S) (sum S) {
 	var none L
 	var one S
@@ -26,14 +26,15 @@ type counter struct{ sum, one reflect.Value }
 
 // pair lists the counters in two values of one type.
 func pair(list []counter, sum, one reflect.Value) []counter {
-	switch sum.Kind() {
-	case reflect.Uint64, reflect.Uint32:
+	switch {
+	case !sum.CanSet(): // not exported
+	case sum.CanUint():
 		list = append(list, counter{sum, one})
-	case reflect.Array:
+	case sum.Kind() == reflect.Array:
 		for i := range sum.Len() {
 			list = pair(list, sum.Index(i), one.Index(i))
 		}
-	case reflect.Struct:
+	case sum.Kind() == reflect.Struct:
 		for i := range sum.NumField() {
 			list = pair(list, sum.Field(i), one.Field(i))
 		}
