@@ -63,7 +63,7 @@ type GroupConfig struct {
 //	EINVAL      this node is not a member, or there is no such tree
 //	EMSGSIZE    too many members
 //	EHOSTDOWN   with Now: a member is dead
-//	and others  with Now: a *Error with what members that are Unreached said
+//	and others  with Now: an *Error whose Unreached names members, and what they said
 func (a *Agent) CreateGroup(cfg GroupConfig) {
 	g := &Group{
 		agent: a, service: cfg.Service, tree: cfg.Tree, name: cfg.Name, private: cfg.Private, done: cfg.Done,

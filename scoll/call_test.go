@@ -16,7 +16,7 @@ import (
 
 const handled scoll.ServiceID = 11
 
-// wireHandler registers a handler on all nodes, which knows on which it is.
+// handle registers a handler on all nodes, which knows on which it is.
 func (w *wires) handle(of func(id int) scoll.Handler) {
 	w.t.Helper()
 	for _, d := range w.nodes {

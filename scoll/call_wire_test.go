@@ -83,8 +83,6 @@ func TestTallyTexts(t *testing.T) {
 	}
 }
 
-// FuzzTally: an answer of a child that is taken says of each member of a subtree one thing,
-// and its texts are fit to be printed.
 // TestTallyTextGoes: another status of a member has the text of its own, or none, and the
 // room that a text took is free again.
 func TestTallyTextGoes(t *testing.T) {
@@ -102,6 +100,8 @@ func TestTallyTextGoes(t *testing.T) {
 	}
 }
 
+// FuzzTally: an answer of a child that is taken says of each member of a subtree one thing,
+// and its texts are fit to be printed.
 func FuzzTally(f *testing.F) {
 	y := newTally(binomialOf(13, 3), 7)
 	f.Add(y.append(nil))

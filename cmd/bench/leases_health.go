@@ -36,7 +36,7 @@ func (k healthKeeping) nids() (ids []nid.NID) {
 
 func (k healthKeeping) timing() health.Timing { return health.Timing{Ping: k.Interval, Evict: k.TTL} }
 
-// newLeaseNode makes a node over TCP. It has one connection to each peer: with three
+// node makes a node over TCP. It has one connection to each peer: with three
 // typed ones 10 000 clients need more descriptors than a process often has.
 func (k healthKeeping) node(addr netip.Addr, accept socklnd.AcceptMode, clock machine.Clock) (*localnode.Node, error) {
 	return localnode.Start(localnode.Config{
@@ -91,7 +91,7 @@ func serveHealth(keeping rival.Keeping, gone func(name string)) error {
 	})
 }
 
-// healthClient starts clients, each a node with an address of its own.
+// healthClients starts clients, each a node with an address of its own.
 func healthClients(keeping rival.Keeping) func(i int) (kill func(), err error) {
 	k := healthKeeping{keeping}
 	clock := timerfd.NewClock()

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// group is how many daemons get the broadcasts.
+	// groupSize is how many daemons get the broadcasts.
 	groupSize = 8
 	// inner is the one that is killed: three others hang on it.
 	inner = 4

@@ -19,7 +19,7 @@ type Propagation struct {
 	Net    *Net // as it is at the end
 }
 
-// quietBefore is how long the cluster of a [Propagate] runs before newcomers
+// quietBefore is how long the cluster of a [Propagation] runs before newcomers
 // speak.
 const quietBefore = 15
 

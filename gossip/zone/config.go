@@ -9,7 +9,7 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// AgentConfig configures an [Agent]. The zero value of a field means its default.
+// Config configures an [Agent]. The zero value of a field means its default.
 type Config struct {
 	// Zone names the zone. Messages of others are refused. Required.
 	Zone string

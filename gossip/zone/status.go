@@ -89,7 +89,7 @@ func (a *Agent) Explain(id ID) (x Explanation) {
 	return x
 }
 
-// AgentStatus is the state of an agent in numbers.
+// Status is the state of an agent in numbers.
 type Status struct {
 	engine.Status
 	Zone       string           `json:"zone"`

@@ -12,7 +12,7 @@ import (
 //
 //	0  4  absent   how many servers did not answer, although they are there
 //	4     absent   their NIDs, 20 bytes each, in the extended form
-//	      reply    of all others, a health.Reply
+//	      reply    of all others, a [wire.Reply]
 type Answer struct {
 	Absent []nid.NID
 	Reply  wire.Reply
@@ -39,7 +39,7 @@ func (a *Answer) AppendTo(b []byte) []byte {
 }
 
 // ParseAnswer parses an answer to so many evictions of so many servers. The error
-// is ErrAnswer or one of health.ParseReply.
+// is ErrAnswer or one of [wire.ParseReply].
 func ParseAnswer(b []byte, entries, servers int) (a Answer, err error) {
 	if len(b) < headerSize {
 		return a, ErrAnswer

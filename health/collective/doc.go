@@ -11,7 +11,7 @@
 //
 // # Formats
 //
-// A request is a [health.Batch], an answer an [Answer]: a [health.Reply] of all
+// A request is a [wire.Batch], an answer an [Answer]: a [wire.Reply] of all
 // who answered, and the names of those who did not and whom scoll does not name:
 // it sees to it that answers arrive, not what they say. A server that is not ready
 // to answer, or does not in time, answers for those below it; what a server makes

@@ -122,7 +122,7 @@ func (h *harness) connect(incarnation uint64, master nid.NID, epoch uint32) {
 	h.message(host, wire.Message{Kind: wire.Connect, Incarnation: incarnation, Server: master, Epoch: epoch, Sequence: 9, Name: []byte("host")})
 }
 
-// text of an effect, as a word or two.
+// word is the text of an effect, as a word or two.
 func word(h *harness, e *ServerEffect) string {
 	switch e.Kind {
 	case DoSend:

@@ -7,7 +7,7 @@ import (
 	"ulnet/health/wire"
 )
 
-// seen has the transport say that the client's node was heard of just now.
+// nodeSends has the transport say that the client's node was heard of just now.
 func (h *harness) nodeSends() {
 	h.t.Helper()
 	h.step(ServerInput{Kind: Seen, Client: testClient, At: h.now})

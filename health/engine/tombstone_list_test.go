@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// list returns all tombstones of a server, the latest first, and in how many steps.
+// tombstones returns all tombstones of a server, the latest first, and in how many steps.
 func (h *harness) tombstones() (list []TombstoneInfo, steps int) {
 	for until, more := machine.Never, true; more; steps++ {
 		until, more = h.s.TombstonesBefore(until, func(t *TombstoneInfo) { list = append(list, *t) })

@@ -61,7 +61,7 @@ var hostile = []struct {
 	{name: "sent to the node, and names it", head: func(g *kib.Datagram) { g.Header.DestNID = nid.MustParse("10.0.0.1@o2ib") }, to: "node", want: DatagramGroup},
 }
 
-// encode returns the bytes of a row.
+// encodeHostile returns the bytes of a row.
 func encodeHostile(t testing.TB, i int) []byte {
 	t.Helper()
 	g := castFrom("10.0.0.2@o2ib")

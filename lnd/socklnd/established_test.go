@@ -49,7 +49,7 @@ func validate(_ *host, d *lnd.Delivery) (lnd.Verdict, error) {
 	return lnd.Accept, nil
 }
 
-// put is a PUT of the kernel with the given cookie.
+// kernelPut is a PUT of the kernel with the given cookie.
 func kernelPut(t *testing.T, cookie uint64, payload []byte) []byte {
 	t.Helper()
 	m := newPut(probeID, nid.ProcessID{NID: nid.MustParse("10.0.0.2@tcp"), PID: nid.LustrePID}, payload)

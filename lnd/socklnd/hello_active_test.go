@@ -31,7 +31,7 @@ const (
 
 var probeID = nid.ProcessID{NID: nid.MustParse("10.0.0.1@tcp"), PID: nid.LustrePID}
 
-// inVersion turns a record of version 3 into one of version 2.
+// inVersion2 turns a record of version 3 into one of version 2.
 func inVersion2(record string) string { return strings.Replace(record, " 03000000", " 02000000", 1) }
 
 // dialScene is our NI at 10.0.0.2 and a probe that listens at 10.0.0.1.

@@ -231,7 +231,7 @@ func (h *harness) leave() {
 	h.want("free")
 }
 
-// stats fails unless a counter is one.
+// one fails unless a counter is one.
 func (h *harness) one(name string, counter uint64) {
 	h.t.Helper()
 	if counter != 1 {

@@ -24,7 +24,7 @@ type View interface {
 	Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func())
 }
 
-// AgentConfig configures an [Agent].
+// Config configures an [Agent].
 type Config struct {
 	Self  nid.NID      // may be zero on a node with one NID
 	View  View         // of the managers on this node, a *gossip.Agent; nil: only silence tells of deaths
@@ -80,7 +80,7 @@ var ErrStopped error = &Error{Why: "the group was left, or the node stops"}
 // ErrTaken says that this node has an agent already, or takes part in a group, or manages it.
 var ErrTaken error = &Error{Why: "this node has an agent, or does that in this group, already"}
 
-// Start begins to receive. A node has one agent, for all of its groups. The error is ErrTaken
+// New begins to receive. A node has one agent, for all of its groups. The error is ErrTaken
 // if there is another one that was not stopped, ErrNoNID, [portals.ErrNoLoopback] or
 // [portals.ErrNoDiscovery] for a node that lacks one of these, or what portals says of
 // the buffers.

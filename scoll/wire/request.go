@@ -235,7 +235,7 @@ func (h *RequestHeader) check(body int) error {
 	return nil
 }
 
-// proof is the length of what FlagSigned adds.
+// ProofSize is the length of what FlagSigned adds.
 func (h *RequestHeader) ProofSize() int {
 	if h.Flags&FlagSigned == 0 {
 		return 0
@@ -243,7 +243,7 @@ func (h *RequestHeader) ProofSize() int {
 	return h.SumSize() + keyring.CodeSize
 }
 
-// sumSize is the length of the digest of the bulk data.
+// SumSize is the length of the digest of the bulk data.
 func (h *RequestHeader) SumSize() int {
 	if h.Flags&FlagSigned == 0 || h.Bulk.Length == 0 {
 		return 0

@@ -88,7 +88,7 @@ func (s *Scoll) AdminTree() scoll.Tree {
 	return cmp.Or(s.Admin.Tree, s.Tree)
 }
 
-// Machine returns the configuration for package scoll.
+// Agent returns the configuration for package scoll.
 func (s *Scoll) Agent() scoll.Config {
 	return scoll.Config{
 		Self: s.NID, RTT: s.RTT, Guard: s.Guard, MinBulkRate: s.MinBulkRate, MaxActive: s.MaxActive,

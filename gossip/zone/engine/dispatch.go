@@ -89,7 +89,7 @@ const (
 	dispatchFixed = 8 + memberOverhead + 1 + 5*8 + 2*4 + memberOverhead + 4 + 4 + codeSize
 )
 
-// Size returns how many bytes a dispatch has when it is sent.
+// size returns how many bytes a dispatch has when it is sent.
 func (d *Dispatch) size() int {
 	n := dispatchFixed + len(d.From.canonical) + len(d.Zone) + len(d.About.canonical)
 	for _, list := range [][]Named{d.Joined, d.Left} {

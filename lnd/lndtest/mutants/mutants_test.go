@@ -81,7 +81,7 @@ func TestWait(t *testing.T) {
 }
 `
 
-// patches of shapes: those of the first line survive, the others are killed.
+// shapesPatches are patches of shapes: those of the first line survive, the others are killed.
 var shapesPatches = map[string]string{
 	"alive":     "the sum is counted otherwise\ntests: TestAdd|TestZero\n--- shapes.go\n-\t\ttotal += more[0]\n+\t\ttotal += more[len(more)-1]\n",
 	"hung":      "nothing is closed\ntests: TestWait\n--- shapes.go\n-func wait(done chan bool) { close(done) }\n+func wait(done chan bool) {}\n",

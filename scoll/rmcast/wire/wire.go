@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// WireVersion is the version of the protocol on the wire.
+// ProtocolVersion is the version of the protocol on the wire.
 const ProtocolVersion = 1
 
 // The portals of reliable multicast. Datagrams go to the first as multicast PUTs,
