@@ -47,7 +47,8 @@ type Agent struct {
 	open     openAnswers
 	ctx      context.Context // of handlers and calls; ends with the agent
 	cancel   context.CancelFunc
-	closing  sync.Once
+	closing  atomic.Bool
+	silent   chan struct{} // closed when Close has ended taking part
 	finish   sync.Once
 
 	posts    sync.Pool // of *post
@@ -74,6 +75,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if err := a.fill(); err != nil {
 		return nil, err
 	}
+	a.silent = make(chan struct{})
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	a.signer.init(a.cfg.Keys)
 	a.m = engine.New(a.cfg.Engine())
@@ -138,30 +140,41 @@ func orElse(n, d int) int {
 // contexts of those that run, and lets their answers leave, for up to a second: members
 // below this one may have to answer first. Then no callback is called any more, and it
 // waits for those that run, of which it must not be called; when ctx ends before them, the
-// error says so. What was under way otherwise is not answered; a message that had begun may
-// still touch its memory, until the node is closed, which comes next.
+// error says so, and buffers of requests stay posted and lists are fetched on until Close
+// is called again or the node is closed. What was under way otherwise is not answered; a
+// message that had begun may still touch its memory, until the node is closed, which comes
+// next.
 func (a *Agent) Close(ctx context.Context) error {
-	a.closing.Do(func() {
-		a.cancel()
-		a.open.wait(ctx)
-		if a.unwatch != nil {
-			a.unwatch()
-		}
-		a.runner.Close()
-		a.due.close()
-		a.receiver.close()
-	})
-	select {
-	case <-a.due.idle:
-	default:
+	if a.closing.CompareAndSwap(false, true) {
+		a.fallSilent(ctx)
+	}
+	for _, done := range []<-chan struct{}{a.silent, a.due.idle} {
 		select {
-		case <-a.due.idle:
+		case <-done:
+			continue
+		default:
+		}
+		select {
+		case <-done:
 		case <-ctx.Done():
 			return fmt.Errorf("scoll: closed, but a callback has not returned: %w", context.Cause(ctx))
 		}
 	}
 	a.finish.Do(a.giveUp)
 	return nil
+}
+
+// fallSilent ends taking part; callbacks that run go on.
+func (a *Agent) fallSilent(ctx context.Context) {
+	defer close(a.silent)
+	a.cancel()
+	a.open.wait(ctx)
+	if a.unwatch != nil {
+		a.unwatch()
+	}
+	a.runner.Close()
+	a.due.close()
+	a.receiver.close()
 }
 
 // giveUp gives up buffers and what is fetched, when no callback can bring more.

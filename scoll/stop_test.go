@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ulnet/lnd/simlnd"
@@ -138,4 +139,35 @@ func TestCloseWaits(t *testing.T) {
 		t.Error(err)
 	}
 	root.Wait()
+}
+
+// TestCloseBesideClose: while one Close waits for answers to leave, another one heeds its own
+// context.
+func TestCloseBesideClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWires(t, 2, scoll.Config{RTT: time.Second})
+		asked, end := make(chan struct{}), make(chan struct{})
+		w.handle(func(id int) scoll.Handler {
+			return scoll.Handler{Answer: func(context.Context, *scoll.Question) ([]byte, error) {
+				if id == 1 {
+					close(asked)
+					<-end
+				}
+				return nil, nil
+			}}
+		})
+		var others sync.WaitGroup
+		defer others.Wait()
+		others.Go(func() { _, _ = w.ask(t.Context(), 0, scoll.Tree{}, scoll.CallConfig{}) })
+		<-asked
+		others.Go(func() { closeAgent(t, w.nodes[1].agent) })
+		synctest.Wait()
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		began := time.Now()
+		if err := w.nodes[1].agent.Close(ended); !errors.Is(err, context.Canceled) || time.Since(began) > 0 {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		close(end)
+	})
 }
