@@ -5,7 +5,6 @@ package scoll
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"iter"
@@ -25,7 +24,6 @@ import (
 	"ulnet/gossip"
 	"ulnet/gossip/engine"
 	"ulnet/lnet/nid"
-	"ulnet/portals/keyring"
 	"ulnet/scoll"
 	"ulnet/scoll/rmcast"
 )
@@ -180,26 +178,6 @@ func (c *collective) mayAct(root, parent nid.NID) bool {
 	}
 	return slices.Contains(c.m.Config.Gossip.NIDs, parent) ||
 		slices.ContainsFunc(c.cfg.Groups, func(g config.Group) bool { return slices.Contains(g.NIDs, parent) })
-}
-
-// digestOf is a digest of what should be the same on all servers: all but the
-// names of a node and its places.
-func digestOf(c config.Config) [32]byte {
-	c.Networks, c.Socket, c.StateDir, c.RuntimeDir, c.Capture, c.FaultSeed = "", "", "", "", "", 0
-	c.Handlers = nil
-	c.CaptureSize, c.CaptureTime, c.CaptureFiles = 0, 0, 0
-	c.Gossip.NIDsAt, c.Gossip.NIDsFile, c.Gossip.Seed = config.Place{}, "", 0
-	c.Gossip.KeyFile, c.Gossip.Keys = "", keyring.Keys{}
-	c.Scoll.NID, c.Scoll.KeyFile, c.Scoll.Keys = nid.NID{}, "", keyring.Keys{}
-	c.Health.NID, c.Health.At = nid.NID{}, config.Place{}
-	c.Health.Name, c.Health.Attach, c.Health.AttachAll = "", nil, false
-	c.Health.KeyFile, c.Health.Keys = "", keyring.Keys{}
-	c.Health.ClaimFile, c.Health.ClaimKeys = "", keyring.Keys{} // a digest of short keys could be guessed
-	c.Rmcast.NID, c.Rmcast.KeyFile, c.Rmcast.Keys = nid.NID{}, "", keyring.Keys{}
-	z := &c.Zone
-	z.Name, z.At, z.Node, z.NIDs, z.Bootstrap = "", config.Place{}, "", nil, nil
-	z.Supervisor, z.Management, z.Monitor, z.KeyFile, z.Keys = false, nil, false, "", keyring.Keys{}
-	return sha256.Sum256(fmt.Appendf(nil, "%+v", c))
 }
 
 // Close ends taking part. An error says that something has not returned when ctx ends.

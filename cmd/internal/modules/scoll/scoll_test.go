@@ -11,7 +11,6 @@ import (
 	"ulnet/cmd/internal/modules/rmcast"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet/nid"
-	"ulnet/portals/keyring"
 	"ulnet/scoll"
 )
 
@@ -67,44 +66,6 @@ func TestMayAct(t *testing.T) {
 		if got := c.mayAct(test.root, test.parent); got != test.want {
 			t.Errorf("%s: %v", test.name, got)
 		}
-	}
-}
-
-// TestDigest: what belongs to a node alone does not count, all else does.
-func TestDigest(t *testing.T) {
-	a := config.Default()
-	own := a
-	own.Networks, own.Socket, own.StateDir, own.Capture = "tcp(eth7)", "s", "d", "c"
-	own.Scoll.KeyFile = "keys"
-	own.Scoll.NID, own.Gossip.NIDsAt = nidAt("10.0.0.7"), config.Place{File: "f", Line: 3}
-	keys, err := keyring.NewKeys([]byte("sixteen bytes, or more"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	own.Zone.Name, own.Zone.Node, own.Zone.Keys = "rack7", "n7", keys
-	own.Gossip.KeyFile, own.Gossip.Keys = "keys", keys
-	own.Handlers = []config.Handler{{Name: "h", Run: []string{"x"}}}
-	if digestOf(a) != digestOf(own) {
-		t.Error("nodes of a cluster differ")
-	}
-	seen := map[[32]byte]string{}
-	for name, change := range map[string]func(*config.Config){
-		"a number":    func(c *config.Config) { c.PeerCredits = 9 },
-		"the port":    func(c *config.Config) { c.AcceptPort = 9 },
-		"an action":   func(c *config.Config) { c.Scoll.Admin.Actions = []config.Action{{Name: "a", Run: []string{"x"}}} },
-		"its program": func(c *config.Config) { c.Scoll.Admin.Actions = []config.Action{{Name: "a", Run: []string{"y"}}} },
-		"a root":      func(c *config.Config) { c.Scoll.Admin.AllowRoots = setsOf(t, "10.0.0.1@tcp") },
-		"a network":   func(c *config.Config) { c.Scoll.Admin.AllowRoots = setsOf(t, "*@tcp") },
-		"a threshold": func(c *config.Config) { c.Zone.Threshold = 3 },
-		"a member":    func(c *config.Config) { c.Gossip.NIDs = []nid.NID{nidAt("10.0.0.1")} },
-	} {
-		c := config.Default()
-		change(&c)
-		d := digestOf(c)
-		if seen[d] != "" || d == digestOf(a) {
-			t.Errorf("%s makes no difference %s", name, seen[d])
-		}
-		seen[d] = name
 	}
 }
 

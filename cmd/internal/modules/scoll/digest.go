@@ -1,0 +1,70 @@
+package scoll
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"ulnet/cmd/internal/config"
+	"ulnet/lnet/nid"
+	"ulnet/portals/keyring"
+)
+
+// digestOf is a digest of what should be the same on all servers: all but the
+// names of a node and its places. What is as it is by default does not count, so that versions
+// that know more settings, or have them in another order, have the same digest of a file.
+func digestOf(c config.Config) [32]byte {
+	c.Networks, c.Socket, c.StateDir, c.RuntimeDir, c.Capture, c.FaultSeed = "", "", "", "", "", 0
+	c.Handlers = nil
+	c.CaptureSize, c.CaptureTime, c.CaptureFiles = 0, 0, 0
+	c.Gossip.NIDsAt, c.Gossip.NIDsFile, c.Gossip.Seed = config.Place{}, "", 0
+	c.Gossip.KeyFile, c.Gossip.Keys = "", keyring.Keys{}
+	c.Scoll.NID, c.Scoll.KeyFile, c.Scoll.Keys = nid.NID{}, "", keyring.Keys{}
+	c.Health.NID, c.Health.At = nid.NID{}, config.Place{}
+	c.Health.Name, c.Health.Attach, c.Health.AttachAll = "", nil, false
+	c.Health.KeyFile, c.Health.Keys = "", keyring.Keys{}
+	c.Health.ClaimFile, c.Health.ClaimKeys = "", keyring.Keys{} // a digest of short keys could be guessed
+	c.Rmcast.NID, c.Rmcast.KeyFile, c.Rmcast.Keys = nid.NID{}, "", keyring.Keys{}
+	z := &c.Zone
+	z.Name, z.At, z.Node, z.NIDs, z.Bootstrap = "", config.Place{}, "", nil, nil
+	z.Supervisor, z.Management, z.Monitor, z.KeyFile, z.Keys = false, nil, false, "", keyring.Keys{}
+	return sha256.Sum256([]byte(strings.Join(unlike(reflect.ValueOf(c), reflect.ValueOf(config.Default())), "")))
+}
+
+// unlike returns a line for each value of a configuration that is not in another one, in the
+// order of their names.
+func unlike(c, other reflect.Value) []string {
+	known := named(nil, "", other)
+	lines := slices.DeleteFunc(named(nil, "", c), func(line string) bool { return slices.Contains(known, line) })
+	slices.Sort(lines)
+	return lines
+}
+
+// named appends a line for each value: its name, with those of the structs and the numbers in
+// the lists that it is in, and the value as text. What a struct embeds counts as its own.
+func named(lines []string, name string, v reflect.Value) []string {
+	switch {
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			lines = named(lines, fmt.Sprintf("%s[%d]", name, i), v.Index(i))
+		}
+		return append(lines, fmt.Sprintf("%s has %d\n", name, v.Len()))
+	case v.Kind() != reflect.Struct || opaque(v.Type()):
+		return append(lines, fmt.Sprintf("%s %q\n", name, fmt.Sprint(v)))
+	}
+	for field, value := range v.Fields() {
+		if field.Anonymous {
+			lines = named(lines, name, value)
+		} else {
+			lines = named(lines, name+"."+field.Name, value)
+		}
+	}
+	return lines
+}
+
+// opaque reports whether a struct, such as a NID, is a value as a whole.
+func opaque(t reflect.Type) bool {
+	return slices.ContainsFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return !f.IsExported() })
+}
