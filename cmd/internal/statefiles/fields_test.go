@@ -7,7 +7,8 @@ import (
 )
 
 // TestFields: a line for each field by its name in JSON, in the order that is asked for, and
-// none behind a nil pointer; a name that nothing has is a mistake of the program.
+// none behind a nil pointer; a name that nothing has is a mistake of the program,
+// which shows where the file is declared.
 func TestFields(t *testing.T) {
 	type part struct {
 		Why  string `json:"why"`
@@ -23,23 +24,32 @@ func TestFields(t *testing.T) {
 		Bare  struct{ Dead int }
 	}
 	const fields = `n=participants sure self? rtt_ms "why" there.many=behind Bare.Dead=dead many other`
-	other := struct {
+	type other struct {
 		Other int `json:"other"`
-	}{7}
+	}
+	type whole struct {
+		status
+		*other
+	}
+	file := FieldsOf[whole]("f", fields)
 	s := status{part: part{"a \"b\"\n", 1 << 63}, N: 3, RTT: 0.25}
 	want := "participants 3\nsure no\nrtt_ms 0.25\nwhy \"a \\\"b\\\"\\n\"\ndead 0\nmany 9223372036854775808\nother 7\n"
-	if got := Fields("f", fields, s, other); got.Name != "f" || string(got.Body) != want {
+	if got := file.File(&whole{s, &other{7}}); got.Name != "f" || string(got.Body) != want {
 		t.Errorf("%q, want %q", got.Body, want)
 	}
 	s.Self, s.There, s.Sure = nid.MustParse("10.0.0.1@tcp"), &part{Many: 5}, true
-	want = "participants 3\nsure yes\nself 10.0.0.1@tcp\nrtt_ms 0.25\nwhy \"a \\\"b\\\"\\n\"\nbehind 5\ndead 0\nmany 9223372036854775808\nother 7\n"
-	if got := Fields("f", fields, &s, &other); string(got.Body) != want {
+	want = "participants 3\nsure yes\nself 10.0.0.1@tcp\nrtt_ms 0.25\nwhy \"a \\\"b\\\"\\n\"\nbehind 5\ndead 0\nmany 9223372036854775808\n"
+	if got := file.File(&whole{s, nil}); string(got.Body) != want {
 		t.Errorf("%q, want %q", got.Body, want)
 	}
-	defer func() {
-		if recover() == nil {
-			t.Error("a field that is not there has a line")
-		}
-	}()
-	Fields("f", "missing", s)
+	for _, missing := range []string{"missing", "there.missing", "n.missing", "part"} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s, which is not there, has a line", missing)
+				}
+			}()
+			FieldsOf[status]("f", missing)
+		}()
+	}
 }

@@ -7,17 +7,26 @@ import (
 
 	"ulnet/cmd/internal/statefiles"
 	"ulnet/gossip"
+	"ulnet/gossip/engine"
 )
 
 // fileNames are the names of the state files.
 var fileNames = []string{"parameters", "participants", "clock", "ages", "health", "quorum", "statistics"}
 
-// What the files parameters and statistics have, see [statefiles.Fields].
-const (
-	parameterFields = `state version self? interval_ms rtt_ms n=participants digest threshold=dead_after_cycles fudge obsolete
-		stealth=stealth_cycles quorum_percent cold_start strict seed`
-	counterFields = `pings_sent second_pings pings_received replies_sent replies_received obsolete bad_clock realigned not_signed
-		malformed for_nobody not_young other_version disagreements strangers quiet behind missed bad_stages not_sent stray_bits other_pid not_posted`
+// counters are what the file statistics counts.
+type counters struct {
+	engine.Stats
+	*gossip.Status
+}
+
+// The files of fields.
+var (
+	parametersFile = statefiles.FieldsOf[GossipParams]("parameters", `state version self? interval_ms rtt_ms n=participants digest threshold=dead_after_cycles fudge obsolete
+		stealth=stealth_cycles quorum_percent cold_start strict seed`)
+	clockFile      = statefiles.FieldsOf[gossip.Status]("clock", "clock cycle")
+	quorumFile     = statefiles.FieldsOf[gossip.Status]("quorum", "quorum alive n=participants")
+	statisticsFile = statefiles.FieldsOf[counters]("statistics", `pings_sent second_pings pings_received replies_sent replies_received obsolete bad_clock realigned not_signed
+		malformed for_nobody not_young other_version disagreements strangers quiet behind missed bad_stages not_sent stray_bits other_pid not_posted`)
 )
 
 // Files shows the state of gossip.
@@ -36,16 +45,16 @@ func (m *Module) files() []statefiles.File {
 	status := statusOf(setup, agent)
 	s := status.Snapshot
 	params := setup.params(status)
-	files := []statefiles.File{statefiles.Fields("parameters", parameterFields, params), setup.participantsFile()}
+	files := []statefiles.File{parametersFile.File(&params), setup.participantsFile()}
 	if s == nil || s.Digest != setup.list.Digest().String() { // the list changes just now
 		return files
 	}
 	clock := fmt.Appendf(nil, "# clock %d\n", s.Clock)
-	quorum := statefiles.Fields("quorum", "quorum alive n=participants", s)
+	quorum := quorumFile.File(s)
 	quorum.Body = fmt.Appendf(quorum.Body, "percent %d\n", params.Quorum)
-	statistics := statefiles.Fields("statistics", counterFields, s.Stats, s)
+	statistics := statisticsFile.File(&counters{s.Stats, s})
 	quorum.Head, statistics.Head = clock, clock
-	return append(files, statefiles.Fields("clock", "clock cycle", s), setup.agesFile(clock, s), setup.healthFile(clock, s), quorum, statistics)
+	return append(files, clockFile.File(s), setup.agesFile(clock, s), setup.healthFile(clock, s), quorum, statistics)
 }
 
 func (s *settings) participantsFile() statefiles.File {

@@ -16,12 +16,12 @@ var fileNames = []string{"parameters", "server", "servers", "clients", "statisti
 // would be written for longer than it is true.
 const maxHealthFile = 4096
 
-// What the files parameters, server and client have, see [statefiles.Fields].
-const (
-	timeFields   = "ping_ms client_ms elect_ms evict_ms orphan_ms quorum_ms broadcast_ms rtt_ms tick_ms try_ms"
-	serverFields = `state self? gossip unsure alive known quorum no_quorum.why=no_quorum draining clients max_clients mastered orphaned
-		recovering evicting waiting tombstones batches claim_keys connect_keys store.records=records "store.error"=records_error`
-	clientFields = `state client "name" incarnation master? epoch`
+// The files of fields.
+var (
+	parametersFile = statefiles.FieldsOf[HealthTiming]("parameters", "ping_ms client_ms elect_ms evict_ms orphan_ms quorum_ms broadcast_ms rtt_ms tick_ms try_ms")
+	serverFile     = statefiles.FieldsOf[HealthServer]("server", `state self? gossip unsure alive known quorum no_quorum.why=no_quorum draining clients max_clients mastered orphaned
+		recovering evicting waiting tombstones batches claim_keys connect_keys store.records=records "store.error"=records_error`)
+	clientFields = statefiles.FieldsOf[HealthClient]("client", `state client "name" incarnation master? epoch`)
 )
 
 // Files shows the state of client health.
@@ -38,9 +38,9 @@ func (m *Module) files() []statefiles.File {
 	if err != nil {
 		return nil
 	}
-	files := []statefiles.File{statefiles.Fields("parameters", timeFields, status.Timing)}
+	files := []statefiles.File{parametersFile.File(&status.Timing)}
 	if s := status.Server; s != nil {
-		files = append(files, statefiles.Fields("server", serverFields, s), statefiles.CountersFile("statistics", s.Stats))
+		files = append(files, serverFile.File(s), statefiles.CountersFile("statistics", s.Stats))
 		if agent, err := m.server(); err == nil {
 			servers, _ := m.Servers() // as before
 			files = append(files, serversFile(servers), clientsFile(agent, s.Clients))
@@ -81,7 +81,7 @@ func clientsFile(agent *health.ServerAgent, count int) statefiles.File {
 }
 
 func clientFile(c *HealthClient) statefiles.File {
-	f := statefiles.Fields("client", clientFields, c)
+	f := clientFields.File(c)
 	for _, id := range c.Attached {
 		f.Body = fmt.Appendf(f.Body, "attached %v\n", id)
 	}

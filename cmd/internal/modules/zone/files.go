@@ -12,9 +12,8 @@ import (
 // fileNames are the names of the state files.
 var fileNames = []string{"parameters", "members", "gone", "links", "suspicions", "census", "statistics"}
 
-// parameterFields are what the file parameters has, see [statefiles.Fields].
-const parameterFields = `zone self state version members supervises=supervisor delegation.delegate=delegate
-	delegation.activation=activation threshold=theta successors random`
+var parametersFile = statefiles.FieldsOf[zone.Status]("parameters", `zone self state version members supervises=supervisor delegation.delegate=delegate
+	delegation.activation=activation threshold=theta successors random`)
 
 // Files shows the state of the zone.
 func (m *Module) Files() *statefiles.Config {
@@ -31,7 +30,7 @@ func (m *Module) files() []statefiles.File {
 		return nil
 	}
 	s := a.Status()
-	files := []statefiles.File{statefiles.Fields("parameters", parameterFields, s), membersFile(a), goneFile(a), linksFile(a), suspicionsFile(a), statisticsFile(&s)}
+	files := []statefiles.File{parametersFile.File(&s), membersFile(a), goneFile(a), linksFile(a), suspicionsFile(a), statisticsFile(&s)}
 	if s.Supervises {
 		files = append(files, censusFile(a))
 	}
