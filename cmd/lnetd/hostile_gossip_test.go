@@ -83,7 +83,7 @@ func hostileGossip(t *testing.T, key string) {
 func newOpenRoom(t *testing.T, n int, key string) (*serverRoom, *gossipStranger) {
 	t.Helper()
 	lab := netlab.New(t)
-	r := &serverRoom{t: t, on: network{kind: "tcp"}, n: n, left: lab.Switch("left")}
+	r := &serverRoom{t: t, on: network{kind: "tcp"}, n: n, prefix: "10.1.0.", left: lab.Switch("left")}
 	commands := lnetdtest.Build(t)
 	settings := append(r.on.eager(2*time.Second, 200*time.Millisecond, time.Second), "source_check: off",
 		"gossip:", "  interval: 200ms", fmt.Sprintf("  nids: ['10.1.0.[1-%d]@tcp']", n))
