@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"runtime"
@@ -45,6 +46,11 @@ const (
 	maxStack = 32 << 20
 	maxHeap  = 128 << 20
 )
+
+// mapped is how much address space the check takes for a file. Where a key or a value is
+// is a number of 32 bits in a page: wherever a damaged one leads, it is behind the end of
+// the file, where reading ends the process, and not in memory that something else has there.
+const mapped = 1 << (30 + 3*(math.MaxUint>>63)) // 8 GiB; 1 GiB of a small address space
 
 // Child checks a database if args, those of the process without its name, ask for
 // it, and returns the exit code of the process. Every program that calls [Open]
@@ -97,7 +103,12 @@ func inspect(path string) (records, tombstones int, err error) {
 	if err := metas(path); err != nil {
 		return 0, 0, err
 	}
-	db, err := bbolt.Open(path, 0, &bbolt.Options{ReadOnly: true, PreLoadFreelist: true, Timeout: time.Second})
+	options := bbolt.Options{ReadOnly: true, PreLoadFreelist: true, Timeout: time.Second, InitialMmapSize: mapped}
+	db, err := bbolt.Open(path, 0, &options)
+	if errors.Is(err, syscall.ENOMEM) { // the address space is limited: ulimit -v
+		options.InitialMmapSize = 0
+		db, err = bbolt.Open(path, 0, &options)
+	}
 	if err != nil {
 		return 0, 0, openError(err)
 	}

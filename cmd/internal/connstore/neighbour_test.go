@@ -1,0 +1,74 @@
+package connstore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"go.etcd.io/bbolt"
+)
+
+// neighbourVerb has the test binary check a file while other memory of the process lies
+// behind it.
+const neighbourVerb = "connstore-neighbour"
+
+// beside checks a file behind which zeros are mapped: Linux puts a mapping right below the
+// one before.
+func beside(path string, out io.Writer) int {
+	if _, err := syscall.Mmap(-1, 0, 4<<20, syscall.PROT_READ, syscall.MAP_ANON|syscall.MAP_PRIVATE); err != nil {
+		fmt.Fprintln(out, err)
+		return exitFailed
+	}
+	if _, _, err := inspect(path); err != nil {
+		fmt.Fprintln(out, err)
+		return exitDamaged
+	}
+	return exitSound
+}
+
+// branches returns the numbers of the branch pages of a sound file that are in use.
+func branches(t *testing.T, b []byte) (pages []int) {
+	t.Helper()
+	edited(t, b, func(tx *bbolt.Tx) error {
+		for i := 0; ; i++ {
+			switch p, err := tx.Page(i); {
+			case err != nil || p == nil:
+				return err
+			case p.Type == "branch":
+				pages = append(pages, i)
+			}
+		}
+	})
+	return pages
+}
+
+// TestKeyOutsideFile: a branch page whose first key is said to lie behind the end of the file
+// is found: what would be read there belongs to something else.
+func TestKeyOutsideFile(t *testing.T) {
+	b := whole(t, 300)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := branches(t, b)
+	if len(pages) == 0 {
+		t.Fatal("no branch page")
+	}
+	for _, page := range pages {
+		damaged := bytes.Clone(b)
+		damaged[page*os.Getpagesize()+pageHeader+2] |= 1 << 2 // of its place: 256 KiB further
+		path := place(t)
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		said, err := exec.CommandContext(t.Context(), self, neighbourVerb, path).CombinedOutput()
+		if exit, _ := errors.AsType[*exec.ExitError](err); exit == nil || exit.ExitCode() == exitFailed {
+			t.Errorf("page %d: the check says %v: %s", page, err, said)
+		}
+	}
+}
