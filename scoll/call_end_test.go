@@ -48,15 +48,17 @@ func TestCallCanceled(t *testing.T) {
 	const n = 4
 	w := newWires(t, n, scoll.Config{RTT: time.Minute})
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, n)
+	ended, begun := make(chan error, n), make(chan struct{})
 	w.handle(func(id int) scoll.Handler {
 		return scoll.Handler{Answer: func(of context.Context, q *scoll.Question) ([]byte, error) {
 			if id == 0 {
+				<-begun
 				cancel()
 				<-of.Done()
 				ended <- of.Err()
 			}
 			if id == 1 {
+				close(begun)
 				<-of.Done() // until its agent stops
 				ended <- of.Err()
 			}
