@@ -14,7 +14,7 @@ import (
 )
 
 // TestShortLivedPeers has very many peers with addresses of their own connect to
-// a daemon, send a message and leave. A minute later the daemon has the memory of
+// a daemon, send a message and leave. One to three minutes later the daemon has the memory of
 // before, and answers those that have been there all the time.
 func TestShortLivedPeers(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" {
@@ -38,7 +38,15 @@ func TestShortLivedPeers(t *testing.T) {
 	crowded := s.rss(t)
 	<-time.After(time.Minute)
 	after := s.rss(t)
-	t.Logf("RSS: %d KiB before, %d with %d peers, %d a minute later", before>>10, crowded>>10, crowd, after>>10)
+	// Go gives memory back bit by bit, and later beside busy processes.
+	for range 24 {
+		if after <= before*12/10 {
+			break
+		}
+		<-time.After(5 * time.Second)
+		after = s.rss(t)
+	}
+	t.Logf("RSS: %d KiB before, %d with %d peers, %d in the end", before>>10, crowded>>10, crowd, after>>10)
 	if after > before*12/10 {
 		t.Errorf("memory has grown from %d to %d KiB", before>>10, after>>10)
 	}
