@@ -113,6 +113,7 @@ func TestTwoNets(t *testing.T) {
 	send(0, 1)
 	send(1, 1)
 	shut(nis[1][0])
+	ups[0][0].await(t, "end of the connection", func() bool { return len(ups[0][0].downs) > 0 })
 	send(1, 2)
 	nis[0][0].Send(newMessage(nis[0][0], nis[1][0].nid, 100)) // whom nobody has any more
 	ups[0][0].await(t, "error", func() bool { return len(ups[0][0].errs) == 1 })
