@@ -135,12 +135,12 @@ func selfOf(table *portals.Table, self nid.NID) (nid.NID, error) {
 			continue
 		}
 		if self.IsValid() {
-			return nid.NID{}, ErrNoNID
+			return nid.NID{}, errNoNID
 		}
 		self = id.NID
 	}
 	if !self.IsValid() {
-		return nid.NID{}, ErrNoNID
+		return nid.NID{}, errNoNID
 	}
 	return self, nil
 }

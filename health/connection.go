@@ -37,7 +37,7 @@ type Connection struct {
 }
 
 // Dial begins to be a client: it returns at once, see [Connection.Wait]. Errors:
-// *[Error], ErrNoNID, [wire.ErrName], [portals.ErrNoLoopback] or [portals.ErrNoDiscovery]
+// *[Error], errNoNID, [wire.ErrName], [portals.ErrNoLoopback] or [portals.ErrNoDiscovery]
 // for a node that lacks one of these, and what portals says of the buffers.
 func Dial(table *portals.Table, cfg DialConfig) (*Connection, error) {
 	if err := table.Ready(); err != nil {
@@ -192,7 +192,7 @@ func (c *Connection) watched() (ids []nid.NID) {
 }
 
 // Wait waits until the client has a master, and returns it. Errors: ErrClosed,
-// ErrSuperseded, and what ctx says, with what servers have answered.
+// errSuperseded, and what ctx says, with what servers have answered.
 func (c *Connection) Wait(ctx context.Context) (master nid.NID, err error) {
 	for {
 		c.mu.Lock()
@@ -202,7 +202,7 @@ func (c *Connection) Wait(ctx context.Context) (master nid.NID, err error) {
 		case master.IsValid():
 			return master, nil
 		case superseded:
-			return nid.NID{}, ErrSuperseded
+			return nid.NID{}, errSuperseded
 		}
 		select {
 		case <-ready:

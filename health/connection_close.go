@@ -32,7 +32,7 @@ func (c *Connection) Leave() (over <-chan struct{}) {
 }
 
 // CloseContext is Close that waits until all servers know that this client has left, for T_evict
-// at most. When ctx ends before, or the time is over, the error is [ErrUnaware] and names
+// at most. When ctx ends before, or the time is over, the error is [errUnaware] and names
 // the servers that have not answered. The connection is closed in any case.
 func (c *Connection) CloseContext(ctx context.Context) error {
 	defer c.Close()
@@ -47,7 +47,7 @@ func (c *Connection) CloseContext(ctx context.Context) error {
 		}
 	})
 	if len(names) > 0 {
-		return fmt.Errorf("%w: %s", ErrUnaware, strings.Join(names, ", "))
+		return fmt.Errorf("%w: %s", errUnaware, strings.Join(names, ", "))
 	}
 	return nil
 }

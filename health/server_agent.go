@@ -34,7 +34,7 @@ type ServerAgent struct {
 }
 
 // StartServer begins to watch over clients: first over those that the store
-// knows. Errors: *[Error], ErrNoNID, ErrOutside, [portals.ErrNoLoopback] or
+// knows. Errors: *[Error], errNoNID, ErrOutside, [portals.ErrNoLoopback] or
 // [portals.ErrNoDiscovery] for a node that lacks one of these, what the store says, and
 // what portals says of the buffers.
 func StartServer(table *portals.Table, cfg AgentConfig) (*ServerAgent, error) {

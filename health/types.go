@@ -11,15 +11,15 @@ type Error = engine.Error
 
 // What a program may want to tell apart: each is an *[Error].
 var (
-	ErrNoNID   error = &Error{Why: "say which NID of this node takes part"}
+	errNoNID   error = &Error{Why: "say which NID of this node takes part"}
 	ErrOutside error = &Error{Why: "a server needs a View, a Broadcaster, and with a Store a wall clock"}
 	ErrClosed  error = &Error{Why: "the connection is closed"}
-	// ErrSuperseded says that a later life of the same client runs elsewhere. Status says
+	// errSuperseded says that a later life of the same client runs elsewhere. Status says
 	// where; after some minutes it is tried again.
-	ErrSuperseded error = &Error{Why: "this client runs on another node, in a later life: give each node an id of its own, or end the other one"}
-	// ErrUnaware says that servers have not answered that they know that this client left:
+	errSuperseded error = &Error{Why: "this client runs on another node, in a later life: give each node an id of its own, or end the other one"}
+	// errUnaware says that servers have not answered that they know that this client left:
 	// they find it out by asking, and evict it within 2·T_evict of its last word.
-	ErrUnaware error = &Error{Why: "servers may not know that this client left, and evict it within 2·T_evict"}
+	errUnaware error = &Error{Why: "servers may not know that this client left, and evict it within 2·T_evict"}
 )
 
 // What a program says to its agent, and hears from it.

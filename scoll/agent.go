@@ -61,7 +61,7 @@ type Agent struct {
 	lists    map[engine.RequestID]*fetch
 }
 
-// New makes an agent, which takes part from then on. The error is ErrNoNID, [portals.ErrNoLoopback] or
+// New makes an agent, which takes part from then on. The error is errNoNID, [portals.ErrNoLoopback] or
 // [portals.ErrNoDiscovery] for a node that lacks one of these, or what portals says of
 // the buffers.
 func New(table *portals.Table, cfg Config) (*Agent, error) {
@@ -107,12 +107,12 @@ func (a *Agent) fill() error {
 			continue
 		}
 		if a.self.IsValid() {
-			return ErrNoNID
+			return errNoNID
 		}
 		a.self = id.NID
 	}
 	if !a.self.IsValid() {
-		return ErrNoNID
+		return errNoNID
 	}
 	a.cfg.MaxPayload = min(orElse(a.cfg.MaxPayload, portals.MaxPayload), portals.MaxPayload)
 	a.cfg.Self = a.self

@@ -37,7 +37,7 @@ type CallConfig struct {
 // that, now: then all have to be alive. [Agent.CreateGroup] has more to choose from. Errors
 // are its own, those of NewMembership, and that of ctx.
 func (a *Agent) NewGroup(ctx context.Context, service ServiceID, nodes ...nid.NID) (*Group, error) {
-	members, err := MembershipOf(nodes...)
+	members, err := membershipOf(nodes...)
 	if err != nil {
 		return nil, err
 	}

@@ -19,8 +19,8 @@ type Error struct {
 
 // Why something cannot be done whatever the arguments are: each is an *[Error].
 var (
-	// ErrNoNID says that a node has no NID to take part as.
-	ErrNoNID error = &Error{Why: "say which NID of this node takes part"}
+	// errNoNID says that a node has no NID to take part as.
+	errNoNID error = &Error{Why: "say which NID of this node takes part"}
 	// ErrStopped says that the agent was closed before an answer was there.
 	ErrStopped error = &Error{Why: "the agent has stopped"}
 )

@@ -12,8 +12,8 @@ func Numbers(values ...uint64) []byte {
 	return b
 }
 
-// ParseNumbers parses a list of numbers. EPROTO: it is none.
-func ParseNumbers(b []byte) (values []uint64, err error) {
+// parseNumbers parses a list of numbers. EPROTO: it is none.
+func parseNumbers(b []byte) (values []uint64, err error) {
 	if len(b)%8 != 0 {
 		return nil, EPROTO
 	}

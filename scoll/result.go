@@ -75,7 +75,7 @@ func (r *Result) Each() iter.Seq2[nid.NID, []byte] { return Pieces(r.Answer) }
 // Numbers returns the numbers of Answer, as [Numbers] makes them and [Op] merges them; nil if
 // it has none.
 func (r *Result) Numbers() []uint64 {
-	values, _ := ParseNumbers(r.Answer)
+	values, _ := parseNumbers(r.Answer)
 	return values
 }
 

@@ -54,20 +54,20 @@ const (
 
 // What is wrong with a list of members.
 var (
-	ErrNoMembers  = wire.ErrNoMembers
-	ErrMember     = wire.ErrMember
+	errNoMembers  = wire.ErrNoMembers
+	errMember     = wire.ErrMember
 	ErrTwice      = wire.ErrTwice
-	ErrNoEntities = wire.ErrNoEntities
+	errNoEntities = wire.ErrNoEntities
 )
 
 // NewMembership makes a membership of targets in their order, which all members must agree
-// on. It keeps the slices. The errors are ErrNoMembers, ErrMember, ErrTwice and
-// ErrNoEntities.
+// on. It keeps the slices. The errors are errNoMembers, errMember, ErrTwice and
+// errNoEntities.
 func NewMembership(targets []Target) (*Membership, error) { return wire.NewMembership(targets) }
 
-// MembershipOf makes a membership of nodes in their order, with one entity each. Errors as
+// membershipOf makes a membership of nodes in their order, with one entity each. Errors as
 // NewMembership.
-func MembershipOf(nodes ...nid.NID) (*Membership, error) {
+func membershipOf(nodes ...nid.NID) (*Membership, error) {
 	targets := make([]Target, len(nodes))
 	for i, id := range nodes {
 		targets[i] = Target{NID: id, Entities: make([]Entity, 1)}

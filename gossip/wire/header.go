@@ -66,7 +66,7 @@ const (
 var (
 	ErrShort   = errors.New("gossip: message shorter than its header says")
 	ErrVersion = errors.New("gossip: another protocol version")
-	ErrFlags   = errors.New("gossip: unknown or contradictory flags")
+	errFlags   = errors.New("gossip: unknown or contradictory flags")
 	ErrBody    = errors.New("gossip: body does not fit the number of participants")
 	ErrNobody  = fmt.Errorf("%w: an age of nobody", ErrBody)
 )
@@ -122,7 +122,7 @@ func ParseHeader(b []byte) (h Header, rest []byte, err error) {
 	h.N = binary.LittleEndian.Uint32(b[4:])
 	h.Clock = binary.LittleEndian.Uint64(b[8:])
 	if h.Flags&^knownFlags != 0 || h.Flags&FlagBitmap != 0 && h.Flags&FlagPairs != 0 {
-		return h, nil, ErrFlags
+		return h, nil, errFlags
 	}
 	rest = b[HeaderSize:]
 	if h.Flags&FlagParams != 0 {

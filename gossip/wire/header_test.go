@@ -44,7 +44,7 @@ func TestHeader(t *testing.T) {
 		value byte
 		want  error
 	}{
-		"version": {0, 2, ErrVersion}, "unknown flag": {2, 0x20, ErrFlags}, "two forms": {2, 0x0C, ErrFlags},
+		"version": {0, 2, ErrVersion}, "unknown flag": {2, 0x20, errFlags}, "two forms": {2, 0x0C, errFlags},
 	} {
 		bad := bytes.Clone(got)
 		bad[c.at] = c.value

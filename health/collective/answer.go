@@ -21,8 +21,8 @@ type Answer struct {
 // headerSize is the size of an Answer without NIDs and reply.
 const headerSize = 4
 
-// ErrAnswer says that an answer is none, or not to what was asked.
-var ErrAnswer = errors.New("collective: an answer to an eviction makes no sense")
+// errAnswer says that an answer is none, or not to what was asked.
+var errAnswer = errors.New("collective: an answer to an eviction makes no sense")
 
 // longest is the longest answer to so many evictions, of so many servers.
 func longest(entries, servers int) int {
@@ -39,19 +39,19 @@ func (a *Answer) AppendTo(b []byte) []byte {
 }
 
 // ParseAnswer parses an answer to so many evictions of so many servers. The error
-// is ErrAnswer or one of [wire.ParseReply].
+// is errAnswer or one of [wire.ParseReply].
 func ParseAnswer(b []byte, entries, servers int) (a Answer, err error) {
 	if len(b) < headerSize {
-		return a, ErrAnswer
+		return a, errAnswer
 	}
 	n := int64(binary.LittleEndian.Uint32(b))
 	if b = b[headerSize:]; n > int64(servers) || int64(len(b)) < n*nid.ExtendedSize {
-		return a, ErrAnswer
+		return a, errAnswer
 	}
 	for range n {
 		id, rest, err := nid.ParseExtended(b)
 		if err != nil {
-			return a, ErrAnswer
+			return a, errAnswer
 		}
 		a.Absent, b = append(a.Absent, id), rest
 	}
@@ -59,7 +59,7 @@ func ParseAnswer(b []byte, entries, servers int) (a Answer, err error) {
 		return a, err
 	}
 	if x := a.Reply.Exceptions; len(x) > 0 && int(x[len(x)-1].Index) >= entries {
-		return a, ErrAnswer
+		return a, errAnswer
 	}
 	return a, nil
 }

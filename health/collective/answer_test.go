@@ -41,10 +41,10 @@ func TestAnswer(t *testing.T) {
 			t.Errorf("the first %d bytes are an answer", n)
 		}
 	}
-	if _, err := ParseAnswer(b, 5, 2); !errors.Is(err, ErrAnswer) {
+	if _, err := ParseAnswer(b, 5, 2); !errors.Is(err, errAnswer) {
 		t.Errorf("an eviction that was not asked for: %v", err)
 	}
-	if _, err := ParseAnswer(b, 6, 1); !errors.Is(err, ErrAnswer) {
+	if _, err := ParseAnswer(b, 6, 1); !errors.Is(err, errAnswer) {
 		t.Errorf("more servers than there are: %v", err)
 	}
 }

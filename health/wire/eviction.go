@@ -59,7 +59,7 @@ const (
 	MaxBatch        = (4096 - 192 - BatchHeaderSize) / EntrySize
 	ReplyHeaderSize = 20
 	ExceptionSize   = 36
-	MaxReply        = ReplyHeaderSize + MaxBatch*ExceptionSize
+	maxReply        = ReplyHeaderSize + MaxBatch*ExceptionSize
 )
 
 const (
@@ -67,8 +67,8 @@ const (
 	replyMagic = "HEVR"
 )
 
-// ErrIndex says that a reply speaks of an eviction that was not asked for.
-var ErrIndex = errors.New("health: a reply to an eviction that does not exist")
+// errIndex says that a reply speaks of an eviction that was not asked for.
+var errIndex = errors.New("health: a reply to an eviction that does not exist")
 
 // Batch is a request to evict clients, from their master, or to take that back; it
 // is the payload of a broadcast, little-endian:
@@ -203,7 +203,7 @@ func ParseReply(b []byte) (r Reply, err error) {
 		}
 		switch {
 		case int(e.Index) <= last, e.Index >= MaxBatch:
-			return r, ErrIndex
+			return r, errIndex
 		case e.Code != Newer && (e.Code != OtherMaster || !e.Master.IsValid()):
 			return r, ErrCode
 		}

@@ -209,7 +209,7 @@ func FuzzEviction(f *testing.F) {
 		if again, err := ParseReply(r.AppendTo(nil)); err != nil || len(again.Exceptions) != len(r.Exceptions) {
 			t.Fatal(again, err)
 		}
-		if merged := MergeReplies(b, b); len(merged) > MaxReply {
+		if merged := MergeReplies(b, b); len(merged) > maxReply {
 			t.Fatalf("%d bytes", len(merged))
 		}
 	})

@@ -68,9 +68,9 @@ func (p *ruleParser) next() {
 	case toWord:
 		p.rule.To, err = nid.ParseSet(p.untilKey())
 	case typeWord:
-		p.rule.Types, err = ParseTypes(p.word())
+		p.rule.Types, err = parseTypes(p.word())
 	case portalWord:
-		p.rule.Portals, err = ParsePortals(p.word())
+		p.rule.Portals, err = parsePortals(p.word())
 	case cutWord:
 		p.rule.Cut = true
 	default:

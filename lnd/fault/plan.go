@@ -15,8 +15,8 @@ import (
 
 // Defaults of [Config].
 const (
-	DefaultMaxHeld      = 4096
-	DefaultMaxHeldBytes = 64 << 20
+	defaultMaxHeld      = 4096
+	defaultMaxHeldBytes = 64 << 20
 )
 
 // MaxRules bounds the rules of a plan.
@@ -69,10 +69,10 @@ type activeRule struct {
 // New returns a plan without faults.
 func New(cfg Config) *Plan {
 	if cfg.MaxHeld == 0 {
-		cfg.MaxHeld = DefaultMaxHeld
+		cfg.MaxHeld = defaultMaxHeld
 	}
 	if cfg.MaxHeldBytes == 0 {
-		cfg.MaxHeldBytes = DefaultMaxHeldBytes
+		cfg.MaxHeldBytes = defaultMaxHeldBytes
 	}
 	p := &Plan{cfg: cfg, random: rand.New(rand.NewPCG(cfg.Seed, 0))}
 	p.quiet.L = &p.mu

@@ -37,8 +37,8 @@ func (s Types) String() string {
 	return strings.Join(names, ",")
 }
 
-// ParseTypes parses such as "PUT,ACK", in any case, or "all".
-func ParseTypes(s string) (Types, error) {
+// parseTypes parses such as "PUT,ACK", in any case, or "all".
+func parseTypes(s string) (Types, error) {
 	if s == allWord {
 		return 0, nil
 	}
@@ -93,8 +93,8 @@ func (s Portals) String() string {
 	return strings.Join(list, ",")
 }
 
-// ParsePortals parses such as "4,7", or "all".
-func ParsePortals(s string) (Portals, error) {
+// parsePortals parses such as "4,7", or "all".
+func parsePortals(s string) (Portals, error) {
 	if s == allWord {
 		return 0, nil
 	}

@@ -124,7 +124,7 @@ func indexWord(s string) int {
 func (q *Quality) set(f Field, text string) (err error) {
 	switch f {
 	case FieldLatency:
-		q.Latency, err = ParseDist(text)
+		q.Latency, err = parseDist(text)
 	case FieldLoss:
 		q.Loss, err = ParseProbability(text)
 	case FieldDuplicate:
@@ -132,7 +132,7 @@ func (q *Quality) set(f Field, text string) (err error) {
 	case FieldReorder:
 		q.Reorder, err = ParseProbability(text)
 	case FieldHold:
-		q.Hold, err = ParseDist(text)
+		q.Hold, err = parseDist(text)
 	case FieldRate:
 		q.Rate, err = ParseRate(text)
 	}

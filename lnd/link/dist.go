@@ -62,7 +62,7 @@ func (d Dist) Max() time.Duration {
 	return d.Base
 }
 
-// String returns the text that [ParseDist] takes.
+// String returns the text that [parseDist] takes.
 func (d Dist) String() string {
 	switch d.Shape {
 	case Uniform:
@@ -75,8 +75,8 @@ func (d Dist) String() string {
 	return d.Base.String()
 }
 
-// ParseDist parses the text of a distribution, see [Shape].
-func ParseDist(s string) (Dist, error) {
+// parseDist parses the text of a distribution, see [Shape].
+func parseDist(s string) (Dist, error) {
 	base, spread, shape := s, "", Constant
 	for _, form := range []struct {
 		mark, end string

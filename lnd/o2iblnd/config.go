@@ -81,8 +81,8 @@ type Config struct {
 	FirstCookie uint64
 }
 
-// ErrConfig is the class of all refusals of a Config.
-var ErrConfig = errors.New("o2iblnd: bad configuration")
+// errConfig is the class of all refusals of a Config.
+var errConfig = errors.New("o2iblnd: bad configuration")
 
 // Limits of tunables.
 const (
@@ -137,7 +137,7 @@ func (c Config) connectTimeout() time.Duration { return max(5*time.Second, c.Tim
 // are fine, but for Open.
 func (c Config) Validate() error {
 	if c.Open == nil {
-		return fmt.Errorf("%w: no provider: set Open to softroce.Open or ibv.Open", ErrConfig)
+		return fmt.Errorf("%w: no provider: set Open to softroce.Open or ibv.Open", errConfig)
 	}
 	for _, f := range []struct {
 		tunable, want string
@@ -150,11 +150,11 @@ func (c Config) Validate() error {
 		{"multicast_buffers", "a number of buffers", c.MulticastBuffers, c.MulticastBuffers >= 0},
 	} {
 		if !f.ok {
-			return fmt.Errorf("%w: %s is %v: want %s", ErrConfig, f.tunable, f.value, f.want)
+			return fmt.Errorf("%w: %s is %v: want %s", errConfig, f.tunable, f.value, f.want)
 		}
 	}
 	if err := lnd.CheckTunables(c.Tunables()); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
+		return fmt.Errorf("%w: %w", errConfig, err)
 	}
 	return nil
 }

@@ -39,11 +39,11 @@ func TestConfig(t *testing.T) {
 		{"rx_buffer_size", Config{ReceiveBuffer: -1}},
 	} {
 		tt.cfg.Open = softroce.Open
-		if _, err := New(tt.cfg); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tt.want) {
+		if _, err := New(tt.cfg); !errors.Is(err, errConfig) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", tt.want, err)
 		}
 	}
-	if _, err := New(Config{}); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "softroce") {
+	if _, err := New(Config{}); !errors.Is(err, errConfig) || !strings.Contains(err.Error(), "softroce") {
 		t.Errorf("no provider: %v", err)
 	}
 }

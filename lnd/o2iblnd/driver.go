@@ -20,7 +20,7 @@ type Driver struct {
 
 var _ lnd.Driver = (*Driver)(nil)
 
-// New returns a driver with the given tunables, or an ErrConfig.
+// New returns a driver with the given tunables, or an errConfig.
 func New(cfg Config) (*Driver, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err

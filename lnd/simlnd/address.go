@@ -8,8 +8,8 @@ import (
 // Net is the net of simulated hosts: tcp.
 var Net = nid.MakeNet(nid.TCP, 0)
 
-// MaxNodes is how many hosts have an address.
-const MaxNodes = 1<<24 - 2
+// maxNodes is how many hosts have an address.
+const maxNodes = 1<<24 - 2
 
 const base = 10 << 24 // 10.0.0.0
 
@@ -23,5 +23,5 @@ func Node(n nid.NID) (id sim.NodeID, ok bool) {
 		return 0, false
 	}
 	number := n.Number() - base - 1 // wraps around below 10.0.0.1
-	return sim.NodeID(number), number < MaxNodes
+	return sim.NodeID(number), number < maxNodes
 }

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// DefaultWindow is the default of Config.Window: two of the largest messages.
-const DefaultWindow = 2 << 20
+// defaultWindow is the default of Config.Window: two of the largest messages.
+const defaultWindow = 2 << 20
 
 // Config configures a [Fabric]. Fields without a text are those of sim.Config.
 type Config struct {
@@ -31,10 +31,10 @@ type Config struct {
 	// OnStep is called after every step.
 	OnStep func(sim.Step)
 	// Window bounds the bytes on their way on one connection; a message goes
-	// as long as fewer are. 0 means DefaultWindow.
+	// as long as fewer are. 0 means defaultWindow.
 	Window int
 	// Datagram is the largest payload of a multicast datagram in bytes; 0 means
-	// DefaultDatagram, and with a negative one hosts have no multicast.
+	// defaultDatagram, and with a negative one hosts have no multicast.
 	Datagram int
 }
 
@@ -64,11 +64,11 @@ func New(cfg Config) (*Fabric, error) {
 	if cfg.Boot == nil {
 		return nil, fmt.Errorf("simlnd: Config.Boot is required")
 	}
-	if cfg.Nodes > MaxNodes {
-		return nil, fmt.Errorf("simlnd: %d nodes: there are addresses for %d", cfg.Nodes, MaxNodes)
+	if cfg.Nodes > maxNodes {
+		return nil, fmt.Errorf("simlnd: %d nodes: there are addresses for %d", cfg.Nodes, maxNodes)
 	}
-	cfg.Window = cmp.Or(cfg.Window, DefaultWindow)
-	cfg.Datagram = cmp.Or(cfg.Datagram, DefaultDatagram)
+	cfg.Window = cmp.Or(cfg.Window, defaultWindow)
+	cfg.Datagram = cmp.Or(cfg.Datagram, defaultDatagram)
 	cfg.Inbox = cmp.Or(cfg.Inbox, sim.DefaultInbox)
 	if cfg.Topology == nil {
 		cfg.Topology = &sim.Flat{}

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// DefaultDatagram is the default of Config.Datagram.
-const DefaultDatagram = 8 << 10
+// defaultDatagram is the default of Config.Datagram.
+const defaultDatagram = 8 << 10
 
 // Groups are 239.0.x.y, where x.y is the number.
 const groupBase = 239 << 24

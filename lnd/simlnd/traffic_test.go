@@ -14,7 +14,7 @@ import (
 
 // TestAddresses: a NID and its host are each other's.
 func TestAddresses(t *testing.T) {
-	for id, text := range map[sim.NodeID]string{0: "10.0.0.1@tcp", 255: "10.0.1.0@tcp", 999_999: "10.15.66.64@tcp", MaxNodes - 1: "10.255.255.254@tcp"} {
+	for id, text := range map[sim.NodeID]string{0: "10.0.0.1@tcp", 255: "10.0.1.0@tcp", 999_999: "10.15.66.64@tcp", maxNodes - 1: "10.255.255.254@tcp"} {
 		if got := NID(id).String(); got != text {
 			t.Errorf("host %d has NID %v, want %v", id, got, text)
 		}
@@ -22,7 +22,7 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%v is host %d, %v", NID(id), back, ok)
 		}
 	}
-	for _, id := range []sim.NodeID{-1, MaxNodes} {
+	for _, id := range []sim.NodeID{-1, maxNodes} {
 		if back, ok := Node(NID(id)); ok {
 			t.Errorf("%v is host %d", NID(id), back)
 		}

@@ -139,8 +139,8 @@ type Config struct {
 	LinkSpeed func(local netip.Addr) (mbps int)
 }
 
-// ErrConfig is the class of all refusals of a Config.
-var ErrConfig = errors.New("socklnd: bad configuration")
+// errConfig is the class of all refusals of a Config.
+var errConfig = errors.New("socklnd: bad configuration")
 
 // withDefaults returns c with every zero field replaced by its default, but
 // for those that depend on the NI: see forNI.
@@ -257,11 +257,11 @@ func (c Config) Validate() error {
 		{"multicast_rx_buffer_size", c.MulticastRxBuffer, c.MulticastRxBuffer >= 0},
 	} {
 		if !f.ok {
-			return fmt.Errorf("%w: %s: %v", ErrConfig, f.tunable, f.value)
+			return fmt.Errorf("%w: %s: %v", errConfig, f.tunable, f.value)
 		}
 	}
 	if err := lnd.CheckTunables(c.Tunables()); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
+		return fmt.Errorf("%w: %w", errConfig, err)
 	}
 	return nil
 }

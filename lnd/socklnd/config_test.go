@@ -77,7 +77,7 @@ func TestValidate(t *testing.T) {
 		{"rx_buffer_size", Config{RxBufferSize: -1}},
 	} {
 		_, err := New(tt.cfg)
-		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tt.names) {
+		if !errors.Is(err, errConfig) || !strings.Contains(err.Error(), tt.names) {
 			t.Errorf("%+v: %v", tt.cfg, err)
 		}
 	}

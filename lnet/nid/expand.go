@@ -6,15 +6,15 @@ import (
 	"net/netip"
 )
 
-// ErrUnbounded says that a set names more NIDs than can be listed: a whole
+// errUnbounded says that a set names more NIDs than can be listed: a whole
 // network, or every NID.
-var ErrUnbounded = errors.New("names a whole network: list its NIDs, or ranges of them")
+var errUnbounded = errors.New("names a whole network: list its NIDs, or ranges of them")
 
 // Expand returns the NIDs of the set in the order of its text; what stands
 // there twice comes twice. There may be at most limit of them.
 func (s Set) Expand(limit int) ([]NID, error) {
 	if s.ranges == nil {
-		return nil, ErrUnbounded
+		return nil, errUnbounded
 	}
 	var ids []NID
 	for i := range s.ranges {
@@ -28,7 +28,7 @@ func (s Set) Expand(limit int) ([]NID, error) {
 
 func (r *setRange) expand(ids []NID, limit int) ([]NID, error) {
 	if r.any {
-		return nil, ErrUnbounded
+		return nil, errUnbounded
 	}
 	if r.prefix.IsValid() {
 		return expandPrefix(r.net, r.prefix, ids, limit)

@@ -11,10 +11,10 @@ const maxSize = 12
 // ParseExtended parses the extended form (struct lnet_nid) at the beginning of
 // b and returns what follows it. Every form of the wildcard gives Any; address
 // bytes beyond the length that the NID claims are ignored. The errors are
-// ErrShort and ErrSize.
+// errShort and ErrSize.
 func ParseExtended(b []byte) (n NID, rest []byte, err error) {
 	if len(b) < ExtendedSize {
-		return NID{}, b, ErrShort
+		return NID{}, b, errShort
 	}
 	n.head = binary.BigEndian.Uint32(b)        // nid_size, nid_type, nid_num
 	n.addr[0] = binary.BigEndian.Uint32(b[4:]) // nid_addr

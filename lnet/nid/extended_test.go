@@ -47,7 +47,7 @@ func TestExtended(t *testing.T) {
 				t.Errorf("ParseExtended = %v, % x, %v", n, rest, err)
 			}
 			for i := range tt.wire {
-				if _, rest, err := ParseExtended(tt.wire[:i]); !errors.Is(err, ErrShort) || len(rest) != i {
+				if _, rest, err := ParseExtended(tt.wire[:i]); !errors.Is(err, errShort) || len(rest) != i {
 					t.Errorf("%d bytes: rest %d, %v", i, len(rest), err)
 				}
 			}

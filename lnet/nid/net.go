@@ -59,7 +59,7 @@ func (n Net) Compare(m Net) int {
 
 // ParseNet parses a network such as "tcp" or "o2ib3", or by the number of its
 // type, as "<17:0>". ParseNet(n.String()) is n for every n: one of type 0 is
-// parsed, too, and is not valid. The error wraps ErrNet or ErrNetNumber.
+// parsed, too, and is not valid. The error wraps errNet or errNetNumber.
 func ParseNet(s string) (Net, error) {
 	n, err := parseNet(s)
 	if err != nil {
@@ -83,17 +83,17 @@ func parseNet(s string) (Net, error) {
 	}
 	t, digits, ok := cutType(s)
 	if !ok {
-		return Net{}, ErrNet
+		return Net{}, errNet
 	}
 	if digits == "" {
 		return MakeNet(t, 0), nil
 	}
 	if t == Lo || strings.Trim(digits, "0123456789") != "" {
-		return Net{}, ErrNet
+		return Net{}, errNet
 	}
 	num, err := strconv.ParseUint(digits, 10, 16)
 	if err != nil {
-		return Net{}, ErrNetNumber
+		return Net{}, errNetNumber
 	}
 	return MakeNet(t, uint16(num)), nil
 }

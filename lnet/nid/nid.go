@@ -8,12 +8,12 @@ import (
 
 // Errors of parsing bytes and text. They come wrapped, with the text at fault.
 var (
-	ErrShort     = errors.New("fewer bytes than a NID has")
+	errShort     = errors.New("fewer bytes than a NID has")
 	ErrSize      = errors.New("NID claims more than 16 address bytes")
-	ErrNet       = errors.New("unknown network")
-	ErrNetNumber = errors.New("network number above 65535")
-	ErrAddress   = errors.New("not an address of this network")
-	ErrPID       = errors.New("not a process id")
+	errNet       = errors.New("unknown network")
+	errNetNumber = errors.New("network number above 65535")
+	errAddress   = errors.New("not an address of this network")
+	errPID       = errors.New("not a process id")
 )
 
 // NID names one network interface of a node: an address inside a network. It

@@ -25,11 +25,11 @@ func parseNumericNet(s string) (Net, error) {
 	typ, num, found := strings.Cut(s, ":")
 	t, err := strconv.ParseUint(typ, 10, 8)
 	if !closed || !found || err != nil || strings.Trim(num, "0123456789") != "" {
-		return Net{}, ErrNet
+		return Net{}, errNet
 	}
 	n, err := strconv.ParseUint(num, 10, 16)
 	if err != nil {
-		return Net{}, ErrNetNumber
+		return Net{}, errNetNumber
 	}
 	return MakeNet(NetType(t), uint16(n)), nil
 }
@@ -57,12 +57,12 @@ func parseWords(net Net, s string) (NID, error) {
 	list := strings.Split(s, ":")
 	n := NID{head: net.value}
 	if len(list) > len(n.addr) {
-		return NID{}, ErrAddress
+		return NID{}, errAddress
 	}
 	for i, word := range list {
 		v, err := strconv.ParseUint(word, 16, 32)
 		if err != nil {
-			return NID{}, ErrAddress
+			return NID{}, errAddress
 		}
 		n.addr[i] = uint32(v)
 	}
@@ -70,14 +70,14 @@ func parseWords(net Net, s string) (NID, error) {
 	if hasLen {
 		v, err := strconv.ParseUint(lenText, 10, 8)
 		if err != nil || v < 4 || words(int(v)) != len(list) {
-			return NID{}, ErrAddress
+			return NID{}, errAddress
 		}
 		addrLen = int(v)
 	}
 	n.head |= uint32(addrLen-4) << 24
 	cleared := n
 	if cleared.clearFrom(addrLen); cleared != n {
-		return NID{}, ErrAddress // more bytes than it says
+		return NID{}, errAddress // more bytes than it says
 	}
 	if net.IsAny() {
 		return Any(), nil

@@ -45,7 +45,7 @@ func parsePID(s string) (PID, error) {
 	}
 	v, err := strconv.ParseUint(s, 10, bits)
 	if err != nil {
-		return 0, ErrPID
+		return 0, errPID
 	}
 	if user {
 		v |= uint64(UserPID)
@@ -60,7 +60,7 @@ type ProcessID struct {
 }
 
 // ParseProcessID parses "12345-10.0.0.1@tcp" (libcfs_strid). A text without a
-// '-' is a NID and means LustrePID. The error wraps ErrPID or one of Parse's.
+// '-' is a NID and means LustrePID. The error wraps errPID or one of Parse's.
 func ParseProcessID(s string) (ProcessID, error) {
 	id := ProcessID{PID: LustrePID}
 	pid, nid, found := strings.Cut(s, "-")

@@ -43,20 +43,20 @@ func TestProcessIDErrors(t *testing.T) {
 		text string
 		want error
 	}{
-		{"", ErrAddress},
-		{"-", ErrPID},
-		{"-10.0.0.9@tcp", ErrPID},
-		{"x-10.0.0.9@tcp", ErrPID},
-		{"U-10.0.0.9@tcp", ErrPID},
-		{"UU1-10.0.0.9@tcp", ErrPID},
-		{"u1-10.0.0.9@tcp", ErrPID},
-		{"+1-10.0.0.9@tcp", ErrPID},
-		{"0x1-10.0.0.9@tcp", ErrPID},
-		{"U2147483648-10.0.0.9@tcp", ErrPID},
-		{"4294967296-10.0.0.9@tcp", ErrPID},
-		{"12345-", ErrAddress},
-		{"12345-10.0.0.9@foo", ErrNet},
-		{"1-2-10.0.0.9@tcp", ErrAddress},
+		{"", errAddress},
+		{"-", errPID},
+		{"-10.0.0.9@tcp", errPID},
+		{"x-10.0.0.9@tcp", errPID},
+		{"U-10.0.0.9@tcp", errPID},
+		{"UU1-10.0.0.9@tcp", errPID},
+		{"u1-10.0.0.9@tcp", errPID},
+		{"+1-10.0.0.9@tcp", errPID},
+		{"0x1-10.0.0.9@tcp", errPID},
+		{"U2147483648-10.0.0.9@tcp", errPID},
+		{"4294967296-10.0.0.9@tcp", errPID},
+		{"12345-", errAddress},
+		{"12345-10.0.0.9@foo", errNet},
+		{"1-2-10.0.0.9@tcp", errAddress},
 	}
 	for _, tt := range tests {
 		if id, err := ParseProcessID(tt.text); !errors.Is(err, tt.want) || id != (ProcessID{}) {

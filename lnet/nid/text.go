@@ -15,7 +15,7 @@ const anyText = "<?>"
 // "<?>" for the wildcard, or the numeric text of any other, "c0a80101@<17:0>".
 // Any address in network lo is 0@lo. Parse(n.String()) is n for every n: a NID
 // whose numeric text has type 0 is parsed, too, and is not valid. The error
-// wraps ErrNet, ErrNetNumber or ErrAddress.
+// wraps errNet, errNetNumber or errAddress.
 func Parse(s string) (NID, error) {
 	n, err := parse(s)
 	if err != nil {
@@ -63,7 +63,7 @@ func parseIP(net Net, s string) (NID, error) {
 	}
 	a, err := netip.ParseAddr(s)
 	if err != nil || !a.Is6() || a.Zone() != "" || net.Type().text().addr != textIP {
-		return NID{}, ErrAddress
+		return NID{}, errAddress
 	}
 	return fromIP(net, a), nil
 }
@@ -89,7 +89,7 @@ func parseNumber(net Net, s string) (NID, error) {
 	}
 	n, err := strconv.ParseUint(s, base, 32)
 	if err != nil {
-		return NID{}, ErrAddress
+		return NID{}, errAddress
 	}
 	return FromNumber(net, uint32(n)), nil
 }

@@ -23,8 +23,8 @@ var (
 	ErrShort       = errors.New("message too short")
 	ErrLargeNID    = errors.New("NID does not fit 8 bytes")
 	ErrType        = errors.New("unknown message type")
-	ErrPayload     = errors.New("payload where none is allowed")
-	ErrPayloadSize = errors.New("payload longer than 1 MiB")
+	errPayload     = errors.New("payload where none is allowed")
+	errPayloadSize = errors.New("payload longer than 1 MiB")
 )
 
 // MsgType is the type of an LNet message (lnet_msg_type).
@@ -129,17 +129,17 @@ func (h *Header) appendCommon(b []byte) []byte {
 func fits4(n nid.NID) bool { return n.Is4() || n.IsAny() }
 
 // Validate reports what makes LNet end the connection (LNet lib-move.c
-// lnet_parse): ErrType for all but ACK, PUT, GET and REPLY, ErrPayload for an
-// ACK or GET with payload, ErrPayloadSize for more than MaxPayload.
+// lnet_parse): ErrType for all but ACK, PUT, GET and REPLY, errPayload for an
+// ACK or GET with payload, errPayloadSize for more than MaxPayload.
 func (h *Header) Validate() error {
 	switch h.Type {
 	case Ack, Get:
 		if h.PayloadLength > 0 {
-			return ErrPayload
+			return errPayload
 		}
 	case Put, Reply:
 		if h.PayloadLength > MaxPayload {
-			return ErrPayloadSize
+			return errPayloadSize
 		}
 	default:
 		return ErrType

@@ -36,8 +36,8 @@ var (
 	ErrNIStatus = errors.New("ping info without the NI_STATUS feature")
 	ErrNICount  = fmt.Errorf("ping info with no NI or more than %d", MaxPingNIs)
 	ErrNoLo     = errors.New("ping info does not begin with 0@lo")
-	ErrPingSize = errors.New("ping info claims to be larger than a message")
-	ErrAnyNID   = errors.New("wildcard NID in ping info")
+	errPingSize = errors.New("ping info claims to be larger than a message")
+	errAnyNID   = errors.New("wildcard NID in ping info")
 )
 
 // TruncatedError reports a ping info that was cut, as a node does with an info
@@ -129,7 +129,7 @@ func (p PingInfo) Size() int {
 // address, padding included.
 func largeEntrySize(addrLen int) int { return (4 + 4 + addrLen + 3) &^ 3 }
 
-// AppendBinary appends p. The errors are ErrNICount and ErrAnyNID; b is
+// AppendBinary appends p. The errors are ErrNICount and errAnyNID; b is
 // returned unchanged then.
 func (p PingInfo) AppendBinary(b []byte) ([]byte, error) {
 	if len(p.NIs) > MaxPingNIs {
@@ -138,7 +138,7 @@ func (p PingInfo) AppendBinary(b []byte) ([]byte, error) {
 	entries := 1
 	for _, ni := range p.NIs {
 		if ni.NID.IsAny() {
-			return b, ErrAnyNID
+			return b, errAnyNID
 		}
 		if ni.NID.Is4() {
 			entries++

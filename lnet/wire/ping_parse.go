@@ -12,7 +12,7 @@ import (
 // what LNet refuses (LNet peer.c lnet_ping_info_validate): a wrong magic
 // (ErrMagic), missing statuses (ErrNIStatus), an impossible number of entries
 // (ErrNICount), a first entry that is not 0@lo (ErrNoLo), and a size that no
-// message can have (ErrPingSize).
+// message can have (errPingSize).
 //
 // If b ends early the error is a *TruncatedError, which tells how many bytes
 // to ask for; if b holds at least the first entry, the result has all else
@@ -94,7 +94,7 @@ func (h *pingHeader) parseFirst(b []byte) error {
 	}
 	msgSize := o.Uint32(b[12:]) &^ 3 // ns_msg_size
 	if msgSize > MaxPayload {
-		return ErrPingSize
+		return errPingSize
 	}
 	h.size = max(h.size, int(msgSize))
 	h.large = !h.info.Features.Has(FeatureMetadata)

@@ -154,7 +154,7 @@ func TestPingAppendErrors(t *testing.T) {
 		nis  []NIStatus
 		want error
 	}{
-		{"wildcard", []NIStatus{{NID: nid.Any()}}, ErrAnyNID},
+		{"wildcard", []NIStatus{{NID: nid.Any()}}, errAnyNID},
 		{"too many", make([]NIStatus, MaxPingNIs+1), ErrNICount},
 		{"most", make([]NIStatus, MaxPingNIs), nil},
 	}
@@ -192,8 +192,8 @@ func TestPingRefusals(t *testing.T) {
 		{"4 G entries", 12, "FF FF FF FF", ErrNICount},
 		{"lo is not first", 16, "02 00 00 0A 00 00 02 00", ErrNoLo},
 		{"lo with a number", 16, "00 00 00 00 01 00 09 00", ErrNoLo},
-		{"size beyond a message", 4, "22 00 00 00 39 30 00 00 02 00 00 00 00 00 00 00 00 00 09 00 01 00 00 00 04 00 10 00", ErrPingSize},
-		{"size of 4 GiB", 4, "22 00 00 00 39 30 00 00 02 00 00 00 00 00 00 00 00 00 09 00 01 00 00 00 FF FF FF FF", ErrPingSize},
+		{"size beyond a message", 4, "22 00 00 00 39 30 00 00 02 00 00 00 00 00 00 00 00 00 09 00 01 00 00 00 04 00 10 00", errPingSize},
+		{"size of 4 GiB", 4, "22 00 00 00 39 30 00 00 02 00 00 00 00 00 00 00 00 00 09 00 01 00 00 00 FF FF FF FF", errPingSize},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -71,8 +71,8 @@ type Agent struct {
 	strays atomic.Uint64 // messages of groups that this node is not in
 }
 
-// ErrNoNID says that a node has no NID to take part as.
-var ErrNoNID error = &Error{Why: "say which NID of this node takes part"}
+// errNoNID says that a node has no NID to take part as.
+var errNoNID error = &Error{Why: "say which NID of this node takes part"}
 
 // ErrStopped says that the agent was stopped, or that the group was left.
 var ErrStopped error = &Error{Why: "the group was left, or the node stops"}
@@ -81,7 +81,7 @@ var ErrStopped error = &Error{Why: "the group was left, or the node stops"}
 var ErrTaken error = &Error{Why: "this node has an agent, or does that in this group, already"}
 
 // New begins to receive. A node has one agent, for all of its groups. The error is ErrTaken
-// if there is another one that was not stopped, ErrNoNID, [portals.ErrNoLoopback] or
+// if there is another one that was not stopped, errNoNID, [portals.ErrNoLoopback] or
 // [portals.ErrNoDiscovery] for a node that lacks one of these, or what portals says of
 // the buffers.
 func New(table *portals.Table, cfg Config) (*Agent, error) {
@@ -132,7 +132,7 @@ func (a *Agent) fill() error {
 	if !c.Self.IsValid() {
 		ids := slices.DeleteFunc(a.table.Node().IDs(), func(id nid.ProcessID) bool { return id.NID.IsLo() })
 		if len(ids) != 1 {
-			return ErrNoNID
+			return errNoNID
 		}
 		c.Self = ids[0].NID
 	}

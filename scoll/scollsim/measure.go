@@ -39,7 +39,7 @@ func (n *Net) Begin(root sim.NodeID, args string) *Broadcast {
 // Finish lets the network run until a broadcast is over.
 func (n *Net) Finish(b *Broadcast) error {
 	step := max(n.cfg.Scoll.RTT/4, time.Millisecond)
-	for end := n.Now() + 2*b.Limit + Slack; b.Outcome == UnderWay; {
+	for end := n.Now() + 2*b.Limit + slack; b.Outcome == UnderWay; {
 		if n.Now() > end {
 			return n.inTime()
 		}

@@ -14,8 +14,8 @@ import (
 	"ulnet/scoll/engine"
 )
 
-// Service is the number of the service on all nodes.
-const Service scoll.ServiceID = 1
+// service is the number of the service on all nodes.
+const service scoll.ServiceID = 1
 
 // Config configures a [Net]. The zero value of a field means its default.
 type Config struct {

@@ -87,7 +87,7 @@ func (p *program) input(in engine.Input) { p.net.queue = append(p.net.queue, in)
 
 // start registers the service, and tells who was alive at first.
 func (p *program) start() {
-	p.input(engine.Input{Kind: engine.Register, Service: Service, OOB: true})
+	p.input(engine.Input{Kind: engine.Register, Service: service, OOB: true})
 	o := &p.net.oracle
 	if !o.on() {
 		return // and a large network starts soon
@@ -162,7 +162,7 @@ func (p *program) command(verb string, args scenario.Args) {
 		if g := p.net.groups.byName[args.Word(0)]; g != nil && g.made {
 			g.ending = true
 			p.input(engine.Input{Kind: engine.Broadcast, Broadcast: &engine.Outgoing{
-				Token: g, Group: g.id, Service: Service, Flags: wire.FlagModule | wire.FlagLast,
+				Token: g, Group: g.id, Service: service, Flags: wire.FlagModule | wire.FlagLast,
 			}})
 		}
 	case "abort":
@@ -189,7 +189,7 @@ func (p *program) create(args scenario.Args) {
 	if g.oob {
 		return
 	}
-	o := &engine.Outgoing{Token: g, Service: Service, Members: g.members, Tree: n.cfg.Tree}
+	o := &engine.Outgoing{Token: g, Service: service, Members: g.members, Tree: n.cfg.Tree}
 	if args.Word(1) == kindImmediate {
 		o.Flags = wire.FlagModule
 	}
@@ -207,7 +207,7 @@ func (p *program) broadcast(args scenario.Args) {
 		return
 	}
 	out := &engine.Outgoing{
-		Token: &sending{b, o}, Group: g.id, Service: Service, Flags: o.flags(),
+		Token: &sending{b, o}, Group: g.id, Service: service, Flags: o.flags(),
 		Payload: payloadOf(b.Number, o.payload), Bulk: uint64(o.bulk), Segment: n.cfg.Segment, Processing: o.processing, Carry: n.cfg.Carry,
 	}
 	if g.oob {

@@ -123,7 +123,7 @@ func (k *stack) create(args scenario.Args) {
 		return
 	}
 	k.agent.CreateGroup(scoll.GroupConfig{
-		Service: Service, Name: g.name, Members: g.members, Tree: n.cfg.Tree, Now: args.Word(1) == kindImmediate,
+		Service: service, Name: g.name, Members: g.members, Tree: n.cfg.Tree, Now: args.Word(1) == kindImmediate,
 		Done: func(made *scoll.Group, err error) {
 			var id scoll.GroupID
 			if made != nil {
@@ -142,7 +142,7 @@ func (k *stack) handle(name string) (*scoll.Group, error) {
 	case g == nil || !g.made:
 		return nil, scoll.ENOGROUP
 	case g.oob:
-		return k.agent.OOBGroup(Service, name, scoll.OOBID{High: g.id.Incarnation, Low: g.id.Index}, k.net.cfg.Tree, nil)
+		return k.agent.OOBGroup(service, name, scoll.OOBID{High: g.id.Incarnation, Low: g.id.Index}, k.net.cfg.Tree, nil)
 	case k.handles[g.id] == nil:
 		return nil, scoll.ENOGROUP
 	}

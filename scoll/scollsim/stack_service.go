@@ -11,7 +11,7 @@ import (
 // does.
 func (k *stack) service() scoll.Service {
 	return scoll.Service{
-		ID:              Service,
+		ID:              service,
 		PreRequest:      k.preRequest,
 		IncomingRequest: k.incoming,
 		IncomingReply: func(p *scoll.Reply) {

@@ -11,8 +11,8 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// Slack is by how much more than twice its time-outs a broadcast is late.
-const Slack = time.Second
+// slack is by how much more than twice its time-outs a broadcast is late.
+const slack = time.Second
 
 // name is how people see a broadcast.
 func (b *Broadcast) name() string {
@@ -117,7 +117,7 @@ func (n *Net) inTime() error {
 		} else if b.Outcome != UnderWay {
 			return nil
 		}
-		if late := now - b.Begun; late > 2*b.Limit+Slack && !b.excused {
+		if late := now - b.Begun; late > 2*b.Limit+slack && !b.excused {
 			return fmt.Errorf("broadcast %s: not over after %v, its time-outs allow %v", b.name(), late, b.Limit)
 		}
 		return nil

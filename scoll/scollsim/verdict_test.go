@@ -93,7 +93,7 @@ func TestInTime(t *testing.T) {
 	n := prepare(Config{Network: scenario.Network{Nodes: 6}})
 	b := books(nil)
 	n.ledger.list = append(n.ledger.list, b)
-	b.Limit, b.Done = time.Second, 2*time.Second+Slack
+	b.Limit, b.Done = time.Second, 2*time.Second+slack
 	if err := n.inTime(); err != nil {
 		t.Error(err)
 	}

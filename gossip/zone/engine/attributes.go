@@ -83,7 +83,7 @@ func (a *attributes) changed(m *Machine, r *replica) {
 
 // Why an attribute can not be written.
 var (
-	ErrKey   = wrong("an attribute's key has 1 to %d bytes", MaxKey)
+	ErrKey   = wrong("an attribute's key has 1 to %d bytes", maxKey)
 	ErrTable = wrong("the attributes of the node would be too large")
 	ErrKeys  = wrong("the node would have too many attributes")
 )
@@ -92,7 +92,7 @@ var (
 // [ErrTable] or [ErrKeys].
 func (m *Machine) Fits(key string, value []byte) error {
 	a := Attribute{Key: key, Value: value}
-	if len(key) == 0 || len(key) > MaxKey {
+	if len(key) == 0 || len(key) > maxKey {
 		return ErrKey
 	}
 	have := bound{bytes: a.Size(), keys: 1}

@@ -60,7 +60,7 @@ type Config struct {
 	// MaxMembers bounds the view. Default 16384.
 	MaxMembers int
 	// MaxAttributes bounds the attributes of a node, as [Attribute.Size] counts.
-	// Default 256 KiB, at most MaxTable.
+	// Default 256 KiB, at most maxTable.
 	MaxAttributes int
 	// MaxKeys bounds how many attributes a node has, those included of which the deletion
 	// is still to be remembered. Default 8192, at most MaxTableKeys.
@@ -77,8 +77,8 @@ func (e *Error) Error() string { return "zone: " + e.Why }
 
 func wrong(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
 
-// MaxZone is how long the name of a zone can be in bytes: it is part of a key.
-const MaxZone = MaxKey - len(CensusKey)
+// maxZone is how long the name of a zone can be in bytes: it is part of a key.
+const maxZone = maxKey - len(CensusKey)
 
 const maxPayload = 1 << 20
 
@@ -116,8 +116,8 @@ func (c Config) Filled() (Config, error) {
 
 func (c *Config) wrong() string {
 	switch {
-	case c.Zone == "" || len(c.Zone) > MaxZone || !validName([]byte(c.Zone)):
-		return fmt.Sprintf("a zone's name has 1 to %d printable bytes and no space, '=' or ','", MaxZone)
+	case c.Zone == "" || len(c.Zone) > maxZone || !validName([]byte(c.Zone)):
+		return fmt.Sprintf("a zone's name has 1 to %d printable bytes and no space, '=' or ','", maxZone)
 	case !c.Self.IsValid():
 		return "the id of the node itself is missing"
 	case c.Threshold < 0:
@@ -138,8 +138,8 @@ func (c *Config) wrong() string {
 		return "incarnations can be 2^62 ahead of the clock at most"
 	case c.MaxMembers < 2 || c.MaxMembers > 1<<20:
 		return "the view has room for 2 to 1048576 members"
-	case c.MaxAttributes < 0 || c.MaxAttributes > MaxTable:
-		return fmt.Sprintf("the attributes of a node have %d bytes at most", MaxTable)
+	case c.MaxAttributes < 0 || c.MaxAttributes > maxTable:
+		return fmt.Sprintf("the attributes of a node have %d bytes at most", maxTable)
 	case c.MaxKeys < 0 || c.MaxKeys > MaxTableKeys:
 		return fmt.Sprintf("a node has %d attributes at most", MaxTableKeys)
 	case c.MaxMessage < minMessage || c.MaxMessage > maxPayload:

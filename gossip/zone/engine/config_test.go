@@ -26,7 +26,7 @@ func TestConfig(t *testing.T) {
 		"short timeout":      func(c *Config) { c.Timeout = time.Second },
 		"a view of one":      func(c *Config) { c.MaxMembers = 1 },
 		"many attributes":    func(c *Config) { c.MaxKeys = MaxTableKeys + 1 },
-		"large attributes":   func(c *Config) { c.MaxAttributes = MaxTable + 1 },
+		"large attributes":   func(c *Config) { c.MaxAttributes = maxTable + 1 },
 		"small messages":     func(c *Config) { c.MaxMessage = 100 },
 		"large messages":     func(c *Config) { c.MaxMessage = maxPayload + 1 },
 		"many delegates":     func(c *Config) { c.Delegates = 99 },
@@ -41,7 +41,7 @@ func TestConfig(t *testing.T) {
 		c := base
 		change(&c)
 		m, err := New(c)
-		if config := (*Error)(nil); err == nil || !errors.As(err, &config) && !errors.Is(err, ErrTableFull) {
+		if config := (*Error)(nil); err == nil || !errors.As(err, &config) && !errors.Is(err, errTableFull) {
 			t.Errorf("%s: %v, %v", name, m, err)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// DelegateKey is the attribute by which a node says that it is a delegate of its base
+// delegateKey is the attribute by which a node says that it is a delegate of its base
 // zone; the value is its activation, 0 if it is not the active one (MS-96, MS-A24).
-const DelegateKey = "zone.delegate"
+const delegateKey = "zone.delegate"
 
 // delegation is how a base zone is represented in the hierarchy (seed 002, Sec. 2).
 // The first members by a hash are delegates. One of them is active: whoever is first
@@ -178,7 +178,7 @@ func (d *delegation) serve(m *Machine, serving bool) {
 		d.unregister(m, false)
 		d.due = machine.Never
 		d.publish(m)
-		d.say(m, &d.mark, SupervisorKey, "")
+		d.say(m, &d.mark, supervisorKey, "")
 	}
 }
 
@@ -187,12 +187,12 @@ func (d *delegation) serve(m *Machine, serving bool) {
 func (d *delegation) publish(m *Machine) {
 	d.claimed = d.own > 0 || d.serving
 	if d.claimed {
-		m.write(Attribute{Key: DelegateKey, Value: strconv.AppendUint(nil, d.own, 10)})
+		m.write(Attribute{Key: delegateKey, Value: strconv.AppendUint(nil, d.own, 10)})
 	} else {
-		m.write(Attribute{Key: DelegateKey, Deleted: true})
+		m.write(Attribute{Key: delegateKey, Deleted: true})
 	}
 	if d.own > 0 {
-		m.write(Attribute{Key: MonitorKey, Value: []byte(DelegateKey)})
+		m.write(Attribute{Key: MonitorKey, Value: []byte(delegateKey)})
 	} else {
 		m.write(Attribute{Key: MonitorKey, Deleted: true})
 	}

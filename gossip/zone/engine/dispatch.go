@@ -116,7 +116,7 @@ func (m *Machine) dispatch(to ID, d *Dispatch, priority bool) {
 	rest := d.Joined
 	for m.cfg.Wire && d.size() > m.cfg.MaxMessage && len(rest) > 1 {
 		part := *d
-		n := max(1, (m.cfg.MaxMessage-dispatchFixed-2*MaxID-MaxZone)/(memberOverhead+MaxID))
+		n := max(1, (m.cfg.MaxMessage-dispatchFixed-2*maxID-maxZone)/(memberOverhead+maxID))
 		n = min(n, len(rest)-1)
 		part.Joined, part.Left, part.Flags = rest[:n], nil, d.Flags|Continued
 		m.dispatchOne(to, &part, priority)
@@ -150,14 +150,14 @@ func (m *Machine) dispatchArrived(b []byte) {
 	if m.codec.ring.On() {
 		ok := false
 		if b, ok = m.codec.signed(b); !ok || len(b) < 8 {
-			m.stats.refuse(ErrCode)
+			m.stats.refuse(errCode)
 			return
 		}
 	} else if len(b) >= 8 && b[6]&byte(Signed) != 0 {
-		m.stats.refuse(ErrCode)
+		m.stats.refuse(errCode)
 		return
 	}
-	d, err := ParseDispatch(b)
+	d, err := parseDispatch(b)
 	if err != nil {
 		m.stats.refuse(err)
 		return

@@ -29,8 +29,8 @@ func (d *Dispatch) AppendTo(b []byte) []byte {
 	return b
 }
 
-// ParseDispatch parses a message without a code.
-func ParseDispatch(b []byte) (*Dispatch, error) {
+// parseDispatch parses a message without a code.
+func parseDispatch(b []byte) (*Dispatch, error) {
 	switch {
 	case len(b) < 8:
 		return nil, ErrShort
@@ -59,8 +59,8 @@ func ParseDispatch(b []byte) (*Dispatch, error) {
 			*list = append(*list, p.named(false))
 		}
 	}
-	if p.err == nil && (len(p.b) > 0 || !validName([]byte(d.Zone)) || d.Zone == "" || len(d.Zone) > MaxZone) {
-		p.err = ErrBody
+	if p.err == nil && (len(p.b) > 0 || !validName([]byte(d.Zone)) || d.Zone == "" || len(d.Zone) > maxZone) {
+		p.err = errBody
 	}
 	if p.err != nil {
 		return nil, p.err
@@ -90,7 +90,7 @@ func (p *namedParser) take(n int) []byte {
 // named reads an id and a version; both may be missing if that is allowed.
 func (p *namedParser) named(optional bool) (n Named) {
 	size := int(binary.LittleEndian.Uint16(p.take(2)))
-	if p.err == nil && (size > MaxID || size > len(p.b)) {
+	if p.err == nil && (size > maxID || size > len(p.b)) {
 		p.err = ErrShort
 	}
 	if p.err != nil {

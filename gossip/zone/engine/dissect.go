@@ -8,7 +8,7 @@ import (
 // Seen is a message within a zone as an observer sees it, who is in none.
 type Seen struct {
 	Message        // refs are those of Name
-	Zone    uint64 // see ZoneNumber
+	Zone    uint64 // see zoneNumber
 	Sender  uint64 // the short form of its id
 	table   *Table
 }
@@ -74,12 +74,12 @@ func ShortName(short uint64) string { return fmt.Sprintf("#%016x", short) }
 // IsDispatch reports whether a message is one of the hierarchy, see [Dispatch].
 func IsDispatch(b []byte) bool { return len(b) >= 4 && string(b[:4]) == dispatchMagic }
 
-// ParseSignedDispatch is [ParseDispatch] for a message that may have a code, which is
+// ParseSignedDispatch is [parseDispatch] for a message that may have a code, which is
 // not checked.
 func ParseSignedDispatch(b []byte) (d *Dispatch, signed bool, err error) {
 	if signed = len(b) >= 8+codeSize && b[flagsAt]&byte(Signed) != 0; signed {
 		b = b[:len(b)-codeSize]
 	}
-	d, err = ParseDispatch(b)
+	d, err = parseDispatch(b)
 	return d, signed, err
 }

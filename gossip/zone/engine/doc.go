@@ -43,8 +43,8 @@
 //	attributes         versions have the owner's incarnation; parts of a table are
 //	                   taken in order; what is not answered is asked of all
 //	links above zones  an active delegate that no supervisor answers is replaced by a
-//	                   registered one, by the attributes [SupervisorKey] and
-//	                   [SupervisorsKey]; entries of the census say how old they are
+//	                   registered one, by the attributes [supervisorKey] and
+//	                   [supervisorsKey]; entries of the census say how old they are
 //
 // # Messages
 //

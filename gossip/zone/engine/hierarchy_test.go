@@ -310,12 +310,12 @@ func TestDispatch(t *testing.T) {
 	if len(b) != d.size()-codeSize {
 		t.Errorf("%d bytes, said %d", len(b), d.size())
 	}
-	got, err := ParseDispatch(b)
+	got, err := parseDispatch(b)
 	if err != nil || fmt.Sprint(*got) != fmt.Sprint(*d) {
 		t.Errorf("%v\n%+v\n%+v", err, got, d)
 	}
 	for n := range b {
-		if _, err := ParseDispatch(b[:n]); err == nil {
+		if _, err := parseDispatch(b[:n]); err == nil {
 			t.Errorf("%d of %d bytes are a message, too", n, len(b))
 		}
 	}
@@ -364,7 +364,7 @@ func FuzzDispatch(f *testing.F) {
 	to, _ := codecs(f)
 	to.cfg.Supervisor = true
 	f.Fuzz(func(t *testing.T, b []byte) {
-		d, err := ParseDispatch(b)
+		d, err := parseDispatch(b)
 		if err == nil && d.Flags&DispatchFlags(Signed) == 0 {
 			again := d.AppendTo(nil)
 			again[6] |= b[6] & byte(Signed)

@@ -16,16 +16,16 @@ import (
 
 // Limits of an [ID].
 const (
-	MaxName      = 255 // bytes
-	MaxEndpoints = 8
-	MaxID        = MaxName + 1 + MaxEndpoints*nid.ExtendedSize // bytes of the canonical form
+	maxName      = 255 // bytes
+	maxEndpoints = 8
+	maxID        = maxName + 1 + maxEndpoints*nid.ExtendedSize // bytes of the canonical form
 )
 
 // Why something is no id.
 var (
-	ErrName      = errors.New("zone: a node's name has 1 to 255 printable bytes and no space, '=' or ','")
-	ErrEndpoints = fmt.Errorf("zone: a node has 1 to %d endpoints, each once, sorted in the canonical form", MaxEndpoints)
-	ErrID        = errors.New("zone: not a node's id: want NAME=NID[,NID...]")
+	errName      = errors.New("zone: a node's name has 1 to 255 printable bytes and no space, '=' or ','")
+	errEndpoints = fmt.Errorf("zone: a node has 1 to %d endpoints, each once, sorted in the canonical form", maxEndpoints)
+	errID        = errors.New("zone: not a node's id: want NAME=NID[,NID...]")
 )
 
 // ID names a node: its name and network endpoints (seed 002, Sec. 3; MS-5). IDs are
@@ -35,10 +35,10 @@ type ID struct {
 }
 
 // NewID returns the id of a node. Endpoints may come in any order. The error is
-// [ErrName] or [ErrEndpoints].
+// [errName] or [errEndpoints].
 func NewID(name string, endpoints ...nid.NID) (ID, error) {
 	if strings.IndexByte(name, 0) >= 0 {
-		return ID{}, ErrName
+		return ID{}, errName
 	}
 	b := append([]byte(name), 0)
 	sorted := slices.SortedFunc(slices.Values(endpoints), nid.NID.Compare)
@@ -51,21 +51,21 @@ func NewID(name string, endpoints ...nid.NID) (ID, error) {
 // idFrom checks a canonical form and copies it.
 func idFrom(b []byte) (ID, error) {
 	name, rest, found := bytes.Cut(b, []byte{0})
-	if !found || len(name) == 0 || len(name) > MaxName || !validName(name) {
-		return ID{}, ErrName
+	if !found || len(name) == 0 || len(name) > maxName || !validName(name) {
+		return ID{}, errName
 	}
-	if n := len(rest) / nid.ExtendedSize; len(rest)%nid.ExtendedSize != 0 || n < 1 || n > MaxEndpoints {
-		return ID{}, ErrEndpoints
+	if n := len(rest) / nid.ExtendedSize; len(rest)%nid.ExtendedSize != 0 || n < 1 || n > maxEndpoints {
+		return ID{}, errEndpoints
 	}
 	var before nid.NID
 	for i := 0; len(rest) > 0; i++ {
 		id, after, err := nid.ParseExtended(rest)
 		if err != nil || !id.IsValid() || id.IsAny() || i > 0 && before.Compare(id) >= 0 {
-			return ID{}, ErrEndpoints
+			return ID{}, errEndpoints
 		}
 		// What is not written as we would write it would be another id.
 		if again := id.AppendExtended(make([]byte, 0, nid.ExtendedSize)); !bytes.Equal(again, rest[:nid.ExtendedSize]) {
-			return ID{}, ErrEndpoints
+			return ID{}, errEndpoints
 		}
 		before, rest = id, after
 	}
@@ -83,18 +83,18 @@ func validName(name []byte) bool {
 	return true
 }
 
-// ParseID parses NAME=NID[,NID...]. The error wraps [ErrID], [ErrName],
-// [ErrEndpoints] or what package nid says.
+// ParseID parses NAME=NID[,NID...]. The error wraps [errID], [errName],
+// [errEndpoints] or what package nid says.
 func ParseID(s string) (ID, error) {
 	name, rest, found := strings.Cut(s, "=")
 	if !found {
-		return ID{}, fmt.Errorf("%w: %q", ErrID, s)
+		return ID{}, fmt.Errorf("%w: %q", errID, s)
 	}
 	var endpoints []nid.NID
 	for text := range strings.SplitSeq(rest, ",") {
 		e, err := nid.Parse(text)
 		if err != nil {
-			return ID{}, fmt.Errorf("%w: %q: %w", ErrID, s, err)
+			return ID{}, fmt.Errorf("%w: %q: %w", errID, s, err)
 		}
 		endpoints = append(endpoints, e)
 	}
@@ -155,7 +155,7 @@ func (id ID) String() string {
 // Compare orders ids by the bytes of their canonical form.
 func (id ID) Compare(other ID) int { return strings.Compare(id.canonical, other.canonical) }
 
-// AppendCanonical appends the canonical form, at most MaxID bytes.
+// AppendCanonical appends the canonical form, at most maxID bytes.
 func (id ID) AppendCanonical(b []byte) []byte { return append(b, id.canonical...) }
 
 // MarshalText implements encoding.TextMarshaler.

@@ -27,7 +27,7 @@ func TestID(t *testing.T) {
 	if err != nil || back != id {
 		t.Errorf("canonical form: %v, %v", back, err)
 	}
-	many := make([]nid.NID, MaxEndpoints+1)
+	many := make([]nid.NID, maxEndpoints+1)
 	for i := range many {
 		many[i] = nid.FromNumber(nid.MustParseNet("tcp"), uint32(i+1))
 	}
@@ -36,15 +36,15 @@ func TestID(t *testing.T) {
 		endpoints []nid.NID
 		err       error
 	}{
-		{"", []nid.NID{a}, ErrName},
-		{"a b", []nid.NID{a}, ErrName},
-		{"a=b", []nid.NID{a}, ErrName},
-		{"a\x00b", []nid.NID{a}, ErrName},
-		{strings.Repeat("x", 10<<10), []nid.NID{a}, ErrName},
-		{"x", nil, ErrEndpoints},
-		{"x", []nid.NID{a, a}, ErrEndpoints},
-		{"x", []nid.NID{nid.Any()}, ErrEndpoints},
-		{"x", many, ErrEndpoints},
+		{"", []nid.NID{a}, errName},
+		{"a b", []nid.NID{a}, errName},
+		{"a=b", []nid.NID{a}, errName},
+		{"a\x00b", []nid.NID{a}, errName},
+		{strings.Repeat("x", 10<<10), []nid.NID{a}, errName},
+		{"x", nil, errEndpoints},
+		{"x", []nid.NID{a, a}, errEndpoints},
+		{"x", []nid.NID{nid.Any()}, errEndpoints},
+		{"x", many, errEndpoints},
 	} {
 		if id, err := NewID(c.name, c.endpoints...); !errors.Is(err, c.err) {
 			t.Errorf("%.10q %v: %v, %v", c.name, c.endpoints, id, err)
@@ -55,7 +55,7 @@ func TestID(t *testing.T) {
 			t.Errorf("%q is %v", text, id)
 		}
 	}
-	if _, err := idFrom([]byte("x\x00" + strings.Repeat("\x00", 19))); !errors.Is(err, ErrEndpoints) {
+	if _, err := idFrom([]byte("x\x00" + strings.Repeat("\x00", 19))); !errors.Is(err, errEndpoints) {
 		t.Errorf("a short endpoint: %v", err)
 	}
 }
@@ -99,7 +99,7 @@ func TestTable(t *testing.T) {
 	if _, err := table.addShort(77); err != nil {
 		t.Error(err)
 	}
-	if _, err := table.Add(testID(4)); !errors.Is(err, ErrTableFull) {
+	if _, err := table.Add(testID(4)); !errors.Is(err, errTableFull) {
 		t.Errorf("too many: %v", err)
 	}
 	var keep bitmap
@@ -113,7 +113,7 @@ func TestTable(t *testing.T) {
 	}
 	// Another id with the short form of a known one is no id at all.
 	table.ids[b].id = testID(9)
-	if _, err := table.Add(testID(1)); !errors.Is(err, ErrCollision) {
+	if _, err := table.Add(testID(1)); !errors.Is(err, errCollision) {
 		t.Errorf("a collision: %v", err)
 	}
 }

@@ -76,7 +76,7 @@ func New(cfg Config) (*Machine, error) {
 	if err := cfg.Table.use(cfg.Zone); err != nil {
 		return nil, err
 	}
-	m := &Machine{cfg: cfg, codec: codec{table: cfg.Table, zone: ZoneNumber(cfg.Zone), most: cfg.MaxMessage}}
+	m := &Machine{cfg: cfg, codec: codec{table: cfg.Table, zone: zoneNumber(cfg.Zone), most: cfg.MaxMessage}}
 	if m.self, err = cfg.Table.Add(cfg.Self); err != nil {
 		return nil, err
 	}

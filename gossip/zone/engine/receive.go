@@ -13,12 +13,12 @@ func (m *Machine) arrived(in *Input) {
 		return
 	}
 	err := m.codec.parse(in.Data, &m.in, &m.lists)
-	if errors.Is(err, ErrTableFull) && m.collect() {
+	if errors.Is(err, errTableFull) && m.collect() {
 		err = m.codec.parse(in.Data, &m.in, &m.lists)
 	}
 	if err != nil {
 		m.stats.refuse(err)
-		if errors.Is(err, ErrSender) && m.in.From == m.self {
+		if errors.Is(err, errSender) && m.in.From == m.self {
 			m.tell(Event{Kind: Clash, Node: m.self, Version: m.in.Version})
 		}
 		return

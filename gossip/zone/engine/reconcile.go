@@ -238,7 +238,7 @@ func (m *Machine) acceptable(r *replica, d *TableData) bool {
 	switch {
 	case !ok:
 		m.stats.RepeatedKeys++
-	case b.bytes > MaxTable:
+	case b.bytes > maxTable:
 		m.stats.TooLarge++
 	case b.keys > MaxTableKeys:
 		m.stats.TooManyKeys++

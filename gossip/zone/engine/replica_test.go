@@ -172,7 +172,7 @@ func tableOfNode5(s *solo, n int, after uint64) TableData {
 // it may have. Each time the size of what is there would count as freed.
 func TestRepeatedKey(t *testing.T) {
 	s := withNeighbours(t)
-	big := make([]byte, MaxTable/2)
+	big := make([]byte, maxTable/2)
 	s.give(1, TableData{Owner: s.ref[5], Inc: 7, To: 1, Last: true, Entries: []Attribute{{Key: "k", Value: big, U: 1}}})
 	d := TableData{Owner: s.ref[5], Inc: 7, From: 1, To: 7, Last: true}
 	for u := uint64(2); u <= 4; u++ {
@@ -188,7 +188,7 @@ func TestRepeatedKey(t *testing.T) {
 	// The whole of a table that says less of what is there than it is.
 	whole := TableData{Owner: s.ref[5], Inc: 7, To: 9, Last: true, Entries: []Attribute{{Key: "k", U: 1}, {Key: "l", Value: big, U: 9}}}
 	s.give(1, whole)
-	if r := s.m.attributes.of[s.ref[5]]; r.bytes > MaxTable || s.m.stats.TooLarge != 1 {
+	if r := s.m.attributes.of[s.ref[5]]; r.bytes > maxTable || s.m.stats.TooLarge != 1 {
 		t.Errorf("%d bytes, %d too large", r.bytes, s.m.stats.TooLarge)
 	}
 }

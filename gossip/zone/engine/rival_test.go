@@ -229,7 +229,7 @@ func TestStrangeSupervisors(t *testing.T) {
 	if d.known != 9 || d.own >= maxActivation {
 		t.Errorf("supervisors %v, activation %d", d.supervisors, d.own)
 	}
-	if _, err := ParseDispatch((&Dispatch{Kind: Query, From: testID(1), Version: v(1, 1), Zone: strings.Repeat("z", MaxZone+1)}).AppendTo(nil)); err == nil {
+	if _, err := parseDispatch((&Dispatch{Kind: Query, From: testID(1), Version: v(1, 1), Zone: strings.Repeat("z", maxZone+1)}).AppendTo(nil)); err == nil {
 		t.Error("a zone's name that can be no key is understood")
 	}
 }

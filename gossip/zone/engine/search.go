@@ -246,7 +246,7 @@ func (d *delegation) giveUp(m *Machine, id ID, why Trouble) {
 	}
 	d.chosen, d.answered, d.probing, d.due = ID{}, false, false, machine.Never
 	if d.failures++; d.failures >= min(mostFailures, len(d.supervisors)) {
-		d.say(m, &d.mark, SupervisorKey, unreached)
+		d.say(m, &d.mark, supervisorKey, unreached)
 	}
 }
 
@@ -258,6 +258,6 @@ func (d *delegation) reached(m *Machine, id ID) {
 	}
 	if !d.answered && id == d.chosen {
 		d.answered, d.failures, d.stale = true, 0, true
-		d.say(m, &d.mark, SupervisorKey, id.String())
+		d.say(m, &d.mark, supervisorKey, id.String())
 	}
 }

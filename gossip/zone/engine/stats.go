@@ -66,13 +66,13 @@ func (s *Stats) refuse(err error) {
 		n   *uint64
 	}{
 		{ErrVersion, &s.OtherVersion},
-		{ErrZone, &s.OtherZone},
-		{ErrCode, &s.NotSigned},
-		{ErrName, &s.BadID},
-		{ErrEndpoints, &s.BadID},
-		{ErrID, &s.BadID},
-		{ErrTableFull, &s.TableFull},
-		{ErrCollision, &s.Collisions},
+		{errZone, &s.OtherZone},
+		{errCode, &s.NotSigned},
+		{errName, &s.BadID},
+		{errEndpoints, &s.BadID},
+		{errID, &s.BadID},
+		{errTableFull, &s.TableFull},
+		{errCollision, &s.Collisions},
 	} {
 		if errors.Is(err, c.err) {
 			*c.n++

@@ -8,16 +8,16 @@ import (
 // Attributes by which delegates of a base zone tell its other members of the management
 // zone (MS-100).
 const (
-	// SupervisorKey has the id of the supervisor that answers a delegate, as text, or
+	// supervisorKey has the id of the supervisor that answers a delegate, as text, or
 	// "-" once as many as it tried did not.
-	SupervisorKey = "zone.supervisor"
-	// SupervisorsKey has the ids of supervisors that the active delegate knows, with
+	supervisorKey = "zone.supervisor"
+	// supervisorsKey has the ids of supervisors that the active delegate knows, with
 	// spaces in between: the first ones of those that it would choose. Members that
 	// become delegates begin with them, and with those that were configured.
-	SupervisorsKey = "zone.supervisors"
+	supervisorsKey = "zone.supervisors"
 )
 
-// unreached is the value of SupervisorKey of a delegate that reaches no supervisor.
+// unreached is the value of supervisorKey of a delegate that reaches no supervisor.
 const unreached = "-"
 
 // maxPublished bounds the supervisors that are published.
@@ -62,15 +62,15 @@ func (d *delegation) attributes(m *Machine, r *replica, keys []string) {
 			value = r.entries[i].Value
 		}
 		switch key {
-		case DelegateKey:
+		case delegateKey:
 			d.claim(r.owner, value, there)
-		case SupervisorKey:
+		case supervisorKey:
 			d.stale = true
 			d.marks = slices.DeleteFunc(d.marks, func(k mark) bool { return k.node == r.owner })
 			if there {
 				d.marks = append(d.marks, mark{r.owner, string(value) == unreached})
 			}
-		case SupervisorsKey:
+		case supervisorsKey:
 			d.learn(value)
 		}
 	}
@@ -96,7 +96,7 @@ func (d *delegation) announce(m *Machine) {
 	for i := 0; d.own > 0 && d.known != 0 && i < min(len(d.supervisors), maxPublished); i++ {
 		text = append(text, d.supervisors[i].ID.String())
 	}
-	d.say(m, &d.told, SupervisorsKey, strings.Join(text, " "))
+	d.say(m, &d.told, supervisorsKey, strings.Join(text, " "))
 }
 
 // say writes an attribute unless it is there; none deletes it.

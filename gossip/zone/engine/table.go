@@ -14,8 +14,8 @@ type Ref uint32
 
 // Why an id has no place in a table.
 var (
-	ErrTableFull = errors.New("zone: more nodes are known than fit the table")
-	ErrCollision = errors.New("zone: two ids with the same short form")
+	errTableFull = errors.New("zone: more nodes are known than fit the table")
+	errCollision = errors.New("zone: two ids with the same short form")
 )
 
 // Table keeps every id once, so that views need only numbers. Machines of one
@@ -69,8 +69,8 @@ func (t *Table) Lookup(id ID) Ref {
 	return r
 }
 
-// Add returns what stands for a node from now on. The error is [ErrTableFull] or
-// [ErrCollision].
+// Add returns what stands for a node from now on. The error is [errTableFull] or
+// [errCollision].
 func (t *Table) Add(id ID) (Ref, error) {
 	pos := id.Position()
 	r, err := t.addShort(pos.short())
@@ -82,7 +82,7 @@ func (t *Table) Add(id ID) (Ref, error) {
 	case k.id == id:
 		return r, nil
 	case k.id.IsValid():
-		return 0, ErrCollision
+		return 0, errCollision
 	}
 	k.id, k.pos, k.vote = id, pos, vote(id, t.zone)
 	if twin := t.byName[id.Name()]; twin != 0 {
@@ -135,7 +135,7 @@ func (t *Table) addShort(short uint64) (Ref, error) {
 		return r, nil
 	}
 	if t.Len() >= t.limit {
-		return 0, ErrTableFull
+		return 0, errTableFull
 	}
 	var r Ref
 	if n := len(t.free); n > 0 {
@@ -208,8 +208,8 @@ func (b bitmap) unset(r Ref) {
 // addBytes returns what stands for the node with a canonical form, which is checked
 // and copied if it is new.
 func (t *Table) addBytes(b []byte) (Ref, error) {
-	if len(b) == 0 || len(b) > MaxID {
-		return 0, ErrID
+	if len(b) == 0 || len(b) > maxID {
+		return 0, errID
 	}
 	pos := Position(sha1.Sum(b))
 	if r := t.byShort[pos.short()]; t.ids[r].id.canonical == string(b) {

@@ -33,15 +33,15 @@ const (
 	memberOverhead = 2 + versionLen
 
 	attributeOverhead = 14
-	// MaxKey and MaxTable bound attributes: a whole table fits one message.
-	MaxKey   = 255
-	MaxTable = 512 << 10
+	// maxKey and maxTable bound attributes: a whole table fits one message.
+	maxKey   = 255
+	maxTable = 512 << 10
 	// MaxTableKeys bounds the keys of a table that is taken from others: more than fit the
 	// default size, if key and value have two bytes together.
 	MaxTableKeys = 16 << 10
 
 	// minMessage has room for the largest part that is not cut.
-	minMessage = HeaderSize + countsSize + 2*(memberOverhead+MaxID) + codeSize
+	minMessage = HeaderSize + countsSize + 2*(memberOverhead+maxID) + codeSize
 )
 
 const magic = "ZONE"
@@ -52,16 +52,16 @@ var (
 	ErrMagic   = errors.New("zone: no message of a zone")
 	ErrVersion = errors.New("zone: another protocol version")
 	ErrKind    = errors.New("zone: unknown kind, flags, roles or reason")
-	ErrZone    = errors.New("zone: of another zone")
-	ErrCode    = errors.New("zone: not signed with the cluster's key")
-	ErrBody    = errors.New("zone: body does not fit its kind")
+	errZone    = errors.New("zone: of another zone")
+	errCode    = errors.New("zone: not signed with the cluster's key")
+	errBody    = errors.New("zone: body does not fit its kind")
 	ErrInc     = errors.New("zone: a version that no node can have")
-	ErrSender  = errors.New("zone: the sender is this node, or unknown where it must be known")
+	errSender  = errors.New("zone: the sender is this node, or unknown where it must be known")
 )
 
-// ZoneNumber is how messages name a zone: the beginning of the SHA-1 digest of its
+// zoneNumber is how messages name a zone: the beginning of the SHA-1 digest of its
 // name.
-func ZoneNumber(name string) uint64 {
+func zoneNumber(name string) uint64 {
 	sum := sha1.Sum([]byte(name))
 	return binary.BigEndian.Uint64(sum[:])
 }

@@ -176,7 +176,7 @@ func (e *encoder) tableVersion(v *TableVersion) {
 	e.count[0]++
 }
 
-// tableData appends entries of a table, which fit one message always: see MaxTable.
+// tableData appends entries of a table, which fit one message always: see maxTable.
 func (e *encoder) tableData(d *TableData) {
 	le := binary.LittleEndian
 	e.room(dataSize(d))

@@ -18,7 +18,7 @@ func (c *codec) parse(b []byte, m *Message, l *Lists) error {
 	case b[4] != ProtocolVersion:
 		return fmt.Errorf("%w: %d", ErrVersion, b[4])
 	case le.Uint64(b[8:]) != c.zone:
-		return ErrZone
+		return errZone
 	}
 	*m = Message{Kind: Kind(b[5]), Flags: Flags(le.Uint16(b[flagsAt:]))}
 	if m.Kind == 0 || m.Kind >= kinds || m.Flags >= flagsEnd {
@@ -37,7 +37,7 @@ func (c *codec) parse(b []byte, m *Message, l *Lists) error {
 	p.body(m)
 	switch {
 	case p.err == nil && len(p.b) > 0:
-		p.err = ErrBody
+		p.err = errBody
 	case p.err == nil && (m.Kind.lists() || m.Kind.tables() || m.Kind == AttributeData):
 		m.Lists = l
 	}
@@ -50,14 +50,14 @@ func (c *codec) verify(b []byte, flags Flags) ([]byte, error) {
 		return b[:max(len(b)-codeSize, HeaderSize)], nil
 	}
 	if c.ring.On() != (flags&Signed != 0) {
-		return nil, ErrCode
+		return nil, errCode
 	}
 	if !c.ring.On() {
 		return b, nil
 	}
 	b, ok := c.signed(b)
 	if !ok || len(b) < HeaderSize {
-		return nil, ErrCode
+		return nil, errCode
 	}
 	return b, nil
 }
@@ -67,7 +67,7 @@ func (c *codec) sender(b []byte, p *parser, m *Message) error {
 	short := binary.LittleEndian.Uint64(b[16:])
 	m.From = c.table.byShort[short]
 	if short == c.short(c.self) && !c.observes {
-		return ErrSender
+		return errSender
 	}
 	switch m.Kind {
 	case LinkRequest:
@@ -77,7 +77,7 @@ func (c *codec) sender(b []byte, p *parser, m *Message) error {
 		return p.err
 	}
 	if m.From = p.id(); p.err == nil && c.short(m.From) != short {
-		return ErrSender
+		return errSender
 	}
 	return p.err
 }
@@ -136,7 +136,7 @@ func (p *parser) roles() Roles {
 // id reads an id in full and gives it a place in the table.
 func (p *parser) id() Ref {
 	n := int(binary.LittleEndian.Uint16(p.take(2)))
-	if p.err != nil || n > MaxID || n > len(p.b) {
+	if p.err != nil || n > maxID || n > len(p.b) {
 		p.fail(ErrShort)
 		return 0
 	}
@@ -261,7 +261,7 @@ func (p *parser) data() {
 		for entries &^= lastBit; entries > 0 && p.err == nil; entries-- {
 			a := p.attribute()
 			if a.U <= before || a.U > d.To {
-				p.fail(ErrBody)
+				p.fail(errBody)
 			}
 			before = a.U
 			d.Entries = append(d.Entries, a)
@@ -277,8 +277,8 @@ func (p *parser) attribute() Attribute {
 	switch {
 	case p.err != nil:
 		return a
-	case key == 0, b[9] > 1, a.Deleted && value > 0, value > MaxTable:
-		p.fail(ErrBody)
+	case key == 0, b[9] > 1, a.Deleted && value > 0, value > maxTable:
+		p.fail(errBody)
 		return a
 	case key+value > len(p.b):
 		p.fail(ErrShort)

@@ -67,7 +67,7 @@ func TestGolden(t *testing.T) {
 		return "5a4f4e45 01 " + kind + " " + flags + " a94a8fe5ccb19ba6 " + hex.EncodeToString(le64(testID(1).Position().short())) +
 			" 0300000000000000 04000000 "
 	}
-	zone := hex.EncodeToString(le64(ZoneNumber("test")))
+	zone := hex.EncodeToString(le64(zoneNumber("test")))
 	short := func(i int) string { return hex.EncodeToString(le64(testID(i).Position().short())) + " " }
 	id := func(i int) string {
 		b := testID(i).AppendCanonical(nil)
@@ -171,7 +171,7 @@ func parsesBack(t *testing.T, from *Machine, msg *Message, b []byte) {
 			t.Errorf("%v: %d of %d bytes are a message, too", msg.Kind, n, len(b))
 		}
 	}
-	if err := c.parse(append(b[:len(b):len(b)], 0), &got, &l); !errors.Is(err, ErrBody) {
+	if err := c.parse(append(b[:len(b):len(b)], 0), &got, &l); !errors.Is(err, errBody) {
 		t.Errorf("%v: with a byte more: %v", msg.Kind, err)
 	}
 }
@@ -244,13 +244,13 @@ func TestKey(t *testing.T) {
 		encoded(t, plain, Message{Kind: Heartbeat})[0],
 		append(append([]byte(nil), good[:HeaderSize]...), good[HeaderSize+1:]...),
 	} {
-		if err := to.codec.parse(c, &m, &l); !errors.Is(err, ErrCode) {
+		if err := to.codec.parse(c, &m, &l); !errors.Is(err, errCode) {
 			t.Errorf("%x: %v", c, err)
 		}
 	}
 	other := to.codec
 	other.self = to.cfg.Table.Lookup(testID(3))
-	if err := other.parse(good, &m, &l); !errors.Is(err, ErrCode) {
+	if err := other.parse(good, &m, &l); !errors.Is(err, errCode) {
 		t.Errorf("to another node: %v", err)
 	}
 	lists := encoded(t, from, Message{Kind: Update, Lists: &Lists{Alive: []Member{{from.cfg.Table.Lookup(testID(4)), v(1, 1)}}}})[0]
@@ -291,7 +291,7 @@ func TestKeyRotation(t *testing.T) {
 			}
 		}
 	}
-	if err := verify([]string{"new"}, []string{"old", "new"}); !errors.Is(err, ErrCode) {
+	if err := verify([]string{"new"}, []string{"old", "new"}); !errors.Is(err, errCode) {
 		t.Errorf("the old key is still accepted: %v", err)
 	}
 }

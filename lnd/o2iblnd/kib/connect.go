@@ -87,7 +87,7 @@ func ParseReject(b []byte) (r Reject, err error) {
 		return Reject{}, ErrShort
 	}
 	r.Version, r.BigEndian, err = ParsePrefix(b)
-	if errors.Is(err, ErrUnifiedMagic) {
+	if errors.Is(err, errUnifiedMagic) {
 		err = nil
 	}
 	if err == nil && !r.Version.IsValid() {

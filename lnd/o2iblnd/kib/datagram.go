@@ -21,8 +21,8 @@ const (
 
 // Sizes in bytes of what precedes the LNet header of a datagram, and its payload.
 const (
-	DatagramPrefixSize = 8
-	DatagramOverhead   = DatagramPrefixSize + wire.HeaderSize
+	datagramPrefixSize = 8
+	DatagramOverhead   = datagramPrefixSize + wire.HeaderSize
 )
 
 // The refusals of ParseDatagram, besides ErrShort and those of wire.
@@ -31,9 +31,9 @@ var (
 	ErrDatagramMagic = errors.New("not a multicast datagram of o2iblnd")
 	// ErrDatagramVersion means one of a version that is not known.
 	ErrDatagramVersion = errors.New("unknown version of a multicast datagram")
-	// ErrDatagramHeader means an LNet header that is not the short one, which all
+	// errDatagramHeader means an LNet header that is not the short one, which all
 	// NIDs of o2ib fit.
-	ErrDatagramHeader = errors.New("no LNet header of o2iblnd has this size")
+	errDatagramHeader = errors.New("no LNet header of o2iblnd has this size")
 	// ErrDatagramLength means a payload that is not as long as its header says.
 	ErrDatagramLength = errors.New("payload length differs from the datagram's")
 )
@@ -72,18 +72,18 @@ func (d *Datagram) AppendBinary(b []byte) ([]byte, error) {
 // what follows it.
 func ParseDatagram(b []byte, d *Datagram) (err error) {
 	switch {
-	case len(b) < DatagramPrefixSize:
+	case len(b) < datagramPrefixSize:
 		return ErrShort
 	case binary.LittleEndian.Uint32(b) != DatagramMagic:
 		return ErrDatagramMagic
 	case binary.LittleEndian.Uint16(b[4:]) != DatagramVersion:
 		return ErrDatagramVersion
 	case binary.LittleEndian.Uint16(b[6:]) != wire.HeaderSize:
-		return ErrDatagramHeader
+		return errDatagramHeader
 	case len(b) < DatagramOverhead:
 		return ErrShort
 	}
-	d.Header, d.Payload, err = wire.ParseHeader(b[DatagramPrefixSize:])
+	d.Header, d.Payload, err = wire.ParseHeader(b[datagramPrefixSize:])
 	if err == nil && uint64(d.Header.PayloadLength) != uint64(len(d.Payload)) {
 		err = ErrDatagramLength
 	}

@@ -77,7 +77,7 @@ func TestDatagramRefusals(t *testing.T) {
 	for _, tt := range []struct {
 		at   int
 		want error
-	}{{0, ErrDatagramMagic}, {3, ErrDatagramMagic}, {4, ErrDatagramVersion}, {5, ErrDatagramVersion}, {6, ErrDatagramHeader}, {7, ErrDatagramHeader}, {36, ErrDatagramLength}, {39, ErrDatagramLength}} {
+	}{{0, ErrDatagramMagic}, {3, ErrDatagramMagic}, {4, ErrDatagramVersion}, {5, ErrDatagramVersion}, {6, errDatagramHeader}, {7, errDatagramHeader}, {36, ErrDatagramLength}, {39, ErrDatagramLength}} {
 		b := bytes.Clone(good)
 		b[tt.at] ^= 0x80
 		if err := ParseDatagram(b, &d); !errors.Is(err, tt.want) {

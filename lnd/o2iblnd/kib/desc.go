@@ -44,10 +44,10 @@ func (d *Desc) Total() (n uint64) {
 
 // MakeDesc returns a descriptor of the fragments. It puts them into buf, which
 // it appends to and which the Desc refers to from then on. The error is
-// ErrFrags.
+// errFrags.
 func MakeDesc(buf []byte, key uint32, frags ...Frag) (Desc, error) {
 	if len(frags) == 0 || len(frags) > MaxFrags {
-		return Desc{}, ErrFrags
+		return Desc{}, errFrags
 	}
 	o := byteOrder(false)
 	begin := len(buf)
@@ -57,18 +57,18 @@ func MakeDesc(buf []byte, key uint32, frags ...Frag) (Desc, error) {
 	return Desc{Key: key, wire: buf[begin:]}, nil
 }
 
-// parse parses the descriptor at the beginning of b. The errors are ErrFrags
-// and ErrDesc.
+// parse parses the descriptor at the beginning of b. The errors are errFrags
+// and errDesc.
 func (d *Desc) parse(b []byte, o byteOrder) error {
 	if len(b) < descSize {
-		return ErrDesc
+		return errDesc
 	}
 	n := o.Uint32(b[4:])
 	if n == 0 || n > MaxFrags {
-		return ErrFrags
+		return errFrags
 	}
 	if len(b) < descSize+fragSize*int(n) {
-		return ErrDesc
+		return errDesc
 	}
 	end := descSize + fragSize*int(n)
 	*d = Desc{Key: o.Uint32(b), wire: b[descSize:end:end], big: o}

@@ -51,38 +51,38 @@ var (
 	ErrShort = errors.New("record is cut short")
 	// ErrMagic means bytes that do not begin with o2iblnd's magic.
 	ErrMagic = errors.New("not an o2iblnd magic")
-	// ErrUnifiedMagic means the magic of a protocol that was never made
+	// errUnifiedMagic means the magic of a protocol that was never made
 	// (LNET_PROTO_MAGIC). It is an ErrMagic.
-	ErrUnifiedMagic = fmt.Errorf("%w: of a future protocol", ErrMagic)
+	errUnifiedMagic = fmt.Errorf("%w: of a future protocol", ErrMagic)
 	// ErrVersion means a version that is neither 1 nor 2.
 	ErrVersion = errors.New("unknown version")
-	// ErrNob means a message that claims more bytes than arrived.
-	ErrNob = errors.New("message claims more bytes than there are")
-	// ErrNobType means a message that claims fewer bytes than its type has.
-	ErrNobType = errors.New("message too short for its type")
+	// errNob means a message that claims more bytes than arrived.
+	errNob = errors.New("message claims more bytes than there are")
+	// errNobType means a message that claims fewer bytes than its type has.
+	errNobType = errors.New("message too short for its type")
 	// ErrType means a type that no message has.
 	ErrType = errors.New("unknown message type")
 	// ErrChecksum means a checksum that fits neither way of counting.
 	ErrChecksum = errors.New("checksum is wrong")
-	// ErrSrcNID means a message from the wildcard.
-	ErrSrcNID = errors.New("source NID is the wildcard")
-	// ErrFrags means a descriptor with no fragment or more than MaxFrags.
-	ErrFrags = errors.New("bad number of fragments")
-	// ErrDesc means a descriptor that does not fit its message.
-	ErrDesc = errors.New("descriptor is cut short")
-	// ErrPayload means an IMMEDIATE whose payload is not all there.
-	ErrPayload = errors.New("payload is cut short")
+	// errSrcNID means a message from the wildcard.
+	errSrcNID = errors.New("source NID is the wildcard")
+	// errFrags means a descriptor with no fragment or more than MaxFrags.
+	errFrags = errors.New("bad number of fragments")
+	// errDesc means a descriptor that does not fit its message.
+	errDesc = errors.New("descriptor is cut short")
+	// errPayload means an IMMEDIATE whose payload is not all there.
+	errPayload = errors.New("payload is cut short")
 	// ErrTooLong means a message that does not fit MaxMsgSize.
 	ErrTooLong = errors.New("message too long")
 	// ErrLargeNID means a NID that does not fit 8 bytes.
 	ErrLargeNID = errors.New("NID does not fit 8 bytes")
 
-	// ErrStale is what the errors of Header.CheckConn have in common: the
+	// errStale is what the errors of Header.CheckConn have in common: the
 	// message belongs to another connection, or another life of one.
-	ErrStale = errors.New("stale message")
+	errStale = errors.New("stale message")
 
-	ErrStaleSrcNID   = fmt.Errorf("%w: from another NID", ErrStale)
-	ErrStaleDstNID   = fmt.Errorf("%w: to another NID", ErrStale)
-	ErrStaleSrcStamp = fmt.Errorf("%w: from another life of the peer", ErrStale)
-	ErrStaleDstStamp = fmt.Errorf("%w: to an earlier life of this node", ErrStale)
+	errStaleSrcNID   = fmt.Errorf("%w: from another NID", errStale)
+	errStaleDstNID   = fmt.Errorf("%w: to another NID", errStale)
+	errStaleSrcStamp = fmt.Errorf("%w: from another life of the peer", errStale)
+	errStaleDstStamp = fmt.Errorf("%w: to an earlier life of this node", errStale)
 )

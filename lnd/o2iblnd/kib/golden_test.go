@@ -166,7 +166,7 @@ func TestGolden(t *testing.T) {
 			}
 			for n := range want {
 				_, err := ParseMsg(want[:n])
-				if wantErr := map[bool]error{true: ErrShort, false: ErrNob}[n < HeaderSize]; err != wantErr {
+				if wantErr := map[bool]error{true: ErrShort, false: errNob}[n < HeaderSize]; err != wantErr {
 					t.Errorf("%d bytes: %v, want %v", n, err, wantErr)
 				}
 			}

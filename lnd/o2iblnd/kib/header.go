@@ -11,12 +11,12 @@ import (
 // The magics: of this protocol, and of one that was to follow all others.
 const (
 	Magic        uint32 = 0x0BE91B91
-	UnifiedMagic uint32 = 0x45726963
+	unifiedMagic uint32 = 0x45726963
 )
 
 // Sizes in bytes.
 const (
-	PrefixSize = 6  // magic and version, which never move
+	prefixSize = 6  // magic and version, which never move
 	HeaderSize = 48 // of every message
 	MaxMsgSize = 4096
 	// ImmediateSize is an IMMEDIATE without its payload, of which there may be
@@ -126,20 +126,20 @@ type Header struct {
 }
 
 // ParsePrefix tells byte order and version of what a peer sent, as soon as it
-// has PrefixSize bytes. The errors are ErrShort, ErrMagic, ErrUnifiedMagic and
+// has prefixSize bytes. The errors are ErrShort, ErrMagic, errUnifiedMagic and
 // ErrVersion; with the last two both results are valid.
 func ParsePrefix(b []byte) (v Version, bigEndian bool, err error) {
-	if len(b) < PrefixSize {
+	if len(b) < prefixSize {
 		return 0, false, ErrShort
 	}
 	magic := byteOrder(false).Uint32(b)
-	if swapped := bits.ReverseBytes32(magic); swapped == Magic || swapped == UnifiedMagic {
+	if swapped := bits.ReverseBytes32(magic); swapped == Magic || swapped == unifiedMagic {
 		magic, bigEndian = swapped, true
 	}
 	v = Version(byteOrder(bigEndian).Uint16(b[4:]))
 	switch {
-	case magic == UnifiedMagic:
-		err = ErrUnifiedMagic
+	case magic == unifiedMagic:
+		err = errUnifiedMagic
 	case magic != Magic:
 		return 0, false, ErrMagic
 	case !v.IsValid():
@@ -150,8 +150,8 @@ func ParsePrefix(b []byte) (v Version, bigEndian bool, err error) {
 
 // ParseHeader parses the header of the message that arrived in b and checks
 // what can be checked without its body and without its checksum. The errors
-// are those of ParsePrefix, ErrShort, ErrNob, ErrSrcNID, ErrType and
-// ErrNobType; with the last three h is valid.
+// are those of ParsePrefix, ErrShort, errNob, errSrcNID, ErrType and
+// errNobType; with the last three h is valid.
 func ParseHeader(b []byte) (h Header, err error) {
 	if h.Version, h.BigEndian, err = ParsePrefix(b); err != nil {
 		return h, err
@@ -170,13 +170,13 @@ func ParseHeader(b []byte) (h Header, err error) {
 	h.DstStamp = o.Uint64(b[40:])          // ibm_dststamp
 	switch {
 	case uint64(h.Nob) > uint64(len(b)):
-		return h, ErrNob
+		return h, errNob
 	case h.SrcNID.IsAny():
-		return h, ErrSrcNID
+		return h, errSrcNID
 	case !h.Type.IsValid():
 		return h, ErrType
 	case h.Nob < h.Type.minNob():
-		return h, ErrNobType
+		return h, errNobType
 	}
 	return h, nil
 }
@@ -201,17 +201,17 @@ func (h *Header) appendTo(b []byte) ([]byte, error) {
 
 // CheckConn compares a message that arrived on an established connection with
 // that connection: peer and local are its ends, peerStamp and stamp their
-// incarnations. The errors are the kinds of ErrStale.
+// incarnations. The errors are the kinds of errStale.
 func (h *Header) CheckConn(peer nid.NID, peerStamp uint64, local nid.NID, stamp uint64) error {
 	switch {
 	case h.SrcNID != peer:
-		return ErrStaleSrcNID
+		return errStaleSrcNID
 	case h.DstNID != local:
-		return ErrStaleDstNID
+		return errStaleDstNID
 	case h.SrcStamp != peerStamp:
-		return ErrStaleSrcStamp
+		return errStaleSrcStamp
 	case h.DstStamp != stamp:
-		return ErrStaleDstStamp
+		return errStaleDstStamp
 	}
 	return nil
 }

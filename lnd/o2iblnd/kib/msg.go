@@ -22,7 +22,7 @@ type Msg struct {
 // ParseMsg parses the message that arrived in b; bytes behind it are ignored.
 // It does not look at the checksum, see VerifyChecksum, nor at what the LNet
 // header says except for its payload length. The errors are those of
-// ParseHeader, ErrFrags, ErrDesc and ErrPayload.
+// ParseHeader, errFrags, errDesc and errPayload.
 func ParseMsg(b []byte) (m Msg, err error) {
 	if m.Header, err = ParseHeader(b); err != nil {
 		return m, err
@@ -56,14 +56,14 @@ func ParseMsg(b []byte) (m Msg, err error) {
 func (m *Msg) immediate(b []byte) error {
 	payload := b[ImmediateSize:]
 	if uint64(m.LNet.PayloadLength) > uint64(len(payload)) {
-		return ErrPayload
+		return errPayload
 	}
 	m.Payload = payload[:m.LNet.PayloadLength:m.LNet.PayloadLength]
 	return nil
 }
 
 // AppendBinary appends the message with the length that it has as Nob, and
-// with Checksum as it is. The errors are ErrType, ErrLargeNID, ErrFrags for a
+// with Checksum as it is. The errors are ErrType, ErrLargeNID, errFrags for a
 // descriptor without fragments, and ErrTooLong; b is returned unchanged then.
 func (m *Msg) AppendBinary(b []byte) ([]byte, error) {
 	h := m.Header
@@ -71,7 +71,7 @@ func (m *Msg) AppendBinary(b []byte) ([]byte, error) {
 	switch m.Type {
 	case PutAck, GetReq:
 		if m.Desc.Len() == 0 {
-			return b, ErrFrags
+			return b, errFrags
 		}
 		n += uint64(len(m.Desc.wire) - fragSize)
 	case Immediate:

@@ -22,24 +22,24 @@ func TestRefused(t *testing.T) {
 		err       error
 	}{
 		{"magic", immediate, 0, []byte{0}, ErrMagic},
-		{"magic of a future protocol", immediate, 0, []byte{0x63, 0x69, 0x72, 0x45}, ErrUnifiedMagic},
-		{"magic of a future protocol, swapped", immediate, 0, []byte{0x45, 0x72, 0x69, 0x63}, ErrUnifiedMagic},
+		{"magic of a future protocol", immediate, 0, []byte{0x63, 0x69, 0x72, 0x45}, errUnifiedMagic},
+		{"magic of a future protocol, swapped", immediate, 0, []byte{0x45, 0x72, 0x69, 0x63}, errUnifiedMagic},
 		{"version 3", immediate, 4, []byte{0x13}, ErrVersion},
 		{"version in another byte order", immediate, 4, []byte{0, 0x12}, ErrVersion},
-		{"claims one byte more", immediate, 8, []byte{0x7e}, ErrNob},
-		{"claims 4 GiB", immediate, 8, []byte{0xff, 0xff, 0xff, 0xff}, ErrNob},
-		{"from the wildcard", immediate, 16, bytes.Repeat([]byte{0xff}, 8), ErrSrcNID},
+		{"claims one byte more", immediate, 8, []byte{0x7e}, errNob},
+		{"claims 4 GiB", immediate, 8, []byte{0xff, 0xff, 0xff, 0xff}, errNob},
+		{"from the wildcard", immediate, 16, bytes.Repeat([]byte{0xff}, 8), errSrcNID},
 		{"unknown type", immediate, 6, []byte{0xd8}, ErrType},
 		{"type 0", immediate, 6, []byte{0}, ErrType},
-		{"short for its type", immediate, 8, []byte{119}, ErrNobType},
-		{"short of a header", immediate, 8, []byte{47}, ErrNobType},
-		{"descriptor without fragment", putAck, 68, []byte{0}, ErrFrags},
-		{"258 fragments", putAck, 68, []byte{2, 1}, ErrFrags},
-		{"4 G fragments", putAck, 68, []byte{0xff, 0xff, 0xff, 0xff}, ErrFrags},
-		{"a fragment that is not there", putAck, 68, []byte{2}, ErrDesc},
-		{"257 fragments that are not there", putAck, 68, []byte{1, 1}, ErrDesc},
-		{"payload that is not there", immediate, 48 + 28, []byte{6}, ErrPayload},
-		{"4 GiB of payload", immediate, 48 + 28, []byte{0xff, 0xff, 0xff, 0xff}, ErrPayload},
+		{"short for its type", immediate, 8, []byte{119}, errNobType},
+		{"short of a header", immediate, 8, []byte{47}, errNobType},
+		{"descriptor without fragment", putAck, 68, []byte{0}, errFrags},
+		{"258 fragments", putAck, 68, []byte{2, 1}, errFrags},
+		{"4 G fragments", putAck, 68, []byte{0xff, 0xff, 0xff, 0xff}, errFrags},
+		{"a fragment that is not there", putAck, 68, []byte{2}, errDesc},
+		{"257 fragments that are not there", putAck, 68, []byte{1, 1}, errDesc},
+		{"payload that is not there", immediate, 48 + 28, []byte{6}, errPayload},
+		{"4 GiB of payload", immediate, 48 + 28, []byte{0xff, 0xff, 0xff, 0xff}, errPayload},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestRefused(t *testing.T) {
 			}
 		})
 	}
-	if !errors.Is(ErrUnifiedMagic, ErrMagic) {
+	if !errors.Is(errUnifiedMagic, ErrMagic) {
 		t.Error("the future magic is no bad magic")
 	}
 }
@@ -94,10 +94,10 @@ func TestMostFrags(t *testing.T) {
 			t.Errorf("%d bytes, want %d", got.Desc.Total(), total)
 		}
 	}
-	if _, err := MakeDesc(nil, 5, append(frags, Frag{})...); err != ErrFrags {
+	if _, err := MakeDesc(nil, 5, append(frags, Frag{})...); err != errFrags {
 		t.Errorf("258 fragments: %v", err)
 	}
-	if _, err := MakeDesc(nil, 5); err != ErrFrags {
+	if _, err := MakeDesc(nil, 5); err != errFrags {
 		t.Errorf("no fragment: %v", err)
 	}
 }
@@ -110,7 +110,7 @@ func TestAppendRefused(t *testing.T) {
 		err  error
 	}{
 		{"unknown type", Msg{Header: between(0, 0)}, ErrType},
-		{"no descriptor", Msg{Header: between(PutAck, 0)}, ErrFrags},
+		{"no descriptor", Msg{Header: between(PutAck, 0)}, errFrags},
 		{"one byte more than fits", Msg{Header: between(Immediate, 0), LNet: put(0), Payload: make([]byte, MaxImmediate+1)}, ErrTooLong},
 		{"large source", Msg{Header: Header{Version: V2, Type: Noop, SrcNID: large, DstNID: node2}}, ErrLargeNID},
 		{"large destination", Msg{Header: Header{Version: V2, Type: Noop, SrcNID: node1, DstNID: large}}, ErrLargeNID},
@@ -141,14 +141,14 @@ func TestCheckConn(t *testing.T) {
 		err                   error
 	}{
 		{node1, node2, stamp1, stamp2, nil},
-		{node2, node2, stamp1, stamp2, ErrStaleSrcNID},
-		{node1, node1, stamp1, stamp2, ErrStaleDstNID},
-		{node1, node2, stamp2, stamp2, ErrStaleSrcStamp},
-		{node1, node2, stamp1, 0, ErrStaleDstStamp},
+		{node2, node2, stamp1, stamp2, errStaleSrcNID},
+		{node1, node1, stamp1, stamp2, errStaleDstNID},
+		{node1, node2, stamp2, stamp2, errStaleSrcStamp},
+		{node1, node2, stamp1, 0, errStaleDstStamp},
 	}
 	for _, tt := range tests {
 		err := h.CheckConn(tt.peer, tt.peerStamp, tt.local, tt.localStamp)
-		if err != tt.err || err != nil && !errors.Is(err, ErrStale) {
+		if err != tt.err || err != nil && !errors.Is(err, errStale) {
 			t.Errorf("%v, want %v", err, tt.err)
 		}
 	}

@@ -15,7 +15,7 @@
 //
 // Checkers are pure functions of a log: equal logs give equal violations, in
 // the same order. They see whole logs and may take memory like the log's own.
-// Each returns at most [MaxViolations], each with at most [MaxRecords] records
+// Each returns at most [maxViolations], each with at most [maxRecords] records
 // that show it; none means that the rule holds.
 //
 // A Log is not safe for concurrent use; checkers may share one that nobody

@@ -46,7 +46,7 @@ func (f *findings) register(list []int32, limit time.Duration) {
 	case porcupine.Illegal:
 		n := f.log.shortest(list, limit)
 		e := f.log.entry(int(list[n-1]))
-		f.add(list[max(0, n-MaxRecords):n], "no order of the operations on the register of node %v explains what node %v was told", owner, e.node)
+		f.add(list[max(0, n-maxRecords):n], "no order of the operations on the register of node %v explains what node %v was told", owner, e.node)
 	}
 }
 

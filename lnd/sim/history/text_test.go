@@ -134,7 +134,7 @@ func TestBounds(t *testing.T) {
 	for range 100 {
 		f.add(pick(l, Delivery), "")
 	}
-	if len(f.list) != MaxViolations || len(f.list[0].Records) != MaxRecords {
+	if len(f.list) != maxViolations || len(f.list[0].Records) != maxRecords {
 		t.Errorf("%d violations, the first with %d records", len(f.list), len(f.list[0].Records))
 	}
 }

@@ -10,8 +10,8 @@ import (
 
 // Bounds of what a checker returns.
 const (
-	MaxViolations = 20
-	MaxRecords    = 8
+	maxViolations = 20
+	maxRecords    = 8
 )
 
 // Violation is a broken rule.
@@ -38,7 +38,7 @@ type findings struct {
 	list []Violation
 }
 
-func (f *findings) full() bool { return len(f.list) >= MaxViolations }
+func (f *findings) full() bool { return len(f.list) >= maxViolations }
 
 // add adds a violation that records show; -1 stands for none.
 func (f *findings) add(records []int32, format string, args ...any) {
@@ -49,7 +49,7 @@ func (f *findings) add(records []int32, format string, args ...any) {
 	slices.Sort(records)
 	records = slices.Compact(records)
 	v := Violation{Rule: f.rule, Why: fmt.Sprintf(format, args...)}
-	for _, i := range records[:min(len(records), MaxRecords)] {
+	for _, i := range records[:min(len(records), maxRecords)] {
 		v.Records = append(v.Records, f.log.At(int(i)))
 	}
 	f.list = append(f.list, v)

@@ -7,10 +7,10 @@ import (
 
 // Keepalive is the cookie that acknowledges nothing: a NOOP with it shows
 // that its sender is alive (SOCKNAL_KEEPALIVE_PING). Cookies of requests
-// begin at FirstCookie.
+// begin at firstCookie.
 const (
 	Keepalive   uint64 = 1
-	FirstCookie uint64 = 2
+	firstCookie uint64 = 2
 )
 
 // MaxAckRange bounds the cookies that one NOOP may acknowledge. Local policy:
@@ -34,7 +34,7 @@ type Acks struct {
 //	NOOP  a, b (a > b)  a and b
 //	NOOP  a, b (a ≤ b)  every cookie from a to b
 //
-// where c = 1, or both 1, is a keepalive and acknowledges nothing. ErrAck
+// where c = 1, or both 1, is a keepalive and acknowledges nothing. errAck
 // means a keepalive together with another cookie, or a range of more than
 // MaxAckRange (socklnd ksocknal_handle_zcack).
 func (h MsgHeader) Acks() (Acks, error) {
@@ -49,11 +49,11 @@ func (h MsgHeader) Acks() (Acks, error) {
 	case last == Keepalive && first == Keepalive:
 		return Acks{}, nil
 	case last == Keepalive:
-		return Acks{}, fmt.Errorf("%w: keepalive with cookie %d", ErrAck, first)
+		return Acks{}, fmt.Errorf("%w: keepalive with cookie %d", errAck, first)
 	case first > last:
 		return Acks{first: first, last: last, pair: true}, nil
 	case last-first >= MaxAckRange:
-		return Acks{}, fmt.Errorf("%w: range %d..%d", ErrAck, first, last)
+		return Acks{}, fmt.Errorf("%w: range %d..%d", errAck, first, last)
 	}
 	return Acks{first: first, last: last}, nil
 }

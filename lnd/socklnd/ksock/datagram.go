@@ -23,8 +23,8 @@ var (
 	ErrDatagramMagic = errors.New("not a multicast datagram of LNet")
 	// ErrDatagramVersion means one of a version that is not known.
 	ErrDatagramVersion = errors.New("unknown version of a multicast datagram")
-	// ErrDatagramHeader means an LNet header of neither size.
-	ErrDatagramHeader = errors.New("no LNet header has this size")
+	// errDatagramHeader means an LNet header of neither size.
+	errDatagramHeader = errors.New("no LNet header has this size")
 	// ErrDatagramLength means a payload that is not as long as its header says.
 	ErrDatagramLength = errors.New("payload length differs from the datagram's")
 )
@@ -46,7 +46,7 @@ func DatagramOverhead(large bool) int {
 }
 
 // AppendDatagram appends what precedes the payload of a datagram. The error is
-// wire.ErrLargeNID for a NID that does not fit; b is returned unchanged then.
+// wire.errLargeNID for a NID that does not fit; b is returned unchanged then.
 func AppendDatagram(b []byte, h *wire.Header, large bool) ([]byte, error) {
 	size := uint16(DatagramOverhead(large) - DatagramPrefixSize)
 	head := binary.LittleEndian.AppendUint32(b, DatagramMagic)     // magic
@@ -90,7 +90,7 @@ func ParseDatagram(b []byte, d *Datagram) (err error) {
 	b = b[DatagramPrefixSize:]
 	switch {
 	case size != wire.HeaderSize && size != wire.LargeHeaderSize:
-		return ErrDatagramHeader
+		return errDatagramHeader
 	case len(b) < int(size):
 		return ErrShort
 	}

@@ -70,10 +70,10 @@ var (
 	ErrConnType = errors.New("unknown connection type")
 	// ErrSourceNID means a HELLO whose source NID names no node.
 	ErrSourceNID = errors.New("source NID names no node")
-	// ErrLargeNID means that a NID does not fit the 8 bytes of v1 to v3.
-	ErrLargeNID = errors.New("NID needs HELLO v4")
+	// errLargeNID means that a NID does not fit the 8 bytes of v1 to v3.
+	errLargeNID = errors.New("NID needs HELLO v4")
 	// ErrMsgType means a message header that is neither NOOP nor LNET.
 	ErrMsgType = errors.New("unknown message type")
-	// ErrAck means zero-copy acks that no sender may send.
-	ErrAck = errors.New("bad zero-copy ack")
+	// errAck means zero-copy acks that no sender may send.
+	errAck = errors.New("bad zero-copy ack")
 )

@@ -68,11 +68,11 @@ func TestAcks(t *testing.T) {
 		{"range", Noop, [2]uint64{7, 9}, []uint64{7, 8, 9}, nil},
 		{"range of one", Noop, [2]uint64{7, 7}, []uint64{7}, nil},
 		{"range at the end of numbers", Noop, [2]uint64{maxCookie - 1, maxCookie}, []uint64{maxCookie - 1, maxCookie}, nil},
-		{"range too wide by one", Noop, [2]uint64{2, 2 + MaxAckRange}, nil, ErrAck},
-		{"range over all numbers", Noop, [2]uint64{1, maxCookie}, nil, ErrAck},
+		{"range too wide by one", Noop, [2]uint64{2, 2 + MaxAckRange}, nil, errAck},
+		{"range over all numbers", Noop, [2]uint64{1, maxCookie}, nil, errAck},
 		{"keepalive", Noop, [2]uint64{0, Keepalive}, nil, nil},
 		{"keepalive twice", Noop, [2]uint64{1, 1}, nil, nil},
-		{"keepalive with a cookie", Noop, [2]uint64{5, Keepalive}, nil, ErrAck},
+		{"keepalive with a cookie", Noop, [2]uint64{5, Keepalive}, nil, errAck},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

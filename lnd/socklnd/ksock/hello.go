@@ -30,7 +30,7 @@ type Hello struct {
 }
 
 // AppendBinary appends h as its Version and BigEndian say. It fails with
-// ErrVersion, and with ErrLargeNID for a NID that its version cannot carry.
+// ErrVersion, and with errLargeNID for a NID that its version cannot carry.
 func (h *Hello) AppendBinary(b []byte) ([]byte, error) {
 	if !h.Version.IsValid() {
 		return b, ErrVersion
@@ -148,7 +148,7 @@ func (h *Hello) parseV3(b []byte) {
 // value4 returns n in the 8 bytes of v1 to v3; an unset NID is zero.
 func value4(n nid.NID) (uint64, error) {
 	if !n.Is4() && !n.IsAny() {
-		return 0, ErrLargeNID
+		return 0, errLargeNID
 	}
 	return n.Value4(), nil
 }

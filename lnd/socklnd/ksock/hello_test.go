@@ -244,9 +244,9 @@ func TestHelloDoesNotFit(t *testing.T) {
 		hello Hello
 		want  error
 	}{
-		{"v1 source", Hello{Version: V1, SrcNID: large}, ErrLargeNID},
-		{"v3 source", Hello{Version: V3, SrcNID: large, DstNID: small}, ErrLargeNID},
-		{"v2 destination", Hello{Version: V2, SrcNID: small, DstNID: large}, ErrLargeNID},
+		{"v1 source", Hello{Version: V1, SrcNID: large}, errLargeNID},
+		{"v3 source", Hello{Version: V3, SrcNID: large, DstNID: small}, errLargeNID},
+		{"v2 destination", Hello{Version: V2, SrcNID: small, DstNID: large}, errLargeNID},
 		{"no version", Hello{SrcNID: small}, ErrVersion},
 		{"version 5", Hello{Version: 5, SrcNID: small}, ErrVersion},
 	}

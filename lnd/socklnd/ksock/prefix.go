@@ -12,9 +12,9 @@ const (
 	Magic   uint32 = 0x45726963
 )
 
-// Sizes in bytes. HelloPrefixSize bytes tell how long a HELLO is.
+// Sizes in bytes. helloPrefixSize bytes tell how long a HELLO is.
 const (
-	HelloPrefixSize = 8
+	helloPrefixSize = 8
 	HelloV1Size     = 72
 	HelloSize       = 56 // v2 and v3
 	HelloV4Size     = 80
@@ -57,7 +57,7 @@ type Prefix struct {
 	BigEndian bool // never in v1
 }
 
-// ParsePrefix parses the first HelloPrefixSize bytes of a HELLO. The errors
+// ParsePrefix parses the first helloPrefixSize bytes of a HELLO. The errors
 // are ErrMagic, known as soon as b has 4 bytes, ErrShort, and ErrVersion,
 // with which the Prefix is valid: its Version is the unknown one (of a v1
 // magic with another version than 1.0: major<<16 | minor).
@@ -70,7 +70,7 @@ func ParsePrefix(b []byte) (Prefix, error) {
 	if magic != MagicV1 && magic != Magic && !p.BigEndian {
 		return Prefix{}, ErrMagic
 	}
-	if len(b) < HelloPrefixSize {
+	if len(b) < helloPrefixSize {
 		return Prefix{}, ErrShort
 	}
 	if magic == MagicV1 {
@@ -93,21 +93,21 @@ func parsePrefixV1(b []byte) (Prefix, error) {
 }
 
 // NextSize returns how many bytes a HELLO that begins with b has, as far as b
-// tells: HelloPrefixSize first, then the size of the version, then that with
+// tells: helloPrefixSize first, then the size of the version, then that with
 // the addresses. The HELLO is complete when len(b) has reached the result:
 //
-//	for need := ksock.HelloPrefixSize; len(b) < need; {
+//	for need := ksock.helloPrefixSize; len(b) < need; {
 //		b = append(b, read(need-len(b))...)
 //		need, err = ksock.NextSize(b)
 //		...
 //	}
 //
 // The errors are ErrMagic, ErrVersion and ErrAddresses; ErrMagic and
-// ErrVersion need no more than HelloPrefixSize bytes.
+// ErrVersion need no more than helloPrefixSize bytes.
 func NextSize(b []byte) (int, error) {
 	p, err := ParsePrefix(b)
 	if err == ErrShort {
-		return HelloPrefixSize, nil
+		return helloPrefixSize, nil
 	}
 	if err != nil {
 		return 0, err

@@ -76,7 +76,7 @@ func TestTruncated(t *testing.T) {
 		switch {
 		case !res.Truncated:
 			t.Fatalf("%d bytes: not truncated", size)
-		case size < first && !errors.Is(err, ErrCorrupt), size >= first && err != nil:
+		case size < first && !errors.Is(err, errCorrupt), size >= first && err != nil:
 			t.Fatalf("%d bytes: %v", size, err)
 		}
 		seen[res.Steps] = true
@@ -95,7 +95,7 @@ func TestFlippedBits(t *testing.T) {
 		for bit := range len(file) * 8 {
 			file[bit/8] ^= 1 << (bit % 8)
 			// A length that grew looks like a block that was cut.
-			if res, err := replaySum(file); !errors.Is(err, ErrCorrupt) && !res.Truncated {
+			if res, err := replaySum(file); !errors.Is(err, errCorrupt) && !res.Truncated {
 				t.Fatalf("bit %d of byte %d: %+v, %v", bit%8, bit/8, res, err)
 			}
 			file[bit/8] ^= 1 << (bit % 8)
@@ -118,21 +118,21 @@ func TestRecords(t *testing.T) {
 		"good":                  {seal(config, join(boot, step, []byte{0, 1})), 1, nil},
 		"empty block":           {seal(config, nil, boot, nil, step, []byte{0, 1}), 1, nil},
 		"no config":             {seal([]byte{byte(Digests)}, []byte{0, 0}), 0, nil},
-		"no mode":               {seal(nil, []byte{0, 0}), 0, ErrCorrupt},
-		"unknown mode":          {seal([]byte{2}, []byte{0, 0}), 0, ErrCorrupt},
-		"not booted":            {seal(config, step), 0, ErrCorrupt},
-		"step number":           {seal(config, join(boot, step, []byte{0, 2})), 1, ErrCorrupt},
-		"end and more":          {seal(config, []byte{0, 0, 0}), 0, ErrCorrupt},
-		"end cut":               {seal(config, []byte{0}), 0, ErrCorrupt},
-		"boot cut":              {seal(config, boot[:3]), 0, ErrCorrupt},
-		"long bytes":            {seal(config, []byte{1, 0, 0, 1}), 0, ErrCorrupt},
-		"huge bytes":            {seal(config, join([]byte{1, 0, 0}, huge)), 0, ErrCorrupt},
-		"varint too long":       {seal(config, join(huge[:9], []byte{2})), 0, ErrCorrupt},
-		"step cut in now":       {seal(config, join(boot, step[:1])), 0, ErrCorrupt},
-		"step cut in input":     {seal(config, join(boot, step[:3])), 0, ErrCorrupt},
-		"step cut behind wake":  {seal(config, join(boot, step[:5])), 0, ErrCorrupt},
-		"step cut in output":    {seal(config, join(boot, step[:6])), 0, ErrCorrupt},
-		"now decreases":         {seal(config, join(boot, step, []byte{2, 1, 0, 7, 1, 5})), 1, ErrCorrupt},
+		"no mode":               {seal(nil, []byte{0, 0}), 0, errCorrupt},
+		"unknown mode":          {seal([]byte{2}, []byte{0, 0}), 0, errCorrupt},
+		"not booted":            {seal(config, step), 0, errCorrupt},
+		"step number":           {seal(config, join(boot, step, []byte{0, 2})), 1, errCorrupt},
+		"end and more":          {seal(config, []byte{0, 0, 0}), 0, errCorrupt},
+		"end cut":               {seal(config, []byte{0}), 0, errCorrupt},
+		"boot cut":              {seal(config, boot[:3]), 0, errCorrupt},
+		"long bytes":            {seal(config, []byte{1, 0, 0, 1}), 0, errCorrupt},
+		"huge bytes":            {seal(config, join([]byte{1, 0, 0}, huge)), 0, errCorrupt},
+		"varint too long":       {seal(config, join(huge[:9], []byte{2})), 0, errCorrupt},
+		"step cut in now":       {seal(config, join(boot, step[:1])), 0, errCorrupt},
+		"step cut in input":     {seal(config, join(boot, step[:3])), 0, errCorrupt},
+		"step cut behind wake":  {seal(config, join(boot, step[:5])), 0, errCorrupt},
+		"step cut in output":    {seal(config, join(boot, step[:6])), 0, errCorrupt},
+		"now decreases":         {seal(config, join(boot, step, []byte{2, 1, 0, 7, 1, 5})), 1, errCorrupt},
 		"now begins before 0":   {seal(config, join(boot, []byte{2, 1, 0, 2, 0}, []byte{0, 1})), 1, nil},
 		"the clock starts anew": {seal(config, join(boot, step, boot, []byte{2, 1, 0, 2, 0}, []byte{0, 2})), 2, nil},
 	} {
@@ -143,7 +143,7 @@ func TestRecords(t *testing.T) {
 			}
 		})
 	}
-	if _, err := replaySum([]byte("not a recording at all")); !errors.Is(err, ErrCorrupt) {
+	if _, err := replaySum([]byte("not a recording at all")); !errors.Is(err, errCorrupt) {
 		t.Error("text:", err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// ErrCorrupt is what [Replay] returns for what no [Recorder] wrote.
-var ErrCorrupt = errors.New("corrupt recording, or none")
+// errCorrupt is what [Replay] returns for what no [Recorder] wrote.
+var errCorrupt = errors.New("corrupt recording, or none")
 
 // Boot is what a machine begins a life with. The slices are valid during the call.
 type Boot struct {
@@ -87,7 +87,7 @@ func (p *replayer[In, Out]) run() error {
 		return err
 	}
 	if len(p.b) == 0 || Mode(p.b[0]) > Digests {
-		return ErrCorrupt
+		return errCorrupt
 	}
 	p.mode, p.config, p.b = Mode(p.b[0]), bytes.Clone(p.b[1:]), nil
 	for {
@@ -106,7 +106,7 @@ func (p *replayer[In, Out]) run() error {
 			err = p.step(id - 2)
 		}
 		if p.bad {
-			return ErrCorrupt
+			return errCorrupt
 		}
 		if err != nil || id == 0 {
 			return err
@@ -120,7 +120,7 @@ func (p *replayer[In, Out]) read() error {
 	_, err := io.ReadFull(p.r, head[:])
 	if size := binary.LittleEndian.Uint32(head[4:]); err == nil {
 		if string(head[:4]) != magic || size > maxBlock {
-			return ErrCorrupt
+			return errCorrupt
 		}
 		p.block.Reset()
 		_, err = io.CopyN(&p.block, p.r, int64(size))
@@ -133,7 +133,7 @@ func (p *replayer[In, Out]) read() error {
 	}
 	p.b = p.block.Bytes()
 	if p.res.Digest = digest(p.res.Digest, p.b); p.res.Digest != binary.LittleEndian.Uint64(head[8:]) {
-		return ErrCorrupt
+		return errCorrupt
 	}
 	return nil
 }

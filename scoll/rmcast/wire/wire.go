@@ -21,7 +21,7 @@ const (
 var (
 	ErrShort   = errors.New("rmcast: message shorter than its header says")
 	ErrMagic   = errors.New("rmcast: no message of reliable multicast")
-	ErrVersion = errors.New("rmcast: another protocol version")
+	errVersion = errors.New("rmcast: another protocol version")
 	ErrHeader  = errors.New("rmcast: contradictory header")
 )
 
@@ -42,7 +42,7 @@ func begin(b []byte, magic uint32, size int) (length int, err error) {
 	case le.Uint32(b) != magic:
 		return 0, ErrMagic
 	case le.Uint16(b[4:]) != ProtocolVersion:
-		return 0, ErrVersion
+		return 0, errVersion
 	case len(b) < size:
 		return 0, ErrShort
 	}

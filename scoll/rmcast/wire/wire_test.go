@@ -134,7 +134,7 @@ func prefixes(t *testing.T, b []byte, parse func([]byte) error) {
 	for _, tt := range []struct {
 		at   int
 		want error
-	}{{0, ErrMagic}, {4, ErrVersion}} {
+	}{{0, ErrMagic}, {4, errVersion}} {
 		bad := bytes.Clone(b)
 		bad[tt.at] ^= 0xFF
 		if err := parse(bad); !errors.Is(err, tt.want) {
