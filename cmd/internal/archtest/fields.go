@@ -1,0 +1,49 @@
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+)
+
+// Fields returns a line for each exported field of an exported struct of a package that
+// has no comment, neither above nor behind it.
+func Fields(p *Package) []string {
+	var bad []string
+	for _, f := range p.Files {
+		if f.Test {
+			continue
+		}
+		for _, d := range f.AST.Decls {
+			decl, ok := d.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, s := range decl.Specs {
+				t, ok := s.(*ast.TypeSpec)
+				if !ok || !t.Name.IsExported() {
+					continue
+				}
+				if st, ok := t.Type.(*ast.StructType); ok {
+					bad = append(bad, f.bare(t.Name.Name, st)...)
+				}
+			}
+		}
+	}
+	return bad
+}
+
+// bare returns the exported fields of a struct without a comment.
+func (f *File) bare(name string, st *ast.StructType) []string {
+	var bad []string
+	for _, field := range st.Fields.List {
+		if field.Doc != nil || field.Comment != nil {
+			continue
+		}
+		for _, id := range field.Names {
+			if id.IsExported() {
+				bad = append(bad, fmt.Sprintf("%s: %s.%s has no comment: say its unit, range and meaning", f.Fset.Position(id.Pos()), name, id.Name))
+			}
+		}
+	}
+	return bad
+}
