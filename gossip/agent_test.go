@@ -51,7 +51,7 @@ func (c *cluster) boot(h, _ *simlnd.Host) {
 		return
 	}
 	a, err := gossip.New(node.Table, gossip.Config{
-		Participants: c.ids, Interval: 200 * time.Millisecond, Seed: h.Life().Seed, ColdStart: h.Life().Number == 0,
+		Participants: c.ids, Interval: 200 * time.Millisecond, Seed: h.Incarnation().Seed, ColdStart: h.Incarnation().Number == 0,
 	})
 	if err != nil {
 		c.t.Error(err)

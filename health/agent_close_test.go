@@ -66,7 +66,7 @@ func (c *cluster) dialAgain(t *testing.T, i int) {
 }
 
 // TestCloseThenDial: CH-8: a client that closes at once, while nothing arrives, and dials
-// again in the same life of its node is connected, and stays so.
+// again in the same incarnation of its node is connected, and stays so.
 func TestCloseThenDial(t *testing.T) {
 	c := newCluster(t, 1)
 	c.run(10 * time.Second)

@@ -11,15 +11,15 @@ import (
 
 // view is discovery as the test says it is.
 type view struct {
-	c     *cluster
-	alive []bool
-	lives []uint64
-	f     func(nid.NID, bool, uint64)
+	c            *cluster
+	alive        []bool
+	incarnations []uint64
+	f            func(nid.NID, bool, uint64)
 }
 
 func (v *view) Alive(id nid.NID) (bool, uint64) {
 	i := slices.Index(v.c.ids, id)
-	return v.alive[i], v.lives[i]
+	return v.alive[i], v.incarnations[i]
 }
 
 func (v *view) Counts() (alive, known int) {
@@ -39,7 +39,7 @@ func (v *view) Quorum() bool {
 func (v *view) Watch(f func(nid.NID, bool, uint64)) func() {
 	v.f = f
 	for i, id := range v.c.ids {
-		f(id, v.alive[i], v.lives[i])
+		f(id, v.alive[i], v.incarnations[i])
 	}
 	return func() { v.f = nil }
 }
@@ -75,20 +75,20 @@ func (b broadcaster) Serve(answer func(nid.NID, []byte, func([]byte))) { b.c.ans
 
 // store keeps records in memory, unless it is broken.
 type store struct {
-	records map[health.ClientID]health.Record
-	graves  map[health.ClientID]health.Tombstone
-	broken  error
+	records    map[health.ClientID]health.Record
+	tombstones map[health.ClientID]health.Tombstone
+	broken     error
 }
 
-func (s *store) Load() (records []health.Record, graves []health.Tombstone, err error) {
+func (s *store) Load() (records []health.Record, tombstones []health.Tombstone, err error) {
 	for _, r := range s.records {
 		records = append(records, r)
 	}
-	for _, g := range s.graves {
-		graves = append(graves, g)
+	for _, g := range s.tombstones {
+		tombstones = append(tombstones, g)
 	}
 	slices.SortFunc(records, func(a, b health.Record) int { return a.Client.Compare(b.Client) })
-	return records, graves, s.broken
+	return records, tombstones, s.broken
 }
 
 func (s *store) Save(r health.Record, done func(error)) {
@@ -101,7 +101,7 @@ func (s *store) Save(r health.Record, done func(error)) {
 func (s *store) Remove(t health.Tombstone, done func(error)) {
 	delete(s.records, t.Client)
 	if !t.Until.IsZero() {
-		s.graves[t.Client] = t
+		s.tombstones[t.Client] = t
 	}
 	done(nil)
 }

@@ -54,8 +54,8 @@ func newCluster(t *testing.T, clients int) *cluster {
 	}
 	for i := range servers {
 		c.ids = append(c.ids, simlnd.NID(sim.NodeID(i)))
-		c.views = append(c.views, &view{c: c, lives: make([]uint64, servers), alive: slices.Repeat([]bool{true}, servers)})
-		c.stores = append(c.stores, &store{records: make(map[health.ClientID]health.Record), graves: make(map[health.ClientID]health.Tombstone)})
+		c.views = append(c.views, &view{c: c, incarnations: make([]uint64, servers), alive: slices.Repeat([]bool{true}, servers)})
+		c.stores = append(c.stores, &store{records: make(map[health.ClientID]health.Record), tombstones: make(map[health.ClientID]health.Tombstone)})
 	}
 	var err error
 	c.fabric, err = simlnd.New(simlnd.Config{
@@ -110,10 +110,10 @@ func (c *cluster) run(d time.Duration) {
 func (c *cluster) discover(i int, alive bool) {
 	for k, v := range c.views {
 		if v.alive[i] = alive; !alive {
-			v.lives[i]++
+			v.incarnations[i]++
 		}
 		if k != i && v.f != nil {
-			c.hosts[k].Do(func() { v.f(c.ids[i], alive, v.lives[i]) })
+			c.hosts[k].Do(func() { v.f(c.ids[i], alive, v.incarnations[i]) })
 		}
 	}
 }
@@ -188,8 +188,8 @@ func (c *cluster) loseClient(t *testing.T, last int) {
 		if info, ok := a.Client(dead); ok {
 			t.Errorf("server %d holds the dead client: %+v", i, info)
 		}
-		if len(c.stores[i].records) != left || len(c.stores[i].graves) != 1 {
-			t.Errorf("server %d remembers %d clients and %d graves", i, len(c.stores[i].records), len(c.stores[i].graves))
+		if len(c.stores[i].records) != left || len(c.stores[i].tombstones) != 1 {
+			t.Errorf("server %d remembers %d clients and %d graves", i, len(c.stores[i].records), len(c.stores[i].tombstones))
 		}
 	}
 }
@@ -232,7 +232,7 @@ func (c *cluster) changeList(last int) {
 	}
 }
 
-// evictByHand evicts a client, which connects again as another life.
+// evictByHand evicts a client, which connects again as another incarnation.
 func (c *cluster) evictByHand(t *testing.T) {
 	t.Helper()
 	victim := c.conns[servers].Status()
@@ -313,16 +313,16 @@ func TestAgentStore(t *testing.T) {
 func TestRestoredTombstones(t *testing.T) {
 	c := newCluster(t, 0)
 	c.run(time.Second)
-	const graves, apart = 16, 10 * time.Second
-	for i := range graves {
-		id := health.ClientID{byte(graves - i)} // the last in the order of ids is the first to end
-		c.stores[0].graves[id] = health.Tombstone{Client: id, Incarnation: 1, Until: c.wall().Add(time.Duration(i+1) * apart)}
+	const tombstones, apart = 16, 10 * time.Second
+	for i := range tombstones {
+		id := health.ClientID{byte(tombstones - i)} // the last in the order of ids is the first to end
+		c.stores[0].tombstones[id] = health.Tombstone{Client: id, Incarnation: 1, Until: c.wall().Add(time.Duration(i+1) * apart)}
 	}
 	for k := range c.stores { // an answer of another one puts them in order
 		c.fabric.Kill(sim.NodeID(k))
 	}
 	c.fabric.Start(0, false)
-	for left := graves; left >= 0; left-- {
+	for left := tombstones; left >= 0; left-- {
 		c.run(apart / 2)
 		if n := c.agents[0].Status().Tombstones; n != left {
 			t.Fatalf("%d tombstones, want %d", n, left)

@@ -16,7 +16,7 @@ import (
 type AgentConfig struct {
 	// Self is this server's NID. Default the node's, if it has only one.
 	Self nid.NID
-	// PID is that of all servers, and Incarnation the number of this life, higher than that
+	// PID is that of all servers, and Incarnation the number of this incarnation, higher than that
 	// of any before; clients whose lives are numbered by more than a year ahead of it are
 	// refused. Default the node's.
 	PID         nid.PID
@@ -79,7 +79,7 @@ type DialConfig struct {
 	// ID names the client, over all its lives. It is made from the node's NID by default,
 	// so that the same node is the same client after a restart.
 	ID ClientID
-	// Incarnation is the number of this life, higher than that of any before. Default
+	// Incarnation is the number of this incarnation, higher than that of any before. Default
 	// the node's.
 	Incarnation uint64
 	// Name is what people call the client: at most 255 bytes, printable.

@@ -21,6 +21,6 @@ func TestConfigReachesMachine(t *testing.T) {
 		"Self": nid.MustParse("10.0.0.1@tcp"), "Servers": []nid.NID{nid.MustParse("10.0.0.2@tcp")}, "ID": ClientID{1},
 		"Timing": Timing{Ping: time.Second}, "Keys": keys, "ClaimKeys": keys,
 	}
-	portalstest.ConfigReaches(t, AgentConfig.Engine, odd, "MaxTombstones", "MaxBroadcasts", "MaxLives", "FlapWindow")
+	portalstest.ConfigReaches(t, AgentConfig.Engine, odd, "MaxTombstones", "MaxBroadcasts", "MaxIncarnations", "FlapWindow")
 	portalstest.ConfigReaches(t, DialConfig.Engine, odd, "MaxBackoff", "From")
 }

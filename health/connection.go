@@ -74,7 +74,7 @@ func Dial(table *portals.Table, cfg DialConfig) (*Connection, error) {
 
 // arrived gives the machine a message.
 func (c *Connection) arrived(e *portals.Event, data []byte) {
-	c.runner.Do(engine.ClientInput{Kind: engine.ClientArrived, From: e.Initiator, Life: e.Incarnation, At: c.transport.stamp(c.cfg.Clock, e.ReceivedAt), Data: data})
+	c.runner.Do(engine.ClientInput{Kind: engine.ClientArrived, From: e.Initiator, PeerIncarnation: e.Incarnation, At: c.transport.stamp(c.cfg.Clock, e.ReceivedAt), Data: data})
 }
 
 // apply does what a step wants done.
@@ -90,7 +90,7 @@ func (c *Connection) apply(out *engine.ClientOutput) {
 			if at, ok := c.transport.table.LastSent(e.To); ok {
 				in.Sent = c.transport.stamp(c.cfg.Clock, at)
 			}
-			if at, ok := c.transport.table.LastHeardFrom(e.To, e.Life); ok {
+			if at, ok := c.transport.table.LastHeardFrom(e.To, e.PeerIncarnation); ok {
 				in.Heard = c.transport.stamp(c.cfg.Clock, at)
 			}
 			c.runner.Do(in)

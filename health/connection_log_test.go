@@ -45,7 +45,7 @@ func TestOtherTimesLog(t *testing.T) {
 	}
 }
 
-// TestSupersededLog: the log says where the later life runs.
+// TestSupersededLog: the log says where the later incarnation runs.
 func TestSupersededLog(t *testing.T) {
 	var text bytes.Buffer
 	logSuperseded(slog.New(slog.NewTextHandler(&text, nil)), &ClientEvent{Peer: nid.MustParse("10.1.0.9@tcp"), Server: first})

@@ -47,7 +47,7 @@ type Broadcaster interface {
 	Serve(answer func(root nid.NID, request []byte, reply func([]byte)))
 }
 
-// Tombstone says until when a life of a client, and all before it, must not
+// Tombstone says until when an incarnation of a client, and all before it, must not
 // connect again (CH-65).
 type Tombstone struct {
 	Client      ClientID
@@ -65,6 +65,6 @@ type Store interface {
 	Save(r Record, done func(error))
 	// Remove removes the client's record, if there is one, and adds a tombstone
 	// unless its Until is zero. With an Until that is over it removes the tombstones
-	// of that life and all before it.
+	// of that incarnation and all before it.
 	Remove(t Tombstone, done func(error))
 }

@@ -77,7 +77,7 @@ func StartServer(table *portals.Table, cfg AgentConfig) (*ServerAgent, error) {
 
 // arrived gives the machine a message.
 func (a *ServerAgent) arrived(e *portals.Event, data []byte) {
-	a.runner.Do(engine.ServerInput{Kind: engine.Arrived, From: e.Initiator, Life: e.Incarnation, At: a.transport.stamp(a.cfg.Clock, e.ReceivedAt), Data: data})
+	a.runner.Do(engine.ServerInput{Kind: engine.Arrived, From: e.Initiator, PeerIncarnation: e.Incarnation, At: a.transport.stamp(a.cfg.Clock, e.ReceivedAt), Data: data})
 }
 
 // serve answers an eviction of another server.

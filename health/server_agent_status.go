@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Buried returns the highest life of a client that must not connect here again;
+// Buried returns the highest incarnation of a client that must not connect here again;
 // false if there is none.
 func (a *ServerAgent) Buried(id ClientID) (incarnation uint64, ok bool) {
 	a.runner.Inspect(func() { incarnation, ok = a.m.Buried(id) })

@@ -14,15 +14,15 @@ func (a *ServerAgent) load() error {
 	if a.cfg.Store == nil {
 		return nil
 	}
-	records, graves, err := a.cfg.Store.Load()
+	records, tombstones, err := a.cfg.Store.Load()
 	if err != nil {
 		return fmt.Errorf("health: load connections: %w", err)
 	}
-	slices.SortFunc(graves, func(x, y Tombstone) int { return x.Until.Compare(y.Until) })
+	slices.SortFunc(tombstones, func(x, y Tombstone) int { return x.Until.Compare(y.Until) })
 	now := a.cfg.Wall()
-	for _, g := range graves {
+	for _, g := range tombstones {
 		if left := g.Until.Sub(now); left > 0 {
-			a.runner.Do(engine.ServerInput{Kind: engine.RestoreGrave, Client: g.Client, Incarnation: g.Incarnation, For: left})
+			a.runner.Do(engine.ServerInput{Kind: engine.RestoreTombstone, Client: g.Client, Incarnation: g.Incarnation, For: left})
 		}
 	}
 	for i := range records {

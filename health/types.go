@@ -14,7 +14,7 @@ var (
 	errNoNID   error = &Error{Why: "say which NID of this node takes part"}
 	ErrOutside error = &Error{Why: "a server needs a View, a Broadcaster, and with a Store a wall clock"}
 	ErrClosed  error = &Error{Why: "the connection is closed"}
-	// errSuperseded says that a later life of the same client runs elsewhere. Status says
+	// errSuperseded says that a later incarnation of the same client runs elsewhere. Status says
 	// where; after some minutes it is tried again.
 	errSuperseded error = &Error{Why: "this client runs on another node, in a later life: give each node an id of its own, or end the other one"}
 	// errUnaware says that servers have not answered that they know that this client left:
@@ -39,7 +39,7 @@ type (
 	ClientEvent     = engine.ClientEvent
 	ClientEventKind = engine.ClientEventKind
 	// ServerStatus is the state of a server, ClientInfo what it knows of a client,
-	// TombstoneInfo a life of a client that it refuses, and EvictionStatus how far an
+	// TombstoneInfo an incarnation of a client that it refuses, and EvictionStatus how far an
 	// eviction is that it makes. ServerStats counts what it did and met.
 	ServerStatus   = engine.ServerStatus
 	ClientInfo     = engine.ClientInfo
@@ -56,13 +56,13 @@ type (
 // The codes.
 const (
 	OK            = wire.OK
-	Global        = wire.Global        // this life of the client was evicted from all servers
+	Global        = wire.Global        // this incarnation of the client was evicted from all servers
 	NoQuorum      = wire.NoQuorum      // the server is cut off from most others
 	MasterDead    = wire.MasterDead    // the master that was named is dead
-	Stale         = wire.Stale         // a later life of the client is known
+	Stale         = wire.Stale         // a later incarnation of the client is known
 	OldEpoch      = wire.OldEpoch      // a later choice of a master is known
 	NotConnected  = wire.NotConnected  // the server does not know the client
-	Busy          = wire.Busy          // the client's earlier life is being evicted: later
+	Busy          = wire.Busy          // the client's earlier incarnation is being evicted: later
 	Orphaned      = wire.Orphaned      // the client's master is dead or unsure
 	OtherMaster   = wire.OtherMaster   // the client has another master
 	Full          = wire.Full          // no room for more clients
@@ -72,8 +72,8 @@ const (
 	UnknownServer = wire.UnknownServer // the master that was named is not a server
 	BadClaim      = wire.BadClaim      // the token does not prove that the master agreed
 	Foreign       = wire.Foreign       // the client is connected from another node
-	Newer         = wire.Newer         // a later life of the client is connected
-	Ahead         = wire.Ahead         // the number of the client's life is beyond belief: its clock is wrong
+	Newer         = wire.Newer         // a later incarnation of the client is connected
+	Ahead         = wire.Ahead         // the number of the client's incarnation is beyond belief: its clock is wrong
 	OtherTimes    = wire.OtherTimes    // T_evict of the server is too short for the client's times
 	OtherKey      = wire.OtherKey      // a connect is not signed with a key of the server
 )
@@ -81,7 +81,7 @@ const (
 // The causes.
 const (
 	TimedOut    = wire.TimedOut    // its master did not hear of it
-	Rebooted    = wire.Rebooted    // it has connected again, in a new life
+	Rebooted    = wire.Rebooted    // it has connected again, in a new incarnation
 	ByAdmin     = wire.ByAdmin     // an administrator said so
 	LostMaster  = wire.LostMaster  // its master died, and it did not say in time who is the next
 	LostQuorum  = wire.LostQuorum  // this server is cut off from most others
@@ -91,7 +91,7 @@ const (
 
 // The kinds of events of servers.
 const (
-	ClientConnected = engine.ClientConnected // a life of a client is connected
+	ClientConnected = engine.ClientConnected // an incarnation of a client is connected
 	ClientRecovered = engine.ClientRecovered // it was before this server's restart
 	ClientSuspended = engine.ClientSuspended // its eviction begins: serve it no more
 	ClientEvicted   = engine.ClientEvicted   // Cause
@@ -108,8 +108,8 @@ const (
 	Attached     = engine.Attached     // Server: connected to it
 	Dropped      = engine.Dropped      // Server, Code: not connected to it any more
 	Refused      = engine.Refused      // Server, Code: it does not connect now; Evict with OtherTimes
-	Evicted      = engine.Evicted      // Server, Code, Incarnation: it was evicted by all; the next life begins
-	Superseded   = engine.Superseded   // Server, Incarnation, Peer: a later life of this client exists elsewhere
+	Evicted      = engine.Evicted      // Server, Code, Incarnation: it was evicted by all; the next incarnation begins
+	Superseded   = engine.Superseded   // Server, Incarnation, Peer: a later incarnation of this client exists elsewhere
 )
 
 // ParseClientID parses the text of a client id, 32 hexadecimal digits.

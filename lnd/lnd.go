@@ -78,7 +78,7 @@ type Driver interface {
 
 // NI is a driver's half of a network interface (struct lnet_ni).
 type NI interface {
-	// NID is the NI's own NID, fixed for its life.
+	// NID is the NI's own NID, fixed for its incarnation.
 	NID() nid.NID
 	// Send takes m for delivery to m.Target. It never blocks and reports
 	// every failure through Upcalls.Finalize.
@@ -143,7 +143,7 @@ type Config struct {
 	Interface string
 	// PID is this node's process id; 0 means nid.LustrePID.
 	PID nid.PID
-	// Incarnation is constant for the life of the NI and differs after a
+	// Incarnation is constant for the incarnation of the NI and differs after a
 	// restart: wall-clock nanoseconds at its start.
 	Incarnation uint64
 	Tunables    Tunables
@@ -226,7 +226,7 @@ type Delivery struct {
 	// when it came to look at it. What came with one read has one ReceivedAt.
 	ReceivedAt time.Duration
 
-	// Incarnation is the life of the peer's NI at the other end of the connection, as
+	// Incarnation is the incarnation of the peer's NI at the other end of the connection, as
 	// the peer gave it when that was opened (the HELLO of socklnd, the stamp of
 	// o2iblnd): its Config.Incarnation, if the peer is one of ours. It is the same for
 	// all connections of a peer that are open at a time, and another one after the peer

@@ -161,7 +161,7 @@ func TestPeerTableFull(t *testing.T) {
 }
 
 // TestDeliveryOfAnotherPeer: a Delivery that serves another connection, or the
-// next life of an NI, forgets the peer it knew.
+// next incarnation of an NI, forgets the peer it knew.
 func TestDeliveryOfAnotherPeer(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	d := arriving(nil)

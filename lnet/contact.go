@@ -26,13 +26,13 @@ func (n *Node) LastHeard(id nid.ProcessID) (at time.Duration, ok bool) {
 	return n.latest(id, func(k *contact) *instant { return &k.heard })
 }
 
-// LastHeardFrom is LastHeard for messages of one life of the process's NI
-// ([lnd.Delivery] Incarnation): at is that of its latest message if no other life was
-// heard since on the same way. A node that was restarted is another life, whatever
+// LastHeardFrom is LastHeard for messages of one incarnation of the process's NI
+// ([lnd.Delivery] Incarnation): at is that of its latest message if no other incarnation was
+// heard since on the same way. A node that was restarted is another incarnation, whatever
 // its programs say.
-func (n *Node) LastHeardFrom(id nid.ProcessID, life uint64) (at time.Duration, ok bool) {
+func (n *Node) LastHeardFrom(id nid.ProcessID, incarnation uint64) (at time.Duration, ok bool) {
 	return n.latest(id, func(k *contact) *instant {
-		if k.life.Load() != life {
+		if k.incarnation.Load() != incarnation {
 			return &never
 		}
 		return &k.heard
@@ -110,8 +110,8 @@ func (ni *NI) noteHeard(d *lnd.Delivery) {
 		c = &p.contacts
 	}
 	k := c.of(d.From.PID)
-	if k.life.Load() != d.Incarnation {
-		k.life.Store(d.Incarnation) // first: who sees the time sees whose it is
+	if k.incarnation.Load() != d.Incarnation {
+		k.incarnation.Store(d.Incarnation) // first: who sees the time sees whose it is
 	}
 	k.heard.advance(d.ReceivedAt)
 }
@@ -142,7 +142,7 @@ type contacts struct {
 type contact struct {
 	next        atomic.Pointer[contact]
 	pid         nid.PID
-	life        atomic.Uint64 // of who was heard
+	incarnation atomic.Uint64 // of who was heard
 	heard, sent instant
 }
 

@@ -347,8 +347,8 @@ func TestRemoveNIUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	const lives = 20
-	for range lives {
+	const incarnations = 20
+	for range incarnations {
 		d := &driver{id: self}
 		ni, err := r.node.AddNI(d, lnd.Config{Net: tcp})
 		if err != nil {
@@ -366,7 +366,7 @@ func TestRemoveNIUnderLoad(t *testing.T) {
 	cancel()
 	senders.Wait()
 	s := r.node.Stats()
-	if s.SendCount+s.Errors != total.Load() || s.SendCount < lives {
+	if s.SendCount+s.Errors != total.Load() || s.SendCount < incarnations {
 		t.Errorf("%d sent, %d failed, of %d", s.SendCount, s.Errors, total.Load())
 	}
 }

@@ -41,7 +41,7 @@
 // the process at the other end of its connection, as the driver knows it
 // ([ForeignSource], Config.SourceUnchecked), and never under a name of this node but
 // over loopback. Everything above may rely on it: match ids, lists of participants,
-// signs of life. An answer goes back by the connections of that process, from the NI
+// signs of liveness. An answer goes back by the connections of that process, from the NI
 // that was asked.
 //
 // # Multicast

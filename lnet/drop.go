@@ -22,7 +22,7 @@ const (
 	BadPortal                   // portal index of 64 or more
 	NoMatch                     // no match entry takes it
 	TooLong                     // longer than the matched MD, no truncate
-	StaleHandle                 // ACK or REPLY for an MD that is gone or of an earlier life
+	StaleHandle                 // ACK or REPLY for an MD that is gone or of an earlier incarnation
 	InactiveMD                  // ACK or REPLY for an exhausted or attached MD, or one that awaits none
 	LazyFull                    // lazy portal's queue is at its limit
 	LazyCleared                 // was queued on a portal that stopped being lazy

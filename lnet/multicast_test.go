@@ -166,7 +166,7 @@ func TestSendGroup(t *testing.T) {
 }
 
 // TestParseGroup: a datagram from anybody is taken or dropped with a reason. It
-// never ends connections, makes no peer, and is no sign of life.
+// never ends connections, makes no peer, and is no sign of liveness.
 func TestParseGroup(t *testing.T) {
 	stranger := nid.MustParse("10.1.0.77@tcp1")
 	for _, tt := range []struct {

@@ -21,8 +21,8 @@ import (
 type Config struct {
 	// PID is the node's process id; 0 means nid.LustrePID.
 	PID nid.PID
-	// Incarnation marks this life of the node in wire handles, so that late
-	// answers to an earlier life are recognised: wall-clock nanoseconds at
+	// Incarnation marks this incarnation of the node in wire handles, so that late
+	// answers to an earlier incarnation are recognised: wall-clock nanoseconds at
 	// the start. Required.
 	Incarnation uint64
 	// Clock is required.

@@ -34,7 +34,7 @@
 // goroutine of a timer. When one arrives for an MD whose handler is running, it is
 // delivered right after.
 //
-// Exactly one event of an MD's life has Unlinked set, the last one; until then
+// Exactly one event of an MD's incarnation has Unlinked set, the last one; until then
 // the MD's memory belongs to the table.
 //
 // # Back-pressure

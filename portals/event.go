@@ -43,7 +43,7 @@ type Event struct {
 	Source    nid.ProcessID // the same under the NID that the message came from
 	Sender    nid.NID       // previous hop: the source, or a router
 	Group     Group         // that a PUT came to by multicast; 0: it came to this node alone
-	// Incarnation is the life of the NI of the previous hop: another one after its
+	// Incarnation is the incarnation of the NI of the previous hop: another one after its
 	// restart, see [lnd.Delivery]. 0: unknown. Of what came in, as ReceivedAt.
 	Incarnation uint64
 	MsgType     wire.MsgType // of the message: tells a PUT's SEND from a GET's

@@ -16,10 +16,10 @@ func (t *Table) LastHeard(id nid.ProcessID) (at time.Duration, ok bool) {
 	return t.node.LastHeard(id)
 }
 
-// LastHeardFrom is LastHeard for messages of one life of the process's NI, as
-// [Event] Incarnation tells it: that of another life is none.
-func (t *Table) LastHeardFrom(id nid.ProcessID, life uint64) (at time.Duration, ok bool) {
-	return t.node.LastHeardFrom(id, life)
+// LastHeardFrom is LastHeard for messages of one incarnation of the process's NI, as
+// [Event] Incarnation tells it: that of another incarnation is none.
+func (t *Table) LastHeardFrom(id nid.ProcessID, incarnation uint64) (at time.Duration, ok bool) {
+	return t.node.LastHeardFrom(id, incarnation)
 }
 
 // LastSent returns when the latest message to a process left, as LastHeard does:

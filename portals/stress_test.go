@@ -49,8 +49,8 @@ func (n *network) deliverAll(stop <-chan struct{}) {
 	}
 }
 
-// life watches the events of one MD.
-type life struct {
+// usage watches the events of one MD.
+type usage struct {
 	t       *testing.T
 	running atomic.Bool
 	ended   atomic.Bool
@@ -58,7 +58,7 @@ type life struct {
 	unlinks *atomic.Int64
 }
 
-func (l *life) handle(e *portals.Event) {
+func (l *usage) handle(e *portals.Event) {
 	if !l.running.CompareAndSwap(false, true) {
 		l.t.Error("a handler runs twice at once")
 	}
@@ -98,16 +98,16 @@ func stress(t *testing.T, table *portals.Table, net *network) {
 		network.Go(func() { net.deliverAll(stop) })
 	}
 	var events, unlinks, mds atomic.Int64
-	newLife := func() func(*portals.Event) {
+	newIncarnation := func() func(*portals.Event) {
 		mds.Add(1)
-		l := &life{t: t, events: &events, unlinks: &unlinks}
+		l := &usage{t: t, events: &events, unlinks: &unlinks}
 		return l.handle
 	}
 	const rounds = 300
 	for u := range 4 {
 		users.Go(func() {
 			for i := range rounds {
-				stressRound(t, table, u, i, newLife)
+				stressRound(t, table, u, i, newIncarnation)
 			}
 		})
 	}
@@ -135,7 +135,7 @@ func stress(t *testing.T, table *portals.Table, net *network) {
 
 // stressRound posts a target and sends to it, and ends all that does not end
 // by itself.
-func stressRound(t *testing.T, table *portals.Table, user, i int, newLife func() func(*portals.Event)) {
+func stressRound(t *testing.T, table *portals.Table, user, i int, newIncarnation func() func(*portals.Event)) {
 	me, err := table.MEAttach(1, portals.Match{Bits: uint64(i % 5)}, portals.Unlink, portals.InsertPosition(i%2))
 	if err != nil {
 		t.Error(err)
@@ -143,13 +143,13 @@ func stressRound(t *testing.T, table *portals.Table, user, i int, newLife func()
 	}
 	target, err := table.MDAttach(me, portals.MD{
 		Segments: []lnd.Segment{make([]byte, 64)}, Threshold: 1 + i%4,
-		Options: portals.OpPut | portals.OpGet | portals.ManageRemote, Handler: newLife(),
+		Options: portals.OpPut | portals.OpGet | portals.ManageRemote, Handler: newIncarnation(),
 	}, portals.UnlinkOption(i%3&1))
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	source, err := table.MDBind(portals.MD{Segments: []lnd.Segment{make([]byte, 16)}, Threshold: inf, Handler: newLife()}, portals.Unlink)
+	source, err := table.MDBind(portals.MD{Segments: []lnd.Segment{make([]byte, 16)}, Threshold: inf, Handler: newIncarnation()}, portals.Unlink)
 	if err != nil {
 		t.Error(err)
 		return

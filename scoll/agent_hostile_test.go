@@ -64,8 +64,8 @@ func (s *stacks) quiet(k *stack, buffers int) {
 func (s *stacks) request(change func(*wire.RequestHeader), payload int) []byte {
 	list := s.members.AppendTo(nil)
 	h := wire.RequestHeader{
-		ReplyBits: 5555, Sequence: 1, First: 1, RootIncarnation: s.nodes[0].host.Incarnation(), Service: service, Flags: wire.FlagList,
-		Group: scoll.GroupID{Creator: s.members.NID(0), Incarnation: s.nodes[0].host.Incarnation(), Index: 900, Digest: s.members.Digest()},
+		ReplyBits: 5555, Sequence: 1, First: 1, RootIncarnation: s.nodes[0].host.LNetIncarnation(), Service: service, Flags: wire.FlagList,
+		Group: scoll.GroupID{Creator: s.members.NID(0), Incarnation: s.nodes[0].host.LNetIncarnation(), Index: 900, Digest: s.members.Digest()},
 		Tree:  scoll.Tree{Type: scoll.KNomial, K: 2}, Nodes: 8, RTT: time.Millisecond, Guard: time.Millisecond,
 		ListSize: uint32(len(list)), PayloadSize: uint32(payload),
 	}
@@ -145,7 +145,7 @@ func TestReplayed(t *testing.T) {
 // answers twice, and a stranger, find no buffer. Then a broadcast goes well.
 func TestBadAnswers(t *testing.T) {
 	answer := func(s *stacks, change func(*wire.ReplyHeader)) []byte {
-		h := wire.ReplyHeader{RootIncarnation: s.nodes[0].host.Incarnation(), Sequence: 1, Flags: wire.ReplyLast}
+		h := wire.ReplyHeader{RootIncarnation: s.nodes[0].host.LNetIncarnation(), Sequence: 1, Flags: wire.ReplyLast}
 		change(&h)
 		return append(h.AppendTo(nil), make([]byte, min(h.PayloadSize, 5000))...)
 	}
@@ -175,7 +175,7 @@ func TestBadAnswers(t *testing.T) {
 			}
 			g := s.group(0, false, scoll.Tree{Type: scoll.KAry, K: 3})
 			drops := s.nodes[0].table.Node().Snapshot().Stats.DropReasons[lnet.NoMatch.String()]
-			bits := engine.FirstBits(s.nodes[0].host.Incarnation())
+			bits := engine.FirstBits(s.nodes[0].host.LNetIncarnation())
 			s.fabric.Do(0, func(*simlnd.Host) {
 				r, err := g.NewRequest(scoll.RequestConfig{Processing: 300 * time.Millisecond})
 				if err == nil {

@@ -34,9 +34,9 @@ func TestPartsOutOfOrder(t *testing.T) {
 		}
 	})
 	s.run(10 * time.Millisecond)
-	bits := engine.FirstBits(root.host.Incarnation())
+	bits := engine.FirstBits(root.host.LNetIncarnation())
 	for _, part := range []uint32{2, 0, 0, 1} {
-		h := wire.ReplyHeader{RootIncarnation: root.host.Incarnation(), Sequence: 1, Part: part, PayloadSize: 10 + part}
+		h := wire.ReplyHeader{RootIncarnation: root.host.LNetIncarnation(), Sequence: 1, Part: part, PayloadSize: 10 + part}
 		if part == 2 {
 			h.Flags = wire.ReplyLast
 		}

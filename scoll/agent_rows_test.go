@@ -235,7 +235,7 @@ func TestNothingIsLeft(t *testing.T) {
 			if err == nil {
 				err = table.Put(portals.PutRequest{
 					MD: md, Target: nid.ProcessID{NID: simlnd.NID(0), PID: nid.LustrePID}, Portal: wire.ReplyPortal,
-					MatchBits: engine.FirstBits(s.nodes[0].host.Incarnation()) + step,
+					MatchBits: engine.FirstBits(s.nodes[0].host.LNetIncarnation()) + step,
 				})
 			}
 			if err != nil {

@@ -14,7 +14,7 @@ import (
 type Config struct {
 	// Self is the NID under which this node is a member. Default: the node's, if it has one.
 	Self nid.NID
-	// Incarnation is the number of this life of the node, higher than that of any life
+	// Incarnation is the number of this incarnation of the node, higher than that of any incarnation
 	// before. Default: the node's.
 	Incarnation uint64
 	// RTT is the estimated round trip time of the network. Default 10 ms.

@@ -57,7 +57,7 @@ func newMourners(nodes int, seed uint64, victim sim.NodeID) (*mourners, error) {
 
 func (m *mourners) view(h *simlnd.Host, s *lnetsim.Stack) (scoll.View, error) {
 	a, err := gossip.New(s.Table, gossip.Config{
-		Participants: m.ids, Interval: gossipsim.Interval, Seed: h.Life().Seed, ColdStart: true,
+		Participants: m.ids, Interval: gossipsim.Interval, Seed: h.Incarnation().Seed, ColdStart: true,
 	})
 	return mourner{a, m, h.ID()}, err
 }

@@ -55,9 +55,9 @@ func (w *writer) Step(now time.Duration, in sim.Input[letter], out *sim.Output[l
 }
 
 // bootWriters makes programs from one piece of memory each.
-func bootWriters(nodes int) func(sim.Life, sim.Program[letter]) sim.Program[letter] {
+func bootWriters(nodes int) func(sim.Incarnation, sim.Program[letter]) sim.Program[letter] {
 	all := make([]writer, nodes)
-	return func(l sim.Life, _ sim.Program[letter]) sim.Program[letter] {
+	return func(l sim.Incarnation, _ sim.Program[letter]) sim.Program[letter] {
 		w := &all[l.Node]
 		w.nodes = uint64(nodes)
 		w.pcg.Seed(l.Seed, 0)
@@ -188,7 +188,7 @@ func measureReplay(ctx context.Context, b *bench) ([]line, error) {
 // replay replays a recording and compares the digest.
 func replay(recording []byte, want uint64) (time.Duration, error) {
 	begin := time.Now()
-	r, err := sim.Replay(bytes.NewReader(recording), letters{}, nil, func([]byte) (func(sim.Life, sim.Program[letter]) sim.Program[letter], error) {
+	r, err := sim.Replay(bytes.NewReader(recording), letters{}, nil, func([]byte) (func(sim.Incarnation, sim.Program[letter]) sim.Program[letter], error) {
 		return bootWriters(simNodes), nil
 	})
 	if err == nil && r.Digest != want {

@@ -68,7 +68,7 @@ func besideSelf() string {
 }
 
 func demonstrate(ctx context.Context, env cli.Env, net, bin, capture string) (err error) {
-	// What we start is bound to the life of the thread that starts it.
+	// What we start is bound to the incarnation of the thread that starts it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	// A reader of our output that goes away makes writes fail; without this it

@@ -60,7 +60,7 @@ func (m model) spread() float64 {
 }
 
 // latest is in how many cycles all know of a death: an age is at least the
-// time since the last sign of life.
+// time since the last sign of liveness.
 func (m model) latest() int { return m.limits.Dead + 1 }
 
 // expected is in how many cycles a node learns of a death on average: news

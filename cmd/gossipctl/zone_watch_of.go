@@ -62,7 +62,7 @@ func (w *baseWatcher) run(ctx context.Context) error {
 	})
 }
 
-// look shows what is not as it was, first those that left. A node in a new life left and
+// look shows what is not as it was, first those that left. A node in a new incarnation left and
 // joined.
 func (w *baseWatcher) look(now time.Time, list []zone.Named) error {
 	old := w.members
@@ -74,7 +74,7 @@ func (w *baseWatcher) look(now time.Time, list []zone.Named) error {
 	return w.show(now, "joined", list, old)
 }
 
-// show shows those of some members that others lack, in the same life.
+// show shows those of some members that others lack, in the same incarnation.
 func (w *baseWatcher) show(now time.Time, event string, list, others []zone.Named) error {
 	for _, n := range list {
 		i, found := slices.BinarySearchFunc(others, n.ID, func(o zone.Named, id zone.ID) int { return o.ID.Compare(id) })

@@ -11,7 +11,7 @@ import (
 )
 
 // TestBaseWatch: of the members of a base zone those are shown that were not there
-// before, or not in this life, and those that are there no more; in any order.
+// before, or not in this incarnation, and those that are there no more; in any order.
 func TestBaseWatch(t *testing.T) {
 	member := func(name string, inc uint64) zone.Named {
 		id, err := zone.NewID(name, nid.MustParse("10.0.0.1@tcp"))

@@ -150,7 +150,7 @@ of its incarnation, epoch that of its latest choice of a master.`,
 				return cli.JSON(c.OutOrStdout(), info)
 			}
 			return cli.YAML(c.OutOrStdout(), clientDoc{
-				Client: info.Client, Name: info.Name, Life: info.Incarnation, State: info.State,
+				Client: info.Client, Name: info.Name, Incarnation: info.Incarnation, State: info.State,
 				Master: info.Master, Epoch: info.Epoch, Peer: info.Peer, Heard: since(&info),
 			})
 		},
@@ -159,12 +159,12 @@ of its incarnation, epoch that of its latest choice of a master.`,
 
 // clientDoc is a client for people.
 type clientDoc struct {
-	Client health.ClientID `json:"client"`
-	Name   string          `json:"name,omitempty"`
-	Life   uint64          `json:"life"`
-	State  string          `json:"state"`
-	Master nid.NID         `json:"master"`
-	Epoch  uint32          `json:"epoch"`
-	Peer   nid.ProcessID   `json:"peer"`
-	Heard  string          `json:"heard"`
+	Client      health.ClientID `json:"client"`
+	Name        string          `json:"name,omitempty"`
+	Incarnation uint64          `json:"life"`
+	State       string          `json:"state"`
+	Master      nid.NID         `json:"master"`
+	Epoch       uint32          `json:"epoch"`
+	Peer        nid.ProcessID   `json:"peer"`
+	Heard       string          `json:"heard"`
 }

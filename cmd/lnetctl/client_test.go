@@ -73,7 +73,7 @@ heard: 1.2s ago
 func TestClientTombstones(t *testing.T) {
 	f := serveFake(t)
 	clients := fakeClients()
-	f.graves = []health.TombstoneInfo{
+	f.tombstones = []health.TombstoneInfo{
 		{Client: health.ClientIDOf("b"), Incarnation: 9, Age: 90 * time.Second, Left: 510 * time.Second, Server: serverTwo, Withdrawn: true},
 		{Client: health.ClientIDOf("a"), Incarnation: 7, Name: "compute-1", Peer: clients[0].Peer, Age: 1234 * time.Millisecond, Left: 598766 * time.Millisecond},
 	}
@@ -91,7 +91,7 @@ func TestClientTombstones(t *testing.T) {
 	}
 	_, out, _ = f.lnetctl(t.Context(), "client", "tombstones", "--json")
 	var list healthmod.HealthTombstones
-	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Tombstones) != 2 || list.Tombstones[1] != f.graves[1] || !list.More {
+	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Tombstones) != 2 || list.Tombstones[1] != f.tombstones[1] || !list.More {
 		t.Errorf("%v\n%s", err, out)
 	}
 	for _, args := range [][]string{{"--nid", "nobody"}, {"--since", "-1m"}, {"--limit", "100001"}, {"--limit", "0"}} {

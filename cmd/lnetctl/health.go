@@ -69,12 +69,12 @@ type serverDoc struct {
 }
 
 type clientRoleDoc struct {
-	Client   string `json:"client"`
-	Name     string `json:"name,omitempty"`
-	Life     uint64 `json:"life"`
-	State    string `json:"state"`
-	Master   string `json:"master"`
-	Attached string `json:"attached"`
+	Client      string `json:"client"`
+	Name        string `json:"name,omitempty"`
+	Incarnation uint64 `json:"life"`
+	State       string `json:"state"`
+	Master      string `json:"master"`
+	Attached    string `json:"attached"`
 	// Superseded says who is this client now.
 	Superseded string            `json:"superseded,omitempty"`
 	Answers    []string          `json:"answers,omitempty"` // of servers that were asked to be the master
@@ -152,7 +152,7 @@ func records(s *healthmod.HealthStore) string {
 
 func newClientRoleDoc(c *healthmod.HealthClient) *clientRoleDoc {
 	doc := &clientRoleDoc{
-		Client: c.Client.String(), Name: c.Name, Life: c.Incarnation, State: c.State, Master: "none", Attached: "none",
+		Client: c.Client.String(), Name: c.Name, Incarnation: c.Incarnation, State: c.State, Master: "none", Attached: "none",
 	}
 	if c.Master.IsValid() {
 		doc.Master = fmt.Sprintf("%v, epoch %d, heard %s ago", c.Master, c.Epoch, shortTime(c.Heard))

@@ -35,7 +35,7 @@ type fakeServer struct {
 	everywhere    healthmod.HealthEverywhere
 	asked         []healthmod.HealthEverywhereFilter
 	evictOf       map[health.ClientID]healthmod.HealthEvicted
-	graves        []health.TombstoneInfo
+	tombstones    []health.TombstoneInfo
 	eviction      func(of healthmod.HealthEvictionOf, look int) (healthmod.HealthEviction, error)
 	evictionLooks int // guarded by mu
 	past          []healthmod.HealthPastFilter
@@ -97,7 +97,7 @@ func (f *fakeServer) HealthClient(idOrName string) (health.ClientInfo, error) {
 
 func (f *fakeServer) HealthTombstones(filter healthmod.HealthTombstoneFilter) (healthmod.HealthTombstones, error) {
 	f.past = append(f.past, healthmod.HealthPastFilter(filter))
-	return healthmod.HealthTombstones{Matching: len(f.graves) + 5, More: true, Tombstones: f.graves}, nil
+	return healthmod.HealthTombstones{Matching: len(f.tombstones) + 5, More: true, Tombstones: f.tombstones}, nil
 }
 
 func (f *fakeServer) HealthEverywhere(_ context.Context, filter healthmod.HealthEverywhereFilter) (healthmod.HealthEverywhere, error) {

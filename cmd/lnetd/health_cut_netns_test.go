@@ -73,7 +73,7 @@ func (w *ward) drainAll() {
 		w.run(i, "server", "drain")
 	}
 	now := w.agree("all under the only server that is not drained", all, clients)
-	w.wantLives(before, now)
+	w.wantIncarnations(before, now)
 	for name, c := range now {
 		if c.Master != w.nid(0) {
 			w.t.Errorf("the master of %s is %s, which is drained", name, c.Master)
@@ -96,7 +96,7 @@ func (w *ward) drainAll() {
 	left = numbers(w.nServers, 0, dead)
 	w.keep("all drained, their master dead", before, left)
 	w.run(1, "server", "undrain")
-	w.wantLives(before, w.agree("all under the server that is not drained any more", left, clients))
+	w.wantIncarnations(before, w.agree("all under the server that is not drained any more", left, clients))
 }
 
 // run runs lnetctl on a server.

@@ -43,7 +43,7 @@ func (w *ward) clientDies(before agreed) agreed {
 	w.t.Helper()
 	w.clients[crashed].Kill()
 	now := w.agree("a dead client evicted by all", numbers(w.nServers), numbers(w.nClients, crashed))
-	w.wantLives(before, now)
+	w.wantIncarnations(before, now)
 	w.wantEvicted("timed_out", 1)
 	return now
 }
@@ -60,15 +60,15 @@ func (w *ward) wantEvicted(cause string, n int) {
 }
 
 // clientStandsStill stops a client until all servers have evicted it; when it goes
-// on, it begins another life.
+// on, it begins another incarnation.
 func (w *ward) clientStandsStill(before agreed) agreed {
 	w.t.Helper()
 	w.clients[paused].Freeze()
 	now := w.agree("a stopped client evicted by all", numbers(w.nServers), numbers(w.nClients, crashed, paused))
-	w.wantLives(before, now)
+	w.wantIncarnations(before, now)
 	w.clients[paused].Thaw()
 	now = w.agree("its next life connected", numbers(w.nServers), numbers(w.nClients, crashed))
-	w.wantLives(before, now, paused)
+	w.wantIncarnations(before, now, paused)
 	return now
 }
 
@@ -79,11 +79,11 @@ func (w *ward) masterStandsStill(before agreed) agreed {
 	frozen := w.busiest(before)
 	w.servers[frozen].Freeze()
 	now := w.agree("other masters than the stopped server", numbers(w.nServers, frozen), numbers(w.nClients, crashed))
-	w.wantLives(before, now)
+	w.wantIncarnations(before, now)
 	w.untilDead(frozen)
 	w.servers[frozen].Thaw()
 	now = w.agree("the server that goes on agrees", numbers(w.nServers), numbers(w.nClients, crashed))
-	w.wantLives(before, now)
+	w.wantIncarnations(before, now)
 	return now
 }
 
@@ -93,11 +93,11 @@ func (w *ward) masterDies(before agreed) agreed {
 	killed := w.busiest(before)
 	w.servers[killed].Kill()
 	now := w.agree("other masters than the dead server", numbers(w.nServers, killed), numbers(w.nClients, crashed))
-	w.wantLives(before, now)
+	w.wantIncarnations(before, now)
 	w.untilDead(killed)
 	w.servers[killed] = w.startServer(killed)
 	now = w.agree("the server that is back has them all", numbers(w.nServers), numbers(w.nClients, crashed))
-	w.wantLives(before, now)
+	w.wantIncarnations(before, now)
 	return now
 }
 
@@ -156,13 +156,13 @@ func (w *ward) minority(id string) bool {
 
 // partition cuts the cable: the minority evicts all its clients, and so does the
 // majority with those that it cannot reach; its own it keeps. When the cable is
-// back, those that were cut off begin another life.
+// back, those that were cut off begin another incarnation.
 func (w *ward) partition(before agreed) {
 	w.t.Helper()
 	right := numbers(w.nClients, numbers(w.half)...)
 	w.trunk.Pull(w.left)
 	now := w.agree("majority with its clients alone", numbers(w.majority), numbers(w.half, crashed))
-	w.wantLives(before, now)
+	w.wantIncarnations(before, now)
 	w.await("majority with quorum", numbers(w.majority), w.servers, func(s *healthDoc) bool { return s.Server.Quorum && s.Server.Clients > 0 })
 	w.await("minority without quorum and clients", numbers(w.nServers, numbers(w.majority)...), w.servers, func(s *healthDoc) bool {
 		return !s.Server.Quorum && s.Server.Clients == 0
@@ -172,5 +172,5 @@ func (w *ward) partition(before agreed) {
 	})
 	w.trunk.Plug(w.left)
 	now = w.agree("all connected again", numbers(w.nServers), numbers(w.nClients, crashed))
-	w.wantLives(before, now, right...)
+	w.wantIncarnations(before, now, right...)
 }

@@ -104,7 +104,7 @@ func (c *clinic) held(server int, id health.ClientID) (health.ClientInfo, bool) 
 	return info, err == nil
 }
 
-// awaitHeld waits until some servers have a client connected, in the same life as
+// awaitHeld waits until some servers have a client connected, in the same incarnation as
 // it has itself, and under its master.
 func (c *clinic) awaitHeld(client int, servers ...int) (s healthmod.HealthClient) {
 	c.t.Helper()

@@ -158,7 +158,7 @@ func (w *ward) until(what string, holds func() bool, state func() string) {
 }
 
 // agree waits until servers hold exactly these clients, as connected, and say the
-// same of each: which life it has, and which of them is its master.
+// same of each: which incarnation it has, and which of them is its master.
 func (w *ward) agree(what string, servers, clients []int) (same agreed) {
 	w.t.Helper()
 	var why string
@@ -199,9 +199,9 @@ func (w *ward) compare(servers, clients []int) (same agreed, why string) {
 	return same, ""
 }
 
-// wantLives fails unless these clients have begun another life since, and no
+// wantIncarnations fails unless these clients have begun another incarnation since, and no
 // others: an eviction is never false.
-func (w *ward) wantLives(before, after agreed, reborn ...int) {
+func (w *ward) wantIncarnations(before, after agreed, reborn ...int) {
 	w.t.Helper()
 	for name, c := range after {
 		again := slices.ContainsFunc(reborn, func(i int) bool { return clientName(i) == name })

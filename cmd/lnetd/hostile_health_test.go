@@ -22,7 +22,7 @@ const (
 	clinicKey      = "correct-horse-battery-staple"
 )
 
-// steal sends each server one connect of a stranger, with the id of a client and a later life,
+// steal sends each server one connect of a stranger, with the id of a client and a later incarnation,
 // signed if the stranger has the key.
 func (c *clinic) steal(victim healthmod.HealthClient, addr string, ring *keyring.Ring) {
 	c.t.Helper()
@@ -49,9 +49,9 @@ func (c *clinic) steal(victim healthmod.HealthClient, addr string, ring *keyring
 }
 
 // TestHostileHealth: CH-A1: a stranger's one connect to every server, with the id of a client
-// and a later life, ends nobody: without the key of the cluster it is refused at once, and
+// and a later incarnation, ends nobody: without the key of the cluster it is refused at once, and
 // with the key the servers ask the client, refuse the stranger, and the client keeps its
-// life and its connections.
+// incarnation and its connections.
 func TestHostileHealth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts five daemons one after the other; skipped by -short")

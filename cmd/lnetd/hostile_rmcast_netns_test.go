@@ -109,7 +109,7 @@ func newMcastSiege(t *testing.T, keyFile string) *mcastSiege {
 	return s
 }
 
-// restart has a daemon come back in its next life.
+// restart has a daemon come back in its next incarnation.
 func (s *mcastSiege) restart(i int) {
 	s.t.Helper()
 	s.daemons[i].Kill()
@@ -138,9 +138,9 @@ func (s *mcastSiege) attack() {
 					if kind == wire.OrderJoin && group == openGroup {
 						continue // it would be a member, and never acknowledge anything
 					}
-					for _, life := range []uint64{0, e} {
-						o := wire.Order{Kind: kind, Group: group, Epoch: e, Version: v, Usable: v, Oldest: v, Life: life, MTU: 1400, Window: 1, Next: 2}
-						o.Members = []rmcast.Member{{ID: rmcast.ID{NID: nid.MustParse("10.4.0.2@tcp"), Life: e}, Number: 1<<32 - 1}}
+					for _, incarnation := range []uint64{0, e} {
+						o := wire.Order{Kind: kind, Group: group, Epoch: e, Version: v, Usable: v, Oldest: v, Incarnation: incarnation, MTU: 1400, Window: 1, Next: 2}
+						o.Members = []rmcast.Member{{ID: rmcast.ID{NID: nid.MustParse("10.4.0.2@tcp"), Incarnation: e}, Number: 1<<32 - 1}}
 						s.put(to, wire.ManagerPortal, o.AppendTo(nil))
 					}
 				}
@@ -229,7 +229,7 @@ func (s *mcastSiege) exchange(ctx context.Context, after, group string) {
 // notSigned checks that what the attacker sends is dropped for want of a code.
 func (s *mcastSiege) notSigned() {
 	s.t.Helper()
-	o := wire.Order{Kind: wire.OrderJoin, Group: openGroup, Life: uint64(time.Now().UnixNano())}
+	o := wire.Order{Kind: wire.OrderJoin, Group: openGroup, Incarnation: uint64(time.Now().UnixNano())}
 	s.put(0, wire.ManagerPortal, o.AppendTo(nil))
 	manager := s.daemons[0]
 	manager.Until(seenWithin, "messages that are not signed", func() bool {
@@ -246,7 +246,7 @@ func (s *mcastSiege) notSigned() {
 // complaints checks what the logs and counters say.
 func (s *mcastSiege) complaints() {
 	s.t.Helper()
-	o := wire.Order{Kind: wire.OrderJoin, Group: closedGroup, Life: uint64(time.Now().UnixNano())}
+	o := wire.Order{Kind: wire.OrderJoin, Group: closedGroup, Incarnation: uint64(time.Now().UnixNano())}
 	s.put(0, wire.ManagerPortal, o.AppendTo(nil))
 	manager := s.daemons[0]
 	manager.Until(seenWithin, "strangers at the manager", func() bool {

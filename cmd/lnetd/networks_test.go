@@ -97,7 +97,7 @@ func (n network) identity() string {
 	return "    actions_without_identity: no"
 }
 
-// restarted is why a connection ended whose peer has begun another life.
+// restarted is why a connection ended whose peer has begun another incarnation.
 func (n network) restarted() fmt.Stringer {
 	if n.kind == "o2ib" {
 		return o2iblnd.RefusedRestart

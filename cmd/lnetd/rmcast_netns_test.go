@@ -108,12 +108,12 @@ func newMcastRoom(t *testing.T, on network) *mcastRoom {
 
 // mcastListener checks what is delivered at a member.
 type mcastListener struct {
-	r      *mcastRoom
-	member int
-	next   map[int]int // by source: the number that comes next; none yet: any
-	got    int
-	lives  int
-	wrong  []string
+	r            *mcastRoom
+	member       int
+	next         map[int]int // by source: the number that comes next; none yet: any
+	got          int
+	incarnations int
+	wrong        []string
 }
 
 // run listens until count messages have come, or ctx ends.
@@ -151,7 +151,7 @@ func (l *mcastListener) take(s *rmcast.Step) {
 		h := &s.Mcast[i]
 		switch {
 		case h.Event == "gone":
-			l.lives++
+			l.incarnations++
 			clear(l.next)
 		case h.Event == "":
 			l.message(h, data[:h.Length])
@@ -161,7 +161,7 @@ func (l *mcastListener) take(s *rmcast.Step) {
 }
 
 // message checks one: RM-2 and RM-31, each once and in its source's order, without a gap
-// in one life of a member.
+// in one incarnation of a member.
 func (l *mcastListener) message(h *rmcast.McastHeard, data []byte) {
 	l.got++
 	source, i := -1, -1
@@ -272,7 +272,7 @@ func (r *mcastRoom) send(ctx context.Context, i int) {
 
 func (r *mcastRoom) judge(listeners []*mcastListener, moves int, took time.Duration) {
 	r.t.Helper()
-	lives := 0
+	incarnations := 0
 	for _, l := range listeners {
 		for _, w := range l.wrong {
 			r.t.Errorf("member %d: %s", l.member, w)
@@ -281,14 +281,14 @@ func (r *mcastRoom) judge(listeners []*mcastListener, moves int, took time.Durat
 			r.t.Errorf("member %d got %d messages, want %d", l.member, l.got, want)
 		}
 		if l.member >= mcastStayers {
-			lives += l.lives
+			incarnations += l.incarnations
 			if l.got == 0 {
 				r.t.Errorf("member %d got nothing", l.member)
 			}
 		}
 	}
-	if moves < 2 || lives < moves {
-		r.t.Errorf("members left and joined %d times, and saw %d", moves, lives)
+	if moves < 2 || incarnations < moves {
+		r.t.Errorf("members left and joined %d times, and saw %d", moves, incarnations)
 	}
 	s, err := rmcast.OpMcastStatus.Call(r.t.Context(), r.daemons[0].Control(), control.None{})
 	if err != nil || s.Groups[0].Stats["repaired"]+s.Groups[0].Stats["repairs"] == 0 {

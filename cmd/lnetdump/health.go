@@ -205,9 +205,9 @@ func entryLines(list healthwire.Entries, mark func(healthwire.Entry) string) (li
 // MarshalJSON implements json.Marshaler.
 func (m *healthMessage) MarshalJSON() ([]byte, error) {
 	e := healthEntry{
-		Kind: m.Kind.String(), Code: m.Code.String(), Sequence: strconv.FormatUint(m.Sequence, 10), Life: strconv.FormatUint(m.Life, 10),
+		Kind: m.Kind.String(), Code: m.Code.String(), Sequence: strconv.FormatUint(m.Sequence, 10), ServerIncarnation: strconv.FormatUint(m.ServerIncarnation, 10),
 		Epoch: m.Epoch, Name: string(m.Name), Token: m.token(), Signed: len(m.Proof) > 0,
-		Entries: lifeEntries(m.Entries, m.mark), Remarks: m.remarks,
+		Entries: incarnationEntries(m.Entries, m.mark), Remarks: m.remarks,
 	}
 	if m.Client.IsValid() {
 		e.Client, e.Incarnation = m.Client.String(), strconv.FormatUint(m.Incarnation, 10)
@@ -232,41 +232,41 @@ func (m *healthMessage) MarshalJSON() ([]byte, error) {
 
 // healthEntry is a message of client health as JSON.
 type healthEntry struct {
-	Kind        string      `json:"kind"`
-	Code        string      `json:"code"`
-	Client      string      `json:"client,omitempty"`
-	Incarnation string      `json:"incarnation,omitempty"` // of the client
-	Name        string      `json:"name,omitempty"`
-	Life        string      `json:"server_life"`
-	Sequence    string      `json:"sequence"`
-	Epoch       uint32      `json:"epoch"`
-	Retry       int64       `json:"retry_ms,omitempty"`
-	Ping        int64       `json:"ping_ms,omitempty"`  // T_ping of the client
-	Found       int64       `json:"found_ms,omitempty"` // its T_client + T_elect
-	Evict       int64       `json:"evict_ms,omitempty"` // T_evict of the server
-	Master      string      `json:"master,omitempty"`
-	Previous    string      `json:"previous_master,omitempty"`
-	Ask         string      `json:"ask,omitempty"`           // who is to be asked first to be the master
-	Later       string      `json:"later_life_at,omitempty"` // of stale; servers of older versions name the master
-	Load        *uint32     `json:"load,omitempty"`          // of the sender of a digest: clients whose master it is
-	Token       string      `json:"token_begins,omitempty"`
-	Signed      bool        `json:"signed,omitempty"`
-	Entries     []lifeEntry `json:"entries,omitempty"` // of digests
-	Remarks     []string    `json:"odd,omitempty"`
+	Kind              string             `json:"kind"`
+	Code              string             `json:"code"`
+	Client            string             `json:"client,omitempty"`
+	Incarnation       string             `json:"incarnation,omitempty"` // of the client
+	Name              string             `json:"name,omitempty"`
+	ServerIncarnation string             `json:"server_life"`
+	Sequence          string             `json:"sequence"`
+	Epoch             uint32             `json:"epoch"`
+	Retry             int64              `json:"retry_ms,omitempty"`
+	Ping              int64              `json:"ping_ms,omitempty"`  // T_ping of the client
+	Found             int64              `json:"found_ms,omitempty"` // its T_client + T_elect
+	Evict             int64              `json:"evict_ms,omitempty"` // T_evict of the server
+	Master            string             `json:"master,omitempty"`
+	Previous          string             `json:"previous_master,omitempty"`
+	Ask               string             `json:"ask,omitempty"`           // who is to be asked first to be the master
+	Later             string             `json:"later_life_at,omitempty"` // of stale; servers of older versions name the master
+	Load              *uint32            `json:"load,omitempty"`          // of the sender of a digest: clients whose master it is
+	Token             string             `json:"token_begins,omitempty"`
+	Signed            bool               `json:"signed,omitempty"`
+	Entries           []incarnationEntry `json:"entries,omitempty"` // of digests
+	Remarks           []string           `json:"odd,omitempty"`
 }
 
-// lifeEntry is a life of a client as JSON.
-type lifeEntry struct {
+// incarnationEntry is an incarnation of a client as JSON.
+type incarnationEntry struct {
 	Client      string `json:"client"`
 	Incarnation string `json:"incarnation"`
 	Mark        string `json:"mark,omitempty"`  // to confirm, known, unknown, or why it is evicted
 	Epoch       uint32 `json:"epoch,omitempty"` // the last 24 bits of that of the choice that ends
 }
 
-func lifeEntries(list healthwire.Entries, mark func(healthwire.Entry) string) (entries []lifeEntry) {
+func incarnationEntries(list healthwire.Entries, mark func(healthwire.Entry) string) (entries []incarnationEntry) {
 	for i := range list.Len() {
 		e := list.At(i)
-		entries = append(entries, lifeEntry{e.Client.String(), strconv.FormatUint(e.Incarnation, 10), mark(e), e.Epoch})
+		entries = append(entries, incarnationEntry{e.Client.String(), strconv.FormatUint(e.Incarnation, 10), mark(e), e.Epoch})
 	}
 	return entries
 }

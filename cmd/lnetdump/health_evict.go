@@ -10,8 +10,8 @@ import (
 	healthwire "ulnet/health/wire"
 )
 
-// maxShownLives is how many clients the line of a broadcast names.
-const maxShownLives = 3
+// maxShownIncarnations is how many clients the line of a broadcast names.
+const maxShownIncarnations = 3
 
 // evictionBatch is a request to evict clients, which a broadcast carries.
 type evictionBatch struct{ healthwire.Batch }
@@ -39,21 +39,21 @@ func (b *evictionBatch) verb() string {
 func (b *evictionBatch) summary() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "health %s %d:", b.verb(), b.Entries.Len())
-	for i := range min(b.Entries.Len(), maxShownLives) {
+	for i := range min(b.Entries.Len(), maxShownIncarnations) {
 		e := b.Entries.At(i)
 		fmt.Fprintf(&s, " %v life %d %s", e.Client, e.Incarnation, cause(e))
 		if e.Epoch > 0 {
 			fmt.Fprintf(&s, " epoch %d", e.Epoch)
 		}
 	}
-	if b.Entries.Len() > maxShownLives {
+	if b.Entries.Len() > maxShownIncarnations {
 		s.WriteString(" …")
 	}
 	return s.String()
 }
 
 func (b *evictionBatch) details() []string {
-	lines := []string{fmt.Sprintf("health %s %d, master's life %d", b.verb(), b.Entries.Len(), b.Life)}
+	lines := []string{fmt.Sprintf("health %s %d, master's life %d", b.verb(), b.Entries.Len(), b.Incarnation)}
 	for _, line := range entryLines(b.Entries, cause) {
 		lines = append(lines, map[bool]string{false: "evict ", true: "withdraw "}[b.Withdraw]+line)
 	}
@@ -62,7 +62,7 @@ func (b *evictionBatch) details() []string {
 
 // entry is the request as JSON.
 func (b *evictionBatch) entry() *evictionsEntry {
-	return &evictionsEntry{Life: strconv.FormatUint(b.Life, 10), Withdraw: b.Withdraw, Entries: lifeEntries(b.Entries, cause)}
+	return &evictionsEntry{Incarnation: strconv.FormatUint(b.Incarnation, 10), Withdraw: b.Withdraw, Entries: incarnationEntries(b.Entries, cause)}
 }
 
 // evictionReply is what a server and all below it answer to a batch.
@@ -74,7 +74,7 @@ func (r *evictionReply) summary() string {
 		s += fmt.Sprintf(", %d without an answer", len(r.Absent))
 	}
 	for i, e := range r.Reply.Exceptions {
-		if i == maxShownLives {
+		if i == maxShownIncarnations {
 			return s + fmt.Sprintf(", and %d more", len(r.Reply.Exceptions)-i)
 		}
 		s += ", " + exception(e)
@@ -124,13 +124,13 @@ func (r *evictionReply) entry() *evictionsEntry {
 
 // evictionsEntry is a request to evict, or its answer, as JSON.
 type evictionsEntry struct {
-	Life       string           `json:"server_life,omitempty"`
-	Withdraw   bool             `json:"withdraw,omitempty"` // evictions are taken back
-	Entries    []lifeEntry      `json:"entries,omitempty"`
-	Evicted    *uint32          `json:"evicted,omitempty"`       // how often a client was evicted
-	Unknown    *uint32          `json:"not_connected,omitempty"` // how often it was not connected
-	Exceptions []exceptionEntry `json:"exceptions,omitempty"`
-	Absent     []string         `json:"absent,omitempty"` // servers that did not answer, although they are there
+	Incarnation string             `json:"server_life,omitempty"`
+	Withdraw    bool               `json:"withdraw,omitempty"` // evictions are taken back
+	Entries     []incarnationEntry `json:"entries,omitempty"`
+	Evicted     *uint32            `json:"evicted,omitempty"`       // how often a client was evicted
+	Unknown     *uint32            `json:"not_connected,omitempty"` // how often it was not connected
+	Exceptions  []exceptionEntry   `json:"exceptions,omitempty"`
+	Absent      []string           `json:"absent,omitempty"` // servers that did not answer, although they are there
 }
 
 type exceptionEntry struct {

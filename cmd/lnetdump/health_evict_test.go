@@ -17,7 +17,7 @@ import (
 
 // TestEvictions: broadcasts that evict, and their answers, in words, bounded.
 func TestEvictions(t *testing.T) {
-	request := healthwire.Batch{Life: 9}
+	request := healthwire.Batch{Incarnation: 9}
 	for i := range healthwire.MaxBatch {
 		request.Entries = healthwire.Entry{Client: healthwire.ClientIDOf(fmt.Sprint(i)), Incarnation: 5, Mark: uint8(i % 9)}.AppendTo(request.Entries)
 	}
@@ -51,7 +51,7 @@ func TestEvictions(t *testing.T) {
 // TestEvictionEpochs: CH-A2: the choice that an eviction ends is shown, and so is an
 // eviction that is taken back.
 func TestEvictionEpochs(t *testing.T) {
-	request := healthwire.Batch{Life: 9, Withdraw: true}
+	request := healthwire.Batch{Incarnation: 9, Withdraw: true}
 	id := healthwire.ClientIDOf("a")
 	request.Entries = healthwire.Entry{Client: id, Incarnation: 5, Epoch: 7}.AppendTo(nil)
 	b, err := readBatch(request.AppendTo(nil))

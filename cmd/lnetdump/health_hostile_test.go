@@ -14,7 +14,7 @@ import (
 
 // sample is a message with something in each field that its kind has.
 func sample(kind healthwire.Kind) healthwire.Message {
-	m := healthwire.Message{Kind: kind, Client: healthwire.ClientIDOf("sample"), Incarnation: 7, Life: 1 << 63, Sequence: 3, Epoch: 2}
+	m := healthwire.Message{Kind: kind, Client: healthwire.ClientIDOf("sample"), Incarnation: 7, ServerIncarnation: 1 << 63, Sequence: 3, Epoch: 2}
 	m.Server = nid.MustParse("10.0.0.1@tcp")
 	switch kind {
 	case healthwire.Connect:

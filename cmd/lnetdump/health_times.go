@@ -17,7 +17,7 @@ func (m *healthMessage) clientTimes() (ping, found time.Duration) {
 	if m.Kind != healthwire.Connect && m.Kind != healthwire.Choose || m.Retry == 0 {
 		return 0, 0
 	}
-	return m.Retry, time.Duration(min(m.Life, 1<<32-1)) * time.Millisecond
+	return m.Retry, time.Duration(min(m.ServerIncarnation, 1<<32-1)) * time.Millisecond
 }
 
 // evict is the T_evict that a server tells; 0 if this message has none.
@@ -54,11 +54,11 @@ func (m *healthMessage) header() string {
 	case ping > 0:
 		return s + fmt.Sprintf(", epoch %d, T_ping %v, T_client + T_elect %v", m.Epoch, ping, found)
 	case m.Code == healthwire.OtherTimes:
-		return s + fmt.Sprintf(", server's life %d, T_evict %v, retry after %v", m.Life, evict, m.Retry)
+		return s + fmt.Sprintf(", server's life %d, T_evict %v, retry after %v", m.ServerIncarnation, evict, m.Retry)
 	case evict > 0:
-		return s + fmt.Sprintf(", server's life %d, epoch %d, T_evict %v", m.Life, m.Epoch, evict)
+		return s + fmt.Sprintf(", server's life %d, epoch %d, T_evict %v", m.ServerIncarnation, m.Epoch, evict)
 	}
-	return s + fmt.Sprintf(", server's life %d, epoch %d, retry after %v", m.Life, m.Epoch, m.Retry)
+	return s + fmt.Sprintf(", server's life %d, epoch %d, retry after %v", m.ServerIncarnation, m.Epoch, m.Retry)
 }
 
 // putTimes writes them to an entry.
@@ -73,6 +73,6 @@ func (m *healthMessage) putTimes(e *healthEntry) {
 		e.Retry = m.Retry.Milliseconds()
 	}
 	if ping > 0 {
-		e.Life = "0"
+		e.ServerIncarnation = "0"
 	}
 }

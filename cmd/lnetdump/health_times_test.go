@@ -20,12 +20,12 @@ func TestHealthTimes(t *testing.T) {
 		text, detail, has, lack string
 	}{
 		{
-			healthwire.Message{Kind: healthwire.Connect, Epoch: 3, Server: server, Retry: 5 * time.Second, Life: 12500},
+			healthwire.Message{Kind: healthwire.Connect, Epoch: 3, Server: server, Retry: 5 * time.Second, ServerIncarnation: 12500},
 			"health connect, " + about + ", epoch 3, master 10.0.0.1@tcp, pings every 5s, finds another master within 12.5s",
 			"epoch 3, T_ping 5s, T_client + T_elect 12.5s", `"server_life":"0","sequence":"0","epoch":3,"ping_ms":5000,"found_ms":12500`, "retry_ms",
 		},
 		{
-			healthwire.Message{Kind: healthwire.Choose, Epoch: 3, Server: server, Retry: 5 * time.Second, Life: 1<<64 - 1},
+			healthwire.Message{Kind: healthwire.Choose, Epoch: 3, Server: server, Retry: 5 * time.Second, ServerIncarnation: 1<<64 - 1},
 			"health choose, " + about + ", epoch 3, new master 10.0.0.1@tcp, pings every 5s, finds another master within 1193h2m47.295s",
 			"T_ping 5s", `"ping_ms":5000`, "retry_ms",
 		},
@@ -34,11 +34,11 @@ func TestHealthTimes(t *testing.T) {
 			"health connect, " + about + ", epoch 3, master 10.0.0.1@tcp, signed", "retry after 0s", `"signed":true`, "ping_ms",
 		},
 		{
-			healthwire.Message{Kind: healthwire.Connect, Epoch: 3, Server: server, Life: 7},
+			healthwire.Message{Kind: healthwire.Connect, Epoch: 3, Server: server, ServerIncarnation: 7},
 			"health connect, " + about + ", epoch 3, master 10.0.0.1@tcp", "server's life 7, epoch 3, retry after 0s", `"server_life":"7"`, "ping_ms",
 		},
 		{
-			healthwire.Message{Kind: healthwire.Accept, Epoch: 3, Life: 9, Retry: 17500 * time.Millisecond},
+			healthwire.Message{Kind: healthwire.Accept, Epoch: 3, ServerIncarnation: 9, Retry: 17500 * time.Millisecond},
 			"health accept ok, " + about + ", epoch 3, evicts after 17.5s", "server's life 9, epoch 3, T_evict 17.5s", `"evict_ms":17500`, "retry_ms",
 		},
 		{
@@ -46,7 +46,7 @@ func TestHealthTimes(t *testing.T) {
 			"health chosen ok, " + about + ", epoch 3, master 10.0.0.1@tcp, evicts after 17.5s", "T_evict 17.5s", `"evict_ms":17500`, "retry_ms",
 		},
 		{
-			healthwire.Message{Kind: healthwire.Reject, Code: healthwire.OtherTimes, Epoch: 3500, Life: 9, Server: server, Retry: time.Second},
+			healthwire.Message{Kind: healthwire.Reject, Code: healthwire.OtherTimes, Epoch: 3500, ServerIncarnation: 9, Server: server, Retry: time.Second},
 			"health reject other-times, " + about + ", master 10.0.0.1@tcp, evicts after 3.5s",
 			"server's life 9, T_evict 3.5s, retry after 1s", `"epoch":0,"retry_ms":1000,"evict_ms":3500`, "ping_ms",
 		},

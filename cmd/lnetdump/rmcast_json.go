@@ -9,29 +9,29 @@ import (
 // mcastJSON is a message of reliable multicast as JSON, with the fields of its kind.
 // Versions of lists are texts: epochs have 64 bits.
 type mcastJSON struct {
-	Kind     string       `json:"kind"`
-	Group    uint32       `json:"group"`
-	Flags    string       `json:"flags,omitempty"`
-	Signed   bool         `json:"signed,omitempty"`
-	List     string       `json:"list,omitempty"`
-	Origin   uint32       `json:"origin,omitempty"`
-	Seq      *uint64      `json:"seq,omitempty"`
-	Index    *uint16      `json:"fragment,omitempty"`
-	Count    uint16       `json:"fragments,omitempty"`
-	Length   *uint32      `json:"length,omitempty"` // of the message
-	Stable   *uint64      `json:"stable,omitempty"`
-	First    *uint64      `json:"first,omitempty"`
-	Entries  []entryJSON  `json:"entries,omitempty"`
-	Epoch    string       `json:"epoch,omitempty"`
-	Usable   string       `json:"usable,omitempty"`
-	Oldest   string       `json:"oldest,omitempty"`
-	Life     string       `json:"life,omitempty"`
-	You      uint32       `json:"you,omitempty"`
-	MTU      uint32       `json:"mtu,omitempty"`
-	Capacity uint32       `json:"capacity,omitempty"`
-	Window   uint32       `json:"window,omitempty"`
-	Members  []memberJSON `json:"members,omitempty"`
-	Failed   []memberJSON `json:"failed,omitempty"`
+	Kind        string       `json:"kind"`
+	Group       uint32       `json:"group"`
+	Flags       string       `json:"flags,omitempty"`
+	Signed      bool         `json:"signed,omitempty"`
+	List        string       `json:"list,omitempty"`
+	Origin      uint32       `json:"origin,omitempty"`
+	Seq         *uint64      `json:"seq,omitempty"`
+	Index       *uint16      `json:"fragment,omitempty"`
+	Count       uint16       `json:"fragments,omitempty"`
+	Length      *uint32      `json:"length,omitempty"` // of the message
+	Stable      *uint64      `json:"stable,omitempty"`
+	First       *uint64      `json:"first,omitempty"`
+	Entries     []entryJSON  `json:"entries,omitempty"`
+	Epoch       string       `json:"epoch,omitempty"`
+	Usable      string       `json:"usable,omitempty"`
+	Oldest      string       `json:"oldest,omitempty"`
+	Incarnation string       `json:"life,omitempty"`
+	You         uint32       `json:"you,omitempty"`
+	MTU         uint32       `json:"mtu,omitempty"`
+	Capacity    uint32       `json:"capacity,omitempty"`
+	Window      uint32       `json:"window,omitempty"`
+	Members     []memberJSON `json:"members,omitempty"`
+	Failed      []memberJSON `json:"failed,omitempty"`
 }
 
 type entryJSON struct {
@@ -47,9 +47,9 @@ type entryJSON struct {
 }
 
 type memberJSON struct {
-	Number uint32  `json:"number,omitempty"`
-	NID    nid.NID `json:"nid"`
-	Life   string  `json:"life"`
+	Number      uint32  `json:"number,omitempty"`
+	NID         nid.NID `json:"nid"`
+	Incarnation string  `json:"life"`
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -84,13 +84,13 @@ func (m *mcastControl) MarshalJSON() ([]byte, error) {
 func (o *mcastOrder) MarshalJSON() ([]byte, error) {
 	e := mcastJSON{
 		Kind: o.Kind.String(), Group: uint32(o.Group), Flags: o.flags(), Signed: o.signed, List: o.Version.String(), Epoch: decimal(o.Epoch), Usable: o.Usable.String(),
-		Oldest: o.Oldest.String(), Life: decimal(o.Life), You: o.You, MTU: o.MTU, Capacity: o.Capacity, Window: o.Window,
+		Oldest: o.Oldest.String(), Incarnation: decimal(o.Incarnation), You: o.You, MTU: o.MTU, Capacity: o.Capacity, Window: o.Window,
 	}
 	for _, m := range o.Members {
-		e.Members = append(e.Members, memberJSON{m.Number, m.NID, decimal(m.Life)})
+		e.Members = append(e.Members, memberJSON{m.Number, m.NID, decimal(m.Incarnation)})
 	}
 	for _, id := range o.Departed {
-		e.Failed = append(e.Failed, memberJSON{NID: id.NID, Life: decimal(id.Life)})
+		e.Failed = append(e.Failed, memberJSON{NID: id.NID, Incarnation: decimal(id.Incarnation)})
 	}
 	return json.Marshal(e)
 }

@@ -44,7 +44,7 @@ func (o *mcastOrder) Summary() string {
 	}
 	switch o.Kind {
 	case rmcastwire.OrderJoin:
-		s += fmt.Sprintf(", life %d", o.Life)
+		s += fmt.Sprintf(", life %d", o.Incarnation)
 	case rmcastwire.OrderList:
 		s += fmt.Sprintf(" of %d", len(o.Members))
 		if o.You != 0 {
@@ -72,7 +72,7 @@ func (o *mcastOrder) Summary() string {
 func (o *mcastOrder) Details() []string {
 	lines := []string{
 		fmt.Sprintf("%s, version %d, group %d, flags %s, epoch %d", o.Kind, rmcastwire.ProtocolVersion, o.Group, o.flags(), o.Epoch),
-		fmt.Sprintf("list %v, usable %v, oldest %v, life %d, you #%d, next #%d", o.Version, o.Usable, o.Oldest, o.Life, o.You, o.Next),
+		fmt.Sprintf("list %v, usable %v, oldest %v, life %d, you #%d, next #%d", o.Version, o.Usable, o.Oldest, o.Incarnation, o.You, o.Next),
 		fmt.Sprintf("MTU %d, capacity %d, window %d", o.MTU, o.Capacity, o.Window),
 		fmt.Sprintf("members below #%d had the list before, %d of them count, %d of those that failed were silent", o.Voters, o.Of, o.Silent),
 	}
@@ -81,13 +81,13 @@ func (o *mcastOrder) Details() []string {
 			lines = append(lines, fmt.Sprintf("%d more members", len(o.Members)-i))
 			break
 		}
-		lines = append(lines, fmt.Sprintf("member #%d: %v, life %d", m.Number, m.NID, m.Life))
+		lines = append(lines, fmt.Sprintf("member #%d: %v, life %d", m.Number, m.NID, m.Incarnation))
 	}
 	for i, id := range o.Departed {
 		if i == maxMissingLines {
 			return append(lines, fmt.Sprintf("%d more that failed", len(o.Departed)-i))
 		}
-		lines = append(lines, fmt.Sprintf("failed: %v, life %d", id.NID, id.Life))
+		lines = append(lines, fmt.Sprintf("failed: %v, life %d", id.NID, id.Incarnation))
 	}
 	return lines
 }

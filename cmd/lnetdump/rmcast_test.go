@@ -147,7 +147,7 @@ func TestRmcastHostile(t *testing.T) {
 	unknown := entry
 	unknown.Kind = 99
 	order := rmcastwire.Order{Kind: rmcastwire.OrderList, Group: 7, Epoch: 1, Version: v, Members: []rmcast.Member{
-		{ID: rmcast.ID{NID: nid.MustParse("10.0.0.1@tcp"), Life: 1}, Number: 2}, {ID: rmcast.ID{NID: nid.MustParse("10.0.0.2@tcp"), Life: 1}, Number: 1},
+		{ID: rmcast.ID{NID: nid.MustParse("10.0.0.1@tcp"), Incarnation: 1}, Number: 2}, {ID: rmcast.ID{NID: nid.MustParse("10.0.0.2@tcp"), Incarnation: 1}, Number: 1},
 	}}
 	for _, c := range []struct {
 		name   string

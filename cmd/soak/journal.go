@@ -13,20 +13,20 @@ import (
 // worker begins a new one), and its number there, from 0. It travels as the
 // header data of a PUT and the match bits of a GET.
 type opID struct {
-	Worker uint8
-	Life   uint16
-	Seq    uint32
+	Worker      uint8
+	Incarnation uint16
+	Seq         uint32
 }
 
 func (id opID) bits() uint64 {
-	return uint64(id.Worker)<<56 | uint64(id.Life)<<32 | uint64(id.Seq)
+	return uint64(id.Worker)<<56 | uint64(id.Incarnation)<<32 | uint64(id.Seq)
 }
 
 func idOf(bits uint64) opID {
 	return opID{uint8(bits >> 56), uint16(bits >> 32), uint32(bits)}
 }
 
-func (id opID) String() string { return fmt.Sprintf("%d.%d.%d", id.Worker, id.Life, id.Seq) }
+func (id opID) String() string { return fmt.Sprintf("%d.%d.%d", id.Worker, id.Incarnation, id.Seq) }
 
 // opKind is what is done.
 type opKind uint8
@@ -62,7 +62,7 @@ func (k recordKind) String() string {
 //	1  op      1
 //	2  target  1
 //	3  worker  1   of the ID, as the next two
-//	4  life    2
+//	4  incarnation    2
 //	6  errno   2
 //	8  seq     4
 //	12 size    4
@@ -91,7 +91,7 @@ func (r record) String() string {
 
 func (r record) appendBinary(b []byte) []byte {
 	b = append(b, byte(r.Kind), byte(r.Op), r.Target, r.ID.Worker)
-	b = binary.LittleEndian.AppendUint16(b, r.ID.Life)
+	b = binary.LittleEndian.AppendUint16(b, r.ID.Incarnation)
 	b = binary.LittleEndian.AppendUint16(b, uint16(r.Errno))
 	b = binary.LittleEndian.AppendUint32(b, r.ID.Seq)
 	return binary.LittleEndian.AppendUint32(b, r.Size)

@@ -23,19 +23,19 @@ import (
 //
 // The bytes are checked by the workers.
 type ledger struct {
-	lives map[lifeID]*life
-	taken int // records
+	incarnations map[incarnationID]*incarnation
+	taken        int // records
 	recent
 }
 
-// lifeID names a life of a worker.
-type lifeID struct {
-	Worker uint8
-	Life   uint16
+// incarnationID names an incarnation of a worker.
+type incarnationID struct {
+	Worker      uint8
+	Incarnation uint16
 }
 
-// life is what a worker started in one life.
-type life struct {
+// incarnation is what a worker started in one incarnation.
+type incarnation struct {
 	ops         []entry // by Seq
 	killed      bool
 	begun, over int // of ops, for people who watch
@@ -54,19 +54,19 @@ type entry struct {
 	got    uint32 // size that arrived
 }
 
-func newLedger() *ledger { return &ledger{lives: make(map[lifeID]*life)} }
+func newLedger() *ledger { return &ledger{incarnations: make(map[incarnationID]*incarnation)} }
 
-// life returns a life, new if need be.
-func (l *ledger) life(id lifeID) *life {
-	if l.lives[id] == nil {
-		l.lives[id] = new(life)
+// incarnation returns an incarnation, new if need be.
+func (l *ledger) incarnation(id incarnationID) *incarnation {
+	if l.incarnations[id] == nil {
+		l.incarnations[id] = new(incarnation)
 	}
-	return l.lives[id]
+	return l.incarnations[id]
 }
 
 // entry returns the entry of an operation. Its target can know of it first.
 func (l *ledger) entry(id opID) (*entry, error) {
-	lf := l.life(lifeID{id.Worker, id.Life})
+	lf := l.incarnation(incarnationID{id.Worker, id.Incarnation})
 	const ahead = 1 << 20 // no worker is
 	if int(id.Seq) > len(lf.ops)+ahead {
 		return nil, fmt.Errorf("operation %v was never started", id)
@@ -93,7 +93,7 @@ func (l *ledger) add(r record) error {
 }
 
 func (l *ledger) count(r record) {
-	lf := l.lives[lifeID{r.ID.Worker, r.ID.Life}]
+	lf := l.incarnations[incarnationID{r.ID.Worker, r.ID.Incarnation}]
 	switch r.Kind {
 	case started:
 		lf.begun++
@@ -145,29 +145,29 @@ func (e *entry) answered(r record) error {
 	return nil
 }
 
-// kill says that a life ended in the middle of what it did.
-func (l *ledger) kill(id lifeID) { l.life(id).killed = true }
+// kill says that an incarnation ended in the middle of what it did.
+func (l *ledger) kill(id incarnationID) { l.incarnation(id).killed = true }
 
 // finish checks what can be checked only when all journals have been read.
 // Where nothing went wrong, flawless, every operation must have succeeded.
 func (l *ledger) finish(flawless bool) error {
-	for _, id := range slices.SortedFunc(maps.Keys(l.lives), compareLives) {
-		lf := l.lives[id]
+	for _, id := range slices.SortedFunc(maps.Keys(l.incarnations), compareIncarnations) {
+		lf := l.incarnations[id]
 		for seq := range lf.ops {
 			err := lf.ops[seq].finish(lf.killed)
 			if err == nil && flawless && !lf.ops[seq].flawless() {
 				err = errors.New("did not succeed, and nothing was in its way")
 			}
 			if err != nil {
-				return fmt.Errorf("%w: operation %v", err, opID{id.Worker, id.Life, uint32(seq)})
+				return fmt.Errorf("%w: operation %v", err, opID{id.Worker, id.Incarnation, uint32(seq)})
 			}
 		}
 	}
 	return nil
 }
 
-func compareLives(a, b lifeID) int {
-	return (int(a.Worker)-int(b.Worker))<<16 + int(a.Life) - int(b.Life)
+func compareIncarnations(a, b incarnationID) int {
+	return (int(a.Worker)-int(b.Worker))<<16 + int(a.Incarnation) - int(b.Incarnation)
 }
 
 func (e *entry) finish(killed bool) error {

@@ -72,7 +72,7 @@ func TestLedger(t *testing.T) {
 				}
 			}
 			if tt.killed {
-				l.kill(lifeID{})
+				l.kill(incarnationID{})
 			}
 			if err == nil {
 				err = l.finish(tt.flawless)

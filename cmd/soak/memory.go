@@ -12,7 +12,7 @@ import (
 
 // The portals of the soak, each another way to receive.
 const (
-	portalSlots   = 30 // one MD per sender and life, the sender chooses the offset
+	portalSlots   = 30 // one MD per sender and incarnation, the sender chooses the offset
 	portalBuffers = 31 // MDs for one message each, lazy
 	portalRing    = 32 // MDs for many small messages at rising offsets, lazy
 	portalSource  = 33 // memory to GET
@@ -25,9 +25,9 @@ const (
 	slotSize    = 128 << 10
 	slots       = 16
 	maxSlotSize = 64 << 10
-	// senderLives is how many lives of a sender have slots of their own: what
+	// senderIncarnations is how many lives of a sender have slots of their own: what
 	// a killed one has sent may still come while the next is at work.
-	senderLives = 4
+	senderIncarnations = 4
 
 	buffers     = 16
 	rings       = 2
@@ -36,9 +36,9 @@ const (
 	sourceSize  = 4 << 20
 )
 
-// slotBits are the match bits of the slots that a life of a sender uses.
+// slotBits are the match bits of the slots that an incarnation of a sender uses.
 func slotBits(id opID) uint64 {
-	return uint64(id.Worker)<<8 | uint64(id.Life%senderLives)
+	return uint64(id.Worker)<<8 | uint64(id.Incarnation%senderIncarnations)
 }
 
 // memory is what a worker offers to the others.
@@ -79,8 +79,8 @@ func offer(w *worker) (*memory, error) {
 
 func (m *memory) offerSlots() error {
 	for sender := range m.w.cfg.Addresses {
-		for life := range uint16(senderLives) {
-			bits := slotBits(opID{Worker: uint8(sender), Life: life})
+		for incarnation := range uint16(senderIncarnations) {
+			bits := slotBits(opID{Worker: uint8(sender), Incarnation: incarnation})
 			if err := m.post(portalSlots, portals.Match{Bits: bits}, portals.Retain, portals.MD{
 				Segments: cut(make([]byte, slots*slotSize), slotSize+1000), Options: portals.OpPut | portals.ManageRemote,
 				Handler: m.arrived,

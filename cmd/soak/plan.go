@@ -25,7 +25,7 @@ const (
 	faultMTU                      // another MTU at both ends of the host's link
 	faultReset                    // the host answers TCP with RST
 	faultStop                     // SIGSTOP, SIGCONT
-	faultKill                     // SIGKILL, a new life
+	faultKill                     // SIGKILL, a new incarnation
 	faultKinds
 )
 
@@ -77,12 +77,12 @@ func (f *fault) String() string {
 
 // Limits of a plan.
 const (
-	longestFault  = 8 * time.Second
-	longestPause  = 4 * time.Second // between two faults of a link
-	longestOutage = 6 * time.Second // of a link or process
-	shortestLife  = 3 * time.Second // of a process, between two faults
-	longestLife   = 25 * time.Second
-	calm          = 0.1 // of the time, at its end, without faults
+	longestFault        = 8 * time.Second
+	longestPause        = 4 * time.Second // between two faults of a link
+	longestOutage       = 6 * time.Second // of a link or process
+	shortestIncarnation = 3 * time.Second // of a process, between two faults
+	longestIncarnation  = 25 * time.Second
+	calm                = 0.1 // of the time, at its end, without faults
 )
 
 // newPlan invents the faults of a run. The same arguments give the same plan.
@@ -102,7 +102,7 @@ func newPlan(seed uint64, hosts int, length time.Duration, kinds []faultKind) []
 			random := rand.New(rand.NewPCG(seed, uint64(host)<<8|uint64(lane)))
 			pause := func() time.Duration { return between(random, 0, longestPause) }
 			if lane == 1 {
-				pause = func() time.Duration { return between(random, shortestLife, longestLife) }
+				pause = func() time.Duration { return between(random, shortestIncarnation, longestIncarnation) }
 			}
 			all = append(all, sequence(random, host, until, kinds, pause)...)
 		}

@@ -15,12 +15,12 @@ import (
 
 // member is a host with its link to the switch and the worker that runs there.
 type member struct {
-	index   int
-	host    *netlab.Host
-	wire    *netlab.Wire
-	life    uint16
-	process *process // nil between two lives
-	state   memberState
+	index       int
+	host        *netlab.Host
+	wire        *netlab.Wire
+	incarnation uint16
+	process     *process // nil between two lives
+	state       memberState
 }
 
 type memberState uint8
@@ -32,28 +32,28 @@ const (
 	exited
 )
 
-// process is one life of a worker.
+// process is one incarnation of a worker.
 type process struct {
 	*netlab.Process
 	stdin io.WriteCloser
 }
 
-// news is what the main loop is told of a life.
+// news is what the main loop is told of an incarnation.
 type news struct {
-	member  *member
-	life    uint16
-	records []record
-	notice  *notice
-	silent  bool  // the journal has ended
-	exited  bool  // the process has ended
-	err     error // how, or why the journal broke off
+	member      *member
+	incarnation uint16
+	records     []record
+	notice      *notice
+	silent      bool  // the journal has ended
+	exited      bool  // the process has ended
+	err         error // how, or why the journal broke off
 }
 
-// launch starts the next life of a member. What it says goes to inbox until
+// launch starts the next incarnation of a member. What it says goes to inbox until
 // its journal has ended and it has exited.
 func (s *soak) launch(m *member) error {
 	cfg, err := json.Marshal(workerConfig{
-		Worker: uint8(m.index), Life: m.life, Seed: s.cfg.seed, Network: s.cfg.net, Addresses: s.addresses, Rate: s.cfg.rate, Log: s.cfg.log,
+		Worker: uint8(m.index), Incarnation: m.incarnation, Seed: s.cfg.seed, Network: s.cfg.net, Addresses: s.addresses, Rate: s.cfg.rate, Log: s.cfg.log,
 		Abort: len(s.cfg.faults) > 0,
 	})
 	if err != nil {
@@ -83,12 +83,12 @@ func (s *soak) launch(m *member) error {
 	return nil
 }
 
-// follow reports a life to the main loop.
+// follow reports an incarnation to the main loop.
 func (s *soak) follow(m *member, p *process, journal, out *os.File) {
-	life := m.life
+	incarnation := m.incarnation
 	s.open++
 	tell := func(n news) {
-		n.member, n.life = m, life
+		n.member, n.incarnation = m, incarnation
 		select {
 		case s.inbox <- n:
 		case <-s.over:
@@ -126,16 +126,16 @@ func (s *soak) logFile(m *member) string {
 	return filepath.Join(s.dir, fmt.Sprintf("worker-%d.log", m.index))
 }
 
-// kill ends a life in the middle of what it does.
+// kill ends an incarnation in the middle of what it does.
 func (s *soak) kill(m *member) {
-	s.ledger.kill(lifeID{uint8(m.index), m.life})
+	s.ledger.kill(incarnationID{uint8(m.index), m.incarnation})
 	_ = m.process.Signal(syscall.SIGKILL)
 	_ = m.process.Wait() // its address and port are free then
 	m.process = nil
-	m.life++
+	m.incarnation++
 }
 
-// hear takes in what a life has to say.
+// hear takes in what an incarnation has to say.
 func (s *soak) hear(n news) error {
 	for _, r := range n.records {
 		if err := s.ledger.add(r); err != nil {
@@ -143,7 +143,7 @@ func (s *soak) hear(n news) error {
 		}
 	}
 	m := n.member
-	current := m.process != nil && n.life == m.life
+	current := m.process != nil && n.incarnation == m.incarnation
 	switch {
 	case n.silent:
 		s.open--

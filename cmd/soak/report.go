@@ -12,18 +12,18 @@ import (
 
 // report is what happened in a run.
 type report struct {
-	Seed       uint64                `json:"seed"`
-	Seconds    float64               `json:"seconds"`
-	Workers    int                   `json:"workers"`
-	Lives      int                   `json:"lives"`
-	Operations map[string]*totals    `json:"operations"`
-	Faults     map[string]faultCount `json:"faults"`
-	Frames     netem.Counters        `json:"frames"` // of all wires
+	Seed         uint64                `json:"seed"`
+	Seconds      float64               `json:"seconds"`
+	Workers      int                   `json:"workers"`
+	Incarnations int                   `json:"lives"`
+	Operations   map[string]*totals    `json:"operations"`
+	Faults       map[string]faultCount `json:"faults"`
+	Frames       netem.Counters        `json:"frames"` // of all wires
 }
 
 func (s *soak) report() *report {
 	r := &report{
-		Seed: s.cfg.seed, Seconds: time.Since(s.began).Seconds(), Workers: len(s.members), Lives: len(s.ledger.lives),
+		Seed: s.cfg.seed, Seconds: time.Since(s.began).Seconds(), Workers: len(s.members), Incarnations: len(s.ledger.incarnations),
 		Operations: s.ledger.total(), Faults: make(map[string]faultCount),
 	}
 	for k, n := range s.counts {
@@ -61,7 +61,7 @@ func (r *report) print(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "\n%d frames on the wires: %d lost, %d found no room, %d duplicated, %d corrupted, %d held back\n"+
 		"%d workers with %d lives, %.0f s, seed %d: every operation accounted for\n",
 		r.Frames.Frames, r.Frames.Lost, r.Frames.Overflowed, r.Frames.Duplicated, r.Frames.Corrupted, r.Frames.Reordered,
-		r.Workers, r.Lives, r.Seconds, r.Seed)
+		r.Workers, r.Incarnations, r.Seconds, r.Seed)
 	return err
 }
 
@@ -92,7 +92,7 @@ func (p *progress) tick() <-chan time.Time { return p.ticker.C }
 
 func (p *progress) show(s *soak) {
 	began, over, faults := 0, 0, 0
-	for _, l := range s.ledger.lives {
+	for _, l := range s.ledger.incarnations {
 		began += l.begun
 		over += l.over
 	}
@@ -100,7 +100,7 @@ func (p *progress) show(s *soak) {
 		faults += n.Times
 	}
 	line := fmt.Sprintf("%5.0f of %.0f s: %d operations begun, %d ended, %d faults, %d lives",
-		time.Since(s.began).Seconds(), s.cfg.length.Seconds(), began, over, faults, len(s.ledger.lives))
+		time.Since(s.began).Seconds(), s.cfg.length.Seconds(), began, over, faults, len(s.ledger.incarnations))
 	if p.terminal {
 		fmt.Fprintf(p.w, "\r\033[K%s", line)
 		return

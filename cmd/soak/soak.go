@@ -51,7 +51,7 @@ type soak struct {
 	hub       *netlab.Host // the switch
 	members   []*member
 	began     time.Time
-	started   bool // all workers run; those that begin a new life start at once
+	started   bool // all workers run; those that begin a new incarnation start at once
 	quitting  bool // workers have been told to quit
 
 	ledger *ledger

@@ -29,7 +29,7 @@ func (l *ledger) total() map[string]*totals {
 	for kind := range opKinds {
 		all[kind.String()] = &totals{Failed: make(map[string]int), Unanswered: make(map[string]int)}
 	}
-	for _, lf := range l.lives {
+	for _, lf := range l.incarnations {
 		for i := range lf.ops {
 			if e := &lf.ops[i]; e.seen[started] > 0 {
 				all[e.op.String()].add(e)

@@ -44,7 +44,7 @@ type slot struct {
 func newTraffic(w *worker) *traffic {
 	t := &traffic{
 		w: w, tokens: make(chan struct{}, inFlight), open: make(map[uint32]*operation), slots: make(map[slot]time.Time),
-		random: rand.New(rand.NewPCG(w.cfg.Seed, uint64(w.cfg.Worker)<<16|uint64(w.cfg.Life))),
+		random: rand.New(rand.NewPCG(w.cfg.Seed, uint64(w.cfg.Worker)<<16|uint64(w.cfg.Incarnation))),
 	}
 	for range inFlight {
 		t.free = append(t.free, make([]byte, maxSize))
@@ -85,7 +85,7 @@ func (t *traffic) choose() *operation {
 		target++
 	}
 	o := &operation{
-		t: t, id: opID{t.w.cfg.Worker, t.w.cfg.Life, t.next}, target: uint8(target),
+		t: t, id: opID{t.w.cfg.Worker, t.w.cfg.Incarnation, t.next}, target: uint8(target),
 		kind: opKind(t.random.IntN(int(opKinds))), size: t.size(), began: time.Now(),
 	}
 	t.next++

@@ -64,14 +64,14 @@ const (
 
 // workerConfig says who a worker is.
 type workerConfig struct {
-	Worker    uint8
-	Life      uint16
-	Seed      uint64
-	Network   network
-	Addresses []string // of all workers, in order
-	Rate      int      // operations per second at most
-	Abort     bool     // give some operations up at random
-	Log       slog.Level
+	Worker      uint8
+	Incarnation uint16
+	Seed        uint64
+	Network     network
+	Addresses   []string // of all workers, in order
+	Rate        int      // operations per second at most
+	Abort       bool     // give some operations up at random
+	Log         slog.Level
 }
 
 func workerCommand(env cli.Env) *cobra.Command {

@@ -23,7 +23,7 @@
 //
 //	limit of death *       2⌈log2 N⌉ + 4 + fudge cycles, at least 16: an age
 //	                       rises by one per cycle and by one per hop
-//	life after death *     only at some cycles less: not all find a death in
+//	incarnation after death *     only at some cycles less: not all find a death in
 //	                       the same cycle, and the last have no news of a return
 //	obsolete messages *    4⌈log2 N⌉ units of the clock, at least 40: the clock
 //	                       makes four to six units per cycle

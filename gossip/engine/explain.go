@@ -21,7 +21,7 @@ type Explanation struct {
 	Threshold int  `json:"threshold"` // dead is who is older
 	// The last news: in which cycle of ours, how many cycles ago, with which of
 	// our clocks, from whom (the participant itself, if it is the same), and how
-	// old the life sign was then. Only with Config.Trace, and if Heard.
+	// old the incarnation sign was then. Only with Config.Trace, and if Heard.
 	Heard    bool    `json:"heard"`
 	Cycle    uint64  `json:"cycle,omitempty"`
 	Ago      uint64  `json:"ago,omitempty"`

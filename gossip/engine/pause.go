@@ -5,7 +5,7 @@ import "time"
 // pause is what is left of a time in which this node stood still while the
 // others went on: a stopped process, a suspended machine, a frozen VM.
 //
-// Its ages are too young then, and would bring the dead back to life (GO-A7);
+// Its ages are too young then, and would bring the dead back to incarnation (GO-A7);
 // with the missed cycles added everyone looks dead (GO-A8); and what has
 // waited for it meanwhile looks fresh (GO-A9).
 type pause struct {

@@ -16,7 +16,7 @@ import (
 // inject steps a node with a ping of another, of some clock and with ages that
 // say nothing.
 func inject(n *Net, to, from sim.NodeID, clock uint64) {
-	p := n.lives[to].(*program)
+	p := n.incarnations[to].(*program)
 	h := gossipwire.Header{N: uint32(p.m.Len()), Clock: clock}
 	data := h.AppendTo(nil)
 	for i := range p.m.Len() {

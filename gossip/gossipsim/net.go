@@ -18,13 +18,13 @@ import (
 type Config struct {
 	scenario.Network
 
-	// Gossip is for all nodes. Seed is each life's own.
+	// Gossip is for all nodes. Seed is each incarnation's own.
 	Gossip gossip.Config
 	// Columns, if not 0, tracks the first participants only; not at Stacks.
 	Columns int
 	// ColdStart says which lives speak at once; nil: those that
 	// Gossip.ColdStart says, if they are a node's first.
-	ColdStart func(sim.Life) bool
+	ColdStart func(sim.Incarnation) bool
 	// Members is how many nodes the first list has; 0: all.
 	Members int
 	// Stacks runs agents above portals and LNet instead of bare machines.
@@ -44,19 +44,19 @@ type Config struct {
 type Net struct {
 	kit.Base
 
-	cfg     Config
-	limits  engine.Limits
-	lists   lists
-	lives   []life // by node, the latest; nil before the first
-	truth   truth
-	verdict Verdict
+	cfg          Config
+	limits       engine.Limits
+	lists        lists
+	incarnations []incarnation // by node, the latest; nil before the first
+	truth        truth
+	verdict      Verdict
 
 	out  engine.Output // of the latest step
 	pool pool
 }
 
-// life is a bare machine or an agent on a node.
-type life interface {
+// incarnation is a bare machine or an agent on a node.
+type incarnation interface {
 	view() view
 	stopped() bool // it takes part no more
 	quorum() bool
@@ -83,7 +83,7 @@ func New(cfg Config) (*Net, error) {
 // prepare makes a Net without a network.
 func prepare(cfg Config) (*Net, error) {
 	cfg.Members = cmp.Or(cfg.Members, cfg.Nodes)
-	n := &Net{cfg: cfg, lives: make([]life, cfg.Nodes), Base: kit.Base{Log: cfg.Log}}
+	n := &Net{cfg: cfg, incarnations: make([]incarnation, cfg.Nodes), Base: kit.Base{Log: cfg.Log}}
 	n.Around = n.happens
 	if err := n.lists.init(cfg.Nodes, cfg.Members); err != nil {
 		return nil, err
@@ -134,9 +134,9 @@ func (n *Net) happens(a *kit.Act, do func()) {
 	do()
 }
 
-// began notes that a life begins.
-func (n *Net) began(id sim.NodeID, k life, begins sim.Life, silent bool) {
-	n.lives[id] = k
+// began notes that an incarnation begins.
+func (n *Net) began(id sim.NodeID, k incarnation, begins sim.Incarnation, silent bool) {
+	n.incarnations[id] = k
 	n.truth.start(id, silent)
 	n.Begins(begins)
 }

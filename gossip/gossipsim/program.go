@@ -14,10 +14,10 @@ import (
 
 // program is a bare machine on a node.
 type program struct {
-	net  *Net
-	m    *engine.Machine
-	id   sim.NodeID
-	life sim.Life
+	net         *Net
+	m           *engine.Machine
+	id          sim.NodeID
+	incarnation sim.Incarnation
 }
 
 // What nodes tell: history.Join and history.Death of a Subject whose Value is
@@ -29,10 +29,10 @@ const (
 	speaksUp = history.Own + history.Kind(engine.SpeaksUp) // its silence ends
 )
 
-// boot begins a life. A restarted node knows nothing of its life before.
-func (n *Net) boot(life sim.Life, _ sim.Program[*kit.Message]) sim.Program[*kit.Message] {
-	p := &program{net: n, id: life.Node, life: life}
-	list, err := n.lists.start(life.Node)
+// boot begins an incarnation. A restarted node knows nothing of its incarnation before.
+func (n *Net) boot(incarnation sim.Incarnation, _ sim.Program[*kit.Message]) sim.Program[*kit.Message] {
+	p := &program{net: n, id: incarnation.Node, incarnation: incarnation}
+	list, err := n.lists.start(incarnation.Node)
 	if err == nil {
 		err = p.begin(list, n.cfg.Gossip)
 	}
@@ -40,25 +40,25 @@ func (n *Net) boot(life sim.Life, _ sim.Program[*kit.Message]) sim.Program[*kit.
 		n.Failed(err)
 		return nil
 	}
-	n.began(life.Node, p, life, p.m.Silent())
+	n.began(incarnation.Node, p, incarnation, p.m.Silent())
 	return p
 }
 
 // begin makes the machine.
 func (p *program) begin(list *engine.List, cfg gossip.Config) (err error) {
-	cfg.Seed, cfg.ColdStart = p.life.Seed, p.net.cold(p.life)
+	cfg.Seed, cfg.ColdStart = p.incarnation.Seed, p.net.cold(p.incarnation)
 	c := cfg.Engine()
 	c.Columns = p.net.cfg.Columns
 	p.m, err = engine.New(c, list, list.Index(simlnd.NID(p.id)))
 	return err
 }
 
-// cold reports whether a life speaks at once.
-func (n *Net) cold(life sim.Life) bool {
+// cold reports whether an incarnation speaks at once.
+func (n *Net) cold(incarnation sim.Incarnation) bool {
 	if n.cfg.ColdStart != nil {
-		return n.cfg.ColdStart(life)
+		return n.cfg.ColdStart(incarnation)
 	}
-	return n.cfg.Gossip.ColdStart && life.Number == 0
+	return n.cfg.Gossip.ColdStart && incarnation.Number == 0
 }
 
 // Step implements sim.Program.
@@ -157,7 +157,7 @@ func (p *program) misconfigure(what string) {
 	} else if list, err = p.net.lists.with(sim.NodeID(p.net.cfg.Nodes)); err != nil {
 		return
 	}
-	p.life.Number = 0 // it speaks at once, if those who start do
+	p.incarnation.Number = 0 // it speaks at once, if those who start do
 	if err = p.begin(list, cfg); err != nil {
 		p.net.Failed(err)
 	}

@@ -33,7 +33,7 @@ func (c Measured) Propagate(newcomers int) (*Propagation, error) {
 		return nil, err
 	}
 	silence := time.Duration(limits.Stealth) * Interval
-	cfg.ColdStart = func(l sim.Life) bool { return int(l.Node) >= newcomers }
+	cfg.ColdStart = func(l sim.Incarnation) bool { return int(l.Node) >= newcomers }
 	cfg.StartAt = func(id sim.NodeID) time.Duration {
 		if int(id) < newcomers {
 			return 0

@@ -13,7 +13,7 @@ type Reboots struct {
 	Made     int // reboots
 	Peers    int // to notice each
 	Noticed  int // reboots of which each peer was told as a death and a return
-	Mistakes int // deaths that a peer was told of after the new life had spoken
+	Mistakes int // deaths that a peer was told of after the new incarnation had spoken
 }
 
 // Reboot restarts tracked nodes quickly, all at the same time and again and

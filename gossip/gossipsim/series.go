@@ -48,7 +48,7 @@ func (n *Net) bytesPerCycle() float64 {
 }
 
 // historyGrace is the grace of history.NoFalse, which counts from the begin of
-// a life and so has to include the silence after it.
+// an incarnation and so has to include the silence after it.
 func (n *Net) historyGrace() time.Duration { return n.grace() + n.Cycles(n.limits.Stealth+2) }
 
 // Measures implements [scenario.Instance].

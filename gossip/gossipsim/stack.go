@@ -16,13 +16,13 @@ import (
 
 // stack is an agent above portals and LNet on a simulated host.
 type stack struct {
-	net   *Net
-	host  *simlnd.Host
-	lnet  *lnetsim.Stack
-	agent *gossip.Agent
-	list  *engine.List
-	alive []byte // as the agent's watcher was told
-	life  sim.Life
+	net         *Net
+	host        *simlnd.Host
+	lnet        *lnetsim.Stack
+	agent       *gossip.Agent
+	list        *engine.List
+	alive       []byte // as the agent's watcher was told
+	incarnation sim.Incarnation
 
 	staged *engine.List
 
@@ -31,9 +31,9 @@ type stack struct {
 	hasTaken bool
 }
 
-// bootStack begins a life of a stack.
+// bootStack begins an incarnation of a stack.
 func (n *Net) bootStack(h, _ *simlnd.Host) (err error) {
-	k := &stack{net: n, host: h, life: h.Life()}
+	k := &stack{net: n, host: h, incarnation: h.Incarnation()}
 	list, err := n.lists.start(h.ID())
 	if err != nil {
 		return err
@@ -41,8 +41,8 @@ func (n *Net) bootStack(h, _ *simlnd.Host) (err error) {
 	if k.lnet, err = lnetsim.NewStack(h, lnetsim.StackConfig{}); err != nil {
 		return err
 	}
-	silent := !n.cold(k.life)
-	n.began(h.ID(), k, k.life, silent)
+	silent := !n.cold(k.incarnation)
+	n.began(h.ID(), k, k.incarnation, silent)
 	h.OnCommand(k.command)
 	if silent {
 		limits, _ := n.cfg.Gossip.Engine().Limits(list.Len())
@@ -53,7 +53,7 @@ func (n *Net) bootStack(h, _ *simlnd.Host) (err error) {
 
 // begin starts the agent.
 func (k *stack) begin(list *engine.List, cfg gossip.Config) (err error) {
-	cfg.Seed, cfg.ColdStart = k.life.Seed, k.net.cold(k.life)
+	cfg.Seed, cfg.ColdStart = k.incarnation.Seed, k.net.cold(k.incarnation)
 	k.list, k.alive, k.hasTaken = list, make([]byte, (list.Len()+7)/8), false
 	cfg.Participants = list.NIDs()
 	if k.agent, err = gossip.New(k.lnet.Table, cfg); err == nil {
@@ -130,7 +130,7 @@ func (k *stack) misconfigure(what string) {
 		return
 	}
 	_ = k.agent.Close(context.Background()) // no function is being called
-	k.life.Number = 0
+	k.incarnation.Number = 0
 	if err := k.begin(list, cfg); err != nil {
 		k.net.Failed(err)
 	}

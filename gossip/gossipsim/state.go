@@ -38,13 +38,13 @@ func (n *Net) takesPart(id sim.NodeID) bool {
 
 // Stopped reports whether a node that is up takes part no more, because of its
 // parameters or because it left the list.
-func (n *Net) Stopped(id sim.NodeID) bool { return n.Up(id) && n.lives[id].stopped() }
+func (n *Net) Stopped(id sim.NodeID) bool { return n.Up(id) && n.incarnations[id].stopped() }
 
 // views yields what the nodes of a set think that take part.
 func (n *Net) views(set sim.NodeSet) iter.Seq2[sim.NodeID, view] {
 	return func(yield func(sim.NodeID, view) bool) {
 		for id := range set.All(n.Nodes()) {
-			if n.takesPart(id) && !yield(id, n.lives[id].view()) {
+			if n.takesPart(id) && !yield(id, n.incarnations[id].view()) {
 				return
 			}
 		}
@@ -115,7 +115,7 @@ func (n *Net) detectedWithin(cycles int) (ok bool, why string) {
 // has none.
 func (n *Net) Quorum(set sim.NodeSet, want bool) (ok bool, why string) {
 	for id := range set.All(n.Nodes()) {
-		if n.takesPart(id) && n.lives[id].quorum() != want {
+		if n.takesPart(id) && n.incarnations[id].quorum() != want {
 			return false, fmt.Sprintf("node %v has a quorum: %v", id, !want)
 		}
 	}
@@ -123,19 +123,19 @@ func (n *Net) Quorum(set sim.NodeSet, want bool) (ok bool, why string) {
 }
 
 // Clock is the Lamport clock of a node that is up.
-func (n *Net) Clock(id sim.NodeID) uint64 { return n.lives[id].clock() }
+func (n *Net) Clock(id sim.NodeID) uint64 { return n.incarnations[id].clock() }
 
-// Machine is the machine of a node's latest life; nil before the first, and at
+// Machine is the machine of a node's latest incarnation; nil before the first, and at
 // the level of stacks.
 func (n *Net) Machine(id sim.NodeID) *engine.Machine {
-	if p, ok := n.lives[id].(*program); ok {
+	if p, ok := n.incarnations[id].(*program); ok {
 		return p.m
 	}
 	return nil
 }
 
 // Counters are the counters of all nodes' latest lives.
-func (n *Net) Counters() engine.Stats { return kit.Sum(n.lives, life.stats) }
+func (n *Net) Counters() engine.Stats { return kit.Sum(n.incarnations, incarnation.stats) }
 
 // spread is the smallest and the largest Lamport clock of who takes part.
 func (n *Net) spread() (low, high uint64) {

@@ -171,7 +171,7 @@ func TestDetection(t *testing.T) {
 }
 
 // TestQuickReboot (GO-73, GO-74, GO-75): every peer notices every reboot before
-// the new life speaks, and is told of no death after that.
+// the new incarnation speaks, and is told of no death after that.
 func TestQuickReboot(t *testing.T) {
 	sweeps(t)
 	rounds := 8

@@ -33,7 +33,7 @@ const never = time.Duration(-1)
 type fate struct {
 	fine  time.Duration // since when it has run and spoken; never: it does not
 	spoke time.Duration // fine as it would be without the pause that lasts
-	ended time.Duration // when its latest life that is over has ended
+	ended time.Duration // when its latest incarnation that is over has ended
 	down  bool
 	// While its silence lasts, and since it has ended.
 	silent bool

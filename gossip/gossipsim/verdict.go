@@ -19,7 +19,7 @@ type Verdict struct {
 	FirstFalse    string // what the first false death or resurrection was
 
 	Detected    uint64        // deaths that were told of nodes that are down
-	Earliest    time.Duration // of these, from the end of the life
+	Earliest    time.Duration // of these, from the end of the incarnation
 	Latest      time.Duration
 	DetectTotal time.Duration
 }

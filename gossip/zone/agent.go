@@ -109,9 +109,9 @@ func addresses(table *portals.Table, self ID) (here bool, nets []nid.Net) {
 	return here, nets
 }
 
-// Join begins to take part, as a life with an incarnation above all before: 0 stands
+// Join begins to take part, as an incarnation with an incarnation above all before: 0 stands
 // for the node's own, or the next one if that is above it. Errors: [ErrJoined],
-// [ErrOldLife], [ErrClosed].
+// [ErrOldIncarnation], [ErrClosed].
 func (a *Agent) Join(incarnation uint64) error {
 	a.changing.Lock()
 	defer a.changing.Unlock()
@@ -129,7 +129,7 @@ func (a *Agent) Join(incarnation uint64) error {
 	case joined:
 		return ErrJoined
 	case incarnation <= before || incarnation > engine.MaxIncarnation:
-		return ErrOldLife
+		return ErrOldIncarnation
 	}
 	if incarnation > own {
 		a.keep(incarnation)

@@ -53,7 +53,7 @@ func TestAgents(t *testing.T) {
 		t.Errorf("who left has %d members", len(c.views[7]))
 	}
 	c.do(7, func(a *zone.Agent) {
-		if err := a.Join(1); err != zone.ErrOldLife {
+		if err := a.Join(1); err != zone.ErrOldIncarnation {
 			t.Errorf("MS-A33: %v", err)
 		}
 		if err := a.Join(0); err != nil {

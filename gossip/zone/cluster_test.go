@@ -23,7 +23,7 @@ type cluster struct {
 	t      testing.TB
 	fabric *simlnd.Fabric
 	change func(i int, c *zone.Config)
-	number func(h *simlnd.Host) uint64 // of a life; nil: the host's
+	number func(h *simlnd.Host) uint64 // of an incarnation; nil: the host's
 	lean   bool                        // listeners remember how many are there, no more
 	sizes  []int                       // what they remember
 	agents []*zone.Agent
@@ -58,7 +58,7 @@ func newCluster(t testing.TB, n int, change func(i int, c *zone.Config)) *cluste
 }
 
 func (c *cluster) boot(h, _ *simlnd.Host) {
-	number := h.Incarnation()
+	number := h.LNetIncarnation()
 	if c.number != nil {
 		number = c.number(h)
 	}

@@ -69,9 +69,9 @@ type Config struct {
 	// incarnations in nanoseconds clocks may differ by some hours.
 	Ahead uint64
 	// Last is the highest incarnation that was kept of earlier lives of this id, 0 if
-	// none was: the next life begins above it.
+	// none was: the next incarnation begins above it.
 	Last uint64
-	// Keep keeps an incarnation above that of the node, which this life took, for
+	// Keep keeps an incarnation above that of the node, which this incarnation took, for
 	// Last of the next one (MS-A2). It is called before anybody hears of the
 	// incarnation, may block, and must not call the agent. Nil: nothing is kept.
 	Keep func(incarnation uint64)

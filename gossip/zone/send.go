@@ -18,7 +18,7 @@ const (
 )
 
 // urgentSize is up to which size all messages have priority, in bytes; local policy.
-// Small ones are signs of life: behind what others send to a node that takes nothing
+// Small ones are signs of liveness: behind what others send to a node that takes nothing
 // for a while, they would wait for its credits until the node is found dead.
 const urgentSize = 1 << 10
 

@@ -11,15 +11,15 @@ type Error = engine.Error
 
 // Why an [Agent] does not do something: each is an *[Error].
 var (
-	ErrNotHere   error = &Error{Why: "no endpoint of the id is a NID of this node"}
-	ErrNotJoined error = &Error{Why: "the node does not take part: it has not joined, or has left"}
-	ErrJoined    error = &Error{Why: "the node takes part already"}
-	ErrOldLife   error = &Error{Why: "the incarnation is not above those before"}
-	ErrClosed    error = &Error{Why: "the agent was closed"}
-	ErrSelf      error = &Error{Why: "a node does not remove itself: it leaves"}
-	ErrNoMember  error = &Error{Why: "that node is no member"}
-	ErrUnguarded error = &Error{Why: "no supervisor guards a zone of that name"}
-	ErrNoAnswer  error = &Error{Why: "the supervisor of that zone does not answer"}
+	ErrNotHere        error = &Error{Why: "no endpoint of the id is a NID of this node"}
+	ErrNotJoined      error = &Error{Why: "the node does not take part: it has not joined, or has left"}
+	ErrJoined         error = &Error{Why: "the node takes part already"}
+	ErrOldIncarnation error = &Error{Why: "the incarnation is not above those before"}
+	ErrClosed         error = &Error{Why: "the agent was closed"}
+	ErrSelf           error = &Error{Why: "a node does not remove itself: it leaves"}
+	ErrNoMember       error = &Error{Why: "that node is no member"}
+	ErrUnguarded      error = &Error{Why: "no supervisor guards a zone of that name"}
+	ErrNoAnswer       error = &Error{Why: "the supervisor of that zone does not answer"}
 
 	ErrKey   = engine.ErrKey   // an attribute's key has 1 to 255 bytes
 	ErrTable = engine.ErrTable // the attributes would be too large: wrapped
@@ -108,7 +108,7 @@ type Cause = engine.Cause
 const (
 	Said      = engine.Said      // it said goodbye, with Code
 	Dead      = engine.Dead      // enough nodes suspect it
-	Restarted = engine.Restarted // a newer life of it joins at once
+	Restarted = engine.Restarted // a newer incarnation of it joins at once
 	Corrected = engine.Corrected // a neighbour had removed it
 	Parted    = engine.Parted    // this node itself left, and knows of nobody: see [Agent.Leave]
 )

@@ -142,7 +142,7 @@ func (s *servers) begin(root int, request []byte, o *health.Outcome) *int {
 }
 
 func batchOf(entries int) []byte {
-	b := wire.Batch{Life: 1}
+	b := wire.Batch{Incarnation: 1}
 	for i := range entries {
 		b.Entries = wire.Entry{Client: health.ClientID{byte(i + 1), byte(i>>8 + 1)}, Incarnation: 1}.AppendTo(b.Entries)
 	}

@@ -54,7 +54,7 @@ func newContest(t *testing.T) *contest {
 	return c
 }
 
-// dialAs has a node be the client, in a life.
+// dialAs has a node be the client, in an incarnation.
 func (c *contest) dialAs(i int, incarnation uint64) {
 	c.t.Helper()
 	c.fabric.Do(sim.NodeID(i), func(*simlnd.Host) {

@@ -10,21 +10,21 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestConnectAhead: CH-A1: the number of a life is a wall clock, or one more than
+// TestConnectAhead: CH-A1: the number of an incarnation is a wall clock, or one more than
 // the number before. One that is years ahead would leave no number for the lives
 // to come, and is refused, from the client as from who lies about it.
 func TestConnectAhead(t *testing.T) {
 	const wall = uint64(1_800_000_000_000_000_000)
 	h := newHarness(t, func(c *ServerConfig) { c.Incarnation = wall })
-	for _, life := range []uint64{math.MaxUint64, math.MaxUint64 - 1, wall + uint64(lifeMargin) + 1} {
-		h.connect(life, otherA, 1)
+	for _, incarnation := range []uint64{math.MaxUint64, math.MaxUint64 - 1, wall + uint64(incarnationMargin) + 1} {
+		h.connect(incarnation, otherA, 1)
 		h.want("reject:ahead")
 	}
 	if n := h.s.Stats().Rejected[wire.Ahead]; n != 3 {
 		t.Errorf("%d refused", n)
 	}
 	h.advance(time.Second) // the time goes on
-	forged := wall + uint64(lifeMargin+time.Second)
+	forged := wall + uint64(incarnationMargin+time.Second)
 	h.connect(forged+1, otherA, 1)
 	h.want("reject:ahead")
 	h.connect(forged, otherA, 1)
@@ -42,8 +42,8 @@ func TestConnectAhead(t *testing.T) {
 	h.want("save connected accept")
 	// What was evicted counts as well, if it can be believed itself.
 	h = newHarness(t, func(c *ServerConfig) { c.Incarnation = wall })
-	h.evicted(otherA, wall+uint64(lifeMargin))
-	h.connect(wall+uint64(lifeMargin)+1, otherA, 1)
+	h.evicted(otherA, wall+uint64(incarnationMargin))
+	h.connect(wall+uint64(incarnationMargin)+1, otherA, 1)
 	h.want("save connected accept")
 	// And there is an end of numbers.
 	h = newHarness(t, func(c *ServerConfig) { c.Incarnation = math.MaxUint64 - 5 })
@@ -51,20 +51,20 @@ func TestConnectAhead(t *testing.T) {
 	h.want("save connected accept")
 }
 
-// TestLadder: nobody gets to the end of numbers by one believed life after the other:
+// TestLadder: nobody gets to the end of numbers by one believed incarnation after the other:
 // above the margin each is a little above the one before.
 func TestLadder(t *testing.T) {
 	const wall = uint64(1_800_000_000_000_000_000)
-	h := newHarness(t, func(c *ServerConfig) { c.Incarnation, c.MaxLives = wall, 1000 })
+	h := newHarness(t, func(c *ServerConfig) { c.Incarnation, c.MaxIncarnations = wall, 1000 })
 	highest := uint64(0)
 	for range 100 {
-		life := h.s.believed(testClient)
-		h.connect(life, otherA, 1)
-		if highest = life; h.last(wire.Accept).Incarnation != life {
-			t.Fatalf("life %d is not accepted", life)
+		incarnation := h.s.believed(testClient)
+		h.connect(incarnation, otherA, 1)
+		if highest = incarnation; h.last(wire.Accept).Incarnation != incarnation {
+			t.Fatalf("life %d is not accepted", incarnation)
 		}
 	}
-	if most := wall + uint64(lifeMargin) + 100*lifeStep; highest > most {
+	if most := wall + uint64(incarnationMargin) + 100*incarnationStep; highest > most {
 		t.Errorf("life %d, want %d at most", highest, most)
 	}
 	h.connect(wall+5, otherA, 1)
@@ -76,24 +76,24 @@ func TestLadder(t *testing.T) {
 	}
 }
 
-// TestFarGrave: CH-65: an eviction of a life beyond belief, which would bar all that are
+// TestFarTombstone: CH-65: an eviction of an incarnation beyond belief, which would bar all that are
 // to come, is not remembered, whether the client is connected or not.
-func TestFarGrave(t *testing.T) {
+func TestFarTombstone(t *testing.T) {
 	const wall = uint64(1_800_000_000_000_000_000)
 	for _, known := range []bool{false, true} {
-		for _, life := range []uint64{math.MaxUint64, math.MaxUint64 - 1, 1 << 63, wall + uint64(lifeMargin) + lifeStep + 1} {
+		for _, incarnation := range []uint64{math.MaxUint64, math.MaxUint64 - 1, 1 << 63, wall + uint64(incarnationMargin) + incarnationStep + 1} {
 			h := newHarness(t, func(c *ServerConfig) { c.Incarnation = wall })
 			if known {
 				h.connect(wall, otherA, 1)
 			}
-			h.evicted(otherA, life)
+			h.evicted(otherA, incarnation)
 			if n := h.s.Stats().Ahead; n != 1 {
-				t.Errorf("%d: %d are beyond belief", life, n)
+				t.Errorf("%d: %d are beyond belief", incarnation, n)
 			}
 			next := wall + 1
 			h.connect(next, otherA, 1)
 			if got, ok := h.s.Client(testClient); !ok || got.Incarnation != next {
-				t.Errorf("%d, connected before %v: %+v", life, known, got)
+				t.Errorf("%d, connected before %v: %+v", incarnation, known, got)
 			}
 		}
 	}
@@ -105,8 +105,8 @@ func TestFlapsOfOthers(t *testing.T) {
 	h := newHarness(t, nil)
 	foreign := host
 	foreign.NID = nid.MustParse("10.1.0.9@tcp")
-	for life := range uint64(20) {
-		h.message(foreign, wire.Message{Kind: wire.Connect, Incarnation: 100 + life, Server: otherA, Epoch: 1, Name: []byte("host")})
+	for incarnation := range uint64(20) {
+		h.message(foreign, wire.Message{Kind: wire.Connect, Incarnation: 100 + incarnation, Server: otherA, Epoch: 1, Name: []byte("host")})
 	}
 	h.want("reject:flapping")
 	h.connect(200, otherA, 1)
@@ -117,7 +117,7 @@ func TestFlapsOfOthers(t *testing.T) {
 	}
 }
 
-// TestStaleByFew: a client that is connected ends because of a later life if its master
+// TestStaleByFew: a client that is connected ends because of a later incarnation if its master
 // says that there is one, or most servers, and not because one server does.
 func TestStaleByFew(t *testing.T) {
 	list := []nid.NID{me, otherA, otherB, gone, nid.MustParse("10.0.0.5@tcp")}
@@ -126,7 +126,7 @@ func TestStaleByFew(t *testing.T) {
 	others := slices.DeleteFunc(slices.Clone(list), func(id nid.NID) bool { return id == master })
 	word := wire.Message{Kind: wire.Notice, Code: wire.Stale, Incarnation: 99}
 	for i, id := range others[:3] {
-		if h.c.phase != settled || h.c.life != 5 {
+		if h.c.phase != settled || h.c.incarnation != 5 {
 			t.Fatalf("%d of %d servers end it", i, len(list))
 		}
 		h.from(id, word)
@@ -161,7 +161,7 @@ func TestClientNumbers(t *testing.T) {
 	h.settled()
 	epoch := h.c.epoch
 	for _, e := range []uint32{math.MaxUint32, 1 << 31, 1 << 24} {
-		h.from(h.c.master, wire.Message{Kind: wire.Pong, Code: wire.OtherMaster, Epoch: e, Life: 7})
+		h.from(h.c.master, wire.Message{Kind: wire.Pong, Code: wire.OtherMaster, Epoch: e, ServerIncarnation: 7})
 		if h.c.epoch > epoch+5 {
 			t.Errorf("epoch %d after %d, told %d", h.c.epoch, epoch, e)
 		}
@@ -175,13 +175,13 @@ func TestClientNumbers(t *testing.T) {
 			if h.sent[0].Kind == wire.Choose {
 				kind = wire.Chosen
 			}
-			h.answer(0, wire.Message{Kind: kind, Life: 7})
+			h.answer(0, wire.Message{Kind: kind, ServerIncarnation: 7})
 		}
 	}
 }
 
-// TestClientLastLife: word of a life after which there is none is not believed.
-func TestClientLastLife(t *testing.T) {
+// TestClientLastIncarnation: word of an incarnation after which there is none is not believed.
+func TestClientLastIncarnation(t *testing.T) {
 	h := newClientHarness(t, me, otherA)
 	asked, to := h.sent, h.to
 	h.answer(0, wire.Message{Kind: wire.Reject, Code: wire.Stale, Incarnation: math.MaxUint64})
@@ -205,14 +205,14 @@ func TestDoubtMaster(t *testing.T) {
 	h.want("", wire.Ping)
 	h.step(ClientInput{Kind: Doubt, Server: master})
 	h.want("")
-	h.from(master, wire.Message{Kind: wire.Pong, Code: wire.NotConnected, Life: 7})
+	h.from(master, wire.Message{Kind: wire.Pong, Code: wire.NotConnected, ServerIncarnation: 7})
 	if h.told != "dropped:not-connected master-lost:not-connected" {
 		t.Errorf("told %q", h.told)
 	}
 }
 
 // TestTwoWithOneID: CH-A1: of two nodes that use one id the one that came first
-// stays, whatever the number of the other's life; that is told foreign.
+// stays, whatever the number of the other's incarnation; that is told foreign.
 func TestTwoWithOneID(t *testing.T) {
 	for seed := range uint64(10) {
 		w := populated(t, 300+seed, 4)
@@ -222,7 +222,7 @@ func TestTwoWithOneID(t *testing.T) {
 		w.run(10 * time.Second)
 		second := w.add(0, 1, 2, 3, 4)
 		second.kill()
-		second.name, second.life = first.name, seed%2*2 // with a lower number, or a higher one
+		second.name, second.incarnation = first.name, seed%2*2 // with a lower number, or a higher one
 		second.start()
 		w.run(2 * time.Minute)
 		if st := first.m.Status(); st.State != "settled" || first.count(Superseded)+first.count(Evicted) != 0 || len(w.holders(first)) != 5 {

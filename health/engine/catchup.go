@@ -181,7 +181,7 @@ func (t *tombstones) young(now, lasting, age time.Duration) (pages []wire.Entrie
 	pages = []wire.Entries{nil}
 	for k := len(t.queue) - 1; k >= 0; k-- {
 		p := t.queue[k]
-		g, ok := t.lives[p.id]
+		g, ok := t.incarnations[p.id]
 		left := g.until - now
 		if !ok || g.void || g.until != p.until || left <= 0 || lasting-left > age {
 			continue

@@ -7,7 +7,7 @@ import (
 )
 
 // buryAlso takes a tombstone of another server, as if it were an own one of before a
-// restart, and evicts who is connected in that life; by a later choice of a master than
+// restart, and evicts who is connected in that incarnation; by a later choice of a master than
 // the one that the eviction was of only if most servers have the tombstone.
 func (s *Server) buryAlso(e wire.Entry, from int32) {
 	if e.Incarnation > s.believed(e.Client) { // it would bury all lives to come
@@ -15,8 +15,8 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 		return
 	}
 	left := s.cfg.tombstone() * time.Duration(e.Mark) / 255
-	switch life, ok := s.tombstones.covers(e.Client, 0); {
-	case ok && life >= e.Incarnation:
+	switch incarnation, ok := s.tombstones.covers(e.Client, 0); {
+	case ok && incarnation >= e.Incarnation:
 		s.catchup.heard(&e, from)
 		return
 	case left == 0 || s.takenBack(&e):
@@ -29,14 +29,14 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 	s.stats.Fetched++
 	s.catchup.learned(&e, from)
 	s.emit(ServerEffect{Kind: DoRemove, Client: e.Client, Incarnation: e.Incarnation, For: left})
-	if i, known := s.find(e.Client); known { // a later life, whose record went with it
+	if i, known := s.find(e.Client); known { // a later incarnation, whose record went with it
 		s.save(0, s.conn(i))
 	}
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, of)
 	s.tombstones.said(&e, somebody, s.now+left-s.cfg.tombstone())
 }
 
-// buriedElsewhere ends the connection of a life that another server has buried for a while,
+// buriedElsewhere ends the connection of an incarnation that another server has buried for a while,
 // and reports whether it did.
 func (s *Server) buriedElsewhere(i int32, e *wire.Entry, from int32, age time.Duration) bool {
 	c := s.conn(i)

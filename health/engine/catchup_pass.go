@@ -4,7 +4,7 @@ import "ulnet/health/wire"
 
 // Who evicts an orphan tells no other server. A server that learns of such tombstones has
 // perhaps just answered another one, that asks those from which it was cut off, and nobody
-// else. Then it is answered once more, so that after a partition a life is buried
+// else. Then it is answered once more, so that after a partition an incarnation is buried
 // everywhere or nowhere. Other evictions have been told to all that were not cut off.
 
 // lately is for how many ticks a server that has asked is told what is learned since.

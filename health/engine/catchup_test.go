@@ -69,11 +69,11 @@ func TestCatchUpInTime(t *testing.T) {
 // lives beyond belief; questions of servers only are answered, and not too often.
 func TestHostileTombstones(t *testing.T) {
 	h, ask := cutOffFor(t, time.Minute)
-	grave := wire.Entry{Client: testClient, Incarnation: 5, Mark: 255}
-	h.tellTombstones(host.NID, ask.Sequence, grave)
-	h.tellTombstones(otherA, ask.Sequence, grave) // that was the question to another one
+	tombstone := wire.Entry{Client: testClient, Incarnation: 5, Mark: 255}
+	h.tellTombstones(host.NID, ask.Sequence, tombstone)
+	h.tellTombstones(otherA, ask.Sequence, tombstone) // that was the question to another one
 	h.tellTombstones(otherB, ask.Sequence, wire.Entry{Client: testClient, Incarnation: 1<<64 - 1, Mark: 255})
-	h.tellTombstones(otherB, ask.Sequence-1, grave) // nor was this one to it
+	h.tellTombstones(otherB, ask.Sequence-1, tombstone) // nor was this one to it
 	if st := h.s.Stats(); h.s.Status().Tombstones != 0 || st.Strangers != 1 || st.Late != 2 || st.Ahead != 1 {
 		t.Errorf("%+v", st)
 	}
@@ -126,9 +126,9 @@ func TestDigestToWhoWasAway(t *testing.T) {
 // they have left, in as many messages as it takes.
 func TestTellTombstones(t *testing.T) {
 	h := newHarness(t, nil)
-	h.step(ServerInput{Kind: RestoreGrave, Client: wire.ClientID{1}, Incarnation: 3, For: time.Minute})
+	h.step(ServerInput{Kind: RestoreTombstone, Client: wire.ClientID{1}, Incarnation: 3, For: time.Minute})
 	for k := range wire.MaxEntries + 1 {
-		h.step(ServerInput{Kind: RestoreGrave, Client: wire.ClientID{2, byte(k), byte(k >> 8)}, Incarnation: 4, For: 5 * time.Minute})
+		h.step(ServerInput{Kind: RestoreTombstone, Client: wire.ClientID{2, byte(k), byte(k >> 8)}, Incarnation: 4, For: 5 * time.Minute})
 	}
 	h.message(nid.ProcessID{NID: otherA, PID: nid.LustrePID}, wire.Message{Kind: wire.Tombstones, Sequence: 9, Retry: 5 * time.Minute})
 	h.want("tombstones-reply tombstones-reply")

@@ -17,7 +17,7 @@ import (
 type ClientConfig struct {
 	// ID names the client, over all its lives. Required.
 	ID wire.ClientID
-	// Incarnation is the number of this life, higher than that of any before.
+	// Incarnation is the number of this incarnation, higher than that of any before.
 	// Required.
 	Incarnation uint64
 	// Name is what people call the client: at most MaxName bytes, printable.
@@ -47,7 +47,7 @@ const (
 	ClientTimer   ClientInputKind = iota
 	ClientStart                   // find a master
 	ClientLeave                   // disconnect from all; AllTold answers
-	ClientArrived                 // From, Life, At, Data: a message arrived
+	ClientArrived                 // From, PeerIncarnation, At, Data: a message arrived
 	Traffic                       // Server, Sent, Heard: answers LookAt: what the transport last sent to it and heard of it
 	Attach                        // Server: connect to it, too; only with a master (CH-58)
 	Detach                        // Server: disconnect from it
@@ -58,14 +58,14 @@ const (
 // ClientInput is what a [Client] steps on; the zero value is the timer. Data is
 // valid during Step.
 type ClientInput struct {
-	Kind        ClientInputKind
-	From        nid.ProcessID
-	Server      nid.NID
-	At          time.Duration // when a message was received, 0: now
-	Life        uint64        // of the NI that sent it
-	Sent, Heard time.Duration
-	Data        []byte
-	Servers     []nid.NID
+	Kind            ClientInputKind
+	From            nid.ProcessID
+	Server          nid.NID
+	At              time.Duration // when a message was received, 0: now
+	PeerIncarnation uint64        // of the NI that sent it
+	Sent, Heard     time.Duration
+	Data            []byte
+	Servers         []nid.NID
 }
 
 // ClientEffectKind tells effects apart.
@@ -74,7 +74,7 @@ type ClientEffectKind uint8
 // The kinds of effects, with the fields of [ClientEffect] that they use.
 const (
 	SendTo  ClientEffectKind = iota // To, Data: send a message to a server
-	LookAt                          // To, Life: answer Traffic, with what was heard of that life
+	LookAt                          // To, PeerIncarnation: answer Traffic, with what was heard of that incarnation
 	Tell                            // Event
 	Lonely                          // ClientOutput.Answers: there is no master, for these reasons
 	AllTold                         // all servers know that this client has left, or were told for T_evict: see Client.Unaware
@@ -82,11 +82,11 @@ const (
 
 // ClientEffect is one thing that a step wants done.
 type ClientEffect struct {
-	Kind       ClientEffectKind
-	Begin, End int // Data is Buf[Begin:End]
-	Life       uint64
-	To         nid.ProcessID
-	Event      ClientEvent
+	Kind            ClientEffectKind
+	Begin, End      int // Data is Buf[Begin:End]
+	PeerIncarnation uint64
+	To              nid.ProcessID
+	Event           ClientEvent
 }
 
 // ClientEventKind tells events of a client apart.
@@ -99,8 +99,8 @@ const (
 	Attached                            // Server: connected to it
 	Dropped                             // Server, Code: not connected to it any more
 	Refused                             // Server, Code: it does not connect now, or, with NotConnected, Attach came without a master; Evict with OtherTimes
-	Evicted                             // Server, Code, Incarnation: it was evicted by all; the next life begins
-	Superseded                          // Server, Incarnation, Peer: a later life of this client exists elsewhere; this one rests for some minutes
+	Evicted                             // Server, Code, Incarnation: it was evicted by all; the next incarnation begins
+	Superseded                          // Server, Incarnation, Peer: a later incarnation of this client exists elsewhere; this one rests for some minutes
 	clientEvents
 )
 
@@ -124,7 +124,7 @@ type ClientEvent struct {
 	Epoch       uint32          `json:"epoch,omitempty"`
 	Incarnation uint64          `json:"incarnation"`
 	Server      nid.NID         `json:"server,omitzero"`
-	// Peer is where the later life of Superseded runs, if Server knows; servers of
+	// Peer is where the later incarnation of Superseded runs, if Server knows; servers of
 	// versions before 2026-11-24 do not say.
 	Peer nid.NID `json:"peer,omitzero"`
 	// Evict is T_evict of Server, which is too short for this client.
@@ -149,9 +149,9 @@ func (o *ClientOutput) Data(e *ClientEffect) []byte { return o.Buf[e.Begin:e.End
 //	resting  -- ClientStart --> electing
 //	electing -- a server agrees --> settled
 //	settled  -- master silent, dead, or not willing --> electing
-//	any      -- evicted --> electing, in the next life
+//	any      -- evicted --> electing, in the next incarnation
 //	any      -- ClientLeave --> resting
-//	any      -- superseded --> resting --> electing, in a later life, after a long wait
+//	any      -- superseded --> resting --> electing, in a later incarnation, after a long wait
 type phase uint8
 
 const (
@@ -164,32 +164,32 @@ var phaseNames = [...]string{"resting", "electing", "settled"}
 
 // Client is one client of the cluster. See machine.Machine.
 type Client struct {
-	cfg       ClientConfig
-	life      uint64 // incarnation
-	own       uint64 // what it would be if servers knew of no later ones
-	phase     phase
-	epoch     uint32
-	agreed    uint32 // the epoch in which a server last agreed to be the master
-	master    nid.NID
-	settledAt time.Duration
-	token     []byte // of the master
-	peers     []peer // servers that this client has to do with, in the order in which it began
-	farewells []farewell
-	leaving   bool      // the user is to hear when the farewells are over
-	unaware   []nid.NID // servers that have not answered a farewell within T_evict
-	election  election
-	pinging   pinging
-	pauses    pauses
-	rng       *rand.Rand
-	sequence  uint64
-	stats     ClientStats
-	ring      *keyring.Ring // nil without keys
+	cfg         ClientConfig
+	incarnation uint64 // incarnation
+	own         uint64 // what it would be if servers knew of no later ones
+	phase       phase
+	epoch       uint32
+	agreed      uint32 // the epoch in which a server last agreed to be the master
+	master      nid.NID
+	settledAt   time.Duration
+	token       []byte // of the master
+	peers       []peer // servers that this client has to do with, in the order in which it began
+	farewells   []farewell
+	leaving     bool      // the user is to hear when the farewells are over
+	unaware     []nid.NID // servers that have not answered a farewell within T_evict
+	election    election
+	pinging     pinging
+	pauses      pauses
+	rng         *rand.Rand
+	sequence    uint64
+	stats       ClientStats
+	ring        *keyring.Ring // nil without keys
 
 	superseded superseded
 
 	out *ClientOutput // of the step that is made
 	now time.Duration // active time
-	via uint64        // life of the NI that brought the message of the step
+	via uint64        // incarnation of the NI that brought the message of the step
 
 	keepAt   time.Duration // when to ping the old master next
 	lonelyAt time.Duration // when to say again that there is no master
@@ -216,7 +216,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 		cfg.PID = nid.LustrePID
 	}
 	cfg.MaxBackoff = cmp.Or(cfg.MaxBackoff, 2*cfg.Ping)
-	c := &Client{cfg: cfg, life: cfg.Incarnation, own: cfg.Incarnation, ring: cfg.Keys.Ring(keyLabel)}
+	c := &Client{cfg: cfg, incarnation: cfg.Incarnation, own: cfg.Incarnation, ring: cfg.Keys.Ring(keyLabel)}
 	seed := cfg.Seed
 	for _, b := range cfg.ID {
 		seed = seed*0x100000001B3 ^ uint64(b)
@@ -245,7 +245,7 @@ func (c *Client) apply(in *ClientInput) {
 	case ClientStart:
 		if c.phase == resting {
 			c.farewells, c.unaware = nil, nil
-			// Above those of an earlier client of this node and life, whose messages may be late.
+			// Above those of an earlier client of this node and incarnation, whose messages may be late.
 			c.sequence = max(c.sequence, uint64(c.now))
 			c.elect(election{})
 		}
@@ -318,7 +318,7 @@ func (c *Client) ask(to nid.NID, m wire.Message) uint64 {
 
 // send sends a message.
 func (c *Client) send(to nid.NID, m *wire.Message) {
-	m.Client, m.Incarnation = c.cfg.ID, cmp.Or(m.Incarnation, c.life)
+	m.Client, m.Incarnation = c.cfg.ID, cmp.Or(m.Incarnation, c.incarnation)
 	begin := len(c.out.Buf)
 	if m.Kind == wire.Connect && c.ring.On() {
 		m.Proof = noProof[:]
@@ -336,7 +336,7 @@ func (c *Client) send(to nid.NID, m *wire.Message) {
 // tell tells the user.
 func (c *Client) tell(kind ClientEventKind, server nid.NID, code wire.Code) {
 	c.out.Effects = append(c.out.Effects, ClientEffect{Kind: Tell, Event: ClientEvent{
-		Kind: kind, Code: code, Epoch: c.epoch, Incarnation: c.life, Server: server,
+		Kind: kind, Code: code, Epoch: c.epoch, Incarnation: c.incarnation, Server: server,
 	}})
 }
 

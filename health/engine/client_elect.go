@@ -148,7 +148,7 @@ func (c *Client) nominate(id nid.NID) {
 	} else {
 		p.state = perhaps
 	}
-	m.Retry, m.Life = c.cfg.told()
+	m.Retry, m.ServerIncarnation = c.cfg.told()
 	if c.election.again {
 		m.Sequence = c.election.sequence
 		c.send(id, &m)
@@ -160,7 +160,7 @@ func (c *Client) nominate(id nid.NID) {
 // elected takes the answer of the candidate.
 func (c *Client) elected(p *peer, m *wire.Message) {
 	if m.Kind == wire.Accept && m.Epoch != c.epoch {
-		// It had an earlier question of this life; now it can be asked shortly.
+		// It had an earlier question of this incarnation; now it can be asked shortly.
 		c.setAttached(p)
 		c.election.again = true
 		c.nominate(p.id)
@@ -170,7 +170,7 @@ func (c *Client) elected(p *peer, m *wire.Message) {
 	c.master, c.phase, c.settledAt, c.agreed = id, settled, c.now, c.epoch
 	c.superseded = superseded{}
 	c.token = append(c.token[:0], m.Token...)
-	c.pinging = pinging{life: m.Life, via: c.via}
+	c.pinging = pinging{incarnation: m.ServerIncarnation, via: c.via}
 	c.pinging.sentNow(c)
 	c.pinging.heardAt(c, c.now)
 	c.setAttached(p)
@@ -193,7 +193,7 @@ func (c *Client) elected(p *peer, m *wire.Message) {
 	}
 }
 
-// previous connects to the master of an earlier life, so that it evicts what is
+// previous connects to the master of an earlier incarnation, so that it evicts what is
 // left of that (CH-52, CH-59).
 func (c *Client) previous(id nid.NID) {
 	if !id.IsValid() || id == c.master || !slices.Contains(c.cfg.Servers, id) {

@@ -45,8 +45,8 @@ func TestPingsOldMaster(t *testing.T) {
 	}
 }
 
-// TestRefusedConnectIsLife: a connect that is refused is a sign of life all the same (CH-8).
-func TestRefusedConnectIsLife(t *testing.T) {
+// TestRefusedConnectIsIncarnation: a connect that is refused is a sign of liveness all the same (CH-8).
+func TestRefusedConnectIsIncarnation(t *testing.T) {
 	h := newHarness(t, nil)
 	h.connect(5, me, 1)
 	h.advance(h.s.cfg.Evict - time.Second)

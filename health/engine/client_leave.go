@@ -11,17 +11,17 @@ import (
 
 // farewell is a Disconnect that a server has not acknowledged yet.
 type farewell struct {
-	to       nid.NID
-	life     uint64
-	code     wire.Code // NotConnected: of this server alone
-	sequence uint64
-	at       time.Duration // when it is sent again
-	wait     time.Duration // between the latest two
-	until    time.Duration // when the server is left to find out by asking
+	to          nid.NID
+	incarnation uint64
+	code        wire.Code // NotConnected: of this server alone
+	sequence    uint64
+	at          time.Duration // when it is sent again
+	wait        time.Duration // between the latest two
+	until       time.Duration // when the server is left to find out by asking
 }
 
 // leave disconnects from all servers. Each is told again, with growing gaps, until it
-// answers that it does not know this life, or T_evict is over.
+// answers that it does not know this incarnation, or T_evict is over.
 func (c *Client) leave() {
 	for i := range c.peers {
 		if p := &c.peers[i]; p.state != detached {
@@ -38,7 +38,7 @@ func (c *Client) leave() {
 // since no server asks a client that has another master.
 func (c *Client) farewell(to nid.NID, code wire.Code) {
 	c.reconciled(to)
-	f := farewell{to: to, life: c.life, code: code, wait: 2 * c.cfg.RTT, until: c.now + c.cfg.Evict}
+	f := farewell{to: to, incarnation: c.incarnation, code: code, wait: 2 * c.cfg.RTT, until: c.now + c.cfg.Evict}
 	if code != wire.OK {
 		f.until = c.now + c.cfg.tombstone()
 	}
@@ -69,20 +69,20 @@ func (c *Client) repeatFarewells() {
 		if f := &c.farewells[i]; c.now >= f.at {
 			f.wait = min(2*f.wait, c.cfg.MaxBackoff)
 			f.at = min(c.now+f.wait, f.until)
-			c.send(f.to, &wire.Message{Kind: wire.Disconnect, Code: f.code, Incarnation: f.life, Sequence: f.sequence})
+			c.send(f.to, &wire.Message{Kind: wire.Disconnect, Code: f.code, Incarnation: f.incarnation, Sequence: f.sequence})
 		}
 	}
 	c.left()
 }
 
 // acknowledged reports whether a message answers a farewell, which is over then. Any
-// refusal but Busy says that the server does not hold this life.
+// refusal but Busy says that the server does not hold this incarnation.
 func (c *Client) acknowledged(from nid.ProcessID, m *wire.Message) bool {
 	if m.Kind != wire.Reject || m.Code == wire.Busy || from.PID != c.cfg.PID || m.Client != c.cfg.ID {
 		return false
 	}
 	i := slices.IndexFunc(c.farewells, func(f farewell) bool {
-		return f.to == from.NID && f.life == m.Incarnation && f.sequence == m.Sequence
+		return f.to == from.NID && f.incarnation == m.Incarnation && f.sequence == m.Sequence
 	})
 	if i < 0 {
 		return false

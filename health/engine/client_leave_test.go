@@ -75,7 +75,7 @@ func (h *clientHarness) to0(m wire.Message) (to nid.NID) {
 
 // TestFarewellAnswered: CH-8: a server answers a farewell whether or not it still has the
 // client, but for one whose record is being saved, and takes no notice of one from before the
-// latest connect of the same life: the node's next program has the same number.
+// latest connect of the same incarnation: the node's next program has the same number.
 func TestFarewellAnswered(t *testing.T) {
 	h := newHarness(t, nil)
 	bye := wire.Message{Kind: wire.Disconnect, Incarnation: 5, Sequence: 10}
@@ -180,7 +180,7 @@ func (h *clientHarness) next(kind wire.Kind) {
 			case kind:
 				return
 			case wire.Ping:
-				h.answer(i, wire.Message{Kind: wire.Pong, Life: 7})
+				h.answer(i, wire.Message{Kind: wire.Pong, ServerIncarnation: 7})
 			}
 		}
 	}

@@ -35,7 +35,7 @@ func TestLateAccept(t *testing.T) {
 			}
 			h.step(ClientInput{})
 			if len(h.sent) == 1 && h.sent[0].Kind == wire.Ping {
-				h.answer(0, wire.Message{Kind: wire.Pong, Life: 7})
+				h.answer(0, wire.Message{Kind: wire.Pong, ServerIncarnation: 7})
 			}
 		}
 		h.want("", wire.Choose)
@@ -73,7 +73,7 @@ func TestLateChosen(t *testing.T) {
 // TestRemindedWhileConnecting: and to who asks it to connect.
 func TestRemindedWhileConnecting(t *testing.T) {
 	h := newClientHarness(t, me, otherA, otherB)
-	h.answer(0, wire.Message{Kind: wire.Accept, Life: 7})
+	h.answer(0, wire.Message{Kind: wire.Accept, ServerIncarnation: 7})
 	other := h.other()
 	h.step(ClientInput{Kind: Attach, Server: other})
 	h.want("", wire.Connect)
@@ -122,7 +122,7 @@ func TestReminded(t *testing.T) {
 	for h.now < time.Hour+h.c.cfg.Orphan-time.Second {
 		h.now = h.wake
 		h.step(ClientInput{})
-		h.from(master, wire.Message{Kind: wire.Pong, Life: 7})
+		h.from(master, wire.Message{Kind: wire.Pong, ServerIncarnation: 7})
 	}
 	h.from(other, wire.Message{Kind: wire.Notice, Code: wire.OtherMaster, Epoch: h.c.epoch, Server: master})
 	for h.now < time.Hour+2*h.c.cfg.Orphan {
@@ -130,6 +130,6 @@ func TestReminded(t *testing.T) {
 		if h.step(ClientInput{}); h.told != "" {
 			t.Fatalf("told %q", h.told)
 		}
-		h.from(master, wire.Message{Kind: wire.Pong, Life: 7})
+		h.from(master, wire.Message{Kind: wire.Pong, ServerIncarnation: 7})
 	}
 }

@@ -45,7 +45,7 @@ func TestSaysWhyAlone(t *testing.T) {
 		h.now = h.wake
 		h.step(ClientInput{})
 	}
-	h.answer(0, wire.Message{Kind: wire.Accept, Life: 7})
+	h.answer(0, wire.Message{Kind: wire.Accept, ServerIncarnation: 7})
 	if s := h.c.Status(); s.State != "settled" || s.Answers != nil {
 		t.Errorf("with a master: %+v", s)
 	}

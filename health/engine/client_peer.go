@@ -25,7 +25,7 @@ type peer struct {
 	joining  bool          // to be connected to, or in the attempt of it, though the user did not say so
 	asking   bool          // it is to connect, or to hear of the master, until it answers
 	refused  bool          // the user was told
-	stale    bool          // it says that there is a later life
+	stale    bool          // it says that there is a later incarnation
 	sequence uint64        // of the latest question
 	at       time.Duration // of the next
 	wait     time.Duration // between questions
@@ -54,7 +54,7 @@ func (c *Client) known(id nid.NID) *peer {
 	return &c.peers[i]
 }
 
-// setAttached notes that a server has accepted this life.
+// setAttached notes that a server has accepted this incarnation.
 func (c *Client) setAttached(p *peer) {
 	if p.state != attached {
 		p.state, p.refused, p.stale = attached, false, false
@@ -64,7 +64,7 @@ func (c *Client) setAttached(p *peer) {
 	}
 }
 
-// lose notes that a server does not know this life any more.
+// lose notes that a server does not know this incarnation any more.
 func (c *Client) lose(p *peer, why wire.Code) {
 	if p.state == attached {
 		c.tell(Dropped, p.id, why)
@@ -86,7 +86,7 @@ func (c *Client) inform(p *peer) {
 	} else {
 		p.state = perhaps
 	}
-	m.Retry, m.Life = c.cfg.told()
+	m.Retry, m.ServerIncarnation = c.cfg.told()
 	p.asking = true
 	p.wait = min(max(p.wait*2, c.cfg.Try), c.cfg.MaxBackoff)
 	p.at = c.now + c.jitter(p.wait)

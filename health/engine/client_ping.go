@@ -10,15 +10,15 @@ import (
 // pinging sees to it that the master hears of this client, and that this client
 // hears of its master (CH-9, CH-56).
 type pinging struct {
-	at    time.Duration // when to ping next
-	sent  time.Duration // when something was last sent to the master
-	heard time.Duration // when its node was last heard of
-	said  time.Duration // when its last message of this protocol came
-	since time.Duration // of the first ping after that of which only its node was heard; 0: none
-	life  uint64        // of the master
-	via   uint64        // life of the NI that brought its last message
-	asked bool          // the transport, since when it was time to ping
-	due   bool          // a ping was not answered
+	at          time.Duration // when to ping next
+	sent        time.Duration // when something was last sent to the master
+	heard       time.Duration // when its node was last heard of
+	said        time.Duration // when its last message of this protocol came
+	since       time.Duration // of the first ping after that of which only its node was heard; 0: none
+	incarnation uint64        // of the master
+	via         uint64        // incarnation of the NI that brought its last message
+	asked       bool          // the transport, since when it was time to ping
+	due         bool          // a ping was not answered
 }
 
 func (g *pinging) sentNow(c *Client) {
@@ -77,7 +77,7 @@ func (c *Client) ping() {
 	case !g.asked && !g.due:
 		g.asked = true
 		g.at = c.now + c.cfg.Ping/50
-		c.out.Effects = append(c.out.Effects, ClientEffect{Kind: LookAt, Life: g.via, To: nid.ProcessID{NID: c.master, PID: c.cfg.PID}})
+		c.out.Effects = append(c.out.Effects, ClientEffect{Kind: LookAt, PeerIncarnation: g.via, To: nid.ProcessID{NID: c.master, PID: c.cfg.PID}})
 	default:
 		c.pingNow()
 	}

@@ -22,13 +22,13 @@ func (c *Client) arrived(in *ClientInput) {
 		c.stats.Stray++
 		return
 	}
-	p.silent, c.via = 0, in.Life
+	p.silent, c.via = 0, in.PeerIncarnation
 	if c.phase == settled && p.id == c.master {
 		at := c.now
 		if in.At > 0 {
 			at = min(c.pauses.stamp(in.At), c.now)
 		}
-		c.pinging.via = in.Life
+		c.pinging.via = in.PeerIncarnation
 		c.pinging.heardAt(c, at)
 	}
 	switch m.Kind {
@@ -55,7 +55,7 @@ func (c *Client) arrived(in *ClientInput) {
 func (c *Client) inquired(p *peer, m *wire.Message) {
 	a := wire.Message{Kind: wire.Here, Sequence: m.Sequence, Epoch: m.Epoch}
 	switch {
-	case m.Incarnation < c.life: // it is over
+	case m.Incarnation < c.incarnation: // it is over
 		a.Code, a.Incarnation = wire.NotConnected, m.Incarnation
 	case m.Code == wire.Stale: // another process wants to be this client: whatever server asks, it is here
 		a.Epoch = c.epoch
@@ -66,20 +66,20 @@ func (c *Client) inquired(p *peer, m *wire.Message) {
 	c.send(p.id, &a)
 }
 
-// about reports whether a message is about this life. A refusal that names a
-// later one, or a grave, is.
+// about reports whether a message is about this incarnation. A refusal that names a
+// later one, or a tombstone, is.
 func (c *Client) about(m *wire.Message) bool {
 	switch {
-	case m.Incarnation == math.MaxUint64: // there is no life after it
+	case m.Incarnation == math.MaxUint64: // there is no incarnation after it
 		return false
-	case (m.Kind == wire.Reject || m.Kind == wire.Notice) && m.Code == wire.Stale: // that names this life answers the one before
-		return m.Incarnation > c.life
+	case (m.Kind == wire.Reject || m.Kind == wire.Notice) && m.Code == wire.Stale: // that names this incarnation answers the one before
+		return m.Incarnation > c.incarnation
 	case (m.Kind == wire.Reject || m.Kind == wire.Notice) && m.Code == wire.Global:
-		return m.Incarnation >= c.life
+		return m.Incarnation >= c.incarnation
 	case m.Kind == wire.Ask: // one that is over is to be ended there, too
-		return m.Incarnation <= c.life
+		return m.Incarnation <= c.incarnation
 	}
-	return m.Incarnation == c.life
+	return m.Incarnation == c.incarnation
 }
 
 // answered takes the answer to a question to connect, or to a choice of a master.
@@ -116,7 +116,7 @@ func (c *Client) answered(p *peer, m *wire.Message) {
 func (c *Client) accepted(p *peer, m *wire.Message) {
 	c.setAttached(p)
 	if c.phase == electing && !c.election.candidate.IsValid() {
-		c.election.at = c.now // it waited for this one, as for the end of an earlier life
+		c.election.at = c.now // it waited for this one, as for the end of an earlier incarnation
 	}
 	p.asking = m.Epoch != c.epoch && c.phase == settled
 	if p.asking {
@@ -193,8 +193,8 @@ func (c *Client) rejected(p *peer, m *wire.Message) {
 	}
 }
 
-// outlived takes a server's word of a later life. If that is not believed the server is
-// one that does not know this life.
+// outlived takes a server's word of a later incarnation. If that is not believed the server is
+// one that does not know this incarnation.
 func (c *Client) outlived(p *peer, m *wire.Message) {
 	if !c.stale(p.id, m) {
 		c.lose(p, m.Code)
@@ -217,7 +217,7 @@ func (c *Client) refusedFor(p *peer, m *wire.Message) {
 func (c *Client) standing(p *peer, m *wire.Message) {
 	switch m.Code {
 	case wire.OK, wire.Busy:
-		if m.Life != c.pinging.life { // CH-A19: it was restarted
+		if m.ServerIncarnation != c.pinging.incarnation { // CH-A19: it was restarted
 			c.replaceMaster(wire.Orphaned, true)
 		}
 	case wire.Global:
@@ -272,7 +272,7 @@ func (c *Client) noticed(p *peer, m *wire.Message) {
 // had before another server agreed to be the master. Such an eviction has not
 // reached all, and is taken back (CH-A8), so the sender is asked what it says now.
 func (c *Client) outdated(p *peer, m *wire.Message) bool {
-	if m.Epoch == 0 || m.Epoch >= c.agreed || m.Incarnation != c.life {
+	if m.Epoch == 0 || m.Epoch >= c.agreed || m.Incarnation != c.incarnation {
 		return false
 	}
 	if p.state != detached && c.phase == settled { // otherwise when there is a master again, or by itself
@@ -285,7 +285,7 @@ func (c *Client) outdated(p *peer, m *wire.Message) bool {
 func (c *Client) orphaned(p *peer, m *wire.Message) {
 	switch {
 	case c.phase != settled: // it says so again
-	case p.id == c.master && m.Epoch < c.epoch && m.Life <= c.pinging.life:
+	case p.id == c.master && m.Epoch < c.epoch && m.ServerIncarnation <= c.pinging.incarnation:
 		c.stats.Stray++ // from before it agreed
 	case p.id == c.master:
 		c.replaceMaster(m.Code, true)

@@ -16,7 +16,7 @@ type ClientStats struct {
 	Evictions uint64             // of this client
 	Declined  [wire.Codes]uint64 // by candidates
 	Malformed uint64
-	Stray     uint64 // messages of who was not asked, or about another life
+	Stray     uint64 // messages of who was not asked, or about another incarnation
 }
 
 // ClientStatus is the state of a client.
@@ -39,7 +39,7 @@ func (c *Client) Stats() ClientStats { return c.stats }
 
 // Status returns the state.
 func (c *Client) Status() ClientStatus {
-	st := ClientStatus{Client: c.cfg.ID, Incarnation: c.life, State: phaseNames[c.phase], Epoch: c.epoch}
+	st := ClientStatus{Client: c.cfg.ID, Incarnation: c.incarnation, State: phaseNames[c.phase], Epoch: c.epoch}
 	if c.phase == settled {
 		st.Master, st.Heard = c.master, c.now-c.pinging.heard
 	}

@@ -14,7 +14,7 @@ const againAfter = 10 * time.Minute
 // SupersededBy says why a client rests.
 type SupersededBy struct {
 	Server      nid.NID       `json:"server"`        // that said so
-	Peer        nid.NID       `json:"peer,omitzero"` // where the later life runs, if it was told
+	Peer        nid.NID       `json:"peer,omitzero"` // where the later incarnation runs, if it was told
 	Incarnation uint64        `json:"incarnation"`   // of that
 	Again       time.Duration `json:"again_ns"`      // until it tries again
 }
@@ -25,9 +25,9 @@ type superseded struct {
 	at time.Duration // active time of the next attempt; 0: it was not superseded, or has tried
 }
 
-// supersede rests because of a later life elsewhere, for a while. What the user wants is kept.
+// supersede rests because of a later incarnation elsewhere, for a while. What the user wants is kept.
 func (c *Client) supersede(from nid.NID, m *wire.Message) {
-	c.life = max(c.life, m.Incarnation)
+	c.incarnation = max(c.incarnation, m.Incarnation)
 	by := c.laterPeer(from, m)
 	c.tell(Superseded, from, wire.Stale)
 	c.out.Effects[len(c.out.Effects)-1].Event.Peer = by
@@ -47,14 +47,14 @@ func (c *Client) restFor(by SupersededBy) {
 	c.superseded = superseded{by, c.now + c.jitter(againAfter)}
 }
 
-// comeBack tries again, in a life after the other one. Where that still runs it answers, and
+// comeBack tries again, in an incarnation after the other one. Where that still runs it answers, and
 // servers refuse this client.
 func (c *Client) comeBack() {
 	if c.phase != resting || c.superseded.at == 0 || c.now < c.superseded.at {
 		return
 	}
 	c.superseded.at = 0
-	c.nextLife(c.life, false)
+	c.nextIncarnation(c.incarnation, false)
 }
 
 // stillThere rests again when a server says that the other one, which had superseded this
@@ -68,7 +68,7 @@ func (c *Client) stillThere(from nid.NID, m *wire.Message) bool {
 	return true
 }
 
-// laterPeer returns the NID at which the later life runs that a server speaks of, zero
+// laterPeer returns the NID at which the later incarnation runs that a server speaks of, zero
 // if it does not say. Servers of older versions put the master there that this client
 // has named: that is no answer.
 func (c *Client) laterPeer(from nid.NID, m *wire.Message) nid.NID {

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestStalePeer: CH-61: every refusal for a later life says where that runs: of a
-// connect, of a ping, and of the life whose place is taken while it is saved.
+// TestStalePeer: CH-61: every refusal for a later incarnation says where that runs: of a
+// connect, of a ping, and of the incarnation whose place is taken while it is saved.
 func TestStalePeer(t *testing.T) {
 	later := nid.ProcessID{NID: nid.MustParse("10.1.0.9@tcp"), PID: nid.LustrePID}
 	connect := wire.Message{Kind: wire.Connect, Incarnation: 6, Server: me, Epoch: 1}
@@ -51,7 +51,7 @@ func TestSupersededBy(t *testing.T) {
 }
 
 // TestSupersededTriesAgain: a client that was superseded says by whom, and tries again after
-// a long wait, in a later life than the other's; one that has left does not.
+// a long wait, in a later incarnation than the other's; one that has left does not.
 func TestSupersededTriesAgain(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
 		h := newClientHarness(t, me, otherA)
@@ -75,7 +75,7 @@ func TestSupersededTriesAgain(t *testing.T) {
 		if d := h.now - began; d < againAfter/2 || d > 2*againAfter || h.sent[0].Kind != wire.Connect || h.sent[0].Incarnation != 100 {
 			t.Errorf("after %v: %+v", d, h.sent)
 		}
-		h.answer(0, wire.Message{Kind: wire.Accept, Life: 7, Incarnation: 100})
+		h.answer(0, wire.Message{Kind: wire.Accept, ServerIncarnation: 7, Incarnation: 100})
 		if h.c.Status().Superseded != nil || h.c.Status().State != "settled" {
 			t.Errorf("%+v", h.c.Status())
 		}
@@ -96,9 +96,9 @@ func TestSupersededStillThere(t *testing.T) {
 		if !was {
 			h.step(ClientInput{Kind: Attach, Server: me})
 		}
-		began, life := h.now, h.c.life
-		h.from(otherA, wire.Message{Kind: wire.Reject, Code: wire.Foreign, Incarnation: life, Server: host.NID})
-		h.from(me, wire.Message{Kind: wire.Reject, Code: wire.Foreign, Incarnation: life, Server: host.NID})
+		began, incarnation := h.now, h.c.incarnation
+		h.from(otherA, wire.Message{Kind: wire.Reject, Code: wire.Foreign, Incarnation: incarnation, Server: host.NID})
+		h.from(me, wire.Message{Kind: wire.Reject, Code: wire.Foreign, Incarnation: incarnation, Server: host.NID})
 		st := h.c.Status()
 		if !was {
 			if st.State == "resting" || st.Superseded != nil {
@@ -111,7 +111,7 @@ func TestSupersededStillThere(t *testing.T) {
 		}
 		h.now = h.wake
 		h.step(ClientInput{})
-		if len(h.sent) == 0 || h.sent[0].Kind != wire.Connect || h.sent[0].Incarnation != life+1 {
+		if len(h.sent) == 0 || h.sent[0].Kind != wire.Connect || h.sent[0].Incarnation != incarnation+1 {
 			t.Errorf("after that: %+v", h.sent)
 		}
 	}

@@ -79,7 +79,7 @@ func (h *clientHarness) from(id nid.NID, m wire.Message) {
 	h.t.Helper()
 	m.Client = testClient
 	if m.Incarnation == 0 {
-		m.Incarnation = h.c.life
+		m.Incarnation = h.c.incarnation
 	}
 	h.step(ClientInput{Kind: ClientArrived, From: nid.ProcessID{NID: id, PID: nid.LustrePID}, Data: m.AppendTo(nil)})
 }
@@ -87,7 +87,7 @@ func (h *clientHarness) from(id nid.NID, m wire.Message) {
 // settled has the client find a master, and attach to all others.
 func (h *clientHarness) settled() nid.NID {
 	h.t.Helper()
-	h.answer(0, wire.Message{Kind: wire.Accept, Life: 7})
+	h.answer(0, wire.Message{Kind: wire.Accept, ServerIncarnation: 7})
 	if h.told != "attached master-chosen" {
 		h.t.Fatalf("told %q", h.told)
 	}
@@ -148,20 +148,20 @@ func TestClientAttach(t *testing.T) {
 	}
 }
 
-// TestClientMasterRestarted: CH-A19: a master that is of another life is chosen
+// TestClientMasterRestarted: CH-A19: a master that is of another incarnation is chosen
 // again, or another, with the next epoch.
 func TestClientMasterRestarted(t *testing.T) {
 	h := newClientHarness(t, me, otherA, otherB)
 	master := h.settled()
 	h.now += 2 * time.Second
-	h.from(master, wire.Message{Kind: wire.Pong, Life: 7})
+	h.from(master, wire.Message{Kind: wire.Pong, ServerIncarnation: 7})
 	h.want("")
-	h.from(master, wire.Message{Kind: wire.Pong, Life: 8})
+	h.from(master, wire.Message{Kind: wire.Pong, ServerIncarnation: 8})
 	h.want("master-lost:orphaned", wire.Choose)
 	if h.to[0] != master || h.sent[0].Epoch != 2 {
 		t.Errorf("asks %v with %+v", h.to[0], h.sent[0])
 	}
-	h.answer(0, wire.Message{Kind: wire.Chosen, Life: 8})
+	h.answer(0, wire.Message{Kind: wire.Chosen, ServerIncarnation: 8})
 	h.want("master-chosen", wire.Choose, wire.Choose)
 }
 
@@ -180,7 +180,7 @@ func TestClientNotices(t *testing.T) {
 		t.Errorf("CH-61: %+v", st)
 	}
 	h = start()
-	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.Global, Incarnation: 4}) // of an earlier life
+	h.from(h.other(), wire.Message{Kind: wire.Notice, Code: wire.Global, Incarnation: 4}) // of an earlier incarnation
 	h.want("")
 	h.from(gone, wire.Message{Kind: wire.Notice, Code: wire.Global}) // of a stranger
 	h.want("")
@@ -227,9 +227,9 @@ func TestClientNotices(t *testing.T) {
 	}
 }
 
-// TestClientLaterLife: a client whose numbers are behind takes higher ones, and
+// TestClientLaterIncarnation: a client whose numbers are behind takes higher ones, and
 // one that was started again elsewhere ends.
-func TestClientLaterLife(t *testing.T) {
+func TestClientLaterIncarnation(t *testing.T) {
 	h := newClientHarness(t, me, otherA)
 	h.answer(0, wire.Message{Kind: wire.Reject, Code: wire.Stale, Incarnation: 9})
 	h.want("")
@@ -251,7 +251,7 @@ func TestClientLaterLife(t *testing.T) {
 }
 
 // TestClientLateOrphaned: CH-68: word of an earlier choice that is late, long after
-// the connections were made, drops nobody; of a later life of the master it counts.
+// the connections were made, drops nobody; of a later incarnation of the master it counts.
 func TestClientLateOrphaned(t *testing.T) {
 	h := newClientHarness(t, me, otherA)
 	master, other := h.settled(), h.other()
@@ -259,25 +259,25 @@ func TestClientLateOrphaned(t *testing.T) {
 	late := wire.Message{Kind: wire.Notice, Code: wire.Orphaned, Server: master, Epoch: h.c.epoch - 1}
 	for h.now = h.wake; h.now < time.Hour+2*h.c.cfg.Orphan; h.now = h.wake {
 		h.step(ClientInput{})
-		h.from(master, wire.Message{Kind: wire.Pong, Life: 7})
+		h.from(master, wire.Message{Kind: wire.Pong, ServerIncarnation: 7})
 	}
-	late.Life = 7
+	late.ServerIncarnation = 7
 	h.from(master, late)
 	h.want("")
 	h.from(other, late)
 	h.want("", wire.Choose)
-	h.answer(0, wire.Message{Kind: wire.Chosen, Life: 3})
+	h.answer(0, wire.Message{Kind: wire.Chosen, ServerIncarnation: 3})
 	h.want("")
-	late.Life = 8
+	late.ServerIncarnation = 8
 	h.from(master, late)
 	if !strings.HasPrefix(h.told, "master-lost:orphaned") || len(h.c.Status().Attached) != 2 {
 		t.Errorf("told %q, %+v", h.told, h.c.Status())
 	}
 }
 
-// TestClientLateRefusal: a server that gives up the connect of the life before for
+// TestClientLateRefusal: a server that gives up the connect of the incarnation before for
 // that of this one says so with the number of this one, and perhaps in answer to
-// a question with the number of ours: this is no word of a later life.
+// a question with the number of ours: this is no word of a later incarnation.
 func TestClientLateRefusal(t *testing.T) {
 	h := newClientHarness(t, me, otherA)
 	h.settled()

@@ -8,7 +8,7 @@ import (
 )
 
 // TestAnswersItsMaster: CH-8: a client answers its master alone, in the present epoch, and
-// says of an earlier life that it is over.
+// says of an earlier incarnation that it is over.
 func TestAnswersItsMaster(t *testing.T) {
 	h := newClientHarness(t, me, otherA)
 	master := h.settled()
@@ -24,16 +24,16 @@ func TestAnswersItsMaster(t *testing.T) {
 	if len(h.sent) != 0 {
 		t.Errorf("a question of an earlier choice is answered %+v", h.sent)
 	}
-	h.from(master, wire.Message{Kind: wire.Ask, Epoch: h.c.epoch, Incarnation: h.c.life + 1})
+	h.from(master, wire.Message{Kind: wire.Ask, Epoch: h.c.epoch, Incarnation: h.c.incarnation + 1})
 	if len(h.sent) != 0 {
 		t.Errorf("a question about a later life is answered %+v", h.sent)
 	}
 	h.from(master, wire.Message{Kind: wire.Ask, Epoch: h.c.epoch, Sequence: 3})
-	if m := h.sent[0]; m.Kind != wire.Here || m.Code != wire.OK || m.Incarnation != h.c.life || m.Epoch != h.c.epoch || m.Sequence != 3 {
+	if m := h.sent[0]; m.Kind != wire.Here || m.Code != wire.OK || m.Incarnation != h.c.incarnation || m.Epoch != h.c.epoch || m.Sequence != 3 {
 		t.Errorf("%+v", m)
 	}
-	h.from(other, wire.Message{Kind: wire.Ask, Epoch: 1, Incarnation: h.c.life - 1})
-	if m := h.sent[0]; m.Kind != wire.Here || m.Code != wire.NotConnected || m.Incarnation != h.c.life-1 {
+	h.from(other, wire.Message{Kind: wire.Ask, Epoch: 1, Incarnation: h.c.incarnation - 1})
+	if m := h.sent[0]; m.Kind != wire.Here || m.Code != wire.NotConnected || m.Incarnation != h.c.incarnation-1 {
 		t.Errorf("of an earlier life: %+v", m)
 	}
 	if s := h.c.Stats(); s.Answers != 2 {

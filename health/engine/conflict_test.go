@@ -21,8 +21,8 @@ func (h *harness) askTombstones(from nid.NID, sequence uint64) {
 	h.message(nid.ProcessID{NID: from, PID: nid.LustrePID}, wire.Message{Kind: wire.Tombstones, Sequence: sequence, Retry: 2 * time.Minute})
 }
 
-// graveOf is the tombstone of the client's life 5 as it is told, of an eviction by a choice.
-func graveOf(epoch uint32, age time.Duration) wire.Entry {
+// tombstoneOf is the tombstone of the client's incarnation 5 as it is told, of an eviction by a choice.
+func tombstoneOf(epoch uint32, age time.Duration) wire.Entry {
 	return wire.Entry{Client: testClient, Incarnation: 5, Epoch: epoch, Mark: uint8(255 - 255*age/(10*time.Minute))}
 }
 
@@ -49,7 +49,7 @@ func TestEvictionOfLaterChoice(t *testing.T) {
 			t.Errorf("%+v: %+v, the client is %q", tt, r, h.state())
 		}
 	}
-	h := newHarness(t, nil) // the next life waits for that
+	h := newHarness(t, nil) // the next incarnation waits for that
 	h.connect(5, me, 1)
 	h.connect(6, me, 1)
 	h.wanted(otherB, wire.Batch{Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Mark: uint8(wire.TimedOut), Epoch: 2})})
@@ -93,7 +93,7 @@ func TestPassOn(t *testing.T) {
 		h.advance(tt.ago)
 		h.askTombstones(otherB, 41)
 		h.want("tombstones-reply tombstones")
-		h.tellTombstones(otherB, h.last(wire.Tombstones).Sequence, graveOf(tt.epoch, 0))
+		h.tellTombstones(otherB, h.last(wire.Tombstones).Sequence, tombstoneOf(tt.epoch, 0))
 		h.want(tt.want)
 		if tt.want == "bury" {
 			continue
@@ -106,7 +106,7 @@ func TestPassOn(t *testing.T) {
 	h.askTombstones(otherB, 41)
 	ask := h.last(wire.Tombstones)
 	h.tellTombstones(otherB, ask.Sequence)
-	h.tellTombstones(otherB, ask.Sequence, graveOf(0, 0))
+	h.tellTombstones(otherB, ask.Sequence, tombstoneOf(0, 0))
 	h.want("bury")
 }
 
@@ -120,10 +120,10 @@ func TestPassOnWaits(t *testing.T) {
 		h.step(ServerInput{Kind: QuorumIs, Alive: true})
 		h.want("quorum-won tombstones")
 		b := h.last(wire.Tombstones)
-		h.tellTombstones(otherB, b.Sequence, graveOf(0, 0))
+		h.tellTombstones(otherB, b.Sequence, tombstoneOf(0, 0))
 		h.want("bury")
 		if tells {
-			h.tellTombstones(otherA, b.Sequence-1, graveOf(0, 0))
+			h.tellTombstones(otherA, b.Sequence-1, tombstoneOf(0, 0))
 			h.want("")
 		} else {
 			h.tellTombstones(otherA, b.Sequence-1)
@@ -153,7 +153,7 @@ func TestDoubt(t *testing.T) {
 			h := three(t)
 			h.connect(5, tt.master, 3)
 			h.askTombstones(otherA, 31)
-			h.tellTombstones(otherA, h.last(wire.Tombstones).Sequence, graveOf(1, tt.first))
+			h.tellTombstones(otherA, h.last(wire.Tombstones).Sequence, tombstoneOf(1, tt.first))
 			h.want("")
 			h.advance(h.s.cfg.Tick + 1)
 			if tt.first < h.s.cfg.Evict { // it is early to ask
@@ -166,7 +166,7 @@ func TestDoubt(t *testing.T) {
 			if tt.withdrawn {
 				h.step(ServerInput{Kind: EvictArrived, Server: otherA, Data: (&wire.Batch{Withdraw: true, Entries: entries(wire.Entry{Client: testClient, Incarnation: 4, Mark: 0, Epoch: 1})}).AppendTo(nil)})
 			}
-			h.tellTombstones(otherB, ask.Sequence, graveOf(1, tt.then))
+			h.tellTombstones(otherB, ask.Sequence, tombstoneOf(1, tt.then))
 			h.want(tt.want)
 			h.advance(lately*h.s.cfg.Tick + 2*h.s.cfg.Evict)
 			if n := len(h.s.catchup.doubts); n != 0 {
@@ -205,7 +205,7 @@ func TestGivenUp(t *testing.T) {
 			h.mute = true
 			h.step(ServerInput{Kind: QuorumIs, Alive: true})
 			if tt.owned {
-				h.tellTombstones(otherA, h.last(wire.Tombstones).Sequence, graveOf(0, 0))
+				h.tellTombstones(otherA, h.last(wire.Tombstones).Sequence, tombstoneOf(0, 0))
 				h.want("bury")
 				return
 			}

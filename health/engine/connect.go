@@ -49,11 +49,11 @@ func (s *Server) refuse(q *asked) (r wire.Message, refused bool) {
 	if !s.quorum.have { // CH-21, CH-36
 		return wire.Message{Code: wire.NoQuorum, Retry: s.cfg.Quorum}, true
 	}
-	switch life, dead := s.tombstones.covers(m.Client, m.Incarnation); {
+	switch incarnation, dead := s.tombstones.covers(m.Client, m.Incarnation); {
 	case dead && s.overtaken(m):
 		return wire.Message{Code: wire.Busy, Retry: s.cfg.Broadcast}, true
 	case dead:
-		return wire.Message{Code: wire.Global, Incarnation: life}, true
+		return wire.Message{Code: wire.Global, Incarnation: incarnation}, true
 	}
 	i, known := s.find(m.Client)
 	if (!known || s.conn(i).incarnation < m.Incarnation) && s.catchup.holds(s) {
@@ -96,7 +96,7 @@ func (s *Server) refuse(q *asked) (r wire.Message, refused bool) {
 	return r, false
 }
 
-// again answers a life that is connected already: its answer was lost, or it
+// again answers an incarnation that is connected already: its answer was lost, or it
 // has chosen another master meanwhile.
 func (s *Server) again(i int32, q *asked) {
 	c, m := s.conn(i), q.m
@@ -136,7 +136,7 @@ func (s *Server) again(i int32, q *asked) {
 	s.accepted(i)
 }
 
-// replace takes the connect of a life after the one that is connected.
+// replace takes the connect of an incarnation after the one that is connected.
 func (s *Server) replace(i int32, q *asked) {
 	c := s.conn(i)
 	previous := c.master
@@ -181,7 +181,7 @@ func (s *Server) accept(q *asked, previous int32) {
 	i := s.add(m.Client, q.from)
 	c := s.conn(i)
 	c.incarnation, c.sequence, c.name = m.Incarnation, m.Sequence, string(m.Name)
-	c.epoch, c.master, c.previous, c.carrier, c.waited = m.Epoch, master, previous, q.life, q.waited
+	c.epoch, c.master, c.previous, c.carrier, c.waited = m.Epoch, master, previous, q.incarnation, q.waited
 	s.become(c, saving)
 	s.save(saveID(i, c), c)
 }
@@ -249,7 +249,7 @@ func (s *Server) accepted(i int32) {
 }
 
 // disconnect ends a connection that the client has left, here or everywhere. The client
-// is answered that this life is not connected here, also when it was not: its
+// is answered that this incarnation is not connected here, also when it was not: its
 // Disconnect may be a repeat. One whose record is being saved, or that is being evicted,
 // is not answered: it says so again.
 func (s *Server) disconnect(q *asked) {

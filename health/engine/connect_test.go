@@ -9,7 +9,7 @@ import (
 )
 
 // TestConnectTable is the state table of connects: CH-21 to CH-24, CH-36 to
-// CH-40, CH-42, CH-A11, CH-A12. The server knows life 5 of the client, if any.
+// CH-40, CH-42, CH-A11, CH-A12. The server knows incarnation 5 of the client, if any.
 func TestConnectTable(t *testing.T) {
 	existing := map[string]func(*harness){
 		"none":     func(*harness) {},
@@ -30,14 +30,14 @@ func TestConnectTable(t *testing.T) {
 		accept   = "save connected accept"
 	)
 	tests := []struct {
-		name     string
-		existing string
-		life     uint64
-		master   nid.NID
-		epoch    uint32
-		quorum   bool
-		want     string
-		state    string
+		name        string
+		existing    string
+		incarnation uint64
+		master      nid.NID
+		epoch       uint32
+		quorum      bool
+		want        string
+		state       string
 	}{
 		{"CH-21 no quorum, as master", "none", 6, me, 1, false, "reject:no-quorum", "none"},
 		{"CH-36 no quorum, as another", "under A", 6, otherA, 1, false, "reject:no-quorum", "connected 5 10.0.0.2@tcp/1"},
@@ -78,14 +78,14 @@ func TestConnectTable(t *testing.T) {
 			if !tt.quorum {
 				h.step(ServerInput{Kind: QuorumIs})
 			}
-			h.connect(tt.life, tt.master, tt.epoch)
+			h.connect(tt.incarnation, tt.master, tt.epoch)
 			h.want(tt.want)
 			h.wantState(tt.state)
 		})
 	}
 }
 
-// TestConnectWaits: CH-23, CH-39, CH-25: an old life whose master this was is
+// TestConnectWaits: CH-23, CH-39, CH-25: an old incarnation whose master this was is
 // evicted from all servers before the new one is accepted, and a new master that
 // died meanwhile is noticed (CH-A11).
 func TestConnectWaits(t *testing.T) {
@@ -113,7 +113,7 @@ func TestConnectWaits(t *testing.T) {
 	}
 }
 
-// TestConnectBusy: CH-A21: a connect does not wait for ever, and the newest life
+// TestConnectBusy: CH-A21: a connect does not wait for ever, and the newest incarnation
 // is the one that waits.
 func TestConnectBusy(t *testing.T) {
 	h := newHarness(t, nil)
@@ -183,7 +183,7 @@ func TestConnectEvictedWhileSaved(t *testing.T) {
 // TestConnectLimits: a full table, a client that starts over and over, and one
 // that another node claims to be, are refused with their reasons.
 func TestConnectLimits(t *testing.T) {
-	h := newHarness(t, func(c *ServerConfig) { c.MaxClients, c.MaxLives = 1, 3 })
+	h := newHarness(t, func(c *ServerConfig) { c.MaxClients, c.MaxIncarnations = 1, 3 })
 	h.connect(5, me, 1)
 	h.message(host, wire.Message{Kind: wire.Connect, Client: wire.ClientID{7}, Incarnation: 1, Server: me})
 	h.want("reject:full")
@@ -199,9 +199,9 @@ func TestConnectLimits(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 
-	h = newHarness(t, func(c *ServerConfig) { c.MaxLives = 3 })
-	for life := range uint64(3) {
-		h.connect(5+life, otherA, 1)
+	h = newHarness(t, func(c *ServerConfig) { c.MaxIncarnations = 3 })
+	for incarnation := range uint64(3) {
+		h.connect(5+incarnation, otherA, 1)
 	}
 	h.wantState("connected 7 10.0.0.2@tcp/1")
 	h.connect(8, otherA, 1)

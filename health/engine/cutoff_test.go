@@ -44,7 +44,7 @@ func slowPartition(t *testing.T, seed uint64, lasts time.Duration) (w *world, re
 
 // TestSlowPartition: CH-33, CH-64, CH-A13, CH-A20, G-CH-6: a master that is cut off
 // evicts clients of the majority before discovery tells it so. None of them loses its
-// life, however long the partition lasts; what most servers have evicted stays so;
+// incarnation, however long the partition lasts; what most servers have evicted stays so;
 // and in the end all agree.
 func TestSlowPartition(t *testing.T) {
 	lasts := []time.Duration{12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 23, 26, 30, 40, 50, 70}
@@ -75,21 +75,21 @@ func TestSlowPartition(t *testing.T) {
 	}
 }
 
-// finalStays fails when a life goes on that most servers have evicted for all.
+// finalStays fails when an incarnation goes on that most servers have evicted for all.
 func (w *world) finalStays() {
 	w.t.Helper()
 	for _, c := range w.clients {
-		life, by := c.m.Status().Incarnation, 0
+		incarnation, by := c.m.Status().Incarnation, 0
 		for _, s := range w.servers {
 			for _, e := range s.events {
-				if e.Kind == ClientEvicted && e.Client == c.name && e.Incarnation == life && e.Cause == wire.TimedOut {
+				if e.Kind == ClientEvicted && e.Client == c.name && e.Incarnation == incarnation && e.Cause == wire.TimedOut {
 					by++
 					break
 				}
 			}
 		}
 		if 2*by > len(w.servers) {
-			w.fail("client %x goes on with life %d, which %d servers have evicted", c.name[:4], life, by)
+			w.fail("client %x goes on with life %d, which %d servers have evicted", c.name[:4], incarnation, by)
 		}
 	}
 }

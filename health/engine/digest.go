@@ -99,7 +99,7 @@ func (s *Server) digest(q *asked) {
 	}
 }
 
-// watches reports whether this server is the master of a life, or may be.
+// watches reports whether this server is the master of an incarnation, or may be.
 func (s *Server) watches(e wire.Entry) (known, unsure bool) {
 	i, ok := s.find(e.Client)
 	known = ok && s.conn(i).incarnation == e.Incarnation && s.ours(s.conn(i))

@@ -15,7 +15,7 @@
 // # Where this is not the letter of the seed
 //
 //	incarnations       connects and evictions carry the number of the client's
-//	                   life, so that a late eviction spares the next one
+//	                   incarnation, so that a late eviction spares the next one
 //	epochs             choices of a master are numbered: older ones are ignored
 //	orphans            are told so after a third of their time, and choose again,
 //	                   perhaps the same master: one that was paused, or restarted

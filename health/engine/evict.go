@@ -31,15 +31,15 @@ type suspect struct {
 // lookShare is the part of a tick that the transport has to answer.
 const lookShare = 10
 
-// eviction is one of a life of a client.
+// eviction is one of an incarnation of a client.
 type eviction struct {
 	id          wire.ClientID
 	incarnation uint64
 	epoch       uint32 // of the choice of this server
 	cause       wire.Cause
 	exception   wire.Exception // of who knows more; Code OK: none
-	later       uint64         // the life because of which it is evicted; 0: none, or of the same process
-	by          nid.NID        // of that life's process
+	later       uint64         // the incarnation because of which it is evicted; 0: none, or of the same process
+	by          nid.NID        // of that incarnation's process
 }
 
 // batch is a broadcast, over again until nobody alive has missed it.
@@ -173,7 +173,7 @@ func (s *Server) others() (list []int32) {
 }
 
 func (s *Server) broadcast(b *batch) {
-	request := wire.Batch{Life: s.cfg.Incarnation, Withdraw: b.withdraw}
+	request := wire.Batch{Incarnation: s.cfg.Incarnation, Withdraw: b.withdraw}
 	for i := range b.entries {
 		request.Entries = b.entries[i].entry().AppendTo(request.Entries)
 	}

@@ -58,7 +58,7 @@ func TestEvictOrphan(t *testing.T) {
 		t.Errorf("%d servers hold an orphan that was evicted", len(left))
 	}
 	for _, s := range w.servers {
-		if s != master && s.graves[c.name] == 0 {
+		if s != master && s.tombstones[c.name] == 0 {
 			t.Errorf("%v has no tombstone", s.id)
 		}
 	}
@@ -84,5 +84,5 @@ func TestEvictOrphanRehomed(t *testing.T) {
 // evictedBy has another server evict the test's client for an administrator.
 func (h *harness) evictedBy(from nid.NID, incarnation uint64, epoch uint32) wire.Reply {
 	h.t.Helper()
-	return h.wanted(from, wire.Batch{Life: 1, Entries: entries(wire.Entry{Client: testClient, Incarnation: incarnation, Mark: uint8(wire.ByAdmin), Epoch: epoch})})
+	return h.wanted(from, wire.Batch{Incarnation: 1, Entries: entries(wire.Entry{Client: testClient, Incarnation: incarnation, Mark: uint8(wire.ByAdmin), Epoch: epoch})})
 }

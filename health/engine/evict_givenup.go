@@ -4,7 +4,7 @@ import "ulnet/health/wire"
 
 // A master that is cut off for T_q gives up the evictions that it has begun: only most
 // servers can evict a client for all. Some servers may have made them all the same, and a
-// copy of the request may reach one late, which would bury a life that is connected
+// copy of the request may reach one late, which would bury an incarnation that is connected
 // elsewhere, and tell others so. So the master takes them back when it has a quorum again.
 
 // most reports whether more than half of the servers have answered.
@@ -63,7 +63,7 @@ func (e *evictions) takeBack(s *Server) {
 
 // madeByOthers reports whether a tombstone was fetched that is not of this eviction.
 func (s *Server) madeByOthers(x *eviction) bool {
-	g, ok := s.tombstones.lives[x.id]
+	g, ok := s.tombstones.incarnations[x.id]
 	e := x.entry()
 	return ok && !g.void && g.incarnation >= x.incarnation && (g.incarnation > x.incarnation || g.epoch == 0 || e.Before(g.epoch))
 }

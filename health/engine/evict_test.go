@@ -11,7 +11,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestEvictBuriesWhatWasNamed: CH-A20, CH-65: a server that still has the life
+// TestEvictBuriesWhatWasNamed: CH-A20, CH-65: a server that still has the incarnation
 // before the one that is evicted refuses a connect of the latter, which is late.
 func TestEvictBuriesWhatWasNamed(t *testing.T) {
 	h := newHarness(t, nil)
@@ -36,7 +36,7 @@ func TestEvictionOfReturned(t *testing.T) {
 }
 
 // TestLateEvictionOfEarlierChoice: CH-A1, CH-A2, G-CH-3: an eviction by a master
-// that comes late finds the same life of the client under the same master, but by a
+// that comes late finds the same incarnation of the client under the same master, but by a
 // later choice: the client went to another one and came back. It stays.
 func TestLateEvictionOfEarlierChoice(t *testing.T) {
 	late := func(h *harness, epoch uint32) wire.Reply {

@@ -11,8 +11,8 @@ import (
 // flaps counts lives of clients, so that one that starts over and over does not
 // keep all servers busy: by nodes, so that none uses up the lives of another's client.
 type flaps struct {
-	lives map[flapping]flap
-	until time.Duration
+	incarnations map[flapping]flap
+	until        time.Duration
 }
 
 type flapping struct {
@@ -21,25 +21,25 @@ type flapping struct {
 }
 
 type flap struct {
-	last  uint64 // life
+	last  uint64 // incarnation
 	count int
 }
 
-func (f *flaps) init() { f.lives, f.until = make(map[flapping]flap), machine.Never }
+func (f *flaps) init() { f.incarnations, f.until = make(map[flapping]flap), machine.Never }
 
-// allow counts a life, unless it was counted, and reports whether it may connect.
+// allow counts an incarnation, unless it was counted, and reports whether it may connect.
 func (f *flaps) allow(s *Server, id flapping, incarnation uint64) bool {
-	if len(f.lives) == 0 {
+	if len(f.incarnations) == 0 {
 		f.until = s.now + s.cfg.FlapWindow
 	}
-	n := f.lives[id]
+	n := f.incarnations[id]
 	if n.count > 0 && n.last == incarnation {
 		return true
 	}
-	if n.count >= s.cfg.MaxLives || n.count == 0 && len(f.lives) >= 2*s.cfg.MaxClients {
+	if n.count >= s.cfg.MaxIncarnations || n.count == 0 && len(f.incarnations) >= 2*s.cfg.MaxClients {
 		return false
 	}
-	f.lives[id] = flap{incarnation, n.count + 1}
+	f.incarnations[id] = flap{incarnation, n.count + 1}
 	return true
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // One node could fill the table with ids of its own invention. So a NID has only so many
-// clients. If it has that many, those go first that an earlier life of the same process
+// clients. If it has that many, those go first that an earlier incarnation of the same process
 // brought: that process has restarted since.
 
 // byNID finds the clients of a NID: a hash table with chains, a few bytes per client, of
@@ -72,7 +72,7 @@ func (s *Server) crowded(q *asked) (r wire.Message, refused bool) {
 			continue
 		}
 		n++
-		if c.peer == q.from && c.carrier != 0 && c.carrier < q.life && c.state != saving {
+		if c.peer == q.from && c.carrier != 0 && c.carrier < q.incarnation && c.state != saving {
 			over = k - 1
 		}
 	}

@@ -7,11 +7,11 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// ofLife is a connect of one of many clients, of a process in a life of its NI.
-func (h *harness) ofLife(from nid.ProcessID, number, life int, master nid.NID) wire.Code {
+// ofIncarnation is a connect of one of many clients, of a process in an incarnation of its NI.
+func (h *harness) ofIncarnation(from nid.ProcessID, number, incarnation int, master nid.NID) wire.Code {
 	h.t.Helper()
 	m := wire.Message{Kind: wire.Connect, Client: wire.ClientID{7, byte(number), byte(number >> 8)}, Incarnation: 1, Server: master, Epoch: 1}
-	h.step(ServerInput{Kind: Arrived, From: from, Life: uint64(life), Data: m.AppendTo(nil)})
+	h.step(ServerInput{Kind: Arrived, From: from, PeerIncarnation: uint64(incarnation), Data: m.AppendTo(nil)})
 	for i := range h.effects {
 		if r, err := wire.ParseMessage(h.effects[i].Token.([]byte)); err == nil && h.effects[i].Kind == DoSend && h.effects[i].To == from {
 			return r.Code
@@ -37,7 +37,7 @@ func TestIDsOfOneNID(t *testing.T) {
 				if user := from.PID&nid.UserPID != 0; user {
 					from.PID++
 				}
-				switch code := h.ofLife(from, first+i, 1, otherA); code {
+				switch code := h.ofIncarnation(from, first+i, 1, otherA); code {
 				case wire.OK:
 					accepted++
 				case wire.Full:
@@ -56,46 +56,46 @@ func TestIDsOfOneNID(t *testing.T) {
 		if n := fill(stranger, 300); n != c.kernel {
 			t.Errorf("%d clients of another NID, want %d", n, c.kernel)
 		}
-		if code := h.ofLife(host, 0, 1, otherA); code != wire.OK {
+		if code := h.ofIncarnation(host, 0, 1, otherA); code != wire.OK {
 			t.Errorf("one that is connected is refused: %v", code)
 		}
-		if n := len(h.s.flaps.lives); n != 2*c.kernel+c.own {
+		if n := len(h.s.flaps.incarnations); n != 2*c.kernel+c.own {
 			t.Errorf("%d are counted as starting often, want those that were accepted", n)
 		}
 		leave := wire.Message{Kind: wire.Disconnect, Client: wire.ClientID{7, 1}, Incarnation: 1}
 		h.message(host, leave)
-		if code := h.ofLife(host, 99, 1, otherA); code != wire.OK {
+		if code := h.ofIncarnation(host, 99, 1, otherA); code != wire.OK {
 			t.Errorf("after one has left: %v", code)
 		}
 	}
 }
 
-// TestIDsOfEarlierLife: CH-A1: where a NID has too many clients those go first that an
-// earlier life of the process brought, also if a server has to evict them; none goes of a
-// process that is there, of another process, or for a late message of an earlier life.
-func TestIDsOfEarlierLife(t *testing.T) {
+// TestIDsOfEarlierIncarnation: CH-A1: where a NID has too many clients those go first that an
+// earlier incarnation of the process brought, also if a server has to evict them; none goes of a
+// process that is there, of another process, or for a late message of an earlier incarnation.
+func TestIDsOfEarlierIncarnation(t *testing.T) {
 	for _, master := range []nid.NID{me, otherA} {
 		h := newHarness(t, func(cfg *ServerConfig) { cfg.MaxIDs = 2 })
-		h.ofLife(host, 0, 5, master)
-		h.ofLife(host, 1, 5, master)
-		for life := range 6 {
-			if code := h.ofLife(host, 2, life, master); code != wire.Full {
-				t.Errorf("life %d: %v", life, code)
+		h.ofIncarnation(host, 0, 5, master)
+		h.ofIncarnation(host, 1, 5, master)
+		for incarnation := range 6 {
+			if code := h.ofIncarnation(host, 2, incarnation, master); code != wire.Full {
+				t.Errorf("life %d: %v", incarnation, code)
 			}
 		}
 		other := host
 		other.PID++
-		if code := h.ofLife(other, 2, 6, master); code != wire.Full {
+		if code := h.ofIncarnation(other, 2, 6, master); code != wire.Full {
 			t.Errorf("another process: %v", code)
 		}
-		h.ofLife(host, 1, 6, master) // it goes on, in the later life of the process
+		h.ofIncarnation(host, 1, 6, master) // it goes on, in the later incarnation of the process
 		if master == me {
-			if code := h.ofLife(host, 2, 6, me); code != wire.Busy {
+			if code := h.ofIncarnation(host, 2, 6, me); code != wire.Busy {
 				t.Errorf("while one is evicted: %v", code)
 			}
 			h.done(wire.Reply{Evicted: 1}, gone)
 		}
-		if code := h.ofLife(host, 2, 6, master); code != wire.OK {
+		if code := h.ofIncarnation(host, 2, 6, master); code != wire.OK {
 			t.Errorf("the later life: %v", code)
 		}
 		if _, there := h.s.Client(wire.ClientID{7, 0}); there {
@@ -104,7 +104,7 @@ func TestIDsOfEarlierLife(t *testing.T) {
 		if _, there := h.s.Client(wire.ClientID{7, 1}); !there || h.s.Stats().Displaced != 1 {
 			t.Errorf("the client that went on is gone, or %d were displaced", h.s.Stats().Displaced)
 		}
-		if code := h.ofLife(host, 3, 6, master); code != wire.Full {
+		if code := h.ofIncarnation(host, 3, 6, master); code != wire.Full {
 			t.Errorf("all of this life: %v", code)
 		}
 	}

@@ -105,13 +105,13 @@ func (s *Server) remind(i int32, c *conn) {
 	s.set(i, min(s.now+s.cfg.Orphan/6, end))
 }
 
-// superseded tells a client of a later life. If it still runs there are two
+// superseded tells a client of a later incarnation. If it still runs there are two
 // clients with one id, of which this one ends: if it came back in its turn, each
-// would evict the other over and over. by is where the later life runs, zero if this
+// would evict the other over and over. by is where the later incarnation runs, zero if this
 // server does not know.
-func (s *Server) superseded(c *conn, life uint64, by nid.NID) {
+func (s *Server) superseded(c *conn, incarnation uint64, by nid.NID) {
 	s.stats.Notices[wire.Stale]++
-	s.send(c.peer, &wire.Message{Kind: wire.Notice, Code: wire.Stale, Client: c.id, Incarnation: life, Epoch: c.epoch, Server: by})
+	s.send(c.peer, &wire.Message{Kind: wire.Notice, Code: wire.Stale, Client: c.id, Incarnation: incarnation, Epoch: c.epoch, Server: by})
 }
 
 // notify sends a client a notice (CH-68).

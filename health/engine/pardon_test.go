@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// word5 is what a server does with a choice or a connect of the life that otherA
+// word5 is what a server does with a choice or a connect of the incarnation that otherA
 // evicted by its epoch 1.
 func word5(h *harness, kind wire.Kind, epoch uint32) string {
 	h.t.Helper()
@@ -72,7 +72,7 @@ func TestWithdrawn(t *testing.T) {
 	if got := word5(h, wire.Connect, 2); got != "save connected accept" {
 		t.Errorf("after it was taken back: %q", got)
 	}
-	h = newHarness(t, nil) // the next life is connected, and its record is saved again
+	h = newHarness(t, nil) // the next incarnation is connected, and its record is saved again
 	h.batchFrom(otherA, false)
 	h.connect(6, otherA, 1)
 	h.batchFrom(otherA, true)

@@ -9,7 +9,7 @@ import (
 )
 
 // TestPreviousFromNonMaster: CH-52, CH-59: a server that is not the master says who was the
-// master of an earlier life; the client connects to that one, so that it evicts what is left.
+// master of an earlier incarnation; the client connects to that one, so that it evicts what is left.
 func TestPreviousFromNonMaster(t *testing.T) {
 	h := newClientHarness(t, me, otherA, otherB)
 	master := h.to[0]

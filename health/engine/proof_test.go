@@ -49,7 +49,7 @@ func (h *harness) raw(from nid.ProcessID, data []byte) {
 // TestSignedConnect: CH-A15: with keys a connect counts with a code of one of them alone,
 // which covers every field and is bound to the process that sends it and to the server.
 func TestSignedConnect(t *testing.T) {
-	m := wire.Message{Incarnation: 5, Server: otherA, Epoch: 2, Sequence: 9, Name: []byte("host"), Retry: 5 * time.Second, Life: 12500, Token: make([]byte, wire.TokenSize)}
+	m := wire.Message{Incarnation: 5, Server: otherA, Epoch: 2, Sequence: 9, Name: []byte("host"), Retry: 5 * time.Second, ServerIncarnation: 12500, Token: make([]byte, wire.TokenSize)}
 	good := signed(testKeys(t, "a"), m, host, me)
 	other := host
 	other.PID++
@@ -90,7 +90,7 @@ func TestSignedConnect(t *testing.T) {
 		h.raw(host, data)
 		h.wantState("none")
 	}
-	plain.Retry, plain.Life = 0, 0
+	plain.Retry, plain.ServerIncarnation = 0, 0
 	h.raw(host, plain.AppendTo(nil))
 	h.want("reject:bad-claim") // an older version
 	newHarness(t, nil).raw(host, good)
@@ -195,7 +195,7 @@ func TestClientSigns(t *testing.T) {
 	if h.sent[0].Kind != wire.Connect || !proven(0) {
 		t.Errorf("%+v", h.sent)
 	}
-	h.answer(0, wire.Message{Kind: wire.Accept, Life: 7})
+	h.answer(0, wire.Message{Kind: wire.Accept, ServerIncarnation: 7})
 	h.step(ClientInput{Kind: Attach, Server: h.other()})
 	if h.sent[0].Kind != wire.Connect || !proven(0) {
 		t.Errorf("%+v", h.sent)

@@ -169,7 +169,7 @@ func (w *world) fault() {
 }
 
 // history checks what all servers told: who was evicted by all is connected
-// nowhere afterwards, in that life. A life that its master has kept in the end may
+// nowhere afterwards, in that incarnation. An incarnation that its master has kept in the end may
 // come back, and to a server that was cut off since it heard of the eviction, or
 // where most others were (see pardon.go), or that died before its disk had it.
 func (w *world) history() {
@@ -204,7 +204,7 @@ func (w *world) history() {
 	}
 }
 
-// told counts the servers that remember the end of a life.
+// told counts the servers that remember the end of an incarnation.
 func told(buried []map[wire.ClientID]uint64, c ClientInfo) (n int) {
 	for _, over := range buried {
 		if over[c.Client] >= c.Incarnation {
@@ -216,7 +216,7 @@ func told(buried []map[wire.ClientID]uint64, c ClientInfo) (n int) {
 
 // kept adds the lives that this server began to evict and then kept, since they
 // had another master.
-func (s *server) kept(lives map[wire.ClientID]uint64) {
+func (s *server) kept(incarnations map[wire.ClientID]uint64) {
 	ending := make(map[wire.ClientID]uint64)
 	for _, e := range s.events {
 		switch e.Kind {
@@ -226,7 +226,7 @@ func (s *server) kept(lives map[wire.ClientID]uint64) {
 			delete(ending, e.Client)
 		case ClientRehomed:
 			if ending[e.Client] == e.Incarnation {
-				lives[e.Client] = e.Incarnation
+				incarnations[e.Client] = e.Incarnation
 			}
 		}
 	}

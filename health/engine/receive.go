@@ -10,10 +10,10 @@ import (
 
 // asked is a message that is being answered.
 type asked struct {
-	from nid.ProcessID
-	at   time.Duration // active time
-	life uint64        // of the NI that brought it
-	m    *wire.Message
+	from        nid.ProcessID
+	at          time.Duration // active time
+	incarnation uint64        // of the NI that brought it
+	m           *wire.Message
 
 	granted bool // a connect, for which the process that was connected has been asked
 	waited  bool // a connect, which came a while ago
@@ -26,7 +26,7 @@ func (s *Server) arrived(in *ServerInput) {
 		s.malformed(err)
 		return
 	}
-	q := &asked{from: in.From, at: s.now, life: in.Life, m: &m}
+	q := &asked{from: in.From, at: s.now, incarnation: in.PeerIncarnation, m: &m}
 	if in.At > 0 {
 		q.at = min(s.pauses.stamp(in.At), s.now)
 	}
@@ -128,7 +128,7 @@ func (s *Server) lookup(q *asked) (int32, *conn, wire.Code) {
 }
 
 // pinged answers a ping with what the client is here. Every message of a client
-// is a sign of life (CH-8).
+// is a sign of liveness (CH-8).
 func (s *Server) pinged(q *asked) {
 	i, c, code := s.lookup(q)
 	if code == wire.OK {
@@ -154,7 +154,7 @@ func (s *Server) standing(c *conn) wire.Code {
 	return wire.OK
 }
 
-// touch notes a sign of life, at the time at which it was received: what has
+// touch notes a sign of liveness, at the time at which it was received: what has
 // waited in a queue is none of now (CH-35).
 func (s *Server) touch(c *conn, at time.Duration) {
 	if c.state == connected && s.ours(c) {
@@ -166,20 +166,20 @@ func (s *Server) touch(c *conn, at time.Duration) {
 func (s *Server) spoke(c *conn, q *asked) {
 	s.takeovers.answered(s, c, q)
 	s.touch(c, q.at)
-	c.carrier = q.life
+	c.carrier = q.incarnation
 	if c.state == connected && s.ours(c) {
 		c.said, c.asked = max(c.said, q.at), false
 	}
 }
 
-// refusedToo notes a connect of a life that is connected, before anything can refuse it.
+// refusedToo notes a connect of an incarnation that is connected, before anything can refuse it.
 func (s *Server) refusedToo(q *asked) {
 	if i, ok := s.find(q.m.Client); ok && s.conn(i).incarnation == q.m.Incarnation && s.conn(i).peer == q.from {
 		s.spoke(s.conn(i), q)
 	}
 }
 
-// here takes the answer of a client that was asked, or of a later life of it.
+// here takes the answer of a client that was asked, or of a later incarnation of it.
 func (s *Server) here(q *asked) {
 	i, c, code := s.lookup(q)
 	if code != wire.OK || q.m.Code == wire.OK {

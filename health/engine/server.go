@@ -18,8 +18,8 @@ type ServerConfig struct {
 	Self nid.NID
 	// PID is that of all servers. Default nid.LustrePID.
 	PID nid.PID
-	// Incarnation is the number of this life of the server: the wall clock in
-	// nanoseconds at its start, or more, and higher than that of any life before.
+	// Incarnation is the number of this incarnation of the server: the wall clock in
+	// nanoseconds at its start, or more, and higher than that of any incarnation before.
 	// Clients whose lives are numbered by more than a year ahead of it are refused.
 	// Required.
 	Incarnation uint64
@@ -42,10 +42,10 @@ type ServerConfig struct {
 	MaxTombstones int
 	// MaxBroadcasts bounds the broadcasts that are under way. Default 8.
 	MaxBroadcasts int
-	// MaxLives is how many lives of one client are accepted in FlapWindow.
+	// MaxIncarnations is how many lives of one client are accepted in FlapWindow.
 	// Defaults 10 and 10 s.
-	MaxLives   int
-	FlapWindow time.Duration
+	MaxIncarnations int
+	FlapWindow      time.Duration
 	// Uneven leaves the load of masters as it is: no client is asked to choose a
 	// server that has far fewer, and servers are told what this one has with other
 	// words only.
@@ -99,7 +99,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	cfg.MaxUserIDs = cmp.Or(cfg.MaxUserIDs, 64)
 	cfg.MaxTombstones = cmp.Or(cfg.MaxTombstones, 1_000_000)
 	cfg.MaxBroadcasts = cmp.Or(cfg.MaxBroadcasts, 8)
-	cfg.MaxLives = cmp.Or(cfg.MaxLives, 10)
+	cfg.MaxIncarnations = cmp.Or(cfg.MaxIncarnations, 10)
 	cfg.FlapWindow = cmp.Or(cfg.FlapWindow, 10*time.Second)
 	s := &Server{cfg: cfg, ring: cfg.Keys.Ring(keyLabel), claims: cfg.ClaimKeys.All()}
 	s.members.init(cfg.Self)
@@ -150,7 +150,7 @@ func (s *Server) apply(in *ServerInput) {
 		s.evictArrived(in)
 	case Restore:
 		s.restore(in.Record)
-	case RestoreGrave:
+	case RestoreTombstone:
 		left := min(in.For, s.cfg.tombstone()) // more when the wall clock was put back
 		s.stats.Forgotten += s.tombstones.bury(in.Client, in.Incarnation, s.now+left, nid.NID{})
 		s.tombstones.said(&wire.Entry{Client: in.Client, Incarnation: in.Incarnation}, somebody, s.now+left-s.cfg.tombstone())
@@ -207,7 +207,7 @@ func (s *Server) next() time.Duration {
 	if len(s.deadlines.heap) > 0 {
 		at = min(at, s.conn(s.deadlines.heap[0]).due)
 	}
-	if s.catchup.pending(s) || s.quorum.have && len(s.evictions.givenUp) > 0 || s.table.count > 0 || len(s.evictions.batches) > 0 || len(s.tombstones.queue) > 0 || len(s.flaps.lives) > 0 {
+	if s.catchup.pending(s) || s.quorum.have && len(s.evictions.givenUp) > 0 || s.table.count > 0 || len(s.evictions.batches) > 0 || len(s.tombstones.queue) > 0 || len(s.flaps.incarnations) > 0 {
 		at = min(at, s.tick)
 	}
 	return at
@@ -218,7 +218,7 @@ func (s *Server) emit(e ServerEffect) { s.out.Effects = append(s.out.Effects, e)
 
 // send sends a message.
 func (s *Server) send(to nid.ProcessID, m *wire.Message) {
-	m.Life = s.cfg.Incarnation
+	m.ServerIncarnation = s.cfg.Incarnation
 	begin := len(s.out.Buf)
 	s.out.Buf = m.AppendTo(s.out.Buf)
 	s.stats.Sent++

@@ -24,42 +24,42 @@ type ServerInputKind uint8
 
 // The kinds of inputs, with the fields of [ServerInput] that they use.
 const (
-	ServerTimer   ServerInputKind = iota
-	Arrived                       // From, Life, At, Data: a message arrived
-	Seen                          // Client, At: answers DoLook: when the transport heard of its node last
-	ServerHealth                  // Server, Alive, Lifetime: what discovery says
-	QuorumIs                      // Alive: there is a quorum; Unsure: discovery cannot tell, as after a pause (CH-A6)
-	Saved                         // ID, Failed: the record of DoSave is durable, or cannot be saved
-	BroadcastDone                 // ID, Failed, Servers (that did not answer), Data (the reply)
-	EvictArrived                  // Server, Data, Token: a batch of another server; DoAnswer answers
-	Restore                       // Record: from before a restart
-	RestoreGrave                  // Client, Incarnation, For: likewise, a tombstone
-	EvictClient                   // Client, Token: an administrator wants it evicted; DoResult answers
-	Drain                         // Alive: from now on, or not any more; Count: only so many clients, once
-	SetServers                    // Servers: all servers from now on
+	ServerTimer      ServerInputKind = iota
+	Arrived                          // From, PeerIncarnation, At, Data: a message arrived
+	Seen                             // Client, At: answers DoLook: when the transport heard of its node last
+	ServerHealth                     // Server, Alive, Lifetime: what discovery says
+	QuorumIs                         // Alive: there is a quorum; Unsure: discovery cannot tell, as after a pause (CH-A6)
+	Saved                            // ID, Failed: the record of DoSave is durable, or cannot be saved
+	BroadcastDone                    // ID, Failed, Servers (that did not answer), Data (the reply)
+	EvictArrived                     // Server, Data, Token: a batch of another server; DoAnswer answers
+	Restore                          // Record: from before a restart
+	RestoreTombstone                 // Client, Incarnation, For: likewise, a tombstone
+	EvictClient                      // Client, Token: an administrator wants it evicted; DoResult answers
+	Drain                            // Alive: from now on, or not any more; Count: only so many clients, once
+	SetServers                       // Servers: all servers from now on
 )
 
 // ServerInput is what a [Server] steps on; the zero value is the timer. Slices
 // are valid during Step.
 type ServerInput struct {
-	Kind        ServerInputKind
-	Alive       bool
-	Unsure      bool
-	Failed      bool
-	Count       int
-	ID          uint64
-	Incarnation uint64
-	Lifetime    uint64
-	At          time.Duration // of a message: when it was received, 0: now
-	Life        uint64        // of the NI that sent it
-	For         time.Duration
-	From        nid.ProcessID
-	Server      nid.NID
-	Client      wire.ClientID
-	Data        []byte
-	Servers     []nid.NID
-	Record      *Record
-	Token       any
+	Kind            ServerInputKind
+	Alive           bool
+	Unsure          bool
+	Failed          bool
+	Count           int
+	ID              uint64
+	Incarnation     uint64
+	Lifetime        uint64
+	At              time.Duration // of a message: when it was received, 0: now
+	PeerIncarnation uint64        // of the NI that sent it
+	For             time.Duration
+	From            nid.ProcessID
+	Server          nid.NID
+	Client          wire.ClientID
+	Data            []byte
+	Servers         []nid.NID
+	Record          *Record
+	Token           any
 }
 
 // ServerEffectKind tells effects apart.
@@ -73,7 +73,7 @@ const (
 	DoRemove                            // Client, Incarnation, For: remove the record; with a tombstone for so long, if not 0; below 0 without the one that there is
 	DoBroadcast                         // ID, Data: send a batch to all live servers, answer BroadcastDone
 	DoAnswer                            // Token, Data: the reply to EvictArrived
-	DoLook                              // Client, To, Incarnation (a Life): answer Seen, if the transport has heard of that one last
+	DoLook                              // Client, To, Incarnation (of the peer): answer Seen, if the transport has heard of that one last
 	DoTell                              // Event
 	DoResult                            // Token, Code, Server, Incarnation: of EvictClient; OK: it is being evicted
 )
@@ -99,7 +99,7 @@ type EventKind uint8
 
 // The kinds of events.
 const (
-	ClientConnected EventKind = iota // a life of a client is connected
+	ClientConnected EventKind = iota // an incarnation of a client is connected
 	ClientRecovered                  // it was before this server's restart
 	ClientSuspended                  // its eviction begins: serve it no more
 	ClientEvicted                    // Cause

@@ -42,7 +42,7 @@ func TestTombstones(t *testing.T) {
 // year ahead lasts no longer than others, and holds up none of them.
 func TestTombstonesAfterClockJump(t *testing.T) {
 	h := newHarness(t, nil)
-	h.step(ServerInput{Kind: RestoreGrave, Client: testClient, Incarnation: 5, For: 365 * 24 * time.Hour})
+	h.step(ServerInput{Kind: RestoreTombstone, Client: testClient, Incarnation: 5, For: 365 * 24 * time.Hour})
 	h.evicted(otherA, 6)
 	h.advance(minTombstone + h.s.cfg.Tick)
 	if n := h.s.Status().Tombstones; n != 0 {
@@ -59,21 +59,21 @@ func TestTombstonesAreBounded(t *testing.T) {
 	for i := range 1000 {
 		forgot += g.bury(wire.ClientID{1, byte(i), byte(i >> 8)}, 1, time.Duration(i), nid.NID{})
 	}
-	if len(g.lives) != 100 || forgot != 900 {
-		t.Errorf("%d lives, %d forgotten", len(g.lives), forgot)
+	if len(g.incarnations) != 100 || forgot != 900 {
+		t.Errorf("%d lives, %d forgotten", len(g.incarnations), forgot)
 	}
 	for i := range 10_000 {
 		g.bury(wire.ClientID{1, 231, 3}, uint64(i), time.Duration(1000+i), nid.NID{})
 	}
-	if len(g.queue) > 300 || len(g.lives) != 100 {
-		t.Errorf("%d places for %d lives", len(g.queue), len(g.lives))
+	if len(g.queue) > 300 || len(g.incarnations) != 100 {
+		t.Errorf("%d places for %d lives", len(g.queue), len(g.incarnations))
 	}
 	g.expire(10_998)
-	if _, ok := g.covers(wire.ClientID{1, 231, 3}, 9_999); !ok || len(g.lives) != 1 {
-		t.Errorf("%d lives are left", len(g.lives))
+	if _, ok := g.covers(wire.ClientID{1, 231, 3}, 9_999); !ok || len(g.incarnations) != 1 {
+		t.Errorf("%d lives are left", len(g.incarnations))
 	}
 	g.expire(10_999)
-	if len(g.lives) != 0 || len(g.queue) != 0 {
+	if len(g.incarnations) != 0 || len(g.queue) != 0 {
 		t.Error("they stay")
 	}
 }
@@ -132,7 +132,7 @@ func TestRecovery(t *testing.T) {
 		h := &harness{t: t, s: s, now: time.Hour}
 		h.step(ServerInput{Kind: Restore, Record: &Record{Client: testClient, Incarnation: 5, Master: master, Epoch: 2, Peer: host, Name: "host"}})
 		h.want("recovered")
-		h.step(ServerInput{Kind: RestoreGrave, Client: wire.ClientID{4}, Incarnation: 3, For: time.Minute})
+		h.step(ServerInput{Kind: RestoreTombstone, Client: wire.ClientID{4}, Incarnation: 3, For: time.Minute})
 		h.step(ServerInput{Kind: ServerHealth, Server: otherA, Alive: true})
 		h.step(ServerInput{Kind: QuorumIs, Alive: true})
 		return h
@@ -151,7 +151,7 @@ func TestRecovery(t *testing.T) {
 	h.want("pong:orphaned")
 	h.message(host, wire.Message{Kind: wire.Ping, Incarnation: 5, Epoch: 2})
 	h.want("rehomed pong")
-	if p := h.last(wire.Pong); p.Code != wire.OK || p.Life != 78 { // CH-A19: the client sees that the server was restarted
+	if p := h.last(wire.Pong); p.Code != wire.OK || p.ServerIncarnation != 78 { // CH-A19: the client sees that the server was restarted
 		t.Errorf("%+v", p)
 	}
 
@@ -160,7 +160,7 @@ func TestRecovery(t *testing.T) {
 	if s := h.words(); !strings.HasSuffix(s, "look suspended broadcast1") {
 		t.Errorf("got %q", s)
 	}
-	h = start(me) // a later life
+	h = start(me) // a later incarnation
 	h.connect(6, otherA, 1)
 	h.want("suspended broadcast1")
 

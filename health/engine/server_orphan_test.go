@@ -27,7 +27,7 @@ func TestOrphan(t *testing.T) {
 	h.want("pong:orphaned")
 	h.advance(time.Second + h.s.cfg.Tick/10)
 	h.want("notice:orphaned")
-	if n := h.last(wire.Notice); n.Server != otherA || n.Epoch != 1 || n.Incarnation != 5 || n.Life != 77 {
+	if n := h.last(wire.Notice); n.Server != otherA || n.Epoch != 1 || n.Incarnation != 5 || n.ServerIncarnation != 77 {
 		t.Errorf("notice %+v", n)
 	}
 	h.advance(orphan*2/3 - time.Second)
@@ -57,13 +57,13 @@ func TestOrphan(t *testing.T) {
 // of order.
 func TestChoose(t *testing.T) {
 	tests := []struct {
-		name   string
-		master nid.NID
-		epoch  uint32
-		life   uint64
-		setup  func(*harness)
-		want   string
-		state  string
+		name        string
+		master      nid.NID
+		epoch       uint32
+		incarnation uint64
+		setup       func(*harness)
+		want        string
+		state       string
 	}{
 		{"another", otherB, 3, 5, nil, "save rehomed chosen", "connected 5 10.0.0.3@tcp/3"},
 		{"me", me, 3, 5, nil, "save rehomed chosen", "connected 5 10.0.0.1@tcp/3"},
@@ -87,7 +87,7 @@ func TestChoose(t *testing.T) {
 			if tt.setup != nil {
 				tt.setup(h)
 			}
-			h.message(host, wire.Message{Kind: wire.Choose, Incarnation: tt.life, Epoch: tt.epoch, Server: tt.master})
+			h.message(host, wire.Message{Kind: wire.Choose, Incarnation: tt.incarnation, Epoch: tt.epoch, Server: tt.master})
 			h.want(tt.want)
 			h.wantState(tt.state)
 		})
@@ -105,7 +105,7 @@ func TestChoose(t *testing.T) {
 func orphanA(h *harness) { h.step(ServerInput{Kind: ServerHealth, Server: otherA}) }
 
 // TestQuorum: CH-30, CH-32, CH-34, CH-46, CH-A6, CH-68: who is cut off for T_q
-// evicts all clients here and broadcasts nothing; the same life may come back.
+// evicts all clients here and broadcasts nothing; the same incarnation may come back.
 func TestQuorum(t *testing.T) {
 	start := func(change func(*ServerConfig)) *harness {
 		h := newHarness(t, change)

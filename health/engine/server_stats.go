@@ -158,7 +158,7 @@ func (s *Server) info(c *conn) ClientInfo {
 func (s *Server) Status() ServerStatus {
 	st := ServerStatus{
 		Self: s.cfg.Self, Quorum: s.quorum.have, Draining: s.drain.on, Clients: s.table.count, Waiting: len(s.waiting.clients),
-		Tombstones: len(s.tombstones.lives), Batches: len(s.evictions.batches), ClaimKeys: len(s.claims),
+		Tombstones: len(s.tombstones.incarnations), Batches: len(s.evictions.batches), ClaimKeys: len(s.claims),
 		Keys: s.cfg.Keys.Len(),
 	}
 	if s.ring.On() {

@@ -13,11 +13,11 @@ import (
 // CH-A7, CH-A22: the reply lists exceptions only.
 func TestEvictTable(t *testing.T) {
 	tests := []struct {
-		name   string
-		master nid.NID // of the connection, life 5; none: not connected
-		life   uint64  // to evict
-		want   string
-		code   wire.Code
+		name        string
+		master      nid.NID // of the connection, incarnation 5; none: not connected
+		incarnation uint64  // to evict
+		want        string
+		code        wire.Code
 	}{
 		{"CH-11 not connected", nid.NID{}, 5, "bury answer", wire.OK},
 		{"CH-A1 newer life", otherA, 4, "answer", wire.Newer},
@@ -33,7 +33,7 @@ func TestEvictTable(t *testing.T) {
 			if tt.master.IsValid() {
 				h.connect(5, tt.master, 3)
 			}
-			r := h.evicted(otherA, tt.life)
+			r := h.evicted(otherA, tt.incarnation)
 			h.want(tt.want)
 			if tt.code == wire.OK {
 				if len(r.Exceptions) != 0 || r.Evicted+r.Unknown != 1 || (r.Unknown == 1) != !tt.master.IsValid() {
@@ -65,7 +65,7 @@ func TestEvictHostile(t *testing.T) {
 }
 
 // TestTimeout: CH-10, CH-14, CH-15, CH-26: who is silent for T_evict is evicted
-// everywhere within a tick; other signs of life than pings count (CH-8).
+// everywhere within a tick; other signs of liveness than pings count (CH-8).
 func TestTimeout(t *testing.T) {
 	h := newHarness(t, nil)
 	h.connect(5, me, 1)
@@ -100,7 +100,7 @@ func TestTimeout(t *testing.T) {
 }
 
 // TestStampsAreOfReceipt: CH-35, CH-A16: a message that waited in a queue is a
-// sign of life of when it was received.
+// sign of liveness of when it was received.
 func TestStampsAreOfReceipt(t *testing.T) {
 	h := newHarness(t, nil)
 	h.connect(5, me, 1)
@@ -235,7 +235,7 @@ func TestAlone(t *testing.T) {
 }
 
 // TestEvictionOfMoved: CH-A8, CH-A13: a client whose other master the old one had
-// not heard of stays connected under that, unless the word is of another life.
+// not heard of stays connected under that, unless the word is of another incarnation.
 func TestEvictionOfMoved(t *testing.T) {
 	start := func() *harness {
 		h := newHarness(t, nil)
@@ -253,7 +253,7 @@ func TestEvictionOfMoved(t *testing.T) {
 	h.want("save rehomed orphaned")
 
 	for _, x := range []wire.Exception{
-		{Code: wire.OtherMaster, Epoch: 2, Incarnation: 4, Master: otherA},                       // an earlier life
+		{Code: wire.OtherMaster, Epoch: 2, Incarnation: 4, Master: otherA},                       // an earlier incarnation
 		{Code: wire.Newer, Epoch: 2, Incarnation: 6, Master: otherA},                             // a later one
 		{Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: nid.MustParse("9.9.9.9@tcp")}, // no server
 		{Index: 3, Code: wire.OtherMaster, Epoch: 2, Incarnation: 5, Master: otherA},             // no eviction

@@ -40,14 +40,14 @@ type conn struct {
 	// recovering since when it is. Active time, like due.
 	seen     time.Duration
 	said     time.Duration // when its last message of this protocol came, or T_evict before it was first asked; active time
-	carrier  uint64        // life of the NI that brought that message
+	carrier  uint64        // incarnation of the NI that brought that message
 	due      time.Duration
 	sequence uint64 // of the question that is answered when it is saved
 	name     string
 	epoch    uint32
 	gen      uint32 // tells the connections of one place apart
 	master   int32
-	previous int32 // master of the life before; while evicting, who evicts this life, too
+	previous int32 // master of the incarnation before; while evicting, who evicts this incarnation, too
 	pos      int32 // in the heap of deadlines
 	state    state
 	told     bool // suspected, and the transport was asked
@@ -162,7 +162,7 @@ func (s *Server) save(id uint64, c *conn) {
 }
 
 // end ends a connection, tells the user, and removes the record; with bury its
-// life cannot connect again.
+// incarnation cannot connect again.
 func (s *Server) end(i int32, cause wire.Cause, bury bool) {
 	s.finally(i, s.conn(i).incarnation, cause, bury)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Whoever has a connection can send a connect with the id of another's client and a
-// later life. So a later life that comes from another process than the one that is
+// later incarnation. So a later incarnation that comes from another process than the one that is
 // connected waits: the old process is asked. If it answers it stays, and the new one is
 // refused; if it says that it is over, or does not answer for T_evict, the new one is
 // taken. A process whose own address the id is made of needs no consent.
@@ -164,5 +164,5 @@ func (t *takeovers) clear(s *Server, r wire.Message) {
 func (q *asked) clone() asked {
 	m := *q.m
 	m.Name, m.Token, m.Proof = slices.Clone(m.Name), slices.Clone(m.Token), nil
-	return asked{from: q.from, at: q.at, life: q.life, m: &m}
+	return asked{from: q.from, at: q.at, incarnation: q.incarnation, m: &m}
 }

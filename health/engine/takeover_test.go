@@ -9,13 +9,13 @@ import (
 
 var stranger = nid.ProcessID{NID: nid.MustParse("10.1.0.66@tcp"), PID: nid.LustrePID}
 
-// steal has the stranger connect as the client, in a later life.
+// steal has the stranger connect as the client, in a later incarnation.
 func (h *harness) steal(incarnation uint64, master nid.NID) {
 	h.t.Helper()
 	h.message(stranger, wire.Message{Kind: wire.Connect, Incarnation: incarnation, Server: master, Epoch: 1, Sequence: 3})
 }
 
-// TestStrangerIsRefused: CH-A1: one connect with a later life, from another node, ends no
+// TestStrangerIsRefused: CH-A1: one connect with a later incarnation, from another node, ends no
 // client that is there: that is asked, and the stranger is refused. Whoever is its master.
 func TestStrangerIsRefused(t *testing.T) {
 	for _, master := range []nid.NID{me, otherA} {
@@ -89,7 +89,7 @@ func TestOwnerNeedsNoConsent(t *testing.T) {
 	}
 }
 
-// TestRestartAtOnce: a later life of the same process waits for nobody, also where a
+// TestRestartAtOnce: a later incarnation of the same process waits for nobody, also where a
 // stranger wants the client; one that is being saved is told that it is over.
 func TestRestartAtOnce(t *testing.T) {
 	h := newHarness(t, nil)
@@ -106,8 +106,8 @@ func TestRestartAtOnce(t *testing.T) {
 // TestTakeoversAreBounded: one node cannot fill the table of those that wait.
 func TestTakeoversAreBounded(t *testing.T) {
 	h := newHarness(t, func(cfg *ServerConfig) { cfg.MaxIDs = 4 * maxOfOneNID })
-	connect := func(from nid.ProcessID, i, life int) {
-		h.message(from, wire.Message{Kind: wire.Connect, Client: wire.ClientID{9, byte(i), byte(i >> 8)}, Incarnation: uint64(life), Server: otherA, Epoch: 1})
+	connect := func(from nid.ProcessID, i, incarnation int) {
+		h.message(from, wire.Message{Kind: wire.Connect, Client: wire.ClientID{9, byte(i), byte(i >> 8)}, Incarnation: uint64(incarnation), Server: otherA, Epoch: 1})
 	}
 	for i := range 3 * maxOfOneNID {
 		connect(host, i, 1)
@@ -134,13 +134,13 @@ func TestAnswersWhoIsAsked(t *testing.T) {
 	}
 	h.c.peer(other)
 	h.from(other, wire.Message{Kind: wire.Ask, Code: wire.Stale, Epoch: 1})
-	if len(h.sent) != 1 || h.sent[0].Kind != wire.Here || h.sent[0].Code != wire.OK || h.sent[0].Incarnation != h.c.life {
+	if len(h.sent) != 1 || h.sent[0].Kind != wire.Here || h.sent[0].Code != wire.OK || h.sent[0].Incarnation != h.c.incarnation {
 		t.Errorf("%+v", h.sent)
 	}
 }
 
 // TestRebootedElsewhere: CH-A1: a server that hears from a master that a client was evicted
-// because of a later life tells the earlier one so, which may still run.
+// because of a later incarnation tells the earlier one so, which may still run.
 func TestRebootedElsewhere(t *testing.T) {
 	h := newHarness(t, nil)
 	h.connect(5, otherA, 1)

@@ -58,7 +58,7 @@ func TestNodeOutlivesClient(t *testing.T) {
 		if asks++; first == 0 {
 			first = h.now
 		}
-		if m.Client != testClient || m.Incarnation != 5 || m.Epoch != 1 || m.Life != 77 {
+		if m.Client != testClient || m.Incarnation != 5 || m.Epoch != 1 || m.ServerIncarnation != 77 {
 			t.Errorf("asked with %+v", m)
 		}
 	})
@@ -119,13 +119,13 @@ func TestNotThere(t *testing.T) {
 	h.wantState("evicting 5 10.0.0.1@tcp/1")
 }
 
-// TestLifeOfTraffic: CH-8: the transport is asked for messages of the life that brought
+// TestIncarnationOfTraffic: CH-8: the transport is asked for messages of the incarnation that brought
 // the client's last message: those of a node that was restarted say nothing.
-func TestLifeOfTraffic(t *testing.T) {
+func TestIncarnationOfTraffic(t *testing.T) {
 	h := newHarness(t, nil)
-	arrive := func(life uint64, m wire.Message) {
+	arrive := func(incarnation uint64, m wire.Message) {
 		m.Client = testClient
-		h.step(ServerInput{Kind: Arrived, From: host, Life: life, Data: m.AppendTo(nil)})
+		h.step(ServerInput{Kind: Arrived, From: host, PeerIncarnation: incarnation, Data: m.AppendTo(nil)})
 	}
 	arrive(900, wire.Message{Kind: wire.Connect, Incarnation: 5, Server: me, Epoch: 1})
 	looks := func() uint64 {
@@ -139,11 +139,11 @@ func TestLifeOfTraffic(t *testing.T) {
 			}
 		}
 	}
-	if life := looks(); life != 900 {
-		t.Errorf("looks for life %d of the NI, want that of the connect", life)
+	if incarnation := looks(); incarnation != 900 {
+		t.Errorf("looks for life %d of the NI, want that of the connect", incarnation)
 	}
 	arrive(901, wire.Message{Kind: wire.Ping, Incarnation: 5, Epoch: 1})
-	if life := looks(); life != 901 {
-		t.Errorf("looks for life %d of the NI, want that of the latest ping", life)
+	if incarnation := looks(); incarnation != 901 {
+		t.Errorf("looks for life %d of the NI, want that of the latest ping", incarnation)
 	}
 }

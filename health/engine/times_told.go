@@ -8,7 +8,7 @@ import (
 )
 
 // Clients and servers have configurations of their own, so their times can differ. A
-// client tells T_ping and T_client + T_elect with Connect and Choose (Retry and Life), a
+// client tells T_ping and T_client + T_elect with Connect and Choose (Retry and Incarnation), a
 // server T_evict with Accept and Chosen (Retry): fields that versions before 2026-11-25
 // leave 0 and do not read, so that zero says "not told" and is not judged. Either side
 // refuses the other when its clients would be evicted in good health (CH-57, CH-A3,
@@ -36,7 +36,7 @@ func (t *Timing) evictTold() time.Duration {
 // tooSlow reports whether a client that connects, or chooses this server, tells of times
 // with which it would be evicted in good health.
 func (s *Server) tooSlow(m *wire.Message) bool {
-	found := time.Duration(min(m.Life, math.MaxUint32)) * time.Millisecond
+	found := time.Duration(min(m.ServerIncarnation, math.MaxUint32)) * time.Millisecond
 	return m.Retry > 0 && s.cfg.Evict < leastEvict(m.Retry, found, s.cfg.RTT)
 }
 

@@ -14,7 +14,7 @@ import (
 
 // toldTimes are those of a client, as Connect and Choose have them.
 func toldTimes(m wire.Message, ping, found time.Duration) wire.Message {
-	m.Retry, m.Life = ping, uint64(found/time.Millisecond)
+	m.Retry, m.ServerIncarnation = ping, uint64(found/time.Millisecond)
 	return m
 }
 
@@ -64,10 +64,10 @@ func TestTooSlowIsRefused(t *testing.T) {
 // TestHostileTimes: whatever times a connect claims, the lease is the server's: a client
 // that says nothing for T_evict is evicted. The numbers that no client sends are bounded.
 func TestHostileTimes(t *testing.T) {
-	for _, life := range []uint64{0, 1, math.MaxInt64, math.MaxInt64 + 1, math.MaxUint64} {
+	for _, incarnation := range []uint64{0, 1, math.MaxInt64, math.MaxInt64 + 1, math.MaxUint64} {
 		h := newHarness(t, nil)
-		h.message(host, wire.Message{Kind: wire.Connect, Incarnation: 5, Server: me, Epoch: 1, Retry: time.Millisecond, Life: life})
-		if life > 1 {
+		h.message(host, wire.Message{Kind: wire.Connect, Incarnation: 5, Server: me, Epoch: 1, Retry: time.Millisecond, ServerIncarnation: incarnation})
+		if incarnation > 1 {
 			h.want("reject:other-times")
 			continue
 		}
@@ -77,8 +77,8 @@ func TestHostileTimes(t *testing.T) {
 	}
 	for _, d := range []time.Duration{-1, 0, 1, maxTold, math.MaxInt64} {
 		m := wire.Message{Kind: wire.Connect, Client: testClient, Server: me}
-		m.Retry, m.Life = (&Timing{Ping: d, Client: d / 2, Elect: d / 2}).told()
-		if p, err := wire.ParseMessage(m.AppendTo(nil)); err != nil || p.Retry > maxTold || p.Life > math.MaxUint32 {
+		m.Retry, m.ServerIncarnation = (&Timing{Ping: d, Client: d / 2, Elect: d / 2}).told()
+		if p, err := wire.ParseMessage(m.AppendTo(nil)); err != nil || p.Retry > maxTold || p.ServerIncarnation > math.MaxUint32 {
 			t.Errorf("%v is told as %+v, %v", d, p, err)
 		}
 	}
@@ -133,11 +133,11 @@ func TestLeastEvict(t *testing.T) {
 // is of an older version.
 func TestLeavesTooQuickServers(t *testing.T) {
 	h := newClientHarness(t, me, otherA)
-	if m := h.sent[0]; m.Kind != wire.Connect || m.Retry != 5*time.Second || m.Life != 12500 {
+	if m := h.sent[0]; m.Kind != wire.Connect || m.Retry != 5*time.Second || m.ServerIncarnation != 12500 {
 		t.Fatalf("sent %+v", m)
 	}
 	first := h.to[0]
-	h.answer(0, wire.Message{Kind: wire.Accept, Life: 7, Retry: 17499 * time.Millisecond})
+	h.answer(0, wire.Message{Kind: wire.Accept, ServerIncarnation: 7, Retry: 17499 * time.Millisecond})
 	h.want("", wire.Disconnect, wire.Connect)
 	if h.to[0] != first || h.sent[0].Code != wire.NotConnected || h.to[1] == first {
 		t.Errorf("sent to %v: %+v", h.to, h.sent)
@@ -153,7 +153,7 @@ func TestLeavesTooQuickServers(t *testing.T) {
 	}
 	for _, enough := range []time.Duration{0, 17500 * time.Millisecond, maxTold} {
 		h = newClientHarness(t, me)
-		h.answer(0, wire.Message{Kind: wire.Accept, Life: 7, Retry: enough})
+		h.answer(0, wire.Message{Kind: wire.Accept, ServerIncarnation: 7, Retry: enough})
 		h.want("attached master-chosen")
 	}
 }
@@ -177,7 +177,7 @@ func TestLeavesTooQuickLater(t *testing.T) {
 		h.step(ClientInput{})
 	}
 	third := h.to[0]
-	if m := h.sent[0]; m.Kind != wire.Choose || m.Retry != 5*time.Second || m.Life != 12500 {
+	if m := h.sent[0]; m.Kind != wire.Choose || m.Retry != 5*time.Second || m.ServerIncarnation != 12500 {
 		t.Fatalf("sent %+v", m)
 	}
 	h.answer(0, wire.Message{Kind: wire.Chosen, Server: third, Retry: time.Second})

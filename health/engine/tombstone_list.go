@@ -22,7 +22,7 @@ type known struct {
 	peer nid.ProcessID
 }
 
-// TombstoneInfo is a tombstone as a server has it: it refuses that life of the client,
+// TombstoneInfo is a tombstone as a server has it: it refuses that incarnation of the client,
 // and all before it.
 type TombstoneInfo struct {
 	Client      wire.ClientID `json:"client"`
@@ -42,18 +42,18 @@ type TombstoneInfo struct {
 
 // know notes who a client was that was just buried, while there is room for that.
 func (t *tombstones) know(c *conn) {
-	g, ok := t.lives[c.id]
-	if !ok || len(t.lives) > maxKnown {
+	g, ok := t.incarnations[c.id]
+	if !ok || len(t.incarnations) > maxKnown {
 		return
 	}
 	g.known = &known{c.name, c.peer}
-	t.lives[c.id] = g
+	t.incarnations[c.id] = g
 }
 
 // before calls f for tombstones that last for less than until, the latest first: for
 // listStep of them, and all that end in the same instant as the last of these. It
 // returns from where the next call goes on, and whether there are more.
-func (t *tombstones) before(until time.Duration, f func(wire.ClientID, *grave)) (next time.Duration, more bool) {
+func (t *tombstones) before(until time.Duration, f func(wire.ClientID, *tombstone)) (next time.Duration, more bool) {
 	k := sort.Search(len(t.queue), func(i int) bool { return t.queue[i].until >= until })
 	run := map[wire.ClientID]bool{} // of one instant: a client may have been buried twice in it
 	for seen := 0; k > 0; seen++ {
@@ -65,7 +65,7 @@ func (t *tombstones) before(until time.Duration, f func(wire.ClientID, *grave)) 
 			clear(run)
 			until = p.until
 		}
-		if g, ok := t.lives[p.id]; ok && g.until == p.until && !run[p.id] {
+		if g, ok := t.incarnations[p.id]; ok && g.until == p.until && !run[p.id] {
 			run[p.id] = true
 			f(p.id, &g)
 		}
@@ -77,7 +77,7 @@ func (t *tombstones) before(until time.Duration, f func(wire.ClientID, *grave)) 
 // and returns from where the next call goes on, and whether there are more: it lists so
 // many that messages can be served in between. Begin with [machine.Never].
 func (s *Server) TombstonesBefore(until time.Duration, f func(*TombstoneInfo)) (next time.Duration, more bool) {
-	return s.tombstones.before(until, func(id wire.ClientID, g *grave) {
+	return s.tombstones.before(until, func(id wire.ClientID, g *tombstone) {
 		left := g.until - s.now
 		if left <= 0 {
 			return // until the next tick
@@ -93,7 +93,7 @@ func (s *Server) TombstonesBefore(until time.Duration, f func(*TombstoneInfo)) (
 	})
 }
 
-// Buried returns the highest life of a client that must not connect here again, as
+// Buried returns the highest incarnation of a client that must not connect here again, as
 // its tombstone says (CH-65); false if there is none.
 func (s *Server) Buried(id wire.ClientID) (incarnation uint64, ok bool) {
 	return s.tombstones.covers(id, 0)

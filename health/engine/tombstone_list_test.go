@@ -101,12 +101,12 @@ func TestTombstonesKnown(t *testing.T) {
 		g.know(c)
 	}
 	names := 0
-	for _, life := range g.lives {
-		if life.known != nil {
+	for _, incarnation := range g.incarnations {
+		if incarnation.known != nil {
 			names++
 		}
 	}
-	if names != maxKnown || len(g.lives) != maxKnown+100 {
-		t.Errorf("%d names of %d", names, len(g.lives))
+	if names != maxKnown || len(g.incarnations) != maxKnown+100 {
+		t.Errorf("%d names of %d", names, len(g.incarnations))
 	}
 }

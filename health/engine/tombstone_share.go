@@ -35,23 +35,23 @@ func (s *Server) nidOf(id wire.ClientID) nid.NID {
 }
 
 // put sets the tombstone of a client, and counts it.
-func (t *tombstones) put(id wire.ClientID, g grave) {
+func (t *tombstones) put(id wire.ClientID, g tombstone) {
 	t.remove(id)
 	t.counts[g.by]++
-	t.lives[id] = g
+	t.incarnations[id] = g
 }
 
 func (t *tombstones) remove(id wire.ClientID) {
-	if g, ok := t.lives[id]; ok {
+	if g, ok := t.incarnations[id]; ok {
 		t.counts[g.by]--
-		delete(t.lives, id)
+		delete(t.incarnations, id)
 	}
 }
 
 // relieve makes room, and returns how many lives it forgot: the oldest of a NID that has
 // more than its share, a quarter of that at once since it looks at all; or else the oldest.
 func (t *tombstones) relieve() (forgot uint64) {
-	before, most := len(t.lives), 1
+	before, most := len(t.incarnations), 1
 	for by := 2; by < shares; by++ {
 		if t.counts[by] > t.counts[most] {
 			most = by
@@ -60,13 +60,13 @@ func (t *tombstones) relieve() (forgot uint64) {
 	share := max(t.max/partOfOne, 1)
 	if int(t.counts[most]) <= share {
 		t.pop()
-		return uint64(before - len(t.lives))
+		return uint64(before - len(t.incarnations))
 	}
 	left := int32(max(share*3/4, 1))
 	for _, p := range t.queue {
-		if g, ok := t.lives[p.id]; ok && int(g.by) == most && g.until == p.until && t.counts[most] > left {
+		if g, ok := t.incarnations[p.id]; ok && int(g.by) == most && g.until == p.until && t.counts[most] > left {
 			t.remove(p.id)
 		}
 	}
-	return uint64(before - len(t.lives))
+	return uint64(before - len(t.incarnations))
 }

@@ -38,7 +38,7 @@ func TestTombstonesOfOneNode(t *testing.T) {
 	}
 	h.wantFetchedShare(wire.ClientID{3})
 	h.advance(minTombstone + h.s.cfg.Tick)
-	if h.s.tombstones.counts != [shares]int32{} || len(h.s.tombstones.lives) != 0 {
+	if h.s.tombstones.counts != [shares]int32{} || len(h.s.tombstones.incarnations) != 0 {
 		t.Error("they count when they are over")
 	}
 }

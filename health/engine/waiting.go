@@ -6,7 +6,7 @@ import (
 	"ulnet/health/wire"
 )
 
-// waiting are connects that wait for the eviction of the client's earlier life
+// waiting are connects that wait for the eviction of the client's earlier incarnation
 // (CH-A21): one for each client.
 type waiting struct {
 	clients map[wire.ClientID]*waiter
@@ -27,7 +27,7 @@ func (w *waiting) init() { w.clients = make(map[wire.ClientID]*waiter) }
 
 func (w *waiting) of(id wire.ClientID) *waiter { return w.clients[id] }
 
-// add lets a connect wait. A later life takes the place of an earlier one.
+// add lets a connect wait. A later incarnation takes the place of an earlier one.
 func (w *waiting) add(s *Server, q *asked) {
 	m := q.m
 	since := s.now
@@ -46,7 +46,7 @@ func (w *waiting) add(s *Server, q *asked) {
 	w.clients[m.Client] = &waiter{q.clone(), since}
 }
 
-// resume lets a connect go on when the earlier life is gone.
+// resume lets a connect go on when the earlier incarnation is gone.
 func (w *waiting) resume(s *Server, id wire.ClientID) {
 	if q := w.clients[id]; q != nil {
 		delete(w.clients, id)

@@ -22,8 +22,8 @@ type client struct {
 
 func (c *client) start() {
 	c.up, c.stopped, c.inbox = true, false, nil
-	c.life++
-	m, err := NewClient(ClientConfig{ID: c.name, Incarnation: c.life << 20, Servers: c.ids(), Seed: c.w.rng.Uint64()})
+	c.incarnation++
+	m, err := NewClient(ClientConfig{ID: c.name, Incarnation: c.incarnation << 20, Servers: c.ids(), Seed: c.w.rng.Uint64()})
 	if err != nil {
 		c.w.t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func (c *client) count(k ClientEventKind) (n int) {
 func (w *world) doubt() {
 	for _, c := range w.clients {
 		for _, id := range c.m.Status().Attached {
-			c.run(c.life, func() { c.step(ClientInput{Kind: Doubt, Server: id}) })
+			c.run(c.incarnation, func() { c.step(ClientInput{Kind: Doubt, Server: id}) })
 		}
 	}
 }
@@ -102,7 +102,7 @@ func (w *world) server(id nid.NID) *server {
 	return s
 }
 
-// holders are the servers that a life of a client is connected to.
+// holders are the servers that an incarnation of a client is connected to.
 func (w *world) holders(c *client) (list []*server) {
 	for _, s := range w.servers {
 		if s.up {

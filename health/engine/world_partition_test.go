@@ -72,7 +72,7 @@ func TestPartitionOfClients(t *testing.T) {
 }
 
 // TestPauseOfServer: CH-35, CH-67, CH-A16, CH-A19: a master that stands still for
-// any length up to 2·T_evict costs no client its life.
+// any length up to 2·T_evict costs no client its incarnation.
 func TestPauseOfServer(t *testing.T) {
 	step := 3 * time.Second
 	if testing.Short() {
@@ -89,7 +89,7 @@ func TestPauseOfServer(t *testing.T) {
 
 // TestPauseOfClient: a client that stands still for longer than T_evict is
 // evicted by all at once, drops everything in one step when it goes on, and
-// begins its next life (CH-61); shorter pauses do nothing.
+// begins its next incarnation (CH-61); shorter pauses do nothing.
 func TestPauseOfClient(t *testing.T) {
 	for d := time.Second; d <= 35*time.Second; d += 3 * time.Second {
 		w := populated(t, uint64(d)+1, 10)

@@ -11,12 +11,12 @@ import (
 // server is a server's process, with what outlives it.
 type server struct {
 	base
-	ids     []nid.NID
-	m       *Server
-	out     ServerOutput
-	store   map[wire.ClientID]Record
-	graves  map[wire.ClientID]uint64
-	durable time.Duration // when the latest write is
+	ids        []nid.NID
+	m          *Server
+	out        ServerOutput
+	store      map[wire.ClientID]Record
+	tombstones map[wire.ClientID]uint64
+	durable    time.Duration // when the latest write is
 	// unwritten are lengths of events at which it died before all was durable.
 	unwritten []int
 	views     map[nid.NID]*view
@@ -38,13 +38,13 @@ type view struct {
 
 func (s *server) start() {
 	s.up, s.stopped, s.inbox = true, false, nil
-	s.life++
-	m, err := NewServer(ServerConfig{Self: s.id, Incarnation: s.life, Servers: s.ids, MaxLives: 1000, ClaimKeys: s.w.claims})
+	s.incarnation++
+	m, err := NewServer(ServerConfig{Self: s.id, Incarnation: s.incarnation, Servers: s.ids, MaxIncarnations: 1000, ClaimKeys: s.w.claims})
 	if err != nil {
 		s.w.t.Fatal(err)
 	}
 	s.m, s.quorum = m, false
-	if s.life > 1 {
+	if s.incarnation > 1 {
 		s.ready = s.w.now + s.w.detect*5/4
 	}
 	s.w.log("server %v starts", s.id)
@@ -55,8 +55,8 @@ func (s *server) start() {
 		r := s.store[id]
 		s.step(ServerInput{Kind: Restore, Record: &r})
 	}
-	for _, id := range slices.SortedFunc(keys(s.graves), wire.ClientID.Compare) {
-		s.step(ServerInput{Kind: RestoreGrave, Client: id, Incarnation: s.graves[id], For: 10 * time.Minute})
+	for _, id := range slices.SortedFunc(keys(s.tombstones), wire.ClientID.Compare) {
+		s.step(ServerInput{Kind: RestoreTombstone, Client: id, Incarnation: s.tombstones[id], For: 10 * time.Minute})
 	}
 	s.step(ServerInput{})
 }
@@ -101,7 +101,7 @@ func (s *server) step(in ServerInput) {
 }
 
 func (s *server) effect(e *ServerEffect, data []byte) {
-	w, life := s.w, s.life
+	w, incarnation := s.w, s.incarnation
 	switch e.Kind {
 	case DoSend:
 		w.send(s.id, e.To.NID, data)
@@ -112,17 +112,17 @@ func (s *server) effect(e *ServerEffect, data []byte) {
 			}
 			failed := s.broken
 			if e.ID != 0 {
-				s.run(life, func() { s.step(ServerInput{Kind: Saved, ID: e.ID, Failed: failed}) })
+				s.run(incarnation, func() { s.step(ServerInput{Kind: Saved, ID: e.ID, Failed: failed}) })
 			}
 		})
 	case DoRemove:
 		s.write(func() {
 			delete(s.store, e.Client)
 			if e.For < 0 {
-				delete(s.graves, e.Client)
+				delete(s.tombstones, e.Client)
 			}
 			if e.For > 0 {
-				s.graves[e.Client] = max(e.Incarnation, s.graves[e.Client])
+				s.tombstones[e.Client] = max(e.Incarnation, s.tombstones[e.Client])
 			}
 		})
 	case DoBroadcast:
@@ -139,9 +139,9 @@ func (s *server) effect(e *ServerEffect, data []byte) {
 // write makes something durable after a while, in order; a crash before loses it.
 func (s *server) write(f func()) {
 	s.durable = max(s.durable, s.w.now+s.w.between(time.Millisecond, 5*time.Millisecond)+s.fsync)
-	life := s.life
+	incarnation := s.incarnation
 	s.w.at(s.durable, func() {
-		if s.up && s.life == life {
+		if s.up && s.incarnation == incarnation {
 			f()
 		}
 	})
@@ -149,9 +149,9 @@ func (s *server) write(f func()) {
 
 // broadcast asks all that this server thinks alive, and collects their answers.
 func (s *server) broadcast(id uint64, data []byte) {
-	w, life := s.w, s.life
+	w, incarnation := s.w, s.incarnation
 	done := func(failed bool, missing []nid.NID, reply []byte) {
-		s.run(life, func() {
+		s.run(incarnation, func() {
 			s.step(ServerInput{Kind: BroadcastDone, ID: id, Failed: failed, Servers: missing, Data: reply})
 		})
 	}
@@ -182,7 +182,7 @@ func (s *server) broadcast(id uint64, data []byte) {
 				if w.separated(s.id, o.id) || w.rng.Float64() < w.loss {
 					return
 				}
-				o.run(o.life, func() { o.step(ServerInput{Kind: EvictArrived, Server: s.id, Data: data, Token: answered}) })
+				o.run(o.incarnation, func() { o.step(ServerInput{Kind: EvictArrived, Server: s.id, Data: data, Token: answered}) })
 			})
 		}
 		ask(func(b []byte) {
@@ -242,10 +242,10 @@ func (w *world) pause(n node, d time.Duration) {
 		return
 	}
 	w.log("%v stands still for %v", b.id, d)
-	life := b.life
+	incarnation := b.incarnation
 	b.stop()
 	w.after(d, func() {
-		if !b.up || b.life != life {
+		if !b.up || b.incarnation != incarnation {
 			return
 		}
 		w.log("%v goes on", b.id)

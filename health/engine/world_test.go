@@ -71,23 +71,23 @@ type node interface {
 
 // base is a node's process: it can be dead, and stand still.
 type base struct {
-	w       *world
-	id      nid.NID
-	up      bool
-	stopped bool
-	inbox   []func() // what happened while it stood still
-	life    uint64
-	timer   uint64
+	w           *world
+	id          nid.NID
+	up          bool
+	stopped     bool
+	inbox       []func() // what happened while it stood still
+	incarnation uint64
+	timer       uint64
 }
 
 func (b *base) host() *base { return b }
 
 // run has f happen in this process, if it still lives, when it does not stand still.
-func (b *base) run(life uint64, f func()) {
+func (b *base) run(incarnation uint64, f func()) {
 	switch {
-	case !b.up || b.life != life:
+	case !b.up || b.incarnation != incarnation:
 	case b.stopped:
-		b.inbox = append(b.inbox, func() { b.run(life, f) })
+		b.inbox = append(b.inbox, func() { b.run(incarnation, f) })
 	default:
 		f()
 	}
@@ -95,12 +95,12 @@ func (b *base) run(life uint64, f func()) {
 
 func (b *base) wake(at time.Duration, f func()) {
 	b.timer++
-	timer, life := b.timer, b.life
+	timer, incarnation := b.timer, b.incarnation
 	if at == machine.Never {
 		return
 	}
 	b.w.at(at, func() {
-		b.run(life, func() {
+		b.run(incarnation, func() {
 			if b.timer == timer {
 				f()
 			}
@@ -142,7 +142,7 @@ func newWorldWith(t *testing.T, seed uint64, servers int, claims keyring.Keys) *
 		ids = append(ids, nid.FromNumber(nid.MustParseNet("tcp"), 10<<24+uint32(i)+1))
 	}
 	for _, id := range ids {
-		s := &server{base: base{w: w, id: id}, ids: ids, store: make(map[wire.ClientID]Record), graves: make(map[wire.ClientID]uint64), views: make(map[nid.NID]*view)}
+		s := &server{base: base{w: w, id: id}, ids: ids, store: make(map[wire.ClientID]Record), tombstones: make(map[wire.ClientID]uint64), views: make(map[nid.NID]*view)}
 		for _, other := range ids {
 			s.views[other] = &view{}
 		}
@@ -234,7 +234,7 @@ func (w *world) send(from, to nid.NID, data []byte) {
 		n := w.nodes[to]
 		deliver := func() {
 			if !w.separated(from, to) {
-				n.host().run(n.host().life, func() { n.deliver(nid.ProcessID{NID: from, PID: nid.LustrePID}, data) })
+				n.host().run(n.host().incarnation, func() { n.deliver(nid.ProcessID{NID: from, PID: nid.LustrePID}, data) })
 			}
 		}
 		if w.separated(from, to) {

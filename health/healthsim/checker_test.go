@@ -13,11 +13,11 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// TestCheckerSees: an eviction without a cause, a life that another server has buried, one
+// TestCheckerSees: an eviction without a cause, an incarnation that another server has buried, one
 // that is taken again, and a client that is gone and known, are noticed; the first is
 // not when the client was apart from a server.
 func TestCheckerSees(t *testing.T) {
-	const client, life = sim.NodeID(3), 7
+	const client, incarnation = sim.NodeID(3), 7
 	start := func() *Net {
 		n, err := New(Config{Servers: 3, Clients: 1, Network: scenario.Network{Seed: 1, Topology: Flat()}, Bare: true})
 		if err == nil {
@@ -36,14 +36,14 @@ func TestCheckerSees(t *testing.T) {
 	}
 	n := start()
 	holds(n, "no-false-eviction", true)
-	n.clientTold(client, &health.ClientEvent{Kind: health.Evicted, Server: simlnd.NID(0), Incarnation: life})
+	n.clientTold(client, &health.ClientEvent{Kind: health.Evicted, Server: simlnd.NID(0), Incarnation: incarnation})
 	holds(n, "no-false-eviction", false)
 
 	n = start()
 	n.Partition(sim.Nodes(client))
-	n.serverTold(0, &health.Event{Kind: health.ClientSuspended, Cause: health.TimedOut, Client: clientID(client), Incarnation: life})
+	n.serverTold(0, &health.Event{Kind: health.ClientSuspended, Cause: health.TimedOut, Client: clientID(client), Incarnation: incarnation})
 	n.Heal()
-	n.clientTold(client, &health.ClientEvent{Kind: health.Evicted, Server: simlnd.NID(0), Incarnation: life})
+	n.clientTold(client, &health.ClientEvent{Kind: health.Evicted, Server: simlnd.NID(0), Incarnation: incarnation})
 	holds(n, "no-false-eviction", true)
 
 	n = start()
@@ -55,7 +55,7 @@ func TestCheckerSees(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.servers[2] = buried{n.servers[2]}
-	n.serverTold(0, &health.Event{Kind: health.ClientConnected, Client: clientID(client), Incarnation: life})
+	n.serverTold(0, &health.Event{Kind: health.ClientConnected, Client: clientID(client), Incarnation: incarnation})
 	holds(n, "uniform", false) // most have the tombstone
 
 	n = start()
@@ -86,7 +86,7 @@ func TestExemptionsDocumented(t *testing.T) {
 	}
 }
 
-// buried is a server with a tombstone of whatever life, known one that has each client.
+// buried is a server with a tombstone of whatever incarnation, known one that has each client.
 type (
 	buried struct{ watcher }
 	known  struct{ watcher }

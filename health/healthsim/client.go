@@ -20,32 +20,32 @@ const busyInterval = time.Second
 
 // client is the machine of a client on a node, with its user.
 type client struct {
-	net   *Net
-	id    sim.NodeID
-	life  uint64 // of the node
-	m     *engine.Client
-	wants []nid.NID // servers to be connected to besides the master
-	wake  time.Duration
-	other time.Duration // when a busy client sends its next message; Never: it is idle
-	sent  map[nid.NID]time.Duration
-	heard map[ni]time.Duration
+	net         *Net
+	id          sim.NodeID
+	incarnation uint64 // of the node
+	m           *engine.Client
+	wants       []nid.NID // servers to be connected to besides the master
+	wake        time.Duration
+	other       time.Duration // when a busy client sends its next message; Never: it is idle
+	sent        map[nid.NID]time.Duration
+	heard       map[ni]time.Duration
 
 	now time.Duration // of the step that is made
 	out *sim.Output[*message]
 }
 
-// bootClient begins a life of a client.
-func (n *Net) bootClient(life sim.Life) sim.Program[*message] {
+// bootClient begins an incarnation of a client.
+func (n *Net) bootClient(incarnation sim.Incarnation) sim.Program[*message] {
 	c := &client{
-		net: n, id: life.Node, life: lifeOf(life), wake: machine.Never, other: machine.Never,
+		net: n, id: incarnation.Node, incarnation: incarnationOf(incarnation), wake: machine.Never, other: machine.Never,
 		sent: make(map[nid.NID]time.Duration), heard: make(map[ni]time.Duration),
 	}
-	c.wants = n.wants(life.Node)
-	if !c.begin(clientID(life.Node), life) {
+	c.wants = n.wants(incarnation.Node)
+	if !c.begin(clientID(incarnation.Node), incarnation) {
 		return nil
 	}
 	if c.fate().talks {
-		c.other = life.Now
+		c.other = incarnation.Now
 	}
 	return c
 }
@@ -62,10 +62,10 @@ func (n *Net) wants(id sim.NodeID) (list []nid.NID) {
 }
 
 // begin makes the machine.
-func (c *client) begin(id health.ClientID, life sim.Life) bool {
+func (c *client) begin(id health.ClientID, incarnation sim.Incarnation) bool {
 	var err error
 	c.m, err = engine.NewClient(engine.ClientConfig{
-		ID: id, Incarnation: epoch + uint64(life.Now), Servers: c.net.ids, Timing: c.net.cfg.Timing, Seed: life.Seed,
+		ID: id, Incarnation: epoch + uint64(incarnation.Now), Servers: c.net.ids, Timing: c.net.cfg.Timing, Seed: incarnation.Seed,
 	})
 	if err != nil {
 		c.net.Failed(err)
@@ -124,9 +124,9 @@ func (c *client) steps() {
 func (c *client) take(from sim.NodeID, m *message) {
 	switch m.kind {
 	case ofHealth:
-		c.input(engine.ClientInput{Kind: engine.ClientArrived, From: processOf(from), Life: m.life, Data: m.data})
+		c.input(engine.ClientInput{Kind: engine.ClientArrived, From: processOf(from), PeerIncarnation: m.incarnation, Data: m.data})
 	case traffic:
-		c.heard[ni{from, m.life}] = c.now
+		c.heard[ni{from, m.incarnation}] = c.now
 	default: // a client is in no tree
 	}
 }
@@ -141,7 +141,7 @@ func (c *client) apply(e *engine.ClientEffect) {
 		c.send(nodeOfNID(e.To.NID), &message{kind: ofHealth, data: data})
 	case engine.LookAt:
 		at := e.To.NID
-		c.input(engine.ClientInput{Kind: engine.Traffic, Server: at, Sent: c.sent[at], Heard: c.heard[ni{nodeOfNID(at), e.Life}]})
+		c.input(engine.ClientInput{Kind: engine.Traffic, Server: at, Sent: c.sent[at], Heard: c.heard[ni{nodeOfNID(at), e.PeerIncarnation}]})
 	case engine.Tell:
 		n.clientTold(c.id, &e.Event)
 		if !n.cfg.Bare {
@@ -170,7 +170,7 @@ func (c *client) told(e *health.ClientEvent) {
 }
 
 func (c *client) send(to sim.NodeID, m *message) {
-	m.life = c.life
+	m.incarnation = c.incarnation
 	c.net.ledger.spoke(c.id)
 	c.out.Sends = append(c.out.Sends, sim.Send[*message]{To: to, Msg: m, Size: m.size(), Priority: true})
 }
@@ -216,7 +216,7 @@ func (c *client) command(text string) {
 		}
 	case "impersonate":
 		if other, ok := c.net.impersonated(c.id, rest); ok {
-			c.begin(clientID(other), sim.Life{Seed: uint64(c.now), Now: c.now})
+			c.begin(clientID(other), sim.Incarnation{Seed: uint64(c.now), Now: c.now})
 			c.input(engine.ClientInput{Kind: engine.ClientStart})
 		}
 	}

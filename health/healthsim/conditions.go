@@ -33,7 +33,7 @@ var conditions = kit.Conditions[*Net]{
 		func(n *Net, a scenario.Args) (bool, string) { return n.Quorum(a.Among(0), false) }, optional(serversArg)),
 	kit.Ask("no-false-eviction", "no client was told that all have evicted it, or that it runs elsewhere, and of none do most servers have the tombstone, which had run, reached every server, and lost no message before",
 		(*Net).noFalseEviction),
-	kit.Ask("uniform", "no server took a life whose tombstones most have; when nothing has been done to servers and links for T_q + T_orphan, none holds a life of which it or another one has a tombstone; and none a client that is gone, for longer than it takes to evict it",
+	kit.Ask("uniform", "no server took an incarnation whose tombstones most have; when nothing has been done to servers and links for T_q + T_orphan, none holds an incarnation of which it or another one has a tombstone; and none a client that is gone, for longer than it takes to evict it",
 		func(n *Net, _ scenario.Args) (bool, string) { return n.uniform(false) }),
 	kit.Ask("uniform-most", "the same, but for tombstones that no more than half of the servers have",
 		func(n *Net, _ scenario.Args) (bool, string) { return n.uniform(true) }),

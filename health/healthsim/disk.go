@@ -12,31 +12,31 @@ import (
 // disk is what a server keeps over a restart. Writes are durable one after the
 // other, each after a while; what is not yet dies with the process.
 type disk struct {
-	records map[health.ClientID]health.Record
-	graves  map[health.ClientID]grave
-	pending []write
-	broken  bool // writes fail
+	records    map[health.ClientID]health.Record
+	tombstones map[health.ClientID]tombstone
+	pending    []write
+	broken     bool // writes fail
 }
 
-// grave is a tombstone.
-type grave struct {
+// tombstone is a tombstone.
+type tombstone struct {
 	incarnation uint64
 	until       time.Duration // by the node's clock
 }
 
 // write is a write on its way.
 type write struct {
-	at     time.Duration
-	id     uint64         // to be answered; 0: nobody waits
-	record *health.Record // to save; nil: to remove
-	client health.ClientID
-	grave  grave // with incarnation 0: none; one that is over: none any more
+	at        time.Duration
+	id        uint64         // to be answered; 0: nobody waits
+	record    *health.Record // to save; nil: to remove
+	client    health.ClientID
+	tombstone tombstone // with incarnation 0: none; one that is over: none any more
 }
 
 func (d *disk) init(old *disk) {
-	d.records, d.graves = make(map[health.ClientID]health.Record), make(map[health.ClientID]grave)
+	d.records, d.tombstones = make(map[health.ClientID]health.Record), make(map[health.ClientID]tombstone)
 	if old != nil {
-		d.records, d.graves, d.broken = old.records, old.graves, old.broken
+		d.records, d.tombstones, d.broken = old.records, old.tombstones, old.broken
 	}
 }
 
@@ -60,9 +60,9 @@ func (d *disk) run(now time.Duration, saved func(id uint64, failed bool)) {
 			d.records[w.record.Client] = *w.record
 		default:
 			delete(d.records, w.client)
-			if w.grave.incarnation > 0 {
-				w.grave.incarnation = max(w.grave.incarnation, d.graves[w.client].incarnation)
-				d.graves[w.client] = w.grave
+			if w.tombstone.incarnation > 0 {
+				w.tombstone.incarnation = max(w.tombstone.incarnation, d.tombstones[w.client].incarnation)
+				d.tombstones[w.client] = w.tombstone
 			}
 		}
 		if w.id != 0 || d.broken {
@@ -81,9 +81,9 @@ func (d *disk) next() (at time.Duration, some bool) {
 
 // load returns what there was before a restart, in the order of the clients.
 func (d *disk) load(now time.Duration) (list []engine.ServerInput) {
-	for _, id := range sortedIDs(d.graves) {
-		if g := d.graves[id]; g.until > now {
-			list = append(list, engine.ServerInput{Kind: engine.RestoreGrave, Client: id, Incarnation: g.incarnation, For: g.until - now})
+	for _, id := range sortedIDs(d.tombstones) {
+		if g := d.tombstones[id]; g.until > now {
+			list = append(list, engine.ServerInput{Kind: engine.RestoreTombstone, Client: id, Incarnation: g.incarnation, For: g.until - now})
 		}
 	}
 	for _, id := range sortedIDs(d.records) {

@@ -117,13 +117,13 @@ func (t *truth) ending() {
 	}
 }
 
-// justly reports whether a server may evict a life of the client on a node for a cause, which
+// justly reports whether a server may evict an incarnation of the client on a node for a cause, which
 // looks back for so long: while the server stood still its clocks did, too.
-func (t *truth) justly(id, server sim.NodeID, life uint64, cause health.Cause) bool {
+func (t *truth) justly(id, server sim.NodeID, incarnation uint64, cause health.Cause) bool {
 	window := t.net.timing.Evict
 	switch cause {
 	case health.ByAdmin:
-		return t.nodes[t.nodes[id].client].ordered == life
+		return t.nodes[t.nodes[id].client].ordered == incarnation
 	case health.LostMaster:
 		window = t.net.timing.Orphan
 	}
@@ -147,7 +147,7 @@ func (n *Net) rests(id sim.NodeID) bool {
 	return n.truth.nodes[id].superseded && n.client(id).Status().State == "resting"
 }
 
-// agreeIn is how long after the last fault all servers agree whether a life of a client
+// agreeIn is how long after the last fault all servers agree whether an incarnation of a client
 // is connected or evicted (exemptHealed; CH-33, G-CH-6).
 func (n *Net) agreeIn() time.Duration {
 	return max(n.timing.Quorum, 0) + n.timing.Orphan + 2*n.timing.Tick

@@ -19,12 +19,12 @@ const (
 
 // message is one on its way. What it refers to is not changed any more.
 type message struct {
-	kind    kind
-	life    uint64 // of the node that sent it
-	data    []byte
-	key     relayKey     // of evictions
-	members []sim.NodeID // of a request: its tree, the root first
-	missing []sim.NodeID // of a reply: who did not answer
+	kind        kind
+	incarnation uint64 // of the node that sent it
+	data        []byte
+	key         relayKey     // of evictions
+	members     []sim.NodeID // of a request: its tree, the root first
+	missing     []sim.NodeID // of a reply: who did not answer
 }
 
 // size is what a message takes on the wire, about.

@@ -78,7 +78,7 @@ type Net struct {
 	timing  health.Timing
 	ids     []nid.NID // of the servers
 	list    *engine.List
-	servers []watcher // by node, of the latest life; nil before the first
+	servers []watcher // by node, of the latest incarnation; nil before the first
 	clients []pinger  // likewise, the first one is of node cfg.Servers
 	stores  []*store  // at Stacks, of servers
 	oracle  oracle
@@ -137,15 +137,15 @@ func prepare(cfg Config) (n *Net, err error) {
 	return n, nil
 }
 
-// boot begins a life. A server takes over what is on its disk.
-func (n *Net) boot(life sim.Life, kept sim.Program[*message]) sim.Program[*message] {
+// boot begins an incarnation. A server takes over what is on its disk.
+func (n *Net) boot(incarnation sim.Incarnation, kept sim.Program[*message]) sim.Program[*message] {
 	n.oracle.changed()
-	n.truth.began(life.Node)
-	if n.isServer(life.Node) {
+	n.truth.began(incarnation.Node)
+	if n.isServer(incarnation.Node) {
 		old, _ := kept.(*server)
-		return n.bootServer(life, old)
+		return n.bootServer(incarnation, old)
 	}
-	return n.bootClient(life)
+	return n.bootClient(incarnation)
 }
 
 // Timing are the times, with their defaults.

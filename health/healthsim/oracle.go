@@ -66,7 +66,7 @@ func (o *oracle) changed() {
 	o.net.Control.At(o.net.Now(), o.look)
 }
 
-// ended hears that a life has ended: the next one knows nothing, and is silent
+// ended hears that an incarnation has ended: the next one knows nothing, and is silent
 // for a while.
 func (o *oracle) ended(id sim.NodeID) {
 	if !o.on() || !o.net.isServer(id) {

@@ -72,7 +72,7 @@ always no-false-eviction
 
 // TestPauses: CH-16, CH-35, CH-67, CH-A16, CH-A19, G-CH-3: a stopped process, for
 // every length from a second to twice T_evict. A master, or two, that stands still
-// costs no client its life; a client lives if it is back within T_evict less a
+// costs no client its incarnation; a client lives if it is back within T_evict less a
 // ping interval, is evicted once if it is not within T_evict and a tick, and comes
 // back by itself.
 func TestPauses(t *testing.T) {

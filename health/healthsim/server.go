@@ -17,31 +17,31 @@ import (
 
 // server is the machine of a server on a node, with what it needs of others.
 type server struct {
-	net    *Net
-	id     sim.NodeID
-	life   sim.Life
-	m      *healthengine.Server
-	gossip *engine.Machine // nil: the oracle
-	pcg    rand.PCG
-	disk   disk
-	view   view
-	relays relays
-	heard  map[ni]time.Duration // other messages of nodes
-	wake   time.Duration        // of m
-	talk   time.Duration        // of gossip
+	net         *Net
+	id          sim.NodeID
+	incarnation sim.Incarnation
+	m           *healthengine.Server
+	gossip      *engine.Machine // nil: the oracle
+	pcg         rand.PCG
+	disk        disk
+	view        view
+	relays      relays
+	heard       map[ni]time.Duration // other messages of nodes
+	wake        time.Duration        // of m
+	talk        time.Duration        // of gossip
 
 	now time.Duration // of the step that is made
 	out *sim.Output[*message]
 }
 
-// ni is a life of a node, as the transport tells them apart.
+// ni is an incarnation of a node, as the transport tells them apart.
 type ni struct {
-	node sim.NodeID
-	life uint64
+	node        sim.NodeID
+	incarnation uint64
 }
 
-// lifeOf is the number of a life of a node, above 0.
-func lifeOf(l sim.Life) uint64 { return uint64(l.Number) + 1 }
+// incarnationOf is the number of an incarnation of a node, above 0.
+func incarnationOf(l sim.Incarnation) uint64 { return uint64(l.Number) + 1 }
 
 // view is what a server thinks of the others.
 type view struct {
@@ -50,29 +50,29 @@ type view struct {
 	quorum, unsure bool
 }
 
-// bootServer begins a life of a server.
-func (n *Net) bootServer(life sim.Life, old *server) sim.Program[*message] {
+// bootServer begins an incarnation of a server.
+func (n *Net) bootServer(incarnation sim.Incarnation, old *server) sim.Program[*message] {
 	s := &server{
-		net: n, id: life.Node, life: life, heard: make(map[ni]time.Duration), wake: machine.Never, talk: machine.Never,
+		net: n, id: incarnation.Node, incarnation: incarnation, heard: make(map[ni]time.Duration), wake: machine.Never, talk: machine.Never,
 		view: view{alive: make([]bool, n.cfg.Servers), count: 1}, relays: relays{byKey: make(map[relayKey]*relay)},
 	}
-	s.pcg.Seed(life.Seed, 1)
+	s.pcg.Seed(incarnation.Seed, 1)
 	s.disk.init(nil)
 	if old != nil {
 		s.disk.init(&old.disk)
 	}
 	var err error
 	s.m, err = healthengine.NewServer(healthengine.ServerConfig{
-		Self: simlnd.NID(life.Node), Incarnation: epoch + uint64(life.Now), Servers: n.ids, Timing: n.cfg.Timing, ClaimKeys: n.cfg.ClaimKeys,
+		Self: simlnd.NID(incarnation.Node), Incarnation: epoch + uint64(incarnation.Now), Servers: n.ids, Timing: n.cfg.Timing, ClaimKeys: n.cfg.ClaimKeys,
 	})
 	if err == nil && n.cfg.Gossip > 0 {
-		s.gossip, err = engine.New(engine.Config{Interval: n.cfg.Gossip, Seed: life.Seed, ColdStart: life.Number == 0}, n.list, n.list.Index(simlnd.NID(life.Node)))
+		s.gossip, err = engine.New(engine.Config{Interval: n.cfg.Gossip, Seed: incarnation.Seed, ColdStart: incarnation.Number == 0}, n.list, n.list.Index(simlnd.NID(incarnation.Node)))
 	}
 	if err != nil {
 		n.Failed(err)
 		return nil
 	}
-	n.servers[life.Node] = s.m
+	n.servers[incarnation.Node] = s.m
 	return s
 }
 
@@ -126,8 +126,8 @@ func (s *server) input(in healthengine.ServerInput) {
 }
 
 func (s *server) send(to sim.NodeID, m *message) {
-	if m.life == 0 { // otherwise it is passed on
-		m.life = lifeOf(s.life)
+	if m.incarnation == 0 { // otherwise it is passed on
+		m.incarnation = incarnationOf(s.incarnation)
 	}
 	s.out.Sends = append(s.out.Sends, sim.Send[*message]{To: to, Msg: m, Size: m.size(), Priority: true})
 }
@@ -145,7 +145,7 @@ func (s *server) start() {
 	}
 	o := &s.net.oracle
 	for k := range s.net.ids {
-		if id := sim.NodeID(k); id != s.id && s.life.Number == 0 && o.atFirst(s.id) && o.atFirst(id) {
+		if id := sim.NodeID(k); id != s.id && s.incarnation.Number == 0 && o.atFirst(s.id) && o.atFirst(id) {
 			s.judge(id, true, 0)
 		}
 	}
@@ -156,13 +156,13 @@ func (s *server) start() {
 func (s *server) take(from sim.NodeID, m *message) {
 	switch m.kind {
 	case ofHealth:
-		s.input(healthengine.ServerInput{Kind: healthengine.Arrived, From: processOf(from), Life: m.life, Data: m.data})
+		s.input(healthengine.ServerInput{Kind: healthengine.Arrived, From: processOf(from), PeerIncarnation: m.incarnation, Data: m.data})
 	case evictRequest:
 		s.requested(from, m)
 	case evictReply:
 		s.replied(from, m)
 	case traffic:
-		s.heard[ni{from, m.life}] = s.now
+		s.heard[ni{from, m.incarnation}] = s.now
 		s.send(from, &message{kind: traffic, data: m.data})
 	case ofGossip:
 		s.chat(engine.Input{Kind: engine.Ping, From: simlnd.NID(from), Data: m.data})
@@ -182,7 +182,7 @@ func (s *server) apply(e *healthengine.ServerEffect) {
 	case healthengine.DoRemove:
 		w := write{client: e.Client}
 		if e.For != 0 {
-			w.grave = grave{e.Incarnation, s.now + max(e.For, 0)}
+			w.tombstone = tombstone{e.Incarnation, s.now + max(e.For, 0)}
 		}
 		s.write(w)
 	case healthengine.DoBroadcast:

@@ -28,7 +28,7 @@ type stack struct {
 // stackGossip is the interval of gossip at Stacks by default.
 const stackGossip = 200 * time.Millisecond
 
-// bootStack begins a life of a stack.
+// bootStack begins an incarnation of a stack.
 func (n *Net) bootStack(h, kept *simlnd.Host) (err error) {
 	k := &stack{net: n, host: h}
 	n.truth.began(h.ID())
@@ -47,9 +47,9 @@ func (n *Net) bootStack(h, kept *simlnd.Host) (err error) {
 
 // serve starts a server.
 func (k *stack) serve(keeps bool) error {
-	n, id, life := k.net, k.host.ID(), k.host.Life()
+	n, id, incarnation := k.net, k.host.ID(), k.host.Incarnation()
 	agent, err := gossip.New(k.lnet.Table, gossip.Config{
-		Participants: n.ids, Interval: n.cfg.Gossip, Seed: life.Seed, ColdStart: life.Number == 0,
+		Participants: n.ids, Interval: n.cfg.Gossip, Seed: incarnation.Seed, ColdStart: incarnation.Number == 0,
 	})
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (k *stack) serve(keeps bool) error {
 	}
 	old := n.stores[id]
 	if n.stores[id] = newStore(n, k.host); keeps && old != nil {
-		n.stores[id].records, n.stores[id].graves, n.stores[id].broken = old.records, old.graves, old.broken
+		n.stores[id].records, n.stores[id].tombstones, n.stores[id].broken = old.records, old.tombstones, old.broken
 	}
 	k.server, err = health.StartServer(k.lnet.Table, health.AgentConfig{
 		Incarnation: epoch + uint64(n.Now()), Servers: n.ids, Timing: n.cfg.Timing, ClaimKeys: n.cfg.ClaimKeys,
@@ -91,7 +91,7 @@ func (k *stack) dial(as sim.NodeID) (err error) {
 	}
 	var self *health.Connection
 	self, err = health.Dial(k.lnet.Table, health.DialConfig{
-		ID: clientID(as), Incarnation: epoch + uint64(n.Now()), Servers: n.ids, Timing: n.cfg.Timing, Seed: k.host.Life().Seed,
+		ID: clientID(as), Incarnation: epoch + uint64(n.Now()), Servers: n.ids, Timing: n.cfg.Timing, Seed: k.host.Incarnation().Seed,
 		Attach: n.wants(id),
 		Notify: func(e health.ClientEvent) {
 			if self != nil && self != k.client { // it has ended

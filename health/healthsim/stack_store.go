@@ -12,29 +12,29 @@ import (
 
 // store is the disk of a stack: it outlives the process.
 type store struct {
-	net     *Net
-	host    *simlnd.Host
-	durable time.Duration // when the latest write is
-	records map[health.ClientID]health.Record
-	graves  map[health.ClientID]health.Tombstone
-	broken  bool // writes fail
+	net        *Net
+	host       *simlnd.Host
+	durable    time.Duration // when the latest write is
+	records    map[health.ClientID]health.Record
+	tombstones map[health.ClientID]health.Tombstone
+	broken     bool // writes fail
 }
 
 var errBroken = errors.New("the disk is broken")
 
 func newStore(n *Net, h *simlnd.Host) *store {
 	return &store{
-		net: n, host: h, records: make(map[health.ClientID]health.Record), graves: make(map[health.ClientID]health.Tombstone),
+		net: n, host: h, records: make(map[health.ClientID]health.Record), tombstones: make(map[health.ClientID]health.Tombstone),
 	}
 }
 
 // Load implements health.Store.
-func (s *store) Load() (records []health.Record, graves []health.Tombstone, err error) {
+func (s *store) Load() (records []health.Record, tombstones []health.Tombstone, err error) {
 	for _, id := range sortedIDs(s.records) {
 		records = append(records, s.records[id])
 	}
-	graves = slices.SortedFunc(maps.Values(s.graves), func(a, b health.Tombstone) int { return a.Client.Compare(b.Client) })
-	return records, graves, nil
+	tombstones = slices.SortedFunc(maps.Values(s.tombstones), func(a, b health.Tombstone) int { return a.Client.Compare(b.Client) })
+	return records, tombstones, nil
 }
 
 // write makes something durable after a while, unless the host dies before.
@@ -63,10 +63,10 @@ func (s *store) Remove(t health.Tombstone, done func(error)) {
 		switch {
 		case t.Until.IsZero():
 		case t.Until.Equal(time.Unix(0, 1)):
-			delete(s.graves, t.Client)
+			delete(s.tombstones, t.Client)
 		default:
-			t.Incarnation = max(t.Incarnation, s.graves[t.Client].Incarnation)
-			s.graves[t.Client] = t
+			t.Incarnation = max(t.Incarnation, s.tombstones[t.Client].Incarnation)
+			s.tombstones[t.Client] = t
 		}
 	}, done)
 }

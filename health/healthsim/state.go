@@ -41,7 +41,7 @@ func (n *Net) each(set sim.NodeSet) iter.Seq[sim.NodeID] {
 
 // Settled reports whether all is as it should be with some clients (CH-33): who
 // runs has a master that runs, and all servers that it is connected to, or that
-// know it, agree on its life, its master and its epoch; of who is gone nothing is
+// know it, agree on its incarnation, its master and its epoch; of who is gone nothing is
 // left anywhere. Of several with one id one is connected.
 func (n *Net) Settled(set sim.NodeSet) (ok bool, why string) {
 	for id := range n.each(set) {
@@ -140,7 +140,7 @@ func (n *Net) Attached(set, servers sim.NodeSet) (ok bool, why string) {
 // MasterIn reports whether each client that runs has a master among some servers.
 func (n *Net) MasterIn(servers, set sim.NodeSet) (ok bool, why string) {
 	for id := range n.each(set) {
-		if !n.runs(id) || !n.present(id) { // before its first life there is no client
+		if !n.runs(id) || !n.present(id) { // before its first incarnation there is no client
 			continue
 		}
 		if st := n.client(id).Status(); st.State != "settled" || !servers.Has(nodeOfNID(st.Master)) {

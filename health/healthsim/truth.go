@@ -43,7 +43,7 @@ type fate struct {
 	talks      bool          // other programs of this node exchange messages with servers
 	talked     bool          // in this incarnation
 	client     sim.NodeID    // whose id the client on this node has
-	ordered    uint64        // this life was evicted by hand
+	ordered    uint64        // this incarnation was evicted by hand
 	superseded bool          // the client on this node was told that it runs elsewhere
 }
 

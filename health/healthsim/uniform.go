@@ -9,10 +9,10 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// buriedBy counts the servers that run and have a tombstone of a life.
+// buriedBy counts the servers that run and have a tombstone of an incarnation.
 func (n *Net) buriedBy(id health.ClientID, incarnation uint64) (count int) {
 	for _, w := range n.running(sim.AllNodes) {
-		if life, ok := w.Buried(id); ok && life >= incarnation {
+		if last, ok := w.Buried(id); ok && last >= incarnation {
 			count++
 		}
 	}
@@ -20,7 +20,7 @@ func (n *Net) buriedBy(id health.ClientID, incarnation uint64) (count int) {
 }
 
 // uniform reports whether, once nothing has been done to servers and links for long enough,
-// no server that runs holds a life of a client of which it or another one has a tombstone,
+// no server that runs holds an incarnation of a client of which it or another one has a tombstone,
 // nor a client that has ended (CH-33, CH-63, CH-64, G-CH-6). With most, only tombstones
 // that most servers have count (exemptAlone).
 func (n *Net) uniform(most bool) (ok bool, why string) {
@@ -39,7 +39,7 @@ func (n *Net) uniform(most bool) (ok bool, why string) {
 	return true, ""
 }
 
-// divided says which server holds the life of a client that lives, and another one has buried it.
+// divided says which server holds the incarnation of a client that lives, and another one has buried it.
 // One that evicts it serves it no more, and waits for others.
 func (n *Net) divided(id sim.NodeID, most bool) string {
 	if n.calm() <= n.agreeIn() {
@@ -53,34 +53,34 @@ func (n *Net) divided(id sim.NodeID, most bool) string {
 	for s, w := range n.running(sim.AllNodes) {
 		info, known := w.Client(clientID(id))
 		switch {
-		case !known, info.Incarnation > buried, info.State == "evicting", !n.lives(nodes, info.Incarnation):
+		case !known, info.Incarnation > buried, info.State == "evicting", !n.incarnations(nodes, info.Incarnation):
 		case n.Now()-max(n.ledger.of(id).changed(info.Incarnation), n.truth.unsent) <= n.spreadIn():
 		case most && 2*n.buriedBy(clientID(id), info.Incarnation) <= n.cfg.Servers:
 		default:
-			return fmt.Sprintf("at %v a life of client %v is %s at server %v under %s, epoch %d, and server %v has its tombstone",
+			return fmt.Sprintf("at %v an incarnation of client %v is %s at server %v under %s, epoch %d, and server %v has its tombstone",
 				n.Now(), id, info.State, s, n.word(info.Master), info.Epoch, where)
 		}
 	}
 	return ""
 }
 
-// buriedAt returns the highest life of a client of which a server that runs has a tombstone, and
+// buriedAt returns the highest incarnation of a client of which a server that runs has a tombstone, and
 // that server; 0: there is none.
-func (n *Net) buriedAt(id health.ClientID) (where sim.NodeID, life uint64) {
+func (n *Net) buriedAt(id health.ClientID) (where sim.NodeID, incarnation uint64) {
 	for s, w := range n.running(sim.AllNodes) {
-		if l, ok := w.Buried(id); ok && l > life {
-			where, life = s, l
+		if l, ok := w.Buried(id); ok && l > incarnation {
+			where, incarnation = s, l
 		}
 	}
-	return where, life
+	return where, incarnation
 }
 
-// lives reports whether one of some nodes runs a client in a life, or in one before.
-func (n *Net) lives(nodes []sim.NodeID, life uint64) bool {
-	return slices.ContainsFunc(nodes, func(k sim.NodeID) bool { return n.client(k).Status().Incarnation <= life })
+// lives reports whether one of some nodes runs a client in an incarnation, or in one before.
+func (n *Net) incarnations(nodes []sim.NodeID, incarnation uint64) bool {
+	return slices.ContainsFunc(nodes, func(k sim.NodeID) bool { return n.client(k).Status().Incarnation <= incarnation })
 }
 
-// lingers says which server knows a life of a client that ended long ago, whatever its node
+// lingers says which server knows an incarnation of a client that ended long ago, whatever its node
 // says since.
 func (n *Net) lingers(id sim.NodeID) string {
 	f, c := &n.truth.nodes[id], n.ledger.of(id)
@@ -97,7 +97,7 @@ func (n *Net) lingers(id sim.NodeID) string {
 		info, known := w.Client(clientID(id))
 		switch {
 		case !known, info.State == "evicting" && n.Now()-c.ends <= n.evictingIn():
-		case len(nodes) > 0 && info.Incarnation >= c.comes, n.lives(nodes, info.Incarnation): // the present one
+		case len(nodes) > 0 && info.Incarnation >= c.comes, n.incarnations(nodes, info.Incarnation): // the present one
 		default:
 			return fmt.Sprintf("at %v, %v after its end, client %v is %s at server %v", n.Now(), (n.Now() - ended).Round(time.Millisecond), id, info.State, s)
 		}

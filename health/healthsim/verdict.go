@@ -29,7 +29,7 @@ type Verdict struct {
 	Superseded uint64 // clients that were told that they run elsewhere
 	Changes    uint64 // masters lost
 	Dropped    uint64 // connections lost while the client went on
-	// Revived is how often a server took a life whose tombstones most servers held,
+	// Revived is how often a server took an incarnation whose tombstones most servers held,
 	// although nothing kept them from telling it (exemptUntold).
 	Revived      uint64
 	FirstRevived string
@@ -48,27 +48,27 @@ type ledger struct {
 // entry is what became of a client.
 type entry struct {
 	spoke       time.Duration // when it last sent something
-	life        uint64        // the highest that was evicted by all
+	incarnation uint64        // the highest that was evicted by all
 	first, last time.Duration // servers that evicted it
 	evicted     int           // how often it was told so
 	timed       bool          // it was silent
 
-	judged uint64        // the highest life whose eviction a server began
+	judged uint64        // the highest incarnation whose eviction a server began
 	just   bool          // it had a cause
-	taken  bool          // the latest life is of another node, and the earlier one gave cause
-	ending uint64        // the highest life that servers have begun to evict, for whatever cause
+	taken  bool          // the latest incarnation is of another node, and the earlier one gave cause
+	ending uint64        // the highest incarnation that servers have begun to evict, for whatever cause
 	ends   time.Duration // when
-	comes  uint64        // the latest life that was connected or changed its master
+	comes  uint64        // the latest incarnation that was connected or changed its master
 	came   time.Duration // when
 	began  time.Duration // when it was first connected
 }
 
-// changed is when servers last evicted a life, or connected it anew.
-func (c *entry) changed(life uint64) (at time.Duration) {
-	if c.ending >= life {
+// changed is when servers last evicted an incarnation, or connected it anew.
+func (c *entry) changed(incarnation uint64) (at time.Duration) {
+	if c.ending >= incarnation {
 		at = c.ends
 	}
-	if c.comes == life {
+	if c.comes == incarnation {
 		at = max(at, c.came)
 	}
 	return at
@@ -124,7 +124,7 @@ func (n *Net) serverTold(id sim.NodeID, e *health.Event) {
 	}
 }
 
-// judge notes whether a server has a cause to evict a life for all.
+// judge notes whether a server has a cause to evict an incarnation for all.
 func (l *ledger) judge(c *entry, server sim.NodeID, e *health.Event) {
 	if e.Incarnation < c.judged {
 		return
@@ -140,7 +140,7 @@ func (l *ledger) judge(c *entry, server sim.NodeID, e *health.Event) {
 	}
 }
 
-// came notes that a server has connected a life, or that it has another master there.
+// came notes that a server has connected an incarnation, or that it has another master there.
 func (l *ledger) came(c *entry, server sim.NodeID, e *health.Event) {
 	n := l.net
 	if e.Incarnation > c.comes {
@@ -157,11 +157,11 @@ func (l *ledger) came(c *entry, server sim.NodeID, e *health.Event) {
 		return
 	}
 	if l.verdict.Revived++; l.verdict.FirstRevived == "" {
-		l.verdict.FirstRevived = fmt.Sprintf("at %v server %v took a life of client %v whose tombstone most servers have", n.Now(), server, nodeOf(e.Client))
+		l.verdict.FirstRevived = fmt.Sprintf("at %v server %v took an incarnation of client %v whose tombstone most servers have", n.Now(), server, nodeOf(e.Client))
 	}
 }
 
-// byHand notes that somebody has the life of a client evicted that servers know (exemptHand).
+// byHand notes that somebody has the incarnation of a client evicted that servers know (exemptHand).
 func (n *Net) byHand(id sim.NodeID) {
 	if c := n.ledger.of(id); c != nil {
 		n.truth.nodes[id].ordered = c.comes
@@ -175,13 +175,13 @@ func (l *ledger) falsely(format string, args ...any) {
 	}
 }
 
-// gone notes that a server has evicted a life for all.
+// gone notes that a server has evicted an incarnation for all.
 func (l *ledger) gone(c *entry, e *health.Event) {
 	now := l.net.Now()
-	if e.Incarnation > c.life {
-		c.life, c.first, c.timed = e.Incarnation, now, e.Cause == health.TimedOut
+	if e.Incarnation > c.incarnation {
+		c.incarnation, c.first, c.timed = e.Incarnation, now, e.Cause == health.TimedOut
 	}
-	if e.Incarnation < c.life {
+	if e.Incarnation < c.incarnation {
 		return
 	}
 	if c.last = now; c.timed && e.Cause == health.TimedOut {

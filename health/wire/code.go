@@ -13,13 +13,13 @@ type Code uint16
 // The codes. Those of notices are Global, NoQuorum, Orphaned and Draining (CH-68).
 const (
 	OK            Code = iota
-	Global             // this life of the client was evicted from all servers
+	Global             // this incarnation of the client was evicted from all servers
 	NoQuorum           // the server is cut off from most others
 	MasterDead         // the master that was named is dead
-	Stale              // a later life of the client is known: Message.Incarnation
+	Stale              // a later incarnation of the client is known: Message.Incarnation
 	OldEpoch           // a later choice of a master is known: Message.Epoch
 	NotConnected       // the server does not know the client
-	Busy               // the client's earlier life is being evicted: later
+	Busy               // the client's earlier incarnation is being evicted: later
 	Orphaned           // the client's master, Message.Server, is dead or unsure
 	OtherMaster        // the client's master is Message.Server
 	Full               // no room for more clients
@@ -29,8 +29,8 @@ const (
 	UnknownServer      // the master that was named is not a server
 	BadClaim           // the token does not prove that the master agreed
 	Foreign            // the client is connected from another node
-	Newer              // eviction: a later life of the client is connected
-	Ahead              // the number of the client's life is beyond belief: its clock is wrong
+	Newer              // eviction: a later incarnation of the client is connected
+	Ahead              // the number of the client's incarnation is beyond belief: its clock is wrong
 	OtherTimes         // T_evict of the server is too short for the client's times: in ms it is in Message.Epoch
 	OtherKey           // a connect is not signed with a key of the server
 	Codes              // how many there are
@@ -57,7 +57,7 @@ type Cause uint8
 // The causes.
 const (
 	TimedOut    Cause = iota // its master did not hear of it
-	Rebooted                 // it has connected again, in a new life
+	Rebooted                 // it has connected again, in a new incarnation
 	ByAdmin                  // an administrator said so
 	LostMaster               // its master died, and it did not say in time who is the next
 	LostQuorum               // this server is cut off from most others

@@ -10,12 +10,12 @@ import (
 // EntrySize is the size of an [Entry] in bytes (CH-A10).
 const EntrySize = 28
 
-// Entry is a life of a client, little-endian:
+// Entry is an incarnation of a client, little-endian:
 //
 //	 0 16  client
 //	16  8  incarnation
 //	24  1  in evictions the cause; in a digest 1 to ask for confirmation, in its
-//	       reply 1 for a life that the master knows
+//	       reply 1 for an incarnation that the master knows
 //	25  3  in evictions the last 24 bits of the epoch in which the client chose
 //	       the sender as its master; 0: any
 type Entry struct {
@@ -77,12 +77,12 @@ var errIndex = errors.New("health: a reply to an eviction that does not exist")
 //	 4  1  version
 //	 5  1  withdraw 1: these clients have other masters, and are not evicted
 //	 6  2  entries  their number, 1 to MaxBatch
-//	 8  8  life     incarnation of the master
+//	 8  8  incarnation     incarnation of the master
 //	16     entries
 type Batch struct {
-	Life     uint64
-	Withdraw bool
-	Entries  Entries
+	Incarnation uint64
+	Withdraw    bool
+	Entries     Entries
 }
 
 // AppendTo appends the request.
@@ -93,7 +93,7 @@ func (r *Batch) AppendTo(b []byte) []byte {
 		b[len(b)-1] = 1
 	}
 	b = binary.LittleEndian.AppendUint16(b, uint16(r.Entries.Len()))
-	b = binary.LittleEndian.AppendUint64(b, r.Life)
+	b = binary.LittleEndian.AppendUint64(b, r.Incarnation)
 	return append(b, r.Entries...)
 }
 
@@ -109,7 +109,7 @@ func ParseBatch(b []byte) (r Batch, err error) {
 	}
 	n := int(binary.LittleEndian.Uint16(b[6:]))
 	r.Withdraw = b[5] == 1
-	r.Life = binary.LittleEndian.Uint64(b[8:])
+	r.Incarnation = binary.LittleEndian.Uint64(b[8:])
 	r.Entries = Entries(b[BatchHeaderSize:])
 	if n == 0 || n > MaxBatch || n*EntrySize != len(r.Entries) {
 		return r, ErrBody
@@ -214,7 +214,7 @@ func ParseReply(b []byte) (r Reply, err error) {
 }
 
 // Merge adds the answer of others. Of two exceptions to one eviction it keeps
-// the one that knows more: of a later life, then of a later choice.
+// the one that knows more: of a later incarnation, then of a later choice.
 func (r *Reply) Merge(o Reply) {
 	r.Evicted += o.Evicted
 	r.Unknown += o.Unknown

@@ -30,18 +30,18 @@ type Kind uint8
 // The kinds of messages, and which fields of [Message] they use besides Client,
 // Incarnation and Sequence.
 const (
-	Connect         Kind = 1 + iota // client → server: Epoch, Server (its master), Name, Token; Retry: its T_ping; Life: its T_client + T_elect in ms; Proof
-	Accept                          // answer: Epoch, Server (the previous master, or none), Life, Token, Code (OK or Orphaned); Retry: T_evict
-	Reject                          // answer: Code, Retry, Server (the master in question; with Stale the NID of the later life), Epoch (with OtherTimes T_evict in ms), Life; Incarnation: what is known
+	Connect         Kind = 1 + iota // client → server: Epoch, Server (its master), Name, Token; Retry: its T_ping; Incarnation: its T_client + T_elect in ms; Proof
+	Accept                          // answer: Epoch, Server (the previous master, or none), Incarnation, Token, Code (OK or Orphaned); Retry: T_evict
+	Reject                          // answer: Code, Retry, Server (the master in question; with Stale the NID of the later incarnation), Epoch (with OtherTimes T_evict in ms), Incarnation; Incarnation: what is known
 	Ping                            // client → master: Epoch
-	Pong                            // answer: Code, Server (the master), Epoch, Life
-	Choose                          // client → server: Epoch, Server (its new master), Token; Retry and Life as in Connect
-	Chosen                          // answer: Code, Server, Epoch (with OtherTimes T_evict in ms), Life, Token; Retry: T_evict, with OK
+	Pong                            // answer: Code, Server (the master), Epoch, Incarnation
+	Choose                          // client → server: Epoch, Server (its new master), Token; Retry and Incarnation as in Connect
+	Chosen                          // answer: Code, Server, Epoch (with OtherTimes T_evict in ms), Incarnation, Token; Retry: T_evict, with OK
 	Disconnect                      // client → server: Code (OK: it leaves all, which Reject with NotConnected answers; NotConnected: this one)
-	Notice                          // server → client: Code, Server (the master; with Draining whom to choose, or the master; with Stale as in Reject, or none), Epoch, Life
-	Digest                          // server → master: Entries that it holds under it, Life, Epoch (clients whose master it is), Code (OK: it takes more)
+	Notice                          // server → client: Code, Server (the master; with Draining whom to choose, or the master; with Stale as in Reject, or none), Epoch, Incarnation
+	Digest                          // server → master: Entries that it holds under it, Incarnation, Epoch (clients whose master it is), Code (OK: it takes more)
 	DigestReply                     // answer: Entries that the master does not know, or was asked to confirm; the rest likewise
-	Ask                             // server → client: Epoch: is it there? Its node is; with Code Stale: a later life of node Server connects
+	Ask                             // server → client: Epoch: is it there? Its node is; with Code Stale: a later incarnation of node Server connects
 	Here                            // answer: Code (OK or NotConnected), Epoch
 	Tombstones                      // server → server: whom has it evicted in the last Retry?
 	TombstonesReply                 // answer, perhaps several: Entries, Epoch (its number in the upper 16 bits, how many there are in the lower)
@@ -91,7 +91,7 @@ var (
 //	 6  2  code
 //	 8 16  client
 //	24  8  incarnation  of the client
-//	32  8  life         incarnation of the server; of a client's message a time in ms
+//	32  8  incarnation         incarnation of the server; of a client's message a time in ms
 //	40  8  sequence     of the question, and of its answer
 //	48  4  epoch        of the choice of a master
 //	52  4  retry        after so many ms, or a time in ms
@@ -102,19 +102,19 @@ var (
 //	84     name, token, entries
 //	       code         12 bytes, see package keyring: of a signed connect
 type Message struct {
-	Kind        Kind
-	Code        Code
-	Client      ClientID
-	Incarnation uint64
-	Life        uint64
-	Sequence    uint64
-	Epoch       uint32
-	Retry       time.Duration // whole milliseconds
-	Server      nid.NID
-	Name        []byte
-	Token       []byte  // empty or TokenSize bytes
-	Entries     Entries // whole ones
-	Proof       []byte  // the code: empty or keyring.CodeSize bytes
+	Kind              Kind
+	Code              Code
+	Client            ClientID
+	Incarnation       uint64
+	ServerIncarnation uint64
+	Sequence          uint64
+	Epoch             uint32
+	Retry             time.Duration // whole milliseconds
+	Server            nid.NID
+	Name              []byte
+	Token             []byte  // empty or TokenSize bytes
+	Entries           Entries // whole ones
+	Proof             []byte  // the code: empty or keyring.CodeSize bytes
 }
 
 // AppendTo appends the message.
@@ -125,7 +125,7 @@ func (m *Message) AppendTo(b []byte) []byte {
 	b = le.AppendUint16(b, uint16(m.Code))
 	b = append(b, m.Client[:]...)
 	b = le.AppendUint64(b, m.Incarnation)
-	b = le.AppendUint64(b, m.Life)
+	b = le.AppendUint64(b, m.ServerIncarnation)
 	b = le.AppendUint64(b, m.Sequence)
 	b = le.AppendUint32(b, m.Epoch)
 	b = le.AppendUint32(b, uint32(min(max(m.Retry, 0)/time.Millisecond, 1<<32-1)))
@@ -176,7 +176,7 @@ func ParseMessage(b []byte) (m Message, err error) {
 	m.Code = Code(le.Uint16(b[6:]))
 	m.Client = ClientID(b[8:])
 	m.Incarnation = le.Uint64(b[24:])
-	m.Life = le.Uint64(b[32:])
+	m.ServerIncarnation = le.Uint64(b[32:])
 	m.Sequence = le.Uint64(b[40:])
 	m.Epoch = le.Uint32(b[48:])
 	m.Retry = time.Duration(le.Uint32(b[52:])) * time.Millisecond

@@ -18,7 +18,7 @@ var testClient = ClientID{0: 0xC1, 15: 0x01}
 
 func sample() Message {
 	return Message{
-		Kind: Connect, Code: OK, Client: testClient, Incarnation: 0x1112131415161718, Life: 0x21, Sequence: 0x31, Epoch: 0x41,
+		Kind: Connect, Code: OK, Client: testClient, Incarnation: 0x1112131415161718, ServerIncarnation: 0x21, Sequence: 0x31, Epoch: 0x41,
 		Retry: 1500 * time.Millisecond, Server: nid.MustParse("10.0.0.1@tcp3"), Name: []byte("host-a"),
 		Token: bytes.Repeat([]byte{0xEE}, TokenSize),
 	}
@@ -31,7 +31,7 @@ func TestMessageBytes(t *testing.T) {
 		"01", "01", "0000", // version, kind, code
 		"c1000000000000000000000000000001", // client
 		"1817161514131211",                 // incarnation
-		"2100000000000000",                 // life
+		"2100000000000000",                 // incarnation
 		"3100000000000000",                 // sequence
 		"41000000", "dc050000",             // epoch, retry in ms
 		"000200030a000001000000000000000000000000", // server
@@ -117,13 +117,13 @@ func TestEvictionBytes(t *testing.T) {
 	if EntrySize > 32 || BatchHeaderSize+MaxBatch*EntrySize+192 > 4096 {
 		t.Errorf("%d entries of %d bytes", MaxBatch, EntrySize)
 	}
-	batch := Batch{Life: 0x51, Entries: Entry{Client: testClient, Incarnation: 0x61, Mark: uint8(Rebooted), Epoch: 0x030201}.AppendTo(nil)}
+	batch := Batch{Incarnation: 0x51, Entries: Entry{Client: testClient, Incarnation: 0x61, Mark: uint8(Rebooted), Epoch: 0x030201}.AppendTo(nil)}
 	b := batch.AppendTo(nil)
 	want := "48455642" + "01" + "00" + "0100" + "5100000000000000" + "c1000000000000000000000000000001" + "6100000000000000" + "01010203"
 	if got := hex.EncodeToString(b); got != want {
 		t.Errorf("got %s", got)
 	}
-	if got, err := ParseBatch(b); err != nil || got.Life != 0x51 || got.Entries.At(0) != (Entry{Client: testClient, Incarnation: 0x61, Mark: 1, Epoch: 0x030201}) || got.Withdraw {
+	if got, err := ParseBatch(b); err != nil || got.Incarnation != 0x51 || got.Entries.At(0) != (Entry{Client: testClient, Incarnation: 0x61, Mark: 1, Epoch: 0x030201}) || got.Withdraw {
 		t.Errorf("%+v, %v", got, err)
 	}
 	batch.Withdraw = true
@@ -146,7 +146,7 @@ func TestEvictionBytes(t *testing.T) {
 }
 
 // TestMerge: the order in which replies are merged does not matter, and of two
-// exceptions the one of the later life and choice stays.
+// exceptions the one of the later incarnation and choice stays.
 func TestMerge(t *testing.T) {
 	a := Reply{Evicted: 1, Exceptions: []Exception{exception(1, OtherMaster, 5, 2, "10.0.0.2@tcp"), exception(3, OtherMaster, 5, 1, "10.0.0.2@tcp")}}
 	b := Reply{Unknown: 2, Exceptions: []Exception{exception(0, Newer, 6, 0, "10.0.0.3@tcp"), exception(1, OtherMaster, 5, 3, "10.0.0.3@tcp"), exception(3, Newer, 6, 0, "10.0.0.4@tcp")}}
@@ -171,7 +171,7 @@ func FuzzMessage(f *testing.F) {
 	m := sample()
 	f.Add(m.AppendTo(nil))
 	for _, m := range []Message{
-		{Kind: Connect, Client: testClient, Server: sample().Server, Retry: (1<<32 - 1) * time.Millisecond, Life: 1<<64 - 1},
+		{Kind: Connect, Client: testClient, Server: sample().Server, Retry: (1<<32 - 1) * time.Millisecond, ServerIncarnation: 1<<64 - 1},
 		{Kind: Reject, Code: OtherTimes, Client: testClient, Epoch: 1<<32 - 1},
 		{Kind: Connect, Client: testClient, Server: sample().Server, Name: []byte("host"), Proof: make([]byte, keyring.CodeSize)},
 	} {

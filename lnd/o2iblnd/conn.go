@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// connState is where a conn is in its life.
+// connState is where a conn is in its incarnation.
 type connState uint8
 
 const (

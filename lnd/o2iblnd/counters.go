@@ -6,7 +6,7 @@ import "sync/atomic"
 // Each has a counter.
 type Reason uint8
 
-// The reasons, in the order of a connection's life.
+// The reasons, in the order of a connection's incarnation.
 const (
 	ReasonNone Reason = iota
 
@@ -20,7 +20,7 @@ const (
 	ForeignNID       // the NID that it wants is no NI's of this address
 	RequestSource    // its source NID does not have the address that it came from
 	RefusedEarly     // the NI is starting
-	RefusedStale     // it is meant for an earlier life of this NI
+	RefusedStale     // it is meant for an earlier incarnation of this NI
 	RefusedDepth     // its queue depth is more than peer_credits
 	RefusedFrags     // it wants more fragments than there can be
 	RefusedSize      // it wants longer messages than there can be
@@ -35,7 +35,7 @@ const (
 	Unreachable     // nobody answered
 	NoListener      // the peer's host has no o2iblnd at this port
 	RejectedRace    // both sides connect, and the peer's request wins
-	RejectedStale   // the peer has a new life, or takes us for an older one
+	RejectedStale   // the peer has a new incarnation, or takes us for an older one
 	RejectedDepth   // the peer has a shorter queue: ours is made as short
 	RejectedFrags   // likewise with fragments
 	RejectedMTU     // the path MTU is too large for the peer: the next smaller one is asked for
@@ -45,7 +45,7 @@ const (
 	Rejected        // the peer refuses for another reason
 	AckBad          // its CONNACK is not valid
 	AckParams       // its CONNACK has parameters beyond what was asked for
-	AckPeer         // its CONNACK comes from another NID or life, or has another version
+	AckPeer         // its CONNACK comes from another NID or incarnation, or has another version
 	QueueTimeout    // no connection in time for a message
 
 	// Established connections.
@@ -53,7 +53,7 @@ const (
 	TransportFailed  // by the device: retries exceeded, or an error of a work request
 	BadMessage       // a message that is not valid (reference §3.1)
 	BadChecksum      // a message does not have the checksum that it says
-	StaleMessage     // a message of another connection or life
+	StaleMessage     // a message of another connection or incarnation
 	CreditsReturned  // the peer gives back more credits than it was given
 	CreditsOverdrawn // the peer sends more than it has credits for
 	UnexpectedType   // CONNREQ or CONNACK on a connection

@@ -9,7 +9,7 @@
 // send. Each is a reliable queue pair. Requests and answers (CONNREQ, CONNACK) travel in
 // the private data of connection management; they agree upon the queue depth, which
 // is the smaller peer_credits of both, and how many WRITEs a transfer may take, and each
-// names the life of its node by a stamp.
+// names the incarnation of its node by a stamp.
 //
 // If both sides ask at once the request of the higher NID wins, unless the other asks again
 // after 10 ms: then the winner's was lost, or came before the other listened. Who

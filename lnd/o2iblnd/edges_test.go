@@ -132,9 +132,9 @@ func TestShutdownWhileAsking(t *testing.T) {
 	at := loopbackAddrs(2)
 	other := start(t, at[1], softroce.Open, Config{}, new(sink))
 	defer shut(other)
-	for life := range 30 {
+	for incarnation := range 30 {
 		up := new(sink)
-		ni := start(t, at[0], softroce.Open, Config{}, up, func(c *lnd.Config) { c.Incarnation = uint64(life + 1) })
+		ni := start(t, at[0], softroce.Open, Config{}, up, func(c *lnd.Config) { c.Incarnation = uint64(incarnation + 1) })
 		var wg sync.WaitGroup
 		wg.Go(func() { ni.Send(newMessage(ni, other.nid, 100)) })
 		wg.Go(func() { other.Send(newMessage(other, ni.nid, 100)) })

@@ -141,14 +141,14 @@ func TestPeerRestarts(t *testing.T) {
 	a, b := new(sink), new(sink)
 	x := start(t, at[0], softroce.Open, Config{}, a)
 	defer shut(x)
-	for life := range 4 {
-		y := start(t, at[1], softroce.Open, Config{}, b, func(c *lnd.Config) { c.Incarnation = uint64(100 + life) })
+	for incarnation := range 4 {
+		y := start(t, at[1], softroce.Open, Config{}, b, func(c *lnd.Config) { c.Incarnation = uint64(100 + incarnation) })
 		y.Send(newMessage(y, x.nid, 5000))
-		b.await(t, "message of the new life", func() bool { return b.finished == life+1 })
+		b.await(t, "message of the new life", func() bool { return b.finished == incarnation+1 })
 		x.Send(newMessage(x, y.nid, 5000))
-		a.await(t, "answer", func() bool { return a.finished == life+1 })
+		a.await(t, "answer", func() bool { return a.finished == incarnation+1 })
 		if len(a.errs)+len(b.errs) > 0 {
-			t.Fatalf("life %d: %v %v", life, a.errs, b.errs)
+			t.Fatalf("life %d: %v %v", incarnation, a.errs, b.errs)
 		}
 		shut(y)
 	}

@@ -138,7 +138,7 @@ func (s *peerSet) ask() ask {
 	return ask{version: kib.V2, stamp: s.stamp, depth: s.depth, maxFrags: s.maxFrags, mtu: s.mtu, redial: s.redial}
 }
 
-// established takes a connection into use. Those to another life of the peer end
+// established takes a connection into use. Those to another incarnation of the peer end
 // (reference §7.4).
 func (s *peerSet) established(stamp uint64, version kib.Version, out *peerOut) {
 	out.closeStale = s.have > 0 && (s.stamp != stamp || s.version != version)

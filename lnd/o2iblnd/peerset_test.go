@@ -234,7 +234,7 @@ func TestReconnectPause(t *testing.T) {
 	}
 }
 
-// TestRestart: a peer with a new life is refused once, while its old connections are
+// TestRestart: a peer with a new incarnation is refused once, while its old connections are
 // ended, and accepted then (reference §7.1 step 6, §7.4).
 func TestRestart(t *testing.T) {
 	h := newSetHarness(t, lowNID, highNID)

@@ -116,13 +116,13 @@ func TestTooManyCredits(t *testing.T) {
 	})
 }
 
-// TestRestartedPeer: a REQ with a new stamp while the connection to the old life of
+// TestRestartedPeer: a REQ with a new stamp while the connection to the old incarnation of
 // the peer is there is refused as stale, and the old connection ended; the next REQ is
 // accepted (reference §7.4; which of REJ and DREQ comes first is our choice). The first connection is that of the active ping; the REQ
-// of the new life that of frame 2 of the rejects, and then of frame 14.
+// of the new incarnation that of frame 2 of the rejects, and then of frame 14.
 func TestRestartedPeer(t *testing.T) {
 	whole, other := load(t, activePing), load(t, rejects)
-	stamp := other.Packets[1].CM.Msg.SrcStamp // of the new life
+	stamp := other.Packets[1].CM.Msg.SrcStamp // of the new incarnation
 	again := other.Cut(2, 2).Edit(func(p *replay.Packet) { p.CM.Msg.Params.QueueDepth = 8 })
 	stale := other.Cut(3, 3).Edit(func(p *replay.Packet) { p.CM.Reject.Why = kib.ConnStale })
 	qpn := whole.Packets[1].CM.REP.QPN + 1

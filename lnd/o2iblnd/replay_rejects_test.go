@@ -19,7 +19,7 @@ import (
 )
 
 // TestRejectsAsKernel replays the recording of rejects with us as the kernel, in one
-// life: it refuses a queue that is too deep, a stamp that is not ours, a port and a net
+// incarnation: it refuses a queue that is too deep, a stamp that is not ours, a port and a net
 // that are not there, an unknown version and an RDMA-CM header without IP version;
 // takes a connection from an unprivileged port; and, refused itself for a queue that is
 // too deep, asks again with a shorter one and the stamp it was told. Frame 1 ends a
@@ -102,7 +102,7 @@ func TestRejectAsImprovised(t *testing.T) {
 // lives makes the connection of frames 14 to 22 one that the asker of an earlier REQ
 // makes next: with its adapter and stamp, the next queue pair, a privileged port, and
 // the stamp of the kernel that the reject has told.
-func lives(whole *replay.Script, req *replay.Packet, stamp uint64) *replay.Script {
+func incarnations(whole *replay.Script, req *replay.Packet, stamp uint64) *replay.Script {
 	good := whole.Cut(14, 22)
 	old := good.Packets[0].CM
 	oldQPN, oldStamp := old.REQ.QPN, old.Msg.SrcStamp
@@ -167,7 +167,7 @@ func TestAgainAfterReject(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				whole := load(t, rejects)
 				first := whole.Cut(tt.frame, tt.frame+1).Edit(func(p *replay.Packet) { change(p, tt.asked, tt.refused) })
-				then := lives(whole, &first.Packets[0], tt.stamp).Edit(func(p *replay.Packet) {
+				then := incarnations(whole, &first.Packets[0], tt.stamp).Edit(func(p *replay.Packet) {
 					if tt.again != nil && p.CM != nil && p.CM.Msg != nil {
 						tt.again(p.CM)
 					}

@@ -50,7 +50,7 @@ func TestSkewLater(t *testing.T) {
 // inverse of at.
 func TestClockRapid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		n, err := New(Config[int]{Nodes: 1, Boot: func(Life, Program[int]) Program[int] { return nil }})
+		n, err := New(Config[int]{Nodes: 1, Boot: func(Incarnation, Program[int]) Program[int] { return nil }})
 		if err != nil {
 			t.Fatal(err)
 		}

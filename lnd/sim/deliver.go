@@ -23,14 +23,14 @@ func (n *Network[M]) arrive(id NodeID, i int32) {
 func (n *Network[M]) handle(id NodeID, i int32) {
 	f, in := n.flights.at(i), &n.in
 	in.Kind, in.From, in.Msg = f.kind, f.from, f.msg
-	size, life := 0, f.life
+	size, incarnation := 0, f.incarnation
 	n.flights.release(i)
 	switch {
 	case in.Kind == Message:
 		size = int(f.size)
 		n.stats.Delivered++
 		n.stats.DeliveredBytes += uint64(size)
-	case life != n.nodes[id].life:
+	case incarnation != n.nodes[id].incarnation:
 		return
 	case in.Kind == Command:
 		in.From, in.Text = 0, n.commands[i]
@@ -56,7 +56,7 @@ func (n *Network[M]) refuse(id NodeID, i int32) {
 	n.stats.Refused++
 	sender := &n.nodes[f.from]
 	if f.flags&flightCopy != 0 || n.nodes[id].state&stateHost == 0 ||
-		sender.state&stateUp == 0 || sender.life != f.life || n.separated(id, f.from) {
+		sender.state&stateUp == 0 || sender.incarnation != f.incarnation || n.separated(id, f.from) {
 		n.flights.release(i)
 		return
 	}
@@ -86,10 +86,10 @@ func (n *Network[M]) unwait(nd *node[M]) int32 {
 }
 
 // ready handles evReady: the CPU of a node is free again, unless that was in
-// another life.
-func (n *Network[M]) ready(id NodeID, life int32) {
+// another incarnation.
+func (n *Network[M]) ready(id NodeID, incarnation int32) {
 	nd := &n.nodes[id]
-	if int32(nd.life&refMask) != life {
+	if int32(nd.incarnation&refMask) != incarnation {
 		return
 	}
 	nd.state &^= stateBusy

@@ -28,8 +28,8 @@ func (d *digest) text(s string) {
 	}
 }
 
-// boot takes in the begin of a life.
-func (d *digest) boot(l Life) { d.mix(l.Seed, uint64(l.Node), l.Number) }
+// boot takes in the begin of an incarnation.
+func (d *digest) boot(l Incarnation) { d.mix(l.Seed, uint64(l.Node), l.Number) }
 
 // digestStep takes in a step. hash may be nil.
 func digestStep[M any](d *digest, id NodeID, now, wake time.Duration, in *Input[M], out *Output[M], hash func(*M) uint64) {

@@ -11,10 +11,10 @@ import (
 )
 
 // relay sends a number on to the next node, one larger.
-type relay struct{ life sim.Life }
+type relay struct{ incarnation sim.Incarnation }
 
 func (r *relay) Step(_ time.Duration, in sim.Input[int], out *sim.Output[int]) time.Duration {
-	next := sim.NodeID(int(r.life.Node+1) % 1000)
+	next := sim.NodeID(int(r.incarnation.Node+1) % 1000)
 	switch {
 	case in.Kind == sim.Command:
 		out.Sends = append(out.Sends, sim.Send[int]{To: next, Msg: 1})
@@ -31,7 +31,7 @@ func Example() {
 	n, err := sim.New(sim.Config[int]{
 		Nodes:    1000,
 		Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: 2 * time.Millisecond}}},
-		Boot:     func(life sim.Life, _ sim.Program[int]) sim.Program[int] { return &relay{life} },
+		Boot:     func(incarnation sim.Incarnation, _ sim.Program[int]) sim.Program[int] { return &relay{incarnation} },
 		OnEvent: func(at time.Duration, node sim.NodeID, ev sim.Event) {
 			fmt.Println("node", node, "has", ev.Value, "after", at)
 		},

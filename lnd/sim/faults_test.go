@@ -87,13 +87,13 @@ func TestIgnore(t *testing.T) {
 	}
 }
 
-func TestLives(t *testing.T) {
-	var lives []Life
+func TestIncarnations(t *testing.T) {
+	var incarnations []Incarnation
 	var kept []bool
 	n, err := New(Config[int]{
 		Nodes: 2,
-		Boot: func(l Life, old Program[int]) Program[int] {
-			lives, kept = append(lives, l), append(kept, old != nil)
+		Boot: func(l Incarnation, old Program[int]) Program[int] {
+			incarnations, kept = append(incarnations, l), append(kept, old != nil)
 			return script[int](func(time.Duration, Input[int], *Output[int]) time.Duration { return machine.Never })
 		},
 		StartAt: func(id NodeID) time.Duration { return time.Duration(id)*time.Second - time.Millisecond },
@@ -104,24 +104,24 @@ func TestLives(t *testing.T) {
 	check := func(what string, ok bool) {
 		t.Helper()
 		if !ok {
-			t.Errorf("%s: lives %v", what, lives)
+			t.Errorf("%s: lives %v", what, incarnations)
 		}
 	}
 	_ = n.Run(0)
-	check("an instant before the begin is the begin", len(lives) == 1 && n.Now() == 0 && n.Up(0) && !n.Up(1))
+	check("an instant before the begin is the begin", len(incarnations) == 1 && n.Now() == 0 && n.Up(0) && !n.Up(1))
 	n.Kill(1)
 	n.Crash(1)
 	check("a node that has not begun does not end", !n.Command(1, "x") && n.Program(1) == nil)
 	check("started early", n.Start(1, true) && !n.Start(1, true))
 	n.Kill(1)
 	_ = n.Run(2 * time.Second)
-	check("the first start was that by hand", len(lives) == 2 && !n.Up(1))
+	check("the first start was that by hand", len(incarnations) == 2 && !n.Up(1))
 	check("third", n.Start(1, true) && n.Up(1))
 	n.Crash(1)
 	check("fourth", n.Start(1, false))
-	check("numbers", len(lives) == 4 && lives[1].Number == 0 && lives[2].Number == 1 && lives[3].Number == 2)
-	check("seeds", lives[1].Seed != lives[2].Seed && lives[1].Seed != lives[0].Seed)
-	check("clock", lives[3].Now == 2*time.Second)
+	check("numbers", len(incarnations) == 4 && incarnations[1].Number == 0 && incarnations[2].Number == 1 && incarnations[3].Number == 2)
+	check("seeds", incarnations[1].Seed != incarnations[2].Seed && incarnations[1].Seed != incarnations[0].Seed)
+	check("clock", incarnations[3].Now == 2*time.Second)
 	if !slices.Equal(kept, []bool{false, false, true, false}) {
 		t.Errorf("kept: %v", kept)
 	}

@@ -8,12 +8,12 @@ type flight[M any] struct {
 	to    NodeID
 	size  int32
 	next  int32 // behind it in the receiver's queue, or the next free flight
-	// life is the sender's, and the receiver's of a Refused, Reset or Command,
+	// incarnation is the sender's, and the receiver's of a Refused, Reset or Command,
 	// who must still live then.
-	life  uint32
-	kind  Kind
-	hop   int8 // hops behind it
-	flags flightFlags
+	incarnation uint32
+	kind        Kind
+	hop         int8 // hops behind it
+	flags       flightFlags
 }
 
 type flightFlags uint8

@@ -29,8 +29,8 @@ func (f *flood) Step(now time.Duration, in Input[rumour], out *Output[rumour]) t
 	return machine.Never
 }
 
-func floods(nodes, fanout int) func(Life, Program[rumour]) Program[rumour] {
-	return func(l Life, _ Program[rumour]) Program[rumour] {
+func floods(nodes, fanout int) func(Incarnation, Program[rumour]) Program[rumour] {
+	return func(l Incarnation, _ Program[rumour]) Program[rumour] {
 		return &flood{rng: rand.New(rand.NewPCG(l.Seed, 0)), nodes: nodes, fanout: fanout}
 	}
 }
@@ -78,7 +78,7 @@ func (p *ticker) next(now time.Duration) time.Duration {
 func tickerConfig(nodes int) Config[rumour] {
 	return Config[rumour]{
 		Nodes: nodes, Topology: flat("latency 100ms±50ms loss 1%"),
-		Boot: func(l Life, _ Program[rumour]) Program[rumour] {
+		Boot: func(l Incarnation, _ Program[rumour]) Program[rumour] {
 			p := &ticker{nodes: uint64(nodes)}
 			p.pcg.Seed(l.Seed, 0)
 			p.off = time.Duration(p.pcg.Uint64() % uint64(time.Second))

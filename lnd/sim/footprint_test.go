@@ -26,7 +26,7 @@ func TestFootprintIdle(t *testing.T) {
 	before := allocated()
 	one := &idle{}
 	n, err := New(Config[rumour]{
-		Nodes: nodes, Boot: func(Life, Program[rumour]) Program[rumour] { return one },
+		Nodes: nodes, Boot: func(Incarnation, Program[rumour]) Program[rumour] { return one },
 		StartAt: func(id NodeID) time.Duration { return time.Duration(id) * time.Microsecond },
 	})
 	if err != nil {
@@ -52,7 +52,7 @@ func TestFootprintMessages(t *testing.T) {
 	before := allocated()
 	n, err := New(Config[rumour]{
 		Nodes: nodes, Topology: flat("latency 1s±0.1s"),
-		Boot: func(l Life, _ Program[rumour]) Program[rumour] {
+		Boot: func(l Incarnation, _ Program[rumour]) Program[rumour] {
 			return script[rumour](func(now time.Duration, in Input[rumour], out *Output[rumour]) time.Duration {
 				for range each {
 					out.Sends = append(out.Sends, Send[rumour]{To: l.Node, Size: 64})
@@ -85,7 +85,7 @@ func TestMillionNodesStart(t *testing.T) {
 		t.Skip("starts a million nodes")
 	}
 	begin := time.Now()
-	n, err := New(Config[rumour]{Nodes: 1_000_000, Boot: func(Life, Program[rumour]) Program[rumour] { return &idle{} }})
+	n, err := New(Config[rumour]{Nodes: 1_000_000, Boot: func(Incarnation, Program[rumour]) Program[rumour] { return &idle{} }})
 	if err != nil {
 		t.Fatal(err)
 	}

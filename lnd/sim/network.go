@@ -15,10 +15,10 @@ type Config[M any] struct {
 	Nodes int
 	// Seed is for everything random.
 	Seed uint64
-	// Boot returns the program of a node's new life. kept is the program of
-	// the life before if the restart keeps state, otherwise nil: what a
+	// Boot returns the program of a node's new incarnation. kept is the program of
+	// the incarnation before if the restart keeps state, otherwise nil: what a
 	// program takes over from it is what it would have on disk. Required.
-	Boot func(life Life, kept Program[M]) Program[M]
+	Boot func(incarnation Incarnation, kept Program[M]) Program[M]
 	// StartAt says when a node starts for the first time; nil: all at 0.
 	StartAt func(NodeID) time.Duration
 	// Topology is the paths between nodes; nil is Flat with perfect links.
@@ -88,16 +88,16 @@ type Network[M any] struct {
 
 // node is the simulator's state of one node, a cache line.
 type node[M any] struct {
-	program Program[M] // of its last life; nil before the first
-	wake    int64      // virtual time at which it wants a Timer, or never
-	armed   int64      // when its next evTimer is due, or never
-	rearm   int64      // when another is due after that, or never
-	first   int32      // flights that wait, if waiting > 0
-	last    int32
-	waiting int32
-	turn    int32 // after a pause: 1 + messages that come before the due timer; otherwise 0
-	life    uint32
-	state   nodeState
+	program     Program[M] // of its last incarnation; nil before the first
+	wake        int64      // virtual time at which it wants a Timer, or never
+	armed       int64      // when its next evTimer is due, or never
+	rearm       int64      // when another is due after that, or never
+	first       int32      // flights that wait, if waiting > 0
+	last        int32
+	waiting     int32
+	turn        int32 // after a pause: 1 + messages that come before the due timer; otherwise 0
+	incarnation uint32
+	state       nodeState
 }
 
 type nodeState uint8

@@ -43,7 +43,7 @@ func (n *Network[M]) Command(id NodeID, text string) bool {
 		return false
 	}
 	i, f := n.flights.take()
-	f.kind, f.from, f.to, f.life = Command, id, id, nd.life
+	f.kind, f.from, f.to, f.incarnation = Command, id, id, nd.incarnation
 	if n.commands == nil {
 		n.commands = make(map[int32]string)
 	}

@@ -134,7 +134,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// What a node works at when it is killed does not keep its next life busy.
+// What a node works at when it is killed does not keep its next incarnation busy.
 func TestKillBusyAndPaused(t *testing.T) {
 	b := newBench(t, Config[int]{Nodes: 2})
 	b.SetSlow(0, 10*time.Millisecond)

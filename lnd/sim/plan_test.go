@@ -41,8 +41,8 @@ func (c *chatter) Step(now time.Duration, in Input[int], out *Output[int]) time.
 	return now + 1 + time.Duration(c.rng.Int64N(int64(20*time.Millisecond)))
 }
 
-func chatters(nodes int) func(Life, Program[int]) Program[int] {
-	return func(l Life, kept Program[int]) Program[int] {
+func chatters(nodes int) func(Incarnation, Program[int]) Program[int] {
+	return func(l Incarnation, kept Program[int]) Program[int] {
 		c := &chatter{rng: rand.New(rand.NewPCG(l.Seed, 0)), id: l.Node, nodes: nodes}
 		if k, ok := kept.(*chatter); ok {
 			c.heard = k.heard
@@ -180,7 +180,7 @@ func TestVerifyFinds(t *testing.T) {
 	shared := func() *Network[int] {
 		cfg := planConfig(1)
 		boot := cfg.Boot
-		cfg.Boot = func(l Life, kept Program[int]) Program[int] {
+		cfg.Boot = func(l Incarnation, kept Program[int]) Program[int] {
 			p, steps := boot(l, kept), 0
 			return script[int](func(now time.Duration, in Input[int], out *Output[int]) time.Duration {
 				wake := p.Step(now, in, out)
@@ -223,7 +223,7 @@ func TestVerifyFinds(t *testing.T) {
 // A program that iterates a map is found too.
 func TestVerifyFindsMapOrder(t *testing.T) {
 	run := func() *Network[int] {
-		cfg := Config[int]{Nodes: 2, Boot: func(Life, Program[int]) Program[int] {
+		cfg := Config[int]{Nodes: 2, Boot: func(Incarnation, Program[int]) Program[int] {
 			peers := map[NodeID]bool{}
 			for id := range NodeID(100) {
 				peers[id] = true
@@ -261,7 +261,7 @@ func TestVerifyFindsEnd(t *testing.T) {
 }
 
 func TestContractError(t *testing.T) {
-	n, err := New(Config[int]{Nodes: 3, Boot: func(l Life, _ Program[int]) Program[int] {
+	n, err := New(Config[int]{Nodes: 3, Boot: func(l Incarnation, _ Program[int]) Program[int] {
 		return script[int](func(now time.Duration, _ Input[int], _ *Output[int]) time.Duration {
 			if l.Node == 1 && now >= 2*time.Second {
 				return now

@@ -27,7 +27,7 @@ type Kind uint8
 // The kinds of inputs, with the fields of [Input] that they use.
 const (
 	Timer   Kind = iota // none: the wake of the step before has come
-	Start               // none: the first input of every life
+	Start               // none: the first input of every incarnation
 	Message             // From, Msg: it arrived
 	Refused             // From, Msg: what was sent to From met no process there
 	Reset               // From: the process watched there died
@@ -83,12 +83,12 @@ type Event struct {
 	Text    string
 }
 
-// Life is one life of a node.
-type Life struct {
+// Incarnation is one incarnation of a node.
+type Incarnation struct {
 	Node NodeID
 	// Number is how often the node has been restarted.
 	Number uint64
-	// Seed is for the random numbers of this life.
+	// Seed is for the random numbers of this incarnation.
 	Seed uint64
 	// Now is the node's clock.
 	Now time.Duration

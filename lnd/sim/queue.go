@@ -16,7 +16,7 @@ const (
 	evTimer  eventKind = iota // node's wake
 	evArrive                  // flight ref reaches node
 	evHop                     // flight ref reaches the next queue on its way
-	evReady                   // node's CPU is free again, in life ref
+	evReady                   // node's CPU is free again, in incarnation ref
 	evAction                  // action ref of the user
 	evStart                   // node's first start
 )

@@ -82,7 +82,7 @@ func TestMD1(t *testing.T) {
 	for _, rho := range []float64{0.3, 0.7} {
 		r := rand.New(rand.NewPCG(7, 7))
 		var waited, count float64
-		n, err := New(Config[int64]{Nodes: 2, Boot: func(l Life, _ Program[int64]) Program[int64] {
+		n, err := New(Config[int64]{Nodes: 2, Boot: func(l Incarnation, _ Program[int64]) Program[int64] {
 			sent := 0
 			return script[int64](func(now time.Duration, in Input[int64], out *Output[int64]) time.Duration {
 				if in.Kind == Message {

@@ -46,10 +46,10 @@ func (r *Recorder[M]) Close() error {
 	return err
 }
 
-// boot notes that a node begins a life. What kept bytes tell:
+// boot notes that a node begins an incarnation. What kept bytes tell:
 //
-//	8 seed, 1 whether the program of the life before was kept, Now (varint)
-func (r *Recorder[M]) boot(l Life, keep bool) {
+//	8 seed, 1 whether the program of the incarnation before was kept, Now (varint)
+func (r *Recorder[M]) boot(l Incarnation, keep bool) {
 	r.form = binary.LittleEndian.AppendUint64(r.form[:0], l.Seed)
 	r.form = binary.AppendVarint(append(r.form, byte(bit(keep))), int64(l.Now))
 	r.rec.Boot(uint64(l.Node), l.Number, r.form, nil)

@@ -47,7 +47,7 @@ func recorded(t interface{ Fatal(...any) }, p plan, seed uint64, mode record.Mod
 
 func replayPlan(file []byte) (Replayed, error) {
 	cfg := planConfig(0)
-	return Replay(bytes.NewReader(file), intCodec{}, cfg.Hash, func(config []byte) (func(Life, Program[int]) Program[int], error) {
+	return Replay(bytes.NewReader(file), intCodec{}, cfg.Hash, func(config []byte) (func(Incarnation, Program[int]) Program[int], error) {
 		if string(config) != "config" {
 			return nil, errors.New("wrong config")
 		}
@@ -92,8 +92,8 @@ func TestReplayFinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := planConfig(0)
-	_, err := Replay(bytes.NewReader(file), intCodec{}, cfg.Hash, func([]byte) (func(Life, Program[int]) Program[int], error) {
-		return func(l Life, kept Program[int]) Program[int] {
+	_, err := Replay(bytes.NewReader(file), intCodec{}, cfg.Hash, func([]byte) (func(Incarnation, Program[int]) Program[int], error) {
+		return func(l Incarnation, kept Program[int]) Program[int] {
 			p := cfg.Boot(l, kept)
 			return script[int](func(now time.Duration, in Input[int], out *Output[int]) time.Duration {
 				wake := p.Step(now, in, out)
@@ -105,7 +105,7 @@ func TestReplayFinds(t *testing.T) {
 		}, nil
 	})
 	e, ok := errors.AsType[*ReplayError](err)
-	if !ok || at.Number == 0 || e.Diff.Step != at.Number || e.Diff.Now != at.At || e.Node != 2 || e.Life != 0 {
+	if !ok || at.Number == 0 || e.Diff.Step != at.Number || e.Diff.Now != at.At || e.Node != 2 || e.Incarnation != 0 {
 		t.Fatalf("got %v, want step %d of node 3", err, at.Number)
 	}
 	if want := fmt.Sprintf("step %d, node 3 in life 0 at %v: answer from byte ", at.Number, at.At); !strings.HasPrefix(err.Error(), want) {
@@ -257,7 +257,7 @@ func BenchmarkReplay(b *testing.B) {
 	running := perStep(func() { _, _ = plain.RunEvents(2_000_000) })
 	cfg.Recorder = nil
 	for b.Loop() {
-		res, err := Replay(bytes.NewReader(file.Bytes()), rumourCodec{}, nil, func([]byte) (func(Life, Program[rumour]) Program[rumour], error) {
+		res, err := Replay(bytes.NewReader(file.Bytes()), rumourCodec{}, nil, func([]byte) (func(Incarnation, Program[rumour]) Program[rumour], error) {
 			return cfg.Boot, nil
 		})
 		if err != nil || res.Digest != n.Digest() {

@@ -24,7 +24,7 @@ type Replayed struct {
 // nil. A program that answers otherwise than recorded is a [*ReplayError], one
 // that panics a [*ContractError]. A recording may come from anywhere.
 func Replay[M any](r io.Reader, codec Codec[M], hash func(*M) uint64,
-	boot func(config []byte) (func(Life, Program[M]) Program[M], error),
+	boot func(config []byte) (func(Incarnation, Program[M]) Program[M], error),
 ) (done Replayed, err error) {
 	p := replayer[M]{hash: hash, index: make(map[NodeID]int32)}
 	defer p.caught(&done, &err)
@@ -42,7 +42,7 @@ func Replay[M any](r io.Reader, codec Codec[M], hash func(*M) uint64,
 		err = p.bad
 	}
 	if d, ok := errors.AsType[*record.DiffError](err); ok {
-		l := p.lives[p.last]
+		l := p.incarnations[p.last]
 		err = &ReplayError{l.Node, l.Number, d}
 	}
 	return Replayed{res.Steps, uint64(p.digest), res.Truncated}, err
@@ -50,10 +50,10 @@ func Replay[M any](r io.Reader, codec Codec[M], hash func(*M) uint64,
 
 // ReplayError says that a program did not answer as recorded.
 type ReplayError struct {
-	Node NodeID
-	Life uint64
+	Node        NodeID
+	Incarnation uint64
 	// Diff has the step, the virtual time as Now, and both answers; its ID and
-	// Life mean nothing.
+	// Incarnation mean nothing.
 	Diff *record.DiffError
 }
 
@@ -63,7 +63,7 @@ func (e *ReplayError) Error() string {
 	if !d.Panicked {
 		what = fmt.Sprintf("answer from byte %d is %.32x, recorded %.32x", d.At, d.Out[d.At:], d.WantOut[d.At:])
 	}
-	return fmt.Sprintf("step %d, node %v in life %d at %v: %s", d.Step, e.Node, e.Life, d.Now, what)
+	return fmt.Sprintf("step %d, node %v in life %d at %v: %s", d.Step, e.Node, e.Incarnation, d.Now, what)
 }
 
 // Unwrap returns e.Diff.
@@ -71,56 +71,56 @@ func (e *ReplayError) Unwrap() error { return e.Diff }
 
 // replayer is the programs of a recording, as a machine.
 type replayer[M any] struct {
-	make  func(Life, Program[M]) Program[M]
+	make  func(Incarnation, Program[M]) Program[M]
 	hash  func(*M) uint64
 	index map[NodeID]int32
 	// By index: dense, for they are looked up in each step.
-	programs []Program[M]
-	nodes    []NodeID
-	lives    []Life
-	last     int32 // index of who was stepped
-	digest   digest
-	bad      error
+	programs     []Program[M]
+	nodes        []NodeID
+	incarnations []Incarnation
+	last         int32 // index of who was stepped
+	digest       digest
+	bad          error
 
 	steps    uint64
 	step     Step // while stepping
 	stepping bool
 }
 
-// boot begins a life.
+// boot begins an incarnation.
 func (p *replayer[M]) boot(b record.Boot) error {
-	life, keep, err := parseLife(b)
+	incarnation, keep, err := parseIncarnation(b)
 	if err != nil {
 		return err
 	}
-	i, again := p.index[life.Node]
+	i, again := p.index[incarnation.Node]
 	if !again {
-		i = int32(len(p.lives))
-		p.index[life.Node] = i
+		i = int32(len(p.incarnations))
+		p.index[incarnation.Node] = i
 		p.programs = append(p.programs, nil)
-		p.nodes = append(p.nodes, life.Node)
-		p.lives = append(p.lives, Life{})
+		p.nodes = append(p.nodes, incarnation.Node)
+		p.incarnations = append(p.incarnations, Incarnation{})
 	}
 	var kept Program[M]
 	if keep {
 		kept = p.programs[i]
 	}
-	p.lives[i], p.programs[i] = life, p.make(life, kept)
+	p.incarnations[i], p.programs[i] = incarnation, p.make(incarnation, kept)
 	if p.programs[i] == nil {
 		return errNoProgram
 	}
-	p.digest.boot(life)
+	p.digest.boot(incarnation)
 	return nil
 }
 
 var errNoSimulation = errors.New("sim: recording is not of a simulation")
 
-func parseLife(b record.Boot) (l Life, keep bool, err error) {
+func parseIncarnation(b record.Boot) (l Incarnation, keep bool, err error) {
 	if len(b.Kept) < 10 || b.Kept[8] > 1 || b.ID >= math.MaxInt32 {
 		return l, false, errNoSimulation
 	}
 	now, _ := binary.Varint(b.Kept[9:])
-	l = Life{Node: NodeID(b.ID), Number: b.Life, Seed: binary.LittleEndian.Uint64(b.Kept), Now: time.Duration(now)}
+	l = Incarnation{Node: NodeID(b.ID), Number: b.Incarnation, Seed: binary.LittleEndian.Uint64(b.Kept), Now: time.Duration(now)}
 	return l, b.Kept[8] == 1, nil
 }
 
@@ -131,9 +131,9 @@ func (p *replayer[M]) Step(at time.Duration, in turn[M], out *answer[M]) time.Du
 		return machine.Never
 	}
 	now := at + in.skew
-	l := &p.lives[p.last]
+	l := &p.incarnations[p.last]
 	p.steps++
-	p.step = Step{Number: p.steps, Node: l.Node, Life: l.Number, At: at, Now: now, Kind: in.Kind, From: in.From, Digest: uint64(p.digest)}
+	p.step = Step{Number: p.steps, Node: l.Node, Incarnation: l.Number, At: at, Now: now, Kind: in.Kind, From: in.From, Digest: uint64(p.digest)}
 	p.stepping = true
 	out.wake = p.programs[p.last].Step(now, in.Input, &out.Output)
 	p.stepping = false

@@ -62,7 +62,7 @@ func TestStop(t *testing.T) {
 }
 
 func TestNoProgram(t *testing.T) {
-	n, err := New(Config[int]{Nodes: 1, Boot: func(Life, Program[int]) Program[int] { return nil }})
+	n, err := New(Config[int]{Nodes: 1, Boot: func(Incarnation, Program[int]) Program[int] { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestNoProgram(t *testing.T) {
 
 // A short timer before a long one leaves nothing behind in the queue.
 func TestTimersLeaveNoEvents(t *testing.T) {
-	n, err := New(Config[int]{Nodes: 2, Boot: func(l Life, _ Program[int]) Program[int] {
+	n, err := New(Config[int]{Nodes: 2, Boot: func(l Incarnation, _ Program[int]) Program[int] {
 		long, soon := time.Hour, machine.Never
 		return script[int](func(now time.Duration, in Input[int], out *Output[int]) time.Duration {
 			if l.Node == 1 { // sends all the time
@@ -174,7 +174,7 @@ func TestNodeSetRapid(t *testing.T) {
 func TestPanic(t *testing.T) {
 	bad := errors.New("own invariant")
 	for _, recorded := range []bool{false, true} {
-		cfg := Config[int]{Nodes: 3, Boot: func(l Life, _ Program[int]) Program[int] {
+		cfg := Config[int]{Nodes: 3, Boot: func(l Incarnation, _ Program[int]) Program[int] {
 			return script[int](func(now time.Duration, in Input[int], _ *Output[int]) time.Duration {
 				if in.Text == "break" {
 					panic(bad)
@@ -206,7 +206,7 @@ func TestPanic(t *testing.T) {
 		if err := cfg.Recorder.Close(); err != nil {
 			t.Fatal(err)
 		}
-		boot := func([]byte) (func(Life, Program[int]) Program[int], error) { return cfg.Boot, nil }
+		boot := func([]byte) (func(Incarnation, Program[int]) Program[int], error) { return cfg.Boot, nil }
 		done, err := Replay(&file, intCodec{}, nil, boot)
 		if err == nil || err.Error() != want || done.Steps != 7 || done.Digest != n.Digest() {
 			t.Errorf("replayed %+v, error %v: want %s", done, err, want)

@@ -39,7 +39,7 @@ type bench struct {
 func newBench(t testing.TB, cfg Config[int]) *bench {
 	t.Helper()
 	b := &bench{t: t, todo: map[NodeID][]Send[int]{}, wake: map[NodeID]time.Duration{}}
-	cfg.Boot = func(l Life, _ Program[int]) Program[int] {
+	cfg.Boot = func(l Incarnation, _ Program[int]) Program[int] {
 		return script[int](func(now time.Duration, in Input[int], out *Output[int]) time.Duration {
 			return b.step(l.Node, now, in, out)
 		})

@@ -41,7 +41,7 @@ func (n *Network[M]) send(from NodeID, s *Send[M], at int64) {
 	for c := range fate.Copies {
 		i, f := n.flights.take()
 		f.msg, f.from, f.to, f.size, f.kind = s.Msg, from, s.To, int32(size), Message
-		f.life, f.delay = n.nodes[from].life, int64(fate.Delays[c])
+		f.incarnation, f.delay = n.nodes[from].incarnation, int64(fate.Delays[c])
 		if s.Priority {
 			f.flags |= flightPriority
 		}

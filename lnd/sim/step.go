@@ -8,17 +8,17 @@ import (
 
 // Step identifies one step of a program.
 type Step struct {
-	Number uint64 // of all steps, from 1
-	Node   NodeID
-	Life   uint64
-	At     time.Duration // virtual time
-	Now    time.Duration // on the node's clock
-	Kind   Kind          // of the input
-	From   NodeID        // of the input
-	Sends  int           // how many messages the program sent
-	Events int           // how much it told
-	Wake   time.Duration // the program's answer
-	Digest uint64        // of all steps to this one
+	Number      uint64 // of all steps, from 1
+	Node        NodeID
+	Incarnation uint64
+	At          time.Duration // virtual time
+	Now         time.Duration // on the node's clock
+	Kind        Kind          // of the input
+	From        NodeID        // of the input
+	Sends       int           // how many messages the program sent
+	Events      int           // how much it told
+	Wake        time.Duration // the program's answer
+	Digest      uint64        // of all steps to this one
 }
 
 // ContractError is what a simulation ends with when a program breaks the
@@ -34,7 +34,7 @@ type ContractError struct {
 
 func (e *ContractError) Error() string {
 	s := &e.Step
-	return fmt.Sprintf("step %d (%v), node %v in life %d at %v: %s", s.Number, s.Kind, s.Node, s.Life, s.At, e.Why)
+	return fmt.Sprintf("step %d (%v), node %v in life %d at %v: %s", s.Number, s.Kind, s.Node, s.Incarnation, s.At, e.Why)
 }
 
 // Unwrap returns the value of a panic, if that is an error.
@@ -102,7 +102,7 @@ func (n *Network[M]) tell(id NodeID, now, wake time.Duration) {
 
 func (n *Network[M]) info(id NodeID, now, wake time.Duration) Step {
 	return Step{
-		Number: n.steps, Node: id, Life: uint64(n.nodes[id].life), At: time.Duration(n.now), Now: now,
+		Number: n.steps, Node: id, Incarnation: uint64(n.nodes[id].incarnation), At: time.Duration(n.now), Now: now,
 		Kind: n.in.Kind, From: n.in.From, Sends: len(n.out.Sends), Events: len(n.out.Events),
 		Wake: wake, Digest: uint64(n.digest),
 	}
@@ -152,7 +152,7 @@ func (n *Network[M]) work(id NodeID, size int) (done int64) {
 func (n *Network[M]) occupy(id NodeID, until int64) {
 	nd := &n.nodes[id]
 	nd.state |= stateBusy
-	n.queue.push(newEvent(until, evReady, id, int32(nd.life&refMask)))
+	n.queue.push(newEvent(until, evReady, id, int32(nd.incarnation&refMask)))
 }
 
 // apply does what a program wants done beside sending.

@@ -25,7 +25,7 @@ func describe(s *Step) string {
 		input += " from " + s.From.String()
 	}
 	return fmt.Sprintf("node %v at %v, life %d, %s: %d messages, %d events, wake %v, digest %016x",
-		s.Node, s.At, s.Life, input, s.Sends, s.Events, s.Wake, s.Digest)
+		s.Node, s.At, s.Incarnation, input, s.Sends, s.Events, s.Wake, s.Digest)
 }
 
 // Verify finds programs that are not deterministic: drive runs two networks of

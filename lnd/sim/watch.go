@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// watcher is a life of a node that wants to hear of another's end.
+// watcher is an incarnation of a node that wants to hear of another's end.
 type watcher struct {
-	node NodeID
-	life uint32
+	node        NodeID
+	incarnation uint32
 }
 
 func byNode(w watcher, id NodeID) int { return cmp.Compare(w.node, id) }
@@ -22,10 +22,10 @@ func (n *Network[M]) watch(id, other NodeID) {
 	if n.watched == nil {
 		n.watched = make(map[NodeID][]watcher)
 	}
-	list, w := n.watched[other], watcher{id, n.nodes[id].life}
+	list, w := n.watched[other], watcher{id, n.nodes[id].incarnation}
 	i, found := slices.BinarySearchFunc(list, id, byNode)
 	if found {
-		list[i] = w // another life of it, perhaps
+		list[i] = w // another incarnation of it, perhaps
 		return
 	}
 	n.watched[other] = slices.Insert(list, i, w)
@@ -46,11 +46,11 @@ func (n *Network[M]) tellWatchers(id NodeID) {
 	delete(n.watched, id)
 	for _, w := range list {
 		nd := &n.nodes[w.node]
-		if nd.life != w.life || nd.state&stateUp == 0 || n.separated(id, w.node) {
+		if nd.incarnation != w.incarnation || nd.state&stateUp == 0 || n.separated(id, w.node) {
 			continue
 		}
 		i, f := n.flights.take()
-		f.kind, f.from, f.to, f.life = Reset, id, w.node, w.life
+		f.kind, f.from, f.to, f.incarnation = Reset, id, w.node, w.incarnation
 		n.queue.push(newEvent(n.now+n.latency(id, w.node), evArrive, w.node, i))
 	}
 }

@@ -2,11 +2,11 @@
 // stacks of portals, lnet and discovery run on it in virtual time, by the
 // thousand and in one goroutine.
 //
-// A [Fabric] has hosts. Every life of a host begins with Config.Boot, which
+// A [Fabric] has hosts. Every incarnation of a host begins with Config.Boot, which
 // builds a stack on the host's clock and driver:
 //
 //	fabric, err := simlnd.New(simlnd.Config{Nodes: 1000, Seed: 1, Boot: func(h *simlnd.Host, _ *simlnd.Host) {
-//		node := lnet.New(lnet.Config{Incarnation: h.Incarnation(), Clock: h.Clock()})
+//		node := lnet.New(lnet.Config{Incarnation: h.LNetIncarnation(), Clock: h.Clock()})
 //		table := portals.New(node)
 //		_, err := node.AddNI(h.Driver(), lnd.Config{Net: simlnd.Net})
 //		...
@@ -38,7 +38,7 @@
 //	for as long
 //	no host has the NID              EHOSTUNREACH at once
 //
-// A connection is between two lives. What was sent to an earlier life of a
+// A connection is between two lives. What was sent to an earlier incarnation of a
 // host, or on a connection that one side has given up, is never delivered; it
 // is answered with a reset, as TCP does.
 //

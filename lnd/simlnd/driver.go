@@ -34,7 +34,7 @@ func (d driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	defer h.mu.Unlock()
 	for _, other := range h.nis {
 		if other.net == cfg.Net {
-			return nil, fmt.Errorf("simlnd: host %v has an NI on %v: %w", h.life.Node, cfg.Net, syscall.EADDRINUSE)
+			return nil, fmt.Errorf("simlnd: host %v has an NI on %v: %w", h.incarnation.Node, cfg.Net, syscall.EADDRINUSE)
 		}
 	}
 	h.nis = append(h.nis[:len(h.nis):len(h.nis)], ni)

@@ -16,7 +16,7 @@ import (
 // Whole stacks in virtual time: host 1 sends a PUT to host 0.
 func Example() {
 	boot := func(h, _ *simlnd.Host) {
-		node := lnet.New(lnet.Config{Incarnation: h.Incarnation(), Clock: h.Clock()})
+		node := lnet.New(lnet.Config{Incarnation: h.LNetIncarnation(), Clock: h.Clock()})
 		table := portals.New(node)
 		if _, err := node.AddNI(h.Driver(), lnd.Config{Net: simlnd.Net}); err != nil {
 			log.Fatal(err)

@@ -18,8 +18,8 @@ const defaultWindow = 2 << 20
 type Config struct {
 	Nodes int
 	Seed  uint64
-	// Boot builds the stack of a host's new life, in the first step of that
-	// life. kept is the life before if the restart keeps state, otherwise nil.
+	// Boot builds the stack of a host's new incarnation, in the first step of that
+	// incarnation. kept is the incarnation before if the restart keeps state, otherwise nil.
 	// Required.
 	Boot       func(h, kept *Host)
 	StartAt    func(sim.NodeID) time.Duration
@@ -45,7 +45,7 @@ type Fabric struct {
 
 	net         *sim.Network[*packet]
 	cfg         Config
-	hosts       []*Host // the latest life of each
+	hosts       []*Host // the latest incarnation of each
 	pool        pool
 	deliveries  []*delivery // to be used again
 	duplicating bool        // a SetLink has links double messages
@@ -95,17 +95,17 @@ func New(cfg Config) (*Fabric, error) {
 	return f, nil
 }
 
-func (f *Fabric) boot(life sim.Life, kept sim.Program[*packet]) sim.Program[*packet] {
-	f.forget(life.Node)
-	h := newHost(f, life)
+func (f *Fabric) boot(incarnation sim.Incarnation, kept sim.Program[*packet]) sim.Program[*packet] {
+	f.forget(incarnation.Node)
+	h := newHost(f, incarnation)
 	if kept != nil {
 		h.kept = kept.(*Host)
 	}
-	f.hosts[life.Node] = h
+	f.hosts[incarnation.Node] = h
 	return h
 }
 
-// Host returns the latest life of a host; nil before its first.
+// Host returns the latest incarnation of a host; nil before its first.
 func (f *Fabric) Host(id sim.NodeID) *Host { return f.hosts[id] }
 
 // Do has a step of a host call fn, at once unless the host is busy or paused,
@@ -194,8 +194,8 @@ func (f *Fabric) flush() {
 			break
 		}
 		for _, h := range list {
-			if f.hosts[h.life.Node] == h {
-				f.net.Command(h.life.Node, nudge)
+			if f.hosts[h.incarnation.Node] == h {
+				f.net.Command(h.incarnation.Node, nudge)
 			}
 		}
 	}

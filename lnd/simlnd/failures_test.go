@@ -91,9 +91,9 @@ func TestIdleIsSilent(t *testing.T) {
 	}
 }
 
-// TestLives: messages to an earlier life of a host, or of an earlier life of
+// TestIncarnations: messages to an earlier incarnation of a host, or of an earlier incarnation of
 // their sender, are not delivered.
-func TestLives(t *testing.T) {
+func TestIncarnations(t *testing.T) {
 	n := newNet(t, 2, millisecond(), 0)
 	n.send(0, 1, 1, 1, 10)
 	n.run(time.Minute)
@@ -115,7 +115,7 @@ func TestLives(t *testing.T) {
 	if got := n.ends[1].got; !slices.Equal(got, []uint64{3}) {
 		t.Errorf("the new life got %v, want 3", got)
 	}
-	// The sender's next life comes while a message of the one before waits
+	// The sender's next incarnation comes while a message of the one before waits
 	// behind a pause.
 	n.Pause(1)
 	n.send(0, 1, 4, 1, 10)
@@ -205,7 +205,7 @@ func TestHeldAtTheEnd(t *testing.T) {
 
 var _ lnd.Upcalls = (*end)(nil)
 
-// TestLateNews: the news that a process died comes after its next life has
+// TestLateNews: the news that a process died comes after its next incarnation has
 // been spoken to, and is not about that.
 func TestLateNews(t *testing.T) {
 	n := newNet(t, 2, millisecond(), 0)

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// end plays lnet for one life of a host and keeps what it is told.
+// end plays lnet for one incarnation of a host and keeps what it is told.
 type end struct {
 	h    *Host
 	ni   lnd.NI

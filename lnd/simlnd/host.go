@@ -11,15 +11,15 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Host is one life of a simulated host.
+// Host is one incarnation of a simulated host.
 type Host struct {
 	// Data is its user's: the stack on it.
 	Data any
 
-	fabric *Fabric
-	life   sim.Life
-	kept   *Host // for Boot
-	now    atomic.Int64
+	fabric      *Fabric
+	incarnation sim.Incarnation
+	kept        *Host // for Boot
+	now         atomic.Int64
 
 	mu       sync.Mutex
 	quiet    sync.Cond // signalled when stepping ends
@@ -38,27 +38,29 @@ type Host struct {
 	onCommand func(string)
 }
 
-func newHost(f *Fabric, life sim.Life) *Host {
-	h := &Host{fabric: f, life: life}
+func newHost(f *Fabric, incarnation sim.Incarnation) *Host {
+	h := &Host{fabric: f, incarnation: incarnation}
 	h.quiet.L = &h.mu
-	h.now.Store(int64(life.Now))
+	h.now.Store(int64(incarnation.Now))
 	return h
 }
 
 // ID is the host's number.
-func (h *Host) ID() sim.NodeID { return h.life.Node }
+func (h *Host) ID() sim.NodeID { return h.incarnation.Node }
 
-// Life says which life of the host this is, and has its seed.
-func (h *Host) Life() sim.Life { return h.life }
+// Incarnation says which incarnation of the host this is, and has its seed.
+func (h *Host) Incarnation() sim.Incarnation { return h.incarnation }
 
 // NID is the host's NID on Net.
-func (h *Host) NID() nid.NID { return NID(h.life.Node) }
+func (h *Host) NID() nid.NID { return NID(h.incarnation.Node) }
 
-// Incarnation is a value for lnet.Config that no other life of any host has.
-func (h *Host) Incarnation() uint64 { return incarnation(h.life.Number+1, h.life.Node) }
+// LNetIncarnation is a value for lnet.Config that no other incarnation of any host has.
+func (h *Host) LNetIncarnation() uint64 {
+	return lnetIncarnation(h.incarnation.Number+1, h.incarnation.Node)
+}
 
-// incarnation is that of a host's life, counted from 1.
-func incarnation(life uint64, id sim.NodeID) uint64 { return life<<32 | uint64(id) }
+// lnetIncarnation is that of a host's incarnation, counted from 1.
+func lnetIncarnation(incarnation uint64, id sim.NodeID) uint64 { return incarnation<<32 | uint64(id) }
 
 // Clock is the host's clock, which may drift. Its timers run in steps.
 func (h *Host) Clock() machine.Clock { return (*clock)(h) }

@@ -50,7 +50,7 @@ func (n *ni) Join(g lnd.Group) error {
 		return syscall.ESHUTDOWN
 	case !slices.Contains(n.groups, g):
 		n.groups = append(n.groups, g)
-		h.fabric.enter(groupKey{n.net, g}, h.life.Node)
+		h.fabric.enter(groupKey{n.net, g}, h.incarnation.Node)
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func (n *ni) Leave(g lnd.Group) error {
 	defer h.mu.Unlock()
 	if i := slices.Index(n.groups, g); i >= 0 {
 		n.groups = slices.Delete(n.groups, i, i+1)
-		h.fabric.quit(groupKey{n.net, g}, h.life.Node)
+		h.fabric.quit(groupKey{n.net, g}, h.incarnation.Node)
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func (n *ni) Leave(g lnd.Group) error {
 // leaveAll ends all memberships. The caller holds the host's lock.
 func (n *ni) leaveAll() {
 	for _, g := range n.groups {
-		n.host.fabric.quit(groupKey{n.net, g}, n.host.life.Node)
+		n.host.fabric.quit(groupKey{n.net, g}, n.host.incarnation.Node)
 	}
 	n.groups = nil
 }
@@ -96,7 +96,7 @@ func (n *ni) cast(m *lnd.Message) {
 	pk.digest = pk.hash()
 	first := true
 	for _, to := range h.fabric.membersOf(groupKey{n.net, m.Group}) {
-		if to == h.life.Node {
+		if to == h.incarnation.Node {
 			continue
 		}
 		h.put(sim.Send[*packet]{To: to, Msg: pk, Size: pk.size(), Priority: m.Priority, Copy: !first})
@@ -156,7 +156,7 @@ func (f *Fabric) remove(k groupKey, id sim.NodeID) {
 	}
 }
 
-// forget ends the memberships of a host's earlier life.
+// forget ends the memberships of a host's earlier incarnation.
 func (f *Fabric) forget(id sim.NodeID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -107,9 +107,9 @@ func TestMulticastLoss(t *testing.T) {
 	}
 }
 
-// TestMulticastLives: a process that has died is a member no longer when it
+// TestMulticastIncarnations: a process that has died is a member no longer when it
 // lives again, and its silence is not reported to anybody.
-func TestMulticastLives(t *testing.T) {
+func TestMulticastIncarnations(t *testing.T) {
 	n := newNet(t, 4, millisecond(), 0)
 	n.join(1, 2, 3)
 	n.Kill(1)

@@ -57,7 +57,7 @@ func (p *peer) now() time.Duration { return p.ni.host.Clock().Now() }
 func (p *peer) rename() {
 	h := p.ni.host
 	h.opened++
-	p.mine = (h.life.Number+1)<<32 | h.opened
+	p.mine = (h.incarnation.Number+1)<<32 | h.opened
 }
 
 // push sends what may be sent.

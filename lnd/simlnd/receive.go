@@ -41,7 +41,7 @@ func (h *Host) refuse(to sim.NodeID, pk *packet) {
 	}
 	r := h.fabric.pool.take(0)
 	r.kind, r.net, r.dst = packetReset, pk.net, pk.src
-	r.single = !h.fabric.duplicates(h.life.Node, to)
+	r.single = !h.fabric.duplicates(h.incarnation.Node, to)
 	h.emit(to, r, false)
 }
 
@@ -106,7 +106,7 @@ func (h *Host) died(id sim.NodeID) {
 	f := h.fabric
 	for _, n := range nis {
 		p := n.peers[id]
-		if p == nil || p.state != open || f.Up(id) && f.hosts[id].life.Number+1 == p.theirs>>32 {
+		if p == nil || p.state != open || f.Up(id) && f.hosts[id].incarnation.Number+1 == p.theirs>>32 {
 			continue
 		}
 		p.down(syscall.ECONNRESET, false)
@@ -158,7 +158,7 @@ func (p *peer) deliver(l *lane, pk *packet) {
 	d := h.fabric.takeDelivery()
 	d.peer, d.lane, d.packet = p, l, pk
 	d.Header, d.From, d.Sink, d.Cache = pk.header, p.name(), lnd.Payload{}, p.cache
-	d.Incarnation, d.ReceivedAt = incarnation(p.theirs>>32, p.id), p.now()
+	d.Incarnation, d.ReceivedAt = lnetIncarnation(p.theirs>>32, p.id), p.now()
 	d.parsing = true
 	verdict, err := p.ni.up.Parse(&d.Delivery)
 	p.cache = d.Cache

@@ -14,7 +14,7 @@ func TestContract(t *testing.T) {
 	var fabric *Fabric
 	lndtest.Run(t, lndtest.Harness{
 		Unreachable: NID(7),
-		Incarnation: func(n lnd.NI) uint64 { return n.(*ni).host.Incarnation() },
+		Incarnation: func(n lnd.NI) uint64 { return n.(*ni).host.LNetIncarnation() },
 		Start: func(t *testing.T, a, b lnd.Upcalls) (lnd.NI, lnd.NI) {
 			var nis [2]lnd.NI
 			flat := &sim.Flat{}

@@ -46,7 +46,7 @@ func (p *peer) transmit(m *lnd.Message) {
 	var pk *packet
 	if h.out != nil {
 		pk = h.fabric.pool.take(m.Payload.Length)
-		pk.single = !h.fabric.duplicates(h.life.Node, p.id)
+		pk.single = !h.fabric.duplicates(h.incarnation.Node, p.id)
 	} else {
 		pk = newPacket(m.Payload.Length)
 	}
@@ -64,7 +64,7 @@ func (p *peer) control(kind packetKind) {
 	pk := new(packet)
 	if h.out != nil {
 		pk = h.fabric.pool.take(0)
-		pk.single = !h.fabric.duplicates(h.life.Node, p.id)
+		pk.single = !h.fabric.duplicates(h.incarnation.Node, p.id)
 	}
 	pk.kind = kind
 	p.emit(pk, false)

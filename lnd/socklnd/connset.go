@@ -25,14 +25,14 @@ import (
 type connSet struct {
 	cfg setConfig
 
-	have      [4]int // established connections by own type
-	accepting [4]int // those whose HELLO we have accepted but not answered yet
-	life      uint64 // counts the times that all connections were closed
-	dialling  bool
-	wanted    bool // missing connections are to be dialled
-	queued    bool // messages wait for a connection that can carry them
-	satisfied bool // the peer gives no more connections than there are
-	routed    bool // this side has had a reason to dial
+	have       [4]int // established connections by own type
+	accepting  [4]int // those whose HELLO we have accepted but not answered yet
+	generation uint64 // counts the times that all connections were closed
+	dialling   bool
+	wanted     bool // missing connections are to be dialled
+	queued     bool // messages wait for a connection that can carry them
+	satisfied  bool // the peer gives no more connections than there are
+	routed     bool // this side has had a reason to dial
 
 	version     ksock.Version // agreed, 0 while unknown
 	incarnation uint64        // of the peer, valid with connections
@@ -121,7 +121,7 @@ func (s *connSet) idle(now time.Duration) bool {
 func (s *connSet) close(now time.Duration, err error, out *setOutput) {
 	out.closeAll, out.err = true, err
 	out.down = sum(s.have) > 0
-	s.life++
+	s.generation++
 	s.redialAt = now + s.cfg.minReconnect
 	s.have = [4]int{}
 	s.satisfied = false

@@ -22,7 +22,7 @@ func (s *connSet) hello(now time.Duration, in setInput, out *setOutput) {
 		out.verdict = verdictDuplicate
 	default:
 		out.verdict = verdictAccept
-		out.life = s.life
+		out.generation = s.generation
 		s.accepting[in.ctype]++
 		s.version, s.incarnation = in.version, in.incarnation
 	}
@@ -44,7 +44,7 @@ func (s *connSet) limit(in setInput) int {
 // has known it for as long as the others.
 func (s *connSet) accepted(in setInput, out *setOutput) {
 	s.accepting[in.ctype]--
-	if in.life != s.life {
+	if in.generation != s.generation {
 		out.verdict = verdictOutlived
 		s.forget()
 		return

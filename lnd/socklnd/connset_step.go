@@ -26,7 +26,7 @@ type setInput struct {
 	incarnation uint64
 	usable      bool   // setSend: there is a connection for the message
 	sameHost    bool   // setHello: both ends have the same address
-	life        uint64 // setAccepted: of the output that accepted the HELLO
+	generation  uint64 // setAccepted: of the output that accepted the HELLO
 	err         error  // setRefused, setOtherVersion, setDialFailed, setClosed: why
 }
 
@@ -48,7 +48,7 @@ const (
 // setOutput is what the peer has to do after a step, in this order.
 type setOutput struct {
 	verdict     setVerdict
-	life        uint64 // setHello: for setAccepted
+	generation  uint64 // setHello: for setAccepted
 	closeAll    bool   // close all established connections
 	failPending bool   // fail the messages that wait for a connection with err
 	up          bool   // first connection

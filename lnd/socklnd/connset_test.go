@@ -47,7 +47,7 @@ func word(name string) setInput {
 		case "restarted":
 			in.incarnation = 2
 		case "outlived":
-			in.life--
+			in.generation--
 		case "same-host":
 			in.sameHost = true
 		}
@@ -103,7 +103,7 @@ func (script setScript) play(t *testing.T, s *connSet) {
 		name, effect, _ := strings.Cut(line, " =")
 		var out setOutput
 		in := word(name)
-		in.life += s.life
+		in.generation += s.generation
 		wake := s.Step(now, in, &out)
 		got = append(got, name+" = "+effects(&out, now, wake))
 		want = append(want, name+" = "+strings.TrimSpace(effect))

@@ -63,7 +63,7 @@ func (w *setWalk) step(t *rapid.T, name string) {
 	var out setOutput
 	wake := w.set.Step(w.now, in, &out)
 	if out.verdict == verdictAccept && in.kind == setHello {
-		in.life = out.life
+		in.generation = out.generation
 		w.accepting = append(w.accepting, in)
 	}
 	if out.dial {

@@ -6,7 +6,7 @@ import "sync/atomic"
 // counter.
 type Reason uint8
 
-// The reasons, in the order of a connection's life.
+// The reasons, in the order of a connection's incarnation.
 const (
 	ReasonNone Reason = iota
 

@@ -137,7 +137,7 @@ func (ni *NI) welcome(s *shake, h *ksock.Hello) *refusal {
 		}
 		return r
 	}
-	s.life = out.life
+	s.generation = out.generation
 	if err := s.write(ni.answer(h, id.NID, h.ConnType.Invert())); err != nil {
 		p.acceptFailed(s)
 		ni.forget(p)
@@ -186,7 +186,7 @@ func (p *peer) accepted(s *shake) *refusal {
 	switch {
 	case p.removed:
 		return &refusal{why: ShuttingDown}
-	case !p.register(s, setInput{kind: setAccepted, ctype: s.ctype, version: s.version, life: s.life}):
+	case !p.register(s, setInput{kind: setAccepted, ctype: s.ctype, version: s.version, generation: s.generation}):
 		return &refusal{why: ReasonNone}
 	}
 	return nil

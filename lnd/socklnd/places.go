@@ -26,7 +26,7 @@ type places struct {
 	perOrigin map[origin]int
 }
 
-// place is an accepted connection's, from the accept to the end of its life.
+// place is an accepted connection's, from the accept to the end of its incarnation.
 // That of a dialled connection is nil: whom this side dials is its own affair.
 type place struct {
 	acceptor *acceptor

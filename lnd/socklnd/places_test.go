@@ -142,7 +142,7 @@ func TestFiveThousandPeers(t *testing.T) {
 	})
 }
 
-// TestConnectsAndResets: connections that end at every stage of their life, as
+// TestConnectsAndResets: connections that end at every stage of their incarnation, as
 // fast as they can be made, leave nothing behind, not even until the next scan.
 func TestConnectsAndResets(t *testing.T) {
 	cuts := []int{0, 7, 16, 50, 72, 72, 72 + 60} // in request, HELLO and ping

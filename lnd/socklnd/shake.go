@@ -19,12 +19,12 @@ const maxHandshakeRecord = ksock.HelloV4Size + 4*ksock.MaxAddresses
 // which kernels read them, each piece under a time-out of its own.
 type shake struct {
 	link
-	clock   machine.Clock
-	timeout time.Duration // for each read and write
-	buf     [maxHandshakeRecord]byte
-	n       int    // bytes of the record so far
-	life    uint64 // of the peer's connections when the HELLO was accepted
-	place   *place // nil if dialled
+	clock      machine.Clock
+	timeout    time.Duration // for each read and write
+	buf        [maxHandshakeRecord]byte
+	n          int    // bytes of the record so far
+	generation uint64 // of the peer's connections when the HELLO was accepted
+	place      *place // nil if dialled
 }
 
 func newShake(ni *NI, c net.Conn, dialled bool, timeout time.Duration) *shake {

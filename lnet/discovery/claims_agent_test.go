@@ -175,26 +175,26 @@ func TestUserFlaggedPush(t *testing.T) {
 	w.settle()
 }
 
-// TestOldPush: of two pushes of one life the older one changes nothing, whichever comes
-// last; one of the next life does.
+// TestOldPush: of two pushes of one incarnation the older one changes nothing, whichever comes
+// last; one of the next incarnation does.
 func TestOldPush(t *testing.T) {
 	w := newCable(t)
 	a, x := w.node(discovery.Config{}, nidA, "10.1.0.1@tcp1"), w.stranger(nidX)
 	for _, c := range []struct {
-		life     uint64
-		sequence uint32
-		ids      []string
-		want     int // NIDs that X lists
+		incarnation uint64
+		sequence    uint32
+		ids         []string
+		want        int // NIDs that X lists
 	}{
 		{1, 9, []string{nidX, "10.9.0.66@tcp9"}, 2},
 		{1, 8, []string{nidX}, 2},
 		{1, 9, []string{nidX, "10.9.0.66@tcp9", "10.8.0.66@tcp8"}, 3},
 		{2, 1, []string{nidX}, 1},
 	} {
-		w.ports[nid.MustParse(nidX)].life = c.life
+		w.ports[nid.MustParse(nidX)].incarnation = c.incarnation
 		x.claim(nidA, c.sequence, c.ids...)
 		if p := a.table.Node().Peer(nid.MustParse(nidX)); len(p.NIs)+len(p.Claimed) != c.want {
-			t.Errorf("after push %d of life %d A knows %+v, want %d NIDs", c.sequence, c.life, p, c.want)
+			t.Errorf("after push %d of life %d A knows %+v, want %d NIDs", c.sequence, c.incarnation, p, c.want)
 		}
 	}
 }

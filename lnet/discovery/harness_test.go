@@ -40,11 +40,11 @@ type packet struct {
 
 // port is the driver and the NI of one node on the cable.
 type port struct {
-	cable *cable
-	id    nid.NID
-	up    lnd.Upcalls
-	held  map[*lnd.Delivery]packet
-	life  uint64 // incarnation
+	cable       *cable
+	id          nid.NID
+	up          lnd.Upcalls
+	held        map[*lnd.Delivery]packet
+	incarnation uint64 // incarnation
 }
 
 func newCable(t *testing.T) *cable { return &cable{t: t, ports: make(map[nid.NID]*port)} }
@@ -121,7 +121,7 @@ func (c *cable) arrive(i int) {
 	}
 	d := &lnd.Delivery{Header: in.header, From: nid.ProcessID{NID: in.from, PID: in.header.SrcPID}}
 	if from := c.ports[in.from]; from != nil {
-		d.Incarnation = from.life
+		d.Incarnation = from.incarnation
 	}
 	if p.held == nil {
 		p.held = make(map[*lnd.Delivery]packet)
@@ -204,7 +204,7 @@ func (c *cable) node(cfg discovery.Config, ids ...string) *node {
 
 func (n *node) add(id string) *lnet.NI {
 	n.t.Helper()
-	p := &port{cable: n.cable, id: nid.MustParse(id), life: 1}
+	p := &port{cable: n.cable, id: nid.MustParse(id), incarnation: 1}
 	ni, err := n.table.Node().AddNI(p, lnd.Config{Net: p.id.Net()})
 	if err != nil {
 		n.t.Fatal(err)

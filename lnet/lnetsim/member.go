@@ -17,7 +17,7 @@ import (
 // errUnanswered ends an operation whose MD lnet has given up.
 var errUnanswered = errors.New("no answer in time")
 
-// member is one life of a node of a Net.
+// member is one incarnation of a node of a Net.
 type member struct {
 	net   *Net
 	stack *Stack
@@ -35,10 +35,10 @@ const (
 	markAnswered
 )
 
-// start begins the life.
+// start begins the incarnation.
 func (m *member) start() error {
 	cfg := &m.net.cfg
-	m.pcg.Seed(m.stack.Host.Life().Seed, 1)
+	m.pcg.Seed(m.stack.Host.Incarnation().Seed, 1)
 	entry, err := m.stack.Table.MEAttach(testPortal, portals.Match{Ignore: ^uint64(0)}, portals.Retain, portals.After)
 	if err != nil {
 		return err

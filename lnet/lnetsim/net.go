@@ -123,11 +123,11 @@ func (n *Net) Begin(from, to sim.NodeID, kind Kind, count int, urgent bool) {
 }
 
 // mark returns what is known of an operation; nil if its initiator has begun
-// another life since.
+// another incarnation since.
 func (n *Net) mark(from sim.NodeID, number uint64) *uint8 {
 	m := n.members[from]
-	i := number&(1<<lifeShift-1) - 1
-	if m == nil || number>>lifeShift != m.stack.Host.Life().Number || i >= uint64(len(m.marks)) {
+	i := number&(1<<incarnationShift-1) - 1
+	if m == nil || number>>incarnationShift != m.stack.Host.Incarnation().Number || i >= uint64(len(m.marks)) {
 		return nil
 	}
 	return &m.marks[i]

@@ -131,7 +131,7 @@ func TestKilledPeer(t *testing.T) {
 				t.Errorf("%d failed, %+v", failed, n.Operations())
 			}
 			stop(t, n)
-			// A new life is found.
+			// A new incarnation is found.
 			n.Start(0, false)
 			run(t, n, time.Second)
 			n.Begin(1, 0, Put, 1, false)

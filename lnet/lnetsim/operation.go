@@ -61,8 +61,8 @@ type operation struct {
 	next     *operation // free
 }
 
-// lifeShift is where the life stands in an operation's number.
-const lifeShift = 40
+// incarnationShift is where the incarnation stands in an operation's number.
+const incarnationShift = 40
 
 // begin begins an operation. The member has a place for it.
 func (m *member) begin(kind Kind, to sim.NodeID, urgent bool) {
@@ -70,7 +70,7 @@ func (m *member) begin(kind Kind, to sim.NodeID, urgent bool) {
 	m.ops++
 	m.marks = append(m.marks, 0)
 	o.kind, o.to, o.urgent, o.busy = kind, to, urgent, true
-	o.number = m.stack.Host.Life().Number<<lifeShift | m.ops
+	o.number = m.stack.Host.Incarnation().Number<<incarnationShift | m.ops
 	o.began = m.now()
 	m.busy++
 	m.net.stats.Begun++

@@ -37,7 +37,7 @@ type Stack struct {
 func NewStack(h *simlnd.Host, cfg StackConfig) (*Stack, error) {
 	s := &Stack{Host: h}
 	s.Node = lnet.New(lnet.Config{
-		Incarnation: h.Incarnation(), Clock: h.Clock(), TransactionTimeout: cfg.TransactionTimeout,
+		Incarnation: h.LNetIncarnation(), Clock: h.Clock(), TransactionTimeout: cfg.TransactionTimeout,
 	})
 	s.Table = portals.New(s.Node)
 	if _, err := s.Node.AddNI(lo.Driver{}, lnd.Config{}); err != nil {

@@ -39,8 +39,8 @@ func (m *Machine) admit(r *request, g *group) {
 		m.reject(r, full)
 		return
 	}
-	m.heardOfLife(r, h.Group.Creator, h.Group.Incarnation, fresh)
-	m.heardOfLife(r, roster.NID(int(h.Root)), h.RootIncarnation, fresh)
+	m.heardOfIncarnation(r, h.Group.Creator, h.Group.Incarnation, fresh)
+	m.heardOfIncarnation(r, roster.NID(int(h.Root)), h.RootIncarnation, fresh)
 	m.join(r, g, roster, l)
 	m.expect(r)
 	if !m.mayTake(r) {

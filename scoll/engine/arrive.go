@@ -85,7 +85,7 @@ func (m *Machine) admissible(from nid.NID, h *wire.RequestHeader, wall uint64) w
 	case !m.mayEnter(from, int(h.ListSize)+int(h.PayloadSize)+h.SumSize()):
 		m.stats.Busy++
 		return wire.EMAXACTIVE
-	case m.table.graves.has(keyOf(h.Group, h.Service)):
+	case m.table.tombstones.has(keyOf(h.Group, h.Service)):
 		m.stats.NoGroup++
 		return wire.ENOGROUP
 	}

@@ -68,29 +68,29 @@ type work struct {
 
 // simNode is a machine on a simulated node with a service that collects ranks.
 type simNode struct {
-	c       *cluster
-	id      sim.NodeID
-	m       *Machine
-	life    uint64
-	service behaviour
-	work    map[RequestID]*work
-	fetches map[RequestID]*simFetch
-	exposed map[uint64]packet
-	bits    map[RequestID][]uint64
-	ran     map[string]int // by payload
-	preRuns int
-	out     Output
-	queue   []Input
-	results []result
-	created []Effect
-	refused []wire.Status
-	pending *Outgoing
-	bulk    []byte
-	sends   int
-	news    sim.NodeID // who died, as this node has not heard yet
-	outs    int
-	errands []errand // late services
-	came    []byte   // the payload of the reply that arrived last
+	c           *cluster
+	id          sim.NodeID
+	m           *Machine
+	incarnation uint64
+	service     behaviour
+	work        map[RequestID]*work
+	fetches     map[RequestID]*simFetch
+	exposed     map[uint64]packet
+	bits        map[RequestID][]uint64
+	ran         map[string]int // by payload
+	preRuns     int
+	out         Output
+	queue       []Input
+	results     []result
+	created     []Effect
+	refused     []wire.Status
+	pending     *Outgoing
+	bulk        []byte
+	sends       int
+	news        sim.NodeID // who died, as this node has not heard yet
+	outs        int
+	errands     []errand // late services
+	came        []byte   // the payload of the reply that arrived last
 }
 
 // errand is when a late service is done with a request, or replies.
@@ -143,20 +143,20 @@ func newCluster(t *testing.T, n int, change func(*cluster, *sim.Config[*packet])
 	return c
 }
 
-func (c *cluster) boot(life sim.Life, _ sim.Program[*packet]) sim.Program[*packet] {
+func (c *cluster) boot(incarnation sim.Incarnation, _ sim.Program[*packet]) sim.Program[*packet] {
 	cfg := c.cfg
-	cfg.Self, cfg.Incarnation = simNID(life.Node), life.Number+1
+	cfg.Self, cfg.Incarnation = simNID(incarnation.Node), incarnation.Number+1
 	n := &simNode{
-		c: c, id: life.Node, m: New(cfg), life: life.Number, work: map[RequestID]*work{}, fetches: map[RequestID]*simFetch{}, exposed: map[uint64]packet{},
+		c: c, id: incarnation.Node, m: New(cfg), incarnation: incarnation.Number, work: map[RequestID]*work{}, fetches: map[RequestID]*simFetch{}, exposed: map[uint64]packet{},
 		bits: map[RequestID][]uint64{}, ran: map[string]int{},
 	}
 	if c.parse != nil {
 		n.m.parse = c.parse
 	}
 	if c.service != nil {
-		n.service = c.service(life.Node)
+		n.service = c.service(incarnation.Node)
 	}
-	c.nodes[life.Node] = n
+	c.nodes[incarnation.Node] = n
 	return n
 }
 

@@ -29,8 +29,8 @@ const (
 type Config struct {
 	// Self is the NID under which this node is a member. Required.
 	Self nid.NID
-	// Incarnation is the number of this life of the node, higher than that of
-	// any life before. Required.
+	// Incarnation is the number of this incarnation of the node, higher than that of
+	// any incarnation before. Required.
 	Incarnation uint64
 	// Estimates and bounds, see scoll.Config. MaxPayload is at most LNet's.
 	RTT, Guard                                    time.Duration

@@ -9,7 +9,7 @@
 // [Machine] is a machine.Machine that knows no clock, no network and no service. What it
 // wants done, calls of services included, are effects, and what comes of them are inputs:
 //
-//	m := engine.New(engine.Config{Self: id, Incarnation: life})
+//	m := engine.New(engine.Config{Self: id, Incarnation: incarnation})
 //	m.Step(now, engine.Input{Kind: engine.Register, Service: 7}, &out)
 //	wake := m.Step(now, engine.Input{Kind: engine.Arrival, From: parent, Data: b}, &out)
 //	// do what out.Effects say

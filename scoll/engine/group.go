@@ -87,14 +87,14 @@ func (r *request) shape() tree.Tree {
 // table is the groups of a node, tombstones of those that have ended, and ghosts of
 // those that made room for others.
 type table struct {
-	groups map[groupKey]*group
-	list   []*group
-	cache  cache
-	lists  lists
-	shares *shares
-	next   uint64 // index of the next group
-	graves graveyard
-	ghosts graveyard
+	groups     map[groupKey]*group
+	list       []*group
+	cache      cache
+	lists      lists
+	shares     *shares
+	next       uint64 // index of the next group
+	tombstones graveyard
+	ghosts     graveyard
 	// sequence is the highest number of a broadcast of ours over a group that is
 	// gone. One that comes back goes on from there: others may not have forgotten
 	// it, and would take lower numbers for replays.
@@ -103,7 +103,7 @@ type table struct {
 
 func (t *table) init(s *shares) {
 	t.shares, t.groups, t.lists = s, make(map[groupKey]*group), make(lists)
-	t.graves.init()
+	t.tombstones.init()
 	t.ghosts.init()
 	t.cache.init()
 }
@@ -148,7 +148,7 @@ func (t *table) remove(g *group) {
 func (t *table) bury(g *group, until time.Duration) {
 	if g.index >= 0 {
 		t.remove(g)
-		t.graves.add(g, nil, until)
+		t.tombstones.add(g, nil, until)
 	}
 }
 
@@ -163,11 +163,11 @@ func (t *table) displace(g *group, until time.Duration) {
 
 // forget ends tombstones and ghosts whose time is over.
 func (t *table) forget(now time.Duration) {
-	t.graves.forget(now)
+	t.tombstones.forget(now)
 	t.ghosts.forget(now)
 }
 
-func (t *table) wake() time.Duration { return min(t.graves.wake(), t.ghosts.wake()) }
+func (t *table) wake() time.Duration { return min(t.tombstones.wake(), t.ghosts.wake()) }
 
 // release notes that a request over a group is over. An out-of-band group is its
 // service's and may be used again at once: what is known of it is forgotten, if

@@ -110,7 +110,7 @@ func TestHearsayEndsNothing(t *testing.T) {
 		if len(h.m.Groups()) != 2 || h.m.Stats().Stray != 2 {
 			t.Fatalf("%s: an answer to no question counts: %+v", test.name, h.m.Stats())
 		}
-		h.effects, h.out.Buf = question, (&wire.Identity{Nonce: h.m.lives.asked[0].nonce, Kind: wire.Ask}).AppendTo(h.out.Buf[:0])
+		h.effects, h.out.Buf = question, (&wire.Identity{Nonce: h.m.incarnations.asked[0].nonce, Kind: wire.Ask}).AppendTo(h.out.Buf[:0])
 		h.confirms(0, test.says)
 		if n := len(h.m.Groups()); n != test.groups {
 			t.Errorf("%s: %d groups, want %d", test.name, n, test.groups)
@@ -169,15 +169,15 @@ func TestQuestions(t *testing.T) {
 		return h.m.Stats().Asked > before
 	}
 	asks(8)
-	if len(h.m.lives.asked) != 0 {
+	if len(h.m.incarnations.asked) != 0 {
 		t.Error("asked though no earlier one is known")
 	}
-	if asks(9) || asks(10) || len(h.m.lives.asked) != 1 {
-		t.Errorf("asked at once, or twice: %+v", h.m.lives.asked)
+	if asks(9) || asks(10) || len(h.m.incarnations.asked) != 1 {
+		t.Errorf("asked at once, or twice: %+v", h.m.incarnations.asked)
 	}
 	h.asked(askSpread)
-	if asks(11); len(h.m.lives.asked) != 1 {
-		t.Errorf("asked again while it may answer: %+v", h.m.lives.asked)
+	if asks(11); len(h.m.incarnations.asked) != 1 {
+		t.Errorf("asked again while it may answer: %+v", h.m.incarnations.asked)
 	}
 	h.now += askAgain
 	asks(20)
@@ -186,7 +186,7 @@ func TestQuestions(t *testing.T) {
 		h.m.out, h.m.now = &h.out, h.now
 		h.m.inquire(testTargets(int(id)+9, 1)[id+8].NID)
 	}
-	if n := len(h.m.lives.asked); n != maxAsked {
+	if n := len(h.m.incarnations.asked); n != maxAsked {
 		t.Errorf("%d questions at a time", n)
 	}
 	question := wire.Identity{Nonce: 9, Incarnation: math.MaxUint64, Kind: wire.Ask}

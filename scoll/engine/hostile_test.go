@@ -58,7 +58,7 @@ func TestHostile(t *testing.T) {
 			met.Stray += s.Stray
 			met.Late += s.Late
 			met.Early += s.Early
-			if node.m.requests.active != 0 || len(node.m.requests.byBits)+len(node.m.pipelines.byOrigin) != 0 || len(node.m.table.graves.of) != 0 {
+			if node.m.requests.active != 0 || len(node.m.requests.byBits)+len(node.m.pipelines.byOrigin) != 0 || len(node.m.table.tombstones.of) != 0 {
 				t.Fatalf("seed %d: node %d has %d requests left", seed, node.id, node.m.requests.active)
 			}
 		}
@@ -93,9 +93,9 @@ func TestLiveStranger(t *testing.T) {
 	}
 }
 
-// TestOwnEarlierLife: SC-102: a group that this node made in an earlier life is
+// TestOwnEarlierIncarnation: SC-102: a group that this node made in an earlier incarnation is
 // refused: it does not learn of it from others.
-func TestOwnEarlierLife(t *testing.T) {
+func TestOwnEarlierIncarnation(t *testing.T) {
 	h := newHarness(t, 8, 4, nil)
 	h.group.Creator, h.group.Incarnation = h.members.NID(4), 4
 	h.admitted(nil)

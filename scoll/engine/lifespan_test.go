@@ -48,8 +48,8 @@ func TestLast(t *testing.T) {
 		h.want("refuse")
 	}
 	h.advance() // the tombstone goes
-	if len(h.m.table.graves.of) != 0 || h.now < 2*time.Minute {
-		t.Errorf("tombstones: %d at %v", len(h.m.table.graves.of), h.now)
+	if len(h.m.table.tombstones.of) != 0 || h.now < 2*time.Minute {
+		t.Errorf("tombstones: %d at %v", len(h.m.table.tombstones.of), h.now)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestLastOutOfBand(t *testing.T) {
 	c.nodes[2].service.reject = wire.OK
 	c.want(c.broadcast(0, group, o), 0)
 	for _, n := range c.nodes {
-		if len(n.m.table.list)+len(n.m.table.graves.of) != 0 {
+		if len(n.m.table.list)+len(n.m.table.tombstones.of) != 0 {
 			t.Errorf("node %d knows %v", n.id, n.m.Groups())
 		}
 	}
@@ -236,8 +236,8 @@ func (h *harness) childrenReply() {
 func TestRebootEndsWait(t *testing.T) {
 	h := newHarness(t, 8, 4, nil) // children 6 and 5
 	all := h.group
-	made := func(life uint64) {
-		h.group = wire.GroupID{Creator: h.members.NID(6), Incarnation: life, Index: 1, Digest: h.members.Digest()}
+	made := func(incarnation uint64) {
+		h.group = wire.GroupID{Creator: h.members.NID(6), Incarnation: incarnation, Index: 1, Digest: h.members.Digest()}
 		h.admitted(nil)
 	}
 	made(7)
@@ -253,19 +253,19 @@ func TestRebootEndsWait(t *testing.T) {
 
 // TestRebootBeforeWait: SC-158: the wait for a child goes on if this node was told of its
 // restart before it sent the request, and only the child's own word came later: the
-// request went to the life that lasts.
+// request went to the incarnation that lasts.
 func TestRebootBeforeWait(t *testing.T) {
 	h := newHarness(t, 8, 4, nil) // children 6 and 5
 	all := h.group
-	made := func(life uint64) {
-		h.group = wire.GroupID{Creator: h.members.NID(6), Incarnation: life, Index: 1, Digest: h.members.Digest()}
+	made := func(incarnation uint64) {
+		h.group = wire.GroupID{Creator: h.members.NID(6), Incarnation: incarnation, Index: 1, Digest: h.members.Digest()}
 		h.admitted(nil)
 	}
 	made(7)
 	h.want("pre")
 	made(8) // nobody waits for it: it is asked some time
 	h.want("pre")
-	h.now = h.m.lives.asked[0].at - time.Millisecond
+	h.now = h.m.incarnations.asked[0].at - time.Millisecond
 	h.step(Input{}) // the others are overdue
 	h.group = all
 	h.running(nil)
@@ -281,19 +281,19 @@ func TestRebootBeforeWait(t *testing.T) {
 // out-of-band groups too, and its numbers begin anew.
 func TestRootReboots(t *testing.T) {
 	h := newHarness(t, 8, 4, nil) // a child of the root
-	life := func(incarnation uint64) {
+	incarnation := func(incarnation uint64) {
 		h.admitted(func(r *wire.RequestHeader) {
 			r.Flags |= wire.FlagOOB
 			r.Group = wire.GroupID{Index: 3, Digest: h.members.Digest()}
 			r.RootIncarnation = incarnation
 		})
 	}
-	life(7)
+	incarnation(7)
 	h.step(Input{Kind: InMapped, Members: h.members})
 	h.want("pre")
-	life(8)
+	incarnation(8)
 	h.want("pre")
-	life(7)
+	incarnation(7)
 	h.want("tell0 refuse") // whether its incarnation is still the later one
 	if h.refusal().Status != wire.EREBOOT {
 		t.Errorf("%v", h.refusal())
@@ -316,11 +316,11 @@ func (h *harness) confirms(rank int, incarnation uint64) {
 	h.step(Input{Kind: Arrival, From: e.To, Data: answer.AppendTo(nil)})
 }
 
-// TestBitsOfLives: SC-153: answers to an earlier life of a node match nothing.
-func TestBitsOfLives(t *testing.T) {
+// TestBitsOfIncarnations: SC-153: answers to an earlier incarnation of a node match nothing.
+func TestBitsOfIncarnations(t *testing.T) {
 	bits := map[uint64]bool{}
-	for life := range uint64(50) {
-		h := newHarness(t, 2, 0, func(c *Config) { c.Incarnation = life + 1 })
+	for incarnation := range uint64(50) {
+		h := newHarness(t, 2, 0, func(c *Config) { c.Incarnation = incarnation + 1 })
 		h.root(wire.OK)
 		bits[h.bits] = true
 	}

@@ -192,8 +192,8 @@ func TestMaxGroups(t *testing.T) {
 	}
 	h.group = wire.GroupID{Creator: nid.MustParse("99@gni"), Incarnation: 8, Index: 9, Digest: h.members.Digest()}
 	h.admitted(nil)
-	if h.want("refuse"); h.refusal().Status != wire.EPROTO || len(h.m.lives.of) != 2 {
-		t.Errorf("a creator who is no member: %v, %d lives, ours included", h.refusal().Status, len(h.m.lives.of))
+	if h.want("refuse"); h.refusal().Status != wire.EPROTO || len(h.m.incarnations.of) != 2 {
+		t.Errorf("a creator who is no member: %v, %d lives, ours included", h.refusal().Status, len(h.m.incarnations.of))
 	}
 }
 

@@ -9,21 +9,21 @@ import (
 
 // Machine takes part in the collectives of one node. See machine.Machine.
 type Machine struct {
-	cfg       Config
-	services  map[wire.ServiceID]*registration
-	table     table
-	lives     lives
-	shares    shares
-	places    places
-	opening   []*group // whose window may let more go, in this step
-	requests  requests
-	pipelines pipelines
-	health    health
-	parse     func([]byte) (*wire.Membership, error)
-	bits      uint64 // the next match bits
-	incoming  int    // requests of others
-	lists     uint64 // bytes of lists that are fetched
-	stats     Stats
+	cfg          Config
+	services     map[wire.ServiceID]*registration
+	table        table
+	incarnations incarnations
+	shares       shares
+	places       places
+	opening      []*group // whose window may let more go, in this step
+	requests     requests
+	pipelines    pipelines
+	health       health
+	parse        func([]byte) (*wire.Membership, error)
+	bits         uint64 // the next match bits
+	incoming     int    // requests of others
+	lists        uint64 // bytes of lists that are fetched
+	stats        Stats
 
 	out   *Output // of the step that is made
 	now   time.Duration
@@ -40,7 +40,7 @@ func New(cfg Config) *Machine {
 	m := &Machine{cfg: cfg.filled(), services: make(map[wire.ServiceID]*registration), parse: wire.ParseMembership}
 	m.shares.init()
 	m.table.init(&m.shares)
-	m.lives.init(cfg.Self, cfg.Incarnation)
+	m.incarnations.init(cfg.Self, cfg.Incarnation)
 	m.requests.init()
 	m.pipelines.init()
 	m.health.init()
@@ -51,12 +51,12 @@ func New(cfg Config) *Machine {
 // Config returns the configuration with its defaults.
 func (m *Machine) Config() Config { return m.cfg }
 
-// FirstBits are the match bits of the first reply that a life of a node asks for. They
+// FirstBits are the match bits of the first reply that an incarnation of a node asks for. They
 // rise by one with each.
 func FirstBits(incarnation uint64) uint64 { return scramble(incarnation) }
 
 // scramble makes the match bits of different lives of a node different ones, so
-// that late answers to an earlier life match nothing.
+// that late answers to an earlier incarnation match nothing.
 func scramble(x uint64) uint64 {
 	x += 0x9E3779B97F4A7C15
 	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
@@ -77,7 +77,7 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	m.letGo()
 	m.inquireNow()
 	m.out = nil
-	return min(m.requests.wake(), m.table.wake(), m.lives.wake())
+	return min(m.requests.wake(), m.table.wake(), m.incarnations.wake())
 }
 
 func (m *Machine) apply(in *Input) {

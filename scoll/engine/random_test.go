@@ -218,7 +218,7 @@ func (p *plan) check(t *testing.T, r result, text string, value uint64) {
 // tell appends to the history what a node was told.
 func (p *plan) tell(node sim.NodeID, kind history.Kind, subject sim.NodeID, value uint64) {
 	p.log.Append(history.Record{
-		At: p.control.Now(), Node: node, Life: uint32(p.c.nodes[node].life), Kind: kind, Subject: subject, Value: value,
+		At: p.control.Now(), Node: node, Incarnation: uint32(p.c.nodes[node].incarnation), Kind: kind, Subject: subject, Value: value,
 	})
 }
 

@@ -275,7 +275,7 @@ func TestStrangerTombstones(t *testing.T) {
 		h.stranger(1, i, 0, 1, func(r *wire.RequestHeader) { r.Flags |= wire.FlagLast | wire.FlagModule })
 		h.step(Input{Kind: InSent, ID: h.find(DoReply).ID, Child: Upward})
 	}
-	if n := len(h.m.table.graves.of); n != maxTombstones/4+1 {
+	if n := len(h.m.table.tombstones.of); n != maxTombstones/4+1 {
 		t.Errorf("%d tombstones", n)
 	}
 	h.id = 0

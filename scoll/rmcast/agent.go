@@ -30,7 +30,7 @@ type Config struct {
 	View  View         // of the managers on this node, a *gossip.Agent; nil: only silence tells of deaths
 	Log   *slog.Logger // nil discards
 	Clock machine.Clock
-	// Incarnation rises with every life of the node. Default: the node's.
+	// Incarnation rises with every incarnation of the node. Default: the node's.
 	Incarnation uint64
 	// Buffers is how many datagrams can arrive at a time without waiting or, by
 	// multicast, being lost. Default 64.
@@ -62,11 +62,11 @@ type Agent struct {
 	in, out               seal
 	doubtful              doubtful
 
-	groups  atomic.Pointer[map[GroupID]*Group]    // replaced under mu
-	manages atomic.Pointer[map[GroupID]*managing] // likewise
-	mu      sync.Mutex
-	stopped bool               // guarded by mu, like the next one
-	lives   map[GroupID]uint64 // of groups that were left: the life of the next member
+	groups       atomic.Pointer[map[GroupID]*Group]    // replaced under mu
+	manages      atomic.Pointer[map[GroupID]*managing] // likewise
+	mu           sync.Mutex
+	stopped      bool               // guarded by mu, like the next one
+	incarnations map[GroupID]uint64 // of groups that were left: the incarnation of the next member
 
 	strays atomic.Uint64 // messages of groups that this node is not in
 }
@@ -88,7 +88,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if err := table.Ready(); err != nil {
 		return nil, err
 	}
-	a := &Agent{table: table, cfg: cfg, pid: table.Node().PID(), log: cfg.Log, lives: make(map[GroupID]uint64)}
+	a := &Agent{table: table, cfg: cfg, pid: table.Node().PID(), log: cfg.Log, incarnations: make(map[GroupID]uint64)}
 	if err := a.fill(); err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func newStacksAs(t *testing.T, n int, quality link.Quality, pids map[int]nid.PID
 }
 
 func (s *stacks) boot(h, _ *simlnd.Host) {
-	node := lnet.New(lnet.Config{Incarnation: h.Incarnation(), Clock: h.Clock(), PID: s.pids[int(h.ID())]})
+	node := lnet.New(lnet.Config{Incarnation: h.LNetIncarnation(), Clock: h.Clock(), PID: s.pids[int(h.ID())]})
 	k := &stack{t: s.t, host: h, table: portals.New(node), id: int(h.ID())}
 	s.nodes[k.id] = k
 	for _, d := range []lnd.Driver{h.Driver(), lo.Driver{}} {

@@ -186,7 +186,7 @@ func (s *stacks) cast(id int, b []byte) {
 func TestUnsigned(t *testing.T) {
 	ring := keys(t, "a").Ring("rmcast")
 	e := wire.Entry{Kind: wire.Ack, Origin: 1, Version: rmcast.Version{Epoch: 1, Counter: 1}, First: 1, Count: 1}
-	o := wire.Order{Kind: wire.OrderJoin, Group: group, Life: 3}
+	o := wire.Order{Kind: wire.OrderJoin, Group: group, Incarnation: 3}
 	d := wire.Datagram{Group: group, Version: e.Version, Origin: 1, Seq: 1, Stable: 1, First: 1}
 	for portal, plain := range map[int][]byte{
 		wire.DataPortal: d.AppendTo(nil), wire.ManagerPortal: o.AppendTo(nil),

@@ -132,7 +132,7 @@ func (a *Agent) Join(cfg GroupConfig) (*Group, error) {
 		return nil, err
 	}
 	ec := cfg.Engine()
-	ec.Self, ec.Life = a.cfg.Self, max(a.cfg.Incarnation, a.lifeAfter(cfg.Group))
+	ec.Self, ec.Incarnation = a.cfg.Self, max(a.cfg.Incarnation, a.incarnationAfter(cfg.Group))
 	ec.MTU, ec.Capacity = g.listen()
 	g.m = engine.New(ec)
 	g.runner = machine.NewRunner(machine.Config[engine.Input, engine.Output]{
@@ -168,11 +168,11 @@ func (a *Agent) claim(g *Group) error {
 	return nil
 }
 
-// lifeAfter is the next life of a member of a group that was left.
-func (a *Agent) lifeAfter(group GroupID) uint64 {
+// incarnationAfter is the next incarnation of a member of a group that was left.
+func (a *Agent) incarnationAfter(group GroupID) uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.lives[group]
+	return a.incarnations[group]
 }
 
 // publish has messages of the group reach it.

@@ -68,9 +68,9 @@ func (g *Group) close(by time.Duration) (over bool) {
 	if over = g.runner.CloseWithin(wait); !over && wait > 0 {
 		a.log.Warn("rmcast: a handler does not return; the group is left without it", slog.Any("group", g.cfg.Group))
 	}
-	life := g.farewell()
+	incarnation := g.farewell()
 	a.mu.Lock()
-	a.lives[g.cfg.Group] = life + 2 // the one between has been spoken of
+	a.incarnations[g.cfg.Group] = incarnation + 2 // the one between has been spoken of
 	all := maps.Clone(*a.groups.Load())
 	if all[g.cfg.Group] == g {
 		delete(all, g.cfg.Group)
@@ -82,20 +82,20 @@ func (g *Group) close(by time.Duration) (over bool) {
 	return over
 }
 
-// farewell tells the managers that this life is over, if they count on it: the node
-// may live on, so that nobody else tells them. It returns that life.
-func (g *Group) farewell() (life uint64) {
+// farewell tells the managers that this incarnation is over, if they count on it: the node
+// may live on, so that nobody else tells them. It returns that incarnation.
+func (g *Group) farewell() (incarnation uint64) {
 	var over bool
 	var o wire.Order
 	g.runner.Inspect(func() { over, o = g.m.Farewell() })
-	if life = o.Life - 1; over {
-		return life
+	if incarnation = o.Incarnation - 1; over {
+		return incarnation
 	}
 	b := o.AppendTo(nil)
 	for _, to := range g.cfg.Managers {
 		g.a.put(to, wire.ManagerPortal, false, b, nil)
 	}
-	return life
+	return incarnation
 }
 
 // quit ends being a member, or begins to be one again.

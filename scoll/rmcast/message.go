@@ -76,7 +76,7 @@ func (g *Group) giveLocked(s *Sending) {
 // Send sends a message to all members, this node included, and returns when all members of
 // the list under which it was sent have delivered it, but those that have ended meanwhile
 // (RM-2): they died, as discovery or an administrator says, left, or are members again in
-// another life. Result names them. data may be used again then, or before if an error is
+// another incarnation. Result names them. data may be used again then, or before if an error is
 // returned. When ctx ends first the message may still be on its way; the error also says if
 // the group has no manager.
 //

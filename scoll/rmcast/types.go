@@ -30,7 +30,7 @@ type (
 	GroupID = wire.GroupID
 	// Version names one list of members; the zero value names none.
 	Version = wire.Version
-	// ID tells members apart for ever: a NID, and a number that rises with every life of the
+	// ID tells members apart for ever: a NID, and a number that rises with every incarnation of the
 	// node, and every time it joins.
 	ID = wire.ID
 	// Member is an ID with its communication number.

@@ -8,7 +8,7 @@ import (
 )
 
 // codec is the form of messages in a recording, little-endian: kind, 1 for a
-// list, match bits, offset, length, request and life, then three times a length and
+// list, match bits, offset, length, request and incarnation, then three times a length and
 // data.
 type codec struct{}
 
@@ -26,7 +26,7 @@ func (codec) Append(b []byte, m *message) []byte {
 		list = 1
 	}
 	b = append(b, byte(m.kind), list)
-	for _, v := range []uint64{m.bits, m.offset, m.length, uint64(m.id), m.life} {
+	for _, v := range []uint64{m.bits, m.offset, m.length, uint64(m.id), m.incarnation} {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
 	for _, data := range [][]byte{m.data, m.trailer, m.payload} {
@@ -42,7 +42,7 @@ func (codec) Parse(b []byte) (*message, error) {
 	le := binary.LittleEndian
 	m := &message{
 		kind: Kind(b[0]), list: b[1] == 1, bits: le.Uint64(b[2:]), offset: le.Uint64(b[10:]), length: le.Uint64(b[18:]),
-		id: engine.RequestID(le.Uint64(b[26:])), life: le.Uint64(b[34:]),
+		id: engine.RequestID(le.Uint64(b[26:])), incarnation: le.Uint64(b[34:]),
 	}
 	b = b[fixedSize:]
 	for _, data := range []*[]byte{&m.data, &m.trailer, &m.payload} {

@@ -10,7 +10,7 @@ func FuzzMessage(f *testing.F) {
 	for _, m := range []*message{
 		{},
 		{kind: Reply, bits: 7, data: []byte("header"), trailer: []byte("trailer"), payload: []byte("payload")},
-		{kind: Data, list: true, data: []byte("list"), offset: 5, length: 9, id: 3, life: 1},
+		{kind: Data, list: true, data: []byte("list"), offset: 5, length: 9, id: 3, incarnation: 1},
 	} {
 		f.Add(codec{}.Append(nil, m))
 	}

@@ -124,7 +124,7 @@ func (n *Net) knows(want int, by sim.NodeSet) (bool, string) {
 }
 
 // Groups lists the groups that a node knows that is up.
-func (n *Net) Groups(id sim.NodeID) []scoll.GroupState { return n.lives[id].groups() }
+func (n *Net) Groups(id sim.NodeID) []scoll.GroupState { return n.incarnations[id].groups() }
 
 // history asks the checkers of histories.
 func (n *Net) history(scenario.Args) (bool, string) {

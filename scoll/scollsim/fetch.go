@@ -45,7 +45,7 @@ func (p *program) ask(f *fetch, out *sim.Output[*message]) {
 	}
 	f.asked = true
 	p.put(f.from, &message{
-		kind: Get, bits: f.bits, offset: f.there, length: min(f.limit-f.there, f.chunk), id: f.id, list: f.list, life: p.life.Number,
+		kind: Get, bits: f.bits, offset: f.there, length: min(f.limit-f.there, f.chunk), id: f.id, list: f.list, incarnation: p.incarnation.Number,
 	}, out)
 }
 
@@ -55,7 +55,7 @@ func (p *program) answerGet(from sim.NodeID, m *message, out *sim.Output[*messag
 	if e == nil || m.offset+m.length > e.length {
 		return
 	}
-	answer := &message{kind: Data, list: m.list, offset: m.offset, length: m.length, id: m.id, life: m.life}
+	answer := &message{kind: Data, list: m.list, offset: m.offset, length: m.length, id: m.id, incarnation: m.incarnation}
 	if m.list {
 		answer.data = e.data[m.offset : m.offset+m.length]
 	}
@@ -65,7 +65,7 @@ func (p *program) answerGet(from sim.NodeID, m *message, out *sim.Output[*messag
 // fetched takes the answer to a GET. One that comes twice counts once.
 func (p *program) fetched(m *message, out *sim.Output[*message]) {
 	f := p.fetches[m.id]
-	if f == nil || m.life != p.life.Number || !f.asked || m.offset != f.there || m.list != f.list {
+	if f == nil || m.incarnation != p.incarnation.Number || !f.asked || m.offset != f.there || m.list != f.list {
 		return
 	}
 	f.asked = false

@@ -17,7 +17,7 @@ const (
 	UnderWay Outcome = iota
 	Ended            // the root has the result
 	NotSent          // the root could not send it, see Status
-	RootGone         // the root's life ended before
+	RootGone         // the root's incarnation ended before
 )
 
 // Broadcast is one broadcast of a run.
@@ -49,10 +49,10 @@ type Missing struct {
 	Status scoll.Status
 }
 
-// run says how often a node has run a broadcast in a life.
+// run says how often a node has run a broadcast in an incarnation.
 type run struct {
-	times uint32
-	life  uint32
+	times       uint32
+	incarnation uint32
 }
 
 // Elapsed is how long a broadcast took from its beginning to the result at its
@@ -63,17 +63,17 @@ func (b *Broadcast) Elapsed() time.Duration { return b.Done - b.Begun }
 type ledger struct {
 	net     *Net
 	list    []*Broadcast
-	twice   string // the first that one life ran twice
+	twice   string // the first that one incarnation ran twice
 	altered string // the first whose bulk data came otherwise than they were sent
 	latest  map[course]uint32
 	turned  string // the first that a member ran after a later one of its root
 }
 
-// course is what one life of a node runs of one root over one group.
+// course is what one incarnation of a node runs of one root over one group.
 type course struct {
-	life  sim.Life
-	root  sim.NodeID
-	group string
+	incarnation sim.Incarnation
+	root        sim.NodeID
+	group       string
 }
 
 func (l *ledger) init(n *Net) { l.net, l.latest = n, make(map[course]uint32) }
@@ -110,20 +110,20 @@ func (b *Broadcast) sent(members []sim.NodeID, limit time.Duration) {
 func (b *Broadcast) notSent(s scoll.Status) { b.Outcome, b.Status = NotSent, s }
 
 // ran notes that a node runs a broadcast.
-func (l *ledger) ran(number uint32, life sim.Life) {
+func (l *ledger) ran(number uint32, incarnation sim.Incarnation) {
 	b := l.of(number)
 	if b == nil {
 		return
 	}
-	r := &b.ran[life.Node]
-	if r.times > 0 && r.life == uint32(life.Number) && l.twice == "" {
-		l.twice = "node " + life.Node.String() + " ran broadcast " + b.name() + " twice"
+	r := &b.ran[incarnation.Node]
+	if r.times > 0 && r.incarnation == uint32(incarnation.Number) && l.twice == "" {
+		l.twice = "node " + incarnation.Node.String() + " ran broadcast " + b.name() + " twice"
 	}
-	r.times, r.life = r.times+1, uint32(life.Number)
+	r.times, r.incarnation = r.times+1, uint32(incarnation.Number)
 	b.LastRun = l.net.Now()
-	c := course{life, b.Root, b.Group}
+	c := course{incarnation, b.Root, b.Group}
 	if number < l.latest[c] && l.turned == "" {
-		l.turned = "node " + life.Node.String() + " ran broadcast " + b.name() + " after a later one"
+		l.turned = "node " + incarnation.Node.String() + " ran broadcast " + b.name() + " after a later one"
 	}
 	l.latest[c] = max(l.latest[c], number)
 }
@@ -163,12 +163,12 @@ func (l *ledger) log(node sim.NodeID, kind history.Kind, subject sim.NodeID, b *
 	n := l.net
 	if n.Log != nil {
 		n.Log.Append(history.Record{
-			At: n.Now(), Node: node, Life: uint32(n.oracle.deaths[node]), Kind: kind, Subject: subject, Value: uint64(b.Number),
+			At: n.Now(), Node: node, Incarnation: uint32(n.oracle.deaths[node]), Kind: kind, Subject: subject, Value: uint64(b.Number),
 		})
 	}
 }
 
-// rootGone notes that the life of a node ends: nobody waits for its broadcasts.
+// rootGone notes that the incarnation of a node ends: nobody waits for its broadcasts.
 func (l *ledger) rootGone(id sim.NodeID) {
 	for _, b := range l.list {
 		if b.Root == id && b.Outcome == UnderWay {

@@ -27,16 +27,16 @@ const headerSize = 72
 // message is a message between bare machines. It is not changed once it is
 // sent.
 type message struct {
-	kind    Kind
-	list    bool // of members, in Get and Data
-	bits    uint64
-	data    []byte // header, or a list of members
-	trailer []byte
-	payload []byte // of the service
-	offset  uint64 // of bulk data, or a list
-	length  uint64 // bulk data do not come along
-	id      engine.RequestID
-	life    uint64 // of who fetches
+	kind        Kind
+	list        bool // of members, in Get and Data
+	bits        uint64
+	data        []byte // header, or a list of members
+	trailer     []byte
+	payload     []byte // of the service
+	offset      uint64 // of bulk data, or a list
+	length      uint64 // bulk data do not come along
+	id          engine.RequestID
+	incarnation uint64 // of who fetches
 }
 
 func (m *message) size() int {

@@ -53,19 +53,19 @@ type Config struct {
 type Net struct {
 	kit.Base
 
-	cfg      Config
-	lives    []life // by node, the latest; nil before the first
-	services []behaviour
-	groups   groups
-	oracle   oracle
-	ledger   ledger
+	cfg          Config
+	incarnations []incarnation // by node, the latest; nil before the first
+	services     []behaviour
+	groups       groups
+	oracle       oracle
+	ledger       ledger
 
 	out   engine.Output // of the latest step
 	queue []engine.Input
 }
 
-// life is a bare machine or an agent on a node.
-type life interface {
+// incarnation is a bare machine or an agent on a node.
+type incarnation interface {
 	groups() []scoll.GroupState
 	stats() scoll.Stats
 }
@@ -82,7 +82,7 @@ func New(cfg Config) (*Net, error) {
 
 // prepare makes a Net without a network.
 func prepare(cfg Config) *Net {
-	n := &Net{cfg: cfg, lives: make([]life, cfg.Nodes), services: make([]behaviour, cfg.Nodes)}
+	n := &Net{cfg: cfg, incarnations: make([]incarnation, cfg.Nodes), services: make([]behaviour, cfg.Nodes)}
 	if cfg.Scoll.RTT <= 0 {
 		n.cfg.Scoll.RTT = engine.DefaultRTT
 	}
@@ -98,9 +98,9 @@ func (n *Net) machines() kit.Machines[*message] {
 	return kit.Machines[*message]{Boot: n.boot, Codec: codec{}, Hash: hash, Bare: n.cfg.Bare}
 }
 
-// began notes that a life begins.
-func (n *Net) began(k life, begins sim.Life) {
-	n.lives[begins.Node] = k
+// began notes that an incarnation begins.
+func (n *Net) began(k incarnation, begins sim.Incarnation) {
+	n.incarnations[begins.Node] = k
 	if n.Control != nil {
 		n.oracle.started(begins)
 		n.Begins(begins)

@@ -36,19 +36,19 @@ func (o *oracle) init(n *Net) {
 
 func (o *oracle) on() bool { return o.net.cfg.Discovery > 0 }
 
-// started hears that a life begins. It knows what was true at the beginning of
+// started hears that an incarnation begins. It knows what was true at the beginning of
 // the run, see program.start, and is told what has changed since.
-func (o *oracle) started(life sim.Life) {
+func (o *oracle) started(incarnation sim.Incarnation) {
 	if !o.on() {
 		return
 	}
 	for id := range o.nodes {
-		if subject, v := sim.NodeID(id), o.nodes[id]; v != (vital{alive: o.atFirst(subject)}) && subject != life.Node {
-			o.net.At(o.net.Now(), func() { o.tell(life.Node, subject, v) })
+		if subject, v := sim.NodeID(id), o.nodes[id]; v != (vital{alive: o.atFirst(subject)}) && subject != incarnation.Node {
+			o.net.At(o.net.Now(), func() { o.tell(incarnation.Node, subject, v) })
 		}
 	}
-	if life.Number > 0 || !o.nodes[life.Node].alive {
-		o.spread(life.Node, o.net.cfg.Discovery, vital{true, o.deaths[life.Node]})
+	if incarnation.Number > 0 || !o.nodes[incarnation.Node].alive {
+		o.spread(incarnation.Node, o.net.cfg.Discovery, vital{true, o.deaths[incarnation.Node]})
 	}
 }
 
@@ -57,7 +57,7 @@ func (o *oracle) atFirst(id sim.NodeID) bool {
 	return o.net.cfg.StartAt == nil || o.net.cfg.StartAt(id) <= 0
 }
 
-// ended hears that a life ends.
+// ended hears that an incarnation ends.
 func (o *oracle) ended(id sim.NodeID) {
 	if o.deaths[id]++; o.on() {
 		o.spread(id, 0, vital{false, o.deaths[id]})
@@ -92,7 +92,7 @@ func (o *oracle) tell(observer, subject sim.NodeID, v vital) {
 	switch {
 	case !n.Up(observer) || o.old(subject, v):
 	case n.cfg.Stacks:
-		n.Fabric.Do(observer, func(*simlnd.Host) { n.lives[observer].(*stack).view.hear(simlnd.NID(subject), v) })
+		n.Fabric.Do(observer, func(*simlnd.Host) { n.incarnations[observer].(*stack).view.hear(simlnd.NID(subject), v) })
 	default:
 		n.Command(observer, v.command(subject))
 	}

@@ -16,18 +16,18 @@ import (
 
 // program is a bare machine on a node, with its service.
 type program struct {
-	net     *Net
-	m       *engine.Machine
-	id      sim.NodeID
-	life    sim.Life
-	works   map[engine.RequestID]*work
-	exposed map[uint64]*message // answers to GETs, by match bits
-	bits    map[engine.RequestID][]uint64
-	fetches map[engine.RequestID]*fetch
-	errands []errand
-	port    port
-	wake    time.Duration // of the machine
-	arrived *message      // in this step
+	net         *Net
+	m           *engine.Machine
+	id          sim.NodeID
+	incarnation sim.Incarnation
+	works       map[engine.RequestID]*work
+	exposed     map[uint64]*message // answers to GETs, by match bits
+	bits        map[engine.RequestID][]uint64
+	fetches     map[engine.RequestID]*fetch
+	errands     []errand
+	port        port
+	wake        time.Duration // of the machine
+	arrived     *message      // in this step
 }
 
 // errand is a request that a slow service is running.
@@ -36,16 +36,16 @@ type errand struct {
 	id engine.RequestID
 }
 
-// boot begins a life. A restarted node knows nothing of its life before.
-func (n *Net) boot(life sim.Life, _ sim.Program[*message]) sim.Program[*message] {
+// boot begins an incarnation. A restarted node knows nothing of its incarnation before.
+func (n *Net) boot(incarnation sim.Incarnation, _ sim.Program[*message]) sim.Program[*message] {
 	cfg := n.cfg.Scoll.Engine()
-	cfg.Self, cfg.Incarnation, cfg.Watched = simlnd.NID(life.Node), life.Number+1, n.oracle.on()
+	cfg.Self, cfg.Incarnation, cfg.Watched = simlnd.NID(incarnation.Node), incarnation.Number+1, n.oracle.on()
 	p := &program{
-		net: n, m: engine.New(cfg), id: life.Node, life: life,
+		net: n, m: engine.New(cfg), id: incarnation.Node, incarnation: incarnation,
 		works: make(map[engine.RequestID]*work), exposed: make(map[uint64]*message), bits: make(map[engine.RequestID][]uint64),
 		fetches: make(map[engine.RequestID]*fetch),
 	}
-	n.began(p, life)
+	n.began(p, incarnation)
 	return p
 }
 

@@ -39,7 +39,7 @@ func (n *Net) Sample() []float64 {
 
 // Sent is how many LNet messages stacks have sent in their latest lives.
 func (n *Net) Sent() (sum uint64) {
-	for _, l := range n.lives {
+	for _, l := range n.incarnations {
 		if k, ok := l.(*stack); ok {
 			sum += k.lnet.Node.Stats().SendCount
 		}
@@ -48,7 +48,7 @@ func (n *Net) Sent() (sum uint64) {
 }
 
 // Counters are the counters of all nodes' latest lives.
-func (n *Net) Counters() scoll.Stats { return kit.Sum(n.lives, life.stats) }
+func (n *Net) Counters() scoll.Stats { return kit.Sum(n.incarnations, incarnation.stats) }
 
 // Measures implements [scenario.Instance].
 func (n *Net) Measures() []scenario.Measure {

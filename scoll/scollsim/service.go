@@ -139,7 +139,7 @@ func (p *program) incoming(now time.Duration, e *engine.Effect, w *work) {
 		p.input(in)
 		return
 	}
-	p.net.ledger.ran(w.number, p.life)
+	p.net.ledger.ran(w.number, p.incarnation)
 	switch s := p.net.services[p.id]; s.kind {
 	case slow:
 		p.addErrand(errand{now + max(s.delay, 1), e.ID})

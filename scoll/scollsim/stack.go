@@ -23,14 +23,14 @@ type stack struct {
 	open    []*scoll.Request               // that the service has not seen the end of
 }
 
-// bootStack begins a life of a stack.
+// bootStack begins an incarnation of a stack.
 func (n *Net) bootStack(h, _ *simlnd.Host) error {
 	k := &stack{net: n, host: h, handles: make(map[scoll.GroupID]*scoll.Group)}
 	var err error
 	if k.lnet, err = lnetsim.NewStack(h, lnetsim.StackConfig{}); err != nil {
 		return err
 	}
-	n.began(k, h.Life())
+	n.began(k, h.Incarnation())
 	cfg := n.cfg.Scoll
 	switch {
 	case n.cfg.View != nil:

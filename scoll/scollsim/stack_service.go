@@ -72,7 +72,7 @@ func (k *stack) incoming(r *scoll.Request) error {
 		w.failed = true
 		return nil
 	}
-	n.ledger.ran(w.number, k.host.Life())
+	n.ledger.ran(w.number, k.host.Incarnation())
 	k.checkBulk(r, w)
 	switch s := n.services[k.host.ID()]; s.kind {
 	case fails:

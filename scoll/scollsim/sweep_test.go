@@ -27,7 +27,7 @@ func TestServicePlans(t *testing.T) {
 
 // TestFaultPlans: SC-3, SC-139 and G-SC-3: whatever networks, hosts and services
 // do, every broadcast ends in time, names exactly the members whose answer did
-// not arrive, and is run at most once by each life of a node.
+// not arrive, and is run at most once by each incarnation of a node.
 func TestFaultPlans(t *testing.T) {
 	switch {
 	case os.Getenv("ULNET_LONG") != "":

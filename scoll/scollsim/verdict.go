@@ -74,7 +74,7 @@ func (b *Broadcast) Ran() error {
 // Exact says whether all broadcasts are, see [Broadcast.Exact].
 func (n *Net) Exact() error { return n.first((*Broadcast).Exact) }
 
-// Once says whether no life has run a broadcast twice, and all who answered
+// Once says whether no incarnation has run a broadcast twice, and all who answered
 // have run it: so where nobody is missing, all ran it once.
 func (n *Net) Once() error {
 	if n.ledger.twice != "" {
@@ -97,7 +97,7 @@ func (b *Broadcast) Idle() error {
 // idleIfBusy says whether all broadcasts are, see [Broadcast.Idle].
 func (n *Net) idleIfBusy() error { return n.first((*Broadcast).Idle) }
 
-// InOrder says whether each life of a node ran the broadcasts of a root over a group in
+// InOrder says whether each incarnation of a node ran the broadcasts of a root over a group in
 // the order in which they were sent: so it is where networks keep messages in order and
 // services take no time.
 func (n *Net) InOrder() error {

@@ -49,7 +49,7 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// TestOnce: a life that runs a broadcast twice is found, another life may; who
+// TestOnce: an incarnation that runs a broadcast twice is found, another incarnation may; who
 // answers without having run it is found.
 func TestOnce(t *testing.T) {
 	n := prepare(Config{Network: scenario.Network{Nodes: 6}})
@@ -58,13 +58,13 @@ func TestOnce(t *testing.T) {
 		t.Errorf("nobody has run it: %v", err)
 	}
 	for id := range sim.NodeID(6) {
-		n.ledger.ran(1, sim.Life{Node: id})
+		n.ledger.ran(1, sim.Incarnation{Node: id})
 	}
-	n.ledger.ran(1, sim.Life{Node: 3, Number: 1})
+	n.ledger.ran(1, sim.Incarnation{Node: 3, Number: 1})
 	if err := n.Once(); err != nil {
 		t.Error(err)
 	}
-	n.ledger.ran(1, sim.Life{Node: 3, Number: 1})
+	n.ledger.ran(1, sim.Incarnation{Node: 3, Number: 1})
 	if err := n.Once(); err == nil || !strings.Contains(err.Error(), "node 4 ran broadcast 1") {
 		t.Errorf("twice in one life: %v", err)
 	}
@@ -81,7 +81,7 @@ func TestIdleIfBusy(t *testing.T) {
 		if err := n.idleIfBusy(); err != nil {
 			t.Errorf("%v, not run: %v", s, err)
 		}
-		n.ledger.ran(1, sim.Life{Node: 3})
+		n.ledger.ran(1, sim.Incarnation{Node: 3})
 		if err := n.idleIfBusy(); (err == nil) != (s == scoll.ETIMEDOUT) {
 			t.Errorf("%v, run: %v", s, err)
 		}

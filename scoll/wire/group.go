@@ -11,8 +11,8 @@ import (
 // Incarnation and Index are the service's own 128 bits.
 type GroupID struct {
 	Creator     nid.NID
-	Incarnation uint64 // life of the creator
-	Index       uint64 // unique in that life
+	Incarnation uint64 // incarnation of the creator
+	Index       uint64 // unique in that incarnation
 	Digest      Digest // of the membership
 }
 

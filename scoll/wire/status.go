@@ -28,7 +28,7 @@ const (
 	EKEY       Status = 129  // not signed with a key of the receiver, or signed and it has none
 	ENOGROUP   Status = 1001 // no such group here
 	ENOSERVICE Status = 1002 // no such service here
-	EREBOOT    Status = 1003 // of an earlier life of the root
+	EREBOOT    Status = 1003 // of an earlier incarnation of the root
 	EAHEAD     Status = 1004 // an incarnation far above the wall clock of the member
 	ENOTLISTED Status = 1005 // a node that is on no list of the member, beyond what it does for such
 	ELOST      Status = 1006 // it answered, but the service that was to pass that on did not

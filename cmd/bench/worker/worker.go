@@ -119,7 +119,7 @@ func Child(args []string, kinds ...Kind) (code int, asked bool) {
 	return 2, true
 }
 
-// serve is the life of a worker.
+// serve is the incarnation of a worker.
 func (k Kind) serve(stdin io.Reader, stdout io.Writer) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &Worker{ctx: ctx, orders: make(map[string]func(json.RawMessage) (any, error)), out: json.NewEncoder(stdout)}

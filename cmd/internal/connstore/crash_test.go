@@ -55,9 +55,9 @@ func strace(t *testing.T, path string, rounds int, args ...string) (said []strin
 
 // books are what the worker was told about each client.
 type books struct {
-	lives  map[int]uint64 // the latest that was saved, 0 once it was removed
-	graves map[int]uint64 // the latest that was removed
-	rounds map[int]int    // how many of its calls were called back
+	incarnations map[int]uint64 // the latest that was saved, 0 once it was removed
+	tombstones   map[int]uint64 // the latest that was removed
+	rounds       map[int]int    // how many of its calls were called back
 }
 
 func read(t *testing.T, said []string) books {
@@ -69,15 +69,15 @@ func read(t *testing.T, said []string) books {
 		}
 		var word string
 		var n int
-		var life uint64
-		if _, err := fmt.Sscanf(line, "%s %d %d", &word, &n, &life); err != nil {
+		var incarnation uint64
+		if _, err := fmt.Sscanf(line, "%s %d %d", &word, &n, &incarnation); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
 		switch word {
 		case "saved":
-			b.lives[n] = life
+			b.incarnations[n] = incarnation
 		case "removed":
-			b.lives[n], b.graves[n] = 0, life
+			b.incarnations[n], b.tombstones[n] = 0, incarnation
 		default:
 			t.Fatalf("the worker failed: %q", line)
 		}
@@ -98,7 +98,7 @@ func (b *books) check(t *testing.T, path string, rounds int) {
 	if st := s.Stats(); st.SetAside != "" {
 		t.Fatalf("the file was damaged: %s", st.Damage)
 	}
-	records, graves, err := s.Load()
+	records, tombstones, err := s.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,20 +107,20 @@ func (b *books) check(t *testing.T, path string, rounds int) {
 		found[r.Client] = r.Incarnation
 	}
 	dead := make(map[health.ClientID]uint64)
-	for _, g := range graves {
+	for _, g := range tombstones {
 		dead[g.Client] = max(dead[g.Client], g.Incarnation)
 	}
 	for n := range workerClients {
-		life, round := b.lives[n], b.rounds[n]
+		incarnation, round := b.incarnations[n], b.rounds[n]
 		next := uint64(0) // if the round that was not called back is there
 		if step(n, round) {
 			next = uint64(round + 1)
 		}
-		if got := found[id(n)]; got != life && (got != next || round == rounds) {
-			t.Errorf("client %d: life %d is there, want %d, or %d", n, got, life, next)
+		if got := found[id(n)]; got != incarnation && (got != next || round == rounds) {
+			t.Errorf("client %d: life %d is there, want %d, or %d", n, got, incarnation, next)
 		}
-		if dead[id(n)] < b.graves[n] {
-			t.Errorf("client %d: buried until life %d, want %d", n, dead[id(n)], b.graves[n])
+		if dead[id(n)] < b.tombstones[n] {
+			t.Errorf("client %d: buried until life %d, want %d", n, dead[id(n)], b.tombstones[n])
 		}
 	}
 }
@@ -245,21 +245,21 @@ func TestDiskFails(t *testing.T) {
 			if !strings.Contains(calls, "INJECTED") {
 				t.Fatal("nothing has failed")
 			}
-			lives, failed := make(map[int]uint64), 0
+			incarnations, failed := make(map[int]uint64), 0
 			var last string
 			for _, line := range said[1:] {
 				var word string
 				var n int
-				var life uint64
-				if _, err := fmt.Sscanf(line, "%s %d %d", &word, &n, &life); err != nil {
+				var incarnation uint64
+				if _, err := fmt.Sscanf(line, "%s %d %d", &word, &n, &incarnation); err != nil {
 					t.Fatalf("%q: %v", line, err)
 				}
 				last = word
 				switch word {
 				case "saved":
-					lives[n] = life
+					incarnations[n] = incarnation
 				case "removed":
-					delete(lives, n)
+					delete(incarnations, n)
 				default:
 					failed++
 					if !strings.Contains(line, tt.text) {
@@ -276,13 +276,13 @@ func TestDiskFails(t *testing.T) {
 				t.Fatal(err, s.Stats())
 			}
 			for _, r := range records {
-				if n := int(r.Epoch); lives[n] != r.Incarnation {
-					t.Errorf("client %d: life %d is there, want %d", n, r.Incarnation, lives[n])
+				if n := int(r.Epoch); incarnations[n] != r.Incarnation {
+					t.Errorf("client %d: life %d is there, want %d", n, r.Incarnation, incarnations[n])
 				}
-				delete(lives, int(r.Epoch))
+				delete(incarnations, int(r.Epoch))
 			}
-			if len(lives) > 0 {
-				t.Errorf("lost: %v", lives)
+			if len(incarnations) > 0 {
+				t.Errorf("lost: %v", incarnations)
 			}
 		})
 	}

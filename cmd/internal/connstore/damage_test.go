@@ -105,7 +105,7 @@ func TestDamage(t *testing.T) {
 			return b.Put(append([]byte{1}, first...), bytes.Clone(b.Get(first)))
 		}),
 		"bad tombstone": edited(t, sound, func(tx *bbolt.Tx) error {
-			return tx.Bucket(gravesBucket).Put(make([]byte, graveKey), make([]byte, graveSize))
+			return tx.Bucket(tombstonesBucket).Put(make([]byte, tombstoneKey), make([]byte, tombstoneSize))
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {

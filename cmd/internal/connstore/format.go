@@ -16,13 +16,13 @@ import (
 const MaxExport = 64 << 10
 
 const (
-	magic      = "ulnet connections"
-	version    = 1
-	fixedSize  = 32 // of a record, before the NIDs
-	crcSize    = 4
-	graveKey   = 8 + 16
-	graveSize  = 8 + crcSize
-	countsSize = 3*8 + crcSize
+	magic         = "ulnet connections"
+	version       = 1
+	fixedSize     = 32 // of a record, before the NIDs
+	crcSize       = 4
+	tombstoneKey  = 8 + 16
+	tombstoneSize = 8 + crcSize
+	countsSize    = 3*8 + crcSize
 )
 
 var (
@@ -105,21 +105,21 @@ func checked(b, ahead []byte) ([]byte, error) {
 	return body, nil
 }
 
-// grave returns a tombstone as key and value. The error is [ErrRecord].
-func grave(t *health.Tombstone) (key, value []byte, err error) {
+// tombstone returns a tombstone as key and value. The error is [ErrRecord].
+func tombstone(t *health.Tombstone) (key, value []byte, err error) {
 	until := t.Until.UnixNano()
 	if !t.Client.IsValid() || until <= 0 {
 		return nil, nil, ErrRecord
 	}
-	key = append(binary.BigEndian.AppendUint64(make([]byte, 0, graveKey), uint64(until)), t.Client[:]...)
-	value = binary.LittleEndian.AppendUint64(make([]byte, 0, graveSize), t.Incarnation)
+	key = append(binary.BigEndian.AppendUint64(make([]byte, 0, tombstoneKey), uint64(until)), t.Client[:]...)
+	value = binary.LittleEndian.AppendUint64(make([]byte, 0, tombstoneSize), t.Incarnation)
 	sum := crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value)
 	return key, binary.LittleEndian.AppendUint32(value, sum), nil
 }
 
-// parseGrave is the reverse of grave.
-func parseGrave(key, value []byte) (t health.Tombstone, err error) {
-	if len(key) != graveKey || len(value) != graveSize {
+// parseTombstone is the reverse of tombstone.
+func parseTombstone(key, value []byte) (t health.Tombstone, err error) {
+	if len(key) != tombstoneKey || len(value) != tombstoneSize {
 		return t, errShort
 	}
 	body, err := checked(value, key)
@@ -142,15 +142,15 @@ func parseGrave(key, value []byte) (t health.Tombstone, err error) {
 // counts are how much there is after a commit: bbolt's pages say how many entries they
 // have, and nothing else says so.
 type counts struct {
-	commit          uint64 // its number
-	clients, graves uint64
+	commit              uint64 // its number
+	clients, tombstones uint64
 }
 
 func appendCounts(b []byte, c counts) []byte {
 	start := len(b)
 	b = binary.LittleEndian.AppendUint64(b, c.commit)
 	b = binary.LittleEndian.AppendUint64(b, c.clients)
-	b = binary.LittleEndian.AppendUint64(b, c.graves)
+	b = binary.LittleEndian.AppendUint64(b, c.tombstones)
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
 }
 
@@ -169,7 +169,7 @@ func (c counts) compare(written []byte) error {
 	}
 	want := counts{binary.LittleEndian.Uint64(body), binary.LittleEndian.Uint64(body[8:]), binary.LittleEndian.Uint64(body[16:])}
 	if want.commit == c.commit && want != c {
-		return fmt.Errorf("%w: %d clients and %d tombstones are there, and %d and %d were saved", errDamaged, c.clients, c.graves, want.clients, want.graves)
+		return fmt.Errorf("%w: %d clients and %d tombstones are there, and %d and %d were saved", errDamaged, c.clients, c.tombstones, want.clients, want.tombstones)
 	}
 	return nil
 }

@@ -25,10 +25,10 @@ func TestFormat(t *testing.T) {
 	if got := hex.EncodeToString(b); err != nil || got != want {
 		t.Errorf("record %s, %v\nwant   %s", got, err, want)
 	}
-	key, value, err := grave(&health.Tombstone{Client: r.Client, Incarnation: 7, Until: time.Unix(1, 2)})
-	const wantGrave = "000000003b9aca02" + "c100000000000000000000000000001c" + " " + "0700000000000000" + "a769d882"
-	if got := hex.EncodeToString(key) + " " + hex.EncodeToString(value); err != nil || got != wantGrave {
-		t.Errorf("tombstone %s, %v\nwant      %s", got, err, wantGrave)
+	key, value, err := tombstone(&health.Tombstone{Client: r.Client, Incarnation: 7, Until: time.Unix(1, 2)})
+	const wantTombstone = "000000003b9aca02" + "c100000000000000000000000000001c" + " " + "0700000000000000" + "a769d882"
+	if got := hex.EncodeToString(key) + " " + hex.EncodeToString(value); err != nil || got != wantTombstone {
+		t.Errorf("tombstone %s, %v\nwant      %s", got, err, wantTombstone)
 	}
 	const wantTally = "070000000000000008000000000000000900000000000000" + "8d6cc22f"
 	if got := hex.EncodeToString(appendCounts(nil, counts{7, 8, 9})); got != wantTally {
@@ -48,7 +48,7 @@ func TestFormat(t *testing.T) {
 	}
 	for i := range 8 * len(key) {
 		key[i/8] ^= 1 << (i % 8)
-		if _, err := parseGrave(key, value); !errors.Is(err, errDamaged) {
+		if _, err := parseTombstone(key, value); !errors.Is(err, errDamaged) {
 			t.Errorf("bit %d of the key of a tombstone: %v", i, err)
 		}
 		key[i/8] ^= 1 << (i % 8)
@@ -89,19 +89,19 @@ func sealed(body []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// FuzzGrave: the same for tombstones.
-func FuzzGrave(f *testing.F) {
-	key, value, _ := grave(&health.Tombstone{Client: id(1), Incarnation: 7, Until: time.Unix(1, 2)})
+// FuzzTombstone: the same for tombstones.
+func FuzzTombstone(f *testing.F) {
+	key, value, _ := tombstone(&health.Tombstone{Client: id(1), Incarnation: 7, Until: time.Unix(1, 2)})
 	f.Add(key, value)
 	f.Fuzz(func(t *testing.T, key, value []byte) {
-		g, err := parseGrave(key, value)
+		g, err := parseTombstone(key, value)
 		if err != nil {
 			if !errors.Is(err, errDamaged) {
 				t.Fatalf("error %v is none of ours", err)
 			}
 			return
 		}
-		k, v, err := grave(&g)
+		k, v, err := tombstone(&g)
 		if err != nil || string(k) != string(key) || string(v) != string(value) {
 			t.Fatalf("%+v became %x %x, %v", g, k, v, err)
 		}

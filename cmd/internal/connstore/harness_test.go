@@ -27,9 +27,9 @@ func id(n int) (c health.ClientID) {
 }
 
 // record makes the record of client n in one of its lives.
-func record(n int, life uint64) health.Record {
+func record(n int, incarnation uint64) health.Record {
 	r := health.Record{
-		Client: id(n), Incarnation: life, Master: master, Epoch: uint32(n), Name: fmt.Sprintf("host%d", n),
+		Client: id(n), Incarnation: incarnation, Master: master, Epoch: uint32(n), Name: fmt.Sprintf("host%d", n),
 		Peer: nid.ProcessID{NID: six, PID: nid.LustrePID},
 	}
 	if n%2 == 1 {
@@ -74,9 +74,9 @@ func save(t testing.TB, s *Store, records ...health.Record) {
 	}
 }
 
-func remove(t testing.TB, s *Store, graves ...health.Tombstone) {
+func remove(t testing.TB, s *Store, tombstones ...health.Tombstone) {
 	t.Helper()
-	for _, g := range graves {
+	for _, g := range tombstones {
 		if err := wait(func(done func(error)) { s.Remove(g, done) }); err != nil {
 			t.Fatal(err)
 		}
@@ -84,9 +84,9 @@ func remove(t testing.TB, s *Store, graves ...health.Tombstone) {
 }
 
 // want compares what is there with what should be, in any order.
-func want(t testing.TB, s *Store, records []health.Record, graves []health.Tombstone) {
+func want(t testing.TB, s *Store, records []health.Record, tombstones []health.Tombstone) {
 	t.Helper()
-	gotRecords, gotGraves, err := s.Load()
+	gotRecords, gotTombstones, err := s.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,13 +98,13 @@ func want(t testing.TB, s *Store, records []health.Record, graves []health.Tombs
 	if diff := gocmp.Diff(sorted, gotRecords, equal); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
-	sortedGraves := slices.Clone(graves)
-	for _, list := range [][]health.Tombstone{sortedGraves, gotGraves} {
+	sortedTombstones := slices.Clone(tombstones)
+	for _, list := range [][]health.Tombstone{sortedTombstones, gotTombstones} {
 		slices.SortFunc(list, func(a, b health.Tombstone) int {
 			return cmp.Or(a.Client.Compare(b.Client), cmp.Compare(a.Incarnation, b.Incarnation))
 		})
 	}
-	if diff := gocmp.Diff(sortedGraves, gotGraves, gocmp.Comparer(time.Time.Equal)); diff != "" {
+	if diff := gocmp.Diff(sortedTombstones, gotTombstones, gocmp.Comparer(time.Time.Equal)); diff != "" {
 		t.Errorf("tombstones (-want +got):\n%s", diff)
 	}
 }

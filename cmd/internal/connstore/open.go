@@ -18,11 +18,11 @@ import (
 )
 
 var (
-	metaBucket    = []byte("meta")
-	clientsBucket = []byte("clients")
-	gravesBucket  = []byte("tombstones")
-	formatKey     = []byte("format")
-	countsKey     = []byte("tally")
+	metaBucket       = []byte("meta")
+	clientsBucket    = []byte("clients")
+	tombstonesBucket = []byte("tombstones")
+	formatKey        = []byte("format")
+	countsKey        = []byte("tally")
 )
 
 // Errors of Open, beside those of the system.
@@ -132,7 +132,7 @@ func (s *Store) create() error {
 		return fmt.Errorf("make %s: %w", fresh, err)
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
-		for _, name := range [][]byte{metaBucket, clientsBucket, gravesBucket} {
+		for _, name := range [][]byte{metaBucket, clientsBucket, tombstonesBucket} {
 			if _, err := tx.CreateBucket(name); err != nil {
 				return err
 			}
@@ -176,7 +176,7 @@ func (s *Store) openBolt(path string, readOnly bool) (*bbolt.DB, error) {
 // openFile opens the file, which has been checked, and finds out where the records are.
 func (s *Store) openFile(readOnly bool) error {
 	places := make(map[health.ClientID]uint64)
-	next, graves := uint64(1), uint64(0)
+	next, tombstones := uint64(1), uint64(0)
 	err := guard(func() (err error) {
 		if s.db, err = s.openBolt(s.cfg.Path, readOnly); err != nil {
 			return err
@@ -186,13 +186,13 @@ func (s *Store) openFile(readOnly bool) error {
 				places[r.Client] = place
 				next = place + 1
 				return nil
-			}, func(health.Tombstone) { graves++ })
+			}, func(health.Tombstone) { tombstones++ })
 		})
 	})
 	if err != nil {
 		return errors.Join(err, s.giveUp(err))
 	}
-	s.places, s.next, s.graves, s.was = places, next, graves, true
+	s.places, s.next, s.tombstones, s.was = places, next, tombstones, true
 	return nil
 }
 
@@ -211,8 +211,8 @@ func readOnlyError(err error) bool {
 
 // scan reads a database, records in the order of their places.
 func scan(tx *bbolt.Tx, record func(uint64, health.Record) error, tombstone func(health.Tombstone)) error {
-	meta, clients, graves := tx.Bucket(metaBucket), tx.Bucket(clientsBucket), tx.Bucket(gravesBucket)
-	if meta == nil || clients == nil || graves == nil {
+	meta, clients, tombstones := tx.Bucket(metaBucket), tx.Bucket(clientsBucket), tx.Bucket(tombstonesBucket)
+	if meta == nil || clients == nil || tombstones == nil {
 		return fmt.Errorf("%w: not a database of connections", errDamaged)
 	}
 	format := meta.Get(formatKey)
@@ -240,13 +240,13 @@ func scan(tx *bbolt.Tx, record func(uint64, health.Record) error, tombstone func
 	if err != nil {
 		return err
 	}
-	err = graves.ForEach(func(key, value []byte) error {
-		t, err := parseGrave(key, value)
+	err = tombstones.ForEach(func(key, value []byte) error {
+		t, err := parseTombstone(key, value)
 		if err != nil {
 			return fmt.Errorf("tombstone %x: %w", key, err)
 		}
 		tombstone(t)
-		found.graves++
+		found.tombstones++
 		return nil
 	})
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 
 // plan is what a batch comes to: the last call for each client, and all tombstones.
 type plan struct {
-	changes []change // by place
-	graves  []call
-	voids   map[health.ClientID]uint64 // tombstones up to this life go first
-	next    uint64
-	counts  counts // after the commit; that of tombstones is right when write has returned
+	changes    []change // by place
+	tombstones []call
+	voids      map[health.ClientID]uint64 // tombstones up to this incarnation go first
+	next       uint64
+	counts     counts // after the commit; that of tombstones is right when write has returned
 }
 
 // change is a record in its place, or (nil) none there.
@@ -29,7 +29,7 @@ type change struct {
 }
 
 func (s *Store) plan(batch []call) plan {
-	p := plan{next: s.next, counts: counts{clients: uint64(len(s.places)), graves: s.graves}}
+	p := plan{next: s.next, counts: counts{clients: uint64(len(s.places)), tombstones: s.tombstones}}
 	last := make(map[health.ClientID]int, len(batch))
 	for i := range batch {
 		c := &batch[i]
@@ -38,7 +38,7 @@ func (s *Store) plan(batch []call) plan {
 		}
 		last[c.client] = i
 		if c.key != nil {
-			p.graves = append(p.graves, *c)
+			p.tombstones = append(p.tombstones, *c)
 		}
 		if c.void > 0 {
 			p.void(c)
@@ -63,7 +63,7 @@ func (s *Store) plan(batch []call) plan {
 		p.changes = append(p.changes, change{c.client, place, c.record})
 	}
 	slices.SortFunc(p.changes, func(a, b change) int { return cmp.Compare(a.place, b.place) })
-	slices.SortStableFunc(p.graves, func(a, b call) int { return bytes.Compare(a.key, b.key) })
+	slices.SortStableFunc(p.tombstones, func(a, b call) int { return bytes.Compare(a.key, b.key) })
 	return p
 }
 
@@ -73,39 +73,41 @@ func (p *plan) void(c *call) {
 		p.voids = make(map[health.ClientID]uint64)
 	}
 	p.voids[c.client] = max(p.voids[c.client], c.void)
-	p.graves = slices.DeleteFunc(p.graves, func(g call) bool {
-		return g.client == c.client && binary.LittleEndian.Uint64(g.grave) <= c.void
+	p.tombstones = slices.DeleteFunc(p.tombstones, func(g call) bool {
+		return g.client == c.client && binary.LittleEndian.Uint64(g.tombstone) <= c.void
 	})
 }
 
 // unbury removes the tombstones that were taken back.
-func (p *plan) unbury(graves *bbolt.Bucket) error {
+func (p *plan) unbury(tombstones *bbolt.Bucket) error {
 	if len(p.voids) == 0 {
 		return nil
 	}
 	var keys [][]byte // a cursor does not like to lose what it stands on
-	err := graves.ForEach(func(key, value []byte) error {
-		if t, err := parseGrave(key, value); err == nil && t.Incarnation <= p.voids[t.Client] {
+	err := tombstones.ForEach(func(key, value []byte) error {
+		if t, err := parseTombstone(key, value); err == nil && t.Incarnation <= p.voids[t.Client] {
 			keys = append(keys, bytes.Clone(key))
 		}
 		return nil
 	})
 	for _, key := range keys {
 		if err == nil {
-			err = graves.Delete(key)
-			p.counts.graves--
+			err = tombstones.Delete(key)
+			p.counts.tombstones--
 		}
 	}
 	return err
 }
 
 // empty reports whether there is nothing to write.
-func (p *plan) empty() bool { return len(p.changes) == 0 && len(p.graves) == 0 && len(p.voids) == 0 }
+func (p *plan) empty() bool {
+	return len(p.changes) == 0 && len(p.tombstones) == 0 && len(p.voids) == 0
+}
 
 // write makes the changes in a transaction.
 func (p *plan) write(tx *bbolt.Tx, now time.Time) error {
-	clients, graves := tx.Bucket(clientsBucket), tx.Bucket(gravesBucket)
-	clients.FillPercent, graves.FillPercent = 0.9, 0.9 // they mostly grow at their ends
+	clients, tombstones := tx.Bucket(clientsBucket), tx.Bucket(tombstonesBucket)
+	clients.FillPercent, tombstones.FillPercent = 0.9, 0.9 // they mostly grow at their ends
 	for i := range p.changes {
 		c := &p.changes[i]
 		key := binary.BigEndian.AppendUint64(nil, c.place)
@@ -117,18 +119,18 @@ func (p *plan) write(tx *bbolt.Tx, now time.Time) error {
 			return err
 		}
 	}
-	if err := p.unbury(graves); err != nil {
+	if err := p.unbury(tombstones); err != nil {
 		return err
 	}
-	for i := range p.graves {
-		if graves.Get(p.graves[i].key) == nil {
-			p.counts.graves++
+	for i := range p.tombstones {
+		if tombstones.Get(p.tombstones[i].key) == nil {
+			p.counts.tombstones++
 		}
-		if err := graves.Put(p.graves[i].key, p.graves[i].grave); err != nil {
+		if err := tombstones.Put(p.tombstones[i].key, p.tombstones[i].tombstone); err != nil {
 			return err
 		}
 	}
-	if err := p.forget(graves, now); err != nil {
+	if err := p.forget(tombstones, now); err != nil {
 		return err
 	}
 	p.counts.commit = uint64(tx.ID())
@@ -137,17 +139,17 @@ func (p *plan) write(tx *bbolt.Tx, now time.Time) error {
 
 // forget removes some of the tombstones that are over, more than were added: those are
 // at the front.
-func (p *plan) forget(graves *bbolt.Bucket, now time.Time) error {
-	c := graves.Cursor()
-	n := 2*len(p.graves) + 1
+func (p *plan) forget(tombstones *bbolt.Bucket, now time.Time) error {
+	c := tombstones.Cursor()
+	n := 2*len(p.tombstones) + 1
 	for key, _ := c.First(); key != nil && n > 0; key, _ = c.First() {
-		if len(key) == graveKey && binary.BigEndian.Uint64(key) > uint64(max(now.UnixNano(), 0)) {
+		if len(key) == tombstoneKey && binary.BigEndian.Uint64(key) > uint64(max(now.UnixNano(), 0)) {
 			return nil
 		}
-		if err := graves.Delete(key); err != nil {
+		if err := tombstones.Delete(key); err != nil {
 			return err
 		}
-		p.counts.graves--
+		p.counts.tombstones--
 		n--
 	}
 	return nil
@@ -163,5 +165,5 @@ func (p *plan) apply(s *Store) {
 			s.places[c.client] = c.place
 		}
 	}
-	s.next, s.graves = p.next, p.counts.graves
+	s.next, s.tombstones = p.next, p.counts.tombstones
 }

@@ -86,16 +86,16 @@ type Store struct {
 	cfg Config
 
 	// Owned by the writer.
-	db       *bbolt.DB                  // nil after a commit that failed, until the file is opened again
-	file     *os.File                   // of db
-	places   map[health.ClientID]uint64 // where a client's record is
-	next     uint64                     // the place of the next new client
-	graves   uint64                     // how many tombstones there are
-	was      bool                       // the file was open
-	failure  error                      // why it is not now
-	resume   time.Time                  // until then it is not tried again
-	readOnly error                      // why nothing can be written
-	tried    time.Time                  // when that was found out
+	db         *bbolt.DB                  // nil after a commit that failed, until the file is opened again
+	file       *os.File                   // of db
+	places     map[health.ClientID]uint64 // where a client's record is
+	next       uint64                     // the place of the next new client
+	tombstones uint64                     // how many tombstones there are
+	was        bool                       // the file was open
+	failure    error                      // why it is not now
+	resume     time.Time                  // until then it is not tried again
+	readOnly   error                      // why nothing can be written
+	tried      time.Time                  // when that was found out
 
 	mu      sync.Mutex
 	waiting []call // guarded by mu, like all below
@@ -110,13 +110,13 @@ var _ health.Store = (*Store)(nil)
 
 // call is one call of Save or Remove.
 type call struct {
-	client health.ClientID
-	record []byte // nil: remove it
-	key    []byte // of a tombstone, or nil
-	grave  []byte
-	void   uint64 // without the tombstones up to this life
-	err    error  // it cannot be saved
-	done   func(error)
+	client    health.ClientID
+	record    []byte // nil: remove it
+	key       []byte // of a tombstone, or nil
+	tombstone []byte
+	void      uint64 // without the tombstones up to this incarnation
+	err       error  // it cannot be saved
+	done      func(error)
 }
 
 // Save implements health.Store: it adds a record, or replaces the client's. done,
@@ -129,14 +129,14 @@ func (s *Store) Save(r health.Record, done func(error)) {
 }
 
 // Remove implements health.Store: it removes the client's record, if there is one,
-// and adds a tombstone unless its Until is zero, or removes those up to that life if
+// and adds a tombstone unless its Until is zero, or removes those up to that incarnation if
 // it is over, which takes a look at all. done and errors are as in Save.
 func (s *Store) Remove(t health.Tombstone, done func(error)) {
 	c := call{client: t.Client, done: done}
 	if !t.Until.IsZero() {
-		c.key, c.grave, c.err = grave(&t)
+		c.key, c.tombstone, c.err = tombstone(&t)
 		if c.err == nil && !t.Until.After(s.cfg.Now()) {
-			c.key, c.grave, c.void = nil, nil, t.Incarnation
+			c.key, c.tombstone, c.void = nil, nil, t.Incarnation
 		}
 	}
 	s.enqueue(c)

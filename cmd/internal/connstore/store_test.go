@@ -32,8 +32,8 @@ func TestStore(t *testing.T) {
 		health.Tombstone{Client: id(3), Incarnation: 1 << 63, Until: later}, health.Tombstone{Client: id(0)})
 	save(t, s, record(0, 2))
 	records := []health.Record{record(0, 2), changed, bare}
-	graves := []health.Tombstone{{Client: id(2), Incarnation: 1, Until: later}, {Client: id(3), Incarnation: 1 << 63, Until: later}}
-	want(t, s, records, graves)
+	tombstones := []health.Tombstone{{Client: id(2), Incarnation: 1, Until: later}, {Client: id(3), Incarnation: 1 << 63, Until: later}}
+	want(t, s, records, tombstones)
 	if st := s.Stats(); st.Records != 3 || st.Saved != 10 || st.Failed != 0 || st.Error != "" {
 		t.Errorf("counters %+v", st)
 	}
@@ -45,13 +45,13 @@ func TestStore(t *testing.T) {
 	}
 
 	s = open(t, path)
-	want(t, s, records, graves)
+	want(t, s, records, tombstones)
 	if st := s.Stats(); st.Records != 3 || st.SetAside != "" {
 		t.Errorf("counters %+v", st)
 	}
 	remove(t, s, health.Tombstone{Client: id(1)})
 	save(t, s, record(2, 2))
-	want(t, s, []health.Record{record(0, 2), bare, record(2, 2)}, graves)
+	want(t, s, []health.Record{record(0, 2), bare, record(2, 2)}, tombstones)
 }
 
 // TestOrder: calls for one client take effect in their order, whichever commit
@@ -94,8 +94,8 @@ func TestOrder(t *testing.T) {
 		t.Errorf("%d commits for %d calls", st.Commits, calls)
 	}
 	var records []health.Record
-	for n, life := range truth {
-		records = append(records, record(n, life))
+	for n, incarnation := range truth {
+		records = append(records, record(n, incarnation))
 	}
 	want(t, open(t, path), records, nil)
 }
@@ -120,8 +120,8 @@ func TestTombstonesEnd(t *testing.T) {
 	mu.Lock()
 	now = now.Add(n / 2 * time.Minute)
 	mu.Unlock()
-	if _, graves, err := s.Load(); err != nil || len(graves) != n/2 {
-		t.Errorf("%d tombstones are left, want %d: %v", len(graves), n/2, err)
+	if _, tombstones, err := s.Load(); err != nil || len(tombstones) != n/2 {
+		t.Errorf("%d tombstones are left, want %d: %v", len(tombstones), n/2, err)
 	}
 	until := now.Add(time.Hour)
 	for i := range n / 2 {
@@ -136,22 +136,22 @@ func TestTombstonesEnd(t *testing.T) {
 }
 
 // TestTombstonesTakenBack: CH-A8, CH-A20: with a time that is over the tombstones of
-// a life and all before it go, also those that wait for the same commit; later lives
+// an incarnation and all before it go, also those that wait for the same commit; later lives
 // and other clients keep theirs.
 func TestTombstonesTakenBack(t *testing.T) {
 	path := place(t)
 	s := open(t, path)
 	until := time.Now().Add(time.Hour)
-	grave := func(n int, life uint64) health.Tombstone {
-		return health.Tombstone{Client: id(n), Incarnation: life, Until: until.Add(time.Duration(life))}
+	tombstone := func(n int, incarnation uint64) health.Tombstone {
+		return health.Tombstone{Client: id(n), Incarnation: incarnation, Until: until.Add(time.Duration(incarnation))}
 	}
-	remove(t, s, grave(1, 5), grave(1, 6), grave(1, 7), grave(2, 5), grave(3, 5))
-	void := func(n int, life uint64) health.Tombstone {
-		return health.Tombstone{Client: id(n), Incarnation: life, Until: time.Unix(0, 1)}
+	remove(t, s, tombstone(1, 5), tombstone(1, 6), tombstone(1, 7), tombstone(2, 5), tombstone(3, 5))
+	void := func(n int, incarnation uint64) health.Tombstone {
+		return health.Tombstone{Client: id(n), Incarnation: incarnation, Until: time.Unix(0, 1)}
 	}
 	var done sync.WaitGroup
 	done.Add(5)
-	for _, g := range []health.Tombstone{void(1, 6), grave(2, 6), void(2, 6), grave(2, 4), void(4, 9)} { // perhaps in one commit
+	for _, g := range []health.Tombstone{void(1, 6), tombstone(2, 6), void(2, 6), tombstone(2, 4), void(4, 9)} { // perhaps in one commit
 		s.Remove(g, func(err error) {
 			if err != nil {
 				t.Error(err)
@@ -160,11 +160,11 @@ func TestTombstonesTakenBack(t *testing.T) {
 		})
 	}
 	done.Wait()
-	want(t, s, nil, []health.Tombstone{grave(1, 7), grave(2, 4), grave(3, 5)})
+	want(t, s, nil, []health.Tombstone{tombstone(1, 7), tombstone(2, 4), tombstone(3, 5)})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	want(t, open(t, path), nil, []health.Tombstone{grave(1, 7), grave(2, 4), grave(3, 5)})
+	want(t, open(t, path), nil, []health.Tombstone{tombstone(1, 7), tombstone(2, 4), tombstone(3, 5)})
 }
 
 // TestRefused: what cannot be saved for what it is fails alone.

@@ -30,9 +30,9 @@ import (
 const (
 	sweeperVerb = "connstore-sweeper"
 
-	sweptRecords = 70 // on several pages
-	sweptGraves  = 20
-	sweptAtOnce  = 1000 // by one process: each file that is damaged stays open
+	sweptRecords    = 70 // on several pages
+	sweptTombstones = 20
+	sweptAtOnce     = 1000 // by one process: each file that is damaged stays open
 )
 
 // damage is a way to damage a file.
@@ -111,7 +111,7 @@ func sweeper(path, from, long string, out io.Writer) int {
 
 // sweepOne does with a file what Open and the check of Open do, and more.
 func sweepOne(path string, write bool, out io.Writer) {
-	records, graves, err := inspect(path)
+	records, tombstones, err := inspect(path)
 	switch {
 	case errors.Is(err, ErrVersion), isPathError(err):
 		fmt.Fprintln(out, "refused")
@@ -121,8 +121,8 @@ func sweepOne(path string, write bool, out io.Writer) {
 		return
 	}
 	fmt.Fprintln(out, "sound")
-	if records != sweptRecords || graves != sweptGraves {
-		err = fmt.Errorf("%d records and %d tombstones, want %d and %d", records, graves, sweptRecords, sweptGraves)
+	if records != sweptRecords || tombstones != sweptTombstones {
+		err = fmt.Errorf("%d records and %d tombstones, want %d and %d", records, tombstones, sweptRecords, sweptTombstones)
 	}
 	if write && err == nil {
 		err = reuseTwice(path)
@@ -154,7 +154,7 @@ func reuse(path string, records int) (now int, err error) {
 		return 0, err
 	}
 	defer s.Close()
-	all, graves, err := s.Load()
+	all, tombstones, err := s.Load()
 	if err != nil {
 		return 0, err
 	}
@@ -166,8 +166,8 @@ func reuse(path string, records int) (now int, err error) {
 			return 0, fmt.Errorf("%+v is there, want %+v", all[i], want)
 		}
 	}
-	if len(all) != records || len(graves) != sweptGraves {
-		return 0, fmt.Errorf("%d records and %d tombstones are there, want %d and %d", len(all), len(graves), records, sweptGraves)
+	if len(all) != records || len(tombstones) != sweptTombstones {
+		return 0, fmt.Errorf("%d records and %d tombstones are there, want %d and %d", len(all), len(tombstones), records, sweptTombstones)
 	}
 	for i := range 30 {
 		s.Save(record(records+i, 1), nil)
@@ -189,7 +189,7 @@ func swept(t *testing.T) (path string, size int) {
 	for i := range sweptRecords {
 		s.Save(record(i, 1), nil)
 	}
-	for i := range sweptGraves {
+	for i := range sweptTombstones {
 		remove(t, s, health.Tombstone{Client: id(-2 - i), Incarnation: 1, Until: time.Unix(1<<33, 0)})
 	}
 	if err := s.Close(); err != nil {

@@ -15,8 +15,8 @@ import (
 // with one write, so that a kill loses none.
 //
 //	open          the database is open
-//	saved N LIFE  failed N LIFE ERRNO
-//	removed N LIFE
+//	saved N Incarnation  failed N Incarnation ERRNO
+//	removed N Incarnation
 const (
 	workerVerb    = "connstore-worker"
 	workerUnlinks = "CONNSTORE_WORKER_UNLINKS" // set: it removes its own program first
@@ -27,7 +27,7 @@ const (
 // buried is until when the worker's tombstones are.
 var buried = time.Unix(1<<33, 0)
 
-// step is what the worker does to client n in a round: save it in life round+1, or
+// step is what the worker does to client n in a round: save it in incarnation round+1, or
 // (false) bury that before.
 func step(n, round int) (save bool) { return round == 0 || (n+round)%3 != 0 }
 
@@ -67,20 +67,20 @@ func workRound(s *Store, round int, out io.Writer) {
 	s.mu.Lock() // all into one commit
 	hold := s.waiting
 	for n := range workerClients {
-		life := uint64(round + 1)
+		incarnation := uint64(round + 1)
 		word := "saved"
-		r := record(n, life)
+		r := record(n, incarnation)
 		c := call{client: r.Client}
 		if step(n, round) {
 			c.record, c.err = appendRecord(nil, &r)
 		} else {
-			word, life = "removed", life-1
-			c.key, c.grave, c.err = grave(&health.Tombstone{Client: r.Client, Incarnation: life, Until: buried.Add(time.Duration(round))})
+			word, incarnation = "removed", incarnation-1
+			c.key, c.tombstone, c.err = tombstone(&health.Tombstone{Client: r.Client, Incarnation: incarnation, Until: buried.Add(time.Duration(round))})
 		}
 		c.done = func(err error) {
-			line := fmt.Sprintf("%s %d %d\n", word, n, life)
+			line := fmt.Sprintf("%s %d %d\n", word, n, incarnation)
 			if err != nil {
-				line = fmt.Sprintf("failed %d %d %v\n", n, life, err)
+				line = fmt.Sprintf("failed %d %d %v\n", n, incarnation, err)
 			}
 			_, _ = io.WriteString(out, line)
 			if left--; left == 0 {

@@ -18,7 +18,7 @@ func TestDiskFull(t *testing.T) {
 		t.Run(trouble.Name, func(t *testing.T) {
 			disk := smalldisk.New(t)
 			taken := uint64(0)
-			life := func(seconds int64) (n uint64, said string) {
+			incarnation := func(seconds int64) (n uint64, said string) {
 				t.Helper()
 				if err := disk.Do(func() error {
 					n, said = next(disk.Dir, time.Unix(seconds, 0))
@@ -43,7 +43,7 @@ func TestDiskFull(t *testing.T) {
 				if start.bad {
 					trouble.Spoil(disk)
 				}
-				n, said := life(start.seconds)
+				n, said := incarnation(start.seconds)
 				if n != start.want {
 					t.Errorf("at %d s: life %d, want %d", start.seconds, n, start.want)
 				}

@@ -28,7 +28,7 @@ const (
 	slack = 24 * time.Hour
 )
 
-// Next returns the number of a life that begins now, and keeps it in dir: the
+// Next returns the number of an incarnation that begins now, and keeps it in dir: the
 // wall clock in nanoseconds since 1970, or one more than the number before if
 // that is not above it. It always returns a number, and logs what there is to say
 // of it: when the number before is not known, or this one cannot be kept, it is only

@@ -14,14 +14,14 @@ import (
 	"ulnet/cmd/internal/incarnation"
 )
 
-// next begins a life and returns what was logged.
+// next begins an incarnation and returns what was logged.
 func next(dir string, now time.Time) (n uint64, said string) {
 	var b bytes.Buffer
 	n = incarnation.Next(dir, now, slog.New(slog.NewTextHandler(&b, nil)))
 	return n, b.String()
 }
 
-// mustNext begins a life of which there is nothing to say.
+// mustNext begins an incarnation of which there is nothing to say.
 func mustNext(t *testing.T, dir string, now time.Time) uint64 {
 	t.Helper()
 	n, said := next(dir, now)
@@ -41,7 +41,7 @@ func wantSaid(t *testing.T, said string, words ...string) {
 	}
 }
 
-// TestNext: numbers rise from life to life, whatever the clock does.
+// TestNext: numbers rise from incarnation to incarnation, whatever the clock does.
 func TestNext(t *testing.T) {
 	dir := t.TempDir()
 	var last uint64
@@ -63,7 +63,7 @@ func TestNext(t *testing.T) {
 }
 
 // TestDamage: a file with any byte changed, cut anywhere, or too long is set aside, and
-// the clock's number is taken; the life after goes on from there.
+// the clock's number is taken; the incarnation after goes on from there.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, incarnation.File)

@@ -76,7 +76,7 @@ func (h *Host) Self(section, needs string, configured nid.NID) (nid.NID, error) 
 		"say which with nid in the section %s", section)
 }
 
-// Incarnation is the number of this life of the node.
+// Incarnation is the number of this incarnation of the node.
 func (h *Host) Incarnation() uint64 { return h.Table.Node().Incarnation() }
 
 // openModules opens the modules in their order. Those that were opened are closed by

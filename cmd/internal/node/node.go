@@ -40,7 +40,7 @@ type Config struct {
 	config.Config
 	Log *slog.Logger // nil discards
 	Tap lnd.Tap      // nil captures nothing
-	// Incarnation is the number of this life of the node, above those of the
+	// Incarnation is the number of this incarnation of the node, above those of the
 	// lives before. 0: the wall clock.
 	Incarnation uint64
 	// MayNotListen makes a node without a listener when the accept port is

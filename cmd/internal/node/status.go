@@ -13,7 +13,7 @@ import (
 // `stats show` are printed from.
 type Status struct {
 	PID nid.PID `json:"pid"`
-	// Incarnation is the number of this life of the node, above those before.
+	// Incarnation is the number of this incarnation of the node, above those before.
 	Incarnation uint64     `json:"incarnation"`
 	Networks    string     `json:"networks"`     // as configured
 	SourceCheck bool       `json:"source_check"` // messages are taken under the name of their connection only

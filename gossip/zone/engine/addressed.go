@@ -72,7 +72,7 @@ func (s *Addressed) Step(now time.Duration, in AddressedInput, out *AddressedOut
 	if in.About.IsValid() {
 		in.Node, in.To = s.m.cfg.Table.Lookup(in.About), in.About
 	}
-	if in.Kind == Leave && s.m.life == joined {
+	if in.Kind == Leave && s.m.phase == joined {
 		s.forget(out)
 	}
 	wake := s.m.Step(now, in.Input, &out.Output)
@@ -92,7 +92,7 @@ func (s *Addressed) Step(now time.Duration, in AddressedInput, out *AddressedOut
 }
 
 // forget tells that all others are gone: a node that left knows of nobody, and in its
-// next life they join again (MS-9).
+// next incarnation they join again (MS-9).
 func (s *Addressed) forget(out *AddressedOutput) {
 	s.m.Each(func(p Ref, v Version) {
 		if p != s.m.self {
@@ -128,12 +128,12 @@ func (s *Addressed) connections(out *AddressedOutput) {
 		for _, p := range list {
 			t := s.target(p)
 			if !slices.ContainsFunc(out.Connections, func(c Connection) bool { return c.To == t }) {
-				out.Connections = append(out.Connections, Connection{t, s.m.life == joined && s.m.links.get(p) != nil})
+				out.Connections = append(out.Connections, Connection{t, s.m.phase == joined && s.m.links.get(p) != nil})
 			}
 		}
 	}
 	var chosen ID
-	if s.m.delegate != nil && s.m.life == joined {
+	if s.m.delegate != nil && s.m.phase == joined {
 		chosen = s.m.delegate.chosen
 	}
 	if chosen != s.supervisor {

@@ -59,7 +59,7 @@ func TestAlive(t *testing.T) {
 	})
 }
 
-// TestAliveOfOthers is what a life sign says of suspicions, and of the node itself.
+// TestAliveOfOthers is what an incarnation sign says of suspicions, and of the node itself.
 func TestAliveOfOthers(t *testing.T) {
 	t.Run("MS-43 suspicions of older versions go", func(t *testing.T) {
 		s := newSolo(t, 6, Config{Threshold: 3, Successors: 3})
@@ -147,7 +147,7 @@ func TestLeave(t *testing.T) {
 		s.update(Lists{Leaves: []Departure{{s.ref[2], v(7, 3), 0}}, Alive: []Member{{s.ref[2], v(7, 3)}}})
 		s.want()
 		s.is(2, inHistory, v(7, 3))
-		// A life sign in the same message as a suspicion refutes that before it counts.
+		// An incarnation sign in the same message as a suspicion refutes that before it counts.
 		s.alive(3, v(7, 1))
 		s.update(Lists{Alive: []Member{{s.ref[3], v(7, 2)}}, Suspicions: []Suspicion{{s.ref[3], s.ref[3], v(7, 1)}}})
 		s.is(3, inView, v(7, 2))
@@ -207,7 +207,7 @@ func TestSuspicion(t *testing.T) {
 			t.Errorf("version %v, %d refuted before", s.m.ver, s.m.stats.Refuted)
 		}
 		s.delta(1, 0, 0)
-		s.suspicion(1, 0, v(12, 5)) // of a life to come: the next one begins
+		s.suspicion(1, 0, v(12, 5)) // of an incarnation to come: the next one begins
 		s.want(Event{Kind: Refuted, Node: s.ref[0], Version: v(13, 1)})
 	})
 	t.Run("MS-A2 too far ahead", func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 // processAlive takes note that a node has a version (Alg. 1, line 1).
 func (m *Machine) processAlive(p Ref, v Version) {
 	if p == m.self {
-		if m.ver.Less(v) { // nobody else raises it (MS-7): an echo of another life, or forged
+		if m.ver.Less(v) { // nobody else raises it (MS-7): an echo of another incarnation, or forged
 			m.stats.Clashes++
 			m.tell(Event{Kind: Clash, Node: m.self, Version: v})
 			m.refute(v)
@@ -89,7 +89,7 @@ func (m *Machine) joins(p Ref, v Version) {
 	}
 }
 
-// leaves is told that a member is in the view no more, or not in this life.
+// leaves is told that a member is in the view no more, or not in this incarnation.
 func (m *Machine) leaves(p Ref, v Version) {
 	delete(m.announced, p)
 	delete(m.filings, p)

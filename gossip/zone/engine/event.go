@@ -67,7 +67,7 @@ type Cause uint8
 const (
 	Said      Cause = iota // it said goodbye, with Code
 	Dead                   // enough nodes suspect it
-	Restarted              // a newer life of it joins at once
+	Restarted              // a newer incarnation of it joins at once
 	Corrected              // a neighbour had removed it (MS-A9)
 	Parted                 // this node itself left, and knows of nobody: Agent.Leave
 	causes

@@ -55,7 +55,7 @@ func (m *Machine) failed(p Ref, local bool) {
 	}
 }
 
-// maxPrompt is within how many heartbeats of a sign of life a broken connection tells
+// maxPrompt is within how many heartbeats of a sign of liveness a broken connection tells
 // of the death of a process. Later the host may have been silent before, and a transport
 // that gave it up says no more than that (local policy).
 const maxPrompt = 2
@@ -113,8 +113,8 @@ func (m *Machine) excuse(l *link) {
 func (m *Machine) file(l *link) {
 	p, heard, e := l.node, l.version, m.view.at(l.node)
 	switch {
-	case e.state != inView || heard.Inc != 0 && e.inc > heard.Inc: // of a life that is over (MS-A30)
-		m.stats.OtherLife++
+	case e.state != inView || heard.Inc != 0 && e.inc > heard.Inc: // of an incarnation that is over (MS-A30)
+		m.stats.OtherIncarnation++
 	case m.filings.early(m.now, p, e.inc):
 		m.stats.Withheld++
 	default:

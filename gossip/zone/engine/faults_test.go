@@ -288,7 +288,7 @@ func TestBoundedRepair(t *testing.T) {
 	}
 }
 
-// TestRestarts: a life that begins while the one before is still believed in replaces
+// TestRestarts: an incarnation that begins while the one before is still believed in replaces
 // it, also when its connection is reset after that (MS-6, MS-45, MS-A30).
 func TestRestarts(t *testing.T) {
 	w := booted(t, 2, 12, Config{})
@@ -298,7 +298,7 @@ func TestRestarts(t *testing.T) {
 	w.until(5*time.Second, w.agree)
 	for _, o := range w.nodes {
 		if o.up && o.watched[n.i] {
-			o.input(o.life, Input{Kind: Down}, n.id) // the reset comes late
+			o.input(o.incarnation, Input{Kind: Down}, n.id) // the reset comes late
 		}
 	}
 	w.run(10 * time.Second)
@@ -309,12 +309,12 @@ func TestRestarts(t *testing.T) {
 		s := newSolo(t, 2, Config{})
 		s.step(Input{Kind: Leave})
 		s.step(Input{Kind: Join, Inc: 10})
-		if s.m.life != left || s.m.stats.BadJoins != 1 {
-			t.Errorf("state %v", s.m.life)
+		if s.m.phase != left || s.m.stats.BadJoins != 1 {
+			t.Errorf("state %v", s.m.phase)
 		}
 		s.step(Input{Kind: Join, Inc: 11}) // MS-A33
-		if s.m.life != joined || s.m.ver != v(11, 1) {
-			t.Errorf("state %v, version %v", s.m.life, s.m.ver)
+		if s.m.phase != joined || s.m.ver != v(11, 1) {
+			t.Errorf("state %v, version %v", s.m.phase, s.m.ver)
 		}
 	})
 }

@@ -8,12 +8,12 @@ import "time"
 type filings map[Ref]filing
 
 type filing struct {
-	inc     uint64        // the suspect's life
+	inc     uint64        // the suspect's incarnation
 	until   time.Duration // not again before
 	backoff time.Duration
 }
 
-// early reports whether a suspicion of the same life was filed too shortly before.
+// early reports whether a suspicion of the same incarnation was filed too shortly before.
 func (f filings) early(now time.Duration, p Ref, inc uint64) bool {
 	last, ok := f[p]
 	return ok && last.inc == inc && now < last.until

@@ -61,8 +61,8 @@ func TestGoneBounded(t *testing.T) {
 	if h := s.m.History(); len(h) != 1 || len(h[0].By) != maxWitnesses || h[0].By[0].ID != testID(2) {
 		t.Errorf("history %+v", h)
 	}
-	for life := range uint64(2*hardHistoryMin + hardHistory*40) {
-		s.update(Lists{Leaves: []Departure{{s.ref[2+life%30], v(100+life, 1), 0}}})
+	for incarnation := range uint64(2*hardHistoryMin + hardHistory*40) {
+		s.update(Lists{Leaves: []Departure{{s.ref[2+incarnation%30], v(100+incarnation, 1), 0}}})
 	}
 	if n, kept := len(s.m.History()), len(s.m.history.list); n != 31 || kept > 2*31+softHistoryMin+1 {
 		t.Errorf("%d went, %d notes of them", n, kept)

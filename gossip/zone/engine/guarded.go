@@ -30,7 +30,7 @@ type registered struct {
 }
 
 // admit enters a delegate that registers, or takes out one that says goodbye. There may
-// be no room for it; and what comes late, of an earlier life, changes nothing.
+// be no room for it; and what comes late, of an earlier incarnation, changes nothing.
 func (g *guarded) admit(d *Dispatch, now time.Duration) (ok, late bool) {
 	i := slices.IndexFunc(g.delegates, func(r registered) bool { return r.ID == d.From })
 	switch {

@@ -9,7 +9,7 @@ func (m *Machine) request(l *link) {
 }
 
 // establish makes a link one of those that count: the peer is told all there is
-// (MS-53), unless it was up before in the same life of the peer.
+// (MS-53), unless it was up before in the same incarnation of the peer.
 func (m *Machine) establish(l *link, v Version) {
 	again := l.state == up && l.version.Inc == v.Inc
 	l.state, l.probing, l.doubted, l.local, l.version = up, false, false, false, v

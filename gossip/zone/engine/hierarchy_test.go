@@ -373,7 +373,7 @@ func FuzzDispatch(f *testing.F) {
 			}
 		}
 		out := Output{}
-		to.life, to.ver = idle, Version{}
+		to.phase, to.ver = idle, Version{}
 		to.Step(0, Input{Kind: Join, Inc: 1}, &out)
 		to.Step(1, Input{Kind: Arrived, Data: b}, &out)
 		if err := to.invariants(); err != nil {

@@ -12,7 +12,7 @@ type InputKind uint8
 // The kinds of inputs, with the fields of [Input] that they use.
 const (
 	Timer     InputKind = iota
-	Join                // Inc: begin a life with this incarnation, higher than any before
+	Join                // Inc: begin an incarnation with this incarnation, higher than any before
 	Leave               // Code: say goodbye
 	Arrived             // Data, Peer, At: a message arrived as bytes
 	Delivered           // Message, At: a message of a machine with the same table
@@ -68,7 +68,7 @@ type Output struct {
 	Dispatches []DispatchSend
 	Buf        []byte
 	// Incarnation is that of this node, if a step raised it; otherwise 0. It is to be
-	// kept before Sends are made, so that the node's next life begins above it (MS-A2).
+	// kept before Sends are made, so that the node's next incarnation begins above it (MS-A2).
 	Incarnation uint64
 }
 

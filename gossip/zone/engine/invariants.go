@@ -12,7 +12,7 @@ func (m *Machine) Check() error { return m.invariants() }
 
 // invariants returns what is wrong with the machine's own state.
 func (m *Machine) invariants() error {
-	if m.life != joined {
+	if m.phase != joined {
 		return nil
 	}
 	for _, check := range []func() error{m.checkView, m.checkSuspicions, m.checkLinks, m.checkAttributes} {

@@ -9,27 +9,27 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// life is whether a machine takes part. Transitions:
+// phase is whether a machine takes part. Transitions:
 //
 //	idle -- Join --> joined -- Leave --> left -- Join, with a higher incarnation --> joined
-type life uint8
+type phase uint8
 
 const (
-	idle life = iota
+	idle phase = iota
 	joined
 	left
 )
 
-var lifeNames = [...]string{"idle", "joined", "left"}
+var phaseNames = [...]string{"idle", "joined", "left"}
 
 // Machine is one node of a zone. See machine.Machine.
 type Machine struct {
 	cfg   Config
 	codec codec
 	self  Ref
-	life  life
+	phase phase
 	ver   Version // own
-	born  uint64  // incarnation with which this life began
+	born  uint64  // incarnation with which this incarnation began
 	began time.Duration
 	// farAhead is when the next version that is too far ahead is told.
 	farAhead time.Duration
@@ -104,7 +104,7 @@ func (m *Machine) Config() Config { return m.cfg }
 func (m *Machine) Bootstrap() int { return len(m.bootstrap) }
 
 // Joined reports whether the machine takes part.
-func (m *Machine) Joined() bool { return m.life == joined }
+func (m *Machine) Joined() bool { return m.phase == joined }
 
 // SetKeys changes the keys from now on.
 func (m *Machine) SetKeys(keys keyring.Keys) {
@@ -125,7 +125,7 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	begin := len(out.Sends)
 	var missed time.Duration
 	late := m.pauses.late(now) > m.cfg.Heartbeat/4
-	if m.now, missed = m.pauses.enter(now); missed > 0 && m.life == joined {
+	if m.now, missed = m.pauses.enter(now); missed > 0 && m.phase == joined {
 		m.paused(missed)
 	}
 	if late || in.At > 0 && now-in.At > m.cfg.Heartbeat/2 { // it lay here: what others sent since lies here, too
@@ -133,7 +133,7 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 		m.pauses.until = m.now + m.cfg.Timeout
 	}
 	m.apply(&in)
-	if m.life == joined {
+	if m.phase == joined {
 		m.expire()
 	}
 	if m.cfg.Wire {
@@ -148,7 +148,7 @@ func (m *Machine) apply(in *Input) {
 		m.join(in.Inc)
 		return
 	}
-	if m.life != joined {
+	if m.phase != joined {
 		return
 	}
 	switch in.Kind {
@@ -220,7 +220,7 @@ func (m *Machine) expire() {
 
 // next returns the active time of the next thing to do.
 func (m *Machine) next() time.Duration {
-	if m.life != joined {
+	if m.phase != joined {
 		return machine.Never
 	}
 	at := min(m.beat.at, m.links.next(m), m.topology.at, m.delta.at, m.attributes.at, m.discovery.at, m.supervisor.next(), m.suspicions.due, m.summonses.at)
@@ -230,13 +230,13 @@ func (m *Machine) next() time.Duration {
 	return at
 }
 
-// join begins a life.
+// join begins an incarnation.
 func (m *Machine) join(inc uint64) {
-	if m.life == joined || inc <= m.ver.Inc || inc > MaxIncarnation {
+	if m.phase == joined || inc <= m.ver.Inc || inc > MaxIncarnation {
 		m.stats.BadJoins++
 		return
 	}
-	m.ver, m.life, m.began, m.born = Version{inc, 1}, joined, m.now, inc
+	m.ver, m.phase, m.began, m.born = Version{inc, 1}, joined, m.now, inc
 	m.view = view{table: m.cfg.Table}
 	m.history, m.suspicions, m.filings, m.announced = history{}, suspicions{}, nil, nil
 	m.delta, m.summonses = delta{at: machine.Never}, summonses{at: machine.Never}
@@ -253,7 +253,7 @@ func (m *Machine) join(inc uint64) {
 }
 
 // leave says goodbye to all neighbours (MS-40), and to the supervisor, and ends this
-// life.
+// incarnation.
 func (m *Machine) leave(code int32) {
 	if m.delegate != nil {
 		m.delegate.unregister(m, false)
@@ -263,5 +263,5 @@ func (m *Machine) leave(code int32) {
 	for i := range m.links.list {
 		m.out.Ignore = append(m.out.Ignore, m.links.list[i].node)
 	}
-	m.life = left
+	m.phase = left
 }

@@ -2,7 +2,7 @@ package engine
 
 import "testing"
 
-// TestIncarnationKept: whoever runs a machine is told which incarnation the next life
+// TestIncarnationKept: whoever runs a machine is told which incarnation the next incarnation
 // must be above (MS-A2, MS-6), and of nothing that need not be kept.
 func TestIncarnationKept(t *testing.T) {
 	s := acquainted(t, 6, Config{})
@@ -15,9 +15,9 @@ func TestIncarnationKept(t *testing.T) {
 	s.suspicion(1, 0, v(10, 1))
 	keeps("MS-A2 a suspicion of this life", 0, v(10, 2))
 	s.suspicion(1, 0, v(12, 5))
-	keeps("MS-A2 a suspicion of a life to come", 13, v(13, 1))
+	keeps("MS-A2 a suspicion of an incarnation to come", 13, v(13, 1))
 	s.leave(0, v(15, 1), 0)
-	keeps("MS-A3 a goodbye of a life to come", 16, v(16, 1))
+	keeps("MS-A3 a goodbye of an incarnation to come", 16, v(16, 1))
 	s.suspicion(1, 0, v(16, 1<<32-1))
 	keeps("no minor numbers left", 17, v(17, 1))
 	s.suspicion(1, 0, v(17, 1<<32-2))

@@ -46,8 +46,8 @@ func TestPhantom(t *testing.T) {
 func phantom(w *world) ID {
 	id := testID(len(w.nodes) + 1)
 	w.stray = func(from *node, to ID) {
-		life := from.life
-		w.after(w.latency, func() { from.input(life, Input{Kind: Failed, Local: true}, to) })
+		incarnation := from.incarnation
+		w.after(w.latency, func() { from.input(incarnation, Input{Kind: Failed, Local: true}, to) })
 	}
 	n := w.nodes[0]
 	r, err := n.m.cfg.Table.Add(id)
@@ -128,7 +128,7 @@ func TestRemoveNobody(t *testing.T) {
 }
 
 // TestRefutedForEver: what others say of this node's incarnations raises its own by no more
-// than clocks may differ by, however often they say it: the next life can begin above it, and
+// than clocks may differ by, however often they say it: the next incarnation can begin above it, and
 // others still believe this node (MS-A2).
 func TestRefutedForEver(t *testing.T) {
 	const wall, ahead = 1 << 60, 1 << 44
@@ -200,10 +200,10 @@ func TestFarAheadIsTold(t *testing.T) {
 	}
 }
 
-// TestForgedLaterLife: a life of a node that it never had, as one member says, costs it
+// TestForgedLaterIncarnation: an incarnation of a node that it never had, as one member says, costs it
 // nothing for long: it outbids that, and all have its attributes again; also after it was
 // started anew (MS-A2, MS-A17).
-func TestForgedLaterLife(t *testing.T) {
+func TestForgedLaterIncarnation(t *testing.T) {
 	for _, later := range []uint64{1, 1000, 1 << 40, 1 << 43} {
 		w := booted(t, later, 12, Config{})
 		victim, liar := w.nodes[5], w.nodes[0]

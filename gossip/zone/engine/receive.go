@@ -73,7 +73,7 @@ func (m *Machine) receive() {
 	}
 }
 
-// presumeAlive takes the version that the sender says it has for a life sign, unless
+// presumeAlive takes the version that the sender says it has for an incarnation sign, unless
 // discovery does with it what it has to first.
 func (m *Machine) presumeAlive() {
 	if m.in.Kind != DiscoveryRequest && m.in.Kind != DiscoveryReply {

@@ -81,8 +81,8 @@ func (a *attributes) offered(m *Machine) {
 }
 
 // wants reports whether a table that was offered is newer than what there is and what
-// was asked for (MS-78). Versions of another life of the owner are not (MS-A17); those
-// of a life still unknown wait for it (MS-A18).
+// was asked for (MS-78). Versions of another incarnation of the owner are not (MS-A17); those
+// of an incarnation still unknown wait for it (MS-A18).
 func (a *attributes) wants(m *Machine, v *TableVersion, from Ref) bool {
 	if v.Owner == m.self || v.U == 0 {
 		m.disown(v)

@@ -9,7 +9,7 @@ import (
 // MS-75). Nodes without attributes have none.
 type replica struct {
 	owner    Ref
-	inc      uint64 // of the owner's life (MS-A17)
+	inc      uint64 // of the owner's incarnation (MS-A17)
 	u        uint64 // newest version
 	sent     uint64 // that neighbours were told
 	notified uint64 // that the user was told

@@ -146,7 +146,7 @@ func TestGuardedBounds(t *testing.T) {
 	}
 }
 
-// TestEarlierRegistration: what comes late of a delegate's earlier life replaces nothing
+// TestEarlierRegistration: what comes late of a delegate's earlier incarnation replaces nothing
 // (MS-A24).
 func TestEarlierRegistration(t *testing.T) {
 	s := newSolo(t, 1, Config{Supervisor: true})

@@ -64,14 +64,14 @@ type trouble struct {
 }
 
 // avoidance is how long a supervisor that was given up is not asked while another one
-// answers, unless it is known to have begun another life.
+// answers, unless it is known to have begun another incarnation.
 const avoidance = time.Minute
 
 // mostFailures is after how many supervisors that do not answer a delegate takes itself
 // for cut off from all, if there are so many.
 const mostFailures = 3
 
-// know replaces the list of supervisors. Each is listed once, in its latest life. What is
+// know replaces the list of supervisors. Each is listed once, in its latest incarnation. What is
 // wrong with others is forgotten, unless they are configured: then the user may look.
 func (d *search) know(m *Machine, list []Named) {
 	type ranked struct {
@@ -121,7 +121,7 @@ func (d *search) place(id ID) int {
 	return slices.IndexFunc(d.supervisors, func(n Named) bool { return n.ID == id })
 }
 
-// trouble returns the trouble with a supervisor, in its present life.
+// trouble returns the trouble with a supervisor, in its present incarnation.
 func (d *search) trouble(n *Named) *trouble {
 	for i := range d.troubles {
 		if t := &d.troubles[i]; t.ID == n.ID && n.Version.Inc <= t.Version.Inc {

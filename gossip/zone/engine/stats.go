@@ -21,7 +21,7 @@ type Stats struct {
 	BadReporter     uint64 // suspicions by who is not in the view, or on itself (MS-A29)
 	TooManyReports  uint64 // suspicions by who suspects very many, when there are very many
 	Refuted         uint64 // suspicions on this node that were refuted before
-	StaleData       uint64 // attributes of another life
+	StaleData       uint64 // attributes of another incarnation
 	TooLarge        uint64 // tables that are larger than allowed
 	TooManyKeys     uint64 // tables with more keys than allowed
 	RepeatedKeys    uint64 // parts of tables that name a key twice
@@ -34,24 +34,24 @@ type Stats struct {
 	TooManyZones    uint64 // base zones or delegates for which there is no room
 	BadJoins        uint64 // without a higher incarnation
 
-	Filed           uint64 // suspicions of this node's own
-	Withheld        uint64 // that were not filed, since the last one of the same node was refuted shortly before
-	Muted           uint64 // times that so many links failed that this node distrusted itself
-	Excused         uint64 // failures that did not count after a pause
-	OtherLife       uint64 // failures that did not count because the peer had restarted
-	LocalErrors     uint64
-	Repairs         uint64 // views that were exchanged again
-	TableRepairs    uint64
-	Unanswered      uint64 // requests for attributes
-	Entries         uint64 // of attributes that were received
-	Forgotten       uint64 // nodes that are not in the history any more
-	Collected       uint64 // times that the table was cleared of ids
-	SupervisorsLost uint64 // that did not answer this delegate
-	Contested       uint64 // times that an active delegate of a base zone was told that another one counts, or told so
-	Clashes         uint64 // times that another node said it was this one
-	Late            uint64 // messages that waited for long to be processed
-	Pauses          uint64
-	Missed          time.Duration // in pauses
+	Filed            uint64 // suspicions of this node's own
+	Withheld         uint64 // that were not filed, since the last one of the same node was refuted shortly before
+	Muted            uint64 // times that so many links failed that this node distrusted itself
+	Excused          uint64 // failures that did not count after a pause
+	OtherIncarnation uint64 // failures that did not count because the peer had restarted
+	LocalErrors      uint64
+	Repairs          uint64 // views that were exchanged again
+	TableRepairs     uint64
+	Unanswered       uint64 // requests for attributes
+	Entries          uint64 // of attributes that were received
+	Forgotten        uint64 // nodes that are not in the history any more
+	Collected        uint64 // times that the table was cleared of ids
+	SupervisorsLost  uint64 // that did not answer this delegate
+	Contested        uint64 // times that an active delegate of a base zone was told that another one counts, or told so
+	Clashes          uint64 // times that another node said it was this one
+	Late             uint64 // messages that waited for long to be processed
+	Pauses           uint64
+	Missed           time.Duration // in pauses
 }
 
 // Refusals returns how many messages were not understood.

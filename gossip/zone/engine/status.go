@@ -56,7 +56,7 @@ type Status struct {
 // Status returns the state in numbers.
 func (m *Machine) Status() Status {
 	return Status{
-		State: lifeNames[m.life], Version: m.ver, Members: m.view.members, Gone: m.view.gone,
+		State: phaseNames[m.phase], Version: m.ver, Members: m.view.members, Gone: m.view.gone,
 		Links: m.links.count(up), Suspects: len(m.suspicions.list), Monitors: len(m.attributes.monitors),
 		Hash: m.view.hash, Tables: m.attributes.hash, Discovery: m.discovery.interval,
 		Muted: m.blind.muted, Paused: m.now < m.pauses.until, Stats: m.stats,

@@ -46,7 +46,7 @@ func (w *world) moreTrouble(x *node, k int) {
 		for range 30 {
 			if to := w.nodes[w.rng.IntN(len(w.nodes))]; to.up && len(w.recorded) > 0 {
 				p := w.recorded[w.rng.IntN(len(w.recorded))]
-				to.exec(to.life, func() {
+				to.exec(to.incarnation, func() {
 					to.step(Input{Kind: Arrived, Data: slices.Clone(p.data), Peer: p.from.id.Endpoints()[0]})
 				})
 			}
@@ -67,7 +67,7 @@ func (w *world) write(x *node) {
 		in = Input{Kind: Delete, Key: in.Key}
 	}
 	if x.up {
-		x.exec(x.life, func() { x.step(in) })
+		x.exec(x.incarnation, func() { x.step(in) })
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// MaxIncarnation is the highest number of a life; higher ones are refused, because
+// MaxIncarnation is the highest number of an incarnation; higher ones are refused, because
 // nobody could refute what is said of them.
 const MaxIncarnation = 1<<63 - 1
 
@@ -13,7 +13,7 @@ const MaxIncarnation = 1<<63 - 1
 // MS-5): versions are ordered by Inc, then by Minor. The zero value is no version.
 type Version struct {
 	Inc   uint64 `json:"inc"`   // the node's incarnation, which rises over its lives
-	Minor uint32 `json:"minor"` // begins at 1 in each life; the node alone raises it
+	Minor uint32 `json:"minor"` // begins at 1 in each incarnation; the node alone raises it
 }
 
 // IsValid reports whether a node can have this version.

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// start begins a life.
+// start begins an incarnation.
 func (n *node) start() {
 	n.inc++
 	n.startAs(n.inc)
@@ -16,7 +16,7 @@ func (n *node) start() {
 func (n *node) startAs(inc uint64) {
 	w := n.w
 	n.up, n.hostDown, n.paused, n.inbox, n.inc = true, false, false, nil, inc
-	n.life++
+	n.incarnation++
 	n.watched, n.view, n.keys, n.events = make(map[int]bool), map[ID]Version{}, make(map[ID]map[string]string), nil
 	cfg := w.cfg
 	cfg.Self, cfg.Bootstrap, cfg.Table, cfg.Wire = n.id, n.boot, w.shared, w.shared == nil
@@ -39,7 +39,7 @@ func (n *node) kill() {
 	n.up = false
 	for _, o := range n.w.nodes {
 		if o.up && o.watched[n.i] {
-			n.w.after(n.w.latency, func() { o.input(o.life, Input{Kind: Down}, n.id) })
+			n.w.after(n.w.latency, func() { o.input(o.incarnation, Input{Kind: Down}, n.id) })
 		}
 	}
 }
@@ -63,15 +63,15 @@ func (n *node) resume() {
 }
 
 // exec has f happen in this process, if it still lives, when it does not stand still.
-func (n *node) exec(life uint64, f func()) {
+func (n *node) exec(incarnation uint64, f func()) {
 	switch {
-	case !n.up || n.life != life:
+	case !n.up || n.incarnation != incarnation:
 	case n.paused:
-		n.inbox = append(n.inbox, func() { n.exec(life, f) })
+		n.inbox = append(n.inbox, func() { n.exec(incarnation, f) })
 	case n.slow > 0:
 		n.busy = max(n.busy, n.w.now) + n.slow
 		n.w.at(n.busy, func() {
-			if n.up && n.life == life {
+			if n.up && n.incarnation == incarnation {
 				f()
 			}
 		})
@@ -81,8 +81,8 @@ func (n *node) exec(life uint64, f func()) {
 }
 
 // input steps the process on something about another node.
-func (n *node) input(life uint64, in Input, about ID) {
-	n.exec(life, func() {
+func (n *node) input(incarnation uint64, in Input, about ID) {
+	n.exec(incarnation, func() {
 		in.Node = n.m.Table().Lookup(about)
 		n.step(in)
 	})
@@ -97,10 +97,10 @@ func (n *node) step(in Input) {
 		w.fail("%v wants to be woken at %v, now is %v", n.id, wake, w.now)
 	}
 	n.timer++
-	timer, life := n.timer, n.life
+	timer, incarnation := n.timer, n.incarnation
 	if wake != machine.Never {
 		w.at(wake, func() {
-			n.exec(life, func() {
+			n.exec(incarnation, func() {
 				if n.timer == timer {
 					n.step(Input{})
 				}
@@ -146,12 +146,12 @@ func (w *world) dispatch(from *node, s *DispatchSend, buf []byte) {
 		w.fail("%d bytes are %d", len(data), s.Size)
 	}
 	w.dispatches++
-	sender := from.life
+	sender := from.incarnation
 	w.after(w.latency, func() {
 		switch {
 		case w.cut != nil && w.cut(from.i, to.i):
 		case to.up:
-			to.exec(to.life, func() { to.step(Input{Kind: Arrived, Data: data}) })
+			to.exec(to.incarnation, func() { to.step(Input{Kind: Arrived, Data: data}) })
 		case !to.hostDown:
 			w.after(w.latency, func() { from.exec(sender, func() { from.step(Input{Kind: DispatchFailed, To: id}) }) })
 		}
@@ -177,7 +177,7 @@ func (n *node) event(e *Event) {
 		delete(n.view, e.ID)
 		delete(n.keys, e.ID)
 		w.log("%v: %v %v left: %v %d", n.id.Name(), e.ID.Name(), e.Version, e.Cause, e.Code)
-		if o := w.byNID[e.ID.Endpoints()[0]]; o != nil && o.up && o.m.ver.Inc == e.Version.Inc && o.m.life == joined {
+		if o := w.byNID[e.ID.Endpoints()[0]]; o != nil && o.up && o.m.ver.Inc == e.Version.Inc && o.m.phase == joined {
 			w.wrongly++
 		}
 	case e.Kind == AttributesChanged:
@@ -208,7 +208,7 @@ func (n *node) replayed() {
 			n.w.fail("%v has %v as %v, events say %v", n.id, n.m.Table().ID(p), v, was)
 		}
 	})
-	if count != len(n.view) && n.m.life == joined {
+	if count != len(n.view) && n.m.phase == joined {
 		n.w.fail("%v has %d members, events say %v", n.id, count, slices.Collect(maps.Keys(n.view)))
 	}
 }

@@ -66,25 +66,25 @@ func (h *happenings) Pop() any {
 
 // node is a process: it can be dead, with or without its host, and stand still.
 type node struct {
-	w        *world
-	i        int
-	id       ID
-	m        *Machine
-	boot     []ID
-	change   func(*Config) // of a node that is not like the others
-	up       bool
-	hostDown bool // messages to it are not even refused
-	paused   bool
-	slow     time.Duration // what a step costs
-	busy     time.Duration // until then
-	inbox    []func()
-	life     uint64 // of the process
-	inc      uint64
-	timer    uint64
-	watched  map[int]bool
-	view     map[ID]Version // what a listener makes of the events (MS-10)
-	keys     map[ID]map[string]string
-	events   []Event
+	w           *world
+	i           int
+	id          ID
+	m           *Machine
+	boot        []ID
+	change      func(*Config) // of a node that is not like the others
+	up          bool
+	hostDown    bool // messages to it are not even refused
+	paused      bool
+	slow        time.Duration // what a step costs
+	busy        time.Duration // until then
+	inbox       []func()
+	incarnation uint64 // of the process
+	inc         uint64
+	timer       uint64
+	watched     map[int]bool
+	view        map[ID]Version // what a listener makes of the events (MS-10)
+	keys        map[ID]map[string]string
+	events      []Event
 }
 
 func testID(i int) ID {
@@ -277,15 +277,15 @@ func (w *world) carry(from, to *node, msg *Message, data []byte) {
 	if w.reorder > 0 && w.rng.Float64() < w.reorder {
 		delay += time.Duration(w.rng.Int64N(int64(300 * time.Millisecond)))
 	}
-	sender := from.life
+	sender := from.incarnation
 	w.after(delay, func() {
 		at := w.now
 		switch {
 		case w.cut != nil && w.cut(from.i, to.i):
 		case to.up && w.shared != nil:
-			to.exec(to.life, func() { to.step(Input{Kind: Delivered, Message: msg, At: at}) })
+			to.exec(to.incarnation, func() { to.step(Input{Kind: Delivered, Message: msg, At: at}) })
 		case to.up:
-			to.exec(to.life, func() { to.step(Input{Kind: Arrived, Data: data, Peer: from.id.Endpoints()[0], At: at}) })
+			to.exec(to.incarnation, func() { to.step(Input{Kind: Arrived, Data: data, Peer: from.id.Endpoints()[0], At: at}) })
 		case !to.hostDown:
 			w.after(w.latency, func() { from.input(sender, Input{Kind: Failed}, to.id) })
 		}

@@ -52,7 +52,7 @@ func TestCheckerSees(t *testing.T) {
 			if !ok {
 				t.Fatal("the zone is not complete")
 			}
-			n.told(&n.lives[observer].(*program).member, &engine.Event{Kind: tt.kind, Cause: engine.Dead, Node: r, Version: v})
+			n.told(&n.incarnations[observer].(*program).member, &engine.Event{Kind: tt.kind, Cause: engine.Dead, Node: r, Version: v})
 			if ok, why := n.Check("no-false-removal", scenario.Args{}); ok != tt.fine {
 				t.Errorf("no-false-removal: %v, %s", ok, why)
 			}

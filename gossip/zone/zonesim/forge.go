@@ -36,7 +36,7 @@ func (p *program) forge(verb, rest string) {
 	p.lies = append(p.lies, &l)
 }
 
-// say adds to some lists what a verb says of a node in its latest life.
+// say adds to some lists what a verb says of a node in its latest incarnation.
 func (p *program) say(l *engine.Lists, verb string, r engine.Ref, inc uint64) {
 	now, _ := p.m.Has(r)
 	old := engine.Version{Inc: max(inc, 2) - 1, Minor: 3}

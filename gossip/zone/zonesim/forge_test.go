@@ -41,7 +41,7 @@ expect bytes < 90000000
 }
 
 // TestForgedLeaves: MS-A3, MS-A33: a goodbye that a node did not say is refuted, and costs
-// it its place for a moment; one of a life before costs nothing.
+// it its place for a moment; one of an incarnation before costs nothing.
 func TestForgedLeaves(t *testing.T) {
 	holds(t, liars+`at 4s do 20-24 leave 3
 at 4.1s kill 20-24

@@ -47,15 +47,15 @@ type Config struct {
 type Net struct {
 	kit.Base
 
-	cfg     Config
-	filled  engine.Config
-	groups  []*group // the management zone first, if there is one
-	lives   []life   // by node, the latest; nil before the first
-	incs    []uint64 // by node, of the latest life
-	truth   truth
-	verdict Verdict
-	beats   uint64 // bytes of heartbeats that machines sent
-	others  uint64 // bytes of all else
+	cfg          Config
+	filled       engine.Config
+	groups       []*group      // the management zone first, if there is one
+	incarnations []incarnation // by node, the latest; nil before the first
+	incs         []uint64      // by node, of the latest incarnation
+	truth        truth
+	verdict      Verdict
+	beats        uint64 // bytes of heartbeats that machines sent
+	others       uint64 // bytes of all else
 
 	out engine.Output // of the latest step
 	msg engine.Message
@@ -67,7 +67,7 @@ type Net struct {
 // configuration makes no sense, or is the simulator's.
 func New(cfg Config) (*Net, error) {
 	cfg.Zones, cfg.Bootstrap = max(cfg.Zones, 1), cmp.Or(cfg.Bootstrap, 3)
-	n := &Net{cfg: cfg, lives: make([]life, cfg.Nodes), incs: make([]uint64, cfg.Nodes)}
+	n := &Net{cfg: cfg, incarnations: make([]incarnation, cfg.Nodes), incs: make([]uint64, cfg.Nodes)}
 	if err := n.divide(); err != nil {
 		return nil, err
 	}

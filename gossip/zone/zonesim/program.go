@@ -23,21 +23,21 @@ type program struct {
 	disagrees bool
 }
 
-// boot begins a life. A restarted node keeps its incarnation only.
-func (n *Net) boot(life sim.Life, _ sim.Program[message]) sim.Program[message] {
-	p := &program{member: member{net: n, id: life.Node, group: n.group(life.Node)}}
-	if err := p.begin(life); err != nil {
+// boot begins an incarnation. A restarted node keeps its incarnation only.
+func (n *Net) boot(incarnation sim.Incarnation, _ sim.Program[message]) sim.Program[message] {
+	p := &program{member: member{net: n, id: incarnation.Node, group: n.group(incarnation.Node)}}
+	if err := p.begin(incarnation); err != nil {
 		n.Failed(err)
 		return nil
 	}
-	n.lives[life.Node] = p
-	n.truth.start(life.Node)
+	n.incarnations[incarnation.Node] = p
+	n.truth.start(incarnation.Node)
 	return p
 }
 
 // begin makes the machine.
-func (p *program) begin(life sim.Life) (err error) {
-	cfg := p.net.config(life).Engine()
+func (p *program) begin(incarnation sim.Incarnation) (err error) {
+	cfg := p.net.config(incarnation).Engine()
 	cfg.Table = p.group.table
 	if p.group.base > 0 {
 		p.stub = newStub(p.group, &p.net.filled)
@@ -49,14 +49,14 @@ func (p *program) begin(life sim.Life) (err error) {
 	return err
 }
 
-// config is the configuration of a life.
-func (n *Net) config(life sim.Life) zone.Config {
-	g := n.group(life.Node)
-	r := rand.New(rand.NewPCG(n.cfg.Seed, uint64(life.Node)))
+// config is the configuration of an incarnation.
+func (n *Net) config(incarnation sim.Incarnation) zone.Config {
+	g := n.group(incarnation.Node)
+	r := rand.New(rand.NewPCG(n.cfg.Seed, uint64(incarnation.Node)))
 	cfg := n.cfg.Zone
-	cfg.Zone, cfg.Self, cfg.Seed = g.name, g.self(life.Node), life.Seed
+	cfg.Zone, cfg.Self, cfg.Seed = g.name, g.self(incarnation.Node), incarnation.Seed
 	if g.base == 0 {
-		cfg.Bootstrap = draw(r, g, life.Node, n.cfg.Bootstrap)
+		cfg.Bootstrap = draw(r, g, incarnation.Node, n.cfg.Bootstrap)
 	}
 	switch {
 	case n.cfg.Supervisors == 0:

@@ -27,7 +27,7 @@ func (n *Net) Sample() []float64 {
 		if !n.takesPart(id) {
 			continue
 		}
-		count := n.lives[id].size()
+		count := n.incarnations[id].size()
 		if !some || count < least {
 			least = count
 		}
@@ -46,7 +46,7 @@ func (n *Net) leastCensus() (least int) {
 	for i := range n.cfg.Supervisors {
 		if id := sim.NodeID(i); n.takesPart(id) {
 			sum := 0
-			for _, e := range n.lives[id].census() {
+			for _, e := range n.incarnations[id].census() {
 				sum += e.Size
 			}
 			if first || sum < least {
@@ -59,7 +59,7 @@ func (n *Net) leastCensus() (least int) {
 }
 
 // Counters are those of all nodes' latest lives.
-func (n *Net) Counters() engine.Stats { return kit.Sum(n.lives, life.stats) }
+func (n *Net) Counters() engine.Stats { return kit.Sum(n.incarnations, incarnation.stats) }
 
 // Measures implements [scenario.Instance].
 func (n *Net) Measures() []scenario.Measure {

@@ -35,7 +35,7 @@ func (n *Net) sever() {
 	for _, g := range n.bases() {
 		for d := range g.count {
 			id := g.first + sim.NodeID(d)
-			if !n.takesPart(id) || !n.lives[id].delegation().Delegate {
+			if !n.takesPart(id) || !n.incarnations[id].delegation().Delegate {
 				continue
 			}
 			for s := range n.cfg.Supervisors {
@@ -70,7 +70,7 @@ func (n *Net) censusTold(by sim.NodeSet) (bool, string) {
 	for _, g := range n.bases() {
 		reached, delegates := false, 0
 		for i := range g.count {
-			if id := g.first + sim.NodeID(i); n.takesPart(id) && n.lives[id].delegation().Delegate {
+			if id := g.first + sim.NodeID(i); n.takesPart(id) && n.incarnations[id].delegation().Delegate {
 				reached = reached || n.way(id)
 				delegates++
 			}
@@ -106,7 +106,7 @@ func (n *Net) wrongEntry(supervisor sim.NodeID, g *group, reached bool) string {
 	switch {
 	case e.State != engine.Current:
 		return fmt.Sprintf("in the eyes of supervisor %v %s is %v", supervisor, g.name, e.State)
-	case !n.takesPart(d) || !n.takesPart(guard) || n.lives[d].delegation().Activation != e.Activation:
+	case !n.takesPart(d) || !n.takesPart(guard) || n.incarnations[d].delegation().Activation != e.Activation:
 		return fmt.Sprintf("supervisor %v takes node %v for the active delegate of %s at %v", supervisor, d, g.name, guard)
 	case n.severed.cut[[2]sim.NodeID{guard, d}]:
 		return fmt.Sprintf("in the eyes of supervisor %v node %v speaks for %s to %v, which it does not reach", supervisor, d, g.name, guard)
@@ -133,7 +133,7 @@ func (n *Net) censusKept(by sim.NodeSet) (bool, string) {
 
 // entry is what a supervisor knows of a base zone.
 func (n *Net) entry(supervisor sim.NodeID, g *group) (engine.CensusEntry, bool) {
-	for _, e := range n.lives[supervisor].census() {
+	for _, e := range n.incarnations[supervisor].census() {
 		if e.Zone == g.name {
 			return e, true
 		}

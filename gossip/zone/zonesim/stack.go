@@ -27,19 +27,19 @@ type stack struct {
 	taken  time.Duration
 }
 
-// bootStack begins a life of a stack. As with machines it keeps its incarnation only.
+// bootStack begins an incarnation of a stack. As with machines it keeps its incarnation only.
 func (n *Net) bootStack(h, _ *simlnd.Host) (err error) {
 	k := &stack{member: member{net: n, id: h.ID(), group: n.group(h.ID())}, host: h, taken: never}
 	if k.lnet, err = lnetsim.NewStack(h, lnetsim.StackConfig{}); err != nil {
 		return err
 	}
-	if k.agent, err = zone.New(k.lnet.Table, n.config(h.Life())); err != nil {
+	if k.agent, err = zone.New(k.lnet.Table, n.config(h.Incarnation())); err != nil {
 		return err
 	}
 	if n.cfg.Check {
 		k.heard.init(&k.member)
 	}
-	n.lives[k.id] = k
+	n.incarnations[k.id] = k
 	n.truth.start(k.id)
 	k.agent.Watch(k.told)
 	h.OnCommand(k.command)

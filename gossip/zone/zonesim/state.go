@@ -7,9 +7,9 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// Machine is the machine of a node's latest life; nil before the first, and with stacks.
+// Machine is the machine of a node's latest incarnation; nil before the first, and with stacks.
 func (n *Net) Machine(id sim.NodeID) *engine.Machine {
-	if p, ok := n.lives[id].(*program); ok {
+	if p, ok := n.incarnations[id].(*program); ok {
 		return p.m
 	}
 	return nil
@@ -46,7 +46,7 @@ func (n *Net) equal(g *group, set sim.NodeSet, right bool) (bool, string) {
 			if ok, why := n.right(g, id); right && !ok {
 				return false, why
 			}
-		} else if a, b := n.lives[first], n.lives[id]; a.size() != b.size() || a.hash() != b.hash() {
+		} else if a, b := n.incarnations[first], n.incarnations[id]; a.size() != b.size() || a.hash() != b.hash() {
 			return false, fmt.Sprintf("node %v has %d members, node %v has %d", first, a.size(), id, b.size())
 		}
 	}
@@ -55,9 +55,9 @@ func (n *Net) equal(g *group, set sim.NodeSet, right bool) (bool, string) {
 
 // right reports whether the view of a node is its zone.
 func (n *Net) right(g *group, id sim.NodeID) (bool, string) {
-	m := n.lives[id]
+	m := n.incarnations[id]
 	if g.base > 0 {
-		s := n.lives[id].(*program).stub
+		s := n.incarnations[id].(*program).stub
 		return m.size() == s.count, fmt.Sprintf("delegate %v has %d members of %d", id, m.size(), s.count)
 	}
 	members := 0
@@ -86,7 +86,7 @@ func (n *Net) knows(by, about sim.NodeSet, want bool) (bool, string) {
 			if g.ref(other) == 0 || other == id {
 				continue
 			}
-			if _, ok := n.lives[id].has(int(other - g.first)); ok != want {
+			if _, ok := n.incarnations[id].has(int(other - g.first)); ok != want {
 				return false, fmt.Sprintf("node %v has node %v as a member: %v", id, other, ok)
 			}
 		}
@@ -97,8 +97,8 @@ func (n *Net) knows(by, about sim.NodeSet, want bool) (bool, string) {
 // Members reports whether each node of a set that takes part has so many members.
 func (n *Net) Members(want int, by sim.NodeSet) (bool, string) {
 	for id := range by.All(n.Nodes()) {
-		if n.takesPart(id) && n.lives[id].size() != want {
-			return false, fmt.Sprintf("node %v has %d members", id, n.lives[id].size())
+		if n.takesPart(id) && n.incarnations[id].size() != want {
+			return false, fmt.Sprintf("node %v has %d members", id, n.incarnations[id].size())
 		}
 	}
 	return true, ""
@@ -112,7 +112,7 @@ func (n *Net) Has(owner sim.NodeID, key, value string, by sim.NodeSet) (bool, st
 		if g.ref(owner) == 0 || !n.takesPart(id) {
 			continue
 		}
-		got, list := "", n.lives[id].attributes(int(owner-g.first))
+		got, list := "", n.incarnations[id].attributes(int(owner-g.first))
 		for i := range list {
 			if list[i].Key == key && !list[i].Deleted {
 				got = string(list[i].Value)
@@ -135,7 +135,7 @@ func (n *Net) Tables(set sim.NodeSet) (bool, string) {
 			case !set.Has(id) || !n.takesPart(id):
 			case first < 0:
 				first = id
-			case n.lives[first].tables() != n.lives[id].tables():
+			case n.incarnations[first].tables() != n.incarnations[id].tables():
 				return false, fmt.Sprintf("nodes %v and %v have different attributes", first, id)
 			}
 		}
@@ -168,7 +168,7 @@ func (n *Net) size(g *group) (size int) {
 		if id := g.first + sim.NodeID(i); n.runs(id) {
 			size++
 			if g.base > 0 {
-				size = n.lives[id].(*program).stub.count
+				size = n.incarnations[id].(*program).stub.count
 			}
 		}
 	}
@@ -178,7 +178,7 @@ func (n *Net) size(g *group) (size int) {
 // census returns what is wrong in the eyes of a supervisor.
 func (n *Net) census(id sim.NodeID, sizes map[string]int) string {
 	known := 0
-	for _, e := range n.lives[id].census() {
+	for _, e := range n.incarnations[id].census() {
 		d, ok := n.nodeOf(e.Delegate)
 		guard, guarded := n.nodeOf(e.Supervisor)
 		switch want := sizes[e.Zone]; {
@@ -188,7 +188,7 @@ func (n *Net) census(id sim.NodeID, sizes map[string]int) string {
 			return fmt.Sprintf("in the eyes of supervisor %v %s is %v", id, e.Zone, e.State)
 		case e.Size != want:
 			return fmt.Sprintf("supervisor %v knows %d members of %s, there are %d", id, e.Size, e.Zone, want)
-		case !ok || !n.Up(d) || n.lives[d].delegation().Activation != e.Activation:
+		case !ok || !n.Up(d) || n.incarnations[d].delegation().Activation != e.Activation:
 			return fmt.Sprintf("supervisor %v takes node %v for the active delegate of %s", id, d, e.Zone)
 		case !guarded || !n.Up(guard):
 			return fmt.Sprintf("supervisor %v takes node %v for the one that guards %s", id, guard, e.Zone)
@@ -208,7 +208,7 @@ func (n *Net) guard(base int) (supervisor, delegate sim.NodeID, ok bool) {
 		if !n.takesPart(sim.NodeID(i)) {
 			continue
 		}
-		for _, e := range n.lives[sim.NodeID(i)].census() {
+		for _, e := range n.incarnations[sim.NodeID(i)].census() {
 			if e.Zone == n.bases()[base].name {
 				supervisor, _ = n.nodeOf(e.Supervisor)
 				delegate, ok = n.nodeOf(e.Delegate)

@@ -121,7 +121,7 @@ func (s *stub) expire(now time.Duration) {
 	s.say(s.linked[0], engine.Message{Kind: engine.Update, Lists: &engine.Lists{Alive: list}})
 }
 
-// join begins a life of a member.
+// join begins an incarnation of a member.
 func (s *stub) join(i int) {
 	if s.present[i] {
 		return

@@ -24,7 +24,7 @@ type fate struct {
 	was     time.Duration // fine as it would be without the pause that lasts
 	pausing time.Duration // the begin of the latest pause
 	resumed time.Duration // the end of the latest one that is over
-	ended   time.Duration // of its latest life that is over
+	ended   time.Duration // of its latest incarnation that is over
 	slowing time.Duration // since when it was slow the last time
 	slowed  time.Duration // until when; never: it still is, or never was
 	slow    bool

@@ -97,7 +97,7 @@ func (l *Lab) Host(name string) *Host {
 }
 
 // Do runs f with the calling thread inside the host. A socket that f opens
-// stays there for its life. What f does in other goroutines happens outside:
+// stays there for its incarnation. What f does in other goroutines happens outside:
 // use a net.Dialer with an address of one family, not a name.
 func (h *Host) Do(f func() error) error { return within(h.ns, f) }
 

@@ -78,7 +78,7 @@ var (
 	ErrLargeNID = errors.New("NID does not fit 8 bytes")
 
 	// errStale is what the errors of Header.CheckConn have in common: the
-	// message belongs to another connection, or another life of one.
+	// message belongs to another connection, or another incarnation of one.
 	errStale = errors.New("stale message")
 
 	errStaleSrcNID   = fmt.Errorf("%w: from another NID", errStale)

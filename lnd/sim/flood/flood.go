@@ -24,7 +24,7 @@ const maxRumours = 64
 type rumours uint64
 
 // heard is the event of a node that heard a rumour, the Value, for the first
-// time in its life.
+// time in its incarnation.
 const heard = 1
 
 // tick is how often a node looks after what it heard.

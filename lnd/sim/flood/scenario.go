@@ -72,8 +72,8 @@ func optional(a scenario.Arg) scenario.Arg {
 type network struct {
 	kit.Base
 	cfg    config
-	told   []rumours // heard by each node in its life
-	twice  int       // rumours heard again in one life
+	told   []rumours // heard by each node in its incarnation
+	twice  int       // rumours heard again in one incarnation
 	all    rumours   // heard by anybody
 	nodes  []*node
 	latest time.Duration // when the last rumour was heard
@@ -101,22 +101,22 @@ func prepare(s *scenario.Setup) *network {
 // machines is what runs at the level of machines.
 func (n *network) machines() kit.Machines[rumours] {
 	return kit.Machines[rumours]{
-		Boot: func(life sim.Life, kept sim.Program[rumours]) sim.Program[rumours] {
+		Boot: func(incarnation sim.Incarnation, kept sim.Program[rumours]) sim.Program[rumours] {
 			old, _ := kept.(*node)
-			return n.begin(life, old)
+			return n.begin(incarnation, old)
 		},
 		OnEvent: n.event, Hash: hash, Codec: codec{},
 	}
 }
 
-// begin begins a life. What a node that keeps its state knew, it still knows.
-func (n *network) begin(life sim.Life, old *node) *node {
+// begin begins an incarnation. What a node that keeps its state knew, it still knows.
+func (n *network) begin(incarnation sim.Incarnation, old *node) *node {
 	k := &node{cfg: &n.cfg}
-	k.pcg.Seed(life.Seed, 0)
+	k.pcg.Seed(incarnation.Seed, 0)
 	if old != nil {
 		k.knows = old.knows
 	}
-	n.nodes[life.Node], n.told[life.Node] = k, k.knows
+	n.nodes[incarnation.Node], n.told[incarnation.Node] = k, k.knows
 	return k
 }
 

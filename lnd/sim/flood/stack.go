@@ -36,15 +36,15 @@ func (n *network) stacks() kit.Stacks {
 	}
 }
 
-// bootStack begins a life of a stack.
+// bootStack begins an incarnation of a stack.
 func (n *network) bootStack(memory []byte, h, kept *simlnd.Host) error {
 	var old *node
 	if kept != nil {
 		old = kept.Data.(*stack).node
 	}
-	k := &stack{host: h, node: n.begin(h.Life(), old)}
+	k := &stack{host: h, node: n.begin(h.Incarnation(), old)}
 	h.Data = k
-	under := lnet.New(lnet.Config{Incarnation: h.Incarnation(), Clock: h.Clock()})
+	under := lnet.New(lnet.Config{Incarnation: h.LNetIncarnation(), Clock: h.Clock()})
 	k.table = portals.New(under)
 	if _, err := under.AddNI(h.Driver(), lnd.Config{Net: simlnd.Net}); err != nil {
 		return err

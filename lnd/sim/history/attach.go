@@ -14,9 +14,9 @@ import (
 // runs. What cfg has as OnEvent goes on hearing events.
 func Watch[M any](l *Log, cfg *sim.Config[M]) {
 	boot, heard := cfg.Boot, cfg.OnEvent
-	cfg.Boot = func(life sim.Life, kept sim.Program[M]) sim.Program[M] {
-		l.Begin(life)
-		return boot(life, kept)
+	cfg.Boot = func(incarnation sim.Incarnation, kept sim.Program[M]) sim.Program[M] {
+		l.Begin(incarnation)
+		return boot(incarnation, kept)
 	}
 	cfg.OnEvent = func(at time.Duration, node sim.NodeID, ev sim.Event) {
 		l.Tell(at, node, ev)
@@ -26,18 +26,18 @@ func Watch[M any](l *Log, cfg *sim.Config[M]) {
 	}
 }
 
-// Begin appends that a life begins: for who does not [Watch].
-func (l *Log) Begin(life sim.Life) {
+// Begin appends that an incarnation begins: for who does not [Watch].
+func (l *Log) Begin(incarnation sim.Incarnation) {
 	if l.clock == nil {
 		panic("history: a watched network runs without Log.Control")
 	}
-	l.lives[life.Node] = uint32(life.Number)
-	l.truth(Start, life.Node)
+	l.incarnations[incarnation.Node] = uint32(incarnation.Number)
+	l.truth(Start, incarnation.Node)
 }
 
 // truth appends what was done to a node.
 func (l *Log) truth(kind Kind, node sim.NodeID) {
-	l.Append(Record{At: l.clock(), Node: node, Life: l.lives[node], Kind: kind, Subject: Nobody})
+	l.Append(Record{At: l.clock(), Node: node, Incarnation: l.incarnations[node], Kind: kind, Subject: Nobody})
 }
 
 // network appends what was done to the network.
@@ -87,12 +87,12 @@ func (c *control) Resume(id sim.NodeID) {
 }
 
 func (c *control) SetSkew(id sim.NodeID, ppm int64) {
-	c.log.Append(Record{At: c.Now(), Node: id, Life: c.log.lives[id], Kind: Skew, Subject: Nobody, Value: uint64(ppm)})
+	c.log.Append(Record{At: c.Now(), Node: id, Incarnation: c.log.incarnations[id], Kind: Skew, Subject: Nobody, Value: uint64(ppm)})
 	c.Control.SetSkew(id, ppm)
 }
 
 func (c *control) SetSlow(id sim.NodeID, extra time.Duration) {
-	c.log.Append(Record{At: c.Now(), Node: id, Life: c.log.lives[id], Kind: Slow, Subject: Nobody, Value: uint64(extra)})
+	c.log.Append(Record{At: c.Now(), Node: id, Incarnation: c.log.incarnations[id], Kind: Slow, Subject: Nobody, Value: uint64(extra)})
 	c.Control.SetSlow(id, extra)
 }
 

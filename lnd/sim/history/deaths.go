@@ -2,27 +2,27 @@ package history
 
 import "time"
 
-// NoResurrection: once a node is told of a Death, and the life of the subject
+// NoResurrection: once a node is told of a Death, and the incarnation of the subject
 // has truly ended, it is not told of a Join again before the subject has begun
-// a new life.
+// a new incarnation.
 func NoResurrection(l *Log) []Violation {
 	f := findings{rule: "NoResurrection", log: l}
 	t := truthOf(l)
 	list := pickMembers(l)
 	l.order(list, bySubject)
 	for told := range l.groups(list, bySubject) {
-		var dead *span // the life that had ended when the death was told
+		var dead *span // the incarnation that had ended when the death was told
 		death := int32(-1)
 		for _, i := range told {
 			e := l.entry(int(i))
 			switch {
 			case e.kind == Death:
 				dead, death = nil, i
-				if s := t.life(e.subject, e.at); s != nil && s.to <= e.at {
+				if s := t.incarnation(e.subject, e.at); s != nil && s.to <= e.at {
 					dead = s
 				}
 			case e.kind == Join && dead != nil:
-				if s := t.life(e.subject, e.at); s.from == dead.from && s.life == dead.life {
+				if s := t.incarnation(e.subject, e.at); s.from == dead.from && s.incarnation == dead.incarnation {
 					f.add([]int32{dead.end, death, i}, "node %v was told that node %v joined, which is dead", e.node, e.subject)
 				}
 				dead = nil
@@ -33,7 +33,7 @@ func NoResurrection(l *Log) []Violation {
 }
 
 // NoFalse: nobody is told of the Death of a node that is fine. A node is fine
-// when it and who is told have run in one life, without a pause and with
+// when it and who is told have run in one incarnation, without a pause and with
 // nothing that separated them, for so long before: grace is what a detector
 // may take to notice that something is over.
 func NoFalse(l *Log, grace time.Duration) []Violation {
@@ -43,7 +43,7 @@ func NoFalse(l *Log, grace time.Duration) []Violation {
 		e := l.entry(int(i))
 		from := before(e.at, grace)
 		if t.ran(e.subject, from, e.at) && t.ran(e.node, from, e.at) && t.connected(e.node, e.subject, from, e.at) {
-			f.add([]int32{t.life(e.subject, from).begin, i}, "node %v was told that node %v died, which runs and is connected for %v or longer",
+			f.add([]int32{t.incarnation(e.subject, from).begin, i}, "node %v was told that node %v died, which runs and is connected for %v or longer",
 				e.node, e.subject, grace)
 		}
 	}

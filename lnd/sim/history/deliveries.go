@@ -6,7 +6,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// AtMostOnce: no life of a node is told twice of the same Delivery.
+// AtMostOnce: no incarnation of a node is told twice of the same Delivery.
 func AtMostOnce(l *Log) []Violation {
 	f := findings{rule: "AtMostOnce", log: l}
 	list := pick(l, Delivery)
@@ -21,7 +21,7 @@ func AtMostOnce(l *Log) []Violation {
 }
 
 // ExactlyOnce: what was sent until an instant is delivered, once, to each of
-// some receivers that lived through: in one life from the sending to the end of
+// some receivers that lived through: in one incarnation from the sending to the end of
 // the log, and not paused then. A message without a Send counts from its first
 // Delivery. Whoever sent it need not deliver it to himself. A message of a
 // sender that died may be delivered to nobody.
@@ -56,12 +56,12 @@ func (f *findings) delivered(t *truth, message []int32, receivers []sim.NodeID, 
 	if sent > until {
 		return
 	}
-	arrivals := map[sim.NodeID][]int32{} // at the last life of each node
+	arrivals := map[sim.NodeID][]int32{} // at the last incarnation of each node
 	any := false
 	for _, i := range message {
 		if e := l.entry(int(i)); e.kind == Delivery {
 			any = true
-			if s := t.life(e.node, t.end); s != nil && s.life == e.life {
+			if s := t.incarnation(e.node, t.end); s != nil && s.incarnation == e.incarnation {
 				arrivals[e.node] = append(arrivals[e.node], i)
 			}
 		}
@@ -75,13 +75,13 @@ func (f *findings) delivered(t *truth, message []int32, receivers []sim.NodeID, 
 		case len(got) > 1:
 			f.add(got, "node %v was told %d times of value %d of node %v", id, len(got), value, sender)
 		case len(got) == 0 && id != sender && t.lived(id, sent, t.end):
-			f.add([]int32{message[0], t.life(id, sent).begin}, "node %v lived through and was not told of value %d of node %v", id, value, sender)
+			f.add([]int32{message[0], t.incarnation(id, sent).begin}, "node %v lived through and was not told of value %d of node %v", id, value, sender)
 		}
 	}
 }
 
 // SameOrder: all listeners are told of the same Deliveries in the same order.
-// A life that began later begins somewhere in it; one that ended, or is paused
+// An incarnation that began later begins somewhere in it; one that ended, or is paused
 // at the end, may lack the rest.
 func SameOrder(l *Log) []Violation {
 	f := findings{rule: "SameOrder", log: l}
@@ -100,14 +100,14 @@ func SameOrder(l *Log) []Violation {
 	return f.list
 }
 
-// follows checks the deliveries of one life against those of the one that was
+// follows checks the deliveries of one incarnation against those of the one that was
 // told of the most.
 func (f *findings) follows(t *truth, told, longest []int32) {
 	l, skip := f.log, 0
 	e := l.entry(int(told[0]))
 	began := l.entry(int(longest[0])).at
-	life := t.life(e.node, t.end)
-	if s := t.life(e.node, e.at); s != nil && s.from > began {
+	incarnation := t.incarnation(e.node, t.end)
+	if s := t.incarnation(e.node, e.at); s != nil && s.from > began {
 		for skip < len(longest) && byMessage(e, l.entry(int(longest[skip]))) != 0 {
 			skip++
 		}
@@ -123,7 +123,7 @@ func (f *findings) follows(t *truth, told, longest []int32) {
 		}
 	}
 	complete := skip+len(told) == len(longest)
-	if !complete && life != nil && life.life == e.life && t.ran(e.node, t.end, t.end) {
+	if !complete && incarnation != nil && incarnation.incarnation == e.incarnation && t.ran(e.node, t.end, t.end) {
 		next := longest[skip+len(told)]
 		f.add([]int32{told[len(told)-1], next}, "node %v runs to the end and is told of no more, unlike node %v", e.node, l.entry(int(next)).node)
 	}

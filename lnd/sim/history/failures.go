@@ -9,7 +9,7 @@ import (
 
 // ExactFailureSet: with each Completion a node reports as Unreached exactly
 // those members that were not told of the Delivery before. A member that was
-// told and whose life then ended, or that was paused or separated from the
+// told and whose incarnation then ended, or that was paused or separated from the
 // sender meanwhile, may be reported or not. The sender itself counts as reached.
 func ExactFailureSet(l *Log, members sim.NodeSet) []Violation {
 	f := findings{rule: "ExactFailureSet", log: l}

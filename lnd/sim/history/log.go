@@ -12,24 +12,24 @@ import (
 // Log is a history: records in the order of their time, and at the same
 // instant in the order in which they were appended. Make one with [New].
 type Log struct {
-	chunks [][]entry
-	len    int
-	last   int64 // time of the last record
-	texts  []string
-	number map[string]uint32 // of each text
-	lives  map[sim.NodeID]uint32
-	clock  func() time.Duration
+	chunks       [][]entry
+	len          int
+	last         int64 // time of the last record
+	texts        []string
+	number       map[string]uint32 // of each text
+	incarnations map[sim.NodeID]uint32
+	clock        func() time.Duration
 }
 
 // entry is a record as it is kept: 40 bytes, a text is kept once.
 type entry struct {
-	at      int64
-	value   uint64
-	node    sim.NodeID
-	subject sim.NodeID
-	life    uint32
-	text    uint32
-	kind    Kind
+	at          int64
+	value       uint64
+	node        sim.NodeID
+	subject     sim.NodeID
+	incarnation uint32
+	text        uint32
+	kind        Kind
 }
 
 // chunkLen is how many records are allocated at a time: a log grows without
@@ -38,7 +38,7 @@ const chunkLen = 1 << 10
 
 // New returns an empty log.
 func New() *Log {
-	return &Log{texts: []string{""}, number: map[string]uint32{"": 0}, lives: map[sim.NodeID]uint32{}}
+	return &Log{texts: []string{""}, number: map[string]uint32{"": 0}, incarnations: map[sim.NodeID]uint32{}}
 }
 
 // Len is how many records there are.
@@ -48,7 +48,7 @@ func (l *Log) Len() int { return l.len }
 func (l *Log) At(i int) Record {
 	e := l.entry(i)
 	return Record{
-		At: time.Duration(e.at), Node: e.node, Life: e.life, Kind: e.kind,
+		At: time.Duration(e.at), Node: e.node, Incarnation: e.incarnation, Kind: e.kind,
 		Subject: e.subject, Value: e.value, Text: l.texts[e.text],
 	}
 }
@@ -79,7 +79,7 @@ func (l *Log) Append(r Record) {
 	chunk := &l.chunks[len(l.chunks)-1]
 	*chunk = append(*chunk, entry{
 		at: int64(r.At), value: r.Value, node: r.Node, subject: r.Subject,
-		life: r.Life, text: l.intern(r.Text), kind: r.Kind,
+		incarnation: r.Incarnation, text: l.intern(r.Text), kind: r.Kind,
 	})
 	l.len++
 }
@@ -96,11 +96,11 @@ func (l *Log) intern(text string) uint32 {
 
 func (l *Log) entry(i int) *entry { return &l.chunks[i/chunkLen][i%chunkLen] }
 
-// Tell appends what a node tells in its present life, as the simulator's
+// Tell appends what a node tells in its present incarnation, as the simulator's
 // OnEvent hears it: the event's kind is a [Kind].
 func (l *Log) Tell(at time.Duration, node sim.NodeID, ev sim.Event) {
 	l.Append(Record{
-		At: at, Node: node, Life: l.lives[node], Kind: Kind(ev.Kind),
+		At: at, Node: node, Incarnation: l.incarnations[node], Kind: Kind(ev.Kind),
 		Subject: ev.Subject, Value: ev.Value, Text: ev.Text,
 	})
 }

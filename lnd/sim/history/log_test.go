@@ -19,7 +19,7 @@ func TestLog(t *testing.T) {
 	var want []Record
 	for i := range 3*chunkLen + 1 {
 		r := Record{
-			At: time.Duration(i / 2), Node: sim.NodeID(i), Life: uint32(i) + 1, Kind: Kind(i%300) + 1,
+			At: time.Duration(i / 2), Node: sim.NodeID(i), Incarnation: uint32(i) + 1, Kind: Kind(i%300) + 1,
 			Subject: sim.NodeID(i % 7), Value: uint64(i) << 40, Text: fmt.Sprint(i % 3),
 		}
 		l.Append(r)
@@ -74,7 +74,7 @@ func TestWatch(t *testing.T) {
 	heard := 0
 	cfg := sim.Config[int]{
 		Nodes: 2, StartAt: func(id sim.NodeID) time.Duration { return time.Duration(id) * time.Second },
-		Boot:    func(sim.Life, sim.Program[int]) sim.Program[int] { return teller{} },
+		Boot:    func(sim.Incarnation, sim.Program[int]) sim.Program[int] { return teller{} },
 		OnEvent: func(time.Duration, sim.NodeID, sim.Event) { heard++ },
 	}
 	l := New()

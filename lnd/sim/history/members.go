@@ -16,7 +16,7 @@ func pickMembers(l *Log, also ...Kind) []int32 {
 	return pick(l, append([]Kind{Join, Leave, Death, Eviction}, also...)...)
 }
 
-// Alternation: what each life of a node is told of each subject is a Join, then
+// Alternation: what each incarnation of a node is told of each subject is a Join, then
 // a Leave, Death or Eviction, then a Join again, and so on.
 func Alternation(l *Log) []Violation {
 	f := findings{rule: "Alternation", log: l}
@@ -50,7 +50,7 @@ func Agreement(l *Log, observers sim.NodeSet) []Violation {
 	l.order(list, bySubject)
 	for told := range l.groups(list, bySubject) {
 		e := l.entry(int(told[len(told)-1]))
-		if s := t.life(e.node, t.end); e.kind == Join && s != nil && s.life == e.life {
+		if s := t.incarnation(e.node, t.end); e.kind == Join && s != nil && s.incarnation == e.incarnation {
 			views[e.node] = append(views[e.node], e.subject)
 		}
 	}
@@ -138,13 +138,13 @@ func firstDifference(a, b []sim.NodeID) (node sim.NodeID, inA bool) {
 }
 
 // Replay: a node that is asked for its members (View) says what the joins and
-// ends add up to that its life was told of until then.
+// ends add up to that its incarnation was told of until then.
 func Replay(l *Log) []Violation {
 	f := findings{rule: "Replay", log: l}
 	list := pickMembers(l, View)
 	l.order(list, byListener)
 	for told := range l.groups(list, byListener) {
-		last := map[sim.NodeID]int32{} // what the life was told of each member
+		last := map[sim.NodeID]int32{} // what the incarnation was told of each member
 		for _, i := range told {
 			switch e := l.entry(int(i)); {
 			case e.kind == Join:

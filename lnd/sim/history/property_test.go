@@ -15,20 +15,20 @@ import (
 // perfect is a group whose members are told everything at once, and of which
 // at least three are up.
 type perfect struct {
-	t       *rapid.T
-	now     time.Duration
-	records []Record
-	up      []bool
-	life    []uint32
-	value   uint64
-	stored  []uint64 // in each node's register
+	t           *rapid.T
+	now         time.Duration
+	records     []Record
+	up          []bool
+	incarnation []uint32
+	value       uint64
+	stored      []uint64 // in each node's register
 }
 
 func (p *perfect) tell(node int, kind Kind, subject int, value uint64, text string) {
 	p.now += time.Duration(rapid.IntRange(0, 1000).Draw(p.t, "after")) * time.Millisecond
 	r := Record{At: p.now, Node: sim.NodeID(node), Kind: kind, Subject: sim.NodeID(subject), Value: value, Text: text}
 	if node >= 0 {
-		r.Life = p.life[node]
+		r.Incarnation = p.incarnation[node]
 	}
 	p.records = append(p.records, r)
 }
@@ -58,7 +58,7 @@ func (p *perfect) start(id int) {
 func (p *perfect) end(id int) {
 	p.tell(id, rapid.SampledFrom([]Kind{Kill, Crash}).Draw(p.t, "end"), -1, 0, "")
 	p.up[id] = false
-	p.life[id]++
+	p.incarnation[id]++
 	for _, other := range p.alive() {
 		p.tell(other, Death, id, 0, "")
 	}
@@ -123,7 +123,7 @@ func (p *perfect) trouble() {
 // everything.
 func validHistory(t *rapid.T) []Record {
 	n := rapid.IntRange(4, 6).Draw(t, "nodes")
-	p := &perfect{t: t, up: make([]bool, n), life: make([]uint32, n), stored: make([]uint64, n)}
+	p := &perfect{t: t, up: make([]bool, n), incarnation: make([]uint32, n), stored: make([]uint64, n)}
 	for id := range n {
 		p.start(id)
 	}
@@ -180,7 +180,7 @@ var mutations = map[string]func(r []Record) []Record{
 	},
 	"Agreement": func(r []Record) []Record {
 		c := r[last(r, Completion)]
-		return append(r, Record{At: r[len(r)-1].At, Node: c.Node, Life: c.Life, Kind: Join, Subject: 98})
+		return append(r, Record{At: r[len(r)-1].At, Node: c.Node, Incarnation: c.Incarnation, Kind: Join, Subject: 98})
 	},
 	"Replay": func(r []Record) []Record {
 		r[last(r, View)].Text += ",99"
@@ -195,7 +195,7 @@ var mutations = map[string]func(r []Record) []Record{
 	"NoFalse": func(r []Record) []Record {
 		d := r[last(r, Delivery)]
 		o := r[last(r, Delivery)-1]
-		return append(r, Record{At: r[len(r)-1].At + time.Minute, Node: d.Node, Life: d.Life, Kind: Death, Subject: o.Node})
+		return append(r, Record{At: r[len(r)-1].At + time.Minute, Node: d.Node, Incarnation: d.Incarnation, Kind: Death, Subject: o.Node})
 	},
 	"ExactFailureSet": func(r []Record) []Record {
 		i := last(r, Unreached)

@@ -30,7 +30,7 @@ const (
 
 // The truth: what was done to Node, or to the network.
 const (
-	Start      Kind = 128 + iota // its life began
+	Start      Kind = 128 + iota // its incarnation began
 	Kill                         // its process ended
 	Crash                        // it ended with its host
 	Pause                        // it stands still
@@ -73,25 +73,25 @@ const Nobody sim.NodeID = -1
 
 // Record is one line of a history.
 type Record struct {
-	At      time.Duration // virtual time
-	Node    sim.NodeID    // who was told, or what it was done to
-	Life    uint32        // of Node
-	Kind    Kind
-	Subject sim.NodeID // whom it is about
-	Value   uint64
-	Text    string
+	At          time.Duration // virtual time
+	Node        sim.NodeID    // who was told, or what it was done to
+	Incarnation uint32        // of Node
+	Kind        Kind
+	Subject     sim.NodeID // whom it is about
+	Value       uint64
+	Text        string
 }
 
 // String returns the record as one line:
 //
-//	1.5s node 3.0 (its first life): death of 7
+//	1.5s node 3.0 (its first incarnation): death of 7
 func (r Record) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v ", r.At)
 	if r.Node == Nobody {
 		b.WriteString("network: ")
 	} else {
-		fmt.Fprintf(&b, "node %v.%d: ", r.Node, r.Life)
+		fmt.Fprintf(&b, "node %v.%d: ", r.Node, r.Incarnation)
 	}
 	b.WriteString(r.Kind.String())
 	if r.Subject != Nobody && !r.Kind.Truth() {

@@ -87,13 +87,13 @@ var registerModel = porcupine.Model{
 // log. A read without an end says nothing; a write without one may take effect
 // at any time. stray is an end without a beginning, or -1.
 func (l *Log) operations(list []int32) (ops []porcupine.Operation, stray int32) {
-	type client struct{ node, life, kind uint32 }
+	type client struct{ node, incarnation, kind uint32 }
 	open := map[client]int{} // index in all, of what has not ended
 	var all []porcupine.Operation
 	for _, i := range list {
 		e := l.entry(int(i))
 		begins := e.kind == Write || e.kind == Read
-		c := client{uint32(e.node), e.life, uint32(e.kind)}
+		c := client{uint32(e.node), e.incarnation, uint32(e.kind)}
 		if !begins {
 			c.kind-- // of what it ends
 		}

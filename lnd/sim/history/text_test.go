@@ -35,11 +35,11 @@ func script(t *testing.T, lines string) *Log {
 		}
 		r := parse(t, words)
 		if r.Node != Nobody {
-			r.Life = l.lives[r.Node]
+			r.Incarnation = l.incarnations[r.Node]
 		}
 		l.Append(r)
 		if r.Kind == Kill || r.Kind == Crash {
-			l.lives[r.Node]++
+			l.incarnations[r.Node]++
 		}
 	}
 	return l
@@ -99,7 +99,7 @@ func TestRecordString(t *testing.T) {
 		record Record
 		want   string
 	}{
-		{Record{At: 1500 * time.Millisecond, Node: 2, Life: 1, Kind: Death, Subject: 6}, "1.5s node 3.1: death of 7"},
+		{Record{At: 1500 * time.Millisecond, Node: 2, Incarnation: 1, Kind: Death, Subject: 6}, "1.5s node 3.1: death of 7"},
 		{Record{At: time.Second, Node: 0, Kind: Delivery, Subject: 1}, "1s node 1.0: delivery of 2 value 0"},
 		{Record{Node: 0, Kind: Send, Subject: Nobody, Value: 7}, "0s node 1.0: send value 7"},
 		{Record{Node: 0, Kind: View, Subject: Nobody, Text: "1-3"}, "0s node 1.0: view 1-3"},

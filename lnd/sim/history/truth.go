@@ -19,15 +19,15 @@ type truth struct {
 }
 
 type nodeTruth struct {
-	lives  []span
-	pauses []span
+	incarnations []span
+	pauses       []span
 }
 
 // span is a stretch of time; to is forever for one that has not ended.
 type span struct {
-	from, to   int64
-	life       uint32
-	begin, end int32 // records, -1 for none
+	from, to    int64
+	incarnation uint32
+	begin, end  int32 // records, -1 for none
 }
 
 const forever = math.MaxInt64
@@ -65,14 +65,14 @@ func (t *truth) note(i int32, e *entry, text string) {
 	switch e.kind {
 	case Start:
 		n := t.node(e.node)
-		n.lives = append(n.lives, span{from: e.at, to: forever, life: e.life, begin: i, end: -1})
+		n.incarnations = append(n.incarnations, span{from: e.at, to: forever, incarnation: e.incarnation, begin: i, end: -1})
 	case Kill, Crash:
 		n := t.node(e.node)
-		finish(n.lives, e.at, i)
+		finish(n.incarnations, e.at, i)
 		finish(n.pauses, e.at, i)
 	case Pause:
 		n := t.node(e.node)
-		n.pauses = append(n.pauses, span{from: e.at, to: forever, life: e.life, begin: i, end: -1})
+		n.pauses = append(n.pauses, span{from: e.at, to: forever, incarnation: e.incarnation, begin: i, end: -1})
 	case Resume:
 		finish(t.node(e.node).pauses, e.at, i)
 	case Partition, Cut, Heal, Links, LinksReset:
@@ -177,24 +177,24 @@ func (s *netState) group(id sim.NodeID) int {
 	return 0
 }
 
-// life returns the life that a node was in or, if it was down, had been in
+// incarnation returns the incarnation that a node was in or, if it was down, had been in
 // last; nil before the first.
-func (t *truth) life(id sim.NodeID, at int64) *span {
+func (t *truth) incarnation(id sim.NodeID, at int64) *span {
 	n := t.nodes[id]
 	if n == nil {
 		return nil
 	}
-	for i := len(n.lives) - 1; i >= 0; i-- {
-		if n.lives[i].from <= at {
-			return &n.lives[i]
+	for i := len(n.incarnations) - 1; i >= 0; i-- {
+		if n.incarnations[i].from <= at {
+			return &n.incarnations[i]
 		}
 	}
 	return nil
 }
 
-// lived reports whether a node was in one life from an instant to another.
+// lived reports whether a node was in one incarnation from an instant to another.
 func (t *truth) lived(id sim.NodeID, from, to int64) bool {
-	s := t.life(id, from)
+	s := t.incarnation(id, from)
 	return s != nil && s.to > to
 }
 

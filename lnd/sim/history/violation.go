@@ -91,7 +91,7 @@ func (l *Log) groups(list []int32, compare func(a, b *entry) int) iter.Seq[[]int
 
 // Orders of records.
 func byListener(a, b *entry) int {
-	return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.life, b.life))
+	return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.incarnation, b.incarnation))
 }
 
 func bySubject(a, b *entry) int {

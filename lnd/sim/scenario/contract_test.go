@@ -16,7 +16,7 @@ var careless = &scenario.Protocol{
 	Levels: []scenario.Level{scenario.Machines},
 	New: func(s *scenario.Setup) (scenario.Instance, error) {
 		cfg := scenario.Config[struct{}](&s.Network)
-		cfg.Boot = func(sim.Life, sim.Program[struct{}]) sim.Program[struct{}] { return carelessNode{} }
+		cfg.Boot = func(sim.Incarnation, sim.Program[struct{}]) sim.Program[struct{}] { return carelessNode{} }
 		n, err := sim.New(cfg)
 		return carelessNet{n}, err
 	},

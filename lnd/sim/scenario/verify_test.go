@@ -19,7 +19,7 @@ func fickle() *scenario.Protocol {
 	p.Name = "fickle"
 	p.New = func(s *scenario.Setup) (scenario.Instance, error) {
 		cfg := scenario.Config[struct{}](&s.Network)
-		cfg.Boot = func(sim.Life, sim.Program[struct{}]) sim.Program[struct{}] { return &fickleNode{&shared} }
+		cfg.Boot = func(sim.Incarnation, sim.Program[struct{}]) sim.Program[struct{}] { return &fickleNode{&shared} }
 		n, err := sim.New(cfg)
 		return carelessNet{n}, err
 	}

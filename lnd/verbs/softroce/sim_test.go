@@ -78,7 +78,7 @@ func TestSimulated(t *testing.T) {
 			Topology: &sim.Flat{Link: link.Quality{
 				Latency: link.Dist{Base: time.Millisecond}, Loss: 0.005, Duplicate: 0.01, Reorder: 0.01, Hold: link.Dist{Base: time.Millisecond},
 			}},
-			Boot: func(l sim.Life, _ sim.Program[ibta.Packet]) sim.Program[ibta.Packet] {
+			Boot: func(l sim.Incarnation, _ sim.Program[ibta.Packet]) sim.Program[ibta.Packet] {
 				return newSimulated(l.Node, bulk)
 			},
 		})

@@ -16,12 +16,12 @@ import (
 
 // host is a node of a world.
 type host struct {
-	name     string
-	honest   bool
-	ids      []nid.NID          // at present
-	ever     []nid.NID          // these and those it has had
-	lives    map[nid.NID]uint64 // incarnation at each
-	sequence uint32
+	name         string
+	honest       bool
+	ids          []nid.NID          // at present
+	ever         []nid.NID          // these and those it has had
+	incarnations map[nid.NID]uint64 // incarnation at each
+	sequence     uint32
 }
 
 // world is a machine among honest nodes, which tell what is, and others, which tell
@@ -41,7 +41,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	}
 	nets := []string{"tcp", "tcp", "tcp1", "tcp2", "o2ib9"} // no NI of ours reaches the last
 	for i := range 6 {
-		h := &host{name: fmt.Sprintf("host %d", i), honest: i < 4, lives: make(map[nid.NID]uint64), sequence: 2}
+		h := &host{name: fmt.Sprintf("host %d", i), honest: i < 4, incarnations: make(map[nid.NID]uint64), sequence: 2}
 		for k := range 1 + w.r.IntN(4) {
 			h.ids = append(h.ids, nid.MustParse(fmt.Sprintf("10.%d.0.%d@%s", i+11, k+1, nets[w.r.IntN(len(nets))])))
 		}
@@ -55,7 +55,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 
 func (h *host) restart(r *rand.Rand) {
 	for _, id := range h.ever {
-		h.lives[id] = 1 + r.Uint64N(1<<20)
+		h.incarnations[id] = 1 + r.Uint64N(1<<20)
 	}
 }
 
@@ -75,7 +75,7 @@ func (w *world) someOf(ids []nid.NID) nid.NID { return ids[w.r.IntN(len(ids))] }
 // tell is what h tells of itself in a message from one of its NIDs: the truth, if it is
 // honest.
 func (w *world) tell(h *host, from nid.NID, in Input) Input {
-	in.Local, in.Remote, in.Known, in.Incarnation = us, from, true, h.lives[from]
+	in.Local, in.Remote, in.Known, in.Incarnation = us, from, true, h.incarnations[from]
 	if h.honest {
 		in.Info = info(full, h.sequence, h.ids...)
 		return in

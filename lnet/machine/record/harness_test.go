@@ -80,7 +80,7 @@ func boot(b record.Boot) (machine.Machine[input, output], error) {
 	return m, nil
 }
 
-// recordRun records steps of some machines, of which one begins a second life on
+// recordRun records steps of some machines, of which one begins a second incarnation on
 // the way, and returns the recording and its digest.
 func recordRun(t testing.TB, mode record.Mode, machines, steps int) ([]byte, uint64) {
 	t.Helper()

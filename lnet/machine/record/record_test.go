@@ -56,7 +56,7 @@ func TestFormat(t *testing.T) {
 	want := []string{
 		"554c5301", "03000000", "a769a39c4839066a", "00", "0763", // mode, Config
 		"554c5301", "38000000", "03e8001da92b6a99",
-		"01", "ac02", "02", "04", "6b657074", // boot: 300, life 2, "kept"
+		"01", "ac02", "02", "04", "6b657074", // boot: 300, incarnation 2, "kept"
 		"ae02", "d00f", "00", "81897a", "09", "070100000000000000", // at 1µs, no input, wake 2ms later, output
 		"ae02", "02", "0109", "81bd8314", "0a", "07290000000000000009", // 1ns later, input, wake 42ms later, output
 		"ae02", "00", "01f0", "00", "00", // at once, input, Never, no output
@@ -98,7 +98,7 @@ func TestDifference(t *testing.T) {
 					}), nil
 				})
 				diff, ok := errors.AsType[*record.DiffError](err)
-				if !ok || diff.Step != wrong || diff.ID != 5 || diff.Life != 1 || diff.Now != wrong*time.Second || res.Steps != wrong {
+				if !ok || diff.Step != wrong || diff.ID != 5 || diff.Incarnation != 1 || diff.Now != wrong*time.Second || res.Steps != wrong {
 					t.Fatalf("result %+v, error %+v", res, err)
 				}
 				if want := "step 1234 at 20m34s of machine 5 in life 1: "; !strings.HasPrefix(err.Error(), want) {

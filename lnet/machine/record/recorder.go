@@ -14,7 +14,7 @@
 // varints and of bytes with their length in front:
 //
 //	0, steps                   the end
-//	1, id, life, kept bytes    a machine begins a life
+//	1, id, incarnation, kept bytes    a machine begins an incarnation
 //	id+2, now less that of the step before in the file (signed), input,
 //	    0 for Never or wake-now+1, form of the output    a step
 //
@@ -83,14 +83,14 @@ func New[In, Out any](w io.Writer, codec Codec[In, Out], mode Mode, config []byt
 	return r
 }
 
-// Boot notes that m begins a life: the machine's first, or a later one with what was
+// Boot notes that m begins an incarnation: the machine's first, or a later one with what was
 // kept from those before. It returns a machine that steps m and records that; m must
 // not step another one of this Recorder. The two largest numbers are no id.
-func (r *Recorder[In, Out]) Boot(id, life uint64, kept []byte, m machine.Machine[In, Out]) machine.Machine[In, Out] {
+func (r *Recorder[In, Out]) Boot(id, incarnation uint64, kept []byte, m machine.Machine[In, Out]) machine.Machine[In, Out] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b := binary.AppendUvarint(append(r.block, 1), id)
-	r.block = appendBytes(binary.AppendUvarint(b, life), kept)
+	r.block = appendBytes(binary.AppendUvarint(b, incarnation), kept)
 	r.writeFull()
 	return &recorded[In, Out]{r, id, m}
 }

@@ -15,11 +15,11 @@ import (
 // errCorrupt is what [Replay] returns for what no [Recorder] wrote.
 var errCorrupt = errors.New("corrupt recording, or none")
 
-// Boot is what a machine begins a life with. The slices are valid during the call.
+// Boot is what a machine begins an incarnation with. The slices are valid during the call.
 type Boot struct {
-	Config   []byte // of the recording
-	ID, Life uint64
-	Kept     []byte
+	Config          []byte // of the recording
+	ID, Incarnation uint64
+	Kept            []byte
 }
 
 // Result says what was replayed.
@@ -31,13 +31,13 @@ type Result struct {
 
 // DiffError says that a machine did not answer as recorded.
 type DiffError struct {
-	Step           uint64 // in the recording, counted from 1
-	ID, Life       uint64 // of the machine
-	Now            time.Duration
-	Panicked       bool // the recorded step panicked, this one did not
-	Wake, WantWake time.Duration
-	Out, WantOut   []byte // the forms of the outputs, or their digests
-	At             int    // the first byte of them that differs
+	Step            uint64 // in the recording, counted from 1
+	ID, Incarnation uint64 // of the machine
+	Now             time.Duration
+	Panicked        bool // the recorded step panicked, this one did not
+	Wake, WantWake  time.Duration
+	Out, WantOut    []byte // the forms of the outputs, or their digests
+	At              int    // the first byte of them that differs
 }
 
 func (e *DiffError) Error() string {
@@ -47,7 +47,7 @@ func (e *DiffError) Error() string {
 	} else if e.Wake != e.WantWake {
 		what = fmt.Sprintf("wake is %v, recorded %v", e.Wake, e.WantWake)
 	}
-	return fmt.Sprintf("step %d at %v of machine %d in life %d: %s", e.Step, e.Now, e.ID, e.Life, what)
+	return fmt.Sprintf("step %d at %v of machine %d in life %d: %s", e.Step, e.Now, e.ID, e.Incarnation, what)
 }
 
 // Replay steps the machines that boot makes as a recording says, until one answers
@@ -55,28 +55,28 @@ func (e *DiffError) Error() string {
 // where an error is. A recording may come from anywhere, and machines then get any
 // input, at instants that do not decrease. Nothing is read beyond its end.
 func Replay[In, Out any](r io.Reader, codec Codec[In, Out], boot func(Boot) (machine.Machine[In, Out], error)) (Result, error) {
-	p := replayer[In, Out]{r: r, codec: codec, boot: boot, lives: make(map[uint64]*life[In, Out])}
+	p := replayer[In, Out]{r: r, codec: codec, boot: boot, incarnations: make(map[uint64]*incarnation[In, Out])}
 	err := p.run()
 	return p.res, err
 }
 
 type replayer[In, Out any] struct {
-	r      io.Reader
-	codec  Codec[In, Out]
-	boot   func(Boot) (machine.Machine[In, Out], error)
-	mode   Mode
-	config []byte
-	block  bytes.Buffer
-	b      []byte // what is left of block
-	bad    bool   // b was not what it should be
-	lives  map[uint64]*life[In, Out]
-	now    time.Duration
-	out    Out
-	form   []byte // of out
-	res    Result
+	r            io.Reader
+	codec        Codec[In, Out]
+	boot         func(Boot) (machine.Machine[In, Out], error)
+	mode         Mode
+	config       []byte
+	block        bytes.Buffer
+	b            []byte // what is left of block
+	bad          bool   // b was not what it should be
+	incarnations map[uint64]*incarnation[In, Out]
+	now          time.Duration
+	out          Out
+	form         []byte // of out
+	res          Result
 }
 
-type life[In, Out any] struct {
+type incarnation[In, Out any] struct {
 	m      machine.Machine[In, Out]
 	number uint64
 	now    time.Duration // of its last step
@@ -139,20 +139,20 @@ func (p *replayer[In, Out]) read() error {
 }
 
 func (p *replayer[In, Out]) begin() error {
-	boot := Boot{Config: p.config, ID: p.uvarint(), Life: p.uvarint(), Kept: p.bytes()}
+	boot := Boot{Config: p.config, ID: p.uvarint(), Incarnation: p.uvarint(), Kept: p.bytes()}
 	if p.bad {
 		return nil
 	}
 	m, err := p.boot(boot)
 	if err != nil {
-		return fmt.Errorf("boot machine %d life %d: %w", boot.ID, boot.Life, err)
+		return fmt.Errorf("boot machine %d life %d: %w", boot.ID, boot.Incarnation, err)
 	}
-	p.lives[boot.ID] = &life[In, Out]{m, boot.Life, math.MinInt64}
+	p.incarnations[boot.ID] = &incarnation[In, Out]{m, boot.Incarnation, math.MinInt64}
 	return nil
 }
 
 func (p *replayer[In, Out]) step(id uint64) error {
-	l := p.lives[id]
+	l := p.incarnations[id]
 	delta := p.uvarint()
 	p.now += time.Duration(delta>>1) ^ -time.Duration(delta&1) // as binary.Varint
 	form := p.bytes()
@@ -181,9 +181,9 @@ func (p *replayer[In, Out]) step(id uint64) error {
 }
 
 // differ describes how the last step differed.
-func (p *replayer[In, Out]) differ(id, life uint64, panicked bool, wake time.Duration, code uint64, want []byte) error {
+func (p *replayer[In, Out]) differ(id, incarnation uint64, panicked bool, wake time.Duration, code uint64, want []byte) error {
 	e := &DiffError{
-		Step: p.res.Steps, ID: id, Life: life, Now: p.now, Panicked: panicked,
+		Step: p.res.Steps, ID: id, Incarnation: incarnation, Now: p.now, Panicked: panicked,
 		Wake: wake, WantWake: machine.Never, Out: bytes.Clone(p.form), WantOut: bytes.Clone(want),
 	}
 	if code != 0 {

@@ -35,7 +35,7 @@ func TestStrangers(t *testing.T) {
 	const stranger = 77
 	for range 50 {
 		for _, kind := range []wire.OrderKind{wire.OrderJoin, wire.OrderReport, wire.OrderKnown} {
-			o := wire.Order{Kind: kind, Group: testGroup, Life: 1, Epoch: g.epoch, Version: g.version, MTU: 2048}
+			o := wire.Order{Kind: kind, Group: testGroup, Incarnation: 1, Epoch: g.epoch, Version: g.version, MTU: 2048}
 			w.order(0, stranger, &o)
 			o.Members = list.Members
 			w.order(0, stranger, &o)

@@ -11,7 +11,7 @@ import (
 )
 
 // TestRejoins: RM-A8: a node that was expelled is another member when it joins again: with a
-// later life, so that nobody takes what it says for what the one before said.
+// later incarnation, so that nobody takes what it says for what the one before said.
 func TestRejoins(t *testing.T) {
 	w := parted(t, 4, 1)
 	for range 3 {
@@ -19,7 +19,7 @@ func TestRejoins(t *testing.T) {
 		w.net.Command(0, "expel 3")
 		w.run(2 * time.Second)
 		h := w.hosts[3]
-		if h.m.self.NID != before.NID || h.m.self.Life <= before.Life {
+		if h.m.self.NID != before.NID || h.m.self.Incarnation <= before.Incarnation {
 			t.Fatalf("%v after %v", h.m.self, before)
 		}
 		if h.m.state != member || slices.ContainsFunc(w.hosts[0].g.members, func(m *managed) bool { return m.ID == before }) {

@@ -7,7 +7,7 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// EpochSlack is how far an epoch, or the life of a member, may be above the wall clock
+// EpochSlack is how far an epoch, or the incarnation of a member, may be above the wall clock
 // of the node that hears of it. Both are wall clocks in nanoseconds since 1970, or one
 // more than the number before. What is further above is refused: no honest node could
 // ever be above it. Clocks that are further apart keep nodes from one group.
@@ -37,12 +37,12 @@ func refusal(r wire.Refusal) error {
 }
 
 // wallClock is the wall clock of a node, as its machines know it: the number of the
-// node's life, which is a wall clock, and the time since. It starts with their first
+// node's incarnation, which is a wall clock, and the time since. It starts with their first
 // step.
 type wallClock struct {
-	life    uint64
-	began   time.Duration
-	started bool
+	incarnation uint64
+	began       time.Duration
+	started     bool
 }
 
 func (w *wallClock) start(now time.Duration) {
@@ -51,10 +51,10 @@ func (w *wallClock) start(now time.Duration) {
 	}
 }
 
-// isAhead reports whether an epoch, or a life, is too far above the clock.
+// isAhead reports whether an epoch, or an incarnation, is too far above the clock.
 func (w *wallClock) isAhead(epoch uint64, now time.Duration) bool {
-	limit := w.life + uint64(now-w.began) + uint64(EpochSlack)
-	return limit > w.life && epoch > limit
+	limit := w.incarnation + uint64(now-w.began) + uint64(EpochSlack)
+	return limit > w.incarnation && epoch > limit
 }
 
 // complaints bounds how often the user is told that messages are refused.

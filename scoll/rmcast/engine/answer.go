@@ -13,7 +13,7 @@ func (s *stream) needed(sender int, e *wire.Entry) {
 	if !s.isRoot() {
 		s.notice(e.First + uint64(e.Count))
 	}
-	k := s.kid(sender)
+	k := s.child(sender)
 	for seq := max(e.First, s.stable); seq < e.First+uint64(e.Count) && s.inWindow(seq); seq++ {
 		sl := s.slot(seq)
 		if k == nil {
@@ -31,7 +31,7 @@ func (s *stream) needed(sender int, e *wire.Entry) {
 			s.m.stats.Repeated++
 		default:
 			ks.pending = false
-			s.repairKid(k, seq)
+			s.repairChild(k, seq)
 		}
 	}
 }
@@ -49,10 +49,10 @@ func (s *stream) lend(sender int, seq uint64, sl *slot) {
 
 // granted sends a datagram that has just come to the children that asked for it.
 func (s *stream) granted(seq uint64) {
-	for _, k := range s.kids {
+	for _, k := range s.children {
 		if ks := k.slot(seq); ks.wants {
 			ks.wants = false
-			s.repairKid(k, seq)
+			s.repairChild(k, seq)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func (s *stream) standing(seq uint64) wire.EntryKind {
 // waitsFor is the communication number of the member that a datagram waits for
 // here: a child, or whom that waits for.
 func (s *stream) waitsFor(seq uint64) uint32 {
-	for _, k := range s.kids {
+	for _, k := range s.children {
 		ks := k.slot(seq)
 		switch {
 		case ks.acked:

@@ -188,7 +188,7 @@ func (s *stream) take(d *wire.Datagram, fragment []byte, sender int, cast bool) 
 	}
 	s.notice(d.Seq + 1)
 	if d.Flags&wire.FlagTree != 0 && s.roster.tree {
-		for _, k := range s.kids {
+		for _, k := range s.children {
 			s.forward(k, d.Seq, d.Flags&^wire.FlagRepair)
 		}
 	}
@@ -244,7 +244,7 @@ func (s *stream) passed(end uint64) {
 func (s *stream) beat(d *wire.Datagram, sender int) {
 	s.notice(d.Seq)
 	if d.Flags&wire.FlagTree != 0 && s.roster.tree && sender == s.parent {
-		for _, k := range s.kids {
+		for _, k := range s.children {
 			s.m.sendDatagram(s, k.rank, d, nil)
 		}
 	}

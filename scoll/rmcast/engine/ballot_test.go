@@ -43,22 +43,22 @@ func electionOf(t *testing.T, ended []uint32, answers []told) (members, expelled
 	}
 	for _, a := range answers {
 		if a.counter > 0 {
-			step(1, node(a.id), &wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 1}, Life: 7})
+			step(1, node(a.id), &wire.Order{Kind: wire.OrderReport, Epoch: 500, Version: wire.Version{Epoch: 500, Counter: 1}, Incarnation: 7})
 		}
 	}
 	for _, a := range answers {
 		if a.counter == 0 {
 			continue
 		}
-		o := wire.Order{Kind: wire.OrderKnown, Flags: a.flags, Epoch: 1000, Version: wire.Version{Epoch: 500, Counter: a.counter}, Life: 7, MTU: 2048, Window: uint32(len(a.list)), Voters: a.voters, Of: a.of}
+		o := wire.Order{Kind: wire.OrderKnown, Flags: a.flags, Epoch: 1000, Version: wire.Version{Epoch: 500, Counter: a.counter}, Incarnation: 7, MTU: 2048, Window: uint32(len(a.list)), Voters: a.voters, Of: a.of}
 		if a.usable {
 			o.Usable = o.Version
 		}
 		for _, n := range a.list {
-			o.Members = append(o.Members, wire.Member{ID: wire.ID{NID: node(n), Life: 7}, Number: n})
+			o.Members = append(o.Members, wire.Member{ID: wire.ID{NID: node(n), Incarnation: 7}, Number: n})
 		}
 		for _, n := range a.silent {
-			o.Departed = append(o.Departed, wire.ID{NID: node(n), Life: 7})
+			o.Departed = append(o.Departed, wire.ID{NID: node(n), Incarnation: 7})
 		}
 		o.Silent = uint16(len(a.silent))
 		step(2, node(a.id), &o)

@@ -38,22 +38,22 @@ func TestLiesOfOthers(t *testing.T) {
 		{"all others have later lives", func(o *wire.Order, self wire.ID) {
 			for i := range o.Members {
 				if o.Members[i].ID != self {
-					o.Members[i].Life += uint64(time.Hour)
+					o.Members[i].Incarnation += uint64(time.Hour)
 				}
 			}
 		}},
 		{"many lives of all", func(o *wire.Order, _ wire.ID) {
 			for _, m := range o.Members {
 				for i := range uint64(300) {
-					m.Life += i
+					m.Incarnation += i
 					o.Members = append(o.Members, m)
 				}
 			}
 		}},
 		{"many strangers", func(o *wire.Order, _ wire.ID) {
 			for i := range sim.NodeID(2000) {
-				o.Members = append(o.Members, wire.Member{ID: wire.ID{NID: hostNID(500 + i), Life: 1}, Number: uint32(500 + i)})
-				o.Departed = append(o.Departed, wire.ID{NID: hostNID(3000 + i), Life: 1})
+				o.Members = append(o.Members, wire.Member{ID: wire.ID{NID: hostNID(500 + i), Incarnation: 1}, Number: uint32(500 + i)})
+				o.Departed = append(o.Departed, wire.ID{NID: hostNID(3000 + i), Incarnation: 1})
 			}
 		}},
 		{"the highest numbers", func(o *wire.Order, _ wire.ID) {
@@ -73,18 +73,18 @@ func TestLiesOfOthers(t *testing.T) {
 			}
 		})
 		w.form(5)
-		lives := map[sim.NodeID]wire.ID{}
+		incarnations := map[sim.NodeID]wire.ID{}
 		for id := sim.NodeID(1); id < 4; id++ {
-			lives[id] = w.hosts[id].m.self
+			incarnations[id] = w.hosts[id].m.self
 		}
 		self := w.hosts[4].m.self
 		w.lying(4, func(o *wire.Order) { tt.change(o, self) })
 		w.restart(0)
 		w.run(3 * time.Second)
 		w.honest(tt.name, 10*time.Second)
-		for id, life := range lives { // any order: each by itself
-			if w.hosts[id].m.self != life || len(w.hosts[id].gone) > 0 {
-				t.Errorf("%s: node %d was %v, and is %v", tt.name, id, life, w.hosts[id].m.self)
+		for id, incarnation := range incarnations { // any order: each by itself
+			if w.hosts[id].m.self != incarnation || len(w.hosts[id].gone) > 0 {
+				t.Errorf("%s: node %d was %v, and is %v", tt.name, id, incarnation, w.hosts[id].m.self)
 			}
 		}
 		w.tap = nil

@@ -11,10 +11,10 @@ import (
 // Config configures the [Machine] of one member of one group.
 type Config struct {
 	Self nid.NID
-	// Life rises with every life of the node. Joining again after an expulsion
+	// Incarnation rises with every incarnation of the node. Joining again after an expulsion
 	// adds 1.
-	Life  uint64
-	Group wire.GroupID
+	Incarnation uint64
+	Group       wire.GroupID
 	// Managers are the nodes that may manage the group, in the order of their
 	// turns (RM-A18). At least one.
 	Managers []nid.NID

@@ -110,7 +110,7 @@ func (s *stream) said(sender int, e *wire.Entry) {
 	case wire.Ack:
 		s.acked(sender, e)
 	case wire.Pending:
-		if k := s.kid(sender); k != nil {
+		if k := s.child(sender); k != nil {
 			s.isPending(k, e)
 		}
 	case wire.Need:
@@ -141,7 +141,7 @@ func (s *stream) sentHead() uint64 {
 // acked takes the acknowledgement of a child (RM-5). One from below a child that has
 // failed comes when that is known here: see control messages' version.
 func (s *stream) acked(sender int, e *wire.Entry) {
-	k := s.kid(sender)
+	k := s.child(sender)
 	if k == nil {
 		s.m.stats.Stray++
 		return
@@ -171,7 +171,7 @@ func (s *stream) acked(sender int, e *wire.Entry) {
 			s.sampleAck(k, ks, seq, e)
 		}
 		s.sample(k, ks, seq)
-		*ks = kidSlot{acked: true, dueAt: ks.dueAt} // others of its message may be missing
+		*ks = childSlot{acked: true, dueAt: ks.dueAt} // others of its message may be missing
 	}
 	for k.low < s.stable+uint64(len(s.slots)) && k.slot(k.low).acked {
 		k.low++
@@ -199,7 +199,7 @@ func (s *stream) checkRange(from, end uint64) {
 
 // isPending notes that a child has messages and waits itself: it has its patience anew
 // from when it says so first (RM-A20).
-func (s *stream) isPending(k *kid, e *wire.Entry) {
+func (s *stream) isPending(k *child, e *wire.Entry) {
 	k.who = e.Who
 	for seq := max(e.First, s.stable); seq < e.First+uint64(e.Count) && s.inWindow(seq); seq++ {
 		ks := k.slot(seq)

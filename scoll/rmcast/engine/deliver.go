@@ -30,8 +30,8 @@ func (s *stream) deliver(first uint64) {
 	f.delivered, f.at = true, s.m.now
 	s.m.stats.Delivered++
 	s.m.emit(Effect{Kind: Deliver, Origin: s.origin.id, Number: s.number(), Seq: first, Data: s.message(first)})
-	for _, k := range s.kids {
-		if s.kidHas(k, first, f.count) {
+	for _, k := range s.children {
+		if s.childHas(k, first, f.count) {
 			continue
 		}
 		if s.watch(k, first); f.repaired { // it should have said so by now
@@ -52,7 +52,7 @@ func (s *stream) check(first uint64) {
 	if !f.delivered || f.complete {
 		return
 	}
-	for _, k := range s.kids {
+	for _, k := range s.children {
 		for i := range uint64(f.count) {
 			if !k.slot(first + i).acked {
 				return

@@ -55,7 +55,7 @@
 // obey no lower one, and tell their newest list; most members of one list have to do so
 // without knowing a later one. Before it asks for promises it asks whether it would get them
 // (pre-vote), which members deny while they hear another manager; so one that is cut off
-// disturbs nobody. Members that have ended, as discovery, an administrator, or a later life
+// disturbs nobody. Members that have ended, as discovery, an administrator, or a later incarnation
 // of their node says, do not count. What a split network means to users is in
 // docs/multicast.md.
 //
@@ -69,7 +69,7 @@
 //	acks         say again what is not stable, as TCP's SACK does
 //	numbers      of datagrams count fragments, so that windows, acknowledgements and
 //	             requests need no second kind
-//	identity     of members over versions is NID and life: two managers may give out
+//	identity     of members over versions is NID and incarnation: two managers may give out
 //	             the same number
 //	control      messages say which list their sender knows, and wait at a receiver
 //	             that does not: otherwise an origin could be done with a message for

@@ -27,13 +27,13 @@ func (m *Machine) outranked(from nid.NID, o *wire.Order) {
 // the user.
 func (m *Machine) refuse(from nid.NID, o *wire.Order) {
 	m.complaints.refused(m.now, m.out, from, wire.RefusedAhead)
-	r := wire.Order{Kind: wire.OrderRefused, Flags: wire.OrderReplica, Group: m.cfg.Group, You: uint32(wire.RefusedAhead), Epoch: m.epoch, Life: o.Life}
+	r := wire.Order{Kind: wire.OrderRefused, Flags: wire.OrderReplica, Group: m.cfg.Group, You: uint32(wire.RefusedAhead), Epoch: m.epoch, Incarnation: o.Incarnation}
 	m.order(from, &r)
 }
 
 // denied takes word of a manager that it refuses what this node says.
 func (m *Machine) denied(from nid.NID, o *wire.Order) {
-	if o.Life != m.self.Life {
+	if o.Incarnation != m.self.Incarnation {
 		return
 	}
 	m.stats.Denied++

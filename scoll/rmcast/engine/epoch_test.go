@@ -39,7 +39,7 @@ func (w *world) order(to, from sim.NodeID, o *wire.Order) {
 	w.inject(to, from, &packet{Instructed, o.AppendTo(nil), false})
 }
 
-// restart has a node come back in its next life.
+// restart has a node come back in its next incarnation.
 func (w *world) restart(id sim.NodeID) {
 	w.net.Kill(id)
 	w.run(50 * time.Millisecond)
@@ -100,7 +100,7 @@ func TestReportedEpoch(t *testing.T) {
 		version, epoch := g.version, g.epoch
 		for _, e := range epochs(w.net.Now()) {
 			for _, kind := range []wire.OrderKind{wire.OrderJoin, wire.OrderReport, wire.OrderKnown} {
-				o := wire.Order{Kind: kind, Group: testGroup, Epoch: e, Life: w.hosts[4].m.self.Life}
+				o := wire.Order{Kind: kind, Group: testGroup, Epoch: e, Incarnation: w.hosts[4].m.self.Incarnation}
 				w.order(0, 4, &o)
 				w.order(1, 4, &o)
 			}
@@ -119,13 +119,13 @@ func TestReportedEpoch(t *testing.T) {
 
 // TestOrderedEpoch: RM-A9: an order with an epoch far above the wall clock is refused,
 // also of a manager, which is told; one within the slack does not keep the members from
-// the manager's next life.
+// the manager's next incarnation.
 func TestOrderedEpoch(t *testing.T) {
 	for i, e := range epochs(0) {
 		w := clocked(t, 4, 1)
 		h := w.hosts[2]
 		for _, kind := range []wire.OrderKind{wire.OrderState, wire.OrderCollect} {
-			o := wire.Order{Kind: kind, Group: testGroup, Epoch: e, Version: wire.Version{Epoch: e}, Life: h.m.self.Life}
+			o := wire.Order{Kind: kind, Group: testGroup, Epoch: e, Version: wire.Version{Epoch: e}, Incarnation: h.m.self.Incarnation}
 			w.order(2, 0, &o)
 		}
 		if far := e > testWall+uint64(w.net.Now())+uint64(EpochSlack); far != (h.m.stats.Ahead == 2) || far == (h.m.epoch == e) {
@@ -150,7 +150,7 @@ func TestMajorityEpoch(t *testing.T) {
 			t.Fatalf("%d of 5 members have it give way", id-1)
 		}
 		h := w.hosts[id]
-		w.order(0, id, &wire.Order{Kind: wire.OrderReport, Group: testGroup, Epoch: later, Version: g.version, Life: h.m.self.Life})
+		w.order(0, id, &wire.Order{Kind: wire.OrderReport, Group: testGroup, Epoch: later, Version: g.version, Incarnation: h.m.self.Incarnation})
 	}
 	if g.role != standby {
 		t.Fatal("most members do not have it give way")
@@ -169,7 +169,7 @@ func TestMajorityEpoch(t *testing.T) {
 func TestHeals(t *testing.T) {
 	w := clocked(t, 4, 3)
 	h, later := w.hosts[3], w.hosts[0].g.epoch+uint64(time.Hour)
-	w.order(3, 1, &wire.Order{Kind: wire.OrderState, Group: testGroup, Epoch: later, Version: wire.Version{Epoch: later}, Life: h.m.self.Life})
+	w.order(3, 1, &wire.Order{Kind: wire.OrderState, Group: testGroup, Epoch: later, Version: wire.Version{Epoch: later}, Incarnation: h.m.self.Incarnation})
 	w.run(9 * time.Second)
 	if h.m.epoch != later || h.m.stats.Returned > 0 {
 		t.Fatalf("it gives up early: epoch %d", h.m.epoch)
@@ -186,21 +186,21 @@ func TestHeals(t *testing.T) {
 func TestRefusedOrders(t *testing.T) {
 	w := clocked(t, 3, 1)
 	for _, tt := range []struct {
-		name   string
-		from   sim.NodeID
-		life   uint64
-		admit  admitted
-		reason wire.Refusal
+		name        string
+		from        sim.NodeID
+		incarnation uint64
+		admit       admitted
+		reason      wire.Refusal
 	}{
 		{"a stranger", 77, testWall, admitted{hostNID(1): true}, wire.RefusedStranger},
-		{"a life ahead", 1, testWall + uint64(EpochSlack) + uint64(time.Hour), nil, wire.RefusedAhead},
+		{"an incarnation ahead", 1, testWall + uint64(EpochSlack) + uint64(time.Hour), nil, wire.RefusedAhead},
 	} {
 		g := w.hosts[0].g
 		g.admitted, g.complaints = tt.admit, complaints{}
 		told, replies := 0, 0
 		for range 5 {
 			var out Output
-			o := wire.Order{Kind: wire.OrderJoin, Group: testGroup, Life: tt.life}
+			o := wire.Order{Kind: wire.OrderJoin, Group: testGroup, Incarnation: tt.incarnation}
 			g.Step(w.net.Now(), Input{Kind: Instructed, From: hostNID(tt.from), Data: o.AppendTo(nil)}, &out)
 			for _, e := range out.Effects {
 				if e.Kind == Refused && e.To == hostNID(tt.from) && errors.Is(e.Why, refusal(tt.reason)) {
@@ -210,7 +210,7 @@ func TestRefusedOrders(t *testing.T) {
 					continue
 				}
 				r, err := wire.ParseOrder(out.Buf[e.Head.Begin:e.Head.End])
-				if err == nil && e.To == hostNID(tt.from) && r.Kind == wire.OrderRefused && wire.Refusal(r.You) == tt.reason && r.Life == tt.life {
+				if err == nil && e.To == hostNID(tt.from) && r.Kind == wire.OrderRefused && wire.Refusal(r.You) == tt.reason && r.Incarnation == tt.incarnation {
 					replies++
 				}
 			}
@@ -219,11 +219,11 @@ func TestRefusedOrders(t *testing.T) {
 			t.Errorf("%s: told %d times, %d replies", tt.name, told, replies)
 		}
 	}
-	m := New(Config{Self: hostNID(5), Life: 7, Group: testGroup, Managers: []nid.NID{hostNID(0)}})
+	m := New(Config{Self: hostNID(5), Incarnation: 7, Group: testGroup, Managers: []nid.NID{hostNID(0)}})
 	var out Output
 	m.Step(1, Input{Kind: Join}, &out)
 	for range 3 {
-		r := wire.Order{Kind: wire.OrderRefused, Group: testGroup, Epoch: 1, Version: wire.Version{Epoch: 1}, Life: 7, You: uint32(wire.RefusedStranger)}
+		r := wire.Order{Kind: wire.OrderRefused, Group: testGroup, Epoch: 1, Version: wire.Version{Epoch: 1}, Incarnation: 7, You: uint32(wire.RefusedStranger)}
 		m.Step(2, Input{Kind: Instructed, From: hostNID(0), Data: r.AppendTo(nil)}, &out)
 	}
 	denied := slices.DeleteFunc(slices.Clone(out.Effects), func(e Effect) bool { return e.Kind != Denied })

@@ -13,7 +13,7 @@ import (
 func Example() {
 	managers, self := []nid.NID{nid.MustParse("10.0.0.1@tcp")}, nid.MustParse("10.0.0.2@tcp")
 	g := engine.NewManager(engine.ManagerConfig{Self: managers[0], Incarnation: 1, Group: 7, Managers: managers})
-	m := engine.New(engine.Config{Self: self, Life: 1, Group: 7, Managers: managers})
+	m := engine.New(engine.Config{Self: self, Incarnation: 1, Group: 7, Managers: managers})
 	var wakes [2]time.Duration
 	var step func(i int, now time.Duration, in engine.Input)
 	step = func(i int, now time.Duration, in engine.Input) {

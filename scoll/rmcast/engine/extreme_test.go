@@ -174,7 +174,7 @@ func extremeEntries(w *world) (list []attempt) {
 	return list
 }
 
-// slack is a life, or an epoch, that is just believed.
+// slack is an incarnation, or an epoch, that is just believed.
 func slack(w *world) uint64 { return testWall + uint64(w.net.Now()) + uint64(EpochSlack) - 1 }
 
 // extremeReports are of node 2 at the manager.
@@ -182,7 +182,7 @@ func extremeReports(w *world) (list []attempt) {
 	g, m := w.hosts[0].g, w.hosts[2].m
 	add := func(name string, change func(o *wire.Order)) {
 		for _, kind := range []wire.OrderKind{wire.OrderJoin, wire.OrderReport, wire.OrderKnown} {
-			o := wire.Order{Kind: kind, Group: testGroup, Epoch: g.epoch, Version: g.version, Oldest: g.version, Life: m.self.Life, MTU: 2048}
+			o := wire.Order{Kind: kind, Group: testGroup, Epoch: g.epoch, Version: g.version, Oldest: g.version, Incarnation: m.self.Incarnation, MTU: 2048}
 			change(&o)
 			list = append(list, attempt{fmt.Sprintf("%v: %s", kind, name), 0, 2, &packet{Instructed, o.AppendTo(nil), false}})
 		}
@@ -193,7 +193,7 @@ func extremeReports(w *world) (list []attempt) {
 		add(fmt.Sprintf("counter %x", v), func(o *wire.Order) { o.Version.Counter = v })
 		add(fmt.Sprintf("usable %x", v), func(o *wire.Order) { o.Usable = wire.Version{Epoch: v, Counter: v} })
 		add(fmt.Sprintf("oldest %x", v), func(o *wire.Order) { o.Oldest = wire.Version{Epoch: v, Counter: v} })
-		add(fmt.Sprintf("life %x", v), func(o *wire.Order) { o.Life = v })
+		add(fmt.Sprintf("life %x", v), func(o *wire.Order) { o.Incarnation = v })
 	}
 	for _, v := range extreme32 {
 		add(fmt.Sprintf("MTU %x", v), func(o *wire.Order) { o.MTU = v })
@@ -210,7 +210,7 @@ func extremeOrders(w *world) (list []attempt) {
 	add := func(name string, change func(o *wire.Order)) {
 		for _, kind := range []wire.OrderKind{wire.OrderList, wire.OrderState, wire.OrderCollect, wire.OrderExpelled, wire.OrderRefused} {
 			o := g.published()
-			o.Kind, o.Life, o.You = kind, m.self.Life, m.Status().Number
+			o.Kind, o.Incarnation, o.You = kind, m.self.Incarnation, m.Status().Number
 			o.Members, o.Departed = slices.Clone(o.Members), slices.Clone(o.Departed)
 			if o.Version.Counter++; kind != wire.OrderList {
 				o.Members, o.Departed = nil, nil
@@ -225,11 +225,11 @@ func extremeOrders(w *world) (list []attempt) {
 		add(fmt.Sprintf("counter %x", v), func(o *wire.Order) { o.Version.Counter = v })
 		add(fmt.Sprintf("usable %x", v), func(o *wire.Order) { o.Usable = wire.Version{Epoch: v, Counter: v} })
 		add(fmt.Sprintf("oldest %x", v), func(o *wire.Order) { o.Oldest = wire.Version{Epoch: v, Counter: v} })
-		add(fmt.Sprintf("life %x", v), func(o *wire.Order) { o.Life = v })
+		add(fmt.Sprintf("life %x", v), func(o *wire.Order) { o.Incarnation = v })
 		add(fmt.Sprintf("others' lives %x", v), func(o *wire.Order) {
 			for i := range o.Members {
 				if o.Members[i].NID != hostNID(2) {
-					o.Members[i].Life = v
+					o.Members[i].Incarnation = v
 				}
 			}
 		})

@@ -16,9 +16,9 @@ func FuzzMachine(f *testing.F) {
 	e := wire.Entry{Kind: wire.Pending, Flags: wire.FlagNeedless, Repairs: 2, Origin: 3, Version: wire.Version{Epoch: 1, Counter: 2}, First: 9, Count: 4, Who: 5, Stable: 8}
 	o := wire.Order{
 		Kind: wire.OrderList, Flags: wire.OrderTree, Group: 7, You: 2, Epoch: 3, Version: wire.Version{Epoch: 3, Counter: 4}, Usable: wire.Version{Epoch: 3, Counter: 3},
-		Oldest: wire.Version{Epoch: 2, Counter: 9}, Life: 12, MTU: 4096, Capacity: 100_000, Window: 128, Next: 6, Voters: 5, Of: 8, Silent: 1,
-		Members:  []wire.Member{{ID: wire.ID{NID: hostNID(0), Life: 11}, Number: 1}, {ID: wire.ID{NID: hostNID(1), Life: 12}, Number: 2}},
-		Departed: []wire.ID{{NID: hostNID(2), Life: 13}},
+		Oldest: wire.Version{Epoch: 2, Counter: 9}, Incarnation: 12, MTU: 4096, Capacity: 100_000, Window: 128, Next: 6, Voters: 5, Of: 8, Silent: 1,
+		Members:  []wire.Member{{ID: wire.ID{NID: hostNID(0), Incarnation: 11}, Number: 1}, {ID: wire.ID{NID: hostNID(1), Incarnation: 12}, Number: 2}},
+		Departed: []wire.ID{{NID: hostNID(2), Incarnation: 13}},
 	}
 	f.Add([]byte{0, 72}, append(d.AppendTo(nil), "data"...))
 	f.Add([]byte{1, 80}, wire.AppendControl(nil, 7, wire.Version{Epoch: 3, Counter: 4}, []wire.Entry{e}))

@@ -99,7 +99,7 @@ func TestVersionsAgree(t *testing.T) {
 		func(o *wire.Order) { o.Oldest = wire.Version{Epoch: o.Epoch, Counter: 1 << 63} },
 	} {
 		o := g.state(wire.OrderState)
-		o.Life = h.m.self.Life
+		o.Incarnation = h.m.self.Incarnation
 		change(&o)
 		w.order(2, 0, &o)
 		if h.m.stats.Malformed != uint64(i+1) {
@@ -108,14 +108,14 @@ func TestVersionsAgree(t *testing.T) {
 	}
 }
 
-// TestJoinStorm: a node that joins in one life after the other makes the manager tell
+// TestJoinStorm: a node that joins in one incarnation after the other makes the manager tell
 // the others of some of them only, and leaves nothing behind.
 func TestJoinStorm(t *testing.T) {
 	w, _ := tallied(t, 4, nil, nil)
 	g := w.hosts[0].g
 	before := g.stats.Lists
-	for life := range uint64(2000) {
-		w.order(0, 77, &wire.Order{Kind: wire.OrderJoin, Group: testGroup, Epoch: g.epoch, Life: 1 + life, MTU: 2048})
+	for incarnation := range uint64(2000) {
+		w.order(0, 77, &wire.Order{Kind: wire.OrderJoin, Group: testGroup, Epoch: g.epoch, Incarnation: 1 + incarnation, MTU: 2048})
 	}
 	if n := g.stats.Lists - before; n > 2 || len(g.departed) > 2 || len(g.members) > 5 {
 		t.Errorf("%d lists, %d departed, %d members", n, len(g.departed), len(g.members))
@@ -125,25 +125,25 @@ func TestJoinStorm(t *testing.T) {
 	w.want("x", w.all()...)
 }
 
-// TestLowerLife: RM-A8: a node whose clock was put back joins with a lower life as soon as
+// TestLowerIncarnation: RM-A8: a node whose clock was put back joins with a lower incarnation as soon as
 // the one before has been silent for a while, and not as long as that speaks.
-func TestLowerLife(t *testing.T) {
+func TestLowerIncarnation(t *testing.T) {
 	w := clocked(t, 3, 1)
 	g, old := w.hosts[0].g, w.hosts[2].m.self
-	join := wire.Order{Kind: wire.OrderJoin, Group: testGroup, Epoch: g.epoch, Life: old.Life - 5, MTU: 2048}
+	join := wire.Order{Kind: wire.OrderJoin, Group: testGroup, Epoch: g.epoch, Incarnation: old.Incarnation - 5, MTU: 2048}
 	for range 20 {
 		w.order(0, 2, &join)
 		w.run(200 * time.Millisecond)
 	}
 	if g.find(old) == nil {
-		t.Fatal("a life that speaks has ended")
+		t.Fatal("an incarnation that speaks has ended")
 	}
 	w.net.Kill(2)
 	for range 20 {
 		w.order(0, 2, &join)
 		w.run(200 * time.Millisecond)
 	}
-	if g.find(old) != nil || g.find(wire.ID{NID: old.NID, Life: join.Life}) == nil {
+	if g.find(old) != nil || g.find(wire.ID{NID: old.NID, Incarnation: join.Incarnation}) == nil {
 		t.Error("the lower life is no member")
 	}
 }

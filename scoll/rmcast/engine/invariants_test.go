@@ -73,8 +73,8 @@ func (s *stream) messageInvariants(first uint64, f *slot) error {
 		return fmt.Errorf("message %d is not delivered, next %d", first, s.next)
 	}
 	all := true
-	for _, k := range s.kids {
-		has := s.kidHas(k, first, f.count)
+	for _, k := range s.children {
+		has := s.childHas(k, first, f.count)
 		all = all && has
 		if ks := k.slot(first); f.delivered && !has && (ks.dueAt == 0 || k.due > ks.dueAt || s.due > k.due) {
 			return fmt.Errorf("message %d: nobody waits for rank %d: due at %v, child %v, stream %v", first, k.rank, ks.dueAt, k.due, s.due)
@@ -93,7 +93,7 @@ func (s *stream) treeInvariants() error {
 	if p := s.parent; p >= 0 && p != s.root && s.roster.peers[p].dead {
 		return fmt.Errorf("the parent has failed")
 	}
-	for _, k := range s.kids {
+	for _, k := range s.children {
 		if s.roster.peers[k.rank].dead || !s.below(k.rank) {
 			return fmt.Errorf("rank %d is no child", k.rank)
 		}

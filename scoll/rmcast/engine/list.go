@@ -37,10 +37,10 @@ func (m *Machine) instructed(from nid.NID, b []byte) {
 		m.stats.Ahead++
 		m.refuse(from, &o)
 		return
-	case m.state == out && o.Life < m.self.Life && o.Kind != wire.OrderExpelled:
+	case m.state == out && o.Incarnation < m.self.Incarnation && o.Kind != wire.OrderExpelled:
 		m.sendReport(from, m.epoch) // whom it means is over, and this node no member
 		return
-	case m.state == out || o.Life != m.self.Life && o.Kind != wire.OrderCollect && o.Kind != wire.OrderCanvass:
+	case m.state == out || o.Incarnation != m.self.Incarnation && o.Kind != wire.OrderCollect && o.Kind != wire.OrderCanvass:
 		return
 	case o.Kind == wire.OrderCanvass:
 		m.canvassed(from, &o)

@@ -59,9 +59,9 @@ var _ machine.Machine[Input, Output] = (*Machine)(nil)
 // New returns a machine. It takes part after the input Join.
 func New(cfg Config) *Machine {
 	cfg = cfg.Filled()
-	m := &Machine{cfg: cfg, self: wire.ID{NID: cfg.Self, Life: cfg.Life}, rng: rand.New(rand.NewPCG(cfg.Seed, cfg.Life)), wake: machine.Never}
+	m := &Machine{cfg: cfg, self: wire.ID{NID: cfg.Self, Incarnation: cfg.Incarnation}, rng: rand.New(rand.NewPCG(cfg.Seed, cfg.Incarnation)), wake: machine.Never}
 	m.group.byID = make(map[wire.ID]*peer)
-	m.admitted, m.wall.life = admit(cfg.Admit, cfg.Managers), cfg.Life
+	m.admitted, m.wall.incarnation = admit(cfg.Admit, cfg.Managers), cfg.Incarnation
 	m.reportAt, m.leaveAt = machine.Never, machine.Never
 	return m
 }

@@ -69,16 +69,16 @@ type Manager struct {
 	admitted admitted
 	wall     wallClock
 	complaints
-	deniedAt  time.Duration // when the user may be told again that this manager is refused
-	dead      map[nid.NID]bool
-	lives     map[nid.NID]uint64 // the latest life of nodes that has spoken
-	delays    map[nid.NID]delayed
-	base      electorate
-	alone     bool          // it hears too few
-	watchAt   time.Duration // when silence is looked at
-	patientAt time.Duration // silence before does not count
-	beatAt    time.Duration
-	stats     ManagerStats
+	deniedAt     time.Duration // when the user may be told again that this manager is refused
+	dead         map[nid.NID]bool
+	incarnations map[nid.NID]uint64 // the latest incarnation of nodes that has spoken
+	delays       map[nid.NID]delayed
+	base         electorate
+	alone        bool          // it hears too few
+	watchAt      time.Duration // when silence is looked at
+	patientAt    time.Duration // silence before does not count
+	beatAt       time.Duration
+	stats        ManagerStats
 
 	out *Output
 	now time.Duration
@@ -89,7 +89,7 @@ var _ machine.Machine[Input, Output] = (*Manager)(nil)
 // NewManager returns a manager. It begins with its first step.
 func NewManager(cfg ManagerConfig) *Manager {
 	return &Manager{
-		cfg: cfg.Filled(), next: 1, dead: make(map[nid.NID]bool), lives: make(map[nid.NID]uint64), delays: make(map[nid.NID]delayed), admitted: admit(cfg.Admit, cfg.Managers), wall: wallClock{life: cfg.Incarnation},
+		cfg: cfg.Filled(), next: 1, dead: make(map[nid.NID]bool), incarnations: make(map[nid.NID]uint64), delays: make(map[nid.NID]delayed), admitted: admit(cfg.Admit, cfg.Managers), wall: wallClock{incarnation: cfg.Incarnation},
 		askedAt: -machine.Never,
 	}
 }
@@ -136,7 +136,7 @@ func (g *Manager) arrive(from nid.NID, b []byte) {
 	case !g.admitted.has(from):
 		g.stats.Stranger++
 		g.refuse(from, &o, wire.RefusedStranger)
-	case g.wall.isAhead(max(o.Epoch, o.Life), g.now):
+	case g.wall.isAhead(max(o.Epoch, o.Incarnation), g.now):
 		g.stats.Ahead++
 		g.refuse(from, &o, wire.RefusedAhead)
 	case o.Version.Epoch > o.Epoch: // the highest that it knows
@@ -193,10 +193,10 @@ func (g *Manager) isDeparted(id wire.ID) bool {
 	return slices.ContainsFunc(g.departed, func(d departure) bool { return d.id == id })
 }
 
-// join adds a member (RM-14). Another life of its node is over (RM-A8): an earlier one,
+// join adds a member (RM-14). Another incarnation of its node is over (RM-A8): an earlier one,
 // or a later one that has not been heard for a while, as after a clock was put back.
 func (g *Manager) join(from nid.NID, o *wire.Order) {
-	id := wire.ID{NID: from, Life: o.Life}
+	id := wire.ID{NID: from, Incarnation: o.Incarnation}
 	if m := g.find(id); m != nil {
 		m.heardAt = g.now
 		g.sendList(m)
@@ -204,7 +204,7 @@ func (g *Manager) join(from nid.NID, o *wire.Order) {
 	}
 	for _, list := range [...][]*managed{g.members, g.leavers} {
 		for _, m := range list {
-			if m.NID == from && m.Life > o.Life && g.now-m.heardAt < g.cfg.Takeover {
+			if m.NID == from && m.Incarnation > o.Incarnation && g.now-m.heardAt < g.cfg.Takeover {
 				return // an old message
 			}
 		}
@@ -214,7 +214,7 @@ func (g *Manager) join(from nid.NID, o *wire.Order) {
 		return
 	}
 	delete(g.dead, from)
-	g.spoke(from, o.Life)
+	g.spoke(from, o.Incarnation)
 	g.fail(false, func(m *managed) bool { return m.NID == from })
 	switch {
 	case g.alone:
@@ -256,11 +256,11 @@ func (g *Manager) report(from nid.NID, o *wire.Order) {
 		g.stats.Malformed++ // nobody else makes lists of this epoch
 		return
 	}
-	id := wire.ID{NID: from, Life: o.Life}
+	id := wire.ID{NID: from, Incarnation: o.Incarnation}
 	m := g.find(id)
 	if m == nil {
-		g.spoke(from, o.Life)
-		g.fail(false, func(m *managed) bool { return m.NID == from && m.Life < o.Life }) // another life is over (RM-A8)
+		g.spoke(from, o.Incarnation)
+		g.fail(false, func(m *managed) bool { return m.NID == from && m.Incarnation < o.Incarnation }) // another incarnation is over (RM-A8)
 		if g.isDeparted(id) || !o.Version.IsValid() || o.Version.Epoch == g.epoch || g.collect.over {
 			g.expel(id) // perhaps one that was silent when the others were asked
 		} else if g.collect.againAt > g.now {

@@ -71,7 +71,7 @@ func (g *Manager) backed() (best *ballot) {
 	var answers map[wire.ID]*probe
 	for i := range c.ballots {
 		b := &c.ballots[i]
-		if b.backers = 0; 2*c.answered <= len(b.members)-len(g.dead)-len(g.lives) {
+		if b.backers = 0; 2*c.answered <= len(b.members)-len(g.dead)-len(g.incarnations) {
 			continue // that cannot be enough
 		}
 		if answers == nil {

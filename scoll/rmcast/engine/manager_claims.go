@@ -11,7 +11,7 @@ import (
 // Members report the highest epoch that they know, also to a manager of a lower one,
 // whose orders they refuse. That is hearsay of another manager, of which a member can
 // say what it likes. So the manager asks the others, who answer if they have a higher
-// epoch, and gives way only to one of them, or, since its own life before or a manager
+// epoch, and gives way only to one of them, or, since its own incarnation before or a manager
 // that has died may have had the epoch, if most members say so. What few members say
 // changes nothing: they join again after HealAfter, if no manager of their epoch speaks.
 
@@ -30,7 +30,7 @@ const maxMoves = 3
 // claimed takes a report of an epoch above this manager's.
 func (g *Manager) claimed(from nid.NID, o *wire.Order) {
 	g.stats.Claims++
-	if m := g.find(wire.ID{NID: from, Life: o.Life}); m != nil {
+	if m := g.find(wire.ID{NID: from, Incarnation: o.Incarnation}); m != nil {
 		m.heardAt = g.now
 	}
 	g.unclaim(from)
@@ -51,7 +51,7 @@ func (g *Manager) claimed(from nid.NID, o *wire.Order) {
 		g.resign(nid.NID{}, g.epoch)
 	default: // it learns who manages
 		s := g.state(wire.OrderState)
-		s.Life = o.Life
+		s.Incarnation = o.Incarnation
 		g.order(from, &s)
 	}
 }
@@ -89,6 +89,6 @@ func (g *Manager) refuse(from nid.NID, o *wire.Order, why wire.Refusal) {
 // deny tells a node why its message is refused.
 func (g *Manager) deny(from nid.NID, o *wire.Order, why wire.Refusal) {
 	r := g.state(wire.OrderRefused)
-	r.Life, r.You, r.Flags = o.Life, uint32(why), o.Flags&wire.OrderReplica
+	r.Incarnation, r.You, r.Flags = o.Incarnation, uint32(why), o.Flags&wire.OrderReplica
 	g.order(from, &r)
 }

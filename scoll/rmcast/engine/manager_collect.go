@@ -89,25 +89,25 @@ func (g *Manager) named(m wire.Member) {
 		p.named++
 		return
 	}
-	lives := 0
+	incarnations := 0
 	for _, p := range g.collect.probes {
 		if p.NID == m.NID && !p.answered {
-			lives++
+			incarnations++
 		}
 	}
-	if lives < maxNamed && g.admitted.has(m.NID) {
+	if incarnations < maxNamed && g.admitted.has(m.NID) {
 		g.ask(m, 1)
 	}
 }
 
 // known takes what a member knows: others, who are asked too, and those that failed.
 func (g *Manager) known(from nid.NID, o *wire.Order) {
-	id := wire.ID{NID: from, Life: o.Life}
+	id := wire.ID{NID: from, Incarnation: o.Incarnation}
 	p := g.collect.probe(id)
 	if p == nil || p.answered || len(o.Members) == 0 || (o.Flags&wire.OrderVote != 0) != (g.role == standby) {
 		return
 	}
-	g.spoke(from, o.Life)
+	g.spoke(from, o.Incarnation)
 	delete(g.dead, from) // whatever was said
 	p.answered, p.version, p.leaving = true, o.Version, o.Flags&wire.OrderLeaving != 0
 	p.grants = g.role == active || o.You != 0
@@ -194,13 +194,13 @@ func (g *Manager) gather() {
 // that say so which do not fit the group: they have acted on the failure, so that they
 // are expelled and join again.
 func (g *Manager) failures(probes []*probe) {
-	answered, votes, ended, lives := 0, map[wire.ID]int{}, map[wire.ID]int{}, map[wire.ID]bool{}
+	answered, votes, ended, incarnations := 0, map[wire.ID]int{}, map[wire.ID]int{}, map[wire.ID]bool{}
 	for _, p := range probes {
 		if !p.answered {
 			continue
 		}
 		answered++
-		lives[p.ID] = true
+		incarnations[p.ID] = true
 		for _, id := range p.gone {
 			votes[id]++
 			if !p.calledSilent(id) {
@@ -212,7 +212,7 @@ func (g *Manager) failures(probes []*probe) {
 		for _, id := range p.gone {
 			switch {
 			case g.find(id) != nil || g.isDeparted(id):
-			case !lives[id] || 2*votes[id] > answered:
+			case !incarnations[id] || 2*votes[id] > answered:
 				g.departs(id, !g.ended(id) && 2*ended[id] <= answered)
 			default:
 				g.stats.Contradicted++
@@ -229,10 +229,10 @@ func (g *Manager) departs(id wire.ID, silent bool) {
 	}
 }
 
-// outlived reports whether a later life of a member's node has spoken: it may have died
+// outlived reports whether a later incarnation of a member's node has spoken: it may have died
 // after it had answered.
 func (g *Manager) outlived(id wire.ID, probes []*probe) bool {
-	later := func(other wire.ID) bool { return other.NID == id.NID && other.Life > id.Life }
+	later := func(other wire.ID) bool { return other.NID == id.NID && other.Incarnation > id.Incarnation }
 	return slices.ContainsFunc(g.members, func(m *managed) bool { return later(m.ID) }) ||
 		slices.ContainsFunc(probes, func(p *probe) bool { return p.answered && later(p.ID) })
 }

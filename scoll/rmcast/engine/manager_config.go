@@ -11,7 +11,7 @@ import (
 // ManagerConfig configures the [Manager] of one group.
 type ManagerConfig struct {
 	Self nid.NID
-	// Incarnation rises with every life of the node.
+	// Incarnation rises with every incarnation of the node.
 	Incarnation uint64
 	Group       wire.GroupID
 	// Managers are the nodes that may manage the group, in the order of their turns.

@@ -36,16 +36,18 @@ func (g *Manager) adopt() {
 	}
 }
 
-// spoke notes that a node lives in some life: its earlier ones have ended.
-func (g *Manager) spoke(from nid.NID, life uint64) {
-	if len(g.lives) < 4*g.cfg.Members || g.lives[from] > 0 {
-		g.lives[from] = max(g.lives[from], life)
+// spoke notes that a node lives in some incarnation: its earlier ones have ended.
+func (g *Manager) spoke(from nid.NID, incarnation uint64) {
+	if len(g.incarnations) < 4*g.cfg.Members || g.incarnations[from] > 0 {
+		g.incarnations[from] = max(g.incarnations[from], incarnation)
 	}
 }
 
 // ended reports whether a member is known to have ended: discovery or an administrator
-// said so, or a later life of its node has spoken.
-func (g *Manager) ended(id wire.ID) bool { return g.dead[id.NID] || g.lives[id.NID] > id.Life }
+// said so, or a later incarnation of its node has spoken.
+func (g *Manager) ended(id wire.ID) bool {
+	return g.dead[id.NID] || g.incarnations[id.NID] > id.Incarnation
+}
 
 // silence is how long a member was not heard. While this manager did not run, or heard too
 // few, no member is to blame.

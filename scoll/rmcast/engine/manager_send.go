@@ -76,7 +76,7 @@ func (g *Manager) sendList(m *managed) {
 	}
 	m.sentAt = g.now
 	o := g.published()
-	o.You, o.Life = m.Number, m.Life
+	o.You, o.Incarnation = m.Number, m.Incarnation
 	if slices.Contains(g.leavers, m) {
 		o.You = 0
 	}
@@ -85,14 +85,14 @@ func (g *Manager) sendList(m *managed) {
 
 func (g *Manager) sendState(m *managed) {
 	o := g.state(wire.OrderState)
-	o.Life = m.Life
+	o.Incarnation = m.Incarnation
 	g.order(m.NID, &o)
 }
 
 // expel tells a node that it is no member.
 func (g *Manager) expel(id wire.ID) {
 	o := g.state(wire.OrderExpelled)
-	o.Life = id.Life
+	o.Incarnation = id.Incarnation
 	g.order(id.NID, &o)
 }
 

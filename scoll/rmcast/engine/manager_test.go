@@ -122,7 +122,7 @@ func TestLowerEpoch(t *testing.T) {
 	h := w.hosts[3]
 	latest := h.m.group.latest().version
 	o := w.hosts[0].g.published()
-	o.Life = h.m.self.Life
+	o.Incarnation = h.m.self.Incarnation
 	for _, tt := range []struct {
 		epoch   uint64
 		from    sim.NodeID
@@ -173,7 +173,7 @@ func TestUsable(t *testing.T) {
 func TestListWithoutUs(t *testing.T) {
 	w, _ := tallied(t, 4, nil, nil)
 	o := w.hosts[0].g.published()
-	o.Life, o.Version = w.hosts[2].m.self.Life, wire.Version{Epoch: o.Epoch, Counter: o.Version.Counter + 1}
+	o.Incarnation, o.Version = w.hosts[2].m.self.Incarnation, wire.Version{Epoch: o.Epoch, Counter: o.Version.Counter + 1}
 	o.Members = o.Members[:2]
 	var effects Output
 	w.hosts[2].m.Step(w.net.Now(), Input{Kind: Instructed, From: hostNID(0), Data: o.AppendTo(nil)}, &effects)

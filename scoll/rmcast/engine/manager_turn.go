@@ -158,12 +158,12 @@ func (g *Manager) waits(from nid.NID, o *wire.Order) {
 		g.known(from, o)
 		return
 	case wire.OrderJoin:
-		g.spoke(from, o.Life)
+		g.spoke(from, o.Incarnation)
 		delete(g.dead, from)
 		w.joinAt = g.now
 	case wire.OrderReport:
-		g.spoke(from, o.Life)
-		m := wire.Member{ID: wire.ID{NID: from, Life: o.Life}}
+		g.spoke(from, o.Incarnation)
+		m := wire.Member{ID: wire.ID{NID: from, Incarnation: o.Incarnation}}
 		if o.Version.IsValid() && len(w.members) < g.cfg.Members && !slices.ContainsFunc(w.members, func(e wire.Member) bool { return e.ID == m.ID }) {
 			w.members = append(w.members, m)
 		}

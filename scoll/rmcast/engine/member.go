@@ -39,8 +39,8 @@ func (m *Machine) Unheard(err error) error {
 	return err
 }
 
-// Farewell returns what tells the managers that this life is over, if they count on it: the
+// Farewell returns what tells the managers that this incarnation is over, if they count on it: the
 // node may live on, so that nobody else tells them. There is nothing to tell while Over is false.
 func (m *Machine) Farewell() (over bool, o wire.Order) {
-	return m.state == out, wire.Order{Kind: wire.OrderReport, Group: m.cfg.Group, Epoch: m.epoch, Life: m.self.Life + 1}
+	return m.state == out, wire.Order{Kind: wire.OrderReport, Group: m.cfg.Group, Epoch: m.epoch, Incarnation: m.self.Incarnation + 1}
 }

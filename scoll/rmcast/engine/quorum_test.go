@@ -264,7 +264,7 @@ func TestFloors(t *testing.T) {
 	}
 	// A member cannot take back what it said when it joined.
 	m := w.hosts[1].m
-	w.order(0, 1, &wire.Order{Kind: wire.OrderReport, Group: testGroup, Epoch: m.epoch, Version: g.version, Oldest: g.version, Life: m.self.Life, Capacity: 2})
+	w.order(0, 1, &wire.Order{Kind: wire.OrderReport, Group: testGroup, Epoch: m.epoch, Version: g.version, Oldest: g.version, Incarnation: m.self.Incarnation, Capacity: 2})
 	w.net.Command(2, "leave")
 	w.run(2 * time.Second)
 	if o := g.latest; o.MTU != 2048 || o.Capacity < 50_000 || o.Flags&wire.OrderTree != 0 {

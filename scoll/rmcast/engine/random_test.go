@@ -240,7 +240,7 @@ func (s *stream) describe() string {
 	fmt.Fprintf(&b, "%v in %v: rank %d of %d, parent %d, stable %d next %d head %d lost %v due %v", s.origin.id, s.roster.version, s.roster.self, len(s.roster.peers), s.parent, s.stable, s.next, s.head, s.lost, s.due)
 	f := s.slot(s.stable)
 	fmt.Fprintf(&b, "; first %+v", *f)
-	for _, k := range s.kids {
+	for _, k := range s.children {
 		fmt.Fprintf(&b, "; kid %d (%v) due %v %+v", k.rank, s.roster.peers[k.rank].id, k.due, *k.slot(s.stable))
 	}
 	return b.String()

@@ -16,7 +16,7 @@ func (s *stream) tick() {
 	} else {
 		s.due = min(s.due, s.ackAt)
 	}
-	for _, k := range s.kids {
+	for _, k := range s.children {
 		if k.due <= now {
 			s.overdue(k)
 		}
@@ -32,7 +32,7 @@ func (s *stream) tick() {
 }
 
 // overdue asks a child about the messages that it has not acknowledged in time.
-func (s *stream) overdue(k *kid) {
+func (s *stream) overdue(k *child) {
 	k.due = machine.Never
 	var run span
 	for seq := s.stable; seq < s.head; {
@@ -41,7 +41,7 @@ func (s *stream) overdue(k *kid) {
 			seq++
 			continue
 		}
-		if ks := k.slot(seq); !s.kidHas(k, seq, f.count) {
+		if ks := k.slot(seq); !s.childHas(k, seq, f.count) {
 			if ks.dueAt <= s.m.now {
 				s.late(k, seq, f)
 				if run.end != seq {
@@ -57,8 +57,8 @@ func (s *stream) overdue(k *kid) {
 	s.poll(k.rank, run, 0)
 }
 
-// kidHas reports whether a child has acknowledged a message.
-func (s *stream) kidHas(k *kid, first uint64, count uint16) bool {
+// childHas reports whether a child has acknowledged a message.
+func (s *stream) childHas(k *child, first uint64, count uint16) bool {
 	for i := range uint64(count) {
 		if !k.slot(first + i).acked {
 			return false
@@ -71,7 +71,7 @@ func (s *stream) kidHas(k *kid, first uint64, count uint16) bool {
 // it, and sent what it then says it lacks (RM-19): where hosts are busy nearly all that
 // are late have the message. The own parent is told, so that it does not send the payload
 // as well (RM-A20).
-func (s *stream) late(k *kid, first uint64, f *slot) {
+func (s *stream) late(k *child, first uint64, f *slot) {
 	ks := k.slot(first)
 	ks.tries = min(ks.tries+1, 200)
 	if ks.polledAt == 0 {
@@ -93,7 +93,7 @@ func (s *stream) late(k *kid, first uint64, f *slot) {
 
 // answered notes that a child has answered for a datagram. A second question tells
 // nothing of the round trip: which one the answer is to nobody knows.
-func (s *stream) answered(ks *kidSlot) {
+func (s *stream) answered(ks *childSlot) {
 	if ks.polledAt > 0 {
 		s.m.rtt.sample(s.m.now - ks.polledAt)
 	}
@@ -109,8 +109,8 @@ func (s *stream) poll(rank int, what span, flags wire.EntryFlags) {
 	}
 }
 
-// repairKid sends a datagram to a child again.
-func (s *stream) repairKid(k *kid, seq uint64) {
+// repairChild sends a datagram to a child again.
+func (s *stream) repairChild(k *child, seq uint64) {
 	k.slot(seq).sentAt = s.m.now
 	if first := seq - uint64(s.slot(seq).index); s.slot(first).delivered {
 		ks := k.slot(first)
@@ -128,7 +128,7 @@ func (s *stream) repair(rank int, seq uint64) {
 }
 
 // forward sends a datagram down the tree, where there is no multicast.
-func (s *stream) forward(k *kid, seq uint64, flags wire.DatagramFlags) {
+func (s *stream) forward(k *child, seq uint64, flags wire.DatagramFlags) {
 	if !k.slot(seq).acked {
 		s.send(k.rank, seq, flags)
 	}
@@ -213,13 +213,13 @@ func (s *stream) fetch(from int, run wire.Entry) {
 // source chooses whom to ask for a datagram.
 func (s *stream) source(seq uint64, sl *slot) int {
 	n := 1
-	for _, k := range s.kids {
+	for _, k := range s.children {
 		if k.slot(seq).acked {
 			n++
 		}
 	}
 	turn := int(sl.asked) % n
-	for _, k := range s.kids {
+	for _, k := range s.children {
 		if !k.slot(seq).acked {
 			continue
 		}

@@ -82,7 +82,7 @@ func (m *Machine) end(why error) {
 	waiting := m.sender.waiting
 	m.forgetAll()
 	m.group.rosters = nil
-	m.self.Life++ // for the next time
+	m.self.Incarnation++ // for the next time
 	m.emit(Effect{Kind: Gone, Why: why})
 	if waiting {
 		m.emit(Effect{Kind: Room}) // they are told that it is over
@@ -130,7 +130,7 @@ func (m *Machine) report() {
 
 // sendReport also says which epoch is the highest that was heard of.
 func (m *Machine) sendReport(to nid.NID, epoch uint64) {
-	o := wire.Order{Kind: wire.OrderReport, Group: m.cfg.Group, Epoch: epoch, Life: m.self.Life, Oldest: m.oldest(), MTU: uint32(m.cfg.MTU), Capacity: uint32(m.cfg.Capacity)}
+	o := wire.Order{Kind: wire.OrderReport, Group: m.cfg.Group, Epoch: epoch, Incarnation: m.self.Incarnation, Oldest: m.oldest(), MTU: uint32(m.cfg.MTU), Capacity: uint32(m.cfg.Capacity)}
 	if r := m.group.latest(); r != nil {
 		o.Version = r.version
 	}
@@ -151,7 +151,7 @@ func (m *Machine) sendReport(to nid.NID, epoch uint64) {
 // that failed (RM-A9). Those on the newest list are first.
 func (m *Machine) known(to nid.NID, flags wire.OrderFlags, you uint32) {
 	o := wire.Order{
-		Kind: wire.OrderKnown, Flags: flags, You: you, Group: m.cfg.Group, Epoch: m.epoch, Life: m.self.Life, Usable: m.usable, Oldest: m.oldest(),
+		Kind: wire.OrderKnown, Flags: flags, You: you, Group: m.cfg.Group, Epoch: m.epoch, Incarnation: m.self.Incarnation, Usable: m.usable, Oldest: m.oldest(),
 		MTU: uint32(m.cfg.MTU), Capacity: uint32(m.cfg.Capacity),
 	}
 	if m.state == leaving {

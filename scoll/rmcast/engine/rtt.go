@@ -33,7 +33,7 @@ func (r *rtt) spread() time.Duration { return r.smoothed + 4*r.variation }
 
 // sample measures with the acknowledgement of a leaf, at the origin of a message
 // that is in flight alone: others may wait on the way.
-func (s *stream) sample(k *kid, ks *kidSlot, seq uint64) {
+func (s *stream) sample(k *child, ks *childSlot, seq uint64) {
 	f := s.slot(seq)
 	if s.isRoot() && k.depth == 1 && ks.tries == 0 && ks.sentAt == 0 && seq == s.stable && f.delivered && seq+uint64(f.count) == s.head {
 		s.m.rtt.sample(s.m.now - f.at)
@@ -46,7 +46,7 @@ const maxLevels = 24
 // sampleAck measures how long a child with a subtree of so many levels took to
 // acknowledge, with the oldest message of an acknowledgement. Karn's algorithm: not if
 // the message was sent again to the child or below, nor with an answer to a question.
-func (s *stream) sampleAck(k *kid, ks *kidSlot, seq uint64, e *wire.Entry) {
+func (s *stream) sampleAck(k *child, ks *childSlot, seq uint64, e *wire.Entry) {
 	f := s.slot(seq)
 	if f.delivered && ks.sentAt == 0 && !ks.wants && e.Repairs == 0 && e.Flags&wire.FlagAnswer == 0 {
 		s.m.acks[min(k.depth, maxLevels-1)].sample(s.m.now - f.at)

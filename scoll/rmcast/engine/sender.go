@@ -112,7 +112,7 @@ func (m *Machine) datagramOut(s *stream, seq uint64, flags wire.DatagramFlags) {
 	m.sender.tails = 0
 	m.tailLater(s)
 	if s.roster.tree {
-		for _, k := range s.kids {
+		for _, k := range s.children {
 			s.forward(k, seq, flags)
 		}
 		return
@@ -247,7 +247,7 @@ func (m *Machine) heartbeat() {
 // what others say of them may have overtaken them (as TCP's tail loss probe).
 func (m *Machine) tailLater(s *stream) {
 	after := 2 * m.rtt.estimate(&m.cfg)
-	for _, k := range s.kids {
+	for _, k := range s.children {
 		after = max(after, min(m.acks[min(k.depth, maxLevels-1)].spread(), maxSpread))
 	}
 	m.sender.tailAt = m.now + after<<m.sender.tails
@@ -278,7 +278,7 @@ func (m *Machine) beat() {
 		return
 	}
 	d.Flags = wire.FlagTree
-	for _, k := range s.kids {
+	for _, k := range s.children {
 		m.sendDatagram(s, k.rank, &d, nil)
 	}
 }

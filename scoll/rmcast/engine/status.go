@@ -101,8 +101,8 @@ func (s *stream) status() StreamStatus {
 
 func (s *stream) waits(first uint64, f *slot) (list []Wait) {
 	shape := s.roster.shape(s.root)
-	for _, k := range s.kids {
-		if s.kidHas(k, first, f.count) {
+	for _, k := range s.children {
+		if s.childHas(k, first, f.count) {
 			continue
 		}
 		ks := k.slot(first)

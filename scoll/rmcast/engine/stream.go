@@ -52,8 +52,8 @@ type stream struct {
 	slots  []slot
 	kept   int // bytes of datagrams, unless it is the own stream
 
-	kids   []*kid
-	parent int // rank; -1 at the origin
+	children []*child
+	parent   int // rank; -1 at the origin
 
 	up        []span // acknowledgements that wait
 	confirmed []span // what was acknowledged and is not stable, in order
@@ -96,7 +96,7 @@ func (s *stream) enter(r *roster, first, base uint64) {
 	if len(s.slots) != r.window {
 		s.slots = make([]slot, r.window)
 	}
-	s.up, s.confirmed, s.upCount, s.kids = s.up[:0], s.confirmed[:0], 0, nil
+	s.up, s.confirmed, s.upCount, s.children = s.up[:0], s.confirmed[:0], 0, nil
 	s.askAt, s.ackAt, s.queryAt, s.due = machine.Never, machine.Never, machine.Never, machine.Never
 	s.lost = false
 	s.rewire()
@@ -135,8 +135,8 @@ func (s *stream) freeTo(stable uint64) {
 	for seq := s.stable; seq < min(stable, s.stable+uint64(len(s.slots))); seq++ {
 		i := seq % uint64(len(s.slots))
 		s.forget(&s.slots[i])
-		for _, k := range s.kids {
-			k.slots[i] = kidSlot{}
+		for _, k := range s.children {
+			k.slots[i] = childSlot{}
 		}
 	}
 	s.stable, s.head = stable, max(s.head, stable)

@@ -27,7 +27,7 @@ func TestTrees(t *testing.T) {
 			if s.isRoot() != (int(origin) == int(other.id)) {
 				t.Errorf("origin %d: node %d has parent %d", origin, other.id, s.parent)
 			}
-			for _, k := range s.kids {
+			for _, k := range s.children {
 				reached++
 				child := w.hosts[hostID(s.roster.peers[k.rank].id.NID)].m.group.byID[h.m.self].stream
 				if child.parent != s.roster.self {
@@ -118,7 +118,7 @@ func TestUnknownVersion(t *testing.T) {
 			return false
 		}
 		lost++
-		ack := wire.Order{Kind: wire.OrderReport, Group: testGroup, Epoch: o.Epoch, Version: o.Version, Oldest: o.Oldest, Life: o.Life, MTU: 4096}
+		ack := wire.Order{Kind: wire.OrderReport, Group: testGroup, Epoch: o.Epoch, Version: o.Version, Oldest: o.Oldest, Incarnation: o.Incarnation, MTU: 4096}
 		w.net.At(w.net.Now()+2*oneWay, func() {
 			var out Output
 			w.hosts[0].g.Step(w.net.Now(), Input{Kind: Instructed, From: hostNID(2), Data: ack.AppendTo(nil)}, &out)
@@ -306,13 +306,13 @@ func TestExpelled(t *testing.T) {
 	if len(h.got) != before {
 		t.Error("it still delivers")
 	}
-	life := h.m.self.Life
+	incarnation := h.m.self.Incarnation
 	w.net.Command(2, "join")
 	w.run(2 * time.Second)
 	w.await(w.send(0, "with"))
 	w.want("with", w.all()...)
-	if h.m.self.Life < life || h.joined != 2 {
-		t.Errorf("life %d after %d, joined %d times", h.m.self.Life, life, h.joined)
+	if h.m.self.Incarnation < incarnation || h.joined != 2 {
+		t.Errorf("life %d after %d, joined %d times", h.m.self.Incarnation, incarnation, h.joined)
 	}
 }
 

@@ -123,28 +123,28 @@ func newWorld(t *testing.T, n int, change func(w *world, cfg *sim.Config[*packet
 	return w
 }
 
-func (w *world) boot(life sim.Life, _ sim.Program[*packet]) sim.Program[*packet] {
+func (w *world) boot(incarnation sim.Incarnation, _ sim.Program[*packet]) sim.Program[*packet] {
 	cfg, manager := w.cfg, w.manager
-	cfg.Self, cfg.Life, cfg.Group = hostNID(life.Node), 100*(life.Number+1), testGroup
+	cfg.Self, cfg.Incarnation, cfg.Group = hostNID(incarnation.Node), 100*(incarnation.Number+1), testGroup
 	for i := range w.managers {
 		cfg.Managers = append(cfg.Managers, hostNID(sim.NodeID(i)))
 	}
 	if w.wall > 0 {
-		cfg.Life = w.wall + uint64(time.Second)*life.Number
+		cfg.Incarnation = w.wall + uint64(time.Second)*incarnation.Number
 	}
-	cfg.Seed = life.Seed
+	cfg.Seed = incarnation.Seed
 	if w.change != nil {
-		w.change(life.Node, &cfg)
+		w.change(incarnation.Node, &cfg)
 	}
-	h := &host{w: w, id: life.Node, m: New(cfg)}
-	if int(life.Node) < w.managers {
-		manager.Self, manager.Incarnation, manager.Group, manager.Managers = cfg.Self, 1000*(life.Number+1)+uint64(life.Node), testGroup, cfg.Managers
+	h := &host{w: w, id: incarnation.Node, m: New(cfg)}
+	if int(incarnation.Node) < w.managers {
+		manager.Self, manager.Incarnation, manager.Group, manager.Managers = cfg.Self, 1000*(incarnation.Number+1)+uint64(incarnation.Node), testGroup, cfg.Managers
 		if w.wall > 0 {
-			manager.Incarnation = cfg.Life + uint64(life.Node)
+			manager.Incarnation = cfg.Incarnation + uint64(incarnation.Node)
 		}
 		h.g = NewManager(manager)
 	}
-	w.hosts[life.Node] = h
+	w.hosts[incarnation.Node] = h
 	return h
 }
 

@@ -66,7 +66,7 @@ func (p *program) put(to sim.NodeID, m *kit.Message) {
 func (p *program) gone(why error) {
 	n := p.net
 	n.ledger.healed(p.id, p.m.Stats().Healed)
-	n.nodes[p.id].life++
+	n.nodes[p.id].incarnation++
 	if errors.Is(why, engine.ErrLeft) {
 		n.left(p.id, p.now, why)
 	}

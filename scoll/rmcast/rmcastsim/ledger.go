@@ -24,7 +24,7 @@ const (
 	UnderWay                  // in flight
 	Released                  // all live members have it, as its origin was told, unless Why is ErrSplit
 	Lost                      // its origin was told that nobody knows
-	OriginGone                // the origin's life ended before
+	OriginGone                // the origin's incarnation ended before
 )
 
 // Message is one message of a run.
@@ -44,8 +44,8 @@ type Message struct {
 	got []receipt // by node
 }
 
-// receipt says which member of a node has delivered a message: its life, or 0.
-type receipt struct{ life uint64 }
+// receipt says which member of a node has delivered a message: its incarnation, or 0.
+type receipt struct{ incarnation uint64 }
 
 // Elapsed is how long a message took from its acceptance to its release.
 func (m *Message) Elapsed() time.Duration { return m.Done - m.Sent }
@@ -141,10 +141,10 @@ func (l *ledger) delivered(at sim.NodeID, origin rmcast.ID, seq uint64, data []b
 		note(&l.problems.content, "at %v node %v delivers what %v has not sent as %d", n.Now(), at, origin, seq)
 		return
 	}
-	if m.got[at].life != 0 {
+	if m.got[at].incarnation != 0 {
 		note(&l.problems.once, "at %v node %v delivers message %s again", n.Now(), at, m.name())
 	}
-	m.got[at].life, m.Last = n.nodes[at].life, n.Now()
+	m.got[at].incarnation, m.Last = n.nodes[at].incarnation, n.Now()
 	l.ordered(n.id(at), m)
 }
 
@@ -176,7 +176,7 @@ func (l *ledger) released(m *Message, r rmcast.Result, why error) {
 	}
 	for _, member := range members {
 		node := nodeOf(member.NID)
-		if m.got[node].life != member.Life && !slices.Contains(r.Failed, member.ID) {
+		if m.got[node].incarnation != member.Incarnation && !slices.Contains(r.Failed, member.ID) {
 			note(&l.problems.proven, "at %v message %s is released, and %v has not delivered it", m.Done, m.name(), member.ID)
 		}
 	}
@@ -190,7 +190,7 @@ func (l *ledger) released(m *Message, r rmcast.Result, why error) {
 // doing its part.
 func (l *ledger) failed(m *Message, id rmcast.ID) {
 	n, node := l.net, nodeOf(id.NID)
-	if n.Up(node) && n.nodes[node].life == id.Life && !n.nodes[node].excused && n.Now() > n.oracle.news[node] {
+	if n.Up(node) && n.nodes[node].incarnation == id.Incarnation && !n.nodes[node].excused && n.Now() > n.oracle.news[node] {
 		note(&l.problems.failed, "at %v message %s is released, and %v is named as failed, which lives", m.Done, m.name(), id)
 	}
 }
@@ -200,7 +200,7 @@ func (l *ledger) failed(m *Message, id rmcast.ID) {
 // off, or slow, is no excuse.
 func (l *ledger) success(m *Message, id rmcast.ID) {
 	n, node := l.net, nodeOf(id.NID)
-	if m.Why == nil && n.Up(node) && id.Life >= n.nodes[node].began && !l.left[id] && m.got[node].life != id.Life {
+	if m.Why == nil && n.Up(node) && id.Incarnation >= n.nodes[node].began && !l.left[id] && m.got[node].incarnation != id.Incarnation {
 		note(&l.problems.success, "at %v message %s is a success, and %v lives and has not delivered it", m.Done, m.name(), id)
 	}
 }
@@ -225,7 +225,7 @@ func (l *ledger) ended(m *Message, why error) {
 	l.open--
 }
 
-// originGone notes that the life of a node ends: nobody waits for its messages.
+// originGone notes that the incarnation of a node ends: nobody waits for its messages.
 func (l *ledger) originGone(id sim.NodeID) {
 	for _, m := range l.all {
 		if m.Origin == id && !m.over() {

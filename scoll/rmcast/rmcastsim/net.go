@@ -21,7 +21,7 @@ const Group rmcast.GroupID = 1
 type Config struct {
 	scenario.Network
 
-	// Rmcast is for all nodes. Self, Life, Group, Managers and MTU are set here.
+	// Rmcast is for all nodes. Self, Incarnation, Group, Managers and MTU are set here.
 	Rmcast rmcast.GroupConfig
 	// Capacity is what machines are told of memory for datagrams that wait, in bytes. 0:
 	// enough for a window.
@@ -56,19 +56,19 @@ type Config struct {
 type Net struct {
 	kit.Base
 
-	cfg      Config
-	managers []nid.NID
-	lives    []life // by node, the latest; nil before the first
-	nodes    []membership
-	oracle   oracle
-	ledger   ledger
+	cfg          Config
+	managers     []nid.NID
+	incarnations []incarnation // by node, the latest; nil before the first
+	nodes        []membership
+	oracle       oracle
+	ledger       ledger
 
 	out   engine.Output // of the latest step
 	queue []input
 }
 
-// life is bare machines or an agent on a node.
-type life interface {
+// incarnation is bare machines or an agent on a node.
+type incarnation interface {
 	// status is false of one that is in no group.
 	status() (engine.Status, bool)
 	managing() (engine.Managing, bool)
@@ -77,12 +77,12 @@ type life interface {
 
 // membership is what is known of a node's part in the group.
 type membership struct {
-	wants   bool          // it joins at its start
-	life    uint64        // of what it is, or would be, as a member
-	began   uint64        // the first of those of its process
-	excused bool          // it may be taken for dead, or be late
-	leaveAt time.Duration // when it was told to leave, by its own clock
-	healed  uint64        // how often it has given up being a member of a group without a manager
+	wants       bool          // it joins at its start
+	incarnation uint64        // of what it is, or would be, as a member
+	began       uint64        // the first of those of its process
+	excused     bool          // it may be taken for dead, or be late
+	leaveAt     time.Duration // when it was told to leave, by its own clock
+	healed      uint64        // how often it has given up being a member of a group without a manager
 }
 
 // New makes a network. Its nodes start when it runs.
@@ -98,7 +98,7 @@ func New(cfg Config) (*Net, error) {
 func prepare(cfg Config) *Net {
 	cfg.Managers = min(cmp.Or(cfg.Managers, 1), cfg.Nodes)
 	cfg.Manager.Fragment = cmp.Or(cfg.Manager.Fragment, 2048)
-	n := &Net{cfg: cfg, lives: make([]life, cfg.Nodes), nodes: make([]membership, cfg.Nodes)}
+	n := &Net{cfg: cfg, incarnations: make([]incarnation, cfg.Nodes), nodes: make([]membership, cfg.Nodes)}
 	for id := range sim.NodeID(cfg.Managers) {
 		n.managers = append(n.managers, simlnd.NID(id))
 	}
@@ -135,11 +135,11 @@ func (n *Net) happens(a *kit.Act, do func()) {
 	do()
 }
 
-// began notes that a life begins, as a member with this incarnation.
-func (n *Net) began(k life, begins sim.Life, incarnation uint64) {
-	n.lives[begins.Node] = k
+// began notes that an incarnation begins, as a member with this incarnation.
+func (n *Net) began(k incarnation, begins sim.Incarnation, incarnation uint64) {
+	n.incarnations[begins.Node] = k
 	m := &n.nodes[begins.Node]
-	m.life, m.began, m.healed = incarnation, incarnation, 0
+	m.incarnation, m.began, m.healed = incarnation, incarnation, 0
 	if n.Control != nil {
 		n.oracle.started(begins)
 	}
@@ -155,7 +155,7 @@ func (n *Net) excuse(set sim.NodeSet) {
 
 // id is who a node is, or would be, as a member.
 func (n *Net) id(node sim.NodeID) rmcast.ID {
-	return rmcast.ID{NID: simlnd.NID(node), Life: n.nodes[node].life}
+	return rmcast.ID{NID: simlnd.NID(node), Incarnation: n.nodes[node].incarnation}
 }
 
 // nodeOf is the node with a NID, which is one of ours.

@@ -13,30 +13,30 @@ import (
 // before its death is heard of is not said to have died, and who comes back is
 // announced a full delay after its return.
 type oracle struct {
-	net   *Net
-	pcg   rand.PCG
-	lives []uint64 // of each node, how many have begun or ended
-	told  time.Duration
-	news  []time.Duration // of each node, until when not all have heard of its return
+	net          *Net
+	pcg          rand.PCG
+	incarnations []uint64 // of each node, how many have begun or ended
+	told         time.Duration
+	news         []time.Duration // of each node, until when not all have heard of its return
 }
 
 func (o *oracle) init(n *Net) {
-	o.net, o.lives, o.news = n, make([]uint64, n.cfg.Nodes), make([]time.Duration, n.cfg.Nodes)
+	o.net, o.incarnations, o.news = n, make([]uint64, n.cfg.Nodes), make([]time.Duration, n.cfg.Nodes)
 	o.pcg.Seed(n.cfg.Seed, 0x0AC1E)
 }
 
-// started hears that a life begins.
-func (o *oracle) started(life sim.Life) {
-	o.lives[life.Node]++
-	if o.net.cfg.Discovery > 0 && life.Number > 0 {
-		o.spread(life.Node, o.net.cfg.Discovery, true)
-		o.news[life.Node] = o.net.Now() + 2*o.net.cfg.Discovery
+// started hears that an incarnation begins.
+func (o *oracle) started(incarnation sim.Incarnation) {
+	o.incarnations[incarnation.Node]++
+	if o.net.cfg.Discovery > 0 && incarnation.Number > 0 {
+		o.spread(incarnation.Node, o.net.cfg.Discovery, true)
+		o.news[incarnation.Node] = o.net.Now() + 2*o.net.cfg.Discovery
 	}
 }
 
-// ended hears that a life ends.
+// ended hears that an incarnation ends.
 func (o *oracle) ended(id sim.NodeID) {
-	o.lives[id]++
+	o.incarnations[id]++
 	if o.net.cfg.Discovery > 0 {
 		o.spread(id, 0, false)
 	}
@@ -45,11 +45,11 @@ func (o *oracle) ended(id sim.NodeID) {
 // spread lets the managers hear of a node, each at a time of its own, unless there
 // is other news of it by then.
 func (o *oracle) spread(subject sim.NodeID, after time.Duration, alive bool) {
-	n, delay, lives := o.net, o.net.cfg.Discovery, o.lives[subject]
+	n, delay, incarnations := o.net, o.net.cfg.Discovery, o.incarnations[subject]
 	for id := range sim.NodeID(n.cfg.Managers) {
 		at := n.Now() + after + delay - time.Duration(o.pcg.Uint64()%uint64(delay/2+1))
 		n.At(at, func() {
-			if o.lives[subject] == lives && n.Up(id) {
+			if o.incarnations[subject] == incarnations && n.Up(id) {
 				o.tell(id, subject, alive)
 			}
 		})
@@ -61,7 +61,7 @@ func (o *oracle) tell(observer, subject sim.NodeID, alive bool) {
 	n := o.net
 	o.told = n.Now()
 	if n.cfg.Stacks {
-		n.Fabric.Do(observer, func(*simlnd.Host) { n.lives[observer].(*stack).hear(simlnd.NID(subject), alive) })
+		n.Fabric.Do(observer, func(*simlnd.Host) { n.incarnations[observer].(*stack).hear(simlnd.NID(subject), alive) })
 		return
 	}
 	word := "dead "

@@ -35,23 +35,23 @@ type input struct {
 	manager bool
 }
 
-// boot begins a life. A restarted node knows nothing of its life before.
-func (n *Net) boot(life sim.Life, _ sim.Program[*kit.Message]) sim.Program[*kit.Message] {
-	cfg := n.memberConfig(life)
-	p := &program{net: n, id: life.Node, m: engine.New(cfg), rng: rand.New(rand.NewPCG(life.Seed, 0x1055)), wake: machine.Never, manage: machine.Never}
-	if int(life.Node) < n.cfg.Managers {
-		p.g = engine.NewManager(n.managerConfig(life))
+// boot begins an incarnation. A restarted node knows nothing of its incarnation before.
+func (n *Net) boot(incarnation sim.Incarnation, _ sim.Program[*kit.Message]) sim.Program[*kit.Message] {
+	cfg := n.memberConfig(incarnation)
+	p := &program{net: n, id: incarnation.Node, m: engine.New(cfg), rng: rand.New(rand.NewPCG(incarnation.Seed, 0x1055)), wake: machine.Never, manage: machine.Never}
+	if int(incarnation.Node) < n.cfg.Managers {
+		p.g = engine.NewManager(n.managerConfig(incarnation))
 	}
-	n.began(p, life, cfg.Life)
+	n.began(p, incarnation, cfg.Incarnation)
 	return p
 }
 
-// incarnation leaves room for the lives of a member that joins again.
-func incarnation(life sim.Life) uint64 { return (life.Number + 1) << 20 }
+// incarnationOf leaves room for the lives of a member that joins again.
+func incarnationOf(incarnation sim.Incarnation) uint64 { return (incarnation.Number + 1) << 20 }
 
-func (n *Net) memberConfig(life sim.Life) engine.Config {
+func (n *Net) memberConfig(incarnation sim.Incarnation) engine.Config {
 	cfg := n.cfg.Rmcast.Engine()
-	cfg.Self, cfg.Life, cfg.Group, cfg.Managers, cfg.Seed = simlnd.NID(life.Node), incarnation(life), Group, n.managers, life.Seed
+	cfg.Self, cfg.Incarnation, cfg.Group, cfg.Managers, cfg.Seed = simlnd.NID(incarnation.Node), incarnationOf(incarnation), Group, n.managers, incarnation.Seed
 	cfg.Capacity = n.cfg.Capacity
 	if !n.cfg.NoMulticast {
 		cfg.MTU = wire.HeaderSize + n.cfg.Manager.Fragment
@@ -59,9 +59,9 @@ func (n *Net) memberConfig(life sim.Life) engine.Config {
 	return cfg
 }
 
-func (n *Net) managerConfig(life sim.Life) engine.ManagerConfig {
+func (n *Net) managerConfig(incarnation sim.Incarnation) engine.ManagerConfig {
 	cfg := n.cfg.Manager
-	cfg.Self, cfg.Incarnation, cfg.Group, cfg.Managers = simlnd.NID(life.Node), incarnation(life), Group, n.managers
+	cfg.Self, cfg.Incarnation, cfg.Group, cfg.Managers = simlnd.NID(incarnation.Node), incarnationOf(incarnation), Group, n.managers
 	return cfg
 }
 

@@ -26,14 +26,14 @@ type stack struct {
 	outbox []*Message // that the agent has not taken
 }
 
-// bootStack begins a life of a stack.
+// bootStack begins an incarnation of a stack.
 func (n *Net) bootStack(h, _ *simlnd.Host) (err error) {
 	k := &stack{net: n, host: h, faults: engine.Faults{Datagrams: n.cfg.Loss}}
 	if k.lnet, err = lnetsim.NewStack(h, lnetsim.StackConfig{}); err != nil {
 		return err
 	}
 	id := h.ID()
-	n.began(k, h.Life(), h.Incarnation())
+	n.began(k, h.Incarnation(), h.LNetIncarnation())
 	if k.agent, err = rmcast.New(k.lnet.Table, rmcast.Config{View: k, Fragment: n.cfg.Manager.Fragment}); err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (k *stack) hear(id nid.NID, alive bool) {
 func (k *stack) join() error {
 	n := k.net
 	cfg := n.cfg.Rmcast
-	cfg.Group, cfg.Managers, cfg.Seed, cfg.Faults = Group, n.managers, k.host.Life().Seed, k.faults
+	cfg.Group, cfg.Managers, cfg.Seed, cfg.Faults = Group, n.managers, k.host.Incarnation().Seed, k.faults
 	k.begins = true
 	cfg.NoMulticast, cfg.OnChange = n.cfg.NoMulticast, k.changed
 	cfg.Handle = func(m *rmcast.Message) { n.ledger.delivered(k.host.ID(), m.Origin, m.Seq, m.Data) }
@@ -99,7 +99,7 @@ func (k *stack) changed(_ rmcast.Version, err error) {
 // note takes note of who this node is, and of the newest list.
 func (k *stack) note() {
 	s := k.group.Status()
-	k.net.nodes[k.host.ID()].life = s.Self.Life
+	k.net.nodes[k.host.ID()].incarnation = s.Self.Incarnation
 	k.net.ledger.list(s.Version, s.Members)
 }
 

@@ -11,7 +11,7 @@ func (n *Net) Status(id sim.NodeID) (s engine.Status, ok bool) {
 	if !n.Up(id) {
 		return s, false
 	}
-	return n.lives[id].status()
+	return n.incarnations[id].status()
 }
 
 // Managing describes the manager on a node; ok is false if it is down, or is none.
@@ -19,11 +19,11 @@ func (n *Net) Managing(id sim.NodeID) (g engine.Managing, ok bool) {
 	if !n.Up(id) {
 		return g, false
 	}
-	return n.lives[id].managing()
+	return n.incarnations[id].managing()
 }
 
 // Counters are the counters of all nodes' latest lives.
-func (n *Net) Counters() engine.Stats { return kit.Sum(n.lives, life.stats) }
+func (n *Net) Counters() engine.Stats { return kit.Sum(n.incarnations, incarnation.stats) }
 
 // LostCopies is how many copies of datagrams with payload receivers have lost, by
 // Config.Loss.

@@ -40,7 +40,7 @@ func TestProblems(t *testing.T) {
 	}{
 		{"nothing", "", func(*Net, *Message) {}},
 		{"released too early", "has not delivered it", func(n *Net, m *Message) {
-			n.ledger.released(m, rmcast.Result{Version: n.lives[0].(*program).m.Status().Version}, nil)
+			n.ledger.released(m, rmcast.Result{Version: n.incarnations[0].(*program).m.Status().Version}, nil)
 		}},
 		{"released in no version", "which nobody has listed", func(n *Net, m *Message) {
 			n.ledger.released(m, rmcast.Result{Version: rmcast.Version{Epoch: 1, Counter: 9}}, nil)
@@ -50,7 +50,7 @@ func TestProblems(t *testing.T) {
 		}},
 		{"a success without a live member", "lives and has not delivered it", func(n *Net, m *Message) {
 			n.nodes[2].excused = true
-			n.ledger.released(m, rmcast.Result{Version: n.lives[0].(*program).m.Status().Version, Failed: []rmcast.ID{n.id(0), n.id(1), n.id(2), n.id(3)}}, nil)
+			n.ledger.released(m, rmcast.Result{Version: n.incarnations[0].(*program).m.Status().Version, Failed: []rmcast.ID{n.id(0), n.id(1), n.id(2), n.id(3)}}, nil)
 		}},
 		{"twice", "delivers message 1 of node 2 again", func(n *Net, m *Message) {
 			n.ledger.delivered(3, m.ID, m.Result.Seq, m.payload())

@@ -62,7 +62,7 @@ const (
 //	 24 16  version   of the list; Report: of the newest that is known
 //	 40 16  usable    what may be sent under
 //	 56 16  oldest    from members: nothing below is in use; to them: forget what is below
-//	 72  8  life      of the member; List and State: of whom it is for
+//	 72  8  incarnation      of the member; List and State: of whom it is for
 //	 80  4  MTU       Join: of a datagram's payload, 0 without multicast; List: bytes of a fragment
 //	 84  4  capacity  Join: bytes of datagrams that wait at the receiver; List: the least of all
 //	 88  4  window    List: datagrams in flight of one origin; Known: how many of the members,
@@ -75,26 +75,26 @@ const (
 //	                  with OrderReplica: how many members the manager hears
 //	110  2  silent    List, Known: so many of the departed, the last ones, were on the list that
 //	                  all had before, and were left behind as they were silent: they may live
-//	112     members: number, life, NID; departed: life, NID
+//	112     members: number, incarnation, NID; departed: incarnation, NID
 type Order struct {
-	Kind     OrderKind
-	Flags    OrderFlags
-	Group    GroupID
-	You      uint32
-	Epoch    uint64
-	Version  Version
-	Usable   Version
-	Oldest   Version
-	Life     uint64
-	MTU      uint32
-	Capacity uint32
-	Window   uint32
-	Next     uint32
-	Voters   uint32
-	Of       uint16
-	Silent   uint16
-	Members  []Member // List: ascending numbers
-	Departed []ID
+	Kind        OrderKind
+	Flags       OrderFlags
+	Group       GroupID
+	You         uint32
+	Epoch       uint64
+	Version     Version
+	Usable      Version
+	Oldest      Version
+	Incarnation uint64
+	MTU         uint32
+	Capacity    uint32
+	Window      uint32
+	Next        uint32
+	Voters      uint32
+	Of          uint16
+	Silent      uint16
+	Members     []Member // List: ascending numbers
+	Departed    []ID
 }
 
 // AppendTo appends the message.
@@ -107,7 +107,7 @@ func (o *Order) AppendTo(b []byte) []byte {
 	b = appendVersion(b, o.Version)
 	b = appendVersion(b, o.Usable)
 	b = appendVersion(b, o.Oldest)
-	b = le.AppendUint64(b, o.Life)
+	b = le.AppendUint64(b, o.Incarnation)
 	b = le.AppendUint32(b, o.MTU)
 	b = le.AppendUint32(b, o.Capacity)
 	b = le.AppendUint32(b, o.Window)
@@ -127,14 +127,14 @@ func (o *Order) AppendTo(b []byte) []byte {
 	return b
 }
 
-// AppendTo appends the form of an ID in lists: life, then NID in LNet's extended form.
+// AppendTo appends the form of an ID in lists: incarnation, then NID in LNet's extended form.
 func (id ID) AppendTo(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(b, id.Life)
+	b = binary.LittleEndian.AppendUint64(b, id.Incarnation)
 	return id.NID.AppendExtended(b)
 }
 
 func parseID(b []byte) (id ID, err error) {
-	id.Life = binary.LittleEndian.Uint64(b)
+	id.Incarnation = binary.LittleEndian.Uint64(b)
 	if id.NID, _, err = nid.ParseExtended(b[8:]); err != nil || !id.NID.IsValid() {
 		return id, ErrHeader
 	}
@@ -155,7 +155,7 @@ func ParseOrder(b []byte) (o Order, err error) {
 	o.Version = parseVersion(b[24:])
 	o.Usable = parseVersion(b[40:])
 	o.Oldest = parseVersion(b[56:])
-	o.Life = le.Uint64(b[72:])
+	o.Incarnation = le.Uint64(b[72:])
 	o.MTU = le.Uint32(b[80:])
 	o.Capacity = le.Uint32(b[84:])
 	o.Window = le.Uint32(b[88:])

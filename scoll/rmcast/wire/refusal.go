@@ -8,7 +8,7 @@ type Refusal uint32
 
 // The reasons.
 const (
-	RefusedAhead    Refusal = 1 + iota // the epoch or life is more than a day above the clock
+	RefusedAhead    Refusal = 1 + iota // the epoch or incarnation is more than a day above the clock
 	RefusedStranger                    // the sender is on no list of those that may be members
 	RefusedQuorum                      // the manager hears too few members
 	RefusedLimits                      // the sender has less multicast than the group asks for

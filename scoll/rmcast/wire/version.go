@@ -44,11 +44,11 @@ func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Epoch, v.Counte
 // ID tells members apart for ever: a node that restarts, or joins again after it
 // was expelled, is another one.
 type ID struct {
-	NID  nid.NID
-	Life uint64 // rises with every life of the node, and every time it joins
+	NID         nid.NID
+	Incarnation uint64 // rises with every incarnation of the node, and every time it joins
 }
 
-func (id ID) String() string { return fmt.Sprintf("%v/%d", id.NID, id.Life) }
+func (id ID) String() string { return fmt.Sprintf("%v/%d", id.NID, id.Incarnation) }
 
 // Member is a member as lists have it (RM-14).
 type Member struct {

@@ -22,7 +22,7 @@ var sampleEntry = Entry{Kind: Pending, Flags: FlagNeedless, Repairs: 2, Origin: 
 
 func sampleOrder() Order {
 	return Order{
-		Kind: OrderList, Flags: OrderTree, Group: 7, You: 2, Epoch: 3, Version: Version{3, 4}, Usable: Version{3, 3}, Oldest: Version{2, 9}, Life: 12,
+		Kind: OrderList, Flags: OrderTree, Group: 7, You: 2, Epoch: 3, Version: Version{3, 4}, Usable: Version{3, 3}, Oldest: Version{2, 9}, Incarnation: 12,
 		MTU: 4096, Capacity: 100_000, Window: 128, Next: 6, Voters: 5, Of: 8, Silent: 1,
 		Members: []Member{{ID{testNID(0), 11}, 1}, {ID{testNID(1), 12}, 2}}, Departed: []ID{{testNID(2), 13}},
 	}

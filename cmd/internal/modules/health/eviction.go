@@ -63,7 +63,7 @@ func evictionEnd(agent *health.ServerAgent, of HealthEvictionOf) (EvictionState,
 		}
 		return EvictionKept, c.Master
 	}
-	if life, ok := agent.Buried(of.Client); ok && life >= of.Incarnation {
+	if incarnation, ok := agent.Buried(of.Client); ok && incarnation >= of.Incarnation {
 		return EvictionDone, nid.NID{}
 	}
 	past, _ := agent.History(1, func(p *health.Past) bool { return p.Client == of.Client && p.Incarnation == of.Incarnation })

@@ -66,7 +66,7 @@ func New(host node.Host, g Gossip, c Collectives) *Module {
 }
 
 // roles is what a node has of client health while a role is enabled: it is
-// there for the node's whole life, its roles from when the servers are known.
+// there for the node's whole incarnation, its roles from when the servers are known.
 type roles struct {
 	m      *Module
 	cfg    config.Health

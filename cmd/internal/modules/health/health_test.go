@@ -251,9 +251,9 @@ func (h *healthNodes) evictByHand(t *testing.T) {
 		e, err := h.nodes[at].Eviction(HealthEvictionOf{id, reply.Incarnation})
 		return err == nil && e.State == EvictionDone && len(e.Missing)+len(e.Owed) == 0
 	})
-	for life, want := range map[uint64]EvictionState{reply.Incarnation: EvictionDone, reply.Incarnation + 1<<50: EvictionUnknown} {
-		if e, err := h.nodes[at].Eviction(HealthEvictionOf{id, life}); err != nil || e.State != want {
-			t.Errorf("life %d: %+v, %v", life, e, err)
+	for incarnation, want := range map[uint64]EvictionState{reply.Incarnation: EvictionDone, reply.Incarnation + 1<<50: EvictionUnknown} {
+		if e, err := h.nodes[at].Eviction(HealthEvictionOf{id, incarnation}); err != nil || e.State != want {
+			t.Errorf("life %d: %+v, %v", incarnation, e, err)
 		}
 	}
 	if _, err := h.nodes[at].Eviction(HealthEvictionOf{}); !errors.Is(err, syscall.EINVAL) {

@@ -129,14 +129,14 @@ func (l *lateStore) Load() ([]health.Record, []health.Tombstone, error) {
 	if store == nil {
 		return nil, nil, nil
 	}
-	records, graves, err := store.Load()
+	records, tombstones, err := store.Load()
 	if err != nil {
 		err = errors.Join(err, store.Close())
 		l.set(nil, err)
 		l.lost(err)
 		return nil, nil, nil
 	}
-	return records, graves, nil
+	return records, tombstones, nil
 }
 
 // Save keeps a record.

@@ -74,9 +74,9 @@ func TestLoadFails(t *testing.T) {
 	if err := os.Truncate(path, 0); err != nil { // each page is an error of the disk then
 		t.Fatal(err)
 	}
-	records, graves, err := late.Load()
-	if len(records) != 0 || len(graves) != 0 || err != nil || !errors.Is(lost, connstore.ErrFault) {
-		t.Errorf("%v, %v, %v; lost: %v", records, graves, err, lost)
+	records, tombstones, err := late.Load()
+	if len(records) != 0 || len(tombstones) != 0 || err != nil || !errors.Is(lost, connstore.ErrFault) {
+		t.Errorf("%v, %v, %v; lost: %v", records, tombstones, err, lost)
 	}
 	var saved error
 	late.Save(health.Record{}, func(err error) { saved = err })

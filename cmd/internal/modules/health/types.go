@@ -167,7 +167,7 @@ type HealthEvent struct {
 	Epoch       uint32    `json:"epoch,omitempty"`
 	Cause       string    `json:"cause,omitempty"`  // of suspended and evicted, at a server
 	Master      string    `json:"master,omitempty"` // of the client, at a server
-	Peer        string    `json:"peer,omitempty"`   // whence the client speaks, at a server; where the later life runs, of superseded
+	Peer        string    `json:"peer,omitempty"`   // whence the client speaks, at a server; where the later incarnation runs, of superseded
 	Server      string    `json:"server,omitempty"` // that an event of a client is about
 	Code        string    `json:"code,omitempty"`   // why, at a client
 	// Missed is how many events before this one were left out, because they came

@@ -93,7 +93,7 @@ func (m *Module) Open() error {
 	z := &zoner{cfg: &m.Config.Zone, log: m.Log, handlers: m.Handlers, id: id, next: 1}
 	agent := cfg.Agent()
 	agent.Self, agent.Seed, agent.Log, agent.Clock = id, m.Incarnation(), m.Log, m.Clock
-	agent.Last, agent.Keep = z.lastLife(m.Config.StateDir), z.keeper(m.Config.StateDir)
+	agent.Last, agent.Keep = z.lastIncarnation(m.Config.StateDir), z.keeper(m.Config.StateDir)
 	z.agent, err = zone.New(m.Table, agent)
 	if errors.Is(err, zone.ErrNotHere) {
 		err = cli.Hint(err, "nids in the section zone: this node is %s", cli.NIDList(m.NIDs()))
@@ -104,7 +104,7 @@ func (m *Module) Open() error {
 	z.stop = z.agent.Watch(z.happened)
 	m.zone = z
 	err = z.join()
-	if errors.Is(err, zone.ErrOldLife) {
+	if errors.Is(err, zone.ErrOldIncarnation) {
 		err = cli.Hint(err, "all incarnations of %v are used up: give it another name with node in the section zone", id)
 	}
 	return cfg.At.Wrap(err)

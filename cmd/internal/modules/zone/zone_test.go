@@ -55,17 +55,17 @@ func zoneVersion(t *testing.T, m *Module) uint64 {
 	return s.Version.Inc
 }
 
-// TestZoneLives: MS-A2, MS-6, MS-A33: an incarnation that a node took by itself outlives
-// it, also one of a second life in one process; who leaves and joins again is told to be
+// TestZoneIncarnations: MS-A2, MS-6, MS-A33: an incarnation that a node took by itself outlives
+// it, also one of a second incarnation in one process; who leaves and joins again is told to be
 // what it is.
-func TestZoneLives(t *testing.T) {
+func TestZoneIncarnations(t *testing.T) {
 	const name = "zone z n=127.0.0.91@tcp"
 	dir := t.TempDir()
 	n, stop := zoneNode(t, dir, nil)
 	first := zoneVersion(t, n)
 	stop()
 	if kept, err := incarnation.Kept(dir, name); kept != 0 || err != nil {
-		t.Errorf("a life with the node's number keeps %d, %v", kept, err)
+		t.Errorf("an incarnation with the node's number keeps %d, %v", kept, err)
 	}
 	ahead := first + 1<<40
 	if err := incarnation.Keep(dir, name, ahead); err != nil { // as a refutation does

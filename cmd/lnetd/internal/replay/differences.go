@@ -54,7 +54,7 @@ var allowed = []struct {
 }
 
 // Differences compares records of a node with recorded ones; see allowed for
-// what may differ. The zero value is ready for one node's life.
+// what may differ. The zero value is ready for one node's incarnation.
 type Differences struct {
 	incarnation uint64
 	recorded    uint64                          // incarnation of the recorded node

@@ -59,7 +59,7 @@ var allowed = []Difference{
 		adaptCookie,
 	},
 	{
-		"GUID", "the number of a life's adapter: not zero, and the same as long as the recorded one is",
+		"GUID", "the number of an incarnation's adapter: not zero, and the same as long as the recorded one is",
 		adaptGUID,
 	},
 	{

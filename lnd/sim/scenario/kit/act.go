@@ -39,7 +39,7 @@ type Act struct {
 	Change   link.Change
 }
 
-// Ends reports whether a life ends.
+// Ends reports whether an incarnation ends.
 func (a *Act) Ends() bool { return (a.Verb == Kill || a.Verb == Crash) && a.Changes }
 
 func (b *Base) act(a Act, do func()) {

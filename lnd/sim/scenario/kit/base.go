@@ -27,8 +27,8 @@ type Base struct {
 
 // Machines is what runs on nodes at the level of machines. Their messages are of type M.
 type Machines[M any] struct {
-	// Boot begins a life, see sim.Config. If it returns nil it has called Failed.
-	Boot    func(life sim.Life, kept sim.Program[M]) sim.Program[M]
+	// Boot begins an incarnation, see sim.Config. If it returns nil it has called Failed.
+	Boot    func(incarnation sim.Incarnation, kept sim.Program[M]) sim.Program[M]
 	OnEvent func(at time.Duration, node sim.NodeID, ev sim.Event)
 	// Hash digests the content of a message; nil, or Bare, leaves that out of digests.
 	Hash func(*M) uint64
@@ -57,7 +57,7 @@ func Start[M any](b *Base, on *scenario.Network, m Machines[M], to io.Writer) er
 
 // Stacks is what runs on nodes at the level of stacks.
 type Stacks struct {
-	// Boot begins a life; kept is the one before if the restart keeps state. An error ends
+	// Boot begins an incarnation; kept is the one before if the restart keeps state. An error ends
 	// the run.
 	Boot    func(h, kept *simlnd.Host) error
 	OnEvent func(at time.Duration, node sim.NodeID, ev sim.Event)
@@ -113,14 +113,14 @@ func (b *Base) Now() time.Duration {
 // network.
 func (b *Base) Up(id sim.NodeID) bool { return b.Control != nil && b.Control.Up(id) }
 
-// Begins notes that a life begins.
-func (b *Base) Begins(life sim.Life) {
+// Begins notes that an incarnation begins.
+func (b *Base) Begins(incarnation sim.Incarnation) {
 	if b.Log != nil && b.Control != nil {
-		b.Log.Begin(life)
+		b.Log.Begin(incarnation)
 	}
 }
 
-// Failed ends the run with an error, such as that of a life which could not begin.
+// Failed ends the run with an error, such as that of an incarnation which could not begin.
 func (b *Base) Failed(err error) {
 	if b.Control != nil {
 		b.Stop(err)
@@ -130,12 +130,12 @@ func (b *Base) Failed(err error) {
 // Replay gives what [Start] recorded to new machines, without a network, and compares what
 // they answer. It is what Protocol.Replay does.
 func Replay[M any](r io.Reader, nodes int, m Machines[M]) (sim.Replayed, error) {
-	return sim.Replay(r, m.Codec, m.Hash, func([]byte) (func(sim.Life, sim.Program[M]) sim.Program[M], error) {
-		return func(life sim.Life, kept sim.Program[M]) sim.Program[M] {
-			if int(life.Node) >= nodes {
+	return sim.Replay(r, m.Codec, m.Hash, func([]byte) (func(sim.Incarnation, sim.Program[M]) sim.Program[M], error) {
+		return func(incarnation sim.Incarnation, kept sim.Program[M]) sim.Program[M] {
+			if int(incarnation.Node) >= nodes {
 				return nil // a damaged recording
 			}
-			return m.Boot(life, kept)
+			return m.Boot(incarnation, kept)
 		}, nil
 	})
 }

@@ -26,7 +26,7 @@ func (idle) Step(time.Duration, sim.Input[*kit.Message], *sim.Output[*kit.Messag
 // started is a network of so many idle machines.
 func started(t *testing.T, b *kit.Base, nodes int) {
 	t.Helper()
-	boot := func(l sim.Life, _ sim.Program[*kit.Message]) sim.Program[*kit.Message] {
+	boot := func(l sim.Incarnation, _ sim.Program[*kit.Message]) sim.Program[*kit.Message] {
 		b.Begins(l)
 		return idle{}
 	}

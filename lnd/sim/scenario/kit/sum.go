@@ -4,11 +4,11 @@ import "reflect"
 
 // Sum adds up the counters of all lives that there are: every exported field of the struct
 // that is an unsigned integer, or an array or struct of such.
-func Sum[L comparable, S any](lives []L, counters func(L) S) (sum S) {
+func Sum[L comparable, S any](incarnations []L, counters func(L) S) (sum S) {
 	var none L
 	var one S
 	pairs := pair(nil, reflect.ValueOf(&sum).Elem(), reflect.ValueOf(&one).Elem())
-	for _, k := range lives {
+	for _, k := range incarnations {
 		if k == none {
 			continue
 		}
@@ -21,7 +21,7 @@ func Sum[L comparable, S any](lives []L, counters func(L) S) (sum S) {
 	return sum
 }
 
-// counter is one in the sum, and the same one of a life.
+// counter is one in the sum, and the same one of an incarnation.
 type counter struct{ sum, one reflect.Value }
 
 // pair lists the counters in two values of one type.

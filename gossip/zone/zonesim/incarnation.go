@@ -5,9 +5,9 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// life is a node's latest life as the judge sees it: a bare machine, or an agent on a
+// incarnation is a node's latest incarnation as the judge sees it: a bare machine, or an agent on a
 // whole stack.
-type life interface {
+type incarnation interface {
 	size() int // members of its view
 	hash() uint64
 	tables() uint64 // digest of the versions of all attribute tables
@@ -25,7 +25,7 @@ type member struct {
 	id    sim.NodeID
 	group *group
 	heard listener // with Config.Check
-	// missed are nodes of which a monitor was told that they are down, and in which life.
+	// missed are nodes of which a monitor was told that they are down, and in which incarnation.
 	missed map[sim.NodeID]uint64
 }
 

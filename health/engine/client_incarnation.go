@@ -9,29 +9,29 @@ import (
 )
 
 // evicted drops everything at once (CH-61), whatever server says that all have
-// evicted this client, and begins the next life.
+// evicted this client, and begins the next incarnation.
 func (c *Client) evicted(from nid.NID, m *wire.Message) {
 	had := slices.ContainsFunc(c.peers, func(p peer) bool { return p.state == attached })
 	if had {
 		c.stats.Evictions++
 		c.tell(Evicted, from, wire.Global)
 	}
-	c.nextLife(m.Incarnation, had)
+	c.nextIncarnation(m.Incarnation, had)
 }
 
-// nextLife begins after a life that is over. Who was somebody waits a little, so
+// nextIncarnation begins after an incarnation that is over. Who was somebody waits a little, so
 // that a thousand clients evicted together do not come back together.
-func (c *Client) nextLife(last uint64, pause bool) {
+func (c *Client) nextIncarnation(last uint64, pause bool) {
 	c.own++
-	if c.life = max(c.life, last); c.life < math.MaxUint64-1 {
-		c.life++
+	if c.incarnation = max(c.incarnation, last); c.incarnation < math.MaxUint64-1 {
+		c.incarnation++
 	} else {
-		c.life = c.own
+		c.incarnation = c.own
 	}
 	c.begin(pause)
 }
 
-// begin begins the life that is set.
+// begin begins the incarnation that is set.
 func (c *Client) begin(pause bool) {
 	c.epoch, c.agreed = 0, 0
 	kept := c.peers[:0]
@@ -48,13 +48,13 @@ func (c *Client) begin(pause bool) {
 	}
 }
 
-// stale takes word of a later life of this client, and reports whether that ends this
+// stale takes word of a later incarnation of this client, and reports whether that ends this
 // one. If it has not connected anywhere, it is the numbers that are wrong, as after a
 // clock was put back. Otherwise it ends if its master says so, or most servers: what
 // a single one was told, or invents, is hearsay.
 func (c *Client) stale(from nid.NID, m *wire.Message) (over bool) {
 	if !c.isAttached() {
-		c.nextLife(m.Incarnation, true)
+		c.nextIncarnation(m.Incarnation, true)
 		return true
 	}
 	says := 0
@@ -75,14 +75,14 @@ func (c *Client) isAttached() bool {
 	return slices.ContainsFunc(c.peers, func(p peer) bool { return p.state == attached })
 }
 
-// ahead takes word that the number of this life is beyond belief. If it follows from
+// ahead takes word that the number of this incarnation is beyond belief. If it follows from
 // what a server said, and no server has accepted it, this client goes on with its own.
 func (c *Client) ahead() (over bool) {
-	if c.life <= c.own || c.isAttached() {
+	if c.incarnation <= c.own || c.isAttached() {
 		return false
 	}
 	c.own++
-	c.life = c.own
+	c.incarnation = c.own
 	c.begin(true)
 	return true
 }

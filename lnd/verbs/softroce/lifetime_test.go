@@ -267,7 +267,7 @@ func (n *testNode) drop() {
 	}
 }
 
-// churn is the life of a connection.
+// churn is the incarnation of a connection.
 func (n *testNode) churn(to netip.AddrPort, rng *rand.Rand) {
 	events := make(chan verbs.Event, 4)
 	cfg := n.config()

@@ -8,9 +8,9 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// kidSlot is what is known of a child and one datagram. The times are in the slot
+// childSlot is what is known of a child and one datagram. The times are in the slot
 // of a message's first one.
-type kidSlot struct {
+type childSlot struct {
 	dueAt    time.Duration // when to ask, or to send again; 0: not delivered here
 	sentAt   time.Duration // when it was sent again
 	polledAt time.Duration
@@ -20,25 +20,25 @@ type kidSlot struct {
 	wants    bool // the child asked for it, and it is not here
 }
 
-// kid is a child in a stream's tree. Those of failed children become ours (RM-A8).
-type kid struct {
+// child is a child in a stream's tree. Those of failed children become ours (RM-A8).
+type child struct {
 	rank  int
 	depth int // levels of its subtree; 1 for a leaf
-	slots []kidSlot
+	slots []childSlot
 	due   time.Duration // the earliest dueAt, or before it
 	low   uint64        // it has acknowledged all that is not stable below this
 	who   uint32        // whom it waits for, if it said so
 }
 
-func newKid(rank, depth, window int) *kid {
-	return &kid{rank: rank, depth: depth, slots: make([]kidSlot, window), due: machine.Never}
+func newChild(rank, depth, window int) *child {
+	return &child{rank: rank, depth: depth, slots: make([]childSlot, window), due: machine.Never}
 }
 
-func (k *kid) slot(seq uint64) *kidSlot { return &k.slots[seq%uint64(len(k.slots))] }
+func (k *child) slot(seq uint64) *childSlot { return &k.slots[seq%uint64(len(k.slots))] }
 
-// kid returns the child at a rank, or nil.
-func (s *stream) kid(rank int) *kid {
-	for _, k := range s.kids {
+// child returns the child at a rank, or nil.
+func (s *stream) child(rank int) *child {
+	for _, k := range s.children {
 		if k.rank == rank {
 			return k
 		}
@@ -49,8 +49,8 @@ func (s *stream) kid(rank int) *kid {
 // rewire computes parent and children anew: the nearest ancestor that has not
 // failed, and in place of failed children theirs (RM-A8).
 func (s *stream) rewire() {
-	shape, before, parent := s.roster.shape(s.root), s.kids, s.parent
-	s.kids = nil
+	shape, before, parent := s.roster.shape(s.root), s.children, s.parent
+	s.children = nil
 	var few [32]tree.Child
 	for _, c := range shape.AppendChildren(few[:0], s.roster.self) {
 		s.adopt(shape, c, before, nil)
@@ -70,7 +70,7 @@ func (s *stream) rewire() {
 
 // adopt makes c a child, or its children if it failed. What the nearest failed one
 // had acknowledged, all below it have.
-func (s *stream) adopt(shape tree.Tree, c tree.Child, before []*kid, heir *kid) {
+func (s *stream) adopt(shape tree.Tree, c tree.Child, before []*child, heir *child) {
 	if s.roster.peers[c.Rank].dead {
 		if k := find(before, c.Rank); k != nil {
 			heir = k
@@ -83,16 +83,16 @@ func (s *stream) adopt(shape tree.Tree, c tree.Child, before []*kid, heir *kid) 
 	}
 	k := find(before, c.Rank)
 	if k == nil {
-		k = newKid(c.Rank, c.Depth, len(s.slots))
+		k = newChild(c.Rank, c.Depth, len(s.slots))
 		if heir != nil {
 			s.inherit(k, heir)
 		}
 	}
-	s.kids = append(s.kids, k)
+	s.children = append(s.children, k)
 }
 
-func find(kids []*kid, rank int) *kid {
-	for _, k := range kids {
+func find(children []*child, rank int) *child {
+	for _, k := range children {
 		if k.rank == rank {
 			return k
 		}
@@ -101,7 +101,7 @@ func find(kids []*kid, rank int) *kid {
 }
 
 // inherit gives k what a failed ancestor of it had said, and asks it about the rest.
-func (s *stream) inherit(k, heir *kid) {
+func (s *stream) inherit(k, heir *child) {
 	s.m.stats.Takeovers++
 	for i := range heir.slots {
 		k.slots[i].acked = k.slots[i].acked || heir.slots[i].acked
@@ -112,7 +112,7 @@ func (s *stream) inherit(k, heir *kid) {
 			seq++
 			continue
 		}
-		if !s.kidHas(k, seq, f.count) {
+		if !s.childHas(k, seq, f.count) {
 			s.watch(k, seq)
 			s.poll(k.rank, span{seq, seq + uint64(f.count)}, wire.FlagAtOnce)
 		}
@@ -147,7 +147,7 @@ func (s *stream) rewired(before int) {
 }
 
 // watch begins to wait for a child's acknowledgement.
-func (s *stream) watch(k *kid, seq uint64) {
+func (s *stream) watch(k *child, seq uint64) {
 	k.slot(seq).dueAt = s.m.now + s.m.patience(k.depth, 0)
 	k.due = min(k.due, k.slot(seq).dueAt)
 	s.wantAt(k.due)

@@ -7,32 +7,32 @@ import (
 
 var errNoProgram = errors.New("sim: Config.Boot returned no program")
 
-// start begins a node's next life.
+// start begins a node's next incarnation.
 func (n *Network[M]) start(id NodeID, keep bool) {
 	nd := &n.nodes[id]
 	var kept Program[M]
 	if keep {
 		kept = nd.program
 	}
-	life := n.life(id)
-	if nd.program = n.cfg.Boot(life, kept); nd.program == nil {
+	incarnation := n.incarnation(id)
+	if nd.program = n.cfg.Boot(incarnation, kept); nd.program == nil {
 		n.Stop(errNoProgram)
 		return
 	}
 	if n.cfg.Recorder != nil {
-		n.cfg.Recorder.boot(life, keep)
+		n.cfg.Recorder.boot(incarnation, keep)
 	}
 	nd.state = stateUp | stateHost
-	n.digest.boot(life)
+	n.digest.boot(incarnation)
 	n.input(Start)
 	n.step(id, 0)
 }
 
-// life describes the life of a node that begins now.
-func (n *Network[M]) life(id NodeID) Life {
-	number := n.nodes[id].life
+// incarnation describes the incarnation of a node that begins now.
+func (n *Network[M]) incarnation(id NodeID) Incarnation {
+	number := n.nodes[id].incarnation
 	seed := rand.NewPCG(n.cfg.Seed, streamNodes+uint64(id)<<8+uint64(number)<<40)
-	return Life{Node: id, Number: uint64(number), Seed: seed.Uint64(), Now: n.local(id)}
+	return Incarnation{Node: id, Number: uint64(number), Seed: seed.Uint64(), Now: n.local(id)}
 }
 
 // firstStart starts a node by Config.StartAt, if nobody did so before.
@@ -68,7 +68,7 @@ func (n *Network[M]) Crash(id NodeID) {
 	n.nodes[id].state = 0
 }
 
-// end ends the life of a node, if it has one.
+// end ends the incarnation of a node, if it has one.
 func (n *Network[M]) end(id NodeID) bool {
 	nd := &n.nodes[id]
 	if nd.state&stateUp == 0 {
@@ -80,6 +80,6 @@ func (n *Network[M]) end(id NodeID) bool {
 		n.flights.release(i)
 	}
 	nd.wake, nd.turn = never, 0
-	nd.life++
+	nd.incarnation++
 	return true
 }

@@ -15,25 +15,25 @@ import (
 // groups and one for all others, which leave each other alone: a stranger's floods
 // make nobody else's groups be forgotten.
 type graveyard struct {
-	of     map[groupKey]*grave
-	queues [2][]*grave // the oldest first; with some that were removed
+	of     map[groupKey]*tombstone
+	queues [2][]*tombstone // the oldest first; with some that were removed
 }
 
-type grave struct {
+type tombstone struct {
 	key   groupKey
 	at    time.Duration // when it is forgotten
 	roots []rootState   // what is known of the group's roots, of a ghost
 }
 
-// mostGraves bounds the queue of a graveyard.
-func mostGraves(stranger int) int { return maxTombstones >> (2 * stranger) }
+// mostTombstones bounds the queue of a graveyard.
+func mostTombstones(stranger int) int { return maxTombstones >> (2 * stranger) }
 
 const (
 	ghostRoots = 8 // of a group that made room, the latest
 	ghostRuns  = 8 // of each of these, the latest
 )
 
-func (y *graveyard) init() { y.of = make(map[groupKey]*grave) }
+func (y *graveyard) init() { y.of = make(map[groupKey]*tombstone) }
 
 // has reports whether a group is remembered.
 func (y *graveyard) has(key groupKey) bool { return y.of[key] != nil }
@@ -53,16 +53,16 @@ func (y *graveyard) add(g *group, roots []rootState, until time.Duration) {
 		stranger = 1
 	}
 	q := &y.queues[stranger]
-	if len(*q) >= mostGraves(stranger) {
+	if len(*q) >= mostTombstones(stranger) {
 		y.shift(q)
 	}
-	e := &grave{g.key, until, roots}
+	e := &tombstone{g.key, until, roots}
 	y.of[g.key] = e
 	*q = append(*q, e)
 }
 
 // shift forgets the oldest of a queue.
-func (y *graveyard) shift(q *[]*grave) {
+func (y *graveyard) shift(q *[]*tombstone) {
 	if e := (*q)[0]; y.of[e.key] == e {
 		delete(y.of, e.key)
 	}

@@ -27,15 +27,15 @@ import (
 const IncarnationSlack = 24 * time.Hour
 
 const (
-	maxAsked  = 64          // questions at a time, half of them for later
-	askAgain  = time.Second // after so long a question is taken for lost
-	askSpread = 10 * time.Second
-	maxLives  = 65_536 // of other nodes
-	nonceStep = 1 << 32
+	maxAsked        = 64          // questions at a time, half of them for later
+	askAgain        = time.Second // after so long a question is taken for lost
+	askSpread       = 10 * time.Second
+	maxIncarnations = 65_536 // of other nodes
+	nonceStep       = 1 << 32
 )
 
 // lives is what this node knows of the incarnations of others.
-type lives struct {
+type incarnations struct {
 	of    map[nid.NID]uint64 // as the node itself said
 	order []nid.NID          // the keys, the oldest first
 	asked []question
@@ -51,15 +51,15 @@ type question struct {
 	at    time.Duration // when it is sent, or given up
 }
 
-func (l *lives) init(self nid.NID, incarnation uint64) {
+func (l *incarnations) init(self nid.NID, incarnation uint64) {
 	l.of = map[nid.NID]uint64{self: incarnation}
 	l.nonce = scramble(incarnation ^ nonceStep)
 }
 
 // set records what a node says of itself. The oldest record makes room.
-func (l *lives) set(id nid.NID, incarnation uint64) {
+func (l *incarnations) set(id nid.NID, incarnation uint64) {
 	if _, known := l.of[id]; !known {
-		if len(l.order) == maxLives {
+		if len(l.order) == maxIncarnations {
 			delete(l.of, l.order[0])
 			l.order = slices.Delete(l.order, 0, 1)
 		}
@@ -80,7 +80,7 @@ func (m *Machine) isAhead(incarnation, wall uint64) bool {
 // isPast reports whether a node itself said that it has a later incarnation. Whether
 // that still holds is asked: another process may have used its NID meanwhile.
 func (m *Machine) isPast(id nid.NID, incarnation uint64) bool {
-	if incarnation >= m.lives.of[id] {
+	if incarnation >= m.incarnations.of[id] {
 		return false
 	}
 	if id != m.cfg.Self {
@@ -89,14 +89,14 @@ func (m *Machine) isPast(id nid.NID, incarnation uint64) bool {
 	return true
 }
 
-// heardOfLife takes note of an incarnation in an admitted request: each time if its
+// heardOfIncarnation takes note of an incarnation in an admitted request: each time if its
 // owner sent it, otherwise if the request is the first one over its group or of its
 // root.
-func (m *Machine) heardOfLife(r *request, of nid.NID, incarnation uint64, fresh bool) {
+func (m *Machine) heardOfIncarnation(r *request, of nid.NID, incarnation uint64, fresh bool) {
 	switch {
 	case !of.IsValid() || of == m.cfg.Self:
 	case r.parent == of:
-		if incarnation > m.lives.of[of] {
+		if incarnation > m.incarnations.of[of] {
 			m.confirm(of, incarnation, m.now)
 		}
 	case fresh && m.hasEarlier(of, incarnation) && m.isAwaited(of):
@@ -120,7 +120,7 @@ func (m *Machine) isAwaited(id nid.NID) bool {
 // hasEarlier reports whether this node keeps groups of earlier incarnations of a
 // node than one that another node tells.
 func (m *Machine) hasEarlier(of nid.NID, incarnation uint64) bool {
-	if incarnation <= m.lives.of[of] {
+	if incarnation <= m.incarnations.of[of] {
 		return false
 	}
 	return slices.ContainsFunc(m.table.list, func(g *group) bool {
@@ -133,8 +133,8 @@ func (m *Machine) hasEarlier(of nid.NID, incarnation uint64) bool {
 // stay that began after the instant in which others told of this incarnation: it has
 // these requests, if they have come.
 func (m *Machine) confirm(id nid.NID, incarnation uint64, since time.Duration) {
-	before, ended := m.lives.of[id], m.stats.Destroyed
-	m.lives.set(id, incarnation)
+	before, ended := m.incarnations.of[id], m.stats.Destroyed
+	m.incarnations.set(id, incarnation)
 	m.endGroups(func(g *group) bool { return g.key.id.Creator == id && g.key.id.Incarnation < incarnation })
 	if before != 0 && before < incarnation || m.stats.Destroyed > ended {
 		m.endWaits(id, wire.EREBOOT, since)
@@ -150,13 +150,13 @@ func (m *Machine) inquire(id nid.NID) { m.planQuestion(id, m.now) }
 // inquireLater does so at some instant of the next seconds, which differs from node to
 // node: when a root of thousands of nodes was restarted all of them may want to know.
 func (m *Machine) inquireLater(id nid.NID) {
-	m.planQuestion(id, m.now+time.Duration(scramble(m.lives.nonce)%uint64(askSpread)))
+	m.planQuestion(id, m.now+time.Duration(scramble(m.incarnations.nonce)%uint64(askSpread)))
 }
 
 // planQuestion plans a question, or brings it forward.
 func (m *Machine) planQuestion(id nid.NID, at time.Duration) {
 	m.inquireNow()
-	l := &m.lives
+	l := &m.incarnations
 	i := slices.IndexFunc(l.asked, func(q question) bool { return q.to == id })
 	switch {
 	case i >= 0 && !l.asked[i].sent:
@@ -171,7 +171,7 @@ func (m *Machine) planQuestion(id nid.NID, at time.Duration) {
 
 // inquireNow sends the questions that are due, and gives up those without an answer.
 func (m *Machine) inquireNow() {
-	l := &m.lives
+	l := &m.incarnations
 	l.asked = slices.DeleteFunc(l.asked, func(q question) bool { return q.sent && q.at <= m.now })
 	for i := range l.asked {
 		if q := &l.asked[i]; !q.sent && q.at <= m.now {
@@ -183,7 +183,7 @@ func (m *Machine) inquireNow() {
 }
 
 // wake is when a question is due next.
-func (l *lives) wake() time.Duration {
+func (l *incarnations) wake() time.Duration {
 	at := machine.Never
 	for i := range l.asked {
 		at = min(at, l.asked[i].at)
@@ -203,13 +203,13 @@ func (m *Machine) identity(in *Input) {
 		m.identify(from, &wire.Identity{Kind: wire.Tell, Nonce: i.Nonce, Incarnation: m.cfg.Incarnation})
 		return
 	}
-	q := slices.IndexFunc(m.lives.asked, func(q question) bool { return q.sent && q.to == from && q.nonce == i.Nonce })
+	q := slices.IndexFunc(m.incarnations.asked, func(q question) bool { return q.sent && q.to == from && q.nonce == i.Nonce })
 	if q < 0 {
 		m.stats.Stray++
 		return
 	}
-	since := m.lives.asked[q].since
-	m.lives.asked = slices.Delete(m.lives.asked, q, q+1)
+	since := m.incarnations.asked[q].since
+	m.incarnations.asked = slices.Delete(m.incarnations.asked, q, q+1)
 	if m.isAhead(i.Incarnation, in.Wall) {
 		m.stats.Ahead++
 		m.emit(Effect{Kind: WarnAhead, To: from, Bits: i.Incarnation})

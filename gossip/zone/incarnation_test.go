@@ -49,8 +49,8 @@ func TestAgentStop(t *testing.T) {
 }
 
 // TestAgentAgain: MS-6, MS-A33, MS-A17: another agent of the same node, in the same
-// process, is a new life: the others are told, and its first write counts, though the
-// life before had written more.
+// process, is a new incarnation: the others are told, and its first write counts, though the
+// incarnation before had written more.
 func TestAgentAgain(t *testing.T) {
 	const n = 8
 	c := newCluster(t, n, nil)
@@ -80,7 +80,7 @@ func TestAgentAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := again.Join(last); err != zone.ErrOldLife {
+		if err := again.Join(last); err != zone.ErrOldIncarnation {
 			t.Errorf("MS-6: an old life: %v", err)
 		}
 		if err := errors.Join(again.Join(0), again.Set("key", []byte{77})); err != nil {
@@ -96,7 +96,7 @@ func TestAgentAgain(t *testing.T) {
 }
 
 // TestAgentKeeps: MS-A2, MS-6: a node whose clock was put back outbids what the others
-// know of it, and has the incarnation kept before anybody hears of it: its next life
+// know of it, and has the incarnation kept before anybody hears of it: its next incarnation
 // begins above, and needs no refutation.
 func TestAgentKeeps(t *testing.T) {
 	const n, victim = 6, 2
@@ -113,13 +113,13 @@ func TestAgentKeeps(t *testing.T) {
 	c.until(20*time.Second, func() bool { return c.all(n) })
 	before := c.agents[0].Explain(agentID(victim)).Version
 	if len(kept) != 0 {
-		t.Fatalf("a life with the number of its node keeps %d", kept)
+		t.Fatalf("an incarnation with the number of its node keeps %d", kept)
 	}
 	c.number = func(h *simlnd.Host) uint64 {
 		if int(h.ID()) == victim {
 			return 1
 		}
-		return h.Incarnation()
+		return h.LNetIncarnation()
 	}
 	c.fabric.Kill(victim)
 	c.run(time.Second)
@@ -137,7 +137,7 @@ func TestAgentKeeps(t *testing.T) {
 	})
 	next := c.agents[0].Explain(agentID(victim)).Version
 	if next.Inc != now.Inc+1 || kept[len(kept)-1] != next.Inc {
-		t.Errorf("MS-A2: a life as %v after %v, kept %d", next, now, kept)
+		t.Errorf("MS-A2: an incarnation as %v after %v, kept %d", next, now, kept)
 	}
 	for _, e := range c.events[victim] {
 		if e.Kind == zone.Refuted && e.Version.Inc == next.Inc {

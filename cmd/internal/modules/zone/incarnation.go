@@ -21,7 +21,7 @@ type ZoneGoodbye struct {
 	Code int32 `json:"code"` // that all listeners are told
 }
 
-// Join has a node that left its zone join it again, in a new life. EALREADY: it
+// Join has a node that left its zone join it again, in a new incarnation. EALREADY: it
 // takes part.
 func (m *Module) Join() error {
 	if _, err := m.agent(); err != nil {
@@ -60,7 +60,7 @@ func notJoined(err error) error {
 	return err
 }
 
-// join begins a life.
+// join begins an incarnation.
 func (z *zoner) join() error {
 	z.changing.Lock()
 	defer z.changing.Unlock()
@@ -95,9 +95,9 @@ func (m *Module) Close(ctx context.Context) error {
 	return nil
 }
 
-// lastLife returns the highest incarnation that the node took by itself in earlier
+// lastIncarnation returns the highest incarnation that the node took by itself in earlier
 // lives (MS-A2).
-func (z *zoner) lastLife(dir string) uint64 {
+func (z *zoner) lastIncarnation(dir string) uint64 {
 	if dir == "" {
 		return 0
 	}
@@ -108,7 +108,7 @@ func (z *zoner) lastLife(dir string) uint64 {
 	return n
 }
 
-// keeper returns what keeps incarnations for the next life.
+// keeper returns what keeps incarnations for the next incarnation.
 func (z *zoner) keeper(dir string) func(uint64) {
 	if dir == "" {
 		return nil
