@@ -11,6 +11,7 @@ import (
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	"ulnet/portals/keyring"
 	"ulnet/scoll/engine"
 )
 
@@ -37,7 +38,7 @@ type Agent struct {
 	log     *slog.Logger
 	unwatch func()
 
-	signer   signer
+	signer   *keyring.Signer
 	receiver receiver
 	outbox   portals.Outbox[sending]
 	due      due
@@ -77,7 +78,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	}
 	a.silent = make(chan struct{})
 	a.ctx, a.cancel = context.WithCancel(context.Background())
-	a.signer.init(a.cfg.Keys)
+	a.signer = a.cfg.Keys.Signer(keyLabel)
 	a.m = engine.New(a.cfg.Engine())
 	a.cfg.MaxTimeout = a.m.Config().MaxTimeout
 	a.due.init(a)

@@ -87,7 +87,7 @@ func (p *post) lay(size, room int) {
 	if len(p.segments) > 0 {
 		return
 	}
-	size = wire.TrailerEntrySize*size + room + p.r.agent.codeSize()
+	size = wire.TrailerEntrySize*size + room + p.r.agent.signer.CodeSize()
 	p.trailer = slices.Grow(p.trailer, size)[:size]
 	p.segments = append(p.segments, p.header[:])
 	if len(p.buf) > 0 {
@@ -107,7 +107,7 @@ func (p *post) event(e *portals.Event) {
 		Kind: engine.Return, From: e.Source.NID, Bits: e.MatchBits, Data: p.header[:min(int(e.MLength), wire.ReplyHeaderSize)],
 		Length: int(e.RLength), Cut: e.MLength < e.RLength,
 	}
-	if code := p.r.agent.codeSize(); !in.Cut && p.isSigned(in.From, in.Bits, in.Length) {
+	if code := p.r.agent.signer.CodeSize(); !in.Cut && p.isSigned(in.From, in.Bits, in.Length) {
 		in.Signed, in.Length = true, in.Length-code
 	}
 	if h, _, err := wire.ParseReplyHeader(in.Data); err == nil && !in.Cut {

@@ -3,6 +3,7 @@ package scoll
 import (
 	"slices"
 
+	"ulnet/portals/keyring"
 	"ulnet/scoll/engine"
 	"ulnet/scoll/wire"
 )
@@ -65,7 +66,7 @@ func (r *Request) reply(buf []byte, in engine.Input) error {
 // maxReply is what a message of a reply can carry, beside a trailer that names
 // all below.
 func (r *Request) maxReply() int {
-	return r.agent.cfg.MaxPayload - wire.ReplyHeaderSize - wire.TrailerEntrySize*min(r.tree.Size(r.rank), engine.MaxTrailer) - r.agent.codeSize()
+	return r.agent.cfg.MaxPayload - wire.ReplyHeaderSize - wire.TrailerEntrySize*min(r.tree.Size(r.rank), engine.MaxTrailer) - r.agent.signer.CodeSize()
 }
 
 // refusal is the error of a call that comes at the wrong time. The caller holds
@@ -119,7 +120,7 @@ func (r *Request) sendUp(e *engine.Effect, out *engine.Output) {
 	m := r.agent.outbox.New()
 	m.Note = sending{id: e.ID, part: e.Part, up: true}
 	m.Data, m.Payload, m.Trailer = append(m.Data, p.header[:]...), p.payload, append(m.Trailer, p.trailer...)
-	m.Trailer = r.agent.signReply(m.Trailer, e.To, e.Bits, m.Data, m.Payload, m.Trailer)
+	m.Trailer = r.agent.signer.Append(m.Trailer, keyring.Between(r.agent.self, e.To).Number(e.Bits), m.Data, m.Payload, m.Trailer)
 	r.agent.put(m, e.To, wire.ReplyPortal, e.Bits)
 }
 

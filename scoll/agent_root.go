@@ -145,7 +145,7 @@ func (r *Request) Send() error {
 	o := r.group.outgoing(r.flags)
 	o.Token, o.Payload, o.Bulk, o.Processing = r, r.payload, uint64(r.bulkLength), r.processing
 	o.Segment, o.Carry = r.group.segment, r.carry
-	if r.agent.signer.on && r.bulkLength > 0 {
+	if r.agent.signer.On() && r.bulkLength > 0 {
 		o.BulkSum = sumOfBulk(r.Bulk())
 	}
 	if r.flags&wire.FlagSubset != 0 {

@@ -3,6 +3,7 @@ package scoll
 import (
 	"ulnet/lnet/nid"
 	"ulnet/portals"
+	"ulnet/portals/keyring"
 	"ulnet/scoll/engine"
 	"ulnet/scoll/wire"
 )
@@ -24,7 +25,7 @@ type outgoing = portals.Outgoing[sending]
 func (a *Agent) refuse(e *engine.Effect, out *engine.Output) {
 	m := a.outbox.New()
 	m.Data = append(m.Data, out.Buf[e.Data.Begin:e.Data.End]...)
-	m.Data = a.signReply(m.Data, e.To, e.Bits, m.Data)
+	m.Data = a.signer.Append(m.Data, keyring.Between(a.self, e.To).Number(e.Bits), m.Data)
 	a.put(m, e.To, wire.ReplyPortal, e.Bits)
 }
 
@@ -36,7 +37,8 @@ func (a *Agent) sendProgress(e *engine.Effect, out *engine.Output) {
 // sendDown sends a message to the portal of requests.
 func (a *Agent) sendDown(s sending, e *engine.Effect, out *engine.Output) {
 	m := a.outbox.New()
-	m.Note, m.Data = s, a.sign(append(m.Data, out.Buf[e.Data.Begin:e.Data.End]...), e.To)
+	m.Note, m.Data = s, append(m.Data, out.Buf[e.Data.Begin:e.Data.End]...)
+	m.Data = a.signer.Append(m.Data, keyring.Between(a.self, e.To), m.Data)
 	a.put(m, e.To, wire.RequestPortal, 0)
 }
 

@@ -129,13 +129,21 @@ func (r *Ring) VerifyCode(code []byte, to Binding, parts ...[]byte) bool {
 	if r == nil {
 		return false
 	}
+	key := r.verifies(code, to, parts)
+	if key >= 0 {
+		r.Verified[key]++
+	}
+	return key >= 0
+}
+
+// verifies returns which key made a code: 0 or 1, and -1 for none.
+func (r *Ring) verifies(code []byte, to Binding, parts [][]byte) int {
 	for i := range r.macs {
 		if r.macs[i] != nil && hmac.Equal(code, r.code(i, to, parts)) {
-			r.Verified[i]++
-			return true
+			return i
 		}
 	}
-	return false
+	return -1
 }
 
 // code returns the code made with one of the keys. It is valid until the next call.

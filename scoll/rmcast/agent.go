@@ -59,7 +59,7 @@ type Agent struct {
 	data, control, orders portals.Inbox
 	outbox                portals.Outbox[struct{}]
 	applying              atomic.Int32 // goroutines that may be in a handler
-	in, out               seal
+	signer                *keyring.Signer
 	doubtful              doubtful
 
 	groups       atomic.Pointer[map[GroupID]*Group]    // replaced under mu
@@ -95,10 +95,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	a.groups.Store(&map[GroupID]*Group{})
 	a.manages.Store(&map[GroupID]*managing{})
 	a.outbox.Open(table, portals.OutboxConfig[struct{}]{Spare: spareBytes})
-	for _, s := range []*seal{&a.in, &a.out} {
-		s.on = cfg.Keys.Len() > 0
-		s.set(cfg.Keys)
-	}
+	a.signer = cfg.Keys.Signer(keyLabel)
 	inboxes := []struct {
 		inbox *portals.Inbox
 		cfg   portals.InboxConfig

@@ -11,7 +11,6 @@ import (
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
-	"ulnet/portals/keyring"
 	"ulnet/scoll/rmcast/engine"
 	"ulnet/scoll/rmcast/wire"
 )
@@ -203,10 +202,7 @@ func (g *Group) listen() (mtu, capacity int) {
 	if err != nil {
 		return 0, 0
 	}
-	room := limits.MaxPayload
-	if a.out.on {
-		room -= keyring.CodeSize
-	}
+	room := limits.MaxPayload - a.signer.CodeSize()
 	return max(min(room, wire.HeaderSize+a.cfg.Fragment), 0), limits.ReceiveBuffer
 }
 

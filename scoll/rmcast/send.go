@@ -16,14 +16,14 @@ const spareBytes = 2 << 20
 // compose returns a message of two parts, signed if there are keys.
 func (a *Agent) compose(portal int, bind keyring.Binding, head, data []byte) *outgoing {
 	m := a.outbox.New()
-	m.Data = a.out.sign(portal, append(append(m.Data, head...), data...), bind)
+	m.Data = a.sign(portal, append(append(m.Data, head...), data...), bind)
 	return m
 }
 
 // multicast sends a datagram to a group, without acknowledgement by LNet, like put.
 func (a *Agent) multicast(group GroupID, head, data []byte) {
 	var bind keyring.Binding
-	if a.out.on {
+	if a.signer.On() {
 		bind = toGroup(a.cfg.Self, portals.Group(group))
 	}
 	a.outbox.PutMulticast(a.compose(wire.DataPortal, bind, head, data), portals.PutMulticastRequest{
@@ -34,7 +34,7 @@ func (a *Agent) multicast(group GroupID, head, data []byte) {
 // put sends a message to one node.
 func (a *Agent) put(to nid.NID, portal int, priority bool, head, data []byte) {
 	var bind keyring.Binding
-	if a.out.on {
+	if a.signer.On() {
 		bind = keyring.Between(a.cfg.Self, to)
 	}
 	m := a.compose(portal, bind, head, data)

@@ -2,7 +2,6 @@ package rmcast
 
 import (
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,72 +18,35 @@ import (
 // keyLabel is what keys are derived for.
 const keyLabel = "rmcast"
 
-// seal signs, or verifies, one message at a time.
-type seal struct {
-	on   bool // there are keys, from the start to the end
-	mu   sync.Mutex
-	keys int           // how many; guarded by mu, like the ring
-	ring *keyring.Ring // nil without keys
-}
-
-func (s *seal) set(keys keyring.Keys) {
-	ring := keys.Ring(keyLabel)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.keys, s.ring = keys.Len(), ring
-}
-
-// sign makes b, a whole message, a signed one.
-func (s *seal) sign(portal int, b []byte, bind keyring.Binding) []byte {
-	if !s.on {
+// sign makes b, a whole message, a signed one if there are keys.
+func (a *Agent) sign(portal int, b []byte, bind keyring.Binding) []byte {
+	if !a.signer.On() {
 		return b
 	}
 	at, bit := wire.SignedFlag(portal)
 	b[at] |= bit
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ring.Append(b, 0, bind)
+	return a.signer.Append(b, bind, b)
 }
 
 // verify returns a message without its code. It reports false for one that is not
 // signed although there are keys, is signed although there are none, or is wrong.
-func (s *seal) verify(portal int, b []byte, bind keyring.Binding) ([]byte, bool) {
+func (a *Agent) verify(portal int, b []byte, bind keyring.Binding) ([]byte, bool) {
 	at, bit := wire.SignedFlag(portal)
 	signed := len(b) > at && b[at]&bit != 0
-	if !s.on || !signed {
-		return b, !s.on && !signed
+	if !a.signer.On() || !signed {
+		return b, !a.signer.On() && !signed
 	}
-	s.mu.Lock()
-	message, ok := s.ring.Verify(b, bind)
-	s.mu.Unlock()
-	if ok {
-		message[at] &^= bit
+	n := len(b) - keyring.CodeSize
+	if n <= at || !a.signer.Verify(b[n:], bind, b[:n]) {
+		return nil, false
 	}
-	return message, ok
-}
-
-// stats returns how many keys there are, and how many messages each has verified.
-func (s *seal) stats() (k KeyStats) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if k.Keys = s.keys; s.on {
-		k.Verified = s.ring.Verified
-	}
-	return k
+	b[at] &^= bit
+	return b[:n], true
 }
 
 // toGroup binds the code of a datagram by multicast.
 func toGroup(from nid.NID, group portals.Group) keyring.Binding {
 	return keyring.Binding{}.NID(from).Number(uint64(group))
-}
-
-// KeyStats counts what became of codes.
-type KeyStats struct {
-	Keys     int       // 0: messages are not signed
-	Verified [2]uint64 // messages that each key has verified since it was set
-	// NotSigned are dropped messages: without a code where there are keys, with one
-	// where there are none, or with a wrong one.
-	NotSigned uint64
 }
 
 // doubtful are messages that are dropped before a machine has seen them.
@@ -103,13 +65,13 @@ func (a *Agent) opened(portal int, e *portals.Event, b []byte) ([]byte, bool) {
 	}
 	var bind keyring.Binding
 	switch {
-	case !a.in.on:
+	case !a.signer.On():
 	case e.Group != 0:
 		bind = toGroup(e.Source.NID, e.Group)
 	default:
 		bind = keyring.Between(e.Source.NID, a.cfg.Self)
 	}
-	message, ok := a.in.verify(portal, b, bind)
+	message, ok := a.verify(portal, b, bind)
 	if ok {
 		return message, true
 	}
@@ -123,19 +85,12 @@ func (a *Agent) opened(portal int, e *portals.Event, b []byte) ([]byte, bool) {
 }
 
 // KeyStats returns counters of signed messages.
-func (a *Agent) KeyStats() KeyStats {
-	k := a.in.stats()
-	k.NotSigned = a.doubtful.notSigned.Load()
-	return k
+func (a *Agent) KeyStats() keyring.Stats {
+	s := a.signer.Stats()
+	s.NotSigned = a.doubtful.notSigned.Load()
+	return s
 }
 
 // SetKeys changes the keys from now on, as when the nodes are given new ones in steps.
 // The error is [keyring.ErrOnOff] if there are none now, or none in keys.
-func (a *Agent) SetKeys(keys keyring.Keys) error {
-	if a.in.on != (keys.Len() > 0) {
-		return keyring.ErrOnOff
-	}
-	a.in.set(keys)
-	a.out.set(keys)
-	return nil
-}
+func (a *Agent) SetKeys(keys keyring.Keys) error { return a.signer.Set(keys) }

@@ -1,0 +1,106 @@
+package keyring
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Signer signs and verifies the messages of one protocol, while its keys change.
+// Whether there are keys is said once, by [Keys.Signer]. Methods are safe for
+// concurrent use.
+type Signer struct {
+	label string
+	now   atomic.Pointer[keysInUse] // nil without keys
+}
+
+// keysInUse are the keys between two changes.
+type keysInUse struct {
+	keys     int
+	rings    sync.Pool // of *Ring, one for each goroutine that signs or verifies
+	verified [2]atomic.Uint64
+}
+
+// Stats counts what became of codes.
+type Stats struct {
+	Keys     int       // number of keys; 0 if messages are not signed
+	Verified [2]uint64 // messages that each key has verified since it was set
+	// NotSigned are dropped messages: without a code where there are keys, with one
+	// where there are none, or with a wrong one. The protocol counts them.
+	NotSigned uint64
+}
+
+// Signer returns a signer for the protocol with a label.
+func (k Keys) Signer(label string) *Signer {
+	s := &Signer{label: label}
+	if k.Len() > 0 {
+		s.set(k)
+	}
+	return s
+}
+
+func (s *Signer) set(keys Keys) {
+	k, ring := &keysInUse{keys: keys.Len()}, keys.Ring(s.label)
+	k.rings.New = func() any { return ring.Clone() }
+	s.now.Store(k)
+}
+
+// Set changes the keys from now on. The error is [ErrOnOff] if there are none now, or
+// none in keys, but not both.
+func (s *Signer) Set(keys Keys) error {
+	if s.On() != (keys.Len() > 0) {
+		return ErrOnOff
+	}
+	if s.On() {
+		s.set(keys)
+	}
+	return nil
+}
+
+// On reports whether there are keys.
+func (s *Signer) On() bool { return s.now.Load() != nil }
+
+// CodeSize is how many bytes a code adds to a message: 0 without keys.
+func (s *Signer) CodeSize() int {
+	if s.On() {
+		return CodeSize
+	}
+	return 0
+}
+
+// Append appends the code of a message in parts to b, as [Ring.AppendCode] does.
+func (s *Signer) Append(b []byte, to Binding, parts ...[]byte) []byte {
+	k := s.now.Load()
+	if k == nil {
+		return b
+	}
+	ring := k.rings.Get().(*Ring)
+	defer k.rings.Put(ring)
+	return ring.AppendCode(b, to, parts...)
+}
+
+// Verify reports whether a code is that of a message in parts; never without keys.
+func (s *Signer) Verify(code []byte, to Binding, parts ...[]byte) bool {
+	k := s.now.Load()
+	if k == nil {
+		return false
+	}
+	ring := k.rings.Get().(*Ring)
+	defer k.rings.Put(ring)
+	key := ring.verifies(code, to, parts)
+	if key < 0 {
+		return false
+	}
+	k.verified[key].Add(1)
+	return true
+}
+
+// Stats returns how many keys there are, and what each has verified.
+func (s *Signer) Stats() (st Stats) {
+	if k := s.now.Load(); k != nil {
+		st.Keys = k.keys
+		for i := range k.verified {
+			st.Verified[i] = k.verified[i].Load()
+		}
+	}
+	return st
+}
