@@ -6,5 +6,5 @@ import (
 	"ulnet/lnd/lndtest/rows"
 )
 
-// TestRowsNamed: each rule of the message layer in docs/lnet-rules.md is named by a test that shows it.
-func TestRowsNamed(t *testing.T) { rows.Documented(t, "../docs/lnet-rules.md", "LN") }
+// TestRowsNamed: each rule of the message layer in docs/spec/lnet-rules.md is named by a test that shows it.
+func TestRowsNamed(t *testing.T) { rows.Documented(t, "../docs/spec/lnet-rules.md", "LN") }

@@ -6,7 +6,7 @@ import (
 	"ulnet/lnd/lndtest/rows"
 )
 
-// TestRowsNamed: each rule of portals in docs/lnet-rules.md is named by a test that shows it.
+// TestRowsNamed: each rule of portals in docs/spec/lnet-rules.md is named by a test that shows it.
 func TestRowsNamed(t *testing.T) {
-	rows.Documented(t, "../docs/lnet-rules.md", "PT", "../lnet/discovery")
+	rows.Documented(t, "../docs/spec/lnet-rules.md", "PT", "../lnet/discovery")
 }

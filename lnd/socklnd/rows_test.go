@@ -6,5 +6,5 @@ import (
 	"ulnet/lnd/lndtest/rows"
 )
 
-// TestRowsNamed: each rule of LNet over TCP in docs/lnet-rules.md is named by a test that shows it.
-func TestRowsNamed(t *testing.T) { rows.Documented(t, "../../docs/lnet-rules.md", "SK") }
+// TestRowsNamed: each rule of LNet over TCP in docs/spec/lnet-rules.md is named by a test that shows it.
+func TestRowsNamed(t *testing.T) { rows.Documented(t, "../../docs/spec/lnet-rules.md", "SK") }

@@ -53,7 +53,7 @@ func Documented(t *testing.T, document, list string, others ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(list) + `-([0-9]+) \|`)
+	row := regexp.MustCompile(`(?m)^\| <a id="[^"]+"></a>` + regexp.QuoteMeta(list) + `-([0-9]+) \|`)
 	var numbers []string
 	for _, found := range row.FindAllStringSubmatch(string(text), -1) {
 		numbers = append(numbers, found[1])
