@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"ulnet/cmd/internal/connstore"
 	"ulnet/health"
+	"ulnet/health/boltstore"
 	"ulnet/health/engine"
 	healthwire "ulnet/health/wire"
 )
@@ -26,7 +26,7 @@ type intake struct {
 
 // measureStore is the part of G-CH-5 about records.
 func measureStore(ctx context.Context, b *bench) (lines []line, err error) {
-	folder, err := os.MkdirTemp("", "bench-connstore-")
+	folder, err := os.MkdirTemp("", "bench-boltstore-")
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func measureStore(ctx context.Context, b *bench) (lines []line, err error) {
 		lines = append(lines, l)
 	}
 	early := 0
-	in, err := measureIntake(ctx, folder, 0, existing, records, pick(b, 1, 3, 5), func(s *connstore.Store, first, n int) ([]time.Duration, error) {
+	in, err := measureIntake(ctx, folder, 0, existing, records, pick(b, 1, 3, 5), func(s *boltstore.Store, first, n int) ([]time.Duration, error) {
 		took, more, err := floodMaster(ctx, s, first, n)
 		early += more
 		return took, err
@@ -69,7 +69,7 @@ func measureStore(ctx context.Context, b *bench) (lines []line, err error) {
 }
 
 // measureIntake floods a new store some times, and takes the medians.
-func measureIntake(ctx context.Context, folder string, delay time.Duration, existing, records, times int, flood func(s *connstore.Store, first, n int) ([]time.Duration, error)) (in intake, err error) {
+func measureIntake(ctx context.Context, folder string, delay time.Duration, existing, records, times int, flood func(s *boltstore.Store, first, n int) ([]time.Duration, error)) (in intake, err error) {
 	var rates, waits []float64
 	for i := range times {
 		if err := ctx.Err(); err != nil {
@@ -88,8 +88,8 @@ func measureIntake(ctx context.Context, folder string, delay time.Duration, exis
 }
 
 // floodOnce fills a store, floods it and removes it. What was saved must be there.
-func floodOnce(path string, delay time.Duration, existing, records int, flood func(*connstore.Store, int, int) ([]time.Duration, error)) (took []time.Duration, elapsed time.Duration, err error) {
-	s, err := connstore.Open(connstore.Config{Path: path, CommitDelay: delay})
+func floodOnce(path string, delay time.Duration, existing, records int, flood func(*boltstore.Store, int, int) ([]time.Duration, error)) (took []time.Duration, elapsed time.Duration, err error) {
+	s, err := boltstore.Open(boltstore.Config{Path: path, CommitDelay: delay})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -107,7 +107,7 @@ func floodOnce(path string, delay time.Duration, existing, records int, flood fu
 }
 
 // floodStore saves n records, with so many under way.
-func floodStore(s *connstore.Store, first, n int) ([]time.Duration, error) {
+func floodStore(s *boltstore.Store, first, n int) ([]time.Duration, error) {
 	took := make([]time.Duration, n)
 	slots := make(chan error, connectsInFlight)
 	for range connectsInFlight {
@@ -140,7 +140,7 @@ type gate struct {
 	mu      sync.Mutex
 	server  *engine.Server // guarded by mu, like all below
 	out     engine.ServerOutput
-	store   *connstore.Store
+	store   *boltstore.Store
 	began   map[health.ClientID]time.Time
 	took    []time.Duration
 	durable map[health.ClientID]bool
@@ -151,7 +151,7 @@ type gate struct {
 
 // floodMaster has n clients connect, with so many waiting to be accepted, and
 // counts those that were accepted before they were durable.
-func floodMaster(ctx context.Context, s *connstore.Store, first, n int) (took []time.Duration, early int, err error) {
+func floodMaster(ctx context.Context, s *boltstore.Store, first, n int) (took []time.Duration, early int, err error) {
 	g := &gate{store: s, began: make(map[health.ClientID]time.Time), durable: make(map[health.ClientID]bool), slots: make(chan struct{}, connectsInFlight)}
 	if g.server, err = engine.NewServer(engine.ServerConfig{Self: crowdServers[0], Incarnation: 1, Servers: crowdServers[:1], MaxClients: n}); err != nil {
 		return nil, 0, err

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"ulnet/cmd/internal/connstore"
 	"ulnet/health"
+	"ulnet/health/boltstore"
 	healthwire "ulnet/health/wire"
 	"ulnet/lnd"
 )
@@ -54,7 +54,7 @@ func TestCrowds(t *testing.T) {
 // comes before is counted.
 func TestAcceptsWait(t *testing.T) {
 	const clients = 500
-	took, elapsed, err := floodOnce(t.TempDir()+"/clients.db", time.Millisecond, 10, clients, func(s *connstore.Store, first, n int) ([]time.Duration, error) {
+	took, elapsed, err := floodOnce(t.TempDir()+"/clients.db", time.Millisecond, 10, clients, func(s *boltstore.Store, first, n int) ([]time.Duration, error) {
 		took, early, err := floodMaster(t.Context(), s, first, n)
 		if early != 0 {
 			t.Errorf("%d early accepts", early)

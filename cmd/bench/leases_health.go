@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"ulnet/cmd/bench/rival"
-	"ulnet/cmd/internal/connstore"
 	"ulnet/cmd/internal/timerfd"
 	"ulnet/gossip"
 	"ulnet/health"
+	"ulnet/health/boltstore"
 	"ulnet/health/collective"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet/machine"
@@ -69,7 +69,7 @@ func serveHealth(keeping rival.Keeping, gone func(name string)) error {
 	if err != nil {
 		return err
 	}
-	store, err := connstore.Open(connstore.Config{Path: filepath.Join(k.Folder, "clients.db")})
+	store, err := boltstore.Open(boltstore.Config{Path: filepath.Join(k.Folder, "clients.db")})
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ import (
 	"ulnet/cmd/bench/rival"
 	"ulnet/cmd/bench/worker"
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/connstore"
+	"ulnet/health/boltstore"
 )
 
 // What bounds the measurement of one goal, and with BENCH=long.
@@ -36,7 +36,7 @@ const (
 )
 
 func main() {
-	if code, asked := connstore.Child(os.Args[1:], os.Stdout); asked {
+	if code, asked := boltstore.Child(os.Args[1:], os.Stdout); asked {
 		os.Exit(code)
 	}
 	if code, asked := worker.Child(os.Args[1:], workers...); asked {

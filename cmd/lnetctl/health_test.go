@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/connstore"
 	healthmod "ulnet/cmd/internal/modules/health"
 	"ulnet/health"
+	"ulnet/health/boltstore"
 	"ulnet/lnet/nid"
 )
 
@@ -29,7 +29,7 @@ func TestHealthStatus(t *testing.T) {
 		s := serverWith(9, 4, 1, 3)
 		s.Timing = healthmod.HealthTiming{PingMS: 5000, EvictMS: 17500, QuorumMS: -1}
 		s.Server.Unsure, s.Server.ClaimKeys, s.Server.Keys = true, 2, 1
-		s.Server.Store = &healthmod.HealthStore{Path: "/var/lib/x", Stats: connstore.Stats{
+		s.Server.Store = &healthmod.HealthStore{Path: "/var/lib/x", Stats: boltstore.Stats{
 			Records: 9, Slowest: 12345678, Error: "no space left", SetAside: "/var/lib/x.damaged", Damage: "page 7",
 		}}
 		s.Client = &healthmod.HealthClient{

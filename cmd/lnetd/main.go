@@ -15,12 +15,12 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
-	"ulnet/cmd/internal/connstore"
 	"ulnet/cmd/lnetd/internal/simcmd"
+	"ulnet/health/boltstore"
 )
 
 func main() {
-	if code, asked := connstore.Child(os.Args[1:], os.Stdout); asked { // this process checks a database for another lnetd
+	if code, asked := boltstore.Child(os.Args[1:], os.Stdout); asked { // this process checks a database for another lnetd
 		os.Exit(code)
 	}
 	os.Exit(run(context.Background(), cli.OS(), os.Args[1:]))

@@ -104,6 +104,7 @@ var Rules = []Rule{
 	{Package: "scoll/engine", May: "scoll/wire scoll/tree portals/keyring lnet/nid lnet/machine"},
 	{Package: "scoll", May: userMay + "scoll/engine scoll/wire scoll/tree scoll/rmcast", Tests: nodesMay},
 	{Package: "health/healthsim", May: simulatedMay + "portals/keyring health health/engine health/wire health/collective gossip gossip/engine scoll scoll/tree lnet/lnetsim"},
+	{Package: "health/boltstore", May: "health lnet/nid"},
 	{Package: "health/collective", May: userMay + "health health/wire scoll", Tests: nodesMay},
 	{Package: "health/wire", May: "portals/keyring lnet/nid"},
 	{Package: "health/engine", May: "health/wire portals/keyring lnet/nid lnet/machine"},
@@ -136,7 +137,7 @@ const systemCallers = "lnd/loan lnd/socklnd lnd/o2iblnd lnd/verbs/softroce lnd/v
 var Limits = []Limit{
 	{Import: "C", Within: "lnd/verbs/ibv"},
 	{Import: "golang.org/x/sys/...", Within: systemCallers},
-	{Import: "syscall", Within: systemCallers + " lnd/... lnet/... portals portals/node cmd/..."},
+	{Import: "syscall", Within: systemCallers + " lnd/... lnet/... portals portals/node health/boltstore cmd/..."},
 	{Import: "net", Within: systemCallers + " lnd/... portals/node cmd/...", Tests: "lnet/... portals gossip/..."},
 	{Import: "github.com/mdlayher/socket", Within: systemCallers},
 	{Import: "github.com/vishvananda/...", Within: systemCallers},
@@ -144,6 +145,7 @@ var Limits = []Limit{
 	{Import: "github.com/prometheus/...", Within: "cmd/..."},
 	{Import: "github.com/goccy/go-yaml/...", Within: "cmd/..."},
 	{Import: "github.com/spf13/...", Within: "cmd/..."},
+	{Import: "go.etcd.io/bbolt/...", Within: "health/boltstore"},
 	{Import: "log", Within: "", Tests: folders}, // code logs with log/slog
 }
 

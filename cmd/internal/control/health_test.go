@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/cmd/internal/connstore"
 	. "ulnet/cmd/internal/control"
 	healthmod "ulnet/cmd/internal/modules/health"
 	"ulnet/cmd/internal/modules/scoll"
 	"ulnet/health"
+	"ulnet/health/boltstore"
 	"ulnet/lnet/nid"
 )
 
@@ -36,7 +36,7 @@ var (
 		Timing: healthmod.HealthTiming{PingMS: 5000, QuorumMS: -1},
 		Server: &healthmod.HealthServer{
 			State: healthmod.HealthRunning, Alive: 2, Known: 3, ServerStatus: health.ServerStatus{Self: target.NID, Quorum: true, Clients: 7},
-			Store: &healthmod.HealthStore{Path: "/health.db", Stats: connstore.Stats{Records: 7, Slowest: time.Millisecond, SetAside: "/old"}},
+			Store: &healthmod.HealthStore{Path: "/health.db", Stats: boltstore.Stats{Records: 7, Slowest: time.Millisecond, SetAside: "/old"}},
 			Stats: map[string]uint64{"rejected_busy": 3},
 		},
 		Client: &healthmod.HealthClient{

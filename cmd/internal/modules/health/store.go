@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"ulnet/cmd/internal/connstore"
 	"ulnet/health"
+	"ulnet/health/boltstore"
 )
 
 // HealthStoreName is the name of the records of connections in the state
@@ -44,9 +44,9 @@ func (h *roles) missStore(err error) {
 // tryStore opens the records, and keeps the error if it cannot.
 func (h *roles) tryStore() error {
 	err := os.MkdirAll(filepath.Dir(h.path), 0o755) // its disk may have been full
-	var store *connstore.Store
+	var store *boltstore.Store
 	if err == nil {
-		store, err = connstore.Open(connstore.Config{Path: h.path, Log: h.log})
+		store, err = boltstore.Open(boltstore.Config{Path: h.path, Log: h.log})
 	}
 	h.store.set(store, err)
 	if err != nil {
@@ -107,17 +107,17 @@ type lateStore struct {
 	lost func(error) // is told that the store had to be closed
 
 	mu    sync.Mutex
-	store *connstore.Store // guarded by mu; nil: it is not open
+	store *boltstore.Store // guarded by mu; nil: it is not open
 	err   error            // guarded by mu; why
 }
 
-func (l *lateStore) set(store *connstore.Store, err error) {
+func (l *lateStore) set(store *boltstore.Store, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.store, l.err = store, err
 }
 
-func (l *lateStore) get() (*connstore.Store, error) {
+func (l *lateStore) get() (*boltstore.Store, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.store, l.err

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"ulnet/cmd/internal/config"
-	"ulnet/cmd/internal/connstore"
 	"ulnet/health"
+	"ulnet/health/boltstore"
 	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnet/nid"
 )
@@ -64,7 +64,7 @@ func TestHealthStore(t *testing.T) {
 // as a file that cannot be opened does: it is told why, and others are told at once.
 func TestLoadFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), HealthStoreName)
-	store, err := connstore.Open(connstore.Config{Path: path})
+	store, err := boltstore.Open(boltstore.Config{Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,12 +75,12 @@ func TestLoadFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	records, tombstones, err := late.Load()
-	if len(records) != 0 || len(tombstones) != 0 || err != nil || !errors.Is(lost, connstore.ErrFault) {
+	if len(records) != 0 || len(tombstones) != 0 || err != nil || !errors.Is(lost, boltstore.ErrFault) {
 		t.Errorf("%v, %v, %v; lost: %v", records, tombstones, err, lost)
 	}
 	var saved error
 	late.Save(health.Record{}, func(err error) { saved = err })
-	if !errors.Is(saved, connstore.ErrFault) {
+	if !errors.Is(saved, boltstore.ErrFault) {
 		t.Errorf("saved: %v", saved)
 	}
 	if err := late.close(); err != nil {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"ulnet/cmd/internal/connstore"
 	"ulnet/health"
+	"ulnet/health/boltstore"
 	"ulnet/lnet/nid"
 )
 
@@ -66,7 +66,7 @@ type HealthServer struct {
 // HealthStore is the state of the records of connections.
 type HealthStore struct {
 	Path string `json:"path"`
-	connstore.Stats
+	boltstore.Stats
 }
 
 // HealthClient is the state of the client role.

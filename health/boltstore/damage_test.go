@@ -1,4 +1,4 @@
-package connstore
+package boltstore
 
 import (
 	"bytes"
@@ -324,5 +324,20 @@ func TestCheckedWithoutProgram(t *testing.T) {
 	cmd.Env = append(os.Environ(), workerUnlinks+"=1")
 	if said, err := cmd.CombinedOutput(); err != nil || string(said) != "open\n" {
 		t.Errorf("%q, %v", said, err)
+	}
+}
+
+// TestMainWithoutChild: a process that was started to check a database, and opens it
+// instead, does not start another one.
+func TestMainWithoutChild(t *testing.T) {
+	path := place(t)
+	if err := os.WriteFile(path, whole(t, 3), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := os.Args
+	defer func() { os.Args = args }()
+	os.Args = []string{args[0], Verb, path}
+	if s, err := Open(Config{Path: path}); !errors.Is(err, errNoChild) {
+		t.Errorf("%v, %v", s, err)
 	}
 }

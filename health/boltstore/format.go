@@ -1,4 +1,4 @@
-package connstore
+package boltstore
 
 import (
 	"encoding/binary"
@@ -27,7 +27,7 @@ const (
 
 var (
 	// ErrRecord says that something cannot be saved because of what it is.
-	ErrRecord = errors.New("connstore: a record needs a client, a master and a peer, a name of at most 255 bytes and at most 64 KiB of export data")
+	ErrRecord = errors.New("boltstore: a record needs a client, a master and a peer, a name of at most 255 bytes and at most 64 KiB of export data")
 
 	errDamaged  = errors.New("damaged")
 	errChecksum = fmt.Errorf("%w: wrong checksum", errDamaged)

@@ -1,7 +1,7 @@
-// Package connstore keeps the connections of clients, and the tombstones of those
-// that were evicted, over a restart of their server: it is the [health.Store] of
-// lnetd, a bbolt database in the state directory (seed 001, Definitions; rows
-// CH-4, CH-65 and CH-66).
+// Package boltstore keeps the connections of clients, and the tombstones of those
+// that were evicted, over a restart of their server: it is a [health.Store] in a bbolt
+// database, which lnetd has in its state directory (seed 001, Definitions; rows CH-4,
+// CH-65 and CH-66).
 //
 // # Durability
 //
@@ -60,4 +60,4 @@
 //	 .   4  CRC-32C of all before
 //
 // The checksum of a tombstone is that of its key and its incarnation.
-package connstore
+package boltstore

@@ -1,4 +1,4 @@
-package connstore
+package boltstore
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 //	saved N Incarnation  failed N Incarnation ERRNO
 //	removed N Incarnation
 const (
-	workerVerb    = "connstore-worker"
+	workerVerb    = "boltstore-worker"
 	workerUnlinks = "CONNSTORE_WORKER_UNLINKS" // set: it removes its own program first
 	workerRounds  = 5
 	workerClients = 40

@@ -1,4 +1,4 @@
-package connstore
+package boltstore
 
 import (
 	"cmp"
@@ -16,9 +16,9 @@ import (
 // Errors of a Store, beside those of the system. Each says that something was not
 // saved.
 var (
-	ErrClosed = errors.New("connstore: closed")
-	ErrFull   = errors.New("connstore: too much waits for the disk")
-	ErrFault  = errors.New("connstore: the file cannot be read, or has changed; it is checked before it is opened again")
+	ErrClosed = errors.New("boltstore: closed")
+	ErrFull   = errors.New("boltstore: too much waits for the disk")
+	ErrFault  = errors.New("boltstore: the file cannot be read, or has changed; it is checked before it is opened again")
 )
 
 // Config configures a Store. The zero value of a field means its default.

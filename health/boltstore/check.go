@@ -1,4 +1,4 @@
-package connstore
+package boltstore
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ import (
 
 // Verb is the first argument of a process that checks a database; the second is
 // the path.
-const Verb = "connstore-check"
+const Verb = "boltstore-check"
 
 // greeting is what such a process says first: one that does not is another
 // program, whatever it then exits with.
@@ -83,6 +83,9 @@ func Child(args []string, stdout io.Writer) (code int, asked bool) {
 	fmt.Fprintln(stdout, err)
 	return code, true
 }
+
+// errNoChild is the error of a process that was started to check a database, and opens one.
+var errNoChild = errors.New("boltstore: main has to call boltstore.Child before it opens a database")
 
 func isPathError(err error) bool {
 	_, ok := errors.AsType[*fs.PathError](err)
@@ -172,6 +175,9 @@ func (s *Store) check() (damage, err error) {
 	}
 	command := s.cfg.Checker
 	if command == nil {
+		if len(os.Args) > 1 && os.Args[1] == Verb { // this is the child: it would start another one, and so on
+			return nil, errNoChild
+		}
 		command = []string{"/proc/self/exe", Verb} // also when an update has replaced the file
 	}
 	limit := s.cfg.CheckTimeout

@@ -1,4 +1,4 @@
-package connstore
+package boltstore
 
 import (
 	"bytes"

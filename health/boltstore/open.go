@@ -1,4 +1,4 @@
-package connstore
+package boltstore
 
 import (
 	"bytes"
@@ -27,8 +27,8 @@ var (
 
 // Errors of Open, beside those of the system.
 var (
-	ErrInUse   = errors.New("connstore: another process has the database open; is another lnetd running with this state directory?")
-	ErrVersion = errors.New("connstore: the database is of a newer version: use that, or move the file away")
+	ErrInUse   = errors.New("boltstore: another process has the database open; is another lnetd running with this state directory?")
+	ErrVersion = errors.New("boltstore: the database is of a newer version: use that, or move the file away")
 )
 
 // Open opens the database, and makes it if there is none. A file that is damaged

@@ -1,6 +1,6 @@
 //go:build !race
 
-package connstore
+package boltstore
 
 import (
 	"testing"

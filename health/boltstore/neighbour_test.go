@@ -1,4 +1,4 @@
-package connstore
+package boltstore
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 
 // neighbourVerb has the test binary check a file while other memory of the process lies
 // behind it.
-const neighbourVerb = "connstore-neighbour"
+const neighbourVerb = "boltstore-neighbour"
 
 // beside checks a file behind which zeros are mapped: Linux puts a mapping right below the
 // one before.

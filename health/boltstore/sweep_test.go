@@ -1,4 +1,4 @@
-package connstore
+package boltstore
 
 import (
 	"bufio"
@@ -28,7 +28,7 @@ import (
 //	              saved, and all loaded again
 //	lost WHY      not so
 const (
-	sweeperVerb = "connstore-sweeper"
+	sweeperVerb = "boltstore-sweeper"
 
 	sweptRecords    = 70 // on several pages
 	sweptTombstones = 20
