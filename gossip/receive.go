@@ -6,7 +6,7 @@ import (
 	"ulnet/portals"
 )
 
-// arrived gives the machine a message (seed 003, Matching Buffers with Incoming
+// arrived gives the machine a message (gossip design, Matching Buffers with Incoming
 // Messages).
 func (a *Agent) arrived(e *portals.Event, data []byte) {
 	if e.Initiator.PID != a.pid { // a program on the host of a participant is none

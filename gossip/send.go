@@ -18,7 +18,7 @@ var bounds = portals.OutboxConfig[struct{}]{
 }
 
 // send puts a message, with priority, from the NID that takes part; nobody
-// waits for an answer (seed 003, Message Passing).
+// waits for an answer (gossip design, Message Passing).
 func (a *Agent) send(s *engine.Send, out *engine.Output) {
 	m := a.outbox.New()
 	m.Priority, m.Data = true, append(m.Data, s.Data(out)...)

@@ -11,7 +11,7 @@ import (
 )
 
 // receiver takes requests. The portal is lazy: what finds no buffer waits
-// (seed 000, Buffer Management).
+// (collectives design, Buffer Management).
 type receiver struct {
 	a     *Agent
 	event func(*portals.Event) // made once

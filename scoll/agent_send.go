@@ -43,7 +43,7 @@ func (a *Agent) sendDown(s sending, e *engine.Effect, out *engine.Output) {
 }
 
 // put sends a message as a plain PUT with priority, without acknowledgement
-// (seed 000, Reliable delivery).
+// (collectives design, Reliable delivery).
 func (a *Agent) put(m *outgoing, to nid.NID, portal int, bits uint64) {
 	m.Priority = true
 	a.outbox.Put(m, portals.PutRequest{

@@ -8,7 +8,7 @@ import (
 )
 
 // StatusMap collects who failed, and why; who is not in it succeeded. Most
-// aggregates are empty (seed 000, Reply Aggregation). The zero value is ready.
+// aggregates are empty (collectives design, Reply Aggregation). The zero value is ready.
 //
 //	PreRequest     post buffers of StatusSize times the nodes of each child
 //	IncomingReply  m.Merge(reply)

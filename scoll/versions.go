@@ -7,7 +7,7 @@ import (
 )
 
 // Versions helps services whose members run different versions of their
-// protocol (seed 000, Open Issues): a member that does not know the request's
+// protocol (collectives design, Open Issues): a member that does not know the request's
 // version lets it be forwarded, and replies with its own. The root then knows
 // the lowest version of all and can try again with that.
 //

@@ -1,5 +1,5 @@
 // Gossipctl controls and shows the gossip of a running lnetd: which servers of
-// a cluster are alive, as its node sees it (seed 003, Administration Control
+// a cluster are alive, as its node sees it (gossip design, Administration Control
 // Utility).
 package main
 

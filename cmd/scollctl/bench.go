@@ -19,7 +19,7 @@ func benchCommand(g *globals) *cobra.Command {
 		Use:   "bench",
 		Short: "Measure how long a message takes to all members, and recommend a tree",
 		Long: `Measures how long a message takes from the sending of this node to the receiving of
-the last member, and how long until the aggregated answer is back (seed 000, Choose
+the last member, and how long until the aggregated answer is back (collectives design, Choose
 Spanning Tree). Clocks are compared by four timestamps per hop, in the same
 messages; what that may be wrong by is printed.
 

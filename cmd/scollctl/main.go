@@ -1,5 +1,5 @@
-// Scollctl sends to all members of a group, and shows trees and groups (seed
-// 000, Server Collectives).
+// Scollctl sends to all members of a group, and shows trees and groups (collectives
+// design, Server Collectives).
 package main
 
 import (

@@ -48,7 +48,7 @@ const (
 )
 
 // agreed compares the parameters of a message, as far as it carries them, with
-// ours (seed 003, Initialization).
+// ours (gossip design, Initialization).
 func (m *Machine) agreed(msg *incoming, out *Output) bool {
 	if msg.index < 0 && m.roll.index(msg.from) < 0 {
 		return m.stranger(msg, out)

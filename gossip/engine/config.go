@@ -8,7 +8,7 @@ import (
 )
 
 // MinInterval is the shortest interval: below it jitter disturbs the protocol
-// (seed 003, Initialization).
+// (gossip design, Initialization).
 const MinInterval = 200 * time.Millisecond
 
 // maxInterval is local policy; a message has room for 49 days.

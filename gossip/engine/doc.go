@@ -36,7 +36,7 @@
 //	pauses *               missed cycles are noticed, see pause.go
 //	order on receipt       form, parameters, obsolete, clock, ages, reply
 //	initial ages           255, "never heard"; known ages stop at 254
-//	silence after a start  until everybody has noticed the death (seed 000,
+//	silence after a start  until everybody has noticed the death (collectives design,
 //	                       Design Notes), so that a restart is never missed
 //	list of participants   can change while the cluster runs, see roll.go
 //

@@ -28,7 +28,7 @@ func (h *health) init(columns, total, percent int) {
 
 func (h *health) is(i int) bool { return h.alive[i/lanes]>>(i%lanes)&1 != 0 }
 
-// review tells whose health has changed (seed 003, Determining Participant
+// review tells whose health has changed (gossip design, Determining Participant
 // Health), and whether the quorum has.
 func (m *Machine) review(out *Output) {
 	h := &m.health

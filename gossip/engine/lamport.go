@@ -15,7 +15,7 @@ const (
 	fastest   = 8
 )
 
-// lamport is the clock of global gossip cycles (seed 003, Lamport clock). It
+// lamport is the clock of global gossip cycles (gossip design, Lamport clock). It
 // runs at four to six units a cycle, because a ping and its reply each add one
 // to the tick.
 type lamport struct {

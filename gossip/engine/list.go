@@ -50,7 +50,7 @@ func digest(nids []nid.NID) wire.Digest {
 	return sha1.Sum(text)
 }
 
-// Len is the number of participants, N in seed 003.
+// Len is the number of participants, N in the gossip design.
 func (l *List) Len() int { return len(l.nids) }
 
 // NID returns the NID of a participant.

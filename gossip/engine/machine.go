@@ -53,7 +53,7 @@ type Send struct {
 // Data returns the message, part of o.Buf.
 func (s *Send) Data(o *Output) []byte { return o.Buf[s.Begin:s.End] }
 
-// Machine takes part in the gossip of one cluster (seed 003, with the decisions listed
+// Machine takes part in the gossip of one cluster (gossip design, with the decisions listed
 // in the package text). See machine.Machine.
 type Machine struct {
 	cfg    Config

@@ -1,7 +1,7 @@
 package engine
 
 // partner draws whom to ping in a cycle: anyone but us, the dead included, for they may
-// have come back (seed 003, State Exchange).
+// have come back (gossip design, State Exchange).
 func (m *Machine) partner() int {
 	i := m.rng.IntN(m.list.Len() - 1)
 	if i >= m.self {

@@ -118,7 +118,7 @@ func (m *Machine) heardAll() bool {
 }
 
 // stealth is the silence after a start: a node that was restarted quickly
-// keeps quiet until all others have noticed its death (seed 000, Design
+// keeps quiet until all others have noticed its death (collectives design, Design
 // Notes).
 type stealth struct {
 	silent bool

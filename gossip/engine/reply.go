@@ -46,7 +46,7 @@ func (m *Machine) listOf(msg *incoming) *List {
 }
 
 // reply answers a ping with the entries that are fresher here than there by
-// two cycles and the fudge (seed 003, Gossip Reply).
+// two cycles and the fudge (gossip design, Gossip Reply).
 func (m *Machine) reply(msg *incoming, out *Output) {
 	if m.stealth.silent {
 		return

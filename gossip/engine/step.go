@@ -3,7 +3,7 @@ package engine
 // A node is in step with a peer whose clock is within the limit of obsolete messages
 // of its own. A message may come from a liar or from a node whose memory is bad, so
 // that no clock that is out of step is believed for the word of one peer (local
-// policy; seed 003 takes any clock that is ahead):
+// policy; the gossip design takes any clock that is ahead):
 //
 //	in sync with others, N > 2  two peers that agree, if no peer is in step any more
 //	                            (this node stood still) or they go on for a while

@@ -9,7 +9,7 @@ package wire
 // Portal is the portal for gossip.
 const Portal = 53
 
-// Match bits tell pings from replies (seed 003, Matching Buffers with Incoming
+// Match bits tell pings from replies (gossip design, Matching Buffers with Incoming
 // Messages).
 const (
 	PingBits  = 0x676F7373_00000001

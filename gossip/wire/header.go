@@ -11,7 +11,7 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// Version of the protocol; all participants must run the same (seed 003,
+// Version of the protocol; all participants must run the same (gossip design,
 // Initialization).
 const Version = 1
 

@@ -1,6 +1,6 @@
 // Package boltstore keeps the connections of clients, and the tombstones of those
 // that were evicted, over a restart of their server: it is a [health.Store] in a bbolt
-// database, which lnetd has in its state directory (seed 001, Definitions; rows CH-4,
+// database, which lnetd has in its state directory (client health design, Definitions; rows CH-4,
 // CH-65 and CH-66).
 //
 // # Durability

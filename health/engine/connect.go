@@ -3,7 +3,7 @@ package engine
 import "ulnet/health/wire"
 
 // connect takes the request of a client to connect, with this server or another
-// one as its master (seed 001, Handling Connection Request; the state table is
+// one as its master (client health design, Handling Connection Request; the state table is
 // in connect_test.go).
 func (s *Server) connect(q *asked) {
 	s.refusedToo(q)

@@ -5,7 +5,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// evictArrived evicts the clients that their master wants evicted (seed 001,
+// evictArrived evicts the clients that their master wants evicted (client health design,
 // Specification 5; CH-A7).
 func (s *Server) evictArrived(in *ServerInput) {
 	var reply wire.Reply

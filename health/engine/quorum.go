@@ -62,8 +62,8 @@ func (q *quorum) next(s *Server) time.Duration {
 	return q.since + q.grace
 }
 
-// judge evicts all clients here, and only here, when the loss has lasted (seed
-// 001, Absence of Server Quorum; CH-A6): what this server could broadcast would
+// judge evicts all clients here, and only here, when the loss has lasted (client health
+// design, Absence of Server Quorum; CH-A6): what this server could broadcast would
 // not reach the majority, which evicts these clients as orphans.
 func (q *quorum) judge(s *Server) {
 	if s.now < q.next(s) {

@@ -8,7 +8,7 @@ import (
 
 var _ lnd.PacketTap = (*Writer)(nil)
 
-// roceTTL is the TTL of captured packets: what senders set (rocev2-verbs §13). What
+// roceTTL is the TTL of captured packets: what senders set (rocev2 §13). What
 // is left of it on arrival a driver does not learn, and the ICRC does not cover it.
 const roceTTL = 64
 

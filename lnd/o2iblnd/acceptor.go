@@ -119,7 +119,7 @@ func (a *acceptor) first() (ni *NI, early bool) {
 	return ni, a.starting > 0 || ni == nil
 }
 
-// request decides about a connection that a peer asks for (reference §7.1).
+// request decides about a connection that a peer asks for (o2iblnd-wire §7.1).
 func (a *acceptor) request(r verbs.Request) {
 	from := r.Peer()
 	some, early := a.first()

@@ -10,7 +10,7 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// Config holds the tunables of o2iblnd under Lustre's names (reference §12). The zero
+// Config holds the tunables of o2iblnd under Lustre's names (o2iblnd-wire §12). The zero
 // value of a field means its default. peer_credits, credits and peer_timeout are
 // those of lnd.Tunables; peer_credits is put between 8 and 255 as kernels do.
 //
@@ -130,7 +130,7 @@ func peerCredits(t lnd.Tunables) int {
 	return max(min(t.PeerCredits, maxPeerCredits), minPeerCredits)
 }
 
-// connectTimeout is how long a connection may take to be made (reference §7).
+// connectTimeout is how long a connection may take to be made (o2iblnd-wire §7).
 func (c Config) connectTimeout() time.Duration { return max(5*time.Second, c.Timeout/4) }
 
 // Validate reports the first field whose value makes no sense. Zero fields

@@ -49,7 +49,7 @@ func TestConfig(t *testing.T) {
 }
 
 // TestTunables: the defaults are the kernel's, and what is out of range is moved into it
-// (reference §12).
+// (o2iblnd-wire §12).
 func TestTunables(t *testing.T) {
 	c := Config{}.withDefaults()
 	if c.Service != 987 || c.NTX != 512 || c.RetryCount != 5 || c.RNRRetryCount != 6 || c.Keepalive != 100*time.Second || c.ConnsPerPeer != 1 {

@@ -165,7 +165,7 @@ func (c *conn) endTx(t *tx) {
 }
 
 // checkWritten fails a transfer of which the peer has written less than it says: kernels
-// forget the end of a reply that is shorter than its sink (reference §8.3). It is seen
+// forget the end of a reply that is shorter than its sink (o2iblnd-wire §8.3). It is seen
 // where the device counts what arrives.
 func (c *conn) checkWritten(t *tx) {
 	m, ok := t.mr.(verbs.WriteCounter)

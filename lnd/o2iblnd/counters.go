@@ -10,7 +10,7 @@ type Reason uint8
 const (
 	ReasonNone Reason = iota
 
-	// Requests that were refused, in the order of the tests (reference §7.1).
+	// Requests that were refused, in the order of the tests (o2iblnd-wire §7.1).
 	UnprivilegedPort // it claims a port above 1023 and require_privileged_port is set
 	RequestCut       // its private data ends early
 	RequestMagic     // it does not begin with o2iblnd's magic
@@ -51,7 +51,7 @@ const (
 	// Established connections.
 	PeerClosed       // by the peer
 	TransportFailed  // by the device: retries exceeded, or an error of a work request
-	BadMessage       // a message that is not valid (reference §3.1)
+	BadMessage       // a message that is not valid (o2iblnd-wire §3.1)
 	BadChecksum      // a message does not have the checksum that it says
 	StaleMessage     // a message of another connection or incarnation
 	CreditsReturned  // the peer gives back more credits than it was given

@@ -36,7 +36,7 @@
 // as one. At the other side the REPLY of lnet that names the MD of a GET_REQ becomes
 // WRITEs and GET_DONE; if lnet has dropped the GET, GET_DONE says ENODATA, and after the
 // timeout ETIMEDOUT. The answer may be shorter than the sink. (Kernels then
-// forget to write the end of it, reference §8.3. Over softroce such a GET ends with EIO,
+// forget to write the end of it, o2iblnd-wire §8.3. Over softroce such a GET ends with EIO,
 // reason not_written; hardware does not show it. Who asks a kernel for what may be shorter
 // asks for up to 3976 bytes.)
 //
@@ -91,7 +91,7 @@
 // # Time-outs
 //
 // A message that has waited for credits, for its completion or for the peer's answer
-// longer than timeout ends its connection, and so every message on it (reference
+// longer than timeout ends its connection, and so every message on it (o2iblnd-wire
 // §10). The NI looks at all connections four times in that time, at least once a second.
 // A connection that has sent nothing for keepalive sends a NOOP, whose loss ends it.
 //

@@ -48,7 +48,7 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Errno, e.Err}
 }
 
-// errnos are the statuses of reasons that end messages (reference §7.2, §10); all
+// errnos are the statuses of reasons that end messages (o2iblnd-wire §7.2, §10); all
 // others are EIO.
 var errnos = map[Reason]syscall.Errno{
 	ShuttingDown: syscall.ESHUTDOWN, ConnectFailed: syscall.EHOSTUNREACH, Unreachable: syscall.ENETDOWN,

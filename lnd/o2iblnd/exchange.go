@@ -10,7 +10,7 @@ import (
 )
 
 // exchange is what two sides of an established connection say to each other: credits,
-// messages, transfers and their time-outs (reference §8 to §10). It is a machine in
+// messages, transfers and their time-outs (o2iblnd-wire §8 to §10). It is a machine in
 // the sense of lnet/machine, which posts to a queue pair through its output; the
 // conn steps it under its lock.
 //

@@ -27,7 +27,7 @@ func (x *exchange) arrived(now time.Duration, b []byte, out *exchangeOut) {
 	}
 }
 
-// inspect parses a message and checks what all messages have in common (reference
+// inspect parses a message and checks what all messages have in common (o2iblnd-wire
 // §3.1, §9).
 func (x *exchange) inspect(b []byte, m *kib.Msg, out *exchangeOut) (why Reason, err error) {
 	if *m, err = kib.ParseMsg(b); err != nil {
@@ -129,7 +129,7 @@ func (t *tx) takeFrags(d *kib.Desc, total int) {
 	}
 }
 
-// ackArrived begins the transfer of a PUT_REQ (reference §8.2).
+// ackArrived begins the transfer of a PUT_REQ (o2iblnd-wire §8.2).
 func (x *exchange) ackArrived(now time.Duration, m *kib.Msg, out *exchangeOut) Reason {
 	t := x.waiting(kib.PutReq, m.Cookie)
 	if t == nil {

@@ -168,7 +168,7 @@ func (x *exchange) attach(b []byte, at int, t *tx, out *exchangeOut) []byte {
 }
 
 // noop sends a NOOP if credits are to be given back, or the connection has been silent too
-// long, and nothing else can do that (reference §9).
+// long, and nothing else can do that (o2iblnd-wire §9).
 func (x *exchange) noop(now time.Duration, out *exchangeOut) {
 	silent := x.cfg.keepalive > 0 && now >= x.sentAt+x.cfg.keepalive
 	due := x.owed > 0 && x.owed >= x.cfg.highWater || silent

@@ -15,7 +15,7 @@ import (
 )
 
 // TestProtocols: what is short is immediate, 3976 bytes included, all else is
-// written to the peer's memory (reference §8.1).
+// written to the peer's memory (o2iblnd-wire §8.1).
 func TestProtocols(t *testing.T) {
 	for _, n := range []int{0, 1, kib.MaxImmediate, kib.MaxImmediate + 1, 65536, 65537, lnd.MaxPayload} {
 		p := newPair(t)
@@ -40,7 +40,7 @@ func TestProtocols(t *testing.T) {
 }
 
 // TestPutTruncated: the sink says what it wants, and nothing is a PUT_NAK, which
-// is no error (reference §8.2).
+// is no error (o2iblnd-wire §8.2).
 func TestPutTruncated(t *testing.T) {
 	p := newPair(t)
 	a, b := p.ends[0], p.ends[1]
@@ -62,7 +62,7 @@ func TestPutTruncated(t *testing.T) {
 }
 
 // TestGet: a GET_REQ is answered by WRITEs and GET_DONE, also with less than was asked
-// for, nothing, or an error (reference §8.3).
+// for, nothing, or an error (o2iblnd-wire §8.3).
 func TestGet(t *testing.T) {
 	for _, tt := range []struct {
 		n      int
@@ -90,7 +90,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// TestCreditTrace: credits travel as in the recording of the reference, §9: a
+// TestCreditTrace: credits travel as in the recording of o2iblnd-wire §9: a
 // GET_DONE and the reply behind it give nothing back, the next request both.
 func TestCreditTrace(t *testing.T) {
 	p := newPair(t)
@@ -115,7 +115,7 @@ func TestCreditTrace(t *testing.T) {
 }
 
 // TestNoop: the fourth credit that is owed is given back by a NOOP, which is owed
-// nothing itself: two idle peers say no more (reference §9, §14).
+// nothing itself: two idle peers say no more (o2iblnd-wire §9, §14).
 func TestNoop(t *testing.T) {
 	p := newPair(t)
 	a, b := p.ends[0], p.ends[1]

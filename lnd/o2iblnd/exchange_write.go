@@ -34,7 +34,7 @@ func (x *exchange) queueDone(t *tx) {
 	x.uncredited.push(t)
 }
 
-// writesFor is how many WRITEs t takes by the rules of the reference, §8.4: one
+// writesFor is how many WRITEs t takes by the rules of o2iblnd-wire §8.4: one
 // goes to one fragment, and gathers so many pieces.
 func (x *exchange) writesFor(t *tx) (n int) {
 	src, left := t.src, t.left

@@ -10,7 +10,7 @@ import (
 )
 
 // forgetful is a device whose accepted connections write nothing, as kernels forget
-// to with a short reply (reference §8.3).
+// to with a short reply (o2iblnd-wire §8.3).
 type (
 	forgetful        struct{ verbs.Device }
 	forgetfulRequest struct{ verbs.Request }
@@ -43,7 +43,7 @@ func (c forgetfulConn) PostSend(wrs []verbs.SendWR) error {
 	return c.Conn.PostSend(wrs)
 }
 
-// TestForgetfulPeer: reference §8.3: a GET whose answer the peer says it has written and
+// TestForgetfulPeer: o2iblnd-wire §8.3: a GET whose answer the peer says it has written and
 // has not ends with an error, and the connection lives on.
 func TestForgetfulPeer(t *testing.T) {
 	at := loopbackAddrs(2)

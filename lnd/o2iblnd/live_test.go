@@ -154,7 +154,7 @@ func TestPeerRestarts(t *testing.T) {
 	}
 }
 
-// TestRenegotiation: a peer with shorter queues has its way (reference §6), and several
+// TestRenegotiation: a peer with shorter queues has its way (o2iblnd-wire §6), and several
 // connections share the messages.
 func TestRenegotiation(t *testing.T) {
 	at := loopbackAddrs(2)

@@ -20,7 +20,7 @@ import (
 
 // Where groups are unless the configuration says otherwise: addresses that are
 // organization-local (RFC 2365 section 6.2), and the Q_Key that RDMA-CM's groups have
-// (transport reference §10).
+// (rocev2 §10).
 var defaultBase = netip.AddrFrom4([4]byte{239, 76, 0, 0})
 
 const defaultQKey = 0x01234567

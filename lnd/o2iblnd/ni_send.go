@@ -83,7 +83,7 @@ func (ni *NI) sendable(m *lnd.Message) (Reason, error) {
 	return ReasonNone, nil
 }
 
-// protocolOf is how a message is sent (reference §8.1).
+// protocolOf is how a message is sent (o2iblnd-wire §8.1).
 func protocolOf(m *lnd.Message) kib.MsgType {
 	switch {
 	case m.Header.Type == wire.Get && m.Sink.Length > kib.MaxImmediate && m.Sink.Length <= lnd.MaxPayload && m.Target.NID == m.Header.DestNID:

@@ -85,7 +85,7 @@ func (p *peer) give(t *tx) bool {
 	return false
 }
 
-// queueGrace is added to the time that a connection may take (reference §10).
+// queueGrace is added to the time that a connection may take (o2iblnd-wire §10).
 const queueGrace = 10 * time.Second
 
 // answer sends a REPLY as the answer to the GET_REQ that asked for it, if one did. It

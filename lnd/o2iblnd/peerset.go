@@ -10,7 +10,7 @@ import (
 
 // peerSet decides which connections a peer gets: when they are asked for and with
 // which parameters, which requests of the peer are accepted, and what becomes of what waits
-// when they fail (reference §7). It is a machine in the sense of lnet/machine; the
+// when they fail (o2iblnd-wire §7). It is a machine in the sense of lnet/machine; the
 // peer steps it under its lock.
 //
 //	state       entered by                     left by
@@ -56,7 +56,7 @@ type peerSetConfig struct {
 	mtu          int // that is configured, or of the device
 }
 
-// Bounds of attempts, which are the kernel's (reference §7.2).
+// Bounds of attempts, which are the kernel's (o2iblnd-wire §7.2).
 const (
 	fastReconnects = 10
 	reconnectPause = time.Second
@@ -139,7 +139,7 @@ func (s *peerSet) ask() ask {
 }
 
 // established takes a connection into use. Those to another incarnation of the peer end
-// (reference §7.4).
+// (o2iblnd-wire §7.4).
 func (s *peerSet) established(stamp uint64, version kib.Version, out *peerOut) {
 	out.closeStale = s.have > 0 && (s.stamp != stamp || s.version != version)
 	s.stamp, s.version = stamp, version

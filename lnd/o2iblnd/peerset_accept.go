@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd/o2iblnd/kib"
 )
 
-// request decides about a request of the peer that is in order by itself (reference
+// request decides about a request of the peer that is in order by itself (o2iblnd-wire
 // §7.1 from step 6 on).
 func (s *peerSet) request(now time.Duration, in peerIn, out *peerOut) {
 	known := s.have+s.accepting > 0
@@ -55,7 +55,7 @@ func (s *peerSet) hoping(now time.Duration) bool {
 }
 
 // inspectRequest checks the private data of a request as far as it can be without
-// knowing the NI (reference §7.1 steps 2 and 5). version is what the reject is to have.
+// knowing the NI (o2iblnd-wire §7.1 steps 2 and 5). version is what the reject is to have.
 func inspectRequest(b []byte) (m kib.Msg, why Reason, version kib.Version, err error) {
 	version = kib.V2
 	v, _, err := kib.ParsePrefix(b)
@@ -81,7 +81,7 @@ func inspectRequest(b []byte) (m kib.Msg, why Reason, version kib.Version, err e
 	return m, ReasonNone, version, nil
 }
 
-// inspectParams compares the parameters of a request with what an NI allows (reference §6).
+// inspectParams compares the parameters of a request with what an NI allows (o2iblnd-wire §6).
 func inspectParams(p kib.ConnParams, depth int) (kib.Why, Reason) {
 	switch {
 	case int(p.QueueDepth) > depth || p.QueueDepth == 0:

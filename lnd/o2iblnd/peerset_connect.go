@@ -6,7 +6,7 @@ import (
 	"ulnet/lnd/o2iblnd/kib"
 )
 
-// The reasons of CM rejects that mean something here (transport reference §12).
+// The reasons of CM rejects that mean something here (rocev2 §12).
 const (
 	cmInvalidService  = 8
 	cmStaleConnection = 10
@@ -14,7 +14,7 @@ const (
 	cmConsumerDefined = 28
 )
 
-// connected checks a CONNACK (reference §6, §7).
+// connected checks a CONNACK (o2iblnd-wire §6, §7).
 func (s *peerSet) connected(now time.Duration, in peerIn, out *peerOut) {
 	s.connecting--
 	m, err := kib.ParseMsg(in.private)
@@ -47,7 +47,7 @@ func badParams(p kib.ConnParams, a ask) bool {
 	return p.QueueDepth == 0 || int(p.QueueDepth) > a.depth || p.MaxFrags == 0 || int(p.MaxFrags) > a.maxFrags || p.MaxMsgSize > kib.MaxMsgSize
 }
 
-// rejected does what a reject of the peer allows (reference §7.2).
+// rejected does what a reject of the peer allows (o2iblnd-wire §7.2).
 func (s *peerSet) rejected(now time.Duration, in peerIn, out *peerOut) {
 	s.connecting--
 	why, again := s.judge(in)

@@ -8,7 +8,7 @@ import (
 )
 
 // Two nodes that ask each other at the same time are to get one connection: the request of
-// the higher wins (reference §7.3). That takes one round trip, unless the winner's
+// the higher wins (o2iblnd-wire §7.3). That takes one round trip, unless the winner's
 // request was lost, or came before the other node listened. The CM repeats it after a
 // while only, and so it does not win for ever:
 //
@@ -57,7 +57,7 @@ func (s *peerSet) askLater(now time.Duration) {
 }
 
 // higher reports whether the requests of a win against those of b: nodes since Lustre
-// 2.16 compare the words of the NIDs as they lie in memory (reference §7.3).
+// 2.16 compare the words of the NIDs as they lie in memory (o2iblnd-wire §7.3).
 func higher(a, b nid.NID) bool { return raceKey(a) > raceKey(b) }
 
 func raceKey(n nid.NID) uint32 {

@@ -32,7 +32,7 @@ func (h *setHarness) wait() time.Duration {
 	return h.now - began
 }
 
-// TestRace: of two that ask at once the request of the higher wins (reference §7.3), for as
+// TestRace: of two that ask at once the request of the higher wins (o2iblnd-wire §7.3), for as
 // long as it is fresh, and until the other has lost twenty times in a row.
 func TestRace(t *testing.T) {
 	h := newSetHarness(t, highNID, lowNID)

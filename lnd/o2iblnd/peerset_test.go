@@ -94,7 +94,7 @@ func TestConnectOnce(t *testing.T) {
 }
 
 // TestBadAck: each thing that can be wrong with a CONNACK ends the attempt, and what
-// waits with it (reference §6, §7).
+// waits with it (o2iblnd-wire §6, §7).
 func TestBadAck(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -130,7 +130,7 @@ func TestBadAck(t *testing.T) {
 	}
 }
 
-// TestRejects: what each reject leads to (reference §7.2).
+// TestRejects: what each reject leads to (o2iblnd-wire §7.2).
 func TestRejects(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -235,7 +235,7 @@ func TestReconnectPause(t *testing.T) {
 }
 
 // TestRestart: a peer with a new incarnation is refused once, while its old connections are
-// ended, and accepted then (reference §7.1 step 6, §7.4).
+// ended, and accepted then (o2iblnd-wire §7.1 step 6, §7.4).
 func TestRestart(t *testing.T) {
 	h := newSetHarness(t, lowNID, highNID)
 	h.step(peerIn{kind: peerRequest, stamp: 5, version: kib.V2})
@@ -268,7 +268,7 @@ func TestAcceptFailed(t *testing.T) {
 	}
 }
 
-// TestInspectRequest: each thing that can be wrong with a request by itself (reference
+// TestInspectRequest: each thing that can be wrong with a request by itself (o2iblnd-wire
 // §7.1).
 func TestInspectRequest(t *testing.T) {
 	good := func() kib.Msg {

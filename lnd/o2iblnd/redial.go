@@ -14,7 +14,7 @@ import (
 // address, the new incarnation, does not know, and they would notice only when their retries are
 // used up. So the new incarnation asks such a peer for a connection, once: the peer
 // compares incarnations, closes the connections of the old one, and refuses with CONN_STALE
-// (reference §7.1 step 6, §7.4), or accepts where it had none.
+// (o2iblnd-wire §7.1 step 6, §7.4), or accepts where it had none.
 //
 // The sender of such a packet can be forged, and so what it makes this node do is bounded: one
 // request per address in redialPause, a token bucket for all addresses together, and no request

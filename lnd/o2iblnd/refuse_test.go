@@ -71,7 +71,7 @@ func refusals(t *testing.T) []refusal {
 }
 
 // TestRefuse: each thing that no correct peer sends ends the connection, with a reason
-// of its own (reference §3.1, §5, §8.5, §9).
+// of its own (o2iblnd-wire §3.1, §5, §8.5, §9).
 func TestRefuse(t *testing.T) {
 	for _, tt := range refusals(t) {
 		t.Run(tt.name, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestOverdrawn(t *testing.T) {
 }
 
 // TestSumNotTrusted: the checksum of an IMMEDIATE with payload may be wrong, as
-// kernels compute it (reference §11).
+// kernels compute it (o2iblnd-wire §11).
 func TestSumNotTrusted(t *testing.T) {
 	p := newPair(t)
 	a, b := p.ends[0], p.ends[1]
@@ -184,7 +184,7 @@ func TestSumNotTrusted(t *testing.T) {
 }
 
 // TestTooManyFrags: a transfer that takes more WRITEs than the peer allows is
-// given up on both sides, and nothing else (reference §6, §8.4).
+// given up on both sides, and nothing else (o2iblnd-wire §6, §8.4).
 func TestTooManyFrags(t *testing.T) {
 	p := newPair(t, func(c *exchangeConfig) { c.maxFrags, c.gather = 4, 1 })
 	a, b := p.ends[0], p.ends[1]

@@ -12,7 +12,7 @@ import (
 )
 
 // The scripts of this file are made of recorded packets: they are what kernels were
-// seen to say where no recording was kept (reference §8.3, §9).
+// seen to say where no recording was kept (o2iblnd-wire §8.3, §9).
 
 // line makes one conversation of frames, at the beginning of the recorded connection:
 // PSNs follow one another, and no credits are given back.
@@ -118,7 +118,7 @@ func TestTooManyCredits(t *testing.T) {
 
 // TestRestartedPeer: a REQ with a new stamp while the connection to the old incarnation of
 // the peer is there is refused as stale, and the old connection ended; the next REQ is
-// accepted (reference §7.4; which of REJ and DREQ comes first is our choice). The first connection is that of the active ping; the REQ
+// accepted (o2iblnd-wire §7.4; which of REJ and DREQ comes first is our choice). The first connection is that of the active ping; the REQ
 // of the new incarnation that of frame 2 of the rejects, and then of frame 14.
 func TestRestartedPeer(t *testing.T) {
 	whole, other := load(t, activePing), load(t, rejects)

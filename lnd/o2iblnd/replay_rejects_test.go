@@ -132,7 +132,7 @@ func incarnations(whole *replay.Script, req *replay.Packet, stamp uint64) *repla
 }
 
 // TestAgainAfterReject has a kernel refuse our request, with the rejects that are
-// recorded and others made of them, and looks at what comes next (reference §7.2): a
+// recorded and others made of them, and looks at what comes next (o2iblnd-wire §7.2): a
 // request that takes the kernel at its word, the connection and the ping.
 func TestAgainAfterReject(t *testing.T) {
 	const stamp = 1795208531088883 // of the kernel

@@ -7,7 +7,7 @@ import (
 )
 
 // The scan is the only watch over time-outs: it looks at all connections and peers now
-// and then, so that the message path sets no timer (reference §10).
+// and then, so that the message path sets no timer (o2iblnd-wire §10).
 const (
 	scansPerTimeout = 4
 	minScanInterval = 10 * time.Millisecond

@@ -7,7 +7,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// arrive takes a request, or answers why not (seed 000, Broadcast Message 1-2).
+// arrive takes a request, or answers why not (collectives design, Broadcast Message 1-2).
 func (m *Machine) arrive(in *Input) {
 	from, data := in.From, in.Data
 	switch wire.MagicOf(data) {

@@ -48,7 +48,7 @@ func TestBroadcast(t *testing.T) {
 	}
 }
 
-// TestSendOrder: SC-132 and SC-80: the tap sees the golden order of C.1.
+// TestSendOrder: SC-132 and SC-80: the tap sees the golden order of collectives §C.1.
 func TestSendOrder(t *testing.T) {
 	var order []sim.NodeID
 	c := newCluster(t, 9, func(c *cluster, _ *sim.Config[*packet]) {
@@ -68,7 +68,7 @@ func TestSendOrder(t *testing.T) {
 	}
 }
 
-// TestTimeouts: SC-37, SC-141 and C.2.
+// TestTimeouts: SC-37, SC-141 and collectives §C.2.
 func TestTimeouts(t *testing.T) {
 	const rtt, guard, p = 100 * time.Millisecond, 10 * time.Millisecond, time.Second
 	h := wire.RequestHeader{RTT: rtt, Guard: guard}

@@ -6,7 +6,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// returned takes a child's reply (seed 000, Reply Aggregation).
+// returned takes a child's reply (collectives design, Reply Aggregation).
 func (m *Machine) returned(in *Input) {
 	r := m.requests.byBits[in.Bits]
 	if r == nil || r.phase != running {

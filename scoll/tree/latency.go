@@ -7,7 +7,7 @@ const MaxRecommended = 256
 
 // Latency is how long a message from the root of a tree of n nodes takes to the
 // last of them, on a network that delivers it after latency and where a node
-// begins a send every overhead (seed 000, K-nomial Tree: l and o): child i, from
+// begins a send every overhead (collectives design, K-nomial Tree: l and o): child i, from
 // 0 in the order of sending, gets it i·overhead + latency after its parent.
 //
 // It is for topologies whose subtrees are trees of that topology, as KNomial

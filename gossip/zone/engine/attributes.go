@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// attributes are the attribute tables of all nodes (seed 002, Sec. 4).
+// attributes are the attribute tables of all nodes (membership design, Sec. 4).
 type attributes struct {
 	of       map[Ref]*replica
 	order    []Ref // of all that are in the map, for walks

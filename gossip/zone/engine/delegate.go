@@ -12,7 +12,7 @@ import (
 // zone; the value is its activation, 0 if it is not the active one (MS-96, MS-A24).
 const delegateKey = "zone.delegate"
 
-// delegation is how a base zone is represented in the hierarchy (seed 002, Sec. 2).
+// delegation is how a base zone is represented in the hierarchy (membership design, Sec. 2).
 // The first members by a hash are delegates. One of them is active: whoever is first
 // when there is none; it stays so as long as it lives. Activations are numbered, so
 // that of two the later one counts.

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// delta is the update database Δ: what neighbours have to be told (seed 002,
+// delta is the update database Δ: what neighbours have to be told (membership design,
 // Membership Updates).
 type delta struct {
 	nodes      bitmap // Δ.A; their versions are those at the time of sending

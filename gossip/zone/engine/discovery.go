@@ -7,8 +7,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// discovery finds nodes, at first among the bootstraps, later those that went (seed
-// 002, Discovery).
+// discovery finds nodes, at first among the bootstraps, later those that went (membership
+// design, Discovery).
 type discovery struct {
 	at       time.Duration
 	interval time.Duration

@@ -6,7 +6,7 @@ import (
 )
 
 // history keeps of nodes in the history what the view does not: when they went,
-// in order (seed 002, Bootstrap & History).
+// in order (membership design, Bootstrap & History).
 type history struct {
 	list      []departed // the oldest first; some may have come back or gone again
 	of        map[Ref]farewell

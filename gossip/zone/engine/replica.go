@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// replica is a copy of a node's attribute table, or the node's own (seed 002, Sec. 4;
+// replica is a copy of a node's attribute table, or the node's own (membership design, Sec. 4;
 // MS-75). Nodes without attributes have none.
 type replica struct {
 	owner    Ref

@@ -8,7 +8,7 @@ import (
 )
 
 // supervision is what a member of the management zone knows of the base zones that it
-// guards (seed 002, Sec. 2).
+// guards (membership design, Sec. 2).
 type supervision struct {
 	zones   map[string]*guarded
 	names   []string      // in order

@@ -7,8 +7,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// suspicions is the repository S: which members are suspected, and by whom (seed
-// 002, Failure Detection).
+// suspicions is the repository S: which members are suspected, and by whom (membership
+// design, Failure Detection).
 type suspicions struct {
 	list  []suspect
 	index map[Ref]int   // place in the list

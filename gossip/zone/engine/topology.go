@@ -6,7 +6,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// topology is when neighbours are chosen next (seed 002, Topology).
+// topology is when neighbours are chosen next (membership design, Topology).
 type topology struct {
 	at      time.Duration
 	settled bool // the view has not changed since the last choice

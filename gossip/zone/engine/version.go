@@ -9,7 +9,7 @@ import (
 // nobody could refute what is said of them.
 const MaxIncarnation = 1<<63 - 1
 
-// Version says how new something is that is known of a node (seed 002, Sec. 3;
+// Version says how new something is that is known of a node (membership design, Sec. 3;
 // MS-5): versions are ordered by Inc, then by Minor. The zero value is no version.
 type Version struct {
 	Inc   uint64 `json:"inc"`   // the node's incarnation, which rises over its lives

@@ -30,7 +30,7 @@ type page struct {
 	frozen  bool // it has more than one user: who wants to change it copies it
 }
 
-// view is the map of nodes to their newest known versions (seed 002, Sec. 3), and
+// view is the map of nodes to their newest known versions (membership design, Sec. 3), and
 // of those in the history to the versions with which they went. A node is in one
 // of them at most (MS-13).
 type view struct {

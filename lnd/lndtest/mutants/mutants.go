@@ -1,5 +1,5 @@
 // Package mutants takes single rules out of a package and sees whether its tests
-// miss them (mutation testing; C.5 of the conformance list).
+// miss them (mutation testing; spec §C.5).
 //
 // A mutant is a file testdata/mutants/NAME.patch. Its first line says what it
 // breaks. A further line may begin with "tests: " and name, as a regular

@@ -15,7 +15,7 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// hops is the hop limit of datagrams, as librdmacm has it for groups (reference §10).
+// hops is the hop limit of datagrams, as librdmacm has it for groups (rocev2 §10).
 const hops = 64
 
 // PostSend posts datagrams, all of them or none (verbs.UD).

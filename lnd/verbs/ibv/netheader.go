@@ -7,7 +7,7 @@ import (
 	"net/netip"
 )
 
-// netHeaderSize is what stands before a received datagram in its buffer (reference §10):
+// netHeaderSize is what stands before a received datagram in its buffer (rocev2 §10):
 // an IPv6 header, or an IPv4 header in the last 20 bytes.
 const netHeaderSize = 40
 

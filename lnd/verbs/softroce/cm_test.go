@@ -21,7 +21,7 @@ func newListening(t testing.TB, seed uint64, n int, l weather) *cmNet {
 }
 
 // TestCMConnect makes a connection and ends it, and holds against each other what
-// both sides know of it (reference §13.1).
+// both sides know of it (rocev2 §13.1).
 func TestCMConnect(t *testing.T) {
 	x := newListening(t, 1, 2, weather{delay: time.Millisecond})
 	end := x.end(0)

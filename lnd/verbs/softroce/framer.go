@@ -30,7 +30,7 @@ type burst struct {
 
 // framer makes datagrams of packets, with their ICRC. The kernel cuts a burst into
 // datagrams and numbers their IPv4 identification from 0 on, which the ICRC covers
-// (reference §16): so an ICRC is good for its place in its burst alone.
+// (rocev2 §16): so an ICRC is good for its place in its burst alone.
 type framer struct {
 	segmented bool // the socket cuts; otherwise each burst is one datagram
 	bytes     []byte

@@ -11,7 +11,7 @@ import (
 )
 
 // multicastHops is how many routers a datagram to a group may pass, as with
-// RDMA-CM (reference §10).
+// RDMA-CM (rocev2 §10).
 const multicastHops = 64
 
 // longestCast is more than any packet to a group has.

@@ -191,7 +191,7 @@ var hostilePackets = []hostilePacket{
 
 // TestHostileDevice has a device get what it must not obey: each packet is counted where
 // it belongs, nothing is written, and the connection goes on, or ends where the
-// reference says so.
+// rocev2 §6 says so.
 func TestHostileDevice(t *testing.T) {
 	for _, tt := range hostilePackets {
 		t.Run(tt.name, func(t *testing.T) {

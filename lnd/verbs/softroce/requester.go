@@ -215,7 +215,7 @@ func (c *rc) transmit(now time.Duration, out *rcOutput) {
 }
 
 // ask decides whether the packet before next asks for an ACK: the last of a message does
-// (reference §6.3), and some of long ones. Each ACK wakes both sides, and so there are
+// (rocev2 §6.3), and some of long ones. Each ACK wakes both sides, and so there are
 // few; but one is always to come while something is on the way, and soon enough that
 // the window does not run dry before. The last packet that leaves now asks if none
 // before it has asked, or if room is scarce: then nobody knows when the next one leaves.

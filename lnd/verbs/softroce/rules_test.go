@@ -171,7 +171,7 @@ func TestGapClosed(t *testing.T) {
 	}
 }
 
-// TestMalformed has requests that break a rule of the reference each.
+// TestMalformed has requests that break a rule of rocev2 §6 each.
 func TestMalformed(t *testing.T) {
 	type step struct {
 		op     ibta.OpCode
@@ -232,7 +232,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestNakAfterTimeout: a NAK for the same packet counts again after a timeout (reference
+// TestNakAfterTimeout: a NAK for the same packet counts again after a timeout (rocev2
 // §6.3): the peer has lost what was sent because of the first.
 func TestNakAfterTimeout(t *testing.T) {
 	p := newPair(t, 1, weather{delay: time.Millisecond}, nil)

@@ -12,7 +12,7 @@ import (
 )
 
 // socket is the UDP socket of a device. It is not connected and sets DF, so that
-// the kernel numbers the datagrams of a burst from 0 on (reference §16). One
+// the kernel numbers the datagrams of a burst from 0 on (rocev2 §16). One
 // goroutine at a time receives; any may send.
 type socket struct {
 	conn          *net.UDPConn

@@ -11,7 +11,7 @@ import (
 
 // socket is a plain UDP socket. Without Linux nothing is known of the IPv4
 // identification of what it sends: peers that check the ICRC drop it, unless they
-// solve for it as we do (reference §16).
+// solve for it as we do (rocev2 §16).
 type socket struct {
 	conn          *net.UDPConn
 	local         netip.AddrPort

@@ -60,7 +60,7 @@ func (s *udSender) push(d *verbs.Datagram) {
 }
 
 // qkey returns the Q_Key of a packet: the queue pair's own if the top bit asks for
-// that (reference §10).
+// that (rocev2 §10).
 func (s *udSender) qkey(q uint32) ibta.QKey {
 	if q>>31 != 0 {
 		q = s.u.cfg.QKey

@@ -74,7 +74,7 @@ func deliver(w *world, h *host, kind InputKind, from sim.NodeID, b []byte) {
 	h.check(Input{}, w.net.Now())
 }
 
-// TestFreed: C.4: what is asked for when it is stable is answered by that, and payload
+// TestFreed: multicast §C.4: what is asked for when it is stable is answered by that, and payload
 // that a member has is sent to whoever asks, once in half a round trip.
 func TestFreed(t *testing.T) {
 	w, c := tallied(t, 4, nil, nil)

@@ -198,7 +198,7 @@ func TestPausedLeaf(t *testing.T) {
 	w.want("x", w.all()...)
 }
 
-// TestLostAcks: RM-24 and C.4: a node that has acknowledged does so again when its
+// TestLostAcks: RM-24 and multicast §C.4: a node that has acknowledged does so again when its
 // parent has not heard it.
 func TestLostAcks(t *testing.T) {
 	w, c := tallied(t, 8, nil, nil)

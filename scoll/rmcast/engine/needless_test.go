@@ -227,7 +227,7 @@ func TestRepeatedNeed(t *testing.T) {
 	}
 }
 
-// TestRepairOfWhatIsThere: C.4: a member that gets a repair of what it has acknowledged
+// TestRepairOfWhatIsThere: multicast §C.4: a member that gets a repair of what it has acknowledged
 // does so again: its parent has not heard it.
 func TestRepairOfWhatIsThere(t *testing.T) {
 	w, _ := tallied(t, 8, nil, nil)

@@ -36,7 +36,7 @@ type slot struct {
 }
 
 // stream is what one origin sends under one version, at any member, the origin
-// included (C.4 of the conformance list). Sequence numbers below stable are
+// included (multicast §C.4). Sequence numbers below stable are
 // released; those in [stable, stable+window) have a slot.
 type stream struct {
 	m      *Machine

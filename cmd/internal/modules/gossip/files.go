@@ -35,7 +35,7 @@ func (m *Module) Files() *statefiles.Config {
 }
 
 // files returns the state of gossip as files, all of the same moment
-// (seed 003, Debugging). There are none before an init, and those of an agent
+// (gossip design, Debugging). There are none before an init, and those of an agent
 // only while there is one.
 func (m *Module) files() []statefiles.File {
 	setup, agent := m.now()

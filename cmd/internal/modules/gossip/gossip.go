@@ -65,7 +65,7 @@ func (r GossipInit) agent() gossip.Config {
 	}.Agent()
 }
 
-// Module is what a node has of gossip (seed 003, Administration Control Utility): the
+// Module is what a node has of gossip (gossip design, Administration Control Utility): the
 // parameters from an init on, and an agent from start to stop.
 type Module struct {
 	node.Host

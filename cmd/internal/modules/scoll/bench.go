@@ -50,7 +50,7 @@ const (
 	drift = 100e-6
 )
 
-// Bench measures (seed 000, Choose Spanning Tree). EREMOTEIO: a member does not
+// Bench measures (collectives design, Choose Spanning Tree). EREMOTEIO: a member does not
 // answer. Other errors are those of Broadcast.
 func (m *Module) Bench(ctx context.Context, r BenchRequest) (BenchReply, error) {
 	c, err := m.enabled()

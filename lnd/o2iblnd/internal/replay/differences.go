@@ -39,7 +39,7 @@ type Difference struct {
 // packets over routes and means nothing, and IPv4's identification.
 var allowed = []Difference{
 	{
-		"migration bit", "means nothing without an alternate path; rxe sends 0, we send 1 (reference §2)",
+		"migration bit", "means nothing without an alternate path; rxe sends 0, we send 1 (rocev2 §2)",
 		adaptMigrated,
 	},
 	{

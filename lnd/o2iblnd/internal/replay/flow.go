@@ -15,7 +15,7 @@ var (
 )
 
 // mostUnacknowledged is how many packets software RoCE of Linux has on the way at
-// most (reference §14), and so what it was ever given.
+// most (rocev2 §14), and so what it was ever given.
 const mostUnacknowledged = 128
 
 // flow is the requests from one side of a connection to the other, and the

@@ -9,7 +9,7 @@ var OlderAndImprovised = []Difference{olderLifetime, improvisedRate, improvisedL
 // olderLifetime is what kernels up to 6.1 say: a packet lives for 2^18 units of
 // 4.096 µs. Newer ones say 2^16, and so do we.
 var olderLifetime = Difference{
-	What: "ACK timeout", Reason: "the lifetime of packets over RoCE was made shorter in Linux 6.2 (reference §7): 17 for 19",
+	What: "ACK timeout", Reason: "the lifetime of packets over RoCE was made shorter in Linux 6.2 (rocev2 §7): 17 for 19",
 	Adapt: func(_ *Differences, want, node *Packet) (bool, error) {
 		if want.CM == nil || want.CM.MAD.Attribute != ibta.AttrREQ || want.CM.REQ.Primary.AckTimeout != 19 || node.CM.REQ.Primary.AckTimeout != 17 {
 			return false, nil
@@ -22,7 +22,7 @@ var olderLifetime = Difference{
 // improvisedRate: the improvised peer says that its link has 10 Gb/s. Kernels whose
 // device has no speed say 0, and so do we.
 var improvisedRate = Difference{
-	What: "packet rate", Reason: "the improvised peer is no reference; kernels without a speed say 0 (reference §13)",
+	What: "packet rate", Reason: "the improvised peer is no reference; kernels without a speed say 0 (rocev2 §13)",
 	Adapt: func(_ *Differences, want, node *Packet) (bool, error) {
 		if want.CM == nil || want.CM.MAD.Attribute != ibta.AttrREQ || want.CM.REQ.Primary.Rate != 3 || node.CM.REQ.Primary.Rate != 0 {
 			return false, nil
@@ -34,7 +34,7 @@ var improvisedRate = Difference{
 
 // improvisedLabel: the improvised peer says flow label 0x7fbc whatever its ports are.
 var improvisedLabel = Difference{
-	What: "flow label", Reason: "the improvised peer is no reference; kernels make it of the ports (reference §13)",
+	What: "flow label", Reason: "the improvised peer is no reference; kernels make it of the ports (rocev2 §13)",
 	Adapt: func(_ *Differences, want, node *Packet) (bool, error) {
 		if want.CM == nil || want.CM.MAD.Attribute != ibta.AttrREQ || want.CM.IP == nil {
 			return false, nil
