@@ -50,7 +50,7 @@
 // # New drivers
 //
 // Package lo is the smallest driver. What a driver has to promise is checked by
-// package lndtest, whose suite every one passes. docs/contributing.md lists what
+// package lndtest, whose suite every one passes. CONTRIBUTING.md lists what
 // else a new one takes.
 package lnd
 

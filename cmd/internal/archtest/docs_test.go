@@ -3,7 +3,6 @@ package archtest
 import (
 	"go/ast"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,7 +15,7 @@ func TestDependencyTable(t *testing.T) {
 	for _, folder := range []string{".", Beside, Beside + "/peers"} {
 		file := filepath.Join(folder, "go.mod")
 		for _, path := range DirectRequirements(read(t, file)) {
-			if !strings.Contains(doc, strings.TrimPrefix(path, "github.com/")) && !strings.HasPrefix(path, Module+"/") {
+			if !strings.Contains(doc, strings.TrimPrefix(path, "github.com/")) && !strings.HasPrefix(path+"/", Module+"/") {
 				t.Errorf("%s requires %s, which ARCHITECTURE.md does not mention: add need, alternative, size of its tree", file, path)
 			}
 		}
@@ -43,27 +42,6 @@ func TestPackageTable(t *testing.T) {
 	}
 }
 
-// TestReadmeExample: the program in the README compiles.
-func TestReadmeExample(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs the go command; skipped by -short")
-	}
-	_, rest, found := strings.Cut(read(t, "README.md"), "```go\n")
-	source, _, closed := strings.Cut(rest, "```")
-	if !found || !closed {
-		t.Fatal("README.md has no Go program")
-	}
-	file := filepath.Join(t.TempDir(), "main.go")
-	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "go", "vet", file)
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("the program of README.md does not compile: %v\n%s", err, out)
-	}
-}
-
 func read(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(root, name))
@@ -73,10 +51,10 @@ func read(t *testing.T, name string) string {
 	return string(b)
 }
 
-// contributed are the names in docs/contributing.md that can be looked up: tests, and paths.
+// contributed are the names in CONTRIBUTING.md that can be looked up: tests, and paths.
 var contributed = regexp.MustCompile("`(?:(Test[A-Za-z0-9]+)|([A-Za-z0-9]+(?:/[A-Za-z0-9_]+)+(?:\\.[a-z]+)?|[A-Z]+\\.md))`")
 
-// TestContributing: the tests, files and folders that docs/contributing.md names exist.
+// TestContributing: the tests, files and folders that CONTRIBUTING.md names exist.
 func TestContributing(t *testing.T) {
 	tests := map[string]bool{}
 	for _, p := range load(t) {
@@ -89,19 +67,19 @@ func TestContributing(t *testing.T) {
 		}
 	}
 	paths := 0
-	for _, name := range contributed.FindAllStringSubmatch(read(t, "docs/contributing.md"), -1) {
+	for _, name := range contributed.FindAllStringSubmatch(read(t, "CONTRIBUTING.md"), -1) {
 		if test := name[1]; test != "" {
 			if !tests[test] {
-				t.Errorf("docs/contributing.md: there is no test %s", test)
+				t.Errorf("CONTRIBUTING.md: there is no test %s", test)
 			}
 			continue
 		}
 		paths++
 		if _, err := os.Stat(filepath.Join(root, name[2])); err != nil {
-			t.Errorf("docs/contributing.md: %v", err)
+			t.Errorf("CONTRIBUTING.md: %v", err)
 		}
 	}
 	if paths < 20 {
-		t.Errorf("docs/contributing.md names %d files and folders only: are they in backquotes?", paths)
+		t.Errorf("CONTRIBUTING.md names %d files and folders only: are they in backquotes?", paths)
 	}
 }

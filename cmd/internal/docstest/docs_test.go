@@ -1,0 +1,164 @@
+// Package docstest checks what the documents of the repository show: every block of
+// code runs, parses or compiles, every link leads somewhere, the program of the README is
+// built by a module of somebody else, and every command says its version.
+package docstest
+
+import (
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const root = "../../.."
+
+// A document is a Markdown file of the repository.
+type document struct {
+	name   string // relative to the root
+	text   string
+	blocks []block
+}
+
+// A block is a fenced part of a document.
+type block struct {
+	language string // the word behind the fence, "" if there is none
+	line     int    // of the fence, from 1
+	text     string
+}
+
+// documents returns all documents. Those of docs/spec are texts of references, whose
+// blocks show bytes and not commands; their links are checked all the same.
+func documents(t *testing.T) (docs []document) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata" || d.Name() == "bin"):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".md"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		docs = append(docs, document{name, string(text), fenced(string(text))})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return docs
+}
+
+// fenced returns the blocks of a text.
+func fenced(text string) (blocks []block) {
+	inside := false
+	for i, line := range strings.Split(text, "\n") {
+		switch rest, fence := strings.CutPrefix(strings.TrimLeft(line, " "), "```"); {
+		case fence && !inside:
+			language, _, _ := strings.Cut(rest, " ")
+			blocks = append(blocks, block{language: language, line: i + 1})
+			inside = true
+		case fence:
+			inside = false
+		case inside:
+			blocks[len(blocks)-1].text += line + "\n"
+		}
+	}
+	return blocks
+}
+
+// link is one of Markdown, without images and without those to other hosts.
+var link = regexp.MustCompile(`\[[^\]]*\]\(([^)\s]+)\)`)
+
+// heading and anchor are what a fragment can lead to.
+var (
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	anchor  = regexp.MustCompile(`<a (?:id|name)="([^"]+)">`)
+)
+
+// TestLinks: links between documents lead to files, and to headings in them.
+func TestLinks(t *testing.T) {
+	anchors := map[string]map[string]bool{}
+	docs := documents(t)
+	for _, d := range docs {
+		set := map[string]bool{}
+		for _, h := range heading.FindAllStringSubmatch(d.text, -1) {
+			set[slug(h[1])] = true
+		}
+		for _, a := range anchor.FindAllStringSubmatch(d.text, -1) {
+			set[a[1]] = true
+		}
+		anchors[d.name] = set
+	}
+	links := 0
+	for _, d := range docs {
+		for _, l := range link.FindAllStringSubmatch(d.text, -1) {
+			u, err := url.Parse(l[1])
+			if err != nil || u.Scheme != "" {
+				continue
+			}
+			links++
+			target := d.name
+			if u.Path != "" {
+				target = filepath.Join(filepath.Dir(d.name), u.Path)
+			}
+			if _, err := os.Stat(filepath.Join(root, target)); err != nil {
+				t.Errorf("%s: %s leads nowhere: %v", d.name, l[0], err)
+			} else if set, ok := anchors[target]; ok && u.Fragment != "" && !set[u.Fragment] {
+				t.Errorf("%s: %s: %s has no heading or anchor %q", d.name, l[0], target, u.Fragment)
+			}
+		}
+	}
+	if links < 50 {
+		t.Errorf("%d links: does the expression still find them?", links)
+	}
+}
+
+// slug is the fragment of a heading, as hosts of repositories make it.
+func slug(heading string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(heading) {
+		switch {
+		case r == ' ' || r == '-':
+			b.WriteByte('-')
+		case r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r > 127:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// TestIndex: the index names every document beside it.
+func TestIndex(t *testing.T) {
+	index, err := os.ReadFile(filepath.Join(root, "docs", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if name := filepath.Base(file); name != "README.md" && !strings.Contains(string(index), "("+name+")") {
+			t.Errorf("docs/README.md has no line for %s", name)
+		}
+	}
+}
+
+// TestReadmeFits: the README is one screen and a bit.
+func TestReadmeFits(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(text), "\n"); n > 75 {
+		t.Errorf("README.md has %d lines: what is more than a screen belongs into docs/tour.md", n)
+	}
+}

@@ -1,0 +1,214 @@
+package docstest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"ulnet/cmd/internal/archtest"
+	"ulnet/cmd/internal/commands"
+	"ulnet/lnd/lndtest/effort"
+)
+
+// given are what a fragment of Go in a document takes for granted, by document: the
+// declarations before it, and the function around statements.
+var given = map[string]struct{ imports, before string }{
+	"docs/client-health.md": {
+		`"context"; "fmt"; "log"; "time"; "ulnet/health"; "ulnet/lnet/nid"; "ulnet/portals"; "ulnet/portals/node"`,
+		`var (
+			servers []nid.NID; table *portals.Table; view health.View; all health.Broadcaster; store health.Store
+			stop, serve func(health.ClientID)
+			_, _, _, _ = context.Background, fmt.Println, log.Println, time.Now
+			_ node.Config
+		)`,
+	},
+	"docs/collectives.md": {
+		`"context"; "log/slog"; "time"; "ulnet/gossip"; "ulnet/lnd/socklnd"; "ulnet/lnet/nid"; "ulnet/portals/node"; "ulnet/scoll"; "ulnet/scoll/collective"`,
+		`var (
+			ctx context.Context; group *scoll.Group; agent *scoll.Agent; servers []nid.NID; n *node.Node; discovery *gossip.Agent
+			_, _, _ = slog.Default, time.Now, collective.NewBarrier
+			_ socklnd.Config
+		)`,
+	},
+	"docs/membership.md": {
+		`"context"; "fmt"; "ulnet/gossip/zone"; "ulnet/portals/node"`,
+		`var (
+			ctx context.Context; bootstrap []zone.ID; agent *zone.Agent; err error
+			_ = fmt.Println
+			_ node.Config
+		)`,
+	},
+}
+
+// declarations are what a fragment begins with that is not statements.
+var declarations = regexp.MustCompile(`^(package|import|func|type|const)\b`)
+
+// unused are values that a fragment declares and its reader would go on with.
+var unused = regexp.MustCompile(`(?m)^\t?(\w+)(?:, (\w+))* :=`)
+
+// program returns the file of a block: whole, with a package clause, or in a function.
+func program(d document, b block) string {
+	switch {
+	case strings.HasPrefix(b.text, "package "):
+		return b.text
+	case declarations.MatchString(b.text):
+		return "package fragment\n" + b.text
+	}
+	g := given[d.name]
+	imports := `import (` + g.imports + ")\n"
+	body := strings.TrimRight(b.text, "\n")
+	for _, name := range unused.FindAllString(body, -1) {
+		for _, v := range strings.Split(strings.TrimSpace(strings.TrimSuffix(name, " :=")), ", ") {
+			body += "\n_ = " + v
+		}
+	}
+	return "package fragment\n" + imports + g.before + "\nfunc fragment() error {\n" + body + "\nreturn nil\n}\n"
+}
+
+// copyTree copies the files of the repository that belong to it, as a clone would have them.
+func copyTree(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
+	if err != nil {
+		t.Skipf("this is no clone of a repository: %v", err)
+	}
+	dir := t.TempDir()
+	for name := range strings.SplitSeq(string(out), "\x00") {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if name == "" || err != nil { // a file that was removed and not committed yet
+			continue
+		}
+		to := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(to, text, info.Mode().Perm()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestPrograms: a module of somebody else builds the program of the README and what other
+// documents show, with a clone of this repository beside it.
+func TestPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a module; skipped by -short")
+	}
+	clone, module := copyTree(t), t.TempDir()
+	n := 0
+	for _, d := range documents(t) {
+		for _, b := range d.blocks {
+			if b.language != "go" || strings.HasPrefix(d.name, "docs/spec/") {
+				continue
+			}
+			n++
+			dir := filepath.Join(module, fmt.Sprintf("block%d", n))
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			text := fmt.Sprintf("// %s, line %d.\n%s", d.name, b.line, program(d, b))
+			if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n < 5 {
+		t.Errorf("the documents have %d blocks of Go", n)
+	}
+	gomod := "module example.org/user\n\ngo 1.26.0\n\nrequire ulnet v0.0.0\n\nreplace ulnet => " + clone + "\n\n"
+	for _, line := range requirements(t) {
+		gomod += "require " + line + " // indirect\n"
+	}
+	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"go.mod": []byte(gomod), "go.sum": sum} {
+		if err := os.WriteFile(filepath.Join(module, name), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"vet", "./..."}, {"build", "-trimpath", "-o", filepath.Join(module, "readme"), "./block1"}} {
+		cmd := exec.CommandContext(t.Context(), "go", args...)
+		cmd.Dir, cmd.Env = module, append(os.Environ(), "GOFLAGS=-trimpath -mod=mod", "GOWORK=off")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("go %v in a module that requires this one: %v\n%s", args, err, out)
+		}
+	}
+}
+
+// requirements are the modules that this one requires, with their versions.
+func requirements(t *testing.T) (list []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^\t([^\s/]+\.[^\s]+ v[^\s]+)`)
+	for _, m := range line.FindAllStringSubmatch(string(text), -1) {
+		list = append(list, m[1])
+	}
+	return list
+}
+
+// TestModulePath: one command gives the modules another path, and nothing keeps the old one.
+func TestModulePath(t *testing.T) {
+	if testing.Short() {
+		t.Skip("copies the tree; skipped by -short")
+	}
+	clone := copyTree(t)
+	run := func(dir, name string, args ...string) []byte {
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+		}
+		return out
+	}
+	run(clone, filepath.Join(clone, ".ci", "module"), "example.org/lnet/ulnet")
+	for _, dir := range []string{"", archtest.Beside} {
+		out := run(filepath.Join(clone, dir), "go", "list", "-deps", "-test", "-f", "{{if .Module}}{{.ImportPath}}{{end}}", "./...")
+		if !bytes.Contains(out, []byte("example.org/lnet/ulnet/portals\n")) || regexp.MustCompile(`(?m)^`+archtest.Module+`/`).Match(out) {
+			t.Errorf("%s: the old path is left:\n%s", dir, out)
+		}
+	}
+	if effort.Long() {
+		run(clone, "go", "vet", "./...")
+		run(clone, "go", "test", "-short", "./cmd/internal/archtest")
+	}
+}
+
+// TestVersions: every command says its version.
+func TestVersions(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, "cmd", "*", "main.go"))
+	if err != nil || len(files) < 7 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	var names []string
+	for _, file := range files {
+		if name := filepath.Base(filepath.Dir(file)); name != "bench" { // a module of its own, which says it likewise
+			names = append(names, name)
+		}
+	}
+	bin, err := commands.Build(t.TempDir(), names...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		out, err := exec.CommandContext(t.Context(), filepath.Join(bin, name), "--version").Output()
+		if err != nil || !strings.HasPrefix(string(out), name+" version ") {
+			t.Errorf("%s --version: %q, %v", name, out, err)
+		}
+	}
+}
