@@ -12,39 +12,17 @@ import (
 	"ulnet/lnd/socklnd/ksock"
 )
 
-// LayerTypeDatagram is the layer of a multicast datagram of LNet, above UDP.
-var LayerTypeDatagram = layerType(1987, "LNetDatagram", func() decodingLayer { return new(DatagramLayer) })
-
-// DatagramLayer is what a multicast datagram begins with. An LNetLayer follows.
-type DatagramLayer struct {
-	layers.BaseLayer
-	Large bool
-}
-
-// DecodeFromBytes decodes the layer at the beginning of b.
-func (l *DatagramLayer) DecodeFromBytes(b []byte, df gopacket.DecodeFeedback) error {
+// readDatagramPrefix reads what a multicast datagram begins with, before its LNet header.
+func readDatagramPrefix(b []byte) (any, []byte, gopacket.LayerType, error) {
 	var d ksock.Datagram
-	var k kib.Datagram
 	err := ksock.ParseDatagram(b, &d)
 	if errors.Is(err, ksock.ErrDatagramMagic) { // or that of o2iblnd, which begins as long and has no large header
-		err = kib.ParseDatagram(b, &k)
+		err = kib.ParseDatagram(b, new(kib.Datagram))
 	}
 	if err != nil && !errors.Is(err, ksock.ErrDatagramLength) && !errors.Is(err, kib.ErrDatagramLength) {
-		return split(&l.BaseLayer, b, b, df, err)
+		return nil, nil, gopacket.LayerTypeZero, err
 	}
-	l.Large = d.Large
-	return split(&l.BaseLayer, b, b[ksock.DatagramPrefixSize:], df, nil)
-}
-
-// LayerType returns LayerTypeDatagram.
-func (*DatagramLayer) LayerType() gopacket.LayerType { return LayerTypeDatagram }
-
-// NextLayerType returns the layer of the LNet header.
-func (l *DatagramLayer) NextLayerType() gopacket.LayerType {
-	if l.Large {
-		return LayerTypeLNetLarge
-	}
-	return LayerTypeLNet
+	return nil, b[ksock.DatagramPrefixSize:], headerLayer(d.Large), nil
 }
 
 // datagram makes a Record of a packet that is a multicast datagram of LNet,

@@ -11,49 +11,54 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// The layers of LNet on TCP. gopacket decodes packets, not streams, so each of
-// them begins where a Record does; Record.Layer names the first one.
+// The layers of LNet. gopacket decodes packets, not streams, so on TCP each of them
+// begins where a Record does; Record.Layer names the first one. LNetDatagram is a
+// multicast datagram, above UDP; KsockLarge is the message header of v4, LNetLarge the
+// 96-byte LNet header.
 var (
-	LayerTypeAcceptor   = layerType(1988, "LNetAcceptor", func() decodingLayer { return new(AcceptorLayer) })
-	LayerTypeHello      = layerType(1989, "LNetHello", func() decodingLayer { return new(HelloLayer) })
-	LayerTypeKsock      = layerType(1990, "Ksock", func() decodingLayer { return new(KsockLayer) })
-	LayerTypeKsockLarge = layerType(1991, "KsockLarge", func() decodingLayer { return &KsockLayer{Large: true} })
-	LayerTypeLNet       = layerType(1992, "LNet", func() decodingLayer { return new(LNetLayer) })
-	LayerTypeLNetLarge  = layerType(1993, "LNetLarge", func() decodingLayer { return &LNetLayer{Large: true} })
-	LayerTypePingInfo   = layerType(1994, "LNetPingInfo", func() decodingLayer { return new(PingInfoLayer) })
+	LayerTypeDatagram   = layerType(1987, "LNetDatagram", readDatagramPrefix)
+	LayerTypeAcceptor   = layerType(1988, "LNetAcceptor", readAcceptor)
+	LayerTypeHello      = layerType(1989, "LNetHello", readHello)
+	LayerTypeKsock      = layerType(1990, "Ksock", readKsock(false))
+	LayerTypeKsockLarge = layerType(1991, "KsockLarge", readKsock(true))
+	LayerTypeLNet       = layerType(1992, "LNet", readHeader(wire.ParseHeader))
+	LayerTypeLNetLarge  = layerType(1993, "LNetLarge", readHeader(wire.ParseLargeHeader))
+	LayerTypePingInfo   = layerType(1994, "LNetPingInfo", readPingInfo)
 )
 
-// AcceptorLayer is an acceptor request or its refusal.
-type AcceptorLayer struct {
+// Layer is one of the layers above, decoded.
+type Layer struct {
 	layers.BaseLayer
-	wire.AcceptorRequest
+	// Value is a *wire.AcceptorRequest (of a request or its refusal), *ksock.Hello,
+	// *ksock.MsgHeader, *wire.Header or *wire.PingInfo; nil for a datagram's prefix.
+	Value any
+	typ   gopacket.LayerType
 }
 
-// HelloLayer is a HELLO of any version.
-type HelloLayer struct {
-	layers.BaseLayer
-	ksock.Hello
-}
+// LayerType returns one of the types above.
+func (l *Layer) LayerType() gopacket.LayerType { return l.typ }
 
-// KsockLayer is the header of a message of v2 to v4. Its type tells the byte
-// order. Behind a Large one (v4) comes a large LNet header.
-type KsockLayer struct {
-	layers.BaseLayer
-	ksock.MsgHeader
-	Large bool
-}
+// layerReader decodes the layer at the beginning of b. It returns what follows the
+// layer, and the type of that: the zero type if nothing is expected there.
+type layerReader func(b []byte) (value any, rest []byte, next gopacket.LayerType, err error)
 
-// LNetLayer is the header of an LNet message; Large is the 96-byte form.
-type LNetLayer struct {
-	layers.BaseLayer
-	wire.Header
-	Large bool
-}
-
-// PingInfoLayer is the payload of a push and of the answer to a ping.
-type PingInfoLayer struct {
-	layers.BaseLayer
-	wire.PingInfo
+// layerType registers a layer with gopacket.
+func layerType(number int, name string, read layerReader) gopacket.LayerType {
+	decode := func(b []byte, p gopacket.PacketBuilder) error {
+		value, rest, next, err := read(b)
+		if err != nil {
+			if errors.Is(err, wire.ErrShort) || errors.Is(err, ksock.ErrShort) {
+				p.SetTruncated()
+			}
+			return err
+		}
+		p.AddLayer(&Layer{layers.BaseLayer{Contents: b[:len(b)-len(rest)], Payload: rest}, value, gopacket.LayerType(number)})
+		if next == gopacket.LayerTypeZero || len(rest) == 0 {
+			return nil
+		}
+		return p.NextDecoder(next)
+	}
+	return gopacket.RegisterLayerType(number, gopacket.LayerTypeMetadata{Name: name, Decoder: gopacket.DecodeFunc(decode)})
 }
 
 // Layer returns the type of the first layer in Raw, for gopacket.NewPacket; of
@@ -85,155 +90,71 @@ func (r *Record) Layer() gopacket.LayerType {
 	return gopacket.LayerTypeZero
 }
 
-// DecodeFromBytes decodes the layer at the beginning of b.
-func (l *AcceptorLayer) DecodeFromBytes(b []byte, df gopacket.DecodeFeedback) (err error) {
-	var rest []byte
-	l.AcceptorRequest, rest, err = wire.ParseAcceptorRequest(b)
-	return split(&l.BaseLayer, b, rest, df, err)
+// readAcceptor: an initiator sends its HELLO next.
+func readAcceptor(b []byte) (any, []byte, gopacket.LayerType, error) {
+	r, rest, err := wire.ParseAcceptorRequest(b)
+	return &r, rest, LayerTypeHello, err
 }
 
-// DecodeFromBytes decodes the layer at the beginning of b.
-func (l *HelloLayer) DecodeFromBytes(b []byte, df gopacket.DecodeFeedback) (err error) {
-	var rest []byte
-	l.Hello, rest, err = ksock.ParseHello(b)
-	return split(&l.BaseLayer, b, rest, df, err)
-}
-
-// DecodeFromBytes decodes the layer at the beginning of b.
-func (l *KsockLayer) DecodeFromBytes(b []byte, df gopacket.DecodeFeedback) (err error) {
-	bigEndian := len(b) >= 4 && binary.LittleEndian.Uint32(b) > 0xFFFF
-	var rest []byte
-	if l.MsgHeader, rest, err = ksock.ParseMsgHeader(b, bigEndian); err == nil {
-		err = l.Validate()
-	}
-	return split(&l.BaseLayer, b, rest, df, err)
-}
-
-// DecodeFromBytes decodes the layer at the beginning of b.
-func (l *LNetLayer) DecodeFromBytes(b []byte, df gopacket.DecodeFeedback) (err error) {
-	var rest []byte
-	if l.Large {
-		l.Header, rest, err = wire.ParseLargeHeader(b)
-	} else {
-		l.Header, rest, err = wire.ParseHeader(b)
-	}
-	if err == nil {
-		err = l.Validate()
-	}
-	return split(&l.BaseLayer, b, rest, df, err)
-}
-
-// DecodeFromBytes decodes the layer at the beginning of b.
-func (l *PingInfoLayer) DecodeFromBytes(b []byte, df gopacket.DecodeFeedback) (err error) {
-	var rest []byte
-	l.PingInfo, rest, err = wire.ParsePingInfo(b)
-	return split(&l.BaseLayer, b, rest, df, err)
-}
-
-// LayerType returns LayerTypeAcceptor.
-func (l *AcceptorLayer) LayerType() gopacket.LayerType { return LayerTypeAcceptor }
-
-// LayerType returns LayerTypeHello.
-func (l *HelloLayer) LayerType() gopacket.LayerType { return LayerTypeHello }
-
-// LayerType returns LayerTypeKsock or LayerTypeKsockLarge.
-func (l *KsockLayer) LayerType() gopacket.LayerType {
-	if l.Large {
-		return LayerTypeKsockLarge
-	}
-	return LayerTypeKsock
-}
-
-// LayerType returns LayerTypeLNet or LayerTypeLNetLarge.
-func (l *LNetLayer) LayerType() gopacket.LayerType {
-	if l.Large {
-		return LayerTypeLNetLarge
-	}
-	return LayerTypeLNet
-}
-
-// LayerType returns LayerTypePingInfo.
-func (l *PingInfoLayer) LayerType() gopacket.LayerType { return LayerTypePingInfo }
-
-// NextLayerType returns LayerTypeHello: initiators send it next.
-func (l *AcceptorLayer) NextLayerType() gopacket.LayerType { return LayerTypeHello }
-
-// NextLayerType returns the layer of messages.
-func (l *HelloLayer) NextLayerType() gopacket.LayerType {
-	switch l.Version {
+func readHello(b []byte) (any, []byte, gopacket.LayerType, error) {
+	h, rest, err := ksock.ParseHello(b)
+	switch h.Version {
 	case ksock.V1:
-		return LayerTypeLNet
+		return &h, rest, LayerTypeLNet, err
 	case ksock.V4:
-		return LayerTypeKsockLarge
+		return &h, rest, LayerTypeKsockLarge, err
 	}
-	return LayerTypeKsock
+	return &h, rest, LayerTypeKsock, err
 }
 
-// NextLayerType returns the layer of the LNet header, or none after a NOOP.
-func (l *KsockLayer) NextLayerType() gopacket.LayerType {
-	switch {
-	case l.Type == ksock.Noop:
-		return gopacket.LayerTypeZero
-	case l.Large:
+// readKsock reads the header of a message of v2 to v4. Its type tells the byte order.
+func readKsock(large bool) layerReader {
+	return func(b []byte) (any, []byte, gopacket.LayerType, error) {
+		bigEndian := len(b) >= 4 && binary.LittleEndian.Uint32(b) > 0xFFFF
+		m, rest, err := ksock.ParseMsgHeader(b, bigEndian)
+		if err == nil {
+			err = m.Validate()
+		}
+		if m.Type == ksock.Noop {
+			return &m, rest, gopacket.LayerTypeZero, err
+		}
+		return &m, rest, headerLayer(large), err
+	}
+}
+
+// headerLayer is the layer of an LNet header.
+func headerLayer(large bool) gopacket.LayerType {
+	if large {
 		return LayerTypeLNetLarge
 	}
 	return LayerTypeLNet
 }
 
-// NextLayerType returns LayerTypePingInfo where only a ping info can be, and
-// else LayerTypePayload.
-func (l *LNetLayer) NextLayerType() gopacket.LayerType {
-	switch {
-	case l.PayloadLength == 0:
-		return gopacket.LayerTypeZero
-	case l.Type == wire.Put && l.Put().Portal == wire.PingPortal, l.Type == wire.Reply && beginsPingInfo(l.Payload):
-		return LayerTypePingInfo
+// readHeader: a ping info follows where only that can be, else a payload.
+func readHeader(parse func([]byte) (wire.Header, []byte, error)) layerReader {
+	return func(b []byte) (any, []byte, gopacket.LayerType, error) {
+		h, rest, err := parse(b)
+		if err == nil {
+			err = h.Validate()
+		}
+		next := gopacket.LayerTypePayload
+		switch {
+		case err != nil || h.PayloadLength == 0:
+			next = gopacket.LayerTypeZero
+		case h.Type == wire.Put && h.Put().Portal == wire.PingPortal, h.Type == wire.Reply && beginsPingInfo(rest):
+			next = LayerTypePingInfo
+		}
+		return &h, rest, next, err
 	}
-	return gopacket.LayerTypePayload
 }
 
-// NextLayerType returns the zero type: nothing follows.
-func (l *PingInfoLayer) NextLayerType() gopacket.LayerType { return gopacket.LayerTypeZero }
+func readPingInfo(b []byte) (any, []byte, gopacket.LayerType, error) {
+	info, rest, err := wire.ParsePingInfo(b)
+	return &info, rest, gopacket.LayerTypeZero, err
+}
 
 // beginsPingInfo reports whether b begins with the magic of a ping info.
 func beginsPingInfo(b []byte) bool {
 	_, _, err := wire.ParsePingInfo(b)
 	return err == nil
-}
-
-// decodingLayer is what the layers above have in common.
-type decodingLayer interface {
-	gopacket.Layer
-	NextLayerType() gopacket.LayerType
-	DecodeFromBytes(b []byte, df gopacket.DecodeFeedback) error
-}
-
-// layerType registers a layer with gopacket.
-func layerType(number int, name string, fresh func() decodingLayer) gopacket.LayerType {
-	return gopacket.RegisterLayerType(number, gopacket.LayerTypeMetadata{
-		Name: name,
-		Decoder: gopacket.DecodeFunc(func(b []byte, p gopacket.PacketBuilder) error {
-			l := fresh()
-			if err := l.DecodeFromBytes(b, p); err != nil {
-				return err
-			}
-			p.AddLayer(l)
-			if next := l.NextLayerType(); next != gopacket.LayerTypeZero && len(l.LayerPayload()) > 0 {
-				return p.NextDecoder(next)
-			}
-			return nil
-		}),
-	})
-}
-
-// split sets what a layer holds and what follows it.
-func split(l *layers.BaseLayer, b, rest []byte, df gopacket.DecodeFeedback, err error) error {
-	if err != nil {
-		if errors.Is(err, wire.ErrShort) || errors.Is(err, ksock.ErrShort) {
-			df.SetTruncated()
-		}
-		return err
-	}
-	l.Contents, l.Payload = b[:len(b)-len(rest)], rest
-	return nil
 }
