@@ -16,10 +16,8 @@ var all = sim.AllNodes
 var checkers = map[string]func(*Log) []Violation{
 	"AtMostOnce":      AtMostOnce,
 	"ExactlyOnce":     func(l *Log) []Violation { return ExactlyOnce(l, all, 10*time.Second) },
-	"SameOrder":       SameOrder,
 	"Alternation":     Alternation,
 	"Agreement":       func(l *Log) []Violation { return Agreement(l, all) },
-	"Replay":          Replay,
 	"NoResurrection":  NoResurrection,
 	"NoFalse":         func(l *Log) []Violation { return NoFalse(l, 3*time.Second) },
 	"ExactFailureSet": func(l *Log) []Violation { return ExactFailureSet(l, all) },
@@ -53,18 +51,6 @@ ExactlyOnce: node 2 was told 2 times of value 5 of node 1
   1s node 2.0: delivery of 1 value 5
   2s node 2.0: delivery of 1 value 5`},
 
-	{"SameOrder", "same", "up 2\n1s 1 delivery 1 =1\n1s 2 delivery 1 =1\n2s 1 delivery 2 =2\n3s 2 delivery 2 =2", ""},
-	{"SameOrder", "a part of it before death", "up 2\n1s 1 delivery 1 =1\n1s 2 delivery 1 =1\n2s 2 kill\n2s 1 delivery 2 =2", ""},
-	{"SameOrder", "the end of it in a new life", "up 2\n1s 1 delivery 1 =1\n2s 2 kill\n2s 1 delivery 2 =2\n3s 2 start\n4s 1 delivery 2 =3\n4s 2 delivery 2 =3", ""},
-	{"SameOrder", "a part of it though alive", "up 2\n1s 1 delivery 1 =1\n1s 2 delivery 1 =1\n2s 1 delivery 2 =2", `
-SameOrder: node 2 runs to the end and is told of no more, unlike node 1
-  1s node 2.0: delivery of 1 value 1
-  2s node 1.0: delivery of 2 value 2`},
-	{"SameOrder", "exchanged", "up 2\n1s 1 delivery 1 =1\n1s 2 delivery 2 =2\n2s 1 delivery 2 =2\n3s 2 delivery 1 =1", `
-SameOrder: delivery 1 to node 2 is not the one that node 1 was told of
-  1s node 1.0: delivery of 1 value 1
-  1s node 2.0: delivery of 2 value 2`},
-
 	{"Alternation", "in turn", "up 1\n1s 1 join 2\n2s 1 death 2\n3s 1 join 2\n4s 1 leave 2\n5s 1 join 2\n6s 1 eviction 2", ""},
 	{"Alternation", "from the start in a new life", "up 1\n1s 1 join 2\n2s 1 kill\n3s 1 start\n4s 1 join 2", ""},
 	{"Alternation", "two joins", "up 1\n1s 1 join 2\n2s 1 join 3\n3s 1 join 2", `
@@ -89,19 +75,6 @@ Agreement: node 2 has node 3 as a member, unlike node 1, which agrees with most
 Agreement: node 1 lacks node 2, unlike node 2, which agrees with most
   1s node 2.0: join of 2
   2s node 1.0: death of 2`},
-
-	{"Replay", "right", "up 1\n0s 1 view\n1s 1 join 2\n1s 1 join 4\n2s 1 join 3\n3s 1 view 2-4\n4s 1 death 3\n5s 1 view 2,4", ""},
-	{"Replay", "forgotten in a new life", "up 1\n1s 1 join 2\n2s 1 kill\n3s 1 start\n3s 1 view", ""},
-	{"Replay", "says too much", "up 1\n1s 1 join 2\n2s 1 view 2-3", `
-Replay: node 1 says that node 3 is a member, and was not told so
-  2s node 1.0: view 2-3`},
-	{"Replay", "says too little", "up 1\n1s 1 join 2\n2s 1 view", `
-Replay: node 1 does not say that node 2 is a member, as it was told
-  1s node 1.0: join of 2
-  2s node 1.0: view`},
-	{"Replay", "says nonsense", "up 1\n2s 1 view many", `
-Replay: the view of node 1 makes no sense: "many" is no set of nodes: want all, or numbers and ranges such as 1-500,600
-  2s node 1.0: view many`},
 
 	{"NoResurrection", "a new life", "up 2\n1s 1 join 2\n2s 2 kill\n3s 1 death 2\n4s 2 start\n5s 1 join 2", ""},
 	{"NoResurrection", "a new life before the death is told", "up 2\n1s 1 join 2\n2s 2 kill\n3s 2 start\n4s 1 death 2\n5s 1 join 2", ""},

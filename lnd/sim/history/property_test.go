@@ -1,9 +1,7 @@
 package history
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -89,14 +87,6 @@ func (p *perfect) broadcast() {
 	p.tell(sender, Completion, -1, value, "")
 }
 
-func (p *perfect) view() {
-	var names []string
-	for _, id := range p.alive() {
-		names = append(names, fmt.Sprint(id+1))
-	}
-	p.tell(p.anyAlive(), View, -1, 0, strings.Join(names, ","))
-}
-
 func (p *perfect) access() {
 	owner, reader := p.anyAlive(), p.anyAlive()
 	p.value++
@@ -127,7 +117,7 @@ func validHistory(t *rapid.T) []Record {
 	for id := range n {
 		p.start(id)
 	}
-	acts := []func(){p.toggle, p.broadcast, p.view, p.access, p.trouble}
+	acts := []func(){p.toggle, p.broadcast, p.access, p.trouble}
 	for range rapid.IntRange(0, 12).Draw(t, "acts") {
 		acts[rapid.IntRange(0, len(acts)-1).Draw(t, "act")]()
 	}
@@ -170,10 +160,6 @@ var mutations = map[string]func(r []Record) []Record{
 		}
 		return slices.Delete(r, i, i+1)
 	},
-	"SameOrder": func(r []Record) []Record {
-		r[last(r, Delivery)].Value += 1000
-		return r
-	},
 	"Alternation": func(r []Record) []Record {
 		i := last(r, Join)
 		return slices.Insert(r, i, r[i])
@@ -181,10 +167,6 @@ var mutations = map[string]func(r []Record) []Record{
 	"Agreement": func(r []Record) []Record {
 		c := r[last(r, Completion)]
 		return append(r, Record{At: r[len(r)-1].At, Node: c.Node, Incarnation: c.Incarnation, Kind: Join, Subject: 98})
-	},
-	"Replay": func(r []Record) []Record {
-		r[last(r, View)].Text += ",99"
-		return r
 	},
 	"NoResurrection": func(r []Record) []Record {
 		i := last(r, Death)

@@ -17,7 +17,7 @@ const (
 	Leave                      // it is none any more, of its own accord
 	Death                      // it is none any more: it is thought dead
 	Eviction                   // it is none any more: it was expelled
-	View                       // Text: asked for its members, Node said these; "" if none
+	_                          // unused: the digests of runs contain the numbers of kinds
 	Send                       // sends Value to all
 	Delivery                   // Value arrived, which Subject sent
 	Completion                 // what Node sent as Value is complete
@@ -48,7 +48,7 @@ const (
 const Own Kind = 256
 
 var kinds = map[Kind]string{
-	Join: "join", Leave: "leave", Death: "death", Eviction: "eviction", View: "view",
+	Join: "join", Leave: "leave", Death: "death", Eviction: "eviction",
 	Send: "send", Delivery: "delivery", Completion: "completion", Unreached: "unreached",
 	Write: "write", Written: "written", Read: "read", Answer: "answer",
 	Start: "start", Kill: "kill", Crash: "crash", Pause: "pause", Resume: "resume", Skew: "skew", Slow: "slow",

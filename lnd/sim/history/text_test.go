@@ -54,7 +54,7 @@ func parse(t *testing.T, words []string) Record {
 	r := Record{At: at, Node: node(t, words[1]), Kind: kind(t, words[2]), Subject: Nobody}
 	for i, w := range words[3:] {
 		switch value, isValue := strings.CutPrefix(w, "="); {
-		case r.Kind.Truth() || r.Kind == View:
+		case r.Kind.Truth():
 			r.Text = strings.Join(words[3+i:], " ")
 			return r
 		case isValue:
@@ -102,7 +102,6 @@ func TestRecordString(t *testing.T) {
 		{Record{At: 1500 * time.Millisecond, Node: 2, Incarnation: 1, Kind: Death, Subject: 6}, "1.5s node 3.1: death of 7"},
 		{Record{At: time.Second, Node: 0, Kind: Delivery, Subject: 1}, "1s node 1.0: delivery of 2 value 0"},
 		{Record{Node: 0, Kind: Send, Subject: Nobody, Value: 7}, "0s node 1.0: send value 7"},
-		{Record{Node: 0, Kind: View, Subject: Nobody, Text: "1-3"}, "0s node 1.0: view 1-3"},
 		{Record{Node: Nobody, Kind: Partition, Subject: Nobody, Text: "1 | 2"}, "0s network: partition 1 | 2"},
 		{Record{Node: 4, Kind: Skew, Subject: Nobody, Value: ^uint64(0)}, "0s node 5.0: skew -1ppm"},
 		{Record{Node: 4, Kind: Slow, Subject: Nobody, Value: 1000}, "0s node 5.0: slow 1µs"},

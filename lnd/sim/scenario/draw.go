@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
-	"strings"
 
 	"ulnet/lnd/sim"
 )
@@ -153,35 +151,6 @@ func (x *expansion) pick(w *world, s *step, set *Set, rng *rand.Rand, except map
 			chosen[i] = id
 		}
 	}
-	set.Any, set.Of = 0, setOf(chosen)
+	set.Any, set.Of = 0, sim.Nodes(chosen...)
 	return len(chosen) > 0
-}
-
-// setOf returns the set of some nodes in its shortest text.
-func setOf(ids []sim.NodeID) sim.NodeSet {
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
-	var b strings.Builder
-	for i := 0; i < len(ids); {
-		k := i
-		for k+1 < len(ids) && ids[k+1] == ids[k]+1 {
-			k++
-		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(ids[i].String())
-		if k > i {
-			b.WriteString("-" + ids[k].String())
-		}
-		i = k + 1
-	}
-	if b.Len() == 0 {
-		return sim.NodeSet{}
-	}
-	s, err := sim.ParseNodes(b.String(), MaxNodes)
-	if err != nil {
-		panic("scenario: " + strconv.Quote(b.String()) + ": " + err.Error())
-	}
-	return s
 }

@@ -62,7 +62,7 @@ func (x *expansion) drawFault(kind string, l *line, rng *rand.Rand) []step {
 	lasts := round(span/50 + time.Duration(rng.Int64N(int64(span/6)+1)))
 	at := round(l.fault.from + time.Duration(rng.Int64N(int64(span-min(lasts, span-1)))))
 	at = max(l.fault.from, min(at, l.fault.to-lasts))
-	one := Set{Of: setOf([]sim.NodeID{sim.NodeID(rng.IntN(x.nodes))})}
+	one := Set{Of: sim.Nodes(sim.NodeID(rng.IntN(x.nodes)))}
 	begin := action{verb: kind, nodes: one}
 	end := begin
 	switch kind {

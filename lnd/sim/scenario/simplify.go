@@ -81,9 +81,9 @@ func (s *shrinker) halves(set sim.NodeSet) []sim.NodeSet {
 		return nil
 	}
 	ids := slices.Collect(set.All(s.plain.Nodes))
-	halves := []sim.NodeSet{setOf(ids[: n/2 : n/2]), setOf(ids[n/2:])}
+	halves := []sim.NodeSet{sim.Nodes(ids[:n/2]...), sim.Nodes(ids[n/2:]...)}
 	if n > 3 {
-		halves = append([]sim.NodeSet{setOf(ids[:1:1])}, halves...)
+		halves = append([]sim.NodeSet{sim.Nodes(ids[0])}, halves...)
 	}
 	return halves
 }
