@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"ulnet/lnd/sim"
-	"ulnet/lnd/sim/scenario/kit"
 )
 
 // links is which nodes can hear of which, directly or over others, now and lately.
@@ -16,7 +15,7 @@ type links struct {
 	limit    time.Duration // of divisions that clocks stay in step over
 	since    time.Duration // when the division began that lasts
 	together time.Duration // when parts last came together that were divided for longer
-	kit.Cuts
+	sim.Cuts
 	ways ways
 	past []era // that have ended, the oldest first
 }

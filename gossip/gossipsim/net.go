@@ -113,22 +113,22 @@ func doubles(t sim.Topology) bool {
 }
 
 // happens has the truth hear of what is done to nodes and links.
-func (n *Net) happens(a *kit.Act, do func()) {
+func (n *Net) happens(a *sim.Act, do func()) {
 	t, now := &n.truth, n.Now()
 	switch {
 	case a.Ends():
 		t.end(a.Node)
-	case a.Verb == kit.Pause && a.Changes:
+	case a.Verb == sim.Pause && a.Changes:
 		t.pause(a.Node)
-	case a.Verb == kit.Resume && a.Changes:
+	case a.Verb == sim.Resume && a.Changes:
 		t.resume(a.Node)
-	case a.Verb == kit.Partition:
+	case a.Verb == sim.Partition:
 		t.links.partition(a.Sets, now)
-	case a.Verb == kit.Cut:
+	case a.Verb == sim.Cut:
 		t.links.cut(a.From, a.To, now)
-	case a.Verb == kit.Heal:
+	case a.Verb == sim.Heal:
 		t.links.heal(now)
-	case a.Verb == kit.SetLink && a.Change.Fields&link.FieldDuplicate != 0:
+	case a.Verb == sim.SetLink && a.Change.Fields&link.FieldDuplicate != 0:
 		n.pool.off = true
 	}
 	do()

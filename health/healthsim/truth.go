@@ -5,7 +5,6 @@ import (
 
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
-	"ulnet/lnd/sim/scenario/kit"
 )
 
 // truth is what was done to nodes and links. What of it excuses an eviction, or that
@@ -13,7 +12,7 @@ import (
 type truth struct {
 	net   *Net
 	nodes []fate
-	kit.Cuts
+	sim.Cuts
 	links []link.Quality // of the topology
 	rules []rule         // changes of them
 	// poorAmong: those between servers are.
@@ -52,7 +51,7 @@ const never = -1 << 62
 
 // rule is a change of links.
 type rule struct {
-	kit.Severed
+	sim.Severed
 	change link.Change
 }
 

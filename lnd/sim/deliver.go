@@ -56,7 +56,7 @@ func (n *Network[M]) refuse(id NodeID, i int32) {
 	n.stats.Refused++
 	sender := &n.nodes[f.from]
 	if f.flags&flightCopy != 0 || n.nodes[id].state&stateHost == 0 ||
-		sender.state&stateUp == 0 || sender.incarnation != f.incarnation || n.separated(id, f.from) {
+		sender.state&stateUp == 0 || sender.incarnation != f.incarnation || n.cuts.Apart(id, f.from) {
 		n.flights.release(i)
 		return
 	}

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"slices"
-
 	"ulnet/lnd/link"
 )
 
@@ -10,32 +8,14 @@ import (
 // more. Nodes in none of them form a set of their own, and a node in several
 // belongs to the last. It replaces the partition before. What is on its way
 // still arrives.
-func (n *Network[M]) Partition(sets ...NodeSet) {
-	n.group = make([]int32, len(n.nodes))
-	for i, s := range sets {
-		for id := range s.All(len(n.nodes)) {
-			n.group[id] = int32(i + 1)
-		}
-	}
-}
-
-// cut is a one-way cut.
-type cut struct{ from, to NodeSet }
+func (n *Network[M]) Partition(sets ...NodeSet) { n.cuts.Partition(len(n.nodes), sets) }
 
 // Cut lets nothing through from one set of nodes to another any more, in
 // addition to partitions and earlier cuts. What is on its way still arrives.
-func (n *Network[M]) Cut(from, to NodeSet) { n.cuts = append(n.cuts, cut{from, to}) }
+func (n *Network[M]) Cut(from, to NodeSet) { n.cuts.Cut(from, to) }
 
 // Heal ends partitions and cuts.
-func (n *Network[M]) Heal() { n.group, n.cuts = nil, nil }
-
-// separated reports whether a partition or cut keeps messages back.
-func (n *Network[M]) separated(from, to NodeID) bool {
-	if n.group != nil && n.group[from] != n.group[to] {
-		return true
-	}
-	return len(n.cuts) > 0 && slices.ContainsFunc(n.cuts, func(c cut) bool { return c.from.Has(from) && c.to.Has(to) })
-}
+func (n *Network[M]) Heal() { n.cuts.Heal() }
 
 // rule changes what some paths are like.
 type rule struct {

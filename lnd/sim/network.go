@@ -70,8 +70,7 @@ type Network[M any] struct {
 	access   []accessLink  // nil if all are unlimited
 	departed int64         // when the message sent last is through its sender's own link
 	rules    []rule
-	group    []int32 // of a partition; nil: all in one
-	cuts     []cut
+	cuts     Cuts
 
 	actions  actions
 	commands map[int32]string // by flight

@@ -27,7 +27,7 @@ func (n *Network[M]) send(from NodeID, s *Send[M], at int64) {
 		n.stats.NoNode++
 		return
 	}
-	if (n.group != nil || n.cuts != nil) && n.separated(from, s.To) {
+	if n.cuts.Some() && n.cuts.Apart(from, s.To) {
 		n.stats.Cut++
 		return
 	}

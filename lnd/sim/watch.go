@@ -46,7 +46,7 @@ func (n *Network[M]) tellWatchers(id NodeID) {
 	delete(n.watched, id)
 	for _, w := range list {
 		nd := &n.nodes[w.node]
-		if nd.incarnation != w.incarnation || nd.state&stateUp == 0 || n.separated(id, w.node) {
+		if nd.incarnation != w.incarnation || nd.state&stateUp == 0 || n.cuts.Apart(id, w.node) {
 			continue
 		}
 		i, f := n.flights.take()

@@ -108,14 +108,14 @@ func (n *Net) began(k incarnation, begins sim.Incarnation) {
 }
 
 // happens has discovery and the books hear of what is done to nodes.
-func (n *Net) happens(a *kit.Act, do func()) {
+func (n *Net) happens(a *sim.Act, do func()) {
 	switch a.Verb {
-	case kit.Kill, kit.Crash:
+	case sim.Kill, sim.Crash:
 		if a.Changes {
 			n.oracle.ended(a.Node)
 			n.ledger.rootGone(a.Node)
 		}
-	case kit.Pause, kit.Skew, kit.Slow:
+	case sim.Pause, sim.Skew, sim.Slow:
 		n.ledger.excuse(a.Node)
 	}
 	do()

@@ -86,22 +86,22 @@ func New(cfg Config) (*Net, error) {
 }
 
 // happens has the truth hear of what is done to nodes and links.
-func (n *Net) happens(a *kit.Act, do func()) {
+func (n *Net) happens(a *sim.Act, do func()) {
 	t := &n.truth
 	switch {
 	case a.Ends():
 		t.end(a.Node)
-	case a.Verb == kit.Pause && a.Changes:
+	case a.Verb == sim.Pause && a.Changes:
 		t.pause(a.Node)
-	case a.Verb == kit.Resume && a.Changes:
+	case a.Verb == sim.Resume && a.Changes:
 		t.resume(a.Node)
-	case a.Verb == kit.Slow:
+	case a.Verb == sim.Slow:
 		t.slow(a.Node, a.Extra > 0)
-	case a.Verb == kit.Partition:
+	case a.Verb == sim.Partition:
 		t.partition(a.Sets)
-	case a.Verb == kit.Cut:
+	case a.Verb == sim.Cut:
 		t.cut(a.From, a.To)
-	case a.Verb == kit.Heal:
+	case a.Verb == sim.Heal:
 		t.heal()
 	}
 	do()

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
 )
 
@@ -32,95 +31,50 @@ func (l *Log) Begin(incarnation sim.Incarnation) {
 		panic("history: a watched network runs without Log.Control")
 	}
 	l.incarnations[incarnation.Node] = uint32(incarnation.Number)
-	l.truth(Start, incarnation.Node)
-}
-
-// truth appends what was done to a node.
-func (l *Log) truth(kind Kind, node sim.NodeID) {
-	l.Append(Record{At: l.clock(), Node: node, Incarnation: l.incarnations[node], Kind: kind, Subject: Nobody})
-}
-
-// network appends what was done to the network.
-func (l *Log) network(kind Kind, text string) {
-	l.Append(Record{At: l.clock(), Node: Nobody, Kind: kind, Subject: Nobody, Text: text})
+	l.toNode(Start, incarnation.Node, 0)
 }
 
 // Control returns c with a log that hears what is done through it. The log
 // gets its time from c.
 func (l *Log) Control(c sim.Control) sim.Control {
 	l.clock = c.Now
-	return &control{c, l}
+	return &sim.Acts{Control: c, Around: l.done}
 }
 
-// control passes on what it is told, after writing it down.
-type control struct {
-	sim.Control
-	log *Log
-}
-
-func (c *control) Kill(id sim.NodeID) {
-	if c.Up(id) {
-		c.log.truth(Kill, id)
+// done appends what is done to nodes or links, and has it done.
+func (l *Log) done(a *sim.Act, do func()) {
+	kind := Kill + Kind(a.Verb) // in the same order
+	switch a.Verb {
+	case sim.Kill, sim.Crash, sim.Pause, sim.Resume:
+		if a.Changes {
+			l.toNode(kind, a.Node, 0)
+		}
+	case sim.Skew:
+		l.toNode(kind, a.Node, uint64(a.PPM))
+	case sim.Slow:
+		l.toNode(kind, a.Node, uint64(a.Extra))
+	case sim.Partition:
+		texts := make([]string, len(a.Sets))
+		for i, s := range a.Sets {
+			texts[i] = s.String()
+		}
+		l.toNetwork(kind, strings.Join(texts, " | "))
+	case sim.Cut:
+		l.toNetwork(kind, fmt.Sprintf("%v -> %v", a.From, a.To))
+	case sim.SetLink:
+		l.toNetwork(kind, fmt.Sprintf("%v -> %v %v", a.From, a.To, a.Change))
+	case sim.Heal, sim.ResetLinks:
+		l.toNetwork(kind, "")
 	}
-	c.Control.Kill(id)
+	do()
 }
 
-func (c *control) Crash(id sim.NodeID) {
-	if c.Up(id) {
-		c.log.truth(Crash, id)
-	}
-	c.Control.Crash(id)
+// toNode appends what was done to a node.
+func (l *Log) toNode(kind Kind, node sim.NodeID, value uint64) {
+	l.Append(Record{At: l.clock(), Node: node, Incarnation: l.incarnations[node], Kind: kind, Subject: Nobody, Value: value})
 }
 
-func (c *control) Pause(id sim.NodeID) {
-	if c.Up(id) && !c.Paused(id) {
-		c.log.truth(Pause, id)
-	}
-	c.Control.Pause(id)
-}
-
-func (c *control) Resume(id sim.NodeID) {
-	if c.Paused(id) {
-		c.log.truth(Resume, id)
-	}
-	c.Control.Resume(id)
-}
-
-func (c *control) SetSkew(id sim.NodeID, ppm int64) {
-	c.log.Append(Record{At: c.Now(), Node: id, Incarnation: c.log.incarnations[id], Kind: Skew, Subject: Nobody, Value: uint64(ppm)})
-	c.Control.SetSkew(id, ppm)
-}
-
-func (c *control) SetSlow(id sim.NodeID, extra time.Duration) {
-	c.log.Append(Record{At: c.Now(), Node: id, Incarnation: c.log.incarnations[id], Kind: Slow, Subject: Nobody, Value: uint64(extra)})
-	c.Control.SetSlow(id, extra)
-}
-
-func (c *control) Partition(sets ...sim.NodeSet) {
-	texts := make([]string, len(sets))
-	for i, s := range sets {
-		texts[i] = s.String()
-	}
-	c.log.network(Partition, strings.Join(texts, " | "))
-	c.Control.Partition(sets...)
-}
-
-func (c *control) Cut(from, to sim.NodeSet) {
-	c.log.network(Cut, fmt.Sprintf("%v -> %v", from, to))
-	c.Control.Cut(from, to)
-}
-
-func (c *control) Heal() {
-	c.log.network(Heal, "")
-	c.Control.Heal()
-}
-
-func (c *control) SetLink(from, to sim.NodeSet, change link.Change) {
-	c.log.network(Links, fmt.Sprintf("%v -> %v %v", from, to, change))
-	c.Control.SetLink(from, to, change)
-}
-
-func (c *control) ResetLinks() {
-	c.log.network(LinksReset, "")
-	c.Control.ResetLinks()
+// toNetwork appends what was done to the network.
+func (l *Log) toNetwork(kind Kind, text string) {
+	l.Append(Record{At: l.clock(), Node: Nobody, Kind: kind, Subject: Nobody, Text: text})
 }

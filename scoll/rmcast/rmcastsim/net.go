@@ -117,18 +117,18 @@ func (n *Net) machines() kit.Machines[*kit.Message] {
 }
 
 // happens has discovery and the books hear of what is done to nodes and links.
-func (n *Net) happens(a *kit.Act, do func()) {
+func (n *Net) happens(a *sim.Act, do func()) {
 	switch a.Verb {
-	case kit.Kill, kit.Crash:
+	case sim.Kill, sim.Crash:
 		if a.Changes {
 			n.oracle.ended(a.Node)
 			n.ledger.originGone(a.Node)
 		}
-	case kit.Pause, kit.Skew, kit.Slow:
+	case sim.Pause, sim.Skew, sim.Slow:
 		n.excuse(sim.Nodes(a.Node))
-	case kit.Partition:
+	case sim.Partition:
 		n.excuse(sim.AllNodes)
-	case kit.Cut, kit.SetLink:
+	case sim.Cut, sim.SetLink:
 		n.excuse(a.From)
 		n.excuse(a.To)
 	}

@@ -14,14 +14,11 @@ import (
 // Base is the part of an adapter's network that knows no protocol. What is done to nodes
 // and links has to be done through its methods.
 type Base struct {
-	// Control is the network; nil where machines are stepped without one, see [Replay].
-	sim.Control
+	// Acts is the network; its Control is nil where machines are stepped without one, see [Replay].
+	sim.Acts
 	Fabric *simlnd.Fabric // of stacks; nil for bare machines
 	// Log, if not nil, is the history of the run.
-	Log *history.Log
-	// Around, if not nil, is told what is done to nodes and links, and has it done by do.
-	Around func(a *Act, do func())
-
+	Log      *history.Log
 	recorder io.Closer
 }
 

@@ -43,8 +43,8 @@ func started(t *testing.T, b *kit.Base, nodes int) {
 // state of a node, and the history has all that was done.
 func TestAround(t *testing.T) {
 	b := &kit.Base{Log: history.New()}
-	var acts []kit.Act
-	b.Around = func(a *kit.Act, do func()) {
+	var acts []sim.Act
+	b.Around = func(a *sim.Act, do func()) {
 		acts = append(acts, *a)
 		do()
 	}
@@ -63,20 +63,20 @@ func TestAround(t *testing.T) {
 	b.Heal()
 	b.SetLink(some, sim.AllNodes, worse)
 	b.ResetLinks()
-	want := []kit.Act{
-		{Verb: kit.Kill, Changes: true},
-		{Verb: kit.Crash},
-		{Verb: kit.Pause, Node: 1, Changes: true},
-		{Verb: kit.Pause, Node: 1},
-		{Verb: kit.Resume, Node: 1, Changes: true},
-		{Verb: kit.Resume, Node: 1},
-		{Verb: kit.Skew, Node: 1, PPM: 7},
-		{Verb: kit.Slow, Node: 1, Extra: time.Second},
-		{Verb: kit.Partition, Sets: []sim.NodeSet{some}},
-		{Verb: kit.Cut, From: some, To: sim.AllNodes},
-		{Verb: kit.Heal},
-		{Verb: kit.SetLink, From: some, To: sim.AllNodes, Change: worse},
-		{Verb: kit.ResetLinks},
+	want := []sim.Act{
+		{Verb: sim.Kill, Changes: true},
+		{Verb: sim.Crash},
+		{Verb: sim.Pause, Node: 1, Changes: true},
+		{Verb: sim.Pause, Node: 1},
+		{Verb: sim.Resume, Node: 1, Changes: true},
+		{Verb: sim.Resume, Node: 1},
+		{Verb: sim.Skew, Node: 1, PPM: 7},
+		{Verb: sim.Slow, Node: 1, Extra: time.Second},
+		{Verb: sim.Partition, Sets: []sim.NodeSet{some}},
+		{Verb: sim.Cut, From: some, To: sim.AllNodes},
+		{Verb: sim.Heal},
+		{Verb: sim.SetLink, From: some, To: sim.AllNodes, Change: worse},
+		{Verb: sim.ResetLinks},
 	}
 	text := cmp.Transformer("text", sim.NodeSet.String)
 	if diff := cmp.Diff(want, acts, text, cmpopts.EquateEmpty()); diff != "" {
@@ -110,7 +110,7 @@ func TestFailed(t *testing.T) {
 // TestCuts: a partition separates its sides and those in none, a cut one way, until they
 // are healed.
 func TestCuts(t *testing.T) {
-	var c kit.Cuts
+	var c sim.Cuts
 	c.Partition(4, []sim.NodeSet{sim.Nodes(0), sim.Nodes(1)})
 	if !c.Some() || !c.Apart(0, 1) || !c.Apart(1, 2) || c.Apart(2, 3) {
 		t.Errorf("%+v", c)

@@ -1,6 +1,4 @@
-package kit
-
-import "ulnet/lnd/sim"
+package sim
 
 // Cuts are what partitions and cuts keep apart. The zero value is nothing.
 type Cuts struct {
@@ -9,10 +7,10 @@ type Cuts struct {
 }
 
 // Severed is a cut: nothing gets from one set to the other.
-type Severed struct{ From, To sim.NodeSet }
+type Severed struct{ From, To NodeSet }
 
 // Partition replaces the partition of so many nodes, and keeps cuts.
-func (c *Cuts) Partition(nodes int, sets []sim.NodeSet) {
+func (c *Cuts) Partition(nodes int, sets []NodeSet) {
 	c.Sides = make([]int32, nodes)
 	for i, s := range sets {
 		for id := range s.All(nodes) {
@@ -22,7 +20,7 @@ func (c *Cuts) Partition(nodes int, sets []sim.NodeSet) {
 }
 
 // Cut adds a cut.
-func (c *Cuts) Cut(from, to sim.NodeSet) { c.Pairs = append(c.Pairs, Severed{from, to}) }
+func (c *Cuts) Cut(from, to NodeSet) { c.Pairs = append(c.Pairs, Severed{from, to}) }
 
 // Heal ends the partition and all cuts.
 func (c *Cuts) Heal() { c.Sides, c.Pairs = nil, nil }
@@ -31,7 +29,7 @@ func (c *Cuts) Heal() { c.Sides, c.Pairs = nil, nil }
 func (c *Cuts) Some() bool { return c.Sides != nil || len(c.Pairs) > 0 }
 
 // Apart reports whether nothing gets from one node to another.
-func (c *Cuts) Apart(from, to sim.NodeID) bool {
+func (c *Cuts) Apart(from, to NodeID) bool {
 	if c.Sides != nil && c.Sides[from] != c.Sides[to] {
 		return true
 	}

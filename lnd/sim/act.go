@@ -1,10 +1,9 @@
-package kit
+package sim
 
 import (
 	"time"
 
 	"ulnet/lnd/link"
-	"ulnet/lnd/sim"
 )
 
 // Verb is what is done to nodes or links.
@@ -28,21 +27,28 @@ const (
 // Act is something that is done to nodes or links.
 type Act struct {
 	Verb Verb
-	Node sim.NodeID
+	Node NodeID
 	// Changes says that the state of the node changes: one that is killed or crashes is up,
 	// one that is paused runs, one that is resumed is paused.
 	Changes  bool
 	PPM      int64
 	Extra    time.Duration
-	Sets     []sim.NodeSet
-	From, To sim.NodeSet
+	Sets     []NodeSet
+	From, To NodeSet
 	Change   link.Change
 }
 
 // Ends reports whether an incarnation ends.
 func (a *Act) Ends() bool { return (a.Verb == Kill || a.Verb == Crash) && a.Changes }
 
-func (b *Base) act(a Act, do func()) {
+// Acts is a network that tells what is done to it.
+type Acts struct {
+	Control
+	// Around, if not nil, is called for each act before it is done, and does it by calling do.
+	Around func(a *Act, do func())
+}
+
+func (b *Acts) act(a Act, do func()) {
 	if b.Around == nil {
 		do()
 		return
@@ -50,55 +56,55 @@ func (b *Base) act(a Act, do func()) {
 	b.Around(&a, do)
 }
 
-// Kill implements sim.Control.
-func (b *Base) Kill(id sim.NodeID) {
+// Kill implements Control.
+func (b *Acts) Kill(id NodeID) {
 	b.act(Act{Verb: Kill, Node: id, Changes: b.Up(id)}, func() { b.Control.Kill(id) })
 }
 
-// Crash implements sim.Control.
-func (b *Base) Crash(id sim.NodeID) {
+// Crash implements Control.
+func (b *Acts) Crash(id NodeID) {
 	b.act(Act{Verb: Crash, Node: id, Changes: b.Up(id)}, func() { b.Control.Crash(id) })
 }
 
-// Pause implements sim.Control.
-func (b *Base) Pause(id sim.NodeID) {
+// Pause implements Control.
+func (b *Acts) Pause(id NodeID) {
 	b.act(Act{Verb: Pause, Node: id, Changes: b.Up(id) && !b.Paused(id)}, func() { b.Control.Pause(id) })
 }
 
-// Resume implements sim.Control.
-func (b *Base) Resume(id sim.NodeID) {
+// Resume implements Control.
+func (b *Acts) Resume(id NodeID) {
 	b.act(Act{Verb: Resume, Node: id, Changes: b.Paused(id)}, func() { b.Control.Resume(id) })
 }
 
-// SetSkew implements sim.Control.
-func (b *Base) SetSkew(id sim.NodeID, ppm int64) {
+// SetSkew implements Control.
+func (b *Acts) SetSkew(id NodeID, ppm int64) {
 	b.act(Act{Verb: Skew, Node: id, PPM: ppm}, func() { b.Control.SetSkew(id, ppm) })
 }
 
-// SetSlow implements sim.Control.
-func (b *Base) SetSlow(id sim.NodeID, extra time.Duration) {
+// SetSlow implements Control.
+func (b *Acts) SetSlow(id NodeID, extra time.Duration) {
 	b.act(Act{Verb: Slow, Node: id, Extra: extra}, func() { b.Control.SetSlow(id, extra) })
 }
 
-// Partition implements sim.Control.
-func (b *Base) Partition(sets ...sim.NodeSet) {
+// Partition implements Control.
+func (b *Acts) Partition(sets ...NodeSet) {
 	b.act(Act{Verb: Partition, Sets: sets}, func() { b.Control.Partition(sets...) })
 }
 
-// Cut implements sim.Control.
-func (b *Base) Cut(from, to sim.NodeSet) {
+// Cut implements Control.
+func (b *Acts) Cut(from, to NodeSet) {
 	b.act(Act{Verb: Cut, From: from, To: to}, func() { b.Control.Cut(from, to) })
 }
 
-// Heal implements sim.Control.
-func (b *Base) Heal() { b.act(Act{Verb: Heal}, func() { b.Control.Heal() }) }
+// Heal implements Control.
+func (b *Acts) Heal() { b.act(Act{Verb: Heal}, func() { b.Control.Heal() }) }
 
-// SetLink implements sim.Control.
-func (b *Base) SetLink(from, to sim.NodeSet, change link.Change) {
+// SetLink implements Control.
+func (b *Acts) SetLink(from, to NodeSet, change link.Change) {
 	b.act(Act{Verb: SetLink, From: from, To: to, Change: change}, func() { b.Control.SetLink(from, to, change) })
 }
 
-// ResetLinks implements sim.Control.
-func (b *Base) ResetLinks() { b.act(Act{Verb: ResetLinks}, func() { b.Control.ResetLinks() }) }
+// ResetLinks implements Control.
+func (b *Acts) ResetLinks() { b.act(Act{Verb: ResetLinks}, func() { b.Control.ResetLinks() }) }
 
-var _ sim.Control = (*Base)(nil)
+var _ Control = (*Acts)(nil)
