@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	gossipwire "ulnet/gossip/wire"
@@ -87,34 +85,26 @@ func (m *gossipMessage) row(entries []gossipwire.Entry) string {
 	return b.String()
 }
 
-// MarshalJSON implements json.Marshaler: a ping has its ages in order, a reply
-// has pairs.
+// MarshalJSON implements json.Marshaler.
 func (m *gossipMessage) MarshalJSON() ([]byte, error) {
-	e := gossipEntry{Kind: m.kind(), N: m.N, Clock: strconv.FormatUint(m.Clock, 10), Signed: m.Flags&gossipwire.FlagSigned != 0}
+	o := object{{"kind", m.kind()}, {"n", m.N}, {"clock", decimal(m.Clock)}}
+	o.some("signed", m.Flags&gossipwire.FlagSigned != 0)
 	if m.Flags&gossipwire.FlagParams != 0 {
-		e.Interval, e.Digest = m.Interval.Milliseconds(), m.Digest.String()
+		o.some("interval_ms", m.Interval.Milliseconds())
+		o.some("digest", m.Digest.String())
 	}
 	if m.Flags&gossipwire.FlagStaged != 0 {
-		e.Staged = m.Staged.String()
+		o.some("staged", m.Staged.String())
 	}
-	for _, a := range m.Entries {
-		if m.Reply {
-			e.Entries = append(e.Entries, [2]int{a.Index, int(a.Age)})
-		} else {
-			e.Ages = append(e.Ages, int(a.Age))
-		}
+	var ages []int
+	var entries [][2]int
+	for _, e := range m.Entries {
+		ages, entries = append(ages, int(e.Age)), append(entries, [2]int{e.Index, int(e.Age)})
 	}
-	return json.Marshal(e)
-}
-
-type gossipEntry struct {
-	Kind     string   `json:"kind"`
-	N        uint32   `json:"n"`
-	Clock    string   `json:"clock"`
-	Signed   bool     `json:"signed,omitempty"`
-	Interval int64    `json:"interval_ms,omitempty"`
-	Digest   string   `json:"digest,omitempty"`
-	Staged   string   `json:"staged,omitempty"`
-	Ages     []int    `json:"ages,omitempty"`    // of a ping, by index; 255: never heard of
-	Entries  [][2]int `json:"entries,omitempty"` // of a reply: index and age
+	if m.Reply {
+		o.some("entries", entries) // index and age
+	} else {
+		o.some("ages", ages) // by index; 255: never heard of
+	}
+	return o.MarshalJSON()
 }

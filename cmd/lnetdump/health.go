@@ -1,11 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	healthwire "ulnet/health/wire"
 	"ulnet/lnd/capture"
@@ -184,11 +182,8 @@ func (m *healthMessage) Details() []string {
 func (m *healthMessage) token() string { return fmt.Sprintf("%x", m.Token[:min(len(m.Token), 4)]) }
 
 // entryLines are a line for each client, with what its mark says.
-func entryLines(list healthwire.Entries, mark func(healthwire.Entry) string) (lines []string) {
-	for i := range list.Len() {
-		if i == maxMissingLines {
-			return append(lines, fmt.Sprintf("%d more", list.Len()-i))
-		}
+func entryLines(list healthwire.Entries, mark func(healthwire.Entry) string) []string {
+	return boundedLines(list.Len(), "%d more", func(i int) string {
 		e := list.At(i)
 		line := fmt.Sprintf("%d: client %v, life %d", i, e.Client, e.Incarnation)
 		if word := mark(e); word != "" {
@@ -197,76 +192,54 @@ func entryLines(list healthwire.Entries, mark func(healthwire.Entry) string) (li
 		if e.Epoch > 0 {
 			line += fmt.Sprintf(", epoch %d", e.Epoch)
 		}
-		lines = append(lines, line)
-	}
-	return lines
+		return line
+	})
 }
 
 // MarshalJSON implements json.Marshaler.
 func (m *healthMessage) MarshalJSON() ([]byte, error) {
-	e := healthEntry{
-		Kind: m.Kind.String(), Code: m.Code.String(), Sequence: strconv.FormatUint(m.Sequence, 10), ServerIncarnation: strconv.FormatUint(m.ServerIncarnation, 10),
-		Epoch: m.Epoch, Name: string(m.Name), Token: m.token(), Signed: len(m.Proof) > 0,
-		Entries: incarnationEntries(m.Entries, m.mark), Remarks: m.remarks,
-	}
+	o := object{{"kind", m.Kind.String()}, {"code", m.Code.String()}}
 	if m.Client.IsValid() {
-		e.Client, e.Incarnation = m.Client.String(), strconv.FormatUint(m.Incarnation, 10)
+		o.put("client", m.Client.String())
+		o.put("incarnation", decimal(m.Incarnation))
 	}
-	m.putTimes(&e)
+	o.some("name", string(m.Name))
+	m.putTimes(&o)
+	if key := m.serverKey(); m.Server.IsValid() && !m.listed() {
+		o.put(key, m.Server.String())
+	}
+	if m.listed() {
+		o.put("load", m.Epoch) // of the sender of a digest: clients whose master it is
+	}
+	o.some("token_begins", m.token())
+	o.some("signed", len(m.Proof) > 0)
+	o.some("entries", incarnationObjects(m.Entries, m.mark))
+	o.some("odd", m.remarks)
+	return o.MarshalJSON()
+}
+
+// serverKey is what the server in a message is to the client, as a key.
+func (m *healthMessage) serverKey() string {
 	switch {
-	case m.listed():
-		load := m.Epoch
-		e.Load = &load
-	case !m.Server.IsValid():
 	case m.Code == healthwire.Stale:
-		e.Later = m.Server.String()
+		return "later_life_at" // servers of older versions name the master
 	case m.Kind == healthwire.Accept:
-		e.Previous = m.Server.String()
+		return "previous_master"
 	case m.role() == "ask":
-		e.Ask = m.Server.String()
-	default:
-		e.Master = m.Server.String()
+		return "ask" // the server to be asked first to be the master
 	}
-	return json.Marshal(e)
+	return "master"
 }
 
-// healthEntry is a message of client health as JSON.
-type healthEntry struct {
-	Kind              string             `json:"kind"`
-	Code              string             `json:"code"`
-	Client            string             `json:"client,omitempty"`
-	Incarnation       string             `json:"incarnation,omitempty"` // of the client
-	Name              string             `json:"name,omitempty"`
-	ServerIncarnation string             `json:"server_life"`
-	Sequence          string             `json:"sequence"`
-	Epoch             uint32             `json:"epoch"`
-	Retry             int64              `json:"retry_ms,omitempty"`
-	Ping              int64              `json:"ping_ms,omitempty"`  // T_ping of the client
-	Found             int64              `json:"found_ms,omitempty"` // its T_client + T_elect
-	Evict             int64              `json:"evict_ms,omitempty"` // T_evict of the server
-	Master            string             `json:"master,omitempty"`
-	Previous          string             `json:"previous_master,omitempty"`
-	Ask               string             `json:"ask,omitempty"`           // who is to be asked first to be the master
-	Later             string             `json:"later_life_at,omitempty"` // of stale; servers of older versions name the master
-	Load              *uint32            `json:"load,omitempty"`          // of the sender of a digest: clients whose master it is
-	Token             string             `json:"token_begins,omitempty"`
-	Signed            bool               `json:"signed,omitempty"`
-	Entries           []incarnationEntry `json:"entries,omitempty"` // of digests
-	Remarks           []string           `json:"odd,omitempty"`
-}
-
-// incarnationEntry is an incarnation of a client as JSON.
-type incarnationEntry struct {
-	Client      string `json:"client"`
-	Incarnation string `json:"incarnation"`
-	Mark        string `json:"mark,omitempty"`  // to confirm, known, unknown, or why it is evicted
-	Epoch       uint32 `json:"epoch,omitempty"` // the last 24 bits of that of the choice that ends
-}
-
-func incarnationEntries(list healthwire.Entries, mark func(healthwire.Entry) string) (entries []incarnationEntry) {
+// incarnationObjects are incarnations of clients; a mark says to confirm, known, unknown, or
+// why the client is evicted, and the epoch is the last 24 bits of that of the choice that ends.
+func incarnationObjects(list healthwire.Entries, mark func(healthwire.Entry) string) (objects []object) {
 	for i := range list.Len() {
 		e := list.At(i)
-		entries = append(entries, incarnationEntry{e.Client.String(), strconv.FormatUint(e.Incarnation, 10), mark(e), e.Epoch})
+		o := object{{"client", e.Client.String()}, {"incarnation", decimal(e.Incarnation)}}
+		o.some("mark", mark(e))
+		o.some("epoch", e.Epoch)
+		objects = append(objects, o)
 	}
-	return entries
+	return objects
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"ulnet/health/collective"
@@ -61,8 +60,11 @@ func (b *evictionBatch) details() []string {
 }
 
 // entry is the request as JSON.
-func (b *evictionBatch) entry() *evictionsEntry {
-	return &evictionsEntry{Incarnation: strconv.FormatUint(b.Incarnation, 10), Withdraw: b.Withdraw, Entries: incarnationEntries(b.Entries, cause)}
+func (b *evictionBatch) entry() (o object) {
+	o.put("server_life", decimal(b.Incarnation))
+	o.some("withdraw", b.Withdraw) // evictions are taken back
+	o.some("entries", incarnationObjects(b.Entries, cause))
+	return o
 }
 
 // evictionReply is what a server and all below it answer to a batch.
@@ -94,49 +96,25 @@ func exception(e healthwire.Exception) string {
 func (r *evictionReply) details() []string {
 	lines := []string{fmt.Sprintf("health evicted %d, not connected %d, exceptions %d, without an answer %d",
 		r.Reply.Evicted, r.Reply.Unknown, len(r.Reply.Exceptions), len(r.Absent))}
-	for _, id := range r.Absent[:min(len(r.Absent), maxMissingLines)] {
+	for _, id := range r.Absent[:min(len(r.Absent), maxListed)] {
 		lines = append(lines, fmt.Sprintf("without an answer: %v", id))
 	}
-	for i, e := range r.Reply.Exceptions {
-		if i == maxMissingLines {
-			return append(lines, fmt.Sprintf("%d more exceptions", len(r.Reply.Exceptions)-i))
+	return append(lines, boundedLines(len(r.Reply.Exceptions), "%d more exceptions", func(i int) string { return exception(r.Reply.Exceptions[i]) })...)
+}
+
+// entry is the answer as JSON: how often a client was evicted, how often it was not
+// connected, what was not done, and which servers did not answer although they are there.
+func (r *evictionReply) entry() object {
+	o := object{{"evicted", r.Reply.Evicted}, {"not_connected", r.Reply.Unknown}}
+	var exceptions []object
+	for _, e := range r.Reply.Exceptions {
+		x := object{{"index", e.Index}, {"code", e.Code.String()}, {"epoch", e.Epoch}, {"incarnation", decimal(e.Incarnation)}}
+		if e.Master.IsValid() {
+			x.put("master", e.Master.String())
 		}
-		lines = append(lines, exception(e))
+		exceptions = append(exceptions, x)
 	}
-	return lines
-}
-
-// entry is the answer as JSON.
-func (r *evictionReply) entry() *evictionsEntry {
-	e := &evictionsEntry{Evicted: &r.Reply.Evicted, Unknown: &r.Reply.Unknown}
-	for _, id := range r.Absent {
-		e.Absent = append(e.Absent, id.String())
-	}
-	for _, x := range r.Reply.Exceptions {
-		entry := exceptionEntry{Index: x.Index, Code: x.Code.String(), Epoch: x.Epoch, Incarnation: strconv.FormatUint(x.Incarnation, 10)}
-		if x.Master.IsValid() {
-			entry.Master = x.Master.String()
-		}
-		e.Exceptions = append(e.Exceptions, entry)
-	}
-	return e
-}
-
-// evictionsEntry is a request to evict, or its answer, as JSON.
-type evictionsEntry struct {
-	Incarnation string             `json:"server_life,omitempty"`
-	Withdraw    bool               `json:"withdraw,omitempty"` // evictions are taken back
-	Entries     []incarnationEntry `json:"entries,omitempty"`
-	Evicted     *uint32            `json:"evicted,omitempty"`       // how often a client was evicted
-	Unknown     *uint32            `json:"not_connected,omitempty"` // how often it was not connected
-	Exceptions  []exceptionEntry   `json:"exceptions,omitempty"`
-	Absent      []string           `json:"absent,omitempty"` // servers that did not answer, although they are there
-}
-
-type exceptionEntry struct {
-	Index       uint16 `json:"index"`
-	Code        string `json:"code"`
-	Epoch       uint32 `json:"epoch"`
-	Incarnation string `json:"incarnation"`
-	Master      string `json:"master,omitempty"`
+	o.some("exceptions", exceptions)
+	o.some("absent", r.Absent)
+	return o
 }

@@ -30,7 +30,7 @@ func TestEvictions(t *testing.T) {
 	if b.summary() != want {
 		t.Errorf("%s\nwant %s", b.summary(), want)
 	}
-	if lines := b.details(); len(lines) != maxMissingLines+2 || !strings.HasSuffix(lines[8], "?7?") || lines[maxMissingLines+1] != "evict 74 more" {
+	if lines := b.details(); len(lines) != maxListed+2 || !strings.HasSuffix(lines[8], "?7?") || lines[maxListed+1] != "evict 74 more" {
 		t.Errorf("%q", lines)
 	}
 	reply := healthwire.Reply{Evicted: 3, Unknown: 1, Exceptions: []healthwire.Exception{

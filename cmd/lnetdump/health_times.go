@@ -61,18 +61,23 @@ func (m *healthMessage) header() string {
 	return s + fmt.Sprintf(", server's life %d, epoch %d, retry after %v", m.ServerIncarnation, m.Epoch, m.Retry)
 }
 
-// putTimes writes them to an entry.
-func (m *healthMessage) putTimes(e *healthEntry) {
+// putTimes puts them, with what other messages have in their place.
+func (m *healthMessage) putTimes(o *object) {
 	ping, found := m.clientTimes()
-	evict := m.evict()
-	e.Ping, e.Found, e.Evict = ping.Milliseconds(), found.Milliseconds(), evict.Milliseconds()
+	evict, epoch, incarnation := m.evict(), m.Epoch, m.ServerIncarnation
 	if m.Code == healthwire.OtherTimes {
-		e.Epoch = 0
-	}
-	if cmp.Or(ping, evict) == 0 || m.Code == healthwire.OtherTimes {
-		e.Retry = m.Retry.Milliseconds()
+		epoch = 0
 	}
 	if ping > 0 {
-		e.ServerIncarnation = "0"
+		incarnation = 0
 	}
+	o.put("server_life", decimal(incarnation))
+	o.put("sequence", decimal(m.Sequence))
+	o.put("epoch", epoch)
+	if cmp.Or(ping, evict) == 0 || m.Code == healthwire.OtherTimes {
+		o.some("retry_ms", m.Retry.Milliseconds())
+	}
+	o.some("ping_ms", ping.Milliseconds())   // T_ping of the client
+	o.some("found_ms", found.Milliseconds()) // its T_client + T_elect
+	o.some("evict_ms", evict.Milliseconds()) // T_evict of the server
 }

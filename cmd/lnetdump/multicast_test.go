@@ -76,11 +76,17 @@ func TestMulticast(t *testing.T) {
 			t.Errorf("-v: %q, want something of %q", got, want)
 		}
 	}
-	var e entry
+	var e struct {
+		Multicast  bool
+		Connection int
+		DestNID    string `json:"dest_nid"`
+		Dst        string
+		Portal     int
+	}
 	if err := json.Unmarshal([]byte(dumped(t, "--json", file)), &e); err != nil {
 		t.Fatal(err)
 	}
-	if !e.Multicast || e.Connection != 0 || e.DestNID != "239.76.0.5@tcp" || e.Dst != "239.76.0.5:10988" || *e.Portal != 63 {
+	if !e.Multicast || e.Connection != 0 || e.DestNID != "239.76.0.5@tcp" || e.Dst != "239.76.0.5:10988" || e.Portal != 63 {
 		t.Errorf("as JSON: %+v", e)
 	}
 	if got := dumped(t, "--stats", file); !strings.HasPrefix(got, "1 packets, 0 connections, 0 bytes lost") || !strings.Contains(got, "239.76.0.5@tcp") {

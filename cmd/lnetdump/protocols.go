@@ -27,6 +27,17 @@ type shown struct {
 	said capture.Payload // the zero value: we know no such user
 }
 
+// message is the LNet message that a record is, or completes by RDMA; nil: neither.
+func (r *shown) message() *shown {
+	if r.Kind == capture.Message {
+		return r
+	}
+	if m, ok := r.Moved(); ok {
+		return &shown{m, r.said}
+	}
+	return nil
+}
+
 // protocols understand what users of LNet say in the messages of one source.
 type protocols struct {
 	collectives *collectives

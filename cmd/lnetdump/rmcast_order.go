@@ -76,18 +76,11 @@ func (o *mcastOrder) Details() []string {
 		fmt.Sprintf("MTU %d, capacity %d, window %d", o.MTU, o.Capacity, o.Window),
 		fmt.Sprintf("members below #%d had the list before, %d of them count, %d of those that failed were silent", o.Voters, o.Of, o.Silent),
 	}
-	for i, m := range o.Members {
-		if i == maxMissingLines {
-			lines = append(lines, fmt.Sprintf("%d more members", len(o.Members)-i))
-			break
-		}
-		lines = append(lines, fmt.Sprintf("member #%d: %v, life %d", m.Number, m.NID, m.Incarnation))
-	}
-	for i, id := range o.Departed {
-		if i == maxMissingLines {
-			return append(lines, fmt.Sprintf("%d more that failed", len(o.Departed)-i))
-		}
-		lines = append(lines, fmt.Sprintf("failed: %v, life %d", id.NID, id.Incarnation))
-	}
-	return lines
+	lines = append(lines, boundedLines(len(o.Members), "%d more members", func(i int) string {
+		m := &o.Members[i]
+		return fmt.Sprintf("member #%d: %v, life %d", m.Number, m.NID, m.Incarnation)
+	})...)
+	return append(lines, boundedLines(len(o.Departed), "%d more that failed", func(i int) string {
+		return fmt.Sprintf("failed: %v, life %d", o.Departed[i].NID, o.Departed[i].Incarnation)
+	})...)
 }

@@ -50,6 +50,16 @@ func find[V any](b *bounded[matched, V], at, peer nid.NID, bits uint64) (v V, od
 	return b.get(matched{at: at, bits: bits})
 }
 
+// requestOf finds the request that a message is about, with what is odd: it was for another
+// peer. nil: it is not in the capture.
+func (c *collectives) requestOf(at, peer nid.NID, bits uint64) (q *collectiveRequest, remarks []string) {
+	q, strange := find(c.requests, at, peer, bits)
+	if q != nil && strange {
+		remarks = remark(nil, "the request went to %v", q.dest)
+	}
+	return q, remarks
+}
+
 // exposure is data that can be fetched.
 type exposure struct {
 	of   *collectiveRequest
@@ -170,18 +180,15 @@ func (s snippet) String() string {
 	return out
 }
 
-// entry is the data as JSON.
-func (s snippet) entry() *snippetEntry {
+// entry is the data as JSON, nil if there is none: of its beginning the text, if it is one,
+// and the bytes.
+func (s snippet) entry() (o object) {
 	if s.length == 0 {
 		return nil
 	}
-	e := &snippetEntry{Length: s.length, Hex: fmt.Sprintf("%x", s.head)}
-	e.Text, _ = s.text()
-	return e
-}
-
-type snippetEntry struct {
-	Length uint64 `json:"length"`
-	Text   string `json:"text,omitempty"` // of the beginning, if it is text
-	Hex    string `json:"hex"`            // of the beginning
+	text, _ := s.text()
+	o.put("length", s.length)
+	o.some("text", text)
+	o.put("hex", fmt.Sprintf("%x", s.head))
+	return o
 }

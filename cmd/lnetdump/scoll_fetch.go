@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"ulnet/lnd/capture"
@@ -63,18 +62,20 @@ func (f *collectiveFetch) Details() []string {
 
 // MarshalJSON implements json.Marshaler.
 func (f *collectiveFetch) MarshalJSON() ([]byte, error) {
-	e := f.entry("fetch")
-	e.Remarks = f.remarks
-	return json.Marshal(e)
+	o := f.entry("fetch")
+	o.some("odd", f.remarks)
+	return o.MarshalJSON()
 }
 
-func (f *collectiveFetch) entry(kind string) collectiveEntry {
-	e := collectiveEntry{Kind: kind}
+func (f *collectiveFetch) entry(kind string) object {
+	o := object{{"kind", kind}}
 	if f.of != nil {
-		e.identify(f.of)
-		e.What, e.Offset, e.Total = f.what(), &f.SrcOffset, f.Length
+		o.request(f.of)
+		o.put("what", f.what())
+		o.put("offset", f.SrcOffset)
+		o.some("total", f.Length)
 	}
-	return e
+	return o
 }
 
 // collectiveData is the REPLY to a fetch.
@@ -112,7 +113,7 @@ func (d *collectiveData) Details() []string {
 
 // MarshalJSON implements json.Marshaler.
 func (d *collectiveData) MarshalJSON() ([]byte, error) {
-	e := d.entry("data")
-	e.Payload = d.data.entry()
-	return json.Marshal(e)
+	o := d.entry("data")
+	o.some("payload", d.data.entry())
+	return o.MarshalJSON()
 }

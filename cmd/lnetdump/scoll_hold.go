@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -27,14 +26,8 @@ func (c *collectives) hold(r *capture.Record) (capture.Understood, error) {
 		return nil, err
 	}
 	m := &collectiveHold{Hold: w}
-	q, strange := find(c.requests, r.Header.DestNID, r.Header.SrcNID, w.ReplyBits) // it goes up
-	if m.of = q; q == nil {
-		return m, nil
-	}
-	if strange {
-		m.remarks = remark(m.remarks, "the request went to %v", q.dest)
-	}
-	if q.Hold == 0 {
+	m.of, m.remarks = c.requestOf(r.Header.DestNID, r.Header.SrcNID, w.ReplyBits) // it goes up
+	if m.of != nil && m.of.Hold == 0 {
 		m.remarks = remark(m.remarks, "the request did not ask for it")
 	}
 	return m, nil
@@ -64,12 +57,16 @@ func (w *collectiveHold) Details() []string {
 
 // MarshalJSON implements json.Marshaler.
 func (w *collectiveHold) MarshalJSON() ([]byte, error) {
-	e := collectiveEntry{Kind: "hold", Held: &w.Held, Flags: flagsOfWord(w.Signed), ReplyBits: hex(w.ReplyBits), Remarks: w.remarks}
+	o := object{{"kind", "hold"}}
+	o.request(w.of)
 	if w.of != nil {
-		e.identify(w.of)
-		e.hop(w.of.hop)
+		o.hop(w.of.hop)
 	}
-	return json.Marshal(e)
+	o.signed(w.Signed)
+	o.put("reply_bits", hex(w.ReplyBits))
+	o.put("held", w.Held) // false: no more
+	o.some("odd", w.remarks)
+	return o.MarshalJSON()
 }
 
 // holdText says how long a request may be held, if its sender understands that.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"ulnet/scoll/wire"
@@ -27,11 +26,16 @@ func (i *collectiveIdentity) Details() []string {
 
 // MarshalJSON implements json.Marshaler.
 func (i *collectiveIdentity) MarshalJSON() ([]byte, error) {
-	e := collectiveEntry{Kind: "question", Nonce: hex(i.Nonce), Flags: flagsOfWord(i.Signed)}
+	o := object{{"kind", "question"}}
 	if i.Kind == wire.Tell {
-		e.Kind, e.NodeIncarnation = "answer", hex(i.Incarnation)
+		o[0].value = "answer"
 	}
-	return json.Marshal(e)
+	o.signed(i.Signed)
+	o.put("nonce", hex(i.Nonce))
+	if i.Kind == wire.Tell {
+		o.put("incarnation", hex(i.Incarnation))
+	}
+	return o.MarshalJSON()
 }
 
 func signedText(signed bool) string {
@@ -41,10 +45,9 @@ func signedText(signed bool) string {
 	return ""
 }
 
-// flagsOfWord are the flags of a message that has only one.
-func flagsOfWord(signed bool) string {
+// signed puts the flags of a message that has only one.
+func (o *object) signed(signed bool) {
 	if signed {
-		return "signed"
+		o.put("flags", "signed")
 	}
-	return ""
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -28,16 +27,9 @@ func (c *collectives) progress(r *capture.Record) (capture.Understood, error) {
 		return nil, err
 	}
 	m := &collectiveProgress{Progress: p}
-	q, strange := find(c.requests, r.Header.SrcNID, r.Header.DestNID, p.ReplyBits)
-	if q == nil {
-		return m, nil
-	}
-	m.of = q
-	if strange {
-		m.remarks = remark(m.remarks, "the request went to %v", q.dest)
-	}
-	if p.There > q.Bulk.Length {
-		m.remarks = remark(m.remarks, "%d bytes of %d", p.There, q.Bulk.Length)
+	m.of, m.remarks = c.requestOf(r.Header.SrcNID, r.Header.DestNID, p.ReplyBits)
+	if m.of != nil && p.There > m.of.Bulk.Length {
+		m.remarks = remark(m.remarks, "%d bytes of %d", p.There, m.of.Bulk.Length)
 	}
 	return m, nil
 }
@@ -66,14 +58,20 @@ func (p *collectiveProgress) Details() []string {
 
 // MarshalJSON implements json.Marshaler.
 func (p *collectiveProgress) MarshalJSON() ([]byte, error) {
-	status := uint16(p.Status)
-	e := collectiveEntry{
-		Kind: "progress", Flags: flagsOfWord(p.Signed), ReplyBits: hex(p.ReplyBits), There: &p.There, Status: &status, StatusText: p.Status.String(), Remarks: p.remarks,
-	}
+	o := object{{"kind", "progress"}}
+	o.request(p.of)
 	if p.of != nil {
-		e.identify(p.of)
-		e.hop(p.of.hop)
-		e.What, e.Total = "bulk data", p.of.Bulk.Length
+		o.hop(p.of.hop)
 	}
-	return json.Marshal(e)
+	o.signed(p.Signed)
+	o.put("reply_bits", hex(p.ReplyBits))
+	o.put("status", uint16(p.Status))
+	o.some("status_text", p.Status.String())
+	if p.of != nil {
+		o.put("what", "bulk data")
+		o.some("total", p.of.Bulk.Length)
+	}
+	o.put("there", p.There) // at the parent
+	o.some("odd", p.remarks)
+	return o.MarshalJSON()
 }

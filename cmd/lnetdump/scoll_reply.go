@@ -2,10 +2,8 @@ package main
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"ulnet/lnd/capture"
 	"ulnet/scoll/wire"
@@ -73,14 +71,11 @@ func (p *collectiveReply) passedOn(b []byte) error {
 
 // answer finds what a reply answers.
 func (p *collectiveReply) answer(c *collectives, r *capture.Record) {
-	q, strange := find(c.requests, r.Header.DestNID, r.Header.SrcNID, r.Header.Put().MatchBits)
-	if q == nil {
+	q, remarks := c.requestOf(r.Header.DestNID, r.Header.SrcNID, r.Header.Put().MatchBits)
+	if p.remarks = remarks; q == nil {
 		return
 	}
 	p.to, p.hop = q, hop{from: q.hop.to, to: q.hop.from, level: q.hop.level}
-	if strange {
-		p.remark("the request went to %v", q.dest)
-	}
 	if p.Sequence != q.Sequence || p.RootIncarnation != q.RootIncarnation {
 		p.remark("these match bits were for sequence %d of incarnation %d", q.Sequence, q.RootIncarnation)
 	}
@@ -136,9 +131,6 @@ func (p *collectiveReply) outcome() string {
 	return s
 }
 
-// maxMissingLines bounds the trailer in the details.
-const maxMissingLines = 64
-
 // Details implements capture.Understood.
 func (p *collectiveReply) Details() []string {
 	lines := []string{fmt.Sprintf("reply, version %d, flags %v, sequence %d, root's incarnation %d, part %d, status %d (%v)",
@@ -158,20 +150,13 @@ func (p *collectiveReply) Details() []string {
 	if p.evictions != nil {
 		lines = append(lines, p.evictions.details()...)
 	}
-	for i, c := range p.carried {
-		if i == maxMissingLines {
-			lines = append(lines, fmt.Sprintf("passed on: %d more", len(p.carried)-i))
-			break
-		}
-		lines = append(lines, fmt.Sprintf("passed on: part %d of the answer of rank %d%s, %d bytes", c.Part, c.Rank, p.of(c.Rank), c.Size))
-	}
-	for i, e := range p.missing {
-		if i == maxMissingLines {
-			lines = append(lines, fmt.Sprintf("missing: %d more", len(p.missing)-i))
-			break
-		}
-		lines = append(lines, fmt.Sprintf("missing: %v%s", e, p.of(e.Rank)))
-	}
+	lines = append(lines, boundedLines(len(p.carried), "passed on: %d more", func(i int) string {
+		c := &p.carried[i]
+		return fmt.Sprintf("passed on: part %d of the answer of rank %d%s, %d bytes", c.Part, c.Rank, p.of(c.Rank), c.Size)
+	})...)
+	lines = append(lines, boundedLines(len(p.missing), "missing: %d more", func(i int) string {
+		return fmt.Sprintf("missing: %v%s", p.missing[i], p.of(p.missing[i].Rank))
+	})...)
 	return append(lines, remarkLines(p.remarks)...)
 }
 
@@ -185,46 +170,47 @@ func (p *collectiveReply) of(rank uint32) string {
 
 // MarshalJSON implements json.Marshaler.
 func (p *collectiveReply) MarshalJSON() ([]byte, error) {
-	status := uint16(p.Status)
-	e := collectiveEntry{
-		Kind: "reply", Flags: p.Flags.String(), Status: &status, StatusText: p.Status.String(), Part: &p.Part,
-		ErrorNodes: p.Nodes, ErrorEntities: p.Entities, Payload: p.payload.entry(), Remarks: p.remarks,
-	}
+	o := object{{"kind", "reply"}}
 	if p.to != nil {
-		e.identify(p.to)
+		q := *p.to
+		q.Sequence, q.RootIncarnation = p.Sequence, p.RootIncarnation // what the reply itself says
+		o.request(&q)
+	} else {
+		o.put("sequence", decimal(p.Sequence))
+		o.put("root_incarnation", decimal(p.RootIncarnation))
 	}
-	if p.evictions != nil {
-		e.Evictions = p.evictions.entry()
-	}
-	e.hop(p.hop)
-	e.Sequence, e.Incarnation = strconv.FormatUint(p.Sequence, 10), strconv.FormatUint(p.RootIncarnation, 10)
+	o.hop(p.hop)
+	o.some("flags", p.Flags.String())
+	o.put("status", uint16(p.Status))
+	o.some("status_text", p.Status.String())
+	o.put("part", p.Part)
+	o.some("error_nodes", p.Nodes) // that an error speaks for
+	o.some("error_entities", p.Entities)
+	var carried, missing []object
 	for _, c := range p.carried {
-		e.Carried = append(e.Carried, carriedEntry{c.Rank, c.Part, c.Last, c.Size})
+		carried = append(carried, object{{"rank", c.Rank}, {"part", c.Part}, {"last", c.Last}, {"size", c.Size}})
 	}
 	for _, m := range p.missing {
-		entry := missingEntry{Rank: m.Rank, Status: uint16(m.Status), Text: m.Status.String(), Scope: "node"}
-		if m.Scope == wire.Subtree {
-			entry.Scope = "subtree"
-		}
-		if id := p.of(m.Rank); id != "" {
-			entry.NID = id[2 : len(id)-1]
-		}
-		e.Missing = append(e.Missing, entry)
+		missing = append(missing, p.missingObject(m))
 	}
-	return json.Marshal(e)
+	o.some("carried", carried) // answers that are passed on
+	o.some("missing", missing)
+	o.some("payload", p.payload.entry())
+	if p.evictions != nil {
+		o.put("evictions", p.evictions.entry())
+	}
+	o.some("odd", p.remarks)
+	return o.MarshalJSON()
 }
 
-type carriedEntry struct {
-	Rank uint32 `json:"rank"`
-	Part uint8  `json:"part"`
-	Last bool   `json:"last"`
-	Size uint32 `json:"size"`
-}
-
-type missingEntry struct {
-	Rank   uint32 `json:"rank"`
-	NID    string `json:"nid,omitempty"`
-	Scope  string `json:"scope"` // node, subtree
-	Status uint16 `json:"status"`
-	Text   string `json:"status_text"`
+func (p *collectiveReply) missingObject(m wire.Missing) object {
+	o := object{{"rank", m.Rank}}
+	if id := p.of(m.Rank); id != "" {
+		o.put("nid", id[2:len(id)-1])
+	}
+	scope := "node"
+	if m.Scope == wire.Subtree {
+		scope = "subtree"
+	}
+	return append(o, objectField{"scope", scope}, objectField{"status", uint16(m.Status)}, objectField{"status_text", m.Status.String()})
 }

@@ -153,16 +153,6 @@ func (q *collectiveRequest) remark(format string, args ...any) {
 	q.remarks = remark(q.remarks, format, args...)
 }
 
-// maxRemarks bounds what is said of one message.
-const maxRemarks = 8
-
-func remark(remarks []string, format string, args ...any) []string {
-	if len(remarks) == maxRemarks {
-		return remarks
-	}
-	return append(remarks, fmt.Sprintf(format, args...))
-}
-
 // kind says what a request is for.
 func (q *collectiveRequest) kind() string {
 	switch {
@@ -207,15 +197,6 @@ func (q *collectiveRequest) Summary() string {
 	return s + odd(q.remarks)
 }
 
-// odd is what is odd about a message, for the end of a line.
-func odd(remarks []string) string {
-	s := ""
-	for _, r := range remarks {
-		s += "; odd: " + r
-	}
-	return s
-}
-
 // Details implements capture.Understood.
 func (q *collectiveRequest) Details() []string {
 	lines := []string{
@@ -258,11 +239,4 @@ func (h hop) detail() string {
 		return "ranks unknown: the list of members is not in this capture"
 	}
 	return h.String()
-}
-
-func remarkLines(remarks []string) (lines []string) {
-	for _, r := range remarks {
-		lines = append(lines, "odd: "+r)
-	}
-	return lines
 }

@@ -72,34 +72,22 @@ func count[K comparable](m map[K]sum, key, other K, bytes uint32) {
 	m[key] = sum{m[key].Messages + 1, m[key].Bytes + uint64(bytes)}
 }
 
-// statsObject is what --stats --json prints.
-type statsObject struct {
-	Packets      uint64         `json:"packets"`
-	Connections  int            `json:"connections"`
-	LostBytes    uint64         `json:"lost_bytes"`
-	UnknownBytes uint64         `json:"unknown_bytes"`
-	Types        map[string]sum `json:"types"`
-	Pairs        []pairObject   `json:"nid_pairs"`
-	Portals      map[string]sum `json:"portals"`
-}
-
-type pairObject struct {
-	SrcNID  string `json:"src_nid"`
-	DestNID string `json:"dest_nid"`
-	sum
-}
-
 func (s *stats) print(w io.Writer, asJSON bool) error {
 	pairs := sortedKeys(s.pairs, func(a, b pair) int { return cmp.Or(cmp.Compare(a.src, b.src), cmp.Compare(a.dest, b.dest)) })
 	if asJSON {
-		o := statsObject{
-			Packets: s.counts.Packets - s.counts.Other, Connections: s.connections,
-			LostBytes: s.lost, UnknownBytes: s.unknown, Types: s.types, Portals: s.portals, Pairs: []pairObject{},
-		}
+		list := []object{}
 		for _, p := range pairs {
-			o.Pairs = append(o.Pairs, pairObject{p.src, p.dest, s.pairs[p]})
+			list = append(list, object{{"src_nid", p.src}, {"dest_nid", p.dest}, {"messages", s.pairs[p].Messages}, {"bytes", s.pairs[p].Bytes}})
 		}
-		return json.NewEncoder(w).Encode(o)
+		return json.NewEncoder(w).Encode(object{
+			{"packets", s.counts.Packets - s.counts.Other},
+			{"connections", s.connections},
+			{"lost_bytes", s.lost},
+			{"unknown_bytes", s.unknown},
+			{"types", s.types},
+			{"nid_pairs", list},
+			{"portals", s.portals},
+		})
 	}
 	fmt.Fprintf(w, "%d packets, %d connections, %d bytes lost, %d bytes not understood\n",
 		s.counts.Packets-s.counts.Other, s.connections, s.lost, s.unknown)

@@ -170,11 +170,11 @@ func (m *zoneMessage) Details() []string {
 func (m *zoneMessage) lists(l *engine.Lists) (lines []string) {
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	bounded := func(n int, line func(i int)) {
-		for i := range min(n, maxMissingLines) {
+		for i := range min(n, maxListed) {
 			line(i)
 		}
-		if n > maxMissingLines {
-			say("%d more", n-maxMissingLines)
+		if n > maxListed {
+			say("%d more", n-maxListed)
 		}
 	}
 	bounded(len(l.Leaves), func(i int) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"ulnet/gossip/zone/engine"
@@ -43,47 +42,37 @@ func (d *zoneDispatch) Details() []string {
 		name  string
 		nodes []engine.Named
 	}{{"joined", d.Joined}, {"left", d.Left}} {
-		for i, n := range list.nodes {
-			if i == maxMissingLines {
-				lines = append(lines, fmt.Sprintf("%d more", len(list.nodes)-i))
-				break
-			}
-			lines = append(lines, fmt.Sprintf("%s: %v %v", list.name, n.ID, n.Version))
-		}
+		lines = append(lines, boundedLines(len(list.nodes), "%d more", func(i int) string {
+			return fmt.Sprintf("%s: %v %v", list.name, list.nodes[i].ID, list.nodes[i].Version)
+		})...)
 	}
 	return append(lines, remarkLines(d.remarks)...)
 }
 
 // MarshalJSON implements json.Marshaler.
 func (d *zoneDispatch) MarshalJSON() ([]byte, error) {
-	e := dispatchJSON{
-		Kind: d.Kind.String(), From: d.From.String(), Version: d.Version.String(), Zone: d.Zone, Activation: decimal(d.Activation),
-		Registration: decimal(d.Registration), Size: d.Size, Remarks: d.remarks,
+	o := object{
+		{"kind", d.Kind.String()},
+		{"from", d.From.String()},
+		{"version", d.Version.String()},
+		{"base_zone", d.Zone},
+		{"activation", decimal(d.Activation)},
+		{"registration", decimal(d.Registration)},
+		{"size", d.Size},
 	}
 	if d.About.IsValid() {
-		e.About, e.Reporters = d.About.String(), d.Reporters
+		o.put("about", d.About.String())
+		o.some("reporters", d.Reporters)
 	}
-	for _, n := range d.Joined {
-		e.Joined = append(e.Joined, zoneNode{Node: n.ID.String(), Version: n.Version.String()})
-	}
-	for _, n := range d.Left {
-		e.Left = append(e.Left, zoneNode{Node: n.ID.String(), Version: n.Version.String()})
-	}
-	return json.Marshal(e)
+	o.some("joined", namedObjects(d.Joined))
+	o.some("left", namedObjects(d.Left))
+	o.some("odd", d.remarks)
+	return o.MarshalJSON()
 }
 
-// dispatchJSON is a message between zones as JSON.
-type dispatchJSON struct {
-	Kind         string     `json:"kind"`
-	From         string     `json:"from"`
-	Version      string     `json:"version"`
-	Zone         string     `json:"base_zone"`
-	Activation   string     `json:"activation"`
-	Registration string     `json:"registration"`
-	Size         uint32     `json:"size"`
-	About        string     `json:"about,omitempty"`
-	Reporters    uint32     `json:"reporters,omitempty"`
-	Joined       []zoneNode `json:"joined,omitempty"`
-	Left         []zoneNode `json:"left,omitempty"`
-	Remarks      []string   `json:"odd,omitempty"`
+func namedObjects(nodes []engine.Named) (list []object) {
+	for _, n := range nodes {
+		list = append(list, zoneNode(n.ID.String(), n.Version))
+	}
+	return list
 }

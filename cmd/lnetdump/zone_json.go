@@ -1,96 +1,76 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"strconv"
+	"slices"
 
 	"ulnet/gossip/zone/engine"
 )
 
-// MarshalJSON implements json.Marshaler.
-func (m *zoneMessage) MarshalJSON() ([]byte, error) {
-	e := zoneJSON{
-		Kind: m.Kind.String(), Flags: m.Flags.String(), Zone: fmt.Sprintf("%016x", m.Zone), Sender: m.sender(), Version: m.Version.String(),
-		Remarks: m.remarks,
-	}
-	switch m.Kind {
-	case engine.Heartbeat:
-		e.View, e.Attributes = fmt.Sprintf("%016x", m.Hash), fmt.Sprintf("%016x", m.Tables)
-	case engine.LinkRefuse, engine.LinkDrop:
-		e.Reason = m.Reason.String()
-	}
-	if l := m.Lists; l != nil {
-		e.lists(m, l)
-	}
-	return json.Marshal(e)
-}
-
-// zoneJSON is a message of a zone as JSON. Nodes are named by their ids where the message
+// MarshalJSON implements json.Marshaler. Nodes are named by their ids where the message
 // is what says them, elsewhere by their names, or if those were not captured by # and their
 // short form.
-type zoneJSON struct {
-	Kind       string      `json:"kind"`
-	Flags      string      `json:"flags,omitempty"`
-	Zone       string      `json:"zone"`
-	Sender     string      `json:"sender"`
-	Version    string      `json:"version"`
-	View       string      `json:"view,omitempty"`
-	Attributes string      `json:"attributes,omitempty"`
-	Reason     string      `json:"reason,omitempty"`
-	Left       []zoneNode  `json:"left,omitempty"`
-	Alive      []zoneNode  `json:"alive,omitempty"`
-	Suspicions []zoneNode  `json:"suspicions,omitempty"`
-	Removed    []zoneNode  `json:"removed,omitempty"`
-	Tables     []zoneTable `json:"tables,omitempty"`
-	Remarks    []string    `json:"odd,omitempty"`
+func (m *zoneMessage) MarshalJSON() ([]byte, error) {
+	o := object{{"kind", m.Kind.String()}}
+	o.some("flags", m.Flags.String())
+	o.put("zone", fmt.Sprintf("%016x", m.Zone))
+	o.put("sender", m.sender())
+	o.put("version", m.Version.String())
+	switch m.Kind {
+	case engine.Heartbeat:
+		o.put("view", fmt.Sprintf("%016x", m.Hash))
+		o.put("attributes", fmt.Sprintf("%016x", m.Tables))
+	case engine.LinkRefuse, engine.LinkDrop:
+		o.some("reason", m.Reason.String())
+	}
+	if l := m.Lists; l != nil {
+		m.putNodes(&o, l)
+		m.putTables(&o, l)
+	}
+	o.some("odd", m.remarks)
+	return o.MarshalJSON()
 }
 
-type zoneNode struct {
-	Node    string `json:"node"`
-	Version string `json:"version"`
-	Code    *int32 `json:"code,omitempty"`
-	By      string `json:"by,omitempty"`
-	Silent  bool   `json:"silent,omitempty"` // it was silent only
+func zoneNode(node string, v engine.Version) object {
+	return object{{"node", node}, {"version", v.String()}}
 }
 
-type zoneTable struct {
-	Owner       string   `json:"owner"`
-	Incarnation string   `json:"incarnation"`
-	From        *string  `json:"from,omitempty"` // of data
-	To          string   `json:"to"`
-	Keys        []string `json:"keys,omitempty"`
-}
-
-func (e *zoneJSON) lists(m *zoneMessage, l *engine.Lists) {
-	for i := range l.Leaves {
-		d := &l.Leaves[i]
-		e.Left = append(e.Left, zoneNode{Node: m.name(d.Node), Version: d.Version.String(), Code: &d.Code})
+func (m *zoneMessage) putNodes(o *object, l *engine.Lists) {
+	var left, alive, suspicions, removed []object
+	for _, d := range l.Leaves {
+		left = append(left, append(zoneNode(m.name(d.Node), d.Version), objectField{"code", d.Code}))
 	}
 	for _, a := range l.Alive {
-		e.Alive = append(e.Alive, zoneNode{Node: m.ID(a.Node).String(), Version: a.Version.String()})
+		alive = append(alive, zoneNode(m.ID(a.Node).String(), a.Version))
 	}
-	for _, s := range l.Suspicions {
-		e.Suspicions = append(e.Suspicions, zoneNode{Node: m.name(s.Suspect), Version: s.Version.String(), By: m.name(s.Reporter)})
-	}
-	for _, s := range l.Silences {
-		e.Suspicions = append(e.Suspicions, zoneNode{Node: m.name(s.Suspect), Version: s.Version.String(), By: m.name(s.Reporter), Silent: true})
+	for i, s := range slices.Concat(l.Suspicions, l.Silences) {
+		e := zoneNode(m.name(s.Suspect), s.Version)
+		e.some("by", m.name(s.Reporter))
+		e.some("silent", i >= len(l.Suspicions)) // it was silent only
+		suspicions = append(suspicions, e)
 	}
 	for _, r := range l.Removed {
-		e.Removed = append(e.Removed, zoneNode{Node: m.name(r.Node), Version: r.Version.String()})
+		removed = append(removed, zoneNode(m.name(r.Node), r.Version))
 	}
-	for _, t := range l.Tables {
-		e.Tables = append(e.Tables, zoneTable{Owner: m.name(t.Owner), Incarnation: decimal(t.Inc), To: decimal(t.U)})
-	}
-	for i := range l.Data {
-		d := &l.Data[i]
-		from := decimal(d.From)
-		t := zoneTable{Owner: m.name(d.Owner), Incarnation: decimal(d.Inc), From: &from, To: decimal(d.To)}
-		for k := range d.Entries {
-			t.Keys = append(t.Keys, d.Entries[k].Key)
-		}
-		e.Tables = append(e.Tables, t)
-	}
+	o.some("left", left)
+	o.some("alive", alive)
+	o.some("suspicions", suspicions)
+	o.some("removed", removed)
 }
 
-func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
+func (m *zoneMessage) putTables(o *object, l *engine.Lists) {
+	var tables []object
+	for _, t := range l.Tables {
+		tables = append(tables, object{{"owner", m.name(t.Owner)}, {"incarnation", decimal(t.Inc)}, {"to", decimal(t.U)}})
+	}
+	for _, d := range l.Data {
+		var keys []string
+		for _, e := range d.Entries {
+			keys = append(keys, e.Key)
+		}
+		t := object{{"owner", m.name(d.Owner)}, {"incarnation", decimal(d.Inc)}, {"from", decimal(d.From)}, {"to", decimal(d.To)}}
+		t.some("keys", keys)
+		tables = append(tables, t)
+	}
+	o.some("tables", tables)
+}
