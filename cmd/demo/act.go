@@ -32,9 +32,9 @@ type step struct {
 	do       func(ctx context.Context) (result string, err error)
 }
 
-// act has the nodes do everything and returns the table of it, up to the first
+// transfers has the nodes do everything and returns the table of it, up to the first
 // failure.
-func act(ctx context.Context, l *lab) (cli.Table, error) {
+func (l *lab) transfers(ctx context.Context) (cli.Table, error) {
 	var table cli.Table
 	table.Row("WHAT", "FROM", "TO", "RESULT", "TOOK")
 	for _, s := range l.steps() {
@@ -138,22 +138,14 @@ func (l *lab) putNowhere(ctx context.Context, from, to *node) (string, error) {
 	if _, err := l.lnetctl(ctx, from, slices.Concat([]string{"msg", "put", to.nid, file}, nowhere)...); err != nil {
 		return "", err
 	}
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		after, err := l.drops(ctx, to)
-		if err != nil {
+	after := before
+	err = until(ctx, 20*time.Millisecond, func() (missing string, err error) {
+		if after, err = l.drops(ctx, to); after > before {
 			return "", err
 		}
-		if after > before {
-			return fmt.Sprintf("dropped, drop_count %d -> %d", before, after), nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return "", fmt.Errorf("drop_count of %s stays %d: %w", to.nid, after, context.Cause(ctx))
-		}
-	}
+		return fmt.Sprintf("drop_count of %s stays %d", to.nid, after), err
+	})
+	return fmt.Sprintf("dropped, drop_count %d -> %d", before, after), err
 }
 
 var dropCount = regexp.MustCompile(`(?m)^\s*drop_count: (\d+)$`)

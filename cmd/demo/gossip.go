@@ -1,30 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"syscall"
 )
 
 // gossip has three daemons watch each other, kills one and starts it again, and
 // prints what gossipctl says of that at another.
-func gossip(ctx context.Context, w io.Writer, g ground, bin, dir string) (err error) {
-	dir = filepath.Join(dir, "gossip")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	l := &lab{ground: g, bin: bin, dir: dir}
-	defer func() { err = errors.Join(err, l.stop()) }()
-	if err := l.start(ctx); err != nil {
-		return err
-	}
+func gossip(ctx context.Context, w io.Writer, l *lab) error {
 	fmt.Fprint(w, "\nThree nodes find out which of them are alive; then one is killed, and comes back (gossipctl watch):\n\n")
 	var all []string
 	for _, n := range l.nodes {
@@ -49,7 +33,7 @@ func (l *lab) boot(ctx context.Context, out io.Writer, all []string) (*watch, er
 	if err := l.gossip(ctx, l.nodes[0], cold); err != nil {
 		return nil, err
 	}
-	w, err := l.watch(ctx, out, l.nodes[0], "watch")
+	w, err := l.watch(ctx, out, l.nodes[0], "gossipctl", "watch")
 	if err != nil {
 		return nil, err
 	}
@@ -111,49 +95,4 @@ func (l *lab) kill(victim *node) error {
 	err := victim.cmd.Process.Kill()
 	<-victim.ended
 	return err
-}
-
-// watch is a gossipctl that prints changes.
-type watch struct {
-	cmd   *exec.Cmd
-	lines *bufio.Scanner
-	out   io.Writer
-	talk  strings.Builder // standard error; read it after stop
-}
-
-func (l *lab) watch(ctx context.Context, out io.Writer, n *node, args ...string) (*watch, error) {
-	w := &watch{cmd: l.command(ctx, "gossipctl", append([]string{"--socket", n.socket}, args...)...), out: out}
-	w.cmd.Stderr = &w.talk
-	pipe, err := w.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	w.lines = bufio.NewScanner(pipe)
-	return w, w.cmd.Start()
-}
-
-// await prints lines up to one with a text.
-func (w *watch) await(text string) error { return w.read(text, true) }
-
-// find prints the next line with a text, and no other.
-func (w *watch) find(text string) error { return w.read(text, false) }
-
-func (w *watch) read(text string, others bool) error {
-	for w.lines.Scan() {
-		found := strings.Contains(w.lines.Text(), text)
-		if found || others {
-			fmt.Fprintf(w.out, "    %s\n", w.lines.Text())
-		}
-		if found {
-			return nil
-		}
-	}
-	w.stop()
-	return fmt.Errorf("%v ended before it said %q\n%s", w.cmd.Args, text, &w.talk)
-}
-
-// stop ends the command, if it still runs.
-func (w *watch) stop() {
-	_ = w.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended, which is as well
-	_ = w.cmd.Wait()                          // it was told to end
 }

@@ -5,11 +5,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -26,31 +23,20 @@ const (
 
 // clientHealth has three servers watch over three clients, kills one of these, and
 // prints how all servers evict it.
-func clientHealth(ctx context.Context, w io.Writer, g ground, bin, dir string) (err error) {
-	dir = filepath.Join(dir, "health")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	l := &lab{ground: g, bin: bin, dir: dir, size: wardServers + wardClients, config: func(i int) string { return filepath.Join(dir, fmt.Sprintf("%d.yaml", i)) }}
-	for i := range l.size {
-		if err := os.WriteFile(l.config(i), []byte(wardConfig(g, i)), 0o600); err != nil {
-			return err
-		}
-	}
-	defer func() { err = errors.Join(err, l.stop()) }()
-	if err := l.start(ctx); err != nil {
-		return err
-	}
+func clientHealth(ctx context.Context, w io.Writer, l *lab) error {
 	fmt.Fprint(w, "\nThree servers share three clients. Each client pings one of them, its master. One is killed; its master\n"+
 		"misses it, and all servers evict it at once (lnetctl client list, at each):\n\n")
 	b := &board{l: l, w: w, live: cli.IsTerminal(w)}
 	b.columns, _ = cli.Size(w)
 	for _, n := range l.nodes[:wardServers] {
-		watch, err := l.watchEvictions(ctx, n)
+		watch, err := l.watch(ctx, io.Discard, n, "lnetctl", "health", "watch")
 		if err != nil {
 			return err
 		}
 		defer watch.stop()
+		if _, err := watch.find(); err != nil { // its first line: it sees everything from now on
+			return err
+		}
 		b.watches = append(b.watches, watch)
 	}
 	return b.lose(ctx, l.nodes[wardServers+wardClients-1])
@@ -59,8 +45,8 @@ func clientHealth(ctx context.Context, w io.Writer, g ground, bin, dir string) (
 func clientName(i int) string { return fmt.Sprintf("client-%c", 'a'+i-wardServers) }
 
 // wardConfig is the configuration of a daemon: the first ones are servers.
-func wardConfig(g ground, i int) string {
-	all := "['" + g.first(wardServers) + "']"
+func wardConfig(l *lab, i int) string {
+	all := "['" + l.first(wardServers) + "']"
 	const times = "  times:\n    ping: 300ms\n    tick: 100ms\n"
 	if i < wardServers {
 		return "gossip:\n  interval: 200ms\n  cold_start: 1\n  nids: " + all + "\nscoll:\n  enable: 1\nhealth:\n  server: 1\n" + times
@@ -74,7 +60,7 @@ type board struct {
 	w       io.Writer
 	live    bool // w is a terminal: the table is drawn over
 	columns int  // of the terminal, so that a line is a row; 0: not known
-	watches []*evictionWatch
+	watches []*watch
 	killed  time.Time // zero: not yet
 	drawn   string
 }
@@ -108,29 +94,24 @@ func (b *board) lose(ctx context.Context, victim *node) error {
 // until draws the table again and again until something holds; of what was there
 // before, a board that is not live prints nothing.
 func (b *board) until(ctx context.Context, holds func([]map[string]string) bool) error {
-	tick := time.NewTicker(wardLook)
-	defer tick.Stop()
-	for {
+	return until(ctx, wardLook, func() (missing string, err error) {
 		var held []map[string]string
 		for _, n := range b.l.nodes[:wardServers] {
 			states, err := b.l.held(ctx, n)
 			if err != nil {
-				return err
+				return "", err
 			}
 			held = append(held, states)
 		}
 		over := holds(held)
+		if !over {
+			missing = fmt.Sprintf("servers hold %v", held)
+		}
 		if over || b.live {
-			if err := b.draw(held); err != nil || over {
-				return err
-			}
+			err = b.draw(held)
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("servers hold %v: %w", held, context.Cause(ctx))
-		}
-	}
+		return missing, err
+	})
 }
 
 // held is what a server says of its clients, by their names.
@@ -195,7 +176,11 @@ func (b *board) tell(name string) error {
 	var times []time.Duration
 	fmt.Fprintf(b.w, "\nEvicted (lnetctl health watch, at each):\n\n")
 	for _, watch := range b.watches {
-		line, at, err := watch.evicted(name)
+		line, err := watch.find(" evicted ", name)
+		if err != nil {
+			return err
+		}
+		at, err := timeOfDay(line)
 		if err != nil {
 			return err
 		}
@@ -207,4 +192,12 @@ func (b *board) tell(name string) error {
 	_, err := fmt.Fprintf(b.w, "\nThe first one did so %v after the client's death, the last one %v later.\n",
 		(first-killed+24*time.Hour).Round(time.Millisecond)%(24*time.Hour), last-first)
 	return err
+}
+
+// eventTime is how lnetctl prints the time of an event.
+const eventTime = "15:04:05.000"
+
+func timeOfDay(line string) (time.Duration, error) {
+	t, err := time.Parse(eventTime, line[:min(len(line), len(eventTime))])
+	return t.Sub(time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)), err
 }

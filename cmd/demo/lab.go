@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +24,7 @@ type lab struct {
 	ground
 	bin, dir, capture string
 	config            func(i int) string // file of each; nil: none
-	size              int                // how many; 0: three
+	size              int                // how many
 	port              uint16
 	nodes             []*node
 }
@@ -42,7 +41,10 @@ type node struct {
 
 // start starts the daemons and waits until each answers.
 func (l *lab) start(ctx context.Context) error {
-	addrs := l.hosts[:cmp.Or(l.size, 3)]
+	if l.size == 0 {
+		return nil
+	}
+	addrs := l.hosts[:l.size]
 	port, err := loopback.FreePort(addrs...)
 	if err != nil {
 		return err
@@ -93,21 +95,36 @@ func (l *lab) startNode(ctx context.Context, n *node, args []string) error {
 // await waits until the daemon answers: it listens on its control socket at
 // once, but answers there only when its networks are up.
 func (l *lab) await(ctx context.Context, n *node) error {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	return until(ctx, 5*time.Millisecond, func() (missing string, err error) {
 		c, err := new(net.Dialer).DialContext(ctx, "unix", n.socket)
 		if err == nil {
 			_ = c.Close()
 			_, err = l.lnetctl(ctx, n, "net", "show")
+			return "", err
+		}
+		select {
+		case <-n.ended:
+			return "", fmt.Errorf("lnetd for %s ended: %w\n%s", n.nid, n.err, &n.log)
+		default:
+			return fmt.Sprintf("lnetd for %s does not answer on %s", n.nid, n.socket), nil
+		}
+	})
+}
+
+// until looks again and again until nothing is missing. The error says what is when ctx ends
+// first.
+func until(ctx context.Context, every time.Duration, look func() (missing string, err error)) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		missing, err := look()
+		if err != nil || missing == "" {
 			return err
 		}
 		select {
 		case <-tick.C:
-		case <-n.ended:
-			return fmt.Errorf("lnetd for %s ended: %w\n%s", n.nid, n.err, &n.log)
 		case <-ctx.Done():
-			return fmt.Errorf("lnetd for %s does not answer on %s: %w", n.nid, n.socket, context.Cause(ctx))
+			return fmt.Errorf("%s: %w", missing, context.Cause(ctx))
 		}
 	}
 }

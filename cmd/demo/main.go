@@ -15,6 +15,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,45 +87,65 @@ func demonstrate(ctx context.Context, env cli.Env, net, bin, capture string) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if capture == "" {
-		capture = filepath.Join(dir, "demo.pcapng")
+	for i, a := range acts {
+		l := &lab{ground: g, bin: bin, dir: filepath.Join(dir, a.name), size: a.size}
+		if i == 0 {
+			l.capture = cmp.Or(capture, filepath.Join(dir, "demo.pcapng"))
+		}
+		if err := a.perform(ctx, env.Stdout, l); err != nil {
+			return err
+		}
 	}
+	return nil
+}
 
-	l := &lab{ground: g, bin: bin, dir: dir, capture: capture}
-	if err := messages(ctx, env.Stdout, l); err != nil {
+// act is one part of the demonstration, with daemons of its own.
+type act struct {
+	name   string                     // of its folder
+	size   int                        // how many daemons
+	config func(l *lab, i int) string // configuration of each; nil: none
+	play   func(ctx context.Context, w io.Writer, l *lab) error
+}
+
+var acts = []act{
+	{"messages", 3, nil, messages},
+	{"gossip", 3, nil, gossip},
+	{"simulation", 0, nil, simulate},
+	{"scoll", groupSize, groupConfig, collectives},
+	{"health", wardServers + wardClients, wardConfig, clientHealth},
+	{"zone", 1 + zoneMembers, zoneConfig, zones},
+	{"rmcast", groupSize, castConfig, multicast},
+}
+
+// perform starts the daemons of an act, plays it, and ends them.
+func (a *act) perform(ctx context.Context, w io.Writer, l *lab) (err error) {
+	if err := os.Mkdir(l.dir, 0o700); err != nil {
 		return err
 	}
-	if err := gossip(ctx, env.Stdout, g, bin, dir); err != nil {
+	if a.config != nil {
+		l.config = func(i int) string { return filepath.Join(l.dir, fmt.Sprintf("%d.yaml", i)) }
+		for i := range l.size {
+			if err := os.WriteFile(l.config(i), []byte(a.config(l, i)), 0o600); err != nil {
+				return err
+			}
+		}
+	}
+	defer func() { err = errors.Join(err, l.stop()) }()
+	if err := l.start(ctx); err != nil {
 		return err
 	}
-	if err := simulate(ctx, env.Stdout, l); err != nil {
-		return err
-	}
-	if err := collectives(ctx, env.Stdout, g, bin, dir); err != nil {
-		return err
-	}
-	if err := clientHealth(ctx, env.Stdout, g, bin, dir); err != nil {
-		return err
-	}
-	if err := zones(ctx, env.Stdout, g, bin, dir); err != nil {
-		return err
-	}
-	return multicast(ctx, env.Stdout, g, bin, dir)
+	return a.play(ctx, w, l)
 }
 
 // messages has three nodes exchange messages, and shows what was captured of them.
 func messages(ctx context.Context, w io.Writer, l *lab) error {
-	defer l.stop()
-	if err := l.start(ctx); err != nil {
-		return err
-	}
 	where := fmt.Sprintf("on port %d", l.port)
 	if l.kind == "o2ib" {
 		where = "on RDMA, in software over UDP port 4791"
 	}
 	fmt.Fprintf(w, "Three LNet nodes %s: %s, %s and %s. The first one captures.\n\n",
 		where, l.nodes[0].nid, l.nodes[1].nid, l.nodes[2].nid)
-	table, err := act(ctx, l)
+	table, err := l.transfers(ctx)
 	if _, werr := table.WriteTo(w); err == nil {
 		err = werr
 	}

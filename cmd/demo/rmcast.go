@@ -2,32 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"regexp"
 	"time"
 )
 
 // multicast has eight daemons in a multicast group: a message goes to all of them, and
 // then many while all but the first discard one datagram of ten.
-func multicast(ctx context.Context, w io.Writer, g ground, bin, dir string) (err error) {
-	dir = filepath.Join(dir, "rmcast")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	config := filepath.Join(dir, "lnetd.yaml")
-	text := "rmcast:\n  enable: 1\n  groups:\n    news:\n      number: 7\n      managers: [" + g.nid(0) + "]\n"
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return err
-	}
-	l := &lab{ground: g, bin: bin, dir: dir, size: groupSize, config: func(int) string { return config }}
-	defer func() { err = errors.Join(err, l.stop()) }()
-	if err := l.start(ctx); err != nil {
-		return err
-	}
+func multicast(ctx context.Context, w io.Writer, l *lab) error {
 	if err := l.untilMembers(ctx); err != nil {
 		return err
 	}
@@ -53,19 +36,18 @@ func multicast(ctx context.Context, w io.Writer, g ground, bin, dir string) (err
 // everybody is what the first node says when all are members, and all know so.
 var everybody = regexp.MustCompile(fmt.Sprintf(`version [0-9]+\.[0-9]+, %d members`, groupSize))
 
+// castConfig is the configuration of all members: the first node manages the group.
+func castConfig(l *lab, _ int) string {
+	return "rmcast:\n  enable: 1\n  groups:\n    news:\n      number: 7\n      managers: [" + l.nid(0) + "]\n"
+}
+
 // untilMembers waits until all are members.
 func (l *lab) untilMembers(ctx context.Context) error {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	return until(ctx, 20*time.Millisecond, func() (missing string, err error) {
 		said, err := output(l.scollctl(ctx, "mcast", "status", "news"))
-		if err != nil || everybody.MatchString(said) {
-			return err
+		if !everybody.MatchString(said) {
+			missing = "not all are members of the group:\n" + said
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("not all are members of the group: %w\n%s", context.Cause(ctx), said)
-		}
-	}
+		return missing, err
+	})
 }

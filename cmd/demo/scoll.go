@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,38 +22,24 @@ const (
 
 // collectives has eight daemons get a file at once over a tree, and an order that
 // one with others below it does not live to answer, and prints what scollctl says.
-func collectives(ctx context.Context, w io.Writer, g ground, bin, dir string) (err error) {
-	dir = filepath.Join(dir, "scoll")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	config := filepath.Join(dir, "lnetd.yaml")
-	l := &lab{ground: g, bin: bin, dir: dir, size: groupSize, config: func(int) string { return config }}
-	gate := filepath.Join(dir, "gate")
-	if err := errors.Join(os.WriteFile(config, []byte(groupConfig(g, dir, gate)), 0o600), syscall.Mkfifo(gate, 0o600)); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, l.stop()) }()
-	if err := l.start(ctx); err != nil {
-		return err
-	}
+func collectives(ctx context.Context, w io.Writer, l *lab) error {
 	tree, err := output(l.command(ctx, "scollctl", "tree", "show", "--nodes", fmt.Sprint(groupSize), "--k", "2"))
 	if err != nil {
 		return err
 	}
 	_, tree, _ = strings.Cut(tree, "\n\n") // without figures of a network
-	fmt.Fprintf(w, "\nEight nodes, from %v as 0 to %v as 7, get 1 MiB over this tree (scollctl bcast --bulk):\n\n%s\n", g.hosts[0], g.hosts[groupSize-1], indent(tree))
+	fmt.Fprintf(w, "\nEight nodes, from %v as 0 to %v as 7, get 1 MiB over this tree (scollctl bcast --bulk):\n\n%s\n", l.hosts[0], l.hosts[groupSize-1], indent(tree))
 	if err := l.sendFile(ctx, w); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\nAn order follows (scollctl bcast --action). All carry it out; %v is killed before it can answer,\n"+
-		"and with it goes the way of the answers of those below it. The root knows exactly whose are missing:\n\n", g.hosts[inner])
-	return l.killBetween(ctx, w, gate)
+		"and with it goes the way of the answers of those below it. The root knows exactly whose are missing:\n\n", l.hosts[inner])
+	return l.killBetween(ctx, w)
 }
 
 // groupConfig is the configuration of the daemons: their action says that it has
 // begun, and waits until a gate is opened.
-func groupConfig(g ground, dir, gate string) string {
+func groupConfig(l *lab, _ int) string {
 	return fmt.Sprintf(`scoll:
   enable: 1
   groups:
@@ -66,8 +51,11 @@ func groupConfig(g ground, dir, gate string) string {
     actions:
       order:
         run: [/bin/sh, -c, 'exec < "%s"; : > "%s/begun.$$"; exec cat']
-`, g.first(groupSize), g.nid(0), gate, dir)
+`, l.first(groupSize), l.nid(0), l.gate(), l.dir)
 }
+
+// gate is a pipe that the actions wait to be opened.
+func (l *lab) gate() string { return filepath.Join(l.dir, "gate") }
 
 // sendFile sends bulk data to all.
 func (l *lab) sendFile(ctx context.Context, w io.Writer) error {
@@ -88,8 +76,11 @@ func (l *lab) scollctl(ctx context.Context, args ...string) *exec.Cmd {
 
 // killBetween has all carry out an order, kills one of them, and lets the others
 // answer.
-func (l *lab) killBetween(ctx context.Context, w io.Writer, gate string) error {
-	open, err := os.OpenFile(gate, os.O_RDWR, 0)
+func (l *lab) killBetween(ctx context.Context, w io.Writer) error {
+	if err := syscall.Mkfifo(l.gate(), 0o600); err != nil {
+		return err
+	}
+	open, err := os.OpenFile(l.gate(), os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
@@ -118,17 +109,11 @@ func (l *lab) killBetween(ctx context.Context, w io.Writer, gate string) error {
 
 // begun waits until all have begun.
 func (l *lab) begun(ctx context.Context) error {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	return until(ctx, 5*time.Millisecond, func() (missing string, err error) {
 		files, err := filepath.Glob(filepath.Join(l.dir, "begun.*"))
-		if err != nil || len(files) == groupSize {
-			return err
+		if len(files) < groupSize {
+			missing = fmt.Sprintf("%d of %d daemons began", len(files), groupSize)
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("%d of %d daemons began: %w", len(files), groupSize, context.Cause(ctx))
-		}
-	}
+		return missing, err
+	})
 }

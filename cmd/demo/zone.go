@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 )
@@ -20,28 +17,14 @@ const (
 
 // zones has a zone of daemons form below a supervisor. One of them leaves and one is
 // killed: a monitor in the zone is told, and the supervisor counts who is left.
-func zones(ctx context.Context, w io.Writer, g ground, bin, dir string) (err error) {
-	dir = filepath.Join(dir, "zone")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return err
-	}
-	l := &lab{ground: g, bin: bin, dir: dir, size: 1 + zoneMembers, config: func(i int) string { return filepath.Join(dir, fmt.Sprintf("%d.yaml", i)) }}
-	for i := range l.size {
-		if err := os.WriteFile(l.config(i), []byte(g.zoneConfig(i)), 0o600); err != nil {
-			return err
-		}
-	}
-	defer func() { err = errors.Join(err, l.stop()) }()
-	if err := l.start(ctx); err != nil {
-		return err
-	}
+func zones(ctx context.Context, w io.Writer, l *lab) error {
 	guard, monitor, leaver, victim := l.nodes[0], l.nodes[1], l.nodes[l.size-2], l.nodes[l.size-1]
 	if _, err := l.census(ctx, guard, zoneMembers); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\n%d nodes are a zone, in which each knows all others, below a supervisor. One leaves, one is killed; a monitor\n"+
 		"among the others is told (gossipctl zone watch):\n\n", zoneMembers)
-	watch, err := l.watch(ctx, w, monitor, "zone", "watch")
+	watch, err := l.watch(ctx, w, monitor, "gossipctl", "zone", "watch")
 	if err != nil {
 		return err
 	}
@@ -49,13 +32,13 @@ func zones(ctx context.Context, w io.Writer, g ground, bin, dir string) (err err
 	if _, err := output(l.command(ctx, "gossipctl", "--socket", leaver.socket, "zone", "leave", "--code", "7")); err != nil {
 		return err
 	}
-	if err := watch.find("left       " + g.zoneNode(l.size-2)); err != nil {
+	if _, err := watch.find("left       " + l.zoneNode(l.size-2)); err != nil {
 		return err
 	}
 	if err := l.kill(victim); err != nil {
 		return err
 	}
-	if err := watch.find("left       " + g.zoneNode(l.size-1)); err != nil {
+	if _, err := watch.find("left       " + l.zoneNode(l.size-1)); err != nil {
 		return err
 	}
 	census, err := l.census(ctx, guard, zoneMembers-2)
@@ -67,7 +50,7 @@ func (g ground) zoneNode(i int) string { return fmt.Sprintf("n%d=%s", i, g.nid(i
 
 // zoneConfig is the configuration of a daemon: the first one is the supervisor, the next one
 // a monitor of the zone.
-func (g ground) zoneConfig(i int) string {
+func zoneConfig(l *lab, i int) string {
 	text := fmt.Sprintf("zone:\n  node: n%d\n  heartbeat: 500ms\n", i)
 	switch i {
 	case 0:
@@ -75,23 +58,18 @@ func (g ground) zoneConfig(i int) string {
 	case 1:
 		text += "  monitor: 1\n"
 	}
-	return text + "  name: rack\n  management: [" + g.zoneNode(0) + "]\n  bootstrap: [" + g.zoneNode(1) + ", " + g.zoneNode(2) + "]\n"
+	return text + "  name: rack\n  management: [" + l.zoneNode(0) + "]\n  bootstrap: [" + l.zoneNode(1) + ", " + l.zoneNode(2) + "]\n"
 }
 
 // census waits until a supervisor knows of so many members in one zone, and returns what
 // it says of that.
-func (l *lab) census(ctx context.Context, guard *node, members int) (string, error) {
-	tick := time.NewTicker(zoneLook)
-	defer tick.Stop()
-	for {
-		text, err := output(l.command(ctx, "gossipctl", "--socket", guard.socket, "zone", "census"))
-		if err != nil || strings.HasSuffix(text, fmt.Sprintf("\n1 zone, %d members\n", members)) {
-			return text, err
+func (l *lab) census(ctx context.Context, guard *node, members int) (text string, err error) {
+	err = until(ctx, zoneLook, func() (missing string, err error) {
+		text, err = output(l.command(ctx, "gossipctl", "--socket", guard.socket, "zone", "census"))
+		if !strings.HasSuffix(text, fmt.Sprintf("\n1 zone, %d members\n", members)) {
+			missing = fmt.Sprintf("the census is not of %d members:\n%s", members, text)
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return "", fmt.Errorf("the census is not of %d members: %w\n%s", members, context.Cause(ctx), text)
-		}
-	}
+		return missing, err
+	})
+	return text, err
 }

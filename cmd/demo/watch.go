@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// watch is a command that prints changes of a node.
+type watch struct {
+	nid   string
+	cmd   *exec.Cmd
+	lines *bufio.Scanner
+	out   io.Writer
+	talk  strings.Builder // standard error; read it after stop
+}
+
+func (l *lab) watch(ctx context.Context, out io.Writer, n *node, name string, args ...string) (*watch, error) {
+	w := &watch{nid: n.nid, cmd: l.command(ctx, name, slices.Concat([]string{"--socket", n.socket}, args)...), out: out}
+	w.cmd.Stderr = &w.talk
+	pipe, err := w.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	w.lines = bufio.NewScanner(pipe)
+	return w, w.cmd.Start()
+}
+
+// await prints lines up to one with a text.
+func (w *watch) await(text string) error {
+	_, err := w.read(true, text)
+	return err
+}
+
+// find prints the next line with all texts, and no other, and returns it.
+func (w *watch) find(texts ...string) (string, error) { return w.read(false, texts...) }
+
+func (w *watch) read(others bool, texts ...string) (string, error) {
+	for w.lines.Scan() {
+		line := w.lines.Text()
+		found := !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(line, text) })
+		if found || others {
+			fmt.Fprintf(w.out, "    %s\n", line)
+		}
+		if found {
+			return line, nil
+		}
+	}
+	w.stop()
+	return "", fmt.Errorf("%v ended before it said %q\n%s", w.cmd.Args, texts, &w.talk)
+}
+
+// stop ends the command, if it still runs.
+func (w *watch) stop() {
+	_ = w.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended, which is as well
+	_ = w.cmd.Wait()                          // it was told to end
+}
