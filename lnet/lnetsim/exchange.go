@@ -35,7 +35,7 @@ func Exchange(nodes, messages int, seed uint64) (ExchangeStats, error) {
 	}}}
 	before := heap()
 	began := time.Now()
-	n, err := New(Config{
+	n, err := newNetwork(config{
 		Network:   scenario.Network{Nodes: nodes, Seed: seed, Topology: topology},
 		Discovery: true, Operations: each, Partners: 16,
 	})
@@ -59,9 +59,9 @@ func Exchange(nodes, messages int, seed uint64) (ExchangeStats, error) {
 		}
 	}
 	s.Wall, s.Virtual = time.Since(began), n.Now()
-	c := n.Counters()
+	c := n.counters()
 	s.Messages, s.Events, s.Digest = c.Messages, n.Control.Stats().Events, n.Digest()
-	s.P50, s.P99 = n.Latency(0.5), n.Latency(0.99)
+	s.P50, s.P99 = n.latency(0.5), n.latency(0.99)
 	if c.Answered != want || c.Delivered != want || c.Failed+c.Twice+c.Phantoms > 0 {
 		return s, fmt.Errorf("lnetsim: of %d operations %d were answered, %d failed, %d delivered, %d twice",
 			want, c.Answered, c.Failed, c.Delivered, c.Twice)

@@ -17,9 +17,9 @@ import (
 // errUnanswered ends an operation whose MD lnet has given up.
 var errUnanswered = errors.New("no answer in time")
 
-// member is one incarnation of a node of a Net.
+// member is one incarnation of a node of a network.
 type member struct {
-	net   *Net
+	net   *network
 	stack *Stack
 	pcg   rand.PCG
 	on    bool // begins operations at the configured rate

@@ -14,13 +14,13 @@ func TestMemory(t *testing.T) {
 	const nodes = 300
 	for _, partners := range []int{4, 16, 64} {
 		before := heap()
-		n, err := New(Config{Network: scenario.Network{Nodes: nodes}, Discovery: true, Partners: partners, Operations: 6 * partners})
+		n, err := newNetwork(config{Network: scenario.Network{Nodes: nodes}, Discovery: true, Partners: partners, Operations: 6 * partners})
 		if err != nil {
 			t.Fatal(err)
 		}
 		run(t, n, 10*time.Second)
 		took := int64(heap()-before) / nodes
-		if s := n.Operations(); s.Answered != uint64(6*partners*nodes) {
+		if s := n.stats; s.Answered != uint64(6*partners*nodes) {
 			t.Fatalf("%+v", s)
 		}
 		want := bytesPerNode(scenario.Stacks, nodes, scenario.Values{"partners": strconv.Itoa(partners)})

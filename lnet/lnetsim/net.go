@@ -9,7 +9,7 @@ package lnetsim
 import (
 	"cmp"
 	"fmt"
-	"math/bits"
+	"slices"
 	"time"
 
 	"ulnet/lnd"
@@ -19,12 +19,12 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// Config configures a [Net]. The zero value of a field means its default.
-type Config struct {
+// config configures a network. The zero value of a field means its default.
+type config struct {
 	scenario.Network
 	// Window is that of simlnd.Config.
 	Window int
-	Kind   Kind
+	Kind   kind
 	// Rate is how many operations each node begins per second of its clock; 0:
 	// only what it is told to.
 	Rate float64
@@ -38,11 +38,11 @@ type Config struct {
 	Timeout   time.Duration
 	Discovery bool
 	Tunables  lnd.Tunables
-	// OnEvent is told what nodes tell, see Begun.
+	// OnEvent is told what nodes tell, see toldBegun.
 	OnEvent func(at time.Duration, node sim.NodeID, ev sim.Event)
 }
 
-func (c Config) withDefaults() (Config, error) {
+func (c config) withDefaults() (config, error) {
 	if c.Nodes < 2 {
 		return c, fmt.Errorf("lnetsim: %d nodes: want 2 at least", c.Nodes)
 	}
@@ -56,18 +56,18 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// Net is a network of LNet nodes.
-type Net struct {
+// network is a network of LNet nodes.
+type network struct {
 	kit.Base
-	cfg     Config
+	cfg     config
 	members []*member
 	memory  []byte // of every MD: nobody looks at it
-	stats   Stats
-	latency histogram
+	stats   counters
+	took    []time.Duration // from the beginning of an operation to its answer, in any order
 }
 
-// Stats counts operations.
-type Stats struct {
+// counters counts operations.
+type counters struct {
 	Begun     uint64
 	Delivered uint64 // PUTs and GETs, at their targets
 	Answered  uint64
@@ -76,24 +76,24 @@ type Stats struct {
 	Twice     uint64 // deliveries beyond the first of an operation
 	Phantoms  uint64 // PUTs and GETs that were answered and not delivered
 
-	// Of the run as a whole, see Net.Stats.
+	// Of the run as a whole, see network.counters.
 	Messages   uint64 // LNet messages sent
 	Drops      uint64 // LNet messages dropped
 	Unanswered uint64 // MDs given up
 	MinCredits int    // lowest credits of any peer
 }
 
-// New makes a network.
-func New(cfg Config) (*Net, error) {
+// newNetwork makes a network.
+func newNetwork(cfg config) (*network, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	n := &Net{cfg: cfg, members: make([]*member, cfg.Nodes), memory: make([]byte, cfg.Size)}
+	n := &network{cfg: cfg, members: make([]*member, cfg.Nodes), memory: make([]byte, cfg.Size)}
 	return n, n.StartStacks(&cfg.Network, kit.Stacks{Boot: n.boot, OnEvent: cfg.OnEvent, Window: cfg.Window})
 }
 
-func (n *Net) boot(h, _ *simlnd.Host) (err error) {
+func (n *network) boot(h, _ *simlnd.Host) (err error) {
 	m := &member{net: n}
 	n.members[h.ID()] = m
 	m.stack, err = NewStack(h, StackConfig{
@@ -105,26 +105,9 @@ func (n *Net) boot(h, _ *simlnd.Host) (err error) {
 	return err
 }
 
-// Stack returns the stack of a node; nil before its start.
-func (n *Net) Stack(id sim.NodeID) *Stack {
-	if m := n.members[id]; m != nil {
-		return m.stack
-	}
-	return nil
-}
-
-// Begin has a node begin operations now.
-func (n *Net) Begin(from, to sim.NodeID, kind Kind, count int, urgent bool) {
-	n.Fabric.Do(from, func(*simlnd.Host) {
-		for range count {
-			n.members[from].begin(kind, to, urgent)
-		}
-	})
-}
-
 // mark returns what is known of an operation; nil if its initiator has begun
 // another incarnation since.
-func (n *Net) mark(from sim.NodeID, number uint64) *uint8 {
+func (n *network) mark(from sim.NodeID, number uint64) *uint8 {
 	m := n.members[from]
 	i := number&(1<<incarnationShift-1) - 1
 	if m == nil || number>>incarnationShift != m.stack.Host.Incarnation().Number || i >= uint64(len(m.marks)) {
@@ -133,7 +116,7 @@ func (n *Net) mark(from sim.NodeID, number uint64) *uint8 {
 	return &m.marks[i]
 }
 
-func (n *Net) delivered(from sim.NodeID, number uint64) {
+func (n *network) delivered(from sim.NodeID, number uint64) {
 	n.stats.Delivered++
 	mark := n.mark(from, number)
 	switch {
@@ -145,11 +128,11 @@ func (n *Net) delivered(from sim.NodeID, number uint64) {
 	}
 }
 
-func (n *Net) answered(m *member, o *operation) {
+func (n *network) answered(m *member, o *operation) {
 	n.stats.Answered++
-	n.latency.add(m.now() - o.began)
+	n.took = append(n.took, m.now()-o.began)
 	if mark := n.mark(m.stack.Host.ID(), o.number); mark != nil {
-		if o.kind != Ping && *mark&markDelivered == 0 {
+		if o.kind != ping && *mark&markDelivered == 0 {
 			n.stats.Phantoms++
 		}
 		*mark |= markAnswered
@@ -157,7 +140,7 @@ func (n *Net) answered(m *member, o *operation) {
 }
 
 // outstanding is how many operations of nodes that are up are under way.
-func (n *Net) outstanding() (count int) {
+func (n *network) outstanding() (count int) {
 	for id, m := range n.members {
 		if m != nil && n.Up(sim.NodeID(id)) {
 			count += m.busy
@@ -166,11 +149,8 @@ func (n *Net) outstanding() (count int) {
 	return count
 }
 
-// Operations returns the counters of operations, at no cost.
-func (n *Net) Operations() Stats { return n.stats }
-
-// Counters returns all counters: those of nodes are of their latest lives.
-func (n *Net) Counters() Stats {
+// counters returns all counters: those of nodes are of their latest lives.
+func (n *network) counters() counters {
 	s := n.stats
 	some := false
 	for _, m := range n.members {
@@ -188,12 +168,18 @@ func (n *Net) Counters() Stats {
 	return s
 }
 
-// Latency is the quantile q of the time from the beginning of an operation to
-// its answer, within 3 %.
-func (n *Net) Latency(q float64) time.Duration { return n.latency.quantile(q) }
+// latency is the quantile q of the time from the beginning of an operation to its answer,
+// 0 if there is none.
+func (n *network) latency(q float64) time.Duration {
+	if len(n.took) == 0 {
+		return 0
+	}
+	slices.Sort(n.took)
+	return n.took[min(int(q*float64(len(n.took))), len(n.took)-1)]
+}
 
 // creditsReturned reports whether every node that is up has all its credits.
-func (n *Net) creditsReturned() (ok bool, why string) {
+func (n *network) creditsReturned() (ok bool, why string) {
 	for i, m := range n.members {
 		id := sim.NodeID(i)
 		if m == nil || !n.Up(id) {
@@ -204,49 +190,4 @@ func (n *Net) creditsReturned() (ok bool, why string) {
 		}
 	}
 	return true, ""
-}
-
-// histogram counts durations, 32 classes to each power of two.
-type histogram struct {
-	counts [64 * 32]uint32
-	total  uint64
-}
-
-func class(d time.Duration) int {
-	v := uint64(max(d, 0))
-	if v < 64 {
-		return int(v)
-	}
-	shift := bits.Len64(v) - 6
-	return shift*32 + int(v>>shift)
-}
-
-// bound is the smallest duration of a class.
-func bound(class int) time.Duration {
-	if class < 64 {
-		return time.Duration(class)
-	}
-	shift := class/32 - 1
-	return time.Duration(class-shift*32) << shift
-}
-
-func (h *histogram) add(d time.Duration) {
-	h.counts[class(d)]++
-	h.total++
-}
-
-func (h *histogram) quantile(q float64) time.Duration {
-	rank := uint64(q * float64(h.total))
-	for i, c := range h.counts {
-		if uint64(c) > rank || h.total > 0 && uint64(c) == rank && rank == h.total {
-			return bound(i)
-		}
-		rank -= uint64(c)
-	}
-	for i := len(h.counts) - 1; i >= 0; i-- {
-		if h.counts[i] > 0 {
-			return bound(i)
-		}
-	}
-	return 0
 }

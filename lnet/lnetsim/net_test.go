@@ -12,6 +12,7 @@ import (
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/simlnd"
 )
 
 // told is one event of a node.
@@ -22,7 +23,7 @@ type told struct {
 }
 
 // start makes a network on links of 1 ms and keeps what its nodes tell.
-func start(t *testing.T, cfg Config, loss float64) (*Net, *[]told) {
+func start(t *testing.T, cfg config, loss float64) (*network, *[]told) {
 	t.Helper()
 	cfg.Topology = &sim.Flat{Link: link.Quality{
 		Latency: link.Dist{Base: time.Millisecond, Spread: 200 * time.Microsecond, Shape: link.Uniform}, Loss: loss,
@@ -31,7 +32,7 @@ func start(t *testing.T, cfg Config, loss float64) (*Net, *[]told) {
 	cfg.OnEvent = func(at time.Duration, node sim.NodeID, ev sim.Event) {
 		events = append(events, told{at, node, ev})
 	}
-	n, err := New(cfg)
+	n, err := newNetwork(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func start(t *testing.T, cfg Config, loss float64) (*Net, *[]told) {
 }
 
 // run lets so much time pass.
-func run(t *testing.T, n *Net, d time.Duration) {
+func run(t *testing.T, n *network, d time.Duration) {
 	t.Helper()
 	if err := n.Run(n.Now() + d); err != nil {
 		t.Fatal(err)
@@ -49,7 +50,7 @@ func run(t *testing.T, n *Net, d time.Duration) {
 
 // stop has no node begin operations of its own any more, and lets everything
 // end that is under way.
-func stop(t *testing.T, n *Net) {
+func stop(t *testing.T, n *network) {
 	t.Helper()
 	for id := range n.Nodes() {
 		n.Command(sim.NodeID(id), "stop")
@@ -65,14 +66,14 @@ func stop(t *testing.T, n *Net) {
 
 // TestThousandPing: a thousand nodes ping each other on perfect links.
 func TestThousandPing(t *testing.T) {
-	n, _ := start(t, Config{Network: scenario.Network{Nodes: 1000, Seed: 1}, Kind: Ping, Rate: 5, Partners: 2}, 0)
+	n, _ := start(t, config{Network: scenario.Network{Nodes: 1000, Seed: 1}, Kind: ping, Rate: 5, Partners: 2}, 0)
 	run(t, n, time.Second)
 	stop(t, n)
-	s := n.Counters()
+	s := n.counters()
 	if s.Begun < 4_500 || s.Answered != s.Begun || s.Failed > 0 || s.Drops > 0 {
 		t.Errorf("%+v", s)
 	}
-	if p50 := n.Latency(0.5); p50 < 1600*time.Microsecond || p50 > 2400*time.Microsecond {
+	if p50 := n.latency(0.5); p50 < 1600*time.Microsecond || p50 > 2400*time.Microsecond {
 		t.Errorf("a ping takes %v on links of 1 ms", p50)
 	}
 }
@@ -80,11 +81,11 @@ func TestThousandPing(t *testing.T) {
 // TestLoss: operations whose messages are lost fail by the timeout, all
 // others are answered, and nothing leaks.
 func TestLoss(t *testing.T) {
-	for _, kind := range []Kind{Put, Get} {
-		n, _ := start(t, Config{Network: scenario.Network{Nodes: 60, Seed: 2}, Kind: kind, Rate: 10, Partners: 10, Discovery: true}, 0.02)
+	for _, kind := range []kind{put, get} {
+		n, _ := start(t, config{Network: scenario.Network{Nodes: 60, Seed: 2}, Kind: kind, Rate: 10, Partners: 10, Discovery: true}, 0.02)
 		run(t, n, 20*time.Second)
 		stop(t, n)
-		s := n.Counters()
+		s := n.counters()
 		lost := float64(s.Failed) / float64(s.Begun)
 		if s.Answered+s.Failed != s.Begun || s.Twice+s.Phantoms > 0 || lost < 0.02 || lost > 0.08 {
 			t.Errorf("kind %d: %.1f%% failed of %+v", kind, 100*lost, s)
@@ -100,43 +101,43 @@ func TestLoss(t *testing.T) {
 func TestKilledPeer(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		end    func(*Net)
+		end    func(*network)
 		within time.Duration
 	}{
-		{"process", func(n *Net) { n.Kill(0) }, 16 * time.Second},
-		{"host", func(n *Net) { n.Crash(0) }, 16 * time.Second},
+		{"process", func(n *network) { n.Kill(0) }, 16 * time.Second},
+		{"host", func(n *network) { n.Crash(0) }, 16 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			n, events := start(t, Config{Network: scenario.Network{Nodes: 10, Seed: 3}, Discovery: true}, 0)
+			n, events := start(t, config{Network: scenario.Network{Nodes: 10, Seed: 3}, Discovery: true}, 0)
 			for from := 1; from < 10; from++ {
-				n.Begin(sim.NodeID(from), 0, Put, 5, false)
+				begin(n, sim.NodeID(from), 0, put, 5, false)
 			}
 			run(t, n, time.Second)
 			tt.end(n)
 			for from := 1; from < 10; from++ {
-				n.Begin(sim.NodeID(from), 0, Put, 50, false)
+				begin(n, sim.NodeID(from), 0, put, 50, false)
 			}
 			died := n.Now()
 			run(t, n, tt.within)
 			failed := 0
 			for _, e := range *events {
-				if e.Kind == uint16(Failed) {
+				if e.Kind == uint16(toldFailed) {
 					failed++
 					if e.at-died > tt.within {
 						t.Errorf("failed after %v", e.at-died)
 					}
 				}
 			}
-			if failed != 9*50 || n.Operations().Answered != 9*5 {
-				t.Errorf("%d failed, %+v", failed, n.Operations())
+			if failed != 9*50 || n.stats.Answered != 9*5 {
+				t.Errorf("%d failed, %+v", failed, n.stats)
 			}
 			stop(t, n)
 			// A new incarnation is found.
 			n.Start(0, false)
 			run(t, n, time.Second)
-			n.Begin(1, 0, Put, 1, false)
+			begin(n, 1, 0, put, 1, false)
 			run(t, n, 5*time.Second)
-			if n.Operations().Answered != 9*5+1 {
+			if n.stats.Answered != 9*5+1 {
 				t.Error("the next life is not reached")
 			}
 		})
@@ -146,30 +147,30 @@ func TestKilledPeer(t *testing.T) {
 // TestPausedPeer: credits to a peer that stands still are used up, messages
 // queue, priority ones pass them, and all drains when it goes on.
 func TestPausedPeer(t *testing.T) {
-	n, events := start(t, Config{
+	n, events := start(t, config{
 		Network: scenario.Network{Nodes: 3, Seed: 4}, Window: 4096, Size: 1000, Timeout: time.Minute,
 	}, 0)
-	n.Begin(1, 0, Put, 1, false)
+	begin(n, 1, 0, put, 1, false)
 	run(t, n, time.Second)
 	n.Pause(0)
-	n.Begin(1, 0, Put, 100, false)
-	n.Begin(1, 0, Put, 1, true)
+	begin(n, 1, 0, put, 100, false)
+	begin(n, 1, 0, put, 1, true)
 	run(t, n, time.Second)
-	p := n.Stack(1).Node.Snapshot().Peers[0]
+	p := n.members[1].stack.Node.Snapshot().Peers[0]
 	if p.Queued < 80 || p.Credits != -p.Queued || p.MinCredits > p.Credits {
 		t.Errorf("%d messages queue, %d credits, %d at least", p.Queued, p.Credits, p.MinCredits)
 	}
-	if n.Begin(1, 2, Put, 1, false); n.Operations().Answered != 1 {
-		t.Errorf("%+v", n.Operations())
+	if begin(n, 1, 2, put, 1, false); n.stats.Answered != 1 {
+		t.Errorf("%+v", n.stats)
 	}
 	run(t, n, time.Second)
-	if n.Operations().Answered != 2 {
+	if n.stats.Answered != 2 {
 		t.Error("a paused peer keeps messages to others back")
 	}
 	before := len(*events)
 	n.Resume(0)
 	run(t, n, 10*time.Second)
-	if s := n.Operations(); s.Answered != s.Begun || s.Failed > 0 {
+	if s := n.stats; s.Answered != s.Begun || s.Failed > 0 {
 		t.Errorf("after the pause: %+v", s)
 	}
 	var order []uint64
@@ -188,11 +189,11 @@ func TestPausedPeer(t *testing.T) {
 // TestLeave: a node that shuts down fails its own operations; the others lose
 // no credits.
 func TestLeave(t *testing.T) {
-	n, _ := start(t, Config{Network: scenario.Network{Nodes: 20, Seed: 5}, Rate: 50, Discovery: true}, 0)
+	n, _ := start(t, config{Network: scenario.Network{Nodes: 20, Seed: 5}, Rate: 50, Discovery: true}, 0)
 	run(t, n, time.Second)
 	n.Command(7, "leave")
 	run(t, n, time.Second)
-	if s := n.Operations(); s.Failed == 0 || s.Answered < 500 {
+	if s := n.stats; s.Failed == 0 || s.Answered < 500 {
 		t.Errorf("%+v", s)
 	}
 	stop(t, n)
@@ -201,7 +202,7 @@ func TestLeave(t *testing.T) {
 // TestSameSeed: a run with every kind of fault, twice.
 func TestSameSeed(t *testing.T) {
 	play := func(seed uint64) string {
-		n, events := start(t, Config{
+		n, events := start(t, config{
 			Network: scenario.Network{Nodes: 30, Seed: seed}, Window: 8192, Rate: 20, Size: 500, Discovery: true, Timeout: 4 * time.Second,
 			Tunables: lnd.Tunables{PeerCredits: 2, Credits: 8},
 		}, 0.01)
@@ -217,7 +218,7 @@ func TestSameSeed(t *testing.T) {
 			n.Resume(id)
 		}
 		stop(t, n)
-		return fmt.Sprintf("%x %d events %+v", n.Digest(), len(*events), n.Counters())
+		return fmt.Sprintf("%x %d events %+v", n.Digest(), len(*events), n.counters())
 	}
 	a, b := play(1), play(1)
 	if a != b {
@@ -230,7 +231,7 @@ func TestSameSeed(t *testing.T) {
 }
 
 // fault does something to a node.
-func fault(n *Net, kind int, id sim.NodeID) {
+func fault(n *network, kind int, id sim.NodeID) {
 	switch kind % 11 {
 	case 0:
 		n.Kill(id)
@@ -260,16 +261,28 @@ func fault(n *Net, kind int, id sim.NodeID) {
 	}
 }
 
-// TestHistogram: quantiles are within a class, 3 %.
-func TestHistogram(t *testing.T) {
-	var h histogram
+// begin has a node begin operations now.
+func begin(n *network, from, to sim.NodeID, of kind, count int, urgent bool) {
+	n.Fabric.Do(from, func(*simlnd.Host) {
+		for range count {
+			n.members[from].begin(of, to, urgent)
+		}
+	})
+}
+
+// TestLatency: quantiles are by the nearest rank.
+func TestLatency(t *testing.T) {
+	var n network
+	if got := n.latency(1); got != 0 {
+		t.Errorf("of nothing: %v", got)
+	}
 	for i := range 10_000 {
-		h.add(time.Duration(i+1) * time.Microsecond)
+		n.took = append(n.took, time.Duration(10_000-i)*time.Microsecond)
 	}
 	for _, q := range []float64{0, 0.1, 0.5, 0.9, 0.99, 1} {
-		want := max(time.Duration(q*10_000), 1) * time.Microsecond
-		if got := h.quantile(q); got < want*96/100 || got > want*101/100 {
-			t.Errorf("quantile %v is %v, want about %v", q, got, want)
+		want := min(time.Duration(q*10_000)+1, 10_000) * time.Microsecond
+		if got := n.latency(q); got != want {
+			t.Errorf("quantile %v is %v, want %v", q, got, want)
 		}
 	}
 }

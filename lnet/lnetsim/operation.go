@@ -13,25 +13,25 @@ import (
 	"ulnet/portals"
 )
 
-// Kind is a kind of operation.
-type Kind uint8
+// kind is a kind of operation.
+type kind uint8
 
 // The kinds of operations.
 const (
-	Put  Kind = iota // a PUT that wants an ACK
-	Get              // a GET
-	Ping             // LNet's ping
+	put  kind = iota // a PUT that wants an ACK
+	get              // a GET
+	ping             // LNet's ping
 )
 
 // parseKind parses "put", "get" or "ping"; anything else is a put.
-func parseKind(text string) Kind {
+func parseKind(text string) kind {
 	switch text {
 	case "get":
-		return Get
+		return get
 	case "ping":
-		return Ping
+		return ping
 	}
-	return Put
+	return put
 }
 
 // What members tell, besides history.Delivery (the Subject's PUT or GET of the
@@ -39,8 +39,8 @@ func parseKind(text string) Kind {
 // answered). Numbers of operations are unique for their initiator in all its
 // lives.
 const (
-	Begun  = history.Own     // an operation to Subject
-	Failed = history.Own + 1 // Text says why
+	toldBegun  = history.Own     // an operation to Subject
+	toldFailed = history.Own + 1 // Text says why
 )
 
 // testPortal is where members put to and get from.
@@ -49,7 +49,7 @@ const testPortal = 10
 // operation is a place for one operation at a time.
 type operation struct {
 	member   *member
-	kind     Kind
+	kind     kind
 	urgent   bool
 	busy     bool // not answered and not failed yet
 	number   uint64
@@ -65,16 +65,16 @@ type operation struct {
 const incarnationShift = 40
 
 // begin begins an operation. The member has a place for it.
-func (m *member) begin(kind Kind, to sim.NodeID, urgent bool) {
+func (m *member) begin(of kind, to sim.NodeID, urgent bool) {
 	o := m.take()
 	m.ops++
 	m.marks = append(m.marks, 0)
-	o.kind, o.to, o.urgent, o.busy = kind, to, urgent, true
+	o.kind, o.to, o.urgent, o.busy = of, to, urgent, true
 	o.number = m.stack.Host.Incarnation().Number<<incarnationShift | m.ops
 	o.began = m.now()
 	m.busy++
 	m.net.stats.Begun++
-	m.tell(Begun, to, o.number, "")
+	m.tell(toldBegun, to, o.number, "")
 	if err := o.start(); err != nil {
 		o.end(err)
 		if o.md == 0 {
@@ -85,7 +85,7 @@ func (m *member) begin(kind Kind, to sim.NodeID, urgent bool) {
 
 func (o *operation) start() error {
 	table, target := o.member.stack.Table, nid.ProcessID{NID: simlnd.NID(o.to), PID: nid.LustrePID}
-	if o.kind == Ping {
+	if o.kind == ping {
 		o.md = 0
 		discovery.StartPing(table, target, discovery.PingOptions{Timeout: o.member.net.cfg.Timeout}, o.pinged)
 		return nil
@@ -101,7 +101,7 @@ func (o *operation) start() error {
 		return err
 	}
 	o.md = md
-	if o.kind == Get {
+	if o.kind == get {
 		return table.Get(portals.GetRequest{MD: md, Target: target, Portal: testPortal, MatchBits: o.number})
 	}
 	return table.Put(portals.PutRequest{MD: md, Ack: true, Target: target, Portal: testPortal, MatchBits: o.number})
@@ -143,7 +143,7 @@ func (o *operation) end(err error) {
 	m.busy--
 	if err != nil {
 		m.net.stats.Failed++
-		m.tell(Failed, o.to, o.number, err.Error())
+		m.tell(toldFailed, o.to, o.number, err.Error())
 		return
 	}
 	m.net.answered(m, o)

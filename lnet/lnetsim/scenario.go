@@ -64,7 +64,7 @@ func bytesPerNode(_ scenario.Level, nodes int, o scenario.Values) int64 {
 
 func newNet(s *scenario.Setup) (scenario.Instance, error) {
 	o := s.Options
-	return New(Config{
+	return newNetwork(config{
 		Network: s.Network, Window: o.Int("window"),
 		Kind: parseKind(o["operation"]), Rate: o.Float("rate"), Outstanding: o.Int("outstanding"),
 		Partners: o.Int("partners"), Size: payload(o.Int("size")), Timeout: o.Duration("timeout"), Discovery: o.On("discovery"),
@@ -80,40 +80,40 @@ func payload(size int) int {
 	return size
 }
 
-var conditions = kit.Conditions[*Net]{
+var conditions = kit.Conditions[*network]{
 	kit.Ask("settled", "no operation is under way",
-		func(n *Net, _ scenario.Args) (bool, string) {
+		func(n *network, _ scenario.Args) (bool, string) {
 			under := n.outstanding()
 			return under == 0, fmt.Sprintf("%d operations are under way", under)
 		}),
 	kit.Ask("all-answered", "none is under way, and none has failed",
-		func(n *Net, _ scenario.Args) (bool, string) {
+		func(n *network, _ scenario.Args) (bool, string) {
 			under, failed := n.outstanding(), n.stats.Failed
 			return under == 0 && failed == 0, fmt.Sprintf("%d operations are under way, %d have failed", under, failed)
 		}),
 	kit.Ask("credits-returned", "every node that is up has all its credits, and nothing waits for one",
-		func(n *Net, _ scenario.Args) (bool, string) { return n.creditsReturned() }),
+		func(n *network, _ scenario.Args) (bool, string) { return n.creditsReturned() }),
 	kit.Ask("exactly-once", "no PUT or GET was delivered twice, or answered without being delivered",
-		func(n *Net, _ scenario.Args) (bool, string) {
+		func(n *network, _ scenario.Args) (bool, string) {
 			s := &n.stats
 			return s.Twice+s.Phantoms == 0, fmt.Sprintf("%d deliveries too many, %d answers without one", s.Twice, s.Phantoms)
 		}),
 }
 
 // Check implements [scenario.Instance].
-func (n *Net) Check(condition string, args scenario.Args) (bool, string) {
+func (n *network) Check(condition string, args scenario.Args) (bool, string) {
 	return conditions.Check(n, condition, args)
 }
 
 // Sample implements [scenario.Instance].
-func (n *Net) Sample() []float64 {
-	s := n.Operations()
+func (n *network) Sample() []float64 {
+	s := &n.stats
 	return []float64{float64(s.Begun), float64(s.Answered), float64(s.Failed), float64(n.outstanding())}
 }
 
 // Measures implements [scenario.Instance].
-func (n *Net) Measures() []scenario.Measure {
-	s := n.Counters()
+func (n *network) Measures() []scenario.Measure {
+	s := n.counters()
 	list := []scenario.Measure{
 		{Name: "operations", Value: float64(s.Begun)},
 		{Name: "answered", Value: float64(s.Answered)},
@@ -127,7 +127,7 @@ func (n *Net) Measures() []scenario.Measure {
 		name string
 		q    float64
 	}{{"latency p50", 0.5}, {"latency p90", 0.9}, {"latency p99", 0.99}, {"latency worst", 1}} {
-		list = append(list, scenario.Measure{Name: p.name, Unit: "ms", Value: n.Latency(p.q).Seconds() * 1e3})
+		list = append(list, scenario.Measure{Name: p.name, Unit: "ms", Value: n.latency(p.q).Seconds() * 1e3})
 	}
 	return list
 }
