@@ -2,15 +2,19 @@ package archtest
 
 import (
 	"path/filepath"
+	"sync"
 	"testing"
 )
 
 // root is the repository's root, seen from this package's folder.
 var root = filepath.Join("..", "..", "..")
 
+// loadOnce parses the tree for all tests.
+var loadOnce = sync.OnceValues(func() ([]*Package, error) { return Load(root) })
+
 func load(t *testing.T) []*Package {
 	t.Helper()
-	pkgs, err := Load(root)
+	pkgs, err := loadOnce()
 	if err != nil {
 		t.Fatal(err)
 	}

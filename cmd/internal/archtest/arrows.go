@@ -70,6 +70,7 @@ var Rules = []Rule{
 	{Package: "lnd/lndtest/effort"},
 	{Package: "lnd/lndtest/cputime"},
 	{Package: "lnd/lndtest/rows"},
+	{Package: "lnd/lndtest/spec"},
 	{Package: "lnd/lndtest/loopback"},
 	{Package: "lnd/lndtest/smalldisk"},
 	{Package: "lnd/lndtest/netlab/netem", May: "lnet/machine"},

@@ -13,10 +13,7 @@ const notYet = "lnet/... lnd/... portals/... gossip/... scoll/... health/... cmd
 // or those of the environment variable ULNET_WORDS, folders as "lnd/loan lnet/...".
 func judged(t *testing.T) []*Package {
 	t.Helper()
-	pkgs, err := Load("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pkgs := load(t)
 	only := os.Getenv("ULNET_WORDS")
 	var list []*Package
 	for _, p := range pkgs {

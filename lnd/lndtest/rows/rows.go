@@ -1,4 +1,4 @@
-// Package rows sees to it that each row of the conformance list has a test that names
+// Package rows sees to it that each row of docs/spec has a test that names
 // it.
 package rows
 

@@ -1,0 +1,90 @@
+package archtest
+
+import (
+	"fmt"
+	"go/ast"
+	"slices"
+	"strconv"
+)
+
+// claimPackage is where the function Covers is, by which tests claim rows.
+const claimPackage = "lnd/lndtest/spec"
+
+// Claims are the tests, as "gossip/engine.TestPause", that claim a row, by its id.
+type Claims map[string][]string
+
+// ReadClaims reads the calls of spec.Covers from tests. It returns a line for each that does
+// not name its rows by literals, or names one that does not exist.
+func (s *Spec) ReadClaims(pkgs []*Package) (Claims, []string) {
+	claims, rows := Claims{}, s.ids()
+	var bad []string
+	for _, p := range pkgs {
+		for _, f := range p.Files {
+			if !slices.Contains(f.Imports, claimPackage) || p.Path == claimPackage {
+				continue
+			}
+			for _, call := range f.covers() {
+				at := f.Fset.Position(call.Pos())
+				if !f.Test {
+					bad = append(bad, fmt.Sprintf("%s: a program claims rows", at))
+				}
+				for _, arg := range call.Args[min(1, len(call.Args)):] {
+					id, ok := literal(arg)
+					if !ok {
+						bad = append(bad, fmt.Sprintf("%s: rows are claimed by string literals", at))
+					} else if _, ok := rows[id]; !ok {
+						bad = append(bad, fmt.Sprintf("%s: %s: no such row in %s", at, id, specFolder))
+					}
+					claims.add(id, p.Path+"."+call.in)
+				}
+			}
+		}
+	}
+	return claims, bad
+}
+
+func (c Claims) add(id, test string) {
+	if !slices.Contains(c[id], test) {
+		c[id] = append(c[id], test)
+	}
+}
+
+// claim is a call of spec.Covers in a function.
+type claim struct {
+	*ast.CallExpr
+	in string
+}
+
+// covers returns the calls of spec.Covers in the functions of the file.
+func (f *File) covers() []claim {
+	var all []claim
+	for _, d := range f.AST.Decls {
+		fun, ok := d.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		ast.Inspect(fun, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			if sel, ok := call.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Covers" {
+				if x, ok := sel.X.(*ast.Ident); ok && x.Name == "spec" {
+					all = append(all, claim{call, fun.Name.Name})
+				}
+			}
+			return true
+		})
+	}
+	return all
+}
+
+// literal returns the value of a string literal.
+func literal(e ast.Expr) (string, bool) {
+	lit, ok := e.(*ast.BasicLit)
+	if !ok {
+		return "", false
+	}
+	value, err := strconv.Unquote(lit.Value)
+	return value, err == nil
+}

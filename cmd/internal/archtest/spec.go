@@ -1,0 +1,107 @@
+package archtest
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// specFolder has the specifications, from the root.
+const specFolder = "docs/spec"
+
+// coverageFile is written by a test: it says what shows each row.
+const coverageFile = "coverage.md"
+
+// Spec is what docs/spec holds.
+type Spec struct {
+	Rows []Row // in the order of files, and of rows in a file
+	// Sections are the numbers of headings: "7.1" of "lnet-semantics". The file
+	// README.md is "spec".
+	Sections map[string]map[string]bool
+	families map[string]bool // "SC" and "G-GO" of SC-12 and G-GO-8
+}
+
+// Row is a row of a table of docs/spec that has an id.
+type Row struct {
+	ID      string
+	File    string // "gossip.md"
+	Section string // the heading above it
+	Planned string // the feature that it waits for; empty: it is built
+	Out     bool   // out of scope, or nothing to show (level X)
+}
+
+// due reports whether a test has to claim the row.
+func (r Row) due() bool { return r.Planned == "" && !r.Out }
+
+// goal reports whether the row is a figure to reach.
+func (r Row) goal() bool { return strings.HasPrefix(r.ID, "G-") }
+
+var (
+	specHeading = regexp.MustCompile(`^#+ (([0-9]+(?:\.[0-9]+)*[a-z]?|C\.[0-9]+)\.?(?: |$))?(.*)`)
+	specAnchor  = regexp.MustCompile(`<a id="([^"]+)"></a>`)
+	specRow     = regexp.MustCompile(`^\| (?:<a id="[^"]+"></a>)+[-\w, ]*?( [MSDX])? \|`)
+	specPlanned = regexp.MustCompile(`\bplanned: ([^.;|]+)`)
+	specFamily  = regexp.MustCompile(`-A?[0-9]+$`)
+)
+
+// ReadSpec reads docs/spec below root.
+func ReadSpec(root string) (*Spec, error) {
+	s := &Spec{Sections: map[string]map[string]bool{}, families: map[string]bool{}}
+	files, err := filepath.Glob(filepath.Join(root, specFolder, "*.md"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		name := filepath.Base(file)
+		if name == coverageFile {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		s.read(name, string(text))
+	}
+	return s, nil
+}
+
+// read adds what one file holds.
+func (s *Spec) read(name, text string) {
+	short := strings.TrimSuffix(name, ".md")
+	if name == "README.md" {
+		short = "spec"
+	}
+	s.Sections[short] = map[string]bool{}
+	section := ""
+	for line := range strings.Lines(text) {
+		if h := specHeading.FindStringSubmatch(line); h != nil {
+			section = strings.TrimSpace(h[0])
+			section = strings.TrimSpace(strings.TrimLeft(section, "#"))
+			s.Sections[short][h[2]] = true
+			continue
+		}
+		row := specRow.FindStringSubmatch(line)
+		if row == nil {
+			continue
+		}
+		planned := ""
+		if p := specPlanned.FindStringSubmatch(line); p != nil {
+			planned = p[1]
+		}
+		for _, anchor := range specAnchor.FindAllStringSubmatch(line, -1) {
+			id := anchor[1]
+			s.families[specFamily.ReplaceAllString(id, "")] = true
+			s.Rows = append(s.Rows, Row{ID: id, File: name, Section: section, Planned: planned, Out: row[1] == " X"})
+		}
+	}
+}
+
+// ids returns the rows by their ids.
+func (s *Spec) ids() map[string]Row {
+	all := map[string]Row{}
+	for _, r := range s.Rows {
+		all[r.ID] = r
+	}
+	return all
+}
