@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"time"
 )
 
 // None is a request, or an answer, that says nothing.
@@ -72,6 +73,9 @@ func (o Question[Req, Answer]) Do(do func(context.Context, Req) (Answer, error))
 		if err := queryOf(hr, &req); err != nil {
 			return err
 		}
+		// All has been read. Should the deadline pass the server would take that for the end of
+		// the connection, and end the context of an answer that takes longer.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 		answer, err := do(hr.Context(), req)
 		return s.answer(w, answer, err)
 	}

@@ -3,6 +3,7 @@ package control_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -45,6 +46,38 @@ func TestStreamsLast(t *testing.T) {
 	fmt.Fprintln(events, "late")
 	if line, err := bufio.NewReader(stream).ReadString('\n'); line != "late\n" || err != nil {
 		t.Errorf("%q, %v", line, err)
+	}
+}
+
+// TestLongAnswer: an answer that takes longer than a request may is not cut off: the
+// context of its operation goes on.
+func TestLongAnswer(t *testing.T) {
+	long := Question[None, string]{Path: "/v1/long", Doc: "takes long"}
+	asked, goOn := make(chan struct{}), make(chan struct{})
+	d := serve(t, Config{RequestTimeout: 50 * time.Millisecond, Routes: []Route{long.Do(func(ctx context.Context, _ None) (string, error) {
+		close(asked)
+		select {
+		case <-goOn:
+			return "answer", ctx.Err()
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	})}})
+	answers := make(chan error, 1)
+	go func() {
+		answer, err := long.Call(t.Context(), NewClient(d.path), None{})
+		if err == nil && answer != "answer" {
+			err = errors.New(answer)
+		}
+		answers <- err
+	}()
+	<-asked
+	for range 2 {
+		d.talk(t, "GET /v1/status HTTP/1.1\r\n") // ends when the time for its headers is over
+	}
+	close(goOn)
+	if err := wait(t, answers); err != nil {
+		t.Error(err)
 	}
 }
 
