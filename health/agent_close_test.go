@@ -1,6 +1,8 @@
 package health_test
 
 import (
+	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,10 +49,23 @@ func TestLeave(t *testing.T) {
 			t.Errorf("server %d was told %d times that it left", k, left)
 		}
 	}
-	c.hosts[i].Do(c.conns[i].Close)
+	closed := c.hangUp(i)
 	c.dialAgain(t, i)
 	c.run(4 * time.Second)
+	if *closed != nil {
+		t.Error(*closed)
+	}
 	c.wantAll(i, servers)
+}
+
+// hangUp closes the connection of a host at once, without waiting for servers, when the
+// fabric runs next. What Close returns is in the result then.
+func (c *cluster) hangUp(i int) *error {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	err := new(error)
+	c.hosts[i].Do(func() { *err = c.conns[i].Close(ctx) })
+	return err
 }
 
 // dialAgain makes a host a client again, which has closed its connection.
@@ -72,9 +87,14 @@ func TestCloseThenDial(t *testing.T) {
 	c.run(10 * time.Second)
 	const i = servers
 	c.fabric.Cut(sim.Nodes(sim.NodeID(i)), sim.AllNodes)
-	c.hosts[i].Do(c.conns[i].Close)
+	closed, again := c.hangUp(i), c.hangUp(i) // once more says the same, and waits for nothing
 	c.dialAgain(t, i)
 	c.run(time.Second)
+	for _, err := range []error{*closed, *again} {
+		if err == nil || !strings.Contains(err.Error(), c.ids[0].String()) || !strings.Contains(err.Error(), c.ids[servers-1].String()) {
+			t.Errorf("closed while nothing arrives: %v", err)
+		}
+	}
 	c.fabric.Heal()
 	c.run(10 * time.Second)
 	c.wantAll(i, servers)

@@ -160,8 +160,13 @@ func TestAgents(t *testing.T) {
 	c.evictByHand(t)
 	c.leaveOne(t)
 	for i, a := range c.agents[:servers] {
-		c.hosts[i].Do(a.Stop)
-		c.hosts[i].Do(a.Stop) // once more does nothing
+		for range 2 { // once more does nothing
+			c.hosts[i].Do(func() {
+				if err := a.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
 	}
 }
 
@@ -259,7 +264,7 @@ func (c *cluster) evictByHand(t *testing.T) {
 func (c *cluster) leaveOne(t *testing.T) {
 	t.Helper()
 	id := c.conns[servers].Status().Client
-	c.hosts[servers].Do(c.conns[servers].Close)
+	c.hangUp(servers)
 	c.run(time.Second)
 	for i, a := range c.agents[:servers] {
 		if _, ok := a.Client(id); ok {

@@ -38,7 +38,7 @@ func TestNodeTalksOn(t *testing.T) {
 	}{
 		{"closed, and the message is lost", func(c *cluster, i int) {
 			c.fabric.Cut(sim.Nodes(sim.NodeID(i)), sim.AllNodes)
-			c.hosts[i].Do(c.conns[i].Close)
+			c.hangUp(i)
 			c.run(time.Second)
 			c.fabric.Heal()
 		}},

@@ -32,8 +32,10 @@ type Connection struct {
 	leftOnce sync.Once
 	// superseded: the client rests, and ready is closed; guarded by mu.
 	superseded bool
-	closed     chan struct{}
-	once       sync.Once
+	closed     chan struct{} // Leave or Close was called
+	once       sync.Once     // for closed
+	ended      chan struct{} // Close is over
+	closing    sync.Once     // for ended
 }
 
 // Dial begins to be a client: it returns at once, see [Connection.Wait]. Errors:
@@ -54,7 +56,7 @@ func Dial(table *portals.Table, cfg DialConfig) (*Connection, error) {
 	}
 	c := &Connection{
 		cfg: cfg, m: m, log: cfg.Log, watches: make(map[nid.NID]func()), ready: make(chan struct{}), closed: make(chan struct{}),
-		left: make(chan struct{}),
+		left: make(chan struct{}), ended: make(chan struct{}),
 	}
 	c.runner = machine.NewRunner(machine.Config[engine.ClientInput, engine.ClientOutput]{
 		Machine: c.m, Clock: cfg.Clock, Apply: c.apply,

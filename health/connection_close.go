@@ -9,18 +9,6 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Close disconnects from all servers and returns at once. Each is told once: one that does
-// not hear it finds it out by asking. Wait returns ErrClosed from now on, and the node
-// can Dial again.
-func (c *Connection) Close() {
-	c.Leave()
-	c.runner.Close()
-	for _, id := range c.watched() {
-		c.unwatch(id)
-	}
-	c.transport.close()
-}
-
 // Leave begins to disconnect from all servers: each is told over and over until it
 // answers, for T_evict at most. The result is closed when that is over. Wait returns
 // ErrClosed from now on. Close has to be called all the same, and ends it.
@@ -31,15 +19,18 @@ func (c *Connection) Leave() (over <-chan struct{}) {
 	return c.left
 }
 
-// CloseContext is Close that waits until all servers know that this client has left, for T_evict
-// at most. When ctx ends before, or the time is over, the error is [errUnaware] and names
-// the servers that have not answered. The connection is closed in any case.
-func (c *Connection) CloseContext(ctx context.Context) error {
-	defer c.Close()
+// Close disconnects from all servers, as Leave does, and waits until all of them know that
+// this client has left, for T_evict at most. When ctx ends first, or the time is over, the
+// error names the servers that have not answered: each was told at least once, and one that
+// did not hear it finds it out by asking. The connection is closed in any case, and the node
+// can Dial again.
+func (c *Connection) Close(ctx context.Context) error {
 	select {
 	case <-c.Leave():
+	case <-c.ended:
 	case <-ctx.Done():
 	}
+	c.closing.Do(c.end)
 	var names []string
 	c.runner.Inspect(func() {
 		for _, id := range c.m.Unaware() {
@@ -50,4 +41,14 @@ func (c *Connection) CloseContext(ctx context.Context) error {
 		return fmt.Errorf("%w: %s", errUnaware, strings.Join(names, ", "))
 	}
 	return nil
+}
+
+// end stops the machine and gives the buffers back.
+func (c *Connection) end() {
+	c.runner.Close()
+	for _, id := range c.watched() {
+		c.unwatch(id)
+	}
+	c.transport.close()
+	close(c.ended)
 }

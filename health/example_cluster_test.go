@@ -47,7 +47,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer server.Stop()
+	defer server.Close(ctx)
 
 	n2 := start("127.0.89.2")
 	defer n2.Close(ctx)
@@ -56,7 +56,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println(client.Wait(ctx))
-	fmt.Println(client.CloseContext(ctx))
+	fmt.Println(client.Close(ctx))
 	for range 3 {
 		e := <-events
 		fmt.Printf("%v %q\n", e.Kind, e.Name)

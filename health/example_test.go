@@ -30,7 +30,7 @@ func ExampleDial() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer c.Close()
+	defer c.Close(context.Background())
 	master, err := c.Wait(context.Background())
 	fmt.Println(master, err)
 }
@@ -64,5 +64,5 @@ func ExampleStartServer() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer a.Stop()
+	defer a.Close(context.Background())
 }

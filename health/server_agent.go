@@ -1,6 +1,7 @@
 package health
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -26,6 +27,7 @@ type ServerAgent struct {
 	unwatch   func()
 	past      history
 	failing   atomic.Bool // the store has failed, and saved nothing since
+	closing   sync.Once
 
 	mu      sync.Mutex
 	stopped bool                     // guarded by mu, like all below
@@ -148,18 +150,22 @@ func (a *ServerAgent) effect(e *engine.ServerEffect, out *engine.ServerOutput) {
 	}
 }
 
-// Stop ends watching. Clients are not told: this server is as dead to them.
-func (a *ServerAgent) Stop() {
+// Close ends watching. Clients are not told: this server is as dead to them. It waits for the
+// functions of the configuration that are being called, which do not block: none of them may
+// call it. The error is nil.
+func (a *ServerAgent) Close(context.Context) error {
+	a.closing.Do(a.end)
+	return nil
+}
+
+// end stops the machine and gives the buffers back.
+func (a *ServerAgent) end() {
 	a.mu.Lock()
-	again := a.stopped
 	a.stopped = true
 	if a.poll != nil {
 		a.poll.Stop()
 	}
 	a.mu.Unlock()
-	if again {
-		return
-	}
 	a.unwatch()
 	a.cfg.Broadcaster.Serve(nil)
 	a.runner.Close()

@@ -17,7 +17,11 @@ func TestEvictStopped(t *testing.T) {
 	for i, a := range c.agents[:servers] {
 		var answers []health.Code
 		evict := func() { a.Evict(id, func(r health.EvictResult) { answers = append(answers, r.Code) }) }
-		c.hosts[i].Do(a.Stop)
+		c.hosts[i].Do(func() {
+			if err := a.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
 		c.hosts[i].Do(evict)
 		c.run(time.Second)
 		if len(answers) != 1 || answers[0] != health.NotConnected {

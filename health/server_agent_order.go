@@ -65,7 +65,7 @@ type EvictResult struct {
 }
 
 // Evict evicts a client from all servers. done is told what came of the order, perhaps
-// before Evict returns. A stopped agent has no clients: NotConnected.
+// before Evict returns. A closed agent has no clients: NotConnected.
 func (a *ServerAgent) Evict(id ClientID, done func(EvictResult)) {
 	o := &evictOrder{done}
 	a.mu.Lock()
@@ -81,7 +81,7 @@ func (a *ServerAgent) Evict(id ClientID, done func(EvictResult)) {
 	a.runner.Do(engine.ServerInput{Kind: engine.EvictClient, Client: id, Token: o})
 }
 
-// result answers an order, unless Stop did.
+// result answers an order, unless Close did.
 func (a *ServerAgent) result(o *evictOrder, r EvictResult) {
 	a.mu.Lock()
 	_, open := a.orders[o]

@@ -162,9 +162,8 @@ func (c *crowdNode) settle(count *atomic.Int64, want int) error {
 }
 
 func (c *crowdNode) close(ctx context.Context) error {
-	c.agent.Stop()
 	defer c.clock.Close()
-	return c.node.Shutdown(ctx)
+	return errors.Join(c.agent.Close(ctx), c.node.Shutdown(ctx))
 }
 
 // pings has all clients ping, as fast as they can.

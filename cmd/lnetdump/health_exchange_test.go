@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/netip"
 	"sync"
 	"testing"
@@ -80,7 +81,9 @@ func healthExchange(t *testing.T) []byte {
 	c.until("a ping", func() bool { return c.client.Stats().Pings > 0 })
 	c.evict()
 	c.until("all connections of the next life", func() bool { return c.count(health.Attached) == 2*healthServers })
-	c.client.Close()
+	if err := c.client.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
 	c.until("an end of all", func() bool {
 		left := 0
 		for _, a := range c.agents {
@@ -187,8 +190,7 @@ func (c *clinic) until(what string, holds func() bool) {
 
 func (c *clinic) stop() {
 	for i := range c.agents {
-		c.agents[i].Stop()
-		if err := c.scolls[i].Close(c.t.Context()); err != nil {
+		if err := errors.Join(c.agents[i].Close(c.t.Context()), c.scolls[i].Close(c.t.Context())); err != nil {
 			c.t.Error(err)
 		}
 	}

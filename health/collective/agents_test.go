@@ -111,7 +111,11 @@ func TestEvictWithOneDead(t *testing.T) {
 		t.Errorf("CH-2: the last evicted it %v after the first", spread)
 	}
 	for _, i := range rest {
-		w.fabric.Do(sim.NodeID(i), func(*simlnd.Host) { w.agents[i].Stop() })
+		w.fabric.Do(sim.NodeID(i), func(*simlnd.Host) {
+			if err := w.agents[i].Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
 		if w.nodes[i].b.Stats().Memory != 0 {
 			t.Error("buffers are left")
 		}

@@ -1,6 +1,7 @@
 package healthsim
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"time"
@@ -204,8 +205,15 @@ func (k *stack) connect(verb, rest string) {
 		}
 	case "leave":
 		k.net.truth.end(k.host.ID(), false)
-		k.client.Close()
+		_ = k.client.Close(atOnce) // servers that do not answer are told no more
 	}
 }
+
+// atOnce is a context that is over.
+var atOnce = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
 
 var _ scoll.View = (*gossip.Agent)(nil)

@@ -230,10 +230,10 @@ func (c *slowCluster) flood(i, size, count int) {
 
 func (c *slowCluster) stop() {
 	c.watching.Store(false)
-	c.client.Close()
-	c.server.Stop()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
+	_ = c.client.Close(ctx)
+	_ = c.server.Close(ctx)
 	for i, table := range c.tables {
 		_ = c.zones[i].Close(c.t.Context())
 		_ = c.gossips[i].Close(c.t.Context())

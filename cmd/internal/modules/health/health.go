@@ -259,7 +259,7 @@ const farewellWithin = 2 * time.Second
 func (h *roles) farewell(ctx context.Context, client *health.Connection) {
 	ctx, cancel := context.WithTimeout(ctx, farewellWithin)
 	defer cancel()
-	if err := client.CloseContext(ctx); err != nil {
+	if err := client.Close(ctx); err != nil {
 		h.log.Warn("client health: stopped without an answer", slog.Any("err", err))
 	}
 }
@@ -277,13 +277,14 @@ func (m *Module) Close(ctx context.Context) error {
 	if client != nil {
 		h.farewell(ctx, client)
 	}
+	var err error
 	if server != nil {
-		server.Stop()
+		err = server.Close(ctx)
 	}
 	if h.all != nil {
 		h.all.Close()
 	}
-	err := h.store.close()
+	err = errors.Join(err, h.store.close())
 	h.events.close()
 	if err != nil {
 		return errors.Join(errors.New("close the records of connections"), err)
