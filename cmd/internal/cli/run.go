@@ -91,10 +91,14 @@ func needVerb(c *cobra.Command, args []string) error {
 	return Usagef("%s needs a command: %s", c.CommandPath(), list)
 }
 
-// Version is that of this program, "unknown" if it was not built from a version.
+// next is the version that is being developed: what a program without a version of its own says.
+const next = "v0.1.0-dev"
+
+// Version is that of this program: the tag or revision that it was built from, as Go notes it,
+// or next if it notes none.
 func Version() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version
 	}
-	return "unknown"
+	return next
 }
