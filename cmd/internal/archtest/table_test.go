@@ -1,0 +1,53 @@
+package archtest
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the tables of arrows in ARCHITECTURE.md")
+
+// TestArrowTable: ARCHITECTURE.md shows Rules and Limits.
+func TestArrowTable(t *testing.T) {
+	const begin, end = "<!-- arrows -->\n", "<!-- end of arrows -->\n"
+	doc := read(t, "ARCHITECTURE.md")
+	before, rest, found := strings.Cut(doc, begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		t.Fatal("ARCHITECTURE.md has no marks for the tables of arrows")
+	}
+	want := before + begin + arrowTable(Rules, Limits) + end + after
+	if *update {
+		if err := os.WriteFile(filepath.Join(root, "ARCHITECTURE.md"), []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if doc != want {
+		t.Error("ARCHITECTURE.md shows other arrows than arrows.go has: go test ./cmd/internal/archtest -run TestArrowTable -update writes them")
+	}
+}
+
+// arrowTable returns the tables of rules and limits in Markdown.
+func arrowTable(rules []Rule, limits []Limit) string {
+	var b strings.Builder
+	b.WriteString("| package | may import | and its tests |\n|---|---|---|\n")
+	for _, r := range rules {
+		b.WriteString("| " + code(r.Package) + " | " + code(r.May) + " | " + code(r.Tests) + " |\n")
+	}
+	b.WriteString("\n| of other modules | only in | and tests of |\n|---|---|---|\n")
+	for _, l := range limits {
+		b.WriteString("| " + code(l.Import) + " | " + code(l.Within) + " | " + code(l.Tests) + " |\n")
+	}
+	return b.String()
+}
+
+// code sets patterns in the type of code.
+func code(patterns string) string {
+	fields := strings.Fields(patterns)
+	for i, p := range fields {
+		fields[i] = "`" + p + "`"
+	}
+	return strings.Join(fields, " ")
+}
