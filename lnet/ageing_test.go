@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -59,6 +60,7 @@ func (r *rig) part(id nid.NID) { r.driver.up.PeerDown(process(id), syscall.ECONN
 // that never connect, are forgotten with their memory within a minute; those
 // that have stayed are not.
 func TestCrowdAgesOut(t *testing.T) {
+	spec.Covers(t, "LN-22")
 	synctest.Test(t, func(t *testing.T) {
 		var shrunk atomic.Int64
 		node := lnet.New(lnet.Config{Incarnation: 7, Clock: machine.RealClock(), OnShrink: func() { shrunk.Add(1) }})

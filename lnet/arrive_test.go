@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -29,6 +30,7 @@ func arriving(change func(h *wire.Header)) *lnd.Delivery {
 // TestDrops (LN-1, LN-2, LN-3, LN-4, LN-5): each reason to refuse a header, what it counts, and whether the
 // peer loses its connections.
 func TestDrops(t *testing.T) {
+	spec.Covers(t, "LN-1", "LN-2", "LN-3", "LN-4", "LN-5")
 	for name, c := range map[string]struct {
 		change func(h *wire.Header)
 		why    lnet.DropReason
@@ -136,6 +138,7 @@ func TestDiscard(t *testing.T) {
 
 // TestPeerTableFull (LN-17): idle peers make room, busy and connected ones do not.
 func TestPeerTableFull(t *testing.T) {
+	spec.Covers(t, "LN-17")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 2})
 	r.send(peerA, 1) // in flight
 	r.ni.PeerUp(nid.ProcessID{NID: peerB})

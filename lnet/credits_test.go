@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
 )
@@ -29,6 +30,7 @@ func wantBits(t *testing.T, what string, got []uint64, want ...uint64) {
 // TestPeerCredits (LN-6): what finds no peer credit waits, in order, and counts below
 // zero.
 func TestPeerCredits(t *testing.T) {
+	spec.Covers(t, "LN-6")
 	r := newRig(t, lnd.Tunables{PeerCredits: 2}, lnet.Config{})
 	r.send(peerA, 1, 2, 3, 4, 5)
 	wantBits(t, "in flight", r.inFlight(), 1, 2)
@@ -64,6 +66,7 @@ func TestPriorityPasses(t *testing.T) {
 // TestPriorityCredits (LN-18): priority messages have as many credits again, at the
 // peer and at the NI; what else waits gets none of those.
 func TestPriorityCredits(t *testing.T) {
+	spec.Covers(t, "LN-18")
 	for name, c := range map[string]struct {
 		tunables       lnd.Tunables
 		flying, waits  []uint64 // 1 to 9 are normal messages to one peer, 11 to 19 urgent ones to another or the same
@@ -97,6 +100,7 @@ func TestPriorityCredits(t *testing.T) {
 
 // TestNICredits (LN-6): peers that wait for a credit of the NI get it in turn.
 func TestNICredits(t *testing.T) {
+	spec.Covers(t, "LN-6")
 	r := newRig(t, lnd.Tunables{Credits: 2, PeerCredits: 2}, lnet.Config{})
 	r.send(peerA, 10, 11, 12)
 	r.send(peerB, 20, 21)
@@ -116,6 +120,7 @@ func TestNICredits(t *testing.T) {
 
 // TestCapped (LN-7): a peer never has more credits than its NI.
 func TestCapped(t *testing.T) {
+	spec.Covers(t, "LN-7")
 	r := newRig(t, lnd.Tunables{Credits: 3, PeerCredits: 100}, lnet.Config{})
 	r.send(peerA, 1, 2, 3, 4)
 	if p := r.peer(peerA); p.MaxCredits != 3 || p.Credits != -1 {
@@ -128,6 +133,7 @@ func TestCapped(t *testing.T) {
 // TestUnfit (LN-8): what waited too long, or was aborted meanwhile, fails when its
 // turn comes, whichever credit it waited for.
 func TestUnfit(t *testing.T) {
+	spec.Covers(t, "LN-8")
 	for name, c := range map[string]struct {
 		tunables lnd.Tunables
 		to       nid.NID // of the message that waits
@@ -167,6 +173,7 @@ func TestUnfit(t *testing.T) {
 
 // TestShutdownWithQueue (LN-9): everything that waits or is in flight ends.
 func TestShutdownWithQueue(t *testing.T) {
+	spec.Covers(t, "LN-9")
 	r := newRig(t, lnd.Tunables{Credits: 2, PeerCredits: 1}, lnet.Config{})
 	r.send(peerA, 1, 2, 3)
 	r.send(peerB, 4, 5)

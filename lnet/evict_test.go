@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
 )
@@ -66,6 +67,7 @@ func TestEvictedRecently(t *testing.T) {
 // TestEvictedConnection (LN-17): a connection whose peer was evicted meets the one that
 // discovery tells what it knows.
 func TestEvictedConnection(t *testing.T) {
+	spec.Covers(t, "LN-17")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{MaxPeers: 1})
 	d := arriving(nil)
 	arrive := func() {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -25,6 +26,7 @@ type failStep struct {
 
 // TestFailNID (LN-14): which PUTs fail, and what is left on the list.
 func TestFailNID(t *testing.T) {
+	spec.Covers(t, "LN-14")
 	for name, c := range map[string]struct {
 		steps []failStep
 		left  []lnet.FailedNID
@@ -120,6 +122,7 @@ func TestFailNIDErrors(t *testing.T) {
 // reason of its own, whatever its type, and whoever delivers it; the peer keeps
 // its connections.
 func TestSimulatedFailure(t *testing.T) {
+	spec.Covers(t, "LN-14")
 	for name, c := range map[string]struct {
 		fail   nid.NID
 		change func(h *wire.Header)

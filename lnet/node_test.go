@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -64,6 +65,7 @@ func TestAddNIErrors(t *testing.T) {
 // TestAddNIErrno (LN-16): a driver's errno is that of AddNI; without one it is what
 // LNet's drivers say of an interface they cannot use. The text is the driver's.
 func TestAddNIErrno(t *testing.T) {
+	spec.Covers(t, "LN-16")
 	broken := errors.New("test: no such interface")
 	for _, c := range []struct{ fails, want, no error }{
 		{broken, syscall.ENETDOWN, syscall.EADDRINUSE},

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -33,6 +34,7 @@ func upToDate(ids ...nid.NID) lnet.Peer {
 // TestPark (LN-11): what waits for discovery, what does not, and in which order it
 // goes.
 func TestPark(t *testing.T) {
+	spec.Covers(t, "LN-11")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	asked := r.asked()
 	r.send(peerA, 1, 2)
@@ -88,6 +90,7 @@ func TestParkNotForUsers(t *testing.T) {
 
 // TestParkEnds (LN-12): every way in which the wait for discovery ends.
 func TestParkEnds(t *testing.T) {
+	spec.Covers(t, "LN-12")
 	for name, c := range map[string]struct {
 		end   func(r *rig)
 		want  error
@@ -216,6 +219,7 @@ func TestDetour(t *testing.T) {
 // TestPrimaryOfArrivals (LN-13): the primary NID that an arrival carries, also when it
 // changes while a connection lasts.
 func TestPrimaryOfArrivals(t *testing.T) {
+	spec.Covers(t, "LN-13")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	d := arriving(nil)
 	want := func(what string, src, primary nid.NID) {

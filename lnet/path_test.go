@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/lo"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
@@ -30,6 +31,7 @@ func newWide(t *testing.T) (r *rig, drivers map[nid.NID]*driver) {
 
 // TestPath shows LN-10.
 func TestPath(t *testing.T) {
+	spec.Covers(t, "LN-10")
 	ip6 := nid.MustParse("fd00::1@tcp")
 	for name, c := range map[string]struct {
 		to, pin nid.NID
@@ -111,6 +113,7 @@ func TestTwoPathsToOnePeer(t *testing.T) {
 
 // TestDist shows LN-15.
 func TestDist(t *testing.T) {
+	spec.Covers(t, "LN-15")
 	r, _ := newWide(t)
 	for name, c := range map[string]struct {
 		to   nid.NID

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -29,6 +30,7 @@ func (r *rig) arrives(ni *lnet.NI, d *lnd.Delivery) string {
 // appears among the drops of the sender, keeps the sender's connection, and says
 // nothing of the other.
 func TestForgedMessageCountsForItsSender(t *testing.T) {
+	spec.Covers(t, "LN-4")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	d := arriving(func(h *wire.Header) { h.SrcNID = peerB })
 	if why := r.arrives(r.ni, d); why != "foreign source" {

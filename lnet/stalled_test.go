@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
 )
@@ -54,6 +55,7 @@ func (r *rig) credits() (now, lowest int) {
 // TestDiallingTakesNoCredits (LN-19): messages that wait for connections to 32 peers,
 // 8 each, leave all 256 NI credits to others, and keep their peer credits.
 func TestDiallingTakesNoCredits(t *testing.T) {
+	spec.Covers(t, "LN-19")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	r.waitsFor(func(id nid.NID) bool { return id != peerA })
 	const dead = 32
@@ -135,6 +137,7 @@ func TestBacklogIsBounded(t *testing.T) {
 // TestStalledPeersHoldHalf (LN-20): peers from which nothing has left for 100 ms keep
 // half of the credits from others, however many these peers are.
 func TestStalledPeersHoldHalf(t *testing.T) {
+	spec.Covers(t, "LN-20")
 	for name, stuck := range map[string]int{"as many as take all credits": 32, "many more": 1000} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -237,6 +240,7 @@ func TestStalledPeerGetsNoMore(t *testing.T) {
 // TestUrgentWaiters (LN-21): with all urgent credits in use, the next one of them goes
 // to the urgent message that has waited longest, before any normal message.
 func TestUrgentWaiters(t *testing.T) {
+	spec.Covers(t, "LN-21")
 	r := newRig(t, lnd.Tunables{Credits: 2, PeerCredits: 2}, lnet.Config{})
 	r.send(peerA, 1, 2)
 	r.send(peerB, 3)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -14,6 +15,7 @@ import (
 // TestAnswersLeaveWhereAsked (PT-23): REPLY and ACK leave from the NID that the request was
 // addressed to, although an NI before it reaches the sender as well, and say so.
 func TestAnswersLeaveWhereAsked(t *testing.T) {
+	spec.Covers(t, "PT-23")
 	table, first := newWire(t)
 	asked := nid.MustParse("10.0.0.8@tcp")
 	net := &network{id: asked}

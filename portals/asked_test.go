@@ -9,6 +9,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/lo"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
@@ -20,6 +21,7 @@ import (
 // under whichever of its NIDs, and the same process there. What others send in its
 // place is dropped, writes nowhere, and does not keep the right answer out.
 func TestForgedAnswer(t *testing.T) {
+	spec.Covers(t, "PT-32")
 	user := nid.ProcessID{NID: there.NID, PID: nid.UserPID | 7}
 	for name, c := range map[string]struct {
 		by    nid.ProcessID

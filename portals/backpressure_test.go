@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/wire"
 	"ulnet/portals"
@@ -101,6 +102,7 @@ func (s *slow) wantDrops(want map[string]uint64) {
 // else comes stays with the driver, and is taken in its order when the handler has
 // caught up. Nothing is lost.
 func TestBackPressure(t *testing.T) {
+	spec.Covers(t, "PT-33")
 	slowly(t, portals.MD{}, func(_ *testing.T, s *slow) {
 		const more = 3 * portals.MaxPending
 		s.put(portals.MaxPending + more)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -20,6 +21,7 @@ import (
 // TestPart (PT-34): a PUT sends a part of its MD, and the REPLY to a GET comes to one,
 // however the segments lie, and touches nothing else.
 func TestPart(t *testing.T) {
+	spec.Covers(t, "PT-34")
 	for name, c := range map[string]struct {
 		offset, length int
 		want           string // of "abcdefgh"
@@ -77,6 +79,7 @@ func TestPart(t *testing.T) {
 // TestBadPart (PT-34): a part that the MD does not have, and a time for an answer that is
 // not asked for, are refused, and take nothing of the threshold.
 func TestBadPart(t *testing.T) {
+	spec.Covers(t, "PT-34")
 	table, net := newWire(t)
 	h := &harness{Table: table, t: t, self: here}
 	md := h.bind(portals.MD{Segments: []portals.Segment{make([]byte, 8)}, Threshold: 1})
@@ -114,6 +117,7 @@ func TestBadPart(t *testing.T) {
 // TestOpPtr (PT-34): the events of an operation have its OpPtr, in whichever order answers
 // come, among operations that have none.
 func TestOpPtr(t *testing.T) {
+	spec.Covers(t, "PT-34")
 	table, net := newWire(t)
 	h := &harness{Table: table, t: t, self: here}
 	var got []string
@@ -161,6 +165,7 @@ func TestOpPtr(t *testing.T) {
 // TestOperationTimeout (PT-34): an operation whose answer does not come by its deadline
 // ends with an event of its own. The MD, and its other operations, go on.
 func TestOperationTimeout(t *testing.T) {
+	spec.Covers(t, "PT-34")
 	for name, c := range map[string]struct {
 		steps string // p: PUT with ACK, g: GET, for 3 s; q: PUT with ACK for 1 s; s: sent, f: failed; a: answer to the latest; u: unlink; digits: seconds
 		want  []string
@@ -247,6 +252,7 @@ func (h *harness) callStep(net *network, clock *fakeClock, md portals.MDHandle, 
 // TestCallIsTracked (PT-29, PT-34): an operation with an OpPtr and no Timeout is tracked as
 // its MD is.
 func TestCallIsTracked(t *testing.T) {
+	spec.Covers(t, "PT-29", "PT-34")
 	h, net, clock := timed(t, lnet.Config{TransactionTimeout: 10 * time.Second}, lnd.Tunables{})
 	var l log
 	md := h.bind(portals.MD{Segments: []portals.Segment{make([]byte, 8)}, Threshold: inf, Handler: l.handle})
@@ -277,6 +283,7 @@ func TestCallIsTracked(t *testing.T) {
 // kind and size, and comes from the process that was asked; what does not writes nowhere,
 // and does not keep the right answer out.
 func TestForgedCall(t *testing.T) {
+	spec.Covers(t, "PT-32", "PT-34")
 	table, net := newWire(t)
 	h := &harness{Table: table, t: t, self: here}
 	memory := make([]byte, 8)

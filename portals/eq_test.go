@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/wire"
 	"ulnet/portals"
 )
@@ -40,6 +41,7 @@ func newQueue(t *testing.T, size int) (h *harness, q *portals.EQ, send func(n ui
 // TestEQRing (PT-26): what is read after n events in rings of various sizes, as
 // "sequence:data", with "!" for an overflow.
 func TestEQRing(t *testing.T) {
+	spec.Covers(t, "PT-26")
 	for name, c := range map[string]struct {
 		size, events int
 		want         []string
@@ -124,6 +126,7 @@ func TestEQWait(t *testing.T) {
 // TestEQWaiters (PT-28): several waiters share the events; none is lost, and freeing
 // the queue ends them all.
 func TestEQWaiters(t *testing.T) {
+	spec.Covers(t, "PT-28")
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t)
 		q, err := h.NewEQ(64)
@@ -169,6 +172,7 @@ func TestEQWaiters(t *testing.T) {
 
 // TestEQFree shows PT-28.
 func TestEQFree(t *testing.T) {
+	spec.Covers(t, "PT-28")
 	h := newHarness(t)
 	for _, size := range []int{0, -1, 1<<24 + 1} {
 		if _, err := h.NewEQ(size); !errors.Is(err, syscall.EINVAL) {

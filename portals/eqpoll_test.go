@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/portals"
 )
 
@@ -36,6 +37,7 @@ func queues(t *testing.T, n int) (h *harness, list []*portals.EQ, send func(queu
 // TestPollEQs (PT-27): the first queue with an event comes first, in the order of the
 // call; what is over is told by the clock.
 func TestPollEQs(t *testing.T) {
+	spec.Covers(t, "PT-27")
 	synctest.Test(t, func(t *testing.T) {
 		h, list, send := queues(t, 3)
 		want := func(timeout time.Duration, which int, data uint64, took time.Duration, overflow bool) {

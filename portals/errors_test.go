@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -50,6 +51,7 @@ var errnos = map[string][]error{
 
 // TestErrors (PT-1, PT-2): the errno of every call, for every reason.
 func TestErrors(t *testing.T) {
+	spec.Covers(t, "PT-1", "PT-2")
 	f := newErrorFixture(t)
 	seen := make(map[string][]error)
 	for _, o := range slices.Concat(f.ofMEs(), f.ofMDs(), f.ofOperations(), f.ofQueues(), f.ofNode(), f.ofNIs()) {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -97,6 +98,7 @@ func (f *eventFixture) compare(run func(f *eventFixture) portals.MDHandle, want 
 // TestEventFieldsAtInitiator (PT-16): every field of the events of an active MD (struct
 // lnet_event).
 func TestEventFieldsAtInitiator(t *testing.T) {
+	spec.Covers(t, "PT-16")
 	anyone := nid.ProcessID{NID: nid.Any(), PID: nid.LustrePID}
 	put := func(f *eventFixture, ack bool) portals.MDHandle {
 		md := f.active()
@@ -158,6 +160,7 @@ func TestEventFieldsAtInitiator(t *testing.T) {
 
 // TestEventFieldsAtTarget (PT-16): the same for an attached MD.
 func TestEventFieldsAtTarget(t *testing.T) {
+	spec.Covers(t, "PT-16")
 	const (
 		puts = portals.OpPut | portals.ManageRemote | portals.Truncate
 		gets = portals.OpGet | portals.ManageRemote
@@ -199,6 +202,7 @@ func TestEventFieldsAtTarget(t *testing.T) {
 // TestAnswersAvoidPrimaryNID (PT-24): a REPLY and an ACK go to the NID that the message
 // came from, not to the primary one.
 func TestAnswersAvoidPrimaryNID(t *testing.T) {
+	spec.Covers(t, "PT-24")
 	f := newEventFixture(t)
 	f.passive(portals.OpPut | portals.OpGet)
 	f.arrive(putHeader(1, wire.PutCmd{AckMD: handle(1), Portal: 9, MatchBits: 0x42}))
@@ -216,6 +220,7 @@ func TestAnswersAvoidPrimaryNID(t *testing.T) {
 // one that a message comes from, on both kinds of portals
 // (lnet_match_md with lnet_nid_to_lpni).
 func TestNIDsOfOnePeer(t *testing.T) {
+	spec.Covers(t, "PT-5")
 	third := nid.ProcessID{NID: nid.MustParse("10.0.0.44@tcp"), PID: there.PID}
 	for name, c := range map[string]struct {
 		entries []portals.Match

@@ -8,12 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 )
 
 // TestOrderOverLoopback (PT-25): LNet's order of events on 0@lo.
 func TestOrderOverLoopback(t *testing.T) {
+	spec.Covers(t, "PT-25")
 	for name, c := range map[string]struct {
 		get       bool
 		ack       bool
@@ -66,6 +68,7 @@ func TestOrderOverLoopback(t *testing.T) {
 // TestFailedSend (PT-15): failures of the network come as events, never as errors of
 // the call; no ACK follows, and the threshold that is left keeps the MD.
 func TestFailedSend(t *testing.T) {
+	spec.Covers(t, "PT-15")
 	for name, c := range map[string]struct {
 		target nid.ProcessID
 		self   nid.NID

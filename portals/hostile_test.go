@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -18,6 +19,7 @@ import (
 // TestRefused (PT-1, PT-20, LN-5): what no entry and no operation asked for is counted under its
 // reason and touches no memory.
 func TestRefused(t *testing.T) {
+	spec.Covers(t, "LN-5", "PT-1", "PT-20")
 	var memory [64]byte
 	segments := []lnd.Segment{memory[:32], memory[32:]}
 	for name, c := range map[string]struct {
@@ -171,6 +173,7 @@ func TestNoAnswerToFailedSend(t *testing.T) {
 
 // TestHugeGet (PT-30): a GET for more than a REPLY can carry gets a full one, or none.
 func TestHugeGet(t *testing.T) {
+	spec.Covers(t, "PT-30")
 	for name, c := range map[string]struct {
 		options portals.MDOption
 		sent    bool
@@ -202,6 +205,7 @@ func TestHugeGet(t *testing.T) {
 // TestPartialArrival (PT-22): a message whose payload broke off ends in an event with
 // the error, and is not acknowledged.
 func TestPartialArrival(t *testing.T) {
+	spec.Covers(t, "PT-22")
 	table, net := newWire(t)
 	var events log
 	h := &harness{Table: table, t: t}
@@ -221,6 +225,7 @@ func TestPartialArrival(t *testing.T) {
 
 // TestTruncatedReply (PT-21): Truncate lets the start of a longer REPLY in.
 func TestTruncatedReply(t *testing.T) {
+	spec.Covers(t, "PT-21")
 	table, net := newWire(t)
 	var events log
 	memory := make([]byte, 12)

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/wire"
 	"ulnet/portals"
@@ -37,6 +38,7 @@ func (h *harness) arrivePut(net *network, bits uint64, length uint32) {
 // TestLazy (PT-8, PT-9): PUTs wait in order for the MD that takes them; those that match
 // but are too long are dropped, those that do not match go on waiting.
 func TestLazy(t *testing.T) {
+	spec.Covers(t, "PT-8", "PT-9")
 	h, net := newLazy(t)
 	for _, m := range []struct {
 		bits   uint64
@@ -71,6 +73,7 @@ func TestLazy(t *testing.T) {
 
 // TestLazyOrder (PT-9): what an MD does not take keeps its place in the queue.
 func TestLazyOrder(t *testing.T) {
+	spec.Covers(t, "PT-9")
 	h, net := newLazy(t)
 	for length, bits := range []uint64{2, 1, 2, 1, 2} {
 		h.arrivePut(net, bits, uint32(length))
@@ -88,6 +91,7 @@ func TestLazyOrder(t *testing.T) {
 
 // TestLazyGet (PT-8): a GET never waits.
 func TestLazyGet(t *testing.T) {
+	spec.Covers(t, "PT-8")
 	h, net := newLazy(t)
 	if err := net.arrive(getHeader(wire.GetCmd{Portal: 5}), nil); err != nil {
 		t.Fatal(err)
@@ -99,6 +103,7 @@ func TestLazyGet(t *testing.T) {
 
 // TestClearLazy shows PT-10.
 func TestClearLazy(t *testing.T) {
+	spec.Covers(t, "PT-10")
 	h, net := newLazy(t)
 	h.arrivePut(net, 1, 4)
 	h.arrivePut(net, 2, 4)
@@ -148,6 +153,7 @@ func TestAbandon(t *testing.T) {
 // TestLazyShutdown (PT-12): what is held when its NI goes away is dropped, and nothing
 // is held after that.
 func TestLazyShutdown(t *testing.T) {
+	spec.Covers(t, "PT-12")
 	h, net := newLazy(t)
 	h.arrivePut(net, 1, 4)
 	h.Node().OnNIChange(func() { h.arrivePut(net, 2, 4) }) // the NI is stopping

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/wire"
 	"ulnet/portals"
@@ -103,6 +104,7 @@ const (
 // bring what they are about (LNet lib-move.c LNetPut). The MD unlinks itself
 // when its threshold is used up.
 func TestPutOrders(t *testing.T) {
+	spec.Covers(t, "PT-13")
 	runOrderCases(t, []orderCase{
 		{"PUT", 1, "sent", []string{"SEND!"}},
 		{"PUT", 1, "fails", []string{"SEND!" + broken}},
@@ -136,6 +138,7 @@ func TestPutOrders(t *testing.T) {
 
 // TestGetOrders (PT-14): the same of a GET (LNetGet).
 func TestGetOrders(t *testing.T) {
+	spec.Covers(t, "PT-14")
 	runOrderCases(t, []orderCase{
 		{"GET", 2, "sent, REPLY", []string{"SEND", "REPLY!"}},
 		{"GET", 2, "REPLY, sent", []string{"REPLY", "SEND!"}},
@@ -198,6 +201,7 @@ func runOrderCases(t *testing.T, cases []orderCase) {
 // TestTargetOrders (PT-13, PT-14, PT-22): the same for the side that a PUT with ACK or a GET comes to. The
 // ME goes away with its MD.
 func TestTargetOrders(t *testing.T) {
+	spec.Covers(t, "PT-13", "PT-14", "PT-22")
 	for _, c := range []struct {
 		threshold int
 		steps     string

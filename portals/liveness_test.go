@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -77,6 +78,7 @@ func (l *liveness) wantNever(id nid.ProcessID) {
 // TestLastHeard: CH-8: every message counts, whoever it is for, under the time at
 // which the driver had it (CH-35).
 func TestLastHeard(t *testing.T) {
+	spec.Covers(t, "CH-8", "CH-35")
 	l := newLiveness(t, lnet.Config{})
 	l.clock.now = time.Hour // when a message is looked at makes no difference
 	l.wantNever(there)
@@ -107,6 +109,7 @@ func TestLastHeard(t *testing.T) {
 // TestLastHeardOfProcesses: CH-8: processes of one NID are told apart by their
 // PID, and any NID of a node stands for the node.
 func TestLastHeardOfProcesses(t *testing.T) {
+	spec.Covers(t, "CH-8")
 	l := newLiveness(t, lnet.Config{})
 	user := nid.ProcessID{NID: there.NID, PID: nid.UserPID | 7}
 	l.hear(there, time.Second)
@@ -144,6 +147,7 @@ func TestLastHeardIsBounded(t *testing.T) {
 // TestReceivedAtWhileHeld: CH-35: a message that waited on a lazy portal, or was
 // not looked at for long, is no news of now.
 func TestReceivedAtWhileHeld(t *testing.T) {
+	spec.Covers(t, "CH-35")
 	l := newLiveness(t, lnet.Config{})
 	if err := l.SetLazy(9); err != nil {
 		t.Fatal(err)
@@ -228,6 +232,7 @@ func TestForgottenPeer(t *testing.T) {
 // TestSelf: CH-8: a node that is its own client hears of itself, under each of
 // its NIDs.
 func TestSelf(t *testing.T) {
+	spec.Covers(t, "CH-8")
 	h := newHarness(t)
 	if _, ok := h.LastHeard(h.self); ok {
 		t.Error("heard before anything was sent")

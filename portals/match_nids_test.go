@@ -3,6 +3,7 @@ package portals_test
 import (
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -12,6 +13,7 @@ import (
 // TestMatchAnyNID (PT-5): a match entry that names an initiator by any NID of its node
 // takes what the node sends, from whichever NID, and nothing of others.
 func TestMatchAnyNID(t *testing.T) {
+	spec.Covers(t, "PT-5")
 	first, third := nid.MustParse("10.0.0.7@tcp1"), nid.MustParse("10.0.0.8@tcp2")
 	table, net := newWire(t)
 	h := &harness{Table: table, t: t}

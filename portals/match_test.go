@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 	"ulnet/portals"
@@ -151,6 +152,7 @@ func (h *harness) sendMessage(m message) {
 // TestMatching (PT-3, PT-4): the rules by which a message finds its MD (LNet lib-ptl.c
 // lnet_mt_match_md, lnet_try_match_md).
 func TestMatching(t *testing.T) {
+	spec.Covers(t, "PT-3", "PT-4")
 	me := nid.ProcessID{NID: nid.Lo0(), PID: nid.LustrePID}
 	other := nid.MustParse("10.0.0.9@tcp")
 	runMatchCases(t, map[string]matchCase{
@@ -216,6 +218,7 @@ func TestMatching(t *testing.T) {
 // TestPlacement (PT-6, PT-7): where in its MD a message goes, how much of it, and what that
 // leaves for the next (lnet_try_match_md).
 func TestPlacement(t *testing.T) {
+	spec.Covers(t, "PT-6", "PT-7")
 	const (
 		remote   = portals.ManageRemote
 		truncate = portals.Truncate

@@ -10,6 +10,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -78,6 +79,7 @@ func newCaster(t testing.TB) (*portals.Table, *caster) {
 // TestPutMulticastEvents: what the origin and a member are told, and what stands
 // in the header (RM-35).
 func TestPutMulticastEvents(t *testing.T) {
+	spec.Covers(t, "RM-35")
 	table, c := newCaster(t)
 	var got log
 	memory := make([]byte, 100)

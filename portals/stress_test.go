@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/wire"
@@ -79,6 +80,7 @@ func (l *usage) handle(e *portals.Event) {
 // Every MD ends with exactly one last event, handlers never overlap, nothing
 // is left over.
 func TestStress(t *testing.T) {
+	spec.Covers(t, "PT-31")
 	for name, timeout := range map[string]time.Duration{
 		"patient":   0,                // the default: nothing is given up
 		"impatient": time.Millisecond, // MDs are given up at any moment as well

@@ -12,6 +12,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
 	"ulnet/portals"
@@ -70,6 +71,7 @@ func timed(t testing.TB, cfg lnet.Config, tunables lnd.Tunables) (*harness, *net
 // TestResponseTimeout (PT-29): what becomes of a PUT or GET whose answer does not come
 // within the transaction timeout, which is 10 s here.
 func TestResponseTimeout(t *testing.T) {
+	spec.Covers(t, "PT-29")
 	const (
 		track   = portals.TrackResponse
 		noTrack = portals.NoTrackResponse

@@ -8,12 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/wire"
 	"ulnet/portals"
 )
 
 // TestUnlink (PT-7, PT-17): which event ends an MD.
 func TestUnlink(t *testing.T) {
+	spec.Covers(t, "PT-7", "PT-17")
 	opPut := portals.MD{Segments: []lnd.Segment{make([]byte, 8)}, Threshold: inf, Options: portals.OpPut}
 	for name, c := range map[string]struct {
 		run  func(h *harness, md portals.MD) error
@@ -140,6 +142,7 @@ func TestRetainedME(t *testing.T) {
 
 // TestHandlesAreNotReused (PT-19) although their slots are.
 func TestHandlesAreNotReused(t *testing.T) {
+	spec.Covers(t, "PT-19")
 	h := newHarness(t)
 	mds, mes := make(map[portals.MDHandle]bool), make(map[portals.MEHandle]bool)
 	const rounds = 1000
@@ -159,6 +162,7 @@ func TestHandlesAreNotReused(t *testing.T) {
 // TestAbortedWhileQueued (PT-18): a PUT that waits for credit when its MD is unlinked
 // fails with ECANCELED, and so does a REPLY.
 func TestAbortedWhileQueued(t *testing.T) {
+	spec.Covers(t, "PT-18")
 	table, net := newWire(t)
 	h := &harness{Table: table, t: t}
 	filler := h.bind(portals.MD{Threshold: inf})

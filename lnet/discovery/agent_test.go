@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
 	"ulnet/lnet/nid"
@@ -27,6 +28,7 @@ const (
 // TestExchange (PD-5): what passes between two fresh nodes when A has a message for
 // B and B answers.
 func TestExchange(t *testing.T) {
+	spec.Covers(t, "PD-5")
 	for name, c := range map[string]struct {
 		first int // which of B's push and ACK arrives first
 		want  []string
@@ -67,6 +69,7 @@ func TestExchange(t *testing.T) {
 // TestOff (PD-6): with a node whose discovery is off the exchange ends after its
 // REPLY; the node itself asks nobody.
 func TestOff(t *testing.T) {
+	spec.Covers(t, "PD-6")
 	w := newCable(t)
 	a, b := w.node(discovery.Config{}, nidA), w.node(discovery.Config{Off: true}, nidB)
 	a.put(nidB, 10)
@@ -146,6 +149,7 @@ func TestMultiRail(t *testing.T) {
 // TestUnreachable (PD-18): messages to a peer that cannot be asked fail as the ping
 // does, and the next one asks again.
 func TestUnreachable(t *testing.T) {
+	spec.Covers(t, "PD-18")
 	w := newCable(t)
 	a := w.node(discovery.Config{}, nidA)
 	w.refuse = func(*lnd.Message) error { return syscall.ECONNREFUSED }
@@ -206,6 +210,7 @@ func TestParkedLeft(t *testing.T) {
 // TestLargePush (PD-10): a push larger than the buffer is cut, asked for in full, and
 // the next one fits.
 func TestLargePush(t *testing.T) {
+	spec.Covers(t, "PD-10")
 	w := newCable(t)
 	a := w.node(discovery.Config{}, nidA)
 	b := w.node(discovery.Config{}, nidB)
@@ -231,6 +236,7 @@ func TestLargePush(t *testing.T) {
 // TestBadPushes (PD-7): whatever a push holds, it is acknowledged; one that cannot be
 // understood makes its receiver ask.
 func TestBadPushes(t *testing.T) {
+	spec.Covers(t, "PD-7")
 	for name, at := range map[string]struct {
 		offset int
 		value  uint32

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/lo"
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
@@ -82,6 +83,7 @@ func names(info wire.PingInfo) (ids []string) {
 // TestPing (PD-2): the answer is the node's NIs, and follows their changes with a
 // rising sequence number.
 func TestPing(t *testing.T) {
+	spec.Covers(t, "PD-2")
 	table := newNode(t)
 	target, err := discovery.NewTarget(table)
 	if err != nil {
@@ -146,6 +148,7 @@ func TestPingWhileNIsChange(t *testing.T) {
 
 // TestPingRetry (PD-3): an answer that does not fit is asked for again with room.
 func TestPingRetry(t *testing.T) {
+	spec.Covers(t, "PD-3")
 	table := newNode(t)
 	if _, err := discovery.NewTarget(table); err != nil {
 		t.Fatal(err)
@@ -171,6 +174,7 @@ func TestPingRetry(t *testing.T) {
 
 // TestPingGarbage (PD-4): answers that are no ping info.
 func TestPingGarbage(t *testing.T) {
+	spec.Covers(t, "PD-4")
 	whole, err := (&wire.PingInfo{Features: discovery.Features}).AppendBinary(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package discovery_test
 import (
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/discovery"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -11,6 +12,7 @@ import (
 // TestFeatures (PD-1): the feature bits and the length of what nodes tell, as kernel
 // nodes with such NIs do.
 func TestFeatures(t *testing.T) {
+	spec.Covers(t, "PD-1")
 	for name, c := range map[string]struct {
 		ids  []string
 		off  bool

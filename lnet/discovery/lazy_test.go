@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/discovery"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -12,6 +13,7 @@ import (
 // TestPushWaits (PT-11): portal 0 is lazy: a push that comes while others are taken, and have
 // all the buffers, waits and is not dropped.
 func TestPushWaits(t *testing.T) {
+	spec.Covers(t, "PT-11")
 	const buffers = 10
 	c := newCable(t)
 	n := c.node(discovery.Config{}, "10.0.0.1@tcp")

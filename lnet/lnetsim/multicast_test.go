@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
@@ -91,6 +92,7 @@ func (w *town) put(id int, text string, bits uint64) (events []portals.Event, er
 // RM-1, RM-35: a multicast PUT is one message of the origin, and at each member
 // the event of a PUT.
 func TestPutMulticast(t *testing.T) {
+	spec.Covers(t, "RM-1", "RM-35")
 	w := newTown(t, 5, 0)
 	for id := 1; id < 4; id++ {
 		w.listen(id, portals.ManageRemote)
@@ -202,6 +204,7 @@ func TestPutMulticastErrors(t *testing.T) {
 
 // RM-A22: who builds on multicast learns that there is none, and falls back.
 func TestPutMulticastUnsupported(t *testing.T) {
+	spec.Covers(t, "RM-A22")
 	w := newTown(t, 2, -1)
 	table := w.stacks[0].Table
 	for what, err := range map[string]error{

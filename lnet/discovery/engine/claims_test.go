@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -13,6 +14,7 @@ import (
 // TestClaimOfAnother (PD-19): a stranger who claims the NIDs of a node, one of them as its
 // primary NID, costs each of them a ping, and changes nothing.
 func TestClaimOfAnother(t *testing.T) {
+	spec.Covers(t, "PD-19")
 	b := newBench(t, Limits{})
 	b.meet(them, also)
 	b.want(b.step(pushFrom(other, info(full, 9, them, other, also))),
@@ -105,6 +107,7 @@ func TestRailsMetBefore(t *testing.T) {
 // TestSequence (PD-20): an info older than the latest of the same incarnation is no news, an
 // equal one is, and a new incarnation begins anew; of a push and of a REPLY.
 func TestSequence(t *testing.T) {
+	spec.Covers(t, "PD-20")
 	for name, c := range map[string]struct {
 		incarnation uint64
 		sequence    uint32
@@ -223,6 +226,7 @@ func TestStrangeReply(t *testing.T) {
 // TestMultiRailTakenBack (PD-15): a node that says it is not multi-rail any more is not pushed to,
 // and its claims are dropped.
 func TestMultiRailTakenBack(t *testing.T) {
+	spec.Covers(t, "PD-15")
 	b := newBench(t, Limits{})
 	b.meet(them)
 	b.step(pushFrom(them, info(full, 2, them, also)))

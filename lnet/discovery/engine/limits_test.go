@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -14,6 +15,7 @@ import (
 
 // TestTimeouts (PD-17): a ping and a push that nobody answers.
 func TestTimeouts(t *testing.T) {
+	spec.Covers(t, "PD-17")
 	b := newBench(t, Limits{Timeout: time.Minute})
 	b.step(discover(them))
 	if b.wake != time.Minute {
@@ -87,6 +89,7 @@ func TestTableFull(t *testing.T) {
 
 // TestSelf (PD-13): who is told about a change of ours, and by which path.
 func TestSelf(t *testing.T) {
+	spec.Covers(t, "PD-13")
 	b := newBench(t, Limits{})
 	b.meet(them)
 	b.step(discover(other))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -31,6 +32,7 @@ const upToDate = "MULTI_RAIL|DISCOVERED|NIDS_UPTODATE"
 // TestAsking (PD-5) is the exchange of two fresh nodes, seen by the one that has a
 // message for the other.
 func TestAsking(t *testing.T) {
+	spec.Covers(t, "PD-5")
 	b := newBench(t, Limits{})
 	b.want(b.step(discover(them)), "10.0.0.2@tcp: DISCOVERING|PING_SENT", "ping 10.0.0.2@tcp 272")
 	b.want(b.step(b.reply(info(full, 2, them))),
@@ -156,6 +158,7 @@ var rows = map[string]row{
 
 // TestRows (PD-9, PD-11): what each row of the table of states does.
 func TestRows(t *testing.T) {
+	spec.Covers(t, "PD-9", "PD-11")
 	for name, c := range rows {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, Limits{})
@@ -168,6 +171,7 @@ func TestRows(t *testing.T) {
 // TestSingleRail (PD-12): nodes without MULTI_RAIL or DISCOVERY get no push, and each
 // NID stays a peer of its own.
 func TestSingleRail(t *testing.T) {
+	spec.Covers(t, "PD-12")
 	for name, features := range map[string]wire.Features{"classic": plain, "discovery off": off} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, Limits{})
@@ -182,6 +186,7 @@ func TestSingleRail(t *testing.T) {
 // TestBadInfo (PD-9): each thing that is wrong with an info, as REPLY and as push. A
 // bad push makes a ping; bad REPLYs are tried again, not for ever.
 func TestBadInfo(t *testing.T) {
+	spec.Covers(t, "PD-9")
 	crowd := make([]nid.NID, 200)
 	for i := range crowd {
 		crowd[i] = nid.MustParse(fmt.Sprintf("10.9.0.%d@tcp%d", i, i))
@@ -226,6 +231,7 @@ func TestBadInfo(t *testing.T) {
 
 // TestCutInfo (PD-10): what was larger than the buffer is asked for again with room.
 func TestCutInfo(t *testing.T) {
+	spec.Covers(t, "PD-10")
 	b := newBench(t, Limits{})
 	b.step(discover(them))
 	cut := b.reply(info(full, 2, them))
@@ -244,6 +250,7 @@ func TestCutInfo(t *testing.T) {
 
 // TestRefusedPushes (PD-8): pushes that change nothing, and their counters.
 func TestRefusedPushes(t *testing.T) {
+	spec.Covers(t, "PD-8")
 	b := newBench(t, Limits{})
 	unknown := pushFrom(other, info(full, 2, other))
 	unknown.Known = false
@@ -259,6 +266,7 @@ func TestRefusedPushes(t *testing.T) {
 
 // TestMerge (PD-14): whose NIDs are whose after an info.
 func TestMerge(t *testing.T) {
+	spec.Covers(t, "PD-14")
 	for name, c := range map[string]struct {
 		prepare func(b *bench)
 		in      wire.PingInfo // pushed by them
@@ -334,6 +342,7 @@ func TestMergeWhoWaits(t *testing.T) {
 
 // TestRouter (PD-16): a node that routes is marked so.
 func TestRouter(t *testing.T) {
+	spec.Covers(t, "PD-16")
 	b := newBench(t, Limits{})
 	b.step(discover(them))
 	b.step(b.reply(info(full&^wire.FeatureRoutingDisabled, 2, them)))
