@@ -12,7 +12,7 @@ var (
 	ErrNoLoopback = errors.New("portals: the node has no 0@lo, through which it sends to its own NIDs: " +
 		"add an NI of package lnd/lo before all others, or start the node with portals/node")
 	ErrNoDiscovery = errors.New("portals: the node does not answer pings, and a peer that discovers it before its first message then sends it nothing: " +
-		"call discovery.Start after 0@lo was added and before other NIs and agents, or start the node with portals/node")
+		"call discovery.New after 0@lo was added and before other NIs and agents, or start the node with portals/node")
 )
 
 // discoveryPortal takes pings and pushes (LNET_RESERVED_PORTAL).

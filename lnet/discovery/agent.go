@@ -54,10 +54,10 @@ type Agent struct {
 	closed    bool
 }
 
-// Start makes a node's agent. Call it after 0@lo was added and before the other
+// New makes a node's agent. Call it after 0@lo was added and before the other
 // NIs, so that sequence numbers count like a kernel's: 1 is the list with 0@lo
 // alone, and a node with one NI answers with 2.
-func Start(table *portals.Table, cfg Config) (*Agent, error) {
+func New(table *portals.Table, cfg Config) (*Agent, error) {
 	a := &Agent{
 		table: table, node: table.Node(), machine: engine.NewMachine(cfg.Limits),
 		exchanges: make(map[uint64]portals.MDHandle), asked: make(map[nid.NID][]chan<- error),
@@ -185,8 +185,9 @@ func own(info wire.PingInfo) lnet.Peer {
 
 // Close ends discovery: nobody is asked or told any more, and messages that
 // wait for an answer fail with ESHUTDOWN. Pings are still answered. Call it
-// before the node shuts down, which would tell every peer otherwise.
-func (a *Agent) Close() {
+// before the node shuts down, which would tell every peer otherwise. It does not block, and the
+// error is nil.
+func (a *Agent) Close(context.Context) error {
 	a.setting.Lock()
 	defer a.setting.Unlock()
 	a.mu.Lock()
@@ -213,6 +214,7 @@ func (a *Agent) Close() {
 			done <- syscall.ESHUTDOWN
 		}
 	}
+	return nil
 }
 
 // keptInputs is how much of the inbox's memory stays for later.

@@ -193,7 +193,7 @@ func TestParkedLeft(t *testing.T) {
 		t.Errorf("messages ended with %v, want one cancelled", a.sent)
 	}
 	a.put("10.0.0.9@tcp", 3)
-	a.agent.Close()
+	_ = a.agent.Close(t.Context())
 	if len(a.sent) != 3 || !errors.Is(a.sent[2], syscall.ESHUTDOWN) {
 		t.Errorf("messages ended with %v, want ESHUTDOWN at last", a.sent)
 	}

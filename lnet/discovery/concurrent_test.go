@@ -114,7 +114,7 @@ func (p *pipe) start(t *testing.T, got *atomic.Int64, all *sync.WaitGroup) (*por
 	if _, err := table.Node().AddNI(lo.Driver{}, lnd.Config{Net: nid.Lo0().Net()}); err != nil {
 		t.Fatal(err)
 	}
-	agent, err := discovery.Start(table, discovery.Config{})
+	agent, err := discovery.New(table, discovery.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestConcurrent(t *testing.T) {
 	for _, p := range []*pipe{a, b} {
 		table, agent := p.start(t, &got, &all)
 		defer func() {
-			agent.Close()
+			_ = agent.Close(t.Context())
 			if err := table.Node().Shutdown(context.Background()); err != nil {
 				t.Error(err)
 			}

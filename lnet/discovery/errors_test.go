@@ -27,7 +27,7 @@ func TestDiscoverErrors(t *testing.T) {
 		"nobody":    {id: nid.NID{}, want: syscall.EINVAL},
 		"anybody":   {id: nid.Any(), want: syscall.EINVAL},
 		"cancelled": {id: nid.MustParse("10.0.0.9@tcp"), prepare: func(_, _ *node, cancel func()) { cancel() }, want: context.Canceled},
-		"closed":    {id: nid.MustParse(nidB), prepare: func(a, _ *node, _ func()) { a.agent.Close() }, want: syscall.ESHUTDOWN},
+		"closed":    {id: nid.MustParse(nidB), prepare: func(a, _ *node, _ func()) { _ = a.agent.Close(context.Background()) }, want: syscall.ESHUTDOWN},
 		"its node has it no more": {id: nid.MustParse(nidB1), prepare: func(a, b *node, _ func()) {
 			ni := b.add(nidB1)
 			a.put(nidB, 1)

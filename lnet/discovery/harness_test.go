@@ -169,7 +169,7 @@ func (c *cable) node(cfg discovery.Config, ids ...string) *node {
 		c.t.Fatal(err)
 	}
 	var err error
-	if n.agent, err = discovery.Start(n.table, cfg); err != nil {
+	if n.agent, err = discovery.New(n.table, cfg); err != nil {
 		c.t.Fatal(err)
 	}
 	for _, id := range ids {
@@ -191,7 +191,7 @@ func (c *cable) node(cfg discovery.Config, ids ...string) *node {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() {
-		n.agent.Close()
+		_ = n.agent.Close(context.Background())
 		if err := n.table.Node().Shutdown(context.Background()); err != nil {
 			c.t.Errorf("shutdown: %v", err)
 		}

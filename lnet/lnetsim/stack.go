@@ -46,7 +46,7 @@ func NewStack(h *simlnd.Host, cfg StackConfig) (*Stack, error) {
 	var err error
 	if cfg.Discovery {
 		limits := discovery.Limits{Timeout: cfg.TransactionTimeout}
-		s.Agent, err = discovery.Start(s.Table, discovery.Config{Limits: limits})
+		s.Agent, err = discovery.New(s.Table, discovery.Config{Limits: limits})
 	} else {
 		_, err = discovery.NewTarget(s.Table)
 	}
@@ -68,11 +68,11 @@ func (s *Stack) Ping(id nid.NID) {
 // Close shuts the stack down, without giving what waits any time. Call it in
 // simlnd.Host.Do.
 func (s *Stack) Close() error {
-	if s.Agent != nil {
-		s.Agent.Close()
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
+	if s.Agent != nil {
+		_ = s.Agent.Close(ctx)
+	}
 	return s.Node.Shutdown(ctx)
 }
 

@@ -131,7 +131,7 @@ func (n *Node) start(list []networks.Interface) error {
 	if err != nil {
 		return err
 	}
-	if n.discovery, err = discovery.Start(n.table, n.cfg.Discovery); err != nil {
+	if n.discovery, err = discovery.New(n.table, n.cfg.Discovery); err != nil {
 		return err
 	}
 	if err := n.makeDrivers(); err != nil {
@@ -175,7 +175,7 @@ func (n *Node) NIDs() []nid.NID {
 // so, and the handler goes on in its goroutine. So it is with a handler that calls Close.
 func (n *Node) Close(ctx context.Context) error {
 	if n.discovery != nil {
-		n.discovery.Close() // or every NI that goes would be told to all peers
+		_ = n.discovery.Close(ctx) // or every NI that goes would be told to all peers
 	}
 	defer n.table.Close()
 	if ctx.Done() == nil {

@@ -74,8 +74,8 @@ type Agent struct {
 // errNoNID says that a node has no NID to take part as.
 var errNoNID error = &Error{Why: "say which NID of this node takes part"}
 
-// ErrStopped says that the agent was stopped, or that the group was left.
-var ErrStopped error = &Error{Why: "the group was left, or the node stops"}
+// ErrClosed says that the agent was stopped, or that the group was left.
+var ErrClosed error = &Error{Why: "the group was left, or the node stops"}
 
 // ErrTaken says that this node has an agent already, or takes part in a group, or manages it.
 var ErrTaken error = &Error{Why: "this node has an agent, or does that in this group, already"}
@@ -153,7 +153,7 @@ func orDefault(n, d int) int {
 }
 
 // Close ends taking part in all groups, without waiting for what is under way: its
-// senders are told ErrStopped, and managers that this node is no member. It waits for
+// senders are told ErrClosed, and managers that this node is no member. It waits for
 // handlers that run, but for no longer than a second, and then returns ErrHandling; not at
 // all if ctx has ended, or when a handler calls it. Such a handler, which is called
 // no more, goes on in its goroutine.

@@ -138,10 +138,10 @@ func TestStopInHandler(t *testing.T) {
 				if stopped != 1 {
 					t.Fatalf("stopped %d times", stopped)
 				}
-				if _, err := e.group.Send(t.Context(), nil); !errors.Is(err, rmcast.ErrStopped) {
+				if _, err := e.group.Send(t.Context(), nil); !errors.Is(err, rmcast.ErrClosed) {
 					t.Errorf("after the end: %v", err)
 				}
-				if _, err := e.agent.Join(rmcast.GroupConfig{}); !errors.Is(err, rmcast.ErrStopped) {
+				if _, err := e.agent.Join(rmcast.GroupConfig{}); !errors.Is(err, rmcast.ErrClosed) {
 					t.Errorf("joined after the end: %v", err)
 				}
 			})
@@ -150,7 +150,7 @@ func TestStopInHandler(t *testing.T) {
 }
 
 // TestEndWithStuckHandler: Close and Leave end while a handler does not return, and what
-// was posted is told ErrStopped, once.
+// was posted is told ErrClosed, once.
 func TestEndWithStuckHandler(t *testing.T) {
 	for name, end := range map[string]func(*ringEnd) error{
 		"Close": func(e *ringEnd) error {
@@ -200,7 +200,7 @@ func TestEndWithStuckHandler(t *testing.T) {
 				})
 				close(release)
 				<-over
-				if len(told) != 2 || !errors.Is(told[0], rmcast.ErrStopped) || !errors.Is(told[1], rmcast.ErrStopped) || handled != 1 {
+				if len(told) != 2 || !errors.Is(told[0], rmcast.ErrClosed) || !errors.Is(told[1], rmcast.ErrClosed) || handled != 1 {
 					t.Errorf("%d messages handled, told %v", handled, told)
 				}
 			})
@@ -233,7 +233,7 @@ func TestStopEndsWaits(t *testing.T) {
 		ends(t, "Close", func() { _ = e.agent.Close(context.Background()) })
 		for range 10 {
 			ends(t, "what waits", func() {
-				if err := <-results; !errors.Is(err, rmcast.ErrStopped) {
+				if err := <-results; !errors.Is(err, rmcast.ErrClosed) {
 					t.Errorf("what waits returns %v", err)
 				}
 			})

@@ -100,7 +100,7 @@ func TestPostAnswered(t *testing.T) {
 		t.Fatalf("%d answers: %v", len(answers), answers)
 	}
 	for _, err := range answers {
-		if !errors.Is(err, rmcast.ErrStopped) {
+		if !errors.Is(err, rmcast.ErrClosed) {
 			t.Error(err)
 		}
 	}

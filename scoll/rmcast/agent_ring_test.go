@@ -290,10 +290,10 @@ func TestAgentErrors(t *testing.T) {
 	if err := errors.Join(a.Close(t.Context()), a.Close(t.Context())); err != nil {
 		t.Error(err)
 	}
-	if _, err := r.ends[0].group.Send(t.Context(), nil); !errors.Is(err, rmcast.ErrStopped) {
+	if _, err := r.ends[0].group.Send(t.Context(), nil); !errors.Is(err, rmcast.ErrClosed) {
 		t.Errorf("after the end: %v", err)
 	}
-	if _, err := a.Join(rmcast.GroupConfig{}); !errors.Is(err, rmcast.ErrStopped) {
+	if _, err := a.Join(rmcast.GroupConfig{}); !errors.Is(err, rmcast.ErrClosed) {
 		t.Errorf("joined after the end: %v", err)
 	}
 	if !slices.Equal([]int{r.ends[0].got, r.ends[1].got}, []int{1, 0}) {

@@ -120,7 +120,7 @@ type Group struct {
 
 // Join begins to take part in a group. It does not wait until this node is a member:
 // Ready does, and so does Send. A node that manages the group is no member of it
-// before it joins, too. Errors: ErrTaken, ErrStopped, and that GroupConfig lacks Handle or a
+// before it joins, too. Errors: ErrTaken, ErrClosed, and that GroupConfig lacks Handle or a
 // number for the group. Without multicast the payload goes down the tree.
 func (a *Agent) Join(cfg GroupConfig) (*Group, error) {
 	if len(cfg.Managers) == 0 {
@@ -155,7 +155,7 @@ func (a *Agent) claim(g *Group) error {
 	defer a.mu.Unlock()
 	switch {
 	case a.stopped:
-		return ErrStopped
+		return ErrClosed
 	case (*a.groups.Load())[g.cfg.Group] != nil:
 		return ErrTaken
 	case g.cfg.Handle == nil:
@@ -216,7 +216,7 @@ func (g *Group) unlisten() {
 // ID is the number of the group.
 func (g *Group) ID() GroupID { return g.cfg.Group }
 
-// Ready waits until this node is a member and may send. The error is ErrStopped,
+// Ready waits until this node is a member and may send. The error is ErrClosed,
 // ErrInHandler for a handler that would have to wait, or ctx's, with why managers do not let
 // this node in, such as ErrQuorum, as far as they said so, or ErrNoManager.
 func (g *Group) Ready(ctx context.Context) error {
@@ -235,7 +235,7 @@ func (g *Group) Ready(ctx context.Context) error {
 	case <-joined:
 		return nil
 	case <-g.gone:
-		return ErrStopped
+		return ErrClosed
 	case <-ctx.Done():
 		return g.late(ctx)
 	}

@@ -143,12 +143,12 @@ func (g *Group) abandon() {
 		close(g.gone)
 	}
 	for _, s := range g.waiting {
-		s.answer(answer{err: ErrStopped})
+		s.answer(answer{err: ErrClosed})
 	}
 	posted := g.posted
 	g.waiting, g.posted = nil, nil
 	g.mu.Unlock()
 	for _, s := range posted {
-		s.done(Result{}, ErrStopped)
+		s.done(Result{}, ErrClosed)
 	}
 }

@@ -30,7 +30,7 @@ type managing struct {
 // Manage has this node manage a group, or wait for its turn to. Self, Incarnation and
 // Managers, if that is empty, follow from the agent. Managers is
 // the same on all managers and members, and has this node. Who manages a group is no member
-// of it before it calls Join, too. The errors are ErrTaken, ErrStopped, and that the number of
+// of it before it calls Join, too. The errors are ErrTaken, ErrClosed, and that the number of
 // the group, or Managers, is wrong.
 func (a *Agent) Manage(cfg ManagerConfig) error {
 	cfg.Self, cfg.Incarnation = a.cfg.Self, a.cfg.Incarnation
@@ -55,7 +55,7 @@ func (a *Agent) Manage(cfg ManagerConfig) error {
 	switch {
 	case a.stopped:
 		a.mu.Unlock()
-		return ErrStopped
+		return ErrClosed
 	case all[cfg.Group] != nil:
 		a.mu.Unlock()
 		return ErrTaken

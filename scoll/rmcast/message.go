@@ -86,7 +86,7 @@ func (g *Group) giveLocked(s *Sending) {
 //	ErrExpelled   meanwhile: nobody knows who has it
 //	ErrSplit      all have it but members that were silent and left behind; Result names
 //	              them too, and they may live
-//	ErrLeft, ErrStopped
+//	ErrLeft, ErrClosed
 func (g *Group) Send(ctx context.Context, data []byte) (Result, error) {
 	s, err := g.SendAsync(ctx, data)
 	if err != nil {
@@ -119,7 +119,7 @@ func (g *Group) SendAsync(ctx context.Context, data []byte) (*Sending, error) {
 			return nil, g.late(ctx)
 		case <-g.gone:
 			g.forget(s)
-			return nil, ErrStopped
+			return nil, ErrClosed
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (g *Group) post(done func(Result, error)) (*Sending, error) {
 	defer g.mu.Unlock()
 	switch {
 	case g.closed:
-		return nil, ErrStopped
+		return nil, ErrClosed
 	case len(g.posted) == engine.MaxWindow:
 		return nil, ErrFull
 	}
@@ -188,7 +188,7 @@ func (s *Sending) Wait(ctx context.Context) (Result, error) {
 	case a := <-s.released: // before it was over
 		return a.result, a.err
 	default:
-		return Result{}, ErrStopped
+		return Result{}, ErrClosed
 	}
 }
 

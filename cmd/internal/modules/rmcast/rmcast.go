@@ -274,7 +274,7 @@ func explain(err error) error {
 		return wrap(syscall.ESTALE, "members may have it or not; 'scollctl mcast status' shows when this node is a member again")
 	case errors.Is(err, rmcast.ErrUnfinished):
 		return wrap(syscall.ETIMEDOUT, "the group was left all the same; 'scollctl mcast status' on the managers shows whether they run")
-	case errors.Is(err, rmcast.ErrLeft), errors.Is(err, rmcast.ErrStopped):
+	case errors.Is(err, rmcast.ErrLeft), errors.Is(err, rmcast.ErrClosed):
 		return wrap(syscall.ECANCELED, "somebody had this node leave the group, or lnetd is stopping")
 	case errors.Is(err, rmcast.ErrQuorum):
 		return wrap(syscall.EHOSTUNREACH, "'scollctl mcast status' on the managers lists the members and whom they hear; 'lnetctl ping NID'")
