@@ -5,6 +5,7 @@ import (
 	"syscall"
 
 	"ulnet/lnd"
+	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
@@ -13,18 +14,18 @@ import (
 // or a Timeout, or gets into a part of the MD. The peer is given the call's handle in
 // place of the MD's and sends it back, whatever it is. Other operations have none.
 type call struct {
-	md         atomic.Pointer[md] // nil: the slot is free; changes under the md's mu
-	handle     atomic.Uint64      // likewise
-	generation uint64             // guarded by md.mu, like all below
-	id         nid.ProcessID      // who answers
-	typ        wire.MsgType       // of the message that asks
-	offset     int                // of the part of the MD
-	length     int                // likewise
-	ptr        any                // PutRequest.OpPtr
-	tracked    bool               // as its MD is
-	before     *call              // in the list of the MD's calls
-	after      *call              // likewise
-	timeout    callTimeout        // guarded by deadlines.mu
+	md         atomic.Pointer[md]      // nil: the slot is free; changes under the md's mu
+	handle     atomic.Uint64           // likewise
+	generation uint64                  // guarded by md.mu, like all below
+	id         nid.ProcessID           // who answers
+	typ        wire.MsgType            // of the message that asks
+	offset     int                     // of the part of the MD
+	length     int                     // likewise
+	ptr        any                     // PutRequest.OpPtr
+	tracked    bool                    // as its MD is
+	before     *call                   // in the list of the MD's calls
+	after      *call                   // likewise
+	timeout    machine.Deadline[*call] // guarded by deadlines.mu
 }
 
 // part is the bytes of an MD that an operation moves.

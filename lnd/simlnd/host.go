@@ -26,7 +26,7 @@ type Host struct {
 	stepping bool      // a step or a Shutdown owns the connections; guarded by mu, and all below
 	calling  bool      // that runs a function of Do, or a command
 	marked   bool      // the fabric knows that there is something to do
-	timers   timers
+	timers   machine.Deadlines[func()]
 	nis      []*ni
 	calls    []func()
 
@@ -148,10 +148,10 @@ func (h *Host) end() time.Duration {
 	h.stepping, h.marked = false, false
 	h.quiet.Broadcast()
 	if h.idle() {
-		return h.timers.next()
+		return h.timers.Next()
 	}
 	h.wake() // somebody else's goroutine was quick
-	return h.timers.next()
+	return h.timers.Next()
 }
 
 // idle reports whether nothing was left for a step to do. The caller holds h.mu.

@@ -22,7 +22,7 @@ type peer struct {
 	lanes        [lanes]lane
 	queue        lnd.Queue // messages that wait for the connection or its window
 
-	timer    timer
+	timer    machine.Deadline[func()]
 	asked    time.Duration // since when an answer is awaited, or Never
 	progress time.Duration // when the peer has last taken something while messages wait
 	interval time.Duration // until it is asked again
@@ -43,7 +43,7 @@ const firstInterval = 200 * time.Millisecond
 
 func newPeer(n *ni, id sim.NodeID) *peer {
 	p := &peer{ni: n, id: id, pid: nid.LustrePID, asked: machine.Never, progress: machine.Never}
-	p.timer = timer{host: n.host, f: p.tick, index: -1}
+	p.timer.Of = p.tick
 	return p
 }
 
@@ -153,8 +153,8 @@ func all(*lnd.Message) bool { return true }
 func (p *peer) arm(at time.Duration) {
 	h := p.ni.host
 	h.mu.Lock()
-	if p.timer.index < 0 || at < p.timer.at {
-		h.timers.set(&p.timer, at)
+	if !p.timer.IsSet() || at < p.timer.At() {
+		h.timers.Set(&p.timer, at)
 	}
 	h.mu.Unlock()
 }
@@ -163,7 +163,7 @@ func (p *peer) arm(at time.Duration) {
 func (p *peer) await() {
 	if p.asked == machine.Never {
 		p.asked = p.now()
-		if p.timer.index < 0 {
+		if !p.timer.IsSet() {
 			p.arm(p.asked + p.ni.timeout/2)
 		}
 	}

@@ -38,12 +38,12 @@ func (m *Machine) peerInvariants(p *peer) error {
 	switch {
 	case p.dropped || len(p.nis) == 0 || p.nis[0].NID != p.primary || m.peers.of(p.by) != p:
 		return fmt.Errorf("NIs %v, dropped %v, info from %v", p.nis, p.dropped, p.by)
-	case len(p.waiting) > 0 && p.exchange == 0 && !p.queued && p.patience.place < 0:
+	case len(p.waiting) > 0 && p.exchange == 0 && !p.queued && !p.patience.IsSet():
 		return fmt.Errorf("%v wait for nothing", p.waiting)
 	case p.probing > maxProbing || len(p.rails) != len(p.nis)+len(p.claimed):
 		return fmt.Errorf("%d probes, %d NIDs, %d of its own, %d claimed", p.probing, len(p.rails), len(p.nis), len(p.claimed))
 	}
-	if h := p.hearsay; h != &nothing && len(h.claimed) == 0 && h.patience.place < 0 {
+	if h := p.hearsay; h != &nothing && len(h.claimed) == 0 && !h.patience.IsSet() {
 		return fmt.Errorf("memory for claims, and none")
 	}
 	for _, id := range p.waiting {
@@ -56,8 +56,8 @@ func (m *Machine) peerInvariants(p *peer) error {
 			return fmt.Errorf("%v is in state %d and a NID of %v", r.NID, r.state, m.peers.of(r.NID))
 		}
 	}
-	if next, _ := m.nextClaim(p); (next != nil) != (p.toProbe.place >= 0) {
-		return fmt.Errorf("next claim %v, on the agenda %v", next, p.toProbe.place >= 0)
+	if next, _ := m.nextClaim(p); (next != nil) != p.toProbe.IsSet() {
+		return fmt.Errorf("next claim %v, on the agenda %v", next, p.toProbe.IsSet())
 	}
 	return nil
 }

@@ -142,13 +142,13 @@ type Machine struct {
 	peers   table
 	last    uint64 // exchange
 	sent    []*peer
-	urgent  []*peer  // wait for a place in sent, and somebody waits for them; see next
-	ready   []*peer  // the others
-	probes  []*probe // under way, by deadline
-	agenda  alarms   // toProbe of peers with claims to probe
-	patient alarms   // patience of peers
-	claims  int      // of all peers, above the ownClaims of each
-	dirty   []*peer  // changed in this step
+	urgent  []*peer                  // wait for a place in sent, and somebody waits for them; see next
+	ready   []*peer                  // the others
+	probes  []*probe                 // under way, by deadline
+	agenda  machine.Deadlines[*peer] // toProbe of peers with claims to probe
+	patient machine.Deadlines[*peer] // patience of peers
+	claims  int                      // of all peers, above the ownClaims of each
+	dirty   []*peer                  // changed in this step
 	stats   Stats
 }
 
@@ -215,9 +215,7 @@ func (m *Machine) wake() time.Duration {
 	if len(m.sent) > 0 {
 		wake = m.sent[0].deadline
 	}
-	if a := m.patient.first(); a != nil {
-		wake = min(wake, a.at)
-	}
+	wake = min(wake, m.patient.Next())
 	return min(wake, m.nextProbe())
 }
 

@@ -63,10 +63,11 @@ func (m *Machine) nextClaim(p *peer) (next *rail, at time.Duration) {
 
 // plan notes when p is to have its next claim probed.
 func (m *Machine) plan(p *peer) {
-	if next, at := m.nextClaim(p); next != nil {
-		m.agenda.set(&p.toProbe, at)
-	} else {
-		m.agenda.clear(&p.toProbe)
+	switch next, at := m.nextClaim(p); {
+	case next == nil:
+		m.agenda.Clear(&p.toProbe)
+	case !p.toProbe.IsSet() || p.toProbe.At() != at: // keeps its turn otherwise
+		m.agenda.Set(&p.toProbe, at)
 	}
 }
 
@@ -76,16 +77,16 @@ func (m *Machine) nextProbe() time.Duration {
 	if len(m.probes) > 0 {
 		at = m.probes[0].deadline
 	}
-	if next := m.agenda.first(); next != nil && len(m.probes) < m.limits.MaxProbes {
-		at = min(at, next.at)
+	if len(m.probes) < m.limits.MaxProbes {
+		at = min(at, m.agenda.Next())
 	}
 	return at
 }
 
 // probeDue sends the probes that are due, and ends the patience of peers.
 func (m *Machine) probeDue(now time.Duration, out *Output) {
-	for a := m.patient.first(); a != nil && a.at <= now; a = m.patient.first() {
-		p := a.peer
+	for m.patient.Next() <= now {
+		p := m.patient.First().Of
 		m.endPatience(p)
 		if p.isBlank() {
 			m.discard(p, out)
@@ -93,9 +94,10 @@ func (m *Machine) probeDue(now time.Duration, out *Output) {
 			m.advance(now, p, out)
 		}
 	}
-	for a := m.agenda.first(); a != nil && a.at <= now && len(m.probes) < m.limits.MaxProbes; a = m.agenda.first() {
-		r, _ := m.nextClaim(a.peer)
-		m.sendProbe(now, a.peer, r, out)
+	for m.agenda.Next() <= now && len(m.probes) < m.limits.MaxProbes {
+		p := m.agenda.First().Of
+		r, _ := m.nextClaim(p)
+		m.sendProbe(now, p, r, out)
 	}
 }
 
@@ -114,19 +116,19 @@ func (m *Machine) sendProbe(now time.Duration, p *peer, r *rail, out *Output) {
 // beginPatience has the discovery of p wait for its probes, if it does not already.
 func (m *Machine) beginPatience(now time.Duration, p *peer) {
 	until := now + probePatience
-	if len(p.claimed) > 0 && (p.patience.place < 0 || p.patience.at > until) { // see remember
-		m.patient.set(&p.patience, until)
+	if len(p.claimed) > 0 && (!p.patience.IsSet() || p.patience.At() > until) { // see remember
+		m.patient.Set(&p.patience, until)
 	}
 }
 
 func (m *Machine) endPatience(p *peer) {
-	m.patient.clear(&p.patience)
+	m.patient.Clear(&p.patience)
 	p.unburden()
 }
 
 // awaitsProbes reports whether the discovery of p is to wait for its probes.
 func (m *Machine) awaitsProbes(p *peer) bool {
-	return p.patience.place >= 0 && slices.ContainsFunc(p.rails, func(r rail) bool {
+	return p.patience.IsSet() && slices.ContainsFunc(p.rails, func(r rail) bool {
 		return r.state == probing || r.state == claim && r.tries == 0 && m.reaches(r.NID)
 	})
 }

@@ -5,21 +5,22 @@ import (
 	"time"
 
 	"ulnet/lnet"
+	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
 
 // hearsay is what a peer claims. Most claim nothing.
 type hearsay struct {
-	claimed  []wire.NIStatus // replaced, never changed: lnet.Peers share it
-	toProbe  alarm           // set: when the next claim is to be probed
-	patience alarm           // set: until then discovery waits for probes
-	probing  int             // probes under way
-	overflow int             // its part of Machine.claims
+	claimed  []wire.NIStatus         // replaced, never changed: lnet.Peers share it
+	toProbe  machine.Deadline[*peer] // set: when the next claim is to be probed
+	patience machine.Deadline[*peer] // set: until then discovery waits for probes
+	probing  int                     // probes under way
+	overflow int                     // its part of Machine.claims
 }
 
 // nothing is the hearsay of peers that claim nothing. It never changes.
-var nothing = hearsay{toProbe: alarm{place: -1}, patience: alarm{place: -1}}
+var nothing hearsay
 
 // claim notes what p claims now.
 func (p *peer) claim(list []wire.NIStatus) {
@@ -33,12 +34,12 @@ func (p *peer) claim(list []wire.NIStatus) {
 }
 
 func newHearsay(p *peer) *hearsay {
-	return &hearsay{toProbe: alarm{peer: p, place: -1}, patience: alarm{peer: p, place: -1}}
+	return &hearsay{toProbe: machine.Deadline[*peer]{Of: p}, patience: machine.Deadline[*peer]{Of: p}}
 }
 
 // unburden gives back the memory of claims that there are no more.
 func (p *peer) unburden() {
-	if h := p.hearsay; len(h.claimed) == 0 && h.patience.place < 0 && h.toProbe.place < 0 && h.probing == 0 {
+	if h := p.hearsay; len(h.claimed) == 0 && !h.patience.IsSet() && !h.toProbe.IsSet() && h.probing == 0 {
 		p.hearsay = &nothing
 	}
 }
@@ -193,7 +194,7 @@ func (p *peer) isBlank() bool { return p.flags == 0 && p.idle() }
 func (p *peer) remember(m *Machine, spent time.Duration) {
 	p.spent = spent
 	p.hearsay = newHearsay(p)
-	m.patient.set(&p.patience, spent)
+	m.patient.Set(&p.patience, spent)
 }
 
 // discard forgets a blank peer.
@@ -213,7 +214,7 @@ func (m *Machine) delete(p *peer, out *Output) {
 // drop takes a peer that has no NIDs any more off all lists.
 func (m *Machine) drop(p *peer, out *Output) {
 	m.disclaim(p, out)
-	m.patient.clear(&p.patience)
+	m.patient.Clear(&p.patience)
 	p.rails, p.nis = nil, nil
 	if p.exchange != 0 {
 		out.Cancelled = append(out.Cancelled, p.exchange)
