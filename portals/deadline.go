@@ -35,13 +35,11 @@ func (l *deadlines) remove(c *call) {
 func (l *deadlines) due(now time.Duration) (c *call, handle uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.calls.Next() > now {
+	due := l.calls.Pop(now)
+	if due == nil {
 		return nil, 0
 	}
-	c = l.calls.First().Of
-	handle = c.handle.Load() // end takes it out before it forgets the handle
-	l.calls.Clear(&c.timeout)
-	return c, handle
+	return due.Of, due.Of.handle.Load() // end takes it out before it forgets the handle
 }
 
 // watchDeadlines sets the timer for the nearest deadline. It holds no lock of an MD.

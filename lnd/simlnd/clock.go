@@ -53,13 +53,11 @@ func (t *timer) Reset(d time.Duration) bool {
 func (h *Host) fire(now time.Duration) {
 	for {
 		h.mu.Lock()
-		if h.timers.Next() > now {
-			h.mu.Unlock()
+		due := h.timers.Pop(now)
+		h.mu.Unlock()
+		if due == nil {
 			return
 		}
-		due := h.timers.First()
-		h.timers.Clear(due)
-		h.mu.Unlock()
 		due.Of()
 	}
 }

@@ -42,6 +42,17 @@ func (s *Deadlines[T]) Next() time.Duration {
 	return s.heap[0].at
 }
 
+// Pop clears the earliest deadline and returns it, if it is not later than until;
+// otherwise nil.
+func (s *Deadlines[T]) Pop(until time.Duration) *Deadline[T] {
+	if len(s.heap) == 0 || s.heap[0].at > until {
+		return nil
+	}
+	d := s.heap[0]
+	s.Clear(d)
+	return d
+}
+
 // Set sets a deadline, or moves it.
 func (s *Deadlines[T]) Set(d *Deadline[T], at time.Duration) {
 	s.turn++

@@ -38,6 +38,19 @@ func TestDeadlines(t *testing.T) {
 				}
 				delete(want, i)
 			},
+			"pop": func(t *rapid.T) {
+				until := time.Duration(rapid.IntRange(0, 4).Draw(t, "until"))
+				first := s.First()
+				d := s.Pop(until)
+				if first == nil || first.At() > until {
+					first = nil
+				} else {
+					delete(want, first.Of)
+				}
+				if d != first {
+					t.Fatalf("Pop(%v): %v, want %v", until, d, first)
+				}
+			},
 			"": func(t *rapid.T) {
 				next, first := Never, -1
 				order := make([]int, 0, len(want))

@@ -7,7 +7,6 @@
 package timerfd
 
 import (
-	"container/heap"
 	"sync"
 	"time"
 
@@ -21,7 +20,7 @@ type Clock struct {
 
 	mu     sync.Mutex
 	alarm  *alarm // guarded by mu, like all below; nil: closed, or the system has none
-	timers timers
+	timers machine.Deadlines[*timer]
 	due    time.Duration // when alarm rings; machine.Never: it does not
 	over   chan struct{} // closed when the goroutine has ended
 }
@@ -40,7 +39,8 @@ func NewClock() *Clock {
 
 // AfterFunc implements machine.Clock: f runs in a goroutine of its own.
 func (c *Clock) AfterFunc(d time.Duration, f func()) machine.Timer {
-	t := &timer{c: c, f: f, place: -1}
+	t := &timer{c: c, f: f}
+	t.due.Of = t
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t.start(d)
@@ -54,9 +54,8 @@ func (c *Clock) Close() {
 		c.alarm.close()
 		c.alarm = nil
 	}
-	for len(c.timers) > 0 {
-		t := heap.Pop(&c.timers).(*timer)
-		t.start(t.at - c.Now())
+	for due := c.timers.Pop(machine.Never); due != nil; due = c.timers.Pop(machine.Never) {
+		due.Of.start(due.At() - c.Now())
 	}
 	c.mu.Unlock()
 	<-c.over
@@ -74,8 +73,9 @@ func (c *Clock) expire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.due = machine.Never
-	for now := c.Now(); len(c.timers) > 0 && c.timers[0].at <= now; {
-		go heap.Pop(&c.timers).(*timer).f()
+	now := c.Now()
+	for due := c.timers.Pop(now); due != nil; due = c.timers.Pop(now) {
+		go due.Of.f()
 	}
 	c.set()
 }
@@ -83,19 +83,18 @@ func (c *Clock) expire() {
 // set sees to it that the alarm rings for the first timer. It may ring early,
 // for one that was stopped. The caller holds c.mu.
 func (c *Clock) set() {
-	if c.alarm != nil && len(c.timers) > 0 && c.timers[0].at < c.due {
-		c.due = c.timers[0].at
+	if c.alarm != nil && c.timers.Next() < c.due {
+		c.due = c.timers.Next()
 		c.alarm.set(max(c.due-c.Now(), 1))
 	}
 }
 
 // timer is a pending call, or one that was.
 type timer struct {
-	c     *Clock
-	f     func()
-	at    time.Duration // guarded by c.mu, like all below
-	place int           // in c.timers, or -1
-	std   *time.Timer   // instead, of a clock without an alarm
+	c   *Clock
+	f   func()
+	due machine.Deadline[*timer] // in c.timers; guarded by c.mu, like all below
+	std *time.Timer              // instead, of a clock without an alarm
 }
 
 // start has the call made d from now. The caller holds c.mu.
@@ -104,8 +103,7 @@ func (t *timer) start(d time.Duration) {
 		t.std = time.AfterFunc(d, t.f)
 		return
 	}
-	t.at = t.c.Now() + d
-	heap.Push(&t.c.timers, t)
+	t.c.timers.Set(&t.due, t.c.Now()+d)
 	t.c.set()
 }
 
@@ -118,14 +116,10 @@ func (t *timer) Stop() bool {
 
 // stop is Stop. The caller holds c.mu.
 func (t *timer) stop() bool {
-	switch {
-	case t.std != nil:
+	if t.std != nil {
 		return t.std.Stop()
-	case t.place < 0:
-		return false
 	}
-	heap.Remove(&t.c.timers, t.place)
-	return true
+	return t.c.timers.Clear(&t.due)
 }
 
 // Reset is that of time.Timer.
@@ -135,32 +129,4 @@ func (t *timer) Reset(d time.Duration) bool {
 	pending := t.stop()
 	t.start(d)
 	return pending
-}
-
-// timers is a heap, the first to be due on top.
-type timers []*timer
-
-func (h timers) Len() int           { return len(h) }
-func (h timers) Less(i, j int) bool { return h[i].at < h[j].at }
-
-func (h timers) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i, j
-}
-
-// Push implements heap.Interface.
-func (h *timers) Push(x any) {
-	t := x.(*timer)
-	t.place = len(*h)
-	*h = append(*h, t)
-}
-
-// Pop implements heap.Interface.
-func (h *timers) Pop() any {
-	last := len(*h) - 1
-	t := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	t.place = -1
-	return t
 }

@@ -76,8 +76,8 @@ func TestTimers(t *testing.T) {
 	if once := len(runs) - stopped; slices.Max(runs) != 1 || sum(runs) != once {
 		t.Errorf("%d runs of %d timers, the most of one %d", sum(runs), once, slices.Max(runs))
 	}
-	if len(c.timers) != 0 {
-		t.Errorf("%d timers are left", len(c.timers))
+	if c.timers.First() != nil {
+		t.Error("timers are left")
 	}
 }
 

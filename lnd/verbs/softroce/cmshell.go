@@ -32,7 +32,7 @@ var _ endpoint = (*cmShell)(nil)
 func newCMShell(h *hub, cfg cmConfig) *cmShell {
 	s := &cmShell{
 		hub: h, cm: newCM(cfg), conns: make(map[ibta.CommID]*conn), ports: make(map[uint16]*listener),
-		timerAt: machine.Never, timer: timed{place: -1},
+		timerAt: machine.Never,
 	}
 	s.timer.expired = s.expired
 	return s

@@ -83,7 +83,7 @@ func newConn(dev *device, cfg verbs.QPConfig, qpn ibta.QPN, events func(verbs.Co
 	}
 	c := &conn{
 		hub: h, dev: dev, qp: cfg, sends: sends, recvs: recvs, qpn: qpn, psn: h.numbers.PSN() & psnMask,
-		timer: timed{place: -1}, wake: machine.Never, timerAt: machine.Never,
+		wake: machine.Never, timerAt: machine.Never,
 	}
 	c.timer.expired = c.expired
 	c.events.upcall, c.events.done, c.events.silent = events, func() { dev.remove(c) }, true

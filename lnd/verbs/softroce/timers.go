@@ -1,7 +1,6 @@
 package softroce
 
 import (
-	"container/heap"
 	"sync"
 	"time"
 
@@ -12,9 +11,7 @@ import (
 type timed struct {
 	expired func(now time.Duration) // called without locks
 
-	// Guarded by the lock of its timers.
-	due   time.Duration
-	place int // in the heap; -1 for none
+	due machine.Deadline[*timed] // guarded by the lock of its timers
 }
 
 // timers call whoever has something due, by one timer of the clock. A timed is
@@ -26,7 +23,7 @@ type timers struct {
 
 	mu      sync.Mutex // guards all below
 	idle    sync.Cond  // nobody is called
-	heap    timedHeap
+	heap    machine.Deadlines[*timed]
 	at      time.Duration // when the clock's timer is due
 	timer   machine.Timer
 	firing  bool
@@ -49,16 +46,11 @@ func (t *timers) set(e *timed, due time.Duration) {
 	due = (due + grain - 1) / grain * grain
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch {
-	case t.closed || e.place >= 0 && e.due <= due:
+	if t.closed || e.due.IsSet() && e.due.At() <= due {
 		return
-	case e.place >= 0:
-		e.due = due
-		heap.Fix(&t.heap, e.place)
-	default:
-		e.due = due
-		heap.Push(&t.heap, e)
 	}
+	e.due.Of = e
+	t.heap.Set(&e.due, due)
 	t.start()
 }
 
@@ -66,18 +58,16 @@ func (t *timers) set(e *timed, due time.Duration) {
 func (t *timers) remove(e *timed) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if e.place >= 0 {
-		heap.Remove(&t.heap, e.place)
-	}
+	t.heap.Clear(&e.due)
 }
 
 // start sets the clock's timer for the first in the heap. A call that is under way
 // does that at its end.
 func (t *timers) start() {
-	if t.firing || t.closed || len(t.heap) == 0 || t.heap[0].due >= t.at {
+	if t.firing || t.closed || t.heap.Next() >= t.at {
 		return
 	}
-	t.at = t.heap[0].due
+	t.at = t.heap.Next()
 	d := max(t.at-t.clock.Now(), 0)
 	if r, ok := t.timer.(interface{ Reset(time.Duration) bool }); ok {
 		r.Reset(d) // as a new one, without its memory
@@ -97,8 +87,8 @@ func (t *timers) fire() {
 		return
 	}
 	now := t.clock.Now()
-	for len(t.heap) > 0 && t.heap[0].due <= now {
-		t.calling = append(t.calling, heap.Pop(&t.heap).(*timed))
+	for due := t.heap.Pop(now); due != nil; due = t.heap.Pop(now) {
+		t.calling = append(t.calling, due.Of)
 	}
 	t.firing, t.at = true, machine.Never
 	t.mu.Unlock()
@@ -123,29 +113,4 @@ func (t *timers) close() {
 	for t.firing {
 		t.idle.Wait()
 	}
-}
-
-// timedHeap has the earliest first (heap.Interface).
-type timedHeap []*timed
-
-func (h timedHeap) Len() int           { return len(h) }
-func (h timedHeap) Less(i, j int) bool { return h[i].due < h[j].due }
-
-func (h timedHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i, j
-}
-
-func (h *timedHeap) Push(x any) {
-	e := x.(*timed)
-	e.place = len(*h)
-	*h = append(*h, e)
-}
-
-func (h *timedHeap) Pop() any {
-	last := len(*h) - 1
-	e := (*h)[last]
-	(*h)[last] = nil
-	*h, e.place = (*h)[:last], -1
-	return e
 }

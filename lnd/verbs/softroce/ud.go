@@ -52,7 +52,7 @@ func (d *device) NewUD(cfg verbs.UDConfig) (verbs.UD, error) {
 	}
 	u := &ud{dev: d, hub: d.hub, cfg: cfg, sends: sends, recvs: recvs, pool: from}
 	u.out.u = u
-	u.retry = timed{expired: u.again, place: -1}
+	u.retry = timed{expired: u.again}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
