@@ -36,7 +36,7 @@
 // and Recv never wait for the network, upcalls never wait at all.
 //
 // Upcalls for an arriving message come from a goroutine of the driver, or from
-// one that has borrowed the connection, see [Lender].
+// a follower that runs the read loop of the connection, see [ReadLoop].
 //
 // A Delivery belongs to the driver, which may reuse it when Delivered has
 // returned. What a connection of a stream brings is one Delivery at a time; one of
@@ -191,7 +191,7 @@ func (t Tunables) WithDefaults() Tunables {
 }
 
 // Message is one outgoing LNet message (struct lnet_msg, the part that a
-// driver sees). lnet makes it and lends it to the driver until Finalize.
+// driver sees). lnet makes it, and the driver has it until Finalize.
 type Message struct {
 	Header  wire.Header   // complete; the driver encodes it as it is
 	Target  nid.ProcessID // next hop: the connection to use, not Header.DestNID
@@ -215,7 +215,7 @@ type Message struct {
 }
 
 // Delivery is one arriving message. The driver owns it, fills Header, From,
-// Incarnation and ReceivedAt, and lends it to lnet from Parse until Delivered.
+// Incarnation and ReceivedAt, and lnet has it from Parse until Delivered.
 type Delivery struct {
 	Header wire.Header
 	From   nid.ProcessID // peer at the other end of the connection (previous hop)
@@ -248,6 +248,6 @@ type Delivery struct {
 	Owner any
 	// Driver is the driver's own, to find its connection again in Recv.
 	Driver any
-	// Lender is what it came by, if the reading of that can be borrowed, else nil.
-	Lender Lender
+	// ReadLoop is the loop that received it, or nil if that cannot be handed over.
+	ReadLoop ReadLoop
 }

@@ -31,7 +31,7 @@ func (u *upper) Arrive(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReas
 func (t *Table) arrival(ni *lnet.NI, d *lnd.Delivery, kind EventKind) *operation {
 	h := &d.Header
 	o := t.newOperation()
-	o.ni, o.from = ni, d.Lender
+	o.ni, o.from = ni, d.ReadLoop
 	o.Asker = d.From
 	e := &o.event
 	e.Kind = kind

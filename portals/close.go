@@ -16,12 +16,12 @@ func (t *Table) Close() {
 func (q *EQ) close() {
 	q.mu.Lock()
 	q.closed = true
-	reading := q.borrowing.wake()
+	reading := q.follower.wake()
 	q.mu.Unlock()
 	if reading != nil {
 		reading.Interrupt(q)
 	}
-	q.giveBack()
+	q.returnLoop()
 	q.notify()
 }
 

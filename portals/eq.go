@@ -31,7 +31,7 @@ type EQ struct {
 	freed  bool    // guarded by mu
 	closed bool    // the table is; guarded by mu
 
-	borrowing borrowing
+	follower follower
 }
 
 // NewEQ makes an event queue for at least size events (LNetEQAlloc); size is
@@ -65,13 +65,13 @@ func (q *EQ) Free() error {
 	if reading != nil {
 		reading.Interrupt(q)
 	}
-	q.giveBack()
+	q.returnLoop()
 	q.notify()
 	q.table.queues.remove(q)
 	return nil
 }
 
-func (q *EQ) free() (reading lnd.Lender, err error) {
+func (q *EQ) free() (reading lnd.ReadLoop, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
@@ -81,7 +81,7 @@ func (q *EQ) free() (reading lnd.Lender, err error) {
 		return nil, syscall.EBUSY
 	}
 	q.freed = true
-	return q.borrowing.wake(), nil
+	return q.follower.wake(), nil
 }
 
 // join counts an MD that names the queue; false: the queue is gone.
@@ -103,7 +103,7 @@ func (q *EQ) leave() {
 
 // push adds an event; the oldest is overwritten when the ring is full. An MD
 // leaves with its last event: who reads it may free the queue.
-func (q *EQ) push(e *Event, from lnd.Lender) {
+func (q *EQ) push(e *Event, from lnd.ReadLoop) {
 	q.mu.Lock()
 	if e.Unlinked {
 		q.users--
@@ -113,9 +113,9 @@ func (q *EQ) push(e *Event, from lnd.Lender) {
 	*slot = *e
 	slot.Sequence = q.wrote
 	if from != nil {
-		q.borrowing.latest = from
+		q.follower.latest = from
 	}
-	reading := q.borrowing.wake()
+	reading := q.follower.wake()
 	q.mu.Unlock()
 	if reading != nil {
 		reading.Interrupt(q)
@@ -182,7 +182,7 @@ func (q *EQ) Wait(ctx context.Context) (e Event, err error) {
 		select {
 		case <-q.arrived:
 		case <-ctx.Done():
-			q.giveBack()
+			q.returnLoop()
 			return e, context.Cause(ctx)
 		}
 	}
@@ -198,7 +198,7 @@ func (q *EQ) Poll(timeout time.Duration) (e Event, ok bool, err error) {
 		e, err = q.Wait(context.Background())
 		return e, err == nil || errors.Is(err, ErrOverflow), err
 	}
-	q.giveBack()
+	q.returnLoop()
 	late := make(chan struct{})
 	defer q.clock.AfterFunc(timeout, func() { close(late) }).Stop()
 	for {

@@ -26,7 +26,7 @@ func (c late) Done() <-chan struct{} {
 // yet leave one token: the waiter that takes it wakes the other one.
 func TestEQPassesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newLender().q
+		q := newReadLoop().q
 		ctx := late{t.Context(), make(chan struct{})}
 		const waiters = 3
 		var done [waiters]bool
@@ -53,11 +53,11 @@ func TestEQPassesOn(t *testing.T) {
 
 // interrupted is a connection whose reader is interrupted by an event.
 type interrupted struct {
-	lnd.Lender
+	lnd.ReadLoop
 	f func()
 }
 
-func (i *interrupted) Interrupt(lnd.Borrower) { i.f() }
+func (i *interrupted) Interrupt(lnd.Follower) { i.f() }
 
 // TestEQFreedByReader: the goroutine that reads the last event of a queue may free the
 // queue at once, while the one that delivered the event still wakes others.
@@ -72,8 +72,8 @@ func TestEQFreedByReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	freed := false
-	q.borrowing.inside, q.borrowing.waits = true, true
-	q.borrowing.asked = &interrupted{f: func() {
+	q.follower.inside, q.follower.waits = true, true
+	q.follower.requested = &interrupted{f: func() {
 		if e, ok, err := q.Get(); !ok || err != nil || !e.Unlinked {
 			t.Errorf("event %v, %t, %v", &e, ok, err)
 		}
@@ -92,7 +92,7 @@ func TestEQFreedByReader(t *testing.T) {
 func TestPollEQsPassesOn(t *testing.T) {
 	table := New(lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()}))
 	synctest.Test(t, func(t *testing.T) {
-		first, second := newLender().q, newLender().q
+		first, second := newReadLoop().q, newReadLoop().q
 		var polled, waited bool
 		go func() {
 			_, which, ok, err := table.PollEQs([]*EQ{first, second}, -1)

@@ -20,7 +20,7 @@ func (t *Table) PollEQs(queues []*EQ, timeout time.Duration) (e Event, which int
 	cases := make([]reflect.SelectCase, 0, len(queues)+1)
 	for _, q := range queues {
 		if timeout != 0 {
-			q.giveBack()
+			q.returnLoop()
 		}
 		cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(q.arrived)})
 	}

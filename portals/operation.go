@@ -22,7 +22,7 @@ type operation struct {
 	waits    *md             // while it is held: the MD that it waits for; nil: any that takes it
 	why      lnet.DropReason // of what was held and is dropped
 	ack      bool            // the PUT that came in wants an ACK
-	from     lnd.Lender      // the connection that the message came by
+	from     lnd.ReadLoop    // the connection that the message came by
 	next     *operation      // in an operationList
 }
 

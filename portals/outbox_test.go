@@ -73,10 +73,10 @@ func bytesOf(m *lnd.Message) (all string) {
 // message's before it has left.
 func TestOutboxMessage(t *testing.T) {
 	o := newOutbox(t, portals.OutboxConfig[string]{})
-	lent := []byte("payload ")
+	payload := []byte("payload ")
 	m := o.New()
 	m.Note, m.Priority = "first", true
-	m.Data, m.Payload, m.Trailer = append(m.Data, "data "...), lent, append(m.Trailer, "trailer"...)
+	m.Data, m.Payload, m.Trailer = append(m.Data, "data "...), payload, append(m.Trailer, "trailer"...)
 	o.Put(m, portals.PutRequest{Target: there, Portal: 5})
 	o.put(there, "second", 4, false)
 	o.want(t, "before anything has left")

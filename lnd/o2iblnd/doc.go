@@ -29,8 +29,8 @@
 //
 //	the LNet message                      on the wire
 //	up to 3976 bytes of payload           IMMEDIATE, copied on both sides
-//	a longer PUT or REPLY                 PUT_REQ; the peer lends memory (PUT_ACK); WRITEs, PUT_DONE
-//	a GET of more, whose sink is known    GET_REQ lends memory; WRITEs of the peer, GET_DONE
+//	a longer PUT or REPLY                 PUT_REQ; the peer names its memory (PUT_ACK); WRITEs, PUT_DONE
+//	a GET of more, whose sink is known    GET_REQ names memory; WRITEs of the peer, GET_DONE
 //
 // There is no REPLY to a GET_REQ on the wire: GET_DONE stands for it, and is delivered
 // as one. At the other side the REPLY of lnet that names the MD of a GET_REQ becomes
@@ -117,13 +117,14 @@
 //	exchange  machine: credits, queues, transfers and deadlines of an established connection
 //	tx, rx    what is under way with the peer; a message on its way to lnet
 //
-// There is no goroutine but those of the device, which makes the upcalls, and of
-// timers. Deliveries name the device as their [lnd.Lender] if it lends its reading
-// ([verbs.Lending]): then the waiter for a message makes the upcalls. Send posts in the goroutine of its caller. The steps of an exchange are done
-// under conn.mu; what they ask for is done without it, by one goroutine at a time
-// (conn.unlock), so that work requests leave in the order of the steps, and the
-// memory of a message is not given back before it was posted. That goroutine may
-// finalize messages of others.
+// The only goroutines are those of the device, which makes the upcalls, and of timers.
+// Deliveries name the read loop of the device if it can be handed over
+// ([verbs.ReadLooper]): then the goroutine that waits for a message makes the upcalls.
+// Send posts in the goroutine of its caller. The steps of an exchange are done under
+// conn.mu. One goroutine at a time carries out their effects without the lock
+// (conn.unlock), so that work requests leave in the order of the steps and the memory of
+// a message is not released before it was posted. That goroutine may finalize messages of
+// other callers.
 //
 // Locks are taken in the order Driver.mu, acceptor.mu, NI.mu, peer.mu, conn.mu. None but
 // the first is held while the device or lnet is called or something is logged.

@@ -143,8 +143,8 @@ func (e *end) take(t *tx) []byte {
 	return data
 }
 
-// lend makes memory of n bytes in so many fragments, with gaps.
-func (e *end) lend(t *tx, n, frags int) {
+// provide makes memory of n bytes in so many fragments, with gaps.
+func (e *end) provide(t *tx, n, frags int) {
 	e.nextKey++
 	t.key, t.total = e.nextKey, n
 	e.memory[t.key] = make([]byte, n+8*frags)
@@ -164,7 +164,7 @@ func (e *end) send(typ wire.MsgType, n, segments, frags int, priority bool) *lnd
 	if typ == wire.Get {
 		m.Header.SetGet(wire.GetCmd{ReturnMD: wire.MDHandle{Interface: 7, Object: uint64(len(e.sent) + len(e.wire))}, SinkLength: uint32(n)})
 		t.kind = kib.GetReq
-		e.lend(t, n, frags)
+		e.provide(t, n, frags)
 	} else {
 		m.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: uint64(n)})
 		m.Header.PayloadLength = uint32(n)
@@ -275,7 +275,7 @@ func (e *end) resume() bool {
 		e.step(exchangeIn{kind: exchangeConsumed})
 		return true
 	}
-	e.lend(t, n, 1+n%5)
+	e.provide(t, n, 1+n%5)
 	e.step(exchangeIn{kind: exchangeSink, tx: t})
 	return true
 }

@@ -99,14 +99,14 @@ func dropped(c *Counters) (n uint64) {
 	return n
 }
 
-// lentPool counts what is returned to it.
-type lentPool struct {
+// countingPool counts what is returned to it.
+type countingPool struct {
 	returned, closed int
 }
 
-func (p *lentPool) Return(verbs.Buffer)    { p.returned++ }
-func (p *lentPool) Stats() verbs.PoolStats { return verbs.PoolStats{} }
-func (p *lentPool) Close() error           { p.closed++; return nil }
+func (p *countingPool) Return(verbs.Buffer)    { p.returned++ }
+func (p *countingPool) Stats() verbs.PoolStats { return verbs.PoolStats{} }
+func (p *countingPool) Close() error           { p.closed++; return nil }
 
 // hostileNI is an NI that has joined groups 5 and 6, without a queue pair.
 func hostileNI(t testing.TB, up lnd.Upcalls) *NI {
@@ -123,7 +123,7 @@ func hostileNI(t testing.TB, up lnd.Upcalls) *NI {
 // TestHostileDatagrams: each is dropped with a counter, and the next good one comes.
 // Each buffer goes back.
 func TestHostileDatagrams(t *testing.T) {
-	up, pool := new(counting), new(lentPool)
+	up, pool := new(counting), new(countingPool)
 	ni := hostileNI(t, up)
 	want := 0
 	for i, tt := range hostile {
@@ -179,7 +179,7 @@ func FuzzMulticast(f *testing.F) {
 		net := nid.MakeNet(nid.O2IB, 0)
 		in.SrcAddr, in.Group = nid.FromNumber(net, from).Addr(), nid.FromNumber(net, to).Addr()
 		before := ni.counts.snapshot()
-		ni.cast.receive([]verbs.Completion{in}, new(lentPool))
+		ni.cast.receive([]verbs.Completion{in}, new(countingPool))
 		after := ni.counts.snapshot()
 		if taken := uint64(len(up.got)); taken+dropped(&after)-dropped(&before) != 1 {
 			t.Fatalf("%d taken, %d dropped", taken, dropped(&after)-dropped(&before))

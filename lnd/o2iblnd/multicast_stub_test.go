@@ -23,7 +23,7 @@ func (frozen) Now() time.Duration { return time.Minute }
 type stubDevice struct {
 	verbs.Device
 	mtu, sges int
-	pool      lentPool
+	pool      countingPool
 	queues    []*stubCQ
 	qp        *stubUD
 	closed    int // protection domains

@@ -34,13 +34,13 @@ type NI struct {
 	counts   counters
 	acceptor *acceptor
 
-	dev    verbs.Device // of the acceptor
-	attr   verbs.DeviceAttr
-	lender lnd.Lender // of dev; nil: it does not lend
-	pd     verbs.PD
-	mrs    registrations
-	pool   verbs.Pool
-	cq     verbs.CQ
+	dev  verbs.Device // of the acceptor
+	attr verbs.DeviceAttr
+	loop lnd.ReadLoop // of dev; nil: it hands none over
+	pd   verbs.PD
+	mrs  registrations
+	pool verbs.Pool
+	cq   verbs.CQ
 
 	mu      sync.RWMutex
 	peers   map[nid.NID]*peer // guarded by mu; nil when the NI has ended
@@ -62,8 +62,8 @@ var _ lnd.NI = (*NI)(nil)
 // open makes what the NI needs of its device.
 func (ni *NI) open(a *acceptor, cfg Config, t lnd.Tunables) (err error) {
 	ni.acceptor, ni.dev, ni.attr = a, a.dev, a.dev.Attr()
-	if l, ok := ni.dev.(verbs.Lending); ok {
-		ni.lender = l.Lender()
+	if l, ok := ni.dev.(verbs.ReadLooper); ok {
+		ni.loop = l.ReadLoop()
 	}
 	ni.cfg, ni.depth = cfg.forNI(t, ni.attr), peerCredits(t)
 	defer func() {

@@ -129,7 +129,7 @@ func (ni *NI) prepare(p *peer, m *lnd.Message) (t *tx, e *Error) {
 	return t, nil
 }
 
-// register lends the memory of a payload for the time of t.
+// register registers the memory of a payload for the lifetime of t.
 func (ni *NI) register(t *tx, p lnd.Payload, access verbs.Access) (err error) {
 	t.pieces = p.Append(t.pieces[:0])
 	if t.mr, err = ni.mrs.register(ni.pd, t.pieces, access); err != nil {

@@ -37,7 +37,7 @@ func (c *conn) newRx(m *kib.Msg, slot uint32, b verbs.Buffer) *rx {
 		r = rxs.Get().(*rx)
 	}
 	r.Header, r.From, r.Incarnation, r.ReceivedAt = m.LNet, lustre(c.peer.id), c.peerStamp, c.now
-	r.Sink, r.Dropped, r.Driver, r.Lender = lnd.Payload{}, false, r, c.ni.lender
+	r.Sink, r.Dropped, r.Driver, r.ReadLoop = lnd.Payload{}, false, r, c.ni.loop
 	r.conn, r.kind, r.cookie, r.slot = c, m.Type, m.Cookie, slot
 	r.payload, r.buffer, r.lost = m.Payload, b, nil
 	r.held, r.recv, r.leaving, r.credited = false, false, false, false

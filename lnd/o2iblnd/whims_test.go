@@ -21,19 +21,19 @@ type whimsical struct {
 	t  *testing.T
 	ni *NI // set before anything arrives
 
-	mu       sync.Mutex
-	random   *rand.Rand
-	lent     map[*lnd.Delivery]string  // what lnet has: "parsed", "held" or "wanted"
-	out      map[*lnd.Message]struct{} // what the driver has
-	up       map[nid.ProcessID]bool
-	finished int
-	tasks    sync.WaitGroup
+	mu         sync.Mutex
+	random     *rand.Rand
+	deliveries map[*lnd.Delivery]string  // what lnet has: "parsed", "held" or "wanted"
+	out        map[*lnd.Message]struct{} // what the driver has
+	up         map[nid.ProcessID]bool
+	finished   int
+	tasks      sync.WaitGroup
 }
 
 func (w *whimsical) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if was, lent := w.lent[d]; lent {
+	if was, known := w.deliveries[d]; known {
 		w.t.Errorf("%v is parsed again while %s", d.Header.Type, was)
 	}
 	d.Sink, d.Dropped = lnd.Payload{}, false
@@ -41,7 +41,7 @@ func (w *whimsical) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
 	switch w.random.IntN(12) {
 	case 0:
 		d.Dropped = true
-		w.lent[d] = "parsed"
+		w.deliveries[d] = "parsed"
 		return lnd.Accept, nil
 	case 1:
 		n /= 2
@@ -51,21 +51,21 @@ func (w *whimsical) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
 		}
 	case 3, 4, 5:
 		d.Sink = lnd.Payload{Segments: [][]byte{make([]byte, n)}, Length: n}
-		w.lent[d] = "held"
+		w.deliveries[d] = "held"
 		w.tasks.Go(func() { w.want(d) })
 		return lnd.Hold, nil
 	}
 	d.Sink = lnd.Payload{Segments: [][]byte{make([]byte, n)}, Length: n}
-	w.lent[d] = "parsed"
+	w.deliveries[d] = "parsed"
 	return lnd.Accept, nil
 }
 
 // want goes on with a message that was held, unless it was given up.
 func (w *whimsical) want(d *lnd.Delivery) {
 	w.mu.Lock()
-	held := w.lent[d] == "held"
+	held := w.deliveries[d] == "held"
 	if held {
-		w.lent[d] = "wanted"
+		w.deliveries[d] = "wanted"
 	}
 	w.mu.Unlock()
 	if held {
@@ -76,8 +76,8 @@ func (w *whimsical) want(d *lnd.Delivery) {
 func (w *whimsical) Abandon(d *lnd.Delivery) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.lent[d] == "held" {
-		delete(w.lent, d)
+	if w.deliveries[d] == "held" {
+		delete(w.deliveries, d)
 		return true
 	}
 	return false
@@ -85,10 +85,10 @@ func (w *whimsical) Abandon(d *lnd.Delivery) bool {
 
 func (w *whimsical) Delivered(d *lnd.Delivery, err error) {
 	w.mu.Lock()
-	if was := w.lent[d]; was != "parsed" && was != "wanted" {
+	if was := w.deliveries[d]; was != "parsed" && was != "wanted" {
 		w.t.Errorf("%v is delivered while %q", d.Header.Type, was)
 	}
-	delete(w.lent, d)
+	delete(w.deliveries, d)
 	answers := err == nil && d.Header.Type == lnetwire.Get && !d.Dropped
 	header := d.Header
 	later := w.random.IntN(2) == 0
@@ -162,7 +162,7 @@ func TestWhims(t *testing.T) {
 			}
 			devs = append(devs, dev)
 			all[i] = &whimsical{
-				t: t, random: rand.New(rand.NewPCG(uint64(round), uint64(i))), lent: map[*lnd.Delivery]string{},
+				t: t, random: rand.New(rand.NewPCG(uint64(round), uint64(i))), deliveries: map[*lnd.Delivery]string{},
 				out: map[*lnd.Message]struct{}{}, up: map[nid.ProcessID]bool{},
 			}
 			all[i].ni = start(t, at[i], softroce.Open, Config{ConnsPerPeer: 1 + round%3}, all[i], func(c *lnd.Config) { c.Incarnation = uint64(round + 1) })
@@ -197,8 +197,8 @@ func TestWhims(t *testing.T) {
 			cancel()
 			w.tasks.Wait()
 			w.mu.Lock()
-			if len(w.out)+len(w.lent) > 0 {
-				t.Errorf("round %d, NI %d: %d messages and %d deliveries are left", round, i, len(w.out), len(w.lent))
+			if len(w.out)+len(w.deliveries) > 0 {
+				t.Errorf("round %d, NI %d: %d messages and %d deliveries are left", round, i, len(w.out), len(w.deliveries))
 			}
 			for p, up := range w.up {
 				if up {

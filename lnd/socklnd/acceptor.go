@@ -15,7 +15,7 @@ import (
 // then on the connection is the affair of the NI that has it.
 //
 // Until then it is the affair of the eldest NI, the one that has been here the
-// longest: that one counts and logs a refusal, and lends clock and tap. So
+// longest: that one counts and logs a refusal, and provides clock and tap. So
 // each refusal is counted once.
 type acceptor struct {
 	cfg      Config

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"ulnet/lnd"
-	"ulnet/lnd/loan"
+	"ulnet/lnd/readloop"
 	"ulnet/lnd/socklnd/ksock"
 )
 
@@ -32,8 +32,8 @@ type conn struct {
 	attached bool          // in the peer's list; guarded by peer.mu
 	usedAt   uint64        // peer.sequence of the last use; guarded by peer.mu
 
-	rx       reader // owned by who has the right to read
-	lending  loan.Lending
+	rx       reader // owned by the goroutine that runs loop
+	loop     readloop.Loop
 	rxMsgs   atomic.Uint64
 	rxBytes  atomic.Uint64
 	midway   atomic.Bool // the reader waits for the rest of a message
@@ -64,7 +64,7 @@ func newConn(p *peer, l *link) *conn {
 		version: l.version, framing: newFraming(l.version, p.ni.cfg.Checksum), ctype: l.ctype, bigEndian: l.bigEndian, dialled: l.dialled,
 		incarnation: l.incarnation, local: l.local, remote: l.remote, flow: l.flow, dead: make(chan struct{}),
 	}
-	c.lending.Init(&c.rx, p.ni.loans, p.ni.clock)
+	c.loop.Init(&c.rx, p.ni.watchdog, p.ni.clock)
 	c.rx.init(c)
 	c.tx.init(c)
 	return c

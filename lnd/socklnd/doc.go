@@ -160,17 +160,17 @@
 // acceptors.mu, acceptor.mu. None is held while lnet is called or something is
 // logged.
 //
-// # Lending
+// # Hand-over of the read loop
 //
-// On sockets the reading of a connection can be borrowed, see [lnd.Lender]. The
-// right passes to a borrower between two messages, if what comes is small, and
-// back when a message has not come whole, is held, or ends the connection, so
-// that a borrower never waits in the middle of one. While the right is lent and
-// its owner is elsewhere nobody reads: messages for others lie in the socket, an
-// end of the connection goes unnoticed. How a right that is not used comes back, and
-// who gets one, is in package loan. Its watch is one goroutine for a driver while there
-// are loans; an NI's end does not wait for that one, which then touches nothing of the
-// NI. Only the owner of the right touches the reader.
+// A goroutine that waits for a message can take over the read loop of a connection on a
+// socket (Leader/Followers), see [lnd.ReadLoop] and package readloop. The loop is handed
+// over between two messages while messages are small. It goes back when a message has not
+// arrived as a whole, is held, or ends the connection, so a follower never blocks in the
+// middle of one. While the loop is idle no goroutine reads: messages for others stay in
+// the socket, and the end of the connection goes unnoticed. The watchdog over idle loops
+// is one goroutine for a driver, which exists while any loop is handed over; the end of an
+// NI does not wait for it, and it then touches nothing of the NI. Only the goroutine that
+// runs the loop touches the reader.
 //
 // # Bounds of what it notices
 //

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 
 	"ulnet/lnd"
-	"ulnet/lnd/loan"
+	"ulnet/lnd/readloop"
 	"ulnet/lnet/nid"
 )
 
@@ -16,7 +16,7 @@ import (
 type Driver struct {
 	cfg       Config
 	acceptors acceptors
-	loans     loan.Watch
+	watchdog  readloop.Watchdog
 	polling   polling
 }
 
@@ -56,7 +56,7 @@ func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	}
 	id := nid.FromAddr(cfg.Net, addr)
 	ni := &NI{
-		cfg: d.cfg.forNI(addr, cfg.Tunables.Timeout), acceptors: &d.acceptors, loans: &d.loans, polling: &d.polling, nid: id, pid: or(cfg.PID, nid.LustrePID), addr: addr,
+		cfg: d.cfg.forNI(addr, cfg.Tunables.Timeout), acceptors: &d.acceptors, watchdog: &d.watchdog, polling: &d.polling, nid: id, pid: or(cfg.PID, nid.LustrePID), addr: addr,
 		incarnation: cfg.Incarnation, clock: cfg.Clock, up: up, tap: cfg.Tap,
 		log:   log.With("ni", id),
 		peers: make(map[nid.ProcessID]*peer),

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
-	"ulnet/lnd/loan"
+	"ulnet/lnd/readloop"
 	"ulnet/lnd/shell"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -29,11 +29,11 @@ type NI struct {
 	log         *slog.Logger
 	warned      shell.Warnings[Reason, nid.ProcessID]
 	counts      counters
-	spoilSum    atomic.Bool // the next checksum leaves wrong
-	acceptors   *acceptors  // of the driver
-	loans       *loan.Watch // of the driver
-	polling     *polling    // likewise
-	acceptor    *acceptor   // of addr; nil with AcceptNone
+	spoilSum    atomic.Bool        // the next checksum leaves wrong
+	acceptors   *acceptors         // of the driver
+	watchdog    *readloop.Watchdog // of the driver
+	polling     *polling           // likewise
+	acceptor    *acceptor          // of addr; nil with AcceptNone
 
 	mu      sync.RWMutex
 	peers   map[nid.ProcessID]*peer // guarded by mu

@@ -39,10 +39,10 @@ type reader struct {
 	d      lnd.Delivery
 	small  []byte // of smallWindow bytes, made when one small message came
 
-	borrowed   bool   // a borrower reads (loan.Lending)
-	ended      *Error // what he met
-	leftHeld   bool   // he has left a message that is held
-	leftCookie uint64
+	following  bool   // a follower reads (readloop.Loop)
+	ended      *Error // met by the follower
+	leftHeld   bool   // the follower has left a held message to the own goroutine
+	leftCookie uint64 // of that message
 }
 
 // How far an idle connection reads ahead. A small window spares the pool while
@@ -64,7 +64,7 @@ func (r *reader) init(c *conn) {
 	r.held.init()
 	r.d.Driver = c
 	if c.stream.interruptible() {
-		r.d.Lender = &c.lending
+		r.d.ReadLoop = &c.loop
 	}
 	r.window = wideWindow
 	if c.ctype == ksock.BulkIn {
@@ -83,11 +83,11 @@ func (r *reader) run() {
 	r.c.tx.readerEnded()
 }
 
-// next receives one message, perhaps after somebody else has read some.
+// next receives one message, perhaps after a follower has received some.
 func (r *reader) next() *Error {
-	if r.r == r.w && r.c.lending.Asked() {
+	if r.r == r.w && r.c.loop.Requested() {
 		r.releaseBuffer()
-		r.c.lending.Lend(r.c.dead)
+		r.c.loop.HandOver(r.c.dead)
 		if r.ended != nil {
 			return r.ended
 		}

@@ -68,7 +68,7 @@ func (r *reader) lnetMessage(cookie uint64) *Error {
 	if refused != nil {
 		return r.error(BadMessage, refused)
 	}
-	if verdict == lnd.Hold && r.borrowed {
+	if verdict == lnd.Hold && r.following {
 		r.leftHeld, r.leftCookie = true, cookie
 		return nil
 	}
@@ -78,7 +78,7 @@ func (r *reader) lnetMessage(cookie uint64) *Error {
 	return r.takePayload(cookie)
 }
 
-// takeHeld goes on with a message that a borrower found to be held.
+// takeHeld goes on with a held message that a follower has left.
 func (r *reader) takeHeld() *Error {
 	r.leftHeld = false
 	if !r.hold() {

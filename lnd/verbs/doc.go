@@ -9,11 +9,11 @@
 //
 // # Who owns memory when
 //
-//	registered, [MR]      the consumer's, which lends it: for reading from
+//	registered, [MR]      the consumer's, registered: for reading from
 //	                      PostSend to the completion, for writing by the peer
 //	                      from Register to Deregister
 //	not registered        copied before PostSend returns
-//	received, [Buffer]    the provider's, lent to the consumer from the
+//	received, [Buffer]    the provider's, owned by the consumer from the
 //	                      completion to Return
 //
 // After the completion of a work request, also one in error, the provider does not
@@ -28,8 +28,9 @@
 // Every method is safe for concurrent use and does not block, except where its
 // comment says so. Completions and events are upcalls, made without a lock of the
 // provider, so that posting from inside is fine; they must not block. Of one CQ
-// and of one connection the upcalls come one at a time. Who has borrowed the reading of
-// the device ([Lending]) makes those of what it reads, of whatever CQ. A method may make some before
+// and of one connection the upcalls come one at a time. A goroutine that has taken over
+// the read loop of the device ([ReadLooper]) makes those for all that it reads, of
+// whatever CQ. A method may make some before
 // it returns, of what Disconnect flushes for example: call none with a lock that an
 // upcall takes. There is no queue between
 // the packet and the upcall: the acknowledgement of a message may leave after the
@@ -93,7 +94,7 @@ type DeviceAttr struct {
 
 // PD is a protection domain: queue pairs can use the memory of their own alone.
 type PD interface {
-	// Register lends memory, in pieces that follow each other as seen by the peer.
+	// Register registers memory, in pieces that follow each other as seen by the peer.
 	// It fails with ErrTooLarge, and with errors of the system.
 	Register(pieces [][]byte, access Access) (MR, error)
 	// NewPool makes a pool of receive buffers.

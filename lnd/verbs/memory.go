@@ -66,7 +66,7 @@ type PoolConfig struct {
 // Pool is a pool of receive buffers (in verbs, a shared receive queue). What finds
 // it empty is dropped without an answer, counted, and sent again by its sender.
 type Pool interface {
-	// Return gives back what a completion lent. The order does not matter.
+	// Return gives back the buffer of a completion. The order does not matter.
 	Return(b Buffer)
 	// Stats returns counters.
 	Stats() PoolStats

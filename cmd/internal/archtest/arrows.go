@@ -38,17 +38,17 @@ var Rules = []Rule{
 
 	{Package: "lnd", May: "lnet/nid lnet/wire lnet/machine"},
 	{Package: "lnd/shell"},
-	{Package: "lnd/loan", May: "lnd lnet/machine"},
+	{Package: "lnd/readloop", May: "lnd lnet/machine"},
 	{Package: "lnd/socklnd/ksock", May: "lnet/nid lnet/wire"},
 	{Package: "lnd/o2iblnd/kib", May: "lnet/nid lnet/wire"},
 	{Package: "lnd/lo", May: driverMay},
-	{Package: "lnd/socklnd/...", May: driverMay + "lnd/shell lnd/loan lnd/socklnd/..."},
+	{Package: "lnd/socklnd/...", May: driverMay + "lnd/shell lnd/readloop lnd/socklnd/..."},
 	// It plays recordings, and so reads captures and packets.
 	{Package: "lnd/o2iblnd/internal/replay", May: driverMay + "lnd/capture lnd/o2iblnd/kib lnd/verbs/..."},
 	{Package: "lnd/o2iblnd/...", May: driverMay + "lnd/shell lnd/o2iblnd/... lnd/verbs", Tests: "lnd/verbs/..."},
 	{Package: "lnd/verbs", May: "lnd lnet/nid lnet/machine"},
 	{Package: "lnd/verbs/ibta"},
-	{Package: "lnd/verbs/softroce", May: "lnd lnd/loan lnd/verbs lnd/verbs/ibta lnd/verbs/softroce/wire lnet/nid lnet/machine", Tests: "lnd/verbs/verbstest lnd/verbs/softroce/emulator"},
+	{Package: "lnd/verbs/softroce", May: "lnd lnd/readloop lnd/verbs lnd/verbs/ibta lnd/verbs/softroce/wire lnet/nid lnet/machine", Tests: "lnd/verbs/verbstest lnd/verbs/softroce/emulator"},
 	{Package: "lnd/verbs/softroce/wire"},
 	{Package: "lnd/verbs/softroce/emulator", May: "lnd/verbs/softroce/wire lnet/machine"},
 	{Package: "lnd/verbs/verbstest", May: "lnd/verbs lnet/machine"},
@@ -132,7 +132,7 @@ type Limit struct {
 }
 
 // Sockets are opened, and system calls made, here only.
-const systemCallers = "lnd/loan lnd/socklnd lnd/o2iblnd lnd/verbs/softroce lnd/verbs/ibv lnd/lndtest/cputime lnd/lndtest/netlab lnd/lndtest/smalldisk cmd/internal/... cmd/bench/rival"
+const systemCallers = "lnd/readloop lnd/socklnd lnd/o2iblnd lnd/verbs/softroce lnd/verbs/ibv lnd/lndtest/cputime lnd/lndtest/netlab lnd/lndtest/smalldisk cmd/internal/... cmd/bench/rival"
 
 // Limits are the imports that stay behind one door.
 var Limits = []Limit{

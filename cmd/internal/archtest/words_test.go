@@ -10,7 +10,7 @@ import (
 const notYet = "lnet/... lnd/... portals/... gossip/... scoll/... health/... cmd/..."
 
 // judged returns the packages that a test of words looks at: all that are not in notYet,
-// or those of the environment variable ULNET_WORDS, folders as "lnd/loan lnet/...".
+// or those of the environment variable ULNET_WORDS, folders as "lnd/readloop lnet/...".
 func judged(t *testing.T) []*Package {
 	t.Helper()
 	pkgs := load(t)

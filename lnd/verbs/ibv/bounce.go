@@ -46,10 +46,10 @@ type bounce struct {
 	free  [len(bounceClasses)][]slot
 	slabs []slab
 	bytes int // of all slabs
-	lent  int
+	taken int
 }
 
-// get lends a slot for n bytes, whose length is n. It fails with ErrTooLarge, with
+// get takes a slot for n bytes, whose length is n. It fails with ErrTooLarge, with
 // ErrFull if there is no more memory to have, and as newSlab does.
 func (b *bounce) get(n int) (slot, error) {
 	class := 0
@@ -68,7 +68,7 @@ func (b *bounce) get(n int) (slot, error) {
 	last := len(b.free[class]) - 1
 	s := b.free[class][last]
 	b.free[class] = b.free[class][:last]
-	b.lent++
+	b.taken++
 	s.bytes = s.bytes[:n]
 	return s, nil
 }
@@ -98,15 +98,15 @@ func (b *bounce) put(s slot) {
 	defer b.mu.Unlock()
 	s.bytes = s.bytes[:cap(s.bytes)]
 	b.free[s.class] = append(b.free[s.class], s)
-	b.lent--
+	b.taken--
 }
 
-// close gives the memory back. No slot may be lent.
+// close gives the memory back. No slot may be taken.
 func (b *bounce) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.lent != 0 {
-		panic(fmt.Sprintf("ibv: %d slots are lent when their domain closes", b.lent))
+	if b.taken != 0 {
+		panic(fmt.Sprintf("ibv: %d slots are taken when their domain closes", b.taken))
 	}
 	for _, s := range b.slabs {
 		s.free()

@@ -65,7 +65,7 @@ func (q *queue) received(id wrID, wc *C.struct_ibv_wc, status verbs.Status) {
 		}
 		b = b[netHeaderSize:]
 	}
-	p.lend(i)
+	p.take(i)
 	c.Buffer = verbs.Buffer{Bytes: b[:len(b):len(b)], Token: uint64(i)}
 	q.pending = append(q.pending, c)
 }

@@ -26,7 +26,7 @@
 //	MR          pieces that follow each other in memory are one run, pinned
 //	            (runtime.Pinner) until Deregister and until no posted work request
 //	            names the region, whichever is later
-//	received    C memory, lent as Go slices, freed when the pool is closed and all
+//	received    C memory, taken as Go slices, freed when the pool is closed and all
 //	            buffers are returned
 //
 // A peer writes to a region by one key, but a device has a key for each registration.

@@ -29,9 +29,9 @@ type pool struct {
 	stride int
 
 	mu     sync.Mutex // guards all below
-	lent   []bool
+	taken  []bool
 	lost   []uint32 // buffers that the device did not take
-	out    int      // lent ones
+	out    int      // taken
 	empty  uint64   // how often the last one was taken
 	pairs  int      // queue pairs that exist
 	closed bool
@@ -48,7 +48,7 @@ func (p *domain) NewPool(cfg verbs.PoolConfig) (verbs.Pool, error) {
 	if most := int64(p.dev.limit.max_receives); int64(cfg.Buffers) > most || cfg.Size > longestRegion/2 {
 		return nil, fmt.Errorf("a pool of %d buffers of %d bytes, the device takes %d: %w", cfg.Buffers, cfg.Size, most, verbs.ErrTooLarge)
 	}
-	pl := &pool{domain: p, token: p.dev.newToken(), cfg: cfg, stride: stride, lent: make([]bool, cfg.Buffers)}
+	pl := &pool{domain: p, token: p.dev.newToken(), cfg: cfg, stride: stride, taken: make([]bool, cfg.Buffers)}
 	if !p.enter() {
 		return nil, verbs.ErrClosed
 	}
@@ -104,25 +104,25 @@ func (p *pool) bytes(i uint32, n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(p.memory, int(i)*p.stride)), n)
 }
 
-// lend notes that the consumer gets a buffer.
-func (p *pool) lend(i uint32) {
+// take notes that the consumer gets a buffer.
+func (p *pool) take(i uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lent[i] = true
+	p.taken[i] = true
 	if p.out++; p.out+len(p.lost) == p.cfg.Buffers {
 		p.empty++
 	}
 }
 
-// Return gives a buffer back (verbs.Pool). It panics for one that is not lent: two
+// Return gives a buffer back (verbs.Pool). It panics for one that is not taken: two
 // messages would share it.
 func (p *pool) Return(b verbs.Buffer) {
 	p.mu.Lock()
-	if b.Token >= uint64(len(p.lent)) || !p.lent[b.Token] {
+	if b.Token >= uint64(len(p.taken)) || !p.taken[b.Token] {
 		p.mu.Unlock()
-		panic(fmt.Sprintf("ibv: buffer %d is returned but not lent", b.Token))
+		panic(fmt.Sprintf("ibv: buffer %d is returned but not taken", b.Token))
 	}
-	p.lent[b.Token] = false
+	p.taken[b.Token] = false
 	p.out--
 	p.giveLocked(uint32(b.Token))
 	p.mu.Unlock()
@@ -157,7 +157,7 @@ func (p *pool) Stats() verbs.PoolStats {
 	return verbs.PoolStats{Free: p.cfg.Buffers - p.out - len(p.lost), Empty: p.empty}
 }
 
-// Close ends the pool (verbs.Pool). Buffers that are lent stay valid.
+// Close ends the pool (verbs.Pool). Buffers that are taken stay valid.
 func (p *pool) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -184,7 +184,7 @@ func (p *pool) leave() {
 }
 
 // freeIfDone gives back what is no longer needed: all but the memory when no queue pair is
-// left, and that when no buffer is lent.
+// left, and that when no buffer is taken.
 func (p *pool) freeIfDone() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

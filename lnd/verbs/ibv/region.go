@@ -34,7 +34,7 @@ type region struct {
 	memory []byte   // in C; nil for none
 }
 
-// Register lends memory (verbs.PD). Pieces without bytes do not count.
+// Register registers memory (verbs.PD). Pieces without bytes do not count.
 func (p *domain) Register(pieces [][]byte, access verbs.Access) (verbs.MR, error) {
 	runs, total := runsOf(pieces)
 	if err := checkRegion(total, access); err != nil {

@@ -131,8 +131,8 @@ func (m *ringModel) settle(t *rapid.T) {
 }
 
 func (m *ringModel) invariants(t *rapid.T) {
-	if n := m.held.holders.Load(); int(n) != 1+len(m.posted) || m.bounce.lent != len(m.posted) || m.ring.length() != len(m.posted) {
-		t.Fatalf("%d holders and %d slots, %d are posted", n, m.bounce.lent, len(m.posted))
+	if n := m.held.holders.Load(); int(n) != 1+len(m.posted) || m.bounce.taken != len(m.posted) || m.ring.length() != len(m.posted) {
+		t.Fatalf("%d holders and %d slots, %d are posted", n, m.bounce.taken, len(m.posted))
 	}
 }
 

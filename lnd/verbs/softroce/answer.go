@@ -28,7 +28,7 @@ func (c *rc) answered(now time.Duration, p *ibta.Packet, out *rcOutput) {
 	case probed && r.unacked != r.high:
 		// The responder has the probe and nothing behind it.
 		r.lost()
-		c.back(r.unacked)
+		c.goBack(r.unacked)
 	case s.IsAck():
 	case s.IsRNR():
 		c.notReady(now, s, out)
@@ -80,19 +80,19 @@ func (c *rc) missing(now time.Duration, psn ibta.PSN, out *rcOutput) {
 	}
 	c.counters.Naks++
 	r.nakPending, r.nakked = true, psn
-	r.quietSince = now
+	r.silentSince = now
 	r.lost()
-	c.back(psn)
+	c.goBack(psn)
 }
 
 // notReady waits as long as the responder asks.
 func (c *rc) notReady(now time.Duration, s ibta.Syndrome, out *rcOutput) {
 	r := &c.req
 	c.counters.RNRNaks++
-	if r.rnrs++; r.rnrs > c.cfg.RNRRetryCount && c.cfg.RNRRetryCount < endlessRetry {
+	if r.rnrs++; r.rnrs > c.cfg.RNRRetryCount && c.cfg.RNRRetryCount < unlimitedRetry {
 		c.broken(verbs.RNRRetryExceeded, out)
 		return
 	}
 	r.waitingForRNR, r.rnrUntil = true, now+s.RNRDelay()
-	c.back(r.unacked)
+	c.goBack(r.unacked)
 }

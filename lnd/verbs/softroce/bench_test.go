@@ -104,7 +104,7 @@ func BenchmarkPing(b *testing.B) {
 func BenchmarkWrite(b *testing.B) {
 	const size = 1 << 20
 	ends := pingers(b)
-	lent, err := ends[0].pd.Register([][]byte{make([]byte, size)}, 0)
+	source, err := ends[0].pd.Register([][]byte{make([]byte, size)}, 0)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func BenchmarkWrite(b *testing.B) {
 	}
 	tell := verbs.SendWR{Op: verbs.Send, Pieces: []verbs.SGE{{Bytes: make([]byte, 8)}}}
 	ends[0].wr = []verbs.SendWR{{
-		Op: verbs.Write, Remote: target.Frags(nil)[0], RKey: target.RKey(), Pieces: []verbs.SGE{{Bytes: lent.(*region).pieces[0], MR: lent}},
+		Op: verbs.Write, Remote: target.Frags(nil)[0], RKey: target.RKey(), Pieces: []verbs.SGE{{Bytes: source.(*region).pieces[0], MR: source}},
 	}, tell}
 	ends[1].wr = []verbs.SendWR{tell}
 	b.SetBytes(size)

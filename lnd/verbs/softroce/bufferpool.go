@@ -25,7 +25,7 @@ type bufferPool struct {
 
 type poolBuffer struct {
 	bytes []byte
-	lent  bool
+	taken bool
 }
 
 var (
@@ -44,7 +44,7 @@ func (*domain) NewPool(cfg verbs.PoolConfig) (verbs.Pool, error) {
 	return &bufferPool{cfg: cfg}, nil
 }
 
-// Take lends a buffer; false if there is none.
+// Take returns a buffer; false if there is none.
 func (p *bufferPool) Take() (verbs.Buffer, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,19 +63,19 @@ func (p *bufferPool) Take() (verbs.Buffer, bool) {
 		return verbs.Buffer{}, false
 	}
 	b := &p.made[i]
-	b.lent = true
+	b.taken = true
 	return verbs.Buffer{Bytes: b.bytes, Token: uint64(i)}, true
 }
 
-// Return gives a buffer back (verbs.Pool). It panics for one that is not lent: two
+// Return gives a buffer back (verbs.Pool). It panics for one that is not taken: two
 // messages would share it.
 func (p *bufferPool) Return(b verbs.Buffer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if b.Token >= uint64(len(p.made)) || !p.made[b.Token].lent {
-		panic(fmt.Sprintf("softroce: buffer %d is returned but not lent", b.Token))
+	if b.Token >= uint64(len(p.made)) || !p.made[b.Token].taken {
+		panic(fmt.Sprintf("softroce: buffer %d is returned but not taken", b.Token))
 	}
-	p.made[b.Token].lent = false
+	p.made[b.Token].taken = false
 	p.free = append(p.free, uint32(b.Token))
 }
 
@@ -86,7 +86,7 @@ func (p *bufferPool) Stats() verbs.PoolStats {
 	return verbs.PoolStats{Free: p.cfg.Buffers - len(p.made) + len(p.free), Empty: p.empty}
 }
 
-// Close ends the pool (verbs.Pool). Buffers that are lent stay valid.
+// Close ends the pool (verbs.Pool). Buffers that are taken stay valid.
 func (p *bufferPool) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -34,20 +34,20 @@ type conn struct {
 	timer  timed
 	id     ibta.CommID // guarded by the lock of the connection manager; 0: it knows nothing of this
 
-	mu      sync.Mutex // guards all below
-	rc      *rc        // nil while asking
-	route   route
-	heard   bool         // the peer uses the connection
-	status  verbs.Status // of the failure that ends it
-	ended   bool
-	closed  bool
-	last    verbs.Event
-	wake    time.Duration
-	slack   time.Duration // that the timer may be late
-	timerAt time.Duration
-	handing bool     // a batch is being handed out: what is posted waits for its end
-	ack     rcPacket // waits too, and perhaps until hub.settle
-	ackHeld bool
+	mu         sync.Mutex // guards all below
+	rc         *rc        // nil while asking
+	route      route
+	heard      bool         // the peer uses the connection
+	status     verbs.Status // of the failure that ends it
+	ended      bool
+	closed     bool
+	last       verbs.Event
+	wake       time.Duration
+	slack      time.Duration // that the timer may be late
+	timerAt    time.Duration
+	handing    bool     // upcalls are being made: what is posted leaves when they have returned
+	ack        rcPacket // to send then, or at hub.flushACKs
+	ackDelayed bool     // ack is valid
 }
 
 var (

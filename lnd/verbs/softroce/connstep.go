@@ -52,9 +52,9 @@ func (c *conn) conclude(box *outbox) {
 	}
 }
 
-// arrived takes packets (endpoint). The acknowledgement waits until the upcalls are
-// made, and leaves behind what they post; if that is nothing, behind what is posted
-// until the port waits for more.
+// arrived takes packets (endpoint). The ACK waits until the upcalls have returned and
+// leaves behind what they post. If they post nothing it is delayed until the connection
+// posts something or the port is about to block.
 func (c *conn) arrived(from netip.AddrPort, list []ibta.Packet) {
 	if !c.begin(from) {
 		c.hub.strays.Add(uint64(len(list)))
@@ -62,8 +62,8 @@ func (c *conn) arrived(from netip.AddrPort, list []ibta.Packet) {
 	}
 	box := c.hub.boxes.take()
 	c.step(rcInput{Packets: list}, box)
-	if endsInAnswer(box) { // which says what one that is held would say
-		c.ackHeld = false
+	if endsInAnswer(box) { // which acknowledges what a delayed one would
+		c.ackDelayed = false
 	}
 	c.claim(box, nil)
 	if !box.claimed() || c.handing || box.out.Failed != verbs.Success {
@@ -74,7 +74,7 @@ func (c *conn) arrived(from netip.AddrPort, list []ibta.Packet) {
 }
 
 // handOut makes the upcalls of a step that was claimed, and then sends what was posted
-// meanwhile. c.mu is held, and is not when it returns.
+// meanwhile. The caller holds c.mu, which handOut unlocks.
 func (c *conn) handOut(box *outbox) {
 	c.withhold(box)
 	c.emit(box)
@@ -88,8 +88,8 @@ func (c *conn) handOut(box *outbox) {
 	c.step(rcInput{}, box)
 	if len(box.out.Packets) > 0 {
 		c.addACK(box)
-	} else if c.ackHeld {
-		c.hub.hold(c)
+	} else if c.ackDelayed {
+		c.hub.delayACK(c)
 	}
 	c.finish(box)
 }
@@ -117,7 +117,7 @@ func (c *conn) withhold(box *outbox) {
 	if !endsInAnswer(box) || !box.out.Packets[last].AETH.Syndrome.IsAck() {
 		return
 	}
-	c.ack, c.ackHeld = box.out.Packets[last], true
+	c.ack, c.ackDelayed = box.out.Packets[last], true
 	box.out.Packets = box.out.Packets[:last]
 }
 
@@ -126,20 +126,19 @@ func endsInAnswer(box *outbox) bool {
 	return last >= 0 && box.out.Packets[last].OpCode == ibta.Acknowledge
 }
 
-// addACK adds the ACK that is held, if there is one, to the packets of a step. c.mu is held.
+// addACK adds the delayed ACK, if there is one, to the packets of a step. c.mu is held.
 func (c *conn) addACK(box *outbox) {
-	if c.ackHeld {
-		c.ackHeld = false
+	if c.ackDelayed {
+		c.ackDelayed = false
 		box.out.Packets = append(box.out.Packets, c.ack)
 	}
 }
 
-// sendACK sends the ACK that is held. While a batch is being handed out that is done
-// at its end.
+// sendACK sends the delayed ACK. While upcalls are being made handOut does that.
 func (c *conn) sendACK() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.ackHeld || c.handing {
+	if !c.ackDelayed || c.handing {
 		return
 	}
 	box := c.hub.boxes.take()

@@ -148,17 +148,17 @@ func TestDevice(t *testing.T) {
 	}
 	for round := range byte(10) {
 		var bulk [2][]byte
-		var lent [2]verbs.MR
+		var source [2]verbs.MR
 		for i, n := range nodes {
 			bulk[i] = bytes.Repeat([]byte{round, byte(i), 7, 8, 9}, 1<<20/5)
 			f := regions[1-i].Frags(nil)[0]
 			f.Length = uint32(len(bulk[i]))
 			var err error
-			if lent[i], err = n.pd.Register([][]byte{bulk[i]}, 0); err != nil {
+			if source[i], err = n.pd.Register([][]byte{bulk[i]}, 0); err != nil {
 				t.Fatal(err)
 			}
 			err = conns[i].PostSend([]verbs.SendWR{
-				{Op: verbs.Write, Remote: f, RKey: regions[1-i].RKey(), Pieces: []verbs.SGE{{Bytes: bulk[i], MR: lent[i]}}},
+				{Op: verbs.Write, Remote: f, RKey: regions[1-i].RKey(), Pieces: []verbs.SGE{{Bytes: bulk[i], MR: source[i]}}},
 				send(uint64(round), bulk[i][:3000]),
 			})
 			if err != nil {
@@ -172,7 +172,7 @@ func TestDevice(t *testing.T) {
 			if c := take(t, n.done); c.ID != uint64(round) || c.Status != verbs.Success {
 				t.Fatalf("%+v", c)
 			}
-			lent[i].Deregister()
+			source[i].Deregister()
 		}
 	}
 	conns[0].Disconnect()

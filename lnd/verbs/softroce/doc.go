@@ -10,9 +10,9 @@
 //	port → ingress → demultiplexer → conn → rc → cq → upcall
 //	post → conn → rc → framer → port
 //
-// All of the way in is one goroutine, that of the port or one that has borrowed the
-// reading (below), and all of the way out is
-// that of who posts: there is no queue between. A [conn] steps its transport under
+// One goroutine does all of the way in: that of the port or one that has taken over its
+// read loop (below). The goroutine that posts does all of the way out: there is no queue
+// between. A [conn] steps its transport under
 // its lock, claims the completion queue there, which orders the completions, and
 // makes the upcalls without any lock. If somebody else is making upcalls of that
 // queue the completions are handed to them. What is posted from inside upcalls
@@ -33,10 +33,9 @@
 //
 // An [rc] is both ends of one queue pair: a requester, which cuts posted work
 // requests into packets and keeps them until the peer acknowledges them, and a
-// responder, which takes the peer's packets in order. Whoever steps it has
-// checked ICRC, addresses and queue pair numbers of what it is given, puts ICRCs
-// behind what it sends, and lends it memory: regions to write to ([memory]) and
-// receive buffers ([pool]).
+// responder, which takes the peer's packets in order. Its caller has checked ICRC,
+// addresses and queue pair numbers of the packets, appends ICRCs to those it sends, and
+// provides memory: regions to write to ([memory]) and receive buffers ([pool]).
 //
 // Packets that are lost are sent again from the oldest on which is missing, as all
 // RoCE does. What finds that out, the fastest first:
@@ -72,20 +71,21 @@
 // group's address, because that is what the ICRC covers, and so that neither what
 // others on this host have joined nor the device's own packets arrive there.
 //
-// # Lending
+// # Hand-over of the read loop
 //
-// Who waits for a message can read the socket of the device himself, see [verbs.Lending]
-// and package loan. The socket is that of all connections, the connection manager
-// and the ACKs, and so it is not lent while much arrives or is on the way, or a message
-// takes several packets. The right goes back when that is read, or posted while nobody reads.
-// Who is away for longer than a peer waits before it probes loses the right when he comes
-// back or anything is posted, and one that nobody uses comes back after
-// 20 ms at most. Until then nobody reads: what comes for others waits, and peers probe.
+// A goroutine that waits for a message can take over the read loop of the device's socket
+// (Leader/Followers), see [verbs.ReadLooper] and package readloop. All connections share
+// the socket, with the connection manager and the ACKs. So the loop is handed over only
+// while little arrives and is in flight and messages fit one packet, and it goes back when
+// something else is read, or posted while no goroutine reads. A follower that stays away
+// for longer than a peer waits before it probes loses the loop when it comes back or
+// anything is posted; an unused loop goes back after 20 ms at most. Until then no goroutine
+// reads: packets for others wait, and peers probe.
 //
-// An ACK that has to leave by itself waits until the port is about to wait for packets: if
-// its reading is lent, for what the borrower posts, or for his next call. Otherwise
-// each answer would cost two calls of the system and wake the peer twice. If several
-// queue pairs were heard none waits.
+// The device delays an ACK until the port is about to block, so that it can leave with an
+// answer. While the loop is handed over it waits for what the follower posts, or for the
+// follower's next Receive. Otherwise each answer would cost two system calls and wake the
+// peer twice. If packets of several queue pairs arrived no ACK is delayed.
 //
 // # Memory and socket
 //

@@ -31,8 +31,8 @@ type hub struct {
 	mtu     ibta.MTU
 
 	port      wire.Conn
-	lender    lnd.Lender // nil: the port cannot be lent
-	holding   []*conn    // with ACKs for settle; owned by who reads the port
+	loop      lnd.ReadLoop // nil: the port's reading cannot be handed over
+	delayed   []*conn      // with delayed ACKs; owned by the goroutine that reads the port
 	attr      wire.Attr
 	cut       atomic.Bool // bursts of several datagrams may be sent
 	ingress   *ingress
@@ -84,8 +84,8 @@ func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 	port, err := o.network.Open(wire.Config{Local: bound, ReceiveBuffer: cfg.ReceiveBuffer, Receive: func(list []wire.Datagrams) {
 		<-ready
 		h.ingress.receive(list)
-		if h.lender == nil {
-			h.settle()
+		if h.loop == nil {
+			h.flushACKs()
 		}
 	}})
 	start := sync.OnceFunc(func() { close(ready) })
@@ -94,8 +94,8 @@ func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 		return nil, openError(h.addr, err)
 	}
 	h.port, h.attr = port, port.Attr()
-	if p, ok := port.(lendable); ok {
-		h.lender = p.lendFor(h)
+	if p, ok := port.(handingOver); ok {
+		h.loop = p.readLoopFor(h)
 	}
 	h.attr.Local = netip.AddrPortFrom(h.addr, h.attr.Local.Port())
 	h.cut.Store(h.attr.Cut)

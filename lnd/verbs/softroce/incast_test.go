@@ -50,12 +50,12 @@ type incast struct {
 }
 
 type incastSender struct {
-	node  *testNode
-	conn  verbs.Conn
-	bytes []byte
-	lent  verbs.MR
-	index int
-	size  int
+	node   *testNode
+	conn   verbs.Conn
+	bytes  []byte
+	source verbs.MR
+	index  int
+	size   int
 }
 
 func newIncast(t testing.TB, n, size int) *incast {
@@ -72,7 +72,7 @@ func newIncast(t testing.TB, n, size int) *incast {
 		s := &incastSender{node: openNode(t, Open, verbs.OpenConfig{Addr: loopbackAddr(), Clock: machine.RealClock()}), index: i, size: size}
 		s.conn = connect(t, s.node, x.target)[0]
 		s.bytes = make([]byte, size)
-		if s.lent, err = s.node.pd.Register([][]byte{s.bytes}, 0); err != nil {
+		if s.source, err = s.node.pd.Register([][]byte{s.bytes}, 0); err != nil {
 			t.Fatal(err)
 		}
 		x.senders = append(x.senders, s)
@@ -112,7 +112,7 @@ func (s *incastSender) write(x *incast, id uint64) error {
 	to := x.region.Frags(nil)[0]
 	to.Address += uint64(s.index * s.size)
 	err := s.conn.PostSend([]verbs.SendWR{{
-		ID: id, Op: verbs.Write, Signaled: true, Remote: to, RKey: x.region.RKey(), Pieces: []verbs.SGE{{Bytes: s.bytes, MR: s.lent}},
+		ID: id, Op: verbs.Write, Signaled: true, Remote: to, RKey: x.region.RKey(), Pieces: []verbs.SGE{{Bytes: s.bytes, MR: s.source}},
 	}})
 	if err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// rcConfig is what the ends of a connection have agreed upon, and what they are
-// lent.
+// rcConfig is what the two ends of a connection have agreed upon, and the memory and
+// allowance that they use.
 type rcConfig struct {
 	ID            uint64 // of completions of receives
 	QPN, DestQP   ibta.QPN
@@ -154,7 +154,7 @@ func (c *rc) fail(why verbs.Status, out *rcOutput) {
 	}
 	c.failed, out.Failed = why, why
 	c.resp.drop(c.cfg.Pool)
-	c.settle(0)
+	c.releaseAllowance(0)
 	for c.sends.len() > 0 {
 		c.complete(c.sends.pop(), verbs.Flushed, out)
 	}

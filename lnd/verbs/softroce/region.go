@@ -78,7 +78,7 @@ var (
 
 var errRegistered = errors.New("the region is registered: deregister it first")
 
-// Register lends memory (verbs.PD). Pieces without bytes do not count.
+// Register registers memory (verbs.PD). Pieces without bytes do not count.
 func (d *domain) Register(pieces [][]byte, access verbs.Access) (verbs.MR, error) {
 	r := &region{table: d.table, domain: d}
 	if err := r.Renew(pieces, access); err != nil {
@@ -87,7 +87,7 @@ func (d *domain) Register(pieces [][]byte, access verbs.Access) (verbs.MR, error
 	return r, nil
 }
 
-// Renew lends other memory (verbs.Renewer).
+// Renew registers other memory (verbs.Renewer).
 func (r *region) Renew(pieces [][]byte, access verbs.Access) error {
 	const known = verbs.LocalWrite | verbs.RemoteWrite
 	length := uint64(0)

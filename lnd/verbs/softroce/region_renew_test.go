@@ -40,7 +40,7 @@ func TestRegionRenew(t *testing.T) {
 	}
 	r.Deregister()
 	if err := r.Renew([][]byte{memory}, 0); err != nil || d.Write(r.key, r.base, b) {
-		t.Errorf("%v, or memory is written that was lent for reading", err)
+		t.Errorf("%v, or memory is written that was registered for reading", err)
 	}
 	if n := testing.AllocsPerRun(100, func() {
 		r.Deregister()

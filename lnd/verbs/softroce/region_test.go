@@ -180,7 +180,7 @@ func TestRegionAllocations(t *testing.T) {
 	}
 }
 
-// TestPool lends and takes back: the last one returned is the first one lent, and
+// TestPool: the buffer returned last is taken first, and
 // an empty pool is counted.
 func TestPool(t *testing.T) {
 	d := &domain{newRegionTable(randomNumbers{})}
@@ -222,7 +222,7 @@ func TestPool(t *testing.T) {
 		t.Error(p.Stats())
 	}
 	if _, ok := p.Take(); ok {
-		t.Error("lent by a closed pool")
+		t.Error("taken by a closed pool")
 	}
 	if _, err := d.NewPool(verbs.PoolConfig{Buffers: 1}); err == nil {
 		t.Error("buffers of no bytes")

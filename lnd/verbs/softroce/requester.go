@@ -8,47 +8,48 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// Local policy, of which the peer sees no more than when packets come.
+// Local policy; the peer only sees its effect on the time of packets.
 const (
-	firstWindow  = 16 // packets
-	leastWindow  = 2
-	leastAsk     = 16 // packets between two that ask for an ACK: a quarter of the window,
-	mostAsk      = 64 // within these bounds
-	firstProbe   = 20 * time.Millisecond
-	leastProbe   = 500 * time.Microsecond
-	probeTrips   = 3 // round trips of silence before a probe
-	endlessRetry = 7
+	firstWindow    = 16 // packets
+	minWindow      = 2  // packets
+	minAckEvery    = 16 // packets between two that request an ACK: a quarter of the window,
+	maxAckEvery    = 64 // within these bounds
+	firstProbe     = 20 * time.Millisecond
+	minProbe       = 500 * time.Microsecond
+	probeTrips     = 3 // round trips of silence before a probe
+	unlimitedRetry = 7 // the retry count that means for ever (IBTA)
 )
 
-// requester sends packets and keeps count of what is acknowledged. PSNs:
+// requester is the sending half of a connection: it sends packets and tracks which of
+// them are acknowledged. Its PSNs are in this order:
 //
 //	unacked ≤ next ≤ high ≤ end of the queue
 //
-// where [unacked, next) is on the way, and [next, high) was sent before a loss
-// and is to be sent again.
+// Packets [unacked, next) are in flight. Packets [next, high) were sent before a loss and
+// are to be retransmitted (go-back-N).
 type requester struct {
 	unacked, next, high ibta.PSN
-	asked               ibta.PSN // the last packet that asked for an ACK
-	sinceAsk            int      // packets since then
-	charged             int      // packets of the allowance
+	ackAsked            ibta.PSN // the last packet that requested an ACK
+	sinceAckAsked       int      // packets since then
+	charged             int      // packets of the allowance that are taken
 
-	window, acked int // packets; acked of the present window
+	window, acked int // packets; acked counts those of the present window
 	maxWindow     int
-	recover       ibta.PSN // losses before it have had their effect on the window
-	recovering    bool
+	recover       ibta.PSN // losses before it have already halved the window
+	recovering    bool     // recover is valid
 
-	srtt, rttvar time.Duration
-	timed        ibta.PSN // a packet whose answer is timed
+	srtt, rttvar time.Duration // RFC 6298
+	timed        ibta.PSN      // the packet that takes the RTT sample
 	timedAt      time.Duration
-	timing       bool
+	timing       bool // timed is valid
 
-	quietSince    time.Duration // since when nothing was heard that made a difference
+	silentSince   time.Duration // of the last progress, or the first packet after idleness
 	ackTimeout    time.Duration
-	retries, rnrs int // in a row
-	probes        int // in a row
-	probed        ibta.PSN
-	probing       bool
-	nakked        ibta.PSN // the last NAK for a missing packet
+	retries, rnrs int      // in a row
+	probes        int      // in a row
+	probed        ibta.PSN // the packet of the last probe
+	probing       bool     // probed is valid
+	nakked        ibta.PSN // of the last NAK for a missing packet
 	nakPending    bool
 	rnrUntil      time.Duration
 	waitingForRNR bool
@@ -56,23 +57,23 @@ type requester struct {
 
 func (r *requester) init(cfg rcConfig) {
 	r.unacked, r.next, r.high = cfg.SendPSN, cfg.SendPSN, cfg.SendPSN
-	r.asked = cfg.SendPSN.Add(-1)
+	r.ackAsked = cfg.SendPSN.Add(-1)
 	r.maxWindow = max(1, cfg.MaxWindow)
 	r.window = min(firstWindow, r.maxWindow)
 	r.ackTimeout = cfg.AckTimeout
 }
 
-// probeAfter returns the silence after which a probe is sent; each further one
-// waits twice as long.
+// probeAfter returns the silence after which the requester probes. It doubles with each
+// probe (exponential back-off).
 func (r *requester) probeAfter() time.Duration {
 	d := firstProbe
 	if r.srtt > 0 {
-		d = max(probeTrips*r.srtt+4*r.rttvar, leastProbe)
+		d = max(probeTrips*r.srtt+4*r.rttvar, minProbe)
 	}
 	return d << min(r.probes, 16)
 }
 
-// wake returns when something is due, later than now.
+// wake returns when the next timer is due, later than now.
 func (r *requester) wake(now time.Duration, outstanding bool) time.Duration {
 	if r.waitingForRNR {
 		return r.rnrUntil
@@ -80,30 +81,31 @@ func (r *requester) wake(now time.Duration, outstanding bool) time.Duration {
 	if !outstanding {
 		return machine.Never
 	}
-	at := r.quietSince + r.probeAfter()
+	at := r.silentSince + r.probeAfter()
 	if r.ackTimeout > 0 {
-		at = min(at, r.quietSince+r.ackTimeout)
+		at = min(at, r.silentSince+r.ackTimeout)
 	}
 	return max(at, now+1)
 }
 
-// heard notes progress.
+// heard notes that the peer made progress.
 func (r *requester) heard(now time.Duration) {
-	r.quietSince, r.retries, r.rnrs, r.probes = now, 0, 0, 0
+	r.silentSince, r.retries, r.rnrs, r.probes = now, 0, 0, 0
 	r.probing, r.nakPending = false, false
 }
 
-// lost halves the window, once for all that was on the way.
+// lost halves the window, once for all packets that were in flight.
 func (r *requester) lost() {
 	if r.recovering && r.unacked.Sub(r.recover) < 0 {
 		return
 	}
 	r.recovering, r.recover = true, r.high
-	r.window = max(leastWindow, r.window/2)
+	r.window = max(minWindow, r.window/2)
 	r.window, r.acked = min(r.window, r.maxWindow), 0
 }
 
-// grown notes that n packets were acknowledged.
+// grown lets the window grow by one packet for each window that is acknowledged; n packets
+// have been.
 func (r *requester) grown(n int) {
 	for r.acked += n; r.acked >= r.window && r.window < r.maxWindow; r.window++ {
 		r.acked -= r.window
@@ -111,7 +113,7 @@ func (r *requester) grown(n int) {
 	r.acked = min(r.acked, r.window)
 }
 
-// sample takes the time of a round trip (RFC 6298's smoothing).
+// sample updates the smoothed RTT with the time of one round trip (RFC 6298 §2).
 func (r *requester) sample(d time.Duration) {
 	if r.srtt == 0 {
 		r.srtt, r.rttvar = max(d, 1), d/2
@@ -121,37 +123,38 @@ func (r *requester) sample(d time.Duration) {
 	r.srtt = max(r.srtt+(d-r.srtt)/8, 1)
 }
 
-// expire does what is due.
+// expire handles the timers that are due: RNR, ACK timeout, probe.
 func (c *rc) expire(now time.Duration, out *rcOutput) {
 	r := &c.req
 	if r.waitingForRNR {
 		if now < r.rnrUntil {
 			return
 		}
-		r.waitingForRNR, r.quietSince = false, now
-		c.back(r.unacked)
+		r.waitingForRNR, r.silentSince = false, now
+		c.goBack(r.unacked)
 		return
 	}
 	if !c.outstanding() {
 		return
 	}
-	if r.ackTimeout > 0 && now >= r.quietSince+r.ackTimeout {
+	if r.ackTimeout > 0 && now >= r.silentSince+r.ackTimeout {
 		c.counters.Timeouts++
 		if r.retries++; r.retries > c.cfg.RetryCount {
 			c.broken(verbs.RetryExceeded, out)
 			return
 		}
-		r.quietSince, r.probes, r.nakPending = now, 0, false
+		r.silentSince, r.probes, r.nakPending = now, 0, false
 		r.lost()
-		c.back(r.unacked)
+		c.goBack(r.unacked)
 		return
 	}
-	if now >= r.quietSince+r.probeAfter() {
+	if now >= r.silentSince+r.probeAfter() {
 		c.probe(out)
 	}
 }
 
-// probe sends the oldest packet again.
+// probe retransmits the oldest packet and requests an ACK for it. By Karn's algorithm the
+// RTT sample is given up.
 func (c *rc) probe(out *rcOutput) {
 	r := &c.req
 	c.counters.Probes++
@@ -164,37 +167,37 @@ func (c *rc) probe(out *rcOutput) {
 	c.sends.seek(r.next)
 }
 
-// back begins to send again from psn on.
-func (c *rc) back(psn ibta.PSN) {
+// goBack makes psn the next packet to send (go-back-N).
+func (c *rc) goBack(psn ibta.PSN) {
 	c.req.next, c.req.timing, c.req.probing = psn, false, false
-	c.req.asked = c.req.unacked.Add(-1) // who was asked has perhaps heard nothing
+	c.req.ackAsked = c.req.unacked.Add(-1) // the request for an ACK may be lost
 	c.sends.seek(psn)
 }
 
-// settle gives back what is not on the way any more.
-func (c *rc) settle(onWay int) {
-	c.cfg.Allowance.give(c.req.charged - onWay)
-	c.req.charged = onWay
+// releaseAllowance gives back the allowance of packets that are no longer in flight.
+func (c *rc) releaseAllowance(inFlight int) {
+	c.cfg.Allowance.give(c.req.charged - inFlight)
+	c.req.charged = inFlight
 }
 
-// transmit sends what the window and the allowance let it.
+// transmit sends what window and allowance permit.
 func (c *rc) transmit(now time.Duration, out *rcOutput) {
 	r := &c.req
 	if c.failed != verbs.Success {
 		return
 	}
-	onWay := r.next.Sub(r.unacked)
-	c.settle(onWay)
+	inFlight := r.next.Sub(r.unacked)
+	c.releaseAllowance(inFlight)
 	if r.waitingForRNR {
 		return
 	}
-	want := max(0, min(r.window-onWay, c.sends.end.Sub(r.next)))
-	n := c.cfg.Allowance.take(onWay, want)
-	if n == 0 && r.asked.Sub(r.unacked) < 0 {
-		n = c.cfg.Allowance.take(0, min(want, 1)) // who asks; else nothing comes
+	want := max(0, min(r.window-inFlight, c.sends.end.Sub(r.next)))
+	n := c.cfg.Allowance.take(inFlight, want)
+	if n == 0 && r.ackAsked.Sub(r.unacked) < 0 {
+		n = c.cfg.Allowance.take(0, min(want, 1)) // it requests an ACK, without which nothing would come
 	}
-	if n > 0 && onWay == 0 {
-		r.quietSince = now
+	if n > 0 && inFlight == 0 {
+		r.silentSince = now
 	}
 	for scarce := n < want; n > 0; n-- {
 		again := r.next != r.high
@@ -202,7 +205,7 @@ func (c *rc) transmit(now time.Duration, out *rcOutput) {
 		c.address(p)
 		r.next = r.next.Add(1)
 		r.charged++
-		p.AckReq = c.ask(p.OpCode.IsLast(), n == 1, scarce)
+		p.AckReq = c.wantACK(p.OpCode.IsLast(), n == 1, scarce)
 		if again {
 			c.counters.Resent++
 			continue
@@ -214,28 +217,28 @@ func (c *rc) transmit(now time.Duration, out *rcOutput) {
 	}
 }
 
-// ask decides whether the packet before next asks for an ACK: the last of a message does
-// (rocev2 §6.3), and some of long ones. Each ACK wakes both sides, and so there are
-// few; but one is always to come while something is on the way, and soon enough that
-// the window does not run dry before. The last packet that leaves now asks if none
-// before it has asked, or if room is scarce: then nobody knows when the next one leaves.
-func (c *rc) ask(ends, last, scarce bool) bool {
+// wantACK decides whether the packet before next requests an ACK. The last packet of a
+// message does (rocev2 §6.3), and some of a long one. There are few, because each ACK
+// wakes both sides. But one ACK is always outstanding while packets are in flight, and it
+// comes before the window is used up. The last packet that leaves now requests one if none
+// before it has, or if the allowance is scarce, as the next packet may leave much later.
+func (c *rc) wantACK(ends, last, scarce bool) bool {
 	r := &c.req
-	r.sinceAsk++
-	every := min(max(r.window/4, leastAsk), mostAsk)
-	if !ends && r.sinceAsk < every && !(last && (scarce || r.asked.Sub(r.unacked) < 0)) {
+	r.sinceAckAsked++
+	every := min(max(r.window/4, minAckEvery), maxAckEvery)
+	if !ends && r.sinceAckAsked < every && !(last && (scarce || r.ackAsked.Sub(r.unacked) < 0)) {
 		return false
 	}
-	r.sinceAsk, r.asked = 0, r.next.Add(-1)
+	r.sinceAckAsked, r.ackAsked = 0, r.next.Add(-1)
 	return true
 }
 
-// address fills in what all packets have in common.
+// address fills in the fields that are the same in all packets.
 func (c *rc) address(p *ibta.Packet) {
 	p.Migrated, p.PKey, p.DestQP = true, ibta.DefaultPKey, c.cfg.DestQP
 }
 
-// broken ends the connection because of the oldest work request.
+// broken fails the oldest work request with s, and with it the connection.
 func (c *rc) broken(s verbs.Status, out *rcOutput) {
 	if c.sends.len() > 0 {
 		c.complete(c.sends.pop(), s, out)

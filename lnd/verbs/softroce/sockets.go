@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"sync"
 
-	"ulnet/lnd/loan"
+	"ulnet/lnd/readloop"
 	"ulnet/lnd/verbs/softroce/wire"
 )
 
@@ -36,10 +36,10 @@ type udpPort struct {
 	closing chan struct{}
 	once    sync.Once // closes closing
 
-	hub     *hub // nil: the reading is not lent
-	lending loan.Lending
-	loans   loan.Watch
-	list    []wire.Datagrams // that a borrower has received
+	hub      *hub // nil: the read loop is never handed over
+	loop     readloop.Loop
+	watchdog readloop.Watchdog
+	list     []wire.Datagrams // received by a follower in Await
 }
 
 // read hands on what arrives until the port is closed.

@@ -63,7 +63,7 @@ type mover struct {
 	left   int // bytes to move
 	moved  int
 	next   uint64
-	lent   map[uint64]verbs.MR // by block
+	source map[uint64]verbs.MR // by block
 	digest uint64
 	over   verbs.Event
 }
@@ -74,7 +74,7 @@ const (
 )
 
 func (v *virtual) newMover(addr string, seed uint64) *mover {
-	m := &mover{v: v, rng: rand.New(rand.NewPCG(seed, 3)), lent: make(map[uint64]verbs.MR), memory: make([]byte, slots*slotSize)}
+	m := &mover{v: v, rng: rand.New(rand.NewPCG(seed, 3)), source: make(map[uint64]verbs.MR), memory: make([]byte, slots*slotSize)}
 	var err error
 	fail := func(err error) {
 		if err != nil {
@@ -143,12 +143,12 @@ func (m *mover) move() {
 		{ID: id, Op: verbs.Send, Signaled: true, Pieces: []verbs.SGE{{Bytes: say}}},
 	}
 	if n > 0 {
-		lent, err := m.pd.Register([][]byte{b}, 0)
+		source, err := m.pd.Register([][]byte{b}, 0)
 		if err != nil {
 			m.v.t.Fatal(err)
 		}
-		m.lent[id] = lent
-		list[0].Pieces = []verbs.SGE{{Bytes: b[:n/3], MR: lent}, {Bytes: b[n/3:], MR: lent}}
+		m.source[id] = source
+		list[0].Pieces = []verbs.SGE{{Bytes: b[:n/3], MR: source}, {Bytes: b[n/3:], MR: source}}
 	}
 	if err := m.conn.PostSend(list); err != nil {
 		m.v.t.Fatal(err)
@@ -169,9 +169,9 @@ func (m *mover) completed(batch []verbs.Completion) {
 		case c.Status != verbs.Success:
 			m.v.t.Errorf("%+v", c)
 		case c.Op == verbs.Send && c.ID != answers:
-			if lent := m.lent[c.ID]; lent != nil {
-				lent.Deregister()
-				delete(m.lent, c.ID)
+			if source := m.source[c.ID]; source != nil {
+				source.Deregister()
+				delete(m.source, c.ID)
 			}
 		case c.Op == verbs.Receive:
 			m.received(c.Buffer.Bytes)
@@ -231,7 +231,7 @@ func transfer(t testing.TB, seed uint64, f emulator.Faults, total int) (took tim
 		m.left = total
 		m.start()
 	}
-	for ends[0].left > 0 || ends[1].left > 0 || len(ends[0].lent)+len(ends[1].lent) > 0 {
+	for ends[0].left > 0 || ends[1].left > 0 || len(ends[0].source)+len(ends[1].source) > 0 {
 		if !v.clock.Step(10*time.Hour) || t.Failed() {
 			t.Fatalf("stuck at %v: %d and %d bytes left, %+v", v.clock.Now(), ends[0].left, ends[1].left, v.net.Stats())
 		}

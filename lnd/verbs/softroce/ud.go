@@ -185,7 +185,7 @@ func (u *ud) finish() {
 	}
 	if cap(done) > 0 {
 		u.mu.Lock()
-		u.out.giveBack(done)
+		u.out.endHandOver(done)
 		u.mu.Unlock()
 	}
 }

@@ -73,7 +73,7 @@ func (u *ud) receive(from netip.AddrPort, group netip.Addr, list []ibta.Packet) 
 	if mine {
 		u.recvs.run(got, nil)
 	}
-	r.giveBack(got)
+	r.endHandOver(got)
 }
 
 // refuses returns the counter of the reason for which a packet is dropped, or nil.
@@ -89,7 +89,7 @@ func (u *ud) refuses(from netip.Addr, p *ibta.Packet) *atomic.Uint64 {
 	return nil
 }
 
-func (r *udReceiver) giveBack(list []verbs.Completion) {
+func (r *udReceiver) endHandOver(list []verbs.Completion) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.got == nil && cap(list) <= keptPackets {

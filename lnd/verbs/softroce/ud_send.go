@@ -184,14 +184,14 @@ func (s *udSender) drop() {
 	s.settle()
 }
 
-// takeDone hands out the completions, and giveBack takes their memory again.
+// takeDone hands out the completions, and endHandOver takes their memory again.
 func (s *udSender) takeDone() []verbs.Completion {
 	list := s.done
 	s.done = nil
 	return list
 }
 
-func (s *udSender) giveBack(list []verbs.Completion) {
+func (s *udSender) endHandOver(list []verbs.Completion) {
 	if s.done == nil && cap(list) <= keptPackets {
 		clear(list)
 		s.done = list[:0]

@@ -27,12 +27,12 @@ func TestAllocatesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lent, err := p.pd.Register([][]byte{make([]byte, size)}, 0)
+		source, err := p.pd.Register([][]byte{make([]byte, size)}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p.wr = []verbs.SendWR{
-			{Op: verbs.Write, Remote: target.Frags(nil)[0], RKey: target.RKey(), Pieces: []verbs.SGE{{Bytes: lent.(*region).pieces[0], MR: lent}}},
+			{Op: verbs.Write, Remote: target.Frags(nil)[0], RKey: target.RKey(), Pieces: []verbs.SGE{{Bytes: source.(*region).pieces[0], MR: source}}},
 			{Op: verbs.Send, Signaled: true, Pieces: []verbs.SGE{{Bytes: make([]byte, 100)}, {Bytes: make([]byte, 3000)}}},
 		}
 	}

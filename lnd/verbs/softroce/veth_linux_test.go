@@ -75,14 +75,14 @@ func TestCable(t *testing.T) {
 // megabyte at a time.
 func moveBoth(t *testing.T, nodes [2]*testNode, conns [2]verbs.Conn, amount int) {
 	var memory, bulk [2][]byte
-	var regions, lent [2]verbs.MR
+	var regions, source [2]verbs.MR
 	for i, n := range nodes {
 		memory[i], bulk[i] = make([]byte, 1<<20), bytes.Repeat([]byte{1, 2, 3, byte(i)}, 1<<18)
 		var err error
 		if regions[i], err = n.pd.Register([][]byte{memory[i][:777], memory[i][777:]}, both); err != nil {
 			t.Fatal(err)
 		}
-		if lent[i], err = n.pd.Register([][]byte{bulk[i]}, 0); err != nil {
+		if source[i], err = n.pd.Register([][]byte{bulk[i]}, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -90,7 +90,7 @@ func moveBoth(t *testing.T, nodes [2]*testNode, conns [2]verbs.Conn, amount int)
 		for i := range nodes {
 			bulk[i][round] = 0xAA
 			if err := conns[i].PostSend([]verbs.SendWR{
-				{Op: verbs.Write, Remote: regions[1-i].Frags(nil)[0], RKey: regions[1-i].RKey(), Pieces: []verbs.SGE{{Bytes: bulk[i], MR: lent[i]}}},
+				{Op: verbs.Write, Remote: regions[1-i].Frags(nil)[0], RKey: regions[1-i].RKey(), Pieces: []verbs.SGE{{Bytes: bulk[i], MR: source[i]}}},
 				send(uint64(round), []byte{byte(round)}),
 			}); err != nil {
 				t.Fatal(err)
@@ -107,6 +107,6 @@ func moveBoth(t *testing.T, nodes [2]*testNode, conns [2]verbs.Conn, amount int)
 	}
 	for i := range nodes {
 		regions[i].Deregister()
-		lent[i].Deregister()
+		source[i].Deregister()
 	}
 }

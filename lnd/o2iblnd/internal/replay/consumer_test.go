@@ -73,8 +73,8 @@ func (c *consumer) qp() verbs.QPConfig {
 	return verbs.QPConfig{PD: c.pd, Sends: c.cq, Recvs: c.cq, Pool: c.pool, MaxSends: 64}
 }
 
-// lend registers the memory that a message describes.
-func (c *consumer) lend(m *kib.Msg) {
+// register registers the memory that a message describes.
+func (c *consumer) register(m *kib.Msg) {
 	if m.Type != kib.PutAck && m.Type != kib.GetReq {
 		return
 	}
@@ -211,7 +211,7 @@ func (c *consumer) begin(at int) {
 	case p.CM != nil && p.CM.MAD.Attribute == ibta.AttrDREQ:
 		c.conns[len(c.conns)-1].Disconnect()
 	case p.Msg != nil:
-		c.lend(p.Msg)
+		c.register(p.Msg)
 		err = c.conns[len(c.conns)-1].PostSend([]verbs.SendWR{{Op: verbs.Send, Pieces: []verbs.SGE{{Bytes: p.Payload}}, Signaled: true}})
 	case p.OpCode.IsWrite() && p.OpCode.IsFirst():
 		err = c.write(at)

@@ -52,7 +52,7 @@ type Config struct {
 	// ReceiveBuffer is how many bytes of arriving datagrams may wait; 0: the default.
 	ReceiveBuffer int
 	// Receive is called with what arrived, in order and one call at a time, from a
-	// goroutine of the network's, or of who has borrowed the reading. The list is valid during the call.
+	// goroutine of the network's, or a follower that runs its read loop. The list is valid during the call.
 	Receive func(list []Datagrams)
 }
 

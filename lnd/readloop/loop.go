@@ -1,0 +1,256 @@
+package readloop
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnet/machine"
+)
+
+// Source is what the loop reads. The goroutine that runs the loop calls its methods;
+// SetReadDeadline may come from any goroutine.
+type Source interface {
+	// MayHandOver reports whether the loop may be handed over now, or stay idle. It is
+	// called with the lock of the Loop held.
+	MayHandOver() bool
+	// Await blocks until something has arrived, and returns without if the read deadline
+	// passes. It returns false to leave the loop, and what has happened, to the own
+	// goroutine.
+	Await() bool
+	// Take makes the upcalls for what has arrived and does not block. It returns false to
+	// leave the loop, and the work that is left, to the own goroutine.
+	Take() bool
+	// ReadAt is when the source last read something, on the clock of Init. It is called
+	// after an Await that was not interrupted.
+	ReadAt() time.Duration
+	// SetReadDeadline interrupts Await. The time is in the past, or zero for no deadline.
+	SetReadDeadline(t time.Time) error
+}
+
+// Loop is the read loop of a source (lnd.ReadLoop). Init makes it ready for use.
+type Loop struct {
+	source     Source
+	watchdog   *Watchdog
+	clock      machine.Clock
+	maxAbsence time.Duration // fixed before use
+
+	back      chan struct{} // wakes the own goroutine when the loop is its own again
+	requested atomic.Bool   // follower is set, and the state is Own
+	idleSince atomic.Int64  // machine.Never unless the state is Idle; set with mu held
+
+	mu           sync.Mutex
+	state        State        // and all below: guarded by mu
+	follower     lnd.Follower // that requested or has the loop, or nil
+	blocked      bool         // the follower is in Source.Await
+	interrupted  bool         // by a read deadline in the past
+	used         bool         // or handed over, since the watchdog's last check
+	uses         int          // calls of Receive since the hand-over that ended with a message
+	unused       int          // hand-overs that were not used, less those that were used long enough
+	refuse       int          // requests to refuse before the next hand-over
+	lastFollower lnd.Follower // of the latest request that was granted or refused
+	decidedAt    time.Duration
+}
+
+var _ lnd.ReadLoop = (*Loop)(nil)
+
+// MaxAbsence is how long a follower may stay away between two calls of Receive; local
+// policy. A follower that only notes a message needs some microseconds; one that works
+// on it delays every receiver whose messages come through the same source.
+const MaxAbsence = 200 * time.Microsecond
+
+// Init makes l the read loop of s, run by the own goroutine. The clock is the one of
+// ReadAt and MaxAbsence.
+func (l *Loop) Init(s Source, w *Watchdog, clock machine.Clock) {
+	l.source, l.watchdog, l.clock, l.maxAbsence = s, w, clock, MaxAbsence
+	l.back = make(chan struct{}, 1)
+	l.refuse = minRefusals
+	l.idleSince.Store(int64(machine.Never))
+}
+
+// Requested reports whether a call of HandOver may hand the loop over.
+func (l *Loop) Requested() bool { return l.requested.Load() }
+
+// Request implements lnd.ReadLoop.
+func (l *Loop) Request(f lnd.Follower) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != Own {
+		return
+	}
+	if f == l.lastFollower && l.clock.Now()-l.decidedAt > l.maxAbsence {
+		l.refuse = max(l.refuse, l.refusals()) // with the loop it would have stayed away too long
+	}
+	l.follower = f
+	l.requested.Store(true)
+}
+
+// HandOver hands the loop over if a follower has requested it and its wait has ended.
+// It blocks until the loop is back or the source has ended. The own goroutine calls it
+// between two messages.
+func (l *Loop) HandOver(ended <-chan struct{}) {
+	l.mu.Lock()
+	if !l.grant() {
+		l.mu.Unlock()
+		return
+	}
+	l.requested.Store(false)
+	l.used, l.uses = true, 0
+	l.setIdle(l.clock.Now())
+	l.mu.Unlock()
+	select {
+	case <-l.back:
+	case <-ended:
+		l.reclaim()
+	}
+}
+
+// grant decides about the request. The caller holds l.mu.
+func (l *Loop) grant() bool {
+	if l.follower == nil || l.follower.Waiting() {
+		return false
+	}
+	l.lastFollower, l.decidedAt = l.follower, l.clock.Now()
+	if !l.source.MayHandOver() {
+		l.clearRequest()
+		return false
+	}
+	if l.refuse > 0 || !l.watchdog.add(l) {
+		l.refuse = max(l.refuse-1, 0)
+		l.clearRequest()
+		return false
+	}
+	return true
+}
+
+// clearRequest forgets the follower. The caller holds l.mu.
+func (l *Loop) clearRequest() {
+	l.follower = nil
+	l.requested.Store(false)
+}
+
+// reclaim takes the loop back when the source has ended.
+func (l *Loop) reclaim() {
+	l.mu.Lock()
+	if l.state == Idle {
+		l.setOwn()
+	}
+	l.mu.Unlock()
+	<-l.back // a follower returns it, because its read fails
+}
+
+// setOwn gives the loop back to the own goroutine. The caller holds l.mu.
+func (l *Loop) setOwn() {
+	l.watchdog.remove(l)
+	l.state = Own
+	l.idleSince.Store(int64(machine.Never))
+	l.clearRequest()
+	l.back <- struct{}{}
+}
+
+// An idle loop delays all messages, so the loop is handed over only to repeated waiters:
+// the first minRefusals requests are refused, each of which came within MaxAbsence after
+// the one before. Each unused hand-over doubles that number, up to maxUnused times.
+// A hand-over has to be used provenUses times to make up for an unused one, since an idle
+// loop delays others for longer than several messages take.
+const (
+	minRefusals = 16
+	maxUnused   = 7
+	provenUses  = 64
+)
+
+// check takes the loop back if it has not been used since the last check. It returns
+// false if no check is needed before the next Receive has ended: a follower that is
+// blocked in Receive delays no message.
+func (l *Loop) check() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.state != Idle:
+		return false
+	case l.used:
+		l.used = false
+		return true
+	}
+	l.countUnused()
+	l.setOwn()
+	return false
+}
+
+// countUnused makes the next hand-overs rarer. The caller holds l.mu.
+func (l *Loop) countUnused() {
+	l.unused = min(l.unused+1, maxUnused)
+	l.refuse = l.refusals()
+}
+
+// refusals is how many requests are refused before a hand-over.
+func (l *Loop) refusals() int { return minRefusals << max(l.unused-1, 0) }
+
+// unproven reports whether the follower has not shown yet that it comes back soon. Then
+// the watchdog checks often.
+func (l *Loop) unproven() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.uses < provenUses
+}
+
+// setIdle leaves the loop to the next Receive. A goroutine that calls Recall has first
+// changed what MayHandOver says: either setIdle sees the change, or Recall sees the idle
+// loop. The caller holds l.mu.
+func (l *Loop) setIdle(now time.Duration) {
+	l.state = Idle
+	l.idleSince.Store(int64(now))
+	if !l.source.MayHandOver() {
+		l.setOwn()
+	}
+}
+
+// Idle reports whether no goroutine reads.
+func (l *Loop) Idle() bool { return time.Duration(l.idleSince.Load()) != machine.Never }
+
+// Late reports whether the loop has been idle for longer than its follower may stay away.
+func (l *Loop) Late() bool {
+	since := time.Duration(l.idleSince.Load())
+	return since != machine.Never && l.clock.Now()-since > l.maxAbsence
+}
+
+// Recall takes an idle loop back, for a caller that needs something read soon. It counts
+// as an unused hand-over only if the follower is late.
+func (l *Loop) Recall() {
+	if !l.Idle() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != Idle {
+		return
+	}
+	if l.Late() {
+		l.countUnused()
+	}
+	l.setOwn()
+}
+
+// Return implements lnd.ReadLoop.
+func (l *Loop) Return(f lnd.Follower) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.follower != f:
+	case l.state == Idle:
+		l.setOwn()
+	case l.state == Own:
+		l.clearRequest()
+	}
+}
+
+// Interrupt implements lnd.ReadLoop.
+func (l *Loop) Interrupt(f lnd.Follower) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.blocked && l.follower == f && !l.interrupted {
+		l.interrupted = true
+		_ = l.source.SetReadDeadline(time.Unix(1, 0)) // fails only when closed
+	}
+}

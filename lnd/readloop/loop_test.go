@@ -1,0 +1,337 @@
+package readloop
+
+import (
+	"testing"
+	"time"
+)
+
+// TestReceive (LF-1): a follower that has the loop takes message after message.
+func TestReceive(t *testing.T) {
+	w := newSource(t).start()
+	w.handOver()
+	if w.loop.Requested() {
+		t.Error("the request is still open after the hand-over")
+	}
+	for range 50 {
+		result := w.receive()
+		w.message(false)
+		w.want(result, true)
+		if s := w.loop.Snapshot(); s.State != Idle {
+			t.Fatalf("%+v", s)
+		}
+	}
+}
+
+// TestEnds (LF-2): what ends a hand-over, and that the own goroutine reads afterwards, if
+// there is anything to read.
+func TestEnds(t *testing.T) {
+	for name, tt := range map[string]struct {
+		end  func(w *testSource, result chan bool)
+		over bool
+	}{
+		"something is left": {end: func(w *testSource, result chan bool) {
+			w.message(true)
+			w.want(result, false)
+		}},
+		"an interruption, and Return": {end: func(w *testSource, result chan bool) {
+			w.by.waiting.Store(false)
+			w.loop.Interrupt(&w.by)
+			w.want(result, true)
+			w.loop.Return(&w.by)
+		}},
+		"the source": {over: true, end: func(w *testSource, result chan bool) {
+			close(w.ended)
+			w.want(result, false)
+			w.done(w.over)
+		}},
+		"the source while the loop is idle": {over: true, end: func(w *testSource, result chan bool) {
+			w.message(false)
+			w.want(result, true)
+			close(w.ended)
+			w.done(w.over)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newSource(t).start()
+			w.handOver()
+			tt.end(w, w.receive())
+			if w.loop.Receive(&w.by) {
+				t.Error("Receive after the end of the hand-over")
+			}
+			if !tt.over {
+				w.message(false)
+			}
+			if s := w.loop.Snapshot(); s.State != Own {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// TestNotHandedOver (LF-3): a follower that has withdrawn its request, still waits or is
+// refused by the source does not get the loop.
+func TestNotHandedOver(t *testing.T) {
+	for name, request := range map[string]func(w *testSource){
+		"refused": func(w *testSource) {
+			w.refuses.Store(true)
+			w.request()
+		},
+		"withdrawn": func(w *testSource) {
+			w.by.waiting.Store(true)
+			w.loop.Request(&w.by)
+			w.loop.Return(&w.by)
+			w.message(false)
+		},
+		"it waits on": func(w *testSource) {
+			var other waiter
+			other.waiting.Store(true)
+			w.loop.Request(&other)
+			w.message(false)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newSource(t).start()
+			request(w)
+			w.message(false) // the own goroutine reads on
+			if s := w.loop.Snapshot(); s.State != Own {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// TestUnused (LF-4): a follower that does not come back loses the loop, and its next
+// requests are refused: more of them after each hand-over that was used too little.
+func TestUnused(t *testing.T) {
+	for name, tt := range map[string]struct{ uses, most int }{
+		"not used":   {0, maxUnused},
+		"too little": {provenUses - 1, maxUnused},
+		"enough":     {provenUses, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, refusals := newSource(t).start(), 0
+			for n := range 3 {
+				w.refused(refusals)
+				w.handOver()
+				w.use(tt.uses)
+				if !w.loop.check() { // it has just been used
+					t.Fatal("no second check")
+				}
+				w.loop.check()
+				w.await(func(s Snapshot) bool { return s.State == Own })
+				refusals = minRefusals << min(n, tt.most-1)
+			}
+			w.message(false)
+		})
+	}
+}
+
+// TestMakesUp: a hand-over that is used long enough makes up for some that were not.
+func TestMakesUp(t *testing.T) {
+	w := newSource(t).start()
+	for n := range 2 {
+		w.refused(minRefusals * n)
+		w.handOver()
+		w.loop.check()
+		w.loop.check()
+	}
+	w.refused(2 * minRefusals)
+	w.handOver()
+	for n := range 2 {
+		w.use(provenUses - 1)
+		if s := w.loop.Snapshot(); s.Unused != 2-n {
+			t.Errorf("%+v, want %d unused", s, 2-n)
+		}
+		w.use(1)
+	}
+	if s := w.loop.Snapshot(); s.Unused != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestHandedBack: hand-overs that end because work is left to the own goroutine become
+// rarer only if they were not used before.
+func TestHandedBack(t *testing.T) {
+	for name, tt := range map[string]struct{ uses, most int }{"at once": {0, maxUnused}, "later": {1, 1}} {
+		t.Run(name, func(t *testing.T) {
+			w, refusals := newSource(t).start(), 0
+			for n := range 3 {
+				w.refused(refusals)
+				w.handOver()
+				w.use(tt.uses)
+				result := w.receive()
+				w.message(true)
+				w.want(result, false)
+				refusals = minRefusals << min(n, tt.most-1)
+			}
+			w.refused(refusals)
+			w.handOver()
+		})
+	}
+}
+
+// use makes the follower receive n messages.
+func (w *testSource) use(n int) {
+	w.Helper()
+	for range n {
+		result := w.receive()
+		w.message(false)
+		w.want(result, true)
+	}
+}
+
+// refused makes n requests, each of which is refused.
+func (w *testSource) refused(n int) {
+	w.Helper()
+	for range n {
+		w.request()
+		w.await(func(s Snapshot) bool { return !s.Requested })
+		if s := w.loop.Snapshot(); s.State != Own {
+			w.Fatalf("%+v", s)
+		}
+	}
+}
+
+// TestWatchdog (LF-5): the watchdog takes an unused loop back, and that of the next
+// hand-over too.
+func TestWatchdog(t *testing.T) {
+	w := newSource(t)
+	w.watchdog.Period = 0
+	w.start()
+	for range 2 {
+		w.loop.ForgetHistory()
+		w.request()
+		w.await(func(s Snapshot) bool { return s.Unused == 1 && s.State == Own })
+		w.message(false)
+	}
+}
+
+// TestMaxAbsence (LF-6): a follower that comes back late loses the loop, whether or not it
+// came in time before; one that is blocked in Receive keeps it.
+func TestMaxAbsence(t *testing.T) {
+	for name, late := range map[string]bool{"in time": false, "late": true} {
+		for _, times := range []int{0, 3} {
+			t.Run(name, func(t *testing.T) {
+				w := newSource(t).start()
+				clock := &w.clock
+				w.handOver()
+				for range times {
+					result := w.receive()
+					clock.now.Add(int64(time.Hour))
+					w.message(false)
+					w.want(result, true)
+				}
+				clock.now.Add(int64(MaxAbsence))
+				if !late {
+					result := w.receive()
+					w.message(false)
+					w.want(result, true)
+					return
+				}
+				clock.now.Add(1)
+				w.by.waiting.Store(true)
+				if w.loop.Receive(&w.by) {
+					t.Error("Receive goes on")
+				}
+				w.refused(minRefusals)
+				w.handOver()
+			})
+		}
+	}
+}
+
+// TestWorks: a follower that works on each message for longer than MaxAbsence never gets
+// the loop. One that does so at times gets it when as many of its requests in a row have
+// come in time as are refused.
+func TestWorks(t *testing.T) {
+	w := newSource(t).start()
+	w.refuseAll()
+	for range 4 * minRefusals {
+		w.refused(1)
+		w.clock.now.Add(int64(MaxAbsence + 1))
+	}
+	w.refused(minRefusals - 1)
+	w.clock.now.Add(int64(MaxAbsence + 1))
+	w.refused(minRefusals)
+	w.clock.now.Add(int64(MaxAbsence))
+	w.handOver()
+}
+
+// TestWorksMore: a late request costs as many refusals as the unused hand-overs before it.
+func TestWorksMore(t *testing.T) {
+	w := newSource(t).start()
+	for n := range 2 {
+		w.refused(minRefusals * n)
+		w.handOver()
+		w.loop.check()
+		w.loop.check()
+	}
+	w.refused(2*minRefusals - 1)
+	w.clock.now.Add(int64(MaxAbsence + 1))
+	w.refused(2 * minRefusals)
+	w.handOver()
+}
+
+// refuseAll makes the loop refuse as many requests as a new one.
+func (w *testSource) refuseAll() {
+	w.loop.mu.Lock()
+	defer w.loop.mu.Unlock()
+	w.loop.refuse = minRefusals
+}
+
+// TestInterruptedInTime: a follower that was blocked for long and is interrupted is not
+// late: the time since the source last read something does not count.
+func TestInterruptedInTime(t *testing.T) {
+	w := newSource(t).start()
+	w.handOver()
+	result := w.receive()
+	w.clock.now.Add(int64(time.Hour))
+	w.readAt.Store(0)
+	w.by.waiting.Store(false)
+	w.loop.Interrupt(&w.by)
+	w.want(result, true)
+	if w.loop.Late() {
+		t.Fatal("late at once")
+	}
+	result = w.receive()
+	w.message(false)
+	w.want(result, true)
+}
+
+// TestRecall (LF-7): Recall takes an idle loop back, and counts it as unused only if the
+// follower is late. It leaves a taken one.
+func TestRecall(t *testing.T) {
+	w := newSource(t)
+	w.loop.Recall()
+	w.start()
+	w.handOver()
+	result := w.receive()
+	w.loop.Recall()
+	w.message(false)
+	w.want(result, true)
+	for _, unused := range []int{0, 1} {
+		w.loop.Recall()
+		if s := w.loop.Snapshot(); s.State != Own || s.Unused != unused {
+			t.Fatalf("%+v, want %d unused", s, unused)
+		}
+		w.message(false)
+		if unused == 0 {
+			w.handOver()
+			w.clock.now.Add(int64(time.Second))
+		}
+	}
+}
+
+// TestNotIdle (LF-8): a loop that may not stay idle goes back to the own goroutine.
+func TestNotIdle(t *testing.T) {
+	w := newSource(t).start()
+	w.handOver()
+	result := w.receive()
+	w.refuses.Store(true)
+	w.message(false)
+	w.want(result, false)
+	w.message(false)
+	if s := w.loop.Snapshot(); s.State != Own || s.Unused != 0 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,0 +1,44 @@
+package readloop
+
+import "time"
+
+// State says which goroutine runs the loop.
+type State uint8
+
+// The states.
+const (
+	Own   State = iota // the connection's own goroutine
+	Idle               // none: handed over, and the follower is not in Receive
+	Taken              // the follower, in Receive
+)
+
+// Snapshot is the state of a Loop at one moment.
+type Snapshot struct {
+	State     State // which goroutine runs the loop
+	Requested bool  // by a follower, and neither granted nor refused yet
+	Blocked   bool  // the follower is in Source.Await
+	Unused    int   // hand-overs that were not used, less those that were used long enough
+}
+
+// Snapshot returns the present state.
+func (l *Loop) Snapshot() Snapshot {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return Snapshot{State: l.state, Requested: l.requested.Load(), Blocked: l.blocked, Unused: l.unused}
+}
+
+// SetMaxAbsence changes MaxAbsence for l. It is for tests of drivers, whose goroutines
+// may be kept from running for longer.
+func (l *Loop) SetMaxAbsence(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.maxAbsence = d
+}
+
+// ForgetHistory forgets unused hand-overs and refusals: the next request is granted.
+// It is for tests of drivers.
+func (l *Loop) ForgetHistory() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unused, l.refuse, l.lastFollower = 0, 0, nil
+}

@@ -1,0 +1,264 @@
+package socklnd
+
+import (
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/readloop"
+	"ulnet/lnet/wire"
+)
+
+// reading is a follower that waits until the next message is delivered.
+type reading struct {
+	waiting atomic.Bool
+	inside  atomic.Int64 // deliveries that Receive made
+}
+
+func (b *reading) Waiting() bool { return b.waiting.Load() }
+
+// readLoopPair is a pair of nodes; by is a follower of the read loop of b's connection.
+// Every delivery ends the wait of by.
+type readLoopPair struct {
+	*testing.T
+	a, b     *host
+	by       *reading
+	loop     *readloop.Loop
+	payloads int
+}
+
+func newReadLoopPair(t *testing.T) *readLoopPair {
+	f := newTCPFabric()
+	l := &readLoopPair{
+		T: t, by: new(reading),
+		a: start(t, "127.0.0.1", f.config(Config{})), b: start(t, "127.0.0.2", f.config(Config{})),
+	}
+	l.b.delivered = func(d *lnd.Delivery) {
+		l.loop, _ = d.ReadLoop.(*readloop.Loop)
+		if called("(*Loop).Receive") {
+			l.by.inside.Add(1)
+		}
+		l.by.waiting.Store(false)
+	}
+	l.put(8)
+	l.b.wantArrivals(l.payloads)
+	l.a.awaitConns(3)
+	l.loop.ForgetHistory()
+	l.loop.SetMaxAbsence(time.Hour)
+	return l
+}
+
+// called reports whether a function of this name is on the caller's stack.
+func called(name string) bool {
+	pcs := make([]uintptr, 32)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	for {
+		f, more := frames.Next()
+		if strings.HasSuffix(f.Function, name) {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
+}
+
+func (l *readLoopPair) put(size int) {
+	l.payloads++
+	l.a.put(l.b.id(), pattern(size))
+}
+
+// request requests the loop, and makes a message arrive after which it is handed over.
+func (l *readLoopPair) request() {
+	l.Helper()
+	l.by.waiting.Store(true)
+	l.loop.Request(l.by)
+	l.put(8)
+	l.b.wantArrivals(l.payloads)
+	l.await(readloop.Idle)
+}
+
+func (l *readLoopPair) await(want readloop.State) {
+	l.Helper()
+	for begin := time.Now(); ; runtime.Gosched() {
+		s := l.loop.Snapshot()
+		switch {
+		case s.State == want && (want != readloop.Taken || s.Blocked):
+			return
+		case time.Since(begin) > l.b.patience:
+			l.Fatalf("state %d, want %d", s.State, want)
+		}
+	}
+}
+
+// receive is request, and then a Receive in another goroutine.
+func (l *readLoopPair) receive() (result chan bool) {
+	l.Helper()
+	l.request()
+	l.by.waiting.Store(true)
+	result = make(chan bool, 1)
+	go func() { result <- l.loop.Receive(l.by) }()
+	l.await(readloop.Taken)
+	return result
+}
+
+func (l *readLoopPair) wantEnd(result chan bool, want bool) {
+	l.Helper()
+	select {
+	case got := <-result:
+		if got != want {
+			l.Errorf("Receive = %t, want %t", got, want)
+		}
+	case <-time.After(l.b.patience):
+		l.Fatal("Receive does not end")
+	}
+}
+
+// wantInside checks how many messages Receive has delivered.
+func (l *readLoopPair) wantInside(n int64) {
+	l.Helper()
+	if got := l.by.inside.Load(); got != n {
+		l.Errorf("Receive delivered %d messages, want %d", got, n)
+	}
+}
+
+// TestReadLoop: a follower receives small messages in its own goroutine, call after call.
+func TestReadLoop(t *testing.T) {
+	l := newReadLoopPair(t)
+	l.b.ni.watchdog.Period = time.Hour
+	result := l.receive()
+	for n := range int64(50) {
+		l.put(8)
+		l.wantEnd(result, true)
+		l.wantInside(n + 1)
+		l.by.waiting.Store(true)
+		go func() { result <- l.loop.Receive(l.by) }()
+	}
+	l.put(200)
+	l.wantEnd(result, true)
+	l.b.wantArrivals(l.payloads)
+	l.await(readloop.Idle)
+}
+
+// TestReadLoopEnds: what ends a hand-over and leaves the rest to the connection.
+func TestReadLoopEnds(t *testing.T) {
+	for name, end := range map[string]func(l *readLoopPair, result chan bool){
+		"a message that has not come whole": func(l *readLoopPair, result chan bool) {
+			l.put(900) // still on CONTROL
+			l.wantEnd(result, false)
+			l.b.wantArrivals(l.payloads)
+			l.wantInside(0)
+		},
+		"a held message": func(l *readLoopPair, result chan bool) {
+			held := make(chan *lnd.Delivery, 1)
+			l.b.parse = func(_ *host, d *lnd.Delivery) (lnd.Verdict, error) {
+				takeAll(d)
+				held <- d
+				return lnd.Hold, nil
+			}
+			l.put(8)
+			d := <-held
+			l.wantEnd(result, false)
+			l.b.parse = nil
+			l.b.ni.Recv(d)
+			l.b.wantArrivals(l.payloads)
+			l.wantInside(0)
+		},
+		"a broken message": func(l *readLoopPair, result chan bool) {
+			l.b.parse = func(*host, *lnd.Delivery) (lnd.Verdict, error) { return lnd.Accept, wire.ErrType }
+			l.put(8)
+			l.wantEnd(result, false)
+			l.b.await("PeerDown", func() bool { return len(l.b.downs) == 1 })
+			l.b.wantCount(BadMessage, 1)
+		},
+		"the peer": func(l *readLoopPair, result chan bool) {
+			l.a.stop()
+			l.wantEnd(result, false)
+			l.b.await("PeerDown", func() bool { return len(l.b.downs) == 1 })
+		},
+		"this node": func(l *readLoopPair, result chan bool) {
+			l.b.stop()
+			l.wantEnd(result, false)
+		},
+		"an interruption, and Return": func(l *readLoopPair, result chan bool) {
+			l.by.waiting.Store(false)
+			l.loop.Interrupt(l.by)
+			l.wantEnd(result, true)
+			l.loop.Return(l.by)
+			l.await(readloop.Own)
+			l.put(8)
+			l.b.wantArrivals(l.payloads)
+			l.wantInside(0)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newReadLoopPair(t)
+			l.b.ni.watchdog.Period = time.Hour
+			result := l.receive()
+			end(l, result)
+			if l.loop.Receive(l.by) {
+				t.Error("Receive after the hand-over")
+			}
+		})
+	}
+}
+
+// TestReadLoopUnused: an unused loop goes back to the connection.
+func TestReadLoopUnused(t *testing.T) {
+	l := newReadLoopPair(t)
+	l.by.waiting.Store(true)
+	l.loop.Request(l.by)
+	l.put(8)
+	l.b.wantArrivals(l.payloads)
+	for begin := time.Now(); ; runtime.Gosched() {
+		if l.loop.Snapshot().Unused == 1 {
+			break
+		}
+		if time.Since(begin) > l.b.patience {
+			t.Fatal("the loop does not come back")
+		}
+	}
+	l.put(8)
+	l.b.wantArrivals(l.payloads)
+	l.wantInside(0)
+}
+
+// TestReadLoopStopped: connections end while their read loop is idle.
+func TestReadLoopStopped(t *testing.T) {
+	for name, stop := range map[string]func(l *readLoopPair){
+		"the peer":  func(l *readLoopPair) { l.a.stop(); l.loop.Return(l.by) },
+		"this node": func(l *readLoopPair) { l.b.stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newReadLoopPair(t)
+			l.b.ni.watchdog.Period = time.Hour
+			l.request()
+			stop(l)
+			l.await(readloop.Own)
+		})
+	}
+}
+
+// TestReadLoopWithdrawn: a follower that has withdrawn its request or still waits does not
+// get the loop.
+func TestReadLoopWithdrawn(t *testing.T) {
+	l := newReadLoopPair(t)
+	l.by.waiting.Store(true)
+	l.loop.Request(l.by)
+	l.loop.Return(l.by)
+	l.put(8)
+	l.b.wantArrivals(l.payloads)
+	l.b.delivered = func(*lnd.Delivery) {} // the follower goes on waiting
+	l.by.waiting.Store(true)
+	l.loop.Request(l.by)
+	for range 3 { // the third is read after the second was seen to
+		l.put(8)
+		l.b.wantArrivals(l.payloads)
+	}
+	if l.loop.Receive(l.by) {
+		t.Error("handed over")
+	}
+}

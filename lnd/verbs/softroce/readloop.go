@@ -1,0 +1,136 @@
+package softroce
+
+import (
+	"errors"
+	"net"
+	"slices"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/readloop"
+	"ulnet/lnd/verbs"
+)
+
+// The read loop of a device's socket can be handed over to a goroutine that waits for a
+// message (package readloop). All connections of the device depend on that loop, so it is
+// handed over only while little arrives.
+
+// handingOver is implemented by ports (wire.Conn) whose read loop can be handed over.
+type handingOver interface {
+	// readLoopFor prepares for that before anything arrives. It returns nil if this port
+	// cannot. Otherwise the port calls h.flushACKs each time before it blocks.
+	readLoopFor(h *hub) lnd.ReadLoop
+}
+
+var (
+	_ verbs.ReadLooper = (*device)(nil)
+	_ handingOver      = (*udpPort)(nil)
+	_ readloop.Source  = (*udpPort)(nil)
+)
+
+// ReadLoop is that of the device's socket (verbs.ReadLooper).
+func (d *device) ReadLoop() lnd.ReadLoop { return d.hub.loop }
+
+// The read loop is handed over while no more than so many packets arrive at a time and are
+// in flight; local policy. More packets belong to a stream, whose ACKs must not wait for a
+// follower.
+const (
+	maxQuiet    = 8
+	maxQuietOut = 16
+)
+
+// quiet reports whether the packets that arrived last are few, and none of them is part of
+// a transfer. The goroutine that reads the port calls it.
+func (h *hub) quiet() bool {
+	g := h.ingress
+	return !g.bulk && g.arrived <= maxQuiet && h.allowance.used.Load() <= maxQuietOut
+}
+
+// delayACK keeps the ACK of a connection until flushACKs, or until the connection posts
+// something. The goroutine that reads the port calls both.
+func (h *hub) delayACK(c *conn) { h.delayed = append(h.delayed, c) }
+
+// flushACKs sends the delayed ACKs.
+func (h *hub) flushACKs() {
+	for _, c := range h.delayed {
+		c.sendACK()
+	}
+	clear(h.delayed)
+	h.delayed = h.delayed[:0]
+}
+
+// flushOtherACKs sends the delayed ACKs before a follower may stay away with the read loop.
+// If packets of only one queue pair arrived it keeps that ACK: the follower's answer will
+// carry it.
+func (h *hub) flushOtherACKs() {
+	if h.ingress.several {
+		h.flushACKs()
+	}
+}
+
+// recall takes an idle read loop back to the port's own goroutine.
+func (h *hub) recall() {
+	if l, ok := h.loop.(*readloop.Loop); ok {
+		l.Recall()
+	}
+}
+
+// urgent reports whether no goroutine reads the port and the answer to wrs has to be read
+// soon: because they are transfers, because much is in flight, or because the follower is
+// late. c.mu is held, and the packets that could leave have been charged to the allowance.
+func (c *conn) urgent(wrs []verbs.SendWR) bool {
+	l, ok := c.hub.loop.(*readloop.Loop)
+	switch {
+	case !ok || !l.Idle():
+		return false
+	case c.hub.allowance.used.Load() > maxQuietOut || c.rc.sends.end.Sub(c.rc.req.unacked) > maxQuietOut:
+		return true
+	}
+	return slices.ContainsFunc(wrs, func(wr verbs.SendWR) bool { return wr.Op == verbs.Write }) || l.Late()
+}
+
+// readLoopFor implements handingOver.
+func (p *udpPort) readLoopFor(h *hub) lnd.ReadLoop {
+	p.hub = h
+	p.loop.Init(p, &p.watchdog, h.clock) // a peer probes what stays unread for longer than minProbe
+	return &p.loop
+}
+
+// between hands the read loop over if a follower wants it. The port's own goroutine calls
+// it after each batch of packets.
+func (p *udpPort) between() {
+	if p.hub == nil {
+		return
+	}
+	if p.loop.Requested() {
+		p.hub.flushOtherACKs()
+		p.loop.HandOver(p.closing)
+	}
+	p.hub.flushACKs()
+}
+
+// MayHandOver implements readloop.Source.
+func (p *udpPort) MayHandOver() bool { return p.hub.quiet() }
+
+// Await implements readloop.Source.
+func (p *udpPort) Await() bool {
+	p.hub.flushACKs()
+	var err error
+	p.list, err = p.socket.receive()
+	return !errors.Is(err, net.ErrClosed)
+}
+
+// Take implements readloop.Source.
+func (p *udpPort) Take() bool {
+	list := p.list
+	p.list = nil
+	p.receive(list)
+	p.hub.flushOtherACKs()
+	return p.hub.quiet()
+}
+
+// ReadAt implements readloop.Source.
+func (p *udpPort) ReadAt() time.Duration { return p.hub.clock.Now() }
+
+// SetReadDeadline implements readloop.Source.
+func (p *udpPort) SetReadDeadline(t time.Time) error { return p.socket.conn.SetReadDeadline(t) }

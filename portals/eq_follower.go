@@ -1,0 +1,129 @@
+package portals
+
+import (
+	"context"
+
+	"ulnet/lnd"
+)
+
+// follower lets a goroutine that is blocked in Wait take over the read loop of a
+// connection (lnd.Follower): it requests the loop of the connection that brought the
+// latest event, and can run it from the next event on. All guarded by EQ.mu.
+type follower struct {
+	latest    lnd.ReadLoop // brought the latest event
+	requested lnd.ReadLoop // requested, and perhaps handed over
+	inside    bool         // a goroutine is in requested.Receive
+	waits     bool         // and was told to wait there
+
+	ctx       context.Context // of that goroutine
+	watched   <-chan struct{} // Done of the context whose end interrupts Receive; nil: none
+	unwatch   func() bool
+	cancelled bool // the watched context has ended
+}
+
+// Waiting implements lnd.Follower.
+func (q *EQ) Waiting() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	b := &q.follower
+	if b.inside {
+		q.watch(b.ctx)
+	}
+	if q.read != q.wrote || q.freed || q.closed || b.cancelled {
+		b.waits = false
+		return false
+	}
+	b.waits = b.inside
+	return true
+}
+
+// wake returns the read loop whose Receive has to be interrupted, if any. The caller
+// holds EQ.mu.
+func (b *follower) wake() lnd.ReadLoop {
+	if !b.waits {
+		return nil
+	}
+	b.waits = false
+	return b.requested
+}
+
+// receive runs the read loop that was handed over until there may be an event or ctx has
+// ended. Without one it requests the latest connection's and returns false.
+func (q *EQ) receive(ctx context.Context) bool {
+	q.mu.Lock()
+	b := &q.follower
+	if b.inside || b.latest == nil {
+		q.mu.Unlock()
+		return false
+	}
+	before, l := b.requested, b.latest
+	b.requested, b.inside, b.ctx = l, true, ctx
+	q.mu.Unlock()
+	if before != nil && before != l {
+		before.Return(q)
+	}
+	kept := l.Receive(q)
+	q.mu.Lock()
+	b.inside, b.waits, b.ctx = false, false, nil
+	over := q.freed || q.closed
+	q.mu.Unlock()
+	switch {
+	case over:
+		q.returnLoop()
+	case !kept:
+		l.Request(q)
+	}
+	return kept
+}
+
+// returnLoop returns the read loop until the next Wait.
+func (q *EQ) returnLoop() {
+	q.mu.Lock()
+	b := &q.follower
+	l := b.requested
+	if b.inside {
+		l = nil // another goroutine runs it
+	} else {
+		b.requested = nil
+		q.watch(context.Background())
+	}
+	if q.freed || q.closed {
+		b.latest = nil // the queue must not keep a connection's memory
+	}
+	q.mu.Unlock()
+	if l != nil {
+		l.Return(q)
+	}
+}
+
+// watch makes the end of ctx interrupt Receive. It is cheap for the context of the call
+// before. The caller holds q.mu.
+func (q *EQ) watch(ctx context.Context) {
+	b := &q.follower
+	done := ctx.Done()
+	if done == b.watched {
+		return
+	}
+	if b.unwatch != nil {
+		b.unwatch()
+	}
+	b.watched, b.unwatch, b.cancelled = done, nil, false
+	if done != nil {
+		b.unwatch = context.AfterFunc(ctx, func() { q.cancel(done) })
+	}
+}
+
+// cancel interrupts Receive because the watched context has ended.
+func (q *EQ) cancel(done <-chan struct{}) {
+	q.mu.Lock()
+	b := &q.follower
+	var l lnd.ReadLoop
+	if b.watched == done {
+		b.cancelled = true
+		l = b.wake()
+	}
+	q.mu.Unlock()
+	if l != nil {
+		l.Interrupt(q)
+	}
+}
