@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/health"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 )
 
@@ -14,6 +15,7 @@ import (
 // soon after they arrive again, not after T_evict; then the node can be a client again, at
 // once, and nothing of its earlier connection ends that.
 func TestLeave(t *testing.T) {
+	spec.Covers(t, "CH-8")
 	c := newCluster(t, 1)
 	c.run(10 * time.Second)
 	const i = servers
@@ -83,6 +85,7 @@ func (c *cluster) dialAgain(t *testing.T, i int) {
 // TestCloseThenDial: CH-8: a client that closes at once, while nothing arrives, and dials
 // again in the same incarnation of its node is connected, and stays so.
 func TestCloseThenDial(t *testing.T) {
+	spec.Covers(t, "CH-8")
 	c := newCluster(t, 1)
 	c.run(10 * time.Second)
 	const i = servers

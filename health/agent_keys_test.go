@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"ulnet/health"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/portals/keyring"
 )
 
 // TestAgentsWithKeys: CH-A15: clients with a key of the servers are connected, and others
 // are refused with the reason; keys change while all run, and nobody is disconnected.
 func TestAgentsWithKeys(t *testing.T) {
+	spec.Covers(t, "CH-A15")
 	keys := func(letters string) (keys keyring.Keys) {
 		var list [][]byte
 		for _, letter := range letters {

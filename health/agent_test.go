@@ -12,6 +12,7 @@ import (
 
 	"ulnet/health"
 	"ulnet/lnd/link"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet"
@@ -146,6 +147,7 @@ func (c *cluster) wantAll(i, n int) {
 // TestAgents: CH-1, CH-4, CH-10, CH-17, CH-51, CH-61, CH-66: whole stacks connect,
 // lose a client, lose a master, get it back, and evict by hand.
 func TestAgents(t *testing.T) {
+	spec.Covers(t, "CH-1", "CH-4", "CH-10", "CH-17", "CH-51", "CH-61", "CH-66")
 	const clients = 6
 	c := newCluster(t, clients)
 	c.run(4 * time.Second)
@@ -316,6 +318,7 @@ func TestAgentStore(t *testing.T) {
 // TestRestoredTombstones: CH-65: tombstones end in their order, whatever the order in which
 // a store has them.
 func TestRestoredTombstones(t *testing.T) {
+	spec.Covers(t, "CH-65")
 	c := newCluster(t, 0)
 	c.run(time.Second)
 	const tombstones, apart = 16, 10 * time.Second

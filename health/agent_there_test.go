@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/health"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
@@ -32,6 +33,7 @@ func (c *cluster) chatter(i int, to nid.NID, d time.Duration) {
 // and two ticks, whatever its node still sends to its master: when its farewell was lost,
 // and when the node was restarted without it.
 func TestNodeTalksOn(t *testing.T) {
+	spec.Covers(t, "CH-8", "CH-10")
 	for _, test := range []struct {
 		name string
 		gone func(c *cluster, i int)

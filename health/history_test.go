@@ -1,10 +1,15 @@
 package health
 
-import "testing"
+import (
+	"testing"
+
+	"ulnet/lnd/lndtest/spec"
+)
 
 // TestHistory: CH-61: the latest evictions are remembered in their order, in a ring
 // whose size is bounded, and found by what is asked.
 func TestHistory(t *testing.T) {
+	spec.Covers(t, "CH-61")
 	var h history
 	const more = 10
 	for i := range keptHistory + more {

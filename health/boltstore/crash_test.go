@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"ulnet/health"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // strace runs the worker under strace and returns what it has said, how it ended,
@@ -128,6 +129,7 @@ func (b *books) check(t *testing.T, path string, rounds int) {
 // TestCrash: CH-4, CH-65, CH-66: a process that is killed as it enters any one of
 // its writes, or syncs, loses nothing that was called back.
 func TestCrash(t *testing.T) {
+	spec.Covers(t, "CH-4", "CH-65", "CH-66")
 	for _, phase := range []struct {
 		name   string
 		begin  func(t *testing.T, path string)

@@ -14,12 +14,14 @@ import (
 	"time"
 
 	"ulnet/health"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
 // TestStore: CH-4, CH-65: records and tombstones are there again after a restart,
 // the latest of each client.
 func TestStore(t *testing.T) {
+	spec.Covers(t, "CH-4", "CH-65")
 	path := place(t)
 	later := time.Now().Add(time.Hour)
 	s := open(t, path)
@@ -139,6 +141,7 @@ func TestTombstonesEnd(t *testing.T) {
 // an incarnation and all before it go, also those that wait for the same commit; later lives
 // and other clients keep theirs.
 func TestTombstonesTakenBack(t *testing.T) {
+	spec.Covers(t, "CH-A8", "CH-A20")
 	path := place(t)
 	s := open(t, path)
 	until := time.Now().Add(time.Hour)

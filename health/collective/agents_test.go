@@ -6,6 +6,7 @@ import (
 
 	"ulnet/health"
 	"ulnet/lnd/link"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/lnetsim"
@@ -80,6 +81,7 @@ func (w *watched) dial(h *simlnd.Host) {
 // servers is dead: its master evicts it from all others at once, over the tree,
 // and owes it to the dead one for a while only.
 func TestEvictWithOneDead(t *testing.T) {
+	spec.Covers(t, "CH-2", "CH-28", "CH-A22")
 	w := newWatched(t)
 	master := w.conn.Status().Master
 	dead := 0

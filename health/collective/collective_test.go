@@ -8,6 +8,7 @@ import (
 
 	"ulnet/health"
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/simlnd"
 	"ulnet/scoll"
 )
@@ -15,6 +16,7 @@ import (
 // TestBroadcast: CH-10, CH-27: all other servers are asked once, with one
 // eviction or a full batch, and their answers are added up. The root is not.
 func TestBroadcast(t *testing.T) {
+	spec.Covers(t, "CH-10", "CH-27")
 	s := newServers(t, 12, nil)
 	for _, entries := range []int{1, wire.MaxBatch} {
 		s.want(s.broadcast(3, entries), uint32(11*entries))
@@ -34,6 +36,7 @@ func abs(i int) int { return max(i, -i) }
 // TestDead: CH-A22: evict while one of five servers is dead. It fails nothing, is
 // missing, and is asked when it is back; so is one whose death nobody knows of.
 func TestDead(t *testing.T) {
+	spec.Covers(t, "CH-A22")
 	for root := range 4 {
 		s := newServers(t, 5, nil)
 		s.fabric.Kill(4)
@@ -100,6 +103,7 @@ func TestUnserved(t *testing.T) {
 // TestDisagreement: CH-A22, SC-A20: servers that have not heard of a death are
 // asked again, and those that had answered already answer once more.
 func TestDisagreement(t *testing.T) {
+	spec.Covers(t, "CH-A22", "SC-A20")
 	s := newServers(t, 6, nil)
 	s.fabric.Kill(5)
 	s.discover(5, false, 0, 2, 4)
@@ -118,6 +122,7 @@ func TestDisagreement(t *testing.T) {
 // TestExceptions: CH-A22: exceptions of several servers come merged, by the index
 // of the eviction, and who knows more wins.
 func TestExceptions(t *testing.T) {
+	spec.Covers(t, "CH-A22")
 	s := newServers(t, 5, nil)
 	except := func(i int, x ...wire.Exception) {
 		s.nodes[i].answer = (&wire.Reply{Unknown: 1, Exceptions: x}).AppendTo(nil)
@@ -189,6 +194,7 @@ func (s *servers) runFor(done *int) int {
 // TestSetServers: CH-A22: a changed list reaches others as they change, too, and
 // until then they are missing, not wrong.
 func TestSetServers(t *testing.T) {
+	spec.Covers(t, "CH-A22")
 	s := newServers(t, 4, func(i int, cfg *Config) {
 		cfg.Servers = cfg.Servers[1:] // without the last
 	})
@@ -241,6 +247,7 @@ func TestMalformed(t *testing.T) {
 
 // TestPinned: CH-A22: the group of all servers stays, whatever groups others make.
 func TestPinned(t *testing.T) {
+	spec.Covers(t, "CH-A22")
 	const n, other = 3, scoll.ServiceID(9)
 	s := newServers(t, n, nil)
 	s.broadcast(0, 1)

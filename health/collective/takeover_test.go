@@ -6,6 +6,7 @@ import (
 
 	"ulnet/health"
 	"ulnet/lnd/link"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/lnetsim"
@@ -102,6 +103,7 @@ func (c *contest) holds(i int) {
 // any more, the new one is taken after T_evict, and the old one is told, and rests; its
 // later attempts disturb nobody.
 func TestTakeover(t *testing.T) {
+	spec.Covers(t, "CH-A1")
 	c := newContest(t)
 	const evict, ping, backoff = 17500 * time.Millisecond, 5 * time.Second, 10 * time.Second // the defaults
 	begin := c.stacks[oldPlace].Table.Node().Incarnation()

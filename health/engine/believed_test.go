@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -14,6 +15,7 @@ import (
 // the number before. One that is years ahead would leave no number for the lives
 // to come, and is refused, from the client as from who lies about it.
 func TestConnectAhead(t *testing.T) {
+	spec.Covers(t, "CH-A1")
 	const wall = uint64(1_800_000_000_000_000_000)
 	h := newHarness(t, func(c *ServerConfig) { c.Incarnation = wall })
 	for _, incarnation := range []uint64{math.MaxUint64, math.MaxUint64 - 1, wall + uint64(incarnationMargin) + 1} {
@@ -79,6 +81,7 @@ func TestLadder(t *testing.T) {
 // TestFarTombstone: CH-65: an eviction of an incarnation beyond belief, which would bar all that are
 // to come, is not remembered, whether the client is connected or not.
 func TestFarTombstone(t *testing.T) {
+	spec.Covers(t, "CH-65")
 	const wall = uint64(1_800_000_000_000_000_000)
 	for _, known := range []bool{false, true} {
 		for _, incarnation := range []uint64{math.MaxUint64, math.MaxUint64 - 1, 1 << 63, wall + uint64(incarnationMargin) + incarnationStep + 1} {
@@ -214,6 +217,7 @@ func TestDoubtMaster(t *testing.T) {
 // TestTwoWithOneID: CH-A1: of two nodes that use one id the one that came first
 // stays, whatever the number of the other's incarnation; that is told foreign.
 func TestTwoWithOneID(t *testing.T) {
+	spec.Covers(t, "CH-A1")
 	for seed := range uint64(10) {
 		w := populated(t, 300+seed, 4)
 		first := w.clients[0]

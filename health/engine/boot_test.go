@@ -4,6 +4,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestBootRecords: CH-4, CH-50: clients that start all at once, while servers take
@@ -11,6 +13,7 @@ import (
 // the servers that they want to be connected to and at their masters, and at no other:
 // candidates that accepted late are left.
 func TestBootRecords(t *testing.T) {
+	spec.Covers(t, "CH-4", "CH-50")
 	for seed := range uint64(4) {
 		bootRecords(t, seed, 90)
 	}

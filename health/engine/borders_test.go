@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/machine"
 )
 
@@ -26,6 +27,7 @@ var borders = map[string]func(*testing.T) border{
 // and the words for what happens before and after its end are what machines do there, to
 // the nanosecond.
 func TestDocumentBorders(t *testing.T) {
+	spec.Covers(t, "CH-57")
 	rows := tableOf(t, "borders")
 	for i := range reflect.TypeFor[Timing]().NumField() {
 		name := reflect.TypeFor[Timing]().Field(i).Name

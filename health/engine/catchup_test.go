@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -29,6 +30,7 @@ func (h *harness) tellTombstones(from nid.NID, sequence uint64, list ...wire.Ent
 // others have told their tombstones, and then not whom they have evicted. The question
 // reaches back 2·T_evict + T_q before the loss.
 func TestCatchUp(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-63", "CH-65")
 	h, ask := cutOffFor(t, time.Minute)
 	if ask.Retry != time.Minute+2*h.s.cfg.Evict+h.s.cfg.Quorum {
 		t.Errorf("asked for %v", ask.Retry)
@@ -91,6 +93,7 @@ func TestHostileTombstones(t *testing.T) {
 // that the other was away. That one evicted clients without it, and asks it for tombstones: it asks
 // back for as much, but not who has just been asked.
 func TestAskBack(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-63")
 	h := newHarness(t, nil)
 	h.mute = true
 	h.advance(maxAsks * h.s.cfg.Tick) // since it asked at its start
@@ -111,6 +114,7 @@ func TestAskBack(t *testing.T) {
 // started, and has perhaps evicted its clients. It is asked about them at the next tick, not only
 // when it is their turn, T_evict later, also if discovery has not told that it was away.
 func TestDigestToWhoWasAway(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-65", "G-CH-6")
 	h := newHarness(t, nil)
 	h.connect(5, otherA, 1)
 	h.advance(h.s.cfg.Tick)
@@ -141,6 +145,7 @@ func TestTellTombstones(t *testing.T) {
 // TestLateEviction: CH-A8, CH-33: an eviction that was withdrawn and comes once more buries
 // nobody, in whatever order they come; one of a later choice does.
 func TestLateEviction(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-A8")
 	for _, first := range []bool{false, true} {
 		h := newHarness(t, nil)
 		if first {
@@ -158,6 +163,7 @@ func TestLateEviction(t *testing.T) {
 // they hear that it was withdrawn. Who has heard that before takes no notice of it; but of one that
 // tells of a later choice.
 func TestTombstoneTakenBack(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-A8")
 	h, ask := cutOffFor(t, time.Minute)
 	h.batchFrom(otherA, true)
 	h.tellTombstones(otherB, ask.Sequence, wire.Entry{Client: testClient, Incarnation: 5, Epoch: 1, Mark: 200})

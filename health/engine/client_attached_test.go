@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
 // TestAttachedOnce: CH-58: a client's program is told once that a server is connected,
 // however often it asks for that, and again only after the connection was dropped.
 func TestAttachedOnce(t *testing.T) {
+	spec.Covers(t, "CH-58")
 	h := newClientHarness(t, me, otherA)
 	master := h.settled()
 	for _, id := range []nid.NID{h.other(), master} {
@@ -31,6 +33,7 @@ func TestAttachedOnce(t *testing.T) {
 // TestAttachedOncePerMaster: CH-58: an agent asks for all servers that its user wants
 // whenever there is another master; those that stay connected are not told again.
 func TestAttachedOncePerMaster(t *testing.T) {
+	spec.Covers(t, "CH-58")
 	w := populated(t, 3, 1)
 	c := w.clients[0]
 	before := c.count(Attached)
@@ -50,6 +53,7 @@ func TestAttachedOncePerMaster(t *testing.T) {
 // earlier word that it has dropped the client comes just before. Perhaps it has, perhaps not: it is
 // asked to connect.
 func TestDroppedWhileInformed(t *testing.T) {
+	spec.Covers(t, "CH-7", "CH-17", "CH-58")
 	h := newClientHarness(t, me, otherA)
 	h.settled()
 	other := h.other()

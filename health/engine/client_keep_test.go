@@ -5,12 +5,14 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
 // TestPingsOldMaster: a client that finds no new master keeps pinging the old one, which
 // would evict it otherwise, and believes it that it has forgotten this client (CH-8, CH-56).
 func TestPingsOldMaster(t *testing.T) {
+	spec.Covers(t, "CH-8", "CH-56")
 	h := newClientHarness(t, me, otherA, otherB)
 	old := h.settled()
 	h.from(old, wire.Message{Kind: wire.Notice, Code: wire.Draining})
@@ -47,6 +49,7 @@ func TestPingsOldMaster(t *testing.T) {
 
 // TestRefusedConnectIsIncarnation: a connect that is refused is a sign of liveness all the same (CH-8).
 func TestRefusedConnectIsIncarnation(t *testing.T) {
+	spec.Covers(t, "CH-8")
 	h := newHarness(t, nil)
 	h.connect(5, me, 1)
 	h.advance(h.s.cfg.Evict - time.Second)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
@@ -22,6 +23,7 @@ func (h *clientHarness) allTold() bool {
 // TestFarewell: CH-8: a client that leaves says so again until each server has answered, with
 // growing gaps, and for T_evict at most.
 func TestFarewell(t *testing.T) {
+	spec.Covers(t, "CH-8")
 	h := newClientHarness(t, me, otherA)
 	h.settled()
 	h.step(ClientInput{Kind: ClientLeave})
@@ -77,6 +79,7 @@ func (h *clientHarness) to0(m wire.Message) (to nid.NID) {
 // client, but for one whose record is being saved, and takes no notice of one from before the
 // latest connect of the same incarnation: the node's next program has the same number.
 func TestFarewellAnswered(t *testing.T) {
+	spec.Covers(t, "CH-8")
 	h := newHarness(t, nil)
 	bye := wire.Message{Kind: wire.Disconnect, Incarnation: 5, Sequence: 10}
 	h.connect(5, me, 1) // with sequence 9
@@ -111,6 +114,7 @@ func TestFarewellAnswered(t *testing.T) {
 // TestFarewellLost: CH-8: a farewell of which the first copies are lost ends the connection
 // at the first that arrives, not after T_evict.
 func TestFarewellLost(t *testing.T) {
+	spec.Covers(t, "CH-8")
 	w := populated(t, 1, 2)
 	c := w.clients[0]
 	if len(w.holders(c)) != 5 {
@@ -136,6 +140,7 @@ func TestFarewellLost(t *testing.T) {
 // hold its connection for as long as the client lives: it is told again until it answers,
 // or the client connects to it again; and so is one that was given up for its silence.
 func TestDetachRepeated(t *testing.T) {
+	spec.Covers(t, "CH-33")
 	h := leftover(t)
 	other, last := h.other(), h.sent[0]
 	h.next(wire.Disconnect)

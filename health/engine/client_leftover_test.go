@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // leftover is a client whose other server it has given up: that did not answer for
@@ -22,6 +23,7 @@ func leftover(t *testing.T) *clientHarness {
 // has given it up takes itself for the master perhaps, and would evict the client
 // everywhere. It is told who is the master, until it answers, and then left.
 func TestLateAccept(t *testing.T) {
+	spec.Covers(t, "CH-A8", "G-CH-3")
 	h := leftover(t)
 	other := h.other()
 	h.from(other, wire.Message{Kind: wire.Accept, Epoch: h.c.epoch - 1})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -71,6 +72,7 @@ func TestSilentWhileElecting(t *testing.T) {
 // other that it is dead does not go back to the first while there are others: the servers that
 // hold it as an orphan would evict it.
 func TestAccusedLast(t *testing.T) {
+	spec.Covers(t, "CH-49", "G-CH-3")
 	otherC := nid.MustParse("10.0.0.77@tcp")
 	h := newClientHarness(t, me, otherA, otherB, otherC)
 	first := h.settled()

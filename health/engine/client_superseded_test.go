@@ -5,12 +5,14 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
 // TestStalePeer: CH-61: every refusal for a later incarnation says where that runs: of a
 // connect, of a ping, and of the incarnation whose place is taken while it is saved.
 func TestStalePeer(t *testing.T) {
+	spec.Covers(t, "CH-61")
 	later := nid.ProcessID{NID: nid.MustParse("10.1.0.9@tcp"), PID: nid.LustrePID}
 	connect := wire.Message{Kind: wire.Connect, Incarnation: 6, Server: me, Epoch: 1}
 	h := newHarness(t, nil)
@@ -34,6 +36,7 @@ func TestStalePeer(t *testing.T) {
 // TestSupersededBy: CH-61: a client that ends says who took its place, if the server
 // does; a server of an older version names a master there.
 func TestSupersededBy(t *testing.T) {
+	spec.Covers(t, "CH-61")
 	elsewhere := nid.MustParse("10.1.0.9@tcp")
 	for _, old := range []bool{false, true} {
 		h := newClientHarness(t, me, otherA)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
@@ -125,6 +126,7 @@ func (h *clientHarness) want(told string, kinds ...wire.Kind) {
 // TestClientAttach: CH-58, CH-60: connects to others need a master, and one that
 // says the master is dead has the client choose another.
 func TestClientAttach(t *testing.T) {
+	spec.Covers(t, "CH-51", "CH-58", "CH-60")
 	h := newClientHarness(t, me, otherA, otherB)
 	h.step(ClientInput{Kind: Attach, Server: me})
 	h.want("refused:not-connected")
@@ -151,6 +153,7 @@ func TestClientAttach(t *testing.T) {
 // TestClientMasterRestarted: CH-A19: a master that is of another incarnation is chosen
 // again, or another, with the next epoch.
 func TestClientMasterRestarted(t *testing.T) {
+	spec.Covers(t, "CH-A19")
 	h := newClientHarness(t, me, otherA, otherB)
 	master := h.settled()
 	h.now += 2 * time.Second
@@ -167,6 +170,7 @@ func TestClientMasterRestarted(t *testing.T) {
 
 // TestClientNotices: CH-61, CH-68, CH-A13, CH-A19: what each notice does.
 func TestClientNotices(t *testing.T) {
+	spec.Covers(t, "CH-61", "CH-68", "CH-A13", "CH-A19")
 	start := func() *clientHarness {
 		h := newClientHarness(t, me, otherA, otherB)
 		h.settled()
@@ -253,6 +257,7 @@ func TestClientLaterIncarnation(t *testing.T) {
 // TestClientLateOrphaned: CH-68: word of an earlier choice that is late, long after
 // the connections were made, drops nobody; of a later incarnation of the master it counts.
 func TestClientLateOrphaned(t *testing.T) {
+	spec.Covers(t, "CH-68")
 	h := newClientHarness(t, me, otherA)
 	master, other := h.settled(), h.other()
 	h.c.epoch++ // as after a change of master and back
@@ -306,6 +311,7 @@ func TestClientServers(t *testing.T) {
 // TestClientPings: CH-9, CH-16, CH-49, CH-56: at least one message per interval,
 // one more when the answer is lost, and another master after T_client.
 func TestClientPings(t *testing.T) {
+	spec.Covers(t, "CH-9", "CH-16", "CH-49", "CH-56")
 	h := newClientHarness(t, me, otherA)
 	master, began := h.settled(), h.now
 	var pings []time.Duration

@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestAnswersItsMaster: CH-8: a client answers its master alone, in the present epoch, and
 // says of an earlier incarnation that it is over.
 func TestAnswersItsMaster(t *testing.T) {
+	spec.Covers(t, "CH-8")
 	h := newClientHarness(t, me, otherA)
 	master := h.settled()
 	other := me
@@ -44,6 +46,7 @@ func TestAnswersItsMaster(t *testing.T) {
 // TestNodeOutlivesMaster: CH-16: a master that does not answer is given up although its
 // node goes on sending other messages; one that asks is not pinged by a busy client.
 func TestNodeOutlivesMaster(t *testing.T) {
+	spec.Covers(t, "CH-16")
 	for _, dead := range []bool{false, true} {
 		h := newClientHarness(t, me, otherA)
 		master := h.settled()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -30,6 +31,7 @@ func tombstoneOf(epoch uint32, age time.Duration) wire.Entry {
 // that choice was not told: all that take themselves for the master of a client that is gone
 // give it up together. An administrator's eviction may be by another server than the master.
 func TestEvictionOfLaterChoice(t *testing.T) {
+	spec.Covers(t, "CH-62", "CH-63")
 	for _, tt := range []struct {
 		master nid.NID
 		epoch  uint32
@@ -59,6 +61,7 @@ func TestEvictionOfLaterChoice(t *testing.T) {
 // TestWaitedClientIsAsked: CH-A21, CH-10: a client whose connect had to wait may be gone when it is
 // accepted, while its node talks on. It is asked a tick later, and not T_evict later.
 func TestWaitedClientIsAsked(t *testing.T) {
+	spec.Covers(t, "CH-10", "CH-A21")
 	for _, speaks := range []bool{false, true} {
 		h := newHarness(t, nil)
 		h.connect(5, me, 1)
@@ -79,6 +82,7 @@ func TestWaitedClientIsAsked(t *testing.T) {
 // TestPassOn: CH-33, CH-65, G-CH-6: who learns of a tombstone that no master has told answers
 // those once more that have asked just before, but not who has told it, nor long after.
 func TestPassOn(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-65", "G-CH-6")
 	for _, tt := range []struct {
 		ago   time.Duration
 		epoch uint32
@@ -136,6 +140,7 @@ func TestPassOnWaits(t *testing.T) {
 // than the one by which it is connected here. If most have had the tombstone for T_evict, and
 // nobody has withdrawn it, the client is evicted; otherwise it stays.
 func TestDoubt(t *testing.T) {
+	spec.Covers(t, "CH-33")
 	long := 60 * time.Second
 	for name, tt := range map[string]struct {
 		master      nid.NID
@@ -180,6 +185,7 @@ func TestDoubt(t *testing.T) {
 // withdraws it when it has the quorum again; not what most servers have made, nor what
 // others have made by themselves.
 func TestGivenUp(t *testing.T) {
+	spec.Covers(t, "CH-30", "CH-33")
 	for name, tt := range map[string]struct {
 		answered, owned bool
 		want            string
@@ -225,6 +231,7 @@ func TestGivenUp(t *testing.T) {
 // of two that were withdrawn the one of the later choice counts, and neither takes back one of a
 // later choice still.
 func TestLateCopyOfWithdrawn(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-A8")
 	batch := func(h *harness, withdraw bool, epoch uint32) wire.Reply {
 		return h.wanted(otherA, wire.Batch{Withdraw: withdraw, Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Mark: uint8(wire.TimedOut), Epoch: epoch})})
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/portals/keyring"
 )
@@ -11,6 +12,8 @@ import (
 // TestConnectTable is the state table of connects: CH-21 to CH-24, CH-36 to
 // CH-40, CH-42, CH-A11, CH-A12. The server knows incarnation 5 of the client, if any.
 func TestConnectTable(t *testing.T) {
+	spec.Covers(t, "CH-21", "CH-22", "CH-23", "CH-24", "CH-36", "CH-37", "CH-38", "CH-39", "CH-40",
+		"CH-42", "CH-A11", "CH-A12")
 	existing := map[string]func(*harness){
 		"none":     func(*harness) {},
 		"under A":  func(h *harness) { h.connect(5, otherA, 1) },
@@ -89,6 +92,7 @@ func TestConnectTable(t *testing.T) {
 // evicted from all servers before the new one is accepted, and a new master that
 // died meanwhile is noticed (CH-A11).
 func TestConnectWaits(t *testing.T) {
+	spec.Covers(t, "CH-23", "CH-25", "CH-39", "CH-A11")
 	for _, tt := range []struct {
 		name   string
 		master nid.NID
@@ -116,6 +120,7 @@ func TestConnectWaits(t *testing.T) {
 // TestConnectBusy: CH-A21: a connect does not wait for ever, and the newest incarnation
 // is the one that waits.
 func TestConnectBusy(t *testing.T) {
+	spec.Covers(t, "CH-A21")
 	h := newHarness(t, nil)
 	h.connect(5, me, 1)
 	h.connect(6, me, 1)
@@ -138,6 +143,7 @@ func TestConnectBusy(t *testing.T) {
 // TestConnectIsDurable: CH-4: a client is accepted when its record is durable,
 // and refused if that cannot be.
 func TestConnectIsDurable(t *testing.T) {
+	spec.Covers(t, "CH-4")
 	h := newHarness(t, nil)
 	h.hold = true
 	h.connect(5, me, 3)
@@ -165,6 +171,7 @@ func TestConnectIsDurable(t *testing.T) {
 // TestConnectEvictedWhileSaved: CH-A20: a client that is evicted while its accept
 // is on its way is not accepted half.
 func TestConnectEvictedWhileSaved(t *testing.T) {
+	spec.Covers(t, "CH-A20")
 	h := newHarness(t, nil)
 	h.hold = true
 	h.connect(5, otherA, 1)
@@ -256,6 +263,7 @@ func claimKeys(t *testing.T, texts ...string) keyring.Keys {
 // TestClaims: CH-43, CH-44, CH-A15: a forged claim is believed when claims are
 // off, and refused when they are on, also while keys change.
 func TestClaims(t *testing.T) {
+	spec.Covers(t, "CH-43", "CH-44", "CH-A15")
 	old, both := claimKeys(t, "0123456789abcdef"), claimKeys(t, "fedcba9876543210", "0123456789abcdef")
 	h := newHarness(t, func(c *ServerConfig) { c.ClaimKeys = old })
 	h.connect(5, me, 4)

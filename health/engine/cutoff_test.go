@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -47,6 +48,7 @@ func slowPartition(t *testing.T, seed uint64, lasts time.Duration) (w *world, re
 // incarnation, however long the partition lasts; what most servers have evicted stays so;
 // and in the end all agree.
 func TestSlowPartition(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-64", "CH-A13", "CH-A20", "G-CH-6")
 	lasts := []time.Duration{12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 23, 26, 30, 40, 50, 70}
 	seeds := uint64(8)
 	if testing.Short() {

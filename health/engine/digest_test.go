@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -11,6 +12,7 @@ import (
 // it, or that it does; what another server says, or somebody with another PID, changes
 // nothing.
 func TestDigestReplyOfAnother(t *testing.T) {
+	spec.Covers(t, "CH-65")
 	reply := func(h *harness, from nid.ProcessID, mark uint8) {
 		t.Helper()
 		h.message(from, wire.Message{Kind: wire.DigestReply, Entries: wire.Entry{Client: testClient, Incarnation: 5, Mark: mark}.AppendTo(nil)})

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/portals/keyring"
 )
@@ -55,6 +56,7 @@ func short(d time.Duration) string {
 // TestDocumentTimes: the table of time-outs has every field of Timing, with the
 // defaults for its ping intervals (CH-57, CH-A3, CH-A4).
 func TestDocumentTimes(t *testing.T) {
+	spec.Covers(t, "CH-57", "CH-A3", "CH-A4")
 	var want, got [][]string
 	for i := range reflect.TypeFor[Timing]().NumField() {
 		row := []string{"`" + reflect.TypeFor[Timing]().Field(i).Name + "`"}
@@ -81,6 +83,7 @@ func TestDocumentTimes(t *testing.T) {
 // TestDocumentInequalities: each of them is what the code demands, to the
 // nanosecond, with the numbers of the defaults (CH-A3, CH-A4).
 func TestDocumentInequalities(t *testing.T) {
+	spec.Covers(t, "CH-A3", "CH-A4")
 	const tick = time.Nanosecond
 	rows := tableOf(t, "inequalities")
 	inequalities := []struct {

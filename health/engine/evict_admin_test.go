@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -22,6 +23,7 @@ func (h *harness) result() wire.Code {
 // connection here at once, and here only: nothing is broadcast, nothing is buried, and
 // the answer says so.
 func TestEvictCutOff(t *testing.T) {
+	spec.Covers(t, "CH-30")
 	h := newHarness(t, nil)
 	h.connect(5, me, 1)
 	h.step(ServerInput{Kind: QuorumIs})
@@ -37,6 +39,7 @@ func TestEvictCutOff(t *testing.T) {
 // TestEvictOrphan: CH-20: an orphan is evicted from all servers by whichever server an
 // administrator asks, unless another one knows of a later choice.
 func TestEvictOrphan(t *testing.T) {
+	spec.Covers(t, "CH-20")
 	w := populated(t, 5, 1)
 	c := w.clients[0]
 	master := w.server(c.m.Status().Master)
@@ -67,6 +70,7 @@ func TestEvictOrphan(t *testing.T) {
 // TestEvictOrphanRehomed: CH-A8: the administrator's eviction of an orphan spares a
 // client that has chosen another master meanwhile, wherever that is known.
 func TestEvictOrphanRehomed(t *testing.T) {
+	spec.Covers(t, "CH-A8")
 	h := newHarness(t, nil)
 	h.connect(5, otherA, 1)
 	if r := h.evictedBy(otherB, 5, 1); len(r.Exceptions) != 1 || r.Evicted != 0 {

@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
 // TestEvictionProgress: CH-28, CH-61: while servers have not answered, an eviction names
 // them: the live ones until they have, and the dead for as long as they are owed it.
 func TestEvictionProgress(t *testing.T) {
+	spec.Covers(t, "CH-28", "CH-61")
 	h := newHarness(t, nil)
 	want := func(what string, settled bool, missing ...nid.NID) {
 		t.Helper()

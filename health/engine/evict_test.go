@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
 // TestEvictBuriesWhatWasNamed: CH-A20, CH-65: a server that still has the incarnation
 // before the one that is evicted refuses a connect of the latter, which is late.
 func TestEvictBuriesWhatWasNamed(t *testing.T) {
+	spec.Covers(t, "CH-65", "CH-A20")
 	h := newHarness(t, nil)
 	h.connect(5, otherA, 1)
 	if r := h.evicted(otherA, 6); r.Evicted != 1 {
@@ -28,6 +30,7 @@ func TestEvictBuriesWhatWasNamed(t *testing.T) {
 // TestEvictionOfReturned: CH-62, CH-A8: a client that went from this server to
 // another and back is gone, though somebody was told of the other only.
 func TestEvictionOfReturned(t *testing.T) {
+	spec.Covers(t, "CH-62", "CH-A8")
 	h := newHarness(t, nil)
 	h.connect(5, me, 3)
 	h.step(ServerInput{Kind: EvictClient, Client: testClient})
@@ -39,6 +42,7 @@ func TestEvictionOfReturned(t *testing.T) {
 // that comes late finds the same incarnation of the client under the same master, but by a
 // later choice: the client went to another one and came back. It stays.
 func TestLateEvictionOfEarlierChoice(t *testing.T) {
+	spec.Covers(t, "CH-A1", "CH-A2", "G-CH-3")
 	late := func(h *harness, epoch uint32) wire.Reply {
 		h.step(ServerInput{Kind: EvictArrived, Server: otherA, Data: (&wire.Batch{Entries: entries(wire.Entry{Client: testClient, Incarnation: 5, Epoch: epoch})}).AppendTo(nil)})
 		r, err := wire.ParseReply(h.effects[len(h.effects)-1].Token.([]byte))
@@ -77,6 +81,7 @@ func TestLateEvictionOfEarlierChoice(t *testing.T) {
 // TestTwoMastersEvict: CH-63: of two servers that take themselves for a client's
 // master, and both evict it at once, neither keeps it for the other.
 func TestTwoMastersEvict(t *testing.T) {
+	spec.Covers(t, "CH-29", "CH-63")
 	h := newHarness(t, nil)
 	h.connect(5, me, 1)
 	h.step(ServerInput{Kind: EvictClient, Client: testClient})
@@ -90,6 +95,7 @@ func TestTwoMastersEvict(t *testing.T) {
 // TestRetryAddsUp: CH-28: who has answered a broadcast once need not answer the
 // next, so that retries end also where each loses some answers.
 func TestRetryAddsUp(t *testing.T) {
+	spec.Covers(t, "CH-28")
 	h := newHarness(t, nil)
 	h.connect(5, me, 1)
 	h.step(ServerInput{Kind: EvictClient, Client: testClient})
@@ -108,6 +114,7 @@ func TestRetryAddsUp(t *testing.T) {
 // TestMuteServer: CH-A21: a server that is alive and never answers does not keep
 // new evictions from the others.
 func TestMuteServer(t *testing.T) {
+	spec.Covers(t, "CH-A21")
 	h := newHarness(t, func(c *ServerConfig) { c.MaxBroadcasts, c.MaxIDs = 2, 10 })
 	told := make(map[wire.ClientID]bool)
 	flights := make(map[uint64]time.Duration) // broadcasts, until when
@@ -149,6 +156,7 @@ func TestMuteServer(t *testing.T) {
 // masters for dead, which the clients can reach. However long it waits, it does
 // not speak for all.
 func TestOrphansCutOff(t *testing.T) {
+	spec.Covers(t, "CH-68", "CH-A6")
 	for _, unsure := range []bool{false, true} {
 		h := newHarness(t, func(c *ServerConfig) { c.Quorum = time.Minute })
 		h.connect(5, otherA, 1)

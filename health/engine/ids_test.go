@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -24,6 +25,7 @@ func (h *harness) ofIncarnation(from nid.ProcessID, number, incarnation int, mas
 // TestIDsOfOneNID: CH-A1: a NID has 4 clients, one with user processes 64 of these besides,
 // and what is configured otherwise; other NIDs go on.
 func TestIDsOfOneNID(t *testing.T) {
+	spec.Covers(t, "CH-A1")
 	for _, c := range []struct {
 		change      func(*ServerConfig)
 		kernel, own int
@@ -74,6 +76,7 @@ func TestIDsOfOneNID(t *testing.T) {
 // earlier incarnation of the process brought, also if a server has to evict them; none goes of a
 // process that is there, of another process, or for a late message of an earlier incarnation.
 func TestIDsOfEarlierIncarnation(t *testing.T) {
+	spec.Covers(t, "CH-A1")
 	for _, master := range []nid.NID{me, otherA} {
 		h := newHarness(t, func(cfg *ServerConfig) { cfg.MaxIDs = 2 })
 		h.ofIncarnation(host, 0, 5, master)

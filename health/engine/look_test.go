@@ -5,12 +5,14 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestLookBeforeTick: CH-8, CH-26: where the end of T_evict and a tick are due in
 // one step, as for a client that was heard of half a second after a tick, the
 // transport is waited for all the same, and the eviction is in time.
 func TestLookBeforeTick(t *testing.T) {
+	spec.Covers(t, "CH-8", "CH-26")
 	h := newHarness(t, nil)
 	tick, evict := h.s.cfg.Tick, h.s.cfg.Evict
 	h.connect(5, me, 1)

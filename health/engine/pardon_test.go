@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -36,6 +37,7 @@ func (h *harness) batchFrom(from nid.NID, withdraw bool) {
 // later choice of a master is not told that all have evicted it; later it is, and
 // at once who shows no such choice (CH-A20).
 func TestOvertakenEviction(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-A13", "CH-A20")
 	final := 35 * time.Second
 	for _, tt := range []struct {
 		ago   time.Duration
@@ -61,6 +63,7 @@ func TestOvertakenEviction(t *testing.T) {
 // TestWithdrawn: CH-A8, CH-A13: who had a client evicted takes that back; others
 // cannot, nor what this server has found out by itself.
 func TestWithdrawn(t *testing.T) {
+	spec.Covers(t, "CH-A8", "CH-A13")
 	h := evictedByA(t, 0)
 	h.batchFrom(otherB, true)
 	h.want("answer")
@@ -93,6 +96,7 @@ func TestWithdrawn(t *testing.T) {
 // TestCutOffPardons: CH-33: a server that loses the quorum forgets what it was told
 // not long ago, and nothing that is final; and while it has none it buries nobody.
 func TestCutOffPardons(t *testing.T) {
+	spec.Covers(t, "CH-33")
 	h := evictedByA(t, 35*time.Second-1)
 	h.step(ServerInput{Kind: QuorumIs})
 	h.want("unbury quorum-lost")
@@ -117,6 +121,7 @@ func TestCutOffPardons(t *testing.T) {
 // only has evicted nobody for all, though it holds the others for dead; it takes the
 // eviction back when these know better.
 func TestMinorityDoesNotSettle(t *testing.T) {
+	spec.Covers(t, "CH-28", "CH-33")
 	h := newHarness(t, nil)
 	h.connect(5, me, 1)
 	h.step(ServerInput{Kind: EvictClient, Client: testClient})
@@ -145,6 +150,7 @@ func TestMinorityDoesNotSettle(t *testing.T) {
 // the master of since is not evicted by the end of an earlier choice, of which it
 // asks; by the present one it is.
 func TestOutdatedNotice(t *testing.T) {
+	spec.Covers(t, "CH-61", "CH-A13")
 	for _, epoch := range []uint32{1, 2} {
 		h := newClientHarness(t, me, otherA, otherB)
 		h.settled()
@@ -164,6 +170,7 @@ func TestOutdatedNotice(t *testing.T) {
 // TestCutOffDoesNotJudge: CH-A18, CH-46: a server that is cut off cannot tell that a
 // client's master is dead.
 func TestCutOffDoesNotJudge(t *testing.T) {
+	spec.Covers(t, "CH-46", "CH-A18")
 	h := newHarness(t, nil)
 	h.connect(5, otherA, 1)
 	h.step(ServerInput{Kind: ServerHealth, Server: otherB})

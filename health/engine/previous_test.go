@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
 // TestPreviousFromNonMaster: CH-52, CH-59: a server that is not the master says who was the
 // master of an earlier incarnation; the client connects to that one, so that it evicts what is left.
 func TestPreviousFromNonMaster(t *testing.T) {
+	spec.Covers(t, "CH-52", "CH-59")
 	h := newClientHarness(t, me, otherA, otherB)
 	master := h.to[0]
 	h.answer(0, wire.Message{Kind: wire.Accept})

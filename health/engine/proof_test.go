@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/portals/keyring"
 )
@@ -49,6 +50,7 @@ func (h *harness) raw(from nid.ProcessID, data []byte) {
 // TestSignedConnect: CH-A15: with keys a connect counts with a code of one of them alone,
 // which covers every field and is bound to the process that sends it and to the server.
 func TestSignedConnect(t *testing.T) {
+	spec.Covers(t, "CH-A15")
 	m := wire.Message{Incarnation: 5, Server: otherA, Epoch: 2, Sequence: 9, Name: []byte("host"), Retry: 5 * time.Second, ServerIncarnation: 12500, Token: make([]byte, wire.TokenSize)}
 	good := signed(testKeys(t, "a"), m, host, me)
 	other := host
@@ -132,6 +134,7 @@ func TestSignedConnectBytes(t *testing.T) {
 // its sender's own name, changes nothing while its incarnation is connected, superseded or
 // buried; when the tombstone has expired it brings nothing back that stays.
 func TestReplayedConnect(t *testing.T) {
+	spec.Covers(t, "CH-A1", "CH-A20")
 	keys := testKeys(t, "a")
 	at := func(incarnation uint64, epoch uint32, sequence uint64) []byte {
 		return signed(keys, wire.Message{Incarnation: incarnation, Server: me, Epoch: epoch, Sequence: sequence}, host, me)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -21,6 +22,7 @@ var (
 // connected and all its servers agree, of the dead nothing is left, and no client
 // that was well was evicted.
 func TestRandomPlans(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-61", "CH-63", "G-CH-3")
 	n := *plans
 	if n == 0 {
 		if n = 400; testing.Short() {

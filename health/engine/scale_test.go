@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -67,6 +68,7 @@ func (c *crowd) pingOf(i int) {
 
 // TestMemory: G-CH-5: a client costs a master at most 200 bytes, its name included.
 func TestMemory(t *testing.T) {
+	spec.Covers(t, "G-CH-5")
 	n := 100_000
 	if testing.Short() {
 		n = 20_000
@@ -100,6 +102,7 @@ func TestMemory(t *testing.T) {
 // TestManyDeaths: CH-27, CH-A10: ten thousand clients that die in one moment are
 // evicted within two seconds after T_evict, if a broadcast takes 100 ms.
 func TestManyDeaths(t *testing.T) {
+	spec.Covers(t, "CH-27", "CH-A10")
 	const n = 10_000
 	c := newCrowd(t, n)
 	died := c.now
@@ -155,6 +158,7 @@ func TestPingAllocs(t *testing.T) {
 // watches their deadlines; "core%" is how much of a core that is at one ping per
 // client and interval.
 func BenchmarkPings(b *testing.B) {
+	spec.Covers(b, "G-CH-5")
 	const n = 100_000
 	c := newCrowd(b, n)
 	interval := c.s.cfg.Ping

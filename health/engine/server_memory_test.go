@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
 // TestTombstones: CH-65, CH-A20: who was evicted does not come back, until that
 // is forgotten; later lives do.
 func TestTombstones(t *testing.T) {
+	spec.Covers(t, "CH-65", "CH-A20")
 	h := newHarness(t, nil)
 	h.evicted(otherA, 5) // it was not connected here
 	h.connect(5, otherA, 1)
@@ -81,6 +83,7 @@ func TestTombstonesAreBounded(t *testing.T) {
 // TestDigest: CH-65, CH-A20: masters are asked for the clients that are held under
 // them; a planted ghost is orphaned, and in the end evicted.
 func TestDigest(t *testing.T) {
+	spec.Covers(t, "CH-65", "CH-A20")
 	h := newHarness(t, nil)
 	h.connect(5, otherA, 1)
 	ghost := wire.ClientID{8}
@@ -124,6 +127,7 @@ func TestDigest(t *testing.T) {
 // TestRecovery: CH-66, CH-67, CH-A9: after a restart a server's own clients have
 // been heard of just now; others wait for their master to confirm them.
 func TestRecovery(t *testing.T) {
+	spec.Covers(t, "CH-66", "CH-67", "CH-A9", "CH-A19")
 	start := func(master nid.NID) *harness {
 		s, err := NewServer(ServerConfig{Self: me, Incarnation: 78, Servers: []nid.NID{me, otherA, otherB}, Uneven: true})
 		if err != nil {
@@ -219,6 +223,7 @@ func TestDrain(t *testing.T) {
 // TestTiming: CH-57, CH-A3, CH-A4: times that do not go together are refused with
 // what to change.
 func TestTiming(t *testing.T) {
+	spec.Covers(t, "CH-57", "CH-A3", "CH-A4")
 	d, err := Timing{}.Filled()
 	if err != nil {
 		t.Fatal(err)

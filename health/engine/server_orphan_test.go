@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
 // TestOrphan: CH-18, CH-19, CH-20, CH-A19, CH-54, CH-67, CH-68: the clients of a
 // dead master are told after a third of their time, and evicted in the end.
 func TestOrphan(t *testing.T) {
+	spec.Covers(t, "CH-18", "CH-19", "CH-20", "CH-54", "CH-67", "CH-68", "CH-A19")
 	start := func() *harness {
 		h := newHarness(t, nil)
 		h.connect(5, otherA, 1)
@@ -56,6 +58,7 @@ func TestOrphan(t *testing.T) {
 // TestChoose: CH-17, CH-51, CH-62, CH-A2, CH-A18: choices of a master, in and out
 // of order.
 func TestChoose(t *testing.T) {
+	spec.Covers(t, "CH-17", "CH-51", "CH-62", "CH-A2", "CH-A17", "CH-A18")
 	tests := []struct {
 		name        string
 		master      nid.NID
@@ -107,6 +110,7 @@ func orphanA(h *harness) { h.step(ServerInput{Kind: ServerHealth, Server: otherA
 // TestQuorum: CH-30, CH-32, CH-34, CH-46, CH-A6, CH-68: who is cut off for T_q
 // evicts all clients here and broadcasts nothing; the same incarnation may come back.
 func TestQuorum(t *testing.T) {
+	spec.Covers(t, "CH-30", "CH-32", "CH-34", "CH-46", "CH-68", "CH-A6")
 	start := func(change func(*ServerConfig)) *harness {
 		h := newHarness(t, change)
 		h.connect(5, me, 1)

@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
 // TestEvictTable is the state table of evictions: CH-11 to CH-13, CH-29, CH-45,
 // CH-A7, CH-A22: the reply lists exceptions only.
 func TestEvictTable(t *testing.T) {
+	spec.Covers(t, "CH-11", "CH-12", "CH-13", "CH-29", "CH-45", "CH-A1", "CH-A7", "CH-A22")
 	tests := []struct {
 		name        string
 		master      nid.NID // of the connection, incarnation 5; none: not connected
@@ -67,6 +69,7 @@ func TestEvictHostile(t *testing.T) {
 // TestTimeout: CH-10, CH-14, CH-15, CH-26: who is silent for T_evict is evicted
 // everywhere within a tick; other signs of liveness than pings count (CH-8).
 func TestTimeout(t *testing.T) {
+	spec.Covers(t, "CH-8", "CH-10", "CH-14", "CH-15", "CH-26", "CH-A8")
 	h := newHarness(t, nil)
 	h.connect(5, me, 1)
 	began := h.now
@@ -102,6 +105,7 @@ func TestTimeout(t *testing.T) {
 // TestStampsAreOfReceipt: CH-35, CH-A16: a message that waited in a queue is a
 // sign of liveness of when it was received.
 func TestStampsAreOfReceipt(t *testing.T) {
+	spec.Covers(t, "CH-35", "CH-A16")
 	h := newHarness(t, nil)
 	h.connect(5, me, 1)
 	received := h.now
@@ -118,6 +122,7 @@ func TestStampsAreOfReceipt(t *testing.T) {
 // TestPausedServer: CH-35, CH-67, CH-A16: a server that stood still evicts nobody
 // for the time in which it heard nothing, also orphans.
 func TestPausedServer(t *testing.T) {
+	spec.Covers(t, "CH-35", "CH-67", "CH-A16")
 	for pause := 2 * time.Second; pause < 40*time.Second; pause += 1700 * time.Millisecond {
 		h := newHarness(t, nil)
 		h.connect(5, me, 1)
@@ -145,6 +150,7 @@ func TestPausedServer(t *testing.T) {
 // TestBatches: CH-27, CH-A10: the deaths of a tick share broadcasts, of which a
 // few are under way at a time.
 func TestBatches(t *testing.T) {
+	spec.Covers(t, "CH-27", "CH-A10")
 	h := newHarness(t, nil)
 	const n = 2000
 	for i := range n {
@@ -190,6 +196,7 @@ func TestBatches(t *testing.T) {
 // TestRetry: CH-28, CH-A9, CH-A22: an eviction is repeated until every live server has
 // answered; one that is dead is owed it for T_q.
 func TestRetry(t *testing.T) {
+	spec.Covers(t, "CH-28", "CH-A9", "CH-A22")
 	otherC := nid.MustParse("10.0.0.5@tcp")
 	h := newHarness(t, func(c *ServerConfig) { c.Servers = append(c.Servers, otherC) })
 	h.step(ServerInput{Kind: ServerHealth, Server: otherC, Alive: true})
@@ -237,6 +244,7 @@ func TestAlone(t *testing.T) {
 // TestEvictionOfMoved: CH-A8, CH-A13: a client whose other master the old one had
 // not heard of stays connected under that, unless the word is of another incarnation.
 func TestEvictionOfMoved(t *testing.T) {
+	spec.Covers(t, "CH-A8", "CH-A13")
 	start := func() *harness {
 		h := newHarness(t, nil)
 		h.connect(5, me, 1)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -18,6 +19,7 @@ func (h *harness) steal(incarnation uint64, master nid.NID) {
 // TestStrangerIsRefused: CH-A1: one connect with a later incarnation, from another node, ends no
 // client that is there: that is asked, and the stranger is refused. Whoever is its master.
 func TestStrangerIsRefused(t *testing.T) {
+	spec.Covers(t, "CH-A1")
 	for _, master := range []nid.NID{me, otherA} {
 		h := newHarness(t, nil)
 		h.connect(5, master, 1)
@@ -46,6 +48,7 @@ func TestStrangerIsRefused(t *testing.T) {
 // TestTakenOver: CH-A1: a client that was started again on another node is accepted when the
 // old process has not answered for T_evict, or says that it is over, and the old one is told.
 func TestTakenOver(t *testing.T) {
+	spec.Covers(t, "CH-A1")
 	for _, says := range []bool{false, true} {
 		for _, master := range []nid.NID{me, otherA} {
 			h := newHarness(t, nil)
@@ -127,6 +130,7 @@ func TestTakeoversAreBounded(t *testing.T) {
 // TestAnswersWhoIsAsked: CH-A1: a client tells every server that it is there when another
 // process wants to be it.
 func TestAnswersWhoIsAsked(t *testing.T) {
+	spec.Covers(t, "CH-A1")
 	h := newClientHarness(t, me, otherA)
 	other := otherA
 	if h.settled() == otherA {
@@ -142,6 +146,7 @@ func TestAnswersWhoIsAsked(t *testing.T) {
 // TestRebootedElsewhere: CH-A1: a server that hears from a master that a client was evicted
 // because of a later incarnation tells the earlier one so, which may still run.
 func TestRebootedElsewhere(t *testing.T) {
+	spec.Covers(t, "CH-A1")
 	h := newHarness(t, nil)
 	h.connect(5, otherA, 1)
 	e := wire.Entry{Client: testClient, Incarnation: 5, Mark: uint8(wire.Rebooted), Epoch: 1}

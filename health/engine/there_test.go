@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // nodeSends has the transport say that the client's node was heard of just now.
@@ -50,6 +51,7 @@ func tokenOf(e *ServerEffect) []byte {
 // sending other messages: it is asked once T_evict has passed without a word of its own,
 // and has T_evict to answer.
 func TestNodeOutlivesClient(t *testing.T) {
+	spec.Covers(t, "CH-8")
 	h := newHarness(t, nil)
 	evict, tick := h.s.cfg.Evict, h.s.cfg.Tick
 	h.connect(5, me, 1)
@@ -81,6 +83,7 @@ func TestNodeOutlivesClient(t *testing.T) {
 // TestBusyAnswers: CH-8: a client that is busy, and so pings nobody, answers when it is
 // asked, once per T_evict, and stays; also when it answers only the last question.
 func TestBusyAnswers(t *testing.T) {
+	spec.Covers(t, "CH-8")
 	for _, deaf := range []bool{false, true} {
 		h := newHarness(t, nil)
 		evict := h.s.cfg.Evict
@@ -106,6 +109,7 @@ func TestBusyAnswers(t *testing.T) {
 // TestNotThere: CH-8: a client that says that it is over is evicted at once, and nobody
 // else can say so.
 func TestNotThere(t *testing.T) {
+	spec.Covers(t, "CH-8")
 	h := newHarness(t, nil)
 	h.connect(5, me, 1)
 	no := wire.Message{Kind: wire.Here, Code: wire.NotConnected, Incarnation: 5, Epoch: 1}
@@ -122,6 +126,7 @@ func TestNotThere(t *testing.T) {
 // TestIncarnationOfTraffic: CH-8: the transport is asked for messages of the incarnation that brought
 // the client's last message: those of a node that was restarted say nothing.
 func TestIncarnationOfTraffic(t *testing.T) {
+	spec.Covers(t, "CH-8")
 	h := newHarness(t, nil)
 	arrive := func(incarnation uint64, m wire.Message) {
 		m.Client = testClient

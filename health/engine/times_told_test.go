@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -22,6 +23,7 @@ func toldTimes(m wire.Message, ping, found time.Duration) wire.Message {
 // by its own T_evict and RTT, to the millisecond, and tells that T_evict; whoever tells
 // none is of an older version, and is accepted and never answered other-times.
 func TestTooSlowIsRefused(t *testing.T) {
+	spec.Covers(t, "CH-57", "CH-A3", "CH-A4")
 	const ms, longest = time.Millisecond, math.MaxUint32 * time.Millisecond
 	for _, test := range []struct {
 		name        string
@@ -132,6 +134,7 @@ func TestLeastEvict(t *testing.T) {
 // server whose T_evict is too short for it; it says both numbers. A server that tells none
 // is of an older version.
 func TestLeavesTooQuickServers(t *testing.T) {
+	spec.Covers(t, "CH-57", "CH-A3", "CH-A4")
 	h := newClientHarness(t, me, otherA)
 	if m := h.sent[0]; m.Kind != wire.Connect || m.Retry != 5*time.Second || m.ServerIncarnation != 12500 {
 		t.Fatalf("sent %+v", m)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
@@ -22,6 +23,7 @@ func (h *harness) tombstones() (list []TombstoneInfo, steps int) {
 // the process of who was connected here, neither of whom it was only told of; by which
 // server, and what was taken back.
 func TestTombstoneList(t *testing.T) {
+	spec.Covers(t, "CH-61", "CH-65")
 	h := newHarness(t, nil)
 	h.connect(5, otherA, 1)
 	h.evictedBy(otherA, 5, 1) // connected here
@@ -66,6 +68,7 @@ func TestTombstoneList(t *testing.T) {
 // waits for it, and has each once: also those of one instant, and a client that was
 // buried more than once.
 func TestTombstoneListSteps(t *testing.T) {
+	spec.Covers(t, "CH-65")
 	h := newHarness(t, nil)
 	const clients, atOnce = 5 * listStep, 3 * listStep
 	until := h.s.now
@@ -93,6 +96,7 @@ func TestTombstoneListSteps(t *testing.T) {
 // TestTombstonesKnown: CH-65: of more tombstones than have room for names the others have
 // none, and nothing else is lost.
 func TestTombstonesKnown(t *testing.T) {
+	spec.Covers(t, "CH-65")
 	var g tombstones
 	g.init(2 * maxKnown)
 	for i := range maxKnown + 100 {

@@ -4,12 +4,14 @@ import (
 	"testing"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
 // TestTombstonesOfOneNode: CH-65: a node that connects and leaves with one id after the
 // other drives out its own tombstones, not those of others, which are older.
 func TestTombstonesOfOneNode(t *testing.T) {
+	spec.Covers(t, "CH-65")
 	const room, honest = 160, 40
 	h := newHarness(t, func(cfg *ServerConfig) { cfg.MaxTombstones = room })
 	leave := func(from nid.ProcessID, id wire.ClientID) {

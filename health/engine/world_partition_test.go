@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -12,6 +13,7 @@ import (
 // clients that reach both sides: who has a master in the majority keeps it, the
 // rest finds one there; the minority loses its clients, and nothing more.
 func TestPartition(t *testing.T) {
+	spec.Covers(t, "CH-30", "CH-31", "CH-32", "CH-33", "CH-46", "CH-64", "G-CH-6")
 	w := populated(t, 7, 100)
 	minority := func(id nid.NID) bool { return id == w.servers[3].id || id == w.servers[4].id }
 	isServer := func(id nid.NID) bool { return w.server(id) != nil }
@@ -47,6 +49,7 @@ func TestPartition(t *testing.T) {
 // TestPartitionOfClients: CH-33, CH-55: servers split 3/2 and each client reaches
 // one side only: those of the minority are evicted by the majority.
 func TestPartitionOfClients(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-55")
 	w := populated(t, 8, 60)
 	side := make(map[nid.NID]bool)
 	side[w.servers[3].id], side[w.servers[4].id] = true, true
@@ -74,6 +77,7 @@ func TestPartitionOfClients(t *testing.T) {
 // TestPauseOfServer: CH-35, CH-67, CH-A16, CH-A19: a master that stands still for
 // any length up to 2·T_evict costs no client its incarnation.
 func TestPauseOfServer(t *testing.T) {
+	spec.Covers(t, "CH-35", "CH-67", "CH-A16", "CH-A19")
 	step := 3 * time.Second
 	if testing.Short() {
 		step = 9 * time.Second
@@ -91,6 +95,7 @@ func TestPauseOfServer(t *testing.T) {
 // evicted by all at once, drops everything in one step when it goes on, and
 // begins its next incarnation (CH-61); shorter pauses do nothing.
 func TestPauseOfClient(t *testing.T) {
+	spec.Covers(t, "CH-61")
 	for d := time.Second; d <= 35*time.Second; d += 3 * time.Second {
 		w := populated(t, uint64(d)+1, 10)
 		for _, c := range w.clients {
@@ -110,6 +115,7 @@ func TestPauseOfClient(t *testing.T) {
 // TestClaimedMasters: CH-44, CH-A15: where claims are checked, clients connect,
 // find another master and reboot as ever, because they show what masters signed.
 func TestClaimedMasters(t *testing.T) {
+	spec.Covers(t, "CH-44", "CH-A15")
 	w := newWorldWith(t, 11, 5, claimKeys(t, "0123456789abcdef"))
 	w.run(2 * time.Second)
 	for range 30 {
@@ -137,6 +143,7 @@ func TestClaimedMasters(t *testing.T) {
 // A and S were not told, is evicted by S and kept by others. A hears of it and takes
 // the eviction back; when S can speak to the client all agree: it goes on.
 func TestRacingChange(t *testing.T) {
+	spec.Covers(t, "CH-63", "CH-A8", "CH-A13")
 	w := newWorld(t, 10, 5)
 	w.run(2 * time.Second)
 	c := w.add(0, 1, 2, 3, 4)
@@ -168,6 +175,7 @@ func TestRacingChange(t *testing.T) {
 // TestQuickRestart: CH-66, CH-67: servers that are restarted quickly, with their
 // records, lose nobody.
 func TestQuickRestart(t *testing.T) {
+	spec.Covers(t, "CH-66", "CH-67")
 	w := populated(t, 9, 50)
 	for k := range 5 {
 		s := w.servers[k]

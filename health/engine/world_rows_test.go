@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -65,6 +66,7 @@ func (w *world) noEvictions() {
 // TestConnects: G-CH-1, CH-1, CH-6, CH-7, CH-47, CH-48, CH-56: every client is connected
 // to its master first, pings it alone, and never changes it without need.
 func TestConnects(t *testing.T) {
+	spec.Covers(t, "CH-1", "CH-6", "CH-7", "CH-47", "CH-48", "CH-56", "G-CH-1")
 	w := newWorld(t, 1, 5)
 	pings, first := 0, make(map[nid.NID]nid.NID)
 	w.tap = func(from, to nid.NID, m *wire.Message) {
@@ -110,6 +112,7 @@ func TestConnects(t *testing.T) {
 // TestBusyClient: CH-8, CH-9: who exchanges other messages with its master does
 // not ping, and is not evicted.
 func TestBusyClient(t *testing.T) {
+	spec.Covers(t, "CH-8", "CH-9")
 	w := newWorld(t, 2, 3)
 	w.run(2 * time.Second)
 	c := w.add()
@@ -131,6 +134,7 @@ func TestBusyClient(t *testing.T) {
 // TestRandomMaster: CH-5: masters are chosen uniformly: χ² over 10⁵ clients, and
 // the load of each server within 5σ.
 func TestRandomMaster(t *testing.T) {
+	spec.Covers(t, "CH-5")
 	const clients, servers = 100_000, 20
 	var ids []nid.NID
 	for i := range servers {
@@ -164,6 +168,7 @@ func TestRandomMaster(t *testing.T) {
 // TestClientDies: CH-2, CH-10, CH-26 and G-CH-2: a dead client is evicted by all
 // servers within a broadcast, in time.
 func TestClientDies(t *testing.T) {
+	spec.Covers(t, "CH-2", "CH-10", "CH-26", "G-CH-2")
 	w := newWorld(t, 3, 9)
 	w.run(2 * time.Second)
 	for range 20 {
@@ -206,6 +211,7 @@ func TestClientDies(t *testing.T) {
 // TestMasterDies: CH-16, CH-17, CH-18, CH-19, CH-49, CH-50, CH-51, CH-54 and G-CH-4: clients of a
 // dead master choose another, also when the first they ask is dead, too.
 func TestMasterDies(t *testing.T) {
+	spec.Covers(t, "CH-16", "CH-17", "CH-18", "CH-19", "CH-49", "CH-50", "CH-51", "CH-54", "G-CH-4")
 	w := newWorld(t, 4, 5)
 	w.run(2 * time.Second)
 	for range 100 {
@@ -252,6 +258,7 @@ func TestMasterDies(t *testing.T) {
 // TestOneServerLeft: CH-47, CH-A14: kill 4 of 5 servers of a client that wants to
 // start; without a quorum nobody takes it, and when they return somebody does.
 func TestOneServerLeft(t *testing.T) {
+	spec.Covers(t, "CH-47", "CH-A14")
 	w := newWorld(t, 5, 5)
 	w.run(2 * time.Second)
 	for _, s := range w.servers[1:4] {
@@ -275,6 +282,7 @@ func TestOneServerLeft(t *testing.T) {
 // that starts again within T_evict ends connected, and nothing is left of its
 // earlier lives, whoever its masters are.
 func TestReboot(t *testing.T) {
+	spec.Covers(t, "CH-22", "CH-23", "CH-38", "CH-39", "CH-41", "CH-52", "CH-53", "CH-59")
 	w := populated(t, 6, 30)
 	for round := range 6 {
 		for _, c := range w.clients {
@@ -298,6 +306,7 @@ func TestReboot(t *testing.T) {
 // and come back with their records. Who is left may lose its quorum and drop its
 // clients, but nobody is evicted by all, and in the end all are connected.
 func TestManyRestart(t *testing.T) {
+	spec.Covers(t, "CH-66", "CH-67", "CH-68")
 	for seed := range uint64(8) {
 		for _, n := range []int{3, 4, 5} {
 			w := newWorld(t, 1000+seed, 5)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ulnet/health/healthsim"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/kit"
 )
@@ -28,6 +29,7 @@ expect settled
 // TestConflicts: CH-33, CH-62, CH-63, CH-65, G-CH-6: servers evict a client, and others hold it, or
 // hear of that late: in time it is evicted everywhere, or nowhere.
 func TestConflicts(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-62", "CH-63", "CH-65", "G-CH-6")
 	for name, tt := range map[string]struct {
 		servers      int
 		run          string

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
@@ -11,6 +12,7 @@ import (
 // TestDrainMost: where all servers but one drain, or all of them, or those that do not are
 // dead, nobody is evicted (CH-8, CH-49).
 func TestDrainMost(t *testing.T) {
+	spec.Covers(t, "CH-8", "CH-49")
 	for name, fault := range map[string]string{
 		"all but one":           "at 30s do 1-4 drain on",
 		"all":                   "at 30s do 1-5 drain on",

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/health/healthsim"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/kit"
 )
@@ -30,6 +31,7 @@ always uniform
 // find the minority first when a partition is healed. Within T_q + T_orphan none of
 // them lives on some servers while others have its tombstone.
 func TestHealedPartition(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-63", "CH-65", "G-CH-6")
 	for _, heal := range []time.Duration{85 * time.Second, 100 * time.Second, 300 * time.Second} {
 		failed, first := 0, error(nil)
 		seeds := sweep(10, 60, 200)
@@ -68,6 +70,7 @@ expect evictions = 0
 // T_q + T_orphan when that is over; and clients whose master is one of them find another
 // that all hear, before they are evicted as orphans.
 func TestCutOneWay(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-49", "CH-63", "G-CH-3")
 	for name, tt := range map[string]struct{ attach, faults string }{
 		"clients that die":  {"all", "at 25s cut 3,5 -> 1,2,4,6,7\nat 27s kill 8-11\nat 54s heal"},
 		"clients that live": {"1", "at 25s do 3,7 drain on\nat 25s cut 1,4 -> 2,3,5,6,7\nat 66s heal"},

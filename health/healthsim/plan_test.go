@@ -7,6 +7,7 @@ import (
 
 	"ulnet/health/healthsim"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/kit"
 	"ulnet/lnd/sim/scenario/scenariotest"
@@ -24,6 +25,7 @@ func sweep(short, full, long int) int {
 // meet the servers, no well-behaved client is evicted, and in the end all are
 // connected and agreed upon.
 func TestMildPlans(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-35", "CH-63", "CH-66", "CH-67", "G-CH-3")
 	count := sweep(300, 1000, 10_000)
 	p, err := kit.RunPlans(t.Context(), healthsim.Protocol, scenario.Machines, 1, count, healthsim.MildPlan)
 	if err != nil {
@@ -41,6 +43,7 @@ func TestMildPlans(t *testing.T) {
 // when it is over each client that runs is connected, all that hold it agree, of
 // who is gone nothing is left, and nobody is held who was evicted by all.
 func TestWildPlans(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-61", "CH-63")
 	count := sweep(100, 500, 10_000)
 	evicted := scenariotest.Plans(t, healthsim.Protocol, scenario.Machines, count, healthsim.WildPlan, "evictions by all")
 	if evicted < count/10 {
@@ -51,6 +54,7 @@ func TestWildPlans(t *testing.T) {
 // TestPlansOnStacks: G-CH-3, CH-33: the same of whole stacks, with gossip and
 // collectives.
 func TestPlansOnStacks(t *testing.T) {
+	spec.Covers(t, "CH-33", "G-CH-3")
 	for _, draw := range []func(uint64) string{healthsim.MildPlan, healthsim.WildPlan} {
 		scenariotest.Plans(t, healthsim.Protocol, scenario.Stacks, sweep(8, 40, 1000), draw, "")
 	}
@@ -76,6 +80,7 @@ always no-false-eviction
 // ping interval, is evicted once if it is not within T_evict and a tick, and comes
 // back by itself.
 func TestPauses(t *testing.T) {
+	spec.Covers(t, "CH-16", "CH-35", "CH-67", "CH-A16", "CH-A19", "G-CH-3")
 	step := 250 * time.Millisecond
 	if testing.Short() || effort.Race {
 		step = 2 * time.Second

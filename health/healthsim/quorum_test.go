@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/health/healthsim"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 )
@@ -13,6 +14,7 @@ import (
 // than half are alive, itself included; exactly half is none. So says discovery,
 // gossip as the oracle, and the servers do by it: CH-21, CH-36.
 func TestQuorumTable(t *testing.T) {
+	spec.Covers(t, "CH-3", "CH-21", "CH-36", "CH-A5")
 	for _, gossip := range []time.Duration{0, 200 * time.Millisecond} {
 		for servers := 1; servers <= 6; servers++ {
 			if servers == 1 && gossip > 0 {

@@ -8,12 +8,14 @@ import (
 
 	"ulnet/health/healthsim"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 )
 
 // TestExamplesOnStacks: G-CH-3, CH-33, CH-66: the embedded scenarios hold for whole
 // stacks with gossip, collectives and stores, too.
 func TestExamplesOnStacks(t *testing.T) {
+	spec.Covers(t, "CH-33", "CH-66", "G-CH-3")
 	paths, err := filepath.Glob("../../cmd/lnetd/internal/simcmd/examples/health-*.sim")
 	if err != nil || len(paths) < 10 {
 		t.Fatal(paths, err)

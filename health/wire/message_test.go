@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/portals/keyring"
 )
@@ -114,6 +115,7 @@ func exception(index uint16, code Code, incarnation uint64, epoch uint32, master
 // TestEvictionBytes: CH-A10: an entry has at most 32 bytes, and a batch fits one
 // collective message.
 func TestEvictionBytes(t *testing.T) {
+	spec.Covers(t, "CH-A10")
 	if EntrySize > 32 || BatchHeaderSize+MaxBatch*EntrySize+192 > 4096 {
 		t.Errorf("%d entries of %d bytes", MaxBatch, EntrySize)
 	}
