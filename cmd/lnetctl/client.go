@@ -47,18 +47,18 @@ lists these clients only. Servers that did not answer are named, and the exit co
   lnetctl client list --master 10.0.0.1@tcp --json | jq '.clients[].name'`,
 		Args: cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if limit == 0 || limit > healthmod.MaxHealthLimit {
-				return cli.Usagef("--limit: want 1 to %d", healthmod.MaxHealthLimit)
+			if limit == 0 || limit > healthmod.MaxLimit {
+				return cli.Usagef("--limit: want 1 to %d", healthmod.MaxLimit)
 			}
 			switch {
 			case all && (master != "" || address != "" || state != ""):
 				return cli.Usagef("--all-servers goes with --differ and --limit only")
 			case all:
-				return g.listEverywhere(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), healthmod.HealthEverywhereFilter{Limit: int(limit), Differ: differ})
+				return g.listEverywhere(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), healthmod.EverywhereFilter{Limit: int(limit), Differ: differ})
 			case differ:
 				return cli.Usagef("--differ is for --all-servers")
 			}
-			filter := healthmod.HealthFilter{State: state, Limit: int(limit)}
+			filter := healthmod.ClientFilter{State: state, Limit: int(limit)}
 			if state != "" && !slices.Contains(clientStates, state) {
 				return cli.Usagef("--state: %q is none of %s", state, strings.Join(clientStates, ", "))
 			}
@@ -74,7 +74,7 @@ lists these clients only. Servers that did not answer are named, and the exit co
 					return cli.Usagef("--nid: %w", err)
 				}
 			}
-			list, err := healthmod.OpHealthClients.Call(c.Context(), g.client(), filter)
+			list, err := healthmod.OpClients.Call(c.Context(), g.client(), filter)
 			if err != nil {
 				return err
 			}
@@ -92,7 +92,7 @@ lists these clients only. Servers that did not answer are named, and the exit co
 	c.Flags().BoolVar(&differ, "differ", false, "only clients about which servers disagree")
 	c.Flags().StringVar(&address, "nid", "", "only clients that speak from `NID`")
 	c.Flags().StringVar(&state, "state", "", "only clients in `STATE`")
-	c.Flags().UintVar(&limit, "limit", healthmod.DefaultHealthLimit, "list `N` at most")
+	c.Flags().UintVar(&limit, "limit", healthmod.DefaultLimit, "list `N` at most")
 	return c
 }
 
@@ -142,7 +142,7 @@ of its incarnation, epoch that of its latest choice of a master.`,
   lnetctl client show compute-17 --json | jq -r .client`,
 		Args: cli.Args("CLIENT"),
 		RunE: func(c *cobra.Command, args []string) error {
-			info, err := healthmod.OpHealthClient.Call(c.Context(), g.client(), healthmod.HealthClientName{Client: args[0]})
+			info, err := healthmod.OpClient.Call(c.Context(), g.client(), healthmod.ClientName{Client: args[0]})
 			if err != nil {
 				return err
 			}

@@ -11,8 +11,8 @@ import (
 
 // listEverywhere prints the clients of all servers. Servers that did not answer are named,
 // and make it fail.
-func (g *globals) listEverywhere(ctx context.Context, out, talk io.Writer, f health.HealthEverywhereFilter) error {
-	list, err := health.OpHealthEverywhere.Call(ctx, g.client(), f)
+func (g *globals) listEverywhere(ctx context.Context, out, talk io.Writer, f health.EverywhereFilter) error {
+	list, err := health.OpEverywhere.Call(ctx, g.client(), f)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (g *globals) listEverywhere(ctx context.Context, out, talk io.Writer, f hea
 }
 
 // printEverywhere prints a line for each view of a client.
-func printEverywhere(w io.Writer, list *health.HealthEverywhere) error {
+func printEverywhere(w io.Writer, list *health.EverywhereList) error {
 	var table cli.Table
 	table.Row("CLIENT", "NAME", "STATE", "MASTER", "EPOCH", "LIFE", "PEER", "SERVERS")
 	for i := range list.Clients {

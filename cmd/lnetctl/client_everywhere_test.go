@@ -22,7 +22,7 @@ func TestClientListEverywhere(t *testing.T) {
 	view := func(c *health.ClientInfo, servers ...nid.NID) healthmod.ClientView {
 		return healthmod.ClientView{Servers: servers, Incarnation: c.Incarnation, State: c.State, Master: c.Master, Epoch: c.Epoch, Peer: c.Peer}
 	}
-	f.everywhere = healthmod.HealthEverywhere{
+	f.everywhere = healthmod.EverywhereList{
 		Clients: []healthmod.ClientEverywhere{
 			{Client: clients[0].Client, Name: "compute-1", Views: []healthmod.ClientView{view(&clients[0], serverOne, serverTwo)}},
 			{Client: clients[1].Client, Differ: true, Views: []healthmod.ClientView{view(&clients[1], serverOne), view(&clients[0], serverTwo)}},
@@ -39,12 +39,12 @@ servers disagree about 1 of 2 clients; it is of no account for some seconds afte
 	if diff := cmp.Diff(want, out); code != cli.OK || diff != "" || errs != "the first 2 clients; --limit has more of them listed\n" {
 		t.Errorf("%d (-want +got):\n%s%s", code, diff, errs)
 	}
-	if want := (healthmod.HealthEverywhereFilter{Limit: 2, Differ: true}); len(f.asked) != 1 || f.asked[0] != want {
+	if want := (healthmod.EverywhereFilter{Limit: 2, Differ: true}); len(f.asked) != 1 || f.asked[0] != want {
 		t.Errorf("asked for %+v", f.asked)
 	}
 	f.everywhere.Servers, f.everywhere.Unreached = f.everywhere.Servers[:1], []scoll.Unreached{{NID: serverTwo, Error: "dead"}}
 	code, out, errs = f.lnetctl(t.Context(), "client", "list", "--all-servers", "--json")
-	var list healthmod.HealthEverywhere
+	var list healthmod.EverywhereList
 	if err := json.Unmarshal([]byte(out), &list); err != nil || code != cli.Failed || len(list.Clients) != 2 || list.Unreached[0] != f.everywhere.Unreached[0] {
 		t.Errorf("%d, %v\n%s", code, err, out)
 	}

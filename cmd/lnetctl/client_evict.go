@@ -78,9 +78,9 @@ type evictor struct {
 
 // evictedDoc is what came of the eviction of a client.
 type evictedDoc struct {
-	healthmod.HealthEvicted
+	healthmod.EvictReply
 	Name string                    `json:"name,omitempty"`
-	Wait *healthmod.HealthEviction `json:"wait,omitempty"` // with --wait: how far it is
+	Wait *healthmod.EvictionStatus `json:"wait,omitempty"` // with --wait: how far it is
 }
 
 // targets returns the clients to evict.
@@ -100,7 +100,7 @@ func (e *evictor) targets(ctx context.Context, args []string, address string) ([
 	if e.of, err = parseNID(address); err != nil {
 		return nil, cli.Usagef("--nid: %w", err)
 	}
-	list, err := healthmod.OpHealthClients.Call(ctx, e.g.client(), healthmod.HealthFilter{NID: e.of, Limit: healthmod.MaxHealthLimit})
+	list, err := healthmod.OpClients.Call(ctx, e.g.client(), healthmod.ClientFilter{NID: e.of, Limit: healthmod.MaxLimit})
 	if err == nil && len(list.Clients) == 0 {
 		err = cli.Hint(fmt.Errorf("no client of %v is connected to this server", e.of),
 			"'lnetctl client list' shows who is; ask another server if this one was just restarted")
@@ -111,14 +111,14 @@ func (e *evictor) targets(ctx context.Context, args []string, address string) ([
 // order has the clients evicted, one after the other, and says which are not.
 func (e *evictor) order(ctx context.Context, targets []health.ClientInfo) error {
 	for _, c := range targets {
-		r, err := healthmod.OpHealthEvict.Call(ctx, e.g.client(), healthmod.HealthEvict{Client: c.Client})
+		r, err := healthmod.OpEvict.Call(ctx, e.g.client(), healthmod.EvictRequest{Client: c.Client})
 		if err != nil {
 			return err
 		}
-		e.list = append(e.list, evictedDoc{HealthEvicted: r, Name: c.Name})
+		e.list = append(e.list, evictedDoc{EvictReply: r, Name: c.Name})
 	}
 	if !e.many {
-		return notEvicted(&e.list[0].HealthEvicted)
+		return notEvicted(&e.list[0].EvictReply)
 	}
 	return e.others()
 }
@@ -128,7 +128,7 @@ func (e *evictor) order(ctx context.Context, targets []health.ClientInfo) error 
 func (e *evictor) others() error {
 	var text, hints []string
 	for i := range e.list {
-		r := &e.list[i].HealthEvicted
+		r := &e.list[i].EvictReply
 		err := notEvicted(r)
 		if err == nil {
 			continue
@@ -150,7 +150,7 @@ func (e *evictor) others() error {
 }
 
 // notEvicted says why no eviction has begun; nil if one has.
-func notEvicted(r *healthmod.HealthEvicted) error {
+func notEvicted(r *healthmod.EvictReply) error {
 	switch r.Result {
 	case health.OK:
 		return nil

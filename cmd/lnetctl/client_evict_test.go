@@ -22,7 +22,7 @@ func TestEvictNID(t *testing.T) {
 	one, two, three := health.ClientIDOf("a"), health.ClientIDOf("b"), health.ClientIDOf("c")
 	f.clients[1].Peer.NID = f.clients[0].Peer.NID
 	f.clients = append(f.clients, health.ClientInfo{Client: three, Peer: f.clients[0].Peer, State: "connected", Master: serverTwo})
-	f.evictOf = map[health.ClientID]healthmod.HealthEvicted{
+	f.evictOf = map[health.ClientID]healthmod.EvictReply{
 		one:   {Client: one, Master: serverOne, Incarnation: 7},
 		two:   {Client: two, Result: health.OtherMaster, Master: serverTwo, Incarnation: 9},
 		three: {Client: three, Result: health.OtherMaster, Master: serverTwo, Incarnation: 1},
@@ -41,7 +41,7 @@ func TestEvictNID(t *testing.T) {
 	}
 	code, out, _ = f.lnetctl(t.Context(), "client", "evict", "--nid", "10.0.0.11@tcp", "--json")
 	var doc struct{ Clients []evictedDoc }
-	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != cli.Failed || len(doc.Clients) != 3 || doc.Clients[1].HealthEvicted != f.evictOf[two] {
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || code != cli.Failed || len(doc.Clients) != 3 || doc.Clients[1].EvictReply != f.evictOf[two] {
 		t.Errorf("%d, %v\n%s", code, err, out)
 	}
 	code, _, errs = f.lnetctl(t.Context(), "client", "evict", "--nid", "10.0.0.99@tcp")
@@ -60,33 +60,33 @@ func TestEvictNID(t *testing.T) {
 func TestEvictWait(t *testing.T) {
 	f := serveFake(t)
 	id := health.ClientIDOf("a")
-	f.evicted = healthmod.HealthEvicted{Master: serverOne, Incarnation: 1<<63 + 7}
+	f.evicted = healthmod.EvictReply{Master: serverOne, Incarnation: 1<<63 + 7}
 	for _, c := range []struct {
-		end    healthmod.HealthEviction
+		end    healthmod.EvictionStatus
 		code   int
 		wanted string
 	}{
-		{healthmod.HealthEviction{State: healthmod.EvictionDone}, cli.OK, "was evicted from all servers\n"},
+		{healthmod.EvictionStatus{State: healthmod.EvictionDone}, cli.OK, "was evicted from all servers\n"},
 		{
-			healthmod.HealthEviction{State: healthmod.EvictionDone, Owed: []nid.NID{serverTwo}},
+			healthmod.EvictionStatus{State: healthmod.EvictionDone, Owed: []nid.NID{serverTwo}},
 			cli.OK,
 			"was evicted from all live servers; these are dead, and are told if they come back soon: 10.0.0.2@tcp",
 		},
 		{
-			healthmod.HealthEviction{State: healthmod.EvictionKept, Master: serverTwo},
+			healthmod.EvictionStatus{State: healthmod.EvictionKept, Master: serverTwo},
 			cli.Failed,
 			"was not evicted: it has chosen 10.0.0.2@tcp as its master meanwhile\n  on 10.0.0.2@tcp: lnetctl client evict " + id.String(),
 		},
-		{healthmod.HealthEviction{State: healthmod.EvictionCutOff}, cli.Failed, "was evicted from this server only"},
-		{healthmod.HealthEviction{State: healthmod.EvictionUnknown}, cli.Failed, "is not known here any more"},
+		{healthmod.EvictionStatus{State: healthmod.EvictionCutOff}, cli.Failed, "was evicted from this server only"},
+		{healthmod.EvictionStatus{State: healthmod.EvictionUnknown}, cli.Failed, "is not known here any more"},
 	} {
 		f.evictionLooks = 0
-		f.eviction = func(of healthmod.HealthEvictionOf, look int) (healthmod.HealthEviction, error) {
-			if want := (healthmod.HealthEvictionOf{Client: id, Incarnation: f.evicted.Incarnation}); of != want {
+		f.eviction = func(of healthmod.EvictionQuery, look int) (healthmod.EvictionStatus, error) {
+			if want := (healthmod.EvictionQuery{Client: id, Incarnation: f.evicted.Incarnation}); of != want {
 				t.Errorf("asked for %+v", of)
 			}
 			if look < 3 {
-				return healthmod.HealthEviction{State: healthmod.EvictionUnderWay, Missing: []nid.NID{serverTwo}}, nil
+				return healthmod.EvictionStatus{State: healthmod.EvictionUnderWay, Missing: []nid.NID{serverTwo}}, nil
 			}
 			return c.end, nil
 		}
@@ -108,8 +108,8 @@ func TestEvictWait(t *testing.T) {
 func TestEvictWaitTimeout(t *testing.T) {
 	f := serveFake(t)
 	missing := []nid.NID{serverTwo, serverOne}
-	f.eviction = func(healthmod.HealthEvictionOf, int) (healthmod.HealthEviction, error) {
-		return healthmod.HealthEviction{State: healthmod.EvictionUnderWay, Missing: missing}, nil
+	f.eviction = func(healthmod.EvictionQuery, int) (healthmod.EvictionStatus, error) {
+		return healthmod.EvictionStatus{State: healthmod.EvictionUnderWay, Missing: missing}, nil
 	}
 	code, out, errs := f.lnetctl(t.Context(), "client", "evict", health.ClientIDOf("a").String(), "--wait", "--timeout", "300ms")
 	if code != cli.Failed || !strings.Contains(out, "is being evicted from all servers") ||

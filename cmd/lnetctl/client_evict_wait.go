@@ -57,7 +57,7 @@ func (e *evictor) look(ctx context.Context) (missing string, err error) {
 		if d.Result != health.OK || d.Wait != nil && d.Wait.State != healthmod.EvictionUnderWay {
 			continue
 		}
-		w, err := healthmod.OpHealthEviction.Call(ctx, e.g.client(), healthmod.HealthEvictionOf{Client: d.Client, Incarnation: d.Incarnation})
+		w, err := healthmod.OpEviction.Call(ctx, e.g.client(), healthmod.EvictionQuery{Client: d.Client, Incarnation: d.Incarnation})
 		if err != nil {
 			return "", err
 		}

@@ -23,15 +23,15 @@ type pastFlags struct {
 func (f *pastFlags) add(c *cobra.Command, what string) {
 	c.Flags().StringVar(&f.address, "nid", "", "only clients that spoke from `NID`")
 	c.Flags().DurationVar(&f.since, "since", 0, "only "+what+" of at most `AGE` ago, such as 10m")
-	c.Flags().UintVar(&f.limit, "limit", healthmod.DefaultHealthLimit, "list the latest `N`")
+	c.Flags().UintVar(&f.limit, "limit", healthmod.DefaultLimit, "list the latest `N`")
 }
 
 // filter returns what the flags and the arguments ask for.
-func (f *pastFlags) filter(args []string) (filter healthmod.HealthPastFilter, err error) {
-	if f.limit == 0 || f.limit > healthmod.MaxHealthLimit || f.since < 0 {
-		return filter, cli.Usagef("--limit: want 1 to %d; --since: want a time such as 10m", healthmod.MaxHealthLimit)
+func (f *pastFlags) filter(args []string) (filter healthmod.PastFilter, err error) {
+	if f.limit == 0 || f.limit > healthmod.MaxLimit || f.since < 0 {
+		return filter, cli.Usagef("--limit: want 1 to %d; --since: want a time such as 10m", healthmod.MaxLimit)
 	}
-	filter = healthmod.HealthPastFilter{Limit: int(f.limit), Since: f.since}
+	filter = healthmod.PastFilter{Limit: int(f.limit), Since: f.since}
 	if len(args) > 0 {
 		filter.Client = args[0]
 	}
@@ -59,7 +59,7 @@ a name.`,
 			if err != nil {
 				return err
 			}
-			list, err := healthmod.OpHealthHistory.Call(c.Context(), g.client(), filter)
+			list, err := healthmod.OpHistory.Call(c.Context(), g.client(), filter)
 			if err != nil {
 				return err
 			}

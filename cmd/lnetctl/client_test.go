@@ -27,7 +27,7 @@ func TestClientList(t *testing.T) {
 		t.Errorf("(-want +got):\n%s%s", diff, errs)
 	}
 	_, out, errs = f.lnetctl(t.Context(), "client", "list", "--json", "--master", "10.0.0.2@tcp", "--state", "orphaned")
-	var list healthmod.HealthClients
+	var list healthmod.ClientList
 	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Clients) != 1 || list.Clients[0].Client != health.ClientIDOf("b") {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -85,12 +85,12 @@ func TestClientTombstones(t *testing.T) {
 	if diff := cmp.Diff(want, out); diff != "" || errs != "the latest 2 of 7 tombstones; --limit has more of them listed\n" {
 		t.Errorf("(-want +got):\n%s%s", diff, errs)
 	}
-	asked := healthmod.HealthPastFilter{Client: "compute-1", NID: clients[0].Peer.NID, Since: 2 * time.Minute, Limit: 7}
+	asked := healthmod.PastFilter{Client: "compute-1", NID: clients[0].Peer.NID, Since: 2 * time.Minute, Limit: 7}
 	if len(f.past) != 1 || f.past[0] != asked {
 		t.Errorf("asked for %+v", f.past)
 	}
 	_, out, _ = f.lnetctl(t.Context(), "client", "tombstones", "--json")
-	var list healthmod.HealthTombstones
+	var list healthmod.TombstoneList
 	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list.Tombstones) != 2 || list.Tombstones[1] != f.tombstones[1] || !list.More {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -119,18 +119,18 @@ func TestClientEvict(t *testing.T) {
 		{health.NoQuorum, cli.Failed, "was evicted from this server only, which is cut off from most others\n  it may be connected elsewhere"},
 		{health.Full, cli.Failed, "was not evicted: full"},
 	} {
-		f.evicted = healthmod.HealthEvicted{Result: c.result, Master: serverTwo}
+		f.evicted = healthmod.EvictReply{Result: c.result, Master: serverTwo}
 		code, out, errs := f.lnetctl(t.Context(), "client", "evict", id)
 		if code != c.code || !strings.Contains(out+errs, c.wanted) {
 			t.Errorf("%v: %d\n%s%s", c.result, code, out, errs)
 		}
 		code, out, _ = f.lnetctl(t.Context(), "client", "evict", id, "--json")
-		var r healthmod.HealthEvicted
+		var r healthmod.EvictReply
 		if err := json.Unmarshal([]byte(out), &r); err != nil || code != c.code || r != f.evicted {
 			t.Errorf("%v: %d, %v\n%s", c.result, code, err, out)
 		}
 	}
-	f.evicted = healthmod.HealthEvicted{}
+	f.evicted = healthmod.EvictReply{}
 	for _, wrong := range []string{"compute-1", id[:31], id[:8], strings.Repeat("0", 32), ""} {
 		code, _, errs := f.lnetctl(t.Context(), "client", "evict", wrong)
 		if code != cli.Usage || !strings.Contains(errs, "want its 32 hexadecimal digits, all of them\n  'lnetctl client list'") {

@@ -35,7 +35,7 @@ all of them.`,
 	}
 	verbose := c.Flags().BoolP("verbose", "v", false, "show counters, too")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		s, err := healthmod.OpHealthStatus.Call(c.Context(), g.client(), control.None{})
+		s, err := healthmod.OpStatus.Call(c.Context(), g.client(), control.None{})
 		if err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ type clientRoleDoc struct {
 	Stats      map[string]uint64 `json:"stats,omitempty"`
 }
 
-func newHealthStatusDoc(s *healthmod.HealthStatus, verbose bool) healthStatusDoc {
+func newHealthStatusDoc(s *healthmod.Status, verbose bool) healthStatusDoc {
 	doc := healthStatusDoc{Times: newTimesDoc(&s.Timing)}
 	if s.Server != nil {
 		doc.Server = newServerDoc(s.Server)
@@ -98,7 +98,7 @@ func newHealthStatusDoc(s *healthmod.HealthStatus, verbose bool) healthStatusDoc
 	return doc
 }
 
-func newServerDoc(s *healthmod.HealthServer) *serverDoc {
+func newServerDoc(s *healthmod.ServerRole) *serverDoc {
 	doc := &serverDoc{
 		NID: s.Self, State: string(s.State), Quorum: quorum(s), Draining: s.Draining,
 		Clients: fmt.Sprintf("%d of %d at most; master of %d; orphaned %d, recovering %d, evicting %d",
@@ -106,7 +106,7 @@ func newServerDoc(s *healthmod.HealthServer) *serverDoc {
 		Evictions:  fmt.Sprintf("%d broadcasts on their way, %d connects wait", s.Batches, s.Waiting),
 		Tombstones: s.Tombstones, Claims: "off", Connects: "from everyone", Records: "none: nothing survives a restart",
 	}
-	if s.State == healthmod.HealthWaiting {
+	if s.State == healthmod.Waiting {
 		doc.State += " for gossip, see 'gossipctl status'"
 	}
 	if n := s.Stats["shed"]; n > 0 {
@@ -125,7 +125,7 @@ func newServerDoc(s *healthmod.HealthServer) *serverDoc {
 }
 
 // quorum says whether a server sees most others.
-func quorum(s *healthmod.HealthServer) string {
+func quorum(s *healthmod.ServerRole) string {
 	text := fmt.Sprintf("%s, %d of %d servers alive", cli.YesNo(s.Quorum), s.Alive, s.Known)
 	switch {
 	case s.NoQuorum != nil:
@@ -139,7 +139,7 @@ func quorum(s *healthmod.HealthServer) string {
 }
 
 // records says how the records of connections are.
-func records(s *healthmod.HealthStore) string {
+func records(s *healthmod.StoreStatus) string {
 	text := fmt.Sprintf("%d in %s, slowest commit %v", s.Records, s.Path, s.Slowest.Round(10*time.Microsecond))
 	if s.Error != "" {
 		text += "; the last could not be saved: " + s.Error
@@ -150,7 +150,7 @@ func records(s *healthmod.HealthStore) string {
 	return text
 }
 
-func newClientRoleDoc(c *healthmod.HealthClient) *clientRoleDoc {
+func newClientRoleDoc(c *healthmod.ClientRole) *clientRoleDoc {
 	doc := &clientRoleDoc{
 		Client: c.Client.String(), Name: c.Name, Incarnation: c.Incarnation, State: c.State, Master: "none", Attached: "none",
 	}
@@ -198,7 +198,7 @@ type timesDoc struct {
 	Try       string `json:"try"`
 }
 
-func newTimesDoc(t *healthmod.HealthTiming) timesDoc {
+func newTimesDoc(t *healthmod.Timing) timesDoc {
 	text := func(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }
 	doc := timesDoc{
 		Ping: text(t.PingMS), Client: text(t.ClientMS), Elect: text(t.ElectMS), Evict: text(t.EvictMS), Orphan: text(t.OrphanMS),
@@ -221,7 +221,7 @@ func notZero(counters map[string]uint64) map[string]uint64 {
 }
 
 // printHealth prints the state in some lines.
-func printHealth(w io.Writer, s *healthmod.HealthStatus) error {
+func printHealth(w io.Writer, s *healthmod.Status) error {
 	if s.Server != nil {
 		if _, err := fmt.Fprintln(w, serverLine(s.Server)); err != nil {
 			return err
@@ -235,8 +235,8 @@ func printHealth(w io.Writer, s *healthmod.HealthStatus) error {
 	return nil
 }
 
-func serverLine(s *healthmod.HealthServer) string {
-	if s.State == healthmod.HealthWaiting {
+func serverLine(s *healthmod.ServerRole) string {
+	if s.State == healthmod.Waiting {
 		return "server: waits for gossip"
 	}
 	line := fmt.Sprintf("server %v: quorum %s; %d clients, master of %d, orphaned %d, recovering %d, evicting %d",
@@ -247,7 +247,7 @@ func serverLine(s *healthmod.HealthServer) string {
 	return line
 }
 
-func clientLine(c *healthmod.HealthClient) string {
+func clientLine(c *healthmod.ClientRole) string {
 	line := fmt.Sprintf("client %v", c.Client)
 	if c.Name != "" {
 		line += fmt.Sprintf(" %q", c.Name)

@@ -28,17 +28,17 @@ type fakeServer struct {
 	socket string
 
 	mu            sync.Mutex
-	status        func(look int) (healthmod.HealthStatus, error) // guarded by mu
-	looks         int                                            // guarded by mu
+	status        func(look int) (healthmod.Status, error) // guarded by mu
+	looks         int                                      // guarded by mu
 	clients       []health.ClientInfo
-	evicted       healthmod.HealthEvicted
-	everywhere    healthmod.HealthEverywhere
-	asked         []healthmod.HealthEverywhereFilter
-	evictOf       map[health.ClientID]healthmod.HealthEvicted
+	evicted       healthmod.EvictReply
+	everywhere    healthmod.EverywhereList
+	asked         []healthmod.EverywhereFilter
+	evictOf       map[health.ClientID]healthmod.EvictReply
 	tombstones    []health.TombstoneInfo
-	eviction      func(of healthmod.HealthEvictionOf, look int) (healthmod.HealthEviction, error)
+	eviction      func(of healthmod.EvictionQuery, look int) (healthmod.EvictionStatus, error)
 	evictionLooks int // guarded by mu
-	past          []healthmod.HealthPastFilter
+	past          []healthmod.PastFilter
 	drained       []bool // guarded by mu
 	draining      bool   // guarded by mu
 }
@@ -53,20 +53,20 @@ func serveFake(t *testing.T) *fakeServer {
 
 func (f *fakeServer) routes() []control.Route {
 	return []control.Route{
-		healthmod.OpHealthStatus.Do(control.Ask(f.HealthStatus)), healthmod.OpHealthClients.Do(control.Quick(f.HealthClients)),
-		healthmod.OpHealthClient.Do(control.Quick(func(r healthmod.HealthClientName) (health.ClientInfo, error) { return f.HealthClient(r.Client) })),
-		healthmod.OpHealthServers.Do(control.Ask(f.HealthServers)), healthmod.OpHealthEverywhere.Do(f.HealthEverywhere),
-		healthmod.OpHealthTombstones.Do(control.Quick(f.HealthTombstones)),
-		healthmod.OpHealthEvict.Do(f.HealthEvict), healthmod.OpHealthEviction.Do(control.Quick(f.HealthEviction)), healthmod.OpHealthDrain.Do(control.Act(f.HealthDrain)),
+		healthmod.OpStatus.Do(control.Ask(f.Status)), healthmod.OpClients.Do(control.Quick(f.ClientList)),
+		healthmod.OpClient.Do(control.Quick(func(r healthmod.ClientName) (health.ClientInfo, error) { return f.ClientRole(r.Client) })),
+		healthmod.OpServers.Do(control.Ask(f.HealthServers)), healthmod.OpEverywhere.Do(f.EverywhereList),
+		healthmod.OpTombstones.Do(control.Quick(f.TombstoneList)),
+		healthmod.OpEvict.Do(f.EvictRequest), healthmod.OpEviction.Do(control.Quick(f.EvictionStatus)), healthmod.OpDrain.Do(control.Act(f.DrainRequest)),
 	}
 }
 
-func (f *fakeServer) HealthStatus() (healthmod.HealthStatus, error) {
+func (f *fakeServer) Status() (healthmod.Status, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.looks++
 	if f.status == nil {
-		return healthmod.HealthStatus{}, errors.Join(syscall.ESRCH, errors.New("no role"))
+		return healthmod.Status{}, errors.Join(syscall.ESRCH, errors.New("no role"))
 	}
 	s, err := f.status(f.looks)
 	if s.Server != nil {
@@ -75,8 +75,8 @@ func (f *fakeServer) HealthStatus() (healthmod.HealthStatus, error) {
 	return s, err
 }
 
-func (f *fakeServer) HealthClients(filter healthmod.HealthFilter) (healthmod.HealthClients, error) {
-	list := healthmod.HealthClients{Matching: len(f.clients)}
+func (f *fakeServer) ClientList(filter healthmod.ClientFilter) (healthmod.ClientList, error) {
+	list := healthmod.ClientList{Matching: len(f.clients)}
 	for _, c := range f.clients {
 		if len(list.Clients) < filter.Limit && (filter.State == "" || filter.State == c.State) && (!filter.NID.IsValid() || filter.NID == c.Peer.NID) && (!filter.Master.IsValid() || filter.Master == c.Master) {
 			list.Clients = append(list.Clients, c)
@@ -86,7 +86,7 @@ func (f *fakeServer) HealthClients(filter healthmod.HealthFilter) (healthmod.Hea
 	return list, nil
 }
 
-func (f *fakeServer) HealthClient(idOrName string) (health.ClientInfo, error) {
+func (f *fakeServer) ClientRole(idOrName string) (health.ClientInfo, error) {
 	for _, c := range f.clients {
 		if c.Name == idOrName || c.Client.String() == idOrName {
 			return c, nil
@@ -95,25 +95,25 @@ func (f *fakeServer) HealthClient(idOrName string) (health.ClientInfo, error) {
 	return health.ClientInfo{}, cli.Hint(syscall.ENOENT, "look elsewhere")
 }
 
-func (f *fakeServer) HealthTombstones(filter healthmod.HealthTombstoneFilter) (healthmod.HealthTombstones, error) {
-	f.past = append(f.past, healthmod.HealthPastFilter(filter))
-	return healthmod.HealthTombstones{Matching: len(f.tombstones) + 5, More: true, Tombstones: f.tombstones}, nil
+func (f *fakeServer) TombstoneList(filter healthmod.TombstoneFilter) (healthmod.TombstoneList, error) {
+	f.past = append(f.past, healthmod.PastFilter(filter))
+	return healthmod.TombstoneList{Matching: len(f.tombstones) + 5, More: true, Tombstones: f.tombstones}, nil
 }
 
-func (f *fakeServer) HealthEverywhere(_ context.Context, filter healthmod.HealthEverywhereFilter) (healthmod.HealthEverywhere, error) {
+func (f *fakeServer) EverywhereList(_ context.Context, filter healthmod.EverywhereFilter) (healthmod.EverywhereList, error) {
 	f.asked = append(f.asked, filter)
 	return f.everywhere, nil
 }
 
-func (f *fakeServer) HealthServers() ([]healthmod.HealthPeer, error) {
+func (f *fakeServer) HealthServers() ([]healthmod.Peer, error) {
 	no := false
-	return []healthmod.HealthPeer{
+	return []healthmod.Peer{
 		{NID: serverOne, Self: true, Alive: true, Clients: 2, Draining: &no},
 		{NID: serverTwo, Lifetimes: 3},
 	}, nil
 }
 
-func (f *fakeServer) HealthEvict(_ context.Context, r healthmod.HealthEvict) (healthmod.HealthEvicted, error) {
+func (f *fakeServer) EvictRequest(_ context.Context, r healthmod.EvictRequest) (healthmod.EvictReply, error) {
 	if e, ok := f.evictOf[r.Client]; ok {
 		return e, nil
 	}
@@ -121,14 +121,14 @@ func (f *fakeServer) HealthEvict(_ context.Context, r healthmod.HealthEvict) (he
 	return f.evicted, nil
 }
 
-func (f *fakeServer) HealthEviction(of healthmod.HealthEvictionOf) (healthmod.HealthEviction, error) {
+func (f *fakeServer) EvictionStatus(of healthmod.EvictionQuery) (healthmod.EvictionStatus, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.evictionLooks++
 	return f.eviction(of, f.evictionLooks)
 }
 
-func (f *fakeServer) HealthDrain(d healthmod.HealthDrain) error {
+func (f *fakeServer) DrainRequest(d healthmod.DrainRequest) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.drained, f.draining = append(f.drained, d.On), d.On
@@ -136,9 +136,9 @@ func (f *fakeServer) HealthDrain(d healthmod.HealthDrain) error {
 }
 
 // tell hands listeners an event.
-func (f *fakeServer) tell(t *testing.T, e healthmod.HealthEvent) {
+func (f *fakeServer) tell(t *testing.T, e healthmod.Event) {
 	t.Helper()
-	e.Msg = healthmod.HealthMessage
+	e.Msg = healthmod.EventMessage
 	line, err := json.Marshal(e)
 	if err == nil {
 		_, err = f.events.Write(append(line, '\n'))
@@ -150,9 +150,9 @@ func (f *fakeServer) tell(t *testing.T, e healthmod.HealthEvent) {
 
 // serverWith is the status of a server that has so many clients, of which it is
 // the master of some.
-func serverWith(clients, mastered, batches, alive int) healthmod.HealthStatus {
-	return healthmod.HealthStatus{Server: &healthmod.HealthServer{
-		State: healthmod.HealthRunning, Gossip: true, Alive: alive, Known: 5, MaxClients: 200_000,
+func serverWith(clients, mastered, batches, alive int) healthmod.Status {
+	return healthmod.Status{Server: &healthmod.ServerRole{
+		State: healthmod.Running, Gossip: true, Alive: alive, Known: 5, MaxClients: 200_000,
 		ServerStatus: health.ServerStatus{Self: serverOne, Quorum: true, Clients: clients, Mastered: mastered, Batches: batches},
 		Stats:        map[string]uint64{"pings": 7, "late": 0},
 	}}

@@ -25,14 +25,14 @@ func TestHealthStatus(t *testing.T) {
 	if code, _, errs := f.lnetctl(t.Context(), "health", "status"); code != cli.Failed || !strings.Contains(errs, "no role") {
 		t.Errorf("%d, %s", code, errs)
 	}
-	f.status = func(int) (healthmod.HealthStatus, error) {
+	f.status = func(int) (healthmod.Status, error) {
 		s := serverWith(9, 4, 1, 3)
-		s.Timing = healthmod.HealthTiming{PingMS: 5000, EvictMS: 17500, QuorumMS: -1}
+		s.Timing = healthmod.Timing{PingMS: 5000, EvictMS: 17500, QuorumMS: -1}
 		s.Server.Unsure, s.Server.ClaimKeys, s.Server.Keys = true, 2, 1
-		s.Server.Store = &healthmod.HealthStore{Path: "/var/lib/x", Stats: boltstore.Stats{
+		s.Server.Store = &healthmod.StoreStatus{Path: "/var/lib/x", Stats: boltstore.Stats{
 			Records: 9, Slowest: 12345678, Error: "no space left", SetAside: "/var/lib/x.damaged", Damage: "page 7",
 		}}
-		s.Client = &healthmod.HealthClient{
+		s.Client = &healthmod.ClientRole{
 			Name: "c", Servers: []nid.NID{serverOne, serverTwo},
 			ClientStatus: health.ClientStatus{Client: health.ClientIDOf("c"), Incarnation: 5, State: "settled", Master: serverTwo, Epoch: 3, Attached: []nid.NID{serverTwo}, Heard: 1500e6},
 			Stats:        map[string]uint64{"sent": 2},
@@ -78,7 +78,7 @@ times:
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	_, out, _ = f.lnetctl(t.Context(), "health", "status", "--json")
-	var s healthmod.HealthStatus
+	var s healthmod.Status
 	if err := json.Unmarshal([]byte(out), &s); err != nil || s.Server.Mastered != 4 || len(s.Server.Stats) != 2 || s.Client.Epoch != 3 {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -120,7 +120,7 @@ func (s *shared) String() string {
 // others are left out, and an interrupt is the ordinary end.
 func TestHealthWatch(t *testing.T) {
 	f := serveFake(t)
-	f.status = func(int) (healthmod.HealthStatus, error) { return serverWith(9, 4, 0, 5), nil }
+	f.status = func(int) (healthmod.Status, error) { return serverWith(9, 4, 0, 5), nil }
 	for _, asJSON := range []bool{false, true} {
 		var out shared
 		ctx, interrupt := context.WithCancel(t.Context())
@@ -133,7 +133,7 @@ func TestHealthWatch(t *testing.T) {
 		go func() {
 			code <- run(ctx, cli.Env{Stdout: &out, Stderr: &out, Getenv: func(string) string { return "" }}, args)
 		}()
-		last := healthmod.HealthEvent{Role: "client", Event: "master-lost", Server: "10.0.0.2@tcp", Code: "orphaned"}
+		last := healthmod.Event{Role: "client", Event: "master-lost", Server: "10.0.0.2@tcp", Code: "orphaned"}
 		deadline, tick := time.After(20*time.Second), time.NewTicker(5*time.Millisecond)
 		defer tick.Stop()
 		for !strings.Contains(out.String(), "master-lost") {
@@ -143,7 +143,7 @@ func TestHealthWatch(t *testing.T) {
 				t.Fatalf("nothing but\n%s", &out)
 			}
 			_, _ = f.events.Write([]byte(`{"msg":"of others","role":"server","event":"odd"}` + "\n" + "{\"msg\n"))
-			f.tell(t, healthmod.HealthEvent{Role: "server", Event: "evicted", Client: "ab", Name: "n", Cause: "timed-out", Master: "10.0.0.1@tcp", Epoch: 2})
+			f.tell(t, healthmod.Event{Role: "server", Event: "evicted", Client: "ab", Name: "n", Cause: "timed-out", Master: "10.0.0.1@tcp", Epoch: 2})
 			f.tell(t, last)
 		}
 		interrupt()
@@ -186,10 +186,10 @@ func TestHealthWatchEnds(t *testing.T) {
 func TestHealthWatchFull(t *testing.T) {
 	w := &eventWatcher{}
 	for range maxEvents {
-		w.add(healthmod.HealthEvent{Msg: healthmod.HealthMessage})
+		w.add(healthmod.Event{Msg: healthmod.EventMessage})
 	}
-	w.add(healthmod.HealthEvent{Msg: healthmod.HealthMessage, Missed: 4})
-	w.add(healthmod.HealthEvent{Msg: healthmod.HealthMessage})
+	w.add(healthmod.Event{Msg: healthmod.EventMessage, Missed: 4})
+	w.add(healthmod.Event{Msg: healthmod.EventMessage})
 	events, _ := w.take()
 	if n := len(events); n != maxEvents+1 || events[0].Missed != 0 || events[n-1].Missed != 6 || events[n-1].Msg != "" {
 		t.Errorf("%d events, %+v ... %+v", n, events[0], events[n-1])
@@ -201,7 +201,7 @@ func TestHealthWatchFull(t *testing.T) {
 
 // TestLatest: a small terminal has the latest events, and none if there is no room.
 func TestLatest(t *testing.T) {
-	events := []healthmod.HealthEvent{{Event: "a"}, {Event: "b"}, {Event: "c"}}
+	events := []healthmod.Event{{Event: "a"}, {Event: "b"}, {Event: "c"}}
 	for _, c := range []struct{ room, rows, want int }{{-1, 0, 3}, {5, 9, 3}, {2, 9, 2}, {0, 9, 0}, {-3, 2, 0}} {
 		if got := latest(events, c.room, c.rows); len(got) != c.want || c.want > 0 && got[c.want-1].Event != "c" {
 			t.Errorf("%+v: %+v", c, got)
@@ -212,12 +212,12 @@ func TestLatest(t *testing.T) {
 // TestHealthScreen: a terminal has the servers, and the latest events below.
 func TestHealthScreen(t *testing.T) {
 	f := serveFake(t)
-	f.status = func(int) (healthmod.HealthStatus, error) { return serverWith(9, 4, 0, 5), nil }
+	f.status = func(int) (healthmod.Status, error) { return serverWith(9, 4, 0, 5), nil }
 	var out strings.Builder
 	w := eventWatcher{g: &globals{socket: f.socket}, out: &out}
-	events := make([]healthmod.HealthEvent, shownEvents+2)
+	events := make([]healthmod.Event, shownEvents+2)
 	for i := range events {
-		events[i] = healthmod.HealthEvent{Msg: healthmod.HealthMessage, Role: "server", Event: "connected", Client: fmt.Sprintf("client%02d", i)}
+		events[i] = healthmod.Event{Msg: healthmod.EventMessage, Role: "server", Event: "connected", Client: fmt.Sprintf("client%02d", i)}
 	}
 	if err := w.screen(t.Context(), events); err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestHealthScreen(t *testing.T) {
 // TestShedShown: that clients were asked to go elsewhere shows in the status.
 func TestShedShown(t *testing.T) {
 	for shed, want := range map[uint64]bool{0: false, 3: true} {
-		doc := newServerDoc(&healthmod.HealthServer{Stats: map[string]uint64{"shed": shed}})
+		doc := newServerDoc(&healthmod.ServerRole{Stats: map[string]uint64{"shed": shed}})
 		if got := strings.HasSuffix(doc.Clients, "; 3 were asked to choose masters that have fewer"); got != want {
 			t.Errorf("%d: %q", shed, doc.Clients)
 		}
@@ -246,7 +246,7 @@ func TestShedShown(t *testing.T) {
 // TestSupersededShown: the status of a client that was superseded says who is that client
 // now, when it tries again, and what to do.
 func TestSupersededShown(t *testing.T) {
-	c := &healthmod.HealthClient{ClientStatus: health.ClientStatus{State: "resting"}}
+	c := &healthmod.ClientRole{ClientStatus: health.ClientStatus{State: "resting"}}
 	if doc := newClientRoleDoc(c); doc.Superseded != "" || strings.Contains(clientLine(c), "same client") {
 		t.Errorf("%+v", doc)
 	}

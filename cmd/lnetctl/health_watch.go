@@ -51,18 +51,18 @@ type eventWatcher struct {
 	g       *globals
 	out     io.Writer
 	started bool
-	recent  []healthmod.HealthEvent // on the screen
+	recent  []healthmod.Event // on the screen
 
 	mu     sync.Mutex
-	events []healthmod.HealthEvent // since the last look; guarded by mu
-	missed uint64                  // for which there was no room after them; guarded by mu
-	ended  error                   // of the stream; guarded by mu
+	events []healthmod.Event // since the last look; guarded by mu
+	missed uint64            // for which there was no room after them; guarded by mu
+	ended  error             // of the stream; guarded by mu
 }
 
-func (w *eventWatcher) run(ctx context.Context, show func(context.Context, []healthmod.HealthEvent) error) error {
+func (w *eventWatcher) run(ctx context.Context, show func(context.Context, []healthmod.Event) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	// A node without a role has no events, and says so when it is asked.
-	if _, err := healthmod.OpHealthStatus.Call(ctx, w.g.client(), control.None{}); err != nil {
+	if _, err := healthmod.OpStatus.Call(ctx, w.g.client(), control.None{}); err != nil {
 		cancel()
 		return err
 	}
@@ -93,8 +93,8 @@ func (w *eventWatcher) read(body io.Reader) {
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		var e healthmod.HealthEvent
-		if json.Unmarshal(lines.Bytes(), &e) == nil && (e.Msg == healthmod.HealthMessage || e.Msg == "" && e.Missed > 0) {
+		var e healthmod.Event
+		if json.Unmarshal(lines.Bytes(), &e) == nil && (e.Msg == healthmod.EventMessage || e.Msg == "" && e.Missed > 0) {
 			e.Source = config.HealthSource
 			if e.Time.IsZero() {
 				e.Time = time.Now() // the daemon says only how many are missing
@@ -111,7 +111,7 @@ func (w *eventWatcher) read(body io.Reader) {
 	w.ended = cli.Hint(err, "is lnetd still running? see its log")
 }
 
-func (w *eventWatcher) add(e healthmod.HealthEvent) {
+func (w *eventWatcher) add(e healthmod.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.events) == maxEvents {
@@ -121,21 +121,21 @@ func (w *eventWatcher) add(e healthmod.HealthEvent) {
 	w.events = append(w.events, e)
 }
 
-func (w *eventWatcher) take() ([]healthmod.HealthEvent, error) {
+func (w *eventWatcher) take() ([]healthmod.Event, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	events := w.events
 	if w.missed > 0 {
-		events = append(events, healthmod.HealthEvent{Source: config.HealthSource, Time: time.Now(), Missed: w.missed})
+		events = append(events, healthmod.Event{Source: config.HealthSource, Time: time.Now(), Missed: w.missed})
 	}
 	w.events, w.missed = nil, 0
 	return events, w.ended
 }
 
 // lines prints a line for each event, and some for the state at the beginning.
-func (w *eventWatcher) lines(ctx context.Context, events []healthmod.HealthEvent) error {
+func (w *eventWatcher) lines(ctx context.Context, events []healthmod.Event) error {
 	if !w.started {
-		s, err := healthmod.OpHealthStatus.Call(ctx, w.g.client(), control.None{})
+		s, err := healthmod.OpStatus.Call(ctx, w.g.client(), control.None{})
 		if err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (w *eventWatcher) lines(ctx context.Context, events []healthmod.HealthEvent
 }
 
 // objects prints a JSON object for each event.
-func (w *eventWatcher) objects(_ context.Context, events []healthmod.HealthEvent) error {
+func (w *eventWatcher) objects(_ context.Context, events []healthmod.Event) error {
 	e := json.NewEncoder(w.out)
 	for i := range events {
 		if err := e.Encode(&events[i]); err != nil {
@@ -163,8 +163,8 @@ func (w *eventWatcher) objects(_ context.Context, events []healthmod.HealthEvent
 }
 
 // screen draws a screen anew.
-func (w *eventWatcher) screen(ctx context.Context, events []healthmod.HealthEvent) error {
-	s, err := healthmod.OpHealthStatus.Call(ctx, w.g.client(), control.None{})
+func (w *eventWatcher) screen(ctx context.Context, events []healthmod.Event) error {
+	s, err := healthmod.OpStatus.Call(ctx, w.g.client(), control.None{})
 	if err != nil {
 		return err
 	}
@@ -172,8 +172,8 @@ func (w *eventWatcher) screen(ctx context.Context, events []healthmod.HealthEven
 	if err := printHealth(&b, &s); err != nil {
 		return err
 	}
-	if s.Server != nil && s.Server.State == healthmod.HealthRunning {
-		servers, err := healthmod.OpHealthServers.Call(ctx, w.g.client(), control.None{})
+	if s.Server != nil && s.Server.State == healthmod.Running {
+		servers, err := healthmod.OpServers.Call(ctx, w.g.client(), control.None{})
 		if err != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func (w *eventWatcher) screen(ctx context.Context, events []healthmod.HealthEven
 
 // latest are those of some events that have room on a terminal of so many rows; 0
 // rows have room for all.
-func latest(events []healthmod.HealthEvent, room, rows int) []healthmod.HealthEvent {
+func latest(events []healthmod.Event, room, rows int) []healthmod.Event {
 	if rows == 0 {
 		return events
 	}
@@ -201,7 +201,7 @@ func latest(events []healthmod.HealthEvent, room, rows int) []healthmod.HealthEv
 }
 
 // eventLine is an event in a line.
-func eventLine(e *healthmod.HealthEvent) string {
+func eventLine(e *healthmod.Event) string {
 	if e.Msg == "" {
 		return fmt.Sprintf("%s  %d lines of lnetd were left out", e.Time.Local().Format("15:04:05.000"), e.Missed)
 	}

@@ -27,7 +27,7 @@ not said so.`,
 		Example: "  lnetctl server list",
 		Args:    cli.Args(),
 		Ask: func(ctx context.Context, _ []string) (serversDoc, error) {
-			list, err := healthmod.OpHealthServers.Call(ctx, g.client(), control.None{})
+			list, err := healthmod.OpServers.Call(ctx, g.client(), control.None{})
 			return serversDoc{list}, err
 		},
 		Print: printServers,
@@ -35,7 +35,7 @@ not said so.`,
 }
 
 type serversDoc struct {
-	Servers []healthmod.HealthPeer `json:"servers"`
+	Servers []healthmod.Peer `json:"servers"`
 }
 
 func printServers(w io.Writer, doc serversDoc) error {

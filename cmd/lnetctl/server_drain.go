@@ -46,7 +46,7 @@ goes on draining.`,
 	c.Flags().BoolVar(&force, "force", false, "drain although no other server takes clients")
 	c.MarkFlagsMutuallyExclusive("no-wait", "timeout")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		if err := health.OpHealthDrain.Call(c.Context(), g.client(), health.HealthDrain{On: true, Force: force}); c.Context().Err() != nil {
+		if err := health.OpDrain.Call(c.Context(), g.client(), health.DrainRequest{On: true, Force: force}); c.Context().Err() != nil {
 			return cli.Hint(errors.New("interrupted: this server may be draining"), "see 'lnetctl server list'; 'lnetctl server undrain' takes it back")
 		} else if err != nil {
 			return err
@@ -82,7 +82,7 @@ again. Those that have moved stay where they are.`,
 		Example: "  lnetctl server undrain",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return health.OpHealthDrain.Call(c.Context(), g.client(), health.HealthDrain{})
+			return health.OpDrain.Call(c.Context(), g.client(), health.DrainRequest{})
 		},
 	}
 }
@@ -121,7 +121,7 @@ type drain struct {
 
 // look asks how far it is.
 func (d *drain) look(ctx context.Context) (*drainDoc, error) {
-	s, err := health.OpHealthStatus.Call(ctx, d.g.client(), control.None{})
+	s, err := health.OpStatus.Call(ctx, d.g.client(), control.None{})
 	switch {
 	case err != nil:
 		return nil, err

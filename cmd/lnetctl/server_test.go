@@ -26,7 +26,7 @@ func TestServerList(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	_, out, _ = f.lnetctl(t.Context(), "server", "list", "--json")
-	var doc struct{ Servers []health.HealthPeer }
+	var doc struct{ Servers []health.Peer }
 	if err := json.Unmarshal([]byte(out), &doc); err != nil || len(doc.Servers) != 2 || doc.Servers[1].Draining != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -36,7 +36,7 @@ func TestServerList(t *testing.T) {
 // are everywhere, and tells the progress once for each step.
 func TestDrain(t *testing.T) {
 	f := serveFake(t)
-	f.status = func(look int) (health.HealthStatus, error) {
+	f.status = func(look int) (health.Status, error) {
 		switch {
 		case look < 3:
 			return serverWith(9, 4, 1, 5), nil
@@ -103,10 +103,10 @@ func TestDrainEnds(t *testing.T) {
 		{"both", t.Context(), 5, nil, []string{"--no-wait", "--timeout", "5s"}, cli.Usage, "no-wait"},
 	} {
 		f := serveFake(t)
-		f.status = func(look int) (health.HealthStatus, error) {
+		f.status = func(look int) (health.Status, error) {
 			if c.stop != nil {
 				if err := c.stop(f, look); err != nil {
-					return health.HealthStatus{}, err
+					return health.Status{}, err
 				}
 			}
 			return serverWith(9, 4, 0, c.alive), nil
@@ -121,7 +121,7 @@ func TestDrainEnds(t *testing.T) {
 // TestDrainJSON: the state is an object, also when it fails.
 func TestDrainJSON(t *testing.T) {
 	f := serveFake(t)
-	f.status = func(int) (health.HealthStatus, error) { return serverWith(9, 4, 2, 5), nil }
+	f.status = func(int) (health.Status, error) { return serverWith(9, 4, 2, 5), nil }
 	code, out, _ := f.lnetctl(t.Context(), "server", "drain", "--timeout", "20ms", "--json")
 	var doc drainDoc
 	want := drainDoc{Mastered: 4, Clients: 9, Evictions: 2, Alive: 5, Self: "10.0.0.1@tcp"}

@@ -42,7 +42,7 @@ func TestBadDisk(t *testing.T) {
 			wantRecords := func(d *lnetdtest.Daemon, kept bool) {
 				t.Helper()
 				d.Until(heldWithin, fmt.Sprintf("records kept: %v", kept), func() bool {
-					s, err := health.OpHealthStatus.Call(t.Context(), d.Control(), control.None{})
+					s, err := health.OpStatus.Call(t.Context(), d.Control(), control.None{})
 					return err == nil && s.Server != nil && s.Server.Store != nil && (s.Server.Store.Error == "") == kept
 				})
 			}

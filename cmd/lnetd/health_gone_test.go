@@ -42,7 +42,7 @@ func TestHealthOfGone(t *testing.T) {
 
 // wantGone starts a daemon again without its client, and pings the servers from there until
 // they have evicted the client.
-func (c *clinic) wantGone(i int, dead health.HealthClient, servers ...int) {
+func (c *clinic) wantGone(i int, dead health.ClientRole, servers ...int) {
 	c.t.Helper()
 	for _, k := range servers {
 		if _, held := c.held(k, dead.Client); !held {

@@ -197,10 +197,10 @@ func (k *intake) during(f func()) {
 // file that they were recorded in.
 func (k *intake) check(d *lnetdtest.Daemon, round int) {
 	k.t.Helper()
-	var list healthmod.HealthClients
+	var list healthmod.ClientList
 	d.Until(heldWithin, "the role of the server", func() bool {
 		var err error
-		list, err = healthmod.OpHealthClients.Call(k.t.Context(), d.Control(), healthmod.HealthFilter{Limit: healthmod.MaxHealthLimit})
+		list, err = healthmod.OpClients.Call(k.t.Context(), d.Control(), healthmod.ClientFilter{Limit: healthmod.MaxLimit})
 		return err == nil
 	})
 	known := map[health.ClientID]bool{}

@@ -89,9 +89,9 @@ func (c *clinic) start(i int) {
 }
 
 // status is what a daemon says of client health.
-func (c *clinic) status(i int) healthmod.HealthStatus {
+func (c *clinic) status(i int) healthmod.Status {
 	c.t.Helper()
-	s, err := healthmod.OpHealthStatus.Call(c.t.Context(), c.daemons[i].Control(), control.None{})
+	s, err := healthmod.OpStatus.Call(c.t.Context(), c.daemons[i].Control(), control.None{})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -100,13 +100,13 @@ func (c *clinic) status(i int) healthmod.HealthStatus {
 
 // held is a client as a server knows it, if it is connected there.
 func (c *clinic) held(server int, id health.ClientID) (health.ClientInfo, bool) {
-	info, err := healthmod.OpHealthClient.Call(c.t.Context(), c.daemons[server].Control(), healthmod.HealthClientName{Client: id.String()})
+	info, err := healthmod.OpClient.Call(c.t.Context(), c.daemons[server].Control(), healthmod.ClientName{Client: id.String()})
 	return info, err == nil
 }
 
 // awaitHeld waits until some servers have a client connected, in the same incarnation as
 // it has itself, and under its master.
-func (c *clinic) awaitHeld(client int, servers ...int) (s healthmod.HealthClient) {
+func (c *clinic) awaitHeld(client int, servers ...int) (s healthmod.ClientRole) {
 	c.t.Helper()
 	c.daemons[client].Until(heldWithin, "connection to all servers", func() bool {
 		s = *c.status(client).Client
@@ -140,7 +140,7 @@ func TestHealth(t *testing.T) {
 }
 
 // loseClient kills the second client. All servers say so in their logs and files.
-func (c *clinic) loseClient(dead healthmod.HealthClient) {
+func (c *clinic) loseClient(dead healthmod.ClientRole) {
 	c.daemons[4].Kill()
 	evicted := regexp.MustCompile(`level=INFO msg="client health" role=server event=evicted client=` + dead.Client.String() + ` name=client-4 .*cause=timed-out`)
 	for i, d := range c.daemons[:clinicServers] {
@@ -154,7 +154,7 @@ func (c *clinic) loseClient(dead healthmod.HealthClient) {
 }
 
 // restart kills a server, which knows its client when it is back.
-func (c *clinic) restart(living healthmod.HealthClient) {
+func (c *clinic) restart(living healthmod.ClientRole) {
 	c.t.Helper()
 	c.daemons[0].Kill()
 	c.start(0)
@@ -169,10 +169,10 @@ func (c *clinic) restart(living healthmod.HealthClient) {
 }
 
 // damage kills a server and damages its records, which are set aside.
-func (c *clinic) damage(living healthmod.HealthClient) {
+func (c *clinic) damage(living healthmod.ClientRole) {
 	c.t.Helper()
 	c.daemons[0].Kill()
-	file := filepath.Join(c.states[0], healthmod.HealthStoreName)
+	file := filepath.Join(c.states[0], healthmod.StoreName)
 	if err := os.WriteFile(file, []byte(strings.Repeat("damage", 10_000)), 0o600); err != nil {
 		c.t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func (c *clinic) damage(living healthmod.HealthClient) {
 
 // refuse starts a server where nothing can be recorded: it takes no clients, and
 // says why. The others keep theirs.
-func (c *clinic) refuse(living healthmod.HealthClient) {
+func (c *clinic) refuse(living healthmod.ClientRole) {
 	c.t.Helper()
 	c.daemons[0].Kill()
 	c.states[0] = "/proc/sys" // read-only for everybody

@@ -24,7 +24,7 @@ const (
 
 // steal sends each server one connect of a stranger, with the id of a client and a later incarnation,
 // signed if the stranger has the key.
-func (c *clinic) steal(victim healthmod.HealthClient, addr string, ring *keyring.Ring) {
+func (c *clinic) steal(victim healthmod.ClientRole, addr string, ring *keyring.Ring) {
 	c.t.Helper()
 	id := nid.ProcessID{NID: nid.MustParse(addr + "@tcp"), PID: nid.LustrePID}
 	for i := range clinicServers {

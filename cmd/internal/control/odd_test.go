@@ -185,7 +185,7 @@ func TestUndecodableEntries(t *testing.T) {
 			t.Errorf("no warning of %s:\n%s", at, warnings.String())
 		}
 	}
-	var list []healthmod.HealthPeer
+	var list []healthmod.Peer
 	if err := c.DecodeAnswer([]byte(`[{"nid":"?"},{"nid":"10.0.0.1@tcp","clients":4}]`), &list); err != nil || len(list) != 1 || list[0].Clients != 4 {
 		t.Errorf("a list: %v, %v", list, err)
 	}

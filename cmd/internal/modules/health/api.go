@@ -39,15 +39,15 @@ func (m *Module) server() (*health.ServerAgent, error) {
 // Clients lists clients of this server, by their ids. Errors: ESRCH and
 // EAGAIN, as of all that asks the server role: there is none, or it waits for
 // gossip. EINVAL: the limit cannot be.
-func (m *Module) Clients(f HealthFilter) (HealthClients, error) {
+func (m *Module) Clients(f ClientFilter) (ClientList, error) {
 	agent, err := m.server()
 	if err != nil {
-		return HealthClients{}, err
+		return ClientList{}, err
 	}
 	if err := f.Check(); err != nil {
-		return HealthClients{}, cli.Errno(syscall.EINVAL, err)
+		return ClientList{}, cli.Errno(syscall.EINVAL, err)
 	}
-	var list HealthClients
+	var list ClientList
 	list.Clients, list.Matching = agent.List(limitOf(f.Limit), func(c *health.ClientInfo) bool {
 		return (f.State == "" || c.State == f.State) && (!f.Master.IsValid() || c.Master == f.Master) && (!f.NID.IsValid() || c.Peer.NID == f.NID)
 	})
@@ -83,7 +83,7 @@ func (m *Module) Client(idOrName string) (health.ClientInfo, error) {
 }
 
 // Servers lists the servers as this one knows them, by NID.
-func (m *Module) Servers() ([]HealthPeer, error) {
+func (m *Module) Servers() ([]Peer, error) {
 	agent, err := m.server()
 	if err != nil {
 		return nil, err
@@ -93,9 +93,9 @@ func (m *Module) Servers() ([]HealthPeer, error) {
 	servers := slices.Clone(h.servers)
 	h.mu.Unlock()
 	of, drain := agent.Masters(), agent.Draining()
-	var list []HealthPeer
+	var list []Peer
 	for _, id := range servers {
-		p := HealthPeer{NID: id, Self: id == status.Self, Clients: of[id]}
+		p := Peer{NID: id, Self: id == status.Self, Clients: of[id]}
 		if p.Alive, p.Lifetimes = h.view.Alive(id); p.Self {
 			p.Alive, p.Draining = true, &status.Draining
 		} else if yes := slices.Contains(drain, id); yes {
@@ -108,29 +108,29 @@ func (m *Module) Servers() ([]HealthPeer, error) {
 
 // Evict has a client evicted from all servers. EINVAL: none is named.
 // ECANCELED: the node is going down, or ctx has ended.
-func (m *Module) Evict(ctx context.Context, r HealthEvict) (HealthEvicted, error) {
+func (m *Module) Evict(ctx context.Context, r EvictRequest) (EvictReply, error) {
 	agent, err := m.server()
 	if err != nil {
-		return HealthEvicted{}, err
+		return EvictReply{}, err
 	}
 	if !r.Client.IsValid() {
-		return HealthEvicted{}, cli.Errnof(syscall.EINVAL, "say which client, by its id")
+		return EvictReply{}, cli.Errnof(syscall.EINVAL, "say which client, by its id")
 	}
-	done := make(chan HealthEvicted, 1)
-	agent.Evict(r.Client, func(e health.EvictResult) { done <- HealthEvicted{r.Client, e.Code, e.Master, e.Incarnation} })
+	done := make(chan EvictReply, 1)
+	agent.Evict(r.Client, func(e health.EvictResult) { done <- EvictReply{r.Client, e.Code, e.Master, e.Incarnation} })
 	select {
 	case reply := <-done:
 		return reply, nil
 	case <-m.roles.quit:
 	case <-ctx.Done():
 	}
-	return HealthEvicted{}, cli.Hint(cli.Errnof(syscall.ECANCELED, "given up: lnetd is stopping, or nobody waits for it any longer"),
+	return EvictReply{}, cli.Hint(cli.Errnof(syscall.ECANCELED, "given up: lnetd is stopping, or nobody waits for it any longer"),
 		"the client may be evicted all the same")
 }
 
 // Drain has all clients choose other masters, and takes none as its master,
 // or takes that back. It lasts until the node ends. EBUSY: no other server takes them.
-func (m *Module) Drain(r HealthDrain) error {
+func (m *Module) Drain(r DrainRequest) error {
 	agent, err := m.server()
 	if err != nil {
 		return err

@@ -18,8 +18,8 @@ const keptEvents = 4096
 // listens on the control socket. Those that report events never wait for that.
 type events struct {
 	log    *slog.Logger
-	tell   func(*HealthEvent) // is told of each event before that is queued
-	queue  chan HealthEvent
+	tell   func(*Event) // is told of each event before that is queued
+	queue  chan Event
 	worker sync.WaitGroup
 
 	mu     sync.Mutex
@@ -28,8 +28,8 @@ type events struct {
 
 // startEvents returns events, which has a goroutine until close. tell is
 // called for each event, by the goroutine that reports it.
-func startEvents(log *slog.Logger, tell func(*HealthEvent)) *events {
-	e := &events{log: log, tell: tell, queue: make(chan HealthEvent, keptEvents)}
+func startEvents(log *slog.Logger, tell func(*Event)) *events {
+	e := &events{log: log, tell: tell, queue: make(chan Event, keptEvents)}
 	e.worker.Go(e.write)
 	return e
 }
@@ -40,8 +40,8 @@ func (e *events) close() {
 	e.worker.Wait()
 }
 
-func (e *events) report(event HealthEvent) {
-	event.Source, event.Msg, event.Time = config.HealthSource, HealthMessage, time.Now().Round(0)
+func (e *events) report(event Event) {
+	event.Source, event.Msg, event.Time = config.HealthSource, EventMessage, time.Now().Round(0)
 	e.tell(&event)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -55,20 +55,20 @@ func (e *events) report(event HealthEvent) {
 }
 
 // tail returns what tells of events that were left out after all others, if any were.
-func (e *events) tail() (event HealthEvent, ok bool) {
+func (e *events) tail() (event Event, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.queue) > 0 || e.missed == 0 {
 		return event, false
 	}
-	event = HealthEvent{Time: time.Now(), Missed: e.missed}
+	event = Event{Time: time.Now(), Missed: e.missed}
 	e.missed = 0
 	return event, true
 }
 
 // ofServer reports an event of the server role.
 func (e *events) ofServer(ev health.Event) {
-	event := HealthEvent{
+	event := Event{
 		Role: "server", Event: ev.Kind.String(), Name: ev.Name, Incarnation: ev.Incarnation, Epoch: ev.Epoch, Master: textOf(ev.Master),
 	}
 	if ev.Client.IsValid() {
@@ -85,7 +85,7 @@ func (e *events) ofServer(ev health.Event) {
 
 // ofClient reports an event of the client role.
 func (e *events) ofClient(ev health.ClientEvent) {
-	event := HealthEvent{Role: "client", Event: ev.Kind.String(), Incarnation: ev.Incarnation, Epoch: ev.Epoch, Server: textOf(ev.Server), Peer: textOf(ev.Peer)}
+	event := Event{Role: "client", Event: ev.Kind.String(), Incarnation: ev.Incarnation, Epoch: ev.Epoch, Server: textOf(ev.Server), Peer: textOf(ev.Peer)}
 	if ev.Code != health.OK {
 		event.Code = ev.Code.String()
 	}
@@ -110,16 +110,16 @@ func (e *events) write() {
 	}
 }
 
-func (e *events) line(event *HealthEvent) {
+func (e *events) line(event *Event) {
 	if h := e.log.Handler(); h.Enabled(context.Background(), slog.LevelInfo) {
-		r := slog.NewRecord(event.Time, slog.LevelInfo, HealthMessage, 0) // of when it happened
+		r := slog.NewRecord(event.Time, slog.LevelInfo, EventMessage, 0) // of when it happened
 		r.AddAttrs(event.attrs()...)
 		_ = h.Handle(context.Background(), r) // a log that cannot be written cannot say so
 	}
 }
 
 // attrs returns what the event has, by the names of its fields.
-func (e *HealthEvent) attrs() (list []slog.Attr) {
+func (e *Event) attrs() (list []slog.Attr) {
 	for _, a := range []slog.Attr{
 		slog.String("role", e.Role), slog.String("event", e.Event), slog.String("client", e.Client), slog.String("name", e.Name),
 		slog.Uint64("incarnation", e.Incarnation), slog.Uint64("epoch", uint64(e.Epoch)), slog.String("cause", e.Cause),
@@ -134,7 +134,7 @@ func (e *HealthEvent) attrs() (list []slog.Attr) {
 }
 
 // eventName is the name of an event of client health as handlers select it.
-func (e *HealthEvent) eventName() string {
+func (e *Event) eventName() string {
 	name := config.HealthSource + "." + e.Event
 	if e.Cause != "" {
 		name += "." + e.Cause

@@ -15,14 +15,14 @@ type slowLog struct {
 	tokens chan struct{}
 
 	mu    sync.Mutex
-	lines []HealthEvent // their incarnation and missed; guarded by mu
+	lines []Event // their incarnation and missed; guarded by mu
 }
 
 func (*slowLog) Enabled(context.Context, slog.Level) bool { return true }
 
 func (l *slowLog) Handle(_ context.Context, r slog.Record) error {
 	<-l.tokens
-	var e HealthEvent
+	var e Event
 	r.Attrs(func(a slog.Attr) bool {
 		switch a.Key {
 		case "incarnation":
@@ -48,7 +48,7 @@ func (l *slowLog) count() int {
 // each gap is told of where it is, the last one too.
 func TestHealthEventFlood(t *testing.T) {
 	l, told := &slowLog{tokens: make(chan struct{})}, uint64(0)
-	e := startEvents(slog.New(l), func(*HealthEvent) { told++ })
+	e := startEvents(slog.New(l), func(*Event) { told++ })
 	next := uint64(0)
 	report := func(n int) {
 		for range n {

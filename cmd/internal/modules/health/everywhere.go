@@ -27,14 +27,14 @@ const (
 	askTimeout = 5 * time.Second
 )
 
-// HealthEverywhereFilter says which clients of all servers to list.
-type HealthEverywhereFilter struct {
-	Limit  int  `query:"limit"`  // at most so many; 0: DefaultHealthLimit
+// EverywhereFilter says which clients of all servers to list.
+type EverywhereFilter struct {
+	Limit  int  `query:"limit"`  // at most so many; 0: DefaultLimit
 	Differ bool `query:"differ"` // only those about which servers disagree
 }
 
 // Check refuses a limit that is none.
-func (f *HealthEverywhereFilter) Check() error { return checkHealthLimit(f.Limit) }
+func (f *EverywhereFilter) Check() error { return checkLimit(f.Limit) }
 
 // ClientView is what some servers say of a client.
 type ClientView struct {
@@ -56,9 +56,9 @@ type ClientEverywhere struct {
 	Views  []ClientView `json:"views"` // that of most servers first
 }
 
-// HealthEverywhere is a list of the clients of all servers, by their ids. Servers are asked
+// EverywhereList is a list of the clients of all servers, by their ids. Servers are asked
 // for one page after the other, while clients come and go.
-type HealthEverywhere struct {
+type EverywhereList struct {
 	Clients   []ClientEverywhere   `json:"clients"`
 	More      bool                 `json:"more"`      // than are listed
 	Differ    int                  `json:"differ"`    // clients that are listed about which servers disagree
@@ -74,14 +74,14 @@ type everywhere struct {
 	failing map[nid.NID]string // servers that did not answer, and why
 }
 
-// Everywhere lists the clients of all servers. Errors: as of HealthClients and
+// Everywhere lists the clients of all servers. Errors: as of ClientList and
 // Broadcast.
-func (m *Module) Everywhere(ctx context.Context, f HealthEverywhereFilter) (HealthEverywhere, error) {
+func (m *Module) Everywhere(ctx context.Context, f EverywhereFilter) (EverywhereList, error) {
 	if _, err := m.server(); err != nil {
-		return HealthEverywhere{}, err
+		return EverywhereList{}, err
 	}
 	if err := f.Check(); err != nil {
-		return HealthEverywhere{}, cli.Errno(syscall.EINVAL, err)
+		return EverywhereList{}, cli.Errno(syscall.EINVAL, err)
 	}
 	f.Limit = limitOf(f.Limit)
 	m.roles.mu.Lock()
@@ -94,7 +94,7 @@ func (m *Module) Everywhere(ctx context.Context, f HealthEverywhereFilter) (Heal
 }
 
 // list asks for one page after the other.
-func (e *everywhere) list(ctx context.Context, f HealthEverywhereFilter) (list HealthEverywhere, err error) {
+func (e *everywhere) list(ctx context.Context, f EverywhereFilter) (list EverywhereList, err error) {
 	list.Clients, list.Servers, list.Unreached = []ClientEverywhere{}, []nid.NID{}, []scollmod.Unreached{}
 	after := health.ClientID{}
 	for more := true; more && !list.More; {

@@ -17,7 +17,7 @@ func TestHealthEverywhere(t *testing.T) {
 	h := newHealthNodes(t, 3, 2, nil)
 	await(t, "connections", func() bool { return h.settled(3, 3) && h.settled(4, 3) })
 	await(t, "servers", func() bool { return h.alive(0)+h.alive(1)+h.alive(2) == 9 })
-	want := func(what string, list HealthEverywhere, err error, clients, servers int) {
+	want := func(what string, list EverywhereList, err error, clients, servers int) {
 		t.Helper()
 		if err != nil || len(list.Clients) != clients || len(list.Servers) != servers || len(list.Unreached) != 3-servers {
 			t.Fatalf("%s: %+v, %v", what, list, err)
@@ -28,29 +28,29 @@ func TestHealthEverywhere(t *testing.T) {
 			}
 		}
 	}
-	list, err := h.nodes[0].Everywhere(t.Context(), HealthEverywhereFilter{})
+	list, err := h.nodes[0].Everywhere(t.Context(), EverywhereFilter{})
 	want("all", list, err, 2, 3)
-	list, err = h.nodes[1].Everywhere(t.Context(), HealthEverywhereFilter{Limit: 1})
+	list, err = h.nodes[1].Everywhere(t.Context(), EverywhereFilter{Limit: 1})
 	if want("one", list, err, 1, 3); !list.More {
 		t.Error("there are more")
 	}
-	list, err = h.nodes[2].Everywhere(t.Context(), HealthEverywhereFilter{Differ: true})
+	list, err = h.nodes[2].Everywhere(t.Context(), EverywhereFilter{Differ: true})
 	want("those that differ", list, err, 0, 3)
 	servers := []nid.NID{h.nid(0), h.nid(1), h.nid(2)}
 	e := &everywhere{m: h.nodes[0].Module, servers: servers, room: pageHeadSize + pageEntrySize + len("client-3"), failing: map[nid.NID]string{}}
-	list, err = e.list(t.Context(), HealthEverywhereFilter{Limit: 9})
+	list, err = e.list(t.Context(), EverywhereFilter{Limit: 9})
 	want("page by page", list, err, 2, 3)
 	h.stop(2)
 	await(t, "death", func() bool { return h.alive(0) == 2 })
 	await(t, "another master", func() bool { return h.settled(3, 2) && h.settled(4, 2) })
-	list, err = h.nodes[0].Everywhere(t.Context(), HealthEverywhereFilter{})
+	list, err = h.nodes[0].Everywhere(t.Context(), EverywhereFilter{})
 	if want("one is dead", list, err, 2, 2); list.Unreached[0].NID != h.nid(2) || list.Unreached[0].Error == "" {
 		t.Errorf("%+v", list.Unreached)
 	}
-	if _, err := h.nodes[0].Everywhere(t.Context(), HealthEverywhereFilter{Limit: -1}); !errors.Is(err, syscall.EINVAL) {
+	if _, err := h.nodes[0].Everywhere(t.Context(), EverywhereFilter{Limit: -1}); !errors.Is(err, syscall.EINVAL) {
 		t.Error(err)
 	}
-	if _, err := h.nodes[3].Everywhere(t.Context(), HealthEverywhereFilter{}); !errors.Is(err, syscall.ESRCH) {
+	if _, err := h.nodes[3].Everywhere(t.Context(), EverywhereFilter{}); !errors.Is(err, syscall.ESRCH) {
 		t.Error(err)
 	}
 	h.refusesStrangers(t)

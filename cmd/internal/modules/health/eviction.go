@@ -8,8 +8,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// HealthEvictionOf names an eviction that this server makes.
-type HealthEvictionOf struct {
+// EvictionQuery names an eviction that this server makes.
+type EvictionQuery struct {
 	Client      health.ClientID `json:"client" query:"client,always"`
 	Incarnation uint64          `json:"incarnation" query:"incarnation,always"`
 }
@@ -26,8 +26,8 @@ const (
 	EvictionUnknown  EvictionState = "unknown"   // this server has been restarted, or has forgotten it
 )
 
-// HealthEviction is how far an eviction is.
-type HealthEviction struct {
+// EvictionStatus is how far an eviction is.
+type EvictionStatus struct {
 	State   EvictionState `json:"state"`
 	Missing []nid.NID     `json:"missing,omitempty"` // live servers that have not answered
 	Owed    []nid.NID     `json:"owed,omitempty"`    // dead ones, which are told if they come back soon
@@ -36,15 +36,15 @@ type HealthEviction struct {
 
 // Eviction tells how far an eviction is that this server makes. EINVAL: no client is
 // named.
-func (m *Module) Eviction(of HealthEvictionOf) (HealthEviction, error) {
+func (m *Module) Eviction(of EvictionQuery) (EvictionStatus, error) {
 	agent, err := m.server()
 	if err != nil {
-		return HealthEviction{}, err
+		return EvictionStatus{}, err
 	}
 	if !of.Client.IsValid() {
-		return HealthEviction{}, cli.Errnof(syscall.EINVAL, "say which client, by its id")
+		return EvictionStatus{}, cli.Errnof(syscall.EINVAL, "say which client, by its id")
 	}
-	var e HealthEviction
+	var e EvictionStatus
 	if st, ok := agent.Eviction(of.Client); ok && st.Incarnation == of.Incarnation {
 		if e.Missing, e.Owed = st.Missing, st.Owed; !st.Settled {
 			e.State = EvictionUnderWay
@@ -56,7 +56,7 @@ func (m *Module) Eviction(of HealthEvictionOf) (HealthEviction, error) {
 }
 
 // evictionEnd says how an eviction has ended, and who is the master of a client that stays.
-func evictionEnd(agent *health.ServerAgent, of HealthEvictionOf) (EvictionState, nid.NID) {
+func evictionEnd(agent *health.ServerAgent, of EvictionQuery) (EvictionState, nid.NID) {
 	if c, ok := agent.Client(of.Client); ok && c.Incarnation == of.Incarnation {
 		if c.State == "evicting" { // it has just begun
 			return EvictionUnderWay, nid.NID{}

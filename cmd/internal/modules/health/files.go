@@ -18,10 +18,10 @@ const maxHealthFile = 4096
 
 // The files of fields.
 var (
-	parametersFile = statefiles.FieldsOf[HealthTiming]("parameters", "ping_ms client_ms elect_ms evict_ms orphan_ms quorum_ms broadcast_ms rtt_ms tick_ms try_ms")
-	serverFile     = statefiles.FieldsOf[HealthServer]("server", `state self? gossip unsure alive known quorum no_quorum.why=no_quorum draining clients max_clients mastered orphaned
+	parametersFile = statefiles.FieldsOf[Timing]("parameters", "ping_ms client_ms elect_ms evict_ms orphan_ms quorum_ms broadcast_ms rtt_ms tick_ms try_ms")
+	serverFile     = statefiles.FieldsOf[ServerRole]("server", `state self? gossip unsure alive known quorum no_quorum.why=no_quorum draining clients max_clients mastered orphaned
 		recovering evicting waiting tombstones batches claim_keys connect_keys store.records=records "store.error"=records_error`)
-	clientFields = statefiles.FieldsOf[HealthClient]("client", `state client "name" incarnation master? epoch`)
+	clientFields = statefiles.FieldsOf[ClientRole]("client", `state client "name" incarnation master? epoch`)
 )
 
 // Files shows the state of client health.
@@ -54,7 +54,7 @@ func (m *Module) files() []statefiles.File {
 
 // serversFile has a line for each server: NID, alive or dead, deaths, clients whose
 // master it is.
-func serversFile(servers []HealthPeer) statefiles.File {
+func serversFile(servers []Peer) statefiles.File {
 	var b bytes.Buffer
 	for _, p := range servers {
 		state := "dead"
@@ -80,7 +80,7 @@ func clientsFile(agent *health.ServerAgent, count int) statefiles.File {
 	return statefiles.File{Name: "clients", Body: b.Bytes()}
 }
 
-func clientFile(c *HealthClient) statefiles.File {
+func clientFile(c *ClientRole) statefiles.File {
 	f := clientFields.File(c)
 	for _, id := range c.Attached {
 		f.Body = fmt.Appendf(f.Body, "attached %v\n", id)

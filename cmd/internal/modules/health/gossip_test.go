@@ -18,10 +18,10 @@ import (
 // nobody has died meanwhile but who has.
 func TestHealthGossip(t *testing.T) {
 	h := newHealthNodes(t, 3, 1, func(_ int, c *config.Config) { c.Gossip.Start = false })
-	if _, err := h.nodes[0].Clients(HealthFilter{}); !errors.Is(err, syscall.EAGAIN) {
+	if _, err := h.nodes[0].Clients(ClientFilter{}); !errors.Is(err, syscall.EAGAIN) {
 		t.Errorf("without gossip: %v", err)
 	}
-	if s, err := h.nodes[0].Status(); err != nil || s.Server.State != HealthWaiting || s.Server.Gossip {
+	if s, err := h.nodes[0].Status(); err != nil || s.Server.State != Waiting || s.Server.Gossip {
 		t.Errorf("%+v, %v", s.Server, err)
 	}
 	h.gossip(t, (*gossipmod.Module).Start)
@@ -30,7 +30,7 @@ func TestHealthGossip(t *testing.T) {
 
 	h.gossip(t, (*gossipmod.Module).Stop)
 	s, _ := h.nodes[0].Status()
-	if !s.Server.Unsure || s.Server.Gossip || s.Server.State != HealthRunning || s.Server.Alive != 3 {
+	if !s.Server.Unsure || s.Server.Gossip || s.Server.State != Running || s.Server.Alive != 3 {
 		t.Errorf("gossip has stopped: %+v", s.Server)
 	}
 	lost := slices.IndexFunc(h.nodes[:3], func(n *started) bool { return n.NIDs()[0] != h.master() && n != h.nodes[0] })

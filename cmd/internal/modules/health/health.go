@@ -101,7 +101,7 @@ func (m *Module) Open() error {
 	if h == nil {
 		return nil
 	}
-	h.events = startEvents(m.Log, func(e *HealthEvent) { m.Handlers.Tell(e.eventName(), e) })
+	h.events = startEvents(m.Log, func(e *Event) { m.Handlers.Tell(e.eventName(), e) })
 	if h.cfg.Server {
 		h.openStore()
 	}

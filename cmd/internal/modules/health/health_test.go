@@ -182,16 +182,16 @@ func (h *healthNodes) wantLists(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	for _, f := range []struct {
-		filter   HealthFilter
+		filter   ClientFilter
 		listed   int
 		matching int
 	}{
-		{HealthFilter{}, 2, 2},
-		{HealthFilter{Limit: 1}, 1, 2},
-		{HealthFilter{Master: c.Master, State: "connected", Limit: 7}, -1, -1},
-		{HealthFilter{State: "orphaned"}, 0, 0},
-		{HealthFilter{NID: h.nid(3)}, 1, 1},
-		{HealthFilter{Master: h.nid(4)}, 0, 0},
+		{ClientFilter{}, 2, 2},
+		{ClientFilter{Limit: 1}, 1, 2},
+		{ClientFilter{Master: c.Master, State: "connected", Limit: 7}, -1, -1},
+		{ClientFilter{State: "orphaned"}, 0, 0},
+		{ClientFilter{NID: h.nid(3)}, 1, 1},
+		{ClientFilter{Master: h.nid(4)}, 0, 0},
 	} {
 		list, err := n.Clients(f.filter)
 		if err != nil || list.More != (list.Matching > len(list.Clients)) || f.listed >= 0 && (len(list.Clients) != f.listed || list.Matching != f.matching) {
@@ -227,13 +227,13 @@ func (h *healthNodes) evictByHand(t *testing.T) {
 		if h.nid(i) == master {
 			continue
 		}
-		reply, err := n.Evict(t.Context(), HealthEvict{id})
-		if err != nil || reply != (HealthEvicted{id, health.OtherMaster, master, before.Client.Incarnation}) {
+		reply, err := n.Evict(t.Context(), EvictRequest{id})
+		if err != nil || reply != (EvictReply{id, health.OtherMaster, master, before.Client.Incarnation}) {
 			t.Errorf("%+v, %v", reply, err)
 		}
 	}
 	at := slices.IndexFunc(h.nodes[:3], func(n *started) bool { return n.NIDs()[0] == master })
-	reply, err := h.nodes[at].Evict(t.Context(), HealthEvict{id})
+	reply, err := h.nodes[at].Evict(t.Context(), EvictRequest{id})
 	if err != nil || reply.Result != health.OK {
 		t.Fatalf("%+v, %v", reply, err)
 	}
@@ -248,22 +248,22 @@ func (h *healthNodes) evictByHand(t *testing.T) {
 		}
 	}
 	await(t, "answers", func() bool {
-		e, err := h.nodes[at].Eviction(HealthEvictionOf{id, reply.Incarnation})
+		e, err := h.nodes[at].Eviction(EvictionQuery{id, reply.Incarnation})
 		return err == nil && e.State == EvictionDone && len(e.Missing)+len(e.Owed) == 0
 	})
 	for incarnation, want := range map[uint64]EvictionState{reply.Incarnation: EvictionDone, reply.Incarnation + 1<<50: EvictionUnknown} {
-		if e, err := h.nodes[at].Eviction(HealthEvictionOf{id, incarnation}); err != nil || e.State != want {
+		if e, err := h.nodes[at].Eviction(EvictionQuery{id, incarnation}); err != nil || e.State != want {
 			t.Errorf("life %d: %+v, %v", incarnation, e, err)
 		}
 	}
-	if _, err := h.nodes[at].Eviction(HealthEvictionOf{}); !errors.Is(err, syscall.EINVAL) {
+	if _, err := h.nodes[at].Eviction(EvictionQuery{}); !errors.Is(err, syscall.EINVAL) {
 		t.Error(err)
 	}
 	wantTombstones(t, h.nodes[at], id, h.nid(3))
-	if _, err := h.nodes[at].Evict(t.Context(), HealthEvict{}); !errors.Is(err, syscall.EINVAL) {
+	if _, err := h.nodes[at].Evict(t.Context(), EvictRequest{}); !errors.Is(err, syscall.EINVAL) {
 		t.Error(err)
 	}
-	if reply, err := h.nodes[at].Evict(t.Context(), HealthEvict{health.ClientID{1}}); err != nil || reply.Result != health.NotConnected {
+	if reply, err := h.nodes[at].Evict(t.Context(), EvictRequest{health.ClientID{1}}); err != nil || reply.Result != health.NotConnected {
 		t.Errorf("%+v, %v", reply, err)
 	}
 }
@@ -272,22 +272,22 @@ func (h *healthNodes) evictByHand(t *testing.T) {
 func wantTombstones(t *testing.T, n *started, id health.ClientID, of nid.NID) {
 	t.Helper()
 	for _, c := range []struct {
-		f    HealthTombstoneFilter
+		f    TombstoneFilter
 		want int
 	}{
-		{HealthTombstoneFilter{}, 1},
-		{HealthTombstoneFilter{Client: id.String(), NID: of, Since: time.Minute}, 1},
-		{HealthTombstoneFilter{Client: "client-3"}, 1},
-		{HealthTombstoneFilter{Client: "client-4"}, 0},
-		{HealthTombstoneFilter{NID: n.NIDs()[0]}, 0},
-		{HealthTombstoneFilter{Since: 1}, 0},
+		{TombstoneFilter{}, 1},
+		{TombstoneFilter{Client: id.String(), NID: of, Since: time.Minute}, 1},
+		{TombstoneFilter{Client: "client-3"}, 1},
+		{TombstoneFilter{Client: "client-4"}, 0},
+		{TombstoneFilter{NID: n.NIDs()[0]}, 0},
+		{TombstoneFilter{Since: 1}, 0},
 	} {
 		list, err := n.Tombstones(c.f)
 		if err != nil || list.Matching != c.want || len(list.Tombstones) != c.want || list.More {
 			t.Errorf("%+v: %+v, %v", c.f, list, err)
 		}
 	}
-	if _, err := n.Tombstones(HealthTombstoneFilter{Limit: -1}); !errors.Is(err, syscall.EINVAL) {
+	if _, err := n.Tombstones(TombstoneFilter{Limit: -1}); !errors.Is(err, syscall.EINVAL) {
 		t.Error(err)
 	}
 }
@@ -297,7 +297,7 @@ func (h *healthNodes) drain(t *testing.T) {
 	t.Helper()
 	s, _ := h.nodes[3].Status()
 	at := slices.IndexFunc(h.nodes[:3], func(n *started) bool { return n.NIDs()[0] == s.Client.Master })
-	if err := h.nodes[at].Drain(HealthDrain{On: true}); err != nil {
+	if err := h.nodes[at].Drain(DrainRequest{On: true}); err != nil {
 		t.Fatal(err)
 	}
 	await(t, "another master", func() bool {
@@ -308,7 +308,7 @@ func (h *healthNodes) drain(t *testing.T) {
 	if st.Server.Mastered != 0 || st.Server.Clients != 2 || !st.Server.Draining {
 		t.Errorf("%+v", st.Server)
 	}
-	if err := h.nodes[at].Drain(HealthDrain{}); err != nil {
+	if err := h.nodes[at].Drain(DrainRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if st, _ = h.nodes[at].Status(); st.Server.Draining {

@@ -7,30 +7,30 @@ import (
 
 // What the daemon can be asked of client health.
 var (
-	OpHealthStatus     = control.Question[control.None, HealthStatus]{Path: "/v1/health", Doc: "what is known of client health"}
-	OpHealthClients    = control.Question[HealthFilter, HealthClients]{Path: "/v1/health/clients", Doc: "clients, as a filter wants them"}
-	OpHealthClient     = control.Question[HealthClientName, health.ClientInfo]{Path: "/v1/health/client", Doc: "one client, by its id or name"}
-	OpHealthServers    = control.Question[control.None, []HealthPeer]{Path: "/v1/health/servers", Doc: "the servers as this one knows them"}
-	OpHealthEverywhere = control.Question[HealthEverywhereFilter, HealthEverywhere]{Path: "/v1/health/everywhere", Doc: "what all servers say of clients", Long: true}
-	OpHealthHistory    = control.Question[HealthPastFilter, HealthPast]{Path: "/v1/health/history", Doc: "evictions by this server"}
-	OpHealthTombstones = control.Question[HealthTombstoneFilter, HealthTombstones]{Path: "/v1/health/tombstones", Doc: "lives of clients that this server refuses"}
-	OpHealthEviction   = control.Question[HealthEvictionOf, HealthEviction]{Path: "/v1/health/eviction", Doc: "how far an eviction is"}
-	OpHealthEvict      = control.Command[HealthEvict, HealthEvicted]{Path: "/v1/health/evict", Doc: "evicts a client from all servers"}
-	OpHealthDrain      = control.Action[HealthDrain]{Path: "/v1/health/drain", Doc: "has clients choose other masters, or takes that back"}
+	OpStatus     = control.Question[control.None, Status]{Path: "/v1/health", Doc: "what is known of client health"}
+	OpClients    = control.Question[ClientFilter, ClientList]{Path: "/v1/health/clients", Doc: "clients, as a filter wants them"}
+	OpClient     = control.Question[ClientName, health.ClientInfo]{Path: "/v1/health/client", Doc: "one client, by its id or name"}
+	OpServers    = control.Question[control.None, []Peer]{Path: "/v1/health/servers", Doc: "the servers as this one knows them"}
+	OpEverywhere = control.Question[EverywhereFilter, EverywhereList]{Path: "/v1/health/everywhere", Doc: "what all servers say of clients", Long: true}
+	OpHistory    = control.Question[PastFilter, PastList]{Path: "/v1/health/history", Doc: "evictions by this server"}
+	OpTombstones = control.Question[TombstoneFilter, TombstoneList]{Path: "/v1/health/tombstones", Doc: "lives of clients that this server refuses"}
+	OpEviction   = control.Question[EvictionQuery, EvictionStatus]{Path: "/v1/health/eviction", Doc: "how far an eviction is"}
+	OpEvict      = control.Command[EvictRequest, EvictReply]{Path: "/v1/health/evict", Doc: "evicts a client from all servers"}
+	OpDrain      = control.Action[DrainRequest]{Path: "/v1/health/drain", Doc: "has clients choose other masters, or takes that back"}
 )
 
-// HealthClientName names a client.
-type HealthClientName struct {
+// ClientName names a client.
+type ClientName struct {
 	Client string `query:"client"` // an id or a name
 }
 
 // Routes are the operations of client health.
 func (m *Module) Routes() []control.Route {
 	return []control.Route{
-		OpHealthStatus.Do(control.Ask(m.Status)), OpHealthClients.Do(control.Quick(m.Clients)),
-		OpHealthClient.Do(control.Quick(func(r HealthClientName) (health.ClientInfo, error) { return m.Client(r.Client) })),
-		OpHealthServers.Do(control.Ask(m.Servers)), OpHealthEverywhere.Do(m.Everywhere),
-		OpHealthHistory.Do(control.Quick(m.History)), OpHealthTombstones.Do(control.Quick(m.Tombstones)),
-		OpHealthEviction.Do(control.Quick(m.Eviction)), OpHealthEvict.Do(m.Evict), OpHealthDrain.Do(control.Act(m.Drain)),
+		OpStatus.Do(control.Ask(m.Status)), OpClients.Do(control.Quick(m.Clients)),
+		OpClient.Do(control.Quick(func(r ClientName) (health.ClientInfo, error) { return m.Client(r.Client) })),
+		OpServers.Do(control.Ask(m.Servers)), OpEverywhere.Do(m.Everywhere),
+		OpHistory.Do(control.Quick(m.History)), OpTombstones.Do(control.Quick(m.Tombstones)),
+		OpEviction.Do(control.Quick(m.Eviction)), OpEvict.Do(m.Evict), OpDrain.Do(control.Act(m.Drain)),
 	}
 }

@@ -10,40 +10,40 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// HealthPastFilter says which evictions by a server to list; the zero value: all.
-type HealthPastFilter struct {
+// PastFilter says which evictions by a server to list; the zero value: all.
+type PastFilter struct {
 	Client string        `query:"client"` // an id or a name
 	NID    nid.NID       `query:"nid"`    // of the client
 	Since  time.Duration `query:"since"`  // only those of so long ago at most
-	Limit  int           `query:"limit"`  // the latest so many; 0: DefaultHealthLimit
+	Limit  int           `query:"limit"`  // the latest so many; 0: DefaultLimit
 }
 
 // Check refuses an age and a limit that are none.
-func (f *HealthPastFilter) Check() error {
+func (f *PastFilter) Check() error {
 	if f.Since < 0 {
 		return fmt.Errorf("since %v: want a time such as 10m", f.Since)
 	}
-	return checkHealthLimit(f.Limit)
+	return checkLimit(f.Limit)
 }
 
-// HealthPast is a list of evictions by a server, the oldest first.
-type HealthPast struct {
+// PastList is a list of evictions by a server, the oldest first.
+type PastList struct {
 	Matching  int           `json:"matching"` // how many there are, as far as the server remembers
 	More      bool          `json:"more"`     // than are listed
 	Evictions []health.Past `json:"evictions"`
 }
 
-// History lists evictions by this server. Errors: as of HealthClients.
-func (m *Module) History(f HealthPastFilter) (HealthPast, error) {
+// History lists evictions by this server. Errors: as of ClientList.
+func (m *Module) History(f PastFilter) (PastList, error) {
 	agent, err := m.server()
 	if err != nil {
-		return HealthPast{}, err
+		return PastList{}, err
 	}
 	if err := f.Check(); err != nil {
-		return HealthPast{}, cli.Errno(syscall.EINVAL, err)
+		return PastList{}, cli.Errno(syscall.EINVAL, err)
 	}
 	after := time.Now().Add(-f.Since)
-	var list HealthPast
+	var list PastList
 	list.Evictions, list.Matching = agent.History(limitOf(f.Limit), func(p *health.Past) bool {
 		return (f.Client == "" || p.Name == f.Client || p.Client.String() == f.Client) &&
 			(!f.NID.IsValid() || p.Peer.NID == f.NID) && (f.Since == 0 || p.At.After(after))
@@ -52,29 +52,29 @@ func (m *Module) History(f HealthPastFilter) (HealthPast, error) {
 	return list, nil
 }
 
-// HealthTombstoneFilter says which tombstones of a server to list; the zero value: all.
-type HealthTombstoneFilter = HealthPastFilter
+// TombstoneFilter says which tombstones of a server to list; the zero value: all.
+type TombstoneFilter = PastFilter
 
-// HealthTombstones is a list of the tombstones of a server, the oldest first.
-type HealthTombstones struct {
+// TombstoneList is a list of the tombstones of a server, the oldest first.
+type TombstoneList struct {
 	Matching   int                    `json:"matching"` // how many there are
 	More       bool                   `json:"more"`     // than are listed
 	Tombstones []health.TombstoneInfo `json:"tombstones"`
 }
 
 // Tombstones lists the lives of clients that this server refuses. Errors: as of
-// HealthClients.
-func (m *Module) Tombstones(f HealthTombstoneFilter) (HealthTombstones, error) {
+// ClientList.
+func (m *Module) Tombstones(f TombstoneFilter) (TombstoneList, error) {
 	agent, err := m.server()
 	if err != nil {
-		return HealthTombstones{}, err
+		return TombstoneList{}, err
 	}
 	if err := f.Check(); err != nil {
-		return HealthTombstones{}, cli.Errno(syscall.EINVAL, err)
+		return TombstoneList{}, cli.Errno(syscall.EINVAL, err)
 	}
 	id, err := health.ParseClientID(f.Client)
 	byID := err == nil
-	var list HealthTombstones
+	var list TombstoneList
 	list.Tombstones, list.Matching = agent.Tombstones(limitOf(f.Limit), func(t *health.TombstoneInfo) bool {
 		return (f.Client == "" || byID && t.Client == id || t.Name == f.Client) &&
 			(!f.NID.IsValid() || t.Peer.NID == f.NID) && (f.Since == 0 || t.Age <= f.Since)

@@ -18,8 +18,8 @@ import (
 // makes of the daemon's line about it, and all have names that handlers can select.
 func TestHealthRecord(t *testing.T) {
 	var log bytes.Buffer
-	var told []HealthEvent
-	e := startEvents(slog.New(slog.NewJSONHandler(&log, nil)), func(e *HealthEvent) { told = append(told, *e) })
+	var told []Event
+	e := startEvents(slog.New(slog.NewJSONHandler(&log, nil)), func(e *Event) { told = append(told, *e) })
 	client := health.ClientIDOf("c")
 	e.ofServer(health.Event{Kind: health.ClientEvicted, Cause: health.LostMaster, Client: client, Incarnation: 1 << 60, Name: "n", Epoch: 3, Master: nid.MustParse("10.0.0.1@tcp")})
 	e.ofServer(health.Event{Kind: health.ClientConnected, Client: client})
@@ -31,7 +31,7 @@ func TestHealthRecord(t *testing.T) {
 		if err != nil || i >= len(told) {
 			t.Fatal(err, told)
 		}
-		watched := HealthEvent{Source: config.HealthSource} // as 'lnetctl health watch' does
+		watched := Event{Source: config.HealthSource} // as 'lnetctl health watch' does
 		if err := json.Unmarshal(line, &watched); err != nil {
 			t.Fatal(err)
 		}

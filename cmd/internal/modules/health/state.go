@@ -11,13 +11,13 @@ import (
 
 // Status returns what is known of client health. ESRCH: this node takes no
 // part.
-func (m *Module) Status() (HealthStatus, error) {
+func (m *Module) Status() (Status, error) {
 	h := m.roles
 	if h == nil {
-		return HealthStatus{}, noHealth("server or client", "server: 1 or client")
+		return Status{}, noHealth("server or client", "server: 1 or client")
 	}
 	server, client := h.roles()
-	s := HealthStatus{Timing: h.timing()}
+	s := Status{Timing: h.timing()}
 	if h.cfg.Server {
 		s.Server = h.serverStatus(server)
 	}
@@ -28,9 +28,9 @@ func (m *Module) Status() (HealthStatus, error) {
 }
 
 // timing returns the times in force.
-func (h *roles) timing() HealthTiming {
+func (h *roles) timing() Timing {
 	t, _ := h.cfg.Times.Filled() // the configuration was checked
-	return HealthTiming{
+	return Timing{
 		PingMS: t.Ping.Milliseconds(), ClientMS: t.Client.Milliseconds(), ElectMS: t.Elect.Milliseconds(),
 		EvictMS: t.Evict.Milliseconds(), OrphanMS: t.Orphan.Milliseconds(), QuorumMS: quorumMS(t.Quorum),
 		BroadcastMS: t.Broadcast.Milliseconds(), RTTMS: t.RTT.Milliseconds(), TickMS: t.Tick.Milliseconds(), TryMS: t.Try.Milliseconds(),
@@ -45,9 +45,9 @@ func quorumMS(d time.Duration) int64 {
 	return d.Milliseconds()
 }
 
-func (h *roles) serverStatus(agent *health.ServerAgent) *HealthServer {
-	s := &HealthServer{
-		State: HealthWaiting, Gossip: h.view.running(), Unsure: h.view.Unsure(), MaxClients: h.cfg.MaxClients,
+func (h *roles) serverStatus(agent *health.ServerAgent) *ServerRole {
+	s := &ServerRole{
+		State: Waiting, Gossip: h.view.running(), Unsure: h.view.Unsure(), MaxClients: h.cfg.MaxClients,
 		Store: h.storeStatus(), Stats: map[string]uint64{},
 	}
 	s.Alive, s.Known = h.view.Counts()
@@ -55,7 +55,7 @@ func (h *roles) serverStatus(agent *health.ServerAgent) *HealthServer {
 		s.NoQuorum = h.sight().noQuorum()
 		return s
 	}
-	s.State, s.ServerStatus, s.Stats = HealthRunning, agent.Status(), healthCounters(agent.Stats())
+	s.State, s.ServerStatus, s.Stats = Running, agent.Status(), counters(agent.Stats())
 	if !s.Quorum {
 		s.NoQuorum = h.sight().noQuorum()
 	}
@@ -68,23 +68,23 @@ func (h *roles) serverStatus(agent *health.ServerAgent) *HealthServer {
 	return s
 }
 
-func (h *roles) clientStatus(c *health.Connection) *HealthClient {
-	s := &HealthClient{Name: h.cfg.Name, Stats: map[string]uint64{}}
+func (h *roles) clientStatus(c *health.Connection) *ClientRole {
+	s := &ClientRole{Name: h.cfg.Name, Stats: map[string]uint64{}}
 	h.mu.Lock()
 	s.Servers = h.servers
 	h.mu.Unlock()
 	if c == nil {
-		s.State = string(HealthWaiting)
+		s.State = string(Waiting)
 		return s
 	}
-	s.ClientStatus, s.Stats = c.Status(), healthCounters(c.Stats())
+	s.ClientStatus, s.Stats = c.Status(), counters(c.Stats())
 	return s
 }
 
-// healthCounters returns the fields of a struct of counters by names such as
+// counters returns the fields of a struct of counters by names such as
 // "not_saved", and those of arrays, by a code or a cause, as "rejected_no_quorum"
 // if they are not 0. Lengths of time are in ms.
-func healthCounters(of any) map[string]uint64 {
+func counters(of any) map[string]uint64 {
 	m := map[string]uint64{}
 	for field, value := range reflect.ValueOf(of).Fields() {
 		name := statefiles.Underscored(field.Name)

@@ -13,9 +13,9 @@ import (
 	"ulnet/health/boltstore"
 )
 
-// HealthStoreName is the name of the records of connections in the state
+// StoreName is the name of the records of connections in the state
 // directory.
-const HealthStoreName = "health.db"
+const StoreName = "health.db"
 
 // reopenAfter passes between two attempts to open the records.
 const reopenAfter = 2 * time.Second
@@ -27,7 +27,7 @@ func (h *roles) openStore() {
 	if !h.cfg.Records || h.m.Config.StateDir == "" {
 		return
 	}
-	h.path = filepath.Join(h.m.Config.StateDir, HealthStoreName)
+	h.path = filepath.Join(h.m.Config.StateDir, StoreName)
 	h.store = &lateStore{lost: h.missStore}
 	if err := h.tryStore(); err != nil {
 		h.missStore(err)
@@ -86,11 +86,11 @@ func (h *roles) records() health.Store {
 }
 
 // storeStatus tells about the records, nil if there are to be none.
-func (h *roles) storeStatus() *HealthStore {
+func (h *roles) storeStatus() *StoreStatus {
 	if h.store == nil {
 		return nil
 	}
-	s := &HealthStore{Path: h.path}
+	s := &StoreStatus{Path: h.path}
 	store, err := h.store.get()
 	if store != nil {
 		s.Stats = store.Stats()

@@ -31,7 +31,7 @@ func TestHealthStore(t *testing.T) {
 	await(t, "confirmation", func() bool { return h.settled(3, 3) })
 
 	h.stop(0)
-	path := filepath.Join(h.dirs[0], HealthStoreName)
+	path := filepath.Join(h.dirs[0], StoreName)
 	if err := os.WriteFile(path, []byte("no database"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestHealthStore(t *testing.T) {
 // TestLoadFails: records that cannot be read when the server starts leave it without them,
 // as a file that cannot be opened does: it is told why, and others are told at once.
 func TestLoadFails(t *testing.T) {
-	path := filepath.Join(t.TempDir(), HealthStoreName)
+	path := filepath.Join(t.TempDir(), StoreName)
 	store, err := boltstore.Open(boltstore.Config{Path: path})
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestHealthNID(t *testing.T) {
 	if _, err := n.Status(); !errors.Is(err, syscall.ESRCH) || n.files() != nil {
 		t.Error(err)
 	}
-	if err := n.Drain(HealthDrain{}); !errors.Is(err, syscall.ESRCH) {
+	if err := n.Drain(DrainRequest{}); !errors.Is(err, syscall.ESRCH) {
 		t.Error(err)
 	}
 }

@@ -10,16 +10,16 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// HealthStatus is what a node knows of client health: as a server, as a client,
+// Status is what a node knows of client health: as a server, as a client,
 // or as both.
-type HealthStatus struct {
-	Timing HealthTiming  `json:"timing"`
-	Server *HealthServer `json:"server,omitempty"` // nil: this node is none
-	Client *HealthClient `json:"client,omitempty"` // likewise
+type Status struct {
+	Timing Timing      `json:"timing"`
+	Server *ServerRole `json:"server,omitempty"` // nil: this node is none
+	Client *ClientRole `json:"client,omitempty"` // likewise
 }
 
-// HealthTiming are the times of [health.Timing] in force, in ms.
-type HealthTiming struct {
+// Timing are the times of [health.Timing] in force, in ms.
+type Timing struct {
 	PingMS      int64 `json:"ping_ms"`
 	ClientMS    int64 `json:"client_ms"`
 	ElectMS     int64 `json:"elect_ms"`
@@ -32,19 +32,19 @@ type HealthTiming struct {
 	TryMS       int64 `json:"try_ms"`
 }
 
-// HealthState is a word for what the server role does at a node.
-type HealthState string
+// State is a word for what the server role does at a node.
+type State string
 
 // The states.
 const (
-	HealthRunning HealthState = "running" // it watches over clients
-	HealthWaiting HealthState = "waiting" // for gossip, which says who the servers are
+	Running State = "running" // it watches over clients
+	Waiting State = "waiting" // for gossip, which says who the servers are
 )
 
-// HealthServer is the state of the server role. Unless it runs all but the first
+// ServerRole is the state of the server role. Unless it runs all but the first
 // fields is zero.
-type HealthServer struct {
-	State HealthState `json:"state"`
+type ServerRole struct {
+	State State `json:"state"`
 	// Gossip says that gossip runs; without it nobody can tell who is alive.
 	Gossip bool `json:"gossip"`
 	// Unsure says that discovery cannot judge who is alive, and the quorum stays as
@@ -57,67 +57,67 @@ type HealthServer struct {
 	MaxClients          int       `json:"max_clients"`
 	health.ServerStatus           // quorum, draining, clients, mastered, batches, claim_keys, connect_keys and others
 	// Store is nil if connections are not recorded.
-	Store *HealthStore `json:"store,omitempty"`
+	Store *StoreStatus `json:"store,omitempty"`
 	// Stats is health.ServerStats, with underscores; counters by code or cause have
 	// that behind: rejected_no_quorum, ended_timed_out. Paused is paused_ms.
 	Stats map[string]uint64 `json:"stats"`
 }
 
-// HealthStore is the state of the records of connections.
-type HealthStore struct {
+// StoreStatus is the state of the records of connections.
+type StoreStatus struct {
 	Path string `json:"path"`
 	boltstore.Stats
 }
 
-// HealthClient is the state of the client role.
-type HealthClient struct {
+// ClientRole is the state of the client role.
+type ClientRole struct {
 	Name    string    `json:"name,omitempty"`
 	Servers []nid.NID `json:"servers"`
 	health.ClientStatus
-	Stats map[string]uint64 `json:"stats"` // as HealthServer.Stats
+	Stats map[string]uint64 `json:"stats"` // as ServerRole.Stats
 }
 
-// HealthFilter says which clients of a server to list.
-type HealthFilter struct {
+// ClientFilter says which clients of a server to list.
+type ClientFilter struct {
 	Master nid.NID `query:"master"` // zero: any
 	NID    nid.NID `query:"nid"`    // of the client; zero: any
 	State  string  `query:"state"`  // as in health.ClientInfo; "": any
-	Limit  int     `query:"limit"`  // at most so many; 0: DefaultHealthLimit
+	Limit  int     `query:"limit"`  // at most so many; 0: DefaultLimit
 }
 
 // Check refuses a limit that is none.
-func (f *HealthFilter) Check() error { return checkHealthLimit(f.Limit) }
+func (f *ClientFilter) Check() error { return checkLimit(f.Limit) }
 
-func checkHealthLimit(limit int) error {
-	if limit < 0 || limit > MaxHealthLimit {
-		return fmt.Errorf("limit %d: want a number up to %d", limit, MaxHealthLimit)
+func checkLimit(limit int) error {
+	if limit < 0 || limit > MaxLimit {
+		return fmt.Errorf("limit %d: want a number up to %d", limit, MaxLimit)
 	}
 	return nil
 }
 
 // limitOf is a limit that was checked, with its default.
-func limitOf(limit int) int { return cmp.Or(limit, DefaultHealthLimit) }
+func limitOf(limit int) int { return cmp.Or(limit, DefaultLimit) }
 
 // Bounds of a list of clients.
 const (
-	DefaultHealthLimit = 1000
-	MaxHealthLimit     = 100_000
+	DefaultLimit = 1000
+	MaxLimit     = 100_000
 )
 
-// HealthClients is a list of clients of a server, by their ids.
-type HealthClients struct {
+// ClientList is a list of clients of a server, by their ids.
+type ClientList struct {
 	Matching int                 `json:"matching"` // how many there are
 	More     bool                `json:"more"`     // than are listed
 	Clients  []health.ClientInfo `json:"clients"`
 }
 
-// HealthEvict has a client evicted from all servers.
-type HealthEvict struct {
+// EvictRequest has a client evicted from all servers.
+type EvictRequest struct {
 	Client health.ClientID `json:"client"`
 }
 
-// HealthEvicted is what came of a HealthEvict.
-type HealthEvicted struct {
+// EvictReply is what came of a EvictRequest.
+type EvictReply struct {
 	Client health.ClientID `json:"client"`
 	// Result is OK if the eviction has begun: all servers are told, and what came of
 	// it is an event. NoQuorum: this server is cut off, and has evicted it here only.
@@ -129,16 +129,16 @@ type HealthEvicted struct {
 	Incarnation uint64 `json:"incarnation,omitempty"`
 }
 
-// HealthDrain has all clients choose other masters than this server, and keeps
+// DrainRequest has all clients choose other masters than this server, and keeps
 // it from becoming one, until On is false.
-type HealthDrain struct {
+type DrainRequest struct {
 	On bool `json:"on"`
 	// Force has it drain although no other server takes clients.
 	Force bool `json:"force,omitempty"`
 }
 
-// HealthPeer is a server as another one knows it.
-type HealthPeer struct {
+// Peer is a server as another one knows it.
+type Peer struct {
 	NID       nid.NID `json:"nid"`
 	Self      bool    `json:"self"`
 	Alive     bool    `json:"alive"`
@@ -149,13 +149,13 @@ type HealthPeer struct {
 	Draining *bool `json:"draining,omitempty"`
 }
 
-// HealthMessage is the message of the daemon's log lines, and events on the
-// control socket, that are a HealthEvent.
-const HealthMessage = "client health"
+// EventMessage is the message of the daemon's log lines, and events on the
+// control socket, that are a Event.
+const EventMessage = "client health"
 
-// HealthEvent is a line of the daemon's events whose Msg is HealthMessage, with Source
+// Event is a line of the daemon's events whose Msg is EventMessage, with Source
 // before it: what 'lnetctl health watch' prints as JSON, and what event handlers get.
-type HealthEvent struct {
+type Event struct {
 	Source      string    `json:"source"` // config.HealthSource; not in the daemon's lines
 	Time        time.Time `json:"time"`
 	Msg         string    `json:"msg"`
