@@ -21,6 +21,12 @@ type InboxConfig struct {
 	MaxKept int
 	// Ack has those who ask for an ACK get one, when Handle has returned.
 	Ack bool
+	// Truncate takes what is longer than a buffer, cut to its length: see Event.RLength.
+	// Otherwise it is dropped.
+	Truncate bool
+	// HandleFirst has the next buffer posted when Handle has returned, not before: messages
+	// that waited for a buffer are handled in their order then.
+	HandleFirst bool
 	// Handle takes a message that arrived without an error. It is called like any
 	// handler of events, by several goroutines at once, and data is its own until it
 	// returns, or for longer if it calls Keep.
@@ -29,8 +35,8 @@ type InboxConfig struct {
 
 // Inbox receives the messages that anybody sends to a portal, whatever their match
 // bits, each in a buffer of its own. The portal is lazy: what finds no buffer waits.
-// The next buffer is posted before a message is looked at, so that a handler that
-// takes its time keeps nothing from arriving; what is longer than a buffer is dropped.
+// The next buffer is posted before a message is handled, unless HandleFirst is set, so that
+// a handler that takes its time keeps nothing from arriving.
 // It is a value with an Open, so that what the handler starts may use it already.
 type Inbox struct {
 	table     *Table
@@ -181,6 +187,9 @@ func (in *Inbox) attach(b *inboxBuffer) error {
 	if in.cfg.Ack {
 		options = OpPut
 	}
+	if in.cfg.Truncate {
+		options |= Truncate
+	}
 	_, err := in.table.MDAttach(b.entry, MD{
 		Segments: b.segments[:], Threshold: 1, Options: options, UserPtr: b, Handler: in.event,
 	}, Unlink)
@@ -222,17 +231,20 @@ func (in *Inbox) arrived(e *Event) {
 	in.withdraw(b)
 	b.handled = true
 	in.mu.Unlock()
-	if e.Kind == EventPut {
+	if e.Kind == EventPut && !in.cfg.HandleFirst {
 		in.Refill()
-		if e.Err == nil {
-			in.cfg.Handle(e, b.segments[0][e.Offset:][:e.MLength])
-		}
+	}
+	if e.Kind == EventPut && e.Err == nil {
+		in.cfg.Handle(e, b.segments[0][e.Offset:][:e.MLength])
 	}
 	in.mu.Lock()
 	if b.handled = false; !b.kept {
 		in.give(b)
 	}
 	in.mu.Unlock()
+	if e.Kind == EventPut && in.cfg.HandleFirst {
+		in.Refill()
+	}
 }
 
 // Spare is how many buffers are kept for later: those of handlers that ran at the same

@@ -66,6 +66,55 @@ func TestInboxPostsFirst(t *testing.T) {
 	}
 }
 
+// TestInboxHandleFirst: with HandleFirst, what waited for a buffer is handled when the
+// message before it was, and in its order.
+func TestInboxHandleFirst(t *testing.T) {
+	h, net := newLazy(t)
+	var lengths []uint32
+	busy := false
+	in := new(portals.Inbox)
+	err := in.Open(h.Table, portals.InboxConfig{Portal: 5, Buffers: 1, Size: 8, HandleFirst: true, Handle: func(e *portals.Event, _ []byte) {
+		if busy {
+			t.Error("a message is handled while another is")
+		}
+		busy = true
+		if len(lengths) == 0 {
+			h.arrivePut(net, 2, 2) // by other connections, while this handler runs
+			h.arrivePut(net, 3, 3)
+		}
+		lengths = append(lengths, e.MLength)
+		busy = false
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.arrivePut(net, 1, 1)
+	if diff := cmp.Diff([]uint32{1, 2, 3}, lengths); diff != "" {
+		t.Errorf("messages (-want +got):\n%s", diff)
+	}
+	if posted, spare := in.Posted(), in.Spare(); posted != 1 || spare != 0 {
+		t.Errorf("%d buffers wait and %d are kept, want 1 and 0", posted, spare)
+	}
+}
+
+// TestInboxTruncate: with Truncate, a message that is too long for a buffer arrives cut.
+func TestInboxTruncate(t *testing.T) {
+	h, net := newLazy(t)
+	var got [][2]uint32
+	in := new(portals.Inbox)
+	err := in.Open(h.Table, portals.InboxConfig{Portal: 5, Size: 8, Truncate: true, Handle: func(e *portals.Event, data []byte) {
+		got = append(got, [2]uint32{uint32(len(data)), e.RLength})
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.arrivePut(net, 1, 9)
+	h.arrivePut(net, 1, 8)
+	if diff := cmp.Diff([][2]uint32{{8, 9}, {8, 8}}, got); diff != "" {
+		t.Errorf("lengths here and as sent (-want +got):\n%s", diff)
+	}
+}
+
 // TestInboxKeepsBuffer: the memory of a message is its handler's own until that
 // returns, however many come meanwhile. What these took is kept for later, but no more
 // than the inbox has buffers.

@@ -13,6 +13,7 @@ import (
 	"ulnet/portals"
 	"ulnet/portals/keyring"
 	"ulnet/scoll/engine"
+	"ulnet/scoll/wire"
 )
 
 // View is what collectives need to know of discovery. A *gossip.Agent is one.
@@ -38,10 +39,10 @@ type Agent struct {
 	log     *slog.Logger
 	unwatch func()
 
-	signer   *keyring.Signer
-	receiver receiver
-	outbox   portals.Outbox[sending]
-	due      due
+	signer *keyring.Signer
+	inbox  portals.Inbox // of requests
+	outbox portals.Outbox[sending]
+	due    due
 
 	mu       sync.Mutex
 	services map[ServiceID]*Service // guarded by mu
@@ -88,7 +89,10 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 		Machine: a.m, Clock: callClock{a.cfg.Clock, a}, Apply: a.apply,
 		Fault: func(err error) { a.log.Error("scoll timer", slog.Any("err", err)) },
 	})
-	if err := a.receiver.start(a); err != nil {
+	err := a.inbox.Open(table, portals.InboxConfig{
+		Portal: wire.RequestPortal, Buffers: a.cfg.Buffers, Size: MaxMessage, Truncate: true, HandleFirst: true, Handle: a.arrived,
+	})
+	if err != nil {
 		return nil, fmt.Errorf("scoll: post buffers: %w", err)
 	}
 	a.do(engine.Input{})
@@ -175,7 +179,7 @@ func (a *Agent) fallSilent(ctx context.Context) {
 	}
 	a.runner.Close()
 	a.due.close()
-	a.receiver.close()
+	a.inbox.Close()
 }
 
 // giveUp gives up buffers and what is fetched, when no callback can bring more.
@@ -187,6 +191,15 @@ func (a *Agent) giveUp() {
 	for _, f := range a.lists { // any order: likewise
 		f.stop()
 	}
+}
+
+// arrived takes a request, also one that is longer than its buffer: the machine counts it. The
+// machine copies what it keeps.
+func (a *Agent) arrived(e *portals.Event, data []byte) {
+	a.deliver(engine.Input{
+		Kind: engine.Arrival, From: e.Source.NID, Data: data, Cut: e.RLength > e.MLength, Wall: a.wall(),
+		Signed: a.isSigned(data, e.Source.NID),
+	})
 }
 
 // Stats returns the counters of the machine.

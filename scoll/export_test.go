@@ -14,9 +14,7 @@ func (a *Agent) Held() (requests, lists int) {
 
 // Buffers is how many buffers for requests are posted, and how many there are.
 func (a *Agent) Buffers() (posted, all int) {
-	a.receiver.mu.Lock()
-	defer a.receiver.mu.Unlock()
-	return len(a.receiver.posted), len(a.receiver.posted) + len(a.receiver.spare)
+	return a.inbox.Posted(), a.inbox.Posted() + a.inbox.Spare()
 }
 
 // SpoilWords has the first words of progress that leave fail, so many of them.
