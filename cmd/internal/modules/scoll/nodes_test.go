@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/modules/gossip"
 	"ulnet/cmd/internal/modules/rmcast"
@@ -369,5 +371,36 @@ func TestBroadcastEnds(t *testing.T) {
 	s, err := n.Collectives()
 	if err != nil || len(s.Broadcasts) != 1 || s.Broadcasts[0].Running || s.Stats["broadcasts"] != 1 {
 		t.Errorf("%+v, %v", s.Broadcasts, err)
+	}
+}
+
+// TestOpenFailsHalfway: a module that cannot open, because the portal of collectives is in
+// use, leaves nothing open: the next daemon may take the folder of bulk data for itself.
+func TestOpenFailsHalfway(t *testing.T) {
+	port, err := loopback.FreePort(netip.MustParseAddr("127.0.0.71"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := config.Default()
+	cfg.Networks, cfg.AcceptPort, cfg.RuntimeDir = "tcp(127.0.0.71)", int(port), t.TempDir()
+	cfg.Scoll.Enable = true
+	_, err = node.New(node.Config{Config: cfg, Modules: func(h node.Host) []node.Module {
+		if _, err := scoll.New(h.Table, scoll.Config{}); err != nil {
+			t.Error(err)
+		}
+		g := gossip.New(h)
+		r := rmcast.New(h, g.View())
+		return []node.Module{g, r, New(h, g, r)}
+	}})
+	if !errors.Is(err, syscall.EBUSY) {
+		t.Fatalf("opened beside another agent: %v, want EBUSY", err)
+	}
+	dir, err := os.Open(cfg.RuntimeDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		t.Errorf("the folder of bulk data is still in use: %v", err)
 	}
 }

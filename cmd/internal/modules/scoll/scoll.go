@@ -108,8 +108,7 @@ func (m *Module) Open() error {
 	if !m.Config.Scoll.Enable {
 		return nil
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	c := &collective{m: m, cfg: m.Config.Scoll, end: cancel}
+	c := &collective{m: m, cfg: m.Config.Scoll}
 	c.carried = admin.NewCarried(c.cfg.Admin.MaxBulk, c.cfg.Admin.MaxMemory)
 	var err error
 	if c.self, err = m.Self("scoll", "collectives need", m.Config.Scoll.NID); err != nil {
@@ -122,7 +121,6 @@ func (m *Module) Open() error {
 	if err != nil {
 		return err
 	}
-	c.admin = admin.New(adminConfig)
 	cfg := c.cfg.Agent()
 	cfg.View, cfg.Log, cfg.Worker, cfg.Wall, cfg.Keys = m.gossip.View(), m.Log, c.workers.Go, time.Now, c.cfg.Keys
 	cfg.Self, cfg.Incarnation = c.self, m.Incarnation()
@@ -130,7 +128,10 @@ func (m *Module) Open() error {
 	if c.agent, err = scoll.New(m.Table, cfg); err != nil {
 		return err
 	}
-	m.running.Store(c)
+	c.admin = admin.New(adminConfig)
+	ctx, cancel := context.WithCancel(context.Background())
+	c.end = cancel
+	m.running.Store(c) // from here on Close ends what began, also if the rest fails
 	c.relist()
 	c.warn()
 	m.Log.Info("collectives start", slog.Any("nid", c.self), slog.Int("actions", len(c.cfg.Admin.Actions)))
