@@ -53,22 +53,12 @@ const (
 // Bench measures (collectives design, Choose Spanning Tree). EREMOTEIO: a member does not
 // answer. Other errors are those of Broadcast.
 func (m *Module) Bench(ctx context.Context, r BenchRequest) (BenchReply, error) {
-	c, err := m.enabled()
-	if err != nil {
-		return BenchReply{}, err
-	}
 	if r.Count < 1 || r.Count > maxBench || r.Size < 0 || r.Size > 1<<20 {
 		return BenchReply{}, cli.Errnof(syscall.EINVAL, "want 1 to %d broadcasts of 0 to %d bytes", maxBench, 1<<20)
 	}
-	order, err := c.order(BroadcastRequest{Verb: admin.Clock.String(), Text: make([]byte, r.Size), Live: r.Live, TimeoutMS: r.TimeoutMS}, nil)
-	if err != nil {
-		return BenchReply{}, err
-	}
-	g, err := c.group(r.Group)
-	if err != nil {
-		return BenchReply{}, err
-	}
-	t, err := c.target(g, r.Tree, r.Live)
+	t, order, err := m.prepare(BroadcastRequest{
+		Group: r.Group, Tree: r.Tree, Verb: admin.Clock.String(), Text: make([]byte, r.Size), Live: r.Live, TimeoutMS: r.TimeoutMS,
+	}, nil)
 	if err != nil {
 		return BenchReply{}, err
 	}

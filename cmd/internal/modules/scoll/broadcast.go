@@ -95,24 +95,28 @@ const (
 //	EINVAL  a verb, an action or a tree that cannot be, or times beyond max_timeout
 //	EMSGSIZE, EBUSY, ESTALE  as scoll.Group.NewRequest
 func (m *Module) Broadcast(ctx context.Context, r BroadcastRequest, bulk io.Reader) (BroadcastReply, error) {
-	c, err := m.enabled()
-	if err != nil {
-		return BroadcastReply{}, err
-	}
-	order, err := c.order(r, bulk)
-	if err != nil {
-		return BroadcastReply{}, err
-	}
-	g, err := c.group(r.Group)
-	if err != nil {
-		return BroadcastReply{}, err
-	}
-	b, err := c.target(g, r.Tree, r.Live)
+	b, order, err := m.prepare(r, bulk)
 	if err != nil {
 		return BroadcastReply{}, err
 	}
 	b.names = order.Verb == admin.Ping
 	return b.send(ctx, order)
+}
+
+// prepare returns what a request asks for, and of whom.
+func (m *Module) prepare(r BroadcastRequest, bulk io.Reader) (b *target, o admin.Order, err error) {
+	c, err := m.enabled()
+	if err == nil {
+		o, err = c.order(r, bulk)
+	}
+	if err != nil {
+		return nil, o, err
+	}
+	g, err := c.group(r.Group)
+	if err == nil {
+		b, err = c.target(g, r.Tree, r.Live)
+	}
+	return b, o, err
 }
 
 // order makes an order of a request.
@@ -170,13 +174,7 @@ func (b *target) broadcast(ctx context.Context, o admin.Order) (BroadcastReply, 
 	b.c.carrier(&o, &reply)
 	began := time.Now()
 	asked := o.Live
-	outcome, err := b.outcome(ctx, o)
-	if namesDead(err) && b.names {
-		o.Live = true
-		if err = b.toLiving(); err == nil {
-			outcome, err = b.outcome(ctx, o)
-		}
-	}
+	outcome, err := b.ask(ctx, &o)
 	reply.ElapsedUS = time.Since(began).Microseconds()
 	if why := whyUnsent(err); why != nil {
 		b.unsent(&reply, why)
@@ -231,25 +229,41 @@ func (b *target) unsent(reply *BroadcastReply, why map[nid.NID]string) {
 
 // fill says who answered what, and who did not.
 func (b *target) fill(reply *BroadcastReply, o admin.Order, outcome *admin.Outcome) {
-	seen := map[nid.NID]bool{}
-	above := b.reasons(outcome.Unreached, o.Live && !b.apart)
-	for _, u := range outcome.Unreached {
-		if b.isMember(u.NID) {
-			seen[u.NID] = true
-			reply.Unreached = append(reply.Unreached, Unreached{u.NID, above(u)})
-		}
-	}
+	var answers []admin.Piece
+	answers, reply.Unreached, reply.Skipped = b.account(o, outcome)
 	reply.Status = BroadcastOK
-	for _, p := range outcome.Answers {
-		if seen[p.NID] || !b.isMember(p.NID) {
-			continue
-		}
-		seen[p.NID] = true
+	for _, p := range answers {
 		a := answerOf(o, p)
 		if a.isBad() {
 			reply.Status = BroadcastFailed
 		}
 		reply.Reached, reply.Answers = append(reply.Reached, p.NID), append(reply.Answers, a)
+	}
+	if len(reply.Unreached) > 0 {
+		reply.Status = BroadcastIncomplete
+	}
+	if outcome.Status != scoll.OK {
+		reply.Status = BroadcastUnsent
+	}
+}
+
+// account puts each member of the group into one list: it has answered, was not reached, or
+// was left out because it is dead.
+func (b *target) account(o admin.Order, outcome *admin.Outcome) (answers []admin.Piece, unreached []Unreached, skipped []nid.NID) {
+	seen := map[nid.NID]bool{}
+	unreached = []Unreached{}
+	above := b.reasons(outcome.Unreached, o.Live && !b.apart)
+	for _, u := range outcome.Unreached {
+		if b.isMember(u.NID) {
+			seen[u.NID] = true
+			unreached = append(unreached, Unreached{u.NID, above(u)})
+		}
+	}
+	for _, p := range outcome.Answers {
+		if !seen[p.NID] && b.isMember(p.NID) {
+			seen[p.NID] = true
+			answers = append(answers, p)
+		}
 	}
 	dead := slices.Concat(b.dead, outcome.LeftOut)
 	for _, id := range b.group.nids {
@@ -257,20 +271,15 @@ func (b *target) fill(reply *BroadcastReply, o admin.Order, outcome *admin.Outco
 		switch {
 		case seen[id]:
 		case lost:
-			reply.Unreached = append(reply.Unreached, Unreached{id, unreachedText(why)})
+			unreached = append(unreached, Unreached{id, unreachedText(why)})
 		case slices.Contains(dead, id):
-			reply.Skipped = append(reply.Skipped, id)
+			skipped = append(skipped, id)
 		default: // an answer that made no sense, or none at all
-			reply.Unreached = append(reply.Unreached, Unreached{id, unreachedText(scoll.EPROTO)})
+			unreached = append(unreached, Unreached{id, unreachedText(scoll.EPROTO)})
 		}
 	}
-	sortUnreached(reply.Unreached)
-	if len(reply.Unreached) > 0 {
-		reply.Status = BroadcastIncomplete
-	}
-	if outcome.Status != scoll.OK {
-		reply.Status = BroadcastUnsent
-	}
+	sortUnreached(unreached)
+	return answers, unreached, skipped
 }
 
 // nameSkipped lists the dead that were left out as not reached.

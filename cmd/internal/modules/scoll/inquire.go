@@ -2,7 +2,6 @@ package scoll
 
 import (
 	"context"
-	"slices"
 
 	"ulnet/cmd/internal/admin"
 	"ulnet/cmd/internal/cli"
@@ -31,43 +30,21 @@ func (m *Module) Inquire(ctx context.Context, name, origin string, servers []nid
 	if err != nil {
 		return nil, err
 	}
-	outcome, err := b.outcome(ctx, order)
-	if namesDead(err) {
-		order.Live = true
-		if err = b.toLiving(); err == nil {
-			outcome, err = b.outcome(ctx, order)
-		}
-	}
+	b.names = true
+	outcome, err := b.ask(ctx, &order)
 	if ctx.Err() != nil {
 		return nil, cli.Hint(&givenUp{ctx.Err()}, "ask with a smaller --limit")
 	}
 	if err != nil {
 		return nil, failed(err)
 	}
-	return &Inquiry{outcome.Answers, b.unreached(outcome)}, nil
-}
-
-// unreached says why servers have not answered.
-func (b *target) unreached(outcome *admin.Outcome) map[nid.NID]string {
-	why := map[nid.NID]string{}
-	above := b.reasons(outcome.Unreached, false)
-	for _, u := range outcome.Unreached {
-		why[u.NID] = above(u)
+	answers, unreached, dead := b.account(order, outcome)
+	q := &Inquiry{answers, map[nid.NID]string{}}
+	for _, u := range unreached {
+		q.Unreached[u.NID] = u.Error
 	}
-	for id, status := range b.lost { // any order: into a map
-		why[id] = unreachedText(status)
+	for _, id := range dead {
+		q.Unreached[id] = unreachedText(scoll.EHOSTDOWN)
 	}
-	for _, id := range slices.Concat(b.dead, outcome.LeftOut) {
-		why[id] = unreachedText(scoll.EHOSTDOWN)
-	}
-	answered := map[nid.NID]bool{}
-	for _, p := range outcome.Answers {
-		answered[p.NID] = true
-	}
-	for _, id := range b.group.nids {
-		if !answered[id] && why[id] == "" {
-			why[id] = unreachedText(scoll.EPROTO)
-		}
-	}
-	return why
+	return q, nil
 }

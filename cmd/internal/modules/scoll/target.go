@@ -91,6 +91,20 @@ func (b *target) without(out func(nid.NID) bool) error {
 	return err
 }
 
+// ask sends an order. If dead members keep it from being sent, and are to be named instead,
+// it goes to the others: o.Live says so then.
+func (b *target) ask(ctx context.Context, o *admin.Order) (*admin.Outcome, error) {
+	outcome, err := b.outcome(ctx, *o)
+	if !namesDead(err) || !b.names {
+		return outcome, err
+	}
+	o.Live = true
+	if err := b.toLiving(); err != nil {
+		return nil, err
+	}
+	return b.outcome(ctx, *o)
+}
+
 // outcome sends an order.
 func (b *target) outcome(ctx context.Context, o admin.Order) (*admin.Outcome, error) {
 	h, err := b.handle(ctx)
