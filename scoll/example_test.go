@@ -1,6 +1,7 @@
 package scoll_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"sync"
 
@@ -18,7 +19,7 @@ type space struct {
 // sum is of this server and those below it.
 type sum struct {
 	sync.Mutex
-	scoll.Reduction
+	servers, bytes uint64
 }
 
 func (s *space) service() scoll.Service {
@@ -36,7 +37,7 @@ func dataOf(r *scoll.Request) *sum { return r.Data.(*sum) }
 
 // prepare posts a buffer for the answer of each child.
 func prepare(r *scoll.Request) error {
-	r.Data = &sum{Reduction: scoll.Reduction{Op: scoll.Sum}}
+	r.Data = new(sum)
 	for child := range r.Children() {
 		if err := r.PostReply(child, make([]byte, 16)); err != nil {
 			return err
@@ -48,18 +49,19 @@ func prepare(r *scoll.Request) error {
 func (s *sum) add(p *scoll.Reply) {
 	s.Lock() // children answer at the same time
 	defer s.Unlock()
-	if p.Status == scoll.OK { // the root is told who is missing
-		_ = s.Merge(p.Payload)
+	if p.Status == scoll.OK && len(p.Payload) == 16 { // the root is told who is missing
+		s.servers += binary.LittleEndian.Uint64(p.Payload)
+		s.bytes += binary.LittleEndian.Uint64(p.Payload[8:])
 	}
 }
 
 func (s *space) finish(r *scoll.Request) {
 	all := dataOf(r)
-	_ = all.Add([]uint64{s.free()}, 1)
+	all.servers, all.bytes = all.servers+1, all.bytes+s.free()
 	if r.Root() {
-		s.done(all.Count, all.Values[0], r.Unreached())
+		s.done(all.servers, all.bytes, r.Unreached())
 	} else {
-		_ = r.Reply(all.AppendTo(nil)) // an error: it took too long
+		_ = r.Reply(scoll.Numbers(all.servers, all.bytes)) // an error: it took too long
 	}
 }
 

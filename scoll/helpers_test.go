@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"ulnet/lnd/simlnd"
@@ -35,26 +36,31 @@ func TestConcatenation(t *testing.T) {
 	}
 }
 
-// TestReductions: element by element, whatever the order.
+// TestReductions: numbers are combined position by position, whatever the order.
 func TestReductions(t *testing.T) {
 	for op, want := range map[scoll.Op][]uint64{
 		scoll.Min: {1, 2}, scoll.Max: {12, 6}, scoll.Sum: {18, 10}, scoll.And: {0, 2},
 	} {
-		a := scoll.Reduction{Op: op}
-		b := scoll.Reduction{Op: op}
-		for _, err := range []error{
-			a.Add([]uint64{12, 6}, 1), b.Add([]uint64{5, 2}, 1), b.Add([]uint64{1, 2}, 1), a.Merge(b.AppendTo(nil)),
-			a.Merge((&scoll.Reduction{Op: op}).AppendTo(nil)),
-		} {
-			if err != nil {
-				t.Error(err)
+		lists := [][]byte{scoll.Numbers(12, 6), scoll.Numbers(5, 2), scoll.Numbers(1, 2)}
+		for first := range lists {
+			all := slices.Clone(lists[first])
+			for i := range lists[1:] {
+				var err error
+				if all, err = op.Merge(all, lists[(first+1+i)%len(lists)]); err != nil {
+					t.Error(err)
+				}
+			}
+			if got := (&scoll.Result{Answer: all}).Numbers(); !slices.Equal(got, want) {
+				t.Errorf("operation %d from list %d: %v, want %v", op, first, got, want)
 			}
 		}
-		if a.Values[0] != want[0] || a.Values[1] != want[1] || a.Count != 3 || a.Size() != len(a.AppendTo(nil)) {
-			t.Errorf("operation %d: %+v, want %v", op, a, want)
+		for _, b := range [][]byte{scoll.Numbers(1), nil, make([]byte, 15)} {
+			if _, err := op.Merge(scoll.Numbers(1, 2), b); !errors.Is(err, scoll.EPROTO) {
+				t.Errorf("%d bytes beside 16: %v", len(b), err)
+			}
 		}
-		if !errors.Is(a.Add([]uint64{1}, 1), scoll.EINVAL) || !errors.Is(a.Merge(nil), scoll.EINVAL) {
-			t.Error("other lengths are taken")
+		if _, err := op.Merge(make([]byte, 15), make([]byte, 15)); !errors.Is(err, scoll.EPROTO) {
+			t.Errorf("what is no list of numbers: %v", err)
 		}
 	}
 }

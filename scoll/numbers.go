@@ -23,6 +23,29 @@ func parseNumbers(b []byte) (values []uint64, err error) {
 	return values, nil
 }
 
+// Op is how a reduction combines values.
+type Op uint8
+
+// The operations. And over words is that of bitmaps.
+const (
+	Min Op = iota
+	Max
+	Sum
+	And
+)
+
+func (op Op) apply(a, b uint64) uint64 {
+	switch op {
+	case Min:
+		return min(a, b)
+	case Max:
+		return max(a, b)
+	case Sum:
+		return a + b
+	}
+	return a & b
+}
+
 // Merge combines two lists of numbers, position by position; it is a Handler.Merge. EPROTO:
 // they are none, or not as long as each other.
 func (op Op) Merge(a, b []byte) ([]byte, error) {
