@@ -9,6 +9,7 @@ import (
 
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
+	"ulnet/scoll"
 	"ulnet/scoll/wire"
 )
 
@@ -72,6 +73,43 @@ func (n *Net) behave(id sim.NodeID, args scenario.Args) {
 	}
 }
 
+// command obeys a verb of a scenario at a node.
+func (n *Net) command(k incarnation, id sim.NodeID, verb string, args scenario.Args) {
+	g := n.groups.byName[args.Word(0)]
+	made := g != nil && g.made
+	switch verb {
+	case "create": // NAME KIND [NODES]
+		g, err := n.groups.add(id, args)
+		if err != nil {
+			n.Failed(err)
+		} else if !g.oob {
+			k.create(g, args.Word(1) == kindImmediate)
+		}
+	case "destroy":
+		if made {
+			k.destroy(g)
+		}
+	case "broadcast":
+		b, status := n.ledger.begin(id, args.Word(0)), scoll.ENOGROUP
+		if made {
+			status = k.send(g, &sending{b, readOrder(args)})
+		}
+		if status != scoll.OK && b.Outcome == UnderWay {
+			b.notSent(status)
+		}
+	case "abort":
+		k.abort()
+	case "service":
+		n.behave(id, args)
+	}
+}
+
+// sending is a broadcast, with what the scenario asks for.
+type sending struct {
+	broadcast *Broadcast
+	order     order
+}
+
 // payloadOf is the payload of a broadcast: its number, and what fills it up.
 func payloadOf(number uint32, size int) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, number)
@@ -111,12 +149,32 @@ func entries(b []byte) func(func(sim.NodeID) bool) {
 
 const entrySize = 4
 
-// reply is what the service of a node replies with.
-func (w *work) reply(id sim.NodeID, kind serviceKind) []byte {
-	if kind == below {
-		return w.all()
+// begins notes that the service of a node begins to run a request, and returns what it does.
+func (n *Net) begins(w *work, node sim.Incarnation) behaviour {
+	n.ledger.ran(w.number, node)
+	s := n.services[node.Node]
+	switch s.kind {
+	case fails, aborts:
+		w.failed = true
+	case slow, stuck:
+	default:
+		w.worked = true
 	}
-	return binary.LittleEndian.AppendUint32(w.all(), uint32(id))
+	return s
+}
+
+// answer returns what the service of a node replies with, when all children have and the work
+// is done; false: it does not reply, or not yet.
+func (n *Net) answer(w *work, id sim.NodeID) (b []byte, kind serviceKind, ok bool) {
+	kind = n.services[id].kind
+	if w.root || !w.posted || !w.worked || w.failed || w.answered || kind == mute {
+		return nil, kind, false
+	}
+	w.answered = true
+	if b = w.all(); kind != below {
+		b = binary.LittleEndian.AppendUint32(b, uint32(id))
+	}
+	return b, kind, true
 }
 
 // take takes a message of an answer; nil: an error, with which its parts do not count.

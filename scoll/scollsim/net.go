@@ -68,6 +68,12 @@ type Net struct {
 type incarnation interface {
 	groups() []scoll.GroupState
 	stats() scoll.Stats
+
+	// The verbs of scenarios.
+	create(g *namedGroup, now bool)
+	destroy(g *namedGroup)
+	send(g *namedGroup, s *sending) scoll.Status // OK: it is under way
+	abort()
 }
 
 // New makes a network. Its nodes start when it runs.

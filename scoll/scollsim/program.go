@@ -151,63 +151,43 @@ func (p *program) addErrand(e errand) {
 	p.errands = slices.Insert(p.errands, i, e)
 }
 
-// command obeys a verb of a scenario, or news of the oracle.
+// command obeys a verb of a scenario, or takes news of the oracle.
 func (p *program) command(verb string, args scenario.Args) {
-	switch verb {
-	case "create":
-		p.create(args)
-	case "broadcast":
-		p.broadcast(args)
-	case "destroy":
-		if g := p.net.groups.byName[args.Word(0)]; g != nil && g.made {
-			g.ending = true
-			p.input(engine.Input{Kind: engine.Broadcast, Broadcast: &engine.Outgoing{
-				Token: g, Group: g.id, Service: service, Flags: wire.FlagModule | wire.FlagLast,
-			}})
-		}
-	case "abort":
-		for _, id := range slices.Sorted(maps.Keys(p.works)) {
-			p.input(engine.Input{Kind: engine.Abort, ID: id})
-		}
-	case "service":
-		p.net.behave(p.id, args)
-	case "alive", "dead":
+	if verb == "alive" || verb == "dead" {
 		p.input(engine.Input{
 			Kind: engine.Health, From: simlnd.NID(args.Node(0)), Alive: verb == "alive", Lifetime: uint64(args.Int(1)),
 		})
+		return
 	}
+	p.net.command(p, p.id, verb, args)
 }
 
-// create makes a group: "create NAME KIND [NODES]".
-func (p *program) create(args scenario.Args) {
-	n := p.net
-	g, err := n.groups.add(p.id, args)
-	if err != nil {
-		n.Failed(err)
-		return
-	}
-	if g.oob {
-		return
-	}
-	o := &engine.Outgoing{Token: g, Service: service, Members: g.members, Tree: n.cfg.Tree}
-	if args.Word(1) == kindImmediate {
+func (p *program) create(g *namedGroup, now bool) {
+	o := &engine.Outgoing{Token: g, Service: service, Members: g.members, Tree: p.net.cfg.Tree}
+	if now {
 		o.Flags = wire.FlagModule
 	}
 	p.input(engine.Input{Kind: engine.Create, Broadcast: o})
 }
 
-// broadcast sends a request over a group that a node has made, or knows as its
-// member.
-func (p *program) broadcast(args scenario.Args) {
-	n, o := p.net, readOrder(args)
-	b := n.ledger.begin(p.id, args.Word(0))
-	g := n.groups.byName[b.Group]
-	if g == nil || !g.made {
-		b.notSent(scoll.ENOGROUP)
-		return
+func (p *program) destroy(g *namedGroup) {
+	g.ending = true
+	p.input(engine.Input{Kind: engine.Broadcast, Broadcast: &engine.Outgoing{
+		Token: g, Group: g.id, Service: service, Flags: wire.FlagModule | wire.FlagLast,
+	}})
+}
+
+func (p *program) abort() {
+	for _, id := range slices.Sorted(maps.Keys(p.works)) {
+		p.input(engine.Input{Kind: engine.Abort, ID: id})
 	}
+}
+
+// send sends a request over a group that a node has made, or knows as its member.
+func (p *program) send(g *namedGroup, s *sending) scoll.Status {
+	n, b, o := p.net, s.broadcast, &s.order
 	out := &engine.Outgoing{
-		Token: &sending{b, o}, Group: g.id, Service: service, Flags: o.flags(),
+		Token: s, Group: g.id, Service: service, Flags: o.flags(),
 		Payload: payloadOf(b.Number, o.payload), Bulk: uint64(o.bulk), Segment: n.cfg.Segment, Processing: o.processing, Carry: n.cfg.Carry,
 	}
 	if g.oob {
@@ -215,12 +195,7 @@ func (p *program) broadcast(args scenario.Args) {
 		out.Members, out.Tree = g.members, n.cfg.Tree
 	}
 	p.input(engine.Input{Kind: engine.Broadcast, Broadcast: out})
-}
-
-// sending is the token of a broadcast.
-type sending struct {
-	broadcast *Broadcast
-	order     order
+	return scoll.OK
 }
 
 var _ machine.Machine[sim.Input[*message], sim.Output[*message]] = (*program)(nil)

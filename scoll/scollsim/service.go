@@ -139,32 +139,26 @@ func (p *program) incoming(now time.Duration, e *engine.Effect, w *work) {
 		p.input(in)
 		return
 	}
-	p.net.ledger.ran(w.number, p.incarnation)
-	switch s := p.net.services[p.id]; s.kind {
+	switch s := p.net.begins(w, p.incarnation); s.kind {
 	case slow:
 		p.addErrand(errand{now + max(s.delay, 1), e.ID})
 		return
 	case stuck:
 		return
 	case fails:
-		in.Status, w.failed = scoll.EIO, true
+		in.Status = scoll.EIO
 	case aborts:
 		p.input(engine.Input{Kind: engine.Abort, ID: e.ID})
-		w.failed = true
-	default:
-		w.worked = true
 	}
 	p.input(in)
 }
 
-// answer replies, when all children have and the work is done.
+// answer replies, if it is time. What is too large for a message is never sent.
 func (p *program) answer(id engine.RequestID, w *work) {
-	kind := p.net.services[p.id].kind
-	if w.root || !w.posted || !w.worked || w.failed || w.answered || kind == mute || kind == large {
+	b, kind, ok := p.net.answer(w, p.id)
+	if !ok || kind == large {
 		return
 	}
-	w.answered = true
-	b := w.reply(p.id, kind)
 	in := engine.Input{Kind: engine.Answer, ID: id, Final: true, Size: len(b), Token: b}
 	switch kind {
 	case parts:

@@ -44,7 +44,10 @@ func (n *Net) bootStack(h, _ *simlnd.Host) error {
 	if k.agent, err = scoll.New(k.lnet.Table, cfg); err != nil {
 		return err
 	}
-	h.OnCommand(func(text string) { k.command(scenario.ParseCommand(text)) })
+	h.OnCommand(func(text string) {
+		verb, args := scenario.ParseCommand(text)
+		n.command(k, h.ID(), verb, args)
+	})
 	return k.agent.RegisterService(k.service())
 }
 
@@ -87,43 +90,9 @@ func (v *view) Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func
 func (k *stack) groups() []scoll.GroupState { return k.agent.Groups() }
 func (k *stack) stats() scoll.Stats         { return k.agent.Stats() }
 
-// command obeys a verb of a scenario.
-func (k *stack) command(verb string, args scenario.Args) {
-	n := k.net
-	switch verb {
-	case "create":
-		k.create(args)
-	case "broadcast":
-		k.broadcast(args)
-	case "destroy":
-		g := n.groups.byName[args.Word(0)]
-		if g == nil || !g.made || k.handles[g.id] == nil {
-			return
-		}
-		g.ending = true
-		k.handles[g.id].Destroy(func(err error) { g.created(g.id, statusOf(err)) })
-	case "abort":
-		for _, r := range k.open {
-			r.Abort()
-		}
-	case "service":
-		n.behave(k.host.ID(), args)
-	}
-}
-
-// create makes a group, see program.create.
-func (k *stack) create(args scenario.Args) {
-	n := k.net
-	g, err := n.groups.add(k.host.ID(), args)
-	if err != nil {
-		n.Failed(err)
-		return
-	}
-	if g.oob {
-		return
-	}
+func (k *stack) create(g *namedGroup, now bool) {
 	k.agent.CreateGroup(scoll.GroupConfig{
-		Service: service, Name: g.name, Members: g.members, Tree: n.cfg.Tree, Now: args.Word(1) == kindImmediate,
+		Service: service, Name: g.name, Members: g.members, Tree: k.net.cfg.Tree, Now: now,
 		Done: func(made *scoll.Group, err error) {
 			var id scoll.GroupID
 			if made != nil {
@@ -135,37 +104,44 @@ func (k *stack) create(args scenario.Args) {
 	})
 }
 
-// handle returns the group of a name as this node knows it.
-func (k *stack) handle(name string) (*scoll.Group, error) {
-	g := k.net.groups.byName[name]
+func (k *stack) destroy(g *namedGroup) {
+	if h := k.handles[g.id]; h != nil {
+		g.ending = true
+		h.Destroy(func(err error) { g.created(g.id, statusOf(err)) })
+	}
+}
+
+func (k *stack) abort() {
+	for _, r := range k.open {
+		r.Abort()
+	}
+}
+
+// handle returns a group as this node knows it.
+func (k *stack) handle(g *namedGroup) (*scoll.Group, error) {
 	switch {
-	case g == nil || !g.made:
-		return nil, scoll.ENOGROUP
 	case g.oob:
-		return k.agent.OOBGroup(service, name, scoll.OOBID{High: g.id.Incarnation, Low: g.id.Index}, k.net.cfg.Tree, nil)
+		return k.agent.OOBGroup(service, g.name, scoll.OOBID{High: g.id.Incarnation, Low: g.id.Index}, k.net.cfg.Tree, nil)
 	case k.handles[g.id] == nil:
 		return nil, scoll.ENOGROUP
 	}
 	return k.handles[g.id], nil
 }
 
-// broadcast sends a request.
-func (k *stack) broadcast(args scenario.Args) {
-	n, o := k.net, readOrder(args)
-	b := n.ledger.begin(k.host.ID(), args.Word(0))
-	g, err := k.handle(b.Group)
+func (k *stack) send(g *namedGroup, s *sending) scoll.Status {
+	h, err := k.handle(g)
 	if err == nil {
-		err = k.send(g, b, &o)
+		err = k.request(h, s)
 	}
-	if err != nil && b.Outcome == UnderWay {
-		b.notSent(statusOf(err))
-	}
+	return statusOf(err)
 }
 
-func (k *stack) send(g *scoll.Group, b *Broadcast, o *order) error {
+// request makes a request, and sends it.
+func (k *stack) request(g *scoll.Group, s *sending) error {
+	b, o := s.broadcast, &s.order
 	cfg := scoll.RequestConfig{
 		Payload: payloadOf(b.Number, o.payload), Last: o.mode == modeLast, Live: o.mode == modeLive,
-		Processing: o.processing, Carry: k.net.cfg.Carry, Private: &sending{b, *o},
+		Processing: o.processing, Carry: k.net.cfg.Carry, Private: s,
 	}
 	if o.bulk > 0 {
 		cfg.Bulk = [][]byte{pattern(b.Number, o.bulk)}

@@ -72,15 +72,11 @@ func (k *stack) incoming(r *scoll.Request) error {
 		w.failed = true
 		return nil
 	}
-	n.ledger.ran(w.number, k.host.Incarnation())
 	k.checkBulk(r, w)
-	switch s := n.services[k.host.ID()]; s.kind {
+	switch s := n.begins(w, k.host.Incarnation()); s.kind {
 	case fails:
-		w.failed = true
 		return scoll.EIO
-	case stuck:
 	case aborts:
-		w.failed = true
 		r.Abort()
 	case slow:
 		k.after(s.delay, func() {
@@ -88,7 +84,6 @@ func (k *stack) incoming(r *scoll.Request) error {
 			k.answer(r, w)
 		})
 	default:
-		w.worked = true
 		k.answer(r, w)
 	}
 	return nil
@@ -122,14 +117,12 @@ func (k *stack) postReply(r *scoll.Request) {
 	k.close(r)
 }
 
-// answer replies, see program.answer.
+// answer replies, if it is time.
 func (k *stack) answer(r *scoll.Request, w *work) {
-	kind := k.net.services[k.host.ID()].kind
-	if w.root || !w.posted || !w.worked || w.failed || w.answered || kind == mute {
+	b, kind, ok := k.net.answer(w, k.host.ID())
+	if !ok {
 		return
 	}
-	w.answered = true
-	b := w.reply(k.host.ID(), kind)
 	switch kind { // errors: the module has answered
 	case parts:
 		_ = r.ReplyPart(b)
