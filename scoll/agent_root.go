@@ -24,7 +24,7 @@ type RequestConfig struct {
 	// Carry is how many bytes of answers a member passes on at most for a service that
 	// does not reply, in one message. Answers for which there is no room are lost, and
 	// their members named with ELOST. Each member keeps as much for a request that is
-	// under way. Default DefaultCarry, MaxCarry at most; negative: none.
+	// under way. Default 4096, MaxCarry at most; negative: none.
 	Carry   int
 	Private any
 }

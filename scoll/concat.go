@@ -43,7 +43,7 @@ func Pieces(b []byte) iter.Seq2[nid.NID, []byte] {
 	}
 }
 
-// CheckPieces reports whether b is a concatenation: ErrShort or errMember if
+// CheckPieces reports whether b is a concatenation: wire.ErrShort or wire.ErrMember if
 // not.
 func CheckPieces(b []byte) error {
 	for len(b) > 0 {
@@ -61,7 +61,7 @@ func parsePiece(b []byte) (id nid.NID, data, rest []byte, err error) {
 		return id, nil, nil, wire.ErrShort
 	}
 	if id, rest, err = nid.ParseExtended(b); err != nil {
-		return id, nil, nil, errMember
+		return id, nil, nil, wire.ErrMember
 	}
 	size := binary.LittleEndian.Uint32(rest)
 	if rest = rest[4:]; uint64(size) > uint64(len(rest)) {

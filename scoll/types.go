@@ -13,8 +13,7 @@ type (
 	// GroupID names a group on all its members.
 	GroupID = wire.GroupID
 	// Tree is a type of spanning tree and its K. The zero value is the binomial tree.
-	Tree     = wire.Tree
-	TreeType = wire.TreeType
+	Tree = wire.Tree
 	// Membership is the ordered list of the nodes of a group, its Targets: nodes with the
 	// entities on them. A position in it is a rank.
 	Membership = wire.Membership
@@ -46,23 +45,17 @@ const (
 
 // Bounds in bytes.
 const (
-	MaxMessage   = wire.MaxMessage   // of a request, with all that rides on it
-	MinSegment   = wire.MinSegment   // of pipelined bulk data, see Group.SetSegment
-	DefaultCarry = wire.DefaultCarry // of RequestConfig.Carry
-	MaxCarry     = wire.MaxCarry     // the most that a request can ask for
+	MaxMessage = wire.MaxMessage // of a request, with all that rides on it
+	MinSegment = wire.MinSegment // of pipelined bulk data, see Group.SetSegment
+	MaxCarry   = wire.MaxCarry   // of RequestConfig.Carry
 )
 
-// What is wrong with a list of members.
-var (
-	errNoMembers  = wire.ErrNoMembers
-	errMember     = wire.ErrMember
-	ErrTwice      = wire.ErrTwice
-	errNoEntities = wire.ErrNoEntities
-)
+// ErrTwice says that a node is listed twice.
+var ErrTwice = wire.ErrTwice
 
 // NewMembership makes a membership of targets in their order, which all members must agree
-// on. It keeps the slices. The errors are errNoMembers, errMember, ErrTwice and
-// errNoEntities.
+// on. It keeps the slices. The errors are ErrTwice, and ErrNoMembers, ErrMember and ErrNoEntities
+// of package wire.
 func NewMembership(targets []Target) (*Membership, error) { return wire.NewMembership(targets) }
 
 // membershipOf makes a membership of nodes in their order, with one entity each. Errors as

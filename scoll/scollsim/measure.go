@@ -50,7 +50,7 @@ func (n *Net) Finish(b *Broadcast) error {
 	if b.Outcome != Ended {
 		return fmt.Errorf("scollsim: broadcast %s was not sent: %v", b.name(), b.Status)
 	}
-	return b.Exact()
+	return b.isExact()
 }
 
 // Broadcast is Begin and Finish.

@@ -19,9 +19,9 @@ func (b *Broadcast) name() string {
 	return fmt.Sprintf("%d of node %v over %s", b.Number, b.Root, b.Group)
 }
 
-// Exact says whether a broadcast that has ended accounts for each of its
+// isExact says whether a broadcast that has ended accounts for each of its
 // members, once: its answer came, or the root names it.
-func (b *Broadcast) Exact() (err error) {
+func (b *Broadcast) isExact() (err error) {
 	if b.Outcome != Ended || b.exact {
 		return nil
 	}
@@ -58,8 +58,8 @@ func (b *Broadcast) Exact() (err error) {
 	return nil
 }
 
-// Ran says whether all who answered have run a broadcast that has ended.
-func (b *Broadcast) Ran() error {
+// hasRun says whether all who answered have run a broadcast that has ended.
+func (b *Broadcast) hasRun() error {
 	if b.Outcome != Ended {
 		return nil
 	}
@@ -71,8 +71,8 @@ func (b *Broadcast) Ran() error {
 	return nil
 }
 
-// Exact says whether all broadcasts are, see [Broadcast.Exact].
-func (n *Net) Exact() error { return n.first((*Broadcast).Exact) }
+// Exact says whether all broadcasts are, see isExact.
+func (n *Net) Exact() error { return n.first((*Broadcast).isExact) }
 
 // Once says whether no incarnation has run a broadcast twice, and all who answered
 // have run it: so where nobody is missing, all ran it once.
@@ -80,12 +80,12 @@ func (n *Net) Once() error {
 	if n.ledger.twice != "" {
 		return fmt.Errorf("%s", n.ledger.twice)
 	}
-	return n.first((*Broadcast).Ran)
+	return n.first((*Broadcast).hasRun)
 }
 
-// Idle says whether none of those that the root of a broadcast says were too busy has run
+// isIdleIfBusy says whether none of those that the root of a broadcast says were too busy has run
 // it.
-func (b *Broadcast) Idle() error {
+func (b *Broadcast) isIdleIfBusy() error {
 	for _, m := range b.Missing {
 		if errors.Is(m.Status, scoll.EBUSY) && b.ran[m.Node].times > 0 {
 			return fmt.Errorf("broadcast %s: node %v was busy, and has run it", b.name(), m.Node)
@@ -94,8 +94,8 @@ func (b *Broadcast) Idle() error {
 	return nil
 }
 
-// idleIfBusy says whether all broadcasts are, see [Broadcast.Idle].
-func (n *Net) idleIfBusy() error { return n.first((*Broadcast).Idle) }
+// idleIfBusy says whether all broadcasts are, see isIdleIfBusy.
+func (n *Net) idleIfBusy() error { return n.first((*Broadcast).isIdleIfBusy) }
 
 // InOrder says whether each incarnation of a node ran the broadcasts of a root over a group in
 // the order in which they were sent: so it is where networks keep messages in order and

@@ -2,8 +2,8 @@ package tree
 
 import "time"
 
-// MaxRecommended is the largest K that [Recommend] considers.
-const MaxRecommended = 256
+// maxRecommended is the largest K that [Recommend] considers.
+const maxRecommended = 256
 
 // Latency is how long a message from the root of a tree of n nodes takes to the
 // last of them, on a network that delivers it after latency and where a node
@@ -61,7 +61,7 @@ func Optimum(n int, latency, overhead time.Duration) time.Duration {
 // trip without load, and the time between two sends of a node.
 func Recommend(n int, latency, overhead time.Duration) KNomial {
 	best, least := KNomial(2), Latency(KNomial(2), n, latency, overhead)
-	for k := KNomial(3); int(k) <= min(n, MaxRecommended); k++ {
+	for k := KNomial(3); int(k) <= min(n, maxRecommended); k++ {
 		if time.Duration(k-2)*overhead+latency >= least {
 			break // the root's K-1 leaves alone take as long
 		}
