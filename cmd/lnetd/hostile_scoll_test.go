@@ -86,7 +86,7 @@ func (s *scollSiege) honest(when string) {
 func (s *scollSiege) sum(counter string) (n uint64) {
 	s.t.Helper()
 	for _, d := range s.servers {
-		status, err := scollmod.OpCollectives.Call(s.t.Context(), d.Control(), control.None{})
+		status, err := scollmod.OpStatus.Call(s.t.Context(), d.Control(), control.None{})
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -278,7 +278,7 @@ func TestStrangerWithoutKey(t *testing.T) {
 		t.Errorf("%d messages without a code", n)
 	}
 	for i, d := range s.servers {
-		status, err := scollmod.OpCollectives.Call(t.Context(), d.Control(), control.None{})
+		status, err := scollmod.OpStatus.Call(t.Context(), d.Control(), control.None{})
 		if err != nil || slices.ContainsFunc(status.Joined, func(g scollmod.JoinedGroup) bool { return g.Root == strangerNID }) {
 			t.Errorf("server %d has groups of the stranger, %v", i, err)
 		}

@@ -294,7 +294,7 @@ func (r *scollRoom) death() (at time.Time) {
 // end is when the first server's latest broadcast was over.
 func (r *scollRoom) end() time.Time {
 	r.t.Helper()
-	s, err := scoll.OpCollectives.Call(r.t.Context(), r.servers[0].Control(), control.None{})
+	s, err := scoll.OpStatus.Call(r.t.Context(), r.servers[0].Control(), control.None{})
 	if err != nil || len(s.Broadcasts) == 0 {
 		r.t.Fatal(err)
 	}

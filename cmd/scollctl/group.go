@@ -35,7 +35,7 @@ member of at present.`,
 		Example: "  scollctl group list",
 		Args:    cli.Args(),
 		Ask: func(ctx context.Context, _ []string) (groupsDoc, error) {
-			s, err := scoll.OpCollectives.Call(ctx, g.client(), control.None{})
+			s, err := scoll.OpStatus.Call(ctx, g.client(), control.None{})
 			return groupsDoc{s.Groups, s.Joined, s}, err
 		},
 		Print: func(w io.Writer, d groupsDoc) error { return printGroups(w, &d.of) },
@@ -45,10 +45,10 @@ member of at present.`,
 type groupsDoc struct {
 	Groups []scoll.GroupStatus `json:"groups"`
 	Joined []scoll.JoinedGroup `json:"joined"`
-	of     scoll.CollectiveStatus
+	of     scoll.Status
 }
 
-func printGroups(w io.Writer, s *scoll.CollectiveStatus) error {
+func printGroups(w io.Writer, s *scoll.Status) error {
 	var t cli.Table
 	t.Row("NAME", "MEMBERS", "ALIVE", "TREE", "FROM")
 	for _, group := range s.Groups {

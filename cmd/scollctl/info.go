@@ -58,7 +58,7 @@ was refused; below admin those of the administration service.`,
 		Example: "  scollctl stats --json | jq .scoll.spoofed",
 		Args:    cli.Args(),
 		Ask: func(ctx context.Context, _ []string) (any, error) {
-			s, err := scoll.OpCollectives.Call(ctx, g.client(), control.None{})
+			s, err := scoll.OpStatus.Call(ctx, g.client(), control.None{})
 			return struct {
 				Scoll any `json:"scoll"`
 				Admin any `json:"admin"`

@@ -91,7 +91,7 @@ func TestBenchDoc(t *testing.T) {
 func TestWatched(t *testing.T) {
 	w := watcher{seen: map[uint64]bool{}}
 	ids := func(list ...scoll.BroadcastEntry) (ids []uint64) {
-		for _, e := range w.changed(&scoll.CollectiveStatus{Broadcasts: list}) {
+		for _, e := range w.changed(&scoll.Status{Broadcasts: list}) {
 			ids = append(ids, e.ID)
 		}
 		return ids

@@ -46,9 +46,9 @@ type watcher struct {
 	seen    map[uint64]bool // broadcasts by id: whether they were over
 }
 
-func (w *watcher) run(ctx context.Context, show func(*scoll.CollectiveStatus) error) error {
+func (w *watcher) run(ctx context.Context, show func(*scoll.Status) error) error {
 	return cli.Repeat(ctx, lookInterval, func() error {
-		s, err := scoll.OpCollectives.Call(ctx, w.g.client(), control.None{})
+		s, err := scoll.OpStatus.Call(ctx, w.g.client(), control.None{})
 		if err == nil {
 			err = show(&s)
 		}
@@ -58,7 +58,7 @@ func (w *watcher) run(ctx context.Context, show func(*scoll.CollectiveStatus) er
 }
 
 // changed returns the broadcasts that have begun or ended since the last look.
-func (w *watcher) changed(s *scoll.CollectiveStatus) (list []scoll.BroadcastEntry) {
+func (w *watcher) changed(s *scoll.Status) (list []scoll.BroadcastEntry) {
 	for _, e := range s.Broadcasts {
 		if over, known := w.seen[e.ID]; !known || over == e.Running {
 			list = append(list, e)
@@ -69,7 +69,7 @@ func (w *watcher) changed(s *scoll.CollectiveStatus) (list []scoll.BroadcastEntr
 }
 
 // lines prints a line for each change, and one for the node at the beginning.
-func (w *watcher) lines(s *scoll.CollectiveStatus) error {
+func (w *watcher) lines(s *scoll.Status) error {
 	var b bytes.Buffer
 	changed := w.changed(s)
 	if !w.started {
@@ -83,7 +83,7 @@ func (w *watcher) lines(s *scoll.CollectiveStatus) error {
 }
 
 // objects prints a JSON object for each change.
-func (w *watcher) objects(s *scoll.CollectiveStatus) error {
+func (w *watcher) objects(s *scoll.Status) error {
 	e := json.NewEncoder(w.out)
 	for _, entry := range w.changed(s) {
 		if err := e.Encode(entry); err != nil {
@@ -94,7 +94,7 @@ func (w *watcher) objects(s *scoll.CollectiveStatus) error {
 }
 
 // screen draws a screen anew.
-func (w *watcher) screen(s *scoll.CollectiveStatus) error {
+func (w *watcher) screen(s *scoll.Status) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n\n", head(s))
 	if err := printGroups(&b, s); err != nil {
@@ -107,7 +107,7 @@ func (w *watcher) screen(s *scoll.CollectiveStatus) error {
 	return cli.Redraw(w.out, b.Bytes(), !w.started)
 }
 
-func head(s *scoll.CollectiveStatus) string {
+func head(s *scoll.Status) string {
 	running := 0
 	for _, e := range s.Broadcasts {
 		if e.Running {

@@ -23,12 +23,12 @@ type fakeScoll struct {
 	held chan struct{} // unless nil: a broadcast tells when it has begun, lasts until its client goes, and tells
 }
 
-var collectives = scoll.CollectiveStatus{
+var collectives = scoll.Status{
 	NID: target.NID, RTTUS: 10, Tree: "binomial", Groups: []scoll.GroupStatus{{Name: "all", NIDs: []nid.NID{target.NID}}},
 	Stats: map[string]uint64{"spoofed": 3},
 }
 
-func (f *fakeScoll) Collectives() (scoll.CollectiveStatus, error) { return collectives, f.err }
+func (f *fakeScoll) Status() (scoll.Status, error) { return collectives, f.err }
 
 func (f *fakeScoll) Broadcast(ctx context.Context, r scoll.BroadcastRequest, bulk io.Reader) (scoll.BroadcastReply, error) {
 	data, err := io.ReadAll(bulk)
@@ -59,7 +59,7 @@ func (f *fakeScoll) GroupDestroy(_ context.Context, r scoll.GroupName) error {
 
 func (f *fakeScoll) routes() []Route {
 	return []Route{
-		scoll.OpCollectives.Do(Ask(f.Collectives)), scoll.OpBroadcast.DoWith(f.Broadcast), scoll.OpBench.Do(f.Bench),
+		scoll.OpStatus.Do(Ask(f.Status)), scoll.OpBroadcast.DoWith(f.Broadcast), scoll.OpBench.Do(f.Bench),
 		scoll.OpGroupCreate.DoWith(With(f.GroupCreate)), scoll.OpGroupDestroy.Do(f.GroupDestroy),
 	}
 }
@@ -67,7 +67,7 @@ func (f *fakeScoll) routes() []Route {
 func TestScoll(t *testing.T) {
 	f := &fakeScoll{}
 	c := NewClient(serve(t, Config{Routes: f.routes()}).path)
-	tells(t, "status", collectives, c, scoll.OpCollectives)
+	tells(t, "status", collectives, c, scoll.OpStatus)
 	bulk := strings.Repeat("bulk", 100_000)
 	r, err := scoll.OpBroadcast.CallWith(t.Context(), c, scoll.BroadcastRequest{Group: "all", Verb: "text", Text: []byte("text")}, strings.NewReader(bulk))
 	if err != nil || r.Status != scoll.BroadcastOK || len(r.Reached) != 1 {
@@ -93,7 +93,7 @@ func TestScoll(t *testing.T) {
 
 func TestScollErrors(t *testing.T) {
 	c := NewClient(serve(t, Config{Routes: (&fakeScoll{err: cli.Hint(syscall.ESRCH, "enable it")}).routes()}).path)
-	_, status := scoll.OpCollectives.Call(t.Context(), c, None{})
+	_, status := scoll.OpStatus.Call(t.Context(), c, None{})
 	_, broadcast := scoll.OpBroadcast.CallWith(t.Context(), c, scoll.BroadcastRequest{}, nil)
 	_, bench := scoll.OpBench.Call(t.Context(), c, scoll.BenchRequest{})
 	for i, err := range []error{

@@ -125,12 +125,12 @@ type GroupName struct {
 	Name string `json:"name"`
 }
 
-// GroupCreate names servers as a group, until the daemon ends. Errors:
+// CreateGroup names servers as a group, until the daemon ends. Errors:
 //
 //	ESRCH   this node takes no part in collectives
 //	EEXIST  there is a group of that name
 //	EINVAL  a name, a tree or NIDs that cannot be
-func (m *Module) GroupCreate(r GroupCreate, nids io.Reader) error {
+func (m *Module) CreateGroup(r GroupCreate, nids io.Reader) error {
 	c, err := m.enabled()
 	if err != nil {
 		return err
@@ -173,14 +173,14 @@ func (g *groups) name(made *namedGroup) error {
 	return nil
 }
 
-// GroupDestroy has all members forget a group, and forgets its name if a command
+// DestroyGroup has all members forget a group, and forgets its name if a command
 // made it. Errors:
 //
 //	ESRCH   this node takes no part in collectives
 //	ENOENT  there is no such group
 //	EBUSY   broadcasts over it are under way
 //	EIO     a member was not reached: it forgets the group when this node dies
-func (m *Module) GroupDestroy(ctx context.Context, r GroupName) error {
+func (m *Module) DestroyGroup(ctx context.Context, r GroupName) error {
 	c, err := m.enabled()
 	if err != nil {
 		return err

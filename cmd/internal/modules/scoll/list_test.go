@@ -124,7 +124,7 @@ func TestActionsNeedIdentity(t *testing.T) {
 				c.Scoll.Admin.Actions[0].User = "65534"
 			}
 		})
-		if err := nodes[0].GroupCreate(GroupCreate{Name: "g"}, strings.NewReader("127.0.0.[71-72]@tcp")); err != nil {
+		if err := nodes[0].CreateGroup(GroupCreate{Name: "g"}, strings.NewReader("127.0.0.[71-72]@tcp")); err != nil {
 			t.Fatal(err)
 		}
 		r, err := nodes[0].Broadcast(t.Context(), BroadcastRequest{Group: "g", Verb: "run", Action: "true", TimeoutMS: 60_000}, nil)

@@ -116,7 +116,7 @@ func TestLongList(t *testing.T) {
 		{"nobody is", "127.0.0.74@tcp", "127.0.0.74@tcp", 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if err := n.GroupCreate(GroupCreate{Name: "g"}, strings.NewReader(strings.ReplaceAll(test.nids, " ", "\n"))); err != nil {
+			if err := n.CreateGroup(GroupCreate{Name: "g"}, strings.NewReader(strings.ReplaceAll(test.nids, " ", "\n"))); err != nil {
 				t.Fatal(err)
 			}
 			for range 2 { // the list is tried again
@@ -130,7 +130,7 @@ func TestLongList(t *testing.T) {
 					t.Errorf("%s: not reached %+v, want %s", r.Status, r.Unreached, test.lost)
 				}
 			}
-			if err := n.GroupDestroy(t.Context(), GroupName{"g"}); err != nil {
+			if err := n.DestroyGroup(t.Context(), GroupName{"g"}); err != nil {
 				t.Error(err)
 			}
 			for i := range nodes[1:] {
@@ -144,7 +144,7 @@ func TestLongList(t *testing.T) {
 // asked at once: members, who know nothing of each other, need not agree.
 func TestLiveWithoutGossip(t *testing.T) {
 	n := scollNodes(t, 3, nil)[0]
-	if err := n.GroupCreate(GroupCreate{Name: "g"}, strings.NewReader("127.0.0.[71-73]@tcp")); err != nil {
+	if err := n.CreateGroup(GroupCreate{Name: "g"}, strings.NewReader("127.0.0.[71-73]@tcp")); err != nil {
 		t.Fatal(err)
 	}
 	request := ping("g")
@@ -278,7 +278,7 @@ func TestGroups(t *testing.T) {
 	})
 	n := nodes[0]
 	create := func(name, tree, nids string) error {
-		return n.GroupCreate(GroupCreate{Name: name, Tree: tree}, strings.NewReader(nids))
+		return n.CreateGroup(GroupCreate{Name: name, Tree: tree}, strings.NewReader(nids))
 	}
 	for _, step := range []struct {
 		what  string
@@ -292,8 +292,8 @@ func TestGroups(t *testing.T) {
 		{"no tree", create("x", "oak", "127.0.0.72@tcp"), syscall.EINVAL},
 		{"no NIDs", create("x", "", "server"), syscall.EINVAL},
 		{"nobody but us", create("me", "", "127.0.0.71@tcp"), nil},
-		{"an unknown group", n.GroupDestroy(t.Context(), GroupName{"x"}), syscall.ENOENT},
-		{"no gossip", n.GroupDestroy(t.Context(), GroupName{AllGroup}), syscall.ENOENT},
+		{"an unknown group", n.DestroyGroup(t.Context(), GroupName{"x"}), syscall.ENOENT},
+		{"no gossip", n.DestroyGroup(t.Context(), GroupName{AllGroup}), syscall.ENOENT},
 	} {
 		if !errors.Is(step.err, step.errno) || (step.err == nil) != (step.errno == nil) {
 			t.Errorf("%s: %v, want %v", step.what, step.err, step.errno)
@@ -306,7 +306,7 @@ func TestGroups(t *testing.T) {
 	if groups := nodes[1].running.Load().agent.Groups(); len(groups) != 1 {
 		t.Errorf("the member knows %+v", groups)
 	}
-	if err := n.GroupDestroy(t.Context(), GroupName{"other"}); err != nil {
+	if err := n.DestroyGroup(t.Context(), GroupName{"other"}); err != nil {
 		t.Error(err)
 	}
 	await(t, "end of the group at the member", func() bool { return len(nodes[1].running.Load().agent.Groups()) == 0 })
@@ -361,14 +361,14 @@ func TestBroadcastEnds(t *testing.T) {
 		done <- err
 	}()
 	await(t, "a broadcast", func() bool {
-		s, err := n.Collectives()
+		s, err := n.Status()
 		return err == nil && len(s.Broadcasts) > 0 && s.Stats["broadcasts"] == 1
 	})
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	s, err := n.Collectives()
+	s, err := n.Status()
 	if err != nil || len(s.Broadcasts) != 1 || s.Broadcasts[0].Running || s.Stats["broadcasts"] != 1 {
 		t.Errorf("%+v, %v", s.Broadcasts, err)
 	}

@@ -4,7 +4,7 @@ import "ulnet/cmd/internal/control"
 
 // What the daemon can be asked of collectives.
 var (
-	OpCollectives  = control.Question[control.None, CollectiveStatus]{Path: "/v1/scoll", Doc: "what is known of collectives"}
+	OpStatus       = control.Question[control.None, Status]{Path: "/v1/scoll", Doc: "what is known of collectives"}
 	OpBroadcast    = control.Command[BroadcastRequest, BroadcastReply]{Path: "/v1/scoll/broadcast", Doc: "asks the servers of a group; the data are bulk data for them", Long: true}
 	OpBench        = control.Command[BenchRequest, BenchReply]{Path: "/v1/scoll/bench", Doc: "measures the latency of a group", Long: true}
 	OpGroupCreate  = control.Action[GroupCreate]{Path: "/v1/scoll/group/create", Doc: "names servers as a group; their NIDs are the data, as text"}
@@ -14,7 +14,7 @@ var (
 // Routes are the operations of collectives.
 func (m *Module) Routes() []control.Route {
 	return []control.Route{
-		OpCollectives.Do(control.Ask(m.Collectives)), OpBroadcast.DoWith(m.Broadcast), OpBench.Do(m.Bench),
-		OpGroupCreate.DoWith(control.With(m.GroupCreate)), OpGroupDestroy.Do(m.GroupDestroy),
+		OpStatus.Do(control.Ask(m.Status)), OpBroadcast.DoWith(m.Broadcast), OpBench.Do(m.Bench),
+		OpGroupCreate.DoWith(control.With(m.CreateGroup)), OpGroupDestroy.Do(m.DestroyGroup),
 	}
 }

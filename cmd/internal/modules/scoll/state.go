@@ -11,8 +11,8 @@ import (
 	"ulnet/scoll"
 )
 
-// CollectiveStatus is what a node knows of collectives.
-type CollectiveStatus struct {
+// Status is what a node knows of collectives.
+type Status struct {
 	NID        nid.NID           `json:"nid"`
 	RTTUS      int64             `json:"rtt_us"`
 	GuardUS    int64             `json:"guard_us"` // per level of a tree
@@ -49,13 +49,13 @@ type JoinedGroup struct {
 
 // Collectives returns what is known of collectives. ESRCH: this node takes no
 // part.
-func (m *Module) Collectives() (CollectiveStatus, error) {
+func (m *Module) Status() (Status, error) {
 	c, err := m.enabled()
 	if err != nil {
-		return CollectiveStatus{}, err
+		return Status{}, err
 	}
 	_, agent := m.gossip.Now()
-	s := CollectiveStatus{
+	s := Status{
 		NID: c.self, RTTUS: c.cfg.RTT.Microseconds(), GuardUS: cmp.Or(c.cfg.Guard, max(c.cfg.RTT/4, 5*time.Millisecond)).Microseconds(),
 		Tree: c.cfg.AdminTree().String(), Gossip: agent != nil, Groups: []GroupStatus{}, Joined: []JoinedGroup{},
 		Broadcasts: c.log.snapshot(), Stats: statefiles.Counters(c.agent.Stats()), Admin: c.admin.Stats(),
