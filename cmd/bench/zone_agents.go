@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"ulnet/gossip/zone"
-	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/nid"
 )
 
@@ -43,7 +43,7 @@ func zoneAgents(a *agents) error {
 	a.sent = func() (heartbeats, others uint64) {
 		for _, z := range all {
 			s := z.Status().Stats
-			heartbeats += s.Sent[engine.Heartbeat]
+			heartbeats += s.Sent[wire.Heartbeat]
 			for _, n := range s.Sent {
 				others += n
 			}

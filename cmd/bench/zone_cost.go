@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"time"
 
-	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 	"ulnet/gossip/zone/zonesim"
 	"ulnet/lnd/link"
 	"ulnet/lnd/sim"
@@ -78,10 +78,10 @@ func simulatedZoneCost(ctx context.Context, nodes, seconds int, stacks bool) (c 
 	c.usage, err = simulated(func() error { return errors.Join(n.Run(n.Now()+time.Duration(seconds)*time.Second), ctx.Err()) })
 	for kind, sent := range n.Counters().Sent {
 		sent -= before[kind]
-		if engine.Kind(kind) == engine.Heartbeat {
+		if wire.Kind(kind) == wire.Heartbeat {
 			c.messages = sent
 		} else if sent > 0 {
-			return c, fmt.Errorf("%d messages %v of a zone at rest", sent, engine.Kind(kind))
+			return c, fmt.Errorf("%d messages %v of a zone at rest", sent, wire.Kind(kind))
 		}
 	}
 	return c, err

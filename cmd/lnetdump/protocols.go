@@ -7,7 +7,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/config"
 	gossipwire "ulnet/gossip/wire"
-	"ulnet/gossip/zone/engine"
+	zonewire "ulnet/gossip/zone/wire"
 	healthwire "ulnet/health/wire"
 	"ulnet/lnd/capture"
 	"ulnet/lnet/wire"
@@ -47,7 +47,7 @@ type protocols struct {
 // newProtocols assumes who is in a group if the source does not say so; nil: it
 // stays unknown.
 func newProtocols(members *scoll.Membership) *protocols {
-	return &protocols{newCollectives(members), capture.Portals{engine.Portal: {Protocol: "zone", Read: newZones().read}}}
+	return &protocols{newCollectives(members), capture.Portals{zonewire.Portal: {Protocol: "zone", Read: newZones().read}}}
 }
 
 // read makes sense of a record; of payload that went by RDMA when that is done.

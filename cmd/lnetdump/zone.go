@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"ulnet/gossip/zone/engine"
+	zonewire "ulnet/gossip/zone/wire"
 	"ulnet/lnd/capture"
 	"ulnet/lnet/wire"
 )
@@ -15,13 +15,13 @@ const keptIDs = 1 << 15
 
 // zones understand what nodes of zones say. Most messages have short forms of ids: what
 // stands for them was in messages before, if those were captured.
-type zones struct{ ids *bounded[uint64, engine.ID] }
+type zones struct{ ids *bounded[uint64, zonewire.ID] }
 
-func newZones() *zones { return &zones{newBounded[uint64, engine.ID](keptIDs)} }
+func newZones() *zones { return &zones{newBounded[uint64, zonewire.ID](keptIDs)} }
 
 // zoneMessage is a message between nodes of a zone.
 type zoneMessage struct {
-	*engine.Seen
+	*zonewire.Seen
 	zones   *zones
 	remarks []string // what is odd about it
 }
@@ -29,11 +29,11 @@ type zoneMessage struct {
 // read reads what came to the portal of zones.
 func (z *zones) read(put wire.PutCmd, payload []byte) (capture.Understood, error) {
 	var remarks []string
-	if put.MatchBits != engine.Bits {
-		remarks = remark(remarks, "match bits %#x, not %#x", put.MatchBits, uint64(engine.Bits))
+	if put.MatchBits != zonewire.Bits {
+		remarks = remark(remarks, "match bits %#x, not %#x", put.MatchBits, uint64(zonewire.Bits))
 	}
-	if engine.IsDispatch(payload) {
-		d, signed, err := engine.ParseSignedDispatch(payload)
+	if zonewire.IsDispatch(payload) {
+		d, signed, err := zonewire.ParseDispatch(payload)
 		if err != nil {
 			return nil, err
 		}
@@ -43,8 +43,8 @@ func (z *zones) read(put wire.PutCmd, payload []byte) (capture.Understood, error
 		}
 		return &zoneDispatch{d, signed, remarks}, nil
 	}
-	seen, err := engine.ParseMessage(payload)
-	if seen == nil || errors.Is(err, engine.ErrKind) && seen.Version == (engine.Version{}) {
+	seen, err := zonewire.ParseMessage(payload)
+	if seen == nil || errors.Is(err, zonewire.ErrKind) && seen.Version == (zonewire.Version{}) {
 		return nil, err // nothing of it can be trusted
 	}
 	for _, id := range seen.IDs() {
@@ -53,11 +53,11 @@ func (z *zones) read(put wire.PutCmd, payload []byte) (capture.Understood, error
 	return &zoneMessage{seen, z, remarks}, err
 }
 
-func (z *zones) learn(id engine.ID) { z.ids.put(id.Short(), id) }
+func (z *zones) learn(id zonewire.ID) { z.ids.put(id.Short(), id) }
 
 // id returns the id of a node: what the message says, or else one before; the invalid one
 // if none did.
-func (m *zoneMessage) id(r engine.Ref) engine.ID {
+func (m *zoneMessage) id(r zonewire.Ref) zonewire.ID {
 	if id := m.ID(r); id.IsValid() {
 		return id
 	}
@@ -66,7 +66,7 @@ func (m *zoneMessage) id(r engine.Ref) engine.ID {
 }
 
 // name returns the name of a node, or its short form.
-func (m *zoneMessage) name(r engine.Ref) string {
+func (m *zoneMessage) name(r zonewire.Ref) string {
 	if id := m.id(r); id.IsValid() {
 		return id.Name()
 	}
@@ -82,7 +82,7 @@ func (m *zoneMessage) sender() string {
 	if id.IsValid() {
 		return id.Name()
 	}
-	return engine.ShortName(m.Sender)
+	return zonewire.ShortName(m.Sender)
 }
 
 // Summary implements capture.Understood.
@@ -91,7 +91,7 @@ func (m *zoneMessage) Summary() string {
 	if what := m.what(); what != "" {
 		s += ", " + what
 	}
-	if flags := m.Flags &^ engine.Signed; flags != 0 {
+	if flags := m.Flags &^ zonewire.Signed; flags != 0 {
 		s += fmt.Sprintf(" (%v)", flags)
 	}
 	return s + odd(m.remarks)
@@ -100,20 +100,20 @@ func (m *zoneMessage) Summary() string {
 // what says what a message of its kind does.
 func (m *zoneMessage) what() string {
 	switch m.Kind {
-	case engine.Heartbeat:
+	case zonewire.Heartbeat:
 		return fmt.Sprintf("view %016x, attributes %016x", m.Hash, m.Tables)
-	case engine.LinkRequest, engine.LinkAccept:
+	case zonewire.LinkRequest, zonewire.LinkAccept:
 		return "as " + rolesOf(m.Roles)
-	case engine.LinkRefuse, engine.LinkDrop:
+	case zonewire.LinkRefuse, zonewire.LinkDrop:
 		return m.refusal()
 	}
 	l := m.Lists
 	switch {
 	case l == nil:
 		return ""
-	case m.Kind == engine.AttributeDigest || m.Kind == engine.AttributeRequest:
+	case m.Kind == zonewire.AttributeDigest || m.Kind == zonewire.AttributeRequest:
 		return fmt.Sprintf("tables: %d", len(l.Tables))
-	case m.Kind == engine.AttributeData:
+	case m.Kind == zonewire.AttributeData:
 		n := 0
 		for i := range l.Data {
 			n += len(l.Data[i].Entries)
@@ -132,13 +132,13 @@ func (m *zoneMessage) what() string {
 	return s
 }
 
-func rolesOf(r engine.Roles) string {
+func rolesOf(r zonewire.Roles) string {
 	switch {
-	case r == engine.Successor|engine.Random:
+	case r == zonewire.Successor|zonewire.Random:
 		return "successor and at random"
-	case r == engine.Successor:
+	case r == zonewire.Successor:
 		return "successor"
-	case r == engine.Random:
+	case r == zonewire.Random:
 		return "at random"
 	}
 	return "wanted by the other end alone"
@@ -146,9 +146,9 @@ func rolesOf(r engine.Roles) string {
 
 func (m *zoneMessage) refusal() string {
 	switch m.Reason {
-	case engine.Removed:
+	case zonewire.Removed:
 		return fmt.Sprintf("%v: the receiver, %v", m.Reason, m.AboutVersion)
-	case engine.Redirect:
+	case zonewire.Redirect:
 		return fmt.Sprintf("%v to %s %v", m.Reason, m.name(m.About), m.AboutVersion)
 	}
 	return m.Reason.String()
@@ -156,7 +156,7 @@ func (m *zoneMessage) refusal() string {
 
 // Details implements capture.Understood.
 func (m *zoneMessage) Details() []string {
-	lines := []string{fmt.Sprintf("%v, version %d, flags %v, zone #%016x, sender %s", m.Kind, engine.ProtocolVersion, m.Flags, m.Zone, engine.ShortName(m.Sender))}
+	lines := []string{fmt.Sprintf("%v, version %d, flags %v, zone #%016x, sender %s", m.Kind, zonewire.ProtocolVersion, m.Flags, m.Zone, zonewire.ShortName(m.Sender))}
 	if id := m.ID(m.From); id.IsValid() {
 		lines = append(lines, "sender "+id.String())
 	}
@@ -167,7 +167,7 @@ func (m *zoneMessage) Details() []string {
 }
 
 // lists are a line for each entry of the lists, up to a bound.
-func (m *zoneMessage) lists(l *engine.Lists) (lines []string) {
+func (m *zoneMessage) lists(l *zonewire.Lists) (lines []string) {
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	bounded := func(n int, line func(i int)) {
 		for i := range min(n, maxListed) {
@@ -206,7 +206,7 @@ func (m *zoneMessage) lists(l *engine.Lists) (lines []string) {
 // shownValue is how much of an attribute's value is shown, in bytes.
 const shownValue = 64
 
-func zoneEntry(a *engine.Attribute) string {
+func zoneEntry(a *zonewire.Attribute) string {
 	if a.Deleted {
 		return fmt.Sprintf("%d: %q deleted", a.U, a.Key)
 	}

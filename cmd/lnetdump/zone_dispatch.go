@@ -3,12 +3,12 @@ package main
 import (
 	"fmt"
 
-	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 )
 
 // zoneDispatch is a message between a base zone and the management zone.
 type zoneDispatch struct {
-	*engine.Dispatch
+	*wire.Dispatch
 	signed  bool
 	remarks []string
 }
@@ -17,9 +17,9 @@ type zoneDispatch struct {
 func (d *zoneDispatch) Summary() string {
 	s := fmt.Sprintf("zone %v, %s %v, for %s", d.Kind, d.From.Name(), d.Version, d.Zone)
 	switch d.Kind {
-	case engine.Register, engine.Answer:
+	case wire.Register, wire.Answer:
 		s += fmt.Sprintf(", members: %d", d.Size)
-	case engine.Alarm:
+	case wire.Alarm:
 		s += fmt.Sprintf(", %s %v suspected by %d", d.About.Name(), d.AboutVersion, d.Reporters)
 	}
 	if len(d.Joined) > 0 {
@@ -34,13 +34,13 @@ func (d *zoneDispatch) Summary() string {
 // Details implements capture.Understood.
 func (d *zoneDispatch) Details() []string {
 	lines := []string{
-		fmt.Sprintf("%v, version %d, flags %#x, signed %v, activation %d, registration %d", d.Kind, engine.ProtocolVersion, uint16(d.Flags), d.signed, d.Activation, d.Registration),
+		fmt.Sprintf("%v, version %d, flags %#x, signed %v, activation %d, registration %d", d.Kind, wire.ProtocolVersion, uint16(d.Flags), d.signed, d.Activation, d.Registration),
 		fmt.Sprintf("from %v %v", d.From, d.Version),
 		fmt.Sprintf("view %016x, supervisors %016x, number %d", d.Hash, d.Known, d.Number),
 	}
 	for _, list := range []struct {
 		name  string
-		nodes []engine.Named
+		nodes []wire.Named
 	}{{"joined", d.Joined}, {"left", d.Left}} {
 		lines = append(lines, boundedLines(len(list.nodes), "%d more", func(i int) string {
 			return fmt.Sprintf("%s: %v %v", list.name, list.nodes[i].ID, list.nodes[i].Version)
@@ -70,7 +70,7 @@ func (d *zoneDispatch) MarshalJSON() ([]byte, error) {
 	return o.MarshalJSON()
 }
 
-func namedObjects(nodes []engine.Named) (list []object) {
+func namedObjects(nodes []wire.Named) (list []object) {
 	for _, n := range nodes {
 		list = append(list, zoneNode(n.ID.String(), n.Version))
 	}

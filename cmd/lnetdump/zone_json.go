@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 )
 
 // MarshalJSON implements json.Marshaler. Nodes are named by their ids where the message
@@ -17,10 +17,10 @@ func (m *zoneMessage) MarshalJSON() ([]byte, error) {
 	o.put("sender", m.sender())
 	o.put("version", m.Version.String())
 	switch m.Kind {
-	case engine.Heartbeat:
+	case wire.Heartbeat:
 		o.put("view", fmt.Sprintf("%016x", m.Hash))
 		o.put("attributes", fmt.Sprintf("%016x", m.Tables))
-	case engine.LinkRefuse, engine.LinkDrop:
+	case wire.LinkRefuse, wire.LinkDrop:
 		o.some("reason", m.Reason.String())
 	}
 	if l := m.Lists; l != nil {
@@ -31,11 +31,11 @@ func (m *zoneMessage) MarshalJSON() ([]byte, error) {
 	return o.MarshalJSON()
 }
 
-func zoneNode(node string, v engine.Version) object {
+func zoneNode(node string, v wire.Version) object {
 	return object{{"node", node}, {"version", v.String()}}
 }
 
-func (m *zoneMessage) putNodes(o *object, l *engine.Lists) {
+func (m *zoneMessage) putNodes(o *object, l *wire.Lists) {
 	var left, alive, suspicions, removed []object
 	for _, d := range l.Leaves {
 		left = append(left, append(zoneNode(m.name(d.Node), d.Version), objectField{"code", d.Code}))
@@ -58,7 +58,7 @@ func (m *zoneMessage) putNodes(o *object, l *engine.Lists) {
 	o.some("removed", removed)
 }
 
-func (m *zoneMessage) putTables(o *object, l *engine.Lists) {
+func (m *zoneMessage) putTables(o *object, l *wire.Lists) {
 	var tables []object
 	for _, t := range l.Tables {
 		tables = append(tables, object{{"owner", m.name(t.Owner)}, {"incarnation", decimal(t.Inc)}, {"to", decimal(t.U)}})

@@ -10,19 +10,20 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/engine"
+	zonewire "ulnet/gossip/zone/wire"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
 
-var zonePut = wire.PutCmd{MatchBits: engine.Bits, Portal: engine.Portal}
+var zonePut = wire.PutCmd{MatchBits: zonewire.Bits, Portal: zonewire.Portal}
 
 // zoneTalk is what the nodes of a base zone and a supervisor say to each other, by
 // their kinds, as machines say it. One of the nodes falls silent.
 func zoneTalk(tb testing.TB) map[string][][]byte {
 	tb.Helper()
 	const nodes, supervisor = 5, 4
-	id := func(i int) engine.ID {
-		return engine.MustParseID(fmt.Sprintf("n%d=10.0.0.%d@tcp", i, i+1))
+	id := func(i int) zonewire.ID {
+		return zonewire.MustParseID(fmt.Sprintf("n%d=10.0.0.%d@tcp", i, i+1))
 	}
 	at := make(map[nid.NID]int)
 	machines := make([]*engine.Machine, nodes)
@@ -33,7 +34,7 @@ func zoneTalk(tb testing.TB) map[string][][]byte {
 	}
 	var queue []input
 	for i := range nodes {
-		cfg := engine.Config{Zone: "base", Self: id(i), Bootstrap: []engine.ID{id((i + 1) % supervisor)}, Management: []engine.ID{id(supervisor)}, Wire: true}
+		cfg := engine.Config{Zone: "base", Self: id(i), Bootstrap: []zonewire.ID{id((i + 1) % supervisor)}, Management: []zonewire.ID{id(supervisor)}, Wire: true}
 		if i == supervisor {
 			cfg.Zone, cfg.Bootstrap, cfg.Management, cfg.Supervisor = "management", nil, nil, true
 		}
@@ -96,14 +97,14 @@ func zoneTalk(tb testing.TB) map[string][][]byte {
 // zoneKind is the kind of a message.
 func zoneKind(tb testing.TB, b []byte) string {
 	tb.Helper()
-	if engine.IsDispatch(b) {
-		d, _, err := engine.ParseSignedDispatch(b)
+	if zonewire.IsDispatch(b) {
+		d, _, err := zonewire.ParseDispatch(b)
 		if err != nil {
 			tb.Fatal(err)
 		}
 		return d.Kind.String()
 	}
-	s, err := engine.ParseMessage(b)
+	s, err := zonewire.ParseMessage(b)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -212,7 +213,7 @@ func TestZoneHostile(t *testing.T) {
 				_ = is.Details()
 			}
 		}
-		if is, err := newZones().read(wire.PutCmd{MatchBits: 5, Portal: engine.Portal}, list[0]); err != nil || !strings.Contains(is.Summary(), "match bits 0x5") {
+		if is, err := newZones().read(wire.PutCmd{MatchBits: 5, Portal: zonewire.Portal}, list[0]); err != nil || !strings.Contains(is.Summary(), "match bits 0x5") {
 			t.Errorf("%s with other match bits: %v, %v", kind, is, err)
 		}
 	}
@@ -226,13 +227,13 @@ func TestZoneHostile(t *testing.T) {
 		data []byte
 		err  error
 	}{
-		{"nothing", nil, engine.ErrShort},
-		{"no message", make([]byte, 100), engine.ErrMagic},
-		{"another version", change("base", 4, 9), engine.ErrVersion},
-		{"unknown kind", change("base", 5, 200), engine.ErrKind},
-		{"billions of leaves", change("base", engine.HeaderSize+3, 0xff), engine.ErrInc},
-		{"another version between zones", change("register", 4, 9), engine.ErrVersion},
-		{"unknown kind between zones", change("register", 5, 200), engine.ErrKind},
+		{"nothing", nil, zonewire.ErrShort},
+		{"no message", make([]byte, 100), zonewire.ErrMagic},
+		{"another version", change("base", 4, 9), zonewire.ErrVersion},
+		{"unknown kind", change("base", 5, 200), zonewire.ErrKind},
+		{"billions of leaves", change("base", zonewire.HeaderSize+3, 0xff), zonewire.ErrInc},
+		{"another version between zones", change("register", 4, 9), zonewire.ErrVersion},
+		{"unknown kind between zones", change("register", 5, 200), zonewire.ErrKind},
 	} {
 		if _, err := newZones().read(zonePut, c.data); !errors.Is(err, c.err) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.err)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
@@ -89,7 +90,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 		Machine: a.stepper, Clock: a.clock, Apply: a.apply,
 		Fault: func(err error) { a.log.Error("zone timer", slog.Any("err", err)) },
 	})
-	if err := a.inbox.Open(table, portals.InboxConfig{Portal: engine.Portal, Size: a.m.Config().MaxMessage, Handle: a.arrived}); err != nil {
+	if err := a.inbox.Open(table, portals.InboxConfig{Portal: wire.Portal, Size: a.m.Config().MaxMessage, Handle: a.arrived}); err != nil {
 		a.runner.Close()
 		return nil, fmt.Errorf("zone: post buffers: %w", err)
 	}
@@ -128,7 +129,7 @@ func (a *Agent) Join(incarnation uint64) error {
 		return ErrClosed
 	case joined:
 		return ErrJoined
-	case incarnation <= before || incarnation > engine.MaxIncarnation:
+	case incarnation <= before || incarnation > wire.MaxIncarnation:
 		return ErrOldIncarnation
 	}
 	if incarnation > own {

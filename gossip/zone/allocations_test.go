@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 )
 
 // TestAgentAllocations: an idle zone sends heartbeats alone, and a heartbeat
@@ -23,8 +24,8 @@ func TestAgentAllocations(t *testing.T) {
 	heartbeats := uint64(0)
 	for i, a := range c.agents {
 		after := a.Status().Stats
-		heartbeats += after.Sent[engine.Heartbeat] - before[i].Sent[engine.Heartbeat]
-		after.Sent[engine.Heartbeat] = before[i].Sent[engine.Heartbeat]
+		heartbeats += after.Sent[wire.Heartbeat] - before[i].Sent[wire.Heartbeat]
+		after.Sent[wire.Heartbeat] = before[i].Sent[wire.Heartbeat]
 		if after.Sent != before[i].Sent {
 			t.Errorf("node %d sends more than heartbeats: %v, before %v", i, after.Sent, before[i].Sent)
 		}

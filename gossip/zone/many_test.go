@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone"
-	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnd/sim"
 )
 
@@ -56,7 +56,7 @@ func TestAgentsMany(t *testing.T) {
 	sent := func() (heartbeats, all uint64) {
 		for _, a := range c.agents {
 			s := a.Status()
-			heartbeats += s.Stats.Sent[engine.Heartbeat]
+			heartbeats += s.Stats.Sent[wire.Heartbeat]
 			for _, k := range s.Stats.Sent {
 				all += k
 			}

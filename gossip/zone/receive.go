@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 	"ulnet/portals"
 )
 
@@ -13,7 +14,7 @@ func (a *Agent) arrived(e *portals.Event, data []byte) {
 		a.otherPID.Add(1)
 		return
 	}
-	if e.MatchBits != engine.Bits {
+	if e.MatchBits != wire.Bits {
 		a.strayBits.Add(1)
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 )
@@ -40,7 +41,7 @@ func (a *Agent) send(to *engine.Target, data []byte, priority bool, step uint64)
 	m := a.outbox.New()
 	m.Note, m.Data = sending{*to, step}, append(m.Data, data...)
 	m.Priority = priority || len(data) <= urgentSize
-	a.outbox.Put(m, portals.PutRequest{Target: nid.ProcessID{NID: to.NID, PID: a.pid}, Portal: engine.Portal, MatchBits: engine.Bits})
+	a.outbox.Put(m, portals.PutRequest{Target: nid.ProcessID{NID: to.NID, PID: a.pid}, Portal: wire.Portal, MatchBits: wire.Bits})
 }
 
 // sent tells the machine of a message that was not sent; of one that exceeded a bound it

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 )
 
 // Joined reports whether the node takes part.
@@ -39,7 +40,7 @@ func (a *Agent) Attributes(id ID) (list []Attribute, u uint64) {
 // Find returns the members with a name: usually one.
 func (a *Agent) Find(name string) (ids []ID) {
 	a.joined(func(m *engine.Machine) {
-		m.Each(func(p engine.Ref, _ Version) {
+		m.Each(func(p wire.Ref, _ Version) {
 			if id := m.Table().ID(p); id.Name() == name {
 				ids = append(ids, id)
 			}

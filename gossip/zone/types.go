@@ -2,6 +2,7 @@ package zone
 
 import (
 	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/nid"
 )
 
@@ -28,26 +29,26 @@ var (
 
 // ID names a node: its name and network endpoints. IDs are comparable; the zero value
 // names none.
-type ID = engine.ID
+type ID = wire.ID
 
 // NewID returns the id of a node. Endpoints may come in any order.
-func NewID(name string, endpoints ...nid.NID) (ID, error) { return engine.NewID(name, endpoints...) }
+func NewID(name string, endpoints ...nid.NID) (ID, error) { return wire.NewID(name, endpoints...) }
 
 // ParseID parses NAME=NID[,NID...].
-func ParseID(s string) (ID, error) { return engine.ParseID(s) }
+func ParseID(s string) (ID, error) { return wire.ParseID(s) }
 
 // MustParseID is [ParseID] for tests and constants.
-func MustParseID(s string) ID { return engine.MustParseID(s) }
+func MustParseID(s string) ID { return wire.MustParseID(s) }
 
 // What an agent knows of nodes.
 type (
 	// Version says how new something is that is known of a node: by its incarnation, which
 	// rises over its lives, then by a number that it alone raises.
-	Version = engine.Version
+	Version = wire.Version
 	// Named is a node of another zone and a version of it.
-	Named = engine.Named
+	Named = wire.Named
 	// Attribute is what a node says of itself: a key and a value.
-	Attribute = engine.Attribute
+	Attribute = wire.Attribute
 	// MemberStatus is what is known of a member.
 	MemberStatus = engine.MemberStatus
 	// GoneStatus is what is known of one that went.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
 )
 
@@ -71,7 +72,7 @@ func (a *Agent) present(u *watcher) {
 	if !a.m.Joined() {
 		return
 	}
-	a.m.Each(func(p engine.Ref, v Version) {
+	a.m.Each(func(p wire.Ref, v Version) {
 		if p == a.m.Self() {
 			return
 		}

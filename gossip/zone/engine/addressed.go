@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/nid"
 )
 
@@ -11,7 +12,7 @@ import (
 // stand for another one when the input is processed.
 type AddressedInput struct {
 	Input
-	About ID
+	About wire.ID
 	Sent  uint64 // AddressedOutput.Step of the message that failed; 0: of none
 }
 
@@ -26,7 +27,7 @@ type AddressedOutput struct {
 
 // Target is where a message goes.
 type Target struct {
-	ID     ID // invalid: no more than the NID is known
+	ID     wire.ID // invalid: no more than the NID is known
 	NID    nid.NID
 	Across bool // to another zone
 }
@@ -50,13 +51,13 @@ type Addressed struct {
 	nets       []nid.Net // of this node
 	step       uint64
 	targets    []Target // by Ref
-	told       map[ID]uint64
-	supervisor ID // whose connection matters
+	told       map[wire.ID]uint64
+	supervisor wire.ID // whose connection matters
 }
 
 // NewAddressed returns a machine with addresses, for a node on some networks.
 func NewAddressed(m *Machine, nets []nid.Net) *Addressed {
-	return &Addressed{m: m, nets: nets, told: make(map[ID]uint64)}
+	return &Addressed{m: m, nets: nets, told: make(map[wire.ID]uint64)}
 }
 
 // Steps is the number of the last step.
@@ -94,7 +95,7 @@ func (s *Addressed) Step(now time.Duration, in AddressedInput, out *AddressedOut
 // forget tells that all others are gone: a node that left knows of nobody, and in its
 // next incarnation they join again (MS-9).
 func (s *Addressed) forget(out *AddressedOutput) {
-	s.m.Each(func(p Ref, v Version) {
+	s.m.Each(func(p wire.Ref, v wire.Version) {
 		if p != s.m.self {
 			out.Events = append(out.Events, Event{Kind: Left, Cause: Parted, Node: p, ID: s.m.cfg.Table.ID(p), Version: s.m.LastAnnounced(p, v)})
 		}
@@ -124,7 +125,7 @@ func (s *Addressed) old(in *AddressedInput) bool {
 // connections says which connections matter: those of links, and that with the
 // supervisor of a delegate.
 func (s *Addressed) connections(out *AddressedOutput) {
-	for _, list := range [][]Ref{out.Watch, out.Ignore} {
+	for _, list := range [][]wire.Ref{out.Watch, out.Ignore} {
 		for _, p := range list {
 			t := s.target(p)
 			if !slices.ContainsFunc(out.Connections, func(c Connection) bool { return c.To == t }) {
@@ -132,7 +133,7 @@ func (s *Addressed) connections(out *AddressedOutput) {
 			}
 		}
 	}
-	var chosen ID
+	var chosen wire.ID
 	if s.m.delegate != nil && s.m.phase == joined {
 		chosen = s.m.delegate.chosen
 	}
@@ -148,7 +149,7 @@ func (s *Addressed) connections(out *AddressedOutput) {
 }
 
 // target returns where a node of the zone is reached.
-func (s *Addressed) target(p Ref) Target {
+func (s *Addressed) target(p wire.Ref) Target {
 	for int(p) >= len(s.targets) {
 		s.targets = append(s.targets, Target{})
 	}
@@ -158,10 +159,10 @@ func (s *Addressed) target(p Ref) Target {
 	return s.targets[p]
 }
 
-func (s *Addressed) abroad(id ID) Target { return Target{ID: id, NID: s.reach(id), Across: true} }
+func (s *Addressed) abroad(id wire.ID) Target { return Target{ID: id, NID: s.reach(id), Across: true} }
 
 // reach returns the first NID of a node that is on a network of this one.
-func (s *Addressed) reach(id ID) nid.NID {
+func (s *Addressed) reach(id wire.ID) nid.NID {
 	endpoints := id.Endpoints()
 	for _, e := range endpoints {
 		if slices.Contains(s.nets, e.Net()) {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/nid"
 )
 
@@ -30,7 +31,7 @@ func TestAgentLoss(t *testing.T) {
 	link := func() *link { return s.m.links.get(s.ref[1]) }
 
 	step(failed(sent))
-	if !link().probing || countKind(out.Sends, Heartbeat) != 1 || out.To[0].NID != testID(1).Endpoints()[0] {
+	if !link().probing || countKind(out.Sends, wire.Heartbeat) != 1 || out.To[0].NID != testID(1).Endpoints()[0] {
 		t.Fatalf("a failure leads to no probe: %+v", out.Sends)
 	}
 	probe := out.Step

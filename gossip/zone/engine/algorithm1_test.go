@@ -2,6 +2,8 @@ package engine
 
 import (
 	"testing"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // TestAlive is PROCESSALIVE (Alg. 1, lines 1 to 9).
@@ -17,7 +19,7 @@ func TestAlive(t *testing.T) {
 		s := newSolo(t, 5, Config{})
 		s.alive(2, v(7, 3))
 		s.leave(2, v(7, 3), 0)
-		for _, old := range []Version{v(7, 3), v(7, 1), v(6, 9)} {
+		for _, old := range []wire.Version{v(7, 3), v(7, 1), v(6, 9)} {
 			s.alive(2, old)
 			s.want()
 			s.is(2, inHistory, v(7, 3))
@@ -144,12 +146,12 @@ func TestLeave(t *testing.T) {
 	})
 	t.Run("MS-57 MS-A28 goodbyes come first", func(t *testing.T) {
 		s := newSolo(t, 5, Config{})
-		s.update(Lists{Leaves: []Departure{{s.ref[2], v(7, 3), 0}}, Alive: []Member{{s.ref[2], v(7, 3)}}})
+		s.update(wire.Lists{Leaves: []wire.Departure{{Node: s.ref[2], Version: v(7, 3), Code: 0}}, Alive: []wire.Member{{Node: s.ref[2], Version: v(7, 3)}}})
 		s.want()
 		s.is(2, inHistory, v(7, 3))
 		// An incarnation sign in the same message as a suspicion refutes that before it counts.
 		s.alive(3, v(7, 1))
-		s.update(Lists{Alive: []Member{{s.ref[3], v(7, 2)}}, Suspicions: []Suspicion{{s.ref[3], s.ref[3], v(7, 1)}}})
+		s.update(wire.Lists{Alive: []wire.Member{{Node: s.ref[3], Version: v(7, 2)}}, Suspicions: []wire.Suspicion{{Reporter: s.ref[3], Suspect: s.ref[3], Version: v(7, 1)}}})
 		s.is(3, inView, v(7, 2))
 	})
 }
@@ -262,11 +264,11 @@ func TestSuspicionBelieved(t *testing.T) {
 	})
 	t.Run("MS-A1 who suspects everybody", func(t *testing.T) {
 		s := acquainted(t, 64, Config{Threshold: 1, Successors: 1, Random: 2})
-		var all []Suspicion
+		var all []wire.Suspicion
 		for i := 2; i < 64; i++ {
-			all = append(all, Suspicion{s.ref[1], s.ref[i], v(7, 3)})
+			all = append(all, wire.Suspicion{Reporter: s.ref[1], Suspect: s.ref[i], Version: v(7, 3)})
 		}
-		s.update(Lists{Suspicions: all})
+		s.update(wire.Lists{Suspicions: all})
 		if s.m.Len() != 64 {
 			t.Errorf("one ill node removed %d", 64-s.m.Len())
 		}

@@ -4,17 +4,19 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // offer and give are a neighbour's digest and data.
 func (s *solo) offer(i int, owner int, inc, u uint64) {
 	s.t.Helper()
-	s.hear(i, v(7, 1), Message{Kind: AttributeDigest, Lists: &Lists{Tables: []TableVersion{{s.ref[owner], inc, u}}}})
+	s.hear(i, v(7, 1), wire.Message{Kind: wire.AttributeDigest, Lists: &wire.Lists{Tables: []wire.TableVersion{{Owner: s.ref[owner], Inc: inc, U: u}}}})
 }
 
-func (s *solo) give(i int, d TableData) {
+func (s *solo) give(i int, d wire.TableData) {
 	s.t.Helper()
-	s.hear(i, v(7, 1), Message{Kind: AttributeData, Lists: &Lists{Data: []TableData{d}}})
+	s.hear(i, v(7, 1), wire.Message{Kind: wire.AttributeData, Lists: &wire.Lists{Data: []wire.TableData{d}}})
 }
 
 // withNeighbours makes a machine with four neighbours and a member, 5, that is none.
@@ -28,9 +30,9 @@ func withNeighbours(t *testing.T) *solo {
 	return s
 }
 
-func entries(from, to uint64) (list []Attribute) {
+func entries(from, to uint64) (list []wire.Attribute) {
 	for u := from + 1; u <= to; u++ {
-		list = append(list, Attribute{Key: fmt.Sprint("k", u), Value: []byte{byte(u)}, U: u})
+		list = append(list, wire.Attribute{Key: fmt.Sprint("k", u), Value: []byte{byte(u)}, U: u})
 	}
 	return list
 }
@@ -40,39 +42,39 @@ func TestAlgorithm2(t *testing.T) {
 	t.Run("MS-78 one request for what two offer", func(t *testing.T) {
 		s := withNeighbours(t)
 		s.offer(1, 5, 7, 3)
-		if s.count(AttributeRequest) != 1 || s.out.Sends[0].To != s.ref[1] || s.out.Sends[0].Message.Flags&Push != 0 {
+		if s.count(wire.AttributeRequest) != 1 || s.out.Sends[0].To != s.ref[1] || s.out.Sends[0].Message.Flags&wire.Push != 0 {
 			t.Fatalf("sent %+v", s.out.Sends)
 		}
 		s.offer(2, 5, 7, 3)
 		s.offer(2, 5, 7, 2)
-		if s.count(AttributeRequest) != 0 {
+		if s.count(wire.AttributeRequest) != 0 {
 			t.Error("asked twice")
 		}
 		s.offer(3, 5, 7, 4) // newer than what was asked for
-		if s.count(AttributeRequest) != 1 {
+		if s.count(wire.AttributeRequest) != 1 {
 			t.Error("not asked for newer ones")
 		}
 	})
 	t.Run("MS-75 MS-83 MS-85 MS-A16 data", func(t *testing.T) {
 		s := withNeighbours(t)
 		s.offer(1, 5, 7, 9)
-		s.give(1, TableData{Owner: s.ref[5], Inc: 7, To: 3, Last: true, Entries: entries(0, 3)}) // less: the table was reset meanwhile
+		s.give(1, wire.TableData{Owner: s.ref[5], Inc: 7, To: 3, Last: true, Entries: entries(0, 3)}) // less: the table was reset meanwhile
 		r := s.m.attributes.of[s.ref[5]]
 		if len(s.out.Events) != 1 || len(s.out.Events[0].Keys) != 3 || r.u != 3 || r.pending != 3 || r.target != 0 || r.notified != 3 {
 			t.Errorf("events %+v, %+v", s.out.Events, r)
 		}
-		s.give(2, TableData{Owner: s.ref[5], Inc: 7, To: 2, Last: true, Entries: entries(0, 2)})
+		s.give(2, wire.TableData{Owner: s.ref[5], Inc: 7, To: 2, Last: true, Entries: entries(0, 2)})
 		s.want() // older
 		s.offer(2, 5, 7, 4)
-		if s.count(AttributeRequest) != 1 {
+		if s.count(wire.AttributeRequest) != 1 {
 			t.Error("MS-A16: nothing gets through any more")
 		}
 	})
 	t.Run("MS-79 MS-80 MS-81 answers", func(t *testing.T) {
 		s := withNeighbours(t)
-		s.give(1, TableData{Owner: s.ref[5], Inc: 7, To: 6, Last: true, Entries: entries(0, 6)})
-		ask := func(flags Flags, u uint64) []TableData {
-			s.hear(2, v(7, 1), Message{Kind: AttributeRequest, Flags: flags, Lists: &Lists{Tables: []TableVersion{{s.ref[5], 7, u}}}})
+		s.give(1, wire.TableData{Owner: s.ref[5], Inc: 7, To: 6, Last: true, Entries: entries(0, 6)})
+		ask := func(flags wire.Flags, u uint64) []wire.TableData {
+			s.hear(2, v(7, 1), wire.Message{Kind: wire.AttributeRequest, Flags: flags, Lists: &wire.Lists{Tables: []wire.TableVersion{{Owner: s.ref[5], Inc: 7, U: u}}}})
 			if len(s.out.Sends) == 0 {
 				return nil
 			}
@@ -87,7 +89,7 @@ func TestAlgorithm2(t *testing.T) {
 		if d := ask(0, 6); len(d) != 1 || d[0].To != 0 || d[0].Owner != s.ref[5] { // ⟨p, ⊥⟩
 			t.Errorf("nothing newer: %+v", d)
 		}
-		if d := ask(Push, 6); d != nil { // MS-A20
+		if d := ask(wire.Push, 6); d != nil { // MS-A20
 			t.Errorf("nothing newer, push: %+v", d)
 		}
 	})
@@ -98,13 +100,13 @@ func TestAlgorithm2Unanswered(t *testing.T) {
 	t.Run("MS-82 MS-84 nothing newer any more", func(t *testing.T) {
 		s := withNeighbours(t)
 		s.offer(1, 5, 7, 3)
-		s.give(1, TableData{Owner: s.ref[5], Inc: 7, Last: true})
+		s.give(1, wire.TableData{Owner: s.ref[5], Inc: 7, Last: true})
 		sent := s.pass(s.m.cfg.Aggregation)
-		if n := countKind(sent, AttributeRequest); n != 4 {
+		if n := countKind(sent, wire.AttributeRequest); n != 4 {
 			t.Errorf("%d were asked, want all neighbours, once", n)
 		}
 		for _, m := range sent {
-			if m.Message.Kind == AttributeRequest && m.Message.Flags&Push == 0 {
+			if m.Message.Kind == wire.AttributeRequest && m.Message.Flags&wire.Push == 0 {
 				t.Error("no push")
 			}
 		}
@@ -116,14 +118,14 @@ func TestAlgorithm2Unanswered(t *testing.T) {
 		if r := s.m.attributes.of[s.ref[5]]; r.target != 0 || r.pending != 0 {
 			t.Errorf("pending %+v", r)
 		}
-		if n := countKind(s.pass(s.m.cfg.Aggregation), AttributeRequest); n != 3 {
+		if n := countKind(s.pass(s.m.cfg.Aggregation), wire.AttributeRequest); n != 3 {
 			t.Errorf("%d were asked", n)
 		}
 	})
 	t.Run("MS-A18 no answer", func(t *testing.T) {
 		s := withNeighbours(t)
 		s.offer(1, 5, 7, 3)
-		if n := countKind(s.pass(4*s.m.cfg.Aggregation), AttributeRequest); n != 4 {
+		if n := countKind(s.pass(4*s.m.cfg.Aggregation), wire.AttributeRequest); n != 4 {
 			t.Errorf("%d were asked", n)
 		}
 	})
@@ -136,19 +138,19 @@ func TestAlgorithm2Rounds(t *testing.T) {
 		s.pass(time.Second)
 		s.step(Input{Kind: Set, Key: "a", Value: []byte("b")})
 		sent := s.pass(s.m.cfg.Aggregation)
-		if n := countKind(sent, AttributeDigest); n != 4 {
+		if n := countKind(sent, wire.AttributeDigest); n != 4 {
 			t.Errorf("%d digests", n)
 		}
-		if n := countKind(s.pass(time.Second), AttributeDigest); n != 0 {
+		if n := countKind(s.pass(time.Second), wire.AttributeDigest); n != 0 {
 			t.Errorf("%d digests later", n)
 		}
 	})
 	t.Run("MS-86 a new neighbour", func(t *testing.T) {
 		s := withNeighbours(t)
 		s.step(Input{Kind: Set, Key: "a", Value: []byte("b")})
-		s.give(1, TableData{Owner: s.ref[5], Inc: 7, To: 6, Last: true, Entries: entries(0, 6)})
-		s.hear(6, v(7, 1), Message{Kind: LinkRequest, Roles: Random})
-		if s.count(AttributeDigest) != 1 || len(s.out.Sends[2].Message.Lists.Tables) != 2 {
+		s.give(1, wire.TableData{Owner: s.ref[5], Inc: 7, To: 6, Last: true, Entries: entries(0, 6)})
+		s.hear(6, v(7, 1), wire.Message{Kind: wire.LinkRequest, Roles: wire.Random})
+		if s.count(wire.AttributeDigest) != 1 || len(s.out.Sends[2].Message.Lists.Tables) != 2 {
 			t.Errorf("sent %+v", s.out.Sends)
 		}
 	})
@@ -158,21 +160,21 @@ func TestAlgorithm2Rounds(t *testing.T) {
 func TestAlgorithm2Owners(t *testing.T) {
 	t.Run("MS-88 MS-90 MS-A17 lives", func(t *testing.T) {
 		s := withNeighbours(t)
-		s.give(1, TableData{Owner: s.ref[5], Inc: 7, To: 6, Last: true, Entries: entries(0, 6)})
+		s.give(1, wire.TableData{Owner: s.ref[5], Inc: 7, To: 6, Last: true, Entries: entries(0, 6)})
 		s.alive(5, v(8, 1)) // restarted: with fewer writes than before
 		if list, u := s.m.Attributes(s.ref[5]); len(list) > 0 || u > 0 {
 			t.Errorf("%d attributes of the life before", len(list))
 		}
 		s.offer(2, 5, 7, 6) // a slow neighbour still has those
-		if s.count(AttributeRequest) > 0 {
+		if s.count(wire.AttributeRequest) > 0 {
 			t.Error("asked for a dead life's")
 		}
-		s.give(2, TableData{Owner: s.ref[5], Inc: 7, To: 6, Last: true, Entries: entries(0, 6)})
+		s.give(2, wire.TableData{Owner: s.ref[5], Inc: 7, To: 6, Last: true, Entries: entries(0, 6)})
 		s.offer(2, 5, 8, 1)
-		if s.count(AttributeRequest) != 1 {
+		if s.count(wire.AttributeRequest) != 1 {
 			t.Error("not asked for the new life's")
 		}
-		s.give(2, TableData{Owner: s.ref[5], Inc: 8, To: 1, Last: true, Entries: entries(0, 1)})
+		s.give(2, wire.TableData{Owner: s.ref[5], Inc: 8, To: 1, Last: true, Entries: entries(0, 1)})
 		if list, u := s.m.Attributes(s.ref[5]); len(list) != 1 || u != 1 || s.m.stats.StaleData != 1 {
 			t.Errorf("%d attributes, version %d", len(list), u)
 		}
@@ -184,19 +186,19 @@ func TestAlgorithm2Owners(t *testing.T) {
 	t.Run("MS-90 MS-A18 offers before the owner is known", func(t *testing.T) {
 		s := withNeighbours(t)
 		s.offer(2, 6, 9, 4)
-		if s.count(AttributeRequest) > 0 {
+		if s.count(wire.AttributeRequest) > 0 {
 			t.Error("asked for a stranger's")
 		}
 		s.alive(6, v(9, 1))
-		if s.count(AttributeRequest) != 1 || s.out.Sends[len(s.out.Sends)-1].To != s.ref[2] {
+		if s.count(wire.AttributeRequest) != 1 || s.out.Sends[len(s.out.Sends)-1].To != s.ref[2] {
 			t.Errorf("sent %+v", s.out.Sends)
 		}
 		for i := range uint64(2 * maxWaiting) {
-			r, err := s.m.cfg.Table.addShort(5000 + i)
+			r, err := s.m.cfg.Table.AddShort(5000 + i)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.hear(2, v(7, 1), Message{Kind: AttributeDigest, Lists: &Lists{Tables: []TableVersion{{r, 9, 4}}}})
+			s.hear(2, v(7, 1), wire.Message{Kind: wire.AttributeDigest, Lists: &wire.Lists{Tables: []wire.TableVersion{{Owner: r, Inc: 9, U: 4}}}})
 		}
 		if n := len(s.m.attributes.waiting); n > maxWaiting || s.m.stats.WaitingFull == 0 {
 			t.Errorf("%d offers wait", n)
@@ -207,14 +209,14 @@ func TestAlgorithm2Owners(t *testing.T) {
 		s.removed(5, v(7, 1))
 		s.pass(s.m.cfg.Aggregation)
 		s.alive(5, v(7, 2))
-		if n := countKind(s.pass(s.m.cfg.Aggregation), AttributeRequest); n != 4 {
+		if n := countKind(s.pass(s.m.cfg.Aggregation), wire.AttributeRequest); n != 4 {
 			t.Errorf("%d were asked", n)
 		}
 	})
 	t.Run("MS-70 nobody else writes ours", func(t *testing.T) {
 		s := withNeighbours(t)
 		s.step(Input{Kind: Set, Key: "a", Value: []byte("b")})
-		s.give(1, TableData{Owner: s.ref[0], Inc: 10, To: 6, Last: true, Entries: entries(0, 6)})
+		s.give(1, wire.TableData{Owner: s.ref[0], Inc: 10, To: 6, Last: true, Entries: entries(0, 6)})
 		if list, u := s.m.Attributes(s.m.self); len(list) != 1 || u != 1 {
 			t.Errorf("%d attributes, version %d", len(list), u)
 		}

@@ -3,12 +3,14 @@ package engine
 import (
 	"math"
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // What follows is Algorithm 1 of the seed, with the decisions MS-A1 to MS-A6.
 
 // processAlive takes note that a node has a version (Alg. 1, line 1).
-func (m *Machine) processAlive(p Ref, v Version) {
+func (m *Machine) processAlive(p wire.Ref, v wire.Version) {
 	if p == m.self {
 		if m.ver.Less(v) { // nobody else raises it (MS-7): an echo of another incarnation, or forged
 			m.stats.Clashes++
@@ -36,24 +38,24 @@ func (m *Machine) processAlive(p Ref, v Version) {
 const maxSkew = 1 << 32
 
 // plausible reports whether another node can have a version, and refute it (MS-A2).
-func (m *Machine) plausible(v Version) bool { return m.within(v, 0) }
+func (m *Machine) plausible(v wire.Version) bool { return m.within(v, 0) }
 
 // within reports whether a version is ahead of the clock by Config.Ahead and a skew at
 // most. The own incarnation counts only if the clock was set back since: others can raise
 // it, and could lead it step by step to the highest one.
-func (m *Machine) within(v Version, skew uint64) bool {
+func (m *Machine) within(v wire.Version, skew uint64) bool {
 	base := m.cfg.Wall + uint64(max(m.now-m.began, 0))
 	if m.born > base+m.cfg.Ahead+2*maxSkew {
 		base = m.born
 	}
-	return v.IsValid() && v.Inc < MaxIncarnation && v.Inc <= base+m.cfg.Ahead+skew
+	return v.IsValid() && v.Inc < wire.MaxIncarnation && v.Inc <= base+m.cfg.Ahead+skew
 }
 
 // farAheadInterval is how often a version that is too far ahead is told.
 const farAheadInterval = time.Minute
 
 // tooFarAhead counts a version of a node that is not believed, and tells of it.
-func (m *Machine) tooFarAhead(p Ref, v Version) {
+func (m *Machine) tooFarAhead(p wire.Ref, v wire.Version) {
 	if m.stats.TooFarAhead++; m.now >= m.farAhead {
 		m.farAhead = m.now + farAheadInterval
 		m.tell(Event{Kind: FarAhead, Node: p, Version: v})
@@ -61,7 +63,7 @@ func (m *Machine) tooFarAhead(p Ref, v Version) {
 }
 
 // enter puts a node into the view (Alg. 1, lines 2 and 3).
-func (m *Machine) enter(p Ref, e entry, v Version) {
+func (m *Machine) enter(p wire.Ref, e entry, v wire.Version) {
 	if m.view.members >= m.cfg.MaxMembers {
 		m.stats.ViewFull++
 		return
@@ -76,7 +78,7 @@ func (m *Machine) enter(p Ref, e entry, v Version) {
 }
 
 // joins tells of a node that is new in the view (NOTIFY-JOIN).
-func (m *Machine) joins(p Ref, v Version) {
+func (m *Machine) joins(p wire.Ref, v wire.Version) {
 	m.tell(Event{Kind: Joined, Node: p, Version: v})
 	if twin := m.cfg.Table.ids[p].twin; twin != 0 && m.view.has(twin) { // a name with two sets of endpoints
 		m.stats.Clashes++
@@ -90,7 +92,7 @@ func (m *Machine) joins(p Ref, v Version) {
 }
 
 // leaves is told that a member is in the view no more, or not in this incarnation.
-func (m *Machine) leaves(p Ref, v Version) {
+func (m *Machine) leaves(p wire.Ref, v wire.Version) {
 	delete(m.announced, p)
 	delete(m.filings, p)
 	if m.cfg.Supervisor {
@@ -103,7 +105,7 @@ func (m *Machine) leaves(p Ref, v Version) {
 }
 
 // renew raises the version of a member (Alg. 1, lines 4 to 9).
-func (m *Machine) renew(p Ref, e entry, v Version) {
+func (m *Machine) renew(p wire.Ref, e entry, v wire.Version) {
 	if len(m.suspicions.on(p)) > 0 {
 		m.delta.refutation(m, p)
 	} else {
@@ -114,7 +116,7 @@ func (m *Machine) renew(p Ref, e entry, v Version) {
 }
 
 // raise is renew without telling others.
-func (m *Machine) raise(p Ref, e entry, v Version) {
+func (m *Machine) raise(p wire.Ref, e entry, v wire.Version) {
 	if e.inc == v.Inc { // no notification (MS-44, MS-A6)
 		m.announce(p, e.minor)
 		m.view.set(p, entry{inc: v.Inc, minor: v.Minor, state: inView})
@@ -128,18 +130,18 @@ func (m *Machine) raise(p Ref, e entry, v Version) {
 
 // announce remembers which minor number listeners know of a node, now that the
 // view has another one.
-func (m *Machine) announce(p Ref, minor uint32) {
+func (m *Machine) announce(p wire.Ref, minor uint32) {
 	if _, ok := m.announced[p]; ok {
 		return
 	}
 	if m.announced == nil {
-		m.announced = make(map[Ref]uint32)
+		m.announced = make(map[wire.Ref]uint32)
 	}
 	m.announced[p] = minor
 }
 
 // LastAnnounced returns the version of a node that listeners know (MS-A5).
-func (m *Machine) LastAnnounced(p Ref, v Version) Version {
+func (m *Machine) LastAnnounced(p wire.Ref, v wire.Version) wire.Version {
 	if minor, ok := m.announced[p]; ok {
 		v.Minor = minor
 	}
@@ -147,7 +149,7 @@ func (m *Machine) LastAnnounced(p Ref, v Version) Version {
 }
 
 // processLeave takes note of a goodbye (Alg. 1, line 10).
-func (m *Machine) processLeave(d *Departure) {
+func (m *Machine) processLeave(d *wire.Departure) {
 	p, v := d.Node, d.Version
 	if p == m.self { // it is not ours (MS-A3)
 		m.accused(v)
@@ -175,14 +177,14 @@ const CodeRemoved = math.MinInt32
 
 // removeMember says goodbye in the name of a member. If it lives it refutes that, and is
 // back at once (MS-A3).
-func (m *Machine) removeMember(p Ref) {
+func (m *Machine) removeMember(p wire.Ref) {
 	if e := m.view.at(p); p != m.self && e.state == inView {
-		m.processLeave(&Departure{Node: p, Version: e.version(), Code: CodeRemoved})
+		m.processLeave(&wire.Departure{Node: p, Version: e.version(), Code: CodeRemoved})
 	}
 }
 
 // remove takes a node out of the view: line 12 or 23 of Alg. 1, or MS-A9.
-func (m *Machine) remove(p Ref, v Version, cause Cause, code int32) {
+func (m *Machine) remove(p wire.Ref, v wire.Version, cause Cause, code int32) {
 	e := m.view.at(p)
 	f := farewell{cause: cause, code: code}
 	if cause == Dead {
@@ -199,7 +201,7 @@ func (m *Machine) remove(p Ref, v Version, cause Cause, code int32) {
 // accused is what a node does about a suspicion on itself, or a goodbye in its
 // name: it says that it is alive in a newer version (Alg. 1, line 17). What is older
 // than its version was refuted already (MS-A2).
-func (m *Machine) accused(v Version) {
+func (m *Machine) accused(v wire.Version) {
 	if v.Less(m.ver) {
 		m.stats.Refuted++
 		return
@@ -209,13 +211,13 @@ func (m *Machine) accused(v Version) {
 
 // refute raises the own version above another one, also above what others believe whose
 // clocks are a little ahead.
-func (m *Machine) refute(v Version) {
+func (m *Machine) refute(v wire.Version) {
 	if v.Inc > m.ver.Inc && !m.within(v, maxSkew) {
 		m.tooFarAhead(m.self, v)
 		return
 	}
-	if next := v.next(); v.Inc > m.ver.Inc {
-		m.setVersion(Version{v.Inc + 1, 1})
+	if next := v.Next(); v.Inc > m.ver.Inc {
+		m.setVersion(wire.Version{Inc: v.Inc + 1, Minor: 1})
 	} else {
 		m.setVersion(next)
 	}
@@ -224,7 +226,7 @@ func (m *Machine) refute(v Version) {
 }
 
 // setVersion raises the own version and has all hear of it.
-func (m *Machine) setVersion(v Version) {
+func (m *Machine) setVersion(v wire.Version) {
 	if v.Inc != m.ver.Inc {
 		m.attributes.renumber(m, v.Inc)
 		m.out.Incarnation = v.Inc
@@ -237,7 +239,7 @@ func (m *Machine) setVersion(v Version) {
 // bump raises the own minor number (MS-19, MS-A7).
 func (m *Machine) bump() {
 	was := m.ver
-	m.setVersion(was.next())
+	m.setVersion(was.Next())
 	if m.ver.Inc != was.Inc { // there were no more minor numbers
 		m.tell(Event{Kind: Refuted, Node: m.self, Version: m.ver})
 	}

@@ -5,30 +5,31 @@ import (
 	"slices"
 	"time"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
 )
 
 // attributes are the attribute tables of all nodes (membership design, Sec. 4).
 type attributes struct {
-	of       map[Ref]*replica
-	order    []Ref // of all that are in the map, for walks
+	of       map[wire.Ref]*replica
+	order    []wire.Ref // of all that are in the map, for walks
 	hash     uint64
-	dirty    []Ref // with versions that neighbours were not told
-	pushes   []Ref // to be asked of all neighbours (MS-84)
+	dirty    []wire.Ref // with versions that neighbours were not told
+	pushes   []wire.Ref // to be asked of all neighbours (MS-84)
 	pushed   bitmap
 	answered bitmap    // by the message that is made
 	waiting  []waiting // offers of nodes that are not in the view yet (MS-A18)
 	open     int       // requests without an answer
-	monitors []Ref
-	merged   []Ref // tables that changed by the message that is being merged
+	monitors []wire.Ref
+	merged   []wire.Ref // tables that changed by the message that is being merged
 	at       time.Duration
 	phase    time.Duration
 }
 
 // waiting is an offer that outran the news that its owner is alive.
 type waiting struct {
-	TableVersion
-	from Ref
+	wire.TableVersion
+	from wire.Ref
 }
 
 const (
@@ -38,12 +39,12 @@ const (
 )
 
 func (a *attributes) init(m *Machine) {
-	*a = attributes{of: make(map[Ref]*replica), at: machine.Never}
+	*a = attributes{of: make(map[wire.Ref]*replica), at: machine.Never}
 	a.phase = time.Duration(m.rand(int(m.cfg.Aggregation))) // MS-A31
 }
 
 // replica returns the table of a node, made if need be.
-func (a *attributes) replica(m *Machine, p Ref) *replica {
+func (a *attributes) replica(m *Machine, p wire.Ref) *replica {
 	r := a.of[p]
 	if r == nil {
 		r = &replica{owner: p, inc: m.view.at(p).inc}
@@ -66,7 +67,7 @@ func (m *Machine) hashOf(r *replica) uint64 {
 	if r.u == 0 {
 		return 0
 	}
-	return mix(m.codec.short(r.owner)^r.inc*0x9E3779B97F4A7C15, r.u)
+	return mix(m.cfg.Table.Short(r.owner)^r.inc*0x9E3779B97F4A7C15, r.u)
 }
 
 // changing takes a table out of the hash; changed puts it back and has others told.
@@ -83,7 +84,7 @@ func (a *attributes) changed(m *Machine, r *replica) {
 
 // Why an attribute can not be written.
 var (
-	ErrKey   = wrong("an attribute's key has 1 to %d bytes", maxKey)
+	ErrKey   = wrong("an attribute's key has 1 to %d bytes", wire.MaxKey)
 	ErrTable = wrong("the attributes of the node would be too large")
 	ErrKeys  = wrong("the node would have too many attributes")
 )
@@ -91,8 +92,8 @@ var (
 // Fits reports whether an attribute can be written: the error is [ErrKey] or wraps
 // [ErrTable] or [ErrKeys].
 func (m *Machine) Fits(key string, value []byte) error {
-	a := Attribute{Key: key, Value: value}
-	if len(key) == 0 || len(key) > maxKey {
+	a := wire.Attribute{Key: key, Value: value}
+	if len(key) == 0 || len(key) > wire.MaxKey {
 		return ErrKey
 	}
 	have := bound{bytes: a.Size(), keys: 1}
@@ -115,7 +116,7 @@ func (m *Machine) Fits(key string, value []byte) error {
 
 // Admit is Fits for a write or a deletion, and counts what is refused. Deleting what is not
 // there is always possible.
-func (m *Machine) Admit(a *Attribute) error {
+func (m *Machine) Admit(a *wire.Attribute) error {
 	if r := m.attributes.of[m.self]; a.Deleted && len(a.Key) > 0 && (r == nil || r.find(a.Key) < 0) {
 		return nil
 	}
@@ -127,7 +128,7 @@ func (m *Machine) Admit(a *Attribute) error {
 }
 
 // write writes an own attribute (MS-70, MS-73); a deletion is one, too (MS-89).
-func (m *Machine) write(a Attribute) {
+func (m *Machine) write(a wire.Attribute) {
 	if err := m.Admit(&a); err != nil {
 		m.tell(Event{Kind: Refused, Node: m.self, Keys: []string{a.Key}})
 		return
@@ -153,7 +154,7 @@ func (a *attributes) renumber(m *Machine, inc uint64) {
 }
 
 // drop deletes the table of a node that left (MS-88).
-func (a *attributes) drop(m *Machine, p Ref) {
+func (a *attributes) drop(m *Machine, p wire.Ref) {
 	r := a.of[p]
 	if r == nil {
 		return
@@ -163,15 +164,15 @@ func (a *attributes) drop(m *Machine, p Ref) {
 		a.open--
 	}
 	delete(a.of, p)
-	a.order = slices.DeleteFunc(a.order, func(q Ref) bool { return q == p })
+	a.order = slices.DeleteFunc(a.order, func(q wire.Ref) bool { return q == p })
 	if r.dirty {
-		a.dirty = slices.DeleteFunc(a.dirty, func(q Ref) bool { return q == p })
+		a.dirty = slices.DeleteFunc(a.dirty, func(q wire.Ref) bool { return q == p })
 	}
-	a.monitors = slices.DeleteFunc(a.monitors, func(q Ref) bool { return q == p })
+	a.monitors = slices.DeleteFunc(a.monitors, func(q wire.Ref) bool { return q == p })
 }
 
 // joined is told that a node is in the view: what was offered of it can be asked for.
-func (a *attributes) joined(m *Machine, p Ref) {
+func (a *attributes) joined(m *Machine, p wire.Ref) {
 	inc := m.view.at(p).inc
 	var late []waiting
 	a.waiting = slices.DeleteFunc(a.waiting, func(w waiting) bool {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // set writes an attribute of a node.
@@ -34,7 +36,7 @@ func (w *world) replicated() bool {
 	return true
 }
 
-func sameAttribute(a, b Attribute) bool {
+func sameAttribute(a, b wire.Attribute) bool {
 	return a.Key == b.Key && string(a.Value) == string(b.Value) && a.U == b.U
 }
 
@@ -114,7 +116,7 @@ func TestOrder(t *testing.T) {
 		for range 30 {
 			for range rng.IntN(4) {
 				key := fmt.Sprint(rng.IntN(5))
-				owner.put(Attribute{Key: key, Value: []byte{1}, U: owner.u + 1, Deleted: rng.IntN(3) == 0}, 0)
+				owner.put(wire.Attribute{Key: key, Value: []byte{1}, U: owner.u + 1, Deleted: rng.IntN(3) == 0}, 0)
 			}
 			_, have := s.m.Attributes(s.ref[5])
 			whole := owner.above(have)
@@ -145,7 +147,7 @@ func TestOrder(t *testing.T) {
 }
 
 // split cuts data into parts.
-func split(rng *rand.Rand, d TableData) (parts []TableData) {
+func split(rng *rand.Rand, d wire.TableData) (parts []wire.TableData) {
 	for len(d.Entries) > 1 && rng.IntN(2) == 0 {
 		at := 1 + rng.IntN(len(d.Entries)-1)
 		head := d
@@ -188,11 +190,11 @@ func TestAttributeLimits(t *testing.T) {
 	if list, u := s.m.Attributes(s.m.self); len(list) != 1 || u != 2 { // b was refused
 		t.Errorf("%d attributes, version %d", len(list), u)
 	}
-	var huge []Attribute
+	var huge []wire.Attribute
 	for u := uint64(1); u <= 3; u++ {
-		huge = append(huge, Attribute{Key: fmt.Sprint(u), Value: make([]byte, 300<<10), U: u})
+		huge = append(huge, wire.Attribute{Key: fmt.Sprint(u), Value: make([]byte, 300<<10), U: u})
 	}
-	s.give(1, TableData{Owner: s.ref[5], Inc: 7, To: 3, Last: true, Entries: huge})
+	s.give(1, wire.TableData{Owner: s.ref[5], Inc: 7, To: 3, Last: true, Entries: huge})
 	if _, u := s.m.Attributes(s.ref[5]); u != 0 || s.m.stats.TooLarge != 1 {
 		t.Errorf("version %d, refused %d", u, s.m.stats.TooLarge)
 	}
@@ -223,7 +225,7 @@ func TestDeathCertificates(t *testing.T) {
 	// Somebody who has versions before those gets everything, and drops what is not in it.
 	old := replica{owner: r.owner, inc: r.inc}
 	for i := range uint64(20) {
-		old.put(Attribute{Key: fmt.Sprint(i), U: i + 1}, 0)
+		old.put(wire.Attribute{Key: fmt.Sprint(i), U: i + 1}, 0)
 	}
 	d := r.above(old.u)
 	keys, ok := old.merge(&d, 0)

@@ -1,30 +1,34 @@
 package engine
 
-import "slices"
+import (
+	"slices"
+
+	"ulnet/gossip/zone/wire"
+)
 
 // maxGoodbyes bounds the goodbyes that a repair repeats.
 const maxGoodbyes = 64
 
 // sendBase sends the whole view and all suspicions (MS-53), for a repair with the
 // history and the latest goodbyes, whose codes are not in it.
-func (m *Machine) sendBase(l *link, flags Flags) {
+func (m *Machine) sendBase(l *link, flags wire.Flags) {
 	failures, silences := m.suspicions.all()
-	lists := &Lists{View: m.view.snapshot(), Suspicions: failures, Silences: silences}
-	if flags&Repair != 0 {
+	lists := &wire.Lists{View: m.view.snapshot(), Suspicions: failures, Silences: silences}
+	if flags&wire.Repair != 0 {
 		lists.Leaves = m.goodbyes()
 	}
-	m.send(l.node, Message{Kind: Base, Flags: flags, Lists: lists})
+	m.send(l.node, wire.Message{Kind: wire.Base, Flags: flags, Lists: lists})
 }
 
 // goodbyes returns those who said goodbye and did not come back, the latest first.
-func (m *Machine) goodbyes() []Departure {
-	var list []Departure
+func (m *Machine) goodbyes() []wire.Departure {
+	var list []wire.Departure
 	for _, d := range slices.Backward(m.history.list) {
 		e := m.view.at(d.ref)
 		if !e.orderly || !m.history.current(d) || !m.cfg.Table.ID(d.ref).IsValid() {
 			continue
 		}
-		list = append(list, Departure{d.ref, e.version(), m.history.of[d.ref].code})
+		list = append(list, wire.Departure{Node: d.ref, Version: e.version(), Code: m.history.of[d.ref].code})
 		if len(list) == maxGoodbyes {
 			break
 		}
@@ -35,7 +39,7 @@ func (m *Machine) goodbyes() []Departure {
 // learn processes what a message says of nodes: goodbyes, then the living, then
 // suspicions, which avoids needless notifications (MS-57). What was removed elsewhere
 // comes before the living: it is older (MS-A9).
-func (m *Machine) learn(msg *Message, held func(Ref)) {
+func (m *Machine) learn(msg *wire.Message, held func(wire.Ref)) {
 	l := msg.Lists
 	if l == nil {
 		return
@@ -43,21 +47,21 @@ func (m *Machine) learn(msg *Message, held func(Ref)) {
 	for i := range l.Leaves {
 		m.processLeave(&l.Leaves[i])
 	}
-	if msg.Flags&Repair != 0 {
+	if msg.Flags&wire.Repair != 0 {
 		m.correct(l)
 	}
 	for i := range l.Alive {
 		m.alive(l.Alive[i].Node, l.Alive[i].Version, held)
 	}
 	if l.View != nil {
-		m.merge(l.View, held)
+		m.merge(l.View.(*Snapshot), held)
 	}
 	m.accusations(l.Suspicions, false)
 	m.accusations(l.Silences, true)
 }
 
 // accusations processes suspicions of others.
-func (m *Machine) accusations(list []Suspicion, silent bool) {
+func (m *Machine) accusations(list []wire.Suspicion, silent bool) {
 	for i := range list {
 		if s := &list[i]; s.Reporter != m.self { // an echo at best
 			m.processSuspicion(s, silent)
@@ -67,7 +71,7 @@ func (m *Machine) accusations(list []Suspicion, silent bool) {
 
 // alive is processAlive, and tells held, if there is one, of a node that is in the
 // history with a version that is not older.
-func (m *Machine) alive(p Ref, v Version, held func(Ref)) {
+func (m *Machine) alive(p wire.Ref, v wire.Version, held func(wire.Ref)) {
 	if held != nil {
 		if e := m.view.at(p); e.state == inHistory && !e.version().Less(v) {
 			held(p)
@@ -77,14 +81,14 @@ func (m *Machine) alive(p Ref, v Version, held func(Ref)) {
 }
 
 // merge takes over a view. Pages that both have are equal.
-func (m *Machine) merge(s *Snapshot, held func(Ref)) {
+func (m *Machine) merge(s *Snapshot, held func(wire.Ref)) {
 	for i, p := range s.pages {
 		if p == nil || p == m.view.pageAt(i) {
 			continue
 		}
 		for j := range p.entries {
 			if e := &p.entries[j]; e.state == inView {
-				m.alive(Ref(i*pageSize+j), e.version(), held)
+				m.alive(wire.Ref(i*pageSize+j), e.version(), held)
 			}
 		}
 	}
@@ -94,8 +98,8 @@ func (m *Machine) merge(s *Snapshot, held func(Ref)) {
 // correct removes members that a neighbour removed before (MS-A9, R), unless they refute
 // that: the neighbour may be of the other side of a partition that has ended. It does not
 // know why: that one said goodbye is never learned of this way (MS-A33).
-func (m *Machine) correct(l *Lists) {
-	each := func(p Ref, v Version) {
+func (m *Machine) correct(l *wire.Lists) {
+	each := func(p wire.Ref, v wire.Version) {
 		switch e := m.view.at(p); {
 		case p == m.self:
 			m.accused(v)
@@ -107,6 +111,6 @@ func (m *Machine) correct(l *Lists) {
 		each(l.Removed[i].Node, l.Removed[i].Version)
 	}
 	if l.View != nil {
-		l.View.each(inHistory, each)
+		l.View.Each(true, each)
 	}
 }

@@ -3,6 +3,8 @@ package engine
 import (
 	"testing"
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // TestForgedReports: those who suspect everybody are remembered within bounds, and
@@ -10,11 +12,11 @@ import (
 func TestForgedReports(t *testing.T) {
 	s := acquainted(t, 400, Config{Threshold: 3, Successors: 3})
 	for by := 1; by < 400; by++ {
-		var all []Suspicion
+		var all []wire.Suspicion
 		for i := 1; i < 400; i++ {
-			all = append(all, Suspicion{s.ref[by], s.ref[i], v(7, 3)})
+			all = append(all, wire.Suspicion{Reporter: s.ref[by], Suspect: s.ref[i], Version: v(7, 3)})
 		}
-		s.update(Lists{Suspicions: all})
+		s.update(wire.Lists{Suspicions: all})
 	}
 	most := (reportsPerMember+s.m.mostReports())*s.m.Len() + minReports
 	if s.m.suspicions.total > most || s.m.stats.TooManyReports == 0 {
@@ -22,7 +24,7 @@ func TestForgedReports(t *testing.T) {
 	}
 	one := acquainted(t, 30, Config{})
 	for i := 2; i < 30; i++ {
-		one.update(Lists{Suspicions: []Suspicion{{one.ref[0], one.ref[i], v(7, 3)}, {one.ref[1], one.ref[i], v(7, 3)}}})
+		one.update(wire.Lists{Suspicions: []wire.Suspicion{{Reporter: one.ref[0], Suspect: one.ref[i], Version: v(7, 3)}, {Reporter: one.ref[1], Suspect: one.ref[i], Version: v(7, 3)}}})
 	}
 	if one.m.Len() < 16 || one.m.suspicions.open[one.m.self] != 0 {
 		t.Errorf("%d members, %d reports in the name of this node", one.m.Len(), one.m.suspicions.open[one.m.self])
@@ -32,19 +34,19 @@ func TestForgedReports(t *testing.T) {
 // TestRefusedForEver: a peer that removes this node whatever it says, or can not take it
 // in, is asked rarely, and not suspected (MS-A12).
 func TestRefusedForEver(t *testing.T) {
-	for _, answer := range []Message{
-		{Kind: LinkRefuse, Reason: Removed, AboutVersion: v(10, 1)},
-		{Kind: LinkRefuse, Reason: Busy},
+	for _, answer := range []wire.Message{
+		{Kind: wire.LinkRefuse, Reason: wire.Removed, AboutVersion: v(10, 1)},
+		{Kind: wire.LinkRefuse, Reason: wire.Busy},
 	} {
 		s := newSolo(t, 2, Config{})
 		s.alive(1, v(7, 1))
 		asked := 0
 		for range 12_000 { // a minute
-			requests := s.count(LinkRequest)
+			requests := s.count(wire.LinkRequest)
 			for range requests {
 				asked++
 				s.hear(1, v(7, 1), answer)
-				asked += s.count(LinkRequest)
+				asked += s.count(wire.LinkRequest)
 			}
 			s.now += 5 * time.Millisecond
 			s.step(Input{})
@@ -63,11 +65,11 @@ func TestNoRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.ref = append(s.ref, r)
-	s.hear(4, v(7, 1), Message{Kind: LinkRequest, Roles: Successor})
-	if s.m.stats.ViewFull == 0 || len(s.out.Sends) != 1 || s.out.Sends[0].Message.Reason != Busy {
+	s.hear(4, v(7, 1), wire.Message{Kind: wire.LinkRequest, Roles: wire.Successor})
+	if s.m.stats.ViewFull == 0 || len(s.out.Sends) != 1 || s.out.Sends[0].Message.Reason != wire.Busy {
 		t.Errorf("%d left out, sent %+v", s.m.stats.ViewFull, s.out.Sends)
 	}
-	s.hear(1, v(7, 3), Message{Kind: LinkRequest})
+	s.hear(1, v(7, 3), wire.Message{Kind: wire.LinkRequest})
 	if s.m.links.get(s.ref[1]) != nil && s.m.links.get(s.ref[1]).mine == 0 {
 		t.Error("there is a link that nobody wants")
 	}
@@ -80,19 +82,19 @@ func TestBoundedAnswers(t *testing.T) {
 	s.link(1, v(7, 3))
 	sent := 0
 	for range 100 {
-		s.hear(1, v(7, 3), Message{Kind: Base, Flags: Repair | Ask, Lists: &Lists{}})
-		sent += s.count(Base)
+		s.hear(1, v(7, 3), wire.Message{Kind: wire.Base, Flags: wire.Repair | wire.Ask, Lists: &wire.Lists{}})
+		sent += s.count(wire.Base)
 	}
 	if sent != 1 {
 		t.Errorf("%d answers at once", sent)
 	}
-	var there []Member
+	var there []wire.Member
 	for i := 2; i < 40; i++ {
-		there = append(there, Member{s.ref[i], v(7, 3)})
+		there = append(there, wire.Member{Node: s.ref[i], Version: v(7, 3)})
 		s.removed(i, v(7, 3))
 	}
 	for range 50 {
-		s.hear(1, v(7, 3), Message{Kind: DiscoveryReply, Flags: Healing | Third, Lists: &Lists{Alive: there}})
+		s.hear(1, v(7, 3), wire.Message{Kind: wire.DiscoveryReply, Flags: wire.Healing | wire.Third, Lists: &wire.Lists{Alive: there}})
 	}
 	if n := len(s.m.discovery.healing); n == 0 || n > 38 {
 		t.Errorf("%d are to be asked", n)
@@ -105,13 +107,13 @@ func TestWaitingOffers(t *testing.T) {
 	s := newSolo(t, maxWaiting+20, Config{})
 	s.link(1, v(7, 1))
 	for i := 2; i < maxWaiting+12; i++ {
-		s.hear(1, v(7, 1), Message{Kind: AttributeDigest, Lists: &Lists{Tables: []TableVersion{{s.ref[i], 7, 1}}}})
+		s.hear(1, v(7, 1), wire.Message{Kind: wire.AttributeDigest, Lists: &wire.Lists{Tables: []wire.TableVersion{{Owner: s.ref[i], Inc: 7, U: 1}}}})
 	}
 	if n := len(s.m.attributes.waiting); n != maxWaiting || s.m.stats.WaitingFull != 10 {
 		t.Errorf("%d wait, %d left out", n, s.m.stats.WaitingFull)
 	}
 	s.alive(maxWaiting+11, v(7, 1))
-	if s.count(AttributeRequest) != 1 {
+	if s.count(wire.AttributeRequest) != 1 {
 		t.Error("the newest offer was not kept")
 	}
 }
@@ -119,11 +121,11 @@ func TestWaitingOffers(t *testing.T) {
 // TestHighestIncarnation: nobody is believed to have an incarnation that he could not
 // refute (MS-A2).
 func TestHighestIncarnation(t *testing.T) {
-	s := acquainted(t, 4, Config{Wall: MaxIncarnation - 5})
-	s.alive(2, v(MaxIncarnation, 1))
+	s := acquainted(t, 4, Config{Wall: wire.MaxIncarnation - 5})
+	s.alive(2, v(wire.MaxIncarnation, 1))
 	s.is(2, inView, v(7, 3))
-	s.suspicion(1, 0, v(MaxIncarnation, 1))
-	s.suspicion(1, 0, v(MaxIncarnation-1, 1<<32-1))
+	s.suspicion(1, 0, v(wire.MaxIncarnation, 1))
+	s.suspicion(1, 0, v(wire.MaxIncarnation-1, 1<<32-1))
 	if !s.m.ver.IsValid() {
 		t.Errorf("version %v", s.m.ver)
 	}
@@ -136,23 +138,24 @@ func TestHighestIncarnation(t *testing.T) {
 // and that it left, is answered to where it came from (MS-52).
 func TestStrangerHeard(t *testing.T) {
 	s := newSolo(t, 2, Config{Wire: true})
-	other := codec{table: NewTable(9), zone: s.m.codec.zone, most: maxPayload}
-	stranger, err := other.table.Add(testID(77))
+	table := NewTable(9)
+	other := wire.Codec{Names: table, Zone: s.m.codec.Zone, MaxBytes: wire.MaxMessage}
+	stranger, err := table.Add(testID(77))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := s.m.cfg.Table.addShort(testID(77).Position().short())
+	r, err := s.m.cfg.Table.AddShort(testID(77).Short())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.update(Lists{Leaves: []Departure{{r, v(7, 1), 0}}})
-	for _, msg := range []Message{
-		{Kind: Heartbeat},
-		{Kind: AttributeDigest, Lists: &Lists{Tables: []TableVersion{{stranger, 7, 1}}}},
+	s.update(wire.Lists{Leaves: []wire.Departure{{Node: r, Version: v(7, 1), Code: 0}}})
+	for _, msg := range []wire.Message{
+		{Kind: wire.Heartbeat},
+		{Kind: wire.AttributeDigest, Lists: &wire.Lists{Tables: []wire.TableVersion{{Owner: stranger, Inc: 7, U: 1}}}},
 	} {
 		msg.From, msg.Version = stranger, v(7, 1)
-		out := Output{Sends: []Send{{Message: msg, short: s.m.codec.short(s.m.self)}}}
-		speaker := Machine{cfg: Config{Table: other.table, Wire: true}, codec: other, out: &out}
+		out := Output{Sends: []Send{{Message: msg, short: s.m.cfg.Table.Short(s.m.self)}}}
+		speaker := Machine{cfg: Config{Table: table, Wire: true}, codec: other, out: &out}
 		speaker.encode(0)
 		s.step(Input{Kind: Arrived, Data: out.Buf, Peer: testID(77).Endpoints()[0]})
 		for i := range s.out.Sends {
@@ -160,7 +163,7 @@ func TestStrangerHeard(t *testing.T) {
 				t.Errorf("%v is answered to %d at %v", msg.Kind, to.To, to.NID)
 			}
 		}
-		if msg.Kind == Heartbeat && s.count(LinkRefuse) != 1 {
+		if msg.Kind == wire.Heartbeat && s.count(wire.LinkRefuse) != 1 {
 			t.Errorf("sent %+v, refused %d", s.out.Sends, s.m.stats.Refusals())
 		}
 	}

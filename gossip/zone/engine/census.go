@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // CensusKey begins the attributes by which supervisors publish the zones that they
@@ -16,14 +18,14 @@ const CensusKey = "zone.census/"
 
 // CensusEntry is what is known of a base zone in the management zone.
 type CensusEntry struct {
-	Zone         string  `json:"zone"`
-	Activation   uint64  `json:"activation"`   // of the active delegate: of two entries the higher one counts
-	Registration uint64  `json:"registration"` // how often the delegate has chosen a supervisor; then this
-	Delegates    int     `json:"delegates"`    // that the supervisor knows
-	Delegate     ID      `json:"delegate"`     // the active one
-	Version      Version `json:"version"`      // of it
-	Size         int     `json:"size"`         // members of the zone
-	Supervisor   ID      `json:"supervisor"`   // not in the attribute: whose it is, or was
+	Zone         string       `json:"zone"`
+	Activation   uint64       `json:"activation"`   // of the active delegate: of two entries the higher one counts
+	Registration uint64       `json:"registration"` // how often the delegate has chosen a supervisor; then this
+	Delegates    int          `json:"delegates"`    // that the supervisor knows
+	Delegate     wire.ID      `json:"delegate"`     // the active one
+	Version      wire.Version `json:"version"`      // of it
+	Size         int          `json:"size"`         // members of the zone
+	Supervisor   wire.ID      `json:"supervisor"`   // not in the attribute: whose it is, or was
 
 	State CensusState   `json:"state"`
 	Age   time.Duration `json:"age"` // since a supervisor heard the active delegate, as far as this node knows; 0: lately
@@ -63,7 +65,7 @@ func (e *CensusEntry) appendBinary(b []byte) []byte {
 	le := binary.LittleEndian
 	b = le.AppendUint64(le.AppendUint64(b, e.Activation), e.Registration)
 	b = le.AppendUint32(le.AppendUint32(b, uint32(e.Delegates)), uint32(e.Size))
-	b = appendNamed(b, Named{e.Delegate, e.Version})
+	b = wire.Named{ID: e.Delegate, Version: e.Version}.AppendTo(b)
 	if e.State != Current {
 		b = le.AppendUint32(append(b, byte(e.State)), uint32(min(e.Age.Milliseconds(), math.MaxUint32)))
 	}
@@ -72,17 +74,22 @@ func (e *CensusEntry) appendBinary(b []byte) []byte {
 
 // parseCensus parses the value of the attribute.
 func parseCensus(zone string, b []byte) (e CensusEntry, ok bool) {
-	le := binary.LittleEndian
-	p := namedParser{b: b}
-	e.Zone, e.Activation, e.Registration = zone, le.Uint64(p.take(8)), le.Uint64(p.take(8))
-	e.Delegates, e.Size = int(le.Uint32(p.take(4))), int(le.Uint32(p.take(4)))
-	n := p.named(false)
-	e.Delegate, e.Version = n.ID, n.Version
-	if len(p.b) > 0 {
-		e.State = min(CensusState(p.take(1)[0]), Lost)
-		e.Age = time.Duration(le.Uint32(p.take(4))) * time.Millisecond
+	if len(b) < 24 {
+		return e, false
 	}
-	return e, p.err == nil
+	le := binary.LittleEndian
+	e.Zone, e.Activation, e.Registration = zone, le.Uint64(b), le.Uint64(b[8:])
+	e.Delegates, e.Size = int(le.Uint32(b[16:])), int(le.Uint32(b[20:]))
+	n, b, err := wire.ParseNamed(b[24:])
+	e.Delegate, e.Version = n.ID, n.Version
+	if err == nil && len(b) > 0 {
+		if len(b) < staleSize {
+			return e, false
+		}
+		e.State = min(CensusState(b[0]), Lost)
+		e.Age = time.Duration(le.Uint32(b[1:])) * time.Millisecond
+	}
+	return e, err == nil
 }
 
 // Census returns what the management zone knows of all base zones, in the order of
@@ -150,21 +157,21 @@ func (m *Machine) query(zone string, number uint64) {
 			continue
 		}
 		if g := m.supervisor.zones[zone]; g != nil && e.Supervisor == m.cfg.Self {
-			m.answered(&Dispatch{Zone: zone, Number: number, Size: uint32(len(g.members)), Joined: g.list()})
+			m.answered(&wire.Dispatch{Zone: zone, Number: number, Size: uint32(len(g.members)), Joined: g.list()})
 			return
 		}
 		if m.view.has(m.cfg.Table.Lookup(e.Supervisor)) {
-			m.dispatch(e.Supervisor, &Dispatch{Kind: Query, Zone: zone, Number: number}, false)
+			m.dispatch(e.Supervisor, &wire.Dispatch{Kind: wire.Query, Zone: zone, Number: number}, false)
 			return
 		}
 	}
-	m.answered(&Dispatch{Zone: zone, Number: number, Flags: Unknown})
+	m.answered(&wire.Dispatch{Zone: zone, Number: number, Flags: wire.Unknown})
 }
 
 // answered tells the user who is in a zone.
-func (m *Machine) answered(d *Dispatch) {
+func (m *Machine) answered(d *wire.Dispatch) {
 	m.tell(Event{
 		Kind: Listed, Zone: d.Zone, Number: d.Number, Size: int(d.Size), Members: d.Joined,
-		Unknown: d.Flags&Unknown != 0, More: d.Flags&Continued != 0,
+		Unknown: d.Flags&wire.Unknown != 0, More: d.Flags&wire.Continued != 0,
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/portals/keyring"
 )
 
@@ -12,10 +13,10 @@ type Config struct {
 	// Zone names the zone. Messages of others are refused. Required.
 	Zone string
 	// Self is this node. Required.
-	Self ID
+	Self wire.ID
 	// Bootstrap are nodes to begin with; none for the first node (MS-11). Self
 	// among them does not matter.
-	Bootstrap []ID
+	Bootstrap []wire.ID
 	// Wall is the wall clock when the machine is first stepped, in the unit of
 	// incarnations. Versions further ahead of it, and of those known, than Ahead
 	// are refused, since nobody could refute them (MS-A2).
@@ -33,7 +34,7 @@ type Config struct {
 	Keys keyring.Keys
 	// Management are members of the management zone, to begin with: this is a base
 	// zone, and its delegates register there (MS-95). Without any it stands alone.
-	Management []ID
+	Management []wire.ID
 	// Delegates is how many a base zone has. Default 3.
 	Delegates int
 	// Supervisor has this node guard base zones: it is a member of the management zone.
@@ -77,11 +78,6 @@ func (e *Error) Error() string { return "zone: " + e.Why }
 
 func wrong(format string, args ...any) error { return &Error{fmt.Sprintf(format, args...)} }
 
-// maxZone is how long the name of a zone can be in bytes: it is part of a key.
-const maxZone = maxKey - len(CensusKey)
-
-const maxPayload = 1 << 20
-
 func orDefault[T int | uint64 | time.Duration](v, d T) T {
 	if v == 0 {
 		return d
@@ -104,7 +100,7 @@ func (c Config) Filled() (Config, error) {
 	c.MaxMembers = orDefault(c.MaxMembers, 16384)
 	c.MaxAttributes = orDefault(c.MaxAttributes, 256<<10)
 	c.MaxKeys = orDefault(c.MaxKeys, 8192)
-	c.MaxMessage = orDefault(c.MaxMessage, maxPayload)
+	c.MaxMessage = orDefault(c.MaxMessage, wire.MaxMessage)
 	if why := c.wrong(); why != "" {
 		return c, &Error{why}
 	}
@@ -116,8 +112,8 @@ func (c Config) Filled() (Config, error) {
 
 func (c *Config) wrong() string {
 	switch {
-	case c.Zone == "" || len(c.Zone) > maxZone || !validName([]byte(c.Zone)):
-		return fmt.Sprintf("a zone's name has 1 to %d printable bytes and no space, '=' or ','", maxZone)
+	case c.Zone == "" || len(c.Zone) > wire.MaxZone || !wire.ValidName([]byte(c.Zone)):
+		return fmt.Sprintf("a zone's name has 1 to %d printable bytes and no space, '=' or ','", wire.MaxZone)
 	case !c.Self.IsValid():
 		return "the id of the node itself is missing"
 	case c.Threshold < 0:
@@ -138,12 +134,12 @@ func (c *Config) wrong() string {
 		return "incarnations can be 2^62 ahead of the clock at most"
 	case c.MaxMembers < 2 || c.MaxMembers > 1<<20:
 		return "the view has room for 2 to 1048576 members"
-	case c.MaxAttributes < 0 || c.MaxAttributes > maxTable:
-		return fmt.Sprintf("the attributes of a node have %d bytes at most", maxTable)
-	case c.MaxKeys < 0 || c.MaxKeys > MaxTableKeys:
-		return fmt.Sprintf("a node has %d attributes at most", MaxTableKeys)
-	case c.MaxMessage < minMessage || c.MaxMessage > maxPayload:
-		return fmt.Sprintf("messages have %d to %d bytes", minMessage, maxPayload)
+	case c.MaxAttributes < 0 || c.MaxAttributes > wire.MaxTable:
+		return fmt.Sprintf("the attributes of a node have %d bytes at most", wire.MaxTable)
+	case c.MaxKeys < 0 || c.MaxKeys > wire.MaxTableKeys:
+		return fmt.Sprintf("a node has %d attributes at most", wire.MaxTableKeys)
+	case c.MaxMessage < wire.MinMessage || c.MaxMessage > wire.MaxMessage:
+		return fmt.Sprintf("messages have %d to %d bytes", wire.MinMessage, wire.MaxMessage)
 	}
 	return ""
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // TestConfig: defaults (MS-A12), and what can not be (MS-39).
@@ -17,7 +19,7 @@ func TestConfig(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"no zone":            func(c *Config) { c.Zone = "" },
 		"zone with a space":  func(c *Config) { c.Zone = "a b" },
-		"no id":              func(c *Config) { c.Self = ID{} },
+		"no id":              func(c *Config) { c.Self = wire.ID{} },
 		"MS-39 K_s < Θ":      func(c *Config) { c.Threshold, c.Successors = 3, 2 },
 		"negative threshold": func(c *Config) { c.Threshold = -1 },
 		"K_r of 1":           func(c *Config) { c.Random = 1 },
@@ -25,10 +27,10 @@ func TestConfig(t *testing.T) {
 		"short τ":            func(c *Config) { c.Aggregation = time.Microsecond },
 		"short timeout":      func(c *Config) { c.Timeout = time.Second },
 		"a view of one":      func(c *Config) { c.MaxMembers = 1 },
-		"many attributes":    func(c *Config) { c.MaxKeys = MaxTableKeys + 1 },
-		"large attributes":   func(c *Config) { c.MaxAttributes = maxTable + 1 },
+		"many attributes":    func(c *Config) { c.MaxKeys = wire.MaxTableKeys + 1 },
+		"large attributes":   func(c *Config) { c.MaxAttributes = wire.MaxTable + 1 },
 		"small messages":     func(c *Config) { c.MaxMessage = 100 },
-		"large messages":     func(c *Config) { c.MaxMessage = maxPayload + 1 },
+		"large messages":     func(c *Config) { c.MaxMessage = wire.MaxMessage + 1 },
 		"many delegates":     func(c *Config) { c.Delegates = 99 },
 		"table of another zone": func(c *Config) {
 			c.Table = NewTable(10)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
 )
 
@@ -33,7 +34,7 @@ type delegation struct {
 	due          time.Duration // the next message to it; Never without one
 	changes      time.Duration // when changes of the zone may be told again
 	whole        bool          // it wants all of the zone
-	joined, left []Named       // not told yet
+	joined, left []wire.Named  // not told yet
 	untold       bool          // something changed that it was not told
 	contested    bool          // the supervisor said last that another node is the active one
 }
@@ -43,7 +44,7 @@ const maxActivation = 1 << 62
 
 // claim is what another member says of itself.
 type claim struct {
-	node       Ref
+	node       wire.Ref
 	activation uint64
 }
 
@@ -58,7 +59,7 @@ const patience = 25
 
 // memberJoined is told that a member joined. While the zone forms nobody knows who
 // comes first.
-func (d *delegation) memberJoined(m *Machine, p Ref, v Version) {
+func (d *delegation) memberJoined(m *Machine, p wire.Ref, v wire.Version) {
 	d.stale = true
 	if m.now < m.began+patience*m.cfg.Aggregation {
 		d.quiet = m.now + 2*m.cfg.Aggregation
@@ -67,7 +68,7 @@ func (d *delegation) memberJoined(m *Machine, p Ref, v Version) {
 }
 
 // memberLeft is told that a member left.
-func (d *delegation) memberLeft(m *Machine, p Ref, v Version) {
+func (d *delegation) memberLeft(m *Machine, p wire.Ref, v wire.Version) {
 	d.stale = true
 	d.claims = slices.DeleteFunc(d.claims, func(c claim) bool { return c.node == p })
 	d.marks = slices.DeleteFunc(d.marks, func(k mark) bool { return k.node == p })
@@ -75,15 +76,15 @@ func (d *delegation) memberLeft(m *Machine, p Ref, v Version) {
 }
 
 // tell keeps a change for the supervisor, if there is one that needs it.
-func (d *delegation) tell(m *Machine, list *[]Named, p Ref, v Version) {
+func (d *delegation) tell(m *Machine, list *[]wire.Named, p wire.Ref, v wire.Version) {
 	d.untold = true
 	if d.own > 0 && !d.whole {
-		*list = append(*list, Named{m.cfg.Table.ID(p), v})
+		*list = append(*list, wire.Named{ID: m.cfg.Table.ID(p), Version: v})
 	}
 }
 
 // claim takes note of what a member says of itself.
-func (d *delegation) claim(p Ref, value []byte, there bool) {
+func (d *delegation) claim(p wire.Ref, value []byte, there bool) {
 	d.stale = true
 	d.claims = slices.DeleteFunc(d.claims, func(c claim) bool { return c.node == p })
 	if n, err := strconv.ParseUint(string(value), 10, 62); there && err == nil { // below maxActivation
@@ -152,7 +153,7 @@ func (d *delegation) activate() {
 }
 
 // rankOfDelegate returns how many members come before a node, at most some.
-func (m *Machine) rankOfDelegate(p Ref, most int) (rank int) {
+func (m *Machine) rankOfDelegate(p wire.Ref, most int) (rank int) {
 	for _, q := range m.cfg.Table.ballot {
 		if q == p || rank == most {
 			break
@@ -187,14 +188,14 @@ func (d *delegation) serve(m *Machine, serving bool) {
 func (d *delegation) publish(m *Machine) {
 	d.claimed = d.own > 0 || d.serving
 	if d.claimed {
-		m.write(Attribute{Key: delegateKey, Value: strconv.AppendUint(nil, d.own, 10)})
+		m.write(wire.Attribute{Key: delegateKey, Value: strconv.AppendUint(nil, d.own, 10)})
 	} else {
-		m.write(Attribute{Key: delegateKey, Deleted: true})
+		m.write(wire.Attribute{Key: delegateKey, Deleted: true})
 	}
 	if d.own > 0 {
-		m.write(Attribute{Key: MonitorKey, Value: []byte(delegateKey)})
+		m.write(wire.Attribute{Key: MonitorKey, Value: []byte(delegateKey)})
 	} else {
-		m.write(Attribute{Key: MonitorKey, Deleted: true})
+		m.write(wire.Attribute{Key: MonitorKey, Deleted: true})
 	}
 	d.announce(m)
 	if d.serving {

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"time"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
 )
 
@@ -12,10 +13,10 @@ import (
 type delta struct {
 	nodes      bitmap // Δ.A; their versions are those at the time of sending
 	count      int    // of them
-	leaves     []Departure
-	suspicions []Suspicion
-	silences   []Suspicion   // see Lists.Silences
-	at         time.Duration // when it is sent: τ after the first event (MS-56)
+	leaves     []wire.Departure
+	suspicions []wire.Suspicion
+	silences   []wire.Suspicion // see Lists.Silences
+	at         time.Duration    // when it is sent: τ after the first event (MS-56)
 }
 
 func (d *delta) arm(m *Machine) {
@@ -24,7 +25,7 @@ func (d *delta) arm(m *Machine) {
 	}
 }
 
-func (d *delta) alive(m *Machine, p Ref) {
+func (d *delta) alive(m *Machine, p wire.Ref) {
 	if d.nodes.set(p) {
 		d.count++
 		d.arm(m)
@@ -38,17 +39,17 @@ const urgentParts = 8
 func (d *delta) urgent(m *Machine) { d.at = min(d.at, m.now+m.cfg.Aggregation/urgentParts) }
 
 // refutation is alive for a node that was suspected: it must not come too late.
-func (d *delta) refutation(m *Machine, p Ref) {
+func (d *delta) refutation(m *Machine, p wire.Ref) {
 	d.alive(m, p)
 	d.urgent(m)
 }
 
-func (d *delta) leave(m *Machine, l *Departure) {
+func (d *delta) leave(m *Machine, l *wire.Departure) {
 	d.leaves = append(d.leaves, *l)
 	d.arm(m)
 }
 
-func (d *delta) suspicion(m *Machine, s *Suspicion, silent bool) {
+func (d *delta) suspicion(m *Machine, s *wire.Suspicion, silent bool) {
 	if silent {
 		d.silences = append(d.silences, *s)
 		d.urgent(m)
@@ -63,24 +64,24 @@ func (m *Machine) flush() {
 	d := &m.delta
 	d.at = machine.Never
 	if m.links.count(up) > 0 {
-		lists := &Lists{Leaves: d.leaves, Suspicions: d.suspicions, Silences: d.silences, Alive: m.fresh()}
-		m.links.each(up, func(l *link) { m.send(l.node, Message{Kind: Update, Lists: lists}) })
+		lists := &wire.Lists{Leaves: d.leaves, Suspicions: d.suspicions, Silences: d.silences, Alive: m.fresh()}
+		m.links.each(up, func(l *link) { m.send(l.node, wire.Message{Kind: wire.Update, Lists: lists}) })
 	}
 	clear(d.nodes)
 	d.leaves, d.suspicions, d.silences, d.count = nil, nil, nil, 0 // a neighbour to come gets the whole view
 }
 
 // fresh returns the nodes of Δ.A with their versions, in the view or when they went.
-func (m *Machine) fresh() []Member {
+func (m *Machine) fresh() []wire.Member {
 	if m.delta.count == 0 {
 		return nil
 	}
-	list := make([]Member, 0, m.delta.count)
+	list := make([]wire.Member, 0, m.delta.count)
 	for i, word := range m.delta.nodes {
 		for ; word != 0; word &= word - 1 {
-			p := Ref(i<<6 + bits.TrailingZeros64(word))
+			p := wire.Ref(i<<6 + bits.TrailingZeros64(word))
 			if e := m.view.at(p); e.state != unknown {
-				list = append(list, Member{p, e.version()})
+				list = append(list, wire.Member{Node: p, Version: e.version()})
 			}
 		}
 	}
@@ -91,7 +92,7 @@ func (d *delta) marks(keep *bitmap) {
 	for i := range d.leaves {
 		keep.set(d.leaves[i].Node)
 	}
-	for _, list := range [][]Suspicion{d.suspicions, d.silences} {
+	for _, list := range [][]wire.Suspicion{d.suspicions, d.silences} {
 		for i := range list {
 			keep.set(list[i].Suspect)
 			keep.set(list[i].Reporter)

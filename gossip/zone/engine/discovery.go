@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
 )
 
@@ -13,12 +14,12 @@ type discovery struct {
 	at       time.Duration
 	interval time.Duration
 	asked    []question
-	healing  []Ref  // to be asked at once: the other side of a partition (MS-A7)
-	toHeal   bitmap // of these
+	healing  []wire.Ref // to be asked at once: the other side of a partition (MS-A7)
+	toHeal   bitmap     // of these
 }
 
 type question struct {
-	node    Ref
+	node    wire.Ref
 	until   time.Duration
 	healing bool
 }
@@ -83,8 +84,8 @@ func (m *Machine) discover() {
 
 // target draws one of (B \ View) ∪ H, without those that said goodbye (MS-16, MS-A8);
 // 0 if there is none.
-func (m *Machine) target() Ref {
-	var missing []Ref
+func (m *Machine) target() wire.Ref {
+	var missing []wire.Ref
 	for _, p := range m.bootstrap {
 		if e := m.view.at(p); e.state == unknown || e.state == inHistory && e.orderly { // others are in H
 			missing = append(missing, p)
@@ -102,20 +103,20 @@ func (m *Machine) target() Ref {
 }
 
 // wanted reports whether a node of the history is to be asked.
-func (m *Machine) wanted(p Ref) bool {
+func (m *Machine) wanted(p wire.Ref) bool {
 	e := m.view.at(p)
 	return e.state == inHistory && !e.orderly && m.cfg.Table.ID(p).IsValid()
 }
 
 // ask sends a request, which says whether its target was in the history (¬boot).
-func (m *Machine) ask(p Ref, flags Flags) {
+func (m *Machine) ask(p wire.Ref, flags wire.Flags) {
 	d := &m.discovery
 	healing := m.view.at(p).state == inHistory
 	d.asked = append(d.asked, question{p, m.now + m.cfg.Heartbeat, healing})
 	if healing {
-		flags |= Healing
+		flags |= wire.Healing
 	}
-	m.send(p, Message{Kind: DiscoveryRequest, Flags: flags})
+	m.send(p, wire.Message{Kind: wire.DiscoveryRequest, Flags: flags})
 }
 
 // expire gives up questions without an answer.
@@ -124,13 +125,13 @@ func (d *discovery) expire(now time.Duration) {
 }
 
 // failed gives up the question to a node.
-func (d *discovery) failed(p Ref) {
+func (d *discovery) failed(p wire.Ref) {
 	d.asked = slices.DeleteFunc(d.asked, func(q question) bool { return q.node == p })
 }
 
 // asked answers a request with the whole view (MS-18).
 func (m *Machine) asked() {
-	p, healing := m.in.From, m.in.Flags&Healing
+	p, healing := m.in.From, m.in.Flags&wire.Healing
 	if healing != 0 {
 		m.bump() // so that the other side takes this node for alive again (MS-19)
 	}
@@ -138,15 +139,15 @@ func (m *Machine) asked() {
 	if !m.view.has(p) {
 		m.refuseStranger(p)
 	}
-	if m.in.Flags&Brief != 0 {
-		m.send(p, Message{Kind: DiscoveryReply, Flags: healing | Brief, Lists: &Lists{Alive: []Member{{m.self, m.ver}}}})
+	if m.in.Flags&wire.Brief != 0 {
+		m.send(p, wire.Message{Kind: wire.DiscoveryReply, Flags: healing | wire.Brief, Lists: &wire.Lists{Alive: []wire.Member{{Node: m.self, Version: m.ver}}}})
 		return
 	}
 	m.sendView(p, healing)
 }
 
-func (m *Machine) sendView(p Ref, flags Flags) {
-	m.send(p, Message{Kind: DiscoveryReply, Flags: flags, Lists: &Lists{View: m.view.snapshot()}})
+func (m *Machine) sendView(p wire.Ref, flags wire.Flags) {
+	m.send(p, wire.Message{Kind: wire.DiscoveryReply, Flags: flags, Lists: &wire.Lists{View: m.view.snapshot()}})
 }
 
 // told takes note of the answer to a request. After a partition each side holds that
@@ -155,11 +156,11 @@ func (m *Machine) sendView(p Ref, flags Flags) {
 // each side knows the whole of the other by then, and if all had to exchange views a
 // zone of n would send n² of them.
 func (m *Machine) told() {
-	p, healing := m.in.From, m.in.Flags&Healing != 0
-	var held func(Ref)
+	p, healing := m.in.From, m.in.Flags&wire.Healing != 0
+	var held func(wire.Ref)
 	if healing {
 		held = m.healLater
-		if m.in.Flags&(Third|Later) == 0 {
+		if m.in.Flags&(wire.Third|wire.Later) == 0 {
 			m.bump()
 		}
 	}
@@ -167,18 +168,18 @@ func (m *Machine) told() {
 		m.processAlive(p, m.in.Version)
 	}
 	m.learn(&m.in, held)
-	if m.in.Flags&More != 0 {
+	if m.in.Flags&wire.More != 0 {
 		return
 	}
 	m.discovery.failed(p) // it is answered
-	if healing && m.in.Flags&(Third|Brief) == 0 {
-		m.sendView(p, Healing|Third)
+	if healing && m.in.Flags&(wire.Third|wire.Brief) == 0 {
+		m.sendView(p, wire.Healing|wire.Third)
 	}
 	m.heal()
 }
 
 // healLater notes that a node is alive elsewhere.
-func (m *Machine) healLater(p Ref) {
+func (m *Machine) healLater(p wire.Ref) {
 	d := &m.discovery
 	if !d.toHeal.set(p) {
 		return
@@ -203,7 +204,7 @@ func (m *Machine) heal() {
 		d.toHeal.unset(p)
 		isAsked := slices.ContainsFunc(d.asked, func(q question) bool { return q.node == p })
 		if m.wanted(p) && !isAsked {
-			m.ask(p, Brief)
+			m.ask(p, wire.Brief)
 		}
 	}
 	if len(d.healing) == 0 {

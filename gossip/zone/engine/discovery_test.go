@@ -4,13 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
 )
 
 // sole makes a machine with so many bootstraps, of nodes that the test plays.
 func sole(t *testing.T, boots, nodes int) *solo {
 	t.Helper()
-	var list []ID
+	var list []wire.ID
 	for i := 1; i <= boots; i++ {
 		list = append(list, testID(i))
 	}
@@ -38,7 +39,7 @@ func TestDiscoveryTargets(t *testing.T) {
 		}
 		s.leave(7, v(7, 1), 0) // a goodbye
 		s.leave(1, v(7, 1), 0) // of a bootstrap
-		seen := map[Ref]int{}
+		seen := map[wire.Ref]int{}
 		const draws = 6000
 		for range draws {
 			seen[s.m.target()]++
@@ -55,18 +56,18 @@ func TestDiscoveryTargets(t *testing.T) {
 	})
 	t.Run("MS-17 the flag", func(t *testing.T) {
 		s := sole(t, 2, 5)
-		if s.count(DiscoveryRequest) != 2 || s.out.Sends[0].Message.Flags&Healing != 0 {
+		if s.count(wire.DiscoveryRequest) != 2 || s.out.Sends[0].Message.Flags&wire.Healing != 0 {
 			t.Errorf("sent %+v", s.out.Sends)
 		}
 		s.alive(1, v(7, 1))
 		s.alive(2, v(7, 1))
 		s.removed(1, v(7, 1))
 		sent := s.pass(time.Second) // in B and in H: it counts as of the history
-		if countKind(sent, DiscoveryRequest) == 0 {
+		if countKind(sent, wire.DiscoveryRequest) == 0 {
 			t.Error("not asked")
 		}
 		for _, m := range sent {
-			if m.Message.Kind == DiscoveryRequest && (m.To != s.ref[1] || m.Message.Flags&Healing == 0) {
+			if m.Message.Kind == wire.DiscoveryRequest && (m.To != s.ref[1] || m.Message.Flags&wire.Healing == 0) {
 				t.Errorf("asked %v with %v", m.To, m.Message.Flags)
 			}
 		}
@@ -77,17 +78,17 @@ func TestDiscoveryTargets(t *testing.T) {
 // is nobody to ask (MS-23).
 func TestDiscoveryInterval(t *testing.T) {
 	s := sole(t, 1, 3)
-	first := countKind(s.pass(3*time.Second), DiscoveryRequest)
+	first := countKind(s.pass(3*time.Second), wire.DiscoveryRequest)
 	s.pass(2 * time.Minute)
-	last := countKind(s.pass(time.Minute), DiscoveryRequest)
+	last := countKind(s.pass(time.Minute), wire.DiscoveryRequest)
 	if first < 3 || first > 6 || last < 4 || last > 8 {
 		t.Errorf("%d in the first 3 s, %d in a minute later", first, last)
 	}
 	n := 0
 	s.link(1, v(7, 1))
 	for range 60 {
-		n += countKind(s.pass(time.Second), DiscoveryRequest)
-		s.hear(1, v(7, 1), Message{Kind: Heartbeat})
+		n += countKind(s.pass(time.Second), wire.DiscoveryRequest)
+		s.hear(1, v(7, 1), wire.Message{Kind: wire.Heartbeat})
 	}
 	if n > 0 || s.m.discovery.at != machine.Never {
 		t.Errorf("%d although everybody is known", n)
@@ -100,9 +101,9 @@ func TestDiscoveryAnswers(t *testing.T) {
 	s := sole(t, 1, 9)
 	s.alive(3, v(7, 1))
 	s.pass(s.m.cfg.Aggregation)
-	s.hear(2, v(5, 1), Message{Kind: DiscoveryRequest})
+	s.hear(2, v(5, 1), wire.Message{Kind: wire.DiscoveryRequest})
 	reply := s.out.Sends[len(s.out.Sends)-1].Message
-	if reply.Kind != DiscoveryReply || reply.Flags != 0 || reply.Lists.View.members != 3 || s.m.ver != v(10, 1) {
+	if members, _, _ := reply.Lists.View.Size(); reply.Kind != wire.DiscoveryReply || reply.Flags != 0 || members != 3 || s.m.ver != v(10, 1) {
 		t.Errorf("answer %+v, own version %v", reply, s.m.ver)
 	}
 	s.want(Event{Kind: Joined, Node: s.ref[2], Version: v(5, 1)})
@@ -111,9 +112,9 @@ func TestDiscoveryAnswers(t *testing.T) {
 	}
 
 	s.pass(s.m.cfg.Aggregation)
-	s.hear(2, v(5, 2), Message{Kind: DiscoveryRequest, Flags: Healing}) // MS-19: the target raises its version
+	s.hear(2, v(5, 2), wire.Message{Kind: wire.DiscoveryRequest, Flags: wire.Healing}) // MS-19: the target raises its version
 	reply = s.out.Sends[len(s.out.Sends)-1].Message
-	if reply.Flags != Healing || s.m.ver != v(10, 2) {
+	if reply.Flags != wire.Healing || s.m.ver != v(10, 2) {
 		t.Errorf("answer %+v, own version %v", reply, s.m.ver)
 	}
 	s.delta(2, 0, 0) // and has all hear of it
@@ -126,37 +127,37 @@ func TestDiscoveryAnswers(t *testing.T) {
 	}
 	s.pass(s.m.cfg.Aggregation)
 	s.m.discovery.asked = nil
-	other := Lists{}
+	other := wire.Lists{}
 	for i := 4; i < 9; i++ {
-		other.Alive = append(other.Alive, Member{s.ref[i], v(7, 1)})
+		other.Alive = append(other.Alive, wire.Member{Node: s.ref[i], Version: v(7, 1)})
 	}
-	s.hear(4, v(7, 6), Message{Kind: DiscoveryReply, Flags: Healing, Lists: &other})
+	s.hear(4, v(7, 6), wire.Message{Kind: wire.DiscoveryReply, Flags: wire.Healing, Lists: &other})
 	if s.m.ver != v(10, 3) {
 		t.Errorf("own version %v", s.m.ver)
 	}
 	s.want(Event{Kind: Joined, Node: s.ref[4], Version: v(7, 6)})
-	if n := s.count(DiscoveryRequest); n != 4 || s.out.Sends[len(s.out.Sends)-1].Message.Flags != Healing|Brief {
+	if n := s.count(wire.DiscoveryRequest); n != 4 || s.out.Sends[len(s.out.Sends)-1].Message.Flags != wire.Healing|wire.Brief {
 		t.Errorf("%d were asked: %+v", n, s.out.Sends)
 	}
 	for _, m := range s.out.Sends {
-		if m.Message.Kind == DiscoveryReply && m.Message.Flags != Healing|Third {
+		if m.Message.Kind == wire.DiscoveryReply && m.Message.Flags != wire.Healing|wire.Third {
 			t.Errorf("own view with %v", m.Message.Flags)
 		}
 	}
-	if s.count(DiscoveryReply) != 1 || s.m.discovery.interval != s.m.cfg.Retry {
-		t.Errorf("%d answers, interval %v", s.count(DiscoveryReply), s.m.discovery.interval)
+	if s.count(wire.DiscoveryReply) != 1 || s.m.discovery.interval != s.m.cfg.Retry {
+		t.Errorf("%d answers, interval %v", s.count(wire.DiscoveryReply), s.m.discovery.interval)
 	}
-	s.hear(6, v(7, 6), Message{Kind: DiscoveryReply, Flags: Healing | Brief, Lists: &Lists{Alive: []Member{{s.ref[6], v(7, 6)}}}})
+	s.hear(6, v(7, 6), wire.Message{Kind: wire.DiscoveryReply, Flags: wire.Healing | wire.Brief, Lists: &wire.Lists{Alive: []wire.Member{{Node: s.ref[6], Version: v(7, 6)}}}})
 	s.is(6, inView, v(7, 6))
-	if s.m.ver != v(10, 4) || s.count(DiscoveryReply) > 0 {
+	if s.m.ver != v(10, 4) || s.count(wire.DiscoveryReply) > 0 {
 		t.Errorf("own version %v after a brief answer", s.m.ver)
 	}
-	s.hear(3, v(7, 6), Message{Kind: DiscoveryRequest, Flags: Healing | Brief})
-	if r := s.out.Sends[0].Message; r.Flags != Healing|Brief || r.Lists.View != nil || r.Lists.Alive[0] != (Member{s.m.self, v(10, 5)}) {
+	s.hear(3, v(7, 6), wire.Message{Kind: wire.DiscoveryRequest, Flags: wire.Healing | wire.Brief})
+	if r := s.out.Sends[0].Message; r.Flags != wire.Healing|wire.Brief || r.Lists.View != nil || r.Lists.Alive[0] != (wire.Member{Node: s.m.self, Version: v(10, 5)}) {
 		t.Errorf("a brief answer: %+v", r)
 	}
-	s.hear(5, v(7, 6), Message{Kind: DiscoveryReply, Flags: Healing | Third, Lists: &Lists{}})
-	if s.m.ver != v(10, 5) || s.count(DiscoveryReply) > 0 {
+	s.hear(5, v(7, 6), wire.Message{Kind: wire.DiscoveryReply, Flags: wire.Healing | wire.Third, Lists: &wire.Lists{}})
+	if s.m.ver != v(10, 5) || s.count(wire.DiscoveryReply) > 0 {
 		t.Error("a third message is answered")
 	}
 }
@@ -166,12 +167,12 @@ func TestDiscoveryAnswers(t *testing.T) {
 func TestHistoryBounds(t *testing.T) {
 	s := newSolo(t, 8000, Config{})
 	gone := func(from, to int) {
-		var list []Member
+		var list []wire.Member
 		for i := from; i < to; i++ {
-			list = append(list, Member{s.ref[i], v(7, 1)})
+			list = append(list, wire.Member{Node: s.ref[i], Version: v(7, 1)})
 		}
-		s.update(Lists{Alive: list})
-		s.hear(1, v(1, 1), Message{Kind: Base, Flags: Repair, Lists: &Lists{Removed: list}})
+		s.update(wire.Lists{Alive: list})
+		s.hear(1, v(1, 1), wire.Message{Kind: wire.Base, Flags: wire.Repair, Lists: &wire.Lists{Removed: list}})
 		s.unanswered()
 	}
 	gone(1, 2000)
@@ -197,11 +198,11 @@ func TestHistoryBounds(t *testing.T) {
 
 	far := newSolo(t, 3, Config{}) // strangers that left: a ring of them (MS-A4)
 	for i := range uint64(3 * maxStrangers) {
-		r, err := far.m.cfg.Table.addShort(1000 + i)
+		r, err := far.m.cfg.Table.AddShort(1000 + i)
 		if err != nil {
 			t.Fatal(err)
 		}
-		far.update(Lists{Leaves: []Departure{{r, v(7, 1), 0}}})
+		far.update(wire.Lists{Leaves: []wire.Departure{{Node: r, Version: v(7, 1), Code: 0}}})
 	}
 	if n := far.m.view.gone; n != maxStrangers {
 		t.Errorf("%d strangers in the history", n)
@@ -228,10 +229,10 @@ func TestManyIds(t *testing.T) {
 			t.Fatal(err)
 		}
 		sender.out, sender.ver = &Output{}, v(1, 1)
-		sender.send(to, Message{Kind: DiscoveryReply, Lists: &Lists{Alive: []Member{{sender.self, v(1, 1)}, {r, v(1, 1)}}}})
+		sender.send(to, wire.Message{Kind: wire.DiscoveryReply, Lists: &wire.Lists{Alive: []wire.Member{{Node: sender.self, Version: v(1, 1)}, {Node: r, Version: v(1, 1)}}}})
 		sender.encode(0)
 		if i == 2 { // so that the sender is known
-			sender.send(to, Message{Kind: DiscoveryRequest})
+			sender.send(to, wire.Message{Kind: wire.DiscoveryRequest})
 			sender.out.Sends[0], sender.out.Sends[1] = sender.out.Sends[1], sender.out.Sends[0]
 			sender.out.Buf = nil
 			sender.out.Sends = sender.out.Sends[:1]

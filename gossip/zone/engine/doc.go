@@ -48,9 +48,8 @@
 //
 // # Messages
 //
-// Messages are single PUTs to [Portal] with match bits [Bits], little-endian. The
-// format stands at codec.appendHeader. Lists that do not fit one message are cut into
-// several, each of which stands for itself.
+// Package gossip/zone/wire has the messages and their bytes. A [Table] keeps the ids of nodes, which
+// messages name by their refs.
 //
 // # Bounds
 //

@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"slices"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // EventKind tells events apart.
@@ -50,6 +52,13 @@ func (k *EventKind) UnmarshalText(text []byte) error {
 	return unmarshalName(eventNames[:], "event", text, (*uint8)(k))
 }
 
+func name(names []string, i int) string {
+	if i < 0 || i >= len(names) {
+		return "?"
+	}
+	return names[i]
+}
+
 // unmarshalName finds the value that has a name.
 func unmarshalName(names []string, what string, text []byte, v *uint8) error {
 	i := slices.Index(names, string(text))
@@ -89,25 +98,25 @@ func (c *Cause) UnmarshalText(text []byte) error {
 // Event is something to tell. Joined and Left come in turn for each node and
 // incarnation; replaying them gives the view (MS-10).
 type Event struct {
-	Kind       EventKind   `json:"event"`
-	Cause      Cause       `json:"cause"`
-	Node       Ref         `json:"-"`
-	ID         ID          `json:"id,omitzero"`
-	Version    Version     `json:"version,omitzero"`
-	Code       int32       `json:"code,omitempty"`
-	Keys       []string    `json:"keys,omitempty"`       // that were written or deleted, in order
-	Attributes []Attribute `json:"attributes,omitempty"` // all that are there, in the order in which they were written
+	Kind       EventKind        `json:"event"`
+	Cause      Cause            `json:"cause"`
+	Node       wire.Ref         `json:"-"`
+	ID         wire.ID          `json:"id,omitzero"`
+	Version    wire.Version     `json:"version,omitzero"`
+	Code       int32            `json:"code,omitempty"`
+	Keys       []string         `json:"keys,omitempty"`       // that were written or deleted, in order
+	Attributes []wire.Attribute `json:"attributes,omitempty"` // all that are there, in the order in which they were written
 
 	// Of a base zone, in the management zone.
-	Zone      string  `json:"zone,omitempty"`
-	Suspect   Named   `json:"suspect,omitzero"`
-	Trouble   Trouble `json:"trouble,omitzero"`
-	Reporters int     `json:"reporters,omitempty"` // how many suspect it, as its active delegate knows
-	Number    uint64  `json:"number,omitempty"`    // of the question
-	Size      int     `json:"size,omitempty"`
-	Members   []Named `json:"members,omitempty"`
-	Unknown   bool    `json:"unknown,omitempty"` // nobody guards the zone
-	More      bool    `json:"more,omitempty"`    // another event goes on with Members
+	Zone      string       `json:"zone,omitempty"`
+	Suspect   wire.Named   `json:"suspect,omitzero"`
+	Trouble   Trouble      `json:"trouble,omitzero"`
+	Reporters int          `json:"reporters,omitempty"` // how many suspect it, as its active delegate knows
+	Number    uint64       `json:"number,omitempty"`    // of the question
+	Size      int          `json:"size,omitempty"`
+	Members   []wire.Named `json:"members,omitempty"`
+	Unknown   bool         `json:"unknown,omitempty"` // nobody guards the zone
+	More      bool         `json:"more,omitempty"`    // another event goes on with Members
 }
 
 // tell tells the user of a node.

@@ -5,15 +5,16 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 )
 
 // Two machines with one table, in virtual time, on a network without delay: the second asks
 // the first to let it in, says something of itself, and leaves.
 func Example() {
-	ids := []engine.ID{engine.MustParseID("n1=10.0.0.1@tcp"), engine.MustParseID("n2=10.0.0.2@tcp")}
+	ids := []wire.ID{wire.MustParseID("n1=10.0.0.1@tcp"), wire.MustParseID("n2=10.0.0.2@tcp")}
 	table := engine.NewTable(16)
-	machines, wakes := map[engine.Ref]*engine.Machine{}, map[engine.Ref]time.Duration{}
-	var refs []engine.Ref
+	machines, wakes := map[wire.Ref]*engine.Machine{}, map[wire.Ref]time.Duration{}
+	var refs []wire.Ref
 	for _, id := range ids {
 		m, err := engine.New(engine.Config{Zone: "rack1", Self: id, Bootstrap: ids[:1], Table: table})
 		if err != nil {
@@ -23,8 +24,8 @@ func Example() {
 		machines[table.Lookup(id)] = m
 	}
 	var now time.Duration
-	var step func(engine.Ref, engine.Input)
-	step = func(self engine.Ref, in engine.Input) {
+	var step func(wire.Ref, engine.Input)
+	step = func(self wire.Ref, in engine.Input) {
 		var out engine.Output
 		wakes[self] = machines[self].Step(now, in, &out)
 		for _, e := range out.Events {

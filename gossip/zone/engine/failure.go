@@ -1,9 +1,13 @@
 package engine
 
-import "time"
+import (
+	"time"
+
+	"ulnet/gossip/zone/wire"
+)
 
 // heardFrom is told that a message came from a node.
-func (m *Machine) heardFrom(l *link, v Version) {
+func (m *Machine) heardFrom(l *link, v wire.Version) {
 	l.heard, l.version = m.now, newer(l.version, v)
 	l.last, l.met, l.tries = m.now, true, 0
 	switch l.state {
@@ -22,7 +26,7 @@ func (m *Machine) heardFrom(l *link, v Version) {
 
 // down is told that the transport lost its connection to a node. That counts only
 // if it can not be made again at once (MS-A30).
-func (m *Machine) down(p Ref) {
+func (m *Machine) down(p wire.Ref) {
 	if l := m.links.get(p); l != nil && l.state == up {
 		m.probe(l, m.cfg.Timeout)
 	}
@@ -31,11 +35,11 @@ func (m *Machine) down(p Ref) {
 // probe asks a peer for an answer within some time.
 func (m *Machine) probe(l *link, patience time.Duration) {
 	l.probing, l.due = true, m.now+patience
-	m.send(l.node, m.beatMessage(Echo))
+	m.send(l.node, m.beatMessage(wire.Echo))
 }
 
 // failed is told that a send to a node failed.
-func (m *Machine) failed(p Ref, local bool) {
+func (m *Machine) failed(p wire.Ref, local bool) {
 	l := m.links.get(p)
 	switch {
 	case local: // never a reason to suspect anybody (MS-A1)
@@ -83,7 +87,7 @@ func (m *Machine) lost(l *link) {
 		m.request(l)
 	case m.now < m.pauses.until: // this node stood still: what it thinks is old (MS-A29)
 		m.excuse(l)
-	case l.state == connecting && l.mine&Successor == 0 && !m.blind.muted:
+	case l.state == connecting && l.mine&wire.Successor == 0 && !m.blind.muted:
 		m.cut(l.node)
 		m.topology.later(m) // not at once: nobody may be reached
 	case !l.doubted && m.blind.note(m):
@@ -123,19 +127,19 @@ func (m *Machine) file(l *link) {
 	}
 	switch l = m.links.get(p); {
 	case l == nil: // it was removed
-	case l.mine&Successor == 0:
+	case l.mine&wire.Successor == 0:
 		m.cut(p)
 		m.topology.soon(m)
 	default:
-		l.mine = Successor
+		l.mine = wire.Successor
 		m.retry(l)
 		m.topology.soon(m)
 	}
 }
 
 // suspect files a report, for everybody and at once for the monitors (MS-60).
-func (m *Machine) suspect(p Ref, v Version, silent bool) {
-	s := Suspicion{m.self, p, v}
+func (m *Machine) suspect(p wire.Ref, v wire.Version, silent bool) {
+	s := wire.Suspicion{Reporter: m.self, Suspect: p, Version: v}
 	known := len(m.delta.suspicions) + len(m.delta.silences)
 	m.processSuspicion(&s, silent)
 	if len(m.delta.suspicions)+len(m.delta.silences) == known {
@@ -198,11 +202,18 @@ func (m *Machine) alone() bool {
 // fileHeld reports all that are held.
 func (m *Machine) fileHeld() {
 	m.blind = blind{}
-	var nodes []Ref
+	var nodes []wire.Ref
 	m.links.each(held, func(l *link) { nodes = append(nodes, l.node) })
 	for _, p := range nodes {
 		if l := m.links.get(p); l != nil {
 			m.file(l)
 		}
 	}
+}
+
+func newer(a, b wire.Version) wire.Version {
+	if a.Less(b) {
+		return b
+	}
+	return a
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // booted returns a zone that has been at rest for a while.
@@ -85,7 +87,7 @@ func TestPartitions(t *testing.T) {
 			w.run(time.Minute)
 			w.cut = nil
 			contact := time.Duration(0)
-			w.tap = func(from, to *node, _ *Send, m *Message, _ int) {
+			w.tap = func(from, to *node, _ *Send, m *wire.Message, _ int) {
 				if (from.i < c.a) != (to.i < c.a) && contact == 0 {
 					contact = w.now
 				}
@@ -159,14 +161,14 @@ func TestLateMessage(t *testing.T) {
 		s.step(Input{Kind: Down, Node: s.ref[i]})
 		s.step(Input{Kind: Failed, Node: s.ref[i]})
 	}
-	s.step(Input{Kind: Delivered, At: s.now - 600*time.Millisecond, Message: &Message{Kind: Heartbeat, From: s.ref[1], Version: v(7, 1)}})
+	s.step(Input{Kind: Delivered, At: s.now - 600*time.Millisecond, Message: &wire.Message{Kind: wire.Heartbeat, From: s.ref[1], Version: v(7, 1)}})
 	fail(2)
 	if s.m.stats.Filed != 0 || s.m.stats.Late != 1 || s.m.stats.Excused == 0 {
 		t.Errorf("filed %d, late %d", s.m.stats.Filed, s.m.stats.Late)
 	}
 	for range 4 {
 		for i := 1; i < 9; i++ {
-			s.hear(i, v(7, 1), Message{Kind: Heartbeat})
+			s.hear(i, v(7, 1), wire.Message{Kind: wire.Heartbeat})
 		}
 		s.pass(time.Second)
 	}
@@ -235,11 +237,11 @@ func TestMuted(t *testing.T) {
 		t.Errorf("%d suspicions, muted %v", n, s.m.blind.muted)
 	}
 	s.pass(500 * time.Millisecond)
-	s.hear(8, v(7, 1), Message{Kind: Heartbeat})
-	if s.m.blind.muted || s.count(Heartbeat) != 2 { // the last chance of two
-		t.Errorf("muted %v after a confirmation, %d heartbeats", s.m.blind.muted, s.count(Heartbeat))
+	s.hear(8, v(7, 1), wire.Message{Kind: wire.Heartbeat})
+	if s.m.blind.muted || s.count(wire.Heartbeat) != 2 { // the last chance of two
+		t.Errorf("muted %v after a confirmation, %d heartbeats", s.m.blind.muted, s.count(wire.Heartbeat))
 	}
-	s.hear(5, v(7, 1), Message{Kind: Heartbeat})
+	s.hear(5, v(7, 1), wire.Message{Kind: wire.Heartbeat})
 	s.pass(s.m.cfg.Heartbeat)
 	if n := s.m.stats.Filed; n != 5 {
 		t.Errorf("%d suspicions, want one more", n)
@@ -252,10 +254,10 @@ func TestGhost(t *testing.T) {
 	w := booted(t, 3, 40, Config{})
 	deaf, victim := w.nodes[4], w.nodes[11]
 	lost, begin := 0, w.now
-	w.lose = func(_, to *node, m *Message) bool {
+	w.lose = func(_, to *node, m *wire.Message) bool {
 		// A new neighbour tells of suspicions that are not decided yet.
-		early := m.Kind == Base && w.now < begin+7*time.Second
-		if to == deaf && (m.Kind == Update || m.Kind == Notice || early) {
+		early := m.Kind == wire.Base && w.now < begin+7*time.Second
+		if to == deaf && (m.Kind == wire.Update || m.Kind == wire.Notice || early) {
 			lost++
 			return true
 		}
@@ -279,9 +281,9 @@ func TestBoundedRepair(t *testing.T) {
 	s.link(1, v(7, 1))
 	sent := 0
 	for range 600 { // ten minutes
-		s.hear(1, v(7, 1), Message{Kind: Heartbeat, Hash: 42, Tables: 43})
-		sent += s.count(Base) + s.count(AttributeDigest)
-		sent += countKind(s.pass(time.Second), Base)
+		s.hear(1, v(7, 1), wire.Message{Kind: wire.Heartbeat, Hash: 42, Tables: 43})
+		sent += s.count(wire.Base) + s.count(wire.AttributeDigest)
+		sent += countKind(s.pass(time.Second), wire.Base)
 	}
 	if sent < 3 || sent > 25 || s.m.stats.Repairs == 0 {
 		t.Errorf("%d messages of repair in ten minutes", sent)

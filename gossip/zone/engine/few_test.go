@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnd/lndtest/effort"
 )
 
@@ -64,7 +65,7 @@ func TestFewLeft(t *testing.T) {
 func TestDeafNodes(t *testing.T) {
 	for deaf := 1; deaf <= 2; deaf++ {
 		w := booted(t, 1, 96, Config{})
-		w.messages = [kinds]int{}
+		w.messages = [wire.Kinds]int{}
 		w.cut = func(_, to int) bool { return to < deaf }
 		w.told = func(n *node, e *Event) {
 			if e.Kind == Left && n.i >= deaf && w.byNID[e.ID.Endpoints()[0]].i >= deaf {
@@ -72,7 +73,7 @@ func TestDeafNodes(t *testing.T) {
 			}
 		}
 		w.run(time.Minute)
-		if n := w.messages[Base]; n > 60*deaf {
+		if n := w.messages[wire.Base]; n > 60*deaf {
 			t.Errorf("%d whole views were sent for %d deaf nodes", n, deaf)
 		}
 	}

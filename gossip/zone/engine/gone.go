@@ -1,13 +1,17 @@
 package engine
 
-import "time"
+import (
+	"time"
+
+	"ulnet/gossip/zone/wire"
+)
 
 // GoneStatus is a node of the history: it was a member, and is not any more. Who comes
 // back is no longer there. How many are kept depends on how many members there are
 // (MS-A10); the oldest are forgotten first.
 type GoneStatus struct {
-	ID      ID            `json:"id,omitzero"` // invalid: it left before it was known
-	Version Version       `json:"version"`
+	ID      wire.ID       `json:"id,omitzero"` // invalid: it left before it was known
+	Version wire.Version  `json:"version"`
 	Ago     time.Duration `json:"ago"`     // since this node removed it
 	Orderly bool          `json:"orderly"` // it said goodbye, or was removed in its name
 	Cause   Cause         `json:"cause"`   // Said, Dead or Corrected
@@ -17,8 +21,8 @@ type GoneStatus struct {
 
 // Witness is a node that reported another one as failed.
 type Witness struct {
-	ID     ID   `json:"id"`
-	Silent bool `json:"silent"` // it heard nothing of the node; false: its connections to it broke or were refused
+	ID     wire.ID `json:"id"`
+	Silent bool    `json:"silent"` // it heard nothing of the node; false: its connections to it broke or were refused
 }
 
 // maxWitnesses bounds the reporters that are kept of a node that went. Θ of them are
@@ -26,7 +30,7 @@ type Witness struct {
 const maxWitnesses = 8
 
 // witnesses returns who reported a member, in the order in which the reports came.
-func (m *Machine) witnesses(p Ref) (list []Witness) {
+func (m *Machine) witnesses(p wire.Ref) (list []Witness) {
 	for _, r := range m.suspicions.on(p) {
 		if (m.counts(r.by) || r.by == m.self) && len(list) < maxWitnesses {
 			list = append(list, Witness{m.cfg.Table.ID(r.by), r.silent})
@@ -46,7 +50,7 @@ func (m *Machine) History() (list []GoneStatus) {
 }
 
 // gone returns what is known of a node of the history.
-func (m *Machine) gone(p Ref) GoneStatus {
+func (m *Machine) gone(p wire.Ref) GoneStatus {
 	e, f := m.view.at(p), m.history.of[p]
 	return GoneStatus{
 		ID: m.cfg.Table.ID(p), Version: e.version(), Ago: m.now - f.at,

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // went checks the history, the first to go first.
@@ -53,16 +55,16 @@ func TestGone(t *testing.T) {
 // bounded (MS-A10).
 func TestGoneBounded(t *testing.T) {
 	s := acquainted(t, 40, Config{Threshold: 30, Successors: 30})
-	var all []Suspicion
+	var all []wire.Suspicion
 	for by := 2; by < 40; by++ {
-		all = append(all, Suspicion{s.ref[by], s.ref[1], v(7, 3)})
+		all = append(all, wire.Suspicion{Reporter: s.ref[by], Suspect: s.ref[1], Version: v(7, 3)})
 	}
-	s.update(Lists{Suspicions: all})
+	s.update(wire.Lists{Suspicions: all})
 	if h := s.m.History(); len(h) != 1 || len(h[0].By) != maxWitnesses || h[0].By[0].ID != testID(2) {
 		t.Errorf("history %+v", h)
 	}
 	for incarnation := range uint64(2*hardHistoryMin + hardHistory*40) {
-		s.update(Lists{Leaves: []Departure{{s.ref[2+incarnation%30], v(100+incarnation, 1), 0}}})
+		s.update(wire.Lists{Leaves: []wire.Departure{{Node: s.ref[2+incarnation%30], Version: v(100+incarnation, 1), Code: 0}}})
 	}
 	if n, kept := len(s.m.History()), len(s.m.history.list); n != 31 || kept > 2*31+softHistoryMin+1 {
 		t.Errorf("%d went, %d notes of them", n, kept)
@@ -73,7 +75,7 @@ func TestGoneBounded(t *testing.T) {
 // connections failed or it heard nothing.
 func TestGoneSilent(t *testing.T) {
 	s := acquainted(t, 12, Config{})
-	s.update(Lists{Silences: []Suspicion{{s.ref[4], s.ref[7], v(7, 3)}}})
+	s.update(wire.Lists{Silences: []wire.Suspicion{{Reporter: s.ref[4], Suspect: s.ref[7], Version: v(7, 3)}}})
 	s.suspicion(3, 7, v(7, 3))
 	s.pass(graceRounds * s.m.cfg.Aggregation)
 	if h := s.m.History(); len(h) != 1 || !slices.Equal(h[0].By, []Witness{{testID(4), true}, {testID(3), false}}) {

@@ -3,6 +3,8 @@ package engine
 import (
 	"testing"
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // TestGoodbye: who leaves in order is gone everywhere within the time that news takes,
@@ -45,8 +47,8 @@ func TestMissedGoodbye(t *testing.T) {
 	w := booted(t, 3, 40, Config{})
 	deaf, leaver := w.nodes[4], w.nodes[11]
 	lost := 0
-	w.lose = func(_, to *node, m *Message) bool {
-		if to != deaf || m.Kind != Update {
+	w.lose = func(_, to *node, m *wire.Message) bool {
+		if to != deaf || m.Kind != wire.Update {
 			return false
 		}
 		lost++

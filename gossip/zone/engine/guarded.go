@@ -4,17 +4,19 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // guarded is a base zone.
 type guarded struct {
 	name      string
 	delegates []registered // the best claim first
-	members   map[ID]Version
+	members   map[wire.ID]wire.Version
 	hash      uint64 // of the members
 	published CensusEntry
 	highest   uint64        // activation that any delegate had
-	holder    ID            // who was the first to have it
+	holder    wire.ID       // who was the first to have it
 	due       time.Duration // when the first delegate is given up
 	active    time.Duration // when an active delegate was heard last
 	rival     rival
@@ -22,7 +24,7 @@ type guarded struct {
 
 // registered is a delegate.
 type registered struct {
-	Named
+	wire.Named
 	activation, registration uint64
 	size                     uint32
 	hash                     uint64
@@ -31,22 +33,22 @@ type registered struct {
 
 // admit enters a delegate that registers, or takes out one that says goodbye. There may
 // be no room for it; and what comes late, of an earlier incarnation, changes nothing.
-func (g *guarded) admit(d *Dispatch, now time.Duration) (ok, late bool) {
+func (g *guarded) admit(d *wire.Dispatch, now time.Duration) (ok, late bool) {
 	i := slices.IndexFunc(g.delegates, func(r registered) bool { return r.ID == d.From })
 	switch {
 	case i >= 0 && d.Version.Inc < g.delegates[i].Version.Inc:
 		return false, true
 	case i >= 0:
 		g.delegates = slices.Delete(g.delegates, i, i+1)
-	case d.Kind != Register:
+	case d.Kind != wire.Register:
 		return true, false
 	case len(g.delegates) >= maxDelegates && d.Activation > g.delegates[maxDelegates-1].activation:
 		g.delegates = g.delegates[:maxDelegates-1]
 	case len(g.delegates) >= maxDelegates:
 		return false, false
 	}
-	if d.Kind == Register {
-		g.delegates = append(g.delegates, registered{Named{d.From, d.Version}, d.Activation, d.Registration, d.Size, d.Hash, now})
+	if d.Kind == wire.Register {
+		g.delegates = append(g.delegates, registered{wire.Named{ID: d.From, Version: d.Version}, d.Activation, d.Registration, d.Size, d.Hash, now})
 		if d.Activation > g.highest {
 			g.highest, g.holder = d.Activation, d.From
 		}
@@ -59,13 +61,13 @@ func (g *guarded) admit(d *Dispatch, now time.Duration) (ok, late bool) {
 
 // change takes over what the active delegate says of the zone's members. Delegates
 // that left are none any more.
-func (g *guarded) change(m *Machine, d *Dispatch) {
-	if d.Flags&Whole != 0 && d.Flags&Continues == 0 {
+func (g *guarded) change(m *Machine, d *wire.Dispatch) {
+	if d.Flags&wire.Whole != 0 && d.Flags&wire.Continues == 0 {
 		clear(g.members)
 		g.hash = 0
 	}
 	for _, n := range d.Left {
-		g.set(n.ID, Version{})
+		g.set(n.ID, wire.Version{})
 	}
 	room := m.cfg.MaxMembers
 	if len(d.Joined) > 0 {
@@ -86,19 +88,19 @@ func (g *guarded) change(m *Machine, d *Dispatch) {
 }
 
 // set sets the version of a member; none removes it.
-func (g *guarded) set(id ID, v Version) {
+func (g *guarded) set(id wire.ID, v wire.Version) {
 	if old, ok := g.members[id]; ok {
-		g.hash ^= mix(id.Position().short(), old.Inc)
+		g.hash ^= mix(id.Short(), old.Inc)
 		delete(g.members, id)
 	}
 	if v.IsValid() {
-		g.hash ^= mix(id.Position().short(), v.Inc)
+		g.hash ^= mix(id.Short(), v.Inc)
 		g.members[id] = v
 	}
 }
 
 // has reports whether a node is a delegate.
-func (g *guarded) has(id ID) bool {
+func (g *guarded) has(id wire.ID) bool {
 	return slices.ContainsFunc(g.delegates, func(r registered) bool { return r.ID == id })
 }
 
@@ -113,16 +115,16 @@ func (g *guarded) own() (n int) {
 }
 
 // drop takes a delegate out.
-func (g *guarded) drop(id ID) {
+func (g *guarded) drop(id wire.ID) {
 	g.delegates = slices.DeleteFunc(g.delegates, func(r registered) bool { return r.ID == id })
 }
 
 // list returns the members in the order of their ids.
-func (g *guarded) list() []Named {
-	list := make([]Named, 0, len(g.members))
+func (g *guarded) list() []wire.Named {
+	list := make([]wire.Named, 0, len(g.members))
 	for id, v := range g.members { // any order: sorted below
-		list = append(list, Named{id, v})
+		list = append(list, wire.Named{ID: id, Version: v})
 	}
-	slices.SortFunc(list, func(a, b Named) int { return a.ID.Compare(b.ID) })
+	slices.SortFunc(list, func(a, b wire.Named) int { return a.ID.Compare(b.ID) })
 	return list
 }

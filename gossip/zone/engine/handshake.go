@@ -1,16 +1,18 @@
 package engine
 
+import "ulnet/gossip/zone/wire"
+
 // request asks a peer for a link.
 func (m *Machine) request(l *link) {
 	l.state, l.probing, l.local = connecting, false, false
 	l.tries = min(l.tries+1, maxTries)
 	l.due, l.said = m.now+m.cfg.Timeout, m.ver
-	m.send(l.node, Message{Kind: LinkRequest, Roles: l.mine})
+	m.send(l.node, wire.Message{Kind: wire.LinkRequest, Roles: l.mine})
 }
 
 // establish makes a link one of those that count: the peer is told all there is
 // (MS-53), unless it was up before in the same incarnation of the peer.
-func (m *Machine) establish(l *link, v Version) {
+func (m *Machine) establish(l *link, v wire.Version) {
 	again := l.state == up && l.version.Inc == v.Inc
 	l.state, l.probing, l.doubted, l.local, l.version = up, false, false, false, v
 	l.heard, l.backoff, l.hops = m.now, m.cfg.Heartbeat, 0
@@ -31,7 +33,7 @@ func (m *Machine) requested() {
 	p, l := m.in.From, m.links.get(m.in.From)
 	switch e := m.view.at(p); {
 	case e.state == unknown: // the view is full, or it is from the future
-		m.answer(Message{Kind: LinkRefuse, Reason: Busy})
+		m.answer(wire.Message{Kind: wire.LinkRefuse, Reason: wire.Busy})
 		return
 	case e.state == inHistory:
 		m.refuseStranger(p)
@@ -46,45 +48,45 @@ func (m *Machine) requested() {
 		l = m.links.get(p)
 	}
 	l.theirs = m.in.Roles
-	m.send(p, Message{Kind: LinkAccept, Roles: l.mine})
+	m.send(p, wire.Message{Kind: wire.LinkAccept, Roles: l.mine})
 	m.establish(l, m.in.Version)
 }
 
 // refuseStranger tells the sender of a message that it was removed, if so.
-func (m *Machine) refuseStranger(p Ref) {
+func (m *Machine) refuseStranger(p wire.Ref) {
 	if e := m.view.at(p); e.state == inHistory {
-		m.answer(Message{Kind: LinkRefuse, Reason: Removed, About: p, AboutVersion: e.version()})
+		m.answer(wire.Message{Kind: wire.LinkRefuse, Reason: wire.Removed, About: p, AboutVersion: e.version()})
 	}
 }
 
 // crowded refuses a link if there are too many that others drew (MS-A12), and makes
 // room for, or refuses, one that thinks of this node as its successor.
-func (m *Machine) crowded(roles Roles) bool {
+func (m *Machine) crowded(roles wire.Roles) bool {
 	var drawn, before int
 	for i := range m.links.list {
 		switch t := m.links.list[i].theirs; {
-		case t&Successor != 0:
+		case t&wire.Successor != 0:
 			before++
 		case t != 0:
 			drawn++
 		}
 	}
 	switch {
-	case roles&Successor == 0 && drawn >= 2*m.cfg.Random+2:
+	case roles&wire.Successor == 0 && drawn >= 2*m.cfg.Random+2:
 		if other := m.draw(m.in.From); other != 0 {
-			m.send(m.in.From, Message{Kind: LinkRefuse, Reason: Redirect, About: other, AboutVersion: m.view.at(other).version()})
+			m.send(m.in.From, wire.Message{Kind: wire.LinkRefuse, Reason: wire.Redirect, About: other, AboutVersion: m.view.at(other).version()})
 			return true
 		}
-		m.send(m.in.From, Message{Kind: LinkRefuse, Reason: Busy})
+		m.send(m.in.From, wire.Message{Kind: wire.LinkRefuse, Reason: wire.Busy})
 		return true
-	case roles&Successor != 0 && before >= maxPredecessors(m.cfg.Successors):
+	case roles&wire.Successor != 0 && before >= maxPredecessors(m.cfg.Successors):
 		far := m.farthest()
 		if far == m.in.From {
-			m.send(far, Message{Kind: LinkRefuse, Reason: Busy})
+			m.send(far, wire.Message{Kind: wire.LinkRefuse, Reason: wire.Busy})
 			return true
 		}
 		if l := m.links.get(far); l.mine == 0 {
-			m.send(far, Message{Kind: LinkRefuse, Reason: Busy})
+			m.send(far, wire.Message{Kind: wire.LinkRefuse, Reason: wire.Busy})
 			m.cut(far)
 		} else {
 			l.theirs = 0
@@ -99,17 +101,17 @@ func maxPredecessors(successors int) int { return 8*successors + 8 }
 
 // farthest returns the one that is farthest behind on the ring, of those that think
 // of this node as their successor and the one that asks to.
-func (m *Machine) farthest() (far Ref) {
+func (m *Machine) farthest() (far wire.Ref) {
 	t := m.cfg.Table
 	n, own, most := len(t.ring), t.rank(m.self), -1
-	consider := func(p Ref) {
+	consider := func(p wire.Ref) {
 		if d := (own - t.rank(p) + n) % n; d > most {
 			far, most = p, d
 		}
 	}
 	consider(m.in.From)
 	for i := range m.links.list {
-		if m.links.list[i].theirs&Successor != 0 {
+		if m.links.list[i].theirs&wire.Successor != 0 {
 			consider(m.links.list[i].node)
 		}
 	}
@@ -120,7 +122,7 @@ func (m *Machine) farthest() (far Ref) {
 func (m *Machine) accepted() {
 	l := m.links.get(m.in.From)
 	if l == nil {
-		m.answer(Message{Kind: LinkDrop, Reason: NoLink})
+		m.answer(wire.Message{Kind: wire.LinkDrop, Reason: wire.NoLink})
 		return
 	}
 	l.theirs = m.in.Roles
@@ -131,7 +133,7 @@ func (m *Machine) accepted() {
 func (m *Machine) refused() {
 	l := m.links.get(m.in.From)
 	switch m.in.Reason {
-	case Removed:
+	case wire.Removed:
 		m.accused(m.in.AboutVersion)
 		switch {
 		case l == nil:
@@ -143,14 +145,14 @@ func (m *Machine) refused() {
 		case l.state != retrying:
 			m.request(l)
 		}
-	case Redirect:
+	case wire.Redirect:
 		m.redirected(l)
-	case Busy:
+	case wire.Busy:
 		if l == nil {
 			return
 		}
 		l.theirs = 0
-		if l.mine&Successor == 0 {
+		if l.mine&wire.Successor == 0 {
 			m.cut(l.node)
 			m.topology.later(m)
 			return
@@ -163,7 +165,7 @@ func (m *Machine) refused() {
 const maxHops = 4
 
 func (m *Machine) redirected(l *link) {
-	if l == nil || l.state != connecting || l.mine != Random {
+	if l == nil || l.state != connecting || l.mine != wire.Random {
 		return
 	}
 	hops := l.hops + 1
@@ -174,7 +176,7 @@ func (m *Machine) redirected(l *link) {
 		m.processAlive(p, m.in.AboutVersion)
 	}
 	if hops < maxHops && p != m.self && m.view.has(p) && m.links.get(p) == nil {
-		m.open(p, Random, hops)
+		m.open(p, wire.Random, hops)
 	}
 }
 
@@ -188,7 +190,7 @@ func (m *Machine) dropped() {
 		m.topology.later(m)
 	default:
 		l.theirs = 0
-		if m.in.Reason == NoLink && l.state == up {
+		if m.in.Reason == wire.NoLink && l.state == up {
 			m.request(l)
 		}
 	}

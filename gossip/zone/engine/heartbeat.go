@@ -1,6 +1,10 @@
 package engine
 
-import "time"
+import (
+	"time"
+
+	"ulnet/gossip/zone/wire"
+)
 
 // beat is when neighbours hear of this node next. One deadline serves all links.
 type beat struct{ at time.Duration }
@@ -12,8 +16,8 @@ func (m *Machine) beatInterval() time.Duration {
 	return h - h/10 + time.Duration(m.rand(int(h/5)+1))
 }
 
-func (m *Machine) beatMessage(flags Flags) Message {
-	return Message{Kind: Heartbeat, Flags: flags, Hash: m.view.hash, Tables: m.attributes.hash}
+func (m *Machine) beatMessage(flags wire.Flags) wire.Message {
+	return wire.Message{Kind: wire.Heartbeat, Flags: flags, Hash: m.view.hash, Tables: m.attributes.hash}
 }
 
 // heartbeat tells all neighbours that this node is alive, and what it knows (MS-30,
@@ -26,8 +30,8 @@ func (m *Machine) heartbeat() {
 			m.send(l.node, m.beatMessage(0))
 		case connecting:
 			l.said = m.ver
-			m.send(l.node, Message{Kind: LinkRequest, Roles: l.mine})
-			if l.mine&Successor != 0 && l.silent(m) {
+			m.send(l.node, wire.Message{Kind: wire.LinkRequest, Roles: l.mine})
+			if l.mine&wire.Successor != 0 && l.silent(m) {
 				m.topology.later(m) // others have to be watched besides
 			}
 		}
@@ -45,7 +49,7 @@ func (m *Machine) beaten(l *link) {
 		m.refuseStranger(m.in.From)
 		return
 	case l == nil: // if it wants a link, it has to say who it is
-		m.answer(Message{Kind: LinkDrop, Reason: NoLink})
+		m.answer(wire.Message{Kind: wire.LinkDrop, Reason: wire.NoLink})
 		return
 	case l.state == retrying: // it is reached the other way at least
 		m.request(l)
@@ -53,13 +57,13 @@ func (m *Machine) beaten(l *link) {
 	case l.state == connecting:
 		return
 	}
-	if m.in.Flags&Echo != 0 {
+	if m.in.Flags&wire.Echo != 0 {
 		m.send(l.node, m.beatMessage(0))
 	}
 	l.same = m.in.Tables == m.attributes.hash
 	if l.repair.differ(m, m.view.hash, m.in.Hash, m.in.From) {
 		m.stats.Repairs++
-		m.sendBase(l, Repair|Ask)
+		m.sendBase(l, wire.Repair|wire.Ask)
 	}
 	if l.tables.differ(m, m.attributes.hash, m.in.Tables, m.in.From) {
 		m.stats.TableRepairs++
@@ -78,7 +82,7 @@ type agreement struct {
 
 // differ reports whether the ends have to exchange all they know: they differ, and
 // have done so in the same way for 2τ. Where that does not help it becomes rare.
-func (a *agreement) differ(m *Machine, mine, theirs uint64, peer Ref) bool {
+func (a *agreement) differ(m *Machine, mine, theirs uint64, peer wire.Ref) bool {
 	switch {
 	case mine == theirs:
 		*a = agreement{}
@@ -90,7 +94,7 @@ func (a *agreement) differ(m *Machine, mine, theirs uint64, peer Ref) bool {
 		return false
 	}
 	// One end begins; if that does not do it, the other.
-	if a.count++; a.count < 4 && m.codec.short(m.self) > m.codec.short(peer) {
+	if a.count++; a.count < 4 && m.cfg.Table.Short(m.self) > m.cfg.Table.Short(peer) {
 		return false
 	}
 	a.backoff = min(max(2*a.backoff, 2*m.cfg.Heartbeat), maxBackoff)

@@ -3,19 +3,21 @@ package engine
 import (
 	"math/bits"
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // history keeps of nodes in the history what the view does not: when they went,
 // in order (membership design, Bootstrap & History).
 type history struct {
 	list      []departed // the oldest first; some may have come back or gone again
-	of        map[Ref]farewell
+	of        map[wire.Ref]farewell
 	count     uint64
-	strangers []Ref // that left and were never in the view, the oldest first (MS-A4)
+	strangers []wire.Ref // that left and were never in the view, the oldest first (MS-A4)
 }
 
 type departed struct {
-	ref    Ref
+	ref    wire.Ref
 	number uint64 // of the farewell
 	at     time.Duration
 }
@@ -40,11 +42,11 @@ const (
 )
 
 // bury moves a node into the history, now.
-func (m *Machine) bury(r Ref, v Version, f farewell) {
+func (m *Machine) bury(r wire.Ref, v wire.Version, f farewell) {
 	h := &m.history
 	m.view.set(r, entry{inc: v.Inc, minor: v.Minor, state: inHistory, orderly: f.cause == Said})
 	if h.of == nil {
-		h.of = make(map[Ref]farewell)
+		h.of = make(map[wire.Ref]farewell)
 	}
 	h.count++
 	f.number, f.at = h.count, m.now
@@ -55,7 +57,7 @@ func (m *Machine) bury(r Ref, v Version, f farewell) {
 }
 
 // unbury takes a node out of the history, for a new version or for none.
-func (m *Machine) unbury(r Ref, e entry) {
+func (m *Machine) unbury(r wire.Ref, e entry) {
 	delete(m.history.of, r)
 	m.view.set(r, e)
 }
@@ -108,7 +110,7 @@ func (m *Machine) diameter() int {
 }
 
 // stranger remembers that a node left of which nothing was known (MS-52).
-func (m *Machine) stranger(r Ref, v Version, code int32) {
+func (m *Machine) stranger(r wire.Ref, v wire.Version, code int32) {
 	h := &m.history
 	m.bury(r, v, farewell{cause: Said, code: code})
 	h.strangers = append(h.strangers, r)

@@ -6,59 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"ulnet/lnet/nid"
 )
-
-// TestID: what is an id, and what is not (MS-5).
-func TestID(t *testing.T) {
-	a, b := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@o2ib")
-	id, err := NewID("oss1", b, a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again := MustParseID(id.String()); again != id || id.Name() != "oss1" || len(id.Endpoints()) != 2 {
-		t.Errorf("%v is parsed as %v", id, again)
-	}
-	if other, _ := NewID("oss1", a, b); other != id {
-		t.Error("the order of endpoints matters")
-	}
-	back, err := idFrom(id.AppendCanonical(nil))
-	if err != nil || back != id {
-		t.Errorf("canonical form: %v, %v", back, err)
-	}
-	many := make([]nid.NID, maxEndpoints+1)
-	for i := range many {
-		many[i] = nid.FromNumber(nid.MustParseNet("tcp"), uint32(i+1))
-	}
-	for _, c := range []struct {
-		name      string
-		endpoints []nid.NID
-		err       error
-	}{
-		{"", []nid.NID{a}, errName},
-		{"a b", []nid.NID{a}, errName},
-		{"a=b", []nid.NID{a}, errName},
-		{"a\x00b", []nid.NID{a}, errName},
-		{strings.Repeat("x", 10<<10), []nid.NID{a}, errName},
-		{"x", nil, errEndpoints},
-		{"x", []nid.NID{a, a}, errEndpoints},
-		{"x", []nid.NID{nid.Any()}, errEndpoints},
-		{"x", many, errEndpoints},
-	} {
-		if id, err := NewID(c.name, c.endpoints...); !errors.Is(err, c.err) {
-			t.Errorf("%.10q %v: %v, %v", c.name, c.endpoints, id, err)
-		}
-	}
-	for _, text := range []string{"", "x", "x=", "x=y", "=10.0.0.1@tcp", "x=10.0.0.1@tcp,"} {
-		if id, err := ParseID(text); err == nil {
-			t.Errorf("%q is %v", text, id)
-		}
-	}
-	if _, err := idFrom([]byte("x\x00" + strings.Repeat("\x00", 19))); !errors.Is(err, errEndpoints) {
-		t.Errorf("a short endpoint: %v", err)
-	}
-}
 
 // TestRing: the order of the ring is that of the digests (MS-24, MS-A25), whatever
 // the order in which ids came.
@@ -89,14 +37,14 @@ func TestTable(t *testing.T) {
 	table := NewTable(4)
 	a, _ := table.Add(testID(0))
 	b, _ := table.Add(testID(1))
-	short, _ := table.addShort(testID(2).Position().short())
+	short, _ := table.AddShort(testID(2).Short())
 	if c, err := table.Add(testID(2)); c != short || err != nil {
 		t.Errorf("an id of which the short form was known: %v, %v", c, err)
 	}
 	if again, err := table.Add(testID(0)); again != a || err != nil {
 		t.Errorf("the same id: %v, %v", again, err)
 	}
-	if _, err := table.addShort(77); err != nil {
+	if _, err := table.AddShort(77); err != nil {
 		t.Error(err)
 	}
 	if _, err := table.Add(testID(4)); !errors.Is(err, errTableFull) {

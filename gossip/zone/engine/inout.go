@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/nid"
 )
 
@@ -31,38 +32,38 @@ const (
 // are valid during Step.
 type Input struct {
 	Kind    InputKind
-	Node    Ref
+	Node    wire.Ref
 	Local   bool
 	Code    int32
 	Inc     uint64
 	Peer    nid.NID       // who sent Data, as the transport says
 	At      time.Duration // when the transport had a message; 0: now
 	Data    []byte
-	Message *Message
+	Message *wire.Message
 	Key     string
 	Value   []byte
 
-	Dispatch *Dispatch
-	To       ID     // DispatchFailed: to whom
-	Number   uint64 // QueryZone: comes back with the answer
+	Dispatch *wire.Dispatch
+	To       wire.ID // DispatchFailed: to whom
+	Number   uint64  // QueryZone: comes back with the answer
 }
 
 // Send is a message to send.
 type Send struct {
-	To         Ref     // 0: to NID, of which no more is known
-	NID        nid.NID // with To 0
-	Priority   bool    // no acknowledgement, ahead of others (MS-A32)
-	Message    Message // without Config.Wire
-	Begin, End int     // with Config.Wire: it is Output.Buf[Begin:End]
-	short      uint64  // of the receiver
+	To         wire.Ref     // 0: to NID, of which no more is known
+	NID        nid.NID      // with To 0
+	Priority   bool         // no acknowledgement, ahead of others (MS-A32)
+	Message    wire.Message // without Config.Wire
+	Begin, End int          // with Config.Wire: it is Output.Buf[Begin:End]
+	short      uint64       // of the receiver
 }
 
 // Output is what a [Machine] wants done, in order.
 type Output struct {
 	Sends  []Send
 	Events []Event
-	Watch  []Ref // from now on Down tells when the connection to them is lost
-	Ignore []Ref // no longer
+	Watch  []wire.Ref // from now on Down tells when the connection to them is lost
+	Ignore []wire.Ref // no longer
 	// To other zones. A failure, or the loss of a connection, is to be told by
 	// DispatchFailed.
 	Dispatches []DispatchSend

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
 )
 
@@ -31,7 +32,7 @@ func (m *Machine) checkView() error {
 	var hash uint64
 	for i := range m.view.pages {
 		for j := range pageSize {
-			r := Ref(i*pageSize + j)
+			r := wire.Ref(i*pageSize + j)
 			switch e := m.view.at(r); {
 			case e.state == inView:
 				members++
@@ -62,7 +63,7 @@ func (m *Machine) checkView() error {
 }
 
 func (m *Machine) checkSuspicions() error {
-	open := make(map[Ref]int)
+	open := make(map[wire.Ref]int)
 	for i := range m.suspicions.list {
 		s := &m.suspicions.list[i]
 		e := m.view.at(s.node)
@@ -88,7 +89,7 @@ func (m *Machine) checkSuspicions() error {
 }
 
 func (m *Machine) checkLinks() error {
-	seen := make(map[Ref]bool)
+	seen := make(map[wire.Ref]bool)
 	for i := range m.links.list {
 		l := &m.links.list[i]
 		switch {
@@ -127,7 +128,7 @@ func (m *Machine) checkAttributes() error {
 			}
 			before = e.U
 		}
-		if r.keys != len(r.entries) || r.keys > MaxTableKeys || len(r.changed) > 0 || r.index != nil && len(r.index) != r.keys {
+		if r.keys != len(r.entries) || r.keys > wire.MaxTableKeys || len(r.changed) > 0 || r.index != nil && len(r.index) != r.keys {
 			return fmt.Errorf("%d attributes of %v, counted %d, in the index %d", len(r.entries), m.cfg.Table.ID(p), r.keys, len(r.index))
 		}
 		if p == m.self && before != r.u && r.floor != r.u {

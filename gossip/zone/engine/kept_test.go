@@ -3,6 +3,8 @@ package engine
 import (
 	"testing"
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // TestCertificatesAgreed: a death certificate stays, however old it is, as long as one
@@ -19,7 +21,7 @@ func TestCertificatesAgreed(t *testing.T) {
 				if i == 3 {
 					tables ^= behind
 				}
-				s.hear(i, v(7, 1), Message{Kind: Heartbeat, Hash: s.m.view.hash, Tables: tables})
+				s.hear(i, v(7, 1), wire.Message{Kind: wire.Heartbeat, Hash: s.m.view.hash, Tables: tables})
 			}
 		}
 	}
@@ -37,9 +39,9 @@ func TestCertificatesAgreed(t *testing.T) {
 // TestRefutedOlder: what a version of a node refutes is reports of older versions, not those
 // of the same (MS-43): who reported that one has seen it.
 func TestRefutedOlder(t *testing.T) {
-	s := suspicions{index: map[Ref]int{5: 0}, open: make(map[Ref]int), list: []suspect{{node: 5}}, total: 5}
-	for i, version := range []Version{v(7, 2), v(7, 3), v(7, 4), v(6, 9), v(8, 1)} {
-		by := Ref(10 + i)
+	s := suspicions{index: map[wire.Ref]int{5: 0}, open: make(map[wire.Ref]int), list: []suspect{{node: 5}}, total: 5}
+	for i, version := range []wire.Version{v(7, 2), v(7, 3), v(7, 4), v(6, 9), v(8, 1)} {
+		by := wire.Ref(10 + i)
 		s.list[0].reports = append(s.list[0].reports, report{by: by, version: version})
 		s.open[by] = 1
 	}
@@ -56,7 +58,7 @@ func TestRemovedIsTold(t *testing.T) {
 	s := withNeighbours(t)
 	told := func() (list []Send) {
 		for _, m := range s.out.Sends {
-			if m.Message.Kind == LinkRefuse && m.Message.Reason == Removed {
+			if m.Message.Kind == wire.LinkRefuse && m.Message.Reason == wire.Removed {
 				list = append(list, m)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
 )
 
@@ -31,10 +32,10 @@ func (s linkState) String() string { return name(linkStateNames[:], int(s)) }
 
 // link is a long-term neighbour, or one to be. Both ends send heartbeats (MS-A12).
 type link struct {
-	node   Ref
+	node   wire.Ref
 	state  linkState
-	mine   Roles // what this node wants of it
-	theirs Roles // and the peer
+	mine   wire.Roles // what this node wants of it
+	theirs wire.Roles // and the peer
 	// probing: an answer is asked for by due, because the transport lost the
 	// connection (MS-A30) or the link was held.
 	probing bool
@@ -51,8 +52,8 @@ type link struct {
 	last    time.Duration // when anything came from it
 	due     time.Duration // connecting: until then; retrying: then
 	backoff time.Duration // of retries
-	version Version       // newest heard on it
-	said    Version       // this node's when it asked for the link last
+	version wire.Version  // newest heard on it
+	said    wire.Version  // this node's when it asked for the link last
 	replied time.Duration // when all there is was sent as an answer
 	repair  agreement     // on views
 	tables  agreement     // on attributes
@@ -64,7 +65,7 @@ type links struct {
 }
 
 // get returns the link to a node, or nil. It is valid until a link is added.
-func (ls *links) get(p Ref) *link {
+func (ls *links) get(p wire.Ref) *link {
 	for i := range ls.list {
 		if ls.list[i].node == p {
 			return &ls.list[i]
@@ -131,7 +132,7 @@ func (m *Machine) expireLinks() {
 }
 
 // open begins a link.
-func (m *Machine) open(p Ref, role Roles, hops uint8) {
+func (m *Machine) open(p wire.Ref, role wire.Roles, hops uint8) {
 	m.links.list = append(m.links.list, link{
 		node: p, mine: role, hops: hops, drawn: uint32(m.view.members), backoff: m.cfg.Heartbeat,
 	})
@@ -140,7 +141,7 @@ func (m *Machine) open(p Ref, role Roles, hops uint8) {
 }
 
 // cut ends a link without a word.
-func (m *Machine) cut(p Ref) {
+func (m *Machine) cut(p wire.Ref) {
 	i := slices.IndexFunc(m.links.list, func(l link) bool { return l.node == p })
 	if i < 0 {
 		return
@@ -152,10 +153,10 @@ func (m *Machine) cut(p Ref) {
 
 // unlink ends the link to a node that was removed from the view. If it lives it
 // should know, so that it can refute that.
-func (m *Machine) unlink(p Ref, cause Cause) {
+func (m *Machine) unlink(p wire.Ref, cause Cause) {
 	if l := m.links.get(p); l != nil {
 		if cause != Said && l.state == up {
-			m.send(p, Message{Kind: LinkRefuse, Reason: Removed, About: p, AboutVersion: m.view.at(p).version()})
+			m.send(p, wire.Message{Kind: wire.LinkRefuse, Reason: wire.Removed, About: p, AboutVersion: m.view.at(p).version()})
 		}
 		m.cut(p)
 		m.topology.soon(m)

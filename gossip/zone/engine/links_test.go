@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // Bounds of G-MS for links between delegates and supervisors, with default parameters.
@@ -140,11 +142,11 @@ func TestLinksCut(t *testing.T) {
 // all were given up (MS-100).
 func TestSupervisorTwice(t *testing.T) {
 	one, two := testID(1), testID(2)
-	s := newSolo(t, 1, Config{Management: []ID{one, two, one, two, one}})
+	s := newSolo(t, 1, Config{Management: []wire.ID{one, two, one, two, one}})
 	if n := s.m.Delegation().Supervisors; n != 2 {
 		t.Errorf("%d supervisors", n)
 	}
-	asked := map[ID]int{}
+	asked := map[wire.ID]int{}
 	for end := s.now + time.Minute; s.now < end; {
 		s.now += 50 * time.Millisecond
 		s.step(Input{})
@@ -288,11 +290,11 @@ func TestGuardedBoundOfZones(t *testing.T) {
 	const zones = 500
 	name := strings.Repeat("long", 40)
 	for i := range zones {
-		s.step(Input{Kind: DispatchDelivered, Dispatch: &Dispatch{
-			Kind: Register, Zone: fmt.Sprint(name, i), From: testID(i + 1), Version: v(3, 1), Activation: 1, Registration: 1, Size: 1,
+		s.step(Input{Kind: DispatchDelivered, Dispatch: &wire.Dispatch{
+			Kind: wire.Register, Zone: fmt.Sprint(name, i), From: testID(i + 1), Version: v(3, 1), Activation: 1, Registration: 1, Size: 1,
 		}})
 		for k := range s.out.Dispatches {
-			if s.out.Dispatches[k].Dispatch.Flags&NoRoom != 0 {
+			if s.out.Dispatches[k].Dispatch.Flags&wire.NoRoom != 0 {
 				refused++
 			}
 		}
@@ -319,8 +321,8 @@ func TestGuardedBoundOfZones(t *testing.T) {
 		t.Errorf("%d zones are stale of %d", len(c), n)
 	}
 	pass(lostBound)
-	s.step(Input{Kind: DispatchDelivered, Dispatch: &Dispatch{
-		Kind: Register, Zone: "new", From: testID(1), Version: v(3, 1), Activation: 1, Registration: 1, Size: 1,
+	s.step(Input{Kind: DispatchDelivered, Dispatch: &wire.Dispatch{
+		Kind: wire.Register, Zone: "new", From: testID(1), Version: v(3, 1), Activation: 1, Registration: 1, Size: 1,
 	}})
 	if g := s.m.supervisor.zones["new"]; g == nil || g.published.State != Current {
 		t.Error("zones that are lost leave no room for one that lives")
@@ -352,7 +354,7 @@ func TestOlderCensusEntries(t *testing.T) {
 // TestPublishedSupervisors: what members publish of supervisors is bounded, and nonsense
 // in it is not believed.
 func TestPublishedSupervisors(t *testing.T) {
-	s := newSolo(t, 1, Config{Management: []ID{testID(1)}})
+	s := newSolo(t, 1, Config{Management: []wire.ID{testID(1)}})
 	var words []string
 	for i := range 90 {
 		words = append(words, testID(i).String(), "nonsense", "a=b=c")

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/portals/keyring"
@@ -25,19 +26,19 @@ var phaseNames = [...]string{"idle", "joined", "left"}
 // Machine is one node of a zone. See machine.Machine.
 type Machine struct {
 	cfg   Config
-	codec codec
-	self  Ref
+	codec wire.Codec
+	self  wire.Ref
 	phase phase
-	ver   Version // own
-	born  uint64  // incarnation with which this incarnation began
+	ver   wire.Version // own
+	born  uint64       // incarnation with which this incarnation began
 	began time.Duration
 	// farAhead is when the next version that is too far ahead is told.
 	farAhead time.Duration
 	rng      rand.PCG
 
-	bootstrap  []Ref
+	bootstrap  []wire.Ref
 	view       view
-	announced  map[Ref]uint32 // minor numbers that listeners were told, where newer ones came since
+	announced  map[wire.Ref]uint32 // minor numbers that listeners were told, where newer ones came since
 	history    history
 	suspicions suspicions
 	filings    filings
@@ -54,8 +55,8 @@ type Machine struct {
 	supervisor supervision
 	stats      Stats
 
-	in    Message // of the step that is made
-	lists Lists
+	in    wire.Message // of the step that is made
+	lists wire.Lists
 	// Who sent it, for one of whom no more is known.
 	peer    nid.NID
 	inShort uint64
@@ -76,11 +77,11 @@ func New(cfg Config) (*Machine, error) {
 	if err := cfg.Table.use(cfg.Zone); err != nil {
 		return nil, err
 	}
-	m := &Machine{cfg: cfg, codec: codec{table: cfg.Table, zone: zoneNumber(cfg.Zone), most: cfg.MaxMessage}}
+	m := &Machine{cfg: cfg, codec: wire.Codec{Names: cfg.Table, Zone: wire.ZoneNumber(cfg.Zone), MaxBytes: cfg.MaxMessage}}
 	if m.self, err = cfg.Table.Add(cfg.Self); err != nil {
 		return nil, err
 	}
-	m.codec.self = m.self
+	m.codec.Self = m.self
 	m.SetKeys(cfg.Keys)
 	for _, id := range cfg.Bootstrap {
 		r, err := cfg.Table.Add(id)
@@ -92,7 +93,7 @@ func New(cfg Config) (*Machine, error) {
 		}
 	}
 	m.cfg.Bootstrap = nil
-	m.rng.Seed(cfg.Seed, m.codec.short(m.self))
+	m.rng.Seed(cfg.Seed, m.cfg.Table.Short(m.self))
 	m.pauses.init(2 * cfg.Heartbeat)
 	return m, nil
 }
@@ -108,15 +109,15 @@ func (m *Machine) Joined() bool { return m.phase == joined }
 
 // SetKeys changes the keys from now on.
 func (m *Machine) SetKeys(keys keyring.Keys) {
-	m.cfg.Keys, m.codec.ring = keys, keys.Ring("") // the key itself: see package keyring
+	m.cfg.Keys, m.codec.Ring = keys, keys.Ring("") // the key itself: see package keyring
 }
 
 // Verified is how many messages each of the keys has verified since it was set.
 func (m *Machine) Verified() [2]uint64 {
-	if !m.codec.ring.On() {
+	if !m.codec.Ring.On() {
 		return [2]uint64{}
 	}
-	return m.codec.ring.Verified
+	return m.codec.Ring.Verified
 }
 
 // Step implements machine.Machine.
@@ -139,7 +140,7 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	if m.cfg.Wire {
 		m.encode(begin)
 	}
-	m.out, m.in = nil, Message{} // nothing of others is kept
+	m.out, m.in = nil, wire.Message{} // nothing of others is kept
 	return m.pauses.leave(now, m.next())
 }
 
@@ -164,9 +165,9 @@ func (m *Machine) apply(in *Input) {
 	case Failed:
 		m.failed(in.Node, in.Local)
 	case Set:
-		m.write(Attribute{Key: in.Key, Value: append([]byte{}, in.Value...)})
+		m.write(wire.Attribute{Key: in.Key, Value: append([]byte{}, in.Value...)})
 	case Delete:
-		m.write(Attribute{Key: in.Key, Deleted: true})
+		m.write(wire.Attribute{Key: in.Key, Deleted: true})
 	case Remove:
 		m.removeMember(in.Node)
 	default:
@@ -232,11 +233,11 @@ func (m *Machine) next() time.Duration {
 
 // join begins an incarnation.
 func (m *Machine) join(inc uint64) {
-	if m.phase == joined || inc <= m.ver.Inc || inc > MaxIncarnation {
+	if m.phase == joined || inc <= m.ver.Inc || inc > wire.MaxIncarnation {
 		m.stats.BadJoins++
 		return
 	}
-	m.ver, m.phase, m.began, m.born = Version{inc, 1}, joined, m.now, inc
+	m.ver, m.phase, m.began, m.born = wire.Version{Inc: inc, Minor: 1}, joined, m.now, inc
 	m.view = view{table: m.cfg.Table}
 	m.history, m.suspicions, m.filings, m.announced = history{}, suspicions{}, nil, nil
 	m.delta, m.summonses = delta{at: machine.Never}, summonses{at: machine.Never}
@@ -258,8 +259,8 @@ func (m *Machine) leave(code int32) {
 	if m.delegate != nil {
 		m.delegate.unregister(m, false)
 	}
-	lists := &Lists{Leaves: []Departure{{m.self, m.ver, code}}}
-	m.links.each(up, func(l *link) { m.send(l.node, Message{Kind: Update, Lists: lists}) })
+	lists := &wire.Lists{Leaves: []wire.Departure{{Node: m.self, Version: m.ver, Code: code}}}
+	m.links.each(up, func(l *link) { m.send(l.node, wire.Message{Kind: wire.Update, Lists: lists}) })
 	for i := range m.links.list {
 		m.out.Ignore = append(m.out.Ignore, m.links.list[i].node)
 	}

@@ -1,25 +1,27 @@
 package engine
 
+import "ulnet/gossip/zone/wire"
+
 // MonitorKey is the attribute by which a node declares itself a high-priority
 // monitor, with any value (membership design, High Priority Monitoring; MS-59).
 const MonitorKey = "zone.monitor"
 
 // notice tells all monitors of a suspicion at once, besides all others (MS-60).
-func (m *Machine) notice(s *Suspicion, silent bool) {
-	var lists *Lists
+func (m *Machine) notice(s *wire.Suspicion, silent bool) {
+	var lists *wire.Lists
 	for _, p := range m.attributes.monitors {
 		if p == m.self || p == s.Suspect || !m.view.has(p) {
 			continue
 		}
 		if lists == nil {
-			lists = &Lists{}
-			if list := []Suspicion{*s}; silent {
+			lists = &wire.Lists{}
+			if list := []wire.Suspicion{*s}; silent {
 				lists.Silences = list
 			} else {
 				lists.Suspicions = list
 			}
 		}
-		m.send(p, Message{Kind: Notice, Lists: lists})
+		m.send(p, wire.Message{Kind: wire.Notice, Lists: lists})
 		m.out.Sends[len(m.out.Sends)-1].Priority = true
 	}
 }

@@ -1,12 +1,16 @@
 package engine
 
-import "testing"
+import (
+	"testing"
+
+	"ulnet/gossip/zone/wire"
+)
 
 // TestIncarnationKept: whoever runs a machine is told which incarnation the next incarnation
 // must be above (MS-A2, MS-6), and of nothing that need not be kept.
 func TestIncarnationKept(t *testing.T) {
 	s := acquainted(t, 6, Config{})
-	keeps := func(what string, inc uint64, own Version) {
+	keeps := func(what string, inc uint64, own wire.Version) {
 		t.Helper()
 		if s.out.Incarnation != inc || s.m.Version() != own {
 			t.Errorf("%s: keep %d with version %v, want %d with %v", what, s.out.Incarnation, s.m.Version(), inc, own)
@@ -22,11 +26,11 @@ func TestIncarnationKept(t *testing.T) {
 	keeps("no minor numbers left", 17, v(17, 1))
 	s.suspicion(1, 0, v(17, 1<<32-2))
 	keeps("the last minor number", 0, v(17, 1<<32-1))
-	s.hear(1, v(1, 1), Message{Kind: DiscoveryRequest, Flags: Healing})
+	s.hear(1, v(1, 1), wire.Message{Kind: wire.DiscoveryRequest, Flags: wire.Healing})
 	keeps("MS-A7 no minor numbers left", 18, v(18, 1))
 	s.want(Event{Kind: Refuted, Node: s.ref[0], Version: v(18, 1)})
 	s.step(Input{Kind: Set, Key: "k"})
-	s.hear(1, v(1, 1), Message{Kind: AttributeDigest, Lists: &Lists{Tables: []TableVersion{{s.ref[0], 18, 9}}}})
+	s.hear(1, v(1, 1), wire.Message{Kind: wire.AttributeDigest, Lists: &wire.Lists{Tables: []wire.TableVersion{{Owner: s.ref[0], Inc: 18, U: 9}}}})
 	keeps("MS-A17 attributes of another life", 19, v(19, 1))
 	s.step(Input{})
 	keeps("nothing", 0, v(19, 1))

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // unreachable fails all sends of the last step to a node for a reason of this host.
@@ -25,7 +27,7 @@ func TestPhantom(t *testing.T) {
 		s := newSolo(t, 2, Config{})
 		if s.alive(1, v(7, 1)); met {
 			s.link(1, v(7, 1))
-			s.hear(1, v(7, 1), Message{Kind: Heartbeat})
+			s.hear(1, v(7, 1), wire.Message{Kind: wire.Heartbeat})
 		}
 		for end := s.now + time.Minute; s.now < end && s.m.view.has(s.ref[1]); s.now += 5 * time.Millisecond {
 			s.step(Input{})
@@ -43,9 +45,9 @@ func TestPhantom(t *testing.T) {
 }
 
 // phantom has a zone believe that there is another node, which no member can reach.
-func phantom(w *world) ID {
+func phantom(w *world) wire.ID {
 	id := testID(len(w.nodes) + 1)
-	w.stray = func(from *node, to ID) {
+	w.stray = func(from *node, to wire.ID) {
 		incarnation := from.incarnation
 		w.after(w.latency, func() { from.input(incarnation, Input{Kind: Failed, Local: true}, to) })
 	}
@@ -55,14 +57,14 @@ func phantom(w *world) ID {
 		w.t.Fatal(err)
 	}
 	from := n.m.Table().Lookup(w.nodes[1].id)
-	n.step(Input{Kind: Delivered, Message: &Message{
-		Kind: Update, From: from, Version: w.nodes[1].m.Version(), Lists: &Lists{Alive: []Member{{r, v(5, 1)}}},
+	n.step(Input{Kind: Delivered, Message: &wire.Message{
+		Kind: wire.Update, From: from, Version: w.nodes[1].m.Version(), Lists: &wire.Lists{Alive: []wire.Member{{Node: r, Version: v(5, 1)}}},
 	}})
 	return id
 }
 
 // members is how many nodes have a node in their views.
-func (w *world) members(id ID) (count int) {
+func (w *world) members(id wire.ID) (count int) {
 	for _, n := range w.nodes {
 		if _, is := n.m.Has(n.m.Table().Lookup(id)); is {
 			count++
@@ -113,7 +115,7 @@ func TestRemove(t *testing.T) {
 func TestRemoveNobody(t *testing.T) {
 	s := newSolo(t, 4, Config{})
 	s.alive(1, v(7, 1))
-	for _, r := range []Ref{s.ref[0], s.ref[2], 0} {
+	for _, r := range []wire.Ref{s.ref[0], s.ref[2], 0} {
 		s.step(Input{Kind: Remove, Node: r})
 		s.want()
 	}
@@ -133,7 +135,7 @@ func TestRemoveNobody(t *testing.T) {
 func TestRefutedForEver(t *testing.T) {
 	const wall, ahead = 1 << 60, 1 << 44
 	s := acquainted(t, 4, Config{Wall: wall, Ahead: ahead})
-	say := func(at Version) {
+	say := func(at wire.Version) {
 		s.suspicion(1, 0, at)
 		s.leave(0, at, 0)
 		s.alive(0, at)
@@ -221,8 +223,8 @@ func TestForgedLaterIncarnation(t *testing.T) {
 		w.until(5*time.Second, seen)
 		r := liar.m.Table().Lookup(victim.id)
 		from := liar.m.Table().Lookup(w.nodes[1].id)
-		liar.step(Input{Kind: Delivered, Message: &Message{
-			Kind: Update, From: from, Version: w.nodes[1].m.Version(), Lists: &Lists{Alive: []Member{{r, v(victim.m.ver.Inc+later, 9)}}},
+		liar.step(Input{Kind: Delivered, Message: &wire.Message{
+			Kind: wire.Update, From: from, Version: w.nodes[1].m.Version(), Lists: &wire.Lists{Alive: []wire.Member{{Node: r, Version: v(victim.m.ver.Inc+later, 9)}}},
 		}})
 		w.until(5*time.Second, func() bool { return seen() && victim.m.ver.Inc > later })
 		victim.kill()

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnd/lndtest/effort"
 )
 
@@ -126,7 +127,7 @@ func TestMildFaults(t *testing.T) {
 func (w *world) reachable() {
 	for i := 0; i < len(w.nodes); i++ {
 		n := w.nodes[i]
-		up := slices.ContainsFunc(n.boot, func(id ID) bool { return w.node(id).up })
+		up := slices.ContainsFunc(n.boot, func(id wire.ID) bool { return w.node(id).up })
 		if n.up && !up {
 			w.node(n.boot[0]).start()
 			i = -1 // that one needs a bootstrap, too
@@ -134,7 +135,7 @@ func (w *world) reachable() {
 	}
 }
 
-func (w *world) node(id ID) *node {
+func (w *world) node(id wire.ID) *node {
 	return w.nodes[slices.IndexFunc(w.nodes, func(n *node) bool { return n.id == id })]
 }
 

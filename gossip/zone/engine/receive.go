@@ -3,22 +3,24 @@ package engine
 import (
 	"encoding/binary"
 	"errors"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // arrived processes a message that came as bytes.
 func (m *Machine) arrived(in *Input) {
 	m.peer = in.Peer
-	if len(in.Data) >= 4 && string(in.Data[:4]) == dispatchMagic {
+	if wire.IsDispatch(in.Data) {
 		m.dispatchArrived(in.Data)
 		return
 	}
-	err := m.codec.parse(in.Data, &m.in, &m.lists)
+	err := m.codec.Parse(in.Data, &m.in, &m.lists)
 	if errors.Is(err, errTableFull) && m.collect() {
-		err = m.codec.parse(in.Data, &m.in, &m.lists)
+		err = m.codec.Parse(in.Data, &m.in, &m.lists)
 	}
 	if err != nil {
 		m.stats.refuse(err)
-		if errors.Is(err, errSender) && m.in.From == m.self {
+		if errors.Is(err, wire.ErrSender) && m.in.From == m.self {
 			m.tell(Event{Kind: Clash, Node: m.self, Version: m.in.Version})
 		}
 		return
@@ -31,11 +33,11 @@ func (m *Machine) arrived(in *Input) {
 func (m *Machine) receive() {
 	m.stats.Received[m.in.Kind]++
 	p := m.in.From
-	if p == 0 && m.in.Kind != Heartbeat {
+	if p == 0 && m.in.Kind != wire.Heartbeat {
 		m.stats.UnknownSender++
 		return
 	}
-	if p != 0 && m.view.has(p) || m.in.Kind == LinkRequest || m.in.Kind == DiscoveryRequest {
+	if p != 0 && m.view.has(p) || m.in.Kind == wire.LinkRequest || m.in.Kind == wire.DiscoveryRequest {
 		m.presumeAlive()
 	}
 	l := m.links.get(p)
@@ -43,32 +45,32 @@ func (m *Machine) receive() {
 		m.heardFrom(l, m.in.Version)
 	}
 	switch m.in.Kind {
-	case Heartbeat:
+	case wire.Heartbeat:
 		m.beaten(l)
-	case LinkRequest:
+	case wire.LinkRequest:
 		m.requested()
-	case LinkAccept:
+	case wire.LinkAccept:
 		m.accepted()
-	case LinkRefuse:
+	case wire.LinkRefuse:
 		m.refused()
-	case LinkDrop:
+	case wire.LinkDrop:
 		m.dropped()
-	case Base:
+	case wire.Base:
 		m.based()
-	case Update:
+	case wire.Update:
 		m.learn(&m.in, nil)
-	case Notice:
+	case wire.Notice:
 		m.learn(&m.in, nil)
 		m.answerAccuser()
-	case DiscoveryRequest:
+	case wire.DiscoveryRequest:
 		m.asked()
-	case DiscoveryReply:
+	case wire.DiscoveryReply:
 		m.told()
-	case AttributeDigest:
+	case wire.AttributeDigest:
 		m.attributes.offered(m)
-	case AttributeRequest:
+	case wire.AttributeRequest:
 		m.attributes.requested(m)
-	case AttributeData:
+	case wire.AttributeData:
 		m.attributes.received(m)
 	}
 }
@@ -76,7 +78,7 @@ func (m *Machine) receive() {
 // presumeAlive takes the version that the sender says it has for an incarnation sign, unless
 // discovery does with it what it has to first.
 func (m *Machine) presumeAlive() {
-	if m.in.Kind != DiscoveryRequest && m.in.Kind != DiscoveryReply {
+	if m.in.Kind != wire.DiscoveryRequest && m.in.Kind != wire.DiscoveryReply {
 		m.processAlive(m.in.From, m.in.Version)
 	}
 }
@@ -84,10 +86,10 @@ func (m *Machine) presumeAlive() {
 // based takes note of a whole view.
 func (m *Machine) based() {
 	m.learn(&m.in, nil)
-	if m.in.Flags&Ask != 0 && m.in.Flags&More == 0 {
+	if m.in.Flags&wire.Ask != 0 && m.in.Flags&wire.More == 0 {
 		if l := m.links.get(m.in.From); l != nil && l.state == up && m.now-l.replied >= m.cfg.Heartbeat {
 			l.replied = m.now
-			m.sendBase(l, Repair)
+			m.sendBase(l, wire.Repair)
 		}
 	}
 }
@@ -105,8 +107,8 @@ func (m *Machine) collect() bool {
 		keep.set(p)
 	}
 	for r := range t.ids {
-		if m.view.at(Ref(r)).state != unknown {
-			keep.set(Ref(r))
+		if m.view.at(wire.Ref(r)).state != unknown {
+			keep.set(wire.Ref(r))
 		}
 	}
 	for i := range m.links.list {

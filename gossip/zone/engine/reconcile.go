@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
 )
 
@@ -15,10 +16,10 @@ func (m *Machine) reconcile() {
 	a := &m.attributes
 	a.at = machine.Never
 	a.unanswered(m)
-	var digest, push []TableVersion
+	var digest, push []wire.TableVersion
 	for _, p := range a.dirty {
 		r := a.of[p]
-		digest = append(digest, TableVersion{p, r.inc, r.u})
+		digest = append(digest, wire.TableVersion{Owner: p, Inc: r.inc, U: r.u})
 		r.sent, r.dirty = r.u, false
 	}
 	a.dirty = nil
@@ -29,46 +30,46 @@ func (m *Machine) reconcile() {
 		}
 	}
 	a.pushes = nil
-	m.broadcastTables(AttributeDigest, 0, digest)
-	m.broadcastTables(AttributeRequest, Push, push)
+	m.broadcastTables(wire.AttributeDigest, 0, digest)
+	m.broadcastTables(wire.AttributeRequest, wire.Push, push)
 	if a.open > 0 {
 		a.arm(m)
 	}
 }
 
 // version returns how new the own copy of a table is.
-func (a *attributes) version(m *Machine, p Ref) TableVersion {
-	v := TableVersion{p, m.view.at(p).inc, 0}
+func (a *attributes) version(m *Machine, p wire.Ref) wire.TableVersion {
+	v := wire.TableVersion{Owner: p, Inc: m.view.at(p).inc, U: 0}
 	if r := a.of[p]; r != nil {
 		v.U = r.u
 	}
 	return v
 }
 
-func (m *Machine) broadcastTables(kind Kind, flags Flags, tables []TableVersion) {
+func (m *Machine) broadcastTables(kind wire.Kind, flags wire.Flags, tables []wire.TableVersion) {
 	if len(tables) == 0 {
 		return
 	}
-	lists := &Lists{Tables: tables}
-	m.links.each(up, func(l *link) { m.send(l.node, Message{Kind: kind, Flags: flags, Lists: lists}) })
+	lists := &wire.Lists{Tables: tables}
+	m.links.each(up, func(l *link) { m.send(l.node, wire.Message{Kind: kind, Flags: flags, Lists: lists}) })
 }
 
 // greet tells a new neighbour of all tables (MS-86).
 func (a *attributes) greet(m *Machine, l *link) {
-	var tables []TableVersion
+	var tables []wire.TableVersion
 	for _, p := range a.order {
 		if r := a.of[p]; r.u > 0 {
-			tables = append(tables, TableVersion{p, r.inc, r.u})
+			tables = append(tables, wire.TableVersion{Owner: p, Inc: r.inc, U: r.u})
 		}
 	}
 	if len(tables) > 0 {
-		m.send(l.node, Message{Kind: AttributeDigest, Lists: &Lists{Tables: tables}})
+		m.send(l.node, wire.Message{Kind: wire.AttributeDigest, Lists: &wire.Lists{Tables: tables}})
 	}
 }
 
 // offered is UPON-ATTUPDATE (Alg. 2, line 1).
 func (a *attributes) offered(m *Machine) {
-	var request []TableVersion
+	var request []wire.TableVersion
 	for i := range m.in.Lists.Tables {
 		if v := &m.in.Lists.Tables[i]; a.wants(m, v, m.in.From) {
 			request = append(request, a.version(m, v.Owner))
@@ -76,14 +77,14 @@ func (a *attributes) offered(m *Machine) {
 		}
 	}
 	if len(request) > 0 {
-		m.send(m.in.From, Message{Kind: AttributeRequest, Lists: &Lists{Tables: request}})
+		m.send(m.in.From, wire.Message{Kind: wire.AttributeRequest, Lists: &wire.Lists{Tables: request}})
 	}
 }
 
 // wants reports whether a table that was offered is newer than what there is and what
 // was asked for (MS-78). Versions of another incarnation of the owner are not (MS-A17); those
 // of an incarnation still unknown wait for it (MS-A18).
-func (a *attributes) wants(m *Machine, v *TableVersion, from Ref) bool {
+func (a *attributes) wants(m *Machine, v *wire.TableVersion, from wire.Ref) bool {
 	if v.Owner == m.self || v.U == 0 {
 		m.disown(v)
 		return false
@@ -103,17 +104,17 @@ func (a *attributes) wants(m *Machine, v *TableVersion, from Ref) bool {
 
 // disown takes a new incarnation if others have newer attributes of this node than it
 // has itself: nothing that it writes would reach them.
-func (m *Machine) disown(v *TableVersion) {
+func (m *Machine) disown(v *wire.TableVersion) {
 	r := m.attributes.of[m.self]
 	if v.Owner == m.self && v.Inc == m.ver.Inc && v.U > 0 && (r == nil || v.U > r.u) {
 		m.stats.Clashes++
-		m.setVersion(Version{m.ver.Inc + 1, 1})
+		m.setVersion(wire.Version{Inc: m.ver.Inc + 1, Minor: 1})
 		m.tell(Event{Kind: Refuted, Node: m.self, Version: m.ver})
 	}
 }
 
 // wait keeps an offer.
-func (a *attributes) wait(m *Machine, v *TableVersion, from Ref) {
+func (a *attributes) wait(m *Machine, v *wire.TableVersion, from wire.Ref) {
 	i := slices.IndexFunc(a.waiting, func(w waiting) bool { return w.Owner == v.Owner && w.from == from })
 	switch {
 	case i >= 0:
@@ -128,7 +129,7 @@ func (a *attributes) wait(m *Machine, v *TableVersion, from Ref) {
 }
 
 // expect notes that a table was asked for.
-func (a *attributes) expect(m *Machine, v *TableVersion, from Ref) {
+func (a *attributes) expect(m *Machine, v *wire.TableVersion, from wire.Ref) {
 	r := a.replica(m, v.Owner)
 	if r.target == 0 {
 		a.open++
@@ -138,20 +139,20 @@ func (a *attributes) expect(m *Machine, v *TableVersion, from Ref) {
 }
 
 // ask asks for a table that was offered earlier.
-func (a *attributes) ask(m *Machine, v *TableVersion, from Ref) {
+func (a *attributes) ask(m *Machine, v *wire.TableVersion, from wire.Ref) {
 	switch {
 	case !a.wants(m, v, from):
 	case m.links.get(from) == nil:
 		a.want(m, v.Owner)
 	default:
-		request := []TableVersion{a.version(m, v.Owner)}
+		request := []wire.TableVersion{a.version(m, v.Owner)}
 		a.expect(m, v, from)
-		m.send(from, Message{Kind: AttributeRequest, Lists: &Lists{Tables: request}})
+		m.send(from, wire.Message{Kind: wire.AttributeRequest, Lists: &wire.Lists{Tables: request}})
 	}
 }
 
 // want has all neighbours asked for a table in the next round, once (MS-A20).
-func (a *attributes) want(m *Machine, p Ref) {
+func (a *attributes) want(m *Machine, p wire.Ref) {
 	if a.pushed.set(p) {
 		a.pushes = append(a.pushes, p)
 	}
@@ -160,8 +161,8 @@ func (a *attributes) want(m *Machine, p Ref) {
 
 // requested is UPON-ATTREQUEST (Alg. 2, line 7). A table is in the answer once.
 func (a *attributes) requested(m *Machine) {
-	var data []TableData
-	push := m.in.Flags&Push != 0
+	var data []wire.TableData
+	push := m.in.Flags&wire.Push != 0
 	for i := range m.in.Lists.Tables {
 		v := &m.in.Lists.Tables[i]
 		r := a.of[v.Owner]
@@ -171,14 +172,14 @@ func (a *attributes) requested(m *Machine) {
 		case r != nil && r.inc == v.Inc && v.U < r.u:
 			data = append(data, r.above(v.U))
 		case !push: // ⟨p, ⊥⟩ (MS-80)
-			data = append(data, TableData{Owner: v.Owner, Inc: v.Inc, Last: true})
+			data = append(data, wire.TableData{Owner: v.Owner, Inc: v.Inc, Last: true})
 		}
 	}
 	for i := range m.in.Lists.Tables {
 		a.answered.unset(m.in.Lists.Tables[i].Owner)
 	}
 	if len(data) > 0 { // MS-A20
-		m.send(m.in.From, Message{Kind: AttributeData, Lists: &Lists{Data: data}})
+		m.send(m.in.From, wire.Message{Kind: wire.AttributeData, Lists: &wire.Lists{Data: data}})
 	}
 }
 
@@ -212,7 +213,7 @@ func (a *attributes) received(m *Machine) {
 }
 
 // merge takes over a part of a table (MS-83).
-func (a *attributes) merge(m *Machine, r *replica, d *TableData) {
+func (a *attributes) merge(m *Machine, r *replica, d *wire.TableData) {
 	m.stats.Entries += uint64(len(d.Entries))
 	if !m.acceptable(r, d) {
 		return
@@ -233,14 +234,14 @@ func (a *attributes) merge(m *Machine, r *replica, d *TableData) {
 }
 
 // acceptable reports whether a table stays within the bounds with data of others.
-func (m *Machine) acceptable(r *replica, d *TableData) bool {
+func (m *Machine) acceptable(r *replica, d *wire.TableData) bool {
 	b, ok := r.after(d)
 	switch {
 	case !ok:
 		m.stats.RepeatedKeys++
-	case b.bytes > maxTable:
+	case b.bytes > wire.MaxTable:
 		m.stats.TooLarge++
-	case b.keys > MaxTableKeys:
+	case b.keys > wire.MaxTableKeys:
 		m.stats.TooManyKeys++
 	default:
 		return true
@@ -257,7 +258,7 @@ func (a *attributes) settle(r *replica) {
 }
 
 // lost asks all others for what a neighbour will not answer any more (MS-87, MS-A21).
-func (a *attributes) lost(m *Machine, peer Ref) {
+func (a *attributes) lost(m *Machine, peer wire.Ref) {
 	if a.open == 0 {
 		return
 	}

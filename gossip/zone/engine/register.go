@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
 )
 
@@ -13,16 +14,16 @@ func (d *delegation) register(m *Machine) {
 		d.due = machine.Never
 		return
 	}
-	r := &Dispatch{
-		Kind: Register, Zone: m.cfg.Zone, Activation: d.own, Registration: d.registration,
+	r := &wire.Dispatch{
+		Kind: wire.Register, Zone: m.cfg.Zone, Activation: d.own, Registration: d.registration,
 		Size: uint32(m.view.members), Hash: m.view.hash, Known: d.known, Joined: d.joined, Left: d.left,
 	}
 	if d.own > 0 && d.whole {
-		r.Flags, r.Joined, r.Left = Whole, m.members(), nil
+		r.Flags, r.Joined, r.Left = wire.Whole, m.members(), nil
 	}
 	d.joined, d.left, d.whole, d.untold = nil, nil, false, false
 	d.due, d.changes = m.now+m.cfg.Heartbeat, m.now+m.cfg.Aggregation
-	m.dispatch(d.chosen, r, d.own > 0 && r.Flags&Whole == 0) // a whole zone would hold up alarms
+	m.dispatch(d.chosen, r, d.own > 0 && r.Flags&wire.Whole == 0) // a whole zone would hold up alarms
 }
 
 // unregister says goodbye to the supervisor. A delegate that moves to another one tells
@@ -31,28 +32,28 @@ func (d *delegation) unregister(m *Machine, moves bool) {
 	if !d.chosen.IsValid() {
 		return
 	}
-	u := &Dispatch{Kind: Unregister, Zone: m.cfg.Zone}
+	u := &wire.Dispatch{Kind: wire.Unregister, Zone: m.cfg.Zone}
 	if moves {
 		u.Registration = d.registration
 	}
 	m.dispatch(d.chosen, u, false)
-	d.take(m, ID{})
+	d.take(m, wire.ID{})
 }
 
 // members returns the view for another zone.
-func (m *Machine) members() []Named {
-	list := make([]Named, 0, m.view.members)
-	m.Each(func(p Ref, v Version) { list = append(list, Named{m.cfg.Table.ID(p), v}) })
+func (m *Machine) members() []wire.Named {
+	list := make([]wire.Named, 0, m.view.members)
+	m.Each(func(p wire.Ref, v wire.Version) { list = append(list, wire.Named{ID: m.cfg.Table.ID(p), Version: v}) })
 	return list
 }
 
 // registered takes note of a supervisor's answer.
-func (d *delegation) registered(m *Machine, r *Dispatch) {
+func (d *delegation) registered(m *Machine, r *wire.Dispatch) {
 	switch {
 	case r.From != d.chosen && r.From != d.candidate: // an earlier one's, or nobody's
 		m.stats.StrayDispatches++
 		return
-	case r.Flags&NoRoom != 0:
+	case r.Flags&wire.NoRoom != 0:
 		d.giveUp(m, r.From, Full)
 		return
 	case r.From == d.candidate:
@@ -63,7 +64,7 @@ func (d *delegation) registered(m *Machine, r *Dispatch) {
 	}
 	switch {
 	case len(r.Joined) == 0:
-	case r.Flags&Continues == 0:
+	case r.Flags&wire.Continues == 0:
 		d.known = r.Known
 		d.know(m, r.Joined)
 	case len(d.supervisors) < m.cfg.MaxMembers:
@@ -74,7 +75,7 @@ func (d *delegation) registered(m *Machine, r *Dispatch) {
 	d.announce(m)
 	d.outnumber(m, r.Activation)
 	d.taken(m, r)
-	if r.Flags&Want != 0 && d.own > 0 {
+	if r.Flags&wire.Want != 0 && d.own > 0 {
 		d.whole, d.due = true, m.now
 	}
 }
@@ -95,7 +96,7 @@ func (d *delegation) outnumber(m *Machine, activation uint64) {
 
 // lost is told that a message to a supervisor failed, or its connection: the second
 // time another one is chosen (MS-100).
-func (d *delegation) lost(m *Machine, peer ID) {
+func (d *delegation) lost(m *Machine, peer wire.ID) {
 	switch {
 	case !peer.IsValid():
 	case peer == d.candidate:
@@ -109,12 +110,12 @@ func (d *delegation) lost(m *Machine, peer ID) {
 }
 
 // alarm lets the active delegate pass suspicions on (MS-101, MS-A32).
-func (d *delegation) alarm(m *Machine, s *Suspicion) {
+func (d *delegation) alarm(m *Machine, s *wire.Suspicion) {
 	if d.own == 0 || !d.chosen.IsValid() {
 		return
 	}
-	m.dispatch(d.chosen, &Dispatch{
-		Kind: Alarm, Zone: m.cfg.Zone, Activation: d.own, Reporters: uint32(len(m.suspicions.on(s.Suspect))),
+	m.dispatch(d.chosen, &wire.Dispatch{
+		Kind: wire.Alarm, Zone: m.cfg.Zone, Activation: d.own, Reporters: uint32(len(m.suspicions.on(s.Suspect))),
 		About: m.cfg.Table.ID(s.Suspect), AboutVersion: s.Version,
 	}, true)
 }

@@ -3,20 +3,22 @@ package engine
 import (
 	"cmp"
 	"slices"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // replica is a copy of a node's attribute table, or the node's own (membership design, Sec. 4;
 // MS-75). Nodes without attributes have none.
 type replica struct {
-	owner    Ref
-	inc      uint64 // of the owner's incarnation (MS-A17)
-	u        uint64 // newest version
-	sent     uint64 // that neighbours were told
-	notified uint64 // that the user was told
-	pending  uint64 // version that was asked for
-	target   Ref    // the neighbour that was asked for it
-	asked    int64  // when, as nanoseconds of active time
-	floor    uint64 // newest death certificate that was thrown away (MS-A22)
+	owner    wire.Ref
+	inc      uint64   // of the owner's incarnation (MS-A17)
+	u        uint64   // newest version
+	sent     uint64   // that neighbours were told
+	notified uint64   // that the user was told
+	pending  uint64   // version that was asked for
+	target   wire.Ref // the neighbour that was asked for it
+	asked    int64    // when, as nanoseconds of active time
+	floor    uint64   // newest death certificate that was thrown away (MS-A22)
 	deaths   int
 	bytes    int
 	dirty    bool     // in attributes.dirty
@@ -31,7 +33,7 @@ type replica struct {
 // thrown away. Without a key it is a hole, where an attribute was before it was written
 // again: until sweep, since closing each hole alone would take quadratic time.
 type stored struct {
-	Attribute
+	wire.Attribute
 	since int64
 	named bool // by the data that is being looked at
 }
@@ -68,13 +70,13 @@ func (r *replica) makeIndex() {
 }
 
 // put writes an entry with a version above all others.
-func (r *replica) put(a Attribute, now int64) {
+func (r *replica) put(a wire.Attribute, now int64) {
 	r.add(a, now)
 	r.sweep()
 }
 
 // add is put, but leaves a hole where the key was.
-func (r *replica) add(a Attribute, now int64) {
+func (r *replica) add(a wire.Attribute, now int64) {
 	if i := r.find(a.Key); i >= 0 {
 		r.takeOut(i)
 	}
@@ -99,7 +101,7 @@ func (r *replica) takeOut(i int) {
 		r.deaths--
 	}
 	delete(r.index, e.Key)
-	*e = stored{Attribute: Attribute{U: e.U}}
+	*e = stored{Attribute: wire.Attribute{U: e.U}}
 }
 
 // sweep closes the holes.
@@ -119,11 +121,11 @@ func (r *replica) sweepMost() {
 
 // above returns the entries above a version: those that are missing where no more is
 // known, or all, if death certificates in between are lost.
-func (r *replica) above(u uint64) TableData {
+func (r *replica) above(u uint64) wire.TableData {
 	if u < r.floor {
 		u = 0
 	}
-	d := TableData{Owner: r.owner, Inc: r.inc, From: u, To: r.u, Last: true}
+	d := wire.TableData{Owner: r.owner, Inc: r.inc, From: u, To: r.u, Last: true}
 	begin, _ := slices.BinarySearchFunc(r.entries, u+1, byVersion)
 	for i := begin; i < len(r.entries); i++ {
 		d.Entries = append(d.Entries, r.entries[i].Attribute)
@@ -134,11 +136,11 @@ func (r *replica) above(u uint64) TableData {
 // merge takes over entries, and returns the keys that changed. They are complete
 // between two versions, so that a part with a gap before it is not taken (MS-A19). It
 // may leave holes.
-func (r *replica) merge(d *TableData, now int64) (keys []string, ok bool) {
+func (r *replica) merge(d *wire.TableData, now int64) (keys []string, ok bool) {
 	if d.From > r.u || d.To <= r.u {
 		return nil, d.To <= r.u
 	}
-	if d.whole() && r.u > 0 { // what it lacks was deleted
+	if whole(d) && r.u > 0 { // what it lacks was deleted
 		keys = r.keepNamed(d)
 	}
 	for i := range d.Entries {
@@ -153,11 +155,11 @@ func (r *replica) merge(d *TableData, now int64) (keys []string, ok bool) {
 }
 
 // whole reports whether data is all that there is of a table.
-func (d *TableData) whole() bool { return d.From == 0 && d.Last }
+func whole(d *wire.TableData) bool { return d.From == 0 && d.Last }
 
 // keepNamed takes out what is not in data, and returns the keys of what was not deleted
 // before, the newest first.
-func (r *replica) keepNamed(d *TableData) (keys []string) {
+func (r *replica) keepNamed(d *wire.TableData) (keys []string) {
 	r.name(d, true)
 	for i := len(r.entries) - 1; i >= 0; i-- {
 		switch e := &r.entries[i]; {
@@ -174,7 +176,7 @@ func (r *replica) keepNamed(d *TableData) (keys []string) {
 
 // name marks entries that data names, or takes the marks away, and reports whether an
 // entry is named twice.
-func (r *replica) name(d *TableData, named bool) (twice bool) {
+func (r *replica) name(d *wire.TableData, named bool) (twice bool) {
 	for i := range d.Entries {
 		if j := r.find(d.Entries[i].Key); j >= 0 {
 			twice = twice || r.entries[j].named == named
@@ -186,7 +188,7 @@ func (r *replica) name(d *TableData, named bool) (twice bool) {
 
 // live returns the attributes that are not deleted, in the order in which they were
 // written.
-func (r *replica) live() (list []Attribute) {
+func (r *replica) live() (list []wire.Attribute) {
 	for i := range r.entries {
 		if e := &r.entries[i]; !e.Deleted && e.Key != "" {
 			list = append(list, e.Attribute)
@@ -200,13 +202,13 @@ type bound struct{ bytes, keys int }
 
 // after returns how large the table is once data is merged. False: that names a key
 // twice, as no table does.
-func (r *replica) after(d *TableData) (b bound, ok bool) {
+func (r *replica) after(d *wire.TableData) (b bound, ok bool) {
 	twice := r.name(d, true)
 	r.name(d, false)
 	if twice {
 		return b, false
 	}
-	if !d.whole() {
+	if !whole(d) {
 		b = bound{r.bytes, r.keys}
 	}
 	for i := range d.Entries {
@@ -215,11 +217,11 @@ func (r *replica) after(d *TableData) (b bound, ok bool) {
 		case a.U > r.u:
 			b.bytes += a.Size()
 			b.keys++
-			if j >= 0 && !d.whole() {
+			if j >= 0 && !whole(d) {
 				b.bytes -= r.entries[j].Size()
 				b.keys--
 			}
-		case j >= 0 && d.whole(): // it stays as it is
+		case j >= 0 && whole(d): // it stays as it is
 			b.bytes += r.entries[j].Size()
 			b.keys++
 		}

@@ -8,22 +8,23 @@ import (
 	"strings"
 	"testing"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnd/lndtest/cputime"
 )
 
 // tableOf returns a part of a table: n keys that were written after a version.
-func tableOf(n int, after uint64) TableData {
-	d := TableData{Inc: 7, From: after, To: after + uint64(n), Last: true}
+func tableOf(n int, after uint64) wire.TableData {
+	d := wire.TableData{Inc: 7, From: after, To: after + uint64(n), Last: true}
 	for i := range n {
-		d.Entries = append(d.Entries, Attribute{Key: fmt.Sprintf("key%05d", i), Value: []byte("v"), U: after + uint64(i) + 1})
+		d.Entries = append(d.Entries, wire.Attribute{Key: fmt.Sprintf("key%05d", i), Value: []byte("v"), U: after + uint64(i) + 1})
 	}
 	return d
 }
 
 // split1 cuts a table into parts of one entry.
-func split1(d TableData) (parts []TableData) {
+func split1(d wire.TableData) (parts []wire.TableData) {
 	for i, a := range d.Entries {
-		parts = append(parts, TableData{Owner: d.Owner, Inc: d.Inc, From: a.U - 1, To: a.U, Last: i == len(d.Entries)-1, Entries: []Attribute{a}})
+		parts = append(parts, wire.TableData{Owner: d.Owner, Inc: d.Inc, From: a.U - 1, To: a.U, Last: i == len(d.Entries)-1, Entries: []wire.Attribute{a}})
 	}
 	return parts
 }
@@ -34,8 +35,8 @@ func split1(d TableData) (parts []TableData) {
 // the caches in some of the tries.
 func TestAttributesLinear(t *testing.T) {
 	const small, times, most, tries = 256, 64, 1500, 5
-	again := func(n int) TableData { return tableOf(n, uint64(n)) }
-	whole := func(d TableData) TableData { d.From = 0; return d }
+	again := func(n int) wire.TableData { return tableOf(n, uint64(n)) }
+	whole := func(d wire.TableData) wire.TableData { d.From = 0; return d }
 	for _, test := range []struct {
 		name string
 		run  func(s *solo, n int)
@@ -67,7 +68,7 @@ func TestAttributesLinear(t *testing.T) {
 		}},
 		{"own", func(s *solo, n int) {
 			for i := range n {
-				s.m.write(Attribute{Key: fmt.Sprint("key", i)})
+				s.m.write(wire.Attribute{Key: fmt.Sprint("key", i)})
 			}
 		}},
 	} {
@@ -97,11 +98,11 @@ func TestAttributesLinear(t *testing.T) {
 
 // merge has the machine take parts of the table of node 5 in one message, without looking at
 // its invariants, which takes longer.
-func (s *solo) merge(parts ...TableData) {
+func (s *solo) merge(parts ...wire.TableData) {
 	for i := range parts {
 		parts[i].Owner = s.ref[5]
 	}
-	s.m.in = Message{From: s.ref[1], Lists: &Lists{Data: parts}}
+	s.m.in = wire.Message{From: s.ref[1], Lists: &wire.Lists{Data: parts}}
 	s.m.attributes.received(s.m)
 }
 
@@ -111,7 +112,7 @@ func TestToldOnce(t *testing.T) {
 	s := withNeighbours(t)
 	d := tableOf(40, 0)
 	d.Owner = s.ref[5]
-	s.hear(1, v(7, 1), Message{Kind: AttributeData, Lists: &Lists{Data: split1(d)}})
+	s.hear(1, v(7, 1), wire.Message{Kind: wire.AttributeData, Lists: &wire.Lists{Data: split1(d)}})
 	if len(s.out.Events) != 1 || len(s.out.Events[0].Keys) != 40 || len(s.out.Events[0].Attributes) != 40 {
 		t.Errorf("%d events", len(s.out.Events))
 	}
@@ -140,26 +141,26 @@ func TestKeyLimits(t *testing.T) {
 	if list, u := s.m.Attributes(s.m.self); len(list) != 19 || u != 22 || s.m.stats.NotWritten != 1 {
 		t.Errorf("%d attributes, version %d, %d not written", len(list), u, s.m.stats.NotWritten)
 	}
-	s.give(1, tableOfNode5(s, MaxTableKeys+1, 0))
+	s.give(1, tableOfNode5(s, wire.MaxTableKeys+1, 0))
 	if _, u := s.m.Attributes(s.ref[5]); u != 0 || s.m.stats.TooManyKeys != 1 {
 		t.Errorf("version %d, %d with too many keys", u, s.m.stats.TooManyKeys)
 	}
-	s.give(1, tableOfNode5(s, MaxTableKeys, 0))
-	s.give(1, tableOfNode5(s, MaxTableKeys, MaxTableKeys)) // the same keys
-	more := TableData{Owner: s.ref[5], Inc: 7, From: 2 * MaxTableKeys, To: 2*MaxTableKeys + 1, Last: true}
-	more.Entries = []Attribute{{Key: "x", U: more.To}}
+	s.give(1, tableOfNode5(s, wire.MaxTableKeys, 0))
+	s.give(1, tableOfNode5(s, wire.MaxTableKeys, wire.MaxTableKeys)) // the same keys
+	more := wire.TableData{Owner: s.ref[5], Inc: 7, From: 2 * wire.MaxTableKeys, To: 2*wire.MaxTableKeys + 1, Last: true}
+	more.Entries = []wire.Attribute{{Key: "x", U: more.To}}
 	s.give(1, more)
-	if list, u := s.m.Attributes(s.ref[5]); len(list) != MaxTableKeys || u != 2*MaxTableKeys || s.m.stats.TooManyKeys != 2 {
+	if list, u := s.m.Attributes(s.ref[5]); len(list) != wire.MaxTableKeys || u != 2*wire.MaxTableKeys || s.m.stats.TooManyKeys != 2 {
 		t.Errorf("%d attributes, version %d, %d with too many keys", len(list), u, s.m.stats.TooManyKeys)
 	}
-	more.From, more.To = 0, 2*MaxTableKeys+2 // all other keys were deleted
+	more.From, more.To = 0, 2*wire.MaxTableKeys+2 // all other keys were deleted
 	s.give(1, more)
 	if list, u := s.m.Attributes(s.ref[5]); len(list) != 1 || u != more.To {
 		t.Errorf("%d attributes, version %d", len(list), u)
 	}
 }
 
-func tableOfNode5(s *solo, n int, after uint64) TableData {
+func tableOfNode5(s *solo, n int, after uint64) wire.TableData {
 	d := tableOf(n, after)
 	d.Owner = s.ref[5]
 	for i := range d.Entries {
@@ -172,23 +173,23 @@ func tableOfNode5(s *solo, n int, after uint64) TableData {
 // it may have. Each time the size of what is there would count as freed.
 func TestRepeatedKey(t *testing.T) {
 	s := withNeighbours(t)
-	big := make([]byte, maxTable/2)
-	s.give(1, TableData{Owner: s.ref[5], Inc: 7, To: 1, Last: true, Entries: []Attribute{{Key: "k", Value: big, U: 1}}})
-	d := TableData{Owner: s.ref[5], Inc: 7, From: 1, To: 7, Last: true}
+	big := make([]byte, wire.MaxTable/2)
+	s.give(1, wire.TableData{Owner: s.ref[5], Inc: 7, To: 1, Last: true, Entries: []wire.Attribute{{Key: "k", Value: big, U: 1}}})
+	d := wire.TableData{Owner: s.ref[5], Inc: 7, From: 1, To: 7, Last: true}
 	for u := uint64(2); u <= 4; u++ {
-		d.Entries = append(d.Entries, Attribute{Key: "k", U: u})
+		d.Entries = append(d.Entries, wire.Attribute{Key: "k", U: u})
 	}
 	for u := uint64(5); u <= 7; u++ {
-		d.Entries = append(d.Entries, Attribute{Key: fmt.Sprint(u), Value: big, U: u})
+		d.Entries = append(d.Entries, wire.Attribute{Key: fmt.Sprint(u), Value: big, U: u})
 	}
 	s.give(1, d)
 	if r := s.m.attributes.of[s.ref[5]]; r.u != 1 || s.m.stats.RepeatedKeys != 1 {
 		t.Errorf("version %d, %d bytes, %d refused", r.u, r.bytes, s.m.stats.RepeatedKeys)
 	}
 	// The whole of a table that says less of what is there than it is.
-	whole := TableData{Owner: s.ref[5], Inc: 7, To: 9, Last: true, Entries: []Attribute{{Key: "k", U: 1}, {Key: "l", Value: big, U: 9}}}
+	whole := wire.TableData{Owner: s.ref[5], Inc: 7, To: 9, Last: true, Entries: []wire.Attribute{{Key: "k", U: 1}, {Key: "l", Value: big, U: 9}}}
 	s.give(1, whole)
-	if r := s.m.attributes.of[s.ref[5]]; r.bytes > maxTable || s.m.stats.TooLarge != 1 {
+	if r := s.m.attributes.of[s.ref[5]]; r.bytes > wire.MaxTable || s.m.stats.TooLarge != 1 {
 		t.Errorf("%d bytes, %d too large", r.bytes, s.m.stats.TooLarge)
 	}
 }
@@ -202,12 +203,12 @@ func TestRepeatedRequest(t *testing.T) {
 	six := tableOf(3, 0)
 	six.Owner = s.ref[6]
 	s.give(1, six)
-	request := func() (data []TableData) {
-		list := []TableVersion{{s.ref[6], 7, 1}}
+	request := func() (data []wire.TableData) {
+		list := []wire.TableVersion{{Owner: s.ref[6], Inc: 7, U: 1}}
 		for range 400 {
-			list = append(list, TableVersion{s.ref[5], 7, 0})
+			list = append(list, wire.TableVersion{Owner: s.ref[5], Inc: 7, U: 0})
 		}
-		s.hear(2, v(7, 1), Message{Kind: AttributeRequest, Lists: &Lists{Tables: list}})
+		s.hear(2, v(7, 1), wire.Message{Kind: wire.AttributeRequest, Lists: &wire.Lists{Tables: list}})
 		if len(s.out.Sends) != 1 {
 			t.Fatalf("sent %d messages", len(s.out.Sends))
 		}

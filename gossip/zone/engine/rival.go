@@ -1,25 +1,29 @@
 package engine
 
-import "time"
+import (
+	"time"
+
+	"ulnet/gossip/zone/wire"
+)
 
 // rival is an active delegate that another one counts for. That may be so for a moment,
 // while one takes over from the other. If it goes on, either two base zones have one
 // name, or a zone is parted: to the supervisor both look alike, and both want somebody
 // to do something.
 type rival struct {
-	Named
+	wire.Named
 	since, heard time.Duration
 	told         bool
 }
 
 // contest takes an active delegate that does not count out of those that do, and
 // reports whether it is to be told that its zone's name is taken.
-func (g *guarded) contest(m *Machine, d *Dispatch) bool {
+func (g *guarded) contest(m *Machine, d *wire.Dispatch) bool {
 	r := &g.rival
 	if r.ID != d.From || m.now-r.heard > m.cfg.Timeout {
 		*r = rival{since: m.now}
 	}
-	r.Named, r.heard = Named{d.From, d.Version}, m.now
+	r.Named, r.heard = wire.Named{ID: d.From, Version: d.Version}, m.now
 	g.drop(d.From)
 	if m.now-r.since < m.cfg.Timeout {
 		return false
@@ -34,18 +38,18 @@ func (g *guarded) contest(m *Machine, d *Dispatch) bool {
 
 // contested tells the user that two active delegates speak for a zone, the one that
 // counts first.
-func (m *Machine) contested(zone string, counts, other Named) {
-	m.tell(Event{Kind: Contested, Zone: zone, Members: []Named{counts, other}})
+func (m *Machine) contested(zone string, counts, other wire.Named) {
+	m.tell(Event{Kind: Contested, Zone: zone, Members: []wire.Named{counts, other}})
 }
 
 // taken takes note of whether the supervisor has another active delegate of a zone with
 // this name.
-func (d *delegation) taken(m *Machine, r *Dispatch) {
+func (d *delegation) taken(m *Machine, r *wire.Dispatch) {
 	was := d.contested
-	if d.contested = r.Flags&Taken != 0; d.contested {
+	if d.contested = r.Flags&wire.Taken != 0; d.contested {
 		m.stats.Contested++
 	}
 	if d.contested && !was {
-		m.contested(m.cfg.Zone, Named{r.About, r.AboutVersion}, Named{m.cfg.Self, m.ver})
+		m.contested(m.cfg.Zone, wire.Named{ID: r.About, Version: r.AboutVersion}, wire.Named{ID: m.cfg.Self, Version: m.ver})
 	}
 }

@@ -1,9 +1,10 @@
 package engine
 
 import (
-	"strings"
 	"testing"
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // twins starts a management zone of three and two base zones with one name.
@@ -13,11 +14,11 @@ func twins(t *testing.T, seed uint64) *system {
 	s := &system{world: w, supervisors: w.nodes[:3], zones: [][]*node{w.nodes[3:8], w.nodes[8:15]}}
 	for i, list := range [][]*node{s.supervisors, s.zones[0], s.zones[1]} {
 		for j, n := range list {
-			n.boot = []ID{list[(j+1)%len(list)].id}
+			n.boot = []wire.ID{list[(j+1)%len(list)].id}
 			n.change = func(c *Config) {
 				c.Zone, c.Supervisor = "management", i == 0
 				if i > 0 {
-					c.Zone, c.Management = "rack", []ID{s.supervisors[0].id, s.supervisors[1].id}
+					c.Zone, c.Management = "rack", []wire.ID{s.supervisors[0].id, s.supervisors[1].id}
 				}
 			}
 			n.start()
@@ -118,28 +119,28 @@ func TestTakeOverIsNoContest(t *testing.T) {
 // finds room among many others (MS-A24).
 func TestGuardedBounds(t *testing.T) {
 	s := newSolo(t, 1, Config{Supervisor: true, MaxMembers: 50})
-	register := func(i int, d Dispatch) {
-		d.Kind, d.Zone, d.From, d.Version = Register, "rack", testID(i), v(3, 1)
+	register := func(i int, d wire.Dispatch) {
+		d.Kind, d.Zone, d.From, d.Version = wire.Register, "rack", testID(i), v(3, 1)
 		s.step(Input{Kind: DispatchDelivered, Dispatch: &d})
 	}
 	for i := 1; i < 40; i++ {
-		register(i, Dispatch{Registration: 1})
+		register(i, wire.Dispatch{Registration: 1})
 	}
 	g := s.m.supervisor.zones["rack"]
 	if len(g.delegates) != maxDelegates || s.m.stats.TooManyZones != 39-maxDelegates {
 		t.Errorf("%d delegates, %d refused", len(g.delegates), s.m.stats.TooManyZones)
 	}
-	var many []Named
+	var many []wire.Named
 	for i := 1; i < 90; i++ {
-		many = append(many, Named{testID(i), v(3, 1)})
+		many = append(many, wire.Named{ID: testID(i), Version: v(3, 1)})
 	}
-	register(60, Dispatch{Registration: 1, Activation: 1, Flags: Whole, Joined: many})
+	register(60, wire.Dispatch{Registration: 1, Activation: 1, Flags: wire.Whole, Joined: many})
 	if g.delegates[0].ID != testID(60) || len(g.members) != 50 || s.m.stats.ViewFull != 1 {
 		t.Errorf("first is %v of %d members, %d left out", g.delegates[0].ID, len(g.members), s.m.stats.ViewFull)
 	}
 
 	s.m.supervisor.most = 70 // of all zones
-	d := Dispatch{Kind: Register, Zone: "rack2", From: testID(70), Version: v(3, 1), Registration: 1, Activation: 1, Flags: Whole, Joined: many}
+	d := wire.Dispatch{Kind: wire.Register, Zone: "rack2", From: testID(70), Version: v(3, 1), Registration: 1, Activation: 1, Flags: wire.Whole, Joined: many}
 	s.step(Input{Kind: DispatchDelivered, Dispatch: &d})
 	if n := len(s.m.supervisor.zones["rack2"].members); n != 20 || s.m.stats.ViewFull != 2 {
 		t.Errorf("%d members of a second zone, %d times some were left out", n, s.m.stats.ViewFull)
@@ -150,10 +151,10 @@ func TestGuardedBounds(t *testing.T) {
 // (MS-A24).
 func TestEarlierRegistration(t *testing.T) {
 	s := newSolo(t, 1, Config{Supervisor: true})
-	for _, d := range []Dispatch{
-		{Kind: Register, Version: v(5, 1), Activation: 2, Registration: 1, Size: 7},
-		{Kind: Register, Version: v(4, 9), Activation: 3, Registration: 8, Size: 2},
-		{Kind: Unregister, Version: v(4, 9)},
+	for _, d := range []wire.Dispatch{
+		{Kind: wire.Register, Version: v(5, 1), Activation: 2, Registration: 1, Size: 7},
+		{Kind: wire.Register, Version: v(4, 9), Activation: 3, Registration: 8, Size: 2},
+		{Kind: wire.Unregister, Version: v(4, 9)},
 	} {
 		d.Zone, d.From = "rack", testID(1)
 		s.step(Input{Kind: DispatchDelivered, Dispatch: &d})
@@ -169,10 +170,10 @@ func TestEarlierRegistration(t *testing.T) {
 func TestLastDelegateMoves(t *testing.T) {
 	for _, moves := range []bool{true, false} {
 		s := newSolo(t, 1, Config{Supervisor: true})
-		s.step(Input{Kind: DispatchDelivered, Dispatch: &Dispatch{Kind: Register, Zone: "rack", From: testID(1), Version: v(5, 1), Activation: 2, Registration: 1, Size: 7}})
-		s.step(Input{Kind: DispatchDelivered, Dispatch: &Dispatch{Kind: Register, Zone: "rack", From: testID(2), Version: v(5, 1), Registration: 1, Size: 7}})
+		s.step(Input{Kind: DispatchDelivered, Dispatch: &wire.Dispatch{Kind: wire.Register, Zone: "rack", From: testID(1), Version: v(5, 1), Activation: 2, Registration: 1, Size: 7}})
+		s.step(Input{Kind: DispatchDelivered, Dispatch: &wire.Dispatch{Kind: wire.Register, Zone: "rack", From: testID(2), Version: v(5, 1), Registration: 1, Size: 7}})
 		for i := 1; i <= 2; i++ {
-			u := &Dispatch{Kind: Unregister, Zone: "rack", From: testID(i), Version: v(5, 1)}
+			u := &wire.Dispatch{Kind: wire.Unregister, Zone: "rack", From: testID(i), Version: v(5, 1)}
 			if moves {
 				u.Registration = 1
 			}
@@ -191,10 +192,10 @@ func TestAlarmOfStrangers(t *testing.T) {
 	s := newSolo(t, 5, Config{Supervisor: true})
 	s.alive(1, v(1, 1))
 	s.alive(2, v(1, 1))
-	s.m.attributes.monitors = []Ref{s.ref[1], s.ref[2]}
-	s.step(Input{Kind: DispatchDelivered, Dispatch: &Dispatch{Kind: Register, Zone: "rack", From: testID(8), Version: v(3, 1), Activation: 1}})
+	s.m.attributes.monitors = []wire.Ref{s.ref[1], s.ref[2]}
+	s.step(Input{Kind: DispatchDelivered, Dispatch: &wire.Dispatch{Kind: wire.Register, Zone: "rack", From: testID(8), Version: v(3, 1), Activation: 1}})
 	for _, from := range []struct{ id, told, passed int }{{9, 0, 0}, {2, 1, 0}, {8, 1, 2}} {
-		s.step(Input{Kind: DispatchDelivered, Dispatch: &Dispatch{Kind: Alarm, Zone: "rack", From: testID(from.id), Version: v(3, 1), About: testID(7), AboutVersion: v(1, 1), Reporters: 1}})
+		s.step(Input{Kind: DispatchDelivered, Dispatch: &wire.Dispatch{Kind: wire.Alarm, Zone: "rack", From: testID(from.id), Version: v(3, 1), About: testID(7), AboutVersion: v(1, 1), Reporters: 1}})
 		if len(s.out.Events) != from.told || len(s.out.Dispatches) != from.passed {
 			t.Errorf("an alarm of node %d: told %d times, passed on %d times", from.id, len(s.out.Events), len(s.out.Dispatches))
 		}
@@ -206,7 +207,7 @@ func TestAlarmOfStrangers(t *testing.T) {
 
 // TestStrangeSupervisors: nobody but the chosen supervisor is believed (MS-A24).
 func TestStrangeSupervisors(t *testing.T) {
-	base := newSolo(t, 1, Config{Management: []ID{testID(1), testID(2)}})
+	base := newSolo(t, 1, Config{Management: []wire.ID{testID(1), testID(2)}})
 	base.pass(10 * base.m.cfg.Aggregation)
 	d := base.m.delegate
 	if !d.chosen.IsValid() {
@@ -216,9 +217,9 @@ func TestStrangeSupervisors(t *testing.T) {
 	if d.chosen == other {
 		other = testID(2)
 	}
-	registered := func(from ID) {
-		base.step(Input{Kind: DispatchDelivered, Dispatch: &Dispatch{
-			Kind: Registered, Zone: "test", From: from, Version: v(3, 1), Known: 9, Activation: maxActivation - 1, Joined: []Named{{testID(7), v(3, 1)}},
+	registered := func(from wire.ID) {
+		base.step(Input{Kind: DispatchDelivered, Dispatch: &wire.Dispatch{
+			Kind: wire.Registered, Zone: "test", From: from, Version: v(3, 1), Known: 9, Activation: maxActivation - 1, Joined: []wire.Named{{ID: testID(7), Version: v(3, 1)}},
 		}})
 	}
 	registered(other)
@@ -228,8 +229,5 @@ func TestStrangeSupervisors(t *testing.T) {
 	registered(d.chosen)
 	if d.known != 9 || d.own >= maxActivation {
 		t.Errorf("supervisors %v, activation %d", d.supervisors, d.own)
-	}
-	if _, err := parseDispatch((&Dispatch{Kind: Query, From: testID(1), Version: v(1, 1), Zone: strings.Repeat("z", maxZone+1)}).AppendTo(nil)); err == nil {
-		t.Error("a zone's name that can be no key is understood")
 	}
 }

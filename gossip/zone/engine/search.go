@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
 )
 
@@ -14,19 +15,19 @@ import (
 // delegate stays with the first one that does. A supervisor that comes before it in the
 // order is asked now and then, and replaces it once it answers.
 type search struct {
-	supervisors []Named // each once, the best first
-	known       uint64  // hash of them, as a supervisor told it
-	learned     []Named // that other members published
+	supervisors []wire.Named // each once, the best first
+	known       uint64       // hash of them, as a supervisor told it
+	learned     []wire.Named // that other members published
 	troubles    []trouble
 	failures    int // supervisors given up in a row, since one answered
 
-	chosen   ID
+	chosen   wire.ID
 	heard    time.Duration // when it answered last, or was chosen
 	answered bool          // it did answer
 	probing  bool          // a message to it failed, the next failure counts
 	pause    time.Duration // no message before: all supervisors failed a moment ago
 
-	candidate ID            // that comes before the chosen one, and was asked
+	candidate wire.ID       // that comes before the chosen one, and was asked
 	deadline  time.Duration // for its answer
 }
 
@@ -57,7 +58,7 @@ func (t *Trouble) UnmarshalText(text []byte) error {
 
 // trouble is a supervisor that was given up and has not answered since.
 type trouble struct {
-	Named
+	wire.Named
 	why         Trouble
 	since, last time.Duration // when it was given up first, and last
 	tries       int
@@ -73,9 +74,9 @@ const mostFailures = 3
 
 // know replaces the list of supervisors. Each is listed once, in its latest incarnation. What is
 // wrong with others is forgotten, unless they are configured: then the user may look.
-func (d *search) know(m *Machine, list []Named) {
+func (d *search) know(m *Machine, list []wire.Named) {
 	type ranked struct {
-		Named
+		wire.Named
 		vote uint64
 	}
 	order := make([]ranked, len(list))
@@ -85,7 +86,7 @@ func (d *search) know(m *Machine, list []Named) {
 	slices.SortFunc(order, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(b.vote, a.vote), a.ID.Compare(b.ID), cmp.Compare(b.Version.Inc, a.Version.Inc))
 	})
-	d.supervisors = make([]Named, 0, len(order))
+	d.supervisors = make([]wire.Named, 0, len(order))
 	for _, n := range order {
 		if k := len(d.supervisors); k == 0 || d.supervisors[k-1].ID != n.ID {
 			d.supervisors = append(d.supervisors, n.Named)
@@ -100,8 +101,8 @@ func (d *search) know(m *Machine, list []Named) {
 // published: a supervisor's own list names only those that it reaches itself.
 func (d *delegation) widen(m *Machine) {
 	list := slices.Clone(d.supervisors)
-	add := func(n Named) {
-		if !slices.ContainsFunc(list, func(o Named) bool { return o.ID == n.ID }) {
+	add := func(n wire.Named) {
+		if !slices.ContainsFunc(list, func(o wire.Named) bool { return o.ID == n.ID }) {
 			list = append(list, n)
 		}
 	}
@@ -109,7 +110,7 @@ func (d *delegation) widen(m *Machine) {
 		add(n)
 	}
 	for _, id := range m.cfg.Management {
-		add(Named{ID: id})
+		add(wire.Named{ID: id})
 	}
 	if len(list) != len(d.supervisors) {
 		d.know(m, list)
@@ -117,12 +118,12 @@ func (d *delegation) widen(m *Machine) {
 }
 
 // place returns where a supervisor stands in the order, or -1.
-func (d *search) place(id ID) int {
-	return slices.IndexFunc(d.supervisors, func(n Named) bool { return n.ID == id })
+func (d *search) place(id wire.ID) int {
+	return slices.IndexFunc(d.supervisors, func(n wire.Named) bool { return n.ID == id })
 }
 
 // trouble returns the trouble with a supervisor, in its present incarnation.
-func (d *search) trouble(n *Named) *trouble {
+func (d *search) trouble(n *wire.Named) *trouble {
 	for i := range d.troubles {
 		if t := &d.troubles[i]; t.ID == n.ID && n.Version.Inc <= t.Version.Inc {
 			return t
@@ -133,13 +134,13 @@ func (d *search) trouble(n *Named) *trouble {
 
 // best returns the first supervisor without trouble, or with one that is older than an
 // age; the invalid id if there is none.
-func (d *search) best(m *Machine, age time.Duration) ID {
+func (d *search) best(m *Machine, age time.Duration) wire.ID {
 	for i := range d.supervisors {
 		if t := d.trouble(&d.supervisors[i]); t == nil || t.last <= m.now-age {
 			return d.supervisors[i].ID
 		}
 	}
-	return ID{}
+	return wire.ID{}
 }
 
 // choose takes a supervisor if there is none, gives up one that does not answer, and
@@ -161,17 +162,17 @@ func (d *delegation) choose(m *Machine) {
 
 // following returns the supervisor to try next: one that was not given up, or else the
 // one of which that is longest ago, not sooner than a heartbeat after it.
-func (d *delegation) following(m *Machine) ID {
+func (d *delegation) following(m *Machine) wire.ID {
 	if best := d.best(m, machine.Never); best.IsValid() {
 		return best
 	}
 	if d.widen(m); len(d.supervisors) == 0 {
-		return ID{}
+		return wire.ID{}
 	}
 	if best := d.best(m, machine.Never); best.IsValid() {
 		return best
 	}
-	next, oldest := ID{}, machine.Never
+	next, oldest := wire.ID{}, machine.Never
 	for i := range d.supervisors {
 		if t := d.trouble(&d.supervisors[i]); t.last < oldest {
 			next, oldest = t.ID, t.last
@@ -182,8 +183,8 @@ func (d *delegation) following(m *Machine) ID {
 }
 
 // take registers with a supervisor.
-func (d *delegation) take(m *Machine, id ID) {
-	d.chosen, d.answered, d.probing, d.candidate, d.due = id, false, false, ID{}, machine.Never
+func (d *delegation) take(m *Machine, id wire.ID) {
+	d.chosen, d.answered, d.probing, d.candidate, d.due = id, false, false, wire.ID{}, machine.Never
 	if id.IsValid() {
 		d.registration++
 		d.heard = max(m.now, d.pause)
@@ -200,8 +201,8 @@ func (d *delegation) probe(m *Machine) {
 		return
 	}
 	d.candidate, d.deadline = better, m.now+m.cfg.Timeout
-	m.dispatch(better, &Dispatch{
-		Kind: Register, Zone: m.cfg.Zone, Registration: d.registration, Size: uint32(m.view.members), Hash: m.view.hash, Known: d.known,
+	m.dispatch(better, &wire.Dispatch{
+		Kind: wire.Register, Zone: m.cfg.Zone, Registration: d.registration, Size: uint32(m.view.members), Hash: m.view.hash, Known: d.known,
 	}, false)
 }
 
@@ -226,13 +227,13 @@ func (d *search) next(m *Machine) time.Duration {
 
 // giveUp takes note that a supervisor does not answer. Who registers has another one
 // chosen next.
-func (d *delegation) giveUp(m *Machine, id ID, why Trouble) {
+func (d *delegation) giveUp(m *Machine, id wire.ID, why Trouble) {
 	m.stats.SupervisorsLost++
 	i := slices.IndexFunc(d.troubles, func(t trouble) bool { return t.ID == id })
 	if i < 0 {
 		i = len(d.troubles)
-		d.troubles = append(d.troubles, trouble{Named: Named{ID: id}, since: m.now})
-		m.tell(Event{Kind: SupervisorLost, Zone: m.cfg.Zone, Suspect: Named{ID: id}, Trouble: why})
+		d.troubles = append(d.troubles, trouble{Named: wire.Named{ID: id}, since: m.now})
+		m.tell(Event{Kind: SupervisorLost, Zone: m.cfg.Zone, Suspect: wire.Named{ID: id}, Trouble: why})
 	}
 	t := &d.troubles[i]
 	if k := d.place(id); k >= 0 {
@@ -241,20 +242,20 @@ func (d *delegation) giveUp(m *Machine, id ID, why Trouble) {
 	t.why, t.last = why, m.now
 	t.tries++
 	if id == d.candidate {
-		d.candidate = ID{}
+		d.candidate = wire.ID{}
 		return
 	}
-	d.chosen, d.answered, d.probing, d.due = ID{}, false, false, machine.Never
+	d.chosen, d.answered, d.probing, d.due = wire.ID{}, false, false, machine.Never
 	if d.failures++; d.failures >= min(mostFailures, len(d.supervisors)) {
 		d.say(m, &d.mark, supervisorKey, unreached)
 	}
 }
 
 // reached takes note that a supervisor answers.
-func (d *delegation) reached(m *Machine, id ID) {
+func (d *delegation) reached(m *Machine, id wire.ID) {
 	if i := slices.IndexFunc(d.troubles, func(t trouble) bool { return t.ID == id }); i >= 0 {
 		d.troubles = slices.Delete(d.troubles, i, i+1)
-		m.tell(Event{Kind: SupervisorFound, Zone: m.cfg.Zone, Suspect: Named{ID: id}})
+		m.tell(Event{Kind: SupervisorFound, Zone: m.cfg.Zone, Suspect: wire.Named{ID: id}})
 	}
 	if !d.answered && id == d.chosen {
 		d.answered, d.failures, d.stale = true, 0, true

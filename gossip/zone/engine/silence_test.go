@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // TestShortPartitions: G-MS-10: a partition that ends about when the timeout does, or long
@@ -36,9 +38,9 @@ func TestShortPartitions(t *testing.T) {
 // silence has some nodes report that a node is silent, in version ⟨7, 1⟩.
 func (s *solo) silence(i int, by ...int) {
 	s.t.Helper()
-	var l Lists
+	var l wire.Lists
 	for _, by := range by {
-		l.Silences = append(l.Silences, Suspicion{s.ref[by], s.ref[i], v(7, 1)})
+		l.Silences = append(l.Silences, wire.Suspicion{Reporter: s.ref[by], Suspect: s.ref[i], Version: v(7, 1)})
 	}
 	s.update(l)
 }
@@ -96,7 +98,7 @@ func TestSummons(t *testing.T) {
 	summonsTo := func(s *solo, sent []Send, i int) (n int) {
 		for k := range sent {
 			l := sent[k].Message.Lists
-			if sent[k].To == s.ref[i] && sent[k].Message.Kind == Notice && len(l.Silences) == 1 && l.Silences[0].Suspect == s.ref[i] {
+			if sent[k].To == s.ref[i] && sent[k].Message.Kind == wire.Notice && len(l.Silences) == 1 && l.Silences[0].Suspect == s.ref[i] {
 				n++
 			}
 		}
@@ -109,7 +111,7 @@ func TestSummons(t *testing.T) {
 		}
 		s.link(2, v(7, 1))
 		sent := s.pass(3 * time.Second) // all others are silent, and so is the network: nothing is believed
-		s.hear(2, v(7, 1), Message{Kind: Heartbeat})
+		s.hear(2, v(7, 1), wire.Message{Kind: wire.Heartbeat})
 		sent = append(sent, s.pass(7*time.Second)...)
 		if n := summonsTo(s, sent, 2); n != summonRounds {
 			t.Errorf("%d summonses, want %d", n, summonRounds)
@@ -120,7 +122,7 @@ func TestSummons(t *testing.T) {
 		for i := 1; i < 9; i++ {
 			s.alive(i, v(7, 1))
 		}
-		said := Message{Kind: Base, Flags: Repair, Lists: &Lists{Removed: []Member{{s.ref[5], v(7, 1)}, {s.ref[6], v(7, 1)}}}}
+		said := wire.Message{Kind: wire.Base, Flags: wire.Repair, Lists: &wire.Lists{Removed: []wire.Member{{Node: s.ref[5], Version: v(7, 1)}, {Node: s.ref[6], Version: v(7, 1)}}}}
 		s.hear(1, v(7, 1), said)
 		sent := append(slices.Clone(s.out.Sends), s.pass(300*time.Millisecond)...)
 		s.hear(1, v(7, 1), said) // it is under way
@@ -136,17 +138,17 @@ func TestSummons(t *testing.T) {
 	})
 	t.Run("very many", func(t *testing.T) {
 		s := newSolo(t, 1000, Config{})
-		var list []Member
+		var list []wire.Member
 		for i := 2; i < 1000; i++ {
-			list = append(list, Member{s.ref[i], v(7, 1)})
+			list = append(list, wire.Member{Node: s.ref[i], Version: v(7, 1)})
 		}
-		s.update(Lists{Alive: list})
-		s.hear(1, v(7, 1), Message{Kind: Base, Flags: Repair, Lists: &Lists{Removed: list}})
-		for most, end := s.count(Notice), s.now+10*time.Second; s.now < end; most = 0 {
+		s.update(wire.Lists{Alive: list})
+		s.hear(1, v(7, 1), wire.Message{Kind: wire.Base, Flags: wire.Repair, Lists: &wire.Lists{Removed: list}})
+		for most, end := s.count(wire.Notice), s.now+10*time.Second; s.now < end; most = 0 {
 			for range 40 {
 				s.now += 5 * time.Millisecond
 				s.step(Input{})
-				most += s.count(Notice)
+				most += s.count(wire.Notice)
 			}
 			if most > 2*maxSummons {
 				t.Fatalf("%d summonses in a round", most)
@@ -162,9 +164,9 @@ func TestSummons(t *testing.T) {
 // answers that node itself: updates carry a refutation one link a round, and may need
 // longer than the grace (G-MS-10). It refutes each version once.
 func TestAccusedAnswers(t *testing.T) {
-	accuse := func(s *solo, by, suspect int, at Version) []Send {
-		s.hear(by, v(7, 1), Message{Kind: Notice, Lists: &Lists{Silences: []Suspicion{{s.ref[by], s.ref[suspect], at}}}})
-		return slices.DeleteFunc(slices.Clone(s.out.Sends), func(to Send) bool { return to.Message.Kind != Notice })
+	accuse := func(s *solo, by, suspect int, at wire.Version) []Send {
+		s.hear(by, v(7, 1), wire.Message{Kind: wire.Notice, Lists: &wire.Lists{Silences: []wire.Suspicion{{Reporter: s.ref[by], Suspect: s.ref[suspect], Version: at}}}})
+		return slices.DeleteFunc(slices.Clone(s.out.Sends), func(to Send) bool { return to.Message.Kind != wire.Notice })
 	}
 	s := newSolo(t, 9, Config{})
 	for i := 1; i < 5; i++ {
@@ -173,8 +175,8 @@ func TestAccusedAnswers(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		by   int
-		at   Version
-		want Version
+		at   wire.Version
+		want wire.Version
 	}{
 		{"at first", 2, v(10, 1), v(10, 2)},
 		{"after it was refuted", 3, v(10, 1), v(10, 2)},
@@ -190,7 +192,7 @@ func TestAccusedAnswers(t *testing.T) {
 		t.Errorf("another node is accused: sends %+v", sent)
 	}
 	s.silence(0, 2, 3) // as it came with an update: from a neighbour, which accuses nobody
-	if n := s.count(Notice); n != 0 {
+	if n := s.count(wire.Notice); n != 0 {
 		t.Errorf("%d answers to an update", n)
 	}
 }
@@ -202,7 +204,7 @@ func TestUrgentRefutation(t *testing.T) {
 	updates := func(s *solo, urgent bool) {
 		t.Helper()
 		s.pass(25 * time.Millisecond)
-		if n := s.count(Update); (n > 0) != urgent {
+		if n := s.count(wire.Update); (n > 0) != urgent {
 			t.Errorf("%d updates after an eighth of a round, want some: %v", n, urgent)
 		}
 		s.pass(time.Second)

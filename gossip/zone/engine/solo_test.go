@@ -3,6 +3,8 @@ package engine
 import (
 	"testing"
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // solo is one machine whose neighbours the test plays. Node 0 is the machine, the
@@ -10,7 +12,7 @@ import (
 type solo struct {
 	t   *testing.T
 	m   *Machine
-	ref []Ref
+	ref []wire.Ref
 	now time.Duration
 	out Output
 }
@@ -62,41 +64,41 @@ func (s *solo) pass(d time.Duration) (sent []Send) {
 }
 
 // hear delivers a message of node i, which says that it has version v.
-func (s *solo) hear(i int, v Version, msg Message) {
+func (s *solo) hear(i int, v wire.Version, msg wire.Message) {
 	s.t.Helper()
 	msg.From, msg.Version = s.ref[i], v
 	s.step(Input{Kind: Delivered, Message: &msg})
 }
 
 // link makes node i a neighbour, with version v.
-func (s *solo) link(i int, v Version) {
+func (s *solo) link(i int, v wire.Version) {
 	s.t.Helper()
-	s.hear(i, v, Message{Kind: LinkRequest, Roles: Random})
-	if s.m.links.get(s.ref[i]) == nil || s.count(Base) != 1 {
+	s.hear(i, v, wire.Message{Kind: wire.LinkRequest, Roles: wire.Random})
+	if s.m.links.get(s.ref[i]) == nil || s.count(wire.Base) != 1 {
 		s.t.Fatalf("no link to %d: %v", i, s.out.Sends)
 	}
 }
 
 // update delivers an update of node 1 that node 1 need not be known for.
-func (s *solo) update(l Lists) {
+func (s *solo) update(l wire.Lists) {
 	s.t.Helper()
-	s.hear(1, v(1, 1), Message{Kind: Update, Lists: &l})
+	s.hear(1, v(1, 1), wire.Message{Kind: wire.Update, Lists: &l})
 }
 
-func (s *solo) alive(i int, v Version) {
+func (s *solo) alive(i int, v wire.Version) {
 	s.t.Helper()
-	s.update(Lists{Alive: []Member{{s.ref[i], v}}})
+	s.update(wire.Lists{Alive: []wire.Member{{Node: s.ref[i], Version: v}}})
 }
 
-func (s *solo) leave(i int, v Version, code int32) {
+func (s *solo) leave(i int, v wire.Version, code int32) {
 	s.t.Helper()
-	s.update(Lists{Leaves: []Departure{{s.ref[i], v, code}}})
+	s.update(wire.Lists{Leaves: []wire.Departure{{Node: s.ref[i], Version: v, Code: code}}})
 }
 
-func (s *solo) suspicion(by, i int, v Version) {
+func (s *solo) suspicion(by, i int, v wire.Version) {
 	s.t.Helper()
 	if by > 0 {
-		s.update(Lists{Suspicions: []Suspicion{{s.ref[by], s.ref[i], v}}})
+		s.update(wire.Lists{Suspicions: []wire.Suspicion{{Reporter: s.ref[by], Suspect: s.ref[i], Version: v}}})
 		return
 	}
 	s.out.Reset()
@@ -107,9 +109,9 @@ func (s *solo) suspicion(by, i int, v Version) {
 }
 
 // removed says that a neighbour removed a node.
-func (s *solo) removed(i int, at Version) {
+func (s *solo) removed(i int, at wire.Version) {
 	s.t.Helper()
-	s.hear(1, v(1, 1), Message{Kind: Base, Flags: Repair, Lists: &Lists{Removed: []Member{{s.ref[i], at}}}})
+	s.hear(1, v(1, 1), wire.Message{Kind: wire.Base, Flags: wire.Repair, Lists: &wire.Lists{Removed: []wire.Member{{Node: s.ref[i], Version: at}}}})
 	s.unanswered()
 }
 
@@ -124,9 +126,9 @@ func (s *solo) unanswered() {
 }
 
 // count returns how many messages of a kind the last step sent.
-func (s *solo) count(k Kind) (n int) { return countKind(s.out.Sends, k) }
+func (s *solo) count(k wire.Kind) (n int) { return countKind(s.out.Sends, k) }
 
-func countKind(sends []Send, k Kind) (n int) {
+func countKind(sends []Send, k wire.Kind) (n int) {
 	for i := range sends {
 		if sends[i].Message.Kind == k {
 			n++
@@ -149,7 +151,7 @@ func (s *solo) want(events ...Event) {
 }
 
 // is checks where a node is, and its version there.
-func (s *solo) is(i int, st state, v Version) {
+func (s *solo) is(i int, st state, v wire.Version) {
 	s.t.Helper()
 	if e := s.m.view.at(s.ref[i]); e.state != st || e.version() != v {
 		s.t.Fatalf("node %d is %+v, want state %d, %v", i, e, st, v)
@@ -165,4 +167,4 @@ func (s *solo) delta(alive, leaves, suspicions int) {
 	}
 }
 
-func v(inc uint64, minor uint32) Version { return Version{inc, minor} }
+func v(inc uint64, minor uint32) wire.Version { return wire.Version{Inc: inc, Minor: minor} }

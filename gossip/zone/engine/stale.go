@@ -3,6 +3,8 @@ package engine
 import (
 	"strings"
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // What becomes of the census entry of a base zone that no supervisor hears of: it is
@@ -69,7 +71,7 @@ func (s *supervision) yield(m *Machine, g *guarded) {
 		s.forget(m, g)
 		return
 	}
-	m.write(Attribute{Key: CensusKey + g.name, Deleted: true})
+	m.write(wire.Attribute{Key: CensusKey + g.name, Deleted: true})
 	g.published, g.hash = CensusEntry{}, 0
 	clear(g.members)
 }
@@ -89,7 +91,7 @@ func (s *supervision) evict(m *Machine) bool {
 }
 
 // memberLeft keeps the entries of a supervisor that left the management zone.
-func (s *supervision) memberLeft(m *Machine, p Ref) {
+func (s *supervision) memberLeft(m *Machine, p wire.Ref) {
 	r := m.attributes.of[p]
 	if r == nil {
 		return

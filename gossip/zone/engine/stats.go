@@ -3,14 +3,16 @@ package engine
 import (
 	"errors"
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // Stats counts what a machine did.
 type Stats struct {
-	Sent     [kinds]uint64 // messages by kind
-	Received [kinds]uint64
+	Sent     [wire.Kinds]uint64 // messages by kind
+	Received [wire.Kinds]uint64
 
-	Dispatched [dispatchKinds]uint64 // sent to other zones
+	Dispatched [wire.DispatchKinds]uint64 // sent to other zones
 
 	// Messages that were not understood.
 	Malformed, OtherVersion, OtherZone, NotSigned, BadID, TableFull, Collisions uint64
@@ -65,12 +67,12 @@ func (s *Stats) refuse(err error) {
 		err error
 		n   *uint64
 	}{
-		{ErrVersion, &s.OtherVersion},
-		{errZone, &s.OtherZone},
-		{errCode, &s.NotSigned},
-		{errName, &s.BadID},
-		{errEndpoints, &s.BadID},
-		{errID, &s.BadID},
+		{wire.ErrVersion, &s.OtherVersion},
+		{wire.ErrZone, &s.OtherZone},
+		{wire.ErrCode, &s.NotSigned},
+		{wire.ErrName, &s.BadID},
+		{wire.ErrEndpoints, &s.BadID},
+		{wire.ErrID, &s.BadID},
 		{errTableFull, &s.TableFull},
 		{errCollision, &s.Collisions},
 	} {

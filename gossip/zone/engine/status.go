@@ -2,20 +2,22 @@ package engine
 
 import (
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // MemberStatus is what is known of a member.
 type MemberStatus struct {
-	ID         ID      `json:"id"`
-	Version    Version `json:"version"`
-	Self       bool    `json:"self,omitempty"`
-	Reports    int     `json:"reports,omitempty"` // suspicions that were not refuted
-	Attributes int     `json:"attributes,omitempty"`
+	ID         wire.ID      `json:"id"`
+	Version    wire.Version `json:"version"`
+	Self       bool         `json:"self,omitempty"`
+	Reports    int          `json:"reports,omitempty"` // suspicions that were not refuted
+	Attributes int          `json:"attributes,omitempty"`
 }
 
 // LinkStatus is what is known of a neighbour.
 type LinkStatus struct {
-	ID        ID            `json:"id"`
+	ID        wire.ID       `json:"id"`
 	State     string        `json:"state"`
 	Successor bool          `json:"successor,omitempty"` // this node wants it as one
 	Random    bool          `json:"random,omitempty"`    // this node drew it
@@ -28,18 +30,18 @@ type LinkStatus struct {
 
 // SuspicionStatus is a report that was not refuted.
 type SuspicionStatus struct {
-	Suspect  ID      `json:"suspect"`
-	Reporter ID      `json:"reporter"`
-	Version  Version `json:"version"`
-	Counts   bool    `json:"counts"` // false: the reporter suspects too many
-	Silent   bool    `json:"silent"` // nothing was heard of it; false: connections to it fail
-	Needed   int     `json:"needed"` // reports that remove the suspect (Θ_eff)
+	Suspect  wire.ID      `json:"suspect"`
+	Reporter wire.ID      `json:"reporter"`
+	Version  wire.Version `json:"version"`
+	Counts   bool         `json:"counts"` // false: the reporter suspects too many
+	Silent   bool         `json:"silent"` // nothing was heard of it; false: connections to it fail
+	Needed   int          `json:"needed"` // reports that remove the suspect (Θ_eff)
 }
 
 // Status is the state of a machine in numbers.
 type Status struct {
 	State     string        `json:"state"`
-	Version   Version       `json:"version"`
+	Version   wire.Version  `json:"version"`
 	Members   int           `json:"members"`
 	Gone      int           `json:"gone"`
 	Links     int           `json:"links"` // that are up
@@ -70,22 +72,22 @@ func (m *Machine) Len() int { return m.view.members }
 func (m *Machine) Hash() uint64 { return m.view.hash }
 
 // Self returns what stands for this node.
-func (m *Machine) Self() Ref { return m.self }
+func (m *Machine) Self() wire.Ref { return m.self }
 
 // Version returns the version of this node.
-func (m *Machine) Version() Version { return m.ver }
+func (m *Machine) Version() wire.Version { return m.ver }
 
 // Table returns the table of ids. Only whoever steps the machine may use it.
 func (m *Machine) Table() *Table { return m.cfg.Table }
 
 // Has reports whether a node is in the view, and with which version.
-func (m *Machine) Has(p Ref) (Version, bool) {
+func (m *Machine) Has(p wire.Ref) (wire.Version, bool) {
 	e := m.view.at(p)
 	return e.version(), e.state == inView
 }
 
 // Each calls f for all members in the order of the ring.
-func (m *Machine) Each(f func(Ref, Version)) {
+func (m *Machine) Each(f func(wire.Ref, wire.Version)) {
 	for _, p := range m.cfg.Table.ring {
 		if e := m.view.at(p); e.state == inView {
 			f(p, e.version())
@@ -95,7 +97,7 @@ func (m *Machine) Each(f func(Ref, Version)) {
 
 // Members returns all members in the order of the ring.
 func (m *Machine) Members() (list []MemberStatus) {
-	m.Each(func(p Ref, v Version) {
+	m.Each(func(p wire.Ref, v wire.Version) {
 		s := MemberStatus{ID: m.cfg.Table.ID(p), Version: v, Self: p == m.self, Reports: len(m.suspicions.on(p))}
 		if r := m.attributes.of[p]; r != nil {
 			s.Attributes = r.keys - r.deaths
@@ -111,7 +113,7 @@ func (m *Machine) Links() (list []LinkStatus) {
 		l := &m.links.list[i]
 		s := LinkStatus{
 			ID: m.cfg.Table.ID(l.node), State: l.state.String(),
-			Successor: l.mine&Successor != 0, Random: l.mine&Random != 0, Theirs: l.theirs != 0,
+			Successor: l.mine&wire.Successor != 0, Random: l.mine&wire.Random != 0, Theirs: l.theirs != 0,
 			NeverHeard: !l.met, Backoff: l.backoff,
 		}
 		if l.met {
@@ -123,7 +125,7 @@ func (m *Machine) Links() (list []LinkStatus) {
 }
 
 // Neighbours appends those with whom a link is up.
-func (m *Machine) Neighbours(list []Ref) []Ref {
+func (m *Machine) Neighbours(list []wire.Ref) []wire.Ref {
 	m.links.each(up, func(l *link) { list = append(list, l.node) })
 	return list
 }
@@ -145,7 +147,7 @@ func (m *Machine) Suspicions() (list []SuspicionStatus) {
 
 // Attributes returns the attributes of a node in the order in which they were
 // written, and the version of its table.
-func (m *Machine) Attributes(p Ref) (list []Attribute, u uint64) {
+func (m *Machine) Attributes(p wire.Ref) (list []wire.Attribute, u uint64) {
 	if r := m.attributes.of[p]; r != nil {
 		return r.live(), r.u
 	}
@@ -154,13 +156,13 @@ func (m *Machine) Attributes(p Ref) (list []Attribute, u uint64) {
 
 // DelegationStatus is what a node of a base zone is in the hierarchy.
 type DelegationStatus struct {
-	Delegate     bool   `json:"delegate"`
-	Activation   uint64 `json:"activation"`          // 0: not the active one
-	Supervisor   ID     `json:"supervisor,omitzero"` // that it registered with
-	Answered     bool   `json:"answered"`            // by that one
-	Registration uint64 `json:"registration"`
-	Supervisors  int    `json:"supervisors"` // that it knows
-	Avoided      int    `json:"avoided"`     // of them did not answer lately
+	Delegate     bool    `json:"delegate"`
+	Activation   uint64  `json:"activation"`          // 0: not the active one
+	Supervisor   wire.ID `json:"supervisor,omitzero"` // that it registered with
+	Answered     bool    `json:"answered"`            // by that one
+	Registration uint64  `json:"registration"`
+	Supervisors  int     `json:"supervisors"` // that it knows
+	Avoided      int     `json:"avoided"`     // of them did not answer lately
 	// Unreached are those, the first one that was given up first.
 	Unreached []UnreachedStatus `json:"unreached,omitempty"`
 	// CutOff: as many as it tried did not answer, and another delegate that is registered
@@ -172,7 +174,7 @@ type DelegationStatus struct {
 
 // UnreachedStatus is a supervisor that a delegate can not register with.
 type UnreachedStatus struct {
-	Supervisor ID            `json:"supervisor"`
+	Supervisor wire.ID       `json:"supervisor"`
 	Why        Trouble       `json:"why"`
 	For        time.Duration `json:"for"`  // since it was given up first
 	Last       time.Duration `json:"last"` // so long ago it was given up last
@@ -209,9 +211,9 @@ func (m *Machine) Guarded() (list []string) {
 
 // Explanation is all that is known of a node.
 type Explanation struct {
-	ID         ID                `json:"id"`
+	ID         wire.ID           `json:"id"`
 	State      string            `json:"state"` // member, gone or unknown
-	Version    Version           `json:"version,omitzero"`
+	Version    wire.Version      `json:"version,omitzero"`
 	Gone       *GoneStatus       `json:"gone,omitempty"`
 	Link       *LinkStatus       `json:"link,omitempty"`
 	Suspicions []SuspicionStatus `json:"suspicions,omitempty"`
@@ -219,7 +221,7 @@ type Explanation struct {
 }
 
 // Explain returns all that is known of a node.
-func (m *Machine) Explain(id ID) Explanation {
+func (m *Machine) Explain(id wire.ID) Explanation {
 	p := m.cfg.Table.Lookup(id)
 	e := m.view.at(p)
 	x := Explanation{ID: id, State: stateNames[e.state], Version: e.version()}

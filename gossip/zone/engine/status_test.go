@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/nid"
 )
 
@@ -16,7 +17,7 @@ func TestStatus(t *testing.T) {
 	}
 	s.suspicion(3, 2, v(7, 1))
 	s.leave(5, v(7, 1), 9)
-	s.give(1, TableData{Owner: s.ref[4], Inc: 7, To: 2, Last: true, Entries: entries(0, 2)})
+	s.give(1, wire.TableData{Owner: s.ref[4], Inc: 7, To: 2, Last: true, Entries: entries(0, 2)})
 	st := s.m.Status()
 	if st.State != "joined" || st.Members != 5 || st.Gone != 1 || st.Suspects != 1 || st.Links != 4 || st.Version != v(10, 1) {
 		t.Errorf("%+v", st)
@@ -44,12 +45,12 @@ func TestStatus(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), `"event":"left","cause":"dead","id":"n1=10.0.0.2@tcp"`) {
 		t.Errorf("%s, %v", text, err)
 	}
-	for k := range kinds {
+	for k := range wire.Kinds {
 		if name := k.String(); name == "" || name == "?" {
 			t.Errorf("kind %d is %q", k, name)
 		}
 	}
-	if Kind(99).String() != "?" || (Echo|Later).String() != "echo,later" || Busy.String() != "busy" {
+	if wire.Kind(99).String() != "?" || (wire.Echo|wire.Later).String() != "echo,later" || wire.Busy.String() != "busy" {
 		t.Error("names")
 	}
 }
@@ -57,7 +58,7 @@ func TestStatus(t *testing.T) {
 // TestClash: two ids with one name are told of, and both are members.
 func TestClash(t *testing.T) {
 	s := newSolo(t, 4, Config{})
-	other, err := NewID("n2", nid.MustParse("10.9.9.9@tcp"))
+	other, err := wire.NewID("n2", nid.MustParse("10.9.9.9@tcp"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func TestClash(t *testing.T) {
 	}
 	s.alive(2, v(7, 1))
 	s.want(Event{Kind: Joined, Node: s.ref[2], Version: v(7, 1)})
-	s.update(Lists{Alive: []Member{{r, v(3, 1)}}})
+	s.update(wire.Lists{Alive: []wire.Member{{Node: r, Version: v(3, 1)}}})
 	s.want(Event{Kind: Joined, Node: r, Version: v(3, 1)}, Event{Kind: Clash, Node: r, Version: v(3, 1)})
 	if s.m.Len() != 3 {
 		t.Errorf("%d members", s.m.Len())

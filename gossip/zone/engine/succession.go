@@ -3,6 +3,8 @@ package engine
 import (
 	"slices"
 	"strings"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // Attributes by which delegates of a base zone tell its other members of the management
@@ -25,7 +27,7 @@ const maxPublished = 16
 
 // mark is what a member says of its way to the management zone.
 type mark struct {
-	node Ref
+	node wire.Ref
 	cut  bool // it reaches no supervisor
 }
 
@@ -33,7 +35,7 @@ type mark struct {
 // reaches no supervisor: the first one in rank does that says, or is, registered. The
 // active one sees the higher activation then and resigns. If no delegate is registered
 // the active one stays what it is for its own zone.
-func (d *delegation) succeeds(m *Machine, active Ref) bool {
+func (d *delegation) succeeds(m *Machine, active wire.Ref) bool {
 	if d.own > 0 || !d.serving || !d.answered || !slices.Contains(d.marks, mark{active, true}) {
 		return false
 	}
@@ -78,10 +80,10 @@ func (d *delegation) attributes(m *Machine, r *replica, keys []string) {
 
 // learn takes note of supervisors that another member published.
 func (d *delegation) learn(value []byte) {
-	var list []Named
+	var list []wire.Named
 	for word := range strings.FieldsSeq(string(value)) {
-		if id, err := ParseID(word); err == nil && len(list) < maxPublished {
-			list = append(list, Named{ID: id})
+		if id, err := wire.ParseID(word); err == nil && len(list) < maxPublished {
+			list = append(list, wire.Named{ID: id})
 		}
 	}
 	if len(list) > 0 {
@@ -105,5 +107,5 @@ func (d *delegation) say(m *Machine, was *string, key, value string) {
 		return
 	}
 	*was = value
-	m.write(Attribute{Key: key, Value: []byte(value), Deleted: value == ""})
+	m.write(wire.Attribute{Key: key, Value: []byte(value), Deleted: value == ""})
 }

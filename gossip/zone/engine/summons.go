@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
 )
 
@@ -18,8 +19,8 @@ type summonses struct {
 
 // summons is one of them. A newer version of the node ends it.
 type summons struct {
-	node    Ref
-	version Version
+	node    wire.Ref
+	version wire.Version
 	next    time.Duration // when it is sent
 	until   time.Duration // when it is over, 0: it was not sent yet
 	remove  bool          // when it is over the node is removed, as a neighbour has done (MS-A9)
@@ -35,7 +36,7 @@ const (
 
 // summon begins to tell a node that it is suspected in a version, or with remove that
 // it was removed.
-func (m *Machine) summon(p Ref, v Version, remove bool) {
+func (m *Machine) summon(p wire.Ref, v wire.Version, remove bool) {
 	if ss := &m.summonses; ss.marked[index(remove)].set(p) {
 		ss.list = append(ss.list, summons{node: p, version: v, next: m.now, remove: remove})
 		ss.at = m.now
@@ -97,15 +98,15 @@ func (m *Machine) sendSummons(s *summons) {
 	if s.until == 0 {
 		s.until = m.now + rounds*m.cfg.Aggregation
 	}
-	m.send(s.node, Message{Kind: Notice, Lists: &Lists{Silences: []Suspicion{{m.self, s.node, s.version}}}})
+	m.send(s.node, wire.Message{Kind: wire.Notice, Lists: &wire.Lists{Silences: []wire.Suspicion{{Reporter: m.self, Suspect: s.node, Version: s.version}}}})
 }
 
 // answerAccuser sends this node's version to the sender of a notice that accuses it.
 // Updates carry a refutation one link a round: to a sender who knows of no suspicion on
 // the way there, and may be more links away than the grace has rounds, it comes too late.
 func (m *Machine) answerAccuser() {
-	accuses := func(s Suspicion) bool { return s.Suspect == m.self && s.Reporter == m.in.From }
+	accuses := func(s wire.Suspicion) bool { return s.Suspect == m.self && s.Reporter == m.in.From }
 	if l := m.in.Lists; l != nil && (slices.ContainsFunc(l.Silences, accuses) || slices.ContainsFunc(l.Suspicions, accuses)) {
-		m.send(m.in.From, Message{Kind: Notice, Lists: &Lists{Alive: []Member{{m.self, m.ver}}}})
+		m.send(m.in.From, wire.Message{Kind: wire.Notice, Lists: &wire.Lists{Alive: []wire.Member{{Node: m.self, Version: m.ver}}}})
 	}
 }

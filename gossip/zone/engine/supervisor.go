@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
 )
 
@@ -51,10 +52,10 @@ func (s *supervision) expire(m *Machine) {
 }
 
 // register takes note of a delegate (MS-97).
-func (s *supervision) register(m *Machine, d *Dispatch) {
+func (s *supervision) register(m *Machine, d *wire.Dispatch) {
 	g := s.zones[d.Zone]
 	if g == nil {
-		if d.Kind != Register {
+		if d.Kind != wire.Register {
 			return
 		}
 		if g = s.guard(m, d); g == nil {
@@ -72,25 +73,25 @@ func (s *supervision) register(m *Machine, d *Dispatch) {
 	}
 	taken := false
 	switch {
-	case d.Kind != Register || d.Activation == 0:
+	case d.Kind != wire.Register || d.Activation == 0:
 	case g.delegates[0].ID == d.From:
 		g.active = m.now
 		g.change(m, d)
 	default:
 		taken = g.contest(m, d)
 	}
-	switch s.settle(m, g, d.Kind == Unregister && d.Registration == 0); {
-	case d.Kind != Register:
+	switch s.settle(m, g, d.Kind == wire.Unregister && d.Registration == 0); {
+	case d.Kind != wire.Register:
 	case s.zones[d.Zone] != g: // its entry does not fit any more
 		s.refuse(m, d)
-	case d.Flags&Continued == 0:
+	case d.Flags&wire.Continued == 0:
 		s.welcome(m, g, d, taken)
 	}
 }
 
 // guard begins to guard a zone, if there is room for its entry in the census and
 // those of all zones once they are stale.
-func (s *supervision) guard(m *Machine, d *Dispatch) *guarded {
+func (s *supervision) guard(m *Machine, d *wire.Dispatch) *guarded {
 	if len(s.names) >= maxGuarded && !s.evict(m) {
 		return nil
 	}
@@ -100,7 +101,7 @@ func (s *supervision) guard(m *Machine, d *Dispatch) *guarded {
 			return nil
 		}
 	}
-	g := &guarded{name: d.Zone, members: make(map[ID]Version)}
+	g := &guarded{name: d.Zone, members: make(map[wire.ID]wire.Version)}
 	if s.zones == nil {
 		s.zones = make(map[string]*guarded)
 	}
@@ -111,12 +112,12 @@ func (s *supervision) guard(m *Machine, d *Dispatch) *guarded {
 }
 
 // refuse tells a delegate that there is no room for it, and now and then the user.
-func (s *supervision) refuse(m *Machine, d *Dispatch) {
+func (s *supervision) refuse(m *Machine, d *wire.Dispatch) {
 	m.stats.TooManyZones++
-	if d.Kind != Register || d.Flags&Continued != 0 {
+	if d.Kind != wire.Register || d.Flags&wire.Continued != 0 {
 		return
 	}
-	m.dispatch(d.From, &Dispatch{Kind: Registered, Zone: d.Zone, Registration: d.Registration, Flags: NoRoom}, false)
+	m.dispatch(d.From, &wire.Dispatch{Kind: wire.Registered, Zone: d.Zone, Registration: d.Registration, Flags: wire.NoRoom}, false)
 	if m.now >= s.refused {
 		s.refused = m.now + refusalInterval
 		m.tell(Event{Kind: ZoneRefused, Zone: d.Zone, Size: len(s.names)})
@@ -134,16 +135,16 @@ func (s *supervision) members(but *guarded) (n int) {
 }
 
 // welcome answers a delegate.
-func (s *supervision) welcome(m *Machine, g *guarded, d *Dispatch, taken bool) {
-	answer := &Dispatch{Kind: Registered, Zone: d.Zone, Registration: d.Registration, Known: m.view.hash}
+func (s *supervision) welcome(m *Machine, g *guarded, d *wire.Dispatch, taken bool) {
+	answer := &wire.Dispatch{Kind: wire.Registered, Zone: d.Zone, Registration: d.Registration, Known: m.view.hash}
 	if d.Known != m.view.hash {
 		answer.Joined = m.members()
 	}
 	if g.delegates[0].ID == d.From && d.Activation > 0 && d.Hash != g.hash {
-		answer.Flags = Want
+		answer.Flags = wire.Want
 	}
 	if taken {
-		answer.Flags |= Taken
+		answer.Flags |= wire.Taken
 		answer.About, answer.AboutVersion = g.delegates[0].ID, g.delegates[0].Version
 	}
 	if d.Activation <= g.highest && g.holder != d.From && !g.has(g.holder) {
@@ -188,12 +189,12 @@ func (s *supervision) publish(m *Machine, g *guarded, e *CensusEntry) {
 	}
 	g.published = *e
 	delete(s.orphans, g.name)
-	m.write(Attribute{Key: CensusKey + g.name, Value: value})
+	m.write(wire.Attribute{Key: CensusKey + g.name, Value: value})
 }
 
 // forget ends guarding a zone.
 func (s *supervision) forget(m *Machine, g *guarded) {
-	m.write(Attribute{Key: CensusKey + g.name, Deleted: true})
+	m.write(wire.Attribute{Key: CensusKey + g.name, Deleted: true})
 	delete(s.orphans, g.name)
 	delete(s.zones, g.name)
 	s.names = slices.DeleteFunc(s.names, func(n string) bool { return n == g.name })
@@ -207,10 +208,10 @@ func (s *supervision) rearm() {
 }
 
 // query answers who is in a zone (MS-99).
-func (s *supervision) query(m *Machine, d *Dispatch) {
-	answer := &Dispatch{Kind: Answer, Zone: d.Zone, Number: d.Number}
+func (s *supervision) query(m *Machine, d *wire.Dispatch) {
+	answer := &wire.Dispatch{Kind: wire.Answer, Zone: d.Zone, Number: d.Number}
 	if g := s.zones[d.Zone]; g == nil {
-		answer.Flags = Unknown
+		answer.Flags = wire.Unknown
 	} else {
 		answer.Size, answer.Joined = uint32(len(g.members)), g.list()
 	}
@@ -220,14 +221,14 @@ func (s *supervision) query(m *Machine, d *Dispatch) {
 // alarmed passes a suspicion in a base zone on to the monitors of this one. Only
 // delegates of the zone that are registered here, and supervisors that pass on what
 // their delegates say, are believed.
-func (m *Machine) alarmed(d *Dispatch) {
+func (m *Machine) alarmed(d *wire.Dispatch) {
 	g := m.supervisor.zones[d.Zone]
 	delegate := g != nil && g.has(d.From)
 	if !delegate && !m.view.has(m.cfg.Table.Lookup(d.From)) {
 		m.stats.StrayDispatches++
 		return
 	}
-	m.tell(Event{Kind: Alarmed, Zone: d.Zone, Suspect: Named{d.About, d.AboutVersion}, Reporters: int(d.Reporters)})
+	m.tell(Event{Kind: Alarmed, Zone: d.Zone, Suspect: wire.Named{ID: d.About, Version: d.AboutVersion}, Reporters: int(d.Reporters)})
 	if !delegate {
 		return // it was passed on: the way ends here
 	}

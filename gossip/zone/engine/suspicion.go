@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
 )
 
@@ -11,27 +12,27 @@ import (
 // design, Failure Detection).
 type suspicions struct {
 	list  []suspect
-	index map[Ref]int   // place in the list
-	open  map[Ref]int   // how many reports of a reporter there are
-	total int           // reports
-	fresh bool          // something changed since all suspects were judged
-	due   time.Duration // when the grace of the next suspect ends
+	index map[wire.Ref]int // place in the list
+	open  map[wire.Ref]int // how many reports of a reporter there are
+	total int              // reports
+	fresh bool             // something changed since all suspects were judged
+	due   time.Duration    // when the grace of the next suspect ends
 }
 
 type suspect struct {
-	node    Ref
+	node    wire.Ref
 	reports []report
 	grace   time.Duration // until then it can refute that it is silent; 0: there is not enough evidence
 }
 
 type report struct {
-	by      Ref
-	version Version
+	by      wire.Ref
+	version wire.Version
 	silent  bool // only silence was noticed, see Lists.Silences
 }
 
 // on returns the reports on a node.
-func (s *suspicions) on(p Ref) []report {
+func (s *suspicions) on(p wire.Ref) []report {
 	if i, ok := s.index[p]; ok {
 		return s.list[i].reports
 	}
@@ -39,16 +40,16 @@ func (s *suspicions) on(p Ref) []report {
 }
 
 // graced reports whether enough nodes suspect a node, and it may refute that.
-func (s *suspicions) graced(p Ref) bool {
+func (s *suspicions) graced(p wire.Ref) bool {
 	i, ok := s.index[p]
 	return ok && s.list[i].grace > 0
 }
 
 // add stores a report and reports whether it is new: of a new reporter, of a newer
 // version than before (Alg. 1, line 20), or of a failure where it was of silence.
-func (s *suspicions) add(by, p Ref, v Version, silent bool) bool {
+func (s *suspicions) add(by, p wire.Ref, v wire.Version, silent bool) bool {
 	if s.index == nil {
-		s.index, s.open = make(map[Ref]int), make(map[Ref]int)
+		s.index, s.open = make(map[wire.Ref]int), make(map[wire.Ref]int)
 	}
 	i, ok := s.index[p]
 	if !ok {
@@ -73,12 +74,12 @@ func (s *suspicions) add(by, p Ref, v Version, silent bool) bool {
 }
 
 // refuted drops the reports on a node that are older than a version of it (MS-43).
-func (s *suspicions) refuted(p Ref, v Version) {
+func (s *suspicions) refuted(p wire.Ref, v wire.Version) {
 	s.keep(p, func(r report) bool { return !r.version.Less(v) })
 }
 
 // keep keeps some of the reports on a node.
-func (s *suspicions) keep(p Ref, keep func(report) bool) {
+func (s *suspicions) keep(p wire.Ref, keep func(report) bool) {
 	i, ok := s.index[p]
 	if !ok {
 		return
@@ -107,7 +108,7 @@ func (s *suspicions) keep(p Ref, keep func(report) bool) {
 }
 
 // forget drops the reports on a node that left the view, and those by it (MS-A29).
-func (s *suspicions) forget(p Ref) {
+func (s *suspicions) forget(p wire.Ref) {
 	s.keep(p, func(report) bool { return false })
 	if s.open[p] == 0 {
 		return
@@ -119,7 +120,7 @@ func (s *suspicions) forget(p Ref) {
 
 // processSuspicion takes note of a report (Alg. 1, line 16). Whether it is enough
 // evidence is decided when all reports of a message are in: see judge.
-func (m *Machine) processSuspicion(s *Suspicion, silent bool) {
+func (m *Machine) processSuspicion(s *wire.Suspicion, silent bool) {
 	switch {
 	case s.Suspect == m.self:
 		m.accused(s.Version)
@@ -178,7 +179,7 @@ const graceRounds = 3
 // guilty reports whether enough nodes suspect a node to remove it now, and the newest
 // version that they name. If they noticed no more than silence it has a grace first: a
 // partition may have ended that was shorter than the timeout.
-func (m *Machine) guilty(s *suspect, enough int) (Version, bool) {
+func (m *Machine) guilty(s *suspect, enough int) (wire.Version, bool) {
 	all, failures, newest := m.evidence(s)
 	switch {
 	case all < enough:
@@ -197,7 +198,7 @@ func (m *Machine) guilty(s *suspect, enough int) (Version, bool) {
 // evidence returns how many reports on a suspect count, how many of these are of more
 // than silence, and the newest version that they name. This node's own counts besides
 // another one, however many it suspects.
-func (m *Machine) evidence(s *suspect) (all, failures int, newest Version) {
+func (m *Machine) evidence(s *suspect) (all, failures int, newest wire.Version) {
 	own, ownFailure := 0, 0
 	for _, r := range s.reports {
 		failure := 1
@@ -220,7 +221,7 @@ func (m *Machine) evidence(s *suspect) (all, failures int, newest Version) {
 // counts reports whether reports of a node count: not if it suspects everybody, for
 // then it is rather the ill one (MS-A1). Who suspects everybody himself believes others
 // who do, too: they may be the few that are left of many.
-func (m *Machine) counts(by Ref) bool {
+func (m *Machine) counts(by wire.Ref) bool {
 	most := m.mostReports()
 	return m.suspicions.open[by] <= most || by != m.self && m.suspicions.open[m.self] > most
 }
@@ -267,10 +268,10 @@ func (m *Machine) credible(s *suspect) bool {
 }
 
 // all returns all reports, for a message: those of failures, and those of silence.
-func (s *suspicions) all() (failures, silences []Suspicion) {
+func (s *suspicions) all() (failures, silences []wire.Suspicion) {
 	for i := range s.list {
 		for _, r := range s.list[i].reports {
-			report := Suspicion{r.by, s.list[i].node, r.version}
+			report := wire.Suspicion{Reporter: r.by, Suspect: s.list[i].node, Version: r.version}
 			if r.silent {
 				silences = append(silences, report)
 			} else {

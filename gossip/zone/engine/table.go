@@ -7,10 +7,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
-)
 
-// Ref stands for a node in a [Table]. The zero value stands for none.
-type Ref uint32
+	"ulnet/gossip/zone/wire"
+)
 
 // Why an id has no place in a table.
 var (
@@ -24,12 +23,12 @@ var (
 // that it does not need any more.
 type Table struct {
 	ids     []known // by Ref; the first stands for none
-	byShort map[uint64]Ref
-	byName  map[string]Ref
-	ring    []Ref // of those whose id is known, in the order of the ring (MS-24)
-	ballot  []Ref // the same, in the order in which they become delegates (MS-A24)
+	byShort map[uint64]wire.Ref
+	byName  map[string]wire.Ref
+	ring    []wire.Ref // of those whose id is known, in the order of the ring (MS-24)
+	ballot  []wire.Ref // the same, in the order in which they become delegates (MS-A24)
 	zone    string
-	free    []Ref
+	free    []wire.Ref
 	limit   int
 	canon   []*page // the latest frozen page of each place, to be shared
 }
@@ -37,32 +36,38 @@ type Table struct {
 // known is what there is to know of a node besides its version. Of some only the
 // short form has been heard yet.
 type known struct {
-	id    ID
-	pos   Position
+	id    wire.ID
+	pos   wire.Position
 	short uint64
-	vote  uint64 // the beginning of SHA-1(id ‖ zone)
-	twin  Ref    // another id with the same name
+	vote  uint64   // the beginning of SHA-1(id ‖ zone)
+	twin  wire.Ref // another id with the same name
 }
 
 // NewTable returns a table for at most so many ids.
 func NewTable(limit int) *Table {
-	return &Table{ids: make([]known, 1), byShort: make(map[uint64]Ref), byName: make(map[string]Ref), limit: limit}
+	return &Table{ids: make([]known, 1), byShort: make(map[uint64]wire.Ref), byName: make(map[string]wire.Ref), limit: limit}
 }
 
 // Len returns how many nodes are known.
 func (t *Table) Len() int { return len(t.ids) - 1 - len(t.free) }
 
 // ID returns a node's id, or the invalid one if only its short form is known.
-func (t *Table) ID(r Ref) ID {
+func (t *Table) ID(r wire.Ref) wire.ID {
 	if int(r) >= len(t.ids) {
-		return ID{}
+		return wire.ID{}
 	}
 	return t.ids[r].id
 }
 
+// Short returns the short form of a node's id, 0 of none.
+func (t *Table) Short(r wire.Ref) uint64 { return t.ids[r].short }
+
+// Find returns what stands for the node with a short form; none if it is not known.
+func (t *Table) Find(short uint64) wire.Ref { return t.byShort[short] }
+
 // Lookup returns what stands for a node; none if it is not known.
-func (t *Table) Lookup(id ID) Ref {
-	r := t.byShort[id.Position().short()]
+func (t *Table) Lookup(id wire.ID) wire.Ref {
+	r := t.byShort[id.Short()]
 	if t.ids[r].id != id {
 		return 0
 	}
@@ -71,9 +76,8 @@ func (t *Table) Lookup(id ID) Ref {
 
 // Add returns what stands for a node from now on. The error is [errTableFull] or
 // [errCollision].
-func (t *Table) Add(id ID) (Ref, error) {
-	pos := id.Position()
-	r, err := t.addShort(pos.short())
+func (t *Table) Add(id wire.ID) (wire.Ref, error) {
+	r, err := t.AddShort(id.Short())
 	if err != nil {
 		return 0, err
 	}
@@ -84,7 +88,7 @@ func (t *Table) Add(id ID) (Ref, error) {
 	case k.id.IsValid():
 		return 0, errCollision
 	}
-	k.id, k.pos, k.vote = id, pos, vote(id, t.zone)
+	k.id, k.pos, k.vote = id, id.Position(), vote(id, t.zone)
 	if twin := t.byName[id.Name()]; twin != 0 {
 		k.twin, t.ids[twin].twin = twin, r
 	} else {
@@ -98,12 +102,12 @@ func (t *Table) Add(id ID) (Ref, error) {
 }
 
 // vote decides which members are delegates of their zone.
-func vote(id ID, zone string) uint64 {
+func vote(id wire.ID, zone string) uint64 {
 	sum := sha1.Sum(append(id.AppendCanonical(nil), zone...))
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-func (t *Table) compareVotes(a, b Ref) int {
+func (t *Table) compareVotes(a, b wire.Ref) int {
 	if c := cmp.Compare(t.ids[a].vote, t.ids[b].vote); c != 0 {
 		return c
 	}
@@ -129,20 +133,21 @@ func (t *Table) use(zone string) error {
 	return nil
 }
 
-// addShort returns what stands for a node of which the short form is known.
-func (t *Table) addShort(short uint64) (Ref, error) {
+// AddShort returns what stands for a node of which the short form is known. The error is
+// [errTableFull].
+func (t *Table) AddShort(short uint64) (wire.Ref, error) {
 	if r, ok := t.byShort[short]; ok {
 		return r, nil
 	}
 	if t.Len() >= t.limit {
 		return 0, errTableFull
 	}
-	var r Ref
+	var r wire.Ref
 	if n := len(t.free); n > 0 {
 		r, t.free = t.free[n-1], t.free[:n-1]
 		t.ids[r] = known{short: short}
 	} else {
-		r = Ref(len(t.ids))
+		r = wire.Ref(len(t.ids))
 		t.ids = append(t.ids, known{short: short})
 	}
 	t.byShort[short] = r
@@ -150,7 +155,7 @@ func (t *Table) addShort(short uint64) (Ref, error) {
 }
 
 // compare orders by position, then by the bytes of the id (MS-A25).
-func (t *Table) compare(a, b Ref) int {
+func (t *Table) compare(a, b wire.Ref) int {
 	x, y := &t.ids[a], &t.ids[b]
 	if c := bytes.Compare(x.pos[:], y.pos[:]); c != 0 {
 		return c
@@ -159,16 +164,16 @@ func (t *Table) compare(a, b Ref) int {
 }
 
 // rank returns the place of a node on the ring.
-func (t *Table) rank(r Ref) int {
+func (t *Table) rank(r wire.Ref) int {
 	at, _ := slices.BinarySearchFunc(t.ring, r, t.compare)
 	return at
 }
 
 // forget frees all nodes but those to be kept, which are marked in a bitmap.
 func (t *Table) forget(keep bitmap) {
-	t.ring = slices.DeleteFunc(t.ring, func(r Ref) bool { return !keep.has(r) })
-	t.ballot = slices.DeleteFunc(t.ballot, func(r Ref) bool { return !keep.has(r) })
-	for r := Ref(1); int(r) < len(t.ids); r++ {
+	t.ring = slices.DeleteFunc(t.ring, func(r wire.Ref) bool { return !keep.has(r) })
+	t.ballot = slices.DeleteFunc(t.ballot, func(r wire.Ref) bool { return !keep.has(r) })
+	for r := wire.Ref(1); int(r) < len(t.ids); r++ {
 		if k := &t.ids[r]; !keep.has(r) && k.short != 0 {
 			delete(t.byShort, k.short)
 			if name := k.id.Name(); t.byName[name] == r {
@@ -186,10 +191,10 @@ func (t *Table) forget(keep bitmap) {
 // bitmap is a set of nodes.
 type bitmap []uint64
 
-func (b bitmap) has(r Ref) bool { return int(r>>6) < len(b) && b[r>>6]>>(r&63)&1 != 0 }
+func (b bitmap) has(r wire.Ref) bool { return int(r>>6) < len(b) && b[r>>6]>>(r&63)&1 != 0 }
 
 // set adds a node and reports whether it was not in the set.
-func (b *bitmap) set(r Ref) bool {
+func (b *bitmap) set(r wire.Ref) bool {
 	for int(r>>6) >= len(*b) {
 		*b = append(*b, 0)
 	}
@@ -199,25 +204,8 @@ func (b *bitmap) set(r Ref) bool {
 	return was == 0
 }
 
-func (b bitmap) unset(r Ref) {
+func (b bitmap) unset(r wire.Ref) {
 	if int(r>>6) < len(b) {
 		b[r>>6] &^= 1 << (r & 63)
 	}
-}
-
-// addBytes returns what stands for the node with a canonical form, which is checked
-// and copied if it is new.
-func (t *Table) addBytes(b []byte) (Ref, error) {
-	if len(b) == 0 || len(b) > maxID {
-		return 0, errID
-	}
-	pos := Position(sha1.Sum(b))
-	if r := t.byShort[pos.short()]; t.ids[r].id.canonical == string(b) {
-		return r, nil
-	}
-	id, err := idFrom(b)
-	if err != nil {
-		return 0, err
-	}
-	return t.Add(id)
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
 )
 
@@ -44,7 +45,7 @@ func (m *Machine) chooseNeighbours() {
 	for i := 0; i < len(m.links.list); i++ {
 		if l := &m.links.list[i]; l.mine|l.theirs == 0 {
 			p := l.node
-			m.send(p, Message{Kind: LinkDrop, Reason: Unwanted})
+			m.send(p, wire.Message{Kind: wire.LinkDrop, Reason: wire.Unwanted})
 			m.cut(p)
 			i--
 		}
@@ -75,15 +76,15 @@ func (m *Machine) chooseSuccessors() {
 			quiet++
 		} else {
 			others++
-			m.wantLink(p, Successor)
+			m.wantLink(p, wire.Successor)
 		}
 	}
 	for i := range m.links.list {
 		switch l := &m.links.list[i]; {
-		case !want.has(l.node) && l.mine&Successor != 0:
-			m.unwant(l, Successor)
+		case !want.has(l.node) && l.mine&wire.Successor != 0:
+			m.unwant(l, wire.Successor)
 		case want.has(l.node):
-			l.mine |= Successor
+			l.mine |= wire.Successor
 		}
 	}
 }
@@ -101,7 +102,7 @@ func (l *link) silent(m *Machine) bool {
 }
 
 // wantLink wants a link for a reason.
-func (m *Machine) wantLink(p Ref, role Roles) {
+func (m *Machine) wantLink(p wire.Ref, role wire.Roles) {
 	l := m.links.get(p)
 	switch {
 	case l == nil:
@@ -110,16 +111,16 @@ func (m *Machine) wantLink(p Ref, role Roles) {
 		l.mine |= role
 		l.drawn = uint32(m.view.members)
 		if l.state == up {
-			m.send(p, Message{Kind: LinkRequest, Roles: l.mine}) // so that the peer keeps it
+			m.send(p, wire.Message{Kind: wire.LinkRequest, Roles: l.mine}) // so that the peer keeps it
 		}
 	}
 }
 
 // unwant takes a reason back. The peer may have its own.
-func (m *Machine) unwant(l *link, role Roles) {
+func (m *Machine) unwant(l *link, role wire.Roles) {
 	l.mine &^= role
 	if l.mine == 0 && l.theirs != 0 {
-		m.send(l.node, Message{Kind: LinkDrop, Reason: Unwanted})
+		m.send(l.node, wire.Message{Kind: wire.LinkDrop, Reason: wire.Unwanted})
 	}
 }
 
@@ -127,8 +128,8 @@ func (m *Machine) unwant(l *link, role Roles) {
 // overlay would have clusters (MS-25).
 func (m *Machine) redraw() {
 	for i := range m.links.list {
-		if l := &m.links.list[i]; l.mine&Random != 0 && m.view.members*2 >= int(l.drawn)*3 {
-			m.unwant(l, Random)
+		if l := &m.links.list[i]; l.mine&wire.Random != 0 && m.view.members*2 >= int(l.drawn)*3 {
+			m.unwant(l, wire.Random)
 		}
 	}
 }
@@ -137,7 +138,7 @@ func (m *Machine) redraw() {
 func (m *Machine) drawMissing() {
 	missing := m.cfg.Random
 	for i := range m.links.list {
-		if l := &m.links.list[i]; l.mine&Random != 0 && l.state <= up {
+		if l := &m.links.list[i]; l.mine&wire.Random != 0 && l.state <= up {
 			missing--
 		}
 	}
@@ -146,15 +147,15 @@ func (m *Machine) drawMissing() {
 		if p == 0 {
 			return
 		}
-		m.wantLink(p, Random)
+		m.wantLink(p, wire.Random)
 	}
 }
 
 // draw returns a random member that this node has no link to, other than except; 0 if
 // there is none.
-func (m *Machine) draw(except Ref) Ref {
+func (m *Machine) draw(except wire.Ref) wire.Ref {
 	ring := m.cfg.Table.ring
-	free := func(p Ref) bool {
+	free := func(p wire.Ref) bool {
 		return p != m.self && p != except && m.view.has(p) && m.links.get(p) == nil
 	}
 	for range 16 {

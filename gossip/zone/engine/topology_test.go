@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // graph returns the links of all nodes that are up, by number.
@@ -92,7 +94,7 @@ func containsInt(list []int, i int) bool {
 func (w *world) checkSuccessors() {
 	w.t.Helper()
 	table := NewTable(1000)
-	byRef := map[Ref]*node{}
+	byRef := map[wire.Ref]*node{}
 	for _, n := range w.nodes {
 		if r, err := table.Add(n.id); err == nil && n.up {
 			byRef[r] = n
@@ -107,7 +109,7 @@ func (w *world) checkSuccessors() {
 	for i, n := range ring {
 		successors := 0
 		for j := range n.m.links.list {
-			if n.m.links.list[j].mine&Successor != 0 {
+			if n.m.links.list[j].mine&wire.Successor != 0 {
 				successors++
 			}
 		}
@@ -117,7 +119,7 @@ func (w *world) checkSuccessors() {
 		}
 		for k := 1; k <= want; k++ {
 			next := ring[(i+k)%len(ring)]
-			if l := n.m.links.get(n.m.Table().Lookup(next.id)); l == nil || l.state != up || l.mine&Successor == 0 {
+			if l := n.m.links.get(n.m.Table().Lookup(next.id)); l == nil || l.state != up || l.mine&wire.Successor == 0 {
 				w.fail("%v has no link to its successor %v", n.id.Name(), next.id.Name())
 			}
 		}
@@ -134,7 +136,7 @@ func TestCrowded(t *testing.T) {
 	limit := 2*s.m.cfg.Random + 2
 	theirs := func() (n int) {
 		for i := range s.m.links.list {
-			if s.m.links.list[i].theirs == Random {
+			if s.m.links.list[i].theirs == wire.Random {
 				n++
 			}
 		}
@@ -143,21 +145,21 @@ func TestCrowded(t *testing.T) {
 	for i := 1; i <= limit; i++ {
 		s.link(i, v(7, 1))
 	}
-	s.hear(limit+1, v(7, 1), Message{Kind: LinkRequest, Roles: Random})
+	s.hear(limit+1, v(7, 1), wire.Message{Kind: wire.LinkRequest, Roles: wire.Random})
 	refusal := s.out.Sends[len(s.out.Sends)-1].Message
-	if theirs() != limit || refusal.Reason != Redirect || refusal.About == s.ref[limit+1] || !s.m.view.has(refusal.About) {
+	if theirs() != limit || refusal.Reason != wire.Redirect || refusal.About == s.ref[limit+1] || !s.m.view.has(refusal.About) {
 		t.Errorf("%d drawn links, answer %+v", theirs(), refusal)
 	}
 	for i := 20; i < 60; i++ {
-		s.hear(i, v(7, 1), Message{Kind: LinkRequest, Roles: Successor})
+		s.hear(i, v(7, 1), wire.Message{Kind: wire.LinkRequest, Roles: wire.Successor})
 	}
 	var kept int
 	for i := range s.m.links.list {
-		if s.m.links.list[i].theirs == Successor {
+		if s.m.links.list[i].theirs == wire.Successor {
 			kept++
 		}
 	}
-	if kept > maxPredecessors(s.m.cfg.Successors) || s.count(LinkRefuse) != 1 {
+	if kept > maxPredecessors(s.m.cfg.Successors) || s.count(wire.LinkRefuse) != 1 {
 		t.Errorf("%d take it for their successor", kept)
 	}
 	// The requester follows.
@@ -167,7 +169,7 @@ func TestCrowded(t *testing.T) {
 	}
 	r.pass(2 * r.m.cfg.Aggregation)
 	for i := range r.m.links.list {
-		if l := &r.m.links.list[i]; l.mine == Random {
+		if l := &r.m.links.list[i]; l.mine == wire.Random {
 			to := r.m.draw(0)
 			from := 0
 			for j := range r.ref {
@@ -175,7 +177,7 @@ func TestCrowded(t *testing.T) {
 					from = j
 				}
 			}
-			r.hear(from, v(7, 1), Message{Kind: LinkRefuse, Reason: Redirect, About: to, AboutVersion: v(7, 1)})
+			r.hear(from, v(7, 1), wire.Message{Kind: wire.LinkRefuse, Reason: wire.Redirect, About: to, AboutVersion: v(7, 1)})
 			if n := r.m.links.get(to); n == nil || n.hops != 1 || r.m.links.get(r.ref[from]) != nil {
 				t.Errorf("it did not follow to %v", r.m.cfg.Table.ID(to))
 			}
@@ -192,11 +194,11 @@ func TestRedirectsEnd(t *testing.T) {
 		s.alive(i, v(7, 1))
 	}
 	s.pass(2 * s.m.cfg.Aggregation)
-	at := slices.IndexFunc(s.m.links.list, func(l link) bool { return l.mine == Random })
+	at := slices.IndexFunc(s.m.links.list, func(l link) bool { return l.mine == wire.Random })
 	from, followed := s.m.links.list[at].node, 0
 	for range 3 * maxHops {
 		to := s.m.draw(0)
-		s.hear(slices.Index(s.ref, from), v(7, 1), Message{Kind: LinkRefuse, Reason: Redirect, About: to, AboutVersion: v(7, 1)})
+		s.hear(slices.Index(s.ref, from), v(7, 1), wire.Message{Kind: wire.LinkRefuse, Reason: wire.Redirect, About: to, AboutVersion: v(7, 1)})
 		if l := s.m.links.get(to); l == nil || l.hops == 0 {
 			break
 		}
@@ -219,7 +221,7 @@ func TestConnectFails(t *testing.T) {
 		s.alive(i, v(7, 3))
 	}
 	s.pass(s.m.cfg.Aggregation)
-	roles := map[Ref]Roles{}
+	roles := map[wire.Ref]wire.Roles{}
 	for i := range s.m.links.list {
 		if l := &s.m.links.list[i]; l.state == connecting {
 			roles[l.node] = l.mine
@@ -230,13 +232,13 @@ func TestConnectFails(t *testing.T) {
 	}
 	for _, p := range s.ref {
 		switch role := roles[p]; role {
-		case Random:
+		case wire.Random:
 			s.step(Input{Kind: Failed, Node: p})
 			s.want()
 			if s.m.links.get(p) != nil {
 				t.Error("the link to a random neighbour that can not be reached stays")
 			}
-		case Successor:
+		case wire.Successor:
 			s.step(Input{Kind: Failed, Node: p})
 			s.want(Event{Kind: Suspected, Node: p, Version: v(7, 3)})
 			if r := s.m.suspicions.on(p); len(r) != 1 || r[0] != (report{by: s.m.self, version: v(7, 3)}) {
@@ -257,11 +259,11 @@ func TestBehindSuspected(t *testing.T) {
 		s.alive(i, v(7, 3))
 	}
 	s.pass(s.m.cfg.Aggregation)
-	successors := func() (list []Ref) {
+	successors := func() (list []wire.Ref) {
 		ring := s.m.cfg.Table.ring
 		for i := 1; i < len(ring); i++ {
 			p := ring[(s.m.cfg.Table.rank(s.m.self)+i)%len(ring)]
-			if l := s.m.links.get(p); l != nil && l.mine&Successor != 0 {
+			if l := s.m.links.get(p); l != nil && l.mine&wire.Successor != 0 {
 				list = append(list, p)
 			}
 		}
@@ -291,10 +293,10 @@ func TestProbe(t *testing.T) {
 	}
 	s.step(Input{Kind: Down, Node: s.ref[3]})
 	s.want()
-	if s.count(Heartbeat) != 1 || s.out.Sends[0].Message.Flags&Echo == 0 {
+	if s.count(wire.Heartbeat) != 1 || s.out.Sends[0].Message.Flags&wire.Echo == 0 {
 		t.Errorf("sent %+v", s.out.Sends)
 	}
-	s.hear(3, v(7, 1), Message{Kind: Heartbeat}) // it is there
+	s.hear(3, v(7, 1), wire.Message{Kind: wire.Heartbeat}) // it is there
 	s.step(Input{Kind: Failed, Node: s.ref[3]})
 	s.want()
 	s.step(Input{Kind: Failed, Node: s.ref[3]})
@@ -316,20 +318,20 @@ func TestRemovedPeer(t *testing.T) {
 	s.alive(2, v(7, 3))
 	s.alive(3, v(7, 1))
 	s.suspicion(3, 2, v(7, 3))
-	for _, msg := range []Message{{Kind: LinkRequest, Roles: Random}, {Kind: Heartbeat}} {
+	for _, msg := range []wire.Message{{Kind: wire.LinkRequest, Roles: wire.Random}, {Kind: wire.Heartbeat}} {
 		s.hear(2, v(7, 3), msg)
-		if r := s.out.Sends; len(r) != 1 || r[0].Message.Reason != Removed || r[0].Message.AboutVersion != v(7, 3) {
+		if r := s.out.Sends; len(r) != 1 || r[0].Message.Reason != wire.Removed || r[0].Message.AboutVersion != v(7, 3) {
 			t.Errorf("%v is answered by %+v", msg.Kind, r)
 		}
 	}
-	s.hear(2, v(7, 4), Message{Kind: LinkRequest, Roles: Random})
+	s.hear(2, v(7, 4), wire.Message{Kind: wire.LinkRequest, Roles: wire.Random})
 	s.is(2, inView, v(7, 4))
 
 	s.link(4, v(7, 1))
-	s.m.links.get(s.ref[4]).mine = Random
-	s.hear(4, v(7, 1), Message{Kind: LinkRefuse, Reason: Removed, About: s.ref[0], AboutVersion: v(10, 1)})
+	s.m.links.get(s.ref[4]).mine = wire.Random
+	s.hear(4, v(7, 1), wire.Message{Kind: wire.LinkRefuse, Reason: wire.Removed, About: s.ref[0], AboutVersion: v(10, 1)})
 	s.want(Event{Kind: Refuted, Node: s.ref[0], Version: v(10, 2)})
-	if s.count(LinkRequest) != 1 {
+	if s.count(wire.LinkRequest) != 1 {
 		t.Errorf("sent %+v", s.out.Sends)
 	}
 }

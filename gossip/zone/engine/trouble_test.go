@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // parcel is a message that was sent.
@@ -80,17 +82,17 @@ func (w *world) forge(x, y *node) {
 	}
 	from := neighbours[w.rng.IntN(len(neighbours))]
 	fv, _ := x.m.Has(from)
-	lists := &Lists{}
+	lists := &wire.Lists{}
 	v.Minor += uint32(w.rng.IntN(3))
 	v.Inc += uint64(w.rng.IntN(2))
 	if w.rng.IntN(2) == 0 {
-		lists.Leaves = []Departure{{about, v, 1}}
+		lists.Leaves = []wire.Departure{{Node: about, Version: v, Code: 1}}
 	} else {
 		for _, p := range neighbours {
-			lists.Suspicions = append(lists.Suspicions, Suspicion{p, about, v})
+			lists.Suspicions = append(lists.Suspicions, wire.Suspicion{Reporter: p, Suspect: about, Version: v})
 		}
 	}
-	x.step(Input{Kind: Delivered, Message: &Message{Kind: Update, From: from, Version: fv, Lists: lists}})
+	x.step(Input{Kind: Delivered, Message: &wire.Message{Kind: wire.Update, From: from, Version: fv, Lists: lists}})
 }
 
 // sameAttributes reports whether all that are up have the attributes of all, and were

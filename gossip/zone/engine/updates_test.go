@@ -3,6 +3,8 @@ package engine
 import (
 	"testing"
 	"time"
+
+	"ulnet/gossip/zone/wire"
 )
 
 // TestBase: a new neighbour is told everything, others only what changed (MS-53, MS-54,
@@ -13,14 +15,15 @@ func TestBase(t *testing.T) {
 		s.alive(i, v(7, 1))
 	}
 	s.suspicion(3, 2, v(7, 1))
-	s.hear(6, v(4, 1), Message{Kind: LinkRequest, Roles: Successor})
+	s.hear(6, v(4, 1), wire.Message{Kind: wire.LinkRequest, Roles: wire.Successor})
 	base := s.out.Sends[1].Message
-	if s.out.Sends[0].Message.Kind != LinkAccept || base.Kind != Base || base.Lists.View.members != 6 ||
-		len(base.Lists.Suspicions) != 1 || base.Lists.Suspicions[0] != (Suspicion{s.ref[3], s.ref[2], v(7, 1)}) {
+	members, _, _ := base.Lists.View.Size()
+	if s.out.Sends[0].Message.Kind != wire.LinkAccept || base.Kind != wire.Base || members != 6 ||
+		len(base.Lists.Suspicions) != 1 || base.Lists.Suspicions[0] != (wire.Suspicion{Reporter: s.ref[3], Suspect: s.ref[2], Version: v(7, 1)}) {
 		t.Fatalf("sent %+v", s.out.Sends)
 	}
-	s.hear(6, v(4, 1), Message{Kind: LinkRequest, Roles: Successor}) // the answer was lost
-	if s.count(LinkAccept) != 1 || s.count(Base) != 0 {
+	s.hear(6, v(4, 1), wire.Message{Kind: wire.LinkRequest, Roles: wire.Successor}) // the answer was lost
+	if s.count(wire.LinkAccept) != 1 || s.count(wire.Base) != 0 {
 		t.Errorf("the second time: %+v", s.out.Sends)
 	}
 	s.pass(time.Second)
@@ -32,12 +35,12 @@ func TestBase(t *testing.T) {
 	s.leave(5, v(7, 1), 3)
 	s.suspicion(4, 2, v(7, 1))
 	s.delta(1, 1, 1)
-	var update *Message
+	var update *wire.Message
 	for update == nil && s.now < begin+time.Second {
 		s.now += time.Millisecond
 		s.step(Input{})
 		for i := range s.out.Sends {
-			if s.out.Sends[i].Message.Kind == Update {
+			if s.out.Sends[i].Message.Kind == wire.Update {
 				update = &s.out.Sends[i].Message
 			}
 		}
@@ -49,7 +52,7 @@ func TestBase(t *testing.T) {
 		t.Errorf("update %+v", l)
 	}
 	s.delta(0, 0, 0)
-	if n := countKind(s.pass(time.Second), Update); n > 0 {
+	if n := countKind(s.pass(time.Second), wire.Update); n > 0 {
 		t.Errorf("%d more updates", n)
 	}
 }
@@ -59,17 +62,17 @@ func TestIdle(t *testing.T) {
 	w := booted(t, 1, 32, Config{})
 	w.nodes[3].step(Input{Kind: Set, Key: "k", Value: []byte("v")})
 	w.run(10 * time.Second)
-	w.bytes, w.messages = [kinds]int{}, [kinds]int{}
+	w.bytes, w.messages = [wire.Kinds]int{}, [wire.Kinds]int{}
 	w.run(time.Minute)
 	for k, n := range w.messages {
-		if Kind(k) != Heartbeat && n > 0 {
-			t.Errorf("%d of %v", n, Kind(k))
+		if wire.Kind(k) != wire.Heartbeat && n > 0 {
+			t.Errorf("%d of %v", n, wire.Kind(k))
 		}
 	}
-	if mean := float64(w.messages[Heartbeat]) / 32 / 60; mean < 8 || mean > 11 {
+	if mean := float64(w.messages[wire.Heartbeat]) / 32 / 60; mean < 8 || mean > 11 {
 		t.Errorf("%.1f heartbeats in a second", mean)
 	}
-	if size := w.bytes[Heartbeat] / w.messages[Heartbeat]; size > 64 { // G-MS-5
+	if size := w.bytes[wire.Heartbeat] / w.messages[wire.Heartbeat]; size > 64 { // G-MS-5
 		t.Errorf("heartbeats of %d bytes", size)
 	}
 }
@@ -89,8 +92,8 @@ func TestNotices(t *testing.T) {
 		}
 		degree := len(victim.m.Neighbours(nil))
 		notices, detected := 0, time.Duration(0)
-		w.tap = func(_, to *node, s *Send, m *Message, _ int) {
-			if m.Kind == Notice {
+		w.tap = func(_, to *node, s *Send, m *wire.Message, _ int) {
+			if m.Kind == wire.Notice {
 				if notices++; to != monitor || !s.Priority {
 					t.Errorf("a notice to %v, priority %v", to.id, s.Priority)
 				}
@@ -118,7 +121,7 @@ func TestNotices(t *testing.T) {
 		}
 		for by := 3; by <= 4; by++ {
 			s.is(2, inView, v(7, 1))
-			s.hear(by, v(7, 1), Message{Kind: Notice, Lists: &Lists{Suspicions: []Suspicion{{s.ref[by], s.ref[2], v(7, 1)}}}})
+			s.hear(by, v(7, 1), wire.Message{Kind: wire.Notice, Lists: &wire.Lists{Suspicions: []wire.Suspicion{{Reporter: s.ref[by], Suspect: s.ref[2], Version: v(7, 1)}}}})
 		}
 		s.is(2, inHistory, v(7, 1))
 		s.delta(8, 0, 2) // all others hear of it as of any
@@ -132,7 +135,7 @@ func TestSilence(t *testing.T) {
 	monitor, victim := w.nodes[5], w.nodes[20]
 	monitor.step(Input{Kind: Set, Key: MonitorKey})
 	var last, detected time.Duration
-	w.tap = func(from, _ *node, _ *Send, m *Message, _ int) {
+	w.tap = func(from, _ *node, _ *Send, m *wire.Message, _ int) {
 		if from == victim {
 			last = w.now
 		}

@@ -1,5 +1,7 @@
 package engine
 
+import "ulnet/gossip/zone/wire"
+
 // state says where a node is known.
 type state uint8
 
@@ -19,7 +21,7 @@ type entry struct {
 	orderly bool // inHistory: it left with a goodbye
 }
 
-func (e entry) version() Version { return Version{e.inc, e.minor} }
+func (e entry) version() wire.Version { return wire.Version{Inc: e.inc, Minor: e.minor} }
 
 // pageSize is how many entries a page has. Machines share pages that are equal,
 // and so do messages: a zone at rest needs one view for all its machines.
@@ -43,7 +45,7 @@ type view struct {
 }
 
 // at returns what is known of a node.
-func (v *view) at(r Ref) entry {
+func (v *view) at(r wire.Ref) entry {
 	if i := int(r / pageSize); i < len(v.pages) && v.pages[i] != nil {
 		return v.pages[i].entries[r%pageSize]
 	}
@@ -51,10 +53,10 @@ func (v *view) at(r Ref) entry {
 }
 
 // has reports whether a node is in the view.
-func (v *view) has(r Ref) bool { return v.at(r).state == inView }
+func (v *view) has(r wire.Ref) bool { return v.at(r).state == inView }
 
 // set replaces what is known of a node.
-func (v *view) set(r Ref, e entry) {
+func (v *view) set(r wire.Ref, e entry) {
 	old := v.at(r)
 	if old == e {
 		return
@@ -64,11 +66,11 @@ func (v *view) set(r Ref, e entry) {
 	v.writable(int(r / pageSize)).entries[r%pageSize] = e
 }
 
-func (v *view) count(r Ref, e entry, n int) {
+func (v *view) count(r wire.Ref, e entry, n int) {
 	switch e.state {
 	case inView:
 		v.members += n
-		v.bytes += n * len(v.table.ids[r].id.canonical)
+		v.bytes += n * v.table.ids[r].id.CanonicalSize()
 		v.hash ^= mix(v.table.ids[r].short, e.inc)
 	case inHistory:
 		v.gone += n
@@ -150,3 +152,25 @@ func (v *view) pageAt(i int) *page {
 	}
 	return nil
 }
+
+// Each calls f for all members, or with gone for all nodes in the history.
+func (s *Snapshot) Each(gone bool, f func(wire.Ref, wire.Version)) {
+	st := inView
+	if gone {
+		st = inHistory
+	}
+	for i, p := range s.pages {
+		if p == nil {
+			continue
+		}
+		for j := range p.entries {
+			if en := &p.entries[j]; en.state == st {
+				f(wire.Ref(i*pageSize+j), en.version())
+			}
+		}
+	}
+}
+
+// Size returns the number of members, the bytes of their ids, and how many nodes are in
+// the history.
+func (s *Snapshot) Size() (members, bytes, gone int) { return s.members, s.bytes, s.gone }

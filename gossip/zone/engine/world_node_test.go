@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/machine"
 )
 
@@ -17,7 +18,7 @@ func (n *node) startAs(inc uint64) {
 	w := n.w
 	n.up, n.hostDown, n.paused, n.inbox, n.inc = true, false, false, nil, inc
 	n.incarnation++
-	n.watched, n.view, n.keys, n.events = make(map[int]bool), map[ID]Version{}, make(map[ID]map[string]string), nil
+	n.watched, n.view, n.keys, n.events = make(map[int]bool), map[wire.ID]wire.Version{}, make(map[wire.ID]map[string]string), nil
 	cfg := w.cfg
 	cfg.Self, cfg.Bootstrap, cfg.Table, cfg.Wire = n.id, n.boot, w.shared, w.shared == nil
 	if n.change != nil {
@@ -28,7 +29,7 @@ func (n *node) startAs(inc uint64) {
 		w.t.Fatal(err)
 	}
 	n.m = m
-	n.view[n.id] = Version{inc, 1}
+	n.view[n.id] = wire.Version{Inc: inc, Minor: 1}
 	w.log("%v starts as %d", n.id.Name(), inc)
 	n.step(Input{Kind: Join, Inc: inc})
 }
@@ -81,7 +82,7 @@ func (n *node) exec(incarnation uint64, f func()) {
 }
 
 // input steps the process on something about another node.
-func (n *node) input(incarnation uint64, in Input, about ID) {
+func (n *node) input(incarnation uint64, in Input, about wire.ID) {
 	n.exec(incarnation, func() {
 		in.Node = n.m.Table().Lookup(about)
 		n.step(in)
@@ -140,7 +141,7 @@ func (w *world) dispatch(from *node, s *DispatchSend, buf []byte) {
 	to, id := w.byNID[s.To.Endpoints()[0]], s.To
 	data := slices.Clone(buf[s.Begin:s.End])
 	if s.Dispatch != nil {
-		data = s.Dispatch.AppendTo(nil)
+		data = from.m.codec.AppendDispatch(nil, s.Dispatch, s.To)
 	}
 	if len(data) != s.Size {
 		w.fail("%d bytes are %d", len(data), s.Size)
@@ -202,7 +203,7 @@ func (n *node) event(e *Event) {
 // replayed checks that replaying all events gives the view (MS-10).
 func (n *node) replayed() {
 	count := 0
-	n.m.Each(func(p Ref, v Version) {
+	n.m.Each(func(p wire.Ref, v wire.Version) {
 		count++
 		if was, ok := n.view[n.m.Table().ID(p)]; !ok || was.Inc != v.Inc {
 			n.w.fail("%v has %v as %v, events say %v", n.id, n.m.Table().ID(p), v, was)

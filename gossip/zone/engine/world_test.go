@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnet/nid"
 )
 
@@ -23,7 +24,7 @@ type world struct {
 	nodes   []*node
 	byNID   map[nid.NID]*node
 	shared  *Table
-	byRef   map[Ref]*node // with a shared table
+	byRef   map[wire.Ref]*node // with a shared table
 	cfg     Config
 	strict  bool // after every step the machine is examined
 	wrongly int  // how often a node that was up was removed by others
@@ -31,12 +32,12 @@ type world struct {
 	latency, jitter    time.Duration
 	loss, dup, reorder float64
 	cut                func(from, to int) bool
-	tap                func(from, to *node, s *Send, m *Message, size int)
-	stray              func(from *node, to ID) // a message to nobody of this test
-	lose               func(from, to *node, m *Message) bool
+	tap                func(from, to *node, s *Send, m *wire.Message, size int)
+	stray              func(from *node, to wire.ID) // a message to nobody of this test
+	lose               func(from, to *node, m *wire.Message) bool
 	told               func(n *node, e *Event)
-	bytes              [kinds]int
-	messages           [kinds]int
+	bytes              [wire.Kinds]int
+	messages           [wire.Kinds]int
 	dispatches         int
 	trace              []string
 	record             int      // so many messages are kept in recorded, to be replayed
@@ -68,9 +69,9 @@ func (h *happenings) Pop() any {
 type node struct {
 	w           *world
 	i           int
-	id          ID
+	id          wire.ID
 	m           *Machine
-	boot        []ID
+	boot        []wire.ID
 	change      func(*Config) // of a node that is not like the others
 	up          bool
 	hostDown    bool // messages to it are not even refused
@@ -82,13 +83,13 @@ type node struct {
 	inc         uint64
 	timer       uint64
 	watched     map[int]bool
-	view        map[ID]Version // what a listener makes of the events (MS-10)
-	keys        map[ID]map[string]string
+	view        map[wire.ID]wire.Version // what a listener makes of the events (MS-10)
+	keys        map[wire.ID]map[string]string
 	events      []Event
 }
 
-func testID(i int) ID {
-	id, err := NewID(fmt.Sprintf("n%d", i), nid.FromNumber(nid.MustParseNet("tcp"), 10<<24+uint32(i)+1))
+func testID(i int) wire.ID {
+	id, err := wire.NewID(fmt.Sprintf("n%d", i), nid.FromNumber(nid.MustParseNet("tcp"), 10<<24+uint32(i)+1))
 	if err != nil {
 		panic(err)
 	}
@@ -113,7 +114,7 @@ func newWorld(t testing.TB, seed uint64, n int, cfg Config) *world {
 
 // share has all machines use one table, and messages handed over as they are.
 func (w *world) share() *world {
-	w.shared, w.byRef = NewTable(1<<20), make(map[Ref]*node)
+	w.shared, w.byRef = NewTable(1<<20), make(map[wire.Ref]*node)
 	for _, n := range w.nodes {
 		r, err := w.shared.Add(n.id)
 		if err != nil {
@@ -206,7 +207,7 @@ func (w *world) agree() bool {
 	for _, n := range w.nodes {
 		if n.up {
 			members++
-			hash ^= mix(n.id.Position().short(), n.m.ver.Inc)
+			hash ^= mix(n.id.Short(), n.m.ver.Inc)
 		}
 	}
 	for _, n := range w.nodes {
@@ -217,7 +218,7 @@ func (w *world) agree() bool {
 	return true
 }
 
-func (w *world) nodeOf(n *node, r Ref) *node {
+func (w *world) nodeOf(n *node, r wire.Ref) *node {
 	if w.shared != nil {
 		return w.byRef[r]
 	}
@@ -242,7 +243,7 @@ func (w *world) send(from *node, s *Send, buf []byte) {
 	if w.shared != nil {
 		c := s.Message
 		msg = &c
-		size = w.shared.Size(msg)
+		size = wire.Size(w.shared, msg)
 	} else {
 		data = slices.Clone(buf[s.Begin:s.End])
 	}
@@ -266,7 +267,7 @@ func (w *world) send(from *node, s *Send, buf []byte) {
 	}
 }
 
-func (w *world) carry(from, to *node, msg *Message, data []byte) {
+func (w *world) carry(from, to *node, msg *wire.Message, data []byte) {
 	if w.loss > 0 && w.rng.Float64() < w.loss || w.cut != nil && w.cut(from.i, to.i) {
 		return
 	}

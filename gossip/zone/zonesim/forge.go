@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 )
@@ -27,7 +28,7 @@ func (p *program) forge(verb, rest string) {
 		p.net.Failed(fmt.Errorf("zonesim: %s %s: %w", verb, rest, err))
 		return
 	}
-	var l engine.Lists
+	var l wire.Lists
 	for id := range set.All(p.net.Nodes()) {
 		if r := p.group.ref(id); r != 0 && id != p.id {
 			p.say(&l, verb, r, p.net.incs[id])
@@ -37,21 +38,21 @@ func (p *program) forge(verb, rest string) {
 }
 
 // say adds to some lists what a verb says of a node in its latest incarnation.
-func (p *program) say(l *engine.Lists, verb string, r engine.Ref, inc uint64) {
+func (p *program) say(l *wire.Lists, verb string, r wire.Ref, inc uint64) {
 	now, _ := p.m.Has(r)
-	old := engine.Version{Inc: max(inc, 2) - 1, Minor: 3}
+	old := wire.Version{Inc: max(inc, 2) - 1, Minor: 3}
 	switch verb {
 	case "accuse":
-		l.Suspicions = append(l.Suspicions, engine.Suspicion{Reporter: p.m.Self(), Suspect: r, Version: now})
+		l.Suspicions = append(l.Suspicions, wire.Suspicion{Reporter: p.m.Self(), Suspect: r, Version: now})
 	case "bury":
-		l.Leaves = append(l.Leaves, engine.Departure{Node: r, Version: now})
+		l.Leaves = append(l.Leaves, wire.Departure{Node: r, Version: now})
 	case "exalt":
-		l.Alive = append(l.Alive, engine.Member{Node: r, Version: engine.Version{Inc: 1 << 63, Minor: 1}})
+		l.Alive = append(l.Alive, wire.Member{Node: r, Version: wire.Version{Inc: 1 << 63, Minor: 1}})
 	case "replay":
 		if inc > 1 {
-			l.Leaves = append(l.Leaves, engine.Departure{Node: r, Version: old})
-			l.Alive = append(l.Alive, engine.Member{Node: r, Version: old})
-			l.Suspicions = append(l.Suspicions, engine.Suspicion{Reporter: p.m.Self(), Suspect: r, Version: old})
+			l.Leaves = append(l.Leaves, wire.Departure{Node: r, Version: old})
+			l.Alive = append(l.Alive, wire.Member{Node: r, Version: old})
+			l.Suspicions = append(l.Suspicions, wire.Suspicion{Reporter: p.m.Self(), Suspect: r, Version: old})
 		}
 	}
 }
@@ -61,14 +62,14 @@ func (p *program) tellLies() {
 	out := &p.net.out
 	for _, l := range p.lies {
 		for _, to := range p.m.Neighbours(nil) {
-			out.Sends = append(out.Sends, engine.Send{To: to, Message: engine.Message{
-				Kind: engine.Update, From: p.m.Self(), Version: p.m.Version(), Lists: l,
+			out.Sends = append(out.Sends, engine.Send{To: to, Message: wire.Message{
+				Kind: wire.Update, From: p.m.Self(), Version: p.m.Version(), Lists: l,
 			}})
 		}
 	}
 	p.lies = p.lies[:0]
 	for i := range out.Sends {
-		if m := &out.Sends[i].Message; p.disagrees && m.Kind == engine.Heartbeat {
+		if m := &out.Sends[i].Message; p.disagrees && m.Kind == wire.Heartbeat {
 			m.Hash, m.Tables = ^m.Hash, ^m.Tables
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 )
@@ -13,8 +14,8 @@ type group struct {
 	name  string
 	first sim.NodeID
 	count int // nodes
-	ids   []engine.ID
-	refs  []engine.Ref
+	ids   []wire.ID
+	refs  []wire.Ref
 	local []int32 // by Ref: index of ids; -1 for none
 	table *engine.Table
 
@@ -33,7 +34,7 @@ func (g *group) fill(from, members int) error {
 	g.table = engine.NewTable(members + 64)
 	for i := range members {
 		number := sim.NodeID(from + i)
-		id, err := engine.NewID(fmt.Sprintf("n%v", number), simlnd.NID(number))
+		id, err := wire.NewID(fmt.Sprintf("n%v", number), simlnd.NID(number))
 		if err != nil {
 			return err
 		}
@@ -51,7 +52,7 @@ func (g *group) fill(from, members int) error {
 }
 
 // at returns the index of a node of the group.
-func (g *group) at(r engine.Ref) int {
+func (g *group) at(r wire.Ref) int {
 	if int(r) >= len(g.local) {
 		return -1
 	}
@@ -62,7 +63,7 @@ func (g *group) at(r engine.Ref) int {
 func (g *group) has(id sim.NodeID) bool { return id >= g.first && int(id-g.first) < g.count }
 
 // ref returns what stands for a node of the group in its table, 0 for others.
-func (g *group) ref(id sim.NodeID) engine.Ref {
+func (g *group) ref(id sim.NodeID) wire.Ref {
 	if !g.has(id) || g.base > 0 {
 		return 0
 	}
@@ -70,7 +71,7 @@ func (g *group) ref(id sim.NodeID) engine.Ref {
 }
 
 // self is the id of a node of the group.
-func (g *group) self(id sim.NodeID) engine.ID {
+func (g *group) self(id sim.NodeID) wire.ID {
 	if g.base > 0 {
 		return g.ids[g.best]
 	}
@@ -78,7 +79,7 @@ func (g *group) self(id sim.NodeID) engine.ID {
 }
 
 // nodeOf returns the node with a NID: of a stub, the one that stands for all members.
-func (n *Net) nodeOf(id engine.ID) (sim.NodeID, bool) {
+func (n *Net) nodeOf(id wire.ID) (sim.NodeID, bool) {
 	number, ok := simlnd.Node(id.Endpoints()[0])
 	if k := int(number) - n.cfg.Nodes; ok && k >= 0 && n.cfg.Stub > 0 {
 		number = sim.NodeID(n.cfg.Supervisors + k/n.cfg.Stub)

@@ -2,6 +2,7 @@ package zonesim
 
 import (
 	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnd/sim"
 )
 
@@ -11,8 +12,8 @@ type incarnation interface {
 	size() int // members of its view
 	hash() uint64
 	tables() uint64 // digest of the versions of all attribute tables
-	has(i int) (engine.Version, bool)
-	attributes(i int) []engine.Attribute
+	has(i int) (wire.Version, bool)
+	attributes(i int) []wire.Attribute
 	census() []engine.CensusEntry
 	delegation() engine.DelegationStatus
 	stats() engine.Stats
@@ -33,9 +34,9 @@ func (p *program) size() int      { return p.m.Len() }
 func (p *program) hash() uint64   { return p.m.Hash() }
 func (p *program) tables() uint64 { return p.m.Status().Tables }
 
-func (p *program) has(i int) (engine.Version, bool) { return p.m.Has(p.group.refs[i]) }
+func (p *program) has(i int) (wire.Version, bool) { return p.m.Has(p.group.refs[i]) }
 
-func (p *program) attributes(i int) []engine.Attribute {
+func (p *program) attributes(i int) []wire.Attribute {
 	list, _ := p.m.Attributes(p.group.refs[i])
 	return list
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnd/sim"
 )
 
@@ -115,8 +116,8 @@ func (m Measured) Rest(ctx context.Context, length time.Duration) (i Idle, err e
 		return i, err
 	}
 	bytes, messages := 0, 0
-	n.cfg.Spy = func(_, _ sim.NodeID, m *engine.Message, size int) {
-		if m.Kind == engine.Heartbeat {
+	n.cfg.Spy = func(_, _ sim.NodeID, m *wire.Message, size int) {
+		if m.Kind == wire.Heartbeat {
 			bytes += size
 			messages++
 		} else {
@@ -127,7 +128,7 @@ func (m Measured) Rest(ctx context.Context, length time.Duration) (i Idle, err e
 		return i, err
 	}
 	links := 0
-	var list []engine.Ref
+	var list []wire.Ref
 	for id := range n.Nodes() {
 		list = n.Machine(sim.NodeID(id)).Neighbours(list[:0])
 		links += len(list)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnd/sim"
 )
 
@@ -39,7 +40,7 @@ func (m Measured) Heal(ctx context.Context, first int) (h Healing, err error) {
 	}
 	n.Heal()
 	begin, contact := n.Now(), never
-	n.cfg.Spy = func(from, to sim.NodeID, _ *engine.Message, _ int) {
+	n.cfg.Spy = func(from, to sim.NodeID, _ *wire.Message, _ int) {
 		if (int(from) < first) != (int(to) < first) && contact == never {
 			contact = n.Now() + RTT/2
 		}
@@ -68,7 +69,7 @@ func (n *Net) diameter() (most int) {
 	for from := range min(g.count, 64) {
 		far := make([]int, g.count)
 		queue := []int{from}
-		var list []engine.Ref
+		var list []wire.Ref
 		for len(queue) > 0 {
 			i := queue[0]
 			queue = queue[1:]

@@ -3,14 +3,14 @@ package zonesim
 import (
 	"time"
 
-	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnd/sim/scenario/kit"
 )
 
 // message is a message on its way: of a zone, or between zones.
 type message struct {
-	zone     engine.Message
-	dispatch *engine.Dispatch
+	zone     wire.Message
+	dispatch *wire.Dispatch
 	sent     time.Duration // on the network's clock
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"ulnet/gossip/zone"
 	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/kit"
@@ -39,7 +40,7 @@ type Config struct {
 	// Tell is told all that nodes tell.
 	Tell func(at time.Duration, node sim.NodeID, e *engine.Event)
 	// Spy sees all messages of zones that machines send.
-	Spy func(from, to sim.NodeID, m *engine.Message, size int)
+	Spy func(from, to sim.NodeID, m *wire.Message, size int)
 }
 
 // Net is a network of zones. What is done to it through its methods is the truth that
@@ -58,7 +59,7 @@ type Net struct {
 	others       uint64 // bytes of all else
 
 	out engine.Output // of the latest step
-	msg engine.Message
+	msg wire.Message
 
 	severed severing
 }
@@ -164,7 +165,7 @@ func (n *Net) group(id sim.NodeID) *group {
 func (n *Net) bases() []*group { return n.groups[min(n.cfg.Supervisors, 1):] }
 
 // draw returns some members of a group, without one node.
-func draw(r *rand.Rand, g *group, but sim.NodeID, count int) (list []engine.ID) {
+func draw(r *rand.Rand, g *group, but sim.NodeID, count int) (list []wire.ID) {
 	others := g.count
 	if g.has(but) {
 		others--

@@ -9,6 +9,7 @@ import (
 
 	"ulnet/gossip/zone"
 	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnd/sim"
 )
 
@@ -19,7 +20,7 @@ type program struct {
 	stub  *stub // nil for a whole zone
 	steps uint64
 
-	lies      []*engine.Lists // that the next step tells
+	lies      []*wire.Lists // that the next step tells
 	disagrees bool
 }
 
@@ -172,7 +173,7 @@ func (p *program) send(out *sim.Output[message]) {
 		if to < 0 {
 			continue
 		}
-		node, size := g.first+sim.NodeID(to), g.table.Size(&s.Message)
+		node, size := g.first+sim.NodeID(to), wire.Size(g.table, &s.Message)
 		n.count(&s.Message, size)
 		if n.cfg.Spy != nil {
 			n.cfg.Spy(p.id, node, &s.Message, size)
@@ -194,8 +195,8 @@ func (p *program) send(out *sim.Output[message]) {
 }
 
 // count counts the bytes of a message.
-func (n *Net) count(m *engine.Message, size int) {
-	if m.Kind == engine.Heartbeat {
+func (n *Net) count(m *wire.Message, size int) {
+	if m.Kind == wire.Heartbeat {
 		n.beats += uint64(size)
 	} else {
 		n.others += uint64(size)

@@ -8,6 +8,7 @@ import (
 
 	"ulnet/gossip/zone"
 	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/lnetsim"
 )
@@ -23,7 +24,7 @@ type stack struct {
 	tries int
 
 	latest zone.Status // as of taken
-	view   map[int]engine.Version
+	view   map[int]wire.Version
 	taken  time.Duration
 }
 
@@ -107,9 +108,9 @@ func (k *stack) census() []engine.CensusEntry        { return k.agent.Census() }
 func (k *stack) delegation() engine.DelegationStatus { return k.status().Delegation }
 func (k *stack) stats() engine.Stats                 { return k.status().Stats }
 
-func (k *stack) has(i int) (engine.Version, bool) {
+func (k *stack) has(i int) (wire.Version, bool) {
 	if k.status(); k.view == nil {
-		k.view = make(map[int]engine.Version)
+		k.view = make(map[int]wire.Version)
 		for _, m := range k.agent.Members() {
 			if id, ok := k.net.nodeOf(m.ID); ok {
 				k.view[int(id-k.group.first)] = m.Version
@@ -120,7 +121,7 @@ func (k *stack) has(i int) (engine.Version, bool) {
 	return v, ok
 }
 
-func (k *stack) attributes(i int) []engine.Attribute {
+func (k *stack) attributes(i int) []wire.Attribute {
 	list, _ := k.agent.Attributes(k.group.ids[i])
 	return list
 }

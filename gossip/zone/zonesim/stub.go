@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 	"ulnet/lnd/sim"
 	"ulnet/lnet/machine"
 )
@@ -32,7 +33,7 @@ type stub struct {
 	linked  []int // members that the delegate has links with
 	losing  int   // are to die in this step
 	dead    []int32
-	queue   []engine.Message // for the delegate
+	queue   []wire.Message // for the delegate
 }
 
 // newStubGroup makes a zone of which only the active delegate is a node: the member that
@@ -59,7 +60,7 @@ func newStub(g *group, cfg *engine.Config) *stub {
 }
 
 // bootstrap are members to begin with.
-func (s *stub) bootstrap() []engine.ID {
+func (s *stub) bootstrap() []wire.ID {
 	k := 0
 	if s.g.best == 0 {
 		k++
@@ -111,14 +112,14 @@ func (s *stub) expire(now time.Duration) {
 	if len(s.joined) == 0 || len(s.linked) == 0 {
 		return
 	}
-	list := make([]engine.Member, 0, len(s.joined))
+	list := make([]wire.Member, 0, len(s.joined))
 	for _, i := range s.joined {
 		if s.present[i] {
-			list = append(list, engine.Member{Node: s.g.refs[i], Version: s.version(int(i))})
+			list = append(list, wire.Member{Node: s.g.refs[i], Version: s.version(int(i))})
 		}
 	}
 	s.joined = s.joined[:0]
-	s.say(s.linked[0], engine.Message{Kind: engine.Update, Lists: &engine.Lists{Alive: list}})
+	s.say(s.linked[0], wire.Message{Kind: wire.Update, Lists: &wire.Lists{Alive: list}})
 }
 
 // join begins an incarnation of a member.
@@ -132,7 +133,7 @@ func (s *stub) join(i int) {
 	s.joined = append(s.joined, int32(i))
 }
 
-func (s *stub) version(i int) engine.Version { return engine.Version{Inc: s.incs[i], Minor: 1} }
+func (s *stub) version(i int) wire.Version { return wire.Version{Inc: s.incs[i], Minor: 1} }
 
 // gain has members that died start again.
 func (s *stub) gain(count int) {
@@ -156,8 +157,8 @@ func (s *stub) lose(count int) {
 		count--
 		for k := range s.theta {
 			reporter := s.other(i, k)
-			s.say(reporter, engine.Message{Kind: engine.Notice, Lists: &engine.Lists{
-				Suspicions: []engine.Suspicion{{Reporter: s.g.refs[reporter], Suspect: s.g.refs[i], Version: s.version(i)}},
+			s.say(reporter, wire.Message{Kind: wire.Notice, Lists: &wire.Lists{
+				Suspicions: []wire.Suspicion{{Reporter: s.g.refs[reporter], Suspect: s.g.refs[i], Version: s.version(i)}},
 			}})
 		}
 	}
@@ -175,7 +176,7 @@ func (s *stub) other(i, k int) int {
 }
 
 // say queues a message of a member for the delegate.
-func (s *stub) say(from int, m engine.Message) {
+func (s *stub) say(from int, m wire.Message) {
 	m.From, m.Version = s.g.refs[from], s.version(from)
 	s.queue = append(s.queue, m)
 }
@@ -187,16 +188,16 @@ func (s *stub) answer(send *engine.Send) {
 		return
 	}
 	switch m := &send.Message; m.Kind {
-	case engine.DiscoveryRequest:
-		s.say(to, engine.Message{Kind: engine.DiscoveryReply, Flags: m.Flags & engine.Healing})
-	case engine.LinkRequest:
+	case wire.DiscoveryRequest:
+		s.say(to, wire.Message{Kind: wire.DiscoveryReply, Flags: m.Flags & wire.Healing})
+	case wire.LinkRequest:
 		if !slices.Contains(s.linked, to) {
 			s.linked = append(s.linked, to)
 		}
-		s.say(to, engine.Message{Kind: engine.LinkAccept})
-	case engine.LinkDrop:
+		s.say(to, wire.Message{Kind: wire.LinkAccept})
+	case wire.LinkDrop:
 		s.linked = slices.DeleteFunc(s.linked, func(i int) bool { return i == to })
-	case engine.Heartbeat:
-		s.say(to, engine.Message{Kind: engine.Heartbeat, Hash: m.Hash, Tables: m.Tables})
+	case wire.Heartbeat:
+		s.say(to, wire.Message{Kind: wire.Heartbeat, Hash: m.Hash, Tables: m.Tables})
 	}
 }

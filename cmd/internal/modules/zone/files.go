@@ -7,6 +7,7 @@ import (
 	"ulnet/cmd/internal/statefiles"
 	"ulnet/gossip/zone"
 	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 )
 
 // fileNames are the names of the state files.
@@ -129,7 +130,7 @@ func TroubleText(t engine.Trouble) string {
 
 func statisticsFile(s *zone.Status) statefiles.File {
 	return statefiles.Lines("statistics", func(line func(...any)) {
-		for k := engine.Heartbeat; k <= engine.Notice; k++ {
+		for k := wire.Heartbeat; k <= wire.Notice; k++ {
 			line("sent_"+k.String(), s.Stats.Sent[k])
 			line("received_"+k.String(), s.Stats.Received[k])
 		}

@@ -9,7 +9,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/gossip/zone"
-	"ulnet/gossip/zone/engine"
+	"ulnet/gossip/zone/wire"
 )
 
 // TestZoneFilter: expressions are for the whole of a state or value, all tags must be there,
@@ -85,7 +85,7 @@ func TestGoneMember(t *testing.T) {
 // TestKeptEvents: the events that are kept are bounded, also by the keys that they name.
 func TestKeptEvents(t *testing.T) {
 	z := zoner{next: 1}
-	few, many := make([]string, 10), make([]string, engine.MaxTableKeys)
+	few, many := make([]string, 10), make([]string, wire.MaxTableKeys)
 	most := 0
 	for i := range 20_000 {
 		keys := few

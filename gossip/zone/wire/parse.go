@@ -1,4 +1,4 @@
-package engine
+package wire
 
 import (
 	"encoding/binary"
@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// parse parses a message into m, whose lists it fills anew. Ids that come in full get a place in the table, as do the short
-// forms of nodes that left or have attributes; others must be known.
-func (c *codec) parse(b []byte, m *Message, l *Lists) error {
+// Parse parses a message into m and its lists into l, which it empties first. It adds
+// to Names the nodes whose ids the message has in full, and those of which it has the
+// short form and which left or have attributes; other nodes must be known.
+func (c *Codec) Parse(b []byte, m *Message, l *Lists) error {
 	le := binary.LittleEndian
 	switch {
 	case len(b) < HeaderSize:
@@ -17,11 +18,11 @@ func (c *codec) parse(b []byte, m *Message, l *Lists) error {
 		return ErrMagic
 	case b[4] != ProtocolVersion:
 		return fmt.Errorf("%w: %d", ErrVersion, b[4])
-	case le.Uint64(b[8:]) != c.zone:
-		return errZone
+	case le.Uint64(b[8:]) != c.Zone:
+		return ErrZone
 	}
 	*m = Message{Kind: Kind(b[5]), Flags: Flags(le.Uint16(b[flagsAt:]))}
-	if m.Kind == 0 || m.Kind >= kinds || m.Flags >= flagsEnd {
+	if m.Kind == 0 || m.Kind >= Kinds || m.Flags >= flagsEnd {
 		return fmt.Errorf("%w: kind %d, flags %#x", ErrKind, b[5], uint16(m.Flags))
 	}
 	b, err := c.verify(b, m.Flags)
@@ -29,7 +30,7 @@ func (c *codec) parse(b []byte, m *Message, l *Lists) error {
 		return err
 	}
 	l.reset()
-	p := parser{codec: c, b: b[24:], l: l}
+	p := parser{Codec: c, b: b[24:], l: l}
 	m.Version = p.version()
 	if err := c.sender(b, &p, m); err != nil {
 		return err
@@ -38,36 +39,36 @@ func (c *codec) parse(b []byte, m *Message, l *Lists) error {
 	switch {
 	case p.err == nil && len(p.b) > 0:
 		p.err = errBody
-	case p.err == nil && (m.Kind.lists() || m.Kind.tables() || m.Kind == AttributeData):
+	case p.err == nil && m.Kind.HasLists():
 		m.Lists = l
 	}
 	return p.err
 }
 
 // verify checks the code of a message and cuts it off.
-func (c *codec) verify(b []byte, flags Flags) ([]byte, error) {
+func (c *Codec) verify(b []byte, flags Flags) ([]byte, error) {
 	if c.observes && flags&Signed != 0 {
 		return b[:max(len(b)-codeSize, HeaderSize)], nil
 	}
-	if c.ring.On() != (flags&Signed != 0) {
-		return nil, errCode
+	if c.Ring.On() != (flags&Signed != 0) {
+		return nil, ErrCode
 	}
-	if !c.ring.On() {
+	if !c.Ring.On() {
 		return b, nil
 	}
 	b, ok := c.signed(b)
 	if !ok || len(b) < HeaderSize {
-		return nil, errCode
+		return nil, ErrCode
 	}
 	return b, nil
 }
 
 // sender finds out who sent a message; From stays 0 if that is not known.
-func (c *codec) sender(b []byte, p *parser, m *Message) error {
+func (c *Codec) sender(b []byte, p *parser, m *Message) error {
 	short := binary.LittleEndian.Uint64(b[16:])
-	m.From = c.table.byShort[short]
-	if short == c.short(c.self) && !c.observes {
-		return errSender
+	m.From = c.Names.Find(short)
+	if short == c.Names.Short(c.Self) && !c.observes {
+		return ErrSender
 	}
 	switch m.Kind {
 	case LinkRequest:
@@ -76,8 +77,8 @@ func (c *codec) sender(b []byte, p *parser, m *Message) error {
 	default:
 		return p.err
 	}
-	if m.From = p.id(); p.err == nil && c.short(m.From) != short {
-		return errSender
+	if m.From = p.id(); p.err == nil && c.Names.Short(m.From) != short {
+		return ErrSender
 	}
 	return p.err
 }
@@ -91,7 +92,7 @@ func (l *Lists) reset() {
 
 // parser reads the body of a message. After an error it reads nothing more.
 type parser struct {
-	*codec
+	*Codec
 	b   []byte
 	l   *Lists
 	err error
@@ -142,11 +143,24 @@ func (p *parser) id() Ref {
 	}
 	b := p.b[:n]
 	p.b = p.b[n:]
-	r, err := p.table.addBytes(b)
+	r, err := p.add(b)
 	if err != nil {
 		p.fail(err)
 	}
 	return r
+}
+
+// add makes the node known whose id has a canonical form, which is checked and copied
+// if the node is new.
+func (p *parser) add(canonical []byte) (Ref, error) {
+	if r := p.Names.Find(shortOf(canonical)); p.Names.ID(r).canonical == string(canonical) && r != 0 {
+		return r, nil
+	}
+	id, err := parseCanonical(canonical)
+	if err != nil {
+		return 0, err
+	}
+	return p.Names.Add(id)
 }
 
 // named reads a short form; 0 if it is not known.
@@ -154,7 +168,7 @@ func (p *parser) named() Ref {
 	if p.observes {
 		return p.placed()
 	}
-	return p.table.byShort[binary.LittleEndian.Uint64(p.take(8))]
+	return p.Names.Find(binary.LittleEndian.Uint64(p.take(8)))
 }
 
 // placed reads a short form and gives it a place in the table.
@@ -163,7 +177,7 @@ func (p *parser) placed() Ref {
 	if p.err != nil {
 		return 0
 	}
-	r, err := p.table.addShort(short)
+	r, err := p.Names.AddShort(short)
 	if err != nil {
 		p.fail(err)
 	}
@@ -194,7 +208,7 @@ func (p *parser) refusal(m *Message) {
 	case m.Reason == NoReason || m.Reason >= reasons:
 		p.fail(ErrKind)
 	case m.Reason == Removed:
-		m.About, m.AboutVersion = p.self, p.version()
+		m.About, m.AboutVersion = p.Self, p.version()
 	case m.Reason == Redirect:
 		m.About = p.id()
 		m.AboutVersion = p.version()
@@ -277,7 +291,7 @@ func (p *parser) attribute() Attribute {
 	switch {
 	case p.err != nil:
 		return a
-	case key == 0, b[9] > 1, a.Deleted && value > 0, value > maxTable:
+	case key == 0, b[9] > 1, a.Deleted && value > 0, value > MaxTable:
 		p.fail(errBody)
 		return a
 	case key+value > len(p.b):

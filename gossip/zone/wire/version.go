@@ -1,9 +1,6 @@
-package engine
+package wire
 
-import (
-	"cmp"
-	"fmt"
-)
+import "fmt"
 
 // MaxIncarnation is the highest number of an incarnation; higher ones are refused, because
 // nobody could refute what is said of them.
@@ -19,32 +16,17 @@ type Version struct {
 // IsValid reports whether a node can have this version.
 func (v Version) IsValid() bool { return v.Inc > 0 && v.Inc <= MaxIncarnation && v.Minor > 0 }
 
-// Compare orders versions, the oldest first.
-func (v Version) Compare(w Version) int {
-	if c := cmp.Compare(v.Inc, w.Inc); c != 0 {
-		return c
-	}
-	return cmp.Compare(v.Minor, w.Minor)
-}
-
 // Less reports whether v is older than w.
-func (v Version) Less(w Version) bool { return v.Compare(w) < 0 }
+func (v Version) Less(w Version) bool { return v.Inc < w.Inc || v.Inc == w.Inc && v.Minor < w.Minor }
 
 // String returns the incarnation and the minor number with a dot between.
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Inc, v.Minor) }
 
-// next returns the version after v, in a new incarnation if there are no more
-// minor numbers.
-func (v Version) next() Version {
+// Next returns the version after v, in a new incarnation if there are no more minor
+// numbers.
+func (v Version) Next() Version {
 	if v.Minor == 1<<32-1 {
 		return Version{v.Inc + 1, 1}
 	}
 	return Version{v.Inc, v.Minor + 1}
-}
-
-func newer(a, b Version) Version {
-	if a.Less(b) {
-		return b
-	}
-	return a
 }

@@ -1,4 +1,4 @@
-package engine
+package wire
 
 // Kind tells messages apart.
 type Kind uint8
@@ -19,10 +19,11 @@ const (
 	AttributeRequest                 // Lists.Tables: what the sender has; Push: or anybody who has more
 	AttributeData                    // Lists.Data
 	Notice                           // Lists.Suspicions: at once, to monitors (MS-60)
-	kinds
+	// Kinds is one more than the highest kind.
+	Kinds
 )
 
-var kindNames = [kinds]string{
+var kindNames = [Kinds]string{
 	"?0?", "heartbeat", "link-request", "link-accept", "link-refuse", "link-drop", "base", "update",
 	"discovery-request", "discovery-reply", "attribute-digest", "attribute-request", "attribute-data", "notice",
 }
@@ -33,8 +34,20 @@ func (k Kind) String() string { return name(kindNames[:], int(k)) }
 // MarshalText implements encoding.TextMarshaler.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
+// HasLists reports whether messages of a kind consist of lists, which
+// [Codec.AppendParts] may cut.
+func (k Kind) HasLists() bool { return k.lists() || k.tables() || k == AttributeData }
+
+// lists reports whether messages of a kind consist of lists of members.
+func (k Kind) lists() bool {
+	return k == Base || k == Update || k == DiscoveryReply || k == Notice
+}
+
+// tables reports whether messages of a kind consist of versions of tables.
+func (k Kind) tables() bool { return k == AttributeDigest || k == AttributeRequest }
+
 func name(names []string, i int) string {
-	if i < 0 || i >= len(names) {
+	if i >= len(names) {
 		return "?"
 	}
 	return names[i]
@@ -103,6 +116,9 @@ var reasonNames = [reasons]string{"none", "removed", "redirect", "busy", "no-lin
 // String returns the name of the reason.
 func (r Reason) String() string { return name(reasonNames[:], int(r)) }
 
+// Ref stands for a node in a table of ids, see [Names]. The zero value stands for none.
+type Ref uint32
+
 // Message is a message between nodes of a zone. It is not changed once it was
 // sent, and its parts may be shared.
 type Message struct {
@@ -126,7 +142,7 @@ type Lists struct {
 	Suspicions []Suspicion
 	Silences   []Suspicion // of nodes that were silent only: they have a grace to refute that
 	Removed    []Member    // Repair: the history
-	View       *Snapshot   // instead of Alive, and with Repair of Removed; not in what arrives as bytes
+	View       View        // instead of Alive, and with Repair of Removed; not in what arrives as bytes
 	Tables     []TableVersion
 	Data       []TableData
 }

@@ -1,4 +1,4 @@
-package engine
+package wire
 
 import (
 	"bytes"
@@ -23,9 +23,9 @@ const (
 
 // Why something is no id.
 var (
-	errName      = errors.New("zone: a node's name has 1 to 255 printable bytes and no space, '=' or ','")
-	errEndpoints = fmt.Errorf("zone: a node has 1 to %d endpoints, each once, sorted in the canonical form", maxEndpoints)
-	errID        = errors.New("zone: not a node's id: want NAME=NID[,NID...]")
+	ErrName      = errors.New("zone: a node's name has 1 to 255 printable bytes and no space, '=' or ','")
+	ErrEndpoints = fmt.Errorf("zone: a node has 1 to %d endpoints, each once, sorted in the canonical form", maxEndpoints)
+	ErrID        = errors.New("zone: not a node's id: want NAME=NID[,NID...]")
 )
 
 // ID names a node: its name and network endpoints (membership design, Sec. 3; MS-5). IDs are
@@ -35,44 +35,44 @@ type ID struct {
 }
 
 // NewID returns the id of a node. Endpoints may come in any order. The error is
-// [errName] or [errEndpoints].
+// [ErrName] or [ErrEndpoints].
 func NewID(name string, endpoints ...nid.NID) (ID, error) {
 	if strings.IndexByte(name, 0) >= 0 {
-		return ID{}, errName
+		return ID{}, ErrName
 	}
 	b := append([]byte(name), 0)
 	sorted := slices.SortedFunc(slices.Values(endpoints), nid.NID.Compare)
 	for _, e := range sorted {
 		b = e.AppendExtended(b)
 	}
-	return idFrom(b)
+	return parseCanonical(b)
 }
 
-// idFrom checks a canonical form and copies it.
-func idFrom(b []byte) (ID, error) {
+// parseCanonical checks a canonical form and copies it.
+func parseCanonical(b []byte) (ID, error) {
 	name, rest, found := bytes.Cut(b, []byte{0})
-	if !found || len(name) == 0 || len(name) > maxName || !validName(name) {
-		return ID{}, errName
+	if !found || len(name) == 0 || len(name) > maxName || !ValidName(name) {
+		return ID{}, ErrName
 	}
 	if n := len(rest) / nid.ExtendedSize; len(rest)%nid.ExtendedSize != 0 || n < 1 || n > maxEndpoints {
-		return ID{}, errEndpoints
+		return ID{}, ErrEndpoints
 	}
 	var before nid.NID
 	for i := 0; len(rest) > 0; i++ {
 		id, after, err := nid.ParseExtended(rest)
 		if err != nil || !id.IsValid() || id.IsAny() || i > 0 && before.Compare(id) >= 0 {
-			return ID{}, errEndpoints
+			return ID{}, ErrEndpoints
 		}
 		// What is not written as we would write it would be another id.
 		if again := id.AppendExtended(make([]byte, 0, nid.ExtendedSize)); !bytes.Equal(again, rest[:nid.ExtendedSize]) {
-			return ID{}, errEndpoints
+			return ID{}, ErrEndpoints
 		}
 		before, rest = id, after
 	}
 	return ID{string(b)}, nil
 }
 
-func validName(name []byte) bool {
+func ValidName(name []byte) bool {
 	for len(name) > 0 {
 		r, size := utf8.DecodeRune(name)
 		if r == utf8.RuneError && size == 1 || !unicode.IsPrint(r) || r == ' ' || r == '=' || r == ',' {
@@ -83,18 +83,18 @@ func validName(name []byte) bool {
 	return true
 }
 
-// ParseID parses NAME=NID[,NID...]. The error wraps [errID], [errName],
-// [errEndpoints] or what package nid says.
+// ParseID parses NAME=NID[,NID...]. The error wraps [ErrID], [ErrName],
+// [ErrEndpoints] or what package nid says.
 func ParseID(s string) (ID, error) {
 	name, rest, found := strings.Cut(s, "=")
 	if !found {
-		return ID{}, fmt.Errorf("%w: %q", errID, s)
+		return ID{}, fmt.Errorf("%w: %q", ErrID, s)
 	}
 	var endpoints []nid.NID
 	for text := range strings.SplitSeq(rest, ",") {
 		e, err := nid.Parse(text)
 		if err != nil {
-			return ID{}, fmt.Errorf("%w: %q: %w", errID, s, err)
+			return ID{}, fmt.Errorf("%w: %q: %w", ErrID, s, err)
 		}
 		endpoints = append(endpoints, e)
 	}
@@ -178,5 +178,14 @@ type Position [sha1.Size]byte
 // Position returns the node's place on the ring.
 func (id ID) Position() Position { return sha1.Sum([]byte(id.canonical)) }
 
-// short is how messages name a node that the receiver is expected to know.
-func (p Position) short() uint64 { return binary.BigEndian.Uint64(p[:]) }
+// Short returns the short form of an id, by which messages name a node that the
+// receiver is expected to know: the first bytes of its position.
+func (id ID) Short() uint64 { return shortOf([]byte(id.canonical)) }
+
+func shortOf(canonical []byte) uint64 {
+	pos := sha1.Sum(canonical)
+	return binary.BigEndian.Uint64(pos[:])
+}
+
+// CanonicalSize returns how many bytes the canonical form has.
+func (id ID) CanonicalSize() int { return len(id.canonical) }

@@ -1,11 +1,20 @@
-package engine
+package wire
 
 import "encoding/binary"
 
-// An encoder cuts the lists of one message into as many messages as it takes. Each
-// part is complete by itself: receivers process it when it comes.
+// AppendParts appends a message with lists to the node whose id has a short form, as so
+// many messages of at most MaxBytes as it takes, and calls part with the beginning and end
+// of each in the slice that it returns. Each part is complete by itself: receivers process
+// it when it comes.
+func (c *Codec) AppendParts(b []byte, m *Message, to uint64, part func(begin, end int)) []byte {
+	e := encoder{Codec: c, m: m, to: to, b: b, emit: part}
+	e.encode()
+	return e.b
+}
+
+// An encoder cuts the lists of one message into parts.
 type encoder struct {
-	*codec
+	*Codec
 	m     *Message
 	to    uint64 // short form of the receiver
 	b     []byte
@@ -56,7 +65,7 @@ func (e *encoder) close(more bool) {
 
 // room makes sure that so many bytes fit the message.
 func (e *encoder) room(n int) {
-	if len(e.b)-e.begin+n+codeSize <= e.most || e.empty() {
+	if len(e.b)-e.begin+n+codeSize <= e.MaxBytes || e.empty() {
 		return
 	}
 	e.close(true)
@@ -96,7 +105,7 @@ func (e *encoder) members(l *Lists) {
 	for i := range l.Leaves {
 		d := &l.Leaves[i]
 		e.room(departureSize)
-		e.b = appendVersion(le.AppendUint64(e.b, e.short(d.Node)), d.Version)
+		e.b = appendVersion(le.AppendUint64(e.b, e.Names.Short(d.Node)), d.Version)
 		e.b = le.AppendUint32(e.b, uint32(d.Code))
 		e.count[listLeaves]++
 	}
@@ -104,12 +113,12 @@ func (e *encoder) members(l *Lists) {
 		e.alive(l.Alive[i].Node, l.Alive[i].Version)
 	}
 	if l.View != nil {
-		l.View.each(inView, e.alive)
+		l.View.Each(false, e.alive)
 	}
 	for i := range l.Suspicions {
 		s := &l.Suspicions[i]
 		e.room(suspicionSize)
-		e.suspicion(e.short(s.Reporter), e.short(s.Suspect), s.Version)
+		e.suspicion(e.Names.Short(s.Reporter), e.Names.Short(s.Suspect), s.Version)
 	}
 	for i := range l.Silences {
 		s := &l.Silences[i]
@@ -117,13 +126,13 @@ func (e *encoder) members(l *Lists) {
 			e.silences = true
 			e.suspicion(noReporter, 0, silenceMark)
 		}
-		e.suspicion(e.short(s.Reporter), e.short(s.Suspect), s.Version)
+		e.suspicion(e.Names.Short(s.Reporter), e.Names.Short(s.Suspect), s.Version)
 	}
 	for i := range l.Removed {
 		e.removed(l.Removed[i].Node, l.Removed[i].Version)
 	}
 	if l.View != nil && e.m.Flags&Repair != 0 {
-		l.View.each(inHistory, e.removed)
+		l.View.Each(true, e.removed)
 	}
 }
 
@@ -140,47 +149,34 @@ func (e *encoder) suspicion(reporter, suspect uint64, v Version) {
 	e.count[listSuspicions]++
 }
 
-// each calls f for all nodes in a state.
-func (s *Snapshot) each(st state, f func(Ref, Version)) {
-	for i, p := range s.pages {
-		if p == nil {
-			continue
-		}
-		for j := range p.entries {
-			if en := &p.entries[j]; en.state == st {
-				f(Ref(i*pageSize+j), en.version())
-			}
-		}
-	}
-}
-
 func (e *encoder) alive(r Ref, v Version) {
-	if !e.table.ids[r].id.IsValid() {
+	id := e.Names.ID(r)
+	if !id.IsValid() {
 		return // of a stranger that left only its short form is known
 	}
-	e.room(memberOverhead + len(e.table.ids[r].id.canonical))
+	e.room(memberOverhead + len(id.canonical))
 	e.b = appendVersion(e.appendID(e.b, r), v)
 	e.count[listAlive]++
 }
 
 func (e *encoder) removed(r Ref, v Version) {
 	e.room(removedSize)
-	e.b = appendVersion(binary.LittleEndian.AppendUint64(e.b, e.short(r)), v)
+	e.b = appendVersion(binary.LittleEndian.AppendUint64(e.b, e.Names.Short(r)), v)
 	e.count[listRemoved]++
 }
 
 func (e *encoder) tableVersion(v *TableVersion) {
 	le := binary.LittleEndian
 	e.room(tableVerSize)
-	e.b = le.AppendUint64(le.AppendUint64(le.AppendUint64(e.b, e.short(v.Owner)), v.Inc), v.U)
+	e.b = le.AppendUint64(le.AppendUint64(le.AppendUint64(e.b, e.Names.Short(v.Owner)), v.Inc), v.U)
 	e.count[0]++
 }
 
-// tableData appends entries of a table, which fit one message always: see maxTable.
+// tableData appends entries of a table, which fit one message always: see MaxTable.
 func (e *encoder) tableData(d *TableData) {
 	le := binary.LittleEndian
 	e.room(dataSize(d))
-	e.b = le.AppendUint64(le.AppendUint64(e.b, e.short(d.Owner)), d.Inc)
+	e.b = le.AppendUint64(le.AppendUint64(e.b, e.Names.Short(d.Owner)), d.Inc)
 	e.b = le.AppendUint64(le.AppendUint64(e.b, d.From), d.To)
 	n := uint32(len(d.Entries))
 	if d.Last {

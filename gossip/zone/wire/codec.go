@@ -1,0 +1,149 @@
+package wire
+
+import (
+	"encoding/binary"
+
+	"ulnet/portals/keyring"
+)
+
+// Names are the nodes that a sender or receiver of messages knows, each by its Ref.
+type Names interface {
+	ID(Ref) ID                          // the invalid one if no more than the short form is known
+	Short(Ref) uint64                   // the short form of a node's id, 0 of none
+	Find(short uint64) Ref              // 0 if the node is not known
+	Add(ID) (Ref, error)                // makes a node known
+	AddShort(short uint64) (Ref, error) // makes a node known of which messages say no more than the short form
+}
+
+// View is a view of a zone's members, with the history, at an instant.
+type View interface {
+	// Each calls f for all members, or with gone for all nodes in the history.
+	Each(gone bool, f func(Ref, Version))
+	// Size returns how many members there are, the bytes of their ids in the canonical
+	// form, and how many nodes are in the history.
+	Size() (members, bytes, gone int)
+}
+
+// Codec turns messages of a zone into bytes and back.
+type Codec struct {
+	Names    Names
+	Zone     uint64        // see [ZoneNumber]
+	Ring     *keyring.Ring // nil without a key
+	Self     Ref           // this node
+	MaxBytes int           // of a message with lists, which is cut into parts
+	observes bool          // it parses messages to other nodes, of any zone, and checks no code
+}
+
+// appendHeader appends the beginning of every message, little-endian:
+//
+//	 0  4  magic   "ZONE"
+//	 4  1  version
+//	 5  1  kind
+//	 6  2  flags
+//	 8  8  zone    number of the zone
+//	16  8  sender  short form of its id: the first bytes of its SHA-1 digest
+//	24  8  inc     the sender's version
+//	32  4  minor
+//	36     body
+//
+// Then follows, by kind:
+//
+//	heartbeat                u64 hash, u64 tables
+//	link-request             u8 roles, id
+//	link-accept              u8 roles
+//	link-refuse, link-drop   u8 reason; removed: version; redirect: id, version
+//	discovery-request        id
+//	base, update, notice,
+//	  discovery-reply        four u32 counts; leaves, alive, suspicions, removed
+//	attribute-digest         u32 count; {u64 owner, u64 inc, u64 u}
+//	attribute-request        the same
+//	attribute-data           u32 count; {u64 owner, u64 inc, u64 from, u64 to,
+//	                         u32 entries, entries}
+//
+// and, if it is signed, 12 bytes of HMAC-SHA-256 over the receiver's short form
+// and all before. The parts:
+//
+//	id         u16 length, canonical form: name, 0, endpoints in order
+//	version    u64 inc, u32 minor
+//	leave      u64 short form, version, i32 exit code
+//	alive      id, version
+//	suspicion  u64 reporter, u64 suspect, version; with reporter 0 it says that
+//	           those behind it are of silence, which nodes that do not know
+//	           that ignore: they take these for those of a failure
+//	removed    u64 short form, version
+//	entry      u64 version, u8 key's length, u8 1: deleted, u32 value's length,
+//	           key, value
+//
+// The highest bit of the entries' count says that what was asked for ends here.
+func (c *Codec) appendHeader(b []byte, m *Message) []byte {
+	flags := m.Flags &^ Signed
+	if c.Ring.On() {
+		flags |= Signed
+	}
+	le := binary.LittleEndian
+	b = append(b, magic...)
+	b = append(b, ProtocolVersion, byte(m.Kind))
+	b = le.AppendUint16(b, uint16(flags))
+	b = le.AppendUint64(b, c.Zone)
+	b = le.AppendUint64(b, c.Names.Short(m.From))
+	return appendVersion(b, m.Version)
+}
+
+func appendVersion(b []byte, v Version) []byte {
+	b = binary.LittleEndian.AppendUint64(b, v.Inc)
+	return binary.LittleEndian.AppendUint32(b, v.Minor)
+}
+
+func (c *Codec) appendID(b []byte, r Ref) []byte {
+	id := c.Names.ID(r)
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(id.canonical)))
+	return id.AppendCanonical(b)
+}
+
+// Append appends a message without lists to the node whose id has a short form, signed
+// if there is a key.
+func (c *Codec) Append(b []byte, m *Message, to uint64) []byte {
+	begin := len(b)
+	return c.sign(c.appendFixed(b, m), begin, to)
+}
+
+func (c *Codec) appendFixed(b []byte, m *Message) []byte {
+	b = c.appendHeader(b, m)
+	le := binary.LittleEndian
+	switch m.Kind {
+	case Heartbeat:
+		b = le.AppendUint64(b, m.Hash)
+		b = le.AppendUint64(b, m.Tables)
+	case LinkRequest:
+		b = append(b, byte(m.Roles))
+		b = c.appendID(b, m.From)
+	case LinkAccept:
+		b = append(b, byte(m.Roles))
+	case LinkRefuse, LinkDrop:
+		b = append(b, byte(m.Reason))
+		switch m.Reason {
+		case Removed:
+			b = appendVersion(b, m.AboutVersion)
+		case Redirect:
+			b = c.appendID(b, m.About)
+			b = appendVersion(b, m.AboutVersion)
+		}
+	case DiscoveryRequest:
+		b = c.appendID(b, m.From)
+	}
+	return b
+}
+
+// sign ends the message that begins at an offset of b, if there is a key.
+func (c *Codec) sign(b []byte, begin int, to uint64) []byte {
+	return c.Ring.Append(b, begin, boundTo(to))
+}
+
+// boundTo is what a code is bound to: the short form of the receiver. The sender's
+// is in the message.
+func boundTo(short uint64) keyring.Binding { return keyring.Binding{}.Number(short) }
+
+// signed checks the code of a message to this node and cuts it off.
+func (c *Codec) signed(b []byte) ([]byte, bool) {
+	return c.Ring.Verify(b, boundTo(c.Names.Short(c.Self)))
+}

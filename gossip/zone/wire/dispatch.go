@@ -1,0 +1,262 @@
+package wire
+
+import "encoding/binary"
+
+// DispatchKind tells messages of the hierarchy apart.
+type DispatchKind uint8
+
+// The kinds of messages of the hierarchy, and which fields of [Dispatch] they use
+// besides Kind, Flags, From, Version and Zone.
+const (
+	Register   DispatchKind = 1 + iota // delegate → supervisor: Activation, Registration, Size, Hash, Known; Joined, Left: changes of the zone, or with Whole all of it
+	Registered                         // answer: Registration; Activation: the highest, of one that is no delegate any more; Want: send all; Joined: all supervisors, unless Known is theirs; Known; Taken: About; NoRoom: it is not registered
+	Unregister                         // delegate → supervisor: it is no delegate any more, or has another supervisor: Registration
+	Alarm                              // delegate → supervisor → monitors: About, AboutVersion, Reporters: a member is suspected (MS-101, MS-A32)
+	Query                              // anybody → supervisor: Number: who is in the zone (MS-99)
+	Answer                             // answer: Number, Size, Joined; Unknown: the zone is not guarded here
+	// DispatchKinds is one more than the highest kind.
+	DispatchKinds
+)
+
+var dispatchNames = [DispatchKinds]string{"?0?", "register", "registered", "unregister", "alarm", "query", "answer"}
+
+// String returns the name of the kind.
+func (k DispatchKind) String() string { return name(dispatchNames[:], int(k)) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (k DispatchKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// DispatchFlags say more about a message of the hierarchy.
+type DispatchFlags uint16
+
+// The flags; the first is [Signed].
+const (
+	Whole     DispatchFlags = 2 << iota // Register: Joined is all of the zone
+	Want                                // Registered: send all
+	Unknown                             // Answer: the zone is not guarded here
+	Continued                           // another message goes on with Joined
+	Continues                           // this goes on
+	Taken                               // Registered: About, another active delegate of a zone with this name, counts
+	NoRoom                              // Registered: the supervisor has no room for the zone, or for one more delegate of it
+	dispatchFlagsEnd
+)
+
+// Named is a node of another zone and a version of it.
+type Named struct {
+	ID      ID      `json:"id"`
+	Version Version `json:"version"`
+}
+
+// Dispatch is a message between zones: between the delegates of a base zone and the
+// supervisors in the management zone. It names nodes by their ids, because those have
+// other tables. It is not changed once it was sent.
+//
+//	0  4  magic         "HIER"
+//	4  1  version
+//	5  1  kind
+//	6  2  flags
+//	8     from          id, version
+//	      zone          u8 length, name
+//	   8  activation
+//	   8  registration
+//	   8  hash
+//	   8  known
+//	   8  number
+//	   4  size
+//	   4  reporters
+//	      about         id or a length of 0, version or zeros
+//	      joined        u32 count; id, version
+//	      left          the same
+//
+// and, if it is signed, a code as for other messages. Ids and versions are as there.
+type Dispatch struct {
+	Kind         DispatchKind
+	Flags        DispatchFlags
+	From         ID
+	Version      Version
+	Zone         string // the base zone
+	Activation   uint64
+	Registration uint64
+	Hash         uint64 // of the base zone's view
+	Known        uint64 // hash of the supervisors that the delegate knows
+	Number       uint64
+	Size         uint32
+	Reporters    uint32
+	About        ID
+	AboutVersion Version
+	Joined, Left []Named
+}
+
+const (
+	dispatchMagic = "HIER"
+	dispatchFixed = 8 + memberOverhead + 1 + 5*8 + 2*4 + memberOverhead + 4 + 4
+)
+
+// DispatchSize returns how many bytes [Codec.AppendDispatch] appends.
+func (c *Codec) DispatchSize(d *Dispatch) int {
+	n := dispatchFixed + len(d.From.canonical) + len(d.Zone) + len(d.About.canonical)
+	for _, list := range [][]Named{d.Joined, d.Left} {
+		for i := range list {
+			n += memberOverhead + len(list[i].ID.canonical)
+		}
+	}
+	if c.Ring.On() {
+		n += codeSize
+	}
+	return n
+}
+
+// DispatchRoom is how many nodes fit a dispatch of so many bytes, however long all its
+// names are.
+func DispatchRoom(maxBytes int) int {
+	return max(1, (maxBytes-dispatchFixed-codeSize-2*maxID-MaxZone)/(memberOverhead+maxID))
+}
+
+// AppendDispatch appends a dispatch to a node, signed if there is a key.
+func (c *Codec) AppendDispatch(b []byte, d *Dispatch, to ID) []byte {
+	if c.Ring.On() {
+		d.Flags |= DispatchFlags(Signed)
+	}
+	begin := len(b)
+	return c.sign(d.appendTo(b), begin, to.Short())
+}
+
+// IsDispatch reports whether a message is one of the hierarchy.
+func IsDispatch(b []byte) bool { return len(b) >= 4 && string(b[:4]) == dispatchMagic }
+
+// ParseDispatch parses a dispatch to this node and checks its code.
+func (c *Codec) ParseDispatch(b []byte) (*Dispatch, error) {
+	ok := len(b) < 8 || b[flagsAt]&byte(Signed) == 0
+	if c.Ring.On() {
+		b, ok = c.signed(b)
+		ok = ok && len(b) >= 8
+	}
+	if !ok {
+		return nil, ErrCode
+	}
+	return parseDispatch(b)
+}
+
+// ParseDispatch parses a dispatch for an observer, which checks no code.
+func ParseDispatch(b []byte) (d *Dispatch, signed bool, err error) {
+	if signed = len(b) >= 8+codeSize && b[flagsAt]&byte(Signed) != 0; signed {
+		b = b[:len(b)-codeSize]
+	}
+	d, err = parseDispatch(b)
+	return d, signed, err
+}
+
+// AppendTo appends an id and a version.
+func (n Named) AppendTo(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(n.ID.canonical)))
+	return appendVersion(n.ID.AppendCanonical(b), n.Version)
+}
+
+// appendTo appends the message, unsigned.
+func (d *Dispatch) appendTo(b []byte) []byte {
+	le := binary.LittleEndian
+	b = append(b, dispatchMagic...)
+	b = append(b, ProtocolVersion, byte(d.Kind))
+	b = le.AppendUint16(b, uint16(d.Flags))
+	b = Named{d.From, d.Version}.AppendTo(b)
+	b = append(append(b, byte(len(d.Zone))), d.Zone...)
+	for _, n := range []uint64{d.Activation, d.Registration, d.Hash, d.Known, d.Number} {
+		b = le.AppendUint64(b, n)
+	}
+	b = le.AppendUint32(le.AppendUint32(b, d.Size), d.Reporters)
+	b = Named{d.About, d.AboutVersion}.AppendTo(b)
+	for _, list := range [][]Named{d.Joined, d.Left} {
+		b = le.AppendUint32(b, uint32(len(list)))
+		for i := range list {
+			b = list[i].AppendTo(b)
+		}
+	}
+	return b
+}
+
+// parseDispatch parses a message without a code.
+func parseDispatch(b []byte) (*Dispatch, error) {
+	switch {
+	case len(b) < 8:
+		return nil, ErrShort
+	case string(b[:4]) != dispatchMagic:
+		return nil, ErrMagic
+	case b[4] != ProtocolVersion:
+		return nil, ErrVersion
+	}
+	le := binary.LittleEndian
+	d := &Dispatch{Kind: DispatchKind(b[5]), Flags: DispatchFlags(le.Uint16(b[6:])) &^ DispatchFlags(Signed)}
+	if d.Kind == 0 || d.Kind >= DispatchKinds || d.Flags >= dispatchFlagsEnd {
+		return nil, ErrKind
+	}
+	p := namedParser{b: b[8:]}
+	from := p.named(false)
+	d.From, d.Version = from.ID, from.Version
+	d.Zone = string(p.take(int(p.take(1)[0])))
+	for _, n := range []*uint64{&d.Activation, &d.Registration, &d.Hash, &d.Known, &d.Number} {
+		*n = le.Uint64(p.take(8))
+	}
+	d.Size, d.Reporters = le.Uint32(p.take(4)), le.Uint32(p.take(4))
+	about := p.named(d.Kind != Alarm && d.Flags&Taken == 0)
+	d.About, d.AboutVersion = about.ID, about.Version
+	for _, list := range []*[]Named{&d.Joined, &d.Left} {
+		for n := le.Uint32(p.take(4)); n > 0 && p.err == nil; n-- {
+			*list = append(*list, p.named(false))
+		}
+	}
+	if p.err == nil && (len(p.b) > 0 || !ValidName([]byte(d.Zone)) || d.Zone == "" || len(d.Zone) > MaxZone) {
+		p.err = errBody
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	return d, nil
+}
+
+// ParseNamed parses an id and a version.
+func ParseNamed(b []byte) (n Named, rest []byte, err error) {
+	p := namedParser{b: b}
+	n = p.named(false)
+	return n, p.b, p.err
+}
+
+// namedParser reads ids and versions. After an error it reads nothing more.
+type namedParser struct {
+	b   []byte
+	err error
+}
+
+// take returns the next n bytes, at most 255; zeros after an error.
+func (p *namedParser) take(n int) []byte {
+	if p.err != nil || len(p.b) < n {
+		if p.err == nil {
+			p.err = ErrShort
+		}
+		return make([]byte, n)
+	}
+	b := p.b[:n]
+	p.b = p.b[n:]
+	return b
+}
+
+// named reads an id and a version; both may be missing if that is allowed.
+func (p *namedParser) named(optional bool) (n Named) {
+	size := int(binary.LittleEndian.Uint16(p.take(2)))
+	if p.err == nil && (size > maxID || size > len(p.b)) {
+		p.err = ErrShort
+	}
+	if p.err != nil {
+		return n
+	}
+	id := p.b[:size]
+	p.b = p.b[size:]
+	v := p.take(versionLen)
+	n.Version = Version{binary.LittleEndian.Uint64(v), binary.LittleEndian.Uint32(v[8:])}
+	if p.err != nil || optional && size == 0 && n.Version == (Version{}) {
+		return n
+	}
+	if n.ID, p.err = parseCanonical(id); p.err == nil && !n.Version.IsValid() {
+		p.err = ErrInc
+	}
+	return n
+}

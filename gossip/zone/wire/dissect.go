@@ -1,0 +1,111 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Seen is a message within a zone as an observer parses it, which is no node of it.
+type Seen struct {
+	Message        // its Refs are those of Name, ID and Short
+	Zone    uint64 // the number of the zone, see [ZoneNumber]
+	Sender  uint64 // the short form of the sender's id
+	names   *seenNames
+}
+
+// ParseMessage parses a message. With [ErrShort], [ErrMagic] and [ErrVersion] of the
+// header there is none; with other errors its header is valid all the same. Codes are
+// not checked.
+func ParseMessage(b []byte) (*Seen, error) {
+	if len(b) < HeaderSize {
+		return nil, ErrShort
+	}
+	le := binary.LittleEndian
+	s := &Seen{Zone: le.Uint64(b[8:]), Sender: le.Uint64(b[16:]), names: newSeenNames()}
+	c := Codec{Names: s.names, Zone: s.Zone, observes: true}
+	err := c.Parse(b, &s.Message, new(Lists))
+	if s.Kind == 0 {
+		return nil, err
+	}
+	return s, err
+}
+
+// Name returns the name of a node, or its short form if the message does not say more.
+func (s *Seen) Name(r Ref) string {
+	if id := s.ID(r); id.IsValid() {
+		return id.Name()
+	}
+	if int(r) < len(s.names.nodes) {
+		return ShortName(s.Short(r))
+	}
+	return "?"
+}
+
+// ID returns the id of a node, the invalid one if the message does not say it.
+func (s *Seen) ID(r Ref) ID { return s.names.ID(r) }
+
+// IDs returns the ids that the message says.
+func (s *Seen) IDs() (list []ID) {
+	for _, n := range s.names.nodes {
+		if n.id.IsValid() {
+			list = append(list, n.id)
+		}
+	}
+	return list
+}
+
+// Short returns the short form of a node, 0 of none.
+func (s *Seen) Short(r Ref) uint64 { return s.names.Short(r) }
+
+// ShortName is the text of a short form.
+func ShortName(short uint64) string { return fmt.Sprintf("#%016x", short) }
+
+// seenNames are the nodes that one message names.
+type seenNames struct {
+	nodes   []seenNode // by Ref; the first stands for none
+	byShort map[uint64]Ref
+}
+
+type seenNode struct {
+	id    ID
+	short uint64
+}
+
+func newSeenNames() *seenNames {
+	return &seenNames{nodes: make([]seenNode, 1), byShort: make(map[uint64]Ref)}
+}
+
+// node returns what is known of a node, the zero value of none.
+func (n *seenNames) node(r Ref) seenNode {
+	if int(r) >= len(n.nodes) {
+		return seenNode{}
+	}
+	return n.nodes[r]
+}
+
+// ID implements [Names].
+func (n *seenNames) ID(r Ref) ID { return n.node(r).id }
+
+// Short implements [Names].
+func (n *seenNames) Short(r Ref) uint64 { return n.node(r).short }
+
+// Find implements [Names].
+func (n *seenNames) Find(short uint64) Ref { return n.byShort[short] }
+
+// Add implements [Names].
+func (n *seenNames) Add(id ID) (Ref, error) {
+	r, err := n.AddShort(id.Short())
+	n.nodes[r].id = id
+	return r, err
+}
+
+// AddShort implements [Names]. The length of the message bounds the nodes.
+func (n *seenNames) AddShort(short uint64) (Ref, error) {
+	r, ok := n.byShort[short]
+	if !ok {
+		r = Ref(len(n.nodes))
+		n.nodes = append(n.nodes, seenNode{short: short})
+		n.byShort[short] = r
+	}
+	return r, nil
+}

@@ -1,0 +1,14 @@
+// Package wire is the format of the messages of zones, for the machine (gossip/zone/engine),
+// simulators and tools that look at captures. It does no I/O.
+//
+// Messages are single PUTs to [Portal] with match bits [Bits], little-endian. There are two
+// sorts: a [Message] goes between nodes of a zone, a [Dispatch] between a zone and the
+// management zone above it. The offsets of the first stand at Codec.appendHeader, those of the
+// second at Dispatch. [Codec.AppendParts] cuts lists that do not fit one message into several,
+// each of which stands for itself.
+//
+// A message of a zone names most nodes by the first eight bytes of the SHA-1 digest of their
+// ids, which a receiver knows already. Nodes are small numbers in a parsed message, see
+// [Ref]: whoever parses keeps their ids and fulfils [Names]. Observers, which know no ids,
+// call [ParseMessage] and [ParseDispatch].
+package wire

@@ -1,0 +1,73 @@
+package wire
+
+import (
+	"crypto/sha1"
+	"encoding/binary"
+	"errors"
+
+	"ulnet/portals/keyring"
+)
+
+// Portal is the portal of zones, behind those of client health.
+const Portal = 59
+
+// Bits are the match bits of all messages.
+const Bits = 0x7A6F6E65_00000001
+
+// ProtocolVersion is that of the messages.
+const ProtocolVersion = 1
+
+// Sizes in bytes.
+const (
+	HeaderSize = 36
+	flagsAt    = 6
+	codeSize   = keyring.CodeSize
+	versionLen = 12
+	countsSize = 16
+
+	departureSize  = 8 + versionLen + 4
+	suspicionSize  = 16 + versionLen
+	removedSize    = 8 + versionLen
+	tableVerSize   = 24
+	tableDataSize  = 36
+	memberOverhead = 2 + versionLen
+
+	attributeOverhead = 14
+	// MaxKey and MaxTable bound the key of an attribute and the attributes of a node: a
+	// whole table fits one message.
+	MaxKey   = 255
+	MaxTable = 512 << 10
+	// MaxTableKeys bounds the keys of a table that is taken from others: more than fit the
+	// default size, if key and value have two bytes together.
+	MaxTableKeys = 16 << 10
+
+	// MaxZone bounds the name of a zone, in bytes: the attribute by which supervisors publish a
+	// base zone has the key "zone.census/" and that name.
+	MaxZone = MaxKey - len("zone.census/")
+	// MaxMessage is the most bytes that a message can have.
+	MaxMessage = 1 << 20
+	// MinMessage is the smallest limit for messages: the largest part that is not cut fits.
+	MinMessage = HeaderSize + countsSize + 2*(memberOverhead+maxID) + codeSize
+)
+
+const magic = "ZONE"
+
+// Why a message is not understood.
+var (
+	ErrShort   = errors.New("zone: message shorter than it says")
+	ErrMagic   = errors.New("zone: no message of a zone")
+	ErrVersion = errors.New("zone: another protocol version")
+	ErrKind    = errors.New("zone: unknown kind, flags, roles or reason")
+	ErrZone    = errors.New("zone: of another zone")
+	ErrCode    = errors.New("zone: not signed with the cluster's key")
+	errBody    = errors.New("zone: body does not fit its kind")
+	ErrInc     = errors.New("zone: a version that no node can have")
+	ErrSender  = errors.New("zone: the sender is this node, or unknown where it must be known")
+)
+
+// ZoneNumber is how messages name a zone: the beginning of the SHA-1 digest of its
+// name.
+func ZoneNumber(name string) uint64 {
+	sum := sha1.Sum([]byte(name))
+	return binary.BigEndian.Uint64(sum[:])
+}
