@@ -162,7 +162,7 @@ func (s *mcastSiege) honest(after string) {
 	for _, group := range []string{"closed", "open"} {
 		for i, d := range s.daemons {
 			d.Until(besiegeWithin, fmt.Sprintf("after %s all members of %s at member %d", after, group, i), func() bool {
-				st, err := rmcastmod.OpMcastStatus.Call(ctx, d.Control(), control.None{})
+				st, err := rmcastmod.OpStatus.Call(ctx, d.Control(), control.None{})
 				for k := range st.Groups {
 					if g := &st.Groups[k]; err == nil && g.Name == group {
 						return len(g.Members) == len(s.daemons) && g.Usable == g.Version && g.Sending == g.Version
@@ -184,7 +184,7 @@ func (s *mcastSiege) exchange(ctx context.Context, after, group string) {
 		listening.Go(func() {
 			once := sync.OnceFunc(ready.Done)
 			defer once()
-			err := rmcastmod.OpMcastReceive.Call(ctx, d.Control(), rmcastmod.McastReceive{Group: group, Count: len(s.daemons)}, func(step rmcastmod.Step) error {
+			err := rmcastmod.OpReceive.Call(ctx, d.Control(), rmcastmod.ReceiveRequest{Group: group, Count: len(s.daemons)}, func(step rmcastmod.Step) error {
 				if step.Ready {
 					once()
 				}
@@ -205,7 +205,7 @@ func (s *mcastSiege) exchange(ctx context.Context, after, group string) {
 	ready.Wait()
 	for i, d := range s.daemons {
 		text := fmt.Sprintf("round %d of %d", s.rounds, i)
-		sent, err := rmcastmod.OpMcastSend.CallWith(ctx, d.Control(), rmcastmod.McastSend{Group: group, Wait: true}, strings.NewReader(text))
+		sent, err := rmcastmod.OpSend.CallWith(ctx, d.Control(), rmcastmod.SendRequest{Group: group, Wait: true}, strings.NewReader(text))
 		if err != nil || sent.Messages != 1 || len(sent.Failed) > 0 {
 			s.t.Errorf("after %s member %d sends to %s: %+v, %v", after, i, group, sent, err)
 		}
@@ -233,7 +233,7 @@ func (s *mcastSiege) notSigned() {
 	s.put(0, wire.ManagerPortal, o.AppendTo(nil))
 	manager := s.daemons[0]
 	manager.Until(seenWithin, "messages that are not signed", func() bool {
-		st, err := rmcastmod.OpMcastStatus.Call(s.t.Context(), manager.Control(), control.None{})
+		st, err := rmcastmod.OpStatus.Call(s.t.Context(), manager.Control(), control.None{})
 		return err == nil && st.NotSigned > 0 && st.Verified[0] > 0 && st.Keys == 1 &&
 			strings.Contains(manager.Log(), "messages are not signed with the key of this node")
 	})
@@ -250,7 +250,7 @@ func (s *mcastSiege) complaints() {
 	s.put(0, wire.ManagerPortal, o.AppendTo(nil))
 	manager := s.daemons[0]
 	manager.Until(seenWithin, "strangers at the manager", func() bool {
-		st, err := rmcastmod.OpMcastStatus.Call(s.t.Context(), manager.Control(), control.None{})
+		st, err := rmcastmod.OpStatus.Call(s.t.Context(), manager.Control(), control.None{})
 		return err == nil && st.Groups[0].Managing != nil && st.Groups[0].Managing.Stats["stranger"] > 0 &&
 			strings.Contains(manager.Log(), "not on the list of those that may be members")
 	})

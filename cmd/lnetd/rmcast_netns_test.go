@@ -119,7 +119,7 @@ type mcastListener struct {
 // run listens until count messages have come, or ctx ends.
 func (l *mcastListener) run(ctx context.Context, count int, ready *sync.WaitGroup) {
 	heard := false
-	err := rmcast.OpMcastReceive.Call(ctx, l.r.daemons[l.member].Control(), rmcast.McastReceive{Group: "news", Count: count}, func(s rmcast.Step) error {
+	err := rmcast.OpReceive.Call(ctx, l.r.daemons[l.member].Control(), rmcast.ReceiveRequest{Group: "news", Count: count}, func(s rmcast.Step) error {
 		if s.Ready {
 			heard = true
 			ready.Done()
@@ -162,7 +162,7 @@ func (l *mcastListener) take(s *rmcast.Step) {
 
 // message checks one: RM-2 and RM-31, each once and in its source's order, without a gap
 // in one incarnation of a member.
-func (l *mcastListener) message(h *rmcast.McastHeard, data []byte) {
+func (l *mcastListener) message(h *rmcast.Heard, data []byte) {
 	l.got++
 	source, i := -1, -1
 	if words := strings.SplitN(string(data), " ", 3); len(words) == 3 {
@@ -182,13 +182,13 @@ func (l *mcastListener) message(h *rmcast.McastHeard, data []byte) {
 // comeAndGo has a member leave and join until it is over, and returns how often.
 func (r *mcastRoom) comeAndGo(member int, over <-chan struct{}) (times int) {
 	d := r.daemons[member]
-	group := rmcast.McastJoin{Group: "news", TimeoutMS: 60_000}
+	group := rmcast.JoinRequest{Group: "news", TimeoutMS: 60_000}
 	for {
-		if err := rmcast.OpMcastLeave.Call(r.t.Context(), d.Control(), group); err != nil {
+		if err := rmcast.OpLeave.Call(r.t.Context(), d.Control(), group); err != nil {
 			r.t.Errorf("member %d leaves: %v", member, err)
 			return times
 		}
-		if err := rmcast.OpMcastJoin.Call(r.t.Context(), d.Control(), group); err != nil {
+		if err := rmcast.OpJoin.Call(r.t.Context(), d.Control(), group); err != nil {
 			r.t.Errorf("member %d joins: %v", member, err)
 			return times
 		}
@@ -218,7 +218,7 @@ func (r *mcastRoom) run() {
 	t := r.t
 	for i, d := range r.daemons {
 		d.Until(seenWithin, fmt.Sprintf("all members at member %d", i), func() bool {
-			s, err := rmcast.OpMcastStatus.Call(t.Context(), d.Control(), control.None{})
+			s, err := rmcast.OpStatus.Call(t.Context(), d.Control(), control.None{})
 			if err != nil {
 				return false
 			}
@@ -264,7 +264,7 @@ func (r *mcastRoom) run() {
 }
 
 func (r *mcastRoom) send(ctx context.Context, i int) {
-	sent, err := rmcast.OpMcastSend.CallWith(ctx, r.daemons[i].Control(), rmcast.McastSend{Group: "news", Lines: true}, &mcastLines{source: i, count: r.each})
+	sent, err := rmcast.OpSend.CallWith(ctx, r.daemons[i].Control(), rmcast.SendRequest{Group: "news", Lines: true}, &mcastLines{source: i, count: r.each})
 	if err != nil || sent.Messages != r.each || len(sent.Failed) > 0 {
 		r.t.Errorf("source %d: %+v, %v", i, sent, err)
 	}
@@ -290,7 +290,7 @@ func (r *mcastRoom) judge(listeners []*mcastListener, moves int, took time.Durat
 	if moves < 2 || incarnations < moves {
 		r.t.Errorf("members left and joined %d times, and saw %d", moves, incarnations)
 	}
-	s, err := rmcast.OpMcastStatus.Call(r.t.Context(), r.daemons[0].Control(), control.None{})
+	s, err := rmcast.OpStatus.Call(r.t.Context(), r.daemons[0].Control(), control.None{})
 	if err != nil || s.Groups[0].Stats["repaired"]+s.Groups[0].Stats["repairs"] == 0 {
 		r.t.Errorf("nothing was repaired where packets are lost: %v", err)
 	}

@@ -55,7 +55,7 @@ the moment on at which they know so: that may be a little later.`,
 		if err != nil {
 			return err
 		}
-		return rmcast.OpMcastJoin.Call(c.Context(), g.client(), rmcast.McastJoin{Group: args[0], TimeoutMS: ms})
+		return rmcast.OpJoin.Call(c.Context(), g.client(), rmcast.JoinRequest{Group: args[0], TimeoutMS: ms})
 	}
 	return c
 }
@@ -74,7 +74,7 @@ for what others have under way.`,
 		if *timeout < time.Millisecond {
 			return cli.Usagef("--timeout: want a time from 1ms, not %v", *timeout)
 		}
-		return rmcast.OpMcastLeave.Call(c.Context(), g.client(), rmcast.McastJoin{Group: args[0], TimeoutMS: timeout.Milliseconds()})
+		return rmcast.OpLeave.Call(c.Context(), g.client(), rmcast.JoinRequest{Group: args[0], TimeoutMS: timeout.Milliseconds()})
 	}
 	return c
 }
@@ -95,13 +95,13 @@ success without it: be sure.`,
 			if err != nil {
 				return cli.Usagef("%v", err)
 			}
-			return rmcast.OpMcastExpel.Call(c.Context(), g.client(), rmcast.McastExpel{Group: args[0], NID: id})
+			return rmcast.OpExpel.Call(c.Context(), g.client(), rmcast.ExpelRequest{Group: args[0], NID: id})
 		},
 	}
 }
 
 func mcastFaultCommand(g *globals) *cobra.Command {
-	f := rmcast.McastFaults{}
+	f := rmcast.Faults{}
 	c := &cobra.Command{
 		Use:   "fault GROUP [--acks SHARE] [--datagrams SHARE]",
 		Short: "Discard some of what arrives, on purpose",
@@ -118,7 +118,7 @@ now on: without a flag none. 'scollctl mcast status' shows the shares, and count
 				}
 			}
 			f.Group = args[0]
-			return rmcast.OpMcastFaults.Call(c.Context(), g.client(), f)
+			return rmcast.OpFaults.Call(c.Context(), g.client(), f)
 		},
 	}
 	c.Flags().Float64Var(&f.Acks, "acks", 0, "`SHARE` of control messages, from 0 to 1")
@@ -134,7 +134,7 @@ func mcastGroupsCommand(g *globals) *cobra.Command {
 		Example: "  scollctl mcast groups --json | jq '.[].members[].nid'",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := rmcast.OpMcastStatus.Call(c.Context(), g.client(), control.None{})
+			s, err := rmcast.OpStatus.Call(c.Context(), g.client(), control.None{})
 			if err != nil {
 				return err
 			}
@@ -152,7 +152,7 @@ func mcastGroupsCommand(g *globals) *cobra.Command {
 	}
 }
 
-func mcastGroupRow(of *rmcast.McastGroupStatus) []any {
+func mcastGroupRow(of *rmcast.GroupStatus) []any {
 	manager, members, by, version := "-", "-", "-", "-"
 	if of.Manager.IsValid() {
 		manager = of.Manager.String()
@@ -168,16 +168,16 @@ func mcastGroupRow(of *rmcast.McastGroupStatus) []any {
 
 // mcastGroupDoc is a group as groups prints it.
 type mcastGroupDoc struct {
-	Name     string               `json:"name"`
-	Number   int                  `json:"number"`
-	State    string               `json:"state"`
-	Manager  string               `json:"manager"` // "" while none was heard
-	Managers []string             `json:"managers"`
-	Version  string               `json:"version"`
-	Members  []rmcast.McastMember `json:"members"`
+	Name     string          `json:"name"`
+	Number   int             `json:"number"`
+	State    string          `json:"state"`
+	Manager  string          `json:"manager"` // "" while none was heard
+	Managers []string        `json:"managers"`
+	Version  string          `json:"version"`
+	Members  []rmcast.Member `json:"members"`
 }
 
-func mcastGroupDocs(s *rmcast.McastStatus) []mcastGroupDoc {
+func mcastGroupDocs(s *rmcast.Status) []mcastGroupDoc {
 	list := []mcastGroupDoc{}
 	for i := range s.Groups {
 		of := &s.Groups[i]

@@ -12,7 +12,7 @@ import (
 )
 
 func mcastBenchCommand(g *globals) *cobra.Command {
-	r := rmcast.McastBenchRequest{}
+	r := rmcast.BenchRequest{}
 	c := &cobra.Command{
 		Use:   "bench GROUP",
 		Short: "Measure how long it takes until all members have a message",
@@ -37,9 +37,9 @@ the window takes them. 'scollctl mcast recv' shows these messages like all other
 			return err
 		}
 		r.Group = args[0]
-		var last *rmcast.McastBench
+		var last *rmcast.BenchResult
 		watched := cli.IsTerminal(c.ErrOrStderr())
-		err = rmcast.OpMcastBench.Call(c.Context(), g.client(), r, func(s rmcast.Step) error {
+		err = rmcast.OpBench.Call(c.Context(), g.client(), r, func(s rmcast.Step) error {
 			last = s.Counts
 			if watched && last != nil && !last.Final {
 				fmt.Fprintf(c.ErrOrStderr(), "\r%d of %d messages", last.Messages, last.Of)
@@ -63,7 +63,7 @@ the window takes them. 'scollctl mcast recv' shows these messages like all other
 	return c
 }
 
-func printMcastBench(w io.Writer, b *rmcast.McastBench) error {
+func printMcastBench(w io.Writer, b *rmcast.BenchResult) error {
 	how := "down the tree"
 	if b.Multicast {
 		how = "by multicast"

@@ -15,7 +15,7 @@ import (
 )
 
 func mcastRecvCommand(g *globals) *cobra.Command {
-	r := rmcast.McastReceive{}
+	r := rmcast.ReceiveRequest{}
 	c := &cobra.Command{
 		Use:   "recv GROUP",
 		Short: "Print the messages of a group",
@@ -43,7 +43,7 @@ interrupt.`,
 		}
 		r.Group = args[0]
 		p := heardPrinter{out: bufio.NewWriter(c.OutOrStdout()), talk: c.ErrOrStderr(), group: r.Group, json: g.json, raw: *raw}
-		err := rmcast.OpMcastReceive.Call(c.Context(), g.client(), r, p.report)
+		err := rmcast.OpReceive.Call(c.Context(), g.client(), r, p.report)
 		if c.Context().Err() != nil && r.Count == 0 {
 			err = nil // an interrupt is its end
 		}
@@ -84,11 +84,11 @@ func (p *heardPrinter) report(s rmcast.Step) error {
 
 // heardDoc is a message as JSON.
 type heardDoc struct {
-	rmcast.McastHeard
+	rmcast.Heard
 	Data []byte `json:"data,omitempty"`
 }
 
-func (p *heardPrinter) print(h *rmcast.McastHeard, data []byte) error {
+func (p *heardPrinter) print(h *rmcast.Heard, data []byte) error {
 	switch {
 	case p.json:
 		return json.NewEncoder(p.out).Encode(heardDoc{*h, data})
@@ -103,7 +103,7 @@ func (p *heardPrinter) print(h *rmcast.McastHeard, data []byte) error {
 	return err
 }
 
-func eventLine(h *rmcast.McastHeard) string {
+func eventLine(h *rmcast.Heard) string {
 	if h.Error != "" {
 		return "this node is no member any more: " + h.Error
 	}

@@ -25,7 +25,7 @@ may lack some.`,
 		Args: cobra.RangeArgs(1, 2),
 	}
 	var file string
-	r := rmcast.McastSend{}
+	r := rmcast.SendRequest{}
 	c.Flags().StringVar(&file, "file", "", "send the content of `FILE` as a message; -: standard input")
 	c.Flags().BoolVar(&r.Lines, "lines", false, "each line of standard input, or of --file, is a message")
 	c.Flags().BoolVar(&r.Wait, "wait", false, "send each when all have the one before")
@@ -45,7 +45,7 @@ may lack some.`,
 			return err
 		}
 		defer in.Close()
-		sent, err := rmcast.OpMcastSend.CallWith(c.Context(), g.client(), r, in)
+		sent, err := rmcast.OpSend.CallWith(c.Context(), g.client(), r, in)
 		if err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func messages(c *cobra.Command, text []string, file string, lines bool) (io.Read
 }
 
 // showSent prints what became of messages, and makes an error of members that failed.
-func (g *globals) showSent(w io.Writer, sent *rmcast.McastSent) error {
+func (g *globals) showSent(w io.Writer, sent *rmcast.SendResult) error {
 	var err error
 	if g.json {
 		err = cli.JSON(w, sent)

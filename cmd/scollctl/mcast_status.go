@@ -27,7 +27,7 @@ are delivered here, those below HEAD were sent.`,
 		Example: "  scollctl mcast status news --json | jq '.groups[].waits'",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			s, err := rmcast.OpMcastStatus.Call(c.Context(), g.client(), control.None{})
+			s, err := rmcast.OpStatus.Call(c.Context(), g.client(), control.None{})
 			if err != nil {
 				return err
 			}
@@ -54,7 +54,7 @@ are delivered here, those below HEAD were sent.`,
 }
 
 // onlyGroup leaves the group of a command line.
-func onlyGroup(s *rmcast.McastStatus, args []string) error {
+func onlyGroup(s *rmcast.Status, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -73,7 +73,7 @@ var shownStats = []string{
 	"inconsistent", "other_group", "window", "unknown", "ahead", "denied", "healed", "returned", "unproven", "no_memory",
 }
 
-func printMcast(b *strings.Builder, s *rmcast.McastGroupStatus, self nid.NID) {
+func printMcast(b *strings.Builder, s *rmcast.GroupStatus, self nid.NID) {
 	fmt.Fprintf(b, "%s (group %d): %s", s.Name, s.Number, s.State)
 	if s.Manager.IsValid() {
 		fmt.Fprintf(b, ", managed by %v", s.Manager)
@@ -126,7 +126,7 @@ func printMcast(b *strings.Builder, s *rmcast.McastGroupStatus, self nid.NID) {
 	}
 }
 
-func printStreams(b *strings.Builder, s *rmcast.McastGroupStatus) {
+func printStreams(b *strings.Builder, s *rmcast.GroupStatus) {
 	if len(s.Streams) == 0 {
 		return
 	}
@@ -139,7 +139,7 @@ func printStreams(b *strings.Builder, s *rmcast.McastGroupStatus) {
 }
 
 // waitLine says who keeps an origin waiting.
-func waitLine(w *rmcast.McastWait, self nid.NID) string {
+func waitLine(w *rmcast.Wait, self nid.NID) string {
 	line := fmt.Sprintf("message %d of %v waits for %v", w.Seq, w.Origin, w.Child)
 	switch {
 	case w.Pending && w.For.IsValid() && w.For != w.Child:

@@ -22,58 +22,58 @@ type fakeMcast struct {
 	err  error
 }
 
-func (f *fakeMcast) McastStatus() (rmcast.McastStatus, error) {
-	return rmcast.McastStatus{NID: target.NID, Groups: []rmcast.McastGroupStatus{{Name: "news", Number: 7, Waits: []rmcast.McastWait{{Seq: 9}}}}}, f.err
+func (f *fakeMcast) McastStatus() (rmcast.Status, error) {
+	return rmcast.Status{NID: target.NID, Groups: []rmcast.GroupStatus{{Name: "news", Number: 7, Waits: []rmcast.Wait{{Seq: 9}}}}}, f.err
 }
 
-func (f *fakeMcast) McastJoin(r rmcast.McastJoin) error {
+func (f *fakeMcast) McastJoin(r rmcast.JoinRequest) error {
 	f.said = append(f.said, "join "+r.Group)
 	return f.err
 }
 
-func (f *fakeMcast) McastLeave(r rmcast.McastJoin) error {
+func (f *fakeMcast) McastLeave(r rmcast.JoinRequest) error {
 	f.said = append(f.said, "leave "+r.Group)
 	return f.err
 }
 
-func (f *fakeMcast) McastExpel(r rmcast.McastExpel) error {
+func (f *fakeMcast) McastExpel(r rmcast.ExpelRequest) error {
 	f.said = append(f.said, "expel from "+r.Group)
 	return f.err
 }
 
-func (f *fakeMcast) SetMcastFaults(r rmcast.McastFaults) error {
+func (f *fakeMcast) SetMcastFaults(r rmcast.Faults) error {
 	f.said = append(f.said, "faults of "+r.Group)
 	return f.err
 }
 
-func (f *fakeMcast) McastSend(_ context.Context, r rmcast.McastSend, body io.Reader) (rmcast.McastSent, error) {
+func (f *fakeMcast) McastSend(_ context.Context, r rmcast.SendRequest, body io.Reader) (rmcast.SendResult, error) {
 	data, err := io.ReadAll(body)
 	f.said = append(f.said, "send "+r.Group+" "+string(data))
-	return rmcast.McastSent{Messages: 3, Version: "5.1"}, errors.Join(err, f.err)
+	return rmcast.SendResult{Messages: 3, Version: "5.1"}, errors.Join(err, f.err)
 }
 
-func (f *fakeMcast) McastReceive(_ context.Context, r rmcast.McastReceive, report func(rmcast.Step) error) error {
+func (f *fakeMcast) McastReceive(_ context.Context, r rmcast.ReceiveRequest, report func(rmcast.Step) error) error {
 	if f.err != nil {
 		return f.err
 	}
 	if err := report(rmcast.Step{Ready: true}); err != nil {
 		return err
 	}
-	return report(rmcast.Step{Mcast: []rmcast.McastHeard{{Origin: target.NID, Seq: 1, Length: 5}, {Seq: 2, Length: 2}}, Payload: []byte("hello" + r.Group[:2])})
+	return report(rmcast.Step{Mcast: []rmcast.Heard{{Origin: target.NID, Seq: 1, Length: 5}, {Seq: 2, Length: 2}}, Payload: []byte("hello" + r.Group[:2])})
 }
 
-func (f *fakeMcast) BenchMcast(_ context.Context, r rmcast.McastBenchRequest, report func(rmcast.Step) error) error {
+func (f *fakeMcast) BenchMcast(_ context.Context, r rmcast.BenchRequest, report func(rmcast.Step) error) error {
 	if f.err != nil {
 		return f.err
 	}
-	return report(rmcast.Step{Counts: &rmcast.McastBench{Group: r.Group, Messages: r.Count, Final: true}})
+	return report(rmcast.Step{Counts: &rmcast.BenchResult{Group: r.Group, Messages: r.Count, Final: true}})
 }
 
 func (f *fakeMcast) routes() []Route {
 	return []Route{
-		rmcast.OpMcastStatus.Do(Ask(f.McastStatus)), rmcast.OpMcastJoin.Do(Act(f.McastJoin)), rmcast.OpMcastLeave.Do(Act(f.McastLeave)),
-		rmcast.OpMcastExpel.Do(Act(f.McastExpel)), rmcast.OpMcastFaults.Do(Act(f.SetMcastFaults)), rmcast.OpMcastSend.DoWith(f.McastSend),
-		rmcast.OpMcastReceive.Do(f.McastReceive), rmcast.OpMcastBench.Do(f.BenchMcast),
+		rmcast.OpStatus.Do(Ask(f.McastStatus)), rmcast.OpJoin.Do(Act(f.McastJoin)), rmcast.OpLeave.Do(Act(f.McastLeave)),
+		rmcast.OpExpel.Do(Act(f.McastExpel)), rmcast.OpFaults.Do(Act(f.SetMcastFaults)), rmcast.OpSend.DoWith(f.McastSend),
+		rmcast.OpReceive.Do(f.McastReceive), rmcast.OpBench.Do(f.BenchMcast),
 	}
 }
 
@@ -83,22 +83,22 @@ func TestMcast(t *testing.T) {
 	f := &fakeMcast{}
 	c := NewClient(serve(t, Config{Routes: f.routes()}).path)
 	ctx := t.Context()
-	if s, err := rmcast.OpMcastStatus.Call(ctx, c, None{}); err != nil || s.Groups[0].Name != "news" || s.Groups[0].Waits[0].Seq != 9 {
+	if s, err := rmcast.OpStatus.Call(ctx, c, None{}); err != nil || s.Groups[0].Name != "news" || s.Groups[0].Waits[0].Seq != 9 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for i, err := range []error{
-		rmcast.OpMcastJoin.Call(ctx, c, rmcast.McastJoin{Group: "a"}), rmcast.OpMcastLeave.Call(ctx, c, rmcast.McastJoin{Group: "b"}), rmcast.OpMcastFaults.Call(ctx, c, rmcast.McastFaults{Group: "c"}),
-		rmcast.OpMcastExpel.Call(ctx, c, rmcast.McastExpel{Group: "f", NID: nid.MustParse("10.0.0.9@tcp")}),
+		rmcast.OpJoin.Call(ctx, c, rmcast.JoinRequest{Group: "a"}), rmcast.OpLeave.Call(ctx, c, rmcast.JoinRequest{Group: "b"}), rmcast.OpFaults.Call(ctx, c, rmcast.Faults{Group: "c"}),
+		rmcast.OpExpel.Call(ctx, c, rmcast.ExpelRequest{Group: "f", NID: nid.MustParse("10.0.0.9@tcp")}),
 	} {
 		if err != nil {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
-	if sent, err := rmcast.OpMcastSend.CallWith(ctx, c, rmcast.McastSend{Group: "d", Lines: true}, strings.NewReader("x\ny\n")); err != nil || sent.Messages != 3 {
+	if sent, err := rmcast.OpSend.CallWith(ctx, c, rmcast.SendRequest{Group: "d", Lines: true}, strings.NewReader("x\ny\n")); err != nil || sent.Messages != 3 {
 		t.Errorf("%+v, %v", sent, err)
 	}
 	var heard []string
-	err := rmcast.OpMcastReceive.Call(ctx, c, rmcast.McastReceive{Group: "news"}, func(s rmcast.Step) error {
+	err := rmcast.OpReceive.Call(ctx, c, rmcast.ReceiveRequest{Group: "news"}, func(s rmcast.Step) error {
 		if len(s.Mcast) > 0 {
 			heard = append(heard, s.Mcast[0].Origin.String(), string(s.Payload))
 		}
@@ -108,7 +108,7 @@ func TestMcast(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	measured := 0
-	err = rmcast.OpMcastBench.Call(ctx, c, rmcast.McastBenchRequest{Group: "e", Count: 5}, func(s rmcast.Step) error {
+	err = rmcast.OpBench.Call(ctx, c, rmcast.BenchRequest{Group: "e", Count: 5}, func(s rmcast.Step) error {
 		measured += s.Counts.Messages
 		return nil
 	})
@@ -124,12 +124,12 @@ func TestMcastErrors(t *testing.T) {
 	c := NewClient(serve(t, Config{Routes: (&fakeMcast{err: cli.Hint(syscall.ESRCH, "enable it")}).routes()}).path)
 	ctx := t.Context()
 	none := func(rmcast.Step) error { return nil }
-	_, status := rmcast.OpMcastStatus.Call(ctx, c, None{})
-	_, send := rmcast.OpMcastSend.CallWith(ctx, c, rmcast.McastSend{}, nil)
+	_, status := rmcast.OpStatus.Call(ctx, c, None{})
+	_, send := rmcast.OpSend.CallWith(ctx, c, rmcast.SendRequest{}, nil)
 	for i, err := range []error{
-		status, send, rmcast.OpMcastJoin.Call(ctx, c, rmcast.McastJoin{}), rmcast.OpMcastLeave.Call(ctx, c, rmcast.McastJoin{}), rmcast.OpMcastFaults.Call(ctx, c, rmcast.McastFaults{}),
-		rmcast.OpMcastExpel.Call(ctx, c, rmcast.McastExpel{NID: nid.MustParse("10.0.0.9@tcp")}),
-		rmcast.OpMcastReceive.Call(ctx, c, rmcast.McastReceive{}, none), rmcast.OpMcastBench.Call(ctx, c, rmcast.McastBenchRequest{}, none),
+		status, send, rmcast.OpJoin.Call(ctx, c, rmcast.JoinRequest{}), rmcast.OpLeave.Call(ctx, c, rmcast.JoinRequest{}), rmcast.OpFaults.Call(ctx, c, rmcast.Faults{}),
+		rmcast.OpExpel.Call(ctx, c, rmcast.ExpelRequest{NID: nid.MustParse("10.0.0.9@tcp")}),
+		rmcast.OpReceive.Call(ctx, c, rmcast.ReceiveRequest{}, none), rmcast.OpBench.Call(ctx, c, rmcast.BenchRequest{}, none),
 	} {
 		if !errors.Is(err, syscall.ESRCH) || cli.HintOf(err) != "enable it" {
 			t.Errorf("%d: %v with hint %q", i, err, cli.HintOf(err))

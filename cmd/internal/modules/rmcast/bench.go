@@ -11,8 +11,8 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// McastBenchRequest says what to measure.
-type McastBenchRequest struct {
+// BenchRequest says what to measure.
+type BenchRequest struct {
 	Group     string `json:"group"`
 	Count     int    `json:"count"`     // of messages
 	Size      int    `json:"size"`      // of each in bytes
@@ -20,8 +20,8 @@ type McastBenchRequest struct {
 	TimeoutMS int64  `json:"timeout_ms"`
 }
 
-// McastBench is what was measured, so far or in all.
-type McastBench struct {
+// BenchResult is what was measured, so far or in all.
+type BenchResult struct {
 	Group     string `json:"group"`
 	Members   int    `json:"members"`
 	Multicast bool   `json:"multicast"` // otherwise the payload went down the tree
@@ -32,15 +32,15 @@ type McastBench struct {
 	ElapsedNS int64  `json:"elapsed_ns"`
 	Final     bool   `json:"final"`
 	// Released is from the call to the return of a blocking Send, in ns, by percentiles.
-	Released *McastLatency `json:"released_ns,omitempty"`
+	Released *Latency `json:"released_ns,omitempty"`
 	// What this node did meanwhile.
 	Datagrams uint64 `json:"datagrams"`
 	Repairs   uint64 `json:"repairs"`
 	Acks      uint64 `json:"acks"`
 }
 
-// McastLatency is times by percentiles, in ns.
-type McastLatency struct {
+// Latency is times by percentiles, in ns.
+type Latency struct {
 	Min int64 `json:"min"`
 	P50 int64 `json:"p50"`
 	P90 int64 `json:"p90"`
@@ -56,8 +56,8 @@ const (
 
 // Bench sends messages to a group, and measures how long it takes until all have
 // them. It reports how far it is, and in the end what it measured. Errors are those of
-// McastSend; EINVAL: numbers that cannot be.
-func (m *Module) Bench(ctx context.Context, r McastBenchRequest, report func(Step) error) error {
+// SendRequest; EINVAL: numbers that cannot be.
+func (m *Module) Bench(ctx context.Context, r BenchRequest, report func(Step) error) error {
 	if r.Count < 1 || r.Count > maxBench || r.Size < 0 || r.Size > config.MaxMcast || r.InFlight < 1 || r.InFlight > sendsUnderWay {
 		return cli.Errnof(syscall.EINVAL, "want 1 to %d messages of 0 to %d bytes, 1 to %d of them at a time", maxBench, config.MaxMcast, sendsUnderWay)
 	}
@@ -76,7 +76,7 @@ func (m *Module) Bench(ctx context.Context, r McastBenchRequest, report func(Ste
 // benchmark is a measurement that runs.
 type benchmark struct {
 	group   *rmcast.Group
-	request McastBenchRequest
+	request BenchRequest
 	report  func(Step) error
 	before  rmcast.Stats
 	began   time.Time
@@ -111,10 +111,10 @@ func (b *benchmark) run(ctx context.Context) error {
 }
 
 // counts tells how far it is.
-func (b *benchmark) counts(messages int) *McastBench {
+func (b *benchmark) counts(messages int) *BenchResult {
 	r, status := &b.request, b.group.Status()
 	now := &status.Stats
-	return &McastBench{
+	return &BenchResult{
 		Group: r.Group, Members: len(status.Members), Multicast: status.Multicast, Messages: messages, Of: r.Count, Size: r.Size,
 		InFlight: r.InFlight, ElapsedNS: time.Since(b.began).Nanoseconds(), Datagrams: now.Datagrams - b.before.Datagrams,
 		Repairs: now.Repairs - b.before.Repairs, Acks: now.Acks - b.before.Acks,
@@ -122,11 +122,11 @@ func (b *benchmark) counts(messages int) *McastBench {
 }
 
 // latencyOf returns percentiles by the nearest rank.
-func latencyOf(ns []int64) *McastLatency {
+func latencyOf(ns []int64) *Latency {
 	if len(ns) == 0 {
 		return nil
 	}
 	slices.Sort(ns)
 	at := func(percent int) int64 { return ns[(len(ns)*percent+99)/100-1] }
-	return &McastLatency{ns[0], at(50), at(90), at(99), ns[len(ns)-1]}
+	return &Latency{ns[0], at(50), at(90), at(99), ns[len(ns)-1]}
 }

@@ -12,8 +12,8 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// McastHeard is a message that was delivered, or a change of the group.
-type McastHeard struct {
+// Heard is a message that was delivered, or a change of the group.
+type Heard struct {
 	Origin nid.NID `json:"origin,omitzero"`
 	Number uint32  `json:"number,omitempty"` // communication number of the origin
 	Seq    uint64  `json:"seq"`
@@ -36,15 +36,15 @@ type listener struct {
 	news  chan struct{} // has room for one: there is something
 
 	mu     sync.Mutex
-	queue  []McastHeard // guarded by mu, like all below
-	bytes  int          // of queue
-	missed int          // messages for which there was no room
+	queue  []Heard // guarded by mu, like all below
+	bytes  int     // of queue
+	missed int     // messages for which there was no room
 }
 
 // heardSize is what a message takes besides its data.
 const heardSize = 128
 
-func (l *listener) put(h McastHeard) {
+func (l *listener) put(h Heard) {
 	l.mu.Lock()
 	if size := heardSize + len(h.data); l.bytes+size <= l.limit {
 		l.bytes += size
@@ -61,7 +61,7 @@ func (l *listener) put(h McastHeard) {
 
 // take returns the oldest messages, of which it has some, and how many were missed
 // after all that are kept.
-func (l *listener) take() (batch []McastHeard, missed int) {
+func (l *listener) take() (batch []Heard, missed int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n, size := 0, 0
@@ -90,7 +90,7 @@ func (g *group) heard(m *rmcast.Message) {
 	if len(listeners) == 0 {
 		return
 	}
-	h := McastHeard{Origin: m.Origin.NID, Number: m.Number, Seq: m.Seq, Length: len(m.Data)}
+	h := Heard{Origin: m.Origin.NID, Number: m.Number, Seq: m.Seq, Length: len(m.Data)}
 	h.data = slices.Clone(m.Data[:min(len(m.Data), config.MaxMcast)])
 	for _, l := range listeners {
 		l.put(h)
@@ -99,7 +99,7 @@ func (g *group) heard(m *rmcast.Message) {
 
 // changed tells all who listen what became of this node.
 func (g *group) changed(v rmcast.Version, err error) {
-	h := McastHeard{Event: "changed", Version: v.String()}
+	h := Heard{Event: "changed", Version: v.String()}
 	if err != nil {
 		h.Event, h.Version, h.Error = "gone", "", err.Error()
 	}
@@ -128,8 +128,8 @@ func (g *group) listen(l *listener) (stop func()) {
 type Step struct {
 	Ready  bool         `json:"ready,omitempty"`  // messages are taken from now on
 	Missed int          `json:"missed,omitempty"` // messages that came faster than they were taken
-	Mcast  []McastHeard `json:"mcast,omitempty"`  // of Receive
-	Counts *McastBench  `json:"counts,omitempty"` // of Bench, the last of them final
+	Mcast  []Heard      `json:"mcast,omitempty"`  // of Receive
+	Counts *BenchResult `json:"counts,omitempty"` // of Bench, the last of them final
 
 	// Payload is what came with Mcast, one message after the other, MaxMcast bytes of each
 	// at most. It is valid until the callback returns.
@@ -145,8 +145,8 @@ func (s Step) Attach(payload []byte) Step {
 	return s
 }
 
-// McastReceive says what to report.
-type McastReceive struct {
+// ReceiveRequest says what to report.
+type ReceiveRequest struct {
 	Group string `json:"group"`
 	Count int    `json:"count"` // messages until it ends; 0: none ends it
 }
@@ -154,7 +154,7 @@ type McastReceive struct {
 // Receive reports the messages that are delivered from now on. The group needs
 // not be joined, and may be left and joined meanwhile. Messages for which a slow report
 // leaves no room are counted. ESRCH, ENOENT as all.
-func (m *Module) Receive(ctx context.Context, r McastReceive, report func(Step) error) error {
+func (m *Module) Receive(ctx context.Context, r ReceiveRequest, report func(Step) error) error {
 	g, err := m.group(r.Group)
 	if err != nil {
 		return err
@@ -192,7 +192,7 @@ func (m *Module) Receive(ctx context.Context, r McastReceive, report func(Step) 
 }
 
 // upTo cuts a batch behind so many messages.
-func upTo(batch []McastHeard, messages int) []McastHeard {
+func upTo(batch []Heard, messages int) []Heard {
 	for i := range batch {
 		if batch[i].Event != "" {
 			continue
@@ -204,7 +204,7 @@ func upTo(batch []McastHeard, messages int) []McastHeard {
 	return batch
 }
 
-func reportHeard(batch []McastHeard, missed int, report func(Step) error) error {
+func reportHeard(batch []Heard, missed int, report func(Step) error) error {
 	if len(batch) > 0 {
 		var data []byte
 		for i := range batch {
@@ -220,15 +220,15 @@ func reportHeard(batch []McastHeard, missed int, report func(Step) error) error 
 	return nil
 }
 
-// McastJoin says which group to join, and how long to wait for being a member.
-type McastJoin struct {
+// JoinRequest says which group to join, and how long to wait for being a member.
+type JoinRequest struct {
 	Group     string `json:"group"`
 	TimeoutMS int64  `json:"timeout_ms"`
 }
 
 // Join joins a group and waits until this node is a member. EALREADY: it takes
 // part. ETIMEDOUT: no manager answers; it goes on asking.
-func (m *Module) Join(ctx context.Context, r McastJoin) error {
+func (m *Module) Join(ctx context.Context, r JoinRequest) error {
 	g, err := m.group(r.Group)
 	if err != nil {
 		return err
@@ -242,7 +242,7 @@ func (m *Module) Join(ctx context.Context, r McastJoin) error {
 
 // Leave leaves a group: what is under way is finished first. ESRCH: this node
 // takes no part.
-func (m *Module) Leave(ctx context.Context, r McastJoin) error {
+func (m *Module) Leave(ctx context.Context, r JoinRequest) error {
 	g, err := m.group(r.Group)
 	if err != nil {
 		return err

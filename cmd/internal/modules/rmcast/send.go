@@ -20,8 +20,8 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// McastSend says how to send to a group; what is sent comes besides.
-type McastSend struct {
+// SendRequest says how to send to a group; what is sent comes besides.
+type SendRequest struct {
 	Group string `json:"group"`
 	Lines bool   `json:"lines"` // each line is a message, without its end
 	// Wait has each message wait until all have the one before; otherwise as many are
@@ -32,8 +32,8 @@ type McastSend struct {
 	DeliverTimeoutMS int64 `json:"deliver_timeout_ms,omitempty"`
 }
 
-// McastSent says what became of messages.
-type McastSent struct {
+// SendResult says what became of messages.
+type SendResult struct {
 	Messages  int       `json:"messages"` // that all live members have
 	Bytes     int64     `json:"bytes"`
 	ElapsedUS int64     `json:"elapsed_us"`
@@ -55,14 +55,14 @@ const sendsUnderWay = 4096
 //	EMSGSIZE   a message of more than MaxMcast bytes, or than a window
 //	ESTALE     this node was expelled
 //	ECANCELED  it has left the group
-func (m *Module) Send(ctx context.Context, r McastSend, body io.Reader) (McastSent, error) {
+func (m *Module) Send(ctx context.Context, r SendRequest, body io.Reader) (SendResult, error) {
 	g, err := m.group(r.Group)
 	if err != nil {
-		return McastSent{}, err
+		return SendResult{}, err
 	}
 	group, err := g.ready(ctx, time.Duration(r.TimeoutMS)*time.Millisecond)
 	if err != nil {
-		return McastSent{}, err
+		return SendResult{}, err
 	}
 	room := sendsUnderWay
 	if r.Wait {
@@ -127,8 +127,8 @@ type sending struct {
 	under  chan underWay
 	done   chan struct{}
 
-	sent McastSent // owned by follow until done
-	err  error     // likewise
+	sent SendResult // owned by follow until done
+	err  error      // likewise
 
 	released func(since time.Time) // may be nil
 	within   time.Duration         // all have a message; 0: for ever
@@ -145,7 +145,7 @@ func newSending(ctx context.Context, group *rmcast.Group, room int) *sending {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &sending{
 		ctx: ctx, cancel: cancel, group: group, room: make(chan struct{}, room), under: make(chan underWay, room), done: make(chan struct{}),
-		sent: McastSent{Failed: []nid.NID{}},
+		sent: SendResult{Failed: []nid.NID{}},
 	}
 	go s.follow()
 	return s
@@ -242,7 +242,7 @@ func (s *sending) late(err error) error {
 }
 
 // end waits for what is under way.
-func (s *sending) end() (McastSent, error) {
+func (s *sending) end() (SendResult, error) {
 	close(s.under)
 	<-s.done
 	s.cancel(nil)

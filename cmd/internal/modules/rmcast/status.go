@@ -11,11 +11,11 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// McastStatus is what a node knows of reliable multicast.
-type McastStatus struct {
-	NID    nid.NID            `json:"nid"`
-	Groups []McastGroupStatus `json:"groups"`
-	Strays uint64             `json:"strays"` // messages of groups that this node is not in
+// Status is what a node knows of reliable multicast.
+type Status struct {
+	NID    nid.NID       `json:"nid"`
+	Groups []GroupStatus `json:"groups"`
+	Strays uint64        `json:"strays"` // messages of groups that this node is not in
 	// Keys is how many there are; Verified counts messages that each has verified since it
 	// was read, and NotSigned those that were dropped because they were not signed as they
 	// should be.
@@ -24,45 +24,45 @@ type McastStatus struct {
 	NotSigned uint64    `json:"not_signed"`
 }
 
-// McastGroupStatus is a group at this node.
-type McastGroupStatus struct {
-	Name      string        `json:"name"`
-	Number    int           `json:"number"`
-	Managers  []nid.NID     `json:"managers"`
-	State     string        `json:"state"` // out, joining, member or leaving
-	FIFO      bool          `json:"fifo"`
-	Manager   nid.NID       `json:"manager,omitzero"`  // who manages now, as far as is known
-	Open      bool          `json:"open"`              // every node can join
-	Refused   string        `json:"refused,omitempty"` // why managers refuse this node, as far as they said so
-	Own       uint32        `json:"own_number"`        // communication number of this node, 0 without one
-	Version   string        `json:"version"`           // of the newest list of members
-	Usable    string        `json:"usable"`            // the newest under which may be sent: all on it have it
-	Sending   string        `json:"sending"`           // under which this node sends
-	Members   []McastMember `json:"members"`
-	Multicast bool          `json:"multicast"` // otherwise the payload goes down the tree
-	Fragment  int           `json:"fragment"`
-	Window    int           `json:"window"`
-	Limit     int           `json:"limit"` // of datagrams of this node in flight now
-	InFlight  int           `json:"in_flight"`
-	RTTUS     int64         `json:"rtt_us"`
-	Listeners int           `json:"listeners"`
-	Faults    McastFaults   `json:"faults"`
-	Streams   []McastStream `json:"streams"`
+// GroupStatus is a group at this node.
+type GroupStatus struct {
+	Name      string    `json:"name"`
+	Number    int       `json:"number"`
+	Managers  []nid.NID `json:"managers"`
+	State     string    `json:"state"` // out, joining, member or leaving
+	FIFO      bool      `json:"fifo"`
+	Manager   nid.NID   `json:"manager,omitzero"`  // who manages now, as far as is known
+	Open      bool      `json:"open"`              // every node can join
+	Refused   string    `json:"refused,omitempty"` // why managers refuse this node, as far as they said so
+	Own       uint32    `json:"own_number"`        // communication number of this node, 0 without one
+	Version   string    `json:"version"`           // of the newest list of members
+	Usable    string    `json:"usable"`            // the newest under which may be sent: all on it have it
+	Sending   string    `json:"sending"`           // under which this node sends
+	Members   []Member  `json:"members"`
+	Multicast bool      `json:"multicast"` // otherwise the payload goes down the tree
+	Fragment  int       `json:"fragment"`
+	Window    int       `json:"window"`
+	Limit     int       `json:"limit"` // of datagrams of this node in flight now
+	InFlight  int       `json:"in_flight"`
+	RTTUS     int64     `json:"rtt_us"`
+	Listeners int       `json:"listeners"`
+	Faults    Faults    `json:"faults"`
+	Streams   []Stream  `json:"streams"`
 	// Waits is what origins wait for at this node.
-	Waits    []McastWait       `json:"waits"`
-	Managing *McastManaging    `json:"managing,omitempty"` // of a node that may manage the group
+	Waits    []Wait            `json:"waits"`
+	Managing *Managing         `json:"managing,omitempty"` // of a node that may manage the group
 	Stats    map[string]uint64 `json:"stats,omitempty"`    // rmcast.Stats, with underscores
 }
 
-// McastMember is a member of a list.
-type McastMember struct {
+// Member is a member of a list.
+type Member struct {
 	Number uint32  `json:"number"`
 	NID    nid.NID `json:"nid"`
 }
 
-// McastStream is where the messages of an origin stand at this node. Numbers count
+// Stream is where the messages of an origin stand at this node. Numbers count
 // datagrams.
-type McastStream struct {
+type Stream struct {
 	Origin    nid.NID `json:"origin"`
 	Number    uint32  `json:"number"`
 	Version   string  `json:"version"`
@@ -71,8 +71,8 @@ type McastStream struct {
 	Head      uint64  `json:"head"`      // sent, as far as is known here
 }
 
-// McastWait is a message of an origin, and the edge of its tree that is waited for.
-type McastWait struct {
+// Wait is a message of an origin, and the edge of its tree that is waited for.
+type Wait struct {
 	Origin  nid.NID `json:"origin"`
 	Seq     uint64  `json:"seq"`
 	SinceUS int64   `json:"since_us"`
@@ -84,8 +84,8 @@ type McastWait struct {
 	Number  uint32  `json:"number,omitempty"` // of For
 }
 
-// McastManaging is a group as its manager knows it.
-type McastManaging struct {
+// Managing is a group as its manager knows it.
+type Managing struct {
 	Active  bool              `json:"active"` // otherwise it waits its turn
 	Alone   bool              `json:"alone"`  // it hears too few members to manage the group, or to be elected
 	Version string            `json:"version"`
@@ -96,21 +96,21 @@ type McastManaging struct {
 	Stats   map[string]uint64 `json:"stats"`
 }
 
-// McastFaults are shares of messages, from 0 to 1, that this node discards on arrival
+// Faults are shares of messages, from 0 to 1, that this node discards on arrival
 // (RM-24).
-type McastFaults struct {
+type Faults struct {
 	Group     string  `json:"group,omitempty"`
 	Acks      float64 `json:"acks"`
 	Datagrams float64 `json:"datagrams"`
 }
 
 // Status returns what is known. ESRCH: this node takes no part.
-func (m *Module) Status() (McastStatus, error) {
+func (m *Module) Status() (Status, error) {
 	if m.agent == nil {
 		_, err := m.group("")
-		return McastStatus{}, err
+		return Status{}, err
 	}
-	s := McastStatus{NID: m.self, Groups: []McastGroupStatus{}, Strays: m.agent.Strays()}
+	s := Status{NID: m.self, Groups: []GroupStatus{}, Strays: m.agent.Strays()}
 	k := m.agent.KeyStats()
 	s.Keys, s.Verified, s.NotSigned = k.Keys, k.Verified, k.NotSigned
 	for _, g := range m.groups {
@@ -119,22 +119,22 @@ func (m *Module) Status() (McastStatus, error) {
 	return s, nil
 }
 
-func (g *group) status() McastGroupStatus {
+func (g *group) status() GroupStatus {
 	g.mu.Lock()
 	group, faults, listeners := g.group, g.faults, len(g.listeners)
 	g.mu.Unlock()
-	s := McastGroupStatus{
+	s := GroupStatus{
 		Name: g.cfg.Name, Number: g.cfg.Number, Managers: g.cfg.Managers, State: "out", FIFO: g.cfg.FIFO, Listeners: listeners,
 		Open:    g.admitted() == nil && g.m.cfg.Keys.Len() == 0,
-		Faults:  McastFaults{Acks: faults.Acks, Datagrams: faults.Datagrams},
-		Members: []McastMember{}, Streams: []McastStream{}, Waits: []McastWait{},
+		Faults:  Faults{Acks: faults.Acks, Datagrams: faults.Datagrams},
+		Members: []Member{}, Streams: []Stream{}, Waits: []Wait{},
 	}
 	if group != nil {
 		of := group.Status()
 		s.fill(&of)
 	}
 	if m, ok := g.m.agent.Managed(rmcast.GroupID(g.cfg.Number)); ok {
-		s.Managing = &McastManaging{
+		s.Managing = &Managing{
 			Active: m.Active, Alone: m.Alone, Version: m.Version.String(), Usable: m.Usable.String(), Oldest: m.Oldest.String(),
 			Leaving: nidsOf(m.Leaving), Gone: nidsOf(m.Gone), Stats: statefiles.Counters(m.Stats),
 		}
@@ -155,7 +155,7 @@ func nidsOf(ids []rmcast.ID) []nid.NID {
 }
 
 // fill says how a group that was joined stands.
-func (s *McastGroupStatus) fill(of *rmcast.Status) {
+func (s *GroupStatus) fill(of *rmcast.Status) {
 	s.State, s.Manager, s.Own = of.State, of.Manager, of.Number
 	if of.Refusal != nil {
 		s.Refused = of.Refusal.Error()
@@ -170,9 +170,9 @@ func (s *McastGroupStatus) fill(of *rmcast.Status) {
 	}
 	for i := range of.Streams {
 		t := &of.Streams[i]
-		s.Streams = append(s.Streams, McastStream{t.Origin.NID, t.Number, t.Version.String(), t.Stable, t.Next, t.Head})
+		s.Streams = append(s.Streams, Stream{t.Origin.NID, t.Number, t.Version.String(), t.Stable, t.Next, t.Head})
 		for _, w := range t.Waits {
-			s.Waits = append(s.Waits, McastWait{
+			s.Waits = append(s.Waits, Wait{
 				Origin: t.Origin.NID, Seq: w.Seq, SinceUS: w.Since.Microseconds(), Child: w.Child.NID, Tries: w.Tries, Pending: w.Pending,
 				For: numbered[w.For], Above: numbered[w.Above], Number: w.For,
 			})
@@ -180,15 +180,15 @@ func (s *McastGroupStatus) fill(of *rmcast.Status) {
 	}
 }
 
-func (s *McastGroupStatus) members(list []rmcast.Member) {
+func (s *GroupStatus) members(list []rmcast.Member) {
 	for _, m := range list {
-		s.Members = append(s.Members, McastMember{m.Number, m.NID})
+		s.Members = append(s.Members, Member{m.Number, m.NID})
 	}
 }
 
 // SetFaults discards a share of what arrives for a group from now on, also when it
 // is joined later. EINVAL: no shares.
-func (m *Module) SetFaults(f McastFaults) error {
+func (m *Module) SetFaults(f Faults) error {
 	g, err := m.group(f.Group)
 	if err != nil {
 		return err
@@ -207,17 +207,17 @@ func (m *Module) SetFaults(f McastFaults) error {
 }
 
 // Since is how long a message has waited.
-func (w *McastWait) Since() time.Duration { return time.Duration(w.SinceUS) * time.Microsecond }
+func (w *Wait) Since() time.Duration { return time.Duration(w.SinceUS) * time.Microsecond }
 
-// McastExpel says which node's members of a group have ended.
-type McastExpel struct {
+// ExpelRequest says which node's members of a group have ended.
+type ExpelRequest struct {
 	Group string  `json:"group"`
 	NID   nid.NID `json:"nid"`
 }
 
 // Expel has the manager on this node take the members on a node for ended. ESRCH: this
 // node is none of the group's managers; EREMOTE: another one manages it.
-func (m *Module) Expel(r McastExpel) error {
+func (m *Module) Expel(r ExpelRequest) error {
 	g, err := m.group(r.Group)
 	if err != nil {
 		return err
