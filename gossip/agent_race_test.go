@@ -8,6 +8,7 @@ import (
 
 	"ulnet/gossip/wire"
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/lo"
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
@@ -46,6 +47,7 @@ func (ni *countingNI) Shutdown(context.Context) error { return nil }
 // watch and change the list; then nothing is sent, nobody is told anything and
 // no message waits, and the next one starts (GO-40, GO-48, GO-49).
 func TestAgentStopsAnytime(t *testing.T) {
+	spec.Covers(t, "GO-40", "GO-48", "GO-49")
 	const n = 8
 	ids := testNIDs(n)
 	list, next := testList(t, n), testNIDs(n+2)
@@ -131,6 +133,7 @@ func TestAgentStopsAnytime(t *testing.T) {
 // TestListChangeAfterEnd: a node that has given up, or left by a commit,
 // changes no list, and says so (GO-A5, GO-A21).
 func TestListChangeAfterEnd(t *testing.T) {
+	spec.Covers(t, "GO-A5", "GO-A21")
 	const n = 4
 	s := newStation(t, n, testNIDs(n)[0])
 	s.start(nil)

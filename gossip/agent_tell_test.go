@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ulnet/gossip/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
@@ -18,6 +19,7 @@ import (
 // is the cause; a change of health is a line, news of ages are none; errors are
 // told as such (GO-62, GO-63).
 func TestAgentLog(t *testing.T) {
+	spec.Covers(t, "GO-62", "GO-63")
 	const n = 8
 	s := newStation(t, n, testNIDs(n)[0])
 	var events []Event
@@ -183,6 +185,7 @@ func TestCloseWaits(t *testing.T) {
 // TestAgentChangesList: refusals say why; a change waits for those that are
 // alive and have not staged (GO-A21).
 func TestAgentChangesList(t *testing.T) {
+	spec.Covers(t, "GO-A21")
 	const n = 4
 	s := newStation(t, n, testNIDs(n)[0])
 	s.start(func(c *Config) { c.Trace = true })

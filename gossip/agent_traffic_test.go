@@ -7,6 +7,7 @@ import (
 	"ulnet/gossip/engine"
 	"ulnet/gossip/wire"
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 	"ulnet/portals/keyring"
@@ -19,6 +20,8 @@ import (
 // others died is not told (GO-73). Nobody is asked to agree: a cycle is these
 // messages and no others, and nothing waits for them (GO-3).
 func TestAgentSends(t *testing.T) {
+	spec.Covers(t, "GO-3", "GO-9", "GO-11", "GO-23", "GO-37", "GO-52", "GO-53", "GO-55", "GO-56", "GO-57",
+		"GO-60", "GO-73")
 	const n = 8
 	other := nid.MustParse("192.168.9.9@tcp9")
 	s := newStation(t, n, other, testNIDs(n)[2])
@@ -53,6 +56,7 @@ func TestAgentSends(t *testing.T) {
 // TestAgentOvertakes: gossip passes ten thousand PUTs that wait, and keeps its
 // own order (GO-60).
 func TestAgentOvertakes(t *testing.T) {
+	spec.Covers(t, "GO-60")
 	const n, bulk = 3, 10_000
 	s := newStation(t, n, testNIDs(n)[0])
 	ni := s.nis[0]
@@ -104,6 +108,7 @@ func TestAgentOvertakes(t *testing.T) {
 // not lost, and what is posted again is posted before the message is looked at
 // (GO-47, GO-50, GO-51, GO-54).
 func TestAgentBuffers(t *testing.T) {
+	spec.Covers(t, "GO-47", "GO-50", "GO-51", "GO-53", "GO-54")
 	const n = 8
 	s := newStation(t, n, testNIDs(n)[0])
 	ni := s.nis[0]
@@ -145,6 +150,7 @@ func TestAgentBuffers(t *testing.T) {
 // TestAgentStops: nothing is sent or answered any more, what waits is dropped,
 // the buffers are gone, and it can start again (GO-48, GO-49).
 func TestAgentStops(t *testing.T) {
+	spec.Covers(t, "GO-48", "GO-49")
 	const n = 8
 	s := newStation(t, n, testNIDs(n)[0])
 	ni := s.nis[0]
@@ -174,6 +180,7 @@ func TestAgentStops(t *testing.T) {
 // TestAgentNeedsOneNID: a list without this node, or with two of its NIDs, is
 // refused and leaves nothing behind (GO-45, GO-46).
 func TestAgentNeedsOneNID(t *testing.T) {
+	spec.Covers(t, "GO-45", "GO-46")
 	const n = 4
 	for name, ids := range map[string][]nid.NID{
 		"none": {nid.MustParse("192.168.9.9@tcp9")},
@@ -199,6 +206,7 @@ func TestAgentNeedsOneNID(t *testing.T) {
 
 // TestAgentSilent: in stealth it listens and sends nothing at all (GO-70).
 func TestAgentSilent(t *testing.T) {
+	spec.Covers(t, "GO-70", "GO-77")
 	const n = 8
 	s := newStation(t, n, testNIDs(n)[0])
 	s.start(func(c *Config) { c.ColdStart = false })
@@ -254,6 +262,7 @@ func TestAgentDeadPeers(t *testing.T) {
 // TestAgentAllocations: a ping with its reply, and a cycle, need no memory
 // (G-GO-8).
 func TestAgentAllocations(t *testing.T) {
+	spec.Covers(t, "G-GO-8")
 	const n = 1024
 	s := newStation(t, n, testNIDs(n)[0])
 	ni := s.nis[0]

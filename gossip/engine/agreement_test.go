@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/gossip/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -14,6 +15,7 @@ import (
 // in none after (GO-9, GO-11, GO-A16); but who sends them is answered with
 // them always (GO-A5).
 func TestParamsRide(t *testing.T) {
+	spec.Covers(t, "GO-9", "GO-11", "GO-A5", "GO-A16")
 	const n = 6
 	h := newHarness(t, n, 0, nil)
 	for cycle := 1; cycle <= 2*n; cycle++ {
@@ -48,6 +50,7 @@ var spoil = map[string]func(*wire.Header){
 // pings and replies (GO-10, GO-12, GO-30, GO-A4). Who has met somebody who
 // agrees stays, says so once, and tells the other (GO-67, GO-A5).
 func TestDisagreement(t *testing.T) {
+	spec.Covers(t, "GO-10", "GO-12", "GO-30", "GO-67", "GO-A4", "GO-A5")
 	for name, change := range spoil {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, 8, 0, nil)
@@ -83,6 +86,7 @@ func TestDisagreement(t *testing.T) {
 
 // TestOtherVersion is a disagreement (GO-5).
 func TestOtherVersion(t *testing.T) {
+	spec.Covers(t, "GO-5", "GO-12")
 	h := newHarness(t, 8, 0, func(c *Config) { c.Strict = true })
 	h.cycles(1)
 	data := h.params(h.header()).AppendTo(nil)
@@ -97,6 +101,7 @@ func TestOtherVersion(t *testing.T) {
 // TestStops: strictly, one disagreement stops; otherwise a node that never met
 // anybody who agrees stops when a second one disagrees (GO-12, GO-A5).
 func TestStops(t *testing.T) {
+	spec.Covers(t, "GO-12", "GO-A5")
 	for _, c := range []struct {
 		name   string
 		strict bool
@@ -147,6 +152,7 @@ func TestStrangers(t *testing.T) {
 // TestManyDisagree (GO-A5): a thousand participants with another list are remembered and
 // told of, no more; of their pings in a cycle eight are answered with our parameters.
 func TestManyDisagree(t *testing.T) {
+	spec.Covers(t, "GO-A5")
 	const n = maxBad + 100
 	h := newHarness(t, n, 0, nil)
 	h.cycles(1)

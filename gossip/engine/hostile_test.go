@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/gossip/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -85,6 +86,7 @@ func extremes(clock uint64) []uint64 {
 // TestForgedPings: two pings in the names of two participants, of whatever clock, do not
 // put a node out of step, and nobody is taken for dead because of them (GO-66, GO-A10).
 func TestForgedPings(t *testing.T) {
+	spec.Covers(t, "GO-66", "GO-A10")
 	for _, n := range []int{3, 4, 8, 16} {
 		const start = 1_000_000
 		for i := range extremes(start) {
@@ -109,6 +111,7 @@ func TestForgedPings(t *testing.T) {
 // until they cease: after a time-out everybody is in step, and that whether one
 // node was lied to or all (GO-66).
 func TestManyForgedPings(t *testing.T) {
+	spec.Covers(t, "GO-66")
 	const n, start = 8, 1_000_000
 	for _, liars := range []int{1, 2} {
 		for _, victims := range []int{1, n - 2} {
@@ -141,6 +144,7 @@ func TestManyForgedPings(t *testing.T) {
 // TestHearsOnlyObsolete: a node whose clock is far ahead, by whatever way, takes that of
 // the others, before these take it for dead (GO-66).
 func TestHearsOnlyObsolete(t *testing.T) {
+	spec.Covers(t, "GO-66")
 	for _, n := range []int{3, 8, 16} {
 		for _, clock := range []uint64{5000, 1 << 22, maxClock - 1, maxClock, 1 << 62} {
 			c := hostile(t, n, 1000)
@@ -163,6 +167,7 @@ func TestHearsOnlyObsolete(t *testing.T) {
 // TestDelayedMessages: obsolete messages that come at once, after a pause or a time alone, do
 // not set the clock back: they say of the dead that they live (GO-A9).
 func TestDelayedMessages(t *testing.T) {
+	spec.Covers(t, "GO-A9")
 	for _, alone := range []int{0, 30, 300} {
 		h := newHarness(t, 8, 0, nil)
 		h.meet(20)
@@ -191,6 +196,7 @@ func TestDelayedMessages(t *testing.T) {
 // TestEveryClockAtTheBound: a cluster that was led to the bound goes on: its clocks begin
 // anew (GO-66).
 func TestEveryClockAtTheBound(t *testing.T) {
+	spec.Covers(t, "GO-66")
 	for _, n := range []int{2, 3, 8} {
 		c := hostile(t, n, 1000)
 		for _, node := range c.nodes {
@@ -208,6 +214,7 @@ func TestEveryClockAtTheBound(t *testing.T) {
 // TestComesTogether: parts of a cluster that were apart for long and whose clocks are far
 // apart come together, whichever is larger (GO-66).
 func TestComesTogether(t *testing.T) {
+	spec.Covers(t, "GO-66")
 	for _, high := range []int{1, 2, 3, 4, 5, 6, 7} {
 		for _, gap := range []uint64{100, 5000, 3 * maxJump} {
 			c := hostile(t, 8, 1000)

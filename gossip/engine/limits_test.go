@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/gossip/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -19,6 +20,7 @@ func isConfig(err error) bool {
 // TestLimits: what is dead and obsolete by the number of participants (GO-A1,
 // GO-A3, GO-A12, GO-A20).
 func TestLimits(t *testing.T) {
+	spec.Covers(t, "GO-A1", "GO-A3", "GO-A12", "GO-A20")
 	for _, c := range []struct {
 		n                             int
 		dead, obsolete, fudge, strict int
@@ -48,6 +50,7 @@ func TestLimits(t *testing.T) {
 // TestBadConfig: what is refused before anything is made (GO-6, GO-7, GO-A11,
 // GO-A12, GO-45).
 func TestBadConfig(t *testing.T) {
+	spec.Covers(t, "GO-6", "GO-7", "GO-45", "GO-46", "GO-A11", "GO-A12")
 	ms := time.Millisecond
 	for _, c := range []struct {
 		name string
@@ -85,6 +88,7 @@ func TestBadConfig(t *testing.T) {
 // TestList: one network, no NID twice (GO-8, GO-43); the order in which they
 // are given does not matter, their values do (GO-10).
 func TestList(t *testing.T) {
+	spec.Covers(t, "GO-8", "GO-10", "GO-43", "GO-A15")
 	ids := testNIDs(5)
 	a, err := NewList(ids)
 	if err != nil {

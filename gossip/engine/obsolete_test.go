@@ -3,12 +3,15 @@ package engine
 import (
 	"bytes"
 	"testing"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestObsolete: what is behind by more than the limit is not merged; a ping is
 // answered with the clock alone, a reply with nothing (GO-31 to GO-35), and
 // that is found out before the clocks are compared (GO-A4).
 func TestObsolete(t *testing.T) {
+	spec.Covers(t, "GO-31", "GO-32", "GO-34", "GO-35", "GO-A4")
 	for _, c := range []struct {
 		name   string
 		strict bool
@@ -47,6 +50,7 @@ func TestObsolete(t *testing.T) {
 // TestReplayed: a message that comes again after twice the time in which one
 // dies is never merged (GO-31).
 func TestReplayed(t *testing.T) {
+	spec.Covers(t, "GO-31")
 	h := newHarness(t, 16, 0, nil)
 	h.cycles(1)
 	header := h.params(h.header())
@@ -64,6 +68,7 @@ func TestReplayed(t *testing.T) {
 
 // TestBadClock: impossible clocks change nothing (GO-A10, GO-66).
 func TestBadClock(t *testing.T) {
+	spec.Covers(t, "GO-66", "GO-A10")
 	h := newHarness(t, 8, 0, nil)
 	h.cycles(1)
 	jump := func(clock uint64) {
@@ -94,6 +99,7 @@ func TestBadClock(t *testing.T) {
 // TestClusterComesTogether: parts of a cluster whose clocks are far apart after
 // a long partition believe it when two tell (GO-66).
 func TestClusterComesTogether(t *testing.T) {
+	spec.Covers(t, "GO-66")
 	h := newHarness(t, 8, 0, nil)
 	h.meet(20)
 	far := h.params(h.header())
@@ -119,6 +125,7 @@ func TestClusterComesTogether(t *testing.T) {
 
 // TestTwoParticipants: the only other one is enough to be in sync (GO-A10).
 func TestTwoParticipants(t *testing.T) {
+	spec.Covers(t, "GO-A10")
 	h := newHarness(t, 2, 0, nil)
 	h.meet(3)
 	before := h.m.Clock()

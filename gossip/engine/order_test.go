@@ -8,12 +8,14 @@ import (
 	"pgregory.net/rapid"
 
 	"ulnet/gossip/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestRulesInOrder compares the machine with the three rules of the design for
 // ages, in their order, over random cycles, pings and replies (GO-17, GO-18,
 // GO-19, GO-20, GO-21). Replies come without a ping of ours before (GO-24).
 func TestRulesInOrder(t *testing.T) {
+	spec.Covers(t, "GO-17", "GO-18", "GO-19", "GO-20", "GO-21", "GO-24")
 	rapid.Check(t, func(r *rapid.T) {
 		const n, self = 11, 4
 		h := newHarness(t, n, self, nil)
@@ -65,6 +67,7 @@ func TestRulesInOrder(t *testing.T) {
 // TestLazyReply: an entry is in a reply if it is fresher by two cycles and the
 // fudge, and not otherwise (GO-26, GO-28, GO-A12).
 func TestLazyReply(t *testing.T) {
+	spec.Covers(t, "GO-26", "GO-28", "GO-A12")
 	for _, fudge := range []int{-1, 1, 2} {
 		h := newHarness(t, 16, 0, func(c *Config) { c.Fudge = fudge })
 		h.cycles(1)
@@ -97,6 +100,7 @@ func TestLazyReply(t *testing.T) {
 
 // TestSeed: the same seed draws the same partners, another one others (GO-44).
 func TestSeed(t *testing.T) {
+	spec.Covers(t, "GO-44")
 	partners := func(seed uint64) (to []int) {
 		h := newHarness(t, 50, 0, func(c *Config) { c.Seed = seed })
 		for range 40 {
@@ -115,6 +119,8 @@ func TestSeed(t *testing.T) {
 // these is in TestLimits, TestStops, TestPause and TestNoFlapping; here is the
 // rest, the same in both modes.
 func TestStrict(t *testing.T) {
+	spec.Covers(t, "GO-79", "GO-A1", "GO-A2", "GO-A4", "GO-A6", "GO-A10", "GO-A12", "GO-A16", "GO-A17",
+		"GO-A18", "GO-A19", "GO-A20", "GO-A21")
 	for _, strict := range []bool{false, true} {
 		mode := func(c *Config) { c.Strict = strict }
 		l, err := Config{Interval: interval, Strict: strict}.Limits(1000)

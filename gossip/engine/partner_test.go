@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestSecondPartner (G-GO-9): a cycle whose partner is overdue has a second one: two of
@@ -11,6 +13,7 @@ import (
 // cycle whose partner is not overdue has none. The first one is drawn from all as ever
 // (GO-22, GO-39).
 func TestSecondPartner(t *testing.T) {
+	spec.Covers(t, "GO-22", "GO-39", "G-GO-9")
 	const n, self, draws = 21, 4, 60_000
 	h := newHarness(t, n, self, nil)
 	limit, dead := byte(h.m.Limits().Overdue), byte(h.m.Limits().Dead)
@@ -59,6 +62,7 @@ func TestSecondPartner(t *testing.T) {
 // TestOverdueToAll (G-GO-9): where nobody is young enough, the second partner is one that
 // may be alive, and none where nobody is.
 func TestOverdueToAll(t *testing.T) {
+	spec.Covers(t, "G-GO-9")
 	h := newHarness(t, 8, 0, nil)
 	for _, c := range []struct {
 		name string
@@ -115,6 +119,7 @@ func sum(list []float64) (s float64) {
 // TestUnheard (G-GO-9): who has heard nobody for two cycles has a second partner, for many
 // may have just died.
 func TestUnheard(t *testing.T) {
+	spec.Covers(t, "G-GO-9")
 	h := newHarness(t, 8, 0, nil)
 	h.cycles(1)
 	for cycle := range 10 {
@@ -132,6 +137,7 @@ func TestUnheard(t *testing.T) {
 // TestNoSecondPartnerAfterPause: who stood still and pings those again that it hears first
 // may only meet others that stood still, and takes their clock (GO-A8).
 func TestNoSecondPartnerAfterPause(t *testing.T) {
+	spec.Covers(t, "GO-A8")
 	h := newHarness(t, 8, 0, nil)
 	h.cycles(1)
 	h.now += 100 * interval

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/gossip/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // meet lets the machine hear from everybody in turn for some cycles.
@@ -27,6 +28,7 @@ func (h *harness) meet(cycles int) (events []Event) {
 // TestPause: who stood still brings nobody back: the missed cycles are added
 // before anything else is looked at (GO-A7, GO-65). Strictly they are not.
 func TestPause(t *testing.T) {
+	spec.Covers(t, "GO-65", "GO-A7")
 	for _, strict := range []bool{false, true} {
 		h := newHarness(t, 16, 0, func(c *Config) { c.Strict = strict })
 		h.meet(20)
@@ -51,6 +53,7 @@ func TestPause(t *testing.T) {
 // TestQuietAfterPause: what waited meanwhile sets the clock and is not merged,
 // until a whole cycle has passed; then the clock tells old from new (GO-A9).
 func TestQuietAfterPause(t *testing.T) {
+	spec.Covers(t, "GO-A9")
 	h := newHarness(t, 16, 0, nil)
 	h.meet(20)
 	start := h.m.Clock()
@@ -82,6 +85,7 @@ func TestQuietAfterPause(t *testing.T) {
 // TestResync: after a long pause everybody is unheard, and nothing is told
 // until enough was heard: then who lives has always lived (GO-A8, GO-65).
 func TestResync(t *testing.T) {
+	spec.Covers(t, "GO-65", "GO-A8")
 	h := newHarness(t, 16, 0, nil)
 	h.meet(20)
 	if !h.m.Quorum() || h.m.AliveCount() != 16 {
@@ -120,6 +124,7 @@ func TestResyncAlone(t *testing.T) {
 // TestClockShowsPause: a clock far ahead of a node in sync says that the node
 // itself stood still, for its own clock may have, too (GO-A7).
 func TestClockShowsPause(t *testing.T) {
+	spec.Covers(t, "GO-A7")
 	h := newHarness(t, 16, 0, nil)
 	h.meet(20)
 	header := h.params(h.header())
@@ -135,6 +140,7 @@ func TestClockShowsPause(t *testing.T) {
 // TestStealth: a started node is silent, listens, and speaks after as long as
 // the others need to find it dead (GO-70, GO-71, GO-A17, GO-A19).
 func TestStealth(t *testing.T) {
+	spec.Covers(t, "GO-70", "GO-71", "GO-A17", "GO-A19")
 	for _, n := range []int{8, 64, 1000, 65536} {
 		h := newHarness(t, n, 0, func(c *Config) { c.ColdStart = false })
 		limit := h.m.Limits().Stealth
@@ -164,6 +170,7 @@ func TestStealth(t *testing.T) {
 // TestStealthEndsEarly: when a ping shows that we are long dead, but not when
 // its sender just knows nothing (GO-72, GO-A18).
 func TestStealthEndsEarly(t *testing.T) {
+	spec.Covers(t, "GO-72", "GO-A18")
 	for _, c := range []struct {
 		age   func(l Limits) byte
 		speak bool
@@ -188,6 +195,7 @@ func TestStealthEndsEarly(t *testing.T) {
 // matter (GO-38, GO-2); each death counts (GO-73, GO-76), and the quorum needs
 // more than half of all (GO-77).
 func TestHealth(t *testing.T) {
+	spec.Covers(t, "GO-2", "GO-38", "GO-73", "GO-76", "GO-77")
 	h := newHarness(t, 6, 0, nil)
 	events := h.cycles(1)
 	h.set(0, 1, 1, 13, 17, 255)
@@ -216,6 +224,7 @@ func TestHealth(t *testing.T) {
 
 // TestQuorum is the table of CH-3: strictly more than half.
 func TestQuorum(t *testing.T) {
+	spec.Covers(t, "CH-3")
 	for n := 2; n <= 6; n++ {
 		for alive := 1; alive <= n; alive++ {
 			h := newHarness(t, n, 0, nil)
@@ -233,6 +242,7 @@ func TestQuorum(t *testing.T) {
 // TestShortPause: what was not heard of during a short pause is not dead
 // before it could be heard of again (GO-A7).
 func TestShortPause(t *testing.T) {
+	spec.Covers(t, "GO-A7")
 	h := newHarness(t, 16, 0, nil)
 	h.meet(20)
 	dead := h.m.Limits().Dead
@@ -256,6 +266,7 @@ func TestShortPause(t *testing.T) {
 // TestManyPauses: short ones that leave no time to hear anything between them
 // count as a long one (GO-A8).
 func TestManyPauses(t *testing.T) {
+	spec.Covers(t, "GO-A8")
 	h := newHarness(t, 16, 0, nil)
 	h.meet(20)
 	var events []Event
@@ -272,6 +283,7 @@ func TestManyPauses(t *testing.T) {
 // TestResyncEnds: when ⌈log2 N⌉ + 2 cycles have passed with a message in each
 // on average, not sooner and not with fewer (GO-A8).
 func TestResyncEnds(t *testing.T) {
+	spec.Covers(t, "GO-A8")
 	for _, missing := range []int{0, 1} {
 		h := newHarness(t, 16, 0, nil)
 		h.meet(20)
@@ -297,6 +309,7 @@ func TestResyncEnds(t *testing.T) {
 // their news of it for a return, but that of a real one (GO-73, GO-76).
 // Strictly it does.
 func TestNoFlapping(t *testing.T) {
+	spec.Covers(t, "GO-73", "GO-76")
 	for _, strict := range []bool{false, true} {
 		h := newHarness(t, 64, 0, func(c *Config) { c.Strict = strict })
 		h.meet(10)
@@ -359,6 +372,7 @@ func TestPauseAccusesNobody(t *testing.T) {
 // TestWakesWithOthers (GO-A8): messages of those that have just woken as well say nothing of
 // others. A node that hears nothing else takes nobody for dead until they have had time.
 func TestWakesWithOthers(t *testing.T) {
+	spec.Covers(t, "GO-A8")
 	const n = 8
 	h := newHarness(t, n, 0, nil)
 	h.cycles(1)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/gossip/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestRefused: what cannot be, and what comes far too late, moves the counter
@@ -13,6 +14,7 @@ import (
 // (GO-5, GO-12, GO-31, GO-34, GO-66, GO-A4, GO-A10, GO-A14). Strictly one that
 // disagrees stops the node.
 func TestRefused(t *testing.T) {
+	spec.Covers(t, "GO-5", "GO-12", "GO-31", "GO-34", "GO-66", "GO-A4", "GO-A10", "GO-A14")
 	const n, minutes = 10, 5
 	with := func(f wire.Flags, change func(*wire.Header)) func(wire.Header) wire.Header {
 		return func(h wire.Header) wire.Header {

@@ -4,11 +4,13 @@ import (
 	"testing"
 
 	"ulnet/gossip/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestCommitWhilePaused: who is known to be alive is counted, although no
 // change is told (GO-77, GO-A8, GO-A21).
 func TestCommitWhilePaused(t *testing.T) {
+	spec.Covers(t, "GO-77", "GO-A8", "GO-A21")
 	h := newHarness(t, 8, 2, nil)
 	h.meet(12)
 	h.stage(newListOf(t, 2, 10)) // 0 and 1 leave, two join
@@ -22,6 +24,7 @@ func TestCommitWhilePaused(t *testing.T) {
 // TestLeaveAndJoin: who leaves the list and comes back to it has died in
 // between, for users who compare (GO-74, GO-A21).
 func TestLeaveAndJoin(t *testing.T) {
+	spec.Covers(t, "GO-74", "GO-A21")
 	h := newHarness(t, 8, 2, nil)
 	h.meet(12)
 	whole, less := h.list, newListOf(t, 0, 7)
@@ -55,6 +58,7 @@ func TestLeaveAndJoin(t *testing.T) {
 // have only staged it, those that leave included, waits for them; with a list
 // that nobody has staged it stops, in both modes (GO-A5, GO-A21).
 func TestStartedWithNextList(t *testing.T) {
+	spec.Covers(t, "GO-A5", "GO-A21")
 	old, next := newListOf(t, 0, 8), newListOf(t, 2, 10)
 	for _, strict := range []bool{false, true} {
 		for _, staged := range []*List{next, newListOf(t, 2, 11)} {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ulnet/gossip/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -43,6 +44,7 @@ func (h *harness) hear(l *List, from nid.NID, header wire.Header) {
 // TestRollStaged: who has staged understands both lists, maps by NID, answers
 // in the list of the ping and says that it has staged (GO-78, GO-A21).
 func TestRollStaged(t *testing.T) {
+	spec.Covers(t, "GO-78", "GO-A21")
 	h := newHarness(t, 8, 2, nil)
 	next := newListOf(t, 2, 12) // 0 and 1 leave, four join
 	h.cycles(10)
@@ -69,6 +71,7 @@ func TestRollStaged(t *testing.T) {
 // TestRollSameNumber: lists of equal length are told apart by the sender where
 // parameters do not (GO-A21).
 func TestRollSameNumber(t *testing.T) {
+	spec.Covers(t, "GO-A21")
 	next := newListOf(t, 1, 9) // 0 leaves, 8 joins: index 3 of one is 2 of the other
 	for _, c := range []struct {
 		name    string
@@ -103,6 +106,7 @@ func TestRollSameNumber(t *testing.T) {
 // TestRollIsHeard: who has not staged says which list it speaks while others
 // have, or its messages could be taken for those of the new one (GO-A21).
 func TestRollIsHeard(t *testing.T) {
+	spec.Covers(t, "GO-A21")
 	h := newHarness(t, 8, 2, nil)
 	h.cycles(10)
 	if header, _ := h.sent(false); header.Flags&wire.FlagParams != 0 {
@@ -127,6 +131,7 @@ func TestRollIsHeard(t *testing.T) {
 // TestRollCommit: nobody dies or is forgotten by it but who leaves; the old
 // list is understood until all have committed and nobody speaks it (GO-78).
 func TestRollCommit(t *testing.T) {
+	spec.Covers(t, "GO-78")
 	h := newHarness(t, 8, 2, func(c *Config) { c.Trace = true })
 	h.meet(12)
 	h.m.health.died[7] = 3
@@ -179,6 +184,7 @@ func TestRollCommit(t *testing.T) {
 
 // TestRollStates: who is how far, from pings and answers (GO-A21).
 func TestRollStates(t *testing.T) {
+	spec.Covers(t, "GO-A21")
 	next := newListOf(t, 0, 10)
 	staged := func(h wire.Header) wire.Header {
 		h.Flags, h.Staged = h.Flags|wire.FlagStaged, next.Digest()

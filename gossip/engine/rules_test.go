@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"ulnet/gossip/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestClock is the Lamport clock: GO-13 at zero, GO-14 a tick before the
 // ping, GO-15 one more than what is not behind.
 func TestClock(t *testing.T) {
+	spec.Covers(t, "GO-13", "GO-14", "GO-15")
 	h := newHarness(t, 8, 0, nil)
 	if c := h.m.Clock(); c != 0 {
 		t.Fatalf("begins at %d (GO-13)", c)
@@ -39,6 +41,7 @@ func TestClock(t *testing.T) {
 // TestFigure is the exchange of the design's figure (GO-27, GO-23, GO-25,
 // GO-26), counted from 0 (GO-A13): participant 2 with ages 7 8 0 2 pings participant 0.
 func TestFigure(t *testing.T) {
+	spec.Covers(t, "GO-23", "GO-25", "GO-26", "GO-27", "GO-29", "GO-A13")
 	h := newHarness(t, 4, 0, func(c *Config) { c.Fudge = -1 })
 	h.cycles(2)
 	h.set(0, 4, 5, 9)
@@ -72,6 +75,7 @@ func TestFigure(t *testing.T) {
 // TestHopAges: without the cycle that each hop adds the dead never age out
 // (GO-A2).
 func TestHopAges(t *testing.T) {
+	spec.Covers(t, "GO-A2")
 	h := newHarness(t, 4, 0, nil)
 	h.cycles(1)
 	h.ping(1, h.header(), 9, 0, 5, 254)
@@ -89,6 +93,7 @@ func TestHopAges(t *testing.T) {
 
 // TestFreshNodeKnowsNobody: who was restarted brings nobody back (GO-A6).
 func TestFreshNodeKnowsNobody(t *testing.T) {
+	spec.Covers(t, "GO-A6")
 	h := newHarness(t, 8, 3, nil)
 	h.cycles(1)
 	_, body := h.sent(false)
@@ -109,6 +114,7 @@ func TestFreshNodeKnowsNobody(t *testing.T) {
 // TestPartners: one ping a cycle, to anybody but us with the same probability,
 // the dead included (GO-22, GO-39).
 func TestPartners(t *testing.T) {
+	spec.Covers(t, "GO-22", "GO-39")
 	const n, draws = 9, 90000
 	h := newHarness(t, n, 4, nil)
 	counts := make([]float64, n)
@@ -154,6 +160,7 @@ func TestReplyFits(t *testing.T) {
 // TestDeathIsNotHidden: a participant that gets too old in the cycle that is
 // due, and is heard of in the same step, has died and come back (GO-73, GO-76).
 func TestDeathIsNotHidden(t *testing.T) {
+	spec.Covers(t, "GO-62", "GO-73", "GO-76")
 	h := newHarness(t, 8, 0, nil)
 	h.cycles(1)
 	h.ping(3, h.params(h.header()), young(8, 3)...)

@@ -4,12 +4,14 @@ import (
 	"testing"
 
 	"ulnet/gossip/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestParametersAfterSilence: the N cycles in which messages carry parameters
 // are those in which there are messages (GO-A16 with GO-70): or a newcomer that
 // has others would never learn it, because the silence of its start takes longer.
 func TestParametersAfterSilence(t *testing.T) {
+	spec.Covers(t, "GO-70", "GO-A16")
 	const n = 3
 	for name, end := range map[string]func(h *harness){
 		"by its time": func(h *harness) { h.cycles(h.m.limits.Stealth) },

@@ -4,12 +4,15 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestStutter: a node that stands still again and again, and hears something
 // between, tells of a death at last: changes are not kept back for ever (GO-65,
 // GO-A7, GO-A8).
 func TestStutter(t *testing.T) {
+	spec.Covers(t, "GO-65", "GO-A7", "GO-A8")
 	for name, skipped := range map[string]int{"short pauses": 1, "long ones": 100} {
 		h := newHarness(t, 16, 0, nil)
 		h.meet(20)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -145,6 +146,7 @@ func (c *troubled) roll(n *troubledNode) {
 // when it is over, all that run and are listed know of each other, and of nobody else
 // (GO-65, GO-74, GO-78, GO-A7, GO-A8, GO-A21).
 func TestTroubled(t *testing.T) {
+	spec.Covers(t, "GO-65", "GO-74", "GO-78", "GO-A7", "GO-A8", "GO-A21")
 	for seed := range uint64(40) {
 		sizes := rand.New(rand.NewPCG(seed, 1))
 		n := 2 + sizes.IntN(9)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // vectorOf returns a vector with these entries.
@@ -20,6 +22,7 @@ var agesGen = rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte{0, 1, 127, 128,
 // TestVectorAgainstBytes compares the words with the rules as the design has
 // them, entry by entry (GO-18, GO-19, GO-A6).
 func TestVectorAgainstBytes(t *testing.T) {
+	spec.Covers(t, "GO-18", "GO-19", "GO-A6")
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 100).Draw(t, "n")
 		gen := agesGen
@@ -69,6 +72,7 @@ func TestVectorAgainstBytes(t *testing.T) {
 // TestFresher: a reply has the entries that are fresher by the gap, and no
 // others (GO-26).
 func TestFresher(t *testing.T) {
+	spec.Covers(t, "GO-26")
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(t, "n")
 		local := rapid.SliceOfN(agesGen, n, n).Draw(t, "local")

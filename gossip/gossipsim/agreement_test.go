@@ -7,6 +7,7 @@ import (
 
 	"ulnet/gossip"
 	"ulnet/gossip/gossipsim"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
@@ -15,6 +16,7 @@ import (
 // TestMisconfigured (GO-67, GO-A5): one node of 32 has other parameters. By the
 // letter all stop; otherwise it stops, soon, and the others stay.
 func TestMisconfigured(t *testing.T) {
+	spec.Covers(t, "GO-67", "GO-A5")
 	for _, what := range []string{"list", "interval"} {
 		for seed := range uint64(10) {
 			f := parse(t, fmt.Sprintf(`protocol gossip
@@ -36,6 +38,7 @@ expect quorum 1-6,8-32
 // interval, which the others' pings without parameters do not tell it, stops
 // all whom it pings.
 func TestStrictMisconfigured(t *testing.T) {
+	spec.Covers(t, "GO-67", "GO-A5")
 	net := newNet(t, gossipsim.Config{Network: scenario.Network{Nodes: 32, Seed: 1}, Gossip: gossip.Config{ColdStart: true, Strict: true}})
 	runNet(t, net, 10*time.Second)
 	net.Command(6, "misconfigure interval")
@@ -54,6 +57,7 @@ func TestStrictMisconfigured(t *testing.T) {
 // TestListChange (GO-78, GO-A21): 32 nodes grow to 34 and shrink to 30, with
 // zero false deaths.
 func TestListChange(t *testing.T) {
+	spec.Covers(t, "GO-78", "GO-A21")
 	f := parse(t, `protocol gossip
 nodes 34
 run 2m30s

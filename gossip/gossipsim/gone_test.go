@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/gossip/gossipsim"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 )
 
@@ -13,6 +14,7 @@ import (
 // without a quorum, the others declare none of each other dead; the dead are detected as
 // fast as ever, and the traffic does not double.
 func TestManyDead(t *testing.T) {
+	spec.Covers(t, "G-GO-9")
 	sweeps(t)
 	cells := []struct{ dead, nodes int }{{7, 16}, {15, 32}, {30, 64}, {60, 128}, {120, 256}, {0, 99}}
 	lasting, seeds := 40*time.Second, uint64(1)

@@ -8,6 +8,7 @@ import (
 	"ulnet/gossip"
 	"ulnet/gossip/engine"
 	gossipwire "ulnet/gossip/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/simlnd"
@@ -33,6 +34,7 @@ func inject(n *Net, to, from sim.NodeID, clock uint64) {
 // TestClockJump (GO-66, GO-A10): nodes that are in sync refuse clocks that
 // cannot be; a cluster whose clock has run for months takes newcomers in.
 func TestClockJump(t *testing.T) {
+	spec.Covers(t, "GO-66", "GO-A10")
 	const nodes, months = 8, 1_000_000_000
 	n, err := New(Config{
 		Network: scenario.Network{Nodes: nodes, Seed: 1, Topology: Flat(0.01), StartAt: func(id sim.NodeID) time.Duration { return time.Duration(id) / (nodes - 1) * 20 * time.Second }}, Gossip: gossip.Config{Interval: Interval, ColdStart: true},
@@ -73,6 +75,7 @@ func TestClockJump(t *testing.T) {
 // out of step nor have anybody taken for dead, on links that lose and delay; a node that is
 // started again finds everybody.
 func TestForgedClocks(t *testing.T) {
+	spec.Covers(t, "GO-66")
 	const nodes = 24
 	for i, clock := range []uint64{math.MaxUint64, 1 << 62, 1 << 40, 1<<40 - 1, 1<<20 + 5000, 5000, 41, 0} {
 		n, err := New(Config{

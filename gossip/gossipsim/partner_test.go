@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/gossip/engine"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
@@ -13,6 +14,7 @@ import (
 // TestPartners (GO-22): partners are drawn evenly from all others, whatever the
 // last one was, and the first cycle begins at a random phase.
 func TestPartners(t *testing.T) {
+	spec.Covers(t, "GO-22")
 	sweeps(t)
 	const nodes, draws, self = 11, 1_000_000, 4
 	list := participants(t, nodes)
@@ -51,6 +53,7 @@ func TestPartners(t *testing.T) {
 
 // TestPhases (GO-22): first cycles are spread over the interval.
 func TestPhases(t *testing.T) {
+	spec.Covers(t, "GO-22")
 	const nodes = 2000
 	list := participants(t, nodes)
 	var tenths [10]int

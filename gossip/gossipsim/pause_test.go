@@ -7,6 +7,7 @@ import (
 
 	"ulnet/gossip"
 	"ulnet/gossip/gossipsim"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
@@ -29,6 +30,7 @@ at %v crash 64
 // think nobody dead who is fine, are not the cause that others do, and bring
 // nobody back. By the letter they do.
 func TestPausedNodes(t *testing.T) {
+	spec.Covers(t, "GO-65", "GO-A7", "GO-A9")
 	sweeps(t)
 	seeds := 3
 	if long() {
@@ -60,6 +62,7 @@ func TestPausedNodes(t *testing.T) {
 // TestResurrection (GO-A7): a node that was paused while another died wakes
 // with young ages. It does not bring the dead one back; by the letter it does.
 func TestResurrection(t *testing.T) {
+	spec.Covers(t, "GO-A7")
 	sweeps(t)
 	seeds := 5
 	if long() {
@@ -94,6 +97,7 @@ expect resurrections > 0
 // TestWholeClusterPaused (GO-A8): a cluster that stood still as a whole tells
 // of no death and loses no quorum when it goes on.
 func TestWholeClusterPaused(t *testing.T) {
+	spec.Covers(t, "GO-A8")
 	sweeps(t)
 	for _, nodes := range []int{8, 64, 200} {
 		for seed := range uint64(5) {
@@ -126,6 +130,7 @@ func TestWholeClusterPaused(t *testing.T) {
 // TestNoQuorumLossOnWaking (GO-A8): the woken node itself reports no death of
 // nodes that were always alive, and keeps its quorum.
 func TestNoQuorumLossOnWaking(t *testing.T) {
+	spec.Covers(t, "GO-A8")
 	sweeps(t)
 	for seed := range uint64(10) {
 		res := scenariotest.Run(t, parse(t, `protocol gossip
@@ -150,6 +155,7 @@ always no-false-death
 // TestManyWake (GO-A8): half of the nodes stand still and go on together. Those that they
 // meet first know nobody, too; they take nobody for dead for that.
 func TestManyWake(t *testing.T) {
+	spec.Covers(t, "GO-A8")
 	for seed := range uint64(60) {
 		f := parse(t, `protocol gossip
 nodes 14
@@ -170,6 +176,7 @@ expect alive 14
 // clock has moved, so that who died meanwhile stays dead to all, itself
 // included, however the timer and the messages are ordered.
 func TestQueuedPings(t *testing.T) {
+	spec.Covers(t, "GO-A9")
 	for seed := range uint64(20) {
 		f := parse(t, `protocol gossip
 nodes 32

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ulnet/gossip/gossipsim"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
@@ -12,6 +13,7 @@ import (
 // and for how long: no node that is fine is declared dead, no dead one comes back, and
 // when it is over all know all.
 func TestPlans(t *testing.T) {
+	spec.Covers(t, "GO-1", "GO-A7", "G-GO-9")
 	sweeps(t)
 	count := 80
 	switch {

@@ -8,6 +8,7 @@ import (
 	"ulnet/gossip"
 	"ulnet/gossip/engine"
 	"ulnet/gossip/gossipsim"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/simlnd"
@@ -40,6 +41,7 @@ func runNet(t *testing.T, n *gossipsim.Net, until time.Duration) {
 // and grows with the logarithm of their number; each is told of the death
 // before the return.
 func TestSilence(t *testing.T) {
+	spec.Covers(t, "GO-70", "GO-71", "GO-76", "GO-A19")
 	sweeps(t)
 	for _, nodes := range []int{8, 64, 1000} {
 		var net *gossipsim.Net
@@ -86,6 +88,7 @@ func TestSilence(t *testing.T) {
 // TestWholeClusterBoots (GO-A19): where all are silent the timer ends it: the
 // first ping comes within a cycle after it.
 func TestWholeClusterBoots(t *testing.T) {
+	spec.Covers(t, "GO-A19")
 	for _, nodes := range []int{8, 100} {
 		net := newNet(t, gossipsim.Config{Network: scenario.Network{Nodes: nodes, Seed: 1}})
 		silence := net.Cycles(net.Limits().Stealth)
@@ -107,6 +110,7 @@ func TestWholeClusterBoots(t *testing.T) {
 // TestLongDead (GO-72): a node that was dead for long is heard at once after
 // its restart, because the first ping it gets says so.
 func TestLongDead(t *testing.T) {
+	spec.Covers(t, "GO-72")
 	net := newNet(t, gossipsim.Config{Network: scenario.Network{Nodes: 64, Seed: 1}, Gossip: gossip.Config{ColdStart: true}})
 	runNet(t, net, 5*time.Second)
 	net.Crash(7)
@@ -122,6 +126,7 @@ func TestLongDead(t *testing.T) {
 // after its second ping: the first one is obsolete, and its empty answer brings
 // the clock.
 func TestNewcomerIsHeard(t *testing.T) {
+	spec.Covers(t, "GO-33")
 	const newcomer = 20
 	for seed := range uint64(50) {
 		net := newNet(t, gossipsim.Config{
@@ -146,6 +151,7 @@ func TestNewcomerIsHeard(t *testing.T) {
 
 // TestDeadInTheLottery (GO-39): a dead node is still pinged, as often as others.
 func TestDeadInTheLottery(t *testing.T) {
+	spec.Covers(t, "GO-39")
 	sweeps(t)
 	const nodes = 20
 	net := newNet(t, gossipsim.Config{Network: scenario.Network{Nodes: nodes, Seed: 1, Topology: gossipsim.Flat(0)}, Gossip: gossip.Config{ColdStart: true}})

@@ -9,6 +9,7 @@ import (
 
 	"ulnet/gossip/gossipsim"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
@@ -40,6 +41,7 @@ func propagate(t *testing.T, m gossipsim.Measured) *gossipsim.Propagation {
 // 0.8 log2 N cycles or so, and no more than three later at 5 % loss; its clock
 // is in sync after an exchange.
 func TestPropagation(t *testing.T) {
+	spec.Covers(t, "GO-1", "GO-16", "GO-36")
 	sweeps(t)
 	sizes := []int{128, 1000, 10_000}
 	if testing.Short() {
@@ -78,6 +80,7 @@ func TestPropagation(t *testing.T) {
 // TestFalseDeaths (GO-A1): with the default threshold no live node is thought
 // dead, with the letter's many are.
 func TestFalseDeaths(t *testing.T) {
+	spec.Covers(t, "GO-A1")
 	sweeps(t)
 	want := uint64(300_000)
 	if long() {
@@ -109,6 +112,7 @@ func TestFalseDeaths(t *testing.T) {
 // the letter's limit drops some; one that was held back for twice the
 // threshold of death always is.
 func TestObsolete(t *testing.T) {
+	spec.Covers(t, "GO-31", "GO-A3")
 	sweeps(t)
 	for _, n := range []int{16, 128, 1000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -156,6 +160,7 @@ func at(seed uint64) time.Duration {
 
 // TestDetection (GO-A2): all notice a death within D+1 cycles.
 func TestDetection(t *testing.T) {
+	spec.Covers(t, "GO-A2")
 	sweeps(t)
 	for _, n := range []int{8, 64, 256} {
 		for seed := range uint64(20) {
@@ -173,6 +178,7 @@ func TestDetection(t *testing.T) {
 // TestQuickReboot (GO-73, GO-74, GO-75): every peer notices every reboot before
 // the new incarnation speaks, and is told of no death after that.
 func TestQuickReboot(t *testing.T) {
+	spec.Covers(t, "GO-73", "GO-74", "GO-75")
 	sweeps(t)
 	rounds := 8
 	if long() {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // goldenHeader has every field.
@@ -26,6 +28,7 @@ const goldenBytes = "0100" + // version
 
 // TestHeader: the bytes of GO-A14, GO-57 and GO-58.
 func TestHeader(t *testing.T) {
+	spec.Covers(t, "GO-57", "GO-58", "GO-A14")
 	got := goldenHeader.AppendTo(nil)
 	if hex.EncodeToString(got) != goldenBytes {
 		t.Fatalf("got %x\nwant %s", got, goldenBytes)

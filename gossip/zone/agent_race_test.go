@@ -10,6 +10,7 @@ import (
 
 	"ulnet/gossip/zone"
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/lo"
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
@@ -108,6 +109,7 @@ func knows(a *zone.Agent, first int) bool {
 // messages and heartbeats come; who stopped sends nothing more, and those who are left
 // find each other.
 func TestAgentsAnytime(t *testing.T) {
+	spec.Covers(t, "MS-A33")
 	const n = 5
 	e := &exchange{nis: make(map[nid.NID]*exchangeNI)}
 	id := func(i int) zone.ID { return zone.MustParseID(fmt.Sprintf("n%d=10.0.0.%d@tcp", i, i+1)) }

@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"ulnet/gossip/zone"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestAgents: MS-9, MS-10, MS-40, MS-A14, MS-A30, MS-A33: whole stacks boot, see a
 // death by its connections and a silent one by its heartbeats, a restart, a goodbye
 // with its code, and who comes back in the same process.
 func TestAgents(t *testing.T) {
+	spec.Covers(t, "MS-9", "MS-10", "MS-40", "MS-A14", "MS-A30", "MS-A33")
 	const n = 20
 	c := newCluster(t, n, nil)
 	c.until(20*time.Second, func() bool { return c.all(n) })
@@ -69,6 +71,7 @@ func TestAgents(t *testing.T) {
 // TestAgentAttributes: MS-70, MS-74, MS-85, MS-89: what a node writes comes to all,
 // in the order in which it was written; a late listener is told of it, too.
 func TestAgentAttributes(t *testing.T) {
+	spec.Covers(t, "MS-70", "MS-74", "MS-85", "MS-89")
 	const n = 16
 	c := newCluster(t, n, nil)
 	c.until(20*time.Second, func() bool { return c.all(n) })
@@ -131,6 +134,7 @@ func TestAgentAttributes(t *testing.T) {
 // TestAgentMonitor: MS-60, MS-A14, MS-A32: a monitor hears of a killed process long
 // before a heartbeat would tell.
 func TestAgentMonitor(t *testing.T) {
+	spec.Covers(t, "MS-60", "MS-A14", "MS-A32")
 	const n = 16
 	c := newCluster(t, n, nil)
 	c.until(20*time.Second, func() bool { return c.all(n) })

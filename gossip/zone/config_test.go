@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ulnet/gossip/zone/engine"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/portals/keyring"
 	"ulnet/portals/portalstest"
 )
@@ -22,6 +23,7 @@ func TestConfigReachesMachine(t *testing.T) {
 
 // TestPaper: the parameters of the seed (MS-102).
 func TestPaper(t *testing.T) {
+	spec.Covers(t, "MS-102")
 	p := Paper
 	p.Zone, p.Self = "z", nth(1)
 	if full, err := p.Engine().Filled(); err != nil || full.Threshold != 1 || full.Successors != 1 || full.Random != 3 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 )
 
@@ -52,6 +53,7 @@ func (c *cluster) census(but int, sizes ...int) func() bool {
 // management zone of whole stacks: the census is right at all supervisors, also after
 // the death of a delegate and of a supervisor, and tells who is in a zone.
 func TestAgentHierarchy(t *testing.T) {
+	spec.Covers(t, "MS-95", "MS-96", "MS-97", "MS-98", "MS-99", "MS-100", "MS-A24")
 	c := hierarchy(t, 2)
 	c.run(time.Second)
 	took := c.until(30*time.Second, c.census(-1, 5, 5))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/simlnd"
 )
 
@@ -52,6 +53,7 @@ func TestAgentStop(t *testing.T) {
 // process, is a new incarnation: the others are told, and its first write counts, though the
 // incarnation before had written more.
 func TestAgentAgain(t *testing.T) {
+	spec.Covers(t, "MS-6", "MS-A17", "MS-A33")
 	const n = 8
 	c := newCluster(t, n, nil)
 	c.until(20*time.Second, func() bool { return c.all(n) })
@@ -99,6 +101,7 @@ func TestAgentAgain(t *testing.T) {
 // know of it, and has the incarnation kept before anybody hears of it: its next incarnation
 // begins above, and needs no refutation.
 func TestAgentKeeps(t *testing.T) {
+	spec.Covers(t, "MS-6", "MS-A2")
 	const n, victim = 6, 2
 	var kept []uint64
 	c := newCluster(t, n, func(i int, cfg *zone.Config) {

@@ -9,6 +9,7 @@ import (
 
 	"ulnet/gossip/zone"
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 )
 
@@ -21,6 +22,7 @@ const manyMessage = 64 << 10
 // TestAgentsMany: MS-4, MS-104, MS-105: a zone of many whole stacks boots at once, sees the
 // death of some of them and their return, and at rest does nothing but beat.
 func TestAgentsMany(t *testing.T) {
+	spec.Covers(t, "MS-4", "MS-58", "MS-104", "MS-105")
 	n, victims := 256, 16
 	switch {
 	case raceEnabled: // one goroutine: there is nothing to race with

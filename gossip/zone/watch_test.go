@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/machine"
 )
 
@@ -18,6 +19,7 @@ func nth(i int) ID { return MustParseID(fmt.Sprintf("n%d=10.0.0.%d@tcp", i, i)) 
 // TestAgentShorten: MS-9, MS-10: what a slow listener is not told leaves joins and
 // leaves in turn, and the latest attributes.
 func TestAgentShorten(t *testing.T) {
+	spec.Covers(t, "MS-9", "MS-10")
 	event := func(k EventKind, i int, inc uint64, keys ...string) Event {
 		return Event{Kind: k, ID: nth(i), Version: Version{Inc: inc, Minor: 1}, Keys: keys}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -12,6 +13,7 @@ import (
 // together with the end of the connection: a peer is suspected when what was sent
 // after that fails, too.
 func TestAgentLoss(t *testing.T) {
+	spec.Covers(t, "MS-A30")
 	s := newSolo(t, 4, Config{})
 	for i := 1; i < 4; i++ {
 		s.link(i, v(1, 1))

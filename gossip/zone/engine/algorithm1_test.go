@@ -4,10 +4,12 @@ import (
 	"testing"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestAlive is PROCESSALIVE (Alg. 1, lines 1 to 9).
 func TestAlive(t *testing.T) {
+	spec.Covers(t, "MS-13", "MS-14", "MS-41", "MS-42", "MS-44", "MS-45", "MS-A5", "MS-A6")
 	t.Run("MS-41 unknown joins", func(t *testing.T) {
 		s := newSolo(t, 5, Config{})
 		s.alive(2, v(7, 3))
@@ -63,6 +65,7 @@ func TestAlive(t *testing.T) {
 
 // TestAliveOfOthers is what an incarnation sign says of suspicions, and of the node itself.
 func TestAliveOfOthers(t *testing.T) {
+	spec.Covers(t, "MS-7", "MS-43")
 	t.Run("MS-43 suspicions of older versions go", func(t *testing.T) {
 		s := newSolo(t, 6, Config{Threshold: 3, Successors: 3})
 		for i := 2; i < 6; i++ {
@@ -98,6 +101,8 @@ func TestAliveOfOthers(t *testing.T) {
 
 // TestLeave is PROCESSLEAVE (Alg. 1, lines 10 to 15).
 func TestLeave(t *testing.T) {
+	spec.Covers(t, "MS-12", "MS-46", "MS-47", "MS-51", "MS-52", "MS-57", "MS-A3", "MS-A4", "MS-A28",
+		"MS-A33")
 	t.Run("MS-46 in view", func(t *testing.T) {
 		s := newSolo(t, 5, Config{})
 		s.alive(2, v(7, 3))
@@ -169,6 +174,7 @@ func acquainted(t *testing.T, n int, cfg Config) *solo {
 
 // TestSuspicion is PROCESSSUSPICION (Alg. 1, lines 16 to 23).
 func TestSuspicion(t *testing.T) {
+	spec.Covers(t, "MS-36", "MS-37", "MS-38", "MS-48", "MS-49", "MS-50", "MS-A2", "MS-A5")
 	t.Run("MS-37 MS-49 older than the view", func(t *testing.T) {
 		s := acquainted(t, 6, Config{})
 		s.suspicion(3, 2, v(7, 2))
@@ -226,6 +232,7 @@ func TestSuspicion(t *testing.T) {
 
 // TestSuspicionBelieved is which reports count.
 func TestSuspicionBelieved(t *testing.T) {
+	spec.Covers(t, "MS-A1", "MS-A5", "MS-A29")
 	t.Run("MS-A5 of an incarnation not seen yet", func(t *testing.T) {
 		s := acquainted(t, 6, Config{})
 		s.suspicion(3, 2, v(8, 1))

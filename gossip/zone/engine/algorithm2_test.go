@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // offer and give are a neighbour's digest and data.
@@ -39,6 +40,7 @@ func entries(from, to uint64) (list []wire.Attribute) {
 
 // TestAlgorithm2 is the reconciliation, message by message: offers, requests and data.
 func TestAlgorithm2(t *testing.T) {
+	spec.Covers(t, "MS-75", "MS-78", "MS-79", "MS-80", "MS-81", "MS-83", "MS-85", "MS-A16", "MS-A20")
 	t.Run("MS-78 one request for what two offer", func(t *testing.T) {
 		s := withNeighbours(t)
 		s.offer(1, 5, 7, 3)
@@ -97,6 +99,7 @@ func TestAlgorithm2(t *testing.T) {
 
 // TestAlgorithm2Unanswered is what becomes of requests that get no data.
 func TestAlgorithm2Unanswered(t *testing.T) {
+	spec.Covers(t, "MS-82", "MS-84", "MS-87", "MS-A18", "MS-A21")
 	t.Run("MS-82 MS-84 nothing newer any more", func(t *testing.T) {
 		s := withNeighbours(t)
 		s.offer(1, 5, 7, 3)
@@ -133,6 +136,7 @@ func TestAlgorithm2Unanswered(t *testing.T) {
 
 // TestAlgorithm2Rounds is who is told, and when.
 func TestAlgorithm2Rounds(t *testing.T) {
+	spec.Covers(t, "MS-76", "MS-77", "MS-86")
 	t.Run("MS-76 MS-77 the second round is silent", func(t *testing.T) {
 		s := withNeighbours(t)
 		s.pass(time.Second)
@@ -158,6 +162,7 @@ func TestAlgorithm2Rounds(t *testing.T) {
 
 // TestAlgorithm2Owners is whose attributes count.
 func TestAlgorithm2Owners(t *testing.T) {
+	spec.Covers(t, "MS-70", "MS-88", "MS-90", "MS-A17", "MS-A18")
 	t.Run("MS-88 MS-90 MS-A17 lives", func(t *testing.T) {
 		s := withNeighbours(t)
 		s.give(1, wire.TableData{Owner: s.ref[5], Inc: 7, To: 6, Last: true, Entries: entries(0, 6)})

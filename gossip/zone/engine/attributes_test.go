@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // set writes an attribute of a node.
@@ -43,6 +44,7 @@ func sameAttribute(a, b wire.Attribute) bool {
 // TestAttributes: what is written reaches everybody, in few rounds and few copies
 // (MS-70 to MS-72, MS-76, MS-85, MS-91, MS-A15, MS-A23).
 func TestAttributes(t *testing.T) {
+	spec.Covers(t, "MS-70", "MS-72", "MS-76", "MS-85", "MS-91", "MS-A15", "MS-A23", "MS-A31")
 	w := booted(t, 1, 64, Config{})
 	changes := 0
 	w.told = func(_ *node, e *Event) {
@@ -75,6 +77,7 @@ func TestAttributes(t *testing.T) {
 // TestAttributeVersions: each write is one version, and entries have distinct ones
 // (MS-73, MS-89).
 func TestAttributeVersions(t *testing.T) {
+	spec.Covers(t, "MS-73", "MS-89")
 	s := newSolo(t, 2, Config{})
 	rng := rand.New(rand.NewPCG(1, 1))
 	want, writes := map[string]string{}, uint64(0)
@@ -108,6 +111,7 @@ func TestAttributeVersions(t *testing.T) {
 // TestOrder: parts of a table that come in any order are never seen out of order, and
 // no key is lost or comes back (MS-74, MS-89, MS-A19).
 func TestOrder(t *testing.T) {
+	spec.Covers(t, "MS-74", "MS-89", "MS-A19")
 	for seed := range uint64(40) {
 		s := withNeighbours(t)
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -203,6 +207,7 @@ func TestAttributeLimits(t *testing.T) {
 // TestDeathCertificates: they go when all neighbours have had them for ten minutes, and
 // what they deleted does not come back (MS-89, MS-A22).
 func TestDeathCertificates(t *testing.T) {
+	spec.Covers(t, "MS-89", "MS-A22")
 	w := booted(t, 1, 12, Config{})
 	n := w.nodes[2]
 	for i := range 20 {
@@ -236,6 +241,7 @@ func TestDeathCertificates(t *testing.T) {
 
 // TestAttributeFaults: attributes agree in the end, whatever happened (MS-71, MS-74).
 func TestAttributeFaults(t *testing.T) {
+	spec.Covers(t, "MS-71", "MS-74")
 	seeds := uint64(40)
 	if testing.Short() {
 		seeds = 8

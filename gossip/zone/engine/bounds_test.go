@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestForgedReports: those who suspect everybody are remembered within bounds, and
 // nobody files in the name of another node to that node itself (MS-36, MS-A1).
 func TestForgedReports(t *testing.T) {
+	spec.Covers(t, "MS-36", "MS-A1")
 	s := acquainted(t, 400, Config{Threshold: 3, Successors: 3})
 	for by := 1; by < 400; by++ {
 		var all []wire.Suspicion
@@ -34,6 +36,7 @@ func TestForgedReports(t *testing.T) {
 // TestRefusedForEver: a peer that removes this node whatever it says, or can not take it
 // in, is asked rarely, and not suspected (MS-A12).
 func TestRefusedForEver(t *testing.T) {
+	spec.Covers(t, "MS-A12")
 	for _, answer := range []wire.Message{
 		{Kind: wire.LinkRefuse, Reason: wire.Removed, AboutVersion: v(10, 1)},
 		{Kind: wire.LinkRefuse, Reason: wire.Busy},
@@ -78,6 +81,7 @@ func TestNoRoom(t *testing.T) {
 // TestBoundedAnswers: who asks for all there is again and again gets it once a heartbeat
 // (MS-A9), and who names the same nodes again and again has them asked once (MS-A7).
 func TestBoundedAnswers(t *testing.T) {
+	spec.Covers(t, "MS-A7", "MS-A9")
 	s := acquainted(t, 40, Config{})
 	s.link(1, v(7, 3))
 	sent := 0
@@ -104,6 +108,7 @@ func TestBoundedAnswers(t *testing.T) {
 // TestWaitingOffers: offers of attributes of nodes that never come make room for others
 // (MS-A18).
 func TestWaitingOffers(t *testing.T) {
+	spec.Covers(t, "MS-A18")
 	s := newSolo(t, maxWaiting+20, Config{})
 	s.link(1, v(7, 1))
 	for i := 2; i < maxWaiting+12; i++ {
@@ -121,6 +126,7 @@ func TestWaitingOffers(t *testing.T) {
 // TestHighestIncarnation: nobody is believed to have an incarnation that he could not
 // refute (MS-A2).
 func TestHighestIncarnation(t *testing.T) {
+	spec.Covers(t, "MS-A2")
 	s := acquainted(t, 4, Config{Wall: wire.MaxIncarnation - 5})
 	s.alive(2, v(wire.MaxIncarnation, 1))
 	s.is(2, inView, v(7, 3))
@@ -137,6 +143,7 @@ func TestHighestIncarnation(t *testing.T) {
 // TestStrangerHeard: a message of a node of which no more than its short form is known,
 // and that it left, is answered to where it came from (MS-52).
 func TestStrangerHeard(t *testing.T) {
+	spec.Covers(t, "MS-52")
 	s := newSolo(t, 2, Config{Wire: true})
 	table := NewTable(9)
 	other := wire.Codec{Names: table, Zone: s.m.codec.Zone, MaxBytes: wire.MaxMessage}

@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestConfig: defaults (MS-A12), and what can not be (MS-39).
 func TestConfig(t *testing.T) {
+	spec.Covers(t, "MS-39", "MS-A12")
 	base := Config{Zone: "z", Self: testID(1)}
 	c, err := base.Filled()
 	if err != nil || c.Threshold != 2 || c.Successors != 2 || c.Random != 3 || c.Aggregation != 200*time.Millisecond ||

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/machine"
 )
 
@@ -21,6 +22,7 @@ func sole(t *testing.T, boots, nodes int) *solo {
 // TestDiscoveryTargets: those of the bootstraps that are not in the view, and of the
 // history but for those that said goodbye (MS-11, MS-16, MS-A8).
 func TestDiscoveryTargets(t *testing.T) {
+	spec.Covers(t, "MS-11", "MS-16", "MS-17", "MS-A8")
 	t.Run("MS-11 none", func(t *testing.T) {
 		s := sole(t, 0, 2)
 		if len(s.out.Sends) > 0 || s.m.discovery.at != machine.Never || s.m.Len() != 1 {
@@ -77,6 +79,7 @@ func TestDiscoveryTargets(t *testing.T) {
 // TestDiscoveryInterval: it asks often at first, rarely later, and no more when there
 // is nobody to ask (MS-23).
 func TestDiscoveryInterval(t *testing.T) {
+	spec.Covers(t, "MS-23")
 	s := sole(t, 1, 3)
 	first := countKind(s.pass(3*time.Second), wire.DiscoveryRequest)
 	s.pass(2 * time.Minute)
@@ -98,6 +101,7 @@ func TestDiscoveryInterval(t *testing.T) {
 // TestDiscoveryAnswers: requests and answers, with both flags (MS-18 to MS-20, MS-22,
 // MS-A7).
 func TestDiscoveryAnswers(t *testing.T) {
+	spec.Covers(t, "MS-18", "MS-19", "MS-20", "MS-22", "MS-A7")
 	s := sole(t, 1, 9)
 	s.alive(3, v(7, 1))
 	s.pass(s.m.cfg.Aggregation)
@@ -165,6 +169,7 @@ func TestDiscoveryAnswers(t *testing.T) {
 // TestHistoryBounds: the history is pruned by age once it is large, and always by
 // number (MS-12, MS-15, MS-A10).
 func TestHistoryBounds(t *testing.T) {
+	spec.Covers(t, "MS-12", "MS-15", "MS-A4", "MS-A10")
 	s := newSolo(t, 8000, Config{})
 	gone := func(from, to int) {
 		var list []wire.Member

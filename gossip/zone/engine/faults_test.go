@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // booted returns a zone that has been at rest for a while.
@@ -20,6 +21,7 @@ func booted(t *testing.T, seed uint64, n int, cfg Config) *world {
 // TestManyFail: many that fail at once are removed by all others, and nobody else is
 // (MS-3, MS-9, MS-31, MS-32, MS-A1).
 func TestManyFail(t *testing.T) {
+	spec.Covers(t, "MS-3", "MS-9", "MS-31", "MS-32", "MS-A1")
 	for _, c := range []struct{ n, fail int }{{2, 1}, {3, 2}, {8, 7}, {32, 16}, {48, 5}} {
 		for _, silent := range []bool{false, true} {
 			for seed := range uint64(3) {
@@ -46,6 +48,7 @@ func TestManyFail(t *testing.T) {
 // TestNeighbourhoodFails: a node that fails together with all its random neighbours is
 // found by those that then are its predecessors (MS-26, MS-33).
 func TestNeighbourhoodFails(t *testing.T) {
+	spec.Covers(t, "MS-26", "MS-33")
 	for seed := range uint64(5) {
 		w := booted(t, seed, 40, Config{})
 		victim := w.nodes[7]
@@ -64,6 +67,7 @@ func TestNeighbourhoodFails(t *testing.T) {
 // again: views are equal soon after the first contact across (MS-9, MS-19 to MS-21,
 // MS-A7).
 func TestPartitions(t *testing.T) {
+	spec.Covers(t, "MS-9", "MS-19", "MS-21", "MS-A7")
 	for _, c := range []struct{ a, b int }{{2, 2}, {8, 2}, {1, 15}, {8, 8}, {50, 50}} {
 		t.Run(fmt.Sprintf("MS-21 %d and %d", c.a, c.b), func(t *testing.T) {
 			if c.a == 50 && testing.Short() {
@@ -103,6 +107,7 @@ func TestPartitions(t *testing.T) {
 
 // TestPause: nodes that stood still remove nobody when they go on (MS-A29).
 func TestPause(t *testing.T) {
+	spec.Covers(t, "MS-A29")
 	for seed := range uint64(4) {
 		w := booted(t, seed, 64, Config{})
 		w.told = func(n *node, e *Event) {
@@ -130,6 +135,7 @@ func TestPause(t *testing.T) {
 
 // TestSlow: nodes that are so slow that messages wait for them remove nobody (G-MS-8).
 func TestSlow(t *testing.T) {
+	spec.Covers(t, "G-MS-8")
 	seeds := uint64(3)
 	if testing.Short() {
 		seeds = 1
@@ -153,6 +159,7 @@ func TestSlow(t *testing.T) {
 // TestLateMessage: who processes a message long after it came does not suspect anybody
 // soon after (MS-A29).
 func TestLateMessage(t *testing.T) {
+	spec.Covers(t, "MS-A29")
 	s := newSolo(t, 9, Config{})
 	for i := 1; i < 9; i++ {
 		s.link(i, v(7, 1))
@@ -181,6 +188,7 @@ func TestLateMessage(t *testing.T) {
 // TestBrokenLink: one link between two of many removes nobody, although both suspect
 // each other; and reports become rare (MS-38, MS-A1, MS-A2).
 func TestBrokenLink(t *testing.T) {
+	spec.Covers(t, "MS-38", "MS-A1", "MS-A2")
 	for _, n := range []int{3, 30} {
 		w := booted(t, 1, n, Config{})
 		a := w.nodes[0]
@@ -199,6 +207,7 @@ func TestBrokenLink(t *testing.T) {
 // TestIllNode: a node that hears nothing, or fails to send for reasons of its own,
 // removes nobody (MS-2, MS-A1).
 func TestIllNode(t *testing.T) {
+	spec.Covers(t, "MS-2", "MS-A1")
 	deaf := booted(t, 1, 64, Config{})
 	deaf.cut = func(_, to int) bool { return to == 9 }
 	deaf.told = func(n *node, e *Event) {
@@ -225,6 +234,7 @@ func TestIllNode(t *testing.T) {
 // TestMuted: a node most of whose links fail at once reports nothing before one is
 // confirmed, and then what still fails (MS-A1).
 func TestMuted(t *testing.T) {
+	spec.Covers(t, "MS-A1")
 	s := newSolo(t, 9, Config{})
 	for i := 1; i < 9; i++ {
 		s.link(i, v(7, 1))
@@ -251,6 +261,7 @@ func TestMuted(t *testing.T) {
 // TestGhost: a node that misses a removal altogether is corrected by its neighbours
 // without another event, and one that was removed wrongly comes back (MS-63, MS-A9).
 func TestGhost(t *testing.T) {
+	spec.Covers(t, "MS-63", "MS-A9")
 	w := booted(t, 3, 40, Config{})
 	deaf, victim := w.nodes[4], w.nodes[11]
 	lost, begin := 0, w.now
@@ -293,6 +304,7 @@ func TestBoundedRepair(t *testing.T) {
 // TestRestarts: an incarnation that begins while the one before is still believed in replaces
 // it, also when its connection is reset after that (MS-6, MS-45, MS-A30).
 func TestRestarts(t *testing.T) {
+	spec.Covers(t, "MS-6", "MS-45", "MS-A30", "MS-A33")
 	w := booted(t, 2, 12, Config{})
 	n := w.nodes[5]
 	n.up = false

@@ -7,12 +7,14 @@ import (
 
 	"ulnet/gossip/zone/wire"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestFewLeft: few that are left of many remove all that are gone, whether these refuse
 // what is sent to them or are silent, although each of the few then suspects more than
 // one who is to be believed (MS-1, MS-26, MS-A1). One alone can not know.
 func TestFewLeft(t *testing.T) {
+	spec.Covers(t, "MS-1", "MS-26", "MS-A1")
 	for _, c := range []struct {
 		left, of int
 		silent   bool
@@ -63,6 +65,7 @@ func TestFewLeft(t *testing.T) {
 // TestDeafNodes: nodes that hear nobody but are heard ask everybody, and nobody else is
 // removed for that, nor does it cost whole views (MS-2, MS-A1).
 func TestDeafNodes(t *testing.T) {
+	spec.Covers(t, "MS-2", "MS-A1")
 	for deaf := 1; deaf <= 2; deaf++ {
 		w := booted(t, 1, 96, Config{})
 		w.messages = [wire.Kinds]int{}
@@ -82,6 +85,7 @@ func TestDeafNodes(t *testing.T) {
 // TestOneWay: over a link that works one way suspicions become rare: they are refuted
 // each time, and all of the zone hears of it (MS-A2).
 func TestOneWay(t *testing.T) {
+	spec.Covers(t, "MS-A2")
 	for _, n := range []int{3, 30} {
 		w := booted(t, 1, n, Config{})
 		a := w.nodes[0]

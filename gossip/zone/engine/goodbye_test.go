@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestGoodbye: who leaves in order is gone everywhere within the time that news takes,
 // with its exit code, and is not looked for (MS-40, MS-A8, MS-A33).
 func TestGoodbye(t *testing.T) {
+	spec.Covers(t, "MS-40", "MS-A8", "MS-A33")
 	w := booted(t, 2, 24, Config{})
 	codes := map[int]int32{}
 	w.told = func(n *node, e *Event) {
@@ -44,6 +46,7 @@ func TestGoodbye(t *testing.T) {
 // TestMissedGoodbye: a node to which no goodbye came learns of it from the repair, as
 // what it was, with its code, and does not look for the leaver (MS-A9, MS-A33).
 func TestMissedGoodbye(t *testing.T) {
+	spec.Covers(t, "MS-A9", "MS-A33")
 	w := booted(t, 3, 40, Config{})
 	deaf, leaver := w.nodes[4], w.nodes[11]
 	lost := 0

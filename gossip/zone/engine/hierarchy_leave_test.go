@@ -3,12 +3,15 @@ package engine
 import (
 	"testing"
 	"time"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestZoneLeaves: delegates that leave say so to their supervisor, so that a zone whose
 // members all leave is out of every census as soon as attributes travel, not when the
 // delegates are given up (MS-40, MS-98).
 func TestZoneLeaves(t *testing.T) {
+	spec.Covers(t, "MS-40", "MS-98")
 	s := newSystem(t, 5, 2, 4, 3)
 	s.until(5*time.Second, s.right)
 	s.run(3 * time.Second)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // system is some base zones and a management zone.
@@ -105,6 +106,7 @@ func (s *system) guardian(z int) *node {
 // the management zone has the census, and whoever fails is replaced (MS-95 to MS-100,
 // MS-A24).
 func TestHierarchy(t *testing.T) {
+	spec.Covers(t, "MS-95", "MS-97", "MS-100", "MS-101", "MS-A24")
 	for seed := range uint64(4) {
 		s := newSystem(t, seed, 3, 7, 5)
 		s.until(5*time.Second, s.right)
@@ -168,6 +170,7 @@ func TestHierarchy(t *testing.T) {
 // TestCensusQuestion: every member of the management zone can ask for the members of
 // any base zone (MS-99).
 func TestCensusQuestion(t *testing.T) {
+	spec.Covers(t, "MS-99")
 	s := newSystem(t, 1, 2, 6, 4)
 	s.until(5*time.Second, s.right)
 	s.run(3 * time.Second)
@@ -196,6 +199,7 @@ func TestCensusQuestion(t *testing.T) {
 // TestAlarm: a suspicion in a base zone reaches its supervisor and the monitors of the
 // management zone before τ (MS-101, MS-A13, MS-A32).
 func TestAlarm(t *testing.T) {
+	spec.Covers(t, "MS-101", "MS-A13", "MS-A32")
 	s := newSystem(t, 2, 2, 12, 4)
 	s.until(5*time.Second, s.right)
 	monitor := s.supervisors[3]
@@ -227,6 +231,7 @@ func TestAlarm(t *testing.T) {
 // TestTwoActive: after a partition of a base zone one delegate stays active, the later
 // one, and the census follows (MS-A24).
 func TestTwoActive(t *testing.T) {
+	spec.Covers(t, "MS-A24")
 	s := newSystem(t, 3, 1, 12, 3)
 	s.until(5*time.Second, s.right)
 	s.run(3 * time.Second)
@@ -253,6 +258,7 @@ func TestTwoActive(t *testing.T) {
 // TestUnheardDelegate: a delegate that dies when its supervisor knows that it is
 // active, and its zone not yet, is followed by one with a higher activation (MS-A24).
 func TestUnheardDelegate(t *testing.T) {
+	spec.Covers(t, "MS-A24")
 	found := 0
 	for seed := range uint64(20) {
 		s := newSystem(t, seed, 1, 7, 3)

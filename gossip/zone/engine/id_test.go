@@ -6,11 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestRing: the order of the ring is that of the digests (MS-24, MS-A25), whatever
 // the order in which ids came.
 func TestRing(t *testing.T) {
+	spec.Covers(t, "MS-24", "MS-A25")
 	want := []string{"n5", "n2", "n1", "n7", "n0", "n6", "n4", "n3"}
 	table := NewTable(100)
 	for i := range 8 {

@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestCertificatesAgreed: a death certificate stays, however old it is, as long as one
 // neighbour says that it has other tables: it could have what was deleted (MS-A22).
 func TestCertificatesAgreed(t *testing.T) {
+	spec.Covers(t, "MS-A22")
 	s := withNeighbours(t)
 	s.leave(5, v(7, 1), 0) // it would be one that does not answer
 	s.step(Input{Kind: Set, Key: "a"})
@@ -39,6 +41,7 @@ func TestCertificatesAgreed(t *testing.T) {
 // TestRefutedOlder: what a version of a node refutes is reports of older versions, not those
 // of the same (MS-43): who reported that one has seen it.
 func TestRefutedOlder(t *testing.T) {
+	spec.Covers(t, "MS-43")
 	s := suspicions{index: map[wire.Ref]int{5: 0}, open: make(map[wire.Ref]int), list: []suspect{{node: 5}}, total: 5}
 	for i, version := range []wire.Version{v(7, 2), v(7, 3), v(7, 4), v(6, 9), v(8, 1)} {
 		by := wire.Ref(10 + i)

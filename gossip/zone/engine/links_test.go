@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // Bounds of G-MS for links between delegates and supervisors, with default parameters.
@@ -120,6 +121,7 @@ func (l *linked) judge(after time.Duration) string {
 // entry is stale, and then lost, but never missing (512 subsets; a ninth of them unless
 // ULNET_LONG is set).
 func TestLinksCut(t *testing.T) {
+	spec.Covers(t, "MS-100")
 	step, after := 9, 80*time.Second
 	if os.Getenv("ULNET_LONG") != "" {
 		step = 1
@@ -141,6 +143,7 @@ func TestLinksCut(t *testing.T) {
 // TestSupervisorTwice: a supervisor that is listed twice does not hold up the search once
 // all were given up (MS-100).
 func TestSupervisorTwice(t *testing.T) {
+	spec.Covers(t, "MS-100")
 	one, two := testID(1), testID(2)
 	s := newSolo(t, 1, Config{Management: []wire.ID{one, two, one, two, one}})
 	if n := s.m.Delegation().Supervisors; n != 2 {
@@ -165,6 +168,7 @@ func TestSupervisorTwice(t *testing.T) {
 // TestUnreachedSupervisor: a delegate's status says which supervisor it does not reach,
 // for how long and why, and its user is told once, and again when it answers (MS-100).
 func TestUnreachedSupervisor(t *testing.T) {
+	spec.Covers(t, "MS-100")
 	l := newLinked(t, 1, 3, 0)
 	told := map[string]int{}
 	l.told = func(n *node, e *Event) {
@@ -201,6 +205,7 @@ func TestUnreachedSupervisor(t *testing.T) {
 // zone: members that become delegates after all configured supervisors, and then all
 // delegates, have died register with others (MS-100).
 func TestConfiguredSupervisorsDie(t *testing.T) {
+	spec.Covers(t, "MS-100")
 	for seed := range uint64(4) {
 		s := newSystem(t, seed, 1, 9, 5)
 		s.until(5*time.Second, s.right)
@@ -243,6 +248,7 @@ func TestConfiguredSupervisorsDie(t *testing.T) {
 // TestSupervisorWithoutHeirs: the entry of a zone whose only supervisor dies is kept by
 // the others (MS-98, MS-100).
 func TestSupervisorWithoutHeirs(t *testing.T) {
+	spec.Covers(t, "MS-98", "MS-100")
 	l := newLinked(t, 2, 4, 0)
 	guard := l.guardian(0)
 	for d := range l.delegates {
@@ -285,6 +291,7 @@ func TestSupervisorWithoutHeirs(t *testing.T) {
 // TestGuardedBoundOfZones: a supervisor says so when the census has no room for another
 // zone, and refuses it; zones that fit are all there (MS-98).
 func TestGuardedBoundOfZones(t *testing.T) {
+	spec.Covers(t, "MS-98")
 	s := newSolo(t, 1, Config{Supervisor: true, MaxAttributes: 64 << 10})
 	told, refused := 0, 0
 	const zones = 500

@@ -4,11 +4,13 @@ import (
 	"testing"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestIncarnationKept: whoever runs a machine is told which incarnation the next incarnation
 // must be above (MS-A2, MS-6), and of nothing that need not be kept.
 func TestIncarnationKept(t *testing.T) {
+	spec.Covers(t, "MS-6", "MS-A2", "MS-A3", "MS-A7", "MS-A17")
 	s := acquainted(t, 6, Config{})
 	keeps := func(what string, inc uint64, own wire.Version) {
 		t.Helper()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // unreachable fails all sends of the last step to a node for a reason of this host.
@@ -23,6 +24,7 @@ func (s *solo) unreachable(i int) {
 // of this host, as a network that it has not, is suspected after some tries; nobody says
 // that it was heard. One that was heard before is not suspected for such a reason (MS-A1).
 func TestPhantom(t *testing.T) {
+	spec.Covers(t, "MS-A1")
 	for _, met := range []bool{false, true} {
 		s := newSolo(t, 2, Config{})
 		if s.alive(1, v(7, 1)); met {
@@ -133,6 +135,7 @@ func TestRemoveNobody(t *testing.T) {
 // than clocks may differ by, however often they say it: the next incarnation can begin above it, and
 // others still believe this node (MS-A2).
 func TestRefutedForEver(t *testing.T) {
+	spec.Covers(t, "MS-A2")
 	const wall, ahead = 1 << 60, 1 << 44
 	s := acquainted(t, 4, Config{Wall: wall, Ahead: ahead})
 	say := func(at wire.Version) {
@@ -164,6 +167,7 @@ func TestRefutedForEver(t *testing.T) {
 // TestOwnerOutbids: of versions that others believe of a node it refutes every one, also if
 // its clock is behind theirs by some seconds (MS-A2).
 func TestOwnerOutbids(t *testing.T) {
+	spec.Covers(t, "MS-A2")
 	const behind, ahead, wall = uint64(4 * time.Second), 1 << 44, 1 << 60
 	others, owner := acquainted(t, 4, Config{Wall: wall, Ahead: ahead}), acquainted(t, 4, Config{Wall: wall - behind, Ahead: ahead})
 	for _, at := range []uint64{wall, wall + ahead/2, wall + ahead - behind, wall + ahead - 1, wall + ahead} {
@@ -178,6 +182,7 @@ func TestOwnerOutbids(t *testing.T) {
 // TestFarAheadIsTold: an incarnation that is not believed is counted each time, and told once
 // a minute, whoever says it of whom (MS-A2).
 func TestFarAheadIsTold(t *testing.T) {
+	spec.Covers(t, "MS-A2")
 	s := acquainted(t, 4, Config{})
 	told := 0
 	const times = 100
@@ -206,6 +211,7 @@ func TestFarAheadIsTold(t *testing.T) {
 // nothing for long: it outbids that, and all have its attributes again; also after it was
 // started anew (MS-A2, MS-A17).
 func TestForgedLaterIncarnation(t *testing.T) {
+	spec.Covers(t, "MS-A2", "MS-A17")
 	for _, later := range []uint64{1, 1000, 1 << 40, 1 << 43} {
 		w := booted(t, later, 12, Config{})
 		victim, liar := w.nodes[5], w.nodes[0]

@@ -7,6 +7,7 @@ import (
 
 	"ulnet/gossip/zone/wire"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // plans returns how many random plans to try.
@@ -16,6 +17,7 @@ func plans(short, normal, long uint64) uint64 { return effort.Of(short, normal, 
 // it ends, and so are the attributes (MS-1, MS-2, MS-71); and the invariants hold in each
 // step (MS-8, MS-13, MS-A10, MS-56, MS-73, MS-88).
 func TestRandomFaults(t *testing.T) {
+	spec.Covers(t, "MS-1", "MS-2", "MS-8", "MS-13", "MS-56", "MS-71", "MS-73", "MS-88", "MS-A10")
 	for seed := range plans(45, 150, 10_000) {
 		n := []int{2, 3, 5, 12, 24}[seed%5]
 		w := newWorld(t, seed, n, Config{Threshold: 1 + int(seed%3), Successors: 3})
@@ -161,6 +163,7 @@ func TestDeterministic(t *testing.T) {
 // TestHierarchyFaults: whatever happens to a system, its census is right some time
 // after it ends (MS-100).
 func TestHierarchyFaults(t *testing.T) {
+	spec.Covers(t, "MS-100")
 	for seed := range plans(4, 20, 1000) {
 		s := newSystem(t, seed, 2, 5, 4)
 		s.jitter, s.loss, s.reorder = 2*time.Millisecond, 0.02, 0.02

@@ -10,6 +10,7 @@ import (
 
 	"ulnet/gossip/zone/wire"
 	"ulnet/lnd/lndtest/cputime"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // tableOf returns a part of a table: n keys that were written after a version.
@@ -34,6 +35,7 @@ func split1(d wire.TableData) (parts []wire.TableData) {
 // 200 times as long, as caches are colder, and would be more than 4000. Other programs may empty
 // the caches in some of the tries.
 func TestAttributesLinear(t *testing.T) {
+	spec.Covers(t, "MS-83", "MS-A22")
 	const small, times, most, tries = 256, 64, 1500, 5
 	again := func(n int) wire.TableData { return tableOf(n, uint64(n)) }
 	whole := func(d wire.TableData) wire.TableData { d.From = 0; return d }
@@ -109,6 +111,7 @@ func (s *solo) merge(parts ...wire.TableData) {
 // TestToldOnce: a table of which a message has many parts is told of once (MS-85), with all
 // keys that changed.
 func TestToldOnce(t *testing.T) {
+	spec.Covers(t, "MS-85")
 	s := withNeighbours(t)
 	d := tableOf(40, 0)
 	d.Owner = s.ref[5]

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // twins starts a management zone of three and two base zones with one name.
@@ -31,6 +32,7 @@ func twins(t *testing.T, seed uint64) *system {
 // and both the supervisor and the delegate that does not count say so, until one goes
 // (MS-98, MS-A24).
 func TestTwoZonesOfOneName(t *testing.T) {
+	spec.Covers(t, "MS-98", "MS-A24")
 	for seed := range uint64(6) {
 		s := twins(t, seed)
 		heard := map[int]int{}
@@ -79,6 +81,7 @@ func TestTwoZonesOfOneName(t *testing.T) {
 // TestTakeOverIsNoContest: delegates that take over from each other are not taken for
 // two zones, but the sides of one that is parted are (MS-100, MS-A24).
 func TestTakeOverIsNoContest(t *testing.T) {
+	spec.Covers(t, "MS-100", "MS-A24")
 	s := newSystem(t, 1, 1, 8, 3)
 	contested := 0
 	s.told = func(_ *node, e *Event) {
@@ -118,6 +121,7 @@ func TestTakeOverIsNoContest(t *testing.T) {
 // TestGuardedBounds: what delegates say is kept within bounds, and a new active delegate
 // finds room among many others (MS-A24).
 func TestGuardedBounds(t *testing.T) {
+	spec.Covers(t, "MS-A24")
 	s := newSolo(t, 1, Config{Supervisor: true, MaxMembers: 50})
 	register := func(i int, d wire.Dispatch) {
 		d.Kind, d.Zone, d.From, d.Version = wire.Register, "rack", testID(i), v(3, 1)
@@ -150,6 +154,7 @@ func TestGuardedBounds(t *testing.T) {
 // TestEarlierRegistration: what comes late of a delegate's earlier incarnation replaces nothing
 // (MS-A24).
 func TestEarlierRegistration(t *testing.T) {
+	spec.Covers(t, "MS-A24")
 	s := newSolo(t, 1, Config{Supervisor: true})
 	for _, d := range []wire.Dispatch{
 		{Kind: wire.Register, Version: v(5, 1), Activation: 2, Registration: 1, Size: 7},
@@ -168,6 +173,7 @@ func TestEarlierRegistration(t *testing.T) {
 // in the census until that one has it; one whose last delegate says goodbye is not
 // (MS-98).
 func TestLastDelegateMoves(t *testing.T) {
+	spec.Covers(t, "MS-98")
 	for _, moves := range []bool{true, false} {
 		s := newSolo(t, 1, Config{Supervisor: true})
 		s.step(Input{Kind: DispatchDelivered, Dispatch: &wire.Dispatch{Kind: wire.Register, Zone: "rack", From: testID(1), Version: v(5, 1), Activation: 2, Registration: 1, Size: 7}})
@@ -189,6 +195,7 @@ func TestLastDelegateMoves(t *testing.T) {
 // monitors, believes those that other supervisors pass on, which end there, and nobody
 // else's (MS-101).
 func TestAlarmOfStrangers(t *testing.T) {
+	spec.Covers(t, "MS-101")
 	s := newSolo(t, 5, Config{Supervisor: true})
 	s.alive(1, v(1, 1))
 	s.alive(2, v(1, 1))
@@ -207,6 +214,7 @@ func TestAlarmOfStrangers(t *testing.T) {
 
 // TestStrangeSupervisors: nobody but the chosen supervisor is believed (MS-A24).
 func TestStrangeSupervisors(t *testing.T) {
+	spec.Covers(t, "MS-A24")
 	base := newSolo(t, 1, Config{Management: []wire.ID{testID(1), testID(2)}})
 	base.pass(10 * base.m.cfg.Aggregation)
 	d := base.m.delegate

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 )
 
 func heapBytes() int64 {
@@ -19,6 +20,7 @@ func heapBytes() int64 {
 // seed's (MS-4, MS-104, MS-105), and takes little memory. The seed's 5.7 s for this boot
 // were with two processes on each machine; with one they are about 4.0 s (MS-A27).
 func TestLarge(t *testing.T) {
+	spec.Covers(t, "MS-4", "MS-104", "MS-105", "MS-A27", "G-MS-1", "G-MS-2")
 	n, victims := effort.Of(256, 512, 2048), effort.Of([]int{1, 16}, []int{1, 16}, []int{1, 16, 200})
 	before := heapBytes()
 	w := newWorld(t, 1, n, Config{}).share()
@@ -83,6 +85,7 @@ func (w *world) killFirst(k int) (mean, last time.Duration) {
 // TestMonitorDelay: how soon a monitor knows does not depend on the size of the zone
 // (MS-106, MS-107, G-MS-3).
 func TestMonitorDelay(t *testing.T) {
+	spec.Covers(t, "MS-106", "MS-107", "G-MS-3")
 	sizes := []int{32, 512}
 	if testing.Short() {
 		sizes = []int{32, 128}

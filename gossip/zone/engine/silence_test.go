@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestShortPartitions: G-MS-10: a partition that ends about when the timeout does, or long
 // after it, leads nobody to remove a member of its own side, then or later.
 func TestShortPartitions(t *testing.T) {
+	spec.Covers(t, "G-MS-10")
 	for _, length := range []time.Duration{2300, 2600, 2900, 3200, 3600, 4300, 10_700} {
 		if testing.Short() && length%200 == 0 && length != 2600 {
 			continue // brief: every other one
@@ -48,6 +50,7 @@ func (s *solo) silence(i int, by ...int) {
 // TestGrace: who is reported to be silent by enough nodes can refute that for three rounds
 // of updates; whose connections failed is removed at once (G-MS-10, G-MS-2).
 func TestGrace(t *testing.T) {
+	spec.Covers(t, "G-MS-2", "G-MS-10")
 	sees := func(t *testing.T) *solo {
 		s := newSolo(t, 9, Config{})
 		for i := 1; i < 9; i++ {
@@ -95,6 +98,7 @@ func TestGrace(t *testing.T) {
 // TestSummons: who reports that a node is silent, or is told that it was removed, tells the
 // node itself until it refutes that, or the time for that is over (G-MS-10).
 func TestSummons(t *testing.T) {
+	spec.Covers(t, "G-MS-10")
 	summonsTo := func(s *solo, sent []Send, i int) (n int) {
 		for k := range sent {
 			l := sent[k].Message.Lists
@@ -164,6 +168,7 @@ func TestSummons(t *testing.T) {
 // answers that node itself: updates carry a refutation one link a round, and may need
 // longer than the grace (G-MS-10). It refutes each version once.
 func TestAccusedAnswers(t *testing.T) {
+	spec.Covers(t, "G-MS-10")
 	accuse := func(s *solo, by, suspect int, at wire.Version) []Send {
 		s.hear(by, v(7, 1), wire.Message{Kind: wire.Notice, Lists: &wire.Lists{Silences: []wire.Suspicion{{Reporter: s.ref[by], Suspect: s.ref[suspect], Version: at}}}})
 		return slices.DeleteFunc(slices.Clone(s.out.Sends), func(to Send) bool { return to.Message.Kind != wire.Notice })
@@ -201,6 +206,7 @@ func TestAccusedAnswers(t *testing.T) {
 // node itself, and passed on as fast by those that know it to be suspected; and so is that
 // it is silent (G-MS-10).
 func TestUrgentRefutation(t *testing.T) {
+	spec.Covers(t, "G-MS-10")
 	updates := func(s *solo, urgent bool) {
 		t.Helper()
 		s.pass(25 * time.Millisecond)

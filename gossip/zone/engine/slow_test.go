@@ -3,11 +3,14 @@ package engine
 import (
 	"testing"
 	"time"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestBehind: a node whose timers are all somewhat late notices that it gets to nothing
 // else; one that is late once in a while does not (G-MS-8).
 func TestBehind(t *testing.T) {
+	spec.Covers(t, "G-MS-8")
 	for _, tt := range []struct {
 		onTime int // steps between two that are late
 		late   bool
@@ -35,6 +38,7 @@ func TestBehind(t *testing.T) {
 // TestLateTimer: a node that is woken late notices, even if no message says so: what
 // others sent may lie here, too (MS-A29, G-MS-8).
 func TestLateTimer(t *testing.T) {
+	spec.Covers(t, "MS-A29", "G-MS-8")
 	w := booted(t, 1, 16, Config{})
 	n := w.nodes[0]
 	w.cut = func(from, to int) bool { return to == n.i || from == n.i }

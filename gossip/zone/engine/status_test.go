@@ -6,11 +6,13 @@ import (
 	"testing"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
 // TestStatus: what a machine tells of itself, in words (MS-36).
 func TestStatus(t *testing.T) {
+	spec.Covers(t, "MS-36")
 	s := newSolo(t, 8, Config{Threshold: 3, Successors: 3})
 	for i := 1; i < 6; i++ {
 		s.link(i, v(7, 1))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // graph returns the links of all nodes that are up, by number.
@@ -42,6 +43,7 @@ func reach(g [][]int, from int, without map[int]bool) (n, hops int) {
 // TestTopology: every node has its K_s successors and K_r random neighbours, links
 // have two ends, and the overlay is well connected (MS-24, MS-25, MS-27, MS-A12).
 func TestTopology(t *testing.T) {
+	spec.Covers(t, "MS-24", "MS-25", "MS-27", "MS-A12")
 	for _, n := range []int{2, 3, 5, 40} {
 		w := booted(t, 4, n, Config{})
 		w.checkSuccessors()
@@ -129,6 +131,7 @@ func (w *world) checkSuccessors() {
 // TestCrowded: a node to which too many were drawn sends them on, and keeps the nearest
 // of those that take it for their successor (MS-A12).
 func TestCrowded(t *testing.T) {
+	spec.Covers(t, "MS-A12")
 	s := newSolo(t, 60, Config{})
 	for i := 1; i < 60; i++ {
 		s.alive(i, v(7, 1))
@@ -189,6 +192,7 @@ func TestCrowded(t *testing.T) {
 // TestRedirectsEnd: a request for a link is passed on so many times, then the node draws
 // another one (MS-A12).
 func TestRedirectsEnd(t *testing.T) {
+	spec.Covers(t, "MS-A12")
 	s := newSolo(t, 60, Config{})
 	for i := 1; i < 60; i++ {
 		s.alive(i, v(7, 1))
@@ -213,6 +217,7 @@ func TestRedirectsEnd(t *testing.T) {
 // TestConnectFails: who can not connect to a successor suspects it, a random neighbour
 // not (MS-33, MS-34, MS-35).
 func TestConnectFails(t *testing.T) {
+	spec.Covers(t, "MS-33", "MS-34", "MS-35")
 	s := newSolo(t, 30, Config{})
 	for i := 1; i < 9; i++ {
 		s.link(i, v(7, 3)) // so that it does not distrust itself
@@ -251,6 +256,7 @@ func TestConnectFails(t *testing.T) {
 // TestBehindSuspected: as long as a successor is suspected, the one after the last is
 // watched, too: who is in between may be dead as well (MS-26).
 func TestBehindSuspected(t *testing.T) {
+	spec.Covers(t, "MS-26")
 	s := newSolo(t, 30, Config{})
 	for i := 1; i < 9; i++ {
 		s.link(i, v(7, 3)) // so that it does not distrust itself
@@ -287,6 +293,7 @@ func TestBehindSuspected(t *testing.T) {
 // TestProbe: a connection that is lost is no failure yet: that takes another one, or
 // silence (MS-31, MS-A30).
 func TestProbe(t *testing.T) {
+	spec.Covers(t, "MS-31", "MS-A30")
 	s := newSolo(t, 9, Config{})
 	for i := 1; i < 9; i++ {
 		s.link(i, v(7, 1))
@@ -314,6 +321,7 @@ func TestProbe(t *testing.T) {
 // TestRemovedPeer: whoever was removed is told so when it asks, refutes that, and asks
 // again (MS-A12).
 func TestRemovedPeer(t *testing.T) {
+	spec.Covers(t, "MS-A12")
 	s := newSolo(t, 5, Config{Threshold: 1, Successors: 1})
 	s.alive(2, v(7, 3))
 	s.alive(3, v(7, 1))

@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestBase: a new neighbour is told everything, others only what changed (MS-53, MS-54,
 // MS-55, MS-56).
 func TestBase(t *testing.T) {
+	spec.Covers(t, "MS-53", "MS-54", "MS-55", "MS-56")
 	s := newSolo(t, 9, Config{Threshold: 3, Successors: 3})
 	for i := 2; i < 6; i++ {
 		s.alive(i, v(7, 1))
@@ -59,6 +61,7 @@ func TestBase(t *testing.T) {
 
 // TestIdle: a zone at rest sends heartbeats and nothing else (MS-30, MS-58, MS-77).
 func TestIdle(t *testing.T) {
+	spec.Covers(t, "MS-30", "MS-58", "MS-77", "G-MS-5")
 	w := booted(t, 1, 32, Config{})
 	w.nodes[3].step(Input{Kind: Set, Key: "k", Value: []byte("v")})
 	w.run(10 * time.Second)
@@ -80,6 +83,7 @@ func TestIdle(t *testing.T) {
 // TestNotices: who suspects a neighbour tells the monitors at once, each neighbour
 // once; a monitor needs as many as anybody (MS-59 to MS-62, MS-A32).
 func TestNotices(t *testing.T) {
+	spec.Covers(t, "MS-59", "MS-60", "MS-61", "MS-62", "MS-A32", "G-MS-3")
 	for _, theta := range []int{1, 2} {
 		w := booted(t, 1, 40, Config{Threshold: theta})
 		monitor, victim := w.nodes[5], w.nodes[20]
@@ -131,6 +135,7 @@ func TestNotices(t *testing.T) {
 // TestSilence: a node that falls silent is suspected when the heartbeat timeout is over,
 // and reported then (MS-32, MS-A14).
 func TestSilence(t *testing.T) {
+	spec.Covers(t, "MS-32", "MS-A14")
 	w := booted(t, 1, 24, Config{})
 	monitor, victim := w.nodes[5], w.nodes[20]
 	monitor.step(Input{Kind: Set, Key: MonitorKey})

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/portals/keyring"
 )
@@ -68,6 +69,7 @@ func encoded(from *Codec, msg Message) []byte {
 
 // TestGolden has a message of every kind, with its bytes (MS-17, MS-A11).
 func TestGolden(t *testing.T) {
+	spec.Covers(t, "MS-17", "MS-A11")
 	header := func(kind, flags string) string {
 		return "5a4f4e45 01 " + kind + " " + flags + " a94a8fe5ccb19ba6 " + hex.EncodeToString(le64(testID(1).Short())) +
 			" 0300000000000000 04000000 "
@@ -184,6 +186,7 @@ func parsesBack(t *testing.T, from *Codec, msg *Message, b []byte) {
 // TestKey: messages of who does not have the cluster's key do not count, nor do those
 // to somebody else (MS-A33).
 func TestKey(t *testing.T) {
+	spec.Covers(t, "MS-A33")
 	to, from := ends(t, "secret")
 	_, stranger := ends(t, "other")
 	_, plain := ends(t)
@@ -216,6 +219,7 @@ func TestKey(t *testing.T) {
 // TestCodeOnWire: MS-A33: the code is the beginning of HMAC-SHA-256, with the key
 // itself, over the receiver's short form and the message.
 func TestCodeOnWire(t *testing.T) {
+	spec.Covers(t, "MS-A33")
 	_, from := ends(t, "secret")
 	b := encoded(from, Message{Kind: Heartbeat})
 	mac := hmac.New(sha256.New, []byte("secret................"))
@@ -229,6 +233,7 @@ func TestCodeOnWire(t *testing.T) {
 // TestKeyRotation: MS-A33: while the key changes node by node, no message between two
 // nodes is refused, and in the end the old key is worth nothing.
 func TestKeyRotation(t *testing.T) {
+	spec.Covers(t, "MS-A33")
 	steps := [][]string{{"old"}, {"old", "new"}, {"new", "old"}, {"new"}}
 	var m Message
 	var l Lists

@@ -5,11 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
 // TestID: what is an id, and what is not (MS-5).
 func TestID(t *testing.T) {
+	spec.Covers(t, "MS-5")
 	a, b := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@o2ib")
 	id, err := NewID("oss1", b, a)
 	if err != nil {

@@ -3,6 +3,7 @@ package zonesim_test
 import (
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
@@ -27,6 +28,7 @@ expect views-right by 2s
 // others, and each of them refutes it; what Θ of them say together
 // may cost others their place, but for a moment only.
 func TestForgedSuspicions(t *testing.T) {
+	spec.Covers(t, "MS-A1", "MS-A2")
 	holds(t, liars+`every 1s from 5s to 25s do 7 accuse all
 at 5s do 7 set said much
 expect attribute 7 said much within 2s
@@ -43,6 +45,7 @@ expect bytes < 90000000
 // TestForgedLeaves: MS-A3, MS-A33: a goodbye that a node did not say is refuted, and costs
 // it its place for a moment; one of an incarnation before costs nothing.
 func TestForgedLeaves(t *testing.T) {
+	spec.Covers(t, "MS-A3", "MS-A33")
 	holds(t, liars+`at 4s do 20-24 leave 3
 at 4.1s kill 20-24
 at 6s restart 20-24
@@ -59,6 +62,7 @@ expect views-right
 
 // TestExaltedVersions: MS-A2: of versions that nobody could refute nothing is believed.
 func TestExaltedVersions(t *testing.T) {
+	spec.Covers(t, "MS-A2")
 	holds(t, liars+`every 1s from 5s to 25s do 7 exalt all
 always members 64 from 3s to 26s
 always alternating
@@ -72,6 +76,7 @@ expect views-right within 2s
 // TestDisagreement: MS-A9, MS-63: what is exchanged to repair a view becomes rare where the
 // hashes never agree.
 func TestDisagreement(t *testing.T) {
+	spec.Covers(t, "MS-63", "MS-A9")
 	holds(t, `protocol zone
 nodes 32
 run 10m

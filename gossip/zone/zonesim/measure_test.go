@@ -8,6 +8,7 @@ import (
 
 	"ulnet/gossip/zone"
 	"ulnet/gossip/zone/zonesim"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
@@ -15,6 +16,7 @@ import (
 // TestMeasuredZone: figures of a small zone are within the bounds of the goals (MS-30,
 // MS-104, MS-105, MS-107).
 func TestMeasuredZone(t *testing.T) {
+	spec.Covers(t, "MS-30", "MS-104", "MS-105", "MS-107")
 	ctx := t.Context()
 	m := zonesim.Measured{Nodes: 128, Seed: 1}
 	check := func(what string, err error, ok bool, got any) {
@@ -46,6 +48,7 @@ link latency 500µs
 // TestFaultsOfZone: MS-30, MS-104, MS-107, G-MS-3, G-MS-8, G-MS-10: a monitor hears of a
 // death soon; members that are well stay, whatever others do.
 func TestFaultsOfZone(t *testing.T) {
+	spec.Covers(t, "MS-30", "MS-104", "MS-107", "G-MS-3", "G-MS-8", "G-MS-10")
 	run := func(nodes int, length time.Duration, faults string) *scenario.Result {
 		t.Helper()
 		seed := uint64(1)
@@ -86,6 +89,7 @@ func TestFaultsOfZone(t *testing.T) {
 // TestMeasuredSystem: a system of stubs knows of each death soon (MS-98, MS-103, MS-106),
 // and so does one of whole zones.
 func TestMeasuredSystem(t *testing.T) {
+	spec.Covers(t, "MS-98", "MS-103", "MS-106")
 	for name, m := range map[string]zonesim.Measured{
 		"stubs": {Nodes: 24, Supervisors: 8, Zones: 16, Stub: 256, Seed: 1, Zone: zone.Paper},
 		"whole": {Nodes: 100, Supervisors: 4, Zones: 4, Seed: 1},

@@ -6,6 +6,7 @@ import (
 
 	"ulnet/gossip/zone/zonesim"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
@@ -28,6 +29,7 @@ func plans(t *testing.T, level scenario.Level, count int, draw func(seed uint64)
 // die, restart, leave, stand still or are slow, delegates and supervisors too, no healthy
 // one is removed with Θ=2; when it is over all views, attributes and the census are right.
 func TestMildPlans(t *testing.T) {
+	spec.Covers(t, "MS-2", "MS-3", "MS-9", "MS-10", "MS-71", "MS-100", "G-MS-8")
 	count := sweep(30, 100, 10_000)
 	mild := func(seed uint64) string { return mildPlan(seed, 300*time.Millisecond) }
 	if some := plans(t, scenario.Machines, count, mild); some < count/2 {
@@ -38,6 +40,7 @@ func TestMildPlans(t *testing.T) {
 // TestWildPlans: MS-1, MS-2, MS-71, MS-100, MS-A7, MS-A9: whatever happens, when it is over
 // all views, attributes and the census become right.
 func TestWildPlans(t *testing.T) {
+	spec.Covers(t, "MS-1", "MS-2", "MS-71", "MS-100", "MS-A7", "MS-A9")
 	count := sweep(20, 60, 10_000)
 	if some := plans(t, scenario.Machines, count, wildPlan); some < count/3 {
 		t.Errorf("nodes were removed in %d of %d plans only", some, count)
@@ -48,6 +51,7 @@ func TestWildPlans(t *testing.T) {
 // that work one way, no node removes one from which nothing separates it, and when it is over all views and
 // the census are right.
 func TestCutPlans(t *testing.T) {
+	spec.Covers(t, "MS-2", "MS-9", "MS-A7", "G-MS-10")
 	count := sweep(20, 60, 3000)
 	if some := plans(t, scenario.Machines, count, cutPlan); some < count/4 {
 		t.Errorf("nodes were removed in %d of %d plans only", some, count)

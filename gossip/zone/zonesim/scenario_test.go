@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ulnet/gossip/zone/zonesim"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
@@ -67,6 +68,7 @@ always alternating
 // TestFaults (MS-9, MS-10): the same file runs each time the same, and listeners make the
 // views of what they are told.
 func TestFaults(t *testing.T) {
+	spec.Covers(t, "MS-9", "MS-10")
 	f := parse(t, faults)
 	first := scenariotest.Run(t, f, scenario.Options{})
 	scenariotest.Holds(t, first)

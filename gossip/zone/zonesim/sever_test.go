@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
@@ -18,6 +19,7 @@ func severed(sever int, then string) string {
 // fall silent, on machines and on stacks: the census is true again within the bound, and
 // stays so.
 func TestSeveredLinks(t *testing.T) {
+	spec.Covers(t, "MS-98", "MS-100")
 	for _, level := range []scenario.Level{scenario.Machines, scenario.Stacks} {
 		for seed, sever := range []int{6, 10, 14, 18} {
 			if level == scenario.Stacks && sever != 14 {

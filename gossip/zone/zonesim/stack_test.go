@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
@@ -17,6 +18,7 @@ import (
 // A simulated host that is slow notes late when a message came, and of the two others of a
 // small zone it may then miss both: in mild plans none is so slow that messages queue.
 func TestPlansOnStacks(t *testing.T) {
+	spec.Covers(t, "MS-2", "MS-95", "MS-100", "G-MS-8")
 	mild := func(seed uint64) string { return mildPlan(seed, 20*time.Millisecond) }
 	for name, draw := range map[string]func(uint64) string{"mild": mild, "wild": wildPlan} { // each by itself
 		t.Run(name, func(t *testing.T) {
@@ -31,6 +33,7 @@ func TestPlansOnStacks(t *testing.T) {
 // TestFaultsOnStacks: MS-40, MS-95, MS-98, MS-A30: a system of whole stacks gets through
 // deaths, restarts, goodbyes, a partition and a pause, each time the same.
 func TestFaultsOnStacks(t *testing.T) {
+	spec.Covers(t, "MS-40", "MS-95", "MS-98", "MS-A30")
 	f := parse(t, faults)
 	first := scenariotest.Run(t, f, scenario.Options{Level: scenario.Stacks})
 	scenariotest.Holds(t, first)
