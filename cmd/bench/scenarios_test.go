@@ -53,3 +53,16 @@ func TestScenariosOfMembership(t *testing.T) {
 		t.Errorf("%+v, %v", l, err)
 	}
 }
+
+// TestScenariosOfHealth: G-CH-2, G-CH-4: so is what happens to clients and their masters.
+func TestScenariosOfHealth(t *testing.T) {
+	ctx, b := t.Context(), &bench{rounds: 1}
+	lines, err := measureEvictions(ctx, b)
+	if err != nil || len(lines) != 2 || lines[0].ratio < 17.5 || lines[1].ratio <= 0 || !lines[0].met() || !lines[1].met() || !strings.Contains(lines[0].basis, "40 deaths") {
+		t.Errorf("%+v, %v", lines, err)
+	}
+	lines, err = measureRehoming(ctx, b)
+	if err != nil || len(lines) != 2 || lines[0].ratio <= 0.1 || !lines[0].met() || lines[1].ratio != 0 {
+		t.Errorf("%+v, %v", lines, err)
+	}
+}

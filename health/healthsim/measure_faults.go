@@ -2,56 +2,11 @@ package healthsim
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
-	"ulnet/health"
 	"ulnet/lnd/sim"
 )
-
-// Rehoming is how the clients of a dead master found another (G-CH-4).
-type Rehoming struct {
-	Bound   time.Duration   // T_client, two round trips and what the first answer takes
-	Took    []time.Duration // from the death, ascending
-	Evicted uint64
-}
-
-// Share is the time within which a share of them had another master.
-func (r *Rehoming) Share(p float64) time.Duration {
-	if len(r.Took) == 0 {
-		return 0
-	}
-	return r.Took[min(int(p*float64(len(r.Took))), len(r.Took)-1)]
-}
-
-// Rehome kills a master and waits for its clients.
-func (m Measured) Rehome(ctx context.Context) (r Rehoming, err error) {
-	var died time.Duration
-	cfg := m.config()
-	cfg.OnClient = func(at time.Duration, _ sim.NodeID, e *health.ClientEvent) {
-		if died > 0 && e.Kind == health.MasterChosen {
-			r.Took = append(r.Took, at-died)
-		}
-	}
-	n, err := m.start(cfg)
-	if err != nil {
-		return r, err
-	}
-	const roundTrip = 4 * time.Millisecond // of Flat, and a little
-	r.Bound = n.timing.Client + 3*roundTrip
-	died = n.Now()
-	n.Crash(sim.NodeID(m.Seed % uint64(m.Servers)))
-	if err := m.pass(ctx, n, n.timing.Orphan+n.timing.Evict); err != nil {
-		return r, err
-	}
-	slices.Sort(r.Took)
-	r.Evicted = n.Verdict().Evicted
-	if ok, why := n.Settled(sim.AllNodes); !ok {
-		return r, fmt.Errorf("healthsim: after the death of a master %s", why)
-	}
-	return r, nil
-}
 
 // Split is what a partition of servers did to clients that reach all of them
 // (G-CH-6).

@@ -1,13 +1,17 @@
 package healthsim_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
 
+	"ulnet/health"
 	"ulnet/health/healthsim"
 	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
 // TestLoad: CH-1, CH-9, CH-56 and G-CH-1: idle clients send one ping per interval,
@@ -25,45 +29,59 @@ func TestLoad(t *testing.T) {
 	t.Logf("%+v", l)
 }
 
+// run runs a scenario of which all is to come that it expects.
+func run(t *testing.T, text string, seed uint64) *scenario.Result {
+	t.Helper()
+	res := scenariotest.Run(t, parse(t, text), scenario.Options{Seed: &seed, SampleEvery: -1})
+	scenariotest.Holds(t, res)
+	return res
+}
+
+// manyServers is a network like that of a machine room, in which some clients start one after
+// the other, and connect to so many servers besides their master.
+const manyServers = `protocol health
+nodes %[1]d
+run %[2]v
+link latency 1ms±500µs
+set servers %[3]d
+set attach %[4]s
+set store 0s
+boot over 5s
+boot 1-%[3]d at 0s
+expect settled by 17s
+`
+
 // TestEviction: CH-2, CH-26 and G-CH-2: the last of many servers evicts a dead
 // client in time after its last message, and soon after the first.
 func TestEviction(t *testing.T) {
-	spec.Covers(t, "CH-2", "CH-26", "G-CH-2")
 	servers := effort.Of(100, 200, 1000)
-	e, err := healthsim.Measured{Servers: servers, Clients: 50, Seed: 1}.Evict(t.Context(), 40, false)
-	if err != nil {
-		t.Fatal(err)
+	res := run(t, fmt.Sprintf(manyServers+"every 125ms from 17s to 21900ms crash any 1 of %[5]d-%[1]d\nexpect settled within 24s", servers+50, 46*time.Second, servers, "all", servers+1), 1)
+	latest, skew := res.Measure("evicted last after its last word"), res.Measure("between first and last server")
+	if latest > 19_000 || latest < 17_500 || skew > 100 || skew == 0 || res.Measure("evicted: timed out") != float64(40*servers) {
+		t.Errorf("%+v", res.Measures)
 	}
-	if e.Latest > 19*time.Second || e.Latest < 17500*time.Millisecond || e.Skew > 100*time.Millisecond || e.Skew == 0 {
-		t.Errorf("%+v", e)
-	}
-	t.Logf("%+v", e)
 }
 
 // TestMassEviction: CH-27, CH-A10: ten thousand clients that die at once are gone
 // everywhere within two seconds after T_evict.
 func TestMassEviction(t *testing.T) {
-	spec.Covers(t, "CH-27", "CH-A10")
-	e, err := healthsim.Measured{Servers: 5, Clients: 10_000, Attach: -1, Seed: 1}.Evict(t.Context(), 10_000, true)
-	if err != nil {
-		t.Fatal(err)
+	res := run(t, fmt.Sprintf(manyServers+"at 17s crash 6-%[1]d\nexpect forgotten 6-%[1]d within 22500ms", 10_005, 40*time.Second, 5, "0"), 1)
+	if res.Measure("evicted last after its last word") > 19_500 || res.Measure("broadcasts") > 5*(10_000/5/100+8) || res.Measure("evicted: timed out") < 10_000 {
+		t.Errorf("%+v", res.Measures)
 	}
-	if e.Latest > 17500*time.Millisecond+2*time.Second || e.Broadcasts > 5*(10_000/5/100+8) {
-		t.Errorf("%+v", e)
-	}
-	t.Logf("%+v", e)
 }
 
 // TestRehoming: CH-16 and G-CH-4: 95 % of a dead master's clients have another
 // within T_client, and nobody is evicted.
 func TestRehoming(t *testing.T) {
-	spec.Covers(t, "CH-16", "G-CH-4")
-	r, err := healthsim.Measured{Servers: 10, Clients: 2000, Seed: 3}.Rehome(t.Context())
+	timing, err := health.Timing{}.Filled()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Took) < 100 || r.Share(0.95) > r.Bound || r.Evicted != 0 {
-		t.Errorf("%d of them, 95 %% within %v, the last after %v, bound %v; %d evicted", len(r.Took), r.Share(0.95), r.Share(1), r.Bound, r.Evicted)
+	res := run(t, fmt.Sprintf(manyServers+"at 17s crash 4\nexpect settled", 2010, time.Minute, 10, "all"), 3)
+	within := time.Duration(res.Measure("until 95 % of these had") * 1e6)
+	if found := res.Measure("clients of dead masters that found another"); found < 100 || within > timing.Client+12*time.Millisecond || res.Measure("evictions by all") != 0 {
+		t.Errorf("bound %v: %+v", timing.Client, res.Measures)
 	}
 }
 

@@ -1,6 +1,7 @@
 package healthsim
 
 import (
+	"slices"
 	"time"
 
 	"ulnet/health"
@@ -57,6 +58,9 @@ func (n *Net) Measures() []scenario.Measure {
 		{Name: "connections lost", Value: float64(v.Dropped)},
 		{Name: "evicted last after its last word", Unit: "ms", Value: ms(v.Latest)},
 		{Name: "between first and last server", Unit: "ms", Value: ms(v.Skew)},
+		{Name: "clients of dead masters that found another", Value: float64(len(v.Rehomed))},
+		{Name: "until 95 % of these had", Unit: "ms", Value: ms(share(v.Rehomed, 0.95))},
+		{Name: "until the last had", Unit: "ms", Value: ms(share(v.Rehomed, 1))},
 		{Name: "orphans made", Value: float64(servers.Orphaned)},
 		{Name: "evicted: timed out", Value: float64(servers.Ended[health.TimedOut])},
 		{Name: "evicted: rebooted", Value: float64(servers.Ended[health.Rebooted])},
@@ -69,4 +73,12 @@ func (n *Net) Measures() []scenario.Measure {
 		{Name: "messages of clients", Value: float64(clients.Sent)},
 		{Name: "messages that make no sense", Value: float64(malformed)},
 	}
+}
+
+// share is the time within which a share of all was done, of the times that each took.
+func share(took []time.Duration, p float64) time.Duration {
+	if len(took) == 0 {
+		return 0
+	}
+	return slices.Sorted(slices.Values(took))[min(int(p*float64(len(took))), len(took)-1)]
 }

@@ -36,6 +36,8 @@ type Verdict struct {
 	// Skew is the longest time between the first and the last server that evicted
 	// a silent client, Latest the longest from its last message to the last server.
 	Skew, Latest time.Duration
+	// Rehomed is how long each client of a dead master took to find another one, from the death.
+	Rehomed []time.Duration
 }
 
 // ledger is what was told, by client.
@@ -61,6 +63,7 @@ type entry struct {
 	comes  uint64        // the latest incarnation that was connected or changed its master
 	came   time.Duration // when
 	began  time.Duration // when it was first connected
+	died   time.Duration // when its master died, while it has no other; 0: it has one
 }
 
 // changed is when servers last evicted an incarnation, or connected it anew.
@@ -217,6 +220,13 @@ func (n *Net) clientTold(id sim.NodeID, e *health.ClientEvent) {
 		}
 	case health.MasterLost:
 		v.Changes++
+		if master := nodeOfNID(e.Server); !n.Up(master) {
+			n.ledger.of(id).died = n.truth.nodes[master].touched
+		}
+	case health.MasterChosen:
+		if own := n.ledger.of(id); own.died > 0 {
+			v.Rehomed, own.died = append(v.Rehomed, n.Now()-own.died), 0
+		}
 	case health.Dropped:
 		v.Dropped++
 	default:
