@@ -7,6 +7,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -122,6 +123,7 @@ func (r *ring) group(t *testing.T) (group *scoll.Group) {
 // Their services are Inline, so that they need no worker (SC-A30): the root
 // does, since Send may be called with a lock that callbacks take.
 func TestAgentAllocations(t *testing.T) {
+	spec.Covers(t, "SC-155", "SC-A30")
 	if effort.Race {
 		t.Skip("sync.Pool drops values at random under the race detector")
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/simlnd"
 	"ulnet/scoll"
 )
@@ -26,6 +27,7 @@ func (s *stacks) flood(root, groups int) {
 // root, however many groups others make meanwhile; when it has none any more the group
 // makes room.
 func TestHandlesKeepGroups(t *testing.T) {
+	spec.Covers(t, "SC-1")
 	s := newStacks(t, 3, fewGroups)
 	g := s.group(0, false, scoll.Tree{})
 	s.broadcast(0, g, scoll.RequestConfig{})
@@ -54,6 +56,7 @@ func TestHandlesKeepGroups(t *testing.T) {
 // TestHandleOutlivesGroup: SC-24, SC-92: an out-of-band group that made room between
 // NewRequest and Send is made again, also for a request to the live members.
 func TestHandleOutlivesGroup(t *testing.T) {
+	spec.Covers(t, "SC-24", "SC-92")
 	for _, live := range []bool{false, true} {
 		s := newStacks(t, 3, fewGroups)
 		g := s.oobOr(t, true)

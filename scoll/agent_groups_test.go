@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/simlnd"
 	"ulnet/scoll"
 )
@@ -12,6 +13,7 @@ import (
 // TestOutOfBandIsLocal: SC-21, SC-23, SC-A23: an out-of-band group is made
 // without a message, if the service maps such groups.
 func TestOutOfBandIsLocal(t *testing.T) {
+	spec.Covers(t, "SC-21", "SC-23", "SC-A23")
 	s := newStacks(t, 4, nil)
 	before := s.fabric.Stats().Sent
 	if _, err := s.nodes[0].agent.OOBGroup(service, "x", scoll.OOBID{}, scoll.Tree{}, 5); err != nil {
@@ -37,6 +39,7 @@ func TestOutOfBandIsLocal(t *testing.T) {
 // TestMappingChanges: SC-93, SC-A10: a member with another mapping is named at
 // once, with its subtree.
 func TestMappingChanges(t *testing.T) {
+	spec.Covers(t, "SC-93", "SC-A10")
 	s := newStacks(t, 8, nil)
 	g := s.oobOr(t, true)
 	s.all(s.broadcast(0, g, scoll.RequestConfig{Payload: []byte("x")}), []string{"x"})
@@ -61,6 +64,7 @@ func TestMappingChanges(t *testing.T) {
 
 // TestDestroyGroup: SC-100 and SC-99 end to end.
 func TestDestroyGroup(t *testing.T) {
+	spec.Covers(t, "SC-99", "SC-100")
 	s := newStacks(t, 8, nil)
 	for _, last := range []bool{false, true} {
 		g := s.group(0, true, scoll.Tree{})
@@ -88,6 +92,7 @@ func TestDestroyGroup(t *testing.T) {
 
 // TestGroupTable: SC-90: every member's table has the groups of both kinds.
 func TestGroupTable(t *testing.T) {
+	spec.Covers(t, "SC-90")
 	s := newStacks(t, 4, nil)
 	s.broadcast(0, s.oobOr(t, true), scoll.RequestConfig{})
 	g := s.group(0, true, scoll.Tree{Type: scoll.KAry, K: 3})
@@ -103,6 +108,7 @@ func TestGroupTable(t *testing.T) {
 // TestLargeGroupOverStacks: SC-A15, SC-20 end to end: the list is fetched over
 // the tree; delayed, it does not fit.
 func TestLargeGroupOverStacks(t *testing.T) {
+	spec.Covers(t, "SC-20", "SC-A15")
 	s := newStacks(t, 150, nil)
 	g := s.group(3, true, scoll.Tree{Type: scoll.KNomial, K: 3})
 	s.all(s.broadcast(3, g, scoll.RequestConfig{Payload: []byte("x")}), []string{"x"})
@@ -114,6 +120,7 @@ func TestLargeGroupOverStacks(t *testing.T) {
 
 // TestMembersError: SC-18: who was not reached by a creation is named.
 func TestMembersError(t *testing.T) {
+	spec.Covers(t, "SC-18")
 	s := newStacks(t, 8, nil)
 	s.fabric.Kill(6)
 	var got error

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/scoll"
@@ -17,6 +18,7 @@ import (
 // requests of others at a time: all members run all, those of a root in their order, and
 // no member is named; with keys words of holding are signed.
 func TestHolding(t *testing.T) {
+	spec.Covers(t, "SC-3", "SC-A30")
 	effort.OneGoroutine(t)
 	const each = 60
 	for name, letters := range map[string]string{"without keys": "", "with keys": "a"} {
@@ -118,6 +120,7 @@ func TestSendTakesPlace(t *testing.T) {
 // TestAbortedUnsent: SC-72: a broadcast that waits for others ends with Abort: no member
 // has got it, nor does the root run it, and Status says so.
 func TestAbortedUnsent(t *testing.T) {
+	spec.Covers(t, "SC-72")
 	s := newStacks(t, 4, nil)
 	g := s.group(0, true, scoll.Tree{})
 	const all = 100
@@ -157,6 +160,7 @@ func TestAbortedUnsent(t *testing.T) {
 // TestUntoldParent: SC-A22: word that a request is held no more is tried again if it cannot
 // be sent.
 func TestUntoldParent(t *testing.T) {
+	spec.Covers(t, "SC-A22")
 	s := newStacks(t, 3, func(_ int, cfg *scoll.Config) { cfg.MaxActive = 1 })
 	silent := scoll.Service{
 		ID: 9, PreRequest: postStatuses, IncomingRequest: func(*scoll.Request) error { return nil }, PostReply: func(*scoll.Request) {},

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet"
@@ -79,6 +80,7 @@ func (s *stacks) request(change func(*wire.RequestHeader), payload int) []byte {
 // status where it came from and is counted; nobody is called, and no buffer is
 // lost.
 func TestBadInput(t *testing.T) {
+	spec.Covers(t, "SC-60", "SC-64", "SC-80", "SC-88")
 	const buffers = 3
 	for _, c := range []struct {
 		name    string
@@ -144,6 +146,7 @@ func TestReplayed(t *testing.T) {
 // broadcast, or nonsense, is named, and its callback has the status; one that
 // answers twice, and a stranger, find no buffer. Then a broadcast goes well.
 func TestBadAnswers(t *testing.T) {
+	spec.Covers(t, "SC-153")
 	answer := func(s *stacks, change func(*wire.ReplyHeader)) []byte {
 		h := wire.ReplyHeader{RootIncarnation: s.nodes[0].host.LNetIncarnation(), Sequence: 1, Flags: wire.ReplyLast}
 		change(&h)
@@ -225,6 +228,7 @@ func mute() scoll.Service {
 // TestMuteService: SC-39, SC-A28: a service that never replies costs its time-out
 // and is named, alone.
 func TestMuteService(t *testing.T) {
+	spec.Covers(t, "SC-39", "SC-A28")
 	s := newStacks(t, 4, func(_ int, cfg *scoll.Config) { cfg.Buffers = 3 })
 	s.nodes[3].agent.UnregisterService(service)
 	if err := s.nodes[3].agent.RegisterService(mute()); err != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/simlnd"
 	"ulnet/scoll"
 	"ulnet/scoll/engine"
@@ -15,6 +16,7 @@ import (
 // another order than they were sent, one of them twice: each is told once, with
 // its own bytes in whichever buffer it came to.
 func TestPartsOutOfOrder(t *testing.T) {
+	spec.Covers(t, "SC-54", "SC-154")
 	s := newStacks(t, 2, nil)
 	s.nodes[1].agent.UnregisterService(service)
 	if err := s.nodes[1].agent.RegisterService(mute()); err != nil {

@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/scoll"
 )
 
 // TestAgentsPipeline: SC-A17 end to end: bulk data in segments reaches everybody
 // whole, whatever divides what; members inherit the option, and nothing is left.
 func TestAgentsPipeline(t *testing.T) {
+	spec.Covers(t, "SC-A17")
 	effort.OneGoroutine(t)
 	for _, size := range []int{1, 4096, 4097, 3<<20 + 17} {
 		for _, segment := range []int{1, 5000, 1 << 20, 2 << 20} {
@@ -53,6 +55,7 @@ func (s *stacks) same(bulk []byte) {
 // TestAgentsPipelineFaster: SC-A17: 4 MiB over a tree of depth 3 and whole
 // stacks, at 10 Gb/s.
 func TestAgentsPipelineFaster(t *testing.T) {
+	spec.Covers(t, "SC-A17")
 	effort.OneGoroutine(t)
 	var took [2]time.Duration
 	for i, segment := range []int{0, 128 << 10} {
@@ -72,6 +75,7 @@ func TestAgentsPipelineFaster(t *testing.T) {
 // TestAgentsPipelineDeath: SC-137, SC-139, SC-A17: an inner node dies while
 // segments are under way; those below it end with it and have not run.
 func TestAgentsPipelineDeath(t *testing.T) {
+	spec.Covers(t, "SC-137", "SC-139", "SC-A17")
 	effort.OneGoroutine(t)
 	s, views := watchedAt(t, 15, 1_000_000_000)
 	g := s.group(0, true, scoll.Tree{Type: scoll.KAry, K: 2})
@@ -107,6 +111,7 @@ func TestAgentsPipelineDeath(t *testing.T) {
 // TestAgentsPipelineUntold: SC-A22, SC-A17: a word of progress that cannot be sent is sent
 // again, and the request beside it is not.
 func TestAgentsPipelineUntold(t *testing.T) {
+	spec.Covers(t, "SC-A17", "SC-A22")
 	s := newStacksAt(t, 3, 1_000_000_000, nil)
 	g := s.group(0, true, scoll.Tree{Type: scoll.KAry, K: 1}) // a chain
 	g.SetSegment(64 << 10)

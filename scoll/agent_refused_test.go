@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/simlnd"
 	"ulnet/scoll"
 	"ulnet/scoll/wire"
@@ -31,6 +32,7 @@ func (s *stacks) sendAt(g *scoll.Group, cfg scoll.RequestConfig, between func(r 
 // made, and is not when it is sent, is refused by Send: no member has got it, and no
 // callback comes.
 func TestRefusedAfterAll(t *testing.T) {
+	spec.Covers(t, "SC-130", "SC-A20")
 	s, views := watched(t, 8)
 	g := s.group(0, true, scoll.Tree{})
 	err := s.sendAt(g, scoll.RequestConfig{Live: true}, func(*scoll.Request) {
@@ -51,6 +53,7 @@ func TestRefusedAfterAll(t *testing.T) {
 
 // TestSendRefused: SC-30, SC-72: what Send says of requests that cannot be sent.
 func TestSendRefused(t *testing.T) {
+	spec.Covers(t, "SC-12", "SC-30", "SC-72", "SC-A12")
 	s := newStacks(t, 4, nil)
 	g := s.group(0, true, scoll.Tree{})
 	if err := s.sendAt(g, scoll.RequestConfig{}, func(r *scoll.Request) { r.Abort() }); !errors.Is(err, scoll.ECANCELED) {
@@ -87,6 +90,7 @@ func TestSendRefused(t *testing.T) {
 // TestMapsNothing: SC-93 and SC-94: a member whose service does not know an
 // out-of-band group, or fails to say who is in it, is named with why.
 func TestMapsNothing(t *testing.T) {
+	spec.Covers(t, "SC-93", "SC-94")
 	for _, c := range []struct {
 		members func() (*scoll.Membership, error)
 		want    scoll.Status
@@ -112,6 +116,7 @@ func TestMapsNothing(t *testing.T) {
 // TestOwnTimeout: SC-38: a service may take longer than the root thinks, here
 // only: it is waited for, and that is counted.
 func TestOwnTimeout(t *testing.T) {
+	spec.Covers(t, "SC-38")
 	s := newStacks(t, 4, nil)
 	for _, k := range s.nodes[1:] {
 		slow := k.service()
@@ -136,6 +141,7 @@ func TestOwnTimeout(t *testing.T) {
 // TestMaxPayloadOfAgents: SC-10: what a message carries is a setting of agents:
 // replies above it need parts, and bulk data comes in more GETs.
 func TestMaxPayloadOfAgents(t *testing.T) {
+	spec.Covers(t, "SC-10")
 	const limit = 64 << 10
 	s := newStacks(t, 2, func(_ int, cfg *scoll.Config) { cfg.MaxPayload = limit })
 	room := limit - wire.ReplyHeaderSize - wire.TrailerEntrySize

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet"
@@ -21,6 +22,7 @@ import (
 // TestTwoServices: SC-11, SC-13 and SC-14: the same entity of two services is
 // two things, and a group's broadcasts reach its service alone.
 func TestTwoServices(t *testing.T) {
+	spec.Covers(t, "SC-11", "SC-13", "SC-14", "SC-48")
 	s := newStacks(t, 4, nil)
 	other := make([]int, 4)
 	for i, k := range s.nodes {
@@ -64,6 +66,7 @@ func TestTwoServices(t *testing.T) {
 // TestBurst: SC-150, SC-151: many more requests than buffers; they wait in the
 // lazy portal, and none is lost.
 func TestBurst(t *testing.T) {
+	spec.Covers(t, "SC-150", "SC-151", "SC-156")
 	effort.OneGoroutine(t)
 	const each = 180
 	s := newStacks(t, 8, func(_ int, cfg *scoll.Config) {
@@ -103,6 +106,7 @@ func TestBurst(t *testing.T) {
 // TestBlockedService: SC-42: a service that is stuck in incoming-request does
 // not keep its children from getting the request.
 func TestBlockedService(t *testing.T) {
+	spec.Covers(t, "SC-42")
 	s := newStacks(t, 8, func(id int, cfg *scoll.Config) {
 		if id == 4 {
 			cfg.Worker = func(func()) {}
@@ -123,6 +127,7 @@ func TestBlockedService(t *testing.T) {
 // TestLateReply: SC-A24, SC-153: replies that come when their buffers are gone
 // are dropped, and the next broadcast is not disturbed by them.
 func TestLateReply(t *testing.T) {
+	spec.Covers(t, "SC-153", "SC-A24")
 	s := newStacks(t, 4, func(id int, cfg *scoll.Config) {
 		if id == 0 {
 			cfg.RTT, cfg.Guard = time.Microsecond, time.Microsecond
@@ -140,6 +145,7 @@ func TestLateReply(t *testing.T) {
 
 // TestAgentAbort: SC-72 end to end.
 func TestAgentAbort(t *testing.T) {
+	spec.Covers(t, "SC-72")
 	s := newStacks(t, 4, nil)
 	g := s.group(0, true, scoll.Tree{})
 	s.fabric.Do(0, func(*simlnd.Host) {
@@ -162,6 +168,7 @@ func TestAgentAbort(t *testing.T) {
 
 // TestBulkModified: SC-33: a service that writes to bulk data is noticed.
 func TestBulkModified(t *testing.T) {
+	spec.Covers(t, "SC-33")
 	s := newStacks(t, 4, func(_ int, cfg *scoll.Config) { cfg.CheckBulk = true })
 	s.nodes[2].writes = true
 	s.broadcast(0, s.group(0, true, scoll.Tree{}), scoll.RequestConfig{Bulk: [][]byte{make([]byte, 5000)}})
@@ -174,6 +181,7 @@ func TestBulkModified(t *testing.T) {
 
 // TestPriority: SC-127: a broadcast passes bulk messages that wait.
 func TestPriority(t *testing.T) {
+	spec.Covers(t, "SC-127")
 	const rate, size, puts = 1_000_000_000, 16 << 10, 2000
 	s := newStacksAt(t, 4, rate, func(_ int, cfg *scoll.Config) { cfg.RTT = time.Second })
 	g := s.group(0, true, scoll.Tree{})
@@ -217,6 +225,7 @@ func TestOversizedReply(t *testing.T) {
 // posted for parts that did not come are taken back before post-reply; who
 // answers once more is dropped. Requests and lists are forgotten.
 func TestNothingIsLeft(t *testing.T) {
+	spec.Covers(t, "SC-153", "SC-154", "SC-A24")
 	s := newStacks(t, 150, nil)
 	s.nodes[0].parts = 3 // as the root thinks
 	g := s.group(0, true, scoll.Tree{})
@@ -251,6 +260,7 @@ func TestNothingIsLeft(t *testing.T) {
 // TestServiceMistakes: SC-A2, SC-32, SC-41, SC-47 and SC-52: what a service does
 // wrong is told to it, and to its parent as a refusal.
 func TestServiceMistakes(t *testing.T) {
+	spec.Covers(t, "SC-32", "SC-41", "SC-47", "SC-52", "SC-A2")
 	s := newStacks(t, 4, nil)
 	g := s.group(0, true, scoll.Tree{})
 	early := make(map[int]error)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
@@ -18,6 +19,7 @@ import (
 // TestAgents: SC-15, SC-18, SC-19, SC-43, SC-51 and SC-55 end to end: 64 stacks, both kinds
 // of groups, two broadcasts each.
 func TestAgents(t *testing.T) {
+	spec.Covers(t, "SC-15", "SC-18", "SC-19", "SC-43", "SC-51", "SC-55")
 	for _, now := range []bool{false, true} {
 		t.Run(fmt.Sprint("now ", now), func(t *testing.T) {
 			s := newStacks(t, 64, nil)
@@ -39,6 +41,7 @@ func TestAgents(t *testing.T) {
 // TestEveryRoot: SC-1, SC-24, SC-86 and SC-95: every member is the root in turn, with
 // the handle from Request.Group, of both kinds of groups.
 func TestEveryRoot(t *testing.T) {
+	spec.Covers(t, "SC-1", "SC-24", "SC-86", "SC-95")
 	for _, oob := range []bool{false, true} {
 		s := newStacks(t, 8, nil)
 		g := s.oobOr(t, oob)
@@ -59,6 +62,7 @@ func TestEveryRoot(t *testing.T) {
 // TestRequestFields: SC-25: what a root says of a request is what its service is
 // told, and what travels.
 func TestRequestFields(t *testing.T) {
+	spec.Covers(t, "SC-25")
 	s := newStacks(t, 4, nil)
 	g := s.group(0, true, scoll.Tree{})
 	private := new(int)
@@ -82,6 +86,7 @@ func TestRequestFields(t *testing.T) {
 // child has the request: those that answer in the instant of its arrival are
 // heard.
 func TestBuffersFirst(t *testing.T) {
+	spec.Covers(t, "SC-27", "SC-152")
 	s := newStacks(t, 6, nil)
 	for _, k := range s.nodes[1:] {
 		refuses := k.service()
@@ -120,6 +125,7 @@ func (s *stacks) oobOr(t *testing.T, oob bool) *scoll.Group {
 // TestBulk: SC-31 and SC-A17: bulk data of several sizes reaches
 // everybody over the tree, more than a message carries included.
 func TestBulk(t *testing.T) {
+	spec.Covers(t, "SC-31", "SC-A17")
 	effort.OneGoroutine(t)
 	for _, size := range []int{1, 4097, 1 << 20, 5<<20 + 17} {
 		s := newStacks(t, 9, nil)
@@ -140,6 +146,7 @@ func TestBulk(t *testing.T) {
 
 // TestScribble: SC-34 and SC-A29: what a service does to a payload stays there.
 func TestScribble(t *testing.T) {
+	spec.Covers(t, "SC-34", "SC-A29")
 	s := newStacks(t, 8, nil)
 	s.nodes[4].poison = true
 	s.broadcast(0, s.group(0, false, scoll.Tree{}), scoll.RequestConfig{Payload: []byte("abc")})
@@ -157,6 +164,7 @@ func TestScribble(t *testing.T) {
 // TestParts: SC-54 and SC-154: a reply in several messages, each of which takes
 // a buffer.
 func TestParts(t *testing.T) {
+	spec.Covers(t, "SC-54", "SC-154")
 	s := newStacks(t, 2, nil)
 	for _, k := range s.nodes {
 		k.parts, k.size = 3, 1<<20-wire.ReplyHeaderSize-wire.TrailerEntrySize
@@ -177,6 +185,7 @@ func TestParts(t *testing.T) {
 // TestTooManyParts: SC-54: the part that would take the last one's place is
 // refused, and the last one comes.
 func TestTooManyParts(t *testing.T) {
+	spec.Covers(t, "SC-54")
 	s := newStacks(t, 2, nil)
 	for _, k := range s.nodes {
 		k.parts, k.size = 65, 8
@@ -194,6 +203,7 @@ func TestTooManyParts(t *testing.T) {
 // TestDeadMember: SC-130: with discovery a dead member fails a broadcast before
 // anything is sent.
 func TestDeadMember(t *testing.T) {
+	spec.Covers(t, "SC-130")
 	view := &fakeView{dead: simlnd.NID(3)}
 	s := newStacks(t, 4, func(id int, cfg *scoll.Config) {
 		if id == 0 {
@@ -229,6 +239,7 @@ func (v *fakeView) Watch(f func(nid.NID, bool, uint64)) (stop func()) {
 
 // TestRootErrors: SC-9, SC-27, SC-30, SC-A14: what a root does wrong.
 func TestRootErrors(t *testing.T) {
+	spec.Covers(t, "SC-9", "SC-27", "SC-30", "SC-A2", "SC-A14")
 	s := newStacks(t, 4, nil)
 	g := s.group(0, true, scoll.Tree{})
 	limit, err := g.MaxPayload()

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
@@ -54,6 +55,7 @@ func (s *stacks) died(views []*view, at, who int) {
 // TestAgentsLive: SC-97 and SC-A20 end to end: one member hears of a death late,
 // and buffers are posted anew for the second attempt.
 func TestAgentsLive(t *testing.T) {
+	spec.Covers(t, "SC-97", "SC-A20")
 	s, views := watched(t, 16)
 	g := s.group(0, true, scoll.Tree{})
 	s.fabric.Kill(8)
@@ -88,6 +90,7 @@ func TestAgentsLive(t *testing.T) {
 
 // TestAgentsDeath: SC-137, G-SC-7: news of a death end the wait at once.
 func TestAgentsDeath(t *testing.T) {
+	spec.Covers(t, "SC-130", "SC-137", "G-SC-7")
 	s, views := watched(t, 8)
 	g := s.group(0, true, scoll.Tree{})
 	s.fabric.Crash(4)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
 	"ulnet/scoll"
@@ -148,6 +149,7 @@ func TestCallDead(t *testing.T) {
 // TestCallRepeated: SC-A20: a call to the live members that is sent again, because one hears
 // of a death late, asks nobody twice, and has the answers of those that ran the first attempt.
 func TestCallRepeated(t *testing.T) {
+	spec.Covers(t, "SC-A20")
 	s, views := watched(t, 16)
 	ran := make([]int, 16)
 	for id, k := range s.nodes {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
@@ -38,6 +39,7 @@ type callPlan struct {
 // that is asked is counted exactly once: answered, failed or unreached. What no fault can
 // excuse is exactly so.
 func TestRandomCalls(t *testing.T) {
+	spec.Covers(t, "G-SC-8")
 	effort.OneGoroutine(t)
 	plans, faulty := 150, 0
 	if os.Getenv("ULNET_LONG") != "" {

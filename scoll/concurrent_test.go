@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/scoll"
@@ -115,6 +116,7 @@ func send(t *testing.T, g *scoll.Group, cfg scoll.RequestConfig) (sum uint64, un
 // each root broadcast at the same time, some with bulk data, while the network
 // delivers.
 func TestConcurrent(t *testing.T) {
+	spec.Covers(t, "SC-1", "SC-42")
 	const n, rounds = 6, 15
 	s := newStacks(t, n, func(_ int, cfg *scoll.Config) {
 		cfg.RTT, cfg.MaxTimeout = time.Hour, 24*time.Hour // virtual time runs ahead of goroutines

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/simlnd"
 	"ulnet/scoll"
 	"ulnet/scoll/wire"
@@ -15,6 +16,7 @@ import (
 
 // TestConcatenation: SC-53: pieces of pieces are restored.
 func TestConcatenation(t *testing.T) {
+	spec.Covers(t, "SC-53")
 	a := scoll.AppendPiece(nil, simlnd.NID(1), []byte("one"))
 	a = scoll.AppendPiece(a, simlnd.NID(2), nil)
 	b := scoll.AppendPiece(nil, simlnd.NID(3), []byte("three"))
@@ -106,6 +108,7 @@ func postStatuses(r *scoll.Request) error {
 // TestStatusMap: SC-53, SC-69 and SC-A27: the map names who failed and exactly
 // who was not reached, although a service in between ignores all errors.
 func TestStatusMap(t *testing.T) {
+	spec.Covers(t, "SC-53", "SC-69", "SC-A27")
 	s := newStacks(t, 16, nil)
 	var got []scoll.Unreached
 	for i, k := range s.nodes {
@@ -157,6 +160,7 @@ func TestBadStatusMap(t *testing.T) {
 // TestVersions: SC-159: with three versions, the message is forwarded by those
 // that do not know it, and the root learns the lowest and tries again.
 func TestVersions(t *testing.T) {
+	spec.Covers(t, "SC-159")
 	s := newStacks(t, 9, nil)
 	ran := 0
 	var result scoll.Versions

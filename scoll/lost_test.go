@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/scoll"
@@ -14,6 +15,7 @@ import (
 // of 8 fails to run the request. The answers of the three servers below it had come to
 // its service; they are counted all the same, and the root names rank 4 alone.
 func TestFailedInnerServer(t *testing.T) {
+	spec.Covers(t, "SC-133", "G-SC-8")
 	s := newServers(8)
 	var servers, bytes uint64
 	var missing []scoll.Unreached
@@ -51,6 +53,7 @@ func TestFailedInnerServer(t *testing.T) {
 // replying, only that member is named. The services overwrite reply buffers as soon as
 // IncomingReply has returned, as they may (SC-29).
 func TestAnswersPassedOn(t *testing.T) {
+	spec.Covers(t, "SC-29", "G-SC-8")
 	for _, tt := range []struct {
 		name   string
 		status scoll.Status
@@ -155,6 +158,7 @@ func (k *stack) careful() scoll.Service {
 // T of the tree, with itself named, or after Abort. Its buffers are free in ReplyOut,
 // which comes when IncomingRequest has returned.
 func TestBlockedRoot(t *testing.T) {
+	spec.Covers(t, "SC-57")
 	for _, abort := range []bool{false, true} {
 		var stop func()
 		var left []func() // for workers; the first is IncomingRequest

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/simlnd"
 	"ulnet/scoll"
 )
@@ -200,6 +201,7 @@ func pattern(n int) []byte {
 // TestPoison: SC-26, SC-29, SC-35: with goroutines that deliver, many broadcasts
 // from all members, all buffers overwritten when they are free.
 func TestPoison(t *testing.T) {
+	spec.Covers(t, "SC-26", "SC-29", "SC-35")
 	effort.OneGoroutine(t)
 	for _, segment := range []int{0, 1 << 14} {
 		t.Run(fmt.Sprint("segment ", segment), func(t *testing.T) {
@@ -250,6 +252,7 @@ func (s *spoiler) send(g *scoll.Group) {
 // and that does not hold up those above. When the child goes on it gets no
 // poison.
 func TestPoisonSlowChild(t *testing.T) {
+	spec.Covers(t, "SC-26", "SC-35", "SC-A16")
 	effort.OneGoroutine(t)
 	for _, segment := range []int{0, 1 << 18} {
 		t.Run(fmt.Sprint("segment ", segment), func(t *testing.T) {

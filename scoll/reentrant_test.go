@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/scoll"
 )
 
@@ -37,6 +38,7 @@ func (m *meeting) arrive(who string) {
 // callbacks are inside at once, with incoming-request. SC-50: post-reply comes
 // when all have returned.
 func TestReentrant(t *testing.T) {
+	spec.Covers(t, "SC-49", "SC-50", "SC-A30")
 	meet, done := newMeeting(t, 3), make(chan int, 1)
 	var inside atomic.Int32
 	w := newWires(t, 3, scoll.Config{RTT: time.Minute})
@@ -88,6 +90,7 @@ func TestReentrant(t *testing.T) {
 // TestRequestsMeet: SC-42, SC-A30: callbacks of different requests are inside at
 // once too: pre-request of as many as there are roots.
 func TestRequestsMeet(t *testing.T) {
+	spec.Covers(t, "SC-42", "SC-A30")
 	const n = 4
 	meet, done := newMeeting(t, n-1), make(chan struct{}, n)
 	w := newWires(t, n, scoll.Config{RTT: time.Minute})

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/simlnd"
 	"ulnet/scoll"
 )
@@ -72,6 +73,7 @@ func TestStopAmid(t *testing.T) {
 // TestStopAmidFetch: SC-35: an agent that stops asks for no more bulk data, nor of
 // a list of members.
 func TestStopAmidFetch(t *testing.T) {
+	spec.Covers(t, "SC-35")
 	s := newStacksAt(t, 2, 1_000_000_000, func(_ int, cfg *scoll.Config) { cfg.MaxPayload = 64 << 10 })
 	k := s.nodes[1]
 	g := s.group(0, false, scoll.Tree{})

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/scoll/wire"
 )
 
@@ -20,6 +21,7 @@ func (h *harness) attempt(sequence uint64, words string) {
 // TestAttemptUndecided: SC-A20, SC-43: an attempt that comes while another one may
 // yet be refused is not taken; the next is run.
 func TestAttemptUndecided(t *testing.T) {
+	spec.Covers(t, "SC-43", "SC-A20")
 	h := newHarness(t, 8, 7, nil)
 	h.attempt(1, "pre")
 	h.attempt(2, "refuse")
@@ -37,6 +39,7 @@ func TestAttemptUndecided(t *testing.T) {
 // an earlier one is answered when that has returned, and with its error; so is one
 // that comes later.
 func TestAttemptFollows(t *testing.T) {
+	spec.Covers(t, "SC-133", "SC-A20")
 	h := newHarness(t, 8, 7, nil)
 	h.attempt(1, "pre")
 	first := h.id
@@ -72,6 +75,7 @@ func TestAttemptFollows(t *testing.T) {
 // TestAttemptsOfOthers: SC-A20: what came of one broadcast, or will, is nothing to
 // another.
 func TestAttemptsOfOthers(t *testing.T) {
+	spec.Covers(t, "SC-A20")
 	h := newHarness(t, 8, 7, nil)
 	h.attempt(1, "pre")
 	h.step(Input{Kind: InPreRequest})
@@ -123,6 +127,7 @@ func (h *harness) disagree(sequence uint64) {
 // another attempt, no more others are begun than members can tell from its first,
 // or they would take the next one for one that they have run.
 func TestAttemptsApart(t *testing.T) {
+	spec.Covers(t, "SC-43", "SC-A20")
 	h := newHarness(t, 2, 0, nil)
 	h.live()
 	live, sequence := h.id, uint64(1)
@@ -162,6 +167,7 @@ func TestAttemptsApart(t *testing.T) {
 // TestAttemptWithoutGroup: SC-84, SC-A20: a group that goes while another attempt
 // is waited for does not come back with it.
 func TestAttemptWithoutGroup(t *testing.T) {
+	spec.Covers(t, "SC-84", "SC-A20")
 	h := newHarness(t, 2, 0, nil)
 	h.live()
 	h.disagree(1)
@@ -178,6 +184,7 @@ func TestAttemptWithoutGroup(t *testing.T) {
 // TestRootFailsOnce: SC-133, SC-A20: what the root's own service failed to run in
 // the first attempt is missing in the result of the second.
 func TestRootFailsOnce(t *testing.T) {
+	spec.Covers(t, "SC-133", "SC-A20")
 	h := newHarness(t, 2, 0, nil)
 	h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members}})
 	h.group = h.find(Created).Group
@@ -204,6 +211,7 @@ func TestRootFailsOnce(t *testing.T) {
 // broadcast to the live members and gets no bulk data for the second does not
 // run the third.
 func TestRunOnceInThree(t *testing.T) {
+	spec.Covers(t, "SC-43", "SC-A20")
 	h := newHarness(t, 8, 7, nil) // a leaf
 	attempt := func(sequence uint64) {
 		t.Helper()

@@ -3,6 +3,7 @@ package engine
 import (
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/scoll/wire"
 )
 
@@ -56,6 +57,7 @@ func (q *quietRequest) play() {
 // TestMachineAllocations: SC-155: a request costs the machine no allocation in
 // the steady state.
 func TestMachineAllocations(t *testing.T) {
+	spec.Covers(t, "SC-155")
 	h := newHarness(t, 8, 4, nil)
 	h.running(nil) // the group is known
 	q := newQuietRequest(t, h)

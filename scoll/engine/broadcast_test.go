@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/tree"
 	"ulnet/scoll/wire"
@@ -15,6 +16,7 @@ import (
 // TestBroadcast: SC-40, SC-43, SC-46, SC-56, SC-57 and SC-135: every node runs
 // once, the root has all answers, 2(N-1) messages, for all shapes and roots.
 func TestBroadcast(t *testing.T) {
+	spec.Covers(t, "SC-16", "SC-40", "SC-43", "SC-46", "SC-56", "SC-57", "SC-135")
 	for _, shape := range []wire.Tree{{}, {Type: wire.KNomial, K: 4}, {Type: wire.KAry, K: 3}, {Type: wire.KAry, K: 1000}} {
 		for _, n := range []int{1, 2, 3, 9, 14, 64} {
 			t.Run(fmt.Sprintf("%v/%d", shape.OrDefault(), n), func(t *testing.T) {
@@ -50,6 +52,7 @@ func TestBroadcast(t *testing.T) {
 
 // TestSendOrder: SC-132 and SC-80: the tap sees the golden order of collectives §C.1.
 func TestSendOrder(t *testing.T) {
+	spec.Covers(t, "SC-80", "SC-132")
 	var order []sim.NodeID
 	c := newCluster(t, 9, func(c *cluster, _ *sim.Config[*packet]) {
 		c.tap = func(from, to sim.NodeID, p *packet) {
@@ -70,6 +73,7 @@ func TestSendOrder(t *testing.T) {
 
 // TestTimeouts: SC-37, SC-141 and collectives §C.2.
 func TestTimeouts(t *testing.T) {
+	spec.Covers(t, "SC-37", "SC-141")
 	const rtt, guard, p = 100 * time.Millisecond, 10 * time.Millisecond, time.Second
 	h := wire.RequestHeader{RTT: rtt, Guard: guard}
 	for _, c := range []struct{ n, child, levels int }{{8, 4, 3}, {8, 2, 2}, {8, 1, 1}, {5, 4, 1}, {5, 2, 2}, {5, 1, 1}} {
@@ -103,6 +107,7 @@ func TestTimeouts(t *testing.T) {
 // TestMuteLeaf: SC-39, SC-142 and G-SC-3: one mute leaf costs one entry, and
 // no ancestor's parent gives up.
 func TestMuteLeaf(t *testing.T) {
+	spec.Covers(t, "SC-39", "SC-142", "G-SC-3")
 	for _, how := range []string{"crashed", "silent service", "deaf service"} {
 		t.Run(how, func(t *testing.T) {
 			c := newCluster(t, 16, func(c *cluster, _ *sim.Config[*packet]) {
@@ -131,6 +136,7 @@ func TestMuteLeaf(t *testing.T) {
 // TestTimeLeft: SC-A8: a service has R + g from when a child was given up to its reply,
 // at each level.
 func TestTimeLeft(t *testing.T) {
+	spec.Covers(t, "SC-A8")
 	const rtt, guard = 2 * time.Millisecond, time.Millisecond
 	for _, slow := range []sim.NodeID{14, 12, 8} { // above 15
 		for _, late := range []bool{false, true} {
@@ -158,6 +164,7 @@ func TestTimeLeft(t *testing.T) {
 // TestSilentInner: SC-A28, G-SC-8: of a silent service in the middle, that node alone
 // is named, and the answers of those below it are passed on.
 func TestSilentInner(t *testing.T) {
+	spec.Covers(t, "SC-A28", "G-SC-8")
 	c := newCluster(t, 16, func(c *cluster, _ *sim.Config[*packet]) {
 		c.service = func(id sim.NodeID) behaviour { return behaviour{mute: id == 12} }
 	})
@@ -172,6 +179,7 @@ func TestSilentInner(t *testing.T) {
 // TestDeadInner: SC-68, SC-139 and SC-137: of a dead inner node exactly its subtree is
 // missing; discovery ends the wait before the time-out.
 func TestDeadInner(t *testing.T) {
+	spec.Covers(t, "SC-68", "SC-137", "SC-139")
 	for _, watch := range []bool{false, true} {
 		c := newCluster(t, 16, func(c *cluster, _ *sim.Config[*packet]) { c.watch = watch })
 		c.run(time.Millisecond)
@@ -192,6 +200,7 @@ func TestDeadInner(t *testing.T) {
 // TestBulkMessages: G-SC-4, SC-36: with bulk data there are N-1 fetches more,
 // each from the parent, and a node sends nothing on before it has them.
 func TestBulkMessages(t *testing.T) {
+	spec.Covers(t, "SC-36", "SC-A17", "G-SC-4")
 	const n = 14
 	counts := map[string]int{}
 	has := map[sim.NodeID]bool{0: true}

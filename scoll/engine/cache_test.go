@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/scoll/wire"
 )
@@ -120,6 +121,7 @@ func (h *harness) flat(n int, use func(i int) (refused bool)) {
 // members and at roots, out-of-band or made by another node: none is refused, and memory
 // is flat.
 func TestGroupPerFile(t *testing.T) {
+	spec.Covers(t, "SC-92", "SC-156")
 	effort.OneGoroutine(t)
 	const n = 100_000
 	few := func(c *Config) { c.MaxGroups = 256 }
@@ -143,6 +145,7 @@ func TestGroupPerFile(t *testing.T) {
 // over which a request is under way; when there is no other, the refusal names what is
 // full. Requests of others and broadcasts of this node keep to places of their own.
 func TestLeastRecentlyUsed(t *testing.T) {
+	spec.Covers(t, "SC-156")
 	h := newHarness(t, 2, 1, func(c *Config) { c.MaxGroups = 3 })
 	use := func(index, sequence uint64) {
 		t.Helper()
@@ -226,6 +229,7 @@ func (h *harness) known(want ...uint64) {
 // TestPinnedGroups: SC-156: out-of-band groups of a service that says so stay, whatever
 // others do, and need no place; what others make in its name is not pinned.
 func TestPinnedGroups(t *testing.T) {
+	spec.Covers(t, "SC-156")
 	h := newHarness(t, 2, 1, func(c *Config) { c.MaxGroups = 3 })
 	h.step(Input{Kind: Register, Service: testService, OOB: true, Pinned: true})
 	h.oob(1, 1)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/scoll/wire"
 )
 
@@ -27,6 +28,7 @@ func carried(rank, part int, last bool, payload string) []byte {
 // service as answers of their own, if it can be: of members below the child, whole,
 // each once, and of none that is named with all below.
 func TestCarriedAnswers(t *testing.T) {
+	spec.Covers(t, "G-SC-8")
 	const bad = "unpost0 child0:not understood"
 	own := wire.Missing{Rank: 4, Status: wire.EIO, Scope: wire.Node}
 	for _, tt := range []struct {
@@ -87,6 +89,7 @@ func TestCarriedAnswers(t *testing.T) {
 // TestPassedOn: G-SC-8: the module passes on what fits, in the order of ranks and
 // parts, and names the members of which it does not; each is named once.
 func TestPassedOn(t *testing.T) {
+	spec.Covers(t, "G-SC-8")
 	answer := func(h *harness, rank int, payload string, missing ...wire.Missing) {
 		h.childReplies(rank, func(r *wire.ReplyHeader, in *Input) {
 			in.Payload = []byte(payload)
@@ -141,6 +144,7 @@ func TestPassedOn(t *testing.T) {
 // TestPassedOnOnce: G-SC-8: parts of an answer that was not finished are not passed on,
 // nor named as lost: the child is, with all below.
 func TestPassedOnOnce(t *testing.T) {
+	spec.Covers(t, "G-SC-8")
 	five, seven := carried(5, 0, true, "five"), carried(7, 0, true, "7")
 	for _, tt := range []struct {
 		name    string
@@ -201,6 +205,7 @@ func (h *harness) returns() {
 // TestReplyBelow: SC-133: a service can reply for its children alone. Its member is
 // named, with the error of incoming-request if there is one.
 func TestReplyBelow(t *testing.T) {
+	spec.Covers(t, "SC-133")
 	for _, failed := range []wire.Status{wire.OK, wire.EIO} {
 		h := newHarness(t, 8, 7, nil)
 		h.admitted(nil)
@@ -251,6 +256,7 @@ func TestRoomForCarried(t *testing.T) {
 // TestTrailerTooLong: SC-A27: where more members are missing than a message can name
 // the whole subtree is: the service's answer does not count beside that.
 func TestTrailerTooLong(t *testing.T) {
+	spec.Covers(t, "SC-A27")
 	const n = MaxTrailer + 10
 	for _, silent := range []bool{false, true} {
 		h := newHarness(t, n, 1, func(c *Config) { c.MaxTimeout = 24 * time.Hour })

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/scoll/wire"
 )
 
@@ -21,6 +22,7 @@ var document = filepath.Join("..", "..", "docs", "collectives.md")
 // TestDocumentTimeouts: the table of time-outs is what the code waits for
 // (SC-141, SC-A8). -update writes it anew.
 func TestDocumentTimeouts(t *testing.T) {
+	spec.Covers(t, "SC-141", "SC-A8")
 	var b strings.Builder
 	b.WriteString("| R | g | P | bulk data | T(1) | T(2) | T(3) | T(4) | T(10) |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, c := range []struct {

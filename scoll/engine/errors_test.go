@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/portals/keyring"
 	"ulnet/scoll/wire"
 )
@@ -11,6 +12,7 @@ import (
 // TestRefused: SC-60, SC-61, SC-63, SC-64, SC-12, SC-81, SC-87 and Bad input:
 // what is not taken is answered with its status, counted, and nobody is called.
 func TestRefused(t *testing.T) {
+	spec.Covers(t, "SC-12", "SC-60", "SC-61", "SC-63", "SC-64", "SC-81", "SC-87")
 	for _, c := range []struct {
 		name   string
 		change func(*wire.RequestHeader)
@@ -50,6 +52,7 @@ func TestRefused(t *testing.T) {
 
 // TestUnanswerable: SC-60, messages that are none are counted.
 func TestUnanswerable(t *testing.T) {
+	spec.Covers(t, "SC-60")
 	h := newHarness(t, 8, 4, nil)
 	for _, data := range [][]byte{nil, make([]byte, 20), make([]byte, wire.MaxMessage)} {
 		h.step(Input{Kind: Arrival, From: h.members.NID(0), Data: data})
@@ -63,6 +66,7 @@ func TestUnanswerable(t *testing.T) {
 // TestUnregistered: SC-12: after a service is unregistered its messages are
 // refused.
 func TestUnregistered(t *testing.T) {
+	spec.Covers(t, "SC-12")
 	h := newHarness(t, 8, 4, nil)
 	h.step(Input{Kind: Unregister, Service: testService})
 	h.admitted(nil)
@@ -75,6 +79,7 @@ func TestUnregistered(t *testing.T) {
 // TestUnknownGroup: SC-81: without the list a group must be known; with it the
 // group is made, once.
 func TestUnknownGroup(t *testing.T) {
+	spec.Covers(t, "SC-81")
 	h := newHarness(t, 8, 4, nil)
 	h.deliver(0, h.header(), false, "x")
 	if h.refusal().Status != wire.ENOGROUP {
@@ -90,6 +95,7 @@ func TestUnknownGroup(t *testing.T) {
 // TestReplay: SC-A2, Bad input: the same request again is dropped without an
 // answer, which would end the parent's wait.
 func TestReplay(t *testing.T) {
+	spec.Covers(t, "SC-A2")
 	h := newHarness(t, 8, 4, nil)
 	h.admitted(nil)
 	h.want("pre")
@@ -105,6 +111,7 @@ func TestReplay(t *testing.T) {
 // TestRejected: SC-66, SC-67, SC-71 and SC-A19: an error of pre-request speaks
 // for the subtree; children see nothing, and the handle is dead.
 func TestRejected(t *testing.T) {
+	spec.Covers(t, "SC-66", "SC-67", "SC-71", "SC-A19")
 	h := newHarness(t, 8, 4, nil)
 	h.admitted(nil)
 	h.step(Input{Kind: InPreRequest, Status: wire.Status(333)})
@@ -120,6 +127,7 @@ func TestRejected(t *testing.T) {
 // TestParentLearns: SC-61, SC-62, SC-139: what a child's module says comes to
 // the service, with its scope; the trailer takes it further.
 func TestParentLearns(t *testing.T) {
+	spec.Covers(t, "SC-61", "SC-62", "SC-139")
 	h := newHarness(t, 8, 0, nil)
 	h.root(wire.OK)
 	h.childReplies(4, func(r *wire.ReplyHeader, in *Input) {
@@ -216,6 +224,7 @@ func TestTwice(t *testing.T) {
 // TestPartsInAnyOrder: SC-54: parts may overtake each other; the child is done
 // with the last of them.
 func TestPartsInAnyOrder(t *testing.T) {
+	spec.Covers(t, "SC-54")
 	part := func(n uint32, last bool) func(*wire.ReplyHeader, *Input) {
 		return func(r *wire.ReplyHeader, in *Input) {
 			if ours(r, in); !last {

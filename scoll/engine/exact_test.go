@@ -4,12 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/scoll/wire"
 )
 
 // TestMissingOnce: SC-A27: a child whose last part came, with news of those
 // below it, and whose first did not, is missing with all below, each once.
 func TestMissingOnce(t *testing.T) {
+	spec.Covers(t, "SC-A27")
 	h := newHarness(t, 8, 4, nil) // children 6, with 7 below, and 5
 	h.running(nil)
 	h.childReplies(6, func(r *wire.ReplyHeader, _ *Input) { r.Part = 1 }, wire.Missing{Rank: 7, Status: wire.EIO, Scope: wire.Node})
@@ -29,6 +31,7 @@ func TestMissingOnce(t *testing.T) {
 
 // TestOverdueOnce: SC-A28: likewise where the module answers meanwhile.
 func TestOverdueOnce(t *testing.T) {
+	spec.Covers(t, "SC-A28")
 	h := newHarness(t, 8, 4, nil)
 	h.admitted(nil)
 	h.step(Input{Kind: InPreRequest})
@@ -65,6 +68,7 @@ func TestSaidTwice(t *testing.T) {
 // TestSixtyFourParts: SC-54: the last place among the parts of a reply is kept
 // for the last part.
 func TestSixtyFourParts(t *testing.T) {
+	spec.Covers(t, "SC-54")
 	h := newHarness(t, 2, 1, nil)
 	h.running(nil)
 	h.step(Input{Kind: InPostReply})
@@ -84,6 +88,7 @@ func TestSixtyFourParts(t *testing.T) {
 // TestLongTrailer: SC-A27, Bad input: a long list of missing members is taken if it
 // names each once, and in a short time whatever it says and whatever the tree.
 func TestLongTrailer(t *testing.T) {
+	spec.Covers(t, "SC-A27")
 	const n = 30_000
 	for _, tt := range []struct {
 		name string

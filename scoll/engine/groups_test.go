@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/wire"
 )
@@ -12,6 +13,7 @@ import (
 // TestPiggyback: SC-17, SC-A11, SC-22 and SC-91: the list rides until one
 // broadcast was answered by all; lists of out-of-band groups never do.
 func TestPiggyback(t *testing.T) {
+	spec.Covers(t, "SC-17", "SC-22", "SC-91", "SC-A11")
 	var lists, sizes []int
 	c := newCluster(t, 8, func(c *cluster, _ *sim.Config[*packet]) {
 		c.tap = func(from, to sim.NodeID, p *packet) {
@@ -43,6 +45,7 @@ func TestPiggyback(t *testing.T) {
 // TestRelist: SC-A11: a member that has lost the group gets the list from its
 // parent, whatever its size, and nobody runs twice.
 func TestRelist(t *testing.T) {
+	spec.Covers(t, "SC-A11")
 	for _, n := range []int{8, 600} {
 		c := newCluster(t, n, nil)
 		c.run(0)
@@ -65,6 +68,7 @@ func TestRelist(t *testing.T) {
 // TestLargeGroup: SC-A15, SC-18, SC-96: a list that is longer than a message is
 // fetched from the parent; delayed, such a group is refused (SC-20).
 func TestLargeGroup(t *testing.T) {
+	spec.Covers(t, "SC-18", "SC-20", "SC-96", "SC-A15")
 	gets := map[sim.NodeID]sim.NodeID{}
 	c := newCluster(t, 500, func(c *cluster, _ *sim.Config[*packet]) {
 		c.tap = func(from, to sim.NodeID, p *packet) {
@@ -95,6 +99,7 @@ func TestLargeGroup(t *testing.T) {
 // TestFailedCreation: SC-18 and SC-A15: a member that is down fails an immediate
 // creation, and those that were reached are told that the group is gone.
 func TestFailedCreation(t *testing.T) {
+	spec.Covers(t, "SC-18", "SC-A15")
 	c := newCluster(t, 8, nil)
 	c.run(0)
 	c.net.Crash(5)
@@ -113,6 +118,7 @@ func TestFailedCreation(t *testing.T) {
 // TestSlowCreation: SC-96, SC-100: members may take a while to read a list, or to
 // forget a group: nobody is given up for that.
 func TestSlowCreation(t *testing.T) {
+	spec.Covers(t, "SC-96", "SC-100")
 	c := newCluster(t, 8, nil)
 	c.run(0)
 	for _, id := range []sim.NodeID{4, 7} {
@@ -135,6 +141,7 @@ func TestSlowCreation(t *testing.T) {
 
 // TestDestroy: SC-100: a broadcast of nothing with the flag.
 func TestDestroy(t *testing.T) {
+	spec.Covers(t, "SC-100")
 	c := newCluster(t, 8, nil)
 	c.run(0)
 	g := c.create(0, wire.Tree{}, true)
@@ -161,6 +168,7 @@ func TestDestroy(t *testing.T) {
 // TestOutOfBandMismatch: SC-93, SC-A10, SC-88: another membership is asked for
 // once more, then answered, not forwarded.
 func TestOutOfBandMismatch(t *testing.T) {
+	spec.Covers(t, "SC-88", "SC-92", "SC-93", "SC-94", "SC-A10")
 	h := newHarness(t, 8, 4, nil)
 	oob := func(r *wire.RequestHeader) {
 		r.Flags |= wire.FlagOOB
@@ -193,6 +201,7 @@ func TestOutOfBandMismatch(t *testing.T) {
 
 // TestManyGroups: SC-85: a hundred groups on eight nodes, with every root.
 func TestManyGroups(t *testing.T) {
+	spec.Covers(t, "SC-85")
 	c := newCluster(t, 8, nil)
 	c.run(0)
 	for i := range 100 {
@@ -207,6 +216,7 @@ func TestManyGroups(t *testing.T) {
 // TestMemberRoot: SC-1, SC-86: a member of a regular group is the root of
 // another tree, also where the first broadcast has not reached everybody.
 func TestMemberRoot(t *testing.T) {
+	spec.Covers(t, "SC-1", "SC-86")
 	c := newCluster(t, 9, nil)
 	c.run(0)
 	g := c.create(0, wire.Tree{}, false)
@@ -221,6 +231,7 @@ func TestMemberRoot(t *testing.T) {
 // TestDeathEndsCreation: SC-137, SC-18: the death of a member ends the creation of
 // a group at once.
 func TestDeathEndsCreation(t *testing.T) {
+	spec.Covers(t, "SC-18", "SC-137")
 	h := newHarness(t, 2, 0, nil)
 	h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members, Flags: wire.FlagModule}})
 	h.want("began send0")
@@ -235,6 +246,7 @@ func TestDeathEndsCreation(t *testing.T) {
 // TestPiggybackAfterLive: SC-A11, SC-97: a broadcast to the live members has not told
 // all: the next one carries the list too.
 func TestPiggybackAfterLive(t *testing.T) {
+	spec.Covers(t, "SC-97", "SC-A11")
 	h := newHarness(t, 3, 0, nil)
 	h.step(Input{Kind: Health, From: h.members.NID(2), Lifetime: 1})
 	h.live()

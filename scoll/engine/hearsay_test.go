@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/scoll/wire"
 )
 
@@ -355,6 +356,7 @@ func TestExtremeWords(t *testing.T) {
 // TestForgedAttempt: SC-A20: a broadcast to the live members that one parent makes up, with the
 // numbers of a true one, keeps the true one neither waiting nor from being run.
 func TestForgedAttempt(t *testing.T) {
+	spec.Covers(t, "SC-A20")
 	for _, ended := range []bool{false, true} {
 		h := newHarness(t, 8, 7, nil)
 		live := func(from int, payload string, change func(*wire.RequestHeader)) {

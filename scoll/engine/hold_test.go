@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/scoll/wire"
 )
 
@@ -68,6 +69,7 @@ func (h *harness) refusedAs(want wire.Status) {
 // TestHeld: SC-A30: what is beyond MaxActive is held, its parent is told, and the time of
 // its service begins when there is a place.
 func TestHeld(t *testing.T) {
+	spec.Covers(t, "SC-A30")
 	h := crowded(t, 1)
 	h.another(1, nil)
 	h.want("pre")
@@ -349,6 +351,7 @@ func TestHoldingUntold(t *testing.T) {
 // TestHeldShares: SC-156: one node fills three quarters of what may be held, in requests
 // and in bytes, strangers together a quarter, and then others still have room.
 func TestHeldShares(t *testing.T) {
+	spec.Covers(t, "SC-156")
 	for name, c := range map[string]struct{ places, payload int }{"requests": {4, 0}, "bytes": {1024, 3000}} {
 		h := listed(t, func(cfg *Config) { cfg.MaxActive = c.places })
 		most := h.m.cfg.mostHeld()
@@ -435,6 +438,7 @@ func TestWaiting(t *testing.T) {
 // the group's creator died, is not sent over it: if the group comes back, members would
 // take it for what was sent since.
 func TestWaitingGroupGone(t *testing.T) {
+	spec.Covers(t, "SC-101")
 	h := newHarness(t, 2, 1, nil)
 	h.admitted(func(r *wire.RequestHeader) { r.Hold = testHold })
 	h.step(Input{Kind: InPreRequest})

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/wire"
 )
@@ -85,6 +86,7 @@ func mutate(rng *rand.Rand, b []byte) []byte {
 // TestLiveStranger: SC-97, Bad input: a broadcast to the live members of a group
 // of which this node is none, and nobody is alive, is refused.
 func TestLiveStranger(t *testing.T) {
+	spec.Covers(t, "SC-97")
 	h := newHarness(t, 2, 1, func(c *Config) { c.Self, c.Watched = testTargets(3, 1)[2].NID, true })
 	h.admitted(func(r *wire.RequestHeader) { r.Flags |= wire.FlagSubset })
 	h.want("refuse")
@@ -96,6 +98,7 @@ func TestLiveStranger(t *testing.T) {
 // TestOwnEarlierIncarnation: SC-102: a group that this node made in an earlier incarnation is
 // refused: it does not learn of it from others.
 func TestOwnEarlierIncarnation(t *testing.T) {
+	spec.Covers(t, "SC-102")
 	h := newHarness(t, 8, 4, nil)
 	h.group.Creator, h.group.Incarnation = h.members.NID(4), 4
 	h.admitted(nil)

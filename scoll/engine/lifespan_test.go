@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/wire"
 )
@@ -22,6 +23,7 @@ func (h *harness) next(sequence uint64, flags wire.Flags) {
 // was delivered and earlier requests are over; a late message finds a
 // tombstone, with a list too.
 func TestLast(t *testing.T) {
+	spec.Covers(t, "SC-84", "SC-99", "SC-A12")
 	h := newHarness(t, 8, 7, nil)
 	h.running(nil)
 	first := h.id
@@ -57,6 +59,7 @@ func TestLast(t *testing.T) {
 // ends what members know of it; the group can be used again at once, also where
 // somebody has not got the last one.
 func TestLastOutOfBand(t *testing.T) {
+	spec.Covers(t, "SC-24", "SC-99")
 	c := newCluster(t, 8, nil)
 	o := Outgoing{Members: c.members, Flags: wire.FlagOOB | wire.FlagLast, Payload: []byte("last")}
 	group := wire.GroupID{Index: 5}
@@ -80,6 +83,7 @@ func TestLastOutOfBand(t *testing.T) {
 // TestLastOutOfBandInUse: SC-A12: the last broadcast over an out-of-band group does
 // not take it from another that is under way.
 func TestLastOutOfBandInUse(t *testing.T) {
+	spec.Covers(t, "SC-A12")
 	h := newHarness(t, 8, 7, nil)
 	for i, flags := range []wire.Flags{wire.FlagOOB, wire.FlagOOB | wire.FlagLast} {
 		sequence := uint64(i + 1)
@@ -103,6 +107,7 @@ func TestLastOutOfBandInUse(t *testing.T) {
 // TestGroupComesBack: SC-3: a member that forgot a group, as discovery told it of a
 // death that was none, and learned it again, can be its root as before.
 func TestGroupComesBack(t *testing.T) {
+	spec.Covers(t, "SC-3")
 	c := newCluster(t, 8, nil)
 	c.run(0)
 	g := c.create(0, wire.Tree{}, false)
@@ -124,6 +129,7 @@ func TestGroupComesBack(t *testing.T) {
 // TestLastIsAlone: SC-A12: the root refuses the last broadcast while others are
 // under way, and nothing follows it.
 func TestLastIsAlone(t *testing.T) {
+	spec.Covers(t, "SC-A12")
 	h := newHarness(t, 2, 0, nil)
 	h.root(wire.OK)
 	id := h.id
@@ -174,6 +180,7 @@ func TestWindow(t *testing.T) {
 // TestCreatorDies: SC-101, SC-103: a member's groups go with their creator, not
 // with another member.
 func TestCreatorDies(t *testing.T) {
+	spec.Covers(t, "SC-101", "SC-102", "SC-103")
 	h := newHarness(t, 8, 7, nil)
 	for i := range 7 {
 		h.step(Input{Kind: Health, From: h.members.NID(i), Alive: true})
@@ -203,6 +210,7 @@ func TestCreatorDies(t *testing.T) {
 // TestCreatorReboots: SC-102, SC-158: a higher incarnation in a message of the
 // creator ends the groups of the earlier ones, and messages from those are refused.
 func TestCreatorReboots(t *testing.T) {
+	spec.Covers(t, "SC-102", "SC-158")
 	h := newHarness(t, 8, 4, nil)
 	h.running(nil)
 	h.childrenReply()
@@ -234,6 +242,7 @@ func (h *harness) childrenReply() {
 // TestRebootEndsWait: SC-158: a later incarnation of a child that shows in a group
 // which it made, and that it confirms, ends the wait for the earlier one.
 func TestRebootEndsWait(t *testing.T) {
+	spec.Covers(t, "SC-158")
 	h := newHarness(t, 8, 4, nil) // children 6 and 5
 	all := h.group
 	made := func(incarnation uint64) {
@@ -255,6 +264,7 @@ func TestRebootEndsWait(t *testing.T) {
 // restart before it sent the request, and only the child's own word came later: the
 // request went to the incarnation that lasts.
 func TestRebootBeforeWait(t *testing.T) {
+	spec.Covers(t, "SC-158")
 	h := newHarness(t, 8, 4, nil) // children 6 and 5
 	all := h.group
 	made := func(incarnation uint64) {
@@ -280,6 +290,7 @@ func TestRebootBeforeWait(t *testing.T) {
 // TestRootReboots: SC-102: of two lives of a root the later one counts, in
 // out-of-band groups too, and its numbers begin anew.
 func TestRootReboots(t *testing.T) {
+	spec.Covers(t, "SC-102")
 	h := newHarness(t, 8, 4, nil) // a child of the root
 	incarnation := func(incarnation uint64) {
 		h.admitted(func(r *wire.RequestHeader) {
@@ -318,6 +329,7 @@ func (h *harness) confirms(rank int, incarnation uint64) {
 
 // TestBitsOfIncarnations: SC-153: answers to an earlier incarnation of a node match nothing.
 func TestBitsOfIncarnations(t *testing.T) {
+	spec.Covers(t, "SC-153")
 	bits := map[uint64]bool{}
 	for incarnation := range uint64(50) {
 		h := newHarness(t, 2, 0, func(c *Config) { c.Incarnation = incarnation + 1 })
@@ -332,6 +344,7 @@ func TestBitsOfIncarnations(t *testing.T) {
 // TestDeathEndsWait: SC-137, SC-158: discovery ends the wait at once; a child
 // that is known to be dead is not even sent to.
 func TestDeathEndsWait(t *testing.T) {
+	spec.Covers(t, "SC-137", "SC-158")
 	h := newHarness(t, 8, 4, nil)
 	h.running(nil)
 	h.step(Input{Kind: Health, From: h.members.NID(6), Lifetime: 1})
@@ -350,6 +363,7 @@ func TestDeathEndsWait(t *testing.T) {
 // TestFailFast: SC-130: who is not alive keeps a broadcast from being sent, and
 // an immediate creation too.
 func TestFailFast(t *testing.T) {
+	spec.Covers(t, "SC-130")
 	h := newHarness(t, 3, 0, func(c *Config) { c.Watched = true })
 	h.root(wire.EHOSTDOWN)
 	plan, err := h.m.Plan(&Outgoing{Group: h.group, Service: testService}, nil)
@@ -368,6 +382,7 @@ func TestFailFast(t *testing.T) {
 // tree of these; members that do not agree yet are reached by later attempts,
 // which nobody runs twice.
 func TestLiveSubset(t *testing.T) {
+	spec.Covers(t, "SC-97", "SC-A20")
 	c := newCluster(t, 16, func(c *cluster, _ *sim.Config[*packet]) {
 		c.watch = true
 		c.cfg.Propagation = 20 * time.Millisecond
@@ -393,6 +408,7 @@ func TestLiveSubset(t *testing.T) {
 // TestLiveSubsetGivesUp: SC-A20: after three more attempts the root says who does
 // not agree.
 func TestLiveSubsetGivesUp(t *testing.T) {
+	spec.Covers(t, "SC-A20")
 	h := newHarness(t, 4, 0, nil)
 	h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members}})
 	h.group = h.find(Created).Group

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnet/nid"
 	"ulnet/scoll/tree"
@@ -16,6 +17,7 @@ import (
 // TestMaxPayload: SC-10 and SC-A17: what a message carries is a setting, 1 MiB
 // or 2: bulk data takes as few GETs as that allows.
 func TestMaxPayload(t *testing.T) {
+	spec.Covers(t, "SC-10", "SC-A17")
 	const n, bulk = 6, 5<<20 + 1
 	for setting, want := range map[int]int{0: 6, 1 << 20: 6, 2 << 20: 3} {
 		gets := map[sim.NodeID]int{}
@@ -42,6 +44,7 @@ func TestMaxPayload(t *testing.T) {
 // TestFiveThousand: SC-A15: a group of 5000 members, whose list takes several
 // GETs at every hop, each from the parent.
 func TestFiveThousand(t *testing.T) {
+	spec.Covers(t, "SC-A15")
 	effort.OneGoroutine(t)
 	const n, root, chunk = 5000, 77, 64 << 10
 	gets := make([]int, n)
@@ -88,6 +91,7 @@ func TestFiveThousand(t *testing.T) {
 // TestMaxMembers: SC-A15, Bad input: a group above MaxMembers is refused at its
 // creator, and where a list of so many comes.
 func TestMaxMembers(t *testing.T) {
+	spec.Covers(t, "SC-A15")
 	h := newHarness(t, 8, 0, func(c *Config) { c.MaxMembers = 7 })
 	for _, flags := range []wire.Flags{0, wire.FlagModule} {
 		h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members, Flags: flags}})
@@ -110,6 +114,7 @@ func TestMaxMembers(t *testing.T) {
 // TestListsAtATime: SC-156: what is fetched of lists is bounded in all, and free
 // again when they are there, or not.
 func TestListsAtATime(t *testing.T) {
+	spec.Covers(t, "SC-156")
 	h := newHarness(t, 8, 4, nil)
 	fetch := func(index uint64, want string) {
 		t.Helper()
@@ -138,6 +143,7 @@ func TestListsAtATime(t *testing.T) {
 // TestListsOfOne: SC-156, Bad input: who does not let his lists be fetched holds a
 // quarter of the places, and others take part.
 func TestListsOfOne(t *testing.T) {
+	spec.Covers(t, "SC-156")
 	h := newHarness(t, 8, 4, func(c *Config) { c.MaxActive = 12 })
 	for index := uint64(2); index < 7; index++ {
 		h.id, h.group.Index = 0, index
@@ -158,6 +164,7 @@ func TestListsOfOne(t *testing.T) {
 // TestMaxChildren: SC-156, Bad input: nobody has a member connect to any number
 // of nodes, by a broadcast or by the creation of a group; roots are free to.
 func TestMaxChildren(t *testing.T) {
+	spec.Covers(t, "SC-156")
 	for _, test := range []struct {
 		most  int
 		flags wire.Flags
@@ -181,6 +188,7 @@ func TestMaxChildren(t *testing.T) {
 // TestMaxGroups: SC-156: groups of others are bounded, and what they say of lives
 // is taken from members only.
 func TestMaxGroups(t *testing.T) {
+	spec.Covers(t, "SC-156")
 	h := newHarness(t, 8, 4, func(c *Config) { c.MaxGroups = 3 })
 	for index := uint64(1); index <= 4; index++ {
 		h.group.Index = index
@@ -201,6 +209,7 @@ func TestMaxGroups(t *testing.T) {
 // of MaxActive of its requests, holds three quarters of what it may hold, and what is
 // bounded besides; when it is over nothing is left.
 func TestFlood(t *testing.T) {
+	spec.Covers(t, "SC-156")
 	h := newHarness(t, 8, 4, func(c *Config) { c.MaxActive, c.MaxGroups = 16, 8 })
 	for sequence := uint64(1); sequence <= 3000; sequence++ {
 		h.id = 0
@@ -237,6 +246,7 @@ func active(m *Machine) (ids []RequestID) {
 // TestMemberOrder: SC-126: the order of the caller is that of the tree, also
 // where the list has travelled.
 func TestMemberOrder(t *testing.T) {
+	spec.Covers(t, "SC-126")
 	targets := testTargets(9, 1)
 	slices.Reverse(targets[1:]) // racks, far ends first
 	members, err := wire.NewMembership(targets)

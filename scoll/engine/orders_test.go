@@ -1,6 +1,10 @@
 package engine
 
-import "testing"
+import (
+	"testing"
+
+	"ulnet/lnd/lndtest/spec"
+)
 
 // orders plays an inner node with two children, in an order that choices make.
 type orders struct {
@@ -72,6 +76,7 @@ func (o *orders) follow() {
 // TestAllOrders: SC-A2, SC-45 to SC-47, SC-50: in whatever order callbacks
 // return and messages come, each callback is called once and one reply is sent.
 func TestAllOrders(t *testing.T) {
+	spec.Covers(t, "SC-45", "SC-47", "SC-50", "SC-A2")
 	var plan []int
 	runs := 0
 	for {

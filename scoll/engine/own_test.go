@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/scoll/wire"
 )
 
@@ -11,6 +12,7 @@ import (
 // tree, or until Abort. Then it names itself, and post-reply is told that buffers are in
 // use until incoming-request has returned, which reply-out says.
 func TestRootItself(t *testing.T) {
+	spec.Covers(t, "SC-57")
 	for _, aborted := range []bool{false, true} {
 		h := newHarness(t, 4, 0, nil) // three levels
 		h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members}})
@@ -50,6 +52,7 @@ func TestRootItself(t *testing.T) {
 // TestRootItselfInTime: SC-57: a root whose incoming-request returns after Abort, but
 // before post-reply, did its part.
 func TestRootItselfInTime(t *testing.T) {
+	spec.Covers(t, "SC-57")
 	h := newHarness(t, 2, 0, nil)
 	h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members}})
 	h.group = h.find(Created).Group
@@ -70,6 +73,7 @@ func TestRootItselfInTime(t *testing.T) {
 // TestBusyRoot: SC-A16: a root that was told in post-reply that buffers are in use is
 // told by reply-out that they are free, also if that happens before post-reply returns.
 func TestBusyRoot(t *testing.T) {
+	spec.Covers(t, "SC-A16")
 	h := newHarness(t, 2, 0, nil)
 	h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members}})
 	h.group = h.find(Created).Group

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/lnd/link"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/wire"
 )
@@ -43,6 +44,7 @@ func (h *harness) told() wire.Progress {
 // segment is fetched when the parent has it and told of when it is here, and the
 // service runs when all is.
 func TestPipeline(t *testing.T) {
+	spec.Covers(t, "SC-A17")
 	h := pipelined(t)
 	h.step(Input{Kind: InPreRequest})
 	h.want("fetch expose send0")
@@ -88,6 +90,7 @@ func TestPipeline(t *testing.T) {
 // TestPipelineEarly: SC-8, SC-A17: progress that overtakes its request is not
 // lost, nor is bad news.
 func TestPipelineEarly(t *testing.T) {
+	spec.Covers(t, "SC-8", "SC-A17")
 	h := newHarness(t, 8, 6, nil)
 	h.hear(4, 77, 4096, wire.OK)
 	h.hear(4, 77, 8192, wire.OK)
@@ -107,6 +110,7 @@ func TestPipelineEarly(t *testing.T) {
 // says so at once, to its parent for the whole subtree and to its children; the
 // service hears of all when the memory is free.
 func TestPipelineBreaks(t *testing.T) {
+	spec.Covers(t, "SC-70", "SC-A18", "SC-A28")
 	for _, c := range []struct {
 		name   string
 		how    func(h *harness)
@@ -155,6 +159,7 @@ func TestPipelineBreaks(t *testing.T) {
 // TestPipelinePatience: SC-A8 with segments: nobody is given up before it can
 // have all the data; then the usual times run.
 func TestPipelinePatience(t *testing.T) {
+	spec.Covers(t, "SC-A8")
 	h := pipelined(t)
 	h.step(Input{Kind: InPreRequest})
 	levels := h.header()
@@ -176,6 +181,7 @@ func TestPipelinePatience(t *testing.T) {
 // TestPipelineUntold: SC-A22: word that cannot be sent is sent again, as it is
 // then.
 func TestPipelineUntold(t *testing.T) {
+	spec.Covers(t, "SC-A22")
 	h := pipelined(t)
 	h.step(Input{Kind: InPreRequest})
 	h.step(Input{Kind: InProgress, There: 4096})
@@ -199,6 +205,7 @@ func TestPipelineUntold(t *testing.T) {
 // 1 Gb/s: with segments of 1 MiB in less than half of the time, and never later
 // than time-outs allow.
 func TestPipelineFaster(t *testing.T) {
+	spec.Covers(t, "SC-A17")
 	const size = 16 << 20
 	var took [2]time.Duration
 	for i, segment := range []uint32{0, 1 << 20} {
@@ -232,6 +239,7 @@ func TestPipelineFaster(t *testing.T) {
 // fetch, while segments are under way: exactly its subtree is missing, and those
 // below it do not wait for their time-outs.
 func TestPipelineFaults(t *testing.T) {
+	spec.Covers(t, "SC-3", "SC-139", "SC-A17")
 	for _, how := range []string{"death", "no data"} {
 		t.Run(how, func(t *testing.T) {
 			c := newCluster(t, 15, func(c *cluster, cfg *sim.Config[*packet]) {

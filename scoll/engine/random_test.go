@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd/link"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
 	"ulnet/scoll/wire"
@@ -30,6 +31,7 @@ type plan struct {
 // TestRandomPlans: SC-3, SC-139 and G-SC-3: whatever happens, a broadcast ends,
 // and the members that did not answer are exactly those that the root names.
 func TestRandomPlans(t *testing.T) {
+	spec.Covers(t, "SC-3", "SC-139", "G-SC-3")
 	plans := 400
 	if os.Getenv("ULNET_LONG") != "" {
 		plans = 10_000
@@ -251,6 +253,7 @@ func TestSameTwice(t *testing.T) {
 // TestJitter: SC-142: only a leaf is mute, and messages take half as long or half
 // as long again: no parent gives up on anything but the leaf.
 func TestJitter(t *testing.T) {
+	spec.Covers(t, "SC-142")
 	for seed := range uint64(1000) {
 		c := newCluster(t, 16, func(c *cluster, cfg *sim.Config[*packet]) {
 			c.cfg = Config{RTT: 2 * time.Millisecond}

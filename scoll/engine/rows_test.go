@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/tree"
 	"ulnet/scoll/wire"
@@ -13,6 +14,7 @@ import (
 // TestEntities: SC-4, SC-6 and SC-A1: the tree is over nodes, however many
 // entities they have, and a node's service is called once for all of them.
 func TestEntities(t *testing.T) {
+	spec.Covers(t, "SC-4", "SC-6", "SC-A1")
 	members, err := wire.NewMembership(testTargets(5, 3))
 	if err != nil {
 		t.Fatal(err)
@@ -43,6 +45,7 @@ func TestEntities(t *testing.T) {
 // TestRanks: SC-5: ranks are those of a group, from 0 to the number of its nodes: a
 // node has others in the next group, and roots both.
 func TestRanks(t *testing.T) {
+	spec.Covers(t, "SC-5")
 	c := newCluster(t, 4, nil)
 	c.run(0)
 	targets := testTargets(4, 1)
@@ -68,6 +71,7 @@ func TestRanks(t *testing.T) {
 // TestReplyPath: SC-44 and SC-134: each node sends one reply, to its parent, when
 // it has those of all its children.
 func TestReplyPath(t *testing.T) {
+	spec.Covers(t, "SC-44", "SC-134")
 	const n = 23
 	replies, heard := map[sim.NodeID]sim.NodeID{}, map[sim.NodeID]int{}
 	shape := tree.Tree{Topology: tree.KNomial(4), N: n, Root: 5}
@@ -98,6 +102,7 @@ func TestReplyPath(t *testing.T) {
 // TestMissingChild: SC-116 and SC-117: in a tree of 14, node 12 has no child 14
 // and sends to 13 at once, in the instant in which it gets the request.
 func TestMissingChild(t *testing.T) {
+	spec.Covers(t, "SC-116", "SC-117")
 	var sent []string
 	var c *cluster
 	c = newCluster(t, 14, func(c2 *cluster, _ *sim.Config[*packet]) {
@@ -117,6 +122,7 @@ func TestMissingChild(t *testing.T) {
 // TestGroupID: SC-89 and SC-A13: the same members twice make two groups with one
 // digest.
 func TestGroupID(t *testing.T) {
+	spec.Covers(t, "SC-89", "SC-A13")
 	c := newCluster(t, 4, nil)
 	c.run(0)
 	a, b := c.create(0, wire.Tree{}, false), c.create(0, wire.Tree{Type: wire.KAry, K: 3}, true)
@@ -128,6 +134,7 @@ func TestGroupID(t *testing.T) {
 // TestOnDemand: SC-92 and SC-131: state of an out-of-band group is made by the
 // first message over it.
 func TestOnDemand(t *testing.T) {
+	spec.Covers(t, "SC-92", "SC-131")
 	c := newCluster(t, 4, nil)
 	c.run(0)
 	known := func() (n int) {
@@ -145,6 +152,7 @@ func TestOnDemand(t *testing.T) {
 
 // TestNoOrder: SC-8: a broadcast may overtake an earlier one; both are run.
 func TestNoOrder(t *testing.T) {
+	spec.Covers(t, "SC-8")
 	h := newHarness(t, 8, 4, nil)
 	for _, sequence := range []uint64{3, 2, 4} {
 		h.id = 0
@@ -158,6 +166,7 @@ func TestNoOrder(t *testing.T) {
 // TestLiveDigest: SC-97 and SC-A20: as many members are alive here as the root
 // says, but others: that is no agreement.
 func TestLiveDigest(t *testing.T) {
+	spec.Covers(t, "SC-97", "SC-A20")
 	h := newHarness(t, 8, 4, nil)
 	h.step(Input{Kind: Health, From: h.members.NID(3)})
 	without := func(rank int) wire.Digest {

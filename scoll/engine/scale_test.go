@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/wire"
 )
@@ -15,6 +16,7 @@ import (
 // logarithm of the number of nodes, for a fixed K: the fit has R² above 0.99. A
 // node takes no more memory than 2 GiB for 65 536 leave it.
 func TestScale(t *testing.T) {
+	spec.Covers(t, "SC-2", "G-SC-5")
 	sizes := []int{16, 64, 256, 1024, 4096}
 	if os.Getenv("ULNET_LONG") != "" {
 		sizes = append(sizes, 16384, 65536)

@@ -4,12 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/scoll/wire"
 )
 
 // TestServiceFails: SC-133: the module answers for a service whose
 // incoming-request returned an error, before or after post-reply.
 func TestServiceFails(t *testing.T) {
+	spec.Covers(t, "SC-133")
 	for _, late := range []bool{false, true} {
 		h := newHarness(t, 8, 7, nil) // a leaf
 		h.admitted(nil)
@@ -38,6 +40,7 @@ func TestServiceFails(t *testing.T) {
 // TestBulkFails: SC-70, SC-A18: the parent is told for the subtree, children get
 // nothing, and the service hears of it all, but must not reply.
 func TestBulkFails(t *testing.T) {
+	spec.Covers(t, "SC-36", "SC-70", "SC-A18")
 	h := newHarness(t, 8, 4, nil)
 	h.admitted(func(r *wire.RequestHeader) { r.Bulk = wire.RMA{Bits: 99, Length: 1000} })
 	h.want("pre")
@@ -68,6 +71,7 @@ func TestBulkFails(t *testing.T) {
 // data are there, the descriptor is our own, and buffers are taken back before
 // post-reply.
 func TestBulkForwards(t *testing.T) {
+	spec.Covers(t, "SC-157", "SC-A16", "SC-A17")
 	for _, slow := range []bool{false, true} {
 		h := newHarness(t, 4, 2, nil)
 		h.admitted(func(r *wire.RequestHeader) { r.Bulk = wire.RMA{Bits: 99, Length: 1000} })
@@ -107,6 +111,7 @@ func TestBulkForwards(t *testing.T) {
 // TestSendFails: SC-A22, SC-136, SC-68 and SC-137: a message that cannot be
 // sent is tried three times, then the child is given up.
 func TestSendFails(t *testing.T) {
+	spec.Covers(t, "SC-68", "SC-136", "SC-137", "SC-138", "SC-A22")
 	h := newHarness(t, 8, 4, nil)
 	h.running(nil)
 	for range maxTries - 1 {
@@ -143,6 +148,7 @@ func TestSendFails(t *testing.T) {
 
 // TestAbort: SC-72, SC-73 and SC-A21.
 func TestAbort(t *testing.T) {
+	spec.Covers(t, "SC-72", "SC-73", "SC-A21")
 	h := newHarness(t, 4, 0, nil)
 	h.root(wire.OK)
 	h.step(Input{Kind: Abort})
@@ -178,6 +184,7 @@ func TestAbort(t *testing.T) {
 // TestOverdue: SC-A28: in whatever the service hangs, the parent is answered in
 // time, and all callbacks still come in order.
 func TestOverdue(t *testing.T) {
+	spec.Covers(t, "SC-A28")
 	limit := func(depth int) time.Duration {
 		if depth == 1 {
 			return testGuard / 2
@@ -221,6 +228,7 @@ func TestOverdue(t *testing.T) {
 // TestLongService: SC-38, SC-A25: a service's own estimate counts for its
 // children here, and is not passed on.
 func TestLongService(t *testing.T) {
+	spec.Covers(t, "SC-38", "SC-A25")
 	h := newHarness(t, 8, 6, nil)
 	h.admitted(func(r *wire.RequestHeader) { r.Processing = 20 * time.Millisecond })
 	h.step(Input{Kind: InPreRequest, Timeout: time.Second})
@@ -244,6 +252,7 @@ func TestLongService(t *testing.T) {
 // TestOverdueEarly: SC-A28: requests that come no further than to the service's
 // mapping, or to the list of members, are answered in time too.
 func TestOverdueEarly(t *testing.T) {
+	spec.Covers(t, "SC-A28")
 	h := newHarness(t, 8, 4, nil)
 	h.group = wire.GroupID{Incarnation: 3, Index: 4, Digest: h.members.Digest()}
 	h.admitted(func(r *wire.RequestHeader) { r.Flags = wire.FlagOOB })
@@ -264,6 +273,7 @@ func TestOverdueEarly(t *testing.T) {
 // TestAgainRefused: SC-A20: a root whose service has no buffers for the second
 // attempt, or that was aborted meanwhile, ends it, with all named.
 func TestAgainRefused(t *testing.T) {
+	spec.Covers(t, "SC-A20")
 	for _, aborted := range []bool{false, true} {
 		h := newHarness(t, 4, 0, nil)
 		h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members}})

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/scoll/wire"
 )
 
@@ -11,6 +12,7 @@ import (
 // others is not run once more, and another attempt of the same broadcast to the live
 // members is answered for by what came of the first; strangers do not change that.
 func TestGhosts(t *testing.T) {
+	spec.Covers(t, "SC-3")
 	flood := func(h *harness, from, n int) {
 		for i := range n {
 			h.regular(uint64(from+i), 1)
@@ -74,6 +76,7 @@ func TestGhosts(t *testing.T) {
 // TestKnownList: SC-81, SC-A11: of a group whose list this node has from another group
 // nothing has to be asked for; the list is the same if its digest is.
 func TestKnownList(t *testing.T) {
+	spec.Covers(t, "SC-81", "SC-A11")
 	h := newHarness(t, 2, 1, nil)
 	h.regular(1, 1)
 	h.end()

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/scoll/rmcast"
 )
@@ -30,6 +31,7 @@ func ends(t *testing.T, what string, f func()) {
 // TestWaitInHandler: RM-31: what waits returns ErrInHandler in each handler, at once,
 // and nothing has changed: not a message more is delivered.
 func TestWaitInHandler(t *testing.T) {
+	spec.Covers(t, "RM-31")
 	for name, wait := range map[string]func(g, other *rmcast.Group, under *rmcast.Sending) error{
 		"Send": func(g, _ *rmcast.Group, _ *rmcast.Sending) error {
 			_, err := g.Send(context.Background(), []byte("within"))

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/scoll/rmcast"
 )
 
 // TestHandlerOverlap: RM-33: what a handler reads, and what waits behind it, stays as it was
 // sent while the window moves on: a handler that sends makes it go round.
 func TestHandlerOverlap(t *testing.T) {
+	spec.Covers(t, "RM-33")
 	for _, n := range []int{1, 4} {
 		t.Run(fmt.Sprint(n, " members"), func(t *testing.T) {
 			var got []string
@@ -49,6 +51,7 @@ func TestHandlerOverlap(t *testing.T) {
 // TestSlowHandler: RM-33: the window goes round while the handler of the sender's node
 // still reads: its message stays what it is.
 func TestSlowHandler(t *testing.T) {
+	spec.Covers(t, "RM-33")
 	var g *rmcast.Group
 	var r *ring
 	var got []string
@@ -80,6 +83,7 @@ func TestSlowHandler(t *testing.T) {
 // TestPostAnswered: RM-31: every Post is answered, once, also when the group is left
 // while it is on its way, and after that.
 func TestPostAnswered(t *testing.T) {
+	spec.Covers(t, "RM-31")
 	r := newRing(t, 3)
 	g := r.ends[1].group
 	r.running = true // the network holds everything back
@@ -114,6 +118,7 @@ func TestPostAnswered(t *testing.T) {
 // TestStopTold: RM-28: an agent that stops says so to the managers: nobody waits for it,
 // although its node lives.
 func TestStopTold(t *testing.T) {
+	spec.Covers(t, "RM-28")
 	r := newRing(t, 3)
 	_ = r.ends[2].agent.Close(t.Context())
 	if m, _ := r.ends[0].agent.Managed(group); len(m.Members) != 2 {

@@ -10,6 +10,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/lo"
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
@@ -157,6 +158,7 @@ func newRingWith(t testing.TB, n int, change func(id int, cfg *rmcast.GroupConfi
 // TestSend: RM-31, RM-33 and RM-A17: Send returns when all have the message, SendAsync when it
 // is on its way; the buffer may be used again.
 func TestSend(t *testing.T) {
+	spec.Covers(t, "RM-31", "RM-33", "RM-A16", "RM-A17")
 	r := newRing(t, 5)
 	data := []byte("first")
 	for i, e := range r.ends {
@@ -224,6 +226,7 @@ func (r *ring) resume() {
 // TestSendAllocations: a message costs nobody an allocation in the steady state, and
 // N-1 acknowledgements and one datagram on the network (RM-1, RM-4).
 func TestSendAllocations(t *testing.T) {
+	spec.Covers(t, "RM-1", "RM-4")
 	if effort.Race {
 		t.Skip("sync.Pool drops values at random under the race detector")
 	}

@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"ulnet/lnd/link"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/scoll/rmcast"
 )
 
 // TestAgents: RM-1, RM-9, RM-30 and RM-A22: messages over portals, by multicast PUTs,
 // from several sources, of one datagram and of several.
 func TestAgents(t *testing.T) {
+	spec.Covers(t, "RM-1", "RM-9", "RM-30", "RM-A22")
 	s := newStacks(t, 7, link.Quality{}, nil)
 	s.form(7)
 	repairs := s.warm()
@@ -70,6 +72,7 @@ func TestFallback(t *testing.T) {
 // TestAgentFaults: RM-24 and RM-36: nodes discard acknowledgements and datagrams, and
 // everything is delivered once.
 func TestAgentFaults(t *testing.T) {
+	spec.Covers(t, "RM-24", "RM-36")
 	s := newStacks(t, 8, link.Quality{}, func(_ int, _ *rmcast.Config, cfg *rmcast.GroupConfig) {
 		cfg.FIFO, cfg.Guard = true, time.Millisecond
 	})
@@ -104,6 +107,7 @@ func TestAgentFaults(t *testing.T) {
 
 // TestAgentLeaves: RM-29 and RM-A11: a node leaves, and another one joins for it.
 func TestAgentLeaves(t *testing.T) {
+	spec.Covers(t, "RM-29", "RM-A11")
 	s := newStacks(t, 4, link.Quality{}, nil)
 	s.form(4)
 	s.nodes[0].post("before")
@@ -126,6 +130,7 @@ func TestAgentLeaves(t *testing.T) {
 // TestAgentRestarts: RM-28 and RM-A8: a node dies and comes back, as another member;
 // what was in flight meanwhile names the one that failed.
 func TestAgentRestarts(t *testing.T) {
+	spec.Covers(t, "RM-28", "RM-A8")
 	s := newStacks(t, 6, link.Quality{}, nil)
 	s.form(6)
 	before := s.nodes[4].group.Status().Self

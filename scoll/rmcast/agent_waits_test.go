@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd/link"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/scoll/rmcast"
 )
@@ -16,6 +17,7 @@ import (
 // TestLeaveUnfinished: RM-A11: a member that has waited LeaveAfter, while the others did not
 // take its message, says so, and which managers do not answer.
 func TestLeaveUnfinished(t *testing.T) {
+	spec.Covers(t, "RM-A11")
 	synctest.Test(t, func(t *testing.T) {
 		r := newRing(t, 2)
 		e := r.ends[1]

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/lnd/link"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll"
@@ -81,6 +82,7 @@ func steady(nodes, maxActive int) scollsim.Config {
 // no member is named busy, or late, all broadcasts end, and each member runs those of a
 // root in their order.
 func TestEightRoots(t *testing.T) {
+	spec.Covers(t, "SC-3", "SC-A30")
 	for places, each := range map[int]int{0: 1000, 16: 300, 4: 100, 1: 50} {
 		n := flood(t, steady(16, places), 8, each, time.Minute)
 		reachedAll(t, n)

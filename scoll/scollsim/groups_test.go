@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll"
@@ -18,6 +19,7 @@ import (
 // broadcast reaches all members once. With the defaults a thousand groups have room
 // anyway; here there is room for 256.
 func TestGroupsOfEverybody(t *testing.T) {
+	spec.Covers(t, "SC-85", "SC-156")
 	nodes, roots, again := 300, 265, 20
 	switch {
 	case os.Getenv("ULNET_LONG") != "":

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/lnd/link"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll"
@@ -22,6 +23,7 @@ func flat() *sim.Flat { return &sim.Flat{Link: link.Quality{Latency: link.Dist{B
 // grow with the logarithm of the number of nodes, for a fixed K. Where sends
 // take no time, each message on the path is one latency.
 func TestLogarithm(t *testing.T) {
+	spec.Covers(t, "SC-2")
 	last := 12
 	if testing.Short() {
 		last = 10

@@ -3,6 +3,7 @@ package scollsim_test
 import (
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
 	"ulnet/scoll/scollsim"
@@ -37,6 +38,7 @@ always history
 // TestServices: SC-3, SC-A27, SC-A28: what services do wrong costs their node,
 // or what is below it, and is named.
 func TestServices(t *testing.T) {
+	spec.Covers(t, "SC-3", "SC-A27", "SC-A28")
 	levels(t, `protocol scoll
 nodes 16
 run 12s
@@ -81,6 +83,7 @@ expect over
 
 // TestDeaths: SC-130, SC-137, SC-97, SC-101: with discovery and without.
 func TestDeaths(t *testing.T) {
+	spec.Covers(t, "SC-97", "SC-101", "SC-130", "SC-137")
 	levels(t, `protocol scoll
 nodes 16
 run 30s

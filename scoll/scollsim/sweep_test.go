@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
 	"ulnet/scoll/scollsim"
@@ -12,6 +13,7 @@ import (
 // TestServicePlans: G-SC-8: whatever services do at any rank, every broadcast ends in
 // time, and each member is either in the root's answer or named, once.
 func TestServicePlans(t *testing.T) {
+	spec.Covers(t, "G-SC-8")
 	switch {
 	case os.Getenv("ULNET_LONG") != "":
 		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Machines, 10_000)
@@ -29,6 +31,7 @@ func TestServicePlans(t *testing.T) {
 // do, every broadcast ends in time, names exactly the members whose answer did
 // not arrive, and is run at most once by each incarnation of a node.
 func TestFaultPlans(t *testing.T) {
+	spec.Covers(t, "SC-3", "SC-139", "G-SC-3")
 	switch {
 	case os.Getenv("ULNET_LONG") != "":
 		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Machines, 10_000)
@@ -46,6 +49,7 @@ func TestFaultPlans(t *testing.T) {
 // broadcast many times at once: what is held has an end too, and whom a root is told to be
 // busy has not run it.
 func TestFloodPlans(t *testing.T) {
+	spec.Covers(t, "SC-3", "SC-A30")
 	sweep := func(level scenario.Level, plans int) {
 		sweep(t, scollsim.FloodPlan, "requests that were held", level, plans)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll"
@@ -110,6 +111,7 @@ func TestInTime(t *testing.T) {
 // TestOracle: SC-158: everybody hears of a death before the return, and of the
 // return no sooner than the news of the death have spread.
 func TestOracle(t *testing.T) {
+	spec.Covers(t, "SC-158")
 	const delay = 100 * time.Millisecond
 	n, err := New(Config{Network: scenario.Network{Nodes: 20, Topology: &sim.Flat{}}, Discovery: delay})
 	if err != nil {

@@ -3,12 +3,15 @@ package tree
 import (
 	"testing"
 	"time"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestLatency: values of an independent computation, with an overhead of 1
 // (G-SC-1). That one sends to children by rank; deepest first, as here, saves a
 // unit at n 1000 with l/o 4 and 8.
 func TestLatency(t *testing.T) {
+	spec.Covers(t, "G-SC-1")
 	tests := []struct {
 		n                          int
 		latency, optimum, binomial time.Duration
@@ -72,6 +75,7 @@ func TestLatencyOfTrees(t *testing.T) {
 // TestRecommend: G-SC-1: the recommended tree is within 1.28 of the optimum;
 // where sends cost nothing it is flat.
 func TestRecommend(t *testing.T) {
+	spec.Covers(t, "G-SC-1")
 	step := 5
 	if testing.Short() {
 		step = 50

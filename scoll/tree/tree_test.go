@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // golden has the inner nodes of some trees: virtual ranks of the children in
@@ -47,6 +49,7 @@ func TestGolden(t *testing.T) {
 // and a node R with parent P has R-P nodes, as many as its degree says. In a
 // partial one even ranks can be leaves too.
 func TestBinomial(t *testing.T) {
+	spec.Covers(t, "SC-113", "SC-114")
 	tree := Tree{KNomial(2), 64, 0}
 	for rank := 1; rank < tree.N; rank++ {
 		parent, _ := tree.Parent(rank)
@@ -72,6 +75,7 @@ func text(rank int, children []Child) string {
 
 // TestRotation: the root is any member, and the list stays as it is (SC-A7).
 func TestRotation(t *testing.T) {
+	spec.Covers(t, "SC-A7")
 	tree := Tree{KNomial(2), 14, 5}
 	for rank, want := range map[int]string{5: "13 9 7 6", 7: "8", 9: "11 10", 11: "12", 13: "3 1 0", 1: "2", 3: "4"} {
 		var got []string
@@ -98,6 +102,7 @@ func (chain) Depth(v, n int) int { return n - v - 1 }
 // roots and topologies they span, have no cycle, and have the sizes and depths
 // that were computed (SC-123, SC-A4, SC-A5, SC-A9, SC-115).
 func TestTrees(t *testing.T) {
+	spec.Covers(t, "SC-115", "SC-123", "SC-A4", "SC-A5", "SC-A9")
 	topologies := []Topology{chain{}, KAry(MaxK)}
 	for k := 1; k <= 8; k++ {
 		topologies = append(topologies, KAry(k))
@@ -167,6 +172,7 @@ func check(t *testing.T, tree Tree) {
 
 // TestExactPowers: where floating point is wrong (SC-A6).
 func TestExactPowers(t *testing.T) {
+	spec.Covers(t, "SC-A6")
 	for k := 2; k <= 16; k++ {
 		for p := k; p < 1<<30/k; p *= k {
 			if got := KNomial(k).Size(p, 1<<30); got != p {
@@ -196,6 +202,7 @@ func TestParse(t *testing.T) {
 
 // TestNoAllocation (SC-83).
 func TestNoAllocation(t *testing.T) {
+	spec.Covers(t, "SC-83")
 	children := make([]Child, 0, 128)
 	for _, topology := range []Topology{KNomial(2), KNomial(16), KAry(16)} {
 		tree := Tree{topology, 1_000_000, 12345}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -35,6 +36,7 @@ const goldenRequestBytes = "53434f4c" + "0100" + "c000" + // magic, version, siz
 
 // TestRequestHeader: SC-82 and SC-140, the bytes of a request.
 func TestRequestHeader(t *testing.T) {
+	spec.Covers(t, "SC-82", "SC-140")
 	got := goldenRequest.AppendTo(nil)
 	if hex.EncodeToString(got) != goldenRequestBytes || len(got) != RequestHeaderSize {
 		t.Fatalf("got  %x\nwant %s", got, goldenRequestBytes)
@@ -60,6 +62,7 @@ func TestRequestHeader(t *testing.T) {
 
 // TestBadRequestHeaders: SC-60, each contradiction is refused.
 func TestBadRequestHeaders(t *testing.T) {
+	spec.Covers(t, "SC-60")
 	for name, c := range map[string]struct {
 		at    int
 		value byte
@@ -117,6 +120,7 @@ func TestReplyHeader(t *testing.T) {
 
 // TestMissing: SC-A27, the bytes of an entry of a trailer.
 func TestMissing(t *testing.T) {
+	spec.Covers(t, "SC-A27")
 	e := Missing{0x01020304, EHOSTDOWN, Subtree}
 	got := e.AppendTo(nil)
 	if hex.EncodeToString(got) != "0403020170000200" {
@@ -147,6 +151,7 @@ func testTargets(n, tags int) []Target {
 // TestMembership: SC-4, SC-88 and SC-A13: order and tags make the digest, and
 // the form on the wire restores both.
 func TestMembership(t *testing.T) {
+	spec.Covers(t, "SC-4", "SC-88", "SC-A13")
 	m, err := NewMembership(testTargets(20, 3))
 	if err != nil || m.Len() != 20 || m.Entities() != 60 || m.Rank(m.NID(7)) != 7 || m.Rank(nid.MustParse("1@gni1")) != -1 {
 		t.Fatalf("%v: %d nodes, %d entities", err, m.Len(), m.Entities())
@@ -218,6 +223,7 @@ func FuzzRequestHeader(f *testing.F) {
 
 // TestProgress: SC-A17, the bytes of a word of progress.
 func TestProgress(t *testing.T) {
+	spec.Covers(t, "SC-A17")
 	p := Progress{0x0102030405060708, 0x1112, EIO, false}
 	got := p.AppendTo(nil)
 	if hex.EncodeToString(got) != "53434f50"+"0100"+"2000"+"0807060504030201"+"1211000000000000"+"05000000"+"00000000" {

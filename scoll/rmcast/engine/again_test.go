@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast/wire"
 )
@@ -13,6 +14,7 @@ import (
 // TestRejoins: RM-A8: a node that was expelled is another member when it joins again: with a
 // later incarnation, so that nobody takes what it says for what the one before said.
 func TestRejoins(t *testing.T) {
+	spec.Covers(t, "RM-A8")
 	w := parted(t, 4, 1)
 	for range 3 {
 		before := w.hosts[3].m.self
@@ -32,6 +34,7 @@ func TestRejoins(t *testing.T) {
 // TestGivesUp: RM-A9: a member whose manager is gone, while one of an earlier epoch speaks
 // that has never heard of it, gives its membership up and joins that one.
 func TestGivesUp(t *testing.T) {
+	spec.Covers(t, "RM-A9")
 	w := newWorld(t, 6, func(w *world, _ *sim.Config[*packet]) { w.managers, w.wall, w.rejoin = 2, testWall, true })
 	w.run(0)
 	w.net.Partition(sim.Nodes(1, 5))
@@ -55,6 +58,7 @@ func TestGivesUp(t *testing.T) {
 // TestMovedChild: RM-A8: a member whose parent in the tree has failed acknowledges again, to
 // its new parent, and not only when that asks: the one before may have kept it to itself.
 func TestMovedChild(t *testing.T) {
+	spec.Covers(t, "RM-A8")
 	w, _ := tallied(t, 8, nil, nil)
 	w.loss = func(from, to sim.NodeID, p *packet) bool {
 		return has(p, wire.Poll) || p.kind == Control && from == 4 && to == 0 || p.kind == Arrival && !p.cast
@@ -75,6 +79,7 @@ func TestMovedChild(t *testing.T) {
 // TestQuestionOfLeftVersion: RM-17: an origin that has gone on to another version answers
 // questions about the one before: all of that is released.
 func TestQuestionOfLeftVersion(t *testing.T) {
+	spec.Covers(t, "RM-17")
 	w, _ := tallied(t, 4, nil, nil)
 	w.await(w.send(1, "x"))
 	w.loss = func(from, to sim.NodeID, p *packet) bool { return p.kind == Control && from == 3 && to == 2 }

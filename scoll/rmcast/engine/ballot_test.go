@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/scoll/rmcast/wire"
 )
@@ -189,6 +190,7 @@ func laterLists() []ballotCase {
 // TestBallots: RM-A9: a new manager goes on from a list of which most members answer and know
 // no later one; what one member says of another list changes nothing.
 func TestBallots(t *testing.T) {
+	spec.Covers(t, "RM-A9")
 	for _, tt := range ballotCases() {
 		members, expelled := electionOf(t, tt.ended, tt.answers)
 		slices.Sort(members)

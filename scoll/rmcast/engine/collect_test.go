@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast/wire"
 )
@@ -24,6 +25,7 @@ func (w *world) lying(id sim.NodeID, change func(o *wire.Order)) {
 // members stay members in the lives that they have, the group is formed in time, and
 // numbers do not run out.
 func TestLiesOfOthers(t *testing.T) {
+	spec.Covers(t, "RM-A9")
 	for _, tt := range []struct {
 		name   string
 		change func(o *wire.Order, self wire.ID)
@@ -102,6 +104,7 @@ func TestLiesOfOthers(t *testing.T) {
 // TestMostSayFailed: RM-A8: a member of whose failure most members know has failed, also
 // if a new manager hears it answer.
 func TestMostSayFailed(t *testing.T) {
+	spec.Covers(t, "RM-A8")
 	w := clocked(t, 5, 1)
 	out := w.hosts[4].m.self
 	w.tap = func(from, _ sim.NodeID, p *packet) {

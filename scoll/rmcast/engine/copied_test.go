@@ -3,11 +3,14 @@ package engine
 import (
 	"testing"
 	"time"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestDeliveredIsCopied: RM-33: what is delivered stays as it is when its place is taken by
 // the next message.
 func TestDeliveredIsCopied(t *testing.T) {
+	spec.Covers(t, "RM-33")
 	w := newWorld(t, 2, nil)
 	w.form(2)
 	m := w.hosts[0].m

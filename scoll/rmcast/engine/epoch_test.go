@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnet/nid"
 	"ulnet/scoll/rmcast/wire"
@@ -94,6 +95,7 @@ func epochs(now time.Duration) []uint64 {
 // TestReportedEpoch: RM-A9: the epoch that one member reports is hearsay: the manager
 // goes on as it is, no later one is split from the members when it restarts.
 func TestReportedEpoch(t *testing.T) {
+	spec.Covers(t, "RM-A9")
 	for _, managers := range []int{1, 3} {
 		w := clocked(t, 5, managers)
 		g := w.hosts[0].g
@@ -121,6 +123,7 @@ func TestReportedEpoch(t *testing.T) {
 // also of a manager, which is told; one within the slack does not keep the members from
 // the manager's next incarnation.
 func TestOrderedEpoch(t *testing.T) {
+	spec.Covers(t, "RM-A9")
 	for i, e := range epochs(0) {
 		w := clocked(t, 4, 1)
 		h := w.hosts[2]
@@ -142,6 +145,7 @@ func TestOrderedEpoch(t *testing.T) {
 // TestMajorityEpoch: RM-A9: a manager whose epoch most of its members know a later one of
 // goes above that, and loses no member.
 func TestMajorityEpoch(t *testing.T) {
+	spec.Covers(t, "RM-A9")
 	w := clocked(t, 5, 1)
 	g := w.hosts[0].g
 	later := g.epoch + uint64(time.Hour)
@@ -167,6 +171,7 @@ func TestMajorityEpoch(t *testing.T) {
 // TestHeals: RM-A9: a member that knows a later epoch than the manager's, of which nobody
 // speaks any more, obeys that manager again after a while, and is the same member.
 func TestHeals(t *testing.T) {
+	spec.Covers(t, "RM-A9")
 	w := clocked(t, 4, 3)
 	h, later := w.hosts[3], w.hosts[0].g.epoch+uint64(time.Hour)
 	w.order(3, 1, &wire.Order{Kind: wire.OrderState, Group: testGroup, Epoch: later, Version: wire.Version{Epoch: later}, Incarnation: h.m.self.Incarnation})

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast/wire"
 )
@@ -94,6 +95,7 @@ func TestFreed(t *testing.T) {
 // TestHeldBound: RM-A9: what waits for a list is bounded, and one sender has half of the
 // room.
 func TestHeldBound(t *testing.T) {
+	spec.Covers(t, "RM-A9")
 	w, _ := tallied(t, 3, nil, nil)
 	h := w.hosts[1]
 	v := h.m.group.latest().version

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast/wire"
 )
@@ -11,6 +12,7 @@ import (
 // TestHearsay: RM-2: what members say of another's messages is the origin's to know:
 // neither does it believe that it has sent more, nor others that more is released.
 func TestHearsay(t *testing.T) {
+	spec.Covers(t, "RM-2")
 	w, _ := tallied(t, 5, nil, nil)
 	w.await(w.send(0, "x"))
 	root, h := w.hosts[0], w.hosts[3]
@@ -70,6 +72,7 @@ func TestForgedRepair(t *testing.T) {
 // TestLentOnce: RM-20: a member that is no child of this one gets payload that it asks for,
 // and not as often as it asks.
 func TestLentOnce(t *testing.T) {
+	spec.Covers(t, "RM-20")
 	w, c := tallied(t, 8, nil, nil)
 	w.net.Pause(7) // so that the message stays
 	w.send(0, "x")
@@ -128,6 +131,7 @@ func TestJoinStorm(t *testing.T) {
 // TestLowerIncarnation: RM-A8: a node whose clock was put back joins with a lower incarnation as soon as
 // the one before has been silent for a while, and not as long as that speaks.
 func TestLowerIncarnation(t *testing.T) {
+	spec.Covers(t, "RM-A8")
 	w := clocked(t, 3, 1)
 	g, old := w.hosts[0].g, w.hosts[2].m.self
 	join := wire.Order{Kind: wire.OrderJoin, Group: testGroup, Epoch: g.epoch, Incarnation: old.Incarnation - 5, MTU: 2048}

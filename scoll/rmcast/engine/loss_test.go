@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/lnd/link"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast/wire"
 )
@@ -82,6 +83,7 @@ func onceFor(id sim.NodeID, n int) func(sim.NodeID, *wire.Datagram) bool {
 // leaf of the tree, and what the origin says of it as well: its parent asks when the leaf
 // is late, and sends it again, once, and nobody above does anything.
 func TestLostAtLeaf(t *testing.T) {
+	spec.Covers(t, "RM-3", "RM-18", "RM-19", "RM-A4")
 	w, c := tallied(t, 16, func(to sim.NodeID, _ *wire.Datagram) bool { return to == 15 }, nil)
 	begin := w.net.Now()
 	s := w.send(0, "x")
@@ -103,6 +105,7 @@ func TestLostAtLeaf(t *testing.T) {
 // TestPatience: RM-18 and RM-A4: who has more levels below gets as many times longer,
 // and twice as long when it is asked again, up to a limit.
 func TestPatience(t *testing.T) {
+	spec.Covers(t, "RM-18", "RM-A4")
 	m := New(Config{RTT: 40 * time.Millisecond, Guard: time.Millisecond, AckDelay: time.Millisecond})
 	for depth := 1; depth <= 10; depth++ {
 		level := 40*time.Millisecond + 10*time.Millisecond + time.Millisecond // RTT/4 is more than the guard
@@ -122,6 +125,7 @@ func TestPatience(t *testing.T) {
 // children have: after the grace it asks one, which still has it though it has
 // acknowledged it.
 func TestLostAtInner(t *testing.T) {
+	spec.Covers(t, "RM-20", "RM-27", "RM-A5", "RM-A6")
 	var asked, acked time.Duration
 	w, c := tallied(t, 8, onceFor(4, 1), nil)
 	tap := w.tap
@@ -148,6 +152,7 @@ func TestLostAtInner(t *testing.T) {
 // TestReorderedOnly: RM-26 and RM-A5: a datagram that is overtaken by acknowledgements
 // is not asked for.
 func TestReorderedOnly(t *testing.T) {
+	spec.Covers(t, "RM-26", "RM-A5")
 	w, c := tallied(t, 16, nil, func(w *world, cfg *sim.Config[*packet]) {
 		late := link.Quality{Latency: link.Dist{Base: oneWay}, Reorder: 0.2, Hold: link.Dist{Base: 4 * oneWay / 5}}
 		cfg.Topology = &sim.Flat{Link: late}
@@ -176,6 +181,7 @@ func TestMissedByAll(t *testing.T) {
 // TestPausedLeaf: RM-A20 and RM-35: a leaf at the lowest level stands still. Its parent
 // asks it; all above are told to wait. Nobody sends the payload again, which it has.
 func TestPausedLeaf(t *testing.T) {
+	spec.Covers(t, "RM-35", "RM-A20")
 	w, c := tallied(t, 16, nil, nil)
 	w.net.Pause(15)
 	s := w.send(0, "x")
@@ -201,6 +207,7 @@ func TestPausedLeaf(t *testing.T) {
 // TestLostAcks: RM-24 and multicast §C.4: a node that has acknowledged does so again when its
 // parent has not heard it.
 func TestLostAcks(t *testing.T) {
+	spec.Covers(t, "RM-24")
 	w, c := tallied(t, 8, nil, nil)
 	lose := true
 	w.loss = func(from, _ sim.NodeID, p *packet) bool {
@@ -221,6 +228,7 @@ func TestLostAcks(t *testing.T) {
 // TestWindowAcks: RM-35 and RM-A19: with many messages in flight one ACK message
 // carries ranges; with one it waits for nothing.
 func TestWindowAcks(t *testing.T) {
+	spec.Covers(t, "RM-35", "RM-A19")
 	const n, messages = 8, 200
 	w, c := tallied(t, n, nil, func(w *world, _ *sim.Config[*packet]) { w.manager.Window = 32 })
 	for i := range messages {
@@ -244,6 +252,7 @@ func TestWindowAcks(t *testing.T) {
 // TestFragments: RM-30 and RM-A15: a message of 64 KiB, of which datagrams get lost:
 // only what was lost is sent again, and one acknowledgement covers it.
 func TestFragments(t *testing.T) {
+	spec.Covers(t, "RM-30", "RM-A15")
 	lost, drawn := 0, uint64(1)
 	w, c := tallied(t, 8, func(_ sim.NodeID, d *wire.Datagram) bool {
 		drawn = drawn*6364136223846793005 + 1442695040888963407
@@ -265,6 +274,7 @@ func TestFragments(t *testing.T) {
 // TestLastFragment: RM-A15: the last fragment is lost at a leaf, which knows of no gap:
 // its parent asks what is lacking, and sends that.
 func TestLastFragment(t *testing.T) {
+	spec.Covers(t, "RM-A15")
 	w, c := tallied(t, 8, func(to sim.NodeID, d *wire.Datagram) bool { return to == 7 && d.Count > 0 && d.Index == d.Count-1 }, nil)
 	text := long(10 * 2048)
 	w.await(w.send(0, text))
@@ -277,6 +287,7 @@ func TestLastFragment(t *testing.T) {
 // TestDuplicates: RM-21 and RM-A16: everything comes twice, late copies included, and
 // is delivered once.
 func TestDuplicates(t *testing.T) {
+	spec.Covers(t, "RM-21", "RM-A16")
 	for _, fifo := range []bool{false, true} {
 		w, _ := tallied(t, 6, nil, func(w *world, cfg *sim.Config[*packet]) {
 			w.cfg.FIFO = fifo
@@ -314,6 +325,7 @@ func ordered(t *testing.T, w *world) {
 // TestWindowEdge: RM-A16: no more than a window is in flight, whatever stays
 // unreleased, and so nothing is taken for a duplicate that is none.
 func TestWindowEdge(t *testing.T) {
+	spec.Covers(t, "RM-A16")
 	w, c := tallied(t, 4, nil, func(w *world, _ *sim.Config[*packet]) { w.manager.Window = 4 })
 	w.net.Pause(3)
 	for i := range 20 {
@@ -334,6 +346,7 @@ func TestWindowEdge(t *testing.T) {
 // stable, also if that is lost twice, and if the origin is never heard again it is
 // asked.
 func TestWatermark(t *testing.T) {
+	spec.Covers(t, "RM-27", "RM-A6")
 	w, _ := tallied(t, 4, nil, nil)
 	beats := 0
 	w.loss = func(_, to sim.NodeID, p *packet) bool {

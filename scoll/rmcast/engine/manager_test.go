@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast/wire"
 )
@@ -30,6 +31,7 @@ func (w *world) activeManagers() (ids []sim.NodeID) {
 // TestManagerDies: RM-A18: the manager dies, the next one collects what members know,
 // and the group goes on, also what was in flight.
 func TestManagerDies(t *testing.T) {
+	spec.Covers(t, "RM-A9", "RM-A18")
 	w := managed3(t, 6)
 	if ids := w.activeManagers(); len(ids) != 1 || ids[0] != 0 {
 		t.Fatalf("%v manage", ids)
@@ -69,6 +71,7 @@ func TestManagerDies(t *testing.T) {
 // TestManagerRestarts: RM-A9: the only manager comes back without memory, asks its
 // members, and has a higher epoch.
 func TestManagerRestarts(t *testing.T) {
+	spec.Covers(t, "RM-A9")
 	w := newWorld(t, 5, nil)
 	w.form(5)
 	w.run(time.Second)
@@ -90,6 +93,7 @@ func TestManagerRestarts(t *testing.T) {
 // TestTwoManagers: RM-A9: a manager that was cut off does not know that another one
 // has followed: members refuse its lists, and it gives up when it hears of that.
 func TestTwoManagers(t *testing.T) {
+	spec.Covers(t, "RM-A9")
 	w := managed3(t, 6)
 	w.net.Cut(sim.Nodes(0), sim.AllNodes)
 	w.net.Cut(sim.AllNodes, sim.Nodes(0))
@@ -118,6 +122,7 @@ func TestTwoManagers(t *testing.T) {
 // TestLowerEpoch: RM-A9: a list of an earlier manager, or of another one of the same
 // epoch, is refused, and its sender is told of a higher one: it gives up.
 func TestLowerEpoch(t *testing.T) {
+	spec.Covers(t, "RM-A9")
 	w := managed3(t, 4)
 	h := w.hosts[3]
 	latest := h.m.group.latest().version
@@ -148,6 +153,7 @@ func TestLowerEpoch(t *testing.T) {
 // TestUsable: RM-A9: nobody sends under a version before all live members have its
 // list.
 func TestUsable(t *testing.T) {
+	spec.Covers(t, "RM-A9")
 	w, _ := tallied(t, 5, nil, nil)
 	w.net.Pause(3)
 	w.net.Command(4, "leave")

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast/wire"
 )
@@ -39,6 +40,7 @@ func send32(w *world, round int) {
 // socket for 20 ms, while its children acknowledge what is in it: one payload is sent for
 // nothing, and when it has been seen how long that takes, none.
 func TestUnreadSocket(t *testing.T) {
+	spec.Covers(t, "RM-A5", "G-RM-8")
 	w, c := tallied(t, 8, nil, func(w *world, _ *sim.Config[*packet]) { w.manager.Window = 32 })
 	for round, repairs := range []int{1, 1, 1} {
 		read := unread(w, 4)
@@ -65,6 +67,7 @@ func TestUnreadSocket(t *testing.T) {
 // TestTailLost: RM-3: the last datagrams of a window are lost at an inner node, which hears
 // of them from its children alone, until the origin tells by multicast what it sent last.
 func TestTailLost(t *testing.T) {
+	spec.Covers(t, "RM-3")
 	w, c := tallied(t, 8, func(to sim.NodeID, d *wire.Datagram) bool { return to == 4 && d.Seq >= 10 && d.Count > 0 }, func(w *world, _ *sim.Config[*packet]) {
 		w.manager.Window = 32
 	})
@@ -94,6 +97,7 @@ func TestTailLost(t *testing.T) {
 // TestSlowMember: G-RM-8: a member that answers late gets no payload again, and its parent,
 // who has measured how late, asks it no more, while others have the patience they had.
 func TestSlowMember(t *testing.T) {
+	spec.Covers(t, "G-RM-8")
 	w, c := tallied(t, 8, nil, nil)
 	for i := range 40 {
 		s := w.send(0, fmt.Sprint("m", i))
@@ -125,6 +129,7 @@ func TestSlowMember(t *testing.T) {
 
 // TestAckLost: RM-24 and G-RM-8: an acknowledgement that is lost is made up for by the next.
 func TestAckLost(t *testing.T) {
+	spec.Covers(t, "RM-24", "G-RM-8")
 	w, c := tallied(t, 8, nil, func(w *world, _ *sim.Config[*packet]) { w.manager.Window = 32 })
 	n := 0
 	w.loss = func(from, _ sim.NodeID, p *packet) bool {
@@ -153,6 +158,7 @@ func TestAckLost(t *testing.T) {
 // which the origin was told: it has its limit again. If it has not been told, it never
 // hears of it.
 func TestNeedlessRepair(t *testing.T) {
+	spec.Covers(t, "RM-A21")
 	for name, told := range map[string]bool{"told": true, "not told": false} {
 		t.Run(name, func(t *testing.T) {
 			w, c := tallied(t, 8, nil, func(w *world, _ *sim.Config[*packet]) { w.manager.Window = 16 })
@@ -203,6 +209,7 @@ func TestNeedlessForged(t *testing.T) {
 // TestRepeatedNeed: RM-20: a child that asks again and again gets the payload once in half
 // a round trip.
 func TestRepeatedNeed(t *testing.T) {
+	spec.Covers(t, "RM-20")
 	w, c := tallied(t, 8, nil, nil)
 	w.net.Pause(7) // so that the message stays
 	w.send(0, "x")

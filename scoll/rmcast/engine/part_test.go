@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast/wire"
 )
@@ -12,6 +13,7 @@ import (
 // TestNeedlessOfTwo: RM-5: word of a needless repair acknowledges the message again, both of
 // its datagrams: parents of older versions wait for ever when they hear of one of them alone.
 func TestNeedlessOfTwo(t *testing.T) {
+	spec.Covers(t, "RM-5")
 	w, _ := tallied(t, 8, nil, nil)
 	w.await(w.send(0, "first"))
 	read := unread(w, 6)
@@ -36,6 +38,7 @@ func TestNeedlessOfTwo(t *testing.T) {
 // members of older versions do for a needless repair, and its acknowledgement of both is lost.
 // The parent asks about the other one, also if it hears of the first before it has the message.
 func TestAckOfPart(t *testing.T) {
+	spec.Covers(t, "RM-5", "RM-18")
 	for name, early := range map[string]bool{"before the parent has it": true, "after": false} {
 		t.Run(name, func(t *testing.T) {
 			w, c := tallied(t, 8, nil, nil)
@@ -73,6 +76,7 @@ func TestAckOfPart(t *testing.T) {
 // TestAckOfPartInherited: RM-A8: a child that has acknowledged one of two datagrams dies; the
 // member above asks its children about the message.
 func TestAckOfPartInherited(t *testing.T) {
+	spec.Covers(t, "RM-A8")
 	w, _ := tallied(t, 8, func(to sim.NodeID, _ *wire.Datagram) bool { return to >= 6 }, nil)
 	w.net.Pause(6)
 	text := long(3000)

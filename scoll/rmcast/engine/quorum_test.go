@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast/wire"
 )
@@ -24,6 +25,7 @@ func parted(t *testing.T, n, managers int) *world {
 
 // TestElection: RM-A18: a manager is elected by most members of the list, and by nobody else.
 func TestElection(t *testing.T) {
+	spec.Covers(t, "RM-A18")
 	for _, tt := range []struct {
 		name    string
 		side    sim.NodeSet // with node 1, without node 0, which manages
@@ -53,6 +55,7 @@ func TestElection(t *testing.T) {
 // TestNoChurn: RM-A18: a manager that all members hear stays, though the next one does not
 // hear it.
 func TestNoChurn(t *testing.T) {
+	spec.Covers(t, "RM-A18")
 	w := parted(t, 5, 2)
 	epoch := w.hosts[0].g.epoch
 	w.net.Cut(sim.Nodes(0), sim.Nodes(1))
@@ -275,6 +278,7 @@ func TestFloors(t *testing.T) {
 // TestLateManager: RM-A9: a manager that was stopped while it collected what members know does
 // not go on with that: they have not kept their promise.
 func TestLateManager(t *testing.T) {
+	spec.Covers(t, "RM-A9")
 	w := parted(t, 5, 2)
 	w.net.Crash(0)
 	g := w.hosts[1].g

@@ -10,6 +10,7 @@ import (
 
 	"ulnet/lnd/link"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast/wire"
 )
@@ -34,6 +35,7 @@ type plan struct {
 // released, and then every member of its version that has not failed has delivered it
 // exactly once; and in the end nothing is kept.
 func TestRandomPlans(t *testing.T) {
+	spec.Covers(t, "RM-2", "RM-21", "RM-28", "RM-36", "RM-A8")
 	plans := effort.Of(150, 500, 10_000)
 	if effort.Race {
 		plans = 30

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/lnd/lndtest/rows"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast/wire"
 )
@@ -14,6 +15,7 @@ import (
 // TestCycles: RM-6 and RM-A3: in the tree of 16 there are four cycles of
 // acknowledgements, of 8, 4, 2 and 1; the origin hears one in each.
 func TestCycles(t *testing.T) {
+	spec.Covers(t, "RM-6", "RM-A3")
 	sent := map[sim.NodeID]time.Duration{}
 	heard := map[time.Duration]int{}
 	w, _ := tallied(t, 16, nil, nil)
@@ -46,6 +48,7 @@ func TestCycles(t *testing.T) {
 // TestCompletion: G-RM-2: a message takes one way, and one more for each level of the
 // tree.
 func TestCompletion(t *testing.T) {
+	spec.Covers(t, "G-RM-2")
 	for _, n := range []int{2, 3, 7, 14, 33, 100} {
 		w := newWorld(t, n, func(w *world, _ *sim.Config[*packet]) { w.unchecked = true })
 		w.form(n)
@@ -65,6 +68,7 @@ func TestCompletion(t *testing.T) {
 // shared with other origins; repairs halve it, down to three quarters of what it began with, and it
 // rises again by one, up to the room.
 func TestPace(t *testing.T) {
+	spec.Covers(t, "RM-34", "RM-A21")
 	r := &roster{window: 128, fragment: 2048}
 	var p sender
 	for _, tt := range []struct{ capacity, origins, want int }{
@@ -118,6 +122,7 @@ func TestPace(t *testing.T) {
 // never have more on the way than there is room for, and repairs below an origin make
 // it slower.
 func TestPacedSources(t *testing.T) {
+	spec.Covers(t, "RM-34")
 	w, _ := tallied(t, 8, nil, func(w *world, _ *sim.Config[*packet]) {
 		w.cfg.Capacity = 48 * (2*(2048+wire.HeaderSize) + overhead)
 		w.manager.Window = 64

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast/wire"
 )
@@ -14,6 +15,7 @@ import (
 // of members, any of them the origin: one multicast datagram, N-1 acknowledgements of
 // which few reach the origin, and it is released when all have delivered.
 func TestSingle(t *testing.T) {
+	spec.Covers(t, "RM-1", "RM-2", "RM-4", "RM-5", "RM-8", "RM-10", "RM-13", "RM-32", "RM-A1")
 	for n := 1; n <= 33; n++ {
 		datagrams, acks, toOrigin := 0, 0, 0
 		var origin sim.NodeID

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast/wire"
 )
@@ -15,6 +16,7 @@ import (
 // list, whoever the origin is: who waits for whom agrees everywhere, and all are
 // reached.
 func TestTrees(t *testing.T) {
+	spec.Covers(t, "RM-7", "RM-10", "RM-11", "RM-A2")
 	const n = 13
 	w, _ := tallied(t, n, nil, nil)
 	for origin := range sim.NodeID(n) {
@@ -43,6 +45,7 @@ func TestTrees(t *testing.T) {
 
 // TestManySources: RM-9: eight sources, a thousand messages each in all, interleaved.
 func TestManySources(t *testing.T) {
+	spec.Covers(t, "RM-9")
 	const each = 125
 	w, _ := tallied(t, 8, nil, func(w *world, _ *sim.Config[*packet]) { w.cfg.FIFO = true })
 	for i := range each {
@@ -64,6 +67,7 @@ func TestManySources(t *testing.T) {
 // joins in the midst of messages: it has the list, with its number, before the first
 // message, gets none that was sent before, and all that follow; old lists go.
 func TestJoinWhileSending(t *testing.T) {
+	spec.Covers(t, "RM-12", "RM-14", "RM-15", "RM-16", "RM-17", "RM-29", "RM-A10")
 	w := newWorld(t, 6, func(w *world, _ *sim.Config[*packet]) { w.cfg.FIFO = true })
 	w.form(5)
 	w.onDeliver = func(h *host, g got) {
@@ -107,6 +111,7 @@ func TestJoinWhileSending(t *testing.T) {
 // TestUnknownVersion: RM-29 and RM-A9: datagrams of a version whose list has not come
 // yet wait for it, the manager is asked, and then they are delivered.
 func TestUnknownVersion(t *testing.T) {
+	spec.Covers(t, "RM-29", "RM-A9")
 	w := newWorld(t, 4, nil)
 	w.form(3)
 	w.run(time.Second)
@@ -142,6 +147,7 @@ func TestUnknownVersion(t *testing.T) {
 
 // TestNotMember: RM-A10: a node that is in no list delivers nothing, and says nothing.
 func TestNotMember(t *testing.T) {
+	spec.Covers(t, "RM-A10")
 	w, c := tallied(t, 4, nil, nil)
 	w.net.Command(3, "leave")
 	w.run(2 * time.Second)
@@ -158,6 +164,7 @@ func TestNotMember(t *testing.T) {
 // TestLeave: RM-29 and RM-A11: an inner node leaves while messages are under way: it
 // serves them, and nobody notices but that the list changes.
 func TestLeave(t *testing.T) {
+	spec.Covers(t, "RM-29", "RM-A11")
 	w, _ := tallied(t, 8, nil, nil)
 	w.net.Pause(5) // a child of the leaver, for messages of node 0
 	s := w.send(0, "x")
@@ -178,6 +185,7 @@ func TestLeave(t *testing.T) {
 // TestLeaverHearsNoMore: RM-A10 and RM-A11: a leaver that serves an old version delivers
 // nothing of the one without it.
 func TestLeaverHearsNoMore(t *testing.T) {
+	spec.Covers(t, "RM-A10", "RM-A11")
 	w, _ := tallied(t, 6, nil, nil)
 	w.loss = func(from, _ sim.NodeID, p *packet) bool { // keeps a message of node 1 open
 		return from == 5 && slices.ContainsFunc(entries(p), func(e wire.Entry) bool { return e.Origin == w.hosts[1].m.Status().Number })
@@ -196,6 +204,7 @@ func TestLeaverHearsNoMore(t *testing.T) {
 // TestLeaverGivesUp: RM-A11: a leaver that is needed for longer than ten seconds goes
 // all the same, and counts as failed.
 func TestLeaverGivesUp(t *testing.T) {
+	spec.Covers(t, "RM-A11")
 	w, _ := tallied(t, 8, nil, nil)
 	w.net.Pause(5)
 	s := w.send(0, "x")
@@ -215,6 +224,7 @@ func TestLeaverGivesUp(t *testing.T) {
 // its children become others', the origin is told who failed, and it takes no longer
 // than the notice, the way up, and what has to be asked.
 func TestDeath(t *testing.T) {
+	spec.Covers(t, "RM-28", "RM-A8", "G-RM-6")
 	for _, dead := range []sim.NodeID{1, 4, 6, 7} {
 		w, c := tallied(t, 8, nil, nil)
 		id := w.hosts[dead].m.self
@@ -249,6 +259,7 @@ func TestDeath(t *testing.T) {
 // TestEarlyAck: RM-A8: the child of a failed member hears of that before the
 // grandparent does, whose list gets lost: what it says waits there, and is not lost.
 func TestEarlyAck(t *testing.T) {
+	spec.Covers(t, "RM-A8")
 	w, c := tallied(t, 8, nil, nil)
 	w.net.Crash(7) // for node 1: child of 5, and parent of 0
 	lost := 0
@@ -271,6 +282,7 @@ func TestEarlyAck(t *testing.T) {
 
 // TestOriginDies: RM-A8: what a failed origin sent is freed.
 func TestOriginDies(t *testing.T) {
+	spec.Covers(t, "RM-A8")
 	w, _ := tallied(t, 4, nil, nil)
 	w.net.Pause(2)
 	w.send(1, "x")
@@ -290,6 +302,7 @@ func TestOriginDies(t *testing.T) {
 // TestExpelled: RM-A8: a live member that counts as failed is told, delivers nothing
 // more, and joins again as another one. What it had in flight is lost.
 func TestExpelled(t *testing.T) {
+	spec.Covers(t, "RM-A8")
 	w, _ := tallied(t, 4, nil, nil)
 	w.net.Pause(3) // so that the message below is not released
 	s := w.send(2, "mine")
@@ -319,6 +332,7 @@ func TestExpelled(t *testing.T) {
 // TestRestart: RM-A8: a member that comes back as another one means that the one
 // before has failed, without any news.
 func TestRestart(t *testing.T) {
+	spec.Covers(t, "RM-A8")
 	w, _ := tallied(t, 4, nil, nil)
 	before := w.hosts[2].m.self
 	w.net.Crash(2)
@@ -339,6 +353,7 @@ func TestRestart(t *testing.T) {
 // messages and beside silent origins, nobody keeps more than the latest list, and no
 // more payload than a window for each origin.
 func TestVersionsEnd(t *testing.T) {
+	spec.Covers(t, "RM-17", "RM-A7", "G-RM-5")
 	changes := 100
 	if testing.Short() {
 		changes = 20

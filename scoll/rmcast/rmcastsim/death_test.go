@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/simlnd"
@@ -16,6 +17,7 @@ import (
 // after it got a message and before it acknowledged, or before it got it. The origin
 // is done soon after the manager has heard of it, and names it alone.
 func TestDeathMidSend(t *testing.T) {
+	spec.Covers(t, "RM-28", "RM-A8", "G-RM-6")
 	const discovery = 100 * time.Millisecond
 	worst, named := -time.Hour, 0
 	for _, nodes := range []int{2, 8, 16, 64} {

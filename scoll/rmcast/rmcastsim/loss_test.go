@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll/rmcast/engine"
@@ -34,6 +35,7 @@ func lossy(t *testing.T, nodes, messages int, loss float64) (n *rmcastsim.Net, s
 // of a leaf, or of a leaf and its parent, and no more is sent again than 1.2 times what was
 // lost.
 func TestLoss(t *testing.T) {
+	spec.Covers(t, "RM-3", "RM-19", "RM-20", "G-RM-3")
 	messages := 1500
 	switch {
 	case os.Getenv("ULNET_LONG") != "":
@@ -71,6 +73,7 @@ func TestLoss(t *testing.T) {
 // TestLossyWindows: G-RM-3 and RM-A19: the same of messages that are in flight together,
 // from several origins.
 func TestLossyWindows(t *testing.T) {
+	spec.Covers(t, "RM-A19", "G-RM-3")
 	for _, loss := range []float64{0.001, 0.01, 0.05} {
 		n := formed(t, rmcastsim.Config{Network: scenario.Network{Nodes: 8, Seed: 3}, Bare: true, Loss: loss, Manager: engine.ManagerConfig{Window: 64}})
 		for origin := range sim.NodeID(3) {

@@ -3,6 +3,7 @@ package rmcastsim_test
 import (
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 )
 
@@ -10,6 +11,7 @@ import (
 // members, a message that is released is with all members of its version, once, or its origin
 // is told who may live without it; all ends, and when the network is whole the group is.
 func TestPartitions(t *testing.T) {
+	spec.Covers(t, "RM-2", "RM-A9", "RM-A18")
 	plans(t, scenario.Machines, 20, 60, 10_000, drawPartitions)
 	plans(t, scenario.Stacks, 2, 8, 500, drawPartitions)
 }
@@ -18,6 +20,7 @@ func TestPartitions(t *testing.T) {
 // from the manager that most members hear. Messages under way wait for it, none is lost, and
 // nobody has to join again.
 func TestStandbyCutOff(t *testing.T) {
+	spec.Covers(t, "RM-A9", "RM-A18")
 	levels(t, `protocol rmcast
 nodes 8
 run 60s

@@ -10,6 +10,7 @@ import (
 
 	"ulnet/lnd/link"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll/rmcast"
@@ -97,6 +98,7 @@ func sizes() []int {
 // origin gets at most the logarithm. It is released one climb of the tree after its last
 // delivery.
 func TestSingleSend(t *testing.T) {
+	spec.Covers(t, "RM-1", "RM-4", "RM-6", "G-RM-2", "G-RM-4")
 	for _, nodes := range sizes() {
 		c := &counts{}
 		n := formed(t, rmcastsim.Config{

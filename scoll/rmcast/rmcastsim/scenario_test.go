@@ -3,6 +3,7 @@ package rmcastsim_test
 import (
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/scenariotest"
 	"ulnet/scoll/rmcast/rmcastsim"
@@ -37,6 +38,7 @@ expect idle
 // TestTraffic: RM-2, RM-9, RM-15, RM-16, RM-29: several sources at a time, while others
 // join and leave; datagrams are lost.
 func TestTraffic(t *testing.T) {
+	spec.Covers(t, "RM-2", "RM-9", "RM-15", "RM-16", "RM-29")
 	levels(t, `protocol rmcast
 nodes 12
 run 15s
@@ -65,6 +67,7 @@ expect over
 // TestLeaveUnfinished: RM-A11: a member leaves while a message of another one waits for a node
 // that stands still. After LeaveAfter it goes, and the message is released later.
 func TestLeaveUnfinished(t *testing.T) {
+	spec.Covers(t, "RM-A11")
 	levels(t, `protocol rmcast
 nodes 4
 run 30s
@@ -84,6 +87,7 @@ expect over
 // TestDeaths: RM-28, RM-A8: members die, are paused and come back, and nobody waits for
 // the dead.
 func TestDeaths(t *testing.T) {
+	spec.Covers(t, "RM-28", "RM-A8")
 	levels(t, `protocol rmcast
 nodes 16
 run 25s

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/lnd/link"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/scoll/rmcast"
@@ -91,6 +92,7 @@ func TestProblems(t *testing.T) {
 // TestLeftTooEarly: RM-A11: a member that leaves unfinished has waited LeaveAfter; one that
 // leaves sooner, or with another error, is a problem.
 func TestLeftTooEarly(t *testing.T) {
+	spec.Covers(t, "RM-A11")
 	for name, stacks := range map[string]bool{"machines": false, "stacks": true} {
 		t.Run(name, func(t *testing.T) {
 			for later, wrong := range map[time.Duration]bool{0: false, time.Microsecond: true} {
