@@ -1,207 +1,247 @@
-package replay_test
+package replay
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"testing"
+	"net/netip"
+	"sync"
+	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"ulnet/lnd/o2iblnd/internal/replay"
 	"ulnet/lnd/verbs/ibta"
 )
 
-// pair is two players, each of whom is the other's node under test.
-type pair struct {
-	players [2]*replay.Player
-	sent    []replay.Datagram
+// The errors of a Player besides those of Differences and acknowledgements.
+var (
+	ErrExtra  = errors.New("node sends what is not in the recording")
+	ErrEarly  = errors.New("node sends before what precedes it in the recording")
+	ErrGap    = errors.New("node leaves out a packet")
+	ErrRepeat = errors.New("node repeats a packet with other bytes")
+)
+
+// maxInbox bounds what arrives and is not looked at yet.
+const maxInbox = 1 << 14
+
+// Player plays the node Host of a Script against a node under test, which is the
+// other. It does three things of its own:
+//
+//   - It acknowledges packets where the node asks for it. Where the recorded node
+//     asked too that gives the recorded ACK; the count of messages in it is that of
+//     the messages which really came.
+//   - It repeats the transaction ids of the node's CM messages as an answer must.
+//   - It takes acknowledgements where the node gives them, and checks what they say:
+//     each recorded one must have been given, or a later one, before the
+//     recording goes on.
+type Player struct {
+	Script *Script
+	Host   netip.Addr
+	// Send sends a packet to the node. It may call Arrived.
+	Send func(Datagram)
+	// Begin is called when the turn of a packet of the node has come, and it has not
+	// come yet: with its place in the script. Who knows what makes the node send it
+	// does that. It may call Arrived.
+	Begin func(at int)
+	// Elapsed is the time since the play began. If it is set, pauses of the recording are
+	// kept: before packets of the host and before Begin.
+	Elapsed func() time.Duration
+	Differences
+
+	// Counts of what a recording does not have, and a node may do.
+	Repeated int // packets that came again
+	OwnAcks  int // ACKs that the player gave where none is recorded
+
+	mu    sync.Mutex // guards inbox
+	inbox []Datagram
+
+	err   error
+	at    int // next packet of the script
+	done  map[int]bool
+	begun int                 // place of the packet behind the last one that Begin was called for
+	since time.Duration       // when the packet before the next one was done
+	host  map[ibta.QPN]*flow  // requests to the node, by its queue pair
+	node  map[ibta.QPN]*flow  // requests of the node, by the host's queue pair
+	cms   []int               // CM messages of the node to come
+	last  map[string]bool     // CM messages that came
+	acks  map[ackName]*Packet // recorded ACKs of the host
+	where map[int]place       // where the recorded WRITEs of the node go
 }
 
-// play has two players play a recording with each other; spoil may change what
-// they send.
-func play(s *replay.Script, spoil func(n int, d *replay.Datagram)) *pair {
-	var p pair
-	hosts := s.Hosts()
-	for i := range p.players {
-		p.players[i] = &replay.Player{Script: s, Host: hosts[i]}
+// ackName names an ACK.
+type ackName struct {
+	to  ibta.QPN
+	psn ibta.PSN
+}
+
+// Prepare gets ready to play. It is called once, before all else.
+func (p *Player) Prepare() {
+	p.done, p.last, p.acks, p.where = map[int]bool{}, map[string]bool{}, map[ackName]*Packet{}, map[int]place{}
+	p.host, p.node = map[ibta.QPN]*flow{}, map[ibta.QPN]*flow{}
+	p.Differences.init()
+	conns := p.Script.Conns()
+	for i := range conns {
+		c := &conns[i]
+		own := c.side(p.Host)
+		p.host[c.QPN[1-own]] = newFlow(c, own)
+		p.node[c.QPN[own]] = newFlow(c, 1-own)
 	}
-	for i, other := range []int{1, 0} {
-		p.players[i].Send = func(d replay.Datagram) {
-			if spoil != nil {
-				d.Bytes = bytes.Clone(d.Bytes)
-				spoil(len(p.sent), &d)
+	places := map[ibta.QPN]*follower{}
+	for i := range p.Script.Packets {
+		q := &p.Script.Packets[i]
+		own := q.From.Addr() == p.Host
+		switch {
+		case own && q.IsAck():
+			p.acks[ackName{q.DestQP, q.PSN}] = q
+		case own || q.IsAck():
+		case q.CM != nil:
+			p.cms = append(p.cms, i)
+		default:
+			p.node[q.DestQP].places[q.PSN] = i
+			if places[q.DestQP] == nil {
+				places[q.DestQP] = new(follower)
 			}
-			p.sent = append(p.sent, d)
-			p.players[other].Arrived(d)
+			if q.OpCode.IsWrite() {
+				p.where[i], _ = places[q.DestQP].follow(&q.Packet)
+			}
 		}
-		p.players[i].Begin = func(int) {}
-		p.players[i].Prepare()
 	}
-	for p.players[0].Step() || p.players[1].Step() {
-		continue
-	}
-	return &p
 }
 
-func (p *pair) err() error {
-	for _, player := range p.players {
-		if err := player.Err(); err != nil {
-			return err
-		}
+// Arrived takes a packet of the node. Its bytes are copied.
+func (p *Player) Arrived(d Datagram) {
+	d.Bytes = bytes.Clone(d.Bytes)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.inbox) < maxInbox {
+		p.inbox = append(p.inbox, d)
 	}
-	for _, player := range p.players {
-		if err := player.Rest(); err != nil {
-			return err
+}
+
+// Step takes what has arrived and sends what is due, and reports whether anything
+// happened. After an error nothing does.
+func (p *Player) Step() (busy bool) {
+	for p.err == nil {
+		p.mu.Lock()
+		list := p.inbox
+		p.inbox = nil
+		p.mu.Unlock()
+		for i := range list {
+			if p.err == nil {
+				p.err = p.arrived(list[i])
+			}
+		}
+		moved := p.err == nil && p.advance()
+		if len(list) == 0 && !moved {
+			break
+		}
+		busy = true
+	}
+	return busy
+}
+
+// Done reports whether the recording is over.
+func (p *Player) Done() bool { return p.at == len(p.Script.Packets) }
+
+// Err returns the first difference.
+func (p *Player) Err() error { return p.err }
+
+// Waiting says what the player waits for.
+func (p *Player) Waiting() string {
+	if p.Done() {
+		return "nothing"
+	}
+	return p.Script.Packets[p.at].String()
+}
+
+// advance plays as far as the recording can go on, and reports whether it went.
+func (p *Player) advance() bool {
+	from := p.at
+	for ; p.err == nil && !p.Done(); p.pass() {
+		q := &p.Script.Packets[p.at]
+		if q.From.Addr() == p.Host {
+			if q.IsAck() {
+				continue
+			}
+			if p.Pause() > 0 {
+				break
+			}
+			p.play(q)
+			continue
+		}
+		if p.done[p.at] || q.IsAck() && p.acknowledged(q) {
+			continue
+		}
+		if q.IsAck() || p.begun > p.at || p.Pause() > 0 {
+			break
+		}
+		p.begun = p.at + 1
+		p.Begin(p.at)
+		return true // it has perhaps sent something
+	}
+	return p.at != from
+}
+
+// pass goes on to the next packet.
+func (p *Player) pass() {
+	p.at++
+	if p.Elapsed != nil {
+		p.since = p.Elapsed()
+	}
+}
+
+// Pause returns how long the recording rests before the next packet, from now on.
+// Rests of less than a millisecond do not count.
+func (p *Player) Pause() time.Duration {
+	if p.Elapsed == nil || p.at == 0 || p.Done() || p.begun > p.at {
+		return 0
+	}
+	rest := p.Script.Packets[p.at].At - p.Script.Packets[p.at-1].At
+	if rest < time.Millisecond {
+		return 0
+	}
+	return max(0, p.since+rest-p.Elapsed())
+}
+
+// resting reports whether nothing but the pause is waited for.
+func (p *Player) resting() bool {
+	q := &p.Script.Packets[p.at]
+	return q.From.Addr() == p.Host || !p.done[p.at] && !q.IsAck()
+}
+
+// acknowledged reports whether the node has acknowledged what a recorded ACK does.
+func (p *Player) acknowledged(ack *Packet) bool {
+	f := p.flowOfAck(ack.DestQP, p.host)
+	return f != nil && f.acked.Sub(ack.PSN) > 0
+}
+
+// flowOfAck returns the flow whose acknowledgements go to a queue pair.
+func (p *Player) flowOfAck(to ibta.QPN, flows map[ibta.QPN]*flow) *flow {
+	for _, f := range flows {
+		if f.back == to {
+			return f
 		}
 	}
 	return nil
 }
 
-// TestPlayers has two players play each recording with each other. Both find
-// everything as it was recorded, and what they say together is the recording: also
-// the acknowledgements, which they make themselves. That shows that kernels
-// acknowledge by the rules that the player checks.
-func TestPlayers(t *testing.T) {
-	for _, file := range recordings {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			s := load(t, file)
-			p := play(s, nil)
-			if err := p.err(); err != nil {
-				t.Fatal(err)
-			}
-			var want, got []string
-			for i := range s.Packets {
-				want = append(want, text(s.Packets[i].Datagram))
-			}
-			for _, d := range p.sent {
-				got = append(got, text(d))
-			}
-			slices.Sort(want)
-			slices.Sort(got)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-			for i, player := range p.players {
-				if player.OwnAcks+player.Repeated+len(player.Seen) > 0 {
-					t.Errorf("player %d: %d ACKs of its own, %d repeated, differences %v", i, player.OwnAcks, player.Repeated, player.Seen)
-				}
-			}
-		})
+// play sends a packet of the host.
+func (p *Player) play(q *Packet) {
+	d := p.Substitute(q)
+	if f := p.host[q.DestQP]; f != nil && q.CM == nil {
+		f.send(q)
 	}
+	p.Send(d)
 }
 
-// text returns a datagram but for its ICRC.
-func text(d replay.Datagram) string {
-	return fmt.Sprintf("%v %v %x", d.From, d.To, d.Bytes[:len(d.Bytes)-ibta.ICRCSize])
-}
-
-// reseal makes the ICRC of a datagram right.
-func reseal(d *replay.Datagram) {
-	n := len(d.Bytes) - ibta.ICRCSize
-	d.Bytes = ibta.NewPath(d.From, d.To).AppendICRC(d.ID, d.Bytes[:n])
-}
-
-// TestSpoiled changes a bit of each byte of what was recorded, one at a time; of one
-// byte in five, unless ULNET_LONG is set. Who receives it finds it, unless it is one
-// of the differences that are allowed.
-func TestSpoiled(t *testing.T) {
-	stride := 5
-	if os.Getenv("ULNET_LONG") != "" {
-		stride = 1
+// Rest returns an error if something is left to be said: packets of the host that
+// the node has not acknowledged though they asked for it, or operations.
+func (p *Player) Rest() error {
+	if p.err != nil || !p.Done() {
+		return errors.Join(p.err, fmt.Errorf("waiting for %s", p.Waiting()))
 	}
-	for _, file := range recordings[:3] {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			s := load(t, file)
-			whole := play(s, nil)
-			for n, d := range whole.sent {
-				p, err := replay.Parse(d)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for at := n % stride; at < len(d.Bytes)-ibta.ICRCSize; at += stride {
-					bit := at % 8
-					spoiled := play(s, func(i int, d *replay.Datagram) {
-						if i == n {
-							d.Bytes[at] ^= 1 << bit
-							reseal(d)
-						}
-					})
-					err := spoiled.receiver(&p).Err()
-					if (err == nil) != mayDiffer(s, &p, at, bit) {
-						t.Errorf("bit %d of byte %d of %v of %v: %v", bit, at, &p, p.From, err)
-					}
-				}
-			}
-		})
-	}
-}
-
-// receiver returns who plays the node that a packet goes to.
-func (p *pair) receiver(q *replay.Packet) *replay.Player {
-	if p.players[0].Host == q.To.Addr() {
-		return p.players[0]
-	}
-	return p.players[1]
-}
-
-// mayDiffer reports whether a bit of a packet may be another one.
-func mayDiffer(s *replay.Script, p *replay.Packet, at, bit int) bool {
-	const (
-		flags, path, ask, psn = 1, 4, 8, 9
-		mad, body             = ibta.BTHSize + ibta.DETHSize, ibta.BTHSize + ibta.DETHSize + ibta.MADHeaderSize
-	)
-	in := func(from, n int) bool { return at >= from && at < from+n }
-	if at == flags && bit == 6 { // M
-		return true
-	}
-	if p.CM == nil {
-		return false
-	}
-	switch p.CM.MAD.Attribute {
-	case ibta.AttrREQ:
-		if in(body+16, 8) {
-			return once(s, p)
-		}
-		if in(body, 4) {
-			return later(s, p)
-		}
-	case ibta.AttrREP:
-		if in(body+28, 8) {
-			return once(s, p)
-		}
-		if in(body, 4) {
-			return later(s, p)
+	for _, f := range p.host {
+		if f.must.Sub(f.acked) > 0 {
+			return fmt.Errorf("%w: PSN %#x asked for one", ErrAck, f.must.Add(-1))
 		}
 	}
-	begins := p.CM.MAD.Attribute == ibta.AttrREQ || p.CM.MAD.Attribute == ibta.AttrDREQ
-	return begins && in(mad+8, 8) || in(psn, 3) || at == ask && bit == 7
-}
-
-// once reports whether the GUID of a REQ or REP is in no other packet.
-func once(s *replay.Script, p *replay.Packet) bool {
-	n := 0
-	for i := range s.Packets {
-		if c := s.Packets[i].CM; c != nil && max(c.REQ.LocalGUID, c.REP.LocalGUID) == max(p.CM.REQ.LocalGUID, p.CM.REP.LocalGUID) {
-			n++
-		}
-	}
-	return n == 1
-}
-
-// later reports whether a REQ or REP is not the first one of its sender: whoever
-// receives it takes any comm id.
-func later(s *replay.Script, p *replay.Packet) bool {
-	for i := range s.Packets {
-		q := &s.Packets[i]
-		if q.From != p.From || q.CM == nil {
-			continue
-		}
-		if kind := q.CM.MAD.Attribute; kind == ibta.AttrREQ || kind == ibta.AttrREP {
-			return !bytes.Equal(q.Bytes, p.Bytes)
-		}
-	}
-	return false
+	return nil
 }

@@ -1,102 +1,218 @@
-package replay_test
+package replay
 
 import (
 	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
 	"net/netip"
-	"path/filepath"
-	"testing"
+	"os"
+	"strings"
+	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"ulnet/lnd/o2iblnd/internal/replay"
+	"ulnet/lnd/capture"
+	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs/ibta"
 )
 
-// The recordings. Nodes 10.88.0.2 and .3 are kernels; .1 was improvised.
-const (
-	activePing  = "../../../capture/testdata/o2ib-rxe-active-ping.pcap"
-	passivePing = "../../../capture/testdata/o2ib-rxe-passive-ping.pcap"
-	rejects     = "../../../capture/testdata/o2ib-rxe-rejects-renegotiation.pcap"
-	bulk        = "testdata/o2ib-rxe-lst-brw-1M-write-64K-read.pcap.gz"
-)
+// Packet is one packet of a recording, taken apart.
+type Packet struct {
+	Frame int // in the capture, from 1 on
+	At    time.Duration
+	Datagram
+	ibta.Packet          // Payload is part of Bytes
+	CM          *CM      // of a datagram to QP 1
+	Msg         *kib.Msg // of a SEND
+}
 
+// Datagram is a packet on its way, from the BTH to the ICRC.
+type Datagram struct {
+	From, To netip.AddrPort
+	Class    uint8  // traffic class
+	ID       uint16 // identification of IPv4, which the ICRC covers
+	Bytes    []byte
+}
+
+// Script is a recording of two nodes.
+type Script struct {
+	Name    string
+	Packets []Packet
+}
+
+// The errors of Load and Parse.
 var (
-	improvised = netip.MustParseAddr("10.88.0.1")
-	kernel     = netip.MustParseAddr("10.88.0.2")
+	errNotRoCE = errors.New("no RoCEv2 packet over IPv4")
+	ErrICRC    = errors.New("ICRC is wrong")
+	errUnknown = errors.New("packet of a kind that no recording has")
 )
 
-var recordings = []string{activePing, passivePing, rejects, bulk}
-
-func load(t testing.TB, file string) *replay.Script {
-	t.Helper()
-	s, err := replay.Load(file)
+// Load reads a capture file, which may be compressed by gzip. Each ICRC must be
+// right, and each byte understood.
+func Load(path string) (*Script, error) {
+	f, err := os.Open(path)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	return s
-}
-
-// TestDecode decodes all packets of all recordings, of kernels and of others, and
-// makes each again of its parts: headers, CM message, RDMA-CM header, o2iblnd
-// message or reject, LNet header. The two REQs that were wrong on purpose keep
-// private data that nobody can understand.
-func TestDecode(t *testing.T) {
-	packets, opaque := map[string]int{}, map[string][]int{}
-	for _, file := range recordings {
-		s := load(t, file)
-		name := filepath.Base(file)
-		for i := range s.Packets {
-			p := &s.Packets[i]
-			packets[name]++
-			want := p.Bytes[:len(p.Bytes)-ibta.ICRCSize]
-			if got := p.Encode(); !bytes.Equal(got, want) {
-				t.Errorf("%s: %v encoded again\n% x, was\n% x", file, p, got, want)
-			}
-			if c := p.CM; c != nil && len(bytes.Trim(c.Private, "\x00")) > 0 {
-				opaque[name] = append(opaque[name], p.Frame)
-			}
-			if !p.OpCode.IsSend() {
-				continue
-			}
-			if understood := p.Msg != nil || p.CM != nil; !understood {
-				t.Errorf("%s: %v is not understood", file, p)
-			}
+	defer f.Close()
+	var src io.Reader = f
+	if strings.HasSuffix(path, ".gz") {
+		if src, err = gzip.NewReader(f); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	want := map[string]int{
-		filepath.Base(activePing): 9, filepath.Base(passivePing): 7, filepath.Base(rejects): 31, filepath.Base(bulk): 1163,
+	r, err := capture.NewReader(src)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if diff := cmp.Diff(want, packets); diff != "" {
-		t.Errorf("packets (-want +got)\n%s", diff)
-	}
-	// Frame 10 has version 0x13, frame 12 an RDMA-CM header without an IP version.
-	if diff := cmp.Diff(map[string][]int{filepath.Base(rejects): {10, 12}}, opaque); diff != "" {
-		t.Errorf("not understood (-want +got)\n%s", diff)
-	}
-}
-
-// TestNoOtherRecording fails when a recording is added that no test here plays.
-func TestNoOtherRecording(t *testing.T) {
-	var names []string
-	for _, dir := range []string{"../../../capture/testdata", "../../../../../shared/captures"} {
-		files, err := filepath.Glob(filepath.Join(dir, "o2ib-*"))
+	s := &Script{Name: path}
+	var start time.Time
+	for frame := 1; ; frame++ {
+		raw, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return s, nil
+		}
+		var p Packet
+		if err == nil {
+			p, err = parseFrame(raw.Data)
+		}
 		if err != nil {
-			t.Fatal(err)
+			return nil, fmt.Errorf("%s: frame %d: %w", path, frame, err)
 		}
-		for _, f := range files {
-			names = append(names, filepath.Base(f))
+		if frame == 1 {
+			start = raw.Time
+		}
+		p.Frame, p.At = frame, raw.Time.Sub(start)
+		s.Packets = append(s.Packets, p)
+	}
+}
+
+// parseFrame takes an Ethernet frame apart.
+func parseFrame(b []byte) (Packet, error) {
+	const ethernet, protocol, udp = 14, 9, 17
+	if len(b) < ethernet+ibta.IPv4Size+ibta.UDPSize || b[ethernet] != 0x45 || b[ethernet+protocol] != udp {
+		return Packet{}, errNotRoCE
+	}
+	ip := b[ethernet:]
+	length := int(binary.BigEndian.Uint16(ip[2:]))
+	ports := ip[ibta.IPv4Size:]
+	if length > len(ip) || length < ibta.IPv4Size+ibta.UDPSize || binary.BigEndian.Uint16(ports[2:]) != ibta.Port {
+		return Packet{}, errNotRoCE
+	}
+	d := Datagram{
+		From:  netip.AddrPortFrom(netip.AddrFrom4([4]byte(ip[12:])), binary.BigEndian.Uint16(ports)),
+		To:    netip.AddrPortFrom(netip.AddrFrom4([4]byte(ip[16:])), ibta.Port),
+		Class: ip[1], ID: binary.BigEndian.Uint16(ip[4:]),
+		Bytes: bytes.Clone(ip[ibta.IPv4Size+ibta.UDPSize : length]),
+	}
+	if !ibta.NewPath(d.From, d.To).Check(d.ID, d.Bytes) {
+		return Packet{}, ErrICRC
+	}
+	return Parse(d)
+}
+
+// Parse takes a packet apart, whose ICRC it does not check. The errors are those
+// of ibta and kib, and errUnknown.
+func Parse(d Datagram) (p Packet, err error) {
+	p.Datagram = d
+	if p.Packet, err = ibta.ParsePacket(d.Bytes); err != nil {
+		return p, err
+	}
+	switch {
+	case p.OpCode == ibta.UDSendOnly && p.DestQP == ibta.GSI:
+		p.CM, err = parseCM(p.Payload)
+	case p.OpCode == ibta.SendOnly:
+		p.Msg = new(kib.Msg)
+		*p.Msg, err = kib.ParseMsg(p.Payload)
+	case !p.OpCode.IsWrite() && p.OpCode != ibta.Acknowledge:
+		err = fmt.Errorf("%w: %v", errUnknown, p.OpCode)
+	}
+	return p, err
+}
+
+// Encode returns the packet without its ICRC, made of its parts alone: nothing
+// but the data of LNet messages is copied from Bytes.
+func (p *Packet) Encode() []byte {
+	q := p.Packet
+	switch {
+	case p.CM != nil:
+		q.Payload = p.CM.encode()
+	case p.Msg != nil:
+		b, err := p.Msg.AppendBinary(nil)
+		if err != nil {
+			return nil // it cannot have been parsed
+		}
+		q.Payload = b
+	}
+	return q.AppendTo(nil)
+}
+
+// seal gives the packet the bytes that its parts say, with their ICRC.
+func (p *Packet) seal() {
+	p.Bytes = ibta.NewPath(p.From, p.To).AppendICRC(p.ID, p.Encode())
+}
+
+// IsAck reports whether the packet is an ACK or NAK.
+func (p *Packet) IsAck() bool { return p.OpCode == ibta.Acknowledge }
+
+// String returns "frame 12, WRITE FIRST PSN 0x8c34de" or "frame 1, CM REQ".
+func (p *Packet) String() string {
+	switch {
+	case p.CM != nil:
+		return fmt.Sprintf("frame %d, CM %v", p.Frame, p.CM.MAD.Attribute)
+	case p.Msg != nil:
+		return fmt.Sprintf("frame %d, %v PSN %#x", p.Frame, p.Msg.Type, p.PSN)
+	}
+	return fmt.Sprintf("frame %d, %v PSN %#x", p.Frame, p.OpCode, p.PSN)
+}
+
+// Cut returns the script of the frames from first to last.
+func (s *Script) Cut(first, last int) *Script {
+	cut := &Script{Name: fmt.Sprintf("%s, frames %d to %d", s.Name, first, last)}
+	for _, p := range s.Packets {
+		if p.Frame >= first && p.Frame <= last {
+			cut.Packets = append(cut.Packets, p)
 		}
 	}
-	for _, name := range names {
-		known := false
-		for _, file := range recordings {
-			known = known || filepath.Base(file) == name || filepath.Base(file) == name+".gz"
-		}
-		if !known {
-			t.Errorf("%s is played by nobody", name)
-		}
+	return cut
+}
+
+// Hosts returns the two nodes, the sender of the first packet first.
+func (s *Script) Hosts() [2]netip.Addr {
+	return [2]netip.Addr{s.Packets[0].From.Addr(), s.Packets[0].To.Addr()}
+}
+
+// Other returns the node that talks with host.
+func (s *Script) Other(host netip.Addr) netip.Addr {
+	h := s.Hosts()
+	if h[0] == host {
+		return h[1]
 	}
-	if len(names) < 3 {
-		t.Errorf("recordings found: %v", names)
+	return h[0]
+}
+
+// Edit returns the script with its packets changed by f, which may change their parts
+// but CM.Private.
+func (s *Script) Edit(f func(p *Packet)) *Script {
+	n := &Script{Name: s.Name + ", edited"}
+	for i := range s.Packets {
+		p := s.Packets[i].Clone()
+		f(&p)
+		p.seal()
+		q, err := Parse(p.Datagram)
+		if err != nil { // f has made nonsense of it
+			panic(fmt.Sprintf("%s: %v edited: %v", s.Name, &p, err))
+		}
+		q.Frame, q.At = p.Frame, p.At
+		n.Packets = append(n.Packets, q)
 	}
+	return n
+}
+
+// Then returns the script of one after the other.
+func (s *Script) Then(next *Script) *Script {
+	n := &Script{Name: s.Name + "; " + next.Name}
+	n.Packets = append(append(n.Packets, s.Packets...), next.Packets...)
+	return n
 }

@@ -1,11 +1,8 @@
-package o2iblnd_test
+package replay_test
 
 import (
-	"fmt"
 	"net/netip"
-	"path/filepath"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -14,39 +11,6 @@ import (
 	"ulnet/lnd/o2iblnd/internal/replay"
 	"ulnet/lnd/o2iblnd/kib"
 )
-
-// The recordings of kernels. Nodes 10.88.0.2 and .3 are kernels; .1 was improvised.
-const (
-	activePing  = "../capture/testdata/o2ib-rxe-active-ping.pcap"
-	passivePing = "../capture/testdata/o2ib-rxe-passive-ping.pcap"
-	rejects     = "../capture/testdata/o2ib-rxe-rejects-renegotiation.pcap"
-	bulk        = "internal/replay/testdata/o2ib-rxe-lst-brw-1M-write-64K-read.pcap.gz"
-)
-
-var (
-	improvised   = netip.MustParseAddr("10.88.0.1")
-	kernel       = netip.MustParseAddr("10.88.0.2")
-	secondKernel = netip.MustParseAddr("10.88.0.3")
-)
-
-func load(t testing.TB, file string) *replay.Script {
-	t.Helper()
-	s, err := replay.Load(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// roles calls f for both nodes of a recording.
-func roles(t *testing.T, file string, f func(t *testing.T, s *replay.Script, host netip.Addr)) {
-	s := load(t, file)
-	for _, host := range s.Hosts() {
-		t.Run(fmt.Sprintf("%s/we are %v", filepath.Base(file), s.Other(host)), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { f(t, s, host) })
-		})
-	}
-}
 
 // TestPings replays the recorded pings against our driver, in both roles.
 func TestPings(t *testing.T) {

@@ -1,4 +1,4 @@
-package o2iblnd_test
+package replay_test
 
 import (
 	"bytes"
