@@ -15,6 +15,7 @@ import (
 	"github.com/google/gopacket"
 
 	"ulnet/lnd/capture"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -77,6 +78,7 @@ func dissect(t testing.TB, b []byte, opt capture.Options) (list []*capture.Recor
 // TestDatagrams: a driver's datagrams appear as UDP packets, and are messages of
 // no connection when they are read (RM-A22).
 func TestDatagrams(t *testing.T) {
+	spec.Covers(t, "RM-A22")
 	list, counts := dissect(t, writeDatagrams(t), capture.Options{})
 	if len(list) != 2 || counts.Packets != 2 || counts.Other+counts.Malformed > 0 {
 		t.Fatalf("%d records, %+v", len(list), counts)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -75,6 +76,7 @@ func (b *bench) catch(from nid.NID, bits uint64) {
 // TestMulticastRules: which datagrams a rule is about, on both ways, and that what
 // is spoiled stays a datagram (RM-24, RM-36).
 func TestMulticastRules(t *testing.T) {
+	spec.Covers(t, "RM-24", "RM-36")
 	for _, tt := range []struct {
 		name       string
 		rule       string

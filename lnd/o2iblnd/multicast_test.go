@@ -12,6 +12,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest"
 	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/verbs"
 	"ulnet/lnd/verbs/softroce"
 	"ulnet/lnd/verbs/softroce/emulator"
@@ -35,6 +36,7 @@ func randomBase() netip.Addr { return netip.AddrFrom4([4]byte{239, byte(1 + rand
 // TestMulticastContract runs the suite of those who have multicast (RM-A22) over
 // software RoCE: on addresses of the loopback, and over the emulator of a wire.
 func TestMulticastContract(t *testing.T) {
+	spec.Covers(t, "RM-A22")
 	for name, opener := range map[string]func() verbs.Opener{
 		"sockets": func() verbs.Opener { return softroce.Open },
 		"emulator": func() verbs.Opener {

@@ -3,10 +3,13 @@ package readloop
 import (
 	"testing"
 	"time"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestReceive (LF-1): a follower that has the loop takes message after message.
 func TestReceive(t *testing.T) {
+	spec.Covers(t, "LF-1")
 	w := newSource(t).start()
 	w.handOver()
 	if w.loop.Requested() {
@@ -25,6 +28,7 @@ func TestReceive(t *testing.T) {
 // TestEnds (LF-2): what ends a hand-over, and that the own goroutine reads afterwards, if
 // there is anything to read.
 func TestEnds(t *testing.T) {
+	spec.Covers(t, "LF-2")
 	for name, tt := range map[string]struct {
 		end  func(w *testSource, result chan bool)
 		over bool
@@ -71,6 +75,7 @@ func TestEnds(t *testing.T) {
 // TestNotHandedOver (LF-3): a follower that has withdrawn its request, still waits or is
 // refused by the source does not get the loop.
 func TestNotHandedOver(t *testing.T) {
+	spec.Covers(t, "LF-3")
 	for name, request := range map[string]func(w *testSource){
 		"refused": func(w *testSource) {
 			w.refuses.Store(true)
@@ -103,6 +108,7 @@ func TestNotHandedOver(t *testing.T) {
 // TestUnused (LF-4): a follower that does not come back loses the loop, and its next
 // requests are refused: more of them after each hand-over that was used too little.
 func TestUnused(t *testing.T) {
+	spec.Covers(t, "LF-4")
 	for name, tt := range map[string]struct{ uses, most int }{
 		"not used":   {0, maxUnused},
 		"too little": {provenUses - 1, maxUnused},
@@ -195,6 +201,7 @@ func (w *testSource) refused(n int) {
 // TestWatchdog (LF-5): the watchdog takes an unused loop back, and that of the next
 // hand-over too.
 func TestWatchdog(t *testing.T) {
+	spec.Covers(t, "LF-5")
 	w := newSource(t)
 	w.watchdog.Period = 0
 	w.start()
@@ -209,6 +216,7 @@ func TestWatchdog(t *testing.T) {
 // TestMaxAbsence (LF-6): a follower that comes back late loses the loop, whether or not it
 // came in time before; one that is blocked in Receive keeps it.
 func TestMaxAbsence(t *testing.T) {
+	spec.Covers(t, "LF-6")
 	for name, late := range map[string]bool{"in time": false, "late": true} {
 		for _, times := range []int{0, 3} {
 			t.Run(name, func(t *testing.T) {
@@ -301,6 +309,7 @@ func TestInterruptedInTime(t *testing.T) {
 // TestRecall (LF-7): Recall takes an idle loop back, and counts it as unused only if the
 // follower is late. It leaves a taken one.
 func TestRecall(t *testing.T) {
+	spec.Covers(t, "LF-7")
 	w := newSource(t)
 	w.loop.Recall()
 	w.start()
@@ -324,6 +333,7 @@ func TestRecall(t *testing.T) {
 
 // TestNotIdle (LF-8): a loop that may not stay idle goes back to the own goroutine.
 func TestNotIdle(t *testing.T) {
+	spec.Covers(t, "LF-8")
 	w := newSource(t).start()
 	w.handOver()
 	result := w.receive()

@@ -4,11 +4,14 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestAddDuringCheck (LF-5): the watchdog checks a loop that is added during a round too,
 // although none of the others keeps it awake.
 func TestAddDuringCheck(t *testing.T) {
+	spec.Covers(t, "LF-5")
 	w := &Watchdog{Period: time.Hour}
 	first, second := &Loop{state: Taken}, &Loop{state: Taken}
 	add := func(l *Loop) {

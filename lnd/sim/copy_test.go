@@ -3,11 +3,14 @@ package sim
 import (
 	"testing"
 	"time"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // A multicast leaves its sender's link once, whatever the number of receivers
 // (RM-1): all get it at the same time, and what is behind waits for one.
 func TestCopiesLeaveOnce(t *testing.T) {
+	spec.Covers(t, "RM-1")
 	const receivers = 8
 	b := newBench(t, Config[int]{Nodes: receivers + 1, Topology: flat("latency 3ms"), AccessRate: tenMegabit})
 	for i := range receivers {

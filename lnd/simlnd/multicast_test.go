@@ -10,6 +10,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnd/link"
 	"ulnet/lnd/lndtest"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnet/nid"
 )
@@ -76,6 +77,7 @@ func (n *net) join(members ...sim.NodeID) {
 // TestMulticastLoss: each receiver loses datagrams of its own (RM-1), and the
 // sender's link is taken once for all of them.
 func TestMulticastLoss(t *testing.T) {
+	spec.Covers(t, "RM-1")
 	q := millisecond()
 	q.Loss = 0.2
 	n := newNet(t, 9, q, 0)

@@ -13,6 +13,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/wire"
 )
@@ -70,6 +71,7 @@ func TestChecksumVectors(t *testing.T) {
 // the message ends with EIO, wherever the error is and whatever becomes of the
 // payload, no cookie is acknowledged, and the connections are closed.
 func TestChecksumMismatch(t *testing.T) {
+	spec.Covers(t, "SK-10")
 	const size = 70000
 	sinks := map[string]func(*host, *lnd.Delivery) (lnd.Verdict, error){
 		"taken":   validate,
@@ -149,6 +151,7 @@ func TestChecksumInPieces(t *testing.T) {
 // TestChecksumSent (SK-11): with enable_csum each message of version 2 has one, in one
 // piece or many, NOOPs too; those of version 3 have none.
 func TestChecksumSent(t *testing.T) {
+	spec.Covers(t, "SK-11")
 	bubble(t, func(t *testing.T) {
 		h, p := established2(t, Config{Checksum: true})
 		for _, size := range []int{0, 8, 1000, 60000} {

@@ -7,12 +7,14 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/wire"
 )
 
 // TestChoice (SK-15): small messages on CONTROL, from min_bulk on BULK_OUT, priority on BULK_IN.
 func TestChoice(t *testing.T) {
+	spec.Covers(t, "SK-15")
 	const headers = ksock.MsgHeaderSize + wire.HeaderSize
 	for _, tt := range []struct {
 		name     string

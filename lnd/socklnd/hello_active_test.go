@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/nid"
 )
@@ -68,6 +69,7 @@ func (l *memListener) expectNobody(t *testing.T, d time.Duration) {
 // TestActiveOpens (SK-16): CONTROL, BULK_IN, BULK_OUT from ports 1023, 1022, 1021, and
 // the message goes on the first.
 func TestActiveOpens(t *testing.T) {
+	spec.Covers(t, "SK-16")
 	bubble(t, func(t *testing.T) {
 		h, l := dialScene(t, Config{})
 		h.put(probeID, pattern(8))
@@ -109,6 +111,7 @@ func TestActiveConnsPerPeer(t *testing.T) {
 // TestActiveFails (SK-6) is the table of answers that end an attempt: the message
 // fails, the peer is down, and the next try has to wait.
 func TestActiveFails(t *testing.T) {
+	spec.Covers(t, "SK-6")
 	for _, tt := range []struct {
 		name, reply string
 		after       time.Duration
@@ -169,6 +172,7 @@ func TestActiveFails(t *testing.T) {
 // TestActiveBackOff (SK-18): the time between tries doubles from min_reconnectms to
 // max_reconnectms.
 func TestActiveBackOff(t *testing.T) {
+	spec.Covers(t, "SK-18")
 	bubble(t, func(t *testing.T) {
 		h := start(t, "10.0.0.2", newMemNet().config(Config{}))
 		sent := 0
@@ -195,6 +199,7 @@ func TestActiveBackOff(t *testing.T) {
 
 // TestTooSoon (SK-19): a message that comes too soon is told why, and for how long.
 func TestTooSoon(t *testing.T) {
+	spec.Covers(t, "SK-19")
 	bubble(t, func(t *testing.T) {
 		h := start(t, "10.0.0.2", newMemNet().config(Config{}))
 		h.put(probeID)
@@ -306,6 +311,7 @@ func TestPassiveWinsRace(t *testing.T) {
 // TestActiveAdoptsVersion (SK-7): NONE in version 2 is tried again at once in
 // version 2, and so are the other connections.
 func TestActiveAdoptsVersion(t *testing.T) {
+	spec.Covers(t, "SK-7")
 	bubble(t, func(t *testing.T) {
 		h, l := dialScene(t, Config{})
 		begin := time.Now()
@@ -345,6 +351,7 @@ func TestActiveVersionPingPong(t *testing.T) {
 // TestActiveRestartedPeer (SK-8): another incarnation ends what is there, and all is
 // dialled anew.
 func TestActiveRestartedPeer(t *testing.T) {
+	spec.Covers(t, "SK-8")
 	bubble(t, func(t *testing.T) {
 		h, l := dialScene(t, Config{})
 		reboot := func(s string) string { return strings.Replace(s, "8877665544332211", "9977665544332211", 1) }

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -48,6 +49,7 @@ const (
 // TestPassiveRefusals (SK-1) is the table of what an acceptor answers to bad
 // openings. After each a good peer is served.
 func TestPassiveRefusals(t *testing.T) {
+	spec.Covers(t, "SK-1")
 	for _, tt := range []struct {
 		name   string
 		port   int // of the prober, 1000 if 0
@@ -133,6 +135,7 @@ c1000000 00000000 0000000000000000 0000000000000000 ; ksock header
 
 // TestPassiveTimeouts (SK-4): accept_timeout is counted for each read.
 func TestPassiveTimeouts(t *testing.T) {
+	spec.Covers(t, "SK-4")
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()
 		h := start(t, "10.0.0.2", n.config(Config{}))
@@ -243,6 +246,7 @@ func TestPassiveSet(t *testing.T) {
 // TestAcceptAll (SK-5): a peer on an unprivileged port is named by its socket, and so
 // are its messages.
 func TestAcceptAll(t *testing.T) {
+	spec.Covers(t, "SK-5")
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()
 		h := start(t, "10.0.0.2", n.config(Config{Accept: AcceptAll}))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // helloLoopback is request and HELLO of a kernel at 127.0.0.1 that dials
@@ -82,6 +83,7 @@ func TestHoldNoticesHangUp(t *testing.T) {
 // TestHoldOverTCP (SK-23): a held message is read whole after Recv, at once or later,
 // and so is what comes behind it.
 func TestHoldOverTCP(t *testing.T) {
+	spec.Covers(t, "SK-23")
 	f := newTCPFabric()
 	h := start(t, "127.0.0.2", f.config(Config{}))
 	deliveries := make(chan *lnd.Delivery, 1)

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -75,6 +76,7 @@ func (s *speaker) message(typ wire.MsgType, length uint32, payload ...byte) []by
 // TestMalformed (SK-13) is what a receiver does with each malformed input, in every
 // version: it ends all connections of the peer, for a reason that is counted.
 func TestMalformed(t *testing.T) {
+	spec.Covers(t, "SK-13")
 	for _, tt := range []struct {
 		name   string
 		lowest ksock.Version // that knows it
@@ -142,6 +144,7 @@ func TestMalformed(t *testing.T) {
 // TestAnyMessageAnyConnection (wrong connection type, SK-14): a receiver takes every
 // message on every connection, whatever its type is for.
 func TestAnyMessageAnyConnection(t *testing.T) {
+	spec.Covers(t, "SK-14")
 	for v := ksock.V1; v <= ksock.V4; v++ {
 		for ctype := ksock.Any; ctype <= ksock.BulkOut; ctype++ {
 			t.Run(fmt.Sprintf("%v/%v", v, ctype), func(t *testing.T) {
@@ -161,6 +164,7 @@ func TestAnyMessageAnyConnection(t *testing.T) {
 // TestChoiceByVersion (SK-15): a message of less than min_bulk with all its headers goes
 // on CONTROL, all others on BULK_OUT, in every version.
 func TestChoiceByVersion(t *testing.T) {
+	spec.Covers(t, "SK-15")
 	for v := ksock.V1; v <= ksock.V4; v++ {
 		t.Run(v.String(), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -111,6 +112,7 @@ func TestMulticastRoom(t *testing.T) {
 // TestMulticastOverrun: what finds the receive buffer full is lost, and counted
 // (RM-A21); what was promised to fit does.
 func TestMulticastOverrun(t *testing.T) {
+	spec.Covers(t, "RM-A21")
 	s := newStreet(t, Config{MulticastRxBuffer: 32 << 10})
 	b := s.ends[1]
 	hold, held := make(chan struct{}), make(chan struct{})

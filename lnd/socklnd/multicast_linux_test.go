@@ -9,6 +9,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest"
 	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
@@ -27,6 +28,7 @@ func freeUDPPort(t testing.TB) uint16 {
 // TestMulticastContract runs the suite of those who have multicast (RM-25), on
 // addresses of the loopback, which hear each other as daemons of one host do.
 func TestMulticastContract(t *testing.T) {
+	spec.Covers(t, "RM-25")
 	lndtest.RunMulticast(t, lndtest.MulticastHarness{
 		Start: func(t *testing.T, ups []lnd.Upcalls) (nis []lnd.NI) {
 			port := freeUDPPort(t)
@@ -77,6 +79,7 @@ func (n inHost) Multicast(m *lnd.Message) {
 // TestMulticastOverBridge runs the suite between hosts at a switch (RM-25), over
 // IPv4 and IPv6.
 func TestMulticastOverBridge(t *testing.T) {
+	spec.Covers(t, "RM-25")
 	for name, format := range map[string]string{"IPv4": "10.9.0.%d/24", "IPv6": "fd09::%d/64"} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && name == "IPv4" {

@@ -9,10 +9,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestReservedPorts shows SK-2.
 func TestReservedPorts(t *testing.T) {
+	spec.Covers(t, "SK-2")
 	for _, tt := range []struct {
 		name string
 		cfg  Config

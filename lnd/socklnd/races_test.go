@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/nid"
 )
@@ -56,6 +57,7 @@ func (s *raceScene) opens(from, opening, answer string) *probe {
 // once instead of after the pause, and refused again while the peer opens the
 // last ones; then nothing is missing.
 func TestRaceLost(t *testing.T) {
+	spec.Covers(t, "SK-17")
 	bubble(t, func(t *testing.T) {
 		s := newRaceScene(t)
 		s.h.put(s.winner)
@@ -191,6 +193,7 @@ func TestComingBack(t *testing.T) {
 // TestConnsPerPeer (SK-16): the order in which kernels open many connections, and the
 // choice among them.
 func TestConnsPerPeer(t *testing.T) {
+	spec.Covers(t, "SK-16")
 	for _, tt := range []struct {
 		name string
 		cfg  Config

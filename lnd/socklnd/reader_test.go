@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestFragments (SK-9): messages arrive whole however the stream is cut.
 func TestFragments(t *testing.T) {
+	spec.Covers(t, "SK-9")
 	var stream []byte
 	for _, size := range []int{0, 1, 300, 5000} {
 		stream = append(stream, kernelPut(t, 0, pattern(size))...)
@@ -41,6 +43,7 @@ func TestFragments(t *testing.T) {
 
 // TestBigEndianPeer shows SK-9.
 func TestBigEndianPeer(t *testing.T) {
+	spec.Covers(t, "SK-9")
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()
 		h := start(t, "10.0.0.2", n.config(Config{}))
@@ -60,6 +63,7 @@ func TestBigEndianPeer(t *testing.T) {
 // TestHold (SK-23): a held message stops its connection and no other, for as long as
 // it takes.
 func TestHold(t *testing.T) {
+	spec.Covers(t, "SK-23")
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{Keepalive: -1})
 		held := make(chan *lnd.Delivery, 1)

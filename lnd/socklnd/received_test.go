@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestReceivedAt: CH-35: a message that came along with another one has the time
 // of the read, however long it lay in the buffer; one that lay in the socket has
 // the time at which it was read from there.
 func TestReceivedAt(t *testing.T) {
+	spec.Covers(t, "CH-35")
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{Keepalive: -1})
 		var times []time.Duration

@@ -5,11 +5,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestReceiveTimeout (SK-21): a message that stops half-way ends the connections
 // between sock_timeout and 1.25 × sock_timeout.
 func TestReceiveTimeout(t *testing.T) {
+	spec.Covers(t, "SK-21")
 	whole := kernelPut(t, 0, pattern(100))
 	for name, part := range map[string]int{
 		"message header": 10, "LNet header": 24, "in the LNet header": 50, "payload": 150,
@@ -47,6 +50,7 @@ func TestSlowSender(t *testing.T) {
 // TestSendTimeout (SK-21): a peer that reads nothing loses its connections; another
 // peer is not concerned.
 func TestSendTimeout(t *testing.T) {
+	spec.Covers(t, "SK-21")
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{Keepalive: -1})
 		begin := time.Now()
@@ -69,6 +73,7 @@ func TestSendTimeout(t *testing.T) {
 // TestKeepalive (SK-20): a silent peer gets a NOOP on our BULK_IN after 30 s and again
 // after at least 10 s; one that speaks gets none.
 func TestKeepalive(t *testing.T) {
+	spec.Covers(t, "SK-20")
 	bubble(t, func(t *testing.T) {
 		_, k := established(t, Config{})
 		begin := time.Now()

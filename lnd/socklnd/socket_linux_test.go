@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/socklnd/ksock"
 )
 
@@ -42,6 +43,7 @@ func TestSocketOptions(t *testing.T) {
 // TestControlIsMarked (GO-61): CONTROL connections carry DSCP and SO_PRIORITY at both
 // ends, bulk ones do not.
 func TestControlIsMarked(t *testing.T) {
+	spec.Covers(t, "GO-61")
 	for _, tt := range []struct {
 		name                                       string
 		cfg                                        Config

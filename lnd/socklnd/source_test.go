@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -51,6 +52,7 @@ func checkRefused(t *testing.T, n *memNet, h *host, from, opening string, why Re
 // TestHelloOfAnotherNet (SK-24): whoever is not of the NI's net is refused in every version of the
 // HELLO, without a word, also where source_address is off, and becomes no peer.
 func TestHelloOfAnotherNet(t *testing.T) {
+	spec.Covers(t, "SK-24")
 	foreign := []nid.NID{
 		nid.MustParse("10.0.0.1@tcp5"), nid.MustParse("10.0.0.1@o2ib"), nid.Lo0(), nid.MustParse("7@gni"),
 		nid.MustParse("a000001@<17:0>"), nid.MustParse("a000001@<200:65535>"), nid.MustParse("7@<9:1>"),
@@ -85,6 +87,7 @@ func TestHelloWithoutAddress(t *testing.T) {
 // TestSourceAddress (SK-25): who calls itself by a NID with another address than the connection's is
 // refused from any port; the node that has the NID keeps its connections.
 func TestSourceAddress(t *testing.T) {
+	spec.Covers(t, "SK-25")
 	for _, tt := range []struct {
 		name, from, source string
 		version            ksock.Version

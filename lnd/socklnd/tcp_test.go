@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/wire"
 )
 
@@ -48,6 +49,7 @@ func pattern(n int) []byte {
 // TestBothDial (SK-17) lets two nodes begin at the same moment: the connections of the
 // higher NID win, and every message arrives.
 func TestBothDial(t *testing.T) {
+	spec.Covers(t, "SK-17")
 	for range 20 {
 		f := newTCPFabric()
 		a := start(t, "127.0.0.1", f.config(Config{}))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -54,6 +55,7 @@ const (
 // TestPassiveVersions (SK-3) answers recorded openings, byte for byte as the kernel
 // did, and takes the first message.
 func TestPassiveVersions(t *testing.T) {
+	spec.Covers(t, "SK-3")
 	for _, d := range []dialogue{
 		{
 			name: "pinned to 1", we: "10.77.0.10", they: "10.77.0.11", cfg: Config{Protocol: 1}, incarnation: 0x18e9dc770076cd0e, version: 1,
@@ -111,6 +113,7 @@ func TestPassiveVersions(t *testing.T) {
 // TestActiveVersions (SK-3) dials recorded answers and says byte for byte what the
 // kernel said, the first message included.
 func TestActiveVersions(t *testing.T) {
+	spec.Covers(t, "SK-3")
 	for _, d := range []dialogue{
 		{
 			name: "version 1 adopted", we: "10.77.0.11", they: "10.77.0.10", incarnation: 0x18e9dc77b8dab64e, version: 1,
@@ -268,6 +271,7 @@ func TestUserFlaggedIPv6(t *testing.T) {
 // TestAnyCarriesNothing (SK-22): from version 3 on an ANY connection that a peer opens
 // is accepted, and nothing is sent on it.
 func TestAnyCarriesNothing(t *testing.T) {
+	spec.Covers(t, "SK-22")
 	for _, tt := range []struct {
 		name    string
 		version func(string) string

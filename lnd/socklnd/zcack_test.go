@@ -9,12 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/socklnd/ksock"
 )
 
 // TestZeroCopyAcks (SK-12): every cookie is answered once, on the connection of type
 // BULK_IN, whatever becomes of the payload.
 func TestZeroCopyAcks(t *testing.T) {
+	spec.Covers(t, "SK-12")
 	sinks := map[string]func(*host, *lnd.Delivery) (lnd.Verdict, error){
 		"taken":   validate,
 		"dropped": func(*host, *lnd.Delivery) (lnd.Verdict, error) { return lnd.Accept, nil },

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/verbs/ibta"
 )
 
@@ -164,6 +165,7 @@ func FuzzICRC(f *testing.F) {
 
 // BenchmarkICRC is G-IB-3's: at least 12 GB/s of packets with 1 KiB.
 func BenchmarkICRC(b *testing.B) {
+	spec.Covers(b, "G-IB-3")
 	path := ibta.NewPath(netip.MustParseAddrPort("10.0.0.1:49152"), netip.MustParseAddrPort("10.0.0.2:4791"))
 	for _, size := range []struct {
 		name string

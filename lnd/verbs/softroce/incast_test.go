@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/verbs"
 	"ulnet/lnet/machine"
 )
@@ -134,6 +135,7 @@ func (x *incast) stats() (sum TransportStats) {
 // TestIdleMemory: an idle queue pair takes less than 8 KiB of memory, all in (goal
 // G-IB-4).
 func TestIdleMemory(t *testing.T) {
+	spec.Covers(t, "G-IB-4")
 	const conns, most = 1000, 8 << 10
 	v := newVirtual(t, 1, perfect)
 	var nodes [2]*mover
