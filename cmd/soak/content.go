@@ -1,6 +1,9 @@
 package main
 
-import "encoding/binary"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // Every byte that is sent follows from a key and its place, so that whoever
 // gets it can check it. A key names a PUT, or the memory that a worker offers
@@ -42,24 +45,20 @@ func fill(b []byte, key, at uint64) {
 }
 
 // mismatch compares b with the content from byte at on and returns the index
-// of a byte in the first word that differs, or -1.
+// of the first byte that differs, or -1.
 func mismatch(b []byte, key, at uint64) int {
-	for done := uint64(0); done < uint64(len(b)); {
-		w, skip := word(key, (at+done)/8), (at+done)%8
-		n := min(8-skip, uint64(len(b))-done)
-		if n == 8 {
-			if binary.LittleEndian.Uint64(b[done:]) != w {
-				return int(done)
-			}
-		} else {
-			w >>= 8 * skip
-			for i := range n {
-				if b[done+i] != byte(w>>(8*i)) {
-					return int(done + i)
-				}
+	var want [4096]byte
+	for done := 0; done < len(b); done += len(want) {
+		n := min(len(want), len(b)-done)
+		fill(want[:n], key, at+uint64(done))
+		if bytes.Equal(want[:n], b[done:done+n]) {
+			continue
+		}
+		for i := range n {
+			if want[i] != b[done+i] {
+				return done + i
 			}
 		}
-		done += n
 	}
 	return -1
 }

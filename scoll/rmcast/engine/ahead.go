@@ -69,7 +69,7 @@ func (c *complaints) refused(now time.Duration, out *Output, from nid.NID, why w
 		return
 	}
 	c.next = now + complainEvery
-	out.Effects = append(out.Effects, Effect{Kind: Refused, To: from, Why: refusal(why)})
+	out.emit(Effect{Kind: Refused, To: from, Why: refusal(why)})
 }
 
 // admitted are the nodes that may be members; nil: all nodes.

@@ -37,14 +37,7 @@ func newChild(rank, depth, window int) *child {
 func (k *child) slot(seq uint64) *childSlot { return &k.slots[seq%uint64(len(k.slots))] }
 
 // child returns the child at a rank, or nil.
-func (s *stream) child(rank int) *child {
-	for _, k := range s.children {
-		if k.rank == rank {
-			return k
-		}
-	}
-	return nil
-}
+func (s *stream) child(rank int) *child { return find(s.children, rank) }
 
 // rewire computes parent and children anew: the nearest ancestor that has not
 // failed, and in place of failed children theirs (RM-A8).
@@ -106,17 +99,11 @@ func (s *stream) inherit(k, heir *child) {
 	for i := range heir.slots {
 		k.slots[i].acked = k.slots[i].acked || heir.slots[i].acked
 	}
-	for seq := s.stable; seq < s.head; {
-		f := s.slot(seq)
-		if !f.delivered {
-			seq++
-			continue
-		}
+	for seq, f := range s.delivered() {
 		if !s.childHas(k, seq, f.count) {
 			s.watch(k, seq)
 			s.poll(k.rank, span{seq, seq + uint64(f.count)}, wire.FlagAtOnce)
 		}
-		seq += uint64(f.count)
 	}
 }
 

@@ -91,6 +91,15 @@ type Output struct {
 	IDs     []wire.ID
 }
 
+func (o *Output) emit(e Effect) { o.Effects = append(o.Effects, e) }
+
+// order sends a message from or to a manager.
+func (o *Output) order(to nid.NID, m *wire.Order) {
+	begin := len(o.Buf)
+	o.Buf = m.AppendTo(o.Buf)
+	o.emit(Effect{Kind: DoReport, To: to, Head: Range{begin, len(o.Buf)}})
+}
+
 // keptBuf is how much memory of an Output is kept, in bytes.
 const keptBuf = 1 << 20
 

@@ -28,7 +28,7 @@ func (m *Machine) outranked(from nid.NID, o *wire.Order) {
 func (m *Machine) refuse(from nid.NID, o *wire.Order) {
 	m.complaints.refused(m.now, m.out, from, wire.RefusedAhead)
 	r := wire.Order{Kind: wire.OrderRefused, Flags: wire.OrderReplica, Group: m.cfg.Group, You: uint32(wire.RefusedAhead), Epoch: m.epoch, Incarnation: o.Incarnation}
-	m.order(from, &r)
+	m.out.order(from, &r)
 }
 
 // denied takes word of a manager that it refuses what this node says.

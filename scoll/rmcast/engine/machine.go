@@ -134,12 +134,9 @@ func (m *Machine) emit(e Effect) { m.out.Effects = append(m.out.Effects, e) }
 
 // dirty makes sure that a stream's acknowledgements are looked at in this step.
 func (m *Machine) dirty(s *stream) {
-	for _, t := range m.touched {
-		if t == s {
-			return
-		}
+	if !slices.Contains(m.touched, s) {
+		m.touched = append(m.touched, s)
 	}
-	m.touched = append(m.touched, s)
 }
 
 // flush sends what the step has to tell other members.

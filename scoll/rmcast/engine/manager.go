@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 
@@ -158,7 +159,7 @@ func (g *Manager) managed(from nid.NID, o *wire.Order) {
 	case o.Kind == wire.OrderRefused:
 		if g.stats.Denied++; g.deniedAt <= g.now && g.admitted.has(from) {
 			g.deniedAt = g.now + complainEvery
-			g.out.Effects = append(g.out.Effects, Effect{Kind: Denied, To: from, Why: refusal(wire.Refusal(o.You))})
+			g.out.emit(Effect{Kind: Denied, To: from, Why: refusal(wire.Refusal(o.You))})
 		}
 	case o.Kind == wire.OrderList || o.Kind == wire.OrderState:
 		g.rival(from, o)
@@ -179,14 +180,25 @@ func (g *Manager) told(from nid.NID, o *wire.Order) {
 
 // find returns the member, or leaver, with an id.
 func (g *Manager) find(id wire.ID) *managed {
-	for _, list := range [...][]*managed{g.members, g.leavers} {
-		for _, m := range list {
-			if m.ID == id {
-				return m
-			}
+	for m := range g.all() {
+		if m.ID == id {
+			return m
 		}
 	}
 	return nil
+}
+
+// all lists members and leavers.
+func (g *Manager) all() iter.Seq[*managed] {
+	return func(yield func(*managed) bool) {
+		for _, list := range [...][]*managed{g.members, g.leavers} {
+			for _, m := range list {
+				if !yield(m) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func (g *Manager) isDeparted(id wire.ID) bool {
@@ -202,11 +214,9 @@ func (g *Manager) join(from nid.NID, o *wire.Order) {
 		g.sendList(m)
 		return
 	}
-	for _, list := range [...][]*managed{g.members, g.leavers} {
-		for _, m := range list {
-			if m.NID == from && m.Incarnation > o.Incarnation && g.now-m.heardAt < g.cfg.Takeover {
-				return // an old message
-			}
+	for m := range g.all() {
+		if m.NID == from && m.Incarnation > o.Incarnation && g.now-m.heardAt < g.cfg.Takeover {
+			return // an old message
 		}
 	}
 	if g.isDeparted(id) {
@@ -325,15 +335,13 @@ func (g *Manager) wake() time.Duration {
 		return g.turnWake()
 	}
 	wake := g.watchWake()
-	for _, m := range g.members {
+	for m := range g.all() {
 		if m.listed && m.known != g.version {
 			wake = min(wake, m.sentAt+g.patience(m))
 		}
 	}
 	for _, m := range g.leavers {
-		if wake = min(wake, m.leaveBy); m.known != g.version {
-			wake = min(wake, m.sentAt+g.patience(m))
-		}
+		wake = min(wake, m.leaveBy)
 	}
 	if len(g.collect.probes) > 0 {
 		wake = min(wake, g.collect.by)

@@ -52,7 +52,7 @@ func (g *Manager) claimed(from nid.NID, o *wire.Order) {
 	default: // it learns who manages
 		s := g.state(wire.OrderState)
 		s.Incarnation = o.Incarnation
-		g.order(from, &s)
+		g.out.order(from, &s)
 	}
 }
 
@@ -90,5 +90,5 @@ func (g *Manager) refuse(from nid.NID, o *wire.Order, why wire.Refusal) {
 func (g *Manager) deny(from nid.NID, o *wire.Order, why wire.Refusal) {
 	r := g.state(wire.OrderRefused)
 	r.Incarnation, r.You, r.Flags = o.Incarnation, uint32(why), o.Flags&wire.OrderReplica
-	g.order(from, &r)
+	g.out.order(from, &r)
 }

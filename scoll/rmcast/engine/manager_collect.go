@@ -80,7 +80,7 @@ func (g *Manager) question(id nid.NID) {
 			o.Flags |= wire.OrderDead
 		}
 	}
-	g.order(id, &o)
+	g.out.order(id, &o)
 }
 
 // named asks a member that another one names.

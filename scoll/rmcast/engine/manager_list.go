@@ -26,10 +26,8 @@ func (g *Manager) settle() {
 		return
 	}
 	if g.freeUp() || tell {
-		for _, list := range [...][]*managed{g.members, g.leavers} {
-			for _, m := range list {
-				g.sendState(m)
-			}
+		for m := range g.all() {
+			g.sendState(m)
 		}
 		g.leavers = slices.DeleteFunc(g.leavers, func(m *managed) bool { return m.last.Compare(g.free) < 0 })
 	}
@@ -41,11 +39,9 @@ func (g *Manager) freeUp() bool {
 		return false // there may be members that use older ones
 	}
 	free := g.usable
-	for _, list := range [...][]*managed{g.members, g.leavers} {
-		for _, m := range list {
-			if m.listed && m.oldest.Compare(free) < 0 {
-				free = m.oldest
-			}
+	for m := range g.all() {
+		if m.listed && m.oldest.Compare(free) < 0 {
+			free = m.oldest
 		}
 	}
 	if free.Compare(g.free) <= 0 {
@@ -66,30 +62,26 @@ func (g *Manager) publish() {
 	g.version = wire.Version{Epoch: g.epoch, Counter: g.version.Counter + 1}
 	g.latest = g.list()
 	g.stats.Lists++
-	g.out.Effects = append(g.out.Effects, Effect{Kind: Changed, Version: g.version})
-	for _, list := range [...][]*managed{g.members, g.leavers} {
-		for _, m := range list {
-			if !m.listed {
-				m.listed, m.since, m.listedAt = true, g.version, g.now
-			}
-			if m.tries = 0; m.known.Compare(before) >= 0 || m.behindAt == 0 {
-				m.behindAt = g.now
-			}
-			g.sendList(m)
+	g.out.emit(Effect{Kind: Changed, Version: g.version})
+	for m := range g.all() {
+		if !m.listed {
+			m.listed, m.since, m.listedAt = true, g.version, g.now
 		}
+		if m.tries = 0; m.known.Compare(before) >= 0 || m.behindAt == 0 {
+			m.behindAt = g.now
+		}
+		g.sendList(m)
 	}
 	g.tellRivals(true)
 }
 
 // remind sends lists again that were not acknowledged.
 func (g *Manager) remind() {
-	for _, list := range [...][]*managed{g.members, g.leavers} {
-		for _, m := range list {
-			if m.listed && m.known != g.version && m.sentAt+g.patience(m) <= g.now {
-				m.tries = min(m.tries+1, maxBackoff)
-				g.stats.Resent++
-				g.sendList(m)
-			}
+	for m := range g.all() {
+		if m.listed && m.known != g.version && m.sentAt+g.patience(m) <= g.now {
+			m.tries = min(m.tries+1, maxBackoff)
+			g.stats.Resent++
+			g.sendList(m)
 		}
 	}
 	if g.beatAt <= g.now {

@@ -105,7 +105,7 @@ func (g *Manager) setAlone(alone bool) {
 		g.stats.Alone++
 		e.Why = ErrQuorum
 	}
-	g.out.Effects = append(g.out.Effects, e)
+	g.out.emit(e)
 }
 
 // dropSilent leaves members behind that have not reported, or not acknowledged a list, for

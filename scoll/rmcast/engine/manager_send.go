@@ -4,16 +4,8 @@ import (
 	"slices"
 
 	"ulnet/lnet/machine"
-	"ulnet/lnet/nid"
 	"ulnet/scoll/rmcast/wire"
 )
-
-// order sends a message.
-func (g *Manager) order(to nid.NID, o *wire.Order) {
-	begin := len(g.out.Buf)
-	g.out.Buf = o.AppendTo(g.out.Buf)
-	g.out.Effects = append(g.out.Effects, Effect{Kind: DoReport, To: to, Head: Range{begin, len(g.out.Buf)}})
-}
 
 func (g *Manager) state(kind wire.OrderKind) wire.Order {
 	return wire.Order{Kind: kind, Group: g.cfg.Group, Epoch: g.epoch, Version: g.version, Usable: g.usable, Oldest: g.free}
@@ -80,20 +72,20 @@ func (g *Manager) sendList(m *managed) {
 	if slices.Contains(g.leavers, m) {
 		o.You = 0
 	}
-	g.order(m.NID, &o)
+	g.out.order(m.NID, &o)
 }
 
 func (g *Manager) sendState(m *managed) {
 	o := g.state(wire.OrderState)
 	o.Incarnation = m.Incarnation
-	g.order(m.NID, &o)
+	g.out.order(m.NID, &o)
 }
 
 // expel tells a node that it is no member.
 func (g *Manager) expel(id wire.ID) {
 	o := g.state(wire.OrderExpelled)
 	o.Incarnation = id.Incarnation
-	g.order(id.NID, &o)
+	g.out.order(id.NID, &o)
 }
 
 // tellRivals tells the other managers that this one is at work, and which list there
@@ -111,7 +103,7 @@ func (g *Manager) tellRivals(list bool) {
 	o.Flags, o.Of = o.Flags|wire.OrderReplica, uint16(g.hears(nobody))
 	for _, id := range g.cfg.Managers {
 		if id != g.cfg.Self {
-			g.order(id, &o)
+			g.out.order(id, &o)
 		}
 	}
 }

@@ -120,7 +120,7 @@ func (g *Manager) elect() {
 	for i, id := range w.gone {
 		g.departed = append(g.departed, departure{id, g.version, i >= len(w.gone)-w.silent})
 	}
-	g.out.Effects = append(g.out.Effects, Effect{Kind: Elected, Version: g.version})
+	g.out.emit(Effect{Kind: Elected, Version: g.version})
 	g.collect = collect{}
 	for _, m := range w.members {
 		g.ask(m, wire.MaxMembers) // all that were there said so
@@ -132,7 +132,7 @@ func (g *Manager) elect() {
 func (g *Manager) resign(to nid.NID, epoch uint64) {
 	w := &g.standby
 	if g.role == active {
-		g.out.Effects = append(g.out.Effects, Effect{Kind: Resigned, To: to})
+		g.out.emit(Effect{Kind: Resigned, To: to})
 		if g.version.IsValid() {
 			o := g.list()
 			w.version, w.members, w.gone, w.silent, w.next = g.version, o.Members, o.Departed, int(o.Silent), g.next
@@ -254,7 +254,7 @@ func (g *Manager) follow(from nid.NID, o *wire.Order) {
 	if o.Kind == wire.OrderState && o.Version.IsValid() && o.Version != w.version && w.askedAt+g.cfg.Heartbeat <= g.now {
 		w.askedAt = g.now
 		s := wire.Order{Kind: wire.OrderState, Flags: wire.OrderReplica, Group: g.cfg.Group}
-		g.order(from, &s) // of an epoch that is over: it answers with its list
+		g.out.order(from, &s) // of an epoch that is over: it answers with its list
 	}
 }
 

@@ -19,13 +19,10 @@ func (m *Machine) Members() (list []wire.Member, err error) {
 	case r == nil || m.state == out:
 		return nil, ErrNotMember
 	}
-	for i, p := range r.peers {
-		list = append(list, wire.Member{ID: p.id, Number: r.numbers[i]})
-	}
 	if errors.Is(m.refusal, ErrQuorum) {
 		err = ErrQuorum
 	}
-	return list, err
+	return r.members(), err
 }
 
 // Unheard adds to an error why managers take no notice of this node, if they do not.

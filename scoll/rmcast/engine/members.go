@@ -62,6 +62,15 @@ func (r *roster) has(p *peer) bool {
 	return rank >= 0 && r.peers[rank] == p
 }
 
+// members lists the members in the order of their numbers.
+func (r *roster) members() []wire.Member {
+	list := make([]wire.Member, len(r.peers))
+	for i, p := range r.peers {
+		list[i] = wire.Member{ID: p.id, Number: r.numbers[i]}
+	}
+	return list
+}
+
 // number is the communication number at a rank.
 func (r *roster) number(rank int) uint32 { return r.numbers[rank] }
 

@@ -35,12 +35,7 @@ func (s *stream) tick() {
 func (s *stream) overdue(k *child) {
 	k.due = machine.Never
 	var run span
-	for seq := s.stable; seq < s.head; {
-		f := s.slot(seq)
-		if !f.delivered {
-			seq++
-			continue
-		}
+	for seq, f := range s.delivered() {
 		if ks := k.slot(seq); !s.childHas(k, seq, f.count) {
 			if ks.dueAt <= s.m.now {
 				s.late(k, seq, f)
@@ -52,7 +47,6 @@ func (s *stream) overdue(k *child) {
 			}
 			k.due = min(k.due, ks.dueAt)
 		}
-		seq += uint64(f.count)
 	}
 	s.poll(k.rank, run, 0)
 }

@@ -144,7 +144,7 @@ func (m *Machine) sendReport(to nid.NID, epoch uint64) {
 	if m.asking {
 		o.Flags |= wire.OrderAsking
 	}
-	m.order(to, &o)
+	m.out.order(to, &o)
 }
 
 // known tells a new manager of all members of versions that are in use, and of those
@@ -184,11 +184,5 @@ func (m *Machine) known(to nid.NID, flags wire.OrderFlags, you uint32) {
 		}
 	}
 	o.Departed, o.Silent = append(o.Departed, silent...), uint16(len(silent))
-	m.order(to, &o)
-}
-
-func (m *Machine) order(to nid.NID, o *wire.Order) {
-	begin := len(m.out.Buf)
-	m.out.Buf = o.AppendTo(m.out.Buf)
-	m.emit(Effect{Kind: DoReport, To: to, Head: Range{begin, len(m.out.Buf)}})
+	m.out.order(to, &o)
 }

@@ -64,9 +64,7 @@ func (m *Machine) Status() Status {
 	}
 	if r := m.group.latest(); r != nil {
 		s.Version, s.Multicast, s.Fragment, s.Window = r.version, !r.tree, r.fragment, r.window
-		for i, p := range r.peers {
-			s.Members = append(s.Members, wire.Member{ID: p.id, Number: r.numbers[i]})
-		}
+		s.Members = r.members()
 		if r.self >= 0 {
 			s.Number = r.numbers[r.self]
 		}
@@ -84,17 +82,11 @@ func (m *Machine) Status() Status {
 
 func (s *stream) status() StreamStatus {
 	st := StreamStatus{Origin: s.origin.id, Number: s.number(), Version: s.roster.version, Stable: s.stable, Next: s.next, Head: s.head}
-	for seq := s.stable; seq < s.head; {
-		f := s.slot(seq)
-		if !f.delivered {
-			seq++
-			continue
-		}
+	for seq, f := range s.delivered() {
 		if !f.complete {
 			st.Waits = s.waits(seq, f)
 			break
 		}
-		seq += uint64(f.count)
 	}
 	return st
 }

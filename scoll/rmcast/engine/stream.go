@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"iter"
 	"time"
 
 	"ulnet/lnet/machine"
@@ -151,6 +152,23 @@ func (s *stream) advance() {
 			return
 		}
 		s.next += uint64(f.count)
+	}
+}
+
+// delivered lists the messages in the window that this member has delivered, by their first
+// sequence numbers and slots. The loop may free the slot it was given last.
+func (s *stream) delivered() iter.Seq2[uint64, *slot] {
+	return func(yield func(uint64, *slot) bool) {
+		for seq := s.stable; seq < s.head; {
+			f, next := s.slot(seq), seq+1
+			if f.delivered {
+				next = seq + uint64(f.count)
+				if !yield(seq, f) {
+					return
+				}
+			}
+			seq = next
+		}
 	}
 }
 

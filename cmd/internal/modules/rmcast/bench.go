@@ -61,11 +61,7 @@ func (m *Module) Bench(ctx context.Context, r BenchRequest, report func(Step) er
 	if r.Count < 1 || r.Count > maxBench || r.Size < 0 || r.Size > config.MaxMcast || r.InFlight < 1 || r.InFlight > sendsUnderWay {
 		return cli.Errnof(syscall.EINVAL, "want 1 to %d messages of 0 to %d bytes, 1 to %d of them at a time", maxBench, config.MaxMcast, sendsUnderWay)
 	}
-	g, err := m.group(r.Group)
-	if err != nil {
-		return err
-	}
-	group, err := g.ready(ctx, time.Duration(r.TimeoutMS)*time.Millisecond)
+	group, err := m.ready(ctx, r.Group, r.TimeoutMS)
 	if err != nil {
 		return err
 	}

@@ -236,7 +236,7 @@ func (m *Module) Join(ctx context.Context, r JoinRequest) error {
 	if err := g.change(ctx, g.join); err != nil {
 		return err
 	}
-	_, err = g.ready(ctx, time.Duration(r.TimeoutMS)*time.Millisecond)
+	_, err = m.ready(ctx, r.Group, r.TimeoutMS)
 	return err
 }
 

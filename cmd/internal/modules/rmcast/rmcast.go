@@ -191,6 +191,15 @@ func (g *group) notJoined() error {
 	return cli.Hint(cli.Errnof(syscall.ESRCH, "this node takes no part in group %s", g.cfg.Name), "'scollctl mcast join %s' joins it", g.cfg.Name)
 }
 
+// ready returns the group with a name when this node is a member of it.
+func (m *Module) ready(ctx context.Context, name string, timeoutMS int64) (*rmcast.Group, error) {
+	g, err := m.group(name)
+	if err != nil {
+		return nil, err
+	}
+	return g.ready(ctx, time.Duration(timeoutMS)*time.Millisecond)
+}
+
 // ready returns the group when this node is a member. A timeout of 0 is the default.
 func (g *group) ready(ctx context.Context, timeout time.Duration) (*rmcast.Group, error) {
 	group, err := g.joined()

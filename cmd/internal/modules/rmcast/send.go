@@ -56,11 +56,7 @@ const sendsUnderWay = 4096
 //	ESTALE     this node was expelled
 //	ECANCELED  it has left the group
 func (m *Module) Send(ctx context.Context, r SendRequest, body io.Reader) (SendResult, error) {
-	g, err := m.group(r.Group)
-	if err != nil {
-		return SendResult{}, err
-	}
-	group, err := g.ready(ctx, time.Duration(r.TimeoutMS)*time.Millisecond)
+	group, err := m.ready(ctx, r.Group, r.TimeoutMS)
 	if err != nil {
 		return SendResult{}, err
 	}
@@ -252,11 +248,7 @@ func (s *sending) end() (SendResult, error) {
 // Carry sends messages to a group, and returns when all live members have them. It waits
 // until this node is a member. cut makes them, of size bytes at most.
 func (m *Module) Carry(ctx context.Context, name string, wait time.Duration, cut func(size int) iter.Seq[[]byte]) error {
-	g, err := m.group(name)
-	if err != nil {
-		return err
-	}
-	group, err := g.ready(ctx, wait)
+	group, err := m.ready(ctx, name, wait.Milliseconds())
 	if err != nil {
 		return err
 	}
