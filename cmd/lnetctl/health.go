@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"time"
 
@@ -82,7 +83,7 @@ type clientRoleDoc struct {
 }
 
 func newHealthStatusDoc(s *healthmod.Status, verbose bool) healthStatusDoc {
-	doc := healthStatusDoc{Times: newTimesDoc(&s.Timing)}
+	doc := healthStatusDoc{Times: timesDoc(s.Timing)}
 	if s.Server != nil {
 		doc.Server = newServerDoc(s.Server)
 	}
@@ -185,29 +186,20 @@ func superseded(s *health.SupersededBy) string {
 }
 
 // timesDoc are the times in force, under the names of the configuration.
-type timesDoc struct {
-	Ping      string `json:"ping"`
-	Client    string `json:"client"`
-	Elect     string `json:"elect"`
-	Evict     string `json:"evict"`
-	Orphan    string `json:"orphan"`
-	Quorum    string `json:"quorum"`
-	Broadcast string `json:"broadcast"`
-	RTT       string `json:"rtt"`
-	Tick      string `json:"tick"`
-	Try       string `json:"try"`
-}
+type timesDoc healthmod.Timing
 
-func newTimesDoc(t *healthmod.Timing) timesDoc {
-	text := func(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }
-	doc := timesDoc{
-		Ping: text(t.PingMS), Client: text(t.ClientMS), Elect: text(t.ElectMS), Evict: text(t.EvictMS), Orphan: text(t.OrphanMS),
-		Quorum: text(t.QuorumMS), Broadcast: text(t.BroadcastMS), RTT: text(t.RTTMS), Tick: text(t.TickMS), Try: text(t.TryMS),
+// MarshalJSON implements json.Marshaler: each time is a text.
+func (t timesDoc) MarshalJSON() ([]byte, error) {
+	var b []byte
+	for field, ms := range reflect.ValueOf(t).Fields() {
+		text := (time.Duration(ms.Int()) * time.Millisecond).String()
+		if ms.Int() < 0 {
+			text = "at once"
+		}
+		b = fmt.Appendf(b, ",%q:%q", strings.TrimSuffix(field.Tag.Get("json"), "_ms"), text)
 	}
-	if t.QuorumMS < 0 {
-		doc.Quorum = "at once"
-	}
-	return doc
+	b[0] = '{'
+	return append(b, '}'), nil
 }
 
 func notZero(counters map[string]uint64) map[string]uint64 {

@@ -148,9 +148,6 @@ func (n *Net) boot(incarnation sim.Incarnation, kept sim.Program[*message]) sim.
 	return n.bootClient(incarnation)
 }
 
-// Timing are the times, with their defaults.
-func (n *Net) Timing() health.Timing { return n.timing }
-
 // firstClient is the node of the first client.
 func (n *Net) firstClient() sim.NodeID { return sim.NodeID(n.cfg.Servers) }
 

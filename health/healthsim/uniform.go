@@ -106,14 +106,7 @@ func (n *Net) lingers(id sim.NodeID) string {
 }
 
 // isImpostor reports whether a node runs, or ran, a client with the id of another one.
-func (n *Net) isImpostor(id sim.NodeID) bool {
-	for _, k := range n.impostors {
-		if k == id {
-			return true
-		}
-	}
-	return false
-}
+func (n *Net) isImpostor(id sim.NodeID) bool { return slices.Contains(n.impostors, id) }
 
 // claimants are the nodes on which the client of a node's id lives: that node, and others
 // that have its id.

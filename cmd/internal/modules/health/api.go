@@ -36,18 +36,26 @@ func (m *Module) server() (*health.ServerAgent, error) {
 	return agent, nil
 }
 
+// listing returns the server role, once a filter has been checked.
+func (m *Module) listing(filter interface{ Check() error }) (*health.ServerAgent, error) {
+	agent, err := m.server()
+	if err != nil {
+		return nil, err
+	}
+	if err := filter.Check(); err != nil {
+		return nil, cli.Errno(syscall.EINVAL, err)
+	}
+	return agent, nil
+}
+
 // Clients lists clients of this server, by their ids. Errors: ESRCH and
 // EAGAIN, as of all that asks the server role: there is none, or it waits for
 // gossip. EINVAL: the limit cannot be.
-func (m *Module) Clients(f ClientFilter) (ClientList, error) {
-	agent, err := m.server()
+func (m *Module) Clients(f ClientFilter) (list ClientList, err error) {
+	agent, err := m.listing(&f)
 	if err != nil {
-		return ClientList{}, err
+		return list, err
 	}
-	if err := f.Check(); err != nil {
-		return ClientList{}, cli.Errno(syscall.EINVAL, err)
-	}
-	var list ClientList
 	list.Clients, list.Matching = agent.List(limitOf(f.Limit), func(c *health.ClientInfo) bool {
 		return (f.State == "" || c.State == f.State) && (!f.Master.IsValid() || c.Master == f.Master) && (!f.NID.IsValid() || c.Peer.NID == f.NID)
 	})

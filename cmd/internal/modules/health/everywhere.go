@@ -4,11 +4,9 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"syscall"
 	"time"
 
 	"ulnet/cmd/internal/admin"
-	"ulnet/cmd/internal/cli"
 	scollmod "ulnet/cmd/internal/modules/scoll"
 	"ulnet/health"
 	"ulnet/lnet/nid"
@@ -77,11 +75,8 @@ type everywhere struct {
 // Everywhere lists the clients of all servers. Errors: as of ClientList and
 // Broadcast.
 func (m *Module) Everywhere(ctx context.Context, f EverywhereFilter) (EverywhereList, error) {
-	if _, err := m.server(); err != nil {
+	if _, err := m.listing(&f); err != nil {
 		return EverywhereList{}, err
-	}
-	if err := f.Check(); err != nil {
-		return EverywhereList{}, cli.Errno(syscall.EINVAL, err)
 	}
 	f.Limit = limitOf(f.Limit)
 	m.roles.mu.Lock()

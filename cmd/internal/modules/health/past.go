@@ -2,10 +2,8 @@ package health
 
 import (
 	"fmt"
-	"syscall"
 	"time"
 
-	"ulnet/cmd/internal/cli"
 	"ulnet/health"
 	"ulnet/lnet/nid"
 )
@@ -34,16 +32,12 @@ type PastList struct {
 }
 
 // History lists evictions by this server. Errors: as of ClientList.
-func (m *Module) History(f PastFilter) (PastList, error) {
-	agent, err := m.server()
+func (m *Module) History(f PastFilter) (list PastList, err error) {
+	agent, err := m.listing(&f)
 	if err != nil {
-		return PastList{}, err
-	}
-	if err := f.Check(); err != nil {
-		return PastList{}, cli.Errno(syscall.EINVAL, err)
+		return list, err
 	}
 	after := time.Now().Add(-f.Since)
-	var list PastList
 	list.Evictions, list.Matching = agent.History(limitOf(f.Limit), func(p *health.Past) bool {
 		return (f.Client == "" || p.Name == f.Client || p.Client.String() == f.Client) &&
 			(!f.NID.IsValid() || p.Peer.NID == f.NID) && (f.Since == 0 || p.At.After(after))
@@ -64,17 +58,13 @@ type TombstoneList struct {
 
 // Tombstones lists the lives of clients that this server refuses. Errors: as of
 // ClientList.
-func (m *Module) Tombstones(f TombstoneFilter) (TombstoneList, error) {
-	agent, err := m.server()
+func (m *Module) Tombstones(f TombstoneFilter) (list TombstoneList, err error) {
+	agent, err := m.listing(&f)
 	if err != nil {
-		return TombstoneList{}, err
-	}
-	if err := f.Check(); err != nil {
-		return TombstoneList{}, cli.Errno(syscall.EINVAL, err)
+		return list, err
 	}
 	id, err := health.ParseClientID(f.Client)
 	byID := err == nil
-	var list TombstoneList
 	list.Tombstones, list.Matching = agent.Tombstones(limitOf(f.Limit), func(t *health.TombstoneInfo) bool {
 		return (f.Client == "" || byID && t.Client == id || t.Name == f.Client) &&
 			(!f.NID.IsValid() || t.Peer.NID == f.NID) && (f.Since == 0 || t.Age <= f.Since)

@@ -28,21 +28,15 @@ func (m *Module) Status() (Status, error) {
 }
 
 // timing returns the times in force.
-func (h *roles) timing() Timing {
-	t, _ := h.cfg.Times.Filled() // the configuration was checked
-	return Timing{
-		PingMS: t.Ping.Milliseconds(), ClientMS: t.Client.Milliseconds(), ElectMS: t.Elect.Milliseconds(),
-		EvictMS: t.Evict.Milliseconds(), OrphanMS: t.Orphan.Milliseconds(), QuorumMS: quorumMS(t.Quorum),
-		BroadcastMS: t.Broadcast.Milliseconds(), RTTMS: t.RTT.Milliseconds(), TickMS: t.Tick.Milliseconds(), TryMS: t.Try.Milliseconds(),
+func (h *roles) timing() (t Timing) {
+	filled, _ := h.cfg.Times.Filled() // the configuration was checked
+	for field, ms := range reflect.ValueOf(&t).Elem().Fields() {
+		d := reflect.ValueOf(filled).FieldByName(strings.TrimSuffix(field.Name, "MS")).Interface().(time.Duration)
+		if ms.SetInt(d.Milliseconds()); d < 0 {
+			ms.SetInt(-1)
+		}
 	}
-}
-
-// quorumMS is a time in ms, -1 for one below 0.
-func quorumMS(d time.Duration) int64 {
-	if d < 0 {
-		return -1
-	}
-	return d.Milliseconds()
+	return t
 }
 
 func (h *roles) serverStatus(agent *health.ServerAgent) *ServerRole {
