@@ -16,6 +16,7 @@ import (
 	"ulnet/cmd/bench/worker"
 	"ulnet/cmd/internal/cli"
 	suite "ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestMain lets the test binary be the other process too.
@@ -122,6 +123,7 @@ func measureOnce(t *testing.T, g goal) int {
 }
 
 func TestUsage(t *testing.T) {
+	spec.Covers(t, "G-LN-1", "G-LN-3")
 	tests := []struct {
 		name   string
 		args   []string
@@ -178,6 +180,7 @@ func TestCompareIsTheMedianOfRatios(t *testing.T) {
 }
 
 func TestMergeKeepsOtherGoals(t *testing.T) {
+	spec.Covers(t, "G-LN-1", "G-LN-3")
 	one := merge(nil, "G-LN-3", "## G-LN-3\n\nold three\n")
 	both := merge(one, "G-LN-1", "## G-LN-1\n\nold one\n")
 	gone := append(both, "\n## G-XX\n\nno longer a goal\n\n## What was tried\n\nmuch\n"...)

@@ -8,11 +8,13 @@ import (
 	"ulnet/health/boltstore"
 	healthwire "ulnet/health/wire"
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestCrowds: G-CH-5: what is measured is a master with clients that stay: as a
 // machine and as a whole node, of which no message is lost.
 func TestCrowds(t *testing.T) {
+	spec.Covers(t, "G-CH-5")
 	const clients = 300
 	order := make([]int, clients)
 	for i := range order {

@@ -10,6 +10,7 @@ import (
 
 	"ulnet/cmd/bench/worker"
 	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestCastLines: G-RM-1 to G-RM-8 in their smallest form, 2048 bytes until all have
@@ -17,6 +18,7 @@ import (
 // something was behind, and where nothing may be lost, doubled, kept or
 // connected again (RM-23), nothing is.
 func TestCastLines(t *testing.T) {
+	spec.Covers(t, "RM-22", "RM-23", "RM-A13", "G-RM-1", "G-RM-8")
 	if testing.Short() {
 		t.Skip("runs 60 processes for some seconds; skipped by -short")
 	}

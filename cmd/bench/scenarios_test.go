@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestScenarios: what is measured by a scenario is there, and what it expects counts.
@@ -36,6 +38,7 @@ func TestScenarios(t *testing.T) {
 // TestScenariosOfMembership: G-GO-4, G-MS-3, G-MS-8, G-MS-10: so is what happens to gossip
 // and zones.
 func TestScenariosOfMembership(t *testing.T) {
+	spec.Covers(t, "G-GO-4", "G-MS-3", "G-MS-8", "G-MS-10")
 	ctx, b := t.Context(), &bench{rounds: 1}
 	paused, err := measurePauses(ctx, b)
 	if err != nil || len(paused) != 4 || paused[0].ratio != 0 || strings.Contains(paused[0].basis, " 0 cycles") {
@@ -56,6 +59,7 @@ func TestScenariosOfMembership(t *testing.T) {
 
 // TestScenariosOfHealth: G-CH-2, G-CH-4: so is what happens to clients and their masters.
 func TestScenariosOfHealth(t *testing.T) {
+	spec.Covers(t, "G-CH-2", "G-CH-4")
 	ctx, b := t.Context(), &bench{rounds: 1}
 	lines, err := measureEvictions(ctx, b)
 	if err != nil || len(lines) != 2 || lines[0].ratio < 17.5 || lines[1].ratio <= 0 || !lines[0].met() || !lines[1].met() || !strings.Contains(lines[0].basis, "40 deaths") {

@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	suite "ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestWholeSystem: G-MS-4: a system without stubs is measured as one.
 func TestWholeSystem(t *testing.T) {
+	spec.Covers(t, "G-MS-4")
 	lines, err := measureWholeSystem(t.Context(), 4, 2, 40)
 	if err != nil || len(lines) != 2 {
 		t.Fatalf("%d lines: %v", len(lines), err)
@@ -25,6 +27,7 @@ func TestWholeSystem(t *testing.T) {
 // TestZoneLines: G-MS-1 to G-MS-10 in their smallest form: each line has a figure that
 // something was behind.
 func TestZoneLines(t *testing.T) {
+	spec.Covers(t, "G-MS-1", "G-MS-10")
 	if !suite.Long() {
 		t.Skip("simulates for half a minute: set ULNET_LONG=1")
 	}

@@ -11,12 +11,14 @@ import (
 	healthmod "ulnet/cmd/internal/modules/health"
 	"ulnet/cmd/internal/modules/scoll"
 	"ulnet/health"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
 // TestClientListEverywhere: CH-61: all servers' views in one table: a line for each view,
 // those that differ are marked, and servers that did not answer are named.
 func TestClientListEverywhere(t *testing.T) {
+	spec.Covers(t, "CH-61")
 	f := serveFake(t)
 	clients := fakeClients()
 	view := func(c *health.ClientInfo, servers ...nid.NID) healthmod.ClientView {

@@ -11,12 +11,14 @@ import (
 	"ulnet/cmd/internal/cli"
 	healthmod "ulnet/cmd/internal/modules/health"
 	"ulnet/health"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
 // TestEvictNID: CH-61: all clients of an NID are evicted that this server can evict; the
 // others are listed, with where that can be done, once for each master.
 func TestEvictNID(t *testing.T) {
+	spec.Covers(t, "CH-61")
 	f := serveFake(t)
 	f.clients = fakeClients()
 	one, two, three := health.ClientIDOf("a"), health.ClientIDOf("b"), health.ClientIDOf("c")
@@ -58,6 +60,7 @@ func TestEvictNID(t *testing.T) {
 // TestEvictWait: CH-28: with --wait the command ends when all live servers have answered;
 // whatever else comes of the eviction is said, and is a failure.
 func TestEvictWait(t *testing.T) {
+	spec.Covers(t, "CH-28")
 	f := serveFake(t)
 	id := health.ClientIDOf("a")
 	f.evicted = healthmod.EvictReply{Master: serverOne, Incarnation: 1<<63 + 7}
@@ -106,6 +109,7 @@ func TestEvictWait(t *testing.T) {
 // TestEvictWaitTimeout: CH-28: when the time is over, the servers are named that have not
 // answered, and the exit code is 1.
 func TestEvictWaitTimeout(t *testing.T) {
+	spec.Covers(t, "CH-28")
 	f := serveFake(t)
 	missing := []nid.NID{serverTwo, serverOne}
 	f.eviction = func(healthmod.EvictionQuery, int) (healthmod.EvictionStatus, error) {

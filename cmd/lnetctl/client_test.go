@@ -12,6 +12,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	healthmod "ulnet/cmd/internal/modules/health"
 	"ulnet/health"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestClientList: clients in a table, as JSON, and by master and state.
@@ -104,6 +105,7 @@ func TestClientTombstones(t *testing.T) {
 // TestClientEvict: only an exact id is taken, and whatever comes of it is said,
 // with what to do next (CH-61).
 func TestClientEvict(t *testing.T) {
+	spec.Covers(t, "CH-61")
 	f := serveFake(t)
 	id := health.ClientIDOf("a").String()
 	for _, c := range []struct {

@@ -15,12 +15,14 @@ import (
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/lnd/lndtest/loopback"
 	"ulnet/lnd/lndtest/smalldisk"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestBadDisk: CH-4: a server whose state directory is on a disk that is full, or
 // read-only, starts all the same at its first start and at every other, answers, and says
 // what it cannot keep. When the disk is well again it keeps records without a restart.
 func TestBadDisk(t *testing.T) {
+	spec.Covers(t, "CH-4")
 	if testing.Short() {
 		t.Skip("waits until files are tried again; skipped by -short")
 	}

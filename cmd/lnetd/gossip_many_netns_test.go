@@ -10,11 +10,13 @@ import (
 
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestManyServersKilled (G-GO-9): of 64 daemons 30 are killed, so that the quorum just
 // holds. The others see that, and for minutes nobody takes one of them for dead.
 func TestManyServersKilled(t *testing.T) {
+	spec.Covers(t, "G-GO-9")
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("64 daemons for minutes: set ULNET_LONG=1")
 	}

@@ -8,11 +8,14 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestHealthOfMany: CH-33, CH-63, CH-8: seven servers and forty clients are cut apart for
 // as long as a partition is noticed by some and not by others, and drained.
 func TestHealthOfMany(t *testing.T) {
+	spec.Covers(t, "CH-8", "CH-33", "CH-63")
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("starts 47 daemons: set ULNET_LONG=1")
 	}

@@ -12,12 +12,14 @@ import (
 
 	"ulnet/cmd/internal/modules/health"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestHealthOfGone: CH-2, CH-66: a client that is gone is evicted by all servers whatever
 // its node still says to them: when it is killed and other programs of the node go on, when
 // it was on a server, and when its farewell is lost.
 func TestHealthOfGone(t *testing.T) {
+	spec.Covers(t, "CH-2", "CH-66")
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("waits for three evictions: set ULNET_LONG=1")
 	}

@@ -20,6 +20,7 @@ import (
 	"ulnet/health"
 	healthwire "ulnet/health/wire"
 	"ulnet/lnd/lndtest/loopback"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/socklnd"
 	"ulnet/lnet/discovery"
 	"ulnet/lnet/nid"
@@ -231,6 +232,7 @@ var crashedText = regexp.MustCompile(`(?m)^(lnetd:|panic:|fatal error:).*|level=
 // in the first second of its start, starts again each time, with all clients that it has
 // accepted, and damages no file.
 func TestKilledServer(t *testing.T) {
+	spec.Covers(t, "CH-4", "CH-65", "CH-66")
 	if testing.Short() {
 		t.Skip("kills servers; skipped by -short")
 	}

@@ -17,6 +17,7 @@ import (
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/health"
 	"ulnet/lnd/lndtest/loopback"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // heldWithin bounds how long servers and clients may take to agree.
@@ -125,6 +126,7 @@ func (c *clinic) awaitHeld(client int, servers ...int) (s healthmod.ClientRole) 
 // A client that is killed is evicted by all servers; one that lives is not, whatever
 // is done to one of the servers and its records.
 func TestHealth(t *testing.T) {
+	spec.Covers(t, "CH-2", "CH-4", "CH-66")
 	if testing.Short() {
 		t.Skip("starts ten daemons one after the other; skipped by -short")
 	}

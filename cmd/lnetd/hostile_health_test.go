@@ -11,6 +11,7 @@ import (
 	healthmod "ulnet/cmd/internal/modules/health"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	healthwire "ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 	"ulnet/portals/keyring"
@@ -53,6 +54,7 @@ func (c *clinic) steal(victim healthmod.ClientRole, addr string, ring *keyring.R
 // with the key the servers ask the client, refuse the stranger, and the client keeps its
 // incarnation and its connections.
 func TestHostileHealth(t *testing.T) {
+	spec.Covers(t, "CH-A1")
 	if testing.Short() {
 		t.Skip("starts five daemons one after the other; skipped by -short")
 	}

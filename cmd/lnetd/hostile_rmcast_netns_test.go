@@ -18,6 +18,7 @@ import (
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/scoll/rmcast"
 	"ulnet/scoll/rmcast/engine"
@@ -51,6 +52,7 @@ const besiegeWithin = 20 * time.Second
 // the highest; then the manager is restarted. Multicasts work within one timeout, without
 // another restart, and both ends say what was refused.
 func TestHostileMulticast(t *testing.T) {
+	spec.Covers(t, "RM-A9")
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("restarts daemons in namespaces; set ULNET_LONG=1")
 	}

@@ -20,6 +20,7 @@ import (
 	"ulnet/cmd/internal/modules/rmcast"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnd/lndtest/spec"
 )
 
 const (
@@ -205,6 +206,7 @@ func (r *mcastRoom) comeAndGo(member int, over <-chan struct{}) (times int) {
 // that loses 5 % of all packets, messages from three sources, while two members come and
 // go: everybody gets each message once, in the order of its source, while it is a member.
 func TestReliableMulticast(t *testing.T) {
+	spec.Covers(t, "RM-2", "RM-9", "RM-25", "RM-29", "RM-30", "RM-31")
 	if testing.Short() {
 		t.Skip("takes half a minute; skipped by -short")
 	}

@@ -16,6 +16,7 @@ import (
 	"ulnet/cmd/internal/modules/scoll"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/scoll/tree"
 )
 
@@ -139,6 +140,7 @@ func (r *scollRoom) subtree(rank int) (list []string) {
 // between the request and the answer, which is noticed by time-out (G-SC-3,
 // SC-139) and by gossip (G-SC-7, SC-137); and the living are reached without it.
 func TestCollectives(t *testing.T) {
+	spec.Covers(t, "SC-137", "SC-139", "G-SC-3", "G-SC-7")
 	if testing.Short() {
 		t.Skip("takes half a minute; skipped by -short")
 	}

@@ -15,6 +15,7 @@ import (
 
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/scoll/tree"
 )
 
@@ -60,6 +61,7 @@ func (r *roundsRoom) nid(i int) string { return fmt.Sprintf("127.0.0.%d@tcp", i+
 // processes, one of them is killed, stopped for a while, or restarted. Each member's answer
 // comes or the root names it, never both, and only that one and those below it are named.
 func TestCollectivesOfTroubled(t *testing.T) {
+	spec.Covers(t, "SC-139", "G-SC-8")
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("rounds of eight daemons for half an hour: set ULNET_LONG=1")
 	}

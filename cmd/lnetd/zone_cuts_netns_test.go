@@ -14,6 +14,7 @@ import (
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/gossip/zone"
 	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnd/lndtest/spec"
 )
 
 const (
@@ -30,6 +31,7 @@ const (
 // cable is out for less than the timeout: no daemon removes another one of its own switch,
 // and all have all again.
 func TestZoneThroughShortCuts(t *testing.T) {
+	spec.Covers(t, "MS-1", "MS-A7", "G-MS-10")
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("pulls a cable for seconds, several times: set ULNET_LONG=1")
 	}

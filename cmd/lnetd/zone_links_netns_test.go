@@ -15,6 +15,7 @@ import (
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/gossip/zone"
 	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // cutZone is a base zone of three daemons, all of them delegates, below two supervisors.
@@ -115,6 +116,7 @@ func (c *cutZone) nothingFalse() {
 // current once the network is mended. Nobody is removed, and the zone is in the census
 // all the time.
 func TestCutDelegate(t *testing.T) {
+	spec.Covers(t, "MS-98", "MS-100")
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("cuts daemons in namespaces off for half a minute: set ULNET_LONG=1")
 	}

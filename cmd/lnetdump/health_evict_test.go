@@ -11,6 +11,7 @@ import (
 	healthwire "ulnet/health/wire"
 	"ulnet/lnd/capture"
 	"ulnet/lnd/capture/capturetest"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/scoll/wire"
 )
@@ -51,6 +52,7 @@ func TestEvictions(t *testing.T) {
 // TestEvictionEpochs: CH-A2: the choice that an eviction ends is shown, and so is an
 // eviction that is taken back.
 func TestEvictionEpochs(t *testing.T) {
+	spec.Covers(t, "CH-A2")
 	request := healthwire.Batch{Incarnation: 9, Withdraw: true}
 	id := healthwire.ClientIDOf("a")
 	request.Entries = healthwire.Entry{Client: id, Incarnation: 5, Epoch: 7}.AppendTo(nil)

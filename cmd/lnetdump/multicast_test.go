@@ -12,6 +12,7 @@ import (
 
 	"ulnet/cmd/internal/cli"
 	"ulnet/lnd/capture"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -61,6 +62,7 @@ func dumped(t *testing.T, args ...string) string {
 // RM-A22: the LNet header inside of a multicast datagram is shown, found by the
 // usual filters, summed and saved.
 func TestMulticast(t *testing.T) {
+	spec.Covers(t, "RM-A22")
 	file := writeMulticast(t)
 	const line = "03:04:05.000006 10.0.0.1@tcp → 239.76.0.5@tcp  PUT of 5 bytes to portal 63, match bits 0x7, by multicast\n"
 	for _, args := range [][]string{{}, {"--nid", "239.76.0.5@tcp"}, {"--nid", "10.0.0.1@tcp"}, {"--type", "put"}, {"--portal", "63"}} {

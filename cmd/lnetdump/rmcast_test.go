@@ -15,6 +15,7 @@ import (
 
 	"ulnet/lnd/capture"
 	"ulnet/lnd/capture/capturetest"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 	"ulnet/portals/keyring"
@@ -28,6 +29,7 @@ var rmcastFile = filepath.Join("testdata", "captures", "rmcast.pcapng")
 // TestRmcastDecodes: all messages of a recorded exchange are understood, and what is cut
 // short is said to be so. RM-1: each message went once by multicast.
 func TestRmcastDecodes(t *testing.T) {
+	spec.Covers(t, "RM-1")
 	seen, datagrams := map[string]int{}, map[string]int{}
 	capturetest.Decode(t, rmcastFile, func(r *capture.Record) {
 		p, ok := rmcastPortals.Read(r)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/cmd/internal/modules/scoll"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -61,6 +62,7 @@ not reached:
 // TestBenchDoc: SC-125: percentiles by the nearest rank, and a histogram whose
 // counts add up.
 func TestBenchDoc(t *testing.T) {
+	spec.Covers(t, "SC-125")
 	var last []int64
 	for i := range int64(100) {
 		last = append(last, (100-i)*10_000)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
@@ -92,6 +93,7 @@ func TestCarriedOnTheWire(t *testing.T) {
 // TestCarriedInOrder: RM-30: bulk data is put together from its messages in order, for its root
 // alone, within a bound; what makes no sense is nothing.
 func TestCarriedInOrder(t *testing.T) {
+	spec.Covers(t, "RM-30")
 	root, other := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp")
 	bulk := bytes.Repeat([]byte("0123456789"), 10)
 	now := time.Unix(1000, 0)

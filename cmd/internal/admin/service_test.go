@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnet/nid"
 	"ulnet/scoll"
@@ -62,6 +63,7 @@ func answersByNode(s *servers, o *Outcome) []Piece {
 // TestClock: SC-125: clocks that differ are found out by four timestamps per hop,
 // within the bound that is told.
 func TestClock(t *testing.T) {
+	spec.Covers(t, "SC-125")
 	s := newServers(t, 22, nil)
 	for i, k := range s.nodes {
 		k.skew = time.Duration(i*i-100) * time.Millisecond
@@ -151,6 +153,7 @@ func TestBounds(t *testing.T) {
 
 // TestLongAnswers: SC-54: answers that exceed a message come in several.
 func TestLongAnswers(t *testing.T) {
+	spec.Covers(t, "SC-54")
 	s := newServers(t, 40, func(_ int, admin *Config, _ *scoll.Config) {
 		admin.Output = 60_000
 		admin.Actions = map[string]Action{"much": {Run: []string{"/bin/sh", "-c", "head -c 70000 /dev/zero | tr '\\0' x; echo end"}, Timeout: time.Minute}}
@@ -167,6 +170,7 @@ func TestLongAnswers(t *testing.T) {
 // TestOtherVersions: SC-159: a member that does not know a request's version
 // passes it on, gathers the answers, and says which it knows.
 func TestOtherVersions(t *testing.T) {
+	spec.Covers(t, "SC-159")
 	s := newServers(t, 8, nil)
 	k, g := s.nodes[0], s.group(0)
 	c := k.admin.newCall(t.Context(), Order{Verb: Ping})
@@ -230,6 +234,7 @@ func TestNonsense(t *testing.T) {
 // TestAgain: SC-A20: a broadcast to the live members that is sent again, because
 // one heard of a death late, is run once by each, and each answer counts.
 func TestAgain(t *testing.T) {
+	spec.Covers(t, "SC-A20")
 	views := make([]*fakeView, 9)
 	var ran [9]int
 	s := newServers(t, 9, func(i int, admin *Config, agent *scoll.Config) {
@@ -261,6 +266,7 @@ func TestAgain(t *testing.T) {
 // TestStopping: SC-71: a service that ends refuses requests, and those who wait
 // for its broadcasts are told.
 func TestStopping(t *testing.T) {
+	spec.Covers(t, "SC-71")
 	s := newServers(t, 4, nil)
 	g := s.group(0)
 	s.nodes[3].admin.Close()

@@ -13,6 +13,7 @@ import (
 
 	"ulnet/cmd/internal/config"
 	"ulnet/gossip/engine"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -29,6 +30,7 @@ func nids(texts ...string) (list []nid.NID) {
 // TestGossipSection: GO-4 and GO-42, and what cannot be is refused with its line
 // (GO-6, GO-7, GO-8, GO-43).
 func TestGossipSection(t *testing.T) {
+	spec.Covers(t, "GO-4", "GO-6", "GO-7", "GO-8", "GO-42", "GO-43")
 	const three = "gossip:\n  nids: ['10.0.0.[1-3]@tcp']\n"
 	known := nids("10.0.0.1@tcp", "10.0.0.2@tcp", "10.0.0.3@tcp")
 	for _, test := range []struct {
@@ -112,6 +114,7 @@ func TestGossipNIDsFile(t *testing.T) {
 
 // TestParseNIDs: GO-43, the example of the design is two times 64 NIDs.
 func TestParseNIDs(t *testing.T) {
+	spec.Covers(t, "GO-43")
 	list, err := config.ParseNIDs("f", strings.NewReader("192.168.[1-2].[1-128/2]@o2ib0"))
 	if err != nil || len(list) != 2*64 {
 		t.Fatalf("%d NIDs, %v, want 128", len(list), err)

@@ -12,11 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/cmd/internal/config"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestHealthSection: CH-57, CH-A3, CH-A4: times that do not go together are
 // refused with the key to blame, roles without what they need with what to set.
 func TestHealthSection(t *testing.T) {
+	spec.Covers(t, "CH-57", "CH-A3", "CH-A4")
 	const scoll = "scoll:\n  enable: 1\n"
 	at := func(line, column int) config.Place { return config.Place{File: "f", Line: line, Column: column} }
 	for _, test := range []struct {
@@ -89,6 +91,7 @@ func TestHealthSection(t *testing.T) {
 // TestClaimKeys: CH-44: the file of keys lies beside the configuration, has one key
 // or two, and is nobody else's to read. What is wrong with it is said without them.
 func TestClaimKeys(t *testing.T) {
+	spec.Covers(t, "CH-44")
 	dir := t.TempDir()
 	file, keys := filepath.Join(dir, "lnetd.yaml"), filepath.Join(dir, "keys")
 	if err := os.WriteFile(file, []byte("health:\n  claim_keys: keys\n"), 0o600); err != nil {
@@ -136,6 +139,7 @@ func TestClaimKeys(t *testing.T) {
 // TestClaimKeysElsewhere: CH-44: keys in a file behind a link are read, and what is
 // no file is refused; a pipe that nobody writes to is not waited for.
 func TestClaimKeysElsewhere(t *testing.T) {
+	spec.Covers(t, "CH-44")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "lnetd.yaml")
 	at := func(name string) string { return filepath.Join(dir, name) }

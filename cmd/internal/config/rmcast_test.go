@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/config"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
 // TestRmcastSection: RM-12, RM-31, RM-A18: what the section says, and what it must not.
 func TestRmcastSection(t *testing.T) {
+	spec.Covers(t, "RM-12", "RM-31", "RM-A18")
 	const group = "rmcast:\n  groups:\n    a:\n      number: 7\n      managers: ['10.0.0.[1-2]@tcp']\n"
 	for _, test := range []struct {
 		name, text string

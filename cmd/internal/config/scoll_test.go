@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ulnet/cmd/internal/config"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/scoll"
 )
@@ -17,6 +18,7 @@ import (
 // TestScollSection: SC-124: tree and K are the administrator's choice, for all
 // and for a service; what cannot be is refused with its line.
 func TestScollSection(t *testing.T) {
+	spec.Covers(t, "SC-124")
 	for _, test := range []struct {
 		name, text string
 		change     func(*config.Scoll) // of the defaults; nil for an error
@@ -104,6 +106,7 @@ func TestAllowRoots(t *testing.T) {
 // TestScollMachine: what the file says reaches the machine, and trees of the
 // service stand above those of all (SC-124).
 func TestScollMachine(t *testing.T) {
+	spec.Covers(t, "SC-124")
 	s := config.Default().Scoll
 	s.MaxActive, s.RTT = 3, time.Millisecond
 	if m := s.Agent(); m.MaxActive != 3 || m.RTT != time.Millisecond || m.MaxMembers != 16384 || m.MaxGroups != 8192 {

@@ -12,12 +12,14 @@ import (
 
 	"ulnet/cmd/internal/config"
 	"ulnet/gossip/zone"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/portals/keyring"
 )
 
 // TestZoneSection: MS-11, MS-39, MS-102: the section is strict, presets and numbers go
 // together, and what can not be is refused with the key to blame.
 func TestZoneSection(t *testing.T) {
+	spec.Covers(t, "MS-11", "MS-39", "MS-102")
 	t.Run("all", func(t *testing.T) {
 		wantConfig(t, "zone:\n  name: z\n  node: n1\n  bootstrap: [n1=10.0.0.1@tcp, n2=10.0.0.2@tcp]\n  management: [s=10.0.0.9@tcp]\n"+
 			"  theta: 1\n  successors: 3\n  random: 4\n  aggregation: 100ms\n  heartbeat: 500ms\n  timeout: 2s\n  monitor: 1\n", func(c *config.Config) {
@@ -62,6 +64,7 @@ func TestZoneSection(t *testing.T) {
 // TestZoneKey: MS-A33: the key of a zone is on one line of a file that is for nobody
 // else, and no error names it.
 func TestZoneKey(t *testing.T) {
+	spec.Covers(t, "MS-A33")
 	dir := t.TempDir()
 	file, key := filepath.Join(dir, "lnetd.yaml"), filepath.Join(dir, "key")
 	if err := os.WriteFile(file, []byte("zone:\n  name: z\n  key_file: key\n"), 0o600); err != nil {

@@ -13,6 +13,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	. "ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/modules/rmcast"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -80,6 +81,7 @@ func (f *fakeMcast) routes() []Route {
 // TestMcast: RM-24, RM-31: what commands ask for arrives, and answers with payload come
 // back whole.
 func TestMcast(t *testing.T) {
+	spec.Covers(t, "RM-24", "RM-31")
 	f := &fakeMcast{}
 	c := NewClient(serve(t, Config{Routes: f.routes()}).path)
 	ctx := t.Context()

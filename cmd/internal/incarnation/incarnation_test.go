@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/incarnation"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // next begins an incarnation and returns what was logged.
@@ -103,6 +104,7 @@ func TestDamage(t *testing.T) {
 // TestKeptDamage: CH-4: damage of any byte, or of the length, of a number that a protocol
 // keeps is said, and the file is set aside; the next one is kept.
 func TestKeptDamage(t *testing.T) {
+	spec.Covers(t, "CH-4")
 	dir := t.TempDir()
 	if err := incarnation.Keep(dir, "zone", 7); err != nil {
 		t.Fatal(err)

@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/incarnation"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestKept: MS-A2: numbers are kept by name, the highest of each, and are nothing to the
 // node's own.
 func TestKept(t *testing.T) {
+	spec.Covers(t, "MS-A2")
 	dir := t.TempDir()
 	want := func(name string, n uint64) {
 		t.Helper()

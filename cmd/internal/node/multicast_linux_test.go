@@ -14,6 +14,7 @@ import (
 	"ulnet/cmd/internal/node"
 	"ulnet/lnd/capture"
 	"ulnet/lnd/lndtest/loopback"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 )
@@ -21,6 +22,7 @@ import (
 // RM-25, RM-A22: a datagram between whole nodes, through the faults and the
 // capture that every node has, with ports and addresses as configured.
 func TestMulticastBetweenNodes(t *testing.T) {
+	spec.Covers(t, "RM-25", "RM-A22")
 	for _, net := range []string{"tcp", "o2ib"} {
 		t.Run(net, func(t *testing.T) { testMulticastBetweenNodes(t, net) })
 	}

@@ -18,6 +18,7 @@ import (
 	"ulnet/cmd/internal/modules/gossip"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnd/lndtest/loopback"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -68,6 +69,7 @@ func mustGossipNode(t testing.TB) *gossip.Module {
 
 // TestGossipCommands: GO-40, GO-45 and GO-49.
 func TestGossipCommands(t *testing.T) {
+	spec.Covers(t, "GO-40", "GO-45", "GO-49")
 	n := mustGossipNode(t)
 	slow := fast()
 	slow.IntervalMS = 500
@@ -130,6 +132,7 @@ func TestGossipCommands(t *testing.T) {
 // TestGossipCommandsTakeTurns: GO-40, however many come at once one of them
 // starts it, and one stops it.
 func TestGossipCommandsTakeTurns(t *testing.T) {
+	spec.Covers(t, "GO-40")
 	n := mustGossipNode(t)
 	if err := n.Init(fast(), strings.NewReader(others)); err != nil {
 		t.Fatal(err)
@@ -162,6 +165,7 @@ func TestGossipCommandsTakeTurns(t *testing.T) {
 // TestGossipFromConfig: gossip begins with the node, without a command (GO-41);
 // what cannot be ends it, with the line (GO-46).
 func TestGossipFromConfig(t *testing.T) {
+	spec.Covers(t, "GO-41", "GO-46")
 	place := config.Place{File: "lnetd.yaml", Line: 7, Column: 3}
 	list := func(texts ...string) (ids []nid.NID) {
 		for _, s := range texts {
@@ -201,6 +205,7 @@ func TestGossipFromConfig(t *testing.T) {
 // TestGossipFiles: GO-64, what the files hold is of one value of the clock, and
 // what outlives a stop stays.
 func TestGossipFiles(t *testing.T) {
+	spec.Covers(t, "GO-64")
 	n := mustGossipNode(t)
 	files := func() map[string]string {
 		all := map[string]string{}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ulnet/health"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/scoll"
 )
@@ -14,6 +15,7 @@ import (
 // TestHealthEverywhere: CH-61: a server lists the clients of all servers, page by page, and
 // names the servers that did not answer.
 func TestHealthEverywhere(t *testing.T) {
+	spec.Covers(t, "CH-61")
 	h := newHealthNodes(t, 3, 2, nil)
 	await(t, "connections", func() bool { return h.settled(3, 3) && h.settled(4, 3) })
 	await(t, "servers", func() bool { return h.alive(0)+h.alive(1)+h.alive(2) == 9 })

@@ -10,6 +10,7 @@ import (
 
 	"ulnet/cmd/internal/config"
 	gossipmod "ulnet/cmd/internal/modules/gossip"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -17,6 +18,7 @@ import (
 // stops, nobody can tell who is alive, and nothing is decided; when it starts again,
 // nobody has died meanwhile but who has.
 func TestHealthGossip(t *testing.T) {
+	spec.Covers(t, "CH-A6")
 	h := newHealthNodes(t, 3, 1, func(_ int, c *config.Config) { c.Gossip.Start = false })
 	if _, err := h.nodes[0].Clients(ClientFilter{}); !errors.Is(err, syscall.EAGAIN) {
 		t.Errorf("without gossip: %v", err)
@@ -87,6 +89,7 @@ func (h *healthNodes) master() nid.NID {
 // TestHealthServers: CH-3, CH-21: where the servers are not all who gossip, the
 // quorum is that of the servers; who of them does not gossip is dead.
 func TestHealthServers(t *testing.T) {
+	spec.Covers(t, "CH-3", "CH-21")
 	h := newHealthNodes(t, 3, 0, func(_ int, c *config.Config) {
 		c.Health.Servers = append(slices.Clone(c.Gossip.NIDs[:2]), nid.MustParse("127.0.0.99@tcp"), nid.MustParse("127.0.0.98@tcp"))
 		c.Health.Server = c.Networks != "tcp(127.0.0.83)"

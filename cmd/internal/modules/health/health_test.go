@@ -17,6 +17,7 @@ import (
 	"ulnet/cmd/internal/node"
 	"ulnet/health"
 	"ulnet/lnd/lndtest/loopback"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -153,6 +154,7 @@ func (h *healthNodes) settled(i, n int) bool {
 // clients: all are connected; one is evicted by hand, from the server that is its
 // master only; a server is drained; names and filters find clients.
 func TestHealthRoles(t *testing.T) {
+	spec.Covers(t, "CH-1", "CH-2", "CH-7", "CH-15", "CH-51")
 	h := newHealthNodes(t, 3, 2, nil)
 	await(t, "connections", func() bool { return h.settled(3, 3) && h.settled(4, 3) })
 	await(t, "servers", func() bool { return h.alive(0)+h.alive(1)+h.alive(2) == 9 })

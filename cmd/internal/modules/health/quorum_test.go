@@ -9,12 +9,14 @@ import (
 	"ulnet/cmd/internal/config"
 	"ulnet/gossip"
 	"ulnet/gossip/engine"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
 // TestNoQuorumReasons: CH-3: what keeps gossip from knowing who is alive goes before
 // what it knows, and each reason has its word, and its numbers.
 func TestNoQuorumReasons(t *testing.T) {
+	spec.Covers(t, "CH-3")
 	listens := gossip.Status{Silent: true, Cycle: 7, Interval: 250 * time.Millisecond, Limits: engine.Limits{Dead: 17, Stealth: 21}}
 	speaks := func(cycle uint64) *gossip.Status {
 		return &gossip.Status{Cycle: cycle, Interval: time.Second, Limits: engine.Limits{Dead: 17, Stealth: 21}}
@@ -96,6 +98,7 @@ func (h *healthNodes) lack(i int) *NoQuorum {
 
 // TestHealthListens: CH-3: a server whose gossip listens says so in its status.
 func TestHealthListens(t *testing.T) {
+	spec.Covers(t, "CH-3")
 	h := newHealthNodes(t, 1, 0, func(_ int, c *config.Config) {
 		c.Gossip.NIDs = append(c.Gossip.NIDs, nid.MustParse("127.0.0.99@tcp"))
 		c.Gossip.ColdStart, c.Gossip.Interval = false, time.Minute // it listens for longer than this test lasts
@@ -107,6 +110,7 @@ func TestHealthListens(t *testing.T) {
 
 // TestHealthCutOff: CH-3: a server that is alone names those that it does not see.
 func TestHealthCutOff(t *testing.T) {
+	spec.Covers(t, "CH-3")
 	h := newHealthNodes(t, 2, 0, nil)
 	await(t, "quorum", func() bool { return h.lack(0) == nil && h.lack(1) == nil })
 	h.stop(1)

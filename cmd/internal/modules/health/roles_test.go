@@ -10,11 +10,13 @@ import (
 	"ulnet/cmd/internal/config"
 	"ulnet/gossip"
 	"ulnet/health"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestWarnOfSlow: CH-64: a server must notice that it is cut off before its evictions
 // of who has found another master meanwhile are final, or the log says what to change.
 func TestWarnOfSlow(t *testing.T) {
+	spec.Covers(t, "CH-64")
 	for _, test := range []struct {
 		interval, evict time.Duration
 		warns           bool

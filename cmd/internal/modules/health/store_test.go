@@ -13,6 +13,7 @@ import (
 	"ulnet/health"
 	"ulnet/health/boltstore"
 	"ulnet/lnd/lndtest/loopback"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -20,6 +21,7 @@ import (
 // unless its records were damaged, which are set aside; one that cannot keep
 // records refuses new clients and says why.
 func TestHealthStore(t *testing.T) {
+	spec.Covers(t, "CH-4", "CH-66")
 	h := newHealthNodes(t, 3, 1, nil)
 	await(t, "connections", func() bool { return h.settled(3, 3) })
 	h.stop(0)

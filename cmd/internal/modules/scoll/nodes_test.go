@@ -21,6 +21,7 @@ import (
 	"ulnet/cmd/internal/modules/rmcast"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnd/lndtest/loopback"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/scoll"
 )
@@ -227,6 +228,7 @@ func TestRetired(t *testing.T) {
 // TestJustStarted: SC-A22: a member that has just started is reached, though
 // connections to it failed a moment ago and are not tried again for a minute.
 func TestJustStarted(t *testing.T) {
+	spec.Covers(t, "SC-A22")
 	n := scollNodes(t, 1, func(c *config.Config) {
 		c.TCP.MinReconnect, c.TCP.MaxReconnect = time.Minute, time.Minute
 		c.Scoll.Groups = []config.Group{{Name: "g", NIDs: []nid.NID{nidAt("127.0.0.71"), nidAt("127.0.0.72")}}}

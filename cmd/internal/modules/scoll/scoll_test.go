@@ -10,6 +10,7 @@ import (
 	"ulnet/cmd/internal/modules/gossip"
 	"ulnet/cmd/internal/modules/rmcast"
 	"ulnet/cmd/internal/node"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/scoll"
 )
@@ -72,6 +73,7 @@ func TestMayAct(t *testing.T) {
 // TestMeasurement: SC-125: the last receive by the clock of the root, whatever
 // the members' clocks show, with the bound of the best comparison.
 func TestMeasurement(t *testing.T) {
+	spec.Covers(t, "SC-125")
 	self, near, far := nidAt("10.0.0.1"), nidAt("10.0.0.2"), nidAt("10.0.0.3")
 	m := measurement{target: &target{c: &collective{self: self}, group: &namedGroup{name: "g"}}, clocks: map[nid.NID][]clockAt{}}
 	const ahead, behind = 5 * time.Second, -7 * time.Second

@@ -17,6 +17,7 @@ import (
 	"ulnet/gossip/zone"
 	"ulnet/gossip/zone/engine"
 	"ulnet/lnd/lndtest/loopback"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // zoneNode starts a node of a zone, with a state directory. The result stops it.
@@ -59,6 +60,7 @@ func zoneVersion(t *testing.T, m *Module) uint64 {
 // it, also one of a second incarnation in one process; who leaves and joins again is told to be
 // what it is.
 func TestZoneIncarnations(t *testing.T) {
+	spec.Covers(t, "MS-6", "MS-A2", "MS-A33")
 	const name = "zone z n=127.0.0.91@tcp"
 	dir := t.TempDir()
 	n, stop := zoneNode(t, dir, nil)
