@@ -2,6 +2,7 @@ package gossip
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -43,91 +44,120 @@ func (ni *countingNI) Recv(d *lnd.Delivery) { ni.up.Delivered(d, nil) }
 
 func (ni *countingNI) Shutdown(context.Context) error { return nil }
 
-// TestAgentStopsAnytime: an agent stops while messages arrive and users ask,
-// watch and change the list; then nothing is sent, nobody is told anything and
-// no message waits, and the next one starts (GO-40, GO-48, GO-49).
-func TestAgentStopsAnytime(t *testing.T) {
-	spec.Covers(t, "GO-40", "GO-48", "GO-49")
-	const n = 8
-	ids := testNIDs(n)
-	list, next := testList(t, n), testNIDs(n+2)
-	ni := &countingNI{id: ids[0]}
+// besieged is a node to which peers send pings while its agents start and stop.
+type besieged struct {
+	t     *testing.T
+	table *portals.Table
+	ids   []nid.NID
+	next  []nid.NID // a list to stage
+	ni    *countingNI
+	s     station
+	ping  []byte
+	late  atomic.Int64 // calls of functions that a closed agent was given
+}
+
+func newBesieged(t *testing.T, n int) *besieged {
+	t.Helper()
+	b := &besieged{t: t, ids: testNIDs(n), next: testNIDs(n + 2)}
+	b.ni = &countingNI{id: b.ids[0]}
 	node := lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()})
-	table := portals.New(node)
-	for _, d := range []lnd.Driver{lo.Driver{}, ni} {
+	b.table = portals.New(node)
+	for _, d := range []lnd.Driver{lo.Driver{}, b.ni} {
 		if _, err := node.AddNI(d, lnd.Config{Net: nid.MakeNet(d.Type(), 0)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := discovery.NewTarget(table); err != nil {
+	if _, err := discovery.NewTarget(b.table); err != nil {
 		t.Fatal(err)
 	}
-	s := station{t: t, list: list, nis: []*testNI{{id: ids[0]}}}
-	header := wire.Header{Flags: wire.FlagParams, N: n, Clock: 9, Interval: interval, Digest: list.Digest()}
-	arrive := func(from int) lnd.Verdict {
-		data := append(header.AppendTo(nil), young(n, from)...)
-		d := s.delivery(ids[from], wire.PingBits, len(data))
-		v, err := ni.up.Parse(d)
-		if err != nil {
-			t.Error(err)
-		}
-		if v == lnd.Accept {
-			d.Sink.CopyIn(data)
-			ni.up.Delivered(d, nil)
-		}
-		return v
+	list := testList(t, n)
+	b.s = station{t: t, list: list, nis: []*testNI{{id: b.ids[0]}}}
+	header := wire.Header{Flags: wire.FlagParams, N: uint32(n), Clock: 9, Interval: interval, Digest: list.Digest()}
+	b.ping = header.AppendTo(nil)
+	return b
+}
+
+// arrive has a ping of a peer arrive.
+func (b *besieged) arrive(from int) lnd.Verdict {
+	data := append(slices.Clone(b.ping), young(len(b.ids), from)...)
+	d := b.s.delivery(b.ids[from], wire.PingBits, len(data))
+	v, err := b.ni.up.Parse(d)
+	if err != nil {
+		b.t.Error(err)
 	}
-	var told atomic.Int64
-	for range 40 {
-		a, err := New(table, Config{Participants: ids, Interval: interval, ColdStart: true, Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var busy sync.WaitGroup
-		heard := make(chan struct{}, 1)
-		for from := 1; from < 4; from++ {
-			busy.Go(func() {
-				for range 20 {
-					arrive(from)
-				}
-			})
-		}
+	if v == lnd.Accept {
+		d.Sink.CopyIn(data)
+		b.ni.up.Delivered(d, nil)
+	}
+	return v
+}
+
+// use has pings arrive and users call an agent, which may be closed meanwhile.
+func (b *besieged) use(a *Agent, busy *sync.WaitGroup) {
+	for from := 1; from < 4; from++ {
 		busy.Go(func() {
 			for range 20 {
-				a.Watch(func(nid.NID, bool, uint64) { a.Counts() })()
-				a.Status()
-				_ = a.Stage(next) // refused once it is closed
-				_ = a.Cancel()
+				b.arrive(from)
 			}
 		})
-		var closed atomic.Bool
-		a.Watch(func(nid.NID, bool, uint64) {
-			if closed.Load() {
-				t.Error("told after the end of Close, or while it returned")
-			}
-			select {
-			case heard <- struct{}{}:
-			default:
-			}
-		})
-		<-heard
-		if err := a.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		closed.Store(true)
-		sent := ni.sent.Load()
-		busy.Wait()
-		if got := ni.sent.Load(); got != sent {
-			t.Fatalf("%d messages were sent after the stop", got-sent)
-		}
-		if v := arrive(5); v == lnd.Hold {
-			t.Fatal("a message waits for a node that has stopped")
-		}
-		a.Watch(func(nid.NID, bool, uint64) { told.Add(1) })
 	}
-	if told.Load() > 0 {
-		t.Error("who watches a stopped agent is told something")
+	busy.Go(func() {
+		for range 20 {
+			a.Watch(func(nid.NID, bool, uint64) { a.Counts() })()
+			a.Status()
+			_ = a.Stage(b.next) // refused once it is closed
+			_ = a.Cancel()
+		}
+	})
+}
+
+// TestAgentStopsAnytime: an agent stops while messages arrive and users ask,
+// watch and change the list; then nothing is sent, no function is called and
+// no message waits, and the next one starts (GO-40, GO-48, GO-49).
+func TestAgentStopsAnytime(t *testing.T) {
+	spec.Covers(t, "GO-40", "GO-48", "GO-49")
+	b := newBesieged(t, 8)
+	for range 40 {
+		b.startAndStop()
 	}
+	if b.late.Load() > 0 {
+		t.Error("a function that watches a stopped agent is called")
+	}
+}
+
+func (b *besieged) startAndStop() {
+	t := b.t
+	a, err := New(b.table, Config{Participants: b.ids, Interval: interval, ColdStart: true, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var busy sync.WaitGroup
+	b.use(a, &busy)
+	heard := make(chan struct{}, 1)
+	var closed atomic.Bool
+	a.Watch(func(nid.NID, bool, uint64) {
+		if closed.Load() {
+			t.Error("told after the end of Close, or while it returned")
+		}
+		select {
+		case heard <- struct{}{}:
+		default:
+		}
+	})
+	<-heard
+	if err := a.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	closed.Store(true)
+	sent := b.ni.sent.Load()
+	busy.Wait()
+	if got := b.ni.sent.Load(); got != sent {
+		t.Fatalf("%d messages were sent after the stop", got-sent)
+	}
+	if v := b.arrive(5); v == lnd.Hold {
+		t.Fatal("a message waits for a node that has stopped")
+	}
+	a.Watch(func(nid.NID, bool, uint64) { b.late.Add(1) })
 }
 
 // TestListChangeAfterEnd: a node that has given up, or left by a commit,
