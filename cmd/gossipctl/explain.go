@@ -27,7 +27,7 @@ heard of, through whom, and the limit.`,
 			if err != nil {
 				return e, cli.Usagef("%w", err)
 			}
-			return gossipmod.OpGossipExplain.Call(ctx, g.client(), gossipmod.GossipOf{NID: id})
+			return gossipmod.OpExplain.Call(ctx, g.client(), gossipmod.Participant{NID: id})
 		},
 		Print: explain,
 	}.Command(&g.json)

@@ -28,7 +28,7 @@ func historyCommand(g *globals) *cobra.Command {
 		if *last < 0 {
 			return cli.Usagef("--last: want a number from 0, not %d", *last)
 		}
-		changes, err := gossip.OpGossipHistory.Call(c.Context(), g.client(), control.None{})
+		changes, err := gossip.OpHistory.Call(c.Context(), g.client(), control.None{})
 		if err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func historyCommand(g *globals) *cobra.Command {
 }
 
 // changeLine is a change in a line.
-func changeLine(c gossip.GossipChange) string {
+func changeLine(c gossip.Change) string {
 	line := fmt.Sprintf("%s  clock %-8d %-11v", c.Time.Local().Format(timeLayout), c.Clock, c.Event)
 	if c.NID.IsValid() {
 		line += " " + c.NID.String()

@@ -44,7 +44,7 @@ runs it refuses others: stop first.
 		if err != nil {
 			return err
 		}
-		return gossip.OpGossipInit.CallWith(c.Context(), g.client(), gossip.NewGossipInit(p), list)
+		return gossip.OpInit.CallWith(c.Context(), g.client(), gossip.NewInitRequest(p), list)
 	}
 	return c
 }

@@ -46,7 +46,7 @@ list that was staged before is replaced.
 		if err != nil {
 			return err
 		}
-		return gossip.OpGossipStage.CallWith(c.Context(), g.client(), control.None{}, list)
+		return gossip.OpStage.CallWith(c.Context(), g.client(), control.None{}, list)
 	}
 	return c
 }
@@ -63,7 +63,7 @@ would be a stranger.`,
 	}
 	anyway := c.Flags().Bool("anyway", false, "leave behind who has not staged it")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		err := gossip.OpGossipCommit.Call(c.Context(), g.client(), gossip.GossipCommit{Anyway: *anyway})
+		err := gossip.OpCommit.Call(c.Context(), g.client(), gossip.CommitRequest{Anyway: *anyway})
 		if err == nil {
 			fmt.Fprintln(c.ErrOrStderr(), "change the list in the configuration of lnetd too, for its next start")
 		}
@@ -80,7 +80,7 @@ func cancelCommand(g *globals) *cobra.Command {
 		Example: "  gossipctl list cancel",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return gossip.OpGossipCancel.Call(c.Context(), g.client(), control.None{})
+			return gossip.OpCancel.Call(c.Context(), g.client(), control.None{})
 		},
 	}
 }

@@ -22,7 +22,7 @@ the change from going on is named first.`,
 		Example: "  gossipctl list status",
 		Args:    cli.Args(),
 		Ask: func(ctx context.Context, _ []string) (gossip.RollStatus, error) {
-			return gossipmod.OpGossipListStatus.Call(ctx, g.client(), control.None{})
+			return gossipmod.OpListStatus.Call(ctx, g.client(), control.None{})
 		},
 		Print: printListStatus,
 	}.Command(&g.json)

@@ -18,8 +18,8 @@ var (
 	two = nid.MustParse("10.0.0.2@tcp")
 )
 
-func died(second int, id nid.NID) gossipmod.GossipChange {
-	return gossipmod.GossipChange{Time: time.Unix(int64(second), 0), Clock: 7, Event: gossip.Died, NID: id, Aliveness: 2}
+func died(second int, id nid.NID) gossipmod.Change {
+	return gossipmod.Change{Time: time.Unix(int64(second), 0), Clock: 7, Event: gossip.Died, NID: id, Aliveness: 2}
 }
 
 // TestScreen: a terminal is cleared once and then drawn over, with the last
@@ -30,7 +30,7 @@ func TestScreen(t *testing.T) {
 	doc := statusDoc{Clock: 5, N: 2, Alive: 1, Threshold: 16, Self: one, Participants: []gossip.Participant{
 		{NID: one, Health: gossip.Alive}, {NID: two, Age: 30, Health: gossip.Dead, Aliveness: 2},
 	}}
-	if err := w.screen(doc, []gossipmod.GossipChange{died(1, two)}); err != nil {
+	if err := w.screen(doc, []gossipmod.Change{died(1, two)}); err != nil {
 		t.Fatal(err)
 	}
 	want := "\x1b[2J\x1b[H" + strings.Join([]string{
@@ -46,7 +46,7 @@ func TestScreen(t *testing.T) {
 	}
 	w.started = true
 	out.Reset()
-	var more []gossipmod.GossipChange
+	var more []gossipmod.Change
 	for i := range shownChanges {
 		more = append(more, died(10+i, one))
 	}

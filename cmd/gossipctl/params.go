@@ -11,15 +11,15 @@ import (
 )
 
 func paramsCommand(g *globals) *cobra.Command {
-	return cli.Question[gossip.GossipParams]{
+	return cli.Question[gossip.Params]{
 		Use: "params", Short: "Show the parameters in force",
 		Long: `Shows the parameters in force, defaults filled in. Interval, number and digest of
 the participants must be the same everywhere: where they differ, one of the
 nodes takes part no more. Cycles are counted, the rest has its unit in its name.`,
 		Example: "  gossipctl params",
 		Args:    cli.Args(),
-		Ask: func(ctx context.Context, _ []string) (gossip.GossipParams, error) {
-			return gossip.OpGossipParams.Call(ctx, g.client(), control.None{})
+		Ask: func(ctx context.Context, _ []string) (gossip.Params, error) {
+			return gossip.OpParams.Call(ctx, g.client(), control.None{})
 		},
 	}.Command(&g.json)
 }

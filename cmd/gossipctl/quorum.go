@@ -22,7 +22,7 @@ asks for. The command succeeds in both cases.`,
 			if err != nil {
 				return quorumDoc{}, err
 			}
-			p, err := gossip.OpGossipParams.Call(ctx, g.client(), control.None{})
+			p, err := gossip.OpParams.Call(ctx, g.client(), control.None{})
 			return quorumDoc{s.Quorum, s.Alive, s.N, p.Quorum}, err
 		},
 	}.Command(&g.json)

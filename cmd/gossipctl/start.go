@@ -18,7 +18,7 @@ first, until all others have noticed that it was gone.`,
 		Example: "  gossipctl start",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return gossip.OpGossipStart.Call(c.Context(), g.client(), control.None{})
+			return gossip.OpStart.Call(c.Context(), g.client(), control.None{})
 		},
 	}
 }
@@ -32,7 +32,7 @@ this node for dead. The parameters stay for the next start.`,
 		Example: "  gossipctl stop",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return gossip.OpGossipStop.Call(c.Context(), g.client(), control.None{})
+			return gossip.OpStop.Call(c.Context(), g.client(), control.None{})
 		},
 	}
 }

@@ -46,22 +46,22 @@ he does not count as alive.`,
 
 // statusDoc is what status prints as JSON.
 type statusDoc struct {
-	Clock        uint64                `json:"clock"`
-	N            int                   `json:"n"`
-	Threshold    int                   `json:"threshold"` // dead is who is older, in cycles
-	Quorum       bool                  `json:"quorum"`
-	Alive        int                   `json:"alive"`
-	Participants []gossip.Participant  `json:"participants"`
-	Self         nid.NID               `json:"self"`
-	Cycle        uint64                `json:"cycle"`
-	State        gossipmod.GossipState `json:"state"`
-	NotSigned    uint64                `json:"not_signed,omitempty"` // messages
-	Keys         int                   `json:"keys,omitempty"`
+	Clock        uint64               `json:"clock"`
+	N            int                  `json:"n"`
+	Threshold    int                  `json:"threshold"` // dead is who is older, in cycles
+	Quorum       bool                 `json:"quorum"`
+	Alive        int                  `json:"alive"`
+	Participants []gossip.Participant `json:"participants"`
+	Self         nid.NID              `json:"self"`
+	Cycle        uint64               `json:"cycle"`
+	State        gossipmod.State      `json:"state"`
+	NotSigned    uint64               `json:"not_signed,omitempty"` // messages
+	Keys         int                  `json:"keys,omitempty"`
 }
 
 // status asks the daemon. Gossip that does not run is an error.
 func (g *globals) status(ctx context.Context) (statusDoc, error) {
-	s, err := gossipmod.OpGossipStatus.Call(ctx, g.client(), control.None{})
+	s, err := gossipmod.OpStatus.Call(ctx, g.client(), control.None{})
 	if err != nil {
 		return statusDoc{}, err
 	}

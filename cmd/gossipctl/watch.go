@@ -45,20 +45,20 @@ type watcher struct {
 	out     io.Writer
 	started bool
 	last    time.Time // of the last change that was seen
-	recent  []gossip.GossipChange
+	recent  []gossip.Change
 }
 
-func (w *watcher) run(ctx context.Context, show func(statusDoc, []gossip.GossipChange) error) error {
+func (w *watcher) run(ctx context.Context, show func(statusDoc, []gossip.Change) error) error {
 	return cli.Repeat(ctx, lookInterval, func() error { return w.look(ctx, show) })
 }
 
 // look asks for the state and shows it with what has changed since the last look.
-func (w *watcher) look(ctx context.Context, show func(statusDoc, []gossip.GossipChange) error) error {
+func (w *watcher) look(ctx context.Context, show func(statusDoc, []gossip.Change) error) error {
 	doc, err := w.g.status(ctx)
 	if err != nil {
 		return err
 	}
-	changes, err := gossip.OpGossipHistory.Call(ctx, w.g.client(), control.None{})
+	changes, err := gossip.OpHistory.Call(ctx, w.g.client(), control.None{})
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (w *watcher) look(ctx context.Context, show func(statusDoc, []gossip.Gossip
 }
 
 // line prints a line for each change, and one for the state at the beginning.
-func (w *watcher) line(doc statusDoc, changes []gossip.GossipChange) error {
+func (w *watcher) line(doc statusDoc, changes []gossip.Change) error {
 	var b bytes.Buffer
 	if !w.started {
 		fmt.Fprintln(&b, doc.summary())
@@ -91,7 +91,7 @@ func (w *watcher) line(doc statusDoc, changes []gossip.GossipChange) error {
 }
 
 // object prints a JSON object for each change, also those of before.
-func (w *watcher) object(_ statusDoc, changes []gossip.GossipChange) error {
+func (w *watcher) object(_ statusDoc, changes []gossip.Change) error {
 	e := json.NewEncoder(w.out)
 	for _, c := range changes {
 		if err := e.Encode(c); err != nil {
@@ -102,7 +102,7 @@ func (w *watcher) object(_ statusDoc, changes []gossip.GossipChange) error {
 }
 
 // screen draws a screen anew.
-func (w *watcher) screen(doc statusDoc, changes []gossip.GossipChange) error {
+func (w *watcher) screen(doc statusDoc, changes []gossip.Change) error {
 	w.recent = append(w.recent, changes...)
 	w.recent = w.recent[max(len(w.recent)-shownChanges, 0):]
 	var b bytes.Buffer

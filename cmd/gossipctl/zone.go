@@ -50,7 +50,7 @@ one look.`,
 		Example: "  gossipctl zone status --json | jq .members",
 		Args:    cli.Args(),
 		Ask: func(ctx context.Context, _ []string) (zone.Status, error) {
-			return zonemod.OpZoneStatus.Call(ctx, g.client(), control.None{})
+			return zonemod.OpStatus.Call(ctx, g.client(), control.None{})
 		},
 		Print: printZoneStatus,
 	}.Command(&g.json)
@@ -151,7 +151,7 @@ suspects very many is not believed.`,
 		Example: "  gossipctl zone suspicions",
 		Args:    cli.Args(),
 		Ask: func(ctx context.Context, _ []string) ([]zone.SuspicionStatus, error) {
-			return listed(zonemod.OpZoneSuspicions.Call(ctx, g.client(), control.None{}))
+			return listed(zonemod.OpSuspicions.Call(ctx, g.client(), control.None{}))
 		},
 		Print: func(w io.Writer, list []zone.SuspicionStatus) error {
 			var t cli.Table
@@ -175,7 +175,7 @@ speaks for the zone, for so long; lost when nobody else took over in time.`,
 		Example: "  gossipctl zone census --json | jq 'map(.size) | add'",
 		Args:    cli.Args(),
 		Ask: func(ctx context.Context, _ []string) ([]zone.CensusEntry, error) {
-			return listed(zonemod.OpZoneCensus.Call(ctx, g.client(), control.None{}))
+			return listed(zonemod.OpCensus.Call(ctx, g.client(), control.None{}))
 		},
 		Print: func(w io.Writer, list []zone.CensusEntry) error {
 			return printCensus(w, list)

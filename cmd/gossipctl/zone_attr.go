@@ -59,7 +59,7 @@ were written; with KEY the value alone, as it is.`,
 
 // attributes asks for the attributes of a node; args may name one of them.
 func (g *globals) attributes(ctx context.Context, name string, args []string) (attributesDoc, error) {
-	t, err := zone.OpZoneAttributes.Call(ctx, g.client(), zone.ZoneNode{Node: name})
+	t, err := zone.OpAttributes.Call(ctx, g.client(), zone.NodeName{Node: name})
 	if err != nil {
 		return attributesDoc{}, err
 	}
@@ -127,7 +127,7 @@ ends.`,
 		Example: "  gossipctl zone attr set role mds",
 		Args:    cli.Args("a key", "a value"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return zone.OpZoneWrite.Call(c.Context(), g.client(), zone.ZoneWrite{Key: args[0], Value: []byte(args[1])})
+			return zone.OpWrite.Call(c.Context(), g.client(), zone.WriteRequest{Key: args[0], Value: []byte(args[1])})
 		},
 	}
 }
@@ -140,7 +140,7 @@ func zoneAttrRemoveCommand(g *globals) *cobra.Command {
 		Example: "  gossipctl zone attr rm role",
 		Args:    cli.Args("a key"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return zone.OpZoneWrite.Call(c.Context(), g.client(), zone.ZoneWrite{Key: args[0], Delete: true})
+			return zone.OpWrite.Call(c.Context(), g.client(), zone.WriteRequest{Key: args[0], Delete: true})
 		},
 	}
 }

@@ -21,7 +21,7 @@ version, when and why it went, who suspects it, and what link there is.`,
 		Example: "  gossipctl zone explain n7",
 		Args:    cli.Args("a node"),
 		Ask: func(ctx context.Context, args []string) (zone.Explanation, error) {
-			return zonemod.OpZoneExplain.Call(ctx, g.client(), zonemod.ZoneNode{Node: args[0]})
+			return zonemod.OpExplain.Call(ctx, g.client(), zonemod.NodeName{Node: args[0]})
 		},
 		Print: explainZone,
 	}.Command(&g.json)

@@ -18,7 +18,7 @@ joins by itself when it starts.`,
 		Example: "  gossipctl zone join",
 		Args:    cli.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return zone.OpZoneJoin.Call(c.Context(), g.client(), control.None{})
+			return zone.OpJoin.Call(c.Context(), g.client(), control.None{})
 		},
 	}
 }
@@ -36,7 +36,7 @@ itself, with code 0.`,
 	}
 	code := c.Flags().Int32("code", 0, "a `NUMBER` for those who watch")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return zone.OpZoneLeave.Call(c.Context(), g.client(), zone.ZoneGoodbye{Code: *code})
+		return zone.OpLeave.Call(c.Context(), g.client(), zone.LeaveRequest{Code: *code})
 	}
 	return c
 }
@@ -53,7 +53,7 @@ that runs, use "leave" there.`,
 		Example: "  gossipctl zone remove n7\n  gossipctl zone remove n7=10.0.0.7@tcp",
 		Args:    cli.Args("a node"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return zone.OpZoneRemove.Call(c.Context(), g.client(), zone.ZoneNode{Node: args[0]})
+			return zone.OpRemove.Call(c.Context(), g.client(), zone.NodeName{Node: args[0]})
 		},
 	}
 }

@@ -15,8 +15,8 @@ import (
 )
 
 func zoneMembersCommand(g *globals) *cobra.Command {
-	var filter zonemod.ZoneFilter
-	c := cli.Question[[]zonemod.ZoneMember]{
+	var filter zonemod.MemberFilter
+	c := cli.Question[[]zonemod.Member]{
 		Use: "members [ZONE]", Short: "List the members of the zone, and who was one; or those of a base zone",
 		Long: `Lists the members in the order of the ring, and after them the nodes that were some,
 the last to go first, with when and why: as many as the zone remembers. Who comes
@@ -37,28 +37,28 @@ In the management zone it can name a base zone, and asks the supervisor of that,
 who knows the members only.`,
 		Example: "  gossipctl zone members\n  gossipctl zone members --tag role=mds --state member\n  gossipctl zone members --state 'left|dead'\n  gossipctl zone members rack7",
 		Args:    cobra.MaximumNArgs(1),
-		Ask: func(ctx context.Context, args []string) ([]zonemod.ZoneMember, error) {
+		Ask: func(ctx context.Context, args []string) ([]zonemod.Member, error) {
 			if len(args) == 0 {
-				return listed(zonemod.OpZoneMembers.Call(ctx, g.client(), filter))
+				return listed(zonemod.OpMembers.Call(ctx, g.client(), filter))
 			}
 			if filter.State != "" || len(filter.Tags) > 0 {
 				return nil, cli.Usagef("--state and --tag are for the own zone: of others neither is known")
 			}
-			named, err := zonemod.OpZoneOf.Call(ctx, g.client(), zonemod.ZoneName{Zone: args[0]})
-			list := []zonemod.ZoneMember{}
+			named, err := zonemod.OpZone.Call(ctx, g.client(), zonemod.BaseZone{Zone: args[0]})
+			list := []zonemod.Member{}
 			for _, n := range named {
-				list = append(list, zonemod.ZoneMember{MemberStatus: zone.MemberStatus{ID: n.ID, Version: n.Version}, State: "member"})
+				list = append(list, zonemod.Member{MemberStatus: zone.MemberStatus{ID: n.ID, Version: n.Version}, State: "member"})
 			}
 			return list, err
 		},
-		Print: func(w io.Writer, list []zonemod.ZoneMember) error { return printZoneMembers(w, list, time.Now()) },
+		Print: func(w io.Writer, list []zonemod.Member) error { return printZoneMembers(w, list, time.Now()) },
 	}.Command(&g.json)
 	c.Flags().StringVar(&filter.State, "state", "", "only those in a state that `REGEXP` matches: "+strings.Join(zonemod.ZoneStates, ", "))
 	c.Flags().StringArrayVar(&filter.Tags, "tag", nil, "only those with an attribute: `KEY`, or KEY=REGEXP (repeatable)")
 	return c
 }
 
-func printZoneMembers(w io.Writer, list []zonemod.ZoneMember, now time.Time) error {
+func printZoneMembers(w io.Writer, list []zonemod.Member, now time.Time) error {
 	var t cli.Table
 	t.Row("NODE", "VERSION", "STATE", "ATTRIBUTES", "SUSPECTED BY")
 	for i := range list {
@@ -76,7 +76,7 @@ func printZoneMembers(w io.Writer, list []zonemod.ZoneMember, now time.Time) err
 }
 
 // zoneGoneText says when and why a node went.
-func zoneGoneText(m *zonemod.ZoneMember, now time.Time) string {
+func zoneGoneText(m *zonemod.Member, now time.Time) string {
 	text := fmt.Sprintf("%v ago", now.Sub(m.Gone.Time).Round(time.Second))
 	switch {
 	case m.State == "left":

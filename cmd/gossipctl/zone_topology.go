@@ -31,7 +31,7 @@ the random links of this node: those of others only they know.`,
 		if *dot && g.json {
 			return cli.Usagef("--dot and --json exclude each other")
 		}
-		t, err := zonemod.OpZoneTopology.Call(c.Context(), g.client(), control.None{})
+		t, err := zonemod.OpTopology.Call(c.Context(), g.client(), control.None{})
 		switch {
 		case err != nil:
 			return err
@@ -46,7 +46,7 @@ the random links of this node: those of others only they know.`,
 	return c
 }
 
-func topologyText(w io.Writer, t zonemod.ZoneTopology) error {
+func topologyText(w io.Writer, t zonemod.Topology) error {
 	at := slices.Index(t.Ring, t.Self)
 	if _, err := fmt.Fprintf(w, "%v is number %d of %d on the ring\n", t.Self, at+1, len(t.Ring)); err != nil {
 		return err
@@ -66,7 +66,7 @@ func topologyText(w io.Writer, t zonemod.ZoneTopology) error {
 }
 
 // topologyDot draws edges from who watches to who is watched; both ends do.
-func topologyDot(w io.Writer, t zonemod.ZoneTopology) error {
+func topologyDot(w io.Writer, t zonemod.Topology) error {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, "graph zone {")
 	name := func(id zone.ID) string { return fmt.Sprintf("%q", id.Name()) }

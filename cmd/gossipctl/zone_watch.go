@@ -30,7 +30,7 @@ not seen, and nothing is told while the zone's entry in the census is not curren
 				w := baseWatcher{g: g, out: c.OutOrStdout(), zone: args[0]}
 				return w.run(c.Context())
 			}
-			w := zoneWatcher{g: g, out: c.OutOrStdout(), wants: func(e *zonemod.ZoneEvent) bool { return e.Kind != zone.AttributesChanged }}
+			w := zoneWatcher{g: g, out: c.OutOrStdout(), wants: func(e *zonemod.Event) bool { return e.Kind != zone.AttributesChanged }}
 			return w.run(c.Context())
 		},
 	}
@@ -45,7 +45,7 @@ keys that did; with --json an object for each. It ends with an interrupt.`,
 		Example: "  gossipctl zone attr watch n7",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			w := zoneWatcher{g: g, out: c.OutOrStdout(), wants: func(e *zonemod.ZoneEvent) bool {
+			w := zoneWatcher{g: g, out: c.OutOrStdout(), wants: func(e *zonemod.Event) bool {
 				return e.Kind == zone.AttributesChanged && (len(args) == 0 || e.ID.Name() == args[0] || e.ID.String() == args[0])
 			}}
 			return w.run(c.Context())
@@ -57,7 +57,7 @@ keys that did; with --json an object for each. It ends with an interrupt.`,
 type zoneWatcher struct {
 	g     *globals
 	out   io.Writer
-	wants func(*zonemod.ZoneEvent) bool
+	wants func(*zonemod.Event) bool
 	next  uint64
 
 	missed uint64 // events that the daemon forgot before they were seen, and that were not told yet
@@ -65,7 +65,7 @@ type zoneWatcher struct {
 
 func (w *zoneWatcher) run(ctx context.Context) error {
 	return cli.Repeat(ctx, lookInterval, func() error {
-		news, err := zonemod.OpZoneEvents.Call(ctx, w.g.client(), zonemod.ZoneEventsFrom{From: w.next})
+		news, err := zonemod.OpEvents.Call(ctx, w.g.client(), zonemod.EventsFrom{From: w.next})
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (w *zoneWatcher) run(ctx context.Context) error {
 	})
 }
 
-func (w *zoneWatcher) show(news zonemod.ZoneEvents) error {
+func (w *zoneWatcher) show(news zonemod.Events) error {
 	if news.Next < w.next { // another daemon
 		w.next = 0
 		return nil
@@ -95,7 +95,7 @@ func (w *zoneWatcher) show(news zonemod.ZoneEvents) error {
 	return nil
 }
 
-func (w *zoneWatcher) event(e *zonemod.ZoneEvent) error {
+func (w *zoneWatcher) event(e *zonemod.Event) error {
 	if w.g.json {
 		return json.NewEncoder(w.out).Encode(e)
 	}

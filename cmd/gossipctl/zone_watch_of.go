@@ -43,14 +43,14 @@ type baseWatcher struct {
 // watch goes on with what has changed since.
 func (w *baseWatcher) run(ctx context.Context) error {
 	return cli.Repeat(ctx, zoneLookInterval, func() error {
-		list, err := zonemod.OpZoneOf.Call(ctx, w.g.client(), zonemod.ZoneName{Zone: w.zone})
+		list, err := zonemod.OpZone.Call(ctx, w.g.client(), zonemod.BaseZone{Zone: w.zone})
 		switch {
 		case w.begun && (errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ETIMEDOUT)):
 			return nil
 		case err != nil:
 			return err
 		}
-		census, err := zonemod.OpZoneCensus.Call(ctx, w.g.client(), control.None{})
+		census, err := zonemod.OpCensus.Call(ctx, w.g.client(), control.None{})
 		if err != nil {
 			return err
 		}

@@ -79,7 +79,7 @@ func (r *cutRoom) whole(after string) {
 	r.t.Helper()
 	for i, d := range r.daemons {
 		d.Until(zoneBound, fmt.Sprintf("a whole view at node %d after %s", i+1, after), func() bool {
-			s, err := zonemod.OpZoneStatus.Call(r.t.Context(), d.Control(), control.None{})
+			s, err := zonemod.OpStatus.Call(r.t.Context(), d.Control(), control.None{})
 			return err == nil && s.Members == len(r.daemons)
 		})
 	}
@@ -90,7 +90,7 @@ func (r *cutRoom) judge(since time.Time) {
 	r.t.Helper()
 	suspected, across := 0, 0
 	for i, d := range r.daemons {
-		list, err := zonemod.OpZoneEvents.Call(r.t.Context(), d.Control(), zonemod.ZoneEventsFrom{From: 0})
+		list, err := zonemod.OpEvents.Call(r.t.Context(), d.Control(), zonemod.EventsFrom{From: 0})
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func (r *cutRoom) judge(since time.Time) {
 }
 
 // isLeft reports whether an event is about a node of the smaller switch.
-func (r *cutRoom) isLeft(e *zonemod.ZoneEvent) bool {
+func (r *cutRoom) isLeft(e *zonemod.Event) bool {
 	var number int
 	if _, err := fmt.Sscanf(e.ID.Name(), "n%d", &number); err != nil {
 		r.t.Fatal(err)

@@ -82,7 +82,7 @@ func (c *cutZone) await(what string, within time.Duration, right func(*zone.Cens
 	begin := time.Now()
 	for i := range cutSupervisors {
 		c.daemons[i].Until(within, fmt.Sprintf("%s at supervisor %d", what, i+1), func() bool {
-			list, err := zonemod.OpZoneCensus.Call(c.t.Context(), c.daemons[i].Control(), control.None{})
+			list, err := zonemod.OpCensus.Call(c.t.Context(), c.daemons[i].Control(), control.None{})
 			if err != nil || len(list) != 1 || list[0].Size != 3 {
 				c.t.Fatalf("%s: supervisor %d has %+v, %v", what, i+1, list, err)
 			}
@@ -98,7 +98,7 @@ func (c *cutZone) await(what string, within time.Duration, right func(*zone.Cens
 func (c *cutZone) nothingFalse() {
 	c.t.Helper()
 	for i, d := range c.daemons {
-		list, err := zonemod.OpZoneEvents.Call(c.t.Context(), d.Control(), zonemod.ZoneEventsFrom{From: 0})
+		list, err := zonemod.OpEvents.Call(c.t.Context(), d.Control(), zonemod.EventsFrom{From: 0})
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestCutDelegate(t *testing.T) {
 func (c *cutZone) run() {
 	for i := range cutSupervisors { // until it has registered the first time the zone may be missing
 		c.daemons[i].Until(zoneBound, "a complete census", func() bool {
-			list, err := zonemod.OpZoneCensus.Call(c.t.Context(), c.daemons[i].Control(), control.None{})
+			list, err := zonemod.OpCensus.Call(c.t.Context(), c.daemons[i].Control(), control.None{})
 			return err == nil && len(list) == 1 && list[0].Size == 3 && list[0].Delegates == 3
 		})
 	}
@@ -142,7 +142,7 @@ func (c *cutZone) run() {
 		return e.State == zone.Current && e.Activation > first.Activation && e.Delegate != first.Delegate
 	})
 	c.daemons[active].Until(zoneBound, "resignation of the delegate that is cut off", func() bool {
-		s, err := zonemod.OpZoneStatus.Call(c.t.Context(), c.daemons[active].Control(), control.None{})
+		s, err := zonemod.OpStatus.Call(c.t.Context(), c.daemons[active].Control(), control.None{})
 		d := s.Delegation
 		return err == nil && d.Activation == 0 && d.CutOff && len(d.Unreached) == cutSupervisors && s.Members == 3
 	})

@@ -90,7 +90,7 @@ func (s *zoneSystem) await(what string, right func([]zone.CensusEntry) bool) (la
 		}
 		s.daemons[i].Until(zoneBound, fmt.Sprintf("right census at supervisor %d after %s", i+1, what), func() bool {
 			var err error
-			last, err = zonemod.OpZoneCensus.Call(s.t.Context(), s.daemons[i].Control(), control.None{})
+			last, err = zonemod.OpCensus.Call(s.t.Context(), s.daemons[i].Control(), control.None{})
 			return err == nil && right(last)
 		})
 	}
@@ -109,9 +109,9 @@ func (s *zoneSystem) kill(id zone.ID) {
 }
 
 // told returns when a node was told of an event the last time, 0 if it was not yet.
-func (s *zoneSystem) told(i int, is func(*zonemod.ZoneEvent) bool) (at time.Time) {
+func (s *zoneSystem) told(i int, is func(*zonemod.Event) bool) (at time.Time) {
 	s.t.Helper()
-	list, err := zonemod.OpZoneEvents.Call(s.t.Context(), s.daemons[i].Control(), zonemod.ZoneEventsFrom{From: 0})
+	list, err := zonemod.OpEvents.Call(s.t.Context(), s.daemons[i].Control(), zonemod.EventsFrom{From: 0})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func (s *zoneSystem) known(id zone.ID, from, to int) (last time.Time) {
 		}
 		var at time.Time
 		s.daemons[i].Until(zoneBound, fmt.Sprintf("removal of %v by node %d", id, i+1), func() bool {
-			at = s.told(i, func(e *zonemod.ZoneEvent) bool { return e.Kind == zone.Left && e.ID == id })
+			at = s.told(i, func(e *zonemod.Event) bool { return e.Kind == zone.Left && e.ID == id })
 			return !at.IsZero()
 		})
 		if at.After(last) {
@@ -156,7 +156,7 @@ func (s *zoneSystem) counted(what string, id zone.ID, from, to int, right func([
 		if slices.Contains(s.dead, i) {
 			continue
 		}
-		at := s.told(i, func(e *zonemod.ZoneEvent) bool {
+		at := s.told(i, func(e *zonemod.Event) bool {
 			return e.Kind == zone.AttributesChanged && slices.ContainsFunc(e.Keys, func(k string) bool { return strings.HasPrefix(k, engine.CensusKey) })
 		})
 		if at.After(since) {

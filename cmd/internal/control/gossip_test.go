@@ -25,12 +25,12 @@ type fakeGossip struct {
 }
 
 var (
-	gossipStatus = gossipmod.GossipStatus{State: gossipmod.GossipRunning, Snapshot: &gossip.Status{
+	gossipStatus = gossipmod.Status{State: gossipmod.GossipRunning, Snapshot: &gossip.Status{
 		Self: target.NID, Clock: 7, N: 2, Threshold: 16, Quorum: true, Alive: 2, Digest: "d1",
 		Participants: []gossip.Participant{{NID: target.NID, Health: gossip.Alive}, {Age: 255, Health: gossip.Dead, Aliveness: 3}},
 	}}
-	gossipParams  = gossipmod.GossipParams{State: gossipmod.GossipStopped, N: 2, IntervalMS: 200, Self: target.NID}
-	gossipHistory = []gossipmod.GossipChange{{Time: time.Unix(5, 6).UTC(), Clock: 8, Event: gossip.QuorumLost, NID: target.NID, Aliveness: 1}}
+	gossipParams  = gossipmod.Params{State: gossipmod.GossipStopped, N: 2, IntervalMS: 200, Self: target.NID}
+	gossipHistory = []gossipmod.Change{{Time: time.Unix(5, 6).UTC(), Clock: 8, Event: gossip.QuorumLost, NID: target.NID, Aliveness: 1}}
 	gossipList    = gossip.RollStatus{Staged: true, N: 2, Members: []engine.RollMember{{NID: target.NID, State: engine.RollStaged, Health: gossip.Dead}}}
 )
 
@@ -44,9 +44,9 @@ func (f *fakeGossip) sayWith(what string, nids io.Reader) error {
 	return errors.Join(err, f.say(what, string(text)))
 }
 
-func (*fakeGossip) GossipStatus() gossipmod.GossipStatus           { return gossipStatus }
-func (*fakeGossip) GossipParams() (gossipmod.GossipParams, error)  { return gossipParams, nil }
-func (*fakeGossip) GossipHistory() []gossipmod.GossipChange        { return gossipHistory }
+func (*fakeGossip) GossipStatus() gossipmod.Status                 { return gossipStatus }
+func (*fakeGossip) GossipParams() (gossipmod.Params, error)        { return gossipParams, nil }
+func (*fakeGossip) GossipHistory() []gossipmod.Change              { return gossipHistory }
 func (f *fakeGossip) GossipListStatus() (gossip.RollStatus, error) { return gossipList, f.err }
 func (f *fakeGossip) GossipStart() error                           { return f.say("start") }
 func (f *fakeGossip) GossipStop() error                            { return f.say("stop") }
@@ -57,14 +57,14 @@ func (f *fakeGossip) GossipExplain(id nid.NID) (gossip.Explanation, error) {
 	return gossip.Explanation{Participant: gossip.Participant{NID: id}, Via: id}, f.err
 }
 
-func (f *fakeGossip) GossipInit(r gossipmod.GossipInit, nids io.Reader) error {
+func (f *fakeGossip) GossipInit(r gossipmod.InitRequest, nids io.Reader) error {
 	if r.IntervalMS != 200 || !r.Strict || r.Fudge != -1 {
 		return syscall.EPROTO
 	}
 	return f.sayWith("init", nids)
 }
 
-func (f *fakeGossip) GossipCommit(r gossipmod.GossipCommit) error {
+func (f *fakeGossip) GossipCommit(r gossipmod.CommitRequest) error {
 	if r.Anyway {
 		return f.say("commit anyway")
 	}
@@ -73,11 +73,11 @@ func (f *fakeGossip) GossipCommit(r gossipmod.GossipCommit) error {
 
 func (f *fakeGossip) routes() []Route {
 	return []Route{
-		gossipmod.OpGossipStatus.Do(Told(f.GossipStatus)), gossipmod.OpGossipParams.Do(Ask(f.GossipParams)), gossipmod.OpGossipHistory.Do(Told(f.GossipHistory)),
-		gossipmod.OpGossipExplain.Do(Quick(func(r gossipmod.GossipOf) (gossip.Explanation, error) { return f.GossipExplain(r.NID) })),
-		gossipmod.OpGossipListStatus.Do(Ask(f.GossipListStatus)), gossipmod.OpGossipInit.DoWith(With(f.GossipInit)),
-		gossipmod.OpGossipStart.Do(Just(f.GossipStart)), gossipmod.OpGossipStop.Do(Just(f.GossipStop)), gossipmod.OpGossipCancel.Do(Just(f.GossipCancel)),
-		gossipmod.OpGossipStage.DoWith(With(func(_ None, nids io.Reader) error { return f.GossipStage(nids) })), gossipmod.OpGossipCommit.Do(Act(f.GossipCommit)),
+		gossipmod.OpStatus.Do(Told(f.GossipStatus)), gossipmod.OpParams.Do(Ask(f.GossipParams)), gossipmod.OpHistory.Do(Told(f.GossipHistory)),
+		gossipmod.OpExplain.Do(Quick(func(r gossipmod.Participant) (gossip.Explanation, error) { return f.GossipExplain(r.NID) })),
+		gossipmod.OpListStatus.Do(Ask(f.GossipListStatus)), gossipmod.OpInit.DoWith(With(f.GossipInit)),
+		gossipmod.OpStart.Do(Just(f.GossipStart)), gossipmod.OpStop.Do(Just(f.GossipStop)), gossipmod.OpCancel.Do(Just(f.GossipCancel)),
+		gossipmod.OpStage.DoWith(With(func(_ None, nids io.Reader) error { return f.GossipStage(nids) })), gossipmod.OpCommit.Do(Act(f.GossipCommit)),
 	}
 }
 
@@ -96,20 +96,20 @@ func tells[T any](t *testing.T, what string, want T, c *Client, question Questio
 func TestGossip(t *testing.T) {
 	f := &fakeGossip{}
 	c := NewClient(serve(t, Config{Routes: f.routes()}).path)
-	tells(t, "status", gossipStatus, c, gossipmod.OpGossipStatus)
-	tells(t, "params", gossipParams, c, gossipmod.OpGossipParams)
-	tells(t, "history", gossipHistory, c, gossipmod.OpGossipHistory)
-	tells(t, "list", gossipList, c, gossipmod.OpGossipListStatus)
+	tells(t, "status", gossipStatus, c, gossipmod.OpStatus)
+	tells(t, "params", gossipParams, c, gossipmod.OpParams)
+	tells(t, "history", gossipHistory, c, gossipmod.OpHistory)
+	tells(t, "list", gossipList, c, gossipmod.OpListStatus)
 	six := nid.MustParse("fd88::1@tcp")
-	if e, err := gossipmod.OpGossipExplain.Call(t.Context(), c, gossipmod.GossipOf{NID: six}); err != nil || e.NID != six || e.Via != six {
+	if e, err := gossipmod.OpExplain.Call(t.Context(), c, gossipmod.Participant{NID: six}); err != nil || e.NID != six || e.Via != six {
 		t.Errorf("explain: %+v, %v", e, err)
 	}
-	init := gossipmod.GossipInit{IntervalMS: 200, Strict: true, Fudge: -1}
+	init := gossipmod.InitRequest{IntervalMS: 200, Strict: true, Fudge: -1}
 	for _, err := range []error{
-		gossipmod.OpGossipInit.CallWith(t.Context(), c, init, strings.NewReader("10.0.0.[1-2]@tcp\n10.0.0.4@tcp")),
-		gossipmod.OpGossipStart.Call(t.Context(), c, None{}), gossipmod.OpGossipStage.CallWith(t.Context(), c, None{}, strings.NewReader("10.0.0.3@tcp")),
-		gossipmod.OpGossipCommit.Call(t.Context(), c, gossipmod.GossipCommit{}), gossipmod.OpGossipCommit.Call(t.Context(), c, gossipmod.GossipCommit{Anyway: true}),
-		gossipmod.OpGossipCancel.Call(t.Context(), c, None{}), gossipmod.OpGossipStop.Call(t.Context(), c, None{}),
+		gossipmod.OpInit.CallWith(t.Context(), c, init, strings.NewReader("10.0.0.[1-2]@tcp\n10.0.0.4@tcp")),
+		gossipmod.OpStart.Call(t.Context(), c, None{}), gossipmod.OpStage.CallWith(t.Context(), c, None{}, strings.NewReader("10.0.0.3@tcp")),
+		gossipmod.OpCommit.Call(t.Context(), c, gossipmod.CommitRequest{}), gossipmod.OpCommit.Call(t.Context(), c, gossipmod.CommitRequest{Anyway: true}),
+		gossipmod.OpCancel.Call(t.Context(), c, None{}), gossipmod.OpStop.Call(t.Context(), c, None{}),
 	} {
 		if err != nil {
 			t.Error(err)
@@ -125,11 +125,11 @@ func TestGossipErrors(t *testing.T) {
 	f := &fakeGossip{err: cli.Hint(syscall.EBUSY, "wait")}
 	d := serve(t, Config{Routes: f.routes()})
 	c := NewClient(d.path)
-	_, listErr := gossipmod.OpGossipListStatus.Call(t.Context(), c, None{})
-	_, explainErr := gossipmod.OpGossipExplain.Call(t.Context(), c, gossipmod.GossipOf{NID: target.NID})
+	_, listErr := gossipmod.OpListStatus.Call(t.Context(), c, None{})
+	_, explainErr := gossipmod.OpExplain.Call(t.Context(), c, gossipmod.Participant{NID: target.NID})
 	for i, err := range []error{
-		listErr, explainErr, gossipmod.OpGossipStart.Call(t.Context(), c, None{}), gossipmod.OpGossipStage.CallWith(t.Context(), c, None{}, strings.NewReader("x")),
-		gossipmod.OpGossipInit.CallWith(t.Context(), c, gossipmod.GossipInit{IntervalMS: 200, Strict: true, Fudge: -1}, strings.NewReader("")),
+		listErr, explainErr, gossipmod.OpStart.Call(t.Context(), c, None{}), gossipmod.OpStage.CallWith(t.Context(), c, None{}, strings.NewReader("x")),
+		gossipmod.OpInit.CallWith(t.Context(), c, gossipmod.InitRequest{IntervalMS: 200, Strict: true, Fudge: -1}, strings.NewReader("")),
 	} {
 		if !errors.Is(err, syscall.EBUSY) || cli.HintOf(err) != "wait" {
 			t.Errorf("%d: %v with hint %q, want EBUSY", i, err, cli.HintOf(err))

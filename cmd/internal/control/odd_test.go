@@ -150,7 +150,7 @@ func TestOddNIDsInRequests(t *testing.T) {
 	client := NewClient(d.path)
 	for _, text := range []string{"10.0.0.1@tcp", "fd88::1@tcp", "a000001@<200:7>", "1:200/7@<2:0>", "0@<9:1>"} {
 		id := nid.MustParse(text)
-		if x, err := gossip.OpGossipExplain.Call(t.Context(), client, gossip.GossipOf{NID: id}); err != nil || x.NID != id {
+		if x, err := gossip.OpExplain.Call(t.Context(), client, gossip.Participant{NID: id}); err != nil || x.NID != id {
 			t.Errorf("%v is explained as %v, %v", id, x.NID, err)
 		}
 		if x, err := node.OpDiscover.Call(t.Context(), client, node.DiscoverRequest{Target: id}); err != nil || x.Primary != id {

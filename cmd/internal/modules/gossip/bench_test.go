@@ -12,7 +12,7 @@ import (
 // once a second, without the writing.
 func BenchmarkGossipFiles(b *testing.B) {
 	n := mustGossipNode(b)
-	slow := gossip.NewGossipInit(config.Default().Gossip)
+	slow := gossip.NewInitRequest(config.Default().Gossip)
 	if err := n.Init(slow, strings.NewReader("127.0.[0-3].[1-250]@tcp")); err != nil {
 		b.Fatal(err)
 	}

@@ -21,7 +21,7 @@ type counters struct {
 
 // The files of fields.
 var (
-	parametersFile = statefiles.FieldsOf[GossipParams]("parameters", `state version self? interval_ms rtt_ms n=participants digest threshold=dead_after_cycles fudge obsolete
+	parametersFile = statefiles.FieldsOf[Params]("parameters", `state version self? interval_ms rtt_ms n=participants digest threshold=dead_after_cycles fudge obsolete
 		stealth=stealth_cycles quorum_percent cold_start strict seed`)
 	clockFile      = statefiles.FieldsOf[gossip.Status]("clock", "clock cycle")
 	quorumFile     = statefiles.FieldsOf[gossip.Status]("quorum", "quorum alive n=participants")

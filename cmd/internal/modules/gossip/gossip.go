@@ -24,9 +24,9 @@ import (
 	"ulnet/scoll"
 )
 
-// GossipInit are the parameters of gossip; the NIDs of the participants come
+// InitRequest are the parameters of gossip; the NIDs of the participants come
 // besides. Numbers are as in the section gossip of the configuration.
-type GossipInit struct {
+type InitRequest struct {
 	IntervalMS int64  `json:"interval_ms"`
 	RTTMS      int64  `json:"rtt_ms"`
 	Fudge      int    `json:"fudge"`
@@ -39,9 +39,9 @@ type GossipInit struct {
 	Seed       uint64 `json:"seed"` // 0: chosen
 }
 
-// NewGossipInit returns the numbers of a configuration.
-func NewGossipInit(g config.Gossip) GossipInit {
-	return GossipInit{
+// NewInitRequest returns the numbers of a configuration.
+func NewInitRequest(g config.Gossip) InitRequest {
+	return InitRequest{
 		IntervalMS: g.Interval.Milliseconds(), RTTMS: g.RTT.Milliseconds(), Fudge: g.Fudge, DeadFactor: g.DeadFactor,
 		DeadSlack: g.DeadSlack, Obsolete: g.Obsolete, Quorum: g.Quorum, ColdStart: g.ColdStart, Strict: g.Strict, Seed: g.Seed,
 	}
@@ -49,7 +49,7 @@ func NewGossipInit(g config.Gossip) GossipInit {
 
 // inBounds refuses milliseconds that no Duration holds. What gossip itself
 // allows is less, and is its own affair.
-func (r GossipInit) inBounds() error {
+func (r InitRequest) inBounds() error {
 	const day = 24 * 60 * 60 * 1000
 	if min(r.IntervalMS, r.RTTMS) < 0 || max(r.IntervalMS, r.RTTMS) > day {
 		return cli.Errnof(syscall.EINVAL, "interval_ms %d and rtt_ms %d: want 0 to %d", r.IntervalMS, r.RTTMS, day)
@@ -57,7 +57,7 @@ func (r GossipInit) inBounds() error {
 	return nil
 }
 
-func (r GossipInit) agent() gossip.Config {
+func (r InitRequest) agent() gossip.Config {
 	return config.Gossip{
 		Interval: time.Duration(r.IntervalMS) * time.Millisecond, RTT: time.Duration(r.RTTMS) * time.Millisecond,
 		Fudge: r.Fudge, DeadFactor: r.DeadFactor, DeadSlack: r.DeadSlack, Obsolete: r.Obsolete, Quorum: r.Quorum,
@@ -77,11 +77,11 @@ type Module struct {
 	commands sync.Mutex   // held by one command at a time
 
 	mu     sync.Mutex
-	setup  *settings      // nil before init; guarded by mu, like all below
-	staged *engine.List   // the last one
-	agent  *gossip.Agent  // nil unless started
-	past   []GossipChange // of agents before
-	epoch  time.Time      // when Clock began
+	setup  *settings     // nil before init; guarded by mu, like all below
+	staged *engine.List  // the last one
+	agent  *gossip.Agent // nil unless started
+	past   []Change      // of agents before
+	epoch  time.Time     // when Clock began
 }
 
 // follower is a module that is told of the runs of gossip.
@@ -111,13 +111,13 @@ func (m *Module) OnChange(f func()) { m.changed = append(m.changed, f) }
 
 // settings is what an init leaves until the next one.
 type settings struct {
-	asked GossipInit
+	asked InitRequest
 	list  *engine.List
 	cfg   gossip.Config
 	names []string // of the participants
 }
 
-func newSettings(asked GossipInit, list *engine.List, cfg gossip.Config) *settings {
+func newSettings(asked InitRequest, list *engine.List, cfg gossip.Config) *settings {
 	s := &settings{asked: asked, list: list, cfg: cfg}
 	for i := range list.Len() {
 		s.names = append(s.names, list.NID(i).String())
@@ -136,7 +136,7 @@ func (m *Module) Open() error {
 	}
 	list, err := engine.NewList(c.NIDs)
 	if err == nil {
-		err = m.init(NewGossipInit(c), list)
+		err = m.init(NewInitRequest(c), list)
 	}
 	if err != nil {
 		return c.NIDsAt.Wrap(err)
@@ -152,7 +152,7 @@ func (m *Module) Open() error {
 //
 //	EINVAL  parameters or NIDs that cannot be, or none of this node
 //	EBUSY   gossip runs with others
-func (m *Module) Init(r GossipInit, nids io.Reader) error {
+func (m *Module) Init(r InitRequest, nids io.Reader) error {
 	ids, err := config.ParseNIDs("NIDs", nids)
 	if err != nil {
 		return cli.Errno(syscall.EINVAL, err)
@@ -164,7 +164,7 @@ func (m *Module) Init(r GossipInit, nids io.Reader) error {
 	return m.init(r, list)
 }
 
-func (m *Module) init(r GossipInit, list *engine.List) error {
+func (m *Module) init(r InitRequest, list *engine.List) error {
 	m.commands.Lock()
 	defer m.commands.Unlock()
 	if err := r.inBounds(); err != nil {

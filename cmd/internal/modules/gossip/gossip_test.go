@@ -26,10 +26,10 @@ import (
 const others = "127.0.0.[64-66]@tcp"
 
 // fast are parameters for tests.
-func fast() gossip.GossipInit {
+func fast() gossip.InitRequest {
 	g := config.Default().Gossip
 	g.Interval, g.ColdStart = 200*time.Millisecond, true
-	return gossip.NewGossipInit(g)
+	return gossip.NewInitRequest(g)
 }
 
 const address = "127.0.0.64"
@@ -73,7 +73,7 @@ func TestGossipCommands(t *testing.T) {
 	n := mustGossipNode(t)
 	slow := fast()
 	slow.IntervalMS = 500
-	init := func(r gossip.GossipInit, nids string) func() error {
+	init := func(r gossip.InitRequest, nids string) func() error {
 		return func() error { return n.Init(r, strings.NewReader(nids)) }
 	}
 	broken := fast()
@@ -87,7 +87,7 @@ func TestGossipCommands(t *testing.T) {
 		do    func() error
 		errno error
 		text  string // of the error
-		state gossip.GossipState
+		state gossip.State
 	}{
 		{"start without parameters", n.Start, syscall.EINVAL, "gossip has no parameters yet", gossip.GossipNone},
 		{"stop without parameters", n.Stop, syscall.ESRCH, "gossip does not run, and has no parameters", gossip.GossipNone},
@@ -270,7 +270,7 @@ func TestGossipAsks(t *testing.T) {
 	_, list := n.ListStatus()
 	_, params := n.Params()
 	for i, err := range []error{
-		explain, list, params, n.Cancel(), n.Commit(gossip.GossipCommit{}), n.Stage(strings.NewReader(others)),
+		explain, list, params, n.Cancel(), n.Commit(gossip.CommitRequest{}), n.Stage(strings.NewReader(others)),
 	} {
 		if !errors.Is(err, syscall.ESRCH) || cli.HintOf(err) == "" {
 			t.Errorf("%d: %v, want ESRCH and a hint", i, err)
@@ -292,7 +292,7 @@ func TestGossipAsks(t *testing.T) {
 		t.Errorf("stage: %v", err)
 	}
 	// The others never came: nobody is waited for.
-	if err := n.Commit(gossip.GossipCommit{}); err != nil {
+	if err := n.Commit(gossip.CommitRequest{}); err != nil {
 		t.Errorf("commit: %v", err)
 	}
 	if p, err := n.Params(); err != nil || p.N != 4 {

@@ -11,8 +11,8 @@ import (
 	"ulnet/gossip/engine"
 )
 
-// GossipCommit commits a change of the list.
-type GossipCommit struct {
+// CommitRequest commits a change of the list.
+type CommitRequest struct {
 	Anyway bool `json:"anyway"` // also without knowing that all have staged it
 }
 
@@ -43,7 +43,7 @@ func (m *Module) Stage(nids io.Reader) error {
 
 // Commit changes to the list that was staged. EBUSY: some have not staged
 // it yet. The other errors are those of GossipStage.
-func (m *Module) Commit(r GossipCommit) error {
+func (m *Module) Commit(r CommitRequest) error {
 	return m.change(func(agent *gossip.Agent) error {
 		commit := agent.Commit
 		if r.Anyway {

@@ -10,33 +10,33 @@ import (
 
 // What the daemon can be asked of gossip.
 var (
-	OpGossipStatus     = control.Question[control.None, GossipStatus]{Path: "/v1/gossip", Doc: "what gossip knows"}
-	OpGossipParams     = control.Question[control.None, GossipParams]{Path: "/v1/gossip/params", Doc: "the parameters"}
-	OpGossipHistory    = control.Question[control.None, []GossipChange]{Path: "/v1/gossip/history", Doc: "the last changes, the oldest first"}
-	OpGossipExplain    = control.Question[GossipOf, gossip.Explanation]{Path: "/v1/gossip/explain/{nid}", Doc: "why a participant is thought to be alive or dead"}
-	OpGossipListStatus = control.Question[control.None, gossip.RollStatus]{Path: "/v1/gossip/list", Doc: "how far a change of the list is"}
-	OpGossipInit       = control.Action[GossipInit]{Path: "/v1/gossip/init", Doc: "sets the parameters and the participants, whose NIDs are the data, as text"}
-	OpGossipStart      = control.Action[control.None]{Path: "/v1/gossip/start", Doc: "has the node take part"}
-	OpGossipStop       = control.Action[control.None]{Path: "/v1/gossip/stop", Doc: "ends that"}
-	OpGossipStage      = control.Action[control.None]{Path: "/v1/gossip/list/stage", Doc: "stages a list of participants, whose NIDs are the data, as text"}
-	OpGossipCommit     = control.Action[GossipCommit]{Path: "/v1/gossip/list/commit", Doc: "changes to the staged list"}
-	OpGossipCancel     = control.Action[control.None]{Path: "/v1/gossip/list/cancel", Doc: "gives the staged list up"}
+	OpStatus     = control.Question[control.None, Status]{Path: "/v1/gossip", Doc: "what gossip knows"}
+	OpParams     = control.Question[control.None, Params]{Path: "/v1/gossip/params", Doc: "the parameters"}
+	OpHistory    = control.Question[control.None, []Change]{Path: "/v1/gossip/history", Doc: "the last changes, the oldest first"}
+	OpExplain    = control.Question[Participant, gossip.Explanation]{Path: "/v1/gossip/explain/{nid}", Doc: "why a participant is thought to be alive or dead"}
+	OpListStatus = control.Question[control.None, gossip.RollStatus]{Path: "/v1/gossip/list", Doc: "how far a change of the list is"}
+	OpInit       = control.Action[InitRequest]{Path: "/v1/gossip/init", Doc: "sets the parameters and the participants, whose NIDs are the data, as text"}
+	OpStart      = control.Action[control.None]{Path: "/v1/gossip/start", Doc: "has the node take part"}
+	OpStop       = control.Action[control.None]{Path: "/v1/gossip/stop", Doc: "ends that"}
+	OpStage      = control.Action[control.None]{Path: "/v1/gossip/list/stage", Doc: "stages a list of participants, whose NIDs are the data, as text"}
+	OpCommit     = control.Action[CommitRequest]{Path: "/v1/gossip/list/commit", Doc: "changes to the staged list"}
+	OpCancel     = control.Action[control.None]{Path: "/v1/gossip/list/cancel", Doc: "gives the staged list up"}
 )
 
-// GossipOf names a participant.
-type GossipOf struct {
+// Participant names a participant.
+type Participant struct {
 	NID nid.NID `query:"nid"`
 }
 
 // Routes are the operations of gossip.
 func (m *Module) Routes() []control.Route {
 	return []control.Route{
-		OpGossipStatus.Do(control.Told(m.Status)), OpGossipParams.Do(control.Ask(m.Params)),
-		OpGossipHistory.Do(control.Told(m.History)), OpGossipListStatus.Do(control.Ask(m.ListStatus)),
-		OpGossipExplain.Do(control.Quick(func(r GossipOf) (gossip.Explanation, error) { return m.Explain(r.NID) })),
-		OpGossipInit.DoWith(control.With(m.Init)),
-		OpGossipStage.DoWith(control.With(func(_ control.None, nids io.Reader) error { return m.Stage(nids) })),
-		OpGossipStart.Do(control.Just(m.Start)), OpGossipStop.Do(control.Just(m.Stop)),
-		OpGossipCommit.Do(control.Act(m.Commit)), OpGossipCancel.Do(control.Just(m.Cancel)),
+		OpStatus.Do(control.Told(m.Status)), OpParams.Do(control.Ask(m.Params)),
+		OpHistory.Do(control.Told(m.History)), OpListStatus.Do(control.Ask(m.ListStatus)),
+		OpExplain.Do(control.Quick(func(r Participant) (gossip.Explanation, error) { return m.Explain(r.NID) })),
+		OpInit.DoWith(control.With(m.Init)),
+		OpStage.DoWith(control.With(func(_ control.None, nids io.Reader) error { return m.Stage(nids) })),
+		OpStart.Do(control.Just(m.Start)), OpStop.Do(control.Just(m.Stop)),
+		OpCommit.Do(control.Act(m.Commit)), OpCancel.Do(control.Just(m.Cancel)),
 	}
 }

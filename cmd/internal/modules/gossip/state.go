@@ -15,47 +15,47 @@ import (
 // keptPast is how many changes of earlier agents are kept.
 const keptPast = 1024
 
-// GossipState is a word for what gossip does at a node.
-type GossipState string
+// State is a word for what gossip does at a node.
+type State string
 
 // The states.
 const (
-	GossipNone      GossipState = "none"      // it has no parameters
-	GossipStopped   GossipState = "stopped"   // it has parameters and does not run
-	GossipRunning   GossipState = "running"   // it takes part
-	GossipExcluded  GossipState = "excluded"  // it has given up, because others have other parameters or the new list is without it
-	GossipListening GossipState = "listening" // it is silent after its start
+	GossipNone      State = "none"      // it has no parameters
+	GossipStopped   State = "stopped"   // it has parameters and does not run
+	GossipRunning   State = "running"   // it takes part
+	GossipExcluded  State = "excluded"  // it has given up, because others have other parameters or the new list is without it
+	GossipListening State = "listening" // it is silent after its start
 )
 
-// GossipStatus is what is known by gossip.
-type GossipStatus struct {
-	State    GossipState    `json:"state"`
+// Status is what is known by gossip.
+type Status struct {
+	State    State          `json:"state"`
 	Snapshot *gossip.Status `json:"snapshot,omitempty"` // while there is an agent
 }
 
-// GossipParams are the parameters in force, with defaults filled in.
-type GossipParams struct {
-	State      GossipState `json:"state"`
-	Version    int         `json:"version"`
-	Self       nid.NID     `json:"self,omitzero"`
-	IntervalMS int64       `json:"interval_ms"`
-	RTTMS      float64     `json:"rtt_ms"`
-	N          int         `json:"n"`
-	Digest     string      `json:"digest"`    // of the list
-	Threshold  int         `json:"threshold"` // dead is who is older, in cycles
-	Fudge      int         `json:"fudge"`
-	Obsolete   int         `json:"obsolete"` // units of the clock
-	Stealth    int         `json:"stealth"`  // cycles of silence after a start
-	Quorum     int         `json:"quorum_percent"`
-	ColdStart  bool        `json:"cold_start"`
-	Strict     bool        `json:"strict"`
-	Seed       uint64      `json:"seed"`
-	Keys       int         `json:"keys"` // that messages are signed and verified with; 0: everybody is believed
+// Params are the parameters in force, with defaults filled in.
+type Params struct {
+	State      State   `json:"state"`
+	Version    int     `json:"version"`
+	Self       nid.NID `json:"self,omitzero"`
+	IntervalMS int64   `json:"interval_ms"`
+	RTTMS      float64 `json:"rtt_ms"`
+	N          int     `json:"n"`
+	Digest     string  `json:"digest"`    // of the list
+	Threshold  int     `json:"threshold"` // dead is who is older, in cycles
+	Fudge      int     `json:"fudge"`
+	Obsolete   int     `json:"obsolete"` // units of the clock
+	Stealth    int     `json:"stealth"`  // cycles of silence after a start
+	Quorum     int     `json:"quorum_percent"`
+	ColdStart  bool    `json:"cold_start"`
+	Strict     bool    `json:"strict"`
+	Seed       uint64  `json:"seed"`
+	Keys       int     `json:"keys"` // that messages are signed and verified with; 0: everybody is believed
 }
 
-// GossipChange is something that happened in gossip: what the history and the watch of
+// Change is something that happened in gossip: what the history and the watch of
 // gossipctl print as JSON, and what event handlers get.
-type GossipChange struct {
+type Change struct {
 	Source    string           `json:"source"` // config.GossipSource
 	Time      time.Time        `json:"time"`
 	Clock     uint64           `json:"clock"`
@@ -65,7 +65,7 @@ type GossipChange struct {
 }
 
 // Status returns what is known.
-func (m *Module) Status() GossipStatus {
+func (m *Module) Status() Status {
 	setup, agent := m.now()
 	return statusOf(setup, agent)
 }
@@ -87,18 +87,18 @@ func (m *Module) now() (*settings, *gossip.Agent) {
 	return m.setup, m.agent
 }
 
-func statusOf(setup *settings, agent *gossip.Agent) GossipStatus {
+func statusOf(setup *settings, agent *gossip.Agent) Status {
 	switch {
 	case agent != nil:
 		s := agent.Status()
-		return GossipStatus{stateOf(&s), &s}
+		return Status{stateOf(&s), &s}
 	case setup != nil:
-		return GossipStatus{State: GossipStopped}
+		return Status{State: GossipStopped}
 	}
-	return GossipStatus{State: GossipNone}
+	return Status{State: GossipNone}
 }
 
-func stateOf(s *gossip.Status) GossipState {
+func stateOf(s *gossip.Status) State {
 	switch {
 	case s.Stopped:
 		return GossipExcluded
@@ -109,19 +109,19 @@ func stateOf(s *gossip.Status) GossipState {
 }
 
 // Params returns the parameters. ESRCH: there was no init.
-func (m *Module) Params() (GossipParams, error) {
+func (m *Module) Params() (Params, error) {
 	setup, agent := m.now()
 	if setup == nil {
-		return GossipParams{}, cli.Hint(cli.Errnof(syscall.ESRCH, "gossip has no parameters yet"),
+		return Params{}, cli.Hint(cli.Errnof(syscall.ESRCH, "gossip has no parameters yet"),
 			"'gossipctl init' sets them, or the section gossip of the configuration of lnetd")
 	}
 	return setup.params(statusOf(setup, agent)), nil
 }
 
 // params returns the parameters in force, those of the agent if there is one.
-func (s *settings) params(now GossipStatus) GossipParams {
+func (s *settings) params(now Status) Params {
 	limits, _ := s.cfg.Engine().Limits(s.list.Len()) // init has checked it
-	p := GossipParams{
+	p := Params{
 		State: now.State, Version: gossipwire.Version, IntervalMS: s.cfg.Interval.Milliseconds(), RTTMS: float64(s.cfg.RTT) / float64(time.Millisecond),
 		N: s.list.Len(), Digest: s.list.Digest().String(), Quorum: s.asked.Quorum,
 		ColdStart: s.cfg.ColdStart, Strict: s.cfg.Strict, Seed: s.cfg.Seed, Keys: s.cfg.Keys.Len(),
@@ -135,9 +135,9 @@ func (s *settings) params(now GossipStatus) GossipParams {
 
 // History returns the last changes, the oldest first, those of agents
 // that were stopped included.
-func (m *Module) History() []GossipChange {
+func (m *Module) History() []Change {
 	m.mu.Lock()
-	agent, changes := m.agent, append([]GossipChange{}, m.past...)
+	agent, changes := m.agent, append([]Change{}, m.past...)
 	m.mu.Unlock()
 	if agent != nil {
 		changes = append(changes, m.changes(agent)...)
@@ -146,7 +146,7 @@ func (m *Module) History() []GossipChange {
 }
 
 // changes returns what an agent remembers, with times.
-func (m *Module) changes(agent *gossip.Agent) (list []GossipChange) {
+func (m *Module) changes(agent *gossip.Agent) (list []Change) {
 	began := m.began()
 	for _, c := range agent.History() {
 		list = append(list, newGossipChange(began, c))
@@ -154,8 +154,8 @@ func (m *Module) changes(agent *gossip.Agent) (list []GossipChange) {
 	return list
 }
 
-func newGossipChange(began time.Time, e gossip.Event) GossipChange {
-	return GossipChange{config.GossipSource, began.Add(e.At), e.Clock, e.Kind, e.NID, e.Aliveness}
+func newGossipChange(began time.Time, e gossip.Event) Change {
+	return Change{config.GossipSource, began.Add(e.At), e.Clock, e.Kind, e.NID, e.Aliveness}
 }
 
 // began returns when the clock began. It is the same each time, so that the

@@ -114,7 +114,7 @@ func TestHealthList(t *testing.T) {
 	third := nid.MustParse("127.0.0.83@tcp") // nobody yet
 	list := fmt.Sprintf("%v\n%v\n%v\n", third, h.nid(1), h.nid(0))
 	h.gossip(t, func(g *gossipmod.Module) error { return g.Stage(strings.NewReader(list)) })
-	h.gossip(t, func(g *gossipmod.Module) error { return g.Commit(gossipmod.GossipCommit{Anyway: true}) })
+	h.gossip(t, func(g *gossipmod.Module) error { return g.Commit(gossipmod.CommitRequest{Anyway: true}) })
 	await(t, "three servers", func() bool {
 		for _, n := range h.nodes {
 			if list, err := n.Servers(); err != nil || len(list) != 3 || list[2].NID != third || list[2].Alive {

@@ -12,35 +12,35 @@ import (
 	"ulnet/gossip/zone"
 )
 
-// ZoneAttributes are the attributes of a node of the zone.
-type ZoneAttributes struct {
-	ID         zone.ID         `json:"id"`
-	Version    uint64          `json:"version"` // of its table
-	Attributes []ZoneAttribute `json:"attributes"`
+// NodeAttributes are the attributes of a node of the zone.
+type NodeAttributes struct {
+	ID         zone.ID     `json:"id"`
+	Version    uint64      `json:"version"` // of its table
+	Attributes []Attribute `json:"attributes"`
 }
 
-// ZoneAttribute is an attribute.
-type ZoneAttribute struct {
+// Attribute is an attribute.
+type Attribute struct {
 	Key   string `json:"key"`
 	Value []byte `json:"value"`
 	U     uint64 `json:"u"` // version of the table when it was written
 }
 
-// ZoneWrite writes an attribute of this node, or deletes it.
-type ZoneWrite struct {
+// WriteRequest writes an attribute of this node, or deletes it.
+type WriteRequest struct {
 	Key    string `json:"key"`
 	Value  []byte `json:"value,omitempty"`
 	Delete bool   `json:"delete,omitempty"`
 }
 
-// ZoneEvents are events of the zone.
-type ZoneEvents struct {
-	Next   uint64      `json:"next"` // number of the event that comes next
-	Events []ZoneEvent `json:"events"`
+// Events are events of the zone.
+type Events struct {
+	Next   uint64  `json:"next"` // number of the event that comes next
+	Events []Event `json:"events"`
 }
 
-// ZoneTopology is what this node knows of who watches whom.
-type ZoneTopology struct {
+// Topology is what this node knows of who watches whom.
+type Topology struct {
 	Self       zone.ID           `json:"self"`
 	Successors int               `json:"successors"`
 	Ring       []zone.ID         `json:"ring"` // all members; each has links to the next ones
@@ -48,7 +48,7 @@ type ZoneTopology struct {
 }
 
 // Status returns the state in numbers. ESRCH, as for all of the zone: the node is
-// in none. That is also said of one that has left, by all but ZoneStatus and ZoneEvents.
+// in none. That is also said of one that has left, by all but ZoneStatus and Events.
 func (m *Module) Status() (s zone.Status, err error) {
 	a, err := m.agent()
 	if err == nil {
@@ -58,7 +58,7 @@ func (m *Module) Status() (s zone.Status, err error) {
 }
 
 // Events returns the last events from a number on.
-func (m *Module) Events(from uint64) (e ZoneEvents, err error) {
+func (m *Module) Events(from uint64) (e Events, err error) {
 	if _, err = m.agent(); err == nil {
 		e.Events, e.Next = m.zone.since(from)
 	}
@@ -123,12 +123,12 @@ func (m *Module) Of(ctx context.Context, name string) ([]zone.Named, error) {
 }
 
 // Topology returns the ring and the node's links.
-func (m *Module) Topology() (t ZoneTopology, err error) {
+func (m *Module) Topology() (t Topology, err error) {
 	a, err := m.member()
 	if err != nil {
 		return t, err
 	}
-	t = ZoneTopology{Self: m.zone.id, Successors: a.Status().Successors, Links: a.Links()}
+	t = Topology{Self: m.zone.id, Successors: a.Status().Successors, Links: a.Links()}
 	for _, m := range a.Members() {
 		t.Ring = append(t.Ring, m.ID)
 	}
@@ -137,7 +137,7 @@ func (m *Module) Topology() (t ZoneTopology, err error) {
 
 // Attributes returns the attributes of a node, which is named by its name or its
 // id; "" is this node. ENOENT: it is no member.
-func (m *Module) Attributes(node string) (t ZoneAttributes, err error) {
+func (m *Module) Attributes(node string) (t NodeAttributes, err error) {
 	a, err := m.member()
 	if err != nil {
 		return t, err
@@ -146,9 +146,9 @@ func (m *Module) Attributes(node string) (t ZoneAttributes, err error) {
 		return t, err
 	}
 	list, u := a.Attributes(t.ID)
-	t.Version, t.Attributes = u, []ZoneAttribute{}
+	t.Version, t.Attributes = u, []Attribute{}
 	for i := range list {
-		t.Attributes = append(t.Attributes, ZoneAttribute{list[i].Key, list[i].Value, list[i].U})
+		t.Attributes = append(t.Attributes, Attribute{list[i].Key, list[i].Value, list[i].U})
 	}
 	return t, nil
 }
@@ -181,7 +181,7 @@ func (m *Module) node(a *zone.Agent, node string) (zone.ID, error) {
 		"name one with its NIDs: %v", found[0])
 }
 
-// Explain returns all that is known of a node, named as for ZoneAttributes.
+// Explain returns all that is known of a node, named as for NodeAttributes.
 func (m *Module) Explain(node string) (x zone.Explanation, err error) {
 	a, err := m.member()
 	if err != nil {
@@ -194,14 +194,14 @@ func (m *Module) Explain(node string) (x zone.Explanation, err error) {
 	return a.Explain(id), nil
 }
 
-// ZoneNode names a node, as for ZoneAttributes.
-type ZoneNode struct {
+// NodeName names a node, as for NodeAttributes.
+type NodeName struct {
 	Node string `json:"node" query:"node"`
 }
 
 // Remove removes a member from the views of the whole zone; if it lives it is back at
 // once. EINVAL: it is this node. ENOENT: it is no member.
-func (m *Module) Remove(r ZoneNode) error {
+func (m *Module) Remove(r NodeName) error {
 	a, err := m.member()
 	if err != nil {
 		return err
@@ -225,7 +225,7 @@ func (m *Module) Remove(r ZoneNode) error {
 
 // Write writes or deletes an attribute of this node. EINVAL: it can not be
 // written.
-func (m *Module) Write(w ZoneWrite) error {
+func (m *Module) Write(w WriteRequest) error {
 	a, err := m.agent()
 	if err != nil {
 		return err

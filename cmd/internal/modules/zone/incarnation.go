@@ -16,8 +16,8 @@ import (
 // aloneAfter is how long after a join a node that has met nobody says so.
 const aloneAfter = 30 * time.Second
 
-// ZoneGoodbye is what a node says when it leaves its zone.
-type ZoneGoodbye struct {
+// LeaveRequest is what a node says when it leaves its zone.
+type LeaveRequest struct {
 	Code int32 `json:"code"` // that all listeners are told
 }
 
@@ -36,7 +36,7 @@ func (m *Module) Join() error {
 
 // Leave has the node say goodbye. Its attributes are gone then. ESRCH: it takes no
 // part.
-func (m *Module) Leave(g ZoneGoodbye) error {
+func (m *Module) Leave(g LeaveRequest) error {
 	if _, err := m.agent(); err != nil {
 		return err
 	}

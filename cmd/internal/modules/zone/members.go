@@ -12,28 +12,28 @@ import (
 	"ulnet/gossip/zone"
 )
 
-// ZoneMember is a member of the zone, or a node that was one.
-type ZoneMember struct {
+// Member is a member of the zone, or a node that was one.
+type Member struct {
 	zone.MemberStatus
-	State string    `json:"state"`          // one of ZoneStates
-	Gone  *ZoneGone `json:"gone,omitempty"` // of a node that was a member
+	State string `json:"state"`          // one of ZoneStates
+	Gone  *Gone  `json:"gone,omitempty"` // of a node that was a member
 }
 
-// ZoneGone says when and why a node is a member no more.
-type ZoneGone struct {
+// Gone says when and why a node is a member no more.
+type Gone struct {
 	Time  time.Time      `json:"time"`
 	Cause zone.Cause     `json:"cause"`        // said, dead or corrected
 	Code  int32          `json:"code"`         // with which it said goodbye
 	By    []zone.Witness `json:"by,omitempty"` // some of the nodes that reported it
 }
 
-// ZoneStates are the states of a [ZoneMember]: suspected is a member that somebody reported
+// ZoneStates are the states of a [Member]: suspected is a member that somebody reported
 // and that has not refuted that yet; left said goodbye, removed was removed by an
 // administrator, and dead was reported by enough nodes.
 var ZoneStates = []string{"member", "suspected", "left", "removed", "dead"}
 
-// ZoneFilter chooses members.
-type ZoneFilter struct {
+// MemberFilter chooses members.
+type MemberFilter struct {
 	// State is a regular expression for the whole of the state; empty for all states.
 	State string `query:"state"`
 	// Tags are attributes that a node must have, each KEY, or KEY=REGEXP for the whole of its
@@ -55,7 +55,7 @@ type tag struct {
 	value *regexp.Regexp // nil for all
 }
 
-func (f *ZoneFilter) matcher() (m matcher, err error) {
+func (f *MemberFilter) matcher() (m matcher, err error) {
 	if f.State != "" {
 		if m.state, err = wholly(f.State); err != nil {
 			return m, err
@@ -110,7 +110,7 @@ func (m *matcher) hasTags(list []zone.Attribute) bool {
 // Members returns the members in the order of the ring, and after them the nodes that
 // were some, the last to go first, as far as a filter wants them. EINVAL: the filter can
 // not be understood.
-func (m *Module) Members(f ZoneFilter) (list []ZoneMember, err error) {
+func (m *Module) Members(f MemberFilter) (list []Member, err error) {
 	a, err := m.member()
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (m *Module) Members(f ZoneFilter) (list []ZoneMember, err error) {
 	}
 	members, gone := a.Roster()
 	for i := range members {
-		m := ZoneMember{MemberStatus: members[i], State: "member"}
+		m := Member{MemberStatus: members[i], State: "member"}
 		if m.Reports > 0 {
 			m.State = "suspected"
 		}
@@ -144,8 +144,8 @@ func (m *Module) Members(f ZoneFilter) (list []ZoneMember, err error) {
 	return list, nil
 }
 
-func goneMember(g *zone.GoneStatus, now time.Time) ZoneMember {
-	m := ZoneMember{State: "dead", Gone: &ZoneGone{Time: now.Add(-g.Ago), Cause: g.Cause, Code: g.Code, By: g.By}}
+func goneMember(g *zone.GoneStatus, now time.Time) Member {
+	m := Member{State: "dead", Gone: &Gone{Time: now.Add(-g.Ago), Cause: g.Cause, Code: g.Code, By: g.By}}
 	m.ID, m.Version = g.ID, g.Version
 	switch {
 	case g.Cause == zone.Said && g.Code == zone.CodeRemoved:

@@ -35,7 +35,7 @@ func TestZoneFilter(t *testing.T) {
 		{"", []string{"empty=."}, false},
 		{"", []string{""}, false},
 	} {
-		f := ZoneFilter{test.state, test.tags}
+		f := MemberFilter{test.state, test.tags}
 		m, err := f.matcher()
 		if err != nil && test.state != "m" {
 			t.Fatalf("%+v: %v", f, err)
@@ -47,7 +47,7 @@ func TestZoneFilter(t *testing.T) {
 			t.Errorf("%+v is true of a node without attributes", f)
 		}
 	}
-	for _, f := range []ZoneFilter{
+	for _, f := range []MemberFilter{
 		{State: "alive"},
 		{State: "("},
 		{State: "member)|(left"},
@@ -58,7 +58,7 @@ func TestZoneFilter(t *testing.T) {
 			t.Errorf("%+v: %v", f, err)
 		}
 	}
-	if _, err := (&ZoneFilter{State: "alive"}).matcher(); !strings.Contains(cli.HintOf(err), "member, suspected, left") {
+	if _, err := (&MemberFilter{State: "alive"}).matcher(); !strings.Contains(cli.HintOf(err), "member, suspected, left") {
 		t.Errorf("hint %q", cli.HintOf(err))
 	}
 }

@@ -28,8 +28,8 @@ func TestEventRecords(t *testing.T) {
 	if err := json.Unmarshal([]byte(example), &b); err != nil || len(b.Events) != 2 || b.Version != handlers.BatchVersion {
 		t.Fatalf("%v: %+v", err, b)
 	}
-	var change gossip.GossipChange
-	var event ZoneEvent
+	var change gossip.Change
+	var event Event
 	for i, record := range []any{&change, &event} {
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, b.Events[i]); err != nil {

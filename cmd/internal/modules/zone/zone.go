@@ -51,14 +51,14 @@ type zoner struct {
 	changing sync.Mutex // held while it joins or leaves; guards alone
 
 	mu     sync.Mutex
-	events []ZoneEvent // the last ones; guarded by mu, like next
+	events []Event // the last ones; guarded by mu, like next
 	next   uint64
 	keys   int // of all events
 }
 
-// ZoneEvent is something that happened in the zone, with its number: what the watches of
+// Event is something that happened in the zone, with its number: what the watches of
 // 'gossipctl zone' print as JSON, and what event handlers get.
-type ZoneEvent struct {
+type Event struct {
 	Source string    `json:"source"` // config.ZoneSource
 	Number uint64    `json:"number"`
 	Time   time.Time `json:"time"`
@@ -69,8 +69,8 @@ type ZoneEvent struct {
 }
 
 // MarshalJSON leaves out the cause of what is no departure.
-func (e ZoneEvent) MarshalJSON() ([]byte, error) {
-	type plain ZoneEvent
+func (e Event) MarshalJSON() ([]byte, error) {
+	type plain Event
 	if e.Kind == zone.Left {
 		return json.Marshal(plain(e))
 	}
@@ -140,10 +140,10 @@ func (z *zoner) happened(e zone.Event) {
 }
 
 // keepEvent gives an event its number and keeps it.
-func (z *zoner) keepEvent(e zone.Event) ZoneEvent {
+func (z *zoner) keepEvent(e zone.Event) Event {
 	z.mu.Lock()
 	defer z.mu.Unlock()
-	event := ZoneEvent{Source: config.ZoneSource, Number: z.next, Time: time.Now().Round(0), Event: e}
+	event := Event{Source: config.ZoneSource, Number: z.next, Time: time.Now().Round(0), Event: e}
 	z.events = append(z.events, event)
 	z.next++
 	if z.keys += len(e.Keys); len(z.events) > 2*keptEvents || z.keys > 2*keptKeys {
@@ -164,7 +164,7 @@ func (z *zoner) forget() {
 }
 
 // since returns the events from a number on, and the number of the next one.
-func (z *zoner) since(number uint64) (list []ZoneEvent, next uint64) {
+func (z *zoner) since(number uint64) (list []Event, next uint64) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	for i := range z.events {
@@ -185,7 +185,7 @@ func (m *Module) agent() (*zone.Agent, error) {
 }
 
 // eventName is the name of an event of a zone as handlers select it.
-func (e *ZoneEvent) eventName() string {
+func (e *Event) eventName() string {
 	name := config.ZoneSource + "." + e.Kind.String()
 	if e.Kind == zone.Left {
 		name += "." + e.Cause.String()

@@ -80,11 +80,11 @@ func TestZoneIncarnations(t *testing.T) {
 	if err := n.Join(); !errors.Is(err, syscall.EALREADY) {
 		t.Errorf("a second join: %v", err)
 	}
-	if err := n.Leave(ZoneGoodbye{Code: 3}); err != nil {
+	if err := n.Leave(LeaveRequest{Code: 3}); err != nil {
 		t.Error(err)
 	}
-	_, err := n.Members(ZoneFilter{})
-	for _, err := range []error{err, n.Leave(ZoneGoodbye{}), n.Write(ZoneWrite{Key: "k"})} {
+	_, err := n.Members(MemberFilter{})
+	for _, err := range []error{err, n.Leave(LeaveRequest{}), n.Write(WriteRequest{Key: "k"})} {
 		if !errors.Is(err, syscall.ESRCH) || !strings.Contains(cli.HintOf(err), "zone join") {
 			t.Errorf("who left: %v, hint %q", err, cli.HintOf(err))
 		}
