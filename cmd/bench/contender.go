@@ -1,8 +1,6 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"time"
 )
@@ -28,7 +26,7 @@ func (b *bench) timed(name string, n int, run func() (time.Duration, error)) *co
 
 // alternate runs every contender once in each round, in turning order, after a
 // round that is not counted if it is not for a glance.
-func alternate(ctx context.Context, b *bench, rounds int, contenders ...*contender) error {
+func (b *measurement) alternate(rounds int, contenders ...*contender) {
 	first := pick(b, 0, -1, -1)
 	for round := first; round < rounds; round++ {
 		if round == 0 {
@@ -39,15 +37,15 @@ func alternate(ctx context.Context, b *bench, rounds int, contenders ...*contend
 		for i := range contenders {
 			c := contenders[(i+round-first)%len(contenders)]
 			took, err := c.run(c)
-			if err = cmp.Or(err, ctx.Err()); err != nil {
-				return fmt.Errorf("%s: %w", c.name, err)
+			if err != nil {
+				err = fmt.Errorf("%s: %w", c.name, err)
 			}
+			b.check(err)
 			if round >= 0 {
 				c.all = append(c.all, took)
 			}
 		}
 	}
-	return nil
 }
 
 // each returns a percentile of each round.

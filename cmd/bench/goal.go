@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 )
@@ -10,7 +9,7 @@ import (
 // goal is one goal and how it is measured.
 type goal struct {
 	id, title string
-	measure   func(ctx context.Context, b *bench) ([]line, error)
+	measure   func(*measurement)
 }
 
 var goals = []goal{

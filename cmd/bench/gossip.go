@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -29,12 +28,12 @@ func (b *bench) effort() effort {
 }
 
 // pick is what an effort asks for.
-func pick[T any](b *bench, glance, usual, long T) T {
+func pick[T any](b *measurement, glance, usual, long T) T {
 	return []T{glance, usual, long}[b.effort()]
 }
 
 // some is how many operations a round has: at a glance a few.
-func (b *bench) some(n int) int { return pick(b, max(n/20, 1), n, n) }
+func (b *measurement) some(n int) int { return pick(b, max(n/20, 1), n, n) }
 
 // newcomers are those of a run: as many as there are tracked nodes.
 const newcomers = 64
@@ -47,7 +46,7 @@ type propagation struct {
 }
 
 // measurePropagation is G-GO-1.
-func measurePropagation(ctx context.Context, b *bench) ([]line, error) {
+func measurePropagation(b *measurement) {
 	const tracked = newcomers
 	sizes := []propagation{{1000, tracked, 8, 11, 2}}
 	if b.effort() > aGlance {
@@ -56,35 +55,20 @@ func measurePropagation(ctx context.Context, b *bench) ([]line, error) {
 	if b.effort() == thorough {
 		sizes = append(sizes, propagation{16_384, 0, math.Floor(0.8 * 14), 13, 1}, propagation{1_000_000, tracked, 14, 16, 2})
 	}
-	var lines []line
 	for _, s := range sizes {
-		l, err := s.measure(ctx)
-		if err != nil {
-			return nil, err
-		}
-		lines = append(lines, l...)
+		s.measure(b)
 	}
 	if b.effort() == thorough {
-		l, err := measureAgreement(65_536)
-		if err != nil {
-			return nil, err
-		}
-		lines = append(lines, l...)
+		measureAgreement(b, 65_536)
 	}
-	return lines, nil
 }
 
-func (s *propagation) measure(ctx context.Context) ([]line, error) {
+func (s *propagation) measure(b *measurement) {
 	var known []int
 	flaps := 0
 	for seed := range uint64(s.seeds) {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		p, err := gossipsim.Measured{Nodes: s.nodes, Columns: s.columns, Loss: 0.05, Seed: seed + 1}.Propagate(newcomers)
-		if err != nil {
-			return nil, err
-		}
+		b.check(nil)
+		p := must(gossipsim.Measured{Nodes: s.nodes, Columns: s.columns, Loss: 0.05, Seed: seed + 1}.Propagate(newcomers))
 		known = append(known, p.Known...)
 		flaps += p.Flaps
 	}
@@ -95,21 +79,17 @@ func (s *propagation) measure(ctx context.Context) ([]line, error) {
 		basis = fmt.Sprintf("%d newcomers, %d tracked columns", len(known), s.columns)
 	}
 	basis += fmt.Sprintf("; %d deaths told", flaps)
-	return []line{
-		{what: what + ", median", ratio: float64(known[len(known)/2]), unit: "cycles", limit: s.median, basis: basis},
-		{what: what + ", worst", ratio: float64(known[len(known)-1]), unit: "cycles", limit: s.worst, basis: basis},
-	}, nil
+	b.add(
+		line{what: what + ", median", ratio: float64(known[len(known)/2]), unit: "cycles", limit: s.median, basis: basis},
+		line{what: what + ", worst", ratio: float64(known[len(known)-1]), unit: "cycles", limit: s.worst, basis: basis},
+	)
 }
 
 // measureSafety is G-GO-2.
-func measureSafety(ctx context.Context, b *bench) ([]line, error) {
-	var lines []line
+func measureSafety(b *measurement) {
 	for _, loss := range []float64{0.05, 0.20} {
 		for _, nodes := range []int{8, 16, 64, 1000} {
-			s, err := sampleTwice(ctx, b, nodes, loss)
-			if err != nil {
-				return nil, err
-			}
+			s := sampleTwice(b, nodes, loss)
 			l := line{
 				what:  fmt.Sprintf("live nodes thought dead, %d nodes, %.0f %% loss, per million samples", nodes, loss*100),
 				ratio: s.Share() * 1e6, unit: "ppm", limit: 1,
@@ -118,35 +98,27 @@ func measureSafety(ctx context.Context, b *bench) ([]line, error) {
 			if loss == 0.05 {
 				l.limit = 0
 			}
-			lines = append(lines, l)
+			b.add(l)
 		}
 	}
-	return lines, nil
 }
 
 // measureObsolete is G-GO-6.
-func measureObsolete(ctx context.Context, b *bench) ([]line, error) {
+func measureObsolete(b *measurement) {
 	messages := pick[uint64](b, 100_000, 20_000_000, 100_000_000)
-	var lines []line
 	for _, nodes := range []int{8, 64, 1000} {
 		// A sample of 8 columns is 8 (N-1) of a cycle, with 2 N messages.
-		s, err := gossipsim.Measured{Nodes: nodes, Columns: 8, Loss: 0.05, Seed: 1}.Sample(ctx, messages*4)
-		if err != nil {
-			return nil, err
-		}
-		lines = append(lines, line{
+		s := must(gossipsim.Measured{Nodes: nodes, Columns: 8, Loss: 0.05, Seed: 1}.Sample(b.ctx, messages*4))
+		b.add(line{
 			what:  fmt.Sprintf("fresh messages dropped as obsolete, %d nodes, 5 %% loss, per million", nodes),
 			ratio: float64(s.Obsolete) / float64(s.Messages) * 1e6, unit: "ppm", limit: 1,
 			basis: fmt.Sprintf("%d of %.2g messages", s.Obsolete, float64(s.Messages)),
 		})
 	}
-	late, dropped, err := gossipsim.Measured{Nodes: 64, Seed: 1}.Held(pick(b, 100, 2000, 10_000))
-	if err != nil {
-		return nil, err
-	}
-	return append(lines, line{
+	late, dropped := must2(gossipsim.Measured{Nodes: 64, Seed: 1}.Held(pick(b, 100, 2000, 10_000)))
+	b.add(line{
 		what:  "messages held back for twice the age of death that are dropped, 64 nodes",
 		ratio: float64(dropped) / float64(late), limit: 1, least: true,
 		basis: fmt.Sprintf("%d of %d", dropped, late),
-	}), nil
+	})
 }

@@ -29,55 +29,34 @@ type agents struct {
 }
 
 // newAgents starts an agent on each of some nodes, and has them find each other.
-func newAgents(ctx context.Context, start func(a *agents) error) (a *agents, err error) {
-	a = new(agents)
-	if err = a.addNodes(); err == nil {
-		err = start(a)
-	}
-	if err == nil {
-		if err = await(ctx, 20*time.Second, a.gathered); err != nil {
-			err = fmt.Errorf("the agents do not find each other: %w", err)
-		}
-	}
-	if err != nil {
-		a.close()
-	}
-	return a, err
-}
-
-func (a *agents) addNodes() error {
+func newAgents(b *measurement, start func(a *agents)) *agents {
+	a := new(agents)
 	var addrs []netip.Addr
 	for i := range fewNodes {
 		addrs = append(addrs, netip.AddrFrom4([4]byte{127, 0, 1, byte(i + 1)}))
 	}
-	port, err := loopback.FreePort(addrs...)
-	if err != nil {
-		return err
-	}
+	port := must(loopback.FreePort(addrs...))
 	for _, addr := range addrs {
-		n, err := newNode(addr, port, lnd.Tunables{})
-		if err != nil {
-			return err
-		}
-		a.nodes = append(a.nodes, n)
+		a.nodes = append(a.nodes, must(newNode(addr, port, lnd.Tunables{})))
 	}
-	return nil
+	start(a)
+	if err := await(b.ctx, 20*time.Second, a.gathered); err != nil {
+		b.check(fmt.Errorf("the agents do not find each other: %w", err))
+	}
+	return a
 }
 
 // gossipAgents starts gossip on all.
-func gossipAgents(a *agents) error {
+func gossipAgents(a *agents) {
 	var ids []nid.NID
 	for _, n := range a.nodes {
 		ids = append(ids, n.id.NID)
 	}
 	var all []*gossip.Agent
 	for i, n := range a.nodes {
-		agent, err := gossip.New(n.table, gossip.Config{
+		agent := must(gossip.New(n.table, gossip.Config{
 			Participants: ids, Interval: gossipsim.Interval, ColdStart: true, Seed: uint64(i),
-		})
-		if err != nil {
-			return err
-		}
+		}))
 		all = append(all, agent)
 		a.ends = append(a.ends, func() { _ = agent.Close(context.Background()) })
 	}
@@ -94,28 +73,22 @@ func gossipAgents(a *agents) error {
 		}
 		return messages, 0
 	}
-	return nil
 }
 
 // cost measures agents for some seconds of wall time, a while after they have met, and
 // then their nodes without them.
-func (a *agents) cost(ctx context.Context, while time.Duration, seconds int) (c cost, err error) {
-	if err := wait(ctx, while); err != nil { // until links and connections are as they stay
-		return c, err
-	}
+func (a *agents) cost(b *measurement, while time.Duration, seconds int) (c cost) {
+	b.check(wait(b.ctx, while)) // until links and connections are as they stay
 	counted, others := a.sent()
-	busy, err := spend(ctx, seconds)
-	if err != nil {
-		return c, err
-	}
+	busy := spend(b, seconds)
 	then, more := a.sent()
 	if c.messages = then - counted; c.messages == 0 || more > others {
-		return c, fmt.Errorf("%d messages that are counted, and %d others", c.messages, more-others)
+		b.check(fmt.Errorf("%d messages that are counted, and %d others", c.messages, more-others))
 	}
 	a.stop()
-	idle, err := spend(ctx, seconds)
+	idle := spend(b, seconds)
 	c.CPU, c.Mallocs = max(busy.CPU-idle.CPU, 0), busy.Mallocs-min(busy.Mallocs, idle.Mallocs)
-	return c, err
+	return c
 }
 
 // stop ends the agents, not their nodes.
@@ -150,11 +123,11 @@ func await(ctx context.Context, patience time.Duration, done func() bool) error 
 }
 
 // spend lets some seconds pass and returns what this process has used.
-func spend(ctx context.Context, seconds int) (usage, error) {
+func spend(b *measurement, seconds int) usage {
 	before, _ := ownUsage(struct{}{})
-	err := wait(ctx, time.Duration(seconds)*time.Second)
+	b.check(wait(b.ctx, time.Duration(seconds)*time.Second))
 	after, _ := ownUsage(struct{}{})
-	return after.minus(before), err
+	return after.minus(before)
 }
 
 // wait lets some time pass without doing anything.

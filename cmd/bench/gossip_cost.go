@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"time"
@@ -22,55 +20,35 @@ const (
 )
 
 // measureTraffic is G-GO-5.
-func measureTraffic(ctx context.Context, b *bench) ([]line, error) {
-	var lines []line
+func measureTraffic(b *measurement) {
 	for _, nodes := range []int{64, 256, pick(b, 128, 1024, 1024)} {
-		bytes, err := gossipTraffic(nodes, pick(b, 5, 100, 1000))
-		if err = errors.Join(err, ctx.Err()); err != nil {
-			return nil, err
-		}
-		lines = append(lines, line{
+		bytes := gossipTraffic(b, nodes, pick(b, 5, 100, 1000))
+		b.add(line{
 			what:  fmt.Sprintf("payload per node and cycle, %d nodes, pings and replies", nodes),
 			ratio: bytes, unit: "B", limit: 1.35*float64(nodes) + 100, basis: "counted where the simulator takes messages",
 		})
 		if nodes != 64 {
 			continue
 		}
-		limits, err := engine.Config{Interval: gossipsim.Interval}.Limits(nodes)
-		if err != nil {
-			return nil, err
-		}
+		limits := must(engine.Config{Interval: gossipsim.Interval}.Limits(nodes))
 		interval := memberlistDetection / time.Duration(limits.Dead+1)
-		lines = append(lines, line{
+		b.add(line{
 			what:  "payload per second to memberlist's at the same time to detection, 64 nodes",
 			ratio: bytes / interval.Seconds() / memberlistBytes, limit: 2.2,
 			basis: fmt.Sprintf("%.0f B/s at an interval of %v : %d B/s as published for 11 s; above 100 nodes SWIM is cheaper", bytes/interval.Seconds(), interval.Round(time.Millisecond), memberlistBytes),
 		})
 	}
-	return lines, nil
 }
 
 // measureCost is G-GO-8.
-func measureCost(ctx context.Context, b *bench) ([]line, error) {
+func measureCost(b *measurement) {
 	nodes, cycles := pick(b, 64, 1024, 1024), pick(b, 5, 50, 500)
-	machine, err := gossipCost(nodes, false, cycles)
-	if err != nil {
-		return nil, err
-	}
-	stack, err := gossipCost(nodes, true, cycles)
-	if err != nil {
-		return nil, err
-	}
+	machine := gossipCost(b, nodes, false, cycles)
+	stack := gossipCost(b, nodes, true, cycles)
 	runtime.GC() // the buffers of the stacks
-	a, err := newAgents(ctx, gossipAgents)
-	if err != nil {
-		return nil, err
-	}
+	a := newAgents(b, gossipAgents)
 	defer a.close()
-	agents, err := a.cost(ctx, pick(b, 2*time.Second, 8*time.Second, 8*time.Second), pick(b, 1, 10, 60)) // all pairs have met by then
-	if err != nil {
-		return nil, err
-	}
+	agents := a.cost(b, pick(b, 2*time.Second, 8*time.Second, 8*time.Second), pick(b, 1, 10, 60)) // all pairs have met by then
 	cpu := func(what string, c cost, more string) line {
 		cycle := 2 * c.each() // a ping and a reply
 		return line{
@@ -79,50 +57,40 @@ func measureCost(ctx context.Context, b *bench) ([]line, error) {
 		}
 	}
 	const tcp = " over TCP on loopback"
-	return []line{
+	b.add(
 		cpu(fmt.Sprintf("machine, %d nodes", nodes), machine, " with its share of the simulator"),
 		cpu(fmt.Sprintf("agent above portals and LNet, %d nodes", nodes), stack, " with its share of the simulated network"),
 		cpu(fmt.Sprintf("agent%s, %d nodes", tcp, fewNodes), agents, " with TCP"),
 		machine.allocations("allocations per message, machine", ""),
 		agents.allocations("allocations per message, agent"+tcp, " more than without gossip"),
-	}, nil
+	)
 }
 
 // gossipNet is a cluster that starts at once.
-func gossipNet(nodes int, stacks bool) (*gossipsim.Net, error) {
-	return gossipsim.New(gossipsim.Config{
+func gossipNet(nodes int, stacks bool) *gossipsim.Net {
+	return must(gossipsim.New(gossipsim.Config{
 		Network: scenario.Network{Nodes: nodes, Seed: 1, Topology: gossipsim.Flat(0)}, Bare: true, Stacks: stacks,
 		Gossip: gossip.Config{Interval: gossipsim.Interval, ColdStart: true},
-	})
+	}))
 }
 
 // gossipTraffic is the bytes that a node sends per cycle, payload only, once the parameters
 // have gone.
-func gossipTraffic(nodes, cycles int) (float64, error) {
-	net, err := gossipNet(nodes, false)
-	if err != nil {
-		return 0, err
-	}
-	if err := net.Run(net.Cycles(nodes + 60)); err != nil {
-		return 0, err
-	}
+func gossipTraffic(b *measurement, nodes, cycles int) float64 {
+	net := gossipNet(nodes, false)
+	b.check(net.Run(net.Cycles(nodes + 60)))
 	before := net.Stats().SentBytes
-	err = net.Run(net.Now() + net.Cycles(cycles))
-	return float64(net.Stats().SentBytes-before) / float64(cycles) / float64(nodes), err
+	b.check(net.Run(net.Now() + net.Cycles(cycles)))
+	return float64(net.Stats().SentBytes-before) / float64(cycles) / float64(nodes)
 }
 
 // gossipCost measures a cluster in its steady state.
-func gossipCost(nodes int, stacks bool, cycles int) (c cost, err error) {
-	net, err := gossipNet(nodes, stacks)
-	if err != nil {
-		return c, err
-	}
-	if err := net.Run(net.Cycles(nodes / 2)); err != nil { // pools are full, most have met
-		return c, err
-	}
+func gossipCost(b *measurement, nodes int, stacks bool, cycles int) (c cost) {
+	net := gossipNet(nodes, stacks)
+	b.check(net.Run(net.Cycles(nodes / 2))) // pools are full, most have met
 	sent := net.Counters()
-	c.usage, err = simulated(func() error { return net.Run(net.Now() + net.Cycles(cycles)) })
+	c.usage = b.simulated(func() error { return net.Run(net.Now() + net.Cycles(cycles)) })
 	after := net.Counters()
 	c.messages = after.PingsSent + after.RepliesSent - sent.PingsSent - sent.RepliesSent
-	return c, err
+	return c
 }

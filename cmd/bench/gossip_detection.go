@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"syscall"
@@ -15,8 +14,7 @@ import (
 const loopbackNodes = 64
 
 // measureDetection is G-GO-3.
-func measureDetection(ctx context.Context, b *bench) ([]line, error) {
-	var lines []line
+func measureDetection(b *measurement) {
 	for _, s := range []struct {
 		nodes int
 		limit float64
@@ -26,21 +24,17 @@ func measureDetection(ctx context.Context, b *bench) ([]line, error) {
 		limit := 0
 		for seed := range uint64(seeds) {
 			seed *= 7919 * seed
-			res, err := kept(simulate(ctx, "gossip-death", seed, "NODES", s.nodes, "BEGIN", inCycle(seed), "VICTIM", 1+seed%uint64(s.nodes)))
-			if err != nil {
-				return nil, err
-			}
+			res := must(kept(simulate(b.ctx, "gossip-death", seed, "NODES", s.nodes, "BEGIN", inCycle(seed), "VICTIM", 1+seed%uint64(s.nodes))))
 			last = append(last, res.Measure("detected last after")*gossipsim.Interval.Seconds())
 			limit = int(res.Measure("dead after more than")) + 1
 		}
-		lines = append(lines, line{
+		b.add(line{
 			what:  fmt.Sprintf("death noticed by the last of %d nodes, 5 %% loss, virtual time, worst", s.nodes),
 			ratio: slices.Max(last), unit: "s", limit: s.limit,
 			basis: fmt.Sprintf("median %.2f s of %d deaths, at most %d cycles of 200 ms allowed; memberlist 8.6 to 12.0 s at 64 to 128 nodes", median(last), seeds, limit),
 		})
 	}
-	l, err := measureLoopback(ctx, b, pick(b, 1, 3, 8))
-	return append(lines, l), err
+	measureLoopback(b, pick(b, 1, 3, 8))
 }
 
 // inCycle is an instant of some cycle, once all know each other.
@@ -49,29 +43,19 @@ func inCycle(seed uint64) time.Duration {
 }
 
 // measureLoopback kills processes in real time.
-func measureLoopback(ctx context.Context, b *bench, deaths int) (line, error) {
-	l := line{what: fmt.Sprintf("death noticed by the last of %d agents over TCP on loopback, median", loopbackNodes), unit: "s", limit: 3.6}
-	c, err := b.newCluster(ctx, system{name: "gossip"}, rival.Node{Nodes: loopbackNodes, Interval: gossipsim.Interval}, nil)
-	if err != nil {
-		return l, err
-	}
+func measureLoopback(b *measurement, deaths int) {
+	c := b.newCluster(system{name: "gossip"}, rival.Node{Nodes: loopbackNodes, Interval: gossipsim.Interval}, nil)
 	defer c.end()
-	if err := c.join(); err != nil {
-		return l, err
-	}
+	c.join()
 	var took []float64
 	for i := range deaths {
 		at, victim := time.Now(), loopbackNodes-1-i
-		if err := c.signal(syscall.SIGKILL, victim); err != nil {
-			return l, err
-		}
-		s, err := c.told(rival.Down, victim, at)
-		if err != nil {
-			return l, err
-		}
-		took = append(took, s.last.Seconds())
+		c.signal(syscall.SIGKILL, victim)
+		took = append(took, c.told(rival.Down, victim, at).last.Seconds())
 	}
-	l.ratio = median(took)
-	l.basis = fmt.Sprintf("%d processes killed, %.2f to %.2f s, wall time", deaths, slices.Min(took), slices.Max(took))
-	return l, nil
+	b.add(line{
+		what:  fmt.Sprintf("death noticed by the last of %d agents over TCP on loopback, median", loopbackNodes),
+		ratio: median(took), unit: "s", limit: 3.6,
+		basis: fmt.Sprintf("%d processes killed, %.2f to %.2f s, wall time", deaths, slices.Min(took), slices.Max(took)),
+	})
 }

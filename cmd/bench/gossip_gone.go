@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -10,13 +8,12 @@ import (
 )
 
 // measureGone is G-GO-9.
-func measureGone(ctx context.Context, b *bench) ([]line, error) {
+func measureGone(b *measurement) {
 	cells := []struct{ gone, nodes int }{{7, 16}, {15, 32}, {30, 64}, {60, 128}, {120, 256}, {66, 99}}
 	if b.effort() == aGlance {
 		cells = append(cells[:1], cells[5])
 	}
 	lasting := pick(b, 20*time.Second, 300*time.Second, 300*time.Second)
-	var lines []line
 	for _, c := range cells {
 		for _, loss := range []float64{0, 0.05} {
 			told, deaths, most, seeds := uint64(0), uint64(0), 0.0, pick(b, 1, 10, 50)
@@ -26,20 +23,17 @@ func measureGone(ctx context.Context, b *bench) ([]line, error) {
 				if c.nodes == 99 {
 					happens = func() (gossipsim.Gone, error) { return m.Islands(3, lasting) }
 				}
-				g, err := happens()
-				if err = errors.Join(err, ctx.Err()); err != nil {
-					return nil, err
-				}
+				g := must(happens())
+				b.check(nil)
 				told, deaths, most = told+g.Verdict.FalseDeaths+g.Verdict.FewDeaths, deaths+g.Verdict.Deaths, max(most, g.After/g.Before)
 			}
 			what := fmt.Sprintf("%d of %d nodes dead, %.0f %% loss: ", c.gone, c.nodes, loss*100)
 			if c.nodes == 99 {
 				what = fmt.Sprintf("three islands of 33 nodes, %.0f %% loss: ", loss*100)
 			}
-			lines = append(lines,
+			b.add(
 				line{what: what + "healthy nodes declared dead", ratio: float64(told), unit: "deaths", basis: fmt.Sprintf("%d seeds of %v, %d deaths told rightly", seeds, lasting, deaths-told)},
 				line{what: what + "traffic of a node that is left, beside that before, worst", ratio: most, limit: 2, basis: "bytes per cycle"})
 		}
 	}
-	return lines, nil
 }

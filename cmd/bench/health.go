@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -14,101 +13,82 @@ import (
 )
 
 // measureControlLoad is G-CH-1.
-func measureControlLoad(ctx context.Context, b *bench) ([]line, error) {
+func measureControlLoad(b *measurement) {
 	servers, clients := pick(b, 20, 100, 100), pick(b, 500, 10_000, 10_000)
 	const attached = 2
-	l, err := healthsim.Measured{Servers: servers, Clients: clients, Attach: attached, Seed: 1}.Load(ctx, pick(b, 5, 10, 60))
-	if err != nil {
-		return nil, err
-	}
+	l := must(healthsim.Measured{Servers: servers, Clients: clients, Attach: attached, Seed: 1}.Load(b.ctx, pick(b, 5, 10, 60)))
 	basis := fmt.Sprintf("%d clients, each connected to its master and %d more of %d servers; virtual time", clients, attached, servers)
-	return []line{
-		{
+	b.add(
+		line{
 			what: "pings per interval of idle clients, to one of each", ratio: l.Pings / float64(clients), limit: 1.01,
 			basis: fmt.Sprintf("%.0f in %v; %s", l.Pings, l.Interval, basis),
 		},
-		{
+		line{
 			what: "by how much fewer than if all pinged all: deviation from the number of servers", ratio: 100 * math.Abs(l.Factor()/float64(servers)-1), unit: "%", limit: 1,
 			basis: fmt.Sprintf("factor %.2f; %s", l.Factor(), basis),
 		},
-		{what: "pings per interval of clients that exchange other messages with their masters", ratio: l.BusyPings, unit: "pings", limit: 0, basis: basis},
-		{what: "pongs per interval, to one of each client", ratio: l.Pongs / float64(clients), free: true, basis: basis},
-		{what: "other messages of client health per interval, to one of each client", ratio: l.Others / float64(clients), free: true, basis: "digests of each server to each master; " + basis},
-	}, nil
+		line{what: "pings per interval of clients that exchange other messages with their masters", ratio: l.BusyPings, unit: "pings", limit: 0, basis: basis},
+		line{what: "pongs per interval, to one of each client", ratio: l.Pongs / float64(clients), free: true, basis: basis},
+		line{what: "other messages of client health per interval, to one of each client", ratio: l.Others / float64(clients), free: true, basis: "digests of each server to each master; " + basis},
+	)
 }
 
 // measureEvictions is G-CH-2.
-func measureEvictions(ctx context.Context, b *bench) ([]line, error) {
+func measureEvictions(b *measurement) {
 	servers, clients := pick(b, 100, 1000, 1000), 50
 	latest, skew, deaths := 0.0, 0.0, 0
 	for seed := range uint64(pick(b, 1, 3, 10)) {
-		res, err := kept(simulate(ctx, "evictions", seed+1, "NODES", servers+clients, "SERVERS", servers, "FIRST", servers+1))
-		if err != nil {
-			return nil, err
-		}
+		res := must(kept(simulate(b.ctx, "evictions", seed+1, "NODES", servers+clients, "SERVERS", servers, "FIRST", servers+1)))
 		latest, skew, deaths = max(latest, res.Measure("evicted last after its last word")), max(skew, res.Measure("between first and last server")), deaths+int(res.Measure("evicted: timed out"))/servers
 	}
 	basis := fmt.Sprintf("%d deaths, %d servers, T_ping 5 s, T_evict 17.5 s; virtual time, broadcasts over binomial trees", deaths, servers)
-	return []line{
-		{what: "from the last message of a client until the last server has evicted it, worst", ratio: latest / 1e3, unit: "s", limit: 19, basis: basis},
-		{what: "from the first server that evicts a client to the last, worst", ratio: skew, unit: "ms", limit: 100, basis: basis},
-	}, nil
+	b.add(
+		line{what: "from the last message of a client until the last server has evicted it, worst", ratio: latest / 1e3, unit: "s", limit: 19, basis: basis},
+		line{what: "from the first server that evicts a client to the last, worst", ratio: skew, unit: "ms", limit: 100, basis: basis},
+	)
 }
 
 // measureFalseEvictions is G-CH-3.
-func measureFalseEvictions(ctx context.Context, b *bench) ([]line, error) {
-	p, err := kit.RunPlans(ctx, healthsim.Protocol, scenario.Machines, 1, pick(b, 20, 10_000, 50_000), healthsim.MildPlan)
-	if err != nil {
-		return nil, err
-	}
+func measureFalseEvictions(b *measurement) {
+	p := must(kit.RunPlans(b.ctx, healthsim.Protocol, scenario.Machines, 1, pick(b, 20, 10_000, 50_000), healthsim.MildPlan))
 	wrong := p.Sum["false evictions"]
 	basis := fmt.Sprintf("%d runs of random faults that no client may be evicted for, %.0f masters lost, %.0f evictions for a cause", p.Runs, p.Sum["masters lost"], p.Sum["evictions by all"]-wrong)
 	if p.First != nil {
 		basis += fmt.Sprintf("; %.120v", p.First)
 	}
-	return []line{
-		{what: "false evictions of well-behaved clients", ratio: wrong, unit: "evictions", limit: 0, basis: basis},
-		{what: "runs at whose end something was not as it should be", ratio: float64(len(p.Failed)), unit: "runs", limit: 0, basis: basis},
-	}, nil
+	b.add(
+		line{what: "false evictions of well-behaved clients", ratio: wrong, unit: "evictions", limit: 0, basis: basis},
+		line{what: "runs at whose end something was not as it should be", ratio: float64(len(p.Failed)), unit: "runs", limit: 0, basis: basis},
+	)
 }
 
 // measureRehoming is G-CH-4.
-func measureRehoming(ctx context.Context, b *bench) ([]line, error) {
+func measureRehoming(b *measurement) {
 	servers, clients := 10, pick(b, 300, 2000, 10_000)
-	timing, err := health.Timing{}.Filled()
-	if err != nil {
-		return nil, err
-	}
-	bound := timing.Client + 12*time.Millisecond // three round trips, and a little
+	bound := must(health.Timing{}.Filled()).Client + 12*time.Millisecond // three round trips, and a little
 	var worst, last, found, evicted float64
 	masters := pick(b, 1, 5, 10)
 	for seed := range uint64(masters) {
-		res, err := kept(simulate(ctx, "dead-master", seed+1, "NODES", servers+clients, "MASTER", 1+(seed+1)%uint64(servers)))
-		if err != nil {
-			return nil, err
-		}
+		res := must(kept(simulate(b.ctx, "dead-master", seed+1, "NODES", servers+clients, "MASTER", 1+(seed+1)%uint64(servers))))
 		worst, last = max(worst, res.Measure("until 95 % of these had")), max(last, res.Measure("until the last had"))
 		found, evicted = found+res.Measure("clients of dead masters that found another"), evicted+res.Measure("evictions by all")
 	}
 	if found == 0 {
-		return nil, errors.New("no client of a dead master has found another: nothing was measured")
+		b.check(errors.New("no client of a dead master has found another: nothing was measured"))
 	}
 	basis := fmt.Sprintf("%d masters of %d servers die one each in %d runs, %.0f clients of theirs; virtual time", masters, servers, masters, found)
-	return []line{
-		{what: "from the death of a master until 95 % of its clients have another", ratio: worst / 1e3, unit: "s", limit: bound.Seconds(), basis: fmt.Sprintf("the last after %.3f s; %s", last/1e3, basis)},
-		{what: "clients that are evicted because their master has died", ratio: evicted, unit: "clients", limit: 0, basis: basis},
-	}, nil
+	b.add(
+		line{what: "from the death of a master until 95 % of its clients have another", ratio: worst / 1e3, unit: "s", limit: bound.Seconds(), basis: fmt.Sprintf("the last after %.3f s; %s", last/1e3, basis)},
+		line{what: "clients that are evicted because their master has died", ratio: evicted, unit: "clients", limit: 0, basis: basis},
+	)
 }
 
 // measureSplit is G-CH-6.
-func measureSplit(ctx context.Context, b *bench) ([]line, error) {
+func measureSplit(b *measurement) {
 	var sum healthsim.Split
 	runs := pick(b, 1, 5, 20)
 	for seed := range uint64(runs) {
-		s, err := healthsim.Measured{Servers: 5, Clients: pick(b, 200, 1000, 5000), Seed: seed + 1}.Split(ctx)
-		if err != nil {
-			return nil, err
-		}
+		s := must(healthsim.Measured{Servers: 5, Clients: pick(b, 200, 1000, 5000), Seed: seed + 1}.Split(b.ctx))
 		sum.Bound, sum.Majority, sum.Minority = s.Bound, sum.Majority+s.Majority, sum.Minority+s.Minority
 		sum.Evicted, sum.Rehomed, sum.Neither, sum.Held = sum.Evicted+s.Evicted, sum.Rehomed+s.Rehomed, sum.Neither+s.Neither, sum.Held+s.Held
 	}
@@ -116,29 +96,23 @@ func measureSplit(ctx context.Context, b *bench) ([]line, error) {
 	clients := func(what string, n int) line {
 		return line{what: what, ratio: float64(n), unit: "clients", limit: 0, basis: basis}
 	}
-	return []line{
+	b.add(
 		clients("servers split 3/2: clients of the majority that are evicted there", sum.Evicted),
-		{what: "servers split 3/2: clients of the minority that find a master in the majority", ratio: 100 * float64(sum.Rehomed) / float64(sum.Minority), unit: "%", limit: 99, least: true, basis: basis},
+		line{what: "servers split 3/2: clients of the minority that find a master in the majority", ratio: 100 * float64(sum.Rehomed) / float64(sum.Minority), unit: "%", limit: 99, least: true, basis: basis},
 		clients("servers split 3/2: clients that are neither connected to the majority nor evicted everywhere", sum.Neither),
 		clients("servers split 3/2: clients that the minority still holds", sum.Held),
-	}, nil
+	)
 }
 
 // measureDeaths is the part of G-CH-5 that says how long very many evictions take.
-func measureDeaths(ctx context.Context, b *bench) ([]line, error) {
-	timing, err := health.Timing{}.Filled()
-	if err != nil {
-		return nil, err
-	}
+func measureDeaths(b *measurement) {
+	timing := must(health.Timing{}.Filled())
 	clients := pick(b, 1000, 10_000, 10_000)
 	const servers = 5
-	res, err := kept(simulate(ctx, "mass-eviction", 1, "NODES", servers+clients))
-	if err != nil {
-		return nil, err
-	}
-	return []line{{
+	res := must(kept(simulate(b.ctx, "mass-eviction", 1, "NODES", servers+clients)))
+	b.add(line{
 		what:  fmt.Sprintf("%d clients of one master die at once: from T_evict until all servers have evicted all", clients),
 		ratio: (res.Measure("evicted last after its last word") - ms(timing.Evict)) / 1e3, unit: "s", limit: 2,
 		basis: fmt.Sprintf("virtual time, %d servers, %.0f broadcasts of 100ms, from the first server to the last %.0f ms at most", servers, res.Measure("broadcasts"), res.Measure("between first and last server")),
-	}}, nil
+	})
 }

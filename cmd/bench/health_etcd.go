@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -25,33 +24,25 @@ var leaseFigureList = []figure[leases]{
 }
 
 // measureLeases sets client health beside leases of etcd. No goal bounds it.
-func measureLeases(ctx context.Context, b *bench) ([]line, error) {
+func measureLeases(b *measurement) {
 	if b.effort() == aGlance {
-		return skippedLeases("etcd is built and run from 5 rounds on"), nil
+		b.add(skippedLeases("etcd is built and run from 5 rounds on")...)
+		return
 	}
-	program, err := buildPeers(ctx, peersModule)
-	if err != nil {
-		return nil, err
-	}
+	program := must(buildPeers(b.ctx, peersModule))
 	defer program.remove()
 	if program.missing != "" {
-		return skippedLeases(program.missing), nil
+		b.add(skippedLeases(program.missing)...)
+		return
 	}
-	t := leaseTrial{bench: b, clients: min(leaseClients, affordableConnections()), deaths: 100, measure: 10 * time.Second}
+	t := leaseTrial{clients: min(leaseClients, affordableConnections()), deaths: 100, measured: 10 * time.Second}
 	t.Keeping = rival.Keeping{Servers: 3, Interval: 2 * time.Second, TTL: 7 * time.Second} // etcd wants whole seconds
 	var ours, theirs []leases
 	for range pick(b, 1, 1, 3) {
-		l, err := t.run(ctx, "health", "")
-		if err != nil {
-			return nil, err
-		}
-		ours = append(ours, l)
-		if l, err = t.run(ctx, "etcd", program.path); err != nil {
-			return nil, err
-		}
-		theirs = append(theirs, l)
+		ours = append(ours, t.run(b, "health", ""))
+		theirs = append(theirs, t.run(b, "etcd", program.path))
 	}
-	return t.lines(ours, theirs), nil
+	b.add(t.lines(ours, theirs)...)
 }
 
 func skippedLeases(why string) []line { return skipped(leaseFigureList, why) }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -59,11 +58,8 @@ func crowdPing() []byte {
 // clientAt is where a message has the name of its client.
 const clientAt = 8
 
-func newCrowd(clients int) (*crowd, error) {
-	s, err := engine.NewServer(engine.ServerConfig{Self: crowdServers[0], Incarnation: 1, Servers: crowdServers})
-	if err != nil {
-		return nil, err
-	}
+func newCrowd(clients int) *crowd {
+	s := must(engine.NewServer(engine.ServerConfig{Self: crowdServers[0], Incarnation: 1, Servers: crowdServers}))
 	c := &crowd{server: s, now: time.Hour, ping: crowdPing()}
 	c.step(engine.ServerInput{Kind: engine.ServerHealth, Server: crowdServers[1], Alive: true})
 	c.step(engine.ServerInput{Kind: engine.QuorumIs, Alive: true})
@@ -73,9 +69,9 @@ func newCrowd(clients int) (*crowd, error) {
 	}
 	c.idle(12 * time.Second) // what counts who connects too often is forgotten
 	if st := s.Status(); st.Mastered != clients {
-		return nil, fmt.Errorf("%d of %d clients are connected", st.Mastered, clients)
+		succeed(fmt.Errorf("%d of %d clients are connected", st.Mastered, clients))
 	}
-	return c, nil
+	return c
 }
 
 // step steps the machine, and answers what it asks of the store and of the
@@ -129,73 +125,51 @@ func (c *crowd) pings(order []int, interval time.Duration) {
 }
 
 // measureMasters is G-CH-5: what many clients cost one master.
-func measureMasters(ctx context.Context, b *bench) ([]line, error) {
+func measureMasters(b *measurement) {
 	clients := pick(b, 5000, 100_000, 100_000)
-	lines, err := measureCrowd(ctx, b, clients)
-	if err != nil {
-		return nil, err
-	}
+	measureCrowd(b, clients)
 	runtime.GC()
-	for _, more := range []func(context.Context, *bench) ([]line, error){
-		func(ctx context.Context, b *bench) ([]line, error) { return measureCrowdStack(ctx, b, clients) },
-		measureDeaths, measureStore,
-	} {
-		l, err := more(ctx, b)
-		if err != nil {
-			return nil, err
-		}
-		lines = append(lines, l...)
-	}
-	return lines, nil
+	measureCrowdStack(b, clients)
+	measureDeaths(b)
+	measureStore(b)
 }
 
 // measureCrowd measures the machine.
-func measureCrowd(ctx context.Context, b *bench, clients int) ([]line, error) {
-	timing, err := health.Timing{}.Filled()
-	if err != nil {
-		return nil, err
-	}
+func measureCrowd(b *measurement, clients int) {
+	timing := must(health.Timing{}.Filled())
 	order := rand.New(rand.NewPCG(1, 1)).Perm(clients)
 	before := liveHeap()
-	c, err := newCrowd(clients)
-	if err != nil {
-		return nil, err
-	}
+	c := newCrowd(clients)
 	c.out = engine.ServerOutput{}
 	perClient := float64(liveHeap()-before) / float64(clients)
-	pings, err := coreShare(ctx, b, timing.Ping, func() { c.pings(order, timing.Ping) })
-	if err != nil {
-		return nil, err
-	}
+	pings := coreShare(b, timing.Ping, func() { c.pings(order, timing.Ping) })
 	// Of clients that say other things the machine asks when T_evict is over.
 	c.busy = true
 	c.idle(timing.Evict)
 	was := c.looks
-	stamps, err := coreShare(ctx, b, timing.Evict, func() { c.idle(timing.Evict) })
-	if err == nil && (c.server.Status().Mastered != clients || c.looks == was) {
-		err = fmt.Errorf("clients were lost: %+v", c.server.Status())
+	stamps := coreShare(b, timing.Evict, func() { c.idle(timing.Evict) })
+	if c.server.Status().Mastered != clients || c.looks == was {
+		b.check(fmt.Errorf("clients were lost: %+v", c.server.Status()))
 	}
 	runtime.KeepAlive(c)
 	what := fmt.Sprintf("%d clients on one master", clients)
-	return []line{
-		{what: what + ", a ping each in " + timing.Ping.String() + ", machine: CPU", ratio: pings, unit: "%", limit: 5, basis: fmt.Sprintf("of a core; %.0f ns for a ping with its pong", pings/100*float64(timing.Ping)/float64(clients))},
-		{what: what + ", busy with other things so that none pings, machine: CPU", ratio: stamps, unit: "%", limit: 5, basis: fmt.Sprintf("of a core; each looked up once in %v", timing.Evict)},
-		{what: what + ", machine: memory of a client besides the transport", ratio: perClient, unit: "B", limit: 200, basis: "live heap, the client's name of 12 bytes included"},
-	}, err
+	b.add(
+		line{what: what + ", a ping each in " + timing.Ping.String() + ", machine: CPU", ratio: pings, unit: "%", limit: 5, basis: fmt.Sprintf("of a core; %.0f ns for a ping with its pong", pings/100*float64(timing.Ping)/float64(clients))},
+		line{what: what + ", busy with other things so that none pings, machine: CPU", ratio: stamps, unit: "%", limit: 5, basis: fmt.Sprintf("of a core; each looked up once in %v", timing.Evict)},
+		line{what: what + ", machine: memory of a client besides the transport", ratio: perClient, unit: "B", limit: 200, basis: "live heap, the client's name of 12 bytes included"},
+	)
 }
 
 // coreShare is how much of a core it takes to do this once in an interval, in
 // percent: the median of the rounds.
-func coreShare(ctx context.Context, b *bench, interval time.Duration, do func()) (float64, error) {
+func coreShare(b *measurement, interval time.Duration, do func()) float64 {
 	do() // what comes once
 	var shares []float64
 	for range b.rounds {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
+		b.check(nil)
 		cpu := cpuTime()
 		do()
 		shares = append(shares, 100*float64(cpuTime()-cpu)/float64(interval))
 	}
-	return median(shares), nil
+	return median(shares)
 }

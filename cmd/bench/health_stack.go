@@ -117,48 +117,37 @@ type crowdNode struct {
 	evicted atomic.Int64
 }
 
-func newCrowdNode(conns []lnd.Delivery) (*crowdNode, error) {
+func newCrowdNode(conns []lnd.Delivery) *crowdNode {
 	c := &crowdNode{mouth: &mouth{conns: conns}, ping: crowdPing(), clock: timerfd.NewClock()}
 	c.node = lnet.New(lnet.Config{Incarnation: 1, Clock: c.clock})
 	table := portals.New(c.node)
-	if _, err := c.node.AddNI(lo.Driver{}, lnd.Config{Net: nid.Lo0().Net()}); err != nil {
-		return nil, err
-	}
-	if _, err := discovery.NewTarget(table); err != nil {
-		return nil, err
-	}
-	_, err := c.node.AddNI(c.mouth, lnd.Config{Net: crowdNet})
-	if err != nil {
-		return nil, err
-	}
-	c.agent, err = health.StartServer(table, health.AgentConfig{
+	must(c.node.AddNI(lo.Driver{}, lnd.Config{Net: nid.Lo0().Net()}))
+	must(discovery.NewTarget(table))
+	must(c.node.AddNI(c.mouth, lnd.Config{Net: crowdNet}))
+	c.agent = must(health.StartServer(table, health.AgentConfig{
 		Servers: crowdServers[:1], View: lonely{}, Broadcaster: lonely{},
 		Notify: func(e health.Event) {
 			if e.Kind == health.ClientEvicted {
 				c.evicted.Add(1)
 			}
 		},
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	for i := range conns {
-		if err := c.say(i, crowdConnect(i, crowdServers[0])); err != nil {
-			return nil, fmt.Errorf("client %d: %w", i, err)
-		}
+		succeed(c.say(i, crowdConnect(i, crowdServers[0])))
 	}
-	return c, c.settle(&c.accepts, len(conns))
+	c.settle(&c.accepts, len(conns))
+	return c
 }
 
 // settle waits until so many were sent: the goroutine of a timer may be at it.
-func (c *crowdNode) settle(count *atomic.Int64, want int) error {
+func (c *crowdNode) settle(count *atomic.Int64, want int) {
 	for range 1000 {
 		if int(count.Load()) == want {
-			return nil
+			return
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return fmt.Errorf("%d answers to %d messages", count.Load(), want)
+	succeed(fmt.Errorf("%d answers to %d messages", count.Load(), want))
 }
 
 func (c *crowdNode) close(ctx context.Context) error {
@@ -167,49 +156,39 @@ func (c *crowdNode) close(ctx context.Context) error {
 }
 
 // pings has all clients ping, as fast as they can.
-func (c *crowdNode) pings(order []int) (err error) {
+func (c *crowdNode) pings(order []int) {
 	for _, i := range order {
 		id := crowdID(i)
 		copy(c.ping[clientAt:], id[:])
-		err = errors.Join(err, c.say(i, c.ping))
+		succeed(c.say(i, c.ping))
 	}
-	return err
 }
 
 // measureCrowdStack measures the same with the agent, portals and LNet.
-func measureCrowdStack(ctx context.Context, b *bench, clients int) ([]line, error) {
-	timing, err := health.Timing{}.Filled()
-	if err != nil {
-		return nil, err
-	}
+func measureCrowdStack(b *measurement, clients int) {
+	timing := must(health.Timing{}.Filled())
 	conns := make([]lnd.Delivery, clients)
 	before := liveHeap()
-	c, err := newCrowdNode(conns)
-	if err != nil {
-		return nil, err
-	}
+	c := newCrowdNode(conns)
 	perClient := float64(liveHeap()-before) / float64(clients)
 	order := rand.New(rand.NewPCG(1, 2)).Perm(clients)
 	rounds := 0
-	var failed error
-	share, err := coreShare(ctx, b, timing.Ping, func() {
+	share := coreShare(b, timing.Ping, func() {
 		rounds++
-		failed = errors.Join(failed, c.pings(order))
+		c.pings(order)
 	})
-	err = errors.Join(err, failed)
 	mallocs := ownMallocs()
-	err = errors.Join(err, c.pings(order))
+	c.pings(order)
 	mallocs = ownMallocs() - mallocs
-	if err == nil {
-		err = c.settle(&c.pongs, (rounds+1)*clients)
-	}
-	if n := c.evicted.Load(); err == nil && n > 0 {
-		err = fmt.Errorf("%d clients were evicted", n)
+	c.settle(&c.pongs, (rounds+1)*clients)
+	if n := c.evicted.Load(); n > 0 {
+		b.check(fmt.Errorf("%d clients were evicted", n))
 	}
 	runtime.KeepAlive(c)
 	what := fmt.Sprintf("%d clients on one master, ", clients)
-	return []line{
-		{what: what + "a ping each in " + timing.Ping.String() + ", agent above portals and LNet: CPU", ratio: share, unit: "%", limit: 5, basis: fmt.Sprintf("of a core, without the sockets; %.0f ns for a ping with its pong, %.3f allocations", share/100*float64(timing.Ping)/float64(clients), float64(mallocs)/float64(clients))},
-		{what: what + "agent above portals and LNet: memory of a client with LNet's peer", ratio: perClient, unit: "B", free: true, basis: "live heap, without the sockets"},
-	}, errors.Join(err, c.close(ctx))
+	b.add(
+		line{what: what + "a ping each in " + timing.Ping.String() + ", agent above portals and LNet: CPU", ratio: share, unit: "%", limit: 5, basis: fmt.Sprintf("of a core, without the sockets; %.0f ns for a ping with its pong, %.3f allocations", share/100*float64(timing.Ping)/float64(clients), float64(mallocs)/float64(clients))},
+		line{what: what + "agent above portals and LNet: memory of a client with LNet's peer", ratio: perClient, unit: "B", free: true, basis: "live heap, without the sockets"},
+	)
+	b.check(c.close(b.ctx))
 }

@@ -25,66 +25,48 @@ type intake struct {
 }
 
 // measureStore is the part of G-CH-5 about records.
-func measureStore(ctx context.Context, b *bench) (lines []line, err error) {
-	folder, err := os.MkdirTemp("", "bench-boltstore-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	disk, err := measureDisk(folder, pick(b, 20, 1000, 1000))
-	if err != nil {
-		return nil, err
-	}
+func measureStore(b *measurement) {
+	folder := must(os.MkdirTemp("", "bench-boltstore-"))
+	defer func() { _ = os.RemoveAll(folder) }() // it is temporary
+	disk := must(measureDisk(folder, pick(b, 20, 1000, 1000)))
 	existing, records := pick(b, 2000, 100_000, 100_000), pick(b, 4000, 200_000, 500_000)
 	basis := fmt.Sprintf("%d new clients beside %d, %d in flight, each from the call until it is durable; two writes of such a commit, each synchronized, take this disk %.1f ms (p99)", records, existing, connectsInFlight, disk)
 	for _, delay := range []time.Duration{0, 5 * time.Millisecond} {
-		in, err := measureIntake(ctx, folder, delay, existing, records, pick(b, 1, 3, 5), floodStore)
-		if err != nil {
-			return nil, err
-		}
+		in := measureIntake(b, folder, delay, existing, records, floodStore)
 		what, least := "connection records saved per second", 50_000.0
 		if delay > 0 {
 			what, least = what+fmt.Sprintf(", %v added to each commit", delay), 20_000
 		}
-		lines = append(lines, line{what: what, ratio: in.rate, unit: "records", limit: least, least: true, basis: basis})
-		l := line{what: what + ": p99 of the wait for the disk", ratio: in.p99, unit: "ms", limit: 30, basis: basis}
-		l.free = delay > 0
-		lines = append(lines, l)
+		b.add(
+			line{what: what, ratio: in.rate, unit: "records", limit: least, least: true, basis: basis},
+			line{what: what + ": p99 of the wait for the disk", ratio: in.p99, unit: "ms", limit: 30, free: delay > 0, basis: basis},
+		)
 	}
 	early := 0
-	in, err := measureIntake(ctx, folder, 0, existing, records, pick(b, 1, 3, 5), func(s *boltstore.Store, first, n int) ([]time.Duration, error) {
-		took, more, err := floodMaster(ctx, s, first, n)
+	in := measureIntake(b, folder, 0, existing, records, func(s *boltstore.Store, first, n int) ([]time.Duration, error) {
+		took, more, err := floodMaster(b.ctx, s, first, n)
 		early += more
 		return took, err
 	})
-	if err != nil {
-		return nil, err
-	}
 	basis = fmt.Sprintf("%d connects beside %d records, %d in flight, from the connect until the accept leaves the machine; p99 %.1f ms", records, existing, connectsInFlight, in.p99)
-	return append(
-		lines,
+	b.add(
 		line{what: "clients accepted per second by a master that saves them", ratio: in.rate, unit: "clients", free: true, basis: basis},
 		line{what: "the same: accepts that were sent before their record was durable", ratio: float64(early), unit: "accepts", limit: 0, basis: basis},
-	), nil
+	)
 }
 
 // measureIntake floods a new store some times, and takes the medians.
-func measureIntake(ctx context.Context, folder string, delay time.Duration, existing, records, times int, flood func(s *boltstore.Store, first, n int) ([]time.Duration, error)) (in intake, err error) {
+func measureIntake(b *measurement, folder string, delay time.Duration, existing, records int, flood func(s *boltstore.Store, first, n int) ([]time.Duration, error)) intake {
 	var rates, waits []float64
-	for i := range times {
-		if err := ctx.Err(); err != nil {
-			return in, err
-		}
+	for i := range pick(b, 1, 3, 5) {
+		b.check(nil)
 		path := filepath.Join(folder, fmt.Sprintf("connections-%d.db", i))
-		took, elapsed, err := floodOnce(path, delay, existing, records, flood)
-		if err != nil {
-			return in, err
-		}
+		took, elapsed := must2(floodOnce(path, delay, existing, records, flood))
 		slices.Sort(took)
 		rates = append(rates, float64(records)/elapsed.Seconds())
 		waits = append(waits, float64(took[len(took)*99/100])/1e6)
 	}
-	return intake{median(rates), median(waits)}, nil
+	return intake{median(rates), median(waits)}
 }
 
 // floodOnce fills a store, floods it and removes it. What was saved must be there.

@@ -20,34 +20,29 @@ func TestCrowds(t *testing.T) {
 	for i := range order {
 		order[i] = i
 	}
-	m, err := newCrowd(clients)
+	_, err := new(bench).measure(t.Context(), func(b *measurement) {
+		m := newCrowd(clients)
+		for range 8 { // longer than T_evict
+			m.pings(order, 5*time.Second)
+		}
+		if st := m.server.Stats(); st.Pings != 8*clients || st.Sent < 9*clients || st.Evictions != 0 {
+			t.Errorf("machine: %+v", st)
+		}
+		m.idle(20 * time.Second)
+		if st := m.server.Status(); st.Mastered != 0 || st.Evicting != clients {
+			t.Errorf("no client pings: %+v", st)
+		}
+		n := newCrowdNode(make([]lnd.Delivery, clients))
+		n.pings(order)
+		if n.settle(&n.mouth.pongs, clients); n.others.Load() != 0 {
+			t.Errorf("node: %d other messages", n.others.Load())
+		}
+		if st := n.agent.Stats(); st.Pings != clients || st.Malformed+st.Strangers+st.Foreign != 0 {
+			t.Errorf("node: %+v", st)
+		}
+		b.check(n.close(b.ctx))
+	})
 	if err != nil {
-		t.Fatal(err)
-	}
-	for range 8 { // longer than T_evict
-		m.pings(order, 5*time.Second)
-	}
-	if st := m.server.Stats(); st.Pings != 8*clients || st.Sent < 9*clients || st.Evictions != 0 {
-		t.Errorf("machine: %+v", st)
-	}
-	m.idle(20 * time.Second)
-	if st := m.server.Status(); st.Mastered != 0 || st.Evicting != clients {
-		t.Errorf("nobody pings: %+v", st)
-	}
-	n, err := newCrowdNode(make([]lnd.Delivery, clients))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := n.pings(order); err != nil {
-		t.Error(err)
-	}
-	if err := n.settle(&n.mouth.pongs, clients); err != nil || n.others.Load() != 0 {
-		t.Errorf("node: %v, %d other messages", err, n.others.Load())
-	}
-	if st := n.agent.Stats(); st.Pings != clients || st.Malformed+st.Strangers+st.Foreign != 0 {
-		t.Errorf("node: %+v", st)
-	}
-	if err := n.close(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"hash/crc32"
 	"net/netip"
@@ -11,16 +10,10 @@ import (
 )
 
 // measureIBAllocations is G-IB-3.
-func measureIBAllocations(ctx context.Context, b *bench) ([]line, error) {
-	p, err := b.pair(ctx)
-	if err != nil {
-		return nil, err
-	}
-	lines, err := b.countAllocations(ctx, p.node)
-	if err != nil {
-		return nil, err
-	}
-	return append(lines, measureICRC(b.rounds)...), nil
+func measureIBAllocations(b *measurement) {
+	p := must(b.pair(b.ctx))
+	b.countAllocations(p.node)
+	b.add(measureICRC(b.rounds)...)
 }
 
 // measureICRC measures the ICRC of packets with 1 KiB, and the CRC of hash/crc32 over

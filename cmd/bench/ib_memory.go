@@ -23,27 +23,20 @@ const (
 )
 
 // measureIBMemory is G-IB-4.
-func measureIBMemory(ctx context.Context, _ *bench) ([]line, error) {
-	ctx, cancel := context.WithTimeout(ctx, idleWithin)
+func measureIBMemory(b *measurement) {
+	ctx, cancel := context.WithTimeout(b.ctx, idleWithin)
 	defer cancel()
-	h, err := newIdlePairs()
-	if err != nil {
-		return nil, err
-	}
+	h := newIdlePairs()
 	defer h.close()
-	if err := h.connect(ctx, warmPairs); err != nil { // what comes once
-		return nil, err
-	}
+	h.connect(ctx, warmPairs) // what comes once
 	before := liveMemory()
-	if err := h.connect(ctx, idlePairs); err != nil {
-		return nil, err
-	}
+	h.connect(ctx, idlePairs)
 	after := liveMemory()
 	const pairs = 2 * idlePairs
-	return []line{{
+	b.add(line{
 		what: "memory of an idle queue pair", ratio: float64(after-before) / pairs / kibibyte, unit: "KiB", limit: 8,
 		basis: fmt.Sprintf("%.1f MiB of heap and stacks for %d queue pairs", float64(after-before)/kibibyte/kibibyte, pairs),
-	}}, nil
+	})
 }
 
 // liveMemory is what heap and stacks take after a collection.
@@ -62,57 +55,42 @@ type idlePairsOf struct {
 	up    chan error
 }
 
-func newIdlePairs() (h *idlePairsOf, err error) {
-	h = &idlePairsOf{clock: timerfd.NewClock(), up: make(chan error, 1)}
+func newIdlePairs() *idlePairsOf {
+	h := &idlePairsOf{clock: timerfd.NewClock(), up: make(chan error, 1)}
 	own, peer := ibAddrs(os.Getpid() + 1<<20) // others than those of the pair
 	for i, addr := range []netip.Addr{own, peer} {
-		dev, err := softroce.Open(verbs.OpenConfig{Addr: addr, Clock: h.clock})
-		if err != nil {
-			return h, err
-		}
-		if h.ends[i], err = newVerbsEnd(dev); err != nil {
-			return h, err
-		}
+		h.ends[i] = must(newVerbsEnd(must(softroce.Open(verbs.OpenConfig{Addr: addr, Clock: h.clock}))))
 		h.ends[i].qp.MaxSends = idleSends
 	}
-	_, err = h.ends[1].dev.Listen(idlePort, func(r verbs.Request) {
+	must(h.ends[1].dev.Listen(idlePort, func(r verbs.Request) {
 		if _, err := r.Accept(h.ends[1].config(), func(verbs.Conn, verbs.Event) {}); err != nil {
 			h.up <- err
 		}
-	})
-	return h, err
+	}))
+	return h
 }
 
 // connect makes n more connections, one after the other.
-func (h *idlePairsOf) connect(ctx context.Context, n int) error {
+func (h *idlePairsOf) connect(ctx context.Context, n int) {
 	to := netip.AddrPortFrom(h.ends[1].dev.Attr().Addr, idlePort)
 	for range n {
-		c, err := h.ends[0].dev.Connect(to, h.ends[0].config(), func(_ verbs.Conn, e verbs.Event) {
+		h.conns = append(h.conns, must(h.ends[0].dev.Connect(to, h.ends[0].config(), func(_ verbs.Conn, e verbs.Event) {
 			if e.Kind == verbs.Established {
 				h.up <- nil
 			}
-		})
-		if err != nil {
-			return err
-		}
-		h.conns = append(h.conns, c)
+		})))
 		select {
 		case err := <-h.up:
-			if err != nil {
-				return err
-			}
+			succeed(err)
 		case <-ctx.Done():
-			return fmt.Errorf("%d connections were made: %w", len(h.conns)-1, context.Cause(ctx))
+			succeed(fmt.Errorf("%d connections were made: %w", len(h.conns)-1, context.Cause(ctx)))
 		}
 	}
-	return nil
 }
 
 func (h *idlePairsOf) close() {
 	for _, e := range h.ends {
-		if e != nil {
-			_ = e.dev.Close() // the figures are taken
-		}
+		_ = e.dev.Close() // the figures are taken
 	}
 	h.clock.Close()
 }

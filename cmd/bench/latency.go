@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"time"
 )
 
@@ -27,30 +26,25 @@ var sizes = []struct {
 
 // measureLatency is G-LN-1: half a round trip, from a handler that Puts to the
 // handler of the other node, and from a Put to the end of an EQ's Wait.
-func measureLatency(ctx context.Context, b *bench) ([]line, error) {
+func measureLatency(b *measurement) {
 	trips := b.some(roundTrips)
 	raw := b.timed("raw", trips, func() (time.Duration, error) { return b.raw.roundTrips(smallSize, trips) })
-	handler := b.timed("handler", trips, func() (time.Duration, error) { return b.node.pingHandlers(ctx, 0, trips) })
-	eq := b.timed("EQ", trips, func() (time.Duration, error) { return b.node.pingEQs(ctx, trips) })
-	if err := alternate(ctx, b, b.rounds, raw, handler, eq); err != nil {
-		return nil, err
-	}
-	return []line{
+	handler := b.timed("handler", trips, func() (time.Duration, error) { return b.node.pingHandlers(b.ctx, 0, trips) })
+	eq := b.timed("EQ", trips, func() (time.Duration, error) { return b.node.pingEQs(b.ctx, trips) })
+	b.alternate(b.rounds, raw, handler, eq)
+	b.add(
 		handler.half(raw, "8 B PUT half round trip, handler to handler", sizes[0].limit),
 		eq.half(raw, "8 B PUT half round trip, through EQ.Wait", sizes[0].limit),
-	}, nil
+	)
 }
 
 // measureLargeLatency is G-LN-2: as G-LN-1 between handlers, with more to carry.
-func measureLargeLatency(ctx context.Context, b *bench) (lines []line, err error) {
+func measureLargeLatency(b *measurement) {
 	for i, size := range sizes[1:] {
 		trips := b.some(size.trips)
 		raw := b.timed("raw", trips, func() (time.Duration, error) { return b.raw.roundTrips(size.bytes, trips) })
-		handler := b.timed("handler", trips, func() (time.Duration, error) { return b.node.pingHandlers(ctx, i+1, trips) })
-		if err := alternate(ctx, b, b.rounds, raw, handler); err != nil {
-			return nil, err
-		}
-		lines = append(lines, handler.half(raw, size.name+" PUT half round trip, handler to handler", size.limit))
+		handler := b.timed("handler", trips, func() (time.Duration, error) { return b.node.pingHandlers(b.ctx, i+1, trips) })
+		b.alternate(b.rounds, raw, handler)
+		b.add(handler.half(raw, size.name+" PUT half round trip, handler to handler", size.limit))
 	}
-	return lines, nil
 }

@@ -15,15 +15,16 @@ func TestLeases(t *testing.T) {
 		t.Skip("runs clients that die, for some seconds; skipped by -short")
 	}
 	t.Parallel()
-	trial := leaseTrial{bench: &bench{stderr: os.Stderr}, clients: 30, deaths: 10, measure: time.Second}
+	trial := leaseTrial{clients: 30, deaths: 10, measured: time.Second}
 	trial.Keeping = rival.Keeping{Servers: 3, Interval: 500 * time.Millisecond, TTL: 2 * time.Second}
 	programs := map[string]string{"health": ""}
 	if peers := peersForTest(t); peers != "" {
 		programs["etcd"] = peers
 	}
 	for system, program := range programs {
-		l, err := trial.run(t.Context(), system, program)
-		if err != nil {
+		var l leases
+		b := &bench{stderr: os.Stderr}
+		if _, err := b.measure(t.Context(), func(b *measurement) { l = trial.run(b, system, program) }); err != nil {
 			t.Error(err)
 			continue
 		}

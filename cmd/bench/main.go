@@ -47,7 +47,7 @@ func main() {
 
 // workers are the processes that bench starts of itself.
 var workers = []worker.Kind{
-	worker.Of("peer", servePeer), worker.Of("hoarder", serveHoarder), worker.Of("member", serveMember),
+	worker.Of("peer", servePeer), worker.Of("idle", serveIdle), worker.Of("member", serveMember),
 	worker.Of("caster", serveCaster), worker.Of("spinner", serveSpinner),
 	rival.Membership("gossip", startGossip), rival.Membership("zone", startZone),
 	rival.Server("health server", serveHealth), rival.Clients("health clients", healthClients),
@@ -152,5 +152,5 @@ func measureGoal(ctx context.Context, g goal, b *bench) ([]line, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return g.measure(ctx, b)
+	return b.measure(ctx, g.measure)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -24,8 +23,7 @@ type system struct {
 
 // cluster is the processes of one system.
 type cluster struct {
-	ctx    context.Context
-	bench  *bench
+	*measurement
 	config worker.Config
 	node   rival.Node
 	within func(i int) func(func() error) error
@@ -48,7 +46,7 @@ type event struct {
 }
 
 // newCluster starts the nodes of a system, each within what within says, or on loopback.
-func (b *bench) newCluster(ctx context.Context, of system, node rival.Node, within func(i int) func(func() error) error) (c *cluster, err error) {
+func (b *measurement) newCluster(of system, node rival.Node, within func(i int) func(func() error) error) *cluster {
 	if !node.Base.IsValid() {
 		node.Base = netip.AddrFrom4([4]byte{127, 0, 77, 1})
 		within = func(int) func(func() error) error { return nil }
@@ -56,29 +54,26 @@ func (b *bench) newCluster(ctx context.Context, of system, node rival.Node, with
 		for i := range node.Nodes + 1 { // and a newcomer
 			addrs = append(addrs, node.Addr(i))
 		}
-		if node.Port, err = loopback.FreePort(addrs...); err != nil {
-			return nil, err
-		}
+		node.Port = must(loopback.FreePort(addrs...))
 	}
-	c = &cluster{
-		ctx: ctx, bench: b, node: node, within: within,
+	c := &cluster{
+		measurement: b, node: node, within: within,
 		config: worker.Config{Kind: of.name, Program: of.program, Patience: detectLimit},
 	}
 	for range node.Nodes {
 		if err := c.startNode(); err != nil {
 			c.end()
-			return nil, err
+			b.check(err)
 		}
 	}
-	return c, nil
+	return c
 }
 
 // join waits until all that live know each other.
-func (c *cluster) join() error {
+func (c *cluster) join() {
 	if err := await(c.ctx, joinLimit, c.joined); err != nil {
-		return fmt.Errorf("not all of %d nodes have joined: %w", len(c.living()), err)
+		c.check(fmt.Errorf("not all of %d nodes have joined: %w", len(c.living()), err))
 	}
-	return nil
 }
 
 func (c *cluster) joined() bool {
@@ -138,28 +133,24 @@ func (c *cluster) living() (crew worker.Crew) {
 }
 
 // traffic is that of all nodes.
-func (c *cluster) traffic() (sum rival.Traffic, err error) {
-	all, err := worker.AskAll[rival.Traffic](c.living(), "traffic", nil)
-	for _, t := range all {
+func (c *cluster) traffic() (sum rival.Traffic) {
+	for _, t := range must(worker.AskAll[rival.Traffic](c.living(), "traffic", nil)) {
 		sum = rival.Traffic{Bytes: sum.Bytes + t.Bytes, Messages: sum.Messages + t.Messages, CPU: sum.CPU + t.CPU}
 	}
-	return sum, err
+	return sum
 }
 
 // signal sends a signal to some nodes.
-func (c *cluster) signal(s syscall.Signal, nodes ...int) error {
+func (c *cluster) signal(s syscall.Signal, nodes ...int) {
 	for _, i := range nodes {
-		if err := c.nodes[i].Signal(s); err != nil {
-			return err
-		}
+		c.check(c.nodes[i].Signal(s))
 		c.nodes[i].gone = c.nodes[i].gone || s == syscall.SIGKILL
 	}
-	return nil
 }
 
 // observe waits until all others that live were told something of a node, or those that are
 // named, and returns how long after an instant they first were.
-func (c *cluster) observe(what string, node int, from time.Time, by []int, is func(event) bool) (list []time.Duration, err error) {
+func (c *cluster) observe(what string, node int, from time.Time, by []int, is func(event) bool) (list []time.Duration) {
 	if by == nil {
 		for i, n := range c.nodes {
 			if i != node && !n.gone {
@@ -167,7 +158,7 @@ func (c *cluster) observe(what string, node int, from time.Time, by []int, is fu
 			}
 		}
 	}
-	err = await(c.ctx, detectLimit, func() bool {
+	err := await(c.ctx, detectLimit, func() bool {
 		told := map[int]time.Duration{}
 		for _, e := range c.since(from) {
 			if _, before := told[e.by]; !before && e.Node == node && slices.Contains(by, e.by) && is(e) {
@@ -178,16 +169,15 @@ func (c *cluster) observe(what string, node int, from time.Time, by []int, is fu
 		return len(list) == len(by)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%d of %d nodes know of %s: %w", len(list), len(by), what, err)
+		c.check(fmt.Errorf("%d of %d nodes know of %s: %w", len(list), len(by), what, err))
 	}
-	return list, nil
+	return list
 }
 
 // told is how long it took until all others, or some of them, were told that a node came or
 // went.
-func (c *cluster) told(kind rival.Change, node int, from time.Time, by ...int) (sideSpread, error) {
-	list, err := c.observe(fmt.Sprintf("node %d, which is %s,", node, kind), node, from, by, func(e event) bool { return e.Kind == kind })
-	return spreadOf(list), err
+func (c *cluster) told(kind rival.Change, node int, from time.Time, by ...int) sideSpread {
+	return spreadOf(c.observe(fmt.Sprintf("node %d, which is %s,", node, kind), node, from, by, func(e event) bool { return e.Kind == kind }))
 }
 
 // spreadOf sums up what observers needed.

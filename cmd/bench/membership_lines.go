@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"time"
 )
@@ -39,41 +38,36 @@ func sideFigures(changes bool) []figure[*membership] {
 const sideFalse = "4 nodes stopped for 8 s and continued for 0.1 s, three times: deaths told of others"
 
 // measureMemberlist sets zones beside memberlist, both with their defaults. No goal bounds it.
-func measureMemberlist(ctx context.Context, b *bench) ([]line, error) {
-	return besideMemberlist(ctx, b, sideNodes, system{name: "zone", changes: true}, system{name: "memberlist-lan", changes: true})
+func measureMemberlist(b *measurement) {
+	besideMemberlist(b, sideNodes, system{name: "zone", changes: true}, system{name: "memberlist-lan", changes: true})
 }
 
 // measureGossipBeside sets gossip beside memberlist with the same interval, as it does what
 // gossip can do. No goal bounds it.
-func measureGossipBeside(ctx context.Context, b *bench) ([]line, error) {
-	return besideMemberlist(ctx, b, sideNodes/2, system{name: "gossip"}, system{name: "memberlist"})
+func measureGossipBeside(b *measurement) {
+	besideMemberlist(b, sideNodes/2, system{name: "gossip"}, system{name: "memberlist"})
 }
 
-func besideMemberlist(ctx context.Context, b *bench, nodes int, own, other system) ([]line, error) {
+func besideMemberlist(b *measurement, nodes int, own, other system) {
 	if b.effort() == aGlance {
-		return skippedSides(own, "memberlist is built and run from 5 rounds on"), nil
+		b.add(skippedSides(own, "memberlist is built and run from 5 rounds on")...)
+		return
 	}
-	program, err := buildPeers(ctx, peersModule)
-	if err != nil {
-		return nil, err
-	}
+	program := must(buildPeers(b.ctx, peersModule))
 	defer program.remove()
 	if program.missing != "" {
-		return skippedSides(own, program.missing), nil
+		b.add(skippedSides(own, program.missing)...)
+		return
 	}
 	other.program = program.path
-	t := membershipTrial{bench: b, nodes: nodes, interval: 200 * time.Millisecond, calm: 8 * time.Second, measure: 8 * time.Second, paused: 4, pauses: 3}
+	t := membershipTrial{nodes: nodes, interval: 200 * time.Millisecond, calm: 8 * time.Second, measured: 8 * time.Second, paused: 4, pauses: 3}
 	var all [2][]*membership
 	for range pick(b, 1, 1, 3) {
 		for i, s := range []system{own, other} {
-			m, err := t.run(ctx, s)
-			if err != nil {
-				return nil, err
-			}
-			all[i] = append(all[i], &m)
+			all[i] = append(all[i], t.run(b, s))
 		}
 	}
-	return sideLines(all[0], all[1]), nil
+	b.add(sideLines(all[0], all[1])...)
 }
 
 func skippedSides(own system, why string) []line {

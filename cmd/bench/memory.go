@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -26,15 +25,15 @@ const (
 	kibibyte    = 1024
 )
 
-var hoarderAddr = netip.MustParseAddr("127.0.0.3")
+var idleAddr = netip.MustParseAddr("127.0.0.3")
 
-// serveHoarder is the node whose memory is measured. It says its port, and asked for
+// serveIdle is the node whose memory is measured. It says its port, and asked for
 // "memory" its resident memory.
-func serveHoarder(w *worker.Worker, _ struct{}) (port uint16, err error) {
-	if port, err = loopback.FreePort(hoarderAddr); err != nil {
+func serveIdle(w *worker.Worker, _ struct{}) (port uint16, err error) {
+	if port, err = loopback.FreePort(idleAddr); err != nil {
 		return 0, err
 	}
-	n, err := newNode(hoarderAddr, port, lnd.Tunables{})
+	n, err := newNode(idleAddr, port, lnd.Tunables{})
 	if err != nil {
 		return 0, err
 	}
@@ -47,35 +46,21 @@ func serveHoarder(w *worker.Worker, _ struct{}) (port uint16, err error) {
 }
 
 // measureMemory is G-LN-6.
-func measureMemory(ctx context.Context, b *bench) ([]line, error) {
-	h, err := startHoarder(ctx, b)
-	if h != nil {
-		defer h.close()
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := h.connect(0, warmUpPeers); err != nil { // what comes once
-		return nil, err
-	}
-	before, err := h.memory()
-	if err != nil {
-		return nil, err
-	}
+func measureMemory(b *measurement) {
+	h := &idleNode{Process: must(b.start(b.ctx, worker.Config{Kind: "idle"}))}
+	defer h.close()
+	h.port = must(worker.Ready[uint16](h.Process))
+	h.connect(0, warmUpPeers) // what comes once
+	before := h.memory()
 	peers := max(1, min(b.some(idlePeers), affordableConnections()/typedConns-warmUpPeers)) // of each of the two processes
-	if err := h.connect(warmUpPeers, peers); err != nil {
-		return nil, err
-	}
-	after, err := h.memory()
-	if err != nil {
-		return nil, err
-	}
+	h.connect(warmUpPeers, peers)
+	after := h.memory()
 	perPeer := float64(after-before) / float64(peers) / kibibyte
 	basis := fmt.Sprintf("%.1f MiB for %d peers, %d connections", float64(after-before)/kibibyte/kibibyte, peers, typedConns*peers)
-	return []line{
-		{what: "resident memory per idle connection", ratio: perPeer / typedConns, unit: "KiB", limit: 6, basis: basis},
-		{what: "resident memory per idle peer with three connections", ratio: perPeer, unit: "KiB", limit: 18, basis: basis},
-	}, nil
+	b.add(
+		line{what: "resident memory per idle connection", ratio: perPeer / typedConns, unit: "KiB", limit: 6, basis: basis},
+		line{what: "resident memory per idle peer with three connections", ratio: perPeer, unit: "KiB", limit: 18, basis: basis},
+	)
 }
 
 // affordableConnections is how many connections a process has descriptors for.
@@ -88,77 +73,52 @@ func affordableConnections() int {
 	return int(min(limit.Cur, 1<<20)) - others
 }
 
-// hoarder is the other process and the connections to it.
-type hoarder struct {
+// idleNode is the other process and the connections to it.
+type idleNode struct {
 	*worker.Process
 	port  uint16
 	conns []net.Conn
 }
 
-func startHoarder(ctx context.Context, b *bench) (h *hoarder, err error) {
-	h = new(hoarder)
-	if h.Process, err = b.start(ctx, worker.Config{Kind: "hoarder"}); err != nil {
-		return nil, err
-	}
-	h.port, err = worker.Ready[uint16](h.Process)
-	return h, err
-}
-
-func (h *hoarder) close() {
+func (h *idleNode) close() {
 	for _, c := range h.conns {
 		_ = c.Close()
 	}
 	_ = h.Stop() // nothing depends on how it ends
 }
 
-func (h *hoarder) memory() (bytesUsed int64, err error) {
-	return worker.Ask[int64](h.Process, "memory", nil)
+func (h *idleNode) memory() (bytesUsed int64) {
+	return must(worker.Ask[int64](h.Process, "memory", nil))
 }
 
 // connect makes n peers, numbered from first.
-func (h *hoarder) connect(first, n int) error {
+func (h *idleNode) connect(first, n int) {
 	for i := first; i < first+n; i++ {
 		for _, t := range []ksock.ConnType{ksock.Control, ksock.BulkIn, ksock.BulkOut} {
-			if err := h.dial(i, t); err != nil {
-				return fmt.Errorf("peer %d: %w", i, err)
+			if got := h.dial(i, t); got != t.Invert() {
+				succeed(fmt.Errorf("peer %d: connection of type %v is refused with %v", i, t, got))
 			}
 		}
 	}
-	return nil
 }
 
-// dial opens one connection of a peer and keeps it.
-func (h *hoarder) dial(i int, t ksock.ConnType) error {
+// dial opens one connection of a peer and keeps it. It returns the type in the answer.
+func (h *idleNode) dial(i int, t ksock.ConnType) ksock.ConnType {
 	self := netip.AddrFrom4([4]byte{127, 1, byte(i >> 8), byte(i)})
 	d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(self, 0))}
-	c, err := d.Dial("tcp", netip.AddrPortFrom(hoarderAddr, h.port).String())
-	if err != nil {
-		return err
-	}
+	c := must(d.Dial("tcp", netip.AddrPortFrom(idleAddr, h.port).String()))
 	h.conns = append(h.conns, c)
-	target := nid.FromAddr(tcp, hoarderAddr)
+	target := nid.FromAddr(tcp, idleAddr)
 	request := wire.NewAcceptorRequest(target)
-	opening, err := request.AppendBinary(nil)
-	if err != nil {
-		return err
-	}
 	hello := ksock.Hello{
 		Version: ksock.V3, SrcNID: nid.FromAddr(tcp, self), DstNID: target,
 		SrcPID: nid.LustrePID, SrcIncarnation: 1, ConnType: t,
 	}
-	if opening, err = hello.AppendBinary(opening); err != nil {
-		return err
-	}
-	if _, err := c.Write(opening); err != nil {
-		return err
-	}
+	opening := must(hello.AppendBinary(must(request.AppendBinary(nil))))
+	must(c.Write(opening))
 	answer := make([]byte, ksock.HelloSize)
-	if _, err := io.ReadFull(c, answer); err != nil {
-		return err
-	}
+	must(io.ReadFull(c, answer))
 	got, _, err := ksock.ParseHello(answer)
-	if err == nil && got.ConnType != t.Invert() {
-		err = fmt.Errorf("connection of type %v is refused with %v", t, got.ConnType)
-	}
-	return err
+	succeed(err)
+	return got.ConnType
 }

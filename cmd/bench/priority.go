@@ -82,14 +82,12 @@ func (i *initiator) beside(ctx context.Context, bits uint64, n int) (time.Durati
 
 // measurePriority compares 8 B PUTs beside saturating streams to the same peer,
 // with and without priority. No goal bounds it; half would be little use.
-func measurePriority(ctx context.Context, b *bench) ([]line, error) {
-	idle := b.timed("on an idle node", besideStreams, func() (time.Duration, error) { return b.node.ping(ctx, bitsUrgent, besideStreams) })
-	urgent := b.timed("priority", besideStreams, func() (time.Duration, error) { return b.node.beside(ctx, bitsUrgent, besideStreams) })
-	normal := b.timed("normal", besideStreams/10, func() (time.Duration, error) { return b.node.beside(ctx, bitsHandler, besideStreams/10) })
-	if err := alternate(ctx, b, b.rounds, idle, urgent, normal); err != nil {
-		return nil, err
-	}
+func measurePriority(b *measurement) {
+	idle := b.timed("on an idle node", besideStreams, func() (time.Duration, error) { return b.node.ping(b.ctx, bitsUrgent, besideStreams) })
+	urgent := b.timed("priority", besideStreams, func() (time.Duration, error) { return b.node.beside(b.ctx, bitsUrgent, besideStreams) })
+	normal := b.timed("normal", besideStreams/10, func() (time.Duration, error) { return b.node.beside(b.ctx, bitsHandler, besideStreams/10) })
+	b.alternate(b.rounds, idle, urgent, normal)
 	l := urgent.against(normal, "8 B priority PUT beside 8 saturating streams, round trip, to a normal one", 0.5, 0.5)
 	l.basis += fmt.Sprintf(", %s %.0f µs", idle.name, median(idle.each(0.5))/1e3)
-	return []line{l}, nil
+	b.add(l)
 }

@@ -92,12 +92,10 @@ func (f *flood) await(ctx context.Context, n int64) error {
 }
 
 // measureRate is G-LN-4.
-func measureRate(ctx context.Context, b *bench) ([]line, error) {
+func measureRate(b *measurement) {
 	writes, count := b.some(rawWrites), b.some(rateCount)
 	raw := b.timed("raw", writes*recordsPerWrite, func() (time.Duration, error) { return b.raw.put(smallSize*recordsPerWrite, writes) })
-	puts := b.timed("PUT", count, func() (time.Duration, error) { return b.flood.run(ctx, count) })
-	if err := alternate(ctx, b, b.rounds, raw, puts); err != nil {
-		return nil, err
-	}
-	return []line{puts.speed(raw, "8 B PUTs a second, one way, many open", 0.12, 1e3, "%.2f M/s")}, nil
+	puts := b.timed("PUT", count, func() (time.Duration, error) { return b.flood.run(b.ctx, count) })
+	b.alternate(b.rounds, raw, puts)
+	b.add(puts.speed(raw, "8 B PUTs a second, one way, many open", 0.12, 1e3, "%.2f M/s"))
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -17,17 +15,15 @@ import (
 
 // measureCastDeath is G-RM-6: members die while a message is on its way, at several
 // times; their manager hears of it after a notice.
-func measureCastDeath(ctx context.Context, b *bench) ([]line, error) {
+func measureCastDeath(b *measurement) {
 	const latency = 500 * time.Microsecond
 	sizes := pick(b, []int{8}, []int{8, 16, 64}, []int{8, 16, 64, 256})
 	worst, where, wrong, runs, named := 0.0, "", 0, 0, 0
 	for _, nodes := range sizes {
 		for victim := 1; victim < nodes; victim++ {
 			for _, after := range []time.Duration{0, latency / 2, latency + 1, 3 * latency / 2} {
-				m, limit, err := castDeath(nodes, sim.NodeID(victim), latency, after)
-				if err = cmp.Or(err, ctx.Err()); err != nil {
-					return nil, err
-				}
+				m, limit := castDeath(nodes, sim.NodeID(victim), latency, after)
+				b.check(nil)
 				runs++
 				dead := slices.ContainsFunc(m.Result.Failed, func(id rmcast.ID) bool { return id.NID == simlnd.NID(sim.NodeID(victim)) })
 				switch {
@@ -45,10 +41,10 @@ func measureCastDeath(ctx context.Context, b *bench) ([]line, error) {
 		}
 	}
 	basis := fmt.Sprintf("%d messages of groups of %d nodes, each member in turn, 4 times; %d waited for the dead", runs, sizes, named)
-	return []line{
-		{what: "a member dies: time to the release, to notice + (2 + depth / 2) RTT + one retransmission, worst", ratio: worst, limit: 1, basis: where},
-		{what: "messages whose failed set is not exact", ratio: float64(wrong), unit: "messages", basis: basis},
-	}, nil
+	b.add(
+		line{what: "a member dies: time to the release, to notice + (2 + depth / 2) RTT + one retransmission, worst", ratio: worst, limit: 1, basis: where},
+		line{what: "messages whose failed set is not exact", ratio: float64(wrong), unit: "messages", basis: basis},
+	)
 }
 
 // castNotice is how long it takes at most until the manager hears of a death, and half
@@ -57,26 +53,18 @@ const castNotice = 100 * time.Millisecond
 
 // castDeath has a member die some time after a message has left, and returns until when
 // the message has to be released.
-func castDeath(nodes int, victim sim.NodeID, latency, after time.Duration) (m *rmcastsim.Message, limit time.Duration, err error) {
-	n, err := castNet(rmcastsim.Config{
+func castDeath(nodes int, victim sim.NodeID, latency, after time.Duration) (m *rmcastsim.Message, limit time.Duration) {
+	n := castNet(rmcastsim.Config{
 		Network: scenario.Network{Nodes: nodes, Topology: evenLinks(latency)}, Manager: rmcast.ManagerConfig{Window: 2, Fragment: 64}, Discovery: castNotice,
 	})
-	if err != nil {
-		return nil, 0, err
-	}
-	list, err := n.Begin(0, 1, 32)
-	if err == nil {
-		err = n.Run(n.Now() + after)
-	}
-	if err != nil {
-		return nil, 0, err
-	}
+	list := must(n.Begin(0, 1, 32))
+	succeed(n.Run(n.Now() + after))
 	s, _ := n.Status(0)
 	n.Crash(victim)
-	err = n.Finish()
+	succeed(n.Finish())
 	rtt, depth := max(s.RTT, 2*latency), 0
 	for rank := range nodes {
 		depth = max(depth, bits.OnesCount(uint(rank)))
 	}
-	return list[0], n.Notice() + 2*rtt + time.Duration(depth)*rtt/2 + rtt, err
+	return list[0], n.Notice() + 2*rtt + time.Duration(depth)*rtt/2 + rtt
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"net/netip"
 
@@ -16,18 +15,17 @@ const castMTU = 9000
 // castLab is hosts on one switch, in network namespaces, on which groups of processes
 // run.
 type castLab struct {
-	ctx    context.Context // of all processes
-	bench  *bench
+	*measurement
 	hosts  []*netlab.Host
 	cables []*netlab.Cable
 	addrs  []netip.Addr
 	port   uint16 // the next one that is free on all
 }
 
-// inCastLab runs f in a lab of so many hosts.
-func inCastLab(ctx context.Context, b *bench, hosts int, f func(*castLab) error) error {
-	return netlab.Perform(func(t netlab.T) error {
-		l := &castLab{ctx: ctx, bench: b, port: 988}
+// inCastLab runs f in a lab of so many hosts; see perform.
+func (b *measurement) inCastLab(hosts int, f func(*castLab)) (missing string) {
+	return b.perform(func(t netlab.T) {
+		l := &castLab{measurement: b, port: 988}
 		lab := netlab.New(t)
 		room := lab.Switch("switch")
 		addr := netip.MustParseAddr("10.79.0.1")
@@ -38,8 +36,21 @@ func inCastLab(ctx context.Context, b *bench, hosts int, f func(*castLab) error)
 			l.hosts, l.cables, l.addrs = append(l.hosts, h), append(l.cables, c), append(l.addrs, addr)
 			addr = addr.Next()
 		}
-		return f(l)
+		f(l)
 	})
+}
+
+// perform runs f, which makes a lab. Where there can be none it says why.
+func (b *measurement) perform(f func(netlab.T)) (missing string) {
+	err := netlab.Perform(func(t netlab.T) error {
+		f(t)
+		return nil
+	})
+	if skipped, ok := errors.AsType[*netlab.SkipError](err); ok {
+		return skipped.Why
+	}
+	b.check(err)
+	return ""
 }
 
 // castProcesses is a group of processes, a member each, of which the first is the
@@ -47,22 +58,20 @@ func inCastLab(ctx context.Context, b *bench, hosts int, f func(*castLab) error)
 type castProcesses struct{ worker.Crew }
 
 // group starts processes on the first hosts, or on this one, for addresses of the loopback.
-func (l *castLab) group(members int, setup memberSetup) (c *castProcesses, err error) {
+func (l *castLab) group(members int, setup memberSetup) *castProcesses {
 	setup.Addrs, setup.Port = l.addrs[:members], l.port
 	l.port += 2
-	c = new(castProcesses)
-	c.Crew, err = l.bench.muster(l.ctx, "caster", setup, func(rank int) func(func() error) error {
+	return &castProcesses{must(l.muster("caster", setup, func(rank int) func(func() error) error {
 		if len(l.hosts) == 0 {
 			return nil
 		}
 		return l.hosts[rank].Do
-	})
-	return c, err
+	}))}
 }
 
 // reports are what the processes of all members have used and received.
-func (c *castProcesses) reports() ([]casterReport, error) {
-	return worker.AskAll[casterReport](c.Crew, "report", nil)
+func (c *castProcesses) reports() []casterReport {
+	return must(worker.AskAll[casterReport](c.Crew, "report", nil))
 }
 
 // contender has the origin send messages one at a time.
@@ -72,15 +81,10 @@ func (c *castProcesses) contender(name, how string, o casterOrder) *contender {
 	}}
 }
 
-// skip makes lines of what could not be measured because there is no lab, and no
-// error of that.
-func skip(lines []line, err error) ([]line, error) {
-	missing, skipped := errors.AsType[*netlab.SkipError](err)
-	if !skipped {
-		return lines, err
-	}
+// skip says of lines why they could not be measured, if there is a reason.
+func skip(lines []line, missing string) []line {
 	for i := range lines {
-		lines[i].skipped = missing.Why
+		lines[i].skipped = missing
 	}
-	return lines, nil
+	return lines
 }

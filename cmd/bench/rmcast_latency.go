@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
-	"errors"
+	"cmp"
 	"fmt"
-
-	"ulnet/lnd/lndtest/netlab"
 )
 
 // Of the messages that are timed one at a time.
@@ -24,74 +21,50 @@ type castPair struct {
 }
 
 // measureCastLatency is G-RM-1: 2 KiB to all, until the origin knows that all have it.
-func measureCastLatency(ctx context.Context, b *bench) ([]line, error) {
-	lines, err := measureCastSavings(ctx, b)
-	if err != nil {
-		return nil, err
-	}
-	mpi, err := compileMPI(ctx)
-	if err != nil {
-		return nil, err
-	}
+func measureCastLatency(b *measurement) {
+	measureCastSavings(b)
+	mpi := must(compileMPI(b.ctx))
 	defer mpi.remove()
 	sizes := pick(b, []int{2, 3}, []int{2, 3, 4, 5, 6, 7}, []int{2, 3, 4, 5, 6, 7})
 	var pairs []*castPair
-	err = inCastLab(ctx, b, sizes[len(sizes)-1], func(l *castLab) error {
+	noLab := b.inCastLab(sizes[len(sizes)-1], func(l *castLab) {
 		for _, nodes := range sizes {
-			p, err := l.pair(ctx, b, mpi, nodes)
-			if err != nil {
-				return fmt.Errorf("%d nodes: %w", nodes, err)
-			}
-			pairs = append(pairs, p)
+			pairs = append(pairs, l.pair(mpi, nodes))
 		}
-		return nil
 	})
-	missing, skipped := errors.AsType[*netlab.SkipError](err)
-	if err != nil && !skipped {
-		return nil, err
-	}
+	missing := cmp.Or(noLab, mpi.missing)
 	for i, nodes := range sizes {
-		if skipped {
-			lines = append(lines, (&castPair{nodes: nodes}).lines(missing.Why, missing.Why)...)
-		} else {
-			lines = append(lines, pairs[i].lines("", mpi.missing)...)
+		p := &castPair{nodes: nodes}
+		if noLab == "" {
+			p = pairs[i]
 		}
+		b.add(p.lines(noLab, missing)...)
 	}
-	if skipped {
-		mpi.missing = missing.Why
-	}
-	return append(lines, medianSaving(pairs, mpi.missing)), nil
+	b.add(medianSaving(pairs, missing))
 }
 
 func castTo(nodes int) string { return fmt.Sprintf("2 KiB to %d nodes in namespaces, p50", nodes) }
 
 // pair measures a group of one size.
-func (l *castLab) pair(ctx context.Context, b *bench, mpi openMPI, nodes int) (p *castPair, err error) {
-	p = &castPair{nodes: nodes}
-	if p.waitingCast, err = l.group(nodes, memberSetup{}); err != nil {
-		return nil, err
-	}
+func (l *castLab) pair(mpi openMPI, nodes int) *castPair {
+	p := &castPair{nodes: nodes, waitingCast: l.group(nodes, memberSetup{})}
 	defer p.waitingCast.Stop()
-	if p.lookCast, err = l.group(nodes, memberSetup{BusyPoll: busyPoll}); err != nil {
-		return nil, err
-	}
+	p.lookCast = l.group(nodes, memberSetup{BusyPoll: busyPoll})
 	defer p.lookCast.Stop()
-	peer, err := newMPIHosts(mpi, l, p.waitingCast)
-	if err != nil {
-		return nil, err
-	}
-	o := casterOrder{Bytes: castBytes, Warm: 100, Count: pick(b, 100, 1000, 2000)}
+	peer := must(newMPIHosts(mpi, l, p.waitingCast))
+	o := casterOrder{Bytes: castBytes, Warm: 100, Count: pick(l.measurement, 100, 1000, 2000)}
 	looking := o
 	looking.Look = busyPoll
 	p.waiting, p.looking = p.waitingCast.contender("rmcast", "ours", o), p.lookCast.contender("rmcast", "ours", o)
 	p.plain, p.plainLooking = p.waitingCast.contender("plain Go", "plain", o), p.lookCast.contender("plain Go", "plain", looking)
 	contenders := []*contender{p.looking, p.plainLooking, p.waiting, p.plain}
 	if peer.missing == "" {
-		p.broadcast = peer.contender(ctx, "Open MPI bcast and barrier", nodes, o, true)
-		p.alone = peer.contender(ctx, "Open MPI bcast, to the last member", nodes, o, false)
+		p.broadcast = peer.contender(l.ctx, "Open MPI bcast and barrier", nodes, o, true)
+		p.alone = peer.contender(l.ctx, "Open MPI bcast, to the last member", nodes, o, false)
 		contenders = append(contenders, p.broadcast, p.alone)
 	}
-	return p, alternate(ctx, b, pick(b, 1, min(b.rounds, 5), b.rounds), contenders...)
+	l.alternate(pick(l.measurement, 1, min(l.rounds, 5), l.rounds), contenders...)
+	return p
 }
 
 // lines are those of one size, with reasons why ours could not be measured, and why

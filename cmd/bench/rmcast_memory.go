@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"sync"
 	"time"
 
 	"ulnet/lnd/lndtest/loopback"
@@ -20,32 +19,23 @@ const (
 
 // measureCastMemory is G-RM-5: all members of a group send at the same time, on
 // loopback, in this process, while another one joins and leaves again and again.
-func measureCastMemory(ctx context.Context, b *bench) ([]line, error) {
+func measureCastMemory(b *measurement) {
 	each, joins := pick(b, 200, 10_000, 100_000), pick(b, 2, 50, 50)
-	g, err := newCastCrowd()
-	if err != nil {
-		return nil, err
-	}
+	g := newCastCrowd(b)
 	defer g.close()
 	before := liveHeap()
-	peak, streams, changes, took, err := g.run(ctx, each, joins)
-	if err != nil {
-		return nil, err
-	}
-	// Every member keeps a window of each origin, and so does who comes and goes.
+	peak, streams, changes, took := g.run(b, each, joins)
+	// Every member keeps a window of each origin, and so does the one that comes and goes.
 	limit := float64((len(g.members)+1)*len(g.members)) * castWindow * (memoryBytes + wire.HeaderSize)
-	kept, versions, err := g.settle(ctx)
-	if err != nil {
-		return nil, err
-	}
+	kept, versions := g.settle(b)
 	basis := fmt.Sprintf("%d sources x %d messages of %d bytes in %v, %d joins and leaves", len(g.members), each, memoryBytes, took.Round(time.Second), changes)
-	return []line{
-		{what: "heap of all members, to their windows x size", ratio: float64(max(peak, before)-before) / limit, limit: 1, basis: fmt.Sprintf("%.1f : %.1f MB; %s", float64(max(peak, before)-before)/1e6, limit/1e6, basis)},
-		{what: "datagrams of one origin that are kept, to its window, worst", ratio: float64(streams) / castWindow, limit: 1, basis: fmt.Sprintf("%d : %d", streams, castWindow)},
-		{what: "datagrams that are kept in the end", ratio: float64(kept), unit: "datagrams", basis: basis},
-		{what: "lists of members that are kept in the end, beyond the newest", ratio: float64(versions), unit: "lists", basis: "of all members; " + basis},
-		{what: "messages missing, twice or altered at the sources", ratio: float64(g.wrong(each)), unit: "messages", basis: basis},
-	}, nil
+	b.add(
+		line{what: "heap of all members, to their windows x size", ratio: float64(max(peak, before)-before) / limit, limit: 1, basis: fmt.Sprintf("%.1f : %.1f MB; %s", float64(max(peak, before)-before)/1e6, limit/1e6, basis)},
+		line{what: "datagrams of one origin that are kept, to its window, worst", ratio: float64(streams) / castWindow, limit: 1, basis: fmt.Sprintf("%d : %d", streams, castWindow)},
+		line{what: "datagrams that are kept in the end", ratio: float64(kept), unit: "datagrams", basis: basis},
+		line{what: "lists of members that are kept in the end, beyond the newest", ratio: float64(versions), unit: "lists", basis: "of all members; " + basis},
+		line{what: "messages missing, twice or altered at the sources", ratio: float64(g.wrong(each)), unit: "messages", basis: basis},
+	)
 }
 
 // castCrowd is the members of such a group, and one who comes and goes.
@@ -54,59 +44,41 @@ type castCrowd struct {
 	guest   *caster
 }
 
-func newCastCrowd() (g *castCrowd, err error) {
-	g = new(castCrowd)
-	defer func() {
-		if err != nil {
-			g.close()
-		}
-	}()
+func newCastCrowd(b *measurement) *castCrowd {
+	g := new(castCrowd)
 	setup := memberSetup{Window: castWindow, Fragment: memoryBytes}
 	for i := range castSources + 1 {
 		setup.Addrs = append(setup.Addrs, netip.AddrFrom4([4]byte{127, 0, 4, byte(i + 1)}))
 	}
-	if setup.Port, err = loopback.FreePort(setup.Addrs...); err != nil {
-		return g, err
+	setup.Port = must(loopback.FreePort(setup.Addrs...))
+	for setup.Rank = range castSources {
+		g.members = append(g.members, must(newCaster(setup)))
 	}
-	for setup.Rank = range setup.Addrs {
-		c, err := newCaster(setup)
-		if c != nil && setup.Rank < castSources {
-			g.members = append(g.members, c)
-		} else {
-			g.guest = c
-		}
-		if err != nil {
-			return g, err
-		}
-	}
+	setup.Rank = castSources
+	g.guest = must(newCaster(setup))
 	for _, c := range append(g.members, g.guest) {
 		if err := c.gather(len(setup.Addrs)); err != nil {
-			return g, fmt.Errorf("the group does not form: %w", err)
+			b.check(fmt.Errorf("the group does not form: %w", err))
 		}
 	}
-	return g, nil
+	return g
 }
 
 // run has all send, and returns the largest heap that was seen meanwhile, how many
 // datagrams of an origin a member kept at most, and how often the guest came or went.
-func (g *castCrowd) run(ctx context.Context, each, joins int) (peak uint64, most, changes int, took time.Duration, err error) {
+func (g *castCrowd) run(b *measurement, each, joins int) (peak uint64, most, changes int, took time.Duration) {
 	began := time.Now()
-	errs := make(chan error, len(g.members))
-	var wg sync.WaitGroup
+	ended := make(chan error, len(g.members))
 	for _, c := range g.members {
-		wg.Go(func() {
+		go func() {
 			_, err := c.stream(casterOrder{Bytes: memoryBytes, Count: each})
-			errs <- err
-		})
+			ended <- err
+		}()
 	}
-	ended := make(chan struct{})
-	go func() { wg.Wait(); close(ended) }()
 	managers := []nid.NID{g.members[0].id.NID}
-	for running := true; running; {
+	for sending := len(g.members); sending > 0; {
 		if changes < 2*joins {
-			if err = g.change(ctx, managers, changes%2 == 1); err != nil {
-				break
-			}
+			b.check(g.change(b.ctx, managers, changes%2 == 1))
 			changes++
 		}
 		peak = max(peak, liveHeap())
@@ -116,21 +88,15 @@ func (g *castCrowd) run(ctx context.Context, each, joins int) (peak uint64, most
 			}
 		}
 		select {
-		case <-ended:
-			running = false
-		case <-ctx.Done():
-			err = ctx.Err()
-			running = false
+		case err := <-ended:
+			b.check(err)
+			sending--
+		case <-b.ctx.Done():
+			b.check(nil)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	<-ended
-	for range g.members {
-		if failed := <-errs; err == nil {
-			err = failed
-		}
-	}
-	return peak, most, changes, time.Since(began), err
+	return peak, most, changes, time.Since(began)
 }
 
 // change has the guest leave, or join.
@@ -147,7 +113,7 @@ func (g *castCrowd) change(ctx context.Context, managers []nid.NID, join bool) e
 }
 
 // settle waits until nothing is kept any more, and returns what is.
-func (g *castCrowd) settle(ctx context.Context) (datagrams, versions int, err error) {
+func (g *castCrowd) settle(b *measurement) (datagrams, versions int) {
 	look := func() bool {
 		datagrams, versions = 0, 0
 		for _, c := range g.members {
@@ -159,10 +125,9 @@ func (g *castCrowd) settle(ctx context.Context) (datagrams, versions int, err er
 		}
 		return datagrams == 0 && versions == 0
 	}
-	if err := await(ctx, casterPatience, look); err != nil && ctx.Err() != nil {
-		return 0, 0, err
-	}
-	return datagrams, versions, nil
+	_ = await(b.ctx, casterPatience, look) // what is kept then is told
+	b.check(nil)
+	return datagrams, versions
 }
 
 // wrong is how many messages the sources did not get once.
@@ -177,8 +142,6 @@ func (g *castCrowd) wrong(each int) (n uint64) {
 
 func (g *castCrowd) close() {
 	for _, c := range append(g.members, g.guest) {
-		if c != nil {
-			c.close()
-		}
+		c.close()
 	}
 }

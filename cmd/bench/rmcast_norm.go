@@ -33,8 +33,8 @@ func compileNORM(ctx context.Context) (norm, error) {
 
 // stream sends messages from the first of some hosts to the others, with processes
 // of their own, and returns how long it took until all had acknowledged all.
-func (n norm) stream(ctx context.Context, l *castLab, hosts, window int, o casterOrder) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, 3*casterPatience)
+func (n norm) stream(l *castLab, hosts, window int, o casterOrder) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(l.ctx, 3*casterPatience)
 	defer cancel()
 	start := func(host int, args ...string) (*worker.Process, error) {
 		return l.bench.start(ctx, worker.Config{Kind: "NORM", Program: n.path, Args: args, Within: l.hosts[host].Do})

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"math"
 	"os"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"ulnet/cmd/bench/worker"
-	"ulnet/lnd/lndtest/netlab"
 	"ulnet/lnd/lndtest/spec"
 )
 
@@ -29,7 +27,7 @@ func TestCastLines(t *testing.T) {
 		if !strings.HasPrefix(g.id, "G-RM-") {
 			continue
 		}
-		lines, err := g.measure(t.Context(), b)
+		lines, err := b.measure(t.Context(), g.measure)
 		if err != nil {
 			t.Fatalf("%s: %v", g.id, err)
 		}
@@ -54,31 +52,25 @@ func TestCastLines(t *testing.T) {
 // what nobody acknowledges.
 func TestPlainCast(t *testing.T) {
 	b := &bench{rounds: 1, stderr: os.Stderr}
-	err := inCastLab(t.Context(), b, 4, func(l *castLab) error {
-		c, err := l.group(4, memberSetup{})
-		if err != nil {
-			return err
-		}
-		defer c.Stop()
-		for _, look := range []time.Duration{0, time.Millisecond} {
-			took, err := worker.Ask[latencies](c.Crew[0], "plain", casterOrder{Bytes: 2048, Warm: 1, Count: 5, Look: look})
-			if err != nil {
-				return err
+	_, err := b.measure(t.Context(), func(b *measurement) {
+		missing := b.inCastLab(4, func(l *castLab) {
+			c := l.group(4, memberSetup{})
+			defer c.Stop()
+			for _, look := range []time.Duration{0, time.Millisecond} {
+				took := must(worker.Ask[latencies](c.Crew[0], "plain", casterOrder{Bytes: 2048, Warm: 1, Count: 5, Look: look}))
+				if len(took) != 5 || took.percentile(0) <= 0 {
+					t.Errorf("looks for %v: %v", look, took)
+				}
 			}
-			if len(took) != 5 || took.percentile(0) <= 0 {
-				t.Errorf("looks for %v: %v", look, took)
+			s := &castStreams{castProcesses: c, lab: l}
+			if _, came := s.blast(casterOrder{Bytes: 100, Count: 10}); came != 1 {
+				t.Errorf("%v of plain datagrams came", came)
 			}
+		})
+		if missing != "" {
+			t.Skip(missing)
 		}
-		s := &castStreams{castProcesses: c, lab: l}
-		_, came, err := s.blast(t.Context(), casterOrder{Bytes: 100, Count: 10})
-		if came != 1 {
-			t.Errorf("%v of plain datagrams came", came)
-		}
-		return err
 	})
-	if _, skipped := errors.AsType[*netlab.SkipError](err); skipped {
-		t.Skip(err)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,16 +137,16 @@ func TestNORM(t *testing.T) {
 		t.Skip(n.missing) // on a build machine too: nothing else needs the library
 	}
 	b := &bench{rounds: 1, stderr: os.Stderr}
-	err = inCastLab(t.Context(), b, 3, func(l *castLab) error {
-		took, err := n.stream(t.Context(), l, 3, 16, casterOrder{Bytes: 2048, Count: 40, Rate: 2000})
-		if took <= 0 {
-			t.Errorf("took %v", took)
+	_, err = b.measure(t.Context(), func(b *measurement) {
+		missing := b.inCastLab(3, func(l *castLab) {
+			if took := must(n.stream(l, 3, 16, casterOrder{Bytes: 2048, Count: 40, Rate: 2000})); took <= 0 {
+				t.Errorf("took %v", took)
+			}
+		})
+		if missing != "" {
+			t.Skip(missing)
 		}
-		return err
 	})
-	if _, skipped := errors.AsType[*netlab.SkipError](err); skipped {
-		t.Skip(err)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"math/bits"
 	"time"
@@ -14,44 +12,34 @@ import (
 )
 
 // castNet is a group of bare machines.
-func castNet(cfg rmcastsim.Config) (*rmcastsim.Net, error) {
+func castNet(cfg rmcastsim.Config) *rmcastsim.Net {
 	if cfg.Topology == nil {
 		cfg.Topology = evenLinks(500 * time.Microsecond)
 	}
 	cfg.Bare = true
-	n, err := rmcastsim.New(cfg)
-	if err == nil {
-		err = n.Form()
-	}
-	return n, err
+	n := must(rmcastsim.New(cfg))
+	succeed(n.Form())
+	return n
 }
 
 // calm keeps timers of a group away from what is measured.
 var calm = rmcast.GroupConfig{Guard: time.Second, ReportInterval: time.Hour}
 
 // measureCastSavings is the part of G-RM-1 in virtual time.
-func measureCastSavings(context.Context, *bench) ([]line, error) {
-	var lines []line
+func measureCastSavings(b *measurement) {
 	for nodes := 2; nodes <= 7; nodes++ {
 		l := logP{nodes: nodes, latency: unitOverhead, overhead: unitOverhead}
-		ours, err := l.ours()
-		if err != nil {
-			return nil, err
-		}
+		ours := l.ours()
 		far := logP{nodes: nodes, latency: 10 * unitOverhead, overhead: unitOverhead}
-		oursFar, err := far.ours()
-		if err != nil {
-			return nil, err
-		}
+		oursFar := far.ours()
 		saved := func(ours, theirs time.Duration) float64 { return 100 * (1 - float64(ours)/float64(theirs)) }
-		lines = append(lines, line{
+		b.add(line{
 			what:  fmt.Sprintf("virtual time, %d nodes, l = o, saved against a binomial broadcast and barrier", nodes),
 			ratio: saved(ours, l.broadcast(l.treeBarrier)), unit: "%", limit: 40, least: true, free: nodes == 2,
 			basis: fmt.Sprintf("%d : %d o; barrier by dissemination %.0f %%; with l = 10 o %.0f and %.0f %%", ours/unitOverhead, l.broadcast(l.treeBarrier)/unitOverhead,
 				saved(ours, l.broadcast(l.dissemination)), saved(oursFar, far.broadcast(far.treeBarrier)), saved(oursFar, far.broadcast(far.dissemination))),
 		})
 	}
-	return lines, nil
 }
 
 // logP is what both are measured by: a message takes latency, and a node overhead for
@@ -63,18 +51,11 @@ type logP struct {
 }
 
 // ours is how long a message of rmcast takes until its origin knows that all have it.
-func (l logP) ours() (time.Duration, error) {
-	n, err := castNet(rmcastsim.Config{
+func (l logP) ours() time.Duration {
+	n := castNet(rmcastsim.Config{
 		Network: scenario.Network{Nodes: l.nodes, Topology: evenLinks(l.latency), CPU: sim.CPU{PerStep: l.overhead}}, Rmcast: calm, Manager: rmcast.ManagerConfig{Window: 2},
 	})
-	if err != nil {
-		return 0, err
-	}
-	m, err := n.Send(0, 2048)
-	if err != nil {
-		return 0, err
-	}
-	return m.Elapsed() + l.overhead, nil // until it has handled the last acknowledgement
+	return must(n.Send(0, 2048)).Elapsed() + l.overhead // until it has handled the last acknowledgement
 }
 
 // broadcast is how long the payload takes down a binomial tree, and a barrier after
@@ -149,26 +130,21 @@ func (l logP) treeBarrier(free []time.Duration, first []bool) time.Duration {
 }
 
 // measureCastClimb is G-RM-2.
-func measureCastClimb(ctx context.Context, b *bench) ([]line, error) {
+func measureCastClimb(b *measurement) {
 	const latency, work = 500 * time.Microsecond, 2 * time.Microsecond
 	worst, where, runs := 0.0, "", 0
 	for _, nodes := range pick(b, []int{2, 8, 31}, []int{2, 3, 5, 8, 13, 16, 31, 64, 100, 256, 512, 1000, 1024}, []int{2, 3, 5, 8, 13, 16, 31, 64, 100, 256, 257, 512, 700, 1000, 1023, 1024}) {
-		n, err := castNet(rmcastsim.Config{
+		n := castNet(rmcastsim.Config{
 			Network: scenario.Network{Nodes: nodes, Topology: evenLinks(latency), CPU: sim.CPU{PerStep: work}}, Rmcast: calm, Manager: rmcast.ManagerConfig{Window: 2, Fragment: 64},
 		})
-		if err != nil {
-			return nil, err
-		}
 		depth := 0
 		for rank := range nodes {
 			depth = max(depth, bits.OnesCount(uint(rank)))
 		}
 		want := work + latency + work + time.Duration(depth)*(latency+work) // sent, there, handled; up
 		for _, origin := range []sim.NodeID{0, sim.NodeID(nodes / 3)} {
-			m, err := n.Send(origin, 32)
-			if err = cmp.Or(err, ctx.Err()); err != nil {
-				return nil, err
-			}
+			m := must(n.Send(origin, 32))
+			b.check(nil)
 			took := m.Elapsed() + work // until the last acknowledgement is handled
 			off := 100 * (float64(took)/float64(want) - 1)
 			if runs++; max(off, -off) >= worst {
@@ -176,8 +152,8 @@ func measureCastClimb(ctx context.Context, b *bench) ([]line, error) {
 			}
 		}
 	}
-	return []line{{
+	b.add(line{
 		what: "virtual time to completion, from multicast + depth (l + a), worst", ratio: worst, unit: "%", limit: 5,
 		basis: fmt.Sprintf("%s; %d messages", where, runs),
-	}}, nil
+	})
 }

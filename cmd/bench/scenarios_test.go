@@ -10,7 +10,7 @@ import (
 // TestScenarios: what is measured by a scenario is there, and what it expects counts.
 func TestScenarios(t *testing.T) {
 	b := &bench{rounds: 1}
-	lines, err := measureDeaths(t.Context(), b)
+	lines, err := b.measure(t.Context(), measureDeaths)
 	if err != nil || len(lines) != 1 || lines[0].ratio <= 0 || !lines[0].met() {
 		t.Errorf("%+v, %v", lines, err)
 	}
@@ -18,11 +18,11 @@ func TestScenarios(t *testing.T) {
 	if n := res.Measure("evicted: timed out"); err != nil || n != 5*100 {
 		t.Errorf("%.0f evictions of 100 clients on 5 servers: %v", n, err)
 	}
-	mute, err := measureMuteLeaf(t.Context(), 4)
+	mute, err := b.measure(t.Context(), func(b *measurement) { measureMuteLeaf(b, 4) })
 	if err != nil || len(mute) != 2 || mute[0].ratio <= 0.3 || !mute[0].met() || mute[1].ratio != 0 {
 		t.Errorf("%+v, %v", mute, err)
 	}
-	if dead, err := measureDeadInner(t.Context()); err != nil || dead.ratio != 0 {
+	if dead, err := b.measure(t.Context(), measureDeadInner); err != nil || len(dead) != 1 || dead[0].ratio != 0 {
 		t.Errorf("%+v, %v", dead, err)
 	}
 	// Somebody else is mute: the root names another set than the leaf.
@@ -40,20 +40,22 @@ func TestScenarios(t *testing.T) {
 func TestScenariosOfMembership(t *testing.T) {
 	spec.Covers(t, "G-GO-4", "G-MS-3", "G-MS-8", "G-MS-10")
 	ctx, b := t.Context(), &bench{rounds: 1}
-	paused, err := measurePauses(ctx, b)
+	paused, err := b.measure(ctx, measurePauses)
 	if err != nil || len(paused) != 4 || paused[0].ratio != 0 || strings.Contains(paused[0].basis, " 0 cycles") {
 		t.Errorf("%+v, %v", paused, err)
 	}
 	if ms, err := alerted(ctx, 32, 3, "crash"); err != nil || ms < zoneTimeout/2 || ms > zoneTimeout+5 {
 		t.Errorf("a silent host is noticed after %v ms: %v", ms, err)
 	}
-	ill := illness{}
-	if err := ill.add(ctx, 1, 2, standStill); err != nil || ill.others != 0 || ill.removed < 4*60 {
-		t.Errorf("%+v, %v", ill, err)
-	}
-	z := cutZone{nodes: 16, first: 4, step: longestCut / 2, seeds: 1}
-	if l, err := z.line(ctx); err != nil || l.ratio != 0 || strings.Contains(l.basis, "other side 0") {
-		t.Errorf("%+v, %v", l, err)
+	cut, err := b.measure(ctx, func(b *measurement) {
+		ill := illness{}
+		if ill.add(b, 1, 2, standStill); ill.others != 0 || ill.removed < 4*60 {
+			t.Errorf("%+v", ill)
+		}
+		cutZone{nodes: 16, first: 4, step: longestCut / 2, seeds: 1}.measure(b)
+	})
+	if err != nil || len(cut) != 1 || cut[0].ratio != 0 || strings.Contains(cut[0].basis, "other side 0") {
+		t.Errorf("%+v, %v", cut, err)
 	}
 }
 
@@ -61,11 +63,11 @@ func TestScenariosOfMembership(t *testing.T) {
 func TestScenariosOfHealth(t *testing.T) {
 	spec.Covers(t, "G-CH-2", "G-CH-4")
 	ctx, b := t.Context(), &bench{rounds: 1}
-	lines, err := measureEvictions(ctx, b)
+	lines, err := b.measure(ctx, measureEvictions)
 	if err != nil || len(lines) != 2 || lines[0].ratio < 17.5 || lines[1].ratio <= 0 || !lines[0].met() || !lines[1].met() || !strings.Contains(lines[0].basis, "40 deaths") {
 		t.Errorf("%+v, %v", lines, err)
 	}
-	lines, err = measureRehoming(ctx, b)
+	lines, err = b.measure(ctx, measureRehoming)
 	if err != nil || len(lines) != 2 || lines[0].ratio <= 0.1 || !lines[0].met() || lines[1].ratio != 0 {
 		t.Errorf("%+v, %v", lines, err)
 	}

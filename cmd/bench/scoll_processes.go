@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -69,27 +68,24 @@ type memberSetup struct {
 	Fragment int // payload of a datagram; 0: 4096
 }
 
-func newCollective(ctx context.Context, b *bench, nodes int, setup memberSetup) (c collectiveGroup, err error) {
+func newCollective(b *measurement, nodes int, setup memberSetup) collectiveGroup {
 	for i := range nodes {
 		setup.Addrs = append(setup.Addrs, netip.AddrFrom4([4]byte{127, 0, 2, byte(i + 1)}))
 	}
-	if setup.Port, err = loopback.FreePort(setup.Addrs...); err != nil {
-		return c, err
-	}
-	c.Crew, err = b.muster(ctx, "member", setup, func(int) func(func() error) error { return nil })
-	return c, err
+	setup.Port = must(loopback.FreePort(setup.Addrs...))
+	return collectiveGroup{must(b.muster("member", setup, func(int) func(func() error) error { return nil }))}
 }
 
 // muster starts the processes of a group, each within what within says, and tells them
 // where each other's plain TCP servers listen. They are ready when all are connected.
-func (b *bench) muster(ctx context.Context, kind string, setup memberSetup, within func(rank int) func(func() error) error) (c worker.Crew, err error) {
+func (b *measurement) muster(kind string, setup memberSetup, within func(rank int) func(func() error) error) (c worker.Crew, err error) {
 	defer func() {
 		if err != nil {
 			c.Stop()
 		}
 	}()
 	for setup.Rank = range setup.Addrs {
-		p, err := b.start(ctx, worker.Config{Kind: kind, Params: setup, Within: within(setup.Rank)})
+		p, err := b.start(b.ctx, worker.Config{Kind: kind, Params: setup, Within: within(setup.Rank)})
 		if err != nil {
 			return c, err
 		}
@@ -103,30 +99,22 @@ func (b *bench) muster(ctx context.Context, kind string, setup memberSetup, with
 }
 
 // usage is what all members have used together.
-func (c collectiveGroup) usage() (sum usage, err error) {
-	all, err := worker.AskAll[usage](c.Crew, "usage", nil)
-	for _, u := range all {
+func (c collectiveGroup) usage() (sum usage) {
+	for _, u := range must(worker.AskAll[usage](c.Crew, "usage", nil)) {
 		sum = sum.plus(u)
 	}
-	return sum, err
+	return sum
 }
 
 // contender has the root broadcast, and takes note of what all use for it.
 func (c collectiveGroup) contender(name string, run collectiveRun) *contender {
 	return &contender{name: name, run: func(of *contender) (latencies, error) {
-		before, err := c.usage()
-		if err != nil {
-			return nil, err
-		}
-		took, err := worker.Ask[latencies](c.Crew[0], "broadcast", run)
-		if err != nil {
-			return nil, err
-		}
-		after, err := c.usage()
-		each := float64(run.Warm + run.Count)
-		of.cpu = append(of.cpu, float64(after.CPU-before.CPU)/each)
-		of.mallocs = append(of.mallocs, float64(after.Mallocs-before.Mallocs)/each/float64(len(c.Crew)))
-		return took, err
+		before := c.usage()
+		took := must(worker.Ask[latencies](c.Crew[0], "broadcast", run))
+		used, each := c.usage().minus(before), float64(run.Warm+run.Count)
+		of.cpu = append(of.cpu, float64(used.CPU)/each)
+		of.mallocs = append(of.mallocs, float64(used.Mallocs)/each/float64(len(c.Crew)))
+		return took, nil
 	}}
 }
 
@@ -137,51 +125,35 @@ const busyPoll = 100 * time.Microsecond
 // measureCollective is G-SC-2: a broadcast of 2 KiB with a sum of all members as
 // its answer, beside Open MPI's broadcast and barrier, and beside a tree of
 // plain Go TCP connections, which wait.
-func measureCollective(ctx context.Context, b *bench) (lines []line, err error) {
-	mpi, err := compileMPI(ctx)
-	if err != nil {
-		return nil, err
-	}
+func measureCollective(b *measurement) {
+	mpi := must(compileMPI(b.ctx))
 	defer mpi.remove()
 	for _, g := range collectiveGroups {
-		more, err := measureGroup(ctx, b, mpi, g.nodes)
-		if err != nil {
-			return nil, fmt.Errorf("%d nodes: %w", g.nodes, err)
-		}
+		lines := measureGroup(b, mpi, g.nodes)
 		for i, limit := range []float64{g.p50, g.p99} {
-			more[i].limit, more[i].free = limit, limit == 0
+			lines[i].limit, lines[i].free = limit, limit == 0
 		}
-		lines = append(lines, more...)
+		b.add(lines...)
 	}
-	return lines, nil
 }
 
 // measureGroup compares groups of one size.
-func measureGroup(ctx context.Context, b *bench, mpi openMPI, nodes int) ([]line, error) {
-	c, err := newCollective(ctx, b, nodes, memberSetup{Tree: flat(nodes)})
-	if err != nil {
-		return nil, err
-	}
+func measureGroup(b *measurement, mpi openMPI, nodes int) (lines []line) {
+	c := newCollective(b, nodes, memberSetup{Tree: flat(nodes)})
 	defer c.Stop()
-	polling, err := newCollective(ctx, b, nodes, memberSetup{Tree: flat(nodes), BusyPoll: busyPoll})
-	if err != nil {
-		return nil, err
-	}
+	polling := newCollective(b, nodes, memberSetup{Tree: flat(nodes), BusyPoll: busyPoll})
 	defer polling.Stop()
 	run := collectiveRun{Bytes: collectiveBytes, Warm: collectiveWarm, Count: pick(b, 200, 2000, 2000)}
 	raw := run
 	raw.Raw = true
 	ours, waiting, plain := polling.contender("scoll", run), c.contender("scoll", run), c.contender("raw Go tree", raw)
-	peer := &contender{name: "Open MPI", run: func(*contender) (latencies, error) { return mpi.run(ctx, nodes, run) }}
+	peer := &contender{name: "Open MPI", run: func(*contender) (latencies, error) { return mpi.run(b.ctx, nodes, run) }}
 	contenders := []*contender{ours, waiting, plain, peer}
 	if mpi.missing != "" {
 		contenders = contenders[:3]
 	}
-	if err := alternate(ctx, b, b.rounds, contenders...); err != nil {
-		return nil, err
-	}
+	b.alternate(b.rounds, contenders...)
 	what := fmt.Sprintf("broadcast and aggregate 2 KiB, %d processes, ", nodes)
-	var lines []line
 	for _, c := range []struct {
 		*contender
 		how string
@@ -197,15 +169,17 @@ func measureGroup(ctx context.Context, b *bench, mpi openMPI, nodes int) ([]line
 			lines = append(lines, l)
 		}
 	}
-	for _, c := range []*contender{ours, waiting} {
-		tree := c.against(plain, what+"p50 to a raw Go tree", 0.5, 0)
+	for _, c := range []struct {
+		*contender
+		how string
+	}{{ours, ""}, {waiting, ", without busy_poll"}} {
+		tree := c.against(plain, what+"p50 to a raw Go tree"+c.how, 0.5, 0)
 		tree.basis += fmt.Sprintf(", CPU %.0f : %.0f µs", median(c.cpu)/1e3, median(plain.cpu)/1e3)
 		lines = append(lines, tree)
 	}
-	lines[len(lines)-1].what += ", without busy_poll"
 	return append(lines, line{
 		what: what + "allocations of a member", ratio: median(ours.mallocs), unit: "objects", limit: 2, basis: "for a request, with its root",
-	}), nil
+	})
 }
 
 // collectiveTimeout bounds a broadcast of a member's process.

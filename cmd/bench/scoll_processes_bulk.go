@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 
 	"ulnet/scoll"
@@ -20,27 +19,22 @@ var bulkTree = scoll.Tree{Type: scoll.KNomial, K: 2}
 // measureCollectiveBulk is G-SC-6: 1 MiB of bulk data to eight members, fetched
 // over the tree, beside a tree of plain Go TCP connections that reads each
 // broadcast whole before it writes it on, as collectives do.
-func measureCollectiveBulk(ctx context.Context, b *bench) ([]line, error) {
-	c, err := newCollective(ctx, b, bulkMembers, memberSetup{Tree: bulkTree})
-	if err != nil {
-		return nil, err
-	}
+func measureCollectiveBulk(b *measurement) {
+	c := newCollective(b, bulkMembers, memberSetup{Tree: bulkTree})
 	defer c.Stop()
 	run := collectiveRun{Bulk: true, Bytes: bulk, Warm: bulkWarm, Count: pick(b, 20, 100, 100)}
 	raw, segmented := run, run
 	raw.Raw, segmented.Segment = true, bulkSegment
 	ours, plain, pipelined := c.contender("scoll", run), c.contender("raw", raw), c.contender("pipelined", segmented)
-	if err := alternate(ctx, b, b.rounds, ours, plain, pipelined); err != nil {
-		return nil, err
-	}
+	b.alternate(b.rounds, ours, plain, pipelined)
 	what := fmt.Sprintf("1 MiB bulk to %d processes, ", bulkMembers)
 	cpu := line{
 		what:  what + "CPU time of all, which an extra copy per hop would raise",
 		ratio: compare(ours.cpu, plain.cpu), limit: 1.25,
 		basis: fmt.Sprintf("%.0f µs, raw %.0f µs", median(ours.cpu)/1e3, median(plain.cpu)/1e3),
 	}
-	return []line{
+	b.add(
 		ours.against(plain, what+"p50", 0.5, 1.25), cpu,
 		pipelined.against(plain, what+"p50, pipelined in segments of 128 KiB", 0.5, 0),
-	}, nil
+	)
 }

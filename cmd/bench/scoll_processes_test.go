@@ -8,24 +8,28 @@ import (
 // TestCollective: processes of their own sum over both kinds of trees, payload
 // and bulk data, and end with their standard input.
 func TestCollective(t *testing.T) {
-	c, err := newCollective(t.Context(), &bench{stderr: os.Stderr}, 5, memberSetup{Tree: bulkTree, BusyPoll: busyPoll})
+	var c collectiveGroup
+	b := &bench{stderr: os.Stderr}
+	_, err := b.measure(t.Context(), func(b *measurement) {
+		c = newCollective(b, 5, memberSetup{Tree: bulkTree, BusyPoll: busyPoll})
+		for _, run := range []collectiveRun{
+			{Bytes: 100, Warm: 1, Count: 3},
+			{Bytes: 100, Warm: 1, Count: 3, Raw: true},
+			{Bytes: 100_000, Warm: 1, Count: 3, Bulk: true},
+			{Bytes: 100_000, Warm: 1, Count: 3, Bulk: true, Segment: 16 << 10},
+		} {
+			of := c.contender("this", run)
+			took, err := of.run(of)
+			if err != nil || len(took) != run.Count || took.percentile(0) <= 0 {
+				t.Errorf("%+v: %v, %v", run, took, err)
+			}
+			if len(of.cpu) != 1 || of.cpu[0] <= 0 {
+				t.Errorf("%+v: CPU time %v", run, of.cpu)
+			}
+		}
+	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, run := range []collectiveRun{
-		{Bytes: 100, Warm: 1, Count: 3},
-		{Bytes: 100, Warm: 1, Count: 3, Raw: true},
-		{Bytes: 100_000, Warm: 1, Count: 3, Bulk: true},
-		{Bytes: 100_000, Warm: 1, Count: 3, Bulk: true, Segment: 16 << 10},
-	} {
-		of := c.contender("this", run)
-		took, err := of.run(of)
-		if err != nil || len(took) != run.Count || took.percentile(0) <= 0 {
-			t.Errorf("%+v: %v, %v", run, took, err)
-		}
-		if len(of.cpu) != 1 || of.cpu[0] <= 0 {
-			t.Errorf("%+v: CPU time %v", run, of.cpu)
-		}
 	}
 	for i, p := range c.Crew {
 		if err := p.Stop(); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"time"
@@ -30,22 +29,17 @@ func jitteredLinks(latency time.Duration) *sim.Flat {
 }
 
 // measureSpread is G-SC-1.
-func measureSpread(ctx context.Context, b *bench) ([]line, error) {
+func measureSpread(b *measurement) {
 	sizes := pick(b, []int{8, 100}, []int{2, 3, 8, 31, 64, 100, 256, 500, 512, 1000, 1024}, []int{2, 3, 5, 8, 31, 32, 64, 99, 100, 128, 255, 256, 257, 500, 512, 700, 1000, 1023, 1024})
 	var analytic, optimum, binomial float64
 	var worst string
 	runs := 0
 	for _, n := range sizes {
 		for ratio := time.Duration(1); ratio <= 16; ratio++ {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
+			b.check(nil)
 			latency := ratio * unitOverhead
 			k := tree.Recommend(n, latency, unitOverhead)
-			took, err := spread(n, latency, k)
-			if err != nil {
-				return nil, err
-			}
+			took := spread(b, n, latency, k)
 			runs++
 			best := float64(tree.Optimum(n, latency, unitOverhead))
 			analytic = max(analytic, float64(took)/float64(tree.Latency(k, n, latency, unitOverhead)))
@@ -56,31 +50,28 @@ func measureSpread(ctx context.Context, b *bench) ([]line, error) {
 		}
 	}
 	basis := fmt.Sprintf("%d broadcasts of %d to %d nodes, l/o 1 to 16", runs, sizes[0], sizes[len(sizes)-1])
-	return []line{
-		{what: "one-way to the last leaf with the recommended K, to the tree's analytic time, worst", ratio: analytic, limit: 1.05, basis: basis},
-		{what: "the same, to the LogP optimum, worst", ratio: optimum, limit: 1.28, basis: fmt.Sprintf("%s; a binomial tree %.2f", worst, binomial)},
+	b.add(
+		line{what: "one-way to the last leaf with the recommended K, to the tree's analytic time, worst", ratio: analytic, limit: 1.05, basis: basis},
+		line{what: "the same, to the LogP optimum, worst", ratio: optimum, limit: 1.28, basis: fmt.Sprintf("%s; a binomial tree %.2f", worst, binomial)},
 		computed(b),
-	}, nil
+	)
 }
 
 // spread is how long a broadcast takes to the last member.
-func spread(n int, latency time.Duration, k tree.KNomial) (time.Duration, error) {
-	_, r, err := scollsim.Measured(scollsim.Config{
+func spread(b *measurement, n int, latency time.Duration, k tree.KNomial) time.Duration {
+	_, r := must2(scollsim.Measured(scollsim.Config{
 		Network: scenario.Network{Nodes: n, Topology: evenLinks(latency)}, Overhead: unitOverhead, Bare: true,
 		Tree: scoll.Tree{Type: scoll.KNomial, K: uint32(k)}, Scoll: scoll.Config{RTT: time.Second},
-	}, "oob", "")
-	if err != nil {
-		return 0, err
-	}
+	}, "oob", ""))
 	if len(r.Answered) != n-1 {
-		return 0, fmt.Errorf("%d of %d members answered", len(r.Answered), n-1)
+		b.check(fmt.Errorf("%d of %d members answered", len(r.Answered), n-1))
 	}
-	return r.LastRun - r.Begun, nil
+	return r.LastRun - r.Begun
 }
 
 // computed is the second bound for all sizes, by arithmetic: the first says
 // that the machines keep to it.
-func computed(b *bench) line {
+func computed(b *measurement) line {
 	worst, where := 0.0, ""
 	step := pick(b, 100, 1, 1)
 	for n := 2; n <= 1024; n += step {
@@ -95,44 +86,34 @@ func computed(b *bench) line {
 }
 
 // measureFailures is G-SC-3.
-func measureFailures(ctx context.Context, b *bench) ([]line, error) {
-	mute, err := measureMuteLeaf(ctx, pick(b, 3, 100, 1000))
-	if err != nil {
-		return nil, err
-	}
-	dead, err := measureDeadInner(ctx)
-	if err != nil {
-		return nil, err
-	}
-	plans, err := measurePlans(ctx, "random fault plans", scollsim.FaultPlan, pick(b, 20, 10_000, 50_000))
-	return append(append(mute, dead), plans...), err
+func measureFailures(b *measurement) {
+	measureMuteLeaf(b, pick(b, 3, 100, 1000))
+	measureDeadInner(b)
+	measurePlans(b, "random fault plans", scollsim.FaultPlan)
 }
 
 // measureMuteLeaf has the deepest leaf of a binomial tree of 16 nodes not
 // answer: in turns its service is mute, and its host is. Four levels wait for it.
-func measureMuteLeaf(ctx context.Context, seeds int) ([]line, error) {
+func measureMuteLeaf(b *measurement, seeds int) {
 	const rtt, guard = 2 * time.Millisecond, 5 * time.Millisecond
 	bound := ms(4*rtt + 5*guard)
 	worst, wrong := 0.0, 0
 	for seed := range uint64(seeds) {
-		res, err := simulate(ctx, "mute-leaf", seed, "FAULT", []string{"do 16 service mute", "crash 16"}[seed%2])
-		if err != nil {
-			return nil, err
-		}
+		res := must(simulate(b.ctx, "mute-leaf", seed, "FAULT", []string{"do 16 service mute", "crash 16"}[seed%2]))
 		worst = max(worst, res.Measure("longest time to the result"))
 		if !res.OK() {
 			wrong++
 		}
 	}
 	basis := fmt.Sprintf("%d runs, R %v, g %v, messages take half as long to half as long again", seeds, rtt, guard)
-	return []line{
-		{what: "one mute leaf at depth 4: time to the root's result, to 4 R + 5 g, worst", ratio: worst / bound, limit: 1, basis: fmt.Sprintf("%.1f : %.1f ms; %s", worst, bound, basis)},
-		{what: "the same: runs in which the root names another set than the leaf", ratio: float64(wrong), unit: "runs", limit: 0, basis: basis},
-	}, nil
+	b.add(
+		line{what: "one mute leaf at depth 4: time to the root's result, to 4 R + 5 g, worst", ratio: worst / bound, limit: 1, basis: fmt.Sprintf("%.1f : %.1f ms; %s", worst, bound, basis)},
+		line{what: "the same: runs in which the root names another set than the leaf", ratio: float64(wrong), unit: "runs", limit: 0, basis: basis},
+	)
 }
 
 // measureDeadInner crashes each inner node in turn, which nobody is told.
-func measureDeadInner(ctx context.Context) (l line, err error) {
+func measureDeadInner(b *measurement) {
 	cases, wrong := 0, 0
 	for _, shape := range []struct {
 		name     string
@@ -149,10 +130,7 @@ func measureDeadInner(ctx context.Context) (l line, err error) {
 				for _, r := range t.AppendSubtree(nil, rank) {
 					below = append(below, sim.NodeID(r))
 				}
-				res, err := simulate(ctx, "dead-inner", 0, "NODES", nodes, "TREE", shape.name, "WIDTH", shape.k, "INNER", sim.NodeID(rank), "BELOW", sim.Nodes(below...))
-				if err != nil {
-					return l, err
-				}
+				res := must(simulate(b.ctx, "dead-inner", 0, "NODES", nodes, "TREE", shape.name, "WIDTH", shape.k, "INNER", sim.NodeID(rank), "BELOW", sim.Nodes(below...)))
 				cases++
 				if !res.OK() {
 					wrong++
@@ -160,39 +138,34 @@ func measureDeadInner(ctx context.Context) (l line, err error) {
 			}
 		}
 	}
-	return line{
+	b.add(line{
 		what: "one dead inner node: trees in which the root names another set than its subtree", ratio: float64(wrong), unit: "trees", limit: 0,
 		basis: fmt.Sprintf("every inner node of 6 trees, %d broadcasts", cases),
-	}, nil
+	})
 }
 
 // measureServices is G-SC-8, as far as it is measured in virtual time.
-func measureServices(ctx context.Context, b *bench) ([]line, error) {
-	return measurePlans(ctx, "plans with failing, late, silent and aborting services", scollsim.ServicePlan, pick(b, 20, 10_000, 50_000))
+func measureServices(b *measurement) {
+	measurePlans(b, "plans with failing, late, silent and aborting services", scollsim.ServicePlan)
 }
 
 // measurePlans runs scenarios that are drawn at both levels.
-func measurePlans(ctx context.Context, kind string, draw func(seed uint64) string, plans int) ([]line, error) {
-	var lines []line
+func measurePlans(b *measurement, kind string, draw func(seed uint64) string) {
 	for _, level := range []scenario.Level{scenario.Machines, scenario.Stacks} {
-		count := plans
+		count := pick(b, 20, 10_000, 50_000)
 		if level == scenario.Stacks {
-			count = max(plans/20, 5)
+			count = max(count/20, 5)
 		}
-		p, err := kit.RunPlans(ctx, scollsim.Protocol, level, 0, count, draw)
-		if err != nil {
-			return nil, err
-		}
+		p := must(kit.RunPlans(b.ctx, scollsim.Protocol, level, 0, count, draw))
 		good, first := count-len(p.Failed), ""
 		if p.First != nil {
 			first = fmt.Sprintf("; %.60v", p.First)
 		}
 		runtime.GC()
-		lines = append(lines, line{
+		b.add(line{
 			what:  fmt.Sprintf("%s on %v in which every broadcast ends in time with the exact set", kind, level),
 			ratio: 100 * float64(good) / float64(count), unit: "%", limit: 100, least: true,
 			basis: fmt.Sprintf("%d of %d plans, %.0f broadcasts, %.0f members not reached%s", good, count, p.Sum["broadcasts"], p.Sum["members not reached"], first),
 		})
 	}
-	return lines, nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -16,18 +15,11 @@ import (
 )
 
 // measureMessages is G-SC-4.
-func measureMessages(_ context.Context, b *bench) ([]line, error) {
+func measureMessages(b *measurement) {
 	nodes := pick(b, 16, 100, 200)
-	var lines []line
 	for _, bulk := range []int{0, 1 << 20} {
-		sent, err := stackMessages(nodes, bulk)
-		if err != nil {
-			return nil, err
-		}
-		kinds, err := machineMessages(nodes, bulk)
-		if err != nil {
-			return nil, err
-		}
+		sent := stackMessages(b, nodes, bulk)
+		kinds := machineMessages(nodes, bulk)
 		basis := fmt.Sprintf("%d nodes, as LNet counts them; machines sent %d requests, %d replies and %d GETs with %d answers",
 			nodes, kinds[scollsim.Request], kinds[scollsim.Reply], kinds[scollsim.Get], kinds[scollsim.Data])
 		l := line{what: "messages of a broadcast without bulk data, to 2 (N-1)", ratio: float64(sent) / float64(2*(nodes-1)), limit: 1, basis: fmt.Sprintf("%d; %s", sent, basis)}
@@ -35,35 +27,31 @@ func measureMessages(_ context.Context, b *bench) ([]line, error) {
 			gets := float64(sent-2*uint64(nodes-1)) / 2
 			l.what, l.ratio = "GETs of a broadcast with 1 MiB of bulk data, to N-1", gets/float64(nodes-1)
 		}
-		lines = append(lines, l)
+		b.add(l)
 	}
-	return lines, nil
 }
 
 // stackMessages is how many messages LNet sends for a broadcast. The group is
 // known and connections are open.
-func stackMessages(nodes, bulk int) (uint64, error) {
-	n, _, err := scollsim.Measured(scollsim.Config{
+func stackMessages(b *measurement, nodes, bulk int) uint64 {
+	n, _ := must2(scollsim.Measured(scollsim.Config{
 		Network: scenario.Network{Nodes: nodes, Topology: evenLinks(100 * time.Microsecond)}, Stacks: true, Scoll: scoll.Config{RTT: 10 * time.Millisecond},
-	}, "immediate", "")
-	if err != nil {
-		return 0, err
-	}
+	}, "immediate", ""))
 	before := n.Sent()
-	r, err := n.Broadcast(0, fmt.Sprintf("all 1s %d 2048", bulk))
-	if err == nil && len(r.Answered) != nodes-1 {
-		err = fmt.Errorf("%d of %d members answered", len(r.Answered), nodes-1)
+	r := must(n.Broadcast(0, fmt.Sprintf("all 1s %d 2048", bulk)))
+	if len(r.Answered) != nodes-1 {
+		b.check(fmt.Errorf("%d of %d members answered", len(r.Answered), nodes-1))
 	}
-	return n.Sent() - before, err
+	return n.Sent() - before
 }
 
 // machineMessages counts the messages of bare machines by their kind.
-func machineMessages(nodes, bulk int) (kinds [scollsim.Data + 1]int, err error) {
-	_, _, err = scollsim.Measured(scollsim.Config{
+func machineMessages(nodes, bulk int) (kinds [scollsim.Data + 1]int) {
+	must2(scollsim.Measured(scollsim.Config{
 		Network: scenario.Network{Nodes: nodes, Topology: evenLinks(100 * time.Microsecond)}, Scoll: scoll.Config{RTT: 10 * time.Millisecond},
 		Tap: func(_, _ sim.NodeID, k scollsim.Kind) { kinds[k]++ },
-	}, "oob", fmt.Sprintf("all 1s %d 2048", bulk))
-	return kinds, err
+	}, "oob", fmt.Sprintf("all 1s %d 2048", bulk)))
+	return kinds
 }
 
 // The ranks of which the arithmetic is measured.
@@ -73,7 +61,7 @@ const (
 )
 
 // measureArithmetic is G-SC-5.
-func measureArithmetic(_ context.Context, b *bench) ([]line, error) {
+func measureArithmetic(b *measurement) {
 	calls := pick(b, 1000, 200_000, 1_000_000)
 	var placing, children, allocations float64
 	var placeOf, childrenOf tree.Topology
@@ -96,16 +84,15 @@ func measureArithmetic(_ context.Context, b *bench) ([]line, error) {
 		}
 	}
 	basis := fmt.Sprintf("N %d, K to 16, median of 5 times %d calls", arithmeticNodes, calls)
-	lines := []line{
-		{what: "parent, size and depth of a rank, together, slowest topology", ratio: placing / 1e3, unit: "us", limit: 1, basis: fmt.Sprintf("%v; %s", placeOf, basis)},
-		{what: "ordered children of the root, slowest topology", ratio: children / 1e3, unit: "us", limit: 10, basis: fmt.Sprintf("%v; %s", childrenOf, basis)},
-		{what: "allocations of all of these", ratio: allocations, unit: "allocations", limit: 0, basis: basis},
-	}
+	b.add(
+		line{what: "parent, size and depth of a rank, together, slowest topology", ratio: placing / 1e3, unit: "us", limit: 1, basis: fmt.Sprintf("%v; %s", placeOf, basis)},
+		line{what: "ordered children of the root, slowest topology", ratio: children / 1e3, unit: "us", limit: 10, basis: fmt.Sprintf("%v; %s", childrenOf, basis)},
+		line{what: "allocations of all of these", ratio: allocations, unit: "allocations", limit: 0, basis: basis},
+	)
 	if sum == 0 {
-		return nil, errors.New("no rank has a place")
+		b.check(errors.New("no rank has a parent"))
 	}
-	large, err := measureLarge(pick(b, 4096, 65_536, 65_536))
-	return append(lines, large...), err
+	measureLarge(b, pick(b, 4096, 65_536, 65_536))
 }
 
 // place asks where a rank is.
@@ -128,27 +115,24 @@ func perCall(calls int, f func()) float64 {
 }
 
 // measureLarge simulates a broadcast with answers to so many nodes.
-func measureLarge(nodes int) ([]line, error) {
+func measureLarge(b *measurement, nodes int) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	runtime.GC()
 	begin := time.Now()
-	n, r, err := scollsim.Measured(scollsim.Config{
+	n, r := must2(scollsim.Measured(scollsim.Config{
 		Network: scenario.Network{Nodes: nodes, Seed: 1, Topology: jitteredLinks(time.Millisecond)}, Tree: scoll.Tree{Type: scoll.KNomial, K: 4},
 		Overhead: unitOverhead, Scoll: scoll.Config{RTT: 20 * time.Millisecond},
-	}, "oob", "")
+	}, "oob", ""))
 	took := time.Since(begin)
-	if err != nil {
-		return nil, err
-	}
 	if len(r.Answered) != nodes-1 {
-		return nil, fmt.Errorf("%d of %d members answered", len(r.Answered), nodes-1)
+		b.check(fmt.Errorf("%d of %d members answered", len(r.Answered), nodes-1))
 	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	runtime.KeepAlive(n)
 	what := fmt.Sprintf("broadcast with answer to %d nodes in virtual time", nodes)
-	return []line{
-		{what: what + ", with their start", ratio: took.Seconds(), unit: "s", limit: 10, basis: fmt.Sprintf("the broadcast takes %.1f ms of virtual time, %d steps in all", r.Elapsed().Seconds()*1e3, n.Stats().Steps)},
-		{what: what + ", memory", ratio: float64(m.Sys-m.HeapReleased) / (1 << 30), unit: "GiB", limit: 2, basis: fmt.Sprintf("%.2f GiB live", float64(m.HeapAlloc)/(1<<30))},
-	}, nil
+	b.add(
+		line{what: what + ", with their start", ratio: took.Seconds(), unit: "s", limit: 10, basis: fmt.Sprintf("the broadcast takes %.1f ms of virtual time, %d steps in all", r.Elapsed().Seconds()*1e3, n.Stats().Steps)},
+		line{what: what + ", memory", ratio: float64(m.Sys-m.HeapReleased) / (1 << 30), unit: "GiB", limit: 2, basis: fmt.Sprintf("%.2f GiB live", float64(m.HeapAlloc)/(1<<30))},
+	)
 }

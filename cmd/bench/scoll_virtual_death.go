@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -42,17 +41,16 @@ func (m mourner) Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop fu
 	})
 }
 
-func newMourners(nodes int, seed uint64, victim sim.NodeID) (*mourners, error) {
+func newMourners(nodes int, seed uint64, victim sim.NodeID) *mourners {
 	m := &mourners{victim: victim, heard: make([]time.Duration, nodes)}
 	for id := range sim.NodeID(nodes) {
 		m.ids = append(m.ids, simlnd.NID(id))
 	}
-	var err error
-	m.net, err = scollsim.New(scollsim.Config{
+	m.net = must(scollsim.New(scollsim.Config{
 		Network: scenario.Network{Nodes: nodes, Seed: seed, Topology: gossipsim.Flat(0)}, Stacks: true, View: m.view,
 		Scoll: scoll.Config{RTT: 4 * time.Millisecond},
-	})
-	return m, err
+	}))
+	return m
 }
 
 func (m *mourners) view(h *simlnd.Host, s *lnetsim.Stack) (scoll.View, error) {
@@ -64,24 +62,16 @@ func (m *mourners) view(h *simlnd.Host, s *lnetsim.Stack) (scoll.View, error) {
 
 // measureMourning is G-SC-7: an inner node dies while a slow service below it
 // keeps everybody waiting, for which the time-outs allow a minute.
-func measureMourning(ctx context.Context, b *bench) ([]line, error) {
+func measureMourning(b *measurement) {
 	const nodes = 64
 	shape := tree.Tree{Topology: tree.KNomial(2), N: nodes}
 	worst, least, wrong, cases := 0.0, time.Hour, 0, 0
 	for _, victim := range pick(b, []int{48}, []int{32, 16, 4, 48, 40, 56, 52}, []int{32, 16, 8, 4, 48, 40, 36, 24, 20, 56, 52, 60}) {
 		for seed := range uint64(pick(b, 1, 3, 10)) {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			m, err := newMourners(nodes, seed, sim.NodeID(victim))
-			if err != nil {
-				return nil, err
-			}
+			b.check(nil)
+			m := newMourners(nodes, seed, sim.NodeID(victim))
 			below := shape.AppendSubtree(nil, victim)
-			r, died, err := m.broadcast(sim.NodeID(below[len(below)-1]))
-			if err != nil {
-				return nil, err
-			}
+			r, died := m.broadcast(b, sim.NodeID(below[len(below)-1]))
 			cases++
 			if !names(r, below) {
 				wrong++
@@ -92,29 +82,23 @@ func measureMourning(ctx context.Context, b *bench) ([]line, error) {
 		}
 	}
 	basis := fmt.Sprintf("%d deaths, %d whole stacks with gossip every %v", cases, nodes, gossipsim.Interval)
-	return []line{
-		{what: "death of an inner node: from the news at its parent to the root's result, worst", ratio: worst, unit: "cycles", limit: 1, basis: fmt.Sprintf("%s; the time-outs allow a minute, the first result came %.1f s after the death", basis, least.Seconds())},
-		{what: "the same: results that name another set than the subtree", ratio: float64(wrong), unit: "results", limit: 0, basis: basis},
-	}, nil
+	b.add(
+		line{what: "death of an inner node: from the news at its parent to the root's result, worst", ratio: worst, unit: "cycles", limit: 1, basis: fmt.Sprintf("%s; the time-outs allow a minute, the first result came %.1f s after the death", basis, least.Seconds())},
+		line{what: "the same: results that name another set than the subtree", ratio: float64(wrong), unit: "results", limit: 0, basis: basis},
+	)
 }
 
 // broadcast has the victim die in the midst of a broadcast.
-func (m *mourners) broadcast(slow sim.NodeID) (r *scollsim.Broadcast, died time.Duration, err error) {
-	if err = m.net.Run(10 * time.Second); err != nil { // all know all
-		return nil, 0, err
-	}
-	if err = m.net.Group("immediate"); err != nil {
-		return nil, 0, err
-	}
+func (m *mourners) broadcast(b *measurement, slow sim.NodeID) (r *scollsim.Broadcast, died time.Duration) {
+	b.check(m.net.Run(10 * time.Second)) // all know all
+	b.check(m.net.Group("immediate"))
 	m.net.Command(slow, "service slow 40s")
 	r = m.net.Begin(0, "all 1m")
-	if err = m.net.Run(m.net.Now() + 300*time.Millisecond); err != nil {
-		return nil, 0, err
-	}
+	b.check(m.net.Run(m.net.Now() + 300*time.Millisecond))
 	died = m.net.Now()
 	m.net.Crash(m.victim)
-	err = m.net.Finish(r)
-	return r, died, err
+	b.check(m.net.Finish(r))
+	return r, died
 }
 
 // names reports whether a root names exactly these members.

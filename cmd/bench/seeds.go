@@ -6,8 +6,8 @@ import (
 )
 
 // bySeed runs a simulation with each seed from 0, some at the same time, and returns
-// what came of them, or the first error.
-func bySeed[T any](seeds int, f func(seed uint64) (T, error)) ([]T, error) {
+// what came of them. The first error ends the measurement.
+func bySeed[T any](b *measurement, seeds int, f func(seed uint64) (T, error)) []T {
 	results, errs := make([]T, seeds), make([]error, seeds)
 	slots := make(chan struct{}, min(runtime.GOMAXPROCS(0), 4)) // a large one takes half a GiB
 	var wg sync.WaitGroup
@@ -20,9 +20,7 @@ func bySeed[T any](seeds int, f func(seed uint64) (T, error)) ([]T, error) {
 	}
 	wg.Wait()
 	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
+		b.check(err)
 	}
-	return results, nil
+	return results
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -85,87 +84,70 @@ func writers(nodes int, r *sim.Recorder[letter]) (*sim.Network[letter], error) {
 }
 
 // measureEvents is G-SIM-1.
-func measureEvents(ctx context.Context, b *bench) ([]line, error) {
-	net, err := writers(simNodes, nil)
-	if err != nil {
-		return nil, err
-	}
+func measureEvents(b *measurement) {
+	net := must(writers(simNodes, nil))
 	bare := newBareLoop(simNodes)
 	ours := func() (time.Duration, error) {
 		begin := time.Now()
 		_, err := net.RunEvents(simEvents)
 		return time.Since(begin), err
 	}
-	if _, err := ours(); err != nil { // the start, and all memory there will be
-		return nil, err
-	}
+	must(ours()) // the start, and all memory there will be
 	sims := b.timed("simulator", simEvents, ours)
 	heap := b.timed("bare heap", simEvents, func() (time.Duration, error) { return bare.run(simEvents), nil })
-	if err := alternate(ctx, b, b.rounds, sims, heap); err != nil {
-		return nil, err
-	}
-	allocations := allocationsOf(10, func() { _, err = net.RunEvents(simEvents / 100) })
-	return []line{
+	b.alternate(b.rounds, sims, heap)
+	allocations := allocationsOf(10, func() { must(net.RunEvents(simEvents / 100)) })
+	b.add(
 		sims.speed(heap, "events per second, 100 000 nodes, 64 B messages, loss and latency, to a bare heap loop", 0.5, 1e3, "%.1f M/s"),
-		{
+		line{
 			what: "allocations per event", ratio: allocations / (simEvents / 100), unit: "allocations", limit: 0,
 			basis: fmt.Sprintf("%.0f in %d events", allocations, simEvents/100),
 		},
-	}, err
+	)
 }
 
 // measureStart is G-SIM-2.
-func measureStart(context.Context, *bench) ([]line, error) {
+func measureStart(b *measurement) {
 	const nodes = 1_000_000
 	boot := bootWriters(nodes) // the programs are not the simulator's
 	before := liveHeap()
 	begin := time.Now()
-	net, err := sim.New(sim.Config[letter]{Nodes: nodes, Seed: 1, Topology: &sim.Flat{Link: simLink}, Boot: boot})
-	if err == nil {
-		err = net.Run(0)
-	}
-	if err != nil {
-		return nil, err
-	}
+	net := must(sim.New(sim.Config[letter]{Nodes: nodes, Seed: 1, Topology: &sim.Flat{Link: simLink}, Boot: boot}))
+	b.check(net.Run(0))
 	took := time.Since(begin)
 	perNode := float64(liveHeap()-before) / nodes
 	if steps := net.Stats().Steps; steps != nodes {
-		return nil, fmt.Errorf("%d of %d nodes have started", steps, nodes)
+		b.check(fmt.Errorf("%d of %d nodes have started", steps, nodes))
 	}
-	return []line{
-		{what: "state of the simulator per idle node", ratio: perNode, unit: "B", limit: 200, basis: "1 000 000 nodes with a timer each"},
-		{what: "start of 1 000 000 nodes", ratio: took.Seconds(), unit: "s", limit: 10, basis: "wall time"},
-	}, nil
+	b.add(
+		line{what: "state of the simulator per idle node", ratio: perNode, unit: "B", limit: 200, basis: "1 000 000 nodes with a timer each"},
+		line{what: "start of 1 000 000 nodes", ratio: took.Seconds(), unit: "s", limit: 10, basis: "wall time"},
+	)
 }
 
 // measureStacks is G-SIM-3.
-func measureStacks(context.Context, *bench) ([]line, error) {
+func measureStacks(b *measurement) {
 	const nodes, messages = 1000, 1_000_000
-	s, err := lnetsim.Exchange(nodes, messages, 1)
-	if err != nil {
-		return nil, err
-	}
-	return []line{{
+	s := must(lnetsim.Exchange(nodes, messages, 1))
+	b.add(line{
 		what: "whole stacks: 1 000 nodes exchange 1 000 000 messages", ratio: s.Wall.Seconds(), unit: "s", limit: 30,
 		basis: fmt.Sprintf("%d messages, %.1f s of virtual time, %.1f KiB per stack", s.Messages, s.Virtual.Seconds(), float64(s.BytesPerStack)/kibibyte),
-	}}, nil
+	})
 }
 
 // measureReplay is G-SIM-4.
-func measureReplay(ctx context.Context, b *bench) ([]line, error) {
+func measureReplay(b *measurement) {
 	var recording bytes.Buffer
 	var digest uint64
 	runOnce := func(r *sim.Recorder[letter]) (time.Duration, error) {
-		net, err := writers(simNodes, r)
-		if err != nil {
-			return 0, err
-		}
+		net := must(writers(simNodes, r))
 		begin := time.Now()
-		if _, err = net.RunEvents(simEvents); err == nil && r != nil {
-			err = r.Close()
+		must(net.RunEvents(simEvents))
+		if r != nil {
+			b.check(r.Close())
 		}
 		digest = net.Digest()
-		return time.Since(begin), err
+		return time.Since(begin), nil
 	}
 	recorded := b.timed("recorded run", 1, func() (time.Duration, error) {
 		recording.Reset()
@@ -173,16 +155,14 @@ func measureReplay(ctx context.Context, b *bench) ([]line, error) {
 	})
 	replayed := b.timed("replay", 1, func() (time.Duration, error) { return replay(recording.Bytes(), digest) })
 	without := b.timed("run", 1, func() (time.Duration, error) { return runOnce(nil) })
-	if err := alternate(ctx, b, b.rounds, recorded, replayed, without); err != nil {
-		return nil, err
-	}
+	b.alternate(b.rounds, recorded, replayed, without)
 	seconds := func(c *contender) float64 { return median(c.each(0.5)) / 1e9 }
-	return []line{{
+	b.add(line{
 		what:  "speed of a replay to that of the recorded run",
 		ratio: compare(replayed.rates(), recorded.rates()), limit: 0.5, least: true,
 		basis: fmt.Sprintf("%.2f s : %.2f s, %.0f B per step; the run without a recording %.2f s; digests equal",
 			seconds(replayed), seconds(recorded), float64(recording.Len())/simEvents, seconds(without)),
-	}}, nil
+	})
 }
 
 // replay replays a recording and compares the digest.

@@ -53,12 +53,12 @@ func allocationsOf(calls int, f func()) float64 {
 
 // simulated runs something in virtual time, in this goroutine, and returns what this process
 // used for it.
-func simulated(run func() error) (used usage, err error) {
+func (m *measurement) simulated(run func() error) usage {
 	runtime.GC()
 	before, _ := ownUsage(struct{}{})
-	err = run()
+	m.check(run())
 	after, _ := ownUsage(struct{}{})
-	return after.minus(before), err
+	return after.minus(before)
 }
 
 // cpuTime returns the CPU time that this process has used.

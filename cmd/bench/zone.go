@@ -20,7 +20,7 @@ const zoneBasis = "RTT 1 ms; virtual time"
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
 
 // measureZoneBoot is G-MS-1.
-func measureZoneBoot(ctx context.Context, b *bench) ([]line, error) {
+func measureZoneBoot(b *measurement) {
 	nodes := pick(b, 256, 2048, 2048)
 	var heap uint64
 	var worst, wall time.Duration
@@ -29,52 +29,39 @@ func measureZoneBoot(ctx context.Context, b *bench) ([]line, error) {
 		runtime.GC()
 		m := zonesim.Measured{Nodes: nodes, Seed: seed, Poll: func() { heap = max(heap, memStats().HeapInuse) }}
 		begin := time.Now()
-		took, err := m.Boot(ctx)
-		if err != nil {
-			return nil, err
-		}
+		took := must(m.Boot(b.ctx))
 		worst, wall = max(worst, took), max(wall, time.Since(begin))
 	}
 	var narrow time.Duration
 	narrowSeeds := pick(b, 1, 3, 10)
 	for seed := range uint64(narrowSeeds) {
 		m := zonesim.Measured{Nodes: nodes, Seed: seed, Rate: 10_000_000, CPU: sim.CPU{PerKiB: 20 * time.Microsecond}}
-		took, err := m.Boot(ctx)
-		if err != nil {
-			return nil, err
-		}
+		took := must(m.Boot(b.ctx))
 		narrow = max(narrow, took)
 	}
 	what := fmt.Sprintf("%d nodes start at once with 3 random bootstraps: ", nodes)
-	return []line{
-		{what: what + "all views equal, worst seed", ratio: worst.Seconds(), unit: "s", limit: 1.2, basis: fmt.Sprintf("%d seeds, τ 200 ms; %s", seeds, zoneBasis)},
-		{what: what + "the same with 10 Mbit/s links and 20 µs CPU per KiB", ratio: narrow.Seconds(), unit: "s", limit: 5.7, basis: fmt.Sprintf("%d seeds; %s", narrowSeeds, zoneBasis)},
-		{what: what + "wall time of the simulation, worst seed", ratio: wall.Seconds(), unit: "s", limit: 10, basis: "all nodes in one thread"},
-		{what: what + "heap of the simulation at its peak", ratio: float64(heap) / (1 << 20), unit: "MiB", limit: 600, basis: fmt.Sprintf("%.1f B for each entry of a view", float64(heap)/float64(nodes*nodes))},
-	}, nil
+	b.add(
+		line{what: what + "all views equal, worst seed", ratio: worst.Seconds(), unit: "s", limit: 1.2, basis: fmt.Sprintf("%d seeds, τ 200 ms; %s", seeds, zoneBasis)},
+		line{what: what + "the same with 10 Mbit/s links and 20 µs CPU per KiB", ratio: narrow.Seconds(), unit: "s", limit: 5.7, basis: fmt.Sprintf("%d seeds; %s", narrowSeeds, zoneBasis)},
+		line{what: what + "wall time of the simulation, worst seed", ratio: wall.Seconds(), unit: "s", limit: 10, basis: "all nodes in one thread"},
+		line{what: what + "heap of the simulation at its peak", ratio: float64(heap) / (1 << 20), unit: "MiB", limit: 600, basis: fmt.Sprintf("%.1f B for each entry of a view", float64(heap)/float64(nodes*nodes))},
+	)
 }
 
 // measureZoneLeave is G-MS-2, with the parameters of the paper and with our own.
-func measureZoneLeave(ctx context.Context, b *bench) ([]line, error) {
-	lines, err := measureLeaves(ctx, b, "parameters of the paper", zone.Paper)
-	if err != nil {
-		return nil, err
-	}
-	more, err := measureLeaves(ctx, b, "Θ=2, K_s=2", zone.Config{})
-	return append(lines, more...), err
+func measureZoneLeave(b *measurement) {
+	measureLeaves(b, "parameters of the paper", zone.Paper)
+	measureLeaves(b, "Θ=2, K_s=2", zone.Config{})
 }
 
-func measureLeaves(ctx context.Context, b *bench, with string, z zone.Config) ([]line, error) {
+func measureLeaves(b *measurement, with string, z zone.Config) {
 	nodes, numbers := pick(b, 256, 2048, 2048), pick(b, []int{1, 16}, []int{1, 16, 200}, []int{1, 16, 200})
 	means := make([][]float64, len(numbers))
 	late, join := time.Duration(0), time.Duration(math.MinInt64)
 	seeds := pick(b, 2, 5, 100)
-	all, err := bySeed(seeds, func(seed uint64) ([]zonesim.Change, error) {
-		return zonesim.Measured{Nodes: nodes, Seed: seed, Zone: z}.Leave(ctx, numbers...)
+	all := bySeed(b, seeds, func(seed uint64) ([]zonesim.Change, error) {
+		return zonesim.Measured{Nodes: nodes, Seed: seed, Zone: z}.Leave(b.ctx, numbers...)
 	})
-	if err != nil {
-		return nil, err
-	}
 	for _, list := range all {
 		for i, c := range list {
 			means[i] = append(means[i], ms(c.Mean))
@@ -82,20 +69,19 @@ func measureLeaves(ctx context.Context, b *bench, with string, z zone.Config) ([
 		}
 	}
 	var mid []float64
-	var lines []line
 	for i, k := range numbers {
 		mid = append(mid, median(means[i]))
-		lines = append(lines, line{
+		b.add(line{
 			what: fmt.Sprintf("%s: %d of %d die at once: until another knows of one, on average", with, k, nodes), ratio: mid[i], unit: "ms", limit: 600,
 			basis: fmt.Sprintf("median of %d seeds, the worst %.0f ms; %s", seeds, slices.Max(means[i]), zoneBasis),
 		})
 	}
 	apart := 100 * (slices.Max(mid) - slices.Min(mid)) / slices.Min(mid)
-	return append(lines,
+	b.add(
 		line{what: with + ": from the first suspicion of one until the last knows, worst", ratio: ms(late), unit: "ms", limit: 5*200 + 10, basis: fmt.Sprintf("τ 200 ms, %d seeds", seeds)},
 		line{what: with + ": how far these averages are apart", ratio: apart, unit: "%", limit: 15, basis: fmt.Sprintf("%.0f ms", mid)},
 		line{what: with + ": joins after the same number of leaves, later than those by", ratio: max(ms(join), 0), unit: "ms", limit: 200, basis: fmt.Sprintf("%.0f ms, the last to know of each, worst of %d seeds", ms(join), seeds)},
-	), nil
+	)
 }
 
 // alerts is how soon a monitor heard of two deaths.
@@ -119,20 +105,17 @@ func alerted(ctx context.Context, nodes int, seed uint64, dies string) (float64,
 }
 
 // measureZoneMonitors is G-MS-3.
-func measureZoneMonitors(ctx context.Context, b *bench) ([]line, error) {
+func measureZoneMonitors(b *measurement) {
 	sizes := pick(b, []int{32, 128}, []int{32, 256, 2048}, []int{32, 64, 128, 256, 512, 1024, 2048})
 	seeds := pick(b, 2, 5, 20)
 	var reset, late []float64 // worst by size
 	for _, nodes := range sizes {
-		list, err := bySeed(seeds, func(seed uint64) (a alerts, err error) {
-			if a.reset, err = alerted(ctx, nodes, seed, "kill"); err == nil {
-				a.silent, err = alerted(ctx, nodes, seed, "crash")
+		list := bySeed(b, seeds, func(seed uint64) (a alerts, err error) {
+			if a.reset, err = alerted(b.ctx, nodes, seed, "kill"); err == nil {
+				a.silent, err = alerted(b.ctx, nodes, seed, "crash")
 			}
 			return a, err
 		})
-		if err != nil {
-			return nil, err
-		}
 		var worst, silent float64
 		for _, a := range list {
 			worst, silent = max(worst, a.reset), max(silent, a.silent)
@@ -140,50 +123,43 @@ func measureZoneMonitors(ctx context.Context, b *bench) ([]line, error) {
 		reset, late = append(reset, worst), append(late, silent)
 	}
 	basis := fmt.Sprintf("zones of %d, %d seeds each; %s", sizes, seeds, zoneBasis)
-	real, err := measureMonitorsInLab(ctx, b)
-	return append([]line{
-		{what: "a process dies: until a monitor knows, worst", ratio: slices.Max(reset), unit: "ms", limit: 3, basis: fmt.Sprintf("%.1f ms; %s", reset, basis)},
-		{what: "a host falls silent: until a monitor knows, worst", ratio: slices.Max(late), unit: "ms", limit: zoneTimeout + 5, basis: fmt.Sprintf("%.0f ms; %s", late, basis)},
-		{what: "a process dies: the size of zone where that takes longest, to where it is shortest", ratio: slices.Max(reset) / slices.Min(reset), limit: 1.05, basis: basis},
-	}, real...), err
+	b.add(
+		line{what: "a process dies: until a monitor knows, worst", ratio: slices.Max(reset), unit: "ms", limit: 3, basis: fmt.Sprintf("%.1f ms; %s", reset, basis)},
+		line{what: "a host falls silent: until a monitor knows, worst", ratio: slices.Max(late), unit: "ms", limit: zoneTimeout + 5, basis: fmt.Sprintf("%.0f ms; %s", late, basis)},
+		line{what: "a process dies: the size of zone where that takes longest, to where it is shortest", ratio: slices.Max(reset) / slices.Min(reset), limit: 1.05, basis: basis},
+	)
+	measureMonitorsInLab(b)
 }
 
 // measureZoneRest is G-MS-5.
-func measureZoneRest(ctx context.Context, b *bench) ([]line, error) {
+func measureZoneRest(b *measurement) {
 	nodes := pick(b, 256, 2048, 2048)
-	i, err := zonesim.Measured{Nodes: nodes, Seed: 1}.Rest(ctx, time.Duration(pick(b, 10, 30, 300))*time.Second)
-	if err != nil {
-		return nil, err
-	}
+	i := must(zonesim.Measured{Nodes: nodes, Seed: 1}.Rest(b.ctx, time.Duration(pick(b, 10, 30, 300))*time.Second))
 	basis := fmt.Sprintf("%d nodes at rest; %s", nodes, zoneBasis)
-	cost, err := measureZoneCost(ctx, b)
-	return append([]line{
-		{what: "idle zone: bytes besides heartbeats", ratio: float64(i.Others), unit: "B", limit: 0, basis: basis},
-		{what: "idle zone: links of a node, on average", ratio: i.Links, unit: "links", limit: 10, basis: basis},
-		{what: "idle zone: heartbeats of a node in a second", ratio: i.Heartbeats, unit: "B", limit: 640, basis: fmt.Sprintf("%.2f messages of %d B; %s", i.Messages, int(i.Heartbeats/i.Messages+0.5), basis)},
-	}, cost...), err
+	b.add(
+		line{what: "idle zone: bytes besides heartbeats", ratio: float64(i.Others), unit: "B", limit: 0, basis: basis},
+		line{what: "idle zone: links of a node, on average", ratio: i.Links, unit: "links", limit: 10, basis: basis},
+		line{what: "idle zone: heartbeats of a node in a second", ratio: i.Heartbeats, unit: "B", limit: 640, basis: fmt.Sprintf("%.2f messages of %d B; %s", i.Messages, int(i.Heartbeats/i.Messages+0.5), basis)},
+	)
+	measureZoneCost(b)
 }
 
 // measureZoneHealing is G-MS-6.
-func measureZoneHealing(ctx context.Context, b *bench) ([]line, error) {
+func measureZoneHealing(b *measurement) {
 	splits := pick(b, [][2]int{{2, 2}, {8, 8}}, [][2]int{{1024, 1024}, {2, 2}, {8, 8}, {1, 63}}, [][2]int{{1024, 1024}, {2, 2}, {8, 8}, {1, 63}})
-	var lines []line
 	for _, s := range splits {
 		seeds := pick(b, 1, 5, 20)
 		if s[0] > 100 {
 			seeds = pick(b, 1, 1, 5)
 		}
-		list, err := bySeed(seeds, func(seed uint64) (zonesim.Healing, error) {
-			return zonesim.Measured{Nodes: s[0] + s[1], Seed: seed}.Heal(ctx, s[0])
+		list := bySeed(b, seeds, func(seed uint64) (zonesim.Healing, error) {
+			return zonesim.Measured{Nodes: s[0] + s[1], Seed: seed}.Heal(b.ctx, s[0])
 		})
-		if err != nil {
-			return nil, err
-		}
 		worst, contact, apart, basis := 0.0, 0.0, math.MaxInt, ""
 		for _, h := range list {
 			// A node that is alone believes itself to be ill, and removes nobody (MS-A1).
 			if apart = min(apart, h.Apart); apart < max(s[0], s[1]) {
-				return nil, fmt.Errorf("%d of %d and %d nodes have removed others when the partition ends", apart, s[0], s[1])
+				b.check(fmt.Errorf("%d of %d and %d nodes have removed others when the partition ends", apart, s[0], s[1]))
 			}
 			bound := 3 * time.Duration(h.Diameter+2) * zonesim.Measured{}.Tau()
 			if r := h.Took.Seconds() / bound.Seconds(); r >= worst {
@@ -192,32 +168,28 @@ func measureZoneHealing(ctx context.Context, b *bench) ([]line, error) {
 			contact = max(contact, h.Contact.Seconds()/h.Rarest.Seconds())
 		}
 		what := fmt.Sprintf("a partition of %d and %d ends: ", s[0], s[1])
-		lines = append(lines,
+		b.add(
 			line{what: what + "views equal after the first contact, to 3·(diameter+2)·τ", ratio: worst, limit: 1, basis: basis},
 			line{what: what + "first contact, to how rarely the rarest asks", ratio: contact, limit: 1, basis: fmt.Sprintf("worst of %d seeds; that is at most 10 s, or 100 ms for each member; %d nodes or more had removed others", seeds, apart)},
 		)
 	}
-	return lines, nil
 }
 
 // measureZoneAttributes is G-MS-7.
-func measureZoneAttributes(ctx context.Context, b *bench) ([]line, error) {
+func measureZoneAttributes(b *measurement) {
 	nodes, writes := pick(b, 256, 2048, 2048), pick(b, 2, 5, 20)
-	list, err := bySeed(pick(b, 1, 3, 10), func(seed uint64) (zonesim.Spread, error) {
-		return zonesim.Measured{Nodes: nodes, Seed: seed}.Write(ctx, writes)
+	list := bySeed(b, pick(b, 1, 3, 10), func(seed uint64) (zonesim.Spread, error) {
+		return zonesim.Measured{Nodes: nodes, Seed: seed}.Write(b.ctx, writes)
 	})
-	if err != nil {
-		return nil, err
-	}
 	var worst zonesim.Spread
 	for _, s := range list {
 		worst = zonesim.Spread{Mean: max(worst.Mean, s.Mean), Last: max(worst.Last, s.Last), Received: max(worst.Received, s.Received)}
 	}
 	tau := zonesim.Measured{}.Tau()
 	basis := fmt.Sprintf("the worst of %d seeds, %d writes each in a zone of %d, rounds of %v; %s", len(list), writes, nodes, tau, zoneBasis)
-	return []line{
-		{what: "from the write of an attribute to a replica, on average", ratio: worst.Mean.Seconds() / tau.Seconds(), unit: "rounds", limit: 3, basis: basis},
-		{what: "from the write of an attribute to the last replica", ratio: worst.Last.Seconds() / tau.Seconds(), unit: "rounds", limit: 3.5, basis: basis},
-		{what: "entries received, to one for each replica", ratio: worst.Received, limit: 1.3, basis: basis},
-	}, nil
+	b.add(
+		line{what: "from the write of an attribute to a replica, on average", ratio: worst.Mean.Seconds() / tau.Seconds(), unit: "rounds", limit: 3, basis: basis},
+		line{what: "from the write of an attribute to the last replica", ratio: worst.Last.Seconds() / tau.Seconds(), unit: "rounds", limit: 3.5, basis: basis},
+		line{what: "entries received, to one for each replica", ratio: worst.Received, limit: 1.3, basis: basis},
+	)
 }

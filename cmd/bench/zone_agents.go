@@ -16,26 +16,18 @@ func zoneID(addr netip.Addr) (zone.ID, error) {
 }
 
 // zoneAgents starts members of one zone on all, that know the first of them.
-func zoneAgents(a *agents) error {
+func zoneAgents(a *agents) {
 	var all []*zone.Agent
 	var ids []zone.ID
 	for i, n := range a.nodes {
-		self, err := zoneID(n.id.NID.Addr())
-		if err != nil {
-			return err
-		}
+		self := must(zoneID(n.id.NID.Addr()))
 		ids = append(ids, self)
-		agent, err := zone.New(n.table, zone.Config{
+		agent := must(zone.New(n.table, zone.Config{
 			Zone: "bench", Self: self, Bootstrap: ids[:1], Heartbeat: agentHeartbeat, Seed: uint64(i + 1),
-		})
-		if err != nil {
-			return err
-		}
+		}))
 		all = append(all, agent)
 		a.ends = append(a.ends, func() { _ = agent.Close(context.Background()) }) // none watches
-		if err := agent.Join(0); err != nil {
-			return err
-		}
+		succeed(agent.Join(0))
 	}
 	a.gathered = func() bool {
 		return !slices.ContainsFunc(all, func(z *zone.Agent) bool { return z.Status().Members != len(all) })
@@ -50,5 +42,4 @@ func zoneAgents(a *agents) error {
 		}
 		return heartbeats, others - heartbeats
 	}
-	return nil
 }

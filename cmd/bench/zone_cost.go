@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -19,28 +18,16 @@ import (
 const agentHeartbeat = 200 * time.Millisecond
 
 // measureZoneCost is the rest of G-MS-5: what an idle node costs the host it is on.
-func measureZoneCost(ctx context.Context, b *bench) ([]line, error) {
+func measureZoneCost(b *measurement) {
 	nodes, seconds := pick(b, 256, 2048, 2048), pick(b, 5, 30, 300)
-	machine, err := simulatedZoneCost(ctx, nodes, seconds, false)
-	if err != nil {
-		return nil, err
-	}
+	machine := simulatedZoneCost(b, nodes, seconds, false)
 	runtime.GC()
 	stacks := pick(b, 64, 512, 2048)
-	stack, err := simulatedZoneCost(ctx, stacks, pick(b, 2, 10, 60), true)
-	if err != nil {
-		return nil, err
-	}
+	stack := simulatedZoneCost(b, stacks, pick(b, 2, 10, 60), true)
 	runtime.GC() // the buffers of the stacks
-	a, err := newAgents(ctx, zoneAgents)
-	if err != nil {
-		return nil, err
-	}
+	a := newAgents(b, zoneAgents)
 	defer a.close()
-	agents, err := a.cost(ctx, pick(b, 3*time.Second, 8*time.Second, 8*time.Second), pick(b, 1, 10, 60))
-	if err != nil {
-		return nil, err
-	}
+	agents := a.cost(b, pick(b, 3*time.Second, 8*time.Second, 8*time.Second), pick(b, 1, 10, 60))
 	// In a second, of a node of that zone.
 	each := float64(machine.messages) / float64(nodes*seconds)
 	cpu := func(what string, c cost, more string) line {
@@ -50,39 +37,34 @@ func measureZoneCost(ctx context.Context, b *bench) ([]line, error) {
 		}
 	}
 	const tcp = "agent over TCP on loopback"
-	return []line{
+	b.add(
 		cpu("machine", machine, "with its share of the simulator"),
 		cpu("agent above portals and LNet", stack, fmt.Sprintf("a zone of %d, with its share of the simulated network", stacks)),
 		cpu(tcp, agents, fmt.Sprintf("%d agents that send each other one in %v, less what their nodes take without them", fewNodes, agentHeartbeat)),
 		machine.allocations("allocations per heartbeat, machine", ""),
 		agents.allocations("allocations per heartbeat, "+tcp, " more than without zones"),
-	}, nil
+	)
 }
 
 // simulatedZoneCost lets a zone of machines, or of whole stacks, rest for some seconds
 // of virtual time.
-func simulatedZoneCost(ctx context.Context, nodes, seconds int, stacks bool) (c cost, err error) {
-	n, err := zonesim.New(zonesim.Config{
+func simulatedZoneCost(b *measurement, nodes, seconds int, stacks bool) (c cost) {
+	n := must(zonesim.New(zonesim.Config{
 		Network: scenario.Network{Nodes: nodes, Seed: 1, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: zonesim.RTT / 2}}}}, Stacks: stacks,
-	})
-	if err != nil {
-		return c, err
-	}
-	if err := n.Run(20 * time.Second); err != nil {
-		return c, err
-	}
+	}))
+	b.check(n.Run(20 * time.Second))
 	if ok, why := n.Equal(sim.AllNodes, true); !ok {
-		return c, errors.New(why)
+		b.check(errors.New(why))
 	}
 	before := n.Counters().Sent
-	c.usage, err = simulated(func() error { return errors.Join(n.Run(n.Now()+time.Duration(seconds)*time.Second), ctx.Err()) })
+	c.usage = b.simulated(func() error { return n.Run(n.Now() + time.Duration(seconds)*time.Second) })
 	for kind, sent := range n.Counters().Sent {
 		sent -= before[kind]
 		if wire.Kind(kind) == wire.Heartbeat {
 			c.messages = sent
 		} else if sent > 0 {
-			return c, fmt.Errorf("%d messages %v of a zone at rest", sent, wire.Kind(kind))
+			b.check(fmt.Errorf("%d messages %v of a zone at rest", sent, wire.Kind(kind)))
 		}
 	}
-	return c, err
+	return c
 }

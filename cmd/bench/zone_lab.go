@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 	"syscall"
@@ -24,35 +23,31 @@ type zoneLab struct {
 }
 
 // measureMonitorsInLab is the part of G-MS-3 that is on real sockets.
-func measureMonitorsInLab(ctx context.Context, b *bench) (lines []line, err error) {
+func measureMonitorsInLab(b *measurement) {
 	nodes, heartbeat := pick(b, 6, 16, 24), pick(b, 300*time.Millisecond, time.Second, time.Second)
 	kills, pulls := pick(b, 1, 8, 16), pick(b, 1, 2, 3)
 	var reset, silent []float64
-	err = netlab.Perform(func(t netlab.T) error {
-		l, err := newZoneLab(ctx, t, b, nodes, heartbeat)
-		if err != nil {
-			return err
-		}
+	missing := b.perform(func(t netlab.T) {
+		l := newZoneLab(t, b, nodes, heartbeat)
 		defer l.end()
-		reset, silent, err = l.deaths(kills, pulls)
-		return err
+		reset, silent = l.deaths(kills, pulls)
 	})
-	lines = []line{
+	lines := []line{
 		{what: "a process in a namespace is killed: until a monitor knows, median", unit: "ms", limit: 30},
 		{what: "a host in a namespace is cut off: until a monitor knows, median", unit: "ms", free: true},
 	}
-	if err == nil {
+	if missing == "" {
 		basis := fmt.Sprintf("%d processes, each in a namespace, over TCP", nodes)
 		// Real processes on a busy machine wait for a core now and then: all values stand there.
 		lines[0].ratio, lines[0].basis = median(reset), fmt.Sprintf("SIGKILL, %.1f ms; %s", reset, basis)
 		lines[1].ratio, lines[1].basis = median(silent), fmt.Sprintf("cable pulled, %.0f ms; neighbours may be silent for 3.5 heartbeats of %v; %s", silent, heartbeat, basis)
 	}
-	return skip(lines, err)
+	b.add(skip(lines, missing)...)
 }
 
 // newZoneLab starts the processes.
-func newZoneLab(ctx context.Context, t netlab.T, b *bench, nodes int, heartbeat time.Duration) (l *zoneLab, err error) {
-	l = new(zoneLab)
+func newZoneLab(t netlab.T, b *measurement, nodes int, heartbeat time.Duration) *zoneLab {
+	l := new(zoneLab)
 	lab := netlab.New(t)
 	room := lab.Switch("switch")
 	node := rival.Node{Base: netip.MustParseAddr("10.78.0.1"), Nodes: nodes, Port: labPort, Heartbeat: heartbeat, Monitor: true}
@@ -61,11 +56,9 @@ func newZoneLab(ctx context.Context, t netlab.T, b *bench, nodes int, heartbeat 
 		l.hosts = append(l.hosts, h)
 		l.cables = append(l.cables, lab.Cable(h, netip.PrefixFrom(node.Addr(i), 24).String(), room, ""))
 	}
-	l.cluster, err = b.newCluster(ctx, system{name: "zone"}, node, func(i int) func(func() error) error { return l.hosts[i].Do })
-	if err == nil {
-		_, err = worker.ReadyAll[time.Time](l.living())
-	}
-	return l, err
+	l.cluster = b.newCluster(system{name: "zone"}, node, func(i int) func(func() error) error { return l.hosts[i].Do })
+	must(worker.ReadyAll[time.Time](l.living()))
+	return l
 }
 
 // settled reports whether all that live have each other in their views and know the
@@ -82,35 +75,27 @@ func (l *zoneLab) settled() bool {
 
 // deaths ends one process after the other, and then cuts hosts off; it returns how
 // long it took until the monitor knew of each, in ms.
-func (l *zoneLab) deaths(kills, pulls int) (reset, silent []float64, err error) {
+func (l *zoneLab) deaths(kills, pulls int) (reset, silent []float64) {
 	for i := range kills + pulls {
 		if err := await(l.ctx, joinLimit, l.settled); err != nil {
-			return nil, nil, fmt.Errorf("not all know all and the monitor: %w", err)
+			l.check(fmt.Errorf("not all know all and the monitor: %w", err))
 		}
 		// Links are made again at their pace, and connections closed that they do not use.
-		if err := wait(l.ctx, 2*time.Second); err != nil {
-			return nil, nil, err
-		}
+		l.check(wait(l.ctx, 2*time.Second))
 		victim := len(l.nodes) - 1 - i
 		l.nodes[victim].gone = true
 		began := time.Now()
 		if i < kills {
-			err = l.signal(syscall.SIGKILL, victim)
+			l.signal(syscall.SIGKILL, victim)
 		} else {
 			l.cables[victim].Pull(l.hosts[victim])
 		}
-		if err != nil {
-			return nil, nil, err
-		}
-		s, err := l.told(rival.Down, victim, began, 0)
-		if err != nil {
-			return nil, nil, err
-		}
+		s := l.told(rival.Down, victim, began, 0)
 		if i < kills {
 			reset = append(reset, ms(s.last))
 		} else {
 			silent = append(silent, ms(s.last))
 		}
 	}
-	return reset, silent, nil
+	return reset, silent
 }

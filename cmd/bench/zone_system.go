@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -13,44 +12,35 @@ import (
 )
 
 // million is the system of stubs whose figures are G-MS-4 and G-MS-9.
-func million(b *bench, seed uint64) zonesim.Measured {
+func million(b *measurement, seed uint64) zonesim.Measured {
 	supervisors := pick(b, 16, 512, 512)
 	return zonesim.Measured{Nodes: 2 * supervisors, Supervisors: supervisors, Zones: supervisors, Stub: pick(b, 256, 2048, 2048), Seed: seed, Zone: zone.Paper}
 }
 
 // measureSystemLeave is G-MS-4.
-func measureSystemLeave(ctx context.Context, b *bench) ([]line, error) {
+func measureSystemLeave(b *measurement) {
 	m := million(b, 1)
-	s, err := m.System(ctx)
-	if err != nil {
-		return nil, err
-	}
+	s := must(m.System(b.ctx))
 	var means, lasts []float64
 	leaves := pick(b, 2, 10, 40)
 	for k := range leaves {
-		mean, last, err := s.Leave(ctx, k*31%m.Zones)
-		if err != nil {
-			return nil, err
-		}
+		mean, last := must2(s.Leave(b.ctx, k*31%m.Zones))
 		means, lasts = append(means, ms(mean)), append(lasts, ms(last))
-		if err := s.Rest(2*time.Second + time.Duration(k*37)*time.Millisecond); err != nil {
-			return nil, err
-		}
+		b.check(s.Rest(2*time.Second + time.Duration(k*37)*time.Millisecond))
 	}
 	basis := fmt.Sprintf("%d leaves, %d supervisors, %d stub zones of %d: %d nodes; parameters of the paper, the delegate hears at once (G-MS-3); %s", leaves, m.Supervisors, m.Zones, m.Stub, s.Members, zoneBasis)
-	lines := []line{
-		{what: "a member of a base zone dies: until a supervisor knows, on average", ratio: median(means), unit: "ms", limit: 600, basis: basis},
-		{what: "a member of a base zone dies: until the last supervisor knows, worst", ratio: slices.Max(lasts), unit: "ms", limit: 720, basis: fmt.Sprintf("median %.0f ms; %s", median(lasts), basis)},
-		{what: "all nodes start at once: until all supervisors have the census", ratio: s.Boot.Seconds(), unit: "s", limit: 10.3, basis: fmt.Sprintf("stubs form in 1.2 s; %s", basis)},
-	}
+	b.add(
+		line{what: "a member of a base zone dies: until a supervisor knows, on average", ratio: median(means), unit: "ms", limit: 600, basis: basis},
+		line{what: "a member of a base zone dies: until the last supervisor knows, worst", ratio: slices.Max(lasts), unit: "ms", limit: 720, basis: fmt.Sprintf("median %.0f ms; %s", median(lasts), basis)},
+		line{what: "all nodes start at once: until all supervisors have the census", ratio: s.Boot.Seconds(), unit: "s", limit: 10.3, basis: fmt.Sprintf("stubs form in 1.2 s; %s", basis)},
+	)
 	runtime.KeepAlive(s)
 	if b.effort() < thorough {
-		return lines, nil
+		return
 	}
 	s = nil
 	runtime.GC()
-	l, err := measureWholeSystem(ctx, 64, 64, 2048)
-	return append(lines, l...), err
+	measureWholeSystem(b, 64, 64, 2048)
 }
 
 // wholeMemory is what a system without stubs is held to: it needs 16 GiB, and twice as
@@ -58,7 +48,7 @@ func measureSystemLeave(ctx context.Context, b *bench) ([]line, error) {
 const wholeMemory = 17 << 30
 
 // measureWholeSystem starts a system of which every node is a machine.
-func measureWholeSystem(ctx context.Context, supervisors, zones, size int) ([]line, error) {
+func measureWholeSystem(b *measurement, supervisors, zones, size int) {
 	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(wholeMemory))
 	var heap uint64
@@ -66,42 +56,28 @@ func measureWholeSystem(ctx context.Context, supervisors, zones, size int) ([]li
 		Nodes: supervisors + zones*size, Supervisors: supervisors, Zones: zones, Seed: 1,
 		Poll: func() { heap = max(heap, memStats().HeapInuse) },
 	}
-	s, err := m.System(ctx)
-	if err != nil {
-		return nil, err
-	}
-	mean, last, err := s.Leave(ctx, 1)
-	if err != nil {
-		return nil, err
-	}
+	s := must(m.System(b.ctx))
+	mean, last := must2(s.Leave(b.ctx, 1))
 	basis := fmt.Sprintf("%d supervisors, %d zones of %d whole nodes; a member's death known after %v on average, %v at last; %s", supervisors, zones, size, mean, last, zoneBasis)
-	return []line{
-		{what: "all nodes are machines: until all supervisors have the census", ratio: s.Boot.Seconds(), unit: "s", limit: 8, basis: basis},
-		{what: "all nodes are machines: heap at its peak", ratio: float64(heap) / (1 << 30), unit: "GiB", limit: 20, basis: fmt.Sprintf("%d nodes", m.Nodes)},
-	}, nil
+	b.add(
+		line{what: "all nodes are machines: until all supervisors have the census", ratio: s.Boot.Seconds(), unit: "s", limit: 8, basis: basis},
+		line{what: "all nodes are machines: heap at its peak", ratio: float64(heap) / (1 << 30), unit: "GiB", limit: 20, basis: fmt.Sprintf("%d nodes", m.Nodes)},
+	)
 }
 
 // measureSystemCensus is G-MS-9.
-func measureSystemCensus(ctx context.Context, b *bench) ([]line, error) {
+func measureSystemCensus(b *measurement) {
 	m := million(b, 2)
-	s, err := m.System(ctx)
-	if err != nil {
-		return nil, err
-	}
+	s := must(m.System(b.ctx))
 	rounds, deaths := pick(b, 1, 3, 10), pick(b, 10, 200, 200)
 	var worst time.Duration
 	for range rounds {
-		took, err := s.Settle(ctx, deaths)
-		if err != nil {
-			return nil, err
-		}
+		took := must(s.Settle(b.ctx, deaths))
 		worst = max(worst, took)
-		if err := s.Rest(3 * time.Second); err != nil {
-			return nil, err
-		}
+		b.check(s.Rest(3 * time.Second))
 	}
-	return []line{{
+	b.add(line{
 		what: "from the last change until every supervisor has the whole census, worst", ratio: worst.Seconds(), unit: "s", limit: 2,
 		basis: fmt.Sprintf("%d times %d deaths in a second, %d nodes; %s", rounds, deaths, s.Members, zoneBasis),
-	}}, nil
+	})
 }

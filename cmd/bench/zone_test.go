@@ -12,7 +12,7 @@ import (
 // TestWholeSystem: G-MS-4: a system without stubs is measured as one.
 func TestWholeSystem(t *testing.T) {
 	spec.Covers(t, "G-MS-4")
-	lines, err := measureWholeSystem(t.Context(), 4, 2, 40)
+	lines, err := new(bench).measure(t.Context(), func(b *measurement) { measureWholeSystem(b, 4, 2, 40) })
 	if err != nil || len(lines) != 2 {
 		t.Fatalf("%d lines: %v", len(lines), err)
 	}
@@ -37,7 +37,7 @@ func TestZoneLines(t *testing.T) {
 		if !strings.HasPrefix(g.id, "G-MS-") {
 			continue
 		}
-		lines, err := g.measure(t.Context(), b)
+		lines, err := b.measure(t.Context(), g.measure)
 		if err != nil {
 			t.Fatalf("%s: %v", g.id, err)
 		}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"cmp"
+	"context"
+)
+
+// measurement is a goal that is being measured: what the bench has, and the lines so far. As
+// with testing.B the first error ends it, by a panic that measure recovers; see must and check.
+type measurement struct {
+	*bench
+	ctx   context.Context // of this goal
+	lines []line
+}
+
+// failure is the panic that ends a measurement.
+type failure struct{ err error }
+
+// measure runs a function that measures, and returns its lines, or the error that ended it.
+func (b *bench) measure(ctx context.Context, f func(*measurement)) (lines []line, err error) {
+	m := &measurement{bench: b, ctx: ctx}
+	defer func() {
+		if reason := recover(); reason != nil {
+			failed, ours := reason.(failure)
+			if !ours {
+				panic(reason)
+			}
+			lines, err = nil, failed.err
+		}
+	}()
+	f(m)
+	return m.lines, nil
+}
+
+// add adds lines to what was measured.
+func (m *measurement) add(lines ...line) { m.lines = append(m.lines, lines...) }
+
+// check ends the measurement if there is an error, or its time is over.
+func (m *measurement) check(err error) {
+	if err = cmp.Or(err, m.ctx.Err()); err != nil {
+		panic(failure{err})
+	}
+}
+
+// succeed ends the measurement if there is an error, where check is out of reach.
+func succeed(err error) { must(0, err) }
+
+// must returns a value, or ends the measurement.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(failure{err})
+	}
+	return v
+}
+
+// must2 is must of two values.
+func must2[T, U any](v T, u U, err error) (T, U) { return must(v, err), u }
