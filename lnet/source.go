@@ -17,10 +17,8 @@ func (ni *NI) checkSource(d *lnd.Delivery) DropReason {
 	return ForeignSource
 }
 
-// tellsProcesses reports whether the drivers of a net tell the processes at a NID
-// apart. Those of RDMA do not: their connections belong to nodes, with LustrePID for
-// every process.
-func tellsProcesses(net nid.Net) bool { return net.Type() != nid.O2IB }
+// tellsProcesses reports whether the drivers of a net tell the processes at a NID apart.
+func tellsProcesses(net nid.Net) bool { return net.Type().HasProcesses() }
 
 // Responder replaces id by the process that answers messages to it, as [NI.Source]
 // names that: PID 0 and PIDAny stand for LustrePID, as in [Node.Send], on RDMA every PID

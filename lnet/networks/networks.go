@@ -144,8 +144,8 @@ func (p *parser) iface(net nid.Net) {
 		p.fail(start, "want an interface name or a local address, not %q", name)
 		return
 	}
-	if a, err := netip.ParseAddr(name); err == nil && !a.Is4() && net.Type() == nid.O2IB {
-		p.fail(start, "networks of type o2ib have IPv4 addresses only, not %v", a)
+	if a, err := netip.ParseAddr(name); err == nil && !a.Is4() && net.Type().IPv4Only() {
+		p.fail(start, "networks of type %v have IPv4 addresses only, not %v", net.Type(), a)
 		return
 	}
 	p.cpts()

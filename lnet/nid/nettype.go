@@ -85,6 +85,13 @@ func (t NetType) text() typeText {
 	return typeText{}
 }
 
+// IPv4Only reports whether the addresses of t's NIDs are IPv4 addresses and nothing else.
+func (t NetType) IPv4Only() bool { return t.text().addr == textIPv4 }
+
+// HasProcesses reports whether the drivers of t tell the processes at a NID apart. Those of
+// RDMA do not: their connections belong to nodes, with LustrePID for every process.
+func (t NetType) HasProcesses() bool { return t != O2IB }
+
 // String returns the name as it stands in a NID, such as "tcp", or "?17?" if
 // LNet has no name for t.
 func (t NetType) String() string {
