@@ -30,6 +30,7 @@ type Value struct {
 	Set         func(int)
 	unset       func() bool // the configuration has its zero value
 	number      func() int  // what the configuration has, as users give it; nil: a flag
+	inForce     func() any  // an int in the form of users, or a bool
 	negative    bool        // the configuration may have a negative value
 }
 
@@ -61,6 +62,18 @@ func CheckTunables(list []Tunable) error {
 	return nil
 }
 
+// InForce returns what a configuration has for its tunables, by name: an int as users give
+// it, or a bool for a flag.
+func InForce(list []Tunable) map[string]any {
+	all := make(map[string]any, len(list))
+	for _, t := range list {
+		if t.inForce != nil {
+			all[t.Name] = t.inForce()
+		}
+	}
+	return all
+}
+
 // valueOf is a value that is put at to.
 func valueOf[T comparable](to *T, least, most int, set func(int)) Value {
 	return Value{Least: least, Most: most, Set: set, unset: func() bool { return *to == *new(T) }}
@@ -70,6 +83,7 @@ func valueOf[T comparable](to *T, least, most int, set func(int)) Value {
 func Number[T ~int | ~uint16 | ~uint32](to *T, least, most int) Value {
 	v := valueOf(to, least, most, func(n int) { *to = T(n) })
 	v.number, v.negative = func() int { return int(*to) }, least < 0
+	v.inForce = func() any { return int(*to) }
 	return v
 }
 
@@ -78,6 +92,7 @@ func Number[T ~int | ~uint16 | ~uint32](to *T, least, most int) Value {
 func NumberOrNone(to *int, least, most int) Value {
 	v := Number(to, least, most)
 	v.negative = true
+	v.inForce = func() any { return max(*to, 0) }
 	v.Set = func(n int) {
 		if *to = n; n == 0 {
 			*to = -1
@@ -91,6 +106,12 @@ func NumberOrNone(to *int, least, most int) Value {
 func NumberOrUnset(to *int, most int) Value {
 	v := Number(to, -1, most)
 	v.negative = false
+	v.inForce = func() any {
+		if *to == 0 {
+			return -1
+		}
+		return *to
+	}
 	v.Set = func(n int) { *to = max(n, 0) }
 	return v
 }
@@ -115,6 +136,7 @@ func Span(to *time.Duration, unit time.Duration, least, most int) Value {
 		}
 		return n
 	}
+	v.inForce = func() any { return int(max(*to, 0) / unit) }
 	return v
 }
 
@@ -133,13 +155,13 @@ func SpanOrNone(to *time.Duration, unit time.Duration, most int) Value {
 // Flag is 1 for yes.
 func Flag(to *bool) Value {
 	v := valueOf(to, 0, 1, func(n int) { *to = n != 0 })
-	v.Flag = true
+	v.Flag, v.inForce = true, func() any { return *to }
 	return v
 }
 
 // Not is 1 for no.
 func Not(to *bool) Value {
 	v := valueOf(to, 0, 1, func(n int) { *to = n == 0 })
-	v.Flag = true
+	v.Flag, v.inForce = true, func() any { return !*to }
 	return v
 }

@@ -2,8 +2,8 @@ package o2iblnd
 
 import (
 	"net/netip"
-	"time"
 
+	"ulnet/lnd"
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs"
 	"ulnet/lnet/nid"
@@ -14,30 +14,13 @@ type Snapshot struct {
 	NID      nid.NID
 	Listen   netip.AddrPort // the port is the CM's service
 	Device   verbs.DeviceAttr
-	Tunables TunablesSnapshot
+	Tunables map[string]any  // in force, see lnd.InForce
 	Messages int64           // taken by Send and not finalized yet
 	Receives verbs.PoolStats // the buffers of all connections
 	Peers    []PeerSnapshot  // by NID
 	Counters Counters
 
 	Multicast MulticastSnapshot
-}
-
-// TunablesSnapshot is what is in force of the tunables, under Lustre's names.
-type TunablesSnapshot struct {
-	PeerCredits     int           // peer_credits
-	PeerCreditsHIW  int           // peercredits_hiw
-	ConcurrentSends int           // concurrent_sends
-	ConnsPerPeer    int           // conns_per_peer
-	NTX             int           // ntx
-	Timeout         time.Duration // timeout
-	RetryCount      int           // retry_count
-	RNRRetryCount   int           // rnr_retry_count
-	Keepalive       time.Duration // keepalive; negative: none
-	IBMTU           int           // ib_mtu; 0: the path's
-	TOS             int           // tos; -1: unset
-	WrqSGE          int           // wrq_sge
-	Cksum           bool          // cksum
 }
 
 // PeerSnapshot is one peer.
@@ -76,12 +59,7 @@ func (ni *NI) Snapshot() Snapshot {
 	s := Snapshot{
 		NID: ni.nid, Listen: netip.AddrPortFrom(ni.addr, ni.cfg.Service), Device: ni.attr,
 		Messages: ni.messages.Len(), Counters: ni.counts.snapshot(), Multicast: ni.multicastSnapshot(),
-		Tunables: TunablesSnapshot{
-			PeerCredits: ni.depth, PeerCreditsHIW: ni.cfg.PeerCreditsHIW, ConcurrentSends: ni.cfg.ConcurrentSends,
-			ConnsPerPeer: ni.cfg.ConnsPerPeer, NTX: ni.cfg.NTX, Timeout: ni.cfg.Timeout, RetryCount: ni.cfg.RetryCount,
-			RNRRetryCount: ni.cfg.RNRRetryCount, Keepalive: ni.cfg.Keepalive, IBMTU: ni.cfg.IBMTU, TOS: or(ni.cfg.TOS, -1),
-			WrqSGE: ni.cfg.WrqSGE, Cksum: ni.cfg.Cksum,
-		},
+		Tunables: lnd.InForce(ni.cfg.Tunables()),
 	}
 	if !ni.ended() {
 		s.Receives = ni.pool.Stats()

@@ -93,8 +93,8 @@ func TestTimeoutOfLNet(t *testing.T) {
 	} {
 		n := newMemNet()
 		h := start(t, "10.0.0.2", n.config(Config{SockTimeout: tt.sock}), func(c *lnd.Config) { c.Tunables.Timeout = tt.lnet })
-		if got := h.ni.Snapshot().Tunables.Timeout; got != tt.want {
-			t.Errorf("sock_timeout %v, LNet's %v: %v in force, want %v", tt.sock, tt.lnet, got, tt.want)
+		if got := h.ni.Snapshot().Tunables["sock_timeout"]; got != int(tt.want/time.Second) {
+			t.Errorf("sock_timeout %v, LNet's %v: %v s in force, want %v", tt.sock, tt.lnet, got, tt.want)
 		}
 	}
 }

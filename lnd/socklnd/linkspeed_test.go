@@ -49,7 +49,7 @@ func TestConnsPerPeerOfLink(t *testing.T) {
 			asked = a
 			return tt.mbps
 		}}))
-		if got := h.ni.Snapshot().Tunables.ConnsPerPeer; got != tt.want {
+		if got := h.ni.Snapshot().Tunables["conns_per_peer"]; got != tt.want {
 			t.Errorf("configured %d, link %d: %d, want %d", tt.configured, tt.mbps, got, tt.want)
 		}
 		if tt.configured == 0 && asked != h.ni.addr {

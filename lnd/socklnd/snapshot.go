@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"ulnet/lnd"
 	"ulnet/lnd/socklnd/ksock"
 	"ulnet/lnet/nid"
 )
@@ -18,7 +19,7 @@ type Snapshot struct {
 	Listen        netip.AddrPort // zero without a listener
 	Handshakes    int            // unfinished ones of accepted connections, see Counters
 	Accepted      int            // connections that count for MaxConns: of all NIs of the address
-	Tunables      TunablesSnapshot
+	Tunables      map[string]any // in force, see lnd.InForce
 	Messages      int64          // taken by Send and not finalized yet
 	Peers         []PeerSnapshot // by NID and PID
 	Multicast     MulticastSnapshot
@@ -26,13 +27,6 @@ type Snapshot struct {
 	// it has said which NID it wants is counted by the NI that has been on the
 	// listener's address the longest.
 	Counters Counters
-}
-
-// TunablesSnapshot is what is in force of the tunables that LNet shows.
-type TunablesSnapshot struct {
-	ConnsPerPeer int           // conns_per_peer
-	Timeout      time.Duration // sock_timeout
-	TOS          int           // tos; -1: the system's
 }
 
 // PeerSnapshot is one peer.
@@ -63,7 +57,7 @@ func (ni *NI) Snapshot() Snapshot {
 	s := Snapshot{
 		NID: ni.nid, Accept: ni.cfg.Accept, SourceAddress: ni.cfg.SourceAddress,
 		Messages: ni.messages.Len(), Counters: ni.counts.snapshot(), Multicast: ni.multicastSnapshot(),
-		Tunables: TunablesSnapshot{ni.cfg.ConnsPerPeer, ni.cfg.SockTimeout, or(ni.cfg.TOS, -1)},
+		Tunables: lnd.InForce(ni.cfg.Tunables()),
 	}
 	if a := ni.acceptor; a != nil {
 		s.Listen = addrPort(a.listener.Addr())

@@ -2,7 +2,6 @@ package drivers
 
 import (
 	"fmt"
-	"time"
 
 	"ulnet/lnd"
 	"ulnet/lnd/o2iblnd"
@@ -27,25 +26,9 @@ type Receives struct {
 	Empty uint64 `json:"empty"` // packets that found none
 }
 
-// o2ibTunables are what is in force of o2iblnd's tunables.
-type o2ibTunables struct {
-	PeerCreditsHIW  int  `json:"peercredits_hiw"`
-	MapOnDemand     int  `json:"map_on_demand"`
-	ConcurrentSends int  `json:"concurrent_sends"`
-	FMRPoolSize     int  `json:"fmr_pool_size"`
-	FMRFlushTrigger int  `json:"fmr_flush_trigger"`
-	FMRCache        int  `json:"fmr_cache"`
-	NTX             int  `json:"ntx"`
-	ConnsPerPeer    int  `json:"conns_per_peer"`
-	Timeout         int  `json:"timeout"` // seconds
-	TOS             int  `json:"tos"`
-	RetryCount      int  `json:"retry_count"`
-	RNRRetryCount   int  `json:"rnr_retry_count"`
-	Keepalive       int  `json:"keepalive"` // seconds
-	IBMTU           int  `json:"ib_mtu"`
-	WrqSGE          int  `json:"wrq_sge"`
-	Cksum           bool `json:"cksum"`
-}
+// o2ibTunables are the tunables that LNet's tools show of o2iblnd, in their order.
+const o2ibTunables = "peer_credits_hiw=peercredits_hiw map_on_demand concurrent_sends fmr_pool_size fmr_flush_trigger fmr_cache ntx " +
+	"conns_per_peer timeout tos retry_count rnr_retry_count keepalive ib_mtu wrq_sge cksum"
 
 // status returns nil for the NI of another driver.
 func (o *O2IB) status(ni lnd.NI, d *devices) *Status {
@@ -58,7 +41,7 @@ func (o *O2IB) status(ni lnd.NI, d *devices) *Status {
 		GUID: guid(s.Device.GUID), MTU: s.Device.MTU, Peers: len(s.Peers), Receives: Receives{s.Receives.Free, s.Receives.Empty},
 		Counters: d.counters(s.NID.Addr()),
 	}
-	status := &Status{Provider: o.Provider, Tunables: document(o.inForce(&s.Tunables)), Reasons: reasons(o2iblnd.Reasons(), s.Counters.Of), Verbs: v}
+	status := &Status{Provider: o.Provider, Tunables: document(o2ibTunables, o.inForce(s.Tunables)), Reasons: reasons(o2iblnd.Reasons(), s.Counters.Of), Verbs: v}
 	if m := &s.Multicast; m.Limits.MaxPayload > 0 {
 		status.Multicast = &Multicast{ibta.Port, m.Limits, m.TxMessages, m.TxBytes, m.RxMessages, m.RxBytes, m.Missed}
 	}
@@ -76,18 +59,12 @@ func (o *O2IB) status(ni lnd.NI, d *devices) *Status {
 }
 
 // inForce joins what is in force with what only kernels use.
-func (o *O2IB) inForce(t *o2iblnd.TunablesSnapshot) o2ibTunables {
-	cache := 0
+func (o *O2IB) inForce(all map[string]any) map[string]any {
+	all["map_on_demand"], all["fmr_pool_size"], all["fmr_flush_trigger"], all["fmr_cache"] = o.MapOnDemand, o.FMRPoolSize, o.FMRFlushTrigger, 0
 	if o.FMRCache {
-		cache = 1
+		all["fmr_cache"] = 1
 	}
-	return o2ibTunables{
-		PeerCreditsHIW: t.PeerCreditsHIW, MapOnDemand: o.MapOnDemand, ConcurrentSends: t.ConcurrentSends,
-		FMRPoolSize: o.FMRPoolSize, FMRFlushTrigger: o.FMRFlushTrigger, FMRCache: cache,
-		NTX: t.NTX, ConnsPerPeer: t.ConnsPerPeer, Timeout: int(t.Timeout / time.Second), TOS: t.TOS,
-		RetryCount: t.RetryCount, RNRRetryCount: t.RNRRetryCount, Keepalive: int(max(t.Keepalive, 0) / time.Second),
-		IBMTU: t.IBMTU, WrqSGE: t.WrqSGE, Cksum: t.Cksum,
-	}
+	return all
 }
 
 // guid prints the number of a channel adapter as the tools of RDMA do.

@@ -3,6 +3,7 @@ package drivers
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"ulnet/lnd"
 )
@@ -37,10 +38,21 @@ type Multicast struct {
 	Missed        uint64 `json:"missed"` // found the receive buffer full
 }
 
-// document is v as it is shown.
-func document(v any) json.RawMessage {
-	b, _ := json.Marshal(v) // numbers
-	return b
+// document returns the tunables of names, in their order, as a JSON object. A name that is
+// shown otherwise is followed by = and that.
+func document(names string, inForce map[string]any) json.RawMessage {
+	b := []byte("{")
+	for i, name := range strings.Fields(names) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		name, shown, other := strings.Cut(name, "=")
+		if !other {
+			shown = name
+		}
+		b = fmt.Appendf(b, "%q:%v", shown, inForce[name])
+	}
+	return append(b, '}')
 }
 
 // reasons returns the counters that are not 0, by their words.

@@ -108,13 +108,6 @@ func is(err error, targets ...error) bool {
 	return false
 }
 
-// tcpTunables are what is in force of socklnd's tunables.
-type tcpTunables struct {
-	ConnsPerPeer int `json:"conns_per_peer"`
-	Timeout      int `json:"timeout"` // seconds
-	TOS          int `json:"tos"`
-}
-
 func statusTCP(ni lnd.NI) *Status {
 	lower, ok := ni.(*socklnd.NI)
 	if !ok {
@@ -123,7 +116,7 @@ func statusTCP(ni lnd.NI) *Status {
 	s := lower.Snapshot()
 	status := &Status{
 		Accept: string(s.Accept), SourceAddress: string(s.SourceAddress), Handshakes: s.Handshakes,
-		Tunables: document(tcpTunables{s.Tunables.ConnsPerPeer, int(s.Tunables.Timeout.Seconds()), s.Tunables.TOS}),
+		Tunables: document("conns_per_peer sock_timeout=timeout tos", s.Tunables),
 		Reasons:  reasons(socklnd.Reasons(), s.Counters.Of),
 	}
 	if m := &s.Multicast; m.Interface != "" {
