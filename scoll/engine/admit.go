@@ -8,7 +8,7 @@ import (
 
 // admit lets a request in, if it comes from our parent in its tree, and once.
 func (m *Machine) admit(r *request, g *group) {
-	roster, l, s := m.place(r, g)
+	roster, l, s := m.locate(r, g)
 	if s != wire.OK {
 		m.reject(r, s)
 		return
@@ -47,11 +47,11 @@ func (m *Machine) admit(r *request, g *group) {
 		m.hold(r)
 		return
 	}
-	m.seat(r)
+	m.grantSlot(r)
 }
 
-// place finds our place in the tree of a request, or what is wrong with it.
-func (m *Machine) place(r *request, g *group) (*wire.Membership, *layout, wire.Status) {
+// locate finds this node's position in the tree of a request, or what is wrong with it.
+func (m *Machine) locate(r *request, g *group) (*wire.Membership, *layout, wire.Status) {
 	h, roster := &r.header, g.members
 	if roster.Rank(m.cfg.Self) < 0 {
 		m.stats.NoGroup++
@@ -117,6 +117,6 @@ func (m *Machine) begin(r *request) {
 	r.phase = preparing
 	m.emit(Effect{
 		Kind: CallPreRequest, ID: r.id, To: r.parent, Header: &r.header, Members: r.roster, Whole: r.group.members, Again: r.repeated,
-		Data: m.lend(r.payload()), Children: m.lendChildren(r),
+		Data: m.appendBytes(r.payload()), Children: m.appendChildren(r),
 	})
 }

@@ -60,7 +60,7 @@ func (m *Machine) again(r *request) {
 	r.phase = preparing
 	m.emit(Effect{
 		Kind: CallPreRequest, ID: r.id, To: m.cfg.Self, Header: h, Members: roster, Whole: g.members,
-		Data: m.lend(r.payload()), Children: m.lendChildren(r),
+		Data: m.appendBytes(r.payload()), Children: m.appendChildren(r),
 	})
 	m.schedule(r)
 }

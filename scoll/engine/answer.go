@@ -153,7 +153,7 @@ func (m *Machine) sendUp(r *request, u up, token any) {
 	}
 	var carried, trailer Range
 	if h.Speaks() {
-		carried = m.lendKept(r)
+		carried = m.appendKept(r)
 		h.Carried = uint32(carried.End - carried.Begin)
 	}
 	begin := len(m.out.Buf)

@@ -36,8 +36,8 @@ const (
 	ofOurs
 )
 
-// place is a group's place in the cache.
-type place struct {
+// lruState is what the cache knows of a group.
+type lruState struct {
 	class      class
 	pinned     bool
 	holds      int     // handles that the service has
@@ -51,26 +51,26 @@ type place struct {
 type queue struct{ first, last *group }
 
 func (q *queue) push(g *group) {
-	p := &g.place
+	p := &g.lru
 	p.queue, p.prev, p.next = q, q.last, nil
 	if q.last = g; p.prev == nil {
 		q.first = g
 	} else {
-		p.prev.place.next = g
+		p.prev.lru.next = g
 	}
 }
 
 func (q *queue) remove(g *group) {
-	p := &g.place
+	p := &g.lru
 	if p.prev == nil {
 		q.first = p.next
 	} else {
-		p.prev.place.next = p.next
+		p.prev.lru.next = p.next
 	}
 	if p.next == nil {
 		q.last = p.prev
 	} else {
-		p.next.place.prev = p.prev
+		p.next.lru.prev = p.prev
 	}
 	p.queue, p.prev, p.next = nil, nil, nil
 }
@@ -105,7 +105,7 @@ func (c *cache) init() { c.of = make(map[nid.NID]*holder) }
 func (c *cache) others() int { return c.groups[ofOthers] + c.groups[ofStrangers] }
 
 func (c *cache) add(g *group) {
-	p := &g.place
+	p := &g.lru
 	if c.groups[p.class]++; p.class == ofOurs {
 		return
 	}
@@ -120,7 +120,7 @@ func (c *cache) add(g *group) {
 }
 
 func (c *cache) remove(g *group) {
-	p := &g.place
+	p := &g.lru
 	if c.groups[p.class]--; p.class == ofOurs {
 		return
 	}
@@ -141,8 +141,8 @@ func (c *cache) remove(g *group) {
 
 // charge adds a group that was not created here to the cache, or takes it out.
 func (t *table) charge(g *group, sign int) {
-	if g.place.queue != nil {
-		g.place.queue.remove(g)
+	if g.lru.queue != nil {
+		g.lru.queue.remove(g)
 	}
 	if sign > 0 {
 		g.bytes = g.size()
@@ -150,14 +150,14 @@ func (t *table) charge(g *group, sign int) {
 	} else {
 		t.cache.remove(g)
 	}
-	if g.place.class != ofOurs {
-		t.shares.charge(g.parent, g.place.class == ofStrangers, share{groups: 1, bytes: g.bytes}, sign)
+	if g.lru.class != ofOurs {
+		t.shares.charge(g.parent, g.lru.class == ofStrangers, share{groups: 1, bytes: g.bytes}, sign)
 	}
 }
 
 // touch makes a group the most recently used one, or one that must not go.
 func (t *table) touch(g *group) {
-	p := &g.place
+	p := &g.lru
 	if p.queue != nil {
 		p.queue.remove(g)
 	}
@@ -193,7 +193,7 @@ func (m *Machine) HoldGroup(id wire.GroupID, service wire.ServiceID) (release fu
 		return nil
 	}
 	hold := func(sign int) {
-		g.place.holds += sign
+		g.lru.holds += sign
 		m.table.touch(g)
 	}
 	hold(1)
@@ -203,11 +203,11 @@ func (m *Machine) HoldGroup(id wire.GroupID, service wire.ServiceID) (release fu
 // unpin forgets the groups of a service that is no more.
 func (m *Machine) unpin(service wire.ServiceID) {
 	for _, g := range slices.Clone(m.table.list) {
-		if g.key.service != service || !g.place.pinned {
+		if g.key.service != service || !g.lru.pinned {
 			continue
 		}
-		g.place.pinned = false
-		if m.table.touch(g); g.place.queue != nil {
+		g.lru.pinned = false
+		if m.table.touch(g); g.lru.queue != nil {
 			m.displace(g)
 		}
 	}

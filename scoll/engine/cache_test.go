@@ -250,7 +250,7 @@ func TestPinnedGroups(t *testing.T) {
 		h.regular(30+i, 1)
 	}
 	if h.regular(33, 1) || !h.oob(2, 1) {
-		t.Errorf("with all places taken by requests: %+v", h.m.Stats())
+		t.Errorf("with all slots taken by requests: %+v", h.m.Stats())
 	}
 	h.end()
 	h.step(Input{Kind: Unregister, Service: testService})
@@ -274,7 +274,7 @@ func TestHeldGroups(t *testing.T) {
 		return wire.GroupID{Creator: h.members.NID(0), Incarnation: 7, Index: index, Digest: h.members.Digest()}
 	}
 	first, second := h.m.HoldGroup(of(1), testService), h.m.HoldGroup(of(1), testService)
-	if held := h.m.table.groups[keyOf(of(1), testService)]; held.place.holds != 2 || h.m.HoldGroup(wire.GroupID{}, 0) != nil {
+	if held := h.m.table.groups[keyOf(of(1), testService)]; held.lru.holds != 2 || h.m.HoldGroup(wire.GroupID{}, 0) != nil {
 		t.Error("another group is held")
 	}
 	h.end()

@@ -67,8 +67,8 @@ func (r *request) drop(f func(wire.Carried) bool) {
 	r.kept = left
 }
 
-// lendKept puts what was kept into the output, in the order of ranks and parts.
-func (m *Machine) lendKept(r *request) Range {
+// appendKept puts what was kept into the output, in the order of ranks and parts.
+func (m *Machine) appendKept(r *request) Range {
 	type message struct {
 		wire.Carried
 		bytes []byte
@@ -150,7 +150,7 @@ func (m *Machine) spoken(r *request, i int, h *wire.ReplyHeader, in *Input) bool
 		r.keep(one, payload)
 		m.report(r, i, Effect{
 			Status: wire.OK, Rank: int(one.Rank), Passed: true, Part: uint32(one.Part), Final: one.Last,
-			Length: uint64(one.Size), Data: m.lend(payload),
+			Length: uint64(one.Size), Data: m.appendBytes(payload),
 		})
 		rest = after
 	}

@@ -4,11 +4,11 @@ import "ulnet/scoll/wire"
 
 // roomForGroup makes room for one more group of others, or says what is full.
 func (m *Machine) roomForGroup(g *group) wire.Status {
-	size, strangers := g.size(), g.place.class == ofStrangers
+	size, strangers := g.size(), g.lru.class == ofStrangers
 	if size > maxListSize || strangers && size > strangerBytes {
 		return wire.EMAXLISTS
 	}
-	for c, s := &m.table.cache, &m.shares; !g.place.pinned; {
+	for c, s := &m.table.cache, &m.shares; !g.lru.pinned; {
 		most := m.cfg.MaxGroups
 		over := strangers && c.groups[ofStrangers] >= max(most/4, 1)
 		tooMany := over || c.others() >= most
@@ -34,20 +34,20 @@ func (m *Machine) roomForGroup(g *group) wire.Status {
 // uses it.
 func (m *Machine) bring(g *group, r *request) {
 	known, stranger := g.index >= 0, g.stranger || r.stranger
-	if known && (g.place.class != ofStrangers || stranger) {
+	if known && (g.lru.class != ofStrangers || stranger) {
 		return
 	}
 	if known {
 		m.table.charge(g, -1)
 	}
-	g.parent, g.place.pinned = r.parent, m.isPinned(g)
+	g.parent, g.lru.pinned = r.parent, m.isPinned(g)
 	switch {
-	case g.place.pinned:
-		g.place.class = ofOurs
+	case g.lru.pinned:
+		g.lru.class = ofOurs
 	case stranger:
-		g.place.class = ofStrangers
+		g.lru.class = ofStrangers
 	default:
-		g.place.class = ofOthers
+		g.lru.class = ofOthers
 	}
 	if known {
 		m.table.charge(g, 1)
@@ -79,7 +79,7 @@ func (m *Machine) displace(g *group) {
 // is one of strangers, who have their share.
 func (m *Machine) victim(g *group, tooMany, over bool) *group {
 	other := ofStrangers
-	if g.place.class == ofStrangers {
+	if g.lru.class == ofStrangers {
 		other = ofOthers
 	}
 	if c := m.candidatesFor(g, other, tooMany); other == ofStrangers && c.hog != nil {
@@ -87,7 +87,7 @@ func (m *Machine) victim(g *group, tooMany, over bool) *group {
 	} else if !over && m.isIdle(c.oldest) {
 		return c.oldest
 	}
-	c := m.candidatesFor(g, g.place.class, tooMany)
+	c := m.candidatesFor(g, g.lru.class, tooMany)
 	switch {
 	case m.isIdle(c.oldest):
 		return c.oldest
@@ -124,10 +124,10 @@ func (m *Machine) candidatesFor(g *group, of class, tooMany bool) (c candidates)
 		if first == nil {
 			continue
 		}
-		if c.oldest == nil || first.place.tick < c.oldest.place.tick {
+		if c.oldest == nil || first.lru.tick < c.oldest.lru.tick {
 			c.oldest = first
 		}
-		if c.hog == nil || weight > c.most || weight == c.most && first.place.tick < c.hog.place.tick {
+		if c.hog == nil || weight > c.most || weight == c.most && first.lru.tick < c.hog.lru.tick {
 			c.hog, c.most = first, weight
 		}
 	}
@@ -137,7 +137,7 @@ func (m *Machine) candidatesFor(g *group, of class, tooMany bool) (c candidates)
 // first is the least recently used group that may go.
 func (p *part) first() *group {
 	a, b := p.oob.first, p.regular.first
-	if a == nil || b != nil && b.place.tick < a.place.tick {
+	if a == nil || b != nil && b.lru.tick < a.lru.tick {
 		return b
 	}
 	return a

@@ -45,7 +45,7 @@ type group struct {
 	roots    []rootState
 	layout   layout
 	live     liveSet
-	place    place // in the cache
+	lru      lruState // in the cache
 }
 
 // isOOB reports whether a group is an out-of-band one.

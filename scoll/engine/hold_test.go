@@ -13,9 +13,9 @@ import (
 const testHold = 250 * time.Millisecond
 
 // crowded is member 4 of 8, with so many places.
-func crowded(t *testing.T, places int) *harness {
+func crowded(t *testing.T, slots int) *harness {
 	t.Helper()
-	return newHarness(t, 8, 4, func(c *Config) { c.MaxActive = places })
+	return newHarness(t, 8, 4, func(c *Config) { c.MaxActive = slots })
 }
 
 // another has a request arrive, the number of its root, which may hold it for a while.
@@ -159,7 +159,7 @@ func TestHeldOrder(t *testing.T) {
 		order = append(order, h.m.requests.get(last).header.Sequence)
 	}
 	if !slices.Equal(order, []uint64{2, 3, 4, 5}) {
-		t.Errorf("places were given to %v", order)
+		t.Errorf("slots were given to %v", order)
 	}
 }
 
@@ -175,8 +175,8 @@ func TestLeavesGoOn(t *testing.T) {
 	h.want("tell-1")
 	h.another(2, nil)
 	h.want("tell-1")
-	if h.m.places.taken != 2 {
-		t.Errorf("%d have a place", h.m.places.taken)
+	if h.m.admission.taken != 2 {
+		t.Errorf("%d have a slot", h.m.admission.taken)
 	}
 }
 
@@ -352,8 +352,8 @@ func TestHoldingUntold(t *testing.T) {
 // and in bytes, strangers together a quarter, and then others still have room.
 func TestHeldShares(t *testing.T) {
 	spec.Covers(t, "SC-156")
-	for name, c := range map[string]struct{ places, payload int }{"requests": {4, 0}, "bytes": {1024, 3000}} {
-		h := listed(t, func(cfg *Config) { cfg.MaxActive = c.places })
+	for name, c := range map[string]struct{ slots, payload int }{"requests": {4, 0}, "bytes": {1024, 3000}} {
+		h := listed(t, func(cfg *Config) { cfg.MaxActive = c.slots })
 		most := h.m.cfg.mostHeld()
 		h.many = true
 		within := func(whose string, s share, quarters int) {

@@ -4,7 +4,7 @@ import "fmt"
 
 // invariants are what holds after every step.
 func (m *Machine) invariants() error {
-	others, placed, active, lists := 0, 0, 0, uint64(0)
+	others, admitted, active, lists := 0, 0, 0, uint64(0)
 	inFlight := make(map[*group]int)
 	for _, r := range m.requests.slots {
 		if r.phase == idle {
@@ -15,8 +15,8 @@ func (m *Machine) invariants() error {
 		if !r.root {
 			others++
 		}
-		if r.placed {
-			placed++
+		if r.hasSlot {
+			admitted++
 		}
 		if r.group != nil && !(r.root && r.phase == closing) {
 			inFlight[r.group]++
@@ -33,7 +33,7 @@ func (m *Machine) invariants() error {
 	}
 	strange := 0
 	for i, g := range m.table.list {
-		if !g.creator && g.place.class != ofOurs {
+		if !g.creator && g.lru.class != ofOurs {
 			strange++
 		}
 		if g.index != i || m.table.groups[g.key] != g {
@@ -49,10 +49,10 @@ func (m *Machine) invariants() error {
 	if err := m.table.invariants(); err != nil {
 		return err
 	}
-	if err := m.shares.invariants(placed, m.incoming-placed, strange, m.lists); err != nil {
+	if err := m.shares.invariants(admitted, m.incoming-admitted, strange, m.lists); err != nil {
 		return err
 	}
-	if err := m.places.invariants(placed, m.requests.slots); err != nil {
+	if err := m.admission.invariants(admitted, m.requests.slots); err != nil {
 		return err
 	}
 	for i, r := range m.requests.heap {
@@ -75,16 +75,16 @@ func (t *table) invariants() error {
 	may := 0
 	for _, q := range queues {
 		tick := uint64(0)
-		for g := q.first; g != nil; g = g.place.next {
-			if may++; g.place.queue != q || g.place.tick <= tick || g.index < 0 {
-				return fmt.Errorf("group %v is in the wrong place of its queue", g.key.id)
+		for g := q.first; g != nil; g = g.lru.next {
+			if may++; g.lru.queue != q || g.lru.tick <= tick || g.index < 0 {
+				return fmt.Errorf("group %v is in the wrong position of its queue", g.key.id)
 			}
-			tick = g.place.tick
+			tick = g.lru.tick
 		}
 	}
 	for _, g := range t.list {
-		stays := g.creator || g.inFlight > 0 || g.place.pinned || g.place.holds > 0
-		if stays == (g.place.queue != nil) {
+		stays := g.creator || g.inFlight > 0 || g.lru.pinned || g.lru.holds > 0
+		if stays == (g.lru.queue != nil) {
 			return fmt.Errorf("group %v stays: %v, but may go: %v", g.key.id, stays, !stays)
 		}
 		if !stays {
@@ -121,7 +121,7 @@ func (s *shares) invariants(active, waiting, groups int, fetch uint64) error {
 }
 
 // invariants compares lines with the requests that are held.
-func (p *places) invariants(placed int, all []*request) error {
+func (p *admission) invariants(admitted int, all []*request) error {
 	lines, waiting := 0, 0
 	for _, r := range all {
 		if r.phase == held && !r.root {
@@ -139,8 +139,8 @@ func (p *places) invariants(placed int, all []*request) error {
 			}
 		}
 	}
-	if lines != waiting || p.taken != placed || p.freed {
-		return fmt.Errorf("%d requests are held, %d are in lines; %d have a place, counted %d", waiting, lines, placed, p.taken)
+	if lines != waiting || p.taken != admitted || p.freed {
+		return fmt.Errorf("%d requests are held, %d are in lines; %d have a slot, counted %d", waiting, lines, admitted, p.taken)
 	}
 	return nil
 }
@@ -157,8 +157,8 @@ func (r *request) invariants() error {
 		return fmt.Errorf("%d children are pending, counted %d", r.pending, pending)
 	case r.calls < 0:
 		return fmt.Errorf("%d calls", r.calls)
-	case !r.root && r.placed != (r.phase > held):
-		return fmt.Errorf("has a place: %v", r.placed)
+	case !r.root && r.hasSlot != (r.phase > held):
+		return fmt.Errorf("has a slot: %v", r.hasSlot)
 	case r.phase > running && pending > 0:
 		return fmt.Errorf("%d children are pending", pending)
 	case !r.root && !r.answered && r.heapAt < 0:

@@ -217,7 +217,7 @@ func TestFlood(t *testing.T) {
 		h.admitted(func(r *wire.RequestHeader) { r.Sequence, r.First = sequence, sequence })
 		h.hear(0, sequence, 4096, wire.OK)
 	}
-	if n := len(h.m.requests.slots); n > 12+minHeld*3/4 || h.m.places.taken != 12 || len(h.m.table.list) > 8 || h.m.Stats().Busy < 2000 {
+	if n := len(h.m.requests.slots); n > 12+minHeld*3/4 || h.m.admission.taken != 12 || len(h.m.table.list) > 8 || h.m.Stats().Busy < 2000 {
 		t.Errorf("%d requests, %d groups, %+v", n, len(h.m.table.list), h.m.Stats())
 	}
 	for h.m.requests.active > 0 { // the service never answers

@@ -14,7 +14,7 @@ type Machine struct {
 	table        table
 	incarnations incarnations
 	shares       shares
-	places       places
+	admission    admission
 	opening      []*group // whose window may let more go, in this step
 	requests     requests
 	pipelines    pipelines
@@ -145,14 +145,14 @@ func (m *Machine) proceed(r *request, in *Input) {
 // emit appends an effect.
 func (m *Machine) emit(e Effect) { m.out.Effects = append(m.out.Effects, e) }
 
-// lend copies bytes to the step's output.
-func (m *Machine) lend(b []byte) Range {
+// appendBytes copies bytes to the step's output.
+func (m *Machine) appendBytes(b []byte) Range {
 	begin := len(m.out.Buf)
 	m.out.Buf = append(m.out.Buf, b...)
 	return Range{begin, len(m.out.Buf)}
 }
 
-func (m *Machine) lendChildren(r *request) Range {
+func (m *Machine) appendChildren(r *request) Range {
 	begin := len(m.out.Children)
 	for i := range r.children {
 		m.out.Children = append(m.out.Children, r.children[i].Child)

@@ -109,7 +109,7 @@ func (m *Machine) load(r *request) {
 	bulk := r.header.Bulk
 	e := Effect{Kind: DoFetch, ID: r.id, To: r.parent, Bits: bulk.Bits, Length: bulk.Length, Limit: bulk.Length, Chunk: m.cfg.MaxPayload}
 	if sum := r.header.SumSize(); sum > 0 {
-		e.Data = m.lend(r.body[len(r.body)-sum:])
+		e.Data = m.appendBytes(r.body[len(r.body)-sum:])
 	}
 	if !r.isPipelined() {
 		r.phase = loading
@@ -151,7 +151,7 @@ func (m *Machine) heardOf(r *request, p *wire.Progress) {
 	case p.Status != wire.OK && r.phase < running && r.bulk == wire.OK:
 		r.bulk = p.Status
 	case p.Status == wire.OK && p.There > pipe.known && p.There <= r.header.Bulk.Length:
-		if pipe.known = p.There; pipe.known == r.header.Bulk.Length && !r.answered && r.placed {
+		if pipe.known = p.There; pipe.known == r.header.Bulk.Length && !r.answered && r.hasSlot {
 			r.limit = m.limitFromNow(r)
 			m.schedule(r)
 		}

@@ -49,6 +49,6 @@ func (m *Machine) discard(r *request) {
 	if r.group != nil || r.fetches {
 		m.emit(Effect{Kind: DoFree, ID: r.id})
 	}
-	m.vacate(r)
+	m.freeSlot(r)
 	m.requests.drop(r)
 }

@@ -164,7 +164,7 @@ func (m *Machine) postReply(r *request) {
 		}
 		e := Effect{Kind: CallPostReply, ID: r.id, Busy: r.busy}
 		if r.root {
-			e.Missing = m.lendMissing(r)
+			e.Missing = m.appendMissing(r)
 			e.Status = r.unsent
 		}
 		m.emit(e)

@@ -62,7 +62,7 @@ type request struct {
 	mapTries  uint8
 	attempts  uint8 // that have failed
 	heapAt    int   // position in the heap, or -1
-	placed    bool  // it has a place, see hold.go
+	hasSlot   bool  // it has a place, see hold.go
 	waited    bool  // for it
 	heldBelow bool  // it is held by a child, or below it
 	slowed    bool  // at the root: that was so

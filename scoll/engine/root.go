@@ -55,7 +55,7 @@ func (m *Machine) target(o *Outgoing) (*group, *wire.Membership, wire.Status) {
 	if o.Flags&wire.FlagOOB != 0 && o.Members != nil {
 		if g == nil {
 			g = m.table.fresh(key, o.Members)
-			g.tree, g.complete, g.place = o.Tree.OrDefault(), true, place{class: ofOurs, pinned: m.isPinned(g)}
+			g.tree, g.complete, g.lru = o.Tree.OrDefault(), true, lruState{class: ofOurs, pinned: m.isPinned(g)}
 			m.roomForOurs()
 			m.table.add(g)
 		}
@@ -175,7 +175,7 @@ func (m *Machine) launch(o *Outgoing, g *group, roster *wire.Membership, h wire.
 	l := g.spread(roster, h.Tree, int(h.Root), int(h.Root))
 	m.join(r, g, roster, l)
 	r.spawn(l)
-	m.emit(Effect{Kind: Began, ID: r.id, Token: o.Token, Children: m.lendChildren(r), Members: roster})
+	m.emit(Effect{Kind: Began, ID: r.id, Token: o.Token, Children: m.appendChildren(r), Members: roster})
 	m.queue(r)
 }
 
@@ -196,7 +196,7 @@ func (m *Machine) complete(r *request) {
 		s = r.trailer[0].Status
 	}
 	if r.token != nil {
-		m.emit(Effect{Kind: Created, Token: r.token, Status: s, Group: g.key.id, Missing: m.lendMissing(r)})
+		m.emit(Effect{Kind: Created, Token: r.token, Status: s, Group: g.key.id, Missing: m.appendMissing(r)})
 	}
 	if g.creating {
 		if g.creating = false; s != wire.OK {

@@ -178,15 +178,15 @@ func TestStrangerRequests(t *testing.T) {
 	for i := range 40 {
 		h.stranger(i, 1, 0, 1, nil)
 	}
-	if h.m.places.taken != 4 {
-		t.Fatalf("strangers hold %d places of 16", h.m.places.taken)
+	if h.m.admission.taken != 4 {
+		t.Fatalf("strangers hold %d slots of 16", h.m.admission.taken)
 	}
 	for index := range uint64(20) {
 		h.id, h.group.Index = 0, index
 		h.admitted(nil)
 	}
-	if h.m.places.taken != 16 {
-		t.Errorf("a listed node and strangers hold %d places of 16", h.m.places.taken)
+	if h.m.admission.taken != 16 {
+		t.Errorf("a listed node and strangers hold %d slots of 16", h.m.admission.taken)
 	}
 }
 

@@ -49,7 +49,7 @@ func (y *graveyard) roots(key groupKey) []rootState {
 // add remembers a group. The oldest one makes room.
 func (y *graveyard) add(g *group, roots []rootState, until time.Duration) {
 	stranger := 0
-	if g.stranger || g.place.class == ofStrangers {
+	if g.stranger || g.lru.class == ofStrangers {
 		stranger = 1
 	}
 	q := &y.queues[stranger]

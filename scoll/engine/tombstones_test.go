@@ -69,7 +69,7 @@ func TestGhosts(t *testing.T) {
 	}
 	h.id, h.group.Index = 0, 1
 	if h.admitted(nil); h.m.Stats().Replayed != 1 {
-		t.Errorf("strangers' ghosts took the place of another: %+v", h.m.Stats())
+		t.Errorf("strangers' ghosts displaced another: %+v", h.m.Stats())
 	}
 }
 

@@ -122,8 +122,8 @@ func (r *request) eachMissing(named []bool, f func(wire.Missing)) {
 	}
 }
 
-// lendMissing names every missing member, once.
-func (m *Machine) lendMissing(r *request) Range {
+// appendMissing names every missing member, once.
+func (m *Machine) appendMissing(r *request) Range {
 	begin := len(m.out.Missing)
 	if len(r.trailer) == 0 {
 		return Range{begin, begin}

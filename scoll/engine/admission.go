@@ -15,7 +15,7 @@ const (
 )
 
 // places is who has a place, and who waits for one.
-type places struct {
+type admission struct {
 	taken  int
 	levels [maxLevels + 1]int32 // how many of them, without those of strangers, by levels
 	lines  []*line
@@ -38,7 +38,7 @@ func (c *Config) mostHeld() int { return max(4*c.MaxActive, minHeld) }
 
 // mayEnter reports whether one more request of a peer may wait here.
 func (m *Machine) mayEnter(from nid.NID, size int) bool {
-	all := share{waiting: m.incoming - m.places.taken, body: m.shares.bodies}
+	all := share{waiting: m.incoming - m.admission.taken, body: m.shares.bodies}
 	if m.isStranger(from) && !m.shares.strangers.leaves(m.cfg.mostHeld()/4, maxHeldBytes/4, size) {
 		return false
 	}
@@ -55,16 +55,16 @@ func (s share) leaves(requests int, bytes uint64, size int) bool {
 func (m *Machine) mayTake(r *request) bool {
 	most := m.cfg.MaxActive
 	switch {
-	case m.places.taken >= most,
+	case m.admission.taken >= most,
 		r.stranger && m.shares.strangers.active >= max(most/4, 1),
 		most >= 4 && m.shares.of[r.parent].active >= most-most/4:
-		return !r.stranger && m.places.isLowest(r.levels())
+		return !r.stranger && m.admission.isLowest(r.levels())
 	}
 	return true
 }
 
 // isLowest reports whether all requests that have a place have more levels below.
-func (p *places) isLowest(levels int) bool {
+func (p *admission) isLowest(levels int) bool {
 	return !slices.ContainsFunc(p.levels[:levels+1], func(n int32) bool { return n > 0 })
 }
 
@@ -72,7 +72,7 @@ func (p *places) isLowest(levels int) bool {
 func (m *Machine) hold(r *request) {
 	m.stats.Held++
 	r.phase = held
-	p := &m.places
+	p := &m.admission
 	i := slices.IndexFunc(p.lines, func(l *line) bool { return l.peer == r.parent && l.levels == r.levels() })
 	if i < 0 {
 		i = len(p.lines)
@@ -86,15 +86,15 @@ func (m *Machine) hold(r *request) {
 	m.tellHolding(r, true)
 }
 
-// seat gives a request a place, and has the service look at it.
-func (m *Machine) seat(r *request) {
+// grantSlot gives a request an admission slot, and has the service look at it.
+func (m *Machine) grantSlot(r *request) {
 	m.shares.charge(r.parent, r.stranger, share{active: 1, waiting: -1, body: -r.waits.body}, 1) // modulo 2^64
 	r.waits = share{active: 1}
-	m.places.taken++
+	m.admission.taken++
 	if !r.stranger {
-		m.places.levels[r.levels()]++
+		m.admission.levels[r.levels()]++
 	}
-	r.placed = true
+	r.hasSlot = true
 	if r.waited = r.phase == held; r.waited {
 		m.tellHolding(r, false)
 	}
@@ -104,24 +104,24 @@ func (m *Machine) seat(r *request) {
 	m.begin(r)
 }
 
-// vacate takes note that a request of others is over.
-func (m *Machine) vacate(r *request) {
+// freeSlot takes note that a request of others is over.
+func (m *Machine) freeSlot(r *request) {
 	m.incoming--
 	m.shares.charge(r.parent, r.stranger, r.waits, -1)
 	switch {
-	case r.placed:
-		m.places.taken--
-		m.places.freed = true
+	case r.hasSlot:
+		m.admission.taken--
+		m.admission.freed = true
 		if !r.stranger {
-			m.places.levels[r.levels()]--
+			m.admission.levels[r.levels()]--
 		}
 	case r.phase == held:
-		m.places.remove(r)
+		m.admission.remove(r)
 	}
 }
 
 // remove takes a request out of its line.
-func (p *places) remove(r *request) {
+func (p *admission) remove(r *request) {
 	i := slices.IndexFunc(p.lines, func(l *line) bool { return l.peer == r.parent && l.levels == r.levels() })
 	l := p.lines[i]
 	at := slices.Index(l.list, r)
@@ -135,7 +135,7 @@ func (p *places) remove(r *request) {
 
 // takeHeld gives places that are free to the first of each line in turn.
 func (m *Machine) takeHeld() {
-	p := &m.places
+	p := &m.admission
 	for p.freed {
 		p.freed = false
 		for passed := 0; passed < len(p.lines); {
@@ -151,7 +151,7 @@ func (m *Machine) takeHeld() {
 			}
 			passed = 0
 			p.remove(r)
-			m.seat(r)
+			m.grantSlot(r)
 		}
 	}
 }
