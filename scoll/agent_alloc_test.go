@@ -66,8 +66,8 @@ func (r *ring) deliver(m *lnd.Message) {
 		if e.NID() != to {
 			continue
 		}
-		verdict, err := e.up.Parse(&r.d)
-		if err == nil && verdict == lnd.Accept {
+		outcome, err := e.up.Parse(&r.d)
+		if err == nil && outcome == lnd.Accept {
 			lnd.Copy(r.d.Sink, m.Payload)
 			e.up.Delivered(&r.d, nil)
 		}

@@ -149,8 +149,8 @@ func (d *wired) Shutdown(context.Context) error {
 func (d *wired) deliver(to *wired, messages <-chan *lnd.Message) {
 	for m := range messages {
 		in := &lnd.Delivery{Header: m.Header, From: nid.ProcessID{NID: m.Header.SrcNID, PID: m.Header.SrcPID}}
-		if verdict, err := to.up.Parse(in); err != nil || verdict != lnd.Accept {
-			d.w.t.Errorf("verdict %v, %v", verdict, err)
+		if outcome, err := to.up.Parse(in); err != nil || outcome != lnd.Accept {
+			d.w.t.Errorf("outcome %v, %v", outcome, err)
 		}
 		lnd.Copy(in.Sink, m.Payload)
 		d.up.Finalize(m, nil)

@@ -87,11 +87,11 @@ func (g *globals) broadcast(ctx context.Context, w io.Writer, r scoll.BroadcastR
 	if err != nil {
 		return err
 	}
-	return verdict(&reply)
+	return errorOf(&reply)
 }
 
-// verdict is the error of a broadcast, nil if all is well.
-func verdict(r *scoll.BroadcastReply) error {
+// errorOf returns the error of a broadcast, nil if all is well.
+func errorOf(r *scoll.BroadcastReply) error {
 	members := len(r.Reached) + len(r.Unreached)
 	switch r.Status {
 	case scoll.BroadcastUnsent:

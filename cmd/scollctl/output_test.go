@@ -50,11 +50,11 @@ not reached:
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if err := verdict(&r); err == nil || err.Error() != "2 of 24 members did not answer" {
+	if err := errorOf(&r); err == nil || err.Error() != "2 of 24 members did not answer" {
 		t.Error(err)
 	}
 	r.Unreached, r.Status = nil, scoll.BroadcastFailed
-	if err := verdict(&r); err == nil || err.Error() != "11 of 22 members failed" {
+	if err := errorOf(&r); err == nil || err.Error() != "11 of 22 members failed" {
 		t.Error(err)
 	}
 }

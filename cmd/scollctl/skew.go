@@ -64,7 +64,7 @@ the one with the least error counts.
 		if err != nil {
 			return err
 		}
-		return verdict(last)
+		return errorOf(last)
 	}
 	return c
 }

@@ -19,9 +19,9 @@ const (
 	pictureEdge = 24
 )
 
-// place is where a node stands: leaves side by side, others above the middle of
+// point is where a node stands: leaves side by side, others above the middle of
 // their children.
-type place struct{ x, y float64 }
+type point struct{ x, y float64 }
 
 // drawSVG draws a tree as a picture. The way to who gets a message last is red;
 // the numbers at the lines are the order of sending.
@@ -29,9 +29,9 @@ func drawSVG(w io.Writer, g *grown) error {
 	if g.N > maxPicture {
 		return cli.Hint(fmt.Errorf("a picture of %d nodes is too large", g.N), "draw at most %d nodes, or use --dot", maxPicture)
 	}
-	places := make([]place, g.N)
+	points := make([]point, g.N)
 	leaves := 0
-	g.arrange(g.Root, places, &leaves)
+	g.arrange(g.Root, points, &leaves)
 	critical := map[int]bool{}
 	for _, rank := range g.path() {
 		critical[rank] = true
@@ -43,21 +43,21 @@ func drawSVG(w io.Writer, g *grown) error {
 	fmt.Fprintf(b, "<title>%s over %d nodes, root %d</title>\n", name(g.Topology), g.N, g.Root)
 	for _, rank := range g.order {
 		for sent, c := range g.members[rank].children {
-			drawLine(b, places[rank], places[c], sent+1, critical[c])
+			drawLine(b, points[rank], points[c], sent+1, critical[c])
 		}
 	}
 	for _, rank := range g.order {
-		drawNode(b, places[rank], rank, critical[rank])
+		drawNode(b, points[rank], rank, critical[rank])
 	}
 	fmt.Fprintln(b, "</svg>")
 	return b.Flush()
 }
 
-// arrange finds the places of a subtree, children in the order of sending from
+// arrange finds the points of a subtree, children in the order of sending from
 // left to right.
-func (g *grown) arrange(rank int, places []place, leaves *int) {
+func (g *grown) arrange(rank int, points []point, leaves *int) {
 	m := &g.members[rank]
-	p := &places[rank]
+	p := &points[rank]
 	p.y = float64(pictureEdge + nodeRadius + m.level*levelHeight)
 	if len(m.children) == 0 {
 		p.x = float64(pictureEdge + *leaves*columnWidth + columnWidth/2)
@@ -65,18 +65,18 @@ func (g *grown) arrange(rank int, places []place, leaves *int) {
 		return
 	}
 	for _, c := range m.children {
-		g.arrange(c, places, leaves)
+		g.arrange(c, points, leaves)
 	}
-	p.x = (places[m.children[0]].x + places[m.children[len(m.children)-1]].x) / 2
+	p.x = (points[m.children[0]].x + points[m.children[len(m.children)-1]].x) / 2
 }
 
-func drawLine(w io.Writer, from, to place, number int, critical bool) {
+func drawLine(w io.Writer, from, to point, number int, critical bool) {
 	fmt.Fprintf(w, `<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s"/>`+"\n", from.x, from.y, to.x, to.y, colour(critical))
 	x, y := from.x+(to.x-from.x)*0.7, from.y+(to.y-from.y)*0.7
 	fmt.Fprintf(w, `<text x="%.1f" y="%.1f" font-size="9" fill="%s" stroke="white" stroke-width="3" paint-order="stroke">%d</text>`+"\n", x, y+3, colour(critical), number)
 }
 
-func drawNode(w io.Writer, at place, rank int, critical bool) {
+func drawNode(w io.Writer, at point, rank int, critical bool) {
 	fmt.Fprintf(w, `<circle cx="%.1f" cy="%.1f" r="%d" fill="white" stroke="%s"/>`+"\n", at.x, at.y, nodeRadius, colour(critical))
 	fmt.Fprintf(w, `<text x="%.1f" y="%.1f">%d</text>`+"\n", at.x, at.y+4, rank)
 }

@@ -59,17 +59,17 @@ func TestTextIsWhole(t *testing.T) {
 	}
 }
 
-// TestPicture: every node has a place of its own inside the picture.
+// TestPicture: every node has a point of its own inside the picture.
 func TestPicture(t *testing.T) {
 	g := grow(tree.Tree{Topology: tree.KNomial(3), N: 100, Root: 7}, speed{2, 1})
-	places, leaves := make([]place, g.N), 0
-	g.arrange(g.Root, places, &leaves)
+	points, leaves := make([]point, g.N), 0
+	g.arrange(g.Root, points, &leaves)
 	width := float64(leaves*columnWidth + 2*pictureEdge)
-	for i, p := range places {
+	for i, p := range points {
 		if p.x < nodeRadius || p.x > width-nodeRadius || p.y < nodeRadius {
 			t.Errorf("rank %d is at %v, outside", i, p)
 		}
-		for j, q := range places[:i] {
+		for j, q := range points[:i] {
 			if math.Hypot(p.x-q.x, p.y-q.y) < 2*nodeRadius {
 				t.Errorf("ranks %d and %d are both at %v", j, i, p)
 			}

@@ -6,21 +6,21 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Bounds of what waits without a place, that which waits for its list of members
-// included. One peer has three quarters of it at most, strangers together a quarter.
+// Bounds of the requests without an admission slot, including those that wait for their list
+// of members. One peer may have three quarters of them, strangers together a quarter.
 const (
-	minHeld      = 1024 // requests; more if MaxActive is more than a quarter of that
-	maxHeldBytes = 8 << 20
-	maxLevels    = 64 // that are told apart; deeper trees are chains
+	minHeld      = 1024    // requests; more if MaxActive is more than a quarter of that
+	maxHeldBytes = 8 << 20 // of their bodies
+	maxLevels    = 64      // numbers of levels that are distinguished; deeper trees are chains
 )
 
-// places is who has a place, and who waits for one.
+// admission is the admission slots, and the requests that wait for one, see hold.go.
 type admission struct {
-	taken  int
-	levels [maxLevels + 1]int32 // how many of them, without those of strangers, by levels
+	taken  int                  // slots in use
+	levels [maxLevels + 1]int32 // how many of these, without strangers' requests, by levels
 	lines  []*line
-	next   int  // line
-	freed  bool // in this step
+	next   int  // index of the line whose turn it is
+	freed  bool // a slot was freed in this step
 }
 
 // line is the held requests of one peer with the same number of levels, in order.
@@ -30,10 +30,10 @@ type line struct {
 	list   []*request
 }
 
-// levels is how many levels are told apart for a request.
+// levels returns the levels of a request's subtree, at most maxLevels.
 func (r *request) levels() int { return min(r.depth, maxLevels) }
 
-// mostHeld is how many requests of others may wait without a place.
+// mostHeld returns how many requests of other nodes may wait without a slot.
 func (c *Config) mostHeld() int { return max(4*c.MaxActive, minHeld) }
 
 // mayEnter reports whether one more request of a peer may wait here.
@@ -51,7 +51,7 @@ func (s share) leaves(requests int, bytes uint64, size int) bool {
 	return s.waiting < requests && s.body+uint64(size) <= bytes
 }
 
-// mayTake reports whether there is a place for a request.
+// mayTake reports whether there is a slot for a request.
 func (m *Machine) mayTake(r *request) bool {
 	most := m.cfg.MaxActive
 	switch {
@@ -63,12 +63,12 @@ func (m *Machine) mayTake(r *request) bool {
 	return true
 }
 
-// isLowest reports whether all requests that have a place have more levels below.
+// isLowest reports whether all requests that have a slot have more levels below.
 func (p *admission) isLowest(levels int) bool {
 	return !slices.ContainsFunc(p.levels[:levels+1], func(n int32) bool { return n > 0 })
 }
 
-// hold has a request wait for a place.
+// hold makes a request wait for a slot.
 func (m *Machine) hold(r *request) {
 	m.stats.Held++
 	r.phase = held
@@ -86,7 +86,7 @@ func (m *Machine) hold(r *request) {
 	m.tellHolding(r, true)
 }
 
-// grantSlot gives a request an admission slot, and has the service look at it.
+// grantSlot gives a request a slot, and calls the service for it.
 func (m *Machine) grantSlot(r *request) {
 	m.shares.charge(r.parent, r.stranger, share{active: 1, waiting: -1, body: -r.waits.body}, 1) // modulo 2^64
 	r.waits = share{active: 1}
@@ -104,7 +104,7 @@ func (m *Machine) grantSlot(r *request) {
 	m.begin(r)
 }
 
-// freeSlot takes note that a request of others is over.
+// freeSlot frees what a request of another node occupies.
 func (m *Machine) freeSlot(r *request) {
 	m.incoming--
 	m.shares.charge(r.parent, r.stranger, r.waits, -1)
@@ -120,7 +120,7 @@ func (m *Machine) freeSlot(r *request) {
 	}
 }
 
-// remove takes a request out of its line.
+// remove removes a request from its line.
 func (p *admission) remove(r *request) {
 	i := slices.IndexFunc(p.lines, func(l *line) bool { return l.peer == r.parent && l.levels == r.levels() })
 	l := p.lines[i]
@@ -133,7 +133,7 @@ func (p *admission) remove(r *request) {
 	}
 }
 
-// takeHeld gives places that are free to the first of each line in turn.
+// takeHeld gives free slots to the first request of each line in turn.
 func (m *Machine) takeHeld() {
 	p := &m.admission
 	for p.freed {

@@ -6,7 +6,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// admit lets a request in, if it comes from our parent in its tree, and once.
+// admit accepts a request that came from this node's parent in the request's tree, and that
+// is not a duplicate.
 func (m *Machine) admit(r *request, g *group) {
 	roster, l, s := m.locate(r, g)
 	if s != wire.OK {
@@ -25,7 +26,7 @@ func (m *Machine) admit(r *request, g *group) {
 	switch {
 	case !root.seen.add(h.Sequence):
 		m.stats.Replayed++
-		m.discard(r) // an answer would end the wait for the first one's
+		m.discard(r) // an answer would end the parent's wait for the answer to the first copy
 		return
 	case m.isUndecided(g, roster, r):
 		m.stats.Stale++
@@ -50,7 +51,8 @@ func (m *Machine) admit(r *request, g *group) {
 	m.grantSlot(r)
 }
 
-// locate finds this node's position in the tree of a request, or what is wrong with it.
+// locate finds this node's position in the tree of a request, or returns why the request is
+// refused.
 func (m *Machine) locate(r *request, g *group) (*wire.Membership, *layout, wire.Status) {
 	h, roster := &r.header, g.members
 	if roster.Rank(m.cfg.Self) < 0 {
@@ -84,7 +86,7 @@ func (m *Machine) locate(r *request, g *group) (*wire.Membership, *layout, wire.
 	return roster, l, wire.OK
 }
 
-// join makes a request one of a group.
+// join adds a request to a group.
 func (m *Machine) join(r *request, g *group, roster *wire.Membership, l *layout) {
 	if g.index < 0 {
 		g.tree, g.rank = r.header.Tree, g.members.Rank(m.cfg.Self)
@@ -96,7 +98,7 @@ func (m *Machine) join(r *request, g *group, roster *wire.Membership, l *layout)
 	r.group, r.roster, r.rank, r.depth = g, roster, l.rank, l.depth
 }
 
-// spawn makes the children of a request.
+// spawn initializes the children of a request.
 func (r *request) spawn(l *layout) {
 	r.children = slices.Grow(r.children[:0], len(l.children))
 	for _, c := range l.children {

@@ -6,13 +6,13 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// A broadcast to the live members needs all to agree on who they are. One that
-// does not answers ESTALE, for its subtree; the root then waits until the news
-// have spread and sends it again, to those who are alive then (SC-A20). That
-// is a broadcast of its own, with the sequence of the first attempt in its
-// header, by which members know what they have run.
+// A broadcast to the live members needs all of them to agree on which members are alive. A
+// member that disagrees answers ESTALE for its subtree. The root then waits until discovery
+// has converged, and sends the request again to the members that are alive then (SC-A20).
+// Each attempt is a broadcast of its own, with the sequence of the first attempt in its
+// header, from which members know whether they have run the request.
 
-// rest makes a root wait for another attempt, if there is reason to.
+// rest makes a root wait for another attempt, if members disagreed.
 func (m *Machine) rest(r *request) bool {
 	stale := slices.ContainsFunc(r.trailer, func(e wire.Missing) bool { return e.Status == wire.ESTALE })
 	if !r.root || !stale || r.header.Flags&wire.FlagSubset == 0 || r.aborted || r.exposed && !r.withdrawn || !r.mayRepeat() {
@@ -23,14 +23,13 @@ func (m *Machine) rest(r *request) bool {
 	return true
 }
 
-// mayRepeat reports whether another attempt can be. The first one's sequence
-// stays among those under way: members have to know it then.
+// mayRepeat reports whether another attempt is possible. The sequence of the first attempt
+// stays among those under way, so it has to be within the window of the members.
 func (r *request) mayRepeat() bool {
 	return r.attempts < maxAttempts && r.group.index >= 0 && r.group.hasRoom()
 }
 
-// again begins another attempt, unless the group has gone meanwhile, or there were
-// too many broadcasts.
+// again begins another attempt, unless the group has ended meanwhile or the window is full.
 func (m *Machine) again(r *request) {
 	if !r.mayRepeat() {
 		r.attempts = maxAttempts
@@ -65,7 +64,7 @@ func (m *Machine) again(r *request) {
 	m.schedule(r)
 }
 
-// preparedAgain sends it, if there are buffers for the replies.
+// preparedAgain sends another attempt, if the service has posted buffers for the replies.
 func (m *Machine) preparedAgain(r *request, s wire.Status) {
 	if r.aborted {
 		s = wire.ECANCELED

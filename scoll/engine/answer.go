@@ -5,8 +5,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// ran: incoming-request returned. With an error the module replies (SC-133), unless the
-// service does for those below it, before post-reply has returned too.
+// ran handles the return of incoming-request. After an error the module replies (SC-133),
+// unless the service replies for the members below before post-reply has returned too.
 func (m *Machine) ran(r *request, s wire.Status) {
 	if r.incoming != called {
 		m.stats.Late++
@@ -27,7 +27,7 @@ func (m *Machine) ran(r *request, s wire.Status) {
 	m.gather(r)
 }
 
-// posted: post-reply returned. At the root this is the end.
+// posted handles the return of post-reply, which ends the request at the root.
 func (m *Machine) posted(r *request) {
 	if r.post != called {
 		m.stats.Late++
@@ -46,8 +46,8 @@ func (m *Machine) posted(r *request) {
 	}
 }
 
-// answer sends a reply of the service. After an error of incoming-request it can only be
-// one for those below: this member is named beside it.
+// answer sends a reply of the service. After an error of incoming-request the reply can only
+// cover the members below: the trailer names this member.
 func (m *Machine) answer(r *request, in *Input) {
 	if r.root || r.phase != posting || r.answered || r.failed != wire.OK && in.Final && !in.Below || !in.Final && r.parts == wire.MaxParts-1 {
 		m.stats.Late++
@@ -65,8 +65,8 @@ func (m *Machine) answer(r *request, in *Input) {
 	}
 }
 
-// overdue: the service has not replied in time, or the request has come no
-// further. The module answers, just before the parent gives us up (SC-A28).
+// overdue answers in place of a service that has not replied in time, and for a request that
+// got stuck in an earlier phase, just before the parent's timeout (SC-A28).
 func (m *Machine) overdue(r *request) {
 	switch r.phase {
 	case mapping:
@@ -79,7 +79,7 @@ func (m *Machine) overdue(r *request) {
 		return
 	case held:
 		m.stats.HeldTooLong++
-		m.reject(r, wire.EMAXACTIVE) // nobody has run it
+		m.reject(r, wire.EMAXACTIVE) // no member of the subtree has run it
 		return
 	case preparing:
 		m.refuseFor(r, wire.ETIMEDOUT)
@@ -105,9 +105,8 @@ func (m *Machine) overdue(r *request) {
 	m.speak(r, wire.ETIMEDOUT)
 }
 
-// speak answers for the service, which does not and why: with the answers of the
-// children that fit, and the trailer. Of a request of the module alone OK is all that
-// there is to say.
+// speak answers in place of the service, with the reason, the kept answers of members below,
+// and the trailer. The answer to a request that concerns the module alone is just OK.
 func (m *Machine) speak(r *request, s wire.Status) {
 	switch {
 	case r.failed != wire.OK:
@@ -127,8 +126,8 @@ func (m *Machine) speak(r *request, s wire.Status) {
 	}
 }
 
-// tooMany reports whether the trailer is longer than a message has room for. Then the
-// answer is an error for the whole subtree: nothing of it counts.
+// tooMany reports whether the trailer does not fit a message. Then it has answered with an
+// error for the whole subtree, whose answers do not count.
 func (m *Machine) tooMany(r *request) bool {
 	if len(r.trailer) <= MaxTrailer {
 		return false
@@ -141,7 +140,7 @@ func (m *Machine) tooMany(r *request) bool {
 	return true
 }
 
-// sendUp sends a reply to the parent. The trailer rides on the last.
+// sendUp sends a part of the reply to the parent. The last part has the trailer.
 func (m *Machine) sendUp(r *request, u up, token any) {
 	u.part, u.at = r.parts, machine.Never
 	r.parts++
@@ -176,7 +175,7 @@ func (m *Machine) sendUp(r *request, u up, token any) {
 	})
 }
 
-// sendUpAgain tries replies again that could not be sent.
+// sendUpAgain retries parts of the reply that could not be sent.
 func (m *Machine) sendUpAgain(r *request) {
 	for i := range r.ups {
 		if u := &r.ups[i]; u.at <= m.now {
@@ -187,8 +186,8 @@ func (m *Machine) sendUpAgain(r *request) {
 	}
 }
 
-// sentUp: a reply has left, or cannot be sent. After some tries it is given up
-// (SC-138): the parent's time-out, or discovery, will notice.
+// sentUp handles a part of the reply that has left, or could not be sent. After maxTries it
+// gives the part up (SC-138): the parent has its timeout and discovery.
 func (m *Machine) sentUp(r *request, in *Input) {
 	for i := range r.ups {
 		u := &r.ups[i]
@@ -216,8 +215,9 @@ func (m *Machine) settle(r *request) {
 	}
 }
 
-// leave tells the service that the request is over, as soon as nobody touches
-// its buffers: no peer, and not its own incoming-request. The root was told by post-reply, unless buffers were busy then.
+// leave calls reply-out, which ends the request for the service, as soon as no peer and no
+// incoming-request uses its buffers. At the root post-reply was the end, unless buffers were
+// in use then.
 func (m *Machine) leave(r *request) {
 	busy := r.exposed && !r.withdrawn || r.incoming == called
 	if r.phase != closing {
@@ -241,7 +241,7 @@ func (m *Machine) leave(r *request) {
 	}
 }
 
-// finished: reply-out returned.
+// finished handles the return of reply-out.
 func (m *Machine) finished(r *request) {
 	if r.out == called {
 		m.end(r)
@@ -258,7 +258,7 @@ func (m *Machine) end(r *request) {
 	m.requests.drop(r)
 }
 
-// abort stops waiting for the children (SC-A21). What was sent runs on.
+// abort stops waiting for the children (SC-A21), which may go on running the request.
 func (m *Machine) abort(r *request) {
 	r.aborted = true
 	switch r.phase {
@@ -287,8 +287,8 @@ func (m *Machine) abort(r *request) {
 	}
 }
 
-// abandon ends the wait of a root for its own incoming-request. If that has not returned
-// when post-reply is called the root names itself, and buffers are in use until then.
+// abandon ends the wait of a root for its own incoming-request. If incoming-request has not
+// returned when post-reply is called, the root counts as unreached, and buffers stay in use.
 func (m *Machine) abandon(r *request, s wire.Status) {
 	if r.awaitsItself() {
 		r.abandoned = s

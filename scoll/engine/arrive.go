@@ -7,7 +7,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// arrive takes a request, or answers why not (collectives design, Broadcast Message 1-2).
+// arrive takes a request, or refuses it with a reason (collectives design, Broadcast Message
+// 1-2).
 func (m *Machine) arrive(in *Input) {
 	from, data := in.From, in.Data
 	switch wire.MagicOf(data) {
@@ -55,8 +56,8 @@ func (m *Machine) arrive(in *Input) {
 	m.enter(r)
 }
 
-// mayHear reports whether a message that is no request can be understood, and is signed as
-// it says and as it must be.
+// mayHear reports whether a message other than a request was parsed, and is signed as its
+// flag says and as this node requires.
 func (m *Machine) mayHear(in *Input, err error, signed bool) bool {
 	switch {
 	case err != nil:
@@ -69,7 +70,7 @@ func (m *Machine) mayHear(in *Input, err error, signed bool) bool {
 	return false
 }
 
-// admissible makes the checks that need no group.
+// admissible makes the checks that need no group, and returns OK or why the request is refused.
 func (m *Machine) admissible(from nid.NID, h *wire.RequestHeader, wall uint64) wire.Status {
 	service := m.services[h.Service]
 	destroys := h.Flags&(wire.FlagModule|wire.FlagLast) == wire.FlagModule|wire.FlagLast
@@ -96,8 +97,9 @@ func (m *Machine) admissible(from nid.NID, h *wire.RequestHeader, wall uint64) w
 	return wire.OK
 }
 
-// ahead refuses incarnations that no honest node can have, or one whose clock is far
-// ahead of ours. Of an out-of-band group Incarnation is something else.
+// ahead reports whether a request has an incarnation so far above the wall clock that no
+// node with a sane clock can have it. In the id of an out-of-band group Incarnation has
+// another meaning, and is not checked.
 func (m *Machine) ahead(from nid.NID, h *wire.RequestHeader, wall uint64) bool {
 	highest := h.RootIncarnation
 	if h.Flags&wire.FlagOOB == 0 {
@@ -111,8 +113,8 @@ func (m *Machine) ahead(from nid.NID, h *wire.RequestHeader, wall uint64) bool {
 	return true
 }
 
-// enter finds the group of a request, by asking the service or fetching the
-// list if need be.
+// enter finds the group of a request. It asks the service for the members of an out-of-band
+// group, and fetches a list that did not ride on the request.
 func (m *Machine) enter(r *request) {
 	h := &r.header
 	g := m.table.groups[keyOf(h.Group, h.Service)]
@@ -125,7 +127,7 @@ func (m *Machine) enter(r *request) {
 		m.ask(r)
 	case g != nil:
 		m.admit(r, g)
-	case h.Group.Creator == m.cfg.Self: // a group that we made is here
+	case h.Group.Creator == m.cfg.Self: // a group of this node would be in the table
 		m.stats.NoGroup++
 		m.reject(r, wire.ENOGROUP)
 	case h.ListSize > 0:
@@ -158,8 +160,8 @@ func (m *Machine) ask(r *request) {
 	m.emit(Effect{Kind: CallMap, ID: r.id, Service: r.header.Service, Group: r.header.Group})
 }
 
-// mapped is the answer. Another digest than the root's: the service is asked
-// once more, then the request is not forwarded (SC-93).
+// mapped takes the members of an out-of-band group from the service. If their digest differs
+// from the root's, the machine asks once more, and then refuses the request (SC-93).
 func (m *Machine) mapped(r *request, in *Input) {
 	switch {
 	case r.phase != mapping:
@@ -182,9 +184,9 @@ func (m *Machine) mapped(r *request, in *Input) {
 	}
 }
 
-// isListed reports whether a peer has as many requests here as one may whose lists
-// are being fetched from it. Nothing else keeps a stranger who does not let his be
-// fetched from holding all places, with what the service has not seen yet.
+// isListed reports whether a peer has as many requests here whose lists are being fetched
+// from it as one peer may have. Without this bound, a peer that never answers the GETs
+// could occupy the node with requests that no service has seen yet.
 func (m *Machine) isListed(from nid.NID) bool {
 	count := 0
 	if m.lists > 0 {
@@ -197,14 +199,14 @@ func (m *Machine) isListed(from nid.NID) bool {
 	return count >= max(m.cfg.MaxActive/4, 1)
 }
 
-// unlist takes note that the memory of a list of members is free.
+// unlist releases the memory that a fetched list of members was charged for.
 func (m *Machine) unlist(r *request) {
 	m.lists -= r.list
 	m.shares.charge(r.parent, r.stranger, share{fetch: r.list}, -1)
 	r.list = 0
 }
 
-// learn makes a regular group from the list of members.
+// learn creates a regular group from the list of members.
 func (m *Machine) learn(r *request, list []byte) {
 	members, err := m.parse(list)
 	switch {
@@ -228,14 +230,14 @@ func (m *Machine) learn(r *request, list []byte) {
 	}
 }
 
-// fresh makes the regular group of a request, which is not in the table yet.
+// fresh returns the regular group of a request, not yet added to the table.
 func (m *Machine) fresh(h *wire.RequestHeader, members *wire.Membership) *group {
 	g := m.table.fresh(keyOf(h.Group, h.Service), members)
 	g.stranger = m.hasStranger(members)
 	return g
 }
 
-// isKnownList reports whether another group has the list of members of a request's.
+// isKnownList reports whether another group has the same list of members as a request's.
 func (m *Machine) isKnownList(h *wire.RequestHeader) bool {
 	members := m.table.lists.of(h.Group.Digest)
 	return members != nil && members.Rank(h.Group.Creator) >= 0 && (h.List.Length == 0 || h.List.Length == uint64(members.Size()))

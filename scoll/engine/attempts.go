@@ -6,11 +6,10 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// What a member knows of the attempts of a broadcast to the live members, see
-// again.go: whichever of them comes first to it is run, and the others are
-// answered for with what came of that. Requests are attempts of one broadcast if they
-// say the same, too: a parent that makes up another one keeps no true one from being
-// run.
+// A member runs the first attempt of a broadcast to the live members that it gets (see
+// again.go), and answers later attempts with the result of that run. Requests count as
+// attempts of the same broadcast only if their payloads are equal, so that a parent that
+// forges an attempt cannot keep a genuine one from running.
 
 // isAttempt reports whether two requests over a group are attempts of one broadcast.
 func (r *request) isAttempt(roster *wire.Membership, o *request) bool {
@@ -19,8 +18,8 @@ func (r *request) isAttempt(roster *wire.Membership, o *request) bool {
 		bytes.Equal(o.body[o.header.ListSize:], r.body[r.header.ListSize:])
 }
 
-// attempts calls f for the other requests here that are attempts of the broadcast of
-// one.
+// attempts calls f for each other request at this node that is an attempt of the same
+// broadcast.
 func (m *Machine) attempts(g *group, roster *wire.Membership, r *request, f func(*request)) {
 	if g.inFlight == 0 || r.header.Flags&wire.FlagSubset == 0 {
 		return
@@ -32,8 +31,8 @@ func (m *Machine) attempts(g *group, roster *wire.Membership, r *request, f func
 	}
 }
 
-// isUndecided reports whether another attempt may yet be run or refused here. What
-// to say to this one is known later.
+// isUndecided reports whether another attempt may still be run or refused at this node, so
+// that the answer to this one is not known yet.
 func (m *Machine) isUndecided(g *group, roster *wire.Membership, r *request) (is bool) {
 	m.attempts(g, roster, r, func(o *request) {
 		is = is || o.incoming == notCalled && o.bulk == wire.OK && !o.answered
@@ -41,15 +40,15 @@ func (m *Machine) isUndecided(g *group, roster *wire.Membership, r *request) (is
 	return is
 }
 
-// remember notes that a request is run here.
+// remember records that this node runs a request.
 func (m *Machine) remember(r *request) {
 	if !r.root && r.header.Flags&wire.FlagSubset != 0 {
 		r.group.rootOf(r, r.roster, m.now).note(r.header.First, r.payloadSum())
 	}
 }
 
-// recall keeps a request from being run once more: it waits for the attempt that
-// runs, if one does, or fails as that did.
+// recall keeps a request from running again if an earlier attempt did: the request waits for
+// that run, or takes its status.
 func (m *Machine) recall(r *request) {
 	if r.header.Flags&wire.FlagSubset == 0 {
 		return
@@ -69,7 +68,7 @@ func (m *Machine) recall(r *request) {
 	})
 }
 
-// tellAttempts lets the other attempts know how running a request has ended.
+// tellAttempts passes the status of a run on to the other attempts.
 func (m *Machine) tellAttempts(r *request, s wire.Status) {
 	if r.root || r.repeated || r.bulk != wire.OK || r.header.Flags&wire.FlagSubset == 0 {
 		return

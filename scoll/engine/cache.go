@@ -7,24 +7,24 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// The table of groups is a cache with least-recently-used replacement. A group that
-// made room comes back when it is used again: an out-of-band one from the service that
-// maps it, a regular one from the parent, which sends the list once more when this
-// node answers ENOGROUP (see refused). A group stays while a request over it is under
-// way, while the service has a handle of it (see HoldGroup), if it was created here,
-// and if its service says so (Service.Pinned).
+// The table of groups is a cache with LRU replacement. A displaced group comes back when it
+// is used again: an out-of-band group from the service that maps it, a regular one from the
+// parent, which sends the list again when this node answers ENOGROUP (see refused). A group
+// stays while a request over it is under way, while the service has a handle of it (see
+// HoldGroup), if it was created here, and if its service asks for that (Service.Pinned).
 //
-// There are three caches, of which one takes no room from another but as it is said:
+// There are three caches. A group displaces groups of its own cache, with the exceptions
+// below:
 //
-//   - groups that requests of others brought: MaxGroups, with the strangers' among
-//     them. Strangers' groups go first
-//   - strangers' groups, see shares.go: a quarter of MaxGroups. Where all places are
-//     taken, a stranger's group takes that of another node's only if that one was not
-//     used for so long that nothing of its broadcasts can be on its way
-//   - out-of-band groups that broadcasts of this node brought, and pinned ones:
-//     MaxGroups more
+//   - groups that requests of other nodes brought: MaxGroups, including those of strangers.
+//     Strangers' groups are displaced first
+//   - groups of strangers, see shares.go: a quarter of MaxGroups. When the first cache is
+//     full, a stranger's group displaces another node's only if that one has been idle for
+//     so long that no message of its broadcasts can be under way
+//   - out-of-band groups that broadcasts of this node brought, and pinned ones: MaxGroups
+//     more
 //
-// In the first two a group goes of the node whose requests brought the most (max-min
+// The first two displace a group of the node whose requests brought the most (max-min
 // fairness): a node that floods this one displaces its own groups.
 
 // class is the cache that a group is in.
@@ -41,13 +41,13 @@ type lruState struct {
 	class      class
 	pinned     bool
 	holds      int     // handles that the service has
-	tick       uint64  // when it was used last
-	holder     *holder // who brought it
-	queue      *queue  // nil: it must not go
+	tick       uint64  // of the last use
+	holder     *holder // the node that brought it
+	queue      *queue  // nil: it must stay
 	prev, next *group  // in queue
 }
 
-// queue is groups that may go, the least recently used first.
+// queue lists groups that may be displaced, the least recently used first.
 type queue struct{ first, last *group }
 
 func (q *queue) push(g *group) {
@@ -75,7 +75,7 @@ func (q *queue) remove(g *group) {
 	p.queue, p.prev, p.next = nil, nil, nil
 }
 
-// holder is a node whose requests brought groups.
+// holder is a node whose requests brought groups to the cache.
 type holder struct {
 	id    nid.NID
 	at    int // in cache.holders
@@ -101,7 +101,7 @@ type cache struct {
 
 func (c *cache) init() { c.of = make(map[nid.NID]*holder) }
 
-// others is how many groups others brought.
+// others returns how many groups other nodes brought.
 func (c *cache) others() int { return c.groups[ofOthers] + c.groups[ofStrangers] }
 
 func (c *cache) add(g *group) {
@@ -139,7 +139,7 @@ func (c *cache) remove(g *group) {
 	c.holders = c.holders[:last]
 }
 
-// charge adds a group that was not created here to the cache, or takes it out.
+// charge adds a group that was not created here to the cache (sign 1), or takes it out (-1).
 func (t *table) charge(g *group, sign int) {
 	if g.lru.queue != nil {
 		g.lru.queue.remove(g)
@@ -155,7 +155,8 @@ func (t *table) charge(g *group, sign int) {
 	}
 }
 
-// touch makes a group the most recently used one, or one that must not go.
+// touch makes a group the most recently used one of its queue, or takes it out of the queue
+// if it must stay.
 func (t *table) touch(g *group) {
 	p := &g.lru
 	if p.queue != nil {
@@ -176,8 +177,8 @@ func (t *table) touch(g *group) {
 	}
 }
 
-// size is how many bytes of lists a group counts for. The list of an out-of-band group
-// is its service's.
+// size returns the bytes that the list of a group counts for. The list of an out-of-band
+// group belongs to its service and counts for nothing.
 func (g *group) size() uint64 {
 	if g.isOOB() {
 		return 0
@@ -185,8 +186,8 @@ func (g *group) size() uint64 {
 	return uint64(g.members.Size())
 }
 
-// HoldGroup keeps a group that the service has a handle of, until release is called as
-// Step is. nil: there is nothing to keep.
+// HoldGroup keeps a group that the service has a handle of, until release is called. Like
+// Step, release must not run at the same time as other methods. nil: the group is not here.
 func (m *Machine) HoldGroup(id wire.GroupID, service wire.ServiceID) (release func()) {
 	g := m.table.groups[keyOf(id, service)]
 	if g == nil {
@@ -200,7 +201,7 @@ func (m *Machine) HoldGroup(id wire.GroupID, service wire.ServiceID) (release fu
 	return func() { hold(-1) }
 }
 
-// unpin forgets the groups of a service that is no more.
+// unpin displaces the pinned groups of a service that was unregistered.
 func (m *Machine) unpin(service wire.ServiceID) {
 	for _, g := range slices.Clone(m.table.list) {
 		if g.key.service != service || !g.lru.pinned {

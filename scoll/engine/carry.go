@@ -7,16 +7,13 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// Where the module speaks for a service, which failed, was silent or was aborted, what
-// the children had answered to that service is not lost: it is passed on as it came,
-// unaggregated, and the parent's service gets it as if it came from children of its
-// own. For that a copy of the answers is kept at inner members while there is room:
-// what the parent takes, RequestHeader.Carry, which is some KiB for a whole request.
-// Answers for which there is no room are named, each with all that it stood for, as
-// ELOST.
+// When the module answers in place of a service that failed, was silent or was aborted, it
+// passes the answers of that service's children on, unaggregated, and the parent's service
+// gets them as if they came from its own children. For that, inner members keep a copy of
+// the answers, up to the size that the parent takes (RequestHeader.Carry), which is some KiB
+// for a whole request. Members whose answers do not fit are named in the trailer with ELOST.
 
-// makeRoom says for how many carried bytes there is room in a reply of each child that
-// has children.
+// makeRoom computes how many carried bytes a reply of each inner child may have.
 func (r *request) makeRoom() {
 	inner := 0
 	for i := range r.children {
@@ -27,7 +24,7 @@ func (r *request) makeRoom() {
 	r.room = uint16(min(int(r.header.Carry), maxRooms/max(inner, 1)))
 }
 
-// keep keeps a message of an answer that the service of this member is given.
+// keep keeps a copy of an answer that the service of this member gets, if there is room.
 func (r *request) keep(c wire.Carried, payload []byte) {
 	switch {
 	case r.root || r.header.Flags&wire.FlagModule != 0 || slices.Contains(r.lost, c.Rank):
@@ -38,13 +35,13 @@ func (r *request) keep(c wire.Carried, payload []byte) {
 	}
 }
 
-// lose takes note that an answer is lost if the service does not pass it on.
+// lose records that an answer will be lost if the service does not reply.
 func (r *request) lose(rank uint32) {
 	r.drop(func(c wire.Carried) bool { return c.Rank == rank })
 	r.lost = append(r.lost, rank)
 }
 
-// forget forgets answers that came from a child: they do not count.
+// forget discards the kept answers that came from a child, because they do not count.
 func (r *request) forget(c *child) {
 	if len(r.kept) == 0 && len(r.lost) == 0 {
 		return
@@ -54,7 +51,7 @@ func (r *request) forget(c *child) {
 	r.lost = slices.DeleteFunc(r.lost, isBelow)
 }
 
-// drop removes messages that were kept.
+// drop removes the kept messages for which f is true.
 func (r *request) drop(f func(wire.Carried) bool) {
 	left := r.kept[:0]
 	for rest := r.kept; len(rest) > 0; {
@@ -67,7 +64,7 @@ func (r *request) drop(f func(wire.Carried) bool) {
 	r.kept = left
 }
 
-// appendKept puts what was kept into the output, in the order of ranks and parts.
+// appendKept appends the kept messages to the output, in the order of ranks and parts.
 func (m *Machine) appendKept(r *request) Range {
 	type message struct {
 		wire.Carried
@@ -88,8 +85,7 @@ func (m *Machine) appendKept(r *request) Range {
 	return Range{begin, len(m.out.Buf)}
 }
 
-// nameLost names all whose answers are lost with that of the service: those that the
-// trailer does not name already.
+// nameLost adds the members whose answers are lost to the trailer, unless it has them.
 func (r *request) nameLost() {
 	if len(r.lost) == 0 {
 		return
@@ -111,7 +107,7 @@ func (r *request) nameLost() {
 	r.lost = r.lost[:0]
 }
 
-// named returns for each rank whether entries of a trailer name it.
+// named returns, by rank, which members a trailer has.
 func (r *request) named(trailer []wire.Missing) []bool {
 	set := make([]bool, r.roster.Len())
 	var below []int
@@ -126,10 +122,9 @@ func (r *request) named(trailer []wire.Missing) []bool {
 	return set
 }
 
-// spoken takes the word of a child's module, which speaks for its service: the trailer
-// names the child, and the answers that it carries are those of members below. They
-// take the place of parts that the service has sent: without a last one they do not
-// count.
+// spoken takes the reply of a child's module that answers in place of its service. The
+// trailer has to name the child, and the carried answers are those of members below. They
+// replace parts that the child's service has sent, which do not count without a last one.
 func (m *Machine) spoken(r *request, i int, h *wire.ReplyHeader, in *Input) bool {
 	c, before := &r.children[i], len(r.trailer)
 	if len(in.Carried) != int(h.Carried) || !m.merge(r, c, in.Trailer) {
@@ -158,16 +153,15 @@ func (m *Machine) spoken(r *request, i int, h *wire.ReplyHeader, in *Input) bool
 	return true
 }
 
-// mayCarry reports whether messages that a child's module carries are whole answers of
-// members below the child, each of which stands for itself and for others than the
-// trailer and the other answers do.
+// mayCarry reports whether the carried messages of a child are whole answers of members
+// below the child, and no member is covered twice by answers and trailer.
 func (r *request) mayCarry(c *child, trailer []wire.Missing, carried []byte) bool {
 	if len(carried) == 0 {
 		return true
 	}
 	shape, free := r.shape(), r.below(c.Rank)
-	free[c.Rank] = false                                                // its answer does not count
-	isNode := func(e wire.Missing) bool { return e.Scope == wire.Node } // whose answer may be of those below
+	free[c.Rank] = false                                                // the child itself has not answered
+	isNode := func(e wire.Missing) bool { return e.Scope == wire.Node } // its answer may cover members below
 	named := r.named(slices.DeleteFunc(slices.Clone(trailer), isNode))
 	before := wire.Carried{Last: true}
 	var below []int

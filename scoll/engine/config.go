@@ -14,7 +14,7 @@ const (
 	minBulkRate   = 100_000_000 // bytes per second
 	maxPayload    = 1 << 20
 	maxActive     = 1024
-	moduleTime    = time.Second // what members take to read a list, and busy ones to forget a group
+	moduleTime    = time.Second // for a member to read a list, or to forget a group while busy
 	maxMembers    = 131_072
 	maxGroups     = 8192
 	maxChildren   = 1024
@@ -22,7 +22,7 @@ const (
 	maxTries      = 3         // to send a message that cannot be sent
 	maxListSize   = 256 << 20 // of the lists that a member fetches at a time
 	maxTombstones = 4096
-	maxRooms      = 256 << 10 // bytes for what the children of a request carry
+	maxRooms      = 256 << 10 // bytes of carried answers of all children of a request
 )
 
 // Config configures a [Machine]. The zero value of a field means its default.
@@ -32,17 +32,30 @@ type Config struct {
 	// Incarnation is the number of this incarnation of the node, higher than that of
 	// any incarnation before. Required.
 	Incarnation uint64
-	// Estimates and bounds, see scoll.Config. MaxPayload is at most LNet's.
-	RTT, Guard                                    time.Duration
-	MinBulkRate, MaxPayload                       int
-	MaxActive, MaxMembers, MaxGroups, MaxChildren int
-	MaxTimeout, Propagation                       time.Duration
+	// RTT is the estimated round trip time of the network, and Guard the slack per level of
+	// the tree, see scoll.Config.
+	RTT, Guard time.Duration
+	// MinBulkRate is the least rate of bulk data, in bytes per second.
+	MinBulkRate int
+	// MaxPayload is the most that a message carries, in bytes; at most LNet's.
+	MaxPayload int
+	// MaxActive bounds the requests of other nodes that have an admission slot.
+	MaxActive int
+	// MaxMembers bounds the nodes of a group.
+	MaxMembers int
+	// MaxGroups bounds the cached groups of other nodes, see cache.go.
+	MaxGroups int
+	// MaxChildren bounds the children of this node in a tree of another root.
+	MaxChildren int
+	// MaxTimeout bounds the timeout of a broadcast.
+	MaxTimeout time.Duration
+	// Propagation is how long discovery takes to converge.
+	Propagation time.Duration
 
-	// Watched says that inputs tell who is alive: who was not said to be is
-	// dead. Otherwise everybody is alive.
+	// Watched says that Health inputs report which nodes are alive, and others count as
+	// dead. Otherwise all nodes count as alive.
 	Watched bool
-	// Signed says that messages are signed, as inputs say. All nodes are the same in
-	// that.
+	// Signed says that all nodes sign their messages. Inputs say which signatures verified.
 	Signed bool
 }
 
@@ -68,7 +81,7 @@ func orDefault[T int | time.Duration](value, byDefault T) T {
 	return value
 }
 
-// bulkTime is what bulk data of so many bytes takes per level, b in SC-A8.
+// bulkTime returns how long bulk data takes per level of the tree, b in SC-A8.
 func (c *Config) bulkTime(length uint64) time.Duration {
 	if length == 0 {
 		return 0
@@ -77,22 +90,21 @@ func (c *Config) bulkTime(length uint64) time.Duration {
 	return c.RTT + time.Duration(min(seconds, 3600)*float64(time.Second))
 }
 
-// childTimeout is how long a node waits for a child whose subtree has so many
-// levels: T(d) = d·(R + g + b) + (d-1)·(R + g) + P, from its sending on. The guard
-// g keeps a node's own time-out and its parent's apart: without it an answer that
-// names a mute leaf would come in the very instant in which the parent gives the
-// whole subtree up (SC-A8). The other R + g of each level above the leaves is for the
-// service there: so much is left to it after a child was given up, to aggregate and to
-// reply. P is the time that processing takes; subtrees work at the same time, so it
-// counts once.
+// childTimeout returns how long a node waits for a child whose subtree has depth levels:
+// T(d) = d·(R + g + b) + (d-1)·(R + g) + P after sending the request. The guard g separates a
+// node's timeout from its parent's: without it an answer that names a silent leaf would
+// arrive just when the parent gives the whole subtree up (SC-A8). The second R + g of each
+// level above the leaves is for the service there, to aggregate and to reply after a child
+// was given up. P is the processing time, which counts once because subtrees work in
+// parallel.
 func childTimeout(h *wire.RequestHeader, depth int, processing time.Duration) time.Duration {
 	return time.Duration(depth)*(h.RTT+h.Guard+h.BulkTime) + time.Duration(depth-1)*(h.RTT+h.Guard) + processing
 }
 
-// answerTimeout is how long the service of a member may take before the module
-// answers for it: a guard less than its parent waits, which counts from an RTT
-// earlier, both ways of the messages included (SC-A28). A leaf, which has no child to
-// wait for, has half of its guard to itself.
+// answerTimeout returns how long the service of a member may take before the module answers
+// in its place: a guard less than the parent's timeout, which started about an RTT earlier if
+// both directions are counted (SC-A28). A leaf, which waits for no child, has half of its
+// guard more.
 func answerTimeout(h *wire.RequestHeader, depth int) time.Duration {
 	guard := h.Guard
 	if depth == 1 {

@@ -2,7 +2,8 @@ package engine
 
 import "ulnet/scoll/wire"
 
-// roomForGroup makes room for one more group of others, or says what is full.
+// roomForGroup makes room for one more group of another node, or returns which limit is
+// reached.
 func (m *Machine) roomForGroup(g *group) wire.Status {
 	size, strangers := g.size(), g.lru.class == ofStrangers
 	if size > maxListSize || strangers && size > strangerBytes {
@@ -29,9 +30,8 @@ func (m *Machine) roomForGroup(g *group) wire.Status {
 	return wire.OK
 }
 
-// bring notes who a group is charged to: the node whose request is the first over it.
-// An out-of-band group that a stranger brought is charged to the first other node that
-// uses it.
+// bring charges a group to the node that sent the first request over it. An out-of-band
+// group that a stranger brought is charged to the first other node that uses it.
 func (m *Machine) bring(g *group, r *request) {
 	known, stranger := g.index >= 0, g.stranger || r.stranger
 	if known && (g.lru.class != ofStrangers || stranger) {
@@ -55,15 +55,15 @@ func (m *Machine) bring(g *group, r *request) {
 	}
 }
 
-// isPinned reports whether a group's service says that it stays. Others can make any
-// number of regular groups of a service, so that these are not.
+// isPinned reports whether a group's service asked for it to stay. Regular groups are never
+// pinned, because other nodes can create any number of them.
 func (m *Machine) isPinned(g *group) bool {
 	s := m.services[g.key.service]
 	return s != nil && s.pinned && g.isOOB()
 }
 
-// roomForOurs makes room for an out-of-band group that a broadcast of this node brings.
-// What is under way is this node's own doing, and not refused.
+// roomForOurs makes room for an out-of-band group that a broadcast of this node brings. It
+// never refuses: the groups in use are in use by this node's own broadcasts.
 func (m *Machine) roomForOurs() {
 	for c := &m.table.cache; c.groups[ofOurs] >= m.cfg.MaxGroups && c.ours.first != nil; {
 		m.displace(c.ours.first)
@@ -75,8 +75,8 @@ func (m *Machine) displace(g *group) {
 	m.table.displace(g, m.now+2*m.cfg.MaxTimeout)
 }
 
-// victim returns the group that makes room for another one, or nil. over says that it
-// is one of strangers, who have their share.
+// victim returns the group to displace for g, or nil. over says that the share of strangers
+// is used up, so that only their groups can be displaced.
 func (m *Machine) victim(g *group, tooMany, over bool) *group {
 	other := ofStrangers
 	if g.lru.class == ofStrangers {
@@ -97,20 +97,20 @@ func (m *Machine) victim(g *group, tooMany, over bool) *group {
 	return c.own
 }
 
-// isIdle reports whether a group was not used for so long that nothing of its
-// broadcasts can be on its way. nil was not.
+// isIdle reports whether a group was not used for so long that no message of its broadcasts
+// can be under way. It is false for nil.
 func (m *Machine) isIdle(g *group) bool { return g != nil && m.now-g.used >= 2*m.cfg.MaxTimeout }
 
-// candidates are the groups of a class that may go for another one, each the least
-// recently used: of all, of the node that holds the most, and of the one that brings
-// the other.
+// candidates are the groups of a class that may be displaced, each the least recently used:
+// of all nodes, of the node that holds the most (hog), and of the node that brings the new
+// group (own).
 type candidates struct {
 	oldest, hog, own *group
-	most, wanted     uint64 // that the two nodes hold, the other one included
+	most, wanted     uint64 // weight of the two nodes' groups; wanted includes the new group
 }
 
-// candidatesFor looks for them: with tooMany among all groups and by their number,
-// otherwise among those with lists and by the bytes of these.
+// candidatesFor returns the candidates. With tooMany it considers all groups and weighs them
+// by number, otherwise only groups with lists, by the bytes of these.
 func (m *Machine) candidatesFor(g *group, of class, tooMany bool) (c candidates) {
 	for _, h := range m.table.cache.holders {
 		part := &h.parts[of]
@@ -134,7 +134,7 @@ func (m *Machine) candidatesFor(g *group, of class, tooMany bool) (c candidates)
 	return c
 }
 
-// first is the least recently used group that may go.
+// first returns the least recently used group that may be displaced.
 func (p *part) first() *group {
 	a, b := p.oob.first, p.regular.first
 	if a == nil || b != nil && b.lru.tick < a.lru.tick {

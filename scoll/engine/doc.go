@@ -1,45 +1,44 @@
-// Package engine is the machine of server collectives (design document "Server
-// Collectives", here called the seed): what a node does with requests, replies and time.
-// Programs use package scoll, whose agent steps a machine for them. It is here for
-// simulators, and for research on the protocol.
+// Package engine is the protocol machine of server collectives, whose design is in
+// docs/spec/collectives.md. Programs use package scoll, whose agent steps a machine for
+// them. Simulators, and research on the protocol, step it themselves.
 //
-// This package is unstable: names and fields change with the protocol's needs, without
-// notice. What is sent does not, see package scoll/wire.
+// This package is unstable: names and fields change without notice. The format of messages
+// does not, see package scoll/wire.
 //
-// [Machine] is a machine.Machine that knows no clock, no network and no service. What it
-// wants done, calls of services included, are effects, and what comes of them are inputs:
+// [Machine] is a machine.Machine without clock, network and services. Its outputs are
+// effects, calls of services included, and its inputs are arrivals, and results of effects:
 //
 //	m := engine.New(engine.Config{Self: id, Incarnation: incarnation})
 //	m.Step(now, engine.Input{Kind: engine.Register, Service: 7}, &out)
 //	wake := m.Step(now, engine.Input{Kind: engine.Arrival, From: parent, Data: b}, &out)
 //	// do what out.Effects say
 //
-// # Where this is not the letter of the seed
+// # Differences from the design
 //
 //	order of children    deepest subtree first, see scoll/tree
-//	time-outs            d·(R+g+b)+P: a guard per level, see config.go
-//	trailer              every answer carries, beside what the service says, the
-//	                     members that are missing, so that the root's list is
-//	                     exact whatever services do
-//	silent services      are answered for by the module, by name
-//	digest mismatch      is answered, not dropped: nobody waits for it
-//	unknown groups       the sender that is told ENOGROUP sends that child the
-//	                     request again, with the list of members; the root need
-//	                     not repeat what others have run
-//	pipelined bulk data  a handle's option, off at first (Group.SetSegment): a
-//	                     request is forwarded before its bulk data is there, and
-//	                     parents tell children how much they have. Who gets no
-//	                     more tells parent and children; nobody below it has run
-//	                     the request, so that the list stays exact
-//	replayed requests    are dropped: an answer would end the one under way
-//	incarnations         end what earlier ones made when the node that has them says
-//	                     so, not when a message of another node does
+//	timeouts             d·(R+g+b)+P: a guard per level, see config.go
+//	trailer              every answer carries the list of missing members beside the
+//	                     service's payload, so that the root's list is exact
+//	                     whatever services do
+//	silent services      the module answers in their place, and names the member
+//	digest mismatch      is answered, not dropped, so that no node waits for a timeout
+//	unknown groups       a sender that gets ENOGROUP sends that child the request
+//	                     again, with the list of members; the root does not have
+//	                     to repeat the broadcast
+//	pipelined bulk data  an option of a handle, off by default (Group.SetSegment):
+//	                     a member forwards a request before it has all bulk data,
+//	                     and tells its children how much it has. A member that
+//	                     gets no more data tells its parent and its children; no
+//	                     member below it has run the request, so that the list
+//	                     stays exact
+//	replayed requests    are dropped: an answer would end the request under way
+//	incarnations         a later incarnation ends the state of earlier ones when the
+//	                     node itself confirms it, not when another node reports it
 //	signatures           keys that members share sign all messages (package keyring)
 //
 // # Bounds
 //
-// Requests have at most wire.MaxMessage bytes with all that rides on them. A node takes
-// Config.MaxActive requests of others at a time, of which each node that sends to it has a
-// share, and nodes on no list (Listed) have a bounded one together. What it knows of groups
-// is a cache of Config.MaxGroups of them.
+// A request has at most wire.MaxMessage bytes with everything. A node runs Config.MaxActive
+// requests of other nodes at a time; each sender has a share of these, and all unlisted
+// nodes (Listed) have a share together. Groups are kept in a cache of Config.MaxGroups.
 package engine

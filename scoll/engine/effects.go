@@ -8,26 +8,26 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// RequestID names a request that is under way at a node; it is never used again.
+// RequestID names a request at a node. It is never used again.
 type RequestID uint64
 
 // InputKind tells inputs apart.
 type InputKind uint8
 
-// The kinds of inputs, with the fields of [Input] that they use. Those that
-// begin with In answer an effect.
+// The kinds of inputs, with the fields of [Input] that they use. Those that begin with In
+// report the result of an effect.
 const (
 	Timer      InputKind = iota
-	Broadcast            // Broadcast: send one; its effect Began has Token
+	Broadcast            // Broadcast: send it; the effect Began has its Token
 	Arrival              // From, Data, Cut, Wall, Signed: a request arrived
 	Return               // From, Bits, Data (header), Payload or Carried, Trailer, Length (without a code), Cut, Signed: a reply arrived
-	Answer               // ID, Size, Final, Below, Status: the service replies; Final: for the last time; Below: without itself, and why
+	Answer               // ID, Size, Final, Below, Status: the service replies; Final: the last part; Below: for the members below alone, Status is the node's own
 	Abort                // ID
-	Register             // Service, OOB, Pinned: it exists, and maps out-of-band groups, which stay
+	Register             // Service, OOB, Pinned: a service exists; OOB: it maps out-of-band groups; Pinned: these stay
 	Unregister           // Service
 	Create               // Broadcast: of the group Group with Members
-	Health               // From, Alive, Lifetime: what discovery says
-	Listed               // Listed: which nodes are no strangers from now on; nil: all
+	Health               // From, Alive, Lifetime: news of discovery
+	Listed               // Listed: reports which nodes are listed from now on; nil: all are
 
 	InPreRequest // ID, Status, Timeout: the callback returned
 	InIncoming   // ID, Status
@@ -36,8 +36,8 @@ const (
 	InReplyOut   // ID
 	InMapped     // ID, Members or Status
 	InSent       // ID, Child (Upward: Part), Status: a message has left, or cannot be sent
-	InFetched    // ID, Status, Data (of a list): what was to be fetched is there
-	InProgress   // ID, There: the first bytes of what is fetched in segments are there
+	InFetched    // ID, Status, Data (of a list): a fetch has ended
+	InProgress   // ID, There: so many bytes of pipelined bulk data are here
 	InUntold     // ID, Child: a message of DoTell cannot be sent
 	InWithdrawn  // ID: all buffers of the request are free
 )
@@ -45,56 +45,56 @@ const (
 // Upward as Child says that a message goes to the parent.
 const Upward = -1
 
-// Input is what a [Machine] steps on; the zero value is the timer. Pointers and
-// slices are valid during Step, but for Members.
+// Input is what a [Machine] steps on; the zero value is the timer. Pointers and slices are
+// the caller's again after Step, except for Members.
 type Input struct {
-	Kind      InputKind
-	ID        RequestID
-	Child     int
-	Part      uint32
-	From      nid.NID
-	Bits      uint64
-	Status    wire.Status
-	Data      []byte
-	Trailer   []byte
-	Payload   []byte // of a service
-	Carried   []byte // answers that the child's module passes on
-	Length    int    // of a reply as it was sent
-	Cut       bool
-	Signed    bool // a code of a key that we have was verified
-	Final     bool
-	Below     bool
-	Alive     bool
-	OOB       bool
-	Pinned    bool
-	Size      int
-	There     uint64
-	Lifetime  uint64
-	Wall      uint64 // this node's wall clock in nanoseconds since 1970; 0: not known
-	Timeout   time.Duration
-	Service   wire.ServiceID
-	Members   *wire.Membership
-	Broadcast *Outgoing
-	Listed    func(nid.NID) bool // always says the same of a NID
+	Kind      InputKind          // selects the fields that are used
+	ID        RequestID          // of the request
+	Child     int                // index of a child, or Upward
+	Part      uint32             // number of a message of a reply, from 0
+	From      nid.NID            // sender, or the node that the input is about
+	Bits      uint64             // match bits of the reply
+	Status    wire.Status        // result of the effect
+	Data      []byte             // message, header, or list
+	Trailer   []byte             // of a reply, as it came
+	Payload   []byte             // of a service
+	Carried   []byte             // answers that the child's module passes on
+	Length    int                // of a reply as it was sent, in bytes
+	Cut       bool               // the message was longer than its buffer
+	Signed    bool               // a signature was verified
+	Final     bool               // the last part of a reply
+	Below     bool               // the reply does not cover this node
+	Alive     bool               // state of From
+	OOB       bool               // the service maps out-of-band groups
+	Pinned    bool               // its out-of-band groups stay in the cache
+	Size      int                // bytes of the service's reply
+	There     uint64             // bytes that are here, from the beginning
+	Lifetime  uint64             // how often From has died
+	Wall      uint64             // this node's wall clock, in ns since 1970; 0: not known
+	Timeout   time.Duration      // of the service at this node; 0: the root's
+	Service   wire.ServiceID     // to register or unregister
+	Members   *wire.Membership   // of an out-of-band group; the machine keeps it
+	Broadcast *Outgoing          // to send, or group to create
+	Listed    func(nid.NID) bool // a pure function
 	Token     any                // comes back with DoReply
 }
 
 // Outgoing describes a broadcast, or the creation of a group.
 type Outgoing struct {
-	Token      any // comes back with Began, Refused and Created
-	Group      wire.GroupID
-	Service    wire.ServiceID
+	Token      any              // comes back with Began, Refused and Created
+	Group      wire.GroupID     // to send to; set by Create without FlagModule
+	Service    wire.ServiceID   // that runs the request
 	Members    *wire.Membership // of an out-of-band group, and for Create
 	Tree       wire.Tree        // likewise
 	Flags      wire.Flags       // FlagLast, FlagModule, FlagOOB, FlagSubset
-	Payload    []byte
-	Bulk       uint64        // length of the bulk data
-	BulkSum    wire.Digest   // of these, with Config.Signed
-	Segment    uint32        // forward it in segments of this length; 0: when all is there
-	Processing time.Duration // estimate of how long services take
-	Carry      int           // bytes of answers that modules pass on in a message; 0: DefaultCarry; negative: none
-	Planned    wire.Digest   // with FlagSubset: of the members for whom buffers were posted
-	Status     wire.Status   // set by Create, like Group without FlagModule, and by Broadcast
+	Payload    []byte           // copied by Step
+	Bulk       uint64           // length of the bulk data in bytes
+	BulkSum    wire.Digest      // of the bulk data, with Config.Signed
+	Segment    uint32           // bytes of a segment of pipelined bulk data; 0: not pipelined
+	Processing time.Duration    // estimate of how long services take
+	Carry      int              // bytes of answers that modules pass on in a message; 0: DefaultCarry; negative: none
+	Planned    wire.Digest      // with FlagSubset: of the members for which buffers were posted
+	Status     wire.Status      // result, set by Create and Broadcast
 }
 
 // EffectKind tells effects apart.
@@ -109,71 +109,74 @@ const (
 	DoRefuse                      // To, Bits, Data: send a reply that no request waits for
 	DoUnpost                      // ID, Child: take the child's reply buffers back
 	DoExpose                      // ID, Bits, Members or bulk data: let children fetch it
-	DoFetch                       // ID, To, Bits, Length, Limit, Chunk, List: fetch a list, or bulk data, up to Limit; Segments: tell how far it is; Data: digest of bulk data, if it is not empty
+	DoFetch                       // ID, To, Bits, Length, Limit, Chunk, List: fetch a list, or bulk data, up to Limit; Segments: report progress; Data: digest of bulk data, if it is not empty
 	DoFetchMore                   // ID, Limit: the parent has more
-	DoTell                        // ID, Child, To, Data: send a child word of progress, or the parent (Upward) that the request is held
+	DoTell                        // ID, Child, To, Data: send a child a Progress, or the parent (Upward) a Hold
 	DoStop                        // ID: stop fetching
 	DoWithdraw                    // ID: take all buffers back, answer InWithdrawn
 	DoFree                        // ID: the request is over
 
-	Began          // ID, Token, Children: a broadcast of this node is a request now
-	Refused        // Token, Status: it never becomes one
+	Began          // ID, Token, Children: a broadcast of this node is under way
+	Refused        // Token, Status: it was refused
 	Created        // Token, Status: the group was created, or destroyed
 	CallPreRequest // ID, To (parent), Children, Members, Whole, Data (payload), Header, Again (CallIncoming will not follow); at the root before another attempt
 	CallIncoming   // ID, Status (of bulk data)
-	CallReply      // ID, Child, Rank (whose answer it is), Status, Collective, Part, Final, Length (of the payload), Passed: Data (the payload), Nodes, Entities
-	CallPostReply  // ID, Busy, Missing and Status (at the root): why it never left
+	CallReply      // ID, Child, Rank (that answers), Status, Collective, Part, Final, Length (of the payload), Passed: Data (the payload), Nodes, Entities
+	CallPostReply  // ID, Busy, Missing and Status (at the root): why it was never sent
 	CallReplyOut   // ID, Status
 	CallMap        // ID, Service, Group
 	WarnAhead      // To, Bits (an incarnation, 0: ours or one that we passed on), Status: this node refused To's request, or To refused ours, with EAHEAD
 )
 
-// Range is a part of one of an Output's buffers.
-type Range struct{ Begin, End int }
-
-// Effect is one thing that a step wants done.
-type Effect struct {
-	Kind       EffectKind
-	Final      bool
-	Own        bool
-	List       bool
-	Busy       bool
-	Collective bool
-	Again      bool
-	Segments   bool
-	Passed     bool // CallReply: an answer that the child's module carried
-	Status     wire.Status
-	Child      int
-	Rank       int
-	Room       int
-	Part       uint32
-	ID         RequestID
-	To         nid.NID
-	Bits       uint64
-	Length     uint64
-	Limit      uint64
-	Chunk      int // bytes of a GET
-	Token      any
-	Nodes      int
-	Entities   int
-	Data       Range
-	Trailer    Range
-	Carried    Range
-	Children   Range
-	Missing    Range
-	Members    *wire.Membership
-	Whole      *wire.Membership    // all members of the group, of which Members may be the live ones
-	Header     *wire.RequestHeader // valid until the effects are applied
-	Group      wire.GroupID
-	Service    wire.ServiceID
+// Range is the part [Begin, End) of one of an Output's buffers.
+type Range struct {
+	Begin int // index of the first element
+	End   int // index behind the last
 }
 
-// Output is what a [Machine] wants done, in order.
+// Effect is one thing that the caller of a step has to do.
+type Effect struct {
+	Kind       EffectKind          // selects the fields that are used
+	Final      bool                // the last part of a reply
+	Own        bool                // the payload is that of this node's service, see Token
+	List       bool                // about the list of members, not bulk data
+	Busy       bool                // buffers are in use until reply-out
+	Collective bool                // Status was reported by the child's module
+	Again      bool                // a retry, or another attempt of a request that has run here
+	Segments   bool                // report progress with InProgress
+	Passed     bool                // an answer that the child's module carried
+	Status     wire.Status         // OK, or the reason
+	Child      int                 // index of a child, or Upward
+	Rank       int                 // of the member that answers
+	Room       int                 // bytes for carried answers
+	Part       uint32              // number of a message of a reply, from 0
+	ID         RequestID           // of the request; 0: none
+	To         nid.NID             // receiver; the parent, or the node that a warning is about
+	Bits       uint64              // match bits
+	Length     uint64              // in bytes
+	Limit      uint64              // bytes that can be fetched so far
+	Chunk      int                 // bytes of a GET
+	Token      any                 // that of the input
+	Nodes      int                 // that an error stands for, or that a reply may name
+	Entities   int                 // on these nodes
+	Data       Range               // of Output.Buf
+	Trailer    Range               // of Output.Buf
+	Carried    Range               // of Output.Buf
+	Children   Range               // of Output.Children
+	Missing    Range               // of Output.Missing
+	Members    *wire.Membership    // nodes of the tree
+	Whole      *wire.Membership    // all members of the group, of which Members may be the live ones
+	Header     *wire.RequestHeader // valid until the effects are applied
+	Group      wire.GroupID        // that was created, or is to be mapped
+	Service    wire.ServiceID      // that maps it
+}
+
+// Output is the result of a step. The caller reuses it, with Reset.
 type Output struct {
-	Effects  []Effect
-	Buf      []byte
-	Children []tree.Child
-	Missing  []wire.Missing // each with the scope Node
+	Effects  []Effect       // to be applied in order
+	Buf      []byte         // bytes that effects refer to
+	Children []tree.Child   // children that effects refer to
+	Missing  []wire.Missing // members that effects refer to, each with the scope Node
 }
 
 // Reset empties o and keeps its memory.

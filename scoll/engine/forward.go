@@ -50,8 +50,8 @@ func (m *Machine) start(r *request) {
 	}
 }
 
-// expose takes match bits for a request, and lets children fetch under them
-// what they have to.
+// expose allocates match bits for a request, and exposes under them the data that children
+// have to fetch.
 func (m *Machine) expose(r *request) {
 	r.bits = m.bits
 	m.bits += 2
@@ -70,8 +70,8 @@ func (m *Machine) exposeList(r *request) {
 	m.emit(Effect{Kind: DoExpose, ID: r.id, Bits: r.bits + 1, Members: r.group.members, List: true})
 }
 
-// frame makes the message for the children: what came, with our own match bits
-// (SC-157). listed adds the list of members.
+// frame builds the message for the children: the request as it came, with this node's match
+// bits (SC-157). listed adds the list of members.
 func (m *Machine) frame(r *request, listed bool) Range {
 	h, body := r.header, r.body
 	h.ReplyBits, h.Carry = r.bits, r.room
@@ -109,7 +109,7 @@ func (m *Machine) send(r *request, i int, frame Range) {
 	}
 	c.state, c.held, c.word, c.words = waiting, false, 0, 0
 	if m.await(r, c, m.now+max(childTimeout(&h, c.Depth, r.processing), 1)); r.pipe.loading {
-		c.at = machine.Never // it cannot be done before we have all, see loaded
+		c.at = machine.Never // it cannot finish before this node has all data, see loaded
 	}
 	e := Effect{Kind: DoSend, ID: r.id, Child: i, To: r.roster.NID(c.Rank), Bits: r.bits, Nodes: c.Size, Data: frame}
 	if c.Size > 1 {
@@ -121,8 +121,8 @@ func (m *Machine) send(r *request, i int, frame Range) {
 	}
 }
 
-// sent: a message has left, or cannot be sent. That is a local failure, which
-// may pass: it is tried again (SC-A22).
+// sent handles a message that has left, or could not be sent. Since the failure is local and
+// may pass, the machine retries (SC-A22).
 func (m *Machine) sent(r *request, in *Input) {
 	if in.Child == Upward {
 		m.sentUp(r, in)
@@ -146,12 +146,12 @@ func (m *Machine) sent(r *request, in *Input) {
 	m.schedule(r)
 }
 
-// backOff is how long a message that cannot be sent waits.
+// backOff returns how long to wait before the next try to send: it doubles with each try.
 func (r *request) backOff(tries uint8) time.Duration {
 	return max(r.header.Guard/8, time.Millisecond) << tries
 }
 
-// fail ends the wait for a child: its subtree is missing (SC-139).
+// fail ends the wait for a child and records its subtree as missing (SC-139).
 func (m *Machine) fail(r *request, i int, s wire.Status) {
 	c := &r.children[i]
 	if c.state != unsent {
@@ -164,7 +164,7 @@ func (m *Machine) fail(r *request, i int, s wire.Status) {
 	m.report(r, i, Effect{Status: s, Rank: c.Rank, Final: true})
 }
 
-// report tells the service of a child's reply, or of an error instead.
+// report calls the service for a child's reply, or for an error in place of one.
 func (m *Machine) report(r *request, i int, e Effect) {
 	if r.header.Flags&wire.FlagModule != 0 {
 		return
@@ -177,7 +177,7 @@ func (m *Machine) report(r *request, i int, e Effect) {
 	m.emit(e)
 }
 
-// schedule finds out when a request wants to be looked at.
+// schedule sets the time at which the machine has to look at a request.
 func (m *Machine) schedule(r *request) {
 	at := machine.Never
 	if !r.root && !r.answered || r.awaitsItself() {
@@ -203,7 +203,7 @@ func (m *Machine) schedule(r *request) {
 	m.requests.setWake(r, at)
 }
 
-// expire looks at the requests whose time has come.
+// expire looks at the requests whose time is due.
 func (m *Machine) expire() {
 	for len(m.requests.heap) > 0 && m.requests.heap[0].at <= m.now {
 		m.look(m.requests.heap[0])
@@ -255,7 +255,7 @@ func (m *Machine) lookAtChildren(r *request) {
 	}
 }
 
-// forgetSequence notes that one of our broadcasts over a group is over.
+// forgetSequence removes a broadcast of this node that is over.
 func (g *group) forgetSequence(n uint64) {
 	if i := slices.Index(g.busy, n); i >= 0 {
 		g.busy = slices.Delete(g.busy, i, i+1)

@@ -8,8 +8,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// groupKey finds a group: out-of-band ones without the digest, which changes
-// with the membership.
+// groupKey is the key of a group in the table. That of an out-of-band group has no digest,
+// because the digest changes with the membership.
 type groupKey struct {
 	id      wire.GroupID
 	service wire.ServiceID
@@ -29,18 +29,18 @@ type group struct {
 	tree     wire.Tree
 	index    int           // in table.list
 	rank     int           // ours among members, or -1
-	creator  bool          // we made it
-	stranger bool          // a member is one, see shares.go
-	parent   nid.NID       // whose request brought it
+	creator  bool          // this node created it
+	stranger bool          // a member is a stranger, see shares.go
+	parent   nid.NID       // the node whose request brought it
 	creating bool          // the creation is under way
-	complete bool          // all members know it, as far as we know
-	last     bool          // it goes with the last request
+	complete bool          // all members know it, as far as this node knows
+	last     bool          // it ends with the last request
 	inFlight int           // requests
 	bytes    uint64        // of the list, while it is in the table
-	used     time.Duration // when the latest request of others came
-	sequence uint64        // of our latest broadcast
-	busy     []uint64      // of our broadcasts that are under way, ascending
-	waiting  []*request    // those that are not, yet, in order
+	used     time.Duration // when the latest request of another node came
+	sequence uint64        // of this node's latest broadcast
+	busy     []uint64      // sequences of this node's broadcasts under way, ascending
+	waiting  []*request    // this node's broadcasts that were not sent yet, in order
 	pace     pace
 	roots    []rootState
 	layout   layout
@@ -51,7 +51,7 @@ type group struct {
 // isOOB reports whether a group is an out-of-band one.
 func (g *group) isOOB() bool { return !g.key.id.Creator.IsValid() }
 
-// layout keeps the children of this node in a tree (SC-155).
+// layout caches this node's parent and children in a tree (SC-155).
 type layout struct {
 	roster   *wire.Membership
 	tree     wire.Tree
@@ -62,7 +62,7 @@ type layout struct {
 	children []tree.Child
 }
 
-// spread returns our place in the tree of a roster with a root.
+// spread returns the layout of the node with a rank in the tree of a roster.
 func (g *group) spread(roster *wire.Membership, t wire.Tree, root, rank int) *layout {
 	l := &g.layout
 	if l.roster == roster && l.tree == t && l.root == root && l.rank == rank {
@@ -78,14 +78,14 @@ func (g *group) spread(roster *wire.Membership, t wire.Tree, root, rank int) *la
 	return l
 }
 
-// shape is the tree of a request.
+// shape returns the tree of a request.
 func (r *request) shape() tree.Tree {
 	topology, _ := r.header.Tree.Topology()
 	return tree.Tree{Topology: topology, N: r.roster.Len(), Root: int(r.header.Root)}
 }
 
-// table is the groups of a node, tombstones of those that have ended, and ghosts of
-// those that made room for others.
+// table is the groups of a node, tombstones of groups that have ended, and ghosts of groups
+// that were displaced.
 type table struct {
 	groups     map[groupKey]*group
 	list       []*group
@@ -95,9 +95,9 @@ type table struct {
 	next       uint64 // index of the next group
 	tombstones graveyard
 	ghosts     graveyard
-	// sequence is the highest number of a broadcast of ours over a group that is
-	// gone. One that comes back goes on from there: others may not have forgotten
-	// it, and would take lower numbers for replays.
+	// sequence is the highest sequence of this node's broadcasts over groups that left the
+	// table. A group that comes back continues from there: members may remember it, and
+	// would take lower sequences for replays.
 	sequence uint64
 }
 
@@ -108,7 +108,7 @@ func (t *table) init(s *shares) {
 	t.cache.init()
 }
 
-// fresh returns a group that is not in the table, with what a ghost knows of it.
+// fresh returns a group that is not in the table yet, with the roots that its ghost has.
 func (t *table) fresh(key groupKey, members *wire.Membership) *group {
 	return &group{key: key, index: -1, members: members, roots: t.ghosts.roots(key)}
 }
@@ -125,7 +125,7 @@ func (t *table) add(g *group) {
 	t.touch(g)
 }
 
-// remove ends a group. Requests that are under way keep what they need.
+// remove takes a group out of the table. Requests under way keep what they need.
 func (t *table) remove(g *group) {
 	if g.index < 0 {
 		return
@@ -144,7 +144,7 @@ func (t *table) remove(g *group) {
 	}
 }
 
-// bury ends a group and remembers that it is gone (SC-A12).
+// bury ends a group and leaves a tombstone (SC-A12).
 func (t *table) bury(g *group, until time.Duration) {
 	if g.index >= 0 {
 		t.remove(g)
@@ -152,8 +152,8 @@ func (t *table) bury(g *group, until time.Duration) {
 	}
 }
 
-// displace takes a group out of the table, and remembers for a while which requests
-// have been run over it: the group itself comes back when it is used.
+// displace takes a group out of the table and leaves a ghost, which remembers for a while
+// which requests have run over it. The group comes back when it is used.
 func (t *table) displace(g *group, until time.Duration) {
 	if g.index >= 0 {
 		t.remove(g)
@@ -161,7 +161,7 @@ func (t *table) displace(g *group, until time.Duration) {
 	}
 }
 
-// forget ends tombstones and ghosts whose time is over.
+// forget removes tombstones and ghosts that have expired.
 func (t *table) forget(now time.Duration) {
 	t.tombstones.forget(now)
 	t.ghosts.forget(now)
@@ -169,9 +169,8 @@ func (t *table) forget(now time.Duration) {
 
 func (t *table) wake() time.Duration { return min(t.tombstones.wake(), t.ghosts.wake()) }
 
-// release notes that a request over a group is over. An out-of-band group is its
-// service's and may be used again at once: what is known of it is forgotten, if
-// nobody else uses it, and it leaves no tombstone.
+// release ends a request's use of a group. An out-of-band group belongs to its service, which
+// may use it again at once: after the last request it leaves the table without a tombstone.
 func (m *Machine) release(g *group, last bool) {
 	g.inFlight--
 	m.table.touch(g)

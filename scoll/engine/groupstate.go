@@ -7,19 +7,19 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// GroupState is what a node knows of a group.
+// GroupState is the state of a group at a node.
 type GroupState struct {
-	ID       wire.GroupID
-	Service  wire.ServiceID
-	Nodes    int
-	Entities int
-	Tree     wire.Tree
-	Creator  bool // it was made here
-	Complete bool // made here, and all members know it
-	InFlight int  // broadcasts at this node
+	ID       wire.GroupID   // the same on all members
+	Service  wire.ServiceID // that the group is for
+	Nodes    int            // number of members
+	Entities int            // on all members
+	Tree     wire.Tree      // type and K
+	Creator  bool           // this node created it
+	Complete bool           // this node created it, and all members know it
+	InFlight int            // broadcasts at this node
 }
 
-// Groups lists the groups in the order of their creator, then their number.
+// Groups lists the groups, sorted by creator and then by number.
 func (m *Machine) Groups() []GroupState {
 	list := make([]GroupState, 0, len(m.table.list))
 	for _, g := range m.table.list {

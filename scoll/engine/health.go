@@ -8,10 +8,10 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// health is what discovery said of other nodes.
+// health is what discovery has reported of other nodes.
 type health struct {
 	known map[nid.NID]vital
-	epoch uint64 // changes with every change of who is alive
+	epoch uint64 // rises with every change of the live nodes
 }
 
 type vital struct {
@@ -21,14 +21,14 @@ type vital struct {
 
 func (h *health) init() { h.known, h.epoch = make(map[nid.NID]vital), 1 }
 
-// isDead reports whether a node was said to be dead.
+// isDead reports whether discovery has reported a node dead.
 func (h *health) isDead(id nid.NID) bool {
 	v, ok := h.known[id]
 	return ok && !v.alive
 }
 
-// isAlive reports whether a node can be sent to: with Config.Watched, who was
-// said to be alive.
+// isAlive reports whether a node can be sent to: with Config.Watched, a node that discovery
+// has reported alive, otherwise any that it has not reported dead.
 func (m *Machine) isAlive(id nid.NID) bool {
 	if id == m.cfg.Self {
 		return true
@@ -37,9 +37,9 @@ func (m *Machine) isAlive(id nid.NID) bool {
 	return v.alive || !ok && !m.cfg.Watched
 }
 
-// healthChanged takes what discovery says. A death ends the waits for the node
-// at once, and the groups that it made before (SC-101, SC-137). One that was
-// missed shows in the number of its deaths.
+// healthChanged takes news of discovery. A death ends the waits for the node at once, and
+// the groups that it created (SC-101, SC-137). The number of deaths reveals a death that
+// discovery did not report.
 func (m *Machine) healthChanged(in *Input) {
 	before, known := m.health.known[in.From]
 	now := vital{in.Alive, in.Lifetime}
@@ -54,7 +54,7 @@ func (m *Machine) healthChanged(in *Input) {
 	}
 }
 
-// endWaits gives a child up, wherever it is waited for since an instant or longer.
+// endWaits gives a child up in all requests that were sent on at since or before.
 func (m *Machine) endWaits(id nid.NID, s wire.Status, since time.Duration) {
 	for _, r := range m.requests.slots {
 		if r.phase != running || r.since > since {
@@ -73,7 +73,7 @@ func (m *Machine) endWaits(id nid.NID, s wire.Status, since time.Duration) {
 	}
 }
 
-// endGroups removes groups of others.
+// endGroups removes groups that other nodes created.
 func (m *Machine) endGroups(which func(*group) bool) {
 	for _, g := range slices.Clone(m.table.list) {
 		if !g.creator && which(g) {
@@ -109,8 +109,7 @@ func (m *Machine) liveRoster(g *group) *wire.Membership {
 	return roster
 }
 
-// appendDead appends the members that are not alive. It is quick when there was
-// no change since they all were.
+// appendDead appends the members that are not alive. It is quick when all of them are.
 func (m *Machine) appendDead(dead []nid.NID, g *group) []nid.NID {
 	if m.liveRoster(g) == g.members {
 		return dead

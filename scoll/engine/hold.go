@@ -8,32 +8,32 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// Holding. MaxActive requests of others have a place at a member: their service is
-// called, and they are forwarded. What comes beyond that is held here: it is looked at
-// as far as the module can (its sender, its group, whether it came before) and waits for
-// a place. Nothing of it has run until then, here or below.
+// Holding: a member has MaxActive admission slots for requests of other nodes. The machine
+// calls the service for a request with a slot, and forwards it. Further requests are held:
+// the machine checks their sender, their group, and that they are no duplicates, and then
+// they wait for a slot. Until then no member of the subtree runs them.
 //
-//   - A line is what one peer sent with the same number of levels below: so the requests
-//     of one root over one group keep their order. Lines get places in turn.
-//   - A request with fewer levels below than all that have a place gets one beyond
+//   - A line has the held requests of one peer with the same number of levels below, so that
+//     the requests of one root over one group keep their order. Lines get slots in turn.
+//   - A request with fewer levels below than all requests with slots gets one beyond
 //     MaxActive. Otherwise two members that are each other's child, in the trees of two
-//     roots, could wait for each other with all their places: requests wait for those
-//     with fewer levels only, and a leaf waits for none.
-//   - The parent is told, and its parent, up to the root (see Hold): their time-outs count
-//     from the instant at which there is a place. A header says how long a member may hold
-//     a request; what is held for longer is refused with EMAXACTIVE. So a node gives up a child
-//     of d levels after T(d) and d times that at the latest, whatever children say.
-//   - A parent of an earlier version does not understand that, and forwards 0 as the time.
-//     Then a request is held within T of the parent, and its service has what is left.
+//     roots, could deadlock, each waiting for the other with all its slots. With this rule
+//     requests wait only for requests with fewer levels, and a leaf waits for none.
+//   - The member tells its parent, which tells its own, up to the root (see wire.Hold), and
+//     their timeouts restart when there is a slot. The header bounds how long a member may
+//     hold a request; then it refuses the request with EMAXACTIVE. So a node gives up a child
+//     of d levels after T(d) plus d times that bound at the latest, whatever children say.
+//   - A parent of an earlier version does not understand Hold, and forwards 0 as the bound.
+//     Then a member holds a request within T of the parent, and its service has the rest.
 
-// How long a member may hold a request: a multiple of what it takes at one level, as
-// those before it take as long.
+// How long a member may hold a request: a multiple of the timeout of one level, because the
+// requests before it take as long each.
 const (
 	holdFactor = 4
 	leastHold  = 5 * time.Second
 )
 
-// holding is what the parent was told of a request.
+// holding is the latest Hold that this node has sent to the parent of a request.
 type holding struct {
 	number uint64
 	held   bool
@@ -41,7 +41,7 @@ type holding struct {
 	at     time.Duration // of the next try
 }
 
-// tellHolding tells the parent that a request is held, or no more.
+// tellHolding tells the parent that a request is held, or not any more.
 func (m *Machine) tellHolding(r *request, is bool) {
 	if r.header.Hold == 0 {
 		return
@@ -58,7 +58,8 @@ func (m *Machine) sayHolding(r *request) {
 	m.emit(Effect{Kind: DoTell, ID: r.id, Child: Upward, To: r.parent, Data: Range{begin, len(m.out.Buf)}})
 }
 
-// untoldUp: the parent could not be told. After some tries it runs into its time-out.
+// untoldUp handles a Hold that could not be sent. After maxTries the machine gives it up, and
+// the parent runs into its timeout.
 func (m *Machine) untoldUp(r *request) {
 	if r.answered || r.told.at != machine.Never {
 		return
@@ -71,7 +72,7 @@ func (m *Machine) untoldUp(r *request) {
 	m.schedule(r)
 }
 
-// sayAgain tells the parent again.
+// sayAgain retries a Hold.
 func (m *Machine) sayAgain(r *request) {
 	if r.told.at <= m.now && !r.answered {
 		m.stats.Retries++
@@ -79,7 +80,7 @@ func (m *Machine) sayAgain(r *request) {
 	}
 }
 
-// heardOfHolding takes a child's word.
+// heardOfHolding takes a Hold of a child.
 func (m *Machine) heardOfHolding(in *Input) {
 	w, err := wire.ParseHold(in.Data)
 	if !m.mayHear(in, err, w.Signed) {
@@ -97,7 +98,7 @@ func (m *Machine) heardOfHolding(in *Input) {
 	}
 	c := &r.children[i]
 	if c.words++; c.state != waiting || w.Number <= c.word || c.words > 2*c.Size || r.header.Hold == 0 {
-		m.stats.Late++ // each node below holds the request once at most
+		m.stats.Late++ // each node below holds the request at most once
 		return
 	}
 	if c.word, c.held = w.Number, w.Held; c.at != machine.Never { // else see loaded
@@ -110,8 +111,8 @@ func (m *Machine) heardOfHolding(in *Input) {
 	m.schedule(r)
 }
 
-// await says until when a child is waited for that holds nothing, and so how long it may
-// hold the request.
+// await sets the timeout of a child that does not hold the request, and the deadline that
+// also covers the time for which its subtree may hold it.
 func (m *Machine) await(r *request, c *child, at time.Duration) {
 	c.at, c.until = at, at+m.holdTime(&r.header, c.Depth)
 	if c.held {
@@ -119,12 +120,13 @@ func (m *Machine) await(r *request, c *child, at time.Duration) {
 	}
 }
 
-// patience is how long a member may hold a request: what the root puts into the header.
+// patience returns how long a member may hold a request: the root puts it into the header.
 func patience(h *wire.RequestHeader) time.Duration {
 	return min(max(holdFactor*childTimeout(h, 1, h.Processing), leastHold), wire.MaxHold)
 }
 
-// holdTime is how long a request may be held in a subtree of so many levels in all.
+// holdTime returns how long the members of a subtree of so many levels may hold a request in
+// all.
 func (m *Machine) holdTime(h *wire.RequestHeader, levels int) time.Duration {
 	if h.Hold == 0 {
 		return 0
@@ -132,8 +134,8 @@ func (m *Machine) holdTime(h *wire.RequestHeader, levels int) time.Duration {
 	return min(time.Duration(levels)*(h.Hold+h.RTT), m.cfg.MaxTimeout)
 }
 
-// relay tells the parent whether one of the children holds the request, if that has
-// changed; at the root it slows down what follows.
+// relay tells the parent whether a child holds the request, if that has changed. At the root
+// it slows down the following broadcasts instead.
 func (m *Machine) relay(r *request) {
 	below := slices.ContainsFunc(r.children, func(c child) bool { return c.state == waiting && c.held })
 	if below == r.heldBelow {
@@ -154,8 +156,8 @@ func (m *Machine) relay(r *request) {
 	}
 }
 
-// limitFromNow is when the module answers for the service, if the time of the service
-// begins now.
+// limitFromNow returns when the module answers in place of the service, if the service's
+// time begins now.
 func (m *Machine) limitFromNow(r *request) time.Duration {
 	h, levels := &r.header, r.depth
 	if root := int(h.Root); r.isPipelined() && r.pipe.known < h.Bulk.Length {

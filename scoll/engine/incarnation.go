@@ -9,46 +9,45 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// Incarnations. A request names two: that of its root and that of the creator of
-// its group. Unless the node in question sent the request itself, they are hearsay:
-// any node that a request passes may have written them. So
+// A request names two incarnations: that of its root and that of the creator of its group.
+// Unless the node in question sent the request itself, they are hearsay: any node on the way
+// may have written them. So
 //
-//   - an incarnation that a node tells of itself, on its own connection, is recorded
-//     here; requests of an earlier one are refused with EREBOOT
-//   - an incarnation that another node tells is used for that request only. If it is
-//     later than one that this node keeps state of, the owner is asked (see Identity);
-//     its answer ends the state of earlier ones
-//   - an incarnation far above the wall clock is refused with EAHEAD: accepted, it
-//     would stand above all that an honest node can have
+//   - the machine records an incarnation that a node tells of itself, on its own connection,
+//     and refuses requests of an earlier one with EREBOOT
+//   - it uses an incarnation that another node tells for that request only. If it is later
+//     than one for which this node keeps state, the machine asks the owner (see
+//     wire.Identity), whose answer ends the state of earlier incarnations
+//   - it refuses an incarnation far above the wall clock with EAHEAD: once recorded, it
+//     would be above all that an honest node can have
 
-// IncarnationSlack is how far an incarnation, in nanoseconds since 1970, may be above
-// a member's wall clock. Clocks that are further apart keep nodes from working with
-// each other.
+// IncarnationSlack bounds how far an incarnation, in nanoseconds since 1970, may be above a
+// member's wall clock. Nodes whose clocks differ by more cannot work with each other.
 const IncarnationSlack = 24 * time.Hour
 
 const (
-	maxAsked        = 64          // questions at a time, half of them for later
-	askAgain        = time.Second // after so long a question is taken for lost
-	askSpread       = 10 * time.Second
-	maxIncarnations = 65_536 // of other nodes
+	maxAsked        = 64               // questions at a time; at most half of them planned for later
+	askAgain        = time.Second      // until a question counts as lost
+	askSpread       = 10 * time.Second // over which later questions are spread
+	maxIncarnations = 65_536           // of other nodes
 	nonceStep       = 1 << 32
 )
 
-// lives is what this node knows of the incarnations of others.
+// incarnations is what this node knows of the incarnations of other nodes.
 type incarnations struct {
-	of    map[nid.NID]uint64 // as the node itself said
+	of    map[nid.NID]uint64 // as the node itself has told
 	order []nid.NID          // the keys, the oldest first
 	asked []question
 	nonce uint64
 }
 
-// question is an Identity that is to be sent, or that is not answered.
+// question is an Identity that has to be sent, or has no answer yet.
 type question struct {
 	to    nid.NID
 	nonce uint64
 	sent  bool
-	since time.Duration // when somebody else told what it is to confirm
-	at    time.Duration // when it is sent, or given up
+	since time.Duration // when another node told the incarnation to be confirmed
+	at    time.Duration // when to send it, or to give it up
 }
 
 func (l *incarnations) init(self nid.NID, incarnation uint64) {
@@ -56,7 +55,8 @@ func (l *incarnations) init(self nid.NID, incarnation uint64) {
 	l.nonce = scramble(incarnation ^ nonceStep)
 }
 
-// set records what a node says of itself. The oldest record makes room.
+// set records the incarnation that a node tells of itself. When the records are full the
+// oldest is dropped.
 func (l *incarnations) set(id nid.NID, incarnation uint64) {
 	if _, known := l.of[id]; !known {
 		if len(l.order) == maxIncarnations {
@@ -68,17 +68,16 @@ func (l *incarnations) set(id nid.NID, incarnation uint64) {
 	l.of[id] = incarnation
 }
 
-// isAhead reports whether an incarnation is further above the wall clock than
-// IncarnationSlack. The clock is wall, in nanoseconds since 1970, or what this node's
-// own incarnation and the time since then say, if that is later: a node that is
-// younger than this one has an incarnation about there.
+// isAhead reports whether an incarnation is more than IncarnationSlack above the wall clock:
+// wall, in nanoseconds since 1970, or this node's own incarnation plus the time since then,
+// if that is later, because nodes that started since have incarnations about there.
 func (m *Machine) isAhead(incarnation, wall uint64) bool {
 	clock := max(wall, m.cfg.Incarnation+uint64(m.now-m.began))
 	return incarnation > clock && incarnation-clock > uint64(IncarnationSlack)
 }
 
-// isPast reports whether a node itself said that it has a later incarnation. Whether
-// that still holds is asked: another process may have used its NID meanwhile.
+// isPast reports whether a node itself has told a later incarnation. It also asks the node
+// again, because another process may have used its NID meanwhile.
 func (m *Machine) isPast(id nid.NID, incarnation uint64) bool {
 	if incarnation >= m.incarnations.of[id] {
 		return false
@@ -89,9 +88,8 @@ func (m *Machine) isPast(id nid.NID, incarnation uint64) bool {
 	return true
 }
 
-// heardOfIncarnation takes note of an incarnation in an admitted request: each time if its
-// owner sent it, otherwise if the request is the first one over its group or of its
-// root.
+// heardOfIncarnation takes an incarnation from an admitted request: always if the owner sent
+// the request, otherwise if the request is the first one over its group or of its root.
 func (m *Machine) heardOfIncarnation(r *request, of nid.NID, incarnation uint64, fresh bool) {
 	switch {
 	case !of.IsValid() || of == m.cfg.Self:
@@ -106,7 +104,7 @@ func (m *Machine) heardOfIncarnation(r *request, of nid.NID, incarnation uint64,
 	}
 }
 
-// isAwaited reports whether a request here waits for a node's reply.
+// isAwaited reports whether a request at this node waits for a node's reply.
 func (m *Machine) isAwaited(id nid.NID) bool {
 	return slices.ContainsFunc(m.requests.slots, func(r *request) bool {
 		if r.phase != running {
@@ -117,8 +115,8 @@ func (m *Machine) isAwaited(id nid.NID) bool {
 	})
 }
 
-// hasEarlier reports whether this node keeps groups of earlier incarnations of a
-// node than one that another node tells.
+// hasEarlier reports whether this node keeps groups of incarnations of a node that are
+// earlier than one that another node has told.
 func (m *Machine) hasEarlier(of nid.NID, incarnation uint64) bool {
 	if incarnation <= m.incarnations.of[of] {
 		return false
@@ -128,10 +126,10 @@ func (m *Machine) hasEarlier(of nid.NID, incarnation uint64) bool {
 	})
 }
 
-// confirm records what a node says of itself, and ends what there is of earlier
-// incarnations: its groups, what is known of it as a root, and waits for it. Those
-// stay that began after the instant in which others told of this incarnation: it has
-// these requests, if they have come.
+// confirm records the incarnation that a node tells of itself, and ends the state of earlier
+// incarnations: groups that it created, its state as a root, and waits for its replies. Waits
+// that began after since stay: another node had told of this incarnation then, so that it
+// is this one that got those requests.
 func (m *Machine) confirm(id nid.NID, incarnation uint64, since time.Duration) {
 	before, ended := m.incarnations.of[id], m.stats.Destroyed
 	m.incarnations.set(id, incarnation)
@@ -147,13 +145,13 @@ func (m *Machine) confirm(id nid.NID, incarnation uint64, since time.Duration) {
 // inquire asks a node for its incarnation, unless it is being asked.
 func (m *Machine) inquire(id nid.NID) { m.planQuestion(id, m.now) }
 
-// inquireLater does so at some instant of the next seconds, which differs from node to
-// node: when a root of thousands of nodes was restarted all of them may want to know.
+// inquireLater does so at a pseudorandom instant within askSpread: when a root has restarted,
+// thousands of members may want to ask it.
 func (m *Machine) inquireLater(id nid.NID) {
 	m.planQuestion(id, m.now+time.Duration(scramble(m.incarnations.nonce)%uint64(askSpread)))
 }
 
-// planQuestion plans a question, or brings it forward.
+// planQuestion plans a question, or moves a planned one to an earlier instant.
 func (m *Machine) planQuestion(id nid.NID, at time.Duration) {
 	m.inquireNow()
 	l := &m.incarnations
@@ -182,7 +180,7 @@ func (m *Machine) inquireNow() {
 	}
 }
 
-// wake is when a question is due next.
+// wake returns when the next question is due.
 func (l *incarnations) wake() time.Duration {
 	at := machine.Never
 	for i := range l.asked {
@@ -191,8 +189,8 @@ func (l *incarnations) wake() time.Duration {
 	return at
 }
 
-// identity takes a question, or the answer to one. The answer counts even if it is
-// lower than what was recorded: the node has just said it.
+// identity takes a question, or the answer to one. An answer counts even if it is lower than
+// the recorded incarnation, because the node has just told it.
 func (m *Machine) identity(in *Input) {
 	from := in.From
 	i, err := wire.ParseIdentity(in.Data)
@@ -218,8 +216,7 @@ func (m *Machine) identity(in *Input) {
 	m.confirm(from, i.Incarnation, since)
 }
 
-// identify sends a message about incarnations; the machine does not wait to hear that
-// it left.
+// identify sends an Identity, without waiting for the result.
 func (m *Machine) identify(to nid.NID, i *wire.Identity) {
 	i.Signed = m.cfg.Signed
 	begin := len(m.out.Buf)

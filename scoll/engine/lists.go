@@ -2,11 +2,10 @@ package engine
 
 import "ulnet/scoll/wire"
 
-// lists are the memberships of the regular groups in a table, by digest. Groups with
-// the same list share one copy: in a cluster whose servers all make a group of all, a
-// thousand groups take the memory of one. A request over a group that this node does
-// not know, or has forgotten, but whose list it has, is taken without asking for it:
-// the digest says that it is the same list.
+// lists are the memberships of the regular groups in a table, by digest. Groups with the
+// same list share one copy: in a cluster whose servers each create a group of all, a
+// thousand groups take the memory of one. The machine takes a request over an unknown group
+// without asking for the list if it has a list with that digest.
 type lists map[wire.Digest]*list
 
 type list struct {
@@ -14,9 +13,9 @@ type list struct {
 	groups  int
 }
 
-// add notes that a group is in the table.
+// add counts a group of the table.
 func (l lists) add(g *group) {
-	if g.isOOB() { // its list is the service's, and may change
+	if g.isOOB() { // its list belongs to the service, and may change
 		return
 	}
 	k := l[g.key.id.Digest]
@@ -27,7 +26,7 @@ func (l lists) add(g *group) {
 	k.groups++
 }
 
-// release notes that a group is no longer there.
+// release discounts a group that has left the table.
 func (l lists) release(g *group) {
 	if g.isOOB() {
 		return

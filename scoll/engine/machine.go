@@ -51,12 +51,12 @@ func New(cfg Config) *Machine {
 // Config returns the configuration with its defaults.
 func (m *Machine) Config() Config { return m.cfg }
 
-// FirstBits are the match bits of the first reply that an incarnation of a node asks for. They
-// rise by one with each.
+// FirstBits returns the match bits of the first request that an incarnation of a node sends
+// or forwards. They rise by two with each.
 func FirstBits(incarnation uint64) uint64 { return scramble(incarnation) }
 
-// scramble makes the match bits of different lives of a node different ones, so
-// that late answers to an earlier incarnation match nothing.
+// scramble separates the match bits of different incarnations of a node, so that late answers
+// to an earlier incarnation match nothing.
 func scramble(x uint64) uint64 {
 	x += 0x9E3779B97F4A7C15
 	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
@@ -109,7 +109,7 @@ func (m *Machine) apply(in *Input) {
 	}
 }
 
-// proceed gives a request an input of its own.
+// proceed steps a request.
 func (m *Machine) proceed(r *request, in *Input) {
 	switch in.Kind {
 	case Answer:
@@ -145,7 +145,7 @@ func (m *Machine) proceed(r *request, in *Input) {
 // emit appends an effect.
 func (m *Machine) emit(e Effect) { m.out.Effects = append(m.out.Effects, e) }
 
-// appendBytes copies bytes to the step's output.
+// appendBytes copies bytes to the output of the step.
 func (m *Machine) appendBytes(b []byte) Range {
 	begin := len(m.out.Buf)
 	m.out.Buf = append(m.out.Buf, b...)

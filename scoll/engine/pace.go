@@ -7,21 +7,21 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// maxWaiting bounds the broadcasts of this node over a group that wait for others.
+// maxWaiting bounds the broadcasts of this node over a group that wait to be sent.
 const maxWaiting = 4096
 
-// pace is how many broadcasts of this node over a group are under way at a time: additive
-// increase, multiplicative decrease. It halves when a member has to hold a request, once
-// for all that were under way then. It grows by one for each broadcast that no member
-// held, until it was halved for the first time, and from then on for as many as are under
-// way at a time.
+// pace is a congestion window: how many broadcasts of this node over a group are under way at
+// a time, with slow start, additive increase and multiplicative decrease. It halves when a
+// member has to hold a request, once for all broadcasts under way then. Before the first
+// decrease it grows by one for each broadcast that no member held, afterwards by one for each
+// window of such broadcasts.
 type pace struct {
 	size   int // 0: firstPace
 	credit int
-	until  uint64 // sequence: what was sent before does not halve it once more
+	until  uint64 // sequence: broadcasts up to this one do not halve the window again
 }
 
-// firstPace is how many broadcasts over a group go at once. Members hold what is too much.
+// firstPace is the initial window. Members hold requests that are too many for them.
 const firstPace = 64
 
 func (p *pace) most() int {
@@ -31,7 +31,7 @@ func (p *pace) most() int {
 	return p.size
 }
 
-// grow takes note of a broadcast that no member held.
+// grow counts a broadcast that no member held.
 func (p *pace) grow() {
 	size := p.most()
 	if p.credit++; p.until == 0 || p.credit >= size {
@@ -39,8 +39,8 @@ func (p *pace) grow() {
 	}
 }
 
-// shrink takes note that a member holds a broadcast, and reports whether it is the first
-// of those under way. newest is the last one that was sent.
+// shrink halves the window because a member holds a broadcast, unless another broadcast of
+// the same window did so, and reports whether it has. newest is the last one that was sent.
 func (p *pace) shrink(sequence, newest uint64) bool {
 	if sequence <= p.until {
 		return false
@@ -49,14 +49,14 @@ func (p *pace) shrink(sequence, newest uint64) bool {
 	return true
 }
 
-// hasRoom reports whether members can tell one more broadcast of ours from those
-// under way.
+// hasRoom reports whether one more broadcast of this node is within the window of sequences
+// by which members detect duplicates.
 func (g *group) hasRoom() bool { return len(g.busy) == 0 || g.sequence+1-g.busy[0] < windowSize }
 
-// isOpen reports whether one more broadcast of ours may go.
+// isOpen reports whether one more broadcast of this node may be sent.
 func (g *group) isOpen() bool { return g.hasRoom() && len(g.busy) < g.pace.most() }
 
-// queue sends a broadcast of ours, after those that wait.
+// queue sends a broadcast of this node after those that wait.
 func (m *Machine) queue(r *request) {
 	g := r.group
 	if r.header.Flags&wire.FlagLast != 0 && g.key.id.Creator.IsValid() {
@@ -71,7 +71,7 @@ func (m *Machine) queue(r *request) {
 	m.depart(r)
 }
 
-// depart sends a broadcast of ours. Its time begins now.
+// depart sends a broadcast of this node. Its timeouts begin now.
 func (m *Machine) depart(r *request) {
 	g, h := r.group, &r.header
 	g.sequence++
@@ -81,13 +81,13 @@ func (m *Machine) depart(r *request) {
 	m.run(r)
 }
 
-// letGo sends what waited for others that are over now.
+// letGo sends broadcasts that waited for others that are over now.
 func (m *Machine) letGo() {
-	for i := 0; i < len(m.opening); i++ { // one that is over at once adds its group
+	for i := 0; i < len(m.opening); i++ { // a broadcast that is over at once adds its group
 		for g := m.opening[i]; len(g.waiting) > 0 && g.isOpen(); {
 			r := g.waiting[0]
 			g.waiting = slices.Delete(g.waiting, 0, 1)
-			if g.index < 0 { // it has ended meanwhile, and may be here anew
+			if g.index < 0 { // the group has ended meanwhile, perhaps to be created again
 				m.cancel(r, wire.ENOGROUP)
 				continue
 			}
@@ -98,7 +98,7 @@ func (m *Machine) letGo() {
 	m.opening = m.opening[:0]
 }
 
-// passed takes note that a broadcast of ours is over.
+// passed handles the end of a broadcast of this node.
 func (m *Machine) passed(r *request) {
 	g, h := r.group, &r.header
 	g.forgetSequence(h.Sequence)
@@ -114,14 +114,14 @@ func (m *Machine) passed(r *request) {
 	}
 }
 
-// slower sends fewer at a time, because a member was busy.
+// slower shrinks the window because a member was busy.
 func (m *Machine) slower(r *request) {
 	if r.slowed = true; r.group.pace.shrink(r.header.Sequence, r.group.sequence) {
 		m.stats.Slowed++
 	}
 }
 
-// cancel ends a broadcast of ours that has not left.
+// cancel ends a broadcast of this node that was not sent.
 func (m *Machine) cancel(r *request, s wire.Status) {
 	g := r.group
 	if i := slices.Index(g.waiting, r); i >= 0 {

@@ -9,32 +9,31 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// Pipelined bulk data (SC-A17): a request is forwarded before its bulk data is
-// there, and parents tell their children how much of it they have. The service
-// runs the request when all is there. A parent that gets no more tells its
-// children so; none of them has all the data, so none has run the request, and
-// what it says of its whole subtree is exact.
+// Pipelined bulk data (SC-A17): a member forwards a request before it has the bulk data, and
+// tells its children how much of it it has. The service runs the request when all data is
+// here. A member that gets no more data tells its children so; none of them has all the
+// data, so none has run the request, and an error for the whole subtree is exact.
 //
-// Time-outs count from the instant at which the parent has all, as if it had
-// forwarded the request then.
+// Timeouts count from the instant at which the parent has all data, as if it had forwarded
+// the request then.
 
-// pipeline is what a request knows of bulk data that comes in segments.
+// pipeline is the state of pipelined bulk data of a request.
 type pipeline struct {
 	loading bool   // it is being fetched, and children have the request
-	there   uint64 // bytes that we have, from the beginning
+	there   uint64 // bytes that this node has, from the beginning
 	known   uint64 // bytes that the parent has
 	tries   uint8  // to tell children
 	at      time.Duration
 }
 
-// origin names a request by what its parent put into it.
+// origin identifies a request by its parent and the match bits that the parent chose.
 type origin struct {
 	parent nid.NID
 	bits   uint64
 }
 
-// maxEarly bounds what is kept of progress that overtook its request, and
-// maxEarlyOfOne what is kept of one parent's.
+// maxEarly bounds the Progress messages that are kept because they overtook their request,
+// and maxEarlyOfOne those of one parent.
 const (
 	maxEarly      = 64
 	maxEarlyOfOne = 8
@@ -43,10 +42,10 @@ const (
 // pipelines finds requests by their parents' messages.
 type pipelines struct {
 	byOrigin map[origin]*request
-	early    []overtaking // the oldest first; made when there is some: most machines never meet any
+	early    []overtaking // the oldest first; nil until the first one
 }
 
-// overtaking is a word of progress without its request.
+// overtaking is a Progress that came before its request.
 type overtaking struct {
 	from origin
 	wire.Progress
@@ -54,8 +53,8 @@ type overtaking struct {
 
 func (p *pipelines) init() { p.byOrigin = make(map[origin]*request) }
 
-// keep takes note of a word of progress in place of the oldest: of those of the same
-// parent if it has many.
+// keep stores a Progress. If there are too many it replaces the oldest one, or that of the
+// same parent if the parent has too many.
 func (p *pipelines) keep(o overtaking) {
 	of := func(e overtaking) bool { return e.from.parent == o.from.parent }
 	count := 0
@@ -74,11 +73,11 @@ func (p *pipelines) keep(o overtaking) {
 	p.early = append(p.early, o)
 }
 
-// isPipelined reports whether bulk data of a request comes in segments here.
+// isPipelined reports whether this node fetches bulk data of a request in segments.
 func (r *request) isPipelined() bool { return r.header.Segment > 0 && !r.root }
 
-// expect has a request hear of its parent's progress, that which came before it
-// included.
+// expect registers a request for Progress messages of its parent, and applies those that
+// came before the request.
 func (m *Machine) expect(r *request) {
 	if !r.isPipelined() {
 		return
@@ -86,7 +85,7 @@ func (m *Machine) expect(r *request) {
 	from := origin{r.parent, r.parentBits}
 	m.pipelines.byOrigin[from] = r
 	if root := int(r.header.Root); r.parent == r.roster.NID(root) {
-		r.pipe.known = r.header.Bulk.Length // roots begin with all
+		r.pipe.known = r.header.Bulk.Length // a root has all data from the beginning
 	}
 	for i := range m.pipelines.early {
 		if e := &m.pipelines.early[i]; e.from == from {
@@ -96,7 +95,7 @@ func (m *Machine) expect(r *request) {
 	}
 }
 
-// forgetOrigin ends what expect began.
+// forgetOrigin undoes expect.
 func (m *Machine) forgetOrigin(r *request) {
 	from := origin{r.parent, r.parentBits}
 	if r.isPipelined() && m.pipelines.byOrigin[from] == r {
@@ -104,7 +103,7 @@ func (m *Machine) forgetOrigin(r *request) {
 	}
 }
 
-// load fetches bulk data: all before it is forwarded, or as it comes.
+// load fetches bulk data: all of it before the request is forwarded, or pipelined.
 func (m *Machine) load(r *request) {
 	bulk := r.header.Bulk
 	e := Effect{Kind: DoFetch, ID: r.id, To: r.parent, Bits: bulk.Bits, Length: bulk.Length, Limit: bulk.Length, Chunk: m.cfg.MaxPayload}
@@ -116,7 +115,7 @@ func (m *Machine) load(r *request) {
 		m.emit(e)
 		return
 	}
-	if r.bulk != wire.OK { // the parent has said so
+	if r.bulk != wire.OK { // the parent has told that no more will come
 		m.lost(r, r.bulk)
 		return
 	}
@@ -127,7 +126,7 @@ func (m *Machine) load(r *request) {
 	m.schedule(r)
 }
 
-// progress takes a parent's message.
+// progress takes a Progress message of a parent.
 func (m *Machine) progress(in *Input) {
 	p, err := wire.ParseProgress(in.Data)
 	if !m.mayHear(in, err, p.Signed) {
@@ -142,7 +141,7 @@ func (m *Machine) progress(in *Input) {
 	m.pipelines.keep(overtaking{key, p})
 }
 
-// heardOf goes on with what the parent has.
+// heardOf applies a Progress to its request.
 func (m *Machine) heardOf(r *request, p *wire.Progress) {
 	pipe := &r.pipe
 	switch {
@@ -161,7 +160,7 @@ func (m *Machine) heardOf(r *request, p *wire.Progress) {
 	}
 }
 
-// progressed: so much is here.
+// progressed handles the arrival of further bytes.
 func (m *Machine) progressed(r *request, there uint64) {
 	if !r.pipe.loading || there <= r.pipe.there || r.bulk != wire.OK {
 		m.stats.Late++
@@ -171,7 +170,7 @@ func (m *Machine) progressed(r *request, there uint64) {
 	m.tellChildren(r, wire.OK)
 }
 
-// loaded: all is here.
+// loaded handles the arrival of all bulk data.
 func (m *Machine) loaded(r *request) {
 	r.pipe.loading, r.pipe.there = false, r.header.Bulk.Length
 	for i := range r.children {
@@ -185,8 +184,8 @@ func (m *Machine) loaded(r *request) {
 	m.gather(r)
 }
 
-// sever ends a pipeline that runs: everybody is told at once, and the rest
-// follows when the memory is free.
+// sever aborts a pipeline: it tells parent and children at once, and goes on when the memory
+// is free (see lost).
 func (m *Machine) sever(r *request, s wire.Status) {
 	if r.bulk != wire.OK {
 		return
@@ -197,7 +196,7 @@ func (m *Machine) sever(r *request, s wire.Status) {
 	m.emit(Effect{Kind: DoStop, ID: r.id})
 }
 
-// tellChildren tells children that have the request what is here.
+// tellChildren sends a Progress to the children that have the request.
 func (m *Machine) tellChildren(r *request, s wire.Status) {
 	for i := range r.children {
 		if c := &r.children[i]; c.state == waiting || c.state == retrying {
@@ -215,8 +214,8 @@ func (m *Machine) tellChild(r *request, i int, s wire.Status) {
 	})
 }
 
-// untold: a message of progress cannot be sent. All are told again, as it is
-// then; after some tries the children run into their time-outs.
+// untold handles a Progress that could not be sent. The machine retries with the state of
+// that time, for all children; after maxTries the children run into their timeouts.
 func (m *Machine) untold(r *request, child int) {
 	if child == Upward {
 		m.untoldUp(r)
@@ -233,7 +232,7 @@ func (m *Machine) untold(r *request, child int) {
 	m.schedule(r)
 }
 
-// tellAgain does that.
+// tellAgain retries a Progress.
 func (m *Machine) tellAgain(r *request) {
 	if r.pipe.at <= m.now {
 		r.pipe.at = machine.Never

@@ -2,8 +2,8 @@ package engine
 
 import "ulnet/scoll/wire"
 
-// prepared is the service's answer to pre-request. An error ends the request
-// here: it is not forwarded (SC-66).
+// prepared handles the return of pre-request. After an error the request ends and is not
+// forwarded (SC-66).
 func (m *Machine) prepared(r *request, in *Input) {
 	if r.phase != preparing {
 		m.stats.Late++
@@ -20,11 +20,11 @@ func (m *Machine) prepared(r *request, in *Input) {
 	case r.aborted:
 		m.refuseFor(r, wire.ECANCELED)
 	}
-	if r.answered { // the time is over: the service is told by reply-out
+	if r.answered { // too late: reply-out ends the request for the service
 		if r.failed = wire.ETIMEDOUT; r.aborted {
 			r.failed = wire.ECANCELED
 		}
-		r.children, r.pending = r.children[:0], 0 // they get nothing
+		r.children, r.pending = r.children[:0], 0 // they were not sent the request
 		m.leave(r)
 		return
 	}
@@ -39,7 +39,7 @@ func (m *Machine) prepared(r *request, in *Input) {
 	m.run(r)
 }
 
-// fetched: the list of members, or bulk data, is there, or is not.
+// fetched handles the end of a fetch of a list of members or of bulk data.
 func (m *Machine) fetched(r *request, in *Input) {
 	switch {
 	case r.phase == listing && in.Status != wire.OK:
@@ -61,9 +61,9 @@ func (m *Machine) fetched(r *request, in *Input) {
 	}
 }
 
-// lost: bulk data could not be fetched. The parent is told, children that have
-// the request too, the others get nothing, and the service hears of all
-// (SC-A18).
+// lost fails the request after a bulk fetch error: it notifies the parent and the children
+// that already have the request, does not send it to the others, and reports the error to
+// the service for each child and for the request (SC-A18).
 func (m *Machine) lost(r *request, s wire.Status) {
 	switch {
 	case r.bulk != wire.OK:

@@ -5,8 +5,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// refuse answers a request with an error of the module, which speaks for the
-// whole subtree of this node (SC-61, SC-A19).
+// refuse answers a request with an error of the module for the whole subtree of this node
+// (SC-61, SC-A19).
 func (m *Machine) refuse(to nid.NID, h *wire.RequestHeader, s wire.Status, nodes, entities int) {
 	reply := wire.ReplyHeader{
 		RootIncarnation: h.RootIncarnation, Sequence: h.Sequence, Flags: wire.ReplyLast | wire.ReplyCollective,
@@ -20,7 +20,7 @@ func (m *Machine) refuse(to nid.NID, h *wire.RequestHeader, s wire.Status, nodes
 	m.emit(Effect{Kind: DoRefuse, To: to, Bits: h.ReplyBits, Data: Range{begin, len(m.out.Buf)}})
 }
 
-// refuseFor answers for a request that goes on here, unless it was answered.
+// refuseFor answers a request with an error, unless it was answered, and does not end it.
 func (m *Machine) refuseFor(r *request, s wire.Status) {
 	if r.answered {
 		return
@@ -39,7 +39,7 @@ func (m *Machine) reject(r *request, s wire.Status) {
 	m.discard(r)
 }
 
-// discard ends a request of others.
+// discard ends a request of another node.
 func (m *Machine) discard(r *request) {
 	m.forgetOrigin(r)
 	m.unlist(r)

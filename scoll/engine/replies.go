@@ -55,8 +55,9 @@ func (r *request) childOf(rank int) int {
 	return -1
 }
 
-// refused: a child could not take the request. One that does not know the group
-// gets it again, with the list of members: it has forwarded nothing (SC-A11).
+// refused handles an error of a child for its whole subtree. A child that does not know the
+// group has forwarded nothing, and gets the request again with the list of members
+// (SC-A11).
 func (m *Machine) refused(r *request, i int, s wire.Status) {
 	c := &r.children[i]
 	if s == wire.ENOGROUP && !c.listed && r.bulk == wire.OK && r.header.Flags&(wire.FlagOOB|wire.FlagList) == 0 {
@@ -80,8 +81,8 @@ func (m *Machine) refused(r *request, i int, s wire.Status) {
 	m.report(r, i, Effect{Status: s, Rank: c.Rank, Collective: true, Final: true})
 }
 
-// take takes a part of a reply of the child's service. Parts may overtake each
-// other: networks promise no order between large and small messages.
+// take takes a part of the reply of a child's service. Parts may overtake each other, because
+// networks do not order large and small messages.
 func (m *Machine) take(r *request, i int, h *wire.ReplyHeader, in *Input) {
 	c := &r.children[i]
 	last := h.Flags&wire.ReplyLast != 0
@@ -118,8 +119,8 @@ func (m *Machine) take(r *request, i int, h *wire.ReplyHeader, in *Input) {
 	m.report(r, i, Effect{Status: wire.OK, Rank: c.Rank, Part: h.Part, Final: last, Length: uint64(h.PayloadSize)})
 }
 
-// gather goes on when all children are done and all callbacks have returned:
-// what children could still touch is taken back first (SC-50, SC-A16).
+// gather goes on when all children are done and all callbacks have returned: it withdraws
+// the buffers that children could still use (SC-50, SC-A16), and then calls post-reply.
 func (m *Machine) gather(r *request) {
 	if r.heldBelow { // the child that held the request may be done
 		m.relay(r)
@@ -137,7 +138,7 @@ func (m *Machine) gather(r *request) {
 	m.postReply(r)
 }
 
-// withdrawn: nobody touches the request's buffers any more.
+// withdrawn handles the end of DoWithdraw: no peer uses the request's buffers any more.
 func (m *Machine) withdrawn(r *request) {
 	r.withdrawn = true
 	switch r.phase {
@@ -148,7 +149,7 @@ func (m *Machine) withdrawn(r *request) {
 	}
 }
 
-// postReply has the service aggregate.
+// postReply calls the service's post-reply, or answers if there is none.
 func (m *Machine) postReply(r *request) {
 	if m.rest(r) {
 		return

@@ -9,7 +9,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// phase is how far a request is.
+// phase is the state of a request.
 //
 //	mapping -> listing -> held -> preparing -> loading -> running -> withdrawing -> posting -> leaving -> closing
 //
@@ -19,17 +19,17 @@ type phase uint8
 
 const (
 	idle        phase = iota
-	mapping           // the service is asked who the members are
+	mapping           // the service maps the group to its members
 	listing           // the list of members is being fetched
-	held              // it waits for a place, see hold.go; at the root until the window opens, see pace.go
+	held              // it waits for an admission slot, see hold.go; at the root for the window, see pace.go
 	preparing         // in the pre-request callback
 	loading           // bulk data is being fetched
 	running           // children were sent the request
-	withdrawing       // all children are done; buffers are taken back
+	withdrawing       // all children are done; buffers are being withdrawn
 	posting           // post-reply was called; the service has to reply
-	leaving           // the last reply is on its way
+	leaving           // the last part of the reply is being sent
 	closing           // in the reply-out callback, or before it
-	resting           // at the root: before another attempt, see again.go
+	resting           // at the root: waits before another attempt, see again.go
 )
 
 func (p phase) String() string {
@@ -38,7 +38,7 @@ func (p phase) String() string {
 	}[p]
 }
 
-// callState is what is known of a callback.
+// callState is the state of a callback.
 type callState uint8
 
 const (
@@ -47,39 +47,39 @@ const (
 	returned
 )
 
-// request is a broadcast that is under way at this node.
+// request is a broadcast at this node.
 type request struct {
 	id        RequestID
 	slot      int
 	phase     phase
 	root      bool // it is ours
 	aborted   bool
-	answered  bool   // the last reply is made, by the service or for it
+	answered  bool   // the last part of the reply exists
 	refused   bool   // the reply was an error for the subtree
 	fetches   bool   // the list of members was fetched
 	list      uint64 // its bytes while that is so
 	stranger  bool   // sent it
 	mapTries  uint8
-	attempts  uint8 // that have failed
+	attempts  uint8 // failed attempts
 	heapAt    int   // position in the heap, or -1
 	hasSlot   bool  // it has a place, see hold.go
-	waited    bool  // for it
-	heldBelow bool  // it is held by a child, or below it
-	slowed    bool  // at the root: that was so
+	waited    bool  // it was held before
+	heldBelow bool  // a member below holds it
+	slowed    bool  // at the root: a member held it
 
 	incoming callState
 	post     callState
 	out      callState
 	failed   wire.Status // of incoming-request
 	bulk     wire.Status // of bulk data
-	unsent   wire.Status // at the root: why it never left
+	unsent   wire.Status // at the root: why it was never sent
 
 	header     wire.RequestHeader
 	body       []byte // list and payload, forwarded as they came (SC-A29)
 	group      *group
 	roster     *wire.Membership // the group's, or its live members
 	rank       int
-	depth      int // levels of our subtree
+	depth      int // levels of this node's subtree
 	parent     nid.NID
 	parentBits uint64
 	bits       uint64 // for the children's replies
@@ -95,25 +95,25 @@ type request struct {
 	calls    int // incoming-reply callbacks that have not returned
 	trailer  []wire.Missing
 	room     uint16   // for what a child carries
-	kept     []byte   // answers to be carried if the service does not reply, see carry.go
-	lost     []uint32 // ranks of those that it would lose
-	ups      []up     // replies on their way
+	kept     []byte   // answers to be passed on if the service does not reply, see carry.go
+	lost     []uint32 // ranks of members whose answers would be lost then
+	ups      []up     // parts of the reply that are being sent
 	parts    uint32
 
-	abandoned wire.Status // why a root waits no longer for its own incoming-request
-	busy      bool        // post-reply was told so
+	abandoned wire.Status // why a root does not wait for its own incoming-request any more
+	busy      bool        // buffers were in use when post-reply was called
 
-	waits share // what its sender is charged
+	waits share // the charge on its sender
 	told  holding
 
 	came  time.Duration // when it arrived
 	since time.Duration // when it was sent on to the children
-	limit time.Duration // when the module answers for the service
-	until time.Duration // withdrawing: how long to wait
-	at    time.Duration // when it wants to be looked at
+	limit time.Duration // when the module answers in place of the service
+	until time.Duration // end of withdrawing or resting
+	at    time.Duration // when the machine has to look at it
 }
 
-// childState is how far a child is.
+// childState is the state of a child.
 type childState uint8
 
 const (
@@ -127,34 +127,33 @@ type child struct {
 	tree.Child
 	state  childState
 	tries  uint8
-	listed bool   // was sent the list of members after all
+	listed bool   // the request was sent again with the list of members
 	last   int8   // number of the last part, or -1
-	parts  uint64 // that have come
+	parts  uint64 // bit set of the parts that have come
 	held   bool   // it, or a node below it, holds the request
-	word   uint64 // number of the latest that says so, or that it is no more
-	words  int    // of these, that have come
+	word   uint64 // number of the latest Hold that counted
+	words  int    // Hold messages that have come
 	at     time.Duration
-	until  time.Duration // at the latest, whatever it says
+	until  time.Duration // deadline, also while the request is held
 }
 
-// up is a reply that has not left.
+// up is a part of the reply that is being sent.
 type up struct {
 	part  uint32
 	own   bool
 	final bool
 	tries uint8
-	why   wire.Status // of the module, which speaks for the service
+	why   wire.Status // why the module answers in place of the service
 	size  uint32
 	at    time.Duration // of the next try; Never: it is on its way
 }
 
-// payload is what the request says to the service.
+// payload returns the payload for the service.
 func (r *request) payload() []byte {
 	return r.body[r.header.ListSize:][:r.header.PayloadSize]
 }
 
-// requests is the table of requests, with a heap of those that want to be
-// looked at.
+// requests is the table of requests, with a heap of those that have a timer.
 type requests struct {
 	slots  []*request
 	free   []int
@@ -190,7 +189,7 @@ func (t *requests) get(id RequestID) *request {
 	return t.slots[slot]
 }
 
-// kept is the memory of a list that is used again, unless it is much.
+// kept returns the memory of a list for reuse, or nil if it is large.
 func kept[T any](list []T) []T {
 	if cap(list) > 4*wire.MaxMessage {
 		return nil
@@ -213,7 +212,7 @@ func (t *requests) drop(r *request) {
 	t.active--
 }
 
-// wake is when the first request wants to be looked at.
+// wake returns when the machine has to look at the next request.
 func (t *requests) wake() time.Duration {
 	if len(t.heap) == 0 {
 		return machine.Never
@@ -221,7 +220,7 @@ func (t *requests) wake() time.Duration {
 	return t.heap[0].at
 }
 
-// setWake says when a request wants to be looked at.
+// setWake sets the timer of a request.
 func (t *requests) setWake(r *request, at time.Duration) {
 	r.at = at
 	switch {

@@ -9,20 +9,19 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// Plan is how a broadcast of this node would go.
+// Plan is what a broadcast of this node would be like.
 type Plan struct {
 	Members    *wire.Membership // of the group, or its live ones
 	Whole      *wire.Membership // of the group
-	Children   []tree.Child
-	Tree       wire.Tree
-	MaxPayload int
-	Dead       []nid.NID     // why it cannot go now
-	Time       time.Duration // until the root gives up, beside what services may take
+	Children   []tree.Child     // of this node
+	Tree       wire.Tree        // of the group
+	MaxPayload int              // of this broadcast, in bytes
+	Dead       []nid.NID        // dead members that keep it from being sent
+	Time       time.Duration    // timeout of the root, without processing time
 }
 
-// Plan says how a broadcast of o.Flags over a group would go. Errors as with
-// Broadcast, but for those that depend on the payload. The children are put into room, if
-// they fit.
+// Plan returns what a broadcast with o.Flags over a group would be like. Errors are those of
+// Broadcast that do not depend on the payload. It appends the children to room.
 func (m *Machine) Plan(o *Outgoing, room []tree.Child) (p Plan, err error) {
 	g, roster, s := m.target(o)
 	if s != wire.OK && s != wire.EHOSTDOWN {
@@ -44,11 +43,11 @@ func (m *Machine) Plan(o *Outgoing, room []tree.Child) (p Plan, err error) {
 	return p, s.Err()
 }
 
-// mustRide reports whether the list of members has to ride on a broadcast.
+// mustRide reports whether a broadcast has to include the list of members.
 func (m *Machine) mustRide(g *group) bool { return g.creator && !g.complete }
 
-// target finds the group of a broadcast and its members, and why it cannot go
-// now, if so. An out-of-band group is made here (SC-92).
+// target returns the group of a broadcast and its members, and OK or why it cannot be sent
+// now. It creates an out-of-band group (SC-92).
 func (m *Machine) target(o *Outgoing) (*group, *wire.Membership, wire.Status) {
 	key := keyOf(o.Group, o.Service)
 	g := m.table.groups[key]
@@ -88,8 +87,8 @@ func (m *Machine) target(o *Outgoing) (*group, *wire.Membership, wire.Status) {
 	return g, g.members, wire.OK
 }
 
-// broadcast takes a broadcast of this node, or says why not, in o.Status too: who steps the
-// machine knows at once.
+// broadcast takes a broadcast of this node, or refuses it. It sets o.Status, so that the
+// caller of Step knows at once.
 func (m *Machine) broadcast(o *Outgoing) {
 	g, roster, s := m.target(o)
 	if s == wire.OK && o.Flags&wire.FlagSubset != 0 && o.Planned != (wire.Digest{}) && o.Planned != roster.Digest() {
@@ -106,7 +105,7 @@ func (m *Machine) broadcast(o *Outgoing) {
 	m.launch(o, g, roster, h)
 }
 
-// header makes the header of a broadcast.
+// header builds the header of a broadcast.
 func (m *Machine) header(o *Outgoing, g *group, roster *wire.Membership) (h wire.RequestHeader, s wire.Status) {
 	h = wire.RequestHeader{
 		RootIncarnation: m.cfg.Incarnation, Service: o.Service, Flags: o.Flags, Group: g.key.id, Tree: g.tree,
@@ -141,7 +140,8 @@ func (m *Machine) header(o *Outgoing, g *group, roster *wire.Membership) (h wire
 	return h, s
 }
 
-// addList has the list of members ride on a broadcast, or be fetched, if need be.
+// addList includes the list of members in a broadcast if members may not know it: in the
+// message, or to be fetched.
 func (m *Machine) addList(h *wire.RequestHeader, o *Outgoing, g *group) wire.Status {
 	room := wire.MaxMessage - wire.RequestHeaderSize - len(o.Payload) - h.ProofSize()
 	creates := o.Flags&(wire.FlagModule|wire.FlagLast) == wire.FlagModule
@@ -162,7 +162,7 @@ func (m *Machine) addList(h *wire.RequestHeader, o *Outgoing, g *group) wire.Sta
 	return wire.OK
 }
 
-// launch makes a request of a broadcast.
+// launch creates the request of a broadcast.
 func (m *Machine) launch(o *Outgoing, g *group, roster *wire.Membership, h wire.RequestHeader) {
 	m.stats.Broadcasts++
 	r := m.requests.add()
@@ -179,7 +179,7 @@ func (m *Machine) launch(o *Outgoing, g *group, roster *wire.Membership, h wire.
 	m.queue(r)
 }
 
-// complete does the books of a broadcast of this node that is over.
+// complete handles the end of a broadcast of this node, for its group.
 func (m *Machine) complete(r *request) {
 	g, h := r.group, &r.header
 	m.passed(r)
@@ -205,8 +205,8 @@ func (m *Machine) complete(r *request) {
 	}
 }
 
-// create makes a regular group of this node: at once on all members with
-// FlagModule, otherwise with the first broadcast.
+// create creates a regular group: with FlagModule at once on all members, otherwise with the
+// first broadcast.
 func (m *Machine) create(o *Outgoing) {
 	s := wire.OK
 	_, tree := o.Tree.OrDefault().Topology()

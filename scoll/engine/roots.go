@@ -10,9 +10,9 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// rootState is what a node knows of a root of a group in one incarnation, as one
-// parent tells it. What another parent tells is kept apart: numbers that one makes up
-// must not make those of the others look like replays.
+// rootState is what a node knows of one incarnation of a root of a group, from one parent.
+// Each parent has a state of its own, so that forged sequences of one do not make those of
+// another look like replays.
 type rootState struct {
 	nid, parent nid.NID
 	incarnation uint64
@@ -21,19 +21,18 @@ type rootState struct {
 	runs        []run  // broadcasts to the live members, the oldest first
 }
 
-// run is a broadcast to the live members that the service was to run here.
+// run is a broadcast to the live members that the service of this node was called for.
 type run struct {
 	first   uint64      // sequence of its first attempt
-	payload wire.Digest // of what it says
-	status  wire.Status // what came of it, if that is known
+	payload wire.Digest // of its payload
+	status  wire.Status // result, once known
 }
 
-// maxRoots bounds the roots of a group that one parent tells of. What was known of the
-// one that was not used for longest is forgotten: only whether that parent repeats
-// itself.
+// maxRoots bounds the roots of a group from one parent. The least recently used state is
+// overwritten; that affects only the detection of replays by that parent.
 const maxRoots = 64
 
-// rootOf returns what is known of the root of a request, which it takes note of.
+// rootOf returns the state of the root of a request, and creates it if there is none.
 func (g *group) rootOf(r *request, roster *wire.Membership, now time.Duration) *rootState {
 	id, incarnation := roster.NID(int(r.header.Root)), r.header.RootIncarnation
 	i := slices.IndexFunc(g.roots, func(s rootState) bool {
@@ -47,7 +46,7 @@ func (g *group) rootOf(r *request, roster *wire.Membership, now time.Duration) *
 	return &g.roots[i]
 }
 
-// roomForRoot returns the index of a root that may be overwritten.
+// roomForRoot returns the index of a new state, or of the one to overwrite.
 func (g *group) roomForRoot(parent nid.NID) int {
 	count, oldest := 0, 0
 	for i := range g.roots {
@@ -70,14 +69,13 @@ func (g *group) forgetRoots(id nid.NID, incarnation uint64) {
 	g.roots = slices.DeleteFunc(g.roots, func(s rootState) bool { return s.nid == id && s.incarnation < incarnation })
 }
 
-// payloadSum is a digest of what a request says, without the list of members that may
-// ride on it.
+// payloadSum returns the digest of a request's payload, without the list of members.
 func (r *request) payloadSum() wire.Digest {
 	sum := sha256.Sum256(r.body[r.header.ListSize:])
 	return wire.Digest(sum[:])
 }
 
-// note records a run. Broadcasts too old to be attempted again are forgotten.
+// note records a run. It drops runs of broadcasts too old for another attempt.
 func (s *rootState) note(first uint64, payload wire.Digest) {
 	newest := first
 	for i := range s.runs {
@@ -93,8 +91,8 @@ func (s *rootState) note(first uint64, payload wire.Digest) {
 	s.runs = append(s.runs, run{first: first, payload: payload})
 }
 
-// runOf returns the record of a run of the broadcast that a request is an attempt of,
-// whichever parent the other attempt came from; nil: there was none.
+// runOf returns the run of an earlier attempt of a request's broadcast, from whichever parent
+// that came, or nil.
 func (g *group) runOf(r *request, roster *wire.Membership) *run {
 	var payload wire.Digest
 	root := roster.NID(int(r.header.Root))
@@ -118,7 +116,7 @@ func (g *group) runOf(r *request, roster *wire.Membership) *run {
 	return nil
 }
 
-// setStatus records what came of a run.
+// setStatus records the result of a run.
 func (g *group) setStatus(r *request, s wire.Status) {
 	if found := g.runOf(r, r.roster); found != nil {
 		found.status = cmp.Or(found.status, s)

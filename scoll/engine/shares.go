@@ -7,12 +7,12 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// Shares. A request is charged to the node that sent it, since nothing else in it is
-// certain: the creator and the root that it names are hearsay. A node that is on no
-// list (Input Listed) is a stranger, and so is every group with such a member.
+// A request is charged to the node that sent it, because nothing else in it is certain: the
+// creator and the root that it names are hearsay. A node that is not listed (Input Listed)
+// is a stranger, and a group with such a member is a stranger's group.
 //
-//	requests with a place      one node: 3/4 of MaxActive       strangers together: 1/4
-//	requests that wait for one one node: 3/4 of what may wait   strangers together: 1/4
+//	requests with a slot       one node: 3/4 of MaxActive       strangers together: 1/4
+//	requests without a slot    one node: 3/4 of what may wait   strangers together: 1/4
 //	groups of others           see cache.go                     strangers together: 1/4 of MaxGroups
 //	bytes of lists, fetched    one node: 3/4 of maxListSize     strangers together: 1/16
 //	bytes of lists, kept       see cache.go                     strangers together: 1/16 of maxListSize
@@ -25,26 +25,26 @@ import (
 const (
 	strangerBytes = maxListSize / 16
 	maxDialed     = 16
-	// dialHold is how long the address of a stranger's list counts as connected:
-	// lnet keeps the connection of an idle peer for so long.
+	// dialHold is how long an address counts as connected: lnet keeps the connection of an
+	// idle peer for so long.
 	dialHold = 10 * time.Minute
 )
 
-// share is what one node holds here.
+// share is the resources of this node that another node uses.
 type share struct {
-	active  int    // requests that have a place
-	waiting int    // that have none yet
+	active  int    // requests that have an admission slot
+	waiting int    // requests that have none yet
 	body    uint64 // bytes of the latter
 	groups  int
 	bytes   uint64 // of the lists of these
 	fetch   uint64 // of lists that are being fetched from it
 }
 
-// shares is what all nodes hold.
+// shares is the resources that all other nodes use.
 type shares struct {
 	listed    func(nid.NID) bool // nil: all are
 	of        map[nid.NID]share
-	strangers share // what they hold together
+	strangers share // of all strangers together
 	bytes     uint64
 	bodies    uint64
 	dialed    []dialed
@@ -57,12 +57,12 @@ type dialed struct {
 
 func (s *shares) init() { s.of = make(map[nid.NID]share) }
 
-// isStranger reports whether a node is on no list.
+// isStranger reports whether a node is not listed.
 func (m *Machine) isStranger(id nid.NID) bool {
 	return m.shares.listed != nil && id != m.cfg.Self && !m.shares.listed(id)
 }
 
-// hasStranger reports whether a list has a stranger.
+// hasStranger reports whether a stranger is among the members of a group.
 func (m *Machine) hasStranger(list *wire.Membership) bool {
 	if m.shares.listed == nil {
 		return false
@@ -75,7 +75,7 @@ func (m *Machine) hasStranger(list *wire.Membership) bool {
 	return false
 }
 
-// charge adds to what a node holds, or takes from it.
+// charge adds to the share of a node (sign 1), or subtracts from it (sign -1).
 func (s *shares) charge(id nid.NID, stranger bool, by share, sign int) {
 	add := func(to share) share {
 		to.active += sign * by.active
@@ -97,7 +97,7 @@ func (s *shares) charge(id nid.NID, stranger bool, by share, sign int) {
 	s.bodies += uint64(sign) * by.body
 }
 
-// mayFetch reports whether a list of so many bytes may be fetched from a node.
+// mayFetch reports whether the machine may fetch a list of so many bytes from a node.
 func (m *Machine) mayFetch(from nid.NID, bytes uint64) bool {
 	if m.isStranger(from) && bytes > strangerBytes-m.shares.strangers.fetch {
 		return false
@@ -105,8 +105,8 @@ func (m *Machine) mayFetch(from nid.NID, bytes uint64) bool {
 	return bytes <= maxListSize-m.lists && bytes <= maxListSize*3/4-m.shares.of[from].fetch
 }
 
-// mayDial reports whether this node may send to a node that another one has named: to
-// strangers' addresses only if there are few.
+// mayDial reports whether this node may send to a node that another one has named. Addresses
+// of strangers are limited to maxDialed at a time.
 func (m *Machine) mayDial(id nid.NID) bool {
 	if !m.isStranger(id) {
 		return true

@@ -1,44 +1,44 @@
 package engine
 
-// Stats counts what a [Machine] met.
+// Stats are the counters of a [Machine].
 type Stats struct {
-	Requests    uint64 // that arrived and were taken
-	Broadcasts  uint64 // of this node
+	Requests    uint64 // requests of other nodes that were taken
+	Broadcasts  uint64 // broadcasts of this node
 	Malformed   uint64 // messages that cannot be answered
 	Protocol    uint64 // messages of another version, or contradictory ones
-	Spoofed     uint64 // requests not from the parent, or as from ourselves
-	Replayed    uint64 // requests that had arrived before
-	NoService   uint64 // refused, as all below
-	NoGroup     uint64
-	Stale       uint64 // another membership
-	Unsigned    uint64 // messages without a code of a key of this node, or with one where it has none
-	Rebooted    uint64 // from earlier lives
-	Ahead       uint64 // with an incarnation far above the wall clock
-	Busy        uint64
-	Held        uint64 // requests of others that waited for a place
-	HeldTooLong uint64 // of these, without getting one: refused with EMAXACTIVE
-	Waited      uint64 // broadcasts of this node that waited until others were over
-	Slowed      uint64 // how often fewer of them were let go at a time, because members held some
-	Rejected    uint64 // by the service
-	Late        uint64 // replies and inputs for what is over
-	Stray       uint64 // replies that nobody of that name owes
-	BadReply    uint64 // replies that make no sense
+	Spoofed     uint64 // requests that did not come from the parent, or that name this node as root
+	Replayed    uint64 // duplicate requests, dropped
+	NoService   uint64 // requests refused: the service is not registered, or does not map groups
+	NoGroup     uint64 // requests refused: unknown or ended group
+	Stale       uint64 // requests refused: another membership
+	Unsigned    uint64 // messages without a valid signature where there are keys, or signed where there are none
+	Rebooted    uint64 // requests refused: from an earlier incarnation
+	Ahead       uint64 // requests refused: an incarnation far above the wall clock
+	Busy        uint64 // requests refused: a limit was reached
+	Held        uint64 // requests of other nodes that waited for an admission slot
+	HeldTooLong uint64 // held requests that were refused with EMAXACTIVE
+	Waited      uint64 // broadcasts of this node that waited for the window
+	Slowed      uint64 // decreases of the window, because members held broadcasts
+	Rejected    uint64 // requests that the service refused
+	Late        uint64 // replies and inputs for requests that are over
+	Stray       uint64 // replies from nodes that were not asked
+	BadReply    uint64 // malformed or contradictory replies
 	Oversized   uint64 // replies larger than their buffer
-	TimedOut    uint64 // children
-	Died        uint64 // children, said discovery
-	Unsent      uint64 // messages that could not be sent, after all tries
-	Retries     uint64 // to send
+	TimedOut    uint64 // children given up after their timeout
+	Died        uint64 // children given up because discovery reported them dead
+	Unsent      uint64 // messages given up after all tries to send them
+	Retries     uint64 // further tries to send a message
 	Relisted    uint64 // requests sent again with the list of members
-	Silent      uint64 // services answered for
-	LongWaits   uint64 // services that take longer than the root said
+	Silent      uint64 // services in whose place the module answered
+	LongWaits   uint64 // services that announced a longer timeout than the root's
 	Destroyed   uint64 // groups whose creator died or rebooted
-	Early       uint64 // words of progress of bulk data that came before their request, or after its end
-	Displaced   uint64 // groups, by those of others
+	Early       uint64 // Progress messages that came before their request, or after its end
+	Displaced   uint64 // groups that left the cache for others
 	NotListed   uint64 // children that were not sent to: addresses of strangers
-	Asked       uint64 // nodes, for their incarnation
-	Again       uint64 // broadcasts to the live members, sent once more
-	PassedOn    uint64 // messages of answers that were passed on for a service
-	Lost        uint64 // answers for which there was no room in that
+	Asked       uint64 // nodes that were asked for their incarnation
+	Again       uint64 // further attempts of broadcasts to the live members
+	PassedOn    uint64 // messages of answers that the module passed on in place of a service
+	Lost        uint64 // answers that did not fit then
 }
 
 // Stats returns the counters.

@@ -8,29 +8,28 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// graveyard remembers groups that are no longer in the table: those that have ended
-// (tombstones), so that a late message does not bring them back, or those that made
-// room for others (ghosts, as in caches with a ghost list), so that a request is not
-// run twice because the group was forgotten in between. It is a queue for strangers'
-// groups and one for all others, which leave each other alone: a stranger's floods
-// make nobody else's groups be forgotten.
+// graveyard remembers groups that have left the table: ended ones (tombstones), so that a
+// late message does not bring them back, or displaced ones (ghosts, as in caches with a
+// ghost list), so that a request does not run twice because its group was displaced in
+// between. Strangers' groups have a queue of their own, so that a flood of theirs does not
+// make the node forget other groups.
 type graveyard struct {
 	of     map[groupKey]*tombstone
-	queues [2][]*tombstone // the oldest first; with some that were removed
+	queues [2][]*tombstone // the oldest first; may have entries that were removed from of
 }
 
 type tombstone struct {
 	key   groupKey
-	at    time.Duration // when it is forgotten
-	roots []rootState   // what is known of the group's roots, of a ghost
+	at    time.Duration // when it expires
+	roots []rootState   // of a ghost: the group's roots
 }
 
 // mostTombstones bounds the queue of a graveyard.
 func mostTombstones(stranger int) int { return maxTombstones >> (2 * stranger) }
 
 const (
-	ghostRoots = 8 // of a group that made room, the latest
-	ghostRuns  = 8 // of each of these, the latest
+	ghostRoots = 8 // latest roots of a displaced group
+	ghostRuns  = 8 // latest runs of each of these
 )
 
 func (y *graveyard) init() { y.of = make(map[groupKey]*tombstone) }
@@ -38,7 +37,7 @@ func (y *graveyard) init() { y.of = make(map[groupKey]*tombstone) }
 // has reports whether a group is remembered.
 func (y *graveyard) has(key groupKey) bool { return y.of[key] != nil }
 
-// roots returns what is known of a group's roots.
+// roots returns the roots of a displaced group.
 func (y *graveyard) roots(key groupKey) []rootState {
 	if e := y.of[key]; e != nil {
 		return e.roots
@@ -46,7 +45,7 @@ func (y *graveyard) roots(key groupKey) []rootState {
 	return nil
 }
 
-// add remembers a group. The oldest one makes room.
+// add remembers a group. If its queue is full the oldest entry is dropped.
 func (y *graveyard) add(g *group, roots []rootState, until time.Duration) {
 	stranger := 0
 	if g.stranger || g.lru.class == ofStrangers {
@@ -73,7 +72,7 @@ func (y *graveyard) shift(q *[]*tombstone) {
 // remove forgets a group.
 func (y *graveyard) remove(key groupKey) { delete(y.of, key) }
 
-// forget ends what is remembered for no longer.
+// forget drops entries that have expired.
 func (y *graveyard) forget(now time.Duration) {
 	for i := range y.queues {
 		for q := &y.queues[i]; len(*q) > 0 && (*q)[0].at <= now; {
@@ -92,9 +91,8 @@ func (y *graveyard) wake() time.Duration {
 	return at
 }
 
-// latest is what a ghost keeps of a group's roots: as much as duplicates on their way
-// and further attempts of the same broadcasts need, and little enough to be kept for
-// thousands of groups.
+// latest returns the part of a group's roots that a ghost keeps: enough for duplicates under
+// way and for further attempts, and small enough for thousands of groups.
 func latest(roots []rootState) []rootState {
 	slices.SortStableFunc(roots, func(a, b rootState) int { return cmp.Compare(b.used, a.used) })
 	roots = slices.Clone(roots[:min(len(roots), ghostRoots)])

@@ -6,8 +6,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// miss notes that a child is missing with all below, also of whom it has spoken:
-// its last part may have come without one before.
+// miss records that a child and all members below it are missing, in place of entries that
+// the child's trailer has added: its last part may have come without an earlier one.
 func (r *request) miss(c *child, s wire.Status) {
 	r.forget(c)
 	if c.last >= 0 {
@@ -21,14 +21,15 @@ func (r *request) miss(c *child, s wire.Status) {
 	r.trailer = append(r.trailer, wire.Missing{Rank: uint32(c.Rank), Status: s, Scope: wire.Subtree})
 }
 
-// MaxTrailer is the longest trailer, in entries; more are told as the whole subtree.
+// MaxTrailer is the longest trailer, in entries. With more, the whole subtree counts as
+// missing.
 const MaxTrailer = 32768
 
-// fewEntries is how many entries of a trailer are looked at one by one.
+// fewEntries is how many entries of a trailer are checked one by one; longer ones with a set.
 const fewEntries = 64
 
-// merge adds a child's trailer to ours, if all entries are about its subtree, and in
-// a long one none about what another one is: it would take long to tell.
+// merge appends a child's trailer to this node's, if all entries are about its subtree. In a
+// long trailer no two entries may be about the same member.
 func (m *Machine) merge(r *request, c *child, trailer []byte) bool {
 	before := len(r.trailer)
 	claim := func(e wire.Missing) bool { return r.isBelow(int(e.Rank), c.Rank) }
@@ -47,8 +48,8 @@ func (m *Machine) merge(r *request, c *child, trailer []byte) bool {
 	return true
 }
 
-// claims returns a function that reports whether an entry is about members below a
-// child about whom it was not called before.
+// claims returns a function that reports whether an entry is about members of a child's
+// subtree for which it was not called before.
 func (r *request) claims(c *child) func(wire.Missing) bool {
 	shape, free := r.shape(), r.below(c.Rank)
 	var below []int
@@ -69,7 +70,7 @@ func (r *request) claims(c *child) func(wire.Missing) bool {
 	}
 }
 
-// below returns for each rank whether it is in the subtree of another.
+// below returns, by rank, which members are in the subtree of top.
 func (r *request) below(top int) []bool {
 	set := make([]bool, r.roster.Len())
 	for _, rank := range r.shape().AppendSubtree(nil, top) {
@@ -78,7 +79,7 @@ func (r *request) below(top int) []bool {
 	return set
 }
 
-// isBelow reports whether a rank is in the subtree of another.
+// isBelow reports whether a rank is in the subtree of top.
 func (r *request) isBelow(rank, top int) bool {
 	shape := r.shape()
 	if rank >= shape.N {
@@ -94,8 +95,8 @@ func (r *request) isBelow(rank, top int) bool {
 	return true
 }
 
-// nameOnce makes a trailer that names more members than there are name each once:
-// children may say anything.
+// nameOnce removes duplicates from a trailer with more entries than there are members:
+// children may send anything.
 func (r *request) nameOnce() {
 	if len(r.trailer) <= r.shape().Size(r.rank) {
 		return
@@ -122,7 +123,7 @@ func (r *request) eachMissing(named []bool, f func(wire.Missing)) {
 	}
 }
 
-// appendMissing names every missing member, once.
+// appendMissing appends every missing member to the output, once.
 func (m *Machine) appendMissing(r *request) Range {
 	begin := len(m.out.Missing)
 	if len(r.trailer) == 0 {

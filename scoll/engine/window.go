@@ -1,17 +1,17 @@
 package engine
 
-// windowSize is how many broadcasts of a root over a group may be under way at
-// a time, from the oldest to the newest.
+// windowSize bounds the sequences of a root's broadcasts over a group that are under way,
+// from the oldest to the newest.
 const windowSize = 256
 
-// window remembers which of the latest numbers have been seen.
+// window is a sliding window for the detection of duplicates.
 type window struct {
 	top  uint64 // the highest, 0 before there is one
 	bits [windowSize / 64]uint64
 }
 
-// add takes note of a number, from 1, and reports whether it is new. What is
-// too old to be known counts as seen.
+// add records a number, from 1, and reports whether it is new. Numbers below the window
+// count as seen.
 func (w *window) add(n uint64) bool {
 	if n > w.top {
 		w.slide(n)

@@ -5,13 +5,13 @@ import "time"
 // maxRecommended is the largest K that [Recommend] considers.
 const maxRecommended = 256
 
-// Latency is how long a message from the root of a tree of n nodes takes to the
-// last of them, on a network that delivers it after latency and where a node
+// Latency returns how long a message from the root of a tree of n nodes takes to the last
+// of them, on a network that delivers it after latency and where a node
 // begins a send every overhead (collectives design, K-nomial Tree: l and o): child i, from
 // 0 in the order of sending, gets it i·overhead + latency after its parent.
 //
-// It is for topologies whose subtrees are trees of that topology, as KNomial
-// and KAry are: then how long a subtree takes follows from its size.
+// It is for topologies whose subtrees are trees of the same topology, as for KNomial and
+// KAry: then the size of a subtree determines its latency.
 func Latency(t Topology, n int, latency, overhead time.Duration) time.Duration {
 	w := wave{t, latency, overhead, map[int]time.Duration{1: 0}}
 	return w.through(n)
@@ -24,7 +24,7 @@ type wave struct {
 	known             map[int]time.Duration // by size
 }
 
-// through is how long it takes through a tree of n nodes.
+// through returns how long it takes through a tree of n nodes.
 func (w *wave) through(n int) time.Duration {
 	if d, ok := w.known[n]; ok {
 		return d
@@ -37,12 +37,12 @@ func (w *wave) through(n int) time.Duration {
 	return last
 }
 
-// Optimum is the least that [Latency] can be for any tree of n nodes: everyone
-// who has the message sends it on for as long as there are nodes without it
-// (the optimal broadcast of the LogP model).
+// Optimum returns the least [Latency] of any tree of n nodes: every node that has the
+// message keeps sending it while there are nodes without it (the optimal broadcast of the
+// LogP model).
 func Optimum(n int, latency, overhead time.Duration) time.Duration {
-	// The next arrivals: from those who have just sent, and from those who have
-	// just got it. Each list is in order, because arrivals are taken in order.
+	// The next arrivals: from nodes that have just sent, and from nodes that have just
+	// received. Each list is in order, because arrivals are taken in order.
 	last := time.Duration(0)
 	again, first := make([]time.Duration, 0, n), append(make([]time.Duration, 0, n), latency)
 	for range n - 1 {
@@ -56,9 +56,9 @@ func Optimum(n int, latency, overhead time.Duration) time.Duration {
 	return last
 }
 
-// Recommend returns the k-nomial tree with the least [Latency], of several the
-// one with the smallest K. Both times must be of the same network: half a round
-// trip without load, and the time between two sends of a node.
+// Recommend returns the k-nomial tree with the least [Latency], of several the one with the
+// smallest K. latency is half a round trip without load, and overhead the time between two
+// sends of a node.
 func Recommend(n int, latency, overhead time.Duration) KNomial {
 	best, least := KNomial(2), Latency(KNomial(2), n, latency, overhead)
 	for k := KNomial(3); int(k) <= min(n, maxRecommended); k++ {

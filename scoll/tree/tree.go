@@ -1,49 +1,47 @@
-// Package tree is the arithmetic of spanning trees over ranks (design document
-// "Server Collectives", Build Spanning Trees; here called the seed).
+// Package tree is the arithmetic of spanning trees over ranks (docs/spec/collectives.md,
+// Build Spanning Trees).
 //
-// Ranks 0 to N-1 are positions in a list that all members share. Any of them
-// can be the root: a [Topology] speaks of virtual ranks, of which 0 is the
-// root, and a [Tree] turns them by the root's rank. Nobody ever builds a tree:
-// each node computes its parent and its children.
+// Ranks 0 to N-1 are positions in a list that all members share. Any of them can be the
+// root: a [Topology] uses virtual ranks, of which 0 is the root, and a [Tree] rotates them
+// by the root's rank. No tree is ever built: each node computes its parent and its children.
 //
-// Pure functions on integers: no floating point, whose logarithms are wrong
-// for some exact powers, and no allocation beyond what callers append to.
+// All functions are pure, on integers: floating-point logarithms are wrong for some exact
+// powers. They allocate only what callers append to.
 package tree
 
 import "slices"
 
-// Topology is a shape of trees over the virtual ranks 0 to n-1. Another one
-// needs these four methods and nothing else.
+// Topology is a shape of trees over the virtual ranks 0 to n-1.
 type Topology interface {
 	// Parent returns the parent of v, which is not 0.
 	Parent(v, n int) int
 	// Child returns child i of v, counted from 0 in any order, or false if v has
 	// no more than i children.
 	Child(v, n, i int) (child int, ok bool)
-	// Size is how many nodes there are in the tree below and with v.
+	// Size returns the number of nodes in the subtree of v, which includes v.
 	Size(v, n int) int
-	// Depth is how many levels there are below v; 0 for a leaf.
+	// Depth returns the number of levels below v; 0 for a leaf.
 	Depth(v, n int) int
 }
 
 // Tree is a tree over the ranks 0 to N-1 with a root.
 type Tree struct {
-	Topology Topology
-	N        int // nodes, at least 1
-	Root     int // rank of the root
+	Topology Topology // shape over virtual ranks
+	N        int      // nodes, at least 1
+	Root     int      // rank of the root
 }
 
 // Child is a child of a node.
 type Child struct {
-	Rank  int
+	Rank  int // of the child
 	Size  int // nodes in its subtree, itself included
 	Depth int // levels of its subtree, itself included: 1 for a leaf
 }
 
-// virtual turns a rank into a virtual one.
+// virtual returns the virtual rank of a rank.
 func (t Tree) virtual(rank int) int { return t.turn(rank, t.N-t.Root) }
 
-// real turns a virtual rank back.
+// real returns the rank of a virtual rank.
 func (t Tree) real(v int) int { return t.turn(v, t.Root) }
 
 func (t Tree) turn(rank, by int) int {
@@ -61,13 +59,13 @@ func (t Tree) Parent(rank int) (parent int, ok bool) {
 	return t.real(t.Topology.Parent(t.virtual(rank), t.N)), true
 }
 
-// Size is how many nodes there are in a node's subtree, itself included.
+// Size returns the number of nodes in a node's subtree, itself included.
 func (t Tree) Size(rank int) int { return t.Topology.Size(t.virtual(rank), t.N) }
 
-// Depth is how many levels there are below a node.
+// Depth returns the number of levels below a node.
 func (t Tree) Depth(rank int) int { return t.Topology.Depth(t.virtual(rank), t.N) }
 
-// Level is how many levels a node is below the root.
+// Level returns how many levels a node is below the root.
 func (t Tree) Level(rank int) int {
 	level := 0
 	for v := t.virtual(rank); v != 0; v = t.Topology.Parent(v, t.N) {
@@ -76,9 +74,8 @@ func (t Tree) Level(rank int) int {
 	return level
 }
 
-// AppendChildren appends a node's children in the order in which they are to
-// be sent to: the deepest subtree first, of equally deep ones the largest, of
-// those the highest virtual rank (SC-A3).
+// AppendChildren appends a node's children in the order of sending: the deepest subtree
+// first, of equally deep ones the largest, of those the highest virtual rank (SC-A3).
 func (t Tree) AppendChildren(b []Child, rank int) []Child {
 	start, v := len(b), t.virtual(rank)
 	for i := 0; ; i++ {

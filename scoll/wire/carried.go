@@ -2,20 +2,20 @@ package wire
 
 import "encoding/binary"
 
-// Bounds of what a message carries of the answers of others.
+// Bounds of the answers of other members that a reply carries.
 const (
-	// DefaultCarry is that of RequestConfig.Carry, in bytes.
+	// DefaultCarry is the default of RequestConfig.Carry, in bytes.
 	DefaultCarry = 4096
-	// MaxCarry is the most that a request can ask for.
+	// MaxCarry is the largest value of RequestConfig.Carry, in bytes.
 	MaxCarry = 1<<16 - 1
-	// MaxParts bounds the messages of one reply. The last place is for the last.
+	// MaxParts bounds the messages of one reply. The last number is for the last message.
 	MaxParts = 64
 	// CarriedHeaderSize is the length of what precedes each carried message.
 	CarriedHeaderSize = 12
 )
 
-// Carried precedes a message of the answer of a member below, in a reply in which
-// the module speaks for the service that was to aggregate it. They come in the
+// Carried precedes a message of another member's answer. The module of an inner member
+// passes such answers on, unaggregated, when its service does not reply. They come in the
 // order of ranks and parts, little-endian:
 //
 //	 0  4  rank     of the member whose service answers
@@ -25,13 +25,13 @@ const (
 //	 8  4  size
 //	12     payload
 type Carried struct {
-	Rank uint32
-	Part uint8
-	Last bool
-	Size uint32
+	Rank uint32 // member whose service answers
+	Part uint8  // number of this message of its answer, from 0
+	Last bool   // this is the last message of the answer
+	Size uint32 // of the payload that follows, in bytes
 }
 
-// AppendTo appends what precedes the payload.
+// AppendTo appends the header. The caller appends the payload.
 func (c Carried) AppendTo(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, c.Rank)
 	last := byte(0)

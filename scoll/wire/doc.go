@@ -1,6 +1,6 @@
-// Package wire is the wire format of server collectives: what nodes send each other, for
-// the machine of package engine and for those who look on, such as lnetdump. It does no
-// I/O and knows no rules.
+// Package wire is the wire format of server collectives. The machine of package engine and
+// observers such as lnetdump use it. It does no I/O, and implements no rules of the protocol
+// beyond the consistency of single messages.
 //
 // Messages are single PUTs, little-endian. A [RequestHeader], an [Identity], a [Progress]
 // or a [Hold] goes to portal [RequestPortal], told apart by what [MagicOf] returns; a
@@ -8,8 +8,8 @@
 // members and bulk data are fetched by GETs from portal [BulkPortal].
 package wire
 
-// The portals of collectives. Requests wait where there is no buffer; replies
-// and fetches go to what was posted for them, or nowhere.
+// The portals of collectives. A request that finds no buffer waits for one. A reply or a GET
+// that matches no posted buffer is dropped.
 const (
 	RequestPortal = 54
 	ReplyPortal   = 55

@@ -13,7 +13,7 @@ func (f Flags) String() string {
 // String returns the names of the flags that are set.
 func (f ReplyFlags) String() string { return flagText(uint32(f), "last", "collective", "signed") }
 
-// flagText names flags by their bits; those without a name are in hexadecimal.
+// flagText returns the names of the set flags; flags without a name are in hexadecimal.
 func flagText(f uint32, names ...string) string {
 	var set []string
 	for i, name := range names {

@@ -10,10 +10,10 @@ import (
 // GroupID names a group. For an out-of-band group Creator is zero, and
 // Incarnation and Index are the service's own 128 bits.
 type GroupID struct {
-	Creator     nid.NID
-	Incarnation uint64 // incarnation of the creator
-	Index       uint64 // unique in that incarnation
-	Digest      Digest // of the membership
+	Creator     nid.NID // node that created the group; zero: out-of-band
+	Incarnation uint64  // of the creator
+	Index       uint64  // unique within that incarnation
+	Digest      Digest  // of the membership
 }
 
 // String returns "nid.incarnation.index".
@@ -36,8 +36,10 @@ const (
 // Tree is a type of tree and its K. The zero value is the binomial tree.
 type Tree struct {
 	Type TreeType
-	K    uint32
+	K    uint32 // fan-out: at least 2 for KNomial, at least 1 for KAry
 }
+
+// OrDefault returns the binomial tree for the zero value, otherwise t.
 
 func (t Tree) OrDefault() Tree {
 	if t == (Tree{}) {
@@ -46,7 +48,7 @@ func (t Tree) OrDefault() Tree {
 	return t
 }
 
-// Topology returns the arithmetic of the tree, or false if there is no such.
+// Topology returns the arithmetic of the tree, or false if type or K are invalid.
 func (t Tree) Topology() (tree.Topology, bool) {
 	switch {
 	case t.K > tree.MaxK:

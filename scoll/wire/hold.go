@@ -5,26 +5,25 @@ import "time"
 // holdUnit is the unit of the field hold of a RequestHeader.
 const holdUnit = 250 * time.Millisecond
 
-// MaxHold is the most that the field hold can say, whatever it says.
+// MaxHold bounds the field hold: a receiver takes larger values for this.
 const MaxHold = time.Minute
 
-// Hold tells the parent of a request that its time-out has to wait: the request is
-// held, here or below, until there is a place for it; or that it is held no more, and
-// the time-out counts from now. It goes up the tree, to the portal of requests,
-// little-endian:
+// Hold tells the parent of a request to suspend its timeout, because the request waits for
+// an admission slot at the sender or below it, or to restart the timeout, because it does
+// not wait any more. It goes up the tree, to the portal of requests, little-endian:
 //
 //	 0  4  magic       "SCOH"
 //	 4  2  version
 //	 6  2  size
 //	 8  8  reply bits  of the request
-//	16  8  number      of this word about the request, from 1: words may overtake each other
-//	24  4  held        1: it is held, 0: no more
+//	16  8  number      of this message about the request, from 1: messages may overtake each other
+//	24  4  held        1: the request is held, 0: not any more
 //	28  4  flags       1: a code of package keyring follows, bound to sender and receiver
 type Hold struct {
-	ReplyBits uint64
-	Number    uint64
-	Held      bool
-	Signed    bool
+	ReplyBits uint64 // names the request
+	Number    uint64 // of this message about the request, from 1
+	Held      bool   // the request is held now
+	Signed    bool   // a code of package keyring follows
 }
 
 // AppendTo appends the message, without the code.

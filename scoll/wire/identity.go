@@ -9,9 +9,9 @@ const (
 	Tell IdentityKind = 2
 )
 
-// Identity asks a node for its incarnation, or answers that. It goes where requests
-// go, little-endian. Versions of this package before it count it as malformed and do
-// not answer.
+// Identity asks a node for its incarnation, or answers such a question. It goes to the portal
+// of requests, little-endian. Versions of this package that do not know it count it as
+// malformed and do not answer.
 //
 //	 0  4  magic        "SCOI"
 //	 4  2  version
@@ -21,10 +21,10 @@ const (
 //	24  4  kind         1 question, 2 answer
 //	28  4  flags        1: a code of package keyring follows, bound to sender and receiver
 type Identity struct {
-	Nonce       uint64
-	Incarnation uint64
-	Kind        IdentityKind
-	Signed      bool
+	Nonce       uint64       // of the question; the answer repeats it
+	Incarnation uint64       // of the node that answers; 0 in a question
+	Kind        IdentityKind // question or answer
+	Signed      bool         // a code of package keyring follows
 }
 
 // AppendTo appends the message, without the code.

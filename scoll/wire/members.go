@@ -16,8 +16,8 @@ type Entity [16]byte
 // Target is a node with the entities on it that a group has. The first target
 // of a group may have none: a root that only sends.
 type Target struct {
-	NID      nid.NID
-	Entities []Entity
+	NID      nid.NID  // of the node; valid, not LNet's loopback
+	Entities []Entity // none: the node only sends
 }
 
 // Digest is the first half of a SHA-256 digest.
@@ -34,8 +34,8 @@ var (
 	ErrNoEntities = errors.New("scoll: only the first member may be without entities")
 )
 
-// Membership is the ordered list of the nodes of a group. It does not change,
-// and any number of groups may share one. A position in it is a rank.
+// Membership is the ordered list of the nodes of a group. It is immutable, and groups may
+// share one. A position in it is a rank.
 type Membership struct {
 	targets  []Target
 	ranks    map[nid.NID]int32
@@ -68,8 +68,8 @@ func NewMembership(targets []Target) (*Membership, error) {
 	return m, nil
 }
 
-// sum is the digest over the ordered pairs of tag and NID (SC-A13). A target
-// without entities counts as a pair with no tag.
+// sum returns the digest over the ordered pairs of tag and NID (SC-A13). A target without
+// entities counts as a pair without a tag.
 func (m *Membership) sum() Digest {
 	h := sha256.New()
 	var b []byte
@@ -97,7 +97,7 @@ func (m *Membership) EntitiesBelow(shape tree.Tree, rank int) (n int) {
 	return n
 }
 
-// Digest is what members compare.
+// Digest returns the digest by which members compare their lists.
 func (m *Membership) Digest() Digest { return m.digest }
 
 // Target returns the member of a rank.

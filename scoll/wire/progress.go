@@ -1,12 +1,11 @@
 package wire
 
-// MinSegment is the shortest segment of bulk data that is forwarded before the
-// rest has come, in bytes.
+// MinSegment is the shortest segment of pipelined bulk data, in bytes.
 const MinSegment = 4096
 
-// Progress tells a child of a request whose bulk data is pipelined how much its
-// parent has, so that the child can fetch that, or that no more will come. It
-// goes where requests go, little-endian:
+// Progress tells a child how many bytes of pipelined bulk data its parent has, so that the
+// child can fetch them, or that no more will come. It goes to the portal of requests,
+// little-endian:
 //
 //	 0  4  magic       "SCOP"
 //	 4  2  version
@@ -16,10 +15,10 @@ const MinSegment = 4096
 //	24  4  status      of the bulk data at the parent
 //	28  4  flags       1: a code of package keyring follows, bound to sender and receiver
 type Progress struct {
-	ReplyBits uint64
-	There     uint64
-	Status    Status
-	Signed    bool
+	ReplyBits uint64 // names the request
+	There     uint64 // bytes that the parent has, from the beginning
+	Status    Status // OK, or why no more bytes will come
+	Signed    bool   // a code of package keyring follows
 }
 
 // AppendTo appends the message, without the code.

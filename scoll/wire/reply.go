@@ -12,9 +12,9 @@ type ReplyFlags uint32
 
 // The flags of replies.
 const (
-	ReplyLast       ReplyFlags = 1 << iota // no more parts follow
-	ReplyCollective                        // an error of the module for the whole subtree, not of its service
-	ReplySigned                            // a code made with a key of the members ends the message
+	ReplyLast       ReplyFlags = 1 << iota // this is the last part
+	ReplyCollective                        // an error of the sender's module, for its whole subtree
+	ReplySigned                            // a code of package keyring ends the message
 	knownReplyFlags = ReplyLast | ReplyCollective | ReplySigned
 )
 
@@ -26,28 +26,28 @@ const (
 //	 8  8  root incarnation of the broadcast
 //	16  8  sequence
 //	24  4  flags
-//	28  4  status           without the flag for the subtree: the module speaks for the
-//	                        service of the sender alone, and this is why
+//	28  4  status           without the flag for the subtree: the reason why the module answers
+//	                        in place of the sender's service
 //	32  4  part             number of this message, from 0
 //	36  4  payload size
 //	40  4  trailer          number of entries
-//	44  4  nodes            that an error speaks for
+//	44  4  nodes            that an error stands for
 //	48  4  entities         on them
-//	52  4  carried          bytes of answers that are passed on, see Carried; there is no
-//	                        payload then
+//	52  4  carried          bytes of answers that are passed on, see Carried; then there is no
+//	                        payload
 //	56     payload or carried answers, trailer; with ReplySigned a code of package keyring (12), bound to
 //	       sender, receiver and match bits
 type ReplyHeader struct {
-	RootIncarnation uint64
-	Sequence        uint64
-	Flags           ReplyFlags
-	Status          Status
-	Part            uint32
-	PayloadSize     uint32
-	Trailer         uint32
-	Nodes           uint32
-	Entities        uint32
-	Carried         uint32
+	RootIncarnation uint64     // with Sequence, group and root: names the broadcast
+	Sequence        uint64     // of the broadcast
+	Flags           ReplyFlags // what the reply is
+	Status          Status     // OK, or why the module answers in place of the service
+	Part            uint32     // number of this message of the reply, from 0
+	PayloadSize     uint32     // in bytes
+	Trailer         uint32     // entries of the trailer
+	Nodes           uint32     // with ReplyCollective: nodes that the error stands for
+	Entities        uint32     // on these nodes
+	Carried         uint32     // bytes of answers that are passed on
 }
 
 // AppendTo appends the header.
@@ -68,9 +68,8 @@ func (h *ReplyHeader) AppendTo(b []byte) []byte {
 	return le.AppendUint32(b, h.Carried)
 }
 
-// ParseReplyHeader parses a header; rest is what follows it, of which it says
-// nothing: payload and trailer may lie elsewhere. Errors are ErrShort,
-// ErrMagic, ErrVersion and ErrHeader.
+// ParseReplyHeader parses a header. It does not check rest, the bytes that follow: payload and
+// trailer may be in other memory. Errors are ErrShort, ErrMagic, ErrVersion and ErrHeader.
 func ParseReplyHeader(b []byte) (h ReplyHeader, rest []byte, err error) {
 	le := binary.LittleEndian
 	if len(b) < ReplyHeaderSize {
@@ -99,11 +98,11 @@ func ParseReplyHeader(b []byte) (h ReplyHeader, rest []byte, err error) {
 	return h, b[ReplyHeaderSize:], nil
 }
 
-// Speaks reports whether the module speaks for the service of the sender.
+// Speaks reports whether the sender's module answers in place of its service.
 func (h *ReplyHeader) Speaks() bool { return h.Status != OK && h.Flags&ReplyCollective == 0 }
 
-// isConsistent reports whether what only a module says is said by one: with its last
-// word, and without a payload.
+// isConsistent reports whether carried answers come only from a module that answers in place
+// of its service, and such a reply is the last part and has no payload.
 func (h *ReplyHeader) isConsistent() bool {
 	if !h.Speaks() {
 		return h.Carried == 0
@@ -119,7 +118,7 @@ func (h *ReplyHeader) CodeSize() int {
 	return keyring.CodeSize
 }
 
-// Scope says whom an entry of a trailer is about.
+// Scope says which members an entry of a trailer is about.
 type Scope uint8
 
 // The scopes.
@@ -128,17 +127,17 @@ const (
 	Subtree Scope = 2 // a member and all below it
 )
 
-// Missing is an entry of a trailer: members whose answer did not arrive, and
-// why. They may have run the request.
+// Missing is an entry of a trailer: one or more members whose answer did not arrive, and the
+// reason. They may have run the request.
 //
 //	0  4  rank
 //	4  2  status
 //	6  1  scope
 //	7  1  reserved
 type Missing struct {
-	Rank   uint32
-	Status Status
-	Scope  Scope
+	Rank   uint32 // of the member, or of the topmost of a subtree
+	Status Status // the reason; not OK
+	Scope  Scope  // the member alone, or its subtree
 }
 
 // String returns "rank 3: timed out", with "below" for a subtree.

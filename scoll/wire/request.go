@@ -19,10 +19,10 @@ const (
 	RequestHeaderSize = 192
 	ReplyHeaderSize   = 56
 	TrailerEntrySize  = 8
-	answerableSize    = 32 // what an error is answered to, in any version
+	answerableSize    = 32 // the part that an error can be answered to, in any version
 )
 
-// What messages begin with, by their kind.
+// The first four bytes of a message, by its kind.
 const (
 	Magic         = 0x4C4F4353 // "SCOL": requests and replies
 	IdentityMagic = 0x494F4353 // "SCOI"
@@ -30,7 +30,7 @@ const (
 	HoldMagic     = 0x484F4353 // "SCOH"
 )
 
-// MagicOf returns what a message begins with, 0 if it is shorter.
+// MagicOf returns the magic of a message, 0 if it is shorter than that.
 func MagicOf(b []byte) uint32 {
 	if len(b) < 4 {
 		return 0
@@ -38,7 +38,7 @@ func MagicOf(b []byte) uint32 {
 	return binary.LittleEndian.Uint32(b)
 }
 
-// Why a message is not understood.
+// Errors of parsing.
 var (
 	ErrShort   = errors.New("scoll: message shorter than its header says")
 	ErrMagic   = errors.New("scoll: no collective message")
@@ -60,15 +60,15 @@ const (
 	FlagOOB                      // Group is an out-of-band group
 	FlagList                     // the list of members rides on the message
 	FlagSubset                   // to the live members only, see Live
-	FlagSigned                   // a code made with a key of the members ends the message
+	FlagSigned                   // a code of package keyring ends the message
 	knownFlags = FlagLast | FlagModule | FlagOOB | FlagList | FlagSubset | FlagSigned
 )
 
-// RMA says where data can be fetched with GETs: under which match bits of the
-// node that the message came from. The zero value: there is none.
+// RMA describes data that the receiver fetches with GETs from the sender of the message. The
+// zero value: there is none.
 type RMA struct {
-	Bits   uint64
-	Length uint64
+	Bits   uint64 // match bits
+	Length uint64 // in bytes
 }
 
 // RequestHeader begins every message down the tree, little-endian; NIDs are
@@ -108,28 +108,28 @@ type RMA struct {
 //	        there are any (16 bytes), and a code of package keyring (12), bound to
 //	        sender and receiver
 type RequestHeader struct {
-	ReplyBits       uint64
-	Sequence        uint64
-	RootIncarnation uint64
-	Service         ServiceID
-	Flags           Flags
-	Group           GroupID
-	Tree            Tree
-	Carry           uint16
-	Nodes           uint32
-	Root            uint32
-	RTT             time.Duration
-	Guard           time.Duration
-	BulkTime        time.Duration
-	Processing      time.Duration
-	Hold            time.Duration
-	First           uint64
-	Live            Digest
-	Bulk            RMA
-	List            RMA
-	ListSize        uint32
-	PayloadSize     uint32
-	Segment         uint32
+	ReplyBits       uint64        // match bits of the answer
+	Sequence        uint64        // of the broadcast, per group and root
+	RootIncarnation uint64        // of the root
+	Service         ServiceID     // that runs the request
+	Flags           Flags         // what the request is
+	Group           GroupID       // the request goes to
+	Tree            Tree          // over the members
+	Carry           uint16        // bytes of other members' answers that the sender takes
+	Nodes           uint32        // of the tree
+	Root            uint32        // its rank
+	RTT             time.Duration // estimate of the root
+	Guard           time.Duration // slack per level of the tree
+	BulkTime        time.Duration // estimate for bulk data, per level; 0 without them
+	Processing      time.Duration // estimate for the services
+	Hold            time.Duration // how long a member may hold the request; 0: see above
+	First           uint64        // Sequence of the first attempt of this broadcast
+	Live            Digest        // of the live members, with FlagSubset
+	Bulk            RMA           // bulk data
+	List            RMA           // list of members, if it has to be fetched
+	ListSize        uint32        // bytes of the list, if it rides on the message
+	PayloadSize     uint32        // in bytes
+	Segment         uint32        // bytes of a segment of pipelined bulk data; 0: not pipelined
 }
 
 // AppendTo appends the header.
@@ -167,11 +167,10 @@ func (h *RequestHeader) AppendTo(b []byte) []byte {
 	return le.AppendUint32(b, h.Segment)
 }
 
-// ParseRequestHeader parses a header and returns what follows it: the list of
-// members and the payload, of the lengths that the header says, and what FlagSigned
-// adds. The code is not verified. With an error
-// of ErrVersion, ErrBody or ErrHeader the first three fields are valid, so that
-// it can be answered; with ErrShort and ErrMagic it cannot.
+// ParseRequestHeader parses a header and returns the bytes that follow it: the list of members
+// and the payload, of the lengths in the header, and what FlagSigned adds. It does not verify
+// the code. With ErrVersion, ErrBody and ErrHeader the first three fields are valid, so that
+// the message can be answered; with ErrShort and ErrMagic it cannot.
 func ParseRequestHeader(b []byte) (h RequestHeader, body []byte, err error) {
 	le := binary.LittleEndian
 	if len(b) < answerableSize {
@@ -216,7 +215,7 @@ func ParseRequestHeader(b []byte) (h RequestHeader, body []byte, err error) {
 	return h, b[RequestHeaderSize:], h.check(len(b) - RequestHeaderSize)
 }
 
-// check refuses headers that say what cannot be.
+// check refuses headers with invalid or contradictory fields.
 func (h *RequestHeader) check(body int) error {
 	if uint64(h.ListSize)+uint64(h.PayloadSize)+uint64(h.ProofSize()) != uint64(body) {
 		return ErrBody
@@ -251,7 +250,7 @@ func (h *RequestHeader) SumSize() int {
 	return len(Digest{})
 }
 
-// micros rounds up to whole µs, so that nobody waits for less than was meant.
+// micros rounds up to whole µs, so that no timeout becomes shorter.
 func micros(d time.Duration) uint32 {
 	return uint32(min((max(d, 0)+time.Microsecond-1)/time.Microsecond, 1<<32-1))
 }

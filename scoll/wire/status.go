@@ -5,23 +5,23 @@ import (
 	"fmt"
 )
 
-// Status is what became of a broadcast at a member: 0 or, as LNet has it, an
-// errno of Linux. Services may use any value. It is an error.
+// Status is the result of a broadcast at a member: 0 or, as in LNet, an errno of Linux.
+// Services may use any value. It implements error.
 type Status uint16
 
-// The values that the module itself uses.
+// The values that the module uses.
 const (
 	OK         Status = 0
 	EPERM      Status = 1    // the sender is not the parent, or not the root
 	EIO        Status = 5    // an error without a number
 	EAGAIN     Status = 11   // too early
 	EBUSY      Status = 16   // too many requests, or broadcasts under way
-	EINVAL     Status = 22   // what was asked for makes no sense
+	EINVAL     Status = 22   // invalid arguments
 	EPROTO     Status = 71   // not understood
 	EMSGSIZE   Status = 90   // larger than its buffer, or than a message
 	ENOTSUP    Status = 95   // the service has no callback for it
 	ETIMEDOUT  Status = 110  // no answer in time
-	EHOSTDOWN  Status = 112  // discovery says that the node is dead
+	EHOSTDOWN  Status = 112  // the node is dead according to discovery
 	EALREADY   Status = 114  // done before
 	ESTALE     Status = 116  // the membership, or the handle, is out of date
 	ECANCELED  Status = 125  // aborted
@@ -30,17 +30,17 @@ const (
 	ENOSERVICE Status = 1002 // no such service here
 	EREBOOT    Status = 1003 // of an earlier incarnation of the root
 	EAHEAD     Status = 1004 // an incarnation far above the wall clock of the member
-	ENOTLISTED Status = 1005 // a node that is on no list of the member, beyond what it does for such
-	ELOST      Status = 1006 // it answered, but the service that was to pass that on did not
+	ENOTLISTED Status = 1005 // an unlisted node, beyond the limits for such nodes
+	ELOST      Status = 1006 // the member answered, but a service above it did not pass the answer on
 )
 
-// What is full at the node that refused a request, each named for the setting that
-// allows more. errors.Is says of the first four that they are EBUSY, and of the last
-// that it is EMSGSIZE, which is what members before these had names said.
+// Limits of the node that refused a request, each named after the setting that raises it.
+// errors.Is takes the first four for EBUSY and the last for EMSGSIZE, the values that older
+// versions sent.
 const (
 	EMAXACTIVE  Status = 1010 // Config.MaxActive: requests at a time, or the sender's share of them
 	EMAXGROUPS  Status = 1011 // Config.MaxGroups: all groups there are in use, or those of the sender's share
-	EMAXLISTS   Status = 1012 // lists of members take all memory that there is for them
+	EMAXLISTS   Status = 1012 // lists of members take all memory for such lists
 	EMAXMEMORY  Status = 1013 // a limit of the service on memory
 	EMAXMEMBERS Status = 1014 // Config.MaxMembers: nodes of a group
 )
@@ -67,7 +67,7 @@ func (s Status) String() string {
 // Error implements error.
 func (s Status) Error() string { return s.String() }
 
-// Is says which status one that names a setting is, for errors.Is.
+// Is implements the rule of errors.Is for statuses that name a setting.
 func (s Status) Is(target error) bool {
 	switch s {
 	case EMAXACTIVE, EMAXGROUPS, EMAXLISTS, EMAXMEMORY:
@@ -78,7 +78,7 @@ func (s Status) Is(target error) bool {
 	return false
 }
 
-// StatusOf returns the status that an error is, EIO if it has none.
+// StatusOf returns the status that an error wraps: EIO if it wraps none, OK for nil.
 func StatusOf(err error) Status {
 	if err == nil {
 		return OK
@@ -89,7 +89,7 @@ func StatusOf(err error) Status {
 	return EIO
 }
 
-// Err is the status as an error, nil for OK.
+// Err returns the status as an error, nil for OK.
 func (s Status) Err() error {
 	if s == OK {
 		return nil

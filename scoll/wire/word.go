@@ -9,7 +9,7 @@ import (
 // WordSize is the length of an Identity, a Progress or a Hold on the wire, in bytes.
 const WordSize = 32
 
-// word is what these have in common, little-endian:
+// word is the common layout of these messages, little-endian:
 //
 //	 0  4  magic
 //	 4  2  version
@@ -24,7 +24,7 @@ type word struct {
 	signed        bool
 }
 
-// wordSigned is the flag for a code.
+// wordSigned is the flag that a code follows.
 const wordSigned = 1
 
 func (w word) append(b []byte, magic uint32) []byte {
@@ -42,8 +42,8 @@ func (w word) append(b []byte, magic uint32) []byte {
 	return le.AppendUint32(b, flags)
 }
 
-// parseWord parses a message whose value is between two others. Errors are ErrShort,
-// ErrMagic, ErrVersion and ErrHeader.
+// parseWord parses a message and refuses a value outside of [least, most]. Errors are
+// ErrShort, ErrMagic, ErrVersion and ErrHeader.
 func parseWord(b []byte, magic, least, most uint32) (w word, err error) {
 	le := binary.LittleEndian
 	if len(b) < WordSize {

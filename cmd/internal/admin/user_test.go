@@ -17,20 +17,20 @@ func TestUser(t *testing.T) {
 	}
 	t.Setenv("SECRET", "of the daemon")
 	t.Setenv("PATH", "/root/bin:/bin")
-	nobody, err := program.LookupUser("65534")
-	if err != nil || nobody.Name != "nobody" {
-		t.Skipf("no user nobody here: %v", err)
+	unprivileged, err := program.LookupUser("65534")
+	if err != nil || unprivileged.Name != "nobody" {
+		t.Skipf("no user 65534 here: %v", err)
 	}
-	file := filepath.Join(t.TempDir(), "f") // nobody may not enter its folder
+	file := filepath.Join(t.TempDir(), "f") // the user may not enter its folder
 	if err := os.WriteFile(file, []byte("bulk"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r := runJob(t, t.Context(), `id -u; id -G; grep ^CapEff /proc/self/status | tr -d '\t'; cat "$SCOLL_FILE"; echo; env | sort; cat `+file, func(j *job) {
-		j.action.User, j.file = nobody, file
+		j.action.User, j.file = unprivileged, file
 	})
 	got := string(r.Output)
 	for _, want := range []string{
-		"65534\n65534\nCapEff:0000000000000000\nbulk\n", "\nHOME=" + nobody.Home + "\n", "\nPATH=" + program.UserPath + "\n", "\nUSER=nobody\n", "ermission denied",
+		"65534\n65534\nCapEff:0000000000000000\nbulk\n", "\nHOME=" + unprivileged.Home + "\n", "\nPATH=" + program.UserPath + "\n", "\nUSER=nobody\n", "ermission denied",
 	} {
 		if !strings.Contains("\n"+got, want) {
 			t.Errorf("%q lacks %q", got, want)
