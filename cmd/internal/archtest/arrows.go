@@ -69,7 +69,6 @@ var Rules = []Rule{
 	{Package: "lnd/lndtest/mutants", May: "lnd/lndtest/effort"},
 	{Package: "lnd/lndtest/effort"},
 	{Package: "lnd/lndtest/cputime"},
-	{Package: "lnd/lndtest/rows"},
 	{Package: "lnd/lndtest/spec"},
 	{Package: "lnd/lndtest/loopback"},
 	{Package: "lnd/lndtest/smalldisk"},

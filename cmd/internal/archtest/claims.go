@@ -27,6 +27,7 @@ func (s *Spec) ReadClaims(pkgs []*Package) (Claims, []string) {
 				at := f.Fset.Position(call.Pos())
 				if !f.Test {
 					bad = append(bad, fmt.Sprintf("%s: a program claims rows", at))
+					continue
 				}
 				for _, arg := range call.Args[min(1, len(call.Args)):] {
 					id, ok := literal(arg)
@@ -34,8 +35,9 @@ func (s *Spec) ReadClaims(pkgs []*Package) (Claims, []string) {
 						bad = append(bad, fmt.Sprintf("%s: rows are claimed by string literals", at))
 					} else if _, ok := rows[id]; !ok {
 						bad = append(bad, fmt.Sprintf("%s: %s: no such row in %s", at, id, specFolder))
+					} else {
+						claims.add(id, p.Path+"."+call.in)
 					}
-					claims.add(id, p.Path+"."+call.in)
 				}
 			}
 		}

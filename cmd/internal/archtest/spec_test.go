@@ -1,10 +1,17 @@
 package archtest
 
 import (
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
+
+// textsOnce reads the tree for all tests.
+var textsOnce = sync.OnceValues(func() ([]Text, error) { return Texts(root) })
 
 func readSpec(t *testing.T) *Spec {
 	t.Helper()
@@ -32,7 +39,7 @@ func TestRowsOnce(t *testing.T) {
 // TestReferences: every row and section that code, tests, mutants, scenarios and documents
 // name is in docs/spec.
 func TestReferences(t *testing.T) {
-	texts, err := Texts(root)
+	texts, err := textsOnce()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,11 +54,107 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestClaims: tests claim rows that exist.
+// TestClaims: tests claim rows that exist, and all of them.
 func TestClaims(t *testing.T) {
-	_, bad := readSpec(t).ReadClaims(load(t))
-	for _, line := range bad {
+	c, bad := cover(t)
+	for _, line := range append(bad, c.Unclaimed()...) {
 		t.Error(line)
+	}
+}
+
+// cover reads what shows rows, and which claims are wrong.
+func cover(t *testing.T) (*Coverage, []string) {
+	t.Helper()
+	texts, err := textsOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := readSpec(t)
+	claims, bad := s.ReadClaims(load(t))
+	return s.Cover(texts, load(t), claims), bad
+}
+
+// unbroken are the sections of which no mutant breaks a row, and why.
+var unbroken = map[string]string{
+	"goals.md: 0 Message path (LNet over TCP), ratios to a plain Go TCP program with the same payload in the same run": "ratios of times: make bench",
+	"goals.md: Simulation":                "rates: make bench",
+	"goals.md: 6 o2ib over software RoCE": "ratios of times: make bench",
+}
+
+// TestMutantsOfSections: in each section of rows a mutant shows that a test can fail.
+func TestMutantsOfSections(t *testing.T) {
+	c, _ := cover(t)
+	left := maps.Clone(unbroken)
+	for _, section := range c.Unbroken() {
+		if left[section] == "" {
+			t.Errorf("%s/%s: no mutant breaks a row of it", specFolder, section)
+		}
+		delete(left, section)
+	}
+	for section := range left {
+		t.Errorf("%q has a mutant, or does not exist", section)
+	}
+}
+
+// TestUnclaimed: rows that are built need a test, those of sections a mutant.
+func TestUnclaimed(t *testing.T) {
+	s := &Spec{Sections: map[string]map[string]bool{}, families: map[string]bool{}}
+	s.read("gossip.md", "## One\n| <a id=\"GO-1\"></a>GO-1 M | a |\n| <a id=\"GO-2\"></a>GO-2 D | planned: routing. |\n| <a id=\"GO-3\"></a>GO-3 X | b |\n"+
+		"## Two\n| <a id=\"GO-4\"></a>GO-4 M | c |\n| <a id=\"G-GO-1\"></a>G-GO-1 | d |\n")
+	c := s.Cover([]Text{
+		{"gossip/a.go", "// GO-1, GO-1"},
+		{"gossip/b.go", "// GO-1"},
+		{"cmd/c.go", "// GO-1"},
+		{"gossip/a_test.go", "// GO-4"}, // a mention
+		{"gossip/testdata/mutants/m.patch", "GO-1: less\n--- a.go\n-GO-4\n"},
+	}, nil, Claims{"GO-1": {"gossip.TestB", "gossip.TestA"}})
+	c.bounds["G-GO-1"] = true
+	if got, want := strings.Join(c.Unclaimed(), ""), "docs/spec/gossip.md: GO-4: no test claims it by spec.Covers"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := strings.Join(c.Unbroken(), ""), "gossip.md: Two"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for _, line := range []string{
+		"| [GO-1](gossip.md#GO-1) | cmd: c; gossip: a b | gossip: TestA TestB | gossip: m |",
+		"| [GO-2](gossip.md#GO-2) |  | planned: routing |  |",
+		"| [GO-3](gossip.md#GO-3) |  | out of scope |  |",
+		"| [G-GO-1](gossip.md#G-GO-1) |  | `make bench GOAL=G-GO-1` |  |",
+	} {
+		if !strings.Contains(c.Table(), line+"\n") {
+			t.Errorf("the table lacks %q:\n%s", line, c.Table())
+		}
+	}
+}
+
+// TestReadClaims: claims are calls with string literals, in tests.
+func TestReadClaims(t *testing.T) {
+	dir := t.TempDir()
+	for name, source := range map[string]string{
+		"go.mod":    "module ulnet\n",
+		"a_test.go": "package a\nimport \"ulnet/lnd/lndtest/spec\"\nfunc TestA(t T) { spec.Covers(t, \"GO-1\", \"GO-9\", x) }\n// GO-2\nfunc TestB(t T) { spec.Covers(t, \"GO-1\") }\n",
+		"a.go":      "package a\nimport \"ulnet/lnd/lndtest/spec\"\nfunc f(t T) { spec.Covers(t, \"GO-2\") }\n",
+		"b_test.go": "package a\nfunc TestC(t T) { spec.Covers(t, \"GO-2\") }\n", // another spec
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(source), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pkgs, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Spec{Sections: map[string]map[string]bool{}, families: map[string]bool{}}
+	s.read("gossip.md", "| <a id=\"GO-1\"></a>GO-1 M | a |\n| <a id=\"GO-2\"></a>GO-2 D | b |\n")
+	claims, bad := s.ReadClaims(pkgs)
+	if got := strings.Join(claims["GO-1"], " "); got != "..TestA ..TestB" {
+		t.Errorf("GO-1 is claimed by %q", got)
+	}
+	if got := strings.Join(claims["GO-2"], " "); got != "" {
+		t.Errorf("GO-2 is claimed by %q", got)
+	}
+	if len(bad) != 3 {
+		t.Errorf("%d wrong claims, want those of a program, of GO-9 and of x:\n%s", len(bad), strings.Join(bad, "\n"))
 	}
 }
 

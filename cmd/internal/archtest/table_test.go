@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the tables of arrows in ARCHITECTURE.md")
+var update = flag.Bool("update", false, "write what is generated: arrows in ARCHITECTURE.md, docs/spec/coverage.md")
 
 // TestArrowTable: ARCHITECTURE.md shows Rules and Limits.
 func TestArrowTable(t *testing.T) {

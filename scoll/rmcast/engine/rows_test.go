@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"ulnet/lnd/lndtest/rows"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast/wire"
@@ -195,11 +194,4 @@ func TestSameTwice(t *testing.T) {
 	if digests[0] != digests[1] {
 		t.Error("two runs differ")
 	}
-}
-
-// TestRowsNamed: each row and each decision on reliable multicast is named by the test
-// that shows it. RM-A12 and RM-A14 are about the paper's own figures: there is nothing
-// to show.
-func TestRowsNamed(t *testing.T) {
-	rows.Named(t, "RM", "1-36 A1-11 A13 A15-22", "..", "../../../cmd", "../../../lnd", "../../../portals")
 }
