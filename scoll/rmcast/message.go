@@ -32,7 +32,7 @@ type Sending struct {
 	released chan answer // what becomes of the message
 	done     func(Result, error)
 	left     bool // nobody waits; guarded by g.mu
-	place    int  // in g.posted; guarded by g.mu
+	index    int  // in g.posted; guarded by g.mu
 }
 
 func (s *Sending) answer(a answer) {
@@ -148,7 +148,7 @@ func (g *Group) post(done func(Result, error)) (*Sending, error) {
 		return nil, ErrFull
 	}
 	s := g.takeLocked(done)
-	s.place = len(g.posted)
+	s.index = len(g.posted)
 	g.posted = append(g.posted, s)
 	return s, nil
 }
@@ -161,8 +161,8 @@ func (g *Group) answered(s *Sending) (done func(Result, error)) {
 		return func(Result, error) {}
 	}
 	last := len(g.posted) - 1
-	g.posted[last].place = s.place
-	g.posted[s.place], g.posted[last] = g.posted[last], nil
+	g.posted[last].index = s.index
+	g.posted[s.index], g.posted[last] = g.posted[last], nil
 	g.posted, done = g.posted[:last], s.done
 	g.giveLocked(s)
 	return done

@@ -8,12 +8,12 @@ import (
 )
 
 // EpochSlack is how far an epoch, or the incarnation of a member, may be above the wall clock
-// of the node that hears of it. Both are wall clocks in nanoseconds since 1970, or one
-// more than the number before. What is further above is refused: no honest node could
-// ever be above it. Clocks that are further apart keep nodes from one group.
+// of the node that hears of it. Both are wall-clock times in nanoseconds since 1970, or the
+// previous number plus one. Larger numbers are refused: an honest node could never exceed
+// them. Nodes whose clocks differ by more cannot be in one group.
 const EpochSlack = 24 * time.Hour
 
-// What the reasons to refuse an order mean to the node that sent it.
+// The reasons for which an order is refused, as errors of the node that sent it.
 var (
 	ErrAhead    = wrong(wire.RefusedAhead.String())
 	ErrQuorum   = wrong(wire.RefusedQuorum.String())
@@ -21,7 +21,7 @@ var (
 	ErrStranger = wrong(wire.RefusedStranger.String())
 )
 
-// refusal is the error that a reason stands for.
+// refusal returns the error for a reason.
 func refusal(r wire.Refusal) error {
 	switch r {
 	case wire.RefusedAhead:
@@ -36,9 +36,8 @@ func refusal(r wire.Refusal) error {
 	return wrong(r.String())
 }
 
-// wallClock is the wall clock of a node, as its machines know it: the number of the
-// node's incarnation, which is a wall clock, and the time since. It starts with their first
-// step.
+// wallClock derives the wall clock of a node from its incarnation, which is a wall-clock time,
+// and the time since the machine's first step.
 type wallClock struct {
 	incarnation uint64
 	began       time.Duration
@@ -51,19 +50,20 @@ func (w *wallClock) start(now time.Duration) {
 	}
 }
 
-// isAhead reports whether an epoch, or an incarnation, is too far above the clock.
+// isAhead reports whether an epoch or incarnation is too far above the wall clock.
 func (w *wallClock) isAhead(epoch uint64, now time.Duration) bool {
 	limit := w.incarnation + uint64(now-w.began) + uint64(EpochSlack)
 	return limit > w.incarnation && epoch > limit
 }
 
-// complaints bounds how often the user is told that messages are refused.
+// complaints limits the rate at which the user is told of refused messages.
 type complaints struct{ next time.Duration }
 
 // complainEvery is the least time between two [Refused] effects.
 const complainEvery = 10 * time.Second
 
-// refused appends an effect that says whose messages are refused.
+// refused appends an effect that names the node whose message is refused, unless there was one
+// within complainEvery.
 func (c *complaints) refused(now time.Duration, out *Output, from nid.NID, why wire.Refusal) {
 	if now < c.next {
 		return
@@ -72,7 +72,7 @@ func (c *complaints) refused(now time.Duration, out *Output, from nid.NID, why w
 	out.emit(Effect{Kind: Refused, To: from, Why: refusal(why)})
 }
 
-// admitted are the nodes that may be members; nil: all nodes.
+// admitted is the set of nodes that may be members; nil admits all nodes.
 type admitted map[nid.NID]bool
 
 func admit(list, managers []nid.NID) admitted {

@@ -4,8 +4,8 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// needed sends payload to a member that lacks it: a child, or a parent that missed
-// what its children have (RM-20). What is not here follows when it is.
+// needed resends payload to a member that lacks it: a child, or a parent that missed what its
+// children have (RM-20). What is not here is sent when it arrives.
 func (s *stream) needed(sender int, e *wire.Entry) {
 	if e.First < s.stable {
 		s.m.tell(s.roster, sender, s.entry(wire.Stable, s.stable, int(s.sentHead()-s.stable)))
@@ -18,12 +18,12 @@ func (s *stream) needed(sender int, e *wire.Entry) {
 		sl := s.slot(seq)
 		if k == nil {
 			if sl.have {
-				s.lend(sender, seq, sl)
+				s.repairOther(sender, seq, sl)
 			}
 			continue
 		}
 		ks := k.slot(seq)
-		ks.polledAt = 0 // it has waited for the grace before it asked
+		ks.polledAt = 0 // the child waited for the grace period before it asked
 		switch {
 		case !sl.have:
 			ks.wants = true
@@ -36,18 +36,18 @@ func (s *stream) needed(sender int, e *wire.Entry) {
 	}
 }
 
-// lend sends a datagram to a member that is no child: at most once in half a round trip,
-// however many ask.
-func (s *stream) lend(sender int, seq uint64, sl *slot) {
-	if sl.lentAt != 0 && s.m.now-sl.lentAt < s.m.rtt.estimate(&s.m.cfg)/2 {
+// repairOther resends a datagram to a member that is not a child, at most once in half a round
+// trip, however many members ask.
+func (s *stream) repairOther(sender int, seq uint64, sl *slot) {
+	if sl.repairedAt != 0 && s.m.now-sl.repairedAt < s.m.rtt.estimate(&s.m.cfg)/2 {
 		s.m.stats.Repeated++
 		return
 	}
-	sl.lentAt = s.m.now
+	sl.repairedAt = s.m.now
 	s.repair(sender, seq)
 }
 
-// granted sends a datagram that has just come to the children that asked for it.
+// granted sends a datagram that has just arrived to the children that asked for it.
 func (s *stream) granted(seq uint64) {
 	for _, k := range s.children {
 		if ks := k.slot(seq); ks.wants {
@@ -57,9 +57,9 @@ func (s *stream) granted(seq uint64) {
 	}
 }
 
-// polled answers which of the datagrams the parent asks about are here. It also
-// tells this node of them: what was not known to have been sent is asked for after the
-// grace, as it may wait in the system already (RM-A5).
+// polled tells the parent which of the datagrams in its poll are here. The poll also says that
+// they were sent: unknown ones are requested after the grace period, as they may be in the
+// socket's buffer already (RM-A5).
 func (s *stream) polled(sender int, e *wire.Entry) {
 	if !s.isRoot() {
 		s.notice(e.First + uint64(e.Count))
@@ -67,8 +67,9 @@ func (s *stream) polled(sender int, e *wire.Entry) {
 	s.answer(sender, e)
 }
 
-// answer tells a member what this node has of the range of a poll and, if that does not
-// leave it the grace, what it lacks. What was asked for in vain is asked for in any case.
+// answer tells a member what this node has of the range of a poll and, if the poll asks for
+// that at once, what it lacks. Datagrams that this node has already requested without success
+// are always listed as lacking.
 func (s *stream) answer(to int, poll *wire.Entry) {
 	first := poll.First
 	end := first + uint64(poll.Count)
@@ -104,12 +105,12 @@ func (s *stream) answer(to int, poll *wire.Entry) {
 	}
 }
 
-// askedInVain reports whether a datagram was asked for and could be here.
+// askedInVain reports whether a datagram was requested at least a round trip ago.
 func (s *stream) askedInVain(sl *slot) bool {
 	return sl.asked > 0 && s.m.now-sl.askedAt >= s.m.rtt.estimate(&s.m.cfg)
 }
 
-// standing is how far this node is with a datagram: Need, Pending or Ack.
+// standing is the state of a datagram here: Need, Pending or Ack.
 func (s *stream) standing(seq uint64) wire.EntryKind {
 	sl := s.slot(seq)
 	if !sl.have {
@@ -121,8 +122,8 @@ func (s *stream) standing(seq uint64) wire.EntryKind {
 	return wire.Pending
 }
 
-// waitsFor is the communication number of the member that a datagram waits for
-// here: a child, or whom that waits for.
+// waitsFor returns the communication number of the member that keeps a datagram from being
+// acknowledged here: a child, or the member that the child waits for.
 func (s *stream) waitsFor(seq uint64) uint32 {
 	for _, k := range s.children {
 		ks := k.slot(seq)

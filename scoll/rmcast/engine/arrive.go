@@ -7,7 +7,7 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// arrive takes a datagram: by multicast, as a repair, or down the tree.
+// arrive handles a datagram: by multicast, as a repair, or down the tree.
 func (m *Machine) arrive(from nid.NID, b []byte, cast bool) {
 	d, fragment, err := wire.ParseDatagram(b)
 	switch {
@@ -17,7 +17,7 @@ func (m *Machine) arrive(from nid.NID, b []byte, cast bool) {
 	case d.Group != m.cfg.Group:
 		m.stats.OtherGroup++
 		return
-	case cast && d.Flags&(wire.FlagRepair|wire.FlagTree) != 0: // these go to one member
+	case cast && d.Flags&(wire.FlagRepair|wire.FlagTree) != 0: // both are sent to one member
 		m.stats.Forged++
 		return
 	case d.Flags&wire.FlagRepair == 0 && m.chance(m.cfg.Faults.Datagrams):
@@ -34,8 +34,7 @@ func (m *Machine) arrive(from nid.NID, b []byte, cast bool) {
 	}
 }
 
-// streamFor returns the stream of a datagram's origin, or nil if this node has
-// nothing to do with it.
+// streamFor returns the stream of a datagram's origin, or nil if the datagram is dropped.
 func (m *Machine) streamFor(r *roster, number uint32, from nid.NID, flags wire.DatagramFlags) *stream {
 	origin, sender := r.numbered(number), r.rankOf(from)
 	switch {
@@ -51,14 +50,14 @@ func (m *Machine) streamFor(r *roster, number uint32, from nid.NID, flags wire.D
 			m.expel(r, sender)
 		}
 	case origin == r.self:
-		m.stats.Duplicates++ // what we sent has come back
+		m.stats.Duplicates++ // own multicast, looped back
 	default:
 		return m.stream(r.peers[origin])
 	}
 	return nil
 }
 
-// stream returns the stream of an origin.
+// stream returns the stream of an origin, a new one if need be.
 func (m *Machine) stream(p *peer) *stream {
 	if p.stream == nil {
 		p.stream = &stream{m: m, origin: p, heardAt: m.now}
@@ -67,7 +66,7 @@ func (m *Machine) stream(p *peer) *stream {
 	return p.stream
 }
 
-// enterVersion makes a stream one of version r, unless it is of a later one.
+// enterVersion switches a stream to version r, unless it has a later version.
 func (s *stream) enterVersion(r *roster, first, base uint64) bool {
 	if s.roster != r {
 		if s.roster != nil && r.version.Compare(s.roster.version) < 0 {
@@ -116,15 +115,15 @@ func (m *Machine) datagram(s *stream, r *roster, d *wire.Datagram, fragment []by
 	s.take(d, fragment, sender, cast)
 }
 
-// heard notes that the origin lives.
+// heard notes that the origin is alive.
 func (s *stream) heard() {
 	s.heardAt = s.m.now
 	s.queryAt = s.m.now + s.m.cfg.Silence
 	s.wantAt(s.queryAt)
 }
 
-// consistent reports whether a fragment is what its version makes it, and contradicts
-// no others of the same message.
+// consistent reports whether a fragment has the size and position that the version prescribes,
+// and does not contradict others of its message.
 func (s *stream) consistent(d *wire.Datagram) bool {
 	size := uint32(s.roster.fragment)
 	count := max(1, (uint64(d.Length)+uint64(size)-1)/uint64(size))
@@ -138,7 +137,7 @@ func (s *stream) consistent(d *wire.Datagram) bool {
 		f := s.slot(first)
 		ok = f.count == 0 || f.count == d.Count && f.length == d.Length
 	}
-	for i := uint64(0); ok && i < count && d.Seq >= s.stable; i++ { // no other message overlaps
+	for i := uint64(0); ok && i < count && d.Seq >= s.stable; i++ { // other messages must not overlap
 		if seq := first + i; s.inWindow(seq) {
 			sl := s.slot(seq)
 			ok = (!sl.have || uint64(sl.index) == i) && (i == 0 || sl.count == 0)
@@ -147,8 +146,8 @@ func (s *stream) consistent(d *wire.Datagram) bool {
 	return ok
 }
 
-// duplicate handles a datagram that is there already (RM-A16). A parent that sends
-// it again has not heard of it.
+// duplicate handles a datagram that is here already (RM-A16). A parent that resends it has not
+// received the acknowledgement.
 func (s *stream) duplicate(d *wire.Datagram, sender int) {
 	s.m.stats.Duplicates++
 	switch {
@@ -164,7 +163,7 @@ func (s *stream) duplicate(d *wire.Datagram, sender int) {
 	}
 }
 
-// take stores a datagram, delivers what is whole, and sends it on where there is no
+// take stores a datagram, delivers what is complete, and forwards it where there is no
 // multicast.
 func (s *stream) take(d *wire.Datagram, fragment []byte, sender int, cast bool) {
 	m := s.m
@@ -199,15 +198,15 @@ func (s *stream) take(d *wire.Datagram, fragment []byte, sender int, cast bool) 
 	}
 }
 
-// repaired counts repairs in a row: many mean that multicast does not come at all.
+// repaired counts repairs in a row: many of them mean that multicast does not work.
 func (s *stream) repaired(sender int) {
 	if s.repairs++; s.repairs == deafAfter && !s.roster.tree {
 		s.m.emit(Effect{Kind: Deaf, Origin: s.origin.id, Member: s.roster.peers[sender].id})
 	}
 }
 
-// notice takes note that everything below end was sent: what is lacking is asked for
-// after a grace, because it may only have been overtaken (RM-A5).
+// notice records that everything below end was sent. What is missing is requested after the
+// grace period, because it may only be reordered (RM-A5).
 func (s *stream) notice(end uint64) {
 	end = min(end, s.stable+uint64(len(s.slots)))
 	for ; s.head < end; s.head++ {
@@ -222,8 +221,8 @@ func (s *stream) notice(end uint64) {
 	}
 }
 
-// passed takes note that a datagram came by multicast, and that the system has nothing
-// more of those before it.
+// passed records that a datagram came by multicast: earlier ones that are missing are lost, as
+// the socket delivers in order.
 func (s *stream) passed(end uint64) {
 	if end > s.castTo {
 		s.probed = false
@@ -240,7 +239,7 @@ func (s *stream) passed(end uint64) {
 	}
 }
 
-// beat takes a heartbeat. Where there is no multicast it goes down the tree.
+// beat handles a heartbeat. Without multicast it is forwarded down the tree.
 func (s *stream) beat(d *wire.Datagram, sender int) {
 	s.notice(d.Seq)
 	if d.Flags&wire.FlagTree != 0 && s.roster.tree && sender == s.parent {
@@ -250,16 +249,16 @@ func (s *stream) beat(d *wire.Datagram, sender int) {
 	}
 }
 
-// grace is how long a datagram may be overtaken by what speaks of it (RM-A5).
+// grace is how long a datagram may be overtaken by control messages about it (RM-A5).
 func (m *Machine) grace() time.Duration { return min(m.rtt.estimate(&m.cfg), time.Millisecond) }
 
-// longGrace is that as long as no later datagram has come by multicast, so that it may
-// wait in a socket that is not read, since the thread that would has no core: a quarter
-// more than was measured.
+// longGrace is the grace period for datagrams after the latest one that came by multicast.
+// They may wait in the socket's buffer because the reading thread has no core: a quarter more
+// than the longest such delay measured.
 func (m *Machine) longGrace() time.Duration {
 	return max(m.grace(), min(5*m.late.estimate(m.now)/4, maxGrace))
 }
 
-// longestGrace is after what time all of those count as lost, unless the origin's next
-// datagram says so sooner.
+// longestGrace is the time after which all of those count as lost, even if no later datagram
+// arrives.
 func (m *Machine) longestGrace() time.Duration { return max(m.longGrace(), 10*m.cfg.Guard) }

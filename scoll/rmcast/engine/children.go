@@ -8,11 +8,11 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// childSlot is what is known of a child and one datagram. The times are in the slot
-// of a message's first one.
+// childSlot is the state of one datagram at a child. Times are kept in the slot of a message's
+// first datagram.
 type childSlot struct {
-	dueAt    time.Duration // when to ask, or to send again; 0: not delivered here
-	sentAt   time.Duration // when it was sent again
+	dueAt    time.Duration // when to poll, or to resend; 0: not delivered here
+	sentAt   time.Duration // when it was resent
 	polledAt time.Duration
 	tries    uint8
 	acked    bool
@@ -20,14 +20,14 @@ type childSlot struct {
 	wants    bool // the child asked for it, and it is not here
 }
 
-// child is a child in a stream's tree. Those of failed children become ours (RM-A8).
+// child is a child in a stream's tree. Children of failed children are adopted (RM-A8).
 type child struct {
 	rank  int
 	depth int // levels of its subtree; 1 for a leaf
 	slots []childSlot
-	due   time.Duration // the earliest dueAt, or before it
-	low   uint64        // it has acknowledged all that is not stable below this
-	who   uint32        // whom it waits for, if it said so
+	due   time.Duration // lower bound of all dueAt
+	low   uint64        // it has acknowledged everything from stable up to this
+	who   uint32        // communication number of the member it waits for, 0 if unknown
 }
 
 func newChild(rank, depth, window int) *child {
@@ -39,8 +39,8 @@ func (k *child) slot(seq uint64) *childSlot { return &k.slots[seq%uint64(len(k.s
 // child returns the child at a rank, or nil.
 func (s *stream) child(rank int) *child { return find(s.children, rank) }
 
-// rewire computes parent and children anew: the nearest ancestor that has not
-// failed, and in place of failed children theirs (RM-A8).
+// rewire recomputes parent and children. The parent is the nearest ancestor that has not
+// failed; failed children are replaced by theirs (RM-A8).
 func (s *stream) rewire() {
 	shape, before, parent := s.roster.shape(s.root), s.children, s.parent
 	s.children = nil
@@ -61,8 +61,8 @@ func (s *stream) rewire() {
 	}
 }
 
-// adopt makes c a child, or its children if it failed. What the nearest failed one
-// had acknowledged, all below it have.
+// adopt makes c a child, or its children if c has failed. All members below a failed child
+// have what that child has acknowledged.
 func (s *stream) adopt(shape tree.Tree, c tree.Child, before []*child, heir *child) {
 	if s.roster.peers[c.Rank].dead {
 		if k := find(before, c.Rank); k != nil {
@@ -93,7 +93,8 @@ func find(children []*child, rank int) *child {
 	return nil
 }
 
-// inherit gives k what a failed ancestor of it had said, and asks it about the rest.
+// inherit copies to k what its failed ancestor heir has acknowledged, and polls k about the
+// rest.
 func (s *stream) inherit(k, heir *child) {
 	s.m.stats.Takeovers++
 	for i := range heir.slots {
@@ -107,13 +108,13 @@ func (s *stream) inherit(k, heir *child) {
 	}
 }
 
-// rewired acts on another parent, or other children.
+// rewired acts on a change of the parent or the children.
 func (s *stream) rewired(before int) {
 	moved := !s.isRoot() && s.parent != before
 	for seq := s.stable; seq < s.head; {
 		f := s.slot(seq)
 		if !f.delivered {
-			if f.askAt != 0 { // who was asked may have failed
+			if f.askAt != 0 { // the member that was asked may have failed
 				f.askAt = s.m.now + s.m.grace()
 				s.askAt = min(s.askAt, f.askAt)
 			}
@@ -124,8 +125,8 @@ func (s *stream) rewired(before int) {
 		switch {
 		case !f.complete:
 			f.told = f.told && !moved
-			s.check(seq) // it may free the slot
-		case moved: // the parent before may have kept it to itself
+			s.check(seq) // may free the slot
+		case moved: // the previous parent may not have passed the acknowledgement on
 			s.acknowledge(seq, f)
 		}
 		seq += count
@@ -133,7 +134,7 @@ func (s *stream) rewired(before int) {
 	s.wantAt(s.askAt)
 }
 
-// watch begins to wait for a child's acknowledgement.
+// watch starts the timeout for a child's acknowledgement.
 func (s *stream) watch(k *child, seq uint64) {
 	k.slot(seq).dueAt = s.m.now + s.m.patience(k.depth, 0)
 	k.due = min(k.due, k.slot(seq).dueAt)

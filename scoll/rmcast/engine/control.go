@@ -5,7 +5,7 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// control takes what a member says.
+// control handles a control message of a member.
 func (m *Machine) control(from nid.NID, b []byte) {
 	group, known, entries, err := wire.ParseControl(b)
 	switch {
@@ -70,8 +70,8 @@ func (m *Machine) entry(r *roster, from nid.NID, e *wire.Entry) {
 	s.said(sender, e)
 }
 
-// stableFrom is up to where a member's word on what is released counts: beyond what
-// is delivered here, the origin's alone.
+// stableFrom limits what a sender can declare stable: only the origin can go beyond what is
+// delivered here.
 func (s *stream) stableFrom(sender int, stable uint64) uint64 {
 	if sender == s.root {
 		return stable
@@ -79,7 +79,7 @@ func (s *stream) stableFrom(sender int, stable uint64) uint64 {
 	return min(stable, s.next)
 }
 
-// ours handles what is said of this node's own messages.
+// ours handles an entry about this node's own messages.
 func (m *Machine) ours(s *stream, r *roster, sender int, e *wire.Entry) {
 	if s.roster != r {
 		s.stale(r, sender, e)
@@ -92,8 +92,8 @@ func (m *Machine) ours(s *stream, r *roster, sender int, e *wire.Entry) {
 	s.said(sender, e)
 }
 
-// stale answers questions about a version that the origin has left, or that this
-// node has heard nothing of.
+// stale answers questions about a version that the origin has left. It ignores versions of
+// which this node has heard nothing.
 func (s *stream) stale(r *roster, sender int, e *wire.Entry) {
 	if s.roster == nil || e.Kind != wire.Need && e.Kind != wire.Poll && e.Kind != wire.Query {
 		return
@@ -104,7 +104,7 @@ func (s *stream) stale(r *roster, sender int, e *wire.Entry) {
 	}
 }
 
-// said handles an entry of the version that the stream is of.
+// said handles an entry of the stream's version.
 func (s *stream) said(sender int, e *wire.Entry) {
 	switch e.Kind {
 	case wire.Ack:
@@ -121,7 +121,7 @@ func (s *stream) said(sender int, e *wire.Entry) {
 		s.m.tell(s.roster, sender, s.entry(wire.Stable, s.stable, int(s.sentHead()-s.stable)))
 	case wire.Stable:
 		if s.isRoot() {
-			return // nobody else knows what this node has sent
+			return // only this node knows what it has sent
 		}
 		if sender == s.root {
 			s.heard()
@@ -130,7 +130,7 @@ func (s *stream) said(sender int, e *wire.Entry) {
 	}
 }
 
-// sentHead is above what was sent, as far as this node knows.
+// sentHead is the end of what was sent, as far as this node knows.
 func (s *stream) sentHead() uint64 {
 	if s.isRoot() {
 		return s.m.sender.sent
@@ -138,8 +138,9 @@ func (s *stream) sentHead() uint64 {
 	return s.head
 }
 
-// acked takes the acknowledgement of a child (RM-5). One from below a child that has
-// failed comes when that is known here: see control messages' version.
+// acked handles the acknowledgement of a child (RM-5). An acknowledgement from below a failed
+// child arrives only after this node knows of the failure: its sender includes the version in
+// the control message, and the receiver holds it back.
 func (s *stream) acked(sender int, e *wire.Entry) {
 	k := s.child(sender)
 	if k == nil {
@@ -158,7 +159,7 @@ func (s *stream) acked(sender int, e *wire.Entry) {
 	}
 	k.low = max(k.low, s.stable)
 	from, end, news := max(e.First, s.stable), min(end, s.stable+uint64(len(s.slots))), uint64(0)
-	if from <= k.low { // most of what is told was told before
+	if from <= k.low { // most of it is a repetition
 		from = k.low
 	}
 	for seq := from; seq < end; seq++ {
@@ -171,7 +172,7 @@ func (s *stream) acked(sender int, e *wire.Entry) {
 			s.sampleAck(k, ks, seq, e)
 		}
 		s.sample(k, ks, seq)
-		*ks = childSlot{acked: true, dueAt: ks.dueAt} // others of its message may be missing
+		*ks = childSlot{acked: true, dueAt: ks.dueAt} // other datagrams of its message may be missing
 	}
 	for k.low < s.stable+uint64(len(s.slots)) && k.slot(k.low).acked {
 		k.low++
@@ -183,7 +184,7 @@ func (s *stream) acked(sender int, e *wire.Entry) {
 	}
 }
 
-// checkRange checks the messages that are, in part, in a range of the window.
+// checkRange checks the messages that overlap a range of the window.
 func (s *stream) checkRange(from, end uint64) {
 	for seq := from; seq < end; {
 		first, ok := s.whole(seq)
@@ -192,13 +193,13 @@ func (s *stream) checkRange(from, end uint64) {
 			continue
 		}
 		count := uint64(s.slot(first).count)
-		s.check(first) // it may free the slots
+		s.check(first) // may free the slots
 		seq = first + count
 	}
 }
 
-// isPending notes that a child has messages and waits itself: it has its patience anew
-// from when it says so first (RM-A20).
+// isPending notes that a child has messages and waits for members below. Its timeout restarts
+// at the first such word (RM-A20).
 func (s *stream) isPending(k *child, e *wire.Entry) {
 	k.who = e.Who
 	for seq := max(e.First, s.stable); seq < e.First+uint64(e.Count) && s.inWindow(seq); seq++ {
@@ -216,7 +217,7 @@ func (s *stream) isPending(k *child, e *wire.Entry) {
 	}
 }
 
-// asked puts off asking for a datagram: this node just has.
+// asked postpones this node's next request for a datagram: it has just made one.
 func (s *stream) asked(seq uint64) {
 	if seq < s.head {
 		s.asking(s.slot(seq))

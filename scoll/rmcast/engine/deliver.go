@@ -7,7 +7,7 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// deliverWhole delivers a message that is whole, or, in order, what may be now.
+// deliverWhole delivers a complete message or, with FIFO, all that are next in order.
 func (s *stream) deliverWhole(first uint64) {
 	if !s.m.cfg.FIFO {
 		s.deliver(first)
@@ -24,7 +24,7 @@ func (s *stream) deliverWhole(first uint64) {
 	}
 }
 
-// deliver gives a message to the user, and begins to wait for the children.
+// deliver hands a message to the user, and starts to wait for the children.
 func (s *stream) deliver(first uint64) {
 	f := s.slot(first)
 	f.delivered, f.at = true, s.m.now
@@ -34,7 +34,7 @@ func (s *stream) deliver(first uint64) {
 		if s.childHas(k, first, f.count) {
 			continue
 		}
-		if s.watch(k, first); f.repaired { // it should have said so by now
+		if s.watch(k, first); f.repaired { // the child should have acknowledged it by now
 			s.poll(k.rank, span{first, first + uint64(f.count)}, wire.FlagAtOnce)
 		}
 	}
@@ -45,8 +45,8 @@ func (s *stream) deliver(first uint64) {
 	s.check(first)
 }
 
-// check sees whether all below have a message: then the parent is told, once (RM-A3),
-// or the origin is done with it.
+// check completes a message if all children have acknowledged it. The parent is then told,
+// once (RM-A3); at the origin, the message is released.
 func (s *stream) check(first uint64) {
 	f := s.slot(first)
 	if !f.delivered || f.complete {
@@ -67,7 +67,7 @@ func (s *stream) check(first uint64) {
 	s.acknowledge(first, f)
 }
 
-// below drops the spans that are stable altogether: nobody waits for those.
+// below drops the spans that are stable as a whole.
 func below(list []span, stable uint64) []span {
 	n := 0
 	for n < len(list) && list[n].end <= stable {
@@ -76,7 +76,7 @@ func below(list []span, stable uint64) []span {
 	return list[:copy(list, list[n:])]
 }
 
-// acknowledge puts a message on the list of those of which the parent is told.
+// acknowledge queues a message for the next acknowledgement to the parent.
 func (s *stream) acknowledge(first uint64, f *slot) {
 	sp := span{first, first + uint64(f.count)}
 	s.upCount++
@@ -88,7 +88,7 @@ func (s *stream) acknowledge(first uint64, f *slot) {
 	s.m.dirty(s)
 }
 
-// flushAcks tells the parent what waits, unless it is worth waiting for more.
+// flushAcks sends queued acknowledgements, unless a delay is likely to merge more.
 func (s *stream) flushAcks() {
 	switch {
 	case len(s.up) == 0:
@@ -103,8 +103,8 @@ func (s *stream) flushAcks() {
 	s.up, s.upCount, s.ackAt = s.up[:0], 0, machine.Never
 }
 
-// tellAcks tells the parent of what is new, and with it, as the blocks of TCP's SACK do,
-// of what it was told before and is not stable: if that was lost, nobody has to ask.
+// tellAcks sends new acknowledgements to the parent. It repeats adjacent ranges that are not
+// stable yet, as TCP's SACK blocks do, so that a lost acknowledgement needs no poll.
 func (s *stream) tellAcks() {
 	for _, sp := range s.up {
 		s.confirmed = join(s.confirmed, sp)
@@ -122,7 +122,7 @@ func (s *stream) tellAcks() {
 	}
 }
 
-// join adds a span to a list that is in order, of spans that do not touch.
+// join adds a span to an ordered list of spans that do not touch.
 func join(list []span, sp span) []span {
 	i := len(list)
 	for i > 0 && list[i-1].end >= sp.first {
@@ -135,7 +135,7 @@ func join(list []span, sp span) []span {
 	return slices.Replace(list, i, n, sp)
 }
 
-// repairsOf sums up what was sent again for messages here and below (RM-A21).
+// repairsOf sums the repairs of messages, here and below (RM-A21).
 func (s *stream) repairsOf(sp span) uint16 {
 	sum := 0
 	for seq := max(sp.first, s.stable); seq < sp.end; seq++ {

@@ -1,15 +1,15 @@
-// Package engine has the machines of reliable multicast (Mansoor and Meehan, "Reliable
-// Multicast Protocol Using Infiniband Remote Direct Memory Access", here called the seed).
-// It speaks of rows RM-1 to RM-36 and of decisions RM-A1 to RM-A22 on it.
-// Programs use package scoll/rmcast, whose agent steps machines for them. They are here for
-// who steps them himself: simulators, and research on the protocol.
+// Package engine implements the state machines of reliable multicast, after Mansoor and
+// Meehan, "Reliable Multicast Protocol Using Infiniband Remote Direct Memory Access", which
+// the comments call the seed. Rows RM-1 to RM-36 number its requirements, RM-A1 to RM-A22 the
+// decisions that this project took beyond it. Programs use package scoll/rmcast, whose agent
+// steps these machines; simulators and research on the protocol step them directly.
 //
-// This package is unstable: names and fields change with the protocol's needs, without
-// notice. What is sent does not, see package scoll/rmcast/wire.
+// This package is unstable: names and fields may change without notice. The wire format does
+// not, see package scoll/rmcast/wire.
 //
-// [Machine] is one member of one group, [Manager] the one who gives out numbers and
-// lists of members. Both are values that know no clock and no network: what they want
-// done are effects, and what arrives are inputs.
+// A [Machine] is one member of one group. A [Manager] assigns communication numbers and
+// publishes lists of members. Both are values without clock, goroutine or network: they take
+// inputs and answer with effects.
 //
 //	origin                          every other member
 //	multicast, once          ->     deliver, wait for the children in the tree,
@@ -17,89 +17,94 @@
 //
 // # States of a message at a member
 //
-//	nothing   -> a datagram: here when whole, and delivered, in order if asked for
-//	nothing   -> a child acknowledges it, or later datagrams: after a grace, ask a
-//	             child that has it, or the parent
-//	here      -> all children have it: acknowledged to the parent
-//	here      -> a child is late: ask it, and send again what it says it lacks. The
-//	             parent is told that we wait, so that it does not ask as well
-//	here      -> a child failed: its children are ours
-//	any       -> the origin says that all have it: freed
-//	any       -> the origin failed: freed
+//	unknown   -> a datagram arrives: the message is here when it is complete, and is
+//	             delivered, in order if the group asks for that
+//	unknown   -> a child acknowledges it, or a later datagram arrives: after a grace
+//	             period, ask a child that has it, or the parent
+//	here      -> all children have acknowledged it: acknowledge to the parent
+//	here      -> a child is late: poll it, and resend what it reports as missing. The
+//	             parent is told that this member waits, so that it does not resend too
+//	here      -> a child has failed: adopt its children
+//	any       -> the origin says that all members have it: free it
+//	any       -> the origin has failed: free it
 //
-// # What is late, and what is lost
+// # Late and lost datagrams
 //
-// A datagram is lost when a later one of its origin has come by multicast: one socket
-// brings them in order. What only other members speak of, over connections, may wait in
-// that socket, because the thread that reads it has no core. So a member asks for one
-// such after a grace of a round trip, or of as long as it has seen datagrams be
-// overtaken, and for the others when multicast goes on or 50 ms have passed. An origin
-// tells what it has sent last when the acknowledgements take longer than they did.
+// One socket delivers the multicast datagrams of an origin in order. So a missing datagram is
+// lost once a later one of its origin has arrived by multicast. A datagram that is known only
+// from other members' control messages, which use other connections, may still wait in the
+// socket because the reading thread has no core. A member therefore requests one such datagram
+// after a grace period: a round trip, or the longest reordering it has measured. It requests
+// the others when multicast goes on, or after 50 ms. An origin repeats how far it has sent (a
+// tail probe) when acknowledgements take longer than usual.
 //
-// Patience with children follows the measured mean and deviation of their times to
-// acknowledge, for each number of levels below them. A member that gets by multicast what
-// it has had as a repair tells so, up the tree: an origin that has halved its limit of
-// datagrams in flight for needless repairs alone takes that back (RFC 4015).
+// The timeout for a child follows the measured mean and deviation of acknowledgement times,
+// kept for each height of a subtree (RFC 6298). A member that gets by multicast what it
+// already had from a repair reports the repair as needless, up the tree. An origin that has
+// halved its limit of datagrams in flight only for needless repairs restores it (Eifel
+// response, RFC 4015).
 //
 // # Versions
 //
-// Each list of members has a version; datagrams carry it, and trees follow from it.
-// An origin uses a version when all its members have the list, and begins it when
-// nothing of it is in flight: so it has one version at a time, all below the first
-// datagram of a version is released, and who joins needs to know no more.
+// Each list of members has a version. Datagrams carry it, and all members compute the same
+// trees from the list. An origin may use a version once all members on its list have that
+// list, and switches to it when it has nothing in flight. So an origin uses one version at a
+// time, everything below the first datagram of a version is released, and a new member needs
+// no earlier state.
 //
 // # Managers
 //
-// One manager makes lists, others stand by (RM-A18). A manager is elected as in Paxos: its
-// epoch is its own (the remainder is its place among the managers), members promise it to
-// obey no lower one, and tell their newest list; most members of one list have to do so
-// without knowing a later one. Before it asks for promises it asks whether it would get them
-// (pre-vote), which members deny while they hear another manager; so one that is cut off
-// disturbs nobody. Members that have ended, as discovery, an administrator, or a later incarnation
-// of their node says, do not count. What a split network means to users is in
-// docs/multicast.md.
+// One manager publishes lists, the others stand by (RM-A18). Elections work as in Paxos. Each
+// manager has epochs of its own: the epoch modulo the number of managers is the manager's
+// index. Members promise a manager to obey no lower epoch, and report their newest list. A
+// majority of the members of one list must do so without knowing a later list. Before it asks
+// for promises, a manager asks whether it would get them (pre-vote); members deny that while
+// they hear another manager, so a manager that is cut off does not disturb the group. Members
+// that have ended do not count, as reported by discovery, by an administrator, or by a later
+// incarnation of their node. docs/multicast.md describes what users see when the network is
+// partitioned.
 //
-// # Where this is not the letter of the decisions
+// # Differences from the decisions
 //
-//	fetches      are asked for, and answered with the datagram, by PUTs. That is the
-//	             round trip of a GET, but the holder can answer that a message is
-//	             stable or not here yet, and nobody reads memory that is reused
-//	late         children are asked first, and not sent the payload at once: where hosts
-//	             are busy nearly all of them have it. What is sent again is asked for
-//	acks         say again what is not stable, as TCP's SACK does
-//	numbers      of datagrams count fragments, so that windows, acknowledgements and
-//	             requests need no second kind
-//	identity     of members over versions is NID and incarnation: two managers may give out
-//	             the same number
-//	control      messages say which list their sender knows, and wait at a receiver
-//	             that does not: otherwise an origin could be done with a message for
-//	             which a member counts as failed of whose failure it has not heard
+//	repairs      are requested and answered by PUTs, not fetched by GETs. The round trip
+//	             is the same, but the holder can answer that a message is stable or not
+//	             here yet, and no reader depends on memory that is reused
+//	late         children are polled before the payload is resent: on busy hosts nearly
+//	             all late children have it. Payload is resent on request only
+//	acks         repeat ranges that are not stable yet, as TCP's SACK blocks do
+//	numbers      count fragments, so that windows, acknowledgements and requests share
+//	             one numbering
+//	identity     of a member across versions is NID and incarnation, because two managers
+//	             may assign the same communication number
+//	control      messages carry the newest list that their sender knows, and a receiver
+//	             that does not know it holds them back. Otherwise an origin could release
+//	             a message before it knows that a member counted as failed for it
 //
-// # What is believed
+// # What is trusted
 //
-// A node speaks for itself, over its own connection; what it says of others is hearsay:
+// A node speaks for itself over its own connection. What it says about other nodes is hearsay:
 //
-//	epochs       of managers count when that manager speaks, or most members report
-//	             them. A member whose manager is silent for ten seconds follows one of
-//	             a lower epoch that speaks: as another member, unless it has that one's list
-//	lists        that members report to a new manager count when most members of one
+//	epochs       of managers count when that manager speaks, or when most members report
+//	             them. A member whose manager is silent for ten seconds obeys a manager
+//	             of a lower epoch that speaks: as a new member, unless it has its list
+//	lists        that members report to a new manager count when most members of a list
 //	             answer and know no later one
-//	failures     and later lives that members report to a new manager are asked of the
-//	             member in question; if that answers, most have to say so
-//	datagrams    by multicast, which anybody on the network can send in the name of any
-//	             origin unless there are keys, are taken for messages. What they say of
-//	             others is asked of the origin, and they make way for what comes by a
+//	failures     and later incarnations that members report to a new manager are checked
+//	             with the member concerned; if it answers, most members must agree
+//	datagrams    by multicast can be forged by any host on the network unless there are
+//	             keys. Their payload is accepted; what they say about other messages is
+//	             confirmed with the origin, and they give way to datagrams that came by a
 //	             connection
-//	numbers      of epochs and lives that are more than [EpochSlack] above the wall clock
+//	numbers      of epochs and incarnations more than [EpochSlack] above the wall clock
 //	             are refused
 //
-// Nodes that are not on the list of those that may be members, if there is one, are
-// refused whatever they say. With keys all messages are signed.
+// If the group lists its possible members, all other nodes are refused. With keys, all
+// messages are signed.
 //
 // # Bounds
 //
-// A member keeps at most one window of datagrams for each origin, as far as they are not
-// released; where any node can join, 64 MiB for all, of which each origin has its share.
-// It keeps at most 256 messages of versions that it does not know yet, or that follow
-// from one, half of them of one sender.
+// A member keeps at most one window of unreleased datagrams for each origin. In a group that
+// any node can join, it keeps at most 64 MiB for all origins, of which each has a guaranteed
+// share. It holds at most 256 messages that need a version it does not know yet, half of them
+// from one sender.
 package engine

@@ -5,90 +5,90 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// InputKind tells inputs apart.
+// InputKind is a kind of [Input].
 type InputKind uint8
 
-// The kinds of inputs, with the fields of [Input] that they use.
+// The kinds of inputs, and the fields of [Input] that they use.
 const (
 	Timer      InputKind = iota
 	Arrival              // From, Data, Multicast: a datagram arrived, by multicast or not
 	Control              // From, Data: a control message arrived
 	Instructed           // From, Data: a message of a manager arrived
 	Send                 // Data, Token: send a message; Accepted, Full or Lost answer in the same step
-	Join                 // take part, or again after Expelled
+	Join                 // take part, also again after Gone
 	Leave                // stop taking part
-	SetFaults            // Faults
-	Health               // From, Alive: what discovery says, for a Manager
-	Expel                // From: an administrator says that the members on a node have ended, for a Manager
+	SetFaults            // Faults: discard messages from now on
+	Health               // From, Alive: discovery reports a node, to a Manager
+	Expel                // From: an administrator says that the members on a node have ended, to a Manager
 )
 
-// Input is what a [Machine] or a [Manager] steps on; the zero value is the timer. Data is valid
-// during Step.
+// Input is one input of a [Machine] or a [Manager]. The zero value says that a timer has
+// expired. Data is valid during Step only.
 type Input struct {
-	Kind      InputKind
-	From      nid.NID
-	Data      []byte
-	Multicast bool // it came by multicast, as anybody on the network may have sent it
-	Token     any
-	Faults    Faults
-	Alive     bool
+	Kind      InputKind // what happened
+	From      nid.NID   // sender of the message, or the node concerned
+	Data      []byte    // the message; not kept
+	Multicast bool      // it came by multicast, so any host on the network may have sent it
+	Token     any       // chosen by the caller; returned in the effects about the message
+	Faults    Faults    // for SetFaults
+	Alive     bool      // for Health
 }
 
-// EffectKind tells effects apart.
+// EffectKind is a kind of [Effect].
 type EffectKind uint8
 
-// The kinds of effects, with the fields of [Effect] that they use. Head is a range
-// of Output.Buf, and Failed one of Output.IDs.
+// The kinds of effects, and the fields of [Effect] that they use. Head is a range of
+// Output.Buf, Failed one of Output.IDs.
 const (
 	DoMulticast EffectKind = 1 + iota // Head, Data: send a datagram to the group
 	DoRepair                          // To, Head, Data: send a datagram to a member
 	DoControl                         // To, Head: send a control message
 	DoReport                          // To, Head: send a message to a manager
 
-	Deliver  // Origin, Number, Seq, Data: a message for the user
-	Accepted // Token, Seq: the message will be sent
-	Full     // Token: it will not, until Room
-	Room     // there may be room
-	Released // Token, Seq, Version, Failed, Why: all members have it but those who failed; Why is ErrSplit if one of them may live
-	Lost     // Token, Why: nobody knows who has it
-	Joined   // Version: this node is a member, and may send
-	Changed  // Version: there is another list of members
-	Gone     // Why: this node is no member any more
-	Suspect  // Origin, Seq, Member: it keeps an origin waiting
-	Deaf     // Origin: datagrams come as repairs only: is there multicast at all?
+	Deliver  // Origin, Number, Seq, Data: deliver a message to the user
+	Accepted // Token, Seq: the message was taken and will be sent
+	Full     // Token: the window has no room; Room follows
+	Room     // there may be room in the window
+	Released // Token, Seq, Version, Failed, Why: all members have it except Failed; Why is ErrSplit if one of these may be alive
+	Lost     // Token, Why: it is unknown which members have the message
+	Joined   // Version: this node is a member and may send
+	Changed  // Version: there is a new list of members
+	Gone     // Why: this node is not a member any more
+	Suspect  // Origin, Seq, Member: a child does not acknowledge
+	Deaf     // Origin: its datagrams arrive as repairs only; multicast may not work
 	Elected  // this Manager manages the group now
-	Resigned // no longer: To does
-	Refused  // To, Why: messages between members and managers are refused, now and then
-	Denied   // To, Why: another node refuses ours
-	Quorum   // Why: the group cannot elect, or change, as this Manager hears too few members; nil: it can again
+	Resigned // this Manager does not manage the group any more, To does
+	Refused  // To, Why: this node refuses messages of another; rate-limited
+	Denied   // To, Why: another node refuses messages of this one
+	Quorum   // Why: this Manager hears too few members to be elected or to change the group; nil: it hears enough again
 )
 
-// Effect is one thing that a step wants done. Data belongs to the Output of the step,
-// and is valid until that is reset, whatever steps are made meanwhile.
+// Effect is one action that a step asks for. Data belongs to the Output of the step and stays
+// valid until Output.Reset, also while further steps are made.
 type Effect struct {
-	Kind    EffectKind
-	To      nid.NID
-	Origin  wire.ID
-	Member  wire.ID
-	Number  uint32
-	Seq     uint64
-	Version wire.Version
-	Token   any
-	Why     error
-	Head    Range
-	Data    []byte
-	Failed  Range
+	Kind    EffectKind   // what to do
+	To      nid.NID      // receiver, or the node concerned
+	Origin  wire.ID      // member that sent the message
+	Member  wire.ID      // member concerned
+	Number  uint32       // communication number of Origin
+	Seq     uint64       // sequence number of the message's first datagram
+	Version wire.Version // version of the list of members
+	Token   any          // of the Input that sent the message
+	Why     error        // reason; nil for success
+	Head    Range        // header, in Output.Buf
+	Data    []byte       // payload
+	Failed  Range        // members that have failed, in Output.IDs
 }
 
-// Range is a part of one of an Output's buffers.
+// Range is a part of one of an Output's buffers, from Begin up to but not including End.
 type Range struct{ Begin, End int }
 
-// Output is what a [Machine] wants done, in order: an acknowledgement stands behind
-// the delivery that it is of.
+// Output holds the effects of a step, in the order in which they must be applied: an
+// acknowledgement follows the delivery that it confirms.
 type Output struct {
-	Effects []Effect
-	Buf     []byte
-	IDs     []wire.ID
+	Effects []Effect  // to be applied in order
+	Buf     []byte    // headers and payloads, owned by the Output
+	IDs     []wire.ID // failed members, owned by the Output
 }
 
 func (o *Output) emit(e Effect) { o.Effects = append(o.Effects, e) }
@@ -100,10 +100,10 @@ func (o *Output) order(to nid.NID, m *wire.Order) {
 	o.emit(Effect{Kind: DoReport, To: to, Head: Range{begin, len(o.Buf)}})
 }
 
-// keptBuf is how much memory of an Output is kept, in bytes.
+// keptBuf bounds the memory of an Output that Reset keeps, in bytes.
 const keptBuf = 1 << 20
 
-// Reset empties o and keeps its memory, unless that is a lot.
+// Reset empties o. It keeps o's memory up to keptBuf.
 func (o *Output) Reset() {
 	clear(o.Effects)
 	if cap(o.Buf) > keptBuf {

@@ -5,10 +5,10 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// outranked answers an order of a manager whose epoch is not the highest that this
-// member knows: there may be two managers. The one with the higher epoch is heard all
-// the time, or has died; then this member would refuse the other one for ever. So after
-// HealAfter it ends, and joins as another member, unless it can return.
+// outranked answers an order whose epoch is not the highest that this member knows. Either two
+// managers are active, or the manager with the higher epoch has died and this member would
+// refuse the other one forever. So after HealAfter without a word of its own manager this
+// member ends and joins as a new member, unless it can return to the earlier manager.
 func (m *Machine) outranked(from nid.NID, o *wire.Order) {
 	if m.now-m.orderAt >= m.cfg.HealAfter {
 		m.stats.Healed++
@@ -17,21 +17,21 @@ func (m *Machine) outranked(from nid.NID, o *wire.Order) {
 		return
 	}
 	if from == m.outrankedBy && m.now < m.outrankedAt+m.cfg.ReportInterval/8 && m.outrankedAt > 0 {
-		return // it answers each report
+		return // the manager answers each report
 	}
 	m.outrankedBy, m.outrankedAt = from, m.now
-	m.sendReport(from, max(m.epoch, o.Epoch+1)) // of two with one epoch neither keeps it
+	m.sendReport(from, max(m.epoch, o.Epoch+1)) // neither of two managers keeps a shared epoch
 }
 
-// refuse tells a manager that its epoch is too far above the clock, and now and then
-// the user.
+// refuse tells a manager that its epoch is too far above the wall clock. The user is told too,
+// at a limited rate.
 func (m *Machine) refuse(from nid.NID, o *wire.Order) {
 	m.complaints.refused(m.now, m.out, from, wire.RefusedAhead)
 	r := wire.Order{Kind: wire.OrderRefused, Flags: wire.OrderReplica, Group: m.cfg.Group, You: uint32(wire.RefusedAhead), Epoch: m.epoch, Incarnation: o.Incarnation}
 	m.out.order(from, &r)
 }
 
-// denied takes word of a manager that it refuses what this node says.
+// denied handles a manager's refusal of this node's messages.
 func (m *Machine) denied(from nid.NID, o *wire.Order) {
 	if o.Incarnation != m.self.Incarnation {
 		return
@@ -43,10 +43,10 @@ func (m *Machine) denied(from nid.NID, o *wire.Order) {
 	}
 }
 
-// returns reports whether the promise lapses that this member has made to a manager that
-// collected what members know: to refuse earlier managers. A new manager gives members a list
-// soon after that, or never; so after HealAfter without one this member obeys the manager
-// again whose list it has.
+// returns reports whether this member may go back to the manager whose list it has. It has
+// promised another manager that collected reports to refuse earlier ones. A new manager
+// publishes a list soon after that, or never; so the promise lapses after HealAfter without a
+// list.
 func (m *Machine) returns(o *wire.Order) bool {
 	latest := m.group.latest()
 	if latest == nil || latest.version.Epoch != o.Epoch || o.Epoch == m.epoch || m.now-m.orderAt < m.cfg.HealAfter {
@@ -56,9 +56,9 @@ func (m *Machine) returns(o *wire.Order) bool {
 	return true
 }
 
-// canvassed tells a manager that would take over what this member knows, and whether it may:
-// not while another one speaks (pre-vote). It promises nothing by that, so that a manager
-// that cannot reach most members changes nothing.
+// canvassed answers the pre-vote of a manager that would take over: what this member knows,
+// and whether it would obey. It would not while another manager speaks. The answer promises
+// nothing, so a manager that cannot reach most members changes nothing.
 func (m *Machine) canvassed(from nid.NID, o *wire.Order) {
 	if m.state != member && m.state != leaving {
 		return

@@ -1,6 +1,6 @@
 package engine
 
-// Error says what cannot be done, and what to do.
+// Error says what is wrong, and what the user can do.
 type Error struct{ Why string }
 
 func (e *Error) Error() string { return "rmcast: " + e.Why }

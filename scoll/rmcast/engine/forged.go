@@ -4,19 +4,19 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// Without a key anybody on the network may have sent what comes by multicast, in the
-// name of any origin; what comes by a connection is of the node at its other end. So a
-// datagram by multicast is taken for a message that was sent, but not for what it says
-// of messages that this member has not had: the origin is asked about that. And it
-// makes way for what comes by a connection.
+// Without keys, any host on the network can multicast a datagram in the name of any origin,
+// whereas a message that came by a connection is from the node at the other end. So the
+// payload of a multicast datagram is accepted, but its claims about messages that this member
+// has not received are first confirmed with the origin, and it gives way to datagrams that
+// came by a connection.
 
-// doubts reports whether a datagram by multicast says that its origin has gone on
-// without this member, or begun a version at another place than where this member is
-// with it. Then the origin is asked, over its connection.
+// doubts reports whether a multicast datagram claims that its origin has released messages
+// that this member lacks, or has begun a version at another sequence number than this member
+// expects. It then queries the origin over its connection.
 func (s *stream) doubts(r *roster, d *wire.Datagram) bool {
 	switch {
 	case s.roster == nil || r.version.Compare(s.roster.version) < 0:
-		return false // nothing is known of it, or it does not count
+		return false // the stream is new, or the datagram is of an old version
 	case s.roster == r && d.Stable <= s.next, s.roster != r && d.Stable == s.next:
 		return false
 	}
@@ -29,9 +29,8 @@ func (s *stream) doubts(r *roster, d *wire.Datagram) bool {
 	return true
 }
 
-// yields has what is here, and contradicts a datagram that came by a connection, make way
-// for that: if it came by multicast, and was not delivered yet. It reports whether the
-// datagram fits then.
+// yields drops undelivered multicast data that contradicts a datagram from a connection. It
+// reports whether the datagram then fits.
 func (s *stream) yields(d *wire.Datagram) bool {
 	first := d.Seq - uint64(d.Index)
 	for seq := max(first, s.stable); seq < first+uint64(d.Count) && s.inWindow(seq); seq++ {
@@ -39,7 +38,7 @@ func (s *stream) yields(d *wire.Datagram) bool {
 		if !sl.have && sl.count == 0 {
 			continue
 		}
-		other := seq // the first of a message of which a later fragment is here, or
+		other := seq // the first datagram of an overlapping message
 		if sl.have {
 			other -= uint64(sl.index)
 		}
@@ -52,7 +51,7 @@ func (s *stream) yields(d *wire.Datagram) bool {
 	return s.consistent(d)
 }
 
-// allCast reports whether all that is here of a message came by multicast.
+// allCast reports whether every datagram of a message that is here came by multicast.
 func (s *stream) allCast(first uint64, count uint16) bool {
 	for i := range uint64(count) {
 		if seq := first + i; s.inWindow(seq) && s.slot(seq).have && !s.slot(seq).cast {
@@ -62,7 +61,7 @@ func (s *stream) allCast(first uint64, count uint16) bool {
 	return true
 }
 
-// discard forgets a message of which not all is here; it is lacking again.
+// discard drops a message that is not complete; its datagrams are missing again.
 func (s *stream) discard(first uint64, count uint16) {
 	for i := range uint64(count) {
 		seq := first + i

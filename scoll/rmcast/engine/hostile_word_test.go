@@ -69,9 +69,9 @@ func TestForgedRepair(t *testing.T) {
 	}
 }
 
-// TestLentOnce: RM-20: a member that is no child of this one gets payload that it asks for,
+// TestOthersRepairedOnce: RM-20: a member that is no child of this one gets payload that it asks for,
 // and not as often as it asks.
-func TestLentOnce(t *testing.T) {
+func TestOthersRepairedOnce(t *testing.T) {
 	spec.Covers(t, "RM-20")
 	w, c := tallied(t, 8, nil, nil)
 	w.net.Pause(7) // so that the message stays

@@ -10,7 +10,8 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// Machine is one member of one group. See machine.Machine.
+// Machine is the state machine of one member of one group. See machine.Machine for the
+// contract.
 type Machine struct {
 	cfg     Config
 	self    wire.ID
@@ -18,45 +19,45 @@ type Machine struct {
 	streams []*stream // in the order in which their origins were first heard
 	sender  sender
 	rtt     rtt
-	acks    [maxLevels]rtt // times that children took to acknowledge, by the levels of their subtrees
+	acks    [maxLevels]rtt // acknowledgement times of children, by the height of their subtrees
 	late    peak           // by how much datagrams were overtaken
 	relation
 	held     []held
-	heldN    int      // bytes
-	kept     int      // bytes of other origins' datagrams
-	spare    [][]byte // for datagrams
+	heldN    int      // bytes in held
+	kept     int      // bytes of datagrams of other origins
+	spare    [][]byte // buffers for datagrams
 	admitted admitted
 	wall     wallClock
 	complaints
 	rng   *rand.Rand
 	stats Stats
 
-	out     *Output // of the step that is made
+	out     *Output // of the current step
 	now     time.Duration
 	wake    time.Duration
-	patient bool // acknowledgements may wait for more
+	patient bool // acknowledgements may be delayed
 	touched []*stream
-	letters []letter
+	batches []batch
 }
 
-// held is a message of a version whose list has not come yet (RM-A9).
+// held is a message that needs a version whose list has not come yet (RM-A9).
 type held struct {
 	kind InputKind
-	cast bool // by multicast
+	cast bool // it came by multicast
 	from nid.NID
 	at   time.Duration
 	data []byte
 }
 
-// letter is what one member is told in a step.
-type letter struct {
+// batch is the control entries for one member in a step.
+type batch struct {
 	to      nid.NID
 	entries []wire.Entry
 }
 
 var _ machine.Machine[Input, Output] = (*Machine)(nil)
 
-// New returns a machine. It takes part after the input Join.
+// New returns a machine. It takes part from the input Join on.
 func New(cfg Config) *Machine {
 	cfg = cfg.Filled()
 	m := &Machine{cfg: cfg, self: wire.ID{NID: cfg.Self, Incarnation: cfg.Incarnation}, rng: rand.New(rand.NewPCG(cfg.Seed, cfg.Incarnation)), wake: machine.Never}
@@ -104,7 +105,7 @@ func (m *Machine) apply(in *Input) {
 	}
 }
 
-// ticks does all that is due, and finds out when something is again.
+// ticks does everything that is due, and computes the next wake-up.
 func (m *Machine) ticks() {
 	m.wake = machine.Never
 	for _, s := range m.streams {
@@ -132,14 +133,14 @@ func (m *Machine) ticks() {
 // emit appends an effect.
 func (m *Machine) emit(e Effect) { m.out.Effects = append(m.out.Effects, e) }
 
-// dirty makes sure that a stream's acknowledgements are looked at in this step.
+// dirty marks a stream for flushAcks at the end of the step.
 func (m *Machine) dirty(s *stream) {
 	if !slices.Contains(m.touched, s) {
 		m.touched = append(m.touched, s)
 	}
 }
 
-// flush sends what the step has to tell other members.
+// flush sends the control messages of the step.
 func (m *Machine) flush() {
 	for _, s := range m.touched {
 		s.flushAcks()
@@ -149,8 +150,8 @@ func (m *Machine) flush() {
 	if r := m.group.latest(); r != nil {
 		known = r.version
 	}
-	for i := range m.letters {
-		l := &m.letters[i]
+	for i := range m.batches {
+		l := &m.batches[i]
 		for rest := l.entries; len(rest) > 0; {
 			n := min(len(rest), wire.MaxEntries)
 			begin := len(m.out.Buf)
@@ -160,66 +161,66 @@ func (m *Machine) flush() {
 		}
 		l.entries = l.entries[:0]
 	}
-	m.letters = m.letters[:0]
+	m.batches = m.batches[:0]
 }
 
-// tell puts an entry into the letter to a member.
+// tell adds an entry to the batch for a member.
 func (m *Machine) tell(r *roster, rank int, e wire.Entry) {
 	if rank < 0 {
 		return
 	}
 	to := r.peers[rank].id.NID
-	for i := range m.letters {
-		if m.letters[i].to == to {
-			m.letters[i].entries = append(m.letters[i].entries, e)
+	for i := range m.batches {
+		if m.batches[i].to == to {
+			m.batches[i].entries = append(m.batches[i].entries, e)
 			return
 		}
 	}
-	if n := len(m.letters); n < cap(m.letters) { // with the memory of an earlier one
-		m.letters = m.letters[:n+1]
-		m.letters[n].to, m.letters[n].entries = to, append(m.letters[n].entries[:0], e)
+	if n := len(m.batches); n < cap(m.batches) { // reuse the memory of an earlier batch
+		m.batches = m.batches[:n+1]
+		m.batches[n].to, m.batches[n].entries = to, append(m.batches[n].entries[:0], e)
 		return
 	}
-	m.letters = append(m.letters, letter{to, []wire.Entry{e}})
+	m.batches = append(m.batches, batch{to, []wire.Entry{e}})
 }
 
-// expel tells a member that it was expelled: its manager may be out of its reach.
+// expel tells a member that it was expelled: its manager may not be able to reach it.
 func (m *Machine) expel(r *roster, rank int) {
 	m.tell(r, rank, wire.Entry{Kind: wire.Expelled, Version: r.version, Origin: r.number(rank)})
 }
 
 // sendDatagram sends a datagram to one member.
 func (m *Machine) sendDatagram(s *stream, rank int, d *wire.Datagram, fragment []byte) {
-	m.emit(Effect{Kind: DoRepair, To: s.roster.peers[rank].id.NID, Head: m.lend(d), Data: m.copied(fragment)})
+	m.emit(Effect{Kind: DoRepair, To: s.roster.peers[rank].id.NID, Head: m.encoded(d), Data: m.copied(fragment)})
 }
 
 func (m *Machine) multicast(d *wire.Datagram, fragment []byte) {
-	m.emit(Effect{Kind: DoMulticast, Head: m.lend(d), Data: m.copied(fragment)})
+	m.emit(Effect{Kind: DoMulticast, Head: m.encoded(d), Data: m.copied(fragment)})
 }
 
-// copied puts a fragment where it stays as it is until the effect of the step is
-// applied: there may be further steps before that, which use its buffer again.
+// copied copies a fragment to the output: further steps may be made before the effect is
+// applied, and reuse the fragment's buffer.
 func (m *Machine) copied(fragment []byte) []byte {
 	begin := len(m.out.Buf)
 	m.out.Buf = append(m.out.Buf, fragment...)
 	return m.out.Buf[begin:len(m.out.Buf):len(m.out.Buf)]
 }
 
-func (m *Machine) lend(d *wire.Datagram) Range {
+func (m *Machine) encoded(d *wire.Datagram) Range {
 	begin := len(m.out.Buf)
 	m.out.Buf = d.AppendTo(m.out.Buf)
 	return Range{begin, len(m.out.Buf)}
 }
 
-// chance draws whether a fault happens.
+// chance reports, at random, whether a fault with a probability happens.
 func (m *Machine) chance(p float64) bool { return p > 0 && m.rng.Float64() < p }
 
-// roster returns the roster of a version, nil if it is not known.
+// roster returns the roster of a version, or nil if it is not known.
 func (m *Machine) roster(v wire.Version) *roster { return m.group.get(v) }
 
-// hold keeps a message of a version that is not known yet, and asks for its list
-// (RM-A9). What is older than all that is known does not come any more. One sender gets
-// half of the room.
+// hold keeps a message of an unknown version, and asks the manager for its list (RM-A9).
+// Versions older than all known ones will not become known. One sender may use half of the
+// room.
 func (m *Machine) hold(kind InputKind, from nid.NID, b []byte, v wire.Version, cast bool) {
 	latest := m.group.latest()
 	switch {
@@ -250,7 +251,7 @@ func (m *Machine) holdEntry(from nid.NID, e *wire.Entry) {
 	m.hold(Control, from, wire.AppendControl(nil, m.cfg.Group, wire.Version{}, []wire.Entry{*e}), e.Version, false)
 }
 
-// heldOf is how many messages of a sender are held.
+// heldOf counts the held messages of a sender.
 func (m *Machine) heldOf(from nid.NID) (n int) {
 	for i := range m.held {
 		if m.held[i].from == from {
@@ -260,7 +261,7 @@ func (m *Machine) heldOf(from nid.NID) (n int) {
 	return n
 }
 
-// expireHeld drops what was held for long: there is no such list, or it was lost.
+// expireHeld drops messages that were held for too long: the list does not exist, or was lost.
 func (m *Machine) expireHeld() {
 	m.held = slices.DeleteFunc(m.held, func(h held) bool {
 		old := m.now-h.at >= heldFor
@@ -272,12 +273,12 @@ func (m *Machine) expireHeld() {
 	})
 }
 
-// unhold looks again at what was held.
+// unhold processes the held messages again.
 func (m *Machine) unhold() {
 	list := m.held
 	m.held, m.heldN = nil, 0
 	faults := m.cfg.Faults
-	m.cfg.Faults = Faults{} // they have been drawn
+	m.cfg.Faults = Faults{} // already applied when the messages arrived
 	for _, h := range list {
 		if h.kind == Arrival {
 			m.arrive(h.from, h.data, h.cast)

@@ -11,73 +11,74 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// role is what a Manager does.
+// role is what a Manager does at the moment.
 type role uint8
 
 const (
-	standby role = iota // waits its turn
+	standby role = iota // another manager is active, or none
 	active
 )
 
 func (r role) String() string { return [...]string{"standby", "active"}[r] }
 
-// managed is a member as its manager knows it.
+// managed is the state of a member at its manager.
 type managed struct {
 	wire.Member
 	mtu, capacity int
-	listed        bool         // it is on the latest list, or has left with it
-	since         wire.Version // the first list with it
+	listed        bool         // it is on the latest list, or left with it
+	since         wire.Version // first list with this member
 	listedAt      time.Duration
-	known         wire.Version  // the newest list that it has
-	behindAt      time.Duration // when there was one that it did not have
+	known         wire.Version  // newest list that the member has
+	behindAt      time.Duration // since when it lacks the latest list
 	heardAt       time.Duration
 	oldest        wire.Version // it sends nothing under versions below (RM-A7)
-	last          wire.Version // of a leaver: the last list with it
+	last          wire.Version // of a leaver: last list with it
 	leaveBy       time.Duration
 	sentAt        time.Duration
 	tries         uint8
 }
 
-// departure is a member that failed or was expelled, until no version has it.
+// departure is a member that failed or was expelled. It is kept until no version in use has
+// it.
 type departure struct {
 	id     wire.ID
 	last   wire.Version
-	silent bool // nobody said that it has ended
+	silent bool // the member may be alive
 }
 
-// Manager assigns communication numbers, and tells all members of every join, leave
-// and failure by a list with a version of its own (RM-12, RM-15). It is a machine
-// that steps on Instructed and Health; of its effects DoReport, Changed, Elected and
-// Resigned are used.
+// Manager is the state machine of a manager. It assigns communication numbers, and announces
+// each join, leave and failure by a list with a new version (RM-12, RM-15). It takes the
+// inputs Instructed, Health and Expel; its effects are DoReport, Changed, Elected, Resigned,
+// Refused, Denied and Quorum.
 type Manager struct {
 	cfg      ManagerConfig
 	role     role
 	epoch    uint64
 	version  wire.Version // of the latest list
-	latest   wire.Order   // that list
+	latest   wire.Order   // the latest list
 	members  []*managed
 	leavers  []*managed
 	departed []departure
 	next     uint32
 	usable   wire.Version
 	free     wire.Version
-	changed  bool // there are changes that wait for the latest list to be usable
+	changed  bool // changes wait until the latest list is usable
 	collect  collect
 	claims   []claim
-	moves    int // to epochs that one member has reported, since the latest list
+	moves    int // times it went above an epoch that one member reported, since the latest list
 	askedAt  time.Duration
 	standby  waiting
 	admitted admitted
 	wall     wallClock
 	complaints
-	deniedAt     time.Duration // when the user may be told again that this manager is refused
+	deniedAt     time.Duration // when the user may next be told that another node refuses this manager
 	dead         map[nid.NID]bool
-	incarnations map[nid.NID]uint64 // the latest incarnation of nodes that has spoken
+	incarnations map[nid.NID]uint64 // latest incarnation of each node that has spoken
 	delays       map[nid.NID]delayed
 	base         electorate
-	alone        bool          // it hears too few
-	watchAt      time.Duration // when silence is looked at
-	patientAt    time.Duration // silence before does not count
+	alone        bool          // it hears too few members
+	watchAt      time.Duration // when to check for silent members
+	patientAt    time.Duration // silence before this instant does not count
 	beatAt       time.Duration
 	stats        ManagerStats
 
@@ -122,9 +123,9 @@ func (g *Manager) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	return max(g.wake(), now+1)
 }
 
-// arrive takes a message of a member, or of another manager.
+// arrive handles a message of a member, or of another manager.
 func (g *Manager) arrive(from nid.NID, b []byte) {
-	if len(b) > wire.OrderSize && !g.admitted.has(from) { // with lists, which are not even parsed
+	if len(b) > wire.OrderSize && !g.admitted.has(from) { // with lists: those of strangers are not even parsed
 		g.stats.Stranger++
 		return
 	}
@@ -140,11 +141,11 @@ func (g *Manager) arrive(from nid.NID, b []byte) {
 	case g.wall.isAhead(max(o.Epoch, o.Incarnation), g.now):
 		g.stats.Ahead++
 		g.refuse(from, &o, wire.RefusedAhead)
-	case o.Version.Epoch > o.Epoch: // the highest that it knows
+	case o.Version.Epoch > o.Epoch: // Epoch is the highest that the sender knows
 		g.stats.Malformed++
 	case g.role == standby:
 		g.waits(from, &o)
-	case o.Epoch > g.epoch: // another manager was at work, or so it says
+	case o.Epoch > g.epoch: // another manager was active, according to this member
 		g.claimed(from, &o)
 	default:
 		g.unclaim(from)
@@ -152,10 +153,10 @@ func (g *Manager) arrive(from nid.NID, b []byte) {
 	}
 }
 
-// managed takes a message that managers send.
+// managed handles a message of a manager.
 func (g *Manager) managed(from nid.NID, o *wire.Order) {
 	switch {
-	case o.Flags&wire.OrderReplica == 0 || from == g.cfg.Self: // to the member beside this manager
+	case o.Flags&wire.OrderReplica == 0 || from == g.cfg.Self: // for the member on this node
 	case o.Kind == wire.OrderRefused:
 		if g.stats.Denied++; g.deniedAt <= g.now && g.admitted.has(from) {
 			g.deniedAt = g.now + complainEvery
@@ -166,7 +167,7 @@ func (g *Manager) managed(from nid.NID, o *wire.Order) {
 	}
 }
 
-// told takes a message of a member.
+// told handles a message of a member.
 func (g *Manager) told(from nid.NID, o *wire.Order) {
 	switch o.Kind {
 	case wire.OrderJoin:
@@ -178,7 +179,7 @@ func (g *Manager) told(from nid.NID, o *wire.Order) {
 	}
 }
 
-// find returns the member, or leaver, with an id.
+// find returns the member or leaver with an ID, or nil.
 func (g *Manager) find(id wire.ID) *managed {
 	for m := range g.all() {
 		if m.ID == id {
@@ -205,8 +206,8 @@ func (g *Manager) isDeparted(id wire.ID) bool {
 	return slices.ContainsFunc(g.departed, func(d departure) bool { return d.id == id })
 }
 
-// join adds a member (RM-14). Another incarnation of its node is over (RM-A8): an earlier one,
-// or a later one that has not been heard for a while, as after a clock was put back.
+// join adds a member (RM-14). It ends other incarnations on the same node (RM-A8): earlier
+// ones, and later ones that were not heard for a while, as after a clock was set back.
 func (g *Manager) join(from nid.NID, o *wire.Order) {
 	id := wire.ID{NID: from, Incarnation: o.Incarnation}
 	if m := g.find(id); m != nil {
@@ -247,8 +248,8 @@ func (g *Manager) join(from nid.NID, o *wire.Order) {
 	g.next++
 }
 
-// room reports whether there is room for a member on a list that all can take, when
-// all who may depart have.
+// room reports whether a list with one more member still fits, even if all departed members
+// are on it.
 func (g *Manager) room() bool {
 	return g.next != 0 && len(g.members) < g.cfg.Members && len(g.members)+len(g.leavers)+len(g.departed) < 2*g.cfg.Members
 }
@@ -260,23 +261,23 @@ func (g *Manager) add(m *managed) {
 	g.changed = true
 }
 
-// report takes note of what a member has, and tells it what it lacks.
+// report records what a member has, and sends it what it lacks.
 func (g *Manager) report(from nid.NID, o *wire.Order) {
 	if o.Version.Epoch == g.epoch && o.Version.Compare(g.version) > 0 {
-		g.stats.Malformed++ // nobody else makes lists of this epoch
+		g.stats.Malformed++ // only this manager makes lists of this epoch
 		return
 	}
 	id := wire.ID{NID: from, Incarnation: o.Incarnation}
 	m := g.find(id)
 	if m == nil {
 		g.spoke(from, o.Incarnation)
-		g.fail(false, func(m *managed) bool { return m.NID == from && m.Incarnation < o.Incarnation }) // another incarnation is over (RM-A8)
+		g.fail(false, func(m *managed) bool { return m.NID == from && m.Incarnation < o.Incarnation }) // an earlier incarnation has ended (RM-A8)
 		if g.isDeparted(id) || !o.Version.IsValid() || o.Version.Epoch == g.epoch || g.collect.over {
-			g.expel(id) // perhaps one that was silent when the others were asked
+			g.expel(id) // it may have been silent when the others were asked
 		} else if g.collect.againAt > g.now {
 			g.deny(from, o, wire.RefusedQuorum)
 		} else {
-			g.ask(wire.Member{ID: id}, 0) // of a manager before
+			g.ask(wire.Member{ID: id}, 0) // a member of an earlier manager
 		}
 		return
 	}
@@ -305,8 +306,8 @@ func (g *Manager) report(from nid.NID, o *wire.Order) {
 	g.sendState(m)
 }
 
-// limits takes over what a member has for datagrams, unless that is less than all of the
-// group are to have for its sake.
+// limits records the datagram size and memory of a member, unless they are below the least
+// that the group is configured for.
 func (m *managed) limits(cfg *ManagerConfig, o *wire.Order) {
 	if !cfg.tooShort(o) {
 		m.mtu = int(o.MTU)
@@ -316,7 +317,7 @@ func (m *managed) limits(cfg *ManagerConfig, o *wire.Order) {
 	}
 }
 
-// health takes note of deaths: the members on that node have failed (RM-28).
+// health records what discovery says: when a node dies, its members have failed (RM-28).
 func (g *Manager) health(id nid.NID, alive bool) {
 	if alive {
 		delete(g.dead, id)

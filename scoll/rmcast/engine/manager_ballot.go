@@ -8,23 +8,23 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// ballot is a list that members have told a new manager of as their newest one.
+// ballot is one list that members have reported to a new manager as their newest.
 type ballot struct {
 	version wire.Version
-	sum     uint64        // of the members, as two lists with one version differ if somebody lies
-	members []wire.Member // ascending numbers, unless somebody lies
-	voters  uint32        // see Order
+	sum     uint64        // hash of the members: lists of one version differ if a member lies
+	members []wire.Member // ascending numbers, unless a member lies
+	voters  uint32        // see wire.Order
 	of      int
-	silent  []wire.ID // those of the list before that were left behind, and may live
-	usable  bool      // all its members have it, as one of them says
-	told    int       // by so many
+	silent  []wire.ID // members of the previous list that were left behind and may be alive
+	usable  bool      // a member says that all members have it
+	told    int       // members that reported it
 	backers int       // see carries
 }
 
 // maxBallots bounds the lists that a new manager keeps.
 const maxBallots = 16
 
-// ballot takes note of the newest list of a member.
+// ballot records the newest list of a member.
 func (c *collect) ballot(o *wire.Order) {
 	n := len(o.Members)
 	if o.Window > 0 && o.Window < uint32(n) {
@@ -56,23 +56,24 @@ func sumOf(members []wire.Member, o *wire.Order) uint64 {
 	b := make([]byte, 0, wire.MemberSize)
 	for _, m := range members {
 		b = m.ID.AppendTo(b[:0])
-		_, _ = h.Write(append(b, byte(m.Number), byte(m.Number>>8), byte(m.Number>>16), byte(m.Number>>24))) // it does not fail
+		_, _ = h.Write(append(b, byte(m.Number), byte(m.Number>>8), byte(m.Number>>16), byte(m.Number>>24))) // never fails
 	}
 	return h.Sum64() ^ uint64(o.Voters)<<16 ^ uint64(o.Of)
 }
 
-// backed returns the list from which this manager may go on with the group, or nil: one of
-// which most members answer and know no later one. Then none of a later list can have gone on
-// without them: for that, most of this list would have to have that one, or to have ended. If
-// somebody says that they had, and they answer, it is the list that most back, and of several
-// the latest: a list of few members, who say that all others have ended, changes nothing.
+// backed returns the list from which this manager may continue the group, or nil. Most members
+// of that list must answer and know no later one. Then no manager can have continued from a
+// later list without them: that would need most of these members to have the later list, or to
+// have ended. If several lists qualify because members are reported as ended that do answer,
+// the one with most backers wins, then the latest: a list of few members that call all others
+// ended changes nothing.
 func (g *Manager) backed() (best *ballot) {
 	c := &g.collect
 	var answers map[wire.ID]*probe
 	for i := range c.ballots {
 		b := &c.ballots[i]
 		if b.backers = 0; 2*c.answered <= len(b.members)-len(g.dead)-len(g.incarnations) {
-			continue // that cannot be enough
+			continue // too few answers for a majority
 		}
 		if answers == nil {
 			answers = c.answers()
@@ -85,9 +86,9 @@ func (g *Manager) backed() (best *ballot) {
 	return best
 }
 
-// leftBehind reports whether a list that most members have was made without a member, which
-// had an earlier one: what the others did since then it cannot make up for. So it is with a
-// member of a later list that was backed by fewer, and of which the others know nothing.
+// leftBehind reports whether the member p cannot be on the list b that most members have.
+// Either p has an earlier list and b was made without it, so it missed messages; or p has a
+// later list with fewer backers, which the others do not know.
 func (b *ballot) leftBehind(p *probe, all []ballot) bool {
 	if p.version.Compare(b.version) < 0 {
 		return !slices.ContainsFunc(b.members, func(m wire.Member) bool { return m.ID == p.ID })
@@ -97,7 +98,7 @@ func (b *ballot) leftBehind(p *probe, all []ballot) bool {
 	})
 }
 
-// answers are those who are asked, by who they are.
+// answers maps the members that were asked to their probes.
 func (c *collect) answers() map[wire.ID]*probe {
 	all := make(map[wire.ID]*probe, len(c.probes))
 	for _, p := range c.probes {
@@ -106,10 +107,10 @@ func (c *collect) answers() map[wire.ID]*probe {
 	return all
 }
 
-// votes reports whether a member of a list counts: it has not ended, and does not leave.
+// votes reports whether a member of a list counts: it has not ended and is not leaving.
 func (g *Manager) votes(id wire.ID, p *probe) bool {
 	switch {
-	case g.find(id) != nil: // it obeys this manager already
+	case g.find(id) != nil: // it already obeys this manager
 		return true
 	case p != nil && p.answered:
 		return !p.leaving
@@ -117,8 +118,9 @@ func (g *Manager) votes(id wire.ID, p *probe) bool {
 	return !g.ended(id)
 }
 
-// carries counts those who back a list, 0 if they are not enough. As long as not all have it,
-// most of the list before have to do so too, because others may go on from that.
+// carries counts the members that back a list, and returns 0 if they are no majority. While
+// not all members have the list, a majority of the previous list must back it too, because
+// others may continue from that.
 func (g *Manager) carries(b *ballot, answers map[wire.ID]*probe) int {
 	yes, of, yesBefore, before := 0, 0, 0, b.of
 	counted := make(map[nid.NID]bool, len(b.members))

@@ -8,26 +8,27 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// Members report the highest epoch that they know, also to a manager of a lower one,
-// whose orders they refuse. That is hearsay of another manager, of which a member can
-// say what it likes. So the manager asks the others, who answer if they have a higher
-// epoch, and gives way only to one of them, or, since its own incarnation before or a manager
-// that has died may have had the epoch, if most members say so. What few members say
-// changes nothing: they join again after HealAfter, if no manager of their epoch speaks.
+// Members report the highest epoch that they know, also to a manager of a lower one, whose
+// orders they refuse. Such a report is hearsay about another manager, and a member can claim
+// anything. So the manager asks the other managers, which answer if they have a higher epoch,
+// and gives way only to one of them. It also gives way when most members report the epoch,
+// since it may have been its own before a restart, or that of a manager that has died. Claims
+// of few members change nothing; these join again after HealAfter if no manager of their epoch
+// speaks.
 
 // claim is a member's report of an epoch above this manager's.
 type claim struct {
 	from  nid.NID
 	epoch uint64
-	list  bool // it has one, so it is a member of some manager's group
+	list  bool // it has a list, so it is a member of some manager's group
 	at    time.Duration
 }
 
-// maxMoves is how often a manager without a list, which has nothing to lose, goes above
+// maxMoves bounds how often a manager without a list, which has nothing to lose, moves above
 // an epoch that one member reports.
 const maxMoves = 3
 
-// claimed takes a report of an epoch above this manager's.
+// claimed handles a report of an epoch above this manager's.
 func (g *Manager) claimed(from nid.NID, o *wire.Order) {
 	g.stats.Claims++
 	if m := g.find(wire.ID{NID: from, Incarnation: o.Incarnation}); m != nil {
@@ -49,14 +50,14 @@ func (g *Manager) claimed(from nid.NID, o *wire.Order) {
 		g.moves++
 		g.standby.hearsay = max(g.standby.hearsay, o.Epoch)
 		g.resign(nid.NID{}, g.epoch)
-	default: // it learns who manages
+	default: // tell it which manager is active
 		s := g.state(wire.OrderState)
 		s.Incarnation = o.Incarnation
 		g.out.order(from, &s)
 	}
 }
 
-// unclaim forgets what a node has claimed, and what was claimed long ago.
+// unclaim forgets the claims of a node, and old claims.
 func (g *Manager) unclaim(from nid.NID) {
 	if len(g.claims) == 0 {
 		return
@@ -64,8 +65,8 @@ func (g *Manager) unclaim(from nid.NID) {
 	g.claims = slices.DeleteFunc(g.claims, func(c claim) bool { return c.from == from || g.now-c.at >= g.cfg.Takeover })
 }
 
-// count returns the highest epoch that is claimed, and whether most members claim one:
-// those on the list, and others that have a list of another manager.
+// count returns the highest epoch that is claimed, and whether most members claim one. Members
+// are those on the list and others that have a list of another manager.
 func (g *Manager) count() (highest uint64, most bool) {
 	claim, others := 0, 0
 	for _, c := range g.claims {
@@ -80,7 +81,7 @@ func (g *Manager) count() (highest uint64, most bool) {
 	return highest, g.version.IsValid() && 2*(claim+others) > len(g.members)+others
 }
 
-// refuse tells a node why its message is refused, and now and then the user.
+// refuse tells a node why its message is refused, and the user at a limited rate.
 func (g *Manager) refuse(from nid.NID, o *wire.Order, why wire.Refusal) {
 	g.complaints.refused(g.now, g.out, from, why)
 	g.deny(from, o, why)

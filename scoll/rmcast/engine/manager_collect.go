@@ -8,43 +8,43 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// collect is a new manager's search for what members know (RM-A9). What they know of
-// others is hearsay: each one that is named is asked itself.
+// collect is the state of a new manager that asks members for what they know (RM-A9). What
+// they say of others is hearsay: each member that is named is asked too.
 type collect struct {
 	began    time.Duration
 	by       time.Duration
-	probes   []*probe      // not finished
-	answered int           // of them
-	ballots  []ballot      // the lists that they have told of
-	over     bool          // all that were there have been asked
-	againAt  time.Duration // too few answered: when those who report are asked again
-	heard    int           // so many members were heard when another manager appeared that hears fewer
+	probes   []*probe      // members that are being asked
+	answered int           // number of probes with an answer
+	ballots  []ballot      // lists that members have reported
+	over     bool          // all known members have been asked
+	againAt  time.Duration // after a failed search: when members that report are asked again
+	heard    int           // members heard when another manager appeared that hears fewer
 }
 
-// end forgets who was asked.
+// end drops the state of the search.
 func (c *collect) end() { c.probes, c.ballots, c.answered, c.heard = nil, nil, 0, 0 }
 
-// Bounds of what members can have a manager do.
+// Bounds on the work that members can cause.
 const (
-	maxNumber = 1 << 31 // of members; higher ones are given anew
-	maxNamed  = 4       // lives of one node that others name
+	maxNumber = 1 << 31 // communication numbers from here on are reassigned
+	maxNamed  = 4       // incarnations of one node that others name
 )
 
-// probe is a member that is asked.
+// probe is a member that is being asked.
 type probe struct {
 	wire.Member
 	answered bool
 	grants   bool         // it obeys this manager, or would
-	leaving  bool         // so that it does not count
-	version  wire.Version // the newest that it knows
-	named    int          // how many say that it is a member
-	alone    bool         // it says that somebody has failed who answers, and most do not
+	leaving  bool         // it does not count in majorities
+	version  wire.Version // newest list that it knows
+	named    int          // members that name it
+	alone    bool         // it alone reports failures of members that answer
 	joined   *managed
-	gone     []wire.ID // those of which it says that they have failed
-	silent   int       // so many of them, the last ones, because they were silent
+	gone     []wire.ID // members that it reports as failed
+	silent   int       // length of the end of gone that failed because they were silent
 }
 
-// probe returns what there is of a member that is asked, or nil.
+// probe returns the probe of a member, or nil.
 func (c *collect) probe(id wire.ID) *probe {
 	if i := slices.IndexFunc(c.probes, func(p *probe) bool { return p.ID == id }); i >= 0 {
 		return c.probes[i]
@@ -52,11 +52,11 @@ func (c *collect) probe(id wire.ID) *probe {
 	return nil
 }
 
-// ask asks a member what it knows. named says how many have told of it.
+// ask asks a member what it knows. named is how many members have named it.
 func (g *Manager) ask(m wire.Member, named int) {
 	c := &g.collect
 	if len(c.probes) >= 3*g.cfg.Members || named > 0 && len(c.probes) >= 2*g.cfg.Members {
-		return // there were never as many
+		return // more than there can have been
 	}
 	if g.find(m.ID) != nil || g.isDeparted(m.ID) || c.probe(m.ID) != nil {
 		return
@@ -70,8 +70,8 @@ func (g *Manager) ask(m wire.Member, named int) {
 	g.question(m.NID)
 }
 
-// question asks a member what it knows; a manager that waits its turn asks too whether it
-// may take over.
+// question sends a member the question what it knows. On standby it is a pre-vote, which also
+// asks whether this manager may take over.
 func (g *Manager) question(id nid.NID) {
 	o := g.state(wire.OrderCollect)
 	if w := &g.standby; g.role == standby {
@@ -83,7 +83,7 @@ func (g *Manager) question(id nid.NID) {
 	g.out.order(id, &o)
 }
 
-// named asks a member that another one names.
+// named asks a member that another one names, within bounds.
 func (g *Manager) named(m wire.Member) {
 	if p := g.collect.probe(m.ID); p != nil {
 		p.named++
@@ -100,7 +100,8 @@ func (g *Manager) named(m wire.Member) {
 	}
 }
 
-// known takes what a member knows: others, who are asked too, and those that failed.
+// known handles the answer of a member: the members that it knows are asked too, those that it
+// reports as failed are recorded.
 func (g *Manager) known(from nid.NID, o *wire.Order) {
 	id := wire.ID{NID: from, Incarnation: o.Incarnation}
 	p := g.collect.probe(id)
@@ -108,7 +109,7 @@ func (g *Manager) known(from nid.NID, o *wire.Order) {
 		return
 	}
 	g.spoke(from, o.Incarnation)
-	delete(g.dead, from) // whatever was said
+	delete(g.dead, from) // whatever discovery said
 	p.answered, p.version, p.leaving = true, o.Version, o.Flags&wire.OrderLeaving != 0
 	p.grants = g.role == active || o.You != 0
 	g.collect.answered++
@@ -137,12 +138,12 @@ func (g *Manager) known(from nid.NID, o *wire.Order) {
 	p.joined.limits(&g.cfg, o)
 }
 
-// expires reports whether the search took so long that members do not keep what they have
-// promised to this manager any more, as after it was stopped (see Machine.returns).
+// expires reports whether the search took so long, as after a pause of the process, that
+// members may have gone back on their promise (see Machine.returns).
 func (g *Manager) expires() bool { return g.now > g.collect.began+4*g.cfg.Collect }
 
-// gather ends the search when all have answered, or have had the time: those who did
-// not are left behind, if there are enough without them.
+// gather ends the search when all members have answered, or the time is up. Members without an
+// answer are left behind if the others are a majority.
 func (g *Manager) gather() {
 	c := &g.collect
 	if len(c.probes) == 0 {
@@ -181,7 +182,7 @@ func (g *Manager) gather() {
 			g.add(p.joined)
 		}
 	}
-	slices.SortStableFunc(over, func(a, b *probe) int { return b.named - a.named }) // inventions last
+	slices.SortStableFunc(over, func(a, b *probe) int { return b.named - a.named }) // IDs that may be invented come last
 	for _, p := range over {
 		g.departs(p.ID, !g.ended(p.ID))
 		g.expel(p.ID)
@@ -189,10 +190,9 @@ func (g *Manager) gather() {
 	g.publish()
 }
 
-// failures decides which of the members have failed that others tell of. If one
-// answers itself, most of those that answered have to say so. Otherwise it is those
-// that say so which do not fit the group: they have acted on the failure, so that they
-// are expelled and join again.
+// failures decides which reported failures are true. If the member answers itself, most
+// members that answered must report its failure. Otherwise those that reported it are expelled
+// and join again: they have acted on the failure, and do not fit the group.
 func (g *Manager) failures(probes []*probe) {
 	answered, votes, ended, incarnations := 0, map[wire.ID]int{}, map[wire.ID]int{}, map[wire.ID]bool{}
 	for _, p := range probes {
@@ -222,27 +222,27 @@ func (g *Manager) failures(probes []*probe) {
 	}
 }
 
-// departs notes that a member has failed, as long as a list has room for it.
+// departs records a failed member, as long as a list has room for it.
 func (g *Manager) departs(id wire.ID, silent bool) {
 	if len(g.departed) < g.cfg.Members {
 		g.departed = append(g.departed, departure{id, g.version, silent})
 	}
 }
 
-// outlived reports whether a later incarnation of a member's node has spoken: it may have died
-// after it had answered.
+// outlived reports whether a later incarnation on a member's node has spoken: the member may
+// have died after its answer.
 func (g *Manager) outlived(id wire.ID, probes []*probe) bool {
 	later := func(other wire.ID) bool { return other.NID == id.NID && other.Incarnation > id.Incarnation }
 	return slices.ContainsFunc(g.members, func(m *managed) bool { return later(m.ID) }) ||
 		slices.ContainsFunc(probes, func(p *probe) bool { return p.answered && later(p.ID) })
 }
 
-// calledSilent reports whether a member says of one that failed that it was only silent.
+// calledSilent reports whether a probe says that a failed member was only silent.
 func (p *probe) calledSilent(id wire.ID) bool {
 	return slices.Contains(p.gone[len(p.gone)-p.silent:], id)
 }
 
-// elected makes the members of the list that this manager goes on from the electorate.
+// elected makes the members of the list that this manager continues from the electorate.
 func (g *Manager) elected(b *ballot) {
 	if !g.version.IsValid() || g.base.ids == nil {
 		g.base.ids = make(map[wire.ID]bool, len(b.members))
@@ -256,8 +256,8 @@ func (g *Manager) elected(b *ballot) {
 	g.base.next = g.next
 }
 
-// unbacked ends a search in which too few answered. Nothing is changed, so that others may
-// still go on with the group; the user is told.
+// unbacked ends a search without a majority. It changes nothing, so that other managers may
+// still continue the group, and tells the user.
 func (g *Manager) unbacked() {
 	g.collect.end()
 	g.collect.againAt = g.now + 5*g.cfg.Takeover
@@ -265,7 +265,7 @@ func (g *Manager) unbacked() {
 	switch {
 	case g.role == standby && !w.version.IsValid() && w.joinAt+g.cfg.Takeover > g.now && w.joinAt > 0:
 		w.members, w.gone, w.silent = nil, nil, 0
-		g.elect() // of a list members alone have told: who waits to join need not wait for them
+		g.elect() // only members told of the list: nodes that want to join need not wait for it
 	case g.role == standby:
 		g.setAlone(true)
 		w.manager, w.heardAt = nid.NID{}, g.now

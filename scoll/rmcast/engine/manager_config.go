@@ -10,50 +10,49 @@ import (
 
 // ManagerConfig configures the [Manager] of one group.
 type ManagerConfig struct {
-	Self nid.NID
-	// Incarnation rises with every incarnation of the node.
+	Self nid.NID // NID of this manager
+	// Incarnation rises with each start of the node.
 	Incarnation uint64
-	Group       wire.GroupID
-	// Managers are the nodes that may manage the group, in the order of their turns.
+	Group       wire.GroupID // number of the group
+	// Managers are the nodes that may manage the group, in order of precedence.
 	Managers []nid.NID
-	// Admit are the nodes besides Managers that may be members: this manager lets in no
-	// others. Nil: all nodes.
+	// Admit are the nodes besides Managers that may be members: this manager refuses all
+	// others. Nil admits all nodes.
 	Admit []nid.NID
-	// Window is how many datagrams of one origin are in flight at most, and Fragment
-	// how many bytes of payload each has at most. Defaults 128 and 4096.
+	// Window bounds the datagrams in flight of one origin, and Fragment the payload of each in
+	// bytes. Defaults 128 and 4096.
 	Window   int
-	Fragment int
-	// Members is how many there can be at most; who wants to join a full group waits.
-	// Default MaxMembers.
+	Fragment int // see Window
+	// Members bounds the members of the group; further nodes wait until there is room. Default
+	// MaxMembers.
 	Members int
-	// Resend is how long a member has to acknowledge a list until it is sent again.
+	// Resend is the time after which a list that a member has not acknowledged is sent again.
 	// Default 200 ms.
 	Resend time.Duration
-	// Collect is how long a new manager waits for members to tell what they know. Four
-	// times that has to be less than Config.HealAfter of all members.
-	// Default 2 s.
+	// Collect is how long a new manager waits for the reports of members. Four times that must
+	// be less than Config.HealAfter of all members. Default 2 s.
 	Collect time.Duration
-	// Heartbeat is how often the other managers are told, and Takeover how long one
-	// hears nothing until it is its turn. Defaults 500 ms and 3 s.
+	// Heartbeat is the interval at which the other managers are told that this one is active.
+	// Takeover is the silence after which the next one takes over. Defaults 500 ms and 3 s.
 	Heartbeat, Takeover time.Duration
-	// LeaveAfter is how long a leaver serves what is under way. Default 10 s.
+	// LeaveAfter bounds how long a leaving member serves the messages in flight. Default 10 s.
 	LeaveAfter time.Duration
-	// MemberTimeout is after what silence a member is left behind, if most of the others are
-	// heard: members report each half second. Default 30 s; negative: never.
-	// Without a View each killed process costs that long, and ErrSplit.
+	// MemberTimeout is the silence after which a member is left behind, if most of the others
+	// are heard; members report each half second. Default 30 s; negative: never. Without a
+	// View, each killed process blocks senders for that long, and they get ErrSplit.
 	MemberTimeout time.Duration
-	// FirstAck is how long a member has to acknowledge the first list with it. Default 5 s.
+	// FirstAck is how long a new member has to acknowledge its first list. Default 5 s.
 	FirstAck time.Duration
-	// LeastFragment refuses members that cannot have so many bytes of payload in a
-	// datagram by multicast, those without multicast included. Default 0: they are let in,
-	// and with less than a sixteenth of Fragment all payload goes down the tree.
+	// LeastFragment refuses members whose multicast datagrams hold fewer bytes of payload, and
+	// those without multicast. Default 0 admits them; if one has less than a sixteenth of
+	// Fragment, all payload goes down the tree.
 	LeastFragment int
-	// LeastCapacity is what a member is taken to have room for if it says less, in bytes.
-	// Default 0.
+	// LeastCapacity is the memory that a member is assumed to have if it reports less, in
+	// bytes. Default 0.
 	LeastCapacity int
 }
 
-// Filled returns the configuration with all defaults.
+// Filled returns the configuration with all defaults filled in.
 func (c ManagerConfig) Filled() ManagerConfig {
 	c.Window = min(max(cmp.Or(c.Window, 128), 1), MaxWindow)
 	c.Fragment = min(max(cmp.Or(c.Fragment, 4096), 1), MaxFragment)
@@ -68,27 +67,27 @@ func (c ManagerConfig) Filled() ManagerConfig {
 	return c
 }
 
-// tooShort reports whether a node's datagrams are shorter than those of the group may be.
+// tooShort reports whether a node's datagrams are shorter than the group allows.
 func (c *ManagerConfig) tooShort(o *wire.Order) bool {
 	return c.LeastFragment > 0 && int(o.MTU)-wire.HeaderSize < c.LeastFragment
 }
 
 // ManagerStats counts what a [Manager] did.
 type ManagerStats struct {
-	Joins, Leaves, Failures uint64
-	Lists                   uint64 // versions
+	Joins, Leaves, Failures uint64 // of members
+	Lists                   uint64 // lists published
 	Resent                  uint64 // lists that were not acknowledged in time
-	Collections             uint64 // how often members were asked what they know
-	Malformed               uint64
-	Full                    uint64 // requests to join for which there was no room
-	Stranger                uint64 // from nodes that may not be members
-	Ahead                   uint64 // with epochs or lives far above the wall clock
+	Collections             uint64 // searches for what members know
+	Malformed               uint64 // messages not parsed
+	Full                    uint64 // requests to join that found no room
+	Stranger                uint64 // messages of nodes that may not be members
+	Ahead                   uint64 // messages with epochs or incarnations far above the wall clock
 	Claims                  uint64 // reports of later epochs, by members
-	Contradicted            uint64 // members that said of live ones that they have failed, alone
-	Denied                  uint64 // messages of this manager that members refused, as far as they said so
-	Canvasses               uint64 // how often members were asked whether this manager may take over
-	Alone                   uint64 // how often too few members were heard to manage the group
-	Silent                  uint64 // members that were left behind because they were silent
+	Contradicted            uint64 // members that alone reported live ones as failed
+	Denied                  uint64 // messages of this manager that members refused
+	Canvasses               uint64 // pre-votes of this manager
+	Alone                   uint64 // times that too few members were heard
+	Silent                  uint64 // members left behind because they were silent
 	Unacknowledged          uint64 // members that did not acknowledge their first list
 	Limits                  uint64 // requests to join of nodes with too short datagrams
 }

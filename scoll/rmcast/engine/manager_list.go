@@ -6,8 +6,8 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// settle lets versions be used that all have, publishes what waits for that, and
-// frees what nobody uses (RM-A7, RM-A9).
+// settle makes a version usable once all members have its list, publishes changes that waited
+// for that, and frees versions that no member uses (RM-A7, RM-A9).
 func (g *Manager) settle() {
 	for i := 0; i < len(g.leavers); i++ {
 		if m := g.leavers[i]; m.leaveBy <= g.now {
@@ -33,10 +33,10 @@ func (g *Manager) settle() {
 	}
 }
 
-// freeUp finds the version below which nobody sends any more.
+// freeUp finds the version below which no member sends any more.
 func (g *Manager) freeUp() bool {
 	if len(g.collect.probes) > 0 {
-		return false // there may be members that use older ones
+		return false // there may be members that use older versions
 	}
 	free := g.usable
 	for m := range g.all() {
@@ -52,7 +52,7 @@ func (g *Manager) freeUp() bool {
 	return true
 }
 
-// publish gives the members a list with a version of its own.
+// publish gives the members a list with a new version.
 func (g *Manager) publish() {
 	if g.role != active {
 		return
@@ -75,7 +75,7 @@ func (g *Manager) publish() {
 	g.tellRivals(true)
 }
 
-// remind sends lists again that were not acknowledged.
+// remind resends lists that were not acknowledged.
 func (g *Manager) remind() {
 	for m := range g.all() {
 		if m.listed && m.known != g.version && m.sentAt+g.patience(m) <= g.now {
@@ -89,8 +89,8 @@ func (g *Manager) remind() {
 	}
 }
 
-// fail declares members failed: silent, or known to have ended. If a list names them, the
-// next one is published at once: it is what others wait for.
+// fail declares members failed: silent, or known to have ended. If a list names them, the next
+// one is published at once, because other members wait for it.
 func (g *Manager) fail(silent bool, which func(*managed) bool) {
 	failed := false
 	for _, list := range [...]*[]*managed{&g.members, &g.leavers} {

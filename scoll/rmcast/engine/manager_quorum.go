@@ -10,20 +10,20 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// Split brain: when the network is partitioned, two managers could go on with a part of the
-// group each, and each would leave the other's members behind. So a manager leaves a member
-// behind only while it hears a majority of the electorate: the members of the latest list
-// that all had, without those that are known to have ended. Two majorities of one electorate
-// have a member in common, and that one obeys one manager.
+// Split brain: in a partitioned network two managers could each continue with a part of the
+// group and leave the other's members behind. So a manager leaves members behind only while it
+// hears a majority of the electorate: the members of the latest list that all members had,
+// without those that are known to have ended. Two majorities of one electorate have a member
+// in common, and that member obeys one manager only.
 
-// electorate is who counts in the majorities of a manager.
+// electorate is the set of members that count in a manager's majorities.
 type electorate struct {
 	ids  map[wire.ID]bool // members of the latest list that all had, without those that have ended
-	next uint32           // the members of that list have lower numbers
+	next uint32           // members of that list have lower numbers
 }
 
-// adopt makes the members of the latest list the electorate: all have it, and so know which
-// members were left behind before.
+// adopt makes the members of the latest list the electorate. All of them have it, so they know
+// which members were left behind before.
 func (g *Manager) adopt() {
 	g.base = electorate{make(map[wire.ID]bool, len(g.members)), g.latest.Next}
 	for _, m := range g.members {
@@ -36,24 +36,25 @@ func (g *Manager) adopt() {
 	}
 }
 
-// spoke notes that a node lives in some incarnation: its earlier ones have ended.
+// spoke records that an incarnation of a node is alive: the earlier ones have ended.
 func (g *Manager) spoke(from nid.NID, incarnation uint64) {
 	if len(g.incarnations) < 4*g.cfg.Members || g.incarnations[from] > 0 {
 		g.incarnations[from] = max(g.incarnations[from], incarnation)
 	}
 }
 
-// ended reports whether a member is known to have ended: discovery or an administrator
-// said so, or a later incarnation of its node has spoken.
+// ended reports whether a member is known to have ended: discovery or an administrator said
+// so, or a later incarnation on its node has spoken.
 func (g *Manager) ended(id wire.ID) bool {
 	return g.dead[id.NID] || g.incarnations[id.NID] > id.Incarnation
 }
 
-// silence is how long a member was not heard. While this manager did not run, or heard too
-// few, no member is to blame.
+// silence is the time for which a member was not heard. It excludes times in which this
+// manager did not run or heard too few members.
 func (g *Manager) silence(m *managed) time.Duration { return g.now - max(m.heardAt, g.patientAt) }
 
-// hears counts the members of the electorate that were heard lately, without some.
+// hears counts the members of the electorate that were heard within Takeover, except those for
+// which without is true.
 func (g *Manager) hears(without func(*managed) bool) (n int) {
 	for _, m := range g.members {
 		if g.silence(m) < g.cfg.Takeover && !without(m) && g.base.ids[m.ID] {
@@ -63,14 +64,14 @@ func (g *Manager) hears(without func(*managed) bool) (n int) {
 	return n
 }
 
-func nobody(*managed) bool { return false }
+func noMember(*managed) bool { return false }
 
-// watch looks after silent members, now and then.
+// watch checks for silent members once per Heartbeat.
 func (g *Manager) watch() {
 	if g.role != active || g.watchAt > g.now {
 		return
 	}
-	if g.now-g.watchAt >= g.cfg.Takeover/2 { // this node was stopped
+	if g.now-g.watchAt >= g.cfg.Takeover/2 { // this process was stopped
 		g.patientAt = g.now
 	}
 	g.watchAt = g.now + g.cfg.Heartbeat
@@ -84,17 +85,17 @@ func (g *Manager) watch() {
 	}
 }
 
-// weigh sees whether most of the electorate are heard.
+// weigh checks whether a majority of the electorate is heard.
 func (g *Manager) weigh() {
 	before := g.alone
-	g.setAlone(len(g.base.ids) > 0 && 2*g.hears(nobody) <= len(g.base.ids))
+	g.setAlone(len(g.base.ids) > 0 && 2*g.hears(noMember) <= len(g.base.ids))
 	if before && !g.alone {
 		g.patientAt = g.now
 	}
 }
 
-// setAlone notes whether this manager hears too few members to change the group, or to
-// manage it at all, and tells the user of changes.
+// setAlone records whether this manager hears too few members to change the group, or to be
+// elected, and tells the user of changes.
 func (g *Manager) setAlone(alone bool) {
 	if alone == g.alone {
 		return
@@ -109,8 +110,8 @@ func (g *Manager) setAlone(alone bool) {
 }
 
 // dropSilent leaves members behind that have not reported, or not acknowledged a list, for
-// MemberTimeout, if most of the electorate are left. They may live, and what is under way is
-// said to have missed them.
+// MemberTimeout, if a majority of the electorate remains. They may be alive, and messages in
+// flight are reported as not delivered to them.
 func (g *Manager) dropSilent() {
 	late := func(m *managed) bool {
 		return m.listed && (g.silence(m) >= g.cfg.MemberTimeout || m.known != g.version && g.now-max(m.behindAt, g.patientAt) >= g.cfg.MemberTimeout)
@@ -126,9 +127,9 @@ func (g *Manager) dropSilent() {
 	g.fail(true, late)
 }
 
-// dropUnacknowledged takes members off the list that have never acknowledged one, so that
-// it is not them for whom all others cannot use it. Nobody has sent to them yet. They wait
-// for a while, each time longer, until they may join again.
+// dropUnacknowledged removes members that have never acknowledged a list, so that they do not
+// keep it from becoming usable. No member has sent to them yet. They must wait before they can
+// join again, longer each time.
 func (g *Manager) dropUnacknowledged() {
 	late := func(m *managed) bool {
 		return m.listed && m.known.Compare(m.since) < 0 && g.now-m.listedAt >= g.cfg.FirstAck && !g.base.ids[m.ID]
@@ -145,20 +146,20 @@ func (g *Manager) dropUnacknowledged() {
 	g.fail(false, late)
 }
 
-// delayed is how long a node has to wait until it may join.
+// delayed is how long a node must wait until it may join.
 type delayed struct {
 	until time.Duration
 	times int
 }
 
-// delay has a node wait for a second, and twice as long each time, up to a minute.
+// delay makes a node wait for a second, doubled each time up to a minute.
 func (g *Manager) delay(id nid.NID) {
 	if d, ok := g.delays[id]; ok || len(g.delays) < g.cfg.Members {
 		g.delays[id] = delayed{g.now + min(time.Second<<min(d.times, 6), time.Minute), d.times + 1}
 	}
 }
 
-// mayJoin reports whether the node need not wait.
+// mayJoin reports whether a node need not wait.
 func (g *Manager) mayJoin(id nid.NID) bool { return g.delays[id].until <= g.now }
 
 // watchWake is when watch is due.
@@ -169,8 +170,8 @@ func (g *Manager) watchWake() time.Duration {
 	return machine.Never
 }
 
-// expelled takes an administrator's word that the members on a node have ended. It is also
-// heard while there is no manager, since that may be for want of this member.
+// expelled handles an administrator's word that the members on a node have ended. It counts
+// also while there is no manager, since the missing member may be the reason for that.
 func (g *Manager) expelled(id nid.NID) {
 	g.dead[id] = true
 	if g.role != active {

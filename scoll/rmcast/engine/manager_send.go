@@ -11,7 +11,7 @@ func (g *Manager) state(kind wire.OrderKind) wire.Order {
 	return wire.Order{Kind: kind, Group: g.cfg.Group, Epoch: g.epoch, Version: g.version, Usable: g.usable, Oldest: g.free}
 }
 
-// list makes a list of the members there are.
+// list makes a list of the current members.
 func (g *Manager) list() wire.Order {
 	o := g.state(wire.OrderList)
 	mtu, capacity := g.cfg.Fragment, 0
@@ -35,7 +35,7 @@ func (g *Manager) list() wire.Order {
 	return o
 }
 
-// gone lists those that failed: those that were only silent, and their number, in the end.
+// gone lists the failed members, those that were only silent last, and the number of these.
 func (g *Manager) gone() (ids []wire.ID, silent uint16) {
 	for _, last := range []bool{false, true} {
 		for _, d := range g.departed {
@@ -50,18 +50,18 @@ func (g *Manager) gone() (ids []wire.ID, silent uint16) {
 	return ids, uint16(len(ids)) - silent
 }
 
-// leastFragment is the least payload of a datagram, in bytes. A member with less counts
-// as one without multicast: others would send messages in crumbs for it.
+// leastFragment is the least payload of a multicast datagram, in bytes. A member with less
+// counts as one without multicast: it would force very small datagrams on all others.
 func (g *Manager) leastFragment() int { return max(1, min(256, g.cfg.Fragment/16)) }
 
-// published is the latest list, with what is true of versions now.
+// published returns the latest list, with the current state of versions.
 func (g *Manager) published() wire.Order {
 	o := g.latest
 	o.Usable, o.Oldest, o.Next = g.usable, g.free, g.next
 	return o
 }
 
-// sendList sends a member the latest list, if it is on that.
+// sendList sends a member the latest list, if it is on it.
 func (g *Manager) sendList(m *managed) {
 	if !m.listed {
 		return
@@ -81,15 +81,15 @@ func (g *Manager) sendState(m *managed) {
 	g.out.order(m.NID, &o)
 }
 
-// expel tells a node that it is no member.
+// expel tells a node that it is not a member.
 func (g *Manager) expel(id wire.ID) {
 	o := g.state(wire.OrderExpelled)
 	o.Incarnation = id.Incarnation
 	g.out.order(id.NID, &o)
 }
 
-// tellRivals tells the other managers that this one is at work, and which list there
-// is when they follow.
+// tellRivals tells the other managers that this one is active, with the latest list if list is
+// true.
 func (g *Manager) tellRivals(list bool) {
 	g.beatAt = machine.Never
 	if len(g.cfg.Managers) < 2 {
@@ -100,7 +100,7 @@ func (g *Manager) tellRivals(list bool) {
 	if list && g.version.IsValid() {
 		o = g.published()
 	}
-	o.Flags, o.Of = o.Flags|wire.OrderReplica, uint16(g.hears(nobody))
+	o.Flags, o.Of = o.Flags|wire.OrderReplica, uint16(g.hears(noMember))
 	for _, id := range g.cfg.Managers {
 		if id != g.cfg.Self {
 			g.out.order(id, &o)

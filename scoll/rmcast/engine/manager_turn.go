@@ -8,23 +8,23 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// waiting is what a manager knows while another one is at work.
+// waiting is the state of a manager on standby.
 type waiting struct {
-	manager nid.NID // zero: none was heard
-	ruled   uint64  // its epoch
-	epoch   uint64  // the highest of a manager that said so itself
-	hearsay uint64  // the highest that members told
+	manager nid.NID // the active manager; invalid if none was heard
+	ruled   uint64  // epoch of the active manager
+	epoch   uint64  // highest epoch of which a manager spoke itself
+	hearsay uint64  // highest epoch that members reported
 	heardAt time.Duration
-	joinAt  time.Duration // when a node wanted to join; 0: none did
-	askedAt time.Duration // for the list of the manager at work
-	version wire.Version  // of the latest list that a manager told; members may have been told by others
+	joinAt  time.Duration // when a node last wanted to join; 0: never
+	askedAt time.Duration // when the active manager was last asked for its list
+	version wire.Version  // of the latest list that a manager sent; members may have reported others
 	members []wire.Member
 	gone    []wire.ID
-	silent  int // so many of gone, the last ones
+	silent  int // length of the end of gone that was only silent
 	next    uint32
 }
 
-// begin waits for others, if there are any.
+// begin waits for other managers, if there are any.
 func (g *Manager) begin() {
 	g.standby.heardAt = g.now
 	if len(g.cfg.Managers) < 2 {
@@ -32,27 +32,28 @@ func (g *Manager) begin() {
 	}
 }
 
-// turnAt is when it is this manager's turn: later ones wait for longer.
+// turnAt is the time at which this manager may take over. It is later for managers of lower
+// precedence.
 func (g *Manager) turnAt() time.Duration {
-	place := 0
+	rank := 0
 	for _, id := range g.cfg.Managers {
 		if id == g.cfg.Self {
 			break
 		}
 		if !g.dead[id] {
-			place++
+			rank++
 		}
 	}
 	switch {
 	case g.standby.manager.IsValid() && g.dead[g.standby.manager]:
-		return g.standby.heardAt + g.cfg.Heartbeat/2 + time.Duration(place)*g.cfg.Takeover
+		return g.standby.heardAt + g.cfg.Heartbeat/2 + time.Duration(rank)*g.cfg.Takeover
 	case g.standby.manager.IsValid():
-		return g.standby.heardAt + time.Duration(1+place)*g.cfg.Takeover
+		return g.standby.heardAt + time.Duration(1+rank)*g.cfg.Takeover
 	}
-	return g.standby.heardAt + 2*g.cfg.Heartbeat + time.Duration(place)*g.cfg.Takeover
+	return g.standby.heardAt + 2*g.cfg.Heartbeat + time.Duration(rank)*g.cfg.Takeover
 }
 
-// turnWake is when a manager that waits its turn has something to do.
+// turnWake is when a manager on standby has something to do.
 func (g *Manager) turnWake() time.Duration {
 	if len(g.collect.probes) > 0 {
 		return g.collect.by
@@ -60,8 +61,8 @@ func (g *Manager) turnWake() time.Duration {
 	return g.turnAt()
 }
 
-// takeTurn takes over when it is this manager's turn. If there are members of another one,
-// it asks them first, and takes over when most allow it.
+// takeTurn takes over when it is this manager's turn. If another manager has members, it first
+// holds a pre-vote among them, and takes over when most allow it.
 func (g *Manager) takeTurn() {
 	switch {
 	case len(g.collect.probes) > 0:
@@ -97,16 +98,16 @@ func (g *Manager) tally() {
 	}
 }
 
-// ownEpoch returns the lowest epoch from one on that is this manager's: as each manager has
-// epochs of its own (their remainder is its place among the managers), no two lists that
-// managers make apart from each other have one version.
+// ownEpoch returns the lowest epoch not below least that belongs to this manager. Epochs
+// modulo the number of managers are the manager's index, so lists that two managers make
+// independently never have the same version.
 func (g *Manager) ownEpoch(least uint64) uint64 {
-	place, n := uint64(max(slices.Index(g.cfg.Managers, g.cfg.Self), 0)), uint64(len(g.cfg.Managers))
-	return least + (place+n-least%n)%n
+	index, n := uint64(max(slices.Index(g.cfg.Managers, g.cfg.Self), 0)), uint64(len(g.cfg.Managers))
+	return least + (index+n-least%n)%n
 }
 
-// elect begins to manage: above all epochs that were heard of, and with what the
-// members know.
+// elect makes this manager active, with an epoch above all that it has heard of, and asks the
+// members what they know.
 func (g *Manager) elect() {
 	w := &g.standby
 	w.epoch = max(w.epoch, w.hearsay)
@@ -115,7 +116,7 @@ func (g *Manager) elect() {
 	g.members, g.leavers, g.departed, g.claims, g.changed, g.base = nil, nil, nil, nil, false, electorate{}
 	g.latest = wire.Order{}
 	if g.next = max(w.next, 1); g.next > maxNumber {
-		g.next = 1 // what members know counts
+		g.next = 1 // members know their numbers
 	}
 	for i, id := range w.gone {
 		g.departed = append(g.departed, departure{id, g.version, i >= len(w.gone)-w.silent})
@@ -123,7 +124,7 @@ func (g *Manager) elect() {
 	g.out.emit(Effect{Kind: Elected, Version: g.version})
 	g.collect = collect{}
 	for _, m := range w.members {
-		g.ask(m, wire.MaxMembers) // all that were there said so
+		g.ask(m, wire.MaxMembers) // every one of them was reported to be a member
 	}
 	g.tellRivals(false)
 }
@@ -149,7 +150,7 @@ func (g *Manager) resign(to nid.NID, epoch uint64) {
 	w.epoch = max(w.epoch, epoch)
 }
 
-// waits takes what a member says to a manager that waits its turn.
+// waits handles a message of a member to a manager on standby.
 func (g *Manager) waits(from nid.NID, o *wire.Order) {
 	w := &g.standby
 	w.hearsay = max(w.hearsay, o.Epoch)
@@ -173,8 +174,8 @@ func (g *Manager) waits(from nid.NID, o *wire.Order) {
 	}
 }
 
-// rival takes what another manager says: of two that manage, the one that most members hear
-// stays, or the later one.
+// rival handles a message of another manager. Of two active managers the one that hears most
+// members stays, otherwise the later one.
 func (g *Manager) rival(from nid.NID, o *wire.Order) {
 	switch {
 	case !slices.Contains(g.cfg.Managers, from):
@@ -189,7 +190,7 @@ func (g *Manager) rival(from nid.NID, o *wire.Order) {
 		g.stats.Malformed++
 		return
 	}
-	delete(g.dead, from) // whatever was said
+	delete(g.dead, from) // whatever discovery said
 	if g.role == active {
 		g.contend(from, o)
 	} else {
@@ -197,29 +198,29 @@ func (g *Manager) rival(from nid.NID, o *wire.Order) {
 	}
 }
 
-// contend decides which of two managers stays.
+// contend decides which of two active managers stays.
 func (g *Manager) contend(from nid.NID, o *wire.Order) {
-	manages := o.Version.IsValid() // otherwise it asks members yet
+	manages := o.Version.IsValid() // false: it still asks members
 	switch {
 	case o.Epoch < g.epoch && manages && !g.version.IsValid() && len(g.collect.probes) == 0:
-		g.resign(from, o.Epoch) // this one has no members
+		g.resign(from, o.Epoch) // this manager has no members
 		g.learn(o)
 	case o.Epoch < g.epoch:
 		g.tellRivals(true)
 	case o.Epoch == g.epoch:
 		if slices.Index(g.cfg.Managers, from) > slices.Index(g.cfg.Managers, g.cfg.Self) {
-			g.resign(nid.NID{}, g.epoch) // members may follow either: neither keeps it
+			g.resign(nid.NID{}, g.epoch) // members may obey either: neither keeps the epoch
 			g.again()
 			return
 		}
 		g.resign(from, o.Epoch)
 		g.learn(o)
 	case !manages && g.version.IsValid():
-		// The members decide whether it takes over: they do not while they hear this one.
-	case g.version.IsValid() && int(o.Of) < g.hears(nobody):
-		heard := g.hears(nobody)
+		// The members decide whether it takes over; they refuse while they hear this manager.
+	case g.version.IsValid() && int(o.Of) < g.hears(noMember):
+		heard := g.hears(noMember)
 		g.resign(nid.NID{}, o.Epoch)
-		g.again() // later than that one, if most members allow it
+		g.again() // with a later epoch than the other's, if most members allow it
 		g.collect.heard = heard
 	default:
 		g.resign(from, o.Epoch)
@@ -237,28 +238,28 @@ func (g *Manager) again() {
 	g.takeTurn()
 }
 
-// follow takes the word of the manager at work, or of one that would be.
+// follow handles a message of the active manager, or of one that would be.
 func (g *Manager) follow(from nid.NID, o *wire.Order) {
 	w := &g.standby
 	late := g.now-w.heardAt >= g.cfg.Takeover
 	switch {
 	case len(g.collect.probes) > 0 && int(o.Of) < g.collect.heard:
-		return // it is to follow this one
+		return // this manager hears more members; the other one must follow
 	case w.manager.IsValid() && from != w.manager && o.Epoch < w.ruled && !late:
 		return
 	case !o.Version.IsValid() && w.manager.IsValid() && from != w.manager && !late:
-		return // it only wants to
+		return // it has only announced itself
 	}
 	g.resign(from, o.Epoch)
 	g.learn(o)
 	if o.Kind == wire.OrderState && o.Version.IsValid() && o.Version != w.version && w.askedAt+g.cfg.Heartbeat <= g.now {
 		w.askedAt = g.now
 		s := wire.Order{Kind: wire.OrderState, Flags: wire.OrderReplica, Group: g.cfg.Group}
-		g.out.order(from, &s) // of an epoch that is over: it answers with its list
+		g.out.order(from, &s) // with an old epoch: the manager answers with its list
 	}
 }
 
-// learn keeps the list of the manager at work.
+// learn keeps the list of the active manager.
 func (g *Manager) learn(o *wire.Order) {
 	if w := &g.standby; o.Kind == wire.OrderList {
 		w.version, w.members, w.gone, w.silent, w.next = o.Version, o.Members, o.Departed, int(o.Silent), o.Next

@@ -10,7 +10,7 @@ import (
 // ErrNoManager says that no manager of a group has answered.
 var ErrNoManager = wrong("no manager of the group answers")
 
-// Members returns the members of the newest version, in the order of their numbers.
+// Members returns the members on the newest list, in the order of their numbers.
 func (m *Machine) Members() (list []wire.Member, err error) {
 	r := m.group.latest()
 	switch {
@@ -25,7 +25,7 @@ func (m *Machine) Members() (list []wire.Member, err error) {
 	return r.members(), err
 }
 
-// Unheard adds to an error why managers take no notice of this node, if they do not.
+// Unheard adds to an error the reason why managers do not answer this node, if known.
 func (m *Machine) Unheard(err error) error {
 	switch {
 	case m.refusal != nil:
@@ -36,8 +36,9 @@ func (m *Machine) Unheard(err error) error {
 	return err
 }
 
-// Farewell returns what tells the managers that this incarnation is over, if they count on it: the
-// node may live on, so that nobody else tells them. There is nothing to tell while Over is false.
+// Farewell returns the order that tells managers that this incarnation has ended, since the
+// node may live on and no other source reports it. over says that this node is not a member
+// any more: then managers know, and there is nothing to tell.
 func (m *Machine) Farewell() (over bool, o wire.Order) {
 	return m.state == out, wire.Order{Kind: wire.OrderReport, Group: m.cfg.Group, Epoch: m.epoch, Incarnation: m.self.Incarnation + 1}
 }

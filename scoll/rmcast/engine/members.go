@@ -8,16 +8,16 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// peer is a member, or was one. It is one value in all versions.
+// peer is a present or former member. All versions share one value.
 type peer struct {
 	id     wire.ID
 	dead   bool // failed, expelled, or left for good
-	silent bool // it counts as failed because it was silent, and may live
+	silent bool // it counts as failed because it was silent, and may be alive
 	stream *stream
 }
 
-// roster is a version of the group: the list from which every member computes the
-// same trees (RM-11).
+// roster is the list of members of one version, from which all members compute the same trees
+// (RM-11).
 type roster struct {
 	version  wire.Version
 	peers    []*peer // by communication number: the index is the rank (RM-A2)
@@ -29,13 +29,13 @@ type roster struct {
 	fragment int
 	capacity int
 	tree     bool
-	failed   int    // members
-	voters   uint32 // see Order; for a new manager
+	failed   int    // number of failed members
+	voters   uint32 // see wire.Order; reported to a new manager
 	of       uint16
 	silent   []wire.ID
 }
 
-// shape is the tree of a version's messages from one origin (RM-10, RM-A1).
+// shape is the tree of one origin's messages (RM-10, RM-A1).
 func (r *roster) shape(root int) tree.Tree {
 	return tree.Tree{Topology: tree.KNomial(2), N: len(r.peers), Root: root}
 }
@@ -56,7 +56,7 @@ func (r *roster) numbered(number uint32) int {
 	return -1
 }
 
-// has reports whether a peer is a member.
+// has reports whether a peer is on the list.
 func (r *roster) has(p *peer) bool {
 	rank := r.rankOf(p.id.NID)
 	return rank >= 0 && r.peers[rank] == p
@@ -74,16 +74,16 @@ func (r *roster) members() []wire.Member {
 // number is the communication number at a rank.
 func (r *roster) number(rank int) uint32 { return r.numbers[rank] }
 
-// maxMessage is the longest message in bytes: one window.
+// maxMessage is the size of the longest message in bytes: one window.
 func (r *roster) maxMessage() int { return r.window * r.fragment }
 
-// membership is what a member knows of its group.
+// membership is the lists that a member knows.
 type membership struct {
 	byID    map[wire.ID]*peer
-	rosters []*roster // ascending
+	rosters []*roster // ascending versions
 }
 
-// get returns a version's roster, nil if it is not known.
+// get returns the roster of a version, or nil if it is not known.
 func (g *membership) get(v wire.Version) *roster {
 	for i := len(g.rosters) - 1; i >= 0; i-- {
 		if g.rosters[i].version == v {
@@ -93,7 +93,7 @@ func (g *membership) get(v wire.Version) *roster {
 	return nil
 }
 
-// latest is the newest version that is known.
+// latest returns the newest known roster, or nil.
 func (g *membership) latest() *roster {
 	if len(g.rosters) == 0 {
 		return nil
@@ -101,7 +101,7 @@ func (g *membership) latest() *roster {
 	return g.rosters[len(g.rosters)-1]
 }
 
-// add takes a list over.
+// add appends a list.
 func (g *membership) add(o *wire.Order, self wire.ID) *roster {
 	r := &roster{
 		version: o.Version, self: -1, window: int(o.Window), fragment: int(o.MTU), capacity: int(o.Capacity), tree: o.Flags&wire.OrderTree != 0,
@@ -131,8 +131,8 @@ func (g *membership) peer(id wire.ID) *peer {
 	return p
 }
 
-// forget drops versions below v, and the peers that are in none any more. The
-// latest one stays.
+// forget drops the rosters of versions below v, and peers that are on none any more. It keeps
+// the newest roster.
 func (g *membership) forget(v wire.Version) {
 	kept := g.rosters[:0]
 	for i, r := range g.rosters {
@@ -145,7 +145,7 @@ func (g *membership) forget(v wire.Version) {
 	}
 	clear(g.rosters[len(kept):])
 	g.rosters = kept
-	for id, p := range g.byID { // any order: each by itself
+	for id, p := range g.byID { // the order does not matter
 		if p.stream == nil && !slices.ContainsFunc(kept, func(r *roster) bool { return r.has(p) }) {
 			delete(g.byID, id)
 		}

@@ -6,17 +6,17 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// overhead is what a system takes for a datagram that waits, beside twice its size at
-// most, in bytes.
+// overhead is the system's overhead for a waiting datagram, beside at most twice its size, in
+// bytes.
 const overhead = 1024
 
-// keptShare is what repairs leave of the limit at the start, in per cent. Receivers have
-// room for that, so that what is lost then is not lost for want of it, and the network
-// would lose as much of less.
+// keptShare is the least share of the initial limit that repairs leave, in per cent. Receivers
+// have room for the initial limit, so losses are not for want of memory, and a lower limit
+// would not reduce them.
 const keptShare = 75
 
-// start sets the limit of datagrams in flight so that the bursts of all origins take
-// half of the least room at a receiver (RM-A21).
+// start sets the limit of datagrams in flight so that bursts of all origins together fill at
+// most half of the smallest receive memory (RM-A21).
 func (p *sender) start(r *roster, origins int) {
 	room := r.capacity / (2*(r.fragment+wire.HeaderSize) + overhead) / 2
 	if r.capacity == 0 {
@@ -28,15 +28,16 @@ func (p *sender) start(r *roster, origins int) {
 	p.recover, p.earned, p.doubted = p.sent, 0, 0
 }
 
-// faster lets one datagram more be in flight for each limit of them that is released.
+// faster raises the limit by one datagram for each limit's worth of released ones (additive
+// increase).
 func (p *sender) faster(released int) {
 	if p.earned += released; p.earned >= p.limit {
 		p.earned, p.limit = 0, min(p.limit+1, p.most)
 	}
 }
 
-// slower halves the limit because datagrams were repaired, once for all that were in
-// flight together.
+// slower halves the limit because of repairs, once for all datagrams that were in flight
+// together (multiplicative decrease).
 func (p *sender) slower(seq uint64, repairs int) {
 	if seq >= p.recover {
 		p.before, p.doubted = p.limit, 0
@@ -45,8 +46,8 @@ func (p *sender) slower(seq uint64, repairs int) {
 	p.doubted += repairs
 }
 
-// spurious takes note that a repair was needless. When all were for which the limit was
-// halved, it was halved for nothing (Eifel response, RFC 4015).
+// spurious records that a repair was needless. When all repairs for which the limit was halved
+// were needless, the limit is restored (Eifel response, RFC 4015).
 func (p *sender) spurious() {
 	if p.doubted == 0 {
 		return
@@ -56,16 +57,16 @@ func (p *sender) spurious() {
 	}
 }
 
-// congested takes note of repairs below that a child tells of, at the origin: of datagrams
-// from seq on.
+// congested records repairs at or below a child, from datagram seq on. Only the origin acts on
+// them.
 func (s *stream) congested(seq uint64, e *wire.Entry) {
 	if s.isRoot() && e.Repairs > 0 {
 		s.m.sender.slower(seq, int(e.Repairs))
 	}
 }
 
-// needless takes note that a datagram that was repaired, here or below, came by multicast
-// as well. The origin has to know if it has been told of the repair.
+// needless records that a datagram that was repaired, here or below, came by multicast as
+// well. If the origin was told of the repair, it must be told this too.
 func (s *stream) needless(first, seq uint64) {
 	s.m.stats.Needless++
 	switch {
@@ -80,8 +81,8 @@ func (s *stream) needless(first, seq uint64) {
 	}
 }
 
-// fragments is how many datagrams the message has that begins with first; 1 if it is not
-// known, or released.
+// fragments is the number of datagrams of the message that begins at first; 1 if it is unknown
+// or released.
 func (s *stream) fragments(first uint64) int {
 	if s.inWindow(first) {
 		return max(1, int(s.slot(first).count))
@@ -89,12 +90,12 @@ func (s *stream) fragments(first uint64) int {
 	return 1
 }
 
-// isConfirmed reports whether the parent was told that a message is here and below.
+// isConfirmed reports whether a message was acknowledged to the parent.
 func (s *stream) isConfirmed(first uint64) bool {
 	return slices.ContainsFunc(s.confirmed, func(sp span) bool { return sp.first <= first && first < sp.end })
 }
 
-// active counts the origins that were heard lately, this node included.
+// active counts the origins that were heard within Silence, this node included.
 func (m *Machine) active() int {
 	n := 1
 	for _, s := range m.streams {

@@ -1,16 +1,15 @@
 package engine
 
-// The payload of each datagram of the window has a buffer of its own while it is here,
-// as long as a fragment of the version can be, so that an origin that is on the list
-// and sends nothing takes no memory. Machine.kept is what datagrams of other origins
-// take, in bytes.
+// Each datagram in the window has a buffer of its own while it is here, with the size of the
+// version's fragments. So an origin that is on the list and sends nothing takes no memory.
+// Machine.kept is the memory taken by datagrams of other origins, in bytes.
 
-// spareBuffers is how many buffers are kept for more.
+// spareBuffers bounds the free buffers that are kept.
 const spareBuffers = 128
 
-// fits reports whether there is memory for one more datagram of an origin. That is
-// bounded only where any node may join, so that origins may be anybody's inventions:
-// for all together, but each has its share in any case.
+// fits reports whether there is memory for one more datagram of an origin. There is a common
+// bound only where any node may join, since such origins may be invented; each origin has a
+// guaranteed share of it.
 func (s *stream) fits() bool {
 	m, need := s.m, s.roster.fragment
 	return m.admitted != nil || m.kept+need <= m.cfg.Memory || s.kept+need <= m.cfg.Memory/len(s.roster.peers)
@@ -31,7 +30,7 @@ func (s *stream) store(sl *slot, fragment []byte) {
 	}
 }
 
-// forget makes a slot the one of a datagram of which nothing is known.
+// forget frees a slot.
 func (s *stream) forget(sl *slot) {
 	if sl.data != nil {
 		if s != s.m.sender.stream {
@@ -45,14 +44,14 @@ func (s *stream) forget(sl *slot) {
 	*sl = slot{}
 }
 
-// forgetAll does so with all slots.
+// forgetAll frees all slots.
 func (s *stream) forgetAll() {
 	for i := range s.slots {
 		s.forget(&s.slots[i])
 	}
 }
 
-// message copies a whole message to the effects.
+// message copies a complete message to the output.
 func (s *stream) message(first uint64) []byte {
 	m := s.m
 	begin := len(m.out.Buf)

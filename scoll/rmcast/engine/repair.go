@@ -31,7 +31,7 @@ func (s *stream) tick() {
 	s.due = min(s.due, s.askAt, s.queryAt)
 }
 
-// overdue asks a child about the messages that it has not acknowledged in time.
+// overdue polls a child about the messages that it has not acknowledged in time.
 func (s *stream) overdue(k *child) {
 	k.due = machine.Never
 	var run span
@@ -51,7 +51,7 @@ func (s *stream) overdue(k *child) {
 	s.poll(k.rank, run, 0)
 }
 
-// childHas reports whether a child has acknowledged a message.
+// childHas reports whether a child has acknowledged a whole message.
 func (s *stream) childHas(k *child, first uint64, count uint16) bool {
 	for i := range uint64(count) {
 		if !k.slot(first + i).acked {
@@ -61,10 +61,10 @@ func (s *stream) childHas(k *child, first uint64, count uint16) bool {
 	return true
 }
 
-// late notes that a child which has not acknowledged a message in time is asked about
-// it, and sent what it then says it lacks (RM-19): where hosts are busy nearly all that
-// are late have the message. The own parent is told, so that it does not send the payload
-// as well (RM-A20).
+// late records that a child is polled about a message that it has not acknowledged in time.
+// The payload is resent only if the child then reports that it lacks it (RM-19): on busy hosts
+// nearly all late children have it. The parent is told that this member waits, so that it does
+// not resend the payload as well (RM-A20).
 func (s *stream) late(k *child, first uint64, f *slot) {
 	ks := k.slot(first)
 	ks.tries = min(ks.tries+1, 200)
@@ -74,7 +74,7 @@ func (s *stream) late(k *child, first uint64, f *slot) {
 		ks.polledAt = -1
 	}
 	ks.dueAt = s.m.now + s.m.patience(k.depth, ks.tries)
-	if ks.tries == suspectAfter { // it is never given up (RM-A4)
+	if ks.tries == suspectAfter { // reported once; the member keeps polling (RM-A4)
 		s.m.emit(Effect{Kind: Suspect, Origin: s.origin.id, Member: s.roster.peers[k.rank].id, Seq: first})
 	}
 	if !s.isRoot() && !f.told {
@@ -85,8 +85,8 @@ func (s *stream) late(k *child, first uint64, f *slot) {
 	}
 }
 
-// answered notes that a child has answered for a datagram. A second question tells
-// nothing of the round trip: which one the answer is to nobody knows.
+// answered records that a child has answered a poll for a datagram. Karn's algorithm: it takes
+// no RTT sample after a repeated poll, since the answer may be to either.
 func (s *stream) answered(ks *childSlot) {
 	if ks.polledAt > 0 {
 		s.m.rtt.sample(s.m.now - ks.polledAt)
@@ -103,7 +103,7 @@ func (s *stream) poll(rank int, what span, flags wire.EntryFlags) {
 	}
 }
 
-// repairChild sends a datagram to a child again.
+// repairChild resends a datagram to a child.
 func (s *stream) repairChild(k *child, seq uint64) {
 	k.slot(seq).sentAt = s.m.now
 	if first := seq - uint64(s.slot(seq).index); s.slot(first).delivered {
@@ -115,7 +115,7 @@ func (s *stream) repairChild(k *child, seq uint64) {
 	s.repair(k.rank, seq)
 }
 
-// repair sends a datagram to one member, over a reliable link.
+// repair resends a datagram to one member, over its connection.
 func (s *stream) repair(rank int, seq uint64) {
 	s.m.stats.Repairs++
 	s.send(rank, seq, wire.FlagRepair)
@@ -146,8 +146,8 @@ func (s *stream) header(seq uint64, flags wire.DatagramFlags) wire.Datagram {
 	}
 }
 
-// ask asks for what is lacking (RM-20): children that have it, or the parent, in
-// turn.
+// ask requests missing datagrams (RM-20) from the children that have them and from the parent,
+// in turn.
 func (s *stream) ask() {
 	s.askAt = machine.Never
 	var run wire.Entry
@@ -174,9 +174,10 @@ func (s *stream) ask() {
 	s.fetch(to, run)
 }
 
-// mayAsk reports whether a datagram may be asked for now. Of those that are perhaps only
-// late it is one, until multicast goes on or much time has passed, so that a member whose
-// socket is not read for a while gets one payload too many and not a window of them.
+// mayAsk reports whether a missing datagram may be requested now. Of the datagrams that may
+// only be late, one is requested until multicast goes on or longestGrace has passed. So a
+// member whose socket is not read for a while receives one payload too many, and not a whole
+// window.
 func (s *stream) mayAsk(seq uint64, sl *slot) bool {
 	switch {
 	case seq < s.castTo || sl.asked > 0 || s.repairs >= deafAfter:
@@ -189,7 +190,7 @@ func (s *stream) mayAsk(seq uint64, sl *slot) bool {
 	return true
 }
 
-// asking notes that somebody is asked for a datagram.
+// asking records a request for a datagram, and sets the time of the next one.
 func (s *stream) asking(sl *slot) {
 	sl.asked, sl.askedAt = min(sl.asked+1, 200), s.m.now
 	sl.askAt = s.m.now + s.m.patience(1, sl.asked)
@@ -204,7 +205,7 @@ func (s *stream) fetch(from int, run wire.Entry) {
 	}
 }
 
-// source chooses whom to ask for a datagram.
+// source chooses the member to request a datagram from, by its rank.
 func (s *stream) source(seq uint64, sl *slot) int {
 	n := 1
 	for _, k := range s.children {
@@ -225,8 +226,7 @@ func (s *stream) source(seq uint64, sl *slot) int {
 	return s.parent
 }
 
-// query asks a silent origin what is stable, if there is anything that it could free
-// (RM-A6).
+// query asks a silent origin what is stable, if this member could free anything then (RM-A6).
 func (s *stream) query() {
 	s.queryAt = machine.Never
 	if s.isRoot() || s.stable == s.head {
@@ -236,9 +236,9 @@ func (s *stream) query() {
 	s.m.tell(s.roster, s.root, s.entry(wire.Query, s.stable, 0))
 }
 
-// patience is how long a child with a subtree of so many levels may take (RM-A4,
-// RM-18), after so many expiries: as long as a round trip and a guard for each level, or
-// as nearly all of such have taken, if that is longer.
+// patience is the timeout for a child whose subtree has depth levels, after a number of
+// expiries (RM-A4, RM-18). It is a round trip and a guard per level or, if longer, the time in
+// which nearly all such children have acknowledged; it doubles with each expiry.
 func (m *Machine) patience(depth int, tries uint8) time.Duration {
 	rtt := m.rtt.estimate(&m.cfg)
 	guard := max(rtt/4, m.cfg.Guard)

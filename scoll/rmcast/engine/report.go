@@ -9,14 +9,14 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// state is how a node stands to the group.
+// state is the relation of a node to the group.
 type state uint8
 
 const (
 	out     state = iota
-	joining       // asked, no list yet
+	joining       // it has asked, and has no list yet
 	member
-	leaving // serves what is under way (RM-A11)
+	leaving // it serves the messages in flight (RM-A11)
 )
 
 func (s state) String() string { return [...]string{"out", "joining", "member", "leaving"}[s] }
@@ -24,22 +24,22 @@ func (s state) String() string { return [...]string{"out", "joining", "member", 
 // relation is a member's relation to the manager.
 type relation struct {
 	state       state
-	epoch       uint64        // the highest that was heard of; lower ones are refused (RM-A9)
-	manager     nid.NID       // of that epoch
-	orderAt     time.Duration // when it was heard
-	outrankedBy nid.NID       // whose order was refused latest
+	epoch       uint64        // highest epoch heard of; orders of lower ones are refused (RM-A9)
+	manager     nid.NID       // manager of that epoch
+	orderAt     time.Duration // when it last gave an order
+	outrankedBy nid.NID       // manager whose order was refused last
 	outrankedAt time.Duration
-	refusal     error // of this node's messages, by a manager; nil after an order
-	candidate   int   // whom to ask if that does not answer
+	refusal     error // why managers refuse this node; nil after an order
+	candidate   int   // index of the next manager to try
 	unanswered  int
-	usable      wire.Version // what may be sent under
+	usable      wire.Version // newest version that this node may send under
 	asking      bool         // there may be a list that this node lacks
 	reportAt    time.Duration
 	reportedAt  time.Duration
 	leaveAt     time.Duration
 }
 
-// join begins to take part, or does so again as another one.
+// join starts to take part, also again as a new member.
 func (m *Machine) join() {
 	if m.state != out {
 		return
@@ -48,13 +48,13 @@ func (m *Machine) join() {
 	m.report()
 }
 
-// forgetAll begins anew with nothing but the epoch.
+// forgetAll drops all state except the epoch.
 func (m *Machine) forgetAll() {
 	m.group = membership{byID: make(map[wire.ID]*peer)}
 	m.streams, m.sender, m.usable, m.held, m.heldN, m.kept = nil, sender{}, wire.Version{}, nil, 0, 0
 }
 
-// leave ends taking part: once nothing of this node is in flight the manager is told.
+// leave stops taking part: the manager is told once nothing of this node is in flight.
 func (m *Machine) leave() {
 	switch m.state {
 	case joining:
@@ -66,7 +66,7 @@ func (m *Machine) leave() {
 	}
 }
 
-// end is the end of taking part.
+// end makes this node leave the group at once, for a reason.
 func (m *Machine) end(why error) {
 	if m.state == out {
 		return
@@ -82,10 +82,10 @@ func (m *Machine) end(why error) {
 	waiting := m.sender.waiting
 	m.forgetAll()
 	m.group.rosters = nil
-	m.self.Incarnation++ // for the next time
+	m.self.Incarnation++ // for the next join
 	m.emit(Effect{Kind: Gone, Why: why})
 	if waiting {
-		m.emit(Effect{Kind: Room}) // they are told that it is over
+		m.emit(Effect{Kind: Room}) // waiting senders are told that it is over
 	}
 }
 
@@ -101,10 +101,10 @@ func (m *Machine) oldest() wire.Version {
 	return wire.Version{}
 }
 
-// reportSoon reports at the end of this step.
+// reportSoon makes a report at the end of this step.
 func (m *Machine) reportSoon() { m.reportAt = min(m.reportAt, m.now) }
 
-// leftOut asks the manager whether there is a list that this node lacks.
+// leftOut asks the manager for a list that this node may lack.
 func (m *Machine) leftOut() {
 	m.asking = true
 	if m.state != out {
@@ -113,8 +113,8 @@ func (m *Machine) leftOut() {
 	}
 }
 
-// report tells the manager how far this node is, or asks it to take part. Who does
-// not answer is not the manager any more.
+// report tells the manager this node's state, or asks to join. Managers that do not answer are
+// tried in turn.
 func (m *Machine) report() {
 	m.expireHeld()
 	m.reportAt, m.reportedAt = m.now+m.cfg.ReportInterval, m.now
@@ -128,7 +128,7 @@ func (m *Machine) report() {
 	m.sendReport(to, m.epoch)
 }
 
-// sendReport also says which epoch is the highest that was heard of.
+// sendReport sends a report. epoch is the highest that this node has heard of.
 func (m *Machine) sendReport(to nid.NID, epoch uint64) {
 	o := wire.Order{Kind: wire.OrderReport, Group: m.cfg.Group, Epoch: epoch, Incarnation: m.self.Incarnation, Oldest: m.oldest(), MTU: uint32(m.cfg.MTU), Capacity: uint32(m.cfg.Capacity)}
 	if r := m.group.latest(); r != nil {
@@ -147,8 +147,8 @@ func (m *Machine) sendReport(to nid.NID, epoch uint64) {
 	m.out.order(to, &o)
 }
 
-// known tells a new manager of all members of versions that are in use, and of those
-// that failed (RM-A9). Those on the newest list are first.
+// known tells a new manager all members of versions in use, those on the newest list first,
+// and the failed ones (RM-A9).
 func (m *Machine) known(to nid.NID, flags wire.OrderFlags, you uint32) {
 	o := wire.Order{
 		Kind: wire.OrderKnown, Flags: flags, You: you, Group: m.cfg.Group, Epoch: m.epoch, Incarnation: m.self.Incarnation, Usable: m.usable, Oldest: m.oldest(),
@@ -166,7 +166,7 @@ func (m *Machine) known(to nid.NID, flags wire.OrderFlags, you uint32) {
 		silent = latest.silent
 	}
 	seen := make(map[*peer]bool)
-	for i := len(m.group.rosters) - 1; i >= 0; i-- { // leavers are in older ones only
+	for i := len(m.group.rosters) - 1; i >= 0; i-- { // older lists have the leavers
 		r := m.group.rosters[i]
 		for rank, p := range r.peers {
 			switch {

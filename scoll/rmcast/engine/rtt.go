@@ -6,9 +6,9 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// rtt estimates the round trip to other members, in the manner of RFC 6298.
+// rtt estimates a round-trip time, as RFC 6298 does.
 type rtt struct {
-	smoothed  time.Duration // 0: nothing measured
+	smoothed  time.Duration // 0: no sample yet
 	variation time.Duration
 }
 
@@ -28,11 +28,11 @@ func (r *rtt) estimate(cfg *Config) time.Duration {
 	return min(max(r.spread(), cfg.MinRTT), cfg.MaxRTT)
 }
 
-// spread is what nearly all samples are below; 0 without any.
+// spread is an upper bound of nearly all samples; 0 without any.
 func (r *rtt) spread() time.Duration { return r.smoothed + 4*r.variation }
 
-// sample measures with the acknowledgement of a leaf, at the origin of a message
-// that is in flight alone: others may wait on the way.
+// sample takes an RTT sample from the acknowledgement of a leaf, at the origin of a message
+// that is alone in flight: others may be delayed on the way.
 func (s *stream) sample(k *child, ks *childSlot, seq uint64) {
 	f := s.slot(seq)
 	if s.isRoot() && k.depth == 1 && ks.tries == 0 && ks.sentAt == 0 && seq == s.stable && f.delivered && seq+uint64(f.count) == s.head {
@@ -40,12 +40,12 @@ func (s *stream) sample(k *child, ks *childSlot, seq uint64) {
 	}
 }
 
-// maxLevels is how many levels a tree of MaxMembers has at most, and one.
+// maxLevels exceeds the height of a tree of MaxMembers.
 const maxLevels = 24
 
-// sampleAck measures how long a child with a subtree of so many levels took to
-// acknowledge, with the oldest message of an acknowledgement. Karn's algorithm: not if
-// the message was sent again to the child or below, nor with an answer to a question.
+// sampleAck samples how long a child with a subtree of its height took to acknowledge, for the
+// oldest message of an acknowledgement. Karn's algorithm: it takes no sample if the message
+// was resent to the child or below, or if the acknowledgement answers a poll.
 func (s *stream) sampleAck(k *child, ks *childSlot, seq uint64, e *wire.Entry) {
 	f := s.slot(seq)
 	if f.delivered && ks.sentAt == 0 && !ks.wants && e.Repairs == 0 && e.Flags&wire.FlagAnswer == 0 {
@@ -53,7 +53,7 @@ func (s *stream) sampleAck(k *child, ks *childSlot, seq uint64, e *wire.Entry) {
 	}
 }
 
-// overtaken measures by how much something that speaks of a datagram came before it.
+// overtaken samples by how much a datagram was overtaken by control messages about it.
 func (s *stream) overtaken(sl *slot) {
 	if sl.noticedAt != 0 {
 		s.m.late.sample(s.m.now-sl.noticedAt, s.m.now)
@@ -61,8 +61,8 @@ func (s *stream) overtaken(sl *slot) {
 	}
 }
 
-// peak keeps the largest of rare samples, and halves it each peakHalf: their mean says
-// nothing of the next.
+// peak keeps the maximum of rare samples, and halves it each peakHalf. Their mean would not
+// predict the next one.
 type peak struct{ value, at time.Duration }
 
 const peakHalf = 10 * time.Second

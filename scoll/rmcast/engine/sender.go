@@ -8,7 +8,7 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// Why a message is not sent, or nobody knows who has it.
+// Reasons why a message is not sent, or why it is unknown which members have it.
 var (
 	ErrNotMember = wrong("this node is no member; join the group")
 	ErrTooLong   = wrong("message longer than a window")
@@ -17,32 +17,32 @@ var (
 	ErrLeft      = wrong("this node has left the group")
 	ErrSplit     = wrong("the group has split: members that were silent, and may live, were left behind and may lack the message; Failed names them")
 
-	// ErrUnfinished is an ErrLeft as well.
+	// ErrUnfinished wraps ErrLeft.
 	ErrUnfinished = fmt.Errorf("%w without waiting longer than LeaveAfter: others may lack its messages, or no manager answered", ErrLeft)
 )
 
-// sender is what an origin needs beyond its own stream.
+// sender is the additional state of an origin.
 type sender struct {
 	stream  *stream
 	sent    uint64 // everything below was sent
-	waiting bool   // somebody was told Full
+	waiting bool   // Full was reported, and Room must follow
 
 	limit       int    // datagrams in flight (RM-A21)
-	least, most int    // what the limit is kept between
-	recover     uint64 // repairs below this have made it slower already
-	before      int    // the limit before it was halved
-	doubted     int    // repairs for which it was, and that were not needless as far as is known
+	least, most int    // bounds of limit
+	recover     uint64 // repairs of datagrams below have already reduced the limit
+	before      int    // limit before it was halved
+	doubted     int    // repairs that caused the halving and are not known to be needless
 	earned      int    // datagrams released since the limit rose
 	burst       int    // datagrams of a long message since paceAt was set
 	paceAt      time.Duration
 
 	beatAt time.Duration
 	beats  int
-	tailAt time.Duration // when to tell what was sent last, unless there is more to send
-	tails  int           // how often it was told
+	tailAt time.Duration // when to send a tail probe
+	tails  int           // tail probes sent
 }
 
-// send takes a message of the user, if there is room in the window (RM-A16).
+// send takes a message of the user if the window has room (RM-A16).
 func (m *Machine) send(data []byte, token any) {
 	s := m.sender.stream
 	switch {
@@ -105,7 +105,7 @@ func (m *Machine) pump() {
 	}
 }
 
-// datagramOut sends a datagram to all for the first time.
+// datagramOut sends a datagram to all members for the first time.
 func (m *Machine) datagramOut(s *stream, seq uint64, flags wire.DatagramFlags) {
 	m.stats.Datagrams++
 	m.beatLater()
@@ -123,8 +123,8 @@ func (m *Machine) datagramOut(s *stream, seq uint64, flags wire.DatagramFlags) {
 	}
 }
 
-// mayDatagram reports whether the next datagram may leave now. A message longer than
-// the limit is sent in bursts, a round trip apart.
+// mayDatagram reports whether the next datagram may be sent now. A message longer than the
+// limit is sent in bursts, one per round trip.
 func (m *Machine) mayDatagram(s *stream) bool {
 	p := &m.sender
 	index := uint64(s.slot(p.sent).index)
@@ -145,7 +145,7 @@ func (m *Machine) mayDatagram(s *stream) bool {
 	return false
 }
 
-// released ends a message that all have (RM-2).
+// released ends a message that all members have (RM-2).
 func (s *stream) released(first uint64, f *slot) {
 	m, p := s.m, &s.m.sender
 	s.advance()
@@ -168,7 +168,7 @@ func (s *stream) released(first uint64, f *slot) {
 	m.room()
 }
 
-// room tells who was told Full that there may be room.
+// room reports Room after Full.
 func (m *Machine) room() {
 	if m.sender.waiting && !m.switching() {
 		m.sender.waiting = false
@@ -176,8 +176,8 @@ func (m *Machine) room() {
 	}
 }
 
-// failed lists the members of a version that have failed. The error is ErrSplit if some of
-// them may live.
+// failed lists the failed members of a version. The error is ErrSplit if one of them may be
+// alive.
 func (m *Machine) failed(r *roster) (failed Range, why error) {
 	begin := len(m.out.IDs)
 	if r.failed > 0 {
@@ -193,15 +193,15 @@ func (m *Machine) failed(r *roster) (failed Range, why error) {
 	return Range{begin, len(m.out.IDs)}, why
 }
 
-// switching reports whether there is a version to change to when nothing is in
-// flight any more.
+// switching reports whether the origin must change to a newer version once nothing is in
+// flight.
 func (m *Machine) switching() bool {
 	s := m.sender.stream
 	return s == nil || m.usable.Compare(s.roster.version) > 0 && m.group.get(m.usable) != nil
 }
 
-// trySwitch begins to send under the version that may be used, if nothing is in
-// flight under the one before: so each origin has one version at a time.
+// trySwitch starts to send under the newest usable version, if nothing is in flight under the
+// previous one. So each origin uses one version at a time.
 func (m *Machine) trySwitch() {
 	p := &m.sender
 	r := m.group.get(m.usable)
@@ -224,14 +224,14 @@ func (m *Machine) trySwitch() {
 	m.room()
 }
 
-// beatLater puts the heartbeat off: there is something else to hear, or to say.
+// beatLater postpones the heartbeat.
 func (m *Machine) beatLater() {
 	p := &m.sender
 	p.beats, p.beatAt = 0, m.now+m.cfg.Idle
 	m.wake = min(m.wake, p.beatAt)
 }
 
-// heartbeat tells everybody what was sent, and what is stable (RM-A6).
+// heartbeat tells all members what was sent and what is stable (RM-A6).
 func (m *Machine) heartbeat() {
 	p := &m.sender
 	p.beats++
@@ -242,9 +242,9 @@ func (m *Machine) heartbeat() {
 	m.beat()
 }
 
-// tailLater has the origin tell what it has sent last when more time has passed than
-// acknowledgements take: members that lack the last datagrams see no gap otherwise, and
-// what others say of them may have overtaken them (as TCP's tail loss probe).
+// tailLater schedules a tail probe for the case that acknowledgements take longer than usual
+// (as TCP's tail loss probe): members that lack the last datagrams see no gap, and control
+// messages about these may have overtaken them.
 func (m *Machine) tailLater(s *stream) {
 	after := 2 * m.rtt.estimate(&m.cfg)
 	for _, k := range s.children {

@@ -2,43 +2,43 @@ package engine
 
 // Stats counts what a [Machine] did and met.
 type Stats struct {
-	Sent       uint64 // messages of this node
-	Released   uint64 // of those, what all have
-	Delivered  uint64 // messages to the user, own ones included
-	Datagrams  uint64 // of this node, each once
-	Heartbeats uint64
+	Sent       uint64 // messages of this node that were sent
+	Released   uint64 // messages of this node that all members have
+	Delivered  uint64 // messages delivered to the user, own ones included
+	Datagrams  uint64 // datagrams of this node, first transmissions only
+	Heartbeats uint64 // datagrams without payload
 	Acks       uint64 // control messages with acknowledgements
-	Repairs    uint64 // payloads that were sent again
-	Fetches    uint64 // entries that asked for payload
-	Polls      uint64
-	Duplicates uint64 // datagrams that were there already
-	Repaired   uint64 // datagrams that came as repairs
-	Needless   uint64 // of those here and below, what came by multicast as well, as far as is known
-	Takeovers  uint64 // children of failed ones that became ours
-	LeftOut    uint64 // messages that were stable without us: we were expelled
+	Repairs    uint64 // payloads resent
+	Fetches    uint64 // requests for payload
+	Polls      uint64 // polls of children
+	Duplicates uint64 // datagrams that were here already
+	Repaired   uint64 // datagrams that arrived as repairs
+	Needless   uint64 // repairs here and below for data that then came by multicast too
+	Takeovers  uint64 // children of failed members that were adopted
+	LeftOut    uint64 // messages that became stable without this member
 
-	// What was dropped, by reason.
-	Malformed    uint64 // not understood
-	OtherGroup   uint64
-	Stranger     uint64 // from, or of, nobody in that version
-	Forged       uint64 // a datagram of somebody else's
+	// Dropped messages, by reason.
+	Malformed    uint64 // not parsed
+	OtherGroup   uint64 // of another group
+	Stranger     uint64 // from, or about, a node that is not on the list of that version
+	Forged       uint64 // a datagram sent in the name of another member
 	NotMember    uint64 // of a version without this node (RM-A10)
 	OldVersion   uint64 // of a version that its origin has left
 	Unknown      uint64 // of an unknown version, and too many were held
-	Held         uint64 // of an unknown version, kept until its list comes (RM-A9)
-	Departed     uint64 // from or of failed members
+	Held         uint64 // of an unknown version, held until its list comes (RM-A9)
+	Departed     uint64 // from, or about, failed members
 	Window       uint64 // beyond the window
 	Inconsistent uint64 // fragments that contradict others, or the version
-	Stray        uint64 // acknowledgements from members that are not our children
-	Future       uint64 // acknowledgements of what was never sent
-	Repeated     uint64 // requests for what was just sent again
-	Discarded    uint64 // on purpose (RM-24)
-	Refused      uint64 // messages of managers with a lower epoch, or another manager of this epoch
+	Stray        uint64 // acknowledgements from members that are not children
+	Future       uint64 // acknowledgements of datagrams that were not sent
+	Repeated     uint64 // requests for data that was resent just before
+	Discarded    uint64 // discarded on purpose (RM-24)
+	Refused      uint64 // orders of a lower epoch, or of another manager of this epoch
 	Ahead        uint64 // with epochs far above the wall clock
-	Denied       uint64 // messages of ours that managers refused, as far as they said so
-	Healed       uint64 // ended because nobody with the epoch was heard, but a manager with a lower one
-	Returned     uint64 // orders of a manager that a later one, which this member had promised to obey, did not replace
-	Canvassed    uint64 // questions of managers that would take over
-	Unproven     uint64 // by multicast, about what is released: the origin is asked
+	Denied       uint64 // refusals of this node's messages, by managers
+	Healed       uint64 // times this member left its epoch to join a manager of a lower one
+	Returned     uint64 // times this member went back to the manager whose list it has, after a promise to a later one
+	Canvassed    uint64 // pre-vote questions of managers
+	Unproven     uint64 // claims about stable messages that came by multicast; the origin is queried
 	NoMemory     uint64 // datagrams for which an open group keeps no memory
 }

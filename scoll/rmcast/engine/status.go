@@ -8,55 +8,55 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// Status tells how a node stands to a group.
+// Status is the state of a member.
 type Status struct {
-	Group     wire.GroupID
-	State     string // out, joining, member or leaving
-	Self      wire.ID
-	Number    uint32       // communication number, 0 without one
-	Manager   nid.NID      // zero: none was heard
-	Refusal   error        // why managers take no notice of this node, as far as they said so; nil after an order
-	Version   wire.Version // the newest list
-	Usable    wire.Version // what may be sent under
-	Sending   wire.Version // what is sent under
-	Versions  int          // lists that are kept
-	Members   []wire.Member
-	Multicast bool // otherwise the payload goes down the tree
-	Fragment  int  // bytes of payload in a datagram
-	Window    int  // datagrams in flight of one origin
-	Limit     int  // of this node now (RM-A21)
-	InFlight  int  // datagrams of this node that not all have
-	RTT       time.Duration
-	Streams   []StreamStatus
-	Stats     Stats
+	Group     wire.GroupID   // number of the group
+	State     string         // out, joining, member or leaving
+	Self      wire.ID        // this node as a member
+	Number    uint32         // communication number of this node, 0 without one
+	Manager   nid.NID        // invalid if no manager was heard
+	Refusal   error          // why managers refuse this node; nil after an order
+	Version   wire.Version   // of the newest list
+	Usable    wire.Version   // newest version that this node may send under
+	Sending   wire.Version   // version that this node sends under
+	Versions  int            // lists that are kept
+	Members   []wire.Member  // of the newest list, in the order of their numbers
+	Multicast bool           // false: payload goes down the tree
+	Fragment  int            // payload of a datagram in bytes
+	Window    int            // bound on the datagrams in flight of one origin
+	Limit     int            // current limit of this node's datagrams in flight (RM-A21)
+	InFlight  int            // datagrams of this node that are not released
+	RTT       time.Duration  // estimated round-trip time to other members
+	Streams   []StreamStatus // of each origin that was heard
+	Stats     Stats          // counters
 }
 
-// StreamStatus tells where one origin's messages stand at this node.
+// StreamStatus is the state of one origin's messages at this node.
 type StreamStatus struct {
-	Origin  wire.ID
-	Number  uint32
-	Version wire.Version
-	Stable  uint64 // all members have all datagrams below
-	Next    uint64 // all below are delivered here
-	Head    uint64 // all below were sent, as far as is known here
-	Waits   []Wait // of the oldest message that is delivered here, and not below
+	Origin  wire.ID      // member that sends
+	Number  uint32       // communication number of Origin
+	Version wire.Version // version that Origin sends under
+	Stable  uint64       // all members have all datagrams below
+	Next    uint64       // all datagrams below are delivered here
+	Head    uint64       // all datagrams below were sent, as far as this node knows
+	Waits   []Wait       // of the oldest message that is delivered here but not below
 }
 
-// Wait is a child in the tree that has not acknowledged.
+// Wait is a child in the tree that has not acknowledged a message.
 type Wait struct {
-	Seq     uint64
-	Since   time.Duration // how long
-	Child   wire.Member
-	Tries   int    // how often it was asked
-	Pending bool   // it has the message, and waits itself
-	For     uint32 // communication number of the member that is missing, as far as is known
-	Above   uint32 // that of its parent in the tree: the edge that is waited for
+	Seq     uint64        // sequence number of the message's first datagram
+	Since   time.Duration // time since the delivery here
+	Child   wire.Member   // the child
+	Tries   int           // polls of the child
+	Pending bool          // the child has the message and waits for members below
+	For     uint32        // communication number of the missing member, as far as known
+	Above   uint32        // communication number of its parent: the edge of the tree that blocks
 }
 
 // Stats returns the counters.
 func (m *Machine) Stats() Stats { return m.stats }
 
-// Status describes the state as of the last step.
+// Status returns the state after the last step.
 func (m *Machine) Status() Status {
 	s := Status{
 		Group: m.cfg.Group, State: m.state.String(), Self: m.self, Manager: m.manager, Refusal: m.refusal, Usable: m.usable, Versions: len(m.group.rosters),
@@ -115,22 +115,22 @@ func (s *stream) waits(first uint64, f *slot) (list []Wait) {
 	return list
 }
 
-// Managing describes a group that this node manages, or would.
+// Managing is the state of a manager, active or not.
 type Managing struct {
-	Group   wire.GroupID
-	Active  bool    // otherwise it waits its turn
-	Manager nid.NID // who manages, as far as that is known
-	Version wire.Version
-	Usable  wire.Version // what may be sent under
-	Oldest  wire.Version // what may still be in use
-	Alone   bool         // it hears too few members to manage the group, or to be elected
-	Members []wire.Member
-	Leaving []wire.ID
-	Gone    []wire.ID // failed, in versions that may be in use
-	Stats   ManagerStats
+	Group   wire.GroupID  // number of the group
+	Active  bool          // false: it stands by
+	Manager nid.NID       // the active manager, as far as known
+	Version wire.Version  // of the newest list
+	Usable  wire.Version  // newest version that origins may send under
+	Oldest  wire.Version  // oldest version that may be in use
+	Alone   bool          // it hears too few members to manage the group, or to be elected
+	Members []wire.Member // on the newest list
+	Leaving []wire.ID     // members that are leaving
+	Gone    []wire.ID     // failed members that are on lists in use
+	Stats   ManagerStats  // counters
 }
 
-// Status describes a manager as of its last step.
+// Status returns the state of a manager after the last step.
 func (g *Manager) Status() Managing {
 	s := Managing{
 		Group: g.cfg.Group, Active: g.role == active, Manager: g.standby.manager, Version: g.version, Usable: g.usable, Oldest: g.free, Alone: g.alone,

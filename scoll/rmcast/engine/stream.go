@@ -8,37 +8,37 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// slot is what is known of one datagram of the window. What concerns the whole
-// message is in the slot of its first one.
+// slot is the state of one datagram in the window. State of the whole message is kept in the
+// slot of its first datagram.
 type slot struct {
-	have      bool
-	data      []byte // of the fragment, while it is here
-	cast      bool   // it came by multicast
-	size      uint32
-	askAt     time.Duration // lacking: when to ask for it; 0: nobody knows that it was sent
-	asked     uint8
-	askedAt   time.Duration // when it was asked for last
-	again     bool          // it came as a repair, and not yet by multicast
-	repairs   uint16        // of this datagram, and below, that were not needless
-	noticedAt time.Duration // when it was known to have been sent and was not here; 0: it came first, or was counted
-	lentAt    time.Duration // when it was sent to a member that is no child
+	have       bool
+	data       []byte // fragment, while it is here
+	cast       bool   // it came by multicast
+	size       uint32
+	askAt      time.Duration // missing: when to request it; 0: not known to be sent
+	asked      uint8
+	askedAt    time.Duration // when it was last requested
+	again      bool          // it came as a repair, and not yet by multicast
+	repairs    uint16        // repairs of this datagram, here and below, that were not needless
+	noticedAt  time.Duration // when it became known as sent while missing; 0: it came first, or was sampled
+	repairedAt time.Duration // when it was resent to a member that is not a child
 
-	count     uint16 // of fragments; 0: the message is not known
-	here      uint16 // of them
-	delivered bool   // and so it may be acknowledged
-	complete  bool   // by all below
-	told      bool   // the parent knows that we wait
-	repaired  bool   // some of it came as a repair
+	count     uint16 // number of fragments; 0: the message is unknown
+	here      uint16 // fragments that are here
+	delivered bool   // to the user; it may be acknowledged
+	complete  bool   // all members below have it
+	told      bool   // the parent knows that this member waits
+	repaired  bool   // a part of it came as a repair
 	length    uint32
 	at        time.Duration // when it was delivered
 	token     any
 
-	index uint16 // of every datagram that is here
+	index uint16 // of this datagram in its message
 }
 
-// stream is what one origin sends under one version, at any member, the origin
-// included (multicast §C.4). Sequence numbers below stable are
-// released; those in [stable, stable+window) have a slot.
+// stream is the state of one origin's messages under one version, at any member, the origin
+// included (multicast §C.4). Datagrams below stable are released; those in [stable,
+// stable+window) have a slot.
 type stream struct {
 	m      *Machine
 	origin *peer
@@ -47,30 +47,30 @@ type stream struct {
 	first  uint64
 	stable uint64
 	next   uint64 // everything below is delivered
-	head   uint64 // nothing from here on is known to have been sent, or accepted if it is ours
-	castTo uint64 // the newest datagram by multicast was below: what is lacking below is lost, and not late
-	probed bool   // one of those from castTo on was asked for
+	head   uint64 // end of what is known to be sent or, at the origin, accepted
+	castTo uint64 // end of what came by multicast: missing datagrams below are lost, not late
+	probed bool   // one missing datagram from castTo on was requested
 	slots  []slot
-	kept   int // bytes of datagrams, unless it is the own stream
+	kept   int // bytes of datagrams, except at the origin
 
 	children []*child
 	parent   int // rank; -1 at the origin
 
-	up        []span // acknowledgements that wait
-	confirmed []span // what was acknowledged and is not stable, in order
+	up        []span // acknowledgements to be sent
+	confirmed []span // acknowledged ranges that are not stable, in order
 	upCount   int
 	ackAt     time.Duration
 
-	due     time.Duration // the earliest of all that follows, or before it
+	due     time.Duration // lower bound of all times below
 	askAt   time.Duration
-	heardAt time.Duration // the origin's latest word
+	heardAt time.Duration // when the origin was last heard
 	queryAt time.Duration
 	repairs int           // in a row, without a datagram by multicast
-	lost    bool          // the others went on without us
-	doubtAt time.Duration // when the origin may be asked again what is true
+	lost    bool          // messages were released without this member
+	doubtAt time.Duration // when the origin may be queried again
 }
 
-// span is a range of sequence numbers.
+// span is a range of sequence numbers: first up to but not including end.
 type span struct {
 	first uint64
 	end   uint64
@@ -85,8 +85,8 @@ func (s *stream) inWindow(seq uint64) bool {
 	return seq >= s.stable && seq-s.stable < uint64(len(s.slots))
 }
 
-// enter makes a stream one of a version, all of whose datagrams below base are
-// released: an origin begins a version when nothing is in flight.
+// enter switches a stream to a version in which all datagrams below base are released: an
+// origin begins a version with nothing in flight.
 func (s *stream) enter(r *roster, first, base uint64) {
 	if s.roster != nil {
 		s.freeTo(base)
@@ -103,8 +103,8 @@ func (s *stream) enter(r *roster, first, base uint64) {
 	s.rewire()
 }
 
-// whole reports whether all of the message that a datagram in the window is of is
-// here, and returns its first datagram.
+// whole reports whether the message of a datagram in the window is complete, and returns its
+// first datagram.
 func (s *stream) whole(seq uint64) (first uint64, ok bool) {
 	sl := s.slot(seq)
 	if !sl.have {
@@ -115,19 +115,18 @@ func (s *stream) whole(seq uint64) (first uint64, ok bool) {
 	return first, f.here == f.count
 }
 
-// wantAt makes sure that the stream is looked at, at an instant.
+// wantAt makes the stream tick at an instant.
 func (s *stream) wantAt(at time.Duration) {
 	s.due = min(s.due, at)
 	s.m.wake = min(s.m.wake, at)
 }
 
-// freeTo takes over that everything below stable is released: payload is kept until
-// then and no longer (RM-A6).
+// freeTo records that everything below stable is released, and frees its payload (RM-A6).
 func (s *stream) freeTo(stable uint64) {
 	if stable <= s.stable {
 		return
 	}
-	if stable > s.next { // released by all that count: this node does not
+	if stable > s.next { // the other members released it without this one
 		s.m.stats.LeftOut++
 		s.lost = true
 		s.m.leftOut()
@@ -144,7 +143,7 @@ func (s *stream) freeTo(stable uint64) {
 	s.up, s.confirmed = below(s.up, stable), below(s.confirmed, stable)
 }
 
-// advance moves next over what is delivered.
+// advance moves next over delivered messages.
 func (s *stream) advance() {
 	for s.next < s.head {
 		f := s.slot(s.next)
@@ -155,8 +154,8 @@ func (s *stream) advance() {
 	}
 }
 
-// delivered lists the messages in the window that this member has delivered, by their first
-// sequence numbers and slots. The loop may free the slot it was given last.
+// delivered iterates over the delivered messages in the window: their first sequence numbers
+// and slots. The loop body may free the slot.
 func (s *stream) delivered() iter.Seq2[uint64, *slot] {
 	return func(yield func(uint64, *slot) bool) {
 		for seq := s.stable; seq < s.head; {
@@ -172,10 +171,10 @@ func (s *stream) delivered() iter.Seq2[uint64, *slot] {
 	}
 }
 
-// number of the origin in this version.
+// number is the origin's communication number in this version.
 func (s *stream) number() uint32 { return s.roster.number(s.root) }
 
-// entry begins an entry of this stream.
+// entry returns a control entry about this stream.
 func (s *stream) entry(kind wire.EntryKind, first uint64, count int) wire.Entry {
 	return wire.Entry{Kind: kind, Origin: s.number(), Version: s.roster.version, First: first, Count: uint32(count), Stable: s.stable}
 }
