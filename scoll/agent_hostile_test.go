@@ -80,7 +80,7 @@ func (s *stacks) request(change func(*wire.RequestHeader), payload int) []byte {
 // status where it came from and is counted; nobody is called, and no buffer is
 // lost.
 func TestBadInput(t *testing.T) {
-	spec.Covers(t, "SC-60", "SC-64", "SC-80", "SC-88")
+	spec.Covers(t, "SC-60", "SC-61", "SC-62", "SC-63", "SC-64", "SC-80", "SC-88")
 	const buffers = 3
 	for _, c := range []struct {
 		name    string

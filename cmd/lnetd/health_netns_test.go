@@ -17,7 +17,7 @@ import (
 // none is false, and each client ends connected to all servers that it can reach
 // (CH-17, CH-18, CH-31 to CH-33, CH-35).
 func TestHealthOfClients(t *testing.T) {
-	spec.Covers(t, "CH-17", "CH-18", "CH-31", "CH-33", "CH-35")
+	spec.Covers(t, "CH-17", "CH-18", "CH-31", "CH-32", "CH-33", "CH-35")
 	if testing.Short() {
 		t.Skip("takes half a minute; skipped by -short")
 	}

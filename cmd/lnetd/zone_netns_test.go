@@ -175,7 +175,7 @@ func (s *zoneSystem) counted(what string, id zone.ID, from, to int, right func([
 // one is the management zone: the census is right at all supervisors, and again soon after
 // the active delegate of a zone and then the supervisor of a zone were killed.
 func TestZonesOfDaemons(t *testing.T) {
-	spec.Covers(t, "MS-95", "MS-100", "MS-A24", "G-MS-9")
+	spec.Covers(t, "MS-95", "MS-96", "MS-97", "MS-98", "MS-99", "MS-100", "MS-A24", "G-MS-9")
 	if testing.Short() {
 		t.Skip("starts 24 daemons; skipped by -short")
 	}

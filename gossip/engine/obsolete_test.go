@@ -11,7 +11,7 @@ import (
 // answered with the clock alone, a reply with nothing (GO-31 to GO-35), and
 // that is found out before the clocks are compared (GO-A4).
 func TestObsolete(t *testing.T) {
-	spec.Covers(t, "GO-31", "GO-32", "GO-34", "GO-35", "GO-A4")
+	spec.Covers(t, "GO-31", "GO-32", "GO-33", "GO-34", "GO-35", "GO-A4")
 	for _, c := range []struct {
 		name   string
 		strict bool

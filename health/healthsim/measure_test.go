@@ -54,6 +54,7 @@ expect settled by 17s
 // TestEviction: CH-2, CH-26 and G-CH-2: the last of many servers evicts a dead
 // client in time after its last message, and soon after the first.
 func TestEviction(t *testing.T) {
+	spec.Covers(t, "CH-2", "CH-26", "G-CH-2")
 	servers := effort.Of(100, 200, 1000)
 	res := run(t, fmt.Sprintf(manyServers+"every 125ms from 17s to 21900ms crash any 1 of %[5]d-%[1]d\nexpect settled within 24s", servers+50, 46*time.Second, servers, "all", servers+1), 1)
 	latest, skew := res.Measure("evicted last after its last word"), res.Measure("between first and last server")
@@ -65,6 +66,7 @@ func TestEviction(t *testing.T) {
 // TestMassEviction: CH-27, CH-A10: ten thousand clients that die at once are gone
 // everywhere within two seconds after T_evict.
 func TestMassEviction(t *testing.T) {
+	spec.Covers(t, "CH-27", "CH-A10")
 	res := run(t, fmt.Sprintf(manyServers+"at 17s crash 6-%[1]d\nexpect forgotten 6-%[1]d within 22500ms", 10_005, 40*time.Second, 5, "0"), 1)
 	if res.Measure("evicted last after its last word") > 19_500 || res.Measure("broadcasts") > 5*(10_000/5/100+8) || res.Measure("evicted: timed out") < 10_000 {
 		t.Errorf("%+v", res.Measures)
@@ -74,6 +76,7 @@ func TestMassEviction(t *testing.T) {
 // TestRehoming: CH-16 and G-CH-4: 95 % of a dead master's clients have another
 // within T_client, and nobody is evicted.
 func TestRehoming(t *testing.T) {
+	spec.Covers(t, "CH-16", "G-CH-4")
 	timing, err := health.Timing{}.Filled()
 	if err != nil {
 		t.Fatal(err)

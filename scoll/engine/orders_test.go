@@ -76,7 +76,7 @@ func (o *orders) follow() {
 // TestAllOrders: SC-A2, SC-45 to SC-47, SC-50: in whatever order callbacks
 // return and messages come, each callback is called once and one reply is sent.
 func TestAllOrders(t *testing.T) {
-	spec.Covers(t, "SC-45", "SC-47", "SC-50", "SC-A2")
+	spec.Covers(t, "SC-45", "SC-46", "SC-47", "SC-50", "SC-A2")
 	var plan []int
 	runs := 0
 	for {

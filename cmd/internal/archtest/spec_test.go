@@ -130,10 +130,11 @@ func TestUnclaimed(t *testing.T) {
 // TestReadClaims: claims are calls with string literals, in tests.
 func TestReadClaims(t *testing.T) {
 	dir := t.TempDir()
+	from := "package a\nimport \"" + Module + "/" + claimPackage + "\"\n"
 	for name, source := range map[string]string{
-		"go.mod":    "module ulnet\n",
-		"a_test.go": "package a\nimport \"ulnet/lnd/lndtest/spec\"\nfunc TestA(t T) { spec.Covers(t, \"GO-1\", \"GO-9\", x) }\n// GO-2\nfunc TestB(t T) { spec.Covers(t, \"GO-1\") }\n",
-		"a.go":      "package a\nimport \"ulnet/lnd/lndtest/spec\"\nfunc f(t T) { spec.Covers(t, \"GO-2\") }\n",
+		"go.mod":    "module " + Module + "\n",
+		"a_test.go": from + "func TestA(t T) { spec.Covers(t, \"GO-1\", \"GO-9\", x) }\n// GO-2\nfunc TestB(t T) { spec.Covers(t, \"GO-1\") }\n",
+		"a.go":      from + "func f(t T) { spec.Covers(t, \"GO-2\") }\n",
 		"b_test.go": "package a\nfunc TestC(t T) { spec.Covers(t, \"GO-2\") }\n", // another spec
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(source), 0o644); err != nil {

@@ -44,7 +44,7 @@ func sameAttribute(a, b wire.Attribute) bool {
 // TestAttributes: what is written reaches everybody, in few rounds and few copies
 // (MS-70 to MS-72, MS-76, MS-85, MS-91, MS-A15, MS-A23).
 func TestAttributes(t *testing.T) {
-	spec.Covers(t, "MS-70", "MS-72", "MS-76", "MS-85", "MS-91", "MS-A15", "MS-A23", "MS-A31")
+	spec.Covers(t, "MS-70", "MS-71", "MS-72", "MS-76", "MS-85", "MS-91", "MS-A15", "MS-A23", "MS-A31")
 	w := booted(t, 1, 64, Config{})
 	changes := 0
 	w.told = func(_ *node, e *Event) {

@@ -67,7 +67,7 @@ func TestNeighbourhoodFails(t *testing.T) {
 // again: views are equal soon after the first contact across (MS-9, MS-19 to MS-21,
 // MS-A7).
 func TestPartitions(t *testing.T) {
-	spec.Covers(t, "MS-9", "MS-19", "MS-21", "MS-A7")
+	spec.Covers(t, "MS-9", "MS-19", "MS-20", "MS-21", "MS-A7")
 	for _, c := range []struct{ a, b int }{{2, 2}, {8, 2}, {1, 15}, {8, 8}, {50, 50}} {
 		t.Run(fmt.Sprintf("MS-21 %d and %d", c.a, c.b), func(t *testing.T) {
 			if c.a == 50 && testing.Short() {

@@ -106,7 +106,7 @@ func (s *system) guardian(z int) *node {
 // the management zone has the census, and whoever fails is replaced (MS-95 to MS-100,
 // MS-A24).
 func TestHierarchy(t *testing.T) {
-	spec.Covers(t, "MS-95", "MS-97", "MS-100", "MS-101", "MS-A24")
+	spec.Covers(t, "MS-95", "MS-96", "MS-97", "MS-98", "MS-99", "MS-100", "MS-101", "MS-A24")
 	for seed := range uint64(4) {
 		s := newSystem(t, seed, 3, 7, 5)
 		s.until(5*time.Second, s.right)
