@@ -78,7 +78,7 @@ func newBesieged(t *testing.T, n int) *besieged {
 }
 
 // arrive has a ping of a peer arrive.
-func (b *besieged) arrive(from int) lnd.Verdict {
+func (b *besieged) arrive(from int) lnd.Answer {
 	data := append(slices.Clone(b.ping), young(len(b.ids), from)...)
 	d := b.s.delivery(b.ids[from], wire.PingBits, len(data))
 	v, err := b.ni.up.Parse(d)

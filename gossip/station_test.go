@@ -171,7 +171,7 @@ func (s *station) delivery(from nid.NID, bits uint64, size int) *lnd.Delivery {
 }
 
 // parse asks what becomes of an arrival.
-func (s *station) parse(d *lnd.Delivery) lnd.Verdict {
+func (s *station) parse(d *lnd.Delivery) lnd.Answer {
 	s.t.Helper()
 	v, err := s.nis[0].up.Parse(d)
 	if err != nil {

@@ -99,7 +99,7 @@ type NI interface {
 type Upcalls interface {
 	// Parse asks what to do with the message whose Header, From, Incarnation
 	// and ReceivedAt are set in d. See the package text for the answers.
-	Parse(d *Delivery) (Verdict, error)
+	Parse(d *Delivery) (Answer, error)
 	// Delivered reports that the payload of d is in its Sink (err nil) or
 	// will never be complete. It ends the Delivery.
 	Delivered(d *Delivery, err error)
@@ -125,13 +125,13 @@ type Upcalls interface {
 	PeerDown(peer nid.ProcessID, cause error)
 }
 
-// Verdict is lnet's answer to an arriving header.
-type Verdict uint8
+// Answer is lnet's answer to an arriving header.
+type Answer uint8
 
-// The verdicts of [Upcalls.Parse].
+// The answers of [Upcalls.Parse].
 const (
-	Accept Verdict = iota // the sink is known; go on
-	Hold                  // wait for NI.Recv
+	Accept Answer = iota // the sink is known; go on
+	Hold                 // wait for NI.Recv
 )
 
 // Config is what every driver needs to start an NI. The zero value of a field

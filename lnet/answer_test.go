@@ -81,7 +81,7 @@ func TestAnswerAfterItsNI(t *testing.T) {
 func TestAnswerWithinTheNode(t *testing.T) {
 	r, _ := newWide(t)
 	var got wire.Header
-	r.up.arrive = func(_ *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
+	r.up.arrive = func(_ *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason) {
 		got = d.Header
 		d.Owner = r.up
 		return lnd.Accept, lnet.NotDropped

@@ -15,7 +15,7 @@ var ErrProtocol = errors.New("LNet protocol error")
 
 // Parse implements lnd.Upcalls: it checks an arrived header in the order of
 // LNet's lnet_parse and asks the upper layer where the payload goes.
-func (ni *NI) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
+func (ni *NI) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	if err := ni.started(); err != nil {
 		return lnd.Accept, err
 	}

@@ -70,7 +70,7 @@ func TestDrops(t *testing.T) {
 			if _, err := r.node.AddNI(&driver{id: self1}, lnd.Config{Net: self1.Net()}); err != nil {
 				t.Fatal(err)
 			}
-			r.up.arrive = func(_ *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
+			r.up.arrive = func(_ *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason) {
 				d.Owner, d.Sink.Length = r.up, 4
 				if d.Header.DestPID == 666 {
 					return lnd.Accept, lnet.NoMatch
@@ -121,7 +121,7 @@ func TestFailedDelivery(t *testing.T) {
 // TestDiscard: a held message that is given up counts under its reason.
 func TestDiscard(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
-	r.up.arrive = func(*lnet.NI, *lnd.Delivery) (lnd.Verdict, lnet.DropReason) { return lnd.Hold, lnet.NotDropped }
+	r.up.arrive = func(*lnet.NI, *lnd.Delivery) (lnd.Answer, lnet.DropReason) { return lnd.Hold, lnet.NotDropped }
 	d := arriving(nil)
 	if verdict, err := r.ni.Parse(d); verdict != lnd.Hold || err != nil {
 		t.Fatal(verdict, err)

@@ -117,7 +117,7 @@ func (d *driver) inFlight() []uint64 {
 
 // upper is a layer above that accepts everything.
 type upper struct {
-	arrive func(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason)
+	arrive func(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason)
 	onSent func(m *lnet.Message, err error)
 
 	onDelivered func(ni *lnet.NI)
@@ -130,7 +130,7 @@ type upper struct {
 	held      *lnd.Delivery
 }
 
-func (u *upper) Arrive(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
+func (u *upper) Arrive(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason) {
 	if u.arrive != nil {
 		return u.arrive(ni, d)
 	}

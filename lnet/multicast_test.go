@@ -235,7 +235,7 @@ func TestFailedDatagram(t *testing.T) {
 func TestDatagramsOfPeers(t *testing.T) {
 	node, up, c := newCaster(t)
 	var primary nid.NID
-	up.arrive = func(_ *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
+	up.arrive = func(_ *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason) {
 		primary = d.Primary
 		d.Owner = up
 		return lnd.Accept, lnet.NotDropped

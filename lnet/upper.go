@@ -9,7 +9,7 @@ type Upper interface {
 	// sets d.Sink and d.Owner and returns Accept, or keeps d and returns
 	// Hold, or returns a drop reason, with which lnet discards the payload
 	// and forgets the message.
-	Arrive(ni *NI, d *lnd.Delivery) (lnd.Verdict, DropReason)
+	Arrive(ni *NI, d *lnd.Delivery) (lnd.Answer, DropReason)
 	// Delivered ends a message that was not dropped: its payload is in the
 	// sink, or err says why it never will be.
 	Delivered(ni *NI, d *lnd.Delivery, err error)

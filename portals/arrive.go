@@ -13,7 +13,7 @@ type upper Table
 func (u *upper) table() *Table { return (*Table)(u) }
 
 // Arrive implements lnet.Upper.
-func (u *upper) Arrive(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
+func (u *upper) Arrive(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason) {
 	t := u.table()
 	switch d.Header.Type {
 	case wire.Put:
@@ -46,18 +46,18 @@ func (t *Table) arrival(ni *lnet.NI, d *lnd.Delivery, kind EventKind) *operation
 	return o
 }
 
-func (t *Table) arrivePut(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
+func (t *Table) arrivePut(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason) {
 	put := d.Header.Put()
 	return t.arriveRequest(ni, d, put.Portal, EventPut)
 }
 
-func (t *Table) arriveGet(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
+func (t *Table) arriveGet(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason) {
 	get := d.Header.Get()
 	return t.arriveRequest(ni, d, get.Portal, EventGet)
 }
 
 // arriveRequest finds the MD that takes a PUT or GET.
-func (t *Table) arriveRequest(ni *lnet.NI, d *lnd.Delivery, index uint32, kind EventKind) (lnd.Verdict, lnet.DropReason) {
+func (t *Table) arriveRequest(ni *lnet.NI, d *lnd.Delivery, index uint32, kind EventKind) (lnd.Answer, lnet.DropReason) {
 	if index >= Portals {
 		return lnd.Accept, lnet.BadPortal
 	}

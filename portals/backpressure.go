@@ -35,7 +35,7 @@ func (d *md) count() {
 
 // hold keeps a message for waits, or a PUT that nothing matches yet if that is nil.
 // The caller holds p.mu.
-func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery, waits *md) (lnd.Verdict, lnet.DropReason) {
+func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery, waits *md) (lnd.Answer, lnet.DropReason) {
 	full, group := lnet.LazyFull, lnet.LazyMulticast
 	if waits != nil {
 		full, group = lnet.HandlerBusy, lnet.HandlerBusy

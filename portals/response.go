@@ -14,7 +14,7 @@ import (
 // process: a REPLY would otherwise overwrite memory that is being sent, a second REPLY
 // what the first one brought, and a handle, which is no secret, would let any peer
 // answer for another. An ACK of more bytes than were sent is no ACK either.
-func (t *Table) arriveReply(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
+func (t *Table) arriveReply(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason) {
 	r, why := t.responseTo(d.Header.Reply().DstMD, wire.Get)
 	if r.md == nil {
 		return lnd.Accept, why
@@ -38,7 +38,7 @@ func (t *Table) arriveReply(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.Dro
 }
 
 // arriveAck finds the MD of the PUT that is acknowledged (lnet_parse_ack).
-func (t *Table) arriveAck(ni *lnet.NI, d *lnd.Delivery) (lnd.Verdict, lnet.DropReason) {
+func (t *Table) arriveAck(ni *lnet.NI, d *lnd.Delivery) (lnd.Answer, lnet.DropReason) {
 	ack := d.Header.Ack()
 	r, why := t.responseTo(ack.DstMD, wire.Put)
 	if r.md == nil {

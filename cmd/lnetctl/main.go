@@ -42,7 +42,7 @@ node of their own.`,
   lnetctl ping --standalone --networks 'tcp(eth0)' 10.0.0.2@tcp`,
 	}
 	g := &globals{stderr: env.Stderr}
-	places := config.Places{Getenv: env.Getenv, UID: os.Getuid()}
+	places := config.Dirs{Getenv: env.Getenv, UID: os.Getuid()}
 	c.PersistentFlags().StringVar(&g.socket, "socket", places.ClientSocket(), "control socket `PATH` of lnetd")
 	c.PersistentFlags().BoolVar(&g.json, "json", false, "print JSON")
 	c.AddCommand(netCommand(g), pingCommand(g), discoverCommand(g), setCommand(g), statsCommand(g), peerCommand(g), msgCommand(g), faultCommand(g), keysCommand(g),

@@ -57,7 +57,7 @@ says (see 'accept' in what 'lnetd config' prints).`,
 		if err != nil {
 			return err
 		}
-		places := config.Places{Getenv: env.Getenv, UID: os.Getuid()}
+		places := config.Dirs{Getenv: env.Getenv, UID: os.Getuid()}
 		cfg.Resolve(places)
 		if err := makeDirs(cfg, places); err != nil {
 			return cli.Hint(err, "choose directories of yours with --state-dir and --runtime-dir")
@@ -75,7 +75,7 @@ says (see 'accept' in what 'lnetd config' prints).`,
 
 // makeDirs makes the directories that lnetd writes to. That for its state is not there
 // yet if its disk is full or read-only: who keeps something there says so.
-func makeDirs(cfg config.Config, places config.Places) error {
+func makeDirs(cfg config.Config, places config.Dirs) error {
 	err := os.MkdirAll(cfg.StateDir, 0o755)
 	if err != nil && !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EROFS) {
 		return err

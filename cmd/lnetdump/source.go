@@ -48,7 +48,7 @@ func (o *options) sources(env cli.Env) ([]source, error) {
 	case o.daemon || o.socket != "":
 		path := o.socket
 		if path == "" {
-			path = config.Places{Getenv: env.Getenv, UID: os.Getuid()}.ClientSocket()
+			path = config.Dirs{Getenv: env.Getenv, UID: os.Getuid()}.ClientSocket()
 		}
 		return []source{daemonSource(path, env.Stderr)}, nil
 	case len(o.arguments) == 0:

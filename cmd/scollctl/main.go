@@ -41,7 +41,7 @@ whose answer did not.`,
   scollctl tree compare --nodes 1000 --latency 40us --overhead 10us`,
 	}
 	g := &globals{stderr: env.Stderr}
-	places := config.Places{Getenv: env.Getenv, UID: os.Getuid()}
+	places := config.Dirs{Getenv: env.Getenv, UID: os.Getuid()}
 	c.PersistentFlags().StringVar(&g.socket, "socket", places.ClientSocket(), "control socket `PATH` of lnetd")
 	c.PersistentFlags().BoolVar(&g.json, "json", false, "print JSON")
 	c.AddCommand(pingCommand(g), bcastCommand(g), groupCommand(g), versionCommand(g), configCommand(g), skewCommand(g),

@@ -27,7 +27,7 @@ type arrival struct {
 var lost = new(arrival)
 
 // Parse implements lnd.Upcalls.
-func (u *upward) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
+func (u *upward) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	ni := (*netIf)(u)
 	if ni.plan.active.Load() && !ni.isLo && d.Header.Validate() == nil {
 		if a := ni.catch(d); a != nil {

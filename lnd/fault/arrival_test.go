@@ -69,7 +69,7 @@ func TestHeldArrival(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{}, "latency 10ms")
 		var held *lnd.Delivery
-		b.parse = func(d *lnd.Delivery) (lnd.Verdict, error) {
+		b.parse = func(d *lnd.Delivery) (lnd.Answer, error) {
 			held = d
 			return lnd.Hold, nil
 		}
@@ -94,7 +94,7 @@ func TestArrivalsThatBreakTheProtocol(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Config{}, "latency 10ms")
 		broken := errors.New("broken")
-		b.parse = func(*lnd.Delivery) (lnd.Verdict, error) { return lnd.Accept, broken }
+		b.parse = func(*lnd.Delivery) (lnd.Answer, error) { return lnd.Accept, broken }
 		d := &lnd.Delivery{From: nid.ProcessID{NID: there}}
 		d.Header.SrcNID, d.Header.DestNID, d.Header.Type = there, here, wire.Hello
 		if _, err := b.up.Parse(d); !errors.Is(err, broken) {

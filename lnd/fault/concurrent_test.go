@@ -95,7 +95,7 @@ type tally struct {
 	last error
 }
 
-func (*tally) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
+func (*tally) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	memory := make([]byte, d.Header.PayloadLength)
 	d.Sink = lnd.Payload{Segments: [][]byte{memory}, Length: len(memory)}
 	d.Owner = memory

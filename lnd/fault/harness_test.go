@@ -37,7 +37,7 @@ type bench struct {
 	slow  bool       // the driver does not finalize by itself
 	inTow []*lnd.Message
 	down  bool
-	parse func(*lnd.Delivery) (lnd.Verdict, error) // instead of taking all
+	parse func(*lnd.Delivery) (lnd.Answer, error) // instead of taking all
 }
 
 // tardyClock has timers that are late, so that what is due has not left yet while
@@ -132,7 +132,7 @@ func (n *benchNI) Shutdown(context.Context) error {
 // benchLNet is lnet.
 type benchLNet bench
 
-func (l *benchLNet) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
+func (l *benchLNet) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	if l.parse != nil {
 		return l.parse(d)
 	}

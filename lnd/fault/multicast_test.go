@@ -99,7 +99,7 @@ func TestMulticastRules(t *testing.T) {
 				if tt.rule != "" {
 					b.rule(tt.rule)
 				}
-				b.parse = func(d *lnd.Delivery) (lnd.Verdict, error) {
+				b.parse = func(d *lnd.Delivery) (lnd.Answer, error) {
 					if d.Group != 5 {
 						t.Errorf("arrived for group %d, want 5", d.Group)
 					}

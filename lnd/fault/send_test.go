@@ -258,11 +258,11 @@ type quietEnds struct {
 	up lnd.Upcalls
 }
 
-func (q *quietEnds) Send(m *lnd.Message)                    { q.up.Finalize(m, nil) }
-func (*quietEnds) Parse(*lnd.Delivery) (lnd.Verdict, error) { return lnd.Accept, nil }
-func (*quietEnds) Delivered(*lnd.Delivery, error)           {}
-func (*quietEnds) Finalize(*lnd.Message, error)             {}
-func (*quietEnds) Abandon(*lnd.Delivery) bool               { return false }
-func (*quietEnds) Waits(*lnd.Message)                       {}
-func (*quietEnds) PeerUp(nid.ProcessID)                     {}
-func (*quietEnds) PeerDown(nid.ProcessID, error)            {}
+func (q *quietEnds) Send(m *lnd.Message)                   { q.up.Finalize(m, nil) }
+func (*quietEnds) Parse(*lnd.Delivery) (lnd.Answer, error) { return lnd.Accept, nil }
+func (*quietEnds) Delivered(*lnd.Delivery, error)          {}
+func (*quietEnds) Finalize(*lnd.Message, error)            {}
+func (*quietEnds) Abandon(*lnd.Delivery) bool              { return false }
+func (*quietEnds) Waits(*lnd.Message)                      {}
+func (*quietEnds) PeerUp(nid.ProcessID)                    {}
+func (*quietEnds) PeerDown(nid.ProcessID, error)           {}

@@ -140,7 +140,7 @@ type recorder struct {
 	late      int                  // of them after Finalize
 
 	// parse, when set, answers instead of accept.
-	parse func(d *lnd.Delivery) (lnd.Verdict, error)
+	parse func(d *lnd.Delivery) (lnd.Answer, error)
 	// onFinalize and onDelivered, when set, run in the upcall.
 	onFinalize  func(m *lnd.Message, err error)
 	onDelivered func(d *lnd.Delivery)
@@ -157,7 +157,7 @@ func accept(d *lnd.Delivery, limit int) {
 	d.Sink = lnd.Payload{Segments: [][]byte{memory[:1+n/3], nil, memory[1+n/3:]}, Offset: 1, Length: n}
 }
 
-func (r *recorder) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
+func (r *recorder) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	d.Owner, d.Sink = r, lnd.Payload{}
 	r.mu.Lock()
 	parse := r.parse

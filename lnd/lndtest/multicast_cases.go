@@ -105,7 +105,7 @@ func testCastDropped(t *testing.T, f *casters) {
 	limits := []int{0, 50, lnd.MaxPayload}
 	i := 0
 	f.ups[1].set(func() {
-		f.ups[1].parse = func(d *lnd.Delivery) (lnd.Verdict, error) {
+		f.ups[1].parse = func(d *lnd.Delivery) (lnd.Answer, error) {
 			accept(d, limits[i%len(limits)])
 			i++
 			return lnd.Accept, nil

@@ -37,7 +37,7 @@ func testIncarnations(t *testing.T, f *fabric) {
 	}{{f.a, f.b, f.upB}, {f.b, f.a, f.upA}} {
 		var seen []uint64
 		way.up.set(func() {
-			way.up.parse = func(d *lnd.Delivery) (lnd.Verdict, error) {
+			way.up.parse = func(d *lnd.Delivery) (lnd.Answer, error) {
 				way.up.set(func() { seen = append(seen, d.Incarnation) })
 				accept(d, lnd.MaxPayload)
 				return lnd.Accept, nil

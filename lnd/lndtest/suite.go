@@ -106,7 +106,7 @@ func testDropped(t *testing.T, f *fabric) {
 	limits := []int{0, 5000, lnd.MaxPayload}
 	i := 0
 	f.upB.set(func() {
-		f.upB.parse = func(d *lnd.Delivery) (lnd.Verdict, error) {
+		f.upB.parse = func(d *lnd.Delivery) (lnd.Answer, error) {
 			accept(d, limits[i%len(limits)])
 			i++
 			return lnd.Accept, nil
@@ -126,7 +126,7 @@ func testDropped(t *testing.T, f *fabric) {
 
 func testHold(t *testing.T, f *fabric) {
 	f.upB.set(func() {
-		f.upB.parse = func(d *lnd.Delivery) (lnd.Verdict, error) {
+		f.upB.parse = func(d *lnd.Delivery) (lnd.Answer, error) {
 			f.upB.set(func() { f.upB.held = append(f.upB.held, d) })
 			return lnd.Hold, nil
 		}
@@ -157,7 +157,7 @@ func testHold(t *testing.T, f *fabric) {
 // testHoldGet: a GET can be held as well; here it is not answered in the end.
 func testHoldGet(t *testing.T, f *fabric) {
 	f.upB.set(func() {
-		f.upB.parse = func(d *lnd.Delivery) (lnd.Verdict, error) {
+		f.upB.parse = func(d *lnd.Delivery) (lnd.Answer, error) {
 			f.upB.set(func() { f.upB.held = append(f.upB.held, d) })
 			return lnd.Hold, nil
 		}
@@ -185,7 +185,7 @@ func testHoldGet(t *testing.T, f *fabric) {
 
 func testEarlyRecv(t *testing.T, f *fabric) {
 	f.upB.set(func() {
-		f.upB.parse = func(d *lnd.Delivery) (lnd.Verdict, error) {
+		f.upB.parse = func(d *lnd.Delivery) (lnd.Answer, error) {
 			accept(d, lnd.MaxPayload)
 			f.b.Recv(d)
 			return lnd.Hold, nil
@@ -266,7 +266,7 @@ func testConcurrent(t *testing.T, f *fabric) {
 func testProtocolError(t *testing.T, f *fabric) {
 	refused := make(chan struct{}, 1)
 	f.upB.set(func() {
-		f.upB.parse = func(*lnd.Delivery) (lnd.Verdict, error) {
+		f.upB.parse = func(*lnd.Delivery) (lnd.Answer, error) {
 			refused <- struct{}{}
 			f.upB.set(func() { f.upB.parse = nil })
 			return lnd.Accept, errors.New("test: broken header")
@@ -294,7 +294,7 @@ func testTimes(t *testing.T, f *fabric) {
 	const n = 20
 	var times []time.Duration
 	f.upB.set(func() {
-		f.upB.parse = func(d *lnd.Delivery) (lnd.Verdict, error) {
+		f.upB.parse = func(d *lnd.Delivery) (lnd.Answer, error) {
 			f.upB.set(func() { times = append(times, d.ReceivedAt) })
 			accept(d, lnd.MaxPayload)
 			return lnd.Accept, nil
@@ -326,7 +326,7 @@ func testPriority(t *testing.T, f *fabric) {
 	data := fill(lnd.MaxPayload, 5)
 	var stall *lnd.Delivery
 	f.upB.set(func() {
-		f.upB.parse = func(d *lnd.Delivery) (lnd.Verdict, error) {
+		f.upB.parse = func(d *lnd.Delivery) (lnd.Answer, error) {
 			if d.Header.Put().MatchBits == 1 {
 				f.upB.set(func() { f.upB.held = append(f.upB.held, d) })
 				return lnd.Hold, nil

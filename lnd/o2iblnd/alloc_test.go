@@ -26,7 +26,7 @@ func newEcho(size int) *echo {
 	}
 }
 
-func (e *echo) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
+func (e *echo) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	d.Sink = lnd.Payload{Segments: e.sink, Length: int(d.Header.PayloadLength)}
 	return lnd.Accept, nil
 }

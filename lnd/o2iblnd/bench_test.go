@@ -22,7 +22,7 @@ type player struct {
 	free chan *lnd.Message
 }
 
-func (p *player) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
+func (p *player) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	d.Sink = lnd.Payload{Segments: p.sink, Length: int(d.Header.PayloadLength)}
 	return lnd.Accept, nil
 }

@@ -33,7 +33,7 @@ type newcomer struct {
 	first map[nid.NID]time.Duration // arrivals
 }
 
-func (n *newcomer) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
+func (n *newcomer) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	n.first[d.Header.SrcNID] = n.crowd.clock.Now()
 	n.crowd.arrived++
 	return n.sink.Parse(d)

@@ -75,12 +75,12 @@ func (c *conn) deliver(r *rx) {
 	if r.kind != kib.Immediate {
 		r.giveBack()
 	}
-	verdict, err := c.ni.up.Parse(&r.Delivery)
+	answer, err := c.ni.up.Parse(&r.Delivery)
 	switch {
 	case err != nil:
 		c.peer.fail(newError(Refused, lustre(c.peer.id), err))
 		r.end(false)
-	case verdict == lnd.Hold && c.hold(r):
+	case answer == lnd.Hold && c.hold(r):
 	default:
 		c.take(r)
 	}

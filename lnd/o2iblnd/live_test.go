@@ -32,7 +32,7 @@ type sink struct {
 	abandons int
 }
 
-func (s *sink) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
+func (s *sink) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d.Sink, d.Dropped = lnd.Payload{}, false

@@ -84,7 +84,7 @@ type counting struct {
 	got []lnd.Delivery
 }
 
-func (c *counting) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
+func (c *counting) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	d.Sink = lnd.Payload{Segments: [][]byte{make([]byte, 5)}, Length: min(5, int(d.Header.PayloadLength))}
 	return lnd.Accept, nil
 }

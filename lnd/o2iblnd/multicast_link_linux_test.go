@@ -30,7 +30,7 @@ type tally struct {
 	more chan struct{}
 }
 
-func (*tally) Parse(*lnd.Delivery) (lnd.Verdict, error) { return lnd.Accept, nil }
+func (*tally) Parse(*lnd.Delivery) (lnd.Answer, error) { return lnd.Accept, nil }
 
 func (c *tally) Delivered(d *lnd.Delivery, _ error) {
 	c.mu.Lock()

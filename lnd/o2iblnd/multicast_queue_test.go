@@ -321,7 +321,7 @@ type quiet struct {
 	sent, got int
 }
 
-func (q *quiet) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
+func (q *quiet) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	d.Sink = q.sink
 	return lnd.Accept, nil
 }

@@ -114,9 +114,9 @@ type counter struct {
 	got chan nid.NID
 }
 
-func (*counter) Parse(*lnd.Delivery) (lnd.Verdict, error) { return lnd.Accept, nil }
-func (c *counter) Delivered(d *lnd.Delivery, _ error)     { c.got <- d.From.NID }
-func (*counter) Finalize(*lnd.Message, error)             {}
+func (*counter) Parse(*lnd.Delivery) (lnd.Answer, error) { return lnd.Accept, nil }
+func (c *counter) Delivered(d *lnd.Delivery, _ error)    { c.got <- d.From.NID }
+func (*counter) Finalize(*lnd.Message, error)            {}
 
 // inHost is an NI in a namespace, where it opens its sockets.
 type inHost struct {

@@ -36,18 +36,18 @@ type redials struct {
 	at    map[netip.Addr]time.Duration
 }
 
-// redialVerdict is what becomes of a packet to an unknown queue pair.
-type redialVerdict uint8
+// redialOutcome is what becomes of a packet to an unknown queue pair.
+type redialOutcome uint8
 
 const (
-	redialNow     redialVerdict = iota
+	redialNow     redialOutcome = iota
 	redialTooSoon               // the address was asked a moment ago
 	redialLimited               // too many addresses
 )
 
 // allow decides about a packet of an address. The table has an entry for each token of the
 // latest redialPause and is emptied of older ones, and so is bounded by the bucket.
-func (r *redials) allow(now time.Duration, from netip.Addr) redialVerdict {
+func (r *redials) allow(now time.Duration, from netip.Addr) redialOutcome {
 	if at, known := r.at[from]; known && now < at+redialPause {
 		return redialTooSoon
 	}
@@ -78,9 +78,9 @@ func (a *acceptor) unknown(from netip.Addr) {
 		return // without an NI yet: the peer repeats its packet
 	}
 	a.redialMu.Lock()
-	verdict := a.redials.allow(nis[0].clock.Now(), from)
+	outcome := a.redials.allow(nis[0].clock.Now(), from)
 	a.redialMu.Unlock()
-	switch verdict {
+	switch outcome {
 	case redialLimited:
 		nis[0].counts.count(RedialLimited)
 	case redialNow:

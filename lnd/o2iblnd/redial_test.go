@@ -18,7 +18,7 @@ func TestRedialsBounded(t *testing.T) {
 	var r redials
 	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}) }
 	now := time.Hour
-	for i, want := range []redialVerdict{redialNow, redialTooSoon, redialTooSoon} {
+	for i, want := range []redialOutcome{redialNow, redialTooSoon, redialTooSoon} {
 		if got := r.allow(now+time.Duration(i), addr(0)); got != want {
 			t.Errorf("packet %d: %v, want %v", i, got, want)
 		}

@@ -30,7 +30,7 @@ type whimsical struct {
 	tasks      sync.WaitGroup
 }
 
-func (w *whimsical) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
+func (w *whimsical) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if was, known := w.deliveries[d]; known {

@@ -103,7 +103,7 @@ func cut(r *rand.Rand, b []byte) lnd.Payload {
 	return p
 }
 
-func (u *traffic) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
+func (u *traffic) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	d.Sink, d.Dropped = lnd.Payload{}, false
 	n := int(d.Header.PayloadLength)
 	switch d.Header.Type {

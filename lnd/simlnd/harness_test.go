@@ -28,7 +28,7 @@ type end struct {
 	onEnd  func(m *lnd.Message)
 }
 
-func (e *end) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
+func (e *end) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	d.Owner, d.Sink = e, lnd.Payload{}
 	if e.hold != nil && e.hold(d.Header.Put().MatchBits) {
 		e.held = append(e.held, d)

@@ -28,7 +28,7 @@ type acceptor struct {
 	nis        []*NI      // the eldest first, none when closed; guarded by mu
 	eldest     *NI        // the first of nis, or the last one there was; guarded by mu
 	handshakes handshakes // guarded by mu
-	places     places     // guarded by mu
+	slots      slots      // guarded by mu
 }
 
 // newAcceptor returns an acceptor for ni, which is not running yet.
@@ -40,7 +40,7 @@ func newAcceptor(ni *NI, l net.Listener) *acceptor {
 			max: ni.cfg.MaxHandshakes, maxPerAddr: ni.cfg.MaxHandshakesPerAddr,
 			perOrigin: make(map[origin]int),
 		},
-		places: places{
+		slots: slots{
 			max: ni.cfg.MaxConns, maxPerAddr: ni.cfg.MaxConnsPerAddr,
 			perOrigin: make(map[origin]int),
 		},
@@ -113,7 +113,7 @@ func (a *acceptor) load(ni *NI) (handshakes, accepted int) {
 			handshakes++
 		}
 	})
-	return handshakes, a.places.n
+	return handshakes, a.slots.n
 }
 
 func (a *acceptor) isClosed() bool {

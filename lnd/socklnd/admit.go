@@ -62,21 +62,21 @@ func (a *acceptor) unwelcome(from netip.AddrPort) (Reason, error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.places.full(originOf(from))
+	return a.slots.full(originOf(from))
 }
 
-// enter takes h into the list and gives it a place, and returns those that had
-// to go. ok is false when the acceptor is closed.
+// enter adds h to the list and gives it a slot. It returns the handshakes that it evicted
+// for that. ok is false when the acceptor is closed.
 func (a *acceptor) enter(h *handshake) (evicted []*handshake, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.nis) == 0 {
 		return nil, false
 	}
-	h.place = a.places.take(a, originOf(h.remote))
+	h.slot = a.slots.take(a, originOf(h.remote))
 	evicted = a.handshakes.add(h)
-	for _, old := range evicted { // now, so that whoever comes next finds it
-		a.places.release(old.place)
+	for _, old := range evicted { // now, so that the next connection finds the slot free
+		a.slots.release(old.slot)
 	}
 	return evicted, true
 }
@@ -95,7 +95,7 @@ func (a *acceptor) handshake(h *handshake) {
 		_ = h.write(r.answer) // as far as the other end listens
 	}
 	h.close()
-	h.place.release()
+	h.slot.release()
 }
 
 // serve runs the passive side of a handshake. If it returns nil the connection

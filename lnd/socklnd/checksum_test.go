@@ -73,15 +73,15 @@ func TestChecksumVectors(t *testing.T) {
 func TestChecksumMismatch(t *testing.T) {
 	spec.Covers(t, "SK-10")
 	const size = 70000
-	sinks := map[string]func(*host, *lnd.Delivery) (lnd.Verdict, error){
+	sinks := map[string]func(*host, *lnd.Delivery) (lnd.Answer, error){
 		"taken":   validate,
-		"dropped": func(*host, *lnd.Delivery) (lnd.Verdict, error) { return lnd.Accept, nil },
-		"truncated": func(_ *host, d *lnd.Delivery) (lnd.Verdict, error) {
+		"dropped": func(*host, *lnd.Delivery) (lnd.Answer, error) { return lnd.Accept, nil },
+		"truncated": func(_ *host, d *lnd.Delivery) (lnd.Answer, error) {
 			takeAll(d)
 			d.Sink.Length = size / 2
 			return lnd.Accept, nil
 		},
-		"held": func(h *host, d *lnd.Delivery) (lnd.Verdict, error) {
+		"held": func(h *host, d *lnd.Delivery) (lnd.Answer, error) {
 			time.AfterFunc(time.Second, func() { takeAll(d); h.ni.Recv(d) })
 			return lnd.Hold, nil
 		},

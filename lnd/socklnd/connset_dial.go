@@ -11,13 +11,13 @@ func (s *connSet) send(now time.Duration, in setInput, out *setOutput) {
 	s.routed = true
 	busy := s.wanted || s.dialling || sum(s.accepting) > 0
 	if _, missing := s.missing(); !busy && (!missing || now < s.retryAt) {
-		out.verdict = verdictUnreachable
+		out.outcome = outcomeUnreachable
 		if s.failure != nil {
 			out.err = &backOffError{wait: s.retryAt - now, last: s.failure}
 		}
 		return
 	}
-	out.verdict = verdictQueue
+	out.outcome = outcomeQueue
 	s.wanted = true
 	s.queued = s.queued || !in.usable
 }
@@ -85,13 +85,13 @@ func (s *connSet) dialled(now time.Duration, in setInput, out *setOutput) {
 	s.dialling = false
 	switch {
 	case s.known() && s.incarnation != in.incarnation:
-		out.verdict = verdictRestarted
+		out.outcome = outcomeRestarted
 		s.close(now, newError(PeerRestarted, s.cfg.peer, nil), out)
 	case s.known() && s.version != in.version:
-		out.verdict = verdictVersion
+		out.outcome = outcomeVersion
 		s.close(now, newError(ProtocolChanged, s.cfg.peer, nil), out)
 	default:
-		out.verdict = verdictAccept
+		out.outcome = outcomeAccept
 		s.version, s.incarnation = in.version, in.incarnation
 		s.register(in, out)
 		return

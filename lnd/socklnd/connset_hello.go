@@ -11,17 +11,17 @@ import (
 func (s *connSet) hello(now time.Duration, in setInput, out *setOutput) {
 	switch {
 	case s.dialling && s.cfg.peer.NID.Compare(s.cfg.self) < 0:
-		out.verdict = verdictRace
+		out.outcome = outcomeRace
 	case s.known() && s.incarnation != in.incarnation:
-		out.verdict = verdictRestarted
+		out.outcome = outcomeRestarted
 		s.close(now, newError(PeerRestarted, s.cfg.peer, nil), out)
 	case s.known() && s.version != in.version:
-		out.verdict = verdictVersion
+		out.outcome = outcomeVersion
 		s.close(now, newError(ProtocolChanged, s.cfg.peer, nil), out)
 	case s.count(in.ctype) >= s.limit(in):
-		out.verdict = verdictDuplicate
+		out.outcome = outcomeDuplicate
 	default:
-		out.verdict = verdictAccept
+		out.outcome = outcomeAccept
 		out.generation = s.generation
 		s.accepting[in.ctype]++
 		s.version, s.incarnation = in.version, in.incarnation
@@ -45,7 +45,7 @@ func (s *connSet) limit(in setInput) int {
 func (s *connSet) accepted(in setInput, out *setOutput) {
 	s.accepting[in.ctype]--
 	if in.generation != s.generation {
-		out.verdict = verdictOutlived
+		out.outcome = outcomeOutlived
 		s.forget()
 		return
 	}

@@ -8,10 +8,10 @@ type setInputKind uint8
 const (
 	setTimer        setInputKind = iota // the wake is due
 	setSend                             // a message needs connections
-	setHello                            // the peer's HELLO arrived; answered by a verdict
+	setHello                            // the peer's HELLO arrived; answered by an outcome
 	setAccepted                         // our answer to it is written
 	setAcceptFailed                     // or could not be
-	setDialled                          // a dial got a matching HELLO; answered by a verdict
+	setDialled                          // a dial got a matching HELLO; answered by an outcome
 	setRefused                          // or NONE in the same version
 	setOtherVersion                     // or NONE in another version
 	setDialFailed                       // or none of these
@@ -30,24 +30,24 @@ type setInput struct {
 	err         error  // setRefused, setOtherVersion, setDialFailed, setClosed: why
 }
 
-// setVerdict answers setSend, setHello and setDialled.
-type setVerdict uint8
+// setOutcome answers setSend, setHello and setDialled.
+type setOutcome uint8
 
 const (
-	verdictNone        setVerdict = iota
-	verdictQueue                  // setSend: keep the message for the first connection
-	verdictUnreachable            // setSend: nothing to wait for; see err, which may be nil
-	verdictAccept                 // setHello, setDialled: use the connection
-	verdictRace                   // setHello: refuse, our own dial wins
-	verdictDuplicate              // setHello: refuse, there are enough of this type
-	verdictRestarted              // setHello, setDialled: the peer is another incarnation
-	verdictVersion                // setHello: refuse, the other connections have another version
-	verdictOutlived               // setAccepted: close it too, the peer's connections were closed meanwhile
+	outcomeNone        setOutcome = iota
+	outcomeQueue                  // setSend: keep the message for the first connection
+	outcomeUnreachable            // setSend: nothing to wait for; see err, which may be nil
+	outcomeAccept                 // setHello, setDialled: use the connection
+	outcomeRace                   // setHello: refuse, our own dial wins
+	outcomeDuplicate              // setHello: refuse, there are enough of this type
+	outcomeRestarted              // setHello, setDialled: the peer is another incarnation
+	outcomeVersion                // setHello: refuse, the other connections have another version
+	outcomeOutlived               // setAccepted: close it too, the peer's connections were closed meanwhile
 )
 
 // setOutput is what the peer has to do after a step, in this order.
 type setOutput struct {
-	verdict     setVerdict
+	outcome     setOutcome
 	generation  uint64 // setHello: for setAccepted
 	closeAll    bool   // close all established connections
 	failPending bool   // fail the messages that wait for a connection with err

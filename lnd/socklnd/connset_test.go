@@ -58,7 +58,7 @@ func word(name string) setInput {
 // effects renders an output and the wake.
 func effects(out *setOutput, now, wake time.Duration) string {
 	var s []string
-	if v := out.verdict; v != verdictNone {
+	if v := out.outcome; v != outcomeNone {
 		s = append(s, [...]string{"", "queue", "unreachable", "accept", "race", "duplicate", "restarted", "version", "outlived"}[v])
 	}
 	for _, f := range []struct {

@@ -62,7 +62,7 @@ func (w *setWalk) step(t *rapid.T, name string) {
 	in := w.input(name)
 	var out setOutput
 	wake := w.set.Step(w.now, in, &out)
-	if out.verdict == verdictAccept && in.kind == setHello {
+	if out.outcome == outcomeAccept && in.kind == setHello {
 		in.generation = out.generation
 		w.accepting = append(w.accepting, in)
 	}
@@ -72,7 +72,7 @@ func (w *setWalk) step(t *rapid.T, name string) {
 		}
 		w.dial = out.dialType
 	}
-	if out.verdict == verdictQueue && !in.usable {
+	if out.outcome == outcomeQueue && !in.usable {
 		w.waiting++
 	}
 	if out.failPending || w.set.usable() {

@@ -41,7 +41,7 @@ func established(t *testing.T, cfg Config) (*host, *kernel) {
 }
 
 // validate refuses what lnet refuses and takes all else.
-func validate(_ *host, d *lnd.Delivery) (lnd.Verdict, error) {
+func validate(_ *host, d *lnd.Delivery) (lnd.Answer, error) {
 	if err := d.Header.Validate(); err != nil {
 		return lnd.Accept, err
 	}

@@ -278,7 +278,7 @@ func FuzzOpening(f *testing.F) {
 		addr := map[bool]string{false: "10.0.0.2", true: "fd88::3"}[ipv6]
 		source := []SourceAddress{SourceAddressCheck, SourceAddressOff}[step%2]
 		h := start(t, addr, Config{Accept: AcceptNone, SourceAddress: source})
-		h.parse = func(*host, *lnd.Delivery) (lnd.Verdict, error) { return lnd.Accept, nil }
+		h.parse = func(*host, *lnd.Delivery) (lnd.Answer, error) { return lnd.Accept, nil }
 		c := &replayConn{data: data, step: max(int(step), 1)}
 		a := newAcceptor(h.ni, nil)
 		shaking := &handshake{shake: newShake(h.ni, c, false, time.Second)}

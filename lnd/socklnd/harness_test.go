@@ -74,7 +74,7 @@ type host struct {
 	gone     int     // deliveries given up
 
 	// parse, if set, answers Parse; by default every payload is taken.
-	parse func(h *host, d *lnd.Delivery) (lnd.Verdict, error)
+	parse func(h *host, d *lnd.Delivery) (lnd.Answer, error)
 	// taken, if set, makes Abandon answer that Recv is on its way.
 	taken bool
 	// delivered and finalized, if set, are called in addition.
@@ -229,7 +229,7 @@ func (h *host) wantCount(r Reason, want uint64) {
 	}
 }
 
-func (h *host) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
+func (h *host) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	if h.parse != nil {
 		return h.parse(h, d)
 	}

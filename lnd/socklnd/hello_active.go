@@ -48,10 +48,10 @@ func (p *peer) dial(t ksock.ConnType, v ksock.Version) {
 // it into use if the set agrees. The caller holds p.mu.
 func (p *peer) register(s *shake, in setInput) bool {
 	p.step(in)
-	if p.out.verdict == verdictOutlived || in.kind == setDialled && p.out.verdict != verdictAccept {
+	if p.out.outcome == outcomeOutlived || in.kind == setDialled && p.out.outcome != outcomeAccept {
 		return false
 	}
-	p.attach(newConn(p, &s.link), s.place)
+	p.attach(newConn(p, &s.link), s.slot)
 	return true
 }
 

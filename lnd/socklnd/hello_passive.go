@@ -130,9 +130,9 @@ func (ni *NI) welcome(s *shake, h *ksock.Hello) *refusal {
 		kind: setHello, ctype: s.ctype, version: h.Version, incarnation: h.SrcIncarnation,
 		sameHost: s.local.Addr() == s.remote.Addr(),
 	})
-	if out.verdict != verdictAccept {
-		r := &refusal{why: refusalReasons[out.verdict]}
-		if out.verdict != verdictNone {
+	if out.outcome != outcomeAccept {
+		r := &refusal{why: refusalReasons[out.outcome]}
+		if out.outcome != outcomeNone {
 			r.answer = ni.answer(h, id.NID, ksock.None)
 		}
 		return r
@@ -150,16 +150,16 @@ func (ni *NI) welcome(s *shake, h *ksock.Hello) *refusal {
 	return r
 }
 
-var refusalReasons = map[setVerdict]Reason{
-	verdictNone:      ShuttingDown,
-	verdictRace:      RefusedRace,
-	verdictDuplicate: RefusedDuplicate,
-	verdictRestarted: RefusedRestart,
-	verdictVersion:   RefusedProtocol,
+var refusalReasons = map[setOutcome]Reason{
+	outcomeNone:      ShuttingDown,
+	outcomeRace:      RefusedRace,
+	outcomeDuplicate: RefusedDuplicate,
+	outcomeRestarted: RefusedRestart,
+	outcomeVersion:   RefusedProtocol,
 }
 
 // decide asks the peer's set about a connection that it opens. With
-// verdictNone the NI ends.
+// outcomeNone the NI ends.
 func (ni *NI) decide(id nid.ProcessID, in setInput) (*peer, setOutput) {
 	for {
 		p := ni.peer(id)
@@ -192,7 +192,7 @@ func (p *peer) accepted(s *shake) *refusal {
 	return nil
 }
 
-// acceptFailed gives up the place that the connection had.
+// acceptFailed releases the slot of the connection.
 func (p *peer) acceptFailed(s *shake) {
 	p.mu.Lock()
 	defer p.unlock()

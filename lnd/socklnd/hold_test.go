@@ -54,7 +54,7 @@ func TestHoldNoticesHangUp(t *testing.T) {
 			f := newTCPFabric()
 			h := start(t, "127.0.0.2", f.config(Config{}))
 			held := make(chan struct{}, 1)
-			h.parse = func(*host, *lnd.Delivery) (lnd.Verdict, error) {
+			h.parse = func(*host, *lnd.Delivery) (lnd.Answer, error) {
 				held <- struct{}{}
 				return lnd.Hold, nil
 			}
@@ -67,10 +67,10 @@ func TestHoldNoticesHangUp(t *testing.T) {
 				h.await("the message to be given up", func() bool { return h.gone == i+1 })
 			}
 			h.await("the end of the last connection", func() bool { return len(h.downs) == 200 })
-			places := func() int { return h.ni.Snapshot().Accepted } // the last reader gives its own back
-			for begin := time.Now(); runtime.NumGoroutine() > before+1 || places() > 0; runtime.Gosched() {
+			slots := func() int { return h.ni.Snapshot().Accepted } // the last reader gives its own back
+			for begin := time.Now(); runtime.NumGoroutine() > before+1 || slots() > 0; runtime.Gosched() {
 				if time.Since(begin) > h.patience {
-					t.Fatalf("%d goroutines, %d at the beginning; %d places", runtime.NumGoroutine(), before, places())
+					t.Fatalf("%d goroutines, %d at the beginning; %d slots", runtime.NumGoroutine(), before, slots())
 				}
 			}
 			if h.conns() > 0 || len(h.broken) > 0 {
@@ -87,7 +87,7 @@ func TestHoldOverTCP(t *testing.T) {
 	f := newTCPFabric()
 	h := start(t, "127.0.0.2", f.config(Config{}))
 	deliveries := make(chan *lnd.Delivery, 1)
-	h.parse = func(_ *host, d *lnd.Delivery) (lnd.Verdict, error) {
+	h.parse = func(_ *host, d *lnd.Delivery) (lnd.Answer, error) {
 		deliveries <- d
 		return lnd.Hold, nil
 	}

@@ -116,8 +116,8 @@ func TestMulticastOverrun(t *testing.T) {
 	s := newStreet(t, Config{MulticastRxBuffer: 32 << 10})
 	b := s.ends[1]
 	hold, held := make(chan struct{}), make(chan struct{})
-	b.parse = func(h *host, d *lnd.Delivery) (lnd.Verdict, error) {
-		h.parse = func(_ *host, d *lnd.Delivery) (lnd.Verdict, error) {
+	b.parse = func(h *host, d *lnd.Delivery) (lnd.Answer, error) {
+		h.parse = func(_ *host, d *lnd.Delivery) (lnd.Answer, error) {
 			takeAll(d)
 			return lnd.Accept, nil
 		}
@@ -137,7 +137,7 @@ func TestMulticastOverrun(t *testing.T) {
 	b.wantArrivals(1 + fits)
 
 	const many = 1000
-	b.parse = func(*host, *lnd.Delivery) (lnd.Verdict, error) { return lnd.Accept, nil }
+	b.parse = func(*host, *lnd.Delivery) (lnd.Answer, error) { return lnd.Accept, nil }
 	stop := make(chan struct{})
 	b.delivered = func(*lnd.Delivery) { <-stop }
 	for range many {

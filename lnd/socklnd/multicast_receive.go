@@ -69,7 +69,7 @@ func (c *casting) take(p *packet, g *ksock.Datagram, d *lnd.Delivery) {
 	d.From = nid.ProcessID{NID: nid.FromAddr(c.ni.nid.Net(), p.from.Addr()), PID: g.Header.SrcPID}
 	c.rxMsgs.Add(1)
 	c.rxBytes.Add(uint64(len(g.Payload)))
-	if verdict, err := c.ni.up.Parse(d); err != nil || verdict != lnd.Accept {
+	if answer, err := c.ni.up.Parse(d); err != nil || answer != lnd.Accept {
 		return // lnet goes down
 	}
 	d.Sink.CopyIn(g.Payload)

@@ -78,7 +78,7 @@ func TestShutdownDrains(t *testing.T) {
 func TestShutdownGivesUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{})
-		h.parse = func(*host, *lnd.Delivery) (lnd.Verdict, error) { return lnd.Hold, nil }
+		h.parse = func(*host, *lnd.Delivery) (lnd.Answer, error) { return lnd.Hold, nil }
 		k.control.send(pingGet) // held until the end
 		for range 100 {
 			h.put(probeID, pattern(8))
@@ -118,7 +118,7 @@ func TestSendFromFinalize(t *testing.T) {
 			a.ni.Send(m)
 		}
 	}
-	b.parse = func(*host, *lnd.Delivery) (lnd.Verdict, error) { return lnd.Accept, nil }
+	b.parse = func(*host, *lnd.Delivery) (lnd.Answer, error) { return lnd.Accept, nil }
 	a.put(b.id(), pattern(8))
 	b.await("arrivals", func() bool { return len(b.arrived) == rounds })
 }

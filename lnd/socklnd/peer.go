@@ -98,7 +98,7 @@ func (p *peer) connect(m *lnd.Message, usable bool) {
 		p.pending.Push(m)
 	}
 	p.step(setInput{kind: setSend, usable: usable})
-	if !usable && p.out.verdict == verdictUnreachable {
+	if !usable && p.out.outcome == outcomeUnreachable {
 		p.failPending(p.report(newError(TooSoon, p.id, p.out.err)))
 	}
 }
@@ -162,9 +162,9 @@ func (p *peer) wake() {
 }
 
 // attach takes an established connection into use and starts its reader, which
-// gives the place back in the end. The caller holds p.mu and has stepped the
+// gives the slot back in the end. The caller holds p.mu and has stepped the
 // set.
-func (p *peer) attach(c *conn, held *place) {
+func (p *peer) attach(c *conn, held *slot) {
 	c.attached = true
 	if c.ctype == ksock.Control || c.ctype == ksock.BulkIn { // on BULK_IN: what leaves
 		p.ni.cfg.sockets().tuneControl(c.net)

@@ -64,15 +64,15 @@ func (r *reader) lnetMessage(cookie uint64) *Error {
 		return err
 	}
 	d, ni := &r.d, r.c.peer.ni
-	verdict, refused := ni.up.Parse(d)
+	answer, refused := ni.up.Parse(d)
 	if refused != nil {
 		return r.error(BadMessage, refused)
 	}
-	if verdict == lnd.Hold && r.following {
+	if answer == lnd.Hold && r.following {
 		r.leftHeld, r.leftCookie = true, cookie
 		return nil
 	}
-	if verdict == lnd.Hold && !r.hold() {
+	if answer == lnd.Hold && !r.hold() {
 		return r.error(PeerClosed, nil)
 	}
 	return r.takePayload(cookie)

@@ -67,7 +67,7 @@ func TestHold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{Keepalive: -1})
 		held := make(chan *lnd.Delivery, 1)
-		h.parse = func(h *host, d *lnd.Delivery) (lnd.Verdict, error) {
+		h.parse = func(h *host, d *lnd.Delivery) (lnd.Answer, error) {
 			if d.Header.PayloadLength < 5000 {
 				return validate(h, d)
 			}
@@ -112,7 +112,7 @@ func TestHoldOfHeaderInPieces(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				h, k := established(t, Config{Keepalive: -1, SockTimeout: 50 * time.Second})
 				held := make(chan *lnd.Delivery, 2)
-				h.parse = func(h *host, d *lnd.Delivery) (lnd.Verdict, error) {
+				h.parse = func(h *host, d *lnd.Delivery) (lnd.Answer, error) {
 					if d.Header.PayloadLength == beside {
 						return validate(h, d)
 					}
@@ -153,7 +153,7 @@ func TestHoldOfHeaderInPieces(t *testing.T) {
 func TestAbandon(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{})
-		h.parse = func(*host, *lnd.Delivery) (lnd.Verdict, error) { return lnd.Hold, nil }
+		h.parse = func(*host, *lnd.Delivery) (lnd.Answer, error) { return lnd.Hold, nil }
 		go func() { _, _ = k.bulkOut.Write(kernelPut(t, 0, pattern(50))) }()
 		synctest.Wait()
 		k.control.Close()
@@ -171,7 +171,7 @@ func TestHoldOfLostPeer(t *testing.T) {
 		h, k := established(t, Config{})
 		held := make(chan *lnd.Delivery, 1)
 		h.taken = true
-		h.parse = func(_ *host, d *lnd.Delivery) (lnd.Verdict, error) { held <- d; return lnd.Hold, nil }
+		h.parse = func(_ *host, d *lnd.Delivery) (lnd.Answer, error) { held <- d; return lnd.Hold, nil }
 		go func() { _, _ = k.bulkOut.Write(kernelPut(t, 0, pattern(5000))) }()
 		synctest.Wait()
 		k.control.Close()
@@ -190,7 +190,7 @@ func TestShortSink(t *testing.T) {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				h, k := established(t, Config{})
-				h.parse = func(_ *host, d *lnd.Delivery) (lnd.Verdict, error) {
+				h.parse = func(_ *host, d *lnd.Delivery) (lnd.Answer, error) {
 					d.Sink = lnd.Payload{Segments: []lnd.Segment{make([]byte, 10)}, Length: size}
 					return lnd.Accept, nil
 				}

@@ -135,7 +135,7 @@ func TestReadLoopStream(t *testing.T) {
 				a, b := cutPair(t, tt.c, step)
 				by := &eager{arrived: make(chan struct{}, 1)}
 				b.delivered = by.take
-				b.parse = func(h *host, d *lnd.Delivery) (lnd.Verdict, error) {
+				b.parse = func(h *host, d *lnd.Delivery) (lnd.Answer, error) {
 					takeAll(d)
 					if d.Header.PayloadLength == 5 {
 						go h.ni.Recv(d)

@@ -154,7 +154,7 @@ func TestReadLoopEnds(t *testing.T) {
 		},
 		"a held message": func(l *readLoopPair, result chan bool) {
 			held := make(chan *lnd.Delivery, 1)
-			l.b.parse = func(_ *host, d *lnd.Delivery) (lnd.Verdict, error) {
+			l.b.parse = func(_ *host, d *lnd.Delivery) (lnd.Answer, error) {
 				takeAll(d)
 				held <- d
 				return lnd.Hold, nil
@@ -168,7 +168,7 @@ func TestReadLoopEnds(t *testing.T) {
 			l.wantInside(0)
 		},
 		"a broken message": func(l *readLoopPair, result chan bool) {
-			l.b.parse = func(*host, *lnd.Delivery) (lnd.Verdict, error) { return lnd.Accept, wire.ErrType }
+			l.b.parse = func(*host, *lnd.Delivery) (lnd.Answer, error) { return lnd.Accept, wire.ErrType }
 			l.put(8)
 			l.wantEnd(result, false)
 			l.b.await("PeerDown", func() bool { return len(l.b.downs) == 1 })

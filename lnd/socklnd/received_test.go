@@ -17,7 +17,7 @@ func TestReceivedAt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{Keepalive: -1})
 		var times []time.Duration
-		h.parse = func(h *host, d *lnd.Delivery) (lnd.Verdict, error) {
+		h.parse = func(h *host, d *lnd.Delivery) (lnd.Answer, error) {
 			times = append(times, d.ReceivedAt)
 			if len(times) == 1 {
 				time.Sleep(time.Minute) // virtual: a handler that blocks

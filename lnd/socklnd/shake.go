@@ -24,7 +24,7 @@ type shake struct {
 	buf        [maxHandshakeRecord]byte
 	n          int    // bytes of the record so far
 	generation uint64 // of the peer's connections when the HELLO was accepted
-	place      *place // nil if dialled
+	slot       *slot  // nil if dialled
 }
 
 func newShake(ni *NI, c net.Conn, dialled bool, timeout time.Duration) *shake {

@@ -17,15 +17,15 @@ import (
 // BULK_IN, whatever becomes of the payload.
 func TestZeroCopyAcks(t *testing.T) {
 	spec.Covers(t, "SK-12")
-	sinks := map[string]func(*host, *lnd.Delivery) (lnd.Verdict, error){
+	sinks := map[string]func(*host, *lnd.Delivery) (lnd.Answer, error){
 		"taken":   validate,
-		"dropped": func(*host, *lnd.Delivery) (lnd.Verdict, error) { return lnd.Accept, nil },
-		"truncated": func(_ *host, d *lnd.Delivery) (lnd.Verdict, error) {
+		"dropped": func(*host, *lnd.Delivery) (lnd.Answer, error) { return lnd.Accept, nil },
+		"truncated": func(_ *host, d *lnd.Delivery) (lnd.Answer, error) {
 			takeAll(d)
 			d.Sink.Length = 5
 			return lnd.Accept, nil
 		},
-		"held": func(h *host, d *lnd.Delivery) (lnd.Verdict, error) {
+		"held": func(h *host, d *lnd.Delivery) (lnd.Answer, error) {
 			time.AfterFunc(time.Second, func() { takeAll(d); h.ni.Recv(d) })
 			return lnd.Hold, nil
 		},

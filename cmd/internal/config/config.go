@@ -1,6 +1,6 @@
 // Package config reads the configuration of lnetd: a strict, flat YAML file
 // whose keys are the names of Lustre's module tunables where there is one,
-// command line flags that override it, and the places of files.
+// command line flags that override it, and the paths of files.
 //
 // [Reference] lists every key with its default and what it means. What the
 // file does not allow is an [Error] with line and column.
@@ -46,8 +46,8 @@ type Config struct {
 	Handlers []Handler // handlers, in the order of the file
 
 	Socket     string // socket: of the control interface; empty: in RuntimeDir
-	StateDir   string // state_dir; empty: the usual place
-	RuntimeDir string // runtime_dir; empty: the usual place
+	StateDir   string // state_dir; empty: the usual path
+	RuntimeDir string // runtime_dir; empty: the usual path
 
 	Capture      string        // capture: pcapng file; empty: none
 	CaptureSize  int           // capture_size: MiB; 0: any

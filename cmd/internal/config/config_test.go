@@ -272,7 +272,7 @@ func TestAcceptMode(t *testing.T) {
 	}
 }
 
-func TestPlaces(t *testing.T) {
+func TestDirs(t *testing.T) {
 	for _, test := range []struct {
 		name                   string
 		uid                    int
@@ -298,7 +298,7 @@ func TestPlaces(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var c config.Config
-			c.Resolve(config.Places{Getenv: func(k string) string { return test.vars[k] }, UID: test.uid})
+			c.Resolve(config.Dirs{Getenv: func(k string) string { return test.vars[k] }, UID: test.uid})
 			got := []string{c.StateDir, c.RuntimeDir, c.Socket}
 			if diff := cmp.Diff([]string{test.state, test.runtime, test.socket}, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -313,7 +313,7 @@ func TestClientSocket(t *testing.T) {
 	if err := os.WriteFile(own, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := config.Places{UID: os.Getuid(), Getenv: func(k string) string {
+	p := config.Dirs{UID: os.Getuid(), Getenv: func(k string) string {
 		return map[string]string{"RUNTIME_DIRECTORY": dir}[k]
 	}}
 	if got := p.ClientSocket(); got != own {

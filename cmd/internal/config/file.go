@@ -29,7 +29,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %v", e.File, e.Line, e.Column, e.Err)
 }
 
-// Unwrap returns what is wrong, without the place.
+// Unwrap returns what is wrong, without the position.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Load reads a configuration file. Keys that it does not have keep their
@@ -88,7 +88,7 @@ func assign(settings map[string]setting, name string, entries []*ast.MappingValu
 			return errorAt(name, key, fmt.Errorf("%s has no value; without the line it has its default", key.Value))
 		}
 		if err := s.put(e.Value); err != nil {
-			if _, placed := errors.AsType[*Error](err); placed {
+			if _, positioned := errors.AsType[*Error](err); positioned {
 				return err // of a section
 			}
 			at := e.Value.GetToken()

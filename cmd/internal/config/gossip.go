@@ -25,7 +25,7 @@ type Gossip struct {
 
 	NIDs     []nid.NID // nids, or what nids_file has; nobody: there is no gossip
 	NIDsFile string    // nids_file
-	NIDsAt   Place     // where they stand in the file
+	NIDsAt   Position  // where they stand in the file
 
 	Interval   time.Duration // interval
 	RTT        time.Duration // rtt
@@ -42,14 +42,14 @@ type Gossip struct {
 	Keys    keyring.Keys // what key_file has
 }
 
-// Place is a place in a file. The zero value is none.
-type Place struct {
+// Position is a position in a file. The zero value is none.
+type Position struct {
 	File         string
 	Line, Column int // from 1
 }
 
-// Wrap returns err as an [Error] at the place, err itself if it is none.
-func (p Place) Wrap(err error) error {
+// Wrap returns err as an [Error] at the position, err itself if it is none.
+func (p Position) Wrap(err error) error {
 	if err == nil || p.File == "" {
 		return err
 	}
@@ -134,7 +134,7 @@ func gossipSection(g *Gossip, file string) setting {
 }
 
 // check reads the file of NIDs and refuses what only values together can get
-// wrong. at has the places of the keys that the section has.
+// wrong. at has the positions of the keys that the section has.
 func (g *Gossip) check(file string, at map[string]*token.Token) error {
 	switch {
 	case at["nids"] != nil && len(g.NIDs) > 0 && g.NIDsFile != "":
@@ -145,15 +145,15 @@ func (g *Gossip) check(file string, at map[string]*token.Token) error {
 			path = filepath.Join(filepath.Dir(file), path)
 		}
 		nids, err := LoadNIDs(path)
-		if _, placed := errors.AsType[*Error](err); err != nil && !placed {
+		if _, positioned := errors.AsType[*Error](err); err != nil && !positioned {
 			err = errorAt(file, at["nids_file"], fmt.Errorf("nids_file: %w", err))
 		}
 		if err != nil {
 			return err
 		}
-		g.NIDs, g.NIDsAt = nids, placeOf(file, at["nids_file"])
+		g.NIDs, g.NIDsAt = nids, positionOf(file, at["nids_file"])
 	case len(g.NIDs) > 0:
-		g.NIDsAt = placeOf(file, at["nids"])
+		g.NIDsAt = positionOf(file, at["nids"])
 	default: // they come with "gossipctl init", and are compared with the other numbers there
 		times := defaultGossip()
 		times.Interval, times.RTT = g.Interval, g.RTT
@@ -195,11 +195,11 @@ func (g *Gossip) checkNumbers(file string, at map[string]*token.Token, n int) er
 	return err
 }
 
-func placeOf(file string, t *token.Token) Place {
+func positionOf(file string, t *token.Token) Position {
 	if t == nil || t.Position == nil {
-		return Place{File: file}
+		return Position{File: file}
 	}
-	return Place{file, t.Position.Line, t.Position.Column}
+	return Position{file, t.Position.Line, t.Position.Column}
 }
 
 // interval takes a time with its unit: of gossip, which counts milliseconds.

@@ -41,10 +41,10 @@ func TestGossipSection(t *testing.T) {
 		{"nobody", "gossip:\n  start: 0\n", func(g *config.Gossip) { g.Start = false }, ""},
 		{"one key", "gossip:\n  quorum: 0\n", func(g *config.Gossip) { g.Quorum = 0 }, ""},
 		{"a fudge for later", "gossip:\n  fudge: 3\n", func(g *config.Gossip) { g.Fudge = 3 }, ""},
-		{"ranges", three, func(g *config.Gossip) { g.NIDs, g.NIDsAt = known, config.Place{File: "f", Line: 2, Column: 9} }, ""},
+		{"ranges", three, func(g *config.Gossip) { g.NIDs, g.NIDsAt = known, config.Position{File: "f", Line: 2, Column: 9} }, ""},
 		{
 			"several", "gossip:\n  nids:\n    - 10.0.0.1@tcp 10.0.0.2@tcp\n    - 10.0.0.3@tcp\n",
-			func(g *config.Gossip) { g.NIDs, g.NIDsAt = known, config.Place{File: "f", Line: 3, Column: 5} }, "",
+			func(g *config.Gossip) { g.NIDs, g.NIDsAt = known, config.Position{File: "f", Line: 3, Column: 5} }, "",
 		},
 		{
 			"all numbers", "gossip:\n  interval: 200ms\n  rtt: 400ms\n  fudge: 0\n  dead_factor: 3\n  dead_slack: 0\n  obsolete: 99\n  cold_start: 1\n  strict: 1\n  seed: 7\n",

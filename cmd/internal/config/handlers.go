@@ -27,12 +27,12 @@ const MaxHandlers = 64
 type Handler struct {
 	Name     string
 	On       []string      // on: selectors of events, see [SelectsEvent]
-	OnAt     Place         // where they stand in the file
+	OnAt     Position      // where they stand in the file
 	Run      []string      // run: program and arguments
 	Timeout  time.Duration // timeout: of a run, until SIGTERM
 	Interval time.Duration // interval: from the beginning of a run to that of the next, at least
 	User     string        // user: under which it runs; empty: that of lnetd
-	UserAt   Place         // where it stands in the file
+	UserAt   Position      // where it stands in the file
 }
 
 // The sources of events, as events and selectors name them.
@@ -147,10 +147,10 @@ func handlerSection(to *[]Handler, file string) setting {
 			if err := assign(h.settings(), file, entries); err != nil {
 				return err
 			}
-			at := placesOf(entries)
-			h.OnAt = placeOf(file, at["on"])
+			at := positionsOf(entries)
+			h.OnAt = positionOf(file, at["on"])
 			if h.User != "" {
-				h.UserAt = placeOf(file, at["user"])
+				h.UserAt = positionOf(file, at["user"])
 			}
 			switch {
 			case len(h.Run) == 0:

@@ -11,7 +11,7 @@ import (
 
 // TestHandlers: handlers, with their defaults.
 func TestHandlers(t *testing.T) {
-	at := func(line, column int) config.Place { return config.Place{File: "f", Line: line, Column: column} }
+	at := func(line, column int) config.Position { return config.Position{File: "f", Line: line, Column: column} }
 	wantConfig(t, "handlers: {}\n", func(*config.Config) {})
 	wantConfig(t, `handlers:
   b:
@@ -35,7 +35,7 @@ zone:
 	})
 }
 
-// TestHandlersRefused: what is wrong with a handler is said with its place.
+// TestHandlersRefused: what is wrong with a handler is reported with its position.
 func TestHandlersRefused(t *testing.T) {
 	const run = "    run: [/bin/true]\n"
 	for _, test := range []struct{ text, want string }{

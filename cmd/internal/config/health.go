@@ -22,7 +22,7 @@ type Health struct {
 
 	NID     nid.NID   // nid: under which it does; zero: the one that servers lists, or the only one
 	Servers []nid.NID // servers; none: the participants of gossip
-	At      Place     // where the role stands in the file
+	At      Position  // where the role stands in the file
 
 	Name      string    // name: of the client
 	Attach    []nid.NID // attach: servers to connect to besides the master
@@ -88,12 +88,12 @@ func healthSection(h *Health, file string) setting {
 		if err := assign(h.settings(file), file, entries); err != nil {
 			return err
 		}
-		at := placesOf(entries)
+		at := positionsOf(entries)
 		switch {
 		case h.Server: // it needs more
-			h.At = placeOf(file, at["server"])
+			h.At = positionOf(file, at["server"])
 		case h.Client:
-			h.At = placeOf(file, at["client"])
+			h.At = positionOf(file, at["client"])
 		}
 		for _, id := range h.Attach {
 			if len(h.Servers) > 0 && !slices.Contains(h.Servers, id) {

@@ -20,7 +20,7 @@ import (
 func TestHealthSection(t *testing.T) {
 	spec.Covers(t, "CH-57", "CH-A3", "CH-A4")
 	const scoll = "scoll:\n  enable: 1\n"
-	at := func(line, column int) config.Place { return config.Place{File: "f", Line: line, Column: column} }
+	at := func(line, column int) config.Position { return config.Position{File: "f", Line: line, Column: column} }
 	for _, test := range []struct {
 		name, text string
 		change     func(*config.Config) // of the defaults; nil for an error

@@ -55,13 +55,13 @@ func (h *Health) takeTimes(file string, value ast.Node) error {
 		err = assign(timeSettings(&h.Times), file, entries)
 	}
 	if err == nil {
-		err = checkTimes(h.Times, file, placesOf(entries))
+		err = checkTimes(h.Times, file, positionsOf(entries))
 	}
 	return err
 }
 
 // checkTimes blames the time without which all would be well, or else the first
-// that matters. at has the places of the keys that there are.
+// that matters. at has the positions of the keys that there are.
 func checkTimes(t health.Timing, file string, at map[string]*token.Token) error {
 	_, err := t.Filled()
 	wrong, ours := errors.AsType[*health.Error](err)
@@ -98,8 +98,8 @@ func checkTimes(t health.Timing, file string, at map[string]*token.Token) error 
 	return errorAt(file, at[blamed], fmt.Errorf("%s: %s (these are ping, client, elect, evict, orphan, try and rtt in the section times)", blamed, wrong.Why))
 }
 
-// placesOf returns where the values of keys stand.
-func placesOf(entries []*ast.MappingValueNode) map[string]*token.Token {
+// positionsOf returns the positions of the values of keys.
+func positionsOf(entries []*ast.MappingValueNode) map[string]*token.Token {
 	at := map[string]*token.Token{}
 	for _, e := range entries {
 		at[e.Key.GetToken().Value] = e.Value.GetToken()

@@ -44,7 +44,7 @@ func o2ibSection(o *drivers.O2IB, file string) setting {
 		if err := assign(o2ibSettings(o), file, entries); err != nil {
 			return err
 		}
-		at := placesOf(entries)
+		at := positionsOf(entries)
 		switch credits := o.PeerCredits; {
 		case credits == 0:
 		case o.Credits > 0 && credits > o.Credits:

@@ -204,7 +204,7 @@ func named(file string, value ast.Node, take func(name string, entries []*ast.Ma
 		if err == nil {
 			err = take(key.Value, entries)
 		}
-		if _, placed := errors.AsType[*Error](err); err != nil && !placed {
+		if _, positioned := errors.AsType[*Error](err); err != nil && !positioned {
 			err = errorAt(file, key, err)
 		}
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 var reference string
 
 // Reference is a file with all keys, their defaults and what they mean: that of
-// reference.yaml, with the tunables of drivers in the places where it names them, or at its
+// reference.yaml, with the tunables of drivers where it names them, or at its
 // end.
 var Reference = referenceOf(reference, new(drivers.Set).All())
 
@@ -37,10 +37,10 @@ func referenceOf(text string, all []drivers.Driver) string {
 // withTunables puts tunables of a driver where a comment names them, and the others where one
 // names the driver.
 func withTunables(text, indent, driver string, list []lnd.Tunable) string {
-	place := indent + "# " + driver
+	mark := indent + "# " + driver
 	list = slices.DeleteFunc(list, func(t lnd.Tunable) bool {
 		before := text
-		text = strings.Replace(text, place+"."+t.Name+"\n", paragraph(indent, &t), 1)
+		text = strings.Replace(text, mark+"."+t.Name+"\n", paragraph(indent, &t), 1)
 		return text != before
 	})
 	var all strings.Builder
@@ -50,7 +50,7 @@ func withTunables(text, indent, driver string, list []lnd.Tunable) string {
 		}
 		all.WriteString(paragraph(indent, &list[i]))
 	}
-	return strings.Replace(text, place+"\n", all.String(), 1)
+	return strings.Replace(text, mark+"\n", all.String(), 1)
 }
 
 // paragraph is a tunable with its text.

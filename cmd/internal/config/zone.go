@@ -18,8 +18,8 @@ import (
 // Zone is the section zone of the file: the membership that the node has. The comment
 // of each field begins with its key.
 type Zone struct {
-	Name string // name; empty: none
-	At   Place  // where it stands in the file
+	Name string   // name; empty: none
+	At   Position // where it stands in the file
 
 	Node       string    // node: what the node is called; empty: the host's name
 	NIDs       []nid.NID // nids: at which it is reached; none: all
@@ -133,10 +133,10 @@ func zoneSection(z *Zone, file string) setting {
 		if err := assign(z.settings(file), file, entries); err != nil {
 			return err
 		}
-		at := placesOf(entries)
-		z.At = placeOf(file, at["name"])
+		at := positionsOf(entries)
+		z.At = positionOf(file, at["name"])
 		if !z.Enabled() {
-			z.At = Place{}
+			z.At = Position{}
 			return nil
 		}
 		return z.check(file, at)

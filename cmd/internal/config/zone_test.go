@@ -23,7 +23,7 @@ func TestZoneSection(t *testing.T) {
 	t.Run("all", func(t *testing.T) {
 		wantConfig(t, "zone:\n  name: z\n  node: n1\n  bootstrap: [n1=10.0.0.1@tcp, n2=10.0.0.2@tcp]\n  management: [s=10.0.0.9@tcp]\n"+
 			"  theta: 1\n  successors: 3\n  random: 4\n  aggregation: 100ms\n  heartbeat: 500ms\n  timeout: 2s\n  monitor: 1\n", func(c *config.Config) {
-			c.Zone.Name, c.Zone.Node, c.Zone.At = "z", "n1", config.Place{File: "f", Line: 2, Column: 9}
+			c.Zone.Name, c.Zone.Node, c.Zone.At = "z", "n1", config.Position{File: "f", Line: 2, Column: 9}
 			c.Zone.Bootstrap = []zone.ID{zone.MustParseID("n1=10.0.0.1@tcp"), zone.MustParseID("n2=10.0.0.2@tcp")}
 			c.Zone.Management = []zone.ID{zone.MustParseID("s=10.0.0.9@tcp")}
 			c.Zone.Threshold, c.Zone.Successors, c.Zone.Random, c.Zone.Monitor = 1, 3, 4, true

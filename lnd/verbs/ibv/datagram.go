@@ -64,9 +64,9 @@ func (u *datagrams) build(dg *verbs.Datagram) (posted bool, err error) {
 		return false, err
 	}
 	if ah == 0 {
-		place := q.ring.tail
+		begin := q.ring.tail
 		q.ring.push(dg.ID, verbs.Send, dg.Signaled)
-		q.ring.settle(place, verbs.Success)
+		q.ring.settle(begin, verbs.Success)
 		return false, nil
 	}
 	c := q.next(dg.ID, verbs.Send, dg.Signaled)

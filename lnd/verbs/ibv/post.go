@@ -85,9 +85,9 @@ func (q *queuePair) build(wr *verbs.SendWR) error {
 
 // next begins a work request, in the ring and for C.
 func (q *queuePair) next(id uint64, op verbs.Op, signaled bool) *C.struct_ulnet_wr {
-	place := uint32(q.ring.tail)
+	index := uint32(q.ring.tail)
 	q.ring.push(id, op, signaled)
-	q.scratch.wrs = append(q.scratch.wrs, C.struct_ulnet_wr{id: C.uint64_t(sendID(q.token, place))})
+	q.scratch.wrs = append(q.scratch.wrs, C.struct_ulnet_wr{id: C.uint64_t(sendID(q.token, index))})
 	return &q.scratch.wrs[len(q.scratch.wrs)-1]
 }
 

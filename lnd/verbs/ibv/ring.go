@@ -35,7 +35,7 @@ func (r *ring) length() int { return int(r.tail - r.head) }
 // free is how many more may be posted.
 func (r *ring) free() int { return len(r.all) - r.length() }
 
-func (r *ring) at(place uint64) *sent { return &r.all[place%uint64(len(r.all))] }
+func (r *ring) at(index uint64) *sent { return &r.all[index%uint64(len(r.all))] }
 
 // push adds one; there is room.
 func (r *ring) push(id uint64, op verbs.Op, signaled bool) *sent {
@@ -53,20 +53,20 @@ func (r *ring) cancel(tail uint64) {
 	}
 }
 
-// settle makes what was pushed since place complete without the device.
-func (r *ring) settle(place uint64, status verbs.Status) {
-	for ; place < r.tail; place++ {
-		if s := r.at(place); !s.settled {
+// settle makes what was pushed since index complete without the device.
+func (r *ring) settle(index uint64, status verbs.Status) {
+	for ; index < r.tail; index++ {
+		if s := r.at(index); !s.settled {
 			s.settled, s.status = true, status
 		}
 	}
 }
 
 // complete ends the work request of a completion, and those before it, which the device
-// must have done; it appends what the consumer is to be told. A place that is not in
+// must have done; it appends what the consumer is to be told. A index that is not in
 // the ring changes nothing.
-func (r *ring) complete(place uint32, status verbs.Status, qpn uint32, to []verbs.Completion) []verbs.Completion {
-	ahead := place - uint32(r.head)
+func (r *ring) complete(index uint32, status verbs.Status, qpn uint32, to []verbs.Completion) []verbs.Completion {
+	ahead := index - uint32(r.head)
 	if uint64(ahead) >= r.tail-r.head {
 		return to
 	}

@@ -22,7 +22,7 @@ func (f *fakeSlabs) new(sizeBytes int) (slab, error) {
 // postedRequest is what ringModel knows of a work request.
 type postedRequest struct {
 	id    uint64
-	place uint32
+	index uint32
 	told  bool
 	want  verbs.Status
 	done  bool // without the device
@@ -78,7 +78,7 @@ func (m *ringModel) push(t *rapid.T) {
 		return
 	}
 	m.next++
-	p := postedRequest{id: m.next, place: uint32(m.ring.tail), told: rapid.Bool().Draw(t, "signaled")}
+	p := postedRequest{id: m.next, index: uint32(m.ring.tail), told: rapid.Bool().Draw(t, "signaled")}
 	s := m.ring.push(m.next, verbs.Send, p.told)
 	m.held.hold()
 	s.leases = append(s.leases, m.held)
@@ -102,7 +102,7 @@ func (m *ringModel) complete(t *rapid.T) {
 		return // the device knows no others
 	}
 	m.posted[i].want = status
-	m.check(t, m.ring.complete(m.posted[i].place, status, 5, nil), m.settled(i+1))
+	m.check(t, m.ring.complete(m.posted[i].index, status, 5, nil), m.settled(i+1))
 }
 
 func drawStatus(t *rapid.T) verbs.Status {
@@ -111,11 +111,11 @@ func drawStatus(t *rapid.T) verbs.Status {
 
 // strange completes what is not posted.
 func (m *ringModel) strange(t *rapid.T) {
-	place := rapid.Uint32().Draw(t, "place")
-	if uint64(place-uint32(m.ring.head)) < uint64(len(m.posted)) {
+	index := rapid.Uint32().Draw(t, "index")
+	if uint64(index-uint32(m.ring.head)) < uint64(len(m.posted)) {
 		return
 	}
-	m.check(t, m.ring.complete(place, verbs.Success, 5, nil), 0)
+	m.check(t, m.ring.complete(index, verbs.Success, 5, nil), 0)
 }
 
 func (m *ringModel) settle(t *rapid.T) {

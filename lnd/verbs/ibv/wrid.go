@@ -3,7 +3,7 @@
 package ibv
 
 // A wr_id says whose completion it is: a work request's, by its queue pair and its
-// place in the ring, or a receive buffer's, by its pool and number. Nothing else of a
+// index in the ring, or a receive buffer's, by its pool and number. Nothing else of a
 // completion in error is valid.
 type wrID uint64
 
@@ -12,7 +12,7 @@ const receiveBit wrID = 1 << 63
 // mostTokens bounds the numbers of queue pairs and pools.
 const mostTokens = 1 << 31
 
-func sendID(queuePair, place uint32) wrID { return wrID(queuePair)<<32 | wrID(place) }
+func sendID(queuePair, index uint32) wrID { return wrID(queuePair)<<32 | wrID(index) }
 
 func receiveID(pool, buffer uint32) wrID { return receiveBit | wrID(pool)<<32 | wrID(buffer) }
 
@@ -22,5 +22,5 @@ func (id wrID) isReceive() bool { return id&receiveBit != 0 }
 // owner is the number of the queue pair or of the pool.
 func (id wrID) owner() uint32 { return uint32(id>>32) & (mostTokens - 1) }
 
-// item is the place in the ring, or the number of the buffer.
+// item is the index in the ring, or the number of the buffer.
 func (id wrID) item() uint32 { return uint32(id) }

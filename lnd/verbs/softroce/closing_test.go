@@ -13,14 +13,14 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// fates are the connections of a test by what they came to.
-type fates struct {
+// ends are the connections of a test by what they came to.
+type ends struct {
 	t           *testing.T
 	made, ended atomic.Int64
 }
 
 // watch returns what is told events, and what is told whether there is a connection.
-func (f *fates) watch() (events func(verbs.Conn, verbs.Event), made func(verbs.Conn, error)) {
+func (f *ends) watch() (events func(verbs.Conn, verbs.Event), made func(verbs.Conn, error)) {
 	var told atomic.Int64
 	events = func(_ verbs.Conn, e verbs.Event) {
 		told.Add(1)
@@ -74,7 +74,7 @@ func closeMeanwhile(t *testing.T, round int, open verbs.Opener, stay [2]*testNod
 		nodes[i] = openNode(t, open, verbs.OpenConfig{Addr: stay[i].device.Attr().Addr, Clock: machine.RealClock()})
 		nodes[i].drop()
 	}
-	f := fates{t: t}
+	f := ends{t: t}
 	var all, accepting sync.WaitGroup
 	if _, err := nodes[1].device.Listen(987, func(r verbs.Request) {
 		accepting.Go(func() {

@@ -250,8 +250,8 @@ func (c *cm) invariants() error {
 		if n.state == repSent {
 			granted++
 		}
-		if timed := n.state != established; timed != (n.place >= 0) {
-			return fmt.Errorf("connection %#x is %v, timer at %d", id, n.state, n.place)
+		if timed := n.state != established; timed != (n.heapIndex >= 0) {
+			return fmt.Errorf("connection %#x is %v, timer at %d", id, n.state, n.heapIndex)
 		}
 	}
 	for _, own := range c.grants.of {

@@ -23,7 +23,7 @@ func (c *cm) requested(now time.Duration, from netip.Addr, tid uint64, r *ibta.R
 	}
 	h, user, reason := c.check(from, r)
 	n := &cmConn{
-		remote: r.LocalID, peer: from, guid: r.LocalGUID, remoteQPN: r.QPN, tid: tid, peerTimeout: r.LocalTimeout, place: -1,
+		remote: r.LocalID, peer: from, guid: r.LocalGUID, remoteQPN: r.QPN, tid: tid, peerTimeout: r.LocalTimeout, heapIndex: -1,
 		end: cmEnd{
 			QPN: r.QPN, PSN: r.StartingPSN, MTU: r.MTU, RetryCount: r.RetryCount, RNRRetryCount: r.RNRRetryCount,
 			AckTimeout: r.Primary.AckTimeout, TrafficClass: r.Primary.TrafficClass,

@@ -54,12 +54,12 @@ type cmConn struct {
 	end            cmEnd  // what the REQ said
 	peerTimeout    uint8  // CMTimeout code: how long the peer takes to answer
 
-	due     time.Duration
-	place   int           // in the timers; -1 for none
-	giveUp  time.Duration // when asking ends
-	sent    int           // how often message was
-	message []byte        // that waits for an answer
-	granted granted       // places, in repSent
+	due       time.Duration
+	heapIndex int           // in the timers; -1 for none
+	giveUp    time.Duration // when asking ends
+	sent      int           // how often message was
+	message   []byte        // that waits for an answer
+	granted   granted       // places, in repSent
 }
 
 // resendAfter returns how long an answer is waited for (IBTA vol. 1 §12.7.10, as
@@ -80,7 +80,7 @@ func (c *cm) open(n cmConn) *cmConn {
 	for c.nextID == 0 || c.conns[c.nextID] != nil {
 		c.nextID++
 	}
-	n.id, n.place = c.nextID, -1
+	n.id, n.heapIndex = c.nextID, -1
 	c.nextID++
 	c.conns[n.id] = &n
 	return &n
@@ -134,16 +134,16 @@ func (t cmTimers) first() *cmConn {
 
 func (t *cmTimers) start(n *cmConn, due time.Duration) {
 	n.due = due
-	if n.place >= 0 {
-		heap.Fix(t, n.place)
+	if n.heapIndex >= 0 {
+		heap.Fix(t, n.heapIndex)
 		return
 	}
 	heap.Push(t, n)
 }
 
 func (t *cmTimers) stop(n *cmConn) {
-	if n.place >= 0 {
-		heap.Remove(t, n.place)
+	if n.heapIndex >= 0 {
+		heap.Remove(t, n.heapIndex)
 	}
 }
 
@@ -160,12 +160,12 @@ func (t cmTimers) Less(i, j int) bool {
 
 func (t cmTimers) Swap(i, j int) {
 	t[i], t[j] = t[j], t[i]
-	t[i].place, t[j].place = i, j
+	t[i].heapIndex, t[j].heapIndex = i, j
 }
 
 func (t *cmTimers) Push(x any) {
 	n := x.(*cmConn)
-	n.place = len(*t)
+	n.heapIndex = len(*t)
 	*t = append(*t, n)
 }
 
@@ -173,6 +173,6 @@ func (t *cmTimers) Pop() any {
 	last := len(*t) - 1
 	n := (*t)[last]
 	(*t)[last] = nil
-	*t, n.place = (*t)[:last], -1
+	*t, n.heapIndex = (*t)[:last], -1
 	return n
 }

@@ -166,7 +166,7 @@ func TestGossipCommandsTakeTurns(t *testing.T) {
 // what cannot be ends it, with the line (GO-46).
 func TestGossipFromConfig(t *testing.T) {
 	spec.Covers(t, "GO-41", "GO-46")
-	place := config.Place{File: "lnetd.yaml", Line: 7, Column: 3}
+	place := config.Position{File: "lnetd.yaml", Line: 7, Column: 3}
 	list := func(texts ...string) (ids []nid.NID) {
 		for _, s := range texts {
 			ids = append(ids, nid.MustParse(s))

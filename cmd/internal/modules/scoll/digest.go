@@ -19,16 +19,16 @@ func digestOf(c config.Config) [32]byte {
 	c.Networks, c.Socket, c.StateDir, c.RuntimeDir, c.Capture, c.FaultSeed = "", "", "", "", "", 0
 	c.Handlers = nil
 	c.CaptureSize, c.CaptureTime, c.CaptureFiles = 0, 0, 0
-	c.Gossip.NIDsAt, c.Gossip.NIDsFile, c.Gossip.Seed = config.Place{}, "", 0
+	c.Gossip.NIDsAt, c.Gossip.NIDsFile, c.Gossip.Seed = config.Position{}, "", 0
 	c.Gossip.KeyFile, c.Gossip.Keys = "", keyring.Keys{}
 	c.Scoll.NID, c.Scoll.KeyFile, c.Scoll.Keys = nid.NID{}, "", keyring.Keys{}
-	c.Health.NID, c.Health.At = nid.NID{}, config.Place{}
+	c.Health.NID, c.Health.At = nid.NID{}, config.Position{}
 	c.Health.Name, c.Health.Attach, c.Health.AttachAll = "", nil, false
 	c.Health.KeyFile, c.Health.Keys = "", keyring.Keys{}
 	c.Health.ClaimFile, c.Health.ClaimKeys = "", keyring.Keys{} // a digest of short keys could be guessed
 	c.Rmcast.NID, c.Rmcast.KeyFile, c.Rmcast.Keys = nid.NID{}, "", keyring.Keys{}
 	z := &c.Zone
-	z.Name, z.At, z.Node, z.NIDs, z.Bootstrap = "", config.Place{}, "", nil, nil
+	z.Name, z.At, z.Node, z.NIDs, z.Bootstrap = "", config.Position{}, "", nil, nil
 	z.Supervisor, z.Management, z.Monitor, z.KeyFile, z.Keys = false, nil, false, "", keyring.Keys{}
 	return sha256.Sum256([]byte(strings.Join(unlike(reflect.ValueOf(c), reflect.ValueOf(config.Default())), "")))
 }

@@ -17,7 +17,7 @@ func TestDigest(t *testing.T) {
 	own := a
 	own.Networks, own.Socket, own.StateDir, own.Capture = "tcp(eth7)", "s", "d", "c"
 	own.Scoll.KeyFile = "keys"
-	own.Scoll.NID, own.Gossip.NIDsAt = nidAt("10.0.0.7"), config.Place{File: "f", Line: 3}
+	own.Scoll.NID, own.Gossip.NIDsAt = nidAt("10.0.0.7"), config.Position{File: "f", Line: 3}
 	keys, err := keyring.NewKeys([]byte("sixteen bytes, or more"))
 	if err != nil {
 		t.Fatal(err)

@@ -91,7 +91,7 @@ func (p *Player) arrivedRequest(q *Packet) error {
 	case d < 0:
 		return p.again(f, q)
 	}
-	i, ok := f.places[q.PSN]
+	i, ok := f.indexes[q.PSN]
 	if !ok {
 		return fmt.Errorf("%w: PSN %#x", ErrExtra, q.PSN)
 	}

@@ -95,7 +95,7 @@ type Differences struct {
 	ids          translation[ibta.CommID]
 	cookies      translation[uint64]
 	lead         map[ibta.QPN]int // credits that the node gave back so far beyond those of the recording
-	place        bool             // a WRITE packet of the node is where it is in the recording
+	sameTarget   bool             // a WRITE packet of the node is where it is in the recording
 }
 
 func (d *Differences) init() {
@@ -181,7 +181,7 @@ func adaptAskAck(_ *Differences, want, node *Packet) (bool, error) {
 }
 
 func adaptTurns(d *Differences, want, node *Packet) (bool, error) {
-	if !want.OpCode.IsWrite() || !d.place {
+	if !want.OpCode.IsWrite() || !d.sameTarget {
 		return false, nil
 	}
 	differs := want.OpCode != node.OpCode || want.RETH != node.RETH
@@ -214,7 +214,7 @@ func adaptCredits(d *Differences, want, node *Packet) (bool, error) {
 // checkWrite compares where a WRITE packet goes, and that WRITEs end where they
 // say and where those of the recording end.
 func (p *Player) checkWrite(f *flow, i int, q *Packet) error {
-	p.place = false
+	p.sameTarget = false
 	recorded := &p.Script.Packets[i]
 	if !q.OpCode.IsWrite() || !recorded.OpCode.IsWrite() {
 		return nil
@@ -230,6 +230,6 @@ func (p *Player) checkWrite(f *flow, i int, q *Packet) error {
 	case q.OpCode.IsFirst() && q.RETH != recorded.RETH && q.RETH.Length > longestTurn:
 		return fmt.Errorf("%w: a turn of %d bytes", ErrWrite, q.RETH.Length)
 	}
-	p.place = true
+	p.sameTarget = true
 	return nil
 }

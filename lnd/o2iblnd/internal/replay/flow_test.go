@@ -31,7 +31,7 @@ type flow struct {
 
 	acked   ibta.PSN         // behind the last one that is acknowledged
 	must    ibta.PSN         // behind the last one that asked for it
-	places  map[ibta.PSN]int // in the script
+	indexes map[ibta.PSN]int // in the script
 	sent    map[ibta.PSN][]byte
 	written follower
 }
@@ -39,7 +39,7 @@ type flow struct {
 func newFlow(c *Conn, from int) *flow {
 	return &flow{
 		conn: c, to: c.QPN[1-from], back: c.QPN[from], next: c.PSN[from], acked: c.PSN[from], must: c.PSN[from], base: c.MSN[1-from],
-		completed: map[ibta.PSN]uint32{}, places: map[ibta.PSN]int{}, sent: map[ibta.PSN][]byte{},
+		completed: map[ibta.PSN]uint32{}, indexes: map[ibta.PSN]int{}, sent: map[ibta.PSN][]byte{},
 	}
 }
 

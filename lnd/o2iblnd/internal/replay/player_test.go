@@ -63,7 +63,7 @@ type Player struct {
 	cms   []int               // CM messages of the node to come
 	last  map[string]bool     // CM messages that came
 	acks  map[ackName]*Packet // recorded ACKs of the host
-	where map[int]place       // where the recorded WRITEs of the node go
+	where map[int]target      // where the recorded WRITEs of the node go
 }
 
 // ackName names an ACK.
@@ -74,7 +74,7 @@ type ackName struct {
 
 // Prepare gets ready to play. It is called once, before all else.
 func (p *Player) Prepare() {
-	p.done, p.last, p.acks, p.where = map[int]bool{}, map[string]bool{}, map[ackName]*Packet{}, map[int]place{}
+	p.done, p.last, p.acks, p.where = map[int]bool{}, map[string]bool{}, map[ackName]*Packet{}, map[int]target{}
 	p.host, p.node = map[ibta.QPN]*flow{}, map[ibta.QPN]*flow{}
 	p.Differences.init()
 	conns := p.Script.Conns()
@@ -84,7 +84,7 @@ func (p *Player) Prepare() {
 		p.host[c.QPN[1-own]] = newFlow(c, own)
 		p.node[c.QPN[own]] = newFlow(c, 1-own)
 	}
-	places := map[ibta.QPN]*follower{}
+	flows := map[ibta.QPN]*follower{}
 	for i := range p.Script.Packets {
 		q := &p.Script.Packets[i]
 		own := q.From.Addr() == p.Host
@@ -95,12 +95,12 @@ func (p *Player) Prepare() {
 		case q.CM != nil:
 			p.cms = append(p.cms, i)
 		default:
-			p.node[q.DestQP].places[q.PSN] = i
-			if places[q.DestQP] == nil {
-				places[q.DestQP] = new(follower)
+			p.node[q.DestQP].indexes[q.PSN] = i
+			if flows[q.DestQP] == nil {
+				flows[q.DestQP] = new(follower)
 			}
 			if q.OpCode.IsWrite() {
-				p.where[i], _ = places[q.DestQP].follow(&q.Packet)
+				p.where[i], _ = flows[q.DestQP].follow(&q.Packet)
 			}
 		}
 	}

@@ -76,22 +76,22 @@ func (t *transfer) finish(i int) {
 }
 
 // place is where the data of a WRITE packet goes.
-type place struct {
+type target struct {
 	key     ibta.RKey
 	address uint64
 }
 
 // follower knows where the packets of WRITEs go, those of one flow in order.
 type follower struct {
-	at   place
+	at   target
 	left uint32 // bytes to come
 }
 
 // follow returns the place of a packet, and whether it fits the WRITE that it is
 // part of.
-func (f *follower) follow(p *ibta.Packet) (place, bool) {
+func (f *follower) follow(p *ibta.Packet) (target, bool) {
 	if p.OpCode.IsFirst() {
-		f.at, f.left = place{p.RETH.RKey, p.RETH.Address}, p.RETH.Length
+		f.at, f.left = target{p.RETH.RKey, p.RETH.Address}, p.RETH.Length
 	}
 	n, at := uint32(len(p.Payload)), f.at
 	fits := n <= f.left && p.OpCode.IsLast() == (n == f.left)

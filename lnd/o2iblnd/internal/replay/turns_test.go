@@ -42,9 +42,9 @@ func inTurns(spoil func(turn int, p *replay.Packet)) func(*replay.Packet) bool {
 		if p.OpCode.IsFirst() {
 			n, at = 0, p.RETH
 		}
-		turn, place := n/perTurn, n%perTurn
+		turn, index := n/perTurn, n%perTurn
 		n++
-		switch place {
+		switch index {
 		case 0:
 			p.OpCode, p.RETH = ibta.WriteFirst, ibta.RETH{Address: at.Address, RKey: at.RKey, Length: 64 << 10}
 			spoil(turn, p)
@@ -123,9 +123,9 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestOutOfPlace: packets that are missing, come too early, twice with other bytes, or
+// TestOutOfOrder: packets that are missing, come too early, twice with other bytes, or
 // are too many are found; those that come twice as they were are counted.
-func TestOutOfPlace(t *testing.T) {
+func TestOutOfOrder(t *testing.T) {
 	s := load(t, bulk)
 	third := netip.MustParseAddr("10.88.0.3")
 	for _, tt := range []struct {

@@ -62,7 +62,7 @@ func memory(n int) lnd.Payload {
 }
 
 // Parse implements lnd.Upcalls.
-func (u *upper) Parse(d *lnd.Delivery) (lnd.Verdict, error) {
+func (u *upper) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	u.mu.Lock()
 	d.Sink, d.Dropped = lnd.Payload{}, false
 	if u.next == len(u.want) {

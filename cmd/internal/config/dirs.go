@@ -11,9 +11,9 @@ import (
 // socketName is the control socket's name in the runtime directory.
 const socketName = "lnetd.sock"
 
-// Places finds the directories of lnetd. Getenv looks up variables, UID is the
+// Dirs finds the directories of lnetd. Getenv looks up variables, UID is the
 // user's number.
-type Places struct {
+type Dirs struct {
 	Getenv func(string) string
 	UID    int
 }
@@ -21,7 +21,7 @@ type Places struct {
 // StateDir is where lnetd keeps what outlives it: $STATE_DIRECTORY of systemd,
 // else /var/lib/lnetd for root and $XDG_STATE_HOME/lnetd
 // (~/.local/state/lnetd) for users.
-func (p Places) StateDir() string {
+func (p Dirs) StateDir() string {
 	if dir := p.systemd("STATE_DIRECTORY"); dir != "" {
 		return dir
 	}
@@ -37,7 +37,7 @@ func (p Places) StateDir() string {
 // RuntimeDir is where lnetd keeps its socket: $RUNTIME_DIRECTORY of systemd,
 // else /run/lnetd for root and $XDG_RUNTIME_DIR/lnetd for users, or a directory
 // of theirs below the system's for temporary files.
-func (p Places) RuntimeDir() string {
+func (p Dirs) RuntimeDir() string {
 	if dir := p.systemd("RUNTIME_DIRECTORY"); dir != "" {
 		return dir
 	}
@@ -51,7 +51,7 @@ func (p Places) RuntimeDir() string {
 }
 
 // systemd returns the first directory of a list that systemd hands over.
-func (p Places) systemd(variable string) string {
+func (p Dirs) systemd(variable string) string {
 	dir, _, _ := strings.Cut(p.Getenv(variable), ":")
 	return dir
 }
@@ -62,7 +62,7 @@ func SocketIn(runtimeDir string) string { return filepath.Join(runtimeDir, socke
 // ClientSocket is where a client looks for the control socket: the user's own
 // if there is one, else the system's. A socket in a directory of somebody else
 // is not the user's own, whatever its name.
-func (p Places) ClientSocket() string {
+func (p Dirs) ClientSocket() string {
 	own := SocketIn(p.RuntimeDir())
 	if exists(own) && p.CheckOwner(filepath.Dir(own)) == nil {
 		return own
@@ -81,7 +81,7 @@ func exists(path string) bool {
 // CheckOwner refuses a directory that belongs to neither the user nor root:
 // names below the directory for temporary files are everybody's to take. Root
 // may use every directory.
-func (p Places) CheckOwner(dir string) error {
+func (p Dirs) CheckOwner(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return err
@@ -92,8 +92,8 @@ func (p Places) CheckOwner(dir string) error {
 	return nil
 }
 
-// Resolve fills in the places that c leaves open.
-func (c *Config) Resolve(p Places) {
+// Resolve fills in the paths that c leaves open.
+func (c *Config) Resolve(p Dirs) {
 	if c.StateDir == "" {
 		c.StateDir = p.StateDir()
 	}

@@ -165,7 +165,7 @@ func TestConnectsAndResets(t *testing.T) {
 		if s.Accepted != 1 || len(s.Peers) != 1 || s.Handshakes != 0 {
 			t.Errorf("%d connections, %d peers, %d handshakes; want those of the good peer alone", s.Accepted, len(s.Peers), s.Handshakes)
 		}
-		if got := len(h.ni.acceptor.places.perOrigin); got != 1 {
+		if got := len(h.ni.acceptor.slots.perOrigin); got != 1 {
 			t.Errorf("%d addresses remembered", got)
 		}
 		if len(h.downs) == 0 || len(h.downs) != len(h.ups)-1 {

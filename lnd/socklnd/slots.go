@@ -1,0 +1,76 @@
+package socklnd
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// origin is where an accepted connection comes from, as far as limits are concerned:
+// connections of unprivileged processes of a host do not use up those of its kernel and
+// of root.
+type origin struct {
+	addr     netip.Addr
+	reserved bool // port up to 1023
+}
+
+func originOf(remote netip.AddrPort) origin {
+	return origin{remote.Addr(), remote.Port() <= maxPrivilegedPort}
+}
+
+// slots are the admission slots of an acceptor, whose mu guards them: max_conns in all,
+// and max_conns_per_addr for each origin.
+type slots struct {
+	max, maxPerAddr int
+
+	n         int
+	perOrigin map[origin]int
+}
+
+// slot is the admission slot of an accepted connection, for its lifetime. A dialled
+// connection has none, so it is nil there: no peer can make this side dial.
+type slot struct {
+	acceptor *acceptor
+	from     origin
+	taken    bool // guarded by acceptor.mu
+}
+
+// full returns the limit that a connection from there would exceed, with an error for the
+// log, or ReasonNone.
+func (ps *slots) full(from origin) (Reason, error) {
+	switch {
+	case ps.perOrigin[from] >= ps.maxPerAddr:
+		return AddressLimit, fmt.Errorf("%d connections from this address are open (max_conns_per_addr)", ps.perOrigin[from])
+	case ps.n >= ps.max:
+		return ConnLimit, fmt.Errorf("%d connections are open (max_conns)", ps.n)
+	}
+	return ReasonNone, nil
+}
+
+// take returns a slot. The caller has checked that one is free.
+func (ps *slots) take(a *acceptor, from origin) *slot {
+	ps.n++
+	ps.perOrigin[from]++
+	return &slot{acceptor: a, from: from, taken: true}
+}
+
+// release frees p. Later calls do nothing.
+func (ps *slots) release(p *slot) {
+	if !p.taken {
+		return
+	}
+	p.taken = false
+	ps.n--
+	if ps.perOrigin[p.from]--; ps.perOrigin[p.from] == 0 {
+		delete(ps.perOrigin, p.from)
+	}
+}
+
+// release frees the slot. Later calls do nothing.
+func (p *slot) release() {
+	if p == nil {
+		return
+	}
+	p.acceptor.mu.Lock()
+	defer p.acceptor.mu.Unlock()
+	p.acceptor.slots.release(p)
+}
