@@ -59,7 +59,7 @@ func (c *cluster) boot(h, _ *simlnd.Host) {
 	}
 	c.agents[h.ID()] = a
 	a.Watch(func(id nid.NID, alive bool, aliveness uint64) {
-		c.log = append(c.log, change{time.Duration(c.fabric.Now()), h.ID(), id, alive, aliveness})
+		c.log = append(c.log, change{c.fabric.Now(), h.ID(), id, alive, aliveness})
 	})
 }
 

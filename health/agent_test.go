@@ -98,11 +98,11 @@ func (c *cluster) boot(h, _ *simlnd.Host) {
 }
 
 // wall is the time of the wall.
-func (c *cluster) wall() time.Time { return time.Unix(1e9, 0).Add(time.Duration(c.fabric.Now())) }
+func (c *cluster) wall() time.Time { return time.Unix(1e9, 0).Add(c.fabric.Now()) }
 
 func (c *cluster) run(d time.Duration) {
 	c.t.Helper()
-	if err := c.fabric.Run(time.Duration(c.fabric.Now()) + d); err != nil {
+	if err := c.fabric.Run(c.fabric.Now() + d); err != nil {
 		c.t.Fatal(err)
 	}
 }

@@ -175,7 +175,7 @@ func (k *stack) service() scoll.Service {
 				k.reply(r, own)
 				return
 			}
-			o := outcome{at: time.Duration(k.host.Clock().Now()), unreached: r.Unreached(), status: r.Status()}
+			o := outcome{at: k.host.Clock().Now(), unreached: r.Unreached(), status: r.Status()}
 			for b := own; len(b) >= 4; b = b[4:] {
 				o.answered = append(o.answered, int(binary.LittleEndian.Uint32(b)))
 			}

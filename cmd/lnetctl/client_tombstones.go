@@ -33,7 +33,7 @@ itself; a tombstone that was taken back is withdrawn, and refuses nobody.`,
 			if err != nil {
 				return err
 			}
-			list, err := healthmod.OpTombstones.Call(c.Context(), g.client(), healthmod.TombstoneFilter(past))
+			list, err := healthmod.OpTombstones.Call(c.Context(), g.client(), past)
 			if err != nil {
 				return err
 			}

@@ -96,7 +96,7 @@ func (f *fakeServer) ClientRole(idOrName string) (health.ClientInfo, error) {
 }
 
 func (f *fakeServer) TombstoneList(filter healthmod.TombstoneFilter) (healthmod.TombstoneList, error) {
-	f.past = append(f.past, healthmod.PastFilter(filter))
+	f.past = append(f.past, filter)
 	return healthmod.TombstoneList{Matching: len(f.tombstones) + 5, More: true, Tombstones: f.tombstones}, nil
 }
 

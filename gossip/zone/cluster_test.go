@@ -119,12 +119,12 @@ func (c *cluster) told(i int, e zone.Event) {
 	case e.Kind == zone.Left:
 		delete(c.views[i], e.ID)
 	}
-	c.events[i], c.at[i] = append(c.events[i], e), append(c.at[i], time.Duration(c.fabric.Now()))
+	c.events[i], c.at[i] = append(c.events[i], e), append(c.at[i], c.fabric.Now())
 }
 
 func (c *cluster) run(d time.Duration) {
 	c.t.Helper()
-	if err := c.fabric.Run(time.Duration(c.fabric.Now()) + d); err != nil {
+	if err := c.fabric.Run(c.fabric.Now() + d); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -132,14 +132,14 @@ func (c *cluster) run(d time.Duration) {
 // until lets time pass until something is so, and returns how long it took.
 func (c *cluster) until(most time.Duration, ok func() bool) time.Duration {
 	c.t.Helper()
-	begin := time.Duration(c.fabric.Now())
+	begin := c.fabric.Now()
 	for !ok() {
-		if time.Duration(c.fabric.Now())-begin > most {
+		if c.fabric.Now()-begin > most {
 			c.t.Fatalf("not so after %v", most)
 		}
 		c.run(10 * time.Millisecond)
 	}
-	return time.Duration(c.fabric.Now()) - begin
+	return c.fabric.Now() - begin
 }
 
 // all reports whether all nodes but some have so many members, and listeners know them.

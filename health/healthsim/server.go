@@ -41,7 +41,7 @@ type ni struct {
 }
 
 // incarnationOf is the number of an incarnation of a node, above 0.
-func incarnationOf(l sim.Incarnation) uint64 { return uint64(l.Number) + 1 }
+func incarnationOf(l sim.Incarnation) uint64 { return l.Number + 1 }
 
 // view is what a server thinks of the others.
 type view struct {

@@ -67,7 +67,7 @@ func (f *fakeHealth) HealthHistory(filter healthmod.PastFilter) (healthmod.PastL
 }
 
 func (f *fakeHealth) TombstoneList(filter healthmod.TombstoneFilter) (healthmod.TombstoneList, error) {
-	f.past = append(f.past, healthmod.PastFilter(filter))
+	f.past = append(f.past, filter)
 	return healthmod.TombstoneList{Matching: 3, More: true, Tombstones: []health.TombstoneInfo{healthTombstone}}, f.err
 }
 

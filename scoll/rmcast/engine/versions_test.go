@@ -26,7 +26,7 @@ func TestTrees(t *testing.T) {
 		reached := 0
 		for _, other := range w.hosts {
 			s := other.m.group.byID[h.m.self].stream
-			if s.isRoot() != (int(origin) == int(other.id)) {
+			if s.isRoot() != (origin == int(other.id)) {
 				t.Errorf("origin %d: node %d has parent %d", origin, other.id, s.parent)
 			}
 			for _, k := range s.children {

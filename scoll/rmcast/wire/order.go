@@ -13,8 +13,6 @@ const (
 	DepartedSize = 28
 	// MaxMembers bounds a group, so that a list is one message.
 	MaxMembers = 8192
-	// maxOrder is the largest message from or to a manager.
-	maxOrder = OrderSize + MaxMembers*MemberSize + MaxMembers*DepartedSize
 )
 
 // OrderKind tells messages between members and the manager apart.

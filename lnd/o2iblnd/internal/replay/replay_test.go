@@ -16,12 +16,12 @@ import (
 func TestPings(t *testing.T) {
 	const (
 		asks, gsi, m     = "ACK timeout", "PSN and AckReq of QP 1", "migration bit"
-		rate, transation = "packet rate", "transaction id of a REQ or DREQ"
+		rate, transaction = "packet rate", "transaction id of a REQ or DREQ"
 	)
 	want := map[string]map[string]int{
 		activePing + kernel.String():      {gsi: 2, m: 3},
-		activePing + improvised.String():  {rate: 1, transation: 2},
-		passivePing + kernel.String():     {asks: 1, gsi: 2, m: 3, transation: 1},
+		activePing + improvised.String():  {rate: 1, transaction: 2},
+		passivePing + kernel.String():     {asks: 1, gsi: 2, m: 3, transaction: 1},
 		passivePing + improvised.String(): {},
 	}
 	for _, file := range []string{activePing, passivePing} {
