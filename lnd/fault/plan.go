@@ -19,8 +19,8 @@ const (
 	defaultMaxHeldBytes = 64 << 20
 )
 
-// MaxRules bounds the rules of a plan.
-const MaxRules = 1024
+// maxRules bounds the rules of a plan.
+const maxRules = 1024
 
 // Config configures a Plan.
 type Config struct {
@@ -80,12 +80,12 @@ func New(cfg Config) *Plan {
 }
 
 // Add appends a rule and returns its number, which no other rule ever gets.
-// The error is ENOSPC: there are MaxRules rules.
+// The error is ENOSPC: there are maxRules rules.
 func (p *Plan) Add(r Rule) (id int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.rules) >= MaxRules {
-		return 0, fmt.Errorf("there are %d rules: %w", MaxRules, syscall.ENOSPC)
+	if len(p.rules) >= maxRules {
+		return 0, fmt.Errorf("there are %d rules: %w", maxRules, syscall.ENOSPC)
 	}
 	p.lastID++
 	p.rules = append(p.rules, &activeRule{id: p.lastID, rule: r})

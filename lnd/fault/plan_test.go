@@ -152,7 +152,7 @@ func TestAddAndRemove(t *testing.T) {
 	if id := b.rule("cut"); id != 3 {
 		t.Errorf("number %d was used before", id)
 	}
-	for range MaxRules - 1 {
+	for range maxRules - 1 {
 		b.rule("loss 0%")
 	}
 	if _, err := b.plan.Add(Rule{Cut: true}); !errors.Is(err, syscall.ENOSPC) {

@@ -13,8 +13,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// Casters is how many NIs a MulticastHarness starts.
-const Casters = 3
+// multicastNIs is how many NIs a MulticastHarness starts.
+const multicastNIs = 3
 
 // MulticastHarness starts a driver whose NIs have multicast.
 type MulticastHarness struct {
@@ -60,7 +60,7 @@ func newCasters(t *testing.T, h MulticastHarness) *casters {
 		f.wait = Poll
 	}
 	var ups []lnd.Upcalls
-	for range Casters {
+	for range multicastNIs {
 		r := newRecorder()
 		f.ups, ups = append(f.ups, r), append(ups, r)
 	}

@@ -68,22 +68,22 @@ func scale(v, num, den int64) int64 {
 	return int64(min(q, never))
 }
 
-// MinSkew and MaxSkew are the slowest and the fastest clock there can be, in
+// MinSkew and maxSkew are the slowest and the fastest clock there can be, in
 // ppm: a thousandth and the thousandfold of the time.
 const (
 	MinSkew = -999_000
-	MaxSkew = 999 * million
+	maxSkew = 999 * million
 )
 
 // SetSkew lets a node's clock gain ppm microseconds per second from now on,
-// or lose them; within MinSkew and MaxSkew. The clock does not jump.
+// or lose them; within MinSkew and maxSkew. The clock does not jump.
 func (n *Network[M]) SetSkew(id NodeID, ppm int64) {
 	if n.clocks == nil {
 		n.clocks = make([]clock, len(n.nodes))
 	}
 	nd, c := &n.nodes[id], &n.clocks[id]
 	old := *c
-	*c = clock{virtual: n.now, local: old.at(n.now), ppm: min(max(ppm, MinSkew), MaxSkew)}
+	*c = clock{virtual: n.now, local: old.at(n.now), ppm: min(max(ppm, MinSkew), maxSkew)}
 	if nd.wake != never && nd.wake > n.now {
 		if nd.wake = c.when(old.at(nd.wake)); nd.wake < nd.armed {
 			n.arm(id)

@@ -18,7 +18,7 @@ func TestSkew(t *testing.T) {
 		{1_000_000, time.Second / 2},
 		{MinSkew, 1000 * time.Second},
 		{2 * MinSkew, 1000 * time.Second},
-		{MaxSkew, time.Millisecond},
+		{maxSkew, time.Millisecond},
 		{1 << 62, time.Millisecond},
 	} {
 		b := newBench(t, Config[int]{Nodes: 2})

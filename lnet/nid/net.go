@@ -14,18 +14,18 @@ type Net struct {
 
 // MakeNet returns network num of type t.
 func MakeNet(t NetType, num uint16) Net {
-	return NetFromValue(uint32(t)<<16 | uint32(num))
+	return netFromValue(uint32(t)<<16 | uint32(num))
 }
 
-// AnyNet returns the wildcard network (LNET_NET_ANY).
-func AnyNet() Net { return Net{1<<32 - 1} }
+// anyNet returns the wildcard network (LNET_NET_ANY).
+func anyNet() Net { return Net{1<<32 - 1} }
 
-// NetFromValue returns the network with the 32-bit network id v. Like LNet it
+// netFromValue returns the network with the 32-bit network id v. Like LNet it
 // ignores the top byte, which belongs to no field; of type 0xFF there is only
 // the wildcard.
-func NetFromValue(v uint32) Net {
+func netFromValue(v uint32) Net {
 	if NetType(v>>16) == anyType {
-		return AnyNet()
+		return anyNet()
 	}
 	return Net{v & 0xFFFFFF}
 }
@@ -44,7 +44,7 @@ func (n Net) Num() uint16 { return uint16(n.value) }
 func (n Net) IsValid() bool { return n.Type() != 0 }
 
 // IsAny reports whether n is the wildcard.
-func (n Net) IsAny() bool { return n == AnyNet() }
+func (n Net) IsAny() bool { return n == anyNet() }
 
 // Compare orders networks by type, then by number.
 func (n Net) Compare(m Net) int {

@@ -17,11 +17,11 @@ func TestNetValue(t *testing.T) {
 		{"tcp", MakeNet(TCP, 0), 0x00020000, TCP, 0, "tcp"},
 		{"o2ib65535", MakeNet(O2IB, 65535), 0x0005FFFF, O2IB, 65535, "o2ib65535"},
 		{"lo", MakeNet(Lo, 0), 0x00090000, Lo, 0, "lo"},
-		{"any", AnyNet(), 0xFFFFFFFF, 0xFF, 0xFFFF, "<255:65535>"},
+		{"any", anyNet(), 0xFFFFFFFF, 0xFF, 0xFFFF, "<255:65535>"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.net.Value() != tt.value || NetFromValue(tt.value) != tt.net {
+			if tt.net.Value() != tt.value || netFromValue(tt.value) != tt.net {
 				t.Errorf("Value = %#x, want %#x and back", tt.net.Value(), tt.value)
 			}
 			if tt.net.Type() != tt.typ || tt.net.Num() != tt.num || tt.net.String() != tt.text {
@@ -38,19 +38,19 @@ func TestNetSpecials(t *testing.T) {
 	if (Net{}).IsValid() {
 		t.Error("the zero Net is valid")
 	}
-	if got := NetFromValue(0xAB020003); got != MakeNet(TCP, 3) {
+	if got := netFromValue(0xAB020003); got != MakeNet(TCP, 3) {
 		t.Errorf("top byte is not ignored: %v", got)
 	}
-	if got := NetFromValue(0x00FF0001); !got.IsAny() {
+	if got := netFromValue(0x00FF0001); !got.IsAny() {
 		t.Errorf("type 0xFF gives %v, want the wildcard", got)
 	}
-	if MakeNet(TCP, 1).IsAny() || !AnyNet().IsAny() {
+	if MakeNet(TCP, 1).IsAny() || !anyNet().IsAny() {
 		t.Error("IsAny is wrong")
 	}
 }
 
 func TestNetCompare(t *testing.T) {
-	ordered := []Net{{}, MakeNet(TCP, 0), MakeNet(TCP, 1), MakeNet(O2IB, 0), AnyNet()}
+	ordered := []Net{{}, MakeNet(TCP, 0), MakeNet(TCP, 1), MakeNet(O2IB, 0), anyNet()}
 	for i, a := range ordered {
 		for j, b := range ordered {
 			if got, want := a.Compare(b), sign(i-j); got != want {

@@ -113,8 +113,8 @@ func (n NID) IsLo() bool { return n == Lo0() }
 // valid.
 func (n NID) IsValid() bool { return n.typ() != 0 }
 
-// Net returns the network of n, AnyNet for the wildcard.
-func (n NID) Net() Net { return NetFromValue(n.head) }
+// Net returns the network of n, anyNet for the wildcard.
+func (n NID) Net() Net { return netFromValue(n.head) }
 
 // Number returns the address as an integer: the number in a network whose
 // addresses are numbers, the IPv4 address with its first octet in the highest

@@ -23,7 +23,7 @@ func TestSpecials(t *testing.T) {
 		addrLen                 int
 	}{
 		{"zero", NID{}, true, false, false, false, Net{}, 4},
-		{"any", Any(), false, true, false, true, AnyNet(), 16},
+		{"any", Any(), false, true, false, true, anyNet(), 16},
 		{"0@lo", Lo0(), true, false, true, true, MakeNet(Lo, 0), 4},
 		{"lo with an address", From4(0x0009000000000001), true, false, false, true, MakeNet(Lo, 0), 4},
 		{"lo with a number", From4(0x0009000100000000), true, false, false, true, MakeNet(Lo, 1), 4},
@@ -88,7 +88,7 @@ func TestAddr(t *testing.T) {
 		{"numeric net", gni, "10.0.0.1", "", ""},
 		{"loopback net", MakeNet(Lo, 0), "127.0.0.1", "", ""},
 		{"zero net", Net{}, "10.0.0.1", "", ""},
-		{"any net", AnyNet(), "10.0.0.1", "", ""},
+		{"any net", anyNet(), "10.0.0.1", "", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestFromNumber(t *testing.T) {
 		{"gni", MakeNet(GNI, 1), 31, MustParse("31@gni1")},
 		{"tcp", MakeNet(TCP, 0), 0x0A000001, MustParse("10.0.0.1@tcp")},
 		{"lo", MakeNet(Lo, 0), 7, Lo0()},
-		{"any", AnyNet(), 7, Any()},
+		{"any", anyNet(), 7, Any()},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -208,7 +208,7 @@ func TestTextMarshaling(t *testing.T) {
 	if diff := cmp.Diff(want, string(text)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	out := doc{Z: Lo0(), ZT: AnyNet(), ZP: ProcessID{PID: 1}} // overwritten by empty text
+	out := doc{Z: Lo0(), ZT: anyNet(), ZP: ProcessID{PID: 1}} // overwritten by empty text
 	if err := json.Unmarshal(text, &out); err != nil {
 		t.Fatal(err)
 	}

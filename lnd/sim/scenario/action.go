@@ -11,14 +11,14 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// Set is a set of nodes, or some nodes of a set which are drawn from the seed.
-type Set struct {
+// set is a set of nodes, or some nodes of a set which are drawn from the seed.
+type set struct {
 	Any    int // how many to draw; 0 takes all
 	Of     sim.NodeSet
 	column int
 }
 
-func (s Set) String() string {
+func (s set) String() string {
 	if s.Any > 0 {
 		return fmt.Sprintf("any %d of %v", s.Any, s.Of)
 	}
@@ -29,16 +29,16 @@ func (s Set) String() string {
 type action struct {
 	verb    string
 	column  int
-	nodes   Set
-	to      Set   // of cut and link
-	sets    []Set // of partition
+	nodes   set
+	to      set   // of cut and link
+	sets    []set // of partition
 	keep    bool  // of restart
 	time    time.Duration
 	ppm     int64
 	change  link.Change
 	rate    int64
 	command string
-	named   []Set // nodes in the arguments of a command
+	named   []set // nodes in the arguments of a command
 }
 
 // actions are the verbs with what follows them.
@@ -173,7 +173,7 @@ func (c *cursor) command(a *action, p *Protocol) {
 var timeWords = []string{"within", "by", "at", "from"}
 
 // args takes arguments, and says which nodes they name.
-func (c *cursor) args(want []Arg) (args []string, named []Set) {
+func (c *cursor) args(want []Arg) (args []string, named []set) {
 	for i := range want {
 		if want[i].Optional && (!c.more() || slices.Contains(timeWords, c.here().text)) {
 			break
@@ -181,7 +181,7 @@ func (c *cursor) args(want []Arg) (args []string, named []Set) {
 		column := c.here().column
 		args = append(args, c.value(want[i].form()))
 		if k := want[i].Kind; c.err == nil && (k == Node || k == NodeSet) {
-			named = append(named, Set{Of: Args(args).Nodes(i), column: column})
+			named = append(named, set{Of: Args(args).Nodes(i), column: column})
 		}
 	}
 	return args, named

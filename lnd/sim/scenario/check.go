@@ -25,7 +25,7 @@ type check struct {
 type claim struct {
 	name  string
 	args  Args
-	named []Set  // nodes in args
+	named []set  // nodes in args
 	op    string // of a comparison
 	value float64
 }

@@ -101,7 +101,7 @@ func (x *expansion) resolvePartition(w *world, a *action, rng *rand.Rand) (bool,
 	} else {
 		x.pick(w, &step{action: *a}, &a.sets[0], rng, nil)
 	}
-	a.sets = slices.DeleteFunc(a.sets, func(s Set) bool { return s.Of.Len(w.nodes) == 0 })
+	a.sets = slices.DeleteFunc(a.sets, func(s set) bool { return s.Of.Len(w.nodes) == 0 })
 	return len(a.sets) > 0 && x.visits <= maxVisits, nil
 }
 
@@ -131,7 +131,7 @@ func (x *expansion) apart(w *world, a *action, rng *rand.Rand) *mistake {
 
 // pick draws the nodes of a set from those that the step's action can be done
 // to, except for some. It reports whether there is one.
-func (x *expansion) pick(w *world, s *step, set *Set, rng *rand.Rand, except map[sim.NodeID]bool) bool {
+func (x *expansion) pick(w *world, s *step, set *set, rng *rand.Rand, except map[sim.NodeID]bool) bool {
 	if set.Any == 0 {
 		return true
 	}

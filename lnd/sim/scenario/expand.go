@@ -79,12 +79,12 @@ func (x *expansion) ranges() {
 }
 
 func (x *expansion) actionInRange(number int, a *action) {
-	for _, s := range slices.Concat([]Set{a.nodes, a.to}, a.sets, a.named) {
+	for _, s := range slices.Concat([]set{a.nodes, a.to}, a.sets, a.named) {
 		x.inRange(number, s)
 	}
 }
 
-func (x *expansion) inRange(number int, s Set) {
+func (x *expansion) inRange(number int, s set) {
 	switch {
 	case s.Of.String() == "all":
 	case s.Of.Len(MaxNodes) != s.Of.Len(x.nodes):

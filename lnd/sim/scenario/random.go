@@ -62,7 +62,7 @@ func (x *expansion) drawFault(kind string, l *line, rng *rand.Rand) []step {
 	lasts := round(span/50 + time.Duration(rng.Int64N(int64(span/6)+1)))
 	at := round(l.fault.from + time.Duration(rng.Int64N(int64(span-min(lasts, span-1)))))
 	at = max(l.fault.from, min(at, l.fault.to-lasts))
-	one := Set{Of: sim.Nodes(sim.NodeID(rng.IntN(x.nodes)))}
+	one := set{Of: sim.Nodes(sim.NodeID(rng.IntN(x.nodes)))}
 	begin := action{verb: kind, nodes: one}
 	end := begin
 	switch kind {
@@ -80,7 +80,7 @@ func (x *expansion) drawFault(kind string, l *line, rng *rand.Rand) []step {
 		end = action{verb: "heal"}
 	default:
 		begin.verb, end.verb = "link", "link"
-		begin.to, end.to = Set{Of: sim.AllNodes}, Set{Of: sim.AllNodes}
+		begin.to, end.to = set{Of: sim.AllNodes}, set{Of: sim.AllNodes}
 		begin.change, end.change = x.spoil(kind, rng)
 	}
 	return []step{{at: at, line: l, action: begin}, {at: at + lasts, line: l, action: end}}
@@ -96,14 +96,14 @@ func round(d time.Duration) time.Duration {
 
 // divide draws the two sides of a partition or cut: some neighbours in the
 // numbering, and the rest.
-func (x *expansion) divide(kind string, rng *rand.Rand) (from, to Set, sets []Set) {
+func (x *expansion) divide(kind string, rng *rand.Rand) (from, to set, sets []set) {
 	size := 1 + rng.IntN(max(1, x.nodes/2))
 	first := rng.IntN(max(1, x.nodes-size+1))
-	some := Set{Of: sim.NodeRange(sim.NodeID(first), sim.NodeID(first+size-1))}
+	some := set{Of: sim.NodeRange(sim.NodeID(first), sim.NodeID(first+size-1))}
 	if kind == "partition" {
-		return Set{}, Set{}, []Set{some}
+		return set{}, set{}, []set{some}
 	}
-	return some, Set{Of: sim.AllNodes}, nil
+	return some, set{Of: sim.AllNodes}, nil
 }
 
 // spoil draws how links get worse, and how they were before.

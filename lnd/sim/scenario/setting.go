@@ -41,7 +41,7 @@ type lineAction struct {
 // bootAt is when some nodes start.
 type bootAt struct {
 	line int
-	set  Set
+	set  set
 	at   time.Duration
 }
 
@@ -197,7 +197,7 @@ func (p *parser) boot(c *cursor) string {
 		s.bootOver, s.bootLine = c.time(), c.line
 		return "over " + formatTime(s.bootOver)
 	}
-	b := bootAt{line: c.line, set: Set{column: c.here().column}}
+	b := bootAt{line: c.line, set: set{column: c.here().column}}
 	b.set.Of = c.nodes()
 	c.want("at")
 	b.at = c.time()

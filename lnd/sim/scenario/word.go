@@ -181,9 +181,9 @@ func (c *cursor) nodes() sim.NodeSet {
 }
 
 // set takes a set of nodes, or "any N of" one.
-func (c *cursor) set() Set {
+func (c *cursor) set() set {
 	column := c.here().column
-	s := Set{column: column}
+	s := set{column: column}
 	if c.accept("any") {
 		s.Any = c.number("a number of nodes", 1, maxAny)
 		c.want("of")
