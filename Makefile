@@ -46,7 +46,7 @@ demo: build ## three nodes on loopback exchange messages, decoded; NET=o2ib on R
 	@bin/demo --net $(or $(NET),tcp)
 
 check: static commands ## fast: format, vet, staticcheck, arrows, short tests
-	@ULNET_BIN=$(CURDIR)/bin/test .ci/each $(GO) test -vet=off -short -p 3 -parallel 4 -- ./...
+	@ULNET_BIN=$(CURDIR)/bin/test .ci/each $(GO) test -vet=off -short -ldflags=-s -p 3 -parallel 4 -- ./...
 
 test: ## all tests, and under the race detector those with goroutines
 	@.ci/test

@@ -7,6 +7,7 @@ import (
 
 	"ulnet/gossip"
 	"ulnet/gossip/gossipsim"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
@@ -78,7 +79,7 @@ expect alive 30 at 2m11s
 expect alive 30
 always no-false-death
 `)
-	for seed := range uint64(5) {
+	for seed := range effort.Of[uint64](2, 5, 5) {
 		scenariotest.Holds(t, scenariotest.Run(t, f, scenario.Options{Seed: &seed}))
 	}
 	scenariotest.Holds(t, scenariotest.Run(t, f, scenario.Options{Level: scenario.Stacks}))

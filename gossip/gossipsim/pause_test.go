@@ -7,6 +7,7 @@ import (
 
 	"ulnet/gossip"
 	"ulnet/gossip/gossipsim"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
@@ -32,10 +33,7 @@ at %v crash 64
 func TestPausedNodes(t *testing.T) {
 	spec.Covers(t, "GO-65", "GO-A7", "GO-A9")
 	sweeps(t)
-	seeds := 3
-	if long() {
-		seeds = 50
-	}
+	seeds := effort.Of(1, 3, 50)
 	falseDeaths, resurrections := 0.0, 0.0 // by the letter
 	for seed := range uint64(seeds) {
 		for _, blocked := range []int{4, 16} {
@@ -64,10 +62,7 @@ func TestPausedNodes(t *testing.T) {
 func TestResurrection(t *testing.T) {
 	spec.Covers(t, "GO-A7")
 	sweeps(t)
-	seeds := 5
-	if long() {
-		seeds = 50
-	}
+	seeds := effort.Of(2, 5, 50)
 	for _, strict := range []bool{false, true} {
 		count := 0
 		for _, n := range []int{64, 128} {

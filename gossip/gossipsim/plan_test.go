@@ -20,7 +20,7 @@ func TestPlans(t *testing.T) {
 	case long():
 		count = 1000
 	case testing.Short():
-		count = 30
+		count = 16
 	}
 	some := scenariotest.Plans(t, gossipsim.Protocol, scenario.Machines, count, draw, "deaths told")
 	if some < count/2 {

@@ -43,13 +43,7 @@ func propagate(t *testing.T, m gossipsim.Measured) *gossipsim.Propagation {
 func TestPropagation(t *testing.T) {
 	spec.Covers(t, "GO-1", "GO-16", "GO-36")
 	sweeps(t)
-	sizes := []int{128, 1000, 10_000}
-	if testing.Short() {
-		sizes = sizes[:2]
-	}
-	if long() {
-		sizes = append(sizes, 65_536)
-	}
+	sizes := []int{128, 1000, 10_000, 65_536}[:effort.Of(2, 3, 4)]
 	for _, n := range sizes {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			clean := propagate(t, gossipsim.Measured{Nodes: n, Seed: 1})
@@ -82,11 +76,8 @@ func TestPropagation(t *testing.T) {
 func TestFalseDeaths(t *testing.T) {
 	spec.Covers(t, "GO-A1")
 	sweeps(t)
-	want := uint64(300_000)
-	if long() {
-		want = 100_000_000
-	}
-	for _, n := range []int{8, 16, 64, 256} {
+	want := effort.Of[uint64](100_000, 300_000, 100_000_000)
+	for _, n := range effort.Some(2, []int{256, 16, 64, 8}) {
 		for _, loss := range []float64{0, 0.05, 0.20} {
 			t.Run(fmt.Sprintf("%d nodes, loss %v", n, loss), func(t *testing.T) {
 				s, err := gossipsim.Measured{Nodes: n, Loss: loss, Seed: 1}.Sample(t.Context(), want)
@@ -114,12 +105,9 @@ func TestFalseDeaths(t *testing.T) {
 func TestObsolete(t *testing.T) {
 	spec.Covers(t, "GO-31", "GO-A3")
 	sweeps(t)
-	for _, n := range []int{16, 128, 1000} {
+	for _, n := range effort.Some(2, []int{16, 128, 1000}) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			samples := uint64(100_000 * 16)
-			if long() {
-				samples *= 100
-			}
+			samples := 16 * effort.Of[uint64](25_000, 100_000, 10_000_000)
 			s, err := gossipsim.Measured{Nodes: n, Columns: 16, Loss: 0.05, Seed: 3}.Sample(t.Context(), samples)
 			if err != nil {
 				t.Fatal(err)
@@ -163,7 +151,7 @@ func TestDetection(t *testing.T) {
 	spec.Covers(t, "GO-A2")
 	sweeps(t)
 	for _, n := range []int{8, 64, 256} {
-		for seed := range uint64(20) {
+		for seed := range effort.Of[uint64](3, 20, 20) {
 			seed *= 7919 * seed
 			res := scenariotest.Run(t, parse(t, fmt.Sprintf(death, n, at(seed), 1+seed%uint64(n))), scenario.Options{Seed: &seed})
 			scenariotest.Holds(t, res)
@@ -180,10 +168,7 @@ func TestDetection(t *testing.T) {
 func TestQuickReboot(t *testing.T) {
 	spec.Covers(t, "GO-73", "GO-74", "GO-75")
 	sweeps(t)
-	rounds := 8
-	if long() {
-		rounds = 125
-	}
+	rounds := effort.Of(3, 8, 125)
 	for _, n := range []int{24, 64, 256} {
 		r, err := gossipsim.Measured{Nodes: n, Columns: 8, Loss: 0.01, Seed: 5}.Reboot(rounds)
 		if err != nil {

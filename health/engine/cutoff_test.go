@@ -52,7 +52,7 @@ func TestSlowPartition(t *testing.T) {
 	lasts := []time.Duration{12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 23, 26, 30, 40, 50, 70}
 	seeds := uint64(8)
 	if testing.Short() {
-		seeds = 2
+		seeds = 1
 	}
 	made := 0
 	for _, d := range lasts {

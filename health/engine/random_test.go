@@ -26,7 +26,7 @@ func TestRandomPlans(t *testing.T) {
 	n := *plans
 	if n == 0 {
 		if n = 400; testing.Short() {
-			n = 60
+			n = 30
 		}
 	}
 	for seed := uint64(1); seed <= uint64(n); seed++ {

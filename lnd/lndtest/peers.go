@@ -8,25 +8,6 @@ import (
 	"ulnet/lnet/nid"
 )
 
-func testUnreachable(t *testing.T, f *fabric) {
-	if !f.h.Unreachable.IsValid() {
-		t.Skip("this driver has no peers to miss")
-	}
-	m := f.put(f.a, f.b, []byte("x"))
-	m.Target = nid.ProcessID{NID: f.h.Unreachable, PID: nid.LustrePID}
-	m.Header.DestNID = f.h.Unreachable
-	f.a.Send(m)
-	f.await("finalize", f.upA.ended(m))
-	if f.upA.finalized[m] == nil {
-		t.Error("a message to nobody was sent without an error")
-	}
-	f.await("PeerDown", func() bool {
-		f.upA.mu.Lock()
-		defer f.upA.mu.Unlock()
-		return len(f.upA.down) > 0
-	})
-}
-
 // testIncarnations: each message has the incarnation of the NI that it came from,
 // whatever connection brought it and whichever side opened that.
 func testIncarnations(t *testing.T, f *fabric) {
@@ -55,9 +36,10 @@ func testIncarnations(t *testing.T, f *fabric) {
 	}
 }
 
-// testWaits: lnet is told of messages that wait for a connection, before their
-// end, and of no others.
-func testWaits(t *testing.T, f *fabric) {
+// testUnreachable: a message to a peer that is not there fails, and the peer is
+// reported down. lnet is told of messages that wait for a connection, before their end,
+// and of no others. It is one test because such a peer costs seconds.
+func testUnreachable(t *testing.T, f *fabric) {
 	if !f.h.Unreachable.IsValid() {
 		t.Skip("this driver has no peers to wait for")
 	}
@@ -68,7 +50,15 @@ func testWaits(t *testing.T, f *fabric) {
 	f.await("its finalize", f.upA.ended(first))
 	f.a.Send(lost)
 	f.await("the end of a message to nobody", f.upA.ended(lost))
+	f.await("PeerDown", func() bool {
+		f.upA.mu.Lock()
+		defer f.upA.mu.Unlock()
+		return len(f.upA.down) > 0
+	})
 	f.upA.set(func() {
+		if f.upA.finalized[lost] == nil {
+			t.Error("a message to nobody was sent without an error")
+		}
 		if f.upA.waited[first] == 0 {
 			t.Error("lnet was not told that the first message waited for the connection")
 		}

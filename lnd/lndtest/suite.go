@@ -32,7 +32,6 @@ func Run(t *testing.T, h Harness) {
 		{"many senders", testConcurrent},
 		{"protocol error", testProtocolError},
 		{"unreachable peer", testUnreachable},
-		{"waiting for a connection", testWaits},
 		{"times", testTimes},
 		{"incarnations", testIncarnations},
 		{"peers up and down", testPeers},

@@ -70,6 +70,7 @@ func patient(cond func() bool) bool {
 
 // TestContract runs the suite of all drivers over software RoCE on the loopback.
 func TestContract(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		cfg  Config

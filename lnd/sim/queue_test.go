@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"ulnet/lnd/lndtest/effort"
 )
 
 // sortedList is what a queue must do, in the plainest way.
@@ -120,14 +122,14 @@ func TestQueueRapid(t *testing.T) {
 
 func TestQueueMemory(t *testing.T) {
 	var q queue
-	const events = 1_000_000
+	events := effort.Of(200_000, 1_000_000, 1_000_000)
 	fill := func(at int64) {
 		for i := range events {
 			q.push(newEvent(at+int64(i)%1000, evTimer, NodeID(i), 0))
 		}
 	}
 	fill(1e9)
-	if perEvent := float64(len(q.blocks.chunks)<<chunkBits*256) / events; perEvent > 20 {
+	if perEvent := float64(len(q.blocks.chunks)<<chunkBits*256) / float64(events); perEvent > 20 {
 		t.Errorf("%.1f bytes per event, want at most 20", perEvent)
 	}
 	chunks := len(q.blocks.chunks)

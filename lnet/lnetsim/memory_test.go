@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim/scenario"
 )
 
 // TestMemory compares the memory of stacks that have talked with what is
 // predicted of it.
 func TestMemory(t *testing.T) {
-	const nodes = 300
+	nodes := effort.Of(100, 300, 300)
 	for _, partners := range []int{4, 16, 64} {
 		before := heap()
 		n, err := newNetwork(config{Network: scenario.Network{Nodes: nodes}, Discovery: true, Partners: partners, Operations: 6 * partners})
@@ -19,7 +20,7 @@ func TestMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		run(t, n, 10*time.Second)
-		took := int64(heap()-before) / nodes
+		took := int64(heap()-before) / int64(nodes)
 		if s := n.stats; s.Answered != uint64(6*partners*nodes) {
 			t.Fatalf("%+v", s)
 		}

@@ -37,7 +37,7 @@ func TestRandomPlans(t *testing.T) {
 		plans = 10_000
 	}
 	if testing.Short() {
-		plans = 150
+		plans = 60
 	}
 	faulty := 0
 	for seed := range uint64(plans) {

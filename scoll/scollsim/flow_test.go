@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/lnd/link"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/scenario"
@@ -84,6 +85,7 @@ func steady(nodes, maxActive int) scollsim.Config {
 func TestEightRoots(t *testing.T) {
 	spec.Covers(t, "SC-3", "SC-A30")
 	for places, each := range map[int]int{0: 1000, 16: 300, 4: 100, 1: 50} {
+		each /= effort.Of(3, 1, 1)
 		n := flood(t, steady(16, places), 8, each, time.Minute)
 		reachedAll(t, n)
 		c := n.Counters()

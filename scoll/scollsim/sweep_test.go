@@ -19,8 +19,8 @@ func TestServicePlans(t *testing.T) {
 		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Machines, 10_000)
 		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Stacks, 1000)
 	case testing.Short():
-		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Machines, 60)
-		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Stacks, 6)
+		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Machines, 30)
+		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Stacks, 4)
 	default:
 		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Machines, 150)
 		sweep(t, scollsim.ServicePlan, "members not reached", scenario.Stacks, 20)
@@ -37,8 +37,8 @@ func TestFaultPlans(t *testing.T) {
 		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Machines, 10_000)
 		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Stacks, 1000)
 	case testing.Short():
-		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Machines, 150)
-		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Stacks, 15)
+		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Machines, 60)
+		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Stacks, 6)
 	default:
 		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Machines, 350)
 		sweep(t, scollsim.FaultPlan, "members not reached", scenario.Stacks, 40)
@@ -58,8 +58,8 @@ func TestFloodPlans(t *testing.T) {
 		sweep(scenario.Machines, 5000)
 		sweep(scenario.Stacks, 500)
 	case testing.Short():
-		sweep(scenario.Machines, 40)
-		sweep(scenario.Stacks, 5)
+		sweep(scenario.Machines, 20)
+		sweep(scenario.Stacks, 3)
 	default:
 		sweep(scenario.Machines, 100)
 		sweep(scenario.Stacks, 10)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/gossip/zone/wire"
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/lndtest/spec"
 )
 
@@ -24,7 +25,7 @@ func TestManyFail(t *testing.T) {
 	spec.Covers(t, "MS-3", "MS-9", "MS-31", "MS-32", "MS-A1")
 	for _, c := range []struct{ n, fail int }{{2, 1}, {3, 2}, {8, 7}, {32, 16}, {48, 5}} {
 		for _, silent := range []bool{false, true} {
-			for seed := range uint64(3) {
+			for seed := range effort.Of[uint64](1, 3, 3) {
 				t.Run(fmt.Sprintf("MS-3 %d of %d silent %v", c.fail, c.n, silent), func(t *testing.T) {
 					w := booted(t, seed, c.n, Config{})
 					for _, i := range w.rng.Perm(c.n)[:c.fail] {
@@ -49,7 +50,7 @@ func TestManyFail(t *testing.T) {
 // found by those that then are its predecessors (MS-26, MS-33).
 func TestNeighbourhoodFails(t *testing.T) {
 	spec.Covers(t, "MS-26", "MS-33")
-	for seed := range uint64(5) {
+	for seed := range effort.Of[uint64](2, 5, 5) {
 		w := booted(t, seed, 40, Config{})
 		victim := w.nodes[7]
 		for _, p := range victim.m.Neighbours(nil) {
@@ -108,7 +109,7 @@ func TestPartitions(t *testing.T) {
 // TestPause: nodes that stood still remove nobody when they go on (MS-A29).
 func TestPause(t *testing.T) {
 	spec.Covers(t, "MS-A29")
-	for seed := range uint64(4) {
+	for seed := range effort.Of[uint64](1, 4, 4) {
 		w := booted(t, seed, 64, Config{})
 		w.told = func(n *node, e *Event) {
 			if e.Kind == Left && w.byNID[e.ID.Endpoints()[0]].i >= 4 {
@@ -136,12 +137,8 @@ func TestPause(t *testing.T) {
 // TestSlow: nodes that are so slow that messages wait for them remove nobody (G-MS-8).
 func TestSlow(t *testing.T) {
 	spec.Covers(t, "G-MS-8")
-	seeds := uint64(3)
-	if testing.Short() {
-		seeds = 1
-	}
-	for seed := range seeds {
-		for _, slow := range []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 500 * time.Millisecond} {
+	for seed := range effort.Of[uint64](1, 3, 3) {
+		for _, slow := range effort.Some(2, []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 500 * time.Millisecond}) {
 			w := booted(t, seed, 64, Config{})
 			w.told = func(n *node, e *Event) {
 				if e.Kind == Left && w.byNID[e.ID.Endpoints()[0]].slow == 0 {
@@ -194,7 +191,7 @@ func TestBrokenLink(t *testing.T) {
 		a := w.nodes[0]
 		b := w.nodeOf(a, a.m.Neighbours(nil)[0])
 		w.cut = func(x, y int) bool { return x == a.i && y == b.i || x == b.i && y == a.i }
-		w.run(10 * time.Minute)
+		w.run(effort.Of[time.Duration](4, 10, 10) * time.Minute)
 		if !w.agree() || w.wrongly > 0 {
 			w.fail("%d removed that live", w.wrongly)
 		}
@@ -215,7 +212,7 @@ func TestIllNode(t *testing.T) {
 			deaf.fail("%v removes %v", n.id, e.ID)
 		}
 	}
-	deaf.run(2 * time.Minute)
+	deaf.run(effort.Of[time.Duration](1, 2, 2) * time.Minute)
 
 	s := newSolo(t, 9, Config{})
 	for i := 1; i < 9; i++ {

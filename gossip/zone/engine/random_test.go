@@ -18,7 +18,7 @@ func plans(short, normal, long uint64) uint64 { return effort.Of(short, normal, 
 // step (MS-8, MS-13, MS-A10, MS-56, MS-73, MS-88).
 func TestRandomFaults(t *testing.T) {
 	spec.Covers(t, "MS-1", "MS-2", "MS-8", "MS-13", "MS-56", "MS-71", "MS-73", "MS-88", "MS-A10")
-	for seed := range plans(45, 150, 10_000) {
+	for seed := range plans(25, 150, 10_000) {
 		n := []int{2, 3, 5, 12, 24}[seed%5]
 		w := newWorld(t, seed, n, Config{Threshold: 1 + int(seed%3), Successors: 3})
 		w.jitter, w.loss, w.dup, w.reorder = 3*time.Millisecond, 0.05, 0.05, 0.05
@@ -92,7 +92,7 @@ func (w *world) calm() {
 // TestMildFaults: in a network that loses little, and among nodes that fail, restart,
 // leave and stand still for less than the timeout, nobody who lives is removed.
 func TestMildFaults(t *testing.T) {
-	for seed := range plans(6, 30, 1000) {
+	for seed := range plans(3, 30, 1000) {
 		w := newWorld(t, seed, 32, Config{})
 		w.jitter, w.loss, w.dup, w.reorder = 2*time.Millisecond, 0.005, 0.01, 0.02
 		w.boot()

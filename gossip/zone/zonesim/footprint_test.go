@@ -18,10 +18,7 @@ import (
 // too large a run is refused before it begins, and machines not much less than a third.
 // With -v it prints what each node takes at its peak and at rest.
 func TestBytesPerNode(t *testing.T) {
-	sizes := []int{64, 256}
-	if effort.Long() {
-		sizes = append(sizes, 1024, 2048)
-	}
+	sizes := []int{64, 256, 1024, 2048}[:effort.Of(1, 2, 4)]
 	for _, level := range []scenario.Level{scenario.Machines, scenario.Stacks} {
 		for _, nodes := range sizes {
 			if level == scenario.Stacks && nodes > 64 {

@@ -57,7 +57,7 @@ func TestExamplesOnStacks(t *testing.T) {
 		switch {
 		case name == "zone-stubs": // stubs are machines
 			continue
-		case !effort.Long() && name != "zone-hierarchy":
+		case !effort.Long() && (testing.Short() || name != "zone-hierarchy"):
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

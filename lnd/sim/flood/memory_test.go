@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/effort"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/flood"
 	"ulnet/lnd/sim/scenario"
@@ -14,7 +15,7 @@ import (
 // TestMemory compares what a run has taken, when everybody has told what it
 // heard at once, with what is predicted.
 func TestMemory(t *testing.T) {
-	const nodes = 50_000
+	nodes := effort.Of(15_000, 50_000, 50_000)
 	for _, fanout := range []int{1, 3, 20} {
 		f, err := scenario.Parse("test", fmt.Appendf(nil, "protocol flood\nnodes %d\nrun 1s\nset fanout %d\n", nodes, fanout), []*scenario.Protocol{flood.Protocol})
 		if err != nil {
@@ -34,7 +35,7 @@ func TestMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		took, want := heap()-before, f.Memory(scenario.Machines, nodes)
-		if s := c.Stats(); s.Delivered != nodes*uint64(fanout) {
+		if s := c.Stats(); s.Delivered != uint64(nodes*fanout) {
 			t.Errorf("%+v", s)
 		}
 		runtime.KeepAlive(c)

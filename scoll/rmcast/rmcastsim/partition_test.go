@@ -12,7 +12,7 @@ import (
 // is told who may live without it; all ends, and when the network is whole the group is.
 func TestPartitions(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-A9", "RM-A18")
-	plans(t, scenario.Machines, 20, 60, 10_000, drawPartitions)
+	plans(t, scenario.Machines, 10, 60, 10_000, drawPartitions)
 	plans(t, scenario.Stacks, 2, 8, 500, drawPartitions)
 }
 

@@ -28,18 +28,18 @@ func plans(t *testing.T, level scenario.Level, short, full, long int, draw func(
 // end nothing is kept.
 func TestMildPlans(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-21", "RM-28", "RM-36", "G-RM-6")
-	plans(t, scenario.Machines, 60, 250, 10_000, mildPlan)
+	plans(t, scenario.Machines, 30, 250, 10_000, mildPlan)
 }
 
 // TestWildPlans: RM-2, RM-21, RM-28, RM-A8, RM-A9: the same whatever networks and hosts do.
 func TestWildPlans(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-21", "RM-28", "RM-A8", "RM-A9")
-	plans(t, scenario.Machines, 60, 250, 10_000, wildPlan)
+	plans(t, scenario.Machines, 30, 250, 10_000, wildPlan)
 }
 
 // TestStackPlans: RM-2, RM-36, RM-A22: the same of whole stacks.
 func TestStackPlans(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-36", "RM-A22")
-	plans(t, scenario.Stacks, 10, 40, 1000, mildPlan)
-	plans(t, scenario.Stacks, 10, 40, 1000, wildPlan)
+	plans(t, scenario.Stacks, 5, 40, 1000, mildPlan)
+	plans(t, scenario.Stacks, 5, 40, 1000, wildPlan)
 }

@@ -16,6 +16,7 @@ import (
 // names the servers that did not answer.
 func TestHealthEverywhere(t *testing.T) {
 	spec.Covers(t, "CH-61")
+	t.Parallel()
 	h := newHealthNodes(t, 3, 2, nil)
 	await(t, "connections", func() bool { return h.settled(3, 3) && h.settled(4, 3) })
 	await(t, "servers", func() bool { return h.alive(0)+h.alive(1)+h.alive(2) == 9 })

@@ -19,6 +19,7 @@ import (
 // nobody has died meanwhile but who has.
 func TestHealthGossip(t *testing.T) {
 	spec.Covers(t, "CH-A6")
+	t.Parallel()
 	h := newHealthNodes(t, 3, 1, func(_ int, c *config.Config) { c.Gossip.Start = false })
 	if _, err := h.nodes[0].Clients(ClientFilter{}); !errors.Is(err, syscall.EAGAIN) {
 		t.Errorf("without gossip: %v", err)

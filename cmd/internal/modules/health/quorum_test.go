@@ -111,6 +111,7 @@ func TestHealthListens(t *testing.T) {
 // TestHealthCutOff: CH-3: a server that is alone names those that it does not see.
 func TestHealthCutOff(t *testing.T) {
 	spec.Covers(t, "CH-3")
+	t.Parallel()
 	h := newHealthNodes(t, 2, 0, nil)
 	await(t, "quorum", func() bool { return h.lack(0) == nil && h.lack(1) == nil })
 	h.stop(1)

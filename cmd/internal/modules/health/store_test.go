@@ -22,6 +22,7 @@ import (
 // records refuses new clients and says why.
 func TestHealthStore(t *testing.T) {
 	spec.Covers(t, "CH-4", "CH-66")
+	t.Parallel()
 	h := newHealthNodes(t, 3, 1, nil)
 	await(t, "connections", func() bool { return h.settled(3, 3) })
 	h.stop(0)
