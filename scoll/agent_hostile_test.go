@@ -76,11 +76,11 @@ func (s *stacks) request(change func(*wire.RequestHeader), payload int) []byte {
 	return append(append(h.AppendTo(nil), list...), make([]byte, payload)...)
 }
 
-// TestBadInput: SC-60 to SC-64, SC-80, SC-88 and Bad input: each comes back as its
+// TestBadInput: SC-60 to SC-64, SC-80, SC-88 and SC-160: each comes back as its
 // status where it came from and is counted; nobody is called, and no buffer is
 // lost.
 func TestBadInput(t *testing.T) {
-	spec.Covers(t, "SC-60", "SC-61", "SC-62", "SC-63", "SC-64", "SC-80", "SC-88")
+	spec.Covers(t, "SC-60", "SC-61", "SC-62", "SC-63", "SC-64", "SC-80", "SC-88", "SC-160")
 	const buffers = 3
 	for _, c := range []struct {
 		name    string
@@ -124,9 +124,10 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestReplayed: Bad input: the same message again is counted and not answered,
+// TestReplayed: SC-160: the same message again is counted and not answered,
 // and the service is not called again.
 func TestReplayed(t *testing.T) {
+	spec.Covers(t, "SC-160")
 	s := newStacks(t, 8, func(_ int, cfg *scoll.Config) { cfg.Buffers = 3 })
 	k := s.nodes[4]
 	message := s.request(nil, 5)
@@ -142,11 +143,11 @@ func TestReplayed(t *testing.T) {
 	s.quiet(k, 3)
 }
 
-// TestBadAnswers: SC-153 and Bad input: a child that answers for another's
+// TestBadAnswers: SC-153 and SC-160: a child that answers for another's
 // broadcast, or nonsense, is named, and its callback has the status; one that
 // answers twice, and a stranger, find no buffer. Then a broadcast goes well.
 func TestBadAnswers(t *testing.T) {
-	spec.Covers(t, "SC-153")
+	spec.Covers(t, "SC-153", "SC-160")
 	answer := func(s *stacks, change func(*wire.ReplyHeader)) []byte {
 		h := wire.ReplyHeader{RootIncarnation: s.nodes[0].host.LNetIncarnation(), Sequence: 1, Flags: wire.ReplyLast}
 		change(&h)

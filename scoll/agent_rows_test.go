@@ -203,9 +203,10 @@ func TestPriority(t *testing.T) {
 	}
 }
 
-// TestOversizedReply: Bad input: a reply that is larger than the buffer posted
+// TestOversizedReply: SC-160: a reply that is larger than the buffer posted
 // for it, by little or by much, is an error; the next ones are fine.
 func TestOversizedReply(t *testing.T) {
+	spec.Covers(t, "SC-160")
 	s := newStacks(t, 2, nil)
 	g := s.group(0, true, scoll.Tree{})
 	for _, extra := range []int{1, 5, 1000} {
@@ -221,11 +222,11 @@ func TestOversizedReply(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft: SC-A24, SC-153, SC-154 and Bad input: buffers that were
+// TestNothingIsLeft: SC-A24, SC-153, SC-154 and SC-160: buffers that were
 // posted for parts that did not come are taken back before post-reply; who
 // answers once more is dropped. Requests and lists are forgotten.
 func TestNothingIsLeft(t *testing.T) {
-	spec.Covers(t, "SC-153", "SC-154", "SC-A24")
+	spec.Covers(t, "SC-153", "SC-154", "SC-160", "SC-A24")
 	s := newStacks(t, 150, nil)
 	s.nodes[0].parts = 3 // as the root thinks
 	g := s.group(0, true, scoll.Tree{})

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/simlnd"
 	"ulnet/portals/keyring"
 	"ulnet/scoll"
@@ -151,6 +152,7 @@ func TestForgedCodes(t *testing.T) {
 // TestChangedBulk: bulk data that are changed on their way are given to no service of
 // members with a key.
 func TestChangedBulk(t *testing.T) {
+	spec.Covers(t, "SC-165")
 	s := signed(t, 3, alike("a"))
 	g := s.group(0, false, scoll.Tree{Type: scoll.KAry, K: 1}) // a chain
 	s.nodes[1].writes = true                                   // before the next one fetches them

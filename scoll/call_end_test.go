@@ -16,6 +16,7 @@ import (
 // TestCallLate: a handler gets a context with the caller's deadline, less what the tree
 // takes. One that does not return in time is listed, and the answers of those below it count.
 func TestCallLate(t *testing.T) {
+	spec.Covers(t, "SC-166")
 	const n = 8
 	w := newWires(t, n, scoll.Config{RTT: 100 * time.Millisecond})
 	release := make(chan struct{})
@@ -46,6 +47,7 @@ func TestCallLate(t *testing.T) {
 // TestCallCanceled: a call returns at once when its context ends, even if the handler of this
 // node blocks, and says what was there. Without the time that the tree takes nobody is asked.
 func TestCallCanceled(t *testing.T) {
+	spec.Covers(t, "SC-166")
 	const n = 4
 	w := newWires(t, n, scoll.Config{RTT: time.Minute})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -90,6 +92,7 @@ func TestCallCanceled(t *testing.T) {
 
 // TestCallStopped: a call ends when its agent is stopped.
 func TestCallStopped(t *testing.T) {
+	spec.Covers(t, "SC-166")
 	w := newWires(t, 2, scoll.Config{RTT: time.Minute})
 	asked := make(chan struct{})
 	w.handle(func(id int) scoll.Handler {
@@ -124,6 +127,7 @@ func (v deadOne) Watch(f func(nid.NID, bool, uint64)) (stop func()) {
 
 // TestCallDead: a call asks the living and lists the dead; with All nobody is asked then.
 func TestCallDead(t *testing.T) {
+	spec.Covers(t, "SC-166")
 	w := newWires(t, 5, scoll.Config{RTT: time.Second, View: deadOne{wireNID(2)}})
 	w.handle(func(int) scoll.Handler {
 		return scoll.Handler{Inline: true, Answer: func(context.Context, *scoll.Question) ([]byte, error) { return nil, nil }}
@@ -149,7 +153,7 @@ func TestCallDead(t *testing.T) {
 // TestCallRepeated: SC-A20: a call to the live members that is sent again, because one hears
 // of a death late, asks nobody twice, and has the answers of those that ran the first attempt.
 func TestCallRepeated(t *testing.T) {
-	spec.Covers(t, "SC-A20")
+	spec.Covers(t, "SC-166", "SC-A20")
 	s, views := watched(t, 16)
 	ran := make([]int, 16)
 	for id, k := range s.nodes {

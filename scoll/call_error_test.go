@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
@@ -16,6 +17,7 @@ import (
 // TestCallContextErrors: a handler that returns the error of its context is listed with the
 // status of that.
 func TestCallContextErrors(t *testing.T) {
+	spec.Covers(t, "SC-166")
 	errs := []error{context.DeadlineExceeded, context.Canceled, fmt.Errorf("%w: %w", scoll.EBUSY, context.Canceled), errors.New("disk sdb is gone")}
 	want := []scoll.Status{scoll.ETIMEDOUT, scoll.ECANCELED, scoll.EBUSY, scoll.EIO}
 	w := newWires(t, len(errs), scoll.Config{RTT: time.Second})
@@ -53,6 +55,7 @@ func TestNewGroupErrors(t *testing.T) {
 // TestCallLost: members below one that is gone are listed with it, and the error says who
 // failed and who was not reached.
 func TestCallLost(t *testing.T) {
+	spec.Covers(t, "SC-166")
 	s := newStacks(t, 8, func(int, *scoll.Config) {})
 	for id, k := range s.nodes {
 		err := k.agent.Handle(handled, scoll.Handler{Inline: true, Answer: func(context.Context, *scoll.Question) ([]byte, error) {

@@ -39,7 +39,7 @@ type callPlan struct {
 // that is asked is counted exactly once: answered, failed or unreached. What no fault can
 // excuse is exactly so.
 func TestRandomCalls(t *testing.T) {
-	spec.Covers(t, "G-SC-8")
+	spec.Covers(t, "SC-166", "G-SC-8")
 	effort.OneGoroutine(t)
 	plans, faulty := 150, 0
 	if os.Getenv("ULNET_LONG") != "" {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/scoll"
 )
@@ -52,6 +53,7 @@ func number(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
 // TestCall: a call asks each member once, from any root, merges the answers, and lists an
 // error with its text.
 func TestCall(t *testing.T) {
+	spec.Covers(t, "SC-166")
 	const n = 8
 	w := newWires(t, n, scoll.Config{RTT: time.Second})
 	w.handle(func(id int) scoll.Handler {
@@ -86,6 +88,7 @@ func TestCall(t *testing.T) {
 // TestCallOnly: a filter keeps the handlers of others from running. They pass on, and are
 // not counted.
 func TestCallOnly(t *testing.T) {
+	spec.Covers(t, "SC-166")
 	const n = 9
 	w := newWires(t, n, scoll.Config{RTT: time.Second})
 	var ran [n]atomic.Int32

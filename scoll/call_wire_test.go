@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/scoll/tree"
 )
 
@@ -41,6 +42,7 @@ func TestTallyGolden(t *testing.T) {
 // TestTallyRefused: an answer says nothing of members that are not below the child, nor of any
 // twice.
 func TestTallyRefused(t *testing.T) {
+	spec.Covers(t, "SC-166")
 	whole := binomialOf(8, 0)
 	mine := newTally(whole, 0)
 	of := func(rank int) []byte {

@@ -300,6 +300,7 @@ func TestHeldGroups(t *testing.T) {
 // TestStrangersKeepOut: a stranger that makes any number of groups displaces none of
 // those that listed nodes use; one that nobody uses any more is no loss.
 func TestStrangersKeepOut(t *testing.T) {
+	spec.Covers(t, "SC-162")
 	h := listed(t, func(c *Config) { c.MaxGroups = 16 })
 	for i := range uint64(16) {
 		h.id, h.group.Index = 0, 100+i
@@ -329,6 +330,7 @@ func TestStrangersKeepOut(t *testing.T) {
 // TestStrangersOutOfBand: what a stranger uses of out-of-band groups counts for strangers,
 // until another node uses it too.
 func TestStrangersOutOfBand(t *testing.T) {
+	spec.Covers(t, "SC-162")
 	h := newHarness(t, 2, 1, func(c *Config) { c.MaxGroups = 16 })
 	h.step(Input{Kind: Listed, Listed: func(nid.NID) bool { return false }})
 	for i := range uint64(9) {

@@ -24,11 +24,11 @@ func carried(rank, part int, last bool, payload string) []byte {
 	return append(c.AppendTo(nil), payload...)
 }
 
-// TestCarriedAnswers: G-SC-8, Bad input: what a module carries comes to the parent's
+// TestCarriedAnswers: G-SC-8, SC-160: what a module carries comes to the parent's
 // service as answers of their own, if it can be: of members below the child, whole,
 // each once, and of none that is named with all below.
 func TestCarriedAnswers(t *testing.T) {
-	spec.Covers(t, "G-SC-8")
+	spec.Covers(t, "SC-160", "G-SC-8")
 	const bad = "unpost0 child0:not understood"
 	own := wire.Missing{Rank: 4, Status: wire.EIO, Scope: wire.Node}
 	for _, tt := range []struct {

@@ -9,10 +9,10 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestRefused: SC-60, SC-61, SC-63, SC-64, SC-12, SC-81, SC-87 and Bad input:
+// TestRefused: SC-60, SC-61, SC-63, SC-64, SC-12, SC-81, SC-87 and SC-160:
 // what is not taken is answered with its status, counted, and nobody is called.
 func TestRefused(t *testing.T) {
-	spec.Covers(t, "SC-12", "SC-60", "SC-61", "SC-63", "SC-64", "SC-81", "SC-87")
+	spec.Covers(t, "SC-12", "SC-60", "SC-61", "SC-63", "SC-64", "SC-81", "SC-87", "SC-160")
 	for _, c := range []struct {
 		name   string
 		change func(*wire.RequestHeader)
@@ -92,10 +92,10 @@ func TestUnknownGroup(t *testing.T) {
 	h.want("pre")
 }
 
-// TestReplay: SC-A2, Bad input: the same request again is dropped without an
+// TestReplay: SC-A2, SC-160: the same request again is dropped without an
 // answer, which would end the parent's wait.
 func TestReplay(t *testing.T) {
-	spec.Covers(t, "SC-A2")
+	spec.Covers(t, "SC-160", "SC-A2")
 	h := newHarness(t, 8, 4, nil)
 	h.admitted(nil)
 	h.want("pre")
@@ -251,9 +251,10 @@ func TestPartsInAnyOrder(t *testing.T) {
 	h.want("post")
 }
 
-// TestUnsigned: Keys: nodes with keys take no request without a code of one, whatever it
+// TestUnsigned: SC-165: nodes with keys take no request without a code of one, whatever it
 // says of itself, and nodes without keys none that says it has a code.
 func TestUnsigned(t *testing.T) {
+	spec.Covers(t, "SC-165")
 	for _, c := range []struct {
 		name           string
 		keys, says, ok bool

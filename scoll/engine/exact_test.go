@@ -51,8 +51,9 @@ func TestOverdueOnce(t *testing.T) {
 	}
 }
 
-// TestSaidTwice: Bad input: the root names a member once, whatever a child says.
+// TestSaidTwice: SC-160: the root names a member once, whatever a child says.
 func TestSaidTwice(t *testing.T) {
+	spec.Covers(t, "SC-160")
 	h := newHarness(t, 4, 0, nil) // children 2, with 3 below, and 1
 	h.root(wire.OK)
 	h.childReplies(1, ours)
@@ -85,10 +86,10 @@ func TestSixtyFourParts(t *testing.T) {
 	}
 }
 
-// TestLongTrailer: SC-A27, Bad input: a long list of missing members is taken if it
+// TestLongTrailer: SC-A27, SC-160: a long list of missing members is taken if it
 // names each once, and in a short time whatever it says and whatever the tree.
 func TestLongTrailer(t *testing.T) {
-	spec.Covers(t, "SC-A27")
+	spec.Covers(t, "SC-160", "SC-A27")
 	const n = 30_000
 	for _, tt := range []struct {
 		name string

@@ -53,6 +53,7 @@ func (h *harness) reboot() {
 // of the root or of the group's creator, keeps these out, whether the victim knows them
 // already or not, and also after its restart.
 func TestForgedIncarnation(t *testing.T) {
+	spec.Covers(t, "SC-164")
 	near := uint64(IncarnationSlack) // the highest that is not refused at once, or so
 	for _, incarnation := range []uint64{0, 8, near, math.MaxUint64 - 1, math.MaxUint64} {
 		for name, forge := range map[string]func(*wire.RequestHeader){
@@ -89,6 +90,7 @@ func TestForgedIncarnation(t *testing.T) {
 // TestHearsayEndsNothing: a later incarnation heard second-hand is used for that
 // request, and the groups of earlier ones stay until the owner says that it is so.
 func TestHearsayEndsNothing(t *testing.T) {
+	spec.Covers(t, "SC-164")
 	for _, test := range []struct {
 		name   string
 		says   uint64
@@ -231,6 +233,7 @@ func extremes(b []byte, at, size int, put func([]byte)) {
 // TestExtremeRequests: whatever value a field of a request has that a member writes in
 // the name of others, these are heard by the victim as before, and after its restart.
 func TestExtremeRequests(t *testing.T) {
+	spec.Covers(t, "SC-164")
 	fields := map[string][2]int{
 		"magic": {0, 4}, "version": {4, 2}, "size": {6, 2}, "reply bits": {8, 8}, "sequence": {16, 8}, "root incarnation": {24, 8},
 		"service": {32, 4}, "flags": {36, 4}, "creator": {40, 8}, "group incarnation": {60, 8}, "index": {68, 8}, "digest": {76, 8},
@@ -356,7 +359,7 @@ func TestExtremeWords(t *testing.T) {
 // TestForgedAttempt: SC-A20: a broadcast to the live members that one parent makes up, with the
 // numbers of a true one, keeps the true one neither waiting nor from being run.
 func TestForgedAttempt(t *testing.T) {
-	spec.Covers(t, "SC-A20")
+	spec.Covers(t, "SC-164", "SC-A20")
 	for _, ended := range []bool{false, true} {
 		h := newHarness(t, 8, 7, nil)
 		live := func(from int, payload string, change func(*wire.RequestHeader)) {

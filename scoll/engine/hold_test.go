@@ -69,7 +69,7 @@ func (h *harness) refusedAs(want wire.Status) {
 // TestHeld: SC-A30: what is beyond MaxActive is held, its parent is told, and the time of
 // its service begins when there is a place.
 func TestHeld(t *testing.T) {
-	spec.Covers(t, "SC-A30")
+	spec.Covers(t, "SC-161", "SC-A30")
 	h := crowded(t, 1)
 	h.another(1, nil)
 	h.want("pre")
@@ -95,6 +95,7 @@ func TestHeld(t *testing.T) {
 // TestHeldTooLong: what no place came free for is refused, in time for the parent, for all
 // below, and is not run later.
 func TestHeldTooLong(t *testing.T) {
+	spec.Covers(t, "SC-161")
 	h := crowded(t, 1)
 	h.another(1, func(r *wire.RequestHeader) { r.Processing = time.Second })
 	first, came := h.id, h.now
@@ -114,6 +115,7 @@ func TestHeldTooLong(t *testing.T) {
 // version, hears none, and has its answer within its T: it is refused if there is no place
 // in that time, and the service has what is left of it.
 func TestHeldByOld(t *testing.T) {
+	spec.Covers(t, "SC-161")
 	old := func(r *wire.RequestHeader) { r.Hold = 0 }
 	h := crowded(t, 1)
 	h.another(1, func(r *wire.RequestHeader) { r.Processing = time.Second })
@@ -137,6 +139,7 @@ func TestHeldByOld(t *testing.T) {
 // TestHeldOrder: requests of one root get places in the order in which they came, and
 // those of others are not kept waiting by them.
 func TestHeldOrder(t *testing.T) {
+	spec.Covers(t, "SC-161")
 	h := crowded(t, 1)
 	h.another(1, nil)
 	last := h.id
@@ -167,6 +170,7 @@ func TestHeldOrder(t *testing.T) {
 // not wait for each other with all their places: a request gets one beyond MaxActive if it
 // waits for fewer levels than all that have one, and one only.
 func TestLeavesGoOn(t *testing.T) {
+	spec.Covers(t, "SC-161")
 	h := crowded(t, 1)
 	h.another(1, nil)
 	h.ofRoot(3, 1)
@@ -183,6 +187,7 @@ func TestLeavesGoOn(t *testing.T) {
 // TestHeldBelow: a child that holds the request, or a node below it, is waited for, and so
 // is this node by its parent; the time-outs of both begin when it has a place.
 func TestHeldBelow(t *testing.T) {
+	spec.Covers(t, "SC-161")
 	h := crowded(t, 9)
 	h.another(1, nil)
 	h.step(Input{Kind: InPreRequest})
@@ -214,6 +219,7 @@ func TestHeldBelow(t *testing.T) {
 // TestHeldChildAnswers: a child that answers, or refuses, while it is said to hold the
 // request does so no more.
 func TestHeldChildAnswers(t *testing.T) {
+	spec.Covers(t, "SC-161")
 	for _, refuses := range []bool{false, true} {
 		h := crowded(t, 9)
 		h.another(1, nil)
@@ -235,6 +241,7 @@ func TestHeldChildAnswers(t *testing.T) {
 // T and what members may hold it for, and its words are passed on as often as there are
 // nodes below it that may each have held it.
 func TestHeldForEver(t *testing.T) {
+	spec.Covers(t, "SC-161")
 	h := crowded(t, 9)
 	h.another(1, nil)
 	h.step(Input{Kind: InPreRequest})
@@ -274,6 +281,7 @@ func TestHeldForEver(t *testing.T) {
 
 // TestHoldOvertaken: words may overtake each other: an older one changes nothing.
 func TestHoldOvertaken(t *testing.T) {
+	spec.Covers(t, "SC-161")
 	h := crowded(t, 9)
 	h.another(1, nil)
 	h.step(Input{Kind: InPreRequest})
@@ -289,6 +297,7 @@ func TestHoldOvertaken(t *testing.T) {
 // TestForgedHold: words of holding of nodes that are no children, about what is not
 // waited for, unsigned, or not understood, change nothing.
 func TestForgedHold(t *testing.T) {
+	spec.Covers(t, "SC-161")
 	h := crowded(t, 9)
 	h.another(1, nil)
 	h.step(Input{Kind: InPreRequest})
@@ -325,6 +334,7 @@ func TestForgedHold(t *testing.T) {
 // TestHoldingUntold: a word that cannot be sent is sent again, as it is then, until the
 // request is over.
 func TestHoldingUntold(t *testing.T) {
+	spec.Covers(t, "SC-161")
 	h := crowded(t, 1)
 	h.another(1, nil)
 	first := h.id
@@ -351,7 +361,7 @@ func TestHoldingUntold(t *testing.T) {
 // TestHeldShares: SC-156: one node fills three quarters of what may be held, in requests
 // and in bytes, strangers together a quarter, and then others still have room.
 func TestHeldShares(t *testing.T) {
-	spec.Covers(t, "SC-156")
+	spec.Covers(t, "SC-156", "SC-161")
 	for name, c := range map[string]struct{ slots, payload int }{"requests": {4, 0}, "bytes": {1024, 3000}} {
 		h := listed(t, func(cfg *Config) { cfg.MaxActive = c.slots })
 		most := h.m.cfg.mostHeld()
@@ -394,6 +404,7 @@ func TestHeldShares(t *testing.T) {
 // TestWaiting: broadcasts of this node beyond the window wait, in order, are aborted
 // unsent, and go when others are over.
 func TestWaiting(t *testing.T) {
+	spec.Covers(t, "SC-161")
 	h := newHarness(t, 2, 0, nil)
 	h.root(wire.OK)
 	g := h.m.table.list[0]
@@ -463,6 +474,7 @@ func TestWaitingGroupGone(t *testing.T) {
 
 // TestPace: the window halves once for what was under way, and grows again.
 func TestPace(t *testing.T) {
+	spec.Covers(t, "SC-161")
 	var p pace
 	for range 3 {
 		p.grow()
@@ -496,6 +508,7 @@ func TestPace(t *testing.T) {
 // TestSlowed: a root sends half as many at a time when a child says that a member holds
 // one, or a member is named busy.
 func TestSlowed(t *testing.T) {
+	spec.Covers(t, "SC-161")
 	h := newHarness(t, 2, 0, nil)
 	h.root(wire.OK)
 	g := h.m.table.list[0]

@@ -11,9 +11,10 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestHostile: Bad input: whatever is forged on the way, machines keep their
+// TestHostile: SC-160: whatever is forged on the way, machines keep their
 // invariants, every broadcast ends, and nothing is left behind.
 func TestHostile(t *testing.T) {
+	spec.Covers(t, "SC-160")
 	var met Stats
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 4))
@@ -83,10 +84,10 @@ func mutate(rng *rand.Rand, b []byte) []byte {
 	return b
 }
 
-// TestLiveStranger: SC-97, Bad input: a broadcast to the live members of a group
+// TestLiveStranger: SC-97, SC-160: a broadcast to the live members of a group
 // of which this node is none, and nobody is alive, is refused.
 func TestLiveStranger(t *testing.T) {
-	spec.Covers(t, "SC-97")
+	spec.Covers(t, "SC-97", "SC-160")
 	h := newHarness(t, 2, 1, func(c *Config) { c.Self, c.Watched = testTargets(3, 1)[2].NID, true })
 	h.admitted(func(r *wire.RequestHeader) { r.Flags |= wire.FlagSubset })
 	h.want("refuse")

@@ -88,10 +88,10 @@ func TestFiveThousand(t *testing.T) {
 	}
 }
 
-// TestMaxMembers: SC-A15, Bad input: a group above MaxMembers is refused at its
+// TestMaxMembers: SC-A15, SC-160: a group above MaxMembers is refused at its
 // creator, and where a list of so many comes.
 func TestMaxMembers(t *testing.T) {
-	spec.Covers(t, "SC-A15")
+	spec.Covers(t, "SC-160", "SC-A15")
 	h := newHarness(t, 8, 0, func(c *Config) { c.MaxMembers = 7 })
 	for _, flags := range []wire.Flags{0, wire.FlagModule} {
 		h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members, Flags: flags}})
@@ -140,10 +140,10 @@ func TestListsAtATime(t *testing.T) {
 	}
 }
 
-// TestListsOfOne: SC-156, Bad input: who does not let his lists be fetched holds a
+// TestListsOfOne: SC-156, SC-160: who does not let his lists be fetched holds a
 // quarter of the places, and others take part.
 func TestListsOfOne(t *testing.T) {
-	spec.Covers(t, "SC-156")
+	spec.Covers(t, "SC-156", "SC-160")
 	h := newHarness(t, 8, 4, func(c *Config) { c.MaxActive = 12 })
 	for index := uint64(2); index < 7; index++ {
 		h.id, h.group.Index = 0, index
@@ -161,10 +161,10 @@ func TestListsOfOne(t *testing.T) {
 	h.want("pre")
 }
 
-// TestMaxChildren: SC-156, Bad input: nobody has a member connect to any number
+// TestMaxChildren: SC-156, SC-160: nobody has a member connect to any number
 // of nodes, by a broadcast or by the creation of a group; roots are free to.
 func TestMaxChildren(t *testing.T) {
-	spec.Covers(t, "SC-156")
+	spec.Covers(t, "SC-156", "SC-160")
 	for _, test := range []struct {
 		most  int
 		flags wire.Flags

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/scoll/wire"
 )
@@ -57,6 +58,7 @@ func (h *harness) stranger(from, group, others, entities int, change func(*wire.
 // TestStrangerGroups: 256 small groups of a stranger, or of several, take a quarter of
 // the places, and not those of listed nodes.
 func TestStrangerGroups(t *testing.T) {
+	spec.Covers(t, "SC-162")
 	for name, strangers := range map[string]int{"one": 1, "several": 50} {
 		h := listed(t, func(c *Config) { c.MaxGroups = 64 })
 		for i := range 10 {
@@ -85,6 +87,7 @@ func TestStrangerGroups(t *testing.T) {
 // TestStrangerLists: lists of 13 MiB of a stranger take a sixteenth of the memory for
 // lists, while they are fetched and then.
 func TestStrangerLists(t *testing.T) {
+	spec.Covers(t, "SC-162")
 	effort.OneGoroutine(t)
 	const entities = 13 << 20 / 16
 	h := listed(t, nil)
@@ -122,6 +125,7 @@ func TestStrangerLists(t *testing.T) {
 // TestStrangerDials: a request of a stranger with a thousand nodes below this one has
 // it send to sixteen of them, and so do all that follow; it answers for the others.
 func TestStrangerDials(t *testing.T) {
+	spec.Covers(t, "SC-162")
 	h := listed(t, nil)
 	sent := map[nid.NID]bool{}
 	send := func(from, group int) (failed int) {
@@ -157,6 +161,7 @@ func TestStrangerDials(t *testing.T) {
 // TestListedNames: what a listed node names is connected to as before, by a member of
 // its groups: nobody is a stranger without a list either.
 func TestListedNames(t *testing.T) {
+	spec.Covers(t, "SC-163")
 	h := newHarness(t, 8, 4, nil)
 	h.stranger(1, 1, 100, 1, nil)
 	h.step(Input{Kind: InPreRequest})
@@ -174,6 +179,7 @@ func TestListedNames(t *testing.T) {
 // TestStrangerRequests: requests of strangers that never end hold a quarter of the
 // places; those of one listed node leave a quarter to others.
 func TestStrangerRequests(t *testing.T) {
+	spec.Covers(t, "SC-162")
 	h := listed(t, func(c *Config) { c.MaxActive = 16 })
 	for i := range 40 {
 		h.stranger(i, 1, 0, 1, nil)
@@ -193,6 +199,7 @@ func TestStrangerRequests(t *testing.T) {
 // TestFloodingPeer: without a list, a node that makes more groups than there is room
 // for displaces its own, not those of others.
 func TestFloodingPeer(t *testing.T) {
+	spec.Covers(t, "SC-163")
 	h := newHarness(t, 8, 4, func(c *Config) { c.MaxGroups = 16 })
 	for i := range 300 {
 		h.now += time.Second
@@ -226,6 +233,7 @@ func TestFloodingPeer(t *testing.T) {
 
 // TestSharesEnd: what nodes held is given back when it is over.
 func TestSharesEnd(t *testing.T) {
+	spec.Covers(t, "SC-163")
 	h := listed(t, nil)
 	h.stranger(1, 1, 3, 1, nil)
 	h.stranger(1, 2, 3, 400, nil)
@@ -244,6 +252,7 @@ func TestSharesEnd(t *testing.T) {
 // TestEarlyShares: words of progress that one node sends ahead of no request leave those
 // of others.
 func TestEarlyShares(t *testing.T) {
+	spec.Covers(t, "SC-163")
 	h := newHarness(t, 8, 6, nil)
 	for i := range uint64(1000) {
 		p := wire.Progress{ReplyBits: i, There: 4096}
@@ -268,6 +277,7 @@ func TestEarlyShares(t *testing.T) {
 // TestStrangerTombstones: a stranger that makes groups and ends them leaves the
 // tombstones of others.
 func TestStrangerTombstones(t *testing.T) {
+	spec.Covers(t, "SC-162")
 	h := listed(t, nil)
 	h.admitted(func(r *wire.RequestHeader) { r.Flags |= wire.FlagLast })
 	h.drain()
