@@ -18,7 +18,7 @@ func BenchmarkSave(b *testing.B) {
 		existing int
 	}{{0, 0}, {0, 100_000}, {5 * time.Millisecond, 100_000}} {
 		b.Run(fmt.Sprintf("delay=%v/existing=%d", bench.delay, bench.existing), func(b *testing.B) {
-			s := open(b, place(b))
+			s := open(b, dbPath(b))
 			fill(b, s, bench.existing)
 			s.cfg.CommitDelay = bench.delay
 			commits := s.Stats().Commits
@@ -38,7 +38,7 @@ func BenchmarkSave(b *testing.B) {
 // is what happens when a master has died.
 func BenchmarkSaveAgain(b *testing.B) {
 	const existing = 100_000
-	s := open(b, place(b))
+	s := open(b, dbPath(b))
 	fill(b, s, existing)
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -94,7 +94,7 @@ func flood(b *testing.B, s *Store, first, n int) []time.Duration {
 // BenchmarkDisk is what a commit of some hundred records cannot do without: to write
 // and sync 64 KiB, then a page. What the disk needs for it bounds what Save can do.
 func BenchmarkDisk(b *testing.B) {
-	f, err := os.Create(place(b))
+	f, err := os.Create(dbPath(b))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -123,11 +123,11 @@ func inspect(path string) (records, tombstones int, err error) {
 		return 0, 0, err // bbolt's check goes on: what it reads stays open
 	}
 	clients := make(map[health.ClientID]uint64)
-	err = scan(tx, func(place uint64, r health.Record) error {
+	err = scan(tx, func(key uint64, r health.Record) error {
 		if first, twice := clients[r.Client]; twice {
 			return fmt.Errorf("%w: %v is there twice, first as %x", errDamaged, r.Client, first)
 		}
-		clients[r.Client] = place
+		clients[r.Client] = key
 		records++
 		return nil
 	}, func(health.Tombstone) { tombstones++ })
@@ -194,11 +194,11 @@ func (s *Store) check() (damage, err error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("the check of %s took longer than %v: move the file away, or give it more time", s.cfg.Path, limit)
 	}
-	return s.verdict(cmd.ProcessState, run, stdout.String(), stderr.String())
+	return s.outcome(cmd.ProcessState, run, stdout.String(), stderr.String())
 }
 
-// verdict says what the end of the child process means.
-func (s *Store) verdict(state *os.ProcessState, run error, stdout, stderr string) (damage, err error) {
+// outcome says what the end of the child process means.
+func (s *Store) outcome(state *os.ProcessState, run error, stdout, stderr string) (damage, err error) {
 	said, greeted := strings.CutPrefix(stdout, greeting)
 	said = strings.TrimSpace(said)
 	if state == nil || !greeted {

@@ -143,7 +143,7 @@ func TestCrash(t *testing.T) {
 		{"making the file", func(*testing.T, string) {}, 0},
 	} {
 		t.Run(phase.name, func(t *testing.T) {
-			path := place(t)
+			path := dbPath(t)
 			phase.begin(t, path)
 			said, state, calls := strace(t, path, phase.rounds)
 			if !state.Success() || len(said) != 1+phase.rounds*workerClients {
@@ -163,7 +163,7 @@ func TestCrash(t *testing.T) {
 				}
 				for n := 1; n <= most; n += every {
 					t.Run(fmt.Sprintf("%s %d of %d", call, n, most), func(t *testing.T) {
-						path := place(t)
+						path := dbPath(t)
 						phase.begin(t, path)
 						crash(t, path, phase.rounds, fmt.Sprintf("inject=%s:signal=KILL:when=%d", call, n))
 					})
@@ -236,7 +236,7 @@ func TestDiskFails(t *testing.T) {
 		{"fdatasync", "EIO", "4", syscall.EIO.Error()},    // of what makes the data count
 	} {
 		t.Run(tt.call+" "+tt.errno+" "+tt.when, func(t *testing.T) {
-			path := place(t)
+			path := dbPath(t)
 			if err := open(t, path).Close(); err != nil { // made without failures
 				t.Fatal(err)
 			}

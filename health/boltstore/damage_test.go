@@ -21,7 +21,7 @@ import (
 // whole returns the bytes of a database with some records.
 func whole(t testing.TB, records int) []byte {
 	t.Helper()
-	path := place(t)
+	path := dbPath(t)
 	s := open(t, path)
 	for i := range records {
 		s.Save(record(i, 1), nil)
@@ -40,7 +40,7 @@ func whole(t testing.TB, records int) []byte {
 // edited changes the file of a database by bbolt.
 func edited(t testing.TB, b []byte, f func(*bbolt.Tx) error) []byte {
 	t.Helper()
-	path := place(t)
+	path := dbPath(t)
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestDamage(t *testing.T) {
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := place(t)
+			path := dbPath(t)
 			if err := os.WriteFile(path, damaged, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +126,7 @@ func TestDamage(t *testing.T) {
 			want(t, open(t, path), []health.Record{record(1, 1)}, nil)
 		})
 	}
-	path := place(t)
+	path := dbPath(t)
 	if err := os.WriteFile(path, sound, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestEarlierVersion(t *testing.T) {
 			return errors.Join(err, tx.Bucket(clientsBucket).Put([]byte{1, 0, 0, 0, 0, 0, 0, 0}, b))
 		}),
 	} {
-		path := place(t)
+		path := dbPath(t)
 		if err := os.WriteFile(path, file, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +173,7 @@ func TestDamageAtRandom(t *testing.T) {
 	sound := whole(t, 300)
 	r := rand.New(rand.NewPCG(7, 7))
 	const rounds = 60
-	path := place(t)
+	path := dbPath(t)
 	found := 0
 	for round := range rounds {
 		b := bytes.Clone(sound)
@@ -214,7 +214,7 @@ func TestDamageAtRandom(t *testing.T) {
 
 // TestSetAsideTwice: one damaged file does not take the place of another.
 func TestSetAsideTwice(t *testing.T) {
-	path := place(t)
+	path := dbPath(t)
 	now := func(c *Config) { c.Now = func() time.Time { return time.Unix(1_700_000_000, 0) } }
 	for i := range 3 {
 		if err := os.WriteFile(path, []byte{byte(i)}, 0o600); err != nil {
@@ -251,7 +251,7 @@ func TestNotChecked(t *testing.T) {
 		"strange end code": {file: sound, checker: []string{"/bin/sh", "-c", "echo '" + strings.TrimSpace(greeting) + "'; exit 77", "sh"}, want: "cannot be checked"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := place(t)
+			path := dbPath(t)
 			if err := os.WriteFile(path, c.file, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -269,7 +269,7 @@ func TestNotChecked(t *testing.T) {
 // TestCheckCrashes: a check that crashes has found damage.
 func TestCheckCrashes(t *testing.T) {
 	for _, end := range []string{"echo 'panic: page 7' >&2; exit 2", "kill -SEGV $$", "kill -BUS $$"} {
-		path := place(t)
+		path := dbPath(t)
 		if err := os.WriteFile(path, []byte("anything"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -284,7 +284,7 @@ func TestCheckCrashes(t *testing.T) {
 
 // TestChild: what the check says, and that other arguments are not for it.
 func TestChild(t *testing.T) {
-	path := place(t)
+	path := dbPath(t)
 	if err := os.WriteFile(path, whole(t, 3), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +308,7 @@ func TestChild(t *testing.T) {
 // TestCheckedWithoutProgram: a program whose file is gone, as while it is updated,
 // has records checked all the same.
 func TestCheckedWithoutProgram(t *testing.T) {
-	path := place(t)
+	path := dbPath(t)
 	if err := os.WriteFile(path, whole(t, 3), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +330,7 @@ func TestCheckedWithoutProgram(t *testing.T) {
 // TestMainWithoutChild: a process that was started to check a database, and opens it
 // instead, does not start another one.
 func TestMainWithoutChild(t *testing.T) {
-	path := place(t)
+	path := dbPath(t)
 	if err := os.WriteFile(path, whole(t, 3), 0o600); err != nil {
 		t.Fatal(err)
 	}

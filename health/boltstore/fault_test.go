@@ -15,7 +15,7 @@ import (
 // spoiled is a store whose file somebody has spoiled while it is open.
 func spoiled(t *testing.T, spoil func(path string, size int64) error) (s *Store, path string, sound []byte, log *bytes.Buffer) {
 	t.Helper()
-	path, log = place(t), new(bytes.Buffer)
+	path, log = dbPath(t), new(bytes.Buffer)
 	s = open(t, path, func(c *Config) { c.Log, c.eager = slog.New(slog.NewTextHandler(log, nil)), true })
 	for i := range 300 {
 		s.Save(record(i, 1), nil)
@@ -121,7 +121,7 @@ func TestRemoved(t *testing.T) {
 
 // TestPause: a file that cannot be opened is not checked over and over for each call.
 func TestPause(t *testing.T) {
-	path, checks := place(t), 0
+	path, checks := dbPath(t), 0
 	bad := errors.New("a bad day")
 	s := open(t, path)
 	save(t, s, record(1, 1))
@@ -154,7 +154,7 @@ func TestPause(t *testing.T) {
 // TestDurable: the name of a new database, and of one that is set aside, is synced before
 // anything is saved: after a power failure the file could be gone else.
 func TestDurable(t *testing.T) {
-	path := place(t)
+	path := dbPath(t)
 	var synced []string // what the directory had when it was synced
 	watch := func(c *Config) {
 		c.syncDir = func(dir string) error {
@@ -174,7 +174,7 @@ func TestDurable(t *testing.T) {
 		t.Errorf("set aside: %v, synced with %v files, want 1 2", err, synced)
 	}
 	failing := errors.New("no luck")
-	if s, err := Open(Config{Path: place(t), syncDir: func(string) error { return failing }}); !errors.Is(err, failing) {
+	if s, err := Open(Config{Path: dbPath(t), syncDir: func(string) error { return failing }}); !errors.Is(err, failing) {
 		t.Errorf("%v, %v: the name is not synced, and nobody says so", s, err)
 	}
 }

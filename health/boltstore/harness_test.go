@@ -56,7 +56,7 @@ func open(t testing.TB, path string, change ...func(*Config)) *Store {
 	return s
 }
 
-func place(t testing.TB) string { return filepath.Join(t.TempDir(), "connections.db") }
+func dbPath(t testing.TB) string { return filepath.Join(t.TempDir(), "connections.db") }
 
 // wait calls f with a callback and returns what that is called with.
 func wait(f func(done func(error))) error {

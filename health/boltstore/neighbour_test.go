@@ -62,7 +62,7 @@ func TestKeyOutsideFile(t *testing.T) {
 	for _, page := range pages {
 		damaged := bytes.Clone(b)
 		damaged[page*os.Getpagesize()+pageHeader+2] |= 1 << 2 // of its place: 256 KiB further
-		path := place(t)
+		path := dbPath(t)
 		if err := os.WriteFile(path, damaged, 0o600); err != nil {
 			t.Fatal(err)
 		}

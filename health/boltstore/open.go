@@ -43,7 +43,7 @@ func Open(cfg Config) (*Store, error) {
 		s.stats.Error = s.readOnly.Error()
 		s.cfg.Log.Error("connections of clients cannot be saved: new ones are refused", "path", s.cfg.Path, "err", s.readOnly)
 	}
-	s.stats.Records = len(s.places)
+	s.stats.Records = len(s.keys)
 	go s.run()
 	return s, nil
 }
@@ -175,16 +175,16 @@ func (s *Store) openBolt(path string, readOnly bool) (*bbolt.DB, error) {
 
 // openFile opens the file, which has been checked, and finds out where the records are.
 func (s *Store) openFile(readOnly bool) error {
-	places := make(map[health.ClientID]uint64)
+	keys := make(map[health.ClientID]uint64)
 	next, tombstones := uint64(1), uint64(0)
 	err := guard(func() (err error) {
 		if s.db, err = s.openBolt(s.cfg.Path, readOnly); err != nil {
 			return err
 		}
 		return s.db.View(func(tx *bbolt.Tx) error {
-			return scan(tx, func(place uint64, r health.Record) error {
-				places[r.Client] = place
-				next = place + 1
+			return scan(tx, func(key uint64, r health.Record) error {
+				keys[r.Client] = key
+				next = key + 1
 				return nil
 			}, func(health.Tombstone) { tombstones++ })
 		})
@@ -192,7 +192,7 @@ func (s *Store) openFile(readOnly bool) error {
 	if err != nil {
 		return errors.Join(err, s.giveUp(err))
 	}
-	s.places, s.next, s.tombstones, s.was = places, next, tombstones, true
+	s.keys, s.next, s.tombstones, s.was = keys, next, tombstones, true
 	return nil
 }
 
@@ -209,7 +209,7 @@ func readOnlyError(err error) bool {
 	return errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM)
 }
 
-// scan reads a database, records in the order of their places.
+// scan reads a database, records in the order of their keys.
 func scan(tx *bbolt.Tx, record func(uint64, health.Record) error, tombstone func(health.Tombstone)) error {
 	meta, clients, tombstones := tx.Bucket(metaBucket), tx.Bucket(clientsBucket), tx.Bucket(tombstonesBucket)
 	if meta == nil || clients == nil || tombstones == nil {

@@ -14,22 +14,22 @@ import (
 
 // plan is what a batch comes to: the last call for each client, and all tombstones.
 type plan struct {
-	changes    []change // by place
+	changes    []change // by key
 	tombstones []call
 	voids      map[health.ClientID]uint64 // tombstones up to this incarnation go first
 	next       uint64
 	counts     counts // after the commit; that of tombstones is right when write has returned
 }
 
-// change is a record in its place, or (nil) none there.
+// change is a record in its key, or (nil) none there.
 type change struct {
 	client health.ClientID
-	place  uint64
+	key    uint64
 	record []byte
 }
 
 func (s *Store) plan(batch []call) plan {
-	p := plan{next: s.next, counts: counts{clients: uint64(len(s.places)), tombstones: s.tombstones}}
+	p := plan{next: s.next, counts: counts{clients: uint64(len(s.keys)), tombstones: s.tombstones}}
 	last := make(map[health.ClientID]int, len(batch))
 	for i := range batch {
 		c := &batch[i]
@@ -49,20 +49,20 @@ func (s *Store) plan(batch []call) plan {
 		if at, ok := last[c.client]; !ok || at != i {
 			continue
 		}
-		place, known := s.places[c.client]
+		key, known := s.keys[c.client]
 		switch {
 		case !known && c.record == nil:
 			continue
 		case !known:
-			place = p.next
+			key = p.next
 			p.next++
 			p.counts.clients++
 		case c.record == nil:
 			p.counts.clients--
 		}
-		p.changes = append(p.changes, change{c.client, place, c.record})
+		p.changes = append(p.changes, change{c.client, key, c.record})
 	}
-	slices.SortFunc(p.changes, func(a, b change) int { return cmp.Compare(a.place, b.place) })
+	slices.SortFunc(p.changes, func(a, b change) int { return cmp.Compare(a.key, b.key) })
 	slices.SortStableFunc(p.tombstones, func(a, b call) int { return bytes.Compare(a.key, b.key) })
 	return p
 }
@@ -110,7 +110,7 @@ func (p *plan) write(tx *bbolt.Tx, now time.Time) error {
 	clients.FillPercent, tombstones.FillPercent = 0.9, 0.9 // they mostly grow at their ends
 	for i := range p.changes {
 		c := &p.changes[i]
-		key := binary.BigEndian.AppendUint64(nil, c.place)
+		key := binary.BigEndian.AppendUint64(nil, c.key)
 		if c.record == nil {
 			if err := clients.Delete(key); err != nil {
 				return err
@@ -160,9 +160,9 @@ func (p *plan) apply(s *Store) {
 	for i := range p.changes {
 		c := &p.changes[i]
 		if c.record == nil {
-			delete(s.places, c.client)
+			delete(s.keys, c.client)
 		} else {
-			s.places[c.client] = c.place
+			s.keys[c.client] = c.key
 		}
 	}
 	s.next, s.tombstones = p.next, p.counts.tombstones

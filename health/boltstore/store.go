@@ -76,7 +76,7 @@ type Stats struct {
 	Waiting  int           `json:"waiting"`
 	Slowest  time.Duration `json:"slowest_commit_ns"`
 	Error    string        `json:"error,omitempty"`     // of the last commit; empty: it ended well
-	SetAside string        `json:"set_aside,omitempty"` // the damaged file that this one took the place of
+	SetAside string        `json:"set_aside,omitempty"` // the damaged file that this one took the key of
 	Damage   string        `json:"damage,omitempty"`    // what was wrong with it
 }
 
@@ -88,8 +88,8 @@ type Store struct {
 	// Owned by the writer.
 	db         *bbolt.DB                  // nil after a commit that failed, until the file is opened again
 	file       *os.File                   // of db
-	places     map[health.ClientID]uint64 // where a client's record is
-	next       uint64                     // the place of the next new client
+	keys       map[health.ClientID]uint64 // where a client's record is
+	next       uint64                     // the key of the next new client
 	tombstones uint64                     // how many tombstones there are
 	was        bool                       // the file was open
 	failure    error                      // why it is not now

@@ -22,7 +22,7 @@ import (
 // the latest of each client.
 func TestStore(t *testing.T) {
 	spec.Covers(t, "CH-4", "CH-65")
-	path := place(t)
+	path := dbPath(t)
 	later := time.Now().Add(time.Hour)
 	s := open(t, path)
 	want(t, s, nil, nil)
@@ -59,11 +59,11 @@ func TestStore(t *testing.T) {
 // TestOrder: calls for one client take effect in their order, whichever commit
 // they come into, and callbacks come in the order of the calls.
 func TestOrder(t *testing.T) {
-	path := place(t)
+	path := dbPath(t)
 	s := open(t, path)
 	const calls, clients = 3000, 10
 	r := rand.New(rand.NewPCG(1, 2))
-	truth := make(map[int]uint64)
+	saved := make(map[int]uint64)
 	var called []int
 	for i := range calls {
 		n := r.IntN(clients)
@@ -74,10 +74,10 @@ func TestOrder(t *testing.T) {
 			called = append(called, i)
 		}
 		if r.IntN(3) == 0 {
-			delete(truth, n)
+			delete(saved, n)
 			s.Remove(health.Tombstone{Client: id(n)}, done)
 		} else {
-			truth[n] = uint64(i)
+			saved[n] = uint64(i)
 			s.Save(record(n, uint64(i)), done)
 		}
 	}
@@ -96,7 +96,7 @@ func TestOrder(t *testing.T) {
 		t.Errorf("%d commits for %d calls", st.Commits, calls)
 	}
 	var records []health.Record
-	for n, incarnation := range truth {
+	for n, incarnation := range saved {
 		records = append(records, record(n, incarnation))
 	}
 	want(t, open(t, path), records, nil)
@@ -104,7 +104,7 @@ func TestOrder(t *testing.T) {
 
 // TestTombstonesEnd: those that are over are not returned, and make room.
 func TestTombstonesEnd(t *testing.T) {
-	path := place(t)
+	path := dbPath(t)
 	var mu sync.Mutex
 	now := time.Unix(1_000_000, 0)
 	clock := func(c *Config) {
@@ -142,7 +142,7 @@ func TestTombstonesEnd(t *testing.T) {
 // and other clients keep theirs.
 func TestTombstonesTakenBack(t *testing.T) {
 	spec.Covers(t, "CH-A8", "CH-A20")
-	path := place(t)
+	path := dbPath(t)
 	s := open(t, path)
 	until := time.Now().Add(time.Hour)
 	tombstone := func(n int, incarnation uint64) health.Tombstone {
@@ -172,7 +172,7 @@ func TestTombstonesTakenBack(t *testing.T) {
 
 // TestRefused: what cannot be saved for what it is fails alone.
 func TestRefused(t *testing.T) {
-	s := open(t, place(t))
+	s := open(t, dbPath(t))
 	var group sync.WaitGroup
 	bad := func(change func(*health.Record)) {
 		r := record(1, 1)
@@ -205,7 +205,7 @@ func TestRefused(t *testing.T) {
 
 // TestFull: more than may wait for the disk is refused at once.
 func TestFull(t *testing.T) {
-	s := open(t, place(t), func(c *Config) { c.MaxWaiting = 10 })
+	s := open(t, dbPath(t), func(c *Config) { c.MaxWaiting = 10 })
 	gate, entered := make(chan struct{}), make(chan struct{})
 	s.Save(record(0, 1), func(error) { close(entered); <-gate }) // the writer stands still
 	<-entered
@@ -233,7 +233,7 @@ func TestFull(t *testing.T) {
 
 // TestManyAtOnce: callers need not know of each other.
 func TestManyAtOnce(t *testing.T) {
-	path := place(t)
+	path := dbPath(t)
 	s := open(t, path)
 	const callers, each = 8, 200
 	var group sync.WaitGroup
@@ -259,7 +259,7 @@ func TestManyAtOnce(t *testing.T) {
 
 // TestInUse: a database that another process has is not waited for for ever.
 func TestInUse(t *testing.T) {
-	path := place(t)
+	path := dbPath(t)
 	open(t, path)
 	if s, err := Open(Config{Path: path, LockTimeout: time.Millisecond}); !errors.Is(err, ErrInUse) {
 		t.Errorf("opened twice: %v, %v", s, err)
@@ -279,7 +279,7 @@ func TestNowhere(t *testing.T) {
 // TestNothingToRemove: to remove what is not there needs no disk, and does not say
 // that the disk is well.
 func TestNothingToRemove(t *testing.T) {
-	path := place(t)
+	path := dbPath(t)
 	if err := open(t, path).Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +309,7 @@ func TestNothingToRemove(t *testing.T) {
 // TestReadOnly: where nothing can be written what is there is known, and each
 // call says why it failed. Some seconds after that has changed connections are saved.
 func TestReadOnly(t *testing.T) {
-	path := place(t)
+	path := dbPath(t)
 	s := open(t, path)
 	save(t, s, record(0, 1), record(1, 1))
 	if err := s.Close(); err != nil {

@@ -178,7 +178,7 @@ func reuse(path string, records int) (now int, err error) {
 // swept makes a database as it is after some time: pages of each kind, free ones too.
 func swept(t *testing.T) (path string, size int) {
 	t.Helper()
-	path = place(t)
+	path = dbPath(t)
 	s := open(t, path)
 	for round := range 3 {
 		for i := range sweptRecords {

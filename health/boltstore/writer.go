@@ -81,7 +81,7 @@ func (s *Store) account(batch []call, wrote bool, err error, took time.Duration)
 	st.Saved += uint64(len(batch) - failed)
 	st.Commits++
 	st.Slowest = max(st.Slowest, took)
-	st.Records = len(s.places)
+	st.Records = len(s.keys)
 	if !wrote && err == nil {
 		return
 	}

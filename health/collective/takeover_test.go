@@ -14,8 +14,8 @@ import (
 
 // The nodes of a contest for one id: servers first.
 const (
-	oldPlace = watchers + iota
-	newPlace
+	oldNode = watchers + iota
+	newNode
 	contestants
 )
 
@@ -106,18 +106,18 @@ func TestTakeover(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	c := newContest(t)
 	const evict, ping, backoff = 17500 * time.Millisecond, 5 * time.Second, 10 * time.Second // the defaults
-	begin := c.stacks[oldPlace].Table.Node().Incarnation()
-	c.dialAs(oldPlace, begin)
+	begin := c.stacks[oldNode].Table.Node().Incarnation()
+	c.dialAs(oldNode, begin)
 	c.run(10 * time.Second)
-	c.holds(oldPlace)
-	before := len(c.told[oldPlace])
+	c.holds(oldNode)
+	before := len(c.told[oldNode])
 
-	c.dialAs(newPlace, begin+uint64(time.Second))
+	c.dialAs(newNode, begin+uint64(time.Second))
 	c.run(2 * time.Minute)
-	c.holds(oldPlace)
-	st := c.conns[newPlace].Status()
-	if st.State != "electing" || len(st.Answers) == 0 || len(c.told[oldPlace]) != before {
-		t.Errorf("the new one: %+v; the old one was told %v", st, c.told[oldPlace][before:])
+	c.holds(oldNode)
+	st := c.conns[newNode].Status()
+	if st.State != "electing" || len(st.Answers) == 0 || len(c.told[oldNode]) != before {
+		t.Errorf("the new one: %+v; the old one was told %v", st, c.told[oldNode][before:])
 	}
 	var asks, refuted, foreign uint64
 	for _, a := range c.agents {
@@ -128,25 +128,25 @@ func TestTakeover(t *testing.T) {
 		t.Errorf("%d asked, %d refuted, %d refused", asks, refuted, foreign)
 	}
 
-	c.fabric.Cut(sim.Nodes(oldPlace), sim.AllNodes)
-	c.fabric.Cut(sim.AllNodes, sim.Nodes(oldPlace))
+	c.fabric.Cut(sim.Nodes(oldNode), sim.AllNodes)
+	c.fabric.Cut(sim.AllNodes, sim.Nodes(oldNode))
 	cut := c.fabric.Now()
-	for c.conns[newPlace].Status().State != "settled" && c.fabric.Now() < cut+time.Minute {
+	for c.conns[newNode].Status().State != "settled" && c.fabric.Now() < cut+time.Minute {
 		c.run(time.Second)
 	}
 	c.fabric.Heal() // the old one still looks for a master, and asks servers that had it
 	c.run(2 * backoff)
-	c.holds(newPlace)
-	if _, at := c.first(newPlace, health.MasterChosen); at-cut < evict-ping || at-cut > evict+2*backoff {
+	c.holds(newNode)
+	if _, at := c.first(newNode, health.MasterChosen); at-cut < evict-ping || at-cut > evict+2*backoff {
 		t.Errorf("taken %v after the old one was last heard", at-cut)
 	}
-	if e, _ := c.first(oldPlace, health.Superseded); e.Code != health.Stale || e.Peer != simlnd.NID(newPlace) {
+	if e, _ := c.first(oldNode, health.Superseded); e.Code != health.Stale || e.Peer != simlnd.NID(newNode) {
 		t.Errorf("the old one is told %+v", e)
 	}
-	after := len(c.told[newPlace])
+	after := len(c.told[newNode])
 	c.run(40 * time.Minute) // in which the old one tries again, twice at least
-	c.holds(newPlace)
-	if st := c.conns[oldPlace].Status(); st.State != "resting" || st.Superseded == nil || st.Superseded.Peer != simlnd.NID(newPlace) || len(c.told[newPlace]) != after {
-		t.Errorf("the old one: %+v, %+v; the new one was told %v", st, st.Superseded, c.told[newPlace][after:])
+	c.holds(newNode)
+	if st := c.conns[oldNode].Status(); st.State != "resting" || st.Superseded == nil || st.Superseded.Peer != simlnd.NID(newNode) || len(c.told[newNode]) != after {
+		t.Errorf("the old one: %+v, %+v; the new one was told %v", st, st.Superseded, c.told[newNode][after:])
 	}
 }

@@ -6,42 +6,42 @@ import (
 	"ulnet/health/wire"
 )
 
-// balance evens out how many clients have which server as their master, as after
-// a server's return: clients choose at random, and never change without need, so
-// that it would stay idle (local policy).
+// balance evens out how many clients each server is the master of (local policy). Clients
+// choose at random and keep their master while it lives, so a server that was restarted would
+// stay idle.
 //
-// Servers say in their digests how many clients they have: to all that they hold
-// clients under, to two others in turn, and to who has come back. Who has far
-// more than another asks a part of its clients to choose that one, over a while;
-// they keep all their connections. Far is more than chance makes of even loads,
-// and less of a server that has come back, which has none for a reason.
+// A server reports its number of clients in its digests: to all masters of clients that it
+// holds, to two other servers in turn, and to a server that has come back. A server that has
+// far more clients than another asks a part of them, over some ticks, to choose that one;
+// they keep all their connections. The threshold is four standard deviations of a random
+// choice; for a server that has just come back any surplus of two counts.
 type balance struct {
 	counted time.Duration // active time
-	mine    int           // clients whose master this is, then
-	cursor  int32         // the next place to take a client from
-	turn    int32         // the next server to tell
-	shed    bool          // somebody is to be asked
+	mine    int           // clients whose master this is, at that time
+	cursor  int32         // slot at which ask goes on
+	turn    int32         // the next server to report to
+	shed    bool          // some server has a surplus that is not asked for yet
 }
 
-// burden is what a server is known to have.
+// burden is the reported load of another server.
 type burden struct {
 	clients  int
-	idle     wire.Code     // it takes no clients, and why; OK: it does
-	favored  time.Duration // until when it has come back not long ago
-	greet    bool          // it is to be told, and to answer
-	surplus  int           // clients to be asked to choose it
-	perTick  int
-	reported bool
+	idle     wire.Code     // why it takes no clients; OK: it does
+	favored  time.Duration // active time until which it counts as just come back
+	greet    bool          // it gets a digest at the next tick, and answers with its own load
+	surplus  int           // clients that are still to be asked to choose it
+	perTick  int           // of these, how many in one tick
+	reported bool          // it has reported a load since it came alive
 }
 
 const (
-	greeted    = 2  // servers that are told besides
-	shedTicks  = 16 // ticks over which clients are asked
-	favorFor   = 4  // eviction time-outs for which a return is news
-	deviations = 4  // of chance, which are not far
+	greeted    = 2  // servers per round of digests that get a report besides the masters
+	shedTicks  = 16 // ticks over which a surplus is asked for
+	favorFor   = 4  // how long a return counts, in units of T_evict
+	deviations = 4  // threshold in standard deviations of a random choice
 )
 
-// load is how many clients have this server as their master, counted once per tick.
+// load returns how many clients have this server as their master, counted once per tick.
 func (b *balance) load(s *Server) int {
 	if b.counted == 0 || s.now-b.counted >= s.cfg.Tick {
 		b.counted, b.mine = s.now, 0
@@ -54,7 +54,7 @@ func (b *balance) load(s *Server) int {
 	return b.mine
 }
 
-// standing is whether this server takes clients as their master.
+// standing returns OK if this server takes clients as their master, or why it does not.
 func (b *balance) standing(s *Server) wire.Code {
 	switch {
 	case !s.quorum.have:
@@ -65,12 +65,12 @@ func (b *balance) standing(s *Server) wire.Code {
 	return wire.OK
 }
 
-// returned notes that a server has come back.
+// returned records that a server has come back.
 func (b *balance) returned(s *Server, m *member) {
 	m.burden = burden{greet: true, favored: s.now + favorFor*s.cfg.Evict}
 }
 
-// heard takes a server's word of its load.
+// heard applies a load report, and computes the surplus towards that server.
 func (b *balance) heard(s *Server, i int32, m *wire.Message) {
 	o := &s.members.list[i].burden
 	if o.reported && o.idle == wire.Draining && m.Code == wire.OK {
@@ -85,16 +85,16 @@ func (b *balance) heard(s *Server, i int32, m *wire.Message) {
 	if far := more*more > deviations*deviations*(mine+o.clients); more < 2 || !far && s.now >= o.favored {
 		return
 	}
-	// The others do the same: of what does not divide evenly some give one more, who
-	// are others for each server.
+	// All live servers do the same. The remainder of the division falls on those with the
+	// lowest rank, which differs by receiver.
 	live, rank := s.members.distance(i)
 	o.surplus = more*(rank+1)/live - more*rank/live
 	o.perTick = (o.surplus + shedTicks - 1) / shedTicks
 	b.shed = b.shed || o.surplus > 0
 }
 
-// distance is how many servers live, and how many of them it is from one to this
-// one, in the order of their NIDs and around.
+// distance returns how many servers are alive, and the rank of this one among them, counted
+// in the order of NIDs from another server on, with wrap-around.
 func (m *members) distance(from int32) (live, distance int) {
 	for i := range m.list {
 		if !m.alive(int32(i)) {
@@ -111,7 +111,7 @@ func (m *members) distance(from int32) (live, distance int) {
 	return live, (distance + live) % live
 }
 
-// run tells loads and asks clients, once per tick.
+// run sends the reports that are due and asks clients, once per tick.
 func (b *balance) run(s *Server) {
 	for i := range s.members.list {
 		if o := &s.members.list[i].burden; o.greet && s.members.alive(int32(i)) {
@@ -128,8 +128,8 @@ func (b *balance) run(s *Server) {
 		if o.surplus == 0 {
 			continue
 		}
-		// Others may have come and gone since it told its load, or this one have asked
-		// many to go elsewhere.
+		// The report may be out of date, or this server may have asked many clients to choose
+		// others since.
 		if b.standing(s) != wire.OK || !s.members.alive(int32(i)) || b.load(s) < o.clients+2 {
 			o.surplus = 0
 			continue
@@ -144,15 +144,15 @@ func (b *balance) run(s *Server) {
 	}
 }
 
-// ask asks some clients, each time others, to choose a server.
+// ask asks the next count clients in round-robin order of slots to choose a server.
 func (b *balance) ask(s *Server, to int32, count int) (asked int) {
-	places := int32(len(s.table.blocks) * blockSize)
-	for range places {
+	slots := int32(len(s.table.blocks) * blockSize)
+	for range slots {
 		if asked == count {
 			break
 		}
-		c := s.conn(b.cursor % places)
-		b.cursor = (b.cursor + 1) % places
+		c := s.conn(b.cursor % slots)
+		b.cursor = (b.cursor + 1) % slots
 		if c.state == connected && s.ours(c) {
 			s.suggest(c, to)
 			asked++
@@ -162,8 +162,8 @@ func (b *balance) ask(s *Server, to int32, count int) (asked int) {
 	return asked
 }
 
-// rotate has some servers told that this round of digests does not reach: the
-// next ones in their order.
+// rotate marks the next servers in turn for a report that this round of digests does not
+// reach.
 func (b *balance) rotate(s *Server, told []bool) {
 	n := int32(len(s.members.list))
 	for left, k := greeted, int32(0); k < n && left > 0; k++ {
@@ -175,7 +175,7 @@ func (b *balance) rotate(s *Server, told []bool) {
 	}
 }
 
-// suggest asks a client to choose a certain server.
+// suggest asks a client to choose a given server as its master.
 func (s *Server) suggest(c *conn, to int32) {
 	s.stats.Notices[wire.Draining]++
 	s.send(c.peer, &wire.Message{

@@ -25,7 +25,8 @@ func (h *harness) says(id nid.NID, clients uint32, code wire.Code) {
 	h.message(nid.ProcessID{NID: id, PID: nid.LustrePID}, wire.Message{Kind: wire.DigestReply, Epoch: clients, Code: code})
 }
 
-// suggested is who is suggested to how many clients in a while, and at most in a tick.
+// suggested counts, by suggested server, the clients that were asked within a time, and at most
+// in a tick.
 func (h *harness) suggested(d time.Duration) (to map[nid.NID]int, clients map[wire.ClientID]int, most int) {
 	h.t.Helper()
 	to, clients = make(map[nid.NID]int), make(map[wire.ClientID]int)
@@ -49,9 +50,9 @@ func (h *harness) suggested(d time.Duration) (to map[nid.NID]int, clients map[wi
 	return to, clients, most
 }
 
-// TestBalance: who has far more clients than another asks a part of them to choose
-// that one, a few at a time, each another client; and what chance makes, who is
-// dead or takes none, and who is cut off, is left alone.
+// TestBalance: a server that has far more clients than another asks a part of them to choose
+// that one, a few per tick, and never the same client twice. It asks none because of random
+// differences, for a server that is dead or takes no clients, or while it is cut off.
 func TestBalance(t *testing.T) {
 	h := balanced(t, 100)
 	h.says(otherA, 10, wire.OK) // of three that are alive: a third of the difference each
@@ -124,13 +125,13 @@ func TestBalanceReturned(t *testing.T) {
 	h.says(otherA, 0, wire.OK)
 	h.says(otherA, 0, wire.Draining)
 	h.says(otherA, 0, wire.OK)
-	if to, _, _ := h.suggested(h.s.cfg.Evict); to[otherA] != 3 { // of eight for three, who is the last to give
+	if to, _, _ := h.suggested(h.s.cfg.Evict); to[otherA] != 3 { // 8 divided by 3 servers: the remainder falls on this one
 		t.Errorf("suggested %v", to)
 	}
 }
 
-// TestBalanceTells: a server tells two others in turn what it has, and answers
-// who asks.
+// TestBalanceTells: a server reports its load to two others in turn, and answers a server that
+// asks.
 func TestBalanceTells(t *testing.T) {
 	h := balanced(t, 3)
 	told := make(map[nid.NID]int)

@@ -7,21 +7,22 @@ import (
 	"ulnet/health/wire"
 )
 
-// incarnationMargin is by how much the number of a client's incarnation may be ahead of the
-// time, local policy: clocks are wrong by hours, or years behind.
+// incarnationMargin is how far the number of a client's incarnation may be ahead of the wall
+// clock (local policy). Clocks that run ahead are wrong by hours; clocks that are wrong by
+// years are behind.
 const incarnationMargin = 366 * 24 * time.Hour
 
-// incarnationStep is by how much it may be ahead of a number that this server knows: a client
-// that is told of that takes the next. It is small: otherwise an attacker could
-// push it a year further with each incarnation.
+// incarnationStep is how far the number may be ahead of one that this server knows: a client
+// that is told of a later incarnation takes the next number. The step is small, or else an
+// attacker could advance the number by a year with each incarnation.
 const incarnationStep = 1024
 
-// believed is the highest number that an incarnation of a client may have now. Numbers of
-// lives are wall clocks in nanoseconds, or one more than the number before
-// (CH-A1), and so is that of this server: with the time since its start it is the
-// wall clock, without trusting one that was put back. A number far beyond would
-// burn the id: no later incarnation could be above it. One within the margin is soon
-// passed, since a client that is told of it takes one more.
+// believed is the highest number that an incarnation of a client may have now. An incarnation
+// is numbered by the wall clock in nanoseconds, or by one more than the number before (CH-A1).
+// So is this server's: its number plus the time since its start is a wall clock that never
+// goes back. A number far beyond would make the client's id unusable, since no later
+// incarnation could exceed it. A client that is told of a number within the margin takes the
+// next one, which the clock reaches soon.
 func (s *Server) believed(id wire.ClientID) uint64 {
 	wall, known := s.cfg.Incarnation+uint64(s.now-s.began), uint64(0)
 	if i, ok := s.find(id); ok {
@@ -33,7 +34,7 @@ func (s *Server) believed(id wire.ClientID) uint64 {
 	return max(sum(wall, uint64(incarnationMargin)), sum(known, incarnationStep))
 }
 
-// sum adds numbers of lives, of which there is a last one.
+// sum adds to the number of an incarnation, and saturates.
 func sum(a, b uint64) uint64 {
 	if a > math.MaxUint64-b {
 		return math.MaxUint64

@@ -12,8 +12,8 @@ import (
 )
 
 // TestConnectAhead: CH-A1: the number of an incarnation is a wall clock, or one more than
-// the number before. One that is years ahead would leave no number for the lives
-// to come, and is refused, from the client as from who lies about it.
+// the number before. A number that is years ahead would leave none for later incarnations. It is
+// refused, whether the client sends it or another server claims it.
 func TestConnectAhead(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	const wall = uint64(1_800_000_000_000_000_000)
@@ -38,7 +38,7 @@ func TestConnectAhead(t *testing.T) {
 	if got, _ := h.s.Client(testClient); got.Incarnation != forged+1 {
 		t.Errorf("%+v", got)
 	}
-	// Where nobody knows the id it is the time alone that counts, and that has gone on.
+	// For an unknown id the wall clock alone is the bound, and it has moved on.
 	h = newHarness(t, func(c *ServerConfig) { c.Incarnation = wall + uint64(2*time.Second) })
 	h.connect(next, otherA, 1)
 	h.want("save connected accept")
@@ -53,8 +53,8 @@ func TestConnectAhead(t *testing.T) {
 	h.want("save connected accept")
 }
 
-// TestLadder: nobody gets to the end of numbers by one believed incarnation after the other:
-// above the margin each is a little above the one before.
+// TestLadder: an attacker cannot climb to the highest number by a series of accepted
+// incarnations: above the margin each may be only a little above the one before.
 func TestLadder(t *testing.T) {
 	const wall = uint64(1_800_000_000_000_000_000)
 	h := newHarness(t, func(c *ServerConfig) { c.Incarnation, c.MaxIncarnations = wall, 1000 })

@@ -9,21 +9,21 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// A server that was cut off, or has just started, does not know whom the others have
-// evicted meanwhile, and a client that was cut off with it does not know either. So a
-// server that wins the quorum, or to which another one comes back, asks for tombstones
-// (read repair), and tells clients that connect to come back until all that live have
-// answered, T_bcast at most: a server that does not answer holds nobody up. What comes
-// later evicts who was accepted.
+// A server that was cut off, or has just started, does not know which clients the others have
+// evicted meanwhile, and neither does a client that was cut off with it. So a server that wins
+// the quorum, or that sees another server come back, fetches tombstones (read repair). Until
+// all live servers have answered it tells clients that connect to come back, but for no longer
+// than T_bcast, so that a server that does not answer blocks no client. A tombstone that
+// arrives later evicts a client that was accepted.
 
 const (
 	// maxPages bounds the messages of one answer, and so the tombstones in it.
 	maxPages = 64
-	// maxAsks is how often a server is asked that does not answer.
+	// maxAsks bounds the repetitions of a question that is not answered.
 	maxAsks = 5
 )
 
-// catchup is the state of these questions.
+// catchup is the state of this read repair.
 type catchup struct {
 	sequence uint64
 	until    time.Duration // active time until which connects wait; 0: they do not
@@ -32,7 +32,7 @@ type catchup struct {
 	doubts   doubts
 }
 
-// question is one to another server, and the latest answer to one of it.
+// question is a question to another server, and the latest answer to a question of that one.
 type question struct {
 	sequence uint64 // 0: nothing is asked
 	last     uint64 // the sequence of the latest
@@ -40,7 +40,7 @@ type question struct {
 	at       time.Duration // when it was asked last
 	asks     int
 	pages    uint64 // of its answer that have come, a bit for each
-	told     int    // lives in news that it has told
+	told     int    // incarnations in news that it has told itself
 	outdated bool   // the quorum was lost since
 	answer   answer
 }
@@ -60,7 +60,7 @@ func (u *catchup) of(i int32) *question {
 	return &u.asked[i]
 }
 
-// won asks all live servers for what was missed since the loss of the quorum.
+// won asks all live servers for the tombstones since the loss of the quorum.
 func (u *catchup) won(s *Server, away time.Duration) {
 	for i := range s.members.list {
 		if int32(i) != s.members.self && s.members.alive(int32(i)) {
@@ -72,9 +72,9 @@ func (u *catchup) won(s *Server, away time.Duration) {
 	}
 }
 
-// ask asks a server for the tombstones of a while, and of as long before as evictions
-// take until they are final everywhere; not one that was asked for as much so lately that it
-// would not answer once more.
+// ask asks a server for the tombstones of the given time and of the time before in which
+// evictions become final everywhere. It does not repeat a question so soon that the rate limit
+// of the other server would refuse it.
 func (u *catchup) ask(s *Server, i int32, away time.Duration) {
 	age := min(min(away, s.cfg.tombstone())+s.cfg.lastWord()+max(s.cfg.Quorum, 0), s.cfg.tombstone())
 	if q := u.of(i); q.asks == 0 || q.outdated || s.now-q.at >= s.cfg.Tick/2 || q.age+s.cfg.Tick < age {
@@ -82,7 +82,7 @@ func (u *catchup) ask(s *Server, i int32, away time.Duration) {
 	}
 }
 
-// lost notes that what was told lately is forgotten.
+// lost marks the answers that were given as outdated: recent tombstones were dropped.
 func (u *catchup) lost() {
 	for i := range u.asked {
 		u.asked[i].outdated = true
@@ -99,8 +99,8 @@ func (u *catchup) askFor(s *Server, i int32, age time.Duration) {
 	u.send(s, i, q)
 }
 
-// askBack asks a server that asks this one for as much, unless that was done lately: after
-// a cut in one direction only one of the two has noticed that the other was away, and
+// askBack asks a server that asks this one the same question, unless that was done lately:
+// after an asymmetric partition only one of the two has noticed that the other was away, and
 // that one has evicted clients without the other.
 func (u *catchup) askBack(s *Server, i int32, age time.Duration) {
 	if q := u.of(i); q.at == 0 || s.now-q.at >= maxAsks*s.cfg.Tick {
@@ -123,7 +123,7 @@ func (u *catchup) open(s *Server) bool {
 	return false
 }
 
-// holds reports whether connects wait.
+// holds reports whether connects have to wait for answers.
 func (u *catchup) holds(s *Server) bool {
 	if u.until != 0 && (s.now >= u.until || !u.open(s)) {
 		u.until = 0
@@ -131,7 +131,7 @@ func (u *catchup) holds(s *Server) bool {
 	return u.until != 0
 }
 
-// run asks again, once per tick, and gives up servers that do not answer.
+// run repeats questions, once per tick, and gives up servers that do not answer.
 func (u *catchup) run(s *Server) {
 	for i := range u.asked {
 		switch q := &u.asked[i]; {
@@ -146,7 +146,7 @@ func (u *catchup) run(s *Server) {
 	u.pass(s)
 }
 
-// tombstonesAsked tells another server the youngest tombstones, at most twice per tick.
+// tombstonesAsked answers another server with the youngest tombstones, at most twice per tick.
 func (s *Server) tombstonesAsked(q *asked) {
 	from, ok := s.members.find(q.from.NID)
 	if !ok || from == s.members.self || q.from.PID != s.cfg.PID {
@@ -199,15 +199,15 @@ func (t *tombstones) young(now, lasting, age time.Duration) (pages []wire.Entrie
 	return pages, 0
 }
 
-// sort puts places that came out of turn where they are forgotten in time.
+// sort restores the order of expiry in the queue after tombstones were added out of order.
 func (t *tombstones) sort() {
-	byEnd := func(a, b place) int { return cmp.Compare(a.until, b.until) }
+	byEnd := func(a, b slot) int { return cmp.Compare(a.until, b.until) }
 	if !slices.IsSortedFunc(t.queue, byEnd) {
 		slices.SortStableFunc(t.queue, byEnd)
 	}
 }
 
-// tombstonesTold takes tombstones that this server has asked for.
+// tombstonesTold applies a page of tombstones that this server has asked for.
 func (s *Server) tombstonesTold(q *asked) {
 	from, ok := s.members.find(q.from.NID)
 	if !ok || from == s.members.self || q.from.PID != s.cfg.PID {
@@ -224,7 +224,7 @@ func (s *Server) tombstonesTold(q *asked) {
 		s.stats.Malformed++
 		return
 	case of.pages&(1<<page) != 0 && of.sequence != 0:
-		return // a copy
+		return // a duplicate
 	}
 	for k := range q.m.Entries.Len() {
 		s.buryAlso(q.m.Entries.At(k), from)

@@ -6,11 +6,12 @@ import (
 	"ulnet/health/wire"
 )
 
-// buryAlso takes a tombstone of another server, as if it were an own one of before a
-// restart, and evicts who is connected in that incarnation; by a later choice of a master than
-// the one that the eviction was of only if most servers have the tombstone.
+// buryAlso applies a tombstone of another server as if it were one of this server's own from
+// before a restart, and evicts a client that is connected in that incarnation. If the client
+// has made a later choice of a master than the evicted one, it is evicted only if most servers
+// have the tombstone.
 func (s *Server) buryAlso(e wire.Entry, from int32) {
-	if e.Incarnation > s.believed(e.Client) { // it would bury all lives to come
+	if e.Incarnation > s.believed(e.Client) { // the tombstone would refuse all later incarnations
 		s.stats.Ahead++
 		return
 	}
@@ -33,11 +34,11 @@ func (s *Server) buryAlso(e wire.Entry, from int32) {
 		s.save(0, s.conn(i))
 	}
 	s.stats.Forgotten += s.tombstones.bury(e.Client, e.Incarnation, s.now+left, of)
-	s.tombstones.said(&e, somebody, s.now+left-s.cfg.tombstone())
+	s.tombstones.said(&e, unnamed, s.now+left-s.cfg.tombstone())
 }
 
-// buriedElsewhere ends the connection of an incarnation that another server has buried for a while,
-// and reports whether it did.
+// buriedElsewhere ends the connection of an incarnation of which another server has had a
+// tombstone for the given time, and reports whether it did.
 func (s *Server) buriedElsewhere(i int32, e *wire.Entry, from int32, age time.Duration) bool {
 	c := s.conn(i)
 	if c.incarnation == e.Incarnation {

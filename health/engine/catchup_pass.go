@@ -2,18 +2,18 @@ package engine
 
 import "ulnet/health/wire"
 
-// Who evicts an orphan tells no other server. A server that learns of such tombstones has
-// perhaps just answered another one, that asks those from which it was cut off, and nobody
-// else. Then it is answered once more, so that after a partition an incarnation is buried
-// everywhere or nowhere. Other evictions have been told to all that were not cut off.
+// A server that evicts an orphan tells no other server. A server that learns of such a
+// tombstone may have just answered a third one, which asks only the servers from which it was
+// cut off. It then answers that one again, so that after a partition all servers refuse an
+// incarnation or none does. Other evictions have been broadcast to all that were not cut off.
 
-// lately is for how many ticks a server that has asked is told what is learned since.
+// lately is for how many ticks after its question a server is sent what is learned since.
 const lately = 2 * maxAsks
 
-// news are the lives that were learned and not passed on yet.
+// news are the incarnations that were learned and not passed on yet.
 type news map[wire.ClientID]uint64
 
-// learned notes that a server has told a tombstone that was not known here.
+// learned records that a server has told a tombstone that was new here.
 func (u *catchup) learned(e *wire.Entry, from int32) {
 	if e.Epoch != 0 {
 		return
@@ -25,15 +25,16 @@ func (u *catchup) learned(e *wire.Entry, from int32) {
 	u.of(from).told++
 }
 
-// heard notes that another one has told the same.
+// heard records that another server has told the same tombstone.
 func (u *catchup) heard(e *wire.Entry, from int32) {
 	if u.news[e.Client] == e.Incarnation {
 		u.of(from).told++
 	}
 }
 
-// pass answers the servers once more that have asked lately and have not told all of this
-// themselves. While this one waits for answers it waits for more.
+// pass answers servers again that have asked lately and have not told all of the news
+// themselves. It waits for the answers to this server's own questions first, which may bring
+// more.
 func (u *catchup) pass(s *Server) {
 	if len(u.news) == 0 || u.holds(s) {
 		return
@@ -48,7 +49,7 @@ func (u *catchup) pass(s *Server) {
 	u.news = nil
 }
 
-// pending reports whether something is to be done at the next tick.
+// pending reports whether there is work for the next tick.
 func (u *catchup) pending(s *Server) bool {
 	return len(u.news) > 0 || len(u.doubts) > 0 || u.open(s)
 }

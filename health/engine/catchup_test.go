@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// cutOffFor is a server that was cut off for a while and has just won the quorum; nobody
-// has said which tombstones there are.
+// cutOffFor returns a server that was cut off for a time and has just won the quorum. No server
+// has told its tombstones yet.
 func cutOffFor(t *testing.T, away time.Duration) (h *harness, ask wire.Message) {
 	h = newHarness(t, nil)
 	h.step(ServerInput{Kind: QuorumIs})
@@ -26,9 +26,9 @@ func (h *harness) tellTombstones(from nid.NID, sequence uint64, list ...wire.Ent
 	h.message(nid.ProcessID{NID: from, PID: nid.LustrePID}, wire.Message{Kind: wire.TombstonesReply, Sequence: sequence, Epoch: 1, Entries: entries(list...)})
 }
 
-// TestCatchUp: CH-33, CH-63, CH-65: a server that wins the quorum accepts nobody until the
-// others have told their tombstones, and then not whom they have evicted. The question
-// reaches back 2·T_evict + T_q before the loss.
+// TestCatchUp: CH-33, CH-63, CH-65: a server that wins the quorum accepts no client until the
+// others have told their tombstones, and then none that they have evicted. The question reaches
+// back to 2·T_evict + T_q before the loss.
 func TestCatchUp(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-63", "CH-65")
 	h, ask := cutOffFor(t, time.Minute)
@@ -50,8 +50,8 @@ func TestCatchUp(t *testing.T) {
 	h.want("save connected accept")
 }
 
-// TestCatchUpInTime: servers that do not answer hold nobody up for longer than T_bcast,
-// and are not asked for ever; what they say late evicts who was accepted.
+// TestCatchUpInTime: servers that do not answer delay clients by T_bcast at most, and are not
+// asked for ever. A late answer evicts a client that was accepted.
 func TestCatchUpInTime(t *testing.T) {
 	h, ask := cutOffFor(t, time.Minute)
 	h.advance(h.s.cfg.Broadcast)
@@ -89,9 +89,9 @@ func TestHostileTombstones(t *testing.T) {
 	}
 }
 
-// TestAskBack: CH-33, CH-63: after a cut in one direction only one of two servers has noticed
-// that the other was away. That one evicted clients without it, and asks it for tombstones: it asks
-// back for as much, but not who has just been asked.
+// TestAskBack: CH-33, CH-63: after an asymmetric partition only one of two servers has noticed
+// that the other was away. That one evicted clients without the other, and asks it for
+// tombstones. The other asks back for the same time, but not a server that it has just asked.
 func TestAskBack(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-63")
 	h := newHarness(t, nil)
@@ -142,8 +142,8 @@ func TestTellTombstones(t *testing.T) {
 	}
 }
 
-// TestLateEviction: CH-A8, CH-33: an eviction that was withdrawn and comes once more buries
-// nobody, in whatever order they come; one of a later choice does.
+// TestLateEviction: CH-A8, CH-33: an eviction that was withdrawn and arrives again leaves no
+// tombstone, in whatever order the two arrive. An eviction of a later choice does.
 func TestLateEviction(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A8")
 	for _, first := range []bool{false, true} {
@@ -160,8 +160,8 @@ func TestLateEviction(t *testing.T) {
 }
 
 // TestTombstoneTakenBack: CH-A8, CH-33: when a partition is healed some servers tell a tombstone before
-// they hear that it was withdrawn. Who has heard that before takes no notice of it; but of one that
-// tells of a later choice.
+// they learn that it was withdrawn. A server that knows of the withdrawal ignores it, unless it
+// is of a later choice.
 func TestTombstoneTakenBack(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A8")
 	h, ask := cutOffFor(t, time.Minute)

@@ -2,7 +2,7 @@ package engine
 
 import "ulnet/health/wire"
 
-// choose takes a client's choice of another master: "you are my new master", or
+// choose handles a client's choice of another master: "you are my new master", or
 // "my new master is B" (client health design, Specification 7 and 8).
 func (s *Server) choose(q *asked) {
 	i, c, code := s.lookup(q)
@@ -10,7 +10,7 @@ func (s *Server) choose(q *asked) {
 		code = s.chosen(i, c, q)
 	}
 	if k, ok := s.find(q.m.Client); ok && code == wire.Busy && c == nil && s.conn(k).state == saving {
-		s.conn(k).sequence = q.m.Sequence // accepted, or not, answers when that is done
+		s.conn(k).sequence = q.m.Sequence // saved answers it
 		return
 	}
 	s.stats.Choices[code]++
@@ -29,7 +29,7 @@ func (s *Server) chosen(i int32, c *conn, q *asked) wire.Code {
 		return wire.UnknownServer
 	case m.Epoch == c.epoch && c.state == orphaned:
 		return wire.Orphaned
-	case !s.quorum.have && (self || !s.members.alive(master)): // who is cut off cannot tell who is dead
+	case !s.quorum.have && (self || !s.members.alive(master)): // a server without a quorum cannot tell which servers are dead
 		return wire.NoQuorum
 	case self && m.Epoch > c.epoch && s.tooSlow(m):
 		return wire.OtherTimes
@@ -50,7 +50,7 @@ func (s *Server) chosen(i int32, c *conn, q *asked) wire.Code {
 // rehome gives a connection a master.
 func (s *Server) rehome(i int32, c *conn, master int32, epoch uint32) {
 	s.become(c, connected)
-	c.master, c.epoch, c.previous = master, epoch, noPlace
+	c.master, c.epoch, c.previous = master, epoch, noSlot
 	s.watch(i, c)
 	s.save(0, c)
 	s.tell(ClientRehomed, c, 0)

@@ -9,10 +9,10 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// claims sign what a master agreed to, and check it (CH-44, CH-A15): an HMAC-SHA-256 over
-// client, incarnation, master and epoch, with a key that all servers share. While keys
-// change, first all servers are given the new key as the second one, then as the first.
-// Without keys they sign nothing and believe everything.
+// claims are the keys that sign and verify what a master agreed to (CH-44, CH-A15): an
+// HMAC-SHA-256 over client, incarnation, master and epoch, with a key that all servers share.
+// For a key rotation all servers are given the new key as the second one, then as the first.
+// Without keys nothing is signed, and every claim is believed.
 type claims [][]byte
 
 // append appends a token, or nothing without keys.

@@ -32,10 +32,10 @@ type ClientConfig struct {
 	// Keys, if there are any, sign connects: servers that have keys accept no others.
 	// Servers of versions before 2026-11-25 do not understand signed connects.
 	Keys keyring.Keys
-	// From is the process that the client's messages come from. Required with Keys.
+	// From is the process from which the client sends. Required with Keys.
 	From nid.ProcessID
-	// MaxBackoff is the longest wait before all servers are tried once more.
-	// Default 2·Ping.
+	// MaxBackoff bounds the back-off between rounds in which all servers are tried. Default
+	// 2·Ping.
 	MaxBackoff time.Duration
 }
 
@@ -48,24 +48,24 @@ const (
 	ClientStart                   // find a master
 	ClientLeave                   // disconnect from all; AllTold answers
 	ClientArrived                 // From, PeerIncarnation, At, Data: a message arrived
-	Traffic                       // Server, Sent, Heard: answers LookAt: what the transport last sent to it and heard of it
+	Traffic                       // Server, Sent, Heard: answers LookAt
 	Attach                        // Server: connect to it, too; only with a master (CH-58)
 	Detach                        // Server: disconnect from it
-	Doubt                         // Server: it may have forgotten this client: something failed, or the transport lost it
+	Doubt                         // Server: it may have forgotten this client: a request failed, or the transport lost the connection
 	ClientServers                 // Servers: all servers from now on
 )
 
 // ClientInput is what a [Client] steps on; the zero value is the timer. Data is
 // valid during Step.
 type ClientInput struct {
-	Kind            ClientInputKind
-	From            nid.ProcessID
-	Server          nid.NID
-	At              time.Duration // when a message was received, 0: now
-	PeerIncarnation uint64        // of the NI that sent it
-	Sent, Heard     time.Duration
-	Data            []byte
-	Servers         []nid.NID
+	Kind            ClientInputKind // which of the other fields count
+	From            nid.ProcessID   // the process that sent the message
+	Server          nid.NID         // the server that the input is about
+	At              time.Duration   // shell's time of receipt; 0: now
+	PeerIncarnation uint64          // of the NI that sent the message
+	Sent, Heard     time.Duration   // shell's time of the last message to and from the server's node; 0: none
+	Data            []byte          // the message
+	Servers         []nid.NID       // all servers
 }
 
 // ClientEffectKind tells effects apart.
@@ -74,19 +74,19 @@ type ClientEffectKind uint8
 // The kinds of effects, with the fields of [ClientEffect] that they use.
 const (
 	SendTo  ClientEffectKind = iota // To, Data: send a message to a server
-	LookAt                          // To, PeerIncarnation: answer Traffic, with what was heard of that incarnation
+	LookAt                          // To, PeerIncarnation: answer Traffic, with the last message of that incarnation
 	Tell                            // Event
 	Lonely                          // ClientOutput.Answers: there is no master, for these reasons
-	AllTold                         // all servers know that this client has left, or were told for T_evict: see Client.Unaware
+	AllTold                         // all servers know that this client has left, or T_evict is over: see Client.Unaware
 )
 
 // ClientEffect is one thing that a step wants done.
 type ClientEffect struct {
-	Kind            ClientEffectKind
-	Begin, End      int // Data is Buf[Begin:End]
-	PeerIncarnation uint64
-	To              nid.ProcessID
-	Event           ClientEvent
+	Kind            ClientEffectKind // which of the other fields count
+	Begin, End      int              // Data is Buf[Begin:End]
+	PeerIncarnation uint64           // of the NI of To
+	To              nid.ProcessID    // the receiver, or the process to look for
+	Event           ClientEvent      // for the program
 }
 
 // ClientEventKind tells events of a client apart.
@@ -95,12 +95,12 @@ type ClientEventKind uint8
 // The kinds of events, with the fields of [ClientEvent] that they use.
 const (
 	MasterChosen ClientEventKind = iota // Server, Epoch: it is the master now
-	MasterLost                          // Server, Code: it is the master no more; another is looked for
+	MasterLost                          // Server, Code: it is not the master any more; the client looks for another one
 	Attached                            // Server: connected to it
 	Dropped                             // Server, Code: not connected to it any more
 	Refused                             // Server, Code: it does not connect now, or, with NotConnected, Attach came without a master; Evict with OtherTimes
-	Evicted                             // Server, Code, Incarnation: it was evicted by all; the next incarnation begins
-	Superseded                          // Server, Incarnation, Peer: a later incarnation of this client exists elsewhere; this one rests for some minutes
+	Evicted                             // Server, Code, Incarnation: all servers have evicted the client; its next incarnation begins
+	Superseded                          // Server, Incarnation, Peer: a later incarnation of this client runs elsewhere; this one rests for some minutes
 	clientEvents
 )
 
@@ -117,15 +117,15 @@ func (k ClientEventKind) String() string { return name(clientEventNames[:], uint
 // MarshalText implements encoding.TextMarshaler.
 func (k ClientEventKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// ClientEvent is something that the user of a client is told.
+// ClientEvent is something that the program of a client is told.
 type ClientEvent struct {
-	Kind        ClientEventKind `json:"event"`
-	Code        wire.Code       `json:"code"`
-	Epoch       uint32          `json:"epoch,omitempty"`
-	Incarnation uint64          `json:"incarnation"`
-	Server      nid.NID         `json:"server,omitzero"`
-	// Peer is where the later incarnation of Superseded runs, if Server knows; servers of
-	// versions before 2026-11-24 do not say.
+	Kind        ClientEventKind `json:"event"`           // what happened
+	Code        wire.Code       `json:"code"`            // why
+	Epoch       uint32          `json:"epoch,omitempty"` // number of the latest choice of a master
+	Incarnation uint64          `json:"incarnation"`     // of this client; of Superseded, the later one
+	Server      nid.NID         `json:"server,omitzero"` // the server that it is about
+	// Peer is where the later incarnation of Superseded runs, if Server knows it; servers
+	// before 2026-11-24 do not tell it.
 	Peer nid.NID `json:"peer,omitzero"`
 	// Evict is T_evict of Server, which is too short for this client.
 	Evict time.Duration `json:"evict_ns,omitempty"`
@@ -133,9 +133,9 @@ type ClientEvent struct {
 
 // ClientOutput is what a [Client] wants done, in order.
 type ClientOutput struct {
-	Effects []ClientEffect
-	Answers []Answer // of Lonely
-	Buf     []byte   // belongs to the caller after Step
+	Effects []ClientEffect // to be applied in their order
+	Answers []Answer       // of Lonely
+	Buf     []byte         // belongs to the caller after Step
 }
 
 // Reset empties o and keeps its memory.
@@ -165,17 +165,17 @@ var phaseNames = [...]string{"resting", "electing", "settled"}
 // Client is one client of the cluster. See machine.Machine.
 type Client struct {
 	cfg         ClientConfig
-	incarnation uint64 // incarnation
-	own         uint64 // what it would be if servers knew of no later ones
+	incarnation uint64 // number of the present one
+	own         uint64 // its number if servers had told of no later ones
 	phase       phase
 	epoch       uint32
 	agreed      uint32 // the epoch in which a server last agreed to be the master
 	master      nid.NID
 	settledAt   time.Duration
 	token       []byte // of the master
-	peers       []peer // servers that this client has to do with, in the order in which it began
+	peers       []peer // in the order in which they were first used
 	farewells   []farewell
-	leaving     bool      // the user is to hear when the farewells are over
+	leaving     bool      // AllTold is due when there are no farewells any more
 	unaware     []nid.NID // servers that have not answered a farewell within T_evict
 	election    election
 	pinging     pinging
@@ -187,12 +187,12 @@ type Client struct {
 
 	superseded superseded
 
-	out *ClientOutput // of the step that is made
+	out *ClientOutput // of the current step
 	now time.Duration // active time
-	via uint64        // incarnation of the NI that brought the message of the step
+	via uint64        // incarnation of the NI that sent the message of this step
 
-	keepAt   time.Duration // when to ping the old master next
-	lonelyAt time.Duration // when to say again that there is no master
+	keepAt   time.Duration // active time of the next ping to the old master
+	lonelyAt time.Duration // active time of the next Lonely
 }
 
 var _ machine.Machine[ClientInput, ClientOutput] = (*Client)(nil)
@@ -262,13 +262,13 @@ func (c *Client) apply(in *ClientInput) {
 	case Doubt:
 		c.doubt(in.Server)
 	case ClientServers:
-		if len(in.Servers) > 0 { // there is no use for none
+		if len(in.Servers) > 0 { // an empty list is ignored
 			c.cfg.Servers = slices.Clone(in.Servers)
 		}
 	}
 }
 
-// expire does what is due.
+// expire handles everything that is due.
 func (c *Client) expire() {
 	c.repeatFarewells()
 	c.comeBack()
@@ -284,7 +284,7 @@ func (c *Client) expire() {
 	}
 }
 
-// next returns the active time of the next thing to do.
+// next returns the active time of the next wake.
 func (c *Client) next() time.Duration {
 	at := c.farewellAt()
 	switch c.phase {
@@ -308,7 +308,7 @@ func (c *Client) next() time.Duration {
 	return at
 }
 
-// ask sends a server a question.
+// ask sends a server a message that it is to answer.
 func (c *Client) ask(to nid.NID, m wire.Message) uint64 {
 	c.sequence++
 	m.Sequence = c.sequence
@@ -333,7 +333,7 @@ func (c *Client) send(to nid.NID, m *wire.Message) {
 	c.out.Effects = append(c.out.Effects, ClientEffect{Kind: SendTo, To: nid.ProcessID{NID: to, PID: c.cfg.PID}, Begin: begin, End: len(c.out.Buf)})
 }
 
-// tell tells the user.
+// tell reports an event.
 func (c *Client) tell(kind ClientEventKind, server nid.NID, code wire.Code) {
 	c.out.Effects = append(c.out.Effects, ClientEffect{Kind: Tell, Event: ClientEvent{
 		Kind: kind, Code: code, Epoch: c.epoch, Incarnation: c.incarnation, Server: server,

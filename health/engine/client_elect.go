@@ -8,22 +8,21 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// election is the search for a master: one candidate after the other, each once
-// per round, with a pause between rounds (CH-47, CH-50, CH-A14).
+// election is the search for a master: the client asks one candidate after the other, each
+// once per round, with a back-off between rounds (CH-47, CH-50, CH-A14).
 type election struct {
-	at        time.Duration // when to go on
-	candidate nid.NID       // who was asked; zero: nobody
+	at        time.Duration // active time of the next question
+	candidate nid.NID       // the server that was asked; zero: none
 	sequence  uint64
-	again     bool // the candidate was asked twice
+	again     bool // the candidate was asked a second time
 	belated   bool // the candidate has accepted an earlier question of this election
 	round     uint
 	tried     []nid.NID // in this round
-	prefer    nid.NID   // to be tried first: the old master, which is alive (CH-A19), or whom it has named
-	avoid     []nid.NID // not in the first round: said to be dead, silent, or not willing
+	prefer    nid.NID   // tried first: the old master, if it is alive (CH-A19), or the server that it has named
+	avoid     []nid.NID // not tried in the first round: reported dead, silent, or not willing
 }
 
-// elect begins to look for a master. The old one, if there is one, is master no
-// more as soon as another agrees.
+// elect begins an election. The old master, if there is one, stays until another server agrees.
 func (c *Client) elect(e election) {
 	e.at = c.now
 	c.phase, c.election = electing, e
@@ -32,8 +31,8 @@ func (c *Client) elect(e election) {
 	}
 }
 
-// replaceMaster looks for another master because of what somebody said. With
-// again the present one may stay if it was heard of just now.
+// replaceMaster begins an election because of the given code. With again the present master may
+// be chosen again if it was heard of just now.
 func (c *Client) replaceMaster(why wire.Code, again bool) {
 	if c.phase != settled {
 		return
@@ -47,21 +46,21 @@ func (c *Client) replaceMaster(why wire.Code, again bool) {
 	}
 	c.elect(e)
 	if c.now-c.settledAt < c.cfg.Try {
-		// Servers do not agree who is dead: not at the speed of the network.
+		// Servers disagree about which server is dead: do not follow them at line rate.
 		c.election.at = c.now + c.jitter(c.cfg.Try)
 	}
 }
 
-// accuse notes that a server holds the master for dead.
+// accuse records that a server believes the master to be dead.
 func (c *Client) accuse() {
 	if p := c.known(c.master); p != nil && c.phase == settled {
 		p.accused = max(c.now, 1)
 	}
 }
 
-// accused adds the servers that others held for dead in the last T_orphan: after a cut in
-// one direction two of these may accept the client in turn, while the others, which do not
-// hear them, evict it as an orphan.
+// accused adds the servers that others believed to be dead within the last T_orphan to those
+// that are tried last. After an asymmetric partition two of them could accept the client in
+// turn, while the others, which do not hear them, evict it as an orphan.
 func (c *Client) accused(list []nid.NID) []nid.NID {
 	for i := range c.peers {
 		if p := &c.peers[i]; p.accused > 0 && c.now-p.accused < c.cfg.Orphan && p.id != c.master {
@@ -71,14 +70,14 @@ func (c *Client) accused(list []nid.NID) []nid.NID {
 	return list
 }
 
-// suggested has a server tried first that the old master has named.
+// suggested begins an election in which the server that the master has named is tried first.
 func (c *Client) suggested(id nid.NID) {
 	if c.phase == electing && id.IsValid() && id != c.master && slices.Contains(c.cfg.Servers, id) {
 		c.election.prefer = id
 	}
 }
 
-// campaign asks the next candidate, or the present one again.
+// campaign asks the next candidate, or the present one a second time.
 func (c *Client) campaign() {
 	e := &c.election
 	if e.candidate.IsValid() && !e.again {
@@ -118,7 +117,7 @@ func (c *Client) pick() (nid.NID, bool) {
 		}
 	}
 	if len(list) == 0 {
-		for range 4 { // mostly the first throw is good, and needs no list
+		for range 4 { // mostly the first draw is good, and no list is needed
 			if id := c.cfg.Servers[c.rng.IntN(len(c.cfg.Servers))]; !bad(id) {
 				return id, true
 			}
@@ -135,7 +134,7 @@ func (c *Client) pick() (nid.NID, bool) {
 	return list[c.rng.IntN(len(list))], true
 }
 
-// nominate asks a server to be the master.
+// nominate asks a server to become the master.
 func (c *Client) nominate(id nid.NID) {
 	p := c.peer(id)
 	if p.silent == 0 {
@@ -157,10 +156,10 @@ func (c *Client) nominate(id nid.NID) {
 	c.election.sequence = c.ask(id, m)
 }
 
-// elected takes the answer of the candidate.
+// elected handles the consent of the candidate.
 func (c *Client) elected(p *peer, m *wire.Message) {
 	if m.Kind == wire.Accept && m.Epoch != c.epoch {
-		// It had an earlier question of this incarnation; now it can be asked shortly.
+		// It accepted an earlier connect of this incarnation: now a choice of a master will do.
 		c.setAttached(p)
 		c.election.again = true
 		c.nominate(p.id)
@@ -193,8 +192,8 @@ func (c *Client) elected(p *peer, m *wire.Message) {
 	}
 }
 
-// previous connects to the master of an earlier incarnation, so that it evicts what is
-// left of that (CH-52, CH-59).
+// previous connects to the master of an earlier incarnation, so that this one evicts the
+// leftovers of it (CH-52, CH-59).
 func (c *Client) previous(id nid.NID) {
 	if !id.IsValid() || id == c.master || !slices.Contains(c.cfg.Servers, id) {
 		return
@@ -205,7 +204,7 @@ func (c *Client) previous(id nid.NID) {
 	}
 }
 
-// declined takes a candidate's refusal.
+// declined handles a candidate's refusal.
 func (c *Client) declined(p *peer, m *wire.Message) {
 	e := &c.election
 	p.said, p.evict = m.Code, toldEvict(m)
@@ -239,20 +238,20 @@ func (c *Client) declined(p *peer, m *wire.Message) {
 	e.candidate, e.at = nid.NID{}, c.now
 }
 
-// untry lets a candidate be asked once more in this round, another way.
+// untry lets a candidate be asked once more in this round, by another kind of message.
 func (e *election) untry(id nid.NID) {
-	if n := len(e.tried); n < 8 { // a server that always says so is not asked for ever
+	if n := len(e.tried); n < 8 { // bounds the loop with a server that always answers so
 		e.tried = slices.DeleteFunc(e.tried, func(x nid.NID) bool { return x == id })
 		e.tried = append(e.tried, nid.NID{})
 	}
 }
 
-// belated takes the consent of a candidate after the client has gone on to the next
-// one, as when thousands of clients start at once and servers need longer to save a
-// connection than a client waits. The candidate holds a connection that nobody asked
-// for besides. While there is no master it is asked to be that, which it answers at
-// once: going on to the next would leave a connection at every server of the cluster.
-// With a master it is told who that is, and left when it knows.
+// belated handles the consent of a candidate that arrives after the client has gone on to the
+// next one. That happens when thousands of clients start at once and a server takes longer to
+// save a connection than a client waits. While there is no master the client asks this
+// candidate again, which now answers at once: going on would leave an unwanted connection at
+// every server of the cluster. If there is a master the client tells the candidate, and leaves
+// it when that has answered.
 func (c *Client) belated(p *peer, m *wire.Message) {
 	e := &c.election
 	switch {

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// evicted drops everything at once (CH-61), whatever server says that all have
-// evicted this client, and begins the next incarnation.
+// evicted drops all connections and begins the next incarnation (CH-61), whichever server says
+// that all servers have evicted this client.
 func (c *Client) evicted(from nid.NID, m *wire.Message) {
 	had := slices.ContainsFunc(c.peers, func(p peer) bool { return p.state == attached })
 	if had {
@@ -19,8 +19,9 @@ func (c *Client) evicted(from nid.NID, m *wire.Message) {
 	c.nextIncarnation(m.Incarnation, had)
 }
 
-// nextIncarnation begins after an incarnation that is over. Who was somebody waits a little, so
-// that a thousand clients evicted together do not come back together.
+// nextIncarnation begins an incarnation after one that is over. A client that had a master
+// waits for a random time, so that clients that are evicted together do not all connect at
+// once.
 func (c *Client) nextIncarnation(last uint64, pause bool) {
 	c.own++
 	if c.incarnation = max(c.incarnation, last); c.incarnation < math.MaxUint64-1 {
@@ -31,7 +32,7 @@ func (c *Client) nextIncarnation(last uint64, pause bool) {
 	c.begin(pause)
 }
 
-// begin begins the incarnation that is set.
+// begin starts an election in the incarnation that is set.
 func (c *Client) begin(pause bool) {
 	c.epoch, c.agreed = 0, 0
 	kept := c.peers[:0]
@@ -48,10 +49,10 @@ func (c *Client) begin(pause bool) {
 	}
 }
 
-// stale takes word of a later incarnation of this client, and reports whether that ends this
-// one. If it has not connected anywhere, it is the numbers that are wrong, as after a
-// clock was put back. Otherwise it ends if its master says so, or most servers: what
-// a single one was told, or invents, is hearsay.
+// stale handles a server's report of a later incarnation of this client, and reports whether
+// this incarnation ends. If this one is connected nowhere, its own number is too low, as after
+// the clock was put back, and it takes a higher one. Otherwise it ends only if its master or
+// most servers report that: the word of a single other server is hearsay.
 func (c *Client) stale(from nid.NID, m *wire.Message) (over bool) {
 	if !c.isAttached() {
 		c.nextIncarnation(m.Incarnation, true)
@@ -75,8 +76,8 @@ func (c *Client) isAttached() bool {
 	return slices.ContainsFunc(c.peers, func(p peer) bool { return p.state == attached })
 }
 
-// ahead takes word that the number of this incarnation is beyond belief. If it follows from
-// what a server said, and no server has accepted it, this client goes on with its own.
+// ahead handles the refusal of this incarnation's number as too high. If the number follows
+// from what a server said, and no server has accepted it, the client returns to its own number.
 func (c *Client) ahead() (over bool) {
 	if c.incarnation <= c.own || c.isAttached() {
 		return false
@@ -87,8 +88,8 @@ func (c *Client) ahead() (over bool) {
 	return true
 }
 
-// laterEpoch takes over the epoch of a choice that a server knows, unless that is so far off
-// that the order of choices would be lost.
+// laterEpoch adopts the epoch of a choice that a server knows, unless the epoch is so far ahead
+// that the order of choices, which wraps around, would be lost.
 func (c *Client) laterEpoch(m *wire.Message) {
 	const jump = 1 << 10 // of the eight millions that may be between two choices
 	if m.Epoch > c.epoch && m.Epoch-c.epoch < jump {

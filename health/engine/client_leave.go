@@ -13,15 +13,16 @@ import (
 type farewell struct {
 	to          nid.NID
 	incarnation uint64
-	code        wire.Code // NotConnected: of this server alone
+	code        wire.Code // NotConnected: the client leaves this server alone; OK: all servers
 	sequence    uint64
-	at          time.Duration // when it is sent again
-	wait        time.Duration // between the latest two
-	until       time.Duration // when the server is left to find out by asking
+	at          time.Duration // active time of the next repetition
+	wait        time.Duration // back-off: time between the latest two
+	until       time.Duration // active time when repetitions end
 }
 
-// leave disconnects from all servers. Each is told again, with growing gaps, until it
-// answers that it does not know this incarnation, or T_evict is over.
+// leave disconnects from all servers. It repeats the message to each, with exponential
+// back-off, until the server answers that it does not know this incarnation, or T_evict is
+// over.
 func (c *Client) leave() {
 	for i := range c.peers {
 		if p := &c.peers[i]; p.state != detached {
@@ -33,9 +34,10 @@ func (c *Client) leave() {
 	c.left()
 }
 
-// farewell tells a server that this client leaves it until that answers: for T_evict at most
-// if it leaves all, since each finds it out by asking; or else as long as tombstones last,
-// since no server asks a client that has another master.
+// farewell tells a server that this client leaves it, until the server answers. If the client
+// leaves all servers that ends after T_evict, since each server finds out by asking. Otherwise
+// it goes on for as long as tombstones last, since no server asks a client that has another
+// master.
 func (c *Client) farewell(to nid.NID, code wire.Code) {
 	c.reconciled(to)
 	f := farewell{to: to, incarnation: c.incarnation, code: code, wait: 2 * c.cfg.RTT, until: c.now + c.cfg.Evict}
@@ -47,14 +49,14 @@ func (c *Client) farewell(to nid.NID, code wire.Code) {
 	c.farewells = append(c.farewells, f)
 }
 
-// reconciled ends the farewells to a server that has accepted this client again, or is told anew. One
-// that is only asked to connect may refuse, and hold the connection still; if it accepts, it takes
-// no notice of farewells from before.
+// reconciled ends the farewells to a server that has accepted this client again, or gets a new
+// farewell. A connect alone does not end them: the server may refuse it and keep the old
+// connection. If it accepts, it ignores earlier farewells.
 func (c *Client) reconciled(with nid.NID) {
 	c.farewells = slices.DeleteFunc(c.farewells, func(f farewell) bool { return f.to == with })
 }
 
-// repeatFarewells sends those again that are due, and gives up those that are over.
+// repeatFarewells sends the farewells that are due again, and gives up expired ones.
 func (c *Client) repeatFarewells() {
 	if len(c.farewells) == 0 {
 		return
@@ -75,8 +77,8 @@ func (c *Client) repeatFarewells() {
 	c.left()
 }
 
-// acknowledged reports whether a message answers a farewell, which is over then. Any
-// refusal but Busy says that the server does not hold this incarnation.
+// acknowledged reports whether a message answers a farewell, and ends that. Any refusal but
+// Busy means that the server does not hold this incarnation.
 func (c *Client) acknowledged(from nid.ProcessID, m *wire.Message) bool {
 	if m.Kind != wire.Reject || m.Code == wire.Busy || from.PID != c.cfg.PID || m.Client != c.cfg.ID {
 		return false
@@ -92,7 +94,7 @@ func (c *Client) acknowledged(from nid.ProcessID, m *wire.Message) bool {
 	return true
 }
 
-// left tells the user when no server is to be told any more.
+// left reports AllTold when there are no farewells any more.
 func (c *Client) left() {
 	if c.leaving && len(c.farewells) == 0 {
 		c.leaving = false
@@ -100,7 +102,7 @@ func (c *Client) left() {
 	}
 }
 
-// farewellAt returns when to go on with farewells.
+// farewellAt returns the active time at which a farewell is due or expires.
 func (c *Client) farewellAt() time.Duration {
 	at := machine.Never
 	for i := range c.farewells {
@@ -109,8 +111,8 @@ func (c *Client) farewellAt() time.Duration {
 	return at
 }
 
-// Unaware returns the servers that were told that this client leaves, and have not
-// answered, so far or within T_evict.
+// Unaware returns the servers that have not acknowledged that this client leaves all, so far or
+// within T_evict.
 func (c *Client) Unaware() []nid.NID {
 	ids := slices.Clone(c.unaware)
 	for i := range c.farewells {

@@ -19,9 +19,9 @@ func leftover(t *testing.T) *clientHarness {
 	return h
 }
 
-// TestLateAccept: CH-A8, G-CH-3: a server that accepts a connect when the client
-// has given it up takes itself for the master perhaps, and would evict the client
-// everywhere. It is told who is the master, until it answers, and then left.
+// TestLateAccept: CH-A8, G-CH-3: a server that accepts a connect after the client has given it
+// up may believe that it is the master, and evict the client everywhere. The client tells it
+// the master until it answers, and then leaves it.
 func TestLateAccept(t *testing.T) {
 	spec.Covers(t, "CH-A8", "G-CH-3")
 	h := leftover(t)
@@ -52,8 +52,8 @@ func TestLateAccept(t *testing.T) {
 	}
 }
 
-// TestLateChosen: a server that was given up, and was only slow, knows who is the
-// master: it is left, and so is one that has heard of the master from others.
+// TestLateChosen: a client leaves a server that it has given up, that was only slow and knows
+// the master, and likewise one that has learned of the master from other servers.
 func TestLateChosen(t *testing.T) {
 	h := leftover(t)
 	other := h.other()
@@ -72,7 +72,7 @@ func TestLateChosen(t *testing.T) {
 	h.want("")
 }
 
-// TestRemindedWhileConnecting: and to who asks it to connect.
+// TestRemindedWhileConnecting: it also answers a client that asks it to connect.
 func TestRemindedWhileConnecting(t *testing.T) {
 	h := newClientHarness(t, me, otherA, otherB)
 	h.answer(0, wire.Message{Kind: wire.Accept, ServerIncarnation: 7})
@@ -114,8 +114,8 @@ func TestLateAcceptRefuses(t *testing.T) {
 	t.Errorf("sent %v to %v", h.sent, h.to)
 }
 
-// TestReminded: word of a restarted server that it knows the master is an answer to
-// who doubts it, also when that has asked for nearly as long as it would.
+// TestReminded: a restarted server's notice that it knows the master answers a client that
+// doubts it, also shortly before the client would give the server up.
 func TestReminded(t *testing.T) {
 	h := newClientHarness(t, me, otherA)
 	master, other := h.settled(), h.other()

@@ -8,19 +8,16 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// lonelyEvery is how often a client without a master says why it has none.
+// lonelyEvery is how often a client without a master reports why it has none.
 const lonelyEvery = time.Minute
 
-// Answer is what a candidate said last when it was asked to be the master. Code is OK if
-// it has not answered since.
+// Answer is the latest answer of a candidate that was asked to be the master.
 type Answer struct {
-	Server nid.NID   `json:"server"`
-	Code   wire.Code `json:"code"`
-	// With OtherTimes: T_evict of the server, how much this client needs at least, and
-	// its T_ping.
-	Evict time.Duration `json:"evict_ns,omitempty"`
-	Needs time.Duration `json:"needs_ns,omitempty"`
-	Ping  time.Duration `json:"ping_ns,omitempty"`
+	Server nid.NID       `json:"server"`             // the candidate
+	Code   wire.Code     `json:"code"`               // why it refused; OK: it has not answered since
+	Evict  time.Duration `json:"evict_ns,omitempty"` // with OtherTimes: T_evict of the server
+	Needs  time.Duration `json:"needs_ns,omitempty"` // with OtherTimes: the shortest T_evict for this client
+	Ping   time.Duration `json:"ping_ns,omitempty"`  // with OtherTimes: T_ping of this client
 }
 
 // String returns "10.0.0.1@tcp: no-quorum", or that it does not answer.
@@ -34,7 +31,7 @@ func (a Answer) String() string {
 	return a.Server.String() + ": " + a.Code.String()
 }
 
-// answers returns what the servers that were asked last said.
+// answers returns the latest answers of the servers that were asked.
 func (c *Client) answers() (list []Answer) {
 	for i := range c.peers {
 		switch p := &c.peers[i]; {
@@ -49,8 +46,8 @@ func (c *Client) answers() (list []Answer) {
 	return list
 }
 
-// lonely tells the user once in a while why no server is the master, after a round in
-// which all were asked.
+// lonely reports why no server is the master, after a round in which all were asked, and at
+// most once per lonelyEvery.
 func (c *Client) lonely() {
 	if c.now < c.lonelyAt {
 		return

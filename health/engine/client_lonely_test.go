@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestSaysWhyAlone: a client that no server takes says so once a minute, with what each
-// server said last, or that it does not answer; who has a master says nothing.
+// TestSaysWhyAlone: a client that no server accepts reports that once a minute, with the latest
+// answer of each server, or that it does not answer. A client with a master reports nothing.
 func TestSaysWhyAlone(t *testing.T) {
 	h := newClientHarness(t, me, otherA, otherB)
 	var said []time.Duration

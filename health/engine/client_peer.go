@@ -17,24 +17,24 @@ const (
 	attached
 )
 
-// peer is a server that a client has to do with.
+// peer is what a client knows of a server to which it has, wants or had a connection.
 type peer struct {
 	id       nid.NID
 	state    peerState
-	wanted   bool          // by the user
-	joining  bool          // to be connected to, or in the attempt of it, though the user did not say so
-	asking   bool          // it is to connect, or to hear of the master, until it answers
-	refused  bool          // the user was told
-	stale    bool          // it says that there is a later incarnation
+	wanted   bool          // the user asked for the connection
+	joining  bool          // the client connects to it, though the user did not ask for that
+	asking   bool          // a connect or a choice of a master is repeated until it answers
+	refused  bool          // the user was told that it refused
+	stale    bool          // it reports a later incarnation
 	sequence uint64        // of the latest question
-	at       time.Duration // of the next
-	wait     time.Duration // between questions
-	since    time.Duration // when it was first told of this master
-	asked    time.Duration // when the latest question was sent
-	said     wire.Code     // its last answer to one to be the master, OK: none, or it agreed
-	evict    time.Duration // its T_evict, if that answer was OtherTimes
-	silent   time.Duration // since when it has not answered one to be the master; 0: it has
-	accused  time.Duration // when another server last held it for dead, as the master; 0: never
+	at       time.Duration // active time of the next question
+	wait     time.Duration // back-off: time between questions
+	since    time.Duration // active time when it was first told of this master
+	asked    time.Duration // active time of the latest question
+	said     wire.Code     // latest refusal to be the master; OK: none since it agreed
+	evict    time.Duration // its T_evict, if that refusal was OtherTimes
+	silent   time.Duration // since when it has not answered whether it will be the master; 0: it has
+	accused  time.Duration // when another server last reported this master as dead; 0: never
 }
 
 // peer returns the entry of a server. It is valid until the next call.
@@ -54,7 +54,7 @@ func (c *Client) known(id nid.NID) *peer {
 	return &c.peers[i]
 }
 
-// setAttached notes that a server has accepted this incarnation.
+// setAttached records that a server has accepted this incarnation.
 func (c *Client) setAttached(p *peer) {
 	if p.state != attached {
 		p.state, p.refused, p.stale = attached, false, false
@@ -64,7 +64,7 @@ func (c *Client) setAttached(p *peer) {
 	}
 }
 
-// lose notes that a server does not know this incarnation any more.
+// lose records that a server does not know this incarnation any more.
 func (c *Client) lose(p *peer, why wire.Code) {
 	if p.state == attached {
 		c.tell(Dropped, p.id, why)
@@ -76,8 +76,8 @@ func (c *Client) lose(p *peer, why wire.Code) {
 	}
 }
 
-// inform asks a server to connect, or, if it has, tells it of the master (CH-7,
-// CH-17, CH-51), over and over until it answers.
+// inform asks a server to connect, or tells a connected one of the master (CH-7, CH-17, CH-51).
+// It repeats that until the server answers.
 func (c *Client) inform(p *peer) {
 	m := wire.Message{Kind: wire.Connect, Server: c.master, Epoch: c.epoch, Name: []byte(c.cfg.Name), Token: c.token}
 	if p.state == attached || p.state == perhaps && !p.wanted && !p.joining {
@@ -93,15 +93,15 @@ func (c *Client) inform(p *peer) {
 	p.sequence, p.asked = c.ask(p.id, m), c.now
 }
 
-// later asks a server again after a while.
+// later schedules the next question to a server, with back-off.
 func (c *Client) later(p *peer, after time.Duration) {
 	p.asking = true
 	p.wait = min(max(p.wait*2, after, c.cfg.Try), c.cfg.MaxBackoff)
 	p.at = c.now + c.jitter(p.wait)
 }
 
-// repeat asks those that have not answered. Who is told of a master for as long
-// as orphans live, and does not answer, has evicted this client, or is dead.
+// repeat repeats the questions that are due. A server that has not answered for T_orphan has
+// evicted this client, or is dead.
 func (c *Client) repeat() {
 	for i := range c.peers {
 		p := &c.peers[i]
@@ -118,9 +118,8 @@ func (c *Client) repeat() {
 	}
 }
 
-// dropSilent gives up connections to servers that have been asked to be the master
-// for as long as orphans live, and have not answered: such a server has evicted this
-// client, or is dead.
+// dropSilent gives up connections to servers that have not answered for T_orphan whether they
+// will be the master: such a server has evicted this client, or is dead.
 func (c *Client) dropSilent() {
 	for i := range c.peers {
 		if p := &c.peers[i]; p.state == attached && p.silent > 0 && c.now-p.silent > c.cfg.Orphan {
@@ -129,7 +128,8 @@ func (c *Client) dropSilent() {
 	}
 }
 
-// lost gives up a connection to a server that does not answer. Perhaps it can hear.
+// lost gives up a connection to a server that does not answer. It sends a farewell, which the
+// server may still receive.
 func (c *Client) lost(p *peer) {
 	if c.lose(p, wire.Orphaned); !p.wanted {
 		c.farewell(p.id, wire.NotConnected)
@@ -149,7 +149,7 @@ func (c *Client) attach(id nid.NID) {
 	p := c.peer(id)
 	p.wanted, p.refused = true, false
 	switch {
-	case p.state == attached: // the user was told when that began
+	case p.state == attached: // the user has been told
 		return
 	case p.state == perhaps && p.asking && c.now-p.asked < c.cfg.Try/2: // as when the master was chosen
 		return
@@ -158,7 +158,8 @@ func (c *Client) attach(id nid.NID) {
 	c.inform(p)
 }
 
-// detach leaves a server; of the master the user just does not want more.
+// detach leaves a server. The connection to the master stays, but is not wanted by the user any
+// more.
 func (c *Client) detach(id nid.NID) {
 	p := c.known(id)
 	if p == nil {
@@ -174,8 +175,8 @@ func (c *Client) detach(id nid.NID) {
 	c.tell(Dropped, id, wire.OK)
 }
 
-// doubt asks a server whether this client is still connected to it: a server
-// that has dropped it because it was cut off could perhaps not say so.
+// doubt asks a server whether this client is still connected to it: the notice of a server that
+// dropped it while it was cut off may be lost.
 func (c *Client) doubt(id nid.NID) {
 	p := c.known(id)
 	if p == nil || c.phase != settled || p.state != attached || p.asking {
@@ -191,7 +192,7 @@ func (c *Client) doubt(id nid.NID) {
 	c.inform(p)
 }
 
-// rest forgets all that there was.
+// rest drops all connections and the master.
 func (c *Client) rest() {
 	c.phase, c.peers, c.master, c.token, c.election = resting, nil, nid.NID{}, nil, election{}
 	c.superseded = superseded{}

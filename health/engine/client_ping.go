@@ -7,18 +7,18 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// pinging sees to it that the master hears of this client, and that this client
-// hears of its master (CH-9, CH-56).
+// pinging keeps the master informed that this client lives, and finds out whether the master
+// lives (CH-9, CH-56). All times are active time.
 type pinging struct {
 	at          time.Duration // when to ping next
 	sent        time.Duration // when something was last sent to the master
-	heard       time.Duration // when its node was last heard of
-	said        time.Duration // when its last message of this protocol came
-	since       time.Duration // of the first ping after that of which only its node was heard; 0: none
+	heard       time.Duration // when the last message of its node arrived
+	said        time.Duration // when its last message of this protocol arrived
+	since       time.Duration // first ping since then that it has not answered, though its node is heard of; 0: none
 	incarnation uint64        // of the master
 	via         uint64        // incarnation of the NI that brought its last message
-	asked       bool          // the transport, since when it was time to ping
-	due         bool          // a ping was not answered
+	asked       bool          // the transport was asked for other traffic since a ping became due
+	due         bool          // a ping is not answered yet
 }
 
 func (g *pinging) sentNow(c *Client) {
@@ -35,12 +35,12 @@ func (g *pinging) heardAt(c *Client, at time.Duration) {
 	g.schedule(c)
 }
 
-// doubtful returns when the master has to be asked although its node sends messages: it
-// asks busy clients once per Evict, and has not.
+// doubtful returns when the master has to be pinged although its node sends messages: a master
+// asks busy clients once per T_evict, and this one has not.
 func (g *pinging) doubtful(c *Client) time.Duration { return g.said + c.cfg.Evict + c.cfg.Ping }
 
-// silentAt returns when the master is given up: when nothing was heard of its node, or
-// no answer of its own came, for T_client.
+// silentAt returns when the master is given up: when for T_client no message of its node has
+// arrived, or the master itself has not answered.
 func (g *pinging) silentAt(c *Client) time.Duration {
 	if g.since != 0 {
 		return min(g.heard, g.since) + c.cfg.Client
@@ -48,11 +48,11 @@ func (g *pinging) silentAt(c *Client) time.Duration {
 	return g.heard + c.cfg.Client
 }
 
-// schedule sets the time of the next ping: when nothing was sent, or nothing was
-// heard, for as long as the interval.
+// schedule sets the time of the next ping: T_ping after the last message in the direction that
+// has been idle for longer.
 func (g *pinging) schedule(c *Client) {
 	if g.at = min(g.sent, g.heard) + c.cfg.Ping; g.due {
-		// Unanswered: there is time for one more before the master is given up.
+		// Not answered: there is time for one more ping before the master is given up.
 		g.at = g.sent + (c.cfg.Client-c.cfg.Ping)/2
 	}
 	if g.since == 0 {
@@ -60,8 +60,8 @@ func (g *pinging) schedule(c *Client) {
 	}
 }
 
-// ping pings the master if it is time. First the transport is asked what else
-// there was: a busy client does not ping.
+// ping pings the master if a ping is due. It asks the transport for other traffic first: a busy
+// client does not ping.
 func (c *Client) ping() {
 	g := &c.pinging
 	switch {
@@ -91,7 +91,7 @@ func (c *Client) pingNow() {
 	g.schedule(c)
 }
 
-// traffic takes what the transport knows, and pings if that is not enough.
+// traffic applies what the transport knows, and pings if that is too old.
 func (c *Client) traffic(in *ClientInput) {
 	g := &c.pinging
 	if c.phase != settled || in.Server != c.master {
@@ -101,7 +101,7 @@ func (c *Client) traffic(in *ClientInput) {
 		g.heard, g.due = at, g.due && g.since != 0
 	}
 	if g.since != 0 {
-		return // only its own word ends that
+		return // only an answer of the master itself ends that
 	}
 	g.sent = max(g.sent, min(c.pauses.stamp(in.Sent), c.now))
 	if g.asked {
@@ -113,11 +113,11 @@ func (c *Client) traffic(in *ClientInput) {
 	g.schedule(c)
 }
 
-// A client that looks for a master keeps pinging the one that it leaves: until another
-// agrees that one watches over it, and would evict it. As long as all others drain,
-// or are dead, there is no other.
+// A client that looks for another master keeps pinging the old one, which watches over it, and
+// would evict it, until another server agrees. That may take long: no server agrees while all
+// others drain or are dead.
 
-// old returns the master that this client leaves, if that may still watch over it.
+// old returns the master that this client is leaving, or nil if there is none.
 func (c *Client) old() *peer {
 	if c.phase != electing || !c.master.IsValid() {
 		return nil
@@ -137,7 +137,7 @@ func (c *Client) keep() {
 	}
 }
 
-// kept takes the old master's answer: that another must be found is known already.
+// kept handles the old master's answer. The client already looks for another one.
 func (c *Client) kept(p *peer, m *wire.Message) {
 	switch m.Code {
 	case wire.Global:

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// arrived takes a message of a server.
+// arrived handles a message of a server.
 func (c *Client) arrived(in *ClientInput) {
 	m, err := wire.ParseMessage(in.Data)
 	if err != nil {
@@ -50,14 +50,14 @@ func (c *Client) arrived(in *ClientInput) {
 	}
 }
 
-// inquired tells the master that this client is there. Whose master another one is, or
-// will be, says so by its choice.
+// inquired answers a master's question whether this client is there. A server that is not the
+// master, or is about to lose this client, learns that from the client's choice.
 func (c *Client) inquired(p *peer, m *wire.Message) {
 	a := wire.Message{Kind: wire.Here, Sequence: m.Sequence, Epoch: m.Epoch}
 	switch {
 	case m.Incarnation < c.incarnation: // it is over
 		a.Code, a.Incarnation = wire.NotConnected, m.Incarnation
-	case m.Code == wire.Stale: // another process wants to be this client: whatever server asks, it is here
+	case m.Code == wire.Stale: // another process wants this client's id: answer any server
 		a.Epoch = c.epoch
 	case c.phase != settled || p.id != c.master || m.Epoch != c.epoch:
 		return
@@ -66,8 +66,8 @@ func (c *Client) inquired(p *peer, m *wire.Message) {
 	c.send(p.id, &a)
 }
 
-// about reports whether a message is about this incarnation. A refusal that names a
-// later one, or a tombstone, is.
+// about reports whether a message is about this incarnation. That includes a refusal which
+// names a later incarnation or a tombstone.
 func (c *Client) about(m *wire.Message) bool {
 	switch {
 	case m.Incarnation == math.MaxUint64: // there is no incarnation after it
@@ -76,13 +76,13 @@ func (c *Client) about(m *wire.Message) bool {
 		return m.Incarnation > c.incarnation
 	case (m.Kind == wire.Reject || m.Kind == wire.Notice) && m.Code == wire.Global:
 		return m.Incarnation >= c.incarnation
-	case m.Kind == wire.Ask: // one that is over is to be ended there, too
+	case m.Kind == wire.Ask: // an earlier incarnation has to be ended at that server, too
 		return m.Incarnation <= c.incarnation
 	}
 	return m.Incarnation == c.incarnation
 }
 
-// answered takes the answer to a question to connect, or to a choice of a master.
+// answered handles the answer to a connect or to a choice of a master.
 func (c *Client) answered(p *peer, m *wire.Message) {
 	good := m.Kind == wire.Accept || m.Kind == wire.Chosen && m.Code == wire.OK
 	switch {
@@ -111,12 +111,12 @@ func (c *Client) answered(p *peer, m *wire.Message) {
 	}
 }
 
-// accepted notes a connection, also one that nobody waits for any more: the
-// server must hear who is the master then.
+// accepted records a connection. That may be one for which the client does not wait any more:
+// then the server has to learn which server is the master.
 func (c *Client) accepted(p *peer, m *wire.Message) {
 	c.setAttached(p)
 	if c.phase == electing && !c.election.candidate.IsValid() {
-		c.election.at = c.now // it waited for this one, as for the end of an earlier incarnation
+		c.election.at = c.now // the election waited for this server to end an earlier incarnation
 	}
 	p.asking = m.Epoch != c.epoch && c.phase == settled
 	if p.asking {
@@ -131,12 +131,12 @@ func (c *Client) accepted(p *peer, m *wire.Message) {
 	}
 }
 
-// late takes the consent of a server that was given up meanwhile. It has a
-// connection now. One that took itself for the master would evict this client
-// everywhere when that is silent, so it is told who is, until it answers, and
-// left then.
+// late handles the consent of a server that the client has given up meanwhile. That server now
+// has a connection, and if it believed itself to be the master it would evict this client
+// everywhere once it hears no pings. So the client tells it which server is the master, until
+// it answers, and then leaves it.
 func (c *Client) late(p *peer, m *wire.Message) {
-	if m.Kind == wire.Chosen && m.Epoch == c.epoch { // it knows
+	if m.Kind == wire.Chosen && m.Epoch == c.epoch { // it knows the master
 		c.farewell(p.id, wire.NotConnected)
 		return
 	}
@@ -144,14 +144,13 @@ func (c *Client) late(p *peer, m *wire.Message) {
 	p.at, p.wait, p.since = c.now, 0, c.now
 }
 
-// informed notes that a server knows the master. One that was asked to be the
-// master before, and had agreed without this client hearing of it, is left. One that has
-// dropped this client, before it said so or after, is asked to connect.
+// informed records that a server knows the master. The client leaves a server that had agreed
+// to be the master unnoticed, and asks a server that has dropped it to connect.
 func (c *Client) informed(p *peer, m *wire.Message) {
 	p.asking = m.Epoch != c.epoch || p.state == detached && p.wanted
 	switch {
 	case p.state != perhaps || p.asking:
-	case p.wanted || p.joining: // since it was asked
+	case p.wanted || p.joining: // it has dropped this client since it was asked
 		c.setAttached(p)
 	default:
 		c.farewell(p.id, wire.NotConnected)
@@ -159,7 +158,7 @@ func (c *Client) informed(p *peer, m *wire.Message) {
 	}
 }
 
-// rejected takes the refusal of a server that is not to be the master.
+// rejected handles the refusal of a server that was not asked to be the master.
 func (c *Client) rejected(p *peer, m *wire.Message) {
 	if !p.refused && p.wanted && p.state != attached {
 		p.refused = true
@@ -172,7 +171,7 @@ func (c *Client) rejected(p *peer, m *wire.Message) {
 	case wire.Stale:
 		c.outlived(p, m)
 	case wire.MasterDead, wire.UnknownServer: // CH-49, CH-60
-		if p.state == perhaps && m.Kind == wire.Reject { // who refuses a choice has a connection
+		if p.state == perhaps && m.Kind == wire.Reject { // a server that refuses a choice has a connection
 			p.state = detached
 		}
 		p.asking = p.wanted
@@ -193,15 +192,15 @@ func (c *Client) rejected(p *peer, m *wire.Message) {
 	}
 }
 
-// outlived takes a server's word of a later incarnation. If that is not believed the server is
-// one that does not know this incarnation.
+// outlived handles a server's report of a later incarnation. If the client does not believe it,
+// the server counts as one that does not know this incarnation.
 func (c *Client) outlived(p *peer, m *wire.Message) {
 	if !c.stale(p.id, m) {
 		c.lose(p, m.Code)
 	}
 }
 
-// refusedFor tries again after a while, if the user wants to.
+// refusedFor schedules another connect, if the user wants the connection.
 func (c *Client) refusedFor(p *peer, m *wire.Message) {
 	if m.Kind == wire.Reject && p.state == perhaps {
 		p.state = detached
@@ -213,7 +212,7 @@ func (c *Client) refusedFor(p *peer, m *wire.Message) {
 	c.later(p, m.Retry)
 }
 
-// standing takes what the master thinks of this client.
+// standing handles what the master's answer to a ping says of the connection.
 func (c *Client) standing(p *peer, m *wire.Message) {
 	switch m.Code {
 	case wire.OK, wire.Busy:
@@ -237,7 +236,7 @@ func (c *Client) standing(p *peer, m *wire.Message) {
 	}
 }
 
-// noticed takes what a server says unasked (CH-68, CH-A13).
+// noticed handles a notice of a server (CH-68, CH-A13).
 func (c *Client) noticed(p *peer, m *wire.Message) {
 	master := c.phase == settled && p.id == c.master
 	switch m.Code {
@@ -268,28 +267,28 @@ func (c *Client) noticed(p *peer, m *wire.Message) {
 	}
 }
 
-// outdated reports whether a notice is of the eviction by a master that this client
-// had before another server agreed to be the master. Such an eviction has not
-// reached all, and is taken back (CH-A8), so the sender is asked what it says now.
+// outdated reports whether a notice tells an eviction by an earlier master, after another server
+// has agreed to be the master. Such an eviction has not reached all servers and is withdrawn
+// (CH-A8), so the client asks the sender again.
 func (c *Client) outdated(p *peer, m *wire.Message) bool {
 	if m.Epoch == 0 || m.Epoch >= c.agreed || m.Incarnation != c.incarnation {
 		return false
 	}
-	if p.state != detached && c.phase == settled { // otherwise when there is a master again, or by itself
+	if p.state != detached && c.phase == settled { // otherwise it is asked once there is a master
 		p.asking, p.at, p.wait, p.since = true, c.now, 0, c.now
 	}
 	return true
 }
 
-// orphaned takes word of a server that this client's master is dead or unsure.
+// orphaned handles a server's notice that this client's master is dead or unsure.
 func (c *Client) orphaned(p *peer, m *wire.Message) {
 	switch {
-	case c.phase != settled: // it says so again
+	case c.phase != settled: // the notice is repeated
 	case p.id == c.master && m.Epoch < c.epoch && m.ServerIncarnation <= c.pinging.incarnation:
 		c.stats.Stray++ // from before it agreed
 	case p.id == c.master:
 		c.replaceMaster(m.Code, true)
-	case p.state == detached && !p.asking: // what is left of an earlier connection
+	case p.state == detached && !p.asking: // a leftover of an earlier connection
 		c.farewell(p.id, wire.NotConnected)
 	case p.state != attached || m.Epoch < c.epoch: // it has not heard of the present master, and lives
 		p.asking, p.at, p.wait, p.since = true, c.now, 0, c.now
@@ -298,9 +297,8 @@ func (c *Client) orphaned(p *peer, m *wire.Message) {
 	}
 }
 
-// reminded takes word of a server that has heard from others who is the master:
-// after a restart, or when it was no more told so by this client. Perhaps this
-// client has given that server up meanwhile.
+// reminded handles the notice of a server that has learned from other servers which one is the
+// master, as after a restart. This client may have given that server up meanwhile.
 func (c *Client) reminded(p *peer, m *wire.Message) {
 	switch {
 	case p.state == detached && !p.asking:
@@ -311,7 +309,7 @@ func (c *Client) reminded(p *peer, m *wire.Message) {
 	case m.Server != c.master:
 	case p.state == perhaps && !p.wanted && !p.joining:
 		c.informed(p, m)
-	default: // that is what it was asked, or to connect
+	default: // the client is asking it that, or to connect, already
 		c.setAttached(p)
 		p.asking = false
 	}

@@ -9,28 +9,29 @@ import (
 
 // ClientStats counts what a Client did and met.
 type ClientStats struct {
-	Sent      uint64             // messages
-	Pings     uint64             // of those
-	Answers   uint64             // of those, to a master that asked whether this client is there
-	Changes   uint64             // of the master
-	Evictions uint64             // of this client
-	Declined  [wire.Codes]uint64 // by candidates
-	Malformed uint64
-	Stray     uint64 // messages of who was not asked, or about another incarnation
+	Sent      uint64             // messages sent
+	Pings     uint64             // of those, pings
+	Answers   uint64             // of those, answers to an Ask
+	Changes   uint64             // masters chosen
+	Evictions uint64             // evictions of this client
+	Declined  [wire.Codes]uint64 // refusals of candidates, by reason
+	Malformed uint64             // messages that do not parse
+	Stray     uint64             // messages of a server that was not asked, or about another incarnation
 }
 
 // ClientStatus is the state of a client.
 type ClientStatus struct {
-	Client      wire.ClientID `json:"client"`
-	Incarnation uint64        `json:"incarnation"`
-	State       string        `json:"state"`
-	Master      nid.NID       `json:"master,omitzero"`
-	Epoch       uint32        `json:"epoch"`
-	Attached    []nid.NID     `json:"attached"` // the master included
-	Heard       time.Duration `json:"heard_ns"` // how long ago, of the master
-	// Answers are what servers said that were asked to be the master, while there is none.
+	Client      wire.ClientID `json:"client"`          // its id
+	Incarnation uint64        `json:"incarnation"`     // number of the present incarnation
+	State       string        `json:"state"`           // resting, electing or settled
+	Master      nid.NID       `json:"master,omitzero"` // zero: there is none
+	Epoch       uint32        `json:"epoch"`           // number of the latest choice of a master
+	Attached    []nid.NID     `json:"attached"`        // servers that it is connected to, the master included
+	Heard       time.Duration `json:"heard_ns"`        // time since the last message of the master's node
+	// Answers are the latest answers of candidates, while there is no master.
 	Answers []Answer `json:"answers,omitempty"`
-	// Superseded says who is this client now, until it has a master again.
+	// Superseded describes the later incarnation elsewhere, until this client has a master
+	// again.
 	Superseded *SupersededBy `json:"superseded,omitempty"`
 }
 

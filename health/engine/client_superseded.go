@@ -7,25 +7,26 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// againAfter is how long a client waits that was superseded, before it looks whether the
-// other one is gone, with jitter. It is long: two clients of one id disturb each other.
+// againAfter is how long a superseded client waits, with jitter, before it tries to connect
+// again. It is long because two clients with one id disturb each other.
 const againAfter = 10 * time.Minute
 
-// SupersededBy says why a client rests.
+// SupersededBy describes the later incarnation because of which a client rests.
 type SupersededBy struct {
-	Server      nid.NID       `json:"server"`        // that said so
-	Peer        nid.NID       `json:"peer,omitzero"` // where the later incarnation runs, if it was told
-	Incarnation uint64        `json:"incarnation"`   // of that
-	Again       time.Duration `json:"again_ns"`      // until it tries again
+	Server      nid.NID       `json:"server"`        // the server that reported it
+	Peer        nid.NID       `json:"peer,omitzero"` // NID of the other client, if the server told it
+	Incarnation uint64        `json:"incarnation"`   // number of the later incarnation
+	Again       time.Duration `json:"again_ns"`      // time until the next attempt to connect
 }
 
 // superseded is why a client rests, and until when.
 type superseded struct {
 	by SupersededBy
-	at time.Duration // active time of the next attempt; 0: it was not superseded, or has tried
+	at time.Duration // active time of the next attempt; 0: none is scheduled
 }
 
-// supersede rests because of a later incarnation elsewhere, for a while. What the user wants is kept.
+// supersede makes the client rest because of a later incarnation elsewhere. The connections
+// that the user wants are remembered.
 func (c *Client) supersede(from nid.NID, m *wire.Message) {
 	c.incarnation = max(c.incarnation, m.Incarnation)
 	by := c.laterPeer(from, m)
@@ -34,7 +35,7 @@ func (c *Client) supersede(from nid.NID, m *wire.Message) {
 	c.restFor(SupersededBy{Server: from, Peer: by, Incarnation: m.Incarnation})
 }
 
-// restFor rests for a while, because another one is this client.
+// restFor makes the client rest until againAfter is over.
 func (c *Client) restFor(by SupersededBy) {
 	var kept []peer
 	for i := range c.peers {
@@ -47,8 +48,8 @@ func (c *Client) restFor(by SupersededBy) {
 	c.superseded = superseded{by, c.now + c.jitter(againAfter)}
 }
 
-// comeBack tries again, in an incarnation after the other one. Where that still runs it answers, and
-// servers refuse this client.
+// comeBack connects again, in an incarnation above the other one. If the other client still
+// runs it answers the servers' question, and they refuse this client.
 func (c *Client) comeBack() {
 	if c.phase != resting || c.superseded.at == 0 || c.now < c.superseded.at {
 		return
@@ -57,8 +58,8 @@ func (c *Client) comeBack() {
 	c.nextIncarnation(c.incarnation, false)
 }
 
-// stillThere rests again when a server says that the other one, which had superseded this
-// client, has answered. It is connected nowhere, so that one server's word is enough.
+// stillThere rests again when a server reports that the other client has answered. One server
+// is enough, since this client is connected nowhere.
 func (c *Client) stillThere(from nid.NID, m *wire.Message) bool {
 	if c.superseded.by.Incarnation == 0 || c.phase != electing || m.Kind != wire.Reject || m.Code != wire.Foreign || c.isAttached() {
 		return false
@@ -68,9 +69,8 @@ func (c *Client) stillThere(from nid.NID, m *wire.Message) bool {
 	return true
 }
 
-// laterPeer returns the NID at which the later incarnation runs that a server speaks of, zero
-// if it does not say. Servers of older versions put the master there that this client
-// has named: that is no answer.
+// laterPeer returns the NID at which the later incarnation runs, zero if the server does not
+// tell it. Older servers put the master that this client has named into that field.
 func (c *Client) laterPeer(from nid.NID, m *wire.Message) nid.NID {
 	if m.Server == from || m.Server == c.master {
 		return nid.NID{}

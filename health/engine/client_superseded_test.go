@@ -10,7 +10,7 @@ import (
 )
 
 // TestStalePeer: CH-61: every refusal for a later incarnation says where that runs: of a
-// connect, of a ping, and of the incarnation whose place is taken while it is saved.
+// connect, of a ping, and of the incarnation whose slot is taken while it is saved.
 func TestStalePeer(t *testing.T) {
 	spec.Covers(t, "CH-61")
 	later := nid.ProcessID{NID: nid.MustParse("10.1.0.9@tcp"), PID: nid.LustrePID}
@@ -33,8 +33,8 @@ func TestStalePeer(t *testing.T) {
 	}
 }
 
-// TestSupersededBy: CH-61: a client that ends says who took its place, if the server
-// does; a server of an older version names a master there.
+// TestSupersededBy: CH-61: a client that is superseded names the node of the later incarnation,
+// if the server tells it. An older server has a master in that field.
 func TestSupersededBy(t *testing.T) {
 	spec.Covers(t, "CH-61")
 	elsewhere := nid.MustParse("10.1.0.9@tcp")
@@ -53,8 +53,9 @@ func TestSupersededBy(t *testing.T) {
 	}
 }
 
-// TestSupersededTriesAgain: a client that was superseded says by whom, and tries again after
-// a long wait, in a later incarnation than the other's; one that has left does not.
+// TestSupersededTriesAgain: a superseded client shows by which incarnation it was superseded,
+// and connects again after a long wait, in a later incarnation than that. One that has left
+// does not.
 func TestSupersededTriesAgain(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
 		h := newClientHarness(t, me, otherA)

@@ -254,8 +254,8 @@ func TestClientLaterIncarnation(t *testing.T) {
 	}
 }
 
-// TestClientLateOrphaned: CH-68: word of an earlier choice that is late, long after
-// the connections were made, drops nobody; of a later incarnation of the master it counts.
+// TestClientLateOrphaned: CH-68: a notice of an earlier choice that arrives long after the
+// connections were made has no effect. A notice of a later incarnation of the master counts.
 func TestClientLateOrphaned(t *testing.T) {
 	spec.Covers(t, "CH-68")
 	h := newClientHarness(t, me, otherA)

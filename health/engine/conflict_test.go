@@ -79,8 +79,9 @@ func TestWaitedClientIsAsked(t *testing.T) {
 	}
 }
 
-// TestPassOn: CH-33, CH-65, G-CH-6: who learns of a tombstone that no master has told answers
-// those once more that have asked just before, but not who has told it, nor long after.
+// TestPassOn: CH-33, CH-65, G-CH-6: a server that learns of a tombstone that no master has
+// broadcast answers those again that have asked just before, but not the server that told it,
+// nor one that asked long ago.
 func TestPassOn(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-65", "G-CH-6")
 	for _, tt := range []struct {
@@ -114,8 +115,8 @@ func TestPassOn(t *testing.T) {
 	h.want("bury")
 }
 
-// TestPassOnWaits: who has won the quorum waits for the answers of all, and answers no server once
-// more that has told the same itself.
+// TestPassOnWaits: a server that has won the quorum waits for the answers of all before it
+// passes tombstones on, and does not answer a server again that has told the same itself.
 func TestPassOnWaits(t *testing.T) {
 	for _, tells := range []bool{true, false} {
 		h := three(t)
@@ -137,8 +138,8 @@ func TestPassOnWaits(t *testing.T) {
 }
 
 // TestDoubt: CH-33: servers that did not hear this one have evicted a client by an earlier choice
-// than the one by which it is connected here. If most have had the tombstone for T_evict, and
-// nobody has withdrawn it, the client is evicted; otherwise it stays.
+// than the one by which it is connected here. If most servers have had the tombstone for
+// T_evict, and it was not withdrawn, the client is evicted; otherwise it stays.
 func TestDoubt(t *testing.T) {
 	spec.Covers(t, "CH-33")
 	long := 60 * time.Second

@@ -2,9 +2,8 @@ package engine
 
 import "ulnet/health/wire"
 
-// connect takes the request of a client to connect, with this server or another
-// one as its master (client health design, Handling Connection Request; the state table is
-// in connect_test.go).
+// connect handles a client's connect, with this server or another one as its master (client
+// health design, Handling Connection Request; the state table is in connect_test.go).
 func (s *Server) connect(q *asked) {
 	s.refusedToo(q)
 	if r, refused := s.refuse(q); refused {
@@ -14,7 +13,7 @@ func (s *Server) connect(q *asked) {
 	i, known := s.find(q.m.Client)
 	switch {
 	case !known:
-		s.accept(q, noPlace)
+		s.accept(q, noSlot)
 	case s.conn(i).incarnation == q.m.Incarnation:
 		s.again(i, q)
 	default:
@@ -28,7 +27,7 @@ func (s *Server) reject(q *asked, r wire.Message) {
 	s.refusal(q, r)
 }
 
-// refusal sends what reject has counted.
+// refusal sends a refusal without counting it.
 func (s *Server) refusal(q *asked, r wire.Message) {
 	r.Kind, r.Client, r.Sequence = wire.Reject, q.m.Client, q.m.Sequence
 	if r.Incarnation == 0 {
@@ -43,7 +42,7 @@ func (s *Server) refusal(q *asked, r wire.Message) {
 	s.send(q.from, &r)
 }
 
-// refuse reports why a connect is refused whatever the client was here.
+// refuse checks what does not depend on the client's connection here, and returns the refusal.
 func (s *Server) refuse(q *asked) (r wire.Message, refused bool) {
 	m := q.m
 	if !s.quorum.have { // CH-21, CH-36
@@ -96,8 +95,8 @@ func (s *Server) refuse(q *asked) (r wire.Message, refused bool) {
 	return r, false
 }
 
-// again answers an incarnation that is connected already: its answer was lost, or it
-// has chosen another master meanwhile.
+// again answers the connect of an incarnation that is connected already: the first answer was
+// lost, or the client has chosen another master meanwhile.
 func (s *Server) again(i int32, q *asked) {
 	c, m := s.conn(i), q.m
 	master, _ := s.members.find(m.Server)
@@ -125,9 +124,9 @@ func (s *Server) again(i int32, q *asked) {
 		s.reject(q, wire.Message{Code: wire.Draining})
 		return
 	}
-	c.sequence = max(c.sequence, q.m.Sequence) // a late copy of a connect revives no disconnect before the latest
+	c.sequence = max(c.sequence, q.m.Sequence) // otherwise a late copy would make an old disconnect valid again
 	if c.state == saving {
-		return // the answer is on its way
+		return // saved answers it
 	}
 	if m.Epoch > c.epoch || m.Epoch == c.epoch && c.state == recovering {
 		s.rehome(i, c, master, m.Epoch)
@@ -136,7 +135,7 @@ func (s *Server) again(i int32, q *asked) {
 	s.accepted(i)
 }
 
-// replace takes the connect of an incarnation after the one that is connected.
+// replace handles the connect of a later incarnation than the one that is connected.
 func (s *Server) replace(i int32, q *asked) {
 	c := s.conn(i)
 	previous := c.master
@@ -160,7 +159,7 @@ func (s *Server) replace(i int32, q *asked) {
 	case c.state == saving:
 		s.reject(&asked{from: c.peer, m: &wire.Message{Client: c.id, Sequence: c.sequence}}, wire.Message{Code: wire.Stale, Incarnation: q.m.Incarnation, Server: q.from.NID})
 	case c.state == orphaned && q.m.Server != s.cfg.Self: // CH-37, CH-A12
-		previous = noPlace
+		previous = noSlot
 	}
 	if c.peer != q.from && c.state != saving {
 		s.superseded(c, q.m.Incarnation, q.from.NID)
@@ -169,8 +168,8 @@ func (s *Server) replace(i int32, q *asked) {
 	s.accept(q, previous)
 }
 
-// accept makes a connection of a client that has none, which is answered when
-// its record is durable.
+// accept makes a connection for a client that has none. The client is answered once the record
+// is durable.
 func (s *Server) accept(q *asked, previous int32) {
 	m := q.m
 	master, ok := s.members.find(m.Server)
@@ -214,8 +213,8 @@ func (s *Server) saved(in *ServerInput) {
 	s.accepted(i)
 }
 
-// doubtWaited has a client whose connect has waited asked a tick later whether it is
-// still there, unless it says something before.
+// doubtWaited schedules an Ask one tick later for a client whose connect had to wait, unless the
+// client sends something before.
 func (s *Server) doubtWaited(i int32, c *conn) {
 	if c.waited && s.ours(c) {
 		c.said = s.now - s.cfg.Evict
@@ -223,15 +222,14 @@ func (s *Server) doubtWaited(i int32, c *conn) {
 	}
 }
 
-// question is the one that a connection has not answered yet.
+// question is the connect that has not been answered yet.
 func (s *Server) question(c *conn) *asked {
 	return &asked{from: c.peer, m: &wire.Message{
 		Client: c.id, Incarnation: c.incarnation, Sequence: c.sequence, Epoch: c.epoch, Server: s.members.nid(c.master),
 	}}
 }
 
-// accepted answers that a client is connected, and who was its previous master,
-// if anybody knows.
+// accepted answers that a client is connected, and names its previous master if that is known.
 func (s *Server) accepted(i int32) {
 	c := s.conn(i)
 	a := wire.Message{
@@ -248,15 +246,15 @@ func (s *Server) accepted(i int32) {
 	s.send(c.peer, &a)
 }
 
-// disconnect ends a connection that the client has left, here or everywhere. The client
-// is answered that this incarnation is not connected here, also when it was not: its
-// Disconnect may be a repeat. One whose record is being saved, or that is being evicted,
-// is not answered: it says so again.
+// disconnect ends a connection that the client leaves. The answer is always that this
+// incarnation is not connected here, since the message may be a repetition. While the record is
+// being saved, or the client is being evicted, there is no answer: the client repeats the
+// message.
 func (s *Server) disconnect(q *asked) {
 	i, c, code := s.lookup(q)
 	switch {
 	case code == wire.OK && q.m.Sequence != 0 && q.m.Sequence < c.sequence:
-		s.stats.Late++ // it has connected since
+		s.stats.Late++ // the client has connected since
 		return
 	case code == wire.OK:
 		s.end(i, wire.Left, q.m.Code == wire.OK)

@@ -2,19 +2,19 @@ package engine
 
 import "time"
 
-// deadlines is a heap of connections by their due time. A connection knows its
-// place in it; one that is not there has the place -1.
+// deadlines is a heap of connections, ordered by due time. A connection knows its position in
+// it; a connection that is not in the heap has the position noSlot.
 type deadlines struct{ heap []int32 }
 
-const noPlace = -1
+const noSlot = -1
 
-// set moves a connection to a due time.
+// set inserts a connection, or changes its due time.
 func (s *Server) set(i int32, due time.Duration) {
 	d, c := &s.deadlines, s.conn(i)
-	// A few wakes for all: deadlines are on a grid of a tenth of a tick.
+	// Deadlines are rounded to a tenth of a tick, so that one wake serves many.
 	grid := max(s.cfg.Tick/10, 1)
 	c.due = (due + grid - 1) / grid * grid
-	if c.pos == noPlace {
+	if c.pos == noSlot {
 		c.pos = int32(len(d.heap))
 		d.heap = append(d.heap, i)
 	}
@@ -22,23 +22,23 @@ func (s *Server) set(i int32, due time.Duration) {
 	s.down(int(c.pos))
 }
 
-// unset takes a connection out.
+// unset removes a connection.
 func (s *Server) unset(i int32) {
 	d, c := &s.deadlines, s.conn(i)
-	if c.pos == noPlace {
+	if c.pos == noSlot {
 		return
 	}
 	at, last := int(c.pos), len(d.heap)-1
 	s.swap(at, last)
 	d.heap = d.heap[:last]
-	c.pos = noPlace
+	c.pos = noSlot
 	if at < last {
 		s.up(at)
 		s.down(at)
 	}
 }
 
-// less orders by due time, then by place in the table.
+// less orders by due time, then by slot in the table.
 func (s *Server) less(a, b int) bool {
 	x, y := s.deadlines.heap[a], s.deadlines.heap[b]
 	if p, q := s.conn(x).due, s.conn(y).due; p != q {

@@ -9,19 +9,19 @@ import (
 
 // Marks of the entries of digests and their replies.
 const (
-	markConfirm = 1 // digest: answer also if you know it
-	markKnown   = 1 // reply: it is known, and connected to the master
+	markConfirm = 1 // in a digest: an answer is wanted also for a known client
+	markKnown   = 1 // in a reply: the client is known, and connected to the master
 )
 
-// digests tells masters who is held under them (CH-65, CH-66).
+// digests tells each master which clients this server holds under it (CH-65, CH-66).
 type digests struct {
-	soon bool          // somebody waits to be confirmed
-	away bool          // a master was away, and is asked about all under it
-	next time.Duration // active time of the next whole digest
+	soon bool          // a client waits to be confirmed: do not wait for next
+	away bool          // a master was away, and is asked about all its clients
+	next time.Duration // active time of the next complete digest
 }
 
-// send sends each live master the clients that are held under it; between the
-// whole digests only those that wait to be confirmed.
+// send sends each live master the clients that are held under it; between complete digests only
+// those that wait to be confirmed.
 func (d *digests) send(s *Server) {
 	whole := s.now >= d.next
 	if !whole && (!d.soon && !d.away && s.table.unsure == 0 || s.table.count == 0) {
@@ -59,8 +59,8 @@ func (d *digests) send(s *Server) {
 	}
 }
 
-// wasAway notes that a server was cut off, or has started: it may have evicted its clients,
-// also if discovery has not told this one that it was away.
+// wasAway records that a server was cut off, or has started. It may have evicted its clients
+// although discovery has not reported it as dead.
 func (d *digests) wasAway(s *Server, i int32) { s.members.list[i].away, d.away = true, true }
 
 func (s *Server) sendDigest(to int32, kind wire.Kind, list wire.Entries) {
@@ -69,8 +69,7 @@ func (s *Server) sendDigest(to int32, kind wire.Kind, list wire.Entries) {
 	})
 }
 
-// digest answers another server which of the clients that it holds under this
-// one it should not.
+// digest answers another server's digest with the clients that it wrongly holds under this one.
 func (s *Server) digest(q *asked) {
 	from, ok := s.members.find(q.from.NID)
 	if !ok || q.from.PID != s.cfg.PID {
@@ -84,7 +83,7 @@ func (s *Server) digest(q *asked) {
 		known, unsure := s.watches(e)
 		switch {
 		case unsure:
-			continue // the client itself will say
+			continue // the client itself will tell
 		case !known:
 			e.Mark = 0
 		case e.Mark == markConfirm:
@@ -94,27 +93,27 @@ func (s *Server) digest(q *asked) {
 		}
 		reply = e.AppendTo(reply)
 	}
-	if len(reply) > 0 || len(q.m.Entries) == 0 { // who asks about nobody wants to know the load
+	if len(reply) > 0 || len(q.m.Entries) == 0 { // an empty digest asks for the load
 		s.sendDigest(from, wire.DigestReply, reply)
 	}
 }
 
-// watches reports whether this server is the master of an incarnation, or may be.
+// watches reports whether this server is, or may be, the master of an incarnation.
 func (s *Server) watches(e wire.Entry) (known, unsure bool) {
 	i, ok := s.find(e.Client)
 	known = ok && s.conn(i).incarnation == e.Incarnation && s.ours(s.conn(i))
 	return known, known && s.conn(i).state == recovering
 }
 
-// confirm ends the recovery of a connection whose master is sure.
+// confirm ends the recovery of a connection whose master is certain.
 func (s *Server) confirm(i int32, c *conn) {
 	s.become(c, connected)
 	s.watch(i, c)
 	s.tell(ClientRehomed, c, 0)
 }
 
-// digestReply takes what a master says of the clients under it: those that it
-// does not know are orphaned, and so have time to say what is true.
+// digestReply handles a master's answer about its clients. A client that the master does not
+// know is orphaned, which gives it time to name its real master.
 func (s *Server) digestReply(q *asked) {
 	from, ok := s.members.find(q.from.NID)
 	if !ok || q.from.PID != s.cfg.PID {

@@ -7,26 +7,26 @@ import (
 	"ulnet/health/wire"
 )
 
-// A server may be cut off in one direction: it hears the others, and keeps its quorum,
-// while these do not hear it. Then a client may have chosen it while they evicted that
-// client. When they tell it the tombstone, that is of an earlier choice, and may be one that
-// is about to be withdrawn. So all others are asked: if most servers have had the tombstone
-// for T_evict the client is gone (CH-33), otherwise it stays.
+// In an asymmetric partition a server hears the others and keeps its quorum, while they do not
+// hear it. A client may then have chosen it while the others evicted that client. When they
+// tell it the tombstone, which is of an earlier choice, the tombstone may be about to be
+// withdrawn. So the server asks all others: if most of them have had the tombstone for T_evict
+// the client is gone (CH-33), otherwise it stays.
 
-// doubts are clients that are connected here by a later choice of a master than the one
-// that a tombstone is of.
+// doubts are clients that are connected here by a later choice of a master than that of their
+// tombstone.
 type doubts map[wire.ClientID]*doubt
 
 type doubt struct {
 	incarnation uint64
 	by          []int32       // servers that have had the tombstone for T_evict
-	age         time.Duration // of the oldest that was told
-	at          time.Duration // when to ask all
+	age         time.Duration // of the oldest tombstone that was told
+	at          time.Duration // active time when to ask all servers
 	asked       bool
 }
 
-// said notes that a server has had a tombstone of a client for a while, and reports whether
-// most servers have.
+// said records for how long a server has had a tombstone of a client, and reports whether most
+// servers have had it for T_evict.
 func (d *doubts) said(s *Server, c *conn, from int32, age time.Duration) bool {
 	x := (*d)[c.id]
 	if x == nil || x.incarnation != c.incarnation {
@@ -37,7 +37,7 @@ func (d *doubts) said(s *Server, c *conn, from int32, age time.Duration) bool {
 		(*d)[c.id] = x
 	}
 	x.age = max(x.age, age)
-	if age -= s.cfg.tombstone() / 255; age < s.cfg.Evict { // as told it is up to so much younger
+	if age -= s.cfg.tombstone() / 255; age < s.cfg.Evict { // the age on the wire is rounded up by at most that
 		x.at, x.asked = max(x.at, s.now+s.cfg.Evict-age), false
 		return false
 	}
@@ -51,8 +51,8 @@ func (d *doubts) said(s *Server, c *conn, from int32, age time.Duration) bool {
 	return over
 }
 
-// run asks all about those of whom it is time, once, and lets the others be that were asked
-// about.
+// run asks all servers about the clients that are due, once, and drops those that were asked
+// about before: they stay.
 func (d *doubts) run(s *Server) {
 	ask, age := false, time.Duration(0)
 	for id, x := range *d { // any order

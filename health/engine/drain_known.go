@@ -7,8 +7,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// LastWilling reports whether no other live server takes clients as their master, and
-// which of them drain. A server that has not said what it does is taken for willing.
+// LastWilling reports whether no other live server takes clients as their master, and returns
+// those that drain. A server that has not reported its state counts as willing.
 func (s *Server) LastWilling() (draining []nid.NID, last bool) {
 	last = true
 	for i := range s.members.list {
@@ -23,8 +23,8 @@ func (s *Server) LastWilling() (draining []nid.NID, last bool) {
 	return draining, last
 }
 
-// drains reports whether this server has clients choose others. Where no other takes them
-// it goes on as if it did not drain: an orphan would find no master, and be evicted.
+// drains reports whether this server makes its clients choose others. If no other server takes
+// them it behaves as if it did not drain, or else orphans would find no master and be evicted.
 func (s *Server) drains() bool {
 	if !s.drain.on {
 		return false
@@ -33,7 +33,7 @@ func (s *Server) drains() bool {
 	return !last
 }
 
-// tell tells all live servers whether this one drains: one message each, once per change.
+// tell tells all live servers whether this one drains: one message each per change.
 func (d *drain) tell(s *Server) {
 	for i := range s.members.list {
 		if int32(i) != s.members.self && s.members.alive(int32(i)) {
@@ -43,7 +43,7 @@ func (d *drain) tell(s *Server) {
 }
 
 // MayDrain returns an [*Error] if this server is the last one that takes clients as their
-// master, and does not drain yet: if it drained, too, they would have nowhere to go.
+// master: if it drained, too, clients would find no master.
 func (s *Server) MayDrain() error {
 	if draining, last := s.LastWilling(); last && !s.drain.on {
 		return &Error{"no other live server takes clients as their master", draining}

@@ -54,7 +54,7 @@ func TestLastWilling(t *testing.T) {
 	want(true, otherA, otherB)
 	h.step(ServerInput{Kind: ServerHealth, Server: gone, Alive: true})
 	want(false, otherA, otherB)
-	say(gone, wire.NoQuorum) // it takes nobody either, and does not drain
+	say(gone, wire.NoQuorum) // it takes no clients either, and does not drain
 	want(true, otherA, otherB)
 	say(otherB, wire.OK)
 	want(false, otherA)

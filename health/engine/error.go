@@ -8,9 +8,9 @@ import (
 
 // Error says what cannot be done, and what to do.
 type Error struct {
-	Why string
-	// Draining are the other live servers that drain, as far as this one knows: if it
-	// drained, too, clients would have nowhere to go.
+	Why string // what cannot be done and what to do, for people
+	// Draining are the other live servers that drain, as far as this one knows. They are set
+	// where this server must not drain, too.
 	Draining []nid.NID
 }
 

@@ -8,74 +8,75 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// evictions are those that this server makes as a master: first in a queue for
-// the next batch, then in a batch until all live servers have answered.
+// evictions are the evictions that this server makes as a master. An eviction first waits in
+// the queue for the next batch, then in a batch until all live servers have answered.
 type evictions struct {
 	suspects []suspect
 	queue    []eviction
-	batches  []*batch // new ones first, then those that were sent longest ago
-	givenUp  []*batch // since the quorum was lost; others may have made them
+	batches  []*batch // new ones first, then the least recently sent
+	givenUp  []*batch // given up at the loss of the quorum; other servers may have made them
 	inFlight int
 	lastID   uint64
-	urgent   bool // a client waits: do not wait for the tick
+	urgent   bool // a connect waits for an eviction: flush before the tick
 }
 
-// suspect is a client of which no message came; a tick decides, once the transport
-// has had the time to say whether others of its node did.
+// suspect is a client that sent no message for T_evict. The next tick decides about it, once
+// the transport has had time to report other messages of the client's node.
 type suspect struct {
-	place int32
-	gen   uint32
-	at    time.Duration
+	slot int32
+	gen  uint32
+	at   time.Duration
 }
 
-// lookShare is the part of a tick that the transport has to answer.
+// lookShare divides a tick: the transport has that part of it to answer DoLook.
 const lookShare = 10
 
-// eviction is one of an incarnation of a client.
+// eviction is the eviction of one incarnation of a client.
 type eviction struct {
 	id          wire.ClientID
 	incarnation uint64
-	epoch       uint32 // of the choice of this server
+	epoch       uint32 // of the choice by which this server is the master
 	cause       wire.Cause
-	exception   wire.Exception // of who knows more; Code OK: none
-	later       uint64         // the incarnation because of which it is evicted; 0: none, or of the same process
-	by          nid.NID        // of that incarnation's process
+	exception   wire.Exception // of the server that knows the latest choice; Code OK: none
+	later       uint64         // the incarnation that supersedes this one; 0: none, or of the same process
+	by          nid.NID        // of the process of that incarnation
 }
 
-// batch is a broadcast, over again until nobody alive has missed it.
+// batch is a broadcast that is repeated until all live servers have answered it.
 type batch struct {
 	id       uint64
 	entries  []eviction
 	began    time.Duration
 	missing  []int32 // servers that have not answered any of its broadcasts
-	servers  int     // that are to know of it, this one included
-	made     uint64  // evictions and tombstones, at all who answered
-	withdraw bool    // it takes evictions back
+	servers  int     // servers that the batch is for, this one included
+	made     uint64  // evictions made and tombstones taken, summed over all answers
+	withdraw bool    // it withdraws evictions
 	inFlight bool
 	sent     bool
 	ready    bool // to be sent
-	settled  bool // all live servers had answered; others are owed it
+	settled  bool // all live servers have answered; dead ones get it if they come back in time
 }
 
-// suspect notes that a client was not heard of.
+// suspect records that a client has been silent for T_evict.
 func (s *Server) suspect(i int32, c *conn) {
 	s.evictions.suspects = append(s.evictions.suspects, suspect{i, c.gen, s.now})
 }
 
-// evict begins to evict a client whose master this server is: from now on it is
-// not served (CH-A8).
+// evict begins to evict a client whose master this server is. From then on the client is not
+// served (CH-A8).
 func (s *Server) evict(i int32, cause wire.Cause) {
 	c := s.conn(i)
 	s.become(c, evicting)
-	c.previous = noPlace
+	c.previous = noSlot
 	s.unset(i)
 	s.takeovers.grant(s, c.id)
 	s.tell(ClientSuspended, c, cause)
 	s.evictions.queue = append(s.evictions.queue, eviction{id: c.id, incarnation: c.incarnation, epoch: c.epoch, cause: cause})
 }
 
-// flush puts what waits into batches (CH-27). Without a quorum it waits on: soon
-// there is one, or all clients are evicted here, without a broadcast (CH-30).
+// flush puts queued evictions into batches (CH-27). Without a quorum they stay in the queue:
+// either the quorum returns, or the server evicts all its clients locally, without a broadcast
+// (CH-30).
 func (e *evictions) flush(s *Server) {
 	if e.urgent = false; !s.quorum.have {
 		return
@@ -84,29 +85,29 @@ func (e *evictions) flush(s *Server) {
 	e.pack(s)
 }
 
-// decide evicts those who are suspected if nothing was heard of their nodes either, and
-// those who did not answer when they were asked. The others are asked.
+// decide evicts suspects whose nodes are silent too, and clients that did not answer an Ask.
+// It sends an Ask to the other suspects.
 func (s *Server) decide() {
 	kept := s.evictions.suspects[:0]
 	for _, x := range s.evictions.suspects {
-		c := s.conn(x.place)
+		c := s.conn(x.slot)
 		watched := c.gen == x.gen && c.state == connected && s.ours(c)
 		silent := watched && (c.seen+s.cfg.Evict <= s.now || s.unanswered(c))
 		switch answered := x.at + s.cfg.Tick/lookShare; {
 		case silent && s.now >= answered:
-			s.evict(x.place, wire.TimedOut)
+			s.evict(x.slot, wire.TimedOut)
 		case silent:
 			kept = append(kept, x)
 			s.tick = min(s.tick, max(c.seen+s.cfg.Evict+s.cfg.Tick, answered))
-		case watched && c.pos != noPlace && c.told:
-			s.inquire(x.place, c)
+		case watched && c.pos != noSlot && c.told:
+			s.inquire(x.slot, c)
 		}
 	}
 	s.evictions.suspects = kept
 }
 
-// pack makes batches of what waits. They go before those that are repeated, so
-// that a server that is alive and never answers does not hold up all evictions.
+// pack makes batches of the queue. New batches go before repeated ones, so that a server that
+// is alive and never answers causes no head-of-line blocking.
 func (e *evictions) pack(s *Server) {
 	var fresh []*batch
 	for chunk := range slices.Chunk(e.queue, wire.MaxBatch) {
@@ -125,7 +126,7 @@ func (e *evictions) batch(s *Server, entries []eviction) *batch {
 	return b
 }
 
-// run sends batches that are ready, a few at a time.
+// run sends batches that are ready, MaxBroadcasts at a time.
 func (e *evictions) run(s *Server) {
 	if e.urgent {
 		e.flush(s)
@@ -139,9 +140,9 @@ func (e *evictions) run(s *Server) {
 			continue
 		}
 		b.ready = false
-		if !s.anybody() {
+		if !s.othersAlive() {
 			e.judge(s, b)
-			k = -1 // it may be gone
+			k = -1 // judge may have removed it
 			continue
 		}
 		b.inFlight, b.sent = true, true
@@ -152,8 +153,8 @@ func (e *evictions) run(s *Server) {
 	}
 }
 
-// anybody reports whether another server is alive.
-func (s *Server) anybody() bool {
+// othersAlive reports whether another server is alive.
+func (s *Server) othersAlive() bool {
 	for i := range s.members.list {
 		if int32(i) != s.members.self && s.members.alive(int32(i)) {
 			return true
@@ -162,7 +163,7 @@ func (s *Server) anybody() bool {
 	return false
 }
 
-// others returns all other servers.
+// others returns the listed servers besides this one.
 func (s *Server) others() (list []int32) {
 	for i := range s.members.list {
 		if int32(i) != s.members.self && s.members.list[i].listed {
@@ -183,7 +184,7 @@ func (s *Server) broadcast(b *batch) {
 	s.emit(ServerEffect{Kind: DoBroadcast, ID: b.id, Begin: begin, End: len(s.out.Buf)})
 }
 
-// broadcastDone takes the answers to a batch.
+// broadcastDone applies the merged answers to a batch.
 func (s *Server) broadcastDone(in *ServerInput) {
 	e := &s.evictions
 	k := slices.IndexFunc(e.batches, func(b *batch) bool { return b.id == in.ID && b.inFlight })
@@ -209,7 +210,7 @@ func (s *Server) broadcastDone(in *ServerInput) {
 	e.judge(s, b)
 }
 
-// except notes which servers know more of a client.
+// except records which server knows the latest choice of each client in a batch.
 func (b *batch) except(r wire.Reply) {
 	for _, x := range r.Exceptions {
 		if int(x.Index) >= len(b.entries) {
@@ -223,11 +224,11 @@ func (b *batch) except(r wire.Reply) {
 	}
 }
 
-// judge settles a batch that all live servers have answered (CH-28), and keeps
-// it for those that are dead: they are owed it for T_q, after which a server
-// that was cut off has evicted everybody by itself (CH-A9). What most servers do
-// not know is not settled: those that discovery is about to give up may be the
-// majority, where the client has found another master (CH-33).
+// judge settles a batch once all live servers have answered it (CH-28), and keeps it for dead
+// servers that come back within T_q: after that a server that was cut off has evicted all its
+// clients by itself (CH-A9). A batch that at most half of the servers have answered is not
+// settled: the others, which discovery is about to report dead, may be the majority in which
+// the client has found another master (CH-33).
 func (e *evictions) judge(s *Server, b *batch) {
 	listed := len(b.missing)
 	b.missing = slices.DeleteFunc(b.missing, func(i int32) bool { return !s.members.list[i].listed })
@@ -246,7 +247,7 @@ func (e *evictions) judge(s *Server, b *batch) {
 	}
 }
 
-// retry sends once more what live servers have missed, and forgets debts.
+// retry sends batches again that live servers have missed, and drops settled ones after T_q.
 func (e *evictions) retry(s *Server) {
 	for _, b := range slices.Clone(e.batches) {
 		switch {
@@ -260,7 +261,7 @@ func (e *evictions) retry(s *Server) {
 	}
 }
 
-// returned pays a server that has come alive what it is owed.
+// returned makes the batches ready that a server missed which has come back.
 func (e *evictions) returned(s *Server, i int32) {
 	for _, b := range e.batches {
 		if !b.inFlight && !b.ready && slices.Contains(b.missing, i) {
@@ -270,8 +271,8 @@ func (e *evictions) returned(s *Server, i int32) {
 	}
 }
 
-// settle ends the evictions of a batch, and takes those back that others know
-// better, if somebody has made them.
+// settle ends the evictions of a batch. It withdraws those for which another server knows a
+// later choice, if any server has made them.
 func (e *evictions) settle(s *Server, b *batch) {
 	if b.withdraw {
 		return
@@ -289,9 +290,9 @@ func (e *evictions) settle(s *Server, b *batch) {
 	}
 }
 
-// finish ends the eviction of a client: it is gone, unless it has another
-// master, in which case it stays connected under that one (CH-A8), which has
-// not evicted it meanwhile (CH-63).
+// finish ends the eviction of a client. The connection ends, unless another server knows a
+// later choice of a master: then the client stays connected under that master (CH-A8), which
+// has not evicted it meanwhile (CH-63).
 func (s *Server) finish(x *eviction) (kept bool) {
 	i, ok := s.find(x.id)
 	if !ok || s.conn(i).incarnation != x.incarnation || s.conn(i).state != evicting {

@@ -5,10 +5,10 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// evictClient takes the word of an administrator. The client's master evicts it. An
-// orphan has no living master: the server that is asked evicts it, and others agree
-// that hold it as an orphan of the same choice. Without a quorum the client loses its
-// connection here, and here only: there is no broadcast and no tombstone.
+// evictClient obeys an administrator. Only the client's master evicts it. An orphan has no
+// live master: the server that is asked evicts it, and servers that hold it as an orphan of
+// the same choice agree. Without a quorum only the connection to this server ends: there is no
+// broadcast and no tombstone.
 func (s *Server) evictClient(in *ServerInput) {
 	result := ServerEffect{Kind: DoResult, Token: in.Token, Client: in.Client}
 	i, ok := s.find(in.Client)
@@ -23,14 +23,14 @@ func (s *Server) evictClient(in *ServerInput) {
 	case c.state == evicting:
 	case c.state == saving:
 		result.Code = wire.Busy
-	case !s.quorum.have: // nobody else would hear of it, nor agree
+	case !s.quorum.have: // no majority would hear of it, or agree
 		result.Code = wire.NoQuorum
 		s.notify(c, wire.NoQuorum)
 		s.end(i, wire.ByAdmin, false)
-	case c.state == orphaned: // no living master could do it
+	case c.state == orphaned: // it has no live master
 		s.evict(i, wire.ByAdmin)
 		s.evictions.urgent = true
-	case c.state != connected && !s.ours(c): // recovering: its master is asked whether it lives
+	case c.state != connected && !s.ours(c): // recovering: its master is being asked about it
 		result.Code = wire.Orphaned
 	case !s.ours(c):
 		result.Code = wire.OtherMaster
@@ -41,23 +41,23 @@ func (s *Server) evictClient(in *ServerInput) {
 	s.emit(result)
 }
 
-// ofOrphan reports whether an eviction is an administrator's of an orphan that this
-// server holds as one, too, by the same choice of a master. Any server may make it.
+// ofOrphan reports whether an administrator ordered the eviction of an orphan that this server
+// holds as an orphan of the same choice, too. Any server may make that eviction.
 func ofOrphan(e *wire.Entry, c *conn) bool {
 	return wire.Cause(e.Mark) == wire.ByAdmin && c.state == orphaned && c.incarnation == e.Incarnation && e.Epoch == c.epoch&(1<<24-1)
 }
 
-// EvictionStatus is how far the eviction of a client is that this server makes.
+// EvictionStatus is the progress of an eviction that this server makes.
 type EvictionStatus struct {
 	Incarnation uint64 // of the client
-	// Settled means that all live servers have answered; the others are owed it.
+	// Settled means that all live servers have answered.
 	Settled bool
 	Missing []nid.NID // live servers that have not answered
 	Owed    []nid.NID // dead ones, which are told if they come back within T_q
 }
 
-// Eviction tells about an eviction that this server makes; false if there is none of the
-// client that some server has not answered.
+// Eviction returns the progress of the eviction of a client. It returns false if this server
+// makes none, or if all servers have answered it.
 func (s *Server) Eviction(id wire.ClientID) (st EvictionStatus, ok bool) {
 	for _, x := range s.evictions.queue {
 		if x.id == id {
@@ -77,7 +77,7 @@ func (s *Server) Eviction(id wire.ClientID) (st EvictionStatus, ok bool) {
 	return st, ok
 }
 
-// awaits tells the servers apart that have not answered.
+// awaits splits the servers that have not answered into live and dead ones.
 func (s *Server) awaits(st *EvictionStatus, servers []int32) {
 	for _, i := range servers {
 		if s.members.alive(i) {

@@ -5,8 +5,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// evictArrived evicts the clients that their master wants evicted (client health design,
-// Specification 5; CH-A7).
+// evictArrived applies a batch of evictions of another server (client health design,
+// Specification 5; CH-A7), and answers it.
 func (s *Server) evictArrived(in *ServerInput) {
 	var reply wire.Reply
 	from, ok := s.members.find(in.Server)
@@ -33,7 +33,7 @@ func (s *Server) evictArrived(in *ServerInput) {
 
 func (s *Server) evictFor(from int32, e wire.Entry, index uint16, reply *wire.Reply) {
 	i, ok := s.find(e.Client)
-	if e.Incarnation > s.believed(e.Client) { // it would bury all lives to come
+	if e.Incarnation > s.believed(e.Client) { // its tombstone would refuse all later incarnations
 		s.stats.Ahead++
 		if !ok {
 			reply.Unknown++
@@ -53,7 +53,7 @@ func (s *Server) evictFor(from int32, e wire.Entry, index uint16, reply *wire.Re
 	switch {
 	case c.incarnation > e.Incarnation:
 		x.Code = wire.Newer
-	case c.master != from && !ofOrphan(&e, c) && !chosenAfter(&e, c), c.incarnation == e.Incarnation && e.Before(c.epoch), s.takenBack(&e): // or it has chosen that one again since
+	case c.master != from && !ofOrphan(&e, c) && !chosenAfter(&e, c), c.incarnation == e.Incarnation && e.Before(c.epoch), s.takenBack(&e): // or the client has chosen that master again since
 		if x.Code = wire.OtherMaster; c.state == evicting {
 			c.previous = from
 		}
@@ -75,8 +75,9 @@ func (s *Server) evictFor(from int32, e wire.Entry, index uint16, reply *wire.Re
 	reply.Exceptions = append(reply.Exceptions, x)
 }
 
-// chosenAfter reports whether an eviction is by a master that the client has chosen after the
-// one that this server knows. An administrator's may be by any server.
+// chosenAfter reports whether the evicting master is one that the client chose after the
+// master that this server knows. It does not hold for an eviction by an administrator, which
+// any server may make.
 func chosenAfter(e *wire.Entry, c *conn) bool {
 	known := wire.Entry{Epoch: c.epoch & (1<<24 - 1)}
 	return wire.Cause(e.Mark) != wire.ByAdmin && e.Epoch != 0 && c.incarnation == e.Incarnation && known.Before(e.Epoch)

@@ -2,15 +2,16 @@ package engine
 
 import "ulnet/health/wire"
 
-// A master that is cut off for T_q gives up the evictions that it has begun: only most
-// servers can evict a client for all. Some servers may have made them all the same, and a
-// copy of the request may reach one late, which would bury an incarnation that is connected
-// elsewhere, and tell others so. So the master takes them back when it has a quorum again.
+// A master that is cut off for T_q gives up the evictions that it has begun, since only a
+// majority can evict a client from all servers. Some servers may have made these evictions
+// anyway, and a late copy of the request may reach another one: it would then refuse an
+// incarnation that is connected elsewhere, and spread that tombstone. So the master withdraws
+// these evictions when it has a quorum again.
 
-// most reports whether more than half of the servers have answered.
+// most reports whether more than half of the servers, this one included, know the batch.
 func (b *batch) most() bool { return 2*(b.servers-len(b.missing)) > b.servers }
 
-// clear gives all evictions up.
+// clear gives up all evictions, and keeps those that other servers may have made.
 func (e *evictions) clear(s *Server) {
 	room := s.cfg.MaxClients
 	var kept []*batch
@@ -23,8 +24,7 @@ func (e *evictions) clear(s *Server) {
 	*e = evictions{givenUp: kept, inFlight: e.inFlight, lastID: e.lastID}
 }
 
-// doubtful are the entries of a batch that is given up of which it is not certain that most
-// servers have made them.
+// doubtful returns the entries of a given-up batch that a majority has not certainly evicted.
 func (b *batch) doubtful() (list []eviction) {
 	if b.settled || !b.sent {
 		return nil
@@ -37,8 +37,8 @@ func (b *batch) doubtful() (list []eviction) {
 	return list
 }
 
-// takeBack withdraws what was given up, when there is a quorum again and the others have
-// told their tombstones: those that they have made by themselves stay.
+// takeBack withdraws the evictions that were given up, once there is a quorum again and the
+// other servers have told their tombstones: evictions of their own stay.
 func (e *evictions) takeBack(s *Server) {
 	if len(e.givenUp) == 0 || !s.quorum.have || s.catchup.holds(s) {
 		return
@@ -61,14 +61,14 @@ func (e *evictions) takeBack(s *Server) {
 	e.givenUp = nil
 }
 
-// madeByOthers reports whether a tombstone was fetched that is not of this eviction.
+// madeByOthers reports whether the tombstone of the client comes from another eviction.
 func (s *Server) madeByOthers(x *eviction) bool {
 	g, ok := s.tombstones.incarnations[x.id]
 	e := x.entry()
 	return ok && !g.void && g.incarnation >= x.incarnation && (g.incarnation > x.incarnation || g.epoch == 0 || e.Before(g.epoch))
 }
 
-// entry is an eviction as it is told.
+// entry is an eviction on the wire.
 func (x *eviction) entry() wire.Entry {
 	return wire.Entry{Client: x.id, Incarnation: x.incarnation, Mark: uint8(x.cause), Epoch: x.epoch & (1<<24 - 1)}
 }

@@ -27,8 +27,8 @@ func TestEvictBuriesWhatWasNamed(t *testing.T) {
 	h.want("save connected accept")
 }
 
-// TestEvictionOfReturned: CH-62, CH-A8: a client that went from this server to
-// another and back is gone, though somebody was told of the other only.
+// TestEvictionOfReturned: CH-62, CH-A8: the eviction of a client that chose another master and
+// then this one again succeeds, although one server knows only of the other master.
 func TestEvictionOfReturned(t *testing.T) {
 	spec.Covers(t, "CH-62", "CH-A8")
 	h := newHarness(t, nil)
@@ -92,8 +92,8 @@ func TestTwoMastersEvict(t *testing.T) {
 	h.want("notice:global evicted:by-admin bury")
 }
 
-// TestRetryAddsUp: CH-28: who has answered a broadcast once need not answer the
-// next, so that retries end also where each loses some answers.
+// TestRetryAddsUp: CH-28: a server that has answered a broadcast once need not answer its
+// repetition, so that retries end although each of them loses some answers.
 func TestRetryAddsUp(t *testing.T) {
 	spec.Covers(t, "CH-28")
 	h := newHarness(t, nil)

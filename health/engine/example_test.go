@@ -47,7 +47,7 @@ func Example() {
 				}
 			case engine.DoSave: // it is durable at once
 				tellServer(engine.ServerInput{Kind: engine.Saved, ID: e.ID})
-			case engine.DoBroadcast: // there is nobody else
+			case engine.DoBroadcast: // there is no other server
 				tellServer(engine.ServerInput{Kind: engine.BroadcastDone, ID: e.ID, Data: (&wire.Reply{}).AppendTo(nil)})
 			case engine.DoTell:
 				fmt.Println("server:", e.Event.Kind, "after", now)

@@ -8,8 +8,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// flaps counts lives of clients, so that one that starts over and over does not
-// keep all servers busy: by nodes, so that none uses up the lives of another's client.
+// flaps limits how often new incarnations of a client connect, so that a client that restarts
+// over and over does not keep all servers busy. It counts by client and node, so that no node
+// uses up the limit of another node's client.
 type flaps struct {
 	incarnations map[flapping]flap
 	until        time.Duration
@@ -21,13 +22,13 @@ type flapping struct {
 }
 
 type flap struct {
-	last  uint64 // incarnation
-	count int
+	last  uint64 // the latest incarnation that was counted
+	count int    // incarnations in this window
 }
 
 func (f *flaps) init() { f.incarnations, f.until = make(map[flapping]flap), machine.Never }
 
-// allow counts an incarnation, unless it was counted, and reports whether it may connect.
+// allow counts an incarnation once, and reports whether it may connect.
 func (f *flaps) allow(s *Server, id flapping, incarnation uint64) bool {
 	if len(f.incarnations) == 0 {
 		f.until = s.now + s.cfg.FlapWindow

@@ -7,19 +7,19 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// One node could fill the table with ids of its own invention. So a NID has only so many
-// clients. If it has that many, those go first that an earlier incarnation of the same process
-// brought: that process has restarted since.
+// One node could fill the table with invented ids, so the number of clients of a NID is bounded.
+// At the bound a new client displaces one that an earlier incarnation of the same process
+// connected: that process has restarted since.
 
-// byNID finds the clients of a NID: a hash table with chains, a few bytes per client, of
-// which there are very many. Its seed shows in no result.
+// byNID finds the clients of a NID: a hash table with chains that takes a few bytes per client,
+// of which there are very many. The seed has no influence on any result.
 type byNID struct {
-	heads  []int32   // places, plus 1; their number is a power of two
-	chains [][]int32 // the next place in the chain, likewise, for each; in blocks as connections
+	heads  []int32   // first slot of each chain, plus 1; the number of chains is a power of two
+	chains [][]int32 // by slot: the next one in its chain, plus 1; in blocks, as connections are
 	seed   maphash.Seed
 }
 
-// chainLength is how many connections a chain has on average at most.
+// chainLength is the load factor at which the table grows.
 const chainLength = 4
 
 func (b *byNID) init() { b.heads, b.seed = make([]int32, 64), maphash.MakeSeed() }
@@ -28,10 +28,10 @@ func (b *byNID) head(id nid.NID) *int32 {
 	return &b.heads[maphash.Comparable(b.seed, id)&uint64(len(b.heads)-1)]
 }
 
-// next returns where the place after one is written.
+// next returns the link from one slot to the next.
 func (b *byNID) next(i int32) *int32 { return &b.chains[i/blockSize][i%blockSize] }
 
-// link puts a connection into the chain of its NID, and doubles the table when it is full.
+// link adds a connection to the chain of its NID, and doubles the table when it is full.
 func (s *Server) link(i int32) {
 	b := &s.table.byNID
 	if s.table.count > chainLength*len(b.heads) {
@@ -50,7 +50,7 @@ func (s *Server) push(i int32) {
 	*s.table.byNID.next(i), *at = *at, i+1
 }
 
-// unlink takes a connection out of its chain.
+// unlink removes a connection from its chain.
 func (s *Server) unlink(i int32) {
 	at := s.table.byNID.head(s.conn(i).peer.NID)
 	for *at != i+1 {
@@ -65,7 +65,7 @@ func (s *Server) crowded(q *asked) (r wire.Message, refused bool) {
 	if userProcess(q.from) {
 		limit = s.cfg.MaxUserIDs
 	}
-	n, over := 0, int32(noPlace)
+	n, over := 0, int32(noSlot)
 	for k := *s.table.byNID.head(q.from.NID); k > 0; k = *s.table.byNID.next(k - 1) {
 		c := s.conn(k - 1)
 		if !sameKind(c.peer, q.from) {
@@ -79,7 +79,7 @@ func (s *Server) crowded(q *asked) (r wire.Message, refused bool) {
 	switch {
 	case n < limit:
 		return r, false
-	case over == noPlace:
+	case over == noSlot:
 		return wire.Message{Code: wire.Full, Retry: s.cfg.Evict}, true
 	}
 	return s.displace(over)

@@ -23,7 +23,7 @@ func (s *Server) invariants() (err error) {
 		if linked != 1 {
 			fail("client %v is %d times among those of %v", c.id, linked, c.peer.NID)
 		}
-		if c.pos != noPlace {
+		if c.pos != noSlot {
 			timed++
 			if s.deadlines.heap[c.pos] != i {
 				fail("client %v is not at its place among the deadlines", c.id)
@@ -32,8 +32,8 @@ func (s *Server) invariants() (err error) {
 		if c.state == recovering {
 			unsure++
 		}
-		if waits := c.state == orphaned || c.state == recovering || c.state == connected && s.ours(c); waits != (c.pos != noPlace) {
-			fail("client %v, %v under %v: deadline %v", c.id, c.state, s.members.nid(c.master), c.pos != noPlace)
+		if waits := c.state == orphaned || c.state == recovering || c.state == connected && s.ours(c); waits != (c.pos != noSlot) {
+			fail("client %v, %v under %v: deadline %v", c.id, c.state, s.members.nid(c.master), c.pos != noSlot)
 		}
 	})
 	if count != s.table.count || count != len(s.table.index) || timed != len(s.deadlines.heap) || unsure != s.table.unsure {

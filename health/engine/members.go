@@ -6,8 +6,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// members are the servers, numbered once for ever, so that a connection names
-// its master in four bytes.
+// members are the servers. Each keeps its number for the lifetime of the machine, so that a
+// connection refers to its master by four bytes.
 type members struct {
 	list  []member
 	index map[nid.NID]int32
@@ -16,11 +16,11 @@ type members struct {
 
 type member struct {
 	id        nid.NID
-	listed    bool // it is a server of the cluster; others were, or are in old records
-	alive     bool
-	known     bool // discovery has spoken of it
-	away      bool // it says so, and was not asked yet about its clients
-	lifetime  uint64
+	listed    bool          // it is a server of the cluster; others were one, or stand in old records
+	alive     bool          // what discovery said last
+	known     bool          // discovery has reported it
+	away      bool          // it says that it was cut off, and has not been asked about its clients yet
+	lifetime  uint64        // how often it has died, as discovery counts
 	deadSince time.Duration // active time
 	burden    burden
 }
@@ -65,11 +65,11 @@ func (m *members) nid(i int32) nid.NID {
 	return m.list[i].id
 }
 
-// alive reports whether a server is; who was not said to be is dead.
+// alive reports whether a server is alive. One that discovery has not reported is dead.
 func (m *members) alive(i int32) bool { return m.list[i].listed && m.list[i].alive }
 
-// serverHealth takes what discovery says. A death that was missed shows in the
-// number of deaths.
+// serverHealth applies a report of discovery. The number of deaths shows deaths that were
+// missed.
 func (s *Server) serverHealth(in *ServerInput) {
 	i, ok := s.members.index[in.Server]
 	if !ok || i == s.members.self {
@@ -93,7 +93,7 @@ func (s *Server) serverHealth(in *ServerInput) {
 		s.catchup.ask(s, i, s.now-m.deadSince)
 	}
 	if rose {
-		m.burden.greet = m.burden.greet || s.drain.on // or it would not know
+		m.burden.greet = m.burden.greet || s.drain.on // to tell it that this server drains
 		s.evictions.returned(s, i)
 		s.digests.soon = true
 	}

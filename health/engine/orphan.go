@@ -5,7 +5,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// due does what the deadline of a connection was set for.
+// due handles an expired deadline of a connection.
 func (s *Server) due(i int32) {
 	c := s.conn(i)
 	switch c.state {
@@ -18,9 +18,9 @@ func (s *Server) due(i int32) {
 	}
 }
 
-// silent looks whether a message of the client has come since its deadline was set. If
-// not the transport is asked, which has perhaps heard something else than messages
-// of this protocol, and the next tick decides.
+// silent checks whether the client has sent a message since its deadline was set. If it has not,
+// silent asks the transport, which may have received messages of other protocols, and the next
+// tick decides.
 func (s *Server) silent(i int32, c *conn) {
 	switch {
 	case !s.ours(c):
@@ -37,9 +37,8 @@ func (s *Server) silent(i int32, c *conn) {
 	}
 }
 
-// inquire asks a client that is silent itself, while its node sends other messages,
-// whether it is still there. These may be of other programs, which say nothing of the
-// client.
+// inquire sends an Ask to a client that is silent itself while its node sends other messages.
+// These may come from other programs, which is no sign that the client lives.
 func (s *Server) inquire(i int32, c *conn) {
 	c.told = false
 	if c.said+s.cfg.Evict > s.now {
@@ -54,7 +53,7 @@ func (s *Server) inquire(i int32, c *conn) {
 	s.set(i, min(s.now+s.cfg.Ping/2, c.seen+s.cfg.Evict, c.said+2*s.cfg.Evict))
 }
 
-// unanswered reports whether a client was asked for so long that it is taken for dead.
+// unanswered reports whether a client has not answered an Ask for T_evict: it counts as dead.
 func (s *Server) unanswered(c *conn) bool { return c.asked && c.said+2*s.cfg.Evict <= s.now }
 
 // orphanAll orphans the clients of a server that has died (CH-18).
@@ -66,8 +65,8 @@ func (s *Server) orphanAll(master int32) {
 	})
 }
 
-// orphan gives a client some time to choose another master. Who was recovering
-// has waited already.
+// orphan gives a client T_orphan to choose another master. The time of a recovering client runs
+// already.
 func (s *Server) orphan(i int32) {
 	c := s.conn(i)
 	if c.state != recovering {
@@ -79,8 +78,8 @@ func (s *Server) orphan(i int32) {
 	s.tell(ClientOrphaned, c, 0)
 }
 
-// remind tells an orphan that it is one, in case it has not noticed (CH-A19),
-// several times in case a notice is lost, and evicts it in the end (CH-20).
+// remind tells an orphan that its master is dead, in case it has not noticed (CH-A19), repeats
+// that in case a notice is lost, and evicts it in the end (CH-20).
 func (s *Server) remind(i int32, c *conn) {
 	end := c.seen + s.cfg.Orphan
 	if s.ours(c) {
@@ -93,8 +92,8 @@ func (s *Server) remind(i int32, c *conn) {
 		s.silent(i, c)
 		return
 	case !s.quorum.have:
-		// A server that is cut off cannot tell who is dead, nor speak for all:
-		// it evicts, here only, when the loss of the quorum counts.
+		// A server that is cut off can neither tell which servers are dead nor evict from all
+		// of them: it evicts locally, when quorum.judge says so.
 		c.seen, end = s.now, s.now+s.cfg.Orphan
 	default:
 		s.notify(c, wire.Global)
@@ -105,10 +104,9 @@ func (s *Server) remind(i int32, c *conn) {
 	s.set(i, min(s.now+s.cfg.Orphan/6, end))
 }
 
-// superseded tells a client of a later incarnation. If it still runs there are two
-// clients with one id, of which this one ends: if it came back in its turn, each
-// would evict the other over and over. by is where the later incarnation runs, zero if this
-// server does not know.
+// superseded tells a client of a later incarnation. If the client still runs there are two with
+// one id, and this one ends: if it connected again in its turn, the two would evict each other
+// over and over. by is the NID of the later incarnation, zero if this server does not know it.
 func (s *Server) superseded(c *conn, incarnation uint64, by nid.NID) {
 	s.stats.Notices[wire.Stale]++
 	s.send(c.peer, &wire.Message{Kind: wire.Notice, Code: wire.Stale, Client: c.id, Incarnation: incarnation, Epoch: c.epoch, Server: by})
@@ -122,10 +120,10 @@ func (s *Server) notify(c *conn, code wire.Code) {
 	})
 }
 
-// restore takes a record from before a restart (CH-66). Of its own clients this
-// server has heard just now; the others wait for their master to confirm them.
-// Neither is sure of its master: that may be another since this server died, and
-// an eviction by the old one would reach just those that do not know either.
+// restore makes a connection of a record from before a restart (CH-66). The clients of this
+// server count as heard of now; those of other masters wait until the master confirms them.
+// No master is certain: a client may have chosen another one while this server was down, and an
+// eviction by the old master would be obeyed just by servers that do not know of that.
 func (s *Server) restore(r *Record) {
 	if _, known := s.find(r.Client); known || !r.Client.IsValid() {
 		s.stats.Late++

@@ -6,23 +6,22 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// pauses keeps the time that does not count: in which this node stood still,
-// as it notices when it is stepped later than it wanted to be (CH-35, CH-A16).
-// Machines count in active time, which is the time of their shell less all
-// pauses, so that every stamp and deadline is moved by a pause at once.
+// pauses sums up the time in which this process stood still: it was stepped later than it wanted
+// to be (CH-35, CH-A16). Machines count in active time, which is the time of their shell less
+// all pauses. A pause thus moves every time stamp and deadline at once.
 type pauses struct {
-	limit  time.Duration // being late by less is no pause
-	skew   time.Duration // all pauses so far
-	before time.Duration // those before the last one
-	began  time.Duration // when that began, in the shell's time
-	wake   time.Duration // when the machine wanted to be stepped
+	limit  time.Duration // a shorter delay is no pause
+	skew   time.Duration // sum of all pauses so far
+	before time.Duration // sum of all pauses but the latest
+	began  time.Duration // begin of the latest pause, in the shell's time
+	wake   time.Duration // when the machine wanted to be stepped, in the shell's time
 	count  uint64
 }
 
 func (p *pauses) init(limit time.Duration) { p.limit, p.wake = limit, machine.Never }
 
-// enter begins a step and returns the active time, and how long a pause has
-// just lasted.
+// enter begins a step. It returns the active time, and the length of the pause that has just
+// ended, if there was one.
 func (p *pauses) enter(now time.Duration) (active, missed time.Duration) {
 	if missed = now - p.wake; missed > p.limit {
 		p.before, p.began = p.skew, p.wake
@@ -34,7 +33,7 @@ func (p *pauses) enter(now time.Duration) (active, missed time.Duration) {
 	return now - p.skew, missed
 }
 
-// leave ends a step and turns an instant of active time into the wake.
+// leave ends a step and converts the next wake from active time to the shell's time.
 func (p *pauses) leave(now, active time.Duration) time.Duration {
 	p.wake = machine.Never
 	if active < machine.Never-p.skew {
@@ -43,13 +42,13 @@ func (p *pauses) leave(now, active time.Duration) time.Duration {
 	return p.wake
 }
 
-// stamp turns the time at which a message was received into active time.
+// stamp converts the time at which a message was received to active time.
 func (p *pauses) stamp(at time.Duration) time.Duration {
 	switch {
 	case p.count > 0 && at <= p.began:
 		return at - p.before
 	case p.count > 0 && at < p.began+p.skew-p.before:
-		return p.began - p.before // in the pause itself
+		return p.began - p.before // it was received during the pause
 	}
 	return at - p.skew
 }

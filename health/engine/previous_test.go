@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestPreviousFromNonMaster: CH-52, CH-59: a server that is not the master says who was the
-// master of an earlier incarnation; the client connects to that one, so that it evicts what is left.
+// TestPreviousFromNonMaster: CH-52, CH-59: a server that is not the master names the master of an
+// earlier incarnation. The client connects to that one, so that it evicts the leftovers.
 func TestPreviousFromNonMaster(t *testing.T) {
 	spec.Covers(t, "CH-52", "CH-59")
 	h := newClientHarness(t, me, otherA, otherB)

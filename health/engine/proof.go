@@ -19,7 +19,7 @@ import (
 // keyLabel derives the key of this protocol from the shared one.
 const keyLabel = "health"
 
-// noProof takes the place of a code that is not made yet.
+// noProof takes the slot of a code that is not made yet.
 var noProof [keyring.CodeSize]byte
 
 // proofOf is what the code of a connect is bound to.

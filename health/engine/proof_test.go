@@ -86,7 +86,7 @@ func TestSignedConnect(t *testing.T) {
 		})
 	}
 	h := newKeyed(t, "a")
-	for i := range good { // whatever is changed, nobody connects
+	for i := range good { // whichever byte is changed, the connect is refused
 		data := slices.Clone(good)
 		data[i] ^= 1
 		h.raw(host, data)
@@ -174,7 +174,7 @@ func TestSignedTakeover(t *testing.T) {
 	h := newKeyed(t, "a")
 	h.raw(host, signed(testKeys(t, "a"), wire.Message{Incarnation: 5, Server: otherA, Epoch: 1}, host, me))
 	h.raw(stranger, signed(testKeys(t, "b"), wire.Message{Incarnation: 6, Server: otherA, Epoch: 1, Retry: time.Second}, stranger, me))
-	h.want("reject:other-key") // and nobody is asked
+	h.want("reject:other-key") // and no connected process is asked
 	h.raw(stranger, signed(testKeys(t, "a"), wire.Message{Incarnation: 6, Server: otherA, Epoch: 1}, stranger, me))
 	h.want("reject:busy ask:stale")
 	h.advance(h.s.cfg.Evict)

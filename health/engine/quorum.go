@@ -7,24 +7,24 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// quorum is whether this server can reach most others, as discovery says.
+// quorum tracks whether this server can reach a majority of the servers, as discovery says.
 type quorum struct {
 	have   bool
 	had    bool
 	unsure bool
-	lost   bool          // the clients were evicted since
-	since  time.Duration // of the loss
+	lost   bool          // all clients were evicted after the loss
+	since  time.Duration // active time from which the loss counts
 	grace  time.Duration
-	ended  time.Duration // when there was a quorum last
+	ended  time.Duration // active time of the latest loss
 }
 
-// begin begins without a quorum, and with time to find one: after a restart of
-// the whole cluster all servers are alone at first.
+// begin starts without a quorum, and with time to get one: after a restart of the whole cluster
+// every server is alone at first.
 func (q *quorum) begin(s *Server) {
 	q.since, q.grace = s.now, max(s.cfg.Quorum, s.cfg.Orphan)
 }
 
-// is takes what discovery says. A loss counts from when it is certain.
+// is applies what discovery says. A loss counts from when discovery is sure of it.
 func (q *quorum) is(s *Server, have, unsure bool) {
 	if unsure != q.unsure {
 		q.unsure = unsure
@@ -35,7 +35,7 @@ func (q *quorum) is(s *Server, have, unsure bool) {
 	}
 	q.have = have
 	if have {
-		away := s.cfg.tombstone() // at the start: nobody knows for how long
+		away := s.cfg.tombstone() // at the start the time is not known
 		if q.had {
 			away = s.now - q.ended
 		}
@@ -46,7 +46,7 @@ func (q *quorum) is(s *Server, have, unsure bool) {
 	}
 	q.since, q.grace = s.now, max(s.cfg.Quorum, 0)
 	q.ended = s.now
-	s.pardonRecent()
+	s.revokeRecent()
 	s.catchup.lost()
 	s.emit(ServerEffect{Kind: DoTell, Event: Event{Kind: QuorumLost}})
 }
@@ -54,7 +54,7 @@ func (q *quorum) is(s *Server, have, unsure bool) {
 // cutOff reports whether this server had a quorum and has none.
 func (q *quorum) cutOff() bool { return q.had && !q.have }
 
-// next returns when a loss counts.
+// next returns when the loss of the quorum has lasted long enough to evict all clients.
 func (q *quorum) next(s *Server) time.Duration {
 	if q.have || q.unsure || q.lost || s.table.count == 0 {
 		return machine.Never
@@ -62,9 +62,9 @@ func (q *quorum) next(s *Server) time.Duration {
 	return q.since + q.grace
 }
 
-// judge evicts all clients here, and only here, when the loss has lasted (client health
-// design, Absence of Server Quorum; CH-A6): what this server could broadcast would
-// not reach the majority, which evicts these clients as orphans.
+// judge evicts all clients locally when the loss has lasted long enough (client health design,
+// Absence of Server Quorum; CH-A6). A broadcast would not reach the majority, which evicts these
+// clients as orphans.
 func (q *quorum) judge(s *Server) {
 	if s.now < q.next(s) {
 		return
@@ -83,14 +83,13 @@ func (q *quorum) judge(s *Server) {
 	s.takeovers.clear(s, wire.Message{Code: wire.NoQuorum, Retry: s.cfg.Quorum})
 }
 
-// drain makes clients choose other masters, for maintenance or to even out load.
+// drain makes clients choose other masters, for maintenance.
 type drain struct {
 	on   bool
 	next time.Duration // active time of the next reminder
 }
 
-// set drains from now on, or not any more; with a count it asks only so many
-// clients, once.
+// set begins or ends draining. With a count it only asks that many clients once.
 func (d *drain) set(s *Server, on bool, count int) {
 	if count > 0 {
 		s.each(func(_ int32, c *conn) {
@@ -109,7 +108,7 @@ func (d *drain) set(s *Server, on bool, count int) {
 	}
 }
 
-// remind tells the clients that are still here.
+// remind asks the clients again that still have this server as their master.
 func (d *drain) remind(s *Server) {
 	if s.now < d.next || !s.drains() {
 		return

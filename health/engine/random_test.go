@@ -170,10 +170,10 @@ func (w *world) fault() {
 	}
 }
 
-// history checks what all servers told: who was evicted by all is connected
-// nowhere afterwards, in that incarnation. An incarnation that its master has kept in the end may
-// come back, and to a server that was cut off since it heard of the eviction, or
-// where most others were (see pardon.go), or that died before its disk had it.
+// history checks the events of all servers: an incarnation that all have evicted is connected
+// nowhere afterwards. There are exceptions: an incarnation that its master has kept in the end;
+// a server that was cut off since it learned of the eviction, or the evicting side was a
+// minority (see revoke.go); and a server that died before the tombstone was on its disk.
 func (w *world) history() {
 	w.t.Helper()
 	kept := make(map[wire.ClientID]uint64)

@@ -12,14 +12,14 @@ import (
 type asked struct {
 	from        nid.ProcessID
 	at          time.Duration // active time
-	incarnation uint64        // of the NI that brought it
+	incarnation uint64        // of the NI that sent it
 	m           *wire.Message
 
-	granted bool // a connect, for which the process that was connected has been asked
-	waited  bool // a connect, which came a while ago
+	granted bool // a connect that has passed takeovers: the connected process is gone
+	waited  bool // a connect that had to wait
 }
 
-// arrived takes a message of a client or a server.
+// arrived handles a message of a client or a server.
 func (s *Server) arrived(in *ServerInput) {
 	m, err := wire.ParseMessage(in.Data)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Server) malformed(err error) {
 	}
 }
 
-// answer answers a question about a connection, which may be nil.
+// answer sends the answer to a message about a connection, which may be nil.
 func (s *Server) answer(q *asked, kind wire.Kind, code wire.Code, c *conn) {
 	a := wire.Message{
 		Kind: kind, Code: code, Client: q.m.Client, Incarnation: q.m.Incarnation, Sequence: q.m.Sequence, Epoch: q.m.Epoch,
@@ -97,8 +97,8 @@ func (s *Server) answer(q *asked, kind wire.Kind, code wire.Code, c *conn) {
 	s.send(q.from, &a)
 }
 
-// lookup finds the connection that a message other than a connect is about, or
-// says what is wrong.
+// lookup finds the connection that a message other than a connect is about, or returns the
+// reason for a refusal.
 func (s *Server) lookup(q *asked) (int32, *conn, wire.Code) {
 	m := q.m
 	i, ok := s.find(m.Client)
@@ -127,21 +127,21 @@ func (s *Server) lookup(q *asked) (int32, *conn, wire.Code) {
 	return i, c, wire.OK
 }
 
-// pinged answers a ping with what the client is here. Every message of a client
-// is a sign of liveness (CH-8).
+// pinged answers a ping with the state of the connection. Every message of a client is a sign
+// of liveness (CH-8).
 func (s *Server) pinged(q *asked) {
 	i, c, code := s.lookup(q)
 	if code == wire.OK {
 		if c.state == recovering && s.ours(c) && q.m.Epoch == c.epoch {
 			s.confirm(i, c)
 		}
-		s.spoke(c, q) // also if it was not sure before
+		s.spoke(c, q) // also if this server was not certain to be the master
 		code = s.standing(c)
 	}
 	s.answer(q, wire.Pong, code, c)
 }
 
-// standing is what a client is told of its connection.
+// standing is the code that describes a connection to its client.
 func (s *Server) standing(c *conn) wire.Code {
 	switch {
 	case c.state == orphaned || c.state == recovering:
@@ -154,15 +154,15 @@ func (s *Server) standing(c *conn) wire.Code {
 	return wire.OK
 }
 
-// touch notes a sign of liveness, at the time at which it was received: what has
-// waited in a queue is none of now (CH-35).
+// touch records a sign of liveness at the time at which it was received, not at which it was
+// handled: it may have waited in a queue (CH-35).
 func (s *Server) touch(c *conn, at time.Duration) {
 	if c.state == connected && s.ours(c) {
 		c.seen = max(c.seen, at)
 	}
 }
 
-// spoke notes a message of the client itself, whatever it is answered.
+// spoke records a message of the client itself, whatever the answer is.
 func (s *Server) spoke(c *conn, q *asked) {
 	s.takeovers.answered(s, c, q)
 	s.touch(c, q.at)
@@ -172,14 +172,15 @@ func (s *Server) spoke(c *conn, q *asked) {
 	}
 }
 
-// refusedToo notes a connect of an incarnation that is connected, before anything can refuse it.
+// refusedToo records a connect of the connected incarnation as a sign of liveness, before anything
+// can refuse it.
 func (s *Server) refusedToo(q *asked) {
 	if i, ok := s.find(q.m.Client); ok && s.conn(i).incarnation == q.m.Incarnation && s.conn(i).peer == q.from {
 		s.spoke(s.conn(i), q)
 	}
 }
 
-// here takes the answer of a client that was asked, or of a later incarnation of it.
+// here handles the answer to an Ask, which may come from a later incarnation.
 func (s *Server) here(q *asked) {
 	i, c, code := s.lookup(q)
 	if code != wire.OK || q.m.Code == wire.OK {
@@ -191,7 +192,7 @@ func (s *Server) here(q *asked) {
 	}
 }
 
-// seen takes what the transport says of a client's node.
+// seen handles the transport's answer to DoLook.
 func (s *Server) seen(in *ServerInput) {
 	if i, ok := s.find(in.Client); ok {
 		s.touch(s.conn(i), min(s.pauses.stamp(in.At), s.now))

@@ -85,7 +85,7 @@ func TestMemory(t *testing.T) {
 	if c.s.Status().Mastered != n {
 		t.Fatalf("%+v", c.s.Status())
 	}
-	// What counts who connects too often is forgotten after its window.
+	// The counters of frequent connects are removed after their window.
 	for end := c.now + 12*time.Second; c.now < end; {
 		c.now = min(c.wake, end)
 		c.step(ServerInput{})

@@ -20,35 +20,34 @@ type ServerConfig struct {
 	PID nid.PID
 	// Incarnation is the number of this incarnation of the server: the wall clock in
 	// nanoseconds at its start, or more, and higher than that of any incarnation before.
-	// Clients whose lives are numbered by more than a year ahead of it are refused.
+	// A client whose incarnation is numbered by more than a year ahead of it is refused.
 	// Required.
 	Incarnation uint64
 	// Servers are all servers of the cluster, this one included. Required.
 	Servers []nid.NID
 	Timing
-	// ClaimKeys, if there are any, sign what a master agreed to, which is demanded of
-	// clients then (CH-44). All servers have the same.
+	// ClaimKeys, if there are any, sign what a master agreed to; a client has to show that
+	// signature when it names its master (CH-44). All servers have the same keys.
 	ClaimKeys keyring.Keys
-	// Keys, if there are any, are demanded of those that connect (see Client): one of
-	// them must have signed. Clients and servers have the same.
+	// Keys, if there are any, verify connects: one of them must have signed. Clients and
+	// servers have the same keys.
 	Keys keyring.Keys
 	// MaxClients bounds the connections. Default 200 000.
 	MaxClients int
-	// MaxIDs bounds those of one NID, and MaxUserIDs those of its processes whose PIDs
-	// have nid.UserPID. Defaults 4 and 64.
+	// MaxIDs bounds the clients of one NID, and MaxUserIDs those of its processes whose
+	// PIDs have nid.UserPID. Defaults 4 and 64.
 	MaxIDs, MaxUserIDs int
-	// MaxTombstones bounds the evictions that are remembered; of one NID's a sixteenth
-	// when there is no more room. Default 1 000 000.
+	// MaxTombstones bounds the evictions that are remembered. When that is reached, a NID
+	// keeps a sixteenth at most. Default 1 000 000.
 	MaxTombstones int
 	// MaxBroadcasts bounds the broadcasts that are under way. Default 8.
 	MaxBroadcasts int
-	// MaxIncarnations is how many lives of one client are accepted in FlapWindow.
-	// Defaults 10 and 10 s.
+	// MaxIncarnations is how many incarnations of one client are accepted in FlapWindow.
+	// Default 10.
 	MaxIncarnations int
-	FlapWindow      time.Duration
-	// Uneven leaves the load of masters as it is: no client is asked to choose a
-	// server that has far fewer, and servers are told what this one has with other
-	// words only.
+	FlapWindow      time.Duration // default 10 s
+	// Uneven leaves the load of masters as it is: this server asks no client to choose a
+	// server that has far fewer, and reports its load only in digests that it sends anyway.
 	Uneven bool
 }
 
@@ -76,7 +75,7 @@ type Server struct {
 	tick    time.Duration // active time of the next tick
 	started bool
 	began   time.Duration // active time of the first step
-	out     *ServerOutput // of the step that is made
+	out     *ServerOutput // of the current step
 	now     time.Duration // active time
 }
 
@@ -151,9 +150,9 @@ func (s *Server) apply(in *ServerInput) {
 	case Restore:
 		s.restore(in.Record)
 	case RestoreTombstone:
-		left := min(in.For, s.cfg.tombstone()) // more when the wall clock was put back
+		left := min(in.For, s.cfg.tombstone()) // For is too long when the wall clock was put back
 		s.stats.Forgotten += s.tombstones.bury(in.Client, in.Incarnation, s.now+left, nid.NID{})
-		s.tombstones.said(&wire.Entry{Client: in.Client, Incarnation: in.Incarnation}, somebody, s.now+left-s.cfg.tombstone())
+		s.tombstones.said(&wire.Entry{Client: in.Client, Incarnation: in.Incarnation}, unnamed, s.now+left-s.cfg.tombstone())
 	case EvictClient:
 		s.evictClient(in)
 	case Drain:
@@ -168,7 +167,7 @@ func (s *Server) apply(in *ServerInput) {
 	}
 }
 
-// expire does what is due.
+// expire handles everything that is due.
 func (s *Server) expire() {
 	s.quorum.judge(s)
 	for len(s.deadlines.heap) > 0 {
@@ -187,7 +186,7 @@ func (s *Server) expire() {
 	s.evictions.run(s)
 }
 
-// ticked does what is done once per tick.
+// ticked does the work that is due once per tick.
 func (s *Server) ticked() {
 	s.evictions.flush(s)
 	s.evictions.retry(s)
@@ -200,8 +199,8 @@ func (s *Server) ticked() {
 	s.balance.run(s)
 }
 
-// next returns the active time of the next thing to do. A server that watches
-// over somebody is woken in each tick, so that it notices pauses.
+// next returns the active time of the next wake. A server that has clients is woken in each
+// tick, so that it notices pauses.
 func (s *Server) next() time.Duration {
 	at := min(s.quorum.next(s), s.takeovers.next)
 	if len(s.deadlines.heap) > 0 {
@@ -229,7 +228,7 @@ func (s *Server) send(to nid.ProcessID, m *wire.Message) {
 	s.emit(e)
 }
 
-// tell tells the user of a connection.
+// tell reports an event of a connection.
 func (s *Server) tell(kind EventKind, c *conn, cause wire.Cause) {
 	s.emit(ServerEffect{Kind: DoTell, Event: Event{
 		Kind: kind, Cause: cause, Epoch: c.epoch, Client: c.id, Incarnation: c.incarnation, Name: c.name,

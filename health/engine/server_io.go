@@ -10,13 +10,13 @@ import (
 
 // Record is what a server remembers of a connection over a restart (CH-4).
 type Record struct {
-	Client      wire.ClientID
-	Incarnation uint64
-	Master      nid.NID
-	Epoch       uint32
-	Peer        nid.ProcessID // whence the client speaks
-	Name        string        // at most MaxName bytes
-	Export      []byte        // what the user of health adds
+	Client      wire.ClientID // the client's id, unique among records
+	Incarnation uint64        // number of the connected incarnation
+	Master      nid.NID       // the server that watches over the client
+	Epoch       uint32        // number of the client's choice of that master
+	Peer        nid.ProcessID // the process from which the client sends
+	Name        string        // for people; at most MaxName bytes
+	Export      []byte        // data of the program, see health.AgentConfig.Export
 }
 
 // ServerInputKind tells inputs apart.
@@ -26,7 +26,7 @@ type ServerInputKind uint8
 const (
 	ServerTimer      ServerInputKind = iota
 	Arrived                          // From, PeerIncarnation, At, Data: a message arrived
-	Seen                             // Client, At: answers DoLook: when the transport heard of its node last
+	Seen                             // Client, At: answers DoLook: when the transport last received a message of that node
 	ServerHealth                     // Server, Alive, Lifetime: what discovery says
 	QuorumIs                         // Alive: there is a quorum; Unsure: discovery cannot tell, as after a pause (CH-A6)
 	Saved                            // ID, Failed: the record of DoSave is durable, or cannot be saved
@@ -34,32 +34,32 @@ const (
 	EvictArrived                     // Server, Data, Token: a batch of another server; DoAnswer answers
 	Restore                          // Record: from before a restart
 	RestoreTombstone                 // Client, Incarnation, For: likewise, a tombstone
-	EvictClient                      // Client, Token: an administrator wants it evicted; DoResult answers
-	Drain                            // Alive: from now on, or not any more; Count: only so many clients, once
+	EvictClient                      // Client, Token: an administrator orders its eviction; DoResult answers
+	Drain                            // Alive: begin or end draining; Count: ask only that many clients, once
 	SetServers                       // Servers: all servers from now on
 )
 
 // ServerInput is what a [Server] steps on; the zero value is the timer. Slices
 // are valid during Step.
 type ServerInput struct {
-	Kind            ServerInputKind
-	Alive           bool
-	Unsure          bool
-	Failed          bool
-	Count           int
-	ID              uint64
-	Incarnation     uint64
-	Lifetime        uint64
-	At              time.Duration // of a message: when it was received, 0: now
-	PeerIncarnation uint64        // of the NI that sent it
-	For             time.Duration
-	From            nid.ProcessID
-	Server          nid.NID
-	Client          wire.ClientID
-	Data            []byte
-	Servers         []nid.NID
-	Record          *Record
-	Token           any
+	Kind            ServerInputKind // which of the other fields count
+	Alive           bool            // a server is alive; there is a quorum; draining begins
+	Unsure          bool            // discovery cannot tell at present
+	Failed          bool            // a write or a broadcast has failed
+	Count           int             // number of clients; 0: not limited
+	ID              uint64          // of the DoSave or DoBroadcast that is answered
+	Incarnation     uint64          // of Client
+	Lifetime        uint64          // how often Server has died, as discovery counts
+	At              time.Duration   // shell's time of receipt; 0: now
+	PeerIncarnation uint64          // of the NI that sent the message
+	For             time.Duration   // remaining lifetime of a tombstone
+	From            nid.ProcessID   // the process that sent the message
+	Server          nid.NID         // the server that the input is about
+	Client          wire.ClientID   // the client that the input is about
+	Data            []byte          // the message, the batch, or the reply
+	Servers         []nid.NID       // all servers, or those that did not answer
+	Record          *Record         // owned by the caller
+	Token           any             // is handed back in the effect that answers
 }
 
 // ServerEffectKind tells effects apart.
@@ -70,28 +70,28 @@ type ServerEffectKind uint8
 const (
 	DoSend      ServerEffectKind = iota // To, Server (if To is one), Data: send a message
 	DoSave                              // ID, Record: save it, in the order of these effects; answer Saved unless ID is 0
-	DoRemove                            // Client, Incarnation, For: remove the record; with a tombstone for so long, if not 0; below 0 without the one that there is
+	DoRemove                            // Client, Incarnation, For: remove the record; For above 0: add a tombstone for that time; below 0: remove the tombstone
 	DoBroadcast                         // ID, Data: send a batch to all live servers, answer BroadcastDone
 	DoAnswer                            // Token, Data: the reply to EvictArrived
-	DoLook                              // Client, To, Incarnation (of the peer): answer Seen, if the transport has heard of that one last
+	DoLook                              // Client, To, Incarnation (of the NI): answer Seen, if the transport has received a message of that NI
 	DoTell                              // Event
-	DoResult                            // Token, Code, Server, Incarnation: of EvictClient; OK: it is being evicted
+	DoResult                            // Token, Code, Server, Incarnation: answers EvictClient; OK: the eviction has begun
 )
 
 // ServerEffect is one thing that a step wants done.
 type ServerEffect struct {
-	Kind        ServerEffectKind
-	Code        wire.Code
-	Begin, End  int // Data is Buf[Begin:End]
-	ID          uint64
-	Incarnation uint64
-	For         time.Duration
-	To          nid.ProcessID
-	Server      nid.NID
-	Client      wire.ClientID
-	Token       any
-	Record      *Record
-	Event       Event
+	Kind        ServerEffectKind // which of the other fields count
+	Code        wire.Code        // the result of an order
+	Begin, End  int              // Data is Buf[Begin:End]
+	ID          uint64           // to be given back in Saved or BroadcastDone; 0: no answer is wanted
+	Incarnation uint64           // of Client, or of the NI of To
+	For         time.Duration    // lifetime of the tombstone, see DoRemove
+	To          nid.ProcessID    // the receiver, or the process to look for
+	Server      nid.NID          // the receiver if it is a server; the client's master
+	Client      wire.ClientID    // the client that the effect is about
+	Token       any              // of the input that is answered
+	Record      *Record          // not modified after the step
+	Event       Event            // for the program
 }
 
 // EventKind tells events apart.
@@ -101,10 +101,10 @@ type EventKind uint8
 const (
 	ClientConnected EventKind = iota // an incarnation of a client is connected
 	ClientRecovered                  // it was before this server's restart
-	ClientSuspended                  // its eviction begins: serve it no more
+	ClientSuspended                  // its eviction begins: do not serve it any more
 	ClientEvicted                    // Cause
 	ClientOrphaned                   // its master is dead or unsure
-	ClientRehomed                    // it has another master, or is sure of its old one
+	ClientRehomed                    // it has another master, or has confirmed its old one
 	QuorumLost                       // this server is cut off from most others
 	QuorumWon
 	events
@@ -126,22 +126,23 @@ func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), ni
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (k *EventKind) UnmarshalText(text []byte) error { return unmarshal(k, eventNames[:], text) }
 
-// Event is something that the user of a server is told.
+// Event is something that the program of a server is told. Of QuorumLost and QuorumWon only
+// Kind counts.
 type Event struct {
-	Kind        EventKind     `json:"event"`
-	Cause       wire.Cause    `json:"cause"`
-	Epoch       uint32        `json:"epoch,omitempty"`
-	Client      wire.ClientID `json:"client"`
-	Incarnation uint64        `json:"incarnation"`
-	Name        string        `json:"name,omitempty"`
-	Master      nid.NID       `json:"master,omitzero"`
-	Peer        nid.ProcessID `json:"peer,omitzero"`
+	Kind        EventKind     `json:"event"`           // what happened
+	Cause       wire.Cause    `json:"cause"`           // of ClientSuspended and ClientEvicted
+	Epoch       uint32        `json:"epoch,omitempty"` // number of the client's choice of Master
+	Client      wire.ClientID `json:"client"`          // the client that it happened to
+	Incarnation uint64        `json:"incarnation"`     // number of the client's incarnation
+	Name        string        `json:"name,omitempty"`  // of the client, for people
+	Master      nid.NID       `json:"master,omitzero"` // the server that watches over the client
+	Peer        nid.ProcessID `json:"peer,omitzero"`   // the process from which the client sends
 }
 
 // ServerOutput is what a [Server] wants done, in order.
 type ServerOutput struct {
-	Effects []ServerEffect
-	Buf     []byte // belongs to the caller after Step
+	Effects []ServerEffect // to be applied in their order
+	Buf     []byte         // belongs to the caller after Step
 }
 
 // Reset empties o and keeps its memory.

@@ -35,8 +35,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestListCost: a few of very many clients cost no memory for all: whoever may read
-// can ask, again and again, and the server stands still meanwhile.
+// TestListCost: to list a few of very many clients takes no memory for all of them. Any reader
+// may ask again and again, and the server does nothing else meanwhile.
 func TestListCost(t *testing.T) {
 	c := newCrowd(t, 20_000)
 	var before, after runtime.MemStats

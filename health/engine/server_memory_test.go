@@ -11,8 +11,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestTombstones: CH-65, CH-A20: who was evicted does not come back, until that
-// is forgotten; later lives do.
+// TestTombstones: CH-65, CH-A20: an evicted incarnation is refused until its tombstone expires;
+// later incarnations are accepted.
 func TestTombstones(t *testing.T) {
 	spec.Covers(t, "CH-65", "CH-A20")
 	h := newHarness(t, nil)
@@ -94,7 +94,7 @@ func TestDigest(t *testing.T) {
 		t.Fatalf("digest of %d", digest.Entries.Len())
 	}
 	server := nid.ProcessID{NID: otherA, PID: nid.LustrePID}
-	h.message(host, wire.Message{Kind: wire.DigestReply, Entries: entries(wire.Entry{Client: testClient, Incarnation: 5})}) // who is no server
+	h.message(host, wire.Message{Kind: wire.DigestReply, Entries: entries(wire.Entry{Client: testClient, Incarnation: 5})}) // the sender is no server
 	h.want("")
 	h.message(server, wire.Message{Kind: wire.DigestReply, Entries: entries(wire.Entry{Client: ghost, Incarnation: 1}, wire.Entry{Client: testClient, Incarnation: 4})})
 	h.want("orphaned")
@@ -159,7 +159,7 @@ func TestRecovery(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 
-	h = start(me) // nobody is there
+	h = start(me) // the client is gone
 	h.advance(h.s.cfg.Evict + h.s.cfg.Tick)
 	if s := h.words(); !strings.HasSuffix(s, "look suspended broadcast1") {
 		t.Errorf("got %q", s)
@@ -187,7 +187,7 @@ func TestRecovery(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 
-	h = start(otherB) // nobody confirms it
+	h = start(otherB) // no master confirms it
 	h.advance(h.s.cfg.Orphan + h.s.cfg.Tick)
 	if s := h.words(); !strings.Contains(s, "notice:orphaned") || !strings.Contains(s, "notice:global evicted:lost-master bury") {
 		t.Errorf("got %q", s)

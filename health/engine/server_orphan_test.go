@@ -107,8 +107,8 @@ func TestChoose(t *testing.T) {
 
 func orphanA(h *harness) { h.step(ServerInput{Kind: ServerHealth, Server: otherA}) }
 
-// TestQuorum: CH-30, CH-32, CH-34, CH-46, CH-A6, CH-68: who is cut off for T_q
-// evicts all clients here and broadcasts nothing; the same incarnation may come back.
+// TestQuorum: CH-30, CH-32, CH-34, CH-46, CH-A6, CH-68: a server that is cut off for T_q evicts
+// all its clients locally and broadcasts nothing. The same incarnations may connect again.
 func TestQuorum(t *testing.T) {
 	spec.Covers(t, "CH-30", "CH-32", "CH-34", "CH-46", "CH-68", "CH-A6")
 	start := func(change func(*ServerConfig)) *harness {

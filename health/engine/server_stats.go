@@ -10,77 +10,76 @@ import (
 
 // ServerStats counts what a Server did and met.
 type ServerStats struct {
-	Connects     uint64              // requests that arrived
-	Accepted     uint64              // and were accepted, those repeated included
-	Rejected     [wire.Codes]uint64  // by reason
-	Pings        uint64              // that arrived
-	Asks         uint64              // whether a client is there while its node sends other messages
-	Answers      uint64              // to these
-	Displaced    uint64              // clients of processes that have restarted, which had too many
-	Refuted      uint64              // later lives of other processes, refused because the client is there
+	Connects     uint64              // connects that arrived
+	Accepted     uint64              // connects that were accepted, repeated ones included
+	Rejected     [wire.Codes]uint64  // connects that were refused, by reason
+	Pings        uint64              // pings that arrived
+	Asks         uint64              // questions to clients that are silent while their nodes send other messages
+	Answers      uint64              // answers to these questions
+	Displaced    uint64              // clients of restarted processes that made room at the bound of a NID
+	Refuted      uint64              // later incarnations of other processes, refused because the client has answered
 	Chosen       uint64              // choices of a master that arrived
-	Choices      [wire.Codes]uint64  // by answer
-	Sent         uint64              // messages
-	Notices      [wire.Codes]uint64  // by kind
-	Ended        [wire.Causes]uint64 // connections, by cause
-	Orphaned     uint64
-	Evictions    uint64 // of clients by this master
-	Broadcasts   uint64
-	Rebroadcasts uint64 // of those
-	Kept         uint64 // evictions of clients that had another master
-	Excepted     uint64 // evictions by others that were not made
-	Ghosts       uint64 // clients whose master did not know them
-	Shed         uint64 // clients that were asked to choose a server that has fewer
-	Pardoned     uint64 // tombstones that were taken back, or told by who was cut off like this server
-	Forgotten    uint64 // tombstones, for want of room
-	Fetched      uint64 // tombstones that others had and this server had not, after it was cut off
-	Untold       uint64 // tombstones that were not told to others, for want of room
-	Hurried      uint64 // questions for tombstones that came too soon after another
-	Ahead        uint64 // evictions of lives that are beyond belief, which are not remembered
-	Malformed    uint64 // messages that are not understood, as the next two
-	OtherVersion uint64
-	BadName      uint64
-	Unexpected   uint64 // messages that are not for servers
-	Foreign      uint64 // messages about a client from another node
-	Strangers    uint64 // messages between servers from who is none
-	Late         uint64 // inputs about what is over
-	NotSaved     uint64 // records
-	Unsent       uint64 // broadcasts
-	BadReplies   uint64 // to broadcasts
-	Paused       time.Duration
+	Choices      [wire.Codes]uint64  // choices, by answer
+	Sent         uint64              // messages sent
+	Notices      [wire.Codes]uint64  // notices sent, by code
+	Ended        [wire.Causes]uint64 // connections that ended, by cause
+	Orphaned     uint64              // connections that became orphans
+	Evictions    uint64              // evictions that this server began as a master
+	Broadcasts   uint64              // broadcasts of evictions, repeated ones included
+	Rebroadcasts uint64              // of those, repeated ones
+	Kept         uint64              // evictions given up because the client has another master
+	Excepted     uint64              // evictions by other servers that were refused
+	Ghosts       uint64              // clients that their master did not know
+	Shed         uint64              // clients that were asked to choose a server with fewer clients
+	Revoked      uint64              `json:"pardoned"` // tombstones that were withdrawn, or dropped because this server lost its quorum
+	Forgotten    uint64              // tombstones removed for want of room
+	Fetched      uint64              // tombstones learned by read repair
+	Untold       uint64              // tombstones left out of answers for want of room
+	Hurried      uint64              // questions for tombstones refused by the rate limit
+	Ahead        uint64              // evictions of incarnations whose number is not believed; no tombstone is kept
+	Malformed    uint64              // messages that do not parse
+	OtherVersion uint64              // messages of an unknown version
+	BadName      uint64              // connects with an invalid name
+	Unexpected   uint64              // messages of a kind that is not for servers
+	Foreign      uint64              // messages about a client that came from another node
+	Strangers    uint64              // messages between servers whose sender is no server
+	Late         uint64              // inputs about something that has ended
+	NotSaved     uint64              // records that could not be written
+	Unsent       uint64              // broadcasts that could not be sent
+	BadReplies   uint64              // replies to broadcasts that do not parse
+	Paused       time.Duration       // sum of the times in which this process stood still
 }
 
 // ClientInfo is what a server knows of a client.
 type ClientInfo struct {
-	Client      wire.ClientID `json:"client"`
-	Incarnation uint64        `json:"incarnation"`
-	Name        string        `json:"name,omitempty"`
-	Peer        nid.ProcessID `json:"peer"`
-	State       string        `json:"state"`
-	Master      nid.NID       `json:"master"`
-	Epoch       uint32        `json:"epoch"`
-	// Since is how long ago the client was heard of, if this is its master, or
-	// for how long it is orphaned or recovering.
+	Client      wire.ClientID `json:"client"`         // its id
+	Incarnation uint64        `json:"incarnation"`    // number of the connected incarnation
+	Name        string        `json:"name,omitempty"` // for people
+	Peer        nid.ProcessID `json:"peer"`           // the process from which it sends
+	State       string        `json:"state"`          // saving, connected, orphaned, recovering or evicting
+	Master      nid.NID       `json:"master"`         // the server that watches over it
+	Epoch       uint32        `json:"epoch"`          // number of its choice of that master
+	// Since is the time since its last sign of liveness, if this server is its master, or
+	// since it became orphaned or recovering.
 	Since time.Duration `json:"since_ns,omitempty"`
 }
 
 // ServerStatus is the state of a server.
 type ServerStatus struct {
-	Self       nid.NID `json:"self"`
-	Quorum     bool    `json:"quorum"`
-	Draining   bool    `json:"draining"`
-	Clients    int     `json:"clients"`
-	Mastered   int     `json:"mastered"` // clients whose master this is
-	Orphaned   int     `json:"orphaned"`
-	Recovering int     `json:"recovering"`
-	Evicting   int     `json:"evicting"`
-	Waiting    int     `json:"waiting"` // connects, for an eviction
-	Tombstones int     `json:"tombstones"`
-	Batches    int     `json:"batches"` // of evictions that are not everywhere
-	ClaimKeys  int     `json:"claim_keys"`
-	// Keys that connects are verified with, and what each has verified since it was set.
-	Keys     int       `json:"connect_keys"`
-	Verified [2]uint64 `json:"connect_keys_verified"`
+	Self       nid.NID   `json:"self"`                  // this server
+	Quorum     bool      `json:"quorum"`                // it can reach a majority
+	Draining   bool      `json:"draining"`              // its clients are asked to choose other masters
+	Clients    int       `json:"clients"`               // connections, in any state
+	Mastered   int       `json:"mastered"`              // connected clients whose master this is
+	Orphaned   int       `json:"orphaned"`              // clients whose master is dead
+	Recovering int       `json:"recovering"`            // clients from before a restart that are not confirmed
+	Evicting   int       `json:"evicting"`              // clients that this server is evicting
+	Waiting    int       `json:"waiting"`               // connects that wait for an eviction
+	Tombstones int       `json:"tombstones"`            // evictions that are remembered
+	Batches    int       `json:"batches"`               // broadcasts that some server has not answered
+	ClaimKeys  int       `json:"claim_keys"`            // keys that verify claims
+	Keys       int       `json:"connect_keys"`          // keys that verify connects
+	Verified   [2]uint64 `json:"connect_keys_verified"` // connects that each of them has verified since it was set
 }
 
 // Stats returns the counters so far.
@@ -95,12 +94,12 @@ func (s *Server) Clients() []ClientInfo {
 	return list
 }
 
-// List lists the first clients that match, by their ids, at most limit of them, and
-// counts all that do. It takes memory for twice the limit.
+// List returns the first limit clients that match, ordered by id, and the number of all that
+// match. It takes memory for twice the limit.
 func (s *Server) List(limit int, match func(*ClientInfo) bool) (list []ClientInfo, matching int) {
 	byID := func(a, b ClientInfo) int { return a.Client.Compare(b.Client) }
 	list = make([]ClientInfo, 0, min(limit, s.table.count))
-	full := false // then the last one of the first limit bounds all that are of use
+	full := false // from then on list[limit-1] is an upper bound
 	var info ClientInfo
 	s.each(func(_ int32, c *conn) {
 		if info = s.info(c); !match(&info) {
@@ -135,7 +134,7 @@ func (s *Server) Masters() map[nid.NID]int {
 	return of
 }
 
-// Client tells about one client; false if it is not connected.
+// Client returns what is known of a client; false if it is not connected.
 func (s *Server) Client(id wire.ClientID) (ClientInfo, bool) {
 	i, ok := s.find(id)
 	if !ok {

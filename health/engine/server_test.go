@@ -52,7 +52,7 @@ func TestEvictTable(t *testing.T) {
 	}
 }
 
-// TestEvictHostile: evictions that are malformed, or of who is no server, evict nobody.
+// TestEvictHostile: evictions that are malformed, or whose sender is no server, have no effect.
 func TestEvictHostile(t *testing.T) {
 	h := newHarness(t, nil)
 	h.connect(5, otherA, 1)
@@ -66,8 +66,8 @@ func TestEvictHostile(t *testing.T) {
 	}
 }
 
-// TestTimeout: CH-10, CH-14, CH-15, CH-26: who is silent for T_evict is evicted
-// everywhere within a tick; other signs of liveness than pings count (CH-8).
+// TestTimeout: CH-10, CH-14, CH-15, CH-26: a client that is silent for T_evict is evicted
+// everywhere within a tick. Other signs of liveness than pings count (CH-8).
 func TestTimeout(t *testing.T) {
 	spec.Covers(t, "CH-8", "CH-10", "CH-14", "CH-15", "CH-26", "CH-A8")
 	h := newHarness(t, nil)
@@ -87,7 +87,7 @@ func TestTimeout(t *testing.T) {
 	}
 	h.advance(tick + time.Nanosecond)
 	if s := h.words(); !strings.HasSuffix(s, "look suspended broadcast1") {
-		t.Errorf("after T_evict without any sign of life: %q", s)
+		t.Errorf("after T_evict without any sign of liveness: %q", s)
 	}
 	if h.now > heard+evict+tick || h.now <= began+evict {
 		t.Errorf("evicted at %v", h.now)
@@ -119,8 +119,8 @@ func TestStampsAreOfReceipt(t *testing.T) {
 	}
 }
 
-// TestPausedServer: CH-35, CH-67, CH-A16: a server that stood still evicts nobody
-// for the time in which it heard nothing, also orphans.
+// TestPausedServer: CH-35, CH-67, CH-A16: a server that stood still evicts no client, and no
+// orphan, because of that time.
 func TestPausedServer(t *testing.T) {
 	spec.Covers(t, "CH-35", "CH-67", "CH-A16")
 	for pause := 2 * time.Second; pause < 40*time.Second; pause += 1700 * time.Millisecond {

@@ -36,22 +36,22 @@ type conn struct {
 	id          wire.ClientID
 	incarnation uint64
 	peer        nid.ProcessID
-	// seen is when the client was heard of last; of one that is orphaned or
-	// recovering since when it is. Active time, like due.
+	// seen is when the last sign of liveness of the client's node was received; of an orphaned
+	// or recovering connection, when that state began. Active time, like due.
 	seen     time.Duration
-	said     time.Duration // when its last message of this protocol came, or T_evict before it was first asked; active time
+	said     time.Duration // when its last message of this protocol arrived, or T_evict before its first Ask; active time
 	carrier  uint64        // incarnation of the NI that brought that message
 	due      time.Duration
-	sequence uint64 // of the question that is answered when it is saved
+	sequence uint64 // of the connect that is answered once the record is saved
 	name     string
 	epoch    uint32
-	gen      uint32 // tells the connections of one place apart
+	gen      uint32 // tells the connections of one slot apart
 	master   int32
-	previous int32 // master of the incarnation before; while evicting, who evicts this incarnation, too
-	pos      int32 // in the heap of deadlines
+	previous int32 // master of the incarnation before; while evicting, another server that evicts this one
+	pos      int32 // position in the heap of deadlines
 	state    state
-	told     bool // suspected, and the transport was asked
-	asked    bool // whether it is there, and has not answered
+	told     bool // it is suspected, and the transport was asked
+	asked    bool // it was sent an Ask, and has not answered
 	waited   bool // its connect had to wait: the client may be gone
 }
 
@@ -75,7 +75,7 @@ func (t *table) init() {
 
 func (s *Server) conn(i int32) *conn { return &s.table.blocks[i/blockSize][i%blockSize] }
 
-// find returns the place of a client's connection.
+// find returns the slot of a client's connection.
 func (s *Server) find(id wire.ClientID) (int32, bool) {
 	i, ok := s.table.index[id]
 	return i, ok
@@ -95,14 +95,14 @@ func (s *Server) add(id wire.ClientID, peer nid.ProcessID) int32 {
 	i := t.spare[len(t.spare)-1]
 	t.spare = t.spare[:len(t.spare)-1]
 	c := s.conn(i)
-	*c = conn{id: id, peer: peer, gen: c.gen + 1, pos: noPlace, previous: noPlace}
+	*c = conn{id: id, peer: peer, gen: c.gen + 1, pos: noSlot, previous: noSlot}
 	t.index[id] = i
 	t.count++
 	s.link(i)
 	return i
 }
 
-// drop forgets a connection.
+// drop removes a connection.
 func (s *Server) drop(i int32) {
 	s.unset(i)
 	s.unlink(i)
@@ -110,7 +110,7 @@ func (s *Server) drop(i int32) {
 	s.become(c, free)
 	delete(s.table.index, c.id)
 	s.takeovers.grant(s, c.id)
-	*c = conn{gen: c.gen, pos: noPlace}
+	*c = conn{gen: c.gen, pos: noSlot}
 	s.table.spare = append(s.table.spare, i)
 	s.table.count--
 }
@@ -126,10 +126,10 @@ func (s *Server) become(c *conn, to state) {
 	c.state = to
 }
 
-// saveID names one connection of one place.
+// saveID identifies a connection in DoSave: slot and generation.
 func saveID(i int32, c *conn) uint64 { return uint64(i+1)<<32 | uint64(c.gen) }
 
-// each calls f for every connection, in the order of their places; f may drop it.
+// each calls f for every connection, in the order of slots. f may drop the connection.
 func (s *Server) each(f func(i int32, c *conn)) {
 	for b := range s.table.blocks {
 		for k := range s.table.blocks[b] {
@@ -143,7 +143,7 @@ func (s *Server) each(f func(i int32, c *conn)) {
 // ours reports whether this server is the master of a connection.
 func (s *Server) ours(c *conn) bool { return c.master == s.members.self }
 
-// watch starts watching over a client as its master, or ends that.
+// watch begins to watch over a client if this server is its master, and ends that otherwise.
 func (s *Server) watch(i int32, c *conn) {
 	c.told = false
 	if !s.ours(c) {
@@ -154,21 +154,21 @@ func (s *Server) watch(i int32, c *conn) {
 	s.set(i, s.now+s.cfg.Evict)
 }
 
-// save saves the record of a connection, as it is now.
+// save saves the present record of a connection.
 func (s *Server) save(id uint64, c *conn) {
 	s.emit(ServerEffect{Kind: DoSave, ID: id, Record: &Record{
 		Client: c.id, Incarnation: c.incarnation, Master: s.members.nid(c.master), Epoch: c.epoch, Peer: c.peer, Name: c.name,
 	}})
 }
 
-// end ends a connection, tells the user, and removes the record; with bury its
-// incarnation cannot connect again.
+// end ends a connection, reports that, and removes the record. With bury a tombstone keeps the
+// incarnation from connecting again.
 func (s *Server) end(i int32, cause wire.Cause, bury bool) {
 	s.finally(i, s.conn(i).incarnation, cause, bury)
 }
 
-// finally is end with burying all lives up to one that is not before the client's:
-// a connect of that one may be on its way (CH-A20).
+// finally is end with a tombstone for all incarnations up to the given one, which is not below
+// the client's: a connect of that one may be on its way (CH-A20).
 func (s *Server) finally(i int32, incarnation uint64, cause wire.Cause, bury bool) {
 	c := s.conn(i)
 	s.stats.Ended[cause]++
@@ -182,8 +182,8 @@ func (s *Server) finally(i int32, incarnation uint64, cause wire.Cause, bury boo
 	s.drop(i)
 }
 
-// forget removes the record of a client of a NID, zero if it was not known, with or without
-// a tombstone.
+// forget removes the record of a client, and with bury leaves a tombstone. of is the NID of the
+// client, zero if it is not known.
 func (s *Server) forget(id wire.ClientID, incarnation uint64, bury bool, of nid.NID) {
 	e := ServerEffect{Kind: DoRemove, Client: id, Incarnation: incarnation}
 	if bury {

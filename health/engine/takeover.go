@@ -9,37 +9,37 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Whoever has a connection can send a connect with the id of another's client and a
-// later incarnation. So a later incarnation that comes from another process than the one that is
-// connected waits: the old process is asked. If it answers it stays, and the new one is
-// refused; if it says that it is over, or does not answer for T_evict, the new one is
-// taken. A process whose own address the id is made of needs no consent.
+// Any node with a connection can send a connect with another client's id and a later
+// incarnation. So a later incarnation that comes from another process than the connected one has
+// to wait while this server asks the connected process. If that answers it stays, and the new
+// one is refused. If it says that it has ended, or does not answer for T_evict, the new one is
+// accepted. A process from whose own address the id is derived needs no consent.
 
-// Bounds of takeovers, local policy. The second keeps one node from using up the first.
+// Bounds of takeovers (local policy). The second keeps one node from using up the first.
 const (
 	maxTakeovers = 1024 // at a time
-	maxOfOneNID  = 16   // of these wanted by one NID
+	maxOfOneNID  = 16   // of these, wanted by one NID
 )
 
-// takeovers are the connects that wait for an answer of the old process: one per client.
+// takeovers are the connects that wait for an answer of the connected process, one per client.
 type takeovers struct {
 	clients map[wire.ClientID]*takeover
 	queue   []wire.ClientID // of clients, oldest first
-	next    time.Duration   // active time of the next thing to do
+	next    time.Duration   // active time of the next question or expiry
 }
 
-// takeover is the wish of a process to be a client that another one is.
+// takeover is a connect whose client id is connected from another process.
 type takeover struct {
 	asked
-	until   time.Duration // active time when the old process has been silent for long enough
+	until   time.Duration // active time when the connected process has been silent for T_evict
 	askAt   time.Duration // active time of the next question
-	refused bool          // the old process is there; kept until askAt, so that a flood of wishes is none of questions
+	refused bool          // the connected process has answered; kept until askAt as a rate limit for questions
 }
 
 func (t *takeovers) init() { t.clients, t.next = make(map[wire.ClientID]*takeover), machine.Never }
 
-// rank says whose word on a client counts more: of the process that its id is made of,
-// then of the one that is connected.
+// rank orders processes by how much their word on a client counts: first the process from whose
+// address its id is derived, then the connected one.
 func rank(c *conn, from nid.ProcessID) int {
 	switch {
 	case c.id == wire.ClientIDOf(from.String()):
@@ -50,7 +50,7 @@ func rank(c *conn, from nid.ProcessID) int {
 	return 0
 }
 
-// contested reports whether a connect has to wait until the old process was asked.
+// contested reports whether a connect has to wait until the connected process was asked.
 func (s *Server) contested(c *conn, q *asked) bool {
 	if q.granted || c.state == evicting || rank(c, q.from) > 0 {
 		return false
@@ -66,7 +66,7 @@ func (s *Server) contested(c *conn, q *asked) bool {
 		s.takeovers.queue = append(s.takeovers.queue, c.id)
 	case x.refused:
 		x.refused, x.until = false, s.now+s.cfg.Evict
-	case x.from != q.from: // the first one's turn
+	case x.from != q.from: // another process came first
 		s.reject(q, wire.Message{Code: wire.Busy, Retry: x.until - s.now})
 		return true
 	}
@@ -76,7 +76,7 @@ func (s *Server) contested(c *conn, q *asked) bool {
 	return true
 }
 
-// crowded reports whether there is no room for another wish of a NID.
+// crowded reports whether there is no room for another takeover by a NID.
 func (t *takeovers) crowded(by nid.NID) bool {
 	if len(t.clients) >= maxTakeovers {
 		return true
@@ -90,7 +90,7 @@ func (t *takeovers) crowded(by nid.NID) bool {
 	return n >= maxOfOneNID
 }
 
-// answered refuses whoever wanted to take a client over: its process has just spoken.
+// answered refuses the takeover of a client whose process has just sent a message.
 func (t *takeovers) answered(s *Server, c *conn, q *asked) {
 	if len(t.clients) == 0 {
 		return
@@ -104,7 +104,7 @@ func (t *takeovers) answered(s *Server, c *conn, q *asked) {
 	s.reject(&x.asked, wire.Message{Code: wire.Foreign, Server: c.peer.NID, Retry: s.cfg.Evict})
 }
 
-// grant lets a connect go on in this step: the old process is gone.
+// grant accepts the takeover of a client in this step: the old process is gone.
 func (t *takeovers) grant(s *Server, id wire.ClientID) {
 	if len(t.clients) == 0 {
 		return
@@ -114,7 +114,7 @@ func (t *takeovers) grant(s *Server, id wire.ClientID) {
 	}
 }
 
-// run asks the old processes, and takes the new ones whose time has come.
+// run sends the questions that are due, and accepts the takeovers that have waited for T_evict.
 func (t *takeovers) run(s *Server) {
 	if s.now < t.next {
 		return
@@ -149,7 +149,7 @@ func (t *takeovers) run(s *Server) {
 	}
 }
 
-// clear refuses all that wait.
+// clear refuses all waiting takeovers.
 func (t *takeovers) clear(s *Server, r wire.Message) {
 	for _, id := range t.queue {
 		if x := t.clients[id]; !x.refused {

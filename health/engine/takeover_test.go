@@ -16,8 +16,9 @@ func (h *harness) steal(incarnation uint64, master nid.NID) {
 	h.message(stranger, wire.Message{Kind: wire.Connect, Incarnation: incarnation, Server: master, Epoch: 1, Sequence: 3})
 }
 
-// TestStrangerIsRefused: CH-A1: one connect with a later incarnation, from another node, ends no
-// client that is there: that is asked, and the stranger is refused. Whoever is its master.
+// TestStrangerIsRefused: CH-A1: a connect with a later incarnation from another node does not end
+// a client that is there: the server asks the client, and refuses the stranger, whichever server
+// is the client's master.
 func TestStrangerIsRefused(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	for _, master := range []nid.NID{me, otherA} {
@@ -76,8 +77,8 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// TestOwnerNeedsNoConsent: a client whose id is made of its address takes it back at once,
-// however often a stranger who has it says that it is there.
+// TestOwnerNeedsNoConsent: a client whose id is derived from its address takes the id back at
+// once, however often a stranger with that id answers.
 func TestOwnerNeedsNoConsent(t *testing.T) {
 	h := newHarness(t, nil)
 	own := wire.ClientIDOf(host.String())
@@ -92,8 +93,8 @@ func TestOwnerNeedsNoConsent(t *testing.T) {
 	}
 }
 
-// TestRestartAtOnce: a later incarnation of the same process waits for nobody, also where a
-// stranger wants the client; one that is being saved is told that it is over.
+// TestRestartAtOnce: a later incarnation of the same process does not wait, also while a stranger
+// wants the client's id. An incarnation that is being saved is told that it is superseded.
 func TestRestartAtOnce(t *testing.T) {
 	h := newHarness(t, nil)
 	h.connect(5, otherA, 1)

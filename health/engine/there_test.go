@@ -80,8 +80,8 @@ func TestNodeOutlivesClient(t *testing.T) {
 	}
 }
 
-// TestBusyAnswers: CH-8: a client that is busy, and so pings nobody, answers when it is
-// asked, once per T_evict, and stays; also when it answers only the last question.
+// TestBusyAnswers: CH-8: a busy client, which sends no pings, answers when it is asked, once per
+// T_evict, and stays, also if only its last answer arrives.
 func TestBusyAnswers(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	for _, deaf := range []bool{false, true} {
@@ -106,8 +106,8 @@ func TestBusyAnswers(t *testing.T) {
 	}
 }
 
-// TestNotThere: CH-8: a client that says that it is over is evicted at once, and nobody
-// else can say so.
+// TestNotThere: CH-8: a client that answers that its incarnation is over is evicted at once. The
+// answer of another process has no effect.
 func TestNotThere(t *testing.T) {
 	spec.Covers(t, "CH-8")
 	h := newHarness(t, nil)

@@ -11,11 +11,11 @@ import (
 // client tells T_ping and T_client + T_elect with Connect and Choose (Retry and Incarnation), a
 // server T_evict with Accept and Chosen (Retry): fields that versions before 2026-11-25
 // leave 0 and do not read, so that zero says "not told" and is not judged. Either side
-// refuses the other when its clients would be evicted in good health (CH-57, CH-A3,
-// CH-A4). A server acts on its own T_evict alone, whatever it is told: a claim can only
-// get a client refused, never give it a longer lease.
+// refuses the other if a healthy client would be evicted (CH-57, CH-A3, CH-A4). A server acts on
+// its own T_evict alone, whatever it is told: these times can only get a client refused, never
+// give it a longer lease.
 
-// maxTold is the longest time that a field holds, 49 days; longer ones are told as this.
+// maxTold is the longest time that a field holds, 49 days. Longer times are sent as this one.
 const maxTold = math.MaxUint32 * time.Millisecond
 
 // leastEvict returns the shortest T_evict that evicts no healthy client with these times:
@@ -23,25 +23,25 @@ const maxTold = math.MaxUint32 * time.Millisecond
 // T_elect) before its old one evicts it.
 func leastEvict(ping, found, rtt time.Duration) time.Duration { return max(3*ping+rtt, found+ping) }
 
-// told returns a client's times, rounded down: rounding refuses nobody.
+// told returns a client's times in milliseconds, rounded down, so that rounding causes no
+// refusal.
 func (t *Timing) told() (ping time.Duration, found uint64) {
 	return t.Ping, uint64(max(min(t.Client+t.Elect, maxTold), 0) / time.Millisecond)
 }
 
-// evictTold returns T_evict, rounded up to whole milliseconds.
+// evictTold returns T_evict in milliseconds, rounded up.
 func (t *Timing) evictTold() time.Duration {
 	return (min(t.Evict, maxTold) + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// tooSlow reports whether a client that connects, or chooses this server, tells of times
-// with which it would be evicted in good health.
+// tooSlow reports whether a healthy client with the times that it tells would be evicted.
 func (s *Server) tooSlow(m *wire.Message) bool {
 	found := time.Duration(min(m.ServerIncarnation, math.MaxUint32)) * time.Millisecond
 	return m.Retry > 0 && s.cfg.Evict < leastEvict(m.Retry, found, s.cfg.RTT)
 }
 
-// otherTimes is the refusal of such a client. T_evict is in Epoch, since clients wait for
-// Retry. Only clients that told their times are sent it: older versions do not know the code.
+// otherTimes is the refusal of such a client. It has T_evict in Epoch, since clients wait for
+// Retry. It is sent only to clients that told their times: older versions do not know the code.
 func (s *Server) otherTimes() wire.Message {
 	return wire.Message{Code: wire.OtherTimes, Epoch: uint32(s.cfg.evictTold() / time.Millisecond), Retry: s.cfg.Evict}
 }
@@ -51,9 +51,9 @@ func (c *Client) needs() time.Duration {
 	return leastEvict(c.cfg.Ping, c.cfg.Client+c.cfg.Elect, c.cfg.RTT)
 }
 
-// tooQuick leaves a server that has agreed, and whose T_evict is too short for this
-// client, as if that had refused. A server that was told of the times refuses by itself
-// unless its RTT is shorter.
+// tooQuick treats a server that has agreed, but whose T_evict is too short for this client, as if
+// it had refused. A server that knows the client's times refuses by itself, unless its RTT is
+// shorter.
 func (c *Client) tooQuick(p *peer, m *wire.Message) bool {
 	candidate := c.phase == electing && p.id == c.election.candidate && m.Sequence == c.election.sequence
 	if m.Kind != wire.Accept && !candidate || m.Retry == 0 || m.Retry >= maxTold || m.Retry >= c.needs() {

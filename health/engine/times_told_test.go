@@ -20,8 +20,8 @@ func toldTimes(m wire.Message, ping, found time.Duration) wire.Message {
 }
 
 // TestTooSlowIsRefused: CH-57, CH-A3, CH-A4: a server judges the times that a client tells
-// by its own T_evict and RTT, to the millisecond, and tells that T_evict; whoever tells
-// none is of an older version, and is accepted and never answered other-times.
+// by its own T_evict and RTT, to the millisecond, and tells that T_evict. A client that tells no
+// times is of an older version: it is accepted, and never refused with other-times.
 func TestTooSlowIsRefused(t *testing.T) {
 	spec.Covers(t, "CH-57", "CH-A3", "CH-A4")
 	const ms, longest = time.Millisecond, math.MaxUint32 * time.Millisecond

@@ -6,38 +6,36 @@ import (
 	"time"
 )
 
-// Timing are the times of the protocol; all servers and clients should use the same. A
-// server refuses a client with OtherTimes whose Ping, or Client + Elect, is too long for
-// its own Evict. The zero value of a field means its default.
+// Timing has the times of the protocol; all servers and clients should use the same. A server
+// refuses a client (OtherTimes) whose Ping, or Client + Elect, is too long for its own Evict.
+// The zero value of a field means its default.
 type Timing struct {
-	// Ping is how long a client is silent towards its master at most (T_ping).
-	// Default 5 s.
+	// Ping is the ping interval: the longest time in which a client sends its master nothing
+	// (T_ping). Default 5 s.
 	Ping time.Duration
-	// Client is after how long without a word from its master a client chooses
-	// another (T_client). Default 1.5·Ping.
+	// Client is after how long without a message from its master a client chooses another
+	// one (T_client). Default 1.5·Ping.
 	Client time.Duration
-	// Elect bounds how long that takes, with telling all servers (T_elect +
+	// Elect bounds the time to find another master and to tell all servers (T_elect +
 	// T_notify). Default Ping.
 	Elect time.Duration
-	// Evict is after how long without a word from a client its master evicts it
+	// Evict is after how long without a message from a client its master evicts it
 	// (T_evict). Default 3.5·Ping.
 	Evict time.Duration
-	// Orphan is how long a client whose master has died may take to say who is
-	// the next (T_orphan). Default 3·Client.
+	// Orphan is how long a client whose master has died may take to name the next one
+	// (T_orphan). Default 3·Client.
 	Orphan time.Duration
-	// Quorum is for how long a server must be cut off before it evicts its
-	// clients (T_q). Default Ping; negative: at once, which is the letter of the
-	// seed.
+	// Quorum is how long a server must be cut off before it evicts its clients (T_q).
+	// Default Ping; negative: at once, as the seed says.
 	Quorum time.Duration
-	// Broadcast is what an eviction takes to reach all servers (T_bcast). A
-	// connect that waits for one is told to come back after three times that.
-	// Default 1 s.
+	// Broadcast is the time in which an eviction reaches all servers (T_bcast). A connect
+	// that waits for an eviction is told to come back after three times that. Default 1 s.
 	Broadcast time.Duration
 	// RTT is the longest round trip of a message. Default 100 ms.
 	RTT time.Duration
-	// Tick is how long evictions are collected for one broadcast. Default 1 s.
+	// Tick is the time over which evictions are collected for one broadcast. Default 1 s.
 	Tick time.Duration
-	// Try is how long one server is waited for before the next is tried.
+	// Try is how long a client waits for the answer of one server before it tries the next.
 	// Default Elect/5.
 	Try time.Duration
 }

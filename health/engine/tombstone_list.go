@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// maxKnown is up to how many tombstones a server remembers the name and the process
-	// of each client; more tombstones have neither, so that their memory stays bounded.
+	// maxKnown is the number of tombstones up to which a server remembers name and process
+	// of each client. Later tombstones have neither, so that memory stays bounded.
 	maxKnown = 1 << 16
-	// listStep is how many tombstones are looked at before messages are served again.
+	// listStep is how many tombstones are visited before messages are served again.
 	listStep = 4096
 )
 
-// known is who a buried client was.
+// known is what a tombstone remembers of the client.
 type known struct {
 	name string
 	peer nid.ProcessID
@@ -25,22 +25,22 @@ type known struct {
 // TombstoneInfo is a tombstone as a server has it: it refuses that incarnation of the client,
 // and all before it.
 type TombstoneInfo struct {
-	Client      wire.ClientID `json:"client"`
-	Incarnation uint64        `json:"incarnation"`
-	// Name and Peer are those of the connection that ended here. They are zero where
-	// this server did not have it: it was told of the eviction, or has been restarted.
+	Client      wire.ClientID `json:"client"`      // the evicted client
+	Incarnation uint64        `json:"incarnation"` // the highest one that is refused
+	// Name and Peer are those of the connection that ended here. They are zero if this
+	// server did not have that connection, or has been restarted.
 	Name string        `json:"name,omitempty"`
-	Peer nid.ProcessID `json:"peer,omitzero"`
-	Age  time.Duration `json:"age_ns"`  // since the eviction
-	Left time.Duration `json:"left_ns"` // until it is forgotten
-	// Server is the one that has told this server of the eviction; zero: this server
-	// evicted the client itself, or was told before its restart or by read repair.
+	Peer nid.ProcessID `json:"peer,omitzero"` // the process that sent as this client
+	Age  time.Duration `json:"age_ns"`        // time since the eviction
+	Left time.Duration `json:"left_ns"`       // time until it expires
+	// Server is the server that told the eviction. It is zero if this server evicted the
+	// client itself, or learned of the eviction before its restart or by read repair.
 	Server nid.NID `json:"server,omitzero"`
-	// Withdrawn means that the eviction was taken back: nothing is refused.
+	// Withdrawn means that the eviction was withdrawn: the tombstone refuses nothing.
 	Withdrawn bool `json:"withdrawn,omitempty"`
 }
 
-// know notes who a client was that was just buried, while there is room for that.
+// know records name and process of a client that was just evicted, while there is room.
 func (t *tombstones) know(c *conn) {
 	g, ok := t.incarnations[c.id]
 	if !ok || len(t.incarnations) > maxKnown {
@@ -50,9 +50,9 @@ func (t *tombstones) know(c *conn) {
 	t.incarnations[c.id] = g
 }
 
-// before calls f for tombstones that last for less than until, the latest first: for
-// listStep of them, and all that end in the same instant as the last of these. It
-// returns from where the next call goes on, and whether there are more.
+// before calls f for tombstones that expire before until, the latest first: for listStep of
+// them, and for all that expire in the same instant as the last of these. It returns where the
+// next call goes on, and whether there are more.
 func (t *tombstones) before(until time.Duration, f func(wire.ClientID, *tombstone)) (next time.Duration, more bool) {
 	k := sort.Search(len(t.queue), func(i int) bool { return t.queue[i].until >= until })
 	run := map[wire.ClientID]bool{} // of one instant: a client may have been buried twice in it
@@ -73,9 +73,9 @@ func (t *tombstones) before(until time.Duration, f func(wire.ClientID, *tombston
 	return until, false
 }
 
-// TombstonesBefore calls f for tombstones that last for less than until, the latest first,
-// and returns from where the next call goes on, and whether there are more: it lists so
-// many that messages can be served in between. Begin with [machine.Never].
+// TombstonesBefore calls f for some tombstones that expire before until, the latest first. It
+// returns where the next call goes on, and whether there are more, so that messages can be
+// served in between. Begin with [machine.Never].
 func (s *Server) TombstonesBefore(until time.Duration, f func(*TombstoneInfo)) (next time.Duration, more bool) {
 	return s.tombstones.before(until, func(id wire.ClientID, g *tombstone) {
 		left := g.until - s.now
@@ -93,8 +93,8 @@ func (s *Server) TombstonesBefore(until time.Duration, f func(*TombstoneInfo)) (
 	})
 }
 
-// Buried returns the highest incarnation of a client that must not connect here again, as
-// its tombstone says (CH-65); false if there is none.
+// Buried returns the highest incarnation of a client that its tombstone refuses (CH-65); false
+// if there is no tombstone.
 func (s *Server) Buried(id wire.ClientID) (incarnation uint64, ok bool) {
 	return s.tombstones.covers(id, 0)
 }

@@ -19,9 +19,9 @@ func (h *harness) tombstones() (list []TombstoneInfo, steps int) {
 	return list, steps
 }
 
-// TestTombstoneList: CH-61, CH-65: an operator sees whom a server refuses: the name and
-// the process of who was connected here, neither of whom it was only told of; by which
-// server, and what was taken back.
+// TestTombstoneList: CH-61, CH-65: an operator sees which clients a server refuses: name and
+// process of those that were connected here, but not of those that other servers told; the
+// server that told the eviction, and whether it was withdrawn.
 func TestTombstoneList(t *testing.T) {
 	spec.Covers(t, "CH-61", "CH-65")
 	h := newHarness(t, nil)
@@ -58,7 +58,7 @@ func TestTombstoneList(t *testing.T) {
 			}
 		}
 	}
-	h.advance(minTombstone - 1) // the tick that forgets them has not come, and they refuse nobody
+	h.advance(minTombstone - 1) // before the tick that removes them: they refuse no client any more
 	if list, _ = h.tombstones(); len(list) != 2 || list[0].Left != 1 {
 		t.Errorf("%+v", list)
 	}

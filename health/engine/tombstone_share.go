@@ -7,17 +7,17 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// One node can connect and leave with ids of its own invention, over and over, and each
-// time leaves a tombstone. So that these do not drive out those of others, the oldest of
-// a NID that has more than its share go first when there is no room.
+// A node can connect and leave with invented ids over and over, and each time leave a
+// tombstone. So that these do not displace other tombstones, the oldest ones of a NID that
+// exceeds its share are removed first when there is no room.
 
-// shares is how many NIDs are told apart; some of them share a number.
+// shares is the number of counters: NIDs are hashed, and some share a counter.
 const shares = 1 << 12
 
-// partOfOne is which part of all tombstones is the share of a NID.
+// partOfOne divides the room: a NID's share is that part of all tombstones.
 const partOfOne = 16
 
-// shareOf returns the number under which the tombstones of a NID count: 0 for none.
+// shareOf returns the index of the counter for a NID, 0 for none.
 func shareOf(id nid.NID) uint16 {
 	if !id.IsValid() {
 		return 0
@@ -25,8 +25,8 @@ func shareOf(id nid.NID) uint16 {
 	return uint16(1 + crc32.ChecksumIEEE(id.AppendExtended(make([]byte, 0, nid.ExtendedSize)))%(shares-1))
 }
 
-// nidOf returns the NID of a client that is connected, for a tombstone that another server
-// tells of without one; it is not known of others.
+// nidOf returns the NID of a connected client, for a tombstone that another server told without
+// one. It is zero for other clients.
 func (s *Server) nidOf(id wire.ClientID) nid.NID {
 	if i, ok := s.find(id); ok {
 		return s.conn(i).peer.NID
@@ -34,7 +34,7 @@ func (s *Server) nidOf(id wire.ClientID) nid.NID {
 	return nid.NID{}
 }
 
-// put sets the tombstone of a client, and counts it.
+// put stores the tombstone of a client, and counts it.
 func (t *tombstones) put(id wire.ClientID, g tombstone) {
 	t.remove(id)
 	t.counts[g.by]++
@@ -48,8 +48,9 @@ func (t *tombstones) remove(id wire.ClientID) {
 	}
 }
 
-// relieve makes room, and returns how many lives it forgot: the oldest of a NID that has
-// more than its share, a quarter of that at once since it looks at all; or else the oldest.
+// relieve makes room, and returns how many tombstones it removed: the oldest of a NID that
+// exceeds its share, a quarter of these at once since finding them takes a scan, or else the
+// oldest of all.
 func (t *tombstones) relieve() (forgot uint64) {
 	before, most := len(t.incarnations), 1
 	for by := 2; by < shares; by++ {

@@ -6,11 +6,11 @@ import (
 	"ulnet/health/wire"
 )
 
-// waiting are connects that wait for the eviction of the client's earlier incarnation
-// (CH-A21): one for each client.
+// waiting are connects that wait for the eviction of the client's earlier incarnation (CH-A21),
+// one for each client.
 type waiting struct {
 	clients map[wire.ClientID]*waiter
-	queue   []waitPlace // since when
+	queue   []waitSlot // in the order of arrival
 }
 
 type waiter struct {
@@ -18,7 +18,7 @@ type waiter struct {
 	since time.Duration
 }
 
-type waitPlace struct {
+type waitSlot struct {
 	id    wire.ClientID
 	since time.Duration
 }
@@ -27,7 +27,7 @@ func (w *waiting) init() { w.clients = make(map[wire.ClientID]*waiter) }
 
 func (w *waiting) of(id wire.ClientID) *waiter { return w.clients[id] }
 
-// add lets a connect wait. A later incarnation takes the place of an earlier one.
+// add lets a connect wait. A later incarnation replaces an earlier one.
 func (w *waiting) add(s *Server, q *asked) {
 	m := q.m
 	since := s.now
@@ -41,12 +41,12 @@ func (w *waiting) add(s *Server, q *asked) {
 			s.reject(&old.asked, wire.Message{Code: wire.Stale, Incarnation: m.Incarnation, Server: q.from.NID})
 		}
 	} else {
-		w.queue = append(w.queue, waitPlace{m.Client, since})
+		w.queue = append(w.queue, waitSlot{m.Client, since})
 	}
 	w.clients[m.Client] = &waiter{q.clone(), since}
 }
 
-// resume lets a connect go on when the earlier incarnation is gone.
+// resume handles a waiting connect, once the earlier incarnation is gone.
 func (w *waiting) resume(s *Server, id wire.ClientID) {
 	if q := w.clients[id]; q != nil {
 		delete(w.clients, id)
@@ -55,7 +55,7 @@ func (w *waiting) resume(s *Server, id wire.ClientID) {
 	}
 }
 
-// expire tells those that have waited for too long to come back.
+// expire refuses connects that have waited for too long: the client is to come back.
 func (w *waiting) expire(s *Server) {
 	for len(w.queue) > 0 && w.queue[0].since+3*s.cfg.Broadcast <= s.now {
 		p := w.queue[0]
@@ -67,7 +67,7 @@ func (w *waiting) expire(s *Server) {
 	}
 }
 
-// clear refuses all that wait.
+// clear refuses all waiting connects.
 func (w *waiting) clear(s *Server, r wire.Message) {
 	for _, p := range w.queue {
 		if q := w.clients[p.id]; q != nil {

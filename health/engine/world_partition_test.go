@@ -10,8 +10,8 @@ import (
 )
 
 // TestPartition: CH-30, CH-31, CH-32, CH-33, CH-46, CH-64 and G-CH-6: servers split 3/2, with
-// clients that reach both sides: who has a master in the majority keeps it, the
-// rest finds one there; the minority loses its clients, and nothing more.
+// clients that reach both sides. A client with a master in the majority keeps it, the others
+// find one there. The minority loses its clients, and nothing else happens.
 func TestPartition(t *testing.T) {
 	spec.Covers(t, "CH-30", "CH-31", "CH-32", "CH-33", "CH-46", "CH-64", "G-CH-6")
 	w := populated(t, 7, 100)
@@ -172,8 +172,8 @@ func TestRacingChange(t *testing.T) {
 	}
 }
 
-// TestQuickRestart: CH-66, CH-67: servers that are restarted quickly, with their
-// records, lose nobody.
+// TestQuickRestart: CH-66, CH-67: servers that are restarted quickly, with their records, lose no
+// client.
 func TestQuickRestart(t *testing.T) {
 	spec.Covers(t, "CH-66", "CH-67")
 	w := populated(t, 9, 50)

@@ -11,9 +11,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// settle checks that all is well at the end (CH-33): who lives is connected to a
-// live master and whom it wants, all of which agree; of who is dead nothing is
-// left anywhere.
+// settle checks the end state (CH-33): each live client is connected to a live master and to the
+// servers that it wants, and all of these agree. No server knows a dead client.
 func (w *world) settle() {
 	w.t.Helper()
 	for _, c := range w.clients {
@@ -109,8 +108,8 @@ func TestConnects(t *testing.T) {
 	}
 }
 
-// TestBusyClient: CH-8, CH-9: who exchanges other messages with its master does
-// not ping, and is not evicted.
+// TestBusyClient: CH-8, CH-9: a client that exchanges other messages with its master does not
+// ping, and is not evicted.
 func TestBusyClient(t *testing.T) {
 	spec.Covers(t, "CH-8", "CH-9")
 	w := newWorld(t, 2, 3)
@@ -255,8 +254,8 @@ func TestMasterDies(t *testing.T) {
 	w.noEvictions()
 }
 
-// TestOneServerLeft: CH-47, CH-A14: kill 4 of 5 servers of a client that wants to
-// start; without a quorum nobody takes it, and when they return somebody does.
+// TestOneServerLeft: CH-47, CH-A14: 4 of 5 servers die before a client starts. Without a quorum
+// no server accepts it; when they return one does.
 func TestOneServerLeft(t *testing.T) {
 	spec.Covers(t, "CH-47", "CH-A14")
 	w := newWorld(t, 5, 5)
@@ -279,8 +278,8 @@ func TestOneServerLeft(t *testing.T) {
 }
 
 // TestReboot: CH-22, CH-23, CH-38, CH-39, CH-41, CH-52, CH-53, CH-59: a client
-// that starts again within T_evict ends connected, and nothing is left of its
-// earlier lives, whoever its masters are.
+// that starts again within T_evict ends connected, and nothing is left of its earlier
+// incarnations, whichever servers were its masters.
 func TestReboot(t *testing.T) {
 	spec.Covers(t, "CH-22", "CH-23", "CH-38", "CH-39", "CH-41", "CH-52", "CH-53", "CH-59")
 	w := populated(t, 6, 30)
@@ -303,8 +302,8 @@ func TestReboot(t *testing.T) {
 }
 
 // TestManyRestart: CH-66, CH-67, CH-68: most servers, or all, die at the same time
-// and come back with their records. Who is left may lose its quorum and drop its
-// clients, but nobody is evicted by all, and in the end all are connected.
+// and come back with their records. A server that is left may lose its quorum and drop its
+// clients, but no client is evicted from all servers, and in the end all are connected.
 func TestManyRestart(t *testing.T) {
 	spec.Covers(t, "CH-66", "CH-67", "CH-68")
 	for seed := range uint64(8) {

@@ -123,8 +123,8 @@ func newWorld(t *testing.T, seed uint64, servers int) *world {
 	return newWorldWith(t, seed, servers, keyring.Keys{})
 }
 
-// populated returns a world of five servers and so many clients, who know all
-// of them and have been connected for a while.
+// populated returns a world of five servers and the given number of clients, which are connected
+// to all servers and have been for some time.
 func populated(t *testing.T, seed uint64, clients int) *world {
 	w := newWorld(t, seed, 5)
 	w.run(2 * time.Second)

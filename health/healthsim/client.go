@@ -44,14 +44,14 @@ func (n *Net) bootClient(incarnation sim.Incarnation) sim.Program[*message] {
 	if !c.begin(clientID(incarnation.Node), incarnation) {
 		return nil
 	}
-	if c.fate().talks {
+	if c.history().talks {
 		c.other = incarnation.Now
 	}
 	return c
 }
 
-// fate is what has happened to the node.
-func (c *client) fate() *fate { return &c.net.truth.nodes[c.id] }
+// history is what has happened to the node.
+func (c *client) history() *nodeHistory { return &c.net.groundTruth.nodes[c.id] }
 
 // wants are the servers that a client is to be connected to besides its master.
 func (n *Net) wants(id sim.NodeID) (list []nid.NID) {
@@ -106,7 +106,7 @@ func (c *client) input(in engine.ClientInput) { c.net.clientQueue = append(c.net
 // steps gives the machine all inputs, and those that follow from them.
 func (c *client) steps() {
 	n := c.net
-	if c.fate().quit { // nobody reads what arrives
+	if c.history().quit { // nobody reads what arrives
 		c.wake, n.clientQueue = machine.Never, n.clientQueue[:0]
 		return
 	}
@@ -178,7 +178,7 @@ func (c *client) send(to sim.NodeID, m *message) {
 // work has other programs of the node use all servers, or a busy client its master.
 func (c *client) work() {
 	c.other = c.now + busyInterval
-	if c.fate().talks {
+	if c.history().talks {
 		for k, id := range c.net.ids {
 			c.sent[id] = c.now
 			c.send(sim.NodeID(k), &message{kind: traffic, data: make([]byte, 64)})
@@ -202,16 +202,16 @@ func (c *client) command(text string) {
 			c.input(engine.ClientInput{Kind: engine.Doubt, Server: id})
 		}
 	case "leave":
-		c.net.truth.end(c.id, false)
+		c.net.groundTruth.end(c.id, false)
 		c.input(engine.ClientInput{Kind: engine.ClientLeave})
 	case "busy":
-		c.fate().talked = true
+		c.history().talked = true
 		if c.other = machine.Never; rest == "on" {
 			c.other = c.now
 		}
 	case "traffic", "quit", "clientless":
 		c.net.used(c.id, verb, rest)
-		if c.other = machine.Never; c.fate().talks {
+		if c.other = machine.Never; c.history().talks {
 			c.other = c.now
 		}
 	case "impersonate":
@@ -224,12 +224,12 @@ func (c *client) command(text string) {
 
 // used notes what a verb does to the client of a node.
 func (n *Net) used(id sim.NodeID, verb, rest string) {
-	f := &n.truth.nodes[id]
+	f := &n.groundTruth.nodes[id]
 	switch verb {
 	case "traffic":
 		f.talks, f.talked = rest == "on", true
 	case "quit":
-		n.truth.end(id, true)
+		n.groundTruth.end(id, true)
 	case "clientless":
 		f.clientless = rest == "on"
 	}
@@ -241,7 +241,7 @@ func (n *Net) impersonated(id sim.NodeID, rest string) (other sim.NodeID, ok boo
 	if other = sim.NodeID(number - 1); number <= n.cfg.Servers || other == id {
 		return 0, false
 	}
-	n.truth.impersonates(id, other)
+	n.groundTruth.impersonates(id, other)
 	return other, true
 }
 

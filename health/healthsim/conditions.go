@@ -46,5 +46,5 @@ func (n *Net) Check(condition string, args scenario.Args) (bool, string) {
 
 func (n *Net) noFalseEviction(scenario.Args) (bool, string) {
 	n.buriedAlive()
-	return n.ledger.verdict.False == 0, n.ledger.verdict.FirstFalse
+	return n.ledger.outcome.False == 0, n.ledger.outcome.FirstFalse
 }

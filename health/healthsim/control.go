@@ -4,10 +4,10 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// happens has truth and oracle hear of what was done to nodes and links.
+// happens has groundTruth and oracle hear of what was done to nodes and links.
 func (n *Net) happens(a *sim.Act, do func()) {
 	do()
-	t, id := &n.truth, a.Node
+	t, id := &n.groundTruth, a.Node
 	switch a.Verb {
 	case sim.Kill, sim.Crash:
 		n.touch(id)
@@ -47,6 +47,6 @@ func (n *Net) happens(a *sim.Act, do func()) {
 
 // touch notes that something is done to a node.
 func (n *Net) touch(id sim.NodeID) {
-	n.truth.touch(id)
+	n.groundTruth.touch(id)
 	n.oracle.changed()
 }

@@ -4,7 +4,7 @@
 //
 // The first nodes are servers, the others clients. A [Net] knows what is done to
 // its nodes, so that it can say of each eviction whether the client had given
-// cause for it, and whether what was evicted came back; see [Verdict].
+// cause for it, and whether what was evicted came back; see [Outcome].
 //
 // At the level of stacks, gossip, collectives and agents run above portals. At the
 // level of machines servers hear of deaths from an oracle with a delay,

@@ -31,12 +31,12 @@ var (
 )
 
 // tolerable is how long a client may stand still without being evicted.
-func (t *truth) tolerable() time.Duration {
+func (t *groundTruth) tolerable() time.Duration {
 	return t.net.timing.Evict - t.net.timing.Ping - t.net.timing.Ping/5
 }
 
 // poor reports whether links do what no client can stand.
-func (t *truth) poor(q link.Quality) bool {
+func (t *groundTruth) poor(q link.Quality) bool {
 	late := q.Latency.Max()
 	if q.Reorder > 0 {
 		late += max(q.Hold.Max(), link.DefaultHold)
@@ -45,7 +45,7 @@ func (t *truth) poor(q link.Quality) bool {
 }
 
 // poorBetween reports whether a path is poor, either way.
-func (t *truth) poorBetween(a, b sim.NodeID) bool {
+func (t *groundTruth) poorBetween(a, b sim.NodeID) bool {
 	for _, q := range t.links {
 		there, back := q, q
 		for _, r := range t.rules {
@@ -64,7 +64,7 @@ func (t *truth) poorBetween(a, b sim.NodeID) bool {
 }
 
 // judgeLinks finds whose links are poor after a change.
-func (t *truth) judgeLinks() {
+func (t *groundTruth) judgeLinks() {
 	servers := sim.NodeID(t.net.cfg.Servers)
 	some := len(t.rules) > 0
 	for _, q := range t.links {
@@ -87,7 +87,7 @@ func (t *truth) judgeLinks() {
 }
 
 // inTrouble says what may have servers evict the client on a node now, nil for nothing.
-func (t *truth) inTrouble(id sim.NodeID) *exemption {
+func (t *groundTruth) inTrouble(id sim.NodeID) *exemption {
 	f := &t.nodes[id]
 	switch {
 	case f.stopped && t.now()-f.paused >= t.tolerable():
@@ -109,7 +109,7 @@ func (t *truth) inTrouble(id sim.NodeID) *exemption {
 }
 
 // ending is called before something that may end a trouble: until now it lasted.
-func (t *truth) ending() {
+func (t *groundTruth) ending() {
 	for k := range t.net.cfg.Clients {
 		if id := t.net.firstClient() + sim.NodeID(k); t.inTrouble(id) != nil {
 			t.nodes[id].trouble = t.now()
@@ -119,7 +119,7 @@ func (t *truth) ending() {
 
 // justly reports whether a server may evict an incarnation of the client on a node for a cause, which
 // looks back for so long: while the server stood still its clocks did, too.
-func (t *truth) justly(id, server sim.NodeID, incarnation uint64, cause health.Cause) bool {
+func (t *groundTruth) justly(id, server sim.NodeID, incarnation uint64, cause health.Cause) bool {
 	window := t.net.timing.Evict
 	switch cause {
 	case health.ByAdmin:
@@ -135,7 +135,7 @@ func (t *truth) justly(id, server sim.NodeID, incarnation uint64, cause health.C
 }
 
 // untold says why a server may not know of an eviction that most know of.
-func (t *truth) untold(server sim.NodeID) *exemption {
+func (t *groundTruth) untold(server sim.NodeID) *exemption {
 	if t.Some() || t.nodes[server].links || t.now()-t.touched <= t.net.timing.Broadcast {
 		return exemptUntold
 	}
@@ -144,7 +144,7 @@ func (t *truth) untold(server sim.NodeID) *exemption {
 
 // rests reports whether the client on a node was superseded and rests (exemptRests).
 func (n *Net) rests(id sim.NodeID) bool {
-	return n.truth.nodes[id].superseded && n.client(id).Status().State == "resting"
+	return n.groundTruth.nodes[id].superseded && n.client(id).Status().State == "resting"
 }
 
 // agreeIn is how long after the last fault all servers agree whether an incarnation of a client
@@ -156,14 +156,14 @@ func (n *Net) agreeIn() time.Duration {
 // calm is for how long nothing was done to servers and links, and no server was kept from
 // another one that discovery holds for alive (exemptHeldUp) or lost messages to it (exemptUntold).
 func (n *Net) calm() time.Duration {
-	if n.truth.Some() && n.truth.heldUp() || n.truth.poorAmong {
+	if n.groundTruth.Some() && n.groundTruth.heldUp() || n.groundTruth.poorAmong {
 		return 0
 	}
-	return n.Now() - n.truth.touched
+	return n.Now() - n.groundTruth.touched
 }
 
 // heldUp reports whether nothing gets from one server to another that is heard of over others.
-func (t *truth) heldUp() bool {
+func (t *groundTruth) heldUp() bool {
 	servers := sim.NodeID(t.net.cfg.Servers)
 	up := make([]bool, servers)
 	for s := range servers {
@@ -180,7 +180,7 @@ func (t *truth) heldUp() bool {
 }
 
 // hears returns which servers of those that speak an observer can hear, itself or through others.
-func (t *truth) hears(observer sim.NodeID, speaks []bool) []bool {
+func (t *groundTruth) hears(observer sim.NodeID, speaks []bool) []bool {
 	if !t.Some() {
 		return speaks
 	}

@@ -70,20 +70,20 @@ type (
 )
 
 // Net is a network of servers and clients. What is done to it through its
-// methods is the truth that evictions are judged by.
+// methods is the groundTruth that evictions are judged by.
 type Net struct {
 	kit.Base
 
-	cfg     Config
-	timing  health.Timing
-	ids     []nid.NID // of the servers
-	list    *engine.List
-	servers []watcher // by node, of the latest incarnation; nil before the first
-	clients []pinger  // likewise, the first one is of node cfg.Servers
-	stores  []*store  // at Stacks, of servers
-	oracle  oracle
-	truth   truth
-	ledger  ledger
+	cfg         Config
+	timing      health.Timing
+	ids         []nid.NID // of the servers
+	list        *engine.List
+	servers     []watcher // by node, of the latest incarnation; nil before the first
+	clients     []pinger  // likewise, the first one is of node cfg.Servers
+	stores      []*store  // at Stacks, of servers
+	oracle      oracle
+	groundTruth groundTruth
+	ledger      ledger
 	// impostors are the nodes that have run clients with ids of others.
 	impostors []sim.NodeID
 
@@ -132,7 +132,7 @@ func prepare(cfg Config) (n *Net, err error) {
 		}
 	}
 	n.oracle.init(n)
-	n.truth.init(n)
+	n.groundTruth.init(n)
 	n.ledger.init(n)
 	return n, nil
 }
@@ -140,7 +140,7 @@ func prepare(cfg Config) (n *Net, err error) {
 // boot begins an incarnation. A server takes over what is on its disk.
 func (n *Net) boot(incarnation sim.Incarnation, kept sim.Program[*message]) sim.Program[*message] {
 	n.oracle.changed()
-	n.truth.began(incarnation.Node)
+	n.groundTruth.began(incarnation.Node)
 	if n.isServer(incarnation.Node) {
 		old, _ := kept.(*server)
 		return n.bootServer(incarnation, old)

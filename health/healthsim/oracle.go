@@ -115,7 +115,7 @@ func (o *oracle) look() {
 		if !n.Up(observer) || n.Paused(observer) {
 			continue
 		}
-		hears := o.net.truth.hears(observer, speaks)
+		hears := o.net.groundTruth.hears(observer, speaks)
 		for k := range o.pairs[i] {
 			if p := &o.pairs[i][k]; k != i && p.soon != hears[k] {
 				o.plan(observer, sim.NodeID(k), p)

@@ -67,7 +67,7 @@ type lateCopy struct {
 func (s *server) broadcast(id uint64, data []byte) {
 	n := s.net
 	if n.cfg.Unsent > 0 && s.chance(n.cfg.Unsent) {
-		n.truth.unsent = s.now
+		n.groundTruth.unsent = s.now
 		s.input(engine.ServerInput{Kind: engine.BroadcastDone, ID: id, Failed: true})
 		return
 	}

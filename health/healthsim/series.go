@@ -25,7 +25,7 @@ var series = []scenario.Quantity{
 
 // Sample implements [scenario.Instance].
 func (n *Net) Sample() []float64 {
-	v := &n.ledger.verdict
+	v := &n.ledger.outcome
 	settled, orphans := 0, 0
 	for id := range n.each(sim.AllNodes) {
 		if n.runs(id) && n.present(id) && n.client(id).Status().State == "settled" {
@@ -45,7 +45,7 @@ func (n *Net) Sample() []float64 {
 
 // Measures implements [scenario.Instance].
 func (n *Net) Measures() []scenario.Measure {
-	v := n.ledger.verdict
+	v := n.ledger.outcome
 	servers, clients := n.Counters()
 	malformed := servers.Malformed + servers.OtherVersion + servers.BadName + servers.Unexpected + servers.Strangers + clients.Malformed
 	ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 }

@@ -32,7 +32,7 @@ const stackGossip = 200 * time.Millisecond
 // bootStack begins an incarnation of a stack.
 func (n *Net) bootStack(h, kept *simlnd.Host) (err error) {
 	k := &stack{net: n, host: h}
-	n.truth.began(h.ID())
+	n.groundTruth.began(h.ID())
 	if k.lnet, err = lnetsim.NewStack(h, lnetsim.StackConfig{}); err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (n *Net) bootStack(h, kept *simlnd.Host) (err error) {
 	if n.isServer(h.ID()) {
 		return k.serve(kept != nil)
 	}
-	if n.truth.nodes[h.ID()].talks {
+	if n.groundTruth.nodes[h.ID()].talks {
 		k.talk()
 	}
 	return k.dial(h.ID())
@@ -87,7 +87,7 @@ func (n *Net) wall() time.Time { return time.Unix(0, epoch).Add(n.Now()) }
 // dial starts a client with the id of a node's, unless there is none on this one.
 func (k *stack) dial(as sim.NodeID) (err error) {
 	n, id := k.net, k.host.ID()
-	if n.truth.nodes[id].quit {
+	if n.groundTruth.nodes[id].quit {
 		return nil
 	}
 	var self *health.Connection
@@ -132,7 +132,7 @@ func (k *stack) ping(on *lnetsim.Stack) {
 	if k.lnet != on { // that process has ended
 		return
 	}
-	if k.net.truth.nodes[k.host.ID()].talks {
+	if k.net.groundTruth.nodes[k.host.ID()].talks {
 		for _, id := range k.net.ids {
 			on.Ping(id)
 		}
@@ -204,7 +204,7 @@ func (k *stack) connect(verb, rest string) {
 			k.client.Doubt(id)
 		}
 	case "leave":
-		k.net.truth.end(k.host.ID(), false)
+		k.net.groundTruth.end(k.host.ID(), false)
 		_ = k.client.Close(atOnce) // servers that do not answer are told no more
 	}
 }

@@ -26,7 +26,7 @@ func (n *Net) running(set sim.NodeSet) iter.Seq2[sim.NodeID, watcher] {
 
 // present reports whether the client on a node lives: others of its node may talk on
 // when it does not.
-func (n *Net) present(id sim.NodeID) bool { return n.Up(id) && !n.truth.nodes[id].over }
+func (n *Net) present(id sim.NodeID) bool { return n.Up(id) && !n.groundTruth.nodes[id].over }
 
 // each yields the clients of a set.
 func (n *Net) each(set sim.NodeSet) iter.Seq[sim.NodeID] {

@@ -24,7 +24,7 @@ func (n *Net) buriedBy(id health.ClientID, incarnation uint64) (count int) {
 // nor a client that has ended (CH-33, CH-63, CH-64, G-CH-6). With most, only tombstones
 // that most servers have count (exemptAlone).
 func (n *Net) uniform(most bool) (ok bool, why string) {
-	if v := &n.ledger.verdict; v.Revived > 0 {
+	if v := &n.ledger.outcome; v.Revived > 0 {
 		return false, v.FirstRevived
 	}
 	for k := range n.cfg.Clients {
@@ -54,7 +54,7 @@ func (n *Net) divided(id sim.NodeID, most bool) string {
 		info, known := w.Client(clientID(id))
 		switch {
 		case !known, info.Incarnation > buried, info.State == "evicting", !n.incarnations(nodes, info.Incarnation):
-		case n.Now()-max(n.ledger.of(id).changed(info.Incarnation), n.truth.unsent) <= n.spreadIn():
+		case n.Now()-max(n.ledger.of(id).changed(info.Incarnation), n.groundTruth.unsent) <= n.spreadIn():
 		case most && 2*n.buriedBy(clientID(id), info.Incarnation) <= n.cfg.Servers:
 		default:
 			return fmt.Sprintf("at %v an incarnation of client %v is %s at server %v under %s, epoch %d, and server %v has its tombstone",
@@ -83,13 +83,13 @@ func (n *Net) incarnations(nodes []sim.NodeID, incarnation uint64) bool {
 // lingers says which server knows an incarnation of a client that ended long ago, whatever its node
 // says since.
 func (n *Net) lingers(id sim.NodeID) string {
-	f, c := &n.truth.nodes[id], n.ledger.of(id)
+	f, c := &n.groundTruth.nodes[id], n.ledger.of(id)
 	nodes, ended := n.claimants(id), f.ended
 	if len(nodes) > 0 { // earlier lives
 		ended = max(ended, c.began, c.ends)
 	}
-	after, afterFault := n.endIn(n.truth.nodes[f.endedOn].talked || n.isImpostor(f.endedOn))
-	since := n.Now() - max(ended, n.truth.unsent-n.timing.Evict)
+	after, afterFault := n.endIn(n.groundTruth.nodes[f.endedOn].talked || n.isImpostor(f.endedOn))
+	since := n.Now() - max(ended, n.groundTruth.unsent-n.timing.Evict)
 	if ended == 0 || since <= after || n.calm() <= afterFault {
 		return ""
 	}
@@ -111,11 +111,11 @@ func (n *Net) isImpostor(id sim.NodeID) bool { return slices.Contains(n.impostor
 // claimants are the nodes on which the client of a node's id lives: that node, and others
 // that have its id.
 func (n *Net) claimants(id sim.NodeID) (nodes []sim.NodeID) {
-	if n.truth.nodes[id].client == id && n.present(id) {
+	if n.groundTruth.nodes[id].client == id && n.present(id) {
 		nodes = append(nodes, id)
 	}
 	for _, k := range n.impostors {
-		if k != id && n.truth.nodes[k].client == id && n.present(k) {
+		if k != id && n.groundTruth.nodes[k].client == id && n.present(k) {
 			nodes = append(nodes, k)
 		}
 	}
@@ -127,7 +127,7 @@ func (n *Net) buriedAlive() {
 	for k := range n.cfg.Clients {
 		id := n.firstClient() + sim.NodeID(k)
 		c := n.ledger.of(id)
-		if c.judged == 0 || c.just || n.Now()-max(c.ends, n.truth.unsent) <= n.spreadIn() { // or it may be taken back
+		if c.judged == 0 || c.just || n.Now()-max(c.ends, n.groundTruth.unsent) <= n.spreadIn() { // or it may be taken back
 			continue
 		}
 		for _, node := range n.claimants(id) {

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"reflect"
 	"strings"
 	"time"
@@ -81,7 +82,7 @@ func (h *roles) clientStatus(c *health.Connection) *ClientRole {
 func counters(of any) map[string]uint64 {
 	m := map[string]uint64{}
 	for field, value := range reflect.ValueOf(of).Fields() {
-		name := statefiles.Underscored(field.Name)
+		name := cmp.Or(field.Tag.Get("json"), statefiles.Underscored(field.Name))
 		switch value.Kind() {
 		case reflect.Array:
 			for i := range value.Len() {

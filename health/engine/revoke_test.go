@@ -33,9 +33,9 @@ func (h *harness) batchFrom(from nid.NID, withdraw bool) {
 	h.step(ServerInput{Kind: EvictArrived, Server: from, Data: b.AppendTo(nil)})
 }
 
-// TestOvertakenEviction: CH-33, CH-A13: while an eviction is recent, who shows a
-// later choice of a master is not told that all have evicted it; later it is, and
-// at once who shows no such choice (CH-A20).
+// TestOvertakenEviction: CH-33, CH-A13: while an eviction is recent, a client that shows a later
+// choice of a master is not told that all servers have evicted it. It is told so later, and a
+// client that shows no such choice is told at once (CH-A20).
 func TestOvertakenEviction(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-A13", "CH-A20")
 	final := 35 * time.Second
@@ -60,8 +60,8 @@ func TestOvertakenEviction(t *testing.T) {
 	}
 }
 
-// TestWithdrawn: CH-A8, CH-A13: who had a client evicted takes that back; others
-// cannot, nor what this server has found out by itself.
+// TestWithdrawn: CH-A8, CH-A13: the server that ordered an eviction can withdraw it. Others
+// cannot, and an eviction that this server decided itself cannot be withdrawn.
 func TestWithdrawn(t *testing.T) {
 	spec.Covers(t, "CH-A8", "CH-A13")
 	h := evictedByA(t, 0)
@@ -93,9 +93,9 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// TestCutOffPardons: CH-33: a server that loses the quorum forgets what it was told
-// not long ago, and nothing that is final; and while it has none it buries nobody.
-func TestCutOffPardons(t *testing.T) {
+// TestCutOffRevokes: CH-33: a server that loses the quorum drops recent tombstones of other
+// servers, and none that is final. While it has no quorum it takes no new ones.
+func TestCutOffRevokes(t *testing.T) {
 	spec.Covers(t, "CH-33")
 	h := evictedByA(t, 35*time.Second-1)
 	h.step(ServerInput{Kind: QuorumIs})
@@ -117,9 +117,9 @@ func TestCutOffPardons(t *testing.T) {
 	h.want("quorum-lost")
 }
 
-// TestMinorityDoesNotSettle: CH-28, CH-33: a master that reaches half of the servers
-// only has evicted nobody for all, though it holds the others for dead; it takes the
-// eviction back when these know better.
+// TestMinorityDoesNotSettle: CH-28, CH-33: a master that reaches only half of the servers has not
+// evicted a client from all of them, although it believes the others to be dead. It withdraws
+// the eviction when these know a later choice.
 func TestMinorityDoesNotSettle(t *testing.T) {
 	spec.Covers(t, "CH-28", "CH-33")
 	h := newHarness(t, nil)

@@ -19,8 +19,8 @@ const (
 	clientEvents = history.Own + 0x80
 )
 
-// Verdict is what nodes have told so far, compared with the truth.
-type Verdict struct {
+// Outcome is what nodes have told so far, compared with the groundTruth.
+type Outcome struct {
 	Evicted uint64 // times that a client was told that all had evicted it
 	// False is how often a server evicted, or another client superseded, a client
 	// without a cause (exempt.go), and that was told, or most servers had its tombstone.
@@ -43,7 +43,7 @@ type Verdict struct {
 // ledger is what was told, by client.
 type ledger struct {
 	net     *Net
-	verdict Verdict
+	outcome Outcome
 	clients []entry
 }
 
@@ -81,8 +81,8 @@ func (l *ledger) init(n *Net) {
 	l.net, l.clients = n, make([]entry, n.cfg.Clients)
 }
 
-// Verdict returns what nodes have told, compared with the truth.
-func (n *Net) Verdict() Verdict { return n.ledger.verdict }
+// Outcome returns what nodes have told, compared with the groundTruth.
+func (n *Net) Outcome() Outcome { return n.ledger.outcome }
 
 // of is the entry of a client, nil of a stranger.
 func (l *ledger) of(id sim.NodeID) *entry {
@@ -139,7 +139,7 @@ func (l *ledger) judge(c *entry, server sim.NodeID, e *health.Event) {
 	nodes := n.claimants(nodeOf(e.Client))
 	c.just = c.just || len(nodes) == 0
 	for _, k := range nodes {
-		c.just = c.just || n.truth.justly(k, server, e.Incarnation, e.Cause)
+		c.just = c.just || n.groundTruth.justly(k, server, e.Incarnation, e.Cause)
 	}
 }
 
@@ -149,32 +149,32 @@ func (l *ledger) came(c *entry, server sim.NodeID, e *health.Event) {
 	if e.Incarnation > c.comes {
 		c.taken, c.began = false, n.Now()
 		for _, k := range n.claimants(nodeOf(e.Client)) {
-			c.taken = c.taken || k != nodeOfNID(e.Peer.NID) && n.truth.justly(k, server, 0, health.TimedOut)
+			c.taken = c.taken || k != nodeOfNID(e.Peer.NID) && n.groundTruth.justly(k, server, 0, health.TimedOut)
 		}
 	}
 	if e.Incarnation >= c.comes {
 		c.comes, c.came = e.Incarnation, n.Now()
 	}
-	underWay := c.ending >= e.Incarnation && n.Now()-max(c.ends, n.truth.unsent) <= n.spreadIn() // exemptSpread
-	if e.Kind != health.ClientConnected || underWay || n.truth.untold(server) != nil || 2*n.buriedBy(e.Client, e.Incarnation) <= n.cfg.Servers {
+	underWay := c.ending >= e.Incarnation && n.Now()-max(c.ends, n.groundTruth.unsent) <= n.spreadIn() // exemptSpread
+	if e.Kind != health.ClientConnected || underWay || n.groundTruth.untold(server) != nil || 2*n.buriedBy(e.Client, e.Incarnation) <= n.cfg.Servers {
 		return
 	}
-	if l.verdict.Revived++; l.verdict.FirstRevived == "" {
-		l.verdict.FirstRevived = fmt.Sprintf("at %v server %v took an incarnation of client %v whose tombstone most servers have", n.Now(), server, nodeOf(e.Client))
+	if l.outcome.Revived++; l.outcome.FirstRevived == "" {
+		l.outcome.FirstRevived = fmt.Sprintf("at %v server %v took an incarnation of client %v whose tombstone most servers have", n.Now(), server, nodeOf(e.Client))
 	}
 }
 
 // byHand notes that somebody has the incarnation of a client evicted that servers know (exemptHand).
 func (n *Net) byHand(id sim.NodeID) {
 	if c := n.ledger.of(id); c != nil {
-		n.truth.nodes[id].ordered = c.comes
+		n.groundTruth.nodes[id].ordered = c.comes
 	}
 }
 
 // falsely notes that a client was evicted without a cause.
 func (l *ledger) falsely(format string, args ...any) {
-	if l.verdict.False++; l.verdict.FirstFalse == "" {
-		l.verdict.FirstFalse = fmt.Sprintf("at %v "+format, append([]any{l.net.Now()}, args...)...)
+	if l.outcome.False++; l.outcome.FirstFalse == "" {
+		l.outcome.FirstFalse = fmt.Sprintf("at %v "+format, append([]any{l.net.Now()}, args...)...)
 	}
 }
 
@@ -188,9 +188,9 @@ func (l *ledger) gone(c *entry, e *health.Event) {
 		return
 	}
 	if c.last = now; c.timed && e.Cause == health.TimedOut {
-		l.verdict.Skew = max(l.verdict.Skew, c.last-c.first)
+		l.outcome.Skew = max(l.outcome.Skew, c.last-c.first)
 		if !l.net.cfg.Stacks { // where nobody sees messages
-			l.verdict.Latest = max(l.verdict.Latest, c.last-c.spoke)
+			l.outcome.Latest = max(l.outcome.Latest, c.last-c.spoke)
 		}
 	}
 }
@@ -200,7 +200,7 @@ func (n *Net) clientTold(id sim.NodeID, e *health.ClientEvent) {
 	if n.cfg.OnClient != nil {
 		n.cfg.OnClient(n.Now(), id, e)
 	}
-	f, v := &n.truth.nodes[id], &n.ledger.verdict
+	f, v := &n.groundTruth.nodes[id], &n.ledger.outcome
 	if f.quit { // nobody reads it
 		return
 	}
@@ -221,7 +221,7 @@ func (n *Net) clientTold(id sim.NodeID, e *health.ClientEvent) {
 	case health.MasterLost:
 		v.Changes++
 		if master := nodeOfNID(e.Server); !n.Up(master) {
-			n.ledger.of(id).died = n.truth.nodes[master].touched
+			n.ledger.of(id).died = n.groundTruth.nodes[master].touched
 		}
 	case health.MasterChosen:
 		if own := n.ledger.of(id); own.died > 0 {

@@ -7,11 +7,11 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// truth is what was done to nodes and links. What of it excuses an eviction, or that
+// groundTruth is what was done to nodes and links. What of it excuses an eviction, or that
 // servers do not agree, is in exempt.go.
-type truth struct {
+type groundTruth struct {
 	net   *Net
-	nodes []fate
+	nodes []nodeHistory
 	sim.Cuts
 	links []link.Quality // of the topology
 	rules []rule         // changes of them
@@ -21,8 +21,8 @@ type truth struct {
 	unsent    time.Duration // when a broadcast could last not be sent
 }
 
-// fate is what has happened to a node.
-type fate struct {
+// nodeHistory is what has happened to a node.
+type nodeHistory struct {
 	began   time.Duration // the latest incarnation
 	stopped bool
 	paused  time.Duration // since when; with stopped
@@ -55,10 +55,10 @@ type rule struct {
 	change link.Change
 }
 
-func (t *truth) init(n *Net) {
-	t.net, t.nodes, t.unsent = n, make([]fate, n.cfg.Servers+n.cfg.Clients), never
+func (t *groundTruth) init(n *Net) {
+	t.net, t.nodes, t.unsent = n, make([]nodeHistory, n.cfg.Servers+n.cfg.Clients), never
 	for i := range t.nodes {
-		t.nodes[i] = fate{trouble: never, client: sim.NodeID(i)}
+		t.nodes[i] = nodeHistory{trouble: never, client: sim.NodeID(i)}
 	}
 	switch l := n.cfg.Topology.(type) {
 	case *sim.Flat:
@@ -70,19 +70,19 @@ func (t *truth) init(n *Net) {
 }
 
 // now is the time of the network.
-func (t *truth) now() time.Duration { return t.net.Now() }
+func (t *groundTruth) now() time.Duration { return t.net.Now() }
 
 // touch notes that something is done to a node.
-func (t *truth) touch(id sim.NodeID) {
+func (t *groundTruth) touch(id sim.NodeID) {
 	t.nodes[id].touched = t.now()
 	if t.net.isServer(id) {
 		t.touched = t.now()
 	}
 }
 
-func (t *truth) began(id sim.NodeID) {
+func (t *groundTruth) began(id sim.NodeID) {
 	old := &t.nodes[id]
-	t.nodes[id] = fate{
+	t.nodes[id] = nodeHistory{
 		began: t.now(), trouble: never, client: id, ended: old.ended, endedOn: old.endedOn, links: old.links, skewed: old.skewed, slow: old.slow,
 		clientless: old.clientless, talks: old.clientless, talked: old.clientless, quit: old.clientless, over: old.clientless,
 	}
@@ -90,7 +90,7 @@ func (t *truth) began(id sim.NodeID) {
 }
 
 // end notes that the client with a node's id has ended; without its node others of that go on.
-func (t *truth) end(id sim.NodeID, quit bool) {
+func (t *groundTruth) end(id sim.NodeID, quit bool) {
 	f := &t.nodes[id]
 	f.over, f.quit = true, f.quit || quit
 	t.nodes[f.client].ended, t.nodes[f.client].endedOn = t.now(), id
@@ -98,7 +98,7 @@ func (t *truth) end(id sim.NodeID, quit bool) {
 }
 
 // impersonates notes that the client on a node goes on with the id of another one.
-func (t *truth) impersonates(id, other sim.NodeID) {
+func (t *groundTruth) impersonates(id, other sim.NodeID) {
 	t.end(id, false)
 	t.nodes[id].client, t.nodes[id].over, t.nodes[id].quit = other, false, false
 	if !t.net.isImpostor(id) {
@@ -106,12 +106,12 @@ func (t *truth) impersonates(id, other sim.NodeID) {
 	}
 }
 
-func (t *truth) pause(id sim.NodeID) {
+func (t *groundTruth) pause(id sim.NodeID) {
 	t.nodes[id].paused, t.nodes[id].stopped = t.now(), true
 	t.touch(id)
 }
 
-func (t *truth) resume(id sim.NodeID) {
+func (t *groundTruth) resume(id sim.NodeID) {
 	t.ending()
 	if f := &t.nodes[id]; f.stopped {
 		f.stopped, f.stood, f.resumed = false, t.now()-f.paused, t.now()
@@ -119,25 +119,25 @@ func (t *truth) resume(id sim.NodeID) {
 	t.touch(id)
 }
 
-func (t *truth) partition(sets []sim.NodeSet) {
+func (t *groundTruth) partition(sets []sim.NodeSet) {
 	t.ending()
 	t.Partition(len(t.nodes), sets)
 	t.touched = t.now()
 }
 
-func (t *truth) cut(from, to sim.NodeSet) {
+func (t *groundTruth) cut(from, to sim.NodeSet) {
 	t.Cut(from, to)
 	t.touched = t.now()
 }
 
-func (t *truth) heal() {
+func (t *groundTruth) heal() {
 	t.ending()
 	t.Heal()
 	t.touched = t.now()
 }
 
 // change notes a change of links; none: all changes are undone.
-func (t *truth) change(rules ...rule) {
+func (t *groundTruth) change(rules ...rule) {
 	t.ending()
 	if t.rules = append(t.rules, rules...); len(rules) == 0 {
 		t.rules = nil
@@ -146,13 +146,13 @@ func (t *truth) change(rules ...rule) {
 	t.touched = t.now()
 }
 
-func (t *truth) clock(id sim.NodeID, wrong bool) {
+func (t *groundTruth) clock(id sim.NodeID, wrong bool) {
 	t.ending()
 	t.nodes[id].skewed = wrong
 	t.touch(id)
 }
 
-func (t *truth) slowed(id sim.NodeID, slow bool) {
+func (t *groundTruth) slowed(id sim.NodeID, slow bool) {
 	t.ending()
 	t.nodes[id].slow = slow
 	t.touch(id)
