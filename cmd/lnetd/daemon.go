@@ -21,10 +21,10 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// drainTimeout is how long messages that wait may take to leave at the end.
+// drainTimeout bounds the time to send queued messages at the end.
 const drainTimeout = 5 * time.Second
 
-// serve runs the daemon until ctx ends. Its directories are there.
+// serve runs the daemon until ctx ends. Its directories exist.
 func serve(ctx context.Context, env cli.Env, cfg config.Config) error {
 	events := new(control.Events)
 	log := logger(env, cfg.LogLevel, events)
@@ -55,7 +55,7 @@ func serve(ctx context.Context, env cli.Env, cfg config.Config) error {
 	return errors.Join(err, tap.close())
 }
 
-// showState shows the state of modules as files. The result ends that.
+// showState keeps the state files of modules up to date until stop is called.
 func showState(log *slog.Logger, n *node.Node, cfg config.Config) (stop func()) {
 	var writers []*statefiles.Writer
 	for _, f := range n.StateFiles() {
@@ -69,7 +69,7 @@ func showState(log *slog.Logger, n *node.Node, cfg config.Config) (stop func()) 
 	}
 }
 
-// ready tells everybody that the node is up.
+// ready reports that the node is up: on standard output, in the log and to systemd.
 func ready(env cli.Env, log *slog.Logger, n *node.Node, cfg config.Config) {
 	var nids []string
 	for _, id := range n.NIDs() {
@@ -93,7 +93,7 @@ func ready(env cli.Env, log *slog.Logger, n *node.Node, cfg config.Config) {
 	}
 }
 
-// drain stops the node and reports what could not be sent.
+// drain stops the node and logs whether all messages could be sent.
 func drain(log *slog.Logger, n *node.Node) {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
@@ -105,8 +105,8 @@ func drain(log *slog.Logger, n *node.Node) {
 	log.Info("stopped", slog.Uint64("drained", waiting))
 }
 
-// logger logs to standard error from a level on, and to listeners of the
-// control socket from Info on.
+// logger logs to standard error at this level and above, and to listeners of the control
+// socket at Info and above, or at this level if that is lower.
 func logger(env cli.Env, level slog.Level, events *control.Events) *slog.Logger {
 	return slog.New(slog.NewMultiHandler(
 		slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}),

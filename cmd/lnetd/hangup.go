@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// outliveTerminal keeps SIGHUP from ending the daemon: the terminal that started it is
-// closed, or an administrator expects it to read its configuration again. The result ends
-// that. SIGHUP is caught, not ignored, because programs that the daemon starts would
-// inherit an ignored signal.
+// outliveTerminal keeps SIGHUP from ending the daemon until stop is called. The signal comes
+// when the terminal of the daemon is closed, or from an administrator who expects the daemon
+// to read its configuration again. It is caught and not ignored, because programs that the
+// daemon starts would inherit an ignored signal.
 func outliveTerminal(log *slog.Logger) (stop func()) {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)

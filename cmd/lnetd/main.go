@@ -20,7 +20,7 @@ import (
 )
 
 func main() {
-	if code, asked := boltstore.Child(os.Args[1:], os.Stdout); asked { // this process checks a database for another lnetd
+	if code, asked := boltstore.Child(os.Args[1:], os.Stdout); asked { // another lnetd started this process to check its database
 		os.Exit(code)
 	}
 	os.Exit(run(context.Background(), cli.OS(), os.Args[1:]))
@@ -52,14 +52,14 @@ says (see 'accept' in what 'lnetd config' prints).`,
 			return cli.Hint(err, "'lnetd config' prints the reference configuration, which explains every key")
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			return cli.Hint(err, "'lnetd config > FILE' writes one with every key; without --config all have their defaults")
+			return cli.Hint(err, "'lnetd config > FILE' writes one with every key; without --config all have their dirs")
 		}
 		if err != nil {
 			return err
 		}
-		places := config.Dirs{Getenv: env.Getenv, UID: os.Getuid()}
-		cfg.Resolve(places)
-		if err := makeDirs(cfg, places); err != nil {
+		dirs := config.Dirs{Getenv: env.Getenv, UID: os.Getuid()}
+		cfg.Resolve(dirs)
+		if err := makeDirs(cfg, dirs); err != nil {
 			return cli.Hint(err, "choose directories of yours with --state-dir and --runtime-dir")
 		}
 		unlock, err := lockState(cfg.StateDir)
@@ -73,9 +73,9 @@ says (see 'accept' in what 'lnetd config' prints).`,
 	return c
 }
 
-// makeDirs makes the directories that lnetd writes to. That for its state is not there
-// yet if its disk is full or read-only: who keeps something there says so.
-func makeDirs(cfg config.Config, places config.Dirs) error {
+// makeDirs makes the directories that lnetd writes to. If the disk is full or read-only the
+// state directory stays missing: the modules that need it report that.
+func makeDirs(cfg config.Config, dirs config.Dirs) error {
 	err := os.MkdirAll(cfg.StateDir, 0o755)
 	if err != nil && !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EROFS) {
 		return err
@@ -85,7 +85,7 @@ func makeDirs(cfg config.Config, places config.Dirs) error {
 			return err
 		}
 	}
-	return places.CheckOwner(cfg.RuntimeDir)
+	return dirs.CheckOwner(cfg.RuntimeDir)
 }
 
 func configCommand() *cobra.Command {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// notify tells systemd about the state of the service (sd_notify). An empty
-// address means that nobody wants to know.
+// notify reports the state of the service to systemd (sd_notify). With an empty address,
+// when systemd did not start the daemon, it does nothing.
 func notify(address, state string) error {
 	if address == "" {
 		return nil

@@ -10,10 +10,10 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// lockState keeps other daemons out of a state directory until the result is called, or
-// the process ends: two would have the same incarnations, and overwrite each other's
-// records. The directory itself is locked, which needs no room on its disk. One that is not
-// there needs no lock.
+// lockState locks a state directory until unlock is called or the process ends. Two daemons
+// with one directory would use the same incarnations and overwrite each other's records. It
+// locks the directory itself, which needs no space on its disk. A missing directory needs no
+// lock.
 func lockState(dir string) (unlock func(), err error) {
 	f, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {

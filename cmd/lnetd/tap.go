@@ -17,23 +17,23 @@ import (
 
 const (
 	// flushInterval is how far a capture file may lag behind, and how often its size
-	// and age are looked at.
+	// and age are checked.
 	flushInterval = 200 * time.Millisecond
-	// rotateRetry is when a rotation is tried again that has failed.
+	// rotateRetry is the time before a failed rotation is tried again.
 	rotateRetry = time.Minute
 )
 
-// tap is the capture: always there for viewers, and in a file if one is named. The
-// goroutine of keep owns its fields while that runs.
+// tap is the capture: for viewers on the control socket, and for a file if one is
+// configured. The goroutine of keep owns its fields while it runs.
 type tap struct {
 	writer *capture.Writer
 	cfg    config.Config
-	file   *countedFile // nil for none
+	file   *countedFile // nil: none is configured, or it failed
 	began  time.Time    // of file
 	failed time.Time    // of the last rotation that failed
 }
 
-// countedFile is a file that knows how much was written to it.
+// countedFile is a file that counts the bytes written to it.
 type countedFile struct {
 	*os.File
 	size atomic.Int64 // bytes
@@ -73,9 +73,8 @@ func create(cfg config.Config) (*countedFile, error) {
 	return &countedFile{File: f}, nil
 }
 
-// keep writes the file out at short intervals from now on, so that it can be read
-// while the daemon runs, and begins another one when it is too large or too old. The
-// result ends that.
+// keep flushes the file at short intervals, so that it can be read while the daemon runs,
+// and rotates it when it is too large or too old, until stop is called.
 func (t *tap) keep(log *slog.Logger) (stop func()) {
 	if t.file == nil {
 		return func() {}
@@ -99,9 +98,9 @@ func (t *tap) keep(log *slog.Logger) (stop func()) {
 	return func() { close(quit); <-ended }
 }
 
-// tend writes the file out and rotates it if that is due. An error of the file is
-// returned once, and nothing is written to it afterwards; a rotation that failed is
-// tried again later, and the capture goes on in the old file.
+// tend flushes the file and rotates it if that is due. After an error of the file, which it
+// returns once, nothing is written to it any more. A rotation that failed is tried again
+// later, and the capture continues in the old file.
 func (t *tap) tend(now time.Time) error {
 	if t.file == nil {
 		return nil

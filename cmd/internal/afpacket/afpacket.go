@@ -1,4 +1,4 @@
-// Package afpacket takes packets off network interfaces with Linux packet
+// Package afpacket captures packets of network interfaces with Linux packet
 // sockets, in pure Go. It needs CAP_NET_RAW.
 package afpacket
 
@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// maxPacket is more than the kernel hands over in one piece.
+	// maxPacket is more than the kernel delivers as one packet.
 	maxPacket = 256 << 10
-	// receiveBuffer is asked of the kernel for bursts.
+	// receiveBuffer is the receive buffer that bursts need.
 	receiveBuffer = 16 << 20
 )
 
@@ -57,7 +57,7 @@ func configure(conn *socket.Conn, index int) error {
 	if err := conn.SetsockoptInt(unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
 		return err
 	}
-	// Forced, it may exceed what is allowed to everybody; it need not succeed.
+	// SO_RCVBUFFORCE may exceed net.core.rmem_max but needs CAP_NET_ADMIN.
 	if conn.SetsockoptInt(unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer) != nil {
 		_ = conn.SetReadBuffer(receiveBuffer)
 	}
@@ -83,8 +83,8 @@ func (h *Handle) Next(ctx context.Context) (capture.Packet, error) {
 	}
 }
 
-// Dropped returns how many packets the kernel had no room for since the last
-// call.
+// Dropped returns how many packets the kernel dropped since the last call because the
+// receive buffer was full.
 func (h *Handle) Dropped() uint64 {
 	stats, err := h.conn.GetsockoptTpacketStats(unix.SOL_PACKET, unix.PACKET_STATISTICS)
 	if err != nil {
@@ -99,8 +99,8 @@ func (h *Handle) Close() error { return h.conn.Close() }
 // NotPermitted reports whether err means that the capability is missing.
 func NotPermitted(err error) bool { return errors.Is(err, fs.ErrPermission) }
 
-// wanted refuses what is not IP, and the second copy of what a loopback
-// interface carries.
+// wanted skips packets that are not IP, and the second copy of packets on a loopback
+// interface.
 func wanted(link *unix.SockaddrLinklayer) bool {
 	if link.Pkttype == unix.PACKET_OUTGOING && link.Hatype == unix.ARPHRD_LOOPBACK {
 		return false
@@ -108,12 +108,12 @@ func wanted(link *unix.SockaddrLinklayer) bool {
 	return link.Protocol == networkOrder(unix.ETH_P_IP) || link.Protocol == networkOrder(unix.ETH_P_IPV6)
 }
 
-// networkOrder returns v as the kernel wants it in a field of network order.
+// networkOrder returns v for a field in network byte order.
 func networkOrder(v uint16) uint16 {
 	return binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, v))
 }
 
-// timestamp returns when the kernel took the packet.
+// timestamp returns when the kernel received the packet.
 func timestamp(oob []byte) time.Time {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err == nil {

@@ -1,8 +1,8 @@
 // Package capturefile opens the files that captures are written to.
 //
-// A capture holds what others said, so its file is readable for its owner alone. Its
-// name often stands in a directory where other users write too: Create therefore
-// changes no file that is not a capture of the same user, and follows no symbolic
+// A capture holds messages of other nodes and users, so that only its owner may read it. Its
+// name is often in a directory where other users can write, such as /tmp: Create therefore
+// does not touch a file that is not a capture of the same user, and does not follow a symbolic
 // link to a regular file.
 package capturefile
 
@@ -22,7 +22,7 @@ var (
 	ErrLink    = errors.New("the name is a symbolic link to a file")
 )
 
-// sectionHeader is what a pcapng file begins with, in both byte orders
+// sectionHeader are the first bytes of a pcapng file, the same in both byte orders
 // (draft-ietf-opsawg-pcapng §4.1).
 const sectionHeader = 0x0A0D0D0A
 
@@ -32,7 +32,7 @@ const sectionHeader = 0x0A0D0D0A
 // end of symbolic links, are opened for writing as they are; a FIFO waits for its
 // reader. Errors are those of the file system, ErrForeign and ErrLink.
 func Create(name string, keep int) (*os.File, error) {
-	for range 2 { // the second time when the name was free after the first look
+	for range 2 { // a second time if the file was removed meanwhile
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if !errors.Is(err, fs.ErrExist) {
 			return f, err
@@ -50,20 +50,20 @@ func Create(name string, keep int) (*os.File, error) {
 		if err := shift(name, max(keep, 1)); err != nil {
 			return nil, err
 		}
-		break // what has the name by now was put there meanwhile, a FIFO perhaps
+		break // another file that has the name now was created meanwhile: it is not touched
 	}
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// Rotates reports whether a file that Create returned can be followed by another of
-// its name: it is a regular one.
+// Rotates reports whether a file that Create returned can be replaced by a new one of the
+// same name: whether it is a regular file.
 func Rotates(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode().IsRegular()
 }
 
-// openSpecial opens what is no regular file. Where a link leads is known for certain
-// only once that is open: nothing has been changed by then.
+// openSpecial opens a file that is not regular. Only the open file shows for certain what
+// a symbolic link leads to; opening has not changed it.
 func openSpecial(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err == nil && Rotates(f) {
@@ -75,7 +75,7 @@ func openSpecial(name string) (*os.File, error) {
 	return f, nil
 }
 
-// shift moves name to name.1 and what has that name one further.
+// shift renames name to name.1, name.1 to name.2 and so on.
 func shift(name string, keep int) error {
 	names := make([]string, keep+1)
 	names[0] = name
@@ -101,8 +101,8 @@ func shift(name string, keep int) error {
 	return nil
 }
 
-// owned returns nil if the name is that of a capture that this user owns. An empty
-// file counts as one: with it nothing is lost.
+// owned returns nil if the file is a capture that this user owns. An empty file counts as
+// one, because nothing is lost with it.
 func owned(name string) error {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ELOOP) {

@@ -6,8 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Args lets a verb have exactly these arguments. Its errors name what is
-// missing or too much.
+// Args accepts exactly these arguments. Its errors name the missing or superfluous ones.
 func Args(names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {
@@ -22,7 +21,7 @@ func Args(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// AtLeastOne lets a verb have any number of arguments of a kind but none.
+// AtLeastOne accepts one argument or more.
 func AtLeastOne(name string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {

@@ -26,12 +26,12 @@ const (
 	Usage  = 2 // the command line makes no sense
 )
 
-// Env is the outside world of a command.
+// Env is the environment of a command: its streams and variables.
 type Env struct {
-	Stdin  io.Reader
-	Stdout io.Writer
-	Stderr io.Writer
-	Getenv func(string) string
+	Stdin  io.Reader           // may be a terminal
+	Stdout io.Writer           // the answer
+	Stderr io.Writer           // everything else: errors, hints, progress
+	Getenv func(string) string // as os.Getenv
 }
 
 // OS returns the environment of this process.

@@ -16,13 +16,13 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// Usagef returns an error that ends the command with exit code Usage. Verbs
-// return it for what flags and argument counts alone cannot check.
+// Usagef returns an error that ends the command with exit code Usage. Verbs return it for
+// mistakes that flags and argument counts cannot detect.
 func Usagef(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
 }
 
-// hinted is an error that knows what to do next.
+// hinted is an error with a hint what to do next.
 type hinted struct {
 	err  error
 	hint string
@@ -60,13 +60,13 @@ func (e *numbered) Unwrap() []error { return []error{e.errno, e.err} }
 // Errno returns err as it is, with an errno to be found by errors.Is.
 func Errno(errno syscall.Errno, err error) error { return &numbered{errno, err} }
 
-// Errnof is Errno of an error that is made of a text.
+// Errnof is Errno of fmt.Errorf.
 func Errnof(errno syscall.Errno, format string, args ...any) error {
 	return Errno(errno, fmt.Errorf(format, args...))
 }
 
-// explainFlag says of a number that is none what was wanted, in words of the
-// command line; all other errors of flags are left as they are.
+// explainFlag rewords the error of a flag whose number cannot be parsed; it returns all
+// other errors as they are.
 func explainFlag(_ *cobra.Command, err error) error {
 	invalid, isValue := errors.AsType[*pflag.InvalidValueError](err)
 	number, isNumber := errors.AsType[*strconv.NumError](err)

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// A ListPrinter prints what Print prints of an object whose only value is a list,
-// part by part: of a long list no more than a part is in memory.
+// A ListPrinter prints an object whose only value is a list, in the format of Print but
+// part by part, so that a long list need not be in memory.
 type ListPrinter[T any] struct {
 	w      io.Writer
 	asJSON bool
@@ -20,7 +20,7 @@ func NewListPrinter[T any](w io.Writer, asJSON bool, key string) *ListPrinter[T]
 	return &ListPrinter[T]{w: w, asJSON: asJSON, key: key}
 }
 
-// What stands before and after the items of a list.
+// head and tail are the text before and after the items of a list.
 func (p *ListPrinter[T]) head() string {
 	if p.asJSON {
 		return "{\n  \"" + p.key + "\": [\n"

@@ -6,7 +6,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// NIDList names NIDs in an error or a hint, where a node without any is on no network.
+// NIDList joins NIDs for an error or a hint; without NIDs it is "on no network".
 func NIDList(ids []nid.NID) string {
 	if len(ids) == 0 {
 		return "on no network"
@@ -18,7 +18,7 @@ func NIDList(ids []nid.NID) string {
 	return strings.Join(texts, " ")
 }
 
-// YesNo is a truth as it is shown.
+// YesNo is a boolean as it is shown.
 func YesNo(b bool) string {
 	if b {
 		return "yes"

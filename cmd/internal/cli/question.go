@@ -7,15 +7,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Question is a verb that asks, and prints the answer.
+// Question is a verb that reads something and prints it.
 type Question[T any] struct {
-	Use, Short, Long, Example string
-	Args                      cobra.PositionalArgs
-	Ask                       func(ctx context.Context, args []string) (T, error)
-	Print                     func(w io.Writer, answer T) error // nil: as YAML
+	Use, Short, Long, Example string                                              // as in cobra.Command
+	Args                      cobra.PositionalArgs                                // as in cobra.Command
+	Ask                       func(ctx context.Context, args []string) (T, error) // returns the answer
+	Print                     func(w io.Writer, answer T) error                   // for people; nil: as YAML
 }
 
-// Command returns the verb, which prints JSON if that is asked for when it runs.
+// Command returns the verb. It prints JSON if *asJSON is set when it runs.
 func (q Question[T]) Command(asJSON *bool) *cobra.Command {
 	return &cobra.Command{
 		Use: q.Use, Short: q.Short, Long: q.Long, Example: q.Example, Args: q.Args,

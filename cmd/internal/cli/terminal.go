@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IsTerminal reports whether w is a terminal: somebody watches.
+// IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -26,8 +26,8 @@ func IsTerminal(w io.Writer) bool {
 	return err == nil && termErr == nil
 }
 
-// Size returns the columns and rows of a terminal; 0 and 0 if it does not say, or
-// is none.
+// Size returns the columns and rows of a terminal; 0 and 0 if they are unknown or w is not
+// a terminal.
 func Size(w io.Writer) (columns, rows int) {
 	f, ok := w.(*os.File)
 	if !ok {

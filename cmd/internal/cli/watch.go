@@ -28,8 +28,8 @@ func Repeat(ctx context.Context, interval time.Duration, look func() error) erro
 	}
 }
 
-// Style is how a command that watches shows what is new: as objects if JSON is wanted,
-// as a screen on a terminal, otherwise in lines.
+// Style chooses how a command that watches shows changes: as JSON objects, as a screen on a
+// terminal, otherwise as lines.
 func Style[Show any](out io.Writer, json bool, lines, objects, screen Show) Show {
 	switch {
 	case json:
@@ -40,11 +40,10 @@ func Style[Show any](out io.Writer, json bool, lines, objects, screen Show) Show
 	return lines
 }
 
-// Redraw replaces what a terminal shows by a text of whole lines: from the top
-// left corner, with each line cleared to its end, and the rest of the screen.
-// The first time, what was there before is cleared as a whole. What is too wide or
-// too long for the terminal is cut: it would scroll, and the next text be drawn
-// somewhere else.
+// Redraw replaces the contents of a terminal by a text of whole lines. It draws from the top
+// left corner and clears the rest of each line and of the screen; the first time it clears
+// the whole screen before. It cuts text that is too wide or too long for the terminal, which
+// would scroll so that the next text would be drawn in another place.
 func Redraw(terminal io.Writer, text []byte, first bool) error {
 	columns, rows := Size(terminal)
 	text = fitRows(Fit(text, columns), rows)
@@ -56,8 +55,8 @@ func Redraw(terminal io.Writer, text []byte, first bool) error {
 	return err
 }
 
-// fitRows leaves out the lines for which a terminal has no row: the cursor needs
-// one, too. 0 rows leave out nothing.
+// fitRows omits the lines that do not fit the rows of a terminal, of which the cursor needs
+// one. 0 rows omit nothing.
 func fitRows(text []byte, rows int) []byte {
 	end := 0
 	for n := 1; n < rows && end < len(text); n++ {

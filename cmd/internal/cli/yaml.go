@@ -69,8 +69,8 @@ func endOf(d *json.Decoder, err error) error {
 // yamlPrinter prints what encoding/json knows: mappings, lists and scalars.
 type yamlPrinter struct{ strings.Builder }
 
-// value prints v behind a key or dash that stands at column indent: space and
-// a scalar, or lines of their own. A mapping behind a dash begins on its line.
+// value prints v after a key or dash at column indent: a scalar on the same line, a mapping
+// or list on lines of its own. A mapping after a dash begins on the line of the dash.
 func (p *yamlPrinter) value(v any, indent int, behind string) {
 	switch v := v.(type) {
 	case yaml.MapSlice:

@@ -1,4 +1,4 @@
-// Package commands gives tests the commands of the tree as programs.
+// Package commands builds the commands of this module for tests.
 package commands
 
 import (
@@ -10,14 +10,14 @@ import (
 	"ulnet/lnd/lndtest/effort"
 )
 
-// Env names the folder of commands that are built already. Each test process would
-// otherwise link its own, which takes seconds of CPU time per command. make check and make
-// test build them from the source that they test, with the race detector if the tests
-// have it, and set it.
+// Env is the environment variable with a folder of commands that are already built. Without
+// it each test process links its own commands, which takes seconds of CPU time per command.
+// make check and make test build them from the source that they test, with the race detector
+// if the tests have it, and set the variable.
 const Env = "ULNET_BIN"
 
-// Build returns a folder with commands: that of Env, or else dir, for which it builds
-// them, with the race detector if the calling test runs under it.
+// Build returns a folder with commands: that of Env, or else dir, into which it builds them,
+// with the race detector if the calling test runs under it.
 func Build(dir string, names ...string) (string, error) {
 	if bin := os.Getenv(Env); bin != "" {
 		return bin, have(bin, names)
@@ -36,8 +36,8 @@ func Build(dir string, names ...string) (string, error) {
 	return dir, nil
 }
 
-// have looks for commands. Go takes a test's cached result only if the files that it
-// looked for are still the same, so a changed command makes tests run again.
+// have checks that commands exist. Go reuses the cached result of a test only if the files
+// that it looked at are unchanged, so a changed command makes the tests run again.
 func have(bin string, names []string) error {
 	for _, name := range names {
 		if _, err := os.Stat(filepath.Join(bin, name)); err != nil {

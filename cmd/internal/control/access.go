@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// access is what somebody may do.
+// access is what a client may do.
 type access uint8
 
 const (
@@ -20,14 +20,13 @@ const (
 	accessWrite
 )
 
-// credentials are those of the process at the other end of a connection, of
-// the time when it connected.
+// credentials are those of the client process at the time when it connected.
 type credentials struct {
 	uid    uint32
 	groups []uint32 // primary and supplementary
 }
 
-// policy says whose socket it is.
+// policy is the owner and the group of the socket, which decide what clients may do.
 type policy struct{ owner, group uint32 }
 
 // policyOf returns the policy of a socket: its owner and group.
@@ -43,7 +42,7 @@ func policyOf(path string) (policy, error) {
 	return policy{owner: stat.Uid, group: stat.Gid}, nil
 }
 
-// of returns what somebody with these credentials may do.
+// of returns what a client with these credentials may do.
 func (p policy) of(c credentials) access {
 	switch {
 	case c.uid == 0 || c.uid == p.owner:
@@ -54,7 +53,7 @@ func (p policy) of(c credentials) access {
 	return accessNone
 }
 
-// peerCredentials asks the kernel who connected.
+// peerCredentials asks the kernel for the credentials of the peer.
 func peerCredentials(c *net.UnixConn) (credentials, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

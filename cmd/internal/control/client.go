@@ -15,8 +15,8 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// Client speaks to a daemon: what it can be asked is called by the operations themselves,
-// as node.OpStatus.Call(ctx, client, control.None{}). It is safe for concurrent use; errors
+// Client sends requests to a daemon. Operations are called through their own values, as in
+// node.OpStatus.Call(ctx, client, control.None{}). It is safe for concurrent use; errors
 // carry a hint (cli.HintOf).
 type Client struct {
 	socket string
@@ -24,8 +24,7 @@ type Client struct {
 	warn   io.Writer // see WarnTo
 }
 
-// NewClient returns a client of the daemon at a socket. It connects when it is
-// used.
+// NewClient returns a client of the daemon at a socket. It connects for each request.
 func NewClient(socket string) *Client {
 	return &Client{socket: socket, warn: io.Discard, http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -36,14 +35,14 @@ func NewClient(socket string) *Client {
 	}}}
 }
 
-// Events returns the daemon's events from now on, one JSON object a line. The
-// caller closes it.
+// Events returns the daemon's events from now on, one JSON object per line. The
+// caller closes the reader.
 func (c *Client) Events(ctx context.Context) (io.ReadCloser, error) {
 	return c.do(ctx, http.MethodGet, eventsPath, nil, nil)
 }
 
-// Capture returns the daemon's messages from now on as pcapng; with headersOnly their
-// payload is zeros. The caller closes it.
+// Capture returns the daemon's messages from now on as pcapng; headersOnly says that their
+// payload is zeros. The caller closes the reader.
 func (c *Client) Capture(ctx context.Context) (in io.ReadCloser, headersOnly bool, err error) {
 	answer, err := c.open(ctx, http.MethodGet, capturePath, nil, nil)
 	if err != nil {
@@ -52,13 +51,13 @@ func (c *Client) Capture(ctx context.Context) (in io.ReadCloser, headersOnly boo
 	return answer.Body, answer.Header.Get(headersOnlyHeader) != "", nil
 }
 
-// call sends a request, with data behind it, and decodes the answer.
+// call sends a request, followed by data, and decodes the answer.
 func (c *Client) call(ctx context.Context, method, path string, request any, data io.Reader, answer any) error {
 	body, err := c.do(ctx, method, path, request, data)
 	return c.decode(ctx, body, err, answer)
 }
 
-// act is call of a command whose answer says nothing new.
+// act is call for a command whose answer is ignored.
 func (c *Client) act(ctx context.Context, path string, request any, data io.Reader) error {
 	body, err := c.do(ctx, http.MethodPost, path, request, data)
 	if err != nil {
@@ -71,7 +70,7 @@ func (c *Client) act(ctx context.Context, path string, request any, data io.Read
 	return nil
 }
 
-// decode decodes an answer, unless there was an error.
+// decode decodes an answer, unless err says that there is none.
 func (c *Client) decode(ctx context.Context, body io.ReadCloser, err error, answer any) error {
 	if err != nil {
 		return err
@@ -87,7 +86,7 @@ func (c *Client) decode(ctx context.Context, body io.ReadCloser, err error, answ
 	return nil
 }
 
-// do sends a request and returns the body of a good answer.
+// do sends a request and returns the body of an answer with status 200.
 func (c *Client) do(ctx context.Context, method, path string, request any, data io.Reader) (io.ReadCloser, error) {
 	answer, err := c.open(ctx, method, path, request, data)
 	if err != nil {
@@ -96,7 +95,7 @@ func (c *Client) do(ctx context.Context, method, path string, request any, data 
 	return answer.Body, nil
 }
 
-// open sends a request and returns a good answer.
+// open sends a request and returns an answer with status 200.
 func (c *Client) open(ctx context.Context, method, path string, request any, data io.Reader) (*http.Response, error) {
 	body, err := requestBody(request, data)
 	if err != nil {
@@ -122,8 +121,8 @@ func (c *Client) open(ctx context.Context, method, path string, request any, dat
 	return nil, c.explain(ctx, failure.Error)
 }
 
-// requestBody returns the JSON object on its line and the data behind it, nil
-// for neither.
+// requestBody returns a line with the JSON object, followed by the data; nil if there is
+// no request.
 func requestBody(request any, data io.Reader) (io.Reader, error) {
 	if request == nil {
 		return nil, nil
@@ -139,7 +138,7 @@ func requestBody(request any, data io.Reader) (io.Reader, error) {
 	return io.MultiReader(bytes.NewReader(line), data), nil
 }
 
-// explain adds what to do next.
+// explain adds a hint.
 func (c *Client) explain(ctx context.Context, err error) error {
 	failure, fromDaemon := errors.AsType[*Error](err)
 	switch {

@@ -11,9 +11,9 @@ import (
 
 // Error is a failure as it crosses the socket. It unwraps to its errno.
 type Error struct {
-	Message string        `json:"message"`
+	Message string        `json:"message"`         // one line
 	Hint    string        `json:"hint,omitempty"`  // what to do next
-	Errno   syscall.Errno `json:"errno,omitempty"` // Linux's number, 0 if there is none
+	Errno   syscall.Errno `json:"errno,omitempty"` // of Linux; 0: none
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -26,8 +26,8 @@ func (e *Error) Unwrap() error {
 	return e.Errno
 }
 
-// FromNode reports whether err is what the daemon's node has to say, with an
-// errno, and not a failure on the way to it.
+// FromNode reports whether err was returned by the daemon's node, with an errno. Other
+// errors are failures on the way to it.
 func FromNode(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Errno != 0
@@ -49,7 +49,7 @@ type errorBody struct {
 	Error *Error `json:"error"`
 }
 
-// refusal is an error with a status of HTTP.
+// refusal is an error with an HTTP status.
 type refusal struct {
 	status int
 	err    error
@@ -58,8 +58,8 @@ type refusal struct {
 func (r *refusal) Error() string { return r.err.Error() }
 func (r *refusal) Unwrap() error { return r.err }
 
-// fail answers with an error. What a handler returns without a status of its
-// own is a command that did not succeed.
+// fail answers with an error. An error without an HTTP status is a command that did not
+// succeed (422).
 func fail(w http.ResponseWriter, err error) {
 	status := http.StatusUnprocessableEntity
 	if r, ok := errors.AsType[*refusal](err); ok {
@@ -70,7 +70,7 @@ func fail(w http.ResponseWriter, err error) {
 	_, _ = w.Write(errorJSON(err)) // the client has gone
 }
 
-// errorJSON returns the body of an answer that is an error.
+// errorJSON returns the body of an error answer.
 func errorJSON(err error) []byte {
 	body, _ := json.Marshal(errorBody{newError(err)}) // texts and a number
 	return append(body, '\n')

@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// frame is what a line of the answer to an operation has besides the step: its payload, or
-// the end.
+// frame are the fields of a line of an operation's answer besides those of the step: the
+// length of its payload, or the end.
 type frame struct {
 	Size  int    `json:"payload,omitempty"` // bytes that follow the line
 	End   bool   `json:"end,omitempty"`     // the operation succeeded
@@ -26,7 +26,7 @@ type frameWriter struct {
 	lines *bufio.Writer
 }
 
-// frames begins an answer of frames.
+// frames starts an answer that consists of frames.
 func (s *Server) frames(w http.ResponseWriter) *frameWriter {
 	w.Header().Set("Content-Type", "application/x-ulnet-steps")
 	out := s.stallWriter(w)
@@ -42,7 +42,7 @@ func (f *frameWriter) report(step any, payload []byte) error {
 	return f.write(line, frame{Size: len(payload)}, payload)
 }
 
-// finish writes the end of the operation. The client may have gone.
+// finish writes the end of the operation. An error of the connection is ignored.
 func (f *frameWriter) finish(err error) {
 	last := frame{End: err == nil}
 	if err != nil {
@@ -51,7 +51,7 @@ func (f *frameWriter) finish(err error) {
 	_ = f.write(nil, last, nil)
 }
 
-// write writes the line of a step, a JSON object or nothing, and the payload behind it.
+// write writes the line of a step, a JSON object or nothing, followed by the payload.
 func (f *frameWriter) write(step []byte, rest frame, payload []byte) error {
 	line, err := json.Marshal(rest)
 	if err != nil {
@@ -71,8 +71,8 @@ func (f *frameWriter) write(step []byte, rest frame, payload []byte) error {
 	return f.out.flush()
 }
 
-// stallWriter writes an answer without end and gives up when the client does
-// not read for too long.
+// stallWriter writes an answer of unbounded length. Each write has a deadline, so that a
+// client that stops reading ends it.
 type stallWriter struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
@@ -82,7 +82,7 @@ type stallWriter struct {
 func (s *Server) stallWriter(w http.ResponseWriter) *stallWriter {
 	rc := http.NewResponseController(w)
 	_ = rc.EnableFullDuplex() // HTTP/1.1 can
-	// The time for the request is over: a client that only listens is no slow one.
+	// Clear the deadline of the request: a client that only reads is not a slow one.
 	_ = rc.SetReadDeadline(time.Time{})
 	return &stallWriter{w, rc, s.cfg.StallTimeout}
 }
@@ -94,10 +94,10 @@ func (s *stallWriter) Write(b []byte) (int, error) {
 
 func (s *stallWriter) flush() error { return s.rc.Flush() }
 
-// Flush sends what is buffered, for writers that look for the method.
+// Flush sends what is buffered; it makes this an http.Flusher.
 func (s *stallWriter) Flush() { _ = s.flush() }
 
-// errCut means that an answer ended without an end.
+// errCut means that the connection ended before the last frame.
 var errCut = errors.New("the daemon has gone away")
 
 // readFrames reads an answer of frames to its end and reports every step.

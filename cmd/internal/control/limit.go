@@ -13,17 +13,16 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// maxStrangers bounds the connections of processes that may do nothing, which are
-// told so.
+// maxStrangers bounds the connections of processes without access, which get an error.
 const maxStrangers = 8
 
-// maxRefusals bounds the connections that are refused and not closed yet.
+// maxRefusals bounds the connections that were refused and are not closed yet.
 const maxRefusals = 64
 
-// admission is a listener that bounds the open connections of each kind of client
-// apart, so that the group of the socket keeps neither root nor the daemon's user out.
-// When a kind has all its connections, that which has been without a request for
-// longest is closed for a new one; if none is, the new one is refused.
+// admission is a listener that bounds the open connections separately for each level of
+// access, so that members of the socket's group cannot lock out root or the daemon's user.
+// When a level has no admission slot left, the connection that has been idle for longest is
+// closed for a new one; if none is idle the new one is refused.
 type admission struct {
 	net.Listener
 	access func(net.Conn) access // of the client at the other end
@@ -32,8 +31,8 @@ type admission struct {
 	refusals chan struct{} // a token for each
 
 	mu    sync.Mutex
-	clock uint64                           // counts changes of state; guarded by mu, like all below
-	open  [accessWrite + 1][]*admittedConn // by what the client may do
+	clock uint64                           // a logical clock for idle; guarded by mu, like all below
+	open  [accessWrite + 1][]*admittedConn // by the client's access
 }
 
 // admit returns l with at most limit open connections of root and the daemon's user,
@@ -63,7 +62,7 @@ func (a *admission) Accept() (net.Conn, error) {
 	}
 }
 
-// add enters a connection; victim is one that has to be closed for it.
+// add admits a connection; victim is one to close in exchange.
 func (a *admission) add(c *admittedConn) (victim *admittedConn, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -85,13 +84,12 @@ func (a *admission) add(c *admittedConn) (victim *admittedConn, ok bool) {
 	return victim, true
 }
 
-// forget takes a connection off its list, if it is there. The caller holds a.mu.
+// forget removes a connection from its list, if it is there. The caller holds a.mu.
 func (a *admission) forget(c *admittedConn) {
 	a.open[c.access] = slices.DeleteFunc(a.open[c.access], func(o *admittedConn) bool { return o == c })
 }
 
-// state notes that a request on a connection begins or has ended
-// (http.Server.ConnState).
+// state is the http.Server.ConnState hook: it notes whether a connection is idle.
 func (a *admission) state(c net.Conn, s http.ConnState) {
 	admitted, ok := c.(*admittedConn)
 	if !ok {
@@ -106,12 +104,12 @@ func (a *admission) state(c net.Conn, s http.ConnState) {
 	}
 }
 
-// admittedConn is a connection that counts.
+// admittedConn is a connection that has an admission slot until it is closed.
 type admittedConn struct {
 	net.Conn
 	list   *admission
 	access access
-	idle   uint64 // since when it has no request, 0: it has one; guarded by list.mu
+	idle   uint64 // the clock when it became idle; 0: it has a request; guarded by list.mu
 }
 
 // Close implements net.Conn.
@@ -122,9 +120,9 @@ func (c *admittedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// refuse tells a client that there are too many. The buffer of a Unix socket has room for
-// it. The connection stays until the client has gone, for a short time at most: one that can
-// not write its request does not look for an answer.
+// refuse answers that there are too many connections. The buffer of a Unix socket has room
+// for the answer. The connection stays open for a second at most, until the client closes it:
+// a client whose write fails would not read the answer.
 func (a *admission) refuse(c net.Conn) {
 	_ = c.SetDeadline(time.Now().Add(time.Second)) // Unix sockets have deadlines
 	body := errorJSON(cli.Hint(errors.New("too many requests at a time"), "end some of them and try again"))

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// None is a request, or an answer, that says nothing.
+// None is an empty request or answer.
 type None struct{}
 
-// A Route is an operation with what does it: what a server serves, and what the
-// documentation of the control socket is made of.
+// A Route is an operation with the function that carries it out. Servers serve routes, and
+// docs/control.md is generated from them.
 type Route struct {
-	Method, Path    string       // who may GET and who may POST is in the comment of the package
-	Doc             string       // what it does
-	Request, Answer reflect.Type // Answer is nil of a stream that has a format of its own
-	Kind            Kind
-	Data            bool // follow the request
+	Method, Path    string       // the access that a method needs is in the comment of the package
+	Doc             string       // what the operation does
+	Request, Answer reflect.Type // Answer is nil for a stream that has its own format
+	Kind            Kind         // how it is answered
+	Data            bool         // data follow the request
 
 	long bool
 	do   func(*Server, http.ResponseWriter, *http.Request) error
@@ -36,35 +36,42 @@ const (
 	Streams Kind = "stream"   // GET, answered without end
 )
 
-// A Question asks the daemon for something. The fields of its request are the parameters
-// of a query, see encodeQuery.
+// A Question reads state of the daemon. The fields of its request are the parameters of the
+// query, see queryField.
 type Question[Req, Answer any] struct {
-	Path, Doc string
-	Long      bool // it takes long: the number of those that run is bounded
+	Path string // with "{name}" for fields of the request in the path
+	Doc  string // what it reads, for docs/control.md
+	Long bool   // it takes long: the number of those that run is bounded
 }
 
-// A Command has the daemon do something, and tell what became of it.
+// A Command makes the daemon do something and returns the result.
 type Command[Req, Answer any] struct {
-	Path, Doc string
-	Long      bool // as of a Question
+	Path string // without parameters
+	Doc  string // what it does, for docs/control.md
+	Long bool   // as in a Question
 }
 
-// An Action has the daemon do something of which only its failure is worth telling.
-type Action[Req any] struct{ Path, Doc string }
+// An Action makes the daemon do something that has no result but an error.
+type Action[Req any] struct {
+	Path string // without parameters
+	Doc  string // what it does, for docs/control.md
+}
 
-// An Operation has the daemon do something that is told step by step, until it is done or
-// the client goes.
-type Operation[Req any, S Step[S]] struct{ Path, Doc string }
+// An Operation makes the daemon do something and reports it step by step, until it is done
+// or the client closes the connection.
+type Operation[Req any, S Step[S]] struct {
+	Path string // without parameters
+	Doc  string // what it does, for docs/control.md
+}
 
-// A Step is what is told of an operation. It crosses the socket as JSON, and with it the
-// payload that is attached to it.
+// A Step is a report of an operation. It crosses the socket as JSON, followed by its payload.
 type Step[S any] interface {
-	Attached() []byte
+	Attached() []byte        // the payload
 	Attach(payload []byte) S // returns the step with a payload
 }
 
-// Do makes the route of an operation, as the methods of this name and DoWith do of the
-// others; with DoWith data follow the request.
+// Do returns the route that carries the operation out with do. The other operations have the
+// same method, and DoWith if data follow the request.
 func (o Question[Req, Answer]) Do(do func(context.Context, Req) (Answer, error)) Route {
 	r := route[Req, Answer](http.MethodGet, o.Path, o.Doc, Asks)
 	r.long = o.Long
@@ -82,7 +89,7 @@ func (o Question[Req, Answer]) Do(do func(context.Context, Req) (Answer, error))
 	return r
 }
 
-// Do is as that of a Question.
+// Do is like that of a Question.
 func (o Command[Req, Answer]) Do(do func(context.Context, Req) (Answer, error)) Route {
 	return o.route(false, func(ctx context.Context, req Req, data io.Reader) (answer Answer, err error) {
 		if err = end(data); err == nil {
@@ -112,7 +119,7 @@ func (o Command[Req, Answer]) route(data bool, do func(context.Context, Req, io.
 	return r
 }
 
-// Do is as that of a Question.
+// Do is like that of a Question.
 func (o Action[Req]) Do(do func(context.Context, Req) error) Route {
 	return o.command().Do(func(ctx context.Context, req Req) (Req, error) { return req, do(ctx, req) }).of(Acts)
 }
@@ -131,7 +138,7 @@ func (r Route) of(kind Kind) Route {
 	return r
 }
 
-// Do is as that of a Question.
+// Do is like that of a Question.
 func (o Operation[Req, S]) Do(do func(context.Context, Req, func(S) error) error) Route {
 	return o.route(false, func(ctx context.Context, req Req, _ io.Reader, report func(S) error) error {
 		return do(ctx, req, report)
@@ -166,12 +173,12 @@ func route[Req, Answer any](method, path, doc string, kind Kind) Route {
 	return Route{Method: method, Path: path, Doc: doc, Request: reflect.TypeFor[Req](), Answer: reflect.TypeFor[Answer](), Kind: kind}
 }
 
-// Call asks the daemon of a client.
+// Call sends the question to the daemon of a client.
 func (o Question[Req, Answer]) Call(ctx context.Context, c *Client, req Req) (answer Answer, err error) {
 	return answer, c.call(ctx, http.MethodGet, encodeQuery(o.Path, req), nil, nil, &answer)
 }
 
-// Call has the daemon of a client do it.
+// Call sends it to the daemon of a client.
 func (o Command[Req, Answer]) Call(ctx context.Context, c *Client, req Req) (Answer, error) {
 	return o.CallWith(ctx, c, req, nil)
 }
@@ -181,7 +188,7 @@ func (o Command[Req, Answer]) CallWith(ctx context.Context, c *Client, req Req, 
 	return answer, c.call(ctx, http.MethodPost, o.Path, req, data, &answer)
 }
 
-// Call has the daemon of a client do it.
+// Call sends it to the daemon of a client.
 func (o Action[Req]) Call(ctx context.Context, c *Client, req Req) error {
 	return o.CallWith(ctx, c, req, nil)
 }
@@ -191,7 +198,7 @@ func (o Action[Req]) CallWith(ctx context.Context, c *Client, req Req, data io.R
 	return c.act(ctx, o.Path, req, data)
 }
 
-// Call has the daemon of a client do it, and reports the steps, whose payload is valid
+// Call sends it to the daemon of a client and reports the steps, whose payload is valid
 // until report returns.
 func (o Operation[Req, S]) Call(ctx context.Context, c *Client, req Req, report func(S) error) error {
 	return o.CallWith(ctx, c, req, nil, report)
@@ -209,33 +216,32 @@ func (o Operation[Req, S]) CallWith(ctx context.Context, c *Client, req Req, dat
 	return c.explain(ctx, readFrames(body, report))
 }
 
-// Ask makes what does a question of what needs neither a context nor a request, Told of
-// what cannot fail either.
+// Ask adapts a function without context and request for Question.Do.
 func Ask[Answer any](do func() (Answer, error)) func(context.Context, None) (Answer, error) {
 	return func(context.Context, None) (Answer, error) { return do() }
 }
 
-// Told is Ask of what cannot fail.
+// Told is Ask for a function that cannot fail.
 func Told[Answer any](do func() Answer) func(context.Context, None) (Answer, error) {
 	return func(context.Context, None) (Answer, error) { return do(), nil }
 }
 
-// Quick makes what does a question or a command of what needs no context.
+// Quick adapts a function without context for Question.Do and Command.Do.
 func Quick[Req, Answer any](do func(Req) (Answer, error)) func(context.Context, Req) (Answer, error) {
 	return func(_ context.Context, req Req) (Answer, error) { return do(req) }
 }
 
-// Act makes what does an action of what needs no context.
+// Act adapts a function without context for Action.Do.
 func Act[Req any](do func(Req) error) func(context.Context, Req) error {
 	return func(_ context.Context, req Req) error { return do(req) }
 }
 
-// Just makes what does an action of what needs no request either.
+// Just adapts a function without context and request for Action.Do.
 func Just(do func() error) func(context.Context, None) error {
 	return func(context.Context, None) error { return do() }
 }
 
-// With is Act with data.
+// With adapts a function without context for Action.DoWith.
 func With[Req any](do func(Req, io.Reader) error) func(context.Context, Req, io.Reader) error {
 	return func(_ context.Context, req Req, data io.Reader) error { return do(req, data) }
 }

@@ -17,12 +17,13 @@ import (
 )
 
 // queryField is a field of a request that crosses the socket in the query, or in the path
-// where that has its name in braces:
+// if that has its name in braces:
 //
-//	State string `query:"state"`       // left out when it is zero
-//	From  uint64 `query:"from,always"` // has to be there, unless it has a default
+//	State string `query:"state"`       // omitted when it is zero
+//	From  uint64 `query:"from,always"` // required, unless it has a default
 //
-// Fields are strings, lists of strings, numbers, booleans, durations, and what has a text.
+// Fields are strings, lists of strings, numbers, booleans, durations, and types that
+// implement encoding.TextMarshaler.
 type queryField struct {
 	name   string
 	always bool
@@ -63,15 +64,15 @@ func (f *queryField) texts() []string {
 	case []string:
 		return v
 	case encoding.TextMarshaler:
-		text, _ := v.MarshalText() // of what was parsed, or is refused by the daemon
+		text, _ := v.MarshalText() // it was parsed before, or the daemon refuses it
 		return []string{string(text)}
 	default:
 		return []string{fmt.Sprint(v)}
 	}
 }
 
-// queryOf reads the query of a request into req. Its Defaults, if it has some, are what it
-// is without a query, and its Check, if it has one, says what else is wrong with it.
+// queryOf reads the query of a request into req. If req has a method Defaults it is called
+// before, and if it has a method Check that is called after and may refuse the request.
 func queryOf(r *http.Request, req any) error {
 	if d, ok := req.(interface{ Defaults() }); ok {
 		d.Defaults()
@@ -88,7 +89,7 @@ func queryOf(r *http.Request, req any) error {
 			return &refusal{http.StatusBadRequest, fmt.Errorf("request: %s: %w", f.name, err)}
 		}
 	}
-	for name := range q { // any order: the first that is wrong is as good as another
+	for name := range q { // any order: one error is enough
 		if !slices.Contains(known, name) {
 			return &refusal{http.StatusBadRequest, fmt.Errorf("request: unknown parameter %q", name)}
 		}
@@ -101,7 +102,7 @@ func queryOf(r *http.Request, req any) error {
 	return nil
 }
 
-// set parses the texts of a field. An empty one stands for the zero value.
+// set parses the texts of a field. An empty text is the zero value.
 func (f *queryField) set(texts []string) (err error) {
 	if list, ok := f.value.Addr().Interface().(*[]string); ok {
 		*list = texts

@@ -14,13 +14,13 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// The paths of what a server has by itself.
+// The paths of the routes that every server has.
 const (
 	eventsPath  = "/v1/events"
 	capturePath = "/v1/capture"
 )
 
-// OwnRoutes are what each server has besides its Config.Routes.
+// OwnRoutes are the routes that every server has besides its Config.Routes.
 func OwnRoutes() []Route {
 	return []Route{
 		{Method: http.MethodGet, Path: eventsPath, Doc: "what the daemon logs from now on, one JSON object a line", Kind: Streams, long: true, do: (*Server).events},
@@ -46,11 +46,10 @@ func (s *Server) routes() {
 	})
 }
 
-// handler answers a request, or returns an error before it has written
-// anything.
+// handler answers a request. It returns an error only if it has not written anything.
 type handler func(http.ResponseWriter, *http.Request) error
 
-// handle routes requests of those who have the access.
+// handle routes requests of clients with at least this access.
 func (s *Server) handle(pattern string, need access, h handler) {
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		s.active.Add(1)
@@ -73,8 +72,8 @@ func accessOf(r *http.Request) access {
 	return has
 }
 
-// stream wraps a handler whose answer has no end of its own: a bounded number
-// at a time.
+// stream bounds how many requests of a handler run at a time, for answers of unbounded
+// length.
 func (s *Server) stream(h handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		streams := s.streams[accessOf(r)]
@@ -97,9 +96,8 @@ func (s *Server) deadlines(w http.ResponseWriter) {
 	_ = rc.SetWriteDeadline(now.Add(s.cfg.StallTimeout))
 }
 
-// request reads the JSON object of a request into v and returns a reader of
-// the data behind it. From then on reading has no deadline: data come as fast
-// as their user types, and a connection that closes is noticed.
+// request reads the JSON object of a request into v and returns a reader of the data that
+// follow it. From then on reading has no deadline: data may come as fast as a user types.
 func request(w http.ResponseWriter, r *http.Request, v any) (io.Reader, error) {
 	body := bufio.NewReaderSize(r.Body, maxRequest)
 	line, err := body.ReadSlice('\n')
@@ -121,8 +119,8 @@ func request(w http.ResponseWriter, r *http.Request, v any) (io.Reader, error) {
 	return body, nil
 }
 
-// end refuses data behind a request that has none. It reads to the end of the
-// body, from where on the server notices when the client goes.
+// end refuses data after a request that takes none. It reads to the end of the body,
+// because only then the server notices that the client closes the connection.
 func end(data io.Reader) error {
 	if n, err := io.CopyN(io.Discard, data, 1); n > 0 || !errors.Is(err, io.EOF) {
 		return &refusal{http.StatusBadRequest, errors.New("request: data where there should be none")}
@@ -130,7 +128,7 @@ func end(data io.Reader) error {
 	return nil
 }
 
-// answer answers with v unless there is an error.
+// answer answers with v, or returns err.
 func (s *Server) answer(w http.ResponseWriter, v any, err error) error {
 	if err != nil {
 		return err

@@ -11,16 +11,16 @@ import (
 	"strings"
 )
 
-// WarnTo has the client say on w, a line each, which entries of an answer it could not
-// decode and leaves out. It returns the client.
+// WarnTo makes the client write a line to w for each entry of an answer that it could not
+// decode and left out. It returns the client.
 func (c *Client) WarnTo(w io.Writer) *Client {
 	c.warn = w
 	return c
 }
 
-// decodeAnswer decodes an answer. Of one that cannot be decoded as a whole, as that of a
-// daemon of another version, entries of lists that cannot be decoded are left out and named
-// in the warnings, so that one entry never hides the others.
+// decodeAnswer decodes an answer. If it cannot be decoded as a whole, for instance because the
+// daemon has another version, entries of lists that cannot be decoded are left out with a
+// warning, so that one entry does not hide the others.
 func (c *Client) decodeAnswer(raw []byte, answer any) error {
 	whole := json.Unmarshal(raw, answer)
 	if whole == nil || !json.Valid(raw) {
@@ -36,13 +36,13 @@ func (c *Client) decodeAnswer(raw []byte, answer any) error {
 	return nil
 }
 
-// salvage decodes what it can of JSON that encoding/json refuses.
+// salvage decodes the valid parts of JSON that encoding/json refuses as a whole.
 type salvage struct {
 	skipped []error // one for each entry that was left out
 }
 
-// decode decodes raw, which stands at path, to v. An error says that nothing of v can be
-// used.
+// decode decodes raw into v; path says where raw is, for errors. After an error v must not
+// be used.
 func (s *salvage) decode(raw []byte, v reflect.Value, path string) error {
 	v.SetZero()
 	err := json.Unmarshal(raw, v.Addr().Interface())
@@ -62,7 +62,7 @@ func (s *salvage) decode(raw []byte, v reflect.Value, path string) error {
 	return err
 }
 
-// decodesItself reports whether the type of v has a text or JSON of its own.
+// decodesItself reports whether the type of v has its own method for text or JSON.
 func decodesItself(v reflect.Value) bool {
 	switch v.Addr().Interface().(type) {
 	case json.Unmarshaler, encoding.TextUnmarshaler:
@@ -71,7 +71,7 @@ func decodesItself(v reflect.Value) bool {
 	return false
 }
 
-// list decodes the entries of a list that can be.
+// list decodes those entries of a list that can be decoded.
 func (s *salvage) list(raw []byte, v reflect.Value, path string) error {
 	var parts []json.RawMessage
 	if err := json.Unmarshal(raw, &parts); err != nil {
@@ -89,7 +89,7 @@ func (s *salvage) list(raw []byte, v reflect.Value, path string) error {
 	return nil
 }
 
-// object decodes the fields of an object. One that cannot be decoded spoils it.
+// object decodes the fields of an object. If one fails the whole object fails.
 func (s *salvage) object(raw []byte, v reflect.Value, path string) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
@@ -98,7 +98,7 @@ func (s *salvage) object(raw []byte, v reflect.Value, path string) error {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		f, ok := fieldOf(v, name)
 		if !ok {
-			continue // as encoding/json does
+			continue // unknown fields are ignored, as in encoding/json
 		}
 		if err := s.decode(fields[name], f, path+"."+name); err != nil {
 			return err

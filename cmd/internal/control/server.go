@@ -20,15 +20,15 @@ type Capture interface {
 
 // Config configures a Server. Zero bounds mean their defaults.
 type Config struct {
-	Routes  []Route      // what it can be asked besides
+	Routes  []Route      // in addition to OwnRoutes
 	Events  *Events      // required
-	Capture Capture      // nil: there is none
+	Capture Capture      // nil: the daemon captures nothing
 	Log     *slog.Logger // nil discards
 
-	MaxConns       int           // 128 of root and the daemon's user, and as many of the socket's group; see admission
-	MaxStreams     int           // 64 of each of these; more are refused
-	RequestTimeout time.Duration // 10 s: for a request without its data
-	StallTimeout   time.Duration // 30 s: without progress of an answer
+	MaxConns       int           // of root and the daemon's user, and as many of the socket's group; default 128
+	MaxStreams     int           // likewise; more are refused; default 64
+	RequestTimeout time.Duration // to read a request without its data; default 10 s
+	StallTimeout   time.Duration // without progress of an answer; default 30 s
 }
 
 func (c Config) withDefaults() Config {
@@ -63,7 +63,7 @@ var ErrShutdown = errors.New("lnetd is shutting down")
 type Server struct {
 	cfg     Config
 	mux     *http.ServeMux
-	streams [accessWrite + 1]chan struct{} // a token per stream, by what its client may do
+	streams [accessWrite + 1]chan struct{} // a token per stream, by the client's access
 	access  func(net.Conn) access          // of a client; set by Serve unless a test has set it
 	active  sync.WaitGroup
 }
@@ -79,8 +79,8 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// Serve serves the socket until ctx ends, then ends what runs, waits for it
-// and closes the socket.
+// Serve serves the socket until ctx ends. Then it ends running operations with
+// ErrShutdown, waits for them and closes the socket.
 func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 	who, err := policyOf(socket.Addr().String())
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 	return err
 }
 
-// stop lets answers under way end, for a short time.
+// stop gives answers that are being written a second to end.
 func (s *Server) stop(h *http.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -127,10 +127,10 @@ func (s *Server) stop(h *http.Server) {
 	}
 }
 
-// accessKey finds the access of a connection in its context.
+// accessKey is the context key of a connection's access.
 type accessKey struct{}
 
-// accessOfPeer returns what the process at the other end of a connection may do.
+// accessOfPeer returns the access of the process at the other end of a connection.
 func (s *Server) accessOfPeer(who policy, c net.Conn) access {
 	unixConn, ok := c.(*net.UnixConn)
 	if !ok {

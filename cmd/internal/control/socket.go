@@ -25,12 +25,12 @@ var ErrRunning = errors.New("another daemon answers there")
 // Socket is a listening control socket. Close removes it.
 type Socket struct {
 	*net.UnixListener
-	lock *os.File // holds the flock that keeps others off the path
+	lock *os.File // holds the flock of the path
 }
 
-// Listen makes the control socket. The socket of a daemon that died is
-// replaced; that of a living one is an ErrRunning. A file of the same name with
-// ".lock" appended stays behind.
+// Listen creates the control socket. It replaces the socket of a daemon that died; if the
+// daemon still runs it returns ErrRunning. A lock file, the path with ".lock" appended,
+// remains after Close.
 func Listen(path string) (*Socket, error) {
 	if len(path) > maxSocketPath {
 		return nil, cli.Hint(fmt.Errorf("control socket %s: path longer than %d bytes", path, maxSocketPath),
@@ -48,10 +48,10 @@ func Listen(path string) (*Socket, error) {
 	return &Socket{l, lock}, nil
 }
 
-// Close stops listening, removes the socket and lets others have its path.
+// Close stops listening, removes the socket and releases the lock of its path.
 func (s *Socket) Close() error { return errors.Join(s.UnixListener.Close(), s.lock.Close()) }
 
-// lockPath takes a lock that ends with the process.
+// lockPath takes a lock that the kernel releases when the process ends.
 func lockPath(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -82,7 +82,7 @@ func listenLocked(path string) (*net.UnixListener, error) {
 	return l, nil
 }
 
-// removeDead removes a socket that nobody listens on.
+// removeDead removes a socket that no process listens on.
 func removeDead(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -9,12 +9,12 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// eventBacklog is how many events wait for a slow reader before it misses
-// some.
+// eventBacklog is how many events are queued for a slow reader; further ones are dropped
+// and counted.
 const eventBacklog = 256
 
-// Events hands lines to everybody who listens. It is an io.Writer for
-// slog.NewJSONHandler: each Write is one line. The zero value is ready.
+// Events distributes log lines to all listeners. It is an io.Writer for
+// slog.NewJSONHandler: each Write is one line. The zero value is ready to use.
 type Events struct {
 	mu        sync.Mutex
 	listeners map[*listener]struct{} // guarded by mu
@@ -25,8 +25,8 @@ type listener struct {
 	missed int // guarded by Events.mu
 }
 
-// Write hands a copy of line to every listener. It never blocks: what a
-// listener is too slow for is counted.
+// Write gives a copy of line to every listener. It never blocks: lines that a listener is
+// too slow for are dropped and counted.
 func (e *Events) Write(line []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -101,7 +101,7 @@ func (s *Server) capture(w http.ResponseWriter, r *http.Request) error {
 	if s.cfg.Capture == nil {
 		return &refusal{http.StatusNotFound, cli.Hint(errors.New("this daemon captures nothing"), "try --capture of lnetd")}
 	}
-	view := s.cfg.Capture.ViewHeaders // what others say is not the group's business
+	view := s.cfg.Capture.ViewHeaders // the socket's group must not see payload
 	if accessOf(r) >= accessWrite {
 		view = s.cfg.Capture.View
 	} else {

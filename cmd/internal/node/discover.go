@@ -14,22 +14,22 @@ import (
 
 // DiscoverRequest asks for the state of a peer.
 type DiscoverRequest struct {
-	Target  nid.NID       `json:"target"`
-	Force   bool          `json:"force"`   // ping and push, needed or not
+	Target  nid.NID       `json:"target"`  // any NID of the peer
+	Force   bool          `json:"force"`   // ping and push even if the peer is known
 	Timeout time.Duration `json:"timeout"` // 0: lnet_transaction_timeout
 }
 
 // DiscoverReply is what the node knows of a peer now.
 type DiscoverReply struct {
-	Primary   nid.NID       `json:"primary"`
-	MultiRail bool          `json:"multi_rail"`
-	Features  wire.Features `json:"features"`
-	NIs       []PingedNI    `json:"nis"`
-	Claimed   []PingedNI    `json:"claimed,omitempty"` // that it lists too; see lnet.Peer
-	Took      time.Duration `json:"took"`
+	Primary   nid.NID       `json:"primary"`           // identifies the peer
+	MultiRail bool          `json:"multi_rail"`        // it can use several NIs
+	Features  wire.Features `json:"features"`          // of its ping info
+	NIs       []PingedNI    `json:"nis"`               // confirmed, in the peer's order
+	Claimed   []PingedNI    `json:"claimed,omitempty"` // listed by the peer but not confirmed, see lnet.Peer
+	Took      time.Duration `json:"took"`              // nanoseconds
 }
 
-// Discover asks a peer who it is and takes that over. Errors wrap an errno and
+// Discover pings a peer and updates what the node knows of it. Errors wrap an errno and
 // carry a hint.
 func (n *Node) Discover(ctx context.Context, r DiscoverRequest) (DiscoverReply, error) {
 	if r.Timeout > 0 {
@@ -52,11 +52,11 @@ func (n *Node) Discover(ctx context.Context, r DiscoverRequest) (DiscoverReply, 
 
 // KnownPeer is a node that discovery knows.
 type KnownPeer struct {
-	Primary   nid.NID        `json:"primary"`
-	MultiRail bool           `json:"multi_rail"`
-	Flags     lnet.PeerFlags `json:"flags"`
-	NIs       []PingedNI     `json:"nis"`
-	Claimed   []PingedNI     `json:"claimed,omitempty"` // that it lists too; see lnet.Peer
+	Primary   nid.NID        `json:"primary"`           // identifies the peer
+	MultiRail bool           `json:"multi_rail"`        // it can use several NIs
+	Flags     lnet.PeerFlags `json:"flags"`             // the state of its discovery
+	NIs       []PingedNI     `json:"nis"`               // confirmed, in the peer's order
+	Claimed   []PingedNI     `json:"claimed,omitempty"` // listed by the peer but not confirmed, see lnet.Peer
 }
 
 func knownPeers(peers []lnet.Peer) (known []KnownPeer) {
@@ -71,8 +71,8 @@ func knownPeers(peers []lnet.Peer) (known []KnownPeer) {
 
 // Setting changes a tunable of a running node.
 type Setting struct {
-	Name  string `json:"name"` // discovery
-	Value int    `json:"value"`
+	Name  string `json:"name"`  // discovery
+	Value int    `json:"value"` // 0 or 1
 }
 
 // ErrSetting is the error for a tunable that cannot be set while the node runs.

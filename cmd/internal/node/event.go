@@ -10,8 +10,8 @@ import (
 	"ulnet/portals"
 )
 
-// Bits are 64 bits that have no meaning as a number: match bits, header data.
-// Their text is hexadecimal; on input every base of Go's integers will do.
+// Bits are 64 bits that are not a number: match bits, header data. Their text is
+// hexadecimal; UnmarshalText takes every base of Go's integers.
 type Bits uint64
 
 func (b Bits) String() string { return fmt.Sprintf("%#x", uint64(b)) }
@@ -31,22 +31,22 @@ func (b *Bits) UnmarshalText(text []byte) error {
 
 // Event is a portals event with the names of struct lnet_event.
 type Event struct {
-	Type      string        `json:"type"` // GET, PUT, REPLY, ACK, SEND, UNLINK
-	Target    nid.ProcessID `json:"target"`
-	Initiator nid.ProcessID `json:"initiator"`
-	Source    nid.ProcessID `json:"source"`
-	Sender    nid.NID       `json:"sender"`
-	Portal    int           `json:"pt_index"`
-	MatchBits Bits          `json:"match_bits"`
-	RLength   uint32        `json:"rlength"`
-	MLength   uint32        `json:"mlength"`
-	Offset    uint32        `json:"offset"`
-	HdrData   Bits          `json:"hdr_data"`
+	Type      string        `json:"type"`               // GET, PUT, REPLY, ACK, SEND, UNLINK
+	Target    nid.ProcessID `json:"target"`             // the process that the operation is for
+	Initiator nid.ProcessID `json:"initiator"`          // the process that started the operation
+	Source    nid.ProcessID `json:"source"`             // Initiator with the NID that the message came from
+	Sender    nid.NID       `json:"sender"`             // the last hop
+	Portal    int           `json:"pt_index"`           // at the target
+	MatchBits Bits          `json:"match_bits"`         // of the operation
+	RLength   uint32        `json:"rlength"`            // bytes that were requested
+	MLength   uint32        `json:"mlength"`            // bytes that were transferred
+	Offset    uint32        `json:"offset"`             // in the memory of the MD, bytes
+	HdrData   Bits          `json:"hdr_data"`           // of a PUT
 	MsgType   string        `json:"msg_type,omitempty"` // of the message; an UNLINK has none
-	MD        Bits          `json:"md_handle"`
-	Options   uint32        `json:"md_options"` // LNET_MD_* bits
-	Status    int           `json:"status"`     // 0 or a negative errno
-	Unlinked  bool          `json:"unlinked"`
+	MD        Bits          `json:"md_handle"`          // means something to this node only
+	Options   uint32        `json:"md_options"`         // LNET_MD_* bits
+	Status    int           `json:"status"`             // 0 or a negative errno
+	Unlinked  bool          `json:"unlinked"`           // the MD is gone: no event follows
 }
 
 func newEvent(e *portals.Event) *Event {
@@ -74,14 +74,14 @@ func status(err error) int {
 	return -int(syscall.EIO)
 }
 
-// A Step is something that happened during an operation. Exactly one of its
-// fields but Payload is set.
+// A Step is something that happened during an operation. Exactly one of Ready, Event
+// and Missed is set.
 type Step struct {
-	Ready  bool   `json:"ready,omitempty"` // messages are taken from now on
-	Event  *Event `json:"event,omitempty"`
-	Missed int    `json:"missed,omitempty"` // events that came faster than they were taken
+	Ready  bool   `json:"ready,omitempty"`  // messages are received from now on
+	Event  *Event `json:"event,omitempty"`  // of a message
+	Missed int    `json:"missed,omitempty"` // events that were dropped because Report was too slow
 
-	// Payload is what came with Event. It is valid until the callback returns.
+	// Payload is the payload of Event. It is valid until Report returns.
 	Payload []byte `json:"-"`
 }
 
@@ -94,6 +94,6 @@ func (s Step) Attach(payload []byte) Step {
 	return s
 }
 
-// Report is told every step of an operation, in order, from one goroutine. An
-// error ends the operation with it.
+// Report is called with every step of an operation, in order, from one goroutine. If it
+// returns an error the operation ends with that error.
 type Report = func(Step) error

@@ -17,9 +17,9 @@ const defaultTimeout = 10 * time.Second
 // pieceSize is how much one message carries at most.
 const pieceSize = wire.MaxPayload
 
-// exchange runs one Put or Get from buffer: it binds an MD that is good for
-// threshold operations, calls start, and reports the events until the MD is
-// gone. answer is the event that must come.
+// exchange is one Put or Get: it binds an MD for buffer with this threshold, calls
+// start, and reports the events until the MD is unlinked. answer is the kind of event
+// that completes it.
 type exchange struct {
 	node      *Node
 	buffer    []byte
@@ -30,8 +30,7 @@ type exchange struct {
 	report    func(*portals.Event) error
 }
 
-// exchangeEvents is the most events that an exchange has: SEND, the answer,
-// and an UNLINK.
+// exchangeEvents is the most events of an exchange: SEND, the answer and an UNLINK.
 const exchangeEvents = 3
 
 // run returns the answer.
@@ -47,7 +46,7 @@ func (x exchange) run(ctx context.Context) (answer portals.Event, err error) {
 	if err != nil {
 		return answer, err
 	}
-	// On every way out; an error says that the MD has unlinked itself.
+	// An error says that the MD has unlinked itself.
 	defer x.node.table.MDUnlink(md)
 	if err := x.start(md); err != nil {
 		return answer, explainSimulated(err)
@@ -57,7 +56,7 @@ func (x exchange) run(ctx context.Context) (answer portals.Event, err error) {
 	return x.follow(ctx, events)
 }
 
-// follow reports events until the MD is gone.
+// follow reports events until the MD is unlinked.
 func (x exchange) follow(ctx context.Context, events <-chan portals.Event) (answer portals.Event, err error) {
 	for {
 		select {
@@ -71,7 +70,7 @@ func (x exchange) follow(ctx context.Context, events <-chan portals.Event) (answ
 			if e.Kind == x.answer {
 				answer = e
 			}
-			if e.Kind == portals.EventUnlink { // nobody called MDUnlink
+			if e.Kind == portals.EventUnlink { // of the table itself: MDUnlink was not called
 				return answer, fmt.Errorf("no %v within lnet_transaction_timeout: %w", x.answer, syscall.ETIMEDOUT)
 			}
 			if e.Unlinked && answer.Kind != x.answer {

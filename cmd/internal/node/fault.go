@@ -13,19 +13,19 @@ import (
 	"ulnet/portals"
 )
 
-// Faults are what a node does wrong on purpose, for tests.
+// Faults are the faults that a node injects, for tests.
 type Faults struct {
 	Fail []lnet.FailedNID `json:"fail"` // the oldest first
-	Plan fault.Snapshot   `json:"plan"`
+	Plan fault.Snapshot   `json:"plan"` // rules, partition and pause
 }
 
-// Active reports whether something goes wrong on purpose.
+// Active reports whether any fault is injected.
 func (f *Faults) Active() bool { return len(f.Fail) > 0 || f.Plan.Active() }
 
 // FailRequest makes messages to and from a NID fail.
 type FailRequest struct {
 	NID   nid.NID `json:"nid"`   // the wildcard: every NID
-	Count int     `json:"count"` // messages; negative: for ever, 0: none any more
+	Count int     `json:"count"` // messages; negative: all, until it is set to 0
 }
 
 // Fail makes messages fail; see lnet.Node.FailNID. EINVAL: no NID. ENOSPC: the
@@ -37,7 +37,7 @@ func (n *Node) Fail(r FailRequest) error {
 		return cli.Hint(fmt.Errorf("too many NIDs fail: %w", err), "'lnetctl fault fail _all_ --count 0' empties the list")
 	case err != nil:
 		return fmt.Errorf("fail %v: %w", r.NID, err)
-	case r.Count != 0: // or somebody searches the network for what we drop
+	case r.Count != 0: // without it an operator would look for the loss in the network
 		n.cfg.Log.Warn("messages fail on purpose", slog.Any("nid", r.NID), slog.Int("count", r.Count))
 	}
 	return nil
@@ -45,14 +45,14 @@ func (n *Node) Fail(r FailRequest) error {
 
 func (n *Node) faults() Faults { return Faults{n.lnet.FailedNIDs(), n.plan.Snapshot()} }
 
-// isSimulated reports whether err is that of a Put or Get which Fail made fail:
-// all other failures of the network come as events.
+// isSimulated reports whether err comes from a Put or Get which Fail made fail: all
+// other failures of the network are reported as events.
 func isSimulated(err error) bool {
 	call, ok := errors.AsType[*portals.OpError](err)
 	return ok && errors.Is(call, syscall.EIO)
 }
 
-// explainSimulated adds where a failure comes from if it is on purpose.
+// explainSimulated adds a hint if a failure was injected.
 func explainSimulated(err error) error {
 	if !isSimulated(err) {
 		return err

@@ -12,18 +12,18 @@ import (
 
 // GetRequest says what to get.
 type GetRequest struct {
-	Target    nid.ProcessID `json:"target"`
+	Target    nid.ProcessID `json:"target"`          // the process to get from
 	Source    nid.NID       `json:"source,omitzero"` // local NID; zero lets LNet choose
-	Portal    int           `json:"portal"`
-	MatchBits Bits          `json:"match_bits"`
-	Offset    uint32        `json:"offset"`
-	Length    uint64        `json:"length"`
-	Timeout   time.Duration `json:"timeout"` // for each message; 0 means 10 s
+	Portal    int           `json:"portal"`          // at the target, 0 to 63
+	MatchBits Bits          `json:"match_bits"`      // of the match entry at the target
+	Offset    uint32        `json:"offset"`          // of the first byte
+	Length    uint64        `json:"length"`          // bytes; Offset + Length is 4 GiB at most
+	Timeout   time.Duration `json:"timeout"`         // for each message; 0 means 10 s
 }
 
-// Get fetches r.Length bytes by messages of up to 1 MiB at rising offsets, one
-// after the other. The payload of each comes with its REPLY event. A REPLY
-// shorter than asked for is the last one.
+// Get fetches r.Length bytes in messages of up to 1 MiB at rising offsets, one
+// after the other. The payload of each is reported with its REPLY event. A REPLY that is
+// shorter than requested is the last one.
 func (n *Node) Get(ctx context.Context, r GetRequest, report Report) error {
 	if uint64(r.Offset)+r.Length > math.MaxUint32+1 {
 		return errOffset

@@ -17,7 +17,7 @@ import (
 
 // HandlerName names an event handler.
 type HandlerName struct {
-	Name string `json:"name"`
+	Name string `json:"name"` // as in the section handlers of the configuration
 }
 
 // startHandlers starts the event handlers of the configuration.
@@ -64,8 +64,8 @@ func (n *Node) Handlers() []handlers.Status {
 	return list
 }
 
-// TestHandler runs the program of an event handler on an event of the source "test", and
-// returns how that ended. ENOENT: there is no such handler.
+// TestHandler runs the program of an event handler with an event of the source "test", and
+// returns how it ended. ENOENT: there is no such handler.
 func (n *Node) TestHandler(ctx context.Context, h HandlerName) (handlers.Run, error) {
 	r, err := n.handlers.Test(ctx, h.Name)
 	if errors.Is(err, handlers.ErrNone) {

@@ -7,11 +7,11 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// interfaceNames tells the name of the interface that an NI sits on.
+// interfaceNames maps the addresses of this machine to the names of their interfaces.
 type interfaceNames map[netip.Addr]string
 
-// newInterfaceNames lists the addresses of this machine. Without any, as when
-// the system refuses, no name is known.
+// newInterfaceNames lists the addresses of this machine. It is empty if the system
+// refuses to list them.
 func newInterfaceNames() interfaceNames {
 	names := interfaceNames{}
 	all, _ := net.Interfaces()
@@ -26,8 +26,8 @@ func newInterfaceNames() interfaceNames {
 	return names
 }
 
-// of returns the name for an NI, or "" if its address belongs to none. All of
-// 127.0.0.0/8 is where 127.0.0.1 is.
+// of returns the name of an NI's interface, or "" if no interface has its address. All
+// of 127.0.0.0/8 belongs to the interface of 127.0.0.1.
 func (names interfaceNames) of(id nid.NID) string {
 	addr := id.Addr()
 	if name, ok := names[addr]; ok || !addr.IsLoopback() {

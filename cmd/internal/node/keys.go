@@ -11,23 +11,24 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// KeysStatus is what a section of the configuration does with its keys.
+// KeysStatus are the keys of a section of the configuration, and how often they were used.
 type KeysStatus struct {
-	Section  string    `json:"section"`
-	File     string    `json:"file"`
-	Keys     int       `json:"keys"`
-	Verified [2]uint64 `json:"verified"` // messages by each key since it was read
-	Refused  uint64    `json:"refused"`  // messages without a code by one of them
+	Section  string    `json:"section"`  // its name
+	File     string    `json:"file"`     // its key_file
+	Keys     int       `json:"keys"`     // 1, or 2 while keys change
+	Verified [2]uint64 `json:"verified"` // messages that each key has verified since it was read
+	Refused  uint64    `json:"refused"`  // messages that no key has verified
 }
 
 // Keys is a section with key_file.
 type Keys struct {
-	Section, File string
-	Set           func(keyring.Keys) error
-	Count         func(*KeysStatus)
+	Section string                   // its name
+	File    string                   // its key_file
+	Set     func(keyring.Keys) error // replaces the keys that are in use
+	Count   func(*KeysStatus)        // fills in all but Section and File
 }
 
-// keySections is the order in which sections with keys are shown, before all others.
+// keySections is the order of sections with keys, before all others.
 var keySections = []string{"health", "rmcast", "scoll", "zone", "gossip"} // the last one first
 
 // keys lists the sections that have keys and use them now.
@@ -54,9 +55,9 @@ func (n *Node) Keys() (list []KeysStatus) {
 	return list
 }
 
-// KeysReload reads the files of keys again; from then on what they have is in force. If
-// one of them can not be read nothing changes. EINVAL: what it has is no key. ESRCH: no
-// section has keys.
+// KeysReload reads the key files again and uses the new keys from then on. If one of the
+// files cannot be read nothing changes. EINVAL: a file has no valid key. ESRCH: no section
+// has keys.
 func (n *Node) KeysReload() error {
 	users := n.keys()
 	if len(users) == 0 {

@@ -16,31 +16,31 @@ import (
 	"ulnet/portals"
 )
 
-// A Module is a protocol on a node's portal table, with what the daemon offers of it. Every
-// node has all modules; one that the configuration does not enable opens nothing, and its
-// operations say so. What modules offer each other is between them: the list in
-// cmd/internal/modules hands them over.
+// A Module is a protocol on a node's portal table, with its operations on the control socket.
+// Every node has all modules; one that the configuration does not enable opens nothing, and
+// its operations return an error. Modules that use other modules get them in
+// cmd/internal/modules.
 type Module interface {
-	// Open begins what the configuration says. The modules before it in the list are open.
+	// Open starts the module as configured. The modules before it in the list are open.
 	Open() error
-	// Close ends what Open began, also if that failed half-way. An error says what is lost.
+	// Close stops the module, also after an Open that failed. An error says what is lost.
 	Close(ctx context.Context) error
-	// Routes are its operations on the control socket, those of a module that is not open
-	// included.
+	// Routes are its operations on the control socket, whether the module is open or not.
 	Routes() []control.Route
-	// Keys is its section with key_file; nil: it has none, or does not use it.
+	// Keys is its section with key_file; nil: it has no keys, or is not running.
 	Keys() *Keys
 	// Files are its state files, with Dir relative to the runtime directory; nil: none.
 	Files() *statefiles.Config
 }
 
-// A Host is what a node gives its modules. With a Config alone they can be made, and not opened.
+// A Host is what a node gives its modules. Modules can be made with a Config alone; Open needs
+// all fields.
 type Host struct {
-	Config   *config.Config
-	Log      *slog.Logger
-	Table    *portals.Table
-	Clock    machine.Clock // goes on while the system sleeps, unlike that of the table's node
-	Handlers *handlers.Set // are told of events
+	Config   *config.Config // of the whole daemon; read-only
+	Log      *slog.Logger   // not nil
+	Table    *portals.Table // of the node; closed after the modules
+	Clock    machine.Clock  // advances while the system sleeps, unlike that of the table's node
+	Handlers *handlers.Set  // run programs on events of the module
 }
 
 // NIDs returns the NIDs of the node but 0@lo.
@@ -54,8 +54,9 @@ func (h *Host) NIDs() []nid.NID {
 	return list
 }
 
-// Self is the NID under which a module takes part: the one that its section has, or that
-// gossip lists, or the only one. needs is for errors: it needs one.
+// Self is the NID that a module uses as its own: the one that its section configures, else
+// the one in gossip's list, else the node's only NID. needs begins the error if there is none,
+// as in "gossip needs".
 func (h *Host) Self(section, needs string, configured nid.NID) (nid.NID, error) {
 	own := h.NIDs()
 	if configured.IsValid() {
@@ -79,8 +80,8 @@ func (h *Host) Self(section, needs string, configured nid.NID) (nid.NID, error) 
 // Incarnation is the number of this incarnation of the node.
 func (h *Host) Incarnation() uint64 { return h.Table.Node().Incarnation() }
 
-// openModules opens the modules in their order. Those that were opened are closed by
-// closeModules, also the one that failed.
+// openModules opens the modules in their order. After an error closeModules closes those
+// that were opened and the one that failed.
 func (n *Node) openModules() error {
 	if n.cfg.Modules == nil {
 		return nil

@@ -14,12 +14,12 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// AddRequest says which networks a running node gets.
+// AddRequest names the networks to start.
 type AddRequest struct {
 	Networks string `json:"networks"` // as in the configuration, such as tcp1(eth1)
 }
 
-// RemoveRequest says which network a running node loses.
+// RemoveRequest names the network to stop.
 type RemoveRequest struct {
 	Net string `json:"net"` // such as tcp1
 }
@@ -27,16 +27,15 @@ type RemoveRequest struct {
 // removeTimeout is how long messages may take to leave an NI that is removed.
 const removeTimeout = 5 * time.Second
 
-// AddNetworks starts the NIs of further networks: all or none. Peers that
-// discovery knows are told. Errors carry the errno of LNetNIInit:
+// AddNetworks starts the NIs of further networks, all or none, and pushes the change to
+// the peers that discovery knows. Errors carry the errno of LNetNIInit:
 //
-//	EINVAL     no networks, no driver for them, or credits that are none
+//	EINVAL     no networks, no driver for them, or invalid credits
 //	EEXIST     the node has an NI with this NID
 //	ENETDOWN   an interface does not exist, is down or has no address
 //	ESHUTDOWN  the node is going down, or has
 //
-// and what the system says of the listener, such as EADDRINUSE, where kernels
-// make do with ENETDOWN.
+// and the errno of the listener, such as EADDRINUSE, where kernels return ENETDOWN.
 func (n *Node) AddNetworks(r AddRequest) error {
 	list, err := networks.Parse(r.Networks)
 	if err != nil {
@@ -55,9 +54,10 @@ func (n *Node) AddNetworks(r AddRequest) error {
 	return nil
 }
 
-// RemoveNet stops the NIs of a net. Messages that wait to be sent leave for a
-// while before, those that faults keep fail; an error says that some could not.
-// Peers that discovery knows are told. ENOENT: the node is not on that net.
+// RemoveNet stops the NIs of a net and pushes the change to the peers that discovery knows.
+// It waits up to removeTimeout for queued messages to be sent; messages that injected
+// faults delay fail. An error says that some could not be sent. ENOENT: the node is not on
+// that net.
 func (n *Node) RemoveNet(ctx context.Context, r RemoveRequest) error {
 	net, err := nid.ParseNet(r.Net)
 	if err != nil {
@@ -85,7 +85,7 @@ func (n *Node) remove(ctx context.Context, list []*lnet.NI) error {
 	defer cancel()
 	var errs []error
 	for _, ni := range list {
-		fault.Close(ni.Lower()) // or a pause would let none of them leave
+		fault.Close(ni.Lower()) // an injected pause would hold all of them
 		errs = append(errs, n.lnet.RemoveNI(ctx, ni))
 	}
 	return errors.Join(errs...)

@@ -2,11 +2,10 @@
 // layer, the portal table, discovery and the drivers. lnetd runs one;
 // lnetctl runs one for the time of a command when there is no daemon.
 //
-// On top stands what the tools do with a node: [Node.Ping], and the portal
-// operations [Node.Sink], [Node.Put], [Node.Serve] and [Node.Get], which the
-// daemon offers on its control socket. They block until done and report what
-// happens step by step; the caller's context ends them, and nothing of theirs
-// stays in the portal table then.
+// It also has the operations that the daemon offers on its control socket: [Node.Ping],
+// and the portal operations [Node.Sink], [Node.Put], [Node.Serve] and [Node.Get]. These
+// block until they are done and report each step. They end with the caller's context
+// and then have removed all their entries from the portal table.
 package node
 
 import (
@@ -35,20 +34,20 @@ import (
 	"ulnet/portals/node"
 )
 
-// Config says what to assemble.
+// Config configures a Node.
 type Config struct {
 	config.Config
 	Log *slog.Logger // nil discards
 	Tap lnd.Tap      // nil captures nothing
-	// Incarnation is the number of this incarnation of the node, above those of the
-	// lives before. 0: the wall clock.
+	// Incarnation is the number of this incarnation of the node, above those before.
+	// 0: the wall clock.
 	Incarnation uint64
-	// MayNotListen makes a node without a listener when the accept port is
-	// forbidden. Such a node can dial and keeps what it dialled. A port that
-	// is taken is an error all the same: another node has the NID, and peers
-	// would end its connections for those of a new incarnation.
+	// MayNotListen starts a node without a listener when binding the accept port is not
+	// permitted. Such a node can dial and keeps the connections that it has dialled. A port
+	// that is in use remains an error: another node has the NID, and peers
+	// would close its connections in favour of those of the new incarnation.
 	MayNotListen bool
-	// Modules makes what runs on the node, to be opened in this order; nil: nothing.
+	// Modules makes the modules, which are opened in this order; nil: none.
 	Modules func(Host) []Module
 }
 
@@ -58,16 +57,16 @@ type Node struct {
 	cfg   Config
 	lnet  *lnet.Node // of base, like table
 	table *portals.Table
-	lazy  [portals.Portals]atomic.Int64 // sinks that hold the portal lazy
+	lazy  [portals.Portals]atomic.Int64 // sinks that keep the portal lazy
 
 	statuses []func(lnd.NI) *drivers.Status // of the drivers
 	clock    *timerfd.Clock
 	plan     *fault.Plan
 	changing sync.Mutex // held while networks are added or removed
 	handlers *handlers.Set
-	modules  []Module // that were opened
+	modules  []Module // opened, in this order
 
-	dialsOnly bool // an NI has no listener, for want of permission
+	dialsOnly bool // an NI has no listener because binding was not permitted
 }
 
 // New starts a node. Errors carry a hint for the user (cli.HintOf).
@@ -99,8 +98,8 @@ func New(cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// parts says of which parts the node is made, without the configured NIs: their errors
-// come with hints for users of the commands.
+// parts is the configuration of the node below, without the configured NIs: start adds
+// these, because their errors need hints for users of the commands.
 func (n *Node) parts() node.Config {
 	cfg := n.cfg
 	parts := node.Config{
@@ -122,7 +121,7 @@ func (n *Node) parts() node.Config {
 	return parts
 }
 
-// start adds the configured NIs and what stands above them.
+// start adds the configured NIs, the event handlers and the modules.
 func (n *Node) start(list []networks.Interface) error {
 	for _, i := range list {
 		if _, err := n.startNI(i); err != nil {
@@ -160,7 +159,7 @@ func (n *Node) addDialling(d drivers.DialOnly, cfg lnd.Config) (*lnet.NI, error)
 // explain replaces the advice of an NI that did not start by a hint for users of the
 // commands.
 func (n *Node) explain(driver drivers.Driver, err error) error {
-	if failed, ok := errors.AsType[*node.StartError](err); ok { // else it is of addDialling
+	if failed, ok := errors.AsType[*node.StartError](err); ok { // not an error of addDialling
 		_, down := errors.AsType[*node.DownError](err)
 		_, unknown := errors.AsType[*node.DriverError](err)
 		if err = failed.Err; down || unknown {
@@ -173,8 +172,8 @@ func (n *Node) explain(driver drivers.Driver, err error) error {
 	return cli.Hint(err, "%s", driver.HintStart(n.cfg.Settings, err))
 }
 
-// Shutdown stops the node. Messages that wait to be sent leave until ctx ends;
-// an error says that some could not.
+// Shutdown stops the node. It waits until queued messages are sent or ctx ends; an error
+// says that some could not be sent.
 func (n *Node) Shutdown(ctx context.Context) error {
 	n.handlers.End()
 	defer n.handlers.Wait()
@@ -184,14 +183,13 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	return errors.Join(append(errs, n.base.Close(ctx))...)
 }
 
-// DialsOnly reports whether the node does without a listener because it may
-// not have one (Config.MayNotListen).
+// DialsOnly reports whether the node runs without a listener because binding was not
+// permitted (Config.MayNotListen).
 func (n *Node) DialsOnly() bool { return n.dialsOnly }
 
 // NIDs returns the NIDs of the node but 0@lo.
 func (n *Node) NIDs() []nid.NID { return n.base.NIDs() }
 
-// Table returns the node's portal table, for what the operations above do not
-// cover. Portal 0 is discovery's; what else is attached is the caller's to
-// unlink.
+// Table returns the node's portal table. Portal 0 belongs to discovery. Callers unlink
+// the entries that they attach.
 func (n *Node) Table() *portals.Table { return n.table }

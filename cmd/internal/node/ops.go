@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// What a node can be asked on the control socket, besides its modules.
+// The operations of a node on the control socket, besides those of its modules.
 var (
 	OpStatus      = control.Question[control.None, Status]{Path: "/v1/status", Doc: "the node's state but its peers"}
 	OpPeers       = control.Question[PeersRequest, PeerPage]{Path: "/v1/peers", Doc: "a page of the peers, or those of one node"}
@@ -31,7 +31,7 @@ var (
 	OpTestHandler = control.Command[HandlerName, handlers.Run]{Path: "/v1/handlers/test", Doc: "runs an event handler on an event of a test, until it has ended"}
 )
 
-// Routes are what a node and its modules can be asked on the control socket.
+// Routes are the operations of a node and its modules.
 func (n *Node) Routes() []control.Route {
 	routes := []control.Route{
 		OpStatus.Do(control.Told(n.Status)), OpPeers.Do(control.Quick(n.peersAsked)),
@@ -48,17 +48,17 @@ func (n *Node) Routes() []control.Route {
 	return routes
 }
 
-// PeersRequest says which peers are wanted: those of the node of a NID, or a page.
+// PeersRequest selects peers: those of the node of a NID, or a page of all.
 type PeersRequest struct {
-	NID   nid.NID `query:"nid"`
+	NID   nid.NID `query:"nid"`          // of one node; zero: a page
 	After nid.NID `query:"after"`        // zero: the first page
 	Limit int     `query:"limit,always"` // nodes of a page, MaxPeerPage by default
 }
 
-// Defaults make the page as large as it can be.
+// Defaults makes the page as large as possible.
 func (r *PeersRequest) Defaults() { r.Limit = MaxPeerPage }
 
-// Check refuses a page of no possible size.
+// Check refuses an impossible page size.
 func (r *PeersRequest) Check() error {
 	if !r.NID.IsValid() && (r.Limit < 1 || r.Limit > MaxPeerPage) {
 		return fmt.Errorf("limit: want 1 to %d, not %d", MaxPeerPage, r.Limit)

@@ -8,12 +8,12 @@ import (
 // MaxPeerPage is how many nodes a PeerPage has at most.
 const MaxPeerPage = 4096
 
-// PeerPage is a part of the peers that a node knows: what `peer show` is
-// printed from, page by page. The peers of one node are in one page.
+// PeerPage is a part of the peers that a node knows: `peer show` prints it, page by
+// page. The peers of one node are in one page.
 type PeerPage struct {
 	Peers []lnet.PeerSnapshot `json:"peers"` // by NID
 	Known []KnownPeer         `json:"known"` // what discovery knows, by primary NID
-	// Next is what Peers continues after; absent in the last page.
+	// Next is the value of after for the next page; absent in the last page.
 	Next *nid.NID `json:"next,omitempty"`
 }
 

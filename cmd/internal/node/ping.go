@@ -11,23 +11,23 @@ import (
 
 // PingRequest asks for a ping.
 type PingRequest struct {
-	Target  nid.ProcessID `json:"target"`
+	Target  nid.ProcessID `json:"target"`          // the process to ping
 	Source  nid.NID       `json:"source,omitzero"` // local NID; zero lets LNet choose
-	Timeout time.Duration `json:"timeout"`         // 0 means 5 s
+	Timeout time.Duration `json:"timeout"`         // nanoseconds; 0 means 5 s
 }
 
-// PingReply is what a node says of itself.
+// PingReply is the answer to a ping.
 type PingReply struct {
-	Primary   nid.NID       `json:"primary"` // its first NID
-	MultiRail bool          `json:"multi_rail"`
-	Features  wire.Features `json:"features"`
-	NIs       []PingedNI    `json:"nis"`
-	Took      time.Duration `json:"took"`
+	Primary   nid.NID       `json:"primary"`    // the first NID of the node
+	MultiRail bool          `json:"multi_rail"` // it can use several NIs
+	Features  wire.Features `json:"features"`   // of its ping info
+	NIs       []PingedNI    `json:"nis"`        // in the order of its ping info
+	Took      time.Duration `json:"took"`       // the round trip in nanoseconds
 }
 
 // PingedNI is one NI of a node that was pinged.
 type PingedNI struct {
-	NID    nid.NID `json:"nid"`
+	NID    nid.NID `json:"nid"`    // as the node lists it
 	Status string  `json:"status"` // up or down
 }
 

@@ -14,18 +14,18 @@ import (
 
 // PutRequest says where to put data.
 type PutRequest struct {
-	Target    nid.ProcessID `json:"target"`
+	Target    nid.ProcessID `json:"target"`          // the process to send to
 	Source    nid.NID       `json:"source,omitzero"` // local NID; zero lets LNet choose
-	Portal    int           `json:"portal"`
-	MatchBits Bits          `json:"match_bits"`
-	HdrData   Bits          `json:"hdr_data"`
-	Offset    uint32        `json:"offset"`
-	Ack       bool          `json:"ack"`
-	Timeout   time.Duration `json:"timeout"` // for each message; 0 means 10 s
+	Portal    int           `json:"portal"`          // at the target, 0 to 63
+	MatchBits Bits          `json:"match_bits"`      // of the match entry at the target
+	HdrData   Bits          `json:"hdr_data"`        // shown in the event at the target
+	Offset    uint32        `json:"offset"`          // of the first byte
+	Ack       bool          `json:"ack"`             // wait for the ACK of each message
+	Timeout   time.Duration `json:"timeout"`         // for each message; 0 means 10 s
 }
 
-// Put sends all of body in messages of up to 1 MiB at rising offsets, one
-// after the other, each when the one before has left or, with Ack, was taken.
+// Put sends all of body in messages of up to 1 MiB at rising offsets, one after the
+// other: each when the previous one was sent or, with Ack, acknowledged.
 // An empty body is one empty message.
 func (n *Node) Put(ctx context.Context, r PutRequest, body io.Reader, report Report) error {
 	buffer := make([]byte, pieceSize)
@@ -47,13 +47,13 @@ func (n *Node) Put(ctx context.Context, r PutRequest, body io.Reader, report Rep
 			return nil
 		}
 		offset += uint64(size)
-		// A message that failed may still be read from its buffer, one that
-		// succeeded not: the buffer is ours again.
+		// The message succeeded, so the buffer can be used again. The driver may still
+		// read the buffer of a message that failed.
 	}
 }
 
-// fill reads until b is full or r ends. Unlike io.ReadFull it tells the end of
-// r from a stream that breaks off with io.ErrUnexpectedEOF.
+// fill reads until b is full or r ends. Unlike io.ReadFull it distinguishes the end of r
+// from a stream that breaks off with io.ErrUnexpectedEOF.
 func fill(b []byte, r io.Reader) (n int, err error) {
 	for n < len(b) {
 		m, err := r.Read(b[n:])

@@ -10,20 +10,20 @@ import (
 	"ulnet/portals"
 )
 
-// ServeRequest says which GETs to answer.
+// ServeRequest selects the GETs to answer.
 type ServeRequest struct {
-	Portal     int  `json:"portal"`
-	MatchBits  Bits `json:"match_bits"`
-	IgnoreBits Bits `json:"ignore_bits"`
-	Count      int  `json:"count"` // GETs to answer; 0 means until the end of the context
+	Portal     int  `json:"portal"`      // 0 to 63
+	MatchBits  Bits `json:"match_bits"`  // that a GET must have
+	IgnoreBits Bits `json:"ignore_bits"` // of MatchBits, that need not match
+	Count      int  `json:"count"`       // GETs to answer; 0 means until the end of the context
 }
 
-// serveEvents is how many events wait for report before more are only counted.
+// serveEvents is how many events are queued for report; further ones are only counted.
 const serveEvents = 1024
 
-// Serve answers GETs from content, which must not have more than MaxBuffer
-// bytes, at the offset that each asks for, and reports each. What lies beyond
-// the end is not sent: the REPLY is shorter. It returns nil after Count GETs.
+// Serve answers GETs with content, which must not have more than MaxBuffer bytes, at the
+// offset that each GET names, and reports each. A GET that reaches beyond the end gets a
+// shorter REPLY. Serve returns nil after Count GETs.
 func (n *Node) Serve(ctx context.Context, r ServeRequest, content io.Reader, report Report) error {
 	memory, err := io.ReadAll(io.LimitReader(content, MaxBuffer+1))
 	if err != nil {
@@ -40,7 +40,7 @@ func (n *Node) Serve(ctx context.Context, r ServeRequest, content io.Reader, rep
 	if err != nil {
 		return err
 	}
-	defer n.table.MEUnlink(me) // ENOENT when it has gone by itself
+	defer n.table.MEUnlink(me) // ENOENT: it was unlinked after Count GETs
 	if err := report(Step{Ready: true}); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (s *server) post(table *portals.Table, r ServeRequest, memory []byte) (port
 	return me, err
 }
 
-// handle never blocks: what report is too slow for is counted.
+// handle never blocks: events that report is too slow for are counted.
 func (s *server) handle(e *portals.Event) {
 	select {
 	case s.events <- *e:
@@ -99,7 +99,7 @@ func (s *server) run(ctx context.Context, report Report) error {
 	}
 }
 
-// drain reports what is left when no event follows.
+// drain reports the queued events when no more will follow.
 func (s *server) drain(report Report) error {
 	close(s.events)
 	for e := range s.events {

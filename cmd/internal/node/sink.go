@@ -15,12 +15,12 @@ import (
 // bytes.
 const MaxBuffer = 64 << 20
 
-// A sink keeps up to sinkBuffers buffers posted, fewer if they are large, and
-// looks every settleInterval at its end whether all is over.
+// A sink keeps up to sinkBuffers buffers posted, fewer if they are large. When it
+// closes it polls every settleInterval until its last MD is gone.
 const (
 	sinkBuffers = 16
 	sinkMemory  = 64 << 20 // bytes, but at least one buffer
-	fewBuffers  = 8        // below that the brake is always on
+	fewBuffers  = 8        // a sink with fewer keeps its portal lazy all the time
 
 	settleTimeout  = time.Second
 	settleInterval = time.Millisecond
@@ -28,20 +28,20 @@ const (
 
 // SinkRequest says which PUTs to take.
 type SinkRequest struct {
-	Portal       int  `json:"portal"`
-	MatchBits    Bits `json:"match_bits"`
-	IgnoreBits   Bits `json:"ignore_bits"`
+	Portal       int  `json:"portal"`        // 0 to 63
+	MatchBits    Bits `json:"match_bits"`    // that a PUT must have
+	IgnoreBits   Bits `json:"ignore_bits"`   // of MatchBits, that need not match
 	Size         int  `json:"size"`          // of a buffer in bytes; 0 means 1 MiB
 	Count        int  `json:"count"`         // messages to take; 0 means until the end of the context
 	ManageRemote bool `json:"manage_remote"` // the sender's offset counts
-	Truncate     bool `json:"truncate"`      // cut what is too long instead of dropping it
+	Truncate     bool `json:"truncate"`      // cut messages that are too long instead of dropping them
 }
 
 // Sink takes PUTs and reports each with its payload. Every message lands in a
-// buffer of its own; with ManageRemote at the offset that its sender chose.
-// Several buffers are posted, and each again when its message was reported;
-// while none is left the portal is lazy, so that a sender that is faster than
-// report waits instead of losing messages. It returns nil after Count messages.
+// buffer of its own, with ManageRemote at the offset that its sender chose.
+// Sink posts several buffers, and posts each again when its message was reported.
+// While none is left the portal is lazy, so that a sender that is faster than
+// report waits instead of losing messages. Sink returns nil after Count messages.
 func (n *Node) Sink(ctx context.Context, r SinkRequest, report Report) error {
 	if r.Size == 0 {
 		r.Size = pieceSize
@@ -56,12 +56,12 @@ func (n *Node) Sink(ctx context.Context, r SinkRequest, report Report) error {
 	buffers := r.buffers()
 	s := &sink{
 		node: n, request: r, filled: make(chan *sinkBuffer, buffers), users: users,
-		brake: brake{table: n.table, lazy: &n.lazy[r.Portal], portal: r.Portal, enough: int64(buffers)},
+		backpressure: backpressure{table: n.table, lazy: &n.lazy[r.Portal], portal: r.Portal, enough: int64(buffers)},
 	}
 	defer s.close()
 	if buffers < fewBuffers {
-		s.brake.enough++
-		s.brake.pull()
+		s.backpressure.enough++
+		s.backpressure.start()
 	}
 	for range buffers {
 		if err := s.post(&sinkBuffer{memory: make([]byte, r.Size)}); err != nil {
@@ -98,36 +98,36 @@ func (r *SinkRequest) buffers() int {
 type sink struct {
 	node    *Node
 	request SinkRequest
-	posted  []*sinkBuffer // what the table has, or a handler has just had
+	posted  []*sinkBuffer // posted at the table, or just used by a message that is not removed yet
 	taken   int           // messages posted for, when Count is set
 	filled  chan *sinkBuffer
-	brake   brake
-	// users counts our MDs. An MD leaves its EQ when all is over, the ACK that
-	// follows its event included; nobody reads the events there.
+	backpressure
+	// users counts our MDs: an MD leaves its EQ only after its last use, the ACK that
+	// follows its event included. Its events are not read.
 	users *portals.EQ
 }
 
-// sinkBuffer is memory for one message. It is in turn the table's, and, with
-// event set, the sink's.
+// sinkBuffer is memory for one message. The table owns it while it is posted; when
+// event is set it belongs to the sink.
 type sinkBuffer struct {
 	memory []byte
 	me     portals.MEHandle
 	event  portals.Event
 }
 
-// post hands b to the table, unless enough messages are on their way.
+// post hands b to the table, unless buffers for all messages have been posted.
 func (s *sink) post(b *sinkBuffer) error {
 	r := s.request
 	if r.Count > 0 && s.taken == r.Count {
 		return nil
 	}
 	s.taken++
-	s.brake.posted(r.Count > 0 && s.taken == r.Count)
+	s.backpressure.posted(r.Count > 0 && s.taken == r.Count)
 	if err := s.attach(b); err != nil {
 		return err
 	}
 	s.posted = append(s.posted, b)
-	s.brake.release()
+	s.release()
 	return nil
 }
 
@@ -147,11 +147,11 @@ func (s *sink) attach(b *sinkBuffer) error {
 	}
 	_, err = s.node.table.MDAttach(me, portals.MD{
 		Segments: [][]byte{b.memory}, Threshold: 1, Options: options, EQ: s.users,
-		// Never blocks: the channel has room for every buffer, and an MD
+		// It never blocks: the channel has room for every buffer, and an MD
 		// of threshold 1 has one event.
 		Handler: func(e *portals.Event) {
 			if e.Kind == portals.EventPut {
-				s.brake.used()
+				s.used()
 				b.event = *e
 				s.filled <- b
 			}
@@ -192,15 +192,15 @@ func (s *sink) remove(b *sinkBuffer) {
 	s.posted = slices.DeleteFunc(s.posted, func(p *sinkBuffer) bool { return p == b })
 }
 
-// close takes back what is posted and waits, not for long, until the last ACK
-// is on its way: the node may end right after. A message that is on its way
-// into a buffer still lands there, and nowhere else.
+// close unlinks the posted buffers and waits, for a short time at most, until the last
+// ACK has left, because the node may end right after. A message that is arriving in a
+// buffer is still received there.
 func (s *sink) close() {
-	s.brake.last.Store(true)
+	s.last.Store(true)
 	for _, b := range s.posted {
 		_ = s.node.table.MEUnlink(b.me) // ENOENT: a message has just taken it
 	}
-	s.brake.off()
+	s.end()
 	late := time.After(settleTimeout)
 	tick := time.NewTicker(settleInterval)
 	defer tick.Stop()

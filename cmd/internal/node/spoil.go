@@ -13,29 +13,28 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// AddFault says what else goes wrong at a running node.
+// AddFault is a fault to inject.
 type AddFault struct {
 	Statement string `json:"statement"` // see fault.ParseStatement
 }
 
-// AddedFault is what AddFault has done.
+// AddedFault is the answer to AddFault.
 type AddedFault struct {
-	ID int `json:"id"` // of the rule, 0 if it is none
+	ID int `json:"id"` // of the rule; 0: the statement was not a rule
 }
 
-// EndFault says what goes wrong no more: any of the following.
+// EndFault selects the faults to end: any of the following.
 type EndFault struct {
 	Rule      int  `json:"rule,omitempty"`      // its number
 	Rules     bool `json:"rules,omitempty"`     // all of them
-	Partition bool `json:"partition,omitempty"` // heals
-	Pause     bool `json:"pause,omitempty"`     // resumes
+	Partition bool `json:"partition,omitempty"` // the partition
+	Pause     bool `json:"pause,omitempty"`     // the pause
 }
 
-// spoiledHint is what to look at when something did not come in time at a
-// node with faults.
+// spoiledHint is the hint of a timeout while faults are injected.
 const spoiledHint = "messages are spoiled on purpose here: see 'lnetctl fault list'"
 
-// newPlan makes the plan of the configuration.
+// newPlan makes the faults of the configuration.
 func newPlan(c config.Config, clock machine.Clock) (*fault.Plan, error) {
 	seed := uint64(c.FaultSeed)
 	if seed == 0 {
@@ -54,8 +53,8 @@ func newPlan(c config.Config, clock machine.Clock) (*fault.Plan, error) {
 	return p, nil
 }
 
-// AddFault spoils messages from now on. EINVAL: the statement is none. ENOSPC:
-// there are too many rules.
+// AddFault injects a fault from now on. EINVAL: the statement is invalid. ENOSPC: there
+// are too many rules.
 func (n *Node) AddFault(f AddFault) (AddedFault, error) {
 	s, err := fault.ParseStatement(f.Statement)
 	if err != nil {
@@ -69,8 +68,8 @@ func (n *Node) AddFault(f AddFault) (AddedFault, error) {
 	return AddedFault{id}, nil
 }
 
-// warnOf tells the log of a fault, or somebody searches the network for what we
-// do.
+// warnOf logs an injected fault: without it an operator would look for the cause in the
+// network.
 func (n *Node) warnOf(fault string) {
 	n.cfg.Log.Warn("messages are spoiled on purpose", slog.String("fault", fault))
 }
@@ -95,7 +94,7 @@ func (n *Node) EndFault(e EndFault) error {
 	return nil
 }
 
-// isSpoiled reports whether messages go wrong on purpose.
+// isSpoiled reports whether faults are injected.
 func (n *Node) isSpoiled() bool {
 	s := n.plan.Snapshot()
 	return s.Active()

@@ -9,23 +9,23 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Status is a node's state but its peers, see PeerPage: what `net show` and
-// `stats show` are printed from.
+// Status is a node's state without its peers, which PeerPage has. `net show` and
+// `stats show` print it.
 type Status struct {
-	PID nid.PID `json:"pid"`
+	PID nid.PID `json:"pid"` // of the node in LNet
 	// Incarnation is the number of this incarnation of the node, above those before.
 	Incarnation uint64     `json:"incarnation"`
 	Networks    string     `json:"networks"`     // as configured
-	SourceCheck bool       `json:"source_check"` // messages are taken under the name of their connection only
+	SourceCheck bool       `json:"source_check"` // messages whose source is not that of their connection are dropped
 	NIs         []NIStatus `json:"nis"`          // in the order of configuration
-	Stats       lnet.Stats `json:"statistics"`
-	// Discovery counts what discovery did and refused.
+	Stats       lnet.Stats `json:"statistics"`   // of the node since it started
+	// Discovery are the counters of discovery.
 	Discovery discovery.Stats `json:"discovery"`
-	Faults    Faults          `json:"faults"` // on purpose
+	Faults    Faults          `json:"faults"` // that are injected
 }
 
-// NIStatus is one NI with what its driver says. Its interface is the name of
-// the one that has its address, also when it was configured by address.
+// NIStatus is one NI with the state of its driver. Its interface is the name of the one
+// that has its address, also when it was configured by address.
 type NIStatus struct {
 	lnet.NISnapshot
 	LND drivers.Status `json:"lnd,omitzero"` // zero of 0@lo
@@ -48,7 +48,7 @@ func (n *Node) Status() Status {
 	return status
 }
 
-// lndStatus returns what the driver of an NI says of it.
+// lndStatus returns the driver's state of an NI.
 func (n *Node) lndStatus(ni lnd.NI) (s drivers.Status) {
 	for _, of := range n.statuses {
 		if own := of(fault.Unwrap(ni)); own != nil {

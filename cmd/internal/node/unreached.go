@@ -10,8 +10,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// explainUnreached adds what to look at when a node did not answer, by what
-// went wrong.
+// explainUnreached adds a hint to the error of a node that did not answer.
 func (n *Node) explainUnreached(target nid.NID, err error) error {
 	is := func(errnos ...error) bool {
 		return slices.ContainsFunc(errnos, func(e error) bool { return errors.Is(err, e) })
@@ -29,8 +28,8 @@ func (n *Node) explainUnreached(target nid.NID, err error) error {
 	return cli.Hint(err, "%s", n.cfg.Of(target.Net().Type()).HintUnreached(n.cfg.Settings, target, err))
 }
 
-// isEnded reports whether err says nothing of the network: the node, its
-// interface or the caller has ended what was under way.
+// isEnded reports whether err does not come from the network: the node, its interface or
+// the caller has ended the operation.
 func isEnded(err error) bool {
 	_, ofNetwork := errors.AsType[syscall.Errno](err)
 	timedOut := errors.Is(err, os.ErrDeadlineExceeded)

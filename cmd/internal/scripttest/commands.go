@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// untilInterval is the time between two looks of the command until.
+// untilInterval is the time between two runs of the command until.
 const untilInterval = 50 * time.Millisecond
 
 func cmdNode(ts *testscript.TestScript, neg bool, args []string) {

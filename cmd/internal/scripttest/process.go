@@ -18,7 +18,7 @@ const waitLimit = 30 * time.Second
 // race detector from sleeping for a second at their end.
 const raceOptions = "GORACE=atexit_sleep_ms=0"
 
-// processes are what a script has begun.
+// processes are the programs that a script has started.
 type processes struct{ byName map[string]*process }
 
 type processesKey struct{}
@@ -68,8 +68,8 @@ func lookPath(ts *testscript.TestScript, program string) string {
 	return ""
 }
 
-// begin starts a program whose first line, on standard error or standard
-// output as said, means that it is ready.
+// begin starts a program and waits for its first line, on standard error or standard
+// output, which says that it is ready.
 func (p *processes) begin(ts *testscript.TestScript, name string, onStderr bool, args []string) {
 	if p.byName[name] != nil {
 		ts.Fatalf("there is a %s already", name)
@@ -104,8 +104,8 @@ func (p *processes) begin(ts *testscript.TestScript, name string, onStderr bool,
 	}
 }
 
-// watch copies what the process says to a file, reports its first line, and
-// waits for its end.
+// watch copies the output of the process to a file, reports its first line, and waits for
+// its end.
 func (c *process) watch(pipe, file *os.File, ready chan<- error, closeFiles func()) {
 	defer close(c.done)
 	r := bufio.NewReader(pipe)

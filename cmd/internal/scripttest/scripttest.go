@@ -1,23 +1,23 @@
-// Package scripttest runs the scripts that test our commands: testscript with
-// the real programs and a few commands more.
+// Package scripttest runs the scripts that test the commands: testscript with the real
+// programs and these additional commands:
 //
 //	node NAME ADDR [FLAG...]       starts lnetd on a loopback address; its control socket is NAME
-//	start NAME PROGRAM [ARG...]    runs a program and waits until it says something on standard
-//	                               error, or with -out NAME on standard output
-//	signal NAME TERM|INT|KILL|HUP  sends a signal to what node or start began
+//	start NAME PROGRAM [ARG...]    runs a program and waits until it writes a line to standard
+//	                               error, or with -out NAME to standard output
+//	signal NAME TERM|INT|KILL|HUP  sends a signal to a program of node or start
 //	await NAME [CODE]              waits for its end with an exit code (0, -1 after a signal)
 //	code CODE PROGRAM [ARG...]     runs a program and wants an exit code; its output is in
 //	                               code.out and code.err
-//	unprivileged PROGRAM [ARG...]  as code 0, or with ! as code 1, without CAP_NET_BIND_SERVICE
-//	until PATTERN PROGRAM [ARG...] runs a program again and again until its standard output has
-//	                               something that the regular expression PATTERN matches
+//	unprivileged PROGRAM [ARG...]  like code 0, or with ! like code 1, without CAP_NET_BIND_SERVICE
+//	until PATTERN PROGRAM [ARG...] runs a program repeatedly until the regular expression PATTERN
+//	                               matches its standard output
 //	bigfile NAME SIZE              makes a file whose content does not repeat
 //
-// What node and start began writes to NAME.out and NAME.err, and is killed
-// when the script ends. $PORT is a TCP port that is free on 127.0.0.1 to .4, and
+// Programs of node and start write to NAME.out and NAME.err and are killed when the
+// script ends. $PORT is a TCP port that is free on 127.0.0.1 to .4, and
 // $IB.1 to $IB.4 are addresses where RoCE's UDP port is free.
-// The condition [privileged-ports] says that port 988 needs a privilege, and
-// that the test has it.
+// The condition [privileged-ports] holds if port 988 needs a privilege and the test has
+// it.
 package scripttest
 
 import (
@@ -37,8 +37,8 @@ import (
 	"ulnet/lnd/lndtest/loopback"
 )
 
-// limit is how long all scripts of a package may take: a program that waits for ever is
-// killed then, and its script fails.
+// limit bounds the time of all scripts of a package. After it programs that still run are
+// killed, and their scripts fail.
 const limit = 10 * time.Minute
 
 // Run runs the scripts of a directory, each as a subtest, with the named
@@ -82,10 +82,10 @@ func Run(t *testing.T, dir string, names ...string) {
 	})
 }
 
-// condition says whether a line that begins with [name] is carried out.
+// condition reports whether a line that begins with [name] is executed.
 func condition(name string) (bool, error) {
 	switch name {
-	case "race": // a short run under the race detector: what one goroutine does is left out
+	case "race": // a short run under the race detector, which omits single-goroutine work
 		return effort.Race && testing.Short(), nil
 	case "privileged-ports":
 		return privilegedPorts()
@@ -93,7 +93,8 @@ func condition(name string) (bool, error) {
 	return false, fmt.Errorf("unknown condition %q", name)
 }
 
-// privilegedPorts reports whether the acceptor's usual port takes a privilege, which we have.
+// privilegedPorts reports whether the acceptor's default port needs a privilege that this
+// process has.
 func privilegedPorts() (bool, error) {
 	first, err := os.ReadFile("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// Fields is a file of fields of what a module says of itself in a T, so that the file has what
-// the JSON has. [FieldsOf] declares one.
+// Fields is a file with fields of T, the status of a module, so that the file has the values
+// that the JSON of the status has. [FieldsOf] declares one.
 type Fields[T any] struct {
 	name  string
 	lines []fieldLine
 }
 
-// fieldLine is a line with a field: the steps of its path are indices in structs.
+// fieldLine is a line with a field. The steps of its path are field indexes of nested structs.
 type fieldLine struct {
 	as               string
 	steps            [][]int
@@ -26,13 +26,13 @@ type fieldLine struct {
 // FieldsOf declares a file. Each name is that of a field in the JSON of the struct T, with dots
 // on the way into others, and a line of the file:
 //
-//	clients            a number, a text or what has a String; a truth as yes or no
+//	clients            a number, a text or a type with String; a boolean is yes or no
 //	n=participants     under another name
 //	self?              only if it is not zero
 //	"name"             between quotes, with escapes
 //
-// A nil pointer on the way has no line. FieldsOf panics for a name that nothing has: files are
-// declared in variables of packages.
+// A field behind a nil pointer has no line. FieldsOf panics for an unknown name: files are
+// declared in package variables, so that a mistake shows at the start.
 func FieldsOf[T any](name, fields string) *Fields[T] {
 	f := &Fields[T]{name: name}
 	for field := range strings.FieldsSeq(fields) {
@@ -68,7 +68,7 @@ func (f *Fields[T]) File(of *T) File {
 	})
 }
 
-// value returns the value of the field in a struct, the zero Value behind a nil.
+// value returns the value of the field in a struct; the zero Value behind a nil pointer.
 func (l *fieldLine) value(v reflect.Value) reflect.Value {
 	for _, step := range l.steps {
 		field, err := v.FieldByIndexErr(step) // an embedded pointer is nil

@@ -1,7 +1,7 @@
-// Package statefiles shows the state of a module as plain files, for cat, cp,
-// tar and whoever has nothing else at three in the morning. A file is renamed
-// into place as a whole, at most once a second, and only when it changed. The owner and
-// its group may read it: what a client is called lets others pass for it.
+// Package statefiles shows the state of a module as plain files, which an operator can read
+// with cat, cp and tar. A file is renamed into place as a whole, at most once a second, and
+// only when it changed. Only the owner and its group may read it: the names of clients would
+// let others impersonate them.
 package statefiles
 
 import (
@@ -18,34 +18,32 @@ import (
 )
 
 const (
-	// period is the time between two looks at the state.
+	// period is the shortest time between two updates.
 	period = time.Second
-	// share of a processor that looking may take: at most 1 of so many.
+	// share bounds the processor time of updates: 1/share of one core.
 	share = 200
 )
 
-// File is one file. Head says what its Body is true of, such as a clock; a
-// change of Head alone is none.
+// File is one file.
 type File struct {
-	Name string
-	Head []byte
-	Body []byte
+	Name string // in Config.Dir
+	Head []byte // first lines, such as a clock; a change of Head alone does not rewrite the file
+	Body []byte // the rest
 }
 
 // Config configures a [Writer].
 type Config struct {
-	// Dir is where the files are. It is made with the first one; nothing else
-	// should be there.
+	// Dir is the directory of the files, for them alone. It is created with the first one.
 	Dir string
-	// Names are those of all files that Source may return. What has such a
-	// name, and is not from this Writer, is removed.
+	// Names are the names of all files that Source may return. Files of other writers
+	// with these names are removed.
 	Names []string
-	// Source returns the files that there should be now.
+	// Source returns the files that should exist now.
 	Source func() []File
 	Log    *slog.Logger // nil discards
 }
 
-// Writer keeps the files of a directory as they should be.
+// Writer keeps the files of a directory up to date.
 type Writer struct {
 	cfg     Config
 	written map[string][]byte // bodies; owned by run
@@ -88,8 +86,9 @@ func (w *Writer) run() {
 	}
 }
 
-// worked returns the processor time that f took. The time that it waited does not count:
-// on a busy machine the files would be old just when somebody looks at them.
+// worked returns the processor time that f took. Time that it waited does not count:
+// otherwise the files would be updated rarely on a busy machine, just when an operator needs
+// them.
 func worked(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -104,7 +103,7 @@ func threadTime() time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
-// clear removes what this or an earlier Writer has left.
+// clear removes the files of this or an earlier Writer.
 func (w *Writer) clear() {
 	for _, name := range w.cfg.Names {
 		_ = os.Remove(filepath.Join(w.cfg.Dir, name)) // it may not be there
@@ -116,11 +115,11 @@ func (w *Writer) clear() {
 	clear(w.written)
 }
 
-// temporary is where a file is written: beside the directory, so that nobody
-// copies half of it.
+// temporary is where a file is written before it is renamed: outside the directory, so
+// that a copy of the directory never has half a file.
 func (w *Writer) temporary() string { return w.cfg.Dir + ".tmp" }
 
-// update makes the files what they should be.
+// update writes and removes files as Source says.
 func (w *Writer) update() error {
 	files := w.cfg.Source()
 	var errs []error
@@ -160,7 +159,7 @@ func (w *Writer) write(f File) error {
 	return os.Rename(tmp, filepath.Join(w.cfg.Dir, f.Name))
 }
 
-// report logs that writing begins to fail, or works again.
+// report logs when writing starts to fail and when it works again.
 func (w *Writer) report(err error) {
 	if failing := err != nil; failing != w.failing {
 		w.failing = failing

@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alarm is a timer of the system. Setting it and waiting for it allocates nothing.
+// alarm is a timerfd. Setting it and waiting for it does not allocate.
 type alarm struct {
 	file  *os.File
 	rc    syscall.RawConn
 	spec  unix.ItimerSpec
 	apply func(fd uintptr) // sets the timer to spec
-	rings [8]byte          // how often it rang
+	rings [8]byte          // buffer for the number of expirations
 }
 
-// newAlarm returns nil if the system has none to give.
+// newAlarm returns nil if the system does not provide one.
 func newAlarm() *alarm {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
@@ -33,14 +33,14 @@ func newAlarm() *alarm {
 	return a
 }
 
-// set has it ring once, d from now, and not when it would have before. The
-// caller sees to it that there is one call at a time.
+// set makes it expire once, d from now, instead of at the time set before. Callers
+// serialize their calls.
 func (a *alarm) set(d time.Duration) {
 	a.spec.Value = unix.NsecToTimespec(d.Nanoseconds())
 	_ = a.rc.Control(a.apply)
 }
 
-// wait waits until it rings; false: it is closed. One goroutine waits.
+// wait waits until it expires; false: it is closed. Only one goroutine may wait.
 func (a *alarm) wait() bool {
 	_, err := a.file.Read(a.rings[:])
 	return err == nil

@@ -1,9 +1,9 @@
-// Package timerfd is a real clock whose timers are all one timer of the system.
+// Package timerfd is a real clock whose timers share one timer of the system.
 //
-// The runtime's timers are kept by its poller: while one is pending, each wait
-// for the network has a time-out, which the system has to set and to take back.
-// Where messages are small and timers near that costs a fifth of their time. A
-// timerfd(2) is set once and then is one more descriptor to wait for.
+// The Go runtime keeps timers in its network poller: while one is pending, each wait for the
+// network has a timeout, which the kernel has to set and to cancel. With small messages and
+// near timers that costs a fifth of the time of a message. A timerfd(2) is set once and then
+// is one more descriptor that the poller waits for.
 package timerfd
 
 import (
@@ -13,20 +13,20 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// Clock is a machine.Clock that follows the monotonic clock and begins at zero.
-// It is not for testing/synctest. Methods are safe for concurrent use.
+// Clock is a machine.Clock that follows the monotonic clock and starts at zero. It does not
+// work in a bubble of testing/synctest. Methods are safe for concurrent use.
 type Clock struct {
 	machine.Clock
 
 	mu     sync.Mutex
 	alarm  *alarm // guarded by mu, like all below; nil: closed, or the system has none
 	timers machine.Deadlines[*timer]
-	due    time.Duration // when alarm rings; machine.Never: it does not
+	due    time.Duration // when alarm expires; machine.Never: it is not set
 	over   chan struct{} // closed when the goroutine has ended
 }
 
-// NewClock returns a clock, which has a goroutine until Close. Where the system
-// has no such timers it is machine.RealClock.
+// NewClock returns a clock, which has a goroutine until Close. On systems without timerfd it
+// is machine.RealClock.
 func NewClock() *Clock {
 	c := &Clock{Clock: machine.RealClock(), alarm: newAlarm(), due: machine.Never, over: make(chan struct{})}
 	if c.alarm == nil {
@@ -47,7 +47,7 @@ func (c *Clock) AfterFunc(d time.Duration, f func()) machine.Timer {
 	return t
 }
 
-// Close gives pending timers, and those that are still started, to the runtime.
+// Close hands pending timers, and timers that are started later, to the runtime.
 func (c *Clock) Close() {
 	c.mu.Lock()
 	if c.alarm != nil {
@@ -68,7 +68,7 @@ func (c *Clock) run(a *alarm) {
 	}
 }
 
-// expire runs what is due.
+// expire starts the functions of timers that are due.
 func (c *Clock) expire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,8 +80,8 @@ func (c *Clock) expire() {
 	c.set()
 }
 
-// set sees to it that the alarm rings for the first timer. It may ring early,
-// for one that was stopped. The caller holds c.mu.
+// set sets the alarm for the first timer. The alarm may expire early, for a timer that was
+// stopped. The caller holds c.mu.
 func (c *Clock) set() {
 	if c.alarm != nil && c.timers.Next() < c.due {
 		c.due = c.timers.Next()
@@ -89,15 +89,15 @@ func (c *Clock) set() {
 	}
 }
 
-// timer is a pending call, or one that was.
+// timer is a call of f that is pending, stopped or done.
 type timer struct {
 	c   *Clock
 	f   func()
 	due machine.Deadline[*timer] // in c.timers; guarded by c.mu, like all below
-	std *time.Timer              // instead, of a clock without an alarm
+	std *time.Timer              // used instead of due by a clock without an alarm
 }
 
-// start has the call made d from now. The caller holds c.mu.
+// start makes the call pending, d from now. The caller holds c.mu.
 func (t *timer) start(d time.Duration) {
 	if t.c.alarm == nil {
 		t.std = time.AfterFunc(d, t.f)
@@ -122,7 +122,7 @@ func (t *timer) stop() bool {
 	return t.c.timers.Clear(&t.due)
 }
 
-// Reset is that of time.Timer.
+// Reset is like that of time.Timer.
 func (t *timer) Reset(d time.Duration) bool {
 	t.c.mu.Lock()
 	defer t.c.mu.Unlock()

@@ -1,6 +1,5 @@
-// Package lnetdtest runs real lnetd processes for tests and asks them with the
-// real lnetctl, gossipctl and scollctl. What it starts ends with its test, also when the test process
-// is killed.
+// Package lnetdtest runs real lnetd processes for tests, and lnetctl, gossipctl and scollctl
+// against them. Its processes end with their test, also when the test process is killed.
 package lnetdtest
 
 import (
@@ -17,8 +16,8 @@ type Commands struct {
 	temp string // what Main removes
 }
 
-// Main runs the tests of a package that uses Build, and removes what Build has
-// built. It returns the exit code, for os.Exit in TestMain.
+// Main runs the tests of a package that uses Build, and removes the commands that Build has
+// built. It returns the exit code for os.Exit in TestMain.
 func Main(m *testing.M) int {
 	defer func() {
 		if built.temp != "" {
@@ -28,7 +27,7 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// built is what build has built, for Main.
+// built are the commands that build has built, for Main.
 var built Commands
 
 // Build returns lnetd, lnetctl, gossipctl and scollctl, built once per test process, and under the

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// crew are the daemons that tests have started, so that those of one end together:
-// one after the other, each would wait for messages to those that are gone.
+// crew are the daemons that tests have started. The daemons of a test are told to end at the
+// same time: one after the other, each would wait for messages to those that have ended.
 var crew = daemons{byTest: map[testing.TB][]*Daemon{}}
 
 type daemons struct {
@@ -22,7 +22,7 @@ func (c *daemons) add(d *Daemon) {
 	c.byTest[d.t] = append(c.byTest[d.t], d)
 }
 
-// dismiss tells all daemons of a test to end, the first time.
+// dismiss tells all daemons of a test to end; later calls do nothing.
 func (c *daemons) dismiss(t testing.TB) {
 	c.mu.Lock()
 	list := c.byTest[t]

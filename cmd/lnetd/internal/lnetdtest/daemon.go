@@ -28,7 +28,7 @@ const (
 	stopTimeout  = 20 * time.Second
 	// ctlTimeout bounds one lnetctl, gossipctl or scollctl.
 	ctlTimeout = 30 * time.Second
-	// tick is how often a condition is looked at.
+	// tick is the interval of polls.
 	tick = 5 * time.Millisecond
 )
 
@@ -36,18 +36,18 @@ const (
 // race detector from sleeping for a second at their end.
 const raceOptions = "GORACE=atexit_sleep_ms=0"
 
-// Config says how a daemon is started.
+// Config configures a daemon.
 type Config struct {
-	Networks string
-	Port     uint16
+	Networks string // as in the configuration
+	Port     uint16 // the accept port
 	// Settings are lines of its configuration file ("accept_timeout: 1").
 	Settings []string
-	// StateDir is kept for another daemon; "": it has one of its own.
+	// StateDir is the state directory, which remains after the daemon; "": a temporary one.
 	StateDir string
-	// Within runs a function on a thread in the network namespace where the
-	// daemon is to live, until it returns; nil is the test's own.
+	// Within runs a function on a thread in the network namespace of the daemon, until
+	// the function returns; nil: the namespace of the test.
 	Within func(f func() error) error
-	// Early has Start return as soon as the process runs.
+	// Early makes Start return as soon as the process runs.
 	Early bool
 }
 
@@ -61,12 +61,12 @@ type Daemon struct {
 	log      log
 	ended    chan struct{} // closed when the process has ended
 	err      error         // how, set before ended is closed
-	tell     sync.Once     // that it is to end
+	tell     sync.Once     // terminate
 	stop     sync.Once
 }
 
-// Start starts a daemon and waits until it answers, unless cfg says not to. When the test ends it is
-// told to end too, and must do so cleanly.
+// Start starts a daemon and waits until it answers, unless cfg.Early is set. When the test
+// ends the daemon is told to end, and must do so with exit code 0.
 func (c Commands) Start(t testing.TB, cfg Config) *Daemon {
 	t.Helper()
 	dir := t.TempDir()
@@ -92,8 +92,8 @@ func (c Commands) Start(t testing.TB, cfg Config) *Daemon {
 	return d
 }
 
-// launch runs the process from a thread that lives as long as it does, because
-// the death of that thread kills it.
+// launch starts the process from a thread that stays until the process has ended, because
+// Pdeathsig kills the process when that thread ends.
 func (d *Daemon) launch(within func(func() error) error) {
 	d.t.Helper()
 	if within == nil {
@@ -121,7 +121,7 @@ func (d *Daemon) launch(within func(func() error) error) {
 	}
 }
 
-// awaitReady waits until the daemon answers: then its NIs are up.
+// awaitReady waits until the daemon answers on its control socket: then its NIs are up.
 func (d *Daemon) awaitReady() {
 	d.t.Helper()
 	d.Until(startTimeout, "answer on the control socket", func() bool {
@@ -130,8 +130,8 @@ func (d *Daemon) awaitReady() {
 	})
 }
 
-// Until looks at a condition again and again until it holds, and fails the
-// test after the timeout or when the daemon ends.
+// Until polls a condition until it holds, and fails the test after the timeout or when the
+// daemon ends.
 func (d *Daemon) Until(timeout time.Duration, what string, holds func() bool) {
 	d.t.Helper()
 	deadline := time.After(timeout)
@@ -190,8 +190,7 @@ func (d *Daemon) run(ctx context.Context, command string, args []string) (string
 	return stdout.String(), nil
 }
 
-// Stop ends the daemon as an operator would and returns how it ended. A second
-// call does nothing.
+// Stop ends the daemon by SIGTERM and returns how it ended. A second call does nothing.
 func (d *Daemon) Stop() error {
 	d.stop.Do(func() {
 		d.tell.Do(d.terminate)
@@ -202,7 +201,7 @@ func (d *Daemon) Stop() error {
 	return d.err
 }
 
-// terminate asks the process to end; asked twice, it would end at once.
+// terminate sends SIGTERM once: a second signal would end the process without cleanup.
 func (d *Daemon) terminate() {
 	_ = d.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended, and that is reported
 	_ = d.cmd.Process.Signal(syscall.SIGCONT) // a frozen one would not notice
@@ -217,10 +216,8 @@ func (d *Daemon) Kill() {
 	})
 }
 
-// Freeze stops the process (SIGSTOP): its connections stay and nobody reads
-// them, until Thaw.
-//
-// The signal is one thread's to take, and the others go on until it has.
+// Freeze stops the process (SIGSTOP): its connections stay open and are not read until
+// Thaw. It returns when all threads have stopped: they run on until one has taken the signal.
 func (d *Daemon) Freeze() {
 	d.t.Helper()
 	d.signal(syscall.SIGSTOP)
@@ -232,7 +229,7 @@ func (d *Daemon) frozen() bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", d.cmd.Process.Pid)) // the pattern is right
 	for _, file := range threads {
 		stat, err := os.ReadFile(file)
-		_, state, found := strings.Cut(string(stat), ") ") // behind the name of the program
+		_, state, found := strings.Cut(string(stat), ") ") // after the name of the program
 		if err != nil || !found || state[0] != 'T' {
 			return false
 		}

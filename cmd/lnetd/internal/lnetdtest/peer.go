@@ -18,14 +18,14 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// peerTimeout bounds everything that a Peer waits for but an answer to Ping.
+// peerTimeout bounds all waits of a Peer but those of Ping.
 const peerTimeout = 10 * time.Second
 
-// Peer is an LNet node made by hand. It opens connections to a daemon, claims
-// to be whoever it wants, and sends what it is told, right or wrong.
+// Peer is a socket client that speaks LNet over TCP to a daemon. It can claim any identity
+// and send any bytes, valid or not.
 type Peer struct {
-	ID          nid.ProcessID // what its HELLOs and messages claim
-	Incarnation uint64
+	ID          nid.ProcessID  // claimed by its HELLOs and messages
+	Incarnation uint64         // claimed by its HELLOs
 	From        netip.Addr     // local address
 	Port        uint16         // local port, one less for each connection; 0: any
 	To          netip.AddrPort // of the daemon
@@ -42,7 +42,7 @@ func NewPeer(t testing.TB, id nid.ProcessID, from netip.Addr, to netip.AddrPort)
 	return &Peer{ID: id, Incarnation: 1, From: from, To: to, Target: target, t: t}
 }
 
-// Dial opens a TCP connection and says nothing. It is closed with the test.
+// Dial opens a TCP connection and sends nothing. It is closed when the test ends.
 func (p *Peer) Dial() *net.TCPConn {
 	p.t.Helper()
 	d := net.Dialer{Timeout: peerTimeout, LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(p.From, p.Port))}

@@ -14,8 +14,8 @@ import (
 // conn is a connection that is being played.
 type conn struct {
 	*net.TCPConn
-	framer Framer            // of what the node sends
-	ahead  []*capture.Record // read before their turn
+	framer Framer            // of the bytes that the node sends
+	ahead  []*capture.Record // read by peekHello and not returned yet
 	last   time.Duration     // the recorded time of the last event
 	ended  [2]bool           // by Side
 
@@ -27,8 +27,7 @@ func newConn(c *net.TCPConn, node Side, opened time.Duration) *conn {
 	return &conn{TCPConn: c, framer: Framer{Side: node}, last: opened}
 }
 
-// bytes receives as many bytes as the node sent in the recording, and compares
-// them.
+// bytes receives as many bytes as the recorded node sent, and compares them.
 func (c *conn) bytes(want []byte, deadline time.Time) error {
 	got := make([]byte, len(want))
 	_ = c.SetReadDeadline(deadline) // fails with what Read reports
@@ -39,8 +38,8 @@ func (c *conn) bytes(want []byte, deadline time.Time) error {
 	return compare(want, got)
 }
 
-// peekHello returns the HELLO of a node that has dialled, or nil. It and what
-// comes before it remain to be received.
+// peekHello returns the HELLO of a node that has dialled, or nil. The HELLO and the records
+// before it remain to be received by record.
 func (c *conn) peekHello(deadline time.Time) *capture.Record {
 	for {
 		r, err := c.read(deadline)
@@ -83,7 +82,7 @@ func (c *conn) read(deadline time.Time) (*capture.Record, error) {
 	}
 }
 
-// quiet checks that the node neither sends anything nor closes.
+// quiet checks that the node neither sends nor closes for a short time.
 func (c *conn) quiet() error {
 	_ = c.SetReadDeadline(time.Now().Add(quiet))
 	var b [256]byte
@@ -97,9 +96,8 @@ func (c *conn) quiet() error {
 	return fmt.Errorf("%w: %w", ErrClosed, err)
 }
 
-// awaitEnd waits for the node to close, with FIN or RST: which of them depends
-// on what it has left unread. Where the recorded node waited before, this one
-// must wait too.
+// awaitEnd waits until the node closes, with FIN or RST: which of them depends on what the
+// node has left unread. It must not close earlier than the recorded node, give or take slack.
 func (c *conn) awaitEnd(pause time.Duration) error {
 	begin := time.Now()
 	_ = c.SetReadDeadline(begin.Add(pause + slack))

@@ -23,10 +23,10 @@ var (
 	ErrChecksum    = errors.New("checksum is good where it is bad in the recording, or the reverse")
 )
 
-// allowed are all differences between the bytes of a node and those of the
-// recorded one. Each changes the recorded record into what this node has to
-// say, and checks what the difference itself has to fulfil. Nothing else may
-// differ, but for the order of a few things; see order.go.
+// allowed are all permitted differences between the bytes of a node and those of the
+// recorded one. Each adapts the recorded record to the one that this node must send, and
+// checks the conditions of the difference. Nothing else may differ except the order of a few
+// records; see order.go.
 var allowed = []struct {
 	what, reason string
 	adapt        func(d *Differences, want, node *capture.Record) error
@@ -36,7 +36,7 @@ var allowed = []struct {
 		(*Differences).adaptChecksum,
 	},
 	{
-		"incarnation in HELLOs", "tells two lives of a node apart, so it is that of this one: not zero, and always the same",
+		"incarnation in HELLOs", "distinguishes the incarnations of a node: that of this node is not zero and does not change",
 		(*Differences).adaptIncarnation,
 	},
 	{
@@ -53,14 +53,14 @@ var allowed = []struct {
 	},
 }
 
-// Differences compares records of a node with recorded ones; see allowed for
-// what may differ. The zero value is ready for one node's incarnation.
+// Differences compares records of a node with recorded ones; allowed lists what may differ.
+// The zero value is ready for one incarnation of a node.
 type Differences struct {
 	incarnation uint64
 	recorded    uint64                          // incarnation of the recorded node
-	handles     map[wire.MDHandle]wire.MDHandle // recorded → the node's
-	sequences   map[uint32]uint32               // likewise
-	unrequested map[uint64]bool                 // recorded cookies that the node does not ask for
+	handles     map[wire.MDHandle]wire.MDHandle // recorded handle → the node's
+	sequences   map[uint32]uint32               // recorded sequence number → the node's
+	unrequested map[uint64]bool                 // recorded cookies that the node does not request
 }
 
 // Check compares a record of the node with the recorded one.
@@ -88,7 +88,7 @@ func compare(want, got []byte) error {
 	return fmt.Errorf("%w (-want +got):\n%s", ErrDiffers, cmp.Diff(dump(want), dump(got)))
 }
 
-// dump returns the lines of a hex dump, not of a whole bulk.
+// dump returns the lines of a hex dump of the first 512 bytes.
 func dump(b []byte) []string {
 	const most = 512
 	lines := strings.Split(hex.Dump(b[:min(len(b), most)]), "\n")
@@ -188,9 +188,9 @@ func hasGoodChecksum(r *capture.Record) bool {
 	return err == nil && k.Checksum == ksock.Checksum(k, rest)
 }
 
-// Substitute returns the recorded bytes that are to be sent to the node: with
-// its own handle in an answer to its PUT or GET. It returns nil for a NOOP
-// that the node does not wait for.
+// Substitute returns the bytes to send to the node for a recorded record: answers to its PUT
+// or GET get its own handle. It returns nil for a NOOP whose cookies the node did not
+// request.
 func (d *Differences) Substitute(r *capture.Record) []byte {
 	s := r.Clone()
 	switch {
@@ -206,7 +206,7 @@ func (d *Differences) Substitute(r *capture.Record) []byte {
 		s.Header.SetReply(wire.ReplyCmd{DstMD: d.own(r.Header.Reply().DstMD)})
 	}
 	b, err := s.AppendBinary(nil)
-	if err != nil { // it was encoded before
+	if err != nil { // cannot happen: the record was encoded before
 		return r.Raw
 	}
 	if s.Framed && s.Ksock.Checksum != 0 && hasGoodChecksum(r) {
@@ -223,7 +223,7 @@ func (d *Differences) own(recorded wire.MDHandle) wire.MDHandle {
 	return recorded
 }
 
-// needless reports whether all cookies of a NOOP are unrequested.
+// needless reports whether the node requested none of the cookies of a NOOP.
 func (d *Differences) needless(r *capture.Record) bool {
 	acks, err := r.Ksock.Acks()
 	if err != nil || acks.Len() == 0 {

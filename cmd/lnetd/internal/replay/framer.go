@@ -9,21 +9,21 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// Framer finds the records in what one side of a connection sends: acceptor
-// request, HELLO, then NOOPs and LNet messages, in all versions of the
-// protocol. Its zero value, with the side, stands at the beginning.
+// Framer splits the bytes that one side of a connection sends into records: acceptor
+// request, HELLO, then NOOPs and LNet messages, in all versions of the protocol. A new Framer
+// needs only its Side and is at the beginning of the stream.
 type Framer struct {
-	Side Side
+	Side Side // that sends
 
-	opened  bool // the request has gone by, or there is none
-	greeted bool // the HELLO has gone by
+	opened  bool // the request was parsed, or there is none
+	greeted bool // the HELLO was parsed
 	version ksock.Version
 }
 
 var errMessageType = errors.New("neither NOOP nor LNet message")
 
-// Size returns how long the record is that b begins with, as far as b tells.
-// The record is complete when len(b) has reached the result.
+// Size returns the length of the record that b begins with, or how many bytes are needed to
+// know it. The record is complete when len(b) has reached the result.
 func (f *Framer) Size(b []byte) (int, error) {
 	switch {
 	case f.greeted:
@@ -63,7 +63,7 @@ func (f *Framer) messageSize(b []byte) (int, error) {
 	return header + int(r.Header.PayloadLength), nil
 }
 
-// Next parses a complete record and moves on behind it. It keeps b.
+// Next parses a complete record and advances behind it. It keeps b.
 func (f *Framer) Next(b []byte) (r *capture.Record, err error) {
 	switch {
 	case f.greeted:

@@ -12,13 +12,12 @@ import (
 // users ask for more.
 const discoverySink = 272
 
-// Operations returns the indices of the events with which a host's users
-// begin something: their PUTs and GETs, their pings, and the pushes that tell
-// of a change of its interfaces. A GET of discovery is one only if nothing else
-// makes the host discover.
+// Operations returns the indices of the events that users of a host caused: their PUTs and
+// GETs, their pings, and pushes after a change of its interfaces. A GET of discovery counts
+// only if no other operation makes the host discover.
 func (s *Script) Operations(host netip.Addr) []int {
 	var users, discovery []int
-	var told uint32 // the last sequence number that the host has told
+	var told uint32 // the last sequence number that the host has sent
 	for i, e := range s.Events {
 		if e.Record == nil || s.Conns[e.Conn].Ends[e.From].Addr() != host {
 			continue
@@ -42,8 +41,8 @@ func (s *Script) Operations(host netip.Addr) []int {
 	return users
 }
 
-// discovers reports whether one of these operations makes a host discover the
-// other: all but pings.
+// discovers reports whether one of these operations makes a host discover the other: all do
+// but pings.
 func (s *Script) discovers(operations []int) bool {
 	return slices.ContainsFunc(operations, func(i int) bool {
 		portal, _ := s.Events[i].Record.Portal()
@@ -51,8 +50,8 @@ func (s *Script) discovers(operations []int) bool {
 	})
 }
 
-// discovers reports whether a message is the node's discovery of the player,
-// of which the next operation is the cause.
+// discovers reports whether a message is the node's discovery of the player, which the
+// next operation causes.
 func (p *Player) discovers(e Event) bool {
 	portal, is := uint32(0), false
 	if e.Record != nil {
@@ -61,7 +60,7 @@ func (p *Player) discovers(e Event) bool {
 	return is && portal == wire.PingPortal && e.Record.Header.Type == wire.Get && !p.discovering
 }
 
-// operateNext begins the next operation of the node.
+// operateNext starts the next operation of the node.
 func (p *Player) operateNext() {
 	if len(p.operations) == 0 {
 		p.operate(nil)

@@ -5,16 +5,14 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// Three things may come in another order than in the recording, because they
-// are the work of different threads in a kernel: messages of discovery
-// (swapped), the ends of a connection that both sides end (mayEndFirst,
-// endsNext), and if the player says so the connections that the node dials
-// (reorder).
+// Three things may come in another order than in the recording, because different threads of
+// a kernel do them: messages of discovery (swapped), the closes of a connection that both
+// sides close (mayEndFirst, endsNext), and with Player.AnyOrder the connections that the
+// node dials (reorder).
 
-// swapped looks for a later event on the connection that a record of the node
-// is rather than event i. Only messages of discovery may change places: a push
-// and the ACK of one are the work of different threads of a kernel, and so are
-// they and what users send.
+// swapped looks for a later event on the connection that matches a record of the node better
+// than event i does. Only messages of discovery may be swapped: different threads of a kernel
+// send pushes, ACKs of pushes, and messages of users.
 func (p *Player) swapped(i int, got *capture.Record) (other int, ok bool) {
 	want := p.events[i]
 	if isLike(want.Record, got) || !isDiscovery(got) && !isDiscovery(want.Record) {
@@ -29,8 +27,7 @@ func (p *Player) swapped(i int, got *capture.Record) (other int, ok bool) {
 	return 0, false
 }
 
-// isLike reports whether two records are the same kind of message for the same
-// purpose.
+// isLike reports whether two records are messages of the same type to the same portal.
 func isLike(a, b *capture.Record) bool {
 	aPortal, _ := a.Portal()
 	bPortal, _ := b.Portal()
@@ -47,9 +44,9 @@ func isDiscovery(r *capture.Record) bool {
 	return push || r.Header.Type == wire.Ack && r.Header.Ack().MatchBits == wire.PingMatchBits
 }
 
-// endsNext reports whether event i is data or a close of the player, and the
-// next thing that the node does on the connection is to end it: then it may do
-// so before it has got everything.
+// endsNext reports whether event i is data or a close of the player, and the next event of
+// the node on the connection is its close: then the node may close before it has received
+// everything.
 func (p *Player) endsNext(i int) bool {
 	e := p.events[i]
 	if e.Kind == Open || e.From != p.side(e.Conn) {
@@ -63,9 +60,9 @@ func (p *Player) endsNext(i int) bool {
 	return false
 }
 
-// mayEndFirst reports whether the node may end a connection before event i,
-// with which the player ends it: both do, and for the same reason, which is
-// the end of another connection between them, or a refusal of this one.
+// mayEndFirst reports whether the node may close a connection before event i, in which the
+// player closes it: when both close it for the same reason, the close of another connection
+// between them or the refusal of this one.
 func (p *Player) mayEndFirst(i int) bool {
 	if !p.endsNext(i) {
 		return false
@@ -79,9 +76,9 @@ func (p *Player) mayEndFirst(i int) bool {
 	return false
 }
 
-// reorder is called when the node has dialled at event i, and said hello. If
-// that is not the HELLO of this connection, but of one that the recorded node
-// dials later, all that happens until that one is open takes place now.
+// reorder is called when the node has dialled at event i and sent a HELLO. If that is the
+// HELLO of a connection that the recorded node dials later, reorder moves the events that
+// open that connection to the front.
 func (p *Player) reorder(i int, said *capture.Record) {
 	conn, ok := p.dialled(i, said)
 	if !ok {
@@ -100,8 +97,8 @@ func (p *Player) reorder(i int, said *capture.Record) {
 	p.operations = now.Operations(p.node())[p.begun:]
 }
 
-// dialled finds the connection that the recorded node has dialled with a HELLO
-// of the same type, if that is a later one than at event i.
+// dialled finds the connection that the recorded node dialled with a HELLO of the same type;
+// ok says that it is a later one than that of event i.
 func (p *Player) dialled(i int, said *capture.Record) (conn int, ok bool) {
 	if said == nil {
 		return 0, false

@@ -26,23 +26,23 @@ var (
 )
 
 const (
-	// patience is how long an answer or a connection may take. Only a node
-	// that never gives it waits so long: no time-out of a node yields either.
+	// patience bounds the wait for an answer or a connection. It only elapses if the node
+	// never sends the answer: no timeout of a node leads to one.
 	patience = 10 * time.Second
 	// slack is how much longer than in the recording a close may take. It is
-	// less than the 5 s after which an acceptor loses patience, so that a
-	// refusal is told from a time-out.
+	// less than the acceptor's timeout of 5 s, so that a refusal can be distinguished
+	// from a timeout.
 	slack = 3 * time.Second
-	// quiet is how long nothing may come where nothing comes in the
-	// recording. A node that is wrong answers within microseconds.
+	// quiet is how long the node must be silent where the recorded node was. A node that
+	// is wrong answers within microseconds.
 	quiet = 50 * time.Millisecond
 )
 
-// Player plays the host at one address of a Script against a node, which is
-// the host at the other.
+// Player plays the host at one address of a Script against a node, which plays the other
+// host.
 type Player struct {
-	Script *Script
-	Host   netip.Addr // that is played
+	Script *Script    // of records, see Script.Records
+	Host   netip.Addr // the host to play
 	// Dial opens a connection to the node from the recorded port, or from
 	// another one below 1024 if that is in use. It is needed if the host
 	// dials.
@@ -50,17 +50,16 @@ type Player struct {
 	// Listener gets the connections of the node. It is needed if the node
 	// dials. Play closes it where the recorded host refuses a connection.
 	Listener *net.TCPListener
-	// Operate has somebody at the node do what makes it send this PUT or GET.
-	// It is called before Play waits for the message, or for the connections
-	// and the discovery that precede it. nil means something of which the
-	// recording has no message.
+	// Operate makes the node send this PUT or GET. It is called before Play waits for
+	// the message, or for the connections and the discovery that precede it. A nil
+	// message stands for an operation that sent none in the recording.
 	Operate func(message *capture.Record)
-	// Shutdown has somebody at the node end it. It is called before the node
-	// closes a connection for the first time. nil: it closes by itself.
+	// Shutdown ends the node. It is called before the node closes a connection for the
+	// first time. nil: the node closes connections by itself.
 	Shutdown func()
-	// Established waits until the node has so many connections that it dialled
-	// and sends messages on. nil: a message may come on another connection than
-	// in the recording, because the player is faster than the recorded host.
+	// Established waits until the node sends messages on this number of the connections
+	// that it dialled. nil: a message may come on another connection than in the
+	// recording, because the player is faster than the recorded host.
 	Established func(conns int) error
 	// AnyPort lets the node dial from other ports than in the recording.
 	AnyPort bool
@@ -69,17 +68,17 @@ type Player struct {
 	AnyOrder bool
 
 	Differences
-	events     []Event // of the script, in the order in which they are played
-	conns      []*conn // by index in Script.Conns
-	operations []int   // of the node: indices of events, those to come
-	begun      int     // those that have begun
-	operated   bool
-	early      map[int]bool // events that have come before their turn
+	events     []Event      // of the script, in the order in which they are played
+	conns      []*conn      // by index in Script.Conns
+	operations []int        // of the node, not started yet: indices of events
+	begun      int          // number of operations started
+	operated   bool         // Operate was called
+	early      map[int]bool // events that were received ahead of their order
 
-	discovering bool // an operation has begun that makes the node discover
+	discovering bool // an operation was started that makes the node discover
 }
 
-// side returns which end of a connection is played.
+// side returns the end of a connection that the player plays.
 func (p *Player) side(conn int) Side {
 	if p.Script.Conns[conn].Ends[Acceptor].Addr() == p.Host {
 		return Acceptor
@@ -98,7 +97,7 @@ func (p *Player) Play(ctx context.Context) error {
 	for i := range p.events {
 		err := p.event(ctx, i)
 		if gone(err) && p.endsNext(i) {
-			continue // awaitEnd judges the close
+			continue // awaitEnd checks the close
 		}
 		if e := p.events[i]; err != nil {
 			return fmt.Errorf("event %d, %v of the %v on connection %d: %w", i, e.Kind, e.From, e.Conn, err)
@@ -115,7 +114,7 @@ func (p *Player) node() netip.Addr {
 	return p.Script.Conns[0].Ends[p.side(0).Other()].Addr()
 }
 
-// gone reports whether an error tells that the other side has closed.
+// gone reports whether an error says that the other side has closed.
 func gone(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
@@ -148,7 +147,7 @@ func (p *Player) event(ctx context.Context, i int) error {
 	return c.awaitEnd(pause)
 }
 
-// open opens a connection or waits for the one that the node opens.
+// open opens a connection, or accepts the one that the node opens.
 func (p *Player) open(ctx context.Context, i int) error {
 	e := p.events[i]
 	recorded := p.Script.Conns[e.Conn]
@@ -166,7 +165,7 @@ func (p *Player) open(ctx context.Context, i int) error {
 	return nil
 }
 
-// accept waits for a connection that the node opens.
+// accept accepts a connection that the node opens.
 func (p *Player) accept(i int) error {
 	if p.Script.Conns[p.events[i].Conn].Refused {
 		_ = p.Listener.Close()
@@ -195,7 +194,7 @@ func (p *Player) accept(i int) error {
 	return nil
 }
 
-// send sends what the host sent.
+// send sends the bytes that the recorded host sent.
 func (p *Player) send(c *conn, e Event) error {
 	b := e.Data
 	if e.Record != nil {
@@ -209,9 +208,9 @@ func (p *Player) send(c *conn, e Event) error {
 	return err
 }
 
-// carries reports whether an event is the player's answer to a node that has
-// dialled, and the node then sends messages on that connection. Until it has
-// taken the answer it sends them on another one, as kernel nodes do.
+// carries reports whether an event is the player's HELLO to a node that has dialled and
+// later sends messages on that connection. Until the node has received that HELLO it sends
+// messages on another connection, as kernel nodes do.
 func (p *Player) carries(hello Event) bool {
 	if hello.Record == nil || hello.Record.Kind != capture.Hello || p.side(hello.Conn) != Acceptor {
 		return false
@@ -221,7 +220,7 @@ func (p *Player) carries(hello Event) bool {
 	})
 }
 
-// carriers is how many connections there are on which the node sends messages.
+// carriers is the number of connections on which the node sends messages.
 func (p *Player) carriers() (n int) {
 	for _, c := range p.conns {
 		if c != nil && c.carries && c.ended == [2]bool{} {
@@ -231,8 +230,8 @@ func (p *Player) carriers() (n int) {
 	return n
 }
 
-// end ends a connection as the host does in the recording. Until then the
-// node keeps it open, unless it may end it first.
+// end closes a connection as the recorded host did. The node must keep it open until then,
+// unless mayEndFirst.
 func (p *Player) end(c *conn, i int) error {
 	e := p.events[i]
 	if !c.ended[e.From.Other()] {
@@ -243,7 +242,7 @@ func (p *Player) end(c *conn, i int) error {
 	}
 	c.ended[e.From] = true
 	if !e.Reset {
-		// This fails when the node has reset the connection, which is as well.
+		// An error says that the node has reset the connection, which is allowed.
 		_ = c.CloseWrite()
 		return nil
 	}
@@ -252,7 +251,7 @@ func (p *Player) end(c *conn, i int) error {
 	return c.Close()
 }
 
-// data receives what the node has to send with event i, and compares it.
+// data receives the data of event i from the node and compares them.
 func (p *Player) data(c *conn, i int, pause time.Duration) error {
 	e := p.events[i]
 	if p.early[i] {
@@ -281,8 +280,8 @@ func (p *Player) data(c *conn, i int, pause time.Duration) error {
 	}
 }
 
-// elsewhere tells of what waits on other connections than the one on which
-// something is missing.
+// elsewhere describes unexpected data on other connections than the one on which data are
+// missing.
 func (p *Player) elsewhere(conn int) (text string) {
 	for i, c := range p.conns {
 		if i == conn || c == nil || c.ended[c.framer.Side] {
@@ -295,7 +294,7 @@ func (p *Player) elsewhere(conn int) (text string) {
 	return text
 }
 
-// rest checks that the node does nothing more.
+// rest checks that the node sends nothing more and opens no further connection.
 func (p *Player) rest() error {
 	for i, c := range p.conns {
 		if c == nil || c.ended[c.framer.Side] {

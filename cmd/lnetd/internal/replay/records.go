@@ -6,9 +6,9 @@ import (
 	"ulnet/lnd/capture"
 )
 
-// Records returns the script with an event for each record in place of each
-// segment, at the time of the record's last byte. What a side sends on a
-// connection keeps its segments if any of it is no record of the protocol.
+// Records returns the script with an event for each record instead of each segment, at the
+// time of the record's last byte. If a side sends bytes on a connection that are not valid
+// records, its events there remain segments.
 func (s *Script) Records() *Script {
 	framed := &Script{Conns: s.Conns}
 	streams := make([][2]*stream, len(s.Conns))
@@ -29,7 +29,7 @@ func (s *Script) Records() *Script {
 	return framed
 }
 
-// hasRecords reports whether all that a side sends is records.
+// hasRecords reports whether all bytes that a side sends are records.
 func (s *Script) hasRecords(conn int, side Side) bool {
 	st := &stream{framer: Framer{Side: side}}
 	for _, e := range s.Events {
@@ -40,10 +40,10 @@ func (s *Script) hasRecords(conn int, side Side) bool {
 	return st.err == nil && len(st.rest) == 0
 }
 
-// stream is what one side sends, on its way to records.
+// stream splits what one side sends into records.
 type stream struct {
 	framer Framer
-	rest   []byte // the beginning of a record
+	rest   []byte // the beginning of an incomplete record
 	err    error
 }
 
@@ -66,7 +66,7 @@ func (st *stream) take(segment Event) (records []Event) {
 	return records
 }
 
-// encodes reports whether a record is encoded as its sender did.
+// encodes reports whether encoding a record again gives the same bytes.
 func encodes(r *capture.Record) bool {
 	b, err := r.AppendBinary(nil)
 	return err == nil && bytes.Equal(b, r.Raw)

@@ -1,16 +1,15 @@
-// Package replay plays one side of a recorded conversation against a node that
-// runs, and compares what the node says with what the other side said in the
-// recording.
+// Package replay plays one side of a recorded conversation against a running node, and
+// compares what the node sends with what the other side sent in the recording. It is for
+// tests.
 //
-// Load reads a capture into a [Script]: who opened which connection, sent
-// which bytes and closed, in order. A [Player] takes the part of one side,
-// over real sockets. It keeps to the order of the recording and leaves the
-// recorded bytes as they are, with one exception: where a recorded message
-// echoes a handle of the other side, it echoes the handle that the node really
-// sent. [Script.Records] cuts the recorded bytes into what the protocol sends.
+// Load reads a capture into a [Script]: which side opened which connection, sent which bytes
+// and closed, in order. A [Player] plays one side over real sockets. It keeps the order of
+// the recording and sends the recorded bytes unchanged, with one exception: where a recorded
+// message echoes a handle of the other side, the player echoes the handle that the node
+// sent. [Script.Records] splits the recorded bytes into records of the protocol.
 //
-// What the node sends must equal the recording byte for byte, except where two
-// nodes have to differ; see [Differences]. It is for tests.
+// What the node sends must equal the recording byte for byte, except where two nodes must
+// differ; see [Differences].
 package replay
 
 import (
@@ -42,7 +41,7 @@ func (s Side) Other() Side { return 1 - s }
 
 func (s Side) String() string { return [...]string{"initiator", "acceptor"}[s] }
 
-// Kind says what an Event is.
+// Kind is what an Event is.
 type Kind uint8
 
 // The kinds of events.
@@ -56,32 +55,31 @@ func (k Kind) String() string { return [...]string{"open", "data", "close"}[k] }
 
 // Event is one thing that a side did.
 type Event struct {
-	Kind Kind
-	Conn int // index in Script.Conns
-	From Side
+	Kind Kind          // what happened
+	Conn int           // index in Script.Conns
+	From Side          // that acted
 	At   time.Duration // since the beginning of the recording
 
 	Data   []byte          // of Data: one TCP segment, or one record
-	Record *capture.Record // what Data is, in a script of records
+	Record *capture.Record // Data parsed, in a script of records
 	Reset  bool            // of Closed: with RST, which ends both directions
 }
 
 // Conn is one recorded TCP connection.
 type Conn struct {
 	Ends [2]netip.AddrPort // by Side
-	// Refused tells that nobody listened: the answer to the SYN was RST.
+	// Refused says that the port had no listener: the answer to the SYN was RST.
 	Refused bool
 }
 
 // Script is a recording.
 type Script struct {
-	Conns  []Conn
-	Events []Event // in the order in which they were recorded
+	Conns  []Conn  // in the order of their first SYN
+	Events []Event // in the order of the recording
 }
 
-// Load reads a capture file. Segments are put in order, and what is repeated is
-// left out. It is for complete recordings: lost bytes are an error, and so is a
-// connection whose SYN is missing.
+// Load reads a capture file. It puts segments in order and omits retransmissions. Recordings
+// must be complete: lost bytes are an error, and so is a connection whose SYN is missing.
 func Load(path string) (*Script, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -123,9 +121,9 @@ type flow struct {
 	conn     int
 	from     Side
 	next     uint32 // sequence number of the next byte
-	answered bool   // a SYN was answered
+	answered bool   // with a SYN
 	closed   bool
-	later    []*layers.TCP // segments that wait for those before them
+	later    []*layers.TCP // segments behind a gap
 }
 
 func (l *loader) packet(packet capture.Packet) error {
@@ -163,7 +161,7 @@ func addresses(network gopacket.NetworkLayer) (src, dst netip.Addr) {
 	return src, dst
 }
 
-// open begins a new connection, also where the ports were in use before.
+// open starts a new connection, also one that reuses the ports of an earlier one.
 func (l *loader) open(ends [2]netip.AddrPort, seq uint32, at time.Duration) {
 	l.forgetUnanswered(ends)
 	conn := len(l.script.Conns)
@@ -173,8 +171,8 @@ func (l *loader) open(ends [2]netip.AddrPort, seq uint32, at time.Duration) {
 	l.flows[[2]netip.AddrPort{ends[1], ends[0]}] = &flow{conn: conn, from: Acceptor}
 }
 
-// forgetUnanswered forgets a connection whose SYN is repeated because nobody
-// has answered it: not even with a refusal.
+// forgetUnanswered removes the connection of an earlier SYN that this one retransmits,
+// because it got no answer, not even a refusal.
 func (l *loader) forgetUnanswered(ends [2]netip.AddrPort) {
 	f, last := l.flows[ends], len(l.script.Conns)-1
 	back := l.flows[[2]netip.AddrPort{ends[1], ends[0]}]
@@ -193,7 +191,7 @@ func (l *loader) segment(f *flow, tcp *layers.TCP, at time.Duration) error {
 		f.next, f.answered = tcp.Seq+1, true
 	case f.from == Acceptor && !f.answered && tcp.RST:
 		l.script.Conns[f.conn].Refused = true
-	case f.from == Acceptor && !f.answered: // of the connection that had the ports before
+	case f.from == Acceptor && !f.answered: // of an earlier connection with these ports
 	case int32(tcp.Seq-f.next) > 0 && !tcp.RST:
 		f.later = append(f.later, tcp)
 	default:
@@ -209,7 +207,7 @@ func (l *loader) segment(f *flow, tcp *layers.TCP, at time.Duration) error {
 	return nil
 }
 
-// inOrder takes a segment that begins at the next byte, or repeats bytes.
+// inOrder takes a segment that begins at or before the next byte.
 func (l *loader) inOrder(f *flow, tcp *layers.TCP, at time.Duration) {
 	e := Event{Conn: f.conn, From: f.from, At: at}
 	seen := min(int(f.next-tcp.Seq), len(tcp.Payload))
@@ -226,7 +224,7 @@ func (l *loader) inOrder(f *flow, tcp *layers.TCP, at time.Duration) {
 	}
 }
 
-// missing reports bytes that are not in the recording though later ones are.
+// missing returns an error if the recording has a gap.
 func (l *loader) missing() error {
 	for ends, f := range l.flows {
 		if len(f.later) > 0 {

@@ -12,11 +12,10 @@ import (
 // lowestReserved is the last port that kernel nodes try to dial from.
 const lowestReserved = 512
 
-// DialFrom opens a TCP connection from local, or from the next lower ports if
-// that one is in use, as a recording that was made in more time than it is
-// played in makes likely. It dials on the calling goroutine's thread. A
-// connection that the other side has ended already is one all the same: what it
-// sent can be read.
+// DialFrom opens a TCP connection from local, or from the next lower free port if that is in
+// use: the player is faster than the recorded host, so that earlier connections may still
+// hold their ports. It dials on the calling goroutine's thread. A connection that the other
+// side has already closed is not an error: what it sent can be read.
 func DialFrom(ctx context.Context, local, remote netip.AddrPort) (*net.TCPConn, error) {
 	for {
 		c, err := dialOnce(ctx, local, remote)
@@ -29,7 +28,7 @@ func DialFrom(ctx context.Context, local, remote netip.AddrPort) (*net.TCPConn, 
 }
 
 func dialOnce(ctx context.Context, local, remote netip.AddrPort) (*net.TCPConn, error) {
-	var socket *os.File // the same one: a dial that fails closes its own
+	var socket *os.File // a duplicate: a dial that fails closes its own
 	d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(local)}
 	d.Control = func(_, _ string, rc syscall.RawConn) (err error) {
 		socket, err = prepare(rc)
@@ -53,7 +52,7 @@ func dialOnce(ctx context.Context, local, remote netip.AddrPort) (*net.TCPConn, 
 	return ended.(*net.TCPConn), nil
 }
 
-// prepare makes the address of a socket usable again, and returns a duplicate.
+// prepare sets SO_REUSEADDR and returns a duplicate of the socket.
 func prepare(rc syscall.RawConn) (duplicate *os.File, err error) {
 	var optErr error
 	err = rc.Control(func(fd uintptr) {

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// checked is what "sim check" says of a file.
+// checked is the result of "sim check" for a file.
 type checked struct {
 	File     string    `json:"file"`
 	OK       bool      `json:"ok"`
@@ -100,7 +100,7 @@ func fmtCommand() *cobra.Command {
 	return c
 }
 
-// rewrite replaces what a file holds, as one change, if it differs.
+// rewrite replaces the contents of a file atomically if they differ.
 func rewrite(name string, text []byte) error {
 	info, err := os.Stat(name)
 	if err != nil {

@@ -57,7 +57,7 @@ func listExamples(c *cobra.Command, asJSON bool) error {
 	return err
 }
 
-// firstComment is what the first comment of a scenario says.
+// firstComment is the first comment line of a scenario.
 func firstComment(text []byte) string {
 	for line := range strings.Lines(string(text)) {
 		if comment, ok := strings.CutPrefix(strings.TrimSpace(line), "#"); ok {

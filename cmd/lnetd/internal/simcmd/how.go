@@ -12,8 +12,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// how is what verbs have in common that run a scenario: which, and how it
-// differs from what the file says.
+// how are the flags of verbs that run a scenario: which scenario, and what replaces the
+// settings of its file.
 type how struct {
 	source
 	nodes  int
@@ -36,7 +36,7 @@ func (s *size) add(c *cobra.Command) {
 	c.Flags().Var(s, "memory", "refuse what needs more memory (default: most of what this machine has to spare)")
 }
 
-// orAvailable is the limit in bytes, or what this machine has to spare.
+// orAvailable is the limit in bytes; by default three quarters of the available memory.
 func (s *size) orAvailable() int64 {
 	if *s == 0 {
 		return availableMemory() / 4 * 3
@@ -44,8 +44,7 @@ func (s *size) orAvailable() int64 {
 	return int64(*s)
 }
 
-// options returns the scenario and how it is run, or what is wrong with the
-// flags.
+// options returns the scenario and the options to run it, or an error of the flags.
 func (h *how) options(c *cobra.Command, args []string) (file *scenario.File, o scenario.Options, err error) {
 	level, ok := scenario.ParseLevel(h.on)
 	switch {
@@ -64,7 +63,7 @@ func (h *how) options(c *cobra.Command, args []string) (file *scenario.File, o s
 	return file, o, nil
 }
 
-// words are how, as arguments of a command, with a seed.
+// words are the flags as arguments of a command, with a seed.
 func (h *how) words(args []string, seed uint64) []string {
 	words := h.source.words(args)
 	if h.nodes > 0 {
@@ -76,10 +75,10 @@ func (h *how) words(args []string, seed uint64) []string {
 	return append(words, "--seed", strconv.FormatUint(seed, 10))
 }
 
-// errInterrupted is what a run ends with when somebody stops it.
+// errInterrupted is the error of a run that was interrupted by a signal.
 var errInterrupted = errors.New("interrupted")
 
-// explain adds what to do about an error of a run.
+// explain adds a hint to an error of a run.
 func explain(err error) error {
 	if _, ok := errors.AsType[*scenario.MemoryError](err); ok {
 		return cli.Hint(err, "or allow it more with --memory")

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// availableMemory is how many bytes this machine can give to new work without
-// swapping, by /proc/meminfo and by the limit of our control group; 0 if
-// neither says.
+// availableMemory is how many bytes this process can still use without swapping, by
+// /proc/meminfo and the limit of its control group; 0 if neither is known.
 func availableMemory() int64 {
 	best := int64(math.MaxInt64)
 	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
@@ -25,7 +24,7 @@ func availableMemory() int64 {
 	return best
 }
 
-// memAvailable reads the line of that name.
+// memAvailable returns the value of MemAvailable in bytes.
 func memAvailable(meminfo string) int64 {
 	for line := range strings.Lines(meminfo) {
 		words := strings.Fields(line)
@@ -38,7 +37,7 @@ func memAvailable(meminfo string) int64 {
 	return math.MaxInt64
 }
 
-// readBytes is the number in a file, 0 if there is none ("max" is none).
+// readBytes returns the number in a file; 0 if it has none, as with "max".
 func readBytes(file string) int64 {
 	text, err := os.ReadFile(file)
 	if err != nil {

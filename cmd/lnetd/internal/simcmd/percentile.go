@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// spread is how values of several runs are spread. Percentiles are by nearest
-// rank: each is a value that one run had.
+// spread is the distribution of a value over several runs. Percentiles are by nearest
+// rank: each is the value of one run.
 type spread struct {
 	Min float64 `json:"min"`
 	P50 float64 `json:"p50"`

@@ -14,8 +14,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// curve is a quantity over time: its median over runs, and the range. With one
-// run all three are its values.
+// curve is a quantity over time: its median over the runs, and its range. With one run all
+// three are equal.
 type curve struct {
 	scenario.Quantity
 	at            []time.Duration
@@ -23,8 +23,8 @@ type curve struct {
 	least, utmost []float64
 }
 
-// curves sums up the series of some runs, instant by instant. Runs are sampled
-// at the same instants, unless they ended early.
+// curves combines the series of several runs, instant by instant. Runs are sampled at the
+// same instants, unless they ended early.
 func curves(results []*scenario.Result) []curve {
 	var list []curve
 	for i, s := range results[0].Series {
@@ -73,8 +73,8 @@ func create(name string, write func(io.Writer) error) error {
 	return cmp.Or(err, file.Close())
 }
 
-// writeCSV writes the instants, in seconds, and a column for each curve or,
-// for several runs, three.
+// writeCSV writes the instants in seconds and a column for each curve, or three columns if
+// there are several runs.
 func writeCSV(w io.Writer, list []curve, runs int) error {
 	head := []string{"at_s"}
 	for _, c := range list {
@@ -97,7 +97,7 @@ func writeCSV(w io.Writer, list []curve, runs int) error {
 	return csv.NewWriter(w).WriteAll(rows)
 }
 
-// longest is how many instants there are: the same for all curves.
+// longest is the number of instants, which is the same for all curves.
 func longest(list []curve) int {
 	if len(list) == 0 {
 		return 0
@@ -107,7 +107,7 @@ func longest(list []curve) int {
 
 func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// fileName makes a name of what a protocol calls a quantity.
+// fileName turns the name of a quantity into a file name.
 func fileName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if slices.Contains([]rune("-_."), r) || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {

@@ -11,14 +11,14 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// bar shows how far runs are, on a terminal only. Safe for concurrent use.
+// bar is a progress bar of several runs, for terminals only. It is safe for concurrent use.
 type bar struct {
-	w     io.Writer // nil: nobody watches
+	w     io.Writer // nil: not a terminal
 	label string    // before the bar
 	runs  int
 
 	mu     sync.Mutex
-	share  []float64 // of each run that is done
+	share  []float64 // by run: from 0 to 1
 	events []uint64
 	begun  time.Time
 	shown  time.Time
@@ -36,7 +36,7 @@ func newBar(w io.Writer, runs int) *bar {
 	return b
 }
 
-// of is told how far a run is.
+// of returns the progress callback of a run.
 func (b *bar) of(run int) func(scenario.Progress) {
 	if b.w == nil {
 		return nil

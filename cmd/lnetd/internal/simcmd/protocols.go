@@ -98,7 +98,7 @@ func describe(p *scenario.Protocol) protocol {
 	return d
 }
 
-// kindText says what a value must be.
+// kindText describes the valid values of an argument.
 func kindText(k scenario.Kind, choices []string) string {
 	names := map[scenario.Kind]string{
 		scenario.Count: "count", scenario.Number: "number", scenario.Duration: "time", scenario.Probability: "probability",
@@ -110,7 +110,7 @@ func kindText(k scenario.Kind, choices []string) string {
 	return names[k]
 }
 
-// argsText is the arguments as help shows them: NODES [RUMOUR].
+// argsText are the arguments in the form of a usage line: NODES [RUMOUR].
 func argsText(args []scenario.Arg) string {
 	var b []string
 	for _, a := range args {
@@ -123,7 +123,7 @@ func argsText(args []scenario.Arg) string {
 	return strings.Join(b, " ")
 }
 
-// print prints the words of a protocol, in tables.
+// print prints the options, verbs, conditions and quantities of a protocol as tables.
 func (p *protocol) print(w io.Writer) error {
 	fmt.Fprintf(w, "%s: %s\nruns on: %s\n", p.Name, p.Summary, strings.Join(p.Levels, ", "))
 	var options, verbs, conditions, quantities cli.Table

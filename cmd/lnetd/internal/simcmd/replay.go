@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// replayed is what a replay showed, as --json prints it.
+// replayed is the result of a replay, as --json prints it.
 type replayed struct {
 	Recording string  `json:"recording"`
 	Scenario  string  `json:"scenario"`
@@ -19,7 +19,7 @@ type replayed struct {
 	Level     string  `json:"level"`
 	Nodes     int     `json:"nodes"`
 	Seed      uint64  `json:"seed"`
-	Machines  bool    `json:"machines"` // they alone were given their recorded inputs
+	Machines  bool    `json:"machines"` // machines got their recorded inputs, without a network
 	Steps     uint64  `json:"steps"`
 	Digest    string  `json:"digest"`
 	Truncated bool    `json:"truncated"`

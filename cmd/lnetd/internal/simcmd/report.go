@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// report is what some runs of one scenario came to, as --json prints it.
+// report is the result of several runs of one scenario, as --json prints it.
 type report struct {
 	File     string    `json:"file"`
 	Protocol string    `json:"protocol"`
@@ -25,16 +25,16 @@ type report struct {
 type run struct {
 	OK     bool   `json:"ok"`
 	Digest string `json:"digest"`
-	Repeat string `json:"repeat"` // the command that makes the same run
+	Repeat string `json:"repeat"` // the command that repeats this run
 	*scenario.Result
 }
 
-// expect is an expect, always or never over some runs.
+// expect is the result of an expect, always or never over several runs.
 type expect struct {
 	Line int    `json:"line"`
 	Text string `json:"text"`
 	Held int    `json:"held"`
-	// At is when the expects that held did so, in seconds of virtual time.
+	// At is when it held, in seconds of virtual time, over the runs in which it did.
 	At *spread `json:"at_s"`
 	// Of the first run where it failed.
 	FailedSeed *uint64       `json:"failed_seed,omitempty"`
@@ -49,8 +49,7 @@ type measure struct {
 	spread
 }
 
-// newReport sums up results, of which there is one or more. repeat returns the
-// command for a seed.
+// newReport summarizes one or more results. repeat returns the command for a seed.
 func newReport(f *scenario.File, results []*scenario.Result, wall time.Duration, repeat func(seed uint64) string) *report {
 	first := results[0]
 	r := &report{
@@ -71,7 +70,7 @@ func newReport(f *scenario.File, results []*scenario.Result, wall time.Duration,
 	return r
 }
 
-// overRuns sums up the i-th check.
+// overRuns summarizes the i-th check.
 func overRuns(results []*scenario.Result, i int) expect {
 	e := expect{Line: results[0].Expects[i].Line, Text: results[0].Expects[i].Text}
 	var at []float64
@@ -110,7 +109,7 @@ func measuresOf(results []*scenario.Result) []measure {
 	return list
 }
 
-// counters are what the simulator counted.
+// counters are the counters of the simulator.
 func counters(r *scenario.Result) []scenario.Measure {
 	s := &r.Stats
 	return []scenario.Measure{

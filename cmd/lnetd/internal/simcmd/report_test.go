@@ -91,7 +91,7 @@ bytes sent     0     0     0     0     0     B
 	}
 }
 
-func TestVerdict(t *testing.T) {
+func TestFailure(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		results []*scenario.Result
@@ -101,7 +101,7 @@ func TestVerdict(t *testing.T) {
 		{"failed", []*scenario.Result{result(1, 0, false)}, "1 of 1 expectations failed with seed 1"},
 		{"some failed", []*scenario.Result{result(1, 0, true), result(2, 0, false), result(3, 0, false)}, "2 of 3 runs failed, the first with seed 2"},
 	} {
-		err := newReport(testFile(t), test.results, 0, repeat).verdict()
+		err := newReport(testFile(t), test.results, 0, repeat).failure()
 		if got := text(err); got != test.want || err != nil && cli.HintOf(err) != "to repeat it: again" {
 			t.Errorf("%s: %q with hint %q, want %q", test.name, got, cli.HintOf(err), test.want)
 		}

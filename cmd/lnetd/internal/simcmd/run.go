@@ -24,7 +24,7 @@ type runFlags struct {
 	plot     string
 }
 
-// maxRuns bounds --runs: all results are kept until the end.
+// maxRuns bounds --runs, because all results are kept until the end.
 const maxRuns = 100_000
 
 func runCommand(env cli.Env) *cobra.Command {
@@ -77,7 +77,7 @@ func (f *runFlags) run(c *cobra.Command, env cli.Env, args []string) error {
 	}))
 }
 
-// output prints and plots what came.
+// output prints and plots the results.
 func (f *runFlags) output(env cli.Env, file *scenario.File, results []*scenario.Result, r *report) (err error) {
 	if f.asJSON {
 		err = cli.JSON(env.Stdout, r)
@@ -88,12 +88,12 @@ func (f *runFlags) output(env cli.Env, file *scenario.File, results []*scenario.
 		err = writePlots(f.plot, file, results)
 	}
 	if err == nil {
-		err = r.verdict()
+		err = r.failure()
 	}
 	return err
 }
 
-// simulate makes the runs, no more of them at a time than memory allows.
+// simulate makes the runs, as many at a time as memory allows.
 func (f *runFlags) simulate(c *cobra.Command, env cli.Env, file *scenario.File, o scenario.Options) ([]*scenario.Result, error) {
 	if f.record == "" {
 		parallel := f.parallel
@@ -122,8 +122,8 @@ func (f *runFlags) simulate(c *cobra.Command, env cli.Env, file *scenario.File, 
 	return results, err
 }
 
-// verdict is the error of what did not come as expected.
-func (r *report) verdict() error {
+// failure is the error of a report with failed expectations, nil without.
+func (r *report) failure() error {
 	for i := range r.Runs {
 		one := &r.Runs[i]
 		if one.OK {

@@ -1,6 +1,5 @@
-// Package simcmd is "lnetd sim": it runs scenarios in virtual time, repeats
-// and shrinks them, and prints and plots what came of them. The language of
-// scenarios is package scenario's.
+// Package simcmd is "lnetd sim": it runs scenarios in virtual time, repeats and shrinks
+// them, and prints and plots the results. Package scenario defines the language of scenarios.
 package simcmd
 
 import (
@@ -17,7 +16,7 @@ import (
 	"ulnet/scoll/scollsim"
 )
 
-// protocols are those that a scenario can name.
+// protocols are the protocols that a scenario can name.
 var protocols = []*scenario.Protocol{flood.Protocol, gossipsim.Protocol, healthsim.Protocol, lnetsim.Protocol, rmcastsim.Protocol, scollsim.Protocol, zonesim.Protocol}
 
 // Command returns the noun "sim" with its verbs.

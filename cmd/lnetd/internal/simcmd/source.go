@@ -20,7 +20,7 @@ var embedded embed.FS
 func exampleNames() []string {
 	entries, err := embedded.ReadDir("examples")
 	if err != nil {
-		panic(err) // they are part of the program
+		panic(err) // cannot fail: the files are embedded
 	}
 	names := make([]string, len(entries))
 	for i, e := range entries {
@@ -38,10 +38,10 @@ func exampleText(name string) ([]byte, error) {
 	return text, nil
 }
 
-// source is where a verb takes its scenario from: a file or an example.
+// source is where the scenario of a verb comes from: a file or an example.
 type source struct{ example string }
 
-// add adds the flag, and the arguments' check, to a verb.
+// add adds the flag and the check of the arguments to a verb.
 func (s *source) add(c *cobra.Command) {
 	c.Flags().StringVar(&s.example, "example", "", "take an embedded scenario instead of a file, see 'lnetd sim examples'")
 	c.Args = func(c *cobra.Command, args []string) error {

@@ -60,14 +60,14 @@ when a partition ends, in the line 'at TIME heal'.`,
 	return c
 }
 
-// swept is what came of the runs of one file.
+// swept are the results of one file.
 type swept struct {
 	Name   string       `json:"name"`
 	Unit   string       `json:"unit"`
 	Points []sweptPoint `json:"points"`
 }
 
-// sweptPoint is what came of the runs with one value.
+// sweptPoint is the result of the runs with one value.
 type sweptPoint struct {
 	X      float64 `json:"x"`
 	Failed int     `json:"failed_runs"`
@@ -156,7 +156,7 @@ func (f *sweepFlags) sweep(ctx context.Context, env cli.Env, name string, v *var
 	return s, nil
 }
 
-// fail keeps the first failure.
+// fail sets *failed to the first failed expectation of a run, unless it is set.
 func (f *sweepFlags) fail(failed *error, name, with string, r *scenario.Result) {
 	for _, o := range r.Expects {
 		if !o.OK && *failed == nil {
@@ -166,7 +166,7 @@ func (f *sweepFlags) fail(failed *error, name, with string, r *scenario.Result) 
 	}
 }
 
-// pick finds the result that is shown.
+// pick finds the values of the measure or expect that --show names.
 func (f *sweepFlags) pick(name string, results []*scenario.Result) (s spread, unit string, err error) {
 	var values []float64
 	for _, r := range results {

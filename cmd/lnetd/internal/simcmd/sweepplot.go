@@ -15,8 +15,8 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// print prints a row for each value, with a column for each file: the median, and the
-// range of several runs.
+// print prints a row for each value and a column for each file: the median, and the range if
+// there are several runs.
 func (f *sweepFlags) print(w io.Writer, axis string, list []swept) error {
 	var t cli.Table
 	head := []any{strings.ToUpper(axis)}
@@ -46,7 +46,7 @@ func (f *sweepFlags) cell(p *sweptPoint, unit string) string {
 	return text
 }
 
-// curveColors are those of curves, in order.
+// curveColors are the colors of curves, in order.
 var curveColors = []color.NRGBA{
 	lineColor,
 	{R: 0xd6, G: 0x27, B: 0x28, A: 0xff},
@@ -69,7 +69,7 @@ func (f *sweepFlags) writePlot(axis string, list []swept, with []marks) error {
 	})
 }
 
-// figure has the curves: medians, above the range of several runs.
+// figure draws the curves: medians, and behind them the ranges of several runs.
 func (f *sweepFlags) figure(axis string, list []swept, with []marks) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.title, axis, f.show
@@ -128,7 +128,7 @@ func (s *swept) draw(p *plot.Plot, c color.NRGBA, runs int) error {
 	return nil
 }
 
-// draw adds points from elsewhere to a plot.
+// draw adds the points of --with to a plot.
 func (m *marks) draw(p *plot.Plot, i int) error {
 	var list plotter.XYs
 	for k := range m.x {

@@ -69,8 +69,8 @@ func (r *report) expectTable() (t cli.Table) {
 	return t
 }
 
-// decides reports whether the instant at which a check held means something:
-// that of an always or never is its end.
+// decides reports whether the instant at which a check held is of interest: an always or
+// never holds at the end of its time.
 func (e *expect) decides() bool { return strings.HasPrefix(e.Text, "expect") }
 
 func (e *expect) result() string {
@@ -101,7 +101,7 @@ func (r *report) measureTable() (t cli.Table) {
 	return t
 }
 
-// number writes a value with four digits or, if it is whole, with all.
+// number formats a value with four digits, whole numbers with all digits.
 func number(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1e15 || math.Abs(v) >= 1e4 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
@@ -111,7 +111,7 @@ func number(v float64) string {
 
 func seconds(v float64) string { return time.Duration(math.Round(v * 1e9)).String() }
 
-// roughly rounds a wall time to what is worth reading.
+// roughly rounds a wall time for display.
 func roughly(s float64) time.Duration {
 	d := time.Duration(s * 1e9)
 	if d > time.Second {

@@ -8,8 +8,8 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// variation is what differs from run to run of a sweep: settings with as many values
-// each, which go in step.
+// variation are the settings that a sweep varies. All have the same number of values and
+// change in step.
 type variation struct {
 	keys   []string
 	values [][]string // by key
@@ -54,9 +54,9 @@ func (v *variation) describe(i int) string {
 	return strings.Join(words, " ")
 }
 
-// apply returns a scenario with the settings of the i-th step, each in its place, or
-// behind the first line that says something if the scenario leaves it out. The setting
-// "heal" is when partitions and cuts end, in the line of a scenario that says so.
+// apply returns a scenario with the settings of the i-th step. A setting replaces the line
+// of the scenario that has it, or is added after the line "protocol". The setting "heal" is
+// the time of the line "at TIME heal", when partitions and cuts end.
 func (v *variation) apply(text string, i int) string {
 	lines := strings.Split(text, "\n")
 	for k, key := range v.keys {
@@ -94,7 +94,7 @@ func parseNumber(text string) (float64, bool) {
 	return d.Seconds(), err == nil
 }
 
-// marks are points from elsewhere.
+// marks are points for the plot from another source, given by --with.
 type marks struct {
 	label string
 	x, y  []float64

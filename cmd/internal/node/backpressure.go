@@ -1,0 +1,62 @@
+package node
+
+import (
+	"sync/atomic"
+
+	"ulnet/portals"
+)
+
+// backpressure makes a portal lazy while a sink on it has not posted all of its
+// buffers: a PUT that finds no buffer then waits in its connection until one is posted.
+// It starts with the first buffer that is used, because messages of other connections
+// may be filling the rest already; a sink with few buffers has it on all the time. It
+// ends when enough buffers are posted, because a PUT that no match entry will ever take
+// must not block its connection for long.
+type backpressure struct {
+	table  *portals.Table
+	portal int
+	enough int64         // posted buffers at which it ends; more than the sink has: never
+	lazy   *atomic.Int64 // how many sinks of the portal have it on
+
+	free atomic.Int64 // buffers posted and not used
+	last atomic.Bool  // no buffer will be posted any more
+	on   atomic.Bool
+}
+
+// posted counts a buffer that is about to be posted; last: no other will follow.
+func (b *backpressure) posted(last bool) {
+	b.last.Store(last)
+	b.free.Add(1)
+}
+
+// used counts a buffer that a message has arrived in. It does not block.
+func (b *backpressure) used() {
+	b.free.Add(-1)
+	b.start()
+}
+
+// start makes the portal lazy, unless the last buffer has been posted.
+func (b *backpressure) start() {
+	if b.last.Load() || b.on.Swap(true) {
+		return
+	}
+	b.lazy.Add(1)
+	_ = b.table.SetLazy(b.portal) // fails for no portal that has MEs
+}
+
+// release ends it if enough buffers are posted.
+func (b *backpressure) release() {
+	if b.free.Load() >= b.enough || b.last.Load() {
+		b.end()
+	}
+}
+
+func (b *backpressure) end() {
+	if !b.on.Swap(false) || b.lazy.Add(-1) > 0 {
+		return
+	}
+	_ = b.table.ClearLazy(b.portal)
+	if b.lazy.Load() > 0 { // another sink has started meanwhile
+		_ = b.table.SetLazy(b.portal)
+	}
+}
