@@ -17,37 +17,37 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// View is what managers need to know of discovery; *gossip.Agent is one.
+// View is what managers need of a membership service. *gossip.Agent is one.
 type View interface {
-	// Watch calls f for every node that is alive now, and then whenever one dies
-	// or comes alive, until stop.
+	// Watch calls f for every node that is alive now, and then each time a node dies or comes
+	// back, until stop is called.
 	Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func())
 }
 
 // Config configures an [Agent].
 type Config struct {
-	Self  nid.NID      // may be zero on a node with one NID
-	View  View         // of the managers on this node, a *gossip.Agent; nil: only silence tells of deaths
-	Log   *slog.Logger // nil discards
-	Clock machine.Clock
-	// Incarnation rises with every incarnation of the node. Default: the node's.
+	Self  nid.NID       // NID that takes part; may be zero on a node with one NID
+	View  View          // for managers on this node, such as a *gossip.Agent; nil: deaths are detected by silence only
+	Log   *slog.Logger  // nil: no log
+	Clock machine.Clock // default: the node's clock
+	// Incarnation rises with each start of the node. Default: the node's.
 	Incarnation uint64
-	// Buffers is how many datagrams can arrive at a time without waiting or, by
-	// multicast, being lost. Default 64.
+	// Buffers is the number of datagrams that can wait for delivery. Further ones wait at the
+	// sender or, if they came by multicast, are lost. Default 64.
 	Buffers int
-	// Fragment is the largest payload of a datagram that can arrive, in bytes.
-	// With less than others a node lowers that of the group, or is refused: see
+	// Fragment is the largest payload of a datagram that this node can receive, in bytes. A
+	// node with less than others lowers the group's fragment size, or is refused: see
 	// ManagerConfig.LeastFragment. Default 4096.
 	Fragment int
-	// Members is how many members a group can have. Default 1024.
+	// Members bounds the members of a group. Default 1024.
 	Members int
-	// Keys sign what this node sends, and are demanded of others: all nodes of the
-	// groups have the same. None: messages are not signed.
+	// Keys sign all messages of this node and are required of others: all nodes of a group
+	// need the same keys. Without keys, messages are not signed.
 	Keys keyring.Keys
 }
 
-// Agent lets a node take part in groups, and manage them. It has no goroutine of its
-// own: what arrives is handled, and delivered, in the goroutine that brought it.
+// Agent lets a node take part in groups, and manage them. It has no goroutine of its own:
+// messages are handled and delivered in the goroutine that brought them.
 //
 // Methods are safe for concurrent use.
 type Agent struct {
@@ -58,32 +58,33 @@ type Agent struct {
 
 	data, control, orders portals.Inbox
 	outbox                portals.Outbox[struct{}]
-	applying              atomic.Int32 // goroutines that may be in a handler
+	applying              atomic.Int32 // goroutines that may be running a handler
 	signer                *keyring.Signer
 	doubtful              doubtful
 
 	groups       atomic.Pointer[map[GroupID]*Group]    // replaced under mu
 	manages      atomic.Pointer[map[GroupID]*managing] // likewise
 	mu           sync.Mutex
-	stopped      bool               // guarded by mu, like the next one
-	incarnations map[GroupID]uint64 // of groups that were left: the incarnation of the next member
+	stopped      bool               // guarded by mu, like incarnations
+	incarnations map[GroupID]uint64 // of groups that were left: incarnation of the next member
 
-	strays atomic.Uint64 // messages of groups that this node is not in
+	strays atomic.Uint64 // messages for groups that this node is not in
 }
 
-// errNoNID says that a node has no NID to take part as.
+// errNoNID says that a node has several NIDs, or none, and Config.Self is not set.
 var errNoNID error = &Error{Why: "say which NID of this node takes part"}
 
-// ErrClosed says that the agent was stopped, or that the group was left.
+// ErrClosed says that the agent was closed, or that the group was left.
 var ErrClosed error = &Error{Why: "the group was left, or the node stops"}
 
-// ErrTaken says that this node has an agent already, or takes part in a group, or manages it.
+// ErrTaken says that this node has an agent already, is already a member of the group, or
+// already manages it.
 var ErrTaken error = &Error{Why: "this node has an agent, or does that in this group, already"}
 
-// New begins to receive. A node has one agent, for all of its groups. The error is ErrTaken
-// if there is another one that was not stopped, errNoNID, [portals.ErrNoLoopback] or
-// [portals.ErrNoDiscovery] for a node that lacks one of these, or what portals says of
-// the buffers.
+// New starts an agent. A node has one, for all of its groups. The error is ErrTaken if there
+// is another agent that was not closed, an *[Error] if Config.Self is needed,
+// [portals.ErrNoLoopback] or [portals.ErrNoDiscovery] if the node lacks one of these, or that
+// of portals for the buffers.
 func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if err := table.Ready(); err != nil {
 		return nil, err
@@ -120,7 +121,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	return a, nil
 }
 
-// fill sets what the configuration leaves open.
+// fill sets the defaults of the configuration.
 func (a *Agent) fill() error {
 	c := &a.cfg
 	if a.log == nil {
@@ -152,11 +153,11 @@ func orDefault(n, d int) int {
 	return n
 }
 
-// Close ends taking part in all groups, without waiting for what is under way: its
-// senders are told ErrClosed, and managers that this node is no member. It waits for
-// handlers that run, but for no longer than a second, and then returns ErrHandling; not at
-// all if ctx has ended, or when a handler calls it. Such a handler, which is called
-// no more, goes on in its goroutine.
+// Close leaves all groups at once. Messages in flight are not waited for: their senders get
+// ErrClosed. Managers are told that this node is not a member any more. Close waits for
+// running handlers for up to a second, and then returns ErrHandling; it does not wait if ctx
+// has ended or a handler calls it. A handler that still runs continues in its goroutine, and
+// no handler is called again.
 func (a *Agent) Close(ctx context.Context) error {
 	a.mu.Lock()
 	again := a.stopped
@@ -170,10 +171,10 @@ func (a *Agent) Close(ctx context.Context) error {
 	a.control.Close()
 	a.orders.Close()
 	by, over := a.closeBy(ctx), true
-	for _, g := range groups { // any order: each by itself
+	for _, g := range groups { // the order does not matter
 		over = g.close(by) && over
 	}
-	for _, m := range manages { // any order: each by itself
+	for _, m := range manages { // the order does not matter
 		m.close(by)
 	}
 	if !over && !a.inHandler() {
@@ -182,8 +183,8 @@ func (a *Agent) Close(ctx context.Context) error {
 	return nil
 }
 
-// Strays counts messages of groups that this node is not in, and of other processes than
-// those that take part.
+// Strays counts messages for groups that this node is not in, and messages of processes other
+// than agents.
 func (a *Agent) Strays() uint64 { return a.strays.Load() }
 
 // arrived handles datagrams.
@@ -205,7 +206,7 @@ func (a *Agent) step(kind engine.InputKind, portal int, e *portals.Event, b []by
 	g.runner.Do(engine.Input{Kind: kind, From: e.Source.NID, Data: b, Multicast: e.Group != 0})
 }
 
-// instructed handles messages of members to managers, and of managers.
+// instructed handles messages from members to managers, and from managers.
 func (a *Agent) instructed(e *portals.Event, b []byte) {
 	b, ok := a.opened(wire.ManagerPortal, e, b)
 	if !ok {

@@ -15,76 +15,77 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// Message is one that was delivered. Data is valid until the handler returns.
+// Message is a delivered message. Data is valid until the handler returns.
 type Message struct {
-	Origin ID     // who sent it
-	Number uint32 // its communication number
+	Origin ID     // member that sent it
+	Number uint32 // communication number of Origin
 	Seq    uint64 // rises with each message of an origin
-	Data   []byte
+	Data   []byte // payload
 }
 
-// GroupConfig configures taking part in a group.
+// GroupConfig configures a member of a group.
 type GroupConfig struct {
 	// Group is the number of the group. Required.
 	Group GroupID
-	// Managers are the nodes that may manage the group, in the order of their
-	// turns (RM-A18). Default this node alone.
+	// Managers are the nodes that may manage the group, in order of precedence (RM-A18).
+	// Default: this node alone.
 	Managers []nid.NID
-	// Admit are the nodes besides Managers that may be members: this member takes messages
-	// of no others. Nil: all nodes.
+	// Admit are the nodes besides Managers that may be members: this member ignores messages
+	// of all others. Nil admits all nodes.
 	Admit []nid.NID
-	// FIFO delivers the messages of an origin in the order in which it sent them.
+	// FIFO delivers the messages of each origin in the order in which it sent them.
 	FIFO bool
 
-	// RTT is the round trip that is assumed until some are measured, MinRTT and
-	// MaxRTT bound what is made of measurements. Defaults 1 ms, 100 µs, 200 ms.
+	// RTT is the round-trip time assumed before the first measurement; MinRTT and MaxRTT bound
+	// the estimate. Defaults 1 ms, 100 µs, 200 ms.
 	RTT, MinRTT, MaxRTT time.Duration
 	// Guard is the least slack per level of the tree (RM-A4). Default 5 ms.
 	Guard time.Duration
-	// AckDelay is how long acknowledgements wait for each other when several
-	// messages are in flight (RM-A19). Default 200 µs.
+	// AckDelay is how long acknowledgements are delayed to be merged while several messages
+	// are in flight (RM-A19). Default 200 µs.
 	AckDelay time.Duration
-	// Idle is how long after its last datagram an origin says what is stable; it
-	// says so again after twice and four times as long. Default 50 ms.
+	// Idle is the time after the last datagram at which an origin announces what is stable. It
+	// repeats that after twice and four times as long. Default 50 ms.
 	Idle time.Duration
-	// Silence is after what time whoever keeps payload asks its origin. Default 1 s.
+	// Silence is the time without a word of an origin after which a member that keeps its
+	// payload queries it. Default 1 s.
 	Silence time.Duration
-	// ReportInterval is how often a member says what it knows, and how long it
-	// waits for an answer before it asks again. Default 500 ms.
+	// ReportInterval is the time between two reports to the manager, and before a request to
+	// the manager is repeated. Default 500 ms.
 	ReportInterval time.Duration
-	// LeaveAfter is how long a leaver serves the messages under way (RM-A11).
+	// LeaveAfter bounds how long a leaving member serves the messages in flight (RM-A11).
 	// Default 10 s.
 	LeaveAfter time.Duration
-	// HealAfter is how long no manager with the epoch of this member is heard until it
-	// joins one of a lower epoch, as another member. Default 10 s.
+	// HealAfter is how long this member hears no manager of its epoch before it joins a
+	// manager of a lower epoch, as a new member. Default 10 s.
 	HealAfter time.Duration
-	// Memory bounds what datagrams of other origins take at a member of a group that
-	// all nodes may join, in bytes. Default 64 MiB.
+	// Memory bounds the datagrams of other origins that a member keeps in a group that all
+	// nodes may join, in bytes. Default 64 MiB.
 	Memory int
-	// Seed is for the faults that [Faults] asks for.
+	// Seed is the seed of the random faults that [Faults] asks for.
 	Seed uint64
-	// Faults are what is discarded from the start.
+	// Faults are in effect from the start.
 	Faults Faults
 
-	// Handle takes every message of the group, own ones included, one at a time.
-	// It must not block; it may call Post, BeginLeave and Close. Functions that wait
-	// return ErrInHandler in this and all other handlers. Required.
+	// Handle is called with every message of the group, own ones included, one at a time. It
+	// must not block. It may call Post, BeginLeave and Close; functions that wait return
+	// ErrInHandler in this and all other handlers. Required.
 	Handle func(m *Message)
-	// NoMulticast has the payload go down the tree, as where a driver has no
-	// multicast; that is then true for all members.
+	// NoMulticast sends the payload down the tree, as if the driver had no multicast. That
+	// then holds for all members.
 	NoMulticast bool
-	// StayOut leaves it at that when the manager has expelled this node. Otherwise
-	// it joins again, as another member.
+	// StayOut keeps this node out of the group after the manager has expelled it. Otherwise it
+	// joins again, as a new member.
 	StayOut bool
-	// OnChange is told when this node becomes a member, when the list of members
-	// changes, each time with a later version, and when it is a member no longer, with
-	// the reason. A member may send when Ready returns, which may be later. It must not
+	// OnChange is called when this node becomes a member, when the list of members changes,
+	// each time with a later version, and when this node ceases to be a member, with the
+	// reason. A member may send once Ready returns, which may be later. OnChange must not
 	// block. May be nil.
 	OnChange func(v Version, err error)
 }
 
-// Engine returns the configuration of the machine that takes part, without what follows from
-// the agent.
+// Engine returns the configuration of the member's machine, without what follows from the
+// agent.
 func (c GroupConfig) Engine() engine.Config {
 	return engine.Config{
 		Group: c.Group, Managers: c.Managers, Admit: c.Admit, FIFO: c.FIFO,
@@ -94,34 +95,34 @@ func (c GroupConfig) Engine() engine.Config {
 	}
 }
 
-// Group is a node's part in a group.
+// Group is this node's membership of a group.
 type Group struct {
 	a      *Agent
 	cfg    GroupConfig
 	m      *engine.Machine // stepped by runner
 	runner *machine.Runner[engine.Input, engine.Output]
 
-	listens bool        // to the multicast group
-	message Message     // that is delivered; owned by apply, like newest
-	newest  Version     // that OnChange was told
-	over    atomic.Bool // nothing is applied any more
+	listens bool        // this node has joined the multicast group
+	message Message     // being delivered; owned by apply, as newest is
+	newest  Version     // latest version that OnChange was called with
+	over    atomic.Bool // no more effects are applied
 
 	mu      sync.Mutex
-	waiting []*Sending // for room; guarded by mu, like all below
-	posted  []*Sending // not answered
+	waiting []*Sending // for room in the window; guarded by mu, as all below
+	posted  []*Sending // without a result yet
 	free    []*Sending
 	joined  chan struct{} // closed when this node is a member
-	gone    chan struct{} // closed when it has left
-	why     error         // that Leave returns
+	gone    chan struct{} // closed when this node has left
+	why     error         // result of Leave
 	member  bool
 	left    bool
 	closed  bool
 }
 
-// Join begins to take part in a group. It does not wait until this node is a member:
-// Ready does, and so does Send. A node that manages the group is no member of it
-// before it joins, too. Errors: ErrTaken, ErrClosed, and that GroupConfig lacks Handle or a
-// number for the group. Without multicast the payload goes down the tree.
+// Join starts to take part in a group. It does not wait until this node is a member; Ready and
+// Send do. A node that manages the group must join too to be a member. Errors: ErrTaken,
+// ErrClosed, or that GroupConfig lacks Handle or a valid number. Without multicast the payload
+// goes down the tree.
 func (a *Agent) Join(cfg GroupConfig) (*Group, error) {
 	if len(cfg.Managers) == 0 {
 		cfg.Managers = []nid.NID{a.cfg.Self}
@@ -149,7 +150,7 @@ func (a *Agent) Join(cfg GroupConfig) (*Group, error) {
 // errNoHandle is a mistake of the caller.
 var errNoHandle error = &Error{Why: "GroupConfig needs a Handle, which takes the messages"}
 
-// claim sees whether a group may be joined.
+// claim checks whether a group may be joined.
 func (a *Agent) claim(g *Group) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -167,14 +168,14 @@ func (a *Agent) claim(g *Group) error {
 	return nil
 }
 
-// incarnationAfter is the next incarnation of a member of a group that was left.
+// incarnationAfter is the next incarnation of a member of a group that was left before.
 func (a *Agent) incarnationAfter(group GroupID) uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.incarnations[group]
 }
 
-// publish has messages of the group reach it.
+// publish makes messages of the group reach it.
 func (a *Agent) publish(g *Group) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -187,7 +188,7 @@ func (a *Agent) publish(g *Group) error {
 	return nil
 }
 
-// listen joins the multicast group, and finds out what a datagram may have.
+// listen joins the multicast group, and returns the largest datagram and the receive memory.
 func (g *Group) listen() (mtu, capacity int) {
 	a := g.a
 	if g.cfg.NoMulticast {
@@ -206,19 +207,19 @@ func (g *Group) listen() (mtu, capacity int) {
 	return max(min(room, wire.HeaderSize+a.cfg.Fragment), 0), limits.ReceiveBuffer
 }
 
-// unlisten takes listen back.
+// unlisten undoes listen.
 func (g *Group) unlisten() {
 	if g.listens {
-		_ = g.a.table.LeaveGroup(g.a.cfg.Self, portals.Group(g.cfg.Group)) // the NI may be another one by now
+		_ = g.a.table.LeaveGroup(g.a.cfg.Self, portals.Group(g.cfg.Group)) // the NI may have been replaced
 	}
 }
 
 // ID is the number of the group.
 func (g *Group) ID() GroupID { return g.cfg.Group }
 
-// Ready waits until this node is a member and may send. The error is ErrClosed,
-// ErrInHandler for a handler that would have to wait, or ctx's, with why managers do not let
-// this node in, such as ErrQuorum, as far as they said so, or ErrNoManager.
+// Ready waits until this node is a member and may send. The error is ErrClosed, ErrInHandler
+// in a handler that would have to wait, or ctx's. The latter includes why managers refuse this
+// node, such as ErrQuorum, or ErrNoManager, if that is known.
 func (g *Group) Ready(ctx context.Context) error {
 	g.mu.Lock()
 	joined := g.joined
@@ -241,7 +242,7 @@ func (g *Group) Ready(ctx context.Context) error {
 	}
 }
 
-// SetFaults discards a share of what arrives, on purpose (RM-24).
+// SetFaults discards some of the messages that arrive, on purpose (RM-24).
 func (g *Group) SetFaults(f Faults) { g.runner.Do(engine.Input{Kind: engine.SetFaults, Faults: f}) }
 
 // Stats returns the counters.
@@ -250,14 +251,14 @@ func (g *Group) Stats() (s Stats) {
 	return s
 }
 
-// Status tells how this node stands to the group, and what its messages wait for.
+// Status returns the state of this member, and what its messages wait for.
 func (g *Group) Status() (s Status) {
 	g.runner.Inspect(func() { s = g.m.Status() })
 	return s
 }
 
-// apply does what a step wants done, in order. It calls all handlers, and is looked for
-// on the stack to know them: so it must not become a part of another function.
+// apply applies the effects of a step, in order. It calls all handlers. inHandler searches the
+// stack for it, so it must not be inlined.
 //
 //go:noinline
 func (g *Group) apply(out *engine.Output) {
@@ -291,7 +292,7 @@ func (g *Group) apply(out *engine.Output) {
 	}
 }
 
-// changed acts on news of the group.
+// changed handles news of the group.
 func (g *Group) changed(e *engine.Effect) {
 	log := g.a.log.With(slog.Any("group", g.cfg.Group))
 	switch e.Kind {
@@ -320,7 +321,7 @@ func (g *Group) changed(e *engine.Effect) {
 
 func (g *Group) told(v Version, err error) {
 	if err == nil && v.Compare(g.newest) <= 0 {
-		return // a list that was told before comes into use
+		return // this list was reported before it came into use
 	}
 	if g.newest = v; g.cfg.OnChange != nil {
 		g.cfg.OnChange(v, err)

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// ErrInHandler says that a handler called a function that waits for what only comes when
-// the handler has returned.
+// ErrInHandler says that a handler called a function that waits for something that happens
+// only after the handler has returned.
 var ErrInHandler error = &Error{Why: "a handler may not wait: use Post or BeginLeave there, or another goroutine"}
 
-// ErrHandling says that a handler has not returned when its agent was closed.
+// ErrHandling says that a handler was still running when Close returned.
 var ErrHandling error = &Error{Why: "closed, but a handler of a group has not returned"}
 
-// stuckAfter is how long the end of an agent, or of a group, waits for handlers that run.
+// stuckAfter is how long closing an agent or a group waits for running handlers.
 const stuckAfter = time.Second
 
-// applyEntry is where the function begins that calls the handlers of all groups.
+// applyEntry is the entry point of the function that calls all handlers.
 var applyEntry = reflect.ValueOf((*Group).apply).Pointer()
 
-// inHandler reports whether it is called by a handler of a group. The look at the stack
-// takes a microsecond, so it is taken only while a handler may be running.
+// inHandler reports whether a handler of a group is its caller. Searching the stack takes a
+// microsecond, so it does that only while a handler may be running.
 func (a *Agent) inHandler() bool {
 	if a.applying.Load() == 0 {
 		return false
@@ -40,8 +40,8 @@ func (a *Agent) inHandler() bool {
 	}
 }
 
-// closeBy is until when something that ends now waits for handlers: not at all if one of
-// them is the caller, or ctx has ended.
+// closeBy returns the instant until which closing waits for handlers: now if a handler is the
+// caller or ctx has ended.
 func (a *Agent) closeBy(ctx context.Context) time.Duration {
 	now := a.cfg.Clock.Now()
 	if a.inHandler() || ctx.Err() != nil {

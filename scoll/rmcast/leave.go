@@ -11,19 +11,19 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// Leave ends taking part: what this node has in flight is released first, and then
-// what others have, of which it has its part to do (RM-A11), for at most LeaveAfter.
-// The error is ctx's, or ErrUnfinished after LeaveAfter, with what is wrong with the managers
-// if they do not answer; the group is left all the same, and others may lack messages of this
-// node. Called by a handler it does nothing but return ErrInHandler. A handler that does not
-// return is waited for a second longer.
+// Leave leaves the group. Messages of this node that are in flight are released first, and
+// then those of others that this node passes on (RM-A11), for at most LeaveAfter. The error is
+// ctx's, or ErrUnfinished after LeaveAfter, including why managers do not answer, if so. The
+// group is left in any case, but other members may then lack messages of this node. Called by
+// a handler, Leave only returns ErrInHandler. It waits up to a second longer for a handler
+// that is running.
 //
-// A manager has to be there until all have left: see docs/multicast.md, "In a program".
+// A manager must be up until all members have left: see docs/multicast.md, "In a program".
 func (g *Group) Leave(ctx context.Context) error {
 	if g.a.inHandler() {
 		return ErrInHandler
 	}
-	late := make(chan struct{}) // a handler keeps the end from being told
+	late := make(chan struct{}) // closed if a running handler blocks the end
 	timer := g.a.cfg.Clock.AfterFunc(g.cfg.Engine().Filled().LeaveAfter+stuckAfter, func() { close(late) })
 	defer timer.Stop()
 	g.BeginLeave()
@@ -45,7 +45,7 @@ func (g *Group) Leave(ctx context.Context) error {
 	return err
 }
 
-// BeginLeave begins what Leave waits for. Handlers may call it.
+// BeginLeave starts what Leave waits for. Handlers may call it.
 func (g *Group) BeginLeave() {
 	g.mu.Lock()
 	g.left = true
@@ -53,8 +53,8 @@ func (g *Group) BeginLeave() {
 	g.runner.Do(engine.Input{Kind: engine.Leave})
 }
 
-// close ends taking part at once, but for a handler that runs, which is waited for until
-// an instant. It reports whether it has returned.
+// close leaves the group at once. It waits for a running handler until an instant, and reports
+// whether no handler runs any more.
 func (g *Group) close(by time.Duration) (over bool) {
 	g.mu.Lock()
 	again := g.closed
@@ -70,7 +70,7 @@ func (g *Group) close(by time.Duration) (over bool) {
 	}
 	incarnation := g.farewell()
 	a.mu.Lock()
-	a.incarnations[g.cfg.Group] = incarnation + 2 // the one between has been spoken of
+	a.incarnations[g.cfg.Group] = incarnation + 2 // the one between was announced by farewell
 	all := maps.Clone(*a.groups.Load())
 	if all[g.cfg.Group] == g {
 		delete(all, g.cfg.Group)
@@ -82,8 +82,8 @@ func (g *Group) close(by time.Duration) (over bool) {
 	return over
 }
 
-// farewell tells the managers that this incarnation is over, if they count on it: the node
-// may live on, so that nobody else tells them. It returns that incarnation.
+// farewell tells the managers that this incarnation has ended, since the node may live on and
+// no other source reports it. It returns that incarnation.
 func (g *Group) farewell() (incarnation uint64) {
 	var over bool
 	var o wire.Order
@@ -98,7 +98,7 @@ func (g *Group) farewell() (incarnation uint64) {
 	return incarnation
 }
 
-// quit ends being a member, or begins to be one again.
+// quit handles the end of membership: this node is out, or joins again.
 func (g *Group) quit(why error) {
 	g.told(Version{}, why)
 	g.mu.Lock()
@@ -119,7 +119,7 @@ func (g *Group) quit(why error) {
 		g.mu.Lock()
 		out = g.left
 		g.mu.Unlock()
-		if out { // begun when this node was no member, which says nothing
+		if out { // BeginLeave came while this node was not a member, and had no effect
 			g.runner.Do(engine.Input{Kind: engine.Leave})
 		}
 	}
@@ -134,8 +134,8 @@ func (g *Group) isGone() bool {
 	}
 }
 
-// abandon tells all who wait that it is over. A handler may still run: what it has not
-// come to is not applied any more.
+// abandon tells all waiting senders that the group was left. A handler may still run; later
+// effects of its step are not applied.
 func (g *Group) abandon() {
 	g.over.Store(true)
 	g.mu.Lock()

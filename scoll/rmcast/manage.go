@@ -23,15 +23,14 @@ type managing struct {
 	runner *machine.Runner[engine.Input, engine.Output]
 
 	mu      sync.Mutex
-	closed  bool // guarded by mu, like the next one
+	closed  bool // guarded by mu, as unwatch is
 	unwatch func()
 }
 
-// Manage has this node manage a group, or wait for its turn to. Self, Incarnation and
-// Managers, if that is empty, follow from the agent. Managers is
-// the same on all managers and members, and has this node. Who manages a group is no member
-// of it before it calls Join, too. The errors are ErrTaken, ErrClosed, and that the number of
-// the group, or Managers, is wrong.
+// Manage makes this node a manager of a group: active, or on standby. The agent sets Self,
+// Incarnation and, if empty, Managers. Managers must be the same on all managers and members,
+// and must include this node. A manager must also call Join to be a member. Errors: ErrTaken,
+// ErrClosed, or that the number of the group or Managers is wrong.
 func (a *Agent) Manage(cfg ManagerConfig) error {
 	cfg.Self, cfg.Incarnation = a.cfg.Self, a.cfg.Incarnation
 	if len(cfg.Managers) == 0 {
@@ -103,7 +102,7 @@ func (m *managing) apply(out *engine.Output) {
 	}
 }
 
-// quorum tells the user that the group cannot elect a manager or go on, or can again.
+// quorum logs that the group cannot elect a manager or go on, or that it can again.
 func (m *managing) quorum(why error) {
 	if why != nil {
 		m.a.log.Warn("rmcast: too few members are heard", slog.Any("group", m.group), slog.Any("err", why))
@@ -112,8 +111,8 @@ func (m *managing) quorum(why error) {
 	m.a.log.Info("rmcast: most members are heard again, or another node manages the group", slog.Any("group", m.group))
 }
 
-// close ends managing. A handler of a group may run within what is applied, if messages
-// of this node reach it at once: by is until when to wait for that.
+// close ends managing. It waits until an instant for effects that are being applied: messages
+// to this node may run a handler in there.
 func (m *managing) close(by time.Duration) {
 	m.mu.Lock()
 	unwatch := m.unwatch
@@ -125,7 +124,7 @@ func (m *managing) close(by time.Duration) {
 	m.runner.CloseWithin(by - m.a.cfg.Clock.Now())
 }
 
-// Unmanage ends managing a group; another manager has to take over.
+// Unmanage stops managing a group; another manager has to take over.
 func (a *Agent) Unmanage(group GroupID) {
 	a.mu.Lock()
 	all := maps.Clone(*a.manages.Load())
@@ -138,7 +137,7 @@ func (a *Agent) Unmanage(group GroupID) {
 	}
 }
 
-// Managed describes a group that this node manages, or would; ok is false if it is
+// Managed returns the state of the manager of a group on this node. ok is false if there is
 // none.
 func (a *Agent) Managed(group GroupID) (s Managing, ok bool) {
 	m := (*a.manages.Load())[group]

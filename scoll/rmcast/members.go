@@ -8,29 +8,29 @@ import (
 	"ulnet/scoll/rmcast/engine"
 )
 
-// Members returns the members of the newest list that this node has, in the order of their
-// numbers. The errors are
+// Members returns the members on the newest list that this node has, in the order of their
+// numbers. Errors:
 //
-//	ErrNotYet     this node waits to become one: there is no list before Ready returns
-//	ErrNotMember  this node is none of them: there is no list
-//	ErrQuorum     beside a list: no manager hears most of them. The group has split, or most
-//	              are down; messages wait, and nobody joins
+//	ErrNotYet     this node waits to become a member: no list before Ready returns
+//	ErrNotMember  this node is not a member: no list
+//	ErrQuorum     with a list: no manager hears most of the members. The group is split, or
+//	              most members are down; messages wait, and nodes cannot join
 func (g *Group) Members() (list []Member, err error) {
 	g.runner.Inspect(func() { list, err = g.m.Members() })
 	return list, err
 }
 
-// late is the error of a context that has ended, with what kept the group from going on, as
-// far as a manager said so.
+// late returns the error of a context that has ended, including why the group does not
+// progress, if known.
 func (g *Group) late(ctx context.Context) (err error) {
 	g.runner.Inspect(func() { err = g.m.Unheard(ctx.Err()) })
 	return err
 }
 
-// ErrNotManager says that another node manages a group.
+// ErrNotManager says that this node does not manage the group.
 type ErrNotManager struct {
-	Group   GroupID
-	Manager nid.NID // zero: this node is none of its managers
+	Group   GroupID // number of the group
+	Manager nid.NID // the active manager; zero: this node may not manage the group
 }
 
 func (e *ErrNotManager) Error() string {
@@ -40,10 +40,10 @@ func (e *ErrNotManager) Error() string {
 	return fmt.Sprintf("rmcast: group %d is managed by %v", e.Group, e.Manager)
 }
 
-// Expel says that the members on a node have ended, which only who knows it should say: those
-// who wait for them go on, and they do not count any more when a manager is elected. A node
-// that lives joins again as another member. This node has to manage the group, or be one of
-// its managers while it has none: all that may be elected are to be told then. The error is
+// Expel declares that the members on a node have ended. Only call it if that is certain:
+// messages stop waiting for these members, and they do not count in elections of a manager. A
+// node that is alive joins again as a new member. This node must manage the group, or be one
+// of its managers while there is no active one; then all managers must be told. The error is
 // an *ErrNotManager.
 func (a *Agent) Expel(group GroupID, id nid.NID) error {
 	m := (*a.manages.Load())[group]

@@ -10,29 +10,29 @@ import (
 // ErrFull says that the window has no room for a message.
 var ErrFull error = &Error{Why: "the window is full; wait for what is in flight"}
 
-// Result says what became of a message.
+// Result is the outcome of a message.
 type Result struct {
-	Seq     uint64
-	Version Version // of the group when it was sent
-	Failed  []ID    // members of that version that have ended, or may live with ErrSplit: they may not have it
+	Seq     uint64  // sequence number of the message's first datagram
+	Version Version // of the list of members when it was sent
+	Failed  []ID    // members of that version that may lack it: they have ended or, with ErrSplit, may be alive
 }
 
-// answer is what a sender is told.
+// answer tells a sender the outcome of an attempt, or of its message.
 type answer struct {
 	accepted bool // it is in flight
-	room     bool // it may be tried again
+	room     bool // the sender may try again
 	result   Result
 	err      error
 }
 
-// Sending is a message on its way. Wait for it once.
+// Sending is a message on its way. Wait may be called once.
 type Sending struct {
 	g        *Group
-	accepted chan answer // what becomes of the attempt, or that there is room
-	released chan answer // what becomes of the message
+	accepted chan answer // outcome of the attempt, or that there is room
+	released chan answer // outcome of the message
 	done     func(Result, error)
-	left     bool // nobody waits; guarded by g.mu
-	index    int  // in g.posted; guarded by g.mu
+	left     bool // no goroutine waits; guarded by g.mu
+	index    int  // index in g.posted; guarded by g.mu
 }
 
 func (s *Sending) answer(a answer) {
@@ -64,7 +64,7 @@ func (g *Group) give(s *Sending) {
 	g.giveLocked(s)
 }
 
-// keptSpare is how many Sendings are kept for more.
+// keptSpare bounds the free Sendings that are kept.
 const keptSpare = 256
 
 func (g *Group) giveLocked(s *Sending) {
@@ -73,19 +73,19 @@ func (g *Group) giveLocked(s *Sending) {
 	}
 }
 
-// Send sends a message to all members, this node included, and returns when all members of
-// the list under which it was sent have delivered it, but those that have ended meanwhile
-// (RM-2): they died, as discovery or an administrator says, left, or are members again in
-// another incarnation. Result names them. data may be used again then, or before if an error is
-// returned. When ctx ends first the message may still be on its way; the error also says if
-// the group has no manager.
+// Send sends a message to all members, this node included. It returns when all members on the
+// list under which it was sent have delivered it, except those that have ended meanwhile
+// (RM-2): they have died, according to the View or an administrator, have left, or have joined
+// again as another member. Result names these. data may be reused when Send returns. When ctx
+// ends first the message may still be delivered; the error also says if the group has no
+// manager.
 //
 //	ErrInHandler  called by a handler: nothing was sent; see Post
 //	ErrTooLong    longer than a window
 //	ErrNotMember  this node was expelled, or never joined
-//	ErrExpelled   meanwhile: nobody knows who has it
-//	ErrSplit      all have it but members that were silent and left behind; Result names
-//	              them too, and they may live
+//	ErrExpelled   this node was expelled meanwhile: it is unknown which members have it
+//	ErrSplit      all members have it except silent ones that were left behind; Result
+//	              names them too, and they may be alive
 //	ErrLeft, ErrClosed
 func (g *Group) Send(ctx context.Context, data []byte) (Result, error) {
 	s, err := g.SendAsync(ctx, data)
@@ -95,8 +95,8 @@ func (g *Group) Send(ctx context.Context, data []byte) (Result, error) {
 	return s.Wait(ctx)
 }
 
-// SendAsync sends a message, which is copied, and does not wait until all have it:
-// it waits for room in the window only (RM-A16, RM-A17). Errors as Send.
+// SendAsync sends a copy of a message. It waits for room in the window only (RM-A16, RM-A17),
+// not until all members have the message. Errors as Send.
 func (g *Group) SendAsync(ctx context.Context, data []byte) (*Sending, error) {
 	if g.a.inHandler() {
 		return nil, ErrInHandler
@@ -109,7 +109,7 @@ func (g *Group) SendAsync(ctx context.Context, data []byte) (*Sending, error) {
 			switch {
 			case a.accepted:
 				return s, nil
-			case a.room: // again
+			case a.room: // try again
 			default:
 				g.give(s)
 				return nil, a.err
@@ -124,9 +124,9 @@ func (g *Group) SendAsync(ctx context.Context, data []byte) (*Sending, error) {
 	}
 }
 
-// Post sends a message, which is copied, and tells done what became of it, once: at
-// once that the window is full, ErrFull, or later what Send would return. It never
-// blocks, and may be called by a handler. done must not block either.
+// Post sends a copy of a message and calls done once with the outcome: at once with ErrFull if
+// the window is full, otherwise later with what Send would return. It never blocks, and
+// handlers may call it. done must not block either.
 func (g *Group) Post(data []byte, done func(Result, error)) {
 	s, err := g.post(done)
 	if err != nil {
@@ -136,8 +136,8 @@ func (g *Group) Post(data []byte, done func(Result, error)) {
 	g.runner.Do(engine.Input{Kind: engine.Send, Data: data, Token: s})
 }
 
-// post makes a Sending that is answered also if the group is closed. What is not
-// answered yet is bounded here as well: alone in a group there is no window.
+// post makes a Sending that gets an outcome also if the group is closed. It bounds the
+// messages without an outcome, since a member that is alone has no window.
 func (g *Group) post(done func(Result, error)) (*Sending, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -153,11 +153,11 @@ func (g *Group) post(done func(Result, error)) (*Sending, error) {
 	return s, nil
 }
 
-// answered ends a Sending of Post, and returns whom to tell.
+// answered ends a Sending of Post, and returns its callback.
 func (g *Group) answered(s *Sending) (done func(Result, error)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.over.Load() { // abandon tells
+	if g.over.Load() { // abandon calls it
 		return func(Result, error) {}
 	}
 	last := len(g.posted) - 1
@@ -168,8 +168,8 @@ func (g *Group) answered(s *Sending) (done func(Result, error)) {
 	return done
 }
 
-// Wait returns when all live members have delivered the message. A handler that calls it
-// is told ErrInHandler, and another goroutine may wait.
+// Wait returns when all live members have delivered the message. Called by a handler it
+// returns ErrInHandler; another goroutine may then call it.
 func (s *Sending) Wait(ctx context.Context) (Result, error) {
 	g := s.g
 	if g.a.inHandler() {
@@ -185,14 +185,14 @@ func (s *Sending) Wait(ctx context.Context) (Result, error) {
 	case <-g.gone:
 	}
 	select {
-	case a := <-s.released: // before it was over
+	case a := <-s.released: // before the group was closed
 		return a.result, a.err
 	default:
 		return Result{}, ErrClosed
 	}
 }
 
-// forget ends waiting for a message that may still be on its way.
+// forget stops waiting for a message that may still be delivered.
 func (g *Group) forget(s *Sending) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -200,7 +200,7 @@ func (g *Group) forget(s *Sending) {
 	g.waiting = slices.DeleteFunc(g.waiting, func(w *Sending) bool { return w == s })
 }
 
-// settle tells a sender what became of its message.
+// settle passes the outcome of a message to its sender.
 func (g *Group) settle(e *engine.Effect, out *engine.Output) {
 	s := e.Token.(*Sending)
 	if s.done != nil {
@@ -248,7 +248,7 @@ func result(e *engine.Effect, out *engine.Output) Result {
 	return r
 }
 
-// room has those who wait for room try again.
+// room makes the senders that wait for room try again.
 func (g *Group) room() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 // outgoing is a message on its way.
 type outgoing = portals.Outgoing[struct{}]
 
-// spareBytes is how much memory of messages that have left is kept for more.
+// spareBytes bounds the memory of sent messages that is kept for reuse.
 const spareBytes = 2 << 20
 
 // compose returns a message of two parts, signed if there are keys.
@@ -20,7 +20,7 @@ func (a *Agent) compose(portal int, bind keyring.Binding, head, data []byte) *ou
 	return m
 }
 
-// multicast sends a datagram to a group, without acknowledgement by LNet, like put.
+// multicast sends a datagram to a group. LNet does not acknowledge it.
 func (a *Agent) multicast(group GroupID, head, data []byte) {
 	var bind keyring.Binding
 	if a.signer.On() {

@@ -11,14 +11,14 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// With keys, nodes sign all that they send: a flag in the header says so, and a code
-// ends the message. It is bound to sender and receiver, and that of a datagram by
-// multicast to sender and group. Machines know nothing of that.
+// With keys, nodes sign all messages: a flag in the header says so, and the message ends with
+// a code. The code is bound to sender and receiver or, for multicast datagrams, to sender and
+// group. Machines get messages without flag and code.
 
-// keyLabel is what keys are derived for.
+// keyLabel is the label from which keys of this protocol are derived.
 const keyLabel = "rmcast"
 
-// sign makes b, a whole message, a signed one if there are keys.
+// sign sets the flag of b, a whole message, and appends the code, if there are keys.
 func (a *Agent) sign(portal int, b []byte, bind keyring.Binding) []byte {
 	if !a.signer.On() {
 		return b
@@ -28,8 +28,8 @@ func (a *Agent) sign(portal int, b []byte, bind keyring.Binding) []byte {
 	return a.signer.Append(b, bind, b)
 }
 
-// verify returns a message without its code. It reports false for one that is not
-// signed although there are keys, is signed although there are none, or is wrong.
+// verify returns a message without flag and code. It reports false for one that is not signed
+// although there are keys, is signed although there are none, or has a wrong code.
 func (a *Agent) verify(portal int, b []byte, bind keyring.Binding) ([]byte, bool) {
 	at, bit := wire.SignedFlag(portal)
 	signed := len(b) > at && b[at]&bit != 0
@@ -44,20 +44,19 @@ func (a *Agent) verify(portal int, b []byte, bind keyring.Binding) ([]byte, bool
 	return b[:n], true
 }
 
-// toGroup binds the code of a datagram by multicast.
+// toGroup binds the code of a multicast datagram.
 func toGroup(from nid.NID, group portals.Group) keyring.Binding {
 	return keyring.Binding{}.NID(from).Number(uint64(group))
 }
 
-// doubtful are messages that are dropped before a machine has seen them.
+// doubtful counts messages that are dropped before a machine gets them.
 type doubtful struct {
 	notSigned atomic.Uint64
-	told      atomic.Int64 // when the log was, in ns; 0: never
+	told      atomic.Int64 // when the user was last warned, in ns; 0: never
 }
 
-// opened returns a message that came, without its code. It reports false for one that
-// is not to be believed: it was not sent by the process of a node that takes part, or
-// is not signed as it should be.
+// opened returns a message without its code. It reports false if the sender is not the process
+// of an agent, or the message is not signed as it should be.
 func (a *Agent) opened(portal int, e *portals.Event, b []byte) ([]byte, bool) {
 	if e.Source.PID != a.pid {
 		a.strays.Add(1)
@@ -91,6 +90,6 @@ func (a *Agent) KeyStats() keyring.Stats {
 	return s
 }
 
-// SetKeys changes the keys from now on, as when the nodes are given new ones in steps.
-// The error is [keyring.ErrOnOff] if there are none now, or none in keys.
+// SetKeys changes the keys from now on, as during a key rotation. The error is
+// [keyring.ErrOnOff] if there are no keys now, or none in keys, but not both.
 func (a *Agent) SetKeys(keys keyring.Keys) error { return a.signer.Set(keys) }

@@ -5,18 +5,19 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// Error says what cannot be done, and what to do.
+// Error says what is wrong, and what the user can do.
 type Error = engine.Error
 
-// Why a message is not sent, or a node is no member: each is an *[Error], or wraps one.
+// Reasons why a message is not sent, or a node is not a member. Each is an *[Error] or wraps
+// one.
 var (
 	ErrNotMember  = engine.ErrNotMember
 	ErrNotYet     = engine.ErrNotYet
 	ErrTooLong    = engine.ErrTooLong
 	ErrExpelled   = engine.ErrExpelled
 	ErrLeft       = engine.ErrLeft
-	ErrUnfinished = engine.ErrUnfinished // wraps ErrLeft: others may lack messages of this node
-	ErrSplit      = engine.ErrSplit      // members that may live were left behind: Failed names them
+	ErrUnfinished = engine.ErrUnfinished // wraps ErrLeft; other members may lack messages of this node
+	ErrSplit      = engine.ErrSplit      // members that may be alive were left behind; Failed names them
 	ErrNoManager  = engine.ErrNoManager
 	ErrAhead      = engine.ErrAhead
 	ErrQuorum     = engine.ErrQuorum
@@ -24,28 +25,28 @@ var (
 	ErrStranger   = engine.ErrStranger
 )
 
-// What a program says and hears of groups.
+// Types of arguments and results.
 type (
 	// GroupID is the number of a group, 1 to 65535.
 	GroupID = wire.GroupID
-	// Version names one list of members; the zero value names none.
+	// Version names a list of members; the zero value names none.
 	Version = wire.Version
-	// ID tells members apart for ever: a NID, and a number that rises with every incarnation of the
-	// node, and every time it joins.
+	// ID identifies a member forever: a NID, and a number that rises with each start of the
+	// node and each time it joins.
 	ID = wire.ID
 	// Member is an ID with its communication number.
 	Member = wire.Member
-	// Faults are shares of messages that a member discards on arrival, on purpose.
+	// Faults are probabilities with which a member discards messages on arrival, on purpose.
 	Faults = engine.Faults
-	// ManagerConfig configures managing a group.
+	// ManagerConfig configures a manager of a group.
 	ManagerConfig = engine.ManagerConfig
-	// Status tells how a node stands to a group, StreamStatus where one origin's messages
-	// stand there, and Wait which child in the tree has not acknowledged.
+	// Status is the state of a member, StreamStatus that of one origin's messages there, and
+	// Wait a child in the tree that has not acknowledged.
 	Status       = engine.Status
 	StreamStatus = engine.StreamStatus
 	Wait         = engine.Wait
-	// Stats counts what a member did.
+	// Stats are the counters of a member.
 	Stats = engine.Stats
-	// Managing describes a group that this node manages, or would.
+	// Managing is the state of a manager.
 	Managing = engine.Managing
 )

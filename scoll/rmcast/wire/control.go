@@ -6,44 +6,44 @@ import "encoding/binary"
 const (
 	controlHeaderSize = 32
 	entrySize         = 48
-	MaxEntries        = 64 // in one control message
+	MaxEntries        = 64 // in a control message
 	MaxControl        = controlHeaderSize + MaxEntries*entrySize
 )
 
-// controlSigned is a flag of control messages.
+// controlSigned is a flag in the header of control messages.
 const controlSigned = 1
 
-// EntryKind says what an entry of a control message tells or asks.
+// EntryKind is a kind of [Entry].
 type EntryKind uint8
 
 // The kinds of entries.
 const (
-	Ack       EntryKind = 1 + iota // the sender and all below it have these (RM-5)
+	Ack       EntryKind = 1 + iota // the sender and all members below it have these (RM-5)
 	Pending                        // the sender has them, and waits for Who (RM-A20)
-	Need                           // the sender lacks them: send them
-	Poll                           // which of Ack, Pending and Need is it?
-	Query                          // to the origin: what is stable? (RM-A6)
+	Need                           // the sender lacks them and requests them
+	Poll                           // asks for Ack, Pending or Need
+	Query                          // to the origin: asks what is stable (RM-A6)
 	Stable                         // all members have all below First; Count more were sent
-	Expelled                       // the sender of the message was told that you are no member
+	Expelled                       // the receiver is not a member any more, as the sender knows from a list
 	LastEntry = Expelled
 )
 
-// EntryFlags are bits of an entry. Members from before there were any send none, and
-// read on over those of others: what has them is true without them.
+// EntryFlags are flags of an [Entry]. Older members send none, and ignore them: an entry is
+// true without its flags too.
 type EntryFlags uint8
 
 // The flags of entries.
 const (
-	FlagAnswer   EntryFlags = 1 << iota // Ack: it says again what was asked for, and tells nothing of the round trip
-	FlagNeedless                        // Ack: these came by a repair and then by multicast as well, or somebody's below did
-	FlagAtOnce                          // Poll: what is lacking is asked for at once, and not after the grace
+	FlagAnswer   EntryFlags = 1 << iota // Ack: answers a poll, so it gives no RTT sample
+	FlagNeedless                        // Ack: these came by a repair and later by multicast too, at the sender or below
+	FlagAtOnce                          // Poll: missing datagrams are reported at once, without the grace period
 )
 
-// Entry speaks of Count datagrams from First on, of an origin in a version:
+// Entry is about Count datagrams from First on, of an origin in a version:
 //
 //	 0  1  kind
 //	 1  1  flags     see [EntryFlags]
-//	 2  2  repairs   payloads that members lacked here and below, and got by repairs (RM-A21)
+//	 2  2  repairs   payloads that members here and below lacked, and got by repairs (RM-A21)
 //	 4  4  origin    its communication number
 //	 8 16  version   epoch, counter
 //	24  8  first
@@ -51,29 +51,29 @@ const (
 //	36  4  who       Pending: communication number of the member waited for
 //	40  8  stable    as far as the sender knows
 type Entry struct {
-	Kind    EntryKind
-	Flags   EntryFlags
-	Repairs uint16
-	Origin  uint32
-	Version Version
-	First   uint64
-	Count   uint32
-	Who     uint32
-	Stable  uint64
+	Kind    EntryKind  // what the entry says or asks
+	Flags   EntryFlags // qualify Kind
+	Repairs uint16     // payloads that were resent, here and below
+	Origin  uint32     // communication number of the origin
+	Version Version    // version that the origin sends under
+	First   uint64     // sequence number of the first datagram
+	Count   uint32     // number of datagrams
+	Who     uint32     // Pending: communication number of the member waited for
+	Stable  uint64     // all members have all datagrams below
 }
 
-// appendControl begins a control message, which entries follow:
+// appendControl appends the header of a control message; entries follow:
 //
 //	 0  4  magic    "RMCC"
 //	 4  2  version  of the protocol
-//	 6  2  entries  how many
+//	 6  2  entries  number of entries
 //	 8  4  group
 //	12  4  flags    1: a code ends the message, see [Unsigned]
-//	16 16  known    the newest version that the sender knows: epoch, counter
+//	16 16  known    newest version that the sender knows: epoch, counter
 //
-// What the sender says may follow from that list: that it need not wait for a member
-// that has failed. Whoever does not know the list reads on when it does, so that the
-// origin knows of all that have failed when it is done with a message (RM-A8).
+// The entries may depend on the known list, for instance because the sender does not wait for
+// a member that failed with it. A receiver that does not know the list holds the message back,
+// so that the origin knows of all failed members when it releases a message (RM-A8).
 func appendControl(b []byte, group GroupID, known Version, entries int) []byte {
 	b = appendBegin(b, controlMagic, entries)
 	b = binary.LittleEndian.AppendUint32(b, uint32(group))
@@ -103,8 +103,8 @@ func AppendControl(b []byte, group GroupID, known Version, entries []Entry) []by
 	return b
 }
 
-// ParseControl parses the beginning of a control message and returns its entries,
-// for [ParseEntry].
+// ParseControl parses the header of a control message and returns its entries, for
+// [ParseEntry].
 func ParseControl(b []byte) (group GroupID, known Version, entries []byte, err error) {
 	n, err := begin(b, controlMagic, controlHeaderSize)
 	if err != nil {
@@ -116,7 +116,7 @@ func ParseControl(b []byte) (group GroupID, known Version, entries []byte, err e
 	return GroupID(binary.LittleEndian.Uint32(b[8:])), parseVersion(b[16:]), b[controlHeaderSize:], nil
 }
 
-// ParseEntry parses the first of entries.
+// ParseEntry parses the first of several entries.
 func ParseEntry(b []byte) (e Entry, rest []byte, err error) {
 	le := binary.LittleEndian
 	if len(b) < entrySize {

@@ -2,26 +2,26 @@ package wire
 
 import "encoding/binary"
 
-// HeaderSize is the length of a datagram's header in bytes.
+// HeaderSize is the size of a datagram's header in bytes.
 const HeaderSize = 72
 
-// MaxSeq bounds sequence numbers, so that sums of them do not wrap.
+// MaxSeq bounds sequence numbers, so that their sums do not overflow.
 const MaxSeq = 1 << 62
 
-// DatagramFlags say what a datagram is.
+// DatagramFlags are flags of a [Datagram].
 type DatagramFlags uint32
 
 // The flags.
 const (
-	FlagRepair         DatagramFlags = 1 << iota // sent again, to one member (RM-19, RM-20)
-	FlagTree                                     // who gets it first sends it to its children: there is no multicast
-	FlagBatch                                    // others are in flight: acknowledgements may wait for each other (RM-A19)
+	FlagRepair         DatagramFlags = 1 << iota // resent, to one member (RM-19, RM-20)
+	FlagTree                                     // receivers forward it to their children, because there is no multicast
+	FlagBatch                                    // other messages are in flight: acknowledgements may be delayed and merged (RM-A19)
 	FlagSigned                                   // a code ends the datagram; see [Unsigned]
 	knownDatagramFlags = FlagRepair | FlagTree | FlagBatch
 )
 
-// Datagram is the header of a piece of a message, or, with Count 0, of a
-// heartbeat, which says how far its origin has sent and what all have:
+// Datagram is the header of a fragment of a message or, with Count 0, of a heartbeat, which
+// says how far its origin has sent and what is stable:
 //
 //	 0  4  magic     "RMCD"
 //	 4  2  version   of the protocol
@@ -39,19 +39,19 @@ const (
 //	64  8  first     the first seq of this version
 //	72     fragment
 //
-// A message of Count fragments has as many sequence numbers in a row (RM-A15).
+// A message of Count fragments takes Count consecutive sequence numbers (RM-A15).
 type Datagram struct {
-	Group   GroupID
-	Flags   DatagramFlags
-	Version Version
-	Origin  uint32
-	Length  uint32
-	Seq     uint64
-	Index   uint16
-	Count   uint16
-	Size    uint32
-	Stable  uint64
-	First   uint64
+	Group   GroupID       // number of the group
+	Flags   DatagramFlags // flags
+	Version Version       // version that the origin sends under
+	Origin  uint32        // communication number of the origin
+	Length  uint32        // bytes of the message
+	Seq     uint64        // sequence number; of the next datagram in a heartbeat
+	Index   uint16        // index of the fragment in its message
+	Count   uint16        // fragments of the message; 0: a heartbeat
+	Size    uint32        // bytes of the fragment
+	Stable  uint64        // all members have all datagrams below
+	First   uint64        // first sequence number of Version
 }
 
 // AppendTo appends the header.
@@ -71,8 +71,8 @@ func (d *Datagram) AppendTo(b []byte) []byte {
 	return le.AppendUint64(b, d.First)
 }
 
-// ParseDatagram parses a header and returns the fragment that follows it, which
-// is of the length that the header says.
+// ParseDatagram parses a header and returns the fragment that follows it, part of b, whose
+// size the header says.
 func ParseDatagram(b []byte) (d Datagram, fragment []byte, err error) {
 	le := binary.LittleEndian
 	size, err := begin(b, dataMagic, HeaderSize)
@@ -96,7 +96,7 @@ func ParseDatagram(b []byte) (d Datagram, fragment []byte, err error) {
 	return d, b[HeaderSize:], d.check()
 }
 
-// check refuses headers that say what cannot be.
+// check refuses headers that contradict themselves.
 func (d *Datagram) check() error {
 	beat := d.Count == 0
 	switch {

@@ -6,93 +6,94 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Sizes in bytes: of an order without lists, and of what lists have.
+// Sizes in bytes: of an order without lists, and of an entry of each list.
 const (
 	OrderSize    = 112
 	MemberSize   = 32
 	DepartedSize = 28
-	// MaxMembers bounds a group, so that a list is one message.
+	// MaxMembers bounds a group, so that a list fits into one message.
 	MaxMembers = 8192
 )
 
-// OrderKind tells messages between members and the manager apart.
+// OrderKind is a kind of [Order].
 type OrderKind uint8
 
-// The kinds of orders. Join, Report and Known go to the manager.
+// The kinds of orders. Members send Join, Report and Known to the manager.
 const (
-	OrderJoin     OrderKind = 1 + iota // let me take part
-	OrderReport                        // what I know, and use
-	OrderKnown                         // the newest list that I know, for a new manager
+	OrderJoin     OrderKind = 1 + iota // asks to become a member
+	OrderReport                        // what the sender has and uses
+	OrderKnown                         // answers Collect or Canvass: the newest list that the sender knows
 	OrderList                          // a list of members
-	OrderState                         // which version may be used, and which forgotten
-	OrderCollect                       // from a new manager: what do you know?
-	OrderExpelled                      // you are no member
-	OrderRefused                       // what you said is refused; with OrderReplica it is for a manager
-	OrderCanvass                       // from a manager that would take over: may I, and what do you know?
+	OrderState                         // which version may be used, and which are obsolete
+	OrderCollect                       // from a new manager: asks what the receiver knows
+	OrderExpelled                      // the receiver is not a member
+	OrderRefused                       // a message was refused; with OrderReplica it is for a manager
+	OrderCanvass                       // pre-vote: asks whether the sender may take over, and what the receiver knows
 	LastOrder     = OrderCanvass
 )
 
-// OrderFlags qualify an order.
+// OrderFlags are flags of an [Order].
 type OrderFlags uint8
 
 // The flags.
 const (
 	OrderLeaving    OrderFlags = 1 << iota // Report, Known: the sender wants to leave
-	OrderAsking                            // Report: send me the list that I lack
-	OrderReplica                           // List, State: for a manager that waits its turn, too; Refused: for a manager
-	OrderTree                              // List: payload goes down the tree, not everybody can multicast
+	OrderAsking                            // Report: asks for a list that the sender lacks
+	OrderReplica                           // List, State: also for managers on standby; Refused: for a manager
+	OrderTree                              // List: payload goes down the tree, because not all members have multicast
 	OrderSigned                            // a code ends the message; see [Unsigned]
 	OrderVote                              // Known: answers Canvass, and promises nothing
 	OrderDead                              // Canvass: the manager of this epoch is dead
 	KnownOrderFlags = OrderLeaving | OrderAsking | OrderReplica | OrderTree | OrderVote | OrderDead
 )
 
-// Order is a message between members and the manager:
+// Order is a message between members and managers:
 //
 //	  0  4  magic     "RMCM"
 //	  4  2  version   of the protocol
 //	  6  1  kind
 //	  7  1  flags
 //	  8  4  group
-//	 12  4  you       List: the communication number of whom it is for; Refused: the [Refusal];
+//	 12  4  you       List: communication number of the receiver; Refused: the [Refusal];
 //	                  Known with OrderVote: 1 if the receiver may take over
 //	 16  8  epoch     of the manager; from members: the highest they know
 //	 24 16  version   of the list; Report: of the newest that is known
-//	 40 16  usable    what may be sent under
-//	 56 16  oldest    from members: nothing below is in use; to them: forget what is below
-//	 72  8  incarnation      of the member; List and State: of whom it is for
+//	 40 16  usable    newest version that may be sent under
+//	 56 16  oldest    from members: nothing below is in use; to them: versions below are obsolete
+//	 72  8  incarnation      of the member; List and State: of the receiver
 //	 80  4  MTU       Join: of a datagram's payload, 0 without multicast; List: bytes of a fragment
-//	 84  4  capacity  Join: bytes of datagrams that wait at the receiver; List: the least of all
-//	 88  4  window    List: datagrams in flight of one origin; Known: how many of the members,
+//	 84  4  capacity  Join: memory for waiting datagrams, in bytes; List: the least of all
+//	 88  4  window    List: datagrams in flight of one origin; Known: so many of the members,
 //	                  the first ones, are on the list with this version
 //	 92  4  next      List: the next communication number
 //	 96  4  members
 //	100  4  departed
-//	104  4  voters    List, Known: members with lower numbers were on the list that all had before
-//	108  2  of        List, Known: how many were, without those that are known to have ended;
-//	                  with OrderReplica: how many members the manager hears
-//	110  2  silent    List, Known: so many of the departed, the last ones, were on the list that
-//	                  all had before, and were left behind as they were silent: they may live
+//	104  4  voters    List, Known: members with lower numbers are the electorate: they were
+//	                  on the latest list that all its members had
+//	108  2  of        List, Known: size of the electorate without those known to have ended;
+//	                  with OrderReplica: number of members that the manager hears
+//	110  2  silent    List, Known: so many of the departed, the last ones, are of the electorate,
+//	                  were left behind because they were silent, and may be alive
 //	112     members: number, incarnation, NID; departed: incarnation, NID
 type Order struct {
-	Kind        OrderKind
-	Flags       OrderFlags
-	Group       GroupID
-	You         uint32
-	Epoch       uint64
-	Version     Version
-	Usable      Version
-	Oldest      Version
-	Incarnation uint64
-	MTU         uint32
-	Capacity    uint32
-	Window      uint32
-	Next        uint32
-	Voters      uint32
-	Of          uint16
-	Silent      uint16
-	Members     []Member // List: ascending numbers
-	Departed    []ID
+	Kind        OrderKind  // kind of message
+	Flags       OrderFlags // flags
+	Group       GroupID    // number of the group
+	You         uint32     // List: communication number of the receiver; see the table for others
+	Epoch       uint64     // of the manager; from members: the highest that they know
+	Version     Version    // of the list, or the newest known
+	Usable      Version    // newest version that may be sent under
+	Oldest      Version    // versions below are obsolete or not in use
+	Incarnation uint64     // of the member
+	MTU         uint32     // bytes of a datagram's payload, or of a fragment
+	Capacity    uint32     // memory for waiting datagrams, in bytes
+	Window      uint32     // datagrams in flight of one origin; Known: see the table
+	Next        uint32     // List: next communication number
+	Voters      uint32     // List, Known: members with lower numbers are the electorate
+	Of          uint16     // List, Known: size of the electorate; with OrderReplica: members heard
+	Silent      uint16     // List, Known: number of the last of Departed that may be alive
+	Members     []Member   // List: ascending numbers
+	Departed    []ID       // members that have failed or left
 }
 
 // AppendTo appends the message.
@@ -125,7 +126,7 @@ func (o *Order) AppendTo(b []byte) []byte {
 	return b
 }
 
-// AppendTo appends the form of an ID in lists: incarnation, then NID in LNet's extended form.
+// AppendTo appends an ID as it is in lists: incarnation, then NID in LNet's extended form.
 func (id ID) AppendTo(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, id.Incarnation)
 	return id.NID.AppendExtended(b)
@@ -171,8 +172,8 @@ func ParseOrder(b []byte) (o Order, err error) {
 	return o, o.parseLists(b[OrderSize:], int(members), int(departed))
 }
 
-// Agrees reports whether what a manager says of versions can be: they are of its epoch,
-// and those that may be used or forgotten are not later than its latest.
+// Agrees reports whether the versions in a manager's message are possible: the list is of its
+// epoch, and usable and oldest versions are not later than the list's.
 func (o *Order) Agrees() bool {
 	return o.Version.Epoch == o.Epoch && o.Usable.Compare(o.Version) <= 0 && o.Oldest.Compare(o.Version) <= 0
 }

@@ -2,19 +2,19 @@ package wire
 
 import "fmt"
 
-// Refusal is why a node takes no notice of a message between members and managers. Its
-// sender is told.
+// Refusal is the reason why a node refuses a message between members and managers. Its sender
+// is told.
 type Refusal uint32
 
 // The reasons.
 const (
 	RefusedAhead    Refusal = 1 + iota // the epoch or incarnation is more than a day above the clock
-	RefusedStranger                    // the sender is on no list of those that may be members
+	RefusedStranger                    // the sender is not among the nodes that may be members
 	RefusedQuorum                      // the manager hears too few members
-	RefusedLimits                      // the sender has less multicast than the group asks for
+	RefusedLimits                      // the sender's multicast datagrams are shorter than the group requires
 )
 
-// String says what a reason means to the node whose message is refused.
+// String returns what a reason means to the node whose message is refused.
 func (r Refusal) String() string {
 	switch r {
 	case RefusedAhead:

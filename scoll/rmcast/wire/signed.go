@@ -6,7 +6,8 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// SignedFlag is where the header of a message at a portal says that it is signed.
+// SignedFlag is the position of the flag, in the header of messages to a portal, that says
+// that the message is signed.
 func SignedFlag(portal int) (at int, bit byte) {
 	switch portal {
 	case DataPortal:
@@ -17,8 +18,8 @@ func SignedFlag(portal int) (at int, bit byte) {
 	return 7, byte(OrderSigned)
 }
 
-// Unsigned returns a message at a portal without the flag and the code that it has if
-// it is signed, and whether it is. The message is b, or a copy of it if it is signed.
+// Unsigned returns a message to a portal without its flag and code, and whether it was signed.
+// The result is b itself, or a copy if the message was signed.
 func Unsigned(portal int, b []byte) (message []byte, signed bool) {
 	at, bit := SignedFlag(portal)
 	if len(b) < at+1+keyring.CodeSize || b[at]&bit == 0 {

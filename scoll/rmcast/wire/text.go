@@ -30,7 +30,7 @@ func (k OrderKind) String() string {
 	return nameOf(int(k)-1, "join", "report", "known", "list", "state", "collect", "expelled", "refused", "canvass")
 }
 
-// nameOf returns a name by its index, or the number of what has none.
+// nameOf returns a name by its index, or the number if there is none.
 func nameOf(i int, names ...string) string {
 	if i >= 0 && i < len(names) {
 		return names[i]
@@ -38,7 +38,7 @@ func nameOf(i int, names ...string) string {
 	return "kind " + strconv.Itoa(i+1)
 }
 
-// flagText names flags by their bits; those without a name are in hexadecimal.
+// flagText lists flags by name; bits without a name are in hexadecimal.
 func flagText(f uint32, names ...string) string {
 	var set []string
 	for i, name := range names {

@@ -7,13 +7,13 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// GroupID is the number of a group, 1 to 65535, which drivers map to an address of theirs.
+// GroupID is the number of a group, 1 to 65535. Drivers map it to a multicast address.
 type GroupID uint32
 
 // maxGroup is the highest number of a group.
 const maxGroup GroupID = 1<<16 - 1
 
-// Check returns an error for a number that no group has.
+// Check returns an error for a number that is not that of a group.
 func (g GroupID) Check() error {
 	if g == 0 || g > maxGroup {
 		return fmt.Errorf("rmcast: a group has a number from 1 to %d, not %d", maxGroup, g)
@@ -21,14 +21,14 @@ func (g GroupID) Check() error {
 	return nil
 }
 
-// Version names one list of members (RM-15). Versions of a later manager are
-// above all of an earlier one (RM-A9). The zero value names none.
+// Version names a list of members (RM-15). Versions of a later manager are above all versions
+// of an earlier one (RM-A9). The zero value names none.
 type Version struct {
-	Epoch   uint64 // of the manager
-	Counter uint64 // of its lists, from 1
+	Epoch   uint64 // epoch of the manager
+	Counter uint64 // number of its list, from 1
 }
 
-// Compare orders versions by age.
+// Compare compares versions by age.
 func (v Version) Compare(w Version) int {
 	if c := cmp.Compare(v.Epoch, w.Epoch); c != 0 {
 		return c
@@ -41,17 +41,17 @@ func (v Version) IsValid() bool { return v.Counter != 0 }
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Epoch, v.Counter) }
 
-// ID tells members apart for ever: a node that restarts, or joins again after it
-// was expelled, is another one.
+// ID identifies a member forever: a node that restarts, or joins again after it was expelled,
+// is a new member.
 type ID struct {
-	NID         nid.NID
-	Incarnation uint64 // rises with every incarnation of the node, and every time it joins
+	NID         nid.NID // of the member's node
+	Incarnation uint64  // rises with each start of the node, and each time it joins
 }
 
 func (id ID) String() string { return fmt.Sprintf("%v/%d", id.NID, id.Incarnation) }
 
-// Member is a member as lists have it (RM-14).
+// Member is an entry of a list of members (RM-14).
 type Member struct {
 	ID
-	Number uint32 // the communication number, never used again in an epoch
+	Number uint32 // communication number, never reused in an epoch
 }

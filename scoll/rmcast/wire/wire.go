@@ -5,19 +5,18 @@ import (
 	"errors"
 )
 
-// ProtocolVersion is the version of the protocol on the wire.
+// ProtocolVersion is the version of the protocol.
 const ProtocolVersion = 1
 
-// The portals of reliable multicast. Datagrams go to the first as multicast PUTs,
-// repairs as ordinary ones; what members tell each other goes to the second, and
-// what is between them and the manager to the third.
+// The portals of reliable multicast: multicast datagrams and repairs, control messages between
+// members, and orders between members and managers.
 const (
 	DataPortal    = 60
 	ControlPortal = 61
 	ManagerPortal = 62
 )
 
-// Why a message is not understood.
+// Parse errors.
 var (
 	ErrShort   = errors.New("rmcast: message shorter than its header says")
 	ErrMagic   = errors.New("rmcast: no message of reliable multicast")
@@ -25,15 +24,15 @@ var (
 	ErrHeader  = errors.New("rmcast: contradictory header")
 )
 
-// Messages begin with these, little-endian like all that follows.
+// The magic numbers of messages, little-endian.
 const (
 	dataMagic    = 0x44434D52 // "RMCD"
 	controlMagic = 0x43434D52 // "RMCC"
 	managerMagic = 0x4D434D52 // "RMCM"
 )
 
-// begin checks what all messages begin with: magic, version, and a length of which
-// the caller knows the meaning.
+// begin checks magic and version, with which all messages begin. It returns the 16-bit field
+// that follows, whose meaning depends on the message.
 func begin(b []byte, magic uint32, size int) (length int, err error) {
 	le := binary.LittleEndian
 	switch {
@@ -64,8 +63,8 @@ func parseVersion(b []byte) Version {
 	return Version{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])}
 }
 
-// GroupOf is the group that a message says it is of, which stands at the same place
-// in all of them; 0 if it is too short.
+// GroupOf returns the group of a message, which is at the same offset in all of them; 0 if the
+// message is too short.
 func GroupOf(b []byte) GroupID {
 	if len(b) < 12 {
 		return 0
