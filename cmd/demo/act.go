@@ -15,7 +15,7 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// size is how much each transfer moves: LNet's largest message.
+// size is the bytes of each transfer: LNet's largest message.
 const size = 1 << 20
 
 // The portals and match bits of the transfers, as arguments of lnetctl.
@@ -25,15 +25,14 @@ var (
 	nowhere = []string{"--portal", "22", "--match-bits", "0x3"}
 )
 
-// step is one thing that the nodes do.
+// step is one operation of the demonstration.
 type step struct {
 	what     string
 	from, to *node
 	do       func(ctx context.Context) (result string, err error)
 }
 
-// transfers has the nodes do everything and returns the table of it, up to the first
-// failure.
+// transfers performs all steps and returns a table of them, up to the first failure.
 func (l *lab) transfers(ctx context.Context) (cli.Table, error) {
 	var table cli.Table
 	table.Row("WHAT", "FROM", "TO", "RESULT", "TOOK")
@@ -124,8 +123,7 @@ func (l *lab) get(ctx context.Context, from, to *node) (string, error) {
 	return "replied, content equal", sameContent(fetched, content)
 }
 
-// putNowhere sends to a portal that nobody has opened and waits for the drop
-// to be counted.
+// putNowhere sends to a portal without match entries, and waits until the drop is counted.
 func (l *lab) putNowhere(ctx context.Context, from, to *node) (string, error) {
 	before, err := l.drops(ctx, to)
 	if err != nil {
@@ -163,7 +161,7 @@ func (l *lab) drops(ctx context.Context, n *node) (int, error) {
 	return strconv.Atoi(m[1])
 }
 
-// randomFile makes a file that compresses badly and repeats nothing.
+// randomFile makes a file of random bytes.
 func (l *lab) randomFile(name string) (path string, content []byte, err error) {
 	content = make([]byte, size)
 	rand.Read(content)

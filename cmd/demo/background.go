@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// background is an lnetctl that runs while other commands do.
+// background is an lnetctl that runs beside other commands.
 type background struct {
 	cmd  *exec.Cmd
 	said bytes.Buffer    // standard output; read it after wait
@@ -21,8 +21,8 @@ type background struct {
 	waited  bool
 }
 
-// background starts lnetctl on a node and returns when it says on standard
-// error that it is ready.
+// background starts lnetctl on a node, and returns when it reports on standard error that it
+// is ready.
 func (l *lab) background(ctx context.Context, n *node, args ...string) (*background, error) {
 	b := &background{cmd: l.command(ctx, "lnetctl", append([]string{"--socket", n.socket}, args...)...)}
 	b.cmd.Stdout = &b.said
@@ -44,7 +44,7 @@ func (l *lab) background(ctx context.Context, n *node, args ...string) (*backgro
 	}
 }
 
-// drain collects what the command says; its first line means that it is ready.
+// drain reads standard error; the first line means that the command is ready.
 func (b *background) drain(pipe io.Reader, ready chan struct{}) {
 	defer close(b.drained)
 	for lines := bufio.NewScanner(pipe); lines.Scan(); {
@@ -55,7 +55,7 @@ func (b *background) drain(pipe io.Reader, ready chan struct{}) {
 	}
 }
 
-// wait waits for the command's own end.
+// wait waits until the command ends by itself.
 func (b *background) wait() error {
 	<-b.drained
 	b.waited = true
@@ -70,6 +70,6 @@ func (b *background) stop() {
 	if b.waited {
 		return
 	}
-	_ = b.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended, which is as well
+	_ = b.cmd.Process.Signal(syscall.SIGTERM) // fails if it has ended
 	_ = b.wait()                              // it was told to end
 }

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// gossip has three daemons watch each other, kills one and starts it again, and
-// prints what gossipctl says of that at another.
+// gossip makes three daemons watch each other, kills one and starts it again, and prints what
+// gossipctl on another one reports.
 func gossip(ctx context.Context, w io.Writer, l *lab) error {
 	fmt.Fprint(w, "\nThree nodes find out which of them are alive; then one is killed, and comes back (gossipctl watch):\n\n")
 	var all []string
@@ -27,7 +27,7 @@ func gossip(ctx context.Context, w io.Writer, l *lab) error {
 	return err
 }
 
-// boot starts the gossip of all nodes, watched by the first from the beginning.
+// boot starts gossip on all nodes; the first one is watched from the beginning.
 func (l *lab) boot(ctx context.Context, out io.Writer, all []string) (*watch, error) {
 	cold := append([]string{"--cold-start"}, all...)
 	if err := l.gossip(ctx, l.nodes[0], cold); err != nil {
@@ -54,7 +54,7 @@ func (l *lab) boot(ctx context.Context, out io.Writer, all []string) (*watch, er
 	return w, err
 }
 
-// dieAndComeBack kills a node and starts it again when that was noticed.
+// dieAndComeBack kills a node, and starts it again once its death was reported.
 func (l *lab) dieAndComeBack(ctx context.Context, victim *node, w *watch, all []string) error {
 	if err := l.kill(victim); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (l *lab) dieAndComeBack(ctx context.Context, victim *node, w *watch, all []
 	if err := l.await(ctx, reborn); err != nil {
 		return err
 	}
-	// Silent at first: a restart that nobody missed would be no news.
+	// Without --cold-start it is silent at first, so that its death is noticed everywhere.
 	if err := l.gossip(ctx, reborn, all); err != nil {
 		return err
 	}

@@ -9,17 +9,17 @@ import (
 	"ulnet/lnd/lndtest/loopback"
 )
 
-// maxNodes is how many daemons an act has at most, and one more is this process.
+// maxNodes bounds the daemons of an act. One more node is this process.
 const maxNodes = 1 + zoneMembers
 
-// ground is the network on which all acts play, and its addresses.
+// ground is the network of all acts: its type and addresses.
 type ground struct {
 	kind  string // tcp or o2ib
 	hosts []netip.Addr
 }
 
-// newGround finds addresses. Those of TCP share a port that is free; over RDMA the
-// port is RoCE's, and so it must be free there.
+// newGround finds addresses. Nodes on TCP share a free port; over RDMA the port is RoCE's,
+// which must be free at all addresses.
 func newGround(kind string) (g ground, err error) {
 	g.kind = kind
 	switch kind {
@@ -35,13 +35,13 @@ func newGround(kind string) (g ground, err error) {
 	return g, err
 }
 
-// nid is the NID of the node i, from 0 on.
+// nid is the NID of node i, from 0.
 func (g ground) nid(i int) string { return fmt.Sprintf("%v@%s", g.hosts[i], g.kind) }
 
-// first is an expression for the first n nodes.
+// first is a NID expression for the first n nodes.
 func (g ground) first(n int) string {
 	return fmt.Sprintf("%s.[1-%d]@%s", strings.TrimSuffix(g.hosts[0].String(), ".1"), n, g.kind)
 }
 
-// networks is the configuration of the node i.
+// networks is the networks string of node i.
 func (g ground) networks(i int) string { return fmt.Sprintf("%s(%v)", g.kind, g.hosts[i]) }

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// wardServers and wardClients are how many of the daemons are what.
+	// The first wardServers daemons are servers, the others clients.
 	wardServers, wardClients = 3, 3
-	// wardLook is the time between two looks at the servers.
+	// wardLook is the interval at which the servers are asked.
 	wardLook = 100 * time.Millisecond
 )
 
-// clientHealth has three servers watch over three clients, kills one of these, and
-// prints how all servers evict it.
+// clientHealth runs three servers and three clients, kills a client, and prints how all
+// servers evict it.
 func clientHealth(ctx context.Context, w io.Writer, l *lab) error {
 	fmt.Fprint(w, "\nThree servers share three clients. Each client pings one of them, its master. One is killed; its master\n"+
 		"misses it, and all servers evict it at once (lnetctl client list, at each):\n\n")
@@ -34,7 +34,7 @@ func clientHealth(ctx context.Context, w io.Writer, l *lab) error {
 			return err
 		}
 		defer watch.stop()
-		if _, err := watch.find(); err != nil { // its first line: it sees everything from now on
+		if _, err := watch.find(); err != nil { // its first line: from now on it sees all events
 			return err
 		}
 		b.watches = append(b.watches, watch)
@@ -54,19 +54,19 @@ func wardConfig(l *lab, i int) string {
 	return "health:\n  client: 1\n  name: " + clientName(i) + "\n  attach: all\n  servers: " + all + "\n" + times
 }
 
-// board is a table of which server holds which client.
+// board is a table of servers and the clients that they hold.
 type board struct {
 	l       *lab
 	w       io.Writer
-	live    bool // w is a terminal: the table is drawn over
-	columns int  // of the terminal, so that a line is a row; 0: not known
+	live    bool // w is a terminal: redraw the table in place
+	columns int  // width of the terminal, so that a line takes one row; 0: unknown
 	watches []*watch
-	killed  time.Time // zero: not yet
+	killed  time.Time // zero: no client was killed yet
 	drawn   string
 }
 
-// lose shows the table until all is connected, kills a client, and shows it until
-// no server holds that any more.
+// lose shows the table until all clients are connected, kills a client, and shows the table
+// until no server holds that client.
 func (b *board) lose(ctx context.Context, victim *node) error {
 	err := b.until(ctx, func(held []map[string]string) bool {
 		return !slices.ContainsFunc(held, func(m map[string]string) bool { return len(m) < wardClients })
@@ -91,8 +91,8 @@ func (b *board) lose(ctx context.Context, victim *node) error {
 	return b.tell(name)
 }
 
-// until draws the table again and again until something holds; of what was there
-// before, a board that is not live prints nothing.
+// until draws the table repeatedly until a condition holds. A board that is not live draws it
+// only then.
 func (b *board) until(ctx context.Context, holds func([]map[string]string) bool) error {
 	return until(ctx, wardLook, func() (missing string, err error) {
 		var held []map[string]string
@@ -114,7 +114,7 @@ func (b *board) until(ctx context.Context, holds func([]map[string]string) bool)
 	})
 }
 
-// held is what a server says of its clients, by their names.
+// held returns the state of each client, by name, at a server.
 func (l *lab) held(ctx context.Context, n *node) (map[string]string, error) {
 	out, err := l.lnetctl(ctx, n, "client", "list", "--json")
 	if err != nil {
@@ -135,7 +135,7 @@ func (l *lab) held(ctx context.Context, n *node) (map[string]string, error) {
 	return states, nil
 }
 
-// draw draws the table, on a terminal over the one before.
+// draw draws the table, on a terminal over the previous one.
 func (b *board) draw(held []map[string]string) error {
 	var table cli.Table
 	head := []any{"CLIENT"}
@@ -159,7 +159,7 @@ func (b *board) draw(held []map[string]string) error {
 	return err
 }
 
-// row is what each server holds a client for.
+// row is the state of a client at each server.
 func (b *board) row(name string, killed bool, held []map[string]string) []any {
 	row, missing := []any{name}, "-"
 	if killed {
@@ -194,7 +194,7 @@ func (b *board) tell(name string) error {
 	return err
 }
 
-// eventTime is how lnetctl prints the time of an event.
+// eventTime is the format of event times of lnetctl.
 const eventTime = "15:04:05.000"
 
 func timeOfDay(line string) (time.Duration, error) {

@@ -15,31 +15,31 @@ import (
 	"ulnet/lnd/lndtest/loopback"
 )
 
-// stopTimeout is how long a daemon may take to end before it is killed: longer than
-// it waits for messages to nodes that are gone.
+// stopTimeout is the time after which a daemon that does not end is killed. Daemons wait a
+// shorter time for messages to nodes that are gone.
 const stopTimeout = 8 * time.Second
 
-// lab is the set of daemons.
+// lab is a set of running daemons.
 type lab struct {
 	ground
 	bin, dir, capture string
-	config            func(i int) string // file of each; nil: none
-	size              int                // how many
+	config            func(i int) string // configuration file of each; nil: none
+	size              int                // number of daemons
 	port              uint16
 	nodes             []*node
 }
 
-// node is one lnetd.
+// node is one daemon.
 type node struct {
 	nid, socket string
 	args        []string
 	cmd         *exec.Cmd
 	log         bytes.Buffer  // standard error; read it after ended is closed
 	ended       chan struct{} // closed when the daemon has ended
-	err         error         // how, set before ended is closed
+	err         error         // error of the process, set before ended is closed
 }
 
-// start starts the daemons and waits until each answers.
+// start starts the daemons and waits until all of them answer.
 func (l *lab) start(ctx context.Context) error {
 	if l.size == 0 {
 		return nil
@@ -92,8 +92,8 @@ func (l *lab) startNode(ctx context.Context, n *node, args []string) error {
 	return nil
 }
 
-// await waits until the daemon answers: it listens on its control socket at
-// once, but answers there only when its networks are up.
+// await waits until the daemon answers. It listens on its control socket at once, but answers
+// only when its networks are up.
 func (l *lab) await(ctx context.Context, n *node) error {
 	return until(ctx, 5*time.Millisecond, func() (missing string, err error) {
 		c, err := new(net.Dialer).DialContext(ctx, "unix", n.socket)
@@ -111,8 +111,8 @@ func (l *lab) await(ctx context.Context, n *node) error {
 	})
 }
 
-// until looks again and again until nothing is missing. The error says what is when ctx ends
-// first.
+// until calls look periodically until nothing is missing. If ctx ends first, the error says
+// what is.
 func until(ctx context.Context, every time.Duration, look func() (missing string, err error)) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -129,9 +129,9 @@ func until(ctx context.Context, every time.Duration, look func() (missing string
 	}
 }
 
-// stop ends the daemons and waits for them: the capturing one last, and the others
-// together, because each may wait for messages to those that are gone. A second call
-// does nothing.
+// stop ends the daemons and waits for them. The one that captures ends last. The others end at
+// the same time, because each may wait for messages to nodes that are gone. A second call does
+// nothing.
 func (l *lab) stop() error {
 	var errs []error
 	nodes := l.nodes
@@ -156,11 +156,11 @@ func (l *lab) stop() error {
 
 // terminate asks a daemon to end.
 func terminate(n *node) {
-	_ = n.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended, and that is reported
+	_ = n.cmd.Process.Signal(syscall.SIGTERM) // fails if it has ended, which is reported
 }
 
-// command prepares one of our commands. It ends with SIGTERM when ctx does,
-// and is killed when this process dies.
+// command prepares one of the project's commands. It gets SIGTERM when ctx ends, and is killed
+// when this process dies.
 func (l *lab) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(l.bin, name), args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }

@@ -1,17 +1,15 @@
-// Command demo shows three LNet nodes at work on this machine. It starts three
-// lnetd on loopback addresses, drives them with lnetctl as a person would, and
-// shows what went over the wire with lnetdump, and with tshark where that is
-// installed. Three more find out by gossip that one of them dies and comes back.
-// Then lnetd simulates a thousand nodes in virtual time, and eight daemons get a
-// broadcast over a tree, of which one dies before it answers. Three servers lose a
-// client, and all evict it at once. At last a zone of 24 loses two members, and its
-// supervisor counts the others. All that is on TCP, or with --net o2ib on RDMA, in
-// software.
+// Command demo shows LNet nodes at work on this machine. It starts three lnetd on loopback
+// addresses, drives them with lnetctl as a person would, and shows what went over the wire
+// with lnetdump, and with tshark if that is installed. Three more daemons detect by gossip
+// that one of them dies and comes back. lnetd simulates a thousand nodes in virtual time.
+// Eight daemons get a broadcast over a tree, of which one dies before it answers. Three
+// servers lose a client, and all evict it at once. A zone of 24 loses two members, and its
+// supervisor counts the others. Eight daemons form a multicast group that loses datagrams. All
+// of that runs on TCP or, with --net o2ib, on RDMA in software.
 //
-// The commands are looked for beside demo itself (make build puts them there).
-// Everything demo makes lives in a temporary folder and ends with it: on
-// success, on failure, on an interrupt, and, for the daemons, even when demo is
-// killed.
+// The commands are expected beside demo itself (make build puts them there). Everything that
+// demo makes is in a temporary folder and ends with demo: on success, on failure, on an
+// interrupt and, for the daemons, even when demo is killed.
 package main
 
 import (
@@ -69,11 +67,11 @@ func besideSelf() string {
 }
 
 func demonstrate(ctx context.Context, env cli.Env, net, bin, capture string) (err error) {
-	// What we start is bound to the incarnation of the thread that starts it.
+	// Pdeathsig is bound to the lifetime of the thread that starts a process.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	// A reader of our output that goes away makes writes fail; without this it
-	// would end us before we have cleaned up.
+	// When the reader of the output goes away, writes shall fail. Without this, SIGPIPE would
+	// end the process before it has cleaned up.
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 	defer signal.Stop(broken)
@@ -101,9 +99,9 @@ func demonstrate(ctx context.Context, env cli.Env, net, bin, capture string) (er
 
 // act is one part of the demonstration, with daemons of its own.
 type act struct {
-	name   string                     // of its folder
-	size   int                        // how many daemons
-	config func(l *lab, i int) string // configuration of each; nil: none
+	name   string                     // name of its folder
+	size   int                        // number of daemons
+	config func(l *lab, i int) string // configuration file of each daemon; nil: none
 	play   func(ctx context.Context, w io.Writer, l *lab) error
 }
 
@@ -117,7 +115,7 @@ var acts = []act{
 	{"rmcast", groupSize, castConfig, multicast},
 }
 
-// perform starts the daemons of an act, plays it, and ends them.
+// perform starts the daemons of an act, plays it, and stops them.
 func (a *act) perform(ctx context.Context, w io.Writer, l *lab) (err error) {
 	if err := os.Mkdir(l.dir, 0o700); err != nil {
 		return err
@@ -137,7 +135,7 @@ func (a *act) perform(ctx context.Context, w io.Writer, l *lab) (err error) {
 	return a.play(ctx, w, l)
 }
 
-// messages has three nodes exchange messages, and shows what was captured of them.
+// messages makes three nodes exchange messages, and shows the capture.
 func messages(ctx context.Context, w io.Writer, l *lab) error {
 	where := fmt.Sprintf("on port %d", l.port)
 	if l.kind == "o2ib" {

@@ -17,8 +17,8 @@ import (
 	localnode "ulnet/portals/node"
 )
 
-// The race of a priority message against bulk: bulkPuts PUTs of 1 MiB are on
-// their way to one node when the priority PUT is sent. Match bits number them.
+// The race of a priority message against bulk data: bulkPuts PUTs of 1 MiB are on their way to
+// one node when the priority PUT is sent. Match bits number them.
 const (
 	bulkPuts     = 64
 	racePortal   = 23
@@ -28,8 +28,8 @@ const (
 
 var raceTo = []string{"--portal", strconv.Itoa(racePortal), "--match-bits", "0x100", "--ignore-bits", "0xff"}
 
-// overtake sends the bulk and then the priority message from this process, as
-// a program does that uses the packages, and returns whom it overtook.
+// overtake sends the bulk data and then the priority message from this process, as a program
+// that uses the packages does, and returns how many PUTs were overtaken.
 func (l *lab) overtake(ctx context.Context, from, to *node) (string, error) {
 	sink, err := l.background(ctx, to, slices.Concat(
 		[]string{"msg", "sink", "--json", "--size", strconv.Itoa(size), "--count", strconv.Itoa(bulkPuts + 1)}, raceTo)...)
@@ -51,7 +51,7 @@ func (l *lab) overtake(ctx context.Context, from, to *node) (string, error) {
 	return overtaken(sink.said.Bytes())
 }
 
-// startSender starts a node that dials only.
+// startSender starts a node that only dials.
 func startSender(id string, port uint16) (*localnode.Node, error) {
 	self, err := nid.Parse(id)
 	if err != nil {
@@ -61,9 +61,9 @@ func startSender(id string, port uint16) (*localnode.Node, error) {
 	return localnode.Start(localnode.Config{Networks: on.String(), AcceptPort: port, DialOnly: true})
 }
 
-// sendRace sends the first of the bulk, and then, when the connections are there,
-// all the others and the priority message. No Put waits, and all there is to
-// prepare is prepared before: the race is over in a few milliseconds.
+// sendRace sends the first bulk PUT and, once all connections are there, the other bulk PUTs
+// and the priority message. Put does not block and everything is prepared before, so the race
+// takes a few milliseconds.
 func sendRace(ctx context.Context, table *portals.Table, to string) error {
 	target, err := nid.Parse(to)
 	if err != nil {
@@ -89,12 +89,12 @@ func sendRace(ctx context.Context, table *portals.Table, to string) error {
 	return r.err
 }
 
-// racer sends PUTs that were prepared.
+// racer sends prepared PUTs.
 type racer struct {
 	table  *portals.Table
 	target nid.ProcessID
 	puts   []portals.PutRequest
-	err    error // the first
+	err    error // first error
 }
 
 // add prepares a PUT; with a handler it asks for an ACK.
@@ -118,8 +118,8 @@ func (r *racer) put(n int) {
 	r.puts = r.puts[n:]
 }
 
-// connected waits for the ACK of the first PUT, and on TCP for the last of the three
-// connections that a peer has: bulk then has one of its own.
+// connected waits for the ACK of the first PUT and, on TCP, for all three connections of the
+// peer: bulk data then has one of its own.
 func connected(ctx context.Context, table *portals.Table, acked chan error) error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -140,18 +140,17 @@ func connected(ctx context.Context, table *portals.Table, acked chan error) erro
 	}
 }
 
-// allConns reports whether the only peer has all connections that it can have.
+// allConns reports whether the only peer has all its connections.
 func allConns(ni lnd.NI) bool {
 	tcp, ok := ni.(*socklnd.NI)
 	if !ok {
-		return true // o2iblnd has one, on which bulk makes way
+		return true // o2iblnd has one, on which messages with priority overtake
 	}
 	peers := tcp.Snapshot().Peers
 	return len(peers) == 1 && len(peers[0].Conns) == 3
 }
 
-// overtaken counts the bulk events after the priority message's in what the
-// sink said.
+// overtaken counts the bulk events after that of the priority message in the output of sink.
 func overtaken(said []byte) (string, error) {
 	var order []string
 	for lines := json.NewDecoder(bytes.NewReader(said)); lines.More(); {

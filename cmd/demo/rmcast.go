@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// multicast has eight daemons in a multicast group: a message goes to all of them, and
-// then many while all but the first discard one datagram of ten.
+// multicast runs eight daemons in a multicast group. It sends one message, and then many while
+// all members but the first discard one datagram of ten.
 func multicast(ctx context.Context, w io.Writer, l *lab) error {
 	if err := l.untilMembers(ctx); err != nil {
 		return err
@@ -33,8 +33,8 @@ func multicast(ctx context.Context, w io.Writer, l *lab) error {
 	return err
 }
 
-// everybody is what the first node says when all are members, and all know so.
-var everybody = regexp.MustCompile(fmt.Sprintf(`version [0-9]+\.[0-9]+, %d members`, groupSize))
+// allMembers matches the status of the first node when all nodes are members.
+var allMembers = regexp.MustCompile(fmt.Sprintf(`version [0-9]+\.[0-9]+, %d members`, groupSize))
 
 // castConfig is the configuration of all members: the first node manages the group.
 func castConfig(l *lab, _ int) string {
@@ -45,7 +45,7 @@ func castConfig(l *lab, _ int) string {
 func (l *lab) untilMembers(ctx context.Context) error {
 	return until(ctx, 20*time.Millisecond, func() (missing string, err error) {
 		said, err := output(l.scollctl(ctx, "mcast", "status", "news"))
-		if !everybody.MatchString(said) {
+		if !allMembers.MatchString(said) {
 			missing = "not all are members of the group:\n" + said
 		}
 		return missing, err

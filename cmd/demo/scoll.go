@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// groupSize is how many daemons get the broadcasts.
+	// groupSize is the number of daemons that get the broadcasts.
 	groupSize = 8
-	// inner is the one that is killed: three others hang on it.
+	// inner is the index of the daemon that is killed; three others are below it in the tree.
 	inner = 4
 )
 
-// collectives has eight daemons get a file at once over a tree, and an order that
-// one with others below it does not live to answer, and prints what scollctl says.
+// collectives sends eight daemons a file over a tree, and then an action during which an inner
+// node of the tree is killed, and prints what scollctl reports.
 func collectives(ctx context.Context, w io.Writer, l *lab) error {
 	tree, err := output(l.command(ctx, "scollctl", "tree", "show", "--nodes", fmt.Sprint(groupSize), "--k", "2"))
 	if err != nil {
 		return err
 	}
-	_, tree, _ = strings.Cut(tree, "\n\n") // without figures of a network
+	_, tree, _ = strings.Cut(tree, "\n\n") // without the figures of a network
 	fmt.Fprintf(w, "\nEight nodes, from %v as 0 to %v as 7, get 1 MiB over this tree (scollctl bcast --bulk):\n\n%s\n", l.hosts[0], l.hosts[groupSize-1], indent(tree))
 	if err := l.sendFile(ctx, w); err != nil {
 		return err
@@ -37,8 +37,8 @@ func collectives(ctx context.Context, w io.Writer, l *lab) error {
 	return l.killBetween(ctx, w)
 }
 
-// groupConfig is the configuration of the daemons: their action says that it has
-// begun, and waits until a gate is opened.
+// groupConfig is the configuration of the daemons. The action reports that it has begun, and
+// waits until a named pipe is opened.
 func groupConfig(l *lab, _ int) string {
 	return fmt.Sprintf(`scoll:
   enable: 1
@@ -54,7 +54,7 @@ func groupConfig(l *lab, _ int) string {
 `, l.first(groupSize), l.nid(0), l.gate(), l.dir)
 }
 
-// gate is a pipe that the actions wait to be opened.
+// gate is the named pipe that the actions wait for.
 func (l *lab) gate() string { return filepath.Join(l.dir, "gate") }
 
 // sendFile sends bulk data to all.
@@ -74,8 +74,7 @@ func (l *lab) scollctl(ctx context.Context, args ...string) *exec.Cmd {
 	return l.command(ctx, "scollctl", append([]string{"--socket", l.nodes[0].socket}, args...)...)
 }
 
-// killBetween has all carry out an order, kills one of them, and lets the others
-// answer.
+// killBetween starts an action on all nodes, kills one of them, and lets the others answer.
 func (l *lab) killBetween(ctx context.Context, w io.Writer) error {
 	if err := syscall.Mkfifo(l.gate(), 0o600); err != nil {
 		return err
@@ -95,7 +94,7 @@ func (l *lab) killBetween(ctx context.Context, w io.Writer) error {
 	if err == nil {
 		err = l.kill(l.nodes[inner])
 	}
-	_ = open.Close() // who waits at the gate goes on
+	_ = open.Close() // the waiting actions go on
 	werr := cmd.Wait()
 	if err == nil && (cmd.ProcessState.ExitCode() != 1 || !strings.Contains(said.String(), "not reached:")) {
 		err = fmt.Errorf("%v: want an incomplete answer: %w\n%s%s", cmd.Args, werr, &said, &talk)
@@ -107,7 +106,7 @@ func (l *lab) killBetween(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// begun waits until all have begun.
+// begun waits until the action has begun everywhere.
 func (l *lab) begun(ctx context.Context) error {
 	return until(ctx, 5*time.Millisecond, func() (missing string, err error) {
 		files, err := filepath.Glob(filepath.Join(l.dir, "begun.*"))

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// excerpt is how many lines of a decoded capture are shown.
+// excerpt bounds the lines of a decoded capture that are shown.
 const excerpt = 60
 
-// show prints the capture of the first node as lnetdump reads it, and as
-// tshark does where it is installed.
+// show prints the capture of the first node as decoded by lnetdump and, if installed, by
+// tshark.
 func show(ctx context.Context, w io.Writer, l *lab) error {
 	messages, err := output(l.command(ctx, "lnetdump", l.capture))
 	if err != nil {
@@ -47,7 +47,7 @@ func show(ctx context.Context, w io.Writer, l *lab) error {
 	return nil
 }
 
-// head returns the first lines of text and says how many more there are.
+// head returns the first lines of text, and how many more there are.
 func head(text string) string {
 	lines := strings.SplitAfter(text, "\n")
 	if n := len(lines); n > 0 && lines[n-1] == "" {

@@ -17,8 +17,7 @@ import (
 //go:embed partition.sim
 var partition string
 
-// simulate runs the scenario in virtual time, prints it with what came of it,
-// and says what that shows.
+// simulate runs the scenario in virtual time, and prints it with its result and a conclusion.
 func simulate(ctx context.Context, w io.Writer, l *lab) error {
 	file := filepath.Join(l.dir, "partition.sim")
 	if err := os.WriteFile(file, []byte(partition), 0o600); err != nil {
@@ -47,7 +46,7 @@ func indent(text string) string {
 	return b.String()
 }
 
-// simulated is what we read of the JSON that lnetd prints.
+// simulated is the part of lnetd's JSON output that is used.
 type simulated struct {
 	Nodes int     `json:"nodes"`
 	Wall  float64 `json:"wall_s"`
@@ -64,7 +63,7 @@ type simulated struct {
 	} `json:"runs"`
 }
 
-// measure is one of the measures of the first run.
+// measure returns a measure of the first run.
 func (s *simulated) measure(name string) (float64, error) {
 	for _, m := range s.Runs[0].Measures {
 		if m.Name == name {
@@ -74,8 +73,7 @@ func (s *simulated) measure(name string) (float64, error) {
 	return 0, fmt.Errorf("the simulation has no measure %q", name)
 }
 
-// whatItShows is the sentence about a run in which all came as expected, from
-// its JSON.
+// whatItShows returns the conclusion from the JSON of a run that met all expectations.
 func whatItShows(asJSON []byte) (string, error) {
 	var s simulated
 	if err := json.Unmarshal(asJSON, &s); err != nil {

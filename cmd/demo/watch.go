@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// watch is a command that prints changes of a node.
+// watch is a command that prints the changes of a node.
 type watch struct {
 	nid   string
 	cmd   *exec.Cmd
@@ -31,13 +31,13 @@ func (l *lab) watch(ctx context.Context, out io.Writer, n *node, name string, ar
 	return w, w.cmd.Start()
 }
 
-// await prints lines up to one with a text.
+// await copies lines up to one with a text.
 func (w *watch) await(text string) error {
 	_, err := w.read(true, text)
 	return err
 }
 
-// find prints the next line with all texts, and no other, and returns it.
+// find copies and returns the next line that has all texts, and skips the others.
 func (w *watch) find(texts ...string) (string, error) { return w.read(false, texts...) }
 
 func (w *watch) read(others bool, texts ...string) (string, error) {
@@ -57,6 +57,6 @@ func (w *watch) read(others bool, texts ...string) (string, error) {
 
 // stop ends the command, if it still runs.
 func (w *watch) stop() {
-	_ = w.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended, which is as well
+	_ = w.cmd.Process.Signal(syscall.SIGTERM) // fails if it has ended
 	_ = w.cmd.Wait()                          // it was told to end
 }

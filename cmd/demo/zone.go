@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// zoneMembers is how many daemons are in the base zone; one more guards it.
+	// zoneMembers is the number of daemons in the base zone. One more is its supervisor.
 	zoneMembers = 24
-	// zoneLook is the time between two looks at the census.
+	// zoneLook is the interval at which the census is asked for.
 	zoneLook = 50 * time.Millisecond
 )
 
-// zones has a zone of daemons form below a supervisor. One of them leaves and one is
-// killed: a monitor in the zone is told, and the supervisor counts who is left.
+// zones runs a zone of daemons below a supervisor. One of them leaves and one is killed: a
+// monitor in the zone reports that, and the supervisor counts the others.
 func zones(ctx context.Context, w io.Writer, l *lab) error {
 	guard, monitor, leaver, victim := l.nodes[0], l.nodes[1], l.nodes[l.size-2], l.nodes[l.size-1]
 	if _, err := l.census(ctx, guard, zoneMembers); err != nil {
@@ -48,8 +48,8 @@ func zones(ctx context.Context, w io.Writer, l *lab) error {
 
 func (g ground) zoneNode(i int) string { return fmt.Sprintf("n%d=%s", i, g.nid(i)) }
 
-// zoneConfig is the configuration of a daemon: the first one is the supervisor, the next one
-// a monitor of the zone.
+// zoneConfig is the configuration of a daemon: the first one is the supervisor, the next one a
+// monitor of the zone.
 func zoneConfig(l *lab, i int) string {
 	text := fmt.Sprintf("zone:\n  node: n%d\n  heartbeat: 500ms\n", i)
 	switch i {
@@ -61,8 +61,7 @@ func zoneConfig(l *lab, i int) string {
 	return text + "  name: rack\n  management: [" + l.zoneNode(0) + "]\n  bootstrap: [" + l.zoneNode(1) + ", " + l.zoneNode(2) + "]\n"
 }
 
-// census waits until a supervisor knows of so many members in one zone, and returns what
-// it says of that.
+// census waits until a supervisor counts so many members in one zone, and returns its report.
 func (l *lab) census(ctx context.Context, guard *node, members int) (text string, err error) {
 	err = until(ctx, zoneLook, func() (missing string, err error) {
 		text, err = output(l.command(ctx, "gossipctl", "--socket", guard.socket, "zone", "census"))

@@ -5,15 +5,14 @@ import (
 	"encoding/binary"
 )
 
-// Every byte that is sent follows from a key and its place, so that whoever
-// gets it can check it. A key names a PUT, or the memory that a worker offers
-// to GETs.
+// Every byte that is sent depends on a key and its position, so that the receiver can check
+// it. A key stands for a PUT, or for the memory that a worker offers to GETs.
 
 // putKey is the key of a PUT's content.
 func putKey(id opID, size int) uint64 { return mix(id.bits()) + uint64(size) }
 
-// sourceKey is the key of the memory that a worker offers. It is the same in
-// all lives of the worker.
+// sourceKey is the key of the memory that a worker offers. It is the same in all incarnations
+// of the worker.
 func sourceKey(worker uint8) uint64 { return mix(^uint64(worker)) }
 
 // mix is the finalizer of splitmix64: a bijection in which each bit of the
@@ -24,7 +23,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// word is the content of the 8 bytes from 8*i.
+// word is the content of the 8 bytes from 8*i on.
 func word(key, i uint64) uint64 { return mix(key + i*0x9E3779B97F4A7C15) }
 
 // fill writes the content from byte at on to b.

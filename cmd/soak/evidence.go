@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// violation is an error that means a bug of LNet.
+// violation is an error that shows a bug of LNet.
 type violation struct{ text string }
 
 func (v *violation) Error() string { return v.text }
@@ -26,7 +26,7 @@ func (s *soak) tail(m *member) string {
 	return strings.Join(lines[max(0, len(lines)-30):], "\n")
 }
 
-// close keeps what explains an error, and the way to repeat it, or removes
+// close keeps the evidence of a violation and says how to repeat the run, or removes
 // everything.
 func (s *soak) close(err error) error {
 	s.note("ends: %v", err)
@@ -37,12 +37,12 @@ func (s *soak) close(err error) error {
 			time.Since(s.began).Round(time.Millisecond), s.cfg.seed, v, s.dir, s.cfg.command)
 	}
 	if !s.cfg.keep {
-		_ = os.RemoveAll(s.dir) // of no use
+		_ = os.RemoveAll(s.dir) // not needed any more
 	}
 	return err
 }
 
-// keepJournal writes down the latest records.
+// keepJournal writes the latest records to a file.
 func (s *soak) keepJournal() error {
 	var b strings.Builder
 	for _, r := range s.ledger.records() {

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/lndtest/netlab/netem"
 )
 
-// usualMTU is that of the links without a fault: few frames to emulate.
+// usualMTU is the MTU of links without a fault. It is large so that few frames are emulated.
 const usualMTU = 9000
 
 // action is the beginning or the end of a fault.
@@ -19,7 +19,7 @@ type action struct {
 	heal  bool
 }
 
-// actions returns a plan in the order in which it is carried out.
+// actions returns the beginnings and ends of a plan's faults in order.
 func actions(plan []fault) []action {
 	var all []action
 	for i := range plan {
@@ -30,11 +30,10 @@ func actions(plan []fault) []action {
 	return all
 }
 
-// carryOut begins or heals a fault.
+// carryOut begins or ends a fault.
 func (s *soak) carryOut(a action) error {
 	f, m := a.fault, s.members[a.fault.Host]
-	// The plan is late when a change of a link takes the kernel long: what
-	// counts is how long a fault really was.
+	// Changing a link may take the kernel long: count how long a fault really lasted.
 	if a.heal {
 		s.counts[f.Kind].Seconds += time.Since(s.since[f]).Seconds()
 		delete(s.since, f)
@@ -92,7 +91,7 @@ func (s *soak) spoil(m *member, at ends, p netem.Plan) {
 	}
 }
 
-// hurt carries out a fault of a worker.
+// hurt begins or ends a fault of a worker process.
 func (s *soak) hurt(m *member, a action) error {
 	switch {
 	case a.fault.Kind == faultKill && a.heal:

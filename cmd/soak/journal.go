@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// opID names an operation: who started it, in which of its lives (a killed
-// worker begins a new one), and its number there, from 0. It travels as the
-// header data of a PUT and the match bits of a GET.
+// opID identifies an operation: the worker that started it, the worker's incarnation (a killed
+// worker begins a new one), and a number from 0. It is the header data of a PUT and the match
+// bits of a GET.
 type opID struct {
 	Worker      uint8
 	Incarnation uint16
@@ -28,7 +28,7 @@ func idOf(bits uint64) opID {
 
 func (id opID) String() string { return fmt.Sprintf("%d.%d.%d", id.Worker, id.Incarnation, id.Seq) }
 
-// opKind is what is done.
+// opKind is a kind of operation.
 type opKind uint8
 
 const (
@@ -40,7 +40,7 @@ const (
 
 func (k opKind) String() string { return [...]string{"PUT", "PUT+ACK", "GET"}[k] }
 
-// recordKind is what a worker notes in its journal.
+// recordKind is a kind of journal record.
 type recordKind uint8
 
 const (
@@ -56,7 +56,7 @@ func (k recordKind) String() string {
 	return [...]string{"started", "sent", "answered", "ended", "arrived", "served"}[k]
 }
 
-// record is one line of a journal.
+// record is one entry of a journal.
 //
 //	0  kind    1
 //	1  op      1
@@ -68,11 +68,11 @@ func (k recordKind) String() string {
 //	12 size    4
 type record struct {
 	Kind   recordKind
-	Op     opKind        // known to the initiator
-	Target uint8         // worker
+	Op     opKind        // set by the initiator
+	Target uint8         // index of the target worker
 	Errno  syscall.Errno // 0: success
 	ID     opID
-	Size   uint32 // bytes asked for, or moved
+	Size   uint32 // bytes requested, or transferred
 }
 
 const recordSize = 16
@@ -105,10 +105,10 @@ func parseRecord(b []byte) record {
 	}
 }
 
-// journal is where a worker notes what happens, before anything follows from
-// it: each record is written to a pipe at once, and stays there when the worker
-// is killed. So a PUT that was acknowledged is in the journal of its target,
-// because the ACK leaves after the handler of the PUT event has returned.
+// journal is a write-ahead log of a worker: each record is written to a pipe before the event
+// has consequences, and survives when the worker is killed. So a PUT that was acknowledged is
+// in the journal of its target, because the ACK leaves after the handler of the PUT event has
+// returned.
 type journal struct {
 	mu  sync.Mutex
 	out io.Writer // guarded by mu, as is b
@@ -120,12 +120,12 @@ func (j *journal) add(r record) {
 	defer j.mu.Unlock()
 	j.b = r.appendBinary(j.b[:0])
 	if _, err := j.out.Write(j.b); err != nil {
-		panic(fmt.Sprintf("nobody reads the journal: %v", err)) // the soak is over
+		panic(fmt.Sprintf("nobody reads the journal: %v", err)) // the soak has ended
 	}
 }
 
-// readJournal gives what comes from a worker to f, in slices that are f's own,
-// until the worker is gone.
+// readJournal passes the records of a worker to f, which owns the slices, until the worker
+// ends.
 func readJournal(in io.Reader, f func([]record)) error {
 	b := make([]byte, 4096*recordSize)
 	for have := 0; ; {
@@ -149,7 +149,7 @@ func readJournal(in io.Reader, f func([]record)) error {
 	}
 }
 
-// errnoOf is the errno that an event's error stands for.
+// errnoOf returns the errno in an event's error.
 func errnoOf(err error) syscall.Errno {
 	if err == nil {
 		return 0

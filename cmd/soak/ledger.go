@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// ledger accounts for every operation of every worker by what the journals
-// say. Journals of different workers are read in any order, each by itself is
-// in order. It is not safe for concurrent use.
+// ledger accounts for every operation of every worker, from the journals. Journals of
+// different workers are read in any order; each one is in order. It is not safe for concurrent
+// use.
 //
-// What must hold:
+// Invariants:
 //
 //   - each operation has exactly one SEND event and one last event, and none
 //     after that
@@ -21,30 +21,30 @@ import (
 //   - a PUT arrives at most once, as it was sent, and exactly once if it was
 //     acknowledged; a GET is served at most once
 //
-// The bytes are checked by the workers.
+// Workers check the content of messages.
 type ledger struct {
 	incarnations map[incarnationID]*incarnation
-	taken        int // records
+	taken        int // number of records
 	recent
 }
 
-// incarnationID names an incarnation of a worker.
+// incarnationID identifies an incarnation of a worker.
 type incarnationID struct {
 	Worker      uint8
 	Incarnation uint16
 }
 
-// incarnation is what a worker started in one incarnation.
+// incarnation is the operations that an incarnation of a worker started.
 type incarnation struct {
 	ops         []entry // by Seq
 	killed      bool
-	begun, over int // of ops, for people who watch
+	begun, over int // operations that have begun and ended, for progress reports
 }
 
-// entry is one operation.
+// entry is the state of one operation.
 type entry struct {
-	seen   [served + 1]uint8 // records of each kind, failures of arrived and served apart
-	broken uint8             // arrivals that failed
+	seen   [served + 1]uint8 // records of each kind, except failed arrivals
+	broken uint8             // failed arrivals
 	op     opKind
 	target uint8
 	sentAs syscall.Errno // of the SEND event
@@ -56,7 +56,7 @@ type entry struct {
 
 func newLedger() *ledger { return &ledger{incarnations: make(map[incarnationID]*incarnation)} }
 
-// incarnation returns an incarnation, new if need be.
+// incarnation returns an incarnation, a new one if need be.
 func (l *ledger) incarnation(id incarnationID) *incarnation {
 	if l.incarnations[id] == nil {
 		l.incarnations[id] = new(incarnation)
@@ -64,10 +64,10 @@ func (l *ledger) incarnation(id incarnationID) *incarnation {
 	return l.incarnations[id]
 }
 
-// entry returns the entry of an operation. Its target can know of it first.
+// entry returns the entry of an operation. The target's journal may mention it first.
 func (l *ledger) entry(id opID) (*entry, error) {
 	lf := l.incarnation(incarnationID{id.Worker, id.Incarnation})
-	const ahead = 1 << 20 // no worker is
+	const ahead = 1 << 20 // no target is further ahead of the initiator's journal
 	if int(id.Seq) > len(lf.ops)+ahead {
 		return nil, fmt.Errorf("operation %v was never started", id)
 	}
@@ -77,7 +77,7 @@ func (l *ledger) entry(id opID) (*entry, error) {
 	return &lf.ops[id.Seq], nil
 }
 
-// add takes a record. An error is a violation.
+// add checks and stores a record. An error is a violation.
 func (l *ledger) add(r record) error {
 	l.keep(r)
 	l.taken++
@@ -145,11 +145,11 @@ func (e *entry) answered(r record) error {
 	return nil
 }
 
-// kill says that an incarnation ended in the middle of what it did.
+// kill records that an incarnation was killed.
 func (l *ledger) kill(id incarnationID) { l.incarnation(id).killed = true }
 
-// finish checks what can be checked only when all journals have been read.
-// Where nothing went wrong, flawless, every operation must have succeeded.
+// finish makes the checks that need all journals. In a flawless run, without faults, every
+// operation must have succeeded.
 func (l *ledger) finish(flawless bool) error {
 	for _, id := range slices.SortedFunc(maps.Keys(l.incarnations), compareIncarnations) {
 		lf := l.incarnations[id]
@@ -187,7 +187,7 @@ func (e *entry) finish(killed bool) error {
 	return nil
 }
 
-// flawless reports whether everything happened that can happen.
+// flawless reports whether the operation has all its events, without an error.
 func (e *entry) flawless() bool {
 	answers, arrivals := uint8(1), arrived
 	if e.op == opPut {
@@ -199,7 +199,7 @@ func (e *entry) flawless() bool {
 	return e.seen[sent] == 1 && e.sentAs == 0 && e.seen[answered] == answers && e.answer == 0 && e.seen[arrivals] == 1
 }
 
-// recent keeps the latest records, as evidence.
+// recent is a ring buffer of the latest records, as evidence.
 type recent struct {
 	ring []record
 	next int
@@ -216,7 +216,7 @@ func (r *recent) keep(rec record) {
 	r.next = (r.next + 1) % len(r.ring)
 }
 
-// records returns them, the oldest first.
+// records returns the records, oldest first.
 func (r *recent) records() []record {
 	return slices.Concat(r.ring[r.next:], r.ring[:r.next])
 }

@@ -1,22 +1,19 @@
-// Command soak lets LNet nodes exchange messages for a long time over links
-// and hosts that fail, and accounts for every operation.
+// Command soak makes LNet nodes exchange messages for a long time over links and hosts that
+// fail, and accounts for every operation.
 //
-// Each worker is a process of its own in a network namespace of its own, with
-// a whole node (portals, lnet, and the driver of TCP or of RDMA in software) and a
-// link to a common switch. Workers PUT, with and without ACK, and GET, between 0
-// and 1 MiB, to memory of every kind: at offsets that the sender chooses, into
-// buffers for one message on a lazy portal, into rings of small messages. All
-// bytes follow from who sent what, and are all checked. Meanwhile links lose,
-// delay, reorder, duplicate and corrupt packets, get slow, go down, change their
-// MTU and answer TCP with RST, and workers are stopped and killed, by a plan that
-// follows from the seed.
+// Each worker is a process in a network namespace, with a whole node (portals, lnet, and the
+// driver of TCP or of RDMA in software) and a link to a common switch. Workers PUT, with and
+// without ACK, and GET, between 0 and 1 MiB, to memory of every kind: at offsets that the
+// sender chooses, into buffers for one message on a lazy portal, into rings of small messages.
+// All bytes follow from the operation and are checked. Meanwhile links lose, delay, reorder,
+// duplicate and corrupt packets, slow down, go down, change their MTU and answer TCP with RST,
+// and workers are stopped and killed, by a plan that follows from the seed.
 //
-// Every worker keeps a journal that survives its death; the ledger (see
-// ledger.go) compares them all: nothing may be lost that was acknowledged,
-// nothing may come twice, no operation may stay without its events, and in the
-// end no message, credit or memory descriptor may be left. A violation ends
-// the run with exit status 1, the evidence, and the command that runs the same
-// plan again; the timing of the machine is not in the plan.
+// Every worker writes a journal that survives its death. The ledger (see ledger.go) compares
+// all journals: no acknowledged message may be lost, none may be delivered twice, every
+// operation must have its events, and in the end no message, credit or memory descriptor may
+// be left. A violation ends the run with exit status 1, the evidence, and a command that runs
+// the same plan again; the machine's timing is not part of the plan.
 package main
 
 import (
@@ -84,7 +81,7 @@ func root(env cli.Env) *cobra.Command {
 	return c
 }
 
-// complete checks the flags and writes down how to repeat the run.
+// complete checks the flags and composes the command that repeats the run.
 func (cfg *soakConfig) complete(net, faults, level string) (err error) {
 	if cfg.net, err = parseNetwork(net); err != nil {
 		return cli.Usagef("--net: %w", err)

@@ -10,23 +10,23 @@ import (
 	"ulnet/portals"
 )
 
-// The portals of the soak, each another way to receive.
+// The portals of the soak, one for each way to receive.
 const (
-	portalSlots   = 30 // one MD per sender and incarnation, the sender chooses the offset
+	portalSlots   = 30 // one MD per sender and incarnation; the sender chooses the offset
 	portalBuffers = 31 // MDs for one message each, lazy
 	portalRing    = 32 // MDs for many small messages at rising offsets, lazy
-	portalSource  = 33 // memory to GET
+	portalSource  = 33 // memory for GETs
 )
 
 const (
 	maxSize = wire.MaxPayload
 
-	// A slot belongs to one PUT at a time; where in it is up to the sender.
+	// A slot is used by one PUT at a time; the sender chooses the offset in it.
 	slotSize    = 128 << 10
 	slots       = 16
 	maxSlotSize = 64 << 10
-	// senderIncarnations is how many lives of a sender have slots of their own: what
-	// a killed one has sent may still come while the next is at work.
+	// senderIncarnations is how many incarnations of a sender have slots of their own:
+	// messages of a killed one may still arrive when the next one runs.
 	senderIncarnations = 4
 
 	buffers     = 16
@@ -41,18 +41,18 @@ func slotBits(id opID) uint64 {
 	return uint64(id.Worker)<<8 | uint64(id.Incarnation%senderIncarnations)
 }
 
-// memory is what a worker offers to the others.
+// memory is the memory that a worker offers to the others.
 type memory struct {
 	w *worker
 
 	mu      sync.Mutex
-	mes     map[portals.MEHandle]bool // guarded by mu, like all below
+	mes     map[portals.MEHandle]bool // guarded by mu, as all below
 	leaving bool
-	mds     int           // whose last event has not come
-	gone    chan struct{} // closed when leaving and none is left
+	mds     int           // MDs whose last event has not come
+	gone    chan struct{} // closed when leaving and no MD is left
 }
 
-// offer posts everything.
+// offer posts all memory.
 func offer(w *worker) (*memory, error) {
 	m := &memory{w: w, mes: make(map[portals.MEHandle]bool), gone: make(chan struct{})}
 	table := w.node.Table()
@@ -92,7 +92,7 @@ func (m *memory) offerSlots() error {
 	return nil
 }
 
-// postBuffer posts memory for one message, again and again.
+// postBuffer posts a buffer for one message, and again after each message.
 func (m *memory) postBuffer(segments []lnd.Segment) {
 	m.repost(portalBuffers, portals.MD{
 		Segments: segments, Threshold: 1, Options: portals.OpPut,
@@ -105,8 +105,8 @@ func (m *memory) postBuffer(segments []lnd.Segment) {
 	})
 }
 
-// postRing posts memory for messages of up to maxRingSize, until there is no
-// room for another, and then again.
+// postRing posts memory for messages of up to maxRingSize, and again when there is no room for
+// another one.
 func (m *memory) postRing(ring []byte) {
 	m.repost(portalRing, portals.MD{
 		Segments: []lnd.Segment{ring}, Threshold: portals.ThresholdInfinite, MaxSize: maxRingSize,
@@ -120,8 +120,8 @@ func (m *memory) postRing(ring []byte) {
 	})
 }
 
-// repost posts an MD for anybody that goes away by itself, unless the worker
-// takes its memory down.
+// repost posts an MD for all senders that unlinks itself, unless the worker withdraws its
+// memory.
 func (m *memory) repost(portal int, md portals.MD) {
 	if err := m.post(portal, portals.Match{Ignore: ^uint64(0)}, portals.Unlink, md); err != nil {
 		m.w.violation("post an MD at portal %d: %v", portal, err)
@@ -157,7 +157,7 @@ func (m *memory) post(portal int, match portals.Match, unlink portals.UnlinkOpti
 	if _, err = table.MDAttach(me, md, unlink); err != nil {
 		m.ended(me)
 		if m.isLeaving() {
-			err = nil // withdraw has just taken the ME
+			err = nil // withdraw has just unlinked the ME
 		}
 	}
 	return err
@@ -179,7 +179,7 @@ func (m *memory) ended(me portals.MEHandle) {
 	}
 }
 
-// arrived checks a PUT that has come.
+// arrived checks and records a PUT.
 func (m *memory) arrived(e *portals.Event) {
 	if e.Kind != portals.EventPut {
 		return
@@ -191,8 +191,7 @@ func (m *memory) arrived(e *portals.Event) {
 	if e.Err == nil {
 		m.w.compare("PUT "+id.String(), e.Payload(), putKey(id, int(e.MLength)), 0)
 	}
-	// After the comparison: a worker that is killed in between has seen
-	// nothing.
+	// After the comparison: a worker that is killed in between has recorded nothing.
 	m.w.journal.add(record{Kind: arrived, ID: id, Target: m.w.cfg.Worker, Size: e.MLength, Errno: errnoOf(e.Err)})
 }
 
@@ -204,7 +203,7 @@ func (m *memory) served(e *portals.Event) {
 	}
 }
 
-// compare checks content.
+// compare checks the content of a message.
 func (w *worker) compare(what string, payload lnd.Payload, key, at uint64) {
 	for _, piece := range payload.Append(nil) {
 		if i := mismatch(piece, key, at); i >= 0 {
@@ -218,7 +217,7 @@ func (w *worker) compare(what string, payload lnd.Payload, key, at uint64) {
 	}
 }
 
-// withdraw unlinks everything and awaits the last events.
+// withdraw unlinks all memory and awaits the last events.
 func (m *memory) withdraw() error {
 	m.mu.Lock()
 	m.leaving = true
@@ -228,7 +227,7 @@ func (m *memory) withdraw() error {
 	}
 	m.mu.Unlock()
 	for _, me := range mes {
-		_ = m.w.node.Table().MEUnlink(me) // ENOENT: has just gone by itself
+		_ = m.w.node.Table().MEUnlink(me) // ENOENT: it has just unlinked itself
 	}
 	select {
 	case <-m.gone:
@@ -240,7 +239,7 @@ func (m *memory) withdraw() error {
 	}
 }
 
-// cut splits memory into segments at the given places.
+// cut splits memory into segments at the given offsets.
 func cut(b []byte, at ...int) []lnd.Segment {
 	var segments []lnd.Segment
 	from := 0

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// network is what the workers speak over.
+// network is the type of the workers' network.
 type network string
 
 const (
@@ -20,7 +20,7 @@ func parseNetwork(s string) (network, error) {
 	return "", fmt.Errorf("no network %q: want tcp or o2ib", s)
 }
 
-// has says whether a fault hits the network at all.
+// has reports whether a fault has an effect on the network.
 func (n network) has(k faultKind) bool { return n == tcp || k != faultReset }
 
 // parseFaults parses a list of kinds: "all", "none", "kill,link down".

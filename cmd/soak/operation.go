@@ -14,25 +14,25 @@ type operation struct {
 	id     opID
 	kind   opKind
 	target uint8
-	buffer []byte // of maxSize
+	buffer []byte // of maxSize bytes
 	size   int
-	at     uint64 // of a GET: where in the source
+	at     uint64 // GET: offset in the source
 	slot   *slot
 	began  time.Time
 	md     portals.MDHandle
 
 	// Guarded by t.mu.
-	abortAt time.Time // to be given up then; zero: never
+	abortAt time.Time // when to give it up; zero: never
 	aborted bool
-	late    bool // and a violation
-	called  bool // the call has returned: it may be given up
+	late    bool // a violation was reported
+	called  bool // the call has returned, so it may be given up
 
-	// Of its handler.
+	// Owned by its handler.
 	settled bool // answered
 	failed  bool // not sent
 }
 
-// handle notes the events of the operation's MD.
+// handle records the events of the operation's MD.
 func (o *operation) handle(e *portals.Event) {
 	r := record{Op: o.kind, Target: o.target, ID: o.id, Size: e.MLength, Errno: errnoOf(e.Err)}
 	switch e.Kind {
@@ -41,7 +41,7 @@ func (o *operation) handle(e *portals.Event) {
 		o.t.w.journal.add(r)
 		o.failed = e.Err != nil
 		if o.failed && !e.Unlinked {
-			_ = o.t.w.node.Table().MDUnlink(o.md) // ENOENT: has just gone
+			_ = o.t.w.node.Table().MDUnlink(o.md) // ENOENT: it has just unlinked itself
 		}
 	case portals.EventAck, portals.EventReply:
 		r.Kind = answered
@@ -61,8 +61,8 @@ func (o *operation) handle(e *portals.Event) {
 	}
 }
 
-// unlinked returns why the last event is an UNLINK. If we did not ask for it,
-// LNet gave up, and the event does not say so.
+// unlinked returns the reason of an UNLINK event that is the last one. LNet has given up if
+// this program did not unlink the MD; the event does not say so.
 func (o *operation) unlinked() syscall.Errno {
 	if o.failed || o.t.aborted(o) {
 		return 0
@@ -73,7 +73,7 @@ func (o *operation) unlinked() syscall.Errno {
 	return syscall.ETIMEDOUT
 }
 
-// sweep gives up what is to be given up. What does not end in time is a
+// sweep gives operations up when that is due. An operation that does not end in time is a
 // violation.
 func (t *traffic) sweep(ctx context.Context) {
 	ticker := time.NewTicker(sweepInterval)
@@ -82,7 +82,7 @@ func (t *traffic) sweep(ctx context.Context) {
 		select {
 		case now := <-ticker.C:
 			for _, md := range t.due(now) {
-				_ = t.w.node.Table().MDUnlink(md) // ENOENT: has just gone
+				_ = t.w.node.Table().MDUnlink(md) // ENOENT: it has just unlinked itself
 			}
 		case <-ctx.Done():
 			return
@@ -92,7 +92,7 @@ func (t *traffic) sweep(ctx context.Context) {
 
 const sweepInterval = 20 * time.Millisecond
 
-// due returns the MDs of the operations that are to be given up.
+// due returns the MDs of the operations to give up.
 func (t *traffic) due(now time.Time) []portals.MDHandle {
 	t.mu.Lock()
 	defer t.mu.Unlock()

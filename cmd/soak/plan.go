@@ -10,7 +10,7 @@ import (
 	"ulnet/lnd/lndtest/netlab/netem"
 )
 
-// faultKind is something that goes wrong.
+// faultKind is a kind of fault.
 type faultKind uint8
 
 const (
@@ -35,29 +35,29 @@ func (k faultKind) String() string {
 	}[k]
 }
 
-// ofProcess says whether a fault hits the worker and not its link. A worker
-// and its link have their faults independently.
+// ofProcess reports whether a fault is one of the worker, not of its link. The two have their
+// faults independently.
 func (k faultKind) ofProcess() bool { return k == faultStop || k == faultKill }
 
-// fault is one thing that goes wrong, and for how long.
+// fault is one fault and its duration.
 type fault struct {
-	At, For time.Duration // since the start
+	At, For time.Duration // At is since the start
 	Host    int
 	Kind    faultKind
 
-	Wire netem.Plan // of the kinds of the wire
-	Ends ends       // of the link, that are spoiled
+	Wire netem.Plan // for faults of the wire
+	Ends ends       // ends of the link that are impaired
 	Loss float64
 	Rate int64 // bits per second
 	MTU  int
 }
 
-// ends of a link.
+// ends is a set of ends of a link.
 type ends uint8
 
 const (
-	hostEnd   ends = 1 << iota // what the host sends
-	switchEnd                  // what the host receives
+	hostEnd   ends = 1 << iota // frames that the host sends
+	switchEnd                  // frames that the host receives
 )
 
 func (f *fault) String() string {
@@ -82,10 +82,10 @@ const (
 	longestOutage       = 6 * time.Second // of a link or process
 	shortestIncarnation = 3 * time.Second // of a process, between two faults
 	longestIncarnation  = 25 * time.Second
-	calm                = 0.1 // of the time, at its end, without faults
+	calm                = 0.1 // share of the time without faults, at the end
 )
 
-// newPlan invents the faults of a run. The same arguments give the same plan.
+// newPlan draws the faults of a run. Equal arguments give equal plans.
 func newPlan(seed uint64, hosts int, length time.Duration, kinds []faultKind) []fault {
 	var ofLink, ofProcess []faultKind
 	for _, k := range kinds {
@@ -111,7 +111,7 @@ func newPlan(seed uint64, hosts int, length time.Duration, kinds []faultKind) []
 	return all
 }
 
-// sequence invents faults one after the other.
+// sequence draws faults one after the other.
 func sequence(random *rand.Rand, host int, until time.Duration, kinds []faultKind, pause func() time.Duration) []fault {
 	if len(kinds) == 0 {
 		return nil

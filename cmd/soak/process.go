@@ -13,13 +13,13 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// member is a host with its link to the switch and the worker that runs there.
+// member is a host, its link to the switch, and the worker that runs there.
 type member struct {
 	index       int
 	host        *netlab.Host
 	wire        *netlab.Wire
 	incarnation uint16
-	process     *process // nil between two lives
+	process     *process // nil between two incarnations
 	state       memberState
 }
 
@@ -38,7 +38,7 @@ type process struct {
 	stdin io.WriteCloser
 }
 
-// news is what the main loop is told of an incarnation.
+// news is a message about an incarnation to the main loop.
 type news struct {
 	member      *member
 	incarnation uint16
@@ -46,11 +46,11 @@ type news struct {
 	notice      *notice
 	silent      bool  // the journal has ended
 	exited      bool  // the process has ended
-	err         error // how, or why the journal broke off
+	err         error // error of the process or of reading the journal
 }
 
-// launch starts the next incarnation of a member. What it says goes to inbox until
-// its journal has ended and it has exited.
+// launch starts the next incarnation of a member. Its news goes to inbox until its journal has
+// ended and it has exited.
 func (s *soak) launch(m *member) error {
 	cfg, err := json.Marshal(workerConfig{
 		Worker: uint8(m.index), Incarnation: m.incarnation, Seed: s.cfg.seed, Network: s.cfg.net, Addresses: s.addresses, Rate: s.cfg.rate, Log: s.cfg.log,
@@ -64,8 +64,8 @@ func (s *soak) launch(m *member) error {
 		return err
 	}
 	defer log.Close()
-	// Not the pipes of exec.Cmd: those end with the process, before what it
-	// has written has been read.
+	// Not the pipes of exec.Cmd: those are closed when the process ends, before all data has
+	// been read.
 	stdin, in, err1 := os.Pipe()
 	out, stdout, err2 := os.Pipe()
 	journal, journalIn, err3 := os.Pipe()
@@ -107,7 +107,7 @@ func (s *soak) follow(m *member, p *process, journal, out *os.File) {
 		for lines := json.NewDecoder(out); ; {
 			var n notice
 			if lines.Decode(&n) != nil {
-				break // its end, or the middle of a line of one that was killed
+				break // end of the output, possibly in the middle of a line
 			}
 			tell(news{notice: &n})
 		}
@@ -126,16 +126,16 @@ func (s *soak) logFile(m *member) string {
 	return filepath.Join(s.dir, fmt.Sprintf("worker-%d.log", m.index))
 }
 
-// kill ends an incarnation in the middle of what it does.
+// kill kills an incarnation.
 func (s *soak) kill(m *member) {
 	s.ledger.kill(incarnationID{uint8(m.index), m.incarnation})
 	_ = m.process.Signal(syscall.SIGKILL)
-	_ = m.process.Wait() // its address and port are free then
+	_ = m.process.Wait() // frees its address and port
 	m.process = nil
 	m.incarnation++
 }
 
-// hear takes in what an incarnation has to say.
+// hear handles news of an incarnation.
 func (s *soak) hear(n news) error {
 	for _, r := range n.records {
 		if err := s.ledger.add(r); err != nil {

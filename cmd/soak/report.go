@@ -10,7 +10,7 @@ import (
 	"ulnet/lnd/lndtest/netlab/netem"
 )
 
-// report is what happened in a run.
+// report is the result of a run.
 type report struct {
 	Seed         uint64                `json:"seed"`
 	Seconds      float64               `json:"seconds"`
@@ -18,7 +18,7 @@ type report struct {
 	Incarnations int                   `json:"lives"`
 	Operations   map[string]*totals    `json:"operations"`
 	Faults       map[string]faultCount `json:"faults"`
-	Frames       netem.Counters        `json:"frames"` // of all wires
+	Frames       netem.Counters        `json:"frames"` // of all links
 }
 
 func (s *soak) report() *report {
@@ -37,7 +37,7 @@ func (s *soak) report() *report {
 	return r
 }
 
-// print writes the report for people.
+// print prints the report as text.
 func (r *report) print(w io.Writer) error {
 	var t cli.Table
 	t.Row("operation", "number", "ok", "MiB", "SEND failed", "no answer", "killed", "arrived", "broken off")
@@ -65,14 +65,14 @@ func (r *report) print(w io.Writer) error {
 	return err
 }
 
-// progress shows that something happens.
+// progress prints the progress of a run.
 type progress struct {
 	w        io.Writer
 	terminal bool
 	ticker   *time.Ticker
 }
 
-// How often progress is shown to people, and to logs.
+// Intervals of progress on a terminal, and in logs.
 const (
 	quickly = 500 * time.Millisecond
 	slowly  = 10 * time.Second

@@ -17,17 +17,17 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// How long things may take that are none of LNet's business.
+// Time limits that do not depend on LNet.
 const (
 	startTimeout = 30 * time.Second
-	// stopTimeout is longer than a worker's own patience, twice.
+	// stopTimeout is longer than twice a worker's own patience.
 	stopTimeout = 2*patience + 10*time.Second
 	quitTimeout = 2*patience + 10*time.Second
-	// restTime is how long nothing happens when nothing is on its way.
+	// restTime is the length of silence after which nothing is in flight any more.
 	restTime = time.Second
 )
 
-// soakConfig is what the command line says.
+// soakConfig is the command line.
 type soakConfig struct {
 	length  time.Duration
 	net     network
@@ -38,29 +38,29 @@ type soakConfig struct {
 	ipv6    bool
 	log     slog.Level
 	keep    bool
-	command string // that repeats the run
+	command string // command line that repeats the run
 }
 
-// soak is one run. Everything but inbox belongs to the goroutine of run.
+// soak is one run. All fields except inbox are owned by the goroutine of run.
 type soak struct {
 	cfg       soakConfig
-	self      string // our program
-	dir       string // logs
+	self      string // path of this program
+	dir       string // folder of logs
 	progress  *progress
 	addresses []string
 	hub       *netlab.Host // the switch
 	members   []*member
 	began     time.Time
-	started   bool // all workers run; those that begin a new incarnation start at once
+	started   bool // all workers run; new incarnations start their traffic at once
 	quitting  bool // workers have been told to quit
 
 	ledger *ledger
 	counts [faultKinds]faultCount
-	since  map[*fault]time.Time // when those began that are on
-	notes  *os.File             // what was done, with times
+	since  map[*fault]time.Time // when the current faults began
+	notes  *os.File             // log of what was done, with times
 
 	inbox     chan news
-	over      chan struct{} // closed when nobody reads inbox any more
+	over      chan struct{} // closed when inbox is not read any more
 	open      int           // journals that have not ended
 	followers sync.WaitGroup
 }
@@ -70,7 +70,7 @@ type faultCount struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// runSoak runs the soak and returns what happened, also with an error.
+// runSoak runs the soak. It returns a report also with an error.
 func runSoak(ctx context.Context, cfg soakConfig, stderr io.Writer) (*report, error) {
 	s := &soak{
 		cfg: cfg, ledger: newLedger(), since: make(map[*fault]time.Time), inbox: make(chan news, 256), over: make(chan struct{}), began: time.Now(),
@@ -87,7 +87,7 @@ func runSoak(ctx context.Context, cfg soakConfig, stderr io.Writer) (*report, er
 		return nil, err
 	}
 	err = netlab.Perform(func(t netlab.T) error {
-		// Before the lab goes: those who follow the workers end after them.
+		// Cleanups run in reverse order: the followers end after the workers.
 		t.Cleanup(s.followers.Wait)
 		t.Cleanup(func() { close(s.over) })
 		s.build(t)
@@ -101,7 +101,7 @@ func runSoak(ctx context.Context, cfg soakConfig, stderr io.Writer) (*report, er
 	return r, s.close(err)
 }
 
-// build makes the hosts, each with a wire to the switch.
+// build makes the hosts, each with a link to the switch.
 func (s *soak) build(t netlab.T) {
 	lab := netlab.New(t)
 	s.hub = lab.Switch("switch")
@@ -149,7 +149,7 @@ func (s *soak) run(ctx context.Context) error {
 	return s.finish(ctx)
 }
 
-// finish lets everything come to rest and checks that nothing is left.
+// finish stops all traffic and checks that nothing is left.
 func (s *soak) finish(ctx context.Context) error {
 	if err := s.await(ctx, startTimeout, "workers to start", s.all(running)); err != nil {
 		return err
@@ -173,7 +173,7 @@ func (s *soak) finish(ctx context.Context) error {
 	return nil
 }
 
-// tellAll tells the workers something and awaits that all are in a state.
+// tellAll sends a command to all workers and waits until all are in a state.
 func (s *soak) tellAll(ctx context.Context, line string, timeout time.Duration, state memberState) error {
 	s.note("tells workers to %s", line)
 	for _, m := range s.members {
@@ -184,8 +184,8 @@ func (s *soak) tellAll(ctx context.Context, line string, timeout time.Duration, 
 	return s.await(ctx, timeout, "workers to "+line, s.all(state))
 }
 
-// rest waits until nothing arrives any more: a PUT without ACK is over for its
-// sender when it is on its way.
+// rest waits until nothing arrives any more: a PUT without ACK ends at its sender before it
+// arrives.
 func (s *soak) rest(ctx context.Context) error {
 	for before := -1; before != s.ledger.taken; {
 		before = s.ledger.taken
@@ -196,19 +196,19 @@ func (s *soak) rest(ctx context.Context) error {
 	return nil
 }
 
-// all is the condition that every member is at least in a state.
+// all is the condition that every member has at least reached a state.
 func (s *soak) all(state memberState) func() bool {
 	return func() bool {
 		return !slices.ContainsFunc(s.members, func(m *member) bool { return m.state < state })
 	}
 }
 
-// until keeps the books until an instant since the beginning.
+// until processes news until an instant since the beginning.
 func (s *soak) until(ctx context.Context, at time.Duration) error {
 	return s.loop(ctx, time.After(time.Until(s.began.Add(at))), func() bool { return false })
 }
 
-// await keeps the books until a condition holds.
+// await processes news until a condition holds.
 func (s *soak) await(ctx context.Context, timeout time.Duration, what string, holds func() bool) error {
 	err := s.loop(ctx, time.After(timeout), holds)
 	if err == nil && !holds() {
@@ -217,7 +217,7 @@ func (s *soak) await(ctx context.Context, timeout time.Duration, what string, ho
 	return err
 }
 
-// loop keeps the books until then, a condition, or an error.
+// loop processes news until a timer fires, a condition holds, or an error occurs.
 func (s *soak) loop(ctx context.Context, then <-chan time.Time, holds func() bool) error {
 	for !holds() {
 		select {

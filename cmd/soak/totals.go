@@ -8,22 +8,22 @@ import (
 	"strings"
 )
 
-// totals is how the operations of one kind ended.
+// totals are the outcomes of the operations of one kind.
 type totals struct {
 	Operations int            `json:"operations"`
-	OK         int            `json:"ok"`         // sent; or answered, where an answer was asked for
-	Bytes      uint64         `json:"bytes"`      // of those
+	OK         int            `json:"ok"`         // sent or, where an answer was asked for, answered
+	Bytes      uint64         `json:"bytes"`      // of the operations that were OK
 	Failed     map[string]int `json:"failed"`     // SEND failed, by errno
 	Unanswered map[string]int `json:"unanswered"` // sent, and no answer came, by errno
 	Killed     int            `json:"killed"`     // ended with their process
-	Arrived    int            `json:"arrived"`    // of all, at their targets
-	Broken     int            `json:"broken"`     // arrivals that broke off
+	Arrived    int            `json:"arrived"`    // at their targets, of all
+	Broken     int            `json:"broken"`     // arrivals that failed
 }
 
-// unlinked counts what the worker gave up by itself, as it does at random.
+// unlinked counts operations that the worker gave up by itself, which it does at random.
 const unlinked = "unlinked"
 
-// total sums up.
+// total sums the outcomes.
 func (l *ledger) total() map[string]*totals {
 	all := make(map[string]*totals)
 	for kind := range opKinds {

@@ -10,32 +10,30 @@ import (
 	"ulnet/portals"
 )
 
-// inFlight is how many operations a worker has under way at most.
+// inFlight bounds the operations in flight of a worker.
 const inFlight = 48
 
-// longestAbort is how long after its start an operation is given up at most,
-// of those that are.
+// longestAbort bounds the time after which an operation is given up, if it is to be.
 const longestAbort = 2 * time.Second
 
-// slotRest is how long a slot rests when nobody knows whether what was sent
-// there still comes. It is longer than any message can linger.
+// slotRest is how long a slot is not used after a PUT whose outcome is unknown. It is longer
+// than a message can be delayed.
 const slotRest = patience
 
-// traffic starts operations. Its goroutine is the only one that chooses; the
-// handlers of the operations end them.
+// traffic starts operations. One goroutine draws and starts them; their handlers end them.
 type traffic struct {
 	w      *worker
 	random *rand.Rand
-	tokens chan struct{} // one for each operation under way
-	next   uint32        // Seq
+	tokens chan struct{} // one token per operation in flight
+	next   uint32        // sequence number of the next operation
 
 	mu    sync.Mutex
-	open  map[uint32]*operation // guarded by mu, like all below
+	open  map[uint32]*operation // guarded by mu, as all below
 	free  [][]byte              // buffers of maxSize, for operations
 	slots map[slot]time.Time    // in use until then; no entry: free
 }
 
-// slot is a place in the memory of a worker.
+// slot is a slot in the memory of a worker.
 type slot struct {
 	Target uint8
 	Index  int
@@ -52,7 +50,7 @@ func newTraffic(w *worker) *traffic {
 	return t
 }
 
-// run starts operations until ctx ends and returns when none is under way.
+// run starts operations until ctx ends, and returns when none is in flight.
 func (t *traffic) run(ctx context.Context) {
 	pause := time.NewTicker(time.Second / time.Duration(t.w.cfg.Rate))
 	defer pause.Stop()
@@ -72,13 +70,13 @@ func (t *traffic) run(ctx context.Context) {
 		}
 	}
 	for range inFlight {
-		t.tokens <- struct{}{} // all of them back
+		t.tokens <- struct{}{} // waits until all tokens are back
 	}
 	stopSweeping()
 	sweeper.Wait()
 }
 
-// choose invents an operation.
+// choose draws an operation.
 func (t *traffic) choose() *operation {
 	target := t.random.IntN(len(t.w.cfg.Addresses) - 1)
 	if target >= int(t.w.cfg.Worker) {
@@ -147,7 +145,7 @@ func (t *traffic) start(o *operation) {
 	t.mu.Unlock()
 }
 
-// put chooses where a PUT goes.
+// put draws the target memory of a PUT.
 func (t *traffic) put(o *operation) portals.PutRequest {
 	r := portals.PutRequest{
 		MD: o.md, Ack: o.kind == opPutAck, Target: t.w.id(o.target), Portal: portalBuffers,
@@ -172,22 +170,22 @@ func (t *traffic) takeSlot(target uint8) *slot {
 	for i := range slots {
 		s := slot{target, (first + i) % slots}
 		if until, used := t.slots[s]; !used || time.Now().After(until) {
-			t.slots[s] = time.Now().Add(24 * time.Hour) // until it is over
+			t.slots[s] = time.Now().Add(24 * time.Hour) // until end sets it
 			return &s
 		}
 	}
 	return nil
 }
 
-// segments splits memory at random places.
+// segments splits memory at random offsets.
 func (t *traffic) segments(b []byte) []lnd.Segment {
 	at := 0
-	var places []int
+	var offsets []int
 	for t.random.IntN(3) == 0 && at < len(b) {
 		at += 1 + t.random.IntN(len(b)-at)
-		places = append(places, at)
+		offsets = append(offsets, at)
 	}
-	return cut(b, places...)
+	return cut(b, offsets...)
 }
 
 func (t *traffic) aborted(o *operation) bool {
@@ -196,7 +194,7 @@ func (t *traffic) aborted(o *operation) bool {
 	return o.aborted
 }
 
-// end takes back what the operation had.
+// end frees the resources of the operation.
 func (t *traffic) end(o *operation) {
 	t.mu.Lock()
 	delete(t.open, o.id.Seq)

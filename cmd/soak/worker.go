@@ -22,39 +22,36 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// What a worker reads on its standard input, a line each. Its end means
-// cmdQuit.
+// Commands to a worker, one per line of its standard input. End of input is cmdQuit.
 const (
 	cmdStart = "start" // start operations
-	cmdStop  = "stop"  // start nothing more and finish what is under way
+	cmdStop  = "stop"  // start no more operations, and finish those in flight
 	cmdQuit  = "quit"  // take everything down and end
 )
 
-// notice is what a worker says on its standard output, one JSON object a line.
+// notice is a message of a worker on its standard output, one JSON object per line.
 type notice struct {
 	Kind noticeKind `json:"kind"`
-	Text string     `json:"text,omitempty"` // of a violation
+	Text string     `json:"text,omitempty"` // description of a violation
 }
 
 type noticeKind string
 
 const (
 	noticeReady     noticeKind = "ready"
-	noticeStopped   noticeKind = "stopped" // after cmdStop: nothing is left
+	noticeStopped   noticeKind = "stopped" // answers cmdStop: nothing is left
 	noticeViolation noticeKind = "violation"
 )
 
-// journalFD is the descriptor of a worker's journal.
+// journalFD is the file descriptor of a worker's journal.
 const journalFD = 3
 
-// Of a worker's node. All are short, so that faults of seconds have
-// consequences.
+// Settings of a worker's node. All are short, so that faults of seconds have consequences.
 const (
 	transactionTimeout = 10 * time.Second
-	// patience is how long it may take until the last event of an operation,
-	// whatever becomes of it, and until nothing is left after cmdStop. LNet
-	// gives up after one and a half transaction timeouts; a driver takes
-	// longer only while it makes progress.
+	// patience bounds the time until the last event of an operation, whatever its outcome, and
+	// until nothing is left after cmdStop. LNet gives up after one and a half transaction
+	// timeouts; a driver takes longer only while it makes progress.
 	patience     = 60 * time.Second
 	minReconnect = 100 * time.Millisecond
 	maxReconnect = 2 * time.Second
@@ -62,7 +59,7 @@ const (
 	acceptPort   = 988
 )
 
-// workerConfig says who a worker is.
+// workerConfig is the configuration of a worker.
 type workerConfig struct {
 	Worker      uint8
 	Incarnation uint16
@@ -90,8 +87,8 @@ func workerCommand(env cli.Env) *cobra.Command {
 	return c
 }
 
-// worker is one node of the soak. It offers memory to the others and starts
-// operations at them.
+// worker is one node of the soak. It offers memory to the others and starts operations on
+// theirs.
 type worker struct {
 	cfg     workerConfig
 	node    *node.Node
@@ -122,8 +119,7 @@ func runWorker(ctx context.Context, env cli.Env, cfg workerConfig, to io.Writer)
 	return errors.Join(err, w.node.Shutdown(ctx))
 }
 
-// nodeConfig is the same in all lives of a worker, and differs between
-// workers.
+// nodeConfig is the same in all incarnations of a worker, and differs between workers.
 func (w *worker) nodeConfig() config.Config {
 	c := config.Default()
 	c.Networks = fmt.Sprintf("%s(%s)", w.cfg.Network, w.cfg.Addresses[w.cfg.Worker])
@@ -131,12 +127,12 @@ func (w *worker) nodeConfig() config.Config {
 	c.TransactionTimeout = transactionTimeout
 	c.TCP.MinReconnect, c.TCP.MaxReconnect = minReconnect, maxReconnect
 	c.TCP.ConnsPerPeer = 1 + int(w.cfg.Worker)%3
-	// Nothing but a keepalive tells a node on RDMA that its peer has died.
+	// On RDMA only the keepalive detects that a peer has died.
 	c.O2IB.LND.ConnsPerPeer, c.O2IB.LND.Keepalive = c.TCP.ConnsPerPeer, keepalive
 	return c
 }
 
-// obey runs the traffic until the worker is told to quit.
+// obey runs the traffic as commanded, until the worker is told to quit.
 func (w *worker) obey(ctx context.Context, in io.Reader, t *traffic) {
 	ctx, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -157,8 +153,8 @@ func (w *worker) obey(ctx context.Context, in io.Reader, t *traffic) {
 	}
 }
 
-// awaitQuiet waits until the node has no message under way and all credits
-// back. Others may still be sending to it.
+// awaitQuiet waits until the node has no message in flight and all its credits. Others may
+// still send to it.
 func (w *worker) awaitQuiet() {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
@@ -174,7 +170,7 @@ func (w *worker) awaitQuiet() {
 	}
 }
 
-// unsettled says what a node has left, "" for nothing.
+// unsettled says what a node has in flight; "" for nothing.
 func unsettled(s node.Status, peers []lnet.PeerSnapshot) string {
 	if n := s.Stats.MsgsAlloc; n != 0 {
 		return fmt.Sprintf("%d messages are left", n)
@@ -197,7 +193,7 @@ func unsettled(s node.Status, peers []lnet.PeerSnapshot) string {
 func (w *worker) say(n notice) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_ = w.out.Encode(n) // fails when the soak is over
+	_ = w.out.Encode(n) // fails when the soak has ended
 }
 
 func (w *worker) violation(format string, args ...any) {

@@ -10,23 +10,23 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// ExchangeStats is what an [Exchange] took.
+// ExchangeStats is the result of an [Exchange].
 type ExchangeStats struct {
 	Messages uint64        // LNet messages: PUTs and ACKs, and those of discovery
-	Events   uint64        // of the simulator
+	Events   uint64        // events of the simulator
 	Wall     time.Duration // from the first step to the last answer
-	Virtual  time.Duration
+	Virtual  time.Duration // virtual time of the exchange
 	Start    time.Duration // wall time until all stacks were up
-	// BytesPerStack is the memory of a stack that is up and has not spoken yet.
+	// BytesPerStack is the memory of a started stack before its first message.
 	BytesPerStack uint64
-	Digest        uint64
-	P50, P99      time.Duration // virtual, of an operation
+	Digest        uint64        // of all events; equal for equal arguments
+	P50, P99      time.Duration // percentiles of the duration of an operation, virtual
 }
 
-// Exchange has whole stacks (portals, lnet, discovery) on a network of 10 µs
-// exchange about so many LNet messages: PUTs of 64 bytes with their ACKs, of
-// each node to the sixteen that follow it, eight at a time. An error says that
-// something went wrong: every operation must be answered, once.
+// Exchange makes whole stacks (portals, lnet, discovery) on a network with a latency of 10 µs
+// exchange about the given number of LNet messages: PUTs of 64 bytes with ACKs from each node
+// to the sixteen that follow it, eight at a time. It returns an error unless every operation
+// is answered exactly once.
 func Exchange(nodes, messages int, seed uint64) (ExchangeStats, error) {
 	var s ExchangeStats
 	each := max((messages/2+nodes-1)/nodes, 1)
@@ -69,11 +69,11 @@ func Exchange(nodes, messages int, seed uint64) (ExchangeStats, error) {
 	return s, nil
 }
 
-// heap is the memory in use.
+// heap returns the memory in use.
 func heap() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
-	runtime.GC() // what pools and finalizers held
+	runtime.GC() // frees what pools and finalizers held
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }

@@ -22,16 +22,16 @@ type member struct {
 	net   *network
 	stack *Stack
 	pcg   rand.PCG
-	on    bool // begins operations at the configured rate
+	on    bool // starts operations at the configured rate
 	ops   uint64
-	marks []uint8 // of each operation, see mark
-	busy  int     // operations under way
+	marks []uint8 // state of each operation, see mark
+	busy  int     // operations in flight
 	free  *operation
 }
 
-// What is known of an operation.
+// Marks of an operation.
 const (
-	markDelivered = 1 << iota // at its target
+	markDelivered = 1 << iota // its target has delivered it
 	markAnswered
 )
 
@@ -68,7 +68,8 @@ func (m *member) period() time.Duration {
 	return max(time.Duration(float64(time.Second)/m.net.cfg.Rate), time.Microsecond)
 }
 
-// tick begins an operation, if there is a place, and plans the next.
+// tick starts an operation, unless the limit of operations in flight is reached, and schedules
+// the next one.
 func (m *member) tick() {
 	m.stack.Host.Clock().AfterFunc(m.period(), m.tick)
 	switch {
@@ -80,7 +81,7 @@ func (m *member) tick() {
 	}
 }
 
-// goOn begins operations while there are places, in the mode that makes a
+// goOn starts operations up to the limit of operations in flight, in the mode that makes a
 // number of them as fast as possible.
 func (m *member) goOn() {
 	cfg := &m.net.cfg
@@ -89,14 +90,14 @@ func (m *member) goOn() {
 	}
 }
 
-// partner draws whom an operation is for.
+// partner draws the target of an operation.
 func (m *member) partner() sim.NodeID {
 	nodes := m.net.cfg.Nodes
 	id := int(m.stack.Host.ID())
 	return sim.NodeID((id + 1 + int(m.pcg.Uint64()%uint64(m.net.cfg.Partners))) % nodes)
 }
 
-// take returns a place for an operation.
+// take returns an operation that is free.
 func (m *member) take() *operation {
 	o := m.free
 	if o == nil {
@@ -111,7 +112,7 @@ func (m *member) take() *operation {
 
 func (m *member) give(o *operation) { o.next, m.free = m.free, o }
 
-// arrived is the handler of what others put and get.
+// arrived is the handler of PUTs and GETs from other nodes.
 func (m *member) arrived(e *portals.Event) {
 	if e.Err != nil || e.Kind != portals.EventPut && e.Kind != portals.EventGet {
 		return
@@ -130,8 +131,7 @@ func (m *member) tell(kind history.Kind, subject sim.NodeID, value uint64, text 
 	}
 }
 
-// command obeys a verb of a scenario: "put 7 100", "urgent 7", "start", "stop",
-// "leave".
+// command handles a verb of a scenario: "put 7 100", "urgent 7", "start", "stop", "leave".
 func (m *member) command(text string) {
 	words := strings.Fields(text)
 	switch words[0] {
@@ -139,7 +139,7 @@ func (m *member) command(text string) {
 		m.on = words[0] == "start"
 		return
 	case "leave":
-		_ = m.stack.Close() // what waits need not leave
+		_ = m.stack.Close() // waiting messages are dropped
 		return
 	}
 	to, count := number(words, 1), number(words, 2)
@@ -148,7 +148,7 @@ func (m *member) command(text string) {
 	}
 }
 
-// number is a word as a number; 0 if it is none.
+// number parses a word; 0 if it is not a number.
 func number(words []string, i int) int {
 	if i >= len(words) {
 		return 0

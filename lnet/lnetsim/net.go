@@ -1,9 +1,8 @@
-// Package lnetsim runs whole LNet nodes (portals, lnet and discovery) on the
-// simulated network, by the thousand: what [Stack] has, on hosts of simlnd. Its
-// nodes put, get and ping, and account for each operation.
+// Package lnetsim runs whole LNet nodes (portals, lnet and discovery) on the simulated
+// network, thousands at a time. Its nodes put, get and ping, and account for each operation.
 //
-// It is the protocol "lnet" of scenarios, [Exchange] is its benchmark, and
-// [NewStack] is for whatever is built on portals and wants to be simulated.
+// It is the protocol "lnet" of scenarios. [Exchange] is a benchmark of it, and [NewStack]
+// makes a stack for protocols above portals that are to be simulated.
 package lnetsim
 
 import (
@@ -22,23 +21,23 @@ import (
 // config configures a network. The zero value of a field means its default.
 type config struct {
 	scenario.Network
-	// Window is that of simlnd.Config.
+	// Window is as in simlnd.Config.
 	Window int
-	Kind   kind
-	// Rate is how many operations each node begins per second of its clock; 0:
-	// only what it is told to.
+	Kind   kind // kind of the operations at Rate
+	// Rate is the operations that each node starts per second of its clock; 0: only those of
+	// commands.
 	Rate float64
-	// Operations, if not 0, has each node make so many as fast as it can.
+	// Operations, if not 0, makes each node do that many operations as fast as it can.
 	Operations  int
-	Outstanding int // operations under way per node; 8. A tick that finds so many begins none
-	Partners    int // nodes that each one speaks to, those that follow it; all by default
-	Size        int // payload bytes; 64 by default, negative none
-	// Timeout is LNet's transaction timeout; 10 s. An operation fails after
-	// one to one and a half of it at the latest, once it has been sent.
+	Outstanding int // operations in flight per node; 8. A tick skips its operation when the limit is reached
+	Partners    int // number of following nodes that each node sends to; all by default
+	Size        int // payload bytes; 64 by default, negative: none
+	// Timeout is LNet's transaction timeout; 10 s. An operation that was sent fails after at
+	// most one and a half times that.
 	Timeout   time.Duration
-	Discovery bool
-	Tunables  lnd.Tunables
-	// OnEvent is told what nodes tell, see toldBegun.
+	Discovery bool         // nodes have a discovery agent
+	Tunables  lnd.Tunables // of the nodes' NIs
+	// OnEvent is called with the events of members, see toldBegun.
 	OnEvent func(at time.Duration, node sim.NodeID, ev sim.Event)
 }
 
@@ -61,26 +60,26 @@ type network struct {
 	kit.Base
 	cfg     config
 	members []*member
-	memory  []byte // of every MD: nobody looks at it
+	memory  []byte // of every MD; its content does not matter
 	stats   counters
-	took    []time.Duration // from the beginning of an operation to its answer, in any order
+	took    []time.Duration // durations of operations that were answered, in any order
 }
 
-// counters counts operations.
+// counters counts operations and, for the run, messages.
 type counters struct {
-	Begun     uint64
-	Delivered uint64 // PUTs and GETs, at their targets
-	Answered  uint64
-	Failed    uint64
-	HeldBack  uint64 // not begun, because so many were outstanding
-	Twice     uint64 // deliveries beyond the first of an operation
-	Phantoms  uint64 // PUTs and GETs that were answered and not delivered
+	Begun     uint64 // operations started
+	Delivered uint64 // PUTs and GETs delivered at their targets
+	Answered  uint64 // operations answered
+	Failed    uint64 // operations failed
+	HeldBack  uint64 // not started, because of the limit of operations in flight
+	Twice     uint64 // deliveries of an operation after the first
+	Phantoms  uint64 // PUTs and GETs that were answered without being delivered
 
 	// Of the run as a whole, see network.counters.
 	Messages   uint64 // LNet messages sent
 	Drops      uint64 // LNet messages dropped
-	Unanswered uint64 // MDs given up
-	MinCredits int    // lowest credits of any peer
+	Unanswered uint64 // MDs that LNet has given up
+	MinCredits int    // least credits of any peer
 }
 
 // newNetwork makes a network.
@@ -105,8 +104,7 @@ func (n *network) boot(h, _ *simlnd.Host) (err error) {
 	return err
 }
 
-// mark returns what is known of an operation; nil if its initiator has begun
-// another incarnation since.
+// mark returns the mark of an operation; nil if its initiator was restarted since.
 func (n *network) mark(from sim.NodeID, number uint64) *uint8 {
 	m := n.members[from]
 	i := number&(1<<incarnationShift-1) - 1
@@ -139,7 +137,7 @@ func (n *network) answered(m *member, o *operation) {
 	}
 }
 
-// outstanding is how many operations of nodes that are up are under way.
+// outstanding counts the operations in flight on nodes that are up.
 func (n *network) outstanding() (count int) {
 	for id, m := range n.members {
 		if m != nil && n.Up(sim.NodeID(id)) {
@@ -149,7 +147,7 @@ func (n *network) outstanding() (count int) {
 	return count
 }
 
-// counters returns all counters: those of nodes are of their latest lives.
+// counters returns all counters. Those of nodes are of their latest incarnation.
 func (n *network) counters() counters {
 	s := n.stats
 	some := false
@@ -168,8 +166,7 @@ func (n *network) counters() counters {
 	return s
 }
 
-// latency is the quantile q of the time from the beginning of an operation to its answer,
-// 0 if there is none.
+// latency is the quantile q of the durations of answered operations; 0 if there are none.
 func (n *network) latency(q float64) time.Duration {
 	if len(n.took) == 0 {
 		return 0

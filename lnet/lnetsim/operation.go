@@ -18,7 +18,7 @@ type kind uint8
 
 // The kinds of operations.
 const (
-	put  kind = iota // a PUT that wants an ACK
+	put  kind = iota // a PUT with ACK
 	get              // a GET
 	ping             // LNet's ping
 )
@@ -34,37 +34,36 @@ func parseKind(text string) kind {
 	return put
 }
 
-// What members tell, besides history.Delivery (the Subject's PUT or GET of the
-// number Value came) and history.Completion (one's own to Subject was
-// answered). Numbers of operations are unique for their initiator in all its
-// lives.
+// Events of members, besides history.Delivery (a PUT or GET of Subject with number Value
+// arrived) and history.Completion (an own operation on Subject was answered). Numbers of
+// operations are unique in all incarnations of their initiator.
 const (
-	toldBegun  = history.Own     // an operation to Subject
-	toldFailed = history.Own + 1 // Text says why
+	toldBegun  = history.Own     // an operation on Subject was started
+	toldFailed = history.Own + 1 // an operation failed; Text is the error
 )
 
-// testPortal is where members put to and get from.
+// testPortal is the portal of all operations.
 const testPortal = 10
 
-// operation is a place for one operation at a time.
+// operation is one PUT, GET or ping. It is reused for another one afterwards.
 type operation struct {
 	member   *member
 	kind     kind
 	urgent   bool
-	busy     bool // not answered and not failed yet
+	busy     bool // neither answered nor failed yet
 	number   uint64
 	to       sim.NodeID
 	began    time.Duration
 	md       portals.MDHandle
 	segments [1]lnd.Segment
 	handler  func(*portals.Event)
-	next     *operation // free
+	next     *operation // in the list of free operations
 }
 
-// incarnationShift is where the incarnation stands in an operation's number.
+// incarnationShift is the position of the incarnation in an operation's number.
 const incarnationShift = 40
 
-// begin begins an operation. The member has a place for it.
+// begin starts an operation.
 func (m *member) begin(of kind, to sim.NodeID, urgent bool) {
 	o := m.take()
 	m.ops++
@@ -133,7 +132,7 @@ func (o *operation) pinged(_ wire.PingInfo, err error) {
 	o.member.goOn()
 }
 
-// end notes how the operation has ended.
+// end records the outcome of the operation.
 func (o *operation) end(err error) {
 	if !o.busy {
 		return

@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// Protocol is LNet for scenarios.
+// Protocol makes LNet available to scenarios.
 var Protocol = &scenario.Protocol{
 	Name:    "lnet",
 	Summary: "whole LNet nodes that put, get and ping",
@@ -51,8 +51,8 @@ var (
 	countArg = scenario.Arg{Name: "count", Kind: scenario.Count, Least: 1, Most: 1 << 20, Optional: true}
 )
 
-// bytesPerNode is what an idle stack takes, what it takes to talk at all, and
-// what each partner adds at both ends of the connection.
+// bytesPerNode estimates the memory of a stack: idle, for talking at all, and for each partner
+// at both ends of a connection.
 func bytesPerNode(_ scenario.Level, nodes int, o scenario.Values) int64 {
 	const idle, talking, partner = 22 << 10, 8 << 10, 3800
 	partners := o.Int("partners")
@@ -72,7 +72,7 @@ func newNet(s *scenario.Setup) (scenario.Instance, error) {
 	})
 }
 
-// payload is a size as Config has it, where 0 is the default.
+// payload converts a size to config.Size, where 0 is the default.
 func payload(size int) int {
 	if size == 0 {
 		return -1

@@ -15,25 +15,25 @@ import (
 	"ulnet/portals"
 )
 
-// StackConfig configures the LNet stack of a host. The zero value of a field
-// means LNet's default.
+// StackConfig configures the LNet stack of a host. The zero value of a field means LNet's
+// default.
 type StackConfig struct {
-	// Discovery starts a discovery agent, as every kernel has one. Without it
-	// the stack answers pings only.
+	// Discovery starts a discovery agent, as every kernel has one. Without it the stack only
+	// answers pings.
 	Discovery          bool
-	TransactionTimeout time.Duration
-	Tunables           lnd.Tunables
+	TransactionTimeout time.Duration // of LNet
+	Tunables           lnd.Tunables  // of the NI
 }
 
 // Stack is portals and LNet on a simulated host.
 type Stack struct {
-	Host  *simlnd.Host
-	Node  *lnet.Node
-	Table *portals.Table
+	Host  *simlnd.Host     // host of the stack
+	Node  *lnet.Node       // LNet of the stack
+	Table *portals.Table   // portals of the stack
 	Agent *discovery.Agent // nil without discovery
 }
 
-// NewStack builds a stack. It is for simlnd.Config.Boot.
+// NewStack builds a stack. Call it in simlnd.Config.Boot.
 func NewStack(h *simlnd.Host, cfg StackConfig) (*Stack, error) {
 	s := &Stack{Host: h}
 	s.Node = lnet.New(lnet.Config{
@@ -59,13 +59,12 @@ func NewStack(h *simlnd.Host, cfg StackConfig) (*Stack, error) {
 	return s, nil
 }
 
-// Ping pings the LNet of a node, as other programs of this one may do, and takes no notice
-// of the answer.
+// Ping pings the LNet of a node and ignores the answer, as other programs of this node may do.
 func (s *Stack) Ping(id nid.NID) {
 	discovery.StartPing(s.Table, nid.ProcessID{NID: id, PID: nid.LustrePID}, discovery.PingOptions{}, func(wire.PingInfo, error) {})
 }
 
-// Close shuts the stack down, without giving what waits any time. Call it in
+// Close shuts the stack down without waiting for messages to be sent. Call it in
 // simlnd.Host.Do.
 func (s *Stack) Close() error {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -76,9 +75,8 @@ func (s *Stack) Close() error {
 	return s.Node.Shutdown(ctx)
 }
 
-// Credits compares the stack's credits with those it began with. All are back
-// when nothing is under way; missing says how many are not, and queued how
-// many messages wait.
+// Credits compares the stack's credits with their initial number. missing is how many credits
+// are not back, queued how many messages wait; both are 0 when nothing is in flight.
 func (s *Stack) Credits() (missing, queued int) {
 	snapshot := s.Node.Snapshot()
 	for _, p := range snapshot.Peers {
@@ -91,8 +89,8 @@ func (s *Stack) Credits() (missing, queued int) {
 	return missing, queued
 }
 
-// MinCredits is the lowest number of credits that a peer ever had; negative
-// means that messages waited for one.
+// MinCredits is the lowest number of credits that a peer ever had; negative if messages waited
+// for one.
 func (s *Stack) MinCredits() (least int, some bool) {
 	for _, p := range s.Node.Snapshot().Peers {
 		if !some || p.MinCredits < least {

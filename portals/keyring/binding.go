@@ -6,17 +6,17 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Binding is what a code is bound to besides the message: a code for one binding
-// does not verify for another. Sender and receiver of a message form their bindings
-// of the same parts in the same order, so a protocol has one form for each kind of
-// message. The zero value binds to nothing.
+// Binding is what a code is bound to besides the message: a code for one binding does not
+// verify for another. Sender and receiver of a message build their bindings from the same
+// parts in the same order, so a protocol has one form for each kind of message. The zero value
+// binds to nothing.
 type Binding struct {
 	b [64]byte
 	n uint8
 }
 
-// Between binds to the sender and the receiver of a message: what one node said
-// to another proves nothing about a third one.
+// Between binds to the sender and the receiver of a message, so that it cannot be replayed to
+// a third node.
 func Between(from, to nid.NID) Binding { return Binding{}.NID(from).NID(to) }
 
 // NID adds a NID, 20 bytes. A binding has room for 64; adding more panics.

@@ -6,20 +6,20 @@ import (
 	"fmt"
 )
 
-// MinKey is the shortest key in bytes.
+// MinKey is the least length of a key in bytes.
 const MinKey = 16
 
-// Why keys are refused. No error shows a key.
+// Reasons why keys are refused. No error shows a key.
 var (
 	ErrShort = fmt.Errorf("a key needs at least %d bytes: 'openssl rand -hex 32' makes one", MinKey)
 	ErrCount = errors.New("want one key, or two while they change, each on a line of its own")
 	ErrSame  = errors.New("both keys are the same: remove one")
-	// ErrOnOff is of protocols that are told at their start whether there are keys.
+	// ErrOnOff says that keys cannot be introduced or removed while the protocol runs.
 	ErrOnOff = errors.New("keys can be changed while the protocol runs, not introduced or removed: start it again")
 )
 
-// Keys are none, one or two keys: the first signs, all verify. The zero value is
-// none. Keys are compared with == and printed without what they are.
+// Keys are no, one or two keys: the first signs, all verify. The zero value has none. Keys are
+// comparable with ==, and print without their content.
 type Keys struct{ first, second string }
 
 // NewKeys returns one or two keys. The error is [ErrCount], [ErrShort] or [ErrSame].
@@ -40,9 +40,9 @@ func NewKeys(keys ...[]byte) (Keys, error) {
 	return k, nil
 }
 
-// Parse returns the keys of a file. Each line is a key, without the white space at
-// its ends. Empty lines are skipped, as are lines that begin with # unless the file
-// has no other: a file of one line is one key, whatever it begins with.
+// Parse parses a key file. Each line is a key, without leading and trailing white space. It
+// skips empty lines, and lines that begin with # unless the file has no others: a file of one
+// line is one key, whatever it begins with.
 func Parse(text []byte) (Keys, error) {
 	var keys, comments [][]byte
 	n := 0
@@ -67,7 +67,7 @@ func Parse(text []byte) (Keys, error) {
 	return NewKeys(keys...)
 }
 
-// Len is how many keys there are.
+// Len is the number of keys.
 func (k Keys) Len() int { return len(k.All()) }
 
 // All returns copies of the keys, the one that signs first.
@@ -83,7 +83,7 @@ func (k Keys) All() (keys [][]byte) {
 // Equal reports whether both are the same keys in the same order.
 func (k Keys) Equal(other Keys) bool { return k == other }
 
-// String says how many keys there are.
+// String returns the number of keys.
 func (k Keys) String() string { return fmt.Sprintf("%d keys", k.Len()) }
 
 // GoString is String, so that %#v shows no key either.

@@ -1,21 +1,21 @@
-// Package keyring authenticates messages with keys that the nodes of a cluster
-// share: a code at the end of a message shows that its sender has a key. It is used
-// by the protocols above portals (gossip, zones, collectives, multicast), which have
-// the keys from the configuration.
+// Package keyring authenticates messages with keys that the nodes of a cluster share: a code
+// at the end of a message proves that its sender has a key. The protocols above portals
+// (gossip, zones, collectives, multicast, client health) use it with keys from the
+// configuration.
 //
-// A code is the first 12 bytes of HMAC-SHA-256 (RFC 2104) over a binding and the
-// message. Three things keep a code from being used for anything else:
+// A code is the first 12 bytes of HMAC-SHA-256 (RFC 2104) over a binding and the message.
+// Three things keep a code from being used for another purpose:
 //
-//   - The label of a protocol: each one signs with a key that is derived from the
+//   - The label of a protocol: each protocol signs with a key that is derived from the
 //     shared one and the label (HKDF with SHA-256, RFC 5869, without a salt, info
 //     "ulnet " and the label). Label "" is the key itself, for zones, which signed before
 //     there were labels; no other protocol may use it.
 //   - The binding, for instance to the receiver, or to sender and receiver.
 //   - The message, as a whole.
 //
-// A code does not hide the message, and does not say when it was made: it verifies
-// again when the message is repeated. Protocols bound what a repeated message can do
-// by what it says: incarnations, clocks, versions.
+// A code does not encrypt the message, and has no time: a replayed message verifies again.
+// Protocols limit the effect of replays by what messages contain: incarnations, clocks,
+// versions.
 //
 // To send:
 //
@@ -27,6 +27,8 @@
 // To receive:
 //
 //	body, ok := ring.Verify(data, keyring.Between(from, self))
+//
+// A [Signer] does the same for several goroutines, with keys that change.
 package keyring
 
 import (
@@ -40,17 +42,17 @@ import (
 // CodeSize is the size of a code in bytes.
 const CodeSize = 12
 
-// Ring makes and verifies codes for one protocol. A nil Ring has no keys: it appends
-// nothing and verifies nothing. A Ring is for one goroutine at a time; [Ring.Clone]
-// is for another one. Its methods do not allocate.
+// Ring makes and verifies codes for one protocol. A nil Ring has no keys: it appends nothing
+// and verifies nothing. A Ring is for one goroutine at a time; [Ring.Clone] makes one for
+// another goroutine. Its methods do not allocate.
 type Ring struct {
 	keys  [2][]byte
 	macs  [2]hash.Hash // of the first key, and of the second or nil
 	bound Binding
 	sum   [sha256.Size]byte
 
-	// Verified is how many codes each key has verified: a key that verifies none any
-	// more can be removed.
+	// Verified counts the codes that each key has verified: a key that verifies none any more
+	// can be removed.
 	Verified [2]uint64
 }
 
@@ -78,8 +80,7 @@ func derive(key []byte, label string) []byte {
 	return derived
 }
 
-// Clone returns a ring with the same keys for another goroutine; its counters begin
-// at 0.
+// Clone returns a ring with the same keys for another goroutine. Its counters start at 0.
 func (r *Ring) Clone() *Ring {
 	if r == nil {
 		return nil
@@ -104,9 +105,9 @@ func (r *Ring) Append(b []byte, begin int, to Binding) []byte {
 	return r.AppendCode(b, to, b[begin:])
 }
 
-// Verify checks the code at the end of b, and returns what comes before it, part of
-// b. It reports false for a message that is too short for a code, that is signed
-// with another key, label or binding, or changed, and for a nil Ring.
+// Verify checks the code at the end of b, and returns the message before it, part of b. It
+// reports false for a message that is too short, was changed, or was signed with another key,
+// label or binding, and for a nil Ring.
 func (r *Ring) Verify(b []byte, to Binding) (message []byte, ok bool) {
 	n := len(b) - CodeSize
 	if n < 0 || !r.VerifyCode(b[n:], to, b[:n]) {
@@ -115,8 +116,8 @@ func (r *Ring) Verify(b []byte, to Binding) (message []byte, ok bool) {
 	return b[:n], true
 }
 
-// AppendCode appends the code of a message in parts. The code does not show where a
-// part ends and the next one begins.
+// AppendCode appends the code of a message in parts. The code does not depend on the
+// boundaries between parts.
 func (r *Ring) AppendCode(b []byte, to Binding, parts ...[]byte) []byte {
 	if r == nil {
 		return b
@@ -136,7 +137,7 @@ func (r *Ring) VerifyCode(code []byte, to Binding, parts ...[]byte) bool {
 	return key >= 0
 }
 
-// verifies returns which key made a code: 0 or 1, and -1 for none.
+// verifies returns the index of the key that made a code, or -1.
 func (r *Ring) verifies(code []byte, to Binding, parts [][]byte) int {
 	for i := range r.macs {
 		if r.macs[i] != nil && hmac.Equal(code, r.code(i, to, parts)) {
@@ -146,11 +147,11 @@ func (r *Ring) verifies(code []byte, to Binding, parts [][]byte) int {
 	return -1
 }
 
-// code returns the code made with one of the keys. It is valid until the next call.
+// code returns the code made with one of the keys, valid until the next call.
 func (r *Ring) code(key int, to Binding, parts [][]byte) []byte {
 	mac := r.macs[key]
 	mac.Reset()
-	r.bound = to // in the ring, since what is handed to an interface escapes
+	r.bound = to // a copy in the ring, since arguments of interface methods escape
 	mac.Write(r.bound.b[:r.bound.n])
 	for _, p := range parts {
 		mac.Write(p)

@@ -5,27 +5,26 @@ import (
 	"sync/atomic"
 )
 
-// Signer signs and verifies the messages of one protocol, while its keys change.
-// Whether there are keys is said once, by [Keys.Signer]. Methods are safe for
-// concurrent use.
+// Signer signs and verifies the messages of one protocol, while its keys change. [Keys.Signer]
+// decides for good whether there are keys. Methods are safe for concurrent use.
 type Signer struct {
 	label string
 	now   atomic.Pointer[keysInUse] // nil without keys
 }
 
-// keysInUse are the keys between two changes.
+// keysInUse is the state between two changes of keys.
 type keysInUse struct {
 	keys     int
 	rings    sync.Pool // of *Ring, one for each goroutine that signs or verifies
 	verified [2]atomic.Uint64
 }
 
-// Stats counts what became of codes.
+// Stats counts signed messages.
 type Stats struct {
 	Keys     int       // number of keys; 0 if messages are not signed
 	Verified [2]uint64 // messages that each key has verified since it was set
-	// NotSigned are dropped messages: without a code where there are keys, with one
-	// where there are none, or with a wrong one. The protocol counts them.
+	// NotSigned counts dropped messages: without a code where there are keys, with one where
+	// there are none, or with a wrong one. The protocol counts them.
 	NotSigned uint64
 }
 

@@ -1,10 +1,9 @@
-// Package flood is the simplest protocol there is to simulate: rumours that
-// everybody shall hear. It tests the simulator and shows how a protocol gets
-// its scenarios.
+// Package flood is the simplest protocol to simulate: rumours that every node shall hear. It
+// tests the simulator and is the example of how a protocol is adapted to scenarios.
 //
-// Who hears a rumour first tells it to some others, drawn at random. With the
-// option again everybody also tells all it knows to one other node, again and
-// again; that is what makes it robust.
+// A node that hears a rumour for the first time passes it on to some random nodes. With the
+// option again, every node also tells all that it knows to one random node, periodically; that
+// makes the protocol robust.
 package flood
 
 import (
@@ -17,32 +16,32 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// maxRumours is how many rumours there can be, numbered from 1.
+// maxRumours bounds the rumours, which are numbered from 1.
 const maxRumours = 64
 
 // rumours is a message: a set of rumours.
 type rumours uint64
 
-// heard is the event of a node that heard a rumour, the Value, for the first
-// time in its incarnation.
+// heard is the event of a node that hears the rumour Value for the first time in its
+// incarnation.
 const heard = 1
 
-// tick is how often a node looks after what it heard.
+// tick is the interval of the timer if only the planted bug needs one.
 const tick = 100 * time.Millisecond
 
-// config is what all nodes of a run have in common.
+// config is what all nodes of a run share.
 type config struct {
 	nodes, fanout, size int
-	again               time.Duration // 0: never
+	again               time.Duration // interval of the option again; 0: never
 	forgets             bool          // the planted bug, see node.late
 }
 
-// node is the machine of one node.
+// node is the state machine of one node.
 type node struct {
 	cfg   *config
 	pcg   rand.PCG
 	knows rumours
-	fresh rumours // of knows: heard since the last tick
+	fresh rumours // those heard since the last tick
 	next  time.Duration
 }
 
@@ -55,14 +54,14 @@ func (n *node) Step(now time.Duration, in sim.Input[rumours], out *sim.Output[ru
 	case sim.Command:
 		n.hear(parse(in.Text), out)
 	}
-	// After a pause messages may come before a timer that is due.
+	// After a pause, messages may come before a timer that is due.
 	if now >= n.next {
 		n.timer(now, out)
 	}
 	return n.next
 }
 
-// start sets the first timer, so that not all nodes have theirs at once.
+// start sets the first timer, at random so that nodes are not synchronised.
 func (n *node) start(now time.Duration) {
 	n.next = machine.Never
 	if p := n.period(); p > 0 {
@@ -78,7 +77,7 @@ func (n *node) period() time.Duration {
 	return n.cfg.again
 }
 
-// hear takes note of rumours, and passes on those that are new.
+// hear records rumours, and passes on new ones.
 func (n *node) hear(r rumours, out *sim.Output[rumours]) {
 	r &^= n.knows
 	if r == 0 {
@@ -111,8 +110,8 @@ func (n *node) timer(now time.Duration, out *sim.Output[rumours]) {
 	}
 }
 
-// late is a bug, planted for those who want to see one found: a node that
-// wakes late takes what it heard last for lost, and forgets it.
+// late is a bug, planted as an example for finding bugs: a node whose timer is late forgets
+// the rumours heard since the last tick.
 func (n *node) late(now time.Duration) {
 	if n.cfg.forgets && now > n.next+tick {
 		n.knows &^= n.fresh

@@ -7,7 +7,7 @@ import (
 
 func hash(m *rumours) uint64 { return uint64(*m) }
 
-// codec is the form of messages in a recording.
+// codec is the format of messages in a recording.
 type codec struct{}
 
 func (codec) Append(b []byte, r rumours) []byte {

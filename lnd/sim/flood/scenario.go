@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// Protocol is flood for scenarios.
+// Protocol makes flood available to scenarios.
 var Protocol = &scenario.Protocol{
 	Name:    "flood",
 	Summary: "rumours that everybody shall hear",
@@ -47,9 +47,9 @@ var conditions = kit.Conditions[*network]{
 		(*network).remembered),
 }
 
-// bytesPerNode: all that nodes tell those they draw may be on its way at once.
-// A stack is much more than its machine, and has a connection to whom it has
-// told something.
+// bytesPerNode estimates the memory of a node. All messages that a node sends at once may be
+// in flight. A stack takes much more than its machine, and has connections to the nodes that
+// it has sent to.
 func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	if level == scenario.Machines {
 		return 64 + sim.Footprint[rumours](0, max(o.Int("fanout")-1, 0)) - sim.Footprint[rumours](0, 0)
@@ -57,7 +57,7 @@ func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	return 24<<10 + 2*2400*int64(min(o.Int("fanout")+8, nodes))
 }
 
-// nodesArg and rumour are arguments of conditions.
+// Arguments of conditions.
 var (
 	nodesArg = scenario.Arg{Name: "nodes", Kind: scenario.NodeSet}
 	rumour   = scenario.Arg{Name: "rumour", Kind: scenario.Count, Least: 1, Most: maxRumours}
@@ -68,13 +68,13 @@ func optional(a scenario.Arg) scenario.Arg {
 	return a
 }
 
-// network is a network of nodes and what they have told it.
+// network is a network of nodes, and what they have reported.
 type network struct {
 	kit.Base
 	cfg    config
 	told   []rumours // heard by each node in its incarnation
 	twice  int       // rumours heard again in one incarnation
-	all    rumours   // heard by anybody
+	all    rumours   // heard by any node
 	nodes  []*node
 	latest time.Duration // when the last rumour was heard
 }
@@ -87,7 +87,7 @@ func newNetwork(s *scenario.Setup) (*network, error) {
 	return n, kit.Start(&n.Base, &s.Network, n.machines(), s.Record)
 }
 
-// prepare makes what has nothing under it yet.
+// prepare makes a network that is not started.
 func prepare(s *scenario.Setup) *network {
 	return &network{
 		told: make([]rumours, s.Nodes), nodes: make([]*node, s.Nodes),
@@ -98,7 +98,7 @@ func prepare(s *scenario.Setup) *network {
 	}
 }
 
-// machines is what runs at the level of machines.
+// machines describes the machines to the simulation kit.
 func (n *network) machines() kit.Machines[rumours] {
 	return kit.Machines[rumours]{
 		Boot: func(incarnation sim.Incarnation, kept sim.Program[rumours]) sim.Program[rumours] {
@@ -109,7 +109,7 @@ func (n *network) machines() kit.Machines[rumours] {
 	}
 }
 
-// begin begins an incarnation. What a node that keeps its state knew, it still knows.
+// begin begins an incarnation. A node that keeps its state keeps its rumours.
 func (n *network) begin(incarnation sim.Incarnation, old *node) *node {
 	k := &node{cfg: &n.cfg}
 	k.pcg.Seed(incarnation.Seed, 0)

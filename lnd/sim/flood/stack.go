@@ -13,23 +13,22 @@ import (
 	"ulnet/portals"
 )
 
-// portal is where rumours are put, as the header data of PUTs.
+// portal is the portal of all PUTs. Rumours are their header data.
 const portal = 10
 
-// stack is a node above portals and LNet on a simulated host: the shell of its
-// machine.
+// stack is a node above portals and LNet on a simulated host. It drives the machine.
 type stack struct {
 	host  *simlnd.Host
 	table *portals.Table
 	node  *node
 	out   sim.Output[rumours]
 	timer machine.Timer
-	md    portals.MDHandle // what is sent
+	md    portals.MDHandle // for sending
 }
 
-// stacks is what runs at the level of stacks.
+// stacks describes the stacks to the simulation kit.
 func (n *network) stacks() kit.Stacks {
-	memory := make([]byte, n.cfg.size) // of every MD: nobody looks at it
+	memory := make([]byte, n.cfg.size) // of every MD; its content does not matter
 	return kit.Stacks{
 		OnEvent: n.event,
 		Boot:    func(h, kept *simlnd.Host) error { return n.bootStack(memory, h, kept) },
@@ -75,14 +74,14 @@ func (k *stack) attach(memory []byte) error {
 	return err
 }
 
-// arrived is the handler of what others put.
+// arrived is the handler of PUTs from other nodes.
 func (k *stack) arrived(e *portals.Event) {
 	if from, ok := simlnd.Node(e.Source.NID); ok && e.Err == nil && e.Kind == portals.EventPut {
 		k.step(sim.Input[rumours]{Kind: sim.Message, From: from, Msg: rumours(e.HdrData)})
 	}
 }
 
-// step steps the machine and does what it wants done.
+// step steps the machine and applies its output.
 func (k *stack) step(in sim.Input[rumours]) {
 	clock := k.host.Clock()
 	now := clock.Now()
@@ -103,8 +102,8 @@ func (k *stack) step(in sim.Input[rumours]) {
 	}
 }
 
-// put tells a node rumours. One that cannot be reached is told later, or by
-// others: an error needs no answer here.
+// put sends rumours to a node. Errors are ignored: an unreachable node is told later, or by
+// other nodes.
 func (k *stack) put(to sim.NodeID, r rumours) {
 	if to == k.host.ID() {
 		return

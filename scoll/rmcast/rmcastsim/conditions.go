@@ -62,7 +62,7 @@ func (n *Net) once(scenario.Args) (bool, string) {
 	return kit.Verdict(errors.Join(p.once, p.content, p.order))
 }
 
-// origin is an argument that may have been left out; -1 then.
+// origin returns the optional argument of a condition; -1 if it was left out.
 func origin(args scenario.Args) sim.NodeID {
 	if len(args) == 0 {
 		return -1
@@ -70,7 +70,7 @@ func origin(args scenario.Args) sim.NodeID {
 	return args.Node(0)
 }
 
-// latest is the latest message of a node, or of any.
+// latest returns the latest message of a node, or of any node.
 func (n *Net) latest(origin sim.NodeID) *Message {
 	all := n.ledger.all
 	for i := len(all) - 1; i >= 0; i-- {
@@ -81,7 +81,7 @@ func (n *Net) latest(origin sim.NodeID) *Message {
 	return nil
 }
 
-// over says whether nothing is under way whose origin still lives.
+// over returns an error if a message is in flight whose origin is alive.
 func (n *Net) over() error {
 	if n.ledger.open == 0 {
 		return nil
@@ -191,7 +191,7 @@ func (n *Net) managed(want sim.NodeSet) error {
 	return nil
 }
 
-// bounded says whether no node keeps more than it may.
+// bounded returns an error if a node keeps more than it may.
 func (n *Net) bounded() error {
 	return n.each(func(_ sim.NodeID, s *engine.Status) error {
 		if len(s.Streams) > n.cfg.Nodes*max(s.Versions, 1) {
@@ -206,7 +206,7 @@ func (n *Net) bounded() error {
 	})
 }
 
-// idle says whether nothing is kept by any member.
+// idle returns an error if a member keeps payload.
 func (n *Net) idle() error {
 	return n.each(func(_ sim.NodeID, s *engine.Status) error {
 		if s.Versions > 1 {

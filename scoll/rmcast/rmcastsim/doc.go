@@ -1,12 +1,10 @@
-// Package rmcastsim runs groups with reliable multicast in the simulator: it is the
-// protocol "rmcast" of scenarios, at both levels, and what benchmarks of package rmcast
-// use.
+// Package rmcastsim simulates groups with reliable multicast: it is the protocol "rmcast" of
+// scenarios, at both levels, and the base of benchmarks.
 //
-// A [Net] keeps books of all messages: who delivered them when, and what their origins
-// were told. So it can say, at the instant at which a message is released, whether all
-// members of its version have it, once and unchanged, or are named as failed; see
-// [Message].
+// A [Net] keeps a ledger of all messages: which nodes delivered them and when, and what their
+// origins were told. So at the instant at which a message is released it checks that every
+// member of its version has it, once and unchanged, or is named as failed; see [Message].
 //
-// The first nodes are managers. They hear of deaths and returns from an oracle with a
-// delay, as they would from gossip (Config.Discovery).
+// The first nodes are managers. An oracle reports deaths and returns to them with a delay, as
+// gossip would (Config.Discovery).
 package rmcastsim

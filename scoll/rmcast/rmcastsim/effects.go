@@ -10,7 +10,7 @@ import (
 	"ulnet/scoll/rmcast/engine"
 )
 
-// apply does what a machine wants done.
+// apply applies an effect of a machine.
 func (p *program) apply(e *engine.Effect) {
 	n := p.net
 	head := n.out.Buf[e.Head.Begin:e.Head.End]
@@ -62,7 +62,7 @@ func (p *program) put(to sim.NodeID, m *kit.Message) {
 	p.sends.Sends = append(p.sends.Sends, send(m, to, false))
 }
 
-// gone notes that the node is no member any more. Who was expelled joins again.
+// gone handles the end of membership. A node that was expelled joins again.
 func (p *program) gone(why error) {
 	n := p.net
 	n.ledger.healed(p.id, p.m.Stats().Healed)
@@ -75,7 +75,7 @@ func (p *program) gone(why error) {
 	}
 }
 
-// settle notes what becomes of a message of this node.
+// settle records the outcome of a message of this node.
 func (p *program) settle(e *engine.Effect) {
 	n := p.net
 	switch e.Kind {
@@ -108,7 +108,7 @@ func (p *program) settle(e *engine.Effect) {
 	}
 }
 
-// next goes on with the message behind the one that the machine has dealt with.
+// next offers the machine the next message.
 func (p *program) next() {
 	p.outbox, p.offered = p.outbox[1:], false
 	p.offer()

@@ -10,17 +10,18 @@ import (
 	"ulnet/scoll/rmcast/engine"
 )
 
-// leaves notes that a node leaves the group: it does not join after a restart, and
-// may be taken for dead before it is done. now is of its own clock.
+// leaves records that a node starts to leave: it does not join after a restart, and may be
+// counted as dead before it is done. now is by the node's own clock.
 func (n *Net) leaves(id sim.NodeID, now time.Duration) {
 	n.nodes[id].wants, n.nodes[id].excused, n.nodes[id].leaveAt = false, true, now
 	n.ledger.left[n.id(id)] = true
 }
 
-// left judges why a node says that it has left. One error is no fault of the protocol, because
-// docs/multicast.md says: "A member waits at most `LeaveAfter`, ten seconds, for messages under
-// way, its own and those that it passes on, and for a manager; then it leaves all the same, and
-// is told `ErrUnfinished`." So it may say that after LeaveAfter, and not before.
+// left checks the error with which a node leaves. One error is allowed because
+// docs/multicast.md says: "A member waits at most `LeaveAfter`, ten seconds, for messages
+// under way, its own and those that it passes on, and for a manager; then it leaves all the
+// same, and is told `ErrUnfinished`." So ErrUnfinished may come after LeaveAfter, and not
+// before.
 func (n *Net) left(id sim.NodeID, now time.Duration, why error) {
 	waited := now - n.nodes[id].leaveAt
 	switch {

@@ -15,52 +15,52 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// Outcome says how far a message is.
+// Outcome is the state of a message.
 type Outcome uint8
 
 // The outcomes.
 const (
-	Waiting    Outcome = iota // for room
+	Waiting    Outcome = iota // for room in the window
 	UnderWay                  // in flight
-	Released                  // all live members have it, as its origin was told, unless Why is ErrSplit
-	Lost                      // its origin was told that nobody knows
+	Released                  // its origin was told that all live members have it or, with ErrSplit, which may not
+	Lost                      // its origin was told that it is unknown which members have it
 	OriginGone                // the origin's incarnation ended before
 )
 
 // Message is one message of a run.
 type Message struct {
-	Number  uint32 // from 1
-	Origin  sim.NodeID
-	ID      rmcast.ID // its origin's, when it was accepted
-	Size    int
-	Outcome Outcome
-	Begun   time.Duration // when its origin was asked
+	Number  uint32        // number in the run, from 1
+	Origin  sim.NodeID    // node that sends it
+	ID      rmcast.ID     // of its origin when the message was accepted
+	Size    int           // size in bytes
+	Outcome Outcome       // state
+	Begun   time.Duration // when the origin was told to send it
 	Sent    time.Duration // when it was accepted
-	Last    time.Duration // its latest delivery
-	Done    time.Duration // with Released and Lost
-	Result  rmcast.Result // with Released
-	Why     error         // with Lost, and ErrSplit with Released
+	Last    time.Duration // of its latest delivery
+	Done    time.Duration // if Released or Lost
+	Result  rmcast.Result // if Released
+	Why     error         // if Lost; ErrSplit if Released
 
 	got []receipt // by node
 }
 
-// receipt says which member of a node has delivered a message: its incarnation, or 0.
+// receipt is the incarnation of a node's member that has delivered a message; 0 for none.
 type receipt struct{ incarnation uint64 }
 
-// Elapsed is how long a message took from its acceptance to its release.
+// Elapsed is the time from the acceptance of a message to its release.
 func (m *Message) Elapsed() time.Duration { return m.Done - m.Sent }
 
-// over reports whether nothing more becomes of a message.
+// over reports whether the outcome of a message is final.
 func (m *Message) over() bool { return m.Outcome >= Released }
 
-// name is how people see a message.
+// name identifies a message in errors.
 func (m *Message) name() string { return fmt.Sprintf("%d of node %v", m.Number, m.Origin) }
 
-// leastSize is what the number of a message takes.
+// leastSize is the size of a message's number, in bytes.
 const leastSize = 4
 
-// payload is what a message carries: its number, and bytes that follow from that and
-// their places.
+// payload returns the content of a message: its number, and bytes that depend on the number
+// and their position.
 func (m *Message) payload() []byte {
 	b := binary.LittleEndian.AppendUint32(make([]byte, 0, m.Size), m.Number)
 	for i := len(b); i < m.Size; i++ {
@@ -69,28 +69,28 @@ func (m *Message) payload() []byte {
 	return b
 }
 
-// ledger keeps the books of messages.
+// ledger records all messages and checks them.
 type ledger struct {
 	net      *Net
 	all      []*Message
 	versions map[rmcast.Version][]rmcast.Member
-	left     map[rmcast.ID]bool      // members that were told to leave, or have given it up
-	order    map[[2]rmcast.ID]uint64 // by receiver and origin: the latest delivery
+	left     map[rmcast.ID]bool      // members that left, or gave up their membership
+	order    map[[2]rmcast.ID]uint64 // by receiver and origin: sequence number of the latest delivery
 	problems problems
-	open     int // messages that are not over
+	open     int // messages whose outcome is not final
 
 	deliveries uint64
-	lostCopies uint64 // of datagrams with payload
+	lostCopies uint64 // copies of datagrams with payload that receivers lost
 	suspects   uint64
 	elapsed    time.Duration // of the latest message that was released
 }
 
-// problems are the first of each kind.
+// problems are the first violation of each kind.
 type problems struct {
 	proven, once, content, order, failed, success error
 }
 
-// note keeps the first problem of a kind.
+// note keeps the first violation of a kind.
 func note(first *error, format string, args ...any) {
 	if *first == nil {
 		*first = fmt.Errorf(format, args...)
@@ -102,10 +102,10 @@ func (l *ledger) init(n *Net) {
 	l.left = make(map[rmcast.ID]bool)
 }
 
-// Messages are all messages so far. They change while the network runs.
+// Messages returns all messages so far. They change while the network runs.
 func (n *Net) Messages() []*Message { return n.ledger.all }
 
-// begin opens the books of the messages of "send COUNT SIZE".
+// begin records the messages of the command "send COUNT SIZE".
 func (l *ledger) begin(origin sim.NodeID, args scenario.Args) (list []*Message) {
 	size := max(args.Int(1), leastSize)
 	for range cmp.Or(args.Int(0), 1) {
@@ -119,12 +119,12 @@ func (l *ledger) begin(origin sim.NodeID, args scenario.Args) (list []*Message) 
 	return list
 }
 
-// accepted notes that a message is in flight.
+// accepted records that a message is in flight.
 func (l *ledger) accepted(m *Message, seq uint64) {
 	m.Outcome, m.Sent, m.ID, m.Result.Seq = UnderWay, l.net.Now(), l.net.id(m.Origin), seq
 }
 
-// delivered notes that a node has delivered a message, and sees whether it is right.
+// delivered records and checks the delivery of a message by a node.
 func (l *ledger) delivered(at sim.NodeID, origin rmcast.ID, seq uint64, data []byte) {
 	n := l.net
 	l.deliveries++
@@ -134,7 +134,7 @@ func (l *ledger) delivered(at sim.NodeID, origin rmcast.ID, seq uint64, data []b
 			m = l.all[number-1]
 		}
 	}
-	if m != nil && m.Result.Seq == 0 { // agents say it when it is released
+	if m != nil && m.Result.Seq == 0 { // agents report Seq only on release
 		m.Result.Seq = seq
 	}
 	if m == nil || !bytes.Equal(data, m.payload()) || m.ID != origin || m.Result.Seq != seq {
@@ -148,7 +148,7 @@ func (l *ledger) delivered(at sim.NodeID, origin rmcast.ID, seq uint64, data []b
 	l.ordered(n.id(at), m)
 }
 
-// ordered sees whether messages come in the order in which their origin sent them.
+// ordered checks that messages are delivered in the order in which their origin sent them.
 func (l *ledger) ordered(to rmcast.ID, m *Message) {
 	key := [2]rmcast.ID{to, m.ID}
 	if before := l.order[key]; before > m.Result.Seq && l.net.cfg.Rmcast.FIFO {
@@ -157,15 +157,15 @@ func (l *ledger) ordered(to rmcast.ID, m *Message) {
 	l.order[key] = max(l.order[key], m.Result.Seq)
 }
 
-// list takes note of the members of a version.
+// list records the members of a version.
 func (l *ledger) list(v rmcast.Version, members []rmcast.Member) {
 	if v.IsValid() && l.versions[v] == nil {
 		l.versions[v] = members
 	}
 }
 
-// released notes that the origin of a message was told that all live members have it
-// (RM-2), and sees whether that is so. why is nil, or that the group has split.
+// released records that the origin of a message was told that all live members have it, and
+// checks that (RM-2). why is nil or ErrSplit.
 func (l *ledger) released(m *Message, r rmcast.Result, why error) {
 	m.Outcome, m.Done, m.Result, m.Why = Released, l.net.Now(), r, why
 	l.open--
@@ -186,8 +186,7 @@ func (l *ledger) released(m *Message, r rmcast.Result, why error) {
 	}
 }
 
-// failed sees whether a member that is named as failed has ended, or was kept from
-// doing its part.
+// failed checks that a member that is named as failed has ended, or was impaired by a fault.
 func (l *ledger) failed(m *Message, id rmcast.ID) {
 	n, node := l.net, nodeOf(id.NID)
 	if n.Up(node) && n.nodes[node].incarnation == id.Incarnation && !n.nodes[node].excused && n.Now() > n.oracle.news[node] {
@@ -195,9 +194,8 @@ func (l *ledger) failed(m *Message, id rmcast.ID) {
 	}
 }
 
-// success sees whether a member that is named as failed has ended, unless the origin was
-// told that it may live: it died, or the node has come back or left since. That it was cut
-// off, or slow, is no excuse.
+// success checks that a member that is named as failed has died, left or come back as another
+// member, unless the origin got ErrSplit. That it was cut off or slow does not count.
 func (l *ledger) success(m *Message, id rmcast.ID) {
 	n, node := l.net, nodeOf(id.NID)
 	if m.Why == nil && n.Up(node) && id.Incarnation >= n.nodes[node].began && !l.left[id] && m.got[node].incarnation != id.Incarnation {
@@ -205,8 +203,8 @@ func (l *ledger) success(m *Message, id rmcast.ID) {
 	}
 }
 
-// healed notes that a node is no member any more; it has given that up itself if it has now
-// done so more often than before.
+// healed records that a node is not a member any more. It gave up its membership itself if it
+// has now done so more often than before.
 func (l *ledger) healed(id sim.NodeID, times uint64) {
 	node := &l.net.nodes[id]
 	if times > node.healed {
@@ -215,7 +213,7 @@ func (l *ledger) healed(id sim.NodeID, times uint64) {
 	node.healed = times
 }
 
-// ended notes that the origin of a message was told that nobody knows who has it.
+// ended records that the origin of a message was told that its fate is unknown.
 func (l *ledger) ended(m *Message, why error) {
 	if m.over() {
 		note(&l.problems.once, "at %v message %s ends again: %w", l.net.Now(), m.name(), why)
@@ -225,7 +223,7 @@ func (l *ledger) ended(m *Message, why error) {
 	l.open--
 }
 
-// originGone notes that the incarnation of a node ends: nobody waits for its messages.
+// originGone ends the messages of a node whose incarnation ends.
 func (l *ledger) originGone(id sim.NodeID) {
 	for _, m := range l.all {
 		if m.Origin == id && !m.over() {
@@ -235,16 +233,15 @@ func (l *ledger) originGone(id sim.NodeID) {
 	}
 }
 
-// lost notes that a receiver has lost a datagram that came by multicast.
+// lost records that a receiver lost a multicast datagram.
 func (l *ledger) lost(b []byte) {
 	if d, _, err := wire.ParseDatagram(b); err == nil && d.Count > 0 {
 		l.lostCopies++
 	}
 }
 
-// problems is what is wrong in the books: a message that was released before all had
-// it, came twice, altered, or out of order, or of which a live member is named as
-// failed.
+// problems returns the violations found: a message that was released before all had it, or was
+// delivered twice, altered or out of order, or that names a live member as failed.
 func (n *Net) problems() error {
 	p := &n.ledger.problems
 	return errors.Join(p.proven, p.once, p.content, p.order, p.failed, p.success)

@@ -8,11 +8,11 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// patience is how long Form and Finish wait.
+// patience bounds how long Form and Finish run.
 const patience = time.Minute
 
-// Form lets the network run until all nodes that join at their start are members of
-// one version, and have nothing to say for a while.
+// Form runs the network until all nodes that join at their start are members of one version,
+// and idle.
 func (n *Net) Form() error {
 	want := 0
 	for _, m := range n.nodes {
@@ -34,10 +34,10 @@ func (n *Net) Form() error {
 	return n.Quiet()
 }
 
-// Quiet lets the network run until what an origin says after its messages is said.
+// Quiet runs the network until origins have sent their last heartbeats.
 func (n *Net) Quiet() error { return n.Run(n.Now() + 400*time.Millisecond) }
 
-// until runs, step by step, until f says nil.
+// until runs the network step by step until f returns nil.
 func (n *Net) until(step time.Duration, f func() error) error {
 	for end := n.Now() + patience; ; {
 		err := f()
@@ -50,7 +50,7 @@ func (n *Net) until(step time.Duration, f func() error) error {
 	}
 }
 
-// Begin has a node send so many messages of so many bytes.
+// Begin makes a node send count messages of size bytes.
 func (n *Net) Begin(origin sim.NodeID, count, size int) ([]*Message, error) {
 	at := len(n.ledger.all)
 	if !n.Command(origin, "send "+strconv.Itoa(count)+" "+strconv.Itoa(size)) {
@@ -59,7 +59,7 @@ func (n *Net) Begin(origin sim.NodeID, count, size int) ([]*Message, error) {
 	if err := n.Run(n.Now()); err != nil {
 		return nil, err
 	}
-	err := n.until(time.Microsecond, func() error { // a node that is at work takes it up later
+	err := n.until(time.Microsecond, func() error { // a busy node handles the command later
 		if len(n.ledger.all)-at < count {
 			return fmt.Errorf("rmcastsim: node %v does not begin to send", origin)
 		}
@@ -68,8 +68,8 @@ func (n *Net) Begin(origin sim.NodeID, count, size int) ([]*Message, error) {
 	return n.ledger.all[at:], err
 }
 
-// Finish lets the network run until all messages are over. The error also says what is
-// wrong in the books.
+// Finish runs the network until all messages have their outcome. The error includes violations
+// found.
 func (n *Net) Finish() error {
 	if err := n.until(time.Millisecond, n.over); err != nil {
 		return err

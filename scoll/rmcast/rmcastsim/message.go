@@ -7,25 +7,25 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// Kind tells messages between bare machines apart.
+// Kind is a kind of message between machines.
 type Kind = uint8
 
 // The kinds of messages.
 const (
-	Cast    Kind = iota // a datagram, by multicast
+	Cast    Kind = iota // a multicast datagram
 	Repair              // a datagram for one member
-	Control             // acknowledgements, and other words of members
+	Control             // control entries between members
 	Order               // from or to a manager
 )
 
-// headerSize is what LNet's header adds to a message.
+// headerSize is the size of LNet's header, in bytes.
 const headerSize = 72
 
 func newMessage(kind Kind, head, data []byte) *kit.Message {
 	return &kit.Message{Kind: kind, Data: slices.Concat(head, data)}
 }
 
-// send is a message on its way.
+// send returns a message to be sent.
 func send(m *kit.Message, to sim.NodeID, again bool) sim.Send[*kit.Message] {
 	return sim.Send[*kit.Message]{To: to, Msg: m, Size: headerSize + len(m.Data), Priority: m.Kind == Control, Copy: again}
 }

@@ -14,45 +14,44 @@ import (
 	"ulnet/scoll/rmcast/engine"
 )
 
-// Group is the number of the group.
+// Group is the number of the simulated group.
 const Group rmcast.GroupID = 1
 
 // Config configures a [Net]. The zero value of a field means its default.
 type Config struct {
 	scenario.Network
 
-	// Rmcast is for all nodes. Self, Incarnation, Group, Managers and MTU are set here.
+	// Rmcast configures all members. Self, Incarnation, Group, Managers and MTU are set here.
 	Rmcast rmcast.GroupConfig
-	// Capacity is what machines are told of memory for datagrams that wait, in bytes. 0:
-	// enough for a window.
+	// Capacity is the receive memory that machines report, in bytes. 0: enough for a window.
 	Capacity int
-	// Manager is for all managers, likewise.
+	// Manager configures all managers, likewise.
 	Manager engine.ManagerConfig
 	// Managers is how many of the first nodes are managers. Default 1.
 	Managers int
-	// Members says who joins at its start, and again after a restart, unless it has
-	// left; nil: all.
+	// Members reports whether a node joins at its start, and again after a restart unless it
+	// has left; nil: all nodes do.
 	Members func(sim.NodeID) bool
-	// NoMulticast has the payload go down the tree.
+	// NoMulticast sends the payload down the tree.
 	NoMulticast bool
-	// Loss is the share of multicast datagrams that each receiver loses.
+	// Loss is the probability that a receiver loses a multicast datagram.
 	Loss float64
-	// Discovery, if not 0, is how long it takes at most until the managers hear of a
-	// death or return; it takes half of that at least.
+	// Discovery, if not 0, bounds the time until managers hear of a death or return; they hear
+	// of it after half of that at the earliest.
 	Discovery time.Duration
-	// Stacks runs agents above portals and LNet instead of bare machines.
+	// Stacks runs agents above portals and LNet instead of machines.
 	Stacks bool
-	// Bare leaves contents out of the digest, for speed.
+	// Bare leaves message contents out of the digest, for speed.
 	Bare bool
-	// Record takes a recording of bare machines.
+	// Record, if not nil, receives a recording of the machines.
 	Record io.Writer
-	// Tap, if not nil, is told of each message of bare machines that is sent, for
-	// each receiver once. b is valid during the call.
+	// Tap, if not nil, is called for each message that a machine sends, once per receiver. b
+	// is valid during the call.
 	Tap func(from, to sim.NodeID, kind Kind, b []byte)
 }
 
-// Net is a network of nodes with a group. What is done to nodes has to be done
-// through its methods.
+// Net is a network of nodes with a group. Faults must be applied through its methods, so that
+// it knows of them.
 type Net struct {
 	kit.Base
 
@@ -67,22 +66,22 @@ type Net struct {
 	queue []input
 }
 
-// incarnation is bare machines or an agent on a node.
+// incarnation is the machines or the agent of one incarnation of a node.
 type incarnation interface {
-	// status is false of one that is in no group.
+	// status returns false if the node is in no group.
 	status() (engine.Status, bool)
 	managing() (engine.Managing, bool)
 	stats() engine.Stats
 }
 
-// membership is what is known of a node's part in the group.
+// membership is what the simulation knows of a node's membership.
 type membership struct {
-	wants       bool          // it joins at its start
-	incarnation uint64        // of what it is, or would be, as a member
-	began       uint64        // the first of those of its process
-	excused     bool          // it may be taken for dead, or be late
+	wants       bool          // the node joins at its start
+	incarnation uint64        // of the member that it is, or would be
+	began       uint64        // the first one of its process
+	excused     bool          // it may be counted as dead, or be late, because of a fault
 	leaveAt     time.Duration // when it was told to leave, by its own clock
-	healed      uint64        // how often it has given up being a member of a group without a manager
+	healed      uint64        // times it gave up its membership of a group without a manager
 }
 
 // New makes a network. Its nodes start when it runs.
@@ -94,7 +93,7 @@ func New(cfg Config) (*Net, error) {
 	return n, kit.Start(&n.Base, &n.cfg.Network, n.machines(), cfg.Record)
 }
 
-// prepare makes a Net without a network.
+// prepare makes a Net that is not started.
 func prepare(cfg Config) *Net {
 	cfg.Managers = min(cmp.Or(cfg.Managers, 1), cfg.Nodes)
 	cfg.Manager.Fragment = cmp.Or(cfg.Manager.Fragment, 2048)
@@ -111,12 +110,12 @@ func prepare(cfg Config) *Net {
 	return n
 }
 
-// machines is what runs at the level of machines.
+// machines describes the machines to the simulation kit.
 func (n *Net) machines() kit.Machines[*kit.Message] {
 	return kit.Machines[*kit.Message]{Boot: n.boot, Codec: kit.Codec(Order), Hash: hash, Bare: n.cfg.Bare}
 }
 
-// happens has discovery and the books hear of what is done to nodes and links.
+// happens tells oracle and ledger what is done to nodes and links.
 func (n *Net) happens(a *sim.Act, do func()) {
 	switch a.Verb {
 	case sim.Kill, sim.Crash:
@@ -135,7 +134,7 @@ func (n *Net) happens(a *sim.Act, do func()) {
 	do()
 }
 
-// began notes that an incarnation begins, as a member with this incarnation.
+// began records that an incarnation begins, and its incarnation as a member.
 func (n *Net) began(k incarnation, begins sim.Incarnation, incarnation uint64) {
 	n.incarnations[begins.Node] = k
 	m := &n.nodes[begins.Node]
@@ -145,20 +144,19 @@ func (n *Net) began(k incarnation, begins sim.Incarnation, incarnation uint64) {
 	}
 }
 
-// excuse notes that nodes are kept from doing their part: another manager may take
-// them for dead from now on.
+// excuse records that nodes are impaired: from now on a manager may count them as dead.
 func (n *Net) excuse(set sim.NodeSet) {
 	for id := range set.All(n.cfg.Nodes) {
 		n.nodes[id].excused = true
 	}
 }
 
-// id is who a node is, or would be, as a member.
+// id is the node as a member, present or future.
 func (n *Net) id(node sim.NodeID) rmcast.ID {
 	return rmcast.ID{NID: simlnd.NID(node), Incarnation: n.nodes[node].incarnation}
 }
 
-// nodeOf is the node with a NID, which is one of ours.
+// nodeOf returns the node with a NID.
 func nodeOf(id nid.NID) sim.NodeID {
 	node, _ := simlnd.Node(id)
 	return node

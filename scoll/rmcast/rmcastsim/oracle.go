@@ -8,16 +8,15 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// oracle is discovery that knows: each manager hears of a death or a return some
-// time later, and of nothing else. A partition or a pause is no death. Who is back
-// before its death is heard of is not said to have died, and who comes back is
-// announced a full delay after its return.
+// oracle is a perfect failure detector: it reports each death and return to each manager after
+// a delay, and nothing else. A partition or a pause is not a death. A node that returns before
+// its death was reported is not reported dead, and its return is reported a full delay later.
 type oracle struct {
 	net          *Net
 	pcg          rand.PCG
-	incarnations []uint64 // of each node, how many have begun or ended
+	incarnations []uint64 // by node: incarnations that have begun or ended
 	told         time.Duration
-	news         []time.Duration // of each node, until when not all have heard of its return
+	news         []time.Duration // by node: until when some managers have not heard of its return
 }
 
 func (o *oracle) init(n *Net) {
@@ -25,7 +24,7 @@ func (o *oracle) init(n *Net) {
 	o.pcg.Seed(n.cfg.Seed, 0x0AC1E)
 }
 
-// started hears that an incarnation begins.
+// started handles the begin of an incarnation.
 func (o *oracle) started(incarnation sim.Incarnation) {
 	o.incarnations[incarnation.Node]++
 	if o.net.cfg.Discovery > 0 && incarnation.Number > 0 {
@@ -34,7 +33,7 @@ func (o *oracle) started(incarnation sim.Incarnation) {
 	}
 }
 
-// ended hears that an incarnation ends.
+// ended handles the end of an incarnation.
 func (o *oracle) ended(id sim.NodeID) {
 	o.incarnations[id]++
 	if o.net.cfg.Discovery > 0 {
@@ -42,8 +41,8 @@ func (o *oracle) ended(id sim.NodeID) {
 	}
 }
 
-// spread lets the managers hear of a node, each at a time of its own, unless there
-// is other news of it by then.
+// spread schedules a report about a node to each manager, at an instant of its own. Later news
+// about the node cancels it.
 func (o *oracle) spread(subject sim.NodeID, after time.Duration, alive bool) {
 	n, delay, incarnations := o.net, o.net.cfg.Discovery, o.incarnations[subject]
 	for id := range sim.NodeID(n.cfg.Managers) {

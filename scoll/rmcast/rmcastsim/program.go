@@ -13,29 +13,29 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// program is bare machines on a node: a member, and perhaps a manager.
+// program is the machines of a node: a member and, on the first nodes, a manager.
 type program struct {
 	net    *Net
 	id     sim.NodeID
 	m      *engine.Machine
-	g      *engine.Manager // of the first nodes
+	g      *engine.Manager // nil unless the node is a manager
 	rng    *rand.Rand
-	now    time.Duration // of its clock
+	now    time.Duration // by the node's own clock
 	wake   time.Duration
 	manage time.Duration // when the manager wakes
 	sends  *sim.Output[*kit.Message]
 
-	outbox  []*Message // that the machine has not taken
-	offered bool       // it is being asked to take the first
+	outbox  []*Message // messages that the machine has not accepted
+	offered bool       // the first of outbox is being offered
 }
 
-// input is one for a node's member or its manager.
+// input is an input of a node's member or manager.
 type input struct {
 	engine.Input
 	manager bool
 }
 
-// boot begins an incarnation. A restarted node knows nothing of its incarnation before.
+// boot begins an incarnation. Nothing is kept over a restart.
 func (n *Net) boot(incarnation sim.Incarnation, _ sim.Program[*kit.Message]) sim.Program[*kit.Message] {
 	cfg := n.memberConfig(incarnation)
 	p := &program{net: n, id: incarnation.Node, m: engine.New(cfg), rng: rand.New(rand.NewPCG(incarnation.Seed, 0x1055)), wake: machine.Never, manage: machine.Never}
@@ -46,7 +46,7 @@ func (n *Net) boot(incarnation sim.Incarnation, _ sim.Program[*kit.Message]) sim
 	return p
 }
 
-// incarnationOf leaves room for the lives of a member that joins again.
+// incarnationOf leaves room for the incarnations of a member that joins again.
 func incarnationOf(incarnation sim.Incarnation) uint64 { return (incarnation.Number + 1) << 20 }
 
 func (n *Net) memberConfig(incarnation sim.Incarnation) engine.Config {
@@ -65,8 +65,8 @@ func (n *Net) managerConfig(incarnation sim.Incarnation) engine.ManagerConfig {
 	return cfg
 }
 
-// Step implements sim.Program: the inputs of the machines, and what their effects
-// bring about at once.
+// Step implements sim.Program. It steps the machines on an input, and on the inputs that their
+// effects cause at once.
 func (p *program) Step(now time.Duration, in sim.Input[*kit.Message], out *sim.Output[*kit.Message]) time.Duration {
 	n := p.net
 	n.queue, p.sends, p.now = n.queue[:0], out, now
@@ -106,7 +106,7 @@ func (p *program) step(now time.Duration, in input) {
 
 func (p *program) input(in engine.Input) { p.net.queue = append(p.net.queue, input{Input: in}) }
 
-// take turns a message into an input.
+// take makes an input of a message.
 func (p *program) take(from sim.NodeID, m *kit.Message) {
 	in := engine.Input{Kind: engine.Arrival, From: simlnd.NID(from), Data: m.Data, Multicast: m.Kind == Cast}
 	switch m.Kind {
@@ -119,7 +119,7 @@ func (p *program) take(from sim.NodeID, m *kit.Message) {
 	p.input(in)
 }
 
-// command obeys a verb of a scenario, or news of the oracle.
+// command handles a verb of a scenario, or a report of the oracle.
 func (p *program) command(text string) {
 	verb, args := scenario.ParseCommand(text)
 	switch verb {
@@ -139,7 +139,7 @@ func (p *program) command(text string) {
 	}
 }
 
-// offer gives the machine the next message, if there is one.
+// offer gives the machine the next message.
 func (p *program) offer() {
 	if len(p.outbox) > 0 && !p.offered {
 		m := p.outbox[0]
@@ -148,7 +148,7 @@ func (p *program) offer() {
 	}
 }
 
-// faults reads "faults ACKS DATAGRAMS".
+// faults parses "faults ACKS DATAGRAMS".
 func faults(args scenario.Args) engine.Faults {
 	return engine.Faults{Acks: args.Float(0), Datagrams: args.Float(1)}
 }

@@ -12,7 +12,7 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// Protocol is reliable multicast for scenarios.
+// Protocol makes reliable multicast available to scenarios.
 var Protocol = &scenario.Protocol{
 	Name:    "rmcast",
 	Summary: "reliable multicast: once to all, and the origin knows when all have it",
@@ -55,11 +55,11 @@ var Protocol = &scenario.Protocol{
 	},
 }
 
-// maxFragment is what fits into a datagram of simulated drivers.
+// maxFragment is the largest fragment that fits into a datagram of simulated drivers.
 const maxFragment = 8<<10 - wire.HeaderSize
 
-// bytesPerNode: mostly the windows of some origins, half of one of them with payload in
-// flight, and of a stack its buffers.
+// bytesPerNode estimates the memory of a node: mainly the windows of some origins, one of them
+// half filled with payload, and the buffers of a stack.
 func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	origins := int64(min(nodes, 4) + 1) // and its own window
 	window := int64(o.Int("window"))
@@ -78,7 +78,7 @@ func newInstance(s *scenario.Setup) (scenario.Instance, error) {
 	return New(cfg)
 }
 
-// configOf is the configuration that a scenario asks for.
+// configOf returns the configuration of a scenario.
 func configOf(s *scenario.Setup) (Config, error) {
 	o := s.Options
 	members, err := sim.ParseNodes(o["members"], s.Nodes)

@@ -29,7 +29,7 @@ func (n *Net) Sample() []float64 {
 	}
 }
 
-// kept is how many lists, and datagrams, a node keeps at most.
+// kept returns the most lists, and the most datagrams, that a node keeps.
 func (n *Net) kept() (versions int, datagrams uint64) {
 	for id := range sim.NodeID(n.cfg.Nodes) {
 		s, ok := n.Status(id)
@@ -80,7 +80,7 @@ func (n *Net) Measures() []scenario.Measure {
 	}
 }
 
-// Times are how long messages took to their release, in ascending order.
+// Times returns the times from acceptance to release, ascending.
 func (n *Net) Times() (took []time.Duration) {
 	for _, m := range n.ledger.all {
 		if m.Outcome == Released {
@@ -91,7 +91,7 @@ func (n *Net) Times() (took []time.Duration) {
 	return took
 }
 
-// Percentile is that of ascending times.
+// Percentile returns a percentile of ascending times by nearest rank.
 func Percentile(sorted []time.Duration, p int) time.Duration {
 	if len(sorted) == 0 {
 		return 0

@@ -20,10 +20,10 @@ type stack struct {
 	lnet   *lnetsim.Stack
 	agent  *rmcast.Agent
 	group  *rmcast.Group // nil before the first join
-	begins bool          // group is about to be another one
+	begins bool          // group is being replaced
 	faults engine.Faults
 	watch  func(id nid.NID, alive bool, lifetime uint64)
-	outbox []*Message // that the agent has not taken
+	outbox []*Message // messages that the agent has not accepted
 }
 
 // bootStack begins an incarnation of a stack.
@@ -57,14 +57,14 @@ func (k *stack) Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop fun
 	return func() { k.watch = nil }
 }
 
-// hear takes news of the oracle.
+// hear handles a report of the oracle.
 func (k *stack) hear(id nid.NID, alive bool) {
 	if k.watch != nil {
 		k.watch(id, alive, 0)
 	}
 }
 
-// join begins to take part.
+// join joins the group.
 func (k *stack) join() error {
 	n := k.net
 	cfg := n.cfg.Rmcast
@@ -82,7 +82,7 @@ func (k *stack) join() error {
 	return nil
 }
 
-// changed hears that there is another list, or why this node is no member any more.
+// changed is the member's OnChange.
 func (k *stack) changed(_ rmcast.Version, err error) {
 	if k.begins {
 		return
@@ -96,20 +96,20 @@ func (k *stack) changed(_ rmcast.Version, err error) {
 	}
 }
 
-// note takes note of who this node is, and of the newest list.
+// note records the node's present incarnation, and the newest list.
 func (k *stack) note() {
 	s := k.group.Status()
 	k.net.nodes[k.host.ID()].incarnation = s.Self.Incarnation
 	k.net.ledger.list(s.Version, s.Members)
 }
 
-// left makes it possible to join again.
+// left completes leaving, so that the node can join again.
 func (k *stack) left() {
-	k.net.left(k.host.ID(), k.host.Clock().Now(), k.group.Leave(context.Background())) // which it has done
+	k.net.left(k.host.ID(), k.host.Clock().Now(), k.group.Leave(context.Background())) // returns at once: the member has left
 	k.group = nil
 }
 
-// command obeys a verb of a scenario.
+// command handles a verb of a scenario.
 func (k *stack) command(text string) {
 	n, id := k.net, k.host.ID()
 	verb, args := scenario.ParseCommand(text)
@@ -138,7 +138,7 @@ func (k *stack) command(text string) {
 	}
 }
 
-// retry is how long a message waits for room.
+// retry is the time after which a message is offered again when the window was full.
 const retry = time.Millisecond
 
 // offer gives the agent messages until the window is full.
@@ -149,7 +149,7 @@ func (k *stack) offer() {
 		if k.group == nil {
 			n.ledger.ended(m, engine.ErrNotMember)
 		} else {
-			n.ledger.accepted(m, 0) // until it is over: its deliveries are checked before
+			n.ledger.accepted(m, 0) // before Post, which may deliver it at once
 			k.group.Post(m.payload(), func(r rmcast.Result, err error) {
 				full = errors.Is(err, rmcast.ErrFull)
 				k.over(m, r, err)
@@ -163,7 +163,7 @@ func (k *stack) offer() {
 	}
 }
 
-// over notes what became of a message.
+// over records the outcome of a message.
 func (k *stack) over(m *Message, r rmcast.Result, err error) {
 	switch {
 	case errors.Is(err, rmcast.ErrFull):

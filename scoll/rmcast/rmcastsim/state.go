@@ -6,7 +6,7 @@ import (
 	"ulnet/scoll/rmcast/engine"
 )
 
-// Status describes a node's part in the group; ok is false if it is down.
+// Status returns the state of a node's member; ok is false if the node is down.
 func (n *Net) Status(id sim.NodeID) (s engine.Status, ok bool) {
 	if !n.Up(id) {
 		return s, false
@@ -14,7 +14,7 @@ func (n *Net) Status(id sim.NodeID) (s engine.Status, ok bool) {
 	return n.incarnations[id].status()
 }
 
-// Managing describes the manager on a node; ok is false if it is down, or is none.
+// Managing returns the state of a node's manager; ok is false if the node is down or has none.
 func (n *Net) Managing(id sim.NodeID) (g engine.Managing, ok bool) {
 	if !n.Up(id) {
 		return g, false
@@ -22,9 +22,8 @@ func (n *Net) Managing(id sim.NodeID) (g engine.Managing, ok bool) {
 	return n.incarnations[id].managing()
 }
 
-// Counters are the counters of all nodes' latest lives.
+// Counters sums the counters of the latest incarnation of each node.
 func (n *Net) Counters() engine.Stats { return kit.Sum(n.incarnations, incarnation.stats) }
 
-// LostCopies is how many copies of datagrams with payload receivers have lost, by
-// Config.Loss.
+// LostCopies is the number of datagram copies with payload that receivers lost by Config.Loss.
 func (n *Net) LostCopies() uint64 { return n.ledger.lostCopies }

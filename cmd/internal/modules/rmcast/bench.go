@@ -11,52 +11,52 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// BenchRequest says what to measure.
+// BenchRequest describes a measurement.
 type BenchRequest struct {
-	Group     string `json:"group"`
-	Count     int    `json:"count"`     // of messages
-	Size      int    `json:"size"`      // of each in bytes
-	InFlight  int    `json:"in_flight"` // messages at a time; 1: each waits for the one before
-	TimeoutMS int64  `json:"timeout_ms"`
+	Group     string `json:"group"`      // name of the group
+	Count     int    `json:"count"`      // number of messages
+	Size      int    `json:"size"`       // bytes of each message
+	InFlight  int    `json:"in_flight"`  // messages in flight; 1: each waits for the one before
+	TimeoutMS int64  `json:"timeout_ms"` // time limit for becoming a member; 0: default
 }
 
-// BenchResult is what was measured, so far or in all.
+// BenchResult is a measurement, intermediate or final.
 type BenchResult struct {
-	Group     string `json:"group"`
-	Members   int    `json:"members"`
-	Multicast bool   `json:"multicast"` // otherwise the payload went down the tree
-	Messages  int    `json:"messages"`
-	Of        int    `json:"of"`
-	Size      int    `json:"size"`
-	InFlight  int    `json:"in_flight"`
-	ElapsedNS int64  `json:"elapsed_ns"`
-	Final     bool   `json:"final"`
-	// Released is from the call to the return of a blocking Send, in ns, by percentiles.
+	Group     string `json:"group"`      // name of the group
+	Members   int    `json:"members"`    // members of the group
+	Multicast bool   `json:"multicast"`  // false: the payload went down the tree
+	Messages  int    `json:"messages"`   // messages released so far
+	Of        int    `json:"of"`         // messages to be sent
+	Size      int    `json:"size"`       // bytes of each message
+	InFlight  int    `json:"in_flight"`  // messages in flight
+	ElapsedNS int64  `json:"elapsed_ns"` // since the first message
+	Final     bool   `json:"final"`      // this is the result
+	// Released are the times from the call to the return of a blocking Send, in ns.
 	Released *Latency `json:"released_ns,omitempty"`
-	// What this node did meanwhile.
+	// Datagrams counts those that this node sent meanwhile.
 	Datagrams uint64 `json:"datagrams"`
-	Repairs   uint64 `json:"repairs"`
-	Acks      uint64 `json:"acks"`
+	Repairs   uint64 `json:"repairs"` // payloads resent
+	Acks      uint64 `json:"acks"`    // control messages with acknowledgements
 }
 
-// Latency is times by percentiles, in ns.
+// Latency is percentiles of times, in ns.
 type Latency struct {
-	Min int64 `json:"min"`
-	P50 int64 `json:"p50"`
-	P90 int64 `json:"p90"`
-	P99 int64 `json:"p99"`
-	Max int64 `json:"max"`
+	Min int64 `json:"min"` // shortest
+	P50 int64 `json:"p50"` // median
+	P90 int64 `json:"p90"` // 90th percentile
+	P99 int64 `json:"p99"` // 99th percentile
+	Max int64 `json:"max"` // longest
 }
 
 const (
 	maxBench = 10_000_000 // messages
-	// benchProgress is how often it is said how far a measurement is.
+	// benchProgress is the interval between progress reports.
 	benchProgress = 500 * time.Millisecond
 )
 
-// Bench sends messages to a group, and measures how long it takes until all have
-// them. It reports how far it is, and in the end what it measured. Errors are those of
-// SendRequest; EINVAL: numbers that cannot be.
+// Bench sends messages to a group, and measures the time until all members have them. It
+// reports progress, and the result at the end. Errors are those of Send; EINVAL: numbers out
+// of range.
 func (m *Module) Bench(ctx context.Context, r BenchRequest, report func(Step) error) error {
 	if r.Count < 1 || r.Count > maxBench || r.Size < 0 || r.Size > config.MaxMcast || r.InFlight < 1 || r.InFlight > sendsUnderWay {
 		return cli.Errnof(syscall.EINVAL, "want 1 to %d messages of 0 to %d bytes, 1 to %d of them at a time", maxBench, config.MaxMcast, sendsUnderWay)
@@ -69,14 +69,14 @@ func (m *Module) Bench(ctx context.Context, r BenchRequest, report func(Step) er
 	return b.run(ctx)
 }
 
-// benchmark is a measurement that runs.
+// benchmark is a running measurement.
 type benchmark struct {
 	group   *rmcast.Group
 	request BenchRequest
 	report  func(Step) error
 	before  rmcast.Stats
 	began   time.Time
-	took    []int64 // owned by the goroutine that sees messages released, until it ends
+	took    []int64 // in ns; owned by the goroutine of sending.follow until it ends
 }
 
 func (b *benchmark) run(ctx context.Context) error {
@@ -106,7 +106,7 @@ func (b *benchmark) run(ctx context.Context) error {
 	return b.report(Step{Counts: last})
 }
 
-// counts tells how far it is.
+// counts returns the progress.
 func (b *benchmark) counts(messages int) *BenchResult {
 	r, status := &b.request, b.group.Status()
 	now := &status.Stats
@@ -117,7 +117,7 @@ func (b *benchmark) counts(messages int) *BenchResult {
 	}
 }
 
-// latencyOf returns percentiles by the nearest rank.
+// latencyOf returns percentiles by nearest rank.
 func latencyOf(ns []int64) *Latency {
 	if len(ns) == 0 {
 		return nil

@@ -12,36 +12,36 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// Heard is a message that was delivered, or a change of the group.
+// Heard is a delivered message, or a change of the group.
 type Heard struct {
-	Origin nid.NID `json:"origin,omitzero"`
+	Origin nid.NID `json:"origin,omitzero"`  // node that sent the message
 	Number uint32  `json:"number,omitempty"` // communication number of the origin
-	Seq    uint64  `json:"seq"`
-	Length int     `json:"length"`
-	// Event is "changed", with the version of the list of members, when this node has
-	// become one or others have, or "gone", with the reason; "" is a message.
+	Seq    uint64  `json:"seq"`              // rises with each message of an origin
+	Length int     `json:"length"`           // bytes of the message
+	// Event is "" for a message, "changed" for a new list of members, with its version, or
+	// "gone" when this node ceases to be a member, with the reason.
 	Event   string `json:"event,omitempty"`
-	Version string `json:"version,omitempty"`
-	Error   string `json:"error,omitempty"`
+	Version string `json:"version,omitempty"` // of the list of members, for "changed"
+	Error   string `json:"error,omitempty"`   // reason, for "gone"
 
 	data []byte
 }
 
-// batchSize is how many messages are told at a time.
+// batchSize is how many messages are reported at a time.
 const batchSize = 256
 
-// listener keeps what was delivered for one who listens.
+// listener queues delivered messages for one client that listens.
 type listener struct {
 	limit int
-	news  chan struct{} // has room for one: there is something
+	news  chan struct{} // capacity 1: the queue is not empty
 
 	mu     sync.Mutex
-	queue  []Heard // guarded by mu, like all below
-	bytes  int     // of queue
-	missed int     // messages for which there was no room
+	queue  []Heard // guarded by mu, as all below
+	bytes  int     // total of queue
+	missed int     // messages dropped because the queue was full
 }
 
-// heardSize is what a message takes besides its data.
+// heardSize is the memory of a message besides its data.
 const heardSize = 128
 
 func (l *listener) put(h Heard) {
@@ -59,8 +59,8 @@ func (l *listener) put(h Heard) {
 	}
 }
 
-// take returns the oldest messages, of which it has some, and how many were missed
-// after all that are kept.
+// take removes and returns the oldest messages. When it takes the last ones, it also returns
+// how many were dropped after them.
 func (l *listener) take() (batch []Heard, missed int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,8 +78,8 @@ func (l *listener) take() (batch []Heard, missed int) {
 	return batch, missed
 }
 
-// heard keeps a message for all who listen, in memory that they share, unless
-// another module takes it.
+// heard queues a message for all listeners, which share its memory, unless another module
+// takes it.
 func (g *group) heard(m *rmcast.Message) {
 	if g.m.first(g.cfg.Name, m) {
 		return
@@ -97,7 +97,7 @@ func (g *group) heard(m *rmcast.Message) {
 	}
 }
 
-// changed tells all who listen what became of this node.
+// changed queues a change of membership for all listeners.
 func (g *group) changed(v rmcast.Version, err error) {
 	h := Heard{Event: "changed", Version: v.String()}
 	if err != nil {
@@ -111,7 +111,7 @@ func (g *group) changed(v rmcast.Version, err error) {
 	}
 }
 
-// listen has l told from now on, until stop.
+// listen adds a listener until stop is called.
 func (g *group) listen(l *listener) (stop func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -123,16 +123,16 @@ func (g *group) listen(l *listener) (stop func()) {
 	}
 }
 
-// A Step is something that happened during an operation. Exactly one of its fields but
+// Step is something that happened during an operation. Exactly one of its fields other than
 // Payload is set.
 type Step struct {
-	Ready  bool         `json:"ready,omitempty"`  // messages are taken from now on
-	Missed int          `json:"missed,omitempty"` // messages that came faster than they were taken
+	Ready  bool         `json:"ready,omitempty"`  // messages are received from now on
+	Missed int          `json:"missed,omitempty"` // messages dropped because the client was too slow
 	Mcast  []Heard      `json:"mcast,omitempty"`  // of Receive
-	Counts *BenchResult `json:"counts,omitempty"` // of Bench, the last of them final
+	Counts *BenchResult `json:"counts,omitempty"` // of Bench; the last one is final
 
-	// Payload is what came with Mcast, one message after the other, MaxMcast bytes of each
-	// at most. It is valid until the callback returns.
+	// Payload is the data of the messages in Mcast, one after the other, at most MaxMcast
+	// bytes of each. It is valid until the callback returns.
 	Payload []byte `json:"-"`
 }
 
@@ -145,15 +145,15 @@ func (s Step) Attach(payload []byte) Step {
 	return s
 }
 
-// ReceiveRequest says what to report.
+// ReceiveRequest selects what Receive reports.
 type ReceiveRequest struct {
-	Group string `json:"group"`
-	Count int    `json:"count"` // messages until it ends; 0: none ends it
+	Group string `json:"group"` // name of the group
+	Count int    `json:"count"` // messages after which Receive ends; 0: never
 }
 
-// Receive reports the messages that are delivered from now on. The group needs
-// not be joined, and may be left and joined meanwhile. Messages for which a slow report
-// leaves no room are counted. ESRCH, ENOENT as all.
+// Receive reports messages that are delivered from now on. This node need not have joined the
+// group, and may leave and join meanwhile. Messages that come faster than report takes them
+// are dropped and counted. Errors: ESRCH, ENOENT as for all operations.
 func (m *Module) Receive(ctx context.Context, r ReceiveRequest, report func(Step) error) error {
 	g, err := m.group(r.Group)
 	if err != nil {
@@ -191,7 +191,7 @@ func (m *Module) Receive(ctx context.Context, r ReceiveRequest, report func(Step
 	}
 }
 
-// upTo cuts a batch behind so many messages.
+// upTo cuts a batch after a number of messages.
 func upTo(batch []Heard, messages int) []Heard {
 	for i := range batch {
 		if batch[i].Event != "" {
@@ -220,14 +220,14 @@ func reportHeard(batch []Heard, missed int, report func(Step) error) error {
 	return nil
 }
 
-// JoinRequest says which group to join, and how long to wait for being a member.
+// JoinRequest names a group to join or leave.
 type JoinRequest struct {
-	Group     string `json:"group"`
-	TimeoutMS int64  `json:"timeout_ms"`
+	Group     string `json:"group"`      // name of the group
+	TimeoutMS int64  `json:"timeout_ms"` // time limit for becoming a member, or for leaving; 0: default
 }
 
-// Join joins a group and waits until this node is a member. EALREADY: it takes
-// part. ETIMEDOUT: no manager answers; it goes on asking.
+// Join joins a group and waits until this node is a member. EALREADY: it has joined.
+// ETIMEDOUT: no manager answers; the node keeps trying.
 func (m *Module) Join(ctx context.Context, r JoinRequest) error {
 	g, err := m.group(r.Group)
 	if err != nil {
@@ -240,8 +240,8 @@ func (m *Module) Join(ctx context.Context, r JoinRequest) error {
 	return err
 }
 
-// Leave leaves a group: what is under way is finished first. ESRCH: this node
-// takes no part.
+// Leave leaves a group, after messages in flight are finished. ESRCH: this node has not joined
+// it.
 func (m *Module) Leave(ctx context.Context, r JoinRequest) error {
 	g, err := m.group(r.Group)
 	if err != nil {

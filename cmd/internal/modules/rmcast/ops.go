@@ -2,7 +2,7 @@ package rmcast
 
 import "ulnet/cmd/internal/control"
 
-// What the daemon can be asked of reliable multicast.
+// The operations of reliable multicast.
 var (
 	OpStatus  = control.Question[control.None, Status]{Path: "/v1/mcast", Doc: "what is known of reliable multicast"}
 	OpJoin    = control.Action[JoinRequest]{Path: "/v1/mcast/join", Doc: "joins a group"}
@@ -14,7 +14,7 @@ var (
 	OpBench   = control.Operation[BenchRequest, Step]{Path: "/v1/mcast/bench", Doc: "measures a group"}
 )
 
-// Routes are the operations of reliable multicast.
+// Routes returns the operations of reliable multicast with their implementations.
 func (m *Module) Routes() []control.Route {
 	return []control.Route{
 		OpStatus.Do(control.Ask(m.Status)), OpJoin.Do(m.Join), OpLeave.Do(m.Leave),

@@ -1,5 +1,5 @@
-// Package rmcast is the module of reliable multicast: the groups of the configuration, and
-// who sends to them, listens and measures.
+// Package rmcast is the daemon's module of reliable multicast: it joins and manages the groups
+// of the configuration, and lets clients of the control socket send, listen and measure.
 package rmcast
 
 import (
@@ -20,25 +20,25 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// Module is what a node has of reliable multicast.
+// Module is reliable multicast at a node.
 type Module struct {
 	node.Host
-	view  rmcast.View // of other nodes
+	view  rmcast.View // for managers on this node
 	first func(group string, m *rmcast.Message) bool
 
 	cfg    *config.Rmcast
 	self   nid.NID
-	agent  *rmcast.Agent // nil: not enabled
-	groups []*group      // in the order of the file
+	agent  *rmcast.Agent // nil if not enabled
+	groups []*group      // in the order of the configuration
 }
 
-// New returns the module of a node, where view says who is alive.
+// New returns the module of a node. view says which nodes are alive.
 func New(host node.Host, view rmcast.View) *Module {
 	return &Module{Host: host, view: view, first: func(string, *rmcast.Message) bool { return false }}
 }
 
-// HearFirst has f, of another module, get each message of a group before who listens, to
-// whom it is told unless f takes it. It is called before Open.
+// HearFirst makes f, of another module, get each message before listeners do; they do not get
+// messages for which f returns true. Call it before Open.
 func (m *Module) HearFirst(f func(group string, msg *rmcast.Message) bool) { m.first = f }
 
 // group is a group of the configuration.
@@ -46,23 +46,23 @@ type group struct {
 	m   *Module
 	cfg *config.McastGroup
 
-	changing chan struct{} // a token for who joins or leaves
+	changing chan struct{} // token: one goroutine at a time joins or leaves
 
 	mu        sync.Mutex
-	group     *rmcast.Group // nil: not joined; guarded by mu, like all below
+	group     *rmcast.Group // nil if not joined; guarded by mu, as all below
 	faults    rmcast.Faults
 	listeners []*listener
 }
 
 const (
-	// goodbye is how long a node that stops takes leave of its groups.
+	// goodbye bounds how long a node that stops leaves its groups.
 	goodbye = time.Second
-	// joinTimeout is how long operations wait by default until this node is a member.
+	// joinTimeout is the default time limit of operations for becoming a member.
 	joinTimeout = 10 * time.Second
 )
 
-// Open begins to take part in multicast groups, and to manage those whose managers include
-// this node.
+// Open starts the agent, manages the groups whose managers include this node, and joins those
+// that are to be joined.
 func (m *Module) Open() (err error) {
 	m.cfg = &m.Config.Rmcast
 	if !m.cfg.Enable {
@@ -89,10 +89,10 @@ func (m *Module) Open() (err error) {
 	return nil
 }
 
-// admitted are the nodes that may be members besides the managers; nil: all.
+// admitted are the nodes besides the managers that may be members; nil: all nodes.
 func (g *group) admitted() []nid.NID { return g.m.Config.McastMembers(g.cfg) }
 
-// warn says what of the list of those that may be members is perhaps not meant.
+// warn logs settings of admitted nodes that are probably not intended.
 func (g *group) warn() {
 	log, list := g.m.Log.With(slog.String("group", g.cfg.Name)), g.admitted()
 	switch {
@@ -103,7 +103,7 @@ func (g *group) warn() {
 	}
 }
 
-// start manages a group and joins it, as the configuration says.
+// start manages a group and joins it, if the configuration says so.
 func (g *group) start() error {
 	g.warn()
 	if slices.Contains(g.cfg.Managers, g.m.self) {
@@ -121,7 +121,7 @@ func (g *group) start() error {
 	return g.join()
 }
 
-// memberTimeout is what the manager has of it: 0 is never.
+// memberTimeout converts the configured timeout, where 0 is never, for the manager.
 func (g *group) memberTimeout() time.Duration {
 	if g.cfg.MemberTimeout == 0 {
 		return -1
@@ -129,7 +129,7 @@ func (g *group) memberTimeout() time.Duration {
 	return g.cfg.MemberTimeout
 }
 
-// join begins to take part. EALREADY: it does.
+// join joins the group. EALREADY: this node has joined it.
 func (g *group) join() error {
 	g.mu.Lock()
 	faults, joined := g.faults, g.group != nil
@@ -151,7 +151,7 @@ func (g *group) join() error {
 	return nil
 }
 
-// leave ends taking part. ESRCH: it does not.
+// leave leaves the group. ESRCH: this node has not joined it.
 func (g *group) leave(ctx context.Context) error {
 	g.mu.Lock()
 	group := g.group
@@ -166,7 +166,7 @@ func (g *group) leave(ctx context.Context) error {
 	return err
 }
 
-// change has others wait until it is done.
+// change runs do while no other goroutine joins or leaves.
 func (g *group) change(ctx context.Context, do func() error) error {
 	select {
 	case g.changing <- struct{}{}:
@@ -177,7 +177,7 @@ func (g *group) change(ctx context.Context, do func() error) error {
 	}
 }
 
-// joined returns the group. ESRCH: this node has not joined it.
+// joined returns the member. ESRCH: this node has not joined the group.
 func (g *group) joined() (*rmcast.Group, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -191,7 +191,7 @@ func (g *group) notJoined() error {
 	return cli.Hint(cli.Errnof(syscall.ESRCH, "this node takes no part in group %s", g.cfg.Name), "'scollctl mcast join %s' joins it", g.cfg.Name)
 }
 
-// ready returns the group with a name when this node is a member of it.
+// ready returns this node's member of a group, once it may send.
 func (m *Module) ready(ctx context.Context, name string, timeoutMS int64) (*rmcast.Group, error) {
 	g, err := m.group(name)
 	if err != nil {
@@ -200,7 +200,7 @@ func (m *Module) ready(ctx context.Context, name string, timeoutMS int64) (*rmca
 	return g.ready(ctx, time.Duration(timeoutMS)*time.Millisecond)
 }
 
-// ready returns the group when this node is a member. A timeout of 0 is the default.
+// ready returns the member once it may send. A timeout of 0 is the default.
 func (g *group) ready(ctx context.Context, timeout time.Duration) (*rmcast.Group, error) {
 	group, err := g.joined()
 	if err != nil {
@@ -226,7 +226,7 @@ func (g *group) ready(ctx context.Context, timeout time.Duration) (*rmcast.Group
 	return group, nil
 }
 
-// Close leaves all groups and ends.
+// Close leaves all groups and closes the agent.
 func (m *Module) Close(ctx context.Context) error {
 	if m.agent == nil {
 		return nil
@@ -235,17 +235,17 @@ func (m *Module) Close(ctx context.Context) error {
 	defer cancel()
 	var all sync.WaitGroup
 	for _, g := range m.groups {
-		all.Go(func() { _ = g.leave(ctx) }) // not joined, or nobody answers: it ends all the same
+		all.Go(func() { _ = g.leave(ctx) }) // not joined, or no manager answers: Close goes on
 	}
 	all.Wait()
-	_ = m.agent.Close(ctx) // handlers that are late are called no more
+	_ = m.agent.Close(ctx) // late handlers are not called again
 	return nil
 }
 
 // Files implements [node.Module].
 func (m *Module) Files() *statefiles.Config { return nil }
 
-// Keys are those of the configuration's section.
+// Keys returns the keys of the section rmcast.
 func (m *Module) Keys() *node.Keys {
 	if m.agent == nil || m.cfg.KeyFile == "" {
 		return nil
@@ -258,8 +258,8 @@ func (m *Module) countKeys(k *node.KeysStatus) {
 	k.Keys, k.Verified, k.Refused = s.Keys, s.Verified, s.NotSigned
 }
 
-// group returns a group by its name. ESRCH: this node does not take part in
-// reliable multicast; ENOENT: there is no such group.
+// group returns a group by its name. ESRCH: reliable multicast is not enabled; ENOENT: no such
+// group.
 func (m *Module) group(name string) (*group, error) {
 	if m.agent == nil {
 		return nil, cli.Hint(cli.Errnof(syscall.ESRCH, "this node takes no part in reliable multicast"),
@@ -273,7 +273,7 @@ func (m *Module) group(name string) (*group, error) {
 	return nil, cli.Hint(cli.Errnof(syscall.ENOENT, "there is no multicast group %s", name), "'scollctl mcast groups' lists them")
 }
 
-// explain adds an errno, and what to do, to an error of package rmcast.
+// explain adds an errno and a hint to an error of scoll/rmcast.
 func explain(err error) error {
 	wrap := func(errno syscall.Errno, hint string) error { return cli.Hint(cli.Errno(errno, err), "%s", hint) }
 	switch {

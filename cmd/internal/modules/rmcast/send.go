@@ -20,37 +20,37 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// SendRequest says how to send to a group; what is sent comes besides.
+// SendRequest says how to send the data that comes with it.
 type SendRequest struct {
-	Group string `json:"group"`
-	Lines bool   `json:"lines"` // each line is a message, without its end
-	// Wait has each message wait until all have the one before; otherwise as many are
-	// under way as the window takes.
+	Group string `json:"group"` // name of the group
+	Lines bool   `json:"lines"` // each line is a message, without its newline
+	// Wait sends each message after all members have the one before; otherwise as many are in
+	// flight as the window takes.
 	Wait      bool  `json:"wait"`
-	TimeoutMS int64 `json:"timeout_ms"` // of becoming a member
-	// DeliverTimeoutMS is how long all may take to have a message; 0: for ever.
+	TimeoutMS int64 `json:"timeout_ms"` // time limit for becoming a member; 0: default
+	// DeliverTimeoutMS bounds the time until all members have a message; 0: no limit.
 	DeliverTimeoutMS int64 `json:"deliver_timeout_ms,omitempty"`
 }
 
-// SendResult says what became of messages.
+// SendResult is the outcome of messages.
 type SendResult struct {
-	Messages  int       `json:"messages"` // that all live members have
-	Bytes     int64     `json:"bytes"`
-	ElapsedUS int64     `json:"elapsed_us"`
-	Version   string    `json:"version"` // of the list of members, of the last one
-	Failed    []nid.NID `json:"failed"`  // members that failed meanwhile, and may lack some
-	Split     bool      `json:"split"`   // some of them were only silent, and may live
+	Messages  int       `json:"messages"`   // messages that all live members have
+	Bytes     int64     `json:"bytes"`      // bytes of these messages
+	ElapsedUS int64     `json:"elapsed_us"` // duration of the operation
+	Version   string    `json:"version"`    // of the list of members of the last message
+	Failed    []nid.NID `json:"failed"`     // members that failed meanwhile and may lack messages
+	Split     bool      `json:"split"`      // some of them were only silent, and may be alive
 }
 
-// sendsUnderWay is how many messages may wait to be released, besides the window's bound.
+// sendsUnderWay bounds the messages that wait to be released, besides the window.
 const sendsUnderWay = 4096
 
-// Send sends messages, and returns when all live members have all. Errors say
-// what became of the first message that could not be sent, or is lost:
+// Send sends messages, and returns when all live members have them all. The error is about the
+// first message that could not be sent or is lost:
 //
-//	ESRCH      this node takes no part in multicast, or in the group
-//	ENOENT     there is no such group
-//	ETIMEDOUT  no manager answers, or not all have a message in time
+//	ESRCH      reliable multicast is not enabled, or the group is not joined
+//	ENOENT     no such group
+//	ETIMEDOUT  no manager answers, or not all members have a message in time
 //	EHOSTUNREACH  the group has no manager that hears most members
 //	EMSGSIZE   a message of more than MaxMcast bytes, or than a window
 //	ESTALE     this node was expelled
@@ -76,7 +76,7 @@ func (m *Module) Send(ctx context.Context, r SendRequest, body io.Reader) (SendR
 	return sent, nil
 }
 
-// eachMessage calls send for the messages of a stream.
+// eachMessage calls send for each message of a stream.
 func eachMessage(r io.Reader, lines bool, send func([]byte) error) error {
 	tooLong := cli.Hint(cli.Errnof(syscall.EMSGSIZE, "a message of more than %d bytes", config.MaxMcast), "send it in pieces")
 	if !lines {
@@ -103,7 +103,7 @@ func eachMessage(r io.Reader, lines bool, send func([]byte) error) error {
 	return in.Err()
 }
 
-// splitLines is bufio.ScanLines that leaves carriage returns alone.
+// splitLines is bufio.ScanLines without the removal of carriage returns.
 func splitLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i], nil
@@ -114,20 +114,20 @@ func splitLines(data []byte, atEOF bool) (advance int, token []byte, err error) 
 	return 0, nil, nil
 }
 
-// sending is messages on their way, of which another goroutine sees the end.
+// sending is messages on their way. The goroutine follow waits for their outcomes.
 type sending struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	group  *rmcast.Group
-	room   chan struct{} // a token for each message under way
+	room   chan struct{} // one token per message in flight
 	under  chan underWay
 	done   chan struct{}
 
-	sent SendResult // owned by follow until done
-	err  error      // likewise
+	sent SendResult // owned by follow until done is closed
+	err  error      // owned by follow until done is closed
 
-	released func(since time.Time) // may be nil
-	within   time.Duration         // all have a message; 0: for ever
+	released func(since time.Time) // called for each released message; may be nil
+	within   time.Duration         // time limit for delivery to all members; 0: none
 }
 
 // underWay is a message that waits to be released.
@@ -147,7 +147,7 @@ func newSending(ctx context.Context, group *rmcast.Group, room int) *sending {
 	return s
 }
 
-// send sends a message when there is room for it.
+// send sends a message when fewer than the limit are in flight.
 func (s *sending) send(data []byte) error {
 	select {
 	case s.room <- struct{}{}:
@@ -169,11 +169,11 @@ func (s *sending) send(data []byte) error {
 		}
 		return explain(err)
 	}
-	s.under <- underWay{sending, len(data), at} // never blocks: there was room
+	s.under <- underWay{sending, len(data), at} // never blocks: a token was free
 	return nil
 }
 
-// follow waits for each message, in order. The first that is lost ends all.
+// follow waits for each message, in order. The first lost one cancels the rest.
 func (s *sending) follow() {
 	defer close(s.done)
 	for u := range s.under {
@@ -202,7 +202,7 @@ func (s *sending) follow() {
 	}
 }
 
-// wait waits until all have a message, or for as long as the user does.
+// wait waits for the outcome of a message, within the time limit.
 func (s *sending) wait(u *underWay) (rmcast.Result, error) {
 	if s.within <= 0 {
 		return u.Wait(s.ctx)
@@ -216,7 +216,7 @@ func (s *sending) wait(u *underWay) (rmcast.Result, error) {
 	return r, err
 }
 
-// late says for whom a message waits that took too long.
+// late returns the error of a message that took too long, with the members it waits for.
 func (s *sending) late(err error) error {
 	st := s.group.Status()
 	if st.Refusal != nil {
@@ -237,7 +237,7 @@ func (s *sending) late(err error) error {
 		"it goes on being sent; 'scollctl mcast status' shows for whom it waits, 'scollctl mcast expel' says that a member is gone")
 }
 
-// end waits for what is under way.
+// end waits for the messages in flight.
 func (s *sending) end() (SendResult, error) {
 	close(s.under)
 	<-s.done
@@ -245,8 +245,8 @@ func (s *sending) end() (SendResult, error) {
 	return s.sent, s.err
 }
 
-// Carry sends messages to a group, and returns when all live members have them. It waits
-// until this node is a member. cut makes them, of size bytes at most.
+// Carry sends the messages that cut makes, of at most size bytes each, and returns when all
+// live members have them. It first waits until this node is a member.
 func (m *Module) Carry(ctx context.Context, name string, wait time.Duration, cut func(size int) iter.Seq[[]byte]) error {
 	group, err := m.ready(ctx, name, wait.Milliseconds())
 	if err != nil {

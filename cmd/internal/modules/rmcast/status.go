@@ -11,100 +11,97 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// Status is what a node knows of reliable multicast.
+// Status is the state of reliable multicast at a node.
 type Status struct {
-	NID    nid.NID       `json:"nid"`
-	Groups []GroupStatus `json:"groups"`
-	Strays uint64        `json:"strays"` // messages of groups that this node is not in
-	// Keys is how many there are; Verified counts messages that each has verified since it
-	// was read, and NotSigned those that were dropped because they were not signed as they
-	// should be.
+	NID    nid.NID       `json:"nid"`    // NID of this node in its groups
+	Groups []GroupStatus `json:"groups"` // in the order of the configuration
+	Strays uint64        `json:"strays"` // messages for groups that this node is not in
+	// Keys is the number of keys; 0: messages are not signed.
 	Keys      int       `json:"keys"`
-	Verified  [2]uint64 `json:"verified"`
-	NotSigned uint64    `json:"not_signed"`
+	Verified  [2]uint64 `json:"verified"`   // messages that each key has verified since it was read
+	NotSigned uint64    `json:"not_signed"` // messages dropped because of a missing, wrong or unexpected code
 }
 
-// GroupStatus is a group at this node.
+// GroupStatus is the state of a group at this node.
 type GroupStatus struct {
-	Name      string    `json:"name"`
-	Number    int       `json:"number"`
-	Managers  []nid.NID `json:"managers"`
-	State     string    `json:"state"` // out, joining, member or leaving
-	FIFO      bool      `json:"fifo"`
-	Manager   nid.NID   `json:"manager,omitzero"`  // who manages now, as far as is known
+	Name      string    `json:"name"`              // name in the configuration
+	Number    int       `json:"number"`            // number of the group
+	Managers  []nid.NID `json:"managers"`          // in order of precedence
+	State     string    `json:"state"`             // out, joining, member or leaving
+	FIFO      bool      `json:"fifo"`              // messages of an origin are delivered in order
+	Manager   nid.NID   `json:"manager,omitzero"`  // active manager, as far as known
 	Open      bool      `json:"open"`              // every node can join
-	Refused   string    `json:"refused,omitempty"` // why managers refuse this node, as far as they said so
+	Refused   string    `json:"refused,omitempty"` // why managers refuse this node, if so
 	Own       uint32    `json:"own_number"`        // communication number of this node, 0 without one
 	Version   string    `json:"version"`           // of the newest list of members
-	Usable    string    `json:"usable"`            // the newest under which may be sent: all on it have it
-	Sending   string    `json:"sending"`           // under which this node sends
-	Members   []Member  `json:"members"`
-	Multicast bool      `json:"multicast"` // otherwise the payload goes down the tree
-	Fragment  int       `json:"fragment"`
-	Window    int       `json:"window"`
-	Limit     int       `json:"limit"` // of datagrams of this node in flight now
-	InFlight  int       `json:"in_flight"`
-	RTTUS     int64     `json:"rtt_us"`
-	Listeners int       `json:"listeners"`
-	Faults    Faults    `json:"faults"`
-	Streams   []Stream  `json:"streams"`
-	// Waits is what origins wait for at this node.
+	Usable    string    `json:"usable"`            // newest version that may be sent under, because all its members have the list
+	Sending   string    `json:"sending"`           // version that this node sends under
+	Members   []Member  `json:"members"`           // of the newest list
+	Multicast bool      `json:"multicast"`         // false: the payload goes down the tree
+	Fragment  int       `json:"fragment"`          // payload of a datagram in bytes
+	Window    int       `json:"window"`            // bound on the datagrams in flight of one origin
+	Limit     int       `json:"limit"`             // current limit of this node's datagrams in flight
+	InFlight  int       `json:"in_flight"`         // datagrams of this node that are not released
+	RTTUS     int64     `json:"rtt_us"`            // estimated round-trip time to other members
+	Listeners int       `json:"listeners"`         // clients that listen
+	Faults    Faults    `json:"faults"`            // in effect at this node
+	Streams   []Stream  `json:"streams"`           // by origin
+	// Waits are the messages that wait for an acknowledgement at this node.
 	Waits    []Wait            `json:"waits"`
-	Managing *Managing         `json:"managing,omitempty"` // of a node that may manage the group
+	Managing *Managing         `json:"managing,omitempty"` // if this node is a manager of the group
 	Stats    map[string]uint64 `json:"stats,omitempty"`    // rmcast.Stats, with underscores
 }
 
-// Member is a member of a list.
+// Member is an entry of a list of members.
 type Member struct {
-	Number uint32  `json:"number"`
-	NID    nid.NID `json:"nid"`
+	Number uint32  `json:"number"` // communication number
+	NID    nid.NID `json:"nid"`    // node of the member
 }
 
-// Stream is where the messages of an origin stand at this node. Numbers count
-// datagrams.
+// Stream is the state of an origin's messages at this node. Sequence numbers count datagrams.
 type Stream struct {
-	Origin    nid.NID `json:"origin"`
-	Number    uint32  `json:"number"`
-	Version   string  `json:"version"`
-	Stable    uint64  `json:"stable"`    // all members have those below
-	Delivered uint64  `json:"delivered"` // here, those below
-	Head      uint64  `json:"head"`      // sent, as far as is known here
+	Origin    nid.NID `json:"origin"`    // node of the origin
+	Number    uint32  `json:"number"`    // communication number of the origin
+	Version   string  `json:"version"`   // version that the origin sends under
+	Stable    uint64  `json:"stable"`    // all members have all datagrams below
+	Delivered uint64  `json:"delivered"` // all datagrams below are delivered here
+	Head      uint64  `json:"head"`      // all datagrams below were sent, as far as known here
 }
 
-// Wait is a message of an origin, and the edge of its tree that is waited for.
+// Wait is a message of an origin, and the edge of its tree that blocks it.
 type Wait struct {
-	Origin  nid.NID `json:"origin"`
-	Seq     uint64  `json:"seq"`
-	SinceUS int64   `json:"since_us"`
-	Child   nid.NID `json:"child"`            // of this node, from whom there is no acknowledgement
-	Tries   int     `json:"tries"`            // how often it was asked
-	Pending bool    `json:"pending"`          // it has the message, and waits itself
-	For     nid.NID `json:"for,omitzero"`     // the member that is missing, as far as is known
-	Above   nid.NID `json:"above,omitzero"`   // its parent in the tree
-	Number  uint32  `json:"number,omitempty"` // of For
+	Origin  nid.NID `json:"origin"`           // node of the origin
+	Seq     uint64  `json:"seq"`              // sequence number of the message's first datagram
+	SinceUS int64   `json:"since_us"`         // time since the delivery here
+	Child   nid.NID `json:"child"`            // child of this node that has not acknowledged
+	Tries   int     `json:"tries"`            // polls of the child
+	Pending bool    `json:"pending"`          // the child has the message and waits for members below
+	For     nid.NID `json:"for,omitzero"`     // the missing member, as far as known
+	Above   nid.NID `json:"above,omitzero"`   // parent of For in the tree
+	Number  uint32  `json:"number,omitempty"` // communication number of For
 }
 
-// Managing is a group as its manager knows it.
+// Managing is the state of a manager on this node.
 type Managing struct {
-	Active  bool              `json:"active"` // otherwise it waits its turn
-	Alone   bool              `json:"alone"`  // it hears too few members to manage the group, or to be elected
-	Version string            `json:"version"`
-	Usable  string            `json:"usable"`
-	Oldest  string            `json:"oldest"`
-	Leaving []nid.NID         `json:"leaving"`
-	Gone    []nid.NID         `json:"gone"`
-	Stats   map[string]uint64 `json:"stats"`
+	Active  bool              `json:"active"`  // false: it stands by
+	Alone   bool              `json:"alone"`   // it hears too few members to manage the group, or to be elected
+	Version string            `json:"version"` // of the newest list
+	Usable  string            `json:"usable"`  // newest version that may be sent under
+	Oldest  string            `json:"oldest"`  // oldest version that may be in use
+	Leaving []nid.NID         `json:"leaving"` // nodes whose members are leaving
+	Gone    []nid.NID         `json:"gone"`    // nodes whose members failed, on lists in use
+	Stats   map[string]uint64 `json:"stats"`   // rmcast.ManagerStats, with underscores
 }
 
-// Faults are shares of messages, from 0 to 1, that this node discards on arrival
+// Faults are probabilities, from 0 to 1, with which this node discards messages on arrival
 // (RM-24).
 type Faults struct {
-	Group     string  `json:"group,omitempty"`
-	Acks      float64 `json:"acks"`
-	Datagrams float64 `json:"datagrams"`
+	Group     string  `json:"group,omitempty"` // name of the group
+	Acks      float64 `json:"acks"`            // of control messages
+	Datagrams float64 `json:"datagrams"`       // of multicast datagrams
 }
 
-// Status returns what is known. ESRCH: this node takes no part.
+// Status returns the state. ESRCH: reliable multicast is not enabled.
 func (m *Module) Status() (Status, error) {
 	if m.agent == nil {
 		_, err := m.group("")
@@ -154,7 +151,7 @@ func nidsOf(ids []rmcast.ID) []nid.NID {
 	return list
 }
 
-// fill says how a group that was joined stands.
+// fill takes over the state of the member.
 func (s *GroupStatus) fill(of *rmcast.Status) {
 	s.State, s.Manager, s.Own = of.State, of.Manager, of.Number
 	if of.Refusal != nil {
@@ -186,14 +183,14 @@ func (s *GroupStatus) members(list []rmcast.Member) {
 	}
 }
 
-// SetFaults discards a share of what arrives for a group from now on, also when it
-// is joined later. EINVAL: no shares.
+// SetFaults discards some of the messages that arrive for a group from now on, also after it
+// is joined again. EINVAL: not probabilities.
 func (m *Module) SetFaults(f Faults) error {
 	g, err := m.group(f.Group)
 	if err != nil {
 		return err
 	}
-	if !(f.Acks >= 0 && f.Acks <= 1 && f.Datagrams >= 0 && f.Datagrams <= 1) { // NaN neither
+	if !(f.Acks >= 0 && f.Acks <= 1 && f.Datagrams >= 0 && f.Datagrams <= 1) { // also false for NaN
 		return cli.Hint(cli.Errnof(syscall.EINVAL, "want shares from 0 to 1"), "0.05 discards one of twenty")
 	}
 	g.mu.Lock()
@@ -206,17 +203,17 @@ func (m *Module) SetFaults(f Faults) error {
 	return nil
 }
 
-// Since is how long a message has waited.
+// Since is how long the message has waited.
 func (w *Wait) Since() time.Duration { return time.Duration(w.SinceUS) * time.Microsecond }
 
-// ExpelRequest says which node's members of a group have ended.
+// ExpelRequest names the node whose members of a group have ended.
 type ExpelRequest struct {
-	Group string  `json:"group"`
-	NID   nid.NID `json:"nid"`
+	Group string  `json:"group"` // name of the group
+	NID   nid.NID `json:"nid"`   // node whose members have ended
 }
 
-// Expel has the manager on this node take the members on a node for ended. ESRCH: this
-// node is none of the group's managers; EREMOTE: another one manages it.
+// Expel tells the manager on this node that the members on a node have ended. ESRCH: this node
+// is not a manager of the group; EREMOTE: another one is active.
 func (m *Module) Expel(r ExpelRequest) error {
 	g, err := m.group(r.Group)
 	if err != nil {
