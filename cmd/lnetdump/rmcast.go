@@ -123,8 +123,8 @@ func entryText(e *rmcastwire.Entry) string {
 	case rmcastwire.Stable:
 		s += fmt.Sprintf(" below %d, %d more sent", e.First, e.Count)
 	}
-	if e.Kind == rmcastwire.Pending && e.Who != 0 {
-		s += fmt.Sprintf(", waits for #%d", e.Who)
+	if e.Kind == rmcastwire.Pending && e.Member != 0 {
+		s += fmt.Sprintf(", waits for #%d", e.Member)
 	}
 	if e.Flags != 0 {
 		s += ", flags " + e.Flags.String()
@@ -156,7 +156,7 @@ func (m *mcastControl) Details() []string {
 	for i := range m.entries {
 		e := &m.entries[i]
 		lines = append(lines, fmt.Sprintf("%s; list %v, first %d, count %d, who #%d, repairs %d, stable below %d",
-			entryText(e), e.Version, e.First, e.Count, e.Who, e.Repairs, e.Stable))
+			entryText(e), e.Version, e.First, e.Count, e.Member, e.Repairs, e.Stable))
 	}
 	return lines
 }

@@ -41,7 +41,7 @@ func (m *mcastControl) MarshalJSON() ([]byte, error) {
 			e.some("flags", c.Flags.String())
 		}
 		e = append(e, object{{"origin", c.Origin}, {"list", c.Version.String()}, {"first", c.First}, {"count", c.Count}}...)
-		e.some("who", c.Who)
+		e.some("who", c.Member)
 		entries = append(entries, append(e, object{{"repairs", c.Repairs}, {"stable", c.Stable}}...))
 	}
 	o.some("entries", entries)

@@ -95,7 +95,7 @@ func (s *stream) answer(to int, poll *wire.Entry) {
 		run = s.entry(kind, seq, 1)
 		switch kind {
 		case wire.Pending:
-			run.Who = s.waitsFor(seq)
+			run.Member = s.waitsFor(seq)
 		case wire.Ack:
 			run.Flags = wire.FlagAnswer
 		}
@@ -129,8 +129,8 @@ func (s *stream) waitsFor(seq uint64) uint32 {
 		ks := k.slot(seq)
 		switch {
 		case ks.acked:
-		case ks.pending && k.who != 0:
-			return k.who
+		case ks.pending && k.waits != 0:
+			return k.waits
 		default:
 			return s.roster.number(k.rank)
 		}

@@ -27,7 +27,7 @@ type child struct {
 	slots []childSlot
 	due   time.Duration // lower bound of all dueAt
 	low   uint64        // it has acknowledged everything from stable up to this
-	who   uint32        // communication number of the member it waits for, 0 if unknown
+	waits uint32        // communication number of the member it waits for, 0 if unknown
 }
 
 func newChild(rank, depth, window int) *child {

@@ -201,7 +201,7 @@ func (s *stream) checkRange(from, end uint64) {
 // isPending notes that a child has messages and waits for members below. Its timeout restarts
 // at the first such word (RM-A20).
 func (s *stream) isPending(k *child, e *wire.Entry) {
-	k.who = e.Who
+	k.waits = e.Member
 	for seq := max(e.First, s.stable); seq < e.First+uint64(e.Count) && s.inWindow(seq); seq++ {
 		ks := k.slot(seq)
 		s.answered(ks)

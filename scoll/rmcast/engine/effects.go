@@ -81,7 +81,9 @@ type Effect struct {
 }
 
 // Range is a part of one of an Output's buffers, from Begin up to but not including End.
-type Range struct{ Begin, End int }
+type Range struct {
+	Begin, End int // indexes
+}
 
 // Output holds the effects of a step, in the order in which they must be applied: an
 // acknowledgement follows the delivery that it confirms.

@@ -1,7 +1,9 @@
 package engine
 
 // Error says what is wrong, and what the user can do.
-type Error struct{ Why string }
+type Error struct {
+	Why string // lower case, without a prefix
+}
 
 func (e *Error) Error() string { return "rmcast: " + e.Why }
 

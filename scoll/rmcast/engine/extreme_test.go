@@ -161,7 +161,7 @@ func extremeEntries(w *world) (list []attempt) {
 	for _, v := range extreme32 {
 		add(fmt.Sprintf("count %x", v), wire.Version{}, func(e *wire.Entry) { e.Count = v })
 		add(fmt.Sprintf("origin %x", v), wire.Version{}, func(e *wire.Entry) { e.Origin = v })
-		add(fmt.Sprintf("who %x", v), wire.Version{}, func(e *wire.Entry) { e.Who = v })
+		add(fmt.Sprintf("who %x", v), wire.Version{}, func(e *wire.Entry) { e.Member = v })
 	}
 	for _, v := range extreme16 {
 		add(fmt.Sprintf("repairs %x", v), wire.Version{}, func(e *wire.Entry) { e.Repairs = v })

@@ -13,7 +13,7 @@ func FuzzMachine(f *testing.F) {
 		Group: 7, Flags: wire.FlagBatch, Version: wire.Version{Epoch: 0x1122334455667788, Counter: 2}, Origin: 3, Length: 5000, Seq: 0x0A0B, Index: 1, Count: 2, Size: 4,
 		Stable: 0x0A0A, First: 1,
 	}
-	e := wire.Entry{Kind: wire.Pending, Flags: wire.FlagNeedless, Repairs: 2, Origin: 3, Version: wire.Version{Epoch: 1, Counter: 2}, First: 9, Count: 4, Who: 5, Stable: 8}
+	e := wire.Entry{Kind: wire.Pending, Flags: wire.FlagNeedless, Repairs: 2, Origin: 3, Version: wire.Version{Epoch: 1, Counter: 2}, First: 9, Count: 4, Member: 5, Stable: 8}
 	o := wire.Order{
 		Kind: wire.OrderList, Flags: wire.OrderTree, Group: 7, You: 2, Epoch: 3, Version: wire.Version{Epoch: 3, Counter: 4}, Usable: wire.Version{Epoch: 3, Counter: 3},
 		Oldest: wire.Version{Epoch: 2, Counter: 9}, Incarnation: 12, MTU: 4096, Capacity: 100_000, Window: 128, Next: 6, Voters: 5, Of: 8, Silent: 1,

@@ -80,7 +80,7 @@ func (s *stream) late(k *child, first uint64, f *slot) {
 	if !s.isRoot() && !f.told {
 		f.told = true
 		e := s.entry(wire.Pending, first, int(f.count))
-		e.Who = s.waitsFor(first)
+		e.Member = s.waitsFor(first)
 		s.m.tell(s.roster, s.parent, e)
 	}
 }

@@ -102,8 +102,8 @@ func (s *stream) waits(first uint64, f *slot) (list []Wait) {
 			Seq: first, Since: s.m.now - f.at, Child: wire.Member{ID: s.roster.peers[k.rank].id, Number: s.roster.number(k.rank)},
 			Tries: int(ks.tries), Pending: ks.pending, For: s.roster.number(k.rank),
 		}
-		if ks.pending && k.who != 0 {
-			w.For = k.who
+		if ks.pending && k.waits != 0 {
+			w.For = k.waits
 		}
 		if rank := s.roster.numbered(w.For); rank >= 0 {
 			if parent, ok := shape.Parent(rank); ok {

@@ -19,7 +19,7 @@ type EntryKind uint8
 // The kinds of entries.
 const (
 	Ack       EntryKind = 1 + iota // the sender and all members below it have these (RM-5)
-	Pending                        // the sender has them, and waits for Who (RM-A20)
+	Pending                        // the sender has them, and waits for Member (RM-A20)
 	Need                           // the sender lacks them and requests them
 	Poll                           // asks for Ack, Pending or Need
 	Query                          // to the origin: asks what is stable (RM-A6)
@@ -48,7 +48,7 @@ const (
 //	 8 16  version   epoch, counter
 //	24  8  first
 //	32  4  count
-//	36  4  who       Pending: communication number of the member waited for
+//	36  4  member    Pending: communication number of the member waited for
 //	40  8  stable    as far as the sender knows
 type Entry struct {
 	Kind    EntryKind  // what the entry says or asks
@@ -58,7 +58,7 @@ type Entry struct {
 	Version Version    // version that the origin sends under
 	First   uint64     // sequence number of the first datagram
 	Count   uint32     // number of datagrams
-	Who     uint32     // Pending: communication number of the member waited for
+	Member  uint32     // Pending: communication number of the member waited for
 	Stable  uint64     // all members have all datagrams below
 }
 
@@ -90,7 +90,7 @@ func (e *Entry) AppendTo(b []byte) []byte {
 	b = appendVersion(b, e.Version)
 	b = le.AppendUint64(b, e.First)
 	b = le.AppendUint32(b, e.Count)
-	b = le.AppendUint32(b, e.Who)
+	b = le.AppendUint32(b, e.Member)
 	return le.AppendUint64(b, e.Stable)
 }
 
@@ -128,7 +128,7 @@ func ParseEntry(b []byte) (e Entry, rest []byte, err error) {
 	e.Version = parseVersion(b[8:])
 	e.First = le.Uint64(b[24:])
 	e.Count = le.Uint32(b[32:])
-	e.Who = le.Uint32(b[36:])
+	e.Member = le.Uint32(b[36:])
 	e.Stable = le.Uint64(b[40:])
 	ranged := e.Kind == Ack || e.Kind == Pending || e.Kind == Need || e.Kind == Poll
 	if e.Kind == 0 || e.Kind > LastEntry || !e.Version.IsValid() || e.First > MaxSeq || e.Stable > MaxSeq || ranged && e.Count == 0 {

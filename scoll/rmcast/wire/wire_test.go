@@ -18,7 +18,7 @@ var sampleDatagram = Datagram{
 	Stable: 0x0A0A, First: 1,
 }
 
-var sampleEntry = Entry{Kind: Pending, Flags: FlagNeedless, Repairs: 2, Origin: 3, Version: Version{1, 2}, First: 9, Count: 4, Who: 5, Stable: 8}
+var sampleEntry = Entry{Kind: Pending, Flags: FlagNeedless, Repairs: 2, Origin: 3, Version: Version{1, 2}, First: 9, Count: 4, Member: 5, Stable: 8}
 
 func sampleOrder() Order {
 	return Order{
