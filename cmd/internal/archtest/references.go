@@ -79,8 +79,12 @@ func (s *Spec) Dangling(t Text) []string {
 			report(what, "say which file of "+specFolder)
 		}
 	}
-	if strings.Contains(t.Body, "§") && !strings.HasPrefix(t.Name, specFolder) {
-		s.danglingSections(commentBreak.ReplaceAllString(t.Body, " "), report)
+	if strings.Contains(t.Body, "§") {
+		own := ""
+		if name, ok := strings.CutPrefix(t.Name, specFolder+"/"); ok {
+			own = shortName(name)
+		}
+		s.danglingSections(commentBreak.ReplaceAllString(t.Body, " "), own, report)
 	}
 	return bad
 }
@@ -107,8 +111,10 @@ func (s *Spec) idsIn(body string) []string {
 	}
 }
 
-// danglingSections reports sections that are in none of the documents.
-func (s *Spec) danglingSections(body string, report func(what, why string)) {
+// danglingSections reports sections that are in none of the documents. A section alone is
+// one of own, the name of the document that it stands in, if that is one of the
+// specifications.
+func (s *Spec) danglingSections(body, own string, report func(what, why string)) {
 	last := "" // the document of the section before
 	for _, at := range sectionName.FindAllStringSubmatchIndex(body, -1) {
 		number := strings.TrimRight(body[at[2]:at[3]], ".")
@@ -119,7 +125,10 @@ func (s *Spec) danglingSections(body string, report func(what, why string)) {
 		case foreign.MatchString(before):
 			last = ""
 			continue
-		case !continued.MatchString(before):
+		case continued.MatchString(before):
+		case own != "":
+			last = own
+		default:
 			report("§"+number, "say of which document")
 			continue
 		}

@@ -68,10 +68,7 @@ func ReadSpec(root string) (*Spec, error) {
 
 // read adds what one file holds.
 func (s *Spec) read(name, text string) {
-	short := strings.TrimSuffix(name, ".md")
-	if name == "README.md" {
-		short = "spec"
-	}
+	short := shortName(name)
 	s.Sections[short] = map[string]bool{}
 	section := ""
 	for line := range strings.Lines(text) {
@@ -95,6 +92,14 @@ func (s *Spec) read(name, text string) {
 			s.Rows = append(s.Rows, Row{ID: id, File: name, Section: section, Planned: planned, Out: row[1] == " X"})
 		}
 	}
+}
+
+// shortName is what references call a file of docs/spec.
+func shortName(file string) string {
+	if file == "README.md" {
+		return "spec"
+	}
+	return strings.TrimSuffix(file, ".md")
 }
 
 // ids returns the rows by their ids.

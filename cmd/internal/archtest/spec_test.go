@@ -172,6 +172,9 @@ func TestDangling(t *testing.T) {
 	if !slices.Equal(s.Rows, want) {
 		t.Errorf("rows %+v, want %+v", s.Rows, want)
 	}
+	if got := s.Dangling(Text{"docs/spec/lnet-wire.md", "see §6.4 and 7, §6.5"}); len(got) != 1 || !strings.Contains(got[0], "lnet-wire §6.5") {
+		t.Errorf("in a specification %q dangles, want §6.5 of it", got)
+	}
 	for text, want := range map[string]string{
 		"GO-1, GO-A1 and GO-2":         "",
 		"GO-3":                         "GO-3",
@@ -183,6 +186,7 @@ func TestDangling(t *testing.T) {
 		"§6.4":                         "§6.4",
 		"RFC 8200 §5, and IBTA vol. 1 §12.9, §1.1": "",
 		"lnet-wire §6. Then §6.4":                  "§6.4",
+		"lnet-wire §6, and §9":                     "§9",
 		"as seed 003 says":                         "seed 003",
 		"reference 8.3":                            "eference 8.3",
 	} {
