@@ -16,17 +16,17 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// View is what collectives need to know of discovery. A *gossip.Agent is one.
+// View is the interface to discovery. A *gossip.Agent implements it.
 type View interface {
 	// Alive reports whether a node is alive, and how often it has died.
 	Alive(id nid.NID) (alive bool, lifetime uint64)
-	// Watch calls f for every node that is alive now, and then whenever one dies
-	// or comes alive, until stop.
+	// Watch calls f for every node that is alive now, and then whenever a node dies or comes
+	// alive, until stop.
 	Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func())
 }
 
-// Agent lets a node take part: it steps the machine of scoll/engine, posts buffers, sends, and
-// calls services. It has no goroutine of its own.
+// Agent runs collectives at a node: it steps the machine of scoll/engine, posts buffers, sends
+// messages, and calls services. It has no goroutine of its own.
 //
 // Methods are safe for concurrent use, and may be called from callbacks.
 type Agent struct {
@@ -50,7 +50,7 @@ type Agent struct {
 	ctx      context.Context // of handlers and calls; ends with the agent
 	cancel   context.CancelFunc
 	closing  atomic.Bool
-	silent   chan struct{} // closed when Close has ended taking part
+	silent   chan struct{} // closed when the agent does not take part any more
 	finish   sync.Once
 
 	posts    sync.Pool // of *post
@@ -58,14 +58,14 @@ type Agent struct {
 
 	bulkModified atomic.Uint64
 
-	warnings [2]time.Duration // when the next may be logged; owned by apply, like all below
+	warnings [2]time.Duration // when the next one may be logged; owned by apply, like all below
 	requests map[engine.RequestID]*Request
 	lists    map[engine.RequestID]*fetch
 }
 
-// New makes an agent, which takes part from then on. The error is errNoNID, [portals.ErrNoLoopback] or
-// [portals.ErrNoDiscovery] for a node that lacks one of these, or what portals says of
-// the buffers.
+// New returns an agent, which takes part from then on. The error is [portals.ErrNoLoopback] or
+// [portals.ErrNoDiscovery] for a node that lacks one of these, an *[Error] if Config.Self has
+// to select one of the node's NIDs, or that of portals when it posts buffers.
 func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if err := table.Ready(); err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	return a, nil
 }
 
-// fill sets what the configuration leaves open.
+// fill sets the defaults of the configuration.
 func (a *Agent) fill() error {
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)
@@ -141,14 +141,13 @@ func orElse(n, d int) int {
 	return n
 }
 
-// Close ends taking part. It refuses further questions to handlers (ECANCELED), ends the
-// contexts of those that run, and lets their answers leave, for up to a second: members
-// below this one may have to answer first. Then no callback is called any more, and it
-// waits for those that run, of which it must not be called; when ctx ends before them, the
-// error says so, and buffers of requests stay posted and lists are fetched on until Close
-// is called again or the node is closed. What was under way otherwise is not answered; a
-// message that had begun may still touch its memory, until the node is closed, which comes
-// next.
+// Close stops the agent. It refuses further questions to handlers (ECANCELED), ends the
+// contexts of handlers that run, and waits up to a second until their answers were sent:
+// members below this one may have to answer first. Then it calls no callback any more, and
+// waits for those that run; a callback must not call Close. If ctx ends before they return,
+// Close returns an error, and buffers of requests stay posted, and fetches go on, until Close
+// is called again or the node is closed. Other requests under way are not answered. A message
+// under way may use its memory until the node is closed, which should be next.
 func (a *Agent) Close(ctx context.Context) error {
 	if a.closing.CompareAndSwap(false, true) {
 		a.fallSilent(ctx)
@@ -169,7 +168,7 @@ func (a *Agent) Close(ctx context.Context) error {
 	return nil
 }
 
-// fallSilent ends taking part; callbacks that run go on.
+// fallSilent stops taking part; callbacks that run go on.
 func (a *Agent) fallSilent(ctx context.Context) {
 	defer close(a.silent)
 	a.cancel()
@@ -182,9 +181,9 @@ func (a *Agent) fallSilent(ctx context.Context) {
 	a.inbox.Close()
 }
 
-// giveUp gives up buffers and what is fetched, when no callback can bring more.
+// giveUp withdraws buffers and stops fetches, when no callback can start more.
 func (a *Agent) giveUp() {
-	for _, r := range a.requests { // any order: each gives up its own buffers
+	for _, r := range a.requests { // any order: each has buffers of its own
 		r.unlinkAll()
 		r.frame.stop()
 	}
@@ -193,8 +192,8 @@ func (a *Agent) giveUp() {
 	}
 }
 
-// arrived takes a request, also one that is longer than its buffer: the machine counts it. The
-// machine copies what it keeps.
+// arrived takes a request. It also takes one that was cut, so that the machine refuses and
+// counts it. The machine copies what it keeps.
 func (a *Agent) arrived(e *portals.Event, data []byte) {
 	a.deliver(engine.Input{
 		Kind: engine.Arrival, From: e.Source.NID, Data: data, Cut: e.RLength > e.MLength, Wall: a.wall(),
@@ -208,7 +207,7 @@ func (a *Agent) Stats() (s Stats) {
 	return s
 }
 
-// ask asks discovery itself about nodes that its news have not named yet.
+// ask asks discovery about nodes that it has not reported yet.
 func (a *Agent) ask(ids []nid.NID) {
 	if a.cfg.View == nil {
 		return
@@ -220,8 +219,8 @@ func (a *Agent) ask(ids []nid.NID) {
 	}
 }
 
-// BulkModified counts the requests whose bulk data a service modified, with
-// Config.CheckBulk.
+// BulkModified returns how many requests had their bulk data modified by a service. It is 0
+// without Config.CheckBulk.
 func (a *Agent) BulkModified() uint64 { return a.bulkModified.Load() }
 
 // Groups lists the groups that this node knows.
@@ -230,7 +229,7 @@ func (a *Agent) Groups() (list []GroupState) {
 	return list
 }
 
-// apply does what a step wants done.
+// apply applies the effects of a step.
 func (a *Agent) apply(out *engine.Output) {
 	a.due.applying.Store(true)
 	for i := range out.Effects {
@@ -278,8 +277,8 @@ func (a *Agent) effect(e *engine.Effect, out *engine.Output) {
 	}
 }
 
-// request returns the request of an id. Those of the module alone are made
-// when there is something to do for them.
+// request returns the request of an id. It creates one for a request that no service has,
+// because it concerns the module alone.
 func (a *Agent) request(id engine.RequestID) *Request {
 	r := a.requests[id]
 	if r == nil {

@@ -8,21 +8,21 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// buffers is what a request has posted to the network.
+// buffers is the memory that a request has posted to the network.
 type buffers struct {
 	mu          sync.Mutex
 	posts       []*post // for replies; guarded by mu, like all below
 	exposed     []*post
-	linked      int  // that the network may still touch
-	withdrawing bool // tell when linked is 0
-	over        bool // the request is: posts can be used again
+	linked      int  // posts that the network may still use
+	withdrawing bool // the machine waits until linked is 0
+	over        bool // the request is over: posts can be reused
 	few         [8]*post
 }
 
-// PostReply posts a buffer for a message of a child's reply, in PreRequest, or
-// at the root before Send. A child whose reply comes in several messages needs
-// as many. The buffer is the module's until the IncomingReply that has it, or
-// that has an error; if Busy is true in PostReply, until ReplyOut.
+// PostReply posts a buffer for a message of a child's reply, in PreRequest, or at the root
+// before Send. A child whose reply has several messages needs as many buffers. The buffer
+// belongs to the module until the IncomingReply with its content, or with an error; if Busy
+// is true in PostReply, until ReplyOut.
 //
 //	EINVAL    no such child
 //	EALREADY  too late
@@ -55,7 +55,7 @@ func (b *buffers) add(r *Request, child int, buf []byte) *post {
 	return p
 }
 
-// recycle gives buffers back that the network touches no more.
+// recycle returns posts that the network does not use any more to the pool.
 func (r *Request) recycle() {
 	b := &r.buffers
 	b.mu.Lock()
@@ -83,14 +83,14 @@ func (b *buffers) unposted(children int) int {
 	return -1
 }
 
-// reset forgets buffers that the network touches no more.
+// reset drops all posts, which the network does not use any more.
 func (b *buffers) reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.posts, b.exposed = nil, nil
 }
 
-// of appends the buffers of a child.
+// of appends the posts of a child.
 func (b *buffers) of(list []*post, child int) []*post {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -106,7 +106,7 @@ func (b *buffers) of(list []*post, child int) []*post {
 func (r *Request) forward(e *engine.Effect, out *engine.Output) {
 	var few [8]*post
 	posts := r.buffers.of(few[:0], e.Child)
-	if len(posts) == 0 { // of the module alone
+	if len(posts) == 0 { // the request concerns the module alone
 		posts = append(posts, r.buffers.add(r, e.Child, nil))
 	}
 	for _, p := range posts {
@@ -118,8 +118,7 @@ func (r *Request) forward(e *engine.Effect, out *engine.Output) {
 	r.agent.sendDown(sending{id: e.ID, child: e.Child}, e, out)
 }
 
-// tellQuiet tells the machine that no buffer is posted any more, if it wants to
-// know.
+// tellQuiet tells the machine that the network uses no buffer any more, if it waits for that.
 func (r *Request) tellQuiet() {
 	b := &r.buffers
 	b.mu.Lock()
@@ -145,14 +144,13 @@ func (b *buffers) payload(child int, part uint32, size uint64) []byte {
 	return nil
 }
 
-// unpost takes a child's buffers back.
+// unpost withdraws a child's buffers.
 func (r *Request) unpost(child int) {
 	var few [8]*post
 	unlink(r, r.buffers.of(few[:0], child))
 }
 
-// withdraw takes all buffers back, and tells the machine when the network
-// touches none any more.
+// withdraw withdraws all buffers, and tells the machine when the network uses none any more.
 func (r *Request) withdraw() {
 	r.unlinkAll()
 	r.buffers.mu.Lock()

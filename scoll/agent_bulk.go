@@ -48,7 +48,7 @@ func (r *Request) expose(e *engine.Effect) {
 // fetchWindow is how many GETs of one fetch are under way at a time.
 const fetchWindow = 4
 
-// fetch is data that is fetched from the parent, in as few GETs as possible.
+// fetch fetches data from the parent, in as few GETs as possible.
 type fetch struct {
 	a        *Agent
 	id       engine.RequestID
@@ -58,16 +58,16 @@ type fetch struct {
 	segments []portals.Segment
 	length   int
 	chunk    int         // bytes of a GET
-	partly   bool        // the machine is told how far it is
+	partly   bool        // the machine wants progress
 	sum      wire.Digest // of bulk data; zero: not known
 
 	mu     sync.Mutex
-	limit  int        // what the parent has; guarded by mu, like all below
+	limit  int        // bytes that the parent has; guarded by mu, like all below
 	next   int        // offset of the next GET
 	under  []*getting // GETs under way, in order
-	there  int        // of the bytes before them, what the machine was told
+	there  int        // bytes before these that the machine knows of
 	status Status
-	told   bool
+	told   bool // the machine knows of the end
 }
 
 // getting is a GET.
@@ -79,7 +79,7 @@ type getting struct {
 	ok   bool
 }
 
-// fetch begins to fetch what a request needs.
+// fetch starts to fetch the list or the bulk data of a request.
 func (a *Agent) fetch(e *engine.Effect, out *engine.Output) {
 	f := &fetch{
 		a: a, id: e.ID, from: e.To, bits: e.Bits, length: int(e.Length), limit: int(e.Limit), chunk: e.Chunk,
@@ -110,7 +110,7 @@ func (a *Agent) stopFetch(id engine.RequestID) {
 	f.stop()
 }
 
-// pump begins GETs while there are places, and tells the machine of the end.
+// pump starts GETs up to fetchWindow, and tells the machine of the end.
 func (f *fetch) pump() {
 	f.mu.Lock()
 	for f.status == OK && f.next < f.limit && len(f.under) < fetchWindow {
@@ -126,7 +126,7 @@ func (f *fetch) pump() {
 	status := f.status
 	f.mu.Unlock()
 	switch {
-	case over && status == OK && f.sum != wire.Digest{}: // which takes its time
+	case over && status == OK && f.sum != wire.Digest{}: // the check may take long
 		f.a.work(func() {
 			f.a.do(engine.Input{Kind: engine.InFetched, ID: f.id, Status: f.check()})
 		})
@@ -161,7 +161,7 @@ func (g *getting) begin() {
 	}
 }
 
-// event handles what happens to a GET. Without a whole answer it has failed.
+// event handles the events of a GET. It fails unless the whole answer came.
 func (g *getting) event(e *portals.Event) {
 	if e.Kind == portals.EventReply && e.Err == nil && int(e.MLength) == g.want {
 		g.ok = true
@@ -173,7 +173,7 @@ func (g *getting) event(e *portals.Event) {
 		}
 		g.over(status)
 	} else if e.Err != nil {
-		_ = g.f.a.table.MDUnlink(e.MD) // nothing will follow
+		_ = g.f.a.table.MDUnlink(e.MD) // no other event will follow
 	}
 }
 
@@ -192,8 +192,8 @@ func (g *getting) over(s Status) {
 	f.pump()
 }
 
-// progress returns how many bytes are there from the beginning, if that is news
-// to the machine; of the end it hears otherwise. The caller holds f.mu.
+// progress returns how many bytes are here from the beginning, or 0 if the machine knows, or
+// does not want to. The end is reported by pump. The caller holds f.mu.
 func (f *fetch) progress() (there int) {
 	if there = f.next; len(f.under) > 0 {
 		there = f.under[0].from
@@ -205,7 +205,7 @@ func (f *fetch) progress() (there int) {
 	return there
 }
 
-// more says that the parent has more.
+// more raises the number of bytes that the parent has.
 func (f *fetch) more(limit int) {
 	f.mu.Lock()
 	f.limit = max(f.limit, limit)
@@ -213,8 +213,8 @@ func (f *fetch) more(limit int) {
 	f.pump()
 }
 
-// stop gives up what is under way. The machine is told when the memory is free. nil
-// is nothing to be fetched.
+// stop cancels the GETs under way. pump tells the machine when the memory is free. f may be
+// nil.
 func (f *fetch) stop() {
 	if f == nil {
 		return

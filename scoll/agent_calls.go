@@ -10,7 +10,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// call makes a call that is due, and tells the machine that it has returned.
+// call calls a callback, and tells the machine that it has returned.
 func (a *Agent) call(c *call) {
 	in := engine.Input{ID: c.id}
 	switch c.kind {
@@ -34,10 +34,10 @@ func (a *Agent) call(c *call) {
 		c.made.done(c.made, c.err)
 		return
 	}
-	a.runner.Do(in) // what comes of it is made by our caller
+	a.runner.Do(in) // the caller makes the calls that follow
 }
 
-// mapGroup asks a service who is in an out-of-band group.
+// mapGroup asks a service for the members of an out-of-band group.
 func mapGroup(c *call) engine.Input {
 	in := engine.Input{Kind: engine.InMapped, ID: c.id}
 	if c.maps == nil || c.maps.MapGroup == nil {
@@ -53,7 +53,7 @@ func mapGroup(c *call) engine.Input {
 	return in
 }
 
-// preRequest has the service look at a request that arrived.
+// preRequest calls the service's PreRequest.
 func (r *Request) preRequest(id engine.RequestID) engine.Input {
 	in := engine.Input{Kind: engine.InPreRequest, ID: id}
 	if r.service == nil {
@@ -83,7 +83,7 @@ func (r *Request) preRequest(id engine.RequestID) engine.Input {
 	return in
 }
 
-// handle makes the handle of a request that arrived.
+// handle fills the handle of a request that arrived.
 func (a *Agent) handle(e *engine.Effect, out *engine.Output) *Request {
 	h := e.Header
 	r := a.request(e.ID)
@@ -101,7 +101,7 @@ func (a *Agent) handle(e *engine.Effect, out *engine.Output) *Request {
 	return r
 }
 
-// again prepares our own request for another attempt, with other children.
+// again prepares a request of this node for another attempt, with other children.
 func (r *Request) again(e *engine.Effect, out *engine.Output) {
 	r.mu.Lock()
 	r.stage, r.Data = preparingStage, nil
@@ -112,7 +112,7 @@ func (r *Request) again(e *engine.Effect, out *engine.Output) {
 	r.tree.N, r.tree.Root = e.Members.Len(), r.rank
 }
 
-// callFor makes a call due that an effect asks for.
+// callFor queues the call of the callback that an effect asks for.
 func (a *Agent) callFor(e *engine.Effect, out *engine.Output) {
 	c := call{kind: e.Kind, id: e.ID}
 	switch e.Kind {
@@ -148,7 +148,7 @@ func (a *Agent) callFor(e *engine.Effect, out *engine.Output) {
 	a.due.add(c)
 }
 
-// childReply is what incoming-reply gets.
+// childReply returns the argument of incoming-reply.
 func (r *Request) childReply(e *engine.Effect, out *engine.Output) Reply {
 	p := Reply{
 		Request: r, Child: e.Child, From: r.members.NID(e.Rank), Status: e.Status, Collective: e.Collective,
@@ -163,7 +163,7 @@ func (r *Request) childReply(e *engine.Effect, out *engine.Output) Reply {
 	return p
 }
 
-// gathered takes note of what post-reply may ask.
+// gathered stores what the service may ask for in post-reply.
 func (r *Request) gathered(e *engine.Effect, out *engine.Output) {
 	r.unlinkAll() // more were posted than there were parts
 	r.mu.Lock()
@@ -172,8 +172,8 @@ func (r *Request) gathered(e *engine.Effect, out *engine.Output) {
 	r.missing = append(r.missing, out.Missing[e.Missing.Begin:e.Missing.End]...)
 }
 
-// postReply has the service aggregate. From its entry on a reply is legal
-// (SC-A2), unless the module has replied.
+// postReply calls the service's PostReply. From then on a reply is legal (SC-A2), unless the
+// module has replied.
 func (r *Request) postReply() {
 	r.checkBulk()
 	r.mu.Lock()
@@ -188,7 +188,7 @@ func (r *Request) postReply() {
 	}
 }
 
-// incoming has the service run the request, where it may block if it does.
+// incoming calls the service's IncomingRequest: in a worker, unless it is Inline.
 func (r *Request) incoming(s Status) {
 	r.mu.Lock()
 	r.bulkStatus = s
@@ -207,7 +207,7 @@ func (r *Request) incoming(s Status) {
 	})
 }
 
-// incomingRequest calls it.
+// incomingRequest calls the service's IncomingRequest.
 func (r *Request) incomingRequest() Status {
 	s := wire.StatusOf(r.service.IncomingRequest(r))
 	if s != OK {
@@ -218,7 +218,7 @@ func (r *Request) incomingRequest() Status {
 	return s
 }
 
-// checkBulk looks whether the service modified bulk data (SC-33).
+// checkBulk checks whether the service has modified bulk data (SC-33).
 func (r *Request) checkBulk() {
 	if r.sum != 0 && r.sum != sumOf(r.Bulk()) {
 		r.agent.bulkModified.Add(1)
@@ -226,7 +226,7 @@ func (r *Request) checkBulk() {
 	}
 }
 
-// sumOf is a checksum of bulk data that is not 0; 0 if there are none.
+// sumOf returns a checksum of bulk data that is not 0; 0 if there are none.
 func sumOf(segments [][]byte) (sum uint64) {
 	for _, s := range segments {
 		sum = sum<<1 | 1 + uint64(crc32.Update(uint32(sum), crc32.IEEETable, s))

@@ -10,28 +10,28 @@ import (
 	"ulnet/scoll/engine"
 )
 
-// due is the calls of services that effects ask for. They are made when the
-// effects of a step are applied, in the goroutine that brought the input. While
-// one is made what others deliver is taken, and their calls are made (SC-49):
-// the machine waits for the calls that others have to follow. Who applied the
-// effects of what others delivered too has several calls to make; a worker then
-// helps. One delivery's calls are made in turn, which saves switching.
+// due is the queue of callbacks that effects ask for. The goroutine that brought an input
+// calls them after the effects of the step were applied. While a callback runs, other
+// goroutines deliver messages, and make the calls that follow (SC-49): the machine itself
+// keeps callbacks in the required order. If one goroutine has applied the effects of other
+// goroutines' deliveries too, it has several calls to make, and a worker helps. The calls of
+// one delivery are made in turn, which saves goroutine switches.
 type due struct {
-	applying atomic.Bool // effects: who does that makes the calls afterwards
-	left     atomic.Bool // a delivery's effects are applied by somebody else
+	applying atomic.Bool // effects are being applied; the calls follow afterwards
+	left     atomic.Bool // a goroutine left the effects of its delivery to another one
 	count    atomic.Int64
-	helper   func() // Agent.helps, made once
+	helper   func() // Agent.helps, allocated once
 	clock    machine.Clock
-	slow     atomic.Uint64 // calls that took long
+	slow     atomic.Uint64 // slow calls
 	warns    atomic.Bool   // unsaid is not empty
 
 	mu     sync.Mutex
-	idle   chan struct{} // closed when that is so after close
+	idle   chan struct{} // closed when no call runs after close
 	queue  []*call       // guarded by mu, like all below; from head on
 	head   int
 	free   []*call
-	making int  // goroutines that make calls, of workers too
-	active int  // workers, from before they begin
+	making int  // goroutines that make calls, including workers
+	active int  // workers, from before they start
 	asked  bool // a worker is about to help
 	closed bool
 
@@ -40,7 +40,7 @@ type due struct {
 	unsaid  []slowCall // to be logged
 }
 
-// call is a call to be made.
+// call is a callback to be called, with its arguments.
 type call struct {
 	kind  engine.EffectKind
 	r     *Request
@@ -51,15 +51,15 @@ type call struct {
 	made  *Group   // Created
 	err   error    // likewise
 	began time.Duration
-	slow  bool // the watchdog has seen it
+	slow  bool // the watchdog has counted it
 }
 
-// keptCalls is how many calls' memory is kept.
+// keptCalls bounds the calls whose memory is kept for reuse.
 const keptCalls = 256
 
 func (d *due) init(a *Agent) { d.idle, d.helper, d.clock = make(chan struct{}), a.helps, a.cfg.Clock }
 
-// add makes a call due.
+// add queues a call.
 func (d *due) add(c call) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -79,8 +79,8 @@ func (d *due) add(c call) {
 	d.count.Add(1)
 }
 
-// take returns the next call, or nil, and whether there are more; done is the one
-// before, if any.
+// take returns the next call, or nil, and whether there are more. done is the call that has
+// returned, if any.
 func (d *due) take(done *call) (c *call, more bool) {
 	now := d.clock.Now()
 	d.mu.Lock()
@@ -112,7 +112,8 @@ func (d *due) take(done *call) (c *call, more bool) {
 	return c, d.head < len(d.queue)
 }
 
-// ask reports whether a worker is to be asked for help, once until it comes, and counts it.
+// ask reports whether to start a worker that helps, and counts it. It is false while one is
+// about to help.
 func (d *due) ask() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -124,21 +125,21 @@ func (d *due) ask() bool {
 	return true
 }
 
-// come takes note that the worker is here.
+// come records that the worker has started.
 func (d *due) come() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asked = false
 }
 
-// isMade reports whether somebody makes calls, who will look for more.
+// isMade reports whether a goroutine makes calls, and so will look for more.
 func (d *due) isMade() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.making > 0
 }
 
-// close ends what is due; no more is then, and no worker is asked.
+// close empties the queue; no call starts then, and no worker.
 func (d *due) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -148,14 +149,14 @@ func (d *due) close() {
 	d.rest()
 }
 
-// rest takes note that a goroutine has ended. The caller holds d.mu.
+// rest closes idle when no goroutine makes calls any more after close. The caller holds d.mu.
 func (d *due) rest() {
 	if d.closed && d.making+d.active == 0 {
 		close(d.idle)
 	}
 }
 
-// hire counts a worker, which ends with retire; false: the agent has closed.
+// hire counts a worker until retire; false: the agent has closed.
 func (d *due) hire() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -172,15 +173,14 @@ func (d *due) retire() {
 	d.rest()
 }
 
-// do steps the machine for the network, a clock or discovery, and makes the
-// calls that come of it.
+// do steps the machine for the network, a clock or discovery, and makes the calls that follow.
 func (a *Agent) do(in engine.Input) {
 	a.runner.Do(in)
 	a.makeCalls()
 }
 
-// deliver does the same for a message, which may come while somebody else
-// applies effects: those that come of it too.
+// deliver does the same for a message. If another goroutine is applying effects it also
+// applies those of the message.
 func (a *Agent) deliver(in engine.Input) {
 	if !a.runner.Do(in) {
 		a.due.left.Store(true)
@@ -188,9 +188,8 @@ func (a *Agent) deliver(in engine.Input) {
 	a.makeCalls()
 }
 
-// tell steps the machine for a service, which may be in a callback or hold a
-// lock that callbacks take: who makes calls makes those that come of it, or
-// else a worker.
+// tell steps the machine for a service, which may be in a callback or hold a lock that
+// callbacks take: the goroutine that makes calls makes those that follow, or else a worker.
 func (a *Agent) tell(in engine.Input) {
 	a.runner.Do(in)
 	if a.due.count.Load() > 0 && !a.due.isMade() {
@@ -198,7 +197,7 @@ func (a *Agent) tell(in engine.Input) {
 	}
 }
 
-// makeCalls makes the calls that are due, unless this is amid effects.
+// makeCalls makes the calls that are due, unless effects are being applied.
 func (a *Agent) makeCalls() {
 	if a.due.count.Load() == 0 || a.due.applying.Load() {
 		return
@@ -212,7 +211,7 @@ func (a *Agent) makeCalls() {
 	a.warnSlow()
 }
 
-// work has a worker call f, unless the agent has closed.
+// work calls f in a worker, unless the agent has closed.
 func (a *Agent) work(f func()) {
 	if a.due.hire() {
 		a.cfg.Worker(func() {
@@ -222,21 +221,21 @@ func (a *Agent) work(f func()) {
 	}
 }
 
-// help has a worker make calls too.
+// help starts a worker that makes calls too.
 func (a *Agent) help() {
 	if a.due.ask() {
 		a.cfg.Worker(a.due.helper)
 	}
 }
 
-// helps is what a worker does.
+// helps is the function of such a worker.
 func (a *Agent) helps() {
 	defer a.due.retire()
 	a.due.come()
 	a.makeCalls()
 }
 
-// callClock makes the calls that come of timers.
+// callClock makes the calls that follow from timers.
 type callClock struct {
 	machine.Clock
 	a *Agent
@@ -250,7 +249,7 @@ func (c callClock) AfterFunc(d time.Duration, f func()) machine.Timer {
 	})
 }
 
-// heard steps the machine on what discovery says.
+// heard steps the machine on news of discovery.
 func (a *Agent) heard(id nid.NID, alive bool, lifetime uint64) {
 	a.do(engine.Input{Kind: engine.Health, From: id, Alive: alive, Lifetime: lifetime})
 }

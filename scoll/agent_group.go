@@ -22,42 +22,41 @@ type Group struct {
 	members *Membership // while it is created
 }
 
-// Name is what the group was called when it was made here.
+// Name returns the name that the creator of the handle gave.
 func (g *Group) Name() string { return g.name }
 
-// Private is what its maker gave.
+// Private returns the value that the creator of the handle gave.
 func (g *Group) Private() any { return g.private }
 
 // ID names the group on all its members.
 func (g *Group) ID() GroupID { return g.id }
 
-// Service is the one whose group this is.
+// Service returns the service of the group.
 func (g *Group) Service() ServiceID { return g.service }
 
-// SetSegment has bulk data of requests over this handle pipelined: members
-// forward it in segments of so many bytes, at least [MinSegment], while the rest
-// is still coming. With 0, as it is at first, they forward it when all is there.
-// Members inherit what the root says. It is not safe to be called while requests
-// are made.
+// SetSegment makes requests over this handle pipeline their bulk data: members forward it in
+// segments of so many bytes, at least [MinSegment], while the rest is still coming. With 0,
+// the default, they forward it when they have all of it. The root decides for all members.
+// It must not be called at the same time as NewRequest.
 func (g *Group) SetSegment(bytes int) { g.segment = uint32(min(max(bytes, 0), 1<<30)) }
 
-// GroupConfig says what group to create.
+// GroupConfig configures a group to be created.
 type GroupConfig struct {
-	Service ServiceID
-	Name    string
-	Private any
-	// Members in their order, this node among them.
+	Service ServiceID // registered on all members
+	Name    string    // of the handle, for the program
+	Private any       // of the handle, for the program
+	// Members are the nodes of the group in their order, which include this node.
 	Members *Membership
-	Tree    Tree
-	// Now tells all members before Done is called. Otherwise the list of members
-	// rides on the first broadcast, and has to fit beside its payload.
+	Tree    Tree // of its broadcasts
+	// Now tells all members of the group before Done is called. Otherwise the list of
+	// members rides on the first broadcast, and has to fit beside its payload.
 	Now bool
-	// Done is called once, without Now before CreateGroup returns. The group is
-	// of use when the error is nil. Required.
+	// Done is called once; without Now before CreateGroup returns. The group can be used if
+	// the error is nil. Required.
 	Done func(*Group, error)
 }
 
-// CreateGroup creates a regular group. Errors come to Done:
+// CreateGroup creates a regular group. Done gets the error:
 //
 //	ENOSERVICE  the service is not registered here
 //	EINVAL      this node is not a member, or there is no such tree
@@ -70,7 +69,7 @@ func (a *Agent) CreateGroup(cfg GroupConfig) {
 		members: cfg.Members,
 	}
 	o := engine.Outgoing{Service: cfg.Service, Members: cfg.Members, Tree: cfg.Tree}
-	if !cfg.Now { // whoever applies the effects: we know already
+	if !cfg.Now { // the result is known here, whichever goroutine applies the effects
 		o.Status = ECANCELED // if the agent has stopped
 		a.tell(engine.Input{Kind: engine.Create, Broadcast: &o})
 		g.id = o.Group
@@ -86,10 +85,10 @@ func (a *Agent) CreateGroup(cfg GroupConfig) {
 	a.tell(engine.Input{Kind: engine.Create, Broadcast: &o})
 }
 
-// OOBGroup returns a handle of an out-of-band group; nothing is sent. The handle is all
-// that a group takes that is not in use: what is kept of it for speed makes room for
-// others, Config.MaxGroups of them, and comes back with the next request. ENOTSUP: the
-// service does not map such groups; ENOSERVICE: it is not registered here.
+// OOBGroup returns a handle of an out-of-band group; nothing is sent. An unused group takes no
+// memory besides the handle: its state is in a cache of Config.MaxGroups groups, and comes
+// back with the next request. ENOTSUP: the service does not map such groups; ENOSERVICE: it
+// is not registered here.
 func (a *Agent) OOBGroup(service ServiceID, name string, id OOBID, t Tree, private any) (*Group, error) {
 	s := a.service(service)
 	switch {
@@ -101,23 +100,22 @@ func (a *Agent) OOBGroup(service ServiceID, name string, id OOBID, t Tree, priva
 	return &Group{agent: a, service: service, id: id.group(), tree: t, name: name, private: private, oob: true}, nil
 }
 
-// Destroy ends a group on all members. done is called once, with what the first
-// member that was not reached said. EBUSY: broadcasts over it are under way.
+// Destroy ends a group on all members. done is called once, with the status of the first
+// member that was not reached, if any. EBUSY: broadcasts over the group are under way.
 func (g *Group) Destroy(done func(error)) {
 	pending := *g
 	pending.done = func(_ *Group, err error) { done(err) }
 	o := g.outgoing(wire.FlagModule | wire.FlagLast)
 	o.Token = &pending
 	if g.oob {
-		done(ENOTSUP) // it is its service's
+		done(ENOTSUP) // it belongs to its service
 		return
 	}
 	g.agent.tell(engine.Input{Kind: engine.Broadcast, Broadcast: &o})
 }
 
-// hold keeps the group of a handle in the table until the handle is garbage. The
-// collector says when that is, since handles have no end that services would tell: a
-// group stays somewhat longer than it must.
+// hold keeps the group of a handle in the table until the handle is garbage collected, because
+// services do not close handles. So a group stays somewhat longer than necessary.
 func (a *Agent) hold(h *Group) {
 	var release func()
 	a.runner.Inspect(func() { release = a.m.HoldGroup(h.id, h.service) })
@@ -133,7 +131,7 @@ func (g *Group) outgoing(flags wire.Flags) engine.Outgoing {
 	return engine.Outgoing{Group: g.id, Service: g.service, Tree: g.tree, Flags: flags}
 }
 
-// whyNot is why a group was not created.
+// whyNot returns why a group was not created, or nil.
 func (g *Group) whyNot(e *engine.Effect, out *engine.Output) error {
 	missing := out.Missing[e.Missing.Begin:e.Missing.End]
 	if e.Status == OK || g.members == nil || len(missing) == 0 {

@@ -8,16 +8,16 @@ import (
 	"ulnet/scoll/engine"
 )
 
-// SetListed says which nodes may have members and roots of groups here. All others are
-// strangers: what they hold here together, and the addresses that they have this node
-// send to, are bounded, so that they keep nothing from listed nodes. nil, as at first:
-// no node is a stranger. The function always says the same of a NID; when the list
-// changes SetListed is called again. Groups that are here stay what they were.
+// SetListed sets which nodes are listed. All others are strangers: the resources that they
+// use together, and the addresses that they make this node send to, are bounded, so that
+// they do not keep listed nodes from working. nil, the default: no node is a stranger. The
+// function must be pure; when the list changes, call SetListed again. That does not affect
+// groups that are here already.
 func (a *Agent) SetListed(listed func(nid.NID) bool) {
 	a.tell(engine.Input{Kind: engine.Listed, Listed: listed})
 }
 
-// wall is the wall clock for the machine.
+// wall returns the wall clock for the machine, in ns since 1970; 0: there is none.
 func (a *Agent) wall() uint64 {
 	if a.cfg.Wall == nil {
 		return 0
@@ -25,10 +25,10 @@ func (a *Agent) wall() uint64 {
 	return uint64(max(a.cfg.Wall().UnixNano(), 0))
 }
 
-// warnEvery is how often incarnations ahead of the clock are logged.
+// warnEvery is the time between two warnings about incarnations ahead of the clock.
 const warnEvery = time.Minute
 
-// warnAhead logs that an incarnation was refused, at both ends.
+// warnAhead logs that this node refused an incarnation, or that a member refused one.
 func (a *Agent) warnAhead(e *engine.Effect) {
 	kind := 0
 	if e.Status != OK {

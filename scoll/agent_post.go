@@ -9,27 +9,25 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// post is a buffer that is posted: for a message of a child's reply, or with
-// data to fetch.
+// post is memory that is posted: for a message of a child's reply, or with data to fetch.
 type post struct {
 	r        *Request
 	child    int
 	buf      []byte // the service's
 	header   [wire.ReplyHeaderSize]byte
-	trailer  []byte // room for the longest trailer, and what is carried
+	trailer  []byte // room for the longest trailer, and for carried answers
 	segments []portals.Segment
-	handler  func(*portals.Event) // made once
+	handler  func(*portals.Event) // allocated once
 
 	attached bool // guarded by buffers.mu, like all below
 	linked   bool
-	reading  int // how often the machine is being told of what came
+	reading  int // events that are being delivered to the machine
 	filled   bool
 	part     uint32
 	entry    portals.MEHandle
 }
 
-// reuse gives a post back if nobody will touch it any more. The caller holds
-// buffers.mu.
+// reuse returns a post to the pool if it is not in use any more. The caller holds buffers.mu.
 func (p *post) reuse() {
 	if p.handler == nil || p.r == nil || !p.r.buffers.over || p.linked || p.reading > 0 {
 		return
@@ -45,8 +43,7 @@ func newPost() any {
 	return p
 }
 
-// attach posts a buffer for a reply from one child to one broadcast, if it is
-// not posted.
+// attach posts the buffer for a reply of one child to one broadcast, unless it is posted.
 func (p *post) attach(from nid.NID, bits uint64, size, room int) error {
 	b, table := &p.r.buffers, p.r.agent.table
 	b.mu.Lock()
@@ -81,8 +78,8 @@ func (p *post) attach(from nid.NID, bits uint64, size, room int) error {
 	return err
 }
 
-// lay puts the memory for a reply together, once: with a trailer that may name so
-// many, and room for what is carried.
+// lay assembles the memory for a reply, once: header, the service's buffer, and room for size
+// entries of a trailer and for room bytes of carried answers.
 func (p *post) lay(size, room int) {
 	if len(p.segments) > 0 {
 		return
@@ -96,7 +93,7 @@ func (p *post) lay(size, room int) {
 	p.segments = append(p.segments, p.trailer)
 }
 
-// event handles what happens to a reply buffer.
+// event handles the events of a reply buffer.
 func (p *post) event(e *portals.Event) {
 	r := p.r
 	if e.Kind != portals.EventPut || e.Err != nil {
@@ -123,7 +120,7 @@ func (p *post) event(e *portals.Event) {
 		p.filled, p.part = true, h.Part
 		r.buffers.mu.Unlock()
 	}
-	p.free(true) // before the machine knows, which may have it posted again
+	p.free(true) // before the machine knows, because it may post the buffer again
 	r.agent.deliver(in)
 	r.buffers.mu.Lock()
 	p.reading--
@@ -132,8 +129,8 @@ func (p *post) event(e *portals.Event) {
 	r.tellQuiet()
 }
 
-// tail returns the trailer, which begins where payload or carried answers end: in the
-// service's buffer or behind it. nil: the lengths do not fit the message.
+// tail returns the trailer, which follows the payload or the carried answers, in the service's
+// buffer or behind it. nil: the lengths do not match the message.
 func (p *post) tail(body, length, total int) []byte {
 	if length == 0 || body+length != total {
 		return nil
@@ -144,15 +141,14 @@ func (p *post) tail(body, length, total int) []byte {
 	return slices.Concat(cut(p.segments[1:], body, length)...)
 }
 
-// unlinked: the network touches the buffer no more.
+// unlinked records that the network does not use the buffer any more.
 func (p *post) unlinked() {
 	r := p.r
 	p.free(false)
 	r.tellQuiet()
 }
 
-// free takes note that a buffer is not posted any more; reading: it is looked
-// at.
+// free records that a buffer is not posted any more. reading: its content is being delivered.
 func (p *post) free(reading bool) {
 	b := &p.r.buffers
 	b.mu.Lock()

@@ -8,21 +8,21 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// Reply sends the last, or only, message of the service's reply to the parent.
-// The buffer is the module's until ReplyOut.
+// Reply sends the last, or only, message of the service's reply to the parent. The buffer
+// belongs to the module until ReplyOut.
 //
 //	EAGAIN    PostReply was not called yet
-//	EALREADY  there was a last message, by the service or, because it took too
-//	          long, by the module; or IncomingRequest has failed, see ReplyBelow
+//	EALREADY  there was a last message, of the service or, because that took too
+//	          long, of the module; or IncomingRequest has failed, see ReplyBelow
 //	EINVAL    this is the root
 //	EMSGSIZE  more than a message can carry: use ReplyPart
 //	ESTALE    the handle has ended
 func (r *Request) Reply(buf []byte) error { return r.reply(buf, engine.Input{Final: true}) }
 
-// ReplyBelow is Reply without this node's own part: the answer is that of the children
-// alone, and the root names this node with a status other than OK, or with the error of
-// IncomingRequest if that has failed. Then it can be called until IncomingRequest and
-// PostReply have returned. Errors as with Reply; EINVAL also: the status is OK.
+// ReplyBelow is Reply with an answer of the members below alone. At the root this node is
+// unreached with s, which is not OK, or with the error of IncomingRequest if that has failed.
+// In the latter case it can be called until IncomingRequest and PostReply have returned.
+// Errors as with Reply; EINVAL also: s is OK.
 func (r *Request) ReplyBelow(buf []byte, s Status) error {
 	if s == OK {
 		return EINVAL
@@ -30,8 +30,8 @@ func (r *Request) ReplyBelow(buf []byte, s Status) error {
 	return r.reply(buf, engine.Input{Final: true, Below: true, Status: s})
 }
 
-// ReplyPart sends a message of a reply that has several, 63 at most. Reply sends
-// the last. Errors as with Reply; EMSGSIZE also: it is the 64th.
+// ReplyPart sends a message of a reply before the last one, at most 63. Reply sends the last.
+// Errors as with Reply; EMSGSIZE also: it is the 64th.
 func (r *Request) ReplyPart(buf []byte) error { return r.reply(buf, engine.Input{}) }
 
 func (r *Request) reply(buf []byte, in engine.Input) error {
@@ -63,13 +63,13 @@ func (r *Request) reply(buf []byte, in engine.Input) error {
 	return nil
 }
 
-// maxReply is what a message of a reply can carry, beside a trailer that names
-// all below.
+// maxReply returns the payload that a message of a reply can carry beside a trailer with all
+// members below.
 func (r *Request) maxReply() int {
 	return r.agent.cfg.MaxPayload - wire.ReplyHeaderSize - wire.TrailerEntrySize*min(r.tree.Size(r.rank), engine.MaxTrailer) - r.agent.signer.CodeSize()
 }
 
-// refusal is the error of a call that comes at the wrong time. The caller holds
+// refusal returns the error of a method that is called at the wrong time. The caller holds
 // r.mu.
 func (r *Request) refusal() error {
 	switch {
@@ -81,8 +81,8 @@ func (r *Request) refusal() error {
 	return EALREADY
 }
 
-// Abort ends the wait for the children, here only: what was sent runs on.
-// Callbacks that are due come with ECANCELED; buffers are free after the last.
+// Abort stops waiting for the children at this node; members below may go on. Callbacks that
+// are due get ECANCELED. Buffers are free after the last callback.
 func (r *Request) Abort() {
 	r.mu.Lock()
 	r.aborted = true
@@ -93,8 +93,7 @@ func (r *Request) Abort() {
 	}
 }
 
-// sendUp sends a reply to the parent. Its memory is kept until it has left, to
-// send it again if it cannot.
+// sendUp sends a message of a reply to the parent. It keeps its memory for retries.
 func (r *Request) sendUp(e *engine.Effect, out *engine.Output) {
 	if r.replies == nil {
 		r.replies = r.single[:0]
@@ -124,8 +123,7 @@ func (r *Request) sendUp(e *engine.Effect, out *engine.Output) {
 	r.agent.put(m, e.To, wire.ReplyPortal, e.Bits)
 }
 
-// own returns the payload of a reply that the service made: the last one is
-// kept in the request.
+// own returns the payload of a message of the service: the last one is in the request.
 func (r *Request) own(token any) []byte {
 	switch of := token.(type) {
 	case []byte:
@@ -138,7 +136,7 @@ func (r *Request) own(token any) []byte {
 	return nil
 }
 
-// reply is a message to the parent.
+// reply is a message of a reply to the parent.
 type reply struct {
 	header           [wire.ReplyHeaderSize]byte
 	payload, trailer []byte

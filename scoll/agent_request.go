@@ -12,10 +12,10 @@ import (
 )
 
 // Request is a broadcast at one node: the handle that callbacks get and that
-// [Group.NewRequest] returns. Methods may be called from any goroutine until
-// the handle ends (see [Service]); after that they return ESTALE or nothing.
+// [Group.NewRequest] returns. Methods may be called from any goroutine until the handle ends
+// (see [Service]); after that they return ESTALE or do nothing.
 type Request struct {
-	// Data is the service's own, on this node.
+	// Data is for the service on this node.
 	Data any
 
 	agent   *Agent
@@ -36,7 +36,7 @@ type Request struct {
 	tree       tree.Tree
 	children   []tree.Child
 	bulkLength int
-	groupID    GroupID     // of group, unless that is set
+	groupID    GroupID     // while group is nil
 	mapped     *Membership // of an out-of-band group, at the root
 	shape      Tree
 	segment    uint32
@@ -51,7 +51,7 @@ type Request struct {
 	aborted    bool
 	failed     bool // IncomingRequest returned an error
 	bulk       []portals.Segment
-	arrived    bool // bulk data need not be fetched
+	arrived    bool // bulk data does not have to be fetched
 	bulkStatus Status
 	timeout    time.Duration
 	missing    []wire.Missing
@@ -66,7 +66,7 @@ type Request struct {
 	frame   *fetch  // owned by apply: of bulk data
 }
 
-// attempt names a broadcast to the live members: it is the same in all attempts.
+// attempt identifies a broadcast to the live members over all its attempts.
 type attempt struct {
 	root        nid.NID
 	incarnation uint64
@@ -74,29 +74,29 @@ type attempt struct {
 	first       uint64
 }
 
-// stage is what a handle is good for.
+// stage is the state of a handle.
 type stage uint8
 
 const (
 	preparingStage stage = iota // buffers may be posted
 	sentStage                   // sent, or pre-request has returned
 	replyStage                  // Reply is legal
-	repliedStage                // the last reply was made
+	repliedStage                // the last message of the reply exists
 	endedStage
 )
 
-// Child is a child of this node, and what is below it.
+// Child describes the subtree of a child.
 type Child struct {
-	Nodes    int // in its subtree, itself included
-	Entities int // on them
+	Nodes    int // in the subtree, including the child
+	Entities int // on these nodes
 }
 
 // Root reports whether this node sent the request.
 func (r *Request) Root() bool { return r.root }
 
-// Group is the group of the request. On any member it can be broadcast to: this
-// node is the root then. A regular group stays here as long as the handle is reachable,
-// or until it ends.
+// Group returns the group of the request. Any member can broadcast over it, and is the root
+// then. A regular group stays in the cache as long as its handle is reachable, or until the
+// group ends.
 func (r *Request) Group() *Group {
 	if r.group != nil {
 		return r.group
@@ -108,19 +108,18 @@ func (r *Request) Group() *Group {
 	return g
 }
 
-// Repeated reports on members other than the root whether an earlier attempt of
-// this broadcast was run here (see [RequestConfig].Live): IncomingRequest is not
-// called once more, and the service has to reply with what it did then. If it
-// failed, the module replies as it did then.
+// Repeated reports on members other than the root whether an earlier attempt of this
+// broadcast has run here (see [RequestConfig].Live). Then IncomingRequest is not called
+// again, and the service has to reply with its earlier result. If that was an error the
+// module replies with it.
 func (r *Request) Repeated() bool { return r.repeated }
 
-// Live reports whether the request goes to the live members only. Then it may come more
-// than once, see Repeated.
+// Live reports whether the request goes to the live members only. Then it may come more than
+// once, see Repeated.
 func (r *Request) Live() bool { return r.flags&wire.FlagSubset != 0 }
 
-// LeftOut returns the members of the group to which the request does not go, because
-// they were dead when it was made (see [RequestConfig].Live). They are not among
-// Unreached.
+// LeftOut returns the members of the group to which the request does not go, because they
+// were dead when it was created (see [RequestConfig].Live). Unreached does not include them.
 func (r *Request) LeftOut() (dead []nid.NID) {
 	for rank := 0; r.members.Len() < r.whole.Len() && rank < r.whole.Len(); rank++ {
 		if id := r.whole.NID(rank); r.members.Rank(id) < 0 {
@@ -130,14 +129,14 @@ func (r *Request) LeftOut() (dead []nid.NID) {
 	return dead
 }
 
-// Private is what NewRequest was given.
+// Private returns RequestConfig.Private, at the root.
 func (r *Request) Private() any { return r.private }
 
-// Payload is what the root sent. On members other than the root it may be
-// modified; children get it as it came. It is valid until the handle ends.
+// Payload returns the payload of the root, valid until the handle ends. On members other than
+// the root the service may modify it; children get it as it came.
 func (r *Request) Payload() []byte { return r.payload }
 
-// Entities are the targets of the request on this node.
+// Entities returns the targets of the request on this node.
 func (r *Request) Entities() []Entity { return r.members.Target(r.rank).Entities }
 
 // Children returns how many children this node has.
@@ -149,10 +148,10 @@ func (r *Request) Child(i int) Child {
 	return Child{c.Size, r.members.EntitiesBelow(r.tree, c.Rank)}
 }
 
-// ChildNID is the NID of a child.
+// ChildNID returns the NID of a child.
 func (r *Request) ChildNID(i int) nid.NID { return r.members.NID(r.children[i].Rank) }
 
-// ChildNIDs are the NIDs of a child and of all nodes below it.
+// ChildNIDs returns the NIDs of a child and of all nodes below it.
 func (r *Request) ChildNIDs(i int) (ids []nid.NID) {
 	for _, rank := range r.tree.AppendSubtree(nil, r.children[i].Rank) {
 		ids = append(ids, r.members.NID(rank))
@@ -160,14 +159,14 @@ func (r *Request) ChildNIDs(i int) (ids []nid.NID) {
 	return ids
 }
 
-// NID is the NID of this node in the group.
+// NID returns the NID of this node in the group.
 func (r *Request) NID() nid.NID { return r.members.NID(r.rank) }
 
-// RootNID is the NID of the root, as the parent says: it is as trustworthy as all
+// RootNID returns the NID of the root, as reported by the parent: it is as trustworthy as all
 // nodes on the way from there.
 func (r *Request) RootNID() nid.NID { return r.members.NID(r.tree.Root) }
 
-// ParentNID is the NID from which the request came; zero at the root.
+// ParentNID returns the NID of the parent, which sent the request; zero at the root.
 func (r *Request) ParentNID() (id nid.NID) {
 	if rank, ok := r.tree.Parent(r.rank); ok {
 		id = r.members.NID(rank)
@@ -175,12 +174,12 @@ func (r *Request) ParentNID() (id nid.NID) {
 	return id
 }
 
-// BulkLength is the length of the bulk data in bytes, 0 if there are none.
+// BulkLength returns the length of the bulk data in bytes, 0 if there is none.
 func (r *Request) BulkLength() int { return r.bulkLength }
 
-// SetBulk says in PreRequest where bulk data goes: into segments of at least
-// BulkLength bytes, at most 256 of them. They are the module's until PostReply,
-// or, if Busy is true then, until ReplyOut; IncomingRequest may still run then.
+// SetBulk sets in PreRequest the memory for bulk data: at most 256 segments, of at least
+// BulkLength bytes together. They belong to the module until PostReply or, if Busy is true
+// then, until ReplyOut; IncomingRequest may still run then.
 func (r *Request) SetBulk(segments ...[]byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,10 +197,10 @@ func (r *Request) SetBulk(segments ...[]byte) error {
 	return nil
 }
 
-// SetArrived says in PreRequest, after SetBulk, that the segments have the bulk data
-// already: it came another way than from the parent, such as by multicast, and is not
-// fetched. Children fetch it from here all the same, unless they have it too. That it
-// is the root's data is for the service to know. Errors as SetBulk.
+// SetArrived tells the module in PreRequest, after SetBulk, that the segments already have the
+// bulk data, which came another way than from the parent, such as by multicast, so that the
+// module does not fetch it. Children fetch it from here, unless they have it, too. The
+// service is responsible for the data being the root's. Errors as SetBulk.
 func (r *Request) SetArrived() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -238,57 +237,58 @@ func cut(segments []portals.Segment, from, length int) (part []portals.Segment) 
 	return part
 }
 
-// Bulk is the bulk data, to be read from IncomingRequest until PostReply. It
-// must not be modified: children fetch it from here.
+// Bulk returns the bulk data, which can be read from IncomingRequest until PostReply. It must
+// not be modified, because children fetch it from here.
 func (r *Request) Bulk() [][]byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.bulk
 }
 
-// BulkStatus says in IncomingRequest whether bulk data could be fetched. If not,
-// the service must not reply: the module has.
+// BulkStatus returns in IncomingRequest OK, or why bulk data could not be fetched. In the
+// latter case the service must not reply, because the module has.
 func (r *Request) BulkStatus() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.bulkStatus
 }
 
-// SetTimeout says in PreRequest how long the service takes here, if that is
-// longer than the root thinks. It is not passed on.
+// SetTimeout sets in PreRequest how long the service may take on this node, if that is longer
+// than RequestConfig.Processing. The parent does not learn it.
 func (r *Request) SetTimeout(d time.Duration) {
 	r.mu.Lock()
 	r.timeout = d
 	r.mu.Unlock()
 }
 
-// Busy says in PostReply that a peer still reads bulk data, or writes to a
-// reply buffer of a child that was given up, or at the root that its own
-// IncomingRequest still runs: the buffers are free in ReplyOut.
+// Busy reports in PostReply whether buffers are still in use: a peer reads bulk data, or
+// writes to the reply buffer of a child that was given up, or at the root its own
+// IncomingRequest runs. Then they are free in ReplyOut.
 func (r *Request) Busy() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.busy
 }
 
-// Status says in PostReply at the root why the broadcast never left: ECANCELED if it was
-// aborted before, ENOGROUP if the group had ended; in ReplyOut why the service was not asked to reply; otherwise it is OK.
+// Status returns in PostReply at the root why the broadcast was never sent: ECANCELED if it
+// was aborted before, ENOGROUP if the group had ended. In ReplyOut it returns why the service
+// was not asked to reply. Otherwise it is OK.
 func (r *Request) Status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.status
 }
 
-// Unreached is a member whose answer did not arrive, and why. It may have run
-// the request; with ELOST it has.
+// Unreached is a member whose answer did not arrive. It may have run the request; with ELOST
+// it has.
 type Unreached struct {
-	NID    nid.NID
-	Status Status
+	NID    nid.NID // of the member
+	Status Status  // the reason
 }
 
-// Unreached returns in PostReply at the root the members whose answer did not
-// arrive, each once. It is exact, whatever services do. The root itself is among them
-// if its own IncomingRequest failed, or has not returned in time.
+// Unreached returns in PostReply at the root the members whose answer did not arrive, once
+// each. It is exact, whatever services do. It includes the root if its own IncomingRequest
+// failed, or has not returned in time.
 func (r *Request) Unreached() []Unreached {
 	r.mu.Lock()
 	defer r.mu.Unlock()

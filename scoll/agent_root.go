@@ -9,28 +9,28 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// RequestConfig says what to broadcast.
+// RequestConfig configures a broadcast.
 type RequestConfig struct {
-	Payload []byte
+	Payload []byte // for the services, see Group.MaxPayload
 	// Bulk is data that is too long for a message, in at most 256 segments.
 	Bulk [][]byte
 	// Last destroys the group when the broadcast is over.
 	Last bool
-	// Live sends to the live members only. Otherwise a dead one fails it.
+	// Live sends to the live members only. Otherwise a dead member fails the broadcast.
 	Live bool
-	// Processing is how long services take at most. It bounds how long they are
-	// waited for where discovery does not notice that a node is gone.
+	// Processing is how long services take at most. It is part of the timeouts that apply
+	// where discovery does not notice that a node is gone.
 	Processing time.Duration
-	// Carry is how many bytes of answers a member passes on at most for a service that
-	// does not reply, in one message. Answers for which there is no room are lost, and
-	// their members named with ELOST. Each member keeps as much for a request that is
-	// under way. Default 4096, MaxCarry at most; negative: none.
+	// Carry bounds the answers, in bytes, that a member passes on in one message in place of
+	// a service that does not reply. Answers that do not fit are lost, and their members
+	// unreached with ELOST. Each member needs as much memory for each request under way.
+	// Default 4096, MaxCarry at most; negative: none.
 	Carry   int
-	Private any
+	Private any // for the program, see Request.Private
 }
 
-// NewRequest makes a request, whose root is this node. Payload and bulk data
-// are the module's until PostReply. Post a buffer for each child, then Send.
+// NewRequest returns a request with this node as the root. Payload and bulk data belong to
+// the module until PostReply. Post a buffer for each child, then call Send.
 //
 //	EHOSTDOWN   members are dead: an *Error with Dead
 //	EMSGSIZE    more than MaxPayload bytes, or bulk data of more than 4 GiB or
@@ -82,7 +82,7 @@ func (a *Agent) planned(o *engine.Outgoing, room []tree.Child) (p engine.Plan, e
 	return p, err
 }
 
-// plan is what NewRequest and MaxPayload ask the machine about.
+// plan returns the broadcast that NewRequest and MaxPayload ask the machine about.
 func (g *Group) plan(cfg RequestConfig) (engine.Outgoing, error) {
 	flags := wire.Flags(0)
 	if cfg.Last {
@@ -107,8 +107,8 @@ func (g *Group) plan(cfg RequestConfig) (engine.Outgoing, error) {
 	return o, err
 }
 
-// MaxPayload is the longest payload of a request over the group. The first
-// over a group that was not created at once has room for less.
+// MaxPayload returns the longest payload of a request over the group. The first request over
+// a group that was created without Now has room for less.
 func (g *Group) MaxPayload() (bytes int, err error) {
 	o, err := g.plan(RequestConfig{})
 	if err != nil {
@@ -121,10 +121,11 @@ func (g *Group) MaxPayload() (bytes int, err error) {
 	return p.MaxPayload, err
 }
 
-// Send sends a request, once. nil: it has its place, and IncomingRequest and PostReply
-// will come. Where many are under way over the group it goes when others are over, in the
-// order of the calls of Send; its time-outs begin then. Until then Abort ends it unsent,
-// see Request.Status. With an error nothing was sent, and no callback comes.
+// Send sends a request, once. nil: the request was accepted, and IncomingRequest and PostReply
+// will be called. If many requests over the group are under way it waits until others are
+// over, in the order of the calls of Send; its timeouts begin then. While it waits, Abort
+// ends it unsent, see Request.Status. After an error nothing was sent, and no callback is
+// called.
 //
 //	EALREADY      it was sent before
 //	ECANCELED     it was aborted, or the agent has stopped
@@ -151,7 +152,7 @@ func (r *Request) Send() error {
 	if r.flags&wire.FlagSubset != 0 {
 		o.Planned = r.members.Digest()
 	}
-	o.Members = r.mapped // the group may have made room for others meanwhile
+	o.Members = r.mapped // the group may have been displaced meanwhile
 	if err := r.enter(preparingStage, sentStage); err != nil {
 		return err
 	}
@@ -160,7 +161,7 @@ func (r *Request) Send() error {
 	if o.Status == OK {
 		return nil
 	}
-	_ = r.enter(sentStage, preparingStage) // nobody else moves it on
+	_ = r.enter(sentStage, preparingStage) // no other goroutine changes this stage
 	return o.Status
 }
 
@@ -178,11 +179,11 @@ func (r *Request) enter(from, to stage) error {
 	return nil
 }
 
-// ours handles what became of a broadcast or a group of this node.
+// ours handles effects about a broadcast or a group of this node.
 func (a *Agent) ours(e *engine.Effect, out *engine.Output) {
 	switch of := e.Token.(type) {
 	case *Request:
-		if e.Kind == engine.Refused { // Send says so
+		if e.Kind == engine.Refused { // Send returns the error
 			return
 		}
 		of.mu.Lock()

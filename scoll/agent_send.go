@@ -8,20 +8,19 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// sending is what is known of a message on its way.
+// sending identifies a message that is being sent.
 type sending struct {
-	id       engine.RequestID // 0: nobody waits to hear that it left
+	id       engine.RequestID // 0: the machine does not wait for the result
 	child    int
 	part     uint32
 	up       bool
 	progress bool
 }
 
-// outgoing is a message on its way: header, with what follows it down the tree, then
-// payload, then trailer.
+// outgoing is a message that is being sent: header, or request, then payload, then trailer.
 type outgoing = portals.Outgoing[sending]
 
-// refuse sends a reply that no request waits for.
+// refuse sends a reply that belongs to no request of this node.
 func (a *Agent) refuse(e *engine.Effect, out *engine.Output) {
 	m := a.outbox.New()
 	m.Data = append(m.Data, out.Buf[e.Data.Begin:e.Data.End]...)
@@ -29,7 +28,7 @@ func (a *Agent) refuse(e *engine.Effect, out *engine.Output) {
 	a.put(m, e.To, wire.ReplyPortal, e.Bits)
 }
 
-// sendProgress sends word of progress, or of holding.
+// sendProgress sends a Progress or a Hold.
 func (a *Agent) sendProgress(e *engine.Effect, out *engine.Output) {
 	a.sendDown(sending{id: e.ID, child: e.Child, progress: true}, e, out)
 }
@@ -51,7 +50,7 @@ func (a *Agent) put(m *outgoing, to nid.NID, portal int, bits uint64) {
 	})
 }
 
-// sent ends the sending of a message.
+// sent reports the result of sending a message to the machine.
 func (a *Agent) sent(s sending, err error) {
 	in := engine.Input{Kind: engine.InSent, ID: s.id, Child: s.child, Part: s.part, Status: wire.StatusOf(err)}
 	switch {

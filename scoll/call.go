@@ -10,32 +10,32 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// callTime is what members have to answer a call whose context has no deadline.
+// callTime is how long members may take to answer a call whose context has no deadline.
 const callTime = 5 * time.Second
 
-// moreCalls is how often a call is made again whose members have died, or come back, meanwhile.
+// moreCalls is how often a call is repeated because members died, or came back, meanwhile.
 const moreCalls = 3
 
-// CallConfig says what to ask with [Group.Call].
+// CallConfig configures a [Group.Call].
 type CallConfig struct {
-	// Payload is for the handlers. What fits into a message, see Group.MaxPayload, is less by
-	// 2 bytes, and by up to 10 for each range of ranks in Only.
+	// Payload is for the handlers. Its limit is Group.MaxPayload less 2 bytes, and less up to
+	// 10 for each range of ranks in Only.
 	Payload []byte
 	// Bulk is data for the handlers that is too long for a message, see Handler.MaxBulk.
 	Bulk []byte
-	// Only are the members that are asked; nil: all. The tree still spans all live members,
-	// which pass question and answers on: a filter spares handlers, not messages. To ask the
-	// same few often, make a group of them.
+	// Only selects the members that are asked; nil: all. The tree still spans all live
+	// members, which forward question and answers: a filter saves calls of handlers, not
+	// messages. To ask the same few members often, make a group of them.
 	Only []nid.NID
-	// All asks nobody if a member is dead: the error is an *Error with Dead then. Otherwise the live
-	// members are asked, and the dead are Unreached with EHOSTDOWN.
+	// All makes the call fail if a member is dead: the error is an *Error with Dead. Otherwise
+	// the live members are asked, and the dead are Unreached with EHOSTDOWN.
 	All bool
 }
 
-// NewGroup makes a group of nodes in their order, this one among them, for a service that is
-// registered on all. Members learn of it with the first call or, if the list is too long for
-// that, now: then all have to be alive. [Agent.CreateGroup] has more to choose from. Errors
-// are its own, those of NewMembership, and that of ctx.
+// NewGroup creates a group of nodes in their order, which include this one, for a service that
+// is registered on all of them. Members learn of it with the first call or, if the list is
+// too long for that, now: then all have to be alive. [Agent.CreateGroup] has more options.
+// The errors are those of CreateGroup and NewMembership, and that of ctx.
 func (a *Agent) NewGroup(ctx context.Context, service ServiceID, nodes ...nid.NID) (*Group, error) {
 	members, err := membershipOf(nodes...)
 	if err != nil {
@@ -70,15 +70,14 @@ func (a *Agent) NewGroup(ctx context.Context, service ServiceID, nodes ...nid.NI
 }
 
 // Call asks the members of a group, whose service is a [Handler] on all of them, and waits
-// for the answers. When all have answered, have failed, or are given up, it returns what came
-// of each. Handlers get a context with the deadline of ctx, less what the tree takes on the
-// way (5 seconds if there is none; Config.MaxTimeout bounds it). When ctx ends Call returns
-// at once, with what was there and the error of ctx; members that were asked run on until
-// that deadline. It must not be called where it would block callbacks, nor in a Handler that
-// is Inline; others may call it.
+// until each has answered, has failed, or is given up. Handlers get a context with the
+// deadline of ctx, less the time that messages take in the tree (5 seconds if there is none;
+// at most Config.MaxTimeout). When ctx ends Call returns at once, with the answers so far and
+// the error of ctx; handlers run on until their deadline. Call blocks, so that callbacks and
+// Inline handlers must not call it; other handlers may.
 //
-// An error without a Result means that nobody has run the question. Those of ctx, of
-// [Group.NewRequest] and of [Request.Send]; besides
+// An error without a Result means that no member has run the question. The errors are those
+// of ctx, of [Group.NewRequest] and of [Request.Send], and
 //
 //	ENOTSUP  the service is not a Handler
 //	EINVAL   a NID in Only is not a member's
@@ -94,7 +93,7 @@ func (g *Group) Call(ctx context.Context, cfg CallConfig) (*Result, error) {
 	}
 }
 
-// call makes one attempt to ask.
+// call makes one attempt.
 func (g *Group) call(ctx context.Context, cfg CallConfig, live bool) (*Result, error) {
 	c, err := g.begin(ctx, cfg, live)
 	if err != nil {
@@ -127,7 +126,7 @@ type calling struct {
 	own    *ownAnswer
 	only   rankSet
 	data   []byte
-	done   chan struct{} // closed when result or err is there
+	done   chan struct{} // closed when result or err is set
 	result *Result
 	err    error
 }
@@ -188,7 +187,7 @@ func (g *Group) ranksOf(nodes []nid.NID) (rankSet, error) {
 	return newRankSet(ranks), nil
 }
 
-// timeFor is how long handlers have: what ctx leaves beside the time of the tree.
+// timeFor returns how long handlers may take: the time left to ctx, less that of the tree.
 func (c *calling) timeFor(ctx context.Context) (time.Duration, error) {
 	longest := c.d.a.cfg.MaxTimeout - c.r.treeTime
 	left, ok := machine.Left(ctx)
@@ -208,15 +207,15 @@ func (c *calling) prepare(d *handling, r *Request) error {
 	return at.post(r)
 }
 
-// gathered takes note of who is missing, in PostReply, and makes the result when this node's
-// own answer is there.
+// gathered takes the missing members, in PostReply, and sets the result when this node's own
+// answer is there.
 func (c *calling) gathered(r *Request, at *asked) {
-	if s := r.Status(); s != OK { // nobody got it
+	if s := r.Status(); s != OK { // it was never sent
 		c.err = s
 		close(c.done)
 		return
 	}
-	where, missing := &placed{r.whole, r.members, r.tree}, r.Unreached()
+	where, missing := &positions{r.whole, r.members, r.tree}, r.Unreached()
 	for _, id := range r.LeftOut() {
 		missing = append(missing, Unreached{id, EHOSTDOWN})
 	}

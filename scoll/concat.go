@@ -8,29 +8,29 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// Concatenation of replies: each piece says whose it is and how long, so that
-// appending one concatenation to another gives a concatenation. Little-endian:
+// A concatenation of replies consists of pieces, each with its NID and length, so that two
+// concatenations in a row are a concatenation. Little-endian:
 //
 //	 0 20  NID, LNet's extended form
 //	20  4  length
 //	24     data
 
-// Lengths on the wire in bytes.
+// Encoded lengths in bytes.
 const (
 	PieceSize    = nid.ExtendedSize + 4 // a piece without its data
 	StatusSize   = nid.ExtendedSize + 4 // an entry of a StatusMap: NID in LNet's extended form, status, two bytes reserved
 	VersionsSize = 8                    // Versions: Lowest and Count
 )
 
-// AppendPiece appends what a node says to a concatenation.
+// AppendPiece appends the data of a node to a concatenation.
 func AppendPiece(b []byte, id nid.NID, data []byte) []byte {
 	b = id.AppendExtended(b)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
 	return append(b, data...)
 }
 
-// Pieces yields the pieces of a concatenation in their order. The data are part
-// of b. It ends at the first piece that is not whole; see CheckPieces.
+// Pieces yields the pieces of a concatenation in order. The data are parts of b. It stops at
+// the first piece that is cut or invalid; see CheckPieces.
 func Pieces(b []byte) iter.Seq2[nid.NID, []byte] {
 	return func(yield func(nid.NID, []byte) bool) {
 		for len(b) > 0 {

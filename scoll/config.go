@@ -19,66 +19,63 @@ type Config struct {
 	Incarnation uint64
 	// RTT is the estimated round trip time of the network. Default 10 ms.
 	RTT time.Duration
-	// Guard is what a level of the tree may take beyond the RTT. Default RTT/4,
-	// at least 5 ms (SC-A8).
+	// Guard is the slack per level of the tree, beyond the RTT. Default RTT/4, at least 5 ms
+	// (SC-A8).
 	Guard time.Duration
-	// MinBulkRate is how fast bulk data comes at least, in bytes per second.
-	// Default 100 MB/s.
+	// MinBulkRate is the least rate of bulk data, in bytes per second. Default 100 MB/s.
 	MinBulkRate int
-	// MaxPayload is what a message carries at most, in bytes: what is longer is
-	// fetched, or answered, in several. Default 1 MiB, LNet's smallest.
+	// MaxPayload bounds the payload of an LNet message, in bytes: longer data is fetched, and
+	// longer answers are sent, in several messages. Default 1 MiB, LNet's smallest.
 	MaxPayload int
-	// MaxActive bounds the requests of others that are under way; further ones
-	// are held, four times as many (1024 at least) and 8 MiB at most, and those beyond
-	// that answered with EMAXACTIVE. Requests that wait for lists of members from one
-	// peer are a quarter of MaxActive at most. Default 1024.
+	// MaxActive bounds the requests of other nodes that are under way. Up to four times as
+	// many (at least 1024), and 8 MiB, are held until others are over; further ones are
+	// refused with EMAXACTIVE. At most a quarter of MaxActive requests may wait for lists of
+	// members from the same peer. Default 1024.
 	MaxActive int
 	// MaxMembers bounds the nodes of a group. Default 131072.
 	MaxMembers int
-	// MaxGroups bounds the groups of others that are known here, and, apart from
-	// these, the out-of-band groups that broadcasts of this node bring. The least
-	// recently used one makes room for another; only if all are in use requests
-	// over further ones are answered with EMAXGROUPS. It should not be less than
-	// the requests that can be under way, each of which may have a group of its
-	// own. Default 8192.
+	// MaxGroups bounds the cached groups of other nodes and, separately, the out-of-band
+	// groups that broadcasts of this node bring. A new group displaces the least recently
+	// used one. Only if all groups are in use, requests over further ones are refused with
+	// EMAXGROUPS. It should be at least the number of requests that can be under way, each
+	// of which may have a group of its own. Default 8192.
 	MaxGroups int
-	// MaxChildren bounds the children that others have this node send to: a list
-	// of members and a tree are what a root says, and each child costs a
-	// connection. More are refused with EINVAL. Default 1024.
+	// MaxChildren bounds the children to which a request of another root may have this node
+	// send: the root chooses list and tree, and each child costs a connection. A request
+	// with more is refused with EINVAL. Default 1024.
 	MaxChildren int
-	// MaxTimeout is the longest time-out of a broadcast that can be: a longer one
-	// is refused, and tombstones of groups are kept for twice as long. Default
-	// ten minutes.
+	// MaxTimeout bounds the timeout of a broadcast: a longer one is refused. Tombstones of
+	// groups are kept for twice as long. Default ten minutes.
 	MaxTimeout time.Duration
-	// Propagation is how long news of discovery take to reach everybody: between
-	// attempts to reach the live members, while members disagree about who they
-	// are (SC-A20). Default one second.
+	// Propagation is how long discovery takes to converge: the root waits for so long
+	// between attempts to reach the live members, while members disagree about which are
+	// alive (SC-A20). Default one second.
 	Propagation time.Duration
 
-	View View // nil: all nodes are alive
-	// Wall is the wall clock with which incarnations are compared: members refuse one that
+	View View // of discovery; nil: all nodes count as alive
+	// Wall is the wall clock against which incarnations are checked: members refuse one that
 	// is more than a day above theirs. nil: the time since this node's own incarnation.
 	Wall  func() time.Time
-	Log   *slog.Logger // nil discards
-	Clock machine.Clock
-	// Keys sign all messages, if there are any; then what is not signed with one of them
-	// is refused. All nodes have the same. [Agent.SetKeys] changes them.
+	Log   *slog.Logger  // nil: no log
+	Clock machine.Clock // nil: that of the node
+	// Keys sign all messages, if there are any. Then messages without a valid signature are
+	// refused. All nodes have the same keys. [Agent.SetKeys] changes them.
 	Keys keyring.Keys
-	// Worker runs a function that may block, after it has returned itself, each
-	// exactly once: Close waits for them. They are IncomingRequest, and calls that
-	// would otherwise be made within others or wait for them. Default: a timer of
-	// Clock that is due at once, which on a real clock has a goroutine of its own.
-	// Who can start goroutines saves the timer by that.
+	// Worker calls a function that may block, exactly once and not before Worker has
+	// returned. Close waits for the function. The functions call IncomingRequest, and
+	// callbacks that are due while another one runs. Default: a timer of Clock that is due
+	// at once, which on a real clock has a goroutine of its own; a program that starts
+	// goroutines itself saves the timer.
 	Worker func(func())
-	// Buffers is how many requests can arrive at a time without waiting, 4 KiB
-	// each. Default 64.
+	// Buffers is how many requests of 4 KiB can arrive at a time without waiting for a
+	// buffer. Default 64.
 	Buffers int
-	// CheckBulk looks, at the cost of two checksums, whether services modify bulk
-	// data while children fetch them; see [Agent.BulkModified].
+	// CheckBulk checks, at the cost of two checksums, whether services modify bulk data while
+	// children fetch it; see [Agent.BulkModified].
 	CheckBulk bool
 }
 
-// Engine returns the configuration of the machine that an agent with this one steps.
+// Engine returns the configuration of the machine of an agent with this configuration.
 func (c Config) Engine() engine.Config {
 	return engine.Config{
 		Self: c.Self, Incarnation: c.Incarnation, RTT: c.RTT, Guard: c.Guard, MinBulkRate: c.MinBulkRate,

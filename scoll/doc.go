@@ -1,6 +1,6 @@
-// Package scoll sends one request to thousands of servers over a tree and
-// brings one aggregated answer back, together with the exact set of those that
-// did not answer (design document "Server Collectives", here called the seed).
+// Package scoll sends one request to thousands of servers over a tree and brings one
+// aggregated answer back, together with the exact set of the servers that did not answer.
+// The design is in docs/spec/collectives.md.
 //
 // A [Handler] answers questions, and [Group.Call] asks all members of a group:
 //
@@ -10,9 +10,9 @@
 //	result, err := group.Call(ctx, scoll.CallConfig{Payload: question})
 //	err = agent.Close(ctx)
 //
-// A [Service] has callbacks instead, which see every message of the tree.
-// docs/collectives.md says more.
+// The alternative is a [Service], whose callbacks see every message of the tree. See
+// docs/collectives.md for both.
 //
-// The protocol is a machine that knows no clock and no network, in package
-// scoll/engine, which says what bounds it and where it is not the letter of the seed.
+// The protocol is a machine without clock and network, in package scoll/engine, whose
+// documentation lists its bounds and its differences from the design.
 package scoll

@@ -7,29 +7,28 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Error says what cannot be done, and what to do. What has no more to say than a [Status] is
-// one of these.
+// Error is an error with details. Errors without details are plain [Status] values.
 type Error struct {
-	Why       string
+	Why       string      // what failed, and what to do about it
 	Status    Status      // OK: none
-	Dead      []nid.NID   // members that keep a broadcast from being sent
-	Unreached []Unreached // members that do not know a group
-	Result    *Result     // of a call, some of whose members did not do what they were asked for
+	Dead      []nid.NID   // dead members that keep a broadcast from being sent
+	Unreached []Unreached // members that could not be told of a group
+	Result    *Result     // of a call that did not succeed at all members
 }
 
-// Why something cannot be done whatever the arguments are: each is an *[Error].
+// Errors that do not depend on the arguments: each is an *[Error].
 var (
-	// errNoNID says that a node has no NID to take part as.
+	// errNoNID says that a node has no NID, or several, and Config.Self does not select one.
 	errNoNID error = &Error{Why: "say which NID of this node takes part"}
-	// ErrStopped says that the agent was closed before an answer was there.
+	// ErrStopped says that the agent was closed before there was an answer.
 	ErrStopped error = &Error{Why: "the agent has stopped"}
 )
 
 // Error implements error.
 func (e *Error) Error() string { return "scoll: " + e.Why }
 
-// Unwrap returns the status, and of Result those that failed, each a [Failure], and those that
-// were not reached, each a [Lost].
+// Unwrap returns the status, a [Failure] for each member of Result that failed, and a [Lost]
+// for each that was not reached.
 func (e *Error) Unwrap() (list []error) {
 	if e.Status != OK {
 		list = append(list, e.Status)
@@ -44,7 +43,7 @@ func wrong(s Status, format string, args ...any) *Error {
 	return &Error{Why: fmt.Sprintf(format, args...), Status: s}
 }
 
-// incomplete is the error of a result; its text names the first three members.
+// incomplete returns the error of a result; its text names the first three members.
 func incomplete(r *Result) *Error {
 	var b strings.Builder
 	switch failed, lost := len(r.Failed), len(r.Unreached); {

@@ -14,52 +14,52 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// Handler is a service for those who need no callbacks: a function that answers a question
-// on each member, and one that merges answers. [Agent.Handle] registers it on all members,
-// and [Group.Call] asks them. Members on which it is a Handler and such on which it is a
-// [Service] of callbacks do not understand each other.
+// Handler is a service without callbacks: one function answers a question on each member,
+// another merges answers. [Agent.Handle] registers it on all members, and [Group.Call] asks
+// them. A service has to be a Handler on all members, or a [Service] on all members: their
+// payloads differ.
 //
-// A panic of Answer or Merge is not recovered: it ends the program, as that of any other
-// goroutine. The others then see a member that died.
+// A panic of Answer or Merge is not recovered and ends the program. To the others the member
+// is dead then.
 type Handler struct {
-	// Answer answers a question on one member. It runs in Config.Worker and may block
-	// until ctx ends: with the time that the caller left, with the agent, or when the caller
-	// gives up at the root. After that its answer is dropped, and the member is listed with
-	// ETIMEDOUT. The text of an error, and its [Status] (EIO if it has none; ETIMEDOUT
-	// and ECANCELED for those of a context), are told to the caller. Required.
+	// Answer answers a question on one member. Config.Worker calls it, and it may block until
+	// ctx ends: at the caller's deadline, with the agent, or when the caller gives up at the
+	// root. Later answers are dropped, and the member fails with ETIMEDOUT. The caller gets
+	// the text of an error and its [Status] (EIO if it has none; ETIMEDOUT and ECANCELED for
+	// errors of a context). Required.
 	Answer func(ctx context.Context, q *Question) ([]byte, error)
-	// Merge combines two answers, or what it made of several, into one. In which order
-	// answers are merged is not defined. It may modify a, and return it. It must not block.
-	// When it returns an error, the members whose answers are in b are listed with that, and
-	// a stays as it was. nil: answers stay apart, see [Result.Each].
+	// Merge combines two answers, each of one or of several members. The order of merging is
+	// not defined. It may modify a, and return it. It must not block. If it returns an error,
+	// the members whose answers are in b fail with that error, and a stays as it was. nil:
+	// answers stay separate, see [Result.Each].
 	Merge func(a, b []byte) ([]byte, error)
-	// MaxAnswer bounds an answer in bytes, merged ones too; longer ones are listed with
-	// EMSGSIZE. It is the same on all members. Default 1024.
+	// MaxAnswer bounds an answer in bytes, also a merged one; members with longer answers
+	// fail with EMSGSIZE. It is the same on all members. Default 1024.
 	MaxAnswer int
 	// MaxBulk bounds the bulk data of a question in bytes; members refuse more with EMSGSIZE.
 	// Default 0: no bulk data.
 	MaxBulk int
-	// MaxMemory bounds what buffers and bulk data of all questions of others take here, in
-	// bytes; further ones are refused with EBUSY. Default 64 MiB.
+	// MaxMemory bounds the memory of buffers and bulk data of all questions of other nodes,
+	// in bytes; further questions are refused with EBUSY. Default 64 MiB.
 	MaxMemory int
-	// Inline says that Answer does not block either, and may run where messages arrive, which
-	// saves the switch to a worker. Its ctx does not end.
+	// Inline says that Answer does not block, and may run in the goroutine that delivers
+	// messages, which saves the switch to a worker. Its ctx does not end.
 	Inline bool
 }
 
-// Question is what a member is asked. It is valid until Answer returns.
+// Question is the question to a member. It is valid until Answer returns.
 type Question struct {
-	Payload []byte
-	Bulk    []byte  // nil: there are none. It must not be modified: other members fetch it
-	Root    nid.NID // who asks, see [Request.RootNID]
+	Payload []byte  // that of CallConfig; may be modified
+	Bulk    []byte  // nil: no bulk data. It must not be modified, because other members fetch it
+	Root    nid.NID // the node that asks, see [Request.RootNID]
 	Self    nid.NID // this node in the group
 }
 
-// handling is a handler that is registered.
+// handling is a registered handler.
 type handling struct {
 	Handler
 	a      *Agent
-	memory atomic.Int64 // that questions of others take
+	memory atomic.Int64 // bytes that questions of other nodes take
 	own    ownAnswers
 }
 
@@ -81,7 +81,7 @@ func (a *Agent) Handle(id ServiceID, h Handler) error {
 type asked struct {
 	d      *handling
 	own    *ownAnswer
-	asks   bool // this node, too
+	asks   bool // the handler of this node is asked
 	data   []byte
 	memory int64
 	call   *calling // at the root
@@ -122,7 +122,7 @@ func (d *handling) preRequest(r *Request) error {
 	return nil
 }
 
-// roomFor is what the buffers for the answers to a request take.
+// roomFor returns the bytes of the buffers for the answers to a request.
 func (d *handling) roomFor(r *Request) (bytes int64) {
 	for i := range r.children {
 		bytes += int64(d.answerSize(r, r.children[i].Rank))
@@ -130,13 +130,13 @@ func (d *handling) roomFor(r *Request) (bytes int64) {
 	return bytes
 }
 
-// answerSize is the longest answer of a member's subtree in bytes.
+// answerSize returns the longest answer of a member's subtree in bytes.
 func (d *handling) answerSize(r *Request, rank int) int {
 	n := r.tree.Size(rank)
 	return min(maxTallySize(n)+d.limit(n), r.agent.cfg.MaxPayload-wire.ReplyHeaderSize)
 }
 
-// limit is the longest payload of an answer that has those of so many members.
+// limit returns the longest payload of an answer that covers so many members.
 func (d *handling) limit(members int) int {
 	if d.Merge == nil {
 		return members * (PieceSize + d.MaxAnswer)
@@ -144,7 +144,7 @@ func (d *handling) limit(members int) int {
 	return d.MaxAnswer
 }
 
-// post makes at the request's, with buffers for its children.
+// post attaches at to the request, and posts buffers for its children.
 func (at *asked) post(r *Request) error {
 	at.tally = newTally(r.tree, r.rank)
 	r.Data = at
@@ -161,7 +161,7 @@ func (at *asked) post(r *Request) error {
 	return nil
 }
 
-// incomingRequest has the handler answer, once in all attempts of a call.
+// incomingRequest calls the handler, once in all attempts of a call.
 func (d *handling) incomingRequest(r *Request) error {
 	at := r.Data.(*asked)
 	if r.BulkStatus() != OK || !at.asks {
@@ -177,7 +177,7 @@ func (d *handling) incomingRequest(r *Request) error {
 	}
 	q.Payload = slices.Clone(q.Payload) // the handler may end later than the request
 	if r.root {
-		q.Bulk = slices.Clone(q.Bulk) // on other members it is ours
+		q.Bulk = slices.Clone(q.Bulk) // on other members the buffer belongs to the handler
 	}
 	ctx := newHandlerContext(d.a, r.processing, at.own)
 	d.a.work(func() {
@@ -189,7 +189,7 @@ func (d *handling) incomingRequest(r *Request) error {
 }
 
 // incomingReply keeps an answer of a child, or of a node below it that the child passes on.
-// Who is missing the module tells the root.
+// Missing members are reported to the root by the module.
 func (d *handling) incomingReply(p *Reply) {
 	if p.Status != OK {
 		return
@@ -225,8 +225,8 @@ func (at *asked) whenAnswered(f func()) {
 	at.own.then(f)
 }
 
-// reply sends the merged answers to the parent. Errors mean that the module has answered,
-// because this took too long.
+// reply sends the merged answers to the parent. An error of Reply means that it was too late,
+// and the module has answered.
 func (at *asked) reply(r *Request) {
 	at.mu.Lock()
 	defer at.mu.Unlock()
@@ -239,7 +239,7 @@ func (at *asked) reply(r *Request) {
 	_ = r.Reply(b)
 }
 
-// replyOut gives back what a question has taken.
+// replyOut releases the memory of a question.
 func (d *handling) replyOut(r *Request) {
 	if at, ok := r.Data.(*asked); ok && !r.root {
 		d.gone(at)
@@ -251,8 +251,8 @@ func (d *handling) gone(at *asked) {
 	d.a.open.done()
 }
 
-// handlerContext is the context of one answer: it ends with the time of the request by the
-// agent's clock, or with the agent. Its deadline is by the real clock, as that of all contexts.
+// handlerContext is the context of one answer: it ends with the request's time by the agent's
+// clock, or with the agent. Its deadline is by the real clock, as for all contexts.
 type handlerContext struct {
 	context.Context
 	cancel context.CancelCauseFunc

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// leaveTime is how long Close waits for answers of handlers to leave, at most.
+// leaveTime bounds how long Close waits until answers of handlers were sent.
 const leaveTime = time.Second
 
-// openAnswers counts the questions of others that this node has not answered yet, so that an
-// agent that stops loses no answer. The zero value is ready.
+// openAnswers counts the questions of other nodes that this node has not answered yet, so that
+// Close loses no answer. The zero value is ready.
 type openAnswers struct {
 	mu    sync.Mutex
 	count int           // guarded by mu, like all below
-	none  chan struct{} // made by wait: no question is taken any more; closed with the last
+	none  chan struct{} // made by wait: no question is taken any more; closed at count 0
 }
 
 // add counts one more question, unless the agent stops.
@@ -28,7 +28,7 @@ func (o *openAnswers) add() bool {
 	return true
 }
 
-// done notes that an answer has left, or never will.
+// done discounts a question whose answer was sent, or will never be.
 func (o *openAnswers) done() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -37,8 +37,9 @@ func (o *openAnswers) done() {
 	}
 }
 
-// wait returns when all have been answered, or leaveTime or ctx is over. It is by the real clock:
-// who stops an agent in a simulation may be the one who moves the other clock.
+// wait returns when all questions have been answered, or leaveTime or ctx is over. It uses
+// the real clock, because in a simulation its caller may be the goroutine that moves the
+// virtual clock.
 func (o *openAnswers) wait(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveTime)
 	defer cancel()

@@ -9,15 +9,15 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// portion is a payload that is to be merged: of the answer of a node below.
+// portion is a payload to be merged, of the answer of this node or of one below it.
 type portion struct {
 	rank    int
-	members []int // ranks of those whose answers are in it
+	members []int // ranks of the members whose answers are in it
 	payload []byte
 }
 
-// parse parses an answer of a child, or of a node below it. Pieces, if answers stay apart,
-// are one of each member that is counted.
+// parse parses an answer of a child, or of a node below it. If answers stay separate there
+// has to be one piece for each member that the tally counts.
 func (d *handling) parse(r *Request, child int, b []byte) (subAnswer, error) {
 	a, err := parseTally(b, r.tree, child)
 	if err != nil {
@@ -33,7 +33,7 @@ func (d *handling) parse(r *Request, child int, b []byte) (subAnswer, error) {
 	}
 }
 
-// checkPieces refuses pieces that are not one of each member that is counted.
+// checkPieces refuses pieces unless there is one for each member that the tally counts.
 func (a *subAnswer) checkPieces(r *Request, count int) error {
 	if err := CheckPieces(a.payload); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (a *subAnswer) checkPieces(r *Request, count int) error {
 	return nil
 }
 
-// keep keeps an answer to be merged later.
+// keep stores an answer to be merged later.
 func (at *asked) keep(a *subAnswer) {
 	p := portion{rank: a.rank, payload: a.payload}
 	for i, rank := range a.tally.nodes {
@@ -78,7 +78,7 @@ func (at *asked) merge(r *Request) []byte {
 		case at.d.Merge == nil:
 			merged = append(all, p.payload...)
 		case at.begun:
-			merged, err = at.d.Merge(slices.Clone(all), p.payload) // a part that fails leaves no trace
+			merged, err = at.d.Merge(slices.Clone(all), p.payload) // if it fails, all stays as it was
 		}
 		if err == nil && len(merged) > at.d.limit(len(at.tally.nodes)) {
 			err = EMSGSIZE
@@ -92,7 +92,7 @@ func (at *asked) merge(r *Request) []byte {
 	return all
 }
 
-// takeOwn takes this node's own answer. The caller holds at.mu.
+// takeOwn adds this node's own answer. The caller holds at.mu.
 func (at *asked) takeOwn(r *Request) {
 	if !at.asks {
 		at.tally.set(0, notAsked, "")
@@ -115,7 +115,7 @@ func (at *asked) takeOwn(r *Request) {
 	at.parts = append(at.parts, portion{r.rank, []int{r.rank}, answer})
 }
 
-// handlerStatus is the status of a handler's error: that which it wraps, or that of a
+// handlerStatus returns the status of a handler's error: the one that it wraps, or that of a
 // context's error.
 func handlerStatus(err error) Status {
 	switch s := wire.StatusOf(err); {
@@ -130,9 +130,9 @@ func handlerStatus(err error) Status {
 	}
 }
 
-// textOf is what an error says beyond its status.
+// textOf returns the text of an error, "" if it is a plain Status.
 func textOf(err error) string {
-	if s, ok := err.(Status); ok && s == wire.StatusOf(err) { //nolint:errorlint // what wraps one says more
+	if s, ok := err.(Status); ok && s == wire.StatusOf(err) { //nolint:errorlint // an error that wraps a Status has a text of its own
 		return ""
 	}
 	return err.Error()

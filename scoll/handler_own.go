@@ -7,18 +7,18 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// ownAnswer is what the handler of this node answers: the first that is set. All attempts
-// of a call have the same. The zero value is ready.
+// ownAnswer is the answer of this node's handler, a future that all attempts of a call share.
+// The first result that is set counts. The zero value is ready.
 type ownAnswer struct {
 	mu      sync.Mutex
 	done    bool     // guarded by mu, like all below
 	answer  []byte   // read-only once done
 	err     error    // likewise
-	waiting []func() // for the answer
-	ended   func()   // to be told that it was given up
+	waiting []func() // called when it is set
+	ended   func()   // called when it is given up
 }
 
-// set sets the answer, if there is none. Functions that wait for it are called.
+// set sets the answer, if there is none, and calls the functions that wait for it.
 func (o *ownAnswer) set(answer []byte, err error) {
 	o.mu.Lock()
 	if o.done {
@@ -34,7 +34,7 @@ func (o *ownAnswer) set(answer []byte, err error) {
 	}
 }
 
-// then calls f when the answer is there, perhaps now.
+// then calls f when the answer is set, at once if it is.
 func (o *ownAnswer) then(f func()) {
 	o.mu.Lock()
 	done := o.done
@@ -47,14 +47,15 @@ func (o *ownAnswer) then(f func()) {
 	}
 }
 
-// get returns the answer, which is there.
+// get returns the answer, which has to be set.
 func (o *ownAnswer) get() ([]byte, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.answer, o.err
 }
 
-// onEnd has f called if the answer is given up, or there is one already.
+// onEnd registers f to be called if the answer is given up. It calls f at once if the answer
+// is set.
 func (o *ownAnswer) onEnd(f func()) {
 	o.mu.Lock()
 	done := o.done
@@ -67,7 +68,7 @@ func (o *ownAnswer) onEnd(f func()) {
 	}
 }
 
-// giveUp ends the wait for the handler.
+// giveUp stops waiting for the handler and sets ECANCELED.
 func (o *ownAnswer) giveUp() {
 	o.mu.Lock()
 	f := o.ended
@@ -78,15 +79,15 @@ func (o *ownAnswer) giveUp() {
 	o.set(nil, ECANCELED)
 }
 
-// keptAnswers is how many answers to calls that go to the live members are remembered,
-// keptOfOne how many of those that came through one parent.
+// keptAnswers bounds the remembered answers to calls to the live members, keptOfOne those that
+// came through one parent.
 const (
 	keptAnswers = 256
 	keptOfOne   = keptAnswers / 4
 )
 
-// ownAnswers remembers this node's answers: a call to the live members that is sent again
-// is not run again, and needs the answer that there was. The zero value is ready.
+// ownAnswers remembers this node's answers, because a further attempt of a call to the live
+// members does not run the handler again, but needs its answer. The zero value is ready.
 type ownAnswers struct {
 	mu    sync.Mutex
 	byKey map[attempt]*ownAnswer // guarded by mu
@@ -98,8 +99,8 @@ type answerFor struct {
 	parent nid.NID // of the first attempt
 }
 
-// of returns the answer to a request of others: a new one, or the one that there is or will
-// be of an earlier attempt. One that was forgotten is ESTALE.
+// of returns the answer to a request of another node: a new one, or that of an earlier
+// attempt. It is ESTALE if that was dropped.
 func (m *ownAnswers) of(r *Request) *ownAnswer {
 	if !r.Live() {
 		return new(ownAnswer)
@@ -122,8 +123,8 @@ func (m *ownAnswers) of(r *Request) *ownAnswer {
 	return o
 }
 
-// room makes room for one more: of a parent with many its own oldest goes. The caller holds
-// m.mu.
+// room makes room for one more answer: it drops the oldest of the same parent if that has
+// many, otherwise the oldest of all. The caller holds m.mu.
 func (m *ownAnswers) room(parent nid.NID) {
 	oldest, count := 0, 0
 	for i, e := range slices.Backward(m.order) {

@@ -2,8 +2,8 @@ package scoll
 
 import "encoding/binary"
 
-// Numbers returns the form of numbers on the wire: 8 bytes each, little-endian. Answers of a
-// [Handler] that are such lists can be merged with the Merge of an [Op].
+// Numbers encodes numbers, in 8 bytes each, little-endian. An [Op] merges answers of a
+// [Handler] that are such lists.
 func Numbers(values ...uint64) []byte {
 	b := make([]byte, 0, 8*len(values))
 	for _, v := range values {
@@ -12,7 +12,7 @@ func Numbers(values ...uint64) []byte {
 	return b
 }
 
-// parseNumbers parses a list of numbers. EPROTO: it is none.
+// parseNumbers parses a list of numbers. EPROTO: the length is no multiple of 8.
 func parseNumbers(b []byte) (values []uint64, err error) {
 	if len(b)%8 != 0 {
 		return nil, EPROTO
@@ -23,10 +23,10 @@ func parseNumbers(b []byte) (values []uint64, err error) {
 	return values, nil
 }
 
-// Op is how a reduction combines values.
+// Op is an operation that combines numbers.
 type Op uint8
 
-// The operations. And over words is that of bitmaps.
+// The operations. And is bitwise, for bitmaps.
 const (
 	Min Op = iota
 	Max
@@ -46,8 +46,8 @@ func (op Op) apply(a, b uint64) uint64 {
 	return a & b
 }
 
-// Merge combines two lists of numbers, position by position; it is a Handler.Merge. EPROTO:
-// they are none, or not as long as each other.
+// Merge combines two lists of numbers, position by position, into the memory of a. It can be
+// a Handler.Merge. EPROTO: the lengths differ, or are no multiples of 8.
 func (op Op) Merge(a, b []byte) ([]byte, error) {
 	if len(a) != len(b) || len(a)%8 != 0 {
 		return nil, EPROTO

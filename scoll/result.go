@@ -9,27 +9,25 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// Result is what came of a call. Every member that was asked is counted once: it is one of
-// Answered, of Failed or of Unreached. Only a member that lies about those below it can spoil
-// that.
+// Result is the result of a call. Every member that was asked counts once: in Answered, in
+// Failed or in Unreached. Only a member that lies about the members below it can spoil that.
 type Result struct {
-	// Answer is what Handler.Merge made of the answers; see Each if there is none.
+	// Answer is the merged answer of Handler.Merge; without Merge see Each.
 	Answer    []byte
-	Asked     int // members
-	Answered  int // whose answer is in Answer
-	Failed    []Failure
-	Unreached []Lost // whose answer did not arrive; they may have run the question
+	Asked     int       // members that were asked
+	Answered  int       // members whose answer is in Answer
+	Failed    []Failure // members that answered with an error, sorted by rank
+	Unreached []Lost    // members whose answer did not arrive; they may have run the question
 }
 
-// Failure is a member whose handler, or the merging of whose answer, has failed. It is an
-// error whose Unwrap is the Status.
+// Failure is a member whose handler failed, or whose answer could not be merged. It
+// implements error, and Unwrap returns the Status.
 type Failure struct {
-	NID    nid.NID
-	Rank   int // in the list of the group
-	Status Status
-	// Text is what the error said: one line of printable text, at most 200 bytes, as far as
-	// there was room; "" otherwise. It is as trustworthy as the member and all nodes on the
-	// way.
+	NID    nid.NID // of the member
+	Rank   int     // in the list of the group
+	Status Status  // that the handler returned, or of Merge
+	// Text is the text of the error: one line of at most 200 printable bytes; "" if there
+	// was no room for it. It is as trustworthy as the member and all nodes on the way.
 	Text string
 }
 
@@ -45,19 +43,20 @@ func (f Failure) Error() string {
 // Unwrap returns the status.
 func (f Failure) Unwrap() error { return f.Status }
 
-// Lost is a member whose answer did not arrive. It is an error whose Unwrap is the Status.
+// Lost is a member whose answer did not arrive. It implements error, and Unwrap returns the
+// Status.
 type Lost struct {
 	Unreached
 	Rank int // in the list of the group
-	// Below is the topmost node above it in the tree that was lost in the same way, which is
-	// where to look; zero: none was.
+	// Below is the topmost node above the member in the tree that has the same status, which
+	// is probably the cause; zero: none.
 	Below nid.NID
 }
 
 // Error implements error: such as "rank 5, 10.0.0.6@tcp: below 10.0.0.5@tcp: timed out".
 func (l Lost) Error() string {
 	text := l.Status.String()
-	if l.Status == EIO { // of the module, which could not send; what handlers say is a Failure
+	if l.Status == EIO { // of the module, which could not send; errors of handlers are Failures
 		text = "cannot be sent to"
 	}
 	if l.Below.IsValid() {
@@ -69,7 +68,7 @@ func (l Lost) Error() string {
 // Unwrap returns the status.
 func (l Lost) Unwrap() error { return l.Status }
 
-// Each yields what each member answered, where Handler.Merge is nil.
+// Each yields the answer of each member, if Handler.Merge is nil.
 func (r *Result) Each() iter.Seq2[nid.NID, []byte] { return Pieces(r.Answer) }
 
 // Numbers returns the numbers of Answer, as [Numbers] makes them and [Op] merges them; nil if
@@ -79,8 +78,8 @@ func (r *Result) Numbers() []uint64 {
 	return values
 }
 
-// Err returns nil if all that were asked have answered, and otherwise an *[Error] with the
-// result.
+// Err returns nil if all members that were asked have answered, otherwise an *[Error] with
+// the result.
 func (r *Result) Err() error {
 	if len(r.Failed)+len(r.Unreached) == 0 {
 		return nil
@@ -88,7 +87,8 @@ func (r *Result) Err() error {
 	return incomplete(r)
 }
 
-// errors are a Failure for each member that failed, and a Lost for each that was not reached.
+// errors returns a Failure for each member that failed, and a Lost for each that was not
+// reached.
 func (r *Result) errors() (list []error) {
 	for _, f := range r.Failed {
 		list = append(list, f)
@@ -99,9 +99,10 @@ func (r *Result) errors() (list []error) {
 	return list
 }
 
-// newResult counts each member of a filter once: the module's word about who is missing
-// comes before that of answers, and who is named nowhere sent an answer that makes no sense.
-func newResult(y *tally, r *placed, only rankSet, missing []Unreached) *Result {
+// newResult counts each member of a filter once. A member that the module reports missing is
+// unreached whatever answers say, and a member that is reported nowhere has sent a malformed
+// answer.
+func newResult(y *tally, r *positions, only rankSet, missing []Unreached) *Result {
 	why := make(map[nid.NID]Status, len(missing))
 	for _, u := range missing {
 		why[u.NID] = u.Status
@@ -134,15 +135,15 @@ func newResult(y *tally, r *placed, only rankSet, missing []Unreached) *Result {
 	return res
 }
 
-// placed is where members are: in the whole group, and in the tree of those that were asked.
-type placed struct {
+// positions has the positions of members: in the whole group, and in the tree of the call.
+type positions struct {
 	whole, members *Membership
 	tree           tree.Tree
 }
 
-// culprit returns the topmost node above one that was lost in the same way: not the root,
-// and nobody if the caller gave all up.
-func (p *placed) culprit(id nid.NID, why map[nid.NID]Status) (top nid.NID) {
+// culprit returns the topmost node above id with the same status, except for the root, or
+// the zero NID: also if the caller gave the call up.
+func (p *positions) culprit(id nid.NID, why map[nid.NID]Status) (top nid.NID) {
 	s := why[id]
 	rank, ok := p.members.Rank(id), s != ECANCELED
 	for ok = ok && rank >= 0; ok; {

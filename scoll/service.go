@@ -5,93 +5,89 @@ import (
 	"ulnet/scoll/engine"
 )
 
-// Service is what runs requests and aggregates replies: its number, which all
-// nodes agree on, and its callbacks. Each gets the request as its handle.
+// Service runs requests and aggregates replies: it has a number, which all nodes agree on,
+// and callbacks, each of which gets the request as its handle.
 //
-// On a node that is not the root they are called in this order; at the root
-// the service calls [Group.NewRequest] instead of the first:
+// On a node other than the root they are called in this order; at the root the service calls
+// [Group.NewRequest] in place of the first:
 //
 //	PreRequest        once: look at the request, post reply buffers for the children
 //	IncomingRequest   once, while the children are sent the request
 //	IncomingReply     for each message, or error, of each child
-//	PostReply         once, when nothing more comes; from then on Reply
-//	ReplyOut          once, when the reply has left; the end of the handle
+//	PostReply         once, when no more replies come; from then on Reply
+//	ReplyOut          once, when the reply has been sent; the handle ends
 //
-// At the root PreRequest is called only if a broadcast to the live members has
-// to be sent again, because some did not agree who they are: with other
-// children, for which it posts buffers, and Request.Data nil. Members that ran
-// it are not asked to run it twice, but to aggregate ([Request.Repeated]). At the
-// root PostReply is the end of the handle. ReplyOut follows only where
-// Request.Busy was true.
+// At the root PreRequest is called only before another attempt of a broadcast to the live
+// members, because some members disagreed which are alive: with other children, for which it
+// posts buffers, and with Request.Data nil. Members that ran an earlier attempt do not run
+// the request again, but aggregate ([Request.Repeated]). At the root the handle ends with
+// PostReply. ReplyOut follows only if Request.Busy was true.
 //
-// IncomingRequest runs where Config.Worker has it run, and may block, unless
-// the service is Inline. All others are called where messages arrive, or, if
-// several are due there, in a worker too; what a call of a method brings about
-// is called in a worker, or after the callback that made it. They must not
-// block, and must be prepared to run at the same time as others: those of other
-// requests, IncomingRequest, and IncomingReply of other children. No lock is
-// held meanwhile.
+// Config.Worker calls IncomingRequest, which may block, unless the service is Inline. The
+// goroutine that delivered a message calls the others or, if several are due, a worker helps.
+// Callbacks that follow from the call of a method run in a worker, or after the callback
+// that made the call. They must not block, and must be prepared to run at the same time as
+// callbacks of other requests, as IncomingRequest, and as IncomingReply for other children.
+// No lock is held meanwhile.
 type Service struct {
-	ID ServiceID
-	// PreRequest refuses a request with an error, which ends it here: it is not
-	// forwarded, and the parent learns the error ([Status], otherwise EIO).
-	// Required.
+	ID ServiceID // the same on all nodes
+	// PreRequest refuses a request by returning an error. Then the request ends here: it is
+	// not forwarded, and the parent gets the error (a [Status], otherwise EIO). Required.
 	PreRequest func(*Request) error
-	// IncomingRequest runs the request. With an error the module replies for the
-	// service, unless that calls [Request.ReplyBelow] first. Required. It is not called on a root that has no
-	// entities.
+	// IncomingRequest runs the request. If it returns an error the module replies in place of
+	// the service, unless the service has called [Request.ReplyBelow]. Required. It is not
+	// called on a root that has no entities.
 	IncomingRequest func(*Request) error
-	// Inline says that IncomingRequest does not block either: it is called as the
-	// others are. Switching to a worker takes longer than all else that a member
-	// does with a small request.
+	// Inline says that IncomingRequest does not block, and is called like the others. The
+	// switch to a worker takes longer than all other work of a member on a small request.
 	Inline bool
-	// IncomingReply sees the replies of children. May be nil.
+	// IncomingReply gets the replies of children. May be nil.
 	IncomingReply func(*Reply)
-	// PostReply has to see to it that Reply is called, at once or later; not at
-	// the root. Required.
+	// PostReply calls Reply, at once or later; not at the root. Required.
 	PostReply func(*Request)
-	// ReplyOut is told that the handle ends. May be nil.
+	// ReplyOut is called when the handle ends. May be nil.
 	ReplyOut func(*Request)
-	// MapGroup returns the membership of an out-of-band group, the same value as
-	// long as it does not change. nil: there are no such groups.
+	// MapGroup returns the membership of an out-of-band group, the same value as long as it
+	// does not change. nil: there are no such groups.
 	MapGroup func(OOBID) (*Membership, error)
-	// Pinned has every out-of-band group that MapGroup knows stay here, beyond
-	// Config.MaxGroups, so that requests over it are never refused for want of a
-	// place: for a service that knows few groups and needs them in an emergency.
-	// Otherwise the least recently used group makes room for others.
+	// Pinned keeps every out-of-band group that MapGroup knows in the cache, beyond
+	// Config.MaxGroups, so that requests over it are never refused because the cache is
+	// full: for a service that has few groups and needs them in an emergency. Otherwise the
+	// least recently used group is displaced.
 	Pinned bool
 
-	handler *handling // whose callbacks these are, if it is one
+	handler *handling // the handler that these callbacks belong to, if any
 }
 
-// OOBID names an out-of-band group of a service, which alone knows what it
-// means.
-type OOBID struct{ High, Low uint64 }
+// OOBID names an out-of-band group of a service. Only the service knows its meaning.
+type OOBID struct {
+	High uint64 // first half
+	Low  uint64 // second half
+}
 
 func (id OOBID) group() GroupID { return GroupID{Incarnation: id.High, Index: id.Low} }
 
-// Reply is a message of a child, or what became of it. It is valid during the
+// Reply is a message of a child, or the error that replaces it. It is valid during the
 // callback.
 type Reply struct {
-	Request *Request
-	Child   int // index among Request.Children
-	// From is the node whose answer this is: the child or, where the module of the
-	// child speaks for its service, one below the child, whose answer it passes on.
+	Request *Request // that the reply is for
+	Child   int      // index among Request.Children
+	// From is the node that answers: the child or, if the child's module answers in place of
+	// its service, a node below the child whose answer it passes on.
 	From nid.NID
-	// Status is OK, or why no answer comes from the child.
+	// Status is OK, or why the child does not answer.
 	Status Status
-	// Collective says that Status is an error that the child's module reports,
-	// not one that was noticed here.
+	// Collective says that the child's module reported the error, rather than this node's.
 	Collective bool
-	// Payload of the child lies in the buffer posted for it, which is the service's
-	// again. That of a node below it is the service's to keep.
+	// Payload of the child is in the buffer that was posted for it, which belongs to the
+	// service again. The payload of a node below the child belongs to the service, too.
 	Payload []byte
-	Part    int  // number of this message of the answer
-	Last    bool // no more follow, earlier parts apart that were overtaken
-	// Nodes is how many nodes an error speaks for: 1, or the child and all below it.
-	// Parts of an answer of the child that came before the error do not count.
+	Part    int  // number of this message of the answer, from 0
+	Last    bool // the last part; parts with lower numbers may still follow
+	// Nodes is how many nodes an error stands for: 1, or the child and all below it. Parts of
+	// the child's answer that came before the error do not count.
 	Nodes    int
-	Entities int // on them
+	Entities int // on these nodes
 }
 
 // RegisterService makes a service known. EINVAL: a callback is missing;

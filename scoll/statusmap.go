@@ -7,8 +7,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// StatusMap collects who failed, and why; who is not in it succeeded. Most
-// aggregates are empty (collectives design, Reply Aggregation). The zero value is ready.
+// StatusMap collects the members that failed, each with a status. Members that are not in it
+// succeeded, so that most maps are empty (collectives design, Reply Aggregation). The zero
+// value is ready.
 //
 //	PreRequest     post buffers of StatusSize times the nodes of each child
 //	IncomingReply  m.Merge(reply)
@@ -17,15 +18,15 @@ type StatusMap struct {
 	failed []Unreached
 }
 
-// Add takes note of a status, unless it is OK.
+// Add adds a member's status, unless it is OK.
 func (m *StatusMap) Add(id nid.NID, s Status) {
 	if s != OK {
 		m.failed = append(m.failed, Unreached{id, s})
 	}
 }
 
-// Merge takes a child's reply: its map, or, with an error, all members that the
-// error speaks for (SC-69).
+// Merge adds a child's reply: its map or, for an error, all members that the error stands for
+// (SC-69).
 func (m *StatusMap) Merge(p *Reply) {
 	if p.Status == OK {
 		if m.parse(p.Payload) {
@@ -43,7 +44,7 @@ func (m *StatusMap) Merge(p *Reply) {
 	}
 }
 
-// parse adds the entries of a map on the wire, if they make sense.
+// parse adds the entries of an encoded map, and reports whether they are valid.
 func (m *StatusMap) parse(b []byte) bool {
 	before := len(m.failed)
 	for ; len(b) >= StatusSize; b = b[StatusSize:] {
@@ -60,7 +61,7 @@ func (m *StatusMap) parse(b []byte) bool {
 	return len(b) == 0
 }
 
-// AppendTo appends the map's form on the wire.
+// AppendTo appends the encoded map.
 func (m *StatusMap) AppendTo(b []byte) []byte {
 	for _, f := range m.failed {
 		b = f.NID.AppendExtended(b)
@@ -70,10 +71,9 @@ func (m *StatusMap) AppendTo(b []byte) []byte {
 	return b
 }
 
-// Finish returns at the root, in PostReply, all that failed, each once and in
-// the order of their NIDs: those whose answer did not arrive, as the module
-// knows them, and those that said so. It is exact even where a service on the
-// way did not pass errors on.
+// Finish returns at the root, in PostReply, all members that failed, once each and sorted by
+// NID: those whose answer did not arrive, as known to the module, and those that reported a
+// status. The former are exact even if a service on the way did not pass errors on.
 func (m *StatusMap) Finish(r *Request) []Unreached {
 	all := append(r.Unreached(), m.failed...)
 	slices.SortStableFunc(all, func(a, b Unreached) int { return a.NID.Compare(b.NID) })

@@ -10,14 +10,14 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// What a tally says of a member beside the status of its answer.
+// Values of a tally in place of the status of an answer.
 const (
-	notKnown Status = 0xffff // nothing: its answer did not come
-	notAsked Status = 0xfffe // the call is for others, it only passes on
+	notKnown Status = 0xffff // the answer did not come
+	notAsked Status = 0xfffe // the member only forwards the call
 )
 
-// Bounds of the texts of errors: one in bytes, and all of an answer, with 4 bytes more for
-// each. When there are more the rest has a status only.
+// Bounds of the texts of errors in bytes: of one, and of all in an answer, with 4 more for
+// each. Beyond that, errors have a status only.
 const (
 	maxText  = 200
 	maxTexts = 16 << 10
@@ -26,14 +26,13 @@ const (
 // tallyVersion is the first byte of an answer of a handler.
 const tallyVersion = 1
 
-// tally is what is known of the members of a subtree, each exactly once: OK says that its
-// answer is merged into the payload that follows, another status is that of its handler. On
-// the wire, integers little-endian:
+// tally has a status for each member of a subtree: OK if the payload that follows includes its
+// answer, otherwise that of its handler. Encoded, integers little-endian:
 //
 //	0  1  version
 //	1  …  rank of the subtree's topmost member, uvarint
 //	…  …  for the members in the order of tree.Tree.AppendSubtree: number of members,
-//	      uvarint, and their status, 2 bytes; until all are told
+//	      uvarint, and their status, 2 bytes; repeated for all members
 //	…  …  number of texts, uvarint
 //	…  …  for each: position of the member, uvarint, length, uvarint, UTF-8
 //
@@ -52,7 +51,7 @@ func newTally(t tree.Tree, rank int) *tally {
 	return y
 }
 
-// position returns where a rank is, or -1.
+// position returns the position of a rank, or -1.
 func (y *tally) position(rank int) int {
 	if rank == y.nodes[0] {
 		return 0
@@ -69,8 +68,8 @@ func (y *tally) position(rank int) int {
 	return -1
 }
 
-// set sets the status of a member, with a text if it is an error's and there is room. The
-// text of an earlier status goes.
+// set sets the status of a member, with the text of its error if there is room. It removes
+// the text of an earlier status.
 func (y *tally) set(position int, s Status, text string) {
 	y.status[position] = s
 	if before, ok := y.texts[position]; ok {
@@ -87,10 +86,10 @@ func (y *tally) set(position int, s Status, text string) {
 	y.texts[position] = text
 }
 
-// textHead is what a text takes beside itself.
+// textHead is the overhead of a text in bytes.
 const textHead = 4
 
-// fail counts members as failed whose answers are not in the payload after all.
+// fail sets the status of members whose answers are not in the payload after all.
 func (y *tally) fail(failed []int, s Status, text string) {
 	for _, rank := range failed {
 		if i := y.position(rank); i >= 0 && y.status[i] == OK {
@@ -99,7 +98,7 @@ func (y *tally) fail(failed []int, s Status, text string) {
 	}
 }
 
-// count returns how many members' answers are merged.
+// count returns how many members' answers are in the payload.
 func (y *tally) count() (n int) {
 	for _, s := range y.status {
 		if s == OK {
@@ -109,8 +108,8 @@ func (y *tally) count() (n int) {
 	return n
 }
 
-// take takes over what the tally of a subtree says. It reports false if it contradicts what
-// is known: then nothing is taken.
+// take copies the tally of a subtree. It returns false, and copies nothing, if a member is
+// not in this tally or has a status already.
 func (y *tally) take(answer *subAnswer) bool {
 	for i, rank := range answer.tally.nodes {
 		p := y.position(rank)
@@ -126,12 +125,12 @@ func (y *tally) take(answer *subAnswer) bool {
 	return true
 }
 
-// maxTallySize is the longest form of a tally of so many members.
+// maxTallySize returns the longest encoding of a tally of so many members.
 func maxTallySize(members int) int {
 	return 1 + binary.MaxVarintLen32 + 3*members + binary.MaxVarintLen32 + min(maxTexts+2*binary.MaxVarintLen32, members*(maxText+8))
 }
 
-// append appends the form of a tally.
+// append appends the encoded tally.
 func (y *tally) append(b []byte) []byte {
 	b = binary.AppendUvarint(append(b, tallyVersion), uint64(y.nodes[0]))
 	for rest := y.status; len(rest) > 0; {
@@ -178,7 +177,7 @@ func parseTally(b []byte, t tree.Tree, child int) (a subAnswer, err error) {
 	return a, nil
 }
 
-// isBelow reports whether a node is another one, or below it.
+// isBelow reports whether a node is in the subtree of top.
 func isBelow(t tree.Tree, rank, top int) bool {
 	for rank != top {
 		parent, ok := t.Parent(rank)
@@ -220,7 +219,7 @@ func (y *tally) parseTexts(b *[]byte) bool {
 	return ok
 }
 
-// cutUvarint cuts a number that is less than a bound from the beginning of b.
+// cutUvarint removes a number that is less than below from the beginning of b.
 func cutUvarint(b *[]byte, below uint64) (n uint64, ok bool) {
 	n, size := binary.Uvarint(*b)
 	if size <= 0 || n >= below {
@@ -230,8 +229,8 @@ func cutUvarint(b *[]byte, below uint64) (n uint64, ok bool) {
 	return n, true
 }
 
-// cleanText makes the text of an error, which may come from outside, fit for a terminal: one
-// line of printable characters, of maxText bytes at most.
+// cleanText makes the text of an error, which may come from another node, safe for a terminal:
+// one line of printable characters, of at most maxText bytes.
 func cleanText(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {

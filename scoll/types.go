@@ -6,7 +6,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// What a program says and hears of services, groups and members.
+// Names of the protocol that programs use.
 type (
 	// ServiceID names a service; all nodes agree on it.
 	ServiceID = wire.ServiceID
@@ -14,15 +14,15 @@ type (
 	GroupID = wire.GroupID
 	// Tree is a type of spanning tree and its K. The zero value is the binomial tree.
 	Tree = wire.Tree
-	// Membership is the ordered list of the nodes of a group, its Targets: nodes with the
-	// entities on them. A position in it is a rank.
+	// Membership is the ordered list of the nodes of a group, its Targets: each a node with
+	// the entities on it. A position in the list is a rank.
 	Membership = wire.Membership
 	Target     = wire.Target
 	Entity     = wire.Entity
-	// Status is what became of a broadcast at a member: OK or, as LNet has it, an errno of
-	// Linux. Services may use any value. It is an error.
+	// Status is the result of a broadcast at a member: OK or, as in LNet, an errno of Linux.
+	// Services may use any value. It implements error.
 	Status = wire.Status
-	// GroupState is what a node knows of a group, and Stats counts what it met.
+	// GroupState is the state of a group at a node, and Stats are the counters of a node.
 	GroupState = engine.GroupState
 	Stats      = engine.Stats
 )
@@ -33,7 +33,7 @@ const (
 	KAry    = wire.KAry
 )
 
-// The values of Status that the module itself uses; package scoll/wire says when.
+// The values of Status that the module uses; see package scoll/wire for their meaning.
 const (
 	OK, EPERM, EIO, EAGAIN, EBUSY                        = wire.OK, wire.EPERM, wire.EIO, wire.EAGAIN, wire.EBUSY
 	EINVAL, EPROTO, EMSGSIZE, ENOTSUP, ETIMEDOUT         = wire.EINVAL, wire.EPROTO, wire.EMSGSIZE, wire.ENOTSUP, wire.ETIMEDOUT
@@ -45,7 +45,7 @@ const (
 
 // Bounds in bytes.
 const (
-	MaxMessage = wire.MaxMessage // of a request, with all that rides on it
+	MaxMessage = wire.MaxMessage // of a request with everything in it
 	MinSegment = wire.MinSegment // of pipelined bulk data, see Group.SetSegment
 	MaxCarry   = wire.MaxCarry   // of RequestConfig.Carry
 )

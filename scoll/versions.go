@@ -6,20 +6,20 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// Versions helps services whose members run different versions of their
-// protocol (collectives design, Open Issues): a member that does not know the request's
-// version lets it be forwarded, and replies with its own. The root then knows
-// the lowest version of all and can try again with that.
+// Versions helps services whose members run different versions of their protocol
+// (collectives design, Open Issues): a member that does not know the request's version lets
+// it be forwarded, and replies with its own. The root gets the lowest version of these
+// members, and can send the request again in that version.
 //
 //	IncomingRequest  v.Check(version of the request)
 //	IncomingReply    v.Merge(reply.Payload)
 //	PostReply        r.Reply(v.AppendBinary(nil)), or at the root v.Lowest
 type Versions struct {
-	Own uint32 // the highest that this member knows; it knows all below
-	// Lowest is the lowest version of members that could not run the request,
-	// this one and those below it; 0: all could.
+	Own uint32 // highest version that this member knows; it knows all lower ones
+	// Lowest is the lowest version of the members that could not run the request, among this
+	// one and those below it; 0: all could.
 	Lowest uint32
-	Count  uint32 // of those that could not
+	Count  uint32 // of the members that could not
 }
 
 // Check reports whether this member can run a request of a version.
@@ -38,7 +38,7 @@ func (v *Versions) add(lowest, count uint32) {
 	v.Count += count
 }
 
-// Merge takes what a child replied. ErrShort: it is something else.
+// Merge adds the reply of a child. ErrShort: it has the wrong length.
 func (v *Versions) Merge(b []byte) error {
 	if len(b) != VersionsSize {
 		return wire.ErrShort
@@ -49,7 +49,7 @@ func (v *Versions) Merge(b []byte) error {
 	return nil
 }
 
-// AppendTo appends the form on the wire.
+// AppendTo appends the encoded versions.
 func (v *Versions) AppendTo(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, v.Lowest)
 	return binary.LittleEndian.AppendUint32(b, v.Count)

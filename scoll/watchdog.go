@@ -8,43 +8,43 @@ import (
 	"ulnet/scoll/engine"
 )
 
-// The watchdog looks for callbacks that block where they must not: all but an
-// IncomingRequest that is not Inline. It has no timer of its own: it looks when the next
-// call is made, when one has ended, and when a timer of the module is due, which is while
-// the requests of a callback that does not return are given up.
+// The watchdog reports callbacks that block although they must not: all but an IncomingRequest
+// that is not Inline. It has no timer of its own. It checks when a callback begins, when one
+// has returned, and when a timer of the module is due, as it is when requests time out
+// because a callback does not return.
 
 const (
-	slowAfter = 100 * time.Millisecond // that a callback takes
+	slowAfter = 100 * time.Millisecond // duration from which a callback counts as slow
 	slowEvery = time.Minute            // between two warnings about a service
 )
 
-// slowCall is a callback that blocks, or did.
+// slowCall is a slow callback.
 type slowCall struct {
 	service  ServiceID
 	kind     engine.EffectKind
 	took     time.Duration
 	returned bool
-	unsaid   uint64 // of the service since the warning before
+	unsaid   uint64 // slow callbacks of the service since the last warning
 }
 
-// slowOf is what is known of a service whose callbacks were slow.
+// slowOf is the state of a service whose callbacks were slow.
 type slowOf struct {
 	next   time.Duration // when to warn again
 	unsaid uint64
 }
 
-// SlowCallbacks counts the callbacks that took longer than 100 ms, or take so long now, but
-// for IncomingRequest, which may block unless the service is Inline. Each service's are logged
-// once a minute.
+// SlowCallbacks counts the callbacks that have taken longer than 100 ms, including those that
+// have not returned. IncomingRequest counts only if the service is Inline. The agent logs
+// them at most once a minute per service.
 func (a *Agent) SlowCallbacks() uint64 { return a.due.slow.Load() }
 
-// begins notes that a call is made. The caller holds d.mu.
+// begins records the start of a call. The caller holds d.mu.
 func (d *due) begins(c *call, now time.Duration) {
 	c.began = now
 	d.running = append(d.running, c)
 }
 
-// ends notes that a call has returned. The caller holds d.mu.
+// ends records that a call has returned. The caller holds d.mu.
 func (d *due) ends(c *call, now time.Duration) {
 	if i := slices.Index(d.running, c); i >= 0 {
 		d.running = slices.Delete(d.running, i, i+1)
@@ -52,14 +52,14 @@ func (d *due) ends(c *call, now time.Duration) {
 	d.judge(c, now, true)
 }
 
-// look looks at the calls that are being made. The caller holds d.mu.
+// look checks the calls that have not returned. The caller holds d.mu.
 func (d *due) look(now time.Duration) {
 	for _, c := range d.running {
 		d.judge(c, now, false)
 	}
 }
 
-// judge takes note of a call that is slow, once. The caller holds d.mu.
+// judge counts a call if it is slow, once. The caller holds d.mu.
 func (d *due) judge(c *call, now time.Duration, returned bool) {
 	if c.slow || now-c.began < slowAfter {
 		return
@@ -84,7 +84,7 @@ func (d *due) judge(c *call, now time.Duration, returned bool) {
 	d.warns.Store(true)
 }
 
-// service is the number of the service that is called.
+// service returns the number of the service that is called.
 func (c *call) service() ServiceID {
 	switch {
 	case c.r != nil:
@@ -97,7 +97,7 @@ func (c *call) service() ServiceID {
 	return 0
 }
 
-// watch looks for callbacks that block.
+// watch checks for slow callbacks.
 func (a *Agent) watch() {
 	a.due.mu.Lock()
 	if len(a.due.running) > 0 {
@@ -107,7 +107,7 @@ func (a *Agent) watch() {
 	a.warnSlow()
 }
 
-// warnSlow logs what the watchdog has found. No lock is held meanwhile.
+// warnSlow logs the slow callbacks. No lock is held meanwhile.
 func (a *Agent) warnSlow() {
 	if !a.due.warns.Swap(false) {
 		return
@@ -126,7 +126,7 @@ func (a *Agent) warnSlow() {
 	}
 }
 
-// callback is the name of the callback that an effect calls.
+// callback returns the name of the callback that an effect calls.
 func callback(kind engine.EffectKind) string {
 	switch kind {
 	case engine.CallMap:
