@@ -14,8 +14,8 @@ import (
 // ErrFenced says that work is for an epoch that is over.
 var ErrFenced = errors.New("collective: the epoch of this work is over")
 
-// Fence keeps members from working for an epoch that is over, such as for the master before
-// the present one. Epochs only rise. The zero epoch is that of the start.
+// Fence keeps members from working for an epoch that is over, such as for a former master
+// (fencing). Epochs only rise, from 0.
 type Fence struct {
 	cfg FenceConfig
 
@@ -27,9 +27,9 @@ type Fence struct {
 
 // FenceConfig configures a Fence.
 type FenceConfig struct {
-	Service scoll.ServiceID
-	// MayRaise says whether a root may raise the epoch to one here, which ends all earlier
-	// ones for good. nil: everybody who reaches the service may, by at most 2^32 at a time.
+	Service scoll.ServiceID // the same on all members
+	// MayRaise reports whether a root may raise this node's epoch, which ends all earlier
+	// ones for good. nil: any node that reaches the service may, by at most 2^32 at a time.
 	MayRaise func(root nid.NID, epoch uint64) bool
 }
 
@@ -39,7 +39,7 @@ func NewFence(a *scoll.Agent, cfg FenceConfig) (*Fence, error) {
 	return f, a.Handle(cfg.Service, scoll.Handler{Answer: f.answer, Merge: func(a, _ []byte) ([]byte, error) { return a, nil }})
 }
 
-// Epoch is the lowest that work may be for, as far as this node was told.
+// Epoch returns the lowest epoch that work may be for, as far as this node knows.
 func (f *Fence) Epoch() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,10 +68,10 @@ func (f *Fence) leave(epoch uint64) {
 	f.left = make(chan struct{})
 }
 
-// Raise ends all earlier epochs on all members of a group, which is one of the fence's
-// service. After nil none of them works for one, nor begins to. An error names the members of
-// which that is not known: an *scoll.Error with Result, or as
-// scoll.Group.Call. EINVAL: the group is one of another service.
+// Raise ends all earlier epochs on all members of a group of the fence's service. When it
+// returns nil, no member works for an earlier epoch any more. An error has the members for
+// which that is not known: it is an *scoll.Error with Result, or as for scoll.Group.Call.
+// EINVAL: the group is one of another service.
 func (f *Fence) Raise(ctx context.Context, g *scoll.Group, epoch uint64) error {
 	if err := isOf(g, f.cfg.Service); err != nil {
 		return err

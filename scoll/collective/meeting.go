@@ -12,21 +12,21 @@ import (
 
 // Errors of operations.
 var (
-	// ErrIncomplete says that the leader gave up, because a member did not come.
+	// ErrIncomplete says that the leader gave up because a member did not arrive.
 	ErrIncomplete = errors.New("collective: not all members came")
-	// ErrTwice says that this node waits at a point of that name already.
+	// ErrTwice says that this node already waits at a point of that name.
 	ErrTwice = errors.New("collective: this node waits there already: give each point a name of its own")
 	// ErrName says that a name is empty or longer than 255 bytes.
 	ErrName = errors.New("collective: the name of a point has 1 to 255 bytes")
 )
 
 const (
-	come byte = iota // is this member there? The answer is what it brings
-	open             // all are; the bulk data is what all brought
-	fail             // not all are
+	come byte = iota // waits until the member has arrived; the answer is its data
+	open             // all have arrived; the bulk data is the data of all
+	fail             // not all have arrived
 )
 
-// meeting is points at which members meet, by name. A point exists while this node waits
+// meeting has the points at which members meet, by name. A point exists while this node waits
 // there, or a leader waits for this node.
 type meeting struct {
 	a  *scoll.Agent
@@ -36,19 +36,19 @@ type meeting struct {
 	points map[string]*point // guarded by mu, with all that is in them
 }
 
-// point is where this node meets the others once.
+// point is one meeting of this node with the others.
 type point struct {
-	users  int // that keep it
+	users  int // calls and questions that use it
 	here   bool
 	came   chan struct{} // closed when this node is here
 	brings []byte
-	leader nid.NID       // who asked for this node last
-	opened chan struct{} // closed when all came, or the leader gave up
+	leader nid.NID       // the node that asked last
+	opened chan struct{} // closed when all arrived, or the leader gave up
 	all    []byte
 	err    error
 }
 
-// register makes a service of meetings.
+// register registers the service of a meeting.
 func register(a *scoll.Agent, id scoll.ServiceID, h scoll.Handler) (*meeting, error) {
 	m := &meeting{a: a, id: id, points: make(map[string]*point)}
 	h.Answer = m.answer
@@ -66,7 +66,7 @@ func (m *meeting) at(name string) *point {
 	return p
 }
 
-// leave forgets a point that nobody keeps.
+// leave releases a point, and removes it if it is not in use any more.
 func (m *meeting) leave(name string, p *point) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -75,7 +75,7 @@ func (m *meeting) leave(name string, p *point) {
 	}
 }
 
-// enter comes to a point.
+// enter records that this node has arrived at a point.
 func (m *meeting) enter(name string, brings []byte) (*point, error) {
 	if name == "" || len(name) > 255 {
 		return nil, ErrName
@@ -92,7 +92,7 @@ func (m *meeting) enter(name string, brings []byte) (*point, error) {
 	return p, nil
 }
 
-// wait comes to a point and waits until the leader opens it.
+// wait enters a point and waits until the leader opens it.
 func (m *meeting) wait(ctx context.Context, name string, brings []byte) ([]byte, error) {
 	p, err := m.enter(name, brings)
 	if err != nil {
@@ -112,7 +112,7 @@ func (m *meeting) wait(ctx context.Context, name string, brings []byte) ([]byte,
 	return nil, ctx.Err()
 }
 
-// lead comes to a point, waits for all others, and opens it.
+// lead enters a point, waits for all others, and opens it.
 func (m *meeting) lead(ctx context.Context, g *scoll.Group, name string, brings []byte) (*scoll.Result, error) {
 	if err := isOf(g, m.id); err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func (m *meeting) answer(ctx context.Context, q *scoll.Question) ([]byte, error)
 	return nil, scoll.ENOTSUP
 }
 
-// answerCome waits until this node is there.
+// answerCome waits until this node has arrived.
 func (m *meeting) answerCome(ctx context.Context, leader nid.NID, name string) ([]byte, error) {
 	m.mu.Lock()
 	p := m.at(name)

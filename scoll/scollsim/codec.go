@@ -7,12 +7,11 @@ import (
 	"ulnet/scoll/engine"
 )
 
-// codec is the form of messages in a recording, little-endian: kind, 1 for a
-// list, match bits, offset, length, request and incarnation, then three times a length and
-// data.
+// codec encodes messages for a recording, little-endian: kind, 1 for a list, match bits,
+// offset, length, request and incarnation, then three times a length and data.
 type codec struct{}
 
-// fixedSize is the length of what comes before the data.
+// fixedSize is the length of the fields before the data.
 const fixedSize = 2 + 5*8
 
 var errMessage = errors.New("scollsim: no message of a recording")

@@ -42,10 +42,10 @@ const (
 	rejects             // refuses in pre-request, with EPERM
 	fails               // fails to run a request, with EIO
 	stuck               // never ends to run a request
-	aborts              // aborts a request that it is to run, and does not reply
+	aborts              // aborts the request instead of running it, and does not reply
 	below               // replies for the members below alone
 	parts               // replies with a part, and never with the last
-	large               // wants to reply with more than a message carries, and gives up
+	large               // tries to reply with more than a message carries, and gives up
 )
 
 var serviceKinds = []string{"works", "mute", "slow", "rejects", "fails", "stuck", "aborts", "below", "parts", "large"}
@@ -63,8 +63,7 @@ func readOrder(args scenario.Args) order {
 	return order{mode: cmp.Or(args.Word(1), modeAll), processing: args.Duration(2), bulk: args.Int(3), payload: args.Int(4)}
 }
 
-// behave has the service of a node do something from now on, in later lives
-// too.
+// behave sets what the service of a node does from now on, also in later incarnations.
 func (n *Net) behave(id sim.NodeID, args scenario.Args) {
 	for i, name := range serviceKinds {
 		if name == args.Word(0) {
@@ -73,7 +72,7 @@ func (n *Net) behave(id sim.NodeID, args scenario.Args) {
 	}
 }
 
-// command obeys a verb of a scenario at a node.
+// command executes a verb of a scenario at a node.
 func (n *Net) command(k incarnation, id sim.NodeID, verb string, args scenario.Args) {
 	g := n.groups.byName[args.Word(0)]
 	made := g != nil && g.made
@@ -110,7 +109,7 @@ type sending struct {
 	order     order
 }
 
-// payloadOf is the payload of a broadcast: its number, and what fills it up.
+// payloadOf returns the payload of a broadcast: its number, and zeros up to the size.
 func payloadOf(number uint32, size int) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, number)
 	return append(b, make([]byte, max(size-len(b), 0))...)
@@ -128,15 +127,15 @@ func numberOf(payload []byte) uint32 {
 type work struct {
 	number   uint32
 	root     bool
-	posted   bool // post-reply has come
-	worked   bool // the service has done its part
+	posted   bool // post-reply was called
+	worked   bool // the service has run the request
 	failed   bool // it must not reply
 	answered bool // it has replied
 	bulk     uint64
-	got      map[uint64][]byte // by the member whose answer it is: its rank, or the low bits of its NID
+	got      map[uint64][]byte // answers, by rank, or by the number of the node
 }
 
-// entries reads what a service replies with.
+// entries yields the numbers in a reply of the service.
 func entries(b []byte) func(func(sim.NodeID) bool) {
 	return func(yield func(sim.NodeID) bool) {
 		for ; len(b) >= entrySize; b = b[entrySize:] {
@@ -177,7 +176,7 @@ func (n *Net) answer(w *work, id sim.NodeID) (b []byte, kind serviceKind, ok boo
 	return b, kind, true
 }
 
-// take takes a message of an answer; nil: an error, with which its parts do not count.
+// take adds a message of an answer. nil is an error, which cancels earlier parts.
 func (w *work) take(of uint64, payload []byte) {
 	if w.got == nil {
 		w.got = make(map[uint64][]byte)
@@ -189,7 +188,7 @@ func (w *work) take(of uint64, payload []byte) {
 	w.got[of] = append(w.got[of], payload...)
 }
 
-// all is what came.
+// all returns the answers that came.
 func (w *work) all() (b []byte) {
 	for _, of := range slices.Sorted(maps.Keys(w.got)) {
 		b = append(b, w.got[of]...)
@@ -197,7 +196,7 @@ func (w *work) all() (b []byte) {
 	return b
 }
 
-// flags of a broadcast.
+// flags returns the flags of the request.
 func (o *order) flags() (f wire.Flags) {
 	switch o.mode {
 	case modeLive:

@@ -10,7 +10,7 @@ import (
 	"ulnet/scoll"
 )
 
-// reasons are why members are missing, in the words of scenarios.
+// reasons are the statuses of missing members, by their names in scenarios.
 var reasons = map[string]scoll.Status{
 	"timed-out": scoll.ETIMEDOUT, "dead": scoll.EHOSTDOWN, "rejected": scoll.EPERM, "failed": scoll.EIO,
 	"stale": scoll.ESTALE, "no-group": scoll.ENOGROUP, "canceled": scoll.ECANCELED,
@@ -123,10 +123,10 @@ func (n *Net) knows(want int, by sim.NodeSet) (bool, string) {
 	return true, ""
 }
 
-// Groups lists the groups that a node knows that is up.
+// Groups lists the groups of a node, which is up.
 func (n *Net) Groups(id sim.NodeID) []scoll.GroupState { return n.incarnations[id].groups() }
 
-// history asks the checkers of histories.
+// history runs the checkers of histories.
 func (n *Net) history(scenario.Args) (bool, string) {
 	if n.Log == nil {
 		return false, "there is no history: want 'set history on'"

@@ -1,12 +1,10 @@
-// Package scollsim runs clusters with server collectives in the simulator: it
-// is the protocol "scoll" of scenarios, at both levels, and what benchmarks of
-// package scoll use.
+// Package scollsim runs clusters with server collectives in the simulator: it implements the
+// protocol "scoll" of scenarios, at both levels, and serves benchmarks.
 //
-// The service on its nodes collects: a member replies with its own number and
-// those that its children replied with. So a [Net] knows which answers came to
-// the root, and can say of each broadcast whether the members that the root
-// says are missing are exactly the others; see [Broadcast].
+// A member's service replies with its own number and those in its children's replies. So a
+// [Net] knows which answers arrived at the root, and checks for each broadcast that the
+// members that the root reports missing are exactly the others; see [Broadcast].
 //
-// Nodes hear of deaths from an oracle with a delay, as they would from gossip
-// (Config.Discovery), or not at all.
+// An oracle reports deaths to nodes with a delay, as gossip would (Config.Discovery), or nodes
+// do not learn of deaths.
 package scollsim

@@ -5,8 +5,7 @@ import (
 	"ulnet/scoll/engine"
 )
 
-// fetch is bulk data, or a list of members, that a bare machine fetches: one
-// GET after the other.
+// fetch fetches bulk data, or a list of members, for a bare machine: one GET after the other.
 type fetch struct {
 	id            engine.RequestID
 	from          sim.NodeID
@@ -15,12 +14,12 @@ type fetch struct {
 	there         uint64
 	chunk         uint64
 	list          bool
-	partly        bool // the machine wants to know how far it is
+	partly        bool // the machine wants progress
 	asked         bool
 	data          []byte // of a list
 }
 
-// fetch begins to fetch.
+// fetch starts a fetch.
 func (p *program) fetch(e *engine.Effect, out *sim.Output[*message]) {
 	f := &fetch{
 		id: e.ID, from: nodeOf(e.To), bits: e.Bits, length: e.Length, limit: e.Limit, chunk: uint64(e.Chunk),
@@ -30,7 +29,7 @@ func (p *program) fetch(e *engine.Effect, out *sim.Output[*message]) {
 	p.ask(f, out)
 }
 
-// fetchMore goes on to a new limit.
+// fetchMore raises the limit of a fetch.
 func (p *program) fetchMore(e *engine.Effect, out *sim.Output[*message]) {
 	if f := p.fetches[e.ID]; f != nil {
 		f.limit = e.Limit
@@ -38,7 +37,7 @@ func (p *program) fetchMore(e *engine.Effect, out *sim.Output[*message]) {
 	}
 }
 
-// ask sends a GET for what there is.
+// ask sends a GET for the next bytes, up to the limit.
 func (p *program) ask(f *fetch, out *sim.Output[*message]) {
 	if f.asked || f.there >= f.limit {
 		return
@@ -62,7 +61,7 @@ func (p *program) answerGet(from sim.NodeID, m *message, out *sim.Output[*messag
 	p.put(from, answer, out)
 }
 
-// fetched takes the answer to a GET. One that comes twice counts once.
+// fetched takes the answer to a GET. Duplicates are dropped.
 func (p *program) fetched(m *message, out *sim.Output[*message]) {
 	f := p.fetches[m.id]
 	if f == nil || m.incarnation != p.incarnation.Number || !f.asked || m.offset != f.there || m.list != f.list {
@@ -82,7 +81,7 @@ func (p *program) fetched(m *message, out *sim.Output[*message]) {
 	p.ask(f, out)
 }
 
-// expose lets children fetch a list, or what the service has of bulk data.
+// expose lets children fetch a list, or the service's bulk data.
 func (p *program) expose(e *engine.Effect) {
 	m := new(message)
 	if e.List {
@@ -95,7 +94,7 @@ func (p *program) expose(e *engine.Effect) {
 	p.bits[e.ID] = append(p.bits[e.ID], e.Bits)
 }
 
-// withdraw ends that.
+// withdraw undoes expose.
 func (p *program) withdraw(id engine.RequestID) {
 	for _, bits := range p.bits[id] {
 		delete(p.exposed, bits)

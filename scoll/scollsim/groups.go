@@ -12,7 +12,7 @@ import (
 	"ulnet/scoll"
 )
 
-// namedGroup is a group that a scenario has a name for.
+// namedGroup is a group by its name in the scenario.
 type namedGroup struct {
 	name    string
 	creator sim.NodeID
@@ -21,10 +21,10 @@ type namedGroup struct {
 	id      scoll.GroupID // once it is known; of an out-of-band group Index is its number
 	made    bool
 	ending  bool         // it is being destroyed
-	failed  scoll.Status // of its creation, or destruction
+	failed  scoll.Status // status of its creation, or destruction
 }
 
-// created notes that a group was created, or destroyed.
+// created records that a group was created, or destroyed.
 func (g *namedGroup) created(id scoll.GroupID, s scoll.Status) {
 	g.made, g.failed = s == scoll.OK && !g.ending, s
 	if !g.ending && id.Creator.IsValid() {
@@ -45,12 +45,10 @@ func (g *groups) init(nodes int) {
 	g.byName, g.memberships = make(map[string]*namedGroup), make(map[string]*scoll.Membership)
 }
 
-// maxRegular bounds the members of regular groups: each of them keeps a list of
-// its own of all.
+// maxRegular bounds the members of regular groups, each of which has its own list of all.
 const maxRegular = 4096
 
-// add takes note of the group that a node makes with "create NAME KIND [NODES]".
-// One of that name is forgotten.
+// add adds the group of the verb "create NAME KIND [NODES]", and replaces one of that name.
 func (g *groups) add(creator sim.NodeID, args scenario.Args) (*namedGroup, error) {
 	name, kind := args.Word(0), args.Word(1)
 	members, err := g.membership(cmp.Or(args.Word(2), "all"))
@@ -69,8 +67,7 @@ func (g *groups) add(creator sim.NodeID, args scenario.Args) (*namedGroup, error
 	return k, nil
 }
 
-// membership is that of some nodes in the order of their numbers, each made
-// once.
+// membership returns the membership of some nodes in the order of their numbers, from a cache.
 func (g *groups) membership(text string) (*scoll.Membership, error) {
 	if m := g.memberships[text]; m != nil {
 		return m, nil
@@ -92,7 +89,7 @@ func (g *groups) membership(text string) (*scoll.Membership, error) {
 
 var errNoSuchGroup = errors.New("scollsim: no such group")
 
-// mapped is the membership of an out-of-band group.
+// mapped returns the membership of an out-of-band group.
 func (g *groups) mapped(number uint64) (*scoll.Membership, error) {
 	if number >= uint64(len(g.list)) || !g.list[number].oob {
 		return nil, errNoSuchGroup
@@ -110,7 +107,7 @@ func nodesOf(m *scoll.Membership) []sim.NodeID {
 	return list
 }
 
-// nodeOf is the node with a NID, which is one of ours.
+// nodeOf returns the node with a NID of this network.
 func nodeOf(id nid.NID) sim.NodeID {
 	node, _ := simlnd.Node(id)
 	return node

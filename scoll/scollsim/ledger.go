@@ -9,7 +9,7 @@ import (
 	"ulnet/scoll"
 )
 
-// Outcome says how far a broadcast is.
+// Outcome is the state of a broadcast.
 type Outcome uint8
 
 // The outcomes.
@@ -17,59 +17,58 @@ const (
 	UnderWay Outcome = iota
 	Ended            // the root has the result
 	NotSent          // the root could not send it, see Status
-	RootGone         // the root's incarnation ended before
+	RootGone         // the root's incarnation ended before that
 )
 
 // Broadcast is one broadcast of a run.
 type Broadcast struct {
-	Number  uint32 // from 1
-	Root    sim.NodeID
-	Group   string
-	Outcome Outcome
-	Status  scoll.Status // with NotSent, why
-	Begun   time.Duration
-	Done    time.Duration // with Ended
-	Limit   time.Duration // that its time-outs allow it
+	Number  uint32        // from 1
+	Root    sim.NodeID    // the node that sent it
+	Group   string        // its name in the scenario
+	Outcome Outcome       // state
+	Status  scoll.Status  // with NotSent: the reason
+	Begun   time.Duration // when the verb was executed
+	Done    time.Duration // when the root had the result; with Ended
+	Limit   time.Duration // sum of the timeouts that apply
 	LastRun time.Duration // when a member last began to run it
-	// Members are those of its tree: all of the group, or the live ones.
+	// Members are the nodes of its tree: all of the group, or the live ones.
 	Members []sim.NodeID
-	// Answered are those whose answer came to the root; with Ended.
+	// Answered are the members whose answer arrived at the root; with Ended.
 	Answered []sim.NodeID
-	// Missing are those of which the root says that none did, and why.
+	// Missing are the members that the root reports as unreached.
 	Missing []Missing
 
-	excused bool
-	exact   bool  // it was found to be
+	excused bool  // the root was paused, slowed down or skewed
+	exact   bool  // isExact has returned nil
 	ran     []run // by node
 }
 
-// Missing is a member whose answer did not come, as the root says.
+// Missing is a member that the root reports as unreached.
 type Missing struct {
-	Node   sim.NodeID
-	Status scoll.Status
+	Node   sim.NodeID   // the member
+	Status scoll.Status // the reason
 }
 
-// run says how often a node has run a broadcast in an incarnation.
+// run counts how often a node has run a broadcast.
 type run struct {
 	times       uint32
 	incarnation uint32
 }
 
-// Elapsed is how long a broadcast took from its beginning to the result at its
-// root.
+// Elapsed returns the time from the beginning of a broadcast to the result at its root.
 func (b *Broadcast) Elapsed() time.Duration { return b.Done - b.Begun }
 
-// ledger keeps the books of broadcasts.
+// ledger records all broadcasts.
 type ledger struct {
 	net     *Net
 	list    []*Broadcast
 	twice   string // the first that one incarnation ran twice
-	altered string // the first whose bulk data came otherwise than they were sent
+	altered string // the first whose bulk data differed at a member
 	latest  map[course]uint32
 	turned  string // the first that a member ran after a later one of its root
 }
 
-// course is what one incarnation of a node runs of one root over one group.
+// course identifies the broadcasts of one root over one group at one incarnation of a node.
 type course struct {
 	incarnation sim.Incarnation
 	root        sim.NodeID
@@ -78,10 +77,10 @@ type course struct {
 
 func (l *ledger) init(n *Net) { l.net, l.latest = n, make(map[course]uint32) }
 
-// Broadcasts are all broadcasts so far. They change while the network runs.
+// Broadcasts returns all broadcasts so far. They change while the network runs.
 func (n *Net) Broadcasts() []*Broadcast { return n.ledger.list }
 
-// begin opens the books of a broadcast.
+// begin adds a broadcast.
 func (l *ledger) begin(root sim.NodeID, group string) *Broadcast {
 	nodes := l.net.cfg.Nodes
 	b := &Broadcast{
@@ -101,15 +100,15 @@ func (l *ledger) of(number uint32) *Broadcast {
 	return l.list[number-1]
 }
 
-// sent notes that the root has begun to send, and how long it may take.
+// sent records the members of a broadcast that was sent, and how long it may take.
 func (b *Broadcast) sent(members []sim.NodeID, limit time.Duration) {
 	b.Members, b.Limit = members, limit
 }
 
-// notSent notes that a broadcast could not be sent.
+// notSent records that a broadcast could not be sent.
 func (b *Broadcast) notSent(s scoll.Status) { b.Outcome, b.Status = NotSent, s }
 
-// ran notes that a node runs a broadcast.
+// ran records that a node runs a broadcast.
 func (l *ledger) ran(number uint32, incarnation sim.Incarnation) {
 	b := l.of(number)
 	if b == nil {
@@ -128,7 +127,7 @@ func (l *ledger) ran(number uint32, incarnation sim.Incarnation) {
 	l.latest[c] = max(l.latest[c], number)
 }
 
-// done closes the books of a broadcast.
+// done records the result of a broadcast.
 func (l *ledger) done(number uint32, got []byte, missing []Missing) {
 	b := l.of(number)
 	if b == nil {
@@ -143,7 +142,7 @@ func (l *ledger) done(number uint32, got []byte, missing []Missing) {
 	}
 }
 
-// logDone writes a result to the history. Nodes that are no members count as told.
+// logDone writes a result to the history. Nodes outside of the tree count as delivered.
 func (l *ledger) logDone(b *Broadcast) {
 	for _, m := range b.Missing {
 		l.log(b.Root, history.Unreached, m.Node, b)
@@ -168,7 +167,7 @@ func (l *ledger) log(node sim.NodeID, kind history.Kind, subject sim.NodeID, b *
 	}
 }
 
-// rootGone notes that the incarnation of a node ends: nobody waits for its broadcasts.
+// rootGone ends the broadcasts of a node whose incarnation has ended.
 func (l *ledger) rootGone(id sim.NodeID) {
 	for _, b := range l.list {
 		if b.Root == id && b.Outcome == UnderWay {
@@ -177,7 +176,7 @@ func (l *ledger) rootGone(id sim.NodeID) {
 	}
 }
 
-// excuse notes that something keeps a node from ending its broadcasts in time.
+// excuse exempts the broadcasts of a node from the time limit.
 func (l *ledger) excuse(id sim.NodeID) {
 	for _, b := range l.list {
 		b.excused = b.excused || b.Root == id

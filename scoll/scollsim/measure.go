@@ -7,8 +7,8 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// Group lets all nodes begin, and the first one make the group "g" of all, of
-// a kind: delayed, immediate or oob.
+// Group starts all nodes, and makes the first one create the group "g" of all, of a kind:
+// delayed, immediate or oob.
 func (n *Net) Group(kind string) error {
 	if err := n.Run(n.Now() + time.Millisecond); err != nil {
 		return err
@@ -25,8 +25,8 @@ func (n *Net) Group(kind string) error {
 	return fmt.Errorf("scollsim: the group was not created: %v", n.groups.byName["g"].failed)
 }
 
-// Begin has a node broadcast to the group "g": args are what follows its name
-// in the verb of scenarios.
+// Begin makes a node broadcast to the group "g". args are the arguments of the verb after the
+// name.
 func (n *Net) Begin(root sim.NodeID, args string) *Broadcast {
 	at := len(n.ledger.list)
 	n.Command(root, "broadcast g "+args)
@@ -36,7 +36,7 @@ func (n *Net) Begin(root sim.NodeID, args string) *Broadcast {
 	return n.ledger.list[at]
 }
 
-// Finish lets the network run until a broadcast is over.
+// Finish runs the network until a broadcast is over.
 func (n *Net) Finish(b *Broadcast) error {
 	step := max(n.cfg.Scoll.RTT/4, time.Millisecond)
 	for end := n.Now() + 2*b.Limit + slack; b.Outcome == UnderWay; {
@@ -59,7 +59,7 @@ func (n *Net) Broadcast(root sim.NodeID, args string) (*Broadcast, error) {
 	return b, n.Finish(b)
 }
 
-// Measured makes a network, and the first node broadcast in it once.
+// Measured returns a new network in which the first node has broadcast once.
 func Measured(cfg Config, kind, args string) (*Net, *Broadcast, error) {
 	n, err := New(cfg)
 	if err != nil {

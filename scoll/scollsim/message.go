@@ -9,7 +9,7 @@ import (
 	"ulnet/scoll/engine"
 )
 
-// Kind tells messages between bare machines apart.
+// Kind is the kind of a message between bare machines.
 type Kind uint8
 
 // The kinds of messages: PUTs, and a GET with its REPLY.
@@ -21,11 +21,10 @@ const (
 	Data
 )
 
-// headerSize is what LNet's header adds to a message.
+// headerSize is the size of LNet's header in bytes.
 const headerSize = 72
 
-// message is a message between bare machines. It is not changed once it is
-// sent.
+// message is a message between bare machines. It is immutable once sent.
 type message struct {
 	kind        Kind
 	list        bool // of members, in Get and Data
@@ -34,9 +33,9 @@ type message struct {
 	trailer     []byte
 	payload     []byte // of the service
 	offset      uint64 // of bulk data, or a list
-	length      uint64 // bulk data do not come along
+	length      uint64 // bulk data itself is not simulated
 	id          engine.RequestID
-	incarnation uint64 // of who fetches
+	incarnation uint64 // of the node that fetches
 }
 
 func (m *message) size() int {
@@ -61,13 +60,13 @@ func hash(p **message) uint64 {
 	return h
 }
 
-// port is where messages leave a node, one each overhead.
+// port sends the messages of a node, one per overhead.
 type port struct {
 	queue []sim.Send[*message]
-	free  time.Duration // when the next may leave
+	free  time.Duration // when the next may be sent
 }
 
-// put sends a message as soon as it can.
+// put queues a message, or sends it at once if there is no overhead.
 func (p *port) put(to sim.NodeID, m *message, overhead time.Duration, out *sim.Output[*message]) {
 	s := sim.Send[*message]{To: to, Msg: m, Size: m.size(), Priority: m.kind <= Progress}
 	if overhead <= 0 {
@@ -77,7 +76,7 @@ func (p *port) put(to sim.NodeID, m *message, overhead time.Duration, out *sim.O
 	p.queue = append(p.queue, s)
 }
 
-// flush sends what may leave now, and says when the next may.
+// flush sends the message that is due, and returns when the next is.
 func (p *port) flush(now, overhead time.Duration, out *sim.Output[*message]) (wake time.Duration) {
 	if len(p.queue) == 0 {
 		return machine.Never

@@ -21,35 +21,34 @@ const service scoll.ServiceID = 1
 type Config struct {
 	scenario.Network
 
-	// Scoll is for all nodes. Self, Incarnation and Watched are each node's own.
+	// Scoll is for all nodes. Each has its own Self, Incarnation and Watched.
 	Scoll scoll.Config
 	// Tree is that of all groups.
 	Tree scoll.Tree
-	// Segment, if not 0, has bulk data pipelined in segments of so many bytes.
+	// Segment, if not 0, makes bulk data pipelined, in segments of so many bytes.
 	Segment uint32
 	// Carry is that of all broadcasts, see scoll.RequestConfig.
 	Carry int
-	// Discovery, if not 0, is how long it takes at most until everybody hears of a
-	// death or return; it takes half of that at least.
+	// Discovery, if not 0, is the longest time until all nodes learn of a death or return;
+	// the shortest is half of that.
 	Discovery time.Duration
-	// Overhead is the time between two sends of a node; not at Stacks.
+	// Overhead is the time between two sends of a node; not with Stacks.
 	Overhead time.Duration
 	// Stacks runs agents above portals and LNet instead of bare machines.
 	Stacks bool
-	// View, if not nil, is discovery at Stacks, instead of the oracle.
+	// View, if not nil, is discovery with Stacks, instead of the oracle.
 	View func(*simlnd.Host, *lnetsim.Stack) (scoll.View, error)
 	// Log, if not nil, keeps the history of the run.
 	Log *history.Log
 	// Bare leaves contents out of the digest, for speed.
 	Bare bool
-	// Record takes a recording of bare machines.
+	// Record, if not nil, gets a recording of bare machines.
 	Record io.Writer
-	// Tap, if not nil, is told of each message of bare machines that is sent.
+	// Tap, if not nil, is called for each message that a bare machine sends.
 	Tap func(from, to sim.NodeID, kind Kind)
 }
 
-// Net is a network of nodes with collectives. What is done to nodes has to be
-// done through its methods.
+// Net is a network of nodes with collectives. Faults have to be injected through its methods.
 type Net struct {
 	kit.Base
 
@@ -86,7 +85,7 @@ func New(cfg Config) (*Net, error) {
 	return n, kit.Start(&n.Base, &n.cfg.Network, n.machines(), cfg.Record)
 }
 
-// prepare makes a Net without a network.
+// prepare returns a Net without a network.
 func prepare(cfg Config) *Net {
 	n := &Net{cfg: cfg, incarnations: make([]incarnation, cfg.Nodes), services: make([]behaviour, cfg.Nodes)}
 	if cfg.Scoll.RTT <= 0 {
@@ -99,12 +98,12 @@ func prepare(cfg Config) *Net {
 	return n
 }
 
-// machines is what runs at the level of machines.
+// machines returns what runs at the level of machines.
 func (n *Net) machines() kit.Machines[*message] {
 	return kit.Machines[*message]{Boot: n.boot, Codec: codec{}, Hash: hash, Bare: n.cfg.Bare}
 }
 
-// began notes that an incarnation begins.
+// began records that an incarnation begins.
 func (n *Net) began(k incarnation, begins sim.Incarnation) {
 	n.incarnations[begins.Node] = k
 	if n.Control != nil {
@@ -113,7 +112,7 @@ func (n *Net) began(k incarnation, begins sim.Incarnation) {
 	}
 }
 
-// happens has discovery and the books hear of what is done to nodes.
+// happens tells the oracle and the ledger of faults.
 func (n *Net) happens(a *sim.Act, do func()) {
 	switch a.Verb {
 	case sim.Kill, sim.Crash:

@@ -9,18 +9,18 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// oracle is discovery that knows: each observer hears of a death or a return
-// some time later, and of nothing else. A partition or a pause is no death.
-// Who comes back is announced a full delay after its return, as one that is
-// silent until everybody has noticed its death.
+// oracle is a perfect failure detector with a delay: each observer learns of a death or a
+// return some time later, and of nothing else. A partition or a pause is no death. A return
+// is announced a full delay later, like that of a node that is silent until all nodes have
+// learned of its death.
 type oracle struct {
 	net    *Net
 	pcg    rand.PCG
-	deaths []uint64 // how often nodes have died
-	nodes  []vital  // as everybody thinks that has heard all news
+	deaths []uint64 // by node
+	nodes  []vital  // state of the nodes, to an observer that has all news
 }
 
-// vital is what is thought of a node.
+// vital is the state of a node to discovery.
 type vital struct {
 	alive    bool
 	lifetime uint64 // how often it has died
@@ -36,8 +36,8 @@ func (o *oracle) init(n *Net) {
 
 func (o *oracle) on() bool { return o.net.cfg.Discovery > 0 }
 
-// started hears that an incarnation begins. It knows what was true at the beginning of
-// the run, see program.start, and is told what has changed since.
+// started announces an incarnation that begins, and tells it what has changed since the
+// beginning of the run, see program.start.
 func (o *oracle) started(incarnation sim.Incarnation) {
 	if !o.on() {
 		return
@@ -52,19 +52,19 @@ func (o *oracle) started(incarnation sim.Incarnation) {
 	}
 }
 
-// atFirst reports whether a node begins with the run.
+// atFirst reports whether a node starts with the run.
 func (o *oracle) atFirst(id sim.NodeID) bool {
 	return o.net.cfg.StartAt == nil || o.net.cfg.StartAt(id) <= 0
 }
 
-// ended hears that an incarnation ends.
+// ended announces that an incarnation has ended.
 func (o *oracle) ended(id sim.NodeID) {
 	if o.deaths[id]++; o.on() {
 		o.spread(id, 0, vital{false, o.deaths[id]})
 	}
 }
 
-// spread lets everybody hear of a node, each at a time of its own.
+// spread tells all nodes of a change, each at a random time.
 func (o *oracle) spread(subject sim.NodeID, after time.Duration, v vital) {
 	n, delay := o.net, o.net.cfg.Discovery
 	last := n.Now() + after + delay
@@ -81,7 +81,7 @@ func (o *oracle) spread(subject sim.NodeID, after time.Duration, v vital) {
 	}
 }
 
-// old reports whether a node that is said to be alive has died since.
+// old reports whether a node that v calls alive has died since.
 func (o *oracle) old(subject sim.NodeID, v vital) bool {
 	return v.alive && v.lifetime != o.deaths[subject]
 }
@@ -98,7 +98,7 @@ func (o *oracle) tell(observer, subject sim.NodeID, v vital) {
 	}
 }
 
-// command is the news as a node gets it: "dead 17 1".
+// command returns the news as a command, such as "dead 17 1".
 func (v vital) command(subject sim.NodeID) string {
 	word := "dead"
 	if v.alive {

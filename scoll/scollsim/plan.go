@@ -6,14 +6,13 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// FaultPlan draws a scenario: a cluster, what its services do, the faults that
-// it meets, and broadcasts by several roots in their midst. It expects that all
-// of them end in time, with exact results.
+// FaultPlan draws a random scenario: a cluster, the behaviour of its services, faults, and
+// broadcasts by several roots meanwhile. It expects that all broadcasts end in time, with
+// exact results.
 func FaultPlan(seed uint64) string { return draw(seed, false) }
 
-// ServicePlan draws a scenario on a network without faults in which about half of the
-// services fail, are late or silent, abort, or break off, at any rank. It expects the
-// same.
+// ServicePlan draws a random scenario on a network without faults, in which about half of the
+// services fail, are late or silent, abort, or break off, at any rank. It expects the same.
 func ServicePlan(seed uint64) string { return draw(seed, true) }
 
 func draw(seed uint64, onlyServices bool) string {

@@ -30,13 +30,13 @@ type program struct {
 	arrived     *message      // in this step
 }
 
-// errand is a request that a slow service is running.
+// errand is a request that a slow service runs.
 type errand struct {
 	at time.Duration
 	id engine.RequestID
 }
 
-// boot begins an incarnation. A restarted node knows nothing of its incarnation before.
+// boot begins an incarnation. It keeps nothing of the one before.
 func (n *Net) boot(incarnation sim.Incarnation, _ sim.Program[*message]) sim.Program[*message] {
 	cfg := n.cfg.Scoll.Engine()
 	cfg.Self, cfg.Incarnation, cfg.Watched = simlnd.NID(incarnation.Node), incarnation.Number+1, n.oracle.on()
@@ -49,8 +49,7 @@ func (n *Net) boot(incarnation sim.Incarnation, _ sim.Program[*message]) sim.Pro
 	return p
 }
 
-// Step implements sim.Program: the machine's inputs, and what its effects bring
-// about at once.
+// Step implements sim.Program. It also steps the machine with the results of its effects.
 func (p *program) Step(now time.Duration, in sim.Input[*message], out *sim.Output[*message]) time.Duration {
 	n := p.net
 	n.queue, p.arrived = n.queue[:0], nil
@@ -85,12 +84,12 @@ func (p *program) stats() scoll.Stats         { return p.m.Stats() }
 
 func (p *program) input(in engine.Input) { p.net.queue = append(p.net.queue, in) }
 
-// start registers the service, and tells who was alive at first.
+// start registers the service, and tells the machine which nodes start with the run.
 func (p *program) start() {
 	p.input(engine.Input{Kind: engine.Register, Service: service, OOB: true})
 	o := &p.net.oracle
 	if !o.on() {
-		return // and a large network starts soon
+		return // which keeps the start of large networks fast
 	}
 	for id := range sim.NodeID(p.net.cfg.Nodes) {
 		if id != p.id && o.atFirst(id) {
@@ -128,7 +127,7 @@ func (p *program) put(to sim.NodeID, m *message, out *sim.Output[*message]) {
 	p.port.put(to, m, p.net.cfg.Overhead, out)
 }
 
-// runErrands ends the work of a slow service.
+// runErrands ends the work of a slow service that is due.
 func (p *program) runErrands(now time.Duration) {
 	for len(p.errands) > 0 && p.errands[0].at <= now {
 		e := p.errands[0]
@@ -151,7 +150,7 @@ func (p *program) addErrand(e errand) {
 	p.errands = slices.Insert(p.errands, i, e)
 }
 
-// command obeys a verb of a scenario, or takes news of the oracle.
+// command executes a verb of a scenario, or takes news of the oracle.
 func (p *program) command(verb string, args scenario.Args) {
 	if verb == "alive" || verb == "dead" {
 		p.input(engine.Input{

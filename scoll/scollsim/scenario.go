@@ -57,8 +57,8 @@ var Protocol = &scenario.Protocol{
 	},
 }
 
-// bytesPerNode: of a machine, what it takes to know some groups; of a stack,
-// mostly its 64 buffers.
+// bytesPerNode returns the memory of a node in bytes: of a machine with some groups, or of a
+// stack, which is mostly its 64 buffers.
 func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	need := int64(8 << 10)
 	if o.Duration("discovery") > 0 {
@@ -70,7 +70,7 @@ func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	return need
 }
 
-// configOf is the configuration that a scenario asks for.
+// configOf returns the configuration of a scenario.
 func configOf(s *scenario.Setup) Config {
 	o := s.Options
 	cfg := Config{

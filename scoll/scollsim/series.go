@@ -37,7 +37,7 @@ func (n *Net) Sample() []float64 {
 	}
 }
 
-// Sent is how many LNet messages stacks have sent in their latest lives.
+// Sent returns how many LNet messages the latest incarnations of stacks have sent.
 func (n *Net) Sent() (sum uint64) {
 	for _, l := range n.incarnations {
 		if k, ok := l.(*stack); ok {
@@ -47,7 +47,7 @@ func (n *Net) Sent() (sum uint64) {
 	return sum
 }
 
-// Counters are the counters of all nodes' latest lives.
+// Counters returns the sum of the counters of all nodes' latest incarnations.
 func (n *Net) Counters() scoll.Stats { return kit.Sum(n.incarnations, incarnation.stats) }
 
 // Measures implements [scenario.Instance].

@@ -10,10 +10,10 @@ import (
 	"ulnet/scoll/engine"
 )
 
-// part returns a copy of a range of the output: messages are kept.
+// part returns a copy of a range of the output, for a message.
 func (p *program) part(r engine.Range) []byte { return slices.Clone(p.net.out.Buf[r.Begin:r.End]) }
 
-// apply does what the machine wants done.
+// apply applies an effect.
 func (p *program) apply(now time.Duration, e *engine.Effect, out *sim.Output[*message]) {
 	switch e.Kind {
 	case engine.DoSend:
@@ -56,7 +56,7 @@ func (p *program) reply(e *engine.Effect, out *sim.Output[*message]) {
 	p.input(engine.Input{Kind: engine.InSent, ID: e.ID, Child: engine.Upward, Part: e.Part})
 }
 
-// ours hears what becomes of a broadcast, or of a group, of this node.
+// ours handles effects about a broadcast, or a group, of this node.
 func (p *program) ours(e *engine.Effect) {
 	switch t := e.Token.(type) {
 	case *namedGroup:
@@ -74,7 +74,7 @@ func (p *program) ours(e *engine.Effect) {
 	}
 }
 
-// call is what the service does.
+// call calls the service.
 func (p *program) call(now time.Duration, e *engine.Effect) {
 	n, w := p.net, p.works[e.ID]
 	switch e.Kind {
@@ -113,7 +113,7 @@ func (p *program) call(now time.Duration, e *engine.Effect) {
 	}
 }
 
-// preRequest looks at a request. At the root it comes before another attempt,
+// preRequest accepts or refuses a request. At the root it is called before another attempt,
 // with other members.
 func (p *program) preRequest(e *engine.Effect, w *work) {
 	n, in := p.net, engine.Input{Kind: engine.InPreRequest, ID: e.ID}
@@ -153,7 +153,7 @@ func (p *program) incoming(now time.Duration, e *engine.Effect, w *work) {
 	p.input(in)
 }
 
-// answer replies, if it is time. What is too large for a message is never sent.
+// answer replies, if it is time. A reply that is too large for a message is never sent.
 func (p *program) answer(id engine.RequestID, w *work) {
 	b, kind, ok := p.net.answer(w, p.id)
 	if !ok || kind == large {
@@ -169,7 +169,7 @@ func (p *program) answer(id engine.RequestID, w *work) {
 	p.input(in)
 }
 
-// missing lists the members that the root is told are missing.
+// missing lists the members that the machine reports missing.
 func (p *program) missing(e *engine.Effect, b *Broadcast) []Missing {
 	list := p.net.out.Missing[e.Missing.Begin:e.Missing.End]
 	out := make([]Missing, len(list))

@@ -20,7 +20,7 @@ type stack struct {
 	agent   *scoll.Agent
 	view    view
 	handles map[scoll.GroupID]*scoll.Group // of groups that this node made, or got requests of
-	open    []*scoll.Request               // that the service has not seen the end of
+	open    []*scoll.Request               // requests whose handles have not ended
 }
 
 // bootStack begins an incarnation of a stack.
@@ -51,7 +51,7 @@ func (n *Net) bootStack(h, _ *simlnd.Host) error {
 	return k.agent.RegisterService(k.service())
 }
 
-// view is what a node has heard of others.
+// view is what a node has learned of other nodes.
 type view struct {
 	nodes []vital
 	watch func(id nid.NID, alive bool, lifetime uint64)
@@ -136,7 +136,7 @@ func (k *stack) send(g *namedGroup, s *sending) scoll.Status {
 	return statusOf(err)
 }
 
-// request makes a request, and sends it.
+// request creates a request, and sends it.
 func (k *stack) request(g *scoll.Group, s *sending) error {
 	b, o := s.broadcast, &s.order
 	cfg := scoll.RequestConfig{
@@ -162,8 +162,8 @@ func (k *stack) request(g *scoll.Group, s *sending) error {
 	return r.Send()
 }
 
-// roster notes who the members of a broadcast are: all of the group or, as
-// this node sees them, the live ones.
+// roster records the members of a broadcast: all of the group or, in the view of this node,
+// the live ones.
 func (k *stack) roster(b *Broadcast, o *order) {
 	members := k.net.groups.byName[b.Group].members
 	var list []sim.NodeID
@@ -183,7 +183,7 @@ func (k *stack) roster(b *Broadcast, o *order) {
 	b.sent(list, k.net.limit(len(list), root, o))
 }
 
-// pattern is the bulk data of a broadcast.
+// pattern returns the bulk data of a broadcast.
 func pattern(number uint32, size int) []byte {
 	b := make([]byte, size)
 	for i := range b {
@@ -192,7 +192,7 @@ func pattern(number uint32, size int) []byte {
 	return b
 }
 
-// statusOf is the status in an error.
+// statusOf returns the status of an error.
 func statusOf(err error) scoll.Status {
 	var s scoll.Status
 	switch {
@@ -204,5 +204,5 @@ func statusOf(err error) scoll.Status {
 	return scoll.EIO
 }
 
-// after calls f when a service has worked for so long.
+// after calls f after d, on the node's clock.
 func (k *stack) after(d time.Duration, f func()) { k.host.Clock().AfterFunc(max(d, 1), f) }

@@ -7,8 +7,7 @@ import (
 	"ulnet/scoll"
 )
 
-// service is the service of a stack, which does what that of bare machines
-// does.
+// service returns the service of a stack, which behaves like that of bare machines.
 func (k *stack) service() scoll.Service {
 	return scoll.Service{
 		ID:              service,
@@ -135,7 +134,7 @@ func (k *stack) answer(r *scoll.Request, w *work) {
 	}
 }
 
-// close forgets a request that is over.
+// close removes a request that is over.
 func (k *stack) close(r *scoll.Request) {
 	k.open = slices.DeleteFunc(k.open, func(o *scoll.Request) bool { return o == r })
 }

@@ -11,16 +11,16 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// slack is by how much more than twice its time-outs a broadcast is late.
+// slack is how much longer than twice its timeouts a broadcast may take.
 const slack = time.Second
 
-// name is how people see a broadcast.
+// name returns a description of a broadcast.
 func (b *Broadcast) name() string {
 	return fmt.Sprintf("%d of node %v over %s", b.Number, b.Root, b.Group)
 }
 
-// isExact says whether a broadcast that has ended accounts for each of its
-// members, once: its answer came, or the root names it.
+// isExact returns nil if a broadcast has not ended, or accounts for each of its members
+// exactly once: its answer arrived, or the root reports it missing.
 func (b *Broadcast) isExact() (err error) {
 	if b.Outcome != Ended || b.exact {
 		return nil
@@ -58,7 +58,7 @@ func (b *Broadcast) isExact() (err error) {
 	return nil
 }
 
-// hasRun says whether all who answered have run a broadcast that has ended.
+// hasRun returns nil if a broadcast has not ended, or all members that answered have run it.
 func (b *Broadcast) hasRun() error {
 	if b.Outcome != Ended {
 		return nil
@@ -71,11 +71,11 @@ func (b *Broadcast) hasRun() error {
 	return nil
 }
 
-// Exact says whether all broadcasts are, see isExact.
+// Exact checks all broadcasts, see isExact.
 func (n *Net) Exact() error { return n.first((*Broadcast).isExact) }
 
-// Once says whether no incarnation has run a broadcast twice, and all who answered
-// have run it: so where nobody is missing, all ran it once.
+// Once checks that no incarnation has run a broadcast twice, and all members that answered
+// have run it: without missing members, all ran it exactly once.
 func (n *Net) Once() error {
 	if n.ledger.twice != "" {
 		return fmt.Errorf("%s", n.ledger.twice)
@@ -83,8 +83,7 @@ func (n *Net) Once() error {
 	return n.first((*Broadcast).hasRun)
 }
 
-// isIdleIfBusy says whether none of those that the root of a broadcast says were too busy has run
-// it.
+// isIdleIfBusy returns nil if no member has run a broadcast that the root reports as busy.
 func (b *Broadcast) isIdleIfBusy() error {
 	for _, m := range b.Missing {
 		if errors.Is(m.Status, scoll.EBUSY) && b.ran[m.Node].times > 0 {
@@ -94,12 +93,12 @@ func (b *Broadcast) isIdleIfBusy() error {
 	return nil
 }
 
-// idleIfBusy says whether all broadcasts are, see isIdleIfBusy.
+// idleIfBusy checks all broadcasts, see isIdleIfBusy.
 func (n *Net) idleIfBusy() error { return n.first((*Broadcast).isIdleIfBusy) }
 
-// InOrder says whether each incarnation of a node ran the broadcasts of a root over a group in
-// the order in which they were sent: so it is where networks keep messages in order and
-// services take no time.
+// InOrder checks that each incarnation of a node ran the broadcasts of a root over a group in
+// the order in which they were sent. It holds on networks that keep messages in order, with
+// services that take no time.
 func (n *Net) InOrder() error {
 	if n.ledger.turned != "" {
 		return fmt.Errorf("%s", n.ledger.turned)
@@ -107,8 +106,7 @@ func (n *Net) InOrder() error {
 	return nil
 }
 
-// inTime says whether no broadcast has taken more than twice what its time-outs
-// allow, and Slack.
+// inTime checks that no broadcast has taken longer than twice its timeouts, plus slack.
 func (n *Net) inTime() error {
 	return n.first(func(b *Broadcast) error {
 		now := n.Now()
@@ -133,7 +131,7 @@ func (n *Net) first(check func(*Broadcast) error) error {
 	return nil
 }
 
-// latest is the latest broadcast over a group; "": over any. nil: there is none.
+// latest returns the latest broadcast over a group; "": over any. nil: there is none.
 func (n *Net) latest(group string) *Broadcast {
 	for _, b := range slices.Backward(n.ledger.list) {
 		if group == "" || b.Group == group {
@@ -143,8 +141,7 @@ func (n *Net) latest(group string) *Broadcast {
 	return nil
 }
 
-// limit is how long a broadcast may take by its time-outs, all attempts
-// included.
+// limit returns the sum of the timeouts of a broadcast, including further attempts.
 func (n *Net) limit(members int, rank int, o *order) time.Duration {
 	topology, _ := n.cfg.treeOrDefault().Topology()
 	c := n.cfg.Scoll
@@ -160,7 +157,7 @@ func (n *Net) limit(members int, rank int, o *order) time.Duration {
 	return d
 }
 
-// longest is the longest that a slow service takes.
+// longest returns the delay of the slowest service.
 func (n *Net) longest() (d time.Duration) {
 	for _, s := range n.services {
 		d = max(d, s.delay)
@@ -168,7 +165,7 @@ func (n *Net) longest() (d time.Duration) {
 	return d
 }
 
-// guard is the guard of a node's configuration.
+// guard returns the guard per level of a node's configuration.
 func (n *Net) guard() time.Duration {
 	if g := n.cfg.Scoll.Guard; g > 0 {
 		return g
