@@ -277,7 +277,7 @@ func (w *creditWorld) Send(lm *lnd.Message) {
 // The world as the layer above.
 
 func (*creditWorld) Arrive(*NI, *lnd.Delivery) (lnd.Answer, DropReason) { return lnd.Accept, NoMatch }
-func (*creditWorld) Delivered(*NI, *lnd.Delivery, error)                 {}
-func (*creditWorld) Abandon(*NI, *lnd.Delivery) bool                     { return false }
-func (*creditWorld) Detach(*NI)                                          {}
-func (w *creditWorld) Sent(*Message, error)                              { w.open-- }
+func (*creditWorld) Delivered(*NI, *lnd.Delivery, error)                {}
+func (*creditWorld) Abandon(*NI, *lnd.Delivery) bool                    { return false }
+func (*creditWorld) Detach(*NI)                                         {}
+func (w *creditWorld) Sent(*Message, error)                             { w.open-- }
