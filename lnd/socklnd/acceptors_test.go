@@ -43,8 +43,8 @@ func onNet(number uint16) func(*lnd.Config) {
 	return func(c *lnd.Config) { c.Net = nid.MakeNet(nid.TCP, number) }
 }
 
-// TestTwoNets: the NIs of two nets on one address, at both ends, reach each
-// other, whoever was there first.
+// TestTwoNets: the NIs of two nets on one address, at both ends, reach each other,
+// whichever started first.
 func TestTwoNets(t *testing.T) {
 	for name, numbers := range map[string][]uint16{"tcp first": {0, 1}, "tcp1 first": {1, 0}} {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestSharedShutdown(t *testing.T) {
 					probes[i].send(opening)
 				}
 				synctest.Wait()
-				wantHandshakes(t, hosts[0], 2) // the eldest: also those that are nobody's
+				wantHandshakes(t, hosts[0], 2) // the eldest: also those without an NI
 				wantHandshakes(t, hosts[1], 1)
 				hosts[first].stop()
 				probes[0].expectEnd()

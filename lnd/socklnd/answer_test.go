@@ -52,8 +52,8 @@ func TestAnswersByTarget(t *testing.T) {
 				t.Errorf("ended with %v", err)
 			}
 		}
-		asker.expectNobody(t, time.Minute)
-		other.(*memListener).expectNobody(t, time.Minute)
+		asker.expectNoDial(t, time.Minute)
+		other.(*memListener).expectNoDial(t, time.Minute)
 		h.wantCount(DialHelloCut, 1)
 	})
 }

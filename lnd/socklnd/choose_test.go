@@ -47,7 +47,7 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// TestPriorityPasses: priority messages go ahead of small ones that nobody reads.
+// TestPriorityPasses: priority messages go ahead of small ones that the peer does not read.
 func TestPriorityPasses(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{})

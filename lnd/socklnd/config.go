@@ -26,8 +26,8 @@ const (
 	AcceptAll AcceptMode = "all"
 	// AcceptNone does not listen.
 	AcceptNone AcceptMode = "none"
-	// AcceptTrust believes the HELLO from any port. Whoever reaches the port
-	// can claim every NID that SourceAddress lets pass.
+	// AcceptTrust believes the HELLO from any port. Every program that reaches the
+	// port can claim every NID that SourceAddress lets pass.
 	AcceptTrust AcceptMode = "trust"
 )
 
@@ -97,43 +97,43 @@ type Config struct {
 
 	// ControlTOS replaces TOS on CONTROL connections, and for what leaves on BULK_IN, as
 	// priority messages do: 0xa0, the class CS5 of RFC 4594, unless TOS is set; negative: TOS.
-	// ControlPriority is their SO_PRIORITY (6, the highest that needs no
-	// CAP_NET_ADMIN; negative: none). Both are advice. Local policy.
-	ControlTOS      int
+	// Advice to the network; local policy.
+	ControlTOS int
+	// ControlPriority is the SO_PRIORITY of these connections: 6, the highest that needs
+	// no CAP_NET_ADMIN; negative: none. Local policy.
 	ControlPriority int
 
-	// MaxHandshakes bounds the accepted connections that have not finished
-	// their handshake (1024), MaxHandshakesPerAddr those from one address, where
-	// ports above 1023 are counted apart (256). Above, the oldest is closed for
-	// each new one. Local policy.
-	MaxHandshakes        int
+	// MaxHandshakes bounds the accepted connections that have not finished their
+	// handshake (1024). At the limit a new one evicts the oldest. Local policy.
+	MaxHandshakes int
+	// MaxHandshakesPerAddr bounds those from one address, where ports above 1023 are
+	// counted apart (256).
 	MaxHandshakesPerAddr int
-	// MaxConns bounds the accepted connections of a listener (65536),
-	// MaxConnsPerAddr those from one address, counted likewise (1024). Above, new
+	// MaxConns bounds the accepted connections of a listener (65536). At the limit new
 	// ones are closed. Local policy.
-	MaxConns        int
+	MaxConns int
+	// MaxConnsPerAddr bounds those from one address, where ports above 1023 are counted
+	// apart (1024).
 	MaxConnsPerAddr int
 
-	// NoMulticast (multicast=0) leaves the NI without multicast. The others are of
-	// what it has otherwise, from the first datagram or the first group on: the
-	// group g has the address MulticastBase + g, or MulticastBase6 + g on an IPv6
-	// NI, whose low 16 bits are 0 (multicast_base, 239.76.0.0; multicast_base6,
-	// ff15::4c4e:0); all nodes of a net have the same, and the same UDP port
-	// (multicast_port; 0: 10000 more than AcceptPort, less above 55535). MulticastTTL is how many networks a datagram reaches
-	// (multicast_ttl, 1), and MulticastRxBuffer the receive buffer to ask the system
-	// for (multicast_rx_buffer_size, 4 MiB); Snapshot has what it gave. Local policy.
-	NoMulticast       bool
-	MulticastBase     netip.Addr
-	MulticastBase6    netip.Addr
-	MulticastPort     uint16
-	MulticastTTL      int
+	// NoMulticast (multicast=0) leaves the NI without multicast. Otherwise group g has the
+	// address MulticastBase + g, or MulticastBase6 + g on an IPv6 NI. All nodes of a net
+	// have the same base and UDP port. Multicast is local policy.
+	NoMulticast    bool
+	MulticastBase  netip.Addr // multicast_base, 239.76.0.0; its low 16 bits are 0
+	MulticastBase6 netip.Addr // multicast_base6, ff15::4c4e:0; likewise
+	MulticastPort  uint16     // multicast_port; 0: AcceptPort + 10000, or - 10000 above 55535
+	MulticastTTL   int        // multicast_ttl, 1: how many networks a datagram reaches
+	// MulticastRxBuffer is the receive buffer in bytes to ask the system for
+	// (multicast_rx_buffer_size, 4 MiB); Snapshot has what it gave.
 	MulticastRxBuffer int
 
-	// Listen and Dial replace TCP, for tests. A Dial that fails with
-	// EADDRINUSE or EADDRNOTAVAIL is tried again from another local port, unless
-	// an os.SyscallError says that EADDRNOTAVAIL is bind's.
+	// Listen replaces TCP, for tests.
 	Listen func(local netip.AddrPort) (net.Listener, error)
-	Dial   func(ctx context.Context, local, remote netip.AddrPort) (net.Conn, error)
+	// Dial replaces TCP, for tests. One that fails with EADDRINUSE or EADDRNOTAVAIL is
+	// tried again from another local port, unless an os.SyscallError says that
+	// EADDRNOTAVAIL is bind's.
+	Dial func(ctx context.Context, local, remote netip.AddrPort) (net.Conn, error)
 	// LinkSpeed returns the speed in Mbit/s of the interface that has an
 	// address, 0 if it is unknown; nil asks the system.
 	LinkSpeed func(local netip.Addr) (mbps int)

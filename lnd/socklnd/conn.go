@@ -80,7 +80,7 @@ func (c *conn) close(cause error) lnd.Queue {
 	return q
 }
 
-// closeFlow ends the capture when nobody reads or writes any more.
+// closeFlow ends the capture when reader and writer have ended.
 func (c *conn) closeFlow() {
 	if c.flow != nil {
 		c.flow.Close()

@@ -20,8 +20,8 @@ import (
 //	backing off  a dial failed                the doubling interval, or a connection that the peer opened
 //	complete     every type is there          setClosed
 //
-// A dial-only node, which nobody can dial, leaves idle and backing off by itself
-// too: it opens again what it has had, until maxRedials attempts have failed.
+// A dial-only node, which no peer can dial, leaves idle and backing off by itself too: it
+// opens again the connections that it had, until maxRedials attempts have failed.
 type connSet struct {
 	cfg setConfig
 
@@ -55,7 +55,7 @@ type setConfig struct {
 	peer         nid.ProcessID
 	versions     versions
 	untyped      bool
-	dialOnly     bool // nobody can dial us: connections are kept open without need
+	dialOnly     bool // no peer can dial this node: connections are kept open without need
 	connsPerPeer int
 	minReconnect time.Duration
 	maxReconnect time.Duration

@@ -84,8 +84,8 @@ func TestDialOnlyBacksOff(t *testing.T) {
 	})
 }
 
-// TestListenerDoesNotRedial: who can be dialled leaves closed connections
-// closed until there is something to send.
+// TestListenerDoesNotRedial: a node that can be dialled leaves closed connections closed
+// until there is something to send.
 func TestListenerDoesNotRedial(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, l := dialScene(t, Config{})
@@ -93,7 +93,7 @@ func TestListenerDoesNotRedial(t *testing.T) {
 		conns := l.openAll(t)
 		conns[0].read(96)
 		conns[2].Close()
-		l.expectNobody(t, 10*time.Minute)
+		l.expectNoDial(t, 10*time.Minute)
 		if n := len(h.ni.Snapshot().Peers); n != 0 {
 			t.Errorf("%d peers remembered", n)
 		}
@@ -101,8 +101,8 @@ func TestListenerDoesNotRedial(t *testing.T) {
 }
 
 // TestUserspacePeers: processes of one host on unprivileged ports are peers of
-// their own: what ends one does not concern the other, nobody is dialled, and
-// each gets its acks and answers on what it has opened.
+// their own: what ends one does not concern the other, none of them is dialled, and each
+// gets its acks and answers on the connections that it opened.
 func TestUserspacePeers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()

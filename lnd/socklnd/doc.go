@@ -5,11 +5,11 @@
 //
 // Two nodes share a CONTROL connection for small messages, and conns_per_peer
 // connections for bulk in each direction, which is one unless it is configured
-// or the link is of 4 Gbit/s or more. Whoever has something to send dials them,
-// in the order CONTROL, BULK_IN, BULK_OUT, and again BULK_IN, BULK_OUT; who is
-// dialled uses them as well. A connection begins with an acceptor request (which
-// NID is wanted) and a HELLO (who is calling), answered by a HELLO; see lnet/wire
-// and lnd/socklnd/ksock for the bytes. If both sides dial at once, the
+// or the link is of 4 Gbit/s or more. The node that has something to send dials them,
+// in the order CONTROL, BULK_IN, BULK_OUT, and again BULK_IN, BULK_OUT; the dialled
+// node uses them as well. A connection begins with an acceptor request, which names the
+// wanted NID, and a HELLO, which names the dialling node and is answered by a HELLO; see
+// lnet/wire and lnd/socklnd/ksock for the bytes. If both sides dial at once, the
 // connections of the higher NID win.
 //
 // Whatever goes wrong on one connection of a peer (NID and PID) ends all
@@ -61,14 +61,14 @@
 // An NI does not dial an address of the other kind, and a message whose NIDs do
 // not fit the headers of its connection ends with EINVAL: a NID that is cut to 4
 // bytes is another node's. (Kernels with an IPv4 and an IPv6 NI in one net do
-// that; here such a peer is whom its HELLO says.) A peer that mode all names by
+// that; here such a peer is the one that its HELLO names.) A peer that mode all names by
 // its socket is named by its whole IPv6 address.
 //
 // # Checksums
 //
 // With enable_csum messages of version 2 leave with one. A checksum that arrives
 // in version 2 is verified, whatever enable_csum says, over all bytes, those of
-// payload that nobody wants included; kernels do not look at truncated messages.
+// discarded payload included; kernels do not look at truncated messages.
 // A mismatch ends the message with EIO, and the connections. Later versions have
 // none: what stands in the field is not looked at, and counted.
 //
@@ -78,8 +78,8 @@
 // been read or dropped: on BULK_IN, where acks that wait are merged to pairs and
 // ranges, or while there is none on any other; in version 2 on a connection for
 // small messages. Where acks are not merged they travel with messages that wait.
-// No more than 1024 NOOPs wait on a connection; who asks for more reads nothing,
-// and is closed. An ack that arrives breaks the protocol.
+// No more than 1024 NOOPs wait on a connection. A peer that requests more does not read,
+// and its connections are closed. An ack that arrives breaks the protocol.
 //
 // # Priority
 //
@@ -108,13 +108,13 @@
 // have the same port (SO_REUSEADDR) and join for themselves. An NI's own datagrams
 // come back, too, and are dropped by their NID. What arrives is dropped with a
 // Reason, from DatagramCut on, unless the address that it came from is that of its
-// source NID, it was sent to the group that it names, and that was joined. That
-// stops the confused, not whoever can forge addresses on the network.
+// source NID, it was sent to the group that it names, and that was joined. That stops
+// misconfigured nodes, but no attacker who can forge addresses on the network.
 //
 // A receiver has one socket for all its groups, of which the system allows some 20
 // (net.ipv4.igmp_max_memberships), and reads several datagrams with one call. What
 // finds the receive buffer full is lost and counted. lnet never holds a datagram, so
-// what waits for nobody keeps nothing from being read.
+// there is no head-of-line blocking.
 //
 // # Limits
 //
@@ -131,11 +131,11 @@
 // Without a reserved port a peer in mode all knows such a node by its port
 // only, and can do no more than answer on the connection it came on.
 //
-// # Who may be believed
+// # Which peers are believed
 //
 // LNet has no authentication. Mode secure believes a HELLO because its
 // connection comes from a port up to 1023, which on the sender's host only
-// root may use; mode trust believes everybody. See [AcceptMode].
+// root may use; mode trust believes every HELLO. See [AcceptMode].
 //
 // # Inside
 //

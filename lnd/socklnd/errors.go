@@ -12,10 +12,10 @@ import (
 // Error says why a connection ended, or why a message did not leave. It
 // unwraps to its Errno, which is the status that LNet reports, and to Err.
 type Error struct {
-	Reason Reason
+	Reason Reason        // has a counter, too
 	Peer   nid.ProcessID // zero while unknown
-	Errno  syscall.Errno
-	Err    error // what the system said, nil if nothing
+	Errno  syscall.Errno // the status that LNet reports
+	Err    error         // of the system, nil if none
 }
 
 func (e *Error) Error() string {
@@ -65,7 +65,7 @@ func (e *backOffError) Error() string {
 
 func (e *backOffError) Unwrap() error { return e.last }
 
-// brief is err without the peer, whom the surrounding Error names already.
+// brief is err without the peer, which the surrounding Error names already.
 func brief(err error) string {
 	e, ok := errors.AsType[*Error](err)
 	switch {

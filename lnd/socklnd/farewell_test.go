@@ -9,7 +9,7 @@ import (
 
 // TestHandshakesEnd: a node that ends finishes the handshakes that it has begun and begins no
 // more: kernels log an error for each that breaks off, which commands that send one message
-// would leave for every few of them. A peer that does not answer holds nobody up.
+// would leave for every few of them. A peer that does not answer delays no other.
 func TestHandshakesEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, l := dialScene(t, Config{})
@@ -36,7 +36,7 @@ func TestHandshakesEnd(t *testing.T) {
 		if took := <-ended; took > 0 {
 			t.Errorf("ended after %v", took)
 		}
-		l.expectNobody(t, time.Second)
+		l.expectNoDial(t, time.Second)
 	})
 	bubble(t, func(t *testing.T) {
 		h, l := dialScene(t, Config{})

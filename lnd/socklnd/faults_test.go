@@ -40,7 +40,7 @@ func TestPeerDownCause(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				h, k := established(t, Config{Keepalive: -1})
-				h.put(probeID, pattern(2000)) // nobody reads it
+				h.put(probeID, pattern(2000)) // the peer does not read it
 				synctest.Wait()
 				tt.breaks(t, h, k)
 				h.await("PeerDown", func() bool { return len(h.downs) == 1 })
@@ -68,9 +68,9 @@ func (p *probe) expectEndAfter(n int) {
 	p.expectEnd()
 }
 
-// TestNeverReadingPeer: a peer that reads nothing holds up its own messages,
-// as many as lnet has credits for it, and nobody else's; after sock_timeout
-// they fail and the peer is down.
+// TestNeverReadingPeer: a peer that reads nothing delays its own messages, as many as lnet
+// has credits for it, and those of no other peer; after sock_timeout they fail and the peer
+// is down.
 func TestNeverReadingPeer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{Keepalive: -1})

@@ -8,14 +8,13 @@ import (
 // handshake is one accepted connection that is not a peer's yet.
 type handshake struct {
 	*shake
-	ni      *NI           // whom it asks for; nil until it has; guarded by acceptor.mu
+	ni      *NI           // that the peer wants; nil while unknown; guarded by acceptor.mu
 	element *list.Element // nil when it has left the list; guarded by acceptor.mu
 	evicted atomic.Bool   // closed to make room
 }
 
-// handshakes are those of an acceptor, whose mu guards them. Their number is
-// bounded; when it is reached the oldest makes room, so that silent
-// connections keep nobody out.
+// handshakes are those of an acceptor, whose mu guards them. Their number is bounded. At
+// the limit a new one evicts the oldest, so that silent connections keep no peer out.
 type handshakes struct {
 	max, maxPerAddr int
 

@@ -43,8 +43,7 @@ func (f *tcpFabric) config(c Config) Config {
 	return c
 }
 
-// real is the address on which the NI of a listens; a port where nobody
-// listens if there is none.
+// real is the address on which the NI of a listens, or one with a port without a listener.
 func (f *tcpFabric) real(a netip.Addr) netip.AddrPort {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -56,8 +56,8 @@ func (l *memListener) answered(t *testing.T, opening, reply string) *probe {
 	return p
 }
 
-// expectNobody checks that nobody dials within d.
-func (l *memListener) expectNobody(t *testing.T, d time.Duration) {
+// expectNoDial checks that no dial comes within d.
+func (l *memListener) expectNoDial(t *testing.T, d time.Duration) {
 	t.Helper()
 	select {
 	case c := <-l.backlog:
@@ -79,7 +79,7 @@ func TestActiveOpens(t *testing.T) {
 		}
 		l.answered(t, dialIn, replyOut)
 		l.answered(t, dialOut, replyIn)
-		l.expectNobody(t, 20*time.Second)
+		l.expectNoDial(t, 20*time.Second)
 		if got := l.net.ports(); !slices.Equal(got, []uint16{1023, 1022, 1021}) {
 			t.Errorf("source ports %v", got)
 		}
@@ -100,7 +100,7 @@ func TestActiveConnsPerPeer(t *testing.T) {
 		for range 3 { // the peer wants no more: three tries, then content
 			l.answered(t, dialIn, replyNone)
 		}
-		l.expectNobody(t, 20*time.Second)
+		l.expectNoDial(t, 20*time.Second)
 		h.wantCount(DialRefused, 3)
 		if conns := h.ni.Snapshot().Peers[0].Conns; len(conns) != 3 {
 			t.Errorf("%d connections", len(conns))
@@ -235,7 +235,7 @@ func TestTooSoonAfterAnswer(t *testing.T) {
 func TestActiveConnectTimeout(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()
-		n.silent[netip.MustParseAddr("10.0.0.1")] = true // before anybody dials
+		n.silent[netip.MustParseAddr("10.0.0.1")] = true // before the first dial
 		h := start(t, "10.0.0.2", n.config(Config{SockTimeout: 7 * time.Second}))
 		begin := time.Now()
 		for range 5 {
@@ -282,7 +282,7 @@ func TestActiveRefusedForGood(t *testing.T) {
 		if err := h.wantFinalized(1)[0]; !errors.Is(err, syscall.EHOSTUNREACH) {
 			t.Error(err)
 		}
-		l.expectNobody(t, 20*time.Second)
+		l.expectNoDial(t, 20*time.Second)
 	})
 }
 
@@ -375,7 +375,7 @@ func TestUntyped(t *testing.T) {
 		}
 		dial := dialRequest + anyType(dialHello+"01000000 00000000")
 		l.answered(t, dial, anyType(replyCtl)).read(96)
-		l.expectNobody(t, 20*time.Second)
+		l.expectNoDial(t, 20*time.Second)
 		if err := h.wantFinalized(1)[0]; err != nil {
 			t.Error(err)
 		}

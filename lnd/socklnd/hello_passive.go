@@ -106,7 +106,7 @@ func (ni *NI) answer(h *ksock.Hello, peer nid.NID, t ksock.ConnType) []byte {
 		a.DstPID = 0 // unread and unanswered
 	case h.BigEndian && h.Version < ksock.V4:
 		// Kernels read the NIDs of a foreign byte order unswapped, and lose
-		// the top byte in the answer. Nobody looks at it.
+		// the top byte in the answer. They do not check it.
 		a.DstNID = nid.From4(bits.ReverseBytes64(h.SrcNID.Value4()) << 8 >> 8)
 	}
 	b, err := a.AppendBinary(nil)

@@ -263,7 +263,7 @@ func TestAcceptAll(t *testing.T) {
 		p.read(24 + 72) // on the connection that is there
 		p.Close()
 		synctest.Wait()
-		h.put(want) // nobody to dial
+		h.put(want) // no peer to dial
 		if err := h.wantFinalized(2)[1]; !errors.Is(err, syscall.EHOSTUNREACH) || !strings.Contains(err.Error(), "unprivileged port") {
 			t.Errorf("message ended with %v", err)
 		}

@@ -118,8 +118,8 @@ func TestHoldOverTCP(t *testing.T) {
 	}
 }
 
-// TestRecvIsOneStep: nobody goes on with a held message before Recv is done
-// with it: it could meet the wait for the next one and cut that short.
+// TestRecvIsOneStep: the reader does not go on with a held message before Recv has
+// returned: otherwise Recv could interrupt the wait for the next message.
 func TestRecvIsOneStep(t *testing.T) {
 	var h held
 	h.init()

@@ -23,8 +23,8 @@ func connsForSpeed(mbps int) int {
 	return min((bits.Len(gbps)-1)/2+1, maxConnsPerPeer)
 }
 
-// linkSpeed returns the speed in Mbit/s of the interface that has addr. It is
-// 0 if nobody knows: the loopback and many virtual interfaces have none.
+// linkSpeed returns the speed in Mbit/s of the interface that has addr, or 0 if the system
+// reports none, as for the loopback and many virtual interfaces.
 func linkSpeed(addr netip.Addr) int {
 	ifaces, err := net.Interfaces()
 	if err != nil {

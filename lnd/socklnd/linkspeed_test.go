@@ -32,7 +32,7 @@ func TestReadSpeed(t *testing.T) {
 	if got := readSpeed(filepath.Join(t.TempDir(), "none")); got != 0 {
 		t.Errorf("no file: %d", got)
 	}
-	for _, addr := range []string{"127.0.0.1", "192.0.2.1"} { // RFC 5737: nobody's
+	for _, addr := range []string{"127.0.0.1", "192.0.2.1"} { // RFC 5737: in no network
 		if got := linkSpeed(netip.MustParseAddr(addr)); got != 0 {
 			t.Errorf("%s has a link of %d Mbit/s", addr, got)
 		}

@@ -167,8 +167,8 @@ func TestDatagramsElsewhere(t *testing.T) {
 	}
 }
 
-// FuzzDatagrams: whatever comes from wherever, it is dropped for a reason, or it
-// is from whom it says and for the group that it was sent to.
+// FuzzDatagrams: every datagram is dropped for a reason, or comes from the node that it
+// names and is for the group that it was sent to.
 func FuzzDatagrams(f *testing.F) {
 	for _, tt := range hostile {
 		g := castFrom("127.0.0.2@tcp")

@@ -178,7 +178,7 @@ func TestMulticastRefused(t *testing.T) {
 	}
 }
 
-// TestMulticastPortTaken: somebody else has the port; what is sent needs none.
+// TestMulticastPortTaken: another program has the port; sending needs none.
 func TestMulticastPortTaken(t *testing.T) {
 	l, err := net.ListenUDP("udp4", &net.UDPAddr{})
 	if err != nil {

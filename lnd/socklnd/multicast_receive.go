@@ -76,8 +76,8 @@ func (c *casting) take(p *packet, g *ksock.Datagram, d *lnd.Delivery) {
 	c.ni.up.Delivered(d, nil)
 }
 
-// inspect parses a datagram and says why it is to be dropped. Everybody can send
-// one: what it claims has to be what the network says.
+// inspect parses a datagram and says why it is to be dropped. Every host can send one, so
+// its header has to agree with the addresses of the packet.
 func (c *casting) inspect(p *packet, g *ksock.Datagram) Reason {
 	if p.cut {
 		return DatagramCut

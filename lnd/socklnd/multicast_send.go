@@ -11,15 +11,15 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// castQueue is what waits to be sent. Who finds nobody running runs, and sends
-// what others bring meanwhile: so datagrams leave in order, and a handler that
-// sends from inside Finalize does not recurse.
+// castQueue is the queue of datagrams to send. One goroutine at a time runs it: the first
+// that finds it not running, which also sends what others queue meanwhile. So datagrams
+// leave in order, and a handler that sends from inside Finalize does not recurse.
 type castQueue struct {
 	mu      sync.Mutex
 	queue   lnd.Queue // guarded by mu
 	running bool      // guarded by mu
 
-	// Owned by who runs.
+	// Owned by the goroutine that runs.
 	head   [ksock.DatagramPrefixSize + wire.LargeHeaderSize]byte
 	pieces [][]byte
 }
@@ -87,8 +87,8 @@ func (c *casting) finish(m *lnd.Message, err error) {
 	c.ni.finalize(m, err)
 }
 
-// transmit sends a datagram; done is false if there is no room and wait is not
-// set. Only who runs calls it.
+// transmit sends a datagram; done is false if there is no room and wait is not set. Only
+// the goroutine that runs the queue calls it.
 func (c *casting) transmit(m *lnd.Message, wait bool) (done bool, err error) {
 	ni := c.ni
 	switch {

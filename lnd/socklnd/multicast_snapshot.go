@@ -5,15 +5,15 @@ import "ulnet/lnd"
 // MulticastSnapshot is what an NI has of multicast at one instant. Why datagrams
 // were dropped is in Counters.
 type MulticastSnapshot struct {
-	Interface  string // by which datagrams come and go; empty: no multicast
-	Port       uint16 // UDP
-	Limits     lnd.MulticastLimits
-	Groups     []lnd.Group // that were joined, in that order
-	TxMessages uint64
-	TxBytes    uint64 // of payload
-	RxMessages uint64 // that lnet was given
-	RxBytes    uint64
-	Missed     uint64 // datagrams that found the receive buffer full, as of the last that did not
+	Interface  string              // by which datagrams come and go; empty: no multicast
+	Port       uint16              // UDP
+	Limits     lnd.MulticastLimits // as they are now
+	Groups     []lnd.Group         // that were joined, in that order
+	TxMessages uint64              // datagrams sent
+	TxBytes    uint64              // of payload
+	RxMessages uint64              // that lnet was given
+	RxBytes    uint64              // of their payload
+	Missed     uint64              // datagrams that found the receive buffer full, as of the last that did not
 }
 
 func (ni *NI) multicastSnapshot() MulticastSnapshot {

@@ -179,7 +179,7 @@ func (ni *NI) Shutdown(ctx context.Context) error {
 	for _, p := range peers {
 		p.shutdown()
 	}
-	_ = ni.messages.Wait(context.Background()) // whoever still writes is about to notice
+	_ = ni.messages.Wait(context.Background()) // goroutines that still write are about to notice
 	ni.tasks.Wait()
 	if ni.acceptor != nil {
 		ni.acceptor.wait()

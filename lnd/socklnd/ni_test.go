@@ -34,7 +34,7 @@ func TestLargeNIDDoesNotFit(t *testing.T) {
 func TestFailEndsMessages(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, k := established(t, Config{})
-		for range 200 { // nobody reads
+		for range 200 { // the peer does not read
 			h.put(probeID, pattern(100))
 		}
 		_, _ = k.bulkOut.Write(kernelPut(t, 0, pattern(100))[:130])

@@ -41,8 +41,8 @@ func newPeer(ni *NI, id nid.ProcessID) *peer {
 	return p
 }
 
-// userFlagged reports whether the peer was named by its socket: nobody can
-// dial it, and its messages bear that name (LNET_PID_USERFLAG).
+// userFlagged reports whether the peer is named by its socket (LNET_PID_USERFLAG): it
+// cannot be dialled, and its messages bear that name.
 func (p *peer) userFlagged() bool { return p.id.PID&nid.UserPID != 0 }
 
 // send routes m. It returns false if the peer is no longer in use.
@@ -55,7 +55,7 @@ func (p *peer) send(m *lnd.Message) bool {
 	c := p.routes.forMessage(m, p.ni.cfg.MinBulk)
 	if c == nil && !p.userFlagged() {
 		p.mu.Unlock()
-		p.ni.up.Waits(m) // without locks, and before anybody else can finalize m
+		p.ni.up.Waits(m) // without locks, and before another goroutine can finalize m
 		p.mu.Lock()
 		if p.removed {
 			p.mu.Unlock()
@@ -185,8 +185,8 @@ func (p *peer) attach(c *conn, held *slot) {
 	})
 }
 
-// closeAll ends all connections. Messages that nobody has begun to write fail
-// after unlock; whoever is writing one finalizes it himself.
+// closeAll ends all connections. Messages that are still queued fail after unlock; a
+// goroutine that is writing one finalizes it.
 func (p *peer) closeAll(cause error) {
 	for _, c := range p.conns {
 		c.attached = false

@@ -32,7 +32,7 @@ func (p *peer) unlock() {
 	p.ni.tasks.Add(1) // p is not shut down: Shutdown waits until all is told
 	defer p.ni.tasks.Done()
 	p.events.Tell(&p.mu, p.tell)
-	p.ni.forget(p) // which it does not while somebody tells
+	p.ni.forget(p) // forget keeps p while a goroutine tells its events
 }
 
 func (p *peer) tell(e *event) {

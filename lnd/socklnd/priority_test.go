@@ -35,7 +35,7 @@ func wantFirst(t *testing.T, p *probe, payload []byte) {
 }
 
 // TestPriorityOvertakesBulk: eight bulk connections, each with a queue of
-// 1 MiB messages that nobody takes; a priority message, small or large, is
+// 1 MiB messages that the peer does not read; a priority message, small or large, is
 // there at once, and none of them before.
 func TestPriorityOvertakesBulk(t *testing.T) {
 	const streams, depth = 8, 4

@@ -78,7 +78,7 @@ func TestRaceLost(t *testing.T) {
 		again.expect(of3(dialIn))
 		again.send(of3(replyNone))
 		s.opens("10.0.0.3:1021", helloOut, answerIn)
-		s.l.expectNobody(t, 20*time.Second)
+		s.l.expectNoDial(t, 20*time.Second)
 		if err := s.h.wantFinalized(1)[0]; err != nil {
 			t.Error(err)
 		}
@@ -171,9 +171,9 @@ func TestPeerLost(t *testing.T) {
 	})
 }
 
-// TestComingBack: a kernel refuses for a moment who comes back with another
-// incarnation, while it takes the old connections down. The message waits for
-// one retry, and nobody is reported as down.
+// TestComingBack: a kernel refuses a node that comes back with another incarnation while
+// it closes the old connections. The message waits for one retry, and no peer is reported
+// as down.
 func TestComingBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		h, l := dialScene(t, Config{})
@@ -212,7 +212,7 @@ func TestConnsPerPeer(t *testing.T) {
 					l.answered(t, dialIn, replyOut)
 					bulk = append(bulk, l.answered(t, dialOut, replyIn))
 				}
-				l.expectNobody(t, time.Second)
+				l.expectNoDial(t, time.Second)
 				for _, i := range tt.want {
 					h.put(probeID, pattern(2000))
 					if got := bulk[i].read(lnetHeaders + 2000); len(got) != lnetHeaders+2000 {
@@ -237,7 +237,7 @@ func TestBusyConnectionIsAvoided(t *testing.T) {
 		l.answered(t, dialIn, replyOut)
 		free := l.answered(t, dialOut, replyIn)
 		synctest.Wait()
-		h.put(probeID, pattern(1<<20)) // on the first, where nobody reads
+		h.put(probeID, pattern(1<<20)) // on the first, which the peer does not read
 		for range 5 {
 			h.put(probeID, pattern(2000))
 			if got := free.read(lnetHeaders + 2000); len(got) != lnetHeaders+2000 {

@@ -38,9 +38,9 @@ func crowd(t *testing.T, n *memNet, port int, count int) (in []*probe) {
 	return in
 }
 
-// TestTenThousandConnections: one address gets a bounded number of
-// connections, whatever they claim to be; who is there already, and who comes
-// from a reserved port of the same address, notices nothing.
+// TestTenThousandConnections: one address gets a bounded number of connections, whatever
+// they claim to be. Established ones, and those from reserved ports of the same address,
+// are not affected.
 func TestTenThousandConnections(t *testing.T) {
 	for name, cfg := range map[string]Config{
 		"all":     {Accept: AcceptAll, SourceAddress: SourceAddressOff},

@@ -13,16 +13,16 @@ import (
 
 // Snapshot is the state of an NI at one instant.
 type Snapshot struct {
-	NID           nid.NID
-	Accept        AcceptMode
-	SourceAddress SourceAddress
-	Listen        netip.AddrPort // zero without a listener
-	Handshakes    int            // unfinished ones of accepted connections, see Counters
-	Accepted      int            // connections that count for MaxConns: of all NIs of the address
-	Tunables      map[string]any // in force, see lnd.InForce
-	Messages      int64          // taken by Send and not finalized yet
-	Peers         []PeerSnapshot // by NID and PID
-	Multicast     MulticastSnapshot
+	NID           nid.NID           // of the NI
+	Accept        AcceptMode        // in force
+	SourceAddress SourceAddress     // in force
+	Listen        netip.AddrPort    // zero without a listener
+	Handshakes    int               // unfinished ones of accepted connections, see Counters
+	Accepted      int               // connections that count for MaxConns: of all NIs of the address
+	Tunables      map[string]any    // in force, see lnd.InForce
+	Messages      int64             // taken by Send and not finalized yet
+	Peers         []PeerSnapshot    // by NID and PID
+	Multicast     MulticastSnapshot // empty without multicast
 	// Counters are the NI's own. What happens to an accepted connection before
 	// it has said which NID it wants is counted by the NI that has been on the
 	// listener's address the longest.
@@ -31,24 +31,24 @@ type Snapshot struct {
 
 // PeerSnapshot is one peer.
 type PeerSnapshot struct {
-	ID          nid.ProcessID
-	Version     ksock.Version // 0 while unknown
-	Incarnation uint64        // of the peer, 0 while unknown
-	Dialling    bool
-	Pending     int           // messages that wait for a connection
-	RetryIn     time.Duration // until a dial is allowed; 0: now
-	Conns       []ConnSnapshot
+	ID          nid.ProcessID  // NID and PID
+	Version     ksock.Version  // 0 while unknown
+	Incarnation uint64         // of the peer, 0 while unknown
+	Dialling    bool           // a dial is in progress
+	Pending     int            // messages that wait for a connection
+	RetryIn     time.Duration  // until a dial is allowed; 0: now
+	Conns       []ConnSnapshot // established
 }
 
 // ConnSnapshot is one established connection.
 type ConnSnapshot struct {
 	Type                   ksock.ConnType // own view
-	Version                ksock.Version
-	Dialled                bool // by this side
-	Local, Remote          netip.AddrPort
-	QueuedBytes            int64 // taken for sending and not finalized
-	TxMessages, RxMessages uint64
-	TxBytes, RxBytes       uint64 // without the handshake
+	Version                ksock.Version  // of the protocol
+	Dialled                bool           // by this side
+	Local, Remote          netip.AddrPort // of the socket
+	QueuedBytes            int64          // taken for sending and not finalized
+	TxMessages, RxMessages uint64         // LNet messages
+	TxBytes, RxBytes       uint64         // without the handshake
 }
 
 // Snapshot returns the NI's state. It does not stop the NI; counters of

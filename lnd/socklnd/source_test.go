@@ -49,8 +49,8 @@ func checkRefused(t *testing.T, n *memNet, h *host, from, opening string, why Re
 	}
 }
 
-// TestHelloOfAnotherNet (SK-24): whoever is not of the NI's net is refused in every version of the
-// HELLO, without a word, also where source_address is off, and becomes no peer.
+// TestHelloOfAnotherNet (SK-24): a HELLO from another net than the NI's is refused in every
+// version, without an answer, also where source_address is off, and makes no peer.
 func TestHelloOfAnotherNet(t *testing.T) {
 	spec.Covers(t, "SK-24")
 	foreign := []nid.NID{
@@ -73,7 +73,7 @@ func TestHelloOfAnotherNet(t *testing.T) {
 }
 
 // TestHelloWithoutAddress: a NID of the NI's net that has no IP address, or is the NI's own,
-// is nobody who could be on the other side.
+// is refused: no other node can have it.
 func TestHelloWithoutAddress(t *testing.T) {
 	for _, src := range []string{"1:200/7@<2:0>", "1:2:3@<2:0>", "10.0.0.2@tcp"} {
 		bubble(t, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestHelloWithoutAddress(t *testing.T) {
 	}
 }
 
-// TestSourceAddress (SK-25): who calls itself by a NID with another address than the connection's is
+// TestSourceAddress (SK-25): a HELLO whose NID has another address than the connection is
 // refused from any port; the node that has the NID keeps its connections.
 func TestSourceAddress(t *testing.T) {
 	spec.Covers(t, "SK-25")

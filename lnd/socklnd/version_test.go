@@ -191,7 +191,8 @@ func TestUntypedFallsBack(t *testing.T) {
 	})
 }
 
-// TestMixedVersions: nodes of which one is pinned speak over TCP, whoever begins.
+// TestMixedVersions: two nodes, one of them pinned to a version, speak over TCP, whichever
+// dials.
 func TestMixedVersions(t *testing.T) {
 	for pinned := ksock.V1; pinned <= ksock.V3; pinned++ {
 		for _, dialler := range []string{"pinned", "other"} {

@@ -6,10 +6,10 @@ import (
 	"ulnet/lnd"
 )
 
-// writer is the sending half of a connection. Who finds it idle writes at once
-// in his own goroutine, without waiting for the socket; whatever that leaves,
-// and whatever arrives meanwhile, is drained by a goroutine that exists only as
-// long as there is something to drain.
+// writer is the sending half of a connection. A sender that finds it idle writes at once in
+// its own goroutine, without blocking on the socket. What that leaves, and what is queued
+// meanwhile, is written by the drain: a goroutine that exists only while there is something
+// to write.
 //
 //	writing  batch  goroutine
 //	no       nil    none
@@ -22,11 +22,11 @@ type writer struct {
 	mu      sync.Mutex
 	queue   lnd.Queue // guarded by mu
 	acks    ackQueue  // guarded by mu
-	writing bool      // somebody owns the sending side; guarded by mu
+	writing bool      // a goroutine owns the sending side; guarded by mu
 	closed  error     // why nothing is sent any more; guarded by mu
 	alone   bool      // the reader has ended; guarded by mu
 
-	batch *batch          // owned by who is writing, like small
+	batch *batch          // owned by the goroutine that writes, like small
 	small *[maxSmall]byte // one message whole; made for the first
 	burst burst           // guarded by peer.mu
 }
@@ -36,11 +36,11 @@ func (w *writer) init(c *conn) {
 	w.drainFn = w.drain
 }
 
-// turn is what whoever pushed a message has to do next.
+// turn is what the goroutine that pushed a message has to do next.
 type turn uint8
 
 const (
-	turnNone  turn = iota // somebody else writes it
+	turnNone  turn = iota // another goroutine writes it
 	turnSmall             // call sendSmall
 	turnFlush             // call flush
 )
@@ -82,7 +82,7 @@ func (w *writer) pushAll(q *lnd.Queue) {
 	}
 }
 
-// close refuses everything from now on and returns what nobody has begun.
+// close refuses everything from now on and returns the messages that are still queued.
 func (w *writer) close(cause error) (left lnd.Queue) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,8 +114,8 @@ func (w *writer) flush() {
 	w.proceed()
 }
 
-// proceed ends the turn of who has written something: another goroutine goes
-// on if there is more.
+// proceed ends the turn of a goroutine that has written something. If there is more,
+// another goroutine goes on.
 func (w *writer) proceed() {
 	w.mu.Lock()
 	if w.queue.Len() == 0 && len(w.acks) == 0 {

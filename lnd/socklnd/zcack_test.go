@@ -169,7 +169,7 @@ func TestAckRange(t *testing.T) {
 				_, _ = k.bulkOut.Write(kernelPut(t, cookie, pattern(100)))
 			}
 		}()
-		synctest.Wait() // nobody reads acks: the first is being written
+		synctest.Wait() // the peer does not read acks: the first is being written
 		k.bulkOut.expect(noop(0, 2) + noop(3, 9))
 		k.bulkOut.expectOpen(time.Second)
 	})

@@ -29,12 +29,11 @@ var (
 	ErrDatagramLength = errors.New("payload length differs from the datagram's")
 )
 
-// Datagram is a multicast datagram: one LNet message, whole. Large says that its
-// header has the 96-byte form, which IPv6 needs.
+// Datagram is a multicast datagram: one LNet message, whole.
 type Datagram struct {
-	Large   bool
-	Header  wire.Header
-	Payload []byte // of Header.PayloadLength bytes
+	Large   bool        // the header has the 96-byte form, which IPv6 needs
+	Header  wire.Header // of a PUT
+	Payload []byte      // of Header.PayloadLength bytes
 }
 
 // DatagramOverhead is how many bytes precede the payload.

@@ -68,7 +68,7 @@ func ParseMsgHeader(b []byte, bigEndian bool) (h MsgHeader, rest []byte, err err
 }
 
 // Validate reports a type that is neither NOOP nor LNET (ErrMsgType) and acks
-// that nobody may send (errAck).
+// that no node may send (errAck).
 func (h MsgHeader) Validate() error {
 	if h.Type != Noop && h.Type != LNet {
 		return ErrMsgType

@@ -12,20 +12,20 @@ import (
 // request, the other side answers with one of the same version (struct
 // ksock_hello_msg, ksock_hello_msg_nid4, and struct lnet_hdr for v1).
 type Hello struct {
-	Version        Version
-	BigEndian      bool // byte order of the sender; false for v1
-	SrcNID         nid.NID
-	DstNID         nid.NID // not in v1; an unset NID is written as zero
-	SrcPID         nid.PID
-	DstPID         nid.PID // initiators send 0, answers echo it
-	SrcIncarnation uint64  // start of the sender's NI, wall-clock nanoseconds
-	DstIncarnation uint64  // not in v1; initiators send 0, answers echo it
-	ConnType       ConnType
+	Version        Version  // of the protocol, and so of the HELLO's form
+	BigEndian      bool     // byte order of the sender; false for v1
+	SrcNID         nid.NID  // of the sender
+	DstNID         nid.NID  // not in v1; an unset NID is written as zero
+	SrcPID         nid.PID  // of the sender
+	DstPID         nid.PID  // initiators send 0, answers echo it
+	SrcIncarnation uint64   // start of the sender's NI, wall-clock nanoseconds
+	DstIncarnation uint64   // not in v1; initiators send 0, answers echo it
+	ConnType       ConnType // as the sender sees the connection
 	// AddressCount is the nips field as it stands on the wire. Senders of
 	// today leave it 0; it equals len(Addresses) in every valid v1 to v3.
 	AddressCount uint32
-	// Addresses are the sender's other IPv4 addresses, which only nodes
-	// before Lustre 2.15 send and nobody reads.
+	// Addresses are the sender's other IPv4 addresses. Only nodes before Lustre 2.15
+	// send them, and no node reads them.
 	Addresses []netip.Addr
 }
 

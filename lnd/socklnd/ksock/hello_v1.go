@@ -9,8 +9,7 @@ import (
 // lnetHello is the LNet message type of a v1 HELLO (LNET_MSG_HELLO).
 const lnetHello = 4
 
-// helloV1Tail is the part of a v1 HELLO that nobody uses: sent as zero,
-// ignored on arrival.
+// helloV1Tail is the unused part of a v1 HELLO: sent as zero, ignored on arrival.
 const helloV1Tail = HelloV1Size - 44
 
 // appendV1 appends an LNet header of type HELLO in whose place for the

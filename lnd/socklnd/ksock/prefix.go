@@ -53,8 +53,8 @@ func (v Version) helloSize() int {
 
 // Prefix is the beginning of a HELLO: what decides how the rest is read.
 type Prefix struct {
-	Version   Version
-	BigEndian bool // never in v1
+	Version   Version // perhaps one that is not known
+	BigEndian bool    // never in v1
 }
 
 // ParsePrefix parses the first helloPrefixSize bytes of a HELLO. The errors
