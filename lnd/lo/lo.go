@@ -40,7 +40,7 @@ type loNI struct {
 	mu      sync.Mutex
 	quiet   sync.Cond // signalled when delivering ends
 	queue   lnd.Queue // guarded by mu
-	running bool      // somebody delivers; guarded by mu
+	running bool      // a goroutine delivers; guarded by mu
 	closed  bool      // guarded by mu
 	free    *transfer // guarded by mu
 }
@@ -97,12 +97,12 @@ func (ni *loNI) transferFor(m *lnd.Message) *transfer {
 func (ni *loNI) deliver(t *transfer) {
 	t.d.ReceivedAt = ni.clock.Now()
 	t.m.SentAt = t.d.ReceivedAt
-	verdict, err := ni.up.Parse(&t.d)
+	answer, err := ni.up.Parse(&t.d)
 	switch {
 	case err != nil:
 		ni.up.Finalize(t.m, syscall.EPROTO)
 		ni.release(t)
-	case verdict == lnd.Accept:
+	case answer == lnd.Accept:
 		ni.complete(t)
 	}
 	// On Hold the transfer may already have been completed by another

@@ -156,7 +156,7 @@ func refuse(r verbs.Request, some *NI, why kib.Why, reason Reason, version kib.V
 	}
 }
 
-// tapOf is what a device shows its packets to, nil if nobody captures them.
+// tapOf returns the function to which a device shows its packets, or nil without a capture.
 func tapOf(t lnd.Tap) func(verbs.TappedPacket) {
 	p, ok := t.(lnd.PacketTap)
 	if !ok {

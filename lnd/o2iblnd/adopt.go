@@ -10,10 +10,10 @@ import (
 // begin inside one. Both sides have all their credits and owe none, and no transfer is
 // under way.
 type Adoption struct {
-	Peer       nid.NID
-	PeerStamp  uint64 // incarnation
-	QueueDepth int    // 0: peer_credits
-	MaxFrags   int    // 0: 257
+	Peer       nid.NID // at the other end
+	PeerStamp  uint64  // incarnation
+	QueueDepth int     // 0: peer_credits
+	MaxFrags   int     // 0: 257
 	// Connect makes this side's end of the connection, on the NI's device: see
 	// softroce.Adopt. There is no Established.
 	Connect func(dev verbs.Device, qp verbs.QPConfig, events func(verbs.Conn, verbs.Event)) (verbs.Conn, error)

@@ -31,9 +31,11 @@ type Config struct {
 	// completion and for the peer's answer. It is noticed a quarter late at most. 0:
 	// lnd.Tunables.Timeout, 49 s with LNet's defaults.
 	Timeout time.Duration
-	// RetryCount (retry_count, 5) and RNRRetryCount (rnr_retry_count, 6) are those of
-	// the queue pairs, 1 to 7; negative: 0.
-	RetryCount    int
+	// RetryCount (retry_count, 5) is how often a queue pair retransmits a packet without an
+	// answer, 1 to 7; negative: 0.
+	RetryCount int
+	// RNRRetryCount (rnr_retry_count, 6) is how often it repeats a SEND for which the peer
+	// has no buffer, 1 to 7; 7: without end; negative: 0.
 	RNRRetryCount int
 	Keepalive     time.Duration // keepalive, 100 s without a send before a NOOP; negative: none
 	IBMTU         int           // ib_mtu of connections that this side opens, 256 to 4096; 0: the path's
@@ -59,22 +61,20 @@ type Config struct {
 	// MaxConns bounds the connections of an NI, those that are being made or ended
 	// included (16384). Above, requests are refused with NO_RESOURCES. Local policy.
 	MaxConns int
-	// MTU and ReceiveBuffer are the device's, see verbs.OpenConfig. ReceiveBuffer is 4 MiB
-	// for 0, if the system gives as much: what is on the way is bounded by it, and 24
-	// packets that Linux' default has room for make 1 MiB take several times as long.
-	MTU           int
+	// MTU is the device's, see verbs.OpenConfig.
+	MTU int
+	// ReceiveBuffer is the device's in bytes, see verbs.OpenConfig. 0: 4 MiB, if the system
+	// gives as much. It bounds the packets in flight: with the 24 packets that Linux has
+	// room for by default, 1 MiB takes several times as long.
 	ReceiveBuffer int
 
-	// NoMulticast (multicast=0) leaves the NI without multicast. The others are of what
-	// it has otherwise: the group g has the address MulticastBase + g, whose low 16 bits
-	// are 0 (multicast_base, 239.76.0.0), and the Q_Key MulticastQKey (multicast_qkey,
-	// 0x01234567 as RDMA-CM's groups have, below 0x80000000); all nodes of a net have
-	// the same. MulticastBuffers is how many datagrams the NI can be receiving at a
-	// time (multicast_buffers, 512). Kernels have no multicast. Local policy.
+	// NoMulticast (multicast=0) leaves the NI without multicast. Otherwise group g has the
+	// address MulticastBase + g. All nodes of a net have the same base and Q_Key. Kernels
+	// have no multicast. Local policy.
 	NoMulticast      bool
-	MulticastBase    netip.Addr
-	MulticastQKey    uint32
-	MulticastBuffers int
+	MulticastBase    netip.Addr // multicast_base, 239.76.0.0; its low 16 bits are 0
+	MulticastQKey    uint32     // multicast_qkey, 0x01234567 as RDMA-CM's groups have; below 0x80000000
+	MulticastBuffers int        // multicast_buffers, 512: datagrams that the NI can be receiving at a time
 
 	// FirstCookie is the cookie of the first transfer of each connection, for the
 	// replay of recordings; 0: 1.

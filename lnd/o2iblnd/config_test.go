@@ -115,7 +115,7 @@ func TestTwoNets(t *testing.T) {
 	shut(nis[1][0])
 	ups[0][0].await(t, "end of the connection", func() bool { return len(ups[0][0].downs) > 0 })
 	send(1, 2)
-	nis[0][0].Send(newMessage(nis[0][0], nis[1][0].nid, 100)) // whom nobody has any more
+	nis[0][0].Send(newMessage(nis[0][0], nis[1][0].nid, 100)) // a NID that has ended
 	ups[0][0].await(t, "error", func() bool { return len(ups[0][0].errs) == 1 })
 	if err := ups[0][0].errs[0]; !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("refused with %v", err)

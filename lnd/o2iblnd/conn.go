@@ -18,13 +18,14 @@ const (
 	connGone
 )
 
-// conn is a connection (struct kib_conn): the shell of one exchange. It is done with
-// when its last event has come, nothing is posted, and lnet has none of its messages.
+// conn is a connection (struct kib_conn): the shell of one exchange. It has ended when its
+// last event has come, nothing is posted, and lnet has none of its messages.
 //
-// Who steps the exchange does so under mu, and then calls unlock, which does what the
-// steps ask for without it. One goroutine at a time posts, so that work requests are
-// posted in order, and it makes no upcall meanwhile. What the steps have ended is ended by
-// who made them: nothing of it is posted, or to be.
+// A goroutine steps the exchange under mu and then calls unlock, which carries out the
+// effects of the steps without the lock. One goroutine at a time posts, so that work
+// requests are posted in order, and it makes no upcall meanwhile. Messages that the steps
+// have ended are finalized by the goroutine that made the steps: nothing of them is posted,
+// or will be.
 type conn struct {
 	ni      *NI
 	peer    *peer
@@ -38,25 +39,25 @@ type conn struct {
 	depth, maxFrags int
 	counting        kib.Counting // of the peer's checksums
 
-	mu       sync.Mutex // guards all below
-	state    connState
-	vc       verbs.Conn // fixed once it is there
-	x        *exchange  // nil while opening
-	now      time.Duration
-	wakeAt   time.Duration
-	out      *exchangeOut // of the steps since the last unlock; nil for none
-	posting  bool         // somebody posts
-	ending   int          // who tell lnet of what has ended
-	waiting  []verbs.Buffer
-	flushed  []uint32 // work requests that did not leave, while it is not known why
-	handling bool     // somebody hands arrivals to lnet
-	rxs      int      // that lnet has, or that are on their way there and back
-	spare    *rx      // for the next message
-	held     []*rx
-	ended    bool // no event follows
-	told     bool // the peer knows that it is over
-	deserted bool // nobody looks at held any more
-	closed   bool // vc is
+	mu        sync.Mutex // guards all below
+	state     connState
+	vc        verbs.Conn // fixed once it is there
+	x         *exchange  // nil while opening
+	now       time.Duration
+	wakeAt    time.Duration
+	out       *exchangeOut // of the steps since the last unlock; nil for none
+	posting   bool         // a goroutine posts
+	ending    int          // goroutines that tell lnet which messages have ended
+	waiting   []verbs.Buffer
+	flushed   []uint32 // work requests that did not leave, while it is not known why
+	handling  bool     // a goroutine hands arrivals to lnet
+	rxs       int      // that lnet has, or that are on their way there and back
+	spare     *rx      // for the next message
+	held      []*rx
+	ended     bool // no event follows
+	told      bool // the peer knows that it is over
+	abandoned bool // held is not used any more
+	closed    bool // vc is
 }
 
 var outs = sync.Pool{New: func() any { return new(exchangeOut) }}
@@ -94,7 +95,7 @@ func (c *conn) unlock() {
 			c.tellEnded()
 		case !c.posting:
 			c.flush()
-		default: // who posts does these, too
+		default: // the goroutine that posts does these, too
 			c.mu.Unlock()
 			return
 		}
@@ -114,14 +115,14 @@ func (c *conn) unlock() {
 	}
 }
 
-// over reports whether nobody comes back to the connection.
+// over reports whether neither the device nor lnet will use the connection again.
 func (c *conn) over() bool {
 	return c.state == connClosing && c.ended && c.told && c.rxs == 0 && !c.handling && !c.posting && c.ending == 0 && (c.x == nil || c.x.idle())
 }
 
 // free lets go of the connection.
 func (c *conn) free() {
-	if !c.closed { // nobody else has c now
+	if !c.closed { // no other goroutine has c now
 		c.vc.Close()
 	}
 	c.ni.conns.remove(c)
@@ -163,7 +164,8 @@ func (c *conn) giveUp() {
 	c.dropWaiting()
 }
 
-// dropWaiting returns the buffers of messages that nobody looks at any more, and unlocks.
+// dropWaiting returns the buffers of messages that will not be handled any more, and
+// unlocks.
 func (c *conn) dropWaiting() {
 	list := c.waiting
 	c.waiting = nil

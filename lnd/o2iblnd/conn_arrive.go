@@ -110,7 +110,7 @@ func (c *conn) hold(r *rx) bool {
 		c.step(exchangeIn{kind: exchangeConsumed})
 	}
 	var over *Error
-	if c.deserted {
+	if c.abandoned {
 		over = c.x.failed
 	}
 	c.unlock()
@@ -142,7 +142,7 @@ func (ni *NI) Recv(d *lnd.Delivery) {
 func (c *conn) abandonHeld(cause *Error) {
 	c.mu.Lock()
 	list := c.held
-	c.held, c.deserted = nil, true
+	c.held, c.abandoned = nil, true
 	for _, r := range list {
 		r.leaving, r.lost = true, cause
 	}

@@ -16,7 +16,7 @@ func (ni *NI) connect(p *peer, a ask) {
 	}
 	c.ask = a
 	m := kib.Msg{Params: kib.ConnParams{QueueDepth: uint16(a.depth), MaxFrags: uint16(a.maxFrags), MaxMsgSize: kib.MaxMsgSize}}
-	private := ni.greeting(&m, kib.ConnReq, p, a.stamp) // without a checksum: nobody knows yet how the peer counts
+	private := ni.greeting(&m, kib.ConnReq, p, a.stamp) // without a checksum: how the peer counts is not known yet
 	to := netip.AddrPortFrom(p.id.Addr(), ni.cfg.Service)
 	cfg := ni.connConfig(c, a.depth, private)
 	cfg.MTU = or(a.mtu, cfg.MTU)

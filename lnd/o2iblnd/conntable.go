@@ -9,7 +9,7 @@ import (
 // connTable finds connections by the numbers in their completions. The table is copied
 // when it changes, which is rare, so that it is read without a lock.
 type connTable struct {
-	mu   sync.Mutex // held by who changes the table
+	mu   sync.Mutex // held to change the table
 	free []uint32   // numbers without connection, the longest free first; guarded by mu
 	n    atomic.Int64
 	list atomic.Pointer[[]*conn]
@@ -33,7 +33,7 @@ func (t *connTable) add(c *conn) {
 		list[c.id] = c
 	} else {
 		c.id = uint32(len(list))
-		list = append(list, c) // who reads the old list does not see it
+		list = append(list, c) // readers of the old list do not see it
 	}
 	t.n.Add(1)
 	t.list.Store(&list)

@@ -32,7 +32,7 @@ const (
 
 	// Requests of this side.
 	ConnectFailed   // the device could not ask
-	Unreachable     // nobody answered
+	Unreachable     // no answer came
 	NoListener      // the peer's host has no o2iblnd at this port
 	RejectedRace    // both sides connect, and the peer's request wins
 	RejectedStale   // the peer has a new incarnation, or takes us for an older one

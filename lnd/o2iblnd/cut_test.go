@@ -98,7 +98,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestKeepaliveCut: a connection on which nobody sends is found to be dead by its keepalive.
+// TestKeepaliveCut: the keepalive of an idle connection finds that it is dead.
 func TestKeepaliveCut(t *testing.T) {
 	v := newVirtual(t, Config{Keepalive: 10 * time.Second})
 	a := v.ups[0]
@@ -143,7 +143,7 @@ func TestQueueTimeout(t *testing.T) {
 	a := v.ups[0]
 	p := v.nis[0].peer(v.nis[1].nid)
 	p.mu.Lock()
-	p.set.accepting++ // a request that nobody ends
+	p.set.accepting++ // a request that never ends
 	p.mu.Unlock()
 	v.nis[0].Send(newMessage(v.nis[0], v.nis[1].nid, 10))
 	v.clock.Run(v.clock.Now() + 20*time.Second)

@@ -11,15 +11,16 @@
 // is the smaller peer_credits of both, and how many WRITEs a transfer may take, and each
 // names the incarnation of its node by a stamp.
 //
-// If both sides ask at once the request of the higher NID wins, unless the other asks again
-// after 10 ms: then the winner's was lost, or came before the other listened. Who
-// accepts a request withdraws its own, so that one of both remains; it asks again if that has
-// not come about after a second, since anybody can send a request in a peer's name.
+// If both sides connect at once the request of the higher NID wins, unless the other side
+// repeats its own after 10 ms: then the winner's request was lost, or came before the other
+// side listened. A node that accepts a request withdraws its own, so that one of the two
+// remains. If no connection follows within a second it requests one again, since every host
+// can send a request in a peer's name.
 //
-// Who finds that a peer has a new stamp ends the old connections and has the peer ask
-// again: a node that has been restarted connects twice. What a reject offers is taken
-// over: a shorter queue, fewer fragments, another stamp. Version 1 of the protocol,
-// which Lustre had before 2.4, is refused and not spoken.
+// A node that finds a new stamp of a peer ends the old connections and makes the peer
+// request one again, so a restarted node connects twice. A node adopts what a reject offers:
+// a shorter queue, fewer fragments, another stamp. Version 1 of the protocol, which Lustre
+// had before 2.4, is refused and not spoken.
 //
 // Whatever goes wrong on a connection ends that one; what lnet refuses ends all of the
 // peer's. Each cause is a [Reason] and has a counter; each is logged once per peer, or
@@ -37,8 +38,8 @@
 // WRITEs and GET_DONE; if lnet has dropped the GET, GET_DONE says ENODATA, and after the
 // timeout ETIMEDOUT. The answer may be shorter than the sink. (Kernels then
 // forget to write the end of it, o2iblnd-wire §8.3. Over softroce such a GET ends with EIO,
-// reason not_written; hardware does not show it. Who asks a kernel for what may be shorter
-// asks for up to 3976 bytes.)
+// reason not_written; hardware does not show it. A program that GETs from a kernel what may
+// be shorter should ask for up to 3976 bytes.)
 //
 // # What is promised
 //
@@ -95,7 +96,7 @@
 // §10). The NI looks at all connections four times in that time, at least once a second.
 // A connection that has sent nothing for keepalive sends a NOOP, whose loss ends it.
 //
-// # Who may be believed
+// # Which peers are believed
 //
 // LNet has no authentication. A request must come from the address that its NID names,
 // which the network vouches for as far as it does. Any host that reaches UDP port

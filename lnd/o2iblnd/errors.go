@@ -10,10 +10,10 @@ import (
 // Error says why a connection ended, or why a message did not leave. It
 // unwraps to its Errno, which is the status that LNet reports, and to Err.
 type Error struct {
-	Reason Reason
+	Reason Reason        // has a counter, too
 	Peer   nid.ProcessID // zero while unknown
-	Errno  syscall.Errno
-	Err    error // what the device said, nil if nothing
+	Errno  syscall.Errno // the status that LNet reports
+	Err    error         // what the device said, nil if nothing
 
 	bulk bool // it was a transfer by RDMA
 }

@@ -31,7 +31,7 @@ func (x *exchange) sent(id uint32, err *Error, out *exchangeOut) {
 }
 
 // expire ends the connection if a message has waited too long. A GET_REQ that lnet does not
-// answer is no fault of the peer, who is told.
+// answer is no fault of the peer: it gets a GET_DONE with an error.
 func (x *exchange) expire(now time.Duration, out *exchangeOut) {
 	for t := x.first; t != nil && now >= t.deadline; t = x.first {
 		if t.phase == phaseReply {

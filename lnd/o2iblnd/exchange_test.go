@@ -105,7 +105,7 @@ func TestCreditTrace(t *testing.T) {
 		b.send(wire.Put, 160, 1, 1, false)
 		p.settle()
 	}
-	// By who receives: the request brings what is owed for GET_REQ and reply.
+	// The sender's credits of GET_REQ and reply come back with the request.
 	if want := []uint8{0, 0, 2, 0, 2, 0}; !slices.Equal(b.give, want) {
 		t.Errorf("the server got credits %v with %v, want %v", b.give, b.types, want)
 	}
@@ -131,7 +131,7 @@ func TestNoop(t *testing.T) {
 	}
 }
 
-// TestKeepalive: who has sent nothing for 100 s sends a NOOP.
+// TestKeepalive: a connection that has sent nothing for 100 s sends a NOOP.
 func TestKeepalive(t *testing.T) {
 	p := newPair(t)
 	a, b := p.ends[0], p.ends[1]

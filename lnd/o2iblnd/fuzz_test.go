@@ -68,8 +68,8 @@ func FuzzExchange(f *testing.F) {
 	})
 }
 
-// capturedMessages are the messages of the recordings, of whoever sent them, with the
-// names of the ends of a pair.
+// capturedMessages are the messages of both sides of the recordings, with the NIDs of the
+// ends of a pair.
 func capturedMessages(t testing.TB) (list [][]byte) {
 	t.Helper()
 	files, err := filepath.Glob("../capture/testdata/o2ib-*.pcap")
@@ -108,7 +108,7 @@ func capturedMessages(t testing.TB) (list [][]byte) {
 	return list
 }
 
-// flushAll completes what is posted, as nobody is at the other end.
+// flushAll completes what is posted, as if the other end were gone.
 func (e *end) flushAll(all bool) {
 	for len(e.wire) > 0 && all {
 		if it := e.wire[0]; it.signaled {

@@ -34,8 +34,8 @@ func (c narrowConn) Send(list []wire.Burst) (int, error) {
 	return len(list), nil
 }
 
-// TestMTUsDiffer: where small messages pass and bulk does not, errors name the MTUs: that of
-// who waits for data, and that of whose data is not acknowledged.
+// TestMTUsDiffer: where small messages pass and bulk does not, errors advise to compare the
+// MTUs, at the side that waits for data and at the side whose data is not acknowledged.
 func TestMTUsDiffer(t *testing.T) {
 	for _, first := range []string{"who waits", "who writes"} {
 		t.Run(first, func(t *testing.T) {

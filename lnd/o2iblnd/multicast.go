@@ -265,7 +265,7 @@ func (c *casting) shutdown(ctx context.Context) error {
 	if e != nil {
 		err = errors.Join(err, e.close())
 	}
-	for m := c.sending.queue.Pop(); m != nil; m = c.sending.queue.Pop() { // nobody else has it now
+	for m := c.sending.queue.Pop(); m != nil; m = c.sending.queue.Pop() { // no other goroutine has the queue now
 		c.ni.up.Finalize(m, newError(ShuttingDown, m.Target, nil))
 	}
 	return err

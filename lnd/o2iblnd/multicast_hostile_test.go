@@ -27,7 +27,7 @@ var hostile = []struct {
 	name string
 	head func(g *kib.Datagram) // changes the message
 	tail func(b []byte) []byte // changes its bytes
-	from string                // who the network says it is from, if not 10.0.0.2
+	from string                // source address of the packet, if not 10.0.0.2
 	to   string                // where it went, if not to group 5; "node": to this node
 	want Reason
 }{
@@ -165,8 +165,8 @@ func TestHostileDatagrams(t *testing.T) {
 	}
 }
 
-// FuzzMulticast: whatever comes from wherever, it is dropped for a reason, or it is
-// from whom it says and for the group that it was sent to.
+// FuzzMulticast: every datagram is dropped for a reason, or comes from the node that it
+// names and is for the group that it was sent to.
 func FuzzMulticast(f *testing.F) {
 	for i := range hostile {
 		f.Add(encodeHostile(f, i), uint32(0x0A000002), uint32(0xEF4C0005))

@@ -224,8 +224,8 @@ func TestNoMulticast(t *testing.T) {
 	}
 }
 
-// TestSlowJoin: while a device is joining a group, as hardware does for seconds, what
-// arrives for it is delivered, datagrams leave, and who asks is answered.
+// TestSlowJoin: while a device is joining a group, which takes hardware seconds, datagrams
+// for the group are delivered, others leave, and limits and snapshots are available.
 func TestSlowJoin(t *testing.T) {
 	ni, dev, up := stubNI(t, Config{})
 	u := dev.qp

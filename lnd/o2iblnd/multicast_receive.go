@@ -42,8 +42,8 @@ func (c *casting) arrive(in *verbs.Completion) {
 	c.ni.up.Delivered(d, nil)
 }
 
-// inspect parses a datagram and says why it is to be dropped. Everybody can send
-// one: what it claims has to be what the network says.
+// inspect parses a datagram and says why it is to be dropped. Every host can send one, so
+// its header has to agree with the addresses of the packet.
 func (c *casting) inspect(in *verbs.Completion, g *kib.Datagram) Reason {
 	if why := parseDatagram(in.Buffer.Bytes, g); why != ReasonNone {
 		return why

@@ -14,20 +14,21 @@ import (
 // wait in its queue. Local policy.
 const maxCasts = 64
 
-// castQueue is what waits to be sent, and what is posted. Who finds nobody running
-// runs, and posts what others bring meanwhile: so datagrams leave in order, and a
-// handler that sends from inside Finalize does not recurse.
+// castQueue has the datagrams that wait to be sent and those that are posted. One goroutine
+// at a time runs it: the first that finds it not running, which also posts what others queue
+// meanwhile. So datagrams leave in order, and a handler that sends from inside Finalize does
+// not recurse.
 type castQueue struct {
 	mu      sync.Mutex // guards all up to idle
 	queue   lnd.Queue
-	running bool                   // somebody posts
+	running bool                   // a goroutine posts
 	closing bool                   // nothing new is taken
 	stopped bool                   // nothing is posted any more
 	posted  [maxCasts]*lnd.Message // by the ID of their work requests
 	free    []uint8                // IDs that are not used
-	idle    sync.Cond              // nobody posts, and nothing is to be posted or on its way
+	idle    sync.Cond              // signalled when running ends or a datagram completes
 
-	// Owned by who runs.
+	// Owned by the goroutine that runs.
 	head   [kib.DatagramOverhead]byte
 	flat   []byte // a payload in more pieces than the device can gather
 	pieces [][]byte
@@ -59,7 +60,7 @@ func (ni *NI) Multicast(m *lnd.Message) {
 	ni.cast.run()
 }
 
-// run posts what is queued as long as there is room, unless somebody does.
+// run posts what is queued as long as there is room, unless another goroutine does.
 func (c *casting) run() {
 	s := &c.sending
 	if !s.begin() {
@@ -111,8 +112,8 @@ func (s *castQueue) take(id uint8) *lnd.Message {
 	return m
 }
 
-// drain takes nothing new and returns when all has left and nobody runs, or when
-// ctx has ended and nobody runs.
+// drain takes nothing new. It returns when all has left, or ctx has ended, and no goroutine
+// runs.
 func (s *castQueue) drain(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() {
 		s.mu.Lock()
@@ -136,7 +137,8 @@ func (s *castQueue) drain(ctx context.Context) error {
 	return err
 }
 
-// post hands a datagram to the device, which copies it. Only who runs calls it.
+// post hands a datagram to the device, which copies it. Only the goroutine that runs the
+// queue calls it.
 func (c *casting) post(m *lnd.Message, id uint8) error {
 	switch {
 	case !m.Group.IsValid() || m.Payload.Length != int(m.Header.PayloadLength):

@@ -5,15 +5,15 @@ import "ulnet/lnd"
 // MulticastSnapshot is what an NI has of multicast at one instant. Why datagrams
 // were dropped is in Counters, or if the device did it in the statistics of that.
 type MulticastSnapshot struct {
-	QPN        uint32 // of the queue pair for datagrams; 0: none was needed so far
-	QKey       uint32
-	Limits     lnd.MulticastLimits
-	Groups     []lnd.Group // that were joined, in that order
-	TxMessages uint64
-	TxBytes    uint64 // of payload
-	RxMessages uint64 // that lnet was given
-	RxBytes    uint64
-	Missed     uint64 // datagrams that found no receive buffer, here or in the system
+	QPN        uint32              // of the queue pair for datagrams; 0: none was needed so far
+	QKey       uint32              // of all groups
+	Limits     lnd.MulticastLimits // as they are now
+	Groups     []lnd.Group         // that were joined, in that order
+	TxMessages uint64              // datagrams sent
+	TxBytes    uint64              // of payload
+	RxMessages uint64              // that lnet was given
+	RxBytes    uint64              // of their payload
+	Missed     uint64              // datagrams that found no receive buffer, here or in the system
 }
 
 func (ni *NI) multicastSnapshot() MulticastSnapshot {

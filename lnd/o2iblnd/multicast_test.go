@@ -108,7 +108,7 @@ func TestMulticastTwoNets(t *testing.T) {
 	}
 }
 
-// counter tells from whom messages come, and takes none of their payload.
+// counter notes the senders of messages, and takes none of their payload.
 type counter struct {
 	lnd.Upcalls
 	got chan nid.NID

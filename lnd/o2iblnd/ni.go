@@ -54,7 +54,7 @@ type NI struct {
 	messages shell.Messages       // that are not finalized; closing: nothing new is taken
 	waiting  atomic.Int64         // of messages: had to wait for a connection
 	dying    chan struct{}        // closed when everything has to end
-	tasks    sync.WaitGroup       // connections, timer functions, and who tells lnet
+	tasks    sync.WaitGroup       // connections, timer functions, and goroutines that tell lnet
 }
 
 var _ lnd.NI = (*NI)(nil)

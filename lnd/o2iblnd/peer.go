@@ -24,7 +24,7 @@ type peer struct {
 	set     peerSet       // and all below: guarded by mu
 	out     peerOut       // of the last step
 	conns   []*conn       // established
-	turn    int           // of conns: who gets the next message
+	turn    int           // of conns: counts messages, for round robin
 	pending classQueue    // what waits for a connection; a tx has its deadline
 	timerAt time.Duration // when the set is stepped; machine.Never
 	events  shell.Events[event]
@@ -46,7 +46,7 @@ func (p *peer) send(t *tx) bool {
 	}
 	if !p.gone.Load() && !t.waited {
 		p.mu.Unlock()
-		p.ni.waits(t) // without locks, and before anybody else can finalize it
+		p.ni.waits(t) // without locks, and before another goroutine can finalize it
 		p.mu.Lock()
 		if p.give(t) {
 			return true
@@ -152,9 +152,9 @@ func (p *peer) step(in peerIn) {
 	}
 }
 
-// quiet reports whether a failure to connect concerns nobody: it was asked because of packets
-// that a stranger can forge, and no message waits. Such a request that finds no node is neither
-// counted as a failure nor logged.
+// quiet reports whether a failure to connect has no consequence: the connection was
+// requested because of packets that any host can forge, and no message waits. A request of
+// this kind that finds no node is neither counted as a failure nor logged.
 func (p *peer) quiet() bool { return p.set.redial && p.pending.len() == 0 }
 
 // note has a failure to connect counted and logged, after unlock.
@@ -162,7 +162,7 @@ func (p *peer) note(e *Error) {
 	p.events.Add(event{kind: eventNoted, err: e, quiet: p.quiet()})
 }
 
-// closeStale ends connections to other lives of the peer, after unlock.
+// closeStale ends connections to other incarnations of the peer, after unlock.
 func (p *peer) closeStale() {
 	for _, c := range p.conns {
 		if c.peerStamp != p.set.stamp || c.version != p.set.version {

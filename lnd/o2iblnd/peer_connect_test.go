@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestWithdrawn: a request that nobody has answered is withdrawn when the peer's, which
-// wins, is accepted; and made again when nothing comes of that.
+// TestWithdrawn: an unanswered request is withdrawn when the peer's, which wins, is
+// accepted, and made again if no connection follows.
 func TestWithdrawn(t *testing.T) {
 	up := new(sink)
 	at := loopbackAddrs(2) // the second is the higher
@@ -49,9 +49,8 @@ func TestNeedless(t *testing.T) {
 	}
 }
 
-// TestForged: a request that was accepted and behind which nobody is, made in the name of
-// another or by a node that died meanwhile, keeps a message from its target for a second at
-// most, and so do many.
+// TestForged: an accepted request without a node behind it, because it was forged or the
+// node died meanwhile, delays a message to its target by a second at most, and so do many.
 func TestForged(t *testing.T) {
 	for self := range 2 {
 		for name, at := range map[string][]time.Duration{

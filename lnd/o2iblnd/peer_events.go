@@ -23,8 +23,8 @@ const (
 	eventClose                     // end conn because of err
 )
 
-// unlock releases p.mu and does what was noted under it, in order. Who finds nobody at it does
-// all, and the others' too.
+// unlock releases p.mu and carries out the events that were added under it, in order. One
+// goroutine at a time does that, also for events that others add meanwhile.
 func (p *peer) unlock() {
 	if !p.events.Begin() {
 		p.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// peerSet decides which connections a peer gets: when they are asked for and with
-// which parameters, which requests of the peer are accepted, and what becomes of what waits
-// when they fail (o2iblnd-wire §7). It is a machine in the sense of lnet/machine; the
+// peerSet decides which connections a peer gets: when this side requests one and with which
+// parameters, which requests of the peer it accepts, and what happens to waiting messages
+// when requests fail (o2iblnd-wire §7). It is a machine in the sense of lnet/machine; the
 // peer steps it under its lock.
 //
 //	state       entered by                     left by
@@ -24,25 +24,25 @@ type peerSet struct {
 	cfg peerSetConfig
 
 	have       int           // established connections
-	connecting int           // asked for
-	accepting  int           // accepted and not established
-	acceptedAt time.Duration // of the first of these
-	queued     bool
+	connecting int           // requests of this side without an answer yet
+	accepting  int           // accepted requests of the peer, not established yet
+	acceptedAt time.Duration // when the first of these was accepted
+	queued     bool          // messages wait for a connection
 
 	version  kib.Version // of the peer; 0 while unknown
-	stamp    uint64      // likewise
-	depth    int         // to ask for: what a reject has offered, or peer_credits
-	maxFrags int         // likewise
-	mtu      int         // likewise, since the peer refuses larger ones; 0: it has refused none
+	stamp    uint64      // incarnation of the peer; 0 while unknown
+	depth    int         // queue depth to request: what a reject has offered, or peer_credits
+	maxFrags int         // fragments to request: what a reject has offered, or the most
+	mtu      int         // path MTU to request, if the peer has refused larger ones; else 0
 
-	races      int           // requests in a row that lost against ours
-	lost       int           // rounds in a row of ours that lost against the peer's
-	yielded    bool          // an attempt ended because the peer's request is to win
-	askedAt    time.Duration // of the latest attempt
-	reconnects int           // in a row
-	retries    int           // attempts that wait for retryAt
+	races      int           // requests of the peer in a row that lost against this side's
+	lost       int           // rounds in a row in which this side's requests lost
+	peerWins   bool          // a request was given up in favour of the peer's
+	askedAt    time.Duration // when the latest request was made
+	reconnects int           // immediate repetitions in a row
+	retries    int           // requests that wait for retryAt
 	retryAt    time.Duration // 0: none
-	redial     bool          // what is asked for is for the peer to notice our incarnation
+	redial     bool          // the request is only to make the peer notice this incarnation
 }
 
 var _ machine.Machine[peerIn, peerOut] = (*peerSet)(nil)
@@ -60,9 +60,9 @@ type peerSetConfig struct {
 const (
 	fastReconnects = 10
 	reconnectPause = time.Second
-	// mostConns is how many connections a peer can have: those that both sides
-	// have asked for, and as many that it no longer knows of (local policy).
-	mostConns = 4 * maxConnsPerPeer
+	// maxConns is how many connections a peer can have: those that both sides have
+	// requested, and as many that the peer no longer knows of (local policy).
+	maxConns = 4 * maxConnsPerPeer
 )
 
 func newPeerSet(cfg peerSetConfig) peerSet {
@@ -103,37 +103,37 @@ func (s *peerSet) Step(now time.Duration, in peerIn, out *peerOut) time.Duration
 	switch {
 	case s.retryAt > 0:
 		return s.retryAt
-	case s.queued && !s.expecting() && s.hoping(now):
-		return s.acceptedAt + acceptPatience
+	case s.queued && !s.expecting() && s.acceptPending(now):
+		return s.acceptedAt + acceptTimeout
 	}
 	return machine.Never
 }
 
-// send asks for connections if something waits, and none is there or to be expected.
+// send requests connections if messages wait and there is no connection, nor any to expect.
 func (s *peerSet) send(now time.Duration, out *peerOut) {
-	if s.queued && !s.expecting() && !s.hoping(now) {
-		s.yielded = false
+	if s.queued && !s.expecting() && !s.acceptPending(now) {
+		s.peerWins = false
 		s.connecting = s.cfg.connsPerPeer
 		out.connect = s.connecting
 	}
 }
 
-// stale asks once for a connection, so that the peer closes those of an earlier incarnation of
-// this NI. That it refuses (CONN_STALE) or does not answer is no failure: lnet is told nothing, and
-// a message that has come meanwhile is sent as if nothing had been asked for.
+// stale requests a connection once, so that the peer closes those of an earlier incarnation
+// of this NI. If the peer refuses (CONN_STALE) or does not answer, that is no failure: lnet
+// is told nothing, and a message that was sent meanwhile starts a new attempt.
 func (s *peerSet) stale(out *peerOut) {
 	if !s.expecting() && s.accepting == 0 {
 		s.redial, s.connecting, out.connect = true, 1, 1
 	}
 }
 
-// expecting reports whether a connection is there or asked for, or will be.
+// expecting reports whether a connection is established, requested, or to be requested.
 func (s *peerSet) expecting() bool { return s.have+s.connecting > 0 || s.retryAt > 0 }
 
-// idle reports whether nothing is lost when the set is forgotten.
+// idle reports whether the set has no state that must be kept.
 func (s *peerSet) idle() bool { return !s.expecting() && s.accepting == 0 }
 
-// ask is what the next connection is asked for with.
+// ask returns the parameters of the next request.
 func (s *peerSet) ask() ask {
 	return ask{version: kib.V2, stamp: s.stamp, depth: s.depth, maxFrags: s.maxFrags, mtu: s.mtu, redial: s.redial}
 }
@@ -144,12 +144,13 @@ func (s *peerSet) established(stamp uint64, version kib.Version, out *peerOut) {
 	out.closeStale = s.have > 0 && (s.stamp != stamp || s.version != version)
 	s.stamp, s.version = stamp, version
 	s.have++
-	s.races, s.lost, s.yielded, s.redial, s.reconnects, s.retries, s.retryAt = 0, 0, false, false, 0, 0, 0
+	s.races, s.lost, s.peerWins, s.redial, s.reconnects, s.retries, s.retryAt = 0, 0, false, false, 0, 0, 0
 	out.up = s.have == 1
 	out.withdraw = s.connecting > 0 && s.have >= s.cfg.connsPerPeer
 }
 
-// closed follows the end of a connection. With the last one what waits is asked for again.
+// closed handles the end of a connection. After the last one it requests another if messages
+// wait.
 func (s *peerSet) closed(now time.Duration, err *Error, out *peerOut) {
 	if s.have > 0 {
 		return
@@ -158,16 +159,16 @@ func (s *peerSet) closed(now time.Duration, err *Error, out *peerOut) {
 	s.send(now, out)
 }
 
-// failed follows an attempt that came to nothing and is not repeated. The last one ends
-// what waits (kiblnd_peer_connect_failed), unless it was to be the peer's that succeeds.
+// failed handles a request that failed and is not repeated. The last one fails the waiting
+// messages (kiblnd_peer_connect_failed), unless it was given up in favour of the peer's.
 func (s *peerSet) failed(now time.Duration, err *Error, out *peerOut) {
-	s.yielded = s.yielded || s.have == 0 && err.Reason == RejectedRace
-	if s.expecting() || s.hoping(now) {
+	s.peerWins = s.peerWins || s.have == 0 && err.Reason == RejectedRace
+	if s.expecting() || s.acceptPending(now) {
 		return
 	}
 	redial := s.redial
-	again := (s.yielded || redial) && s.queued
-	s.yielded, s.redial = false, false
+	again := (s.peerWins || redial) && s.queued
+	s.peerWins, s.redial = false, false
 	if again {
 		s.reconnect(now, out)
 		return

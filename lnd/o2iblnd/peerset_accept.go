@@ -7,8 +7,8 @@ import (
 	"ulnet/lnd/o2iblnd/kib"
 )
 
-// request decides about a request of the peer that is in order by itself (o2iblnd-wire
-// §7.1 from step 6 on).
+// request decides about a request of the peer that is valid by itself (o2iblnd-wire §7.1
+// from step 6 on).
 func (s *peerSet) request(now time.Duration, in peerIn, out *peerOut) {
 	known := s.have+s.accepting > 0
 	if known && (s.stamp != in.stamp || s.version != in.version) {
@@ -16,7 +16,7 @@ func (s *peerSet) request(now time.Duration, in peerIn, out *peerOut) {
 		out.why, out.reason, out.closeStale = kib.ConnStale, RefusedRestart, true
 		return
 	}
-	if s.have+s.accepting >= mostConns {
+	if s.have+s.accepting >= maxConns {
 		out.why, out.reason = kib.NoResources, RefusedLimit
 		return
 	}
@@ -30,28 +30,30 @@ func (s *peerSet) request(now time.Duration, in peerIn, out *peerOut) {
 	s.accept(now, out)
 }
 
-// accept expects a connection of a request, and no longer asks for one itself, unless
-// another request was accepted long ago.
+// accept expects a connection from a request of the peer, and withdraws this side's own
+// requests unless the oldest accepted request is older than acceptTimeout.
 func (s *peerSet) accept(now time.Duration, out *peerOut) {
 	if s.accepting++; s.accepting == 1 {
 		s.acceptedAt = now
 	}
-	if !s.hoping(now) {
+	if !s.acceptPending(now) {
 		return
 	}
-	s.yielded = s.yielded || s.retries > 0
+	s.peerWins = s.peerWins || s.retries > 0
 	s.retries, s.retryAt = 0, 0
 	out.withdraw = s.connecting > 0 && higher(s.cfg.peer, s.cfg.self)
 }
 
-// acceptPatience is how long what waits relies on a request that was accepted: the CM
-// repeats its answer three times meanwhile. Nobody may be behind the request: who forges
-// some keeps us from asking no longer than that, however many follow (local policy).
-const acceptPatience = time.Second
+// acceptTimeout is how long waiting messages rely on an accepted request to become a
+// connection: the CM repeats its answer three times meanwhile. The request may be forged, so
+// forged requests, however many, delay this side's own request by no more than that. Local
+// policy.
+const acceptTimeout = time.Second
 
-// hoping reports whether a request that was accepted is to become a connection soon.
-func (s *peerSet) hoping(now time.Duration) bool {
-	return s.accepting > 0 && now < s.acceptedAt+acceptPatience
+// acceptPending reports whether an accepted request may still become a connection within
+// acceptTimeout.
+func (s *peerSet) acceptPending(now time.Duration) bool {
+	return s.accepting > 0 && now < s.acceptedAt+acceptTimeout
 }
 
 // inspectRequest checks the private data of a request as far as it can be without

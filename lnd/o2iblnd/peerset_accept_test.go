@@ -20,12 +20,12 @@ func (h *setHarness) fails(kind peerInKind, why Reason) peerOut {
 func TestRaceForged(t *testing.T) {
 	h := newSetHarness(t, lowNID, highNID)
 	h.connect()
-	due := h.now + acceptPatience
+	due := h.now + acceptTimeout
 	if out := h.request(); !out.withdraw {
 		t.Fatalf("%+v", out)
 	}
 	h.fails(peerFailed, RejectedRace)
-	for _, left := range []time.Duration{acceptPatience, acceptPatience / 2, 1} {
+	for _, left := range []time.Duration{acceptTimeout, acceptTimeout / 2, 1} {
 		h.now = due - left
 		if out := h.request(); out.why != 0 {
 			t.Fatalf("%+v", out)
@@ -53,11 +53,12 @@ func TestRaceForged(t *testing.T) {
 	}
 }
 
-// TestRaceForgedPause: likewise for who has lost a race, and waits to ask again.
+// TestRaceForgedPause: likewise for a node that has lost a race and waits to repeat its
+// request.
 func TestRaceForgedPause(t *testing.T) {
 	h := newSetHarness(t, lowNID, highNID)
 	h.request()
-	h.now += acceptPatience
+	h.now += acceptTimeout
 	a := h.connect()
 	h.reject(a, kib.ConnRace, kib.Reject{})
 	if out := h.request(); out.why != 0 || h.s.retryAt != h.now+racePause {
@@ -97,7 +98,7 @@ func TestRaceYields(t *testing.T) {
 			h.connect()
 			h.request()
 			h.fails(peerFailed, RejectedRace)
-			h.now += acceptPatience
+			h.now += acceptTimeout
 			h.connect()
 			return h.fails(peerFailed, Unreachable)
 		}, false},

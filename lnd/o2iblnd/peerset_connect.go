@@ -47,13 +47,14 @@ func badParams(p kib.ConnParams, a ask) bool {
 	return p.QueueDepth == 0 || int(p.QueueDepth) > a.depth || p.MaxFrags == 0 || int(p.MaxFrags) > a.maxFrags || p.MaxMsgSize > kib.MaxMsgSize
 }
 
-// rejected does what a reject of the peer allows (o2iblnd-wire §7.2).
+// rejected handles a reject: it repeats the request if another one may succeed (o2iblnd-wire
+// §7.2).
 func (s *peerSet) rejected(now time.Duration, in peerIn, out *peerOut) {
 	s.connecting--
-	why, again := s.judge(in)
+	why, again := s.interpret(in)
 	out.reason = why
 	switch {
-	case !again || !s.queued && !(s.redial && why == RejectedMTU) || s.hoping(now):
+	case !again || !s.queued && !(s.redial && why == RejectedMTU) || s.acceptPending(now):
 		s.failed(now, newError(why, lustre(s.cfg.peer), nil), out)
 	case why == RejectedRace:
 		s.redial = false
@@ -64,9 +65,9 @@ func (s *peerSet) rejected(now time.Duration, in peerIn, out *peerOut) {
 	}
 }
 
-// judge tells what a reject means, and whether another attempt may succeed. It takes
-// over what the peer offers.
-func (s *peerSet) judge(in peerIn) (why Reason, again bool) {
+// interpret returns what a reject means, and whether another request may succeed. It adopts
+// the parameters that the peer offers.
+func (s *peerSet) interpret(in peerIn) (why Reason, again bool) {
 	switch in.reason {
 	case cmInvalidService:
 		return NoListener, false
@@ -108,17 +109,17 @@ func (s *peerSet) judge(in peerIn) (why Reason, again bool) {
 	return Rejected, false
 }
 
-// learn takes the incarnation that a reject tells.
+// learn adopts the incarnation of the peer that a reject names.
 func (s *peerSet) learn(r *kib.Reject) {
 	if r.Complete {
 		s.stamp = r.Stamp
 	}
 }
 
-// lowerMTU halves the path MTU of a request that the peer's CM has refused for it: a REJ can say
-// which one would do, but need not (IBTA vol. 1 §12.6.7.2). It returns false at the smallest.
+// lowerMTU halves the path MTU after the peer's CM has refused it: a REJ can name one that
+// would do, but need not (IBTA vol. 1 §12.6.7.2). It returns false at the smallest.
 func (s *peerSet) lowerMTU(asked int) bool {
-	if asked = or(asked, s.cfg.mtu); asked <= leastMTU {
+	if asked = or(asked, s.cfg.mtu); asked <= minMTU {
 		return false
 	}
 	next := asked / 2
@@ -128,8 +129,8 @@ func (s *peerSet) lowerMTU(asked int) bool {
 	return true
 }
 
-// leastMTU is the smallest path MTU of RoCE in bytes.
-const leastMTU = 256
+// minMTU is the smallest path MTU of RoCE in bytes.
+const minMTU = 256
 
 // lower adopts an offer that is below what was asked for.
 func lower(value *int, asked int, offered uint16) bool {
@@ -140,7 +141,7 @@ func lower(value *int, asked int, offered uint16) bool {
 	return true
 }
 
-// reconnect repeats an attempt: at once, but after ten in a row with a pause.
+// reconnect repeats a request: at once, but after ten in a row with a pause.
 func (s *peerSet) reconnect(now time.Duration, out *peerOut) {
 	if s.reconnects++; s.reconnects <= fastReconnects {
 		s.connecting++

@@ -7,19 +7,21 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Two nodes that ask each other at the same time are to get one connection: the request of
-// the higher wins (o2iblnd-wire §7.3). That takes one round trip, unless the winner's
-// request was lost, or came before the other node listened. The CM repeats it after a
-// while only, and so it does not win for ever:
+// Two nodes that connect to each other at the same time should get one connection: the
+// request of the node with the higher NID wins (o2iblnd-wire §7.3). That takes one round
+// trip, unless the winner's request was lost, or came before the other node listened. The CM
+// repeats a request late, so the higher node must not refuse for ever:
 //
-//   - The higher refuses the first request, and further ones no longer than freshAttempt
-//     after it has asked: the other has had the refusal, and so should have had what was
-//     sent before it. Kernels count, and accept the 21st request in a row.
-//   - The lower does not ask again at once but after a pause that grows, 21 times in 1.1 s:
-//     a kernel whose request was lost is asked often enough before it repeats it, after 4.6 s.
-//   - Who accepts has the requests of its own that are not answered withdrawn: the lower
-//     at once, the higher when the connection is there. So one of both remains, whatever is
-//     on its way. If it does not come about in a second, who waits asks again.
+//   - The higher node refuses the first request of the lower one, and further ones within
+//     freshAttempt of its own. A lower node that repeats its request has received the
+//     refusal, and so should have received the earlier request of the higher node. Kernels
+//     count instead, and accept the 21st request in a row.
+//   - The lower node repeats its request after a pause that grows, 21 times in 1.1 s. That
+//     is often enough for a kernel whose own request was lost, which it repeats after 4.6 s.
+//   - A node that accepts withdraws its own unanswered requests: the lower node at once, the
+//     higher one when the connection is established. So one of the two connections remains.
+//     If none is established within a second, a node with waiting messages requests one
+//     again.
 //
 // The bounds are local policy, but for maxRaces.
 const (
@@ -29,7 +31,7 @@ const (
 	pauseDoubles = 5 // times
 )
 
-// wins reports whether a request of the peer is refused because our own is to win.
+// wins reports whether to refuse a request of the peer because this side's own wins.
 func (s *peerSet) wins(now time.Duration) bool {
 	if s.connecting == 0 || higher(s.cfg.peer, s.cfg.self) {
 		return false
@@ -37,12 +39,12 @@ func (s *peerSet) wins(now time.Duration) bool {
 	return s.races == 0 || s.races < maxRaces && now < s.askedAt+freshAttempt
 }
 
-// needless reports whether an attempt that is not on its way yet can be left.
+// needless reports whether a request that was not sent yet is no longer needed.
 func (s *peerSet) needless(now time.Duration) bool {
-	return s.hoping(now) || s.have >= s.cfg.connsPerPeer
+	return s.acceptPending(now) || s.have >= s.cfg.connsPerPeer
 }
 
-// askLater repeats an attempt that has lost against the peer's, whose request is to come.
+// askLater repeats, after a pause, a request that lost against the peer's.
 func (s *peerSet) askLater(now time.Duration) {
 	s.retries++
 	if s.retryAt > 0 {

@@ -111,9 +111,9 @@ func TestRaceLost(t *testing.T) {
 	}
 }
 
-// TestRacePause: who has lost a race does not ask again at once, but for the 21st time
-// before a kernel repeats a request that was lost; then once a second. What the winner
-// asks for is accepted meanwhile.
+// TestRacePause: a node that has lost a race does not repeat its request at once, but makes
+// the 21st before a kernel repeats one that was lost; then one a second. A request of the
+// winner is accepted meanwhile.
 func TestRacePause(t *testing.T) {
 	h := newSetHarness(t, lowNID, highNID)
 	a := h.connect()

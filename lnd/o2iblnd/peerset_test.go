@@ -207,8 +207,8 @@ func TestCMRejects(t *testing.T) {
 	}
 }
 
-// TestReconnectPause: more than ten attempts in a row are a second apart, and nobody asks
-// again for whom nothing waits.
+// TestReconnectPause: after ten requests in a row further ones are a second apart, and none
+// is made if no message waits.
 func TestReconnectPause(t *testing.T) {
 	h := newSetHarness(t, lowNID, highNID)
 	a := h.connect()
@@ -335,7 +335,7 @@ func TestInspectRequest(t *testing.T) {
 // TestMostConns: a peer that asks again and again is refused in the end.
 func TestMostConns(t *testing.T) {
 	h := newSetHarness(t, lowNID, highNID)
-	for range mostConns {
+	for range maxConns {
 		h.step(peerIn{kind: peerRequest, stamp: 5, version: kib.V2})
 		h.step(peerIn{kind: peerAccepted, stamp: 5, version: kib.V2})
 	}

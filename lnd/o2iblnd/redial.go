@@ -69,7 +69,8 @@ func (r *redials) allow(now time.Duration, from netip.Addr) redialOutcome {
 	return redialNow
 }
 
-// unknown is told by the device who sends to queue pairs that it never had.
+// unknown is called by the device with the sender of a packet to a queue pair that it never
+// had.
 func (a *acceptor) unknown(from netip.Addr) {
 	a.mu.RLock()
 	nis := a.nis

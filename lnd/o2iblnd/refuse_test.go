@@ -137,7 +137,7 @@ func TestRepeatedDone(t *testing.T) {
 			}
 		}
 		if n == 0 {
-			victim = a // whom the PUT_NAK was for
+			victim = a // the receiver of the PUT_NAK
 		}
 		last[7] = 0 // it brought credits back, too
 		victim.step(exchangeIn{kind: exchangeArrived, bytes: last})

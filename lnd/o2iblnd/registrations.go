@@ -30,7 +30,7 @@ func (r *registrations) register(pd verbs.PD, pieces [][]byte, access verbs.Acce
 	return m, nil
 }
 
-// end deregisters m, which nobody uses any more.
+// end deregisters m, which is no longer used.
 func (r *registrations) end(m verbs.MR) {
 	m.Deregister()
 	if again, ok := m.(verbs.Renewer); ok {

@@ -11,43 +11,43 @@ import (
 
 // Snapshot is the state of an NI at one instant.
 type Snapshot struct {
-	NID      nid.NID
-	Listen   netip.AddrPort // the port is the CM's service
-	Device   verbs.DeviceAttr
-	Tunables map[string]any  // in force, see lnd.InForce
-	Messages int64           // taken by Send and not finalized yet
-	Receives verbs.PoolStats // the buffers of all connections
-	Peers    []PeerSnapshot  // by NID
-	Counters Counters
+	NID      nid.NID          // of the NI
+	Listen   netip.AddrPort   // the port is the CM's service
+	Device   verbs.DeviceAttr // shared by all NIs of the address
+	Tunables map[string]any   // in force, see lnd.InForce
+	Messages int64            // taken by Send and not finalized yet
+	Receives verbs.PoolStats  // the buffers of all connections
+	Peers    []PeerSnapshot   // by NID
+	Counters Counters         // by Reason
 
-	Multicast MulticastSnapshot
+	Multicast MulticastSnapshot // zero without multicast
 }
 
 // PeerSnapshot is one peer.
 type PeerSnapshot struct {
-	ID          nid.ProcessID
-	Version     kib.Version // 0 while unknown
-	Incarnation uint64      // of the peer, 0 while unknown
-	Connecting  int         // requests of this side that are not answered
-	Accepting   int         // requests of the peer that were accepted and are not established
-	Pending     int         // messages that wait for a connection
-	QueueDepth  int         // that is asked for
-	MaxFrags    int         // likewise
-	Conns       []ConnSnapshot
+	ID          nid.ProcessID  // the NID, with LustrePID
+	Version     kib.Version    // 0 while unknown
+	Incarnation uint64         // of the peer, 0 while unknown
+	Connecting  int            // requests of this side that are not answered
+	Accepting   int            // requests of the peer that were accepted and are not established
+	Pending     int            // messages that wait for a connection
+	QueueDepth  int            // that is asked for
+	MaxFrags    int            // likewise
+	Conns       []ConnSnapshot // established
 }
 
 // ConnSnapshot is one established connection.
 type ConnSnapshot struct {
-	QPN        uint32
-	Dialled    bool // by this side
-	Version    kib.Version
-	QueueDepth int // in force
-	MaxFrags   int
-	Credits    int // to send
-	Owed       int // to give back
-	Reserved   int // for answers
-	Queued     int // messages that are not posted
-	Transfers  int // that wait for the peer
+	QPN        uint32      // of this side
+	Dialled    bool        // by this side
+	Version    kib.Version // of the protocol
+	QueueDepth int         // in force
+	MaxFrags   int         // WRITEs that a transfer may take
+	Credits    int         // to send
+	Owed       int         // to give back
+	Reserved   int         // for answers
+	Queued     int         // messages that are not posted
+	Transfers  int         // that wait for the peer
 
 	TxMessages, RxMessages uint64 // SENDs
 	TxBytes, RxBytes       uint64 // of LNet payload

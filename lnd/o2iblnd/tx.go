@@ -77,7 +77,7 @@ var txs = sync.Pool{New: func() any { return new(tx) }}
 
 func newTx() *tx { return txs.Get().(*tx) }
 
-// release gives t back when nobody refers to it any more.
+// release gives t back when nothing refers to it any more.
 func (t *tx) release() {
 	t.reset()
 	txs.Put(t)

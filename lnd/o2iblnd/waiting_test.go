@@ -15,9 +15,9 @@ func TestNTXOfUnreachable(t *testing.T) {
 	a, b := new(sink), new(sink)
 	x, y := start(t, at[0], softroce.Open, Config{NTX: 4}, a), start(t, at[1], softroce.Open, Config{}, b)
 	t.Cleanup(func() { shut(x); shut(y) })
-	for _, nobody := range at[2:] {
+	for _, unused := range at[2:] {
 		for range 10 {
-			x.Send(newMessage(x, nid.FromAddr(x.nid.Net(), nobody), 8))
+			x.Send(newMessage(x, nid.FromAddr(x.nid.Net(), unused), 8))
 		}
 	}
 	for i := range 3 {

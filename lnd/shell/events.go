@@ -2,9 +2,8 @@ package shell
 
 import "sync"
 
-// Events is what is to be done once a lock is released, in the order in which it came
-// about: to tell lnet of a peer, say. A mutex of the owner guards it. The zero value is
-// ready.
+// Events is a queue of what to do once a lock is released, such as telling lnet of a peer.
+// A mutex of the owner guards it. The zero value is ready.
 //
 //	mu.Lock()
 //	events.Add(e)
@@ -21,11 +20,11 @@ type Events[E any] struct {
 // Add notes an event. The caller holds the mutex.
 func (q *Events[E]) Add(e E) { q.waiting = append(q.waiting, e) }
 
-// Quiet reports that nothing waits and nobody tells. The caller holds the mutex.
+// Quiet reports that no event waits and no goroutine tells. The caller holds the mutex.
 func (q *Events[E]) Quiet() bool { return len(q.waiting) == 0 && !q.telling }
 
-// Begin reports whether the caller has to call Tell: something waits and nobody is
-// telling. Whoever is tells this, too. The caller holds the mutex.
+// Begin reports whether the caller has to call Tell: an event waits and no other goroutine
+// is telling, which would tell it too. The caller holds the mutex.
 func (q *Events[E]) Begin() bool {
 	if len(q.waiting) == 0 || q.telling {
 		return false

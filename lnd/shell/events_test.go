@@ -11,7 +11,7 @@ type teller struct {
 	mu     sync.Mutex
 	events Events[int]
 	next   int   // guarded by mu
-	told   []int // owned by who tells
+	told   []int // owned by the goroutine that tells
 	tell   func(*int)
 }
 
@@ -60,8 +60,8 @@ func TestEventsInOrder(t *testing.T) {
 	}
 }
 
-// TestEventsWhileTelling: the lock is free while somebody tells, and what comes about
-// then is told after what waits, by the same one.
+// TestEventsWhileTelling: the lock is free while a goroutine tells, and events that are
+// added then are told after those that wait, by the same goroutine.
 func TestEventsWhileTelling(t *testing.T) {
 	var o teller
 	depth := 0

@@ -29,7 +29,7 @@ func (m *Messages) End() {
 // Len returns how many messages have not ended.
 func (m *Messages) Len() int64 { return m.count.Load() }
 
-// Close says that no more are taken: whoever begins one after it sees that in Closing.
+// Close says that no more are taken: a goroutine that begins one later sees that in Closing.
 func (m *Messages) Close() { m.closing.Store(true) }
 
 // Closing reports whether Close was called.
@@ -45,7 +45,7 @@ func (m *Messages) Wait(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	m.signal() // to others who wait
+	m.signal() // to other waiters
 	return nil
 }
 

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 )
 
-// TestMessagesEnd: all who wait are told of the end of the last message, also of one that
-// was begun while they waited.
+// TestMessagesEnd: the end of the last message ends all calls of Wait, also if it was begun
+// during them.
 func TestMessagesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m Messages
@@ -46,7 +46,7 @@ func TestMessagesEnd(t *testing.T) {
 	})
 }
 
-// TestMessagesCanceled: who no longer wants to wait need not; others still may.
+// TestMessagesCanceled: the end of a context ends its Wait, and no other.
 func TestMessagesCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m Messages

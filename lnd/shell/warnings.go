@@ -35,7 +35,7 @@ type Peer interface {
 // ready; any goroutine may call it.
 type Warnings[R Reason, P Peer] struct {
 	mu      sync.Mutex
-	refused warned[R, P] // guarded by mu; anybody can be in it
+	refused warned[R, P] // guarded by mu; any host can get into it
 	failed  warned[R, P] // guarded by mu; peers only
 }
 

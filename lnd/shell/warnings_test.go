@@ -60,8 +60,8 @@ func TestWarnOnce(t *testing.T) {
 	}
 }
 
-// TestWarningsAreBounded: who comes in ever new names fills neither memory nor log, and
-// does not hide all that is new.
+// TestWarningsAreBounded: a host that comes with ever new names fills neither memory nor
+// log, and some of what else is new is still logged.
 func TestWarningsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text strings.Builder

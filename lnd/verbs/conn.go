@@ -15,27 +15,27 @@ const (
 // QPConfig is what a reliable queue pair is made of.
 type QPConfig struct {
 	ID    uint64 // of completions of receives
-	PD    PD
-	Sends CQ // completions of work requests
-	Recvs CQ // completions of receives; may be the same
-	Pool  Pool
+	PD    PD     // of the memory that work requests name
+	Sends CQ     // completions of work requests
+	Recvs CQ     // completions of receives; may be the same
+	Pool  Pool   // of receive buffers, shared with other queue pairs
 	// MaxSends bounds the work requests that are posted and not done.
-	MaxSends int
+	MaxSends int // work requests that are not completed
 }
 
 // ConnConfig is how a connection is asked for or accepted.
 type ConnConfig struct {
-	QP QPConfig
+	QP QPConfig // this side's end
 	// SrcPort is what the request says its port is (1 to 1023 where the peer asks for
 	// a privileged one). It does not matter to an accepting side.
 	SrcPort uint16
 	// TrafficClass is the TOS of all packets, of both sides: the accepting one takes
 	// it from the request.
-	TrafficClass uint8
-	MTU          int // of packets; 0: the device's; an accepting side takes the request's
+	TrafficClass uint8 // of packets, the TOS byte
+	MTU          int   // of packets; 0: the device's; an accepting side takes the request's
 	// RetryCount and RNRRetryCount are told to the peer and used by it, 0 to 7.
 	RetryCount    uint8
-	RNRRetryCount uint8
+	RNRRetryCount uint8         // 0 to 7; 7: without end
 	Timeout       time.Duration // for the whole of asking; 0: what the CM allows
 	Private       []byte        // for the peer; copied
 }
@@ -86,19 +86,19 @@ type EventKind uint8
 const (
 	Established  EventKind = iota + 1
 	Rejected               // by the peer
-	Unreachable            // nobody answered in time, or there is no way to the peer
+	Unreachable            // no answer came in time, or there is no route to the peer
 	Disconnected           // by the peer, by Disconnect, or by a failure: see Status
 )
 
 // Event is what happened to a connection.
 type Event struct {
-	Kind EventKind
+	Kind EventKind // says which of the other fields are set
 	// Private is what the peer says, in Established at the asking side
 	// (MaxAcceptPrivate bytes) and in Rejected (MaxRejectPrivate). It is valid during the
 	// upcall.
 	Private []byte
-	// Reason of Rejected is the CM's: 28 for a consumer's, 8 if nobody listens, 10 if the
-	// peer takes this connection for an older one.
+	// Reason of Rejected is the CM's: 28 for a consumer's, 8 if there is no listener, 10 if
+	// the peer takes this connection for an older one.
 	Reason uint16
 	// Status of Disconnected is Success, or the error that ended the connection.
 	Status Status
@@ -107,12 +107,12 @@ type Event struct {
 // UDConfig is what a queue pair for datagrams is made of.
 type UDConfig struct {
 	ID           uint64 // of completions of receives
-	PD           PD
-	Sends, Recvs CQ
-	Pool         Pool
-	MaxSends     int
+	PD           PD     // of the memory that work requests name
+	Sends, Recvs CQ     // where its work completes
+	Pool         Pool   // of receive buffers, shared with other queue pairs
+	MaxSends     int    // work requests that are not completed
 	QKey         uint32 // of what it receives; anything else is dropped
-	TrafficClass uint8
+	TrafficClass uint8  // of packets, the TOS byte
 }
 
 // UD is a queue pair for datagrams. A datagram is delivered whole, once, or not at all,

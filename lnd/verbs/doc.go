@@ -3,11 +3,11 @@
 // connection manager that makes connections. Providers fulfil it: package
 // softroce in Go over UDP, package ibv with libibverbs where there is hardware.
 //
-// What nobody here uses is left out: RDMA READ, atomics, immediate data,
+// What ulnet does not use is left out: RDMA READ, atomics, immediate data,
 // invalidation, unreliable connections, and the states of queue pairs, through
 // which the connection manager takes them.
 //
-// # Who owns memory when
+// # Ownership of memory
 //
 //	registered, [MR]      the consumer's, registered: for reading from
 //	                      PostSend to the completion, for writing by the peer
@@ -18,10 +18,10 @@
 //
 // After the completion of a work request, also one in error, the provider does not
 // touch its memory. After Deregister no packet of a peer can, however late it
-// comes: Deregister waits for a packet that is being written at that moment. Who
-// gives up a transfer deregisters its memory before it tells anybody.
+// comes: Deregister waits for a packet that is being written at that moment. A consumer
+// that gives up a transfer deregisters its memory before it reports the end.
 //
-// A registration of memory that Go allocated keeps it alive and in its place.
+// A registration of memory that Go allocated keeps it alive and pinned.
 //
 // # Threads
 //
@@ -70,8 +70,8 @@ type Device interface {
 	// all its queue pairs together. done gets the completions, some at a time; the
 	// batch is valid during the call.
 	NewCQ(depth int, done func(batch []Completion)) (CQ, error)
-	// Listen takes requests for connections to a port. request is called once for
-	// each; it, or somebody later, answers with Accept or Reject.
+	// Listen takes requests for connections to a port. request is called once for each.
+	// Then, or later, the consumer answers with Accept or Reject.
 	Listen(port uint16, request func(Request)) (Listener, error)
 	// Connect asks for a connection. events tells what becomes of it, the first time
 	// perhaps before Connect has returned.

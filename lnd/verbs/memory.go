@@ -13,8 +13,8 @@ const (
 // Frag is a piece of a region as a peer addresses it. Address is no address of
 // this process.
 type Frag struct {
-	Address uint64
-	Length  uint32
+	Address uint64 // as the peer sees it
+	Length  uint32 // in bytes
 }
 
 // MR is registered memory.
@@ -30,8 +30,8 @@ type MR interface {
 	Deregister()
 }
 
-// Renewer is an MR that can be used again. Who registers memory for each message needs
-// none for the registration then.
+// Renewer is an MR that can be used again. A consumer that registers memory for each
+// message then allocates none for the registration.
 type Renewer interface {
 	MR
 	// Renew registers other memory, as Register of the protection domain, under another
@@ -40,8 +40,8 @@ type Renewer interface {
 	Renew(pieces [][]byte, access Access) error
 }
 
-// WriteCounter is an MR that knows how much of it peers have written. Who is told by
-// a peer that it has written can compare.
+// WriteCounter is an MR that counts how many of its bytes peers have written. A consumer can
+// compare that with what a peer says.
 type WriteCounter interface {
 	MR
 	// Written returns how many bytes peers have written since it was registered.
@@ -50,7 +50,7 @@ type WriteCounter interface {
 
 // SGE is a piece of memory that a work request gathers.
 type SGE struct {
-	Bytes []byte
+	Bytes []byte // the memory
 	// MR is the region that Bytes lies in. nil: Bytes is copied before PostSend
 	// returns, which is meant for what is short.
 	MR MR
@@ -59,7 +59,7 @@ type SGE struct {
 // PoolConfig is what a pool of receive buffers has. Queue pairs share it, and so it
 // has fewer buffers than their peers have credits together.
 type PoolConfig struct {
-	Buffers int
+	Buffers int // how many
 	Size    int // of each in bytes: the longest message
 }
 
@@ -82,6 +82,6 @@ type PoolStats struct {
 
 // Buffer is a received message, or for datagrams a packet. Token is the pool's.
 type Buffer struct {
-	Bytes []byte
-	Token uint64
+	Bytes []byte // the memory
+	Token uint64 // the provider's
 }

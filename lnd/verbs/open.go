@@ -22,25 +22,24 @@ type OpenConfig struct {
 	// ICRC. It may be called by several goroutines at once, with locks of the provider: it
 	// must not use the device. Hardware shows none.
 	Tap func(p TappedPacket)
-	// Unknown is told who sends requests of reliable connections to queue pairs that this
-	// device has never had: peers of a process that had the address before and died. It is
-	// an upcall, made for each of them, however many: its user bounds what it does about
-	// them. Senders can be forged, as with all packets. nil, and with hardware: nobody is told.
+	// Unknown is called with the sender of each request of a reliable connection to a queue
+	// pair that this device never had: a peer of a process that had the address before and
+	// died. It is an upcall, made for each packet, so the consumer limits what it does about
+	// them. Senders can be forged, as with all packets. nil: no call. Hardware makes none.
 	Unknown func(from netip.Addr)
 }
 
-// TappedPacket is a packet that passes a device, from the BTH to the ICRC. It is
-// valid during the call. The ICRC covers ID, and so who writes the packet down
-// needs it.
+// TappedPacket is a packet that passes a device, from the BTH to the ICRC. It is valid
+// during the call. The ICRC covers ID, so a capture needs it too.
 type TappedPacket struct {
-	From, To     netip.AddrPort
-	Sent         bool
-	TrafficClass uint8
-	ID           uint16 // identification of IPv4
-	Bytes        []byte
+	From, To     netip.AddrPort // of the packet
+	Sent         bool           // by this device; otherwise it arrived
+	TrafficClass uint8          // the TOS byte
+	ID           uint16         // identification of IPv4
+	Bytes        []byte         // from the BTH to the ICRC
 }
 
-// Opener opens a device: softroce.Open or ibv.Open. Who opens an address again
-// within a process gets a handle of the same device, which closes with its last
-// handle; the first handle's configuration is the one that counts.
+// Opener opens a device: softroce.Open or ibv.Open. To open an address again within a
+// process returns another handle of the same device, which closes with its last handle and
+// has the configuration of the first.
 type Opener func(cfg OpenConfig) (Device, error)

@@ -34,17 +34,17 @@ type SendWR struct {
 	Signaled bool   // a completion is wanted; one in error comes in any case
 	// Remote is where a Write goes: one range, in one region of the peer.
 	Remote Frag
-	RKey   uint32
+	RKey   uint32 // of the peer's region
 }
 
 // Datagram is a work request of a UD queue pair.
 type Datagram struct {
-	ID       uint64
-	Pieces   []SGE // at most DeviceAttr.MTU bytes together
-	Signaled bool
+	ID       uint64     // returned by its completion
+	Pieces   []SGE      // at most DeviceAttr.MTU bytes together
+	Signaled bool       // it has a completion also if it succeeds
 	To       netip.Addr // a node or a group
 	QPN      uint32     // MulticastQPN for a group
-	QKey     uint32
+	QKey     uint32     // of the receiver
 }
 
 // MulticastQPN is the queue pair number of a group.
@@ -54,13 +54,13 @@ const MulticastQPN = 0xFFFFFF
 type Completion struct {
 	ID     uint64 // of the work request; a Receive has the ID of its queue pair
 	QPN    uint32 // of the queue pair
-	Op     Op
-	Status Status
+	Op     Op     // what has completed
+	Status Status // Success, or why it failed
 	// Buffer of a Receive is the message. The consumer has it until Pool.Return.
 	Buffer Buffer
-	// SrcAddr and SrcQPN are who sent a datagram.
+	// SrcAddr is the sender of a datagram.
 	SrcAddr netip.Addr
-	SrcQPN  uint32
+	SrcQPN  uint32     // of its queue pair
 	Group   netip.Addr // that a datagram was sent to; the zero Addr: to this node
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Interface is one network interface to configure: a net and what it runs on.
 type Interface struct {
-	Net nid.Net
+	Net nid.Net // of the NI
 	// Name is an interface name or a local address; empty leaves the choice
 	// to the driver.
 	Name string
@@ -32,9 +32,9 @@ const maxText = 4096
 
 // Error says what is wrong with a networks string, and where.
 type Error struct {
-	Text   string
+	Text   string // as it was given
 	Offset int // in bytes
-	Reason string
+	Reason string // for people
 }
 
 func (e *Error) Error() string {

@@ -11,11 +11,10 @@ import (
 // socketName is the control socket's name in the runtime directory.
 const socketName = "lnetd.sock"
 
-// Dirs finds the directories of lnetd. Getenv looks up variables, UID is the
-// user's number.
+// Dirs finds the directories of lnetd for a user.
 type Dirs struct {
-	Getenv func(string) string
-	UID    int
+	Getenv func(string) string // looks up variables
+	UID    int                 // of the user
 }
 
 // StateDir is where lnetd keeps what outlives it: $STATE_DIRECTORY of systemd,
@@ -59,9 +58,9 @@ func (p Dirs) systemd(variable string) string {
 // SocketIn is the control socket's path in a runtime directory.
 func SocketIn(runtimeDir string) string { return filepath.Join(runtimeDir, socketName) }
 
-// ClientSocket is where a client looks for the control socket: the user's own
-// if there is one, else the system's. A socket in a directory of somebody else
-// is not the user's own, whatever its name.
+// ClientSocket is the path of the control socket for a client: the user's own if there is
+// one, else the system's. A socket in a directory of another user is not the user's own,
+// whatever its name.
 func (p Dirs) ClientSocket() string {
 	own := SocketIn(p.RuntimeDir())
 	if exists(own) && p.CheckOwner(filepath.Dir(own)) == nil {
@@ -78,9 +77,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// CheckOwner refuses a directory that belongs to neither the user nor root:
-// names below the directory for temporary files are everybody's to take. Root
-// may use every directory.
+// CheckOwner refuses a directory that belongs to neither the user nor root, since every user
+// can take a name below the directory for temporary files. Root may use every directory.
 func (p Dirs) CheckOwner(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {

@@ -17,9 +17,9 @@ const maxFileSize = 1 << 16
 
 // Error says what is wrong with a configuration file, and where.
 type Error struct {
-	File         string
-	Line, Column int // from 1; 0 when the file as a whole is meant
-	Err          error
+	File         string // its path
+	Line, Column int    // from 1; 0 when the file as a whole is meant
+	Err          error  // what is wrong there
 }
 
 func (e *Error) Error() string {

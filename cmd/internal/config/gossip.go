@@ -18,12 +18,12 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// Gossip is the section gossip of the file: who takes part in the discovery of
-// living servers, and how. The comment of each field begins with its key.
+// Gossip is the section gossip of the file: the servers that take part in gossip, and its
+// parameters. The comment of each field begins with its key.
 type Gossip struct {
 	Start bool // start: begin with the daemon
 
-	NIDs     []nid.NID // nids, or what nids_file has; nobody: there is no gossip
+	NIDs     []nid.NID // nids, or what nids_file has; none: there is no gossip
 	NIDsFile string    // nids_file
 	NIDsAt   Position  // where they stand in the file
 
@@ -44,8 +44,8 @@ type Gossip struct {
 
 // Position is a position in a file. The zero value is none.
 type Position struct {
-	File         string
-	Line, Column int // from 1
+	File         string // its path
+	Line, Column int    // from 1
 }
 
 // Wrap returns err as an [Error] at the position, err itself if it is none.

@@ -25,7 +25,7 @@ const MaxHandlers = 64
 // Handler is an entry of the section handlers: a program that runs when something
 // happens. The comment of each field begins with its key.
 type Handler struct {
-	Name     string
+	Name     string        // of the handler
 	On       []string      // on: selectors of events, see [SelectsEvent]
 	OnAt     Position      // where they stand in the file
 	Run      []string      // run: program and arguments

@@ -88,8 +88,8 @@ func TestHealthSection(t *testing.T) {
 	}
 }
 
-// TestClaimKeys: CH-44: the file of keys lies beside the configuration, has one key
-// or two, and is nobody else's to read. What is wrong with it is said without them.
+// TestClaimKeys: CH-44: the file of keys is beside the configuration, has one key or two,
+// and no other user can read it. Errors about it do not contain them.
 func TestClaimKeys(t *testing.T) {
 	spec.Covers(t, "CH-44")
 	dir := t.TempDir()
@@ -136,8 +136,8 @@ func TestClaimKeys(t *testing.T) {
 	}
 }
 
-// TestClaimKeysElsewhere: CH-44: keys in a file behind a link are read, and what is
-// no file is refused; a pipe that nobody writes to is not waited for.
+// TestClaimKeysElsewhere: CH-44: keys in a file behind a link are read, and what is no file
+// is refused, without waiting for the writer of a pipe.
 func TestClaimKeysElsewhere(t *testing.T) {
 	spec.Covers(t, "CH-44")
 	dir := t.TempDir()

@@ -2,9 +2,9 @@ package config
 
 import "ulnet/lnet/nid"
 
-// BelievedPorts says by which setting users without privilege, of any host, can have
-// the NID of that host, or anybody with a connection any NID, on networks of a type: ""
-// if only root there can. What only root on a known host may ask for is refused then.
+// BelievedPorts returns the setting that lets users without privilege have the NID of their
+// host, or every host any NID, on networks of a type. It returns "" if only root of a host
+// can have its NID. Otherwise requests that only root on a known host may make are refused.
 func (c *Config) BelievedPorts(of nid.NetType) string {
 	if !c.SourceCheck {
 		return "source_check: off"

@@ -23,7 +23,7 @@ type Rmcast struct {
 	NID     nid.NID // nid: under which the node takes part; zero: its only one
 	Buffers int     // buffers: datagrams that can arrive at a time
 	Members int     // max_members: of a group
-	Backlog int     // backlog: bytes that wait for one who listens
+	Backlog int     // backlog: bytes that wait for one listener
 
 	KeyFile string       // key_file
 	Keys    keyring.Keys // what key_file has
@@ -33,7 +33,7 @@ type Rmcast struct {
 
 // McastGroup is a multicast group of the file.
 type McastGroup struct {
-	Name      string
+	Name      string    // of the group
 	Number    int       // number
 	Managers  []nid.NID // managers, in the order of their turns
 	Members   []nid.NID // members: that there may be besides managers; see [Config.McastMembers]

@@ -41,7 +41,7 @@ type Scoll struct {
 
 // Group is a group of servers that has a name.
 type Group struct {
-	Name string
+	Name string     // of the group
 	NIDs []nid.NID  // nids
 	Tree scoll.Tree // tree; zero: that of the section admin, or of scoll
 }
@@ -50,7 +50,7 @@ type Group struct {
 type Admin struct {
 	AllowRoots   []nid.Set  // allow_roots
 	AllowRelays  []nid.Set  // allow_relays; none: the members of all groups, and the participants of gossip
-	Unidentified bool       // actions_without_identity: run actions where a NID may be anybody's
+	Unidentified bool       // actions_without_identity: run actions where any host may claim a NID
 	MaxBulk      int        // max_bulk, in bytes
 	MaxMemory    int        // max_memory, in bytes
 	MaxActions   int        // max_actions
@@ -62,7 +62,7 @@ type Admin struct {
 
 // Action is a program that allowed roots may run here.
 type Action struct {
-	Name    string
+	Name    string        // by which roots ask for it
 	Run     []string      // run: program and arguments
 	Timeout time.Duration // timeout
 	User    string        // user: under which it runs; empty: that of lnetd

@@ -88,7 +88,7 @@ func TestScollSection(t *testing.T) {
 	}
 }
 
-// TestAllowRoots: nobody is allowed by default, and whom the file says then.
+// TestAllowRoots: by default no node is allowed; otherwise those that the file names are.
 func TestAllowRoots(t *testing.T) {
 	c, err := config.Parse("f", []byte("scoll:\n  admin:\n    allow_roots: ['10.0.0.[1-4]@tcp', '*@tcp1']\n"))
 	if err != nil || len(c.Scoll.Admin.AllowRoots) != 2 || len(config.Default().Scoll.Admin.AllowRoots) != 0 {
@@ -137,7 +137,7 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestScollIdentity: who may be a member, with which keys, and what actions need.
+// TestScollIdentity: which nodes may be members, with which keys, and what actions need.
 func TestScollIdentity(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys")
 	if err := os.WriteFile(file, []byte("sixteen bytes at least\nanother key of them\n"), 0o600); err != nil {

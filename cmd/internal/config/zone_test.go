@@ -61,8 +61,8 @@ func TestZoneSection(t *testing.T) {
 	}
 }
 
-// TestZoneKey: MS-A33: the key of a zone is on one line of a file that is for nobody
-// else, and no error names it.
+// TestZoneKey: MS-A33: the key of a zone is on one line of a file that no other user can
+// read, and no error contains it.
 func TestZoneKey(t *testing.T) {
 	spec.Covers(t, "MS-A33")
 	dir := t.TempDir()

@@ -17,8 +17,8 @@ import (
 
 // Set is the configuration of all drivers.
 type Set struct {
-	TCP  TCP
-	O2IB O2IB
+	TCP  TCP  // socklnd
+	O2IB O2IB // o2iblnd
 }
 
 // All lists the drivers. The first stands for networks of types without one.

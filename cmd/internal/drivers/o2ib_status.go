@@ -10,19 +10,19 @@ import (
 
 // Verbs is what the device of an NI on RDMA is, and what goes on there.
 type Verbs struct {
-	GUID       string   `json:"guid"`
-	MTU        int      `json:"mtu"` // payload bytes of a packet
-	Peers      int      `json:"peers"`
-	Handshakes int      `json:"handshakes"`
-	Pending    int      `json:"pending"` // messages that wait for a connection
-	Receives   Receives `json:"receives"`
+	GUID       string   `json:"guid"`       // of the channel adapter, in four groups of hex digits
+	MTU        int      `json:"mtu"`        // payload bytes of a packet
+	Peers      int      `json:"peers"`      // with which there is anything in progress
+	Handshakes int      `json:"handshakes"` // connections that are not established yet
+	Pending    int      `json:"pending"`    // messages that wait for a connection
+	Receives   Receives `json:"receives"`   // of all connections
 	// Counters are what softroce counts, of all NIs of the address together.
 	Counters map[string]uint64 `json:"counters,omitempty"`
 }
 
 // Receives are the receive buffers that all connections share.
 type Receives struct {
-	Free  int    `json:"free"`
+	Free  int    `json:"free"`  // buffers
 	Empty uint64 `json:"empty"` // packets that found none
 }
 

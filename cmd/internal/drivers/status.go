@@ -22,8 +22,8 @@ type Status struct {
 	Reasons map[string]uint64 `json:"reasons"`
 	// Tunables are what is in force of those of the driver, an object with its names.
 	Tunables  json.RawMessage `json:"tunables"`
-	Multicast *Multicast      `json:"multicast,omitempty"`
-	Verbs     *Verbs          `json:"verbs,omitempty"` // over RDMA
+	Multicast *Multicast      `json:"multicast,omitempty"` // nil: the NI has none
+	Verbs     *Verbs          `json:"verbs,omitempty"`     // over RDMA
 }
 
 // Multicast is what there is of multicast at an NI. Which groups were joined there is
@@ -31,11 +31,11 @@ type Status struct {
 type Multicast struct {
 	Port uint16 `json:"port"` // UDP
 	lnd.MulticastLimits
-	Sent          uint64 `json:"sent"` // datagrams
-	SentBytes     uint64 `json:"sent_bytes"`
-	Received      uint64 `json:"received"` // those that were believed
-	ReceivedBytes uint64 `json:"received_bytes"`
-	Missed        uint64 `json:"missed"` // found the receive buffer full
+	Sent          uint64 `json:"sent"`           // datagrams
+	SentBytes     uint64 `json:"sent_bytes"`     // of payload
+	Received      uint64 `json:"received"`       // those that were believed
+	ReceivedBytes uint64 `json:"received_bytes"` // of payload
+	Missed        uint64 `json:"missed"`         // found the receive buffer full
 }
 
 // document returns the tunables of names, in their order, as a JSON object. A name that is

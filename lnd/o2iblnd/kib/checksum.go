@@ -7,7 +7,7 @@ import "math/bits"
 // its own counting alone.
 type Counting uint8
 
-// The two ways. The zero value means that nobody knows yet.
+// The two ways. The zero value means that it is not known yet.
 const (
 	Unknown Counting = iota
 	Unsigned

@@ -70,14 +70,14 @@ const (
 //	4  2  version   16  8  connection parameters that would be accepted
 //	6  1  why
 type Reject struct {
-	BigEndian bool
+	BigEndian bool    // byte order of the sender
 	Version   Version // of the request if it was understood, else V2
-	Why       Why
+	Why       Why     // the reason of the reject
 	// Complete tells that what follows was there: rejects of version 1 end
 	// before it.
 	Complete bool
-	Stamp    uint64
-	Params   ConnParams
+	Stamp    uint64     // incarnation of the sender
+	Params   ConnParams // what the sender would accept
 }
 
 // ParseReject parses the private data of a CM REJ. The magic may be the

@@ -40,8 +40,8 @@ var (
 
 // Datagram is a multicast datagram: one LNet message, whole.
 type Datagram struct {
-	Header  wire.Header
-	Payload []byte // of Header.PayloadLength bytes
+	Header  wire.Header // of a PUT
+	Payload []byte      // of Header.PayloadLength bytes
 }
 
 // AppendDatagram appends what precedes the payload of a datagram. The error is

@@ -12,7 +12,7 @@ const (
 
 // Frag is a piece of a remote buffer (struct kib_rdma_frag).
 type Frag struct {
-	Length  uint32
+	Length  uint32 // in bytes
 	Address uint64 // what a RETH is to say; no address of this machine
 }
 

@@ -37,7 +37,7 @@
 // # Versions
 //
 // Version 2 (0x12) is parsed and written in full. Messages of version 1 (0x11)
-// have the same layout, and are parsed; who offers it is another matter.
+// have the same layout, and are parsed; o2iblnd refuses peers that offer it.
 package kib
 
 import (

@@ -113,16 +113,16 @@ func (t MsgType) HasLNet() bool { return t.NeedsCredit() }
 
 // Header is what every message begins with (struct kib_msg).
 type Header struct {
-	BigEndian bool // byte order of the sender
-	Version   Version
-	Type      MsgType
-	Credits   uint8  // receives of the addressee's messages that were posted again
-	Nob       uint32 // length of the message as its sender counts it
-	Checksum  uint32 // 0: none
-	SrcNID    nid.NID
-	SrcStamp  uint64 // incarnation of the sender: microseconds since 1970
-	DstNID    nid.NID
-	DstStamp  uint64 // incarnation of the receiver, 0 if it is not known
+	BigEndian bool    // byte order of the sender
+	Version   Version // 0x11 or 0x12
+	Type      MsgType // what follows the header
+	Credits   uint8   // receives of the addressee's messages that were posted again
+	Nob       uint32  // length of the message as its sender counts it
+	Checksum  uint32  // 0: none
+	SrcNID    nid.NID // of the sender
+	SrcStamp  uint64  // incarnation of the sender: microseconds since 1970
+	DstNID    nid.NID // of the receiver
+	DstStamp  uint64  // incarnation of the receiver, 0 if it is not known
 }
 
 // ParsePrefix tells byte order and version of what a peer sent, as soon as it

@@ -14,17 +14,17 @@ const (
 
 // BTH is the base transport header of every packet.
 type BTH struct {
-	OpCode    OpCode
-	Solicited bool  // the receiver may want to be woken
-	Migrated  bool  // M, which means nothing without an alternate path; we send true
-	Pad       uint8 // 0 to 3 zero bytes behind the payload
-	Version   uint8 // 0, 4 bits
-	PKey      PKey
-	FECN      bool
-	BECN      bool
-	DestQP    QPN
-	AckReq    bool // the responder shall acknowledge this packet
-	PSN       PSN
+	OpCode    OpCode // says which headers follow
+	Solicited bool   // the receiver may want to be woken
+	Migrated  bool   // M, which means nothing without an alternate path; we send true
+	Pad       uint8  // 0 to 3 zero bytes behind the payload
+	Version   uint8  // 0, 4 bits
+	PKey      PKey   // the partition
+	FECN      bool   // forward congestion notification
+	BECN      bool   // backward congestion notification
+	DestQP    QPN    // the receiver's
+	AckReq    bool   // the responder shall acknowledge this packet
+	PSN       PSN    // 24 bits
 }
 
 // ParseBTH parses a BTH. The errors are ErrShort and ErrVersion; reserved
@@ -67,7 +67,7 @@ func bit(is bool, n uint) byte {
 // RETH says where an RDMA WRITE goes. It is in its first packet.
 type RETH struct {
 	Address uint64 // in the responder's region
-	RKey    RKey
+	RKey    RKey   // of the region to write to
 	Length  uint32 // bytes of the whole message
 }
 
@@ -91,8 +91,8 @@ func (r RETH) AppendTo(b []byte) []byte {
 
 // AETH is the answer of a responder.
 type AETH struct {
-	Syndrome Syndrome
-	MSN      uint32 // messages completed, 24 bits
+	Syndrome Syndrome // ACK, RNR NAK or NAK
+	MSN      uint32   // messages completed, 24 bits
 }
 
 // parseAETH parses an AETH. The error is ErrShort.
@@ -109,7 +109,7 @@ func (a AETH) AppendTo(b []byte) []byte { return appendUint24(append(b, byte(a.S
 // DETH is in every datagram.
 type DETH struct {
 	QKey  QKey // of the destination
-	SrcQP QPN
+	SrcQP QPN  // the sender's
 }
 
 // parseDETH parses a DETH. The error is ErrShort.

@@ -12,19 +12,19 @@ import "encoding/binary"
 //	20  3  starting PSN           28  8  local CA GUID
 //	                              36  196  private data
 type REP struct {
-	LocalID, RemoteID  CommID
-	QKey               QKey
-	QPN                QPN
-	EECN               uint32
-	StartingPSN        PSN // the receiver's requester begins with it
-	ResponderResources uint8
-	InitiatorDepth     uint8
-	AckDelay           uint8 // AckTimeout code
-	Failover           uint8 // 0 accepted, 1 not supported, 2 refused
-	FlowControl        bool
-	RNRRetryCount      uint8 // for the receiver to use; 3 bits, 7 is endless
-	SRQ                bool
-	LocalGUID          GUID
+	LocalID, RemoteID  CommID // the sender's and the receiver's
+	QKey               QKey   // 0 for RC
+	QPN                QPN    // the sender's
+	EECN               uint32 // 0 for RC
+	StartingPSN        PSN    // the receiver's requester begins with it
+	ResponderResources uint8  // RDMA READs that the sender can serve at a time
+	InitiatorDepth     uint8  // RDMA READs that the sender has in flight
+	AckDelay           uint8  // AckTimeout code
+	Failover           uint8  // 0 accepted, 1 not supported, 2 refused
+	FlowControl        bool   // the sender counts end-to-end credits
+	RNRRetryCount      uint8  // for the receiver to use; 3 bits, 7 is endless
+	SRQ                bool   // the sender has a shared receive queue
+	LocalGUID          GUID   // of the sender's adapter
 	Private            []byte // of a parsed REP all 196 bytes, part of the input
 }
 
@@ -75,12 +75,12 @@ const (
 //	8  b7-6 message rejected           84 148 private data
 //	9  b7-1 length of that information
 type REJ struct {
-	LocalID, RemoteID CommID
-	Rejected          Rejected
-	InfoLength        uint8 // 7 bits
-	Reason            RejectReason
-	Info              [72]byte
-	Private           []byte // of a parsed REJ all 148 bytes, part of the input
+	LocalID, RemoteID CommID       // the sender's and the receiver's
+	Rejected          Rejected     // the message that is refused
+	InfoLength        uint8        // 7 bits
+	Reason            RejectReason // why
+	Info              [72]byte     // depends on Reason
+	Private           []byte       // of a parsed REJ all 148 bytes, part of the input
 }
 
 // ParseREJ parses the attribute of a REJ. The error is ErrShort.

@@ -31,29 +31,29 @@ const (
 //	48  2  P_Key                         51  b7-4 max CM retries, b3 SRQ,
 //	                                          b2-0 extended transport
 type REQ struct {
-	LocalID            CommID
-	ServiceID          ServiceID
-	LocalGUID          GUID
-	QKey               QKey
-	QPN                QPN
-	ResponderResources uint8 // READs and atomics that the sender takes at a time
-	EECN               uint32
-	InitiatorDepth     uint8 // and those that it makes
-	RemoteEECN         uint32
-	RemoteTimeout      uint8 // CMTimeout code: how long the receiver has to answer
-	Transport          uint8 // 0: RC
-	FlowControl        bool  // end-to-end
-	StartingPSN        PSN   // the receiver's requester begins with it
-	LocalTimeout       uint8 // CMTimeout code: how long the sender takes to answer
-	RetryCount         uint8 // for the receiver to use; 3 bits
-	PKey               PKey
-	MTU                MTU // for the receiver to use
-	RDC                bool
-	RNRRetryCount      uint8 // for the receiver to use; 3 bits, 7 is endless
-	MaxCMRetries       uint8 // 4 bits
-	SRQ                bool
-	ExtendedTransport  uint8
-	Primary            PathRecord
+	LocalID            CommID     // the sender's
+	ServiceID          ServiceID  // what is asked for
+	LocalGUID          GUID       // of the sender's adapter
+	QKey               QKey       // 0 for RC
+	QPN                QPN        // the sender's
+	ResponderResources uint8      // READs and atomics that the sender takes at a time
+	EECN               uint32     // 0 for RC
+	InitiatorDepth     uint8      // and those that it makes
+	RemoteEECN         uint32     // 0 for RC
+	RemoteTimeout      uint8      // CMTimeout code: how long the receiver has to answer
+	Transport          uint8      // 0: RC
+	FlowControl        bool       // end-to-end
+	StartingPSN        PSN        // the receiver's requester begins with it
+	LocalTimeout       uint8      // CMTimeout code: how long the sender takes to answer
+	RetryCount         uint8      // for the receiver to use; 3 bits
+	PKey               PKey       // the partition
+	MTU                MTU        // for the receiver to use
+	RDC                bool       // reliable datagrams; false for RC
+	RNRRetryCount      uint8      // for the receiver to use; 3 bits, 7 is endless
+	MaxCMRetries       uint8      // 4 bits
+	SRQ                bool       // the sender has a shared receive queue
+	ExtendedTransport  uint8      // 0 for RC
+	Primary            PathRecord // the path of the connection
 	Alternate          PathRecord // the zero value is none
 	Private            []byte     // of a parsed REQ all 92 bytes, part of the input
 }
@@ -111,16 +111,16 @@ func (r *REQ) AppendTo(b []byte) []byte {
 //	                    43  b7-3 local ACK timeout
 type PathRecord struct {
 	LocalLID     uint16 // 0xFFFF over RoCE
-	RemoteLID    uint16
-	LocalGID     GID // the sender's
-	RemoteGID    GID
+	RemoteLID    uint16 // of the receiver's port; 0xffff in RoCE
+	LocalGID     GID    // the sender's
+	RemoteGID    GID    // of the receiver's port
 	FlowLabel    uint32 // 20 bits
 	Rate         uint8  // 6 bits; 0 is what Linux says of a device without speed
-	TrafficClass uint8
-	HopLimit     uint8
-	SL           uint8 // 4 bits
-	SubnetLocal  bool
-	AckTimeout   uint8 // AckTimeout code, for the receiver to use
+	TrafficClass uint8  // of packets, the TOS byte
+	HopLimit     uint8  // of packets
+	SL           uint8  // 4 bits
+	SubnetLocal  bool   // both ports are in one subnet
+	AckTimeout   uint8  // AckTimeout code, for the receiver to use
 }
 
 func (p *PathRecord) parse(b []byte) {

@@ -31,13 +31,12 @@ type GUID uint64
 // buffer: the network header.
 const UDHeaderSize = 40
 
-// UDHeader is the network header of a received datagram, as far as anybody
-// asks for it. IPv6 fills the 40 bytes with its header; IPv4 the last 20, and
-// what precedes them is unspecified.
+// UDHeader has the fields of a received datagram's network header that are used. IPv6 fills
+// the 40 bytes with its header; IPv4 the last 20, and what precedes them is unspecified.
 type UDHeader struct {
-	Src, Dst     netip.Addr
-	TrafficClass uint8
-	HopLimit     uint8
+	Src, Dst     netip.Addr // of the packet
+	TrafficClass uint8      // the TOS byte
+	HopLimit     uint8      // as it arrived
 }
 
 // ParseUDHeader parses the beginning of a receive buffer. The error is

@@ -130,8 +130,8 @@ func (p Path) Check(id uint16, b []byte) bool {
 // as strict as Check, and the identification is 0.
 func (p Path) CheckAny(b []byte) (id uint16, ok bool) { return p.CheckNear(0, b) }
 
-// CheckNear is CheckAny by who knows which identification is likely, such as the
-// place of a datagram among those that came joined: then nothing has to be solved.
+// CheckNear is CheckAny with a likely identification, such as the index of a datagram among
+// those that arrived joined: if that fits, nothing has to be solved.
 func (p Path) CheckNear(likely uint16, b []byte) (id uint16, ok bool) {
 	n := len(b) - ICRCSize
 	if n < BTHSize || n > maxUnshift-afterID {

@@ -44,8 +44,8 @@ const (
 // The destination port is in the service id. The address family is that of
 // Src.
 type IPCM struct {
-	SrcPort  uint16
-	Src, Dst netip.Addr
+	SrcPort  uint16     // of the consumer that asks
+	Src, Dst netip.Addr // of both nodes
 }
 
 // ParseIPCM parses the private data of a REQ. The errors are ErrShort and
@@ -85,12 +85,12 @@ func (h IPCM) AppendTo(b []byte) []byte {
 // RejectReason says why a REJ was sent.
 type RejectReason uint16
 
-// The reasons that somebody acts upon.
+// The reasons that ulnet uses.
 const (
 	RejectNoQP        RejectReason = 1
 	RejectNoResources RejectReason = 3
 	RejectTimeout     RejectReason = 4
-	RejectServiceID   RejectReason = 8 // nobody listens
+	RejectServiceID   RejectReason = 8 // no listener
 	RejectStale       RejectReason = 10
 	RejectMTU         RejectReason = 26
 	RejectConsumer    RejectReason = 28 // the private data says why

@@ -58,8 +58,8 @@ type MAD struct {
 	// TransactionID is chosen by the sender of a REQ or DREQ; MRA, REP, REJ,
 	// RTU and DREP of that exchange repeat it.
 	TransactionID uint64
-	Attribute     Attribute
-	Modifier      uint32 // 0
+	Attribute     Attribute // the kind of message
+	Modifier      uint32    // 0
 }
 
 // ParseMAD parses a management datagram and returns the 232 bytes of its

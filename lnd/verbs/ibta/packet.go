@@ -6,10 +6,10 @@ import "encoding/binary"
 // are zero.
 type Packet struct {
 	BTH
-	DETH      DETH
-	RETH      RETH
-	AETH      AETH
-	Immediate uint32
+	DETH      DETH   // of datagrams
+	RETH      RETH   // of first and only packets of a WRITE
+	AETH      AETH   // of acknowledgements
+	Immediate uint32 // of packets with immediate data
 	Payload   []byte // without padding; part of the parsed bytes
 }
 

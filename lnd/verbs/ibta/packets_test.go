@@ -82,7 +82,7 @@ func (p *ipPacket) kernel() bool {
 }
 
 // captured returns all packets of the o2ib captures: those of the repository,
-// and those beside it where somebody has put them.
+// and those beside it, if there are any.
 func captured(t testing.TB) []ipPacket {
 	t.Helper()
 	var files []string

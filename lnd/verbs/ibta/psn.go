@@ -21,7 +21,7 @@ const (
 	MulticastQPN QPN = 0xFFFFFF // all queue pairs of a multicast group
 )
 
-// RKey names a memory region to whoever may write there.
+// RKey names a memory region to peers that may write there.
 type RKey uint32
 
 // QKey is what sender and receiver of datagrams agree upon.

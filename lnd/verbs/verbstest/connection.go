@@ -78,7 +78,7 @@ func rejects(t *testing.T, s *suite) {
 	c.Close()
 }
 
-func nobodyListens(t *testing.T, s *suite) {
+func noListener(t *testing.T, s *suite) {
 	if err := s.listen(1).Close(); err != nil {
 		t.Error(err)
 	}

@@ -69,8 +69,8 @@ func (s *suite) hear(from, to int, u verbs.UD, d verbs.Datagram) verbs.Completio
 	return verbs.Completion{}
 }
 
-// datagrams: they reach the queue pair that they are sent to, whole, and it gets to know
-// from whom.
+// datagrams: each reaches the queue pair that it is sent to, whole, with the address of its
+// sender.
 func datagrams(t *testing.T, s *suite) {
 	a, b := s.newUD(0, qkey), s.newUD(1, qkey)
 	attr := s.nodes[0].device.Attr()
@@ -86,8 +86,8 @@ func datagrams(t *testing.T, s *suite) {
 	}
 }
 
-// groupsOfUD: members get what is sent to their group, but not who has sent it, has
-// left, or has another Q_Key.
+// groupsOfUD: members get what is sent to their group, except for the sender. Queue pairs
+// that have left, or have another Q_Key, do not.
 func groupsOfUD(t *testing.T, s *suite) {
 	a, b, other, alien := s.newUD(0, qkey), s.newUD(1, qkey), s.group(), s.newUD(1, qkey+1)
 	g := s.group()

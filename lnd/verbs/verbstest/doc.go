@@ -30,7 +30,7 @@ func Run(t *testing.T, h Harness) {
 		{"Attr", attr},
 		{"Connect", connects},
 		{"Reject", rejects},
-		{"NobodyListens", nobodyListens},
+		{"NoListener", noListener},
 		{"Listen", listens},
 		{"Send", sends},
 		{"Write", writes},

@@ -66,7 +66,7 @@ func writes(t *testing.T, s *suite) {
 		if round < 4 {
 			continue
 		}
-		target.Deregister() // also tells the race detector that nobody writes any more
+		target.Deregister() // also tells the race detector that no goroutine writes any more
 		if !bytes.Equal(bytes.Join(memory[:], nil), want[:100_001]) {
 			t.Error("something else was written")
 		}

@@ -62,8 +62,8 @@ func TestNoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { known(t, whole, s, kernel, requests.Deliveries(secondKernel)) })
 }
 
-// TestNoTaker: a PUT_REQ that nobody wants is answered with a PUT_NAK of status 0, a
-// GET_REQ with a GET_DONE of status -ENODATA.
+// TestNoTaker: a PUT_REQ that lnet drops is answered with a PUT_NAK of status 0, a GET_REQ
+// with a GET_DONE of status -ENODATA.
 func TestNoTaker(t *testing.T) {
 	const enodata = 61
 	whole := load(t, bulk)
@@ -99,7 +99,7 @@ func mirror(whole *replay.Script, frame int) *replay.Script {
 	})
 }
 
-// TestTooManyCredits: who gives back more credits than it was given is disconnected at
+// TestTooManyCredits: a peer that returns more credits than it was given is disconnected at
 // once.
 func TestTooManyCredits(t *testing.T) {
 	const tooMany = 200
@@ -108,7 +108,7 @@ func TestTooManyCredits(t *testing.T) {
 	s = s.Then(mirror(whole, 8)).Then(mirror(whole, 9))
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t, s, improvised, nil)
-		n.ops, n.up.want = nil, nil // nobody at the node does anything, nor hears of the message
+		n.ops, n.up.want = nil, nil // the node starts no operation, and gets no message
 		n.play()
 		if c := n.ni.(*o2iblnd.NI).Snapshot().Counters; c.Of(o2iblnd.CreditsReturned) != 1 {
 			t.Errorf("counted %d times", c.Of(o2iblnd.CreditsReturned))

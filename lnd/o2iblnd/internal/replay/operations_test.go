@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// OpKind is what somebody at a node does.
+// OpKind is the kind of an operation of a node.
 type OpKind uint8
 
 // The kinds of operations.

@@ -37,9 +37,9 @@ type Player struct {
 	Host   netip.Addr
 	// Send sends a packet to the node. It may call Arrived.
 	Send func(Datagram)
-	// Begin is called when the turn of a packet of the node has come, and it has not
-	// come yet: with its place in the script. Who knows what makes the node send it
-	// does that. It may call Arrived.
+	// Begin is called when the next packet of the script is one that the node has not sent
+	// yet, with its index. It starts the operation that makes the node send the packet, if
+	// there is one, and may call Arrived.
 	Begin func(at int)
 	// Elapsed is the time since the play began. If it is set, pauses of the recording are
 	// kept: before packets of the host and before Begin.

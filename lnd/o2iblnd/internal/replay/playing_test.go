@@ -14,7 +14,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// pair is two players, each of whom is the other's node under test.
+// pair is two players, each of which is the other's node under test.
 type pair struct {
 	players [2]*replay.Player
 	sent    []replay.Datagram
@@ -104,9 +104,9 @@ func reseal(d *replay.Datagram) {
 	d.Bytes = ibta.NewPath(d.From, d.To).AppendICRC(d.ID, d.Bytes[:n])
 }
 
-// TestSpoiled changes a bit of each byte of what was recorded, one at a time; of one
-// byte in five, unless ULNET_LONG is set. Who receives it finds it, unless it is one
-// of the differences that are allowed.
+// TestSpoiled changes a bit of each byte of what was recorded, one at a time; of one byte
+// in five, unless ULNET_LONG is set. The receiver detects it, unless it is one of the
+// differences that are allowed.
 func TestSpoiled(t *testing.T) {
 	stride := 5
 	if os.Getenv("ULNET_LONG") != "" {
@@ -139,7 +139,7 @@ func TestSpoiled(t *testing.T) {
 	}
 }
 
-// receiver returns who plays the node that a packet goes to.
+// receiver returns the player of the node that a packet goes to.
 func (p *pair) receiver(q *replay.Packet) *replay.Player {
 	if p.players[0].Host == q.To.Addr() {
 		return p.players[0]
@@ -191,8 +191,8 @@ func once(s *replay.Script, p *replay.Packet) bool {
 	return n == 1
 }
 
-// later reports whether a REQ or REP is not the first one of its sender: whoever
-// receives it takes any comm id.
+// later reports whether a REQ or REP is not the first one of its sender: the receiver
+// accepts any comm id.
 func later(s *replay.Script, p *replay.Packet) bool {
 	for i := range s.Packets {
 		q := &s.Packets[i]

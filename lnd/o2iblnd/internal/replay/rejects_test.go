@@ -240,7 +240,7 @@ func TestGiveUpAfterReject(t *testing.T) {
 				if err := n.Run(); err != nil {
 					t.Error(err)
 				}
-				if err := n.Quiet(15 * time.Second); err != nil { // longer than anybody waits to ask again
+				if err := n.Quiet(15 * time.Second); err != nil { // longer than any pause before a repeated request
 					t.Error(err)
 				}
 				if err := n.failure(); !errors.Is(err, tt.errno) {

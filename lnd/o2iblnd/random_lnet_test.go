@@ -15,9 +15,9 @@ import (
 	lnetwire "ulnet/lnet/wire"
 )
 
-// whimsical plays lnet at one NI as it likes: it takes, holds, drops and refuses messages,
-// answers GETs from wherever it is, and keeps account of every promise of the driver.
-type whimsical struct {
+// randomLNet is the lnet of one NI: it takes, holds, drops and refuses messages at random,
+// answers GETs from any goroutine, and checks every promise of the driver.
+type randomLNet struct {
 	t  *testing.T
 	ni *NI // set before anything arrives
 
@@ -30,7 +30,7 @@ type whimsical struct {
 	tasks      sync.WaitGroup
 }
 
-func (w *whimsical) Parse(d *lnd.Delivery) (lnd.Answer, error) {
+func (w *randomLNet) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if was, known := w.deliveries[d]; known {
@@ -47,7 +47,7 @@ func (w *whimsical) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 		n /= 2
 	case 2:
 		if w.random.IntN(20) == 0 {
-			return lnd.Accept, fmt.Errorf("a whim")
+			return lnd.Accept, fmt.Errorf("at random")
 		}
 	case 3, 4, 5:
 		d.Sink = lnd.Payload{Segments: [][]byte{make([]byte, n)}, Length: n}
@@ -61,7 +61,7 @@ func (w *whimsical) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 }
 
 // want goes on with a message that was held, unless it was given up.
-func (w *whimsical) want(d *lnd.Delivery) {
+func (w *randomLNet) want(d *lnd.Delivery) {
 	w.mu.Lock()
 	held := w.deliveries[d] == "held"
 	if held {
@@ -73,7 +73,7 @@ func (w *whimsical) want(d *lnd.Delivery) {
 	}
 }
 
-func (w *whimsical) Abandon(d *lnd.Delivery) bool {
+func (w *randomLNet) Abandon(d *lnd.Delivery) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.deliveries[d] == "held" {
@@ -83,7 +83,7 @@ func (w *whimsical) Abandon(d *lnd.Delivery) bool {
 	return false
 }
 
-func (w *whimsical) Delivered(d *lnd.Delivery, err error) {
+func (w *randomLNet) Delivered(d *lnd.Delivery, err error) {
 	w.mu.Lock()
 	if was := w.deliveries[d]; was != "parsed" && was != "wanted" {
 		w.t.Errorf("%v is delivered while %q", d.Header.Type, was)
@@ -106,36 +106,36 @@ func (w *whimsical) Delivered(d *lnd.Delivery, err error) {
 	}
 }
 
-func (w *whimsical) send(m *lnd.Message) {
+func (w *randomLNet) send(m *lnd.Message) {
 	w.mu.Lock()
 	w.out[m] = struct{}{}
 	w.mu.Unlock()
 	w.ni.Send(m)
 }
 
-func (w *whimsical) Finalize(m *lnd.Message, _ error) {
+func (w *randomLNet) Finalize(m *lnd.Message, _ error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, out := w.out[m]; !out {
 		w.t.Errorf("%v is finalized again", m.Header.Type)
 	}
 	delete(w.out, m)
-	clear(m.Sink.Segments) // nobody is to look at them
+	clear(m.Sink.Segments) // they must not be used any more
 	m.Payload = lnd.Payload{}
 	w.finished++
 }
 
-func (w *whimsical) Waits(*lnd.Message)     {}
-func (w *whimsical) PeerUp(p nid.ProcessID) { w.peer(p, true) }
+func (w *randomLNet) Waits(*lnd.Message)     {}
+func (w *randomLNet) PeerUp(p nid.ProcessID) { w.peer(p, true) }
 
-func (w *whimsical) PeerDown(p nid.ProcessID, err error) {
+func (w *randomLNet) PeerDown(p nid.ProcessID, err error) {
 	w.peer(p, false)
 	if err == nil {
 		w.t.Errorf("%v is down without a cause", p)
 	}
 }
 
-func (w *whimsical) peer(p nid.ProcessID, up bool) {
+func (w *randomLNet) peer(p nid.ProcessID, up bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if up && w.up[p] {
@@ -144,16 +144,16 @@ func (w *whimsical) peer(p nid.ProcessID, up bool) {
 	w.up[p] = up
 }
 
-// TestWhims: NIs that come and go, whose lnets hold, drop and refuse what they like. The
-// driver keeps every promise of the contract, and nothing is left over.
-func TestWhims(t *testing.T) {
+// TestRandomLNet: NIs start and end while their lnets hold, drop and refuse messages at
+// random. The driver keeps every promise of the contract, and nothing is left over.
+func TestRandomLNet(t *testing.T) {
 	at := loopbackAddrs(3)
 	rounds := 6
 	if testing.Short() {
 		rounds = 2
 	}
 	for round := range rounds {
-		var all [3]*whimsical
+		var all [3]*randomLNet
 		var devs []verbs.Device
 		for i := range all {
 			dev, err := softroce.Open(verbs.OpenConfig{Addr: at[i], Clock: realClock})
@@ -161,7 +161,7 @@ func TestWhims(t *testing.T) {
 				t.Fatal(err)
 			}
 			devs = append(devs, dev)
-			all[i] = &whimsical{
+			all[i] = &randomLNet{
 				t: t, random: rand.New(rand.NewPCG(uint64(round), uint64(i))), deliveries: map[*lnd.Delivery]string{},
 				out: map[*lnd.Message]struct{}{}, up: map[nid.ProcessID]bool{},
 			}
