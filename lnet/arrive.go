@@ -42,14 +42,14 @@ func (ni *NI) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 		ni.noteHeard(d)
 	}
 	d.Primary = ni.primaryOf(d)
-	verdict := lnd.Accept
+	answer := lnd.Accept
 	if why == NotDropped {
-		verdict, why = ni.node.upper.Arrive(ni, d)
+		answer, why = ni.node.upper.Arrive(ni, d)
 	}
 	if why != NotDropped {
 		ni.drop(d, why)
 	}
-	return verdict, nil
+	return answer, nil
 }
 
 // inspect checks type, lengths, destination, and that the source can be one. closes

@@ -79,9 +79,9 @@ func TestDrops(t *testing.T) {
 			}
 			d := arriving(c.change)
 			d.Sink = lnd.Payload{Segments: []lnd.Segment{make([]byte, 99)}, Length: 99} // of the message before
-			verdict, err := r.ni.Parse(d)
-			if closes := errors.Is(err, lnet.ErrProtocol); closes != c.closes || verdict != lnd.Accept {
-				t.Fatalf("verdict %v, error %v; want accept and, to close, %v", verdict, err, c.closes)
+			answer, err := r.ni.Parse(d)
+			if closes := errors.Is(err, lnet.ErrProtocol); closes != c.closes || answer != lnd.Accept {
+				t.Fatalf("answer %v, error %v; want accept and, to close, %v", answer, err, c.closes)
 			}
 			if !c.closes {
 				r.ni.Delivered(d, nil)
@@ -123,8 +123,8 @@ func TestDiscard(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	r.up.arrive = func(*lnet.NI, *lnd.Delivery) (lnd.Answer, lnet.DropReason) { return lnd.Hold, lnet.NotDropped }
 	d := arriving(nil)
-	if verdict, err := r.ni.Parse(d); verdict != lnd.Hold || err != nil {
-		t.Fatal(verdict, err)
+	if answer, err := r.ni.Parse(d); answer != lnd.Hold || err != nil {
+		t.Fatal(answer, err)
 	}
 	r.ni.Discard(d, lnet.LazyCleared)
 	if len(r.recv) != 1 || r.up.delivered != 0 {

@@ -54,7 +54,7 @@ type niCredits struct {
 // account is a peer's part in niCredits.
 type account struct {
 	held    int  // credits taken
-	place   int  // in holders, while held > 0
+	index   int  // in holders, while held > 0
 	moved   bool // a message has left, or held was 0, since the last check
 	stalled bool
 	wants   int        // its part of wanted; changed under peerNI.mu and NI.mu
@@ -112,7 +112,7 @@ func (c *niCredits) affords(a *account, class int) bool {
 func (c *niCredits) take(p *peerNI) {
 	a := &p.account
 	if a.held == 0 {
-		a.place, a.moved = len(c.holders), true
+		a.index, a.moved = len(c.holders), true
 		c.holders = append(c.holders, p)
 	}
 	a.held++
@@ -138,7 +138,7 @@ func (c *niCredits) put(p *peerNI) {
 	if a.held == 0 {
 		last := len(c.holders) - 1
 		moved := c.holders[last]
-		c.holders[a.place], moved.account.place = moved, a.place
+		c.holders[a.index], moved.account.index = moved, a.index
 		c.holders[last] = nil
 		c.holders = c.holders[:last]
 	}

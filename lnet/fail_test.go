@@ -143,8 +143,8 @@ func TestSimulatedFailure(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := arriving(c.change)
-			if verdict, err := r.ni.Parse(d); err != nil || verdict != lnd.Accept {
-				t.Fatal(verdict, err)
+			if answer, err := r.ni.Parse(d); err != nil || answer != lnd.Accept {
+				t.Fatal(answer, err)
 			}
 			r.ni.Delivered(d, nil)
 			s := r.node.Stats()

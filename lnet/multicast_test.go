@@ -196,9 +196,9 @@ func TestParseGroup(t *testing.T) {
 			d.Header = wire.Header{SrcNID: stranger, SrcPID: nid.LustrePID, DestNID: c.GroupNID(3), DestPID: nid.LustrePID}
 			d.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle()})
 			tt.bend(&d.Header)
-			verdict, err := c.up.Parse(d)
-			if verdict != lnd.Accept || err != nil {
-				t.Fatalf("verdict %v, %v", verdict, err)
+			answer, err := c.up.Parse(d)
+			if answer != lnd.Accept || err != nil {
+				t.Fatalf("answer %v, %v", answer, err)
 			}
 			c.up.Delivered(d, nil)
 			stats, taken := node.Stats(), up.delivered == 1

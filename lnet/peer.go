@@ -48,7 +48,7 @@ type peerNI struct {
 	traffic  traffic
 	contacts contacts
 	evicted  atomic.Bool // no longer in the table: another one stands for nid; set under mu
-	place    int         // in the table's order; guarded by its lock
+	index    int         // in the table's order; guarded by its lock
 
 	mu          sync.Mutex
 	credits     int       // guarded by mu, and all below

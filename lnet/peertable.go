@@ -54,7 +54,7 @@ func (t *peerTable) find(id nid.NID, ni *NI) *peerNI {
 func (t *peerTable) remove(key peerKey, p *peerNI) {
 	delete(t.peers, key)
 	last := t.order[len(t.order)-1]
-	t.order[p.place], last.place = last, p.place
+	t.order[p.index], last.index = last, p.index
 	t.order[len(t.order)-1] = nil
 	t.order = t.order[:len(t.order)-1]
 	p.ni.recent.CompareAndSwap(p, nil)
@@ -87,7 +87,7 @@ func (t *peerTable) get(id nid.NID, ni *NI) (*peerNI, error) {
 		touched: ni.node.cfg.Clock.Now(),
 	}
 	p.known.Store(known)
-	p.place = len(t.order)
+	p.index = len(t.order)
 	t.peers[key] = p
 	t.order = append(t.order, p)
 	ni.node.age()

@@ -66,9 +66,9 @@ func (t *Table) arriveRequest(ni *lnet.NI, d *lnd.Delivery, index uint32, kind E
 	p.mu.Lock()
 	md, offset, mlength, out := t.match(p, &r)
 	if out == busy || out == noMatch && p.lazy && kind == EventPut {
-		verdict, why := t.hold(p, ni, d, md)
+		answer, why := t.hold(p, ni, d, md)
 		p.mu.Unlock()
-		return verdict, why
+		return answer, why
 	}
 	p.mu.Unlock()
 	switch out {

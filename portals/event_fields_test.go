@@ -61,8 +61,8 @@ func (f *eventFixture) passive(options portals.MDOption) portals.MDHandle {
 func (f *eventFixture) arrive(h wire.Header) {
 	f.t.Helper()
 	d := &lnd.Delivery{Header: h, From: nid.ProcessID{NID: router, PID: nid.LustrePID}, Incarnation: routerIncarnation, ReceivedAt: received}
-	if verdict, err := f.net.up.Parse(d); verdict != lnd.Accept || err != nil {
-		f.t.Fatal(verdict, err)
+	if answer, err := f.net.up.Parse(d); answer != lnd.Accept || err != nil {
+		f.t.Fatal(answer, err)
 	}
 	f.net.receive(d, nil)
 }

@@ -161,7 +161,7 @@ func (in *Inbox) refill() error {
 	defer func() { in.filling = false }()
 	for !in.closed && len(in.posted) < in.cfg.Buffers && in.kept < in.cfg.MaxKept {
 		b := in.take()
-		entry, err := in.table.MEAttach(in.cfg.Portal, fromAnybody, Unlink, After)
+		entry, err := in.table.MEAttach(in.cfg.Portal, fromAny, Unlink, After)
 		if err == nil {
 			b.entry = entry
 			in.posted = append(in.posted, b)
@@ -178,8 +178,8 @@ func (in *Inbox) refill() error {
 	return nil
 }
 
-// fromAnybody matches every message.
-var fromAnybody = Match{ID: nid.ProcessID{NID: nid.Any(), PID: nid.PIDAny}, Ignore: ^uint64(0)}
+// fromAny matches every message.
+var fromAny = Match{ID: nid.ProcessID{NID: nid.Any(), PID: nid.PIDAny}, Ignore: ^uint64(0)}
 
 // attach makes a buffer ready for a message.
 func (in *Inbox) attach(b *inboxBuffer) error {

@@ -39,8 +39,8 @@ func TestLazyShutdownOfOne(t *testing.T) {
 	to := put(2)
 	to.DestNID, to.SrcNID = hereToo, nid.MustParse("10.1.0.2@tcp1")
 	d := &lnd.Delivery{Header: to, From: nid.ProcessID{NID: to.SrcNID, PID: nid.LustrePID}}
-	if verdict, err := other.up.Parse(d); verdict != lnd.Hold || err != nil {
-		t.Fatal(verdict, err)
+	if answer, err := other.up.Parse(d); answer != lnd.Hold || err != nil {
+		t.Fatal(answer, err)
 	}
 	other.held++
 	if err := h.Node().RemoveNI(t.Context(), h.Node().NIs()[0]); err != nil {

@@ -52,11 +52,11 @@ func (l *liveness) hear(id nid.ProcessID, at time.Duration) {
 func (l *liveness) deliver(h wire.Header, id nid.ProcessID, at time.Duration) {
 	l.t.Helper()
 	d := &lnd.Delivery{Header: h, From: id, ReceivedAt: at}
-	verdict, err := l.net.up.Parse(d)
+	answer, err := l.net.up.Parse(d)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	if verdict == lnd.Accept {
+	if answer == lnd.Accept {
 		l.net.up.Delivered(d, nil)
 	}
 }

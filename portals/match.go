@@ -103,7 +103,7 @@ func (t *Table) try(p *portal, e *me, r *request) (d *md, offset, mlength int, o
 		d.mu.Unlock()
 		return nil, 0, 0, mismatch
 	}
-	offset, mlength, fits := d.place(r)
+	offset, mlength, fits := d.room(r)
 	if !fits {
 		d.mu.Unlock()
 		return nil, 0, 0, tooLong
@@ -120,19 +120,19 @@ func (t *Table) try(p *portal, e *me, r *request) (d *md, offset, mlength int, o
 	return d, offset, mlength, matched
 }
 
-// place decides where in the MD r goes and how much of it. A GET may ask for
+// room decides where in the MD r goes and how much of it. A GET may ask for
 // more than a REPLY can carry.
-func (d *md) place(r *request) (offset, mlength int, fits bool) {
+func (d *md) room(r *request) (offset, mlength int, fits bool) {
 	offset = d.offset
 	if d.options&ManageRemote != 0 {
 		offset = int(min(uint64(r.offset), uint64(d.length))) // no room beyond the end
 	}
-	room := min(d.length-offset, wire.MaxPayload)
+	free := min(d.length-offset, wire.MaxPayload)
 	if d.options&HasMaxSize != 0 {
-		room = min(room, d.maxSize)
+		free = min(free, d.maxSize)
 	}
-	if uint64(r.length) <= uint64(room) {
+	if uint64(r.length) <= uint64(free) {
 		return offset, int(r.length), true
 	}
-	return offset, room, d.options&Truncate != 0
+	return offset, free, d.options&Truncate != 0
 }

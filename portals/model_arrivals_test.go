@@ -78,13 +78,13 @@ func (r *modelRun) arrival(t *rapid.T, h wire.Header) {
 	r.arrivals++
 	d := &lnd.Delivery{Header: h, From: nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID}}
 	r.deliveries[a] = d
-	verdict, err := r.net.up.Parse(d)
+	answer, err := r.net.up.Parse(d)
 	if err != nil {
 		t.Fatal(err)
 	}
 	held := r.arrive(a)
-	if held != (verdict == lnd.Hold) {
-		t.Fatalf("message %d held: %v, want %v", a.name, verdict == lnd.Hold, held)
+	if held != (answer == lnd.Hold) {
+		t.Fatalf("message %d held: %v, want %v", a.name, answer == lnd.Hold, held)
 	}
 	if a.md != nil {
 		r.coming = append(r.coming, a)

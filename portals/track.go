@@ -150,10 +150,10 @@ func (t *Table) giveUp(d *md) {
 	t.unlink(d)
 }
 
-// verdict is what the event of an operation that ended with err says about it:
+// answer is what the event of an operation that ended with err says about it:
 // the last event of an MD that was given up speaks of that
 // (lnet_msg_detach_md). The caller holds d.mu.
-func (d *md) verdict(err error, last bool) error {
+func (d *md) answer(err error, last bool) error {
 	if err == nil && last && d.late {
 		return syscall.ETIMEDOUT
 	}

@@ -133,11 +133,11 @@ func (n *network) arrive(h wire.Header, failure error) error {
 // arriveFrom is arrive by another connection.
 func (n *network) arriveFrom(id nid.ProcessID, h wire.Header, failure error) error {
 	d := &lnd.Delivery{Header: h, From: id}
-	verdict, err := n.up.Parse(d)
+	answer, err := n.up.Parse(d)
 	switch {
 	case err != nil:
 		return err
-	case verdict == lnd.Hold:
+	case answer == lnd.Hold:
 		n.mu.Lock()
 		n.held++
 		n.mu.Unlock()

@@ -61,7 +61,7 @@ func (ni *netIf) catch(d *lnd.Delivery) *arrival {
 
 // store makes an arrival and its copy; nil if the message may do without. The
 // caller holds plan.mu.
-func (ni *netIf) store(d *lnd.Delivery, f *link.Fate, now time.Duration) *arrival {
+func (ni *netIf) store(d *lnd.Delivery, f *link.Outcome, now time.Duration) *arrival {
 	p := ni.plan
 	size := int(d.Header.PayloadLength)
 	mayPass := ni.mayPass(f.Delays[0])
@@ -127,7 +127,7 @@ func (a *arrival) wait(err error) {
 // arrive gives an arrival to lnet.
 func (a *arrival) arrive() {
 	a.d.ReceivedAt = a.ni.plan.cfg.Clock.Now()
-	verdict, err := a.ni.up.Parse(&a.d)
+	answer, err := a.ni.up.Parse(&a.d)
 	switch {
 	case err != nil:
 		p := a.ni.plan
@@ -135,7 +135,7 @@ func (a *arrival) arrive() {
 		p.refused++
 		p.mu.Unlock()
 		a.free()
-	case verdict == lnd.Accept:
+	case answer == lnd.Accept:
 		a.complete()
 	}
 	// On Hold it may already have been completed by another goroutine's Recv.

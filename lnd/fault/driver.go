@@ -107,7 +107,7 @@ func (ni *netIf) sendSpoiled(m *lnd.Message) {
 
 // double makes the copy of a message that is duplicated, and keeps it or returns
 // it to be sent at once. The caller holds plan.mu.
-func (ni *netIf) double(m *lnd.Message, f *link.Fate, now time.Duration) *lnd.Message {
+func (ni *netIf) double(m *lnd.Message, f *link.Outcome, now time.Duration) *lnd.Message {
 	if f.Copies != 2 || ni.ending() || !ni.plan.reserve(m.Payload.Length, false) {
 		return nil
 	}

@@ -179,9 +179,9 @@ func (b *bench) send(bits uint64) { b.ni.Send(put(here, there, bits, fmt.Sprint(
 func (b *bench) receive(from nid.NID, bits uint64, err error) (read int) {
 	m := put(from, here, bits, fmt.Sprint(bits))
 	d := &lnd.Delivery{Header: m.Header, From: nid.ProcessID{NID: from}}
-	verdict, parseErr := b.up.Parse(d)
-	if verdict != lnd.Accept || parseErr != nil {
-		b.t.Fatalf("Parse: %v, %v", verdict, parseErr)
+	answer, parseErr := b.up.Parse(d)
+	if answer != lnd.Accept || parseErr != nil {
+		b.t.Fatalf("Parse: %v, %v", answer, parseErr)
 	}
 	read = lnd.Copy(d.Sink, m.Payload)
 	b.up.Delivered(d, err)

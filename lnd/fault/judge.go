@@ -19,10 +19,10 @@ type Counts struct {
 
 // judge decides what happens to a message that goes to a NID, or no NID for one that
 // goes to a group. The caller holds mu.
-func (p *Plan) judge(h *wire.Header, to nid.NID) link.Fate {
+func (p *Plan) judge(h *wire.Header, to nid.NID) link.Outcome {
 	if to.IsValid() && p.partition.separates(h.SrcNID, to) {
 		p.cut++
-		return link.Fate{Lost: true}
+		return link.Outcome{Lost: true}
 	}
 	var q link.Quality
 	var by authors
@@ -33,7 +33,7 @@ func (p *Plan) judge(h *wire.Header, to nid.NID) link.Fate {
 		r.counts.Matched++
 		if r.rule.Cut {
 			r.counts.Cut++
-			return link.Fate{Lost: true}
+			return link.Outcome{Lost: true}
 		}
 		q = r.rule.Change.Apply(q)
 		by.note(r)
@@ -62,7 +62,7 @@ func (a *authors) note(r *activeRule) {
 	}
 }
 
-func (a *authors) count(q *link.Quality, f *link.Fate) {
+func (a *authors) count(q *link.Quality, f *link.Outcome) {
 	if f.Lost {
 		a.loss.counts.Lost++
 		return

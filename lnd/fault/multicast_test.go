@@ -66,8 +66,8 @@ func (b *bench) catch(from nid.NID, bits uint64) {
 	b.t.Helper()
 	m := put(from, group, bits, fmt.Sprint(bits))
 	d := &lnd.Delivery{Header: m.Header, From: nid.ProcessID{NID: from}, Group: 5}
-	if verdict, err := b.up.Parse(d); verdict != lnd.Accept || err != nil {
-		b.t.Fatalf("Parse: %v, %v", verdict, err)
+	if answer, err := b.up.Parse(d); answer != lnd.Accept || err != nil {
+		b.t.Fatalf("Parse: %v, %v", answer, err)
 	}
 	lnd.Copy(d.Sink, m.Payload)
 	b.up.Delivered(d, nil)

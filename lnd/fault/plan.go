@@ -26,7 +26,7 @@ const maxRules = 1024
 type Config struct {
 	Clock machine.Clock // required
 	// Seed of all random numbers. The same messages in the same order meet the
-	// same fate.
+	// same outcome.
 	Seed uint64
 	// MaxHeld and MaxHeldBytes bound what is kept because of delays, pauses
 	// and duplication, for all NIs together; zero means the default. The bytes

@@ -18,7 +18,7 @@ type Quality struct {
 	Reorder   float64 // probability that one is held back by Hold
 	Hold      Dist    // see Reorder; zero means DefaultHold
 	// Rate is the bandwidth in bits per second; 0 is unlimited. It is not part
-	// of a message's Fate, for it depends on the messages before.
+	// of a message's Outcome, for it depends on the messages before.
 	Rate int64
 }
 
@@ -26,18 +26,18 @@ type Quality struct {
 // with its latency: enough for others to pass.
 const DefaultHold = time.Millisecond
 
-// Fate is what happens to one message.
-type Fate struct {
+// Outcome is what happens to one message.
+type Outcome struct {
 	Lost   bool
 	Held   bool             // held back, so that later ones may pass
 	Copies int              // 0 if lost, otherwise 1 or 2
 	Delays [2]time.Duration // of each copy
 }
 
-// Draw draws the fate of one message. How many random numbers that takes
+// Draw draws the outcome of one message. How many random numbers that takes
 // depends on the quality and on what they are.
-func (q *Quality) Draw(r *rand.Rand) Fate {
-	var f Fate
+func (q *Quality) Draw(r *rand.Rand) Outcome {
+	var f Outcome
 	if q.Loss > 0 && r.Float64() < q.Loss {
 		f.Lost = true
 		return f

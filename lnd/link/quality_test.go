@@ -57,17 +57,17 @@ func TestDrawIsNotNegative(t *testing.T) {
 	}
 }
 
-func TestFate(t *testing.T) {
+func TestOutcome(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
 		q    Quality
-		want Fate
+		want Outcome
 	}{
-		{Quality{}, Fate{Copies: 1}},
-		{Quality{Loss: 1, Duplicate: 1, Reorder: 1}, Fate{Lost: true}},
-		{Quality{Latency: Dist{Base: ms}, Duplicate: 1}, Fate{Copies: 2, Delays: [2]time.Duration{ms, ms}}},
-		{Quality{Latency: Dist{Base: ms}, Reorder: 1}, Fate{Copies: 1, Held: true, Delays: [2]time.Duration{2*ms + DefaultHold}}},
-		{Quality{Latency: Dist{Base: ms}, Reorder: 1, Hold: Dist{Base: 7 * ms}}, Fate{Copies: 1, Held: true, Delays: [2]time.Duration{8 * ms}}},
+		{Quality{}, Outcome{Copies: 1}},
+		{Quality{Loss: 1, Duplicate: 1, Reorder: 1}, Outcome{Lost: true}},
+		{Quality{Latency: Dist{Base: ms}, Duplicate: 1}, Outcome{Copies: 2, Delays: [2]time.Duration{ms, ms}}},
+		{Quality{Latency: Dist{Base: ms}, Reorder: 1}, Outcome{Copies: 1, Held: true, Delays: [2]time.Duration{2*ms + DefaultHold}}},
+		{Quality{Latency: Dist{Base: ms}, Reorder: 1, Hold: Dist{Base: 7 * ms}}, Outcome{Copies: 1, Held: true, Delays: [2]time.Duration{8 * ms}}},
 	} {
 		if got := c.q.Draw(r); got != c.want {
 			t.Errorf("%v: got %+v, want %+v", c.q, got, c.want)

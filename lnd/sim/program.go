@@ -70,7 +70,7 @@ type Send[M any] struct {
 	Priority bool // passes what is queued, but for earlier priority messages
 	// Copy says that this is the multicast before it in Output.Sends, for another
 	// receiver: it leaves together with that and takes nothing more of the
-	// sender's own link. From there on each copy has a fate of its own.
+	// sender's own link. From there on each copy has a outcome of its own.
 	Copy bool
 }
 

@@ -36,12 +36,12 @@ func (n *Network[M]) send(from NodeID, s *Send[M], at int64) {
 		route := n.topology.Route(from, s.To)
 		q, hops = route.Link, route.N
 	}
-	fate := n.quality(from, s.To, q).Draw(n.rng)
-	n.count(&fate)
-	for c := range fate.Copies {
+	outcome := n.quality(from, s.To, q).Draw(n.rng)
+	n.count(&outcome)
+	for c := range outcome.Copies {
 		i, f := n.flights.take()
 		f.msg, f.from, f.to, f.size, f.kind = s.Msg, from, s.To, int32(size), Message
-		f.incarnation, f.delay = n.nodes[from].incarnation, int64(fate.Delays[c])
+		f.incarnation, f.delay = n.nodes[from].incarnation, int64(outcome.Delays[c])
 		if s.Priority {
 			f.flags |= flightPriority
 		}
@@ -52,7 +52,7 @@ func (n *Network[M]) send(from NodeID, s *Send[M], at int64) {
 	}
 }
 
-func (n *Network[M]) count(f *link.Fate) {
+func (n *Network[M]) count(f *link.Outcome) {
 	switch {
 	case f.Lost:
 		n.stats.Lost++

@@ -119,7 +119,7 @@ func (n *ni) caught(from sim.NodeID, pk *packet) {
 	d.Header, d.Group, d.ReceivedAt = pk.header, pk.group, h.Clock().Now()
 	d.From = nid.ProcessID{NID: nid.FromNumber(n.net, NID(from).Number()), PID: pk.pid}
 	d.Incarnation = 0
-	if verdict, err := n.up.Parse(&d.Delivery); verdict == lnd.Accept && err == nil {
+	if answer, err := n.up.Parse(&d.Delivery); answer == lnd.Accept && err == nil {
 		d.Sink.CopyIn(pk.data)
 		n.up.Delivered(&d.Delivery, nil)
 	}

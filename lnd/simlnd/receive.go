@@ -160,7 +160,7 @@ func (p *peer) deliver(l *lane, pk *packet) {
 	d.Header, d.From, d.Sink, d.Cache = pk.header, p.name(), lnd.Payload{}, p.cache
 	d.Incarnation, d.ReceivedAt = lnetIncarnation(p.theirs>>32, p.id), p.now()
 	d.parsing = true
-	verdict, err := p.ni.up.Parse(&d.Delivery)
+	answer, err := p.ni.up.Parse(&d.Delivery)
 	p.cache = d.Cache
 	h.mu.Lock()
 	d.parsing = false
@@ -171,7 +171,7 @@ func (p *peer) deliver(l *lane, pk *packet) {
 		h.fabric.pool.put(pk)
 		h.fabric.putDelivery(d)
 		p.down(syscall.EPROTO, true)
-	case verdict == lnd.Hold && !recv:
+	case answer == lnd.Hold && !recv:
 		l.held = d
 	default:
 		d.complete()

@@ -226,8 +226,8 @@ func TestSlowPush(t *testing.T) {
 		h.DestNID, h.DestPID = nid.MustParse(nidA), nid.LustrePID
 		h.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: wire.PingMatchBits, Portal: wire.PingPortal})
 		h.PayloadLength = wire.MaxPayload
-		if verdict, err := up.Parse(slow[i]); verdict != lnd.Accept || err != nil {
-			t.Fatal(verdict, err)
+		if answer, err := up.Parse(slow[i]); answer != lnd.Accept || err != nil {
+			t.Fatal(answer, err)
 		}
 	}
 	b.put(nidA, 1)

@@ -93,11 +93,11 @@ func (p *pipe) run() {
 		p.queue = p.queue[1:]
 		p.mu.Unlock()
 		d.Header, d.From = in.header, nid.ProcessID{NID: in.header.SrcNID, PID: in.header.SrcPID}
-		verdict, err := p.up.Parse(d)
+		answer, err := p.up.Parse(d)
 		if err != nil {
 			panic(err)
 		}
-		if verdict == lnd.Hold {
+		if answer == lnd.Hold {
 			<-p.released
 		}
 		for _, piece := range d.Sink.Append(nil) {

@@ -127,10 +127,10 @@ func (c *cable) arrive(i int) {
 		p.held = make(map[*lnd.Delivery]packet)
 	}
 	p.held[d] = in
-	switch verdict, err := p.up.Parse(d); {
+	switch answer, err := p.up.Parse(d); {
 	case err != nil:
 		c.t.Errorf("%s: %v", describe(&in.header), err)
-	case verdict == lnd.Accept:
+	case answer == lnd.Accept:
 		delete(p.held, d)
 		p.finish(d, in)
 	}

@@ -32,8 +32,8 @@ func TestPushWaits(t *testing.T) {
 		d.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), Portal: wire.PingPortal, MatchBits: wire.PingMatchBits})
 		d.Header.PayloadLength = 16
 		p.held[d] = packet{header: d.Header, payload: make([]byte, 16)}
-		if verdict, err := p.up.Parse(d); verdict != want || err != nil {
-			t.Fatalf("push %d: verdict %v, %v, want %v", i, verdict, err, want)
+		if answer, err := p.up.Parse(d); answer != want || err != nil {
+			t.Fatalf("push %d: verdict %v, %v, want %v", i, answer, err, want)
 		}
 	}
 	p.Recv(&pushes[0])

@@ -80,8 +80,8 @@ func roceOfTshark(t testing.TB, file string) (list []string) {
 			list = append(list, v[0]+" CM "+v[1])
 			continue
 		}
-		if place := v[2] + " " + v[3]; !seen[place] {
-			seen[place] = true
+		if position := v[2] + " " + v[3]; !seen[position] {
+			seen[position] = true
 			list = append(list, tsharkMessage(t, v))
 		}
 	}

@@ -89,13 +89,13 @@ func judge(t *testing.T, bin *binary, p patch) {
 	t.Helper()
 	t.Parallel()
 	out, err := bin.run(t.Context(), p.name, p.tests, limit)
-	if err := verdict(p, out, err); err != nil {
+	if err := result(p, out, err); err != nil {
 		t.Error(err)
 	}
 }
 
-// verdict returns why a mutant counts as alive after a run of its tests, or nil.
-func verdict(p patch, out []byte, err error) error {
+// result returns why a mutant counts as alive after a run of its tests, or nil.
+func result(p patch, out []byte, err error) error {
 	switch {
 	case errors.Is(err, errHung) && p.hangs:
 		return nil

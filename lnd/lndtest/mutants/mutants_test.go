@@ -153,7 +153,7 @@ func TestKill(t *testing.T) {
 			limit = time.Second
 		}
 		out, err := some.run(t.Context(), p.name, p.tests, limit)
-		err = verdict(p, out, err)
+		err = result(p, out, err)
 		if why := reasons[p.name]; why == "" && err != nil || why != "" && (err == nil || !strings.Contains(err.Error(), why)) {
 			t.Errorf("%s: %v, want %q", p.name, err, why)
 		}

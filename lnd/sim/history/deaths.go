@@ -7,7 +7,7 @@ import "time"
 // a new incarnation.
 func NoResurrection(l *Log) []Violation {
 	f := findings{rule: "NoResurrection", log: l}
-	t := truthOf(l)
+	t := groundTruthOf(l)
 	list := pickMembers(l)
 	l.order(list, bySubject)
 	for told := range l.groups(list, bySubject) {
@@ -38,7 +38,7 @@ func NoResurrection(l *Log) []Violation {
 // may take to notice that something is over.
 func NoFalse(l *Log, grace time.Duration) []Violation {
 	f := findings{rule: "NoFalse", log: l}
-	t := truthOf(l)
+	t := groundTruthOf(l)
 	for _, i := range pick(l, Death) {
 		e := l.entry(int(i))
 		from := before(e.at, grace)

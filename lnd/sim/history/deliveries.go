@@ -27,7 +27,7 @@ func AtMostOnce(l *Log) []Violation {
 // sender that died may be delivered to nobody.
 func ExactlyOnce(l *Log, to sim.NodeSet, until time.Duration) []Violation {
 	f := findings{rule: "ExactlyOnce", log: l}
-	t := truthOf(l)
+	t := groundTruthOf(l)
 	list := pick(l, Send, Delivery)
 	receivers := t.runningAtEnd(to)
 	l.order(list, byMessage)
@@ -38,7 +38,7 @@ func ExactlyOnce(l *Log, to sim.NodeSet, until time.Duration) []Violation {
 }
 
 // runningAtEnd returns the nodes of a set that run at the end, in order.
-func (t *truth) runningAtEnd(set sim.NodeSet) []sim.NodeID {
+func (t *groundTruth) runningAtEnd(set sim.NodeSet) []sim.NodeID {
 	var list []sim.NodeID
 	for _, id := range t.sorted() {
 		if set.Has(id) && t.ran(id, t.end, t.end) {
@@ -49,7 +49,7 @@ func (t *truth) runningAtEnd(set sim.NodeSet) []sim.NodeID {
 }
 
 // delivered checks one message, given by its Sends and Deliveries in order.
-func (f *findings) delivered(t *truth, message []int32, receivers []sim.NodeID, until int64) {
+func (f *findings) delivered(t *groundTruth, message []int32, receivers []sim.NodeID, until int64) {
 	l := f.log
 	first := l.entry(int(message[0]))
 	sender, sent, value := sim.NodeID(first.sender()), first.at, first.value

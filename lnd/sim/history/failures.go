@@ -13,7 +13,7 @@ import (
 // sender meanwhile, may be reported or not. The sender itself counts as reached.
 func ExactFailureSet(l *Log, members sim.NodeSet) []Violation {
 	f := findings{rule: "ExactFailureSet", log: l}
-	t := truthOf(l)
+	t := groundTruthOf(l)
 	nodes := slices.DeleteFunc(t.sorted(), func(id sim.NodeID) bool { return !members.Has(id) })
 	list := pick(l, Send, Delivery, Unreached, Completion)
 	l.order(list, byMessage)
@@ -34,7 +34,7 @@ type operation struct {
 	unreached  map[sim.NodeID]int32
 }
 
-func (f *findings) reported(t *truth, message []int32, members []sim.NodeID) {
+func (f *findings) reported(t *groundTruth, message []int32, members []sim.NodeID) {
 	first := f.log.entry(int(message[0]))
 	op := operation{
 		sender: sim.NodeID(first.sender()), value: first.value, begin: first.at, first: message[0], completion: -1,
@@ -54,7 +54,7 @@ func (f *findings) reported(t *truth, message []int32, members []sim.NodeID) {
 	}
 }
 
-func (f *findings) compare(t *truth, op *operation, members []sim.NodeID) {
+func (f *findings) compare(t *groundTruth, op *operation, members []sim.NodeID) {
 	end := f.log.entry(int(op.completion)).at
 	for _, id := range members {
 		delivered, got := op.reached[id]

@@ -37,7 +37,7 @@ func Alternation(l *Log) []Violation {
 // reports each that differs from what most have.
 func Agreement(l *Log, observers sim.NodeSet) []Violation {
 	f := findings{rule: "Agreement", log: l}
-	t := truthOf(l)
+	t := groundTruthOf(l)
 	views := map[sim.NodeID][]sim.NodeID{}
 	list := pickMembers(l)
 	l.order(list, bySubject)

@@ -63,9 +63,9 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint16(k))
 }
 
-// Truth reports whether records of the kind are about what was done to nodes,
+// isGroundTruth reports whether records of the kind are about what was done to nodes,
 // rather than what they were told.
-func (k Kind) Truth() bool { return k >= Start && k < Own }
+func (k Kind) isGroundTruth() bool { return k >= Start && k < Own }
 
 // Nobody is the Node of records about the whole network, and the Subject of
 // those without one.
@@ -94,7 +94,7 @@ func (r Record) String() string {
 		fmt.Fprintf(&b, "node %v.%d: ", r.Node, r.Incarnation)
 	}
 	b.WriteString(r.Kind.String())
-	if r.Subject != Nobody && !r.Kind.Truth() {
+	if r.Subject != Nobody && !r.Kind.isGroundTruth() {
 		fmt.Fprintf(&b, " of %v", r.Subject)
 	}
 	switch {
@@ -116,5 +116,5 @@ func (r Record) hasValue() bool {
 	case Send, Delivery, Completion, Unreached, Write, Written, Answer:
 		return true
 	}
-	return r.Value != 0 && !r.Kind.Truth()
+	return r.Value != 0 && !r.Kind.isGroundTruth()
 }

@@ -54,7 +54,7 @@ func parse(t *testing.T, words []string) Record {
 	r := Record{At: at, Node: node(t, words[1]), Kind: kind(t, words[2]), Subject: Nobody}
 	for i, w := range words[3:] {
 		switch value, isValue := strings.CutPrefix(w, "="); {
-		case r.Kind.Truth():
+		case r.Kind.isGroundTruth():
 			r.Text = strings.Join(words[3+i:], " ")
 			return r
 		case isValue:

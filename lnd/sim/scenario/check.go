@@ -97,9 +97,9 @@ func (c *cursor) claim(p *Protocol) claim {
 // maxEvaluations bounds how often conditions are evaluated in a run.
 const maxEvaluations = 100_000_000
 
-// place sets when each check counts, and checks that the run lasts until then,
+// schedule sets when each check counts, and checks that the run lasts until then,
 // and that there are not too many evaluations.
-func (f *File) place() Errors {
+func (f *File) schedule() Errors {
 	var errs Errors
 	late := func(line, column int, at time.Duration) {
 		if at > f.Length {
@@ -116,7 +116,7 @@ func (f *File) place() Errors {
 		case l.fault != nil:
 			late(l.number, 1, l.fault.last())
 		case l.check != nil:
-			l.check.place(f.Length)
+			l.check.schedule(f.Length)
 			late(l.number, l.check.column, l.check.to)
 			if every := f.checkEvery(); f.Length/every > maxEvaluations && len(errs) == 0 {
 				why := fmt.Sprintf("checks every %s of %s are too many: want a line check every %s, or more",
@@ -131,7 +131,7 @@ func (f *File) place() Errors {
 // last is the last instant that a fault names.
 func (f *fault) last() time.Duration { return max(f.at, f.from, f.to) }
 
-func (k *check) place(length time.Duration) {
+func (k *check) schedule(length time.Duration) {
 	if k.after != nil {
 		k.from = k.after.end(length)
 	}

@@ -151,6 +151,6 @@ func (p *parser) finish(last int) {
 	if len(p.errors) > 0 {
 		return
 	}
-	p.errors = append(p.errors, f.place()...)
+	p.errors = append(p.errors, f.schedule()...)
 	p.errors.sort()
 }

@@ -23,10 +23,10 @@ func (m *Machine) answered(now time.Duration, in Input, out *Output) {
 	}
 	switch in.Kind {
 	case Replied:
-		m.unplace(p)
+		m.end(p)
 		m.replied(now, p, in, out)
 	case Acked:
-		m.unplace(p)
+		m.end(p)
 		p.acked = in.Sequence
 	default:
 		m.fail(p, in.Err)

@@ -99,7 +99,7 @@ func (m *Machine) needsPush(p *peer) bool {
 }
 
 func (m *Machine) sendPing(now time.Duration, p *peer, out *Output) bool {
-	if !m.place(now, p) {
+	if !m.begin(now, p) {
 		return false
 	}
 	m.stats.Pings++
@@ -113,7 +113,7 @@ func (m *Machine) sendPing(now time.Duration, p *peer, out *Output) bool {
 // sendPush pushes along the path on which the peer last answered, once; then
 // the path is free again.
 func (m *Machine) sendPush(now time.Duration, p *peer, out *Output) bool {
-	if !m.place(now, p) {
+	if !m.begin(now, p) {
 		return false
 	}
 	m.stats.Pushes++
@@ -128,9 +128,9 @@ func (m *Machine) sendPush(now time.Duration, p *peer, out *Output) bool {
 	return true
 }
 
-// place gives a peer's exchange an ID and a place among those under way, or
-// lets the peer wait for one.
-func (m *Machine) place(now time.Duration, p *peer) bool {
+// begin gives a peer's exchange an ID and one of MaxInFlight slots, or
+// queues the peer for one.
+func (m *Machine) begin(now time.Duration, p *peer) bool {
 	if len(m.sent) >= m.limits.MaxInFlight {
 		switch {
 		case len(p.waiting) > 0 && !p.urgent:
@@ -149,8 +149,8 @@ func (m *Machine) place(now time.Duration, p *peer) bool {
 	return true
 }
 
-// unplace ends a peer's exchange and gives its place to the next peer.
-func (m *Machine) unplace(p *peer) {
+// end ends a peer's exchange and frees its slot.
+func (m *Machine) end(p *peer) {
 	i := slices.Index(m.sent, p)
 	m.sent = slices.Delete(m.sent, i, i+1)
 	p.exchange = 0
@@ -199,7 +199,7 @@ func (m *Machine) fail(p *peer, err error) {
 	if p.flags.Has(lnet.PeerPushSent) {
 		failed = lnet.PeerPushFailed
 	}
-	m.unplace(p)
+	m.end(p)
 	p.flags |= failed
 	p.failure = err
 }

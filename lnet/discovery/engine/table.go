@@ -218,7 +218,7 @@ func (m *Machine) drop(p *peer, out *Output) {
 	p.rails, p.nis = nil, nil
 	if p.exchange != 0 {
 		out.Cancelled = append(out.Cancelled, p.exchange)
-		m.unplace(p)
+		m.end(p)
 	}
 	p.queued, p.urgent, p.dropped = false, false, true
 	m.peers.unlink(p)

@@ -18,33 +18,33 @@ var (
 
 var conditions = kit.Conditions[*Net]{
 	kit.Ask("over", "no message is under way whose origin still lives",
-		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.over()) }),
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(n.over()) }),
 	kit.Ask("released", "all messages so far, of this node or any, were released",
-		func(n *Net, a scenario.Args) (bool, string) { return kit.Verdict(n.allReleased(origin(a))) }, originArg),
+		func(n *Net, a scenario.Args) (bool, string) { return kit.Outcome(n.allReleased(origin(a))) }, originArg),
 	kit.Ask("lost", "the latest message, of this node or any, was not released: its origin was told that it is no member any more",
 		(*Net).lost, originArg),
 	kit.Ask("failed", "the latest message is released, and exactly these members, or none, are named as failed",
-		func(n *Net, a scenario.Args) (bool, string) { return kit.Verdict(n.failed(a.Nodes(0))) }, fewArg),
+		func(n *Net, a scenario.Args) (bool, string) { return kit.Outcome(n.failed(a.Nodes(0))) }, fewArg),
 	kit.Ask("delivered", "these nodes have delivered the latest message",
-		func(n *Net, a scenario.Args) (bool, string) { return kit.Verdict(n.delivered(a.Nodes(0))) }, nodesArg),
+		func(n *Net, a scenario.Args) (bool, string) { return kit.Outcome(n.delivered(a.Nodes(0))) }, nodesArg),
 	kit.Ask("proven", "whenever a message was released, each member had delivered it or is named as failed",
-		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.ledger.problems.proven) }),
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(n.ledger.problems.proven) }),
 	kit.Ask("once", "no member has delivered a message twice, or one that was not sent or is altered, and with fifo all in order",
 		(*Net).once),
 	kit.Ask("failed-right", "members that are named as failed died, or left, or were paused, slowed down, skewed or cut off before, or came back and not all managers had heard of it",
-		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.ledger.problems.failed) }),
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(n.ledger.problems.failed) }),
 	kit.Ask("success-right", "no message was released as a success that a live member of its version lacks: whatever was cut off, paused or slow",
-		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.ledger.problems.success) }),
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(n.ledger.problems.success) }),
 	kit.Ask("whole", "one node manages the group, and all that are up, and have not left, are members and send under one list of exactly these",
-		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.whole()) }),
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(n.whole()) }),
 	kit.Ask("members", "each of these nodes is a member and sends under a list of exactly these",
-		func(n *Net, a scenario.Args) (bool, string) { return kit.Verdict(n.members(a.Nodes(0))) }, nodesArg),
+		func(n *Net, a scenario.Args) (bool, string) { return kit.Outcome(n.members(a.Nodes(0))) }, nodesArg),
 	kit.Ask("manager", "of the nodes that are up, exactly these manage the group",
-		func(n *Net, a scenario.Args) (bool, string) { return kit.Verdict(n.managed(a.Nodes(0))) }, nodesArg),
+		func(n *Net, a scenario.Args) (bool, string) { return kit.Outcome(n.managed(a.Nodes(0))) }, nodesArg),
 	kit.Ask("bounded", "no node keeps more of an origin than a window, or origins that are in no list that it knows",
-		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.bounded()) }),
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(n.bounded()) }),
 	kit.Ask("idle", "no member keeps payload, or a list but the newest one",
-		func(n *Net, _ scenario.Args) (bool, string) { return kit.Verdict(n.idle()) }),
+		func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(n.idle()) }),
 }
 
 // Check implements [scenario.Instance].
@@ -59,7 +59,7 @@ func (n *Net) lost(args scenario.Args) (bool, string) {
 
 func (n *Net) once(scenario.Args) (bool, string) {
 	p := &n.ledger.problems
-	return kit.Verdict(errors.Join(p.once, p.content, p.order))
+	return kit.Outcome(errors.Join(p.once, p.content, p.order))
 }
 
 // origin returns the optional argument of a condition; -1 if it was left out.

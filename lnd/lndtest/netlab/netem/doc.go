@@ -9,7 +9,7 @@
 // was decided.
 //
 // Everything random comes from the seed: the same frames at the same instants
-// have the same fate. Frames are lost in two ways only, both counted: by chance
+// have the same outcome. Frames are lost in two ways only, both counted: by chance
 // (Plan.Loss), and from the tail when more bytes are on the line than
 // Plan.Queue allows.
 //

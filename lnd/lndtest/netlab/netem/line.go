@@ -82,7 +82,7 @@ func (l *Line) Step(now time.Duration, in Input, out *Output) (wake time.Duratio
 	return l.queue[0].at
 }
 
-// take decides a frame's fate.
+// take decides a frame's outcome.
 func (l *Line) take(now time.Duration, frame []byte) {
 	l.counters.Frames++
 	if l.chance(l.plan.Loss) {

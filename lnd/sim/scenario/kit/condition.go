@@ -35,8 +35,8 @@ func (c Conditions[N]) Check(n N, name string, args scenario.Args) (ok bool, why
 	return false, "unknown condition"
 }
 
-// Verdict is the answer to a condition that does not hold if there is an error.
-func Verdict(err error) (ok bool, why string) {
+// Outcome is the answer to a condition that does not hold if there is an error.
+func Outcome(err error) (ok bool, why string) {
 	if err != nil {
 		return false, err.Error()
 	}

@@ -11,14 +11,14 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// truth is what a log says was done, by node and time.
-type truth struct {
+// groundTruth is what a log says was done, by node and time.
+type groundTruth struct {
 	end    int64 // of the log
-	nodes  map[sim.NodeID]*nodeTruth
+	nodes  map[sim.NodeID]*nodeHistory
 	states []netState // by time
 }
 
-type nodeTruth struct {
+type nodeHistory struct {
 	incarnations []span
 	pauses       []span
 }
@@ -50,18 +50,18 @@ type arrow struct{ from, to sim.NodeSet }
 
 func (a *arrow) has(from, to sim.NodeID) bool { return a.from.Has(from) && a.to.Has(to) }
 
-// truthOf reads what a log says was done.
-func truthOf(l *Log) *truth {
-	t := &truth{end: l.last, nodes: map[sim.NodeID]*nodeTruth{}, states: []netState{{}}}
+// groundTruthOf reads what a log says was done.
+func groundTruthOf(l *Log) *groundTruth {
+	t := &groundTruth{end: l.last, nodes: map[sim.NodeID]*nodeHistory{}, states: []netState{{}}}
 	for i := range l.len {
-		if e := l.entry(i); e.kind.Truth() {
+		if e := l.entry(i); e.kind.isGroundTruth() {
 			t.note(int32(i), e, l.texts[e.text])
 		}
 	}
 	return t
 }
 
-func (t *truth) note(i int32, e *entry, text string) {
+func (t *groundTruth) note(i int32, e *entry, text string) {
 	switch e.kind {
 	case Start:
 		n := t.node(e.node)
@@ -80,17 +80,17 @@ func (t *truth) note(i int32, e *entry, text string) {
 	}
 }
 
-func (t *truth) node(id sim.NodeID) *nodeTruth {
+func (t *groundTruth) node(id sim.NodeID) *nodeHistory {
 	n := t.nodes[id]
 	if n == nil {
-		n = &nodeTruth{}
+		n = &nodeHistory{}
 		t.nodes[id] = n
 	}
 	return n
 }
 
 // sorted returns the nodes that ever lived, in order.
-func (t *truth) sorted() []sim.NodeID { return slices.Sorted(maps.Keys(t.nodes)) }
+func (t *groundTruth) sorted() []sim.NodeID { return slices.Sorted(maps.Keys(t.nodes)) }
 
 // finish ends the last of some spans, if it has not ended.
 func finish(list []span, at int64, i int32) {
@@ -179,7 +179,7 @@ func (s *netState) group(id sim.NodeID) int {
 
 // incarnation returns the incarnation that a node was in or, if it was down, had been in
 // last; nil before the first.
-func (t *truth) incarnation(id sim.NodeID, at int64) *span {
+func (t *groundTruth) incarnation(id sim.NodeID, at int64) *span {
 	n := t.nodes[id]
 	if n == nil {
 		return nil
@@ -193,13 +193,13 @@ func (t *truth) incarnation(id sim.NodeID, at int64) *span {
 }
 
 // lived reports whether a node was in one incarnation from an instant to another.
-func (t *truth) lived(id sim.NodeID, from, to int64) bool {
+func (t *groundTruth) lived(id sim.NodeID, from, to int64) bool {
 	s := t.incarnation(id, from)
 	return s != nil && s.to > to
 }
 
 // ran reports whether it did and was never paused.
-func (t *truth) ran(id sim.NodeID, from, to int64) bool {
+func (t *groundTruth) ran(id sim.NodeID, from, to int64) bool {
 	if !t.lived(id, from, to) {
 		return false
 	}
@@ -213,7 +213,7 @@ func (t *truth) ran(id sim.NodeID, from, to int64) bool {
 
 // connected reports whether nothing separated two nodes, either way, from one
 // instant to another.
-func (t *truth) connected(a, b sim.NodeID, from, to int64) bool {
+func (t *groundTruth) connected(a, b sim.NodeID, from, to int64) bool {
 	for i := range t.states {
 		s := &t.states[i]
 		last := i == len(t.states)-1
