@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -10,15 +11,27 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// plans returns how many random plans to try.
-func plans(short, normal, long uint64) uint64 { return effort.Of(short, normal, long) }
+// eachSeed tries random plans, as many as the level of effort asks for, in parts that run
+// in parallel: the ten thousand seeds of a long run take all cores instead of one.
+func eachSeed(t *testing.T, short, normal, long uint64, try func(t *testing.T, seed uint64)) {
+	const parts = 4
+	count := effort.Of(short, normal, long)
+	for part := range uint64(parts) {
+		t.Run(fmt.Sprintf("part %d", part+1), func(t *testing.T) {
+			t.Parallel()
+			for seed := part; seed < count; seed += parts {
+				try(t, seed)
+			}
+		})
+	}
+}
 
 // TestRandomFaults: whatever happens to a zone, its views are equal some time after
 // it ends, and so are the attributes (MS-1, MS-2, MS-71); and the invariants hold in each
 // step (MS-8, MS-13, MS-A10, MS-56, MS-73, MS-88).
 func TestRandomFaults(t *testing.T) {
 	spec.Covers(t, "MS-1", "MS-2", "MS-8", "MS-13", "MS-56", "MS-71", "MS-73", "MS-88", "MS-A10")
-	for seed := range plans(25, 150, 10_000) {
+	eachSeed(t, 25, 150, 10_000, func(t *testing.T, seed uint64) {
 		n := []int{2, 3, 5, 12, 24}[seed%5]
 		w := newWorld(t, seed, n, Config{Threshold: 1 + int(seed%3), Successors: 3})
 		w.jitter, w.loss, w.dup, w.reorder = 3*time.Millisecond, 0.05, 0.05, 0.05
@@ -35,7 +48,7 @@ func TestRandomFaults(t *testing.T) {
 		if !w.agree() || !w.sameAttributes() {
 			w.fail("seed %d: not so any more", seed)
 		}
-	}
+	})
 }
 
 // trouble does something to somebody.
@@ -92,7 +105,7 @@ func (w *world) calm() {
 // TestMildFaults: in a network that loses little, and among nodes that fail, restart,
 // leave and stand still for less than the timeout, nobody who lives is removed.
 func TestMildFaults(t *testing.T) {
-	for seed := range plans(3, 30, 1000) {
+	eachSeed(t, 3, 30, 1000, func(t *testing.T, seed uint64) {
 		w := newWorld(t, seed, 32, Config{})
 		w.jitter, w.loss, w.dup, w.reorder = 2*time.Millisecond, 0.005, 0.01, 0.02
 		w.boot()
@@ -121,7 +134,7 @@ func TestMildFaults(t *testing.T) {
 		if w.wrongly > 0 || !w.agree() {
 			w.fail("seed %d: %d removed that live", seed, w.wrongly)
 		}
-	}
+	})
 }
 
 // reachable starts a bootstrap of each node that runs and has none: bootstraps are nodes that
@@ -164,7 +177,7 @@ func TestDeterministic(t *testing.T) {
 // after it ends (MS-100).
 func TestHierarchyFaults(t *testing.T) {
 	spec.Covers(t, "MS-100")
-	for seed := range plans(4, 20, 1000) {
+	eachSeed(t, 4, 20, 1000, func(t *testing.T, seed uint64) {
 		s := newSystem(t, seed, 2, 5, 4)
 		s.jitter, s.loss, s.reorder = 2*time.Millisecond, 0.02, 0.02
 		for range 12 {
@@ -182,5 +195,5 @@ func TestHierarchyFaults(t *testing.T) {
 		if !s.right() {
 			s.wrong("seed %d: not right any more", seed)
 		}
-	}
+	})
 }
