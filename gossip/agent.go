@@ -15,9 +15,9 @@ import (
 )
 
 // Agent lets a node take part, from [New] to [Agent.Close]: it steps a machine, posts
-// buffers for what arrives, and sends what the machine wants sent. It has no goroutine of
-// its own: messages that arrive and timers of the node's clock step it. It is the
-// discovery that other protocols ask for: their View.
+// buffers for incoming messages, and sends what the machine wants sent. It has no goroutine
+// of its own: messages that arrive and timers of the node's clock step it. Other protocols
+// use it as their View of which nodes are alive.
 //
 // Methods are safe for concurrent use.
 type Agent struct {

@@ -5,9 +5,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Stage makes the node understand a list that is to replace the present one,
-// besides that. It may be one without this node, which then leaves with Commit.
-// A list that was staged before is replaced. The error is an *[Error].
+// Stage makes the node understand messages of a new list, which is to replace the current
+// one, besides those of the current one. A new list without this node makes it leave at
+// Commit. Stage replaces a list that was staged before. The error is an *[Error].
 func (a *Agent) Stage(participants []nid.NID) error {
 	list, err := engine.NewList(participants)
 	if err != nil {
@@ -23,9 +23,9 @@ func (a *Agent) Stage(participants []nid.NID) error {
 	return a.change(engine.Input{Kind: engine.Stage, List: list, Self: self}, func() error { return a.m.CanStage(list) })
 }
 
-// Commit changes to the list that was staged, when all who are alive are known
-// to have staged it, too; otherwise the error is an *[Error] with NIDs. Other errors
-// have none.
+// Commit changes to the staged list if all participants that are alive are known to have
+// staged it too. Otherwise the error is an *[Error] with the NIDs of those that have not;
+// other errors have no NIDs.
 func (a *Agent) Commit() error {
 	return a.change(engine.Input{Kind: engine.Commit}, func() error {
 		s := a.m.RollStatus()
@@ -36,18 +36,18 @@ func (a *Agent) Commit() error {
 	})
 }
 
-// CommitAnyway is Commit without regard to the others. Those that have not
-// staged the list do not understand this node any more.
+// CommitAnyway is Commit without that check. Participants that have not staged the list do
+// not understand this node any more.
 func (a *Agent) CommitAnyway() error {
 	return a.change(engine.Input{Kind: engine.Commit}, a.m.CanCommit)
 }
 
-// Cancel gives up a list that was staged and not committed.
+// Cancel drops a list that was staged and not committed.
 func (a *Agent) Cancel() error {
 	return a.change(engine.Input{Kind: engine.Cancel}, a.m.CanCommit)
 }
 
-// change steps the machine on what is asked, if check has no objection.
+// change steps the machine on an input, unless check returns an error.
 func (a *Agent) change(in engine.Input, check func() error) (err error) {
 	a.changing.Lock()
 	defer a.changing.Unlock()

@@ -32,14 +32,16 @@ type Config struct {
 	// Obsolete is how far behind the clock of a message may be. Default
 	// 4·⌈log2 N⌉, at least 40.
 	Obsolete int
-	// Quorum is the percentage of participants, this one included, that more
-	// than that must be alive. Default 50.
+	// Quorum is a percentage: there is a quorum while more than this part of the
+	// participants, this one included, is alive. Default 50.
 	Quorum int
-	// ColdStart speaks at once, for a cluster that starts as a whole, instead
-	// of being silent until all others think that this one is dead.
+	// ColdStart makes the node speak at once, for a cluster that starts as a whole.
+	// Otherwise it is silent until all others have detected the death of its last
+	// incarnation.
 	ColdStart bool
 	// Strict keeps to the letter of the design: the base-2 logarithm for every
-	// limit, one that disagrees stops all who hear it, and pauses go unnoticed.
+	// limit, a participant with other parameters stops all that hear it, and pauses
+	// go unnoticed.
 	Strict bool
 	// Keys, if there are any, are those of the cluster: messages carry a code that only
 	// those with a key can make, and others are dropped. [Agent.SetKeys] changes them.
@@ -47,8 +49,8 @@ type Config struct {
 	// Seed is for the choice of partners and the phase of the cycles, together with the
 	// NID: nodes with the same seed draw differently.
 	Seed uint64
-	// Trace remembers for [Agent.Explain] through whom each participant was last heard
-	// of, about 50 bytes each.
+	// Trace remembers for [Agent.Explain] which peer last brought news of each
+	// participant; about 50 bytes each.
 	Trace bool
 
 	// Notify is told of each event in turn, as History has it. It is called where the

@@ -3,10 +3,10 @@
 // Network Discovery", here called the seed).
 //
 // In every gossip cycle a participant sends the ages of all participants, as
-// far as it knows them, to another one that it draws at random; that answers
-// with what it knows better. An age is the number of cycles since a
-// participant was last heard of, by whatever way. News reaches everybody in
-// about log2 N cycles, and whoever has not been heard of for longer than a
+// far as it knows them, to another one that it draws at random; that one answers
+// with the ages that it knows better. An age is the number of cycles since a
+// participant was last heard of, directly or through others. News reaches all participants
+// in about log2 N cycles, and a participant that has not been heard of for longer than a
 // limit is dead.
 //
 // [Agent] lets an LNet node take part: it is a user of package portals like any other.
@@ -16,8 +16,8 @@
 //	alive, died := agent.Alive(id)
 //	err = agent.Close(ctx)
 //
-// It needs some bytes per participant, and nothing that arrives makes it grow. With Keys
-// its messages are signed, and others are dropped.
+// It needs some bytes per participant, and no message makes it grow. With Keys its
+// messages are signed, and it drops messages that are not.
 //
 // The protocol itself is a machine that knows no clock and no network, in package
 // gossip/engine, which says where it is not the letter of the seed. What is sent is in

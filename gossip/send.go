@@ -7,18 +7,18 @@ import (
 	"ulnet/portals"
 )
 
-// bounds of messages that are on their way out, local policy. To a node that is
-// dead they can be for as long as a transaction lasts, so that a few for each
-// peer and many for all are needed. What exceeds them is not sent: gossip that
-// is lost does no harm, and the next is fresher.
+// bounds limit the messages that are being sent; local policy. A message to a dead node
+// is being sent for as long as a transaction lasts, so that a few for each peer and many
+// for all are needed. The agent drops what exceeds them: lost gossip does no harm, and the
+// next message is fresher.
 var bounds = portals.OutboxConfig[struct{}]{
 	PeerMessages: 2, // a ping and a reply
 	MaxBytes:     256 << 20,
 	Spare:        16 << 20, // 16 messages of a million nodes
 }
 
-// send puts a message, with priority, from the NID that takes part; nobody
-// waits for an answer (gossip design, Message Passing).
+// send puts a message, with priority, from the NID that takes part. It asks for no
+// acknowledgement (gossip design, Message Passing).
 func (a *Agent) send(s *engine.Send, out *engine.Output) {
 	m := a.outbox.New()
 	m.Priority, m.Data = true, append(m.Data, s.Data(out)...)

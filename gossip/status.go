@@ -8,9 +8,9 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// Alive reports what is thought of a participant, and how often it has died
-// as far as this node knows: another number means that it was restarted in
-// between. NIDs that are not in the list are dead.
+// Alive reports whether a participant is alive, and how many of its deaths this node has
+// noticed: another number means that it was restarted in between. NIDs that are not in the
+// list are dead.
 func (a *Agent) Alive(id nid.NID) (alive bool, aliveness uint64) {
 	a.runner.Inspect(func() {
 		if i := a.m.List().Index(id); i >= 0 {
@@ -34,8 +34,8 @@ func (a *Agent) Quorum() (quorum bool) {
 	return quorum
 }
 
-// Unsure reports that this node stood still and hears first: until then changes
-// of who is alive, and of the quorum, are not told.
+// Unsure reports that this node was paused and has not heard enough since: until then the
+// agent reports no change of the participants' health or of the quorum.
 func (a *Agent) Unsure() (unsure bool) {
 	a.runner.Inspect(func() { unsure = a.m.Unsure() })
 	return unsure
@@ -44,8 +44,8 @@ func (a *Agent) Unsure() (unsure bool) {
 // Watch calls f for every participant that is alive now, and then whenever one
 // dies or comes alive. Changes of a participant that come faster than f returns
 // are told as one: with how often it has died so far, which shows all deaths. f
-// may block, and may call the agent. After stop f is not called any more; a call
-// may be under way. After Close of the agent nobody is.
+// may block, and may call the agent. After stop f is not called any more, but a call may
+// still run; after Close of the agent none does.
 func (a *Agent) Watch(f func(id nid.NID, alive bool, aliveness uint64)) (stop func()) {
 	return a.watchers.add(f, func(tell func(nid.NID, state)) {
 		a.runner.Inspect(func() {
@@ -64,7 +64,7 @@ type Status struct {
 	Clock        uint64        `json:"clock"`
 	Cycle        uint64        `json:"cycle"` // own cycles since the start
 	N            int           `json:"n"`
-	Threshold    int           `json:"threshold"` // dead is who is older
+	Threshold    int           `json:"threshold"` // age in cycles above which a participant is dead
 	Interval     time.Duration `json:"-"`
 	Limits       engine.Limits `json:"limits"`
 	Digest       string        `json:"digest"`
@@ -77,7 +77,7 @@ type Status struct {
 	Keys         int           `json:"keys"`       // 0: messages are not signed
 	Verified     [2]uint64     `json:"verified"`   // messages by each key
 	NotSent      uint64        `json:"not_sent"`   // messages that LNet did not take or send
-	StrayBits    uint64        `json:"stray_bits"` // messages with match bits of nobody
+	StrayBits    uint64        `json:"stray_bits"` // messages with match bits that are neither those of a ping nor of a reply
 	OtherPID     uint64        `json:"other_pid"`  // messages of programs that are no lnetd
 	NotPosted    uint64        `json:"not_posted"` // buffers that could not be posted at once
 }
@@ -102,8 +102,8 @@ func (a *Agent) Status() Status {
 	return s
 }
 
-// Explain tells what is known of a participant, and whence; false if it is not
-// in the list. See Config.Trace.
+// Explain returns what this node knows of a participant, and from which peer; false if it
+// is not in the list. See Config.Trace.
 func (a *Agent) Explain(id nid.NID) (e Explanation, ok bool) {
 	a.runner.Inspect(func() { e, ok = a.m.Explain(id) })
 	return e, ok

@@ -9,7 +9,7 @@ type Error = engine.Error
 // Health is what is thought of a participant.
 type Health = engine.Health
 
-// The healths: of who was never heard of, and so is not alive, and of the others.
+// The healths. Unknown is that of a participant that was never heard of; it counts as dead.
 const (
 	Unknown = engine.Unknown
 	Alive   = engine.Alive

@@ -12,12 +12,13 @@ import (
 // died so far. See [Agent.Watch].
 type watchFunc func(id nid.NID, alive bool, aliveness uint64)
 
-// watchers tell users of changes, outside of the machine and at the speed of
-// each user: what changes several times meanwhile is told once, as it is then.
-// Nothing is lost: who has died and come back comes with another aliveness.
+// watchers call functions of users about changes, outside of the machine and at the speed
+// of each user: a participant that changes several times meanwhile is told once, in its
+// latest state. No death is lost: a participant that died and came back has another
+// aliveness.
 type watchers struct {
 	clock  machine.Clock
-	idle   chan struct{} // closed when nobody is told anything any more
+	idle   chan struct{} // closed when the last call after close has returned
 	mu     sync.Mutex
 	list   []*watcher // guarded by mu, like all below
 	calls  int        // that are under way
@@ -26,7 +27,7 @@ type watchers struct {
 
 func (w *watchers) init(clock machine.Clock) { w.clock, w.idle = clock, make(chan struct{}) }
 
-// state is what is told.
+// state is what a user is told of a participant.
 type state struct {
 	alive     bool
 	aliveness uint64
@@ -71,7 +72,7 @@ func (w *watchers) remove(u *watcher) {
 	u.mu.Unlock()
 }
 
-// tell tells everybody.
+// tell passes a change on to all watchers.
 func (w *watchers) tell(id nid.NID, s state) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,7 +114,7 @@ func (w *watchers) rest() {
 	}
 }
 
-// tell notes a change and sees to it that f hears of it soon.
+// tell queues a change and starts a goroutine that calls f, unless one runs.
 func (u *watcher) tell(id nid.NID, s state) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -130,7 +131,7 @@ func (u *watcher) tell(id nid.NID, s state) {
 	}
 }
 
-// run calls f for what is to be told.
+// run calls f for all queued changes.
 func (u *watcher) run() {
 	u.mu.Lock()
 	for len(u.order) > 0 && !u.stopped {

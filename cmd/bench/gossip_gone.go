@@ -25,7 +25,7 @@ func measureGone(b *measurement) {
 				}
 				g := must(happens())
 				b.check(nil)
-				told, deaths, most = told+g.Verdict.FalseDeaths+g.Verdict.FewDeaths, deaths+g.Verdict.Deaths, max(most, g.After/g.Before)
+				told, deaths, most = told+g.Outcome.FalseDeaths+g.Outcome.FewDeaths, deaths+g.Outcome.Deaths, max(most, g.After/g.Before)
 			}
 			what := fmt.Sprintf("%d of %d nodes dead, %.0f %% loss: ", c.gone, c.nodes, loss*100)
 			if c.nodes == 99 {

@@ -16,7 +16,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// unheard is the age of who was never heard of.
+// unheard is the age of a participant that was never heard of.
 const unheard = 255
 
 func statusCommand(g *globals) *cobra.Command {
@@ -48,7 +48,7 @@ he does not count as alive.`,
 type statusDoc struct {
 	Clock        uint64               `json:"clock"`
 	N            int                  `json:"n"`
-	Threshold    int                  `json:"threshold"` // dead is who is older, in cycles
+	Threshold    int                  `json:"threshold"` // age in cycles above which a participant is dead
 	Quorum       bool                 `json:"quorum"`
 	Alive        int                  `json:"alive"`
 	Participants []gossip.Participant `json:"participants"`

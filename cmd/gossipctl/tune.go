@@ -54,7 +54,7 @@ type tuneDoc struct {
 	DeadFactor int   `json:"dead_factor"`
 	DeadSlack  int   `json:"dead_slack"`
 	// In cycles of one interval.
-	Threshold int `json:"threshold"` // dead is who is older
+	Threshold int `json:"threshold"` // age in cycles above which a participant is dead
 	// In seconds.
 	DetectionExpected float64 `json:"detection_expected_s"` // until a node notices a death, on average
 	DetectionLatest   float64 `json:"detection_latest_s"`   // until all have

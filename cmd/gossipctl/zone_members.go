@@ -89,7 +89,7 @@ func zoneGoneText(m *zonemod.Member, now time.Time) string {
 	return text
 }
 
-// zoneWitnesses says who reported a node, and why.
+// zoneWitnesses says which nodes reported a node, and why.
 func zoneWitnesses(list []zone.Witness) string {
 	var reset, silent []string
 	for _, w := range list {

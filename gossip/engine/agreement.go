@@ -5,18 +5,18 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// agreement is what is known of the parameters of others.
+// agreement is what a node knows of the parameters of others.
 type agreement struct {
-	verified  bool  // somebody had the same
-	bad       noted // participants that had others
-	strangers noted // the same of nodes that are not in the list
-	// unsigned are participants that were told of because a message was not signed with our
-	// keys: whether the latest was so, too.
+	verified  bool  // a participant had the same parameters
+	bad       noted // participants that had other parameters
+	strangers noted // nodes outside the list that had other parameters
+	// unsigned has the participants that a NotSigned event reported; true: their latest
+	// message was not signed with our keys either.
 	unsigned    map[nid.NID]bool
 	ride        uint64  // our messages carry parameters until this own cycle
-	toOthers    answers // to participants that had others
+	toOthers    answers // to participants that had other parameters
 	toStrangers answers
-	clockTold   uint64 // own cycle before which no other clock is told to be impossible
+	clockTold   uint64 // own cycle before which no other ClockRefused event is sent
 }
 
 // noted are nodes of which something was told.
@@ -78,18 +78,17 @@ func (m *Machine) agreed(msg *incoming, out *Output) bool {
 	return true
 }
 
-// awaited reports whether a message in a list that we do not know is of one who
-// has staged ours: we were started with it while the others change to it. They
-// understand what we say, and we them as soon as they answer that or commit.
+// awaited reports whether a message speaks of a list that we do not know and its sender has
+// staged ours: we were started with the new list while the others change to it. They
+// understand us, and we understand them as soon as they answer or commit.
 func (m *Machine) awaited(msg *incoming) bool {
 	return msg.Flags&wire.FlagStaged != 0 && msg.Staged == m.list.Digest() &&
 		(msg.Flags&wire.FlagParams == 0 || msg.Interval == m.cfg.Interval)
 }
 
-// stranger drops a message of a node that is not a participant. If it takes itself
-// for one with other parameters, it is told ours, unless it has staged a list that
-// is ours and without it. Nothing else comes of it: strangers stop nobody, not even
-// strictly.
+// stranger drops a message of a node that is not a participant. If the message carries other
+// parameters the answer has ours, unless the sender has staged our list, which is without
+// it. A stranger stops no node, not even with Strict.
 func (m *Machine) stranger(msg *incoming, out *Output) bool {
 	m.stats.Strangers++
 	if msg.Flags&wire.FlagParams != 0 && !m.awaited(msg) && (msg.Interval != m.cfg.Interval || msg.Digest != m.list.Digest()) {
@@ -107,9 +106,9 @@ func (m *Machine) stranger(msg *incoming, out *Output) bool {
 func (a *agreement) changeHeard(m *Machine) { a.ride = m.cycle + uint64(m.limits.Dead) }
 
 // disagree handles a message with other parameters. Nothing of it is merged.
-// Strictly, whoever hears of a disagreement stops. Otherwise only who never
-// met anybody with the same parameters does, and not because of one: the
-// first one met may be the one that is wrong (GO-A5).
+// With Strict a node that hears of a disagreement stops. Otherwise only a node stops that
+// has met no participant with its own parameters, and not because of a single one: the
+// first one that it meets may be the one that is wrong (GO-A5).
 func (m *Machine) disagree(msg *incoming, out *Output) {
 	a := &m.params
 	a.changeHeard(m)

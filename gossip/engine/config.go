@@ -33,14 +33,16 @@ type Config struct {
 	// Obsolete is how far behind the clock of a message may be. Default
 	// 4·⌈log2 N⌉, at least 40.
 	Obsolete int
-	// Quorum is the percentage of participants, this one included, that more
-	// than that must be alive. Default 50.
+	// Quorum is a percentage: there is a quorum while more than this part of the
+	// participants, this one included, is alive. Default 50.
 	Quorum int
-	// ColdStart speaks at once, for a cluster that starts as a whole, instead
-	// of being silent until all others think that this one is dead.
+	// ColdStart makes the node speak at once, for a cluster that starts as a whole.
+	// Otherwise it is silent until all others have detected the death of its last
+	// incarnation.
 	ColdStart bool
 	// Strict keeps to the letter of the design: the base-2 logarithm for every
-	// limit, one that disagrees stops all who hear it, and pauses go unnoticed.
+	// limit, a participant with other parameters stops all that hear it, and pauses
+	// go unnoticed.
 	Strict bool
 	// Keys, if there are any, are those of the cluster: messages carry a code that only
 	// those with a key can make, and others are dropped.
@@ -51,8 +53,8 @@ type Config struct {
 	// Columns, if not 0, tracks the first participants only. It is for
 	// simulations, in which all nodes must use the same.
 	Columns int
-	// Trace remembers through whom each participant was last heard of, about
-	// 50 bytes each.
+	// Trace remembers which peer last brought news of each participant; about 50
+	// bytes each.
 	Trace bool
 }
 
@@ -60,7 +62,7 @@ type Config struct {
 // cycles unless noted.
 type Limits struct {
 	Dead     int // older than this is dead
-	Again    int // who is not alive has to be at most as old to become it
+	Again    int // a participant that is not alive becomes alive at this age or below
 	Overdue  int // a partner that is older is probably dead: its cycle has a second partner; 0: never
 	Obsolete int // units of the clock
 	Fudge    int
@@ -97,11 +99,12 @@ func (c Config) Limits(n int) (Limits, error) {
 	} else {
 		l.Dead = max(choose(c.DeadFloor, 16), choose(c.DeadFactor, 2)*up+choose(c.DeadSlack, 4)+l.Fudge)
 		l.Obsolete = choose(c.Obsolete, max(4*up, 40))
-		// Not all find a participant dead in the same cycle. Without a gap, the
-		// first would hear from the last that it is alive, and then die again.
+		// Not all nodes find a participant dead in the same cycle. Without a gap between the
+		// limits, the first ones would hear from the last ones that it is alive, and then
+		// report another death.
 		l.Again = max(l.Dead-up/2-2, (l.Dead+1)/2)
-		// News takes log2 N cycles to reach everybody: the living are rarely older than this,
-		// and there is time left to hear of them. Those who are not alive are older.
+		// News takes log2 N cycles to reach all participants. A live participant is rarely
+		// older than this, and there is time left to hear of it; one that is not alive is older.
 		l.Overdue = min(max(l.Dead-up-2, (l.Dead+1)/2), l.Again)
 	}
 	if l.Dead >= oldest || l.Dead < 1 {

@@ -6,7 +6,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// heard is through whom something was last learned of a participant.
+// heard is the last news of a participant, and the peer that brought it.
 type heard struct {
 	via   nid.NID
 	cycle uint64 // own cycle
@@ -18,18 +18,18 @@ type heard struct {
 type Explanation struct {
 	Participant
 	Self      bool `json:"self,omitempty"`
-	Threshold int  `json:"threshold"` // dead is who is older
-	// The last news: in which cycle of ours, how many cycles ago, with which of
-	// our clocks, from whom (the participant itself, if it is the same), and how
-	// old the incarnation sign was then. Only with Config.Trace, and if Heard.
+	Threshold int  `json:"threshold"` // age in cycles above which a participant is dead
+	// The last news: in which own cycle, how many cycles ago, at which own clock, from
+	// which peer (the participant itself, if it is the same), and the age that the
+	// participant had then. Only with Config.Trace, and if Heard.
 	Heard    bool    `json:"heard"`
 	Cycle    uint64  `json:"cycle,omitempty"`
 	Ago      uint64  `json:"ago,omitempty"`
 	Clock    uint64  `json:"clock,omitempty"`
 	Via      nid.NID `json:"via,omitzero"`
 	AgeThen  uint8   `json:"age_then,omitempty"`
-	Resync   bool    `json:"resync,omitempty"` // after a pause of ours: health is as it was before
-	Silent   bool    `json:"silent,omitempty"` // we are: nobody knows us yet
+	Resync   bool    `json:"resync,omitempty"` // after a pause of this node: health is as it was before
+	Silent   bool    `json:"silent,omitempty"` // this node has just started, and the others do not know it yet
 	Interval int64   `json:"interval_ms"`
 	// Why its messages are dropped, and its clock then. NotRefused: they are not, as far
 	// as is known.
@@ -72,7 +72,7 @@ func (m *Machine) refusal(id nid.NID) (why Refusal, clock uint64) {
 	}
 }
 
-// Explain tells what is known of a participant, and whence; false if it is not
+// Explain returns what is known of a participant, and from which peer; false if it is not
 // in the list.
 func (m *Machine) Explain(id nid.NID) (Explanation, bool) {
 	i := m.list.Index(id)

@@ -6,7 +6,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// health is who is alive, as last reported.
+// health is the health of all participants, as last reported.
 type health struct {
 	alive   []byte // a bit for each entry
 	scratch []byte
@@ -28,8 +28,8 @@ func (h *health) init(columns, total, percent int) {
 
 func (h *health) is(i int) bool { return h.alive[i/lanes]>>(i%lanes)&1 != 0 }
 
-// review tells whose health has changed (gossip design, Determining Participant
-// Health), and whether the quorum has.
+// review reports the participants whose health has changed (gossip design, Determining
+// Participant Health), and whether the quorum has.
 func (m *Machine) review(out *Output) {
 	h := &m.health
 	if !h.changed || m.pause.holds(m.cycle) {
@@ -47,7 +47,7 @@ func (m *Machine) review(out *Output) {
 	m.judgeQuorum(out)
 }
 
-// turned tells that a participant has died or come alive.
+// turned reports that a participant has died or come alive.
 func (m *Machine) turned(i int, alive bool, out *Output) {
 	kind := CameAlive
 	if !alive {
@@ -57,8 +57,8 @@ func (m *Machine) turned(i int, alive bool, out *Output) {
 	m.tell(out, Event{Kind: kind, NID: m.list.NID(i), Aliveness: m.health.died[i]})
 }
 
-// leaves keeps how often one has died that is not in the list any more. Should
-// it join again, users see that it was gone.
+// leaves keeps how often a participant has died that is no longer in the list, so that
+// users see that it was gone if it joins again.
 func (h *health) leaves(id nid.NID, died uint64) {
 	if died == 0 {
 		return

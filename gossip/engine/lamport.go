@@ -20,8 +20,8 @@ const (
 // to the tick.
 type lamport struct {
 	value uint64
-	// Who was last found in sync with us, and in which of our cycles: the last
-	// one, and the last one that differs from it.
+	// The peer that was last found in sync with us, the last other one, and in which own
+	// cycles.
 	peers  [2]int
 	cycles [2]uint64
 	since  uint64 // own cycle of the last that was in sync, or in which that was lost

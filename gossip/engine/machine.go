@@ -25,7 +25,7 @@ const (
 // Input is what a [Machine] steps on; the zero value is the timer.
 type Input struct {
 	Kind Kind
-	From nid.NID // of a message: who sent it
+	From nid.NID // of a message: its sender
 	Data []byte  // of a message; valid during Step
 	List *List
 	Self int // with List: our index there
@@ -184,7 +184,7 @@ func (m *Machine) tick(out *Output) {
 	}
 }
 
-// stop ends taking part. Who is told nothing any more knows of nobody alive.
+// stop ends taking part. A node that hears nothing any more considers all others dead.
 func (m *Machine) stop(why Event, out *Output) {
 	m.tell(out, why)
 	m.stopped, m.pause = true, pause{}

@@ -1,7 +1,7 @@
 package engine
 
-// partner draws whom to ping in a cycle: anyone but us, the dead included, for they may
-// have come back (gossip design, State Exchange).
+// partner draws the participant to ping in a cycle: any other one, dead ones included,
+// which may have come back (gossip design, State Exchange).
 func (m *Machine) partner() int {
 	i := m.rng.IntN(m.list.Len() - 1)
 	if i >= m.self {
@@ -17,7 +17,7 @@ func (m *Machine) partner() int {
 // ever.
 //
 // Two of three are drawn from those that are not overdue, the others from all that may be
-// alive: one that is alive and seems overdue to everybody needs a ping as well.
+// alive: a live one that all others consider overdue needs a ping as well.
 func (m *Machine) second(first int) int {
 	if !m.needsSecond(first) {
 		return -1
@@ -30,11 +30,11 @@ func (m *Machine) second(first int) int {
 	return m.among(byte(m.limits.Dead), first)
 }
 
-// needsSecond reports whether the first partner of a cycle is overdue, or nobody was heard
-// in the last two: many may have just died, and seem alive until they are overdue.
+// needsSecond reports whether the first partner of a cycle is overdue, or no message was
+// merged in the last two: many may have just died, and seem alive until they are overdue.
 //
 // In the first cycles after a pause there is no second partner: those that are heard first
-// may have stood still as well, and would confirm each other's clocks.
+// may have been paused as well, and would confirm each other's clocks.
 func (m *Machine) needsSecond(first int) bool {
 	if m.limits.Overdue == 0 || m.pause.wakes(m) {
 		return false

@@ -2,24 +2,24 @@ package engine
 
 import "time"
 
-// pause is what is left of a time in which this node stood still while the
-// others went on: a stopped process, a suspended machine, a frozen VM.
+// pause is the recovery of this node after a time in which it did not run while the others
+// did: a stopped process, a suspended machine, a frozen VM.
 //
-// Its ages are too young then, and would bring the dead back to incarnation (GO-A7);
-// with the missed cycles added everyone looks dead (GO-A8); and what has
-// waited for it meanwhile looks fresh (GO-A9).
+// After a pause the node's ages are too young, and peers that merge them would take dead
+// participants for live ones (GO-A7). With the missed cycles added, all participants look
+// dead (GO-A8). Messages that were queued during the pause look fresh (GO-A9).
 type pause struct {
-	quiet    bool   // nothing is merged
-	until    uint64 // own cycle in which that ends
-	missed   uint64 // cycles missed since the last time that it was not
-	hold     uint64 // no change of health is told before this own cycle: first hear
-	since    uint64 // own cycle since when none is told
-	resync   bool   // no change of health is told at all
-	cycles   int    // own cycles of it that have begun
-	accepted int    // messages merged meanwhile
+	quiet    bool   // no message is merged
+	until    uint64 // own cycle in which quiet ends
+	missed   uint64 // cycles missed since quiet was last false
+	hold     uint64 // suppress health events until this own cycle, so that the first messages can arrive
+	since    uint64 // own cycle since when health events are suppressed
+	resync   bool   // suppress health events until enough messages were merged
+	cycles   int    // own cycles that have begun during resync
+	accepted int    // messages merged during resync
 }
 
-// catchUp notices missed cycles. It comes before everything else in a step.
+// catchUp detects missed cycles. Each step begins with it.
 func (m *Machine) catchUp(now time.Duration, out *Output) {
 	missed := int64((now-m.last)/m.cfg.Interval) - 1
 	if missed <= 0 {
@@ -32,9 +32,9 @@ func (m *Machine) catchUp(now time.Duration, out *Output) {
 	m.missed(uint64(missed), 2, out) // the overdue cycle follows at once and does not count
 }
 
-// missed makes good for cycles that this node did not make, and merges nothing
-// until quiet more of its own have begun. Pauses that follow each other too
-// closely for anything to be heard between them count as one.
+// missed adds the missed cycles to the ages and the clock, and merges no message until
+// quiet more own cycles have begun. Pauses between which no message was merged count as
+// one.
 func (m *Machine) missed(cycles, quiet uint64, out *Output) {
 	m.stats.Missed += cycles
 	m.ages.ageBy(cycles)
@@ -51,32 +51,32 @@ func (m *Machine) missed(cycles, quiet uint64, out *Output) {
 	m.tell(out, Event{Kind: Paused, Cycles: cycles})
 }
 
-// standBack merges nothing until quiet more own cycles have begun, and tells no change
-// of health until some more.
+// standBack merges no message until quiet more own cycles have begun, and suppresses
+// health events a little longer.
 func (m *Machine) standBack(quiet uint64) {
 	m.clock.lost(m.cycle)
 	p := &m.pause
 	if !p.holds(m.cycle) {
 		p.since = m.cycle
 	}
-	// Who stands still again and again must tell at last what it hears between.
+	// patience bounds the suppression: a node that pauses again and again must report at last.
 	p.quiet, p.until, p.hold = true, m.cycle+quiet, min(m.cycle+quiet+2, p.since+m.patience())
 	m.rejuvenate()
 	m.health.changed = true
 }
 
-// forget marks every participant as unheard, and has health reported again only when
-// enough was heard.
+// forget marks every participant as unheard, and suppresses health events until enough
+// messages were merged.
 func (p *pause) forget(m *Machine) {
 	m.ages.forget()
 	m.rejuvenate()
 	p.resync, p.cycles, p.accepted = true, 0, 0
 }
 
-// patience is for how many own cycles changes of health are kept back at most.
+// patience is for how many own cycles health events are suppressed at most.
 func (m *Machine) patience() uint64 { return uint64(m.limits.Dead + m.limits.Stealth) }
 
-// holds reports whether changes of health are kept back.
+// holds reports whether health events are suppressed.
 func (p *pause) holds(cycle uint64) bool { return p.resync || cycle < p.hold }
 
 // wakes reports whether a pause ended only a few cycles ago.
@@ -84,11 +84,11 @@ func (p *pause) wakes(m *Machine) bool {
 	return m.cycle < p.hold || p.resync && p.cycles <= m.limits.Resync
 }
 
-// Unsure reports whether changes of health are kept back because of a pause.
+// Unsure reports whether health events are suppressed because of a pause.
 func (m *Machine) Unsure() bool { return m.pause.holds(m.cycle) }
 
-// tick begins a cycle. Resync ends when enough was heard, or, for who hears
-// nobody any more, after a while.
+// tick begins a cycle. Resync ends when enough messages were merged, or after patience for
+// a node that no other node reaches.
 func (p *pause) tick(m *Machine, out *Output) {
 	if p.quiet && m.cycle >= p.until {
 		p.quiet = false
@@ -96,8 +96,8 @@ func (p *pause) tick(m *Machine, out *Output) {
 	if !p.resync {
 		return
 	}
-	// Others that have just woken as well know nobody: enough is when all are heard of that
-	// were alive, or those that are not have had time.
+	// Peers that have just been paused too have no ages to tell. So wait until there is news
+	// of all participants that were alive, or until the others would have been detected as dead.
 	enough := p.cycles >= m.limits.Resync && p.accepted >= p.cycles && (p.cycles > m.limits.Dead || m.heardAll())
 	if enough || m.cycle-p.since > m.patience() {
 		p.resync = false
@@ -117,9 +117,8 @@ func (m *Machine) heardAll() bool {
 	return true
 }
 
-// stealth is the silence after a start: a node that was restarted quickly
-// keeps quiet until all others have noticed its death (collectives design, Design
-// Notes).
+// stealth is the silence after a start: a restarted node sends nothing until all others
+// have detected the death of its last incarnation (collectives design, Design Notes).
 type stealth struct {
 	silent bool
 	cycles int
@@ -137,8 +136,8 @@ func (s *stealth) tick(m *Machine, out *Output) bool {
 	return s.silent
 }
 
-// sees ends the silence if a ping shows that we are long dead. An age of
-// unheard proves nothing: a node that knows nobody sends it, too.
+// sees ends the silence if a ping shows that the sender detected our death long ago. An age
+// of unheard proves nothing: a node that has just started sends it, too.
 func (s *stealth) sees(m *Machine, age byte, out *Output) {
 	if s.silent && int(age) >= m.limits.VeryOld && age <= oldest {
 		s.end(m, m.cycle, out)

@@ -331,11 +331,11 @@ func TestNoFlapping(t *testing.T) {
 	}
 }
 
-// TestPauseAccusesNobody: what lay in the socket while this node stood still has clocks
+// TestPauseAccusesNoNode: what lay in the socket while this node stood still has clocks
 // of every moment of that time. Some are in step with ours, others far ahead: no peer is
 // said to have an impossible clock for that. Once this node is sure again, a peer that
 // has one is.
-func TestPauseAccusesNobody(t *testing.T) {
+func TestPauseAccusesNoNode(t *testing.T) {
 	h := newHarness(t, 16, 0, nil)
 	h.meet(20)
 	start := h.m.Clock()

@@ -79,8 +79,8 @@ func (m *Machine) wellFormed(msg *incoming) bool {
 		msg.entries, err = wire.ParseEntries(msg.Flags, msg.body, n)
 	}
 	switch {
-	case err == wire.ErrNobody:
-		m.stats.ForNobody++
+	case err == wire.ErrNoParticipant:
+		m.stats.NoParticipant++
 	case err != nil, msg.ping && (msg.Flags&(wire.FlagBitmap|wire.FlagPairs) != 0 || len(msg.body) != n):
 		m.stats.Malformed++
 	case msg.ping && !m.possible(msg):
@@ -91,7 +91,7 @@ func (m *Machine) wellFormed(msg *incoming) bool {
 	return false
 }
 
-// possible refuses the vector of a sender who is not young himself.
+// possible reports whether the sender of a vector has the age 0 in it, as it must.
 func (m *Machine) possible(msg *incoming) bool {
 	i := msg.index
 	if msg.foreign != nil {
@@ -100,7 +100,7 @@ func (m *Machine) possible(msg *incoming) bool {
 	return i < 0 || i >= len(msg.body) || msg.body[i] == 0
 }
 
-// merge takes over what the message knows better.
+// merge takes over the ages that are younger in the message than here.
 func (m *Machine) merge(msg *incoming) {
 	if msg.index >= 0 && msg.index < m.ages.n {
 		m.learn(msg.index, 0, msg.from)

@@ -53,8 +53,8 @@ func TestRefused(t *testing.T) {
 		{"no whole bitmap", Reply, with(wire.FlagBitmap, nil), []byte{1}, nil, (*Stats).malformed, false},
 		{"a bitmap without its ages", Reply, with(wire.FlagBitmap, nil), []byte{0xFF, 0, 1, 2}, nil, (*Stats).malformed, false},
 		{"half a pair", Reply, with(wire.FlagPairs, nil), []byte{4, 0, 0}, nil, (*Stats).malformed, false},
-		{"a bit for nobody", Reply, with(wire.FlagBitmap, nil), []byte{1, 4, 1, 1}, nil, (*Stats).forNobody, false},
-		{"a pair for nobody", Reply, with(wire.FlagPairs, nil), []byte{n, 0, 0, 0, 1}, nil, (*Stats).forNobody, false},
+		{"a bit for nobody", Reply, with(wire.FlagBitmap, nil), []byte{1, 4, 1, 1}, nil, (*Stats).noParticipant, false},
+		{"a pair for nobody", Reply, with(wire.FlagPairs, nil), []byte{n, 0, 0, 0, 1}, nil, (*Stats).noParticipant, false},
 		{"a sender who is not young", Ping, nil, young(n, 4), nil, (*Stats).notYoung, false},
 		{"a clock of 2^62", Ping, with(0, func(h *wire.Header) { h.Clock = maxClock }), vector, nil, (*Stats).badClock, false},
 		{"all bits of the clock", Reply, with(0, func(h *wire.Header) { h.Clock = ^uint64(0) }), nil, nil, (*Stats).badClock, false},
@@ -93,7 +93,7 @@ func TestRefused(t *testing.T) {
 func (s *Stats) otherVersion() *uint64  { return &s.OtherVersion }
 func (s *Stats) disagreements() *uint64 { return &s.Disagreements }
 func (s *Stats) malformed() *uint64     { return &s.Malformed }
-func (s *Stats) forNobody() *uint64     { return &s.ForNobody }
+func (s *Stats) noParticipant() *uint64 { return &s.NoParticipant }
 func (s *Stats) notYoung() *uint64      { return &s.NotYoung }
 func (s *Stats) badClock() *uint64      { return &s.BadClock }
 func (s *Stats) obsolete() *uint64      { return &s.Obsolete }

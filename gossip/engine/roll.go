@@ -110,8 +110,8 @@ func (m *Machine) cancel() {
 // spoken returns the list that a message speaks of, or nil for neither of
 // ours. Without parameters the number of participants has to tell. If that is
 // the same in both lists, the sender tells: one that is in one list only, or
-// that spoke the new one before; any other says what we say (who hears of a
-// change adds its parameters, so it has not heard of any).
+// that spoke the new one before. Any other speaks of our list: a node that has heard of a
+// change adds its parameters, so this one has heard of none.
 func (m *Machine) spoken(msg *incoming) *List {
 	r := &m.roll
 	is := func(l *List) bool {
@@ -218,8 +218,8 @@ func (m *Machine) carry(old *Machine, i, k int, out *Output) {
 	}
 }
 
-// tick begins a cycle. The old list is forgotten when all who are alive have
-// committed, and nobody has spoken it for long enough.
+// tick begins a cycle. It forgets the old list when all live participants have committed
+// and none has spoken of the old list for long enough.
 func (r *roll) tick(m *Machine) {
 	if r.other == nil || !r.committed || m.cycle-r.since <= uint64(m.limits.Dead) {
 		return

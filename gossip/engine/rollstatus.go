@@ -68,8 +68,8 @@ func (m *Machine) rollMember(id nid.NID, joins, leaves bool) RollMember {
 	return r
 }
 
-// Missing returns who is alive and has not staged the change, as far as is
-// known. Those that join are not waited for.
+// Missing returns the participants that are alive and have not staged the change, as far as
+// is known. Participants that join are not waited for.
 func (s *RollStatus) Missing() (ids []nid.NID) {
 	for _, m := range s.Members {
 		if !m.Joins && m.Health == Alive && m.State < RollStaged {

@@ -91,8 +91,8 @@ func TestHopAges(t *testing.T) {
 	}
 }
 
-// TestFreshNodeKnowsNobody: who was restarted brings nobody back (GO-A6).
-func TestFreshNodeKnowsNobody(t *testing.T) {
+// TestFreshNodeKnowsNoOther: who was restarted brings nobody back (GO-A6).
+func TestFreshNodeKnowsNoOther(t *testing.T) {
 	spec.Covers(t, "GO-A6")
 	h := newHarness(t, 8, 3, nil)
 	h.cycles(1)

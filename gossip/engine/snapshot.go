@@ -13,15 +13,15 @@ type Stats struct {
 	BadClock        uint64 `json:"bad_clock"`        // with an impossible clock
 	Realigned       uint64 `json:"realigned"`        // times that our clock was out of step and was set to that of the others
 	Malformed       uint64 `json:"malformed"`        // with a length, flags or a form that cannot be
-	ForNobody       uint64 `json:"for_nobody"`       // with ages of participants that do not exist
-	NotYoung        uint64 `json:"not_young"`        // pings of who says that it is not alive itself
+	NoParticipant   uint64 `json:"for_nobody"`       // with ages of participants that do not exist
+	NotYoung        uint64 `json:"not_young"`        // pings whose sender has an age above 0 in its own vector
 	OtherVersion    uint64 `json:"other_version"`    // of another version of the protocol
 	Disagreements   uint64 `json:"disagreements"`    // with other parameters
 	NotSigned       uint64 `json:"not_signed"`       // without a code made with one of our keys, or with one while we have none
 	Strangers       uint64 `json:"strangers"`        // from NIDs that are not in the list
-	Quiet           uint64 `json:"quiet"`            // not merged because of a pause of ours
-	Behind          uint64 `json:"behind"`           // pauses of ours that a clock far ahead showed
-	Missed          uint64 `json:"missed"`           // cycles of ours that did not take place
+	Quiet           uint64 `json:"quiet"`            // not merged because of a pause of this node
+	Behind          uint64 `json:"behind"`           // pauses of this node that a clock far ahead showed
+	Missed          uint64 `json:"missed"`           // own cycles that did not take place
 	BadStages       uint64 `json:"bad_stages"`       // changes of the list at the wrong time
 }
 
@@ -94,8 +94,8 @@ func (m *Machine) Silent() bool { return m.stealth.silent }
 // Stopped reports whether the machine takes part no more.
 func (m *Machine) Stopped() bool { return m.stopped }
 
-// AliveBits is who is alive as last reported: bit i%8 of byte i/8 is that of
-// participant i. It belongs to the machine and is valid until the next Step.
+// AliveBits are the participants that are alive, as last reported: bit i%8 of byte i/8 is
+// that of participant i. It belongs to the machine and is valid until the next Step.
 func (m *Machine) AliveBits() []byte { return m.health.alive }
 
 // Stats returns the counters so far.

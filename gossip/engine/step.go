@@ -1,12 +1,12 @@
 package engine
 
 // A node is in step with a peer whose clock is within the limit of obsolete messages
-// of its own. A message may come from a liar or from a node whose memory is bad, so
-// that no clock that is out of step is believed for the word of one peer (local
-// policy; the gossip design takes any clock that is ahead):
+// of its own. A message may be forged or come from a node whose memory is bad, so that one
+// peer alone never makes this node accept a clock that is out of step (local policy; the
+// gossip design accepts any clock that is ahead):
 //
 //	in sync with others, N > 2  two peers that agree, if no peer is in step any more
-//	                            (this node stood still) or they go on for a while
+//	                            (this node was paused) or they go on for a while
 //	                            (parts of a cluster come together)
 //	not in sync                 more peers than say otherwise, or any after a time
 //	                            without agreement
@@ -72,11 +72,11 @@ func (m *Machine) claim(msg *incoming) vote {
 }
 
 // goesOn reports whether peers have said the same for long enough that it is neither a
-// burst of messages that were delayed nor one of a liar.
+// burst of delayed messages nor of forged ones.
 func (m *Machine) goesOn(v vote) bool { return m.cycle-v.first >= uint64(m.limits.Resync) }
 
-// ahead handles a message whose clock is far ahead of ours. If it is believed by a node
-// that was in sync, it was this node that stood still.
+// ahead handles a message whose clock is far ahead of ours. If this node was in sync and
+// accepts the clock, it was paused.
 func (m *Machine) ahead(msg *incoming, out *Output) bool {
 	c, inSync := &m.clock, m.inSync()
 	if c.ahead == 0 {
@@ -94,7 +94,8 @@ func (m *Machine) ahead(msg *incoming, out *Output) bool {
 	return true
 }
 
-// believes reports whether a clock that is far ahead of ours is that of the cluster.
+// believes reports whether a clock that is far ahead of ours is accepted as that of the
+// cluster.
 func (m *Machine) believes(msg *incoming, v vote, inSync bool) bool {
 	c := &m.clock
 	switch {
@@ -106,8 +107,8 @@ func (m *Machine) believes(msg *incoming, v vote, inSync bool) bool {
 	return v.agree > v.differ+c.inStep(m.cycle, m.limits.Dead) || m.cycle-c.since > uint64(m.limits.Dead)
 }
 
-// behind handles the clock of a message that is obsolete: if only such ones are heard,
-// it is ours that is wrong.
+// behind handles the clock of an obsolete message: if all messages are obsolete, our own
+// clock is wrong.
 func (m *Machine) behind(msg *incoming, out *Output) {
 	v := m.claim(msg)
 	if m.inSync() || v.agree < 2 || v.agree <= v.differ+m.clock.inStep(m.cycle, m.limits.Dead) || !m.goesOn(v) {
@@ -116,7 +117,7 @@ func (m *Machine) behind(msg *incoming, out *Output) {
 	m.realign(v.highest, out)
 }
 
-// realign sets the clock, and has this node hear from others before it tells anything.
+// realign sets the clock, and suppresses health events until messages of others arrived.
 func (m *Machine) realign(clock uint64, out *Output) {
 	m.stats.Realigned++
 	m.clock.value = clock
@@ -126,8 +127,8 @@ func (m *Machine) realign(clock uint64, out *Output) {
 }
 
 // refuseClock drops a message with an impossible clock. The answer has ours, so that
-// a node that is out of step hears so. A node that stood still accuses no peer of a clock
-// ahead of its own: the clock may be right, and this node not there yet.
+// a node that is out of step learns of it. A node that was paused reports no peer for a
+// clock ahead of its own: that clock may be right, and its own behind.
 func (m *Machine) refuseClock(msg *incoming, out *Output) {
 	m.stats.BadClock++
 	if m.cycle >= m.params.clockTold && (msg.Clock >= maxClock || !m.Unsure()) {

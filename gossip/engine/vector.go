@@ -7,8 +7,8 @@ import (
 	"ulnet/gossip/wire"
 )
 
-// Ages are bytes. A known age saturates at oldest; unheard says that nobody
-// has ever told, and stays until somebody does.
+// Ages are bytes. A known age saturates at oldest. The age unheard says that no message has
+// had one for the participant, and stays until a message has.
 const (
 	oldest  = wire.Oldest
 	unheard = wire.Unheard
@@ -105,8 +105,8 @@ func (v ageVector) ageBy(cycles uint64) {
 	}
 }
 
-// merge takes over what remote, of the same length, knows better, a cycle
-// older: it was on its way for as long (rule 2).
+// merge takes the smaller of each age here and, a cycle older, in remote, which has the
+// same length: the message was on its way for a cycle (rule 2).
 func (v ageVector) merge(remote []byte) {
 	const step = 4 * lanes // at a time, to keep the processor busy
 	local, i := v.bytes[:len(remote)], 0
@@ -114,7 +114,7 @@ func (v ageVector) merge(remote []byte) {
 		l, r := (*[step]byte)(local[i:]), (*[step]byte)(remote[i:])
 		a, b, c, d := word(l[:]), word(l[lanes:]), word(l[2*lanes:]), word(l[3*lanes:])
 		e, f, g, h := word(r[:]), word(r[lanes:]), word(r[2*lanes:]), word(r[3*lanes:])
-		if (a|b|c|d|e|f|g|h)&highs == 0 { // nobody is long dead or unheard of: the usual case
+		if (a|b|c|d|e|f|g|h)&highs == 0 { // no participant is long dead or unheard of: the usual case
 			a, b, c, d = youngestLow(a, e), youngestLow(b, f), youngestLow(c, g), youngestLow(d, h)
 		} else {
 			a, b, c, d = youngest(a, e), youngest(b, f), youngest(c, g), youngest(d, h)

@@ -28,10 +28,10 @@ var conditions = kit.Conditions[*Net]{
 	kit.Ask("detected-within", "nobody who could know thinks a node alive that has been down for so many cycles",
 		func(n *Net, a scenario.Args) (bool, string) { return n.detectedWithin(a.Int(0)) }, scenario.Arg{Name: "cycles", Kind: scenario.Count}),
 	kit.Ask("no-false-death", "no node was told that one died which was fine: running and speaking, not paused, with a way to the other node, if only over others, and all of that for longer than news needs",
-		func(n *Net, _ scenario.Args) (bool, string) { return n.verdict.FalseDeaths == 0, n.verdict.FirstFalse }),
+		func(n *Net, _ scenario.Args) (bool, string) { return n.outcome.FalseDeaths == 0, n.outcome.FirstFalse }),
 	kit.Ask("no-resurrection", "no node was told that one is alive which has been down for longer than it takes to notice",
 		func(n *Net, _ scenario.Args) (bool, string) {
-			return n.verdict.Resurrections == 0, n.verdict.FirstFalse
+			return n.outcome.Resurrections == 0, n.outcome.FirstFalse
 		}),
 	kit.Ask("history", "the checkers of histories agree: NoFalse, NoResurrection and Alternation; needs the option history",
 		(*Net).history),

@@ -8,7 +8,7 @@ import (
 
 // Gone is what the nodes that are left told when many were gone at once.
 type Gone struct {
-	Verdict       Verdict
+	Outcome       Outcome
 	Before, After float64 // bytes that a node that is left sends per cycle
 	Late          string  // who is not detected within a cycle more than the limit; empty: none
 }
@@ -58,7 +58,7 @@ func (c Measured) gone(lasting time.Duration, left int, happen func(*Net)) (g Go
 			_, g.Late = net.detectedWithin(net.limits.Dead + 1)
 		}
 	}
-	g.Verdict = net.Verdict()
+	g.Outcome = net.Outcome()
 	perCycle := func(bytes uint64, nodes int, d time.Duration) float64 {
 		return float64(bytes) / float64(nodes) / (d.Seconds() / Interval.Seconds())
 	}

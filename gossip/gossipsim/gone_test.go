@@ -37,7 +37,7 @@ func TestManyDead(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if v := g.Verdict; v.FalseDeaths+v.FewDeaths > 0 || v.Resurrections > 0 || v.Deaths == 0 || g.Late != "" {
+					if v := g.Outcome; v.FalseDeaths+v.FewDeaths > 0 || v.Resurrections > 0 || v.Deaths == 0 || g.Late != "" {
 						t.Errorf("seed %d: %+v %s", m.Seed, v, g.Late)
 					}
 					if g.After > 2*g.Before {

@@ -48,8 +48,8 @@ type Net struct {
 	limits       engine.Limits
 	lists        lists
 	incarnations []incarnation // by node, the latest; nil before the first
-	truth        truth
-	verdict      Verdict
+	faults       faults
+	outcome      Outcome
 
 	out  engine.Output // of the latest step
 	pool pool
@@ -90,7 +90,7 @@ func prepare(cfg Config) (*Net, error) {
 	}
 	var err error
 	n.limits, err = cfg.Gossip.Engine().Limits(cfg.Members)
-	n.truth.init(cfg.Nodes, n.grace(), n.Now)
+	n.faults.init(cfg.Nodes, n.grace(), n.Now)
 	return n, err
 }
 
@@ -114,7 +114,7 @@ func doubles(t sim.Topology) bool {
 
 // happens has the truth hear of what is done to nodes and links.
 func (n *Net) happens(a *sim.Act, do func()) {
-	t, now := &n.truth, n.Now()
+	t, now := &n.faults, n.Now()
 	switch {
 	case a.Ends():
 		t.end(a.Node)
@@ -137,7 +137,7 @@ func (n *Net) happens(a *sim.Act, do func()) {
 // began notes that an incarnation begins.
 func (n *Net) began(id sim.NodeID, k incarnation, begins sim.Incarnation, silent bool) {
 	n.incarnations[id] = k
-	n.truth.start(id, silent)
+	n.faults.start(id, silent)
 	n.Begins(begins)
 }
 

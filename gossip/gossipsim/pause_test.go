@@ -98,7 +98,7 @@ func TestWholeClusterPaused(t *testing.T) {
 		for seed := range uint64(5) {
 			net := newNet(t, gossipsim.Config{Network: scenario.Network{Nodes: nodes, Seed: seed}, Gossip: gossip.Config{ColdStart: true}})
 			runNet(t, net, 10*time.Second)
-			before := net.Verdict()
+			before := net.Outcome()
 			for id := range sim.NodeID(nodes) {
 				net.Pause(id)
 			}
@@ -112,7 +112,7 @@ func TestWholeClusterPaused(t *testing.T) {
 					t.Errorf("%d nodes, seed %d at %v: %s", nodes, seed, at, why)
 				}
 			}
-			if after := net.Verdict(); after.Deaths != before.Deaths {
+			if after := net.Outcome(); after.Deaths != before.Deaths {
 				t.Errorf("%d nodes, seed %d: %d deaths", nodes, seed, after.Deaths-before.Deaths)
 			}
 			if ok, why := net.AliveExactly(nodes, sim.AllNodes); !ok {

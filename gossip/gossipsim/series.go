@@ -32,7 +32,7 @@ func (n *Net) Sample() []float64 {
 	counters := n.Counters()
 	return []float64{
 		float64(least), float64(most), float64(high - low), n.bytesPerCycle(),
-		float64(n.verdict.Deaths), float64(n.verdict.FalseDeaths), float64(n.verdict.Resurrections), float64(counters.Obsolete),
+		float64(n.outcome.Deaths), float64(n.outcome.FalseDeaths), float64(n.outcome.Resurrections), float64(counters.Obsolete),
 	}
 }
 
@@ -53,7 +53,7 @@ func (n *Net) historyGrace() time.Duration { return n.grace() + n.Cycles(n.limit
 
 // Measures implements [scenario.Instance].
 func (n *Net) Measures() []scenario.Measure {
-	v, c := n.verdict, n.Counters()
+	v, c := n.outcome, n.Counters()
 	cycles := func(d time.Duration) float64 { return float64(d) / float64(n.cfg.Gossip.Interval) }
 	mean := time.Duration(0)
 	if v.Detected > 0 {
@@ -70,7 +70,7 @@ func (n *Net) Measures() []scenario.Measure {
 		{Name: "resurrections", Value: float64(v.Resurrections)},
 		{Name: "bytes per node and cycle", Unit: "B", Value: n.bytesPerCycle()},
 		{Name: "obsolete messages", Value: float64(c.Obsolete)},
-		{Name: "malformed messages", Value: float64(c.Malformed + c.ForNobody + c.NotYoung + c.OtherVersion + c.BadClock + c.Strangers)},
+		{Name: "malformed messages", Value: float64(c.Malformed + c.NoParticipant + c.NotYoung + c.OtherVersion + c.BadClock + c.Strangers)},
 		{Name: "disagreements", Value: float64(c.Disagreements)},
 		{Name: "cycles missed", Value: float64(c.Missed)},
 	}

@@ -94,7 +94,7 @@ func (n *Net) Think(observers, subjects sim.NodeSet, alive bool) (ok bool, why s
 // down for so many cycles and one more: those whom nothing separates from
 // anybody, and who have taken part all the time.
 func (n *Net) detectedWithin(cycles int) (ok bool, why string) {
-	limit, now, t := n.Cycles(cycles), n.Now(), &n.truth
+	limit, now, t := n.Cycles(cycles), n.Now(), &n.faults
 	for id := range t.nodes {
 		f := &t.nodes[id]
 		if !f.down || f.ended == never || now-f.ended < limit {

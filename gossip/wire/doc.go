@@ -1,6 +1,6 @@
 // Package wire is the wire format of gossip: what participants send each other, for
-// the machine of package engine and for those who look on, such as lnetdump. It does no
-// I/O and knows no rules.
+// the machine of package engine and for observers such as lnetdump. It does no I/O and
+// has no rules of the protocol.
 //
 // Messages are single PUTs to portal [Portal], little-endian; match bits tell pings from
 // replies. Each begins with a [Header].
@@ -16,8 +16,8 @@ const (
 	ReplyBits = 0x676F7373_00000002
 )
 
-// Ages are bytes, in cycles. A known age saturates at Oldest; Unheard says that nobody
-// has ever told.
+// Ages are bytes, in cycles. A known age saturates at Oldest; Unheard says that the sender
+// knows none.
 const (
 	Oldest  = 254
 	Unheard = 255

@@ -23,7 +23,7 @@ func ParseEntries(flags Flags, body []byte, n int) (Entries, error) {
 		}
 		e.bitmap, e.ages = body[:size], body[size:]
 		if n%8 != 0 && e.bitmap[size-1]>>(n%8) != 0 {
-			return e, ErrNobody
+			return e, ErrNoParticipant
 		}
 		set := 0
 		for _, b := range e.bitmap {
@@ -38,7 +38,7 @@ func ParseEntries(flags Flags, body []byte, n int) (Entries, error) {
 		}
 		for p := body; len(p) > 0; p = p[PairSize:] {
 			if binary.LittleEndian.Uint32(p) >= uint32(n) {
-				return e, ErrNobody
+				return e, ErrNoParticipant
 			}
 		}
 	case len(body) != 0:

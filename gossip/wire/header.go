@@ -64,11 +64,11 @@ const (
 
 // Why a message is not understood.
 var (
-	ErrShort   = errors.New("gossip: message shorter than its header says")
-	ErrVersion = errors.New("gossip: another protocol version")
-	errFlags   = errors.New("gossip: unknown or contradictory flags")
-	ErrBody    = errors.New("gossip: body does not fit the number of participants")
-	ErrNobody  = fmt.Errorf("%w: an age of nobody", ErrBody)
+	ErrShort         = errors.New("gossip: message shorter than its header says")
+	ErrVersion       = errors.New("gossip: another protocol version")
+	errFlags         = errors.New("gossip: unknown or contradictory flags")
+	ErrBody          = errors.New("gossip: body does not fit the number of participants")
+	ErrNoParticipant = fmt.Errorf("%w: an age of nobody", ErrBody)
 )
 
 // Header begins every message, little-endian:

@@ -6,7 +6,7 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// Message is a message as an observer sees it, who knows no list.
+// Message is a message as an observer parses it, without the list of participants.
 type Message struct {
 	Reply bool // otherwise a ping
 	Header
@@ -29,7 +29,7 @@ func (e Entry) String() string {
 	return fmt.Sprint(e.Age)
 }
 
-// ErrBits says that a message to [Portal] has match bits of nobody.
+// ErrBits says that a message to [Portal] has unknown match bits.
 var ErrBits = fmt.Errorf("gossip: match bits are neither %#x (ping) nor %#x (reply)", uint64(PingBits), uint64(ReplyBits))
 
 // ParseMessage parses the PUT with some match bits to [Portal]. With an error

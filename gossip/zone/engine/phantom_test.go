@@ -113,8 +113,8 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestRemoveNobody: this node itself, and those that are no members, are not removed.
-func TestRemoveNobody(t *testing.T) {
+// TestRemoveUnknown: this node itself, and those that are no members, are not removed.
+func TestRemoveUnknown(t *testing.T) {
 	s := newSolo(t, 4, Config{})
 	s.alive(1, v(7, 1))
 	for _, r := range []wire.Ref{s.ref[0], s.ref[2], 0} {

@@ -38,7 +38,7 @@ var conditions = kit.Conditions[*Net]{
 	kit.Ask("census-kept", "each supervisor that takes part has an entry of every base zone",
 		func(n *Net, a scenario.Args) (bool, string) { return n.censusKept(a.Among(0)) }, byArg),
 	kit.Ask("no-false-removal", "no node was removed by others that was fine: running, neither slow nor paused, and connected",
-		func(n *Net, _ scenario.Args) (bool, string) { return n.verdict.False == 0, n.verdict.Wrong }),
+		func(n *Net, _ scenario.Args) (bool, string) { return n.outcome.False == 0, n.outcome.Wrong }),
 	kit.Ask("alternating", "what nodes told gives their views, joins and leaves in turn, and no machine found itself broken; needs the option check",
 		(*Net).alternating),
 }
@@ -52,6 +52,6 @@ func (n *Net) alternating(scenario.Args) (bool, string) {
 	if !n.cfg.Check {
 		return false, "nobody listens: want 'set check on'"
 	}
-	v := &n.verdict
+	v := &n.outcome
 	return v.Unheard == "" && v.Broken == "", v.Unheard + v.Broken
 }

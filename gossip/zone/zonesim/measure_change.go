@@ -52,7 +52,7 @@ func (m Measured) Leave(ctx context.Context, numbers ...int) (list []Change, err
 		}
 		list = append(list, c)
 	}
-	if v := n.Verdict(); v.False > 0 {
+	if v := n.Outcome(); v.False > 0 {
 		return nil, fmt.Errorf("zonesim: %d false removals: %s", v.False, v.Wrong)
 	}
 	return list, nil

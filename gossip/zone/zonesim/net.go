@@ -53,8 +53,8 @@ type Net struct {
 	groups       []*group      // the management zone first, if there is one
 	incarnations []incarnation // by node, the latest; nil before the first
 	incs         []uint64      // by node, of the latest incarnation
-	truth        truth
-	verdict      Verdict
+	faults       faults
+	outcome      Outcome
 	beats        uint64 // bytes of heartbeats that machines sent
 	others       uint64 // bytes of all else
 
@@ -78,7 +78,7 @@ func New(cfg Config) (*Net, error) {
 	if n.filled, err = filled.Engine().Filled(); err != nil {
 		return nil, err
 	}
-	n.truth.init(cfg.Nodes, n.Now, 2*n.filled.Timeout)
+	n.faults.init(cfg.Nodes, n.Now, 2*n.filled.Timeout)
 	n.Around = n.happens
 	if cfg.Stacks {
 		return n, n.StartStacks(&cfg.Network, kit.Stacks{Boot: n.bootStack})
@@ -88,7 +88,7 @@ func New(cfg Config) (*Net, error) {
 
 // happens has the truth hear of what is done to nodes and links.
 func (n *Net) happens(a *sim.Act, do func()) {
-	t := &n.truth
+	t := &n.faults
 	switch {
 	case a.Ends():
 		t.end(a.Node)

@@ -32,7 +32,7 @@ func (n *Net) boot(incarnation sim.Incarnation, _ sim.Program[message]) sim.Prog
 		return nil
 	}
 	n.incarnations[incarnation.Node] = p
-	n.truth.start(incarnation.Node)
+	n.faults.start(incarnation.Node)
 	return p
 }
 
@@ -128,7 +128,7 @@ func (p *program) input(now time.Duration, in *sim.Input[message]) (engine.Input
 // waited returns when the transport had a message, if it has waited here because this
 // node is slow or stood still; 0 otherwise.
 func (p *program) waited(now, sent time.Duration) time.Duration {
-	if f := &p.net.truth.nodes[p.id]; f.slow || f.resumed != never && sent <= f.resumed {
+	if f := &p.net.faults.nodes[p.id]; f.slow || f.resumed != never && sent <= f.resumed {
 		return max(now-(p.net.Now()-sent), 1)
 	}
 	return 0
@@ -141,14 +141,14 @@ func (p *program) command(text string) (engine.Input, bool) {
 	count, _ := strconv.Atoi(key)
 	switch verb {
 	case "leave":
-		p.net.truth.silent(p.id)
+		p.net.faults.silent(p.id)
 		return engine.Input{Kind: engine.Leave, Code: int32(count)}, true
 	case "set":
 		return engine.Input{Kind: engine.Set, Key: key, Value: []byte(value)}, true
 	case "rm":
 		return engine.Input{Kind: engine.Delete, Key: key}, true
 	case "monitor":
-		p.net.truth.watches(p.id)
+		p.net.faults.watches(p.id)
 		return engine.Input{Kind: engine.Set, Key: engine.MonitorKey}, true
 	case "lose":
 		if p.stub != nil {

@@ -16,11 +16,11 @@ type others struct {
 // separated reports whether two nodes are separated: one does not hear the other, and no
 // more than half of the others in their zone could pass on what it says. Partitions and
 // cuts that ended lately count as if they lasted.
-func (t *truth) separated(a, b sim.NodeID, now time.Duration, zone others) bool {
+func (t *faults) separated(a, b sim.NodeID, now time.Duration, zone others) bool {
 	return t.unheard(a, b, now, zone) || t.unheard(b, a, now, zone)
 }
 
-func (t *truth) unheard(from, to sim.NodeID, now time.Duration, zone others) bool {
+func (t *faults) unheard(from, to sim.NodeID, now time.Duration, zone others) bool {
 	if !t.severed(from, to, now) {
 		return false
 	}
@@ -38,7 +38,7 @@ func (t *truth) unheard(from, to sim.NodeID, now time.Duration, zone others) boo
 }
 
 // severed reports whether nothing gets from a node to another one at once.
-func (t *truth) severed(from, to sim.NodeID, now time.Duration) bool {
+func (t *faults) severed(from, to sim.NodeID, now time.Duration) bool {
 	if t.sides != nil && t.sides[from] != t.sides[to] || t.before != nil && now < t.until && t.before[from] != t.before[to] {
 		return true
 	}

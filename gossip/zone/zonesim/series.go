@@ -36,7 +36,7 @@ func (n *Net) Sample() []float64 {
 	c := n.Counters()
 	return []float64{
 		float64(least), float64(most), float64(n.leastCensus()), float64(n.Stats().SentBytes),
-		float64(n.verdict.Removals), float64(n.verdict.False), float64(c.Repairs), float64(c.Refusals()),
+		float64(n.outcome.Removals), float64(n.outcome.False), float64(c.Repairs), float64(c.Refusals()),
 	}
 }
 
@@ -63,7 +63,7 @@ func (n *Net) Counters() engine.Stats { return kit.Sum(n.incarnations, incarnati
 
 // Measures implements [scenario.Instance].
 func (n *Net) Measures() []scenario.Measure {
-	v, c := n.verdict, n.Counters()
+	v, c := n.outcome, n.Counters()
 	mean := v.Total / time.Duration(max(v.Detected, 1))
 	alerted := v.AlertedTotal / time.Duration(max(v.Alerted, 1))
 	seconds := max(n.Now().Seconds(), 1e-9)

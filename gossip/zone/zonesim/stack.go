@@ -41,7 +41,7 @@ func (n *Net) bootStack(h, _ *simlnd.Host) (err error) {
 		k.heard.init(&k.member)
 	}
 	n.incarnations[k.id] = k
-	n.truth.start(k.id)
+	n.faults.start(k.id)
 	k.agent.Watch(k.told)
 	h.OnCommand(k.command)
 	n.incs[k.id]++
@@ -55,7 +55,7 @@ func (k *stack) command(text string) {
 	k.taken = never
 	switch verb {
 	case "leave":
-		k.net.truth.silent(k.id)
+		k.net.faults.silent(k.id)
 		code, _ := strconv.Atoi(key)
 		_ = k.agent.Leave(int32(code))
 	case "set":
@@ -63,7 +63,7 @@ func (k *stack) command(text string) {
 	case "rm":
 		_ = k.agent.Delete(key)
 	case "monitor":
-		k.net.truth.watches(k.id)
+		k.net.faults.watches(k.id)
 		_ = k.agent.Set(engine.MonitorKey, nil)
 	default:
 		if forges(verb) {

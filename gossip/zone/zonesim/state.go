@@ -17,11 +17,11 @@ func (n *Net) Machine(id sim.NodeID) *engine.Machine {
 
 // takesPart reports whether a node is up, is not paused and has not said goodbye.
 func (n *Net) takesPart(id sim.NodeID) bool {
-	return n.Up(id) && !n.Paused(id) && !n.truth.nodes[id].left
+	return n.Up(id) && !n.Paused(id) && !n.faults.nodes[id].left
 }
 
 // runs reports whether a node is up and has not said goodbye.
-func (n *Net) runs(id sim.NodeID) bool { return n.Up(id) && !n.truth.nodes[id].left }
+func (n *Net) runs(id sim.NodeID) bool { return n.Up(id) && !n.faults.nodes[id].left }
 
 // Equal reports whether the views of those of a set that take part are equal in each
 // zone; with right, also whether they are all nodes of the zone that run, and no others.

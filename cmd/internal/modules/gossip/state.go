@@ -42,7 +42,7 @@ type Params struct {
 	RTTMS      float64 `json:"rtt_ms"`
 	N          int     `json:"n"`
 	Digest     string  `json:"digest"`    // of the list
-	Threshold  int     `json:"threshold"` // dead is who is older, in cycles
+	Threshold  int     `json:"threshold"` // age in cycles above which a participant is dead
 	Fudge      int     `json:"fudge"`
 	Obsolete   int     `json:"obsolete"` // units of the clock
 	Stealth    int     `json:"stealth"`  // cycles of silence after a start
@@ -50,7 +50,7 @@ type Params struct {
 	ColdStart  bool    `json:"cold_start"`
 	Strict     bool    `json:"strict"`
 	Seed       uint64  `json:"seed"`
-	Keys       int     `json:"keys"` // that messages are signed and verified with; 0: everybody is believed
+	Keys       int     `json:"keys"` // number of keys by which messages are signed and verified; 0: every message is believed
 }
 
 // Change is something that happened in gossip: what the history and the watch of

@@ -9,25 +9,26 @@ import (
 	"ulnet/scoll"
 )
 
-// What collectives ask for, gossip fulfils as it is; view does when it is not
-// there, or starts again.
+// An agent of gossip is a scoll.View itself; view is one while no agent runs, too, and
+// after another one has started.
 var (
 	_ scoll.View = (*gossip.Agent)(nil)
 	_ scoll.View = (*view)(nil)
 )
 
-// view is what collectives know of other servers (scoll.View): what gossip says
-// while it runs, and that all can be tried otherwise.
+// view tells collectives which other servers are alive (scoll.View). While gossip runs it
+// says what the agent says; otherwise it says that every server is alive, so that
+// collectives try all of them.
 //
-// Each run of gossip counts deaths from 0; the view goes on counting, so that
-// another run is not taken for deaths.
+// Each agent counts deaths from 0. The view adds the deaths that earlier agents counted,
+// so that a restart of gossip does not look like a death.
 type view struct {
 	mu      sync.Mutex
 	agent   *gossip.Agent      // guarded by mu, like all below; nil: gossip does not run
-	unwatch func()             // ends agent's telling
-	told    map[nid.NID]vital  // what was told last
+	unwatch func()             // ends agent's calls of heard
+	told    map[nid.NID]vital  // what listeners were told last of each node
 	base    map[nid.NID]uint64 // deaths before agent began
-	watches []*watch           // who listens; replaced when it changes
+	watches []*watch           // the listeners; the slice is copied on each change
 }
 
 type watch struct {
@@ -80,8 +81,8 @@ func (v *view) Watch(f func(id nid.NID, alive bool, deaths uint64)) (stop func()
 	}
 }
 
-// attach has an agent of gossip tell from now on. Who was tried before without
-// gossip counts as alive until the agent says otherwise.
+// attach makes an agent the source of the view. A server that was tried while gossip did
+// not run counts as alive until the agent says otherwise.
 func (v *view) attach(agent *gossip.Agent) {
 	v.begin(agent)
 	unwatch := agent.Watch(func(id nid.NID, alive bool, deaths uint64) { v.heard(agent, id, alive, deaths) })
@@ -90,7 +91,7 @@ func (v *view) attach(agent *gossip.Agent) {
 	v.mu.Unlock()
 }
 
-// begin counts on from the deaths before an agent.
+// begin makes an agent the current one and remembers the deaths that were counted before it.
 func (v *view) begin(agent *gossip.Agent) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -115,8 +116,8 @@ func (v *view) heard(agent *gossip.Agent, id nid.NID, alive bool, deaths uint64)
 	}
 }
 
-// detach ends the telling of the agent. Nobody knows who is alive from then on:
-// the dead are tried too.
+// detach takes the agent away when gossip stops. From then on it is unknown which servers
+// are alive, so the view declares the dead ones alive: collectives try them too.
 func (v *view) detach() {
 	v.mu.Lock()
 	unwatch, watches := v.unwatch, v.watches
@@ -142,7 +143,7 @@ func (v *view) detach() {
 	}
 }
 
-// sorted returns who was told about. The caller holds v.mu.
+// sorted returns the NIDs of all nodes of which listeners were told. The caller holds v.mu.
 func (v *view) sorted() (ids []nid.NID) {
 	for id := range v.told { // any order: sorted below
 		ids = append(ids, id)

@@ -39,7 +39,7 @@ type Events struct {
 	Events []Event `json:"events"`
 }
 
-// Topology is what this node knows of who watches whom.
+// Topology is the ring and the links of this node, each of which both ends monitor.
 type Topology struct {
 	Self       zone.ID           `json:"self"`
 	Successors int               `json:"successors"`
@@ -92,7 +92,7 @@ func notManagement() error {
 		"ask a node with role: supervisor in its section zone")
 }
 
-// Of asks who is in a base zone. EINVAL: this node is not in the management zone.
+// Of returns the members of a base zone. EINVAL: this node is not in the management zone.
 // ENOENT: there is no such zone. ETIMEDOUT: its supervisor does not answer.
 func (m *Module) Of(ctx context.Context, name string) ([]zone.Named, error) {
 	a, err := m.member()

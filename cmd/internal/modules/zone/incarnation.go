@@ -13,7 +13,7 @@ import (
 	"ulnet/gossip/zone"
 )
 
-// aloneAfter is how long after a join a node that has met nobody says so.
+// aloneAfter is how long after a join a node that has met no other node logs a warning.
 const aloneAfter = 30 * time.Second
 
 // LeaveRequest is what a node says when it leaves its zone.
@@ -74,7 +74,7 @@ func (z *zoner) join() error {
 	return err
 }
 
-// leave says goodbye, so that nobody has to find out.
+// leave says goodbye, so that the other members need not detect the end of this node.
 func (z *zoner) leave(code int32) error {
 	z.changing.Lock()
 	defer z.changing.Unlock()
@@ -124,7 +124,7 @@ func (z *zoner) keeper(dir string) func(uint64) {
 // nothing to this one.
 func (z *zoner) kept() string { return "zone " + z.cfg.Name + " " + z.id.String() }
 
-// lookAround sees to it that a node that nobody answers says so.
+// lookAround arms the timer that warns of a node which no other node answers.
 func (z *zoner) lookAround() {
 	if z.alone != nil {
 		z.alone()
@@ -140,8 +140,8 @@ func (z *zoner) warnAlone() {
 	}
 }
 
-// Alone says why a node may have met nobody of those with whom it was told to begin,
-// and what to look at; "" if it is not alone, or was told of nobody.
+// Alone says why a node may have met none of its bootstrap nodes, and what to look at; ""
+// if it has met one, or has no bootstrap nodes.
 func Alone(s *zone.Status) string {
 	switch {
 	case s.State != "joined" || s.Members != 1 || s.Bootstrap == 0:

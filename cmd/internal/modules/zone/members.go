@@ -27,7 +27,7 @@ type Gone struct {
 	By    []zone.Witness `json:"by,omitempty"` // some of the nodes that reported it
 }
 
-// ZoneStates are the states of a [Member]: suspected is a member that somebody reported
+// ZoneStates are the states of a [Member]: suspected is a member that a node reported
 // and that has not refuted that yet; left said goodbye, removed was removed by an
 // administrator, and dead was reported by enough nodes.
 var ZoneStates = []string{"member", "suspected", "left", "removed", "dead"}

@@ -21,7 +21,7 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// keptEvents is how many events are kept for who asks, and keptKeys how many keys
+// keptEvents is how many events are kept for queries, and keptKeys how many keys
 // of attributes they may name together: a member can write thousands again and again.
 const (
 	keptEvents = 4096
@@ -46,7 +46,7 @@ type zoner struct {
 	stop  func() // of its watch
 
 	handlers *handlers.Set // that are told of events
-	alone    func()        // of the look whether anybody is there; nil before the first join
+	alone    func()        // stops the timer of lookAround; nil before the first join
 
 	changing sync.Mutex // held while it joins or leaves; guards alone
 

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// Verdict is what nodes have told so far, compared with the truth.
-type Verdict struct {
+// Outcome is what nodes have told so far, compared with the truth.
+type Outcome struct {
 	Joins    uint64 // told
 	Leaves   uint64 // told, for whatever cause
 	Removals uint64 // of these, because others suspect the node
@@ -30,8 +30,8 @@ type Verdict struct {
 	AlertedTotal time.Duration
 }
 
-// Verdict returns what nodes have told, compared with the truth.
-func (n *Net) Verdict() Verdict { return n.verdict }
+// Outcome returns what nodes have told, compared with the truth.
+func (n *Net) Outcome() Outcome { return n.outcome }
 
 // told judges an event.
 func (n *Net) told(p *member, e *engine.Event) {
@@ -41,7 +41,7 @@ func (n *Net) told(p *member, e *engine.Event) {
 	if n.cfg.Check {
 		p.heard.hear(e)
 	}
-	switch v := &n.verdict; e.Kind {
+	switch v := &n.outcome; e.Kind {
 	case engine.Joined:
 		v.Joins++
 	case engine.Refuted:
@@ -65,12 +65,12 @@ func (n *Net) removed(p *member, e *engine.Event) {
 	if i < 0 || p.group.base > 0 {
 		return
 	}
-	id, now, v := p.group.first+sim.NodeID(i), n.Now(), &n.verdict
-	f := &n.truth.nodes[id]
+	id, now, v := p.group.first+sim.NodeID(i), n.Now(), &n.outcome
+	f := &n.faults.nodes[id]
 	switch {
 	case !n.Up(id) && f.ended != never && n.incs[id] == e.Version.Inc:
 		v.detected(now - f.ended)
-	case n.incs[id] != e.Version.Inc || n.truth.excused(p.id, id, others{p.group.first, p.group.count, n.takesPart}):
+	case n.incs[id] != e.Version.Inc || n.faults.excused(p.id, id, others{p.group.first, p.group.count, n.takesPart}):
 	default:
 		if v.False++; v.Wrong == "" {
 			v.Wrong = fmt.Sprintf("at %v node %v removed node %v, which is fine since %v", now, p.id, id, f.fine)
@@ -81,11 +81,11 @@ func (n *Net) removed(p *member, e *engine.Event) {
 // noticed notes when a monitor is told of a node that is down for the first time.
 func (n *Net) noticed(p *member, e *engine.Event) {
 	i := p.about(e)
-	if i < 0 || p.group.base > 0 || !n.truth.nodes[p.id].monitor {
+	if i < 0 || p.group.base > 0 || !n.faults.nodes[p.id].monitor {
 		return
 	}
-	id, v := p.group.first+sim.NodeID(i), &n.verdict
-	f := &n.truth.nodes[id]
+	id, v := p.group.first+sim.NodeID(i), &n.outcome
+	f := &n.faults.nodes[id]
 	if n.Up(id) || f.ended == never || f.left || n.incs[id] != e.Version.Inc || p.missed[id] == e.Version.Inc {
 		return
 	}
@@ -99,7 +99,7 @@ func (n *Net) noticed(p *member, e *engine.Event) {
 }
 
 // detected notes that somebody has noticed that a node is down.
-func (v *Verdict) detected(after time.Duration) {
+func (v *Outcome) detected(after time.Duration) {
 	if v.Detected == 0 || after < v.Earliest {
 		v.Earliest = after
 	}
@@ -157,8 +157,8 @@ func (p *program) examine() {
 	}
 	l.change = false
 	l.compare(m.Status().State, m.Len())
-	if err := m.Check(); err != nil && p.net.verdict.Broken == "" {
-		p.net.verdict.Broken = fmt.Sprintf("at %v node %v: %v", p.net.Now(), p.id, err)
+	if err := m.Check(); err != nil && p.net.outcome.Broken == "" {
+		p.net.outcome.Broken = fmt.Sprintf("at %v node %v: %v", p.net.Now(), p.id, err)
 	}
 }
 
@@ -170,7 +170,7 @@ func (l *listener) compare(state string, members int) {
 }
 
 func (l *listener) wrong(format string, args ...any) {
-	if v := &l.p.net.verdict; v.Unheard == "" {
+	if v := &l.p.net.outcome; v.Unheard == "" {
 		v.Unheard = fmt.Sprintf("at %v node %v %s", l.p.net.Now(), l.p.id, fmt.Sprintf(format, args...))
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// truth is what was done to nodes and links, as far as it excuses that a node is thought
+// faults is what was done to nodes and links, as far as it excuses that a node is thought
 // dead. What does is listed in docs/gossip.md, "Who is told to be dead":
 //
 //	the node does not run, is silent after its start or stands still    fate.fine
@@ -19,18 +19,18 @@ import (
 //
 // Nothing else does: not that many others are dead or out of reach, that messages are
 // lost, or that the observer itself was paused.
-type truth struct {
+type faults struct {
 	clock func() time.Duration
 	grace time.Duration
-	nodes []fate
+	nodes []nodeState
 	links links
 }
 
 // never is an instant that has not come.
 const never = time.Duration(-1)
 
-// fate is what has happened to a node.
-type fate struct {
+// nodeState is what has happened to a node.
+type nodeState struct {
 	fine  time.Duration // since when it has run and spoken; never: it does not
 	spoke time.Duration // fine as it would be without the pause that lasts
 	ended time.Duration // when its latest incarnation that is over has ended
@@ -40,15 +40,15 @@ type fate struct {
 	loud   time.Duration
 }
 
-func (t *truth) init(nodes int, grace time.Duration, clock func() time.Duration) {
-	t.clock, t.grace, t.nodes = clock, grace, make([]fate, nodes)
+func (t *faults) init(nodes int, grace time.Duration, clock func() time.Duration) {
+	t.clock, t.grace, t.nodes = clock, grace, make([]nodeState, nodes)
 	for i := range t.nodes {
-		t.nodes[i] = fate{fine: never, down: true, ended: never}
+		t.nodes[i] = nodeState{fine: never, down: true, ended: never}
 	}
 	t.links.init(nodes, grace)
 }
 
-func (t *truth) start(id sim.NodeID, silent bool) {
+func (t *faults) start(id sim.NodeID, silent bool) {
 	f := &t.nodes[id]
 	f.down, f.silent, f.loud = false, silent, never
 	if !silent {
@@ -57,7 +57,7 @@ func (t *truth) start(id sim.NodeID, silent bool) {
 }
 
 // set sets since when a node is fine.
-func (t *truth) set(id sim.NodeID, since time.Duration) {
+func (t *faults) set(id sim.NodeID, since time.Duration) {
 	f := &t.nodes[id]
 	was := f.fine != never
 	f.fine = since
@@ -67,33 +67,33 @@ func (t *truth) set(id sim.NodeID, since time.Duration) {
 }
 
 // speaks notes that a node's silence has ended.
-func (t *truth) speaks(id sim.NodeID) {
+func (t *faults) speaks(id sim.NodeID) {
 	t.nodes[id].silent, t.nodes[id].loud = false, t.clock()
 	t.set(id, t.clock())
 }
 
 // silent notes that a node takes part no more.
-func (t *truth) silent(id sim.NodeID) { t.set(id, never) }
+func (t *faults) silent(id sim.NodeID) { t.set(id, never) }
 
-func (t *truth) end(id sim.NodeID) {
+func (t *faults) end(id sim.NodeID) {
 	t.set(id, never)
 	f := &t.nodes[id]
 	f.ended, f.down = t.clock(), true
 }
 
-func (t *truth) pause(id sim.NodeID) {
+func (t *faults) pause(id sim.NodeID) {
 	t.nodes[id].spoke = t.nodes[id].fine
 	t.set(id, never)
 }
 
-func (t *truth) resume(id sim.NodeID) {
+func (t *faults) resume(id sim.NodeID) {
 	if t.nodes[id].spoke != never {
 		t.set(id, t.clock())
 	}
 }
 
 // excused reports whether something excuses that an observer thinks a node dead.
-func (t *truth) excused(observer, subject sim.NodeID) bool {
+func (t *faults) excused(observer, subject sim.NodeID) bool {
 	f, o, now := &t.nodes[subject], &t.nodes[observer], t.clock()
 	switch {
 	case f.fine == never, now-f.fine < t.grace:
@@ -109,6 +109,6 @@ func (t *truth) excused(observer, subject sim.NodeID) bool {
 
 // few reports whether less than four of ten nodes are left for an observer, so lately that
 // it may not have noticed. Such deaths are counted, for they are rare.
-func (t *truth) few(observer sim.NodeID) bool {
+func (t *faults) few(observer sim.NodeID) bool {
 	return t.clock()-t.links.worse < t.grace && 10*t.links.fewest(observer, t.clock()-t.grace) < 4*len(t.nodes)
 }

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/sim/history"
 )
 
-// Verdict is what nodes have told so far, compared with the truth.
-type Verdict struct {
+// Outcome is what nodes have told so far, compared with the truth.
+type Outcome struct {
 	Joins         uint64 // told
 	Deaths        uint64 // told, of whatever
 	FalseDeaths   uint64 // of nodes that were fine, see truth
@@ -24,8 +24,8 @@ type Verdict struct {
 	DetectTotal time.Duration
 }
 
-// Verdict returns what nodes have told, compared with the truth.
-func (n *Net) Verdict() Verdict { return n.verdict }
+// Outcome returns what nodes have told, compared with the truth.
+func (n *Net) Outcome() Outcome { return n.outcome }
 
 // event hears what nodes tell.
 func (n *Net) event(at time.Duration, id sim.NodeID, ev sim.Event) {
@@ -38,15 +38,15 @@ func (n *Net) event(at time.Duration, id sim.NodeID, ev sim.Event) {
 	case history.Join:
 		n.joined(at, id, ev.Subject)
 	case speaksUp:
-		n.truth.speaks(id)
+		n.faults.speaks(id)
 	case stopped, left:
-		n.truth.silent(id)
+		n.faults.silent(id)
 	}
 }
 
 // died judges a death.
 func (n *Net) died(at time.Duration, observer, subject sim.NodeID) {
-	v, t := &n.verdict, &n.truth
+	v, t := &n.outcome, &n.faults
 	v.Deaths++
 	f := &t.nodes[subject]
 	switch {
@@ -69,7 +69,7 @@ func (n *Net) died(at time.Duration, observer, subject sim.NodeID) {
 
 // joined judges a return.
 func (n *Net) joined(at time.Duration, observer, subject sim.NodeID) {
-	v, t := &n.verdict, &n.truth
+	v, t := &n.outcome, &n.faults
 	v.Joins++
 	switch f := &t.nodes[subject]; {
 	case !f.down || f.ended == never:
@@ -82,7 +82,7 @@ func (n *Net) joined(at time.Duration, observer, subject sim.NodeID) {
 }
 
 func (n *Net) first(format string, args ...any) {
-	if n.verdict.FirstFalse == "" {
-		n.verdict.FirstFalse = fmt.Sprintf(format, args...)
+	if n.outcome.FirstFalse == "" {
+		n.outcome.FirstFalse = fmt.Sprintf(format, args...)
 	}
 }

@@ -6,20 +6,20 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// truth is what was done to nodes and links, as far as it excuses that a node is removed
+// faults is what was done to nodes and links, as far as it excuses that a node is removed
 // by others.
-type truth struct {
+type faults struct {
 	clock  func() time.Duration
 	grace  time.Duration // for which a trouble that has ended is an excuse
-	nodes  []fate
+	nodes  []nodeState
 	sides  []int32 // of a partition; nil: none
 	before []int32 // of the partition before, which excuses until then
 	until  time.Duration
 	cuts   []severed
 }
 
-// fate is what has happened to a node.
-type fate struct {
+// nodeState is what has happened to a node.
+type nodeState struct {
 	fine    time.Duration // since when it has run, undisturbed; never: it does not
 	was     time.Duration // fine as it would be without the pause that lasts
 	pausing time.Duration // the begin of the latest pause
@@ -41,37 +41,37 @@ type severed struct {
 // never is an instant that has not come.
 const never = time.Duration(-1)
 
-func (t *truth) init(nodes int, clock func() time.Duration, grace time.Duration) {
-	t.clock, t.grace, t.nodes = clock, grace, make([]fate, nodes)
+func (t *faults) init(nodes int, clock func() time.Duration, grace time.Duration) {
+	t.clock, t.grace, t.nodes = clock, grace, make([]nodeState, nodes)
 	for i := range t.nodes {
-		t.nodes[i] = fate{fine: never, was: never, resumed: never, ended: never, slowing: never, slowed: never}
+		t.nodes[i] = nodeState{fine: never, was: never, resumed: never, ended: never, slowing: never, slowed: never}
 	}
 }
 
-func (t *truth) start(id sim.NodeID) {
+func (t *faults) start(id sim.NodeID) {
 	f := &t.nodes[id]
 	f.fine, f.left, f.monitor = t.clock(), false, false
 }
 
-func (t *truth) watches(id sim.NodeID) { t.nodes[id].monitor = true }
+func (t *faults) watches(id sim.NodeID) { t.nodes[id].monitor = true }
 
 // silent notes that a node has said goodbye.
-func (t *truth) silent(id sim.NodeID) {
+func (t *faults) silent(id sim.NodeID) {
 	f := &t.nodes[id]
 	f.fine, f.was, f.left = never, never, true
 }
 
-func (t *truth) end(id sim.NodeID) {
+func (t *faults) end(id sim.NodeID) {
 	f := &t.nodes[id]
 	f.fine, f.was, f.ended = never, never, t.clock()
 }
 
-func (t *truth) pause(id sim.NodeID) {
+func (t *faults) pause(id sim.NodeID) {
 	f := &t.nodes[id]
 	f.was, f.fine, f.pausing = f.fine, never, t.clock()
 }
 
-func (t *truth) resume(id sim.NodeID) {
+func (t *faults) resume(id sim.NodeID) {
 	f := &t.nodes[id]
 	f.resumed = t.clock()
 	if f.was != never {
@@ -79,7 +79,7 @@ func (t *truth) resume(id sim.NodeID) {
 	}
 }
 
-func (t *truth) slow(id sim.NodeID, slow bool) {
+func (t *faults) slow(id sim.NodeID, slow bool) {
 	f := &t.nodes[id]
 	switch {
 	case slow && !f.slow:
@@ -90,7 +90,7 @@ func (t *truth) slow(id sim.NodeID, slow bool) {
 	f.slow = slow
 }
 
-func (t *truth) partition(sets []sim.NodeSet) {
+func (t *faults) partition(sets []sim.NodeSet) {
 	t.endPartition()
 	t.sides = make([]int32, len(t.nodes))
 	for i, s := range sets {
@@ -100,15 +100,15 @@ func (t *truth) partition(sets []sim.NodeSet) {
 	}
 }
 
-func (t *truth) endPartition() {
+func (t *faults) endPartition() {
 	if t.sides != nil {
 		t.before, t.until, t.sides = t.sides, t.clock()+t.grace, nil
 	}
 }
 
-func (t *truth) cut(from, to sim.NodeSet) { t.cuts = append(t.cuts, severed{from, to, never}) }
+func (t *faults) cut(from, to sim.NodeSet) { t.cuts = append(t.cuts, severed{from, to, never}) }
 
-func (t *truth) heal() {
+func (t *faults) heal() {
 	t.endPartition()
 	for i := range t.cuts {
 		if t.cuts[i].until == never {
@@ -118,11 +118,11 @@ func (t *truth) heal() {
 }
 
 // lately reports whether a trouble that ended then is an excuse still.
-func (t *truth) lately(at, now time.Duration) bool { return at != never && now-at < t.grace }
+func (t *faults) lately(at, now time.Duration) bool { return at != never && now-at < t.grace }
 
 // heard is the instant whose news an observer may first hear now: who is slow, or stood
 // still, has a queue, and tells of what was true when that began.
-func (t *truth) heard(observer sim.NodeID) time.Duration {
+func (t *faults) heard(observer sim.NodeID) time.Duration {
 	f, now := &t.nodes[observer], t.clock()
 	from := now
 	if f.slow || t.lately(f.slowed, now) {
@@ -137,7 +137,7 @@ func (t *truth) heard(observer sim.NodeID) time.Duration {
 // excused reports whether something excuses that an observer removes a node of its zone
 // that runs: what docs/scenarios.md says of no-false-removal, and nothing else. That the
 // observer stood still, or is slow, does not, but it may tell late.
-func (t *truth) excused(observer, subject sim.NodeID, zone others) bool {
+func (t *faults) excused(observer, subject sim.NodeID, zone others) bool {
 	f, now := &t.nodes[subject], t.heard(observer)
 	switch {
 	case f.fine == never || f.slow:
