@@ -15,10 +15,10 @@ const kept = 1024
 
 // Event is something that happened.
 type Event struct {
-	At        time.Duration `json:"-"` // on the agent's clock
-	Clock     uint64        `json:"clock"`
-	Kind      EventKind     `json:"event"`
-	NID       nid.NID       `json:"nid,omitzero"`
+	At        time.Duration `json:"-"`                   // on the agent's clock
+	Clock     uint64        `json:"clock"`               // the Lamport clock of this node then
+	Kind      EventKind     `json:"event"`               // what happened
+	NID       nid.NID       `json:"nid,omitzero"`        // the participant that it happened to; none for events of this node
 	Aliveness uint64        `json:"aliveness,omitempty"` // how often it has died
 }
 

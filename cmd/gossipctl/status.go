@@ -67,7 +67,7 @@ func (g *globals) status(ctx context.Context) (statusDoc, error) {
 	}
 	if s.Snapshot == nil {
 		hint := "'gossipctl start' starts it"
-		if s.State == gossipmod.GossipNone {
+		if s.State == gossipmod.Unconfigured {
 			hint = "'gossipctl init' sets its participants, and 'gossipctl start' starts it"
 		}
 		return statusDoc{}, cli.Hint(errors.New("gossip does not run"), "%s", hint)
@@ -79,9 +79,9 @@ func (g *globals) status(ctx context.Context) (statusDoc, error) {
 // warn says what keeps the node from being seen by others.
 func (d *statusDoc) warn(w io.Writer) {
 	switch d.State {
-	case gossipmod.GossipExcluded:
+	case gossipmod.Excluded:
 		fmt.Fprintln(w, "this node takes part no more: see 'gossipctl history' for why; after mending that, 'gossipctl start'")
-	case gossipmod.GossipListening:
+	case gossipmod.Listening:
 		fmt.Fprintln(w, "this node is silent after its start, until all others have noticed that it was gone")
 	}
 	switch {

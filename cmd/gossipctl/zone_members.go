@@ -53,7 +53,7 @@ who knows the members only.`,
 		},
 		Print: func(w io.Writer, list []zonemod.Member) error { return printZoneMembers(w, list, time.Now()) },
 	}.Command(&g.json)
-	c.Flags().StringVar(&filter.State, "state", "", "only those in a state that `REGEXP` matches: "+strings.Join(zonemod.ZoneStates, ", "))
+	c.Flags().StringVar(&filter.State, "state", "", "only those in a state that `REGEXP` matches: "+strings.Join(zonemod.MemberStates, ", "))
 	c.Flags().StringArrayVar(&filter.Tags, "tag", nil, "only those with an attribute: `KEY`, or KEY=REGEXP (repeatable)")
 	return c
 }

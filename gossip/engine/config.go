@@ -65,7 +65,7 @@ type Limits struct {
 	Again    int // a participant that is not alive becomes alive at this age or below
 	Overdue  int // a partner that is older is probably dead: its cycle has a second partner; 0: never
 	Obsolete int // units of the clock
-	Fudge    int
+	Fudge    int // see Config.Fudge
 	Stealth  int // silence after a start
 	VeryOld  int // own age in a ping that ends it early
 	Resync   int // cycles in which a node that was paused reports no change

@@ -8,7 +8,7 @@ import (
 
 // Error says what is wrong with a configuration, a list, or a change of the list.
 type Error struct {
-	Why  string
+	Why  string    // the text of the error, without the participants
 	NIDs []nid.NID // the participants that stand in the way, if it is not the caller
 }
 

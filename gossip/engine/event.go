@@ -28,14 +28,14 @@ const (
 
 // Event is something to tell.
 type Event struct {
-	Kind      EventKind
-	NID       nid.NID
-	Aliveness uint64 // how often it has died
-	Alive     int
-	Cycles    uint64
-	Clock     uint64
-	Message   bool   // a message is the cause,
-	Header    uint64 // with this clock
+	Kind      EventKind // decides which fields are set
+	NID       nid.NID   // the participant that the event is about
+	Aliveness uint64    // how often it has died
+	Alive     int       // number of live participants, this node included
+	Cycles    uint64    // own cycles that were missed, silent or in resync
+	Clock     uint64    // the node's own Lamport clock
+	Message   bool      // a message is the cause,
+	Header    uint64    // with this clock
 }
 
 var eventNames = [...]string{

@@ -17,25 +17,25 @@ type heard struct {
 // Explanation is why a participant is thought to be alive or dead.
 type Explanation struct {
 	Participant
-	Self      bool `json:"self,omitempty"`
-	Threshold int  `json:"threshold"` // age in cycles above which a participant is dead
+	Self      bool `json:"self,omitempty"` // the participant is this node
+	Threshold int  `json:"threshold"`      // age in cycles above which a participant is dead
 	// The last news: in which own cycle, how many cycles ago, at which own clock, from
 	// which peer (the participant itself, if it is the same), and the age that the
 	// participant had then. Only with Config.Trace, and if Heard.
 	Heard    bool    `json:"heard"`
-	Cycle    uint64  `json:"cycle,omitempty"`
-	Ago      uint64  `json:"ago,omitempty"`
-	Clock    uint64  `json:"clock,omitempty"`
-	Via      nid.NID `json:"via,omitzero"`
-	AgeThen  uint8   `json:"age_then,omitempty"`
-	Resync   bool    `json:"resync,omitempty"` // after a pause of this node: health is as it was before
-	Silent   bool    `json:"silent,omitempty"` // this node has just started, and the others do not know it yet
-	Interval int64   `json:"interval_ms"`
+	Cycle    uint64  `json:"cycle,omitempty"`    // own cycle
+	Ago      uint64  `json:"ago,omitempty"`      // cycles
+	Clock    uint64  `json:"clock,omitempty"`    // the node's own Lamport clock
+	Via      nid.NID `json:"via,omitzero"`       // the peer that brought the news
+	AgeThen  uint8   `json:"age_then,omitempty"` // cycles
+	Resync   bool    `json:"resync,omitempty"`   // after a pause of this node: health is as it was before
+	Silent   bool    `json:"silent,omitempty"`   // this node has just started, and the others do not know it yet
+	Interval int64   `json:"interval_ms"`        // between gossip cycles, in milliseconds
 	// Why its messages are dropped, and its clock then. NotRefused: they are not, as far
 	// as is known.
 	Refused      Refusal `json:"refused,omitempty"`
-	RefusedClock uint64  `json:"refused_clock,omitempty"`
-	OwnClock     uint64  `json:"own_clock"`
+	RefusedClock uint64  `json:"refused_clock,omitempty"` // Lamport clock of the refused message; 0: unknown
+	OwnClock     uint64  `json:"own_clock"`               // the node's own Lamport clock now
 }
 
 // Refusal is why messages of a participant are dropped.

@@ -24,17 +24,17 @@ const (
 
 // Input is what a [Machine] steps on; the zero value is the timer.
 type Input struct {
-	Kind Kind
+	Kind Kind    // decides which fields are used
 	From nid.NID // of a message: its sender
 	Data []byte  // of a message; valid during Step
-	List *List
-	Self int // with List: our index there
+	List *List   // with Stage
+	Self int     // with List: our index there
 }
 
 // Output is what a [Machine] wants done.
 type Output struct {
-	Sends  []Send
-	Events []Event
+	Sends  []Send  // in the order in which they are to be sent
+	Events []Event // in the order in which they happened
 	// Buf holds the data of Sends. It belongs to the caller after Step.
 	Buf []byte
 }
@@ -44,10 +44,10 @@ func (o *Output) Reset() { o.Sends, o.Events, o.Buf = o.Sends[:0], o.Events[:0],
 
 // Send is a message to send.
 type Send struct {
-	To    nid.NID
-	Reply bool // otherwise a ping
-	Begin int  // Data is Buf[Begin:End]
-	End   int
+	To    nid.NID // the receiver
+	Reply bool    // otherwise a ping
+	Begin int     // Data is Buf[Begin:End]
+	End   int     // see Begin
 }
 
 // Data returns the message, part of o.Buf.

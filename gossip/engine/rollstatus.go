@@ -6,20 +6,20 @@ import "ulnet/lnet/nid"
 // far as this node was told by the others themselves: it hears of about two of
 // them in each cycle.
 type RollStatus struct {
-	Staged    bool         `json:"staged"`    // a change waits for Commit here
-	Committed bool         `json:"committed"` // this node has committed, others perhaps not
-	N         int          `json:"n"`         // of the list in force here
-	Digest    string       `json:"digest"`
-	NewN      int          `json:"new_n,omitempty"` // of the list that is changed to
-	NewDigest string       `json:"new_digest,omitempty"`
-	Members   []RollMember `json:"members,omitempty"` // of both lists, by NID
+	Staged    bool         `json:"staged"`               // a change waits for Commit here
+	Committed bool         `json:"committed"`            // this node has committed, others perhaps not
+	N         int          `json:"n"`                    // of the list in force here
+	Digest    string       `json:"digest"`               // SHA-1 digest of the list in force here, in hexadecimal
+	NewN      int          `json:"new_n,omitempty"`      // of the list that is changed to
+	NewDigest string       `json:"new_digest,omitempty"` // digest of the list that is changed to
+	Members   []RollMember `json:"members,omitempty"`    // of both lists, by NID
 }
 
 // RollMember is a participant of the old or the new list.
 type RollMember struct {
-	NID    nid.NID   `json:"nid"`
-	State  RollState `json:"state"`
-	Health Health    `json:"health"`
+	NID    nid.NID   `json:"nid"`              // of the participant
+	State  RollState `json:"state"`            // as far as the participant itself told this node
+	Health Health    `json:"health"`           // as this node reports it
 	Joins  bool      `json:"joins,omitempty"`  // it is in the new list only
 	Leaves bool      `json:"leaves,omitempty"` // it is in the old list only
 }

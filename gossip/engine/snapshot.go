@@ -4,10 +4,10 @@ import "ulnet/lnet/nid"
 
 // Stats counts what a [Machine] did and refused.
 type Stats struct {
-	PingsSent       uint64 `json:"pings_sent"`
-	SecondPings     uint64 `json:"second_pings"`   // of these, in cycles whose first partner was probably dead
-	PingsReceived   uint64 `json:"pings_received"` // and taken
-	RepliesSent     uint64 `json:"replies_sent"`
+	PingsSent       uint64 `json:"pings_sent"`       // all pings, those to second partners included
+	SecondPings     uint64 `json:"second_pings"`     // of these, in cycles whose first partner was probably dead
+	PingsReceived   uint64 `json:"pings_received"`   // and taken
+	RepliesSent     uint64 `json:"replies_sent"`     // with ages or without
 	RepliesReceived uint64 `json:"replies_received"` // and taken
 	Obsolete        uint64 `json:"obsolete"`         // messages with an old clock
 	BadClock        uint64 `json:"bad_clock"`        // with an impossible clock
@@ -45,9 +45,9 @@ func (h Health) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
 // Participant is what is known of one.
 type Participant struct {
-	NID       nid.NID `json:"nid"`
-	Age       uint8   `json:"age"` // cycles since it was last heard of; 255: never
-	Health    Health  `json:"health"`
+	NID       nid.NID `json:"nid"`       // of the participant
+	Age       uint8   `json:"age"`       // cycles since it was last heard of; 255: never
+	Health    Health  `json:"health"`    // as last reported
 	Aliveness uint64  `json:"aliveness"` // how often it has died
 }
 

@@ -8,7 +8,7 @@ import (
 
 // Gone is what the nodes that are left told when many were gone at once.
 type Gone struct {
-	Outcome       Outcome
+	Outcome       Outcome // of the whole run
 	Before, After float64 // bytes that a node that is left sends per cycle
 	Late          string  // who is not detected within a cycle more than the limit; empty: none
 }

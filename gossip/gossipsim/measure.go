@@ -22,11 +22,11 @@ func Flat(loss float64) *sim.Flat {
 
 // Measured is what measurements have in common.
 type Measured struct {
-	Nodes   int
-	Columns int // tracked nodes, the first ones; 0: all
-	Loss    float64
-	Seed    uint64
-	Strict  bool
+	Nodes   int     // how many
+	Columns int     // tracked nodes, the first ones; 0: all
+	Loss    float64 // probability of the loss of a message, 0 to 1
+	Seed    uint64  // of the run
+	Strict  bool    // gossip by the letter of the design
 }
 
 // config is the configuration of a measurement in which all start at once.

@@ -20,8 +20,8 @@ type Outcome struct {
 
 	Detected    uint64        // deaths that were told of nodes that are down
 	Earliest    time.Duration // of these, from the end of the incarnation
-	Latest      time.Duration
-	DetectTotal time.Duration
+	Latest      time.Duration // the longest
+	DetectTotal time.Duration // their sum
 }
 
 // Outcome returns what nodes have told, compared with the truth.

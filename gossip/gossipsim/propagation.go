@@ -12,11 +12,11 @@ import (
 
 // Propagation is how fast newcomers get known.
 type Propagation struct {
-	Known  []int // for each newcomer: cycles from its first ping until all others knew it, ascending
-	Synced []int // for each newcomer: cycles from its first ping until its clock was close to all others, ascending
-	Flaps  int   // how often one was told that a newcomer had died
-	Steps  uint64
-	Net    *Net // as it is at the end
+	Known  []int  // for each newcomer: cycles from its first ping until all others knew it, ascending
+	Synced []int  // for each newcomer: cycles from its first ping until its clock was close to all others, ascending
+	Flaps  int    // how often one was told that a newcomer had died
+	Steps  uint64 // steps of all machines
+	Net    *Net   // as it is at the end
 }
 
 // quietBefore is how long the cluster of a [Propagation] runs before newcomers

@@ -12,11 +12,11 @@ import (
 // Samples is how often live nodes were thought dead, where nothing but loss
 // was wrong. A sample is what one node thinks of one other in one cycle.
 type Samples struct {
-	Total    uint64
+	Total    uint64 // pairs of nodes times cycles
 	Dead     uint64 // samples in which the other was thought dead
 	Deaths   uint64 // told; each lasts for some samples
 	Messages uint64 // received, obsolete ones included
-	Obsolete uint64
+	Obsolete uint64 // messages dropped because of an old clock
 }
 
 // Share is the share of samples in which a live node was thought dead.

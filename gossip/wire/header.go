@@ -86,12 +86,12 @@ var (
 // u32 index and an age. Signed, it ends with 12 bytes of package keyring, for label
 // "gossip", bound to the NIDs of sender and receiver and the match bits.
 type Header struct {
-	Flags    Flags
-	N        uint32
-	Clock    uint64
+	Flags    Flags         // which parts follow, and whether the message is signed
+	N        uint32        // number of participants in the sender's list
+	Clock    uint64        // the sender's Lamport clock
 	Interval time.Duration // whole milliseconds
-	Digest   Digest
-	Staged   Digest
+	Digest   Digest        // of the sender's list; with FlagParams
+	Staged   Digest        // digest of the list that the sender has staged; with FlagStaged
 }
 
 // AppendTo appends the header.

@@ -17,7 +17,7 @@ type Message struct {
 
 // Entry is the age of a participant, by its index in the list.
 type Entry struct {
-	Index int
+	Index int   // from 0
 	Age   uint8 // 255: never heard of
 }
 

@@ -16,12 +16,12 @@ import (
 )
 
 // Agent lets a node be a member of a zone: it steps a machine, posts buffers for
-// what arrives, and sends what the machine wants sent. It has no goroutine of its
+// incoming messages, and sends what the machine wants sent. It has no goroutine of its
 // own, and one timer.
 //
-// Attributes are sequentially consistent per owner (MS-74): whoever sees something
-// that a node wrote sees all that it wrote before, too, or what it wrote over that
-// since. Nothing is promised across owners, nor about when.
+// Attributes are sequentially consistent per owner (MS-74): a node that sees one write of
+// an owner sees all earlier writes of that owner too, or later ones that replaced them.
+// There is no order between the writes of different owners, and no bound on the delay.
 //
 // Methods are safe for concurrent use.
 type Agent struct {

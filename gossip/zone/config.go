@@ -63,7 +63,7 @@ type Config struct {
 	Seed uint64
 	// Wall is the wall clock now, in the unit of incarnations. Default the node's
 	// incarnation, which is the wall clock in nanoseconds. Versions further ahead of it, and
-	// of those known, than Ahead are refused, since nobody could refute them (MS-A2).
+	// of those known, than Ahead are refused, because their owners could not refute them (MS-A2).
 	Wall uint64
 	// Ahead is how far incarnations may be ahead of the clock. Default 2^44: with
 	// incarnations in nanoseconds clocks may differ by some hours.
@@ -71,9 +71,9 @@ type Config struct {
 	// Last is the highest incarnation that was kept of earlier lives of this id, 0 if
 	// none was: the next incarnation begins above it.
 	Last uint64
-	// Keep keeps an incarnation above that of the node, which this incarnation took, for
-	// Last of the next one (MS-A2). It is called before anybody hears of the
-	// incarnation, may block, and must not call the agent. Nil: nothing is kept.
+	// Keep stores an incarnation number above the node's own that the agent had to take; the
+	// next run passes it as Last (MS-A2). It is called before the agent sends the number to
+	// any node, may block, and must not call the agent. Nil: nothing is stored.
 	Keep func(incarnation uint64)
 
 	Log *slog.Logger // nil discards

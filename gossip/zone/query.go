@@ -16,7 +16,7 @@ const (
 	maxListed    = 1 << 20 // members of a zone, as Config.MaxMembers: what goes on after that is no answer
 )
 
-// queries are questions who is in other zones.
+// queries are the pending queries for members of base zones.
 type queries struct {
 	clock  machine.Clock
 	mu     sync.Mutex
@@ -31,17 +31,17 @@ type query struct {
 	timer   machine.Timer
 }
 
-// init begins with a number that nobody outside knows, and no earlier agent had.
+// init begins with a number that no other node knows, and no earlier agent had.
 func (q *queries) init(clock machine.Clock, secret uint64) {
 	q.clock, q.open, q.last = clock, make(map[uint64]*query), secret
 }
 
-// Query asks who is in a base zone; only members of the management zone can (MS-99).
-// done is called once, perhaps before Query returns, with [ErrNotJoined],
-// [ErrUnguarded], [ErrNoAnswer] if something is wrong: after 5 s, or at once if very
-// many questions are open. It must not block, nor call [Agent.Close].
+// Query asks for the members of a base zone; only members of the management zone can
+// (MS-99). done is called once, perhaps before Query returns. Its error is [ErrNotJoined],
+// [ErrUnguarded], or [ErrNoAnswer]: after 5 s, or at once if very many queries are pending.
+// It must not block, nor call [Agent.Close].
 func (a *Agent) Query(zone string, done func(members []Named, err error)) {
-	if !a.Joined() { // nobody would answer
+	if !a.Joined() { // no answer would come
 		done(nil, ErrNotJoined)
 		return
 	}

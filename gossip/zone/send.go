@@ -35,8 +35,8 @@ func (a *Agent) openOutbox() {
 	})
 }
 
-// send puts a message; nobody waits for an acknowledgement. Notices to monitors go
-// ahead of others (MS-A32), and so does what is small.
+// send puts a message without asking for an acknowledgement. Notices to monitors go ahead
+// of others (MS-A32), and so do small messages.
 func (a *Agent) send(to *engine.Target, data []byte, priority bool, step uint64) {
 	m := a.outbox.New()
 	m.Note, m.Data = sending{*to, step}, append(m.Data, data...)

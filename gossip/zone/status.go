@@ -13,8 +13,8 @@ func (a *Agent) Joined() (is bool) {
 	return is && !a.closed.Load()
 }
 
-// joined calls f with the machine, if the node takes part: one that left knows of
-// nobody, whatever its machine remembers.
+// joined calls f with the machine, if the node takes part: a node that left has an empty
+// view, whatever its machine remembers.
 func (a *Agent) joined(f func(*engine.Machine)) {
 	a.runner.Inspect(func() {
 		if a.m.Joined() {
@@ -93,20 +93,20 @@ func (a *Agent) Explain(id ID) (x Explanation) {
 // Status is the state of an agent in numbers.
 type Status struct {
 	engine.Status
-	Zone       string           `json:"zone"`
-	Self       ID               `json:"self"`
-	Threshold  int              `json:"threshold"`
-	Successors int              `json:"successors"`
-	Random     int              `json:"random"`
-	Bootstrap  int              `json:"bootstrap"`  // other nodes with which it was told to begin
-	Supervises bool             `json:"supervises"` // a supervisor, in the management zone
-	Delegation DelegationStatus `json:"delegation"`
+	Zone       string           `json:"zone"`              // name of the zone
+	Self       ID               `json:"self"`              // id of this node
+	Threshold  int              `json:"threshold"`         // Θ: how many reporters remove a member
+	Successors int              `json:"successors"`        // K_s: ring successors that a node keeps links to
+	Random     int              `json:"random"`            // K_r: random members that a node keeps links to
+	Bootstrap  int              `json:"bootstrap"`         // other nodes with which it was told to begin
+	Supervises bool             `json:"supervises"`        // a supervisor, in the management zone
+	Delegation DelegationStatus `json:"delegation"`        // the part of this node in the hierarchy
 	Guarded    []string         `json:"guarded,omitempty"` // base zones
 	NotSent    uint64           `json:"not_sent"`          // messages that LNet did not take or send
 	Keys       int              `json:"keys"`              // 0: messages are not signed
 	Verified   [2]uint64        `json:"verified"`          // messages by each key
 	OtherPID   uint64           `json:"other_pid"`         // messages of programs that are no lnetd
-	StrayBits  uint64           `json:"stray_bits"`        // messages with match bits of nobody
+	StrayBits  uint64           `json:"stray_bits"`        // messages with match bits that are not those of zones
 	NotPosted  uint64           `json:"not_posted"`        // buffers that could not be posted at once
 }
 

@@ -42,8 +42,8 @@ func MustParseID(s string) ID { return wire.MustParseID(s) }
 
 // What an agent knows of nodes.
 type (
-	// Version says how new something is that is known of a node: by its incarnation, which
-	// rises over its lives, then by a number that it alone raises.
+	// Version says how recent the knowledge of a node is: by the node's incarnation, which
+	// rises at each restart, then by a number that the node alone raises.
 	Version = wire.Version
 	// Named is a node of another zone and a version of it.
 	Named = wire.Named
@@ -53,7 +53,7 @@ type (
 	MemberStatus = engine.MemberStatus
 	// GoneStatus is what is known of one that went.
 	GoneStatus = engine.GoneStatus
-	// Witness is one who reported a node that was removed.
+	// Witness is a node that reported one which was removed.
 	Witness = engine.Witness
 	// LinkStatus is what is known of a neighbour.
 	LinkStatus = engine.LinkStatus
@@ -111,7 +111,7 @@ const (
 	Dead      = engine.Dead      // enough nodes suspect it
 	Restarted = engine.Restarted // a newer incarnation of it joins at once
 	Corrected = engine.Corrected // a neighbour had removed it
-	Parted    = engine.Parted    // this node itself left, and knows of nobody: see [Agent.Leave]
+	Parted    = engine.Parted    // this node itself left, and its view is empty: see [Agent.Leave]
 )
 
 // CodeRemoved is the exit code of a node that an administrator removed.

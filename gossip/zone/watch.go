@@ -16,7 +16,7 @@ import (
 // watchers tell users of events, each at its own speed.
 type watchers struct {
 	clock  machine.Clock
-	idle   chan struct{} // closed when nobody is told anything any more
+	idle   chan struct{} // closed when the last call after close has returned
 	mu     sync.Mutex
 	list   []*watcher // guarded by mu, like all below
 	calls  int        // that are under way
@@ -46,13 +46,13 @@ const queueWeight = 1 << 16
 // weight is what an event takes of it.
 func weight(e *Event) int { return 1 + len(e.Attributes) + len(e.Keys) + len(e.Members) }
 
-// Watch calls f for what happens: that nodes join and leave, in turn for each of them
-// and each of its incarnations, and that attributes of others changed. It begins with
-// those that are there; this node itself is not told of. What many events say is told
-// by less to who is slow: who came and left meanwhile is not told of, attributes are
-// told as they are then, and what this node alone noticed is not told at all, so that
-// what waits is bounded by the zone. f may block, and may call the agent. After stop f
-// is not called any more; a call may be under way. After [Agent.Close] nobody is.
+// Watch calls f for each event: nodes that join and leave, in turn for each node and each
+// of its incarnations, and changed attributes of others. It begins with a Joined event for
+// each current member; this node itself has no events. While f is slow events are merged:
+// a node that joined and left meanwhile has none, attributes are those at the time of the
+// call, and events that this node alone noticed are dropped, so that the size of the zone
+// bounds the queue. f may block, and may call the agent. After stop f is not called any
+// more, but a call may still run; after [Agent.Close] none does.
 func (a *Agent) Watch(f func(Event)) (stop func()) {
 	u := &watcher{f: f, w: &a.watchers, most: queueWeight}
 	w := &a.watchers
@@ -205,8 +205,8 @@ func (u *watcher) run() {
 	u.mu.Unlock()
 }
 
-// shorten leaves out of some events who joined and left again, and all but the latest
-// of a node's attributes. What this node alone noticed goes, too.
+// shorten drops the events of nodes that joined and left again, all but the latest
+// attributes of a node, and what this node alone noticed.
 func shorten(queue []Event) []Event {
 	type pending struct {
 		joined  int // where, from 1
@@ -250,8 +250,9 @@ func shorten(queue []Event) []Event {
 // maxUnited bounds the keys of what many events say.
 const maxUnited = 1 << 12
 
-// unite returns the keys of some events, each where it appears the last time. Of very
-// many the latest are left: who deletes all that it writes would have them grow for ever.
+// unite returns the keys of some events, each where it appears the last time. Of very many
+// it keeps the latest: a node that deletes all that it writes would make them grow without
+// bound.
 func unite(queue []Event, events []int) (keys []string) {
 	seen := make(map[string]bool)
 	for _, at := range slices.Backward(events) {

@@ -25,11 +25,11 @@ type fakeGossip struct {
 }
 
 var (
-	gossipStatus = gossipmod.Status{State: gossipmod.GossipRunning, Snapshot: &gossip.Status{
+	gossipStatus = gossipmod.Status{State: gossipmod.Running, Snapshot: &gossip.Status{
 		Self: target.NID, Clock: 7, N: 2, Threshold: 16, Quorum: true, Alive: 2, Digest: "d1",
 		Participants: []gossip.Participant{{NID: target.NID, Health: gossip.Alive}, {Age: 255, Health: gossip.Dead, Aliveness: 3}},
 	}}
-	gossipParams  = gossipmod.Params{State: gossipmod.GossipStopped, N: 2, IntervalMS: 200, Self: target.NID}
+	gossipParams  = gossipmod.Params{State: gossipmod.Stopped, N: 2, IntervalMS: 200, Self: target.NID}
 	gossipHistory = []gossipmod.Change{{Time: time.Unix(5, 6).UTC(), Clock: 8, Event: gossip.QuorumLost, NID: target.NID, Aliveness: 1}}
 	gossipList    = gossip.RollStatus{Staged: true, N: 2, Members: []engine.RollMember{{NID: target.NID, State: engine.RollStaged, Health: gossip.Dead}}}
 )

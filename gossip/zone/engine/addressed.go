@@ -12,30 +12,30 @@ import (
 // stand for another one when the input is processed.
 type AddressedInput struct {
 	Input
-	About wire.ID
-	Sent  uint64 // AddressedOutput.Step of the message that failed; 0: of none
+	About wire.ID // the node of Down, Failed and Remove; a Ref could mean another node by then
+	Sent  uint64  // AddressedOutput.Step of the message that failed; 0: of none
 }
 
 // AddressedOutput is what a step wants done, with the addresses of those it is about.
 type AddressedOutput struct {
 	Output
-	Step        uint64   // number of the step
-	To          []Target // of Sends
-	Across      []Target // of Dispatches
-	Connections []Connection
+	Step        uint64       // number of the step
+	To          []Target     // of Sends
+	Across      []Target     // of Dispatches
+	Connections []Connection // to watch or to ignore from now on, in order
 }
 
 // Target is where a message goes.
 type Target struct {
 	ID     wire.ID // invalid: no more than the NID is known
-	NID    nid.NID
-	Across bool // to another zone
+	NID    nid.NID // the endpoint to send to
+	Across bool    // to another zone
 }
 
 // Connection says whether the connection with a node matters from now on.
 type Connection struct {
-	To      Target
-	Matters bool
+	To      Target // the peer
+	Matters bool   // false: its loss is of no interest any more
 }
 
 // Reset empties e and keeps its memory.
@@ -92,8 +92,8 @@ func (s *Addressed) Step(now time.Duration, in AddressedInput, out *AddressedOut
 	return wake
 }
 
-// forget tells that all others are gone: a node that left knows of nobody, and in its
-// next incarnation they join again (MS-9).
+// forget reports all others as gone: a node that left has an empty view, and in its next
+// incarnation the others join again (MS-9).
 func (s *Addressed) forget(out *AddressedOutput) {
 	s.m.Each(func(p wire.Ref, v wire.Version) {
 		if p != s.m.self {

@@ -12,7 +12,7 @@ import (
 // processAlive takes note that a node has a version (Alg. 1, line 1).
 func (m *Machine) processAlive(p wire.Ref, v wire.Version) {
 	if p == m.self {
-		if m.ver.Less(v) { // nobody else raises it (MS-7): an echo of another incarnation, or forged
+		if m.ver.Less(v) { // no other node raises it (MS-7): an echo of another incarnation, or forged
 			m.stats.Clashes++
 			m.tell(Event{Kind: Clash, Node: m.self, Version: v})
 			m.refute(v)

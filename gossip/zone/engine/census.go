@@ -18,7 +18,7 @@ const CensusKey = "zone.census/"
 
 // CensusEntry is what is known of a base zone in the management zone.
 type CensusEntry struct {
-	Zone         string       `json:"zone"`
+	Zone         string       `json:"zone"`         // name of the base zone
 	Activation   uint64       `json:"activation"`   // of the active delegate: of two entries the higher one counts
 	Registration uint64       `json:"registration"` // how often the delegate has chosen a supervisor; then this
 	Delegates    int          `json:"delegates"`    // that the supervisor knows
@@ -27,8 +27,8 @@ type CensusEntry struct {
 	Size         int          `json:"size"`         // members of the zone
 	Supervisor   wire.ID      `json:"supervisor"`   // not in the attribute: whose it is, or was
 
-	State CensusState   `json:"state"`
-	Age   time.Duration `json:"age"` // since a supervisor heard the active delegate, as far as this node knows; 0: lately
+	State CensusState   `json:"state"` // whether a supervisor hears the zone's active delegate
+	Age   time.Duration `json:"age"`   // since a supervisor heard the active delegate, as far as this node knows; 0: lately
 }
 
 // CensusState is how far an entry can be believed.
@@ -150,7 +150,7 @@ func (e *CensusEntry) before(other *CensusEntry) bool {
 	) < 0
 }
 
-// query asks the supervisor of a base zone who is in it (MS-99).
+// query asks the supervisor of a base zone for its members (MS-99).
 func (m *Machine) query(zone string, number uint64) {
 	for _, e := range m.Census() {
 		if e.Zone != zone {

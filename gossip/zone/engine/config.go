@@ -19,7 +19,7 @@ type Config struct {
 	Bootstrap []wire.ID
 	// Wall is the wall clock when the machine is first stepped, in the unit of
 	// incarnations. Versions further ahead of it, and of those known, than Ahead
-	// are refused, since nobody could refute them (MS-A2).
+	// are refused, because their owners could not refute them (MS-A2).
 	Wall uint64
 	// Ahead is how far incarnations may be ahead of the clock. Default 2^44: with
 	// incarnations in nanoseconds clocks may differ by some hours.
@@ -72,7 +72,9 @@ type Config struct {
 }
 
 // Error says what is wrong with a configuration, or cannot be done, and what to do.
-type Error struct{ Why string }
+type Error struct {
+	Why string // the text of the error
+}
 
 func (e *Error) Error() string { return "zone: " + e.Why }
 

@@ -14,9 +14,9 @@ import (
 const delegateKey = "zone.delegate"
 
 // delegation is how a base zone is represented in the hierarchy (membership design, Sec. 2).
-// The first members by a hash are delegates. One of them is active: whoever is first
-// when there is none; it stays so as long as it lives. Activations are numbered, so
-// that of two the later one counts.
+// The first members by a hash are delegates. One of them is active: if there is none, the
+// first one becomes it, and stays so for the rest of its incarnation. Activations are
+// numbered, so that of two active delegates the later one counts.
 type delegation struct {
 	claims  []claim // of other members
 	stale   bool    // view or claims changed
@@ -57,8 +57,8 @@ func newDelegation(m *Machine) *delegation {
 // patience bounds, in units of τ, how long a zone that forms may take to be at rest.
 const patience = 25
 
-// memberJoined is told that a member joined. While the zone forms nobody knows who
-// comes first.
+// memberJoined notes that a member joined. While the zone forms its members do not know yet
+// which of them is first.
 func (d *delegation) memberJoined(m *Machine, p wire.Ref, v wire.Version) {
 	d.stale = true
 	if m.now < m.began+patience*m.cfg.Aggregation {
@@ -136,7 +136,7 @@ func (d *delegation) elect(m *Machine) {
 		d.own = 0
 		d.publish(m)
 	case !d.serving && m.now < d.quiet:
-		return // still stale: others may yet come who are first, or active
+		return // still stale: a member may yet join that is first, or active
 	case activation == 0 && rank == 0, d.succeeds(m, active):
 		d.activate()
 		d.whole, d.untold = true, true
@@ -183,8 +183,8 @@ func (d *delegation) serve(m *Machine, serving bool) {
 	}
 }
 
-// publish writes the attributes that tell all members who is a delegate, and whom to
-// tell of suspicions at once (MS-101).
+// publish writes the attributes by which all members know the delegates, and the monitors
+// to notify of suspicions at once (MS-101).
 func (d *delegation) publish(m *Machine) {
 	d.claimed = d.own > 0 || d.serving
 	if d.claimed {

@@ -55,7 +55,7 @@ func (m *Machine) permutation(n int) []int {
 	return list
 }
 
-// arm has discovery go on: there is somebody to ask again.
+// arm makes discovery go on: there is a node to ask again.
 func (d *discovery) arm(m *Machine) {
 	if d.at == machine.Never {
 		d.at = m.now + d.interval
@@ -68,7 +68,7 @@ func (m *Machine) discover() {
 	d.expire(m.now)
 	m.heal()
 	d.interval = min(2*d.interval, max(minDiscoveryCap, time.Duration(m.view.members)*discoveryPerMember))
-	// Not all at once: whoever lost the same nodes began to ask at the same time.
+	// Jitter: nodes that lost the same members began to ask at the same time.
 	d.at = m.now + d.interval*3/4 + time.Duration(m.rand(int(d.interval/2)+1))
 	if len(d.healing) > 0 {
 		d.at = m.now + m.cfg.Retry

@@ -4,8 +4,8 @@ import "ulnet/gossip/zone/wire"
 
 // DispatchSend is a message to another zone.
 type DispatchSend struct {
-	To         wire.ID
-	Priority   bool
+	To         wire.ID        // id of the receiver
+	Priority   bool           // ahead of other messages (MS-A32)
 	Dispatch   *wire.Dispatch // without Config.Wire
 	Begin, End int            // with Config.Wire: it is Output.Buf[Begin:End]
 	Size       int            // in bytes

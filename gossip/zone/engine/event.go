@@ -35,7 +35,7 @@ var eventNames = [eventKinds]string{"joined", "left", "attributes", "suspected",
 // EventNames returns the names of the events that listeners are told.
 func EventNames() []string {
 	names := slices.Clone(eventNames[:])
-	return slices.Delete(names, int(Listed), int(Listed)+1) // an answer: nobody else is told
+	return slices.Delete(names, int(Listed), int(Listed)+1) // an answer to a query, which has no listeners
 }
 
 // CauseNames returns the names of the causes of Left.
@@ -78,7 +78,7 @@ const (
 	Dead                   // enough nodes suspect it
 	Restarted              // a newer incarnation of it joins at once
 	Corrected              // a neighbour had removed it (MS-A9)
-	Parted                 // this node itself left, and knows of nobody: Agent.Leave
+	Parted                 // this node itself left, and its view is empty: Agent.Leave
 	causes
 )
 
@@ -98,25 +98,25 @@ func (c *Cause) UnmarshalText(text []byte) error {
 // Event is something to tell. Joined and Left come in turn for each node and
 // incarnation; replaying them gives the view (MS-10).
 type Event struct {
-	Kind       EventKind        `json:"event"`
-	Cause      Cause            `json:"cause"`
-	Node       wire.Ref         `json:"-"`
-	ID         wire.ID          `json:"id,omitzero"`
-	Version    wire.Version     `json:"version,omitzero"`
-	Code       int32            `json:"code,omitempty"`
+	Kind       EventKind        `json:"event"`                // decides which fields are set
+	Cause      Cause            `json:"cause"`                // of Left
+	Node       wire.Ref         `json:"-"`                    // in the machine's table
+	ID         wire.ID          `json:"id,omitzero"`          // of Node
+	Version    wire.Version     `json:"version,omitzero"`     // of Node
+	Code       int32            `json:"code,omitempty"`       // exit code of a goodbye
 	Keys       []string         `json:"keys,omitempty"`       // that were written or deleted, in order
 	Attributes []wire.Attribute `json:"attributes,omitempty"` // all that are there, in the order in which they were written
 
 	// Of a base zone, in the management zone.
 	Zone      string       `json:"zone,omitempty"`
-	Suspect   wire.Named   `json:"suspect,omitzero"`
-	Trouble   Trouble      `json:"trouble,omitzero"`
+	Suspect   wire.Named   `json:"suspect,omitzero"`    // the member, delegate or supervisor that the event is about
+	Trouble   Trouble      `json:"trouble,omitzero"`    // of SupervisorLost
 	Reporters int          `json:"reporters,omitempty"` // how many suspect it, as its active delegate knows
 	Number    uint64       `json:"number,omitempty"`    // of the question
-	Size      int          `json:"size,omitempty"`
-	Members   []wire.Named `json:"members,omitempty"`
-	Unknown   bool         `json:"unknown,omitempty"` // nobody guards the zone
-	More      bool         `json:"more,omitempty"`    // another event goes on with Members
+	Size      int          `json:"size,omitempty"`      // number of members or zones
+	Members   []wire.Named `json:"members,omitempty"`   // answer of Listed, or the delegates of Contested
+	Unknown   bool         `json:"unknown,omitempty"`   // no supervisor guards the zone
+	More      bool         `json:"more,omitempty"`      // another event goes on with Members
 }
 
 // tell tells the user of a node.

@@ -42,7 +42,7 @@ func (m *Machine) probe(l *link, patience time.Duration) {
 func (m *Machine) failed(p wire.Ref, local bool) {
 	l := m.links.get(p)
 	switch {
-	case local: // never a reason to suspect anybody (MS-A1)
+	case local: // never a reason to suspect a node (MS-A1)
 		m.stats.LocalErrors++
 		if l != nil {
 			l.local = true
@@ -89,10 +89,10 @@ func (m *Machine) lost(l *link) {
 		m.excuse(l)
 	case l.state == connecting && l.mine&wire.Successor == 0 && !m.blind.muted:
 		m.cut(l.node)
-		m.topology.later(m) // not at once: nobody may be reached
+		m.topology.later(m) // not at once: perhaps no node can be reached
 	case !l.doubted && m.blind.note(m):
 		l.state, l.probing, l.local = held, false, false
-		m.topology.later(m) // somebody else may confirm
+		m.topology.later(m) // another node may confirm
 		if m.alone() {
 			m.fileHeld()
 		}
@@ -137,7 +137,7 @@ func (m *Machine) file(l *link) {
 	}
 }
 
-// suspect files a report, for everybody and at once for the monitors (MS-60).
+// suspect files a report: for all members with the next update, for monitors at once (MS-60).
 func (m *Machine) suspect(p wire.Ref, v wire.Version, silent bool) {
 	s := wire.Suspicion{Reporter: m.self, Suspect: p, Version: v}
 	known := len(m.delta.suspicions) + len(m.delta.silences)
@@ -194,7 +194,7 @@ func (m *Machine) confirmed() {
 	})
 }
 
-// alone reports whether there is nobody left who could confirm a link.
+// alone reports whether no node is left that could confirm a link.
 func (m *Machine) alone() bool {
 	return m.links.count(held)+m.links.count(retrying) >= m.view.members-1
 }

@@ -6,22 +6,22 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// GoneStatus is a node of the history: it was a member, and is not any more. Who comes
-// back is no longer there. How many are kept depends on how many members there are
-// (MS-A10); the oldest are forgotten first.
+// GoneStatus is a node of the history: it was a member and is none any more. A node that
+// comes back leaves the history. Its length depends on the number of members (MS-A10); the
+// oldest entries are dropped first.
 type GoneStatus struct {
-	ID      wire.ID       `json:"id,omitzero"` // invalid: it left before it was known
-	Version wire.Version  `json:"version"`
-	Ago     time.Duration `json:"ago"`     // since this node removed it
-	Orderly bool          `json:"orderly"` // it said goodbye, or was removed in its name
-	Cause   Cause         `json:"cause"`   // Said, Dead or Corrected
-	Code    int32         `json:"code"`    // Said: its exit code, CodeRemoved if an administrator removed it
-	By      []Witness     `json:"by,omitempty"`
+	ID      wire.ID       `json:"id,omitzero"`  // invalid: it left before it was known
+	Version wire.Version  `json:"version"`      // the last one known
+	Ago     time.Duration `json:"ago"`          // since this node removed it
+	Orderly bool          `json:"orderly"`      // it said goodbye, or was removed in its name
+	Cause   Cause         `json:"cause"`        // Said, Dead or Corrected
+	Code    int32         `json:"code"`         // Said: its exit code, CodeRemoved if an administrator removed it
+	By      []Witness     `json:"by,omitempty"` // the reporters, of a member that was removed as dead
 }
 
 // Witness is a node that reported another one as failed.
 type Witness struct {
-	ID     wire.ID `json:"id"`
+	ID     wire.ID `json:"id"`     // of the reporter
 	Silent bool    `json:"silent"` // it heard nothing of the node; false: its connections to it broke or were refused
 }
 
@@ -29,7 +29,7 @@ type Witness struct {
 // enough to remove one, and many more may have missed it.
 const maxWitnesses = 8
 
-// witnesses returns who reported a member, in the order in which the reports came.
+// witnesses returns the nodes that reported a member, in the order of their reports.
 func (m *Machine) witnesses(p wire.Ref) (list []Witness) {
 	for _, r := range m.suspicions.on(p) {
 		if (m.counts(r.by) || r.by == m.self) && len(list) < maxWitnesses {

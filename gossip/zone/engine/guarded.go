@@ -16,7 +16,7 @@ type guarded struct {
 	hash      uint64 // of the members
 	published CensusEntry
 	highest   uint64        // activation that any delegate had
-	holder    wire.ID       // who was the first to have it
+	holder    wire.ID       // the first delegate that had it
 	due       time.Duration // when the first delegate is given up
 	active    time.Duration // when an active delegate was heard last
 	rival     rival

@@ -20,8 +20,8 @@ func (m *Machine) beatMessage(flags wire.Flags) wire.Message {
 	return wire.Message{Kind: wire.Heartbeat, Flags: flags, Hash: m.view.hash, Tables: m.attributes.hash}
 }
 
-// heartbeat tells all neighbours that this node is alive, and what it knows (MS-30,
-// MS-A9), and asks again who has not answered.
+// heartbeat sends a heartbeat with digests of view and attributes to all neighbours (MS-30,
+// MS-A9), and repeats requests that are not answered.
 func (m *Machine) heartbeat() {
 	m.beat.at = m.now + m.beatInterval()
 	for i := range m.links.list {
@@ -48,7 +48,7 @@ func (m *Machine) beaten(l *link) {
 	case l == nil && m.view.at(m.in.From).state == inHistory:
 		m.refuseStranger(m.in.From)
 		return
-	case l == nil: // if it wants a link, it has to say who it is
+	case l == nil: // if it wants a link, it has to send its id
 		m.answer(wire.Message{Kind: wire.LinkDrop, Reason: wire.NoLink})
 		return
 	case l.state == retrying: // it is reached the other way at least

@@ -28,7 +28,7 @@ type farewell struct {
 	at     time.Duration
 	cause  Cause
 	code   int32
-	by     []Witness // Dead: who reported it
+	by     []Witness // Dead: the nodes that reported it
 }
 
 // Bounds of the history (MS-A10).

@@ -25,27 +25,27 @@ const (
 
 	DispatchDelivered // Dispatch: a message of another zone, handed over as it is
 	DispatchFailed    // To: a dispatch to it failed, or the connection was lost
-	QueryZone         // Key, Number: in the management zone: who is in the base zone of that name; Listed answers
+	QueryZone         // Key, Number: in the management zone: ask for the members of the base zone of that name; Listed answers
 )
 
 // Input is what a [Machine] steps on; the zero value is the timer. Data and Value
 // are valid during Step.
 type Input struct {
-	Kind    InputKind
-	Node    wire.Ref
-	Local   bool
-	Code    int32
-	Inc     uint64
-	Peer    nid.NID       // who sent Data, as the transport says
+	Kind    InputKind     // decides which fields are used
+	Node    wire.Ref      // in the machine's table
+	Local   bool          // the send failed for a reason of this host alone
+	Code    int32         // exit code
+	Inc     uint64        // number of the incarnation
+	Peer    nid.NID       // the sender of Data, as the transport says
 	At      time.Duration // when the transport had a message; 0: now
-	Data    []byte
-	Message *wire.Message
-	Key     string
-	Value   []byte
+	Data    []byte        // one message; signed if there is a key
+	Message *wire.Message // must not be changed later
+	Key     string        // of an attribute, or the name of a zone
+	Value   []byte        // of an attribute
 
-	Dispatch *wire.Dispatch
-	To       wire.ID // DispatchFailed: to whom
-	Number   uint64  // QueryZone: comes back with the answer
+	Dispatch *wire.Dispatch // must not be changed later
+	To       wire.ID        // DispatchFailed: the receiver of the dispatch
+	Number   uint64         // QueryZone: comes back with the answer
 }
 
 // Send is a message to send.
@@ -60,14 +60,14 @@ type Send struct {
 
 // Output is what a [Machine] wants done, in order.
 type Output struct {
-	Sends  []Send
-	Events []Event
+	Sends  []Send     // messages within the zone
+	Events []Event    // in the order in which they happened
 	Watch  []wire.Ref // from now on Down tells when the connection to them is lost
 	Ignore []wire.Ref // no longer
 	// To other zones. A failure, or the loss of a connection, is to be told by
 	// DispatchFailed.
 	Dispatches []DispatchSend
-	Buf        []byte
+	Buf        []byte // with Config.Wire: the bytes of all messages; it belongs to the caller after Step
 	// Incarnation is that of this node, if a step raised it; otherwise 0. It is to be
 	// kept before Sends are made, so that the node's next incarnation begins above it (MS-A2).
 	Incarnation uint64

@@ -57,7 +57,7 @@ type Machine struct {
 
 	in    wire.Message // of the step that is made
 	lists wire.Lists
-	// Who sent it, for one of whom no more is known.
+	// The sender of the current message, where no more of it is known.
 	peer    nid.NID
 	inShort uint64
 

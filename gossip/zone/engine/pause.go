@@ -34,8 +34,8 @@ func (p *pauses) enter(now time.Duration) (active, missed time.Duration) {
 	return now - p.skew, missed
 }
 
-// late returns by how much a step is later than the machine wanted one, with those just
-// before it that were late, too: who never catches up gets to no message.
+// late returns by how much a step is later than the wake that the machine asked for. It adds
+// up the delays of consecutive late steps: a node that never catches up handles no message.
 func (p *pauses) late(now time.Duration) time.Duration {
 	by := now - p.wake
 	if !p.began || p.wake == machine.Never || by < p.limit/200 {

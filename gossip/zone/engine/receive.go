@@ -75,8 +75,8 @@ func (m *Machine) receive() {
 	}
 }
 
-// presumeAlive takes the version that the sender says it has for an incarnation sign, unless
-// discovery does with it what it has to first.
+// presumeAlive takes the sender's version in the message as evidence that it is alive, unless
+// discovery has to handle the message first.
 func (m *Machine) presumeAlive() {
 	if m.in.Kind != wire.DiscoveryRequest && m.in.Kind != wire.DiscoveryReply {
 		m.processAlive(m.in.From, m.in.Version)

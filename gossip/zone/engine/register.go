@@ -50,7 +50,7 @@ func (m *Machine) members() []wire.Named {
 // registered takes note of a supervisor's answer.
 func (d *delegation) registered(m *Machine, r *wire.Dispatch) {
 	switch {
-	case r.From != d.chosen && r.From != d.candidate: // an earlier one's, or nobody's
+	case r.From != d.chosen && r.From != d.candidate: // of an earlier supervisor, or forged
 		m.stats.StrayDispatches++
 		return
 	case r.Flags&wire.NoRoom != 0:

@@ -6,10 +6,10 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// rival is an active delegate that another one counts for. That may be so for a moment,
-// while one takes over from the other. If it goes on, either two base zones have one
-// name, or a zone is parted: to the supervisor both look alike, and both want somebody
-// to do something.
+// rival is an active delegate of which another one takes precedence. That may be so for a
+// moment, while one takes over from the other. If it lasts, either two base zones have the
+// same name, or a zone is partitioned. The supervisor cannot tell these apart, and an
+// administrator has to act in both cases.
 type rival struct {
 	wire.Named
 	since, heard time.Duration

@@ -93,7 +93,7 @@ func (d *search) know(m *Machine, list []wire.Named) {
 		}
 	}
 	d.troubles = slices.DeleteFunc(d.troubles, func(t trouble) bool {
-		return d.place(t.ID) < 0 && !slices.Contains(m.cfg.Management, t.ID)
+		return d.rank(t.ID) < 0 && !slices.Contains(m.cfg.Management, t.ID)
 	})
 }
 
@@ -117,8 +117,8 @@ func (d *delegation) widen(m *Machine) {
 	}
 }
 
-// place returns where a supervisor stands in the order, or -1.
-func (d *search) place(id wire.ID) int {
+// rank returns the index of a supervisor in their order, or -1.
+func (d *search) rank(id wire.ID) int {
 	return slices.IndexFunc(d.supervisors, func(n wire.Named) bool { return n.ID == id })
 }
 
@@ -197,7 +197,7 @@ func (d *delegation) take(m *Machine, id wire.ID) {
 // is.
 func (d *delegation) probe(m *Machine) {
 	better := d.best(m, avoidance)
-	if better == d.chosen || !better.IsValid() || d.place(better) > d.place(d.chosen) && d.place(d.chosen) >= 0 {
+	if better == d.chosen || !better.IsValid() || d.rank(better) > d.rank(d.chosen) && d.rank(d.chosen) >= 0 {
 		return
 	}
 	d.candidate, d.deadline = better, m.now+m.cfg.Timeout
@@ -225,8 +225,8 @@ func (d *search) next(m *Machine) time.Duration {
 	return max(at, m.now+1)
 }
 
-// giveUp takes note that a supervisor does not answer. Who registers has another one
-// chosen next.
+// giveUp notes that a supervisor does not answer. A delegate that registers chooses another
+// one next.
 func (d *delegation) giveUp(m *Machine, id wire.ID, why Trouble) {
 	m.stats.SupervisorsLost++
 	i := slices.IndexFunc(d.troubles, func(t trouble) bool { return t.ID == id })
@@ -236,7 +236,7 @@ func (d *delegation) giveUp(m *Machine, id wire.ID, why Trouble) {
 		m.tell(Event{Kind: SupervisorLost, Zone: m.cfg.Zone, Suspect: wire.Named{ID: id}, Trouble: why})
 	}
 	t := &d.troubles[i]
-	if k := d.place(id); k >= 0 {
+	if k := d.rank(id); k >= 0 {
 		t.Version = d.supervisors[k].Version
 	}
 	t.why, t.last = why, m.now

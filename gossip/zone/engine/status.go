@@ -8,51 +8,51 @@ import (
 
 // MemberStatus is what is known of a member.
 type MemberStatus struct {
-	ID         wire.ID      `json:"id"`
-	Version    wire.Version `json:"version"`
-	Self       bool         `json:"self,omitempty"`
-	Reports    int          `json:"reports,omitempty"` // suspicions that were not refuted
-	Attributes int          `json:"attributes,omitempty"`
+	ID         wire.ID      `json:"id"`                   // of the member
+	Version    wire.Version `json:"version"`              // the newest one known
+	Self       bool         `json:"self,omitempty"`       // the member is this node
+	Reports    int          `json:"reports,omitempty"`    // suspicions that were not refuted
+	Attributes int          `json:"attributes,omitempty"` // how many it has
 }
 
 // LinkStatus is what is known of a neighbour.
 type LinkStatus struct {
-	ID        wire.ID       `json:"id"`
-	State     string        `json:"state"`
+	ID        wire.ID       `json:"id"`                  // of the neighbour
+	State     string        `json:"state"`               // connecting, up or another state of the link
 	Successor bool          `json:"successor,omitempty"` // this node wants it as one
 	Random    bool          `json:"random,omitempty"`    // this node drew it
 	Theirs    bool          `json:"theirs,omitempty"`    // the neighbour wants the link
 	Heard     time.Duration `json:"heard"`               // so long ago
 	// NeverHeard: nothing came from it on this link, and Heard is 0.
 	NeverHeard bool          `json:"never_heard,omitempty"`
-	Backoff    time.Duration `json:"backoff,omitempty"`
+	Backoff    time.Duration `json:"backoff,omitempty"` // time between attempts to connect, in nanoseconds
 }
 
 // SuspicionStatus is a report that was not refuted.
 type SuspicionStatus struct {
-	Suspect  wire.ID      `json:"suspect"`
-	Reporter wire.ID      `json:"reporter"`
-	Version  wire.Version `json:"version"`
-	Counts   bool         `json:"counts"` // false: the reporter suspects too many
-	Silent   bool         `json:"silent"` // nothing was heard of it; false: connections to it fail
-	Needed   int          `json:"needed"` // reports that remove the suspect (Θ_eff)
+	Suspect  wire.ID      `json:"suspect"`  // the member that is suspected
+	Reporter wire.ID      `json:"reporter"` // the node that reported it
+	Version  wire.Version `json:"version"`  // of the suspect, as the reporter knew it
+	Counts   bool         `json:"counts"`   // false: the reporter suspects too many
+	Silent   bool         `json:"silent"`   // nothing was heard of it; false: connections to it fail
+	Needed   int          `json:"needed"`   // reports that remove the suspect (Θ_eff)
 }
 
 // Status is the state of a machine in numbers.
 type Status struct {
-	State     string        `json:"state"`
-	Version   wire.Version  `json:"version"`
-	Members   int           `json:"members"`
-	Gone      int           `json:"gone"`
-	Links     int           `json:"links"` // that are up
-	Suspects  int           `json:"suspects"`
-	Monitors  int           `json:"monitors"`
-	Hash      uint64        `json:"hash"`
-	Tables    uint64        `json:"tables"`
+	State     string        `json:"state"`     // of this node, such as joined
+	Version   wire.Version  `json:"version"`   // of this node
+	Members   int           `json:"members"`   // this node included
+	Gone      int           `json:"gone"`      // nodes in the history
+	Links     int           `json:"links"`     // that are up
+	Suspects  int           `json:"suspects"`  // members with reports that were not refuted
+	Monitors  int           `json:"monitors"`  // members that are notified of suspicions at once
+	Hash      uint64        `json:"hash"`      // of the view: equal where views are equal
+	Tables    uint64        `json:"tables"`    // hash of the versions of all attribute tables
 	Discovery time.Duration `json:"discovery"` // how rarely it asks
 	Muted     bool          `json:"muted"`     // it distrusts itself
 	Paused    bool          `json:"paused"`    // it stood still lately
-	Stats     Stats         `json:"stats"`
+	Stats     Stats         `json:"stats"`     // counters since the start
 }
 
 // Status returns the state in numbers.
@@ -77,7 +77,7 @@ func (m *Machine) Self() wire.Ref { return m.self }
 // Version returns the version of this node.
 func (m *Machine) Version() wire.Version { return m.ver }
 
-// Table returns the table of ids. Only whoever steps the machine may use it.
+// Table returns the table of ids, for the goroutine that steps the machine alone.
 func (m *Machine) Table() *Table { return m.cfg.Table }
 
 // Has reports whether a node is in the view, and with which version.
@@ -124,7 +124,7 @@ func (m *Machine) Links() (list []LinkStatus) {
 	return list
 }
 
-// Neighbours appends those with whom a link is up.
+// Neighbours appends the nodes to which a link is up.
 func (m *Machine) Neighbours(list []wire.Ref) []wire.Ref {
 	m.links.each(up, func(l *link) { list = append(list, l.node) })
 	return list
@@ -156,13 +156,13 @@ func (m *Machine) Attributes(p wire.Ref) (list []wire.Attribute, u uint64) {
 
 // DelegationStatus is what a node of a base zone is in the hierarchy.
 type DelegationStatus struct {
-	Delegate     bool    `json:"delegate"`
+	Delegate     bool    `json:"delegate"`            // this node is a delegate of its zone
 	Activation   uint64  `json:"activation"`          // 0: not the active one
 	Supervisor   wire.ID `json:"supervisor,omitzero"` // that it registered with
 	Answered     bool    `json:"answered"`            // by that one
-	Registration uint64  `json:"registration"`
-	Supervisors  int     `json:"supervisors"` // that it knows
-	Avoided      int     `json:"avoided"`     // of them did not answer lately
+	Registration uint64  `json:"registration"`        // number of the active delegate's latest registration
+	Supervisors  int     `json:"supervisors"`         // that it knows
+	Avoided      int     `json:"avoided"`             // of them did not answer lately
 	// Unreached are those, the first one that was given up first.
 	Unreached []UnreachedStatus `json:"unreached,omitempty"`
 	// CutOff: as many as it tried did not answer, and another delegate that is registered
@@ -174,11 +174,11 @@ type DelegationStatus struct {
 
 // UnreachedStatus is a supervisor that a delegate can not register with.
 type UnreachedStatus struct {
-	Supervisor wire.ID       `json:"supervisor"`
-	Why        Trouble       `json:"why"`
-	For        time.Duration `json:"for"`  // since it was given up first
-	Last       time.Duration `json:"last"` // so long ago it was given up last
-	Tries      int           `json:"tries"`
+	Supervisor wire.ID       `json:"supervisor"` // that does not answer
+	Why        Trouble       `json:"why"`        // how the last attempt failed
+	For        time.Duration `json:"for"`        // since it was given up first
+	Last       time.Duration `json:"last"`       // so long ago it was given up last
+	Tries      int           `json:"tries"`      // attempts so far
 }
 
 // Delegation returns what this node is in the hierarchy, if there is one.
@@ -211,13 +211,13 @@ func (m *Machine) Guarded() (list []string) {
 
 // Explanation is all that is known of a node.
 type Explanation struct {
-	ID         wire.ID           `json:"id"`
-	State      string            `json:"state"` // member, gone or unknown
-	Version    wire.Version      `json:"version,omitzero"`
-	Gone       *GoneStatus       `json:"gone,omitempty"`
-	Link       *LinkStatus       `json:"link,omitempty"`
-	Suspicions []SuspicionStatus `json:"suspicions,omitempty"`
-	Tables     uint64            `json:"tables"` // version of its attributes
+	ID         wire.ID           `json:"id"`                   // of the node
+	State      string            `json:"state"`                // member, gone or unknown
+	Version    wire.Version      `json:"version,omitzero"`     // the newest one known
+	Gone       *GoneStatus       `json:"gone,omitempty"`       // nil: the node is not in the history
+	Link       *LinkStatus       `json:"link,omitempty"`       // nil: there is no link to the node
+	Suspicions []SuspicionStatus `json:"suspicions,omitempty"` // of the node
+	Tables     uint64            `json:"tables"`               // version of its attributes
 }
 
 // Explain returns all that is known of a node.

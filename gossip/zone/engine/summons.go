@@ -13,7 +13,7 @@ import (
 // reach the suspect as the grace lasts, and do not reach it while a partition lasts.
 type summonses struct {
 	list   []summons
-	marked [2]bitmap     // who is in the list: suspects, and those to be removed
+	marked [2]bitmap     // the nodes in list: suspects, and those to be removed
 	at     time.Duration // when the list wants attention
 }
 
@@ -102,8 +102,9 @@ func (m *Machine) sendSummons(s *summons) {
 }
 
 // answerAccuser sends this node's version to the sender of a notice that accuses it.
-// Updates carry a refutation one link a round: to a sender who knows of no suspicion on
-// the way there, and may be more links away than the grace has rounds, it comes too late.
+// Updates carry a refutation over one link per round. If nodes in between know of no
+// suspicion, and the sender is more links away than the grace period has rounds, the
+// refutation would come too late.
 func (m *Machine) answerAccuser() {
 	accuses := func(s wire.Suspicion) bool { return s.Suspect == m.self && s.Reporter == m.in.From }
 	if l := m.in.Lists; l != nil && (slices.ContainsFunc(l.Silences, accuses) || slices.ContainsFunc(l.Suspicions, accuses)) {

@@ -207,7 +207,7 @@ func (s *supervision) rearm() {
 	}
 }
 
-// query answers who is in a zone (MS-99).
+// query answers with the members of a zone (MS-99).
 func (s *supervision) query(m *Machine, d *wire.Dispatch) {
 	answer := &wire.Dispatch{Kind: wire.Answer, Zone: d.Zone, Number: d.Number}
 	if g := s.zones[d.Zone]; g == nil {

@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// suspicions is the repository S: which members are suspected, and by whom (membership
+// suspicions is the repository S: the suspected members, each with its reporters (membership
 // design, Failure Detection).
 type suspicions struct {
 	list  []suspect
@@ -144,7 +144,7 @@ func (m *Machine) processSuspicion(s *wire.Suspicion, silent bool) {
 	switch { // the report is newer than the view (MS-A5)
 	case s.Version.Inc > e.inc:
 		m.processAlive(s.Suspect, s.Version)
-	case s.Version.Minor > e.minor: // who has that refuted what is older
+	case s.Version.Minor > e.minor: // the suspect has refuted older reports by that version
 		m.suspicions.refuted(s.Suspect, s.Version)
 		m.raise(s.Suspect, e, s.Version)
 	}
@@ -218,9 +218,9 @@ func (m *Machine) evidence(s *suspect) (all, failures int, newest wire.Version) 
 	return all, failures, newest
 }
 
-// counts reports whether reports of a node count: not if it suspects everybody, for
-// then it is rather the ill one (MS-A1). Who suspects everybody himself believes others
-// who do, too: they may be the few that are left of many.
+// counts reports whether reports of a node count. Those of a node that suspects nearly all
+// others do not, because it is probably at fault itself (MS-A1). A node that suspects nearly
+// all others itself accepts the reports of others that do: they may be the few survivors.
 func (m *Machine) counts(by wire.Ref) bool {
 	most := m.mostReports()
 	return m.suspicions.open[by] <= most || by != m.self && m.suspicions.open[m.self] > most
@@ -259,8 +259,8 @@ func (m *Machine) suspected() (n int) {
 	return n
 }
 
-// credible reports whether somebody suspects a node who is not suspected himself:
-// of two who suspect each other neither counts as suspected.
+// credible reports whether a node that is not suspected itself suspects this one: of two
+// nodes that suspect each other neither counts as suspected.
 func (m *Machine) credible(s *suspect) bool {
 	return slices.ContainsFunc(s.reports, func(r report) bool {
 		return m.counts(r.by) && !slices.ContainsFunc(m.suspicions.on(r.by), func(q report) bool { return m.counts(q.by) })

@@ -29,7 +29,7 @@ const pageSize = 64
 
 type page struct {
 	entries [pageSize]entry
-	frozen  bool // it has more than one user: who wants to change it copies it
+	frozen  bool // it has more than one user, and is copied on write
 }
 
 // view is the map of nodes to their newest known versions (membership design, Sec. 3), and
@@ -85,7 +85,7 @@ func mix(a, b uint64) uint64 {
 	return x ^ x>>32
 }
 
-// writable returns a page that nobody else has.
+// writable returns a page that no other view has.
 func (v *view) writable(i int) *page {
 	for len(v.pages) <= i {
 		v.pages = append(v.pages, nil)

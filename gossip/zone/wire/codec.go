@@ -26,7 +26,7 @@ type View interface {
 
 // Codec turns messages of a zone into bytes and back.
 type Codec struct {
-	Names    Names
+	Names    Names         // the nodes that this node knows
 	Zone     uint64        // see [ZoneNumber]
 	Ring     *keyring.Ring // nil without a key
 	Self     Ref           // this node

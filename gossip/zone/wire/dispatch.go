@@ -12,7 +12,7 @@ const (
 	Registered                         // answer: Registration; Activation: the highest, of one that is no delegate any more; Want: send all; Joined: all supervisors, unless Known is theirs; Known; Taken: About; NoRoom: it is not registered
 	Unregister                         // delegate → supervisor: it is no delegate any more, or has another supervisor: Registration
 	Alarm                              // delegate → supervisor → monitors: About, AboutVersion, Reporters: a member is suspected (MS-101, MS-A32)
-	Query                              // anybody → supervisor: Number: who is in the zone (MS-99)
+	Query                              // member of the management zone → supervisor: Number: asks for the members of the zone (MS-99)
 	Answer                             // answer: Number, Size, Joined; Unknown: the zone is not guarded here
 	// DispatchKinds is one more than the highest kind.
 	DispatchKinds
@@ -43,8 +43,8 @@ const (
 
 // Named is a node of another zone and a version of it.
 type Named struct {
-	ID      ID      `json:"id"`
-	Version Version `json:"version"`
+	ID      ID      `json:"id"`      // of the node
+	Version Version `json:"version"` // of the node
 }
 
 // Dispatch is a message between zones: between the delegates of a base zone and the
@@ -70,21 +70,21 @@ type Named struct {
 //
 // and, if it is signed, a code as for other messages. Ids and versions are as there.
 type Dispatch struct {
-	Kind         DispatchKind
-	Flags        DispatchFlags
-	From         ID
-	Version      Version
-	Zone         string // the base zone
-	Activation   uint64
-	Registration uint64
-	Hash         uint64 // of the base zone's view
-	Known        uint64 // hash of the supervisors that the delegate knows
-	Number       uint64
-	Size         uint32
-	Reporters    uint32
-	About        ID
-	AboutVersion Version
-	Joined, Left []Named
+	Kind         DispatchKind  // decides which fields are used
+	Flags        DispatchFlags // see DispatchFlags
+	From         ID            // the sender
+	Version      Version       // of the sender
+	Zone         string        // the base zone
+	Activation   uint64        // number of the delegate's activation; the highest counts
+	Registration uint64        // number of the registration, which rises with each
+	Hash         uint64        // of the base zone's view
+	Known        uint64        // hash of the supervisors that the delegate knows
+	Number       uint64        // of a query; its answer has the same
+	Size         uint32        // members of the base zone
+	Reporters    uint32        // how many members suspect About
+	About        ID            // the suspect, or the delegate that counts
+	AboutVersion Version       // of About
+	Joined, Left []Named       // since the last registration
 }
 
 const (

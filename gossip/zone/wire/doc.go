@@ -9,6 +9,6 @@
 //
 // A message of a zone names most nodes by the first eight bytes of the SHA-1 digest of their
 // ids, which a receiver knows already. Nodes are small numbers in a parsed message, see
-// [Ref]: whoever parses keeps their ids and fulfils [Names]. Observers, which know no ids,
+// [Ref]: the caller keeps their ids and implements [Names]. Observers, which know no ids,
 // call [ParseMessage] and [ParseDispatch].
 package wire

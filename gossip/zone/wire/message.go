@@ -7,16 +7,16 @@ type Kind uint8
 // Version.
 const (
 	Heartbeat        Kind = 1 + iota // to neighbours: Hash, Tables; Echo asks for one back
-	LinkRequest                      // be my neighbour: Roles; says the sender's id in full
+	LinkRequest                      // be my neighbour: Roles; has the sender's id in full
 	LinkAccept                       // answer: Roles: what the sender wants of the link itself
 	LinkRefuse                       // answer: Reason; Removed: About is the receiver, with the version that was removed; Redirect: ask About
 	LinkDrop                         // Reason: NoLink or Unwanted
 	Base                             // the whole view and all suspicions, to a new neighbour; Repair: with the history; Ask: send yours
 	Update                           // what changed
-	DiscoveryRequest                 // who is there; says the sender's id in full
+	DiscoveryRequest                 // asks for the members; has the sender's id in full
 	DiscoveryReply                   // the whole view; Third: it answers a reply
 	AttributeDigest                  // Lists.Tables: versions of attribute tables
-	AttributeRequest                 // Lists.Tables: what the sender has; Push: or anybody who has more
+	AttributeRequest                 // Lists.Tables: what the sender has; Push: the receiver answers only if it has more
 	AttributeData                    // Lists.Data
 	Notice                           // Lists.Suspicions: at once, to monitors (MS-60)
 	// Kinds is one more than the highest kind.
@@ -122,53 +122,53 @@ type Ref uint32
 // Message is a message between nodes of a zone. It is not changed once it was
 // sent, and its parts may be shared.
 type Message struct {
-	Kind         Kind
-	Flags        Flags
-	Roles        Roles
-	Reason       Reason
+	Kind         Kind    // decides which fields are used
+	Flags        Flags   // see Flags
+	Roles        Roles   // of the link that is asked for or accepted
+	Reason       Reason  // of a refusal or a drop
 	From         Ref     // the sender
 	About        Ref     // another node
 	Version      Version // the sender's
-	AboutVersion Version
-	Hash         uint64 // over the members' ids and incarnations
-	Tables       uint64 // over the versions of attribute tables
-	Lists        *Lists // nil where there are none
+	AboutVersion Version // of About
+	Hash         uint64  // over the members' ids and incarnations
+	Tables       uint64  // over the versions of attribute tables
+	Lists        *Lists  // nil where there are none
 }
 
 // Lists are the variable parts of a message. All may be empty.
 type Lists struct {
-	Leaves     []Departure // processed first (MS-57)
-	Alive      []Member
-	Suspicions []Suspicion
-	Silences   []Suspicion // of nodes that were silent only: they have a grace to refute that
-	Removed    []Member    // Repair: the history
-	View       View        // instead of Alive, and with Repair of Removed; not in what arrives as bytes
-	Tables     []TableVersion
-	Data       []TableData
+	Leaves     []Departure    // processed first (MS-57)
+	Alive      []Member       // members with their versions
+	Suspicions []Suspicion    // of failures
+	Silences   []Suspicion    // of nodes that were silent only: they have a grace to refute that
+	Removed    []Member       // Repair: the history
+	View       View           // instead of Alive, and with Repair of Removed; not in what arrives as bytes
+	Tables     []TableVersion // versions of attribute tables
+	Data       []TableData    // entries of attribute tables
 }
 
 // Member is a node and a version of it.
 type Member struct {
-	Node    Ref
-	Version Version
+	Node    Ref     // in the table of names
+	Version Version // of the node
 }
 
 // Departure is a goodbye (MS-40).
 type Departure struct {
-	Node    Ref
-	Version Version
-	Code    int32 // exit code
+	Node    Ref     // that said goodbye
+	Version Version // its last one
+	Code    int32   // exit code
 }
 
 // Suspicion is a report ⟨reporter, suspect, version⟩ (MS-A11).
 type Suspicion struct {
-	Reporter, Suspect Ref
+	Reporter, Suspect Ref     // in the table of names
 	Version           Version // the suspect's, as the reporter knows it
 }
 
-// TableVersion says how new the attributes of a node are that somebody has.
+// TableVersion says how recent a copy of the attributes of a node is.
 type TableVersion struct {
-	Owner Ref
+	Owner Ref    // the node whose attributes they are
 	Inc   uint64 // the owner's incarnation (MS-A17)
 	U     uint64 // version of the table, 0 if it is empty
 }
@@ -177,16 +177,16 @@ type TableVersion struct {
 // above To, in the order in which they were written (MS-A19). To 0 says that the
 // sender has nothing newer than what was asked for (⟨p, ⊥⟩, MS-80).
 type TableData struct {
-	Owner    Ref
-	Inc      uint64
-	From, To uint64
-	Last     bool // what was asked for ends here
-	Entries  []Attribute
+	Owner    Ref         // the node whose attributes they are
+	Inc      uint64      // the owner's incarnation
+	From, To uint64      // versions of the table
+	Last     bool        // what was asked for ends here
+	Entries  []Attribute // in rising order of their versions
 }
 
 // Attribute is an entry of an attribute table.
 type Attribute struct {
-	Key     string
+	Key     string // 1 to 255 bytes
 	Value   []byte // nil with Deleted
 	Deleted bool   // a death certificate (MS-89)
 	U       uint64 // version of the table when it was written

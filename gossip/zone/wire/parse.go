@@ -63,7 +63,7 @@ func (c *Codec) verify(b []byte, flags Flags) ([]byte, error) {
 	return b, nil
 }
 
-// sender finds out who sent a message; From stays 0 if that is not known.
+// sender determines the sender of a message; From stays 0 if it is not known.
 func (c *Codec) sender(b []byte, p *parser, m *Message) error {
 	short := binary.LittleEndian.Uint64(b[16:])
 	m.From = c.Names.Find(short)

@@ -2,14 +2,14 @@ package wire
 
 import "fmt"
 
-// MaxIncarnation is the highest number of an incarnation; higher ones are refused, because
-// nobody could refute what is said of them.
+// MaxIncarnation is the highest number of an incarnation. Higher ones are refused, because
+// a node could not refute suspicions of them by an even higher one.
 const MaxIncarnation = 1<<63 - 1
 
-// Version says how new something is that is known of a node (membership design, Sec. 3;
+// Version says how recent the knowledge of a node is (membership design, Sec. 3;
 // MS-5): versions are ordered by Inc, then by Minor. The zero value is no version.
 type Version struct {
-	Inc   uint64 `json:"inc"`   // the node's incarnation, which rises over its lives
+	Inc   uint64 `json:"inc"`   // the node's incarnation, which rises at each restart
 	Minor uint32 `json:"minor"` // begins at 1 in each incarnation; the node alone raises it
 }
 

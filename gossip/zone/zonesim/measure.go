@@ -16,15 +16,15 @@ const RTT = time.Millisecond
 
 // Measured is what measurements have in common: one zone, or with supervisors several.
 type Measured struct {
-	Nodes       int
-	Supervisors int
-	Zones       int
-	Stub        int
-	Seed        uint64
-	Zone        zone.Config
-	Rate        int64   // of each node's own link, in bits per second; 0: unlimited
-	CPU         sim.CPU // what a step costs
-	Poll        func()  // is called now and then
+	Nodes       int         // how many, supervisors included
+	Supervisors int         // of these, in the management zone
+	Zones       int         // number of base zones; 0: one
+	Stub        int         // members of each zone of which one is a node; 0: all are nodes
+	Seed        uint64      // of the run
+	Zone        zone.Config // configuration of all nodes
+	Rate        int64       // of each node's own link, in bits per second; 0: unlimited
+	CPU         sim.CPU     // what a step costs
+	Poll        func()      // is called now and then
 }
 
 // patience is how long a measurement waits for what must happen.

@@ -31,7 +31,7 @@ type Change struct {
 	Detected time.Duration // until the first neighbour of the last one suspects it
 	Late     time.Duration // from the first suspicion of one until the last node knew, of the one for which that took longest
 	Mean     time.Duration // over all pairs of one that left and one that stays
-	Last     time.Duration
+	Last     time.Duration // until the last node knew
 	Back     time.Duration // until all have those back that were started again
 }
 
@@ -140,8 +140,8 @@ func (m Measured) Rest(ctx context.Context, length time.Duration) (i Idle, err e
 
 // Spread is how an attribute gets to all nodes.
 type Spread struct {
-	Mean, Last time.Duration
-	Received   float64 // entries, to one for each node that needs it
+	Mean, Last time.Duration // from the write until a node had it: on average, and the last node
+	Received   float64       // entries, to one for each node that needs it
 }
 
 // Write has some nodes write an attribute one after the other (G-MS-7).

@@ -28,7 +28,7 @@ type Config struct {
 	OneName bool
 	// Sever is how many links between supervisors and delegates fall silent at SeverAt.
 	Sever   int
-	SeverAt time.Duration
+	SeverAt time.Duration // see Sever
 	// Bootstrap is how many nodes of its zone each node begins with. Default 3.
 	Bootstrap int
 	// Zone is for all nodes: ids, names of zones and what is above are not used.

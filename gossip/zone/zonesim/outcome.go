@@ -20,14 +20,14 @@ type Outcome struct {
 	Unheard string // what a listener was told that can not be, the first one
 	Broken  string // an invariant of a machine, the first one
 
-	Detected uint64 // removals of nodes that are down
-	Earliest time.Duration
-	Latest   time.Duration
-	Total    time.Duration
+	Detected uint64        // removals of nodes that are down
+	Earliest time.Duration // from the end of the node
+	Latest   time.Duration // the longest
+	Total    time.Duration // their sum
 
-	Alerted      uint64 // nodes that are down of which a monitor was told, that enough nodes miss them or that they are gone
-	AlertedLast  time.Duration
-	AlertedTotal time.Duration
+	Alerted      uint64        // nodes that are down of which a monitor was told, that enough nodes miss them or that they are gone
+	AlertedLast  time.Duration // the longest of these
+	AlertedTotal time.Duration // their sum
 }
 
 // Outcome returns what nodes have told, compared with the truth.

@@ -27,16 +27,16 @@ import (
 // InitRequest are the parameters of gossip; the NIDs of the participants come
 // besides. Numbers are as in the section gossip of the configuration.
 type InitRequest struct {
-	IntervalMS int64  `json:"interval_ms"`
-	RTTMS      int64  `json:"rtt_ms"`
-	Fudge      int    `json:"fudge"`
-	DeadFactor int    `json:"dead_factor"`
-	DeadSlack  int    `json:"dead_slack"`
-	Obsolete   int    `json:"obsolete"`
-	Quorum     int    `json:"quorum"`
-	ColdStart  bool   `json:"cold_start"`
-	Strict     bool   `json:"strict"`
-	Seed       uint64 `json:"seed"` // 0: chosen
+	IntervalMS int64  `json:"interval_ms"` // time between gossip cycles, in milliseconds
+	RTTMS      int64  `json:"rtt_ms"`      // estimated round-trip time of the network, in milliseconds
+	Fudge      int    `json:"fudge"`       // as gossip.Config.Fudge
+	DeadFactor int    `json:"dead_factor"` // as gossip.Config.DeadFactor; 0: the default
+	DeadSlack  int    `json:"dead_slack"`  // as gossip.Config.DeadSlack
+	Obsolete   int    `json:"obsolete"`    // in units of the Lamport clock; 0: the default
+	Quorum     int    `json:"quorum"`      // percentage of participants; 0: the default
+	ColdStart  bool   `json:"cold_start"`  // the node speaks at once, not after a silence
+	Strict     bool   `json:"strict"`      // the letter of the design
+	Seed       uint64 `json:"seed"`        // 0: chosen
 }
 
 // NewInitRequest returns the numbers of a configuration.

@@ -89,24 +89,24 @@ func TestGossipCommands(t *testing.T) {
 		text  string // of the error
 		state gossip.State
 	}{
-		{"start without parameters", n.Start, syscall.EINVAL, "gossip has no parameters yet", gossip.GossipNone},
-		{"stop without parameters", n.Stop, syscall.ESRCH, "gossip does not run, and has no parameters", gossip.GossipNone},
-		{"bad numbers leave nothing", init(broken, others), syscall.EINVAL, "fudge 7 is above 0", gossip.GossipNone},
-		{"a short interval", init(short, others), syscall.EINVAL, "interval 199ms is below 200ms", gossip.GossipNone},
-		{"an interval that wraps", init(wrapped, others), syscall.EINVAL, "want 0 to", gossip.GossipNone},
-		{"bad NIDs", init(fast(), "127.0.0.64@tcp x"), syscall.EINVAL, `NIDs:1:1: NIDs "x"`, gossip.GossipNone},
-		{"mixed networks", init(fast(), "127.0.0.64@tcp 10.0.0.1@tcp1"), syscall.EINVAL, "another network", gossip.GossipNone},
-		{"a list without us", init(fast(), "127.0.0.[1-3]@tcp"), syscall.EINVAL, "no NID of this node is among", gossip.GossipNone},
-		{"init", init(fast(), others), nil, "", gossip.GossipStopped},
-		{"the same again", init(fast(), "127.0.0.66@tcp 127.0.0.[64-65]@tcp"), nil, "", gossip.GossipStopped},
-		{"others while stopped", init(slow, others), nil, "", gossip.GossipStopped},
-		{"start", n.Start, nil, "", gossip.GossipListening},
-		{"start again", n.Start, syscall.EALREADY, "gossip runs already", gossip.GossipListening},
-		{"the same while it runs", init(slow, others), nil, "", gossip.GossipListening},
-		{"the interval while it runs", init(fast(), others), syscall.EBUSY, "gossip runs with other parameters", gossip.GossipListening},
-		{"stop", n.Stop, nil, "", gossip.GossipStopped},
-		{"stop again", n.Stop, syscall.ESRCH, "gossip does not run", gossip.GossipStopped},
-		{"start with what was kept", n.Start, nil, "", gossip.GossipListening},
+		{"start without parameters", n.Start, syscall.EINVAL, "gossip has no parameters yet", gossip.Unconfigured},
+		{"stop without parameters", n.Stop, syscall.ESRCH, "gossip does not run, and has no parameters", gossip.Unconfigured},
+		{"bad numbers leave nothing", init(broken, others), syscall.EINVAL, "fudge 7 is above 0", gossip.Unconfigured},
+		{"a short interval", init(short, others), syscall.EINVAL, "interval 199ms is below 200ms", gossip.Unconfigured},
+		{"an interval that wraps", init(wrapped, others), syscall.EINVAL, "want 0 to", gossip.Unconfigured},
+		{"bad NIDs", init(fast(), "127.0.0.64@tcp x"), syscall.EINVAL, `NIDs:1:1: NIDs "x"`, gossip.Unconfigured},
+		{"mixed networks", init(fast(), "127.0.0.64@tcp 10.0.0.1@tcp1"), syscall.EINVAL, "another network", gossip.Unconfigured},
+		{"a list without us", init(fast(), "127.0.0.[1-3]@tcp"), syscall.EINVAL, "no NID of this node is among", gossip.Unconfigured},
+		{"init", init(fast(), others), nil, "", gossip.Stopped},
+		{"the same again", init(fast(), "127.0.0.66@tcp 127.0.0.[64-65]@tcp"), nil, "", gossip.Stopped},
+		{"others while stopped", init(slow, others), nil, "", gossip.Stopped},
+		{"start", n.Start, nil, "", gossip.Listening},
+		{"start again", n.Start, syscall.EALREADY, "gossip runs already", gossip.Listening},
+		{"the same while it runs", init(slow, others), nil, "", gossip.Listening},
+		{"the interval while it runs", init(fast(), others), syscall.EBUSY, "gossip runs with other parameters", gossip.Listening},
+		{"stop", n.Stop, nil, "", gossip.Stopped},
+		{"stop again", n.Stop, syscall.ESRCH, "gossip does not run", gossip.Stopped},
+		{"start with what was kept", n.Start, nil, "", gossip.Listening},
 	} {
 		err := step.do()
 		if !errors.Is(err, step.errno) || (err == nil) != (step.errno == nil) {
@@ -116,8 +116,8 @@ func TestGossipCommands(t *testing.T) {
 			t.Errorf("%d, %s: %v, want %q", i, step.what, err, step.text)
 		}
 		state := n.Status().State
-		if state == gossip.GossipRunning {
-			state = gossip.GossipListening // a cold start speaks with its first cycle
+		if state == gossip.Running {
+			state = gossip.Listening // a cold start speaks with its first cycle
 		}
 		if state != step.state {
 			t.Errorf("%d, %s: state %s, want %s", i, step.what, state, step.state)
@@ -179,7 +179,7 @@ func TestGossipFromConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := n.Status(); s.State != gossip.GossipListening || s.Snapshot.N != 2 {
+	if s := n.Status(); s.State != gossip.Listening || s.Snapshot.N != 2 {
 		t.Errorf("%+v, want it to run", s)
 	}
 	waiting, err := newGossipNode(t, func(g *config.Gossip) {
@@ -188,7 +188,7 @@ func TestGossipFromConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := waiting.Status(); s.State != gossip.GossipStopped {
+	if s := waiting.Status(); s.State != gossip.Stopped {
 		t.Errorf("%+v, want it to wait", s)
 	}
 	_, err = newGossipNode(t, func(g *config.Gossip) {

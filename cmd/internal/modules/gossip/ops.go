@@ -25,7 +25,7 @@ var (
 
 // Participant names a participant.
 type Participant struct {
-	NID nid.NID `query:"nid"`
+	NID nid.NID `query:"nid"` // the participant that the question is about
 }
 
 // Routes are the operations of gossip.

@@ -20,47 +20,47 @@ type State string
 
 // The states.
 const (
-	GossipNone      State = "none"      // it has no parameters
-	GossipStopped   State = "stopped"   // it has parameters and does not run
-	GossipRunning   State = "running"   // it takes part
-	GossipExcluded  State = "excluded"  // it has given up, because others have other parameters or the new list is without it
-	GossipListening State = "listening" // it is silent after its start
+	Unconfigured State = "none"      // it has no parameters
+	Stopped      State = "stopped"   // it has parameters and does not run
+	Running      State = "running"   // it takes part
+	Excluded     State = "excluded"  // it has given up, because others have other parameters or the new list is without it
+	Listening    State = "listening" // it is silent after its start
 )
 
 // Status is what is known by gossip.
 type Status struct {
-	State    State          `json:"state"`
+	State    State          `json:"state"`              // none, stopped, running, excluded or listening
 	Snapshot *gossip.Status `json:"snapshot,omitempty"` // while there is an agent
 }
 
 // Params are the parameters in force, with defaults filled in.
 type Params struct {
-	State      State   `json:"state"`
-	Version    int     `json:"version"`
-	Self       nid.NID `json:"self,omitzero"`
-	IntervalMS int64   `json:"interval_ms"`
-	RTTMS      float64 `json:"rtt_ms"`
-	N          int     `json:"n"`
-	Digest     string  `json:"digest"`    // of the list
-	Threshold  int     `json:"threshold"` // age in cycles above which a participant is dead
-	Fudge      int     `json:"fudge"`
-	Obsolete   int     `json:"obsolete"` // units of the clock
-	Stealth    int     `json:"stealth"`  // cycles of silence after a start
-	Quorum     int     `json:"quorum_percent"`
-	ColdStart  bool    `json:"cold_start"`
-	Strict     bool    `json:"strict"`
-	Seed       uint64  `json:"seed"`
-	Keys       int     `json:"keys"` // number of keys by which messages are signed and verified; 0: every message is believed
+	State      State   `json:"state"`          // none, stopped, running, excluded or listening
+	Version    int     `json:"version"`        // of the protocol
+	Self       nid.NID `json:"self,omitzero"`  // the NID of this node that takes part
+	IntervalMS int64   `json:"interval_ms"`    // time between gossip cycles, in milliseconds
+	RTTMS      float64 `json:"rtt_ms"`         // estimated round-trip time of the network, in milliseconds
+	N          int     `json:"n"`              // number of participants
+	Digest     string  `json:"digest"`         // of the list
+	Threshold  int     `json:"threshold"`      // age in cycles above which a participant is dead
+	Fudge      int     `json:"fudge"`          // in cycles, see gossip.Config.Fudge
+	Obsolete   int     `json:"obsolete"`       // units of the clock
+	Stealth    int     `json:"stealth"`        // cycles of silence after a start
+	Quorum     int     `json:"quorum_percent"` // the percentage of participants that must be exceeded
+	ColdStart  bool    `json:"cold_start"`     // the node spoke at once when it started
+	Strict     bool    `json:"strict"`         // the letter of the design
+	Seed       uint64  `json:"seed"`           // of the random choices
+	Keys       int     `json:"keys"`           // number of keys by which messages are signed and verified; 0: every message is believed
 }
 
 // Change is something that happened in gossip: what the history and the watch of
 // gossipctl print as JSON, and what event handlers get.
 type Change struct {
-	Source    string           `json:"source"` // config.GossipSource
-	Time      time.Time        `json:"time"`
-	Clock     uint64           `json:"clock"`
-	Event     gossip.EventKind `json:"event"`
-	NID       nid.NID          `json:"nid,omitzero"`
+	Source    string           `json:"source"`              // config.GossipSource
+	Time      time.Time        `json:"time"`                // wall clock
+	Clock     uint64           `json:"clock"`               // the Lamport clock of this node then
+	Event     gossip.EventKind `json:"event"`               // what happened
+	NID       nid.NID          `json:"nid,omitzero"`        // the participant that it happened to; none for events of this node
 	Aliveness uint64           `json:"aliveness,omitempty"` // how often it has died
 }
 
@@ -93,19 +93,19 @@ func statusOf(setup *settings, agent *gossip.Agent) Status {
 		s := agent.Status()
 		return Status{stateOf(&s), &s}
 	case setup != nil:
-		return Status{State: GossipStopped}
+		return Status{State: Stopped}
 	}
-	return Status{State: GossipNone}
+	return Status{State: Unconfigured}
 }
 
 func stateOf(s *gossip.Status) State {
 	switch {
 	case s.Stopped:
-		return GossipExcluded
+		return Excluded
 	case s.Silent:
-		return GossipListening
+		return Listening
 	}
-	return GossipRunning
+	return Running
 }
 
 // Params returns the parameters. ESRCH: there was no init.

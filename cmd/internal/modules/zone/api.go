@@ -14,37 +14,37 @@ import (
 
 // NodeAttributes are the attributes of a node of the zone.
 type NodeAttributes struct {
-	ID         zone.ID     `json:"id"`
-	Version    uint64      `json:"version"` // of its table
-	Attributes []Attribute `json:"attributes"`
+	ID         zone.ID     `json:"id"`         // the node that owns the attributes
+	Version    uint64      `json:"version"`    // of its table
+	Attributes []Attribute `json:"attributes"` // in the order in which they were written
 }
 
 // Attribute is an attribute.
 type Attribute struct {
-	Key   string `json:"key"`
-	Value []byte `json:"value"`
-	U     uint64 `json:"u"` // version of the table when it was written
+	Key   string `json:"key"`   // 1 to 255 bytes
+	Value []byte `json:"value"` // any bytes
+	U     uint64 `json:"u"`     // version of the table when it was written
 }
 
 // WriteRequest writes an attribute of this node, or deletes it.
 type WriteRequest struct {
-	Key    string `json:"key"`
-	Value  []byte `json:"value,omitempty"`
-	Delete bool   `json:"delete,omitempty"`
+	Key    string `json:"key"`              // 1 to 255 bytes
+	Value  []byte `json:"value,omitempty"`  // any bytes; none with Delete
+	Delete bool   `json:"delete,omitempty"` // delete the attribute
 }
 
 // Events are events of the zone.
 type Events struct {
-	Next   uint64  `json:"next"` // number of the event that comes next
-	Events []Event `json:"events"`
+	Next   uint64  `json:"next"`   // number of the event that comes next
+	Events []Event `json:"events"` // the oldest first
 }
 
 // Topology is the ring and the links of this node, each of which both ends monitor.
 type Topology struct {
-	Self       zone.ID           `json:"self"`
-	Successors int               `json:"successors"`
-	Ring       []zone.ID         `json:"ring"` // all members; each has links to the next ones
-	Links      []zone.LinkStatus `json:"links"`
+	Self       zone.ID           `json:"self"`       // this node
+	Successors int               `json:"successors"` // how many successors each node has links to
+	Ring       []zone.ID         `json:"ring"`       // all members; each has links to the next ones
+	Links      []zone.LinkStatus `json:"links"`      // of this node
 }
 
 // Status returns the state in numbers. ESRCH, as for all of the zone: the node is
@@ -196,7 +196,7 @@ func (m *Module) Explain(node string) (x zone.Explanation, err error) {
 
 // NodeName names a node, as for NodeAttributes.
 type NodeName struct {
-	Node string `json:"node" query:"node"`
+	Node string `json:"node" query:"node"` // name or id; empty: this node
 }
 
 // Remove removes a member from the views of the whole zone; if it lives it is back at

@@ -15,22 +15,22 @@ import (
 // Member is a member of the zone, or a node that was one.
 type Member struct {
 	zone.MemberStatus
-	State string `json:"state"`          // one of ZoneStates
+	State string `json:"state"`          // one of MemberStates
 	Gone  *Gone  `json:"gone,omitempty"` // of a node that was a member
 }
 
 // Gone says when and why a node is a member no more.
 type Gone struct {
-	Time  time.Time      `json:"time"`
+	Time  time.Time      `json:"time"`         // wall clock at the removal
 	Cause zone.Cause     `json:"cause"`        // said, dead or corrected
 	Code  int32          `json:"code"`         // with which it said goodbye
 	By    []zone.Witness `json:"by,omitempty"` // some of the nodes that reported it
 }
 
-// ZoneStates are the states of a [Member]: suspected is a member that a node reported
+// MemberStates are the states of a [Member]: suspected is a member that a node reported
 // and that has not refuted that yet; left said goodbye, removed was removed by an
 // administrator, and dead was reported by enough nodes.
-var ZoneStates = []string{"member", "suspected", "left", "removed", "dead"}
+var MemberStates = []string{"member", "suspected", "left", "removed", "dead"}
 
 // MemberFilter chooses members.
 type MemberFilter struct {
@@ -60,8 +60,8 @@ func (f *MemberFilter) matcher() (m matcher, err error) {
 		if m.state, err = wholly(f.State); err != nil {
 			return m, err
 		}
-		if !slices.ContainsFunc(ZoneStates, m.state.MatchString) {
-			return m, cli.Hint(cli.Errno(syscall.EINVAL, fmt.Errorf("no member can be in state %q", f.State)), "states are %s", strings.Join(ZoneStates, ", "))
+		if !slices.ContainsFunc(MemberStates, m.state.MatchString) {
+			return m, cli.Hint(cli.Errno(syscall.EINVAL, fmt.Errorf("no member can be in state %q", f.State)), "states are %s", strings.Join(MemberStates, ", "))
 		}
 	}
 	for _, text := range f.Tags {

@@ -26,12 +26,12 @@ var (
 
 // EventsFrom says from which event on.
 type EventsFrom struct {
-	From uint64 `query:"from,always"`
+	From uint64 `query:"from,always"` // number of the first event wanted
 }
 
 // BaseZone names a base zone.
 type BaseZone struct {
-	Zone string `query:"zone"`
+	Zone string `query:"zone"` // name of the base zone
 }
 
 // Routes are the operations of the zone.

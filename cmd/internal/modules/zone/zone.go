@@ -60,8 +60,8 @@ type zoner struct {
 // 'gossipctl zone' print as JSON, and what event handlers get.
 type Event struct {
 	Source string    `json:"source"` // config.ZoneSource
-	Number uint64    `json:"number"`
-	Time   time.Time `json:"time"`
+	Number uint64    `json:"number"` // rises by one with each event
+	Time   time.Time `json:"time"`   // wall clock
 	zone.Event
 	// Missed is how many events before this one a watch did not see, because it looked
 	// too late. Handlers are told of what they miss with their batch.
