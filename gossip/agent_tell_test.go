@@ -71,9 +71,9 @@ func TestWatchCoalesces(t *testing.T) {
 	entered, release := make(chan struct{}, 1), make(chan struct{})
 	slow, fast := newTold(n), newTold(n)
 	block := sync.OnceFunc(func() { entered <- struct{}{}; <-release })
-	nobody := func(func(nid.NID, state)) {}
-	w.add(func(id nid.NID, alive bool, aliveness uint64) { block(); slow.hear(id, alive, aliveness) }, nobody)
-	w.add(fast.hear, nobody)
+	none := func(func(nid.NID, state)) {}
+	w.add(func(id nid.NID, alive bool, aliveness uint64) { block(); slow.hear(id, alive, aliveness) }, none)
+	w.add(fast.hear, none)
 	w.tell(ids[0], state{true, 0})
 	<-entered
 	for round := range uint64(50) {

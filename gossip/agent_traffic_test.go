@@ -17,7 +17,7 @@ import (
 // without an ACK, from the NID that takes part, and match bits that tell pings
 // from replies, all to one portal (GO-23, GO-37, GO-52, GO-53, GO-55, GO-56,
 // GO-57, GO-60). There is room for the ages in it and no more, so how often
-// others died is not told (GO-73). Nobody is asked to agree: a cycle is these
+// others died is not told (GO-73). No node is asked to agree: a cycle is these
 // messages and no others, and nothing waits for them (GO-3).
 func TestAgentSends(t *testing.T) {
 	spec.Covers(t, "GO-3", "GO-9", "GO-11", "GO-23", "GO-37", "GO-52", "GO-53", "GO-55", "GO-56", "GO-57",
@@ -233,7 +233,7 @@ func TestAgentDeadPeers(t *testing.T) {
 	const n = 200
 	s := newStation(t, n, testNIDs(n)[0])
 	ni := s.nis[0]
-	ni.hold = true // everybody is dead
+	ni.hold = true // all others are dead
 	s.start(nil)
 	const cycles = 250 // 50 s
 	peers := map[nid.NID]int{}

@@ -42,8 +42,8 @@ every start of the daemon.`,
   gossipctl explain 10.0.0.7@tcp`,
 	}
 	g := &globals{stderr: env.Stderr}
-	places := config.Dirs{Getenv: env.Getenv, UID: os.Getuid()}
-	c.PersistentFlags().StringVar(&g.socket, "socket", places.ClientSocket(), "control socket `PATH` of lnetd")
+	dirs := config.Dirs{Getenv: env.Getenv, UID: os.Getuid()}
+	c.PersistentFlags().StringVar(&g.socket, "socket", dirs.ClientSocket(), "control socket `PATH` of lnetd")
 	c.PersistentFlags().BoolVar(&g.json, "json", false, "print JSON")
 	c.AddCommand(initCommand(g), startCommand(g), stopCommand(g), statusCommand(g), watchCommand(g), paramsCommand(g),
 		quorumCommand(g), listCommand(g), historyCommand(g), explainCommand(g), tuneCommand(g), zoneCommand(g), handlersCommand(g))

@@ -12,8 +12,8 @@ import (
 )
 
 // TestParamsRide: in the first N cycles parameters are in every message, and
-// in none after (GO-9, GO-11, GO-A16); but who sends them is answered with
-// them always (GO-A5).
+// in none after (GO-9, GO-11, GO-A16); but a ping that carries them is always
+// answered with them (GO-A5).
 func TestParamsRide(t *testing.T) {
 	spec.Covers(t, "GO-9", "GO-11", "GO-A5", "GO-A16")
 	const n = 6
@@ -47,8 +47,8 @@ var spoil = map[string]func(*wire.Header){
 }
 
 // TestDisagreement: nothing of a message with other parameters is taken, in
-// pings and replies (GO-10, GO-12, GO-30, GO-A4). Who has met somebody who
-// agrees stays, says so once, and tells the other (GO-67, GO-A5).
+// pings and replies (GO-10, GO-12, GO-30, GO-A4). A node that has met one with
+// its own parameters stays, reports once, and answers with them (GO-67, GO-A5).
 func TestDisagreement(t *testing.T) {
 	spec.Covers(t, "GO-10", "GO-12", "GO-30", "GO-67", "GO-A4", "GO-A5")
 	for name, change := range spoil {
@@ -98,8 +98,8 @@ func TestOtherVersion(t *testing.T) {
 	}
 }
 
-// TestStops: strictly, one disagreement stops; otherwise a node that never met
-// anybody who agrees stops when a second one disagrees (GO-12, GO-A5).
+// TestStops: with Strict one disagreement stops a node; otherwise a node that has met
+// none with its own parameters stops when a second one disagrees (GO-12, GO-A5).
 func TestStops(t *testing.T) {
 	spec.Covers(t, "GO-12", "GO-A5")
 	for _, c := range []struct {
@@ -136,7 +136,7 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// TestStrangers: who is not in the list is not heard.
+// TestStrangers: messages of nodes outside the list are dropped.
 func TestStrangers(t *testing.T) {
 	h := newHarness(t, 8, 0, nil)
 	h.cycles(1)

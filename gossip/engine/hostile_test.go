@@ -84,7 +84,7 @@ func extremes(clock uint64) []uint64 {
 }
 
 // TestForgedPings: two pings in the names of two participants, of whatever clock, do not
-// put a node out of step, and nobody is taken for dead because of them (GO-66, GO-A10).
+// put a node out of step, and no node is considered dead because of them (GO-66, GO-A10).
 func TestForgedPings(t *testing.T) {
 	spec.Covers(t, "GO-66", "GO-A10")
 	for _, n := range []int{3, 4, 8, 16} {
@@ -107,9 +107,9 @@ func TestForgedPings(t *testing.T) {
 	}
 }
 
-// TestManyForgedPings: one participant that lies all the time changes nothing, two do
-// until they cease: after a time-out everybody is in step, and that whether one
-// node was lied to or all (GO-66).
+// TestManyForgedPings: forged pings in the name of one participant change nothing; those
+// of two do until they end: after a timeout all nodes are in step again, whether one node
+// or all received them (GO-66).
 func TestManyForgedPings(t *testing.T) {
 	spec.Covers(t, "GO-66")
 	const n, start = 8, 1_000_000
@@ -238,11 +238,11 @@ func TestComesTogether(t *testing.T) {
 }
 
 // TestStrangersChangeNothing: whatever nodes that are not in the list send, however
-// many they are, changes nothing but counters, and stops nobody, strict or not.
+// many they are, changes nothing but counters, and stops no node, strict or not.
 func TestStrangersChangeNothing(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		h := newHarness(t, 8, 0, func(c *Config) { c.Strict = strict })
-		h.cycles(1) // it has verified nobody
+		h.cycles(1) // it has met no participant with its parameters
 		bad := h.params(h.header())
 		bad.Digest[0]++
 		other := h.params(h.header())

@@ -59,8 +59,8 @@ func TestSecondPartner(t *testing.T) {
 	}
 }
 
-// TestOverdueToAll (G-GO-9): where nobody is young enough, the second partner is one that
-// may be alive, and none where nobody is.
+// TestOverdueToAll (G-GO-9): if all are overdue, the second partner is one that may be
+// alive; if none may be, there is no second partner.
 func TestOverdueToAll(t *testing.T) {
 	spec.Covers(t, "G-GO-9")
 	h := newHarness(t, 8, 0, nil)
@@ -116,8 +116,8 @@ func sum(list []float64) (s float64) {
 	return s
 }
 
-// TestUnheard (G-GO-9): who has heard nobody for two cycles has a second partner, for many
-// may have just died.
+// TestUnheard (G-GO-9): a node that has merged no message for two cycles has a second
+// partner, for many may have just died.
 func TestUnheard(t *testing.T) {
 	spec.Covers(t, "G-GO-9")
 	h := newHarness(t, 8, 0, nil)
@@ -134,8 +134,9 @@ func TestUnheard(t *testing.T) {
 	}
 }
 
-// TestNoSecondPartnerAfterPause: who stood still and pings those again that it hears first
-// may only meet others that stood still, and takes their clock (GO-A8).
+// TestNoSecondPartnerAfterPause: a node that was paused, and whose second partners are the
+// nodes heard first, may only meet others that were paused, and take over their clock
+// (GO-A8).
 func TestNoSecondPartnerAfterPause(t *testing.T) {
 	spec.Covers(t, "GO-A8")
 	h := newHarness(t, 8, 0, nil)

@@ -10,7 +10,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// meet lets the machine hear from everybody in turn for some cycles.
+// meet delivers a ping of each participant in turn for some cycles.
 func (h *harness) meet(cycles int) (events []Event) {
 	h.t.Helper()
 	n := h.list.Len()
@@ -25,8 +25,8 @@ func (h *harness) meet(cycles int) (events []Event) {
 	return events
 }
 
-// TestPause: who stood still brings nobody back: the missed cycles are added
-// before anything else is looked at (GO-A7, GO-65). Strictly they are not.
+// TestPause: a node that was paused makes no other node take a dead participant for a live
+// one: it adds the missed cycles first (GO-A7, GO-65). With Strict it does not.
 func TestPause(t *testing.T) {
 	spec.Covers(t, "GO-65", "GO-A7")
 	for _, strict := range []bool{false, true} {
@@ -82,8 +82,9 @@ func TestQuietAfterPause(t *testing.T) {
 	}
 }
 
-// TestResync: after a long pause everybody is unheard, and nothing is told
-// until enough was heard: then who lives has always lived (GO-A8, GO-65).
+// TestResync: after a long pause all participants are unheard, and health events are
+// suppressed until enough messages were merged: live participants then never died (GO-A8,
+// GO-65).
 func TestResync(t *testing.T) {
 	spec.Covers(t, "GO-65", "GO-A8")
 	h := newHarness(t, 16, 0, nil)
@@ -108,8 +109,8 @@ func TestResync(t *testing.T) {
 	}
 }
 
-// TestResyncAlone: who hears nobody after a pause does not believe in its
-// quorum for ever.
+// TestResyncAlone: a node that no other node reaches after a pause loses its quorum at
+// last.
 func TestResyncAlone(t *testing.T) {
 	h := newHarness(t, 16, 0, nil)
 	h.meet(20)
@@ -191,8 +192,8 @@ func TestStealthEndsEarly(t *testing.T) {
 	}
 }
 
-// TestHealth: dead is who is older than the limit, known or not does not
-// matter (GO-38, GO-2); each death counts (GO-73, GO-76), and the quorum needs
+// TestHealth: a participant is dead above the limit of age, whether it was known or not
+// (GO-38, GO-2); each death counts (GO-73, GO-76), and the quorum needs
 // more than half of all (GO-77).
 func TestHealth(t *testing.T) {
 	spec.Covers(t, "GO-2", "GO-38", "GO-73", "GO-76", "GO-77")
@@ -201,7 +202,7 @@ func TestHealth(t *testing.T) {
 	h.set(0, 1, 1, 13, 17, 255)
 	h.step(Input{})
 	events = append(events, h.out.Events...)
-	h.set(0, 1, 1, 16, 16, 255) // who is alive may be older than who becomes it
+	h.set(0, 1, 1, 16, 16, 255) // a live participant stays alive at an age at which a dead one does not come back
 	h.step(Input{})
 	events = append(events, h.out.Events...)
 	if got, want := kinds(events), []EventKind{CameAlive, CameAlive, CameAlive, QuorumWon}; !slices.Equal(got, want) {
@@ -305,9 +306,9 @@ func TestResyncEnds(t *testing.T) {
 	}
 }
 
-// TestNoFlapping: who finds a participant dead before others do does not take
-// their news of it for a return, but that of a real one (GO-73, GO-76).
-// Strictly it does.
+// TestNoFlapping: a node that detects a death before others do does not take their older
+// news for a return, but notices a real one (GO-73, GO-76). With Strict it takes both for
+// one.
 func TestNoFlapping(t *testing.T) {
 	spec.Covers(t, "GO-73", "GO-76")
 	for _, strict := range []bool{false, true} {
@@ -369,8 +370,9 @@ func TestPauseAccusesNoNode(t *testing.T) {
 	}
 }
 
-// TestWakesWithOthers (GO-A8): messages of those that have just woken as well say nothing of
-// others. A node that hears nothing else takes nobody for dead until they have had time.
+// TestWakesWithOthers (GO-A8): messages of nodes that have just been paused too have no ages
+// of others. A node that merges only such messages considers no participant dead until the
+// time of a detection has passed.
 func TestWakesWithOthers(t *testing.T) {
 	spec.Covers(t, "GO-A8")
 	const n = 8

@@ -10,9 +10,9 @@ import (
 )
 
 // TestRefused: what cannot be, and what comes far too late, moves the counter
-// of its reason and nothing else: not the ages, not the clock, nobody's health
-// (GO-5, GO-12, GO-31, GO-34, GO-66, GO-A4, GO-A10, GO-A14). Strictly one that
-// disagrees stops the node.
+// of its reason and nothing else: not the ages, the clock or the health of a
+// participant (GO-5, GO-12, GO-31, GO-34, GO-66, GO-A4, GO-A10, GO-A14). With Strict
+// a message with other parameters stops the node.
 func TestRefused(t *testing.T) {
 	spec.Covers(t, "GO-5", "GO-12", "GO-31", "GO-34", "GO-66", "GO-A4", "GO-A10", "GO-A14")
 	const n, minutes = 10, 5

@@ -7,8 +7,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestCommitWhilePaused: who is known to be alive is counted, although no
-// change is told (GO-77, GO-A8, GO-A21).
+// TestCommitWhilePaused: a commit counts the live participants, although health events are
+// suppressed (GO-77, GO-A8, GO-A21).
 func TestCommitWhilePaused(t *testing.T) {
 	spec.Covers(t, "GO-77", "GO-A8", "GO-A21")
 	h := newHarness(t, 8, 2, nil)
@@ -21,8 +21,8 @@ func TestCommitWhilePaused(t *testing.T) {
 	}
 }
 
-// TestLeaveAndJoin: who leaves the list and comes back to it has died in
-// between, for users who compare (GO-74, GO-A21).
+// TestLeaveAndJoin: a participant that leaves the list and comes back has died in
+// between, for users that compare its aliveness (GO-74, GO-A21).
 func TestLeaveAndJoin(t *testing.T) {
 	spec.Covers(t, "GO-74", "GO-A21")
 	h := newHarness(t, 8, 2, nil)
@@ -56,7 +56,7 @@ func TestLeaveAndJoin(t *testing.T) {
 
 // TestStartedWithNextList: a node that starts with the new list while others
 // have only staged it, those that leave included, waits for them; with a list
-// that nobody has staged it stops, in both modes (GO-A5, GO-A21).
+// that no other node has staged it stops, in both modes (GO-A5, GO-A21).
 func TestStartedWithNextList(t *testing.T) {
 	spec.Covers(t, "GO-A5", "GO-A21")
 	old, next := newListOf(t, 0, 8), newListOf(t, 2, 10)

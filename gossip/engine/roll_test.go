@@ -41,8 +41,8 @@ func (h *harness) hear(l *List, from nid.NID, header wire.Header) {
 	h.step(Input{Kind: Ping, From: from, Data: append(header.AppendTo(nil), young(l.Len(), l.Index(from))...)})
 }
 
-// TestRollStaged: who has staged understands both lists, maps by NID, answers
-// in the list of the ping and says that it has staged (GO-78, GO-A21).
+// TestRollStaged: a node that has staged a list understands both, maps by NID, answers
+// in the list of the ping and shows that it has staged (GO-78, GO-A21).
 func TestRollStaged(t *testing.T) {
 	spec.Covers(t, "GO-78", "GO-A21")
 	h := newHarness(t, 8, 2, nil)
@@ -103,8 +103,8 @@ func TestRollSameNumber(t *testing.T) {
 	}
 }
 
-// TestRollIsHeard: who has not staged says which list it speaks while others
-// have, or its messages could be taken for those of the new one (GO-A21).
+// TestRollIsHeard: while others have staged a list, a node that has not sends the digest
+// of its own; its messages could be taken for those of the new one (GO-A21).
 func TestRollIsHeard(t *testing.T) {
 	spec.Covers(t, "GO-A21")
 	h := newHarness(t, 8, 2, nil)
@@ -128,8 +128,8 @@ func TestRollIsHeard(t *testing.T) {
 	}
 }
 
-// TestRollCommit: nobody dies or is forgotten by it but who leaves; the old
-// list is understood until all have committed and nobody speaks it (GO-78).
+// TestRollCommit: a commit makes no participant die or be forgotten but those that leave;
+// the old list is understood until all have committed and no message speaks of it (GO-78).
 func TestRollCommit(t *testing.T) {
 	spec.Covers(t, "GO-78")
 	h := newHarness(t, 8, 2, func(c *Config) { c.Trace = true })
@@ -182,7 +182,7 @@ func TestRollCommit(t *testing.T) {
 	}
 }
 
-// TestRollStates: who is how far, from pings and answers (GO-A21).
+// TestRollStates: the state of each participant, from pings and answers (GO-A21).
 func TestRollStates(t *testing.T) {
 	spec.Covers(t, "GO-A21")
 	next := newListOf(t, 0, 10)
@@ -251,8 +251,8 @@ func TestRollRefused(t *testing.T) {
 	}
 }
 
-// TestRollLeave: who is not in the new list stops, knows of nobody alive any
-// more and says so.
+// TestRollLeave: a node that is not in the new list stops, and reports all others as
+// dead.
 func TestRollLeave(t *testing.T) {
 	h := newHarness(t, 8, 0, nil)
 	h.meet(8)

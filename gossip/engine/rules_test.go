@@ -91,7 +91,8 @@ func TestHopAges(t *testing.T) {
 	}
 }
 
-// TestFreshNodeKnowsNoOther: who was restarted brings nobody back (GO-A6).
+// TestFreshNodeKnowsNoOther: a restarted node makes no other node take a dead one for a
+// live one (GO-A6).
 func TestFreshNodeKnowsNoOther(t *testing.T) {
 	spec.Covers(t, "GO-A6")
 	h := newHarness(t, 8, 3, nil)
@@ -111,8 +112,8 @@ func TestFreshNodeKnowsNoOther(t *testing.T) {
 	}
 }
 
-// TestPartners: one ping a cycle, to anybody but us with the same probability,
-// the dead included (GO-22, GO-39).
+// TestPartners: one ping a cycle, to each other participant with the same probability,
+// dead ones included (GO-22, GO-39).
 func TestPartners(t *testing.T) {
 	spec.Covers(t, "GO-22", "GO-39")
 	const n, draws = 9, 90000

@@ -129,8 +129,8 @@ func TestNotSigned(t *testing.T) {
 	}
 }
 
-// TestKeyRotation: while the key changes from node to node in three steps, nobody is taken
-// for dead, and no message is refused.
+// TestKeyRotation: while the key changes from node to node in three steps, no participant
+// is considered dead, and no message is refused.
 func TestKeyRotation(t *testing.T) {
 	c := &troubled{t: t, rng: rand.New(rand.NewPCG(1, 1)), old: testList(t, 6)}
 	steps := []keyring.Keys{keysOf(t, "old"), keysOf(t, "old", "new"), keysOf(t, "new", "old"), keysOf(t, "new")}

@@ -143,7 +143,7 @@ func (c *troubled) roll(n *troubledNode) {
 
 // TestTroubled: through pauses, crashes, quick restarts, partitions and loss,
 // without a change of the list and with one, no machine breaks its invariants;
-// when it is over, all that run and are listed know of each other, and of nobody else
+// when it is over, all that run and are listed know each other, and no other node
 // (GO-65, GO-74, GO-78, GO-A7, GO-A8, GO-A21).
 func TestTroubled(t *testing.T) {
 	spec.Covers(t, "GO-65", "GO-74", "GO-78", "GO-A7", "GO-A8", "GO-A21")

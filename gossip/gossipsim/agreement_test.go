@@ -35,9 +35,9 @@ expect quorum 1-6,8-32
 	}
 }
 
-// TestStrictMisconfigured (GO-67, GO-A5): by the letter one node with another
-// interval, which the others' pings without parameters do not tell it, stops
-// all whom it pings.
+// TestStrictMisconfigured (GO-67, GO-A5): with Strict one node with another interval,
+// which the others' pings without parameters do not show it, stops all nodes that it
+// pings.
 func TestStrictMisconfigured(t *testing.T) {
 	spec.Covers(t, "GO-67", "GO-A5")
 	net := newNet(t, gossipsim.Config{Network: scenario.Network{Nodes: 32, Seed: 1}, Gossip: gossip.Config{ColdStart: true, Strict: true}})

@@ -6,19 +6,19 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// faults is what was done to nodes and links, as far as it excuses that a node is thought
-// dead. What does is listed in docs/gossip.md, "Who is told to be dead":
+// faults is the ground truth: what was done to nodes and links, as far as it excuses that an
+// observer considers a node dead. docs/gossip.md, "Who is told to be dead", has all excuses:
 //
-//	the node does not run, is silent after its start or stands still    fate.fine
-//	no way leads from it to the observer, not even over others          links.leads
-//	the way is narrow: most links of one of them are cut                links.linked
-//	the observer is silent after its start                              fate.silent
+//	the node does not run, is silent after its start or is paused       nodeState.fine
+//	no path leads from it to the observer, not even over others         links.leads
+//	the path is narrow: most links of one of them are cut               links.linked
+//	the observer is silent after its start                              nodeState.silent
 //	one of these has ended so lately that news of it may be under way   grace
 //	parts come together that were apart for long                        links.together
-//	more than six of ten have just gone at once                         few
+//	more than six of ten have just failed at once                       few
 //
-// Nothing else does: not that many others are dead or out of reach, that messages are
-// lost, or that the observer itself was paused.
+// There is no other excuse: not that many others are dead or out of reach, that messages
+// are lost, or that the observer itself was paused.
 type faults struct {
 	clock func() time.Duration
 	grace time.Duration

@@ -10,7 +10,7 @@ import (
 type Gone struct {
 	Outcome       Outcome // of the whole run
 	Before, After float64 // bytes that a node that is left sends per cycle
-	Late          string  // who is not detected within a cycle more than the limit; empty: none
+	Late          string  // the first death that was not detected within a cycle more than the limit; empty: none
 }
 
 // MassDeath has the first nodes crash at the same instant, and the others go on for a while.

@@ -49,8 +49,8 @@ func TestManyDead(t *testing.T) {
 	}
 }
 
-// TestNoSecondPartner: where nobody is dead there is one ping a cycle, but for one in
-// fifty at most to one that seems to be.
+// TestNoSecondPartner: if no node is dead there is one ping a cycle, and in one of fifty
+// cycles at most a second one, because the first partner seems dead.
 func TestNoSecondPartner(t *testing.T) {
 	sweeps(t)
 	for _, nodes := range []int{8, 64, 256} {

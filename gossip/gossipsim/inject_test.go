@@ -71,9 +71,9 @@ func TestClockJump(t *testing.T) {
 	}
 }
 
-// TestForgedClocks (GO-66): two pings in the names of others, of any clock, neither put a node
-// out of step nor have anybody taken for dead, on links that lose and delay; a node that is
-// started again finds everybody.
+// TestForgedClocks (GO-66): two pings in the names of others, with any clock, neither put a
+// node out of step nor make one considered dead, on links that lose and delay; a restarted
+// node finds all others.
 func TestForgedClocks(t *testing.T) {
 	spec.Covers(t, "GO-66")
 	const nodes = 24

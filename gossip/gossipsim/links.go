@@ -26,7 +26,8 @@ type era struct {
 	ended time.Duration
 }
 
-// ways is who can hear of whom. Nodes that partitions and cuts treat alike are a class.
+// ways says between which nodes news can pass. Nodes that partitions and cuts treat alike are
+// a class.
 type ways struct {
 	class  []int32  // by node; nil: all are one class
 	direct [][]bool // by classes: a message gets from one to the other

@@ -39,8 +39,8 @@ type Config struct {
 	Record io.Writer
 }
 
-// Net is a network of nodes that gossip. What is done to it through its
-// methods is the truth that events are judged by.
+// Net is a network of nodes that gossip. Its methods record what is done to it as the
+// ground truth, with which the events of the nodes are compared.
 type Net struct {
 	kit.Base
 
@@ -112,7 +112,7 @@ func doubles(t sim.Topology) bool {
 	return true
 }
 
-// happens has the truth hear of what is done to nodes and links.
+// happens records what is done to nodes and links.
 func (n *Net) happens(a *sim.Act, do func()) {
 	t, now := &n.faults, n.Now()
 	switch {

@@ -8,11 +8,11 @@ import (
 	"ulnet/lnd/sim/history"
 )
 
-// Outcome is what nodes have told so far, compared with the truth.
+// Outcome is what nodes have reported so far, compared with the ground truth.
 type Outcome struct {
 	Joins         uint64 // told
 	Deaths        uint64 // told, of whatever
-	FalseDeaths   uint64 // of nodes that were fine, see truth
+	FalseDeaths   uint64 // of nodes that were fine, see faults
 	FewDeaths     uint64 // the same just when more than six of ten went at once
 	Resurrections uint64 // returns of nodes that have been down for longer than a detection takes
 	Flaps         uint64 // returns before that, of nodes of which some knew less than others
@@ -24,7 +24,7 @@ type Outcome struct {
 	DetectTotal time.Duration // their sum
 }
 
-// Outcome returns what nodes have told, compared with the truth.
+// Outcome returns what nodes have reported so far, compared with the ground truth.
 func (n *Net) Outcome() Outcome { return n.outcome }
 
 // event hears what nodes tell.

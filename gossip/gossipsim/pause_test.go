@@ -27,9 +27,9 @@ every 8.1s from %v to %v pause 1-%d for 8s
 at %v crash 64
 `
 
-// TestPausedNodes (GO-65, GO-A7, GO-A9): nodes that stand still again and again
-// think nobody dead who is fine, are not the cause that others do, and bring
-// nobody back. By the letter they do.
+// TestPausedNodes (GO-65, GO-A7, GO-A9): nodes that are paused again and again consider no
+// healthy node dead, do not cause others to, and make no dead node look alive. With Strict
+// they do.
 func TestPausedNodes(t *testing.T) {
 	spec.Covers(t, "GO-65", "GO-A7", "GO-A9")
 	sweeps(t)
@@ -147,8 +147,8 @@ always no-false-death
 	}
 }
 
-// TestManyWake (GO-A8): half of the nodes stand still and go on together. Those that they
-// meet first know nobody, too; they take nobody for dead for that.
+// TestManyWake (GO-A8): half of the nodes are paused and resume together. The nodes that they
+// hear first know no ages either; that makes them consider no node dead.
 func TestManyWake(t *testing.T) {
 	spec.Covers(t, "GO-A8")
 	for seed := range uint64(60) {
@@ -168,8 +168,8 @@ expect alive 14
 
 // TestQueuedPings (GO-A9): a node that was paused for longer than the limit of
 // obsolete messages has dozens of pings waiting. None is merged until its own
-// clock has moved, so that who died meanwhile stays dead to all, itself
-// included, however the timer and the messages are ordered.
+// clock has moved, so that a node that died meanwhile stays dead to all, whatever
+// the order of the timer and the messages.
 func TestQueuedPings(t *testing.T) {
 	spec.Covers(t, "GO-A9")
 	for seed := range uint64(20) {

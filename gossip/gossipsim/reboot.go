@@ -16,8 +16,8 @@ type Reboots struct {
 	Mistakes int // deaths that a peer was told of after the new incarnation had spoken
 }
 
-// Reboot restarts tracked nodes quickly, all at the same time and again and
-// again, each within the time in which nobody notices that it is gone.
+// Reboot restarts the tracked nodes in several rounds, all at the same time and so quickly
+// that no other node has detected their absence.
 func (c Measured) Reboot(rounds int) (r Reboots, err error) {
 	cfg := c.config()
 	spoke, peers := make([]bool, c.columns()), make([]map[sim.NodeID]bool, c.columns())

@@ -122,7 +122,7 @@ func TestLongDead(t *testing.T) {
 	}
 }
 
-// TestNewcomerIsHeard (GO-33): a node without any silence is known to somebody
+// TestNewcomerIsHeard (GO-33): a node without any silence is known to another node
 // after its second ping: the first one is obsolete, and its empty answer brings
 // the clock.
 func TestNewcomerIsHeard(t *testing.T) {

@@ -51,8 +51,8 @@ func (n *Net) views(set sim.NodeSet) iter.Seq2[sim.NodeID, view] {
 	}
 }
 
-// viewsEqual reports whether the nodes of a set that take part think the same
-// ones alive; why says who does not.
+// viewsEqual reports whether the nodes of a set that take part consider the same ones
+// alive; why names two that do not.
 func (n *Net) viewsEqual(set sim.NodeSet) (ok bool, why string) {
 	first, some := sim.NodeID(-1), view{}
 	for id, v := range n.views(set) {
@@ -90,9 +90,9 @@ func (n *Net) Think(observers, subjects sim.NodeSet, alive bool) (ok bool, why s
 	return true, ""
 }
 
-// detectedWithin reports whether all who could know think those dead that are
-// down for so many cycles and one more: those whom nothing separates from
-// anybody, and who have taken part all the time.
+// detectedWithin reports whether each node that is down for so many cycles and one more is
+// considered dead by all observers that could know: those that no fault separates from
+// other nodes, and that have taken part all the time.
 func (n *Net) detectedWithin(cycles int) (ok bool, why string) {
 	limit, now, t := n.Cycles(cycles), n.Now(), &n.faults
 	for id := range t.nodes {
@@ -137,7 +137,7 @@ func (n *Net) Machine(id sim.NodeID) *engine.Machine {
 // Counters are the counters of all nodes' latest lives.
 func (n *Net) Counters() engine.Stats { return kit.Sum(n.incarnations, incarnation.stats) }
 
-// spread is the smallest and the largest Lamport clock of who takes part.
+// spread is the smallest and the largest Lamport clock of the nodes that take part.
 func (n *Net) spread() (low, high uint64) {
 	low = ^uint64(0)
 	for id := range n.Nodes() {

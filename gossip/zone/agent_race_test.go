@@ -106,8 +106,8 @@ func knows(a *zone.Agent, first int) bool {
 }
 
 // TestAgentsAnytime: MS-A33: agents are used by many goroutines, leave, join and stop, while
-// messages and heartbeats come; who stopped sends nothing more, and those who are left
-// find each other.
+// messages and heartbeats come; a stopped agent sends nothing more, and the others find
+// each other.
 func TestAgentsAnytime(t *testing.T) {
 	spec.Covers(t, "MS-A33")
 	const n = 5

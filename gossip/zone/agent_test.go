@@ -11,7 +11,7 @@ import (
 
 // TestAgents: MS-9, MS-10, MS-40, MS-A14, MS-A30, MS-A33: whole stacks boot, see a
 // death by its connections and a silent one by its heartbeats, a restart, a goodbye
-// with its code, and who comes back in the same process.
+// with its code, and a node that comes back in the same process.
 func TestAgents(t *testing.T) {
 	spec.Covers(t, "MS-9", "MS-10", "MS-40", "MS-A14", "MS-A30", "MS-A33")
 	const n = 20

@@ -51,7 +51,7 @@ func (c *cluster) census(but int, sizes ...int) func() bool {
 
 // TestAgentHierarchy: MS-95, MS-96, MS-97, MS-98, MS-99, MS-100: two base zones and a
 // management zone of whole stacks: the census is right at all supervisors, also after
-// the death of a delegate and of a supervisor, and tells who is in a zone.
+// the death of a delegate and of a supervisor, and a query returns the members of a zone.
 func TestAgentHierarchy(t *testing.T) {
 	spec.Covers(t, "MS-95", "MS-96", "MS-97", "MS-98", "MS-99", "MS-100", "MS-A24")
 	c := hierarchy(t, 2)

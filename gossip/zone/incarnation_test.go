@@ -19,8 +19,8 @@ func closed(t *testing.T, a *zone.Agent) {
 	}
 }
 
-// TestAgentStop: a node that stops is dead to the others, tells of nothing more, and
-// says so to whoever uses it.
+// TestAgentStop: a node that stops is dead to the others, reports no more events, and
+// returns an error to its users.
 func TestAgentStop(t *testing.T) {
 	const n = 4
 	c := newCluster(t, n, nil)
@@ -98,8 +98,8 @@ func TestAgentAgain(t *testing.T) {
 }
 
 // TestAgentKeeps: MS-A2, MS-6: a node whose clock was put back outbids what the others
-// know of it, and has the incarnation kept before anybody hears of it: its next incarnation
-// begins above, and needs no refutation.
+// know of it, and stores the number before it sends it: its next incarnation begins above,
+// and needs no refutation.
 func TestAgentKeeps(t *testing.T) {
 	spec.Covers(t, "MS-6", "MS-A2")
 	const n, victim = 6, 2

@@ -63,7 +63,7 @@ func TestAlive(t *testing.T) {
 	})
 }
 
-// TestAliveOfOthers is what an incarnation sign says of suspicions, and of the node itself.
+// TestAliveOfOthers: a newer version clears suspicions; what others say of this node itself.
 func TestAliveOfOthers(t *testing.T) {
 	spec.Covers(t, "MS-7", "MS-43")
 	t.Run("MS-43 suspicions of older versions go", func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestLeave(t *testing.T) {
 		s.update(wire.Lists{Leaves: []wire.Departure{{Node: s.ref[2], Version: v(7, 3), Code: 0}}, Alive: []wire.Member{{Node: s.ref[2], Version: v(7, 3)}}})
 		s.want()
 		s.is(2, inHistory, v(7, 3))
-		// An incarnation sign in the same message as a suspicion refutes that before it counts.
+		// A newer version in the same message as a suspicion refutes it before it counts.
 		s.alive(3, v(7, 1))
 		s.update(wire.Lists{Alive: []wire.Member{{Node: s.ref[3], Version: v(7, 2)}}, Suspicions: []wire.Suspicion{{Reporter: s.ref[3], Suspect: s.ref[3], Version: v(7, 1)}}})
 		s.is(3, inView, v(7, 2))
@@ -252,7 +252,7 @@ func TestSuspicionBelieved(t *testing.T) {
 	})
 	t.Run("MS-A1 views of two and three", func(t *testing.T) {
 		two := acquainted(t, 2, Config{})
-		two.suspicion(1, 1, v(7, 3)) // nobody suspects itself
+		two.suspicion(1, 1, v(7, 3)) // no node suspects itself
 		two.is(1, inView, v(7, 3))
 		two.suspicion(0, 1, v(7, 3))
 		two.is(1, inHistory, v(7, 3))

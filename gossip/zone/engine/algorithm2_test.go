@@ -134,7 +134,7 @@ func TestAlgorithm2Unanswered(t *testing.T) {
 	})
 }
 
-// TestAlgorithm2Rounds is who is told, and when.
+// TestAlgorithm2Rounds: which neighbours get a change, and in which round.
 func TestAlgorithm2Rounds(t *testing.T) {
 	spec.Covers(t, "MS-76", "MS-77", "MS-86")
 	t.Run("MS-76 MS-77 the second round is silent", func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestAlgorithm2Owners(t *testing.T) {
 		if list, u := s.m.Attributes(s.m.self); len(list) != 1 || u != 1 {
 			t.Errorf("%d attributes, version %d", len(list), u)
 		}
-		s.offer(1, 0, 10, 6) // somebody has newer ones: no write of ours would count
+		s.offer(1, 0, 10, 6) // another node has newer ones: no write of ours would count
 		s.want(Event{Kind: Refuted, Node: s.ref[0], Version: v(11, 1)})
 	})
 }

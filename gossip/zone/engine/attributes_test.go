@@ -41,7 +41,7 @@ func sameAttribute(a, b wire.Attribute) bool {
 	return a.Key == b.Key && string(a.Value) == string(b.Value) && a.U == b.U
 }
 
-// TestAttributes: what is written reaches everybody, in few rounds and few copies
+// TestAttributes: a write reaches all members, in few rounds and few copies
 // (MS-70 to MS-72, MS-76, MS-85, MS-91, MS-A15, MS-A23).
 func TestAttributes(t *testing.T) {
 	spec.Covers(t, "MS-70", "MS-71", "MS-72", "MS-76", "MS-85", "MS-91", "MS-A15", "MS-A23", "MS-A31")
@@ -227,7 +227,7 @@ func TestDeathCertificates(t *testing.T) {
 	if r.deaths != 0 || len(r.entries) != 1 || r.u != 39 || r.floor != 39 || n.m.attributes.of[n.m.self].deaths != 0 {
 		t.Errorf("%d certificates after ten minutes, version %d, floor %d", r.deaths, r.u, r.floor)
 	}
-	// Somebody who has versions before those gets everything, and drops what is not in it.
+	// A node with versions before those gets everything, and drops what is not in it.
 	old := replica{owner: r.owner, inc: r.inc}
 	for i := range uint64(20) {
 		old.put(wire.Attribute{Key: fmt.Sprint(i), U: i + 1}, 0)

@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestForgedReports: those who suspect everybody are remembered within bounds, and
-// nobody files in the name of another node to that node itself (MS-36, MS-A1).
+// TestForgedReports: the memory for nodes that suspect all others is bounded, and reports in
+// the name of another node do not count at that node itself (MS-36, MS-A1).
 func TestForgedReports(t *testing.T) {
 	spec.Covers(t, "MS-36", "MS-A1")
 	s := acquainted(t, 400, Config{Threshold: 3, Successors: 3})
@@ -60,7 +60,7 @@ func TestRefusedForEver(t *testing.T) {
 	}
 }
 
-// TestNoRoom: who does not fit the view is told that, and what wants no link has none.
+// TestNoRoom: a node that does not fit the view gets an answer that says so, and no link.
 func TestNoRoom(t *testing.T) {
 	s := acquainted(t, 4, Config{MaxMembers: 4})
 	r, err := s.m.cfg.Table.Add(testID(4))
@@ -78,8 +78,8 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// TestBoundedAnswers: who asks for all there is again and again gets it once a heartbeat
-// (MS-A9), and who names the same nodes again and again has them asked once (MS-A7).
+// TestBoundedAnswers: a node that asks for the whole view again and again gets it once per
+// heartbeat (MS-A9); nodes that it names again and again are asked once (MS-A7).
 func TestBoundedAnswers(t *testing.T) {
 	spec.Covers(t, "MS-A7", "MS-A9")
 	s := acquainted(t, 40, Config{})
@@ -123,8 +123,8 @@ func TestWaitingOffers(t *testing.T) {
 	}
 }
 
-// TestHighestIncarnation: nobody is believed to have an incarnation that he could not
-// refute (MS-A2).
+// TestHighestIncarnation: an incarnation so high that its owner could not refute it is
+// refused (MS-A2).
 func TestHighestIncarnation(t *testing.T) {
 	spec.Covers(t, "MS-A2")
 	s := acquainted(t, 4, Config{Wall: wire.MaxIncarnation - 5})

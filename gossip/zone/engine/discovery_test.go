@@ -76,8 +76,8 @@ func TestDiscoveryTargets(t *testing.T) {
 	})
 }
 
-// TestDiscoveryInterval: it asks often at first, rarely later, and no more when there
-// is nobody to ask (MS-23).
+// TestDiscoveryInterval: discovery asks often at first, rarely later, and stops when there
+// is no node to ask (MS-23).
 func TestDiscoveryInterval(t *testing.T) {
 	spec.Covers(t, "MS-23")
 	s := sole(t, 1, 3)
@@ -194,7 +194,7 @@ func TestHistoryBounds(t *testing.T) {
 	if n := s.m.view.gone; n > softHistoryMin+softHistory || n < softHistoryMin {
 		t.Errorf("%d in the history after two minutes", n)
 	}
-	s.alive(5, v(7, 1)) // forgotten: it could be anybody
+	s.alive(5, v(7, 1)) // forgotten: it could be any node
 	s.want(Event{Kind: Joined, Node: s.ref[5], Version: v(7, 1)})
 	gone(2001, 8000)
 	if n := s.m.view.gone; n > hardHistoryMin+2*hardHistory {

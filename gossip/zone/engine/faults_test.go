@@ -19,7 +19,7 @@ func booted(t *testing.T, seed uint64, n int, cfg Config) *world {
 	return w
 }
 
-// TestManyFail: many that fail at once are removed by all others, and nobody else is
+// TestManyFail: many that fail at once are removed by all others, and no other node is
 // (MS-3, MS-9, MS-31, MS-32, MS-A1).
 func TestManyFail(t *testing.T) {
 	spec.Covers(t, "MS-3", "MS-9", "MS-31", "MS-32", "MS-A1")
@@ -82,7 +82,7 @@ func TestPartitions(t *testing.T) {
 					if n.i >= c.a {
 						side = c.b
 					}
-					// One alone does not believe that everybody else failed.
+					// A single node does not conclude that all others failed.
 					if side > 1 && n.m.Len() != side {
 						return false
 					}
@@ -106,7 +106,7 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// TestPause: nodes that stood still remove nobody when they go on (MS-A29).
+// TestPause: nodes that were paused remove no member when they resume (MS-A29).
 func TestPause(t *testing.T) {
 	spec.Covers(t, "MS-A29")
 	for seed := range effort.Of[uint64](1, 4, 4) {
@@ -134,7 +134,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestSlow: nodes that are so slow that messages wait for them remove nobody (G-MS-8).
+// TestSlow: nodes so slow that messages queue remove no member (G-MS-8).
 func TestSlow(t *testing.T) {
 	spec.Covers(t, "G-MS-8")
 	for seed := range effort.Of[uint64](1, 3, 3) {
@@ -153,7 +153,7 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestLateMessage: who processes a message long after it came does not suspect anybody
+// TestLateMessage: a node that processes a message long after it came suspects no member
 // soon after (MS-A29).
 func TestLateMessage(t *testing.T) {
 	spec.Covers(t, "MS-A29")
@@ -182,7 +182,7 @@ func TestLateMessage(t *testing.T) {
 	}
 }
 
-// TestBrokenLink: one link between two of many removes nobody, although both suspect
+// TestBrokenLink: one broken link between two of many removes no member, although both suspect
 // each other; and reports become rare (MS-38, MS-A1, MS-A2).
 func TestBrokenLink(t *testing.T) {
 	spec.Covers(t, "MS-38", "MS-A1", "MS-A2")
@@ -202,7 +202,7 @@ func TestBrokenLink(t *testing.T) {
 }
 
 // TestIllNode: a node that hears nothing, or fails to send for reasons of its own,
-// removes nobody (MS-2, MS-A1).
+// removes no member (MS-2, MS-A1).
 func TestIllNode(t *testing.T) {
 	spec.Covers(t, "MS-2", "MS-A1")
 	deaf := booted(t, 1, 64, Config{})
@@ -271,7 +271,7 @@ func TestGhost(t *testing.T) {
 		}
 		return false
 	}
-	for _, p := range victim.m.Neighbours(nil) { // somebody who only hears of it
+	for _, p := range victim.m.Neighbours(nil) { // a node that only hears of it
 		if w.nodeOf(victim, p) == deaf {
 			deaf = w.nodes[(deaf.i+1)%len(w.nodes)]
 		}
@@ -305,7 +305,7 @@ func TestRestarts(t *testing.T) {
 	w := booted(t, 2, 12, Config{})
 	n := w.nodes[5]
 	n.up = false
-	n.start() // at once; nobody was told that the old process ended
+	n.start() // at once; no node noticed that the old process ended
 	w.until(5*time.Second, w.agree)
 	for _, o := range w.nodes {
 		if o.up && o.watched[n.i] {

@@ -11,8 +11,8 @@ import (
 )
 
 // TestFewLeft: few that are left of many remove all that are gone, whether these refuse
-// what is sent to them or are silent, although each of the few then suspects more than
-// one who is to be believed (MS-1, MS-26, MS-A1). One alone can not know.
+// messages or are silent, although each of the few then suspects more members than a
+// credible reporter may (MS-1, MS-26, MS-A1). A single survivor cannot know.
 func TestFewLeft(t *testing.T) {
 	spec.Covers(t, "MS-1", "MS-26", "MS-A1")
 	for _, c := range []struct {
@@ -62,8 +62,8 @@ func TestFewLeft(t *testing.T) {
 	})
 }
 
-// TestDeafNodes: nodes that hear nobody but are heard ask everybody, and nobody else is
-// removed for that, nor does it cost whole views (MS-2, MS-A1).
+// TestDeafNodes: nodes that receive nothing but are heard ask all others; no other node is
+// removed for that, nor are whole views sent (MS-2, MS-A1).
 func TestDeafNodes(t *testing.T) {
 	spec.Covers(t, "MS-2", "MS-A1")
 	for deaf := effort.Of(2, 1, 1); deaf <= 2; deaf++ {

@@ -74,7 +74,7 @@ func TestGoneBounded(t *testing.T) {
 	}
 }
 
-// TestGoneSilent: of each who reported a node that is dead the history says whether its
+// TestGoneSilent: of each reporter of a dead node the history says whether its
 // connections failed or it heard nothing.
 func TestGoneSilent(t *testing.T) {
 	s := acquainted(t, 12, Config{})

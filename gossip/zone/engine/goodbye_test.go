@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestGoodbye: who leaves in order is gone everywhere within the time that news takes,
-// with its exit code, and is not looked for (MS-40, MS-A8, MS-A33).
+// TestGoodbye: a node that says goodbye is removed by all others as soon as the news
+// arrives, with its exit code, and discovery does not ask for it (MS-40, MS-A8, MS-A33).
 func TestGoodbye(t *testing.T) {
 	spec.Covers(t, "MS-40", "MS-A8", "MS-A33")
 	w := booted(t, 2, 24, Config{})

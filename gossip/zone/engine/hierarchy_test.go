@@ -103,7 +103,7 @@ func (s *system) guardian(z int) *node {
 }
 
 // TestHierarchy: delegates are elected and register with a supervisor, every member of
-// the management zone has the census, and whoever fails is replaced (MS-95 to MS-100,
+// the management zone has the census, and those that fail are replaced (MS-95 to MS-100,
 // MS-A24).
 func TestHierarchy(t *testing.T) {
 	spec.Covers(t, "MS-95", "MS-96", "MS-97", "MS-98", "MS-99", "MS-100", "MS-101", "MS-A24")
@@ -155,7 +155,7 @@ func TestHierarchy(t *testing.T) {
 				t.Errorf("zone %d has %d active delegates", z, len(s.active(z)))
 			}
 		}
-		for _, n := range s.nodes { // MS-A24: who comes back first in rank waits
+		for _, n := range s.nodes { // MS-A24: a delegate that comes back first in rank waits
 			if !n.up {
 				n.start()
 			}

@@ -38,8 +38,8 @@ func TestCertificatesAgreed(t *testing.T) {
 	}
 }
 
-// TestRefutedOlder: what a version of a node refutes is reports of older versions, not those
-// of the same (MS-43): who reported that one has seen it.
+// TestRefutedOlder: a version of a node refutes reports of older versions, not those of the
+// same one (MS-43), which the reporter has seen.
 func TestRefutedOlder(t *testing.T) {
 	spec.Covers(t, "MS-43")
 	s := suspicions{index: map[wire.Ref]int{5: 0}, open: make(map[wire.Ref]int), list: []suspect{{node: 5}}, total: 5}
@@ -54,9 +54,9 @@ func TestRefutedOlder(t *testing.T) {
 	}
 }
 
-// TestRemovedIsTold: who is removed for what others say of it is told, with the version that
-// it has to refute, so that it is back before it would notice by itself; who said goodbye is
-// not.
+// TestRemovedIsTold: a node that is removed because of reports gets a message with the version
+// that it has to refute, so that it is back before it would notice by itself; a node that
+// said goodbye does not.
 func TestRemovedIsTold(t *testing.T) {
 	s := withNeighbours(t)
 	told := func() (list []Send) {

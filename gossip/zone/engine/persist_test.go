@@ -7,8 +7,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestIncarnationKept: whoever runs a machine is told which incarnation the next incarnation
-// must be above (MS-A2, MS-6), and of nothing that need not be kept.
+// TestIncarnationKept: the output of a step has the incarnation number above which the next
+// one must begin (MS-A2, MS-6), and none that need not be stored.
 func TestIncarnationKept(t *testing.T) {
 	spec.Covers(t, "MS-6", "MS-A2", "MS-A3", "MS-A7", "MS-A17")
 	s := acquainted(t, 6, Config{})

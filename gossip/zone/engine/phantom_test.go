@@ -21,8 +21,8 @@ func (s *solo) unreachable(i int) {
 }
 
 // TestPhantom: a member that was never heard, and can not be reached from here for a reason
-// of this host, as a network that it has not, is suspected after some tries; nobody says
-// that it was heard. One that was heard before is not suspected for such a reason (MS-A1).
+// of this host, as a network that it has not, is suspected after some tries; no node has
+// heard it. One that was heard before is not suspected for such a reason (MS-A1).
 func TestPhantom(t *testing.T) {
 	spec.Covers(t, "MS-A1")
 	for _, met := range []bool{false, true} {
@@ -179,8 +179,8 @@ func TestOwnerOutbids(t *testing.T) {
 	}
 }
 
-// TestFarAheadIsTold: an incarnation that is not believed is counted each time, and told once
-// a minute, whoever says it of whom (MS-A2).
+// TestFarAheadIsTold: an incarnation that is refused is counted each time, and reported once
+// a minute, whatever its sender and its owner (MS-A2).
 func TestFarAheadIsTold(t *testing.T) {
 	spec.Covers(t, "MS-A2")
 	s := acquainted(t, 4, Config{})

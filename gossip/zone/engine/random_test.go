@@ -51,7 +51,7 @@ func TestRandomFaults(t *testing.T) {
 	})
 }
 
-// trouble does something to somebody.
+// trouble injects a fault into a node.
 func (w *world) trouble() {
 	x := w.nodes[w.rng.IntN(len(w.nodes))]
 	switch k := w.rng.IntN(14); {
@@ -103,7 +103,7 @@ func (w *world) calm() {
 }
 
 // TestMildFaults: in a network that loses little, and among nodes that fail, restart,
-// leave and stand still for less than the timeout, nobody who lives is removed.
+// leave and are paused for less than the timeout, no live node is removed.
 func TestMildFaults(t *testing.T) {
 	eachSeed(t, 3, 30, 1000, func(t *testing.T, seed uint64) {
 		w := newWorld(t, seed, 32, Config{})

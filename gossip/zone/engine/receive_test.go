@@ -8,8 +8,7 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// codecs returns two ends: node 0, which knows everybody by the short form at least,
-// and node 1, which sends.
+// codecs returns two ends: node 0, which knows all nodes, and node 1, which sends.
 func codecs(t testing.TB, keys ...string) (to, from *Machine) {
 	t.Helper()
 	ends := make([]*Machine, 2)

@@ -192,8 +192,8 @@ func TestLastDelegateMoves(t *testing.T) {
 }
 
 // TestAlarmOfStrangers: a supervisor passes alarms of its zone's delegates on to the
-// monitors, believes those that other supervisors pass on, which end there, and nobody
-// else's (MS-101).
+// monitors, and accepts those that other supervisors pass on, which end there, and no
+// others (MS-101).
 func TestAlarmOfStrangers(t *testing.T) {
 	spec.Covers(t, "MS-101")
 	s := newSolo(t, 5, Config{Supervisor: true})
@@ -212,7 +212,7 @@ func TestAlarmOfStrangers(t *testing.T) {
 	}
 }
 
-// TestStrangeSupervisors: nobody but the chosen supervisor is believed (MS-A24).
+// TestStrangeSupervisors: answers count only from the chosen supervisor (MS-A24).
 func TestStrangeSupervisors(t *testing.T) {
 	spec.Covers(t, "MS-A24")
 	base := newSolo(t, 1, Config{Management: []wire.ID{testID(1), testID(2)}})

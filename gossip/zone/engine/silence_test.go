@@ -10,8 +10,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestShortPartitions: G-MS-10: a partition that ends about when the timeout does, or long
-// after it, leads nobody to remove a member of its own side, then or later.
+// TestShortPartitions: G-MS-10: because of a partition that ends about when the timeout does,
+// or long after it, no node removes a member of its own side, then or later.
 func TestShortPartitions(t *testing.T) {
 	spec.Covers(t, "G-MS-10")
 	for _, length := range []time.Duration{2300, 2600, 2900, 3200, 3600, 4300, 10_700} {
@@ -47,8 +47,8 @@ func (s *solo) silence(i int, by ...int) {
 	s.update(l)
 }
 
-// TestGrace: who is reported to be silent by enough nodes can refute that for three rounds
-// of updates; whose connections failed is removed at once (G-MS-10, G-MS-2).
+// TestGrace: a node that enough others report as silent can refute that for three rounds of
+// updates; one whose connections failed is removed at once (G-MS-10, G-MS-2).
 func TestGrace(t *testing.T) {
 	spec.Covers(t, "G-MS-2", "G-MS-10")
 	sees := func(t *testing.T) *solo {
@@ -95,8 +95,8 @@ func TestGrace(t *testing.T) {
 	})
 }
 
-// TestSummons: who reports that a node is silent, or is told that it was removed, tells the
-// node itself until it refutes that, or the time for that is over (G-MS-10).
+// TestSummons: a node that reports another one as silent, or hears that it was removed, sends
+// that to the node itself until it refutes it, or the time for that is over (G-MS-10).
 func TestSummons(t *testing.T) {
 	spec.Covers(t, "G-MS-10")
 	summonsTo := func(s *solo, sent []Send, i int) (n int) {
@@ -196,7 +196,7 @@ func TestAccusedAnswers(t *testing.T) {
 	if sent := accuse(s, 2, 3, v(7, 1)); len(sent) != 0 {
 		t.Errorf("another node is accused: sends %+v", sent)
 	}
-	s.silence(0, 2, 3) // as it came with an update: from a neighbour, which accuses nobody
+	s.silence(0, 2, 3) // as it came with an update: from a neighbour that does not report anything itself
 	if n := s.count(wire.Notice); n != 0 {
 		t.Errorf("%d answers to an update", n)
 	}
@@ -223,7 +223,7 @@ func TestUrgentRefutation(t *testing.T) {
 	s.pass(time.Second)
 	s.suspicion(3, 0, v(10, 1)) // this node itself is suspected
 	updates(s, true)
-	s.alive(5, v(7, 2)) // nobody suspects it here
+	s.alive(5, v(7, 2)) // no node suspects it here
 	updates(s, false)
 	s.silence(4, 3)
 	updates(s, true)

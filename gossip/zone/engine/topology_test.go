@@ -214,8 +214,8 @@ func TestRedirectsEnd(t *testing.T) {
 	}
 }
 
-// TestConnectFails: who can not connect to a successor suspects it, a random neighbour
-// not (MS-33, MS-34, MS-35).
+// TestConnectFails: a node that cannot connect to a successor suspects it, but not a random
+// neighbour (MS-33, MS-34, MS-35).
 func TestConnectFails(t *testing.T) {
 	spec.Covers(t, "MS-33", "MS-34", "MS-35")
 	s := newSolo(t, 30, Config{})
@@ -253,8 +253,8 @@ func TestConnectFails(t *testing.T) {
 	}
 }
 
-// TestBehindSuspected: as long as a successor is suspected, the one after the last is
-// watched, too: who is in between may be dead as well (MS-26).
+// TestBehindSuspected: while a successor is suspected, the node also monitors the one after
+// the last: those in between may be dead as well (MS-26).
 func TestBehindSuspected(t *testing.T) {
 	spec.Covers(t, "MS-26")
 	s := newSolo(t, 30, Config{})
@@ -318,8 +318,8 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestRemovedPeer: whoever was removed is told so when it asks, refutes that, and asks
-// again (MS-A12).
+// TestRemovedPeer: a node that was removed gets an answer that says so when it asks for a
+// link, refutes that, and asks again (MS-A12).
 func TestRemovedPeer(t *testing.T) {
 	spec.Covers(t, "MS-A12")
 	s := newSolo(t, 5, Config{Threshold: 1, Successors: 1})

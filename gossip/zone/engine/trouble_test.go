@@ -27,7 +27,7 @@ func (w *world) keep(p parcel) {
 // moreTrouble is what goes beyond nodes that fail and networks that are cut.
 func (w *world) moreTrouble(x *node, k int) {
 	switch k {
-	case 7: // it restarts, and nobody was told that its process ended
+	case 7: // it restarts, and no node noticed that its process ended
 		x.up = false
 		x.start()
 	case 8: // the same, and it does not know which incarnations it had
@@ -43,7 +43,7 @@ func (w *world) moreTrouble(x *node, k int) {
 		for range 1 + w.rng.IntN(4) {
 			w.write(x)
 		}
-	case 12: // somebody sends again what was sent before, to anybody
+	case 12: // a message that was sent before is sent again, to any node
 		w.log("replay")
 		for range 30 {
 			if to := w.nodes[w.rng.IntN(len(w.nodes))]; to.up && len(w.recorded) > 0 {

@@ -33,7 +33,7 @@ type world struct {
 	loss, dup, reorder float64
 	cut                func(from, to int) bool
 	tap                func(from, to *node, s *Send, m *wire.Message, size int)
-	stray              func(from *node, to wire.ID) // a message to nobody of this test
+	stray              func(from *node, to wire.ID) // a message to a node outside this test
 	lose               func(from, to *node, m *wire.Message) bool
 	told               func(n *node, e *Event)
 	bytes              [wire.Kinds]int
@@ -236,7 +236,7 @@ func (w *world) send(from *node, s *Send, buf []byte) {
 		if w.stray != nil && s.To != 0 {
 			w.stray(from, from.m.Table().ID(s.To))
 		}
-		return // to nobody of this test
+		return // to a node outside this test
 	}
 	msg, data := &s.Message, []byte(nil)
 	size := s.End - s.Begin
@@ -293,7 +293,7 @@ func (w *world) carry(from, to *node, msg *wire.Message, data []byte) {
 	})
 }
 
-// differences shows who misses whom.
+// differences shows which members are missing in which views.
 func (w *world) differences() {
 	for _, n := range w.nodes {
 		if !n.up {

@@ -183,8 +183,8 @@ func parsesBack(t *testing.T, from *Codec, msg *Message, b []byte) {
 	}
 }
 
-// TestKey: messages of who does not have the cluster's key do not count, nor do those
-// to somebody else (MS-A33).
+// TestKey: messages that are not signed with the cluster's key are refused, and so are
+// those to another node (MS-A33).
 func TestKey(t *testing.T) {
 	spec.Covers(t, "MS-A33")
 	to, from := ends(t, "secret")

@@ -120,8 +120,8 @@ func (t *faults) heal() {
 // lately reports whether a trouble that ended then is an excuse still.
 func (t *faults) lately(at, now time.Duration) bool { return at != never && now-at < t.grace }
 
-// heard is the instant whose news an observer may first hear now: who is slow, or stood
-// still, has a queue, and tells of what was true when that began.
+// heard is the instant whose news an observer may first process now: a node that is slow, or
+// was paused, has a queue, and reports the state of the time when its queue began.
 func (t *faults) heard(observer sim.NodeID) time.Duration {
 	f, now := &t.nodes[observer], t.clock()
 	from := now

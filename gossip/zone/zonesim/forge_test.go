@@ -60,7 +60,7 @@ expect views-right
 `)
 }
 
-// TestExaltedVersions: MS-A2: of versions that nobody could refute nothing is believed.
+// TestExaltedVersions: MS-A2: versions that their owner could not refute are refused.
 func TestExaltedVersions(t *testing.T) {
 	spec.Covers(t, "MS-A2")
 	holds(t, liars+`every 1s from 5s to 25s do 7 exalt all

@@ -35,7 +35,8 @@ type Config struct {
 	Zone zone.Config
 	// Stacks runs agents above portals and LNet instead of bare machines; there are no stubs.
 	Stacks bool
-	// Check has every machine examined, now and then, and whoever hears listened to.
+	// Check checks the invariants of every machine now and then, and that the events of each
+	// node alternate and give its view.
 	Check bool
 	// Tell is told all that nodes tell.
 	Tell func(at time.Duration, node sim.NodeID, e *engine.Event)
@@ -43,8 +44,8 @@ type Config struct {
 	Spy func(from, to sim.NodeID, m *wire.Message, size int)
 }
 
-// Net is a network of zones. What is done to it through its methods is the truth that
-// events are judged by.
+// Net is a network of zones. Its methods record what is done to it as the ground truth, with
+// which the events of the nodes are compared.
 type Net struct {
 	kit.Base
 
@@ -86,7 +87,7 @@ func New(cfg Config) (*Net, error) {
 	return n, kit.Start(&n.Base, &cfg.Network, kit.Machines[message]{Boot: n.boot, Hash: hash}, nil)
 }
 
-// happens has the truth hear of what is done to nodes and links.
+// happens records what is done to nodes and links.
 func (n *Net) happens(a *sim.Act, do func()) {
 	t := &n.faults
 	switch {

@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// Outcome is what nodes have told so far, compared with the truth.
+// Outcome is what nodes have reported so far, compared with the ground truth.
 type Outcome struct {
 	Joins    uint64 // told
 	Leaves   uint64 // told, for whatever cause
@@ -30,7 +30,7 @@ type Outcome struct {
 	AlertedTotal time.Duration // their sum
 }
 
-// Outcome returns what nodes have told, compared with the truth.
+// Outcome returns what nodes have reported so far, compared with the ground truth.
 func (n *Net) Outcome() Outcome { return n.outcome }
 
 // told judges an event.
@@ -98,7 +98,7 @@ func (n *Net) noticed(p *member, e *engine.Event) {
 	v.AlertedLast, v.AlertedTotal = max(v.AlertedLast, after), v.AlertedTotal+after
 }
 
-// detected notes that somebody has noticed that a node is down.
+// detected notes that a node has noticed that another one is down.
 func (v *Outcome) detected(after time.Duration) {
 	if v.Detected == 0 || after < v.Earliest {
 		v.Earliest = after
@@ -107,8 +107,8 @@ func (v *Outcome) detected(after time.Duration) {
 	v.Latest, v.Total = max(v.Latest, after), v.Total+after
 }
 
-// listener is what somebody makes of a node's events: they have to alternate for each
-// node, and give its view (MS-9, MS-10).
+// listener replays a node's events: they have to alternate for each member, and give the
+// node's view (MS-9, MS-10).
 type listener struct {
 	p      *member
 	incs   []uint64 // by member, 0: not there

@@ -62,10 +62,9 @@ func (n *Net) way(delegate sim.NodeID) bool {
 	return false
 }
 
-// censusTold reports whether each supervisor that takes part has the truth of every base zone:
-// an entry that is current, of an active delegate with a link to its supervisor, where a
-// delegate has a link to one; and one that is stale or lost where none has (MS-98,
-// MS-100).
+// censusTold reports whether each supervisor that takes part has the right entry of every base
+// zone: a current one, of an active delegate with a link to its supervisor, if a delegate has
+// a link to a supervisor; otherwise one that is stale or lost (MS-98, MS-100).
 func (n *Net) censusTold(by sim.NodeSet) (bool, string) {
 	for _, g := range n.bases() {
 		reached, delegates := false, 0

@@ -144,8 +144,8 @@ func (s *stub) gain(count int) {
 	s.tick = min(s.tick, s.began) // now
 }
 
-// lose has members die, the first ones that are no neighbours: Θ others who miss each
-// tell the delegate, which is their monitor, at once.
+// lose makes members die, the first ones that are no neighbours of the delegate: Θ others
+// report each to the delegate, which is their monitor, at once.
 func (s *stub) lose(count int) {
 	for i := 0; i < len(s.present) && count > 0; i++ {
 		if !s.present[i] || i == s.g.best || slices.Contains(s.linked, i) {

@@ -166,7 +166,7 @@ func TestGossipCommandsTakeTurns(t *testing.T) {
 // what cannot be ends it, with the line (GO-46).
 func TestGossipFromConfig(t *testing.T) {
 	spec.Covers(t, "GO-41", "GO-46")
-	place := config.Position{File: "lnetd.yaml", Line: 7, Column: 3}
+	at := config.Position{File: "lnetd.yaml", Line: 7, Column: 3}
 	list := func(texts ...string) (ids []nid.NID) {
 		for _, s := range texts {
 			ids = append(ids, nid.MustParse(s))
@@ -174,7 +174,7 @@ func TestGossipFromConfig(t *testing.T) {
 		return ids
 	}
 	n, err := newGossipNode(t, func(g *config.Gossip) {
-		g.NIDs, g.NIDsAt = list("127.0.0.64@tcp", "127.0.0.65@tcp"), place
+		g.NIDs, g.NIDsAt = list("127.0.0.64@tcp", "127.0.0.65@tcp"), at
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func TestGossipFromConfig(t *testing.T) {
 		t.Errorf("%+v, want it to run", s)
 	}
 	waiting, err := newGossipNode(t, func(g *config.Gossip) {
-		g.NIDs, g.NIDsAt, g.Start = list("127.0.0.64@tcp", "127.0.0.65@tcp"), place, false
+		g.NIDs, g.NIDsAt, g.Start = list("127.0.0.64@tcp", "127.0.0.65@tcp"), at, false
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestGossipFromConfig(t *testing.T) {
 		t.Errorf("%+v, want it to wait", s)
 	}
 	_, err = newGossipNode(t, func(g *config.Gossip) {
-		g.NIDs, g.NIDsAt = list("127.0.0.65@tcp", "127.0.0.66@tcp"), place
+		g.NIDs, g.NIDsAt = list("127.0.0.65@tcp", "127.0.0.66@tcp"), at
 	})
 	if err == nil || err.Error() != "lnetd.yaml:7:3: no NID of this node is among the participants" {
 		t.Errorf("a list without ourselves: %v", err)
@@ -291,7 +291,7 @@ func TestGossipAsks(t *testing.T) {
 	if err := n.Stage(strings.NewReader("127.0.0.[64-67]@tcp")); err != nil {
 		t.Errorf("stage: %v", err)
 	}
-	// The others never came: nobody is waited for.
+	// The others never joined, so Commit waits for none of them.
 	if err := n.Commit(gossip.CommitRequest{}); err != nil {
 		t.Errorf("commit: %v", err)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // TestZoneFilter: expressions are for the whole of a state or value, all tags must be there,
-// and what can not match anybody is refused.
+// and a filter that cannot match any node is refused.
 func TestZoneFilter(t *testing.T) {
 	tags := []zone.Attribute{{Key: "role", Value: []byte("mds")}, {Key: "text", Value: []byte("two\nlines")}, {Key: "raw", Value: []byte{0xff, 0}}, {Key: "empty"}}
 	for _, test := range []struct {

@@ -56,9 +56,9 @@ func zoneVersion(t *testing.T, m *Module) uint64 {
 	return s.Version.Inc
 }
 
-// TestZoneIncarnations: MS-A2, MS-6, MS-A33: an incarnation that a node took by itself outlives
-// it, also one of a second incarnation in one process; who leaves and joins again is told to be
-// what it is.
+// TestZoneIncarnations: MS-A2, MS-6, MS-A33: an incarnation number that a node raised by itself
+// survives the node, also that of a second incarnation in one process; a node that leaves and
+// joins again shows its new incarnation.
 func TestZoneIncarnations(t *testing.T) {
 	spec.Covers(t, "MS-6", "MS-A2", "MS-A33")
 	const name = "zone z n=127.0.0.91@tcp"
@@ -100,7 +100,7 @@ func TestZoneIncarnations(t *testing.T) {
 	stop()
 }
 
-// TestZoneAlone: a node that meets nobody says so, with what to look at.
+// TestZoneAlone: a node that meets no other node warns of that, with hints.
 func TestZoneAlone(t *testing.T) {
 	var log bytes.Buffer
 	n, stop := zoneNode(t, t.TempDir(), slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})))
