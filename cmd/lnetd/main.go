@@ -52,7 +52,7 @@ says (see 'accept' in what 'lnetd config' prints).`,
 			return cli.Hint(err, "'lnetd config' prints the reference configuration, which explains every key")
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			return cli.Hint(err, "'lnetd config > FILE' writes one with every key; without --config all have their dirs")
+			return cli.Hint(err, "'lnetd config > FILE' writes one with every key; without --config all have their defaults")
 		}
 		if err != nil {
 			return err

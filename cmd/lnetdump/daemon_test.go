@@ -6,7 +6,7 @@ import (
 	"ulnet/cmd/internal/scripttest"
 )
 
-// TestDaemonScripts watches real daemons.
+// TestDaemonScripts captures the traffic of real daemons.
 func TestDaemonScripts(t *testing.T) {
 	scripttest.Run(t, "testdata/daemon", "lnetdump", "lnetctl", "lnetd")
 }

@@ -10,22 +10,22 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// typeNames are the types that --type and the JSON output know.
+// typeNames are the message types of --type and of the JSON output.
 var typeNames = []string{
 	"ACK", "PUT", "GET", "REPLY", "HELLO", "NOOP", "ACCEPTOR", "CM", "PUT_ACK", "PUT_NAK", "PUT_DONE", "GET_DONE",
 }
 
-// rememberedHandles bounds the requests whose answers --portal recognizes.
+// rememberedHandles bounds the number of requests whose answers --portal recognizes.
 const rememberedHandles = 1 << 16
 
-// filter chooses records.
+// filter selects the records to be shown.
 type filter struct {
 	nids    []nid.NID
 	types   []string
 	portals []uint32
 
-	// handles are the MDs to which the answers to requests of the wanted
-	// portals go. ring forgets the oldest.
+	// handles are the MDs that receive the answers to requests to the wanted portals.
+	// ring has them in order of arrival, to forget the oldest.
 	handles map[wire.MDHandle]bool
 	ring    []wire.MDHandle
 	at      int
@@ -54,7 +54,7 @@ func newFilter(o *options) (*filter, error) {
 	return f, nil
 }
 
-// reset forgets what was learned from one source before the next one.
+// reset forgets the handles of a source before the next one is read.
 func (f *filter) reset() {
 	f.handles, f.at = map[wire.MDHandle]bool{}, 0
 	if len(f.portals) > 0 {
@@ -71,8 +71,8 @@ func (f *filter) hasType(r *capture.Record) bool {
 	return len(f.types) == 0 || slices.Contains(f.types, r.Type())
 }
 
-// hasNID looks at the NIDs of the message; of anything else at those of the
-// connection.
+// hasNID compares the NIDs of the message, or those of the connection if the record is not a
+// message.
 func (f *filter) hasNID(r *capture.Record) bool {
 	if len(f.nids) == 0 {
 		return true
@@ -91,8 +91,7 @@ func (f *filter) hasNID(r *capture.Record) bool {
 	return slices.ContainsFunc(of, func(n nid.NID) bool { return slices.Contains(f.nids, n) })
 }
 
-// onPortal tells whether a message is a request to a wanted portal or the
-// answer to one.
+// onPortal reports whether the record is a request to a wanted portal or the answer to one.
 func (f *filter) onPortal(r *capture.Record) bool {
 	if portal, ok := r.Portal(); ok {
 		wanted := slices.Contains(f.portals, portal)

@@ -10,13 +10,13 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// gossipMessage is a message of gossip.
+// gossipMessage is a ping or reply of gossip.
 type gossipMessage struct{ gossipwire.Message }
 
 func readGossip(put wire.PutCmd, payload []byte) (capture.Understood, error) {
 	m, err := gossipwire.ParseMessage(put.MatchBits, payload)
 	if err != nil && !errors.Is(err, gossipwire.ErrBody) {
-		return nil, err // without a header
+		return nil, err // the header is not valid
 	}
 	return &gossipMessage{m}, err
 }
@@ -46,7 +46,7 @@ func (m *gossipMessage) Summary() string {
 	return s + fmt.Sprintf(", %d of %d heard of, ages to %d", heard, m.N, most)
 }
 
-// agesPerLine is how many ages stand in a line of the details.
+// agesPerLine is the number of ages per line of the details.
 const agesPerLine = 32
 
 // Details implements capture.Understood.
@@ -66,8 +66,8 @@ func (m *gossipMessage) Details() []string {
 	return lines
 }
 
-// row is a line of ages: of a ping they are in order, of a reply each needs its
-// index.
+// row returns a line of ages. Those of a ping are in the order of the list of members; each
+// of a reply carries its index.
 func (m *gossipMessage) row(entries []gossipwire.Entry) string {
 	var b strings.Builder
 	if !m.Reply {

@@ -12,11 +12,11 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// gossipFile is what testdata/gossip.txt shows.
+// gossipFile is the capture that testdata/gossip.txt prints.
 var gossipFile = filepath.Join("testdata", "captures", "gossip.pcapng")
 
-// TestGossipDecodes: all messages of a recorded exchange are understood, and
-// what is cut short is said to be so.
+// TestGossipDecodes: all messages of a recorded exchange are parsed, and truncated messages
+// are reported as such.
 func TestGossipDecodes(t *testing.T) {
 	seen := map[string]int{}
 	capturetest.Decode(t, gossipFile, func(r *capture.Record) {
@@ -40,11 +40,11 @@ func TestGossipDecodes(t *testing.T) {
 	}
 }
 
-// TestGossipTshark: the capture is one for Wireshark, too.
+// TestGossipTshark: Wireshark reads the same capture.
 func TestGossipTshark(t *testing.T) { capturetest.AgreeWithTshark(t, gossipFile) }
 
-// TestGossipHostile: what is no gossip is shown without one, and what has a
-// header only with that.
+// TestGossipHostile: a payload that is not gossip is shown as bytes, and a message of which
+// only the header is valid with the header alone.
 func TestGossipHostile(t *testing.T) {
 	header := gossipwire.Header{Flags: gossipwire.FlagBitmap, N: 1 << 31, Clock: 1 << 63}.AppendTo(nil)
 	for _, c := range []struct {
@@ -67,7 +67,7 @@ func TestGossipHostile(t *testing.T) {
 	}
 }
 
-// FuzzGossip: everything can be shown, in a size that the message bounds.
+// FuzzGossip: any input can be shown, and the size of the output is bounded by the message.
 func FuzzGossip(f *testing.F) {
 	capturetest.Decode(f, gossipFile, func(r *capture.Record) {
 		if _, ok := dissectors.Read(r); ok {

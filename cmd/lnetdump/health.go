@@ -13,13 +13,13 @@ import (
 // healthMessage is a message between clients and servers of client health.
 type healthMessage struct {
 	healthwire.Message
-	remarks []string // what is odd about it
+	remarks []string // violations of the protocol, shown behind "odd:"
 }
 
 func readHealth(put wire.PutCmd, payload []byte) (capture.Understood, error) {
 	parsed, err := healthwire.ParseMessage(payload)
 	if errors.Is(err, healthwire.ErrShort) || errors.Is(err, healthwire.ErrMagic) || errors.Is(err, healthwire.ErrVersion) {
-		return nil, err // nothing of it can be trusted
+		return nil, err // not even the fixed header is valid
 	}
 	m := &healthMessage{Message: parsed}
 	m.Name, m.Token, m.Entries, m.Proof = slices.Clone(m.Name), slices.Clone(m.Token), slices.Clone(m.Entries), slices.Clone(m.Proof)
@@ -32,7 +32,7 @@ func readHealth(put wire.PutCmd, payload []byte) (capture.Understood, error) {
 	return m, err
 }
 
-// portal is where a message of its kind belongs.
+// portal returns the portal that messages of this kind are sent to.
 func (m *healthMessage) portal() uint32 {
 	switch m.Kind {
 	case healthwire.Accept, healthwire.Reject, healthwire.Pong, healthwire.Chosen, healthwire.Notice, healthwire.Ask:
@@ -41,17 +41,17 @@ func (m *healthMessage) portal() uint32 {
 	return healthwire.ServerPortal
 }
 
-// listed reports whether a message speaks of many clients.
+// listed reports whether the message carries a list of clients.
 func (m *healthMessage) listed() bool {
 	return m.Kind == healthwire.Digest || m.Kind == healthwire.DigestReply || m.tombstones()
 }
 
-// tombstones reports whether a message is about tombstones.
+// tombstones reports whether the message asks for tombstones or returns them.
 func (m *healthMessage) tombstones() bool {
 	return m.Kind == healthwire.Tombstones || m.Kind == healthwire.TombstonesReply
 }
 
-// role is what the server in a message is to the client.
+// role describes the field Server: which role that server has for the client.
 func (m *healthMessage) role() string {
 	if m.Code == healthwire.Stale {
 		if m.Kind == healthwire.Ask {
@@ -66,7 +66,7 @@ func (m *healthMessage) role() string {
 		return "new master"
 	case healthwire.Notice:
 		if m.Code == healthwire.Draining {
-			return "ask" // the master itself, or who has fewer clients
+			return "ask" // the master itself, or a server with fewer clients
 		}
 	}
 	return "master"
@@ -91,7 +91,7 @@ func (m *healthMessage) Summary() string {
 		s += fmt.Sprintf(" %q", m.Name)
 	}
 	s += fmt.Sprintf(" life %d", m.Incarnation)
-	if m.Code != healthwire.OtherTimes { // it has T_evict there
+	if m.Code != healthwire.OtherTimes { // which carries T_evict in the field Epoch
 		s += fmt.Sprintf(", epoch %d", m.Epoch)
 	}
 	if m.Server.IsValid() {
@@ -106,8 +106,8 @@ func (m *healthMessage) Summary() string {
 	return s + odd(m.remarks)
 }
 
-// load is how many clients the sender of a digest watches over, and why it takes no
-// more.
+// load returns the number of clients of the sender of a digest, and the reason if it
+// accepts no more.
 func (m *healthMessage) load() string {
 	s := fmt.Sprintf("load %d", m.Epoch)
 	if m.Code != healthwire.OK {
@@ -116,12 +116,12 @@ func (m *healthMessage) load() string {
 	return s
 }
 
-// tellsCode reports whether the code of a message means something.
+// tellsCode reports whether the code has a meaning in messages of this kind.
 func (m *healthMessage) tellsCode() bool {
 	return m.Code != healthwire.OK || m.portal() == healthwire.ClientPortal || m.Kind == healthwire.Disconnect || m.Kind == healthwire.Here
 }
 
-// marked says how many clients of a digest are marked, and with what.
+// marked returns how many clients of a digest are marked, with the meaning of the mark.
 func (m *healthMessage) marked() string {
 	n := 0
 	for i := range m.Entries.Len() {
@@ -138,7 +138,7 @@ func (m *healthMessage) marked() string {
 	return ""
 }
 
-// mark says in a word what an entry is marked with; "": nothing.
+// mark returns the meaning of the mark of an entry, "" for an entry without one.
 func (m *healthMessage) mark(e healthwire.Entry) string {
 	switch {
 	case m.Kind == healthwire.TombstonesReply:
@@ -178,10 +178,11 @@ func (m *healthMessage) Details() []string {
 	return append(lines, remarkLines(m.remarks)...)
 }
 
-// token is enough of the token to tell it from others, and too little to use it.
+// token returns the first 4 bytes of the token: enough to recognize it, too few to
+// impersonate the client.
 func (m *healthMessage) token() string { return fmt.Sprintf("%x", m.Token[:min(len(m.Token), 4)]) }
 
-// entryLines are a line for each client, with what its mark says.
+// entryLines returns a line for each client, with the meaning of its mark.
 func entryLines(list healthwire.Entries, mark func(healthwire.Entry) string) []string {
 	return boundedLines(list.Len(), "%d more", func(i int) string {
 		e := list.At(i)
@@ -209,7 +210,7 @@ func (m *healthMessage) MarshalJSON() ([]byte, error) {
 		o.put(key, m.Server.String())
 	}
 	if m.listed() {
-		o.put("load", m.Epoch) // of the sender of a digest: clients whose master it is
+		o.put("load", m.Epoch) // clients whose master is the sender of the digest
 	}
 	o.some("token_begins", m.token())
 	o.some("signed", len(m.Proof) > 0)
@@ -218,7 +219,7 @@ func (m *healthMessage) MarshalJSON() ([]byte, error) {
 	return o.MarshalJSON()
 }
 
-// serverKey is what the server in a message is to the client, as a key.
+// serverKey returns the key of the field Server: its role for the client.
 func (m *healthMessage) serverKey() string {
 	switch {
 	case m.Code == healthwire.Stale:
@@ -231,8 +232,9 @@ func (m *healthMessage) serverKey() string {
 	return "master"
 }
 
-// incarnationObjects are incarnations of clients; a mark says to confirm, known, unknown, or
-// why the client is evicted, and the epoch is the last 24 bits of that of the choice that ends.
+// incarnationObjects returns the entries of a list as JSON. The mark is one of "to confirm",
+// "known" and "unknown" in digests, and the cause of the eviction in a batch; the epoch has
+// the last 24 bits of the epoch of the choice of a master that the eviction ends.
 func incarnationObjects(list healthwire.Entries, mark func(healthwire.Entry) string) (objects []object) {
 	for i := range list.Len() {
 		e := list.At(i)

@@ -9,10 +9,10 @@ import (
 	healthwire "ulnet/health/wire"
 )
 
-// maxShownIncarnations is how many clients the line of a broadcast names.
+// maxShownIncarnations is how many clients the summary of a broadcast lists.
 const maxShownIncarnations = 3
 
-// evictionBatch is a request to evict clients, which a broadcast carries.
+// evictionBatch is the payload of a broadcast that evicts clients.
 type evictionBatch struct{ healthwire.Batch }
 
 func readBatch(payload []byte) (*evictionBatch, error) {
@@ -24,10 +24,10 @@ func readBatch(payload []byte) (*evictionBatch, error) {
 	return &evictionBatch{b}, nil
 }
 
-// cause says why a client is evicted.
+// cause returns the reason for the eviction of a client.
 func cause(e healthwire.Entry) string { return healthwire.Cause(e.Mark).String() }
 
-// verb is what a batch wants.
+// verb tells evictions from withdrawn evictions.
 func (b *evictionBatch) verb() string {
 	if b.Withdraw {
 		return "withdraws evictions of"
@@ -59,15 +59,15 @@ func (b *evictionBatch) details() []string {
 	return lines
 }
 
-// entry is the request as JSON.
+// entry returns the batch as JSON.
 func (b *evictionBatch) entry() (o object) {
 	o.put("server_life", decimal(b.Incarnation))
-	o.some("withdraw", b.Withdraw) // evictions are taken back
+	o.some("withdraw", b.Withdraw) // the evictions are revoked
 	o.some("entries", incarnationObjects(b.Entries, cause))
 	return o
 }
 
-// evictionReply is what a server and all below it answer to a batch.
+// evictionReply is the combined answer of a server and its subtree to a batch.
 type evictionReply struct{ collective.Answer }
 
 func (r *evictionReply) summary() string {
@@ -84,7 +84,7 @@ func (r *evictionReply) summary() string {
 	return s
 }
 
-// exception says of an eviction why it was not made.
+// exception returns the reason why a client was not evicted.
 func exception(e healthwire.Exception) string {
 	s := fmt.Sprintf("not %d: %v", e.Index, e.Code)
 	if e.Code == healthwire.OtherMaster {
@@ -102,8 +102,9 @@ func (r *evictionReply) details() []string {
 	return append(lines, boundedLines(len(r.Reply.Exceptions), "%d more exceptions", func(i int) string { return exception(r.Reply.Exceptions[i]) })...)
 }
 
-// entry is the answer as JSON: how often a client was evicted, how often it was not
-// connected, what was not done, and which servers did not answer although they are there.
+// entry returns the answer as JSON: the number of evictions, the number of entries whose
+// client was not connected, the exceptions, and the servers that are members but did not
+// answer.
 func (r *evictionReply) entry() object {
 	o := object{{"evicted", r.Reply.Evicted}, {"not_connected", r.Reply.Unknown}}
 	var exceptions []object

@@ -16,7 +16,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestEvictions: broadcasts that evict, and their answers, in words, bounded.
+// TestEvictions: broadcasts that evict clients, and their answers, as text of bounded length.
 func TestEvictions(t *testing.T) {
 	request := healthwire.Batch{Incarnation: 9}
 	for i := range healthwire.MaxBatch {
@@ -49,8 +49,8 @@ func TestEvictions(t *testing.T) {
 	}
 }
 
-// TestEvictionEpochs: CH-A2: the choice that an eviction ends is shown, and so is an
-// eviction that is taken back.
+// TestEvictionEpochs: CH-A2: an eviction is shown with the epoch of the choice of a master
+// that it ends, and a withdrawn eviction is shown as such.
 func TestEvictionEpochs(t *testing.T) {
 	spec.Covers(t, "CH-A2")
 	request := healthwire.Batch{Incarnation: 9, Withdraw: true}
@@ -72,8 +72,8 @@ func TestEvictionEpochs(t *testing.T) {
 	}
 }
 
-// TestLoadsAndSuggestions: what digests say of load, and whom a notice of draining
-// names, who is not the master.
+// TestLoadsAndSuggestions: digests show the load of their sender, and a notice of draining
+// shows the server that it suggests, which is not the master.
 func TestLoadsAndSuggestions(t *testing.T) {
 	other := nid.MustParse("10.0.0.2@tcp")
 	for _, test := range []struct {
@@ -98,8 +98,8 @@ func TestLoadsAndSuggestions(t *testing.T) {
 	}
 }
 
-// TestEvictionsHostile: what is no batch, or no answer to it, is shown as the
-// bytes that it is.
+// TestEvictionsHostile: a payload that is not a batch, or not an answer to one, is shown as
+// bytes.
 func TestEvictionsHostile(t *testing.T) {
 	var list []capture.Record
 	capturetest.Decode(t, healthFile, func(r *capture.Record) {
@@ -135,7 +135,8 @@ func TestEvictionsHostile(t *testing.T) {
 	}
 }
 
-// FuzzEvictions: everything can be shown, in a size that the message bounds.
+// FuzzEvictions: any input can be shown, and the size of the output is bounded by the
+// message.
 func FuzzEvictions(f *testing.F) {
 	batch := healthwire.Batch{Entries: healthwire.Entry{Client: healthwire.ClientIDOf("a"), Incarnation: 5}.AppendTo(nil)}
 	f.Add(string(batch.AppendTo(nil)))

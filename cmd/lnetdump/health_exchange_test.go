@@ -29,22 +29,22 @@ const (
 	healthNodes   = healthServers + 1
 )
 
-// everybody is a View in which these servers are alive.
-type everybody []nid.NID
+// allAlive is a View in which all of these servers are alive.
+type allAlive []nid.NID
 
-func (everybody) Alive(nid.NID) (bool, uint64) { return true, 0 }
-func (e everybody) Counts() (alive, known int) { return len(e), len(e) }
-func (everybody) Quorum() bool                 { return true }
+func (allAlive) Alive(nid.NID) (bool, uint64) { return true, 0 }
+func (a allAlive) Counts() (alive, known int) { return len(a), len(a) }
+func (allAlive) Quorum() bool                 { return true }
 
-func (e everybody) Watch(f func(nid.NID, bool, uint64)) func() {
-	for _, id := range e {
+func (a allAlive) Watch(f func(nid.NID, bool, uint64)) func() {
+	for _, id := range a {
 		f(id, true, 0)
 	}
 	return func() {}
 }
 
-// clinic is servers and a client over loopback.
-type clinic struct {
+// healthCluster has servers and a client over loopback.
+type healthCluster struct {
 	t      *testing.T
 	nodes  []*node.Node
 	tables []*portals.Table
@@ -53,19 +53,19 @@ type clinic struct {
 	client *health.Connection
 	scolls []*scoll.Agent
 
-	mu   sync.Mutex
-	told []health.ClientEvent // guarded by mu
+	mu     sync.Mutex
+	events []health.ClientEvent // guarded by mu
 }
 
-// healthExchange has a client connect to three servers, ping its master, be
-// evicted by hand, connect again and leave; it records that.
+// healthExchange records a client that connects to three servers, pings its master, is evicted
+// by command, connects again and leaves.
 func healthExchange(t *testing.T) []byte {
 	var out bytes.Buffer
 	tap, err := capture.NewWriter(&out, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &clinic{t: t}
+	c := &healthCluster{t: t}
 	c.startNodes(tap)
 	for i := range healthServers {
 		c.startServer(i)
@@ -98,7 +98,7 @@ func healthExchange(t *testing.T) []byte {
 	return out.Bytes()
 }
 
-func (c *clinic) startNodes(tap lnd.Tap) {
+func (c *healthCluster) startNodes(tap lnd.Tap) {
 	tcp := nid.MakeNet(nid.TCP, 0)
 	var addrs []netip.Addr
 	for i := range healthNodes {
@@ -111,7 +111,7 @@ func (c *clinic) startNodes(tap lnd.Tap) {
 	for i, addr := range addrs {
 		n, err := node.Start(node.Config{
 			Networks: "tcp(" + addr.String() + ")", AcceptPort: port, Tap: tap, LNet: lnet.Config{Incarnation: uint64(1000 + i)},
-			Discovery: discovery.Config{Off: true}, // no pings among what is recorded
+			Discovery: discovery.Config{Off: true}, // no pings in the capture
 		})
 		if err != nil {
 			c.t.Fatal(err)
@@ -120,7 +120,7 @@ func (c *clinic) startNodes(tap lnd.Tap) {
 	}
 }
 
-func (c *clinic) startServer(i int) {
+func (c *healthCluster) startServer(i int) {
 	cfg := scoll.Config{Clock: machine.RealClock()}
 	cfg.RTT, cfg.Guard = 500*time.Millisecond, 400*time.Millisecond // for a busy machine
 	agent, err := scoll.New(c.tables[i], cfg)
@@ -134,7 +134,7 @@ func (c *clinic) startServer(i int) {
 	}
 	a, err := health.StartServer(c.tables[i], health.AgentConfig{
 		Servers: servers, Timing: health.Timing{Ping: 500 * time.Millisecond},
-		View: everybody(servers), Broadcaster: all, Clock: machine.RealClock(),
+		View: allAlive(servers), Broadcaster: all, Clock: machine.RealClock(),
 	})
 	if err != nil {
 		c.t.Fatal(err)
@@ -142,17 +142,17 @@ func (c *clinic) startServer(i int) {
 	c.agents, c.scolls = append(c.agents, a), append(c.scolls, agent)
 }
 
-func (c *clinic) notify(e health.ClientEvent) {
+func (c *healthCluster) notify(e health.ClientEvent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.told = append(c.told, e)
+	c.events = append(c.events, e)
 }
 
-// count is how often the client was told of something.
-func (c *clinic) count(kind health.ClientEventKind) (n int) {
+// count returns the number of events of a kind at the client.
+func (c *healthCluster) count(kind health.ClientEventKind) (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, e := range c.told {
+	for _, e := range c.events {
 		if e.Kind == kind {
 			n++
 		}
@@ -161,7 +161,7 @@ func (c *clinic) count(kind health.ClientEventKind) (n int) {
 }
 
 // evict evicts the client at its master.
-func (c *clinic) evict() {
+func (c *healthCluster) evict() {
 	s := c.client.Status()
 	for i, id := range c.ids[:healthServers] {
 		if id != s.Master {
@@ -175,7 +175,7 @@ func (c *clinic) evict() {
 	}
 }
 
-func (c *clinic) until(what string, holds func() bool) {
+func (c *healthCluster) until(what string, holds func() bool) {
 	c.t.Helper()
 	tick, deadline := time.NewTicker(2*time.Millisecond), time.After(20*time.Second)
 	defer tick.Stop()
@@ -188,7 +188,7 @@ func (c *clinic) until(what string, holds func() bool) {
 	}
 }
 
-func (c *clinic) stop() {
+func (c *healthCluster) stop() {
 	for i := range c.agents {
 		if err := errors.Join(c.agents[i].Close(c.t.Context()), c.scolls[i].Close(c.t.Context())); err != nil {
 			c.t.Error(err)

@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// sample is a message with something in each field that its kind has.
+// sample is a message with a value in each field that its kind uses.
 func sample(kind healthwire.Kind) healthwire.Message {
 	m := healthwire.Message{Kind: kind, Client: healthwire.ClientIDOf("sample"), Incarnation: 7, ServerIncarnation: 1 << 63, Sequence: 3, Epoch: 2}
 	m.Server = nid.MustParse("10.0.0.1@tcp")
@@ -34,7 +34,7 @@ func healthPut(portal uint32) wire.PutCmd {
 	return wire.PutCmd{MatchBits: healthwire.Bits, Portal: portal}
 }
 
-// TestHealthKinds: each kind of message is explained in its words.
+// TestHealthKinds: each kind of message has its own text.
 func TestHealthKinds(t *testing.T) {
 	id := healthwire.ClientIDOf("sample").String()
 	for _, c := range []struct {
@@ -74,8 +74,8 @@ func TestHealthKinds(t *testing.T) {
 	}
 }
 
-// TestHealthHostile: what is no message is shown without one, and what
-// contradicts itself only as far as it can be trusted.
+// TestHealthHostile: a payload that is not a message is shown as bytes, and a message whose
+// fields contradict each other with remarks.
 func TestHealthHostile(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -117,7 +117,7 @@ func m57or58(kind healthwire.Kind) uint32 {
 	return (&healthMessage{Message: healthwire.Message{Kind: kind}}).portal()
 }
 
-// TestHealthCut: of a message that is not all in the capture the header is shown.
+// TestHealthCut: of a truncated message the header is shown.
 func TestHealthCut(t *testing.T) {
 	m := sample(healthwire.Connect)
 	r := capture.Record{Kind: capture.Message, Payload: m.AppendTo(nil), Missing: 1}
@@ -131,7 +131,7 @@ func TestHealthCut(t *testing.T) {
 	}
 }
 
-// FuzzHealth: everything can be shown, in a size that the message bounds.
+// FuzzHealth: any input can be shown, and the size of the output is bounded by the message.
 func FuzzHealth(f *testing.F) {
 	for kind := healthwire.Connect; kind <= healthwire.TombstonesReply; kind++ {
 		m := sample(kind)

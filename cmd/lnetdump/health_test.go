@@ -10,11 +10,11 @@ import (
 	"ulnet/lnd/capture/capturetest"
 )
 
-// healthFile is what testdata/health.txt shows: what healthExchange does.
+// healthFile is the capture that testdata/health.txt prints, recorded by healthExchange.
 var healthFile = filepath.Join("testdata", "captures", "health.pcapng")
 
-// TestHealthExchange: an exchange of now is understood like the recorded one,
-// which it replaces when UPDATE is set.
+// TestHealthExchange: a live exchange is parsed like the recorded one. It replaces that when
+// UPDATE is set.
 func TestHealthExchange(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "health.pcapng")
 	if os.Getenv("UPDATE") != "" {
@@ -26,14 +26,14 @@ func TestHealthExchange(t *testing.T) {
 	checkHealth(t, file)
 }
 
-// TestHealthRecorded: the recorded exchange is understood.
+// TestHealthRecorded: the recorded exchange is parsed completely.
 func TestHealthRecorded(t *testing.T) { checkHealth(t, healthFile) }
 
-// TestHealthTshark: the capture is one for Wireshark, too.
+// TestHealthTshark: Wireshark reads the same capture.
 func TestHealthTshark(t *testing.T) { capturetest.AgreeWithTshark(t, healthFile) }
 
-// checkHealth fails unless a capture is one of the exchange and all of it is
-// understood.
+// checkHealth fails unless a capture has the messages of the exchange and all of them are
+// parsed.
 func checkHealth(t *testing.T, file string) {
 	known := newProtocols(nil)
 	seen := map[string]int{}

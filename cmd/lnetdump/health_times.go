@@ -8,11 +8,13 @@ import (
 	healthwire "ulnet/health/wire"
 )
 
-// Clients tell their times with connect and choose, and servers T_evict with accept and
-// chosen, where other messages say when to come back; a refusal with other-times has
-// T_evict in place of the epoch. Older versions tell none.
+// Timeouts in messages: connect and choose carry those of the client; accept and chosen
+// carry T_evict of the server in the field Retry, which other messages use for the time to
+// wait before the next attempt. A refusal with the code other-times has T_evict in the field
+// Epoch. Senders of older versions leave them 0.
 
-// clientTimes are those that a client tells; zero if this message has none.
+// clientTimes returns T_ping and T_client + T_elect of the client, zero if this message
+// carries none.
 func (m *healthMessage) clientTimes() (ping, found time.Duration) {
 	if m.Kind != healthwire.Connect && m.Kind != healthwire.Choose || m.Retry == 0 {
 		return 0, 0
@@ -20,7 +22,7 @@ func (m *healthMessage) clientTimes() (ping, found time.Duration) {
 	return m.Retry, time.Duration(min(m.ServerIncarnation, 1<<32-1)) * time.Millisecond
 }
 
-// evict is the T_evict that a server tells; 0 if this message has none.
+// evict returns T_evict of the server, 0 if this message carries none.
 func (m *healthMessage) evict() time.Duration {
 	switch {
 	case m.Code == healthwire.OtherTimes && (m.Kind == healthwire.Reject || m.Kind == healthwire.Chosen):
@@ -31,7 +33,7 @@ func (m *healthMessage) evict() time.Duration {
 	return 0
 }
 
-// times says what a message tells of times; "" if nothing.
+// times describes the timeouts in a message, "" if it carries none.
 func (m *healthMessage) times() string {
 	ping, found := m.clientTimes()
 	switch evict := m.evict(); {
@@ -45,7 +47,7 @@ func (m *healthMessage) times() string {
 	return ""
 }
 
-// header are the fields before the client, as they are on the wire.
+// header returns the fields in front of the client, in the order of the wire.
 func (m *healthMessage) header() string {
 	s := fmt.Sprintf("%v, version %d, code %d (%v), sequence %d", m.Kind, healthwire.Version, uint16(m.Code), m.Code, m.Sequence)
 	ping, found := m.clientTimes()
@@ -61,7 +63,7 @@ func (m *healthMessage) header() string {
 	return s + fmt.Sprintf(", server's life %d, epoch %d, retry after %v", m.ServerIncarnation, m.Epoch, m.Retry)
 }
 
-// putTimes puts them, with what other messages have in their place.
+// putTimes puts the timeouts, and the fields of which some messages use the space for them.
 func (m *healthMessage) putTimes(o *object) {
 	ping, found := m.clientTimes()
 	evict, epoch, incarnation := m.evict(), m.Epoch, m.ServerIncarnation

@@ -10,8 +10,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestHealthTimes: times that clients and servers tell each other are shown as such, not as
-// waits, lives or epochs; messages of versions that tell none as before.
+// TestHealthTimes: the timeouts that clients and servers exchange are shown as such, not as
+// the waits, incarnations or epochs that share their fields; messages of older versions,
+// which carry no timeouts, are shown without.
 func TestHealthTimes(t *testing.T) {
 	id, server := healthwire.ClientIDOf("a"), nid.MustParse("10.0.0.1@tcp")
 	about := "client " + id.String() + " life 5"

@@ -9,8 +9,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// jsonPrinter prints a line for each record; those of connections that begin
-// and end only if verbose.
+// jsonPrinter prints a JSON object per line for each record. It prints opened and closed
+// connections only if verbose.
 type jsonPrinter struct {
 	encoder *json.Encoder
 	verbose bool
@@ -32,7 +32,7 @@ func (p *jsonPrinter) record(r *shown) {
 	_ = p.encoder.Encode(recordObject(r, p.file)) // a failing writer fails again when it is flushed
 }
 
-// recordObject is a record as JSON; file is where it is from, of several.
+// recordObject returns a record as JSON; file is its source if there are several, or "".
 func recordObject(r *shown, file string) (o object) {
 	message := r.message()
 	src, dest := knownNIDs(r, message)
@@ -48,7 +48,7 @@ func recordObject(r *shown, file string) (o object) {
 		o.some("event", eventNames[r.Kind])
 	}
 	o.some("frame", r.Frame)
-	o.put("connection", r.Conn.ID) // 0: of none
+	o.put("connection", r.Conn.ID) // 0: the packet belongs to none
 	o.some("multicast", r.Datagram)
 	o.put("offset", r.Offset)
 	o.put("length", r.Length)
@@ -78,7 +78,7 @@ func recordObject(r *shown, file string) (o object) {
 	return o
 }
 
-// eventNames are the events of records that are no messages.
+// eventNames are the names of records that are not messages.
 var eventNames = map[capture.Kind]string{
 	capture.Opened: "opened", capture.Closed: "closed", capture.Unknown: "unknown",
 	capture.Lost: "lost", capture.MidStream: "mid-stream", capture.RocePacket: "packet",
@@ -105,7 +105,7 @@ func knownNIDs(r, message *shown) (src, dest string) {
 	return "", ""
 }
 
-// encoding returns the version of the request, or of socklnd, and the byte order.
+// encoding returns the version of the acceptor request or of socklnd, and the byte order.
 func encoding(r *capture.Record) (version uint32, bigEndian bool) {
 	switch r.Kind {
 	case capture.Request, capture.Refusal:
@@ -116,7 +116,7 @@ func encoding(r *capture.Record) (version uint32, bigEndian bool) {
 	return uint32(r.Conn.Version), r.Ksock.BigEndian
 }
 
-// byteOrder puts the order if it is not the usual one.
+// byteOrder puts the byte order if it is not little-endian.
 func (o *object) byteOrder(bigEndian bool) {
 	if bigEndian {
 		o.put("byte_order", "be")
@@ -180,7 +180,7 @@ func (o *object) pingInfo(r *capture.Record) {
 	})
 }
 
-// said is what the user of the portal says, and what is wrong with it.
+// said puts the parsed payload and the error of its dissector.
 func (o *object) said(p capture.Payload) {
 	o.some("protocol", p.Protocol)
 	o.some("message", p.Is)

@@ -20,7 +20,7 @@ import (
 	"ulnet/lnd/capture"
 )
 
-// An acceptor request for 127.0.0.1@tcp and the HELLO that follows it.
+// opening is an acceptor request for 127.0.0.1@tcp and the HELLO after it.
 var opening = unhex("0071ceac 01000000 0100007f00000200" +
 	"63697245 03000000 0200007f00000200 0100007f00000200 39300000 00000000 8877665544332211 0000000000000000 01000000 00000000")
 
@@ -64,7 +64,7 @@ func (w *watch) expect(t *testing.T, text string) {
 	t.Fatalf("no line with %q; exit code %d: %s", text, <-w.exit, w.stderr.String())
 }
 
-// end ends the command as a signal does and expects success.
+// end cancels the command like a signal and expects success.
 func (w *watch) end(t *testing.T) {
 	t.Helper()
 	w.cancel()
@@ -117,7 +117,7 @@ func TestWatchDaemon(t *testing.T) {
 	}
 }
 
-// flushing lets View push each piece to the client.
+// flushing sends each Write of View to the client at once.
 type flushing struct {
 	io.Writer
 	control *http.ResponseController
@@ -125,7 +125,7 @@ type flushing struct {
 
 func (f flushing) Flush() { _ = f.control.Flush() }
 
-// TestDaemonRefuses prints what a daemon answers.
+// TestDaemonRefuses: the error that a daemon answers is printed.
 func TestDaemonRefuses(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "sock")
 	listener, err := net.Listen("unix", socket)
@@ -145,8 +145,7 @@ func TestDaemonRefuses(t *testing.T) {
 	}
 }
 
-// TestWatchInterface listens on the loopback interface while somebody opens a
-// connection.
+// TestWatchInterface captures on the loopback interface while a goroutine opens connections.
 func TestWatchInterface(t *testing.T) {
 	probe, err := afpacket.Open("lo")
 	if afpacket.NotPermitted(err) {

@@ -41,7 +41,7 @@ func shorten(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(ts.ReadFile(args[0]))[:n], 0o644))
 }
 
-// invoke runs the command inside the test.
+// invoke runs the command in the process of the test.
 func invoke(ctx context.Context, env cli.Env, args ...string) int {
 	if env.Getenv == nil {
 		env.Getenv = func(string) string { return "" }

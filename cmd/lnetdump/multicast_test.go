@@ -18,7 +18,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// writeMulticast captures a multicast PUT as a daemon does.
+// writeMulticast writes a capture of a multicast PUT like that of a daemon.
 func writeMulticast(t *testing.T) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "multicast.pcapng")
@@ -59,8 +59,8 @@ func dumped(t *testing.T, args ...string) string {
 	return stdout.String()
 }
 
-// RM-A22: the LNet header inside of a multicast datagram is shown, found by the
-// usual filters, summed and saved.
+// RM-A22: the LNet header in a multicast datagram is shown, matched by the usual filters,
+// counted and saved.
 func TestMulticast(t *testing.T) {
 	spec.Covers(t, "RM-A22")
 	file := writeMulticast(t)

@@ -8,8 +8,9 @@ import (
 	"strconv"
 )
 
-// object is a JSON object whose fields keep the order in which they were put. 64-bit
-// numbers that are not counts are strings, because JSON readers round them.
+// object is a JSON object whose fields are encoded in the order in which they were put.
+// 64-bit numbers that are not counts become strings, because many JSON readers round them
+// to 53 bits.
 type object []objectField
 
 type objectField struct {

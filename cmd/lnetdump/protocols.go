@@ -14,20 +14,22 @@ import (
 	"ulnet/scoll"
 )
 
-// dissectors are for the users of portals whose messages stand for themselves.
+// dissectors are those of the protocols whose messages can be understood without the
+// messages before them.
 var dissectors = capture.Portals{
 	gossipwire.Portal:       {Protocol: "gossip", Read: readGossip},
 	healthwire.ServerPortal: {Protocol: "health", Read: readHealth},
 	healthwire.ClientPortal: {Protocol: "health", Read: readHealth},
 }
 
-// shown is a record and what it says to the user of LNet that it is for.
+// shown is a record with its payload, parsed by the dissector of the portal.
 type shown struct {
 	*capture.Record
-	said capture.Payload // the zero value: we know no such user
+	said capture.Payload // the zero value: no dissector for this portal
 }
 
-// message is the LNet message that a record is, or completes by RDMA; nil: neither.
+// message returns the record if it is an LNet message, the message whose RDMA transfer it
+// completes, or nil.
 func (r *shown) message() *shown {
 	if r.Kind == capture.Message {
 		return r
@@ -38,19 +40,20 @@ func (r *shown) message() *shown {
 	return nil
 }
 
-// protocols understand what users of LNet say in the messages of one source.
+// protocols are the dissectors of payloads for the messages of one source.
 type protocols struct {
 	collectives *collectives
 	zones       capture.Portals
 }
 
-// newProtocols assumes who is in a group if the source does not say so; nil: it
-// stays unknown.
+// newProtocols assumes that a group whose list of members is not in the source has these;
+// nil assumes nothing.
 func newProtocols(members *scoll.Membership) *protocols {
 	return &protocols{newCollectives(members), capture.Portals{zonewire.Portal: {Protocol: "zone", Read: newZones().read}}}
 }
 
-// read makes sense of a record; of payload that went by RDMA when that is done.
+// read parses the payload of a record. A payload that goes by RDMA is parsed with the record
+// that completes the transfer.
 func (p *protocols) read(r *capture.Record) shown {
 	if m, ok := r.Moved(); ok {
 		return shown{r, p.read(m).said}
@@ -71,13 +74,13 @@ func (p *protocols) read(r *capture.Record) shown {
 	return shown{r, said}
 }
 
-// membership is what --members says; nil without.
+// membership returns the list given with --members, nil without that option.
 func (o *options) membership() (*scoll.Membership, error) {
 	if o.list == "" {
 		return nil, nil
 	}
 	ids, err := config.ParseNIDs("--members", strings.NewReader(o.list))
-	if e, placed := errors.AsType[*config.Error](err); placed {
+	if e, positioned := errors.AsType[*config.Error](err); positioned {
 		return nil, cli.Usagef("--members: %w", e.Err)
 	}
 	if err != nil {
@@ -85,7 +88,7 @@ func (o *options) membership() (*scoll.Membership, error) {
 	}
 	targets := make([]scoll.Target, len(ids))
 	for i, id := range ids {
-		targets[i] = scoll.Target{NID: id, Entities: []scoll.Entity{{}}} // as many as there need be
+		targets[i] = scoll.Target{NID: id, Entities: []scoll.Entity{{}}} // the number of nodes is all that counts here
 	}
 	return scoll.NewMembership(targets)
 }

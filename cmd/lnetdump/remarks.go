@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// maxRemarks bounds what is said of one message.
+// maxRemarks bounds the remarks on one message.
 const maxRemarks = 8
 
 func remark(remarks []string, format string, args ...any) []string {
@@ -12,7 +12,7 @@ func remark(remarks []string, format string, args ...any) []string {
 	return append(remarks, fmt.Sprintf(format, args...))
 }
 
-// odd is what is odd about a message, for the end of a line.
+// odd joins the remarks for the end of a line.
 func odd(remarks []string) string {
 	s := ""
 	for _, r := range remarks {
@@ -31,8 +31,8 @@ func remarkLines(remarks []string) (lines []string) {
 // maxListed bounds each list in the details.
 const maxListed = 64
 
-// boundedLines are a line for each of the first of n things, and one that says how many
-// more there are.
+// boundedLines returns a line for each of n items. Beyond maxListed it ends with a line that
+// counts the rest.
 func boundedLines(n int, more string, line func(i int) string) (lines []string) {
 	for i := range min(n, maxListed) {
 		lines = append(lines, line(i))

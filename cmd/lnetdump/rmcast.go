@@ -10,14 +10,14 @@ import (
 	rmcastwire "ulnet/scoll/rmcast/wire"
 )
 
-// The messages of reliable multicast, by portal.
+// rmcastPortals are the dissectors of reliable multicast.
 var rmcastPortals = capture.Portals{
 	rmcastwire.DataPortal:    {Protocol: "rmcast", Read: readMcastDatagram},
 	rmcastwire.ControlPortal: {Protocol: "rmcast", Read: readMcastControl},
 	rmcastwire.ManagerPortal: {Protocol: "rmcast", Read: readMcastOrder},
 }
 
-// mcastDatagram is a piece of a message, or a heartbeat.
+// mcastDatagram is a fragment of a message, or a heartbeat.
 type mcastDatagram struct {
 	rmcastwire.Datagram
 	signed bool
@@ -55,7 +55,7 @@ func (d *mcastDatagram) flags() string {
 	return mcastFlags(list, d.signed)
 }
 
-// mcastFlags joins the names of flags, and that of signed messages.
+// mcastFlags joins the names of the flags, with "signed" for a signed message.
 func mcastFlags(list []string, signed bool) string {
 	if signed {
 		list = append(list, "signed")
@@ -84,7 +84,8 @@ func (d *mcastDatagram) Details() []string {
 	}
 }
 
-// mcastControl is what members tell and ask each other.
+// mcastControl is a control message between members: receipts, requests for repair and the
+// like.
 type mcastControl struct {
 	signed  bool
 	group   rmcast.GroupID
@@ -111,7 +112,7 @@ func readMcastControl(_ wire.PutCmd, payload []byte) (capture.Understood, error)
 	return m, err
 }
 
-// entryText says what an entry tells or asks.
+// entryText returns an entry of a control message as text.
 func entryText(e *rmcastwire.Entry) string {
 	s := fmt.Sprintf("%v #%d", e.Kind, e.Origin)
 	switch e.Kind {
@@ -132,7 +133,7 @@ func entryText(e *rmcastwire.Entry) string {
 	return s
 }
 
-// shownEntries is how many entries a summary has.
+// shownEntries bounds the entries in a summary.
 const shownEntries = 2
 
 // Summary implements capture.Understood.

@@ -18,7 +18,7 @@ func readMcastOrder(_ wire.PutCmd, payload []byte) (capture.Understood, error) {
 	payload, signed := rmcastwire.Unsigned(rmcastwire.ManagerPortal, payload)
 	o, err := rmcastwire.ParseOrder(payload)
 	if err != nil && o.Kind == 0 {
-		return nil, err // without a header
+		return nil, err // the header is not valid
 	}
 	return &mcastOrder{o, signed}, err
 }

@@ -23,11 +23,11 @@ import (
 	rmcastwire "ulnet/scoll/rmcast/wire"
 )
 
-// rmcastFile is what testdata/rmcast.txt shows.
+// rmcastFile is the capture that testdata/rmcast.txt prints.
 var rmcastFile = filepath.Join("testdata", "captures", "rmcast.pcapng")
 
-// TestRmcastDecodes: all messages of a recorded exchange are understood, and what is cut
-// short is said to be so. RM-1: each message went once by multicast.
+// TestRmcastDecodes: all messages of a recorded exchange are parsed, and truncated messages
+// are reported as such. RM-1: each message was sent once by multicast.
 func TestRmcastDecodes(t *testing.T) {
 	spec.Covers(t, "RM-1")
 	seen, datagrams := map[string]int{}, map[string]int{}
@@ -74,8 +74,8 @@ func TestRmcastDecodes(t *testing.T) {
 	}
 }
 
-// TestRmcastTshark: Wireshark has the datagrams as UDP to the group's address and port,
-// of the lengths that we have, and the rest as LNet.
+// TestRmcastTshark: Wireshark shows the datagrams as UDP to the address and port of the
+// group, with the same lengths, and the rest as LNet.
 func TestRmcastTshark(t *testing.T) {
 	path, err := exec.LookPath("tshark")
 	if err != nil {
@@ -108,8 +108,8 @@ func TestRmcastTshark(t *testing.T) {
 	}
 }
 
-// TestRmcastSigned: messages that are signed are understood, and said to be, and a
-// refusal has its reason.
+// TestRmcastSigned: signed messages are parsed and shown as signed, and a refusal is shown
+// with its reason.
 func TestRmcastSigned(t *testing.T) {
 	keys, err := keyring.NewKeys([]byte("sixteen bytes or more"))
 	if err != nil {
@@ -138,8 +138,8 @@ func TestRmcastSigned(t *testing.T) {
 	}
 }
 
-// TestRmcastHostile: what is no message is shown without one, what contradicts itself
-// with what it says, and nothing panics.
+// TestRmcastHostile: a payload that is not a message is shown as bytes, a message whose
+// fields contradict each other with its fields, and nothing panics.
 func TestRmcastHostile(t *testing.T) {
 	v := rmcast.Version{Epoch: 1, Counter: 2}
 	datagram := rmcastwire.Datagram{Group: 7, Version: v, Origin: 1, Length: 5, Seq: 1, Count: 1, Size: 5, First: 1, Stable: 1}

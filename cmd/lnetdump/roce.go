@@ -9,14 +9,13 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// quiet reports whether a packet of RoCE is shown on request only: what it
-// completes is shown by itself. Packets that say that something is wrong are
-// always shown.
+// quiet reports whether a packet of RoCE is shown on request only: the message that it
+// completes is a record of its own. Packets that report errors are always shown.
 func quiet(r *capture.Record) bool {
 	return r.Kind == capture.RocePacket && r.Err == nil && (r.RoCE.Packet.OpCode != ibta.Acknowledge || r.RoCE.Packet.AETH.Syndrome.IsAck())
 }
 
-// describePacket says what one packet of RoCE is.
+// describePacket appends a RoCE packet as text.
 func describePacket(b *strings.Builder, p *ibta.Packet) {
 	fmt.Fprintf(b, "%v to QP %#x, PSN %#x", p.OpCode, uint32(p.DestQP), uint32(p.PSN))
 	switch {
@@ -32,7 +31,7 @@ func describePacket(b *strings.Builder, p *ibta.Packet) {
 	}
 }
 
-// describeCM says what a message of the connection manager is.
+// describeCM appends a message of the connection manager as text.
 func describeCM(b *strings.Builder, r *capture.RoCE) {
 	c := &r.CM
 	fmt.Fprintf(b, "CM %v", c.MAD.Attribute)
@@ -60,7 +59,7 @@ func describeCM(b *strings.Builder, r *capture.RoCE) {
 	}
 }
 
-// describeConnect says what o2iblnd wants of a connection.
+// describeConnect appends the parameters of o2iblnd for a connection.
 func describeConnect(b *strings.Builder, m *kib.Msg) {
 	if !m.Version.IsValid() {
 		fmt.Fprintf(b, ": o2iblnd, %v", m.Version)
@@ -72,7 +71,7 @@ func describeConnect(b *strings.Builder, m *kib.Msg) {
 	}
 }
 
-// describeExchange says what a message of o2iblnd without LNet header is.
+// describeExchange appends a message of o2iblnd without LNet header as text.
 func describeExchange(b *strings.Builder, r *shown) {
 	m, t := &r.RoCE.Msg, r.RoCE.Transfer
 	b.WriteString(m.Type.String())
@@ -98,7 +97,8 @@ func describeExchange(b *strings.Builder, r *shown) {
 	}
 }
 
-// describeKib adds what the header of o2iblnd says besides.
+// describeKib appends the use of RDMA, the credits and the checksum from the header of
+// o2iblnd.
 func describeKib(b *strings.Builder, r *capture.Record) {
 	if r.RoCE == nil || r.Kind != capture.Message && r.Kind != capture.Exchange {
 		return
@@ -128,7 +128,7 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// roceDetails prints the fields of what RoCE carries.
+// roceDetails prints the fields of the RoCE headers and of what they carry.
 func roceDetails(line liner, r *shown) {
 	p := &r.RoCE.Packet
 	switch r.Kind {

@@ -6,7 +6,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// roce puts what RoCE says.
+// roce puts the fields of the RoCE headers.
 func (o *object) roce(r *shown) {
 	x := r.RoCE
 	switch {

@@ -13,10 +13,10 @@ import (
 	"ulnet/scoll"
 )
 
-// printer shows records.
+// printer prints records in one of the output formats.
 type printer interface {
 	record(*shown)
-	// begin says which file follows, of several.
+	// begin announces the records of the next file, if there are several.
 	begin(file string)
 }
 
@@ -24,7 +24,7 @@ type printer interface {
 type dump struct {
 	options
 	filter  *filter
-	known   *protocols
+	known   *protocols        // of the source that is being read
 	members *scoll.Membership // of --members; nil without
 	out     *bufio.Writer
 	stderr  io.Writer
@@ -52,7 +52,7 @@ func (o *options) run(ctx context.Context, env cli.Env) error {
 	return errors.Join(err, d.out.Flush())
 }
 
-// newDump prepares what o asks for.
+// newDump creates the outputs that o selects.
 func newDump(o *options, env cli.Env) (d *dump, err error) {
 	d = &dump{options: *o, out: bufio.NewWriterSize(env.Stdout, 1<<16), stderr: env.Stderr}
 	if d.filter, err = newFilter(o); err != nil {
@@ -76,8 +76,8 @@ func newDump(o *options, env cli.Env) (d *dump, err error) {
 	return d, cli.Hint(err, "choose a file that can be written with --write")
 }
 
-// readAll reads one source after the other. A damaged one does not keep the
-// next from being read.
+// readAll reads the sources one after another. After an error in one it goes on with the
+// next.
 func (d *dump) readAll(ctx context.Context, sources []source) error {
 	var failed []error
 	for _, src := range sources {
@@ -94,7 +94,7 @@ func (d *dump) readAll(ctx context.Context, sources []source) error {
 	return errors.Join(failed...)
 }
 
-// explain says where an error arose and what helps.
+// explain adds the name of the source to an error, and a hint.
 func explain(name string, err error) error {
 	wrapped := fmt.Errorf("%s: %w", name, err)
 	switch {
@@ -153,10 +153,10 @@ func (d *dump) packet(dissector *capture.Dissector, src source, in packets) erro
 	return err
 }
 
-// record takes the next record of a dissector.
+// record filters, counts and prints the next record of the dissector.
 func (d *dump) record(r *capture.Record) {
 	var s shown
-	if d.print != nil { // also of what the filter leaves out: it explains the rest
+	if d.print != nil { // before the filter: messages that it drops may explain those it keeps
 		s = d.known.read(r)
 	}
 	if !d.filter.match(r) {
@@ -170,7 +170,7 @@ func (d *dump) record(r *capture.Record) {
 	}
 }
 
-// remark says on stderr what the numbers of packets tell.
+// remark reports on stderr packets that were lost, cut or could not be parsed.
 func (d *dump) remark(src source, in packets, c capture.Counts) {
 	say := func(n uint64, what string) {
 		if n > 0 {

@@ -67,7 +67,7 @@ func (s *saver) index(link capture.LinkType) (int, error) {
 	return index, err
 }
 
-// close completes the file. One without packets still is a capture.
+// close completes the file. Without packets it is a valid, empty capture.
 func (s *saver) close() error {
 	var err error
 	if s.ng == nil {

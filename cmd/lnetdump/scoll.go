@@ -12,37 +12,38 @@ import (
 	scollwire "ulnet/scoll/wire"
 )
 
-// Bounds of what is remembered of a source.
+// Bounds of the state that is kept of a source.
 const (
 	rememberedRequests = 1 << 15
 	rememberedLists    = 64
 )
 
-// collectives understands the messages of collectives. What rank a node has,
-// what a reply answers and what a GET fetches stands in messages that went
-// before, if they are in the capture: it remembers them.
+// collectives is the dissector of collectives. The rank of a node, the request that a reply
+// answers and the data that a GET fetches are known from earlier messages, if these are in
+// the capture: collectives remembers them.
 type collectives struct {
 	lists    *bounded[scollwire.Digest, *scoll.Membership]
-	requests *bounded[matched, *collectiveRequest] // by where their reply goes
+	requests *bounded[matched, *collectiveRequest] // by the match entry of their reply
 	exposed  *bounded[matched, *exposure]
 	fetches  *bounded[sink, *collectiveFetch]
-	assumed  *scoll.Membership // where the list is not in the capture; nil: none
+	assumed  *scoll.Membership // the list of groups whose list is not in the capture; nil: none
 }
 
-// matched is what a node has posted for a message of a peer, zero: of any.
+// matched identifies the match entry that a node has posted for a peer; the zero peer stands
+// for any.
 type matched struct {
 	at, peer nid.NID
 	bits     uint64
 }
 
-// remember takes note of what a node has posted for a peer.
+// remember records v for the match entry that a node has posted for a peer.
 func remember[V any](b *bounded[matched, V], at, peer nid.NID, bits uint64, v V) {
 	b.put(matched{at, peer, bits}, v)
 	b.put(matched{at: at, bits: bits}, v)
 }
 
-// find finds what a message of a peer is for. If that was posted for another
-// peer, it is odd.
+// find returns what remember recorded for the match entry of a message. It is odd if that
+// entry was posted for another peer.
 func find[V any](b *bounded[matched, V], at, peer nid.NID, bits uint64) (v V, odd bool) {
 	if v, ok := b.get(matched{at, peer, bits}); ok {
 		return v, false
@@ -50,8 +51,8 @@ func find[V any](b *bounded[matched, V], at, peer nid.NID, bits uint64) (v V, od
 	return b.get(matched{at: at, bits: bits})
 }
 
-// requestOf finds the request that a message is about, with what is odd: it was for another
-// peer. nil: it is not in the capture.
+// requestOf finds the request that a message refers to, with a remark if it was sent to
+// another peer; nil if it is not in the capture.
 func (c *collectives) requestOf(at, peer nid.NID, bits uint64) (q *collectiveRequest, remarks []string) {
 	q, strange := find(c.requests, at, peer, bits)
 	if q != nil && strange {
@@ -60,14 +61,14 @@ func (c *collectives) requestOf(at, peer nid.NID, bits uint64) (q *collectiveReq
 	return q, remarks
 }
 
-// exposure is data that can be fetched.
+// exposure is data that the sender of a request exposes for a GET.
 type exposure struct {
 	of   *collectiveRequest
-	list bool // of members, otherwise bulk data
+	list bool // the list of members, otherwise bulk data
 	scollwire.RMA
 }
 
-// sink is where the answer to a GET goes.
+// sink is the MD that receives the REPLY to a GET.
 type sink struct {
 	at nid.NID
 	md wire.MDHandle
@@ -83,7 +84,7 @@ func newCollectives(assumed *scoll.Membership) *collectives {
 	}
 }
 
-// read understands a message, or false if it is none of collectives.
+// read parses a message, or returns false if it is not one of collectives.
 func (c *collectives) read(r *capture.Record) (capture.Payload, bool) {
 	if r.Kind != capture.Message {
 		return capture.Payload{}, false
@@ -109,20 +110,20 @@ func (c *collectives) read(r *capture.Record) (capture.Payload, bool) {
 	return capture.Payload{Protocol: "scoll", Is: is, Err: err}, true
 }
 
-// whole reports whether all of the payload is there.
+// whole reports whether the capture has all of the payload.
 func whole(r *capture.Record) bool {
 	return r.Missing == 0 && uint64(len(r.Payload)) == uint64(r.Header.PayloadLength)
 }
 
-// hop is the way of a message in its tree.
+// hop is the edge of the tree over which a message was sent.
 type hop struct {
 	from, to int // ranks, -1 if the list of members is not known
-	level    int // of the lower node, below the root
+	level    int // depth of the child; the root has 0
 }
 
 func (h hop) known() bool { return h.from >= 0 && h.to >= 0 }
 
-// String returns "rank 0 → 4 (level 1)", or what is known of it.
+// String returns "rank 0 → 4 (level 1)", or that the ranks are not known.
 func (h hop) String() string {
 	if !h.known() {
 		return "ranks unknown"
@@ -133,7 +134,7 @@ func (h hop) String() string {
 // snippet is the beginning of data.
 type snippet struct {
 	head   []byte
-	length uint64 // of all
+	length uint64 // of all the data
 }
 
 // snippetSize is how many bytes of data are shown.
@@ -143,7 +144,7 @@ func snippetOf(b []byte, length uint64) snippet {
 	return snippet{append([]byte(nil), b[:min(len(b), snippetSize)]...), length}
 }
 
-// text returns the data as text, or false if it is none.
+// text returns the data as text, or false if it has characters that cannot be printed.
 func (s snippet) text() (string, bool) {
 	b := s.head
 	if uint64(len(b)) < s.length { // the last character may be cut
@@ -180,8 +181,8 @@ func (s snippet) String() string {
 	return out
 }
 
-// entry is the data as JSON, nil if there is none: of its beginning the text, if it is one,
-// and the bytes.
+// entry returns the snippet as JSON, nil if the data is empty: the length of all, and the head as
+// hexadecimal digits and, if it can be printed, as text.
 func (s snippet) entry() (o object) {
 	if s.length == 0 {
 		return nil

@@ -24,7 +24,7 @@ import (
 	"ulnet/scoll"
 )
 
-// scollFile is what testdata/scoll.txt shows: what exchange does.
+// scollFile is the capture that testdata/scoll.txt prints, recorded by exchange.
 var scollFile = filepath.Join("testdata", "captures", "scoll.pcapng")
 
 const exchangeService scoll.ServiceID = 7
@@ -37,7 +37,7 @@ type member struct {
 	over  chan *scoll.Request // broadcasts of this node that have ended
 }
 
-// exchange has six nodes over loopback do what collectives do, and records it.
+// exchange records collective operations of six nodes over loopback.
 func exchange(t *testing.T) []byte {
 	var out bytes.Buffer
 	tap, err := capture.NewWriter(&out, time.Now)
@@ -89,7 +89,7 @@ func startMembers(t *testing.T, tap lnd.Tap) (nodes []*member, members *scoll.Me
 		n := &member{rank: i, over: make(chan *scoll.Request, 1)}
 		n.node, err = node.Start(node.Config{
 			Networks: "tcp(" + addr.String() + ")", AcceptPort: port, Tap: tap, LNet: lnet.Config{Incarnation: uint64(1000 + i)},
-			Discovery: discovery.Config{Off: true}, // no pings among what is recorded
+			Discovery: discovery.Config{Off: true}, // no pings in the capture
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -107,8 +107,8 @@ func startMembers(t *testing.T, tap lnd.Tap) (nodes []*member, members *scoll.Me
 	return nodes, members
 }
 
-// service answers with the rank. Asked to fail, rank 3 refuses, and rank 5 does
-// not answer.
+// service answers with its rank. If the request asks for failures, rank 3 refuses it and
+// rank 5 does not answer.
 func (n *member) service() scoll.Service {
 	fail := func(r *scoll.Request) bool { return string(r.Payload()) == "fail" }
 	return scoll.Service{
@@ -128,7 +128,7 @@ func (n *member) service() scoll.Service {
 			case r.Root():
 				n.over <- r
 			case !fail(r) || n.rank != 5:
-				_ = r.Reply(fmt.Appendf(nil, "rank %d", n.rank)) // shown, if it fails
+				_ = r.Reply(fmt.Appendf(nil, "rank %d", n.rank)) // a failure shows in the capture
 			}
 		},
 	}
@@ -165,8 +165,8 @@ func (n *member) group(t *testing.T, members *scoll.Membership, shape scoll.Tree
 	}
 }
 
-// destroy ends a group, when the last broadcast is over: its root is told of the answers
-// before the members are done with its buffers.
+// destroy ends a group after its last broadcast: the root gets the answers before the members
+// have released their buffers.
 func destroy(t *testing.T, g *scoll.Group) {
 	err := error(scoll.EBUSY)
 	lndtest.Poll(func() bool {
@@ -180,7 +180,7 @@ func destroy(t *testing.T, g *scoll.Group) {
 	}
 }
 
-// broadcast sends a request, that so many members do not answer.
+// broadcast sends a request and expects that many members without an answer.
 func (n *member) broadcast(t *testing.T, g *scoll.Group, cfg scoll.RequestConfig, missing int) {
 	r, err := g.NewRequest(cfg)
 	if err == nil {
@@ -202,8 +202,8 @@ func (n *member) broadcast(t *testing.T, g *scoll.Group, cfg scoll.RequestConfig
 	}
 }
 
-// TestScollExchange: an exchange of now is understood like the recorded one,
-// which it replaces when UPDATE is set.
+// TestScollExchange: a live exchange is parsed like the recorded one. It replaces that when
+// UPDATE is set.
 func TestScollExchange(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "scoll.pcapng")
 	if os.Getenv("UPDATE") != "" {
@@ -215,8 +215,8 @@ func TestScollExchange(t *testing.T) {
 	checkExchange(t, file)
 }
 
-// TestScollRecorded: the recorded exchange is understood.
+// TestScollRecorded: the recorded exchange is parsed completely.
 func TestScollRecorded(t *testing.T) { checkExchange(t, scollFile) }
 
-// TestScollTshark: the capture is one for Wireshark, too.
+// TestScollTshark: Wireshark reads the same capture.
 func TestScollTshark(t *testing.T) { capturetest.AgreeWithTshark(t, scollFile) }

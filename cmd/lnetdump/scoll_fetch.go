@@ -10,7 +10,7 @@ import (
 
 // collectiveFetch is a GET of bulk data, or of a list of members.
 type collectiveFetch struct {
-	*exposure // of is nil: not in the capture
+	*exposure // its field of is nil if the request is not in the capture
 	wire.GetCmd
 	remarks []string
 }
@@ -22,7 +22,7 @@ func (e *exposure) what() string {
 	return "bulk data"
 }
 
-// fetch reads a GET, and remembers it for its REPLY.
+// fetch parses a GET, and remembers it for its REPLY.
 func (c *collectives) fetch(r *capture.Record) *collectiveFetch {
 	f := &collectiveFetch{GetCmd: r.Header.Get(), exposure: new(exposure)}
 	if e, strange := find(c.exposed, r.Header.DestNID, r.Header.SrcNID, f.MatchBits); e != nil {
@@ -38,7 +38,7 @@ func (c *collectives) fetch(r *capture.Record) *collectiveFetch {
 	return f
 }
 
-// part is what of the data is meant.
+// part describes a range of length bytes of the data, beginning at the offset of the GET.
 func (f *collectiveFetch) part(length uint32) string {
 	if f.of == nil {
 		return "data of a request that is not in this capture"
@@ -84,7 +84,7 @@ type collectiveData struct {
 	data snippet
 }
 
-// data reads what was fetched. A list of members that is whole explains other
+// data parses a REPLY. A complete list of members is remembered: it gives the ranks of other
 // messages.
 func (c *collectives) data(r *capture.Record, f *collectiveFetch) (capture.Understood, error) {
 	d := &collectiveData{f, snippetOf(r.Payload, uint64(r.Header.PayloadLength))}
@@ -96,7 +96,7 @@ func (c *collectives) data(r *capture.Record, f *collectiveFetch) (capture.Under
 		err = c.take(f.of, list)
 	}
 	if err == nil && f.of.members == nil {
-		f.of.place(c) // for its reply
+		f.of.locate(c) // the reply to the request takes its hop from there
 	}
 	return d, err
 }

@@ -9,14 +9,14 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// collectiveHold tells the parent of a request that it is held, or no more.
+// collectiveHold tells the parent that its child holds a request, or no longer does.
 type collectiveHold struct {
 	wire.Hold
 	of      *collectiveRequest // nil: not in the capture
 	remarks []string
 }
 
-// hold reads a message to the portal of requests that is none.
+// hold parses a message about holding, which goes to the portal of requests.
 func (c *collectives) hold(r *capture.Record) (capture.Understood, error) {
 	w, err := wire.ParseHold(r.Payload)
 	if err != nil {
@@ -26,14 +26,14 @@ func (c *collectives) hold(r *capture.Record) (capture.Understood, error) {
 		return nil, err
 	}
 	m := &collectiveHold{Hold: w}
-	m.of, m.remarks = c.requestOf(r.Header.DestNID, r.Header.SrcNID, w.ReplyBits) // it goes up
+	m.of, m.remarks = c.requestOf(r.Header.DestNID, r.Header.SrcNID, w.ReplyBits) // sent by the child
 	if m.of != nil && m.of.Hold == 0 {
 		m.remarks = remark(m.remarks, "the request did not ask for it")
 	}
 	return m, nil
 }
 
-// what says of which request it is.
+// what names the request.
 func (w *collectiveHold) what() string {
 	s := "a request that is not in this capture"
 	if w.of != nil {
@@ -64,12 +64,13 @@ func (w *collectiveHold) MarshalJSON() ([]byte, error) {
 	}
 	o.signed(w.Signed)
 	o.put("reply_bits", hex(w.ReplyBits))
-	o.put("held", w.Held) // false: no more
+	o.put("held", w.Held) // false: no longer
 	o.some("odd", w.remarks)
 	return o.MarshalJSON()
 }
 
-// holdText says how long a request may be held, if its sender understands that.
+// holdText returns how long a request may be held, "" if its sender does not know about
+// holding.
 func holdText(d time.Duration) string {
 	if d == 0 {
 		return ""

@@ -17,7 +17,7 @@ import (
 	scollwire "ulnet/scoll/wire"
 )
 
-// recorded returns the messages of collectives in the recorded exchange.
+// recorded returns the messages of collectives from the recorded exchange.
 func recorded(t testing.TB) (list []capture.Record) {
 	known := newProtocols(nil)
 	capturetest.Decode(t, scollFile, func(r *capture.Record) {
@@ -41,16 +41,16 @@ func first(t testing.TB, list []capture.Record, portal uint32, after int) (captu
 	return capture.Record{}, 0
 }
 
-// oddMessage is a recorded message with something spoiled.
+// oddMessage is a recorded message that was corrupted.
 type oddMessage struct {
 	name   string
 	of     capture.Record
 	spoil  func(r *capture.Record)
-	is     bool   // it is shown as a message nevertheless
+	is     bool   // it is still shown as a message
 	wanted string // in the summary or the error
 }
 
-// oddMessages spoils messages of a recorded exchange.
+// oddMessages corrupts messages of a recorded exchange.
 func oddMessages(t *testing.T, list []capture.Record) []oddMessage {
 	creation, _ := first(t, list, scollwire.RequestPortal, 0)
 	request := list[slices.IndexFunc(list, func(r capture.Record) bool { return strings.HasSuffix(string(r.Payload), "all of you") })]
@@ -91,7 +91,7 @@ func oddRequests(creation, request capture.Record) []oddMessage {
 
 func oddReplies(trailed capture.Record) []oddMessage {
 	le := binary.LittleEndian
-	speaks := func(carried []byte) func(*capture.Record) { // in the place of the payload
+	speaks := func(carried []byte) func(*capture.Record) { // replaces the payload
 		return func(r *capture.Record) {
 			h, _, _ := scollwire.ParseReplyHeader(r.Payload)
 			trailer := r.Payload[len(r.Payload)-scollwire.TrailerEntrySize:]
@@ -130,7 +130,8 @@ func oddProgress(progress capture.Record) []oddMessage {
 	}
 }
 
-// oddHolds are words about the request that another word is about, the other way.
+// oddHolds turns a message about progress into messages about holding of the same request,
+// some of which are invalid.
 func oddHolds(progress capture.Record) []oddMessage {
 	word := func(held bool, change func(*capture.Record)) func(*capture.Record) {
 		return func(r *capture.Record) {
@@ -152,7 +153,7 @@ func oddHolds(progress capture.Record) []oddMessage {
 	}
 }
 
-// signedMessages have a code at their end.
+// signedMessages end in an authentication code.
 func signedMessages(request, trailed, progress capture.Record) []oddMessage {
 	sign := func(at int, flag byte) func(r *capture.Record) {
 		return func(r *capture.Record) {
@@ -188,13 +189,13 @@ func oddFetches(get capture.Record) []oddMessage {
 	}
 }
 
-// TestScollOdd: what is wrong with a message is said, in words that name the
-// numbers, and nothing is made of what cannot be trusted.
+// TestScollOdd: violations of the protocol are reported with the offending numbers, and
+// fields that are not valid are not shown.
 func TestScollOdd(t *testing.T) {
 	list := recorded(t)
 	for _, c := range oddMessages(t, list) {
 		known := newProtocols(nil)
-		for i := range list { // what comes later would explain too much
+		for i := range list { // later messages would make the ranks known
 			if list[i].Frame < c.of.Frame {
 				known.read(&list[i])
 			}
@@ -214,8 +215,7 @@ func TestScollOdd(t *testing.T) {
 	}
 }
 
-// TestScollCut: of messages that are not all in the capture the header is
-// shown.
+// TestScollCut: of truncated messages the header is shown.
 func TestScollCut(t *testing.T) {
 	known, replies := newProtocols(nil), 0
 	for _, r := range recorded(t) {
@@ -235,8 +235,8 @@ func TestScollCut(t *testing.T) {
 	}
 }
 
-// TestScollMidway: a capture that begins after the creation of a group lacks
-// the ranks and nothing else.
+// TestScollMidway: a capture that begins after the creation of a group is shown without the
+// ranks, and otherwise completely.
 func TestScollMidway(t *testing.T) {
 	known, seen := newProtocols(nil), 0
 	for _, r := range recorded(t) {
@@ -254,8 +254,8 @@ func TestScollMidway(t *testing.T) {
 	}
 }
 
-// TestScollMembers: with --members these ranks are known, if the list has the
-// length of the tree.
+// TestScollMembers: with --members the ranks are known, if the list has as many members as
+// the tree has nodes.
 func TestScollMembers(t *testing.T) {
 	list := recorded(t)
 	for nids, want := range map[string]bool{"127.0.0.[21-26]@tcp": true, "127.0.0.[21-25]@tcp": false} {
@@ -299,8 +299,8 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// FuzzScoll: everything can be shown, in a size that the message bounds,
-// whatever went before.
+// FuzzScoll: any input can be shown after any earlier messages, and the size of the output is
+// bounded by the message.
 func FuzzScoll(f *testing.F) {
 	list := recorded(f)
 	for i, r := range list {

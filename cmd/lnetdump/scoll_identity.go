@@ -6,7 +6,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// collectiveIdentity asks a node for its incarnation, or answers that.
+// collectiveIdentity asks a node for its incarnation, or is the answer.
 type collectiveIdentity struct{ wire.Identity }
 
 func (i *collectiveIdentity) what() string {
@@ -45,7 +45,7 @@ func signedText(signed bool) string {
 	return ""
 }
 
-// signed puts the flags of a message that has only one.
+// signed puts the flags of a message whose only flag is "signed".
 func (o *object) signed(signed bool) {
 	if signed {
 		o.put("flags", "signed")

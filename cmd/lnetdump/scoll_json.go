@@ -40,7 +40,7 @@ func (o *object) rma(key string, r wire.RMA) {
 	}
 }
 
-// request puts what says which request a message is, or belongs to; nil: not in the capture.
+// request puts the fields that identify a request; nil is one that is not in the capture.
 func (o *object) request(q *collectiveRequest) {
 	if q == nil {
 		return

@@ -9,8 +9,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// explain finds out what the payload of a request means to the service that it is
-// for, if that is one of lnetd's and it makes sense.
+// explain parses the payload of a request to one of the services of lnetd. It leaves others,
+// and invalid payloads, alone.
 func (q *collectiveRequest) explain(payload []byte) {
 	q.order = order(&q.RequestHeader, payload)
 	if b, err := readBatch(payload); err == nil && q.evicts() {
@@ -23,7 +23,7 @@ func (q *collectiveRequest) evicts() bool {
 	return q.Service == collective.ServiceID && q.Flags&wire.FlagModule == 0
 }
 
-// explain does the same for the answer to a request.
+// explain parses the payload of the answer to such a request.
 func (p *collectiveReply) explain(payload []byte) {
 	if p.to == nil || p.to.evictions == nil {
 		return
@@ -33,8 +33,8 @@ func (p *collectiveReply) explain(payload []byte) {
 	}
 }
 
-// order says what a payload asks lnetd's administration service for, or "" if it
-// is another service's, or makes no sense.
+// order describes a request to the administration service of lnetd. It returns "" if the
+// payload is for another service or invalid.
 func order(h *wire.RequestHeader, payload []byte) string {
 	if h.Service != admin.ServiceID || h.Flags&wire.FlagModule != 0 {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestOrder: what lnetd's own service is asked for is explained, and nothing else.
+// TestOrder: requests to the administration service of lnetd are explained, no others.
 func TestOrder(t *testing.T) {
 	payload := func(q admin.Request) []byte {
 		q.Version, q.Answer = admin.Version, 100

@@ -9,15 +9,15 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// collectiveProgress tells a child how much bulk data of a request its parent
-// has.
+// collectiveProgress tells a child how much of the bulk data of a request its parent has
+// received.
 type collectiveProgress struct {
 	wire.Progress
 	of      *collectiveRequest // nil: not in the capture
 	remarks []string
 }
 
-// progress reads a message to the portal of requests that is none.
+// progress parses a message about progress, which goes to the portal of requests.
 func (c *collectives) progress(r *capture.Record) (capture.Understood, error) {
 	p, err := wire.ParseProgress(r.Payload)
 	if err != nil {
@@ -34,7 +34,7 @@ func (c *collectives) progress(r *capture.Record) (capture.Understood, error) {
 	return m, nil
 }
 
-// what says of which request it is, and how far.
+// what names the request and the number of bytes received.
 func (p *collectiveProgress) what() string {
 	s := fmt.Sprintf("progress of a request that is not in this capture: %d bytes", p.There)
 	if p.of != nil {

@@ -12,10 +12,10 @@ import (
 // collectiveReply is a message up a tree.
 type collectiveReply struct {
 	wire.ReplyHeader
-	to        *collectiveRequest // nil: not in the capture
+	to        *collectiveRequest // the request; nil: not in the capture
 	hop       hop
 	payload   snippet
-	evictions *evictionReply // if it is client health's; nil: another service's
+	evictions *evictionReply // parsed payload of client health; nil: of another service
 	carried   []wire.Carried
 	missing   []wire.Missing
 	remarks   []string
@@ -54,7 +54,7 @@ func (c *collectives) reply(r *capture.Record) (capture.Understood, error) {
 	return p, p.trailer(rest[h.Carried:])
 }
 
-// passedOn reads the answers that a module carries.
+// passedOn parses the answers that a module forwards unchanged.
 func (p *collectiveReply) passedOn(b []byte) error {
 	for len(b) > 0 {
 		c, _, rest, err := wire.ParseCarried(b)
@@ -69,7 +69,7 @@ func (p *collectiveReply) passedOn(b []byte) error {
 	return nil
 }
 
-// answer finds what a reply answers.
+// answer finds the request that p answers.
 func (p *collectiveReply) answer(c *collectives, r *capture.Record) {
 	q, remarks := c.requestOf(r.Header.DestNID, r.Header.SrcNID, r.Header.Put().MatchBits)
 	if p.remarks = remarks; q == nil {
@@ -119,7 +119,7 @@ func (p *collectiveReply) Summary() string {
 	return s + odd(p.remarks)
 }
 
-// outcome is the status, whom it speaks for, and the part.
+// outcome returns the status, the number of nodes that it covers, and the part.
 func (p *collectiveReply) outcome() string {
 	s := p.Status.String()
 	if p.Flags&wire.ReplyCollective != 0 {
@@ -160,7 +160,7 @@ func (p *collectiveReply) Details() []string {
 	return append(lines, remarkLines(p.remarks)...)
 }
 
-// of names a rank, if that is known.
+// of returns the NID of a rank in parentheses, "" if it is not known.
 func (p *collectiveReply) of(rank uint32) string {
 	if p.to == nil || p.to.members == nil || int(rank) >= p.to.members.Len() {
 		return ""

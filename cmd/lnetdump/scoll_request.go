@@ -19,9 +19,9 @@ type collectiveRequest struct {
 	hop       hop
 	members   *scoll.Membership // of the tree; nil: not known
 	payload   snippet
-	order     string         // for a service of lnetd's own; "": for another
-	evictions *evictionBatch // if that is client health; nil: for another
-	remarks   []string       // what is odd about it
+	order     string         // text of a request to a service of lnetd; "": to another service
+	evictions *evictionBatch // parsed payload of client health; nil: of another service
+	remarks   []string       // violations of the protocol, shown behind "odd:"
 }
 
 // request reads a message down a tree.
@@ -66,7 +66,7 @@ func (c *collectives) request(r *capture.Record) (capture.Understood, error) {
 	return q, err
 }
 
-// contradiction says what cannot be in a header.
+// contradiction names the fields of an invalid header that contradict each other.
 func contradiction(h *wire.RequestHeader) string {
 	_, known := h.Tree.Topology()
 	oob := h.Flags&wire.FlagOOB != 0
@@ -88,7 +88,7 @@ func contradiction(h *wire.RequestHeader) string {
 	return fmt.Sprintf("flags %v, a list of %d bytes that rides and one of %d to be fetched", h.Flags, h.ListSize, h.List.Length)
 }
 
-// learn takes note of what later messages refer to, and finds the hop.
+// learn remembers what later messages refer to, and finds the hop of q.
 func (c *collectives) learn(q *collectiveRequest, body []byte) error {
 	var err error
 	if q.ListSize > 0 {
@@ -97,7 +97,7 @@ func (c *collectives) learn(q *collectiveRequest, body []byte) error {
 			err = c.take(q, list)
 		}
 	}
-	q.place(c)
+	q.locate(c)
 	remember(c.requests, q.src, q.dest, q.ReplyBits, q)
 	for _, e := range []*exposure{{q, false, q.Bulk}, {q, true, q.List}} {
 		if e.Length > 0 {
@@ -107,7 +107,7 @@ func (c *collectives) learn(q *collectiveRequest, body []byte) error {
 	return err
 }
 
-// take remembers a list of members under the name that it has in group ids.
+// take remembers a list of members under its digest, by which group IDs refer to it.
 func (c *collectives) take(q *collectiveRequest, list *scoll.Membership) error {
 	if list.Digest() != q.Group.Digest {
 		return fmt.Errorf("the list of members has digest %v, not that of the group", list.Digest())
@@ -116,8 +116,8 @@ func (c *collectives) take(q *collectiveRequest, list *scoll.Membership) error {
 	return nil
 }
 
-// place finds the hop, and judges it, if the list of members is known.
-func (q *collectiveRequest) place(c *collectives) {
+// locate finds the hop in the tree and checks it, if the list of members is known.
+func (q *collectiveRequest) locate(c *collectives) {
 	digest := q.Group.Digest
 	if q.Flags&wire.FlagSubset != 0 {
 		digest = q.Live
@@ -153,7 +153,7 @@ func (q *collectiveRequest) remark(format string, args ...any) {
 	q.remarks = remark(q.remarks, format, args...)
 }
 
-// kind says what a request is for.
+// kind returns the operation that the request is part of.
 func (q *collectiveRequest) kind() string {
 	switch {
 	case q.Flags&wire.FlagModule == 0:
@@ -164,12 +164,12 @@ func (q *collectiveRequest) kind() string {
 	return "create"
 }
 
-// name names a request, for those that refer to it.
+// name identifies the request in the text of messages that refer to it.
 func (q *collectiveRequest) name() string {
 	return fmt.Sprintf("%s %d of service %d, group %v", q.kind(), q.Sequence, q.Service, q.Group)
 }
 
-// root names the root.
+// root returns the rank of the root, with its NID if that is known.
 func (q *collectiveRequest) root() string {
 	if q.members != nil && int(q.Root) < q.members.Len() {
 		return fmt.Sprintf("%d (%v)", q.Root, q.members.NID(int(q.Root)))
@@ -233,7 +233,7 @@ func (q *collectiveRequest) Details() []string {
 	return append(lines, remarkLines(q.remarks)...)
 }
 
-// detail is a hop, or why it is not known.
+// detail returns the hop, or the reason why it is not known.
 func (h hop) detail() string {
 	if !h.known() {
 		return "ranks unknown: the list of members is not in this capture"

@@ -9,9 +9,9 @@ import (
 	"ulnet/lnd/capture/capturetest"
 )
 
-// checkExchange fails unless a capture is one of the exchange and all of it is
-// understood: seven broadcasts and creations over trees of five hops, with bulk
-// data over each hop of two.
+// checkExchange fails unless a capture has the messages of the exchange and all of them are
+// parsed: seven broadcasts and creations over trees of five hops, two of them with bulk data
+// over each hop.
 func checkExchange(t *testing.T, file string) {
 	known := newProtocols(nil)
 	seen := map[string]int{}
@@ -47,8 +47,8 @@ func checkExchange(t *testing.T, file string) {
 			t.Errorf("frame %d: %v, odd: %v", r.Frame, hopped, odd)
 		}
 	})
-	// How many fetches and how much progress pipelined bulk data take is a matter
-	// of time; each of five members fetches once at least.
+	// The numbers of fetches and of messages about progress depend on timing; each of the five
+	// members fetches at least once.
 	if seen["fetch"] != seen["data"] || seen["fetch"] < 10 || seen["fetch"] > 15 || seen["progress"] < 2 || seen["progress"] > 4 {
 		t.Errorf("found %v", seen)
 	}

@@ -13,10 +13,10 @@ import (
 	"ulnet/lnd/capture"
 )
 
-// source is where packets come from.
+// source is an input: a file, the standard input, an interface or a daemon.
 type source struct {
 	name string
-	live bool // shows what happens now: print at once
+	live bool // packets arrive as they are captured: print each at once
 	open func(context.Context) (packets, error)
 }
 
@@ -26,7 +26,7 @@ type packets interface {
 	Close() error
 }
 
-// sources returns what the command line names.
+// sources returns the inputs that the command line names.
 func (o *options) sources(env cli.Env) ([]source, error) {
 	given := 0
 	for _, is := range []bool{o.iface != "", o.daemon || o.socket != "", len(o.arguments) > 0} {
@@ -84,7 +84,7 @@ func stdinSource(stdin io.Reader) source {
 	}}
 }
 
-// daemonSource asks a daemon for its capture over its control socket.
+// daemonSource streams the capture of a daemon from its control socket.
 func daemonSource(path string, stderr io.Writer) source {
 	return source{name: path, live: true, open: func(ctx context.Context) (packets, error) {
 		in, headersOnly, err := control.NewClient(path).Capture(ctx)
@@ -98,7 +98,7 @@ func daemonSource(path string, stderr io.Writer) source {
 	}}
 }
 
-// stream reads a capture. When its context ends it stops waiting for more.
+// stream reads a capture. The end of its context closes it and so ends a read that waits.
 type stream struct {
 	*capture.Reader
 	in   io.Closer
@@ -135,7 +135,7 @@ func interfaceSource(name string) source {
 	}}
 }
 
-// live is an interface.
+// live captures on an interface.
 type live struct {
 	*afpacket.Handle
 	ctx context.Context // of the run

@@ -20,8 +20,8 @@ type sum struct {
 
 type pair struct{ src, dest string }
 
-// stats are the sums of all sources. Whoever writes a capture decides how many
-// different keys there are, so what exceeds maxKeys is counted as "other".
+// stats are the sums over all sources. The contents of a capture determine how many different
+// keys there are: those beyond maxKeys are counted as "other", to bound the memory.
 type stats struct {
 	counts      capture.Counts
 	connections int
@@ -48,7 +48,7 @@ func (s *stats) record(r *capture.Record) {
 	case capture.Opened:
 		s.connections++
 	case capture.Lost:
-		if !r.Conn.RoCE { // there it counts packets
+		if !r.Conn.RoCE { // Length counts packets there, not bytes
 			s.lost += r.Length
 		}
 	case capture.Unknown:
@@ -110,7 +110,7 @@ func (s *stats) print(w io.Writer, asJSON bool) error {
 	return err
 }
 
-// compareNumbers orders decimal numbers by value, other texts behind them.
+// compareNumbers orders decimal numbers by value, and other texts by length.
 func compareNumbers(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }

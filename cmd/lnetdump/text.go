@@ -10,15 +10,15 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// textPrinter prints a line for each record, in words.
+// textPrinter prints a line of text for each record.
 type textPrinter struct {
 	w       io.Writer
 	verbose bool
 	files   int
 }
 
-// Times are UTC: shortTime is the time of day to the microsecond, fullTime is
-// RFC 3339 to the nanosecond.
+// Formats of times, which are UTC: shortTime is the time of day to the microsecond, fullTime
+// is RFC 3339 to the nanosecond.
 const (
 	shortTime = "15:04:05.000000"
 	fullTime  = "2006-01-02T15:04:05.000000000Z07:00"
@@ -47,12 +47,12 @@ func (p *textPrinter) record(r *shown) {
 	}
 }
 
-// refused reports whether a connection was reset before anything was said.
+// refused reports whether a connection was reset before any data was exchanged.
 func refused(r *capture.Record) bool {
 	return r.Err == capture.ErrReset && !r.Conn.RoCE && r.Conn.Version == 0 && !r.Conn.MidStream
 }
 
-// ends returns who sends to whom: NIDs of messages, else addresses.
+// ends returns source and destination: the NIDs of a message, else the addresses.
 func ends(r *capture.Record) (src, dst string) {
 	if r.Kind == capture.Message {
 		return r.Header.SrcNID.String(), r.Header.DestNID.String()
@@ -63,7 +63,7 @@ func ends(r *capture.Record) (src, dst string) {
 	return r.Src().String(), r.Dst().String()
 }
 
-// describe says in words what r is.
+// describe returns r as text.
 func describe(r *shown) string {
 	var b strings.Builder
 	switch r.Kind {
@@ -178,7 +178,7 @@ func describeMessage(b *strings.Builder, r *shown) {
 	}
 }
 
-// describePing adds the NIs of a ping info, if r carries one.
+// describePing appends the NIs of a ping info, if r carries one.
 func describePing(b *strings.Builder, r *capture.Record, what string) bool {
 	p, ok := r.PingInfo()
 	if !ok {
@@ -199,8 +199,8 @@ func describePing(b *strings.Builder, r *capture.Record, what string) bool {
 	return true
 }
 
-// describePayload adds what the user of the portal says, or why we do not
-// understand him. It reports whether we do.
+// describePayload appends the summary of the parsed payload, or the error of its dissector.
+// It reports whether there is a summary.
 func describePayload(b *strings.Builder, r *shown) bool {
 	p := r.said
 	if p.Is != nil {
@@ -212,7 +212,7 @@ func describePayload(b *strings.Builder, r *shown) bool {
 	return p.Is != nil
 }
 
-// describeKsock adds what the ksock header says besides.
+// describeKsock appends zero-copy cookies, keepalive and checksum from the ksock header.
 func describeKsock(b *strings.Builder, r *capture.Record) {
 	if r.Kind != capture.Noop && (r.Kind != capture.Message || !r.Framed) {
 		return

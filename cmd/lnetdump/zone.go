@@ -10,11 +10,11 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// keptIDs is how many ids are kept to name those of whom messages have short forms only.
+// keptIDs bounds the IDs that are kept to resolve short forms.
 const keptIDs = 1 << 15
 
-// zones understand what nodes of zones say. Most messages have short forms of ids: what
-// stands for them was in messages before, if those were captured.
+// zones is the dissector of zones. Most messages carry short forms of IDs, hashes of 64 bits:
+// zones remembers the full IDs of earlier messages to resolve them.
 type zones struct{ ids *bounded[uint64, zonewire.ID] }
 
 func newZones() *zones { return &zones{newBounded[uint64, zonewire.ID](keptIDs)} }
@@ -23,10 +23,10 @@ func newZones() *zones { return &zones{newBounded[uint64, zonewire.ID](keptIDs)}
 type zoneMessage struct {
 	*zonewire.Seen
 	zones   *zones
-	remarks []string // what is odd about it
+	remarks []string // violations of the protocol, shown behind "odd:"
 }
 
-// read reads what came to the portal of zones.
+// read parses a message to the portal of zones.
 func (z *zones) read(put wire.PutCmd, payload []byte) (capture.Understood, error) {
 	var remarks []string
 	if put.MatchBits != zonewire.Bits {
@@ -45,7 +45,7 @@ func (z *zones) read(put wire.PutCmd, payload []byte) (capture.Understood, error
 	}
 	seen, err := zonewire.ParseMessage(payload)
 	if seen == nil || errors.Is(err, zonewire.ErrKind) && seen.Version == (zonewire.Version{}) {
-		return nil, err // nothing of it can be trusted
+		return nil, err // not even the fixed header is valid
 	}
 	for _, id := range seen.IDs() {
 		z.learn(id)
@@ -55,8 +55,8 @@ func (z *zones) read(put wire.PutCmd, payload []byte) (capture.Understood, error
 
 func (z *zones) learn(id zonewire.ID) { z.ids.put(id.Short(), id) }
 
-// id returns the id of a node: what the message says, or else one before; the invalid one
-// if none did.
+// id returns the ID of a node from this message or an earlier one, the invalid ID if neither
+// has it.
 func (m *zoneMessage) id(r zonewire.Ref) zonewire.ID {
 	if id := m.ID(r); id.IsValid() {
 		return id
@@ -65,7 +65,7 @@ func (m *zoneMessage) id(r zonewire.Ref) zonewire.ID {
 	return id
 }
 
-// name returns the name of a node, or its short form.
+// name returns the name of a node, or the short form if its ID is not known.
 func (m *zoneMessage) name(r zonewire.Ref) string {
 	if id := m.id(r); id.IsValid() {
 		return id.Name()
@@ -73,7 +73,7 @@ func (m *zoneMessage) name(r zonewire.Ref) string {
 	return m.Name(r)
 }
 
-// sender is the name of who sent a message, or its short form.
+// sender returns the name of the sender, or the short form if its ID is not known.
 func (m *zoneMessage) sender() string {
 	id := m.ID(m.From)
 	if !id.IsValid() {
@@ -97,7 +97,7 @@ func (m *zoneMessage) Summary() string {
 	return s + odd(m.remarks)
 }
 
-// what says what a message of its kind does.
+// what summarizes the content of the message, depending on its kind.
 func (m *zoneMessage) what() string {
 	switch m.Kind {
 	case zonewire.Heartbeat:
@@ -166,7 +166,7 @@ func (m *zoneMessage) Details() []string {
 	return append(lines, remarkLines(m.remarks)...)
 }
 
-// lists are a line for each entry of the lists, up to a bound.
+// lists returns a line for each entry of the lists, up to maxListed of each.
 func (m *zoneMessage) lists(l *zonewire.Lists) (lines []string) {
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	bounded := func(n int, line func(i int)) {
@@ -203,7 +203,7 @@ func (m *zoneMessage) lists(l *zonewire.Lists) (lines []string) {
 	return lines
 }
 
-// shownValue is how much of an attribute's value is shown, in bytes.
+// shownValue is the number of bytes of an attribute's value that are shown.
 const shownValue = 64
 
 func zoneEntry(a *zonewire.Attribute) string {

@@ -9,11 +9,11 @@ import (
 	"ulnet/lnd/capture/capturetest"
 )
 
-// zoneFile is what testdata/zone.txt shows.
+// zoneFile is the capture that testdata/zone.txt prints.
 var zoneFile = filepath.Join("testdata", "captures", "zone.pcapng")
 
-// TestZoneDecodes: all messages of a recorded exchange are understood, all kinds that nodes
-// of a zone say are in it, and each who speaks is named.
+// TestZoneDecodes: all messages of a recorded exchange are parsed, every kind of message that
+// nodes of a zone send is in it, and every sender has a name.
 func TestZoneDecodes(t *testing.T) {
 	seen, known := map[string]int{}, newProtocols(nil)
 	capturetest.Decode(t, zoneFile, func(r *capture.Record) {
@@ -36,5 +36,5 @@ func TestZoneDecodes(t *testing.T) {
 	}
 }
 
-// TestZoneTshark: the capture is one for Wireshark, too.
+// TestZoneTshark: Wireshark reads the same capture.
 func TestZoneTshark(t *testing.T) { capturetest.AgreeWithTshark(t, zoneFile) }

@@ -7,9 +7,8 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// MarshalJSON implements json.Marshaler. Nodes are named by their ids where the message
-// is what says them, elsewhere by their names, or if those were not captured by # and their
-// short form.
+// MarshalJSON implements json.Marshaler. A node is given by its ID in the lists that carry
+// full IDs, elsewhere by its name, or by # and the short form if its ID is not known.
 func (m *zoneMessage) MarshalJSON() ([]byte, error) {
 	o := object{{"kind", m.Kind.String()}}
 	o.some("flags", m.Flags.String())
@@ -46,7 +45,7 @@ func (m *zoneMessage) putNodes(o *object, l *wire.Lists) {
 	for i, s := range slices.Concat(l.Suspicions, l.Silences) {
 		e := zoneNode(m.name(s.Suspect), s.Version)
 		e.some("by", m.name(s.Reporter))
-		e.some("silent", i >= len(l.Suspicions)) // it was silent only
+		e.some("silent", i >= len(l.Suspicions)) // from the list of silences
 		suspicions = append(suspicions, e)
 	}
 	for _, r := range l.Removed {

@@ -17,8 +17,8 @@ import (
 
 var zonePut = wire.PutCmd{MatchBits: zonewire.Bits, Portal: zonewire.Portal}
 
-// zoneTalk is what the nodes of a base zone and a supervisor say to each other, by
-// their kinds, as machines say it. One of the nodes falls silent.
+// zoneTalk returns the messages, by kind, that the state machines of a base zone and of a
+// supervisor send to each other. One of the nodes becomes silent.
 func zoneTalk(tb testing.TB) map[string][][]byte {
 	tb.Helper()
 	const nodes, supervisor = 5, 4
@@ -94,7 +94,7 @@ func zoneTalk(tb testing.TB) map[string][][]byte {
 	return talk
 }
 
-// zoneKind is the kind of a message.
+// zoneKind returns the kind of a message.
 func zoneKind(tb testing.TB, b []byte) string {
 	tb.Helper()
 	if zonewire.IsDispatch(b) {
@@ -111,7 +111,7 @@ func zoneKind(tb testing.TB, b []byte) string {
 	return s.Kind.String()
 }
 
-// TestZoneKinds: each kind of message that machines send is explained in its words.
+// TestZoneKinds: each kind of message has its own text.
 func TestZoneKinds(t *testing.T) {
 	talk := zoneTalk(t)
 	for kind, want := range map[string]string{
@@ -171,7 +171,8 @@ func TestZoneKinds(t *testing.T) {
 	}
 }
 
-// TestZoneNames: who said its id once is named in what comes after that, and nobody else.
+// TestZoneNames: once a message has carried the ID of a node, later messages show the name of
+// that node; other nodes are shown by their short form.
 func TestZoneNames(t *testing.T) {
 	talk := zoneTalk(t)
 	summary := func(z *zones, b []byte) string {
@@ -199,8 +200,8 @@ func TestZoneNames(t *testing.T) {
 	}
 }
 
-// TestZoneHostile: what is cut short, or of others, is shown as far as it can be
-// trusted, with what is wrong.
+// TestZoneHostile: truncated messages and messages of other protocols are shown as far as
+// they are valid, with the error.
 func TestZoneHostile(t *testing.T) {
 	talk := zoneTalk(t)
 	for kind, list := range talk {
@@ -241,7 +242,7 @@ func TestZoneHostile(t *testing.T) {
 	}
 }
 
-// FuzzZone: everything can be shown, in a size that the message bounds.
+// FuzzZone: any input can be shown, and the size of the output is bounded by the message.
 func FuzzZone(f *testing.F) {
 	for _, list := range zoneTalk(f) {
 		f.Add(list[0])
