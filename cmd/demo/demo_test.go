@@ -51,7 +51,7 @@ func TestDemo(t *testing.T) {
 		"undisturbed":      func(t *testing.T) { undisturbed(t, bin, "tcp") },
 		"on RDMA":          func(t *testing.T) { undisturbed(t, bin, "o2ib") },
 		"interrupted":      func(t *testing.T) { interrupted(t, bin) },
-		"nobody reads on":  func(t *testing.T) { nobodyReadsOn(t, bin) },
+		"output closed":    func(t *testing.T) { outputClosed(t, bin) },
 		"without commands": func(t *testing.T) { withoutCommands(t, bin) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,14 +61,14 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// hosts finds the addresses of a demonstration in its first line.
+// hosts matches the addresses in the first line of a demonstration.
 var hosts = regexp.MustCompile(`: (127\.[0-9]+\.[0-9]+)\.1@(tcp|o2ib), `)
 
-// columns are the blanks between columns, whose widths are those of NIDs.
+// columns matches the blanks between columns, whose widths depend on NIDs.
 var columns = regexp.MustCompile(` {2,}`)
 
-// undisturbed checks what the demonstration says on a network, as if its hosts
-// were those of TCP.
+// undisturbed checks the output of the demonstration on a network, with the addresses
+// translated to those of TCP.
 func undisturbed(t *testing.T, bin, net string) {
 	file := filepath.Join(t.ArtifactDir(), net+".pcapng")
 	cmd, temp := demo(t, bin, "--net", net, "--capture", file)
@@ -80,8 +80,8 @@ func undisturbed(t *testing.T, bin, net string) {
 	if net == "tcp" {
 		t.Run("tshark agrees", func(t *testing.T) { tsharkAgrees(t, file) })
 	} else {
-		// Of packets that come out of order tshark sees the first copy, and we the
-		// one that the receiver took; on loopback there are none.
+		// Of packets out of order, tshark shows the first copy and lnetdump the one that the
+		// receiver took; on loopback there are none.
 		t.Run("tshark agrees", func(t *testing.T) { capturetest.AgreeOnRoCE(t, file) })
 	}
 	text := string(out)
@@ -91,9 +91,9 @@ func undisturbed(t *testing.T, bin, net string) {
 		text = strings.ReplaceAll(strings.ReplaceAll(text, m[1]+".", "127.0.0."), "@"+net, "@tcp")
 	}
 	text = columns.ReplaceAllString(text, "  ")
-	asked := 1 // a PUT of bulk data
+	asked := 1 // PUTs of bulk data
 	if net == "o2ib" {
-		asked = 2 // and again when it is done
+		asked = 2 // and its completion
 	}
 	for _, want := range []struct {
 		count int
@@ -111,10 +111,10 @@ func undisturbed(t *testing.T, bin, net string) {
 		{1, "GET of up to 1048576 bytes from portal 21"},
 		{1, "REPLY of 1048576 bytes"},
 		{1, "PUT of 10 bytes to portal 22"},
-		{1, " connections, 0 bytes lost, 0 bytes not understood\n"}, // nor any wrong ICRC
+		{1, " connections, 0 bytes lost, 0 bytes not understood\n"}, // nor a wrong ICRC
 		{2, "PUT of 48 bytes to portal 0 (push 2: 127.0.0.1@tcp), wants an ACK"},
 		{1, " died        127.0.0.3@tcp (has died once)\n"},
-		{2, "\n    clock "}, // the first line of the watch, and that of the status
+		{2, "\n    clock "}, // first line of the watch, and of the status
 		{1, "    127.0.0.1@tcp  0    alive   0  (this node)\n"},
 		{1, "\n1000 whole LNet nodes began "},
 		{0, " kept back 0 of "},
@@ -147,8 +147,8 @@ func undisturbed(t *testing.T, bin, net string) {
 	}
 }
 
-// tsharkAgrees: an independent dissector finds the same messages in the
-// capture as ours, with equal types, NIDs, payload lengths and cookies.
+// tsharkAgrees: an independent dissector finds the same messages in the capture, with equal
+// types, NIDs, payload lengths and cookies.
 func tsharkAgrees(t *testing.T, file string) {
 	const atLeast = 4*2 + 2 + 2 + 1 // pings, PUT with ACK, GET with REPLY, the lost PUT
 	if n := len(capturetest.Messages(t, file)); n < atLeast {
@@ -157,8 +157,8 @@ func tsharkAgrees(t *testing.T, file string) {
 	capturetest.AgreeWithTshark(t, file)
 }
 
-// interrupted stops the demonstration when its daemons run. It can only remove
-// its folder after they have ended, so an empty one shows both.
+// interrupted interrupts the demonstration when its daemons run. It can remove its folder only
+// after they have ended, so an empty folder shows both.
 func interrupted(t *testing.T, bin string) {
 	cmd, temp := demo(t, bin)
 	stdout, err := cmd.StdoutPipe()
@@ -185,8 +185,8 @@ func interrupted(t *testing.T, bin string) {
 	wantEmpty(t, temp)
 }
 
-// nobodyReadsOn closes the pipe of the output early, as "make demo | head" does.
-func nobodyReadsOn(t *testing.T, bin string) {
+// outputClosed closes the pipe of the output early, as "make demo | head" does.
+func outputClosed(t *testing.T, bin string) {
 	cmd, temp := demo(t, bin)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -214,8 +214,8 @@ func withoutCommands(t *testing.T, bin string) {
 	wantEmpty(t, temp)
 }
 
-// TestBoardIsNarrow: on a narrow terminal no line of the table takes two rows, of
-// which only one would be drawn over.
+// TestBoardIsNarrow: on a narrow terminal no line of the table takes two rows, because only
+// one of them would be redrawn.
 func TestBoardIsNarrow(t *testing.T) {
 	var out strings.Builder
 	l := &lab{size: wardServers + wardClients}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestContent: what fill wrote in pieces matches in other pieces, and not when
-// a bit, the key or the place differs.
+// TestContent: content that fill writes in pieces matches in other pieces, and does not match
+// when a bit, the key or the position differs.
 func TestContent(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	whole := make([]byte, 1000)

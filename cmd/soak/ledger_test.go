@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The records of operation 0.0.0 of 100 bytes.
+// rec is a record of operation 0.0.0, of 100 bytes.
 func rec(kind recordKind, op opKind) record {
 	return record{Kind: kind, Op: op, Target: 1, Size: 100}
 }
@@ -31,7 +31,7 @@ func TestLedger(t *testing.T) {
 		records  []record
 		killed   bool
 		flawless bool
-		want     string // of the violation; empty: none
+		want     string // text of the violation; empty: none
 	}{
 		{"acknowledged", acked, false, true, ""},
 		{"target's journal first", []record{acked[1], acked[0], acked[2], acked[3], acked[4]}, false, true, ""},

@@ -22,8 +22,8 @@ func TestPlanFollowsFromTheSeed(t *testing.T) {
 	}
 }
 
-// TestPlan: every kind comes up, in time, with parameters that make sense, and
-// the faults of a link or a worker do not overlap.
+// TestPlan: every kind of fault occurs, in time and with valid parameters, and the faults of
+// one link or worker do not overlap.
 func TestPlan(t *testing.T) {
 	all, err := tcp.parseFaults("all")
 	if err != nil {

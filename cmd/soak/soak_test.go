@@ -14,7 +14,7 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// TestMain lets the test binary be a worker too, an honest one or a liar.
+// TestMain lets the test binary be a worker too, a correct one or one that breaks a rule.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "worker" {
 		if lie := os.Getenv(lieVariable); lie != "" {
@@ -46,8 +46,8 @@ func beLiar(lie string) int {
 	return 0
 }
 
-// TestViolation: a violation ends the run at once, with evidence and the
-// command that repeats it.
+// TestViolation: a violation ends the run at once, with evidence and the command that repeats
+// it.
 func TestViolation(t *testing.T) {
 	needLab(t)
 	for lie, want := range map[string]string{"duplicate": "arrived twice", "content": "wrong bytes", "crash": "on purpose"} {
@@ -70,7 +70,7 @@ func TestViolation(t *testing.T) {
 	}
 }
 
-// TestInterrupted: a run that is interrupted leaves nothing.
+// TestInterrupted: an interrupted run leaves nothing behind.
 func TestInterrupted(t *testing.T) {
 	needLab(t)
 	t.Setenv("TMPDIR", t.TempDir())
@@ -93,7 +93,7 @@ func runCommand(t *testing.T, args ...string) (code int, stdout, stderr string) 
 	return code, out.String(), errs.String()
 }
 
-// needLab skips the test where there can be no lab.
+// needLab skips the test if network namespaces are not available.
 func needLab(t *testing.T) {
 	t.Helper()
 	lab := netlab.New(t)
@@ -108,7 +108,7 @@ func TestSoak(t *testing.T) {
 		name string
 		args []string
 		long bool
-		want []faultKind // are in the plan
+		want []faultKind // kinds of faults in the plan
 	}{
 		{"no fault", []string{"--time", "1s", "--faults", "none"}, false, nil},
 		{"no fault, IPv6", []string{"--time", "1s", "--faults", "none", "--ipv6"}, false, nil},

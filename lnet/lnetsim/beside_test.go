@@ -13,9 +13,8 @@ import (
 	"ulnet/portals"
 )
 
-// TestLatencyBesideOthers: the round trips to a live peer, eight at a time, are
-// as fast beside unreachable and stuck peers to which as much is sent as their
-// queues take.
+// TestLatencyBesideOthers: round trips to a live peer, eight at a time, are as fast beside
+// unreachable and stuck peers to which as much is sent as their queues hold.
 func TestLatencyBesideOthers(t *testing.T) {
 	alone := newBeside(t, 0, 0).run()
 	for name, c := range map[string]struct{ dead, stuck int }{
@@ -37,7 +36,7 @@ func TestLatencyBesideOthers(t *testing.T) {
 const (
 	besideSender = sim.NodeID(0)
 	besideLive   = sim.NodeID(1)
-	besideFirst  = 2 // of the others
+	besideFirst  = 2 // index of the first of the others
 )
 
 // beside is a sender that measures round trips.
@@ -65,7 +64,7 @@ func newBeside(t *testing.T, dead, stuck int) *beside {
 	return b
 }
 
-// boot builds a stack. All but the sender and the live peer hold what comes.
+// boot builds a stack. All but the sender and the live peer hold what arrives.
 func (b *beside) boot(h, _ *simlnd.Host) {
 	s, err := NewStack(h, StackConfig{})
 	if err != nil {
@@ -87,8 +86,8 @@ func (b *beside) boot(h, _ *simlnd.Host) {
 	}
 }
 
-// run measures the round trips of some seconds, in which there is always
-// something to send to the others, and returns the 99th percentile.
+// run measures round trips for some seconds, in which the others always have messages queued,
+// and returns the 99th percentile.
 func (b *beside) run() time.Duration {
 	b.t.Helper()
 	const warm, end = time.Second, 4 * time.Second
@@ -111,7 +110,7 @@ func (b *beside) run() time.Duration {
 	return b.took[len(b.took)*99/100]
 }
 
-// ping does one round trip after the other.
+// ping makes one round trip after the other.
 func (b *beside) ping() {
 	clock := b.sender.Host.Clock()
 	began := clock.Now()
@@ -123,7 +122,7 @@ func (b *beside) ping() {
 	})
 }
 
-// flood sends more to each of the others than its connection takes.
+// flood sends more to each of the others than its connection can take.
 func (b *beside) flood() {
 	bulk := make([]byte, 16<<10)
 	for i := range b.others {

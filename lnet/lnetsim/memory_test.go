@@ -9,8 +9,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestMemory compares the memory of stacks that have talked with what is
-// predicted of it.
+// TestMemory compares the memory of stacks that have talked with the estimate.
 func TestMemory(t *testing.T) {
 	nodes := effort.Of(100, 300, 300)
 	for _, partners := range []int{4, 16, 64} {

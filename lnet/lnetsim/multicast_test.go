@@ -20,8 +20,8 @@ type town struct {
 	*simlnd.Fabric
 	t      *testing.T
 	stacks []*Stack
-	events [][]portals.Event // of receivers
-	data   []string          // what came, of all
+	events [][]portals.Event // at each receiver
+	data   []string          // payloads received, by all
 }
 
 func newTown(t *testing.T, nodes, datagram int) *town {
@@ -97,7 +97,7 @@ func TestPutMulticast(t *testing.T) {
 	for id := 1; id < 4; id++ {
 		w.listen(id, portals.ManageRemote)
 	}
-	w.listen(0, 0) // its own do not come back
+	w.listen(0, 0) // the sender does not receive its own
 	before := w.Stats().Sent
 	events, err := w.put(0, "to all", 7)
 	if err != nil {
@@ -119,7 +119,7 @@ func TestPutMulticast(t *testing.T) {
 	}
 }
 
-// The match entries decide as for every PUT, and a lazy portal keeps no datagram.
+// Match entries work as for every PUT, and a lazy portal does not keep datagrams.
 func TestPutMulticastMatches(t *testing.T) {
 	w := newTown(t, 4, 0)
 	for id := 1; id < 4; id++ {
@@ -136,7 +136,7 @@ func TestPutMulticastMatches(t *testing.T) {
 			t.Errorf("node %d dropped %v, want 1 for %s", id, got, reason)
 		}
 	}
-	w.listen(2, 0) // what comes too late for a datagram
+	w.listen(2, 0) // too late for the datagram
 	if len(w.data) > 0 {
 		t.Errorf("came: %v", w.data)
 	}
@@ -160,7 +160,7 @@ func TestPutMulticastMatches(t *testing.T) {
 	}
 }
 
-// Each refusal has its errno, and leaves the MD as it was.
+// Each refusal has its errno, and leaves the MD unchanged.
 func TestPutMulticastErrors(t *testing.T) {
 	w := newTown(t, 2, 100)
 	table := w.stacks[0].Table
@@ -202,7 +202,7 @@ func TestPutMulticastErrors(t *testing.T) {
 	}
 }
 
-// RM-A22: who builds on multicast learns that there is none, and falls back.
+// RM-A22: a user of multicast learns that there is none, and can fall back.
 func TestPutMulticastUnsupported(t *testing.T) {
 	spec.Covers(t, "RM-A22")
 	w := newTown(t, 2, -1)

@@ -22,7 +22,7 @@ type told struct {
 	sim.Event
 }
 
-// start makes a network on links of 1 ms and keeps what its nodes tell.
+// start makes a network on links of 1 ms, and records the events of its nodes.
 func start(t *testing.T, cfg config, loss float64) (*network, *[]told) {
 	t.Helper()
 	cfg.Topology = &sim.Flat{Link: link.Quality{
@@ -40,7 +40,7 @@ func start(t *testing.T, cfg config, loss float64) (*network, *[]told) {
 	return n, &events
 }
 
-// run lets so much time pass.
+// run runs the network for a duration.
 func run(t *testing.T, n *network, d time.Duration) {
 	t.Helper()
 	if err := n.Run(n.Now() + d); err != nil {
@@ -48,8 +48,7 @@ func run(t *testing.T, n *network, d time.Duration) {
 	}
 }
 
-// stop has no node begin operations of its own any more, and lets everything
-// end that is under way.
+// stop stops new operations on all nodes, and runs until those in flight have ended.
 func stop(t *testing.T, n *network) {
 	t.Helper()
 	for id := range n.Nodes() {
@@ -78,8 +77,8 @@ func TestThousandPing(t *testing.T) {
 	}
 }
 
-// TestLoss: operations whose messages are lost fail by the timeout, all
-// others are answered, and nothing leaks.
+// TestLoss: operations whose messages are lost fail by the timeout, all others are answered,
+// and nothing leaks.
 func TestLoss(t *testing.T) {
 	for _, kind := range []kind{put, get} {
 		n, _ := start(t, config{Network: scenario.Network{Nodes: 60, Seed: 2}, Kind: kind, Rate: 10, Partners: 10, Discovery: true}, 0.02)
@@ -96,8 +95,8 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// TestKilledPeer: what is under way to a process that dies fails by event, at
-// once or by the timeout, and credits come back.
+// TestKilledPeer: operations on a process that dies fail by an event, at once or by the
+// timeout, and credits come back.
 func TestKilledPeer(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -132,7 +131,7 @@ func TestKilledPeer(t *testing.T) {
 				t.Errorf("%d failed, %+v", failed, n.stats)
 			}
 			stop(t, n)
-			// A new incarnation is found.
+			// The new incarnation is found.
 			n.Start(0, false)
 			run(t, n, time.Second)
 			begin(n, 1, 0, put, 1, false)
@@ -144,8 +143,8 @@ func TestKilledPeer(t *testing.T) {
 	}
 }
 
-// TestPausedPeer: credits to a peer that stands still are used up, messages
-// queue, priority ones pass them, and all drains when it goes on.
+// TestPausedPeer: credits to a paused peer are used up, messages queue, priority messages
+// overtake them, and all are sent when it resumes.
 func TestPausedPeer(t *testing.T) {
 	n, events := start(t, config{
 		Network: scenario.Network{Nodes: 3, Seed: 4}, Window: 4096, Size: 1000, Timeout: time.Minute,
@@ -230,7 +229,7 @@ func TestSameSeed(t *testing.T) {
 	}
 }
 
-// fault does something to a node.
+// fault applies a kind of fault to a node.
 func fault(n *network, kind int, id sim.NodeID) {
 	switch kind % 11 {
 	case 0:
@@ -261,7 +260,7 @@ func fault(n *network, kind int, id sim.NodeID) {
 	}
 }
 
-// begin has a node begin operations now.
+// begin makes a node start operations.
 func begin(n *network, from, to sim.NodeID, of kind, count int, urgent bool) {
 	n.Fabric.Do(from, func(*simlnd.Host) {
 		for range count {
@@ -270,7 +269,7 @@ func begin(n *network, from, to sim.NodeID, of kind, count int, urgent bool) {
 	})
 }
 
-// TestLatency: quantiles are by the nearest rank.
+// TestLatency: quantiles are by nearest rank.
 func TestLatency(t *testing.T) {
 	var n network
 	if got := n.latency(1); got != 0 {

@@ -49,7 +49,7 @@ always exactly-once
 	}
 }
 
-// TestScenarioErrors: what makes no sense for LNet is refused with its place.
+// TestScenarioErrors: errors in a file are reported with their position.
 func TestScenarioErrors(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"at 1s do 1 put 11", "test:4:16: 11: nodes are numbered 1 to 10"},

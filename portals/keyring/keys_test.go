@@ -11,7 +11,7 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// TestParse: what is a key in a file, and what is refused, without the key in the error.
+// TestParse: keys and errors of a key file. No error shows a key.
 func TestParse(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
@@ -46,7 +46,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestNewKeys: a program that gives keys itself is told the same.
+// TestNewKeys: the same for keys that a program passes.
 func TestNewKeys(t *testing.T) {
 	for _, test := range []struct {
 		keys []string
@@ -68,8 +68,7 @@ func TestNewKeys(t *testing.T) {
 	}
 }
 
-// TestKeysAreNotShown: whatever prints keys, or a struct with keys in it, shows how
-// many there are.
+// TestKeysAreNotShown: keys, and structs with keys, print as the number of keys.
 func TestKeysAreNotShown(t *testing.T) {
 	type config struct{ Keys keyring.Keys }
 	c := config{keysOf(t, one, two)}

@@ -35,8 +35,8 @@ func keysOf(t testing.TB, keys ...string) keyring.Keys {
 	return k
 }
 
-// TestGolden: codes are those that Python's hmac module makes, with the key itself
-// for label "" and with HKDF (RFC 5869) for others.
+// TestGolden: codes equal those of Python's hmac module, with the key itself for label "" and
+// with HKDF (RFC 5869) for others.
 func TestGolden(t *testing.T) {
 	for _, test := range []struct {
 		label string
@@ -54,8 +54,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestVerify: only the message as it was signed, under the same label and binding, with
-// one of the keys, verifies.
+// TestVerify: only the message as it was signed, with the same label and binding and one of
+// the keys, verifies.
 func TestVerify(t *testing.T) {
 	keys := keysOf(t, one)
 	ring, to := keys.Ring("gossip"), keyring.Between(a, b)
@@ -135,7 +135,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestClone: a clone has the keys, and shares nothing that changes.
+// TestClone: a clone has the same keys, and shares no mutable state.
 func TestClone(t *testing.T) {
 	ring, to := keysOf(t, one, two).Ring("x"), keyring.Binding{}.NID(a)
 	signed := ring.Append([]byte("m"), 0, to)
@@ -170,7 +170,7 @@ func TestNoKeys(t *testing.T) {
 	}
 }
 
-// TestAllocations: a ring that is used again allocates nothing.
+// TestAllocations: a ring allocates nothing when it is reused.
 func TestAllocations(t *testing.T) {
 	ring, buf := keysOf(t, one, two).Ring("x"), make([]byte, 0, 256)
 	other := keysOf(t, two).Ring("x")

@@ -8,8 +8,8 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// TestSigner: while keys change in three steps, two nodes verify each other's messages;
-// the counters say which key did, and the old one is worth nothing afterwards.
+// TestSigner: while keys change in three steps, two nodes verify each other's messages. The
+// counters say which key did, and afterwards the old key does not verify.
 func TestSigner(t *testing.T) {
 	here, there, to := keysOf(t, one).Signer("x"), keysOf(t, one).Signer("x"), keyring.Between(a, b)
 	verifies := func(from, at *keyring.Signer) bool {
@@ -36,7 +36,7 @@ func TestSigner(t *testing.T) {
 	}
 }
 
-// TestSignerOnOff: whether there are keys is said once.
+// TestSignerOnOff: keys can be changed, not introduced or removed.
 func TestSignerOnOff(t *testing.T) {
 	on, off := keysOf(t, one).Signer("x"), keyring.Keys{}.Signer("x")
 	if err := on.Set(keyring.Keys{}); !errors.Is(err, keyring.ErrOnOff) || !on.On() || on.CodeSize() != keyring.CodeSize {

@@ -13,7 +13,7 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// ends fails the test when f has not returned after a minute.
+// ends fails the test if f does not return within a minute.
 func ends(t *testing.T, what string, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -28,8 +28,8 @@ func ends(t *testing.T, what string, f func()) {
 	}
 }
 
-// TestWaitInHandler: RM-31: what waits returns ErrInHandler in each handler, at once,
-// and nothing has changed: not a message more is delivered.
+// TestWaitInHandler: RM-31: functions that wait return ErrInHandler at once in each handler,
+// and change nothing: no additional message is delivered.
 func TestWaitInHandler(t *testing.T) {
 	spec.Covers(t, "RM-31")
 	for name, wait := range map[string]func(g, other *rmcast.Group, under *rmcast.Sending) error{
@@ -70,7 +70,7 @@ func TestWaitInHandler(t *testing.T) {
 				})
 				e := r.ends[0]
 				var err error
-				other, err = e.agent.Join(rmcast.GroupConfig{ // whose manager does not exist
+				other, err = e.agent.Join(rmcast.GroupConfig{ // its manager does not exist
 					Group: group + 1, Managers: []nid.NID{r.ends[1].NID()},
 					Handle: func(*rmcast.Message) {},
 				})
@@ -101,7 +101,8 @@ func TestWaitInHandler(t *testing.T) {
 	}
 }
 
-// TestStopInHandler: Close and Unmanage in a handler take effect without a wait for it.
+// TestStopInHandler: Close and Unmanage in a handler take effect without a wait for the
+// handler.
 func TestStopInHandler(t *testing.T) {
 	for name, handler := range map[string]string{"of messages": "message", "of changes": "change", "of Post": "post"} {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +129,7 @@ func TestStopInHandler(t *testing.T) {
 				ends(t, "a handler", func() {
 					switch handler {
 					case "change":
-						_ = r.ends[1].agent.Close(t.Context()) // a member fewer
+						_ = r.ends[1].agent.Close(t.Context()) // removes a member
 					default:
 						e.group.Post(nil, func(rmcast.Result, error) {
 							if handler == "post" {
@@ -151,8 +152,8 @@ func TestStopInHandler(t *testing.T) {
 	}
 }
 
-// TestEndWithStuckHandler: Close and Leave end while a handler does not return, and what
-// was posted is told ErrClosed, once.
+// TestEndWithStuckHandler: Close and Leave end while a handler does not return, and each
+// posted message gets ErrClosed once.
 func TestEndWithStuckHandler(t *testing.T) {
 	for name, end := range map[string]func(*ringEnd) error{
 		"Close": func(e *ringEnd) error {
@@ -210,8 +211,8 @@ func TestEndWithStuckHandler(t *testing.T) {
 	}
 }
 
-// TestStopEndsWaits: Stop ends a Send that waits for room, one that waits for the others,
-// and a wait for being a member.
+// TestStopEndsWaits: Close ends a Send that waits for room, one that waits for other members,
+// and a Ready.
 func TestStopEndsWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRing(t, 2)
@@ -222,9 +223,9 @@ func TestStopEndsWaits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.running = true // the network holds everything back
+		r.running = true // the network holds all messages back
 		results := make(chan error, 10)
-		for range 9 { // of which a window is on its way
+		for range 9 { // of which a window is in flight
 			go func() {
 				_, err := e.group.Send(context.Background(), nil)
 				results <- err

@@ -33,14 +33,14 @@ type stack struct {
 	done  []outcome
 }
 
-// outcome is how a message of a node ended.
+// outcome is the outcome of a message.
 type outcome struct {
 	result rmcast.Result
 	err    error
 	at     time.Duration
 }
 
-// stacks is agents on simulated hosts.
+// stacks are agents on simulated hosts.
 type stacks struct {
 	t      *testing.T
 	fabric *simlnd.Fabric
@@ -54,7 +54,7 @@ func newStacks(t *testing.T, n int, quality link.Quality, change func(int, *rmca
 	return newStacksAs(t, n, quality, nil, change)
 }
 
-// newStacksAs makes stacks of which some have PIDs of their own.
+// newStacksAs makes stacks, some of which have PIDs of their own.
 func newStacksAs(t *testing.T, n int, quality link.Quality, pids map[int]nid.PID, change func(int, *rmcast.Config, *rmcast.GroupConfig)) *stacks {
 	t.Helper()
 	s := &stacks{t: t, nodes: make([]*stack, n), pids: pids, change: change}
@@ -117,7 +117,7 @@ func (s *stacks) run(d time.Duration) {
 	}
 }
 
-// form waits until so many are members.
+// form runs the network until the group has so many members.
 func (s *stacks) form(n int) {
 	s.t.Helper()
 	for range 100 {
@@ -135,7 +135,7 @@ func (s *stacks) form(n int) {
 	s.t.Fatal("no group")
 }
 
-// post has a node send a message.
+// post makes a node send a message.
 func (k *stack) post(text string) {
 	k.host.Do(func() {
 		k.group.Post([]byte(text), func(r rmcast.Result, err error) {
@@ -144,7 +144,7 @@ func (k *stack) post(text string) {
 	})
 }
 
-// want checks that nodes have got a text once.
+// want checks that nodes have received a text exactly once.
 func (s *stacks) want(text string, ids ...int) {
 	s.t.Helper()
 	for _, id := range ids {
@@ -169,8 +169,8 @@ func (s *stacks) ids() (all []int) {
 
 func name(i, j int) string { return fmt.Sprint("message ", i, " of ", j) }
 
-// warm has every node send once, so that there are connections, and returns how often
-// payload was sent again, because it took so long to make them.
+// warm makes every node send once, so that connections exist, and returns the number of
+// payloads resent because connecting took so long.
 func (s *stacks) warm() uint64 {
 	for _, k := range s.nodes {
 		k.post(fmt.Sprint("warm ", k.id))
@@ -182,7 +182,7 @@ func (s *stacks) warm() uint64 {
 	return s.repairs()
 }
 
-// repairs is how often nodes have sent payload again.
+// repairs is the number of payloads that nodes have resent.
 func (s *stacks) repairs() (n uint64) {
 	for _, k := range s.nodes {
 		n += k.group.Stats().Repairs

@@ -17,7 +17,7 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// keys returns keys of these characters.
+// keys returns keys that repeat these characters.
 func keys(t *testing.T, letters ...string) keyring.Keys {
 	t.Helper()
 	var all [][]byte
@@ -31,17 +31,16 @@ func keys(t *testing.T, letters ...string) keyring.Keys {
 	return k
 }
 
-// members is how many nodes are members of the first one's group.
+// members is the number of members of the first node's group.
 func (s *stacks) members() int { return len(s.nodes[0].group.Status().Members) }
 
-// TestKeys: nodes with the same key are a group, and so are those of which some have a
-// new key besides; a node with no key, or another one, is in none of theirs, also if it
-// tries for long.
+// TestKeys: nodes with the same key form a group, also if some have a new key besides. A node
+// without a key, or with another one, does not become a member however often it tries.
 func TestKeys(t *testing.T) {
 	s := newStacks(t, 6, link.Quality{}, func(id int, agent *rmcast.Config, _ *rmcast.GroupConfig) {
 		agent.Keys = []keyring.Keys{keys(t, "a"), keys(t, "a", "b"), keys(t, "b", "a"), keys(t, "a"), keys(t, "c"), {}}[id]
 	})
-	_ = s.nodes[2].agent.Close(t.Context()) // signs with the new key, which the first does not know
+	_ = s.nodes[2].agent.Close(t.Context()) // it signs with the new key, which the first node does not have
 	s.run(3 * time.Second)
 	if n := s.members(); n != 3 {
 		t.Fatalf("%d members", n)
@@ -66,8 +65,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestKeysChange: while keys change some nodes sign with the new one and some with the
-// old one, and all understand each other.
+// TestKeysChange: during a key rotation some nodes sign with the new key and some with the old
+// one, and all verify both.
 func TestKeysChange(t *testing.T) {
 	s := newStacks(t, 4, link.Quality{}, func(id int, agent *rmcast.Config, _ *rmcast.GroupConfig) {
 		agent.Keys = []keyring.Keys{keys(t, "a", "b"), keys(t, "b", "a")}[id%2]
@@ -86,8 +85,8 @@ func TestKeysChange(t *testing.T) {
 }
 
 // TestKeyRotation: while the key changes from node to node in three steps, everything is
-// delivered and nothing refused; the counters say which key verifies, and the old one is
-// worth nothing afterwards.
+// delivered and nothing refused. The counters say which key verifies, and afterwards messages
+// with the old key are dropped.
 func TestKeyRotation(t *testing.T) {
 	s := newStacks(t, 4, link.Quality{}, func(_ int, agent *rmcast.Config, _ *rmcast.GroupConfig) { agent.Keys = keys(t, "a") })
 	s.form(4)
@@ -124,7 +123,7 @@ func TestKeyRotation(t *testing.T) {
 	}
 }
 
-// TestKeysOnOff: whether messages are signed is said at the start.
+// TestKeysOnOff: whether messages are signed is decided at the start.
 func TestKeysOnOff(t *testing.T) {
 	s := newStacks(t, 2, link.Quality{}, func(id int, agent *rmcast.Config, _ *rmcast.GroupConfig) {
 		agent.Keys = []keyring.Keys{keys(t, "a"), {}}[id]
@@ -136,8 +135,8 @@ func TestKeysOnOff(t *testing.T) {
 	}
 }
 
-// TestUnsignedDatagram: with a key, a datagram that is not signed, or is signed for
-// another group or by another sender, reaches no member.
+// TestUnsignedDatagram: with a key, a datagram that is not signed, or is signed for another
+// group or by another sender, reaches no member.
 func TestUnsignedDatagram(t *testing.T) {
 	ring := keys(t, "a").Ring("rmcast")
 	s := newStacks(t, 4, link.Quality{}, func(_ int, agent *rmcast.Config, _ *rmcast.GroupConfig) { agent.Keys = keys(t, "a") })
@@ -166,7 +165,7 @@ func TestUnsignedDatagram(t *testing.T) {
 	}
 }
 
-// cast has a node send bytes by multicast to the portal of datagrams.
+// cast makes a node multicast bytes to the portal of datagrams.
 func (s *stacks) cast(id int, b []byte) {
 	s.t.Helper()
 	table := s.nodes[id].table
@@ -182,7 +181,7 @@ func (s *stacks) cast(id int, b []byte) {
 	s.run(10 * time.Millisecond)
 }
 
-// TestUnsigned: what lnetdump has of a signed message is what was signed.
+// TestUnsigned: wire.Unsigned returns a signed message as it was before it was signed.
 func TestUnsigned(t *testing.T) {
 	ring := keys(t, "a").Ring("rmcast")
 	e := wire.Entry{Kind: wire.Ack, Origin: 1, Version: rmcast.Version{Epoch: 1, Counter: 1}, First: 1, Count: 1}
@@ -202,14 +201,14 @@ func TestUnsigned(t *testing.T) {
 		if m, signed := wire.Unsigned(portal, b); !signed || string(m) != string(plain) {
 			t.Errorf("portal %d: %x, signed %v", portal, m, signed)
 		}
-		for i := range b { // any beginning
+		for i := range b { // every prefix
 			_, _ = wire.Unsigned(portal, b[:i])
 		}
 	}
 }
 
-// TestOtherProcess: a process of a node with another PID than that of those that take
-// part becomes no member.
+// TestOtherProcess: a process of a node with another PID than the agents' does not become a
+// member.
 func TestOtherProcess(t *testing.T) {
 	s := newStacksAs(t, 3, link.Quality{}, map[int]nid.PID{2: 99}, nil)
 	s.run(3 * time.Second)
@@ -221,8 +220,8 @@ func TestOtherProcess(t *testing.T) {
 	s.want("x", 0, 1)
 }
 
-// TestAdmitted: a node that is on no list is told why it is no member, and so is whoever
-// reads the logs of both ends.
+// TestAdmitted: a node that is not among the admitted ones is told why it is no member, and
+// the logs of both ends say so.
 func TestAdmitted(t *testing.T) {
 	var logs [4]strings.Builder
 	s := newStacks(t, 4, link.Quality{}, func(id int, agent *rmcast.Config, cfg *rmcast.GroupConfig) {

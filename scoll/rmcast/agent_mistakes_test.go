@@ -9,8 +9,8 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// TestMistakes: what Join and Manage are given, and cannot work, is an error that says what
-// to change, and claims nothing: the right call works afterwards.
+// TestMistakes: wrong arguments of Join and Manage give an error that says what to change, and
+// have no effect: the right call works afterwards.
 func TestMistakes(t *testing.T) {
 	a := newRing(t, 1).ends[0].agent
 	self := nid.FromNumber(nid.MakeNet(nid.GNI, 0), 1)
@@ -45,8 +45,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestOneAgent: a second agent on a node would take the messages of the first one: it does
-// not start, the first one goes on, and another starts when that has stopped.
+// TestOneAgent: a second agent on a node would take the messages of the first one. It does not
+// start, the first one goes on, and another one starts after that is closed.
 func TestOneAgent(t *testing.T) {
 	r := newRing(t, 2)
 	e := r.ends[1]

@@ -10,8 +10,8 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// TestHandlerOverlap: RM-33: what a handler reads, and what waits behind it, stays as it was
-// sent while the window moves on: a handler that sends makes it go round.
+// TestHandlerOverlap: RM-33: the message that a handler reads, and those queued behind it,
+// stay unchanged while the window moves on, because the handler sends.
 func TestHandlerOverlap(t *testing.T) {
 	spec.Covers(t, "RM-33")
 	for _, n := range []int{1, 4} {
@@ -48,8 +48,8 @@ func TestHandlerOverlap(t *testing.T) {
 	}
 }
 
-// TestSlowHandler: RM-33: the window goes round while the handler of the sender's node
-// still reads: its message stays what it is.
+// TestSlowHandler: RM-33: the window moves around while the handler of the sender's node still
+// reads: its message stays unchanged.
 func TestSlowHandler(t *testing.T) {
 	spec.Covers(t, "RM-33")
 	var g *rmcast.Group
@@ -62,7 +62,7 @@ func TestSlowHandler(t *testing.T) {
 		cfg.Handle = func(m *rmcast.Message) {
 			if len(got) == 0 {
 				r.running = false
-				r.resume() // the acknowledgement comes meanwhile
+				r.resume() // the acknowledgement arrives meanwhile
 				for i := range 4 {
 					g.Post(fmt.Append(nil, "later", i), func(rmcast.Result, error) {})
 				}
@@ -80,13 +80,13 @@ func TestSlowHandler(t *testing.T) {
 	}
 }
 
-// TestPostAnswered: RM-31: every Post is answered, once, also when the group is left
-// while it is on its way, and after that.
+// TestPostAnswered: RM-31: every Post gets one outcome, also when the group is left while the
+// message is in flight, and after that.
 func TestPostAnswered(t *testing.T) {
 	spec.Covers(t, "RM-31")
 	r := newRing(t, 3)
 	g := r.ends[1].group
-	r.running = true // the network holds everything back
+	r.running = true // the network holds all messages back
 	var answers []error
 	post := func() { g.Post([]byte("x"), func(_ rmcast.Result, err error) { answers = append(answers, err) }) }
 	post()
@@ -115,7 +115,7 @@ func TestPostAnswered(t *testing.T) {
 	}
 }
 
-// TestStopTold: RM-28: an agent that stops says so to the managers: nobody waits for it,
+// TestStopTold: RM-28: a closed agent tells the managers: messages do not wait for it,
 // although its node lives.
 func TestStopTold(t *testing.T) {
 	spec.Covers(t, "RM-28")

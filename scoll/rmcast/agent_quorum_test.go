@@ -12,8 +12,8 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// TestAgentQuorum: while the manager does not hear most members, Members and Send say so, and
-// so does the manager; when it is told that the others are gone, messages end as successes.
+// TestAgentQuorum: while the manager does not hear most members, Members, Send and the
+// manager's status say so. When the others are expelled, messages end as successes.
 func TestAgentQuorum(t *testing.T) {
 	s := newStacks(t, 3, link.Quality{}, nil)
 	s.form(3)

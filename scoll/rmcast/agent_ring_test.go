@@ -20,8 +20,8 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// ring is a network with multicast that delivers within Send, or, if that happens
-// while it delivers, afterwards, as lo does. It allocates nothing.
+// ring is a network with multicast that delivers within Send or, if it is already delivering,
+// afterwards, as lo does. It allocates nothing.
 type ring struct {
 	queue   lnd.Queue
 	ends    []*ringEnd
@@ -86,8 +86,8 @@ func (r *ring) deliver(m *lnd.Message) {
 			continue
 		}
 		r.d = lnd.Delivery{Header: m.Header, From: nid.ProcessID{NID: from, PID: m.Header.SrcPID}, Group: m.Group}
-		verdict, err := e.up.Parse(&r.d)
-		if err == nil && verdict == lnd.Accept {
+		decision, err := e.up.Parse(&r.d)
+		if err == nil && decision == lnd.Accept {
 			lnd.Copy(r.d.Sink, m.Payload)
 			e.up.Delivered(&r.d, nil)
 		}
@@ -99,13 +99,13 @@ func (r *ring) deliver(m *lnd.Message) {
 	}
 }
 
-// newRing makes a group whose timers are too long to matter.
+// newRing makes a group whose timers are too long to expire.
 func newRing(t testing.TB, n int) *ring {
 	t.Helper()
 	return newRingWith(t, n, func(int, *rmcast.GroupConfig) {})
 }
 
-// newRingWith lets change have its way with what the nodes join with.
+// newRingWith makes such a group, and lets change modify the nodes' configurations.
 func newRingWith(t testing.TB, n int, change func(id int, cfg *rmcast.GroupConfig)) *ring {
 	t.Helper()
 	r := &ring{}
@@ -155,8 +155,8 @@ func newRingWith(t testing.TB, n int, change func(id int, cfg *rmcast.GroupConfi
 	return r
 }
 
-// TestSend: RM-31, RM-33 and RM-A17: Send returns when all have the message, SendAsync when it
-// is on its way; the buffer may be used again.
+// TestSend: RM-31, RM-33 and RM-A17: Send returns when all members have the message, SendAsync
+// when it is in flight; then the buffer may be reused.
 func TestSend(t *testing.T) {
 	spec.Covers(t, "RM-31", "RM-33", "RM-A16", "RM-A17")
 	r := newRing(t, 5)
@@ -172,7 +172,7 @@ func TestSend(t *testing.T) {
 			}
 		}
 	}
-	r.running = true // the network holds everything back
+	r.running = true // the network holds all messages back
 	var all []*rmcast.Sending
 	for i := range 4 {
 		copy(data, fmt.Sprint("msg ", i))
@@ -183,7 +183,7 @@ func TestSend(t *testing.T) {
 		all = append(all, s)
 		clear(data)
 	}
-	// RM-A16: there is no room for more until the first ones are released.
+	// RM-A16: there is no room until the first messages are released.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := r.ends[2].group.SendAsync(ctx, data); !errors.Is(err, context.Canceled) {
@@ -223,8 +223,8 @@ func (r *ring) resume() {
 	r.running = false
 }
 
-// TestSendAllocations: a message costs nobody an allocation in the steady state, and
-// N-1 acknowledgements and one datagram on the network (RM-1, RM-4).
+// TestSendAllocations: in the steady state a message causes no allocation on any node, and N-1
+// acknowledgements and one datagram on the network (RM-1, RM-4).
 func TestSendAllocations(t *testing.T) {
 	spec.Covers(t, "RM-1", "RM-4")
 	if effort.Race {
@@ -252,8 +252,8 @@ func TestSendAllocations(t *testing.T) {
 	}
 }
 
-// traffic counts datagrams by multicast and acknowledgements of all nodes, and not what
-// they send because time passes.
+// traffic counts the multicast datagrams and acknowledgements of all nodes, except those that
+// timers cause.
 func (r *ring) traffic() (datagrams, acks uint64) {
 	for _, e := range r.ends {
 		s := e.group.Stats()
@@ -262,7 +262,7 @@ func (r *ring) traffic() (datagrams, acks uint64) {
 	return datagrams, acks
 }
 
-// TestAgentErrors: what a node cannot do, and what it does after the end.
+// TestAgentErrors: errors of calls that cannot succeed, also after the end.
 func TestAgentErrors(t *testing.T) {
 	r := newRing(t, 2)
 	a := r.ends[0].agent

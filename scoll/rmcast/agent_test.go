@@ -10,8 +10,8 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// TestAgents: RM-1, RM-9, RM-30 and RM-A22: messages over portals, by multicast PUTs,
-// from several sources, of one datagram and of several.
+// TestAgents: RM-1, RM-9, RM-30 and RM-A22: messages over portals, by multicast PUTs, from
+// several sources, of one datagram and of several.
 func TestAgents(t *testing.T) {
 	spec.Covers(t, "RM-1", "RM-9", "RM-30", "RM-A22")
 	s := newStacks(t, 7, link.Quality{}, nil)
@@ -48,8 +48,8 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// TestFallback: where one node has no multicast, payload goes down the tree for all,
-// and the status says so.
+// TestFallback: if one node has no multicast, payload goes down the tree for all, and the
+// status says so.
 func TestFallback(t *testing.T) {
 	s := newStacks(t, 7, link.Quality{}, func(id int, _ *rmcast.Config, cfg *rmcast.GroupConfig) { cfg.NoMulticast = id == 5 })
 	s.form(7)
@@ -105,7 +105,7 @@ func TestAgentFaults(t *testing.T) {
 	}
 }
 
-// TestAgentLeaves: RM-29 and RM-A11: a node leaves, and another one joins for it.
+// TestAgentLeaves: RM-29 and RM-A11: a node leaves, and another one joins.
 func TestAgentLeaves(t *testing.T) {
 	spec.Covers(t, "RM-29", "RM-A11")
 	s := newStacks(t, 4, link.Quality{}, nil)
@@ -127,8 +127,8 @@ func TestAgentLeaves(t *testing.T) {
 	}
 }
 
-// TestAgentRestarts: RM-28 and RM-A8: a node dies and comes back, as another member;
-// what was in flight meanwhile names the one that failed.
+// TestAgentRestarts: RM-28 and RM-A8: a node dies and comes back as another member. Messages
+// that were in flight name the failed one.
 func TestAgentRestarts(t *testing.T) {
 	spec.Covers(t, "RM-28", "RM-A8")
 	s := newStacks(t, 6, link.Quality{}, nil)

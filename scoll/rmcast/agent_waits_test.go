@@ -15,13 +15,13 @@ import (
 )
 
 // TestLeaveUnfinished: RM-A11: a member that has waited LeaveAfter, while the others did not
-// take its message, says so, and which managers do not answer.
+// acknowledge its message, returns ErrUnfinished and names the managers that do not answer.
 func TestLeaveUnfinished(t *testing.T) {
 	spec.Covers(t, "RM-A11")
 	synctest.Test(t, func(t *testing.T) {
 		r := newRing(t, 2)
 		e := r.ends[1]
-		r.running = true // the network holds everything back
+		r.running = true // the network holds all messages back
 		posted := error(nil)
 		e.group.Post(nil, func(_ rmcast.Result, err error) { posted = err })
 		err := e.group.Leave(t.Context())
@@ -31,8 +31,8 @@ func TestLeaveUnfinished(t *testing.T) {
 	})
 }
 
-// TestNoManager: who waits for a group that nobody manages is told so, and by whom it should
-// be; Members says that this node asks to be a member.
+// TestNoManager: a call that waits for a group without a manager says so, and names the
+// managers; Members says that this node has not joined yet.
 func TestNoManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRing(t, 2)
@@ -57,7 +57,7 @@ func TestNoManager(t *testing.T) {
 	})
 }
 
-// TestChangesRise: OnChange is told of each list once, and of no earlier one.
+// TestChangesRise: OnChange is called once for each list, and for no earlier one.
 func TestChangesRise(t *testing.T) {
 	told := make(map[int][]rmcast.Version)
 	s := newStacks(t, 4, link.Quality{}, func(id int, _ *rmcast.Config, cfg *rmcast.GroupConfig) {

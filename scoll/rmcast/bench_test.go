@@ -2,7 +2,7 @@ package rmcast_test
 
 import "testing"
 
-// BenchmarkSend is a message to seven others in one process, without a network.
+// BenchmarkSend sends a message to seven others in one process, without a network.
 func BenchmarkSend(b *testing.B) {
 	r := newRing(b, 8)
 	data := make([]byte, 2048)

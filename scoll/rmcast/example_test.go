@@ -13,7 +13,7 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// Two members, here in one process: one sends, and goes on when both have its message. The
+// Two members, here in one process: one sends, and continues when both have its message. The
 // first one also manages the group, and leaves last.
 func Example() {
 	port, err := loopback.FreePort(netip.IPv4Unspecified()) // one TCP port for all nodes; without AcceptPort it is 988
@@ -30,7 +30,7 @@ func Example() {
 			log.Fatal(err)
 		}
 		defer n.Close(ctx)
-		agent, err := rmcast.New(n.Table(), rmcast.Config{}) // in a cluster: View, for which gossip is there
+		agent, err := rmcast.New(n.Table(), rmcast.Config{}) // in a cluster, set View to the gossip agent
 		if err != nil {
 			log.Fatal(err)
 		}

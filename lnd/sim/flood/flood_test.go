@@ -30,8 +30,8 @@ always remembered
 always heard-once
 `
 
-// TestEverybodyHears: the same file runs at both levels, each time the same.
-func TestEverybodyHears(t *testing.T) {
+// TestEveryNodeHears: the same file runs at both levels, with the same result each time.
+func TestEveryNodeHears(t *testing.T) {
 	f, err := scenario.Parse("test", []byte(text), []*scenario.Protocol{flood.Protocol})
 	if err != nil {
 		t.Fatal(err)
@@ -60,8 +60,8 @@ func run(t *testing.T, f *scenario.File, level scenario.Level) *scenario.Result 
 	return res
 }
 
-// TestUnheard: it fails as soon as one of the nodes has heard the rumour, and
-// another rumour does not matter.
+// TestUnheard: the condition fails once one of the nodes has heard the rumour; other rumours
+// do not matter.
 func TestUnheard(t *testing.T) {
 	f, err := scenario.Parse("test", []byte(`protocol flood
 nodes 60

@@ -12,8 +12,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestMemory compares what a run has taken, when everybody has told what it
-// heard at once, with what is predicted.
+// TestMemory compares the memory of a run in which all nodes send at once with the estimate.
 func TestMemory(t *testing.T) {
 	nodes := effort.Of(15_000, 50_000, 50_000)
 	for _, fanout := range []int{1, 3, 20} {
@@ -40,7 +39,7 @@ func TestMemory(t *testing.T) {
 		}
 		runtime.KeepAlive(c)
 		t.Logf("fanout %d: %d bytes, predicted %d", fanout, took, want)
-		if want -= 16 << 20; want < took*3/4 || want > took*2 { // 16 MB are for small runs
+		if want -= 16 << 20; want < took*3/4 || want > took*2 { // 16 MB are the base of small runs
 			t.Errorf("fanout %d: %d bytes, predicted %d", fanout, took, want)
 		}
 	}
@@ -49,7 +48,7 @@ func TestMemory(t *testing.T) {
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()
-	runtime.GC() // what pools and finalizers of earlier tests held
+	runtime.GC() // frees what pools and finalizers of earlier tests held
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }

@@ -8,8 +8,8 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// TestStrangers: a node that may not be a member neither becomes one nor an origin, and
-// has no member ask for anything, or keep anything.
+// TestStrangers: a node that may not be a member becomes neither a member nor an origin, and
+// members neither send requests for it nor keep anything of it.
 func TestStrangers(t *testing.T) {
 	w := newWorld(t, 4, func(w *world, _ *sim.Config[*packet]) {
 		w.cfg.Admit = append(w.cfg.Admit, hostNID(1), hostNID(2), hostNID(3))
@@ -57,9 +57,8 @@ func TestStrangers(t *testing.T) {
 	w.want("after", w.all()...)
 }
 
-// TestMemoryOfOrigins: an origin takes memory when it sends; where any node may join,
-// the memory for all of them together is bounded, each has its share, and all messages
-// arrive.
+// TestMemoryOfOrigins: an origin takes memory only when it sends. Where any node may join,
+// there is a common bound with a guaranteed share for each origin, and all messages arrive.
 func TestMemoryOfOrigins(t *testing.T) {
 	const window, fragment = 8, 100
 	w := newWorld(t, 12, func(w *world, _ *sim.Config[*packet]) {

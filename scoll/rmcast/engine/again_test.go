@@ -11,8 +11,8 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// TestRejoins: RM-A8: a node that was expelled is another member when it joins again: with a
-// later incarnation, so that nobody takes what it says for what the one before said.
+// TestRejoins: RM-A8: a node that was expelled joins again as another member, with a later
+// incarnation, so that its messages are not confused with earlier ones.
 func TestRejoins(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	w := parted(t, 4, 1)
@@ -31,8 +31,9 @@ func TestRejoins(t *testing.T) {
 	}
 }
 
-// TestGivesUp: RM-A9: a member whose manager is gone, while one of an earlier epoch speaks
-// that has never heard of it, gives its membership up and joins that one.
+// TestGivesUp: RM-A9: the manager of a member is gone, and a manager of a lower epoch, which
+// has never heard of the member, is active. The member gives up its membership and joins that
+// manager.
 func TestGivesUp(t *testing.T) {
 	spec.Covers(t, "RM-A9")
 	w := newWorld(t, 6, func(w *world, _ *sim.Config[*packet]) { w.managers, w.wall, w.rejoin = 2, testWall, true })
@@ -55,8 +56,8 @@ func TestGivesUp(t *testing.T) {
 	w.honest("the restart", 10*time.Second)
 }
 
-// TestMovedChild: RM-A8: a member whose parent in the tree has failed acknowledges again, to
-// its new parent, and not only when that asks: the one before may have kept it to itself.
+// TestMovedChild: RM-A8: a member whose parent has failed acknowledges to its new parent
+// without being asked: the previous parent may not have passed the acknowledgement on.
 func TestMovedChild(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	w, _ := tallied(t, 8, nil, nil)
@@ -76,14 +77,14 @@ func TestMovedChild(t *testing.T) {
 	w.want("x", 1, 2, 3, 5, 6, 7)
 }
 
-// TestQuestionOfLeftVersion: RM-17: an origin that has gone on to another version answers
-// questions about the one before: all of that is released.
+// TestQuestionOfLeftVersion: RM-17: an origin that uses a later version answers questions
+// about the previous one: everything in it is released.
 func TestQuestionOfLeftVersion(t *testing.T) {
 	spec.Covers(t, "RM-17")
 	w, _ := tallied(t, 4, nil, nil)
 	w.await(w.send(1, "x"))
 	w.loss = func(from, to sim.NodeID, p *packet) bool { return p.kind == Control && from == 3 && to == 2 }
-	w.send(2, "holds the version") // node 3 does not acknowledge it
+	w.send(2, "holds the version") // node 3 does not acknowledge it, so that the version stays in use
 	r := w.hosts[1].m.sender.stream.roster
 	w.net.Command(0, "leave")
 	w.run(time.Second)

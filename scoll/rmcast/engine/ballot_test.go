@@ -10,10 +10,10 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// told is what a member tells a new manager.
+// told is the answer of a member to a new manager.
 type told struct {
-	id      uint32 // of the node; its number is that too
-	counter uint64 // of the newest list that it knows, 0: it does not answer
+	id      uint32 // of the node, which is also its communication number
+	counter uint64 // of the newest list that it knows; 0: no answer
 	list    []uint32
 	usable  bool
 	voters  uint32
@@ -22,8 +22,8 @@ type told struct {
 	flags   wire.OrderFlags
 }
 
-// electionOf has a manager without memory collect what members tell. It returns the members
-// of the list that it makes, none if it makes none, and those that it expels.
+// electionOf makes a manager without memory collect the answers. It returns the members of the
+// list that it publishes, none if it does not, and the members that it expels.
 func electionOf(t *testing.T, ended []uint32, answers []told) (members, expelled []uint32) {
 	t.Helper()
 	node := func(n uint32) nid.NID { return nid.FromNumber(nid.MakeNet(nid.GNI, 0), n) }
@@ -80,7 +80,7 @@ func electionOf(t *testing.T, ended []uint32, answers []told) (members, expelled
 	return members, expelled
 }
 
-// ballotCase is what members tell, and the election that comes of it.
+// ballotCase is a set of answers, and the expected election.
 type ballotCase struct {
 	name     string
 	ended    []uint32
@@ -91,7 +91,7 @@ type ballotCase struct {
 
 var fiveMembers, sixMembers = []uint32{1, 2, 3, 4, 5}, []uint32{1, 2, 3, 4, 5, 6}
 
-// tell has members say that they and all others have a list.
+// tell returns answers of members that report themselves and all others on a list.
 func tell(list []uint32, who ...uint32) (answers []told) {
 	for _, n := range who {
 		answers = append(answers, told{id: n, counter: 3, list: list, usable: true})
@@ -99,7 +99,7 @@ func tell(list []uint32, who ...uint32) (answers []told) {
 	return answers
 }
 
-// ballotCases are of one list, and of others that somebody tells of beside it.
+// ballotCases have a true list, and false ones that single members report.
 func ballotCases() []ballotCase {
 	return append(oneList(), laterLists()...)
 }
@@ -187,8 +187,8 @@ func laterLists() []ballotCase {
 	}
 }
 
-// TestBallots: RM-A9: a new manager goes on from a list of which most members answer and know
-// no later one; what one member says of another list changes nothing.
+// TestBallots: RM-A9: a new manager continues from a list of which most members answer and
+// know no later one. What one member reports of another list changes nothing.
 func TestBallots(t *testing.T) {
 	spec.Covers(t, "RM-A9")
 	for _, tt := range ballotCases() {

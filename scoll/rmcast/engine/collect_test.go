@@ -9,7 +9,7 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// lying has a node change what it answers to a new manager.
+// lying makes a node change its answers to a new manager.
 func (w *world) lying(id sim.NodeID, change func(o *wire.Order)) {
 	w.tap = func(from, _ sim.NodeID, p *packet) {
 		o, err := wire.ParseOrder(p.data)
@@ -21,9 +21,9 @@ func (w *world) lying(id sim.NodeID, change func(o *wire.Order)) {
 	}
 }
 
-// TestLiesOfOthers: RM-A9: what one member tells a new manager of others is hearsay: live
-// members stay members in the lives that they have, the group is formed in time, and
-// numbers do not run out.
+// TestLiesOfOthers: RM-A9: what one member reports to a new manager about others is hearsay.
+// Live members stay members with their incarnations, the group forms in time, and numbers do
+// not run out.
 func TestLiesOfOthers(t *testing.T) {
 	spec.Covers(t, "RM-A9")
 	for _, tt := range []struct {
@@ -84,7 +84,7 @@ func TestLiesOfOthers(t *testing.T) {
 		w.restart(0)
 		w.run(3 * time.Second)
 		w.honest(tt.name, 10*time.Second)
-		for id, incarnation := range incarnations { // any order: each by itself
+		for id, incarnation := range incarnations { // the order does not matter
 			if w.hosts[id].m.self != incarnation || len(w.hosts[id].gone) > 0 {
 				t.Errorf("%s: node %d was %v, and is %v", tt.name, id, incarnation, w.hosts[id].m.self)
 			}
@@ -101,8 +101,8 @@ func TestLiesOfOthers(t *testing.T) {
 	}
 }
 
-// TestMostSayFailed: RM-A8: a member of whose failure most members know has failed, also
-// if a new manager hears it answer.
+// TestMostSayFailed: RM-A8: a member whose failure most members report has failed, even if it
+// answers a new manager.
 func TestMostSayFailed(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	w := clocked(t, 5, 1)
@@ -113,7 +113,7 @@ func TestMostSayFailed(t *testing.T) {
 			p.data = o.AppendTo(nil)
 		}
 	}
-	w.restart(0) // and so has nothing to say
+	w.restart(0) // so it has no list to report
 	w.run(3 * time.Second)
 	if h, st := w.hosts[4], w.hosts[0].g.stats; h.m.self == out || len(h.gone) != 1 || st.Contradicted > 0 {
 		t.Errorf("%v, gone %v, %+v", h.m.self, h.gone, st)

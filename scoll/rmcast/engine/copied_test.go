@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestDeliveredIsCopied: RM-33: what is delivered stays as it is when its place is taken by
+// TestDeliveredIsCopied: RM-33: a delivered message stays unchanged when its slot is reused by
 // the next message.
 func TestDeliveredIsCopied(t *testing.T) {
 	spec.Covers(t, "RM-33")

@@ -13,12 +13,12 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// testWall is the wall clock at the start of a world in which lives and epochs are
-// wall clocks, in nanoseconds since 1970.
+// testWall is the wall clock at the start of a world in which incarnations and epochs are
+// wall-clock times, in nanoseconds since 1970.
 const testWall = 1_800_000_000_000_000_000
 
-// clocked makes a group of n nodes whose lives and epochs are wall clocks, as real
-// ones are. Nodes that were expelled join again, as agents have them do.
+// clocked makes a group of n nodes whose incarnations and epochs are wall-clock times, as real
+// ones are. Expelled nodes join again, as with agents.
 func clocked(t *testing.T, n, managers int) *world {
 	t.Helper()
 	w := newWorld(t, n, func(w *world, _ *sim.Config[*packet]) { w.managers, w.wall, w.rejoin = managers, testWall, true })
@@ -27,20 +27,20 @@ func clocked(t *testing.T, n, managers int) *world {
 	return w
 }
 
-// inject has a node take a message as if another one had sent it over its own
-// connection, or by multicast.
+// inject makes a node receive a message as if another node had sent it, over its own
+// connection or by multicast.
 func (w *world) inject(to, from sim.NodeID, p *packet) {
 	w.injected = append(w.injected, injection{from, p})
 	w.net.Command(to, fmt.Sprint("inject ", len(w.injected)-1))
 	w.run(0)
 }
 
-// order has a node take a message between members and managers.
+// order makes a node receive a message between members and managers.
 func (w *world) order(to, from sim.NodeID, o *wire.Order) {
 	w.inject(to, from, &packet{Instructed, o.AppendTo(nil), false})
 }
 
-// restart has a node come back in its next incarnation.
+// restart starts a node in its next incarnation.
 func (w *world) restart(id sim.NodeID) {
 	w.net.Kill(id)
 	w.run(50 * time.Millisecond)
@@ -49,8 +49,8 @@ func (w *world) restart(id sim.NodeID) {
 	w.net.Command(id, "join")
 }
 
-// honest checks that within some seconds all nodes are members of one group, in which
-// a message of each reaches each exactly once.
+// honest checks that within some time all nodes are members of one group, in which a message
+// from each reaches each exactly once.
 func (w *world) honest(after string, within time.Duration) {
 	w.t.Helper()
 	n := len(w.hosts)
@@ -86,14 +86,14 @@ func (w *world) honest(after string, within time.Duration) {
 	}
 }
 
-// epochs are what somebody invents who knows the clock.
+// epochs are values that an attacker who knows the clock would choose.
 func epochs(now time.Duration) []uint64 {
 	wall := uint64(testWall) + uint64(now)
 	return []uint64{^uint64(0), 1 << 63, 1 << 62, 1<<62 - 1, wall + uint64(10*366*24*time.Hour), wall + uint64(EpochSlack) - 1}
 }
 
-// TestReportedEpoch: RM-A9: the epoch that one member reports is hearsay: the manager
-// goes on as it is, no later one is split from the members when it restarts.
+// TestReportedEpoch: RM-A9: an epoch that one member reports is hearsay: the manager goes on
+// unchanged, and after a restart it is not separated from its members.
 func TestReportedEpoch(t *testing.T) {
 	spec.Covers(t, "RM-A9")
 	for _, managers := range []int{1, 3} {
@@ -119,8 +119,8 @@ func TestReportedEpoch(t *testing.T) {
 	}
 }
 
-// TestOrderedEpoch: RM-A9: an order with an epoch far above the wall clock is refused,
-// also of a manager, which is told; one within the slack does not keep the members from
+// TestOrderedEpoch: RM-A9: an order with an epoch far above the wall clock is refused, also
+// from a manager, which is told. An epoch within EpochSlack does not separate the members from
 // the manager's next incarnation.
 func TestOrderedEpoch(t *testing.T) {
 	spec.Covers(t, "RM-A9")
@@ -142,8 +142,8 @@ func TestOrderedEpoch(t *testing.T) {
 	}
 }
 
-// TestMajorityEpoch: RM-A9: a manager whose epoch most of its members know a later one of
-// goes above that, and loses no member.
+// TestMajorityEpoch: RM-A9: a manager takes an epoch above one that most of its members
+// report, and loses no member.
 func TestMajorityEpoch(t *testing.T) {
 	spec.Covers(t, "RM-A9")
 	w := clocked(t, 5, 1)
@@ -168,8 +168,8 @@ func TestMajorityEpoch(t *testing.T) {
 	w.honest("the manager's restart", 15*time.Second)
 }
 
-// TestHeals: RM-A9: a member that knows a later epoch than the manager's, of which nobody
-// speaks any more, obeys that manager again after a while, and is the same member.
+// TestHeals: RM-A9: a member knows a later epoch than its manager's, and no manager of that
+// epoch speaks any more. After a while it obeys its manager again, and stays the same member.
 func TestHeals(t *testing.T) {
 	spec.Covers(t, "RM-A9")
 	w := clocked(t, 4, 3)
@@ -186,8 +186,8 @@ func TestHeals(t *testing.T) {
 	w.honest("a while", 5*time.Second)
 }
 
-// TestRefusedOrders: both ends are told why a node does not become a member, and not
-// with each message.
+// TestRefusedOrders: both sides are told why a node does not become a member, but not with
+// each message.
 func TestRefusedOrders(t *testing.T) {
 	w := clocked(t, 3, 1)
 	for _, tt := range []struct {

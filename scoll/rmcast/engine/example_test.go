@@ -8,8 +8,8 @@ import (
 	"ulnet/scoll/rmcast/engine"
 )
 
-// A manager and a member of a group on a network without delay: what one sends the other
-// arrives at once. The member joins, and sends a message to all, which is itself alone.
+// A manager and a member of a group, on a network without delay: messages arrive at once. The
+// member joins, and sends a message to the group, in which it is alone.
 func Example() {
 	managers, self := []nid.NID{nid.MustParse("10.0.0.1@tcp")}, nid.MustParse("10.0.0.2@tcp")
 	g := engine.NewManager(engine.ManagerConfig{Self: managers[0], Incarnation: 1, Group: 7, Managers: managers})

@@ -25,10 +25,10 @@ type attempt struct {
 	p        *packet
 }
 
-// TestExtremeFields: whatever stands in one field of a message that a member, the
-// manager or, by multicast, anybody sends in the name of an origin: once the node that
-// took it is restarted, and that whose name it was sent in, all messages reach all
-// members exactly once.
+// TestExtremeFields: one field of a message has an extreme value. The message comes from a
+// member, the manager or, by multicast, an attacker in the name of an origin. After a restart
+// of the node that received it, and of the one in whose name it was sent, all messages reach
+// all members exactly once.
 func TestExtremeFields(t *testing.T) {
 	for name, make := range map[string]func(w *world) []attempt{
 		"datagram": extremeDatagrams, "entry": extremeEntries, "to the manager": extremeReports, "to a member": extremeOrders,
@@ -36,7 +36,7 @@ func TestExtremeFields(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for i := range make(begun(t)) {
 				if testing.Short() && (i+i/5)%5 != 0 {
-					continue // all take some seconds
+					continue // each takes some seconds
 				}
 				w := begun(t)
 				a := make(w)[i]
@@ -54,8 +54,8 @@ func TestExtremeFields(t *testing.T) {
 	}
 }
 
-// TestExtremeDatagramsStay: what anybody on the network sends by multicast in the name of
-// an origin keeps nobody from that origin's messages, also without a restart.
+// TestExtremeDatagramsStay: datagrams that an attacker multicasts in the name of an origin do
+// not keep the messages of that origin from any member, also without a restart.
 func TestExtremeDatagramsStay(t *testing.T) {
 	for i := range 2 * len(extremeDatagrams(begun(t))) {
 		w := begun(t)
@@ -97,7 +97,8 @@ func (w *world) sentTexts() (list []string) {
 	return list
 }
 
-// extremeDatagrams are by multicast and by a connection, in the name of node 1, at node 2.
+// extremeDatagrams returns datagrams to node 2 in the name of node 1, by multicast and by a
+// connection.
 func extremeDatagrams(w *world) (list []attempt) {
 	s, v := w.hosts[2].m.group.byID[w.hosts[1].m.self].stream, w.hosts[2].m.group.latest().version
 	add := func(name string, change func(d *wire.Datagram)) {
@@ -126,7 +127,7 @@ func extremeDatagrams(w *world) (list []attempt) {
 	for _, v := range extreme16 {
 		add(fmt.Sprintf("index %x", v), func(d *wire.Datagram) { d.Index = v; d.Count = max(d.Count, v) })
 		add(fmt.Sprintf("count %x", v), func(d *wire.Datagram) { d.Count = v })
-		add(fmt.Sprintf("fragments %x", v), func(d *wire.Datagram) { // of a message of which the others never come
+		add(fmt.Sprintf("fragments %x", v), func(d *wire.Datagram) { // the other fragments of its message never come
 			d.Count, d.Length, d.Size, d.Seq = v, uint32(v)*uint32(s.roster.fragment), uint32(s.roster.fragment), s.head
 		})
 	}
@@ -137,8 +138,8 @@ func extremeDatagrams(w *world) (list []attempt) {
 	return list
 }
 
-// extremeEntries are of node 1 about its own messages at node 2, and of node 2 about
-// those of node 1 at that.
+// extremeEntries returns control entries of node 1 about its own messages to node 2, and of
+// node 2 about those of node 1 to node 1.
 func extremeEntries(w *world) (list []attempt) {
 	s := w.hosts[2].m.group.byID[w.hosts[1].m.self].stream
 	add := func(name string, known wire.Version, change func(e *wire.Entry)) {
@@ -174,10 +175,10 @@ func extremeEntries(w *world) (list []attempt) {
 	return list
 }
 
-// slack is an incarnation, or an epoch, that is just believed.
+// slack is the highest incarnation or epoch that is accepted.
 func slack(w *world) uint64 { return testWall + uint64(w.net.Now()) + uint64(EpochSlack) - 1 }
 
-// extremeReports are of node 2 at the manager.
+// extremeReports returns orders of node 2 to the manager.
 func extremeReports(w *world) (list []attempt) {
 	g, m := w.hosts[0].g, w.hosts[2].m
 	add := func(name string, change func(o *wire.Order)) {
@@ -204,7 +205,7 @@ func extremeReports(w *world) (list []attempt) {
 	return list
 }
 
-// extremeOrders are of the manager at node 2.
+// extremeOrders returns orders of the manager to node 2.
 func extremeOrders(w *world) (list []attempt) {
 	g, m := w.hosts[0].g, w.hosts[2].m
 	add := func(name string, change func(o *wire.Order)) {

@@ -7,7 +7,7 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// FuzzMachine: a member of a group survives whatever arrives, as does a manager.
+// FuzzMachine: members and managers survive arbitrary messages.
 func FuzzMachine(f *testing.F) {
 	d := wire.Datagram{
 		Group: 7, Flags: wire.FlagBatch, Version: wire.Version{Epoch: 0x1122334455667788, Counter: 2}, Origin: 3, Length: 5000, Seq: 0x0A0B, Index: 1, Count: 2, Size: 4,
@@ -30,7 +30,7 @@ func FuzzMachine(f *testing.F) {
 		h := w.hosts[1]
 		version := h.m.group.latest().version
 		for i, x := range how {
-			if x >= 16 && len(b) >= 40 { // the version that is in use
+			if x >= 16 && len(b) >= 40 { // the version in use
 				at := []int{16, 40, 24}[int(x)%3]
 				at = min(at, len(b)-16)
 				binary.LittleEndian.PutUint64(b[at:], version.Epoch)

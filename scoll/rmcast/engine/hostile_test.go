@@ -9,8 +9,8 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// TestForged: what others say in the name of an origin, or of nobody, changes nothing,
-// and each kind is counted.
+// TestForged: messages in the name of an origin, or of a node that is not a member, change
+// nothing, and each kind is counted.
 func TestForged(t *testing.T) {
 	w, _ := tallied(t, 5, nil, nil)
 	w.await(w.send(0, "x"))
@@ -68,15 +68,15 @@ func TestForged(t *testing.T) {
 	w.want("y", w.all()...)
 }
 
-// deliver has a message arrive at a node, as if from the network.
+// deliver makes a message arrive at a node, as if from the network.
 func deliver(w *world, h *host, kind InputKind, from sim.NodeID, b []byte) {
 	var out sim.Output[*packet]
 	h.step(w.net.Now(), h.m.Step, Input{Kind: kind, From: hostNID(from), Data: b}, &out)
 	h.check(Input{}, w.net.Now())
 }
 
-// TestFreed: multicast §C.4: what is asked for when it is stable is answered by that, and payload
-// that a member has is sent to whoever asks, once in half a round trip.
+// TestFreed: multicast §C.4: a request for payload that is stable is answered with that fact;
+// payload that a member has is sent to every member that asks, once in half a round trip.
 func TestFreed(t *testing.T) {
 	w, c := tallied(t, 4, nil, nil)
 	w.await(w.send(0, "x"))
@@ -92,8 +92,8 @@ func TestFreed(t *testing.T) {
 	}
 }
 
-// TestHeldBound: RM-A9: what waits for a list is bounded, and one sender has half of the
-// room.
+// TestHeldBound: RM-A9: the messages that wait for a list are bounded, and one sender has half
+// of the room.
 func TestHeldBound(t *testing.T) {
 	spec.Covers(t, "RM-A9")
 	w, _ := tallied(t, 3, nil, nil)

@@ -9,8 +9,8 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// TestHearsay: RM-2: what members say of another's messages is the origin's to know:
-// neither does it believe that it has sent more, nor others that more is released.
+// TestHearsay: RM-2: members cannot speak for an origin: it does not believe that it has sent
+// more, nor do others believe that more is released.
 func TestHearsay(t *testing.T) {
 	spec.Covers(t, "RM-2")
 	w, _ := tallied(t, 5, nil, nil)
@@ -32,8 +32,8 @@ func TestHearsay(t *testing.T) {
 	}
 }
 
-// TestFullGroup: a group has no more members than its lists have room for, and goes on
-// without the others; there is room again when one leaves.
+// TestFullGroup: a group has no more members than its lists have room for, and goes on without
+// the others. There is room again when a member leaves.
 func TestFullGroup(t *testing.T) {
 	w := newWorld(t, 5, func(w *world, _ *sim.Config[*packet]) { w.manager.Members = 3 })
 	for id := range sim.NodeID(5) {
@@ -52,8 +52,8 @@ func TestFullGroup(t *testing.T) {
 	}
 }
 
-// TestForgedRepair: a datagram that is sent again goes to one member, so that by multicast
-// nobody sends it in another's name.
+// TestForgedRepair: a repair goes to one member, so one that comes by multicast is forged and
+// dropped.
 func TestForgedRepair(t *testing.T) {
 	w, _ := tallied(t, 4, nil, nil)
 	w.await(w.send(1, "x"))
@@ -69,12 +69,12 @@ func TestForgedRepair(t *testing.T) {
 	}
 }
 
-// TestOthersRepairedOnce: RM-20: a member that is no child of this one gets payload that it asks for,
-// and not as often as it asks.
+// TestOthersRepairedOnce: RM-20: a member that is not a child gets the payload that it
+// requests, but not each time that it requests it.
 func TestOthersRepairedOnce(t *testing.T) {
 	spec.Covers(t, "RM-20")
 	w, c := tallied(t, 8, nil, nil)
-	w.net.Pause(7) // so that the message stays
+	w.net.Pause(7) // so that the message is not released
 	w.send(0, "x")
 	w.run(5 * time.Millisecond)
 	h := w.hosts[4]
@@ -92,7 +92,7 @@ func TestOthersRepairedOnce(t *testing.T) {
 	}
 }
 
-// TestVersionsAgree: what a manager says of versions that cannot be is dropped as a whole.
+// TestVersionsAgree: an order with impossible versions is dropped as a whole.
 func TestVersionsAgree(t *testing.T) {
 	w, _ := tallied(t, 3, nil, nil)
 	h, g := w.hosts[2], w.hosts[0].g
@@ -111,8 +111,8 @@ func TestVersionsAgree(t *testing.T) {
 	}
 }
 
-// TestJoinStorm: a node that joins in one incarnation after the other makes the manager tell
-// the others of some of them only, and leaves nothing behind.
+// TestJoinStorm: a node that joins in one incarnation after the other makes the manager report
+// only some of them, and leaves nothing behind.
 func TestJoinStorm(t *testing.T) {
 	w, _ := tallied(t, 4, nil, nil)
 	g := w.hosts[0].g
@@ -128,8 +128,8 @@ func TestJoinStorm(t *testing.T) {
 	w.want("x", w.all()...)
 }
 
-// TestLowerIncarnation: RM-A8: a node whose clock was put back joins with a lower incarnation as soon as
-// the one before has been silent for a while, and not as long as that speaks.
+// TestLowerIncarnation: RM-A8: a node whose clock was set back joins with a lower incarnation
+// once the previous one has been silent for a while, and not while that speaks.
 func TestLowerIncarnation(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	w := clocked(t, 3, 1)

@@ -2,7 +2,7 @@ package engine
 
 import "fmt"
 
-// invariants returns what is broken.
+// invariants returns a violated invariant, or nil.
 func (m *Machine) invariants() error {
 	for _, s := range m.streams {
 		if s.roster == nil {
@@ -106,7 +106,7 @@ func (s *stream) treeInvariants() error {
 	return nil
 }
 
-// below reports whether a rank is in the tree below this node.
+// below reports whether a rank is in the subtree below this node.
 func (s *stream) below(rank int) bool {
 	shape := s.roster.shape(s.root)
 	for rank != s.roster.self {

@@ -11,14 +11,14 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// tally counts what goes over a network.
+// tally counts the messages on a network.
 type tally struct {
 	casts, repairs, acks, pendings, needs, polls, ackMessages int
 	ackers                                                    map[sim.NodeID]time.Duration // when they sent their first ACK
 }
 
-// tallied makes a group of n nodes whose traffic is counted from then on. lost says
-// which datagrams by multicast get lost, once the group is formed.
+// tallied makes a group of n nodes and counts its messages from then on. lost selects
+// multicast datagrams that get lost once the group is formed.
 func tallied(t *testing.T, n int, lost func(to sim.NodeID, d *wire.Datagram) bool, change func(w *world, cfg *sim.Config[*packet])) (*world, *tally) {
 	t.Helper()
 	c := &tally{ackers: map[sim.NodeID]time.Duration{}}
@@ -68,7 +68,7 @@ func (c *tally) count(w *world, from sim.NodeID, p *packet) {
 	}
 }
 
-// onceFor loses the first datagrams to a node, as many as it says.
+// onceFor loses the first n datagrams to a node.
 func onceFor(id sim.NodeID, n int) func(sim.NodeID, *wire.Datagram) bool {
 	return func(to sim.NodeID, d *wire.Datagram) bool {
 		if to != id || d.Count == 0 || n == 0 {
@@ -79,9 +79,9 @@ func onceFor(id sim.NodeID, n int) func(sim.NodeID, *wire.Datagram) bool {
 	}
 }
 
-// TestLostAtLeaf: RM-3, RM-18, RM-19 and RM-A4: the first message ever is lost at a
-// leaf of the tree, and what the origin says of it as well: its parent asks when the leaf
-// is late, and sends it again, once, and nobody above does anything.
+// TestLostAtLeaf: RM-3, RM-18, RM-19 and RM-A4: the first message of all is lost at a leaf of
+// the tree, and so is the heartbeat. Its parent polls the late leaf and resends the message
+// once. Nodes above do nothing.
 func TestLostAtLeaf(t *testing.T) {
 	spec.Covers(t, "RM-3", "RM-18", "RM-19", "RM-A4")
 	w, c := tallied(t, 16, func(to sim.NodeID, _ *wire.Datagram) bool { return to == 15 }, nil)
@@ -93,7 +93,7 @@ func TestLostAtLeaf(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	m := w.hosts[14].m
-	late := oneWay + m.patience(1, 0) + oneWay + w.hosts[15].m.grace() + 2*oneWay // asked, and sent again
+	late := oneWay + m.patience(1, 0) + oneWay + w.hosts[15].m.grace() + 2*oneWay // polled, and resent
 	if want := late; c.ackers[15]-begin != want {
 		t.Errorf("the leaf acknowledges after %v, want %v", c.ackers[15]-begin, want)
 	}
@@ -102,13 +102,13 @@ func TestLostAtLeaf(t *testing.T) {
 	}
 }
 
-// TestPatience: RM-18 and RM-A4: who has more levels below gets as many times longer,
-// and twice as long when it is asked again, up to a limit.
+// TestPatience: RM-18 and RM-A4: the timeout is proportional to the levels below, and doubles
+// with each poll, up to a limit.
 func TestPatience(t *testing.T) {
 	spec.Covers(t, "RM-18", "RM-A4")
 	m := New(Config{RTT: 40 * time.Millisecond, Guard: time.Millisecond, AckDelay: time.Millisecond})
 	for depth := 1; depth <= 10; depth++ {
-		level := 40*time.Millisecond + 10*time.Millisecond + time.Millisecond // RTT/4 is more than the guard
+		level := 40*time.Millisecond + 10*time.Millisecond + time.Millisecond // RTT/4 exceeds the guard
 		if got := m.patience(depth, 0); got != time.Duration(depth)*level {
 			t.Errorf("depth %d: %v", depth, got)
 		}
@@ -121,8 +121,8 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestLostAtInner: RM-20, RM-27, RM-A5 and RM-A6: an inner node misses what its
-// children have: after the grace it asks one, which still has it though it has
+// TestLostAtInner: RM-20, RM-27, RM-A5 and RM-A6: an inner node misses what its children have.
+// After the grace period it requests it from a child, which still has it although it has
 // acknowledged it.
 func TestLostAtInner(t *testing.T) {
 	spec.Covers(t, "RM-20", "RM-27", "RM-A5", "RM-A6")
@@ -149,8 +149,8 @@ func TestLostAtInner(t *testing.T) {
 	}
 }
 
-// TestReorderedOnly: RM-26 and RM-A5: a datagram that is overtaken by acknowledgements
-// is not asked for.
+// TestReorderedOnly: RM-26 and RM-A5: a datagram that is overtaken by acknowledgements is not
+// requested.
 func TestReorderedOnly(t *testing.T) {
 	spec.Covers(t, "RM-26", "RM-A5")
 	w, c := tallied(t, 16, nil, func(w *world, cfg *sim.Config[*packet]) {
@@ -167,19 +167,19 @@ func TestReorderedOnly(t *testing.T) {
 	}
 }
 
-// TestMissedByAll: nobody but the origin has it: the tree passes it on.
+// TestMissedByAll: only the origin has the message: the tree passes it on.
 func TestMissedByAll(t *testing.T) {
 	w, c := tallied(t, 16, func(_ sim.NodeID, d *wire.Datagram) bool { return d.Count > 0 }, nil)
 	s := w.send(3, "x")
 	w.await(s)
 	w.want("x", w.all()...)
-	if c.repairs < 15 || c.repairs > 18 { // one each is 1.0 times what was lost
+	if c.repairs < 15 || c.repairs > 18 { // one per member is 1.0 times what was lost
 		t.Errorf("%+v", c)
 	}
 }
 
-// TestPausedLeaf: RM-A20 and RM-35: a leaf at the lowest level stands still. Its parent
-// asks it; all above are told to wait. Nobody sends the payload again, which it has.
+// TestPausedLeaf: RM-A20 and RM-35: a leaf at the lowest level is paused. Its parent polls it,
+// and all nodes above are told to wait. No node resends the payload, which the leaf has.
 func TestPausedLeaf(t *testing.T) {
 	spec.Covers(t, "RM-35", "RM-A20")
 	w, c := tallied(t, 16, nil, nil)
@@ -205,7 +205,7 @@ func TestPausedLeaf(t *testing.T) {
 }
 
 // TestLostAcks: RM-24 and multicast §C.4: a node that has acknowledged does so again when its
-// parent has not heard it.
+// parent has not received it.
 func TestLostAcks(t *testing.T) {
 	spec.Covers(t, "RM-24")
 	w, c := tallied(t, 8, nil, nil)
@@ -225,8 +225,8 @@ func TestLostAcks(t *testing.T) {
 	}
 }
 
-// TestWindowAcks: RM-35 and RM-A19: with many messages in flight one ACK message
-// carries ranges; with one it waits for nothing.
+// TestWindowAcks: RM-35 and RM-A19: with many messages in flight, one control message
+// acknowledges ranges; with one, it is sent without delay.
 func TestWindowAcks(t *testing.T) {
 	spec.Covers(t, "RM-35", "RM-A19")
 	const n, messages = 8, 200
@@ -249,8 +249,8 @@ func TestWindowAcks(t *testing.T) {
 	}
 }
 
-// TestFragments: RM-30 and RM-A15: a message of 64 KiB, of which datagrams get lost:
-// only what was lost is sent again, and one acknowledgement covers it.
+// TestFragments: RM-30 and RM-A15: of a message of 64 KiB, datagrams get lost. Only these are
+// resent, and one acknowledgement covers the message.
 func TestFragments(t *testing.T) {
 	spec.Covers(t, "RM-30", "RM-A15")
 	lost, drawn := 0, uint64(1)
@@ -271,8 +271,8 @@ func TestFragments(t *testing.T) {
 	}
 }
 
-// TestLastFragment: RM-A15: the last fragment is lost at a leaf, which knows of no gap:
-// its parent asks what is lacking, and sends that.
+// TestLastFragment: RM-A15: the last fragment is lost at a leaf, which sees no gap. Its parent
+// polls it and resends the fragment.
 func TestLastFragment(t *testing.T) {
 	spec.Covers(t, "RM-A15")
 	w, c := tallied(t, 8, func(to sim.NodeID, d *wire.Datagram) bool { return to == 7 && d.Count > 0 && d.Index == d.Count-1 }, nil)
@@ -284,8 +284,8 @@ func TestLastFragment(t *testing.T) {
 	}
 }
 
-// TestDuplicates: RM-21 and RM-A16: everything comes twice, late copies included, and
-// is delivered once.
+// TestDuplicates: RM-21 and RM-A16: every message arrives twice, some copies late, and is
+// delivered once.
 func TestDuplicates(t *testing.T) {
 	spec.Covers(t, "RM-21", "RM-A16")
 	for _, fifo := range []bool{false, true} {
@@ -322,8 +322,8 @@ func ordered(t *testing.T, w *world) {
 	}
 }
 
-// TestWindowEdge: RM-A16: no more than a window is in flight, whatever stays
-// unreleased, and so nothing is taken for a duplicate that is none.
+// TestWindowEdge: RM-A16: no more than a window is in flight, however long messages are not
+// released, so new datagrams are never taken for duplicates.
 func TestWindowEdge(t *testing.T) {
 	spec.Covers(t, "RM-A16")
 	w, c := tallied(t, 4, nil, func(w *world, _ *sim.Config[*packet]) { w.manager.Window = 4 })
@@ -342,9 +342,8 @@ func TestWindowEdge(t *testing.T) {
 	}
 }
 
-// TestWatermark: RM-27 and RM-A6: payload is kept until the origin says that it is
-// stable, also if that is lost twice, and if the origin is never heard again it is
-// asked.
+// TestWatermark: RM-27 and RM-A6: payload is kept until the origin says that it is stable,
+// also if that heartbeat is lost twice. A silent origin is queried.
 func TestWatermark(t *testing.T) {
 	spec.Covers(t, "RM-27", "RM-A6")
 	w, _ := tallied(t, 4, nil, nil)
@@ -355,7 +354,7 @@ func TestWatermark(t *testing.T) {
 			return false
 		}
 		beats++
-		return to == 2 || beats <= 4 // node 1 hears the last one, node 2 none
+		return to == 2 || beats <= 4 // node 1 receives the last heartbeat, node 2 none
 	}
 	s := w.send(0, "x")
 	w.await(s)

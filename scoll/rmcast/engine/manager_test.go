@@ -9,7 +9,7 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// managed3 makes a group of n nodes, of which three may manage.
+// managed3 makes a group of n nodes, three of which are managers.
 func managed3(t *testing.T, n int) *world {
 	t.Helper()
 	w := newWorld(t, n, func(w *world, _ *sim.Config[*packet]) { w.managers = 3 })
@@ -18,7 +18,7 @@ func managed3(t *testing.T, n int) *world {
 	return w
 }
 
-// activeManagers lists the nodes that think they manage.
+// activeManagers lists the nodes whose manager is active.
 func (w *world) activeManagers() (ids []sim.NodeID) {
 	for _, h := range w.hosts {
 		if h.g != nil && h.g.role == active && w.net.Up(h.id) {
@@ -28,8 +28,8 @@ func (w *world) activeManagers() (ids []sim.NodeID) {
 	return ids
 }
 
-// TestManagerDies: RM-A18: the manager dies, the next one collects what members know,
-// and the group goes on, also what was in flight.
+// TestManagerDies: RM-A18: the manager dies. The next one collects what members know, and the
+// group goes on, including what was in flight.
 func TestManagerDies(t *testing.T) {
 	spec.Covers(t, "RM-A9", "RM-A18")
 	w := managed3(t, 6)
@@ -68,8 +68,8 @@ func TestManagerDies(t *testing.T) {
 	}
 }
 
-// TestManagerRestarts: RM-A9: the only manager comes back without memory, asks its
-// members, and has a higher epoch.
+// TestManagerRestarts: RM-A9: the only manager restarts without memory, asks its members, and
+// takes a higher epoch.
 func TestManagerRestarts(t *testing.T) {
 	spec.Covers(t, "RM-A9")
 	w := newWorld(t, 5, nil)
@@ -90,8 +90,8 @@ func TestManagerRestarts(t *testing.T) {
 	w.want("y", w.all()...)
 }
 
-// TestTwoManagers: RM-A9: a manager that was cut off does not know that another one
-// has followed: members refuse its lists, and it gives up when it hears of that.
+// TestTwoManagers: RM-A9: a manager that was cut off does not know of its successor. Members
+// refuse its lists, and it gives up when it hears of that.
 func TestTwoManagers(t *testing.T) {
 	spec.Covers(t, "RM-A9")
 	w := managed3(t, 6)
@@ -119,8 +119,8 @@ func TestTwoManagers(t *testing.T) {
 	w.want("again", w.all()...)
 }
 
-// TestLowerEpoch: RM-A9: a list of an earlier manager, or of another one of the same
-// epoch, is refused, and its sender is told of a higher one: it gives up.
+// TestLowerEpoch: RM-A9: a list of an earlier manager, or of another one of the same epoch, is
+// refused. Its sender is told of a higher epoch, and gives up.
 func TestLowerEpoch(t *testing.T) {
 	spec.Covers(t, "RM-A9")
 	w := managed3(t, 4)
@@ -150,8 +150,7 @@ func TestLowerEpoch(t *testing.T) {
 	}
 }
 
-// TestUsable: RM-A9: nobody sends under a version before all live members have its
-// list.
+// TestUsable: RM-A9: no member sends under a version before all live members have its list.
 func TestUsable(t *testing.T) {
 	spec.Covers(t, "RM-A9")
 	w, _ := tallied(t, 5, nil, nil)
@@ -175,7 +174,7 @@ func TestUsable(t *testing.T) {
 	}
 }
 
-// TestListWithoutUs: a list that does not name a member means that it was expelled.
+// TestListWithoutUs: a list without a member means that the member was expelled.
 func TestListWithoutUs(t *testing.T) {
 	w, _ := tallied(t, 4, nil, nil)
 	o := w.hosts[0].g.published()

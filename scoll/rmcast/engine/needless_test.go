@@ -10,7 +10,8 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// unread makes the multicast socket of a node one that is not read until read is called.
+// unread holds back the multicast datagrams to a node until read is called, as a socket that
+// is not read does.
 func unread(w *world, id sim.NodeID) (read func()) {
 	var kept []injection
 	loss := w.loss
@@ -29,16 +30,16 @@ func unread(w *world, id sim.NodeID) (read func()) {
 	}
 }
 
-// send32 has the first node send 32 messages.
+// send32 makes the first node send 32 messages.
 func send32(w *world, round int) {
 	for i := range 32 {
 		w.net.Command(0, fmt.Sprint("m", round, " ", i))
 	}
 }
 
-// TestUnreadSocket: G-RM-8 and RM-A5: a member's thread gets no core to read the multicast
-// socket for 20 ms, while its children acknowledge what is in it: one payload is sent for
-// nothing, and when it has been seen how long that takes, none.
+// TestUnreadSocket: G-RM-8 and RM-A5: the thread of a member gets no core for 20 ms and does
+// not read the multicast socket, while its children acknowledge what waits there. One payload
+// is resent needlessly, and none once that delay has been measured.
 func TestUnreadSocket(t *testing.T) {
 	spec.Covers(t, "RM-A5", "G-RM-8")
 	w, c := tallied(t, 8, nil, func(w *world, _ *sim.Config[*packet]) { w.manager.Window = 32 })
@@ -64,8 +65,8 @@ func TestUnreadSocket(t *testing.T) {
 	}
 }
 
-// TestTailLost: RM-3: the last datagrams of a window are lost at an inner node, which hears
-// of them from its children alone, until the origin tells by multicast what it sent last.
+// TestTailLost: RM-3: the last datagrams of a window are lost at an inner node. It learns of
+// them only from its children, until the origin's tail probe comes by multicast.
 func TestTailLost(t *testing.T) {
 	spec.Covers(t, "RM-3")
 	w, c := tallied(t, 8, func(to sim.NodeID, d *wire.Datagram) bool { return to == 4 && d.Seq >= 10 && d.Count > 0 }, func(w *world, _ *sim.Config[*packet]) {
@@ -94,8 +95,9 @@ func TestTailLost(t *testing.T) {
 	}
 }
 
-// TestSlowMember: G-RM-8: a member that answers late gets no payload again, and its parent,
-// who has measured how late, asks it no more, while others have the patience they had.
+// TestSlowMember: G-RM-8: a member that acknowledges late gets no payload again, and its
+// parent, which has measured the delay, does not poll it any more. Timeouts of other members
+// stay as they were.
 func TestSlowMember(t *testing.T) {
 	spec.Covers(t, "G-RM-8")
 	w, c := tallied(t, 8, nil, nil)
@@ -127,7 +129,7 @@ func TestSlowMember(t *testing.T) {
 	}
 }
 
-// TestAckLost: RM-24 and G-RM-8: an acknowledgement that is lost is made up for by the next.
+// TestAckLost: RM-24 and G-RM-8: a lost acknowledgement is made up for by the next one.
 func TestAckLost(t *testing.T) {
 	spec.Covers(t, "RM-24", "G-RM-8")
 	w, c := tallied(t, 8, nil, func(w *world, _ *sim.Config[*packet]) { w.manager.Window = 32 })
@@ -154,9 +156,9 @@ func TestAckLost(t *testing.T) {
 	}
 }
 
-// TestNeedlessRepair: RM-A21, RFC 4015: a datagram comes by multicast after its repair, of
-// which the origin was told: it has its limit again. If it has not been told, it never
-// hears of it.
+// TestNeedlessRepair: RM-A21, RFC 4015: a datagram comes by multicast after its repair. If the
+// origin was told of the repair, it is told of that too and restores its limit; if not, it is
+// told of neither.
 func TestNeedlessRepair(t *testing.T) {
 	spec.Covers(t, "RM-A21")
 	for name, told := range map[string]bool{"told": true, "not told": false} {
@@ -168,7 +170,7 @@ func TestNeedlessRepair(t *testing.T) {
 			read := unread(w, 6)
 			s := w.send(0, "x")
 			if !told {
-				w.net.Pause(7) // 6 cannot acknowledge
+				w.net.Pause(7) // so that node 6 cannot acknowledge
 			}
 			w.run(30 * time.Millisecond)
 			if c.repairs != 1 || told != (p.limit == before*3/4) {
@@ -186,8 +188,8 @@ func TestNeedlessRepair(t *testing.T) {
 	}
 }
 
-// TestNeedlessForged: a member that tells of needless repairs again and again gives the
-// origin no more than it had.
+// TestNeedlessForged: a member that reports needless repairs again and again does not raise
+// the origin's limit above what it was.
 func TestNeedlessForged(t *testing.T) {
 	w, _ := tallied(t, 4, onceFor(2, 1), func(w *world, _ *sim.Config[*packet]) { w.manager.Window = 16 })
 	p := &w.hosts[0].m.sender
@@ -206,12 +208,12 @@ func TestNeedlessForged(t *testing.T) {
 	}
 }
 
-// TestRepeatedNeed: RM-20: a child that asks again and again gets the payload once in half
+// TestRepeatedNeed: RM-20: a child that requests payload again and again gets it once in half
 // a round trip.
 func TestRepeatedNeed(t *testing.T) {
 	spec.Covers(t, "RM-20")
 	w, c := tallied(t, 8, nil, nil)
-	w.net.Pause(7) // so that the message stays
+	w.net.Pause(7) // so that the message is not released
 	w.send(0, "x")
 	w.run(2 * time.Millisecond)
 	h := w.hosts[6]
@@ -234,8 +236,8 @@ func TestRepeatedNeed(t *testing.T) {
 	}
 }
 
-// TestRepairOfWhatIsThere: multicast §C.4: a member that gets a repair of what it has acknowledged
-// does so again: its parent has not heard it.
+// TestRepairOfWhatIsThere: multicast §C.4: a member that gets a repair of what it has
+// acknowledged acknowledges it again: its parent has not received that.
 func TestRepairOfWhatIsThere(t *testing.T) {
 	w, _ := tallied(t, 8, nil, nil)
 	w.send(0, "x")

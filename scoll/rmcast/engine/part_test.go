@@ -10,8 +10,8 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// TestNeedlessOfTwo: RM-5: word of a needless repair acknowledges the message again, both of
-// its datagrams: parents of older versions wait for ever when they hear of one of them alone.
+// TestNeedlessOfTwo: RM-5: the report of a needless repair acknowledges both datagrams of the
+// message again: parents of older versions wait forever after an acknowledgement of one alone.
 func TestNeedlessOfTwo(t *testing.T) {
 	spec.Covers(t, "RM-5")
 	w, _ := tallied(t, 8, nil, nil)
@@ -36,7 +36,7 @@ func TestNeedlessOfTwo(t *testing.T) {
 
 // TestAckOfPart: RM-5, RM-18: a child acknowledges one of the two datagrams of a message, as
 // members of older versions do for a needless repair, and its acknowledgement of both is lost.
-// The parent asks about the other one, also if it hears of the first before it has the message.
+// The parent polls for the other one, also if the first arrives before it has the message.
 func TestAckOfPart(t *testing.T) {
 	spec.Covers(t, "RM-5", "RM-18")
 	for name, early := range map[string]bool{"before the parent has it": true, "after": false} {
@@ -73,8 +73,8 @@ func TestAckOfPart(t *testing.T) {
 	}
 }
 
-// TestAckOfPartInherited: RM-A8: a child that has acknowledged one of two datagrams dies; the
-// member above asks its children about the message.
+// TestAckOfPartInherited: RM-A8: a child that has acknowledged one of two datagrams dies. The
+// member above it polls the child's children about the message.
 func TestAckOfPartInherited(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	w, _ := tallied(t, 8, func(to sim.NodeID, _ *wire.Datagram) bool { return to >= 6 }, nil)

@@ -11,8 +11,8 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// parted makes a group of n nodes of which so many may manage. Nodes that were expelled join
-// again. Members are left behind after five seconds.
+// parted makes a group of n nodes, some of which are managers. Expelled nodes join again.
+// Silent members are left behind after five seconds.
 func parted(t *testing.T, n, managers int) *world {
 	t.Helper()
 	w := newWorld(t, n, func(w *world, _ *sim.Config[*packet]) {
@@ -23,12 +23,12 @@ func parted(t *testing.T, n, managers int) *world {
 	return w
 }
 
-// TestElection: RM-A18: a manager is elected by most members of the list, and by nobody else.
+// TestElection: RM-A18: only a majority of the members of a list elects a manager.
 func TestElection(t *testing.T) {
 	spec.Covers(t, "RM-A18")
 	for _, tt := range []struct {
 		name    string
-		side    sim.NodeSet // with node 1, without node 0, which manages
+		side    sim.NodeSet // nodes on the side of node 1; node 0 is the active manager
 		elected bool
 	}{
 		{"most members", sim.Nodes(1, 2, 3), true},
@@ -52,8 +52,8 @@ func TestElection(t *testing.T) {
 	}
 }
 
-// TestNoChurn: RM-A18: a manager that all members hear stays, though the next one does not
-// hear it.
+// TestNoChurn: RM-A18: a manager that all members hear stays, although the next manager does
+// not hear it.
 func TestNoChurn(t *testing.T) {
 	spec.Covers(t, "RM-A18")
 	w := parted(t, 5, 2)
@@ -71,8 +71,8 @@ func TestNoChurn(t *testing.T) {
 	w.honest("the cut", time.Second)
 }
 
-// TestTwoMembers: of two members neither is a majority: the other one waits until its fate is
-// known.
+// TestTwoMembers: of two members neither is a majority: one waits until it is known what
+// became of the other.
 func TestTwoMembers(t *testing.T) {
 	for _, word := range []string{"expel 0", "dead 0", "", "back"} {
 		w := parted(t, 2, 2)
@@ -105,7 +105,7 @@ func TestTwoMembers(t *testing.T) {
 }
 
 // TestLeftBehind: a member that is silent for MemberTimeout is left behind, and messages that
-// waited for it are no success; it joins again.
+// waited for it end with ErrSplit. It joins again.
 func TestLeftBehind(t *testing.T) {
 	w := parted(t, 5, 1)
 	gone := w.hosts[4].m.self
@@ -133,8 +133,8 @@ func TestLeftBehind(t *testing.T) {
 	}
 }
 
-// TestSilentMost: a manager that does not hear most members leaves nobody behind, and lets
-// nobody join; when they are back all go on as they were.
+// TestSilentMost: a manager that does not hear most members leaves none behind and admits
+// none. When they are back, all go on as before.
 func TestSilentMost(t *testing.T) {
 	w := parted(t, 6, 1)
 	w.net.Partition(sim.Nodes(0, 1, 2))
@@ -163,7 +163,7 @@ func TestSilentMost(t *testing.T) {
 	}
 }
 
-// TestClusterRestarts: a cluster all of whose nodes restart is a group again.
+// TestClusterRestarts: when all nodes of a cluster restart, they form a group again.
 func TestClusterRestarts(t *testing.T) {
 	for _, managers := range []int{1, 3} {
 		w := parted(t, 5, managers)
@@ -180,9 +180,9 @@ func TestClusterRestarts(t *testing.T) {
 	}
 }
 
-// TestTwoGroups: two managers that have begun apart from each other: the one that hears more
-// members stays, though the other one is later, and loses nobody; the others join it. That is
-// so whether it hears the other one's word first, or its list.
+// TestTwoGroups: two managers have started independently. The one that hears more members
+// stays, although the other one has a later epoch, and loses no member; the members of the
+// other one join it. The order of the other one's state and list messages does not matter.
 func TestTwoGroups(t *testing.T) {
 	for _, list := range []bool{false, true} {
 		w := newWorld(t, 7, func(w *world, _ *sim.Config[*packet]) { w.managers, w.wall, w.rejoin = 2, testWall, true })
@@ -208,11 +208,11 @@ func TestTwoGroups(t *testing.T) {
 	}
 }
 
-// TestSilentJoiner: a node that joins and does not acknowledge its first list keeps nobody
-// else from joining, and has to wait.
+// TestSilentJoiner: a node that joins and does not acknowledge its first list does not keep
+// others from joining, and must wait itself.
 func TestSilentJoiner(t *testing.T) {
 	w := newWorld(t, 5, func(w *world, _ *sim.Config[*packet]) {
-		w.loss = func(from, to sim.NodeID, p *packet) bool { // node 3 asks, and takes nothing
+		w.loss = func(from, to sim.NodeID, p *packet) bool { // node 3 asks to join, and receives nothing
 			return to == 3 || from == 3 && p.kind != Instructed
 		}
 	})
@@ -241,7 +241,8 @@ func TestSilentJoiner(t *testing.T) {
 	}
 }
 
-// TestFloors: limits that a member brings do not lower those of all below what is configured.
+// TestFloors: the limits of a member do not lower those of the group below the configured
+// ones.
 func TestFloors(t *testing.T) {
 	w := newWorld(t, 4, func(w *world, _ *sim.Config[*packet]) {
 		w.manager.LeastFragment, w.manager.LeastCapacity = 1000, 50_000
@@ -265,7 +266,7 @@ func TestFloors(t *testing.T) {
 	if h := w.hosts[3]; h.m.state != joining || !errors.Is(h.m.refusal, ErrLimits) || g.stats.Limits == 0 {
 		t.Errorf("%v, %v, %+v", h.m.state, h.m.refusal, g.stats)
 	}
-	// A member cannot take back what it said when it joined.
+	// A member cannot change what it said when it joined.
 	m := w.hosts[1].m
 	w.order(0, 1, &wire.Order{Kind: wire.OrderReport, Group: testGroup, Epoch: m.epoch, Version: g.version, Oldest: g.version, Incarnation: m.self.Incarnation, Capacity: 2})
 	w.net.Command(2, "leave")
@@ -275,8 +276,8 @@ func TestFloors(t *testing.T) {
 	}
 }
 
-// TestLateManager: RM-A9: a manager that was stopped while it collected what members know does
-// not go on with that: they have not kept their promise.
+// TestLateManager: RM-A9: a manager that was paused while it collected what members know does
+// not continue with that: they have not kept their promise.
 func TestLateManager(t *testing.T) {
 	spec.Covers(t, "RM-A9")
 	w := parted(t, 5, 2)

@@ -15,7 +15,7 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// plan is a group, what it sends, and the faults it meets.
+// plan is a group, its messages, and the faults that happen.
 type plan struct {
 	t        *testing.T
 	seed     uint64
@@ -23,17 +23,17 @@ type plan struct {
 	w        *world
 	n        int
 	managers int
-	loss     float64 // of datagrams by multicast
-	cut      float64 // of everything
+	loss     float64 // probability of loss for multicast datagrams
+	cut      float64 // probability of loss for all messages
 	fifo     bool
 	crashed  map[sim.NodeID]bool
 	begin    time.Duration
 	texts    int
 }
 
-// TestRandomPlans: RM-2, RM-21, RM-28, RM-36 and RM-A8: whatever happens, a message is
-// released, and then every member of its version that has not failed has delivered it
-// exactly once; and in the end nothing is kept.
+// TestRandomPlans: RM-2, RM-21, RM-28, RM-36 and RM-A8: whatever happens, when a message is
+// released every member of its version that has not failed has delivered it exactly once. In
+// the end nothing is kept.
 func TestRandomPlans(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-21", "RM-28", "RM-36", "RM-A8")
 	plans := effort.Of(150, 500, 10_000)
@@ -89,7 +89,7 @@ func (p *plan) configure(w *world, cfg *sim.Config[*packet]) {
 	w.onRelease = p.released
 }
 
-// delivered: a message is delivered once, and in order if that is asked for.
+// delivered checks that a message is delivered once, and in order if that is asked for.
 func (p *plan) delivered(h *host, g got) {
 	for _, before := range h.got[:len(h.got)-1] {
 		if before.origin != g.origin {
@@ -101,7 +101,8 @@ func (p *plan) delivered(h *host, g got) {
 	}
 }
 
-// released: every member of the version that has not failed has delivered it.
+// released checks that every member of the version that has not failed has delivered the
+// message.
 func (p *plan) released(h *host, s *sent) {
 	for _, peer := range p.w.lists[s.version] {
 		id := hostID(peer.id.NID)
@@ -115,7 +116,7 @@ func (p *plan) released(h *host, s *sent) {
 	}
 }
 
-// schedule plans messages and faults for the next seconds.
+// schedule draws messages and faults for the next seconds.
 func (p *plan) schedule() {
 	for range 5 + p.rng.IntN(60) {
 		p.texts++
@@ -135,10 +136,10 @@ func (p *plan) at(f func()) {
 func (p *plan) fault(id sim.NodeID) {
 	net := p.w.net
 	switch p.rng.IntN(5) {
-	case 0: // dies, for ever or for some time
+	case 0: // dies, forever or for some time
 		again := p.rng.IntN(2) == 0
 		if int(id) < p.managers && (id > 0 || p.managers == 1) {
-			again = true // somebody has to manage
+			again = true // one manager must stay
 		}
 		p.at(func() {
 			if !net.Up(id) {
@@ -164,7 +165,7 @@ func (p *plan) fault(id sim.NodeID) {
 		net.At(p.begin+time.Duration(1001+p.rng.IntN(1000))*time.Millisecond, func() { net.Resume(id) })
 	case 2:
 		p.at(func() { net.Command(id, "leave") })
-	case 3: // is taken for dead
+	case 3: // is reported dead
 		p.at(func() { p.news(id, "dead") })
 		net.At(p.begin+1100*time.Millisecond, func() { p.news(id, "alive") })
 	case 4:
@@ -173,7 +174,7 @@ func (p *plan) fault(id sim.NodeID) {
 	}
 }
 
-// news tells the managers of a death, each after a while.
+// news reports a death to each manager, after a delay.
 func (p *plan) news(id sim.NodeID, what string) {
 	for i := range p.managers {
 		p.w.net.At(p.w.net.Now()+time.Duration(p.rng.IntN(50))*time.Millisecond, func() {
@@ -182,9 +183,9 @@ func (p *plan) news(id sim.NodeID, what string) {
 	}
 }
 
-// retell tells the managers who is dead, for one has started that has heard of no death.
-// Without a majority it waits until somebody says who is gone for good (docs/multicast.md,
-// "no majority is left").
+// retell reports all deaths to the managers again, for a manager that has started since.
+// Without a majority it waits until an administrator says which nodes are gone for good
+// (docs/multicast.md, "no majority is left").
 func (p *plan) retell() {
 	for id := range sim.NodeID(p.n) {
 		if p.crashed[id] {
@@ -193,7 +194,7 @@ func (p *plan) retell() {
 	}
 }
 
-// over reports whether all that can end has.
+// over reports whether everything that can end has ended.
 func (p *plan) over() bool {
 	for id, h := range p.w.hosts {
 		if p.crashed[sim.NodeID(id)] {
@@ -236,7 +237,7 @@ func (p *plan) judge() {
 	}
 }
 
-// describe tells where a stream stands.
+// describe returns the state of a stream.
 func (s *stream) describe() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v in %v: rank %d of %d, parent %d, stable %d next %d head %d lost %v due %v", s.origin.id, s.roster.version, s.roster.self, len(s.roster.peers), s.parent, s.stable, s.next, s.head, s.lost, s.due)

@@ -11,8 +11,8 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// TestCycles: RM-6 and RM-A3: in the tree of 16 there are four cycles of
-// acknowledgements, of 8, 4, 2 and 1; the origin hears one in each.
+// TestCycles: RM-6 and RM-A3: in the tree of 16 members there are four rounds of
+// acknowledgements, of 8, 4, 2 and 1. The origin receives one in each round.
 func TestCycles(t *testing.T) {
 	spec.Covers(t, "RM-6", "RM-A3")
 	sent := map[sim.NodeID]time.Duration{}
@@ -28,13 +28,13 @@ func TestCycles(t *testing.T) {
 	}
 	s := w.send(0, "x")
 	w.await(s)
-	for id, at := range sent { // any order: each by itself
+	for id, at := range sent { // the order does not matter
 		cycle := 1 + bits.TrailingZeros(uint(id))
 		if want := s.at + time.Duration(cycle)*oneWay; at != want {
 			t.Errorf("node %d acknowledges at %v, cycle %d is at %v", id, at, cycle, want)
 		}
 	}
-	for at, n := range heard { // any order: each by itself
+	for at, n := range heard { // the order does not matter
 		if n != 1 {
 			t.Errorf("the origin hears %d at %v", n, at)
 		}
@@ -44,7 +44,7 @@ func TestCycles(t *testing.T) {
 	}
 }
 
-// TestCompletion: G-RM-2: a message takes one way, and one more for each level of the
+// TestCompletion: G-RM-2: a message takes one latency, and one more for each level of the
 // tree.
 func TestCompletion(t *testing.T) {
 	spec.Covers(t, "G-RM-2")
@@ -63,8 +63,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestPace: RM-34 and RM-A21: a burst takes half of the room at the smallest receiver,
-// shared with other origins; repairs halve it, down to three quarters of what it began with, and it
+// TestPace: RM-34 and RM-A21: a burst takes half of the room of the smallest receiver, shared
+// with other origins. Repairs halve the limit, down to three quarters of its start, and it
 // rises again by one, up to the room.
 func TestPace(t *testing.T) {
 	spec.Covers(t, "RM-34", "RM-A21")
@@ -117,9 +117,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestPacedSources: RM-34: eight sources at receivers that hold 48 datagrams of 2 KiB
-// never have more on the way than there is room for, and repairs below an origin make
-// it slower.
+// TestPacedSources: RM-34: eight sources at receivers with room for 48 datagrams of 2 KiB
+// never have more in flight than that, and repairs below an origin lower its limit.
 func TestPacedSources(t *testing.T) {
 	spec.Covers(t, "RM-34")
 	w, _ := tallied(t, 8, nil, func(w *world, _ *sim.Config[*packet]) {
@@ -127,12 +126,12 @@ func TestPacedSources(t *testing.T) {
 		w.manager.Window = 64
 	})
 	text := long(2048)
-	for range 3 { // so that all have heard of all
+	for range 3 { // so that each has heard all others
 		for id := range sim.NodeID(8) {
 			w.await(w.send(id, text))
 		}
 	}
-	w.net.Command(7, "leave") // a new version
+	w.net.Command(7, "leave") // makes a new version
 	w.run(3 * time.Second)
 	for range 40 {
 		for id := range sim.NodeID(7) {
@@ -164,8 +163,8 @@ func TestPacedSources(t *testing.T) {
 	}
 }
 
-// TestDeaf: no multicast reaches a member, as where the network does not forward the
-// group's address: messages arrive as repairs, and the member says so.
+// TestDeaf: multicast does not reach a member, as where the network does not forward the
+// group's address. Messages arrive as repairs, and the member reports Deaf.
 func TestDeaf(t *testing.T) {
 	w, _ := tallied(t, 4, func(to sim.NodeID, _ *wire.Datagram) bool { return to == 2 }, nil)
 	for i := range 20 {

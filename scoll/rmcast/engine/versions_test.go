@@ -12,9 +12,8 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// TestTrees: RM-7, RM-10, RM-11 and RM-A2: every member derives the same tree from the
-// list, whoever the origin is: who waits for whom agrees everywhere, and all are
-// reached.
+// TestTrees: RM-7, RM-10, RM-11 and RM-A2: every member derives the same tree from the list,
+// for each origin: parents and children agree everywhere, and all members are reached.
 func TestTrees(t *testing.T) {
 	spec.Covers(t, "RM-7", "RM-10", "RM-11", "RM-A2")
 	const n = 13
@@ -43,7 +42,7 @@ func TestTrees(t *testing.T) {
 	}
 }
 
-// TestManySources: RM-9: eight sources, a thousand messages each in all, interleaved.
+// TestManySources: RM-9: eight sources send a thousand messages in all, interleaved.
 func TestManySources(t *testing.T) {
 	spec.Covers(t, "RM-9")
 	const each = 125
@@ -63,9 +62,9 @@ func TestManySources(t *testing.T) {
 	ordered(t, w)
 }
 
-// TestJoinWhileSending: RM-12, RM-14, RM-15, RM-16, RM-17, RM-29 and RM-A10: a node
-// joins in the midst of messages: it has the list, with its number, before the first
-// message, gets none that was sent before, and all that follow; old lists go.
+// TestJoinWhileSending: RM-12, RM-14, RM-15, RM-16, RM-17, RM-29 and RM-A10: a node joins
+// while messages are sent. It has the list, with its number, before the first message, and
+// gets all later messages and no earlier one; old lists are dropped.
 func TestJoinWhileSending(t *testing.T) {
 	spec.Covers(t, "RM-12", "RM-14", "RM-15", "RM-16", "RM-17", "RM-29", "RM-A10")
 	w := newWorld(t, 6, func(w *world, _ *sim.Config[*packet]) { w.cfg.FIFO = true })
@@ -108,14 +107,14 @@ func TestJoinWhileSending(t *testing.T) {
 	ordered(t, w)
 }
 
-// TestUnknownVersion: RM-29 and RM-A9: datagrams of a version whose list has not come
-// yet wait for it, the manager is asked, and then they are delivered.
+// TestUnknownVersion: RM-29 and RM-A9: datagrams of a version whose list has not come yet are
+// held, the manager is asked, and then they are delivered.
 func TestUnknownVersion(t *testing.T) {
 	spec.Covers(t, "RM-29", "RM-A9")
 	w := newWorld(t, 4, nil)
 	w.form(3)
 	w.run(time.Second)
-	// The list to node 2 gets lost, and its acknowledgement is forged: nobody knows.
+	// The list to node 2 gets lost and its acknowledgement is forged, so no other node knows.
 	lost := 0
 	w.loss = func(from, to sim.NodeID, p *packet) bool {
 		o, err := wire.ParseOrder(p.data)
@@ -145,7 +144,7 @@ func TestUnknownVersion(t *testing.T) {
 	}
 }
 
-// TestNotMember: RM-A10: a node that is in no list delivers nothing, and says nothing.
+// TestNotMember: RM-A10: a node that is on no list delivers nothing and sends nothing.
 func TestNotMember(t *testing.T) {
 	spec.Covers(t, "RM-A10")
 	w, c := tallied(t, 4, nil, nil)
@@ -161,12 +160,12 @@ func TestNotMember(t *testing.T) {
 	}
 }
 
-// TestLeave: RM-29 and RM-A11: an inner node leaves while messages are under way: it
-// serves them, and nobody notices but that the list changes.
+// TestLeave: RM-29 and RM-A11: an inner node leaves while messages are in flight. It serves
+// them, and others notice only the new list.
 func TestLeave(t *testing.T) {
 	spec.Covers(t, "RM-29", "RM-A11")
 	w, _ := tallied(t, 8, nil, nil)
-	w.net.Pause(5) // a child of the leaver, for messages of node 0
+	w.net.Pause(5) // a child of the leaving member, for messages of node 0
 	s := w.send(0, "x")
 	w.net.Command(4, "leave")
 	w.run(time.Second)
@@ -182,12 +181,12 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// TestLeaverHearsNoMore: RM-A10 and RM-A11: a leaver that serves an old version delivers
-// nothing of the one without it.
+// TestLeaverHearsNoMore: RM-A10 and RM-A11: a leaving member that serves an old version
+// delivers nothing of the version without it.
 func TestLeaverHearsNoMore(t *testing.T) {
 	spec.Covers(t, "RM-A10", "RM-A11")
 	w, _ := tallied(t, 6, nil, nil)
-	w.loss = func(from, _ sim.NodeID, p *packet) bool { // keeps a message of node 1 open
+	w.loss = func(from, _ sim.NodeID, p *packet) bool { // keeps a message of node 1 unreleased
 		return from == 5 && slices.ContainsFunc(entries(p), func(e wire.Entry) bool { return e.Origin == w.hosts[1].m.Status().Number })
 	}
 	old := w.send(1, "old")
@@ -201,7 +200,7 @@ func TestLeaverHearsNoMore(t *testing.T) {
 	w.await(old)
 }
 
-// TestLeaverGivesUp: RM-A11: a leaver that is needed for longer than ten seconds goes
+// TestLeaverGivesUp: RM-A11: a leaving member that is needed for longer than ten seconds ends
 // all the same, and counts as failed.
 func TestLeaverGivesUp(t *testing.T) {
 	spec.Covers(t, "RM-A11")
@@ -220,16 +219,16 @@ func TestLeaverGivesUp(t *testing.T) {
 	}
 }
 
-// TestDeath: RM-28, RM-A8 and G-RM-6: an inner node dies before it has acknowledged:
-// its children become others', the origin is told who failed, and it takes no longer
-// than the notice, the way up, and what has to be asked.
+// TestDeath: RM-28, RM-A8 and G-RM-6: an inner node dies before it has acknowledged. Its
+// children are adopted, the origin is told which member failed, and it takes no longer than
+// the detection, the way up the tree, and the polls.
 func TestDeath(t *testing.T) {
 	spec.Covers(t, "RM-28", "RM-A8", "G-RM-6")
 	for _, dead := range []sim.NodeID{1, 4, 6, 7} {
 		w, c := tallied(t, 8, nil, nil)
 		id := w.hosts[dead].m.self
 		w.net.Crash(dead)
-		if dead == 4 { // all below one of its children have missed the message
+		if dead == 4 { // all members below one of its children have missed the message
 			w.loss = func(_, to sim.NodeID, p *packet) bool { return p.cast && to >= 6 }
 		}
 		w.onRelease = func(*host, *sent) {
@@ -250,18 +249,18 @@ func TestDeath(t *testing.T) {
 		if len(s.failed) != 1 || s.failed[0] != id {
 			t.Errorf("node %d: failed %v", dead, s.failed)
 		}
-		if c.repairs > 3 { // one to the dead one, and one to each that lacked it
+		if c.repairs > 3 { // one to the dead member, and one to each that lacked it
 			t.Errorf("node %d: %+v", dead, c)
 		}
 	}
 }
 
-// TestEarlyAck: RM-A8: the child of a failed member hears of that before the
-// grandparent does, whose list gets lost: what it says waits there, and is not lost.
+// TestEarlyAck: RM-A8: the child of a failed member learns of the failure before the
+// grandparent, whose list gets lost. Its acknowledgement is held there, and is not lost.
 func TestEarlyAck(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	w, c := tallied(t, 8, nil, nil)
-	w.net.Crash(7) // for node 1: child of 5, and parent of 0
+	w.net.Crash(7) // for messages of node 1: child of 5, and parent of 0
 	lost := 0
 	w.loss = func(_, to sim.NodeID, p *packet) bool {
 		if o, err := wire.ParseOrder(p.data); err != nil || o.Kind != wire.OrderList || to != 5 || lost > 0 {
@@ -280,7 +279,7 @@ func TestEarlyAck(t *testing.T) {
 	}
 }
 
-// TestOriginDies: RM-A8: what a failed origin sent is freed.
+// TestOriginDies: RM-A8: messages of a failed origin are freed.
 func TestOriginDies(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	w, _ := tallied(t, 4, nil, nil)
@@ -299,8 +298,8 @@ func TestOriginDies(t *testing.T) {
 	}
 }
 
-// TestExpelled: RM-A8: a live member that counts as failed is told, delivers nothing
-// more, and joins again as another one. What it had in flight is lost.
+// TestExpelled: RM-A8: a live member that counts as failed is told so, delivers nothing more,
+// and joins again as another member. What it had in flight is lost.
 func TestExpelled(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	w, _ := tallied(t, 4, nil, nil)
@@ -329,8 +328,8 @@ func TestExpelled(t *testing.T) {
 	}
 }
 
-// TestRestart: RM-A8: a member that comes back as another one means that the one
-// before has failed, without any news.
+// TestRestart: RM-A8: when a node joins again as another member, the previous member has
+// failed, without any other report.
 func TestRestart(t *testing.T) {
 	spec.Covers(t, "RM-A8")
 	w, _ := tallied(t, 4, nil, nil)
@@ -349,9 +348,9 @@ func TestRestart(t *testing.T) {
 	w.want("back", w.all()...)
 }
 
-// TestVersionsEnd: RM-17, RM-A7 and G-RM-5: after many changes of the list, under
-// messages and beside silent origins, nobody keeps more than the latest list, and no
-// more payload than a window for each origin.
+// TestVersionsEnd: RM-17, RM-A7 and G-RM-5: after many changes of the list, with messages in
+// flight and with silent origins, no member keeps more than the latest list, and no more
+// payload than a window for each origin.
 func TestVersionsEnd(t *testing.T) {
 	spec.Covers(t, "RM-17", "RM-A7", "G-RM-5")
 	changes := 100

@@ -16,11 +16,11 @@ import (
 
 const testGroup wire.GroupID = 7
 
-// packet is a message between the bare machines of a world.
+// packet is a message between the machines of a world.
 type packet struct {
 	kind InputKind // Arrival, Control or Instructed
 	data []byte
-	cast bool // by multicast
+	cast bool // it is sent by multicast
 }
 
 // got is a message that a node delivered.
@@ -62,8 +62,8 @@ type host struct {
 	wakeM, wakeG time.Duration
 }
 
-// world is bare machines in virtual time. Messages between two nodes keep their order
-// and are not lost, unless they are by multicast.
+// world is machines in virtual time. Messages between two nodes stay in order and are not
+// lost, except multicasts.
 type world struct {
 	t         *testing.T
 	net       *sim.Network[*packet]
@@ -72,19 +72,19 @@ type world struct {
 	manager   ManagerConfig
 	managers  int
 	change    func(id sim.NodeID, cfg *Config)
-	loss      func(from, to sim.NodeID, p *packet) bool // of any message
+	loss      func(from, to sim.NodeID, p *packet) bool // reports whether a message is lost
 	tap       func(from, to sim.NodeID, p *packet)
 	onDeliver func(h *host, g got)
 	onRelease func(h *host, s *sent)
 	unchecked bool
-	wall      uint64 // lives and epochs are wall clocks, and this one the start's
-	rejoin    bool   // who was expelled joins again
+	wall      uint64 // incarnations and epochs are wall-clock times from this one on; 0: small numbers
+	rejoin    bool   // expelled nodes join again
 	texts     int
 	injected  []injection
-	lists     map[wire.Version][]*peer // as some node has them
+	lists     map[wire.Version][]*peer // as the first node that had them
 }
 
-// injection is a message that a node is to take for another one's.
+// injection is a message that a node receives as if from another one.
 type injection struct {
 	from sim.NodeID
 	p    *packet
@@ -96,8 +96,7 @@ func hostID(n nid.NID) sim.NodeID { return sim.NodeID(n.Number()) - 1 }
 
 const oneWay = time.Millisecond / 2
 
-// newWorld makes n nodes of which the first manages the group, none of them a member
-// yet.
+// newWorld makes n nodes, the first of which manages the group. None is a member yet.
 func newWorld(t *testing.T, n int, change func(w *world, cfg *sim.Config[*packet])) *world {
 	t.Helper()
 	effort.OneGoroutine(t)
@@ -223,7 +222,7 @@ func (h *host) command(now time.Duration, text string) {
 		h.toG = append(h.toG, Input{Kind: Expel, From: hostNID(sim.NodeID(who))})
 	case scan(text, "alive %d", &who):
 		h.toG = append(h.toG, Input{Kind: Health, From: hostNID(sim.NodeID(who)), Alive: true})
-	default: // send
+	default: // send a message
 		s := &sent{at: now, data: text}
 		h.sent = append(h.sent, s)
 		h.queue = append(h.queue, Input{Kind: Send, Data: []byte(text), Token: s})
@@ -335,14 +334,14 @@ func (w *world) form(n int) {
 	w.t.Fatal("no group")
 }
 
-// send has a node send a message.
+// send makes a node send a message.
 func (w *world) send(id sim.NodeID, text string) *sent {
 	w.net.Command(id, text)
 	w.run(0)
 	return w.hosts[id].sent[len(w.hosts[id].sent)-1]
 }
 
-// await waits until a message is released.
+// await runs the world until a message is released.
 func (w *world) await(s *sent) {
 	w.t.Helper()
 	for range 2000 {
@@ -354,7 +353,7 @@ func (w *world) await(s *sent) {
 	w.t.Fatalf("%.20q is not released", s.data)
 }
 
-// delivered is how often a node has delivered a text.
+// delivered counts the deliveries of a text by a node.
 func (h *host) delivered(text string) (n int) {
 	for _, g := range h.got {
 		if g.data == text {
@@ -364,7 +363,7 @@ func (h *host) delivered(text string) (n int) {
 	return n
 }
 
-// want checks that so many nodes have delivered a text once.
+// want checks that nodes have delivered a text exactly once.
 func (w *world) want(text string, ids ...sim.NodeID) {
 	w.t.Helper()
 	for _, id := range ids {
@@ -397,7 +396,7 @@ func has(p *packet, kind wire.EntryKind) bool {
 	return p.kind == Control && slices.ContainsFunc(entries(p), func(e wire.Entry) bool { return e.Kind == kind })
 }
 
-// long makes a text of so many bytes, each position of which tells where it is.
+// long makes a text of n bytes in which each byte depends on its position.
 func long(n int) string {
 	var b []byte
 	for len(b) < n {

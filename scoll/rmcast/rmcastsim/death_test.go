@@ -13,9 +13,10 @@ import (
 	"ulnet/scoll/rmcast/rmcastsim"
 )
 
-// TestDeathMidSend: G-RM-6, RM-28, RM-A8: a member, a leaf or one with others below, dies
-// after it got a message and before it acknowledged, or before it got it. The origin
-// is done soon after the manager has heard of it, and names it alone.
+// TestDeathMidSend: G-RM-6, RM-28, RM-A8: a member, a leaf or an inner node, dies after it
+// received a message and before it acknowledged it, or before it received it. The message is
+// released soon after the manager has heard of the death, and only that member is named as
+// failed.
 func TestDeathMidSend(t *testing.T) {
 	spec.Covers(t, "RM-28", "RM-A8", "G-RM-6")
 	const discovery = 100 * time.Millisecond
@@ -46,7 +47,7 @@ func TestDeathMidSend(t *testing.T) {
 					t.Errorf("%d nodes, %d dies after %v: %+v", nodes, victim, after, m.Result)
 				}
 				rtt := max(s.RTT, 2*latency)
-				limit := n.Notice() + 2*rtt + time.Duration(depth(nodes))*rtt/2 + rtt // one is sent again
+				limit := n.Notice() + 2*rtt + time.Duration(depth(nodes))*rtt/2 + rtt // for one repair
 				if !dead {
 					continue
 				}

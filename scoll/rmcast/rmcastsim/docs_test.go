@@ -13,12 +13,11 @@ var update = flag.Bool("update", false, "write the tables of docs/scenarios.md a
 
 var document = filepath.Join("..", "..", "..", "docs", "scenarios.md")
 
-// TestDocumentExample: what docs/scenarios.md shows of reliable multicast runs, and
-// passes.
+// TestDocumentExample: the examples of reliable multicast in docs/scenarios.md run and pass.
 func TestDocumentExample(t *testing.T) {
 	levels(t, scenariotest.Example(t, document, "rmcast"), 3)
 }
 
-// TestDocumentTables: the tables of docs/scenarios.md are what the protocol
-// understands. -update writes them anew.
+// TestDocumentTables: the tables of docs/scenarios.md match the protocol. -update rewrites
+// them.
 func TestDocumentTables(t *testing.T) { scenariotest.Tables(t, document, rmcastsim.Protocol, *update) }

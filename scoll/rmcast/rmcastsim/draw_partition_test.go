@@ -16,10 +16,10 @@ type partitionPlan struct {
 	down     map[int]bool
 }
 
-// drawPartitions draws a scenario in which managers and members are cut off from each other,
-// in every shape: alone, in two or three sides, in one direction only, between single pairs;
-// for shorter or longer than anything that is timed; one after the other, while messages are
-// sent and managers restart. In the end the network is whole again, and so has to be the group.
+// drawPartitions draws a scenario in which managers and members are partitioned in every
+// shape: single nodes, two or three sides, one direction only, single pairs; for shorter or
+// longer than any timeout; one after the other, while messages are sent and managers restart.
+// In the end the network is whole, and the group must be too.
 func drawPartitions(seed uint64) string {
 	p := partitionPlan{down: map[int]bool{}}
 	p.Plan = kit.NewPlan(seed, 7)
@@ -41,8 +41,7 @@ func drawPartitions(seed uint64) string {
 	return p.String()
 }
 
-// episode draws a partition, what happens meanwhile, and its end. It returns when that is
-// over.
+// episode draws a partition, events during it, and its end, and returns when it is over.
 func (p *partitionPlan) episode(at time.Duration) time.Duration {
 	at += time.Duration(p.IntN(4000)) * time.Millisecond
 	length := []time.Duration{time.Second, 4 * time.Second, 9 * time.Second, 18 * time.Second}[p.IntN(4)]
@@ -61,7 +60,7 @@ func (p *partitionPlan) episode(at time.Duration) time.Duration {
 	return at
 }
 
-// traffic has nodes of all sides send; one that dies does so before.
+// traffic makes nodes of all sides send; a node that dies sends before.
 func (p *partitionPlan) traffic(from, length time.Duration, victim int) {
 	for range 3 + p.IntN(8) {
 		node, span := 1+p.IntN(p.nodes), length
@@ -75,12 +74,12 @@ func (p *partitionPlan) traffic(from, length time.Duration, victim int) {
 	}
 }
 
-// shape draws what is cut.
+// shape draws a partition or cuts.
 func (p *partitionPlan) shape() string {
 	switch p.IntN(5) {
 	case 0: // one manager alone
 		return p.sides(2, func(node int) int { return boolInt(node == 1+p.IntN(p.managers)) })
-	case 1: // managers here, members there
+	case 1: // managers on one side, members on the other
 		return p.sides(2, func(node int) int { return boolInt(node <= p.managers) })
 	case 2:
 		return p.sides(3, func(int) int { return p.IntN(3) })
@@ -101,7 +100,7 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// sides writes a partition; one that leaves a side empty cuts the first manager off.
+// sides writes a partition. If one side would be empty, it cuts the first manager off instead.
 func (p *partitionPlan) sides(count int, of func(node int) int) string {
 	lists := make([][]string, count)
 	for node := 1; node <= p.nodes; node++ {
@@ -120,8 +119,8 @@ func (p *partitionPlan) sides(count int, of func(node int) int) string {
 	return "partition " + strings.Join(texts, " | ")
 }
 
-// restart has a node die in the middle, and come back, perhaps in the end only. It returns
-// which, or 0.
+// restart makes a node die in the middle and come back, perhaps only at the end. It returns
+// the node, or 0.
 func (p *partitionPlan) restart(at, length time.Duration) int {
 	node := 1 + p.IntN(p.nodes)
 	if p.IntN(2) == 0 {
@@ -139,7 +138,7 @@ func (p *partitionPlan) restart(at, length time.Duration) int {
 	return node
 }
 
-// restartAll brings back all nodes.
+// restartAll starts all nodes that are down.
 func (p *partitionPlan) restartAll(at time.Duration) {
 	for node := 1; node <= p.nodes; node++ {
 		if p.down[node] {

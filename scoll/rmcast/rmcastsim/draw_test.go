@@ -23,13 +23,13 @@ func (p *plan) begin(seed, salt uint64, link string) {
 	p.Line("set managers %d\nset fifo %s\nset multicast %s", 1+p.IntN(min(3, p.nodes)), p.Pick("on", "off"), p.Pick("on", "on", "on", "off"))
 	p.Line("set loss %s\nset discovery %s", p.Pick("0%", "1%", "10%", "40%"), p.Pick("50ms", "200ms", "500ms"))
 	p.Line("set window %d\nset fragment %d\nset capacity %s", 4+p.IntN(30), 16+p.IntN(200), p.Pick("0", "4000"))
-	if p.nodes > 4 && p.IntN(3) == 0 { // others join later
+	if p.nodes > 4 && p.IntN(3) == 0 { // the others join later
 		p.Line("set members 1-%d", p.nodes-2)
 		p.Line("at %dms do %d-%d join", 2000+p.IntN(3000), p.nodes-1, p.nodes)
 	}
 }
 
-// traffic has some nodes send, in the third to fifth second.
+// traffic makes some nodes send, in the third to fifth second.
 func (p *plan) traffic() {
 	for range 5 + p.IntN(20) {
 		p.Line("at %dms do %d send %d %d", 2000+p.IntN(3000), 1+p.IntN(min(p.nodes, 4)), 1+p.IntN(5), 4+p.IntN(2)*p.IntN(400))
@@ -46,14 +46,14 @@ func (p *plan) traffic() {
 	}
 }
 
-// end is the plan: in the end all is over, and nothing is kept.
+// end finishes the plan: in the end all messages are over, and nothing is kept.
 func (p *plan) end() string {
 	p.Line("expect over\nexpect idle\nexpect proven\nexpect once\nexpect success-right\nalways bounded")
 	return p.String()
 }
 
-// mildPlan draws a scenario in which nodes die, come back, stand still or are slow,
-// while messages between two nodes come in order and are not lost.
+// mildPlan draws a scenario in which nodes die, come back, are paused or slow, while messages
+// between two nodes stay in order and are not lost.
 func mildPlan(seed uint64) string {
 	var p plan
 	p.begin(seed, 3, "")
@@ -65,7 +65,7 @@ func mildPlan(seed uint64) string {
 	return p.end()
 }
 
-// wildPlan draws a scenario of any faults, many at a time.
+// wildPlan draws a scenario with any faults, many at a time.
 func wildPlan(seed uint64) string {
 	var p plan
 	rng := rand.New(rand.NewPCG(seed, 4))

@@ -12,8 +12,8 @@ import (
 	"ulnet/scoll/rmcast/engine"
 )
 
-// TestBytesPerNode: nodes of a group in which four have sent take no more than
-// bytesPerNode says, and no less than a third of it.
+// TestBytesPerNode: nodes of a group with four origins take no more memory than bytesPerNode
+// estimates, and at least a third of it.
 func TestBytesPerNode(t *testing.T) {
 	for _, tt := range []struct {
 		level                   scenario.Level

@@ -16,7 +16,7 @@ import (
 // guard is the default of rmcast.Config.Guard.
 const guard = 5 * time.Millisecond
 
-// lossy makes a group that loses datagrams, and has it send message after message.
+// lossy makes a group that loses datagrams, and sends messages one after the other.
 func lossy(t *testing.T, nodes, messages int, loss float64) (n *rmcastsim.Net, sent []*rmcastsim.Message) {
 	t.Helper()
 	n = formed(t, rmcastsim.Config{Network: scenario.Network{Nodes: nodes, Seed: 7}, Bare: true, Loss: loss, Manager: engine.ManagerConfig{Window: 64}})
@@ -30,10 +30,10 @@ func lossy(t *testing.T, nodes, messages int, loss float64) (n *rmcastsim.Net, s
 	return n, sent
 }
 
-// TestLoss: G-RM-3, RM-3, RM-19, RM-20: with 0.1, 1 and 5 % of datagrams lost everything is
-// delivered once, the slowest hundredth takes two time-outs more than without loss, those
-// of a leaf, or of a leaf and its parent, and no more is sent again than 1.2 times what was
-// lost.
+// TestLoss: G-RM-3, RM-3, RM-19, RM-20: with 0.1, 1 and 5 % of datagrams lost, everything is
+// delivered once. The 99th percentile exceeds the time without loss by at most two timeouts,
+// those of a leaf, or of a leaf and its parent, and at most 1.2 times the lost payload is
+// resent.
 func TestLoss(t *testing.T) {
 	spec.Covers(t, "RM-3", "RM-19", "RM-20", "G-RM-3")
 	messages := 1500
@@ -54,7 +54,7 @@ func TestLoss(t *testing.T) {
 			t.Logf("%d nodes, loss %v: base %v, p99 %v, time-out %v; %d lost, %d sent again, %d asked for, longest %v",
 				nodes, loss, base, p99, timeout, n.LostCopies(), c.Repairs, c.Fetches, rmcastsim.Percentile(n.Times(), 100))
 			limit := base + 2*timeout
-			if nodes > 8 { // time-outs scale with levels: the hundredth is a parent and its leaf
+			if nodes > 8 { // timeouts scale with levels: the 99th percentile is a parent and its leaf
 				limit += timeout
 			}
 			if p99 > limit {
@@ -70,8 +70,8 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// TestLossyWindows: G-RM-3 and RM-A19: the same of messages that are in flight together,
-// from several origins.
+// TestLossyWindows: G-RM-3 and RM-A19: the same for messages that are in flight together, from
+// several origins.
 func TestLossyWindows(t *testing.T) {
 	spec.Covers(t, "RM-A19", "G-RM-3")
 	for _, loss := range []float64{0.001, 0.01, 0.05} {

@@ -7,18 +7,19 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestPartitions: RM-2, RM-A9, RM-A18: whatever partitions there are between managers and
-// members, a message that is released is with all members of its version, once, or its origin
-// is told who may live without it; all ends, and when the network is whole the group is.
+// TestPartitions: RM-2, RM-A9, RM-A18: whatever partitions occur between managers and members,
+// every member of a message's version has it once when it is released, or its origin is told
+// which members may be alive without it. All messages end, and when the network is whole again
+// the group is too.
 func TestPartitions(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-A9", "RM-A18")
 	plans(t, scenario.Machines, 10, 60, 10_000, drawPartitions)
 	plans(t, scenario.Stacks, 2, 8, 500, drawPartitions)
 }
 
-// TestStandbyCutOff: RM-A9, RM-A18: a standby manager that is cut off for 15 s does not take over
-// from the manager that most members hear. Messages under way wait for it, none is lost, and
-// nobody has to join again.
+// TestStandbyCutOff: RM-A9, RM-A18: a manager on standby that is cut off for 15 s does not
+// take over from the manager that most members hear. Messages in flight wait, none is lost,
+// and no member has to join again.
 func TestStandbyCutOff(t *testing.T) {
 	spec.Covers(t, "RM-A9", "RM-A18")
 	levels(t, `protocol rmcast

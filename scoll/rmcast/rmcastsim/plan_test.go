@@ -10,7 +10,7 @@ import (
 	"ulnet/scoll/rmcast/rmcastsim"
 )
 
-// plans runs random plans, in a quarter of which at least something has to be repaired.
+// plans runs random plans. At least a quarter of them must need repairs.
 func plans(t *testing.T, level scenario.Level, short, full, long int, draw func(seed uint64) string) {
 	t.Helper()
 	count := effort.Of(short, full, long)
@@ -22,22 +22,23 @@ func plans(t *testing.T, level scenario.Level, short, full, long int, draw func(
 	}
 }
 
-// TestMildPlans: RM-2, RM-21, RM-28, RM-36, G-RM-6: while nodes die, come back, stand still
-// or are slow, join and leave, every message is released, and then all live members have
-// delivered it once; only members that died, or were not well, are named as failed. In the
-// end nothing is kept.
+// TestMildPlans: RM-2, RM-21, RM-28, RM-36, G-RM-6: while nodes die, come back, are paused or
+// slow, join and leave, every message is released, and then all live members have delivered it
+// once. Only members that died or were impaired are named as failed. In the end nothing is
+// kept.
 func TestMildPlans(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-21", "RM-28", "RM-36", "G-RM-6")
 	plans(t, scenario.Machines, 30, 250, 10_000, mildPlan)
 }
 
-// TestWildPlans: RM-2, RM-21, RM-28, RM-A8, RM-A9: the same whatever networks and hosts do.
+// TestWildPlans: RM-2, RM-21, RM-28, RM-A8, RM-A9: the same with any faults of networks and
+// hosts.
 func TestWildPlans(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-21", "RM-28", "RM-A8", "RM-A9")
 	plans(t, scenario.Machines, 30, 250, 10_000, wildPlan)
 }
 
-// TestStackPlans: RM-2, RM-36, RM-A22: the same of whole stacks.
+// TestStackPlans: RM-2, RM-36, RM-A22: the same for whole stacks.
 func TestStackPlans(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-36", "RM-A22")
 	plans(t, scenario.Stacks, 5, 40, 1000, mildPlan)

@@ -9,8 +9,8 @@ import (
 	"ulnet/scoll/rmcast/rmcastsim"
 )
 
-// TestReplay: the machines of a recorded run answer the same without a network, also
-// after deaths, restarts, and with datagrams lost.
+// TestReplay: the machines of a recorded run give the same output without a network, also with
+// deaths, restarts and lost datagrams.
 func TestReplay(t *testing.T) {
 	for _, text := range []string{mildPlan(3), wildPlan(4), wildPlan(5)} {
 		f := parse(t, text)

@@ -45,16 +45,16 @@ func formed(t *testing.T, cfg rmcastsim.Config) *rmcastsim.Net {
 	return n
 }
 
-// counts are messages since they were reset.
+// counts are numbers of messages since the last reset.
 type counts struct {
-	casts    map[string]int // by their datagram, how many receivers
+	casts    map[string]int // by datagram: number of receivers
 	acks     int
 	rootAcks int
 	repairs  int
 	origin   sim.NodeID
 }
 
-// tap counts.
+// tap counts a message.
 func (c *counts) tap(_, to sim.NodeID, kind rmcastsim.Kind, b []byte) {
 	switch kind {
 	case rmcastsim.Cast:
@@ -93,10 +93,9 @@ func sizes() []int {
 	return []int{1, 2, 3, 5, 8, 13, 16, 31, 64, 100, 256, 1024}
 }
 
-// TestSingleSend: RM-1, RM-4, RM-6, G-RM-2, G-RM-4: a message takes one datagram, which
-// goes to each other member once, and an acknowledgement of each of them, of which the
-// origin gets at most the logarithm. It is released one climb of the tree after its last
-// delivery.
+// TestSingleSend: RM-1, RM-4, RM-6, G-RM-2, G-RM-4: a message takes one datagram to each other
+// member and one acknowledgement from each; the origin receives at most the logarithm of
+// these. The message is released one climb of the tree after its last delivery.
 func TestSingleSend(t *testing.T) {
 	spec.Covers(t, "RM-1", "RM-4", "RM-6", "G-RM-2", "G-RM-4")
 	for _, nodes := range sizes() {
@@ -130,7 +129,7 @@ func TestSingleSend(t *testing.T) {
 	}
 }
 
-// depth of the tree: the most ones in a rank.
+// depth is the depth of the tree: the most ones in a rank.
 func depth(nodes int) (most int) {
 	for rank := range nodes {
 		most = max(most, bits.OnesCount(uint(rank)))

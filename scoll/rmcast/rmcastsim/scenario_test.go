@@ -35,8 +35,8 @@ always bounded
 expect idle
 `
 
-// TestTraffic: RM-2, RM-9, RM-15, RM-16, RM-29: several sources at a time, while others
-// join and leave; datagrams are lost.
+// TestTraffic: RM-2, RM-9, RM-15, RM-16, RM-29: several sources send, while others join and
+// leave and datagrams are lost.
 func TestTraffic(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-9", "RM-15", "RM-16", "RM-29")
 	levels(t, `protocol rmcast
@@ -64,8 +64,8 @@ expect over
 `+always, 2)
 }
 
-// TestLeaveUnfinished: RM-A11: a member leaves while a message of another one waits for a node
-// that stands still. After LeaveAfter it goes, and the message is released later.
+// TestLeaveUnfinished: RM-A11: a member leaves while a message of another one waits for a
+// paused node. It ends after LeaveAfter, and the message is released later.
 func TestLeaveUnfinished(t *testing.T) {
 	spec.Covers(t, "RM-A11")
 	levels(t, `protocol rmcast
@@ -84,8 +84,8 @@ expect over
 `+always, 2)
 }
 
-// TestDeaths: RM-28, RM-A8: members die, are paused and come back, and nobody waits for
-// the dead.
+// TestDeaths: RM-28, RM-A8: members die, are paused and come back, and messages do not wait
+// for dead ones.
 func TestDeaths(t *testing.T) {
 	spec.Covers(t, "RM-28", "RM-A8")
 	levels(t, `protocol rmcast

@@ -6,7 +6,7 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// A program that looks on reads a datagram: the first half of a message.
+// A tool reads a datagram: the first half of a message.
 func ExampleParseDatagram() {
 	data := (&wire.Datagram{
 		Group: 7, Version: wire.Version{Epoch: 1, Counter: 3}, Origin: 2, Length: 10, Seq: 40, Count: 2, Size: 5, Stable: 38, First: 1,

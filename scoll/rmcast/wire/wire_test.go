@@ -94,7 +94,7 @@ func TestWireControl(t *testing.T) {
 	prefixes(t, got, func(b []byte) error { _, _, _, err := ParseControl(b); return err })
 }
 
-// TestWireOrder: a list goes there and back.
+// TestWireOrder: a list is appended and parsed.
 func TestWireOrder(t *testing.T) {
 	o := sampleOrder()
 	b := o.AppendTo(nil)
@@ -123,7 +123,7 @@ func TestWireOrder(t *testing.T) {
 	prefixes(t, b, func(b []byte) error { _, err := ParseOrder(b); return err })
 }
 
-// prefixes checks that every beginning of a message is too short.
+// prefixes checks that every proper prefix of a message is too short.
 func prefixes(t *testing.T, b []byte, parse func([]byte) error) {
 	t.Helper()
 	for i := range b {
@@ -143,7 +143,7 @@ func prefixes(t *testing.T, b []byte, parse func([]byte) error) {
 	}
 }
 
-// TestWireContradictions: what cannot be is refused.
+// TestWireContradictions: messages that contradict themselves are refused.
 func TestWireContradictions(t *testing.T) {
 	for name, change := range map[string]func(d *Datagram){
 		"unknown flag":           func(d *Datagram) { d.Flags |= 1 << 9 },
@@ -191,7 +191,7 @@ func TestWireContradictions(t *testing.T) {
 	}
 }
 
-// FuzzWire: whatever arrives is understood as it would be sent, or refused.
+// FuzzWire: every message that parses has the same form when it is appended again.
 func FuzzWire(f *testing.F) {
 	f.Add(append(sampleDatagram.AppendTo(nil), "data"...))
 	f.Add(AppendControl(nil, 7, Version{3, 4}, []Entry{sampleEntry, sampleEntry}))

@@ -33,7 +33,7 @@ func told(t *testing.T) (*Net, *Message) {
 	return n, list[0]
 }
 
-// TestProblems: the books find what rmcast must not do, and nothing in a good run.
+// TestProblems: the ledger finds each violation, and none in a good run.
 func TestProblems(t *testing.T) {
 	tests := []struct {
 		name, want string
@@ -89,8 +89,8 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestLeftTooEarly: RM-A11: a member that leaves unfinished has waited LeaveAfter; one that
-// leaves sooner, or with another error, is a problem.
+// TestLeftTooEarly: RM-A11: leaving with ErrUnfinished is a violation before LeaveAfter, and
+// so is leaving with another error.
 func TestLeftTooEarly(t *testing.T) {
 	spec.Covers(t, "RM-A11")
 	for name, stacks := range map[string]bool{"machines": false, "stacks": true} {
@@ -128,7 +128,7 @@ func TestLeftTooEarly(t *testing.T) {
 	}
 }
 
-// TestDeadIsNoProblem: a member that died, and one that was paused, may be named.
+// TestDeadIsNoProblem: a member that died, and one that was paused, may be named as failed.
 func TestDeadIsNoProblem(t *testing.T) {
 	n, m := told(t)
 	n.Crash(3)
