@@ -97,7 +97,7 @@ func (c *conn) endLocked(ev verbs.Event) {
 }
 
 // failed ends the connection with a status (queuePair). The peer, which was told by the
-// device, may have hung up already: the cause is this one if nobody has heard of another.
+// device, may have hung up already: status is the cause if none was reported before.
 func (c *conn) failed(status verbs.Status) {
 	c.dev.cm.Lock()
 	defer c.dev.cm.Unlock()

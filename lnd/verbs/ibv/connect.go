@@ -16,7 +16,7 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// resolveTimeout is how long looking for a way to a peer may take where nobody says.
+// resolveTimeout is the default time to resolve the address of a peer and the route to it.
 const resolveTimeout = 10 * time.Second
 
 // Connect asks for a connection (verbs.Device). The queue pair is made at once; the

@@ -31,8 +31,8 @@
 //
 // A peer writes to a region by one key, but a device has a key for each registration.
 // A region with RemoteWrite that has several runs therefore is C memory: a copy of the
-// pieces that Deregister copies back. So nobody may look at a region's memory, or
-// change it, between Register and Deregister. Without RemoteWrite up to 16 runs have a
+// pieces that Deregister copies back. So the consumer must neither read nor write a
+// region's memory between Register and Deregister. Without RemoteWrite up to 16 runs have a
 // key each; with more runs what a work request gathers is copied by PostSend.
 //
 // Deregister asks the device, which from then on refuses what names the region: also a

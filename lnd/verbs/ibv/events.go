@@ -51,7 +51,7 @@ func (d *device) nextEvent(event *C.struct_ulnet_event) C.int {
 	return C.ulnet_next_event(d.channel, event)
 }
 
-// broken ends all connections: nobody would hear of them.
+// broken ends all connections: the device reports no more of their events.
 func (d *device) broken(err error) {
 	d.log.Error("the RDMA connection manager has failed: restart, and see the kernel's log", "err", err)
 	d.cm.Lock()

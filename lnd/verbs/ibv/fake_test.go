@@ -16,7 +16,7 @@ import (
 
 // The tests whose names begin with TestOnFake run in a process of their own, into which
 // the libraries of testdata/fake are loaded before the real ones: an RDMA device in
-// memory, which is strict about who frees what when, and fails where it is told to.
+// memory, which checks what is freed and when, and fails where it is told to.
 
 const fakeEnv = "ULNET_IBV_FAKE"
 
@@ -52,7 +52,7 @@ func TestFake(t *testing.T) {
 		args = append(args, "-"+name+"="+flag.Lookup(name).Value.String())
 	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-	// What C frees changes, so that nobody gets away with using it.
+	// malloc overwrites what is freed, so that a use after free shows.
 	cmd.Env = append(os.Environ(), "LD_PRELOAD="+lib, fakeEnv+"="+file, "MALLOC_PERTURB_=165")
 	out, err := cmd.CombinedOutput()
 	if err != nil {

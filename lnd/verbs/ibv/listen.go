@@ -112,7 +112,8 @@ func (r *request) Reject(private []byte) error {
 	return r.refuse(private)
 }
 
-// take makes the caller the one who answers. The caller holds the device's lock.
+// take reports whether the caller may answer the request: only the first caller may. The
+// caller holds the device's lock.
 func (r *request) take() bool {
 	_, ok := r.dev.requests[r]
 	delete(r.dev.requests, r)

@@ -281,8 +281,8 @@ func TestOnFakeBusyQueue(t *testing.T) {
 	}
 }
 
-// TestOnFakeRoom: who posts from an upcall, or while one lasts, finds room for what the device
-// has done.
+// TestOnFakeRoom: a post from an upcall, or during one, finds the room of work requests that
+// the device has completed.
 func TestOnFakeRoom(t *testing.T) {
 	fake(t)
 	a, b := newNode(t, "127.0.0.2"), newNode(t, "127.0.0.3")

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// TestOnFakeFailing: whichever call of the libraries fails, nothing is left behind, and
-// whoever waits is told.
+// TestOnFakeFailing: whichever call of the libraries fails, nothing is left behind, and each
+// waiting caller gets an error.
 func TestOnFakeFailing(t *testing.T) {
 	s := fake(t)
 	for at := int64(1); ; at++ {

@@ -27,7 +27,7 @@ func newCasting(t *testing.T) *casting {
 	return f
 }
 
-// open opens a member of the group, who joins twice.
+// open opens a member of the group, which joins twice.
 func (f *casting) open(n *node) verbs.UD {
 	f.t.Helper()
 	u, err := n.dev.NewUD(verbs.UDConfig{ID: 9, PD: n.pd, Sends: n.cq, Recvs: n.cq, Pool: n.pool, MaxSends: nodeSends, QKey: 0x1234})

@@ -118,8 +118,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestHandles: a group's handle is there at once, a node's later; all are freed, also the one
-// that is found when nobody wants it any more.
+// TestHandles: a group's handle is there at once, a node's later; all are freed, also one
+// that is found after the last request for it has ended.
 func TestHandles(t *testing.T) {
 	found, looked := make(chan uintptr), make(chan struct{}, 4)
 	live, searches := 0, 0

@@ -92,8 +92,8 @@ func (q *queue) collect() bool {
 	return n > 0
 }
 
-// harvest takes what has completed for somebody who needs room in a send queue, and leaves
-// it to the goroutine to tell. What is not told is bounded.
+// harvest polls completions to make room in a send queue, and leaves their upcalls to the
+// goroutine of the queue. The number of completions without an upcall is bounded.
 func (q *queue) harvest() {
 	q.polling.Lock()
 	for q.list != nil && len(q.pending) < mostPending && q.collect() {

@@ -41,8 +41,8 @@ func (q *queuePair) postSend(wrs []verbs.SendWR) error {
 	return q.hand(start)
 }
 
-// room returns why n work requests cannot be posted. If it is for want of room it looks for
-// completions that nobody has taken yet. The caller holds mu, which it gives up for that.
+// room returns why n work requests cannot be posted. If there is no room it polls for
+// completions. The caller holds mu, which room releases for that.
 func (q *queuePair) room(n int) error {
 	err := q.mayPost(n)
 	if err != verbs.ErrFull || n > q.most {

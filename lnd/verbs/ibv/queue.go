@@ -93,7 +93,7 @@ func (q *queue) open(depth int) error {
 }
 
 func (q *queue) free() {
-	q.polling.Lock() // for who looks for room in a queue pair that has just gone
+	q.polling.Lock() // waits for a harvest for a queue pair that has just ended
 	defer q.polling.Unlock()
 	if q.cq != nil {
 		if rc := C.ibv_destroy_cq(q.cq); rc != 0 {

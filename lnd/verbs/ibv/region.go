@@ -58,7 +58,7 @@ func (p *domain) Register(pieces [][]byte, access verbs.Access) (verbs.MR, error
 		r.copies = true
 		err = r.inC(total, access)
 	default:
-		err = r.inPlace(pieces, access)
+		err = r.pinned(pieces, access)
 	}
 	if err != nil {
 		return nil, err
@@ -69,8 +69,8 @@ func (p *domain) Register(pieces [][]byte, access verbs.Access) (verbs.MR, error
 	return r, nil
 }
 
-// inPlace registers each run where it is, and pins it.
-func (r *region) inPlace(pieces [][]byte, access verbs.Access) error {
+// pinned registers each run without a copy, and pins it.
+func (r *region) pinned(pieces [][]byte, access verbs.Access) error {
 	var pins runtime.Pinner
 	for _, p := range pieces {
 		if len(p) != 0 {

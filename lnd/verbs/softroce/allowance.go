@@ -7,11 +7,10 @@ import "sync/atomic"
 // it is lost: a window of 128 packets alone overruns the default. Safe for
 // concurrent use.
 //
-// A queue pair may have share times as many as are free (a dynamic threshold, as
-// in switches with shared memory): one alone takes 4/5, n take equal parts, and
-// one that begins finds room without anybody being told. Each may have one packet
-// that asks for an ACK in any case, so that none has to be woken: its acknowledgement
-// comes.
+// A queue pair may have share times as many as are free (a dynamic threshold, as in switches
+// with shared memory): one alone takes 4/5, n take equal parts, and a new one finds room at
+// once. Each may have one packet in flight in any case. It requests an ACK, whose arrival
+// lets the queue pair go on, so no queue pair has to be woken when others free room.
 type allowance struct {
 	most int64
 	used atomic.Int64
@@ -20,7 +19,7 @@ type allowance struct {
 // share is local policy.
 const share = 4
 
-// take grants some of want packets to who has onWay.
+// take grants some of want packets to a queue pair that has onWay packets in flight.
 func (a *allowance) take(onWay, want int) int {
 	if a == nil || want == 0 {
 		return want

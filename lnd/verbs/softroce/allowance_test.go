@@ -113,8 +113,8 @@ func TestPostAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestAllowanceUsedUp: who has packets on the way that do not ask for an ACK, and gets
-// no room for more, does not wait for a probe: one packet more asks.
+// TestAllowanceUsedUp: a queue pair whose packets in flight request no ACK, and which gets no
+// room for more, does not wait for a probe: it sends one more packet that requests one.
 func TestAllowanceUsedUp(t *testing.T) {
 	a := &allowance{most: 40}
 	p := newPair(t, 1, weather{delay: 50 * time.Microsecond}, func(cfg *rcConfig) { cfg.Allowance = a })

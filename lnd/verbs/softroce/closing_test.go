@@ -37,9 +37,8 @@ func (f *ends) watch() (events func(verbs.Conn, verbs.Event), made func(verbs.Co
 	}
 }
 
-// TestCloseMeanwhile closes handles while others connect and accept with them: who gets
-// an error hears of no event, everybody else of a last one. Of what is left behind at
-// an address nothing stays.
+// TestCloseMeanwhile closes handles while others connect and accept with them: a call that
+// fails has no event, every other connection a last one. Nothing is left at an address.
 func TestCloseMeanwhile(t *testing.T) {
 	rounds := 400
 	if testing.Short() || effort.Race {

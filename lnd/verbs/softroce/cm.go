@@ -48,7 +48,7 @@ const (
 	callReject              // ID, Reason, Private
 	callDisconnect          // ID, in any state
 	callHeard               // ID: the peer uses the connection, and so knows of it
-	callPart                // nobody will be here to repeat anything
+	callPart                // the device closes, and repeats nothing later
 )
 
 // cmCall is a call of the consumer.
@@ -74,7 +74,7 @@ type cmInput struct {
 type cmEventKind uint8
 
 const (
-	cmRequested    cmEventKind = iota + 1 // somebody asks for a connection
+	cmRequested    cmEventKind = iota + 1 // a peer requests a connection
 	cmEstablished                         // to the asking side it brings Peer
 	cmRejected                            // by the peer
 	cmUnreachable                         // no answer
@@ -123,13 +123,13 @@ type CMStats struct {
 	Malformed  uint64 // no CM message
 	Ignored    uint64 // CM messages of a kind that we do not take (SIDR, LAP)
 	Unknown    uint64 // messages of a connection that is not there
-	Forged     uint64 // from somebody else than the peer, or with a wrong number
+	Forged     uint64 // from another host than the peer, or with a wrong number
 	OutOfState uint64 // messages that a connection does not expect now
-	Duplicates uint64
-	Resent     uint64
+	Duplicates uint64 // repeated messages
+	Resent     uint64 // messages that were repeated
 	Refused    uint64 // requests that were refused without the consumer
 	Stale      uint64 // of them: with numbers of a connection that is still there
-	TimedOut   uint64 // messages that nobody answered, for good
+	TimedOut   uint64 // messages that were given up without an answer
 	Crowded    uint64 // connections that were given up early, because many were asked for
 }
 
@@ -160,8 +160,8 @@ type cm struct {
 	building []byte
 }
 
-// cmRemote and cmRemoteQP are the numbers of a peer, which it must not use twice.
-// The address is part of them so that nobody can take those of another.
+// cmRemote and cmRemoteQP are the numbers of a peer, which it must not use twice. The
+// address is part of them so that no host can use up the numbers of another.
 type cmRemote struct {
 	addr netip.Addr
 	guid ibta.GUID

@@ -84,8 +84,8 @@ func TestCMCapturedREP(t *testing.T) {
 	}
 }
 
-// FuzzCM gives messages of anybody to a connection manager that waits for each
-// kind. It must not panic, and must come to rest.
+// FuzzCM gives arbitrary messages to a connection manager that waits for each kind. It must
+// not panic, and must come to rest.
 func FuzzCM(f *testing.F) {
 	f.Add(append(ibta.MAD{Attribute: ibta.AttrREQ}.AppendTo(nil), body(kernelREQ, noAlternate, kernelIPCM)...))
 	f.Add(append(ibta.MAD{Attribute: ibta.AttrREP}.AppendTo(nil), body(kernelREP)...))

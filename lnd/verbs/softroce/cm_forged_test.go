@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// TestCMForgedRequests: requests that nobody will complete, in the names of all or of one,
-// keep nobody out, and those that are given up for newer ones are told.
+// TestCMForgedRequests: forged requests, in the names of many hosts or of one, keep no peer
+// out, and the evicted ones are reported.
 func TestCMForgedRequests(t *testing.T) {
 	for _, tt := range []struct{ names, each, open int }{
 		{names: 10, each: 120, open: 1000},
@@ -40,8 +40,8 @@ func TestCMForgedRequests(t *testing.T) {
 	}
 }
 
-// TestCMCrowd: who asked before a flood in its own name stays connected, although what
-// says that it knows lies behind the flood.
+// TestCMCrowd: a peer that connected before a flood in its own name stays connected, although
+// the sign that it knows of the connection is behind the flood.
 func TestCMCrowd(t *testing.T) {
 	x := newListening(t, 1, 3, weather{delay: time.Millisecond})
 	n, peer := x.nodes[1], x.nodes[2].addr
@@ -74,7 +74,7 @@ func (x *cmNet) forge(from netip.Addr, id uint32) {
 	}))
 }
 
-// TestCMForgedRequestBringsLittle: whoever is named in a forged request gets a few packets.
+// TestCMForgedRequestBringsLittle: the host that a forged request names gets a few packets.
 func TestCMForgedRequestBringsLittle(t *testing.T) {
 	x := newListening(t, 1, 3, weather{})
 	x.drop = func(from int, _ ibta.MAD) bool { return from == 1 }

@@ -117,7 +117,7 @@ func (x *cmNet) send(from int, s *cmSend, b []byte) {
 	}
 }
 
-// put has a message arrive, from whom it may be.
+// put makes a message arrive from any address.
 func (x *cmNet) put(from netip.Addr, to int, b []byte) {
 	f := cmFlight{x.now + x.link.delay, from, to, b}
 	if x.link.jitter > 0 {

@@ -155,8 +155,8 @@ func TestCMStale(t *testing.T) {
 	x.expect(0, cmRejected, cmEstablished)
 }
 
-// TestCMForged sends messages of a connection from somebody else, or with a wrong
-// number: they change nothing and are counted.
+// TestCMForged sends messages of a connection from another host, or with a wrong number: they
+// change nothing and are counted.
 func TestCMForged(t *testing.T) {
 	x := newListening(t, 1, 3, weather{delay: time.Millisecond})
 	x.connect(0, 1)

@@ -138,9 +138,9 @@ func TestCMBadLink(t *testing.T) {
 	}
 }
 
-// TestCMNobody asks where nobody is: it ends after all retries, or when the
-// consumer's time is over.
-func TestCMNobody(t *testing.T) {
+// TestCMNoNode sends a request to an address without a node: it ends after all retries, or
+// when the consumer's time is over.
+func TestCMNoNode(t *testing.T) {
 	x := newCMNet(t, 3, 1, weather{})
 	to := netip.MustParseAddrPort("10.9.9.9:987")
 	x.do(0, cmCall{Kind: callConnect, To: to, End: x.end(0)})
@@ -164,8 +164,8 @@ func TestCMNobody(t *testing.T) {
 	}
 }
 
-// TestCMSlowConsumer has a consumer think for half a minute: an MRA has the peer
-// wait, who asks few times. Another never answers, and is not remembered.
+// TestCMSlowConsumer: a consumer takes half a minute to answer. An MRA makes the peer wait,
+// so it repeats its request few times. Another consumer never answers, and leaves no state.
 func TestCMSlowConsumer(t *testing.T) {
 	x := newListening(t, 4, 2, weather{delay: time.Millisecond})
 	x.nodes[1].accept = false
@@ -239,8 +239,8 @@ func TestCMCancel(t *testing.T) {
 	}
 }
 
-// TestCMEndedBeforeREP: whose REP was lost, and who ends the connection before it comes
-// again: the asking side does not go on asking in vain.
+// TestCMEndedBeforeREP: a passive side whose REP was lost ends the connection before it is
+// repeated: the active side does not go on repeating its REQ.
 func TestCMEndedBeforeREP(t *testing.T) {
 	x := newListening(t, 1, 2, weather{delay: time.Millisecond})
 	x.drop = func(_ int, m ibta.MAD) bool { return m.Attribute == ibta.AttrREP }

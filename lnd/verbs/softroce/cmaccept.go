@@ -57,7 +57,7 @@ func (c *cm) repeated(n *cmConn, out *cmOutput) {
 	}
 }
 
-// Reasons that nobody but us gives.
+// Reasons that only softroce gives.
 const (
 	rejectUnsupported ibta.RejectReason = 5
 	rejectTransport   ibta.RejectReason = 9

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// receive takes a datagram to QP 1, from anybody.
+// receive takes a datagram to QP 1, from any host.
 func (c *cm) receive(now time.Duration, from netip.Addr, b []byte, out *cmOutput) {
 	m, body, err := ibta.ParseMAD(b)
 	switch {
@@ -58,7 +58,7 @@ func (c *cm) unknown(to netip.Addr, tid uint64, remote, id ibta.CommID, out *cmO
 func (c *cm) refused(now time.Duration, from netip.Addr, r *ibta.REJ, out *cmOutput) {
 	n := c.conns[r.RemoteID]
 	if r.Reason == ibta.RejectTimeout && r.InfoLength >= 8 {
-		// Who gives up asking has no id of ours to name.
+		// A peer that withdraws its request does not know an id of this side.
 		guid := ibta.GUID(binary.BigEndian.Uint64(r.Info[:]))
 		if m := c.remotes[cmRemote{from, guid, r.LocalID}]; m != nil {
 			n = m

@@ -7,14 +7,14 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// How many connections that were granted wait at a time for a sign that their peers know,
-// of all peers and of one. Requests cost their sender one packet, which may name anybody
-// as its source: for each one more the one that has waited longest is given up, so that
-// they fill neither memory nor tables, nor keep out whom they name.
+// The limits on granted connections, of all peers and of one, that wait for the first sign
+// that the peer knows of them. A request costs its sender one packet, whose source can be
+// forged. At a limit a new one evicts the one that has waited longest, so that forged
+// requests neither fill memory and tables nor keep out the hosts that they name.
 //
-// Local policy. The sign of a peer that is there comes after a round trip, but behind what
-// our socket holds: these are more requests than it has room for by default, and than two
-// nets of one peer ask for at once.
+// Local policy. The sign of a real peer comes after a round trip, but behind what the
+// socket holds: the limits are above the requests that it has room for by default, and those
+// that two nets of one peer make at once.
 const (
 	mostGranted     = 8192
 	mostGrantedEach = 256

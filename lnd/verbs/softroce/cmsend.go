@@ -36,9 +36,9 @@ func (c *cm) ask(now time.Duration, n *cmConn, kind ibta.Attribute, body cmBody,
 	c.again(now, n)
 }
 
-// mostREPs is how often a REP is sent by itself, in three seconds: whoever asked may
-// not be there, but a name that somebody else has used. A peer that is there and has not
-// got it repeats its REQ, and gets it again. Local policy.
+// mostREPs is how often a REP is sent without a further REQ, in three seconds: the REQ may
+// have been forged. A real peer that has not received the REP repeats its REQ, and gets it
+// again. Local policy.
 const mostREPs = 6
 
 // again sets the timer for the next time, or for the end.

@@ -19,7 +19,7 @@ func (c *conn) step(in rcInput, box *outbox) {
 	if box.out.Err != nil {
 		before -= len(in.Post)
 	}
-	// Who completes without telling makes room at once, others with their upcall.
+	// Work requests without a completion make room at once, others with their upcall.
 	silent := before - c.rc.sends.len()
 	for i := range box.out.Completions {
 		if box.out.Completions[i].Op != verbs.Receive {

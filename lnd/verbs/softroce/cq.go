@@ -7,10 +7,10 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// cq is a completion queue (verbs.CQ): nothing is queued on the normal path. Who
-// has completions claims the queue under the lock of the connection, which puts
-// them in order, and makes the upcall without any. Completions of others meanwhile
-// wait for that one, who makes their upcalls too.
+// cq is a completion queue (verbs.CQ): nothing is queued on the normal path. A goroutine
+// that has completions claims the queue under the lock of the connection, which puts them in
+// order, and makes the upcall without any lock. It also makes the upcalls for completions
+// that other goroutines add meanwhile.
 type cq struct {
 	dev    *device
 	depth  int
@@ -19,7 +19,7 @@ type cq struct {
 
 	mu      sync.Mutex // guards all below
 	idle    sync.Cond
-	running bool // somebody makes upcalls
+	running bool // a goroutine makes upcalls
 	waiting []verbs.Completion
 	lasts   []lastCall
 	spare   []verbs.Completion // memory of waiting
@@ -76,8 +76,8 @@ func (q *cq) claim(list []verbs.Completion, last *conn) bool {
 	return true
 }
 
-// mostRounds is how often one makes upcalls of others before a goroutine takes that
-// over: it may be the one of the timers, or a consumer's who posts. Local policy.
+// mostRounds is how many rounds of upcalls for others one goroutine makes before a new one
+// takes over: it may be that of the timers, or a consumer's that posts. Local policy.
 const mostRounds = 64
 
 // run makes the upcalls of what was claimed, and of what others claim meanwhile.
@@ -120,7 +120,7 @@ func (q *cq) runWaiting(rounds int) bool {
 	return true
 }
 
-// upcall hands completions to the consumer, who may post again at once.
+// upcall hands completions to the consumer, which may post again at once.
 func (q *cq) upcall(list []verbs.Completion) {
 	if len(list) == 0 {
 		return
@@ -142,7 +142,7 @@ func (q *cq) Close() error {
 	return nil
 }
 
-// wait returns when nobody makes upcalls.
+// wait returns when no goroutine makes upcalls.
 func (q *cq) wait() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -1,5 +1,5 @@
 // Package softroce is a provider of package verbs in Go: RoCEv2 over UDP. It needs
-// no RDMA hardware, no kernel module and no privilege, and talks to whoever speaks
+// no RDMA hardware, no kernel module and no privilege, and works with any peer that speaks
 // RoCEv2, such as the software RoCE of Linux.
 //
 // # Device
@@ -14,8 +14,8 @@
 // read loop (below). The goroutine that posts does all of the way out: there is no queue
 // between. A [conn] steps its transport under
 // its lock, claims the completion queue there, which orders the completions, and
-// makes the upcalls without any lock. If somebody else is making upcalls of that
-// queue the completions are handed to them. What is posted from inside upcalls
+// makes the upcalls without any lock. If another goroutine is making upcalls of that
+// queue it gets the completions. What is posted from inside upcalls
 // leaves when they have returned, in one go, with the acknowledgement behind it.
 //
 // One timer of the clock serves all connections ([timers]). A queue pair that is idle
@@ -56,9 +56,9 @@
 // # Connection manager
 //
 // A [cm] speaks for QP 1 of a device: it makes and ends connections (IBTA vol. 1
-// §12) with the private data of RDMA-CM, as the asking or the asked side. Whoever
-// steps it makes the queue pairs; both ends of a connection get to know what the
-// other said ([cmEnd]). Messages are lost, repeated, overtaken and forged; a
+// §12) with the private data of RDMA-CM, as the active or the passive side. Its shell
+// makes the queue pairs; both ends of a connection get the parameters of the other
+// ([cmEnd]). Messages are lost, repeated, overtaken and forged; a
 // connection takes those of its peer alone, and each that it does not take has a
 // counter.
 //

@@ -8,8 +8,8 @@ import (
 )
 
 // eventQueue makes the upcalls of a connection's events: one at a time and in
-// order, without locks. There are two at most. It is silent until speak: who is
-// refused a connection hears of no event.
+// order, without locks. There are two at most. It is silent until speak: a refused
+// connection has no events.
 type eventQueue struct {
 	upcall func(verbs.Conn, verbs.Event)
 	done   func() // called behind the last event
@@ -33,7 +33,7 @@ func (q *eventQueue) push(e verbs.Event, last bool) {
 	}
 }
 
-// run makes the upcalls, unless somebody is at it, who then makes all.
+// run makes the upcalls, unless another goroutine does, which then makes all.
 func (q *eventQueue) run(c verbs.Conn) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -10,8 +10,7 @@ import (
 	"ulnet/lnd/verbs/softroce/emulator"
 )
 
-// consumer is what somebody needs who has a device: here one that prints what
-// arrives.
+// consumer opens a device with what a consumer needs, and prints what arrives.
 func consumer(open verbs.Opener, addr string, clock *emulator.Clock) (verbs.Device, verbs.ConnConfig) {
 	device, err := open(verbs.OpenConfig{Addr: netip.MustParseAddr(addr), Clock: clock})
 	if err != nil {

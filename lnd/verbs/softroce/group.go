@@ -23,7 +23,7 @@ func openPort(cfg wire.Config) (*socket, error) {
 	}
 	s, err := openSocket(cfg.Local, cfg.ReceiveBuffer)
 	if err == nil {
-		_ = s.castBy() // who has the address of no interface is refused by Join
+		_ = s.castBy() // an address of no interface is refused by Join
 	}
 	return s, err
 }
@@ -45,17 +45,17 @@ type groups struct {
 	mu     sync.Mutex // guards all below
 	list   map[netip.Addr]*group
 	closed bool
-	past   GroupStats // of groups that nobody is in any more
+	past   GroupStats // of groups without members
 	ending sync.WaitGroup
 }
 
 // GroupStats are the counters of packets that were sent to groups and dropped
 // before it came to a queue pair.
 type GroupStats struct {
-	Groups    int // that somebody is in now
-	BadICRC   uint64
-	Malformed uint64
-	BadPKey   uint64
+	Groups    int    // that have members now
+	BadICRC   uint64 // packets with a wrong ICRC
+	Malformed uint64 // packets that cannot be parsed
+	BadPKey   uint64 // packets of another partition
 	Strays    uint64 // not addressed to the queue pair number of groups
 	Missed    uint64 // found the receive buffer of the system full, as of the last that did not
 }
@@ -69,8 +69,7 @@ type group struct {
 	members atomic.Pointer[[]*ud]
 }
 
-// groupBuffer is what is asked for if nobody says otherwise: nothing makes senders of
-// datagrams wait for a receiver.
+// groupBuffer is the default receive buffer: there is no flow control for datagrams.
 const groupBuffer = 4 << 20
 
 func newGroups(network wire.Network, local netip.AddrPort, buffer int, tap func(verbs.TappedPacket)) *groups {
@@ -160,8 +159,8 @@ func (s *groups) leaveAll(u *ud) {
 	}
 }
 
-// remove takes u out of a group. Nobody waits here for the port to close: the
-// caller may be called from there. The caller holds mu.
+// remove takes u out of a group. It does not wait for the port to close, since it may be
+// called from the goroutine of the port. The caller holds mu.
 func (s *groups) remove(g *group, u *ud) {
 	list := *g.members.Load()
 	i := slices.Index(list, u)
@@ -178,7 +177,7 @@ func (s *groups) remove(g *group, u *ud) {
 
 // end closes the port of a group.
 func (s *groups) end(g *group) {
-	_ = g.port.Close() // nobody is left who would want to know
+	_ = g.port.Close() // no member is left to report it to
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.past.add(g)

@@ -19,7 +19,7 @@ const longestCast = 8 << 10
 
 // openGroup opens a socket that receives what is sent to a group by way of the
 // interface of local, whose port is the group's as well. What others on this host
-// join stays theirs. Package net cannot make it: it binds who wants a group to all
+// join stays theirs. Package net cannot make it: it binds a socket for a group to all
 // addresses, where the device's own packets would arrive too.
 func openGroup(local netip.AddrPort, group netip.Addr, rcvbuf int) (*socket, error) {
 	by, err := interfaceOf(local.Addr())

@@ -186,7 +186,7 @@ var hostilePackets = []hostilePacket{
 	}, func(s *Stats) { s.CM.Forged++ }, false},
 	{"DREQ", netip.Addr{}, func(x *target, from netip.Addr) []byte {
 		return x.mad(from, ibta.AttrDREQ, &ibta.DREQ{LocalID: x.peer.id, RemoteID: x.conn.id, RemoteQPN: x.conn.qpn})
-	}, func(*Stats) {}, true}, // who can send that can end it
+	}, func(*Stats) {}, true}, // an attacker who can send that can end it
 }
 
 // TestHostileDevice has a device get what it must not obey: each packet is counted where

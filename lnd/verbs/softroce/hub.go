@@ -44,7 +44,7 @@ type hub struct {
 	groups    *groups
 	boxes     outboxes
 
-	strays   atomic.Uint64 // packets to a connection from somebody else, or before and after it
+	strays   atomic.Uint64 // packets to a connection from another host, or before and after it
 	unsent   atomic.Uint64 // bursts that the system did not take
 	full     atomic.Uint64 // of them: for lack of room
 	failures sync.Once     // of sending: one is logged
@@ -131,9 +131,9 @@ func openError(a netip.Addr, err error) error {
 	return fmt.Errorf("open UDP port %d of %v: %w%s", wire.Port, a, err, hint)
 }
 
-// newAllowance bounds what is on the way by what a socket keeps of what arrives. The
-// peer's is taken to be like ours. A datagram takes about twice its length in one.
-// The room for what is being sent does not count: who sends waits for it.
+// newAllowance bounds the packets in flight by the receive buffer of a socket, assuming that
+// the peer's is as large as this one. A datagram takes about twice its length there. The
+// send buffer does not count: a sender waits for room in it.
 func newAllowance(a wire.Attr, mtu int) *allowance {
 	const (
 		overhead = 256

@@ -2,9 +2,8 @@ package softroce
 
 import "ulnet/lnd/verbs/ibta"
 
-// Numbers chooses the numbers that a device is free to choose. Tests that repeat
-// what was recorded inject their own; everybody else leaves it to chance, because
-// what can be guessed can be forged.
+// Numbers chooses the numbers that a device is free to choose. Tests that replay recordings
+// inject their own; otherwise they are random, because what can be guessed can be forged.
 type Numbers interface {
 	// GUID, CommID and QPN are of the device, and of its first connection and queue
 	// pair: later ones count on from there.

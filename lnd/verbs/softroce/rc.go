@@ -85,10 +85,10 @@ type TransportStats struct {
 	Refused    uint64 // requests that were answered with a fatal NAK
 	Ghosts     uint64 // answers to what is not on the way
 	Resent     uint64 // packets that were sent again
-	Probes     uint64
-	Timeouts   uint64
+	Probes     uint64 // oldest packets that were sent again after silence
+	Timeouts   uint64 // ACK timeouts, each a retry
 	Naks       uint64 // for a missing packet
-	RNRNaks    uint64
+	RNRNaks    uint64 // RNR NAKs received
 	Foreign    uint64 // packets of another transport
 }
 
@@ -146,8 +146,8 @@ func (c *rc) Step(now time.Duration, in rcInput, out *rcOutput) time.Duration {
 	return c.req.wake(now, c.outstanding())
 }
 
-// fail ends the connection: work requests that are not done are flushed. Whoever
-// knows of one that failed itself completes that before.
+// fail ends the connection: work requests that are not done are flushed. The caller has
+// completed the one that failed, if there is one.
 func (c *rc) fail(why verbs.Status, out *rcOutput) {
 	if c.failed != verbs.Success {
 		return

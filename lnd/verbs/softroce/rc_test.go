@@ -143,7 +143,7 @@ func TestTailLoss(t *testing.T) {
 	}
 }
 
-// TestPeerGone: who hears nothing gives up after the retries, probes do not count.
+// TestPeerGone: a requester without answers gives up after the retries; probes do not count.
 func TestPeerGone(t *testing.T) {
 	p := newPair(t, 1, weather{delay: time.Millisecond, drop: func(from int, _ *ibta.Packet) bool { return from == 0 }}, nil)
 	defer p.explain()
@@ -218,7 +218,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// still is a pool of one buffer, and memory that nobody writes to.
+// still is a pool of one buffer, and memory that is never written.
 type still struct{ regions }
 
 func (s *still) Take() (verbs.Buffer, bool) { return verbs.Buffer{Bytes: s.bytes}, true }

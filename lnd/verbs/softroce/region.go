@@ -51,8 +51,8 @@ type domain struct {
 
 var _ memory = (*domain)(nil)
 
-// region is registered memory (verbs.MR). What it is a registration of may be changed
-// while it is none (Renew): who found it in the table before then sees another key.
+// region is registered memory (verbs.MR). Renew gives it other memory while it is not
+// registered: a goroutine that found it in the table before then sees another key.
 type region struct {
 	table  *regionTable
 	domain *domain

@@ -163,5 +163,5 @@ func (c *conn) isEnded() bool {
 	return c.ended
 }
 
-// abandon takes back a connection that nobody knows of. It has no events so far.
+// abandon ends a connection that was not handed to the consumer. It has no events so far.
 func (c *conn) abandon() { c.hub.give(c.end(verbs.Event{Kind: verbs.Disconnected})) }

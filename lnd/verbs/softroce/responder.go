@@ -109,8 +109,8 @@ func (c *rc) request(p *ibta.Packet, out *rcOutput) {
 	}
 }
 
-// arrived notes that the expected packet came. If it was missing and nobody was told
-// so far, it comes out of order: what was dropped meanwhile is missing now.
+// arrived notes that the expected packet came. If it was missing and no NAK was sent so far,
+// it was reordered: the packets that were dropped meanwhile are missing now.
 func (r *responder) arrived() {
 	if !r.nakSent {
 		return

@@ -142,8 +142,8 @@ func TestLateAnswer(t *testing.T) {
 	}
 }
 
-// TestProbeAnswer: who asks after the oldest packet and hears that it has come
-// sends all that followed it again, without waiting.
+// TestProbeAnswer: a requester whose probe is answered by an ACK of the oldest packet alone
+// retransmits all that followed it, without waiting.
 func TestProbeAnswer(t *testing.T) {
 	l := newLone(t, nil)
 	l.step(rcInput{Post: []verbs.SendWR{send(0, nil), send(1, nil), send(2, nil)}})

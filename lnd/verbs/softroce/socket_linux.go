@@ -27,14 +27,14 @@ type socket struct {
 	mu      sync.Mutex // guards senders
 	senders []*sender
 
-	receiver *receiver // of who receives
+	receiver *receiver // owned by the goroutine that receives
 	outQueue outQueue
 }
 
 const ofUDP = unix.SOL_UDP
 
-// sendBuffer is what is asked for: what waits for a slow interface. Who posts does
-// not wait for room.
+// sendBuffer is the send buffer to request from the system, for packets that wait for a slow
+// interface. PostSend does not wait for room.
 const sendBuffer = 4 << 20
 
 // openSocket binds a socket. rcvbuf 0 leaves the system's default.

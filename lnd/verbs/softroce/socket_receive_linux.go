@@ -91,7 +91,7 @@ func (s *socket) receive() ([]wire.Datagrams, error) {
 	return list, nil
 }
 
-// sender returns the address of who sent a datagram, without a zone.
+// sender returns the address of the sender of a datagram, without a zone.
 func (t *receiverSlot) sender() netip.AddrPort {
 	port := binary.BigEndian.Uint16((*[2]byte)(unsafe.Pointer(&t.name.Port))[:])
 	if t.name.Family == unix.AF_INET6 {

@@ -1,7 +1,7 @@
 package softroce
 
-// Stats are the counters of the device of an address, of all its handles. A handle
-// has them for who asks with an interface:
+// Stats are the counters of the device of an address, of all its handles. A handle has them
+// behind an interface:
 //
 //	s, ok := device.(interface{ Stats() softroce.Stats })
 type Stats struct {
@@ -10,9 +10,9 @@ type Stats struct {
 	Connections int // that the connection manager knows, also those whose numbers must rest
 
 	Transport TransportStats // of all connections, also of those that are over
-	CM        CMStats
-	Datagrams UDStats
-	Groups    GroupStats
+	CM        CMStats        // of the connection manager
+	Datagrams UDStats        // of all queue pairs for datagrams
+	Groups    GroupStats     // of all multicast groups
 
 	BadICRC   uint64 // packets that were dropped: damaged
 	Malformed uint64 // no packet of an operation that we know

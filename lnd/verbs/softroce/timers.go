@@ -14,15 +14,14 @@ type timed struct {
 	due machine.Deadline[*timed] // guarded by the lock of its timers
 }
 
-// timers call whoever has something due, by one timer of the clock. A timed is
-// called once for being set, perhaps too early: it looks at its own wake and sets
-// itself again. So who moves its wake to later need not tell. Safe for concurrent
-// use.
+// timers call each timed that is due, with one timer of the clock. A timed is called once
+// for each time it is set, perhaps too early: it checks its own wake and sets itself again.
+// So a timed whose wake moves to later need not be set again. Safe for concurrent use.
 type timers struct {
 	clock machine.Clock
 
 	mu      sync.Mutex // guards all below
-	idle    sync.Cond  // nobody is called
+	idle    sync.Cond  // signalled when no timed is being called
 	heap    machine.Deadlines[*timed]
 	at      time.Duration // when the clock's timer is due
 	timer   machine.Timer
@@ -79,7 +78,7 @@ func (t *timers) start() {
 	t.timer = t.clock.AfterFunc(d, t.fire)
 }
 
-// fire calls who is due.
+// fire calls each timed that is due.
 func (t *timers) fire() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -102,7 +101,7 @@ func (t *timers) fire() {
 	t.start()
 }
 
-// close returns when nobody is called any more.
+// close returns when no timed is called any more.
 func (t *timers) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -132,7 +132,7 @@ func (m *mover) move() {
 	}
 	m.left -= n
 	b := block(m.sender(), id, n)
-	at := id%slots * slotSize
+	at := id % slots * slotSize
 	say := make([]byte, 20, 4096)
 	binary.LittleEndian.PutUint64(say, id)
 	binary.LittleEndian.PutUint64(say[8:], uint64(n))

@@ -75,7 +75,7 @@ func (d *device) removeUD(u *ud) {
 func (u *ud) QPN() uint32 { return uint32(u.qpn) }
 
 // ReceiveBuffer is how many bytes of datagrams the system keeps for each group, its
-// own overhead included, while nobody takes them. 0 before the first Join.
+// own overhead included, until they are read. 0 before the first Join.
 func (u *ud) ReceiveBuffer() int { return int(u.hub.groups.granted.Load()) }
 
 // Missed is how many datagrams to the groups of the device have found the system's

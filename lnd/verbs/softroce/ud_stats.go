@@ -3,10 +3,10 @@ package softroce
 // UDStats are the counters of all queue pairs for datagrams of a device. Each
 // datagram that arrives is in one of them, for each queue pair that it reaches.
 type UDStats struct {
-	Sent     uint64
+	Sent     uint64 // datagrams
 	Failed   uint64 // that the system refused to send
 	Waited   uint64 // how often there was no room to send
-	Received uint64
+	Received uint64 // datagrams handed to the consumer
 	BadQKey  uint64 // dropped: with a Q_Key of others
 	Own      uint64 // to a group, by the queue pair itself
 	Foreign  uint64 // no datagrams, or with immediate data

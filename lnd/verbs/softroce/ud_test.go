@@ -179,8 +179,8 @@ func wantCount(t *testing.T, what string, c *atomic.Uint64, want uint64) {
 	}
 }
 
-// TestLeaveGroup: who has left gets nothing, others still do; also from inside the
-// upcall, and again and again.
+// TestLeaveGroup: a queue pair that has left gets nothing, others still do; also from inside
+// the upcall, and again and again.
 func TestLeaveGroup(t *testing.T) {
 	a, b := openUD(t, Open, loopbackAddr(), testQKey), openUD(t, Open, loopbackAddr(), testQKey)
 	c := openUD(t, Open, b.addr(), testQKey)

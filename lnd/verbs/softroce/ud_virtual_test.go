@@ -330,7 +330,7 @@ func TestDatagramAllocations(t *testing.T) {
 	overSockets := openListener(t, Open, machine.RealClock(), loopbackAddr().String(), nil)
 	for _, x := range []*udListener{l, overSockets} {
 		list := []verbs.Datagram{numbered(3)}
-		list[0].To = randomGroup() // nobody's
+		list[0].To = randomGroup() // without members
 		if n := testing.AllocsPerRun(100, func() {
 			if err := x.qp.PostSend(list); err != nil {
 				t.Fatal(err)

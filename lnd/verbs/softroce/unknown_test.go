@@ -7,9 +7,9 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// TestUnknownReported: a device reports who sends requests of reliable connections to a queue
-// pair that it never had, and nothing else that comes to no queue pair: an answer to a
-// report on those would be an answer to late packets, to answers, or to noise.
+// TestUnknownReported: a device reports the senders of requests of reliable connections to a
+// queue pair that it never had, and nothing else that comes to no queue pair: that would be
+// late packets, answers, or noise.
 func TestUnknownReported(t *testing.T) {
 	x := newTarget(t)
 	var heard []netip.Addr

@@ -88,8 +88,8 @@ func (c *shared) post(posted *sync.WaitGroup) (count uint64, ok bool) {
 	return c.next, true
 }
 
-// post has goroutines post so many messages each. Who posts the one at three quarters of
-// all disconnects.
+// post makes goroutines post so many messages each. The one that posts the message at three
+// quarters of all disconnects.
 func (w *crowd) post(c *shared, posters, each int) {
 	last := uint64(posters * each * 3 / 4)
 	for range posters {

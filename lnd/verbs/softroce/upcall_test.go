@@ -96,9 +96,9 @@ func TestAnswerTakesACK(t *testing.T) {
 	}
 }
 
-// TestRunnerGoesHome: who makes the upcalls of others, too, is not kept as long as these
-// have some: it may be the goroutine of the timers, or a consumer who posts. They come
-// one at a time and in order all the same.
+// TestRunnerGoesHome: a goroutine that makes upcalls for others is released after a bounded
+// number of rounds: it may be that of the timers, or a consumer's that posts. The upcalls
+// come one at a time and in order all the same.
 func TestRunnerGoesHome(t *testing.T) {
 	const total = 10_000
 	var q *cq

@@ -20,9 +20,9 @@ type Faults struct {
 	Delay  time.Duration // of each; at least a microsecond
 	Jitter time.Duration // at most so much in addition; more than their distance reorders
 	// Loss, Duplicate, Corrupt and Reorder are probabilities. A corrupted datagram has
-	// one bit changed; a reordered one is held back by Hold.
+	// one bit changed; a reordered one is delayed by Hold.
 	Loss, Duplicate, Corrupt, Reorder float64
-	Hold                              time.Duration
+	Hold                              time.Duration // in addition to Delay
 }
 
 // Config is what a Network is made of. The zero value of a field but
@@ -30,27 +30,27 @@ type Faults struct {
 type Config struct {
 	// Clock is required: a Clock of this package or a real one.
 	Clock machine.Clock
-	Seed  uint64 // of all chance
+	Seed  uint64 // of all random decisions
 	MTU   int    // of the interfaces, IP header included; 4200
-	// Uncut has the ports say that they cut bursts, and refuse them then.
+	// Uncut makes the ports say that they cut bursts, and refuse them then.
 	Uncut  bool
-	Faults Faults
+	Faults Faults // at the start, see SetFaults
 }
 
 // Stats count datagrams.
 type Stats struct {
-	Sent       uint64
-	Delivered  uint64
+	Sent       uint64 // by ports
+	Delivered  uint64 // to ports, duplicates included
 	Lost       uint64 // by chance
 	Cut        uint64 // between nodes that cannot reach each other
-	Duplicated uint64
-	Corrupted  uint64
-	Reordered  uint64
+	Duplicated uint64 // by chance
+	Corrupted  uint64 // by chance
+	Reordered  uint64 // by chance
 	Unknown    uint64 // to an address without a port
-	TooLong    uint64
+	TooLong    uint64 // longer than the MTU
 }
 
-// Network is a network in memory (wire.Network): it that delays, loses, repeats,
+// Network is a network in memory (wire.Network): it delays, loses, repeats,
 // reorders and damages what it carries, alike in all runs of one seed if its clock
 // is a virtual one. Ports receive in the goroutine of a timer of the clock, one at
 // a time.

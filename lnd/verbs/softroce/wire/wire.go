@@ -15,7 +15,7 @@ import (
 // Port is where RoCEv2 packets go.
 const Port = 4791
 
-// The errors of Port.Send that somebody acts upon.
+// The errors of Port.Send that callers handle.
 var (
 	// ErrUncut: the system does not cut bursts after all. The datagrams of this one
 	// and of all later ones are to be sent one by one, numbered 0 each.
@@ -29,39 +29,40 @@ var (
 type Burst struct {
 	To       netip.AddrPort // a node or a group
 	Class    uint8          // traffic class
-	Size     int
-	Segments int
-	Bytes    []byte
+	Size     int            // bytes of each datagram but the last
+	Segments int            // datagrams
+	Bytes    []byte         // all datagrams, one behind the other
 }
 
 // Datagrams is what came from one sender: one datagram, or several that are joined.
 // All have Size bytes; the last may have less.
 type Datagrams struct {
-	From  netip.AddrPort
-	Class uint8 // traffic class; 0 if it is not known
-	Size  int
-	Bytes []byte
+	From  netip.AddrPort // the sender
+	Class uint8          // traffic class; 0 if it is not known
+	Size  int            // bytes of each datagram but the last
+	Bytes []byte         // all datagrams, one behind the other
 }
 
 // Config is how a port is opened.
 type Config struct {
-	Local netip.AddrPort
+	Local netip.AddrPort // address and port to bind
 	// Group makes the port one that receives what is sent to this group, over the
 	// interface that has Local's address, and does not send.
 	Group netip.Addr
 	// ReceiveBuffer is how many bytes of arriving datagrams may wait; 0: the default.
 	ReceiveBuffer int
 	// Receive is called with what arrived, in order and one call at a time, from a
-	// goroutine of the network's, or a follower that runs its read loop. The list is valid during the call.
+	// goroutine of the network's, or a follower that runs its read loop. The list is
+	// valid during the call.
 	Receive func(list []Datagrams)
 }
 
 // Attr describes a port.
 type Attr struct {
-	Local         netip.AddrPort
-	MTU           int  // of the interface, IP header included
-	Cut           bool // bursts of more than one datagram may be sent
-	ReceiveBuffer int  // bytes that may wait, with the system's overhead
+	Local         netip.AddrPort // address of the port
+	MTU           int            // of the interface, IP header included
+	Cut           bool           // bursts of more than one datagram may be sent
+	ReceiveBuffer int            // bytes that may wait, with the system's overhead
 }
 
 // Network opens ports.
