@@ -77,7 +77,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 		Fault: a.fault,
 	})
 	// A buffer takes a message of any size, so that a longer list needs no other ones
-	// (gossip design, Buffer Management).
+	// (GO-50, GO-51).
 	if err := a.inbox.Open(table, portals.InboxConfig{Portal: wire.Portal, Handle: a.arrived}); err != nil {
 		return nil, fmt.Errorf("gossip: post buffers: %w", err)
 	}
@@ -115,7 +115,7 @@ func wrong(format string, args ...any) error {
 }
 
 // Close ends taking part: nothing is sent or answered any more, and messages that wait for
-// a buffer are dropped (gossip design, Stop protocol). It waits for functions given to
+// a buffer are dropped (GO-48). It waits for functions given to
 // [Agent.Watch] that are being called; when ctx ends before them, the error says why. In
 // such a function it waits for itself.
 func (a *Agent) Close(ctx context.Context) error {

@@ -6,8 +6,7 @@ import (
 	"ulnet/portals"
 )
 
-// arrived gives the machine a message (gossip design, Matching Buffers with Incoming
-// Messages).
+// arrived gives the machine a message (GO-52, GO-53).
 func (a *Agent) arrived(e *portals.Event, data []byte) {
 	if e.Initiator.PID != a.pid { // a program on the host of a participant is none
 		a.otherPID.Add(1)

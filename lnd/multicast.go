@@ -13,7 +13,7 @@ const MaxGroup Group = 1<<16 - 1
 func (g Group) IsValid() bool { return g > 0 && g <= MaxGroup }
 
 // Multicaster is an NI whose network can take one datagram to many nodes at
-// once (multicast design, section 3, RM-1 and RM-A22). That is a PUT without ACK whose
+// once (RM-1 and RM-A22). That is a PUT without ACK whose
 // Header.DestNID is the group's.
 //
 // Datagrams are unreliable: each member gets one, none, or two of them, in any

@@ -99,7 +99,7 @@
 // driver read or wrote, on the node's clock: a message that lay in a queue of
 // this process for a while is no news of now. One that lay in the socket because
 // the process stood still is: who judges others by these times has to notice his
-// own pauses (client health design, CH-A16). [Table.WatchPeer] tells when connections
+// own pauses (CH-A16). [Table.WatchPeer] tells when connections
 // come and go. The rows are CH-8 and CH-35.
 //
 // # Concurrency

@@ -25,7 +25,7 @@ type PutMulticastRequest struct {
 }
 
 // PutMulticast sends an MD's data to all members of a group in one datagram
-// (multicast design, section 3, RM-A22). At each of them it is a PUT like any other, which
+// (RM-A22). At each of them it is a PUT like any other, which
 // asks for no ACK: the same match entries, the same checks, the same event, whose
 // Target is the group's NID. But it may be lost, or come twice, and a lazy portal
 // drops it where no ME takes it. This node does not get it.

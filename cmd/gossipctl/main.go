@@ -1,6 +1,5 @@
 // Gossipctl controls and shows the gossip of a running lnetd: which servers of
-// a cluster are alive, as its node sees it (gossip design, Administration Control
-// Utility).
+// a cluster are alive, as its node sees it (GO-40 to GO-49).
 package main
 
 import (

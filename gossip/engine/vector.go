@@ -83,7 +83,7 @@ func (v ageVector) forget() {
 	}
 }
 
-// age lets a cycle pass (gossip design, Age vector, rule 1).
+// age lets a cycle pass (GO-18).
 func (v ageVector) age() {
 	for b := v.bytes; len(b) >= lanes; b = b[lanes:] {
 		setWord(b, older(word(b)))

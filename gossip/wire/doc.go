@@ -9,8 +9,7 @@ package wire
 // Portal is the portal for gossip.
 const Portal = 53
 
-// Match bits tell pings from replies (gossip design, Matching Buffers with Incoming
-// Messages).
+// Match bits tell pings from replies (GO-52, GO-53).
 const (
 	PingBits  = 0x676F7373_00000001
 	ReplyBits = 0x676F7373_00000002

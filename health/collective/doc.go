@@ -1,6 +1,6 @@
 // Package collective lets client health broadcast evictions over server
 // collectives: it is the [health.Broadcaster] of servers that have package scoll
-// (client health design, Specification 4; row CH-A22).
+// (CH-10 and CH-A22).
 //
 // All servers are an out-of-band group, in the order of their NIDs, so that it
 // costs nothing while nobody is evicted and has no creator who could die. A

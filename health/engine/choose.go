@@ -3,7 +3,7 @@ package engine
 import "ulnet/health/wire"
 
 // choose handles a client's choice of another master: "you are my new master", or
-// "my new master is B" (client health design, Specification 7 and 8).
+// "my new master is B" (CH-16 to CH-19).
 func (s *Server) choose(q *asked) {
 	i, c, code := s.lookup(q)
 	if code == wire.OK {

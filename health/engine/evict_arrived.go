@@ -5,8 +5,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// evictArrived applies a batch of evictions of another server (client health design,
-// Specification 5; CH-A7), and answers it.
+// evictArrived applies a batch of evictions of another server (CH-11 to CH-13; CH-A7), and answers it.
 func (s *Server) evictArrived(in *ServerInput) {
 	var reply wire.Reply
 	from, ok := s.members.find(in.Server)

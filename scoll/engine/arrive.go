@@ -7,8 +7,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// arrive takes a request, or refuses it with a reason (collectives design, Broadcast Message
-// 1-2).
+// arrive takes a request, or refuses it with a reason (SC-63, SC-64).
 func (m *Machine) arrive(in *Input) {
 	from, data := in.From, in.Data
 	switch wire.MagicOf(data) {

@@ -60,6 +60,8 @@ var (
 	document    = regexp.MustCompile(`([-\w]+)(?:\.md)? $`)
 	foreign     = regexp.MustCompile(`(?:\bRFC [0-9]+|\bIBTA vol\. [0-9]|\bannex A[0-9]+|\bdraft-[-\w]+) $`)
 	continued   = regexp.MustCompile(`§ ?[A-Z0-9][.a-z0-9]*(?: steps? [0-9]+(?: and [0-9]+)?| from step [0-9]+ on)?(?:,| and| to|;) $`)
+	// designSection is a section of one of the designs that rows are made from.
+	designSection = regexp.MustCompile(`\b(gossip|collectives|membership|client health|multicast) design, ([A-Z][^,;:)|\n]*)`)
 	// commentBreak joins the lines of a comment.
 	commentBreak = regexp.MustCompile(`\n[\t ]*// ?`)
 )
@@ -77,6 +79,13 @@ func (s *Spec) Dangling(t Text) []string {
 	for _, what := range unnamed {
 		if strings.Contains(t.Body, what) {
 			report(what, "say which file of "+specFolder)
+		}
+	}
+	if strings.Contains(t.Body, " design,") {
+		for _, d := range designSection.FindAllStringSubmatch(commentBreak.ReplaceAllString(t.Body, " "), -1) {
+			if !strings.Contains(s.texts[strings.ReplaceAll(d[1], " ", "-")], strings.ToLower(strings.TrimSpace(d[2]))) {
+				report(d[0], "no row in "+specFolder+" is from that section: name rows")
+			}
 		}
 	}
 	if strings.Contains(t.Body, "§") {

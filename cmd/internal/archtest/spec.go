@@ -19,7 +19,8 @@ type Spec struct {
 	// Sections are the numbers of headings: "7.1" of "lnet-semantics". The file
 	// README.md is "spec".
 	Sections map[string]map[string]bool
-	families map[string]bool // "SC" and "G-GO" of SC-12 and G-GO-8
+	families map[string]bool   // "SC" and "G-GO" of SC-12 and G-GO-8
+	texts    map[string]string // of files, by their names in Sections, in small letters
 }
 
 // Row is a row of a table of docs/spec that has an id.
@@ -47,7 +48,7 @@ var (
 
 // ReadSpec reads docs/spec below root.
 func ReadSpec(root string) (*Spec, error) {
-	s := &Spec{Sections: map[string]map[string]bool{}, families: map[string]bool{}}
+	s := newSpec()
 	files, err := filepath.Glob(filepath.Join(root, specFolder, "*.md"))
 	if err != nil {
 		return nil, err
@@ -66,10 +67,14 @@ func ReadSpec(root string) (*Spec, error) {
 	return s, nil
 }
 
+func newSpec() *Spec {
+	return &Spec{Sections: map[string]map[string]bool{}, families: map[string]bool{}, texts: map[string]string{}}
+}
+
 // read adds what one file holds.
 func (s *Spec) read(name, text string) {
 	short := shortName(name)
-	s.Sections[short] = map[string]bool{}
+	s.Sections[short], s.texts[short] = map[string]bool{}, strings.ToLower(text)
 	section := ""
 	for line := range strings.Lines(text) {
 		if h := specHeading.FindStringSubmatch(line); h != nil {

@@ -98,7 +98,7 @@ func TestMutantsOfSections(t *testing.T) {
 
 // TestUnclaimed: rows that are built need a test, those of sections a mutant.
 func TestUnclaimed(t *testing.T) {
-	s := &Spec{Sections: map[string]map[string]bool{}, families: map[string]bool{}}
+	s := newSpec()
 	s.read("gossip.md", "## One\n| <a id=\"GO-1\"></a>GO-1 M | a |\n| <a id=\"GO-2\"></a>GO-2 D | planned: routing. |\n| <a id=\"GO-3\"></a>GO-3 X | b |\n"+
 		"## Two\n| <a id=\"GO-4\"></a>GO-4 M | c |\n| <a id=\"G-GO-1\"></a>G-GO-1 | d |\n")
 	c := s.Cover([]Text{
@@ -145,7 +145,7 @@ func TestReadClaims(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Spec{Sections: map[string]map[string]bool{}, families: map[string]bool{}}
+	s := newSpec()
 	s.read("gossip.md", "| <a id=\"GO-1\"></a>GO-1 M | a |\n| <a id=\"GO-2\"></a>GO-2 D | b |\n")
 	claims, bad := s.ReadClaims(pkgs)
 	if got := strings.Join(claims["GO-1"], " "); got != "..TestA ..TestB" {
@@ -160,7 +160,7 @@ func TestReadClaims(t *testing.T) {
 }
 
 func TestDangling(t *testing.T) {
-	s := &Spec{Sections: map[string]map[string]bool{}, families: map[string]bool{}}
+	s := newSpec()
 	s.read("gossip.md", "# Gossip\n\n## Rows\n\n| <a id=\"GO-1\"></a>GO-1 M | a | b |\n| <a id=\"GO-2\"></a>GO-2 | planned: routing. Do it. |\n| <a id=\"GO-A1\"></a>GO-A1 X | c |\n| GO-3 M | no anchor |\n")
 	s.read("lnet-wire.md", "## 6. HELLO\n### 6.4 HELLO v4\n")
 	s.read("README.md", "## C.5 What mutants kill\n")
@@ -184,11 +184,14 @@ func TestDangling(t *testing.T) {
 		"(lnet-wire\n\t// §6.4)":       "",
 		"spec §C.5.":                   "",
 		"§6.4":                         "§6.4",
-		"RFC 8200 §5, and IBTA vol. 1 §12.9, §1.1": "",
-		"lnet-wire §6. Then §6.4":                  "§6.4",
-		"lnet-wire §6, and §9":                     "§9",
-		"as seed 003 says":                         "seed 003",
-		"reference 8.3":                            "eference 8.3",
+		"RFC 8200 §5, and IBTA vol. 1 §12.9, §1.1":    "",
+		"lnet-wire §6. Then §6.4":                     "§6.4",
+		"lnet-wire §6, and §9":                        "§9",
+		"(gossip design, Rows)":                       "",
+		"(gossip design,\n// no such section: or so)": "", // not the name of one
+		"(gossip design, State Exchange)":             "gossip design, State Exchange",
+		"as seed 003 says":                            "seed 003",
+		"reference 8.3":                               "eference 8.3",
 	} {
 		got := ""
 		for _, line := range s.Dangling(Text{"a.go", text}) {

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// attributes are the attribute tables of all nodes (membership design, Sec. 4).
+// attributes are the attribute tables of all nodes (MS-70 to MS-91).
 type attributes struct {
 	of       map[wire.Ref]*replica
 	order    []wire.Ref // of all that are in the map, for walks

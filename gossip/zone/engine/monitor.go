@@ -3,7 +3,7 @@ package engine
 import "ulnet/gossip/zone/wire"
 
 // MonitorKey is the attribute by which a node declares itself a high-priority
-// monitor, with any value (membership design, High Priority Monitoring; MS-59).
+// monitor, with any value (MS-59).
 const MonitorKey = "zone.monitor"
 
 // notice tells all monitors of a suspicion at once, besides all others (MS-60).

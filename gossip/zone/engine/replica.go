@@ -7,8 +7,7 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// replica is a copy of a node's attribute table, or the node's own (membership design, Sec. 4;
-// MS-75). Nodes without attributes have none.
+// replica is a copy of a node's attribute table, or the node's own (MS-75). Nodes without attributes have none.
 type replica struct {
 	owner    wire.Ref
 	inc      uint64   // of the owner's incarnation (MS-A17)

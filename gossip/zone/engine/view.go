@@ -32,7 +32,7 @@ type page struct {
 	frozen  bool // it has more than one user, and is copied on write
 }
 
-// view is the map of nodes to their newest known versions (membership design, Sec. 3), and
+// view is the map of nodes to their newest known versions (MS-8), and
 // of those in the history to the versions with which they went. A node is in one
 // of them at most (MS-13).
 type view struct {

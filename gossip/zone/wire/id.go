@@ -28,7 +28,7 @@ var (
 	ErrID        = errors.New("zone: not a node's id: want NAME=NID[,NID...]")
 )
 
-// ID names a node: its name and network endpoints (membership design, Sec. 3; MS-5). IDs are
+// ID names a node: its name and network endpoints (MS-5). IDs are
 // comparable; the zero value names none.
 type ID struct {
 	canonical string // name, 0, endpoints in the extended form and in order (MS-A25)

@@ -6,8 +6,7 @@ import "fmt"
 // a node could not refute suspicions of them by an even higher one.
 const MaxIncarnation = 1<<63 - 1
 
-// Version says how recent the knowledge of a node is (membership design, Sec. 3;
-// MS-5): versions are ordered by Inc, then by Minor. The zero value is no version.
+// Version says how recent the knowledge of a node is (MS-5): versions are ordered by Inc, then by Minor. The zero value is no version.
 type Version struct {
 	Inc   uint64 `json:"inc"`   // the node's incarnation, which rises at each restart
 	Minor uint32 `json:"minor"` // begins at 1 in each incarnation; the node alone raises it

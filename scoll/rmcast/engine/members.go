@@ -145,7 +145,7 @@ func (g *membership) forget(v wire.Version) {
 	}
 	clear(g.rosters[len(kept):])
 	g.rosters = kept
-	for id, p := range g.byID { // the order does not matter
+	for id, p := range g.byID { // any order: each entry is judged by itself
 		if p.stream == nil && !slices.ContainsFunc(kept, func(r *roster) bool { return r.has(p) }) {
 			delete(g.byID, id)
 		}

@@ -65,7 +65,7 @@ func (r InitRequest) agent() gossip.Config {
 	}.Agent()
 }
 
-// Module is what a node has of gossip (gossip design, Administration Control Utility): the
+// Module is what a node has of gossip (GO-40 to GO-49): the
 // parameters from an init on, and an agent from start to stop.
 type Module struct {
 	node.Host
