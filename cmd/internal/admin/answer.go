@@ -9,12 +9,12 @@ import (
 	"ulnet/scoll"
 )
 
-// Answer is what a member answers.
+// Answer is the answer of a member.
 type Answer struct {
-	Version uint16
-	Status  scoll.Status
-	Took    time.Duration // that the member needed, in µs
-	Data    []byte        // by the verb
+	Version uint16        // of the format
+	Status  scoll.Status  // OK, or why there is no data
+	Took    time.Duration // processing time of the member, in µs on the wire
+	Data    []byte        // depends on the verb
 }
 
 const (
@@ -24,7 +24,7 @@ const (
 	maxVersion = 128
 )
 
-// ErrReply says that an answer is not understood.
+// ErrReply says that an answer is malformed.
 var ErrReply = errors.New("admin: malformed answer")
 
 // AppendTo appends the answer.
@@ -35,10 +35,10 @@ func (a *Answer) AppendTo(b []byte) []byte {
 	return append(b, a.Data...)
 }
 
-// maxTook is longer than any answer can take; more is taken for that.
+// maxTook is longer than any answer can take; larger values are cut to it.
 const maxTook = 24 * time.Hour
 
-// ParseAnswer parses an answer, or says ErrReply. Data is part of b.
+// ParseAnswer parses an answer, or returns ErrReply. Data is part of b.
 func ParseAnswer(b []byte) (a Answer, err error) {
 	if len(b) < answerSize {
 		return a, ErrReply
@@ -50,7 +50,7 @@ func ParseAnswer(b []byte) (a Answer, err error) {
 	return a, nil
 }
 
-// longest is the longest answer to a verb, with so many bytes of output.
+// longest returns the length of the longest answer to a verb, with so many bytes of output.
 func longest(v Verb, output int) uint32 {
 	switch v {
 	case VersionOf:
@@ -67,12 +67,12 @@ func longest(v Verb, output int) uint32 {
 	return answerSize + scoll.VersionsSize
 }
 
-// Reading is what is known of a member's clock.
+// Reading is a reading of a member's clock.
 type Reading struct {
-	Received int64 // when the request came, by that clock, in ns since 1970
-	Sent     int64 // when the answer went
-	Offset   time.Duration
-	Bound    time.Duration // the error of Offset is not larger
+	Received int64         // when the request came, by that clock, in ns since 1970
+	Sent     int64         // when the answer was sent, likewise
+	Offset   time.Duration // of that clock to this node's
+	Bound    time.Duration // of the error of Offset
 }
 
 // AppendTo appends the reading.
@@ -84,7 +84,7 @@ func (c Reading) AppendTo(b []byte) []byte {
 	return le.AppendUint64(b, uint64(c.Bound))
 }
 
-// ParseReading parses a reading, or says ErrReply.
+// ParseReading parses a reading, or returns ErrReply.
 func ParseReading(b []byte) (c Reading, err error) {
 	if len(b) != clockSize {
 		return c, ErrReply
@@ -95,29 +95,30 @@ func ParseReading(b []byte) (c Reading, err error) {
 	}, nil
 }
 
-// through is the reading as seen by who asked a node, and has this reading of
-// it, for a reading that came through that node.
+// through converts a reading that is relative to a child's clock into one relative to this
+// node's. node is the reading of the child itself, t1 when this node sent the request to it,
+// and t4 when the answer came.
 //
-// The node's clock differs by ((t2-t1)+(t3-t4))/2 from ours, and half of the
-// time that was spent on the way bounds the error.
+// The child's clock differs by ((t2-t1)+(t3-t4))/2 from this node's, and half of the time on
+// the way bounds the error, as in NTP.
 func (c Reading) through(node Reading, t1, t4 int64) Reading {
 	c.Offset += time.Duration((node.Received - t1 + node.Sent - t4) / 2)
 	bound := max(time.Duration((t4-t1-(node.Sent-node.Received)+1)/2), 0)
 	if c.Bound += bound; c.Bound < bound {
-		c.Bound = Unbounded // it was, or was nonsense
+		c.Bound = Unbounded // overflow: it was unbounded, or forged
 	}
 	return c
 }
 
-// Unbounded says that nothing is known of a clock.
+// Unbounded is the bound of an unknown offset.
 const Unbounded = time.Duration(math.MaxInt64)
 
-// Ran is what an action did.
+// Ran is the result of an action.
 type Ran struct {
-	Exit     int32 // exit code, or minus the signal that ended it
-	TimeOver bool
-	Cut      bool // the beginning of the output is lost
-	Output   []byte
+	Exit     int32  // exit code, or minus the signal that ended it
+	TimeOver bool   // it was killed after its timeout
+	Cut      bool   // the beginning of the output is lost
+	Output   []byte // the end of its standard output and error
 }
 
 // The flags of Ran.
@@ -126,7 +127,7 @@ const (
 	flagCut
 )
 
-// AppendTo appends what an action did.
+// AppendTo appends the result of an action.
 func (r *Ran) AppendTo(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(r.Exit))
 	var flags byte
@@ -140,7 +141,7 @@ func (r *Ran) AppendTo(b []byte) []byte {
 	return append(b, r.Output...)
 }
 
-// ParseRan parses what an action did, or says ErrReply. Output is part of b.
+// ParseRan parses the result of an action, or returns ErrReply. Output is part of b.
 func ParseRan(b []byte) (r Ran, err error) {
 	if len(b) < runSize {
 		return r, ErrReply

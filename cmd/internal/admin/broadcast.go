@@ -13,41 +13,41 @@ import (
 	"ulnet/scoll"
 )
 
-// Grace is how much longer than an action may take its answer may take.
+// Grace is how much more time than for an action there is for its answer.
 const Grace = time.Second
 
-// Order is what to broadcast.
+// Order is a broadcast to be sent.
 type Order struct {
-	Verb   Verb
-	Action string // of Run
-	Text   []byte
-	Room   int // bytes of an answer to Clients
-	Bulk   []byte
-	Live   bool // to the live members only
+	Verb   Verb   // of the request
+	Action string // with Run: its name
+	Text   []byte // for the verb
+	Room   int    // with Clients: bytes of an answer
+	Bulk   []byte // bulk data, nil for none
+	Live   bool   // to the live members only
 	// Carry sends Bulk to the members another way, before they are asked, and reports
-	// whether it did: who has it by then need not fetch it. May be nil.
+	// whether it did: members that have it by then do not fetch it. May be nil.
 	Carry func(ctx context.Context, id ID, bulk []byte) bool
-	// Timeout is how long a member may take. The tree takes more; see
+	// Timeout is how long a member may take. Messages in the tree take more time, see
 	// scoll.Config.RTT.
 	Timeout time.Duration
 }
 
-// Outcome is what came of a broadcast.
+// Outcome is the result of a broadcast.
 type Outcome struct {
-	Sent      int64 // ns since 1970, when it left the root
-	Elapsed   time.Duration
-	Sending   time.Duration     // that sending took the root
+	Sent      int64             // when the root sent it, in ns since 1970
+	Elapsed   time.Duration     // until all answers were there
+	Sending   time.Duration     // how long the root took to send it to its children
 	Children  int               // of the root
-	Status    scoll.Status      // why it was not sent at all
-	Nodes     int               // it was sent to, the root included
-	Answers   []Piece           // in the order of NIDs
-	Unreached []scoll.Unreached // in the order of NIDs
+	Status    scoll.Status      // OK, or why it was never sent
+	Nodes     int               // that it was sent to, including the root
+	Answers   []Piece           // sorted by NID
+	Unreached []scoll.Unreached // sorted by NID
 	LeftOut   []nid.NID         // with Live: members that were dead
 }
 
 // Piece is a member's answer.
 type Piece struct {
-	NID nid.NID
+	NID nid.NID // of the member
 	Answer
 }
 
@@ -58,11 +58,11 @@ type call struct {
 	sent    int64
 	began   time.Time
 	own     own
-	done    chan struct{} // closed when outcome is there
+	done    chan struct{} // closed when outcome is set
 	outcome Outcome
 
 	mu       sync.Mutex
-	g        *gathering // of the latest attempt; guarded by mu, as what follows
+	g        *gathering // of the latest attempt; guarded by mu, like all below
 	sending  time.Duration
 	children int
 }
@@ -73,15 +73,15 @@ func (c *call) gathered() *gathering {
 	return c.g
 }
 
-// ErrOrder says that a text or a name is too long.
+// ErrOrder says that a text or the name of an action is too long.
 var ErrOrder = errors.New("admin: the text is too long for a message, or the name for a name")
 
 // ErrClosed says that the service was closed while a broadcast was under way.
 var ErrClosed = errors.New("admin: the service has ended")
 
-// Broadcast sends an order to a group and waits for the answers. When ctx ends
-// it waits no longer, and names all whose answer is not there. Errors are those
-// of scoll.Group.NewRequest and scoll.Request.Send, ErrOrder and ErrClosed.
+// Broadcast sends an order to a group and waits for the answers. When ctx ends it stops
+// waiting, and members whose answers are missing count as unreached. Errors are those of
+// scoll.Group.NewRequest and scoll.Request.Send, ErrOrder and ErrClosed.
 func (s *Service) Broadcast(ctx context.Context, g *scoll.Group, o Order) (*Outcome, error) {
 	c := s.newCall(ctx, o)
 	if o.Carry != nil && len(o.Bulk) > 0 {
@@ -126,13 +126,13 @@ func (s *Service) newCall(ctx context.Context, o Order) *call {
 	return c
 }
 
-// Room is how many bytes of text there may be for an action over a group now.
+// Room returns how many bytes a text for an action may have, over a group now.
 func Room(g *scoll.Group, action string) (bytes int, err error) {
 	bytes, err = g.MaxPayload()
 	return max(bytes-requestSize-len(action), 0), err
 }
 
-// request makes a request of an order.
+// request returns the request of an order.
 func (s *Service) request(g *scoll.Group, o Order, c *call) (*scoll.Request, error) {
 	if len(o.Action) > maxName {
 		return nil, ErrOrder
@@ -151,7 +151,7 @@ func (s *Service) request(g *scoll.Group, o Order, c *call) (*scoll.Request, err
 	return r, err
 }
 
-// begin posts buffers and sends.
+// begin posts buffers and sends the request.
 func (s *Service) begin(r *scoll.Request, c *call) error {
 	c.began, c.sent = time.Now(), s.now()
 	if err := s.prepareCall(r, c); err != nil {
@@ -164,8 +164,8 @@ func (s *Service) begin(r *scoll.Request, c *call) error {
 	return err
 }
 
-// noteSending notes how long it took to send to the children. The outcome may be
-// there already.
+// noteSending records how long it took to send to the children. The outcome may already be
+// there.
 func (c *call) noteSending(sending time.Duration, children int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,8 +193,8 @@ func (s *Service) again(r *scoll.Request) error {
 	return s.prepareCall(r, r.Private().(*call))
 }
 
-// complete makes the outcome of a broadcast, when this node's own answer is there
-// too, if it is to have one.
+// complete sets the outcome of a broadcast, when this node's own answer is there, too, if it
+// has to have one.
 func (s *Service) complete(r *scoll.Request, c *call) {
 	o := &c.outcome
 	o.Sent, o.Status, o.LeftOut = c.sent, r.Status(), r.LeftOut()

@@ -10,23 +10,23 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Bulk data can go by multicast before the request goes down the tree. A member that has
-// all of it then does not fetch it from its parent; one that lacks some does, as all do
-// otherwise. Messages are
+// Bulk data can be sent by multicast before the request goes down the tree. A member that has
+// all of it when the request comes does not fetch it from its parent; other members do.
+// Messages are
 //
 //	 0  4  magic   "SCBK"
 //	 4  2  version
 //	 6  2  reserved
 //	 8 16  id      of the broadcast
 //	24  8  length  of the data
-//	32  8  offset  of what follows, little-endian like all
+//	32  8  offset  of the bytes that follow; all integers are little-endian
 //	40     data
 const (
 	carriedMagic   = "SCBK"
 	carriedVersion = 1
 	// CarriedHeader is the length of a message without its data.
 	CarriedHeader = 40
-	// carriedKept is how long data waits for its request.
+	// carriedKept is how long data is kept without its request.
 	carriedKept = time.Minute
 )
 
@@ -43,8 +43,8 @@ func AppendCarried(b []byte, id ID, bulk []byte, from, to int) []byte {
 	return append(b, bulk[from:to]...)
 }
 
-// Carried is bulk data of others' broadcasts whose requests have not come yet. Its
-// methods are safe for concurrent use.
+// Carried stores bulk data of other nodes' broadcasts until their requests come. Its methods
+// are safe for concurrent use.
 type Carried struct {
 	most  int // bytes of one
 	limit int // bytes of all
@@ -57,7 +57,7 @@ type Carried struct {
 // NewCarried returns a store for so many bytes of one broadcast, and of all.
 func NewCarried(most, limit int) *Carried { return &Carried{most: most, limit: limit} }
 
-// load is the data of a broadcast, as far as it has come.
+// load is the bulk data of a broadcast, which may be incomplete.
 type load struct {
 	root nid.NID
 	id   ID
@@ -66,8 +66,8 @@ type load struct {
 	at   time.Time
 }
 
-// Put takes a message from a root. Messages come in order, as those of a group with
-// fifo do: what is ahead of what has come is dropped, and the data is fetched then.
+// Put adds a message from a root. Messages come in order, as in a multicast group with fifo: one
+// that is ahead of the next expected byte is dropped, and the data will be fetched.
 func (c *Carried) Put(root nid.NID, b []byte, now time.Time) {
 	le := binary.LittleEndian
 	if len(b) < CarriedHeader || !IsCarried(b) || le.Uint16(b[4:]) != carriedVersion {
@@ -88,13 +88,13 @@ func (c *Carried) Put(root nid.NID, b []byte, now time.Time) {
 		i = len(c.list) - 1
 	}
 	if i < 0 || uint64(c.list[i].have) != offset || uint64(len(c.list[i].data)) != length {
-		return // of what was given up, or from a group that does not keep the order
+		return // the data was dropped, or the group does not keep the order
 	}
 	l := c.list[i]
 	l.have += copy(l.data[offset:], piece)
 }
 
-// room makes room for data: what is too old goes, and then the oldest.
+// room makes room for data: it drops data that is too old, and then the oldest.
 func (c *Carried) room(length int, now time.Time) {
 	for len(c.list) > 0 && (now.Sub(c.list[0].at) > carriedKept || c.bytes+length > c.limit) {
 		c.drop(0)
@@ -110,7 +110,7 @@ func (c *Carried) find(root nid.NID, id ID) int {
 	return slices.IndexFunc(c.list, func(l *load) bool { return l.root == root && l.id == id })
 }
 
-// Take returns the data of a broadcast, and forgets it; nil if not all is there.
+// Take removes and returns the data of a broadcast; nil if it is incomplete.
 func (c *Carried) Take(root nid.NID, id ID) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()

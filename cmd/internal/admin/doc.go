@@ -1,8 +1,8 @@
-// Package admin is the administration service of lnetd over collectives: a
-// program asks all servers of a group at once, and gets one answer with a piece
-// from each. Who did not answer is the business of package scoll.
+// Package admin is the administration service of lnetd over collectives: a program asks all
+// servers of a group at once, and gets one answer with a piece from each. Package scoll
+// reports the servers that did not answer.
 //
-//	ping     that it is there
+//	ping     nothing: the server is up
 //	version  the version of its lnetd
 //	config   a digest of its configuration
 //	clock    how its clock differs from the root's
@@ -10,11 +10,10 @@
 //	run      what an action of its configuration did: exit code and output
 //	clients  a page of its clients, if it is a server of client health
 //
-// All but the last two are answered to everybody, and clients to other servers of client
-// health; bulk data and actions are for
-// roots that Config.MayAct lets, and every other limit stands in [Config]. LNet
-// has no authentication: a request is as trustworthy as the NIDs of its root and
-// of the nodes that it came through.
+// Servers answer all but the last two to any node, and clients to other servers of client
+// health. Bulk data and actions are for roots that Config.MayAct allows; see [Config] for
+// other limits. LNet has no authentication: a request is as trustworthy as the NIDs of its
+// root and of the nodes on the way.
 //
 // # Formats
 //
@@ -31,8 +30,8 @@
 //	29     name       of an action
 //	       text       the rest
 //
-// The first 24 bytes are the same in all versions, so that a member can pass on,
-// and gather the answers to, requests that it does not understand.
+// The first 24 bytes are the same in all versions, so that a member can forward requests that
+// it does not understand, and gather the answers to them.
 //
 // A member's answer, a piece of the concatenation (scoll.AppendPiece), is
 //
@@ -46,15 +45,14 @@
 //	text     32  SHA-256 of the text and the bulk data behind it
 //	clock     8  received: when the request came, ns since 1970
 //	          8  sent: when the answer went
-//	          8  offset of the member's clock to that of who passes the piece on, ns
+//	          8  offset of the member's clock to that of the node that forwards the piece, ns
 //	          8  bound of its error, ns
 //	run       4  exit code, or minus the signal that ended it
 //	          1  1 time over, 2 beginning of the output lost
 //	          3  reserved
 //	             output
 //
-// With the status ENOTSUP the data are scoll.Versions: the version was unknown.
-// A member's own piece is the last of its last message. Who gets clock pieces
-// from a child adds what it measured itself of that child, by four timestamps,
-// to each.
+// With the status ENOTSUP the data is scoll.Versions: the version was unknown. A member's own
+// piece is the last one of its last message. A node that gets clock pieces from a child adds
+// the offset that it has measured of that child, by four timestamps, to each.
 package admin

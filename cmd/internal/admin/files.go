@@ -9,18 +9,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// filePrefix begins the names of files with bulk data. Nothing in a name comes
-// from the network.
+// filePrefix is the prefix of the names of files with bulk data. No part of a name comes from
+// the network.
 const filePrefix = "scoll-"
 
-// folder is where bulk data become files, and its lock: the files of a daemon
-// that was killed are removed by the next that begins there alone.
+// folder is the folder of files with bulk data, and its lock. A daemon that is the only one
+// there when it starts removes the files of one that was killed.
 type folder struct {
 	path string   // absolute, because actions run elsewhere; "": the system's
-	lock *os.File // nil without a folder of our own
+	lock *os.File // nil with the system's folder
 }
 
-// openFolder takes a folder and removes what is left there.
+// openFolder opens a folder and removes files that are left there.
 func openFolder(path string, log *slog.Logger) (f folder) {
 	if path == "" {
 		return f

@@ -9,34 +9,34 @@ import (
 )
 
 const (
-	// messageSize is the longest message of a reply: what remains of LNet's
-	// payload beside the longest trailer is more.
+	// messageSize is the longest message of a reply in bytes: LNet's payload has room for more
+	// beside the longest trailer.
 	messageSize = 512 << 10
 	// maxMessages bounds the messages of a reply.
 	maxMessages = 64
 )
 
-// gathering is the answers to a request at one node.
+// gathering collects the answers to a request at one node.
 type gathering struct {
 	request Request
-	t1      int64 // when the request was passed on, by our clock
+	t1      int64 // when the request was forwarded, by this node's clock
 
 	mu       sync.Mutex
-	children []fromChild // guarded by mu; behind the children members below them
+	children []fromChild // guarded by mu; the children, then members below them
 }
 
-// fromChild is what came from a child, or from a member below one whose answer was
-// passed on as it came.
+// fromChild is the answer of a child, or of a member below one that was passed on
+// unaggregated.
 type fromChild struct {
 	id       nid.NID
 	messages [][]byte // by part
 	t4       int64    // when the last came
-	passed   bool     // it is no child
+	passed   bool     // it is not a child's, but was passed on
 	failed   bool
 }
 
-// messagesOf is how many messages the answers of so many nodes can take: each
-// but the last is filled but for less than one piece.
+// messagesOf returns how many messages the answers of so many nodes can take, and their size:
+// each but the last has room for less than one more piece.
 func messagesOf(nodes int, answer uint32) (count, size int) {
 	piece := scoll.PieceSize + int(answer)
 	total := nodes * piece
@@ -46,8 +46,8 @@ func messagesOf(nodes int, answer uint32) (count, size int) {
 	return total/(messageSize-piece) + 1, messageSize
 }
 
-// buffersOf is how many bytes of buffers the children's answers take, or false
-// if they would be too many messages.
+// buffersOf returns how many bytes of buffers the children's answers take, or false if there
+// could be too many messages.
 func buffersOf(r *scoll.Request, answer uint32) (bytes int64, ok bool) {
 	for i := range r.Children() {
 		count, size := messagesOf(r.Child(i).Nodes, answer)
@@ -74,7 +74,7 @@ func newGathering(r *scoll.Request, q Request) (*gathering, error) {
 	return g, nil
 }
 
-// take takes a message of a child, at an instant of our clock.
+// take adds a message of a child, which came at an instant of this node's clock.
 func (g *gathering) take(p *scoll.Reply, at int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -89,7 +89,7 @@ func (g *gathering) take(p *scoll.Reply, at int64) {
 	c.messages[p.Part], c.t4 = p.Payload, at
 }
 
-// from returns where a message belongs. The caller holds g.mu.
+// from returns the answer that a message belongs to. The caller holds g.mu.
 func (g *gathering) from(p *scoll.Reply) *fromChild {
 	if g.children[p.Child].id == p.From {
 		return &g.children[p.Child]
@@ -102,8 +102,8 @@ func (g *gathering) from(p *scoll.Reply) *fromChild {
 	return &g.children[i]
 }
 
-// pack returns all pieces, own as the last if there is one, in as few messages
-// as possible, and how many children answered what makes no sense.
+// pack returns all pieces, own as the last if there is one, in as few messages as possible,
+// and how many answers were malformed.
 func (g *gathering) pack(self nid.NID, own []byte) (messages [][]byte, bad int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -111,7 +111,7 @@ func (g *gathering) pack(self nid.NID, own []byte) (messages [][]byte, bad int) 
 	for i := range g.children {
 		c := &g.children[i]
 		if c.failed {
-			continue // its module, or ours, names all who are missing
+			continue // its module, or this node's, reports the missing members
 		}
 		if !g.packChild(&p, c) {
 			bad++
@@ -123,7 +123,7 @@ func (g *gathering) pack(self nid.NID, own []byte) (messages [][]byte, bad int) 
 	return append(p.full, p.last), bad
 }
 
-// packChild adds the pieces of a child, if they make sense.
+// packChild adds the pieces of a child, and reports whether they are valid.
 func (g *gathering) packChild(p *packer, c *fromChild) bool {
 	if slices.ContainsFunc(c.messages, g.isBad) {
 		return false
@@ -139,8 +139,7 @@ func (g *gathering) packChild(p *packer, c *fromChild) bool {
 	return true
 }
 
-// isBad reports whether a message is no concatenation of answers that are not
-// too long.
+// isBad reports whether a message is malformed, or has an answer that is too long.
 func (g *gathering) isBad(message []byte) bool {
 	if scoll.CheckPieces(message) != nil {
 		return true
@@ -153,9 +152,9 @@ func (g *gathering) isBad(message []byte) bool {
 	return false
 }
 
-// adjust turns the readings of a child, in place, into readings relative to our
-// clock. Without one of the child itself nothing is known of those below it, nor of
-// those whose answer did not come from a child.
+// adjust converts the readings of a child, in place, into readings relative to this node's
+// clock. Without a reading of the child itself the offsets of those below it are unknown, as
+// are those of answers that were passed on.
 func (c *fromChild) adjust(t1 int64) {
 	own, known := c.own()
 	for _, m := range c.messages {
@@ -176,7 +175,7 @@ func (c *fromChild) adjust(t1 int64) {
 	}
 }
 
-// own is the child's own reading: the last of its pieces.
+// own returns the child's own reading, which is in the last of its pieces.
 func (c *fromChild) own() (r Reading, known bool) {
 	if len(c.messages) == 0 || c.passed {
 		return r, false

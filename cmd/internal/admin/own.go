@@ -7,14 +7,14 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// own is the answer of this node to a request. The zero value is ready.
+// own is the answer of this node to a request, a future. The zero value is ready.
 type own struct {
 	mu      sync.Mutex
-	answer  []byte         // guarded by mu; nil until it is there
+	answer  []byte         // guarded by mu; nil until it is set
 	waiting []func([]byte) // guarded by mu
 }
 
-// set sets the answer, if there was none.
+// set sets the answer, if there is none.
 func (o *own) set(answer []byte) {
 	o.mu.Lock()
 	if o.answer == nil {
@@ -29,7 +29,7 @@ func (o *own) set(answer []byte) {
 	}
 }
 
-// then calls f with the answer: now, or when it is there.
+// then calls f with the answer, at once if it is set.
 func (o *own) then(f func([]byte)) {
 	o.mu.Lock()
 	answer := o.answer
@@ -42,16 +42,14 @@ func (o *own) then(f func([]byte)) {
 	}
 }
 
-// kept is how many answers are remembered, keptOfOne how many of the requests of one
-// parent.
+// kept bounds the remembered answers, keptOfOne those to requests of one parent.
 const (
 	kept      = 256
 	keptOfOne = kept / 4
 )
 
-// memo remembers this node's answers: a broadcast to the live members that is
-// sent again is not run again, and needs the answer that there was. The zero
-// value is ready.
+// memo remembers this node's answers, because a further attempt of a broadcast to the live
+// members does not run the request again, but needs its answer. The zero value is ready.
 type memo struct {
 	mu    sync.Mutex
 	byKey map[memoKey]*own // guarded by mu
@@ -63,13 +61,13 @@ type memoKey struct {
 	id   ID
 }
 
-// memoEntry is an answer that is remembered, with the parent of the first request.
+// memoEntry is a remembered answer, with the parent of the first attempt.
 type memoEntry struct {
 	memoKey
 	parent nid.NID
 }
 
-// of returns the answer to a request, to be set if it is new.
+// of returns the answer to a request: that of an earlier attempt, or a new one to be set.
 func (m *memo) of(parent, root nid.NID, id ID) *own {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,8 +84,8 @@ func (m *memo) of(parent, root nid.NID, id ID) *own {
 	return o
 }
 
-// room makes room for one more answer: of a parent with many its own oldest goes. The
-// caller holds m.mu.
+// room makes room for one more answer: it drops the oldest of the same parent if that has
+// many, otherwise the oldest of all. The caller holds m.mu.
 func (m *memo) room(parent nid.NID) {
 	first, count := -1, 0
 	for i := range m.order {

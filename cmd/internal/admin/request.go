@@ -14,7 +14,7 @@ const ServiceID scoll.ServiceID = 1
 // Version of the formats.
 const Version = 1
 
-// Verb is what is asked for.
+// Verb is the kind of a request.
 type Verb uint8
 
 // The verbs.
@@ -40,8 +40,8 @@ func (v Verb) String() string {
 
 func (v Verb) isKnown() bool { return Ping <= v && v <= Clients }
 
-// ParseVerb is the inverse of String for the verbs that commands ask for: all but Clients,
-// whose answers only lnetd reads.
+// ParseVerb is the inverse of String for the verbs of commands: all but Clients, whose answers
+// only lnetd reads.
 func ParseVerb(s string) (Verb, error) {
 	for v := Ping; v <= Run; v++ {
 		if verbs[v] == s {
@@ -51,32 +51,32 @@ func ParseVerb(s string) (Verb, error) {
 	return 0, fmt.Errorf("%q is not one of ping, version, config, clock, text and run", s)
 }
 
-// ID names a broadcast, over all its attempts.
+// ID identifies a broadcast over all its attempts.
 type ID [16]byte
 
-// Request is what the root asks for.
+// Request is the payload of a request.
 type Request struct {
-	Version uint16
-	Verb    Verb
-	Carried bool // its bulk data was sent by multicast before
-	ID      ID
+	Version uint16 // of the format
+	Verb    Verb   // kind of request
+	Carried bool   // its bulk data was sent by multicast before
+	ID      ID     // of the broadcast
 	Answer  uint32 // longest answer of a member, in bytes
 	Limit   uint32 // of an action, in ms
 	Name    string // of an action
-	Text    []byte
+	Text    []byte // for the verb
 }
 
 const (
-	headSize    = 24 // of what all versions share
+	headSize    = 24 // of the part that all versions share
 	requestSize = 29 // without name and text
 	maxName     = 255
-	flagCarried = 1 // whoever does not know it fetches the data
+	flagCarried = 1 // versions that do not know it fetch the data
 	// MaxAnswer bounds an answer in bytes.
 	MaxAnswer = answerSize + runSize + 64<<10
 )
 
-// Why a request is not understood. All but ErrShort and ErrAnswer are answered
-// by the member, and passed on.
+// Errors of parsing a request. Except after ErrShort and ErrAnswer, the member forwards the
+// request and answers with a status.
 var (
 	ErrShort   = errors.New("admin: request shorter than its header")
 	ErrAnswer  = errors.New("admin: impossible length of answers")
@@ -101,8 +101,8 @@ func (q *Request) AppendTo(b []byte) []byte {
 	return append(b, q.Text...)
 }
 
-// ParseRequest parses a request; Text is part of b. With ErrVersion, ErrVerb and
-// ErrName what all versions share is valid.
+// ParseRequest parses a request; Text is part of b. With ErrVersion, ErrVerb and ErrName the
+// fields that all versions share are valid.
 func ParseRequest(b []byte) (q Request, err error) {
 	if len(b) < headSize {
 		return q, ErrShort

@@ -13,56 +13,56 @@ import (
 
 // Config configures a Service.
 type Config struct {
-	Version string   // answered to version; 128 bytes of it
-	Digest  [32]byte // answered to config
-	Actions map[string]Action
-	// MayAct says whether a root may run actions here and send bulk data, when its
-	// request comes through a parent. nil: nobody may.
+	Version string            // the answer to version; cut to 128 bytes
+	Digest  [32]byte          // the answer to config
+	Actions map[string]Action // by name
+	// MayAct reports whether a root may run actions here and send bulk data, when its request
+	// comes through a parent. nil: no root may.
 	MayAct func(root, parent nid.NID) bool
 
-	// Distrust says by which setting any process can have the NID of a parent. Then
-	// actions that come through it are refused. "" and nil: there is none. The node's own actions
-	// run all the same.
+	// Distrust returns the setting that allows any process to have the NID of a parent. Then
+	// actions that come through it are refused, but the node's own actions run. "" and nil:
+	// there is none.
 	Distrust func(parent nid.NID) string
-	// IsStranger says which nodes are on no list: what requests of these take in memory
-	// is a quarter of MaxMemory. nil: none.
+	// IsStranger reports whether a node is not listed. Requests of such nodes take at most a
+	// quarter of MaxMemory. nil: no node is a stranger.
 	IsStranger func(nid.NID) bool
 
-	// Clients answers a question for clients of this node, with at most room bytes. It
-	// decides by the root and by the parent, which are this node if it asks itself. nil:
-	// nobody is answered.
+	// Clients answers a question for clients of this node, with at most room bytes. It decides
+	// by root and parent, which are this node for its own requests. nil: all questions are
+	// refused.
 	Clients func(root, parent nid.NID, question []byte, room int) ([]byte, scoll.Status)
 
-	// Carried returns bulk data of a root's request that came another way, and forgets
-	// it; nil: there is none. May be nil.
+	// Carried removes and returns bulk data of a root's request that came another way; nil:
+	// there is none. May be nil.
 	Carried func(root nid.NID, id ID) []byte
 
 	MaxBulk    int // bytes of bulk data of a request
-	MaxMemory  int // bytes of bulk data and answers of all requests of others
+	MaxMemory  int // bytes of bulk data and answers of all requests of other nodes
 	MaxActions int // that run at a time; at least 1
-	Output     int // bytes at the end of an action's output that are answered
+	Output     int // bytes of the end of an action's output in the answer
 
-	// Dir is the folder of the files with bulk data, which are removed when the
-	// last daemon there was killed. "": the system's, where they are not.
+	// Dir is the folder of the files with bulk data. Files of a daemon that was killed are
+	// removed there. "": the system's, where they are not.
 	Dir string
-	// Worker runs a function that blocks, after it has returned itself. nil: in a
+	// Worker calls a function that blocks, not before it has returned itself. nil: in a
 	// goroutine.
 	Worker func(func())
-	Log    *slog.Logger     // nil discards
-	Now    func() time.Time // the clock that others are told; nil: the system's
+	Log    *slog.Logger     // nil: no log
+	Now    func() time.Time // the answer to clock; nil: the system's clock
 }
 
 // Service is the administration service of a node.
 type Service struct {
 	cfg     Config
-	ctx     context.Context // of actions for others
+	ctx     context.Context // of actions for other nodes
 	cancel  context.CancelFunc
 	workers sync.WaitGroup
 	mu      sync.Mutex
 	closed  bool          // guarded by mu
 	actions chan struct{} // a token for each that runs
-	memory  atomic.Int64  // that requests of others take
-	strange atomic.Int64  // that those of strangers take of it
+	memory  atomic.Int64  // bytes that requests of other nodes take
+	strange atomic.Int64  // the part of these that strangers' requests take
 	memo    memo
 	files   folder
 	stats   counters
@@ -84,8 +84,8 @@ func New(cfg Config) *Service {
 	return s
 }
 
-// Close ends the actions that run and the waiting of Broadcast, and waits for the
-// former. Then stop the agent.
+// Close ends the actions that run, and calls of Broadcast, and waits for the actions. Close
+// the agent afterwards.
 func (s *Service) Close() {
 	s.cancel()
 	s.mu.Lock()
@@ -105,23 +105,23 @@ func (s *Service) Register(a *scoll.Agent) error {
 
 func (s *Service) now() int64 { return s.cfg.Now().UnixNano() }
 
-// received is a request of somebody else at this node.
+// received is a request of another node at this node.
 type received struct {
 	*gathering
 	at      int64 // when it came
 	own     *own
-	bad     error // why it is not understood
+	bad     error // of parsing it
 	memory  int64
 	strange bool
 }
 
-// preRequest looks at a request and posts buffers for the answers to it.
+// preRequest accepts or refuses a request, and posts buffers for the answers to it.
 func (s *Service) preRequest(r *scoll.Request) error {
 	if r.Root() {
 		return s.again(r)
 	}
 	if s.ctx.Err() != nil {
-		return scoll.ECANCELED // about to end (SC-71)
+		return scoll.ECANCELED // the service is closing (SC-71)
 	}
 	at := s.now()
 	q, bad := ParseRequest(r.Payload())
@@ -155,7 +155,7 @@ func (s *Service) preRequest(r *scoll.Request) error {
 	return nil
 }
 
-// take takes memory for a request of others, and reports whether there is enough.
+// take reserves memory for a request of another node, and reports whether there is enough.
 func (s *Service) take(memory int64, strange bool) bool {
 	if strange && s.strange.Add(memory) > int64(s.cfg.MaxMemory)/4 {
 		s.strange.Add(-memory)
@@ -175,8 +175,8 @@ func (s *Service) give(memory int64, strange bool) {
 	}
 }
 
-// ownOf returns this node's answer to a request, to be set if it is new. Only a
-// broadcast to the live members comes more than once.
+// ownOf returns this node's answer to a request: that of an earlier attempt, or a new one to
+// be set. Only a broadcast to the live members has several attempts.
 func (s *Service) ownOf(r *scoll.Request, id ID, strange bool) *own {
 	if !r.Live() {
 		return new(own)
@@ -188,7 +188,7 @@ func (s *Service) ownOf(r *scoll.Request, id ID, strange bool) *own {
 	return s.memo.of(parent, r.RootNID(), id)
 }
 
-// admitBulk says whether bulk data may come.
+// admitBulk returns nil if a request may have bulk data, otherwise why not.
 func (s *Service) admitBulk(r *scoll.Request, length int) error {
 	switch {
 	case !s.mayAct(r):
@@ -210,13 +210,13 @@ func (s *Service) prepare(r *scoll.Request, q Request) (*gathering, error) {
 	return newGathering(r, q)
 }
 
-// setBulk says where bulk data goes: nowhere, if it is there already.
+// setBulk sets the memory for bulk data: that of the data if it came by multicast.
 func (s *Service) setBulk(r *scoll.Request, q Request, length int) error {
 	var data []byte
 	if q.Carried && s.cfg.Carried != nil {
 		data = s.cfg.Carried(r.RootNID(), q.ID)
 	}
-	if len(data) != length { // it did not come, or is something else
+	if len(data) != length { // it did not come, or is other data
 		return r.SetBulk(make([]byte, length))
 	}
 	if err := r.SetBulk(data); err != nil {
@@ -226,7 +226,7 @@ func (s *Service) setBulk(r *scoll.Request, q Request, length int) error {
 	return r.SetArrived()
 }
 
-// mayAct asks the configuration, and keeps count of refusals.
+// mayAct asks the configuration, and counts refusals.
 func (s *Service) mayAct(r *scoll.Request) bool {
 	if s.cfg.MayAct != nil && s.cfg.MayAct(r.RootNID(), r.ParentNID()) {
 		return true
@@ -236,8 +236,7 @@ func (s *Service) mayAct(r *scoll.Request) bool {
 	return false
 }
 
-// incomingRequest runs a request, at the root too: at once, or where it may take
-// its time.
+// incomingRequest runs a request, at the root, too: at once, or in a worker if it may block.
 func (s *Service) incomingRequest(r *scoll.Request) error {
 	if status := r.BulkStatus(); status != scoll.OK {
 		return status
@@ -262,8 +261,8 @@ func (s *Service) incomingRequest(r *scoll.Request) error {
 	return nil
 }
 
-// work has a worker call f, unless the service is closed: then nobody waits for
-// an answer. Close waits for f.
+// work calls f in a worker, unless the service is closed: then no answer is needed. Close
+// waits for f.
 func (s *Service) work(f func()) {
 	s.mu.Lock()
 	closed := s.closed
@@ -285,7 +284,7 @@ func (s *Service) work(f func()) {
 	go run()
 }
 
-// incomingReply keeps what a child answers.
+// incomingReply keeps the answer of a child.
 func (s *Service) incomingReply(p *scoll.Reply) {
 	if c, root := p.Request.Private().(*call); root {
 		c.gathered().take(p, s.now())
@@ -296,7 +295,7 @@ func (s *Service) incomingReply(p *scoll.Reply) {
 	}
 }
 
-// postReply answers the parent as soon as this node's own answer is there.
+// postReply answers the parent when this node's own answer is there.
 func (s *Service) postReply(r *scoll.Request) {
 	if c, root := r.Private().(*call); root {
 		s.complete(r, c)
@@ -306,8 +305,8 @@ func (s *Service) postReply(r *scoll.Request) {
 	p.own.then(func(answer []byte) { s.reply(r, p, answer) })
 }
 
-// reply sends all answers. Errors mean that the module has answered already,
-// because it took too long.
+// reply sends all answers. An error of ReplyPart or Reply means that it was too late, and the
+// module of collectives has answered.
 func (s *Service) reply(r *scoll.Request, p *received, answer []byte) {
 	if p.bad == nil && p.request.Verb == Clock {
 		answer = stamped(answer, s.now())
@@ -322,7 +321,7 @@ func (s *Service) reply(r *scoll.Request, p *received, answer []byte) {
 	_ = r.Reply(messages[len(messages)-1]) // see above
 }
 
-// stamped returns a clock's answer with the instant at which it goes.
+// stamped returns the answer to clock with the instant of sending.
 func stamped(answer []byte, now int64) []byte {
 	a, err := ParseAnswer(answer)
 	if err != nil {
@@ -337,7 +336,7 @@ func stamped(answer []byte, now int64) []byte {
 	return a.AppendTo(nil)
 }
 
-// replyOut frees what a request has taken.
+// replyOut releases the memory of a request.
 func (s *Service) replyOut(r *scoll.Request) {
 	if p, ok := r.Data.(*received); ok && !r.Root() {
 		s.give(p.memory, p.strange)

@@ -2,19 +2,19 @@ package admin
 
 import "sync/atomic"
 
-// Stats counts what a service met.
+// Stats are the counters of a service.
 type Stats struct {
 	Answered   uint64 `json:"answered"`   // requests, its own included
-	Actions    uint64 `json:"actions"`    // that ran
-	Malformed  uint64 `json:"malformed"`  // requests
+	Actions    uint64 `json:"actions"`    // actions that ran
+	Malformed  uint64 `json:"malformed"`  // malformed requests
 	Versions   uint64 `json:"versions"`   // requests of other versions
-	Denied     uint64 `json:"denied"`     // actions, bulk data and questions for clients that nobody allows
-	Distrusted uint64 `json:"distrusted"` // actions of allowed roots, where a NID may be anybody's
+	Denied     uint64 `json:"denied"`     // refused actions, bulk data and questions for clients
+	Distrusted uint64 `json:"distrusted"` // refused actions of allowed roots whose NID any process can have
 	Unknown    uint64 `json:"unknown"`    // actions that are not configured
 	Busy       uint64 `json:"busy"`       // actions beyond MaxActions
 	Bulk       uint64 `json:"bulk"`       // requests with more bulk data than MaxBulk
 	Memory     uint64 `json:"memory"`     // requests that take more than MaxMemory
-	BadPieces  uint64 `json:"bad_pieces"` // children whose answers make no sense
+	BadPieces  uint64 `json:"bad_pieces"` // children with malformed answers
 	Carried    uint64 `json:"carried"`    // bulk data that had come by multicast
 }
 

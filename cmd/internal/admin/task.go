@@ -13,9 +13,9 @@ import (
 
 // Statuses of actions, beside those of package scoll.
 const (
-	enoent scoll.Status = 2 // ENOENT: it is not configured
-	// Distrusted (EACCES) says that a member runs no actions because a NID there may
-	// be anybody's, see Config.Distrust.
+	enoent scoll.Status = 2 // ENOENT: the action is not configured
+	// Distrusted (EACCES) says that a member runs no actions because any process can have a
+	// NID there, see Config.Distrust.
 	Distrusted scoll.Status = 13
 )
 
@@ -28,13 +28,13 @@ type task struct {
 	parent  nid.NID
 	bulk    [][]byte
 	at      int64 // when it came
-	bad     error // why it is not understood
+	bad     error // of parsing it
 	mayAct  bool
-	// distrust says why the root's NID may be anybody's; "": it is not.
+	// distrust is the setting that allows any process to have the root's NID; "": none.
 	distrust string
 }
 
-// answer runs the request and says what came of it.
+// answer runs the request and sets the answer.
 func (t *task) answer(o *own) {
 	began := time.Now()
 	a := t.run()
@@ -43,7 +43,7 @@ func (t *task) answer(o *own) {
 	o.set(a.AppendTo(nil))
 }
 
-// run returns the answer.
+// run runs the request and returns the answer.
 func (t *task) run() Answer {
 	switch t.bad {
 	case nil:
@@ -86,7 +86,7 @@ func (t *task) clients() Answer {
 	return t.fit(page)
 }
 
-// Sum is the answer to a text with bulk data.
+// Sum returns the answer to a text with bulk data.
 func Sum(text []byte, bulk [][]byte) []byte {
 	h := sha256.New()
 	h.Write(text)
@@ -96,7 +96,7 @@ func Sum(text []byte, bulk [][]byte) []byte {
 	return h.Sum(nil)
 }
 
-// fit is an answer with data, if the root has room for them.
+// fit returns an answer with data, or EMSGSIZE if the root has no room for it.
 func (t *task) fit(data []byte) Answer {
 	if len(data) > int(t.request.Answer)-answerSize {
 		return Answer{Status: scoll.EMSGSIZE}

@@ -9,7 +9,7 @@ import (
 	"ulnet/scoll"
 )
 
-// answerOf reads a member's answer to an order.
+// answerOf decodes a member's answer to an order.
 func answerOf(o admin.Order, p admin.Piece) Answer {
 	a := Answer{NID: p.NID, TookUS: p.Took.Microseconds()}
 	if p.Status != scoll.OK {
@@ -44,12 +44,12 @@ func answerOf(o admin.Order, p admin.Piece) Answer {
 	return a
 }
 
-// isBad reports whether a member did not do as it was told.
+// isBad reports whether a member failed to execute the order.
 func (a *Answer) isBad() bool {
 	return a.Error != "" || a.TimeOver || a.Exit != nil && *a.Exit != 0
 }
 
-// ErrorOf says what a status of the administration service means.
+// ErrorOf returns the meaning of a status of the administration service.
 func ErrorOf(o admin.Order, p admin.Piece) string {
 	const noEntry scoll.Status = 2
 	switch p.Status {
@@ -70,7 +70,7 @@ func ErrorOf(o admin.Order, p admin.Piece) string {
 	return p.Status.Error()
 }
 
-// unreachedText says why a member's answer did not arrive.
+// unreachedText returns why a member's answer did not arrive.
 func unreachedText(s scoll.Status) string {
 	switch s {
 	case scoll.EPERM:

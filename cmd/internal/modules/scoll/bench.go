@@ -14,39 +14,39 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// BenchRequest says how to measure the latency of a group.
+// BenchRequest configures a measurement of a group's latency.
 type BenchRequest struct {
-	Group     string `json:"group"`
-	Count     int    `json:"count"` // of broadcasts
-	Size      int    `json:"size"`  // of their text, in bytes
-	Tree      string `json:"tree,omitempty"`
-	Live      bool   `json:"live"`
-	TimeoutMS int64  `json:"timeout_ms"`
+	Group     string `json:"group"`          // name of the group
+	Count     int    `json:"count"`          // of broadcasts
+	Size      int    `json:"size"`           // of their text, in bytes
+	Tree      string `json:"tree,omitempty"` // instead of the group's; "": the group's
+	Live      bool   `json:"live"`           // leave out dead members
+	TimeoutMS int64  `json:"timeout_ms"`     // of a member, in ms; 0: 5 s
 }
 
-// BenchReply is what was measured, a value for each broadcast.
+// BenchReply is the result of a measurement, with a value for each broadcast.
 type BenchReply struct {
-	Group   string `json:"group"`
-	Tree    string `json:"tree"`
-	Members int    `json:"members"`
-	// Last is the time from the sending of the root to the receiving of the last
-	// member, and Bound what it may be wrong by, in ns.
+	Group   string `json:"group"`   // name of the group
+	Tree    string `json:"tree"`    // that was used
+	Members int    `json:"members"` // that answered
+	// Last is the time from sending at the root to receiving at the last member, in ns, and
+	// Bound bounds its error, in ns.
 	Last  []int64 `json:"last_ns"`
-	Bound int64   `json:"bound_ns"`
+	Bound int64   `json:"bound_ns"` // see Last
 	// Answered is the time to the aggregated answer, in ns.
 	Answered []int64 `json:"answered_ns"`
-	// Hop is half of the shortest round trip, and Send the time between two sends
-	// of the root, in ns: latency and overhead of package tree.
+	// Hop is half of the shortest round trip, and Send the time between two sends of the
+	// root, in ns: latency and overhead of package tree.
 	Hop  int64 `json:"hop_ns"`
-	Send int64 `json:"send_ns"`
-	// Recommended is the tree with which the last member should get a message
-	// the soonest, "" of a group without others.
+	Send int64 `json:"send_ns"` // see Hop
+	// Recommended is the tree with the shortest time to the last member; "" for a group
+	// without other members.
 	Recommended string `json:"recommended,omitempty"`
 }
 
 const (
 	maxBench = 100_000 // broadcasts
-	// drift is what two clocks may drift apart, in parts of time.
+	// drift bounds the relative drift of two clocks.
 	drift = 100e-6
 )
 
@@ -81,7 +81,7 @@ type measurement struct {
 	clocks map[nid.NID][]clockAt // by member, in order
 }
 
-// clockAt is what a round told of a member's clock.
+// clockAt is the reading of a member's clock in a round.
 type clockAt struct {
 	round int
 	admin.Reading
@@ -120,7 +120,7 @@ func (m *measurement) allAnswered(o *admin.Outcome) error {
 	return cli.Hint(err, "'scollctl ping' says who does; with gossip, --live leaves out who is dead")
 }
 
-// take notes a round.
+// take adds the result of a round.
 func (m *measurement) take(round int, o *admin.Outcome) {
 	m.rounds = append(m.rounds, o)
 	for _, p := range o.Answers {
@@ -130,8 +130,8 @@ func (m *measurement) take(round int, o *admin.Outcome) {
 	}
 }
 
-// best is the most exact that is known of a member's clock in a round: of that
-// round or another, whose bound grows with the time between.
+// best returns the most exact reading of a member's clock for a round: of that round, or of
+// another, whose bound grows with the time in between.
 func (m *measurement) best(clocks []clockAt, round int) (best admin.Reading) {
 	best.Bound = admin.Unbounded
 	const near = 50 // rounds; further ones are seldom better
@@ -146,7 +146,7 @@ func (m *measurement) best(clocks []clockAt, round int) (best admin.Reading) {
 	return best
 }
 
-// reply computes what was measured.
+// reply computes the result.
 func (m *measurement) reply() BenchReply {
 	r := BenchReply{Group: m.target.group.name, Tree: m.target.tree.String(), Members: len(m.rounds[0].Answers), Hop: int64(admin.Unbounded)}
 	for i, o := range m.rounds {
@@ -171,11 +171,10 @@ func (m *measurement) reply() BenchReply {
 	return r
 }
 
-// flatNodes is up to how many members the root sends to all for comparison.
+// flatNodes bounds the members that the root sends to directly for comparison.
 const flatNodes = 64
 
-// compare sends a few broadcasts over a tree in which the root has another number
-// of children.
+// compare sends a few broadcasts over a tree with another number of children of the root.
 func (m *measurement) compare(ctx context.Context) error {
 	binomial, wide := scoll.Tree{Type: scoll.KNomial, K: 2}, scoll.Tree{Type: scoll.KNomial, K: 16}
 	if m.rounds[0].Nodes <= flatNodes {
@@ -191,8 +190,8 @@ func (m *measurement) compare(ctx context.Context) error {
 	return err
 }
 
-// betweenSends is the time between two sends of the root: by how much longer it
-// sends to more children. Beginning a broadcast takes a time of its own.
+// betweenSends returns the time between two sends of the root: how much longer sending takes
+// with more children, so that the time to start a broadcast does not count.
 func (m *measurement) betweenSends() int64 {
 	sending, children := typicalSend(m.rounds)
 	more, moreChildren := typicalSend(m.other)
@@ -202,7 +201,7 @@ func (m *measurement) betweenSends() int64 {
 	return sending / max(children, 1)
 }
 
-// typicalSend is the median of the time of sending, and to how many children.
+// typicalSend returns the median of the sending time, and the number of children.
 func typicalSend(rounds []*admin.Outcome) (sending, children int64) {
 	var all []int64
 	for _, o := range rounds {

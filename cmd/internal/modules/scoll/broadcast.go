@@ -16,68 +16,67 @@ import (
 	"ulnet/scoll"
 )
 
-// BroadcastRequest says what to ask the servers of a group; bulk data come
-// besides.
+// BroadcastRequest is a request to the servers of a group; bulk data follows it.
 type BroadcastRequest struct {
-	Group  string `json:"group"`
+	Group  string `json:"group"`            // name of the group
 	Verb   string `json:"verb"`             // of package admin
-	Action string `json:"action,omitempty"` // of run
-	Text   []byte `json:"text,omitempty"`
-	// Live leaves out who is dead. Without it a dead member keeps a broadcast from being
-	// sent, except for ping: that asks the others, and the dead are Unreached.
+	Action string `json:"action,omitempty"` // with run: its name
+	Text   []byte `json:"text,omitempty"`   // for the verb
+	// Live leaves out dead members. Without it a dead member keeps a broadcast from being
+	// sent, except for ping, which asks the others and lists the dead as Unreached.
 	Live      bool   `json:"live"`
-	TimeoutMS int64  `json:"timeout_ms"`
-	Tree      string `json:"tree,omitempty"` // another than the group's
-	// Via "multicast" has bulk data go by multicast, where that works; "" or "tree": down
-	// the tree.
+	TimeoutMS int64  `json:"timeout_ms"`     // of a member, in ms; 0: 5 s, for run 30 s
+	Tree      string `json:"tree,omitempty"` // instead of the group's; "": the group's
+	// Via "multicast" sends bulk data by multicast, where that works; "" or "tree": down the
+	// tree.
 	Via string `json:"via,omitempty"`
 }
 
-// BroadcastReply says what came of a broadcast.
+// BroadcastReply is the result of a broadcast.
 type BroadcastReply struct {
-	Status    BroadcastStatus `json:"status"`
-	ElapsedUS int64           `json:"elapsed_us"` // with what it took to make the group known
-	Reached   []nid.NID       `json:"reached"`    // whose answer arrived
-	Unreached []Unreached     `json:"unreached"`
-	Skipped   []nid.NID       `json:"skipped,omitempty"` // dead, and left out with BroadcastRequest.Live
-	Root      nid.NID         `json:"root"`
-	Group     string          `json:"group"`
-	Tree      string          `json:"tree"`
-	Via       string          `json:"via,omitempty"`       // "multicast" or "tree": how bulk data went, if it was to go by multicast
-	ViaError  string          `json:"via_error,omitempty"` // why it did not
-	Answers   []Answer        `json:"answers"`
+	Status    BroadcastStatus `json:"status"`              // summary
+	ElapsedUS int64           `json:"elapsed_us"`          // including the time to tell members of the group
+	Reached   []nid.NID       `json:"reached"`             // members whose answer arrived
+	Unreached []Unreached     `json:"unreached"`           // the others, sorted by NID
+	Skipped   []nid.NID       `json:"skipped,omitempty"`   // dead members, with BroadcastRequest.Live
+	Root      nid.NID         `json:"root"`                // this node
+	Group     string          `json:"group"`               // name of the group
+	Tree      string          `json:"tree"`                // that was used
+	Via       string          `json:"via,omitempty"`       // "multicast" or "tree": how bulk data went, with BroadcastRequest.Via "multicast"
+	ViaError  string          `json:"via_error,omitempty"` // why it did not go by multicast
+	Answers   []Answer        `json:"answers"`             // of Reached
 }
 
-// BroadcastStatus is a word for what came of a broadcast.
+// BroadcastStatus is the summary of a broadcast.
 type BroadcastStatus string
 
 // The statuses.
 const (
-	BroadcastOK         BroadcastStatus = "ok"         // all answered, and did as they were told
-	BroadcastFailed     BroadcastStatus = "failed"     // all answered, some with an error
-	BroadcastIncomplete BroadcastStatus = "incomplete" // some did not answer
-	BroadcastUnsent     BroadcastStatus = "unsent"     // nobody was asked
+	BroadcastOK         BroadcastStatus = "ok"         // all members answered, without an error
+	BroadcastFailed     BroadcastStatus = "failed"     // all members answered, some with an error
+	BroadcastIncomplete BroadcastStatus = "incomplete" // some members did not answer
+	BroadcastUnsent     BroadcastStatus = "unsent"     // no member was asked
 )
 
-// Unreached is a member whose answer did not arrive. It may have done as told.
+// Unreached is a member whose answer did not arrive. It may have executed the request.
 type Unreached struct {
-	NID   nid.NID `json:"nid"`
-	Error string  `json:"error"`
+	NID   nid.NID `json:"nid"`   // of the member
+	Error string  `json:"error"` // the reason
 }
 
-// Answer is a member's answer, with the fields of its verb.
+// Answer is a member's answer. Which fields it has depends on the verb.
 type Answer struct {
-	NID      nid.NID `json:"nid"`
-	TookUS   int64   `json:"took_us"`
-	Error    string  `json:"error,omitempty"`
-	Version  string  `json:"version,omitempty"`
-	Digest   string  `json:"digest,omitempty"`
-	OffsetNS *int64  `json:"offset_ns,omitempty"` // of its clock to ours
-	BoundNS  *int64  `json:"bound_ns,omitempty"`  // of the error of that
-	Exit     *int32  `json:"exit,omitempty"`      // minus the signal
-	TimeOver bool    `json:"time_over,omitempty"`
-	Cut      bool    `json:"cut,omitempty"` // the beginning of the output is lost
-	Output   *string `json:"output,omitempty"`
+	NID      nid.NID `json:"nid"`                 // of the member
+	TookUS   int64   `json:"took_us"`             // processing time, in µs
+	Error    string  `json:"error,omitempty"`     // why the other fields are missing
+	Version  string  `json:"version,omitempty"`   // with version: that of lnetd
+	Digest   string  `json:"digest,omitempty"`    // with config and text: SHA-256, in hexadecimal
+	OffsetNS *int64  `json:"offset_ns,omitempty"` // with clock: of its clock to this node's
+	BoundNS  *int64  `json:"bound_ns,omitempty"`  // of the error of OffsetNS
+	Exit     *int32  `json:"exit,omitempty"`      // with run: exit code, or minus the signal
+	TimeOver bool    `json:"time_over,omitempty"` // the action was killed after its timeout
+	Cut      bool    `json:"cut,omitempty"`       // the beginning of the output is lost
+	Output   *string `json:"output,omitempty"`    // of the action
 }
 
 const (
@@ -87,12 +86,12 @@ const (
 	actTimeout = 30 * time.Second
 )
 
-// Broadcast asks all servers of a group at once. Who did not answer is in the
-// reply; errors are
+// Broadcast asks all servers of a group at once. The reply lists the members that did not
+// answer. Errors:
 //
 //	ESRCH   this node takes no part in collectives
 //	ENOENT  there is no such group
-//	EINVAL  a verb, an action or a tree that cannot be, or times beyond max_timeout
+//	EINVAL  an invalid verb, action or tree, or a timeout above max_timeout
 //	EMSGSIZE, EBUSY, ESTALE  as scoll.Group.NewRequest
 func (m *Module) Broadcast(ctx context.Context, r BroadcastRequest, bulk io.Reader) (BroadcastReply, error) {
 	b, order, err := m.prepare(r, bulk)
@@ -103,7 +102,7 @@ func (m *Module) Broadcast(ctx context.Context, r BroadcastRequest, bulk io.Read
 	return b.send(ctx, order)
 }
 
-// prepare returns what a request asks for, and of whom.
+// prepare returns the order of a request, and its target.
 func (m *Module) prepare(r BroadcastRequest, bulk io.Reader) (b *target, o admin.Order, err error) {
 	c, err := m.enabled()
 	if err == nil {
@@ -119,7 +118,7 @@ func (m *Module) prepare(r BroadcastRequest, bulk io.Reader) (b *target, o admin
 	return b, o, err
 }
 
-// order makes an order of a request.
+// order returns the order of a request.
 func (c *collective) order(r BroadcastRequest, bulk io.Reader) (o admin.Order, err error) {
 	verb, err := admin.ParseVerb(r.Verb)
 	switch {
@@ -159,7 +158,7 @@ func (c *collective) isAlive(id nid.NID) bool {
 	return alive
 }
 
-// send broadcasts an order and says what came of it.
+// send broadcasts an order and returns the result.
 func (b *target) send(ctx context.Context, o admin.Order) (BroadcastReply, error) {
 	entry := b.c.log.begin(b, o)
 	reply, err := b.broadcast(ctx, o)
@@ -193,7 +192,7 @@ func (b *target) broadcast(ctx context.Context, o admin.Order) (BroadcastReply, 
 	return reply, nil
 }
 
-// givenUp says that nobody waits for a broadcast any longer.
+// givenUp says that lnetd stops, or that the client does not wait for a broadcast any more.
 type givenUp struct{ err error }
 
 func (g *givenUp) Error() string {
@@ -201,8 +200,7 @@ func (g *givenUp) Error() string {
 }
 func (g *givenUp) Unwrap() []error { return []error{syscall.ECANCELED, g.err} }
 
-// whyUnsent returns why members keep a broadcast from being sent, nil if that is
-// not what an error says.
+// whyUnsent returns why members keep a broadcast from being sent, nil for other errors.
 func whyUnsent(err error) map[nid.NID]string {
 	e, ok := errors.AsType[*scoll.Error](err)
 	if !ok || len(e.Dead)+len(e.Unreached) == 0 {
@@ -218,7 +216,8 @@ func whyUnsent(err error) map[nid.NID]string {
 	return why
 }
 
-// unsent says that nobody was asked, because of some.
+// unsent lists all members as unreached, because some of them keep the broadcast from being
+// sent.
 func (b *target) unsent(reply *BroadcastReply, why map[nid.NID]string) {
 	reply.Status = BroadcastUnsent
 	for _, id := range b.group.nids {
@@ -227,7 +226,7 @@ func (b *target) unsent(reply *BroadcastReply, why map[nid.NID]string) {
 	sortUnreached(reply.Unreached)
 }
 
-// fill says who answered what, and who did not.
+// fill puts the outcome into a reply.
 func (b *target) fill(reply *BroadcastReply, o admin.Order, outcome *admin.Outcome) {
 	var answers []admin.Piece
 	answers, reply.Unreached, reply.Skipped = b.account(o, outcome)
@@ -247,8 +246,8 @@ func (b *target) fill(reply *BroadcastReply, o admin.Order, outcome *admin.Outco
 	}
 }
 
-// account puts each member of the group into one list: it has answered, was not reached, or
-// was left out because it is dead.
+// account puts each member of the group into one list: those that answered, that were not
+// reached, and that were left out because they are dead.
 func (b *target) account(o admin.Order, outcome *admin.Outcome) (answers []admin.Piece, unreached []Unreached, skipped []nid.NID) {
 	seen := map[nid.NID]bool{}
 	unreached = []Unreached{}
@@ -274,7 +273,7 @@ func (b *target) account(o admin.Order, outcome *admin.Outcome) (answers []admin
 			unreached = append(unreached, Unreached{id, unreachedText(why)})
 		case slices.Contains(dead, id):
 			skipped = append(skipped, id)
-		default: // an answer that made no sense, or none at all
+		default: // a malformed answer, or none
 			unreached = append(unreached, Unreached{id, unreachedText(scoll.EPROTO)})
 		}
 	}
@@ -282,7 +281,7 @@ func (b *target) account(o admin.Order, outcome *admin.Outcome) (answers []admin
 	return answers, unreached, skipped
 }
 
-// nameSkipped lists the dead that were left out as not reached.
+// nameSkipped lists dead members that were left out as unreached.
 func (r *BroadcastReply) nameSkipped() {
 	for _, id := range r.Skipped {
 		r.Unreached = append(r.Unreached, Unreached{id, unreachedText(scoll.EHOSTDOWN)})
@@ -294,7 +293,7 @@ func (r *BroadcastReply) nameSkipped() {
 	sortUnreached(r.Unreached)
 }
 
-// isMember reports whether a node is to answer: a root that only sends is not.
+// isMember reports whether a node has to answer; a root that only sends does not.
 func (b *target) isMember(id nid.NID) bool {
 	rank := b.group.members.Rank(id)
 	return rank >= 0 && len(b.group.members.Target(rank).Entities) > 0

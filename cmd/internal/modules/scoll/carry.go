@@ -11,16 +11,16 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// Bulk data of broadcasts can go by multicast before the request goes down the tree: to
-// the group that multicast in the section admin names. See admin.Carried.
+// Bulk data of broadcasts can be sent by multicast before the request goes down the tree, to
+// the group that the key multicast in the section admin names. See admin.Carried.
 const (
-	// carryPiece is the data of a message, unless the window has less.
+	// carryPiece is the data of a message in bytes, unless the window is smaller.
 	carryPiece = 64 << 10
 	// carryTimeout bounds how long a broadcast waits until all have its data.
 	carryTimeout = 10 * time.Second
 )
 
-// heardBulk takes a message of the group that carries bulk data, if it is that.
+// heardBulk takes a message of the group for bulk data, and reports whether it is one.
 func (c *collective) heardBulk(m *rmcast.Message) bool {
 	if !admin.IsCarried(m.Data) {
 		return false
@@ -34,8 +34,8 @@ func (c *collective) heardBulk(m *rmcast.Message) bool {
 // errNoCarrier says that no group carries bulk data.
 var errNoCarrier = errors.New("multicast in the section admin of scoll names no group")
 
-// carry sends bulk data to the members of the group that carries it, and returns when
-// all live ones have it.
+// carry sends bulk data to the members of the multicast group, and returns when all live ones
+// have it.
 func (c *collective) carry(ctx context.Context, id admin.ID, bulk []byte) error {
 	name := c.cfg.Admin.Multicast
 	if name == "" {
@@ -55,13 +55,14 @@ func (c *collective) carry(ctx context.Context, id admin.ID, bulk []byte) error 
 	})
 }
 
-// The ways of bulk data.
+// The transports of bulk data.
 const (
 	viaTree      = "tree"
 	viaMulticast = "multicast"
 )
 
-// carrier has an order's bulk data carried, and takes note of what came of that.
+// carrier sets an order's Carry, which sends the bulk data by multicast and records the result
+// in the reply.
 func (c *collective) carrier(o *admin.Order, reply *BroadcastReply) {
 	if o.Carry == nil || len(o.Bulk) == 0 {
 		return

@@ -12,9 +12,9 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// digestOf is a digest of what should be the same on all servers: all but the
-// names of a node and its places. What is as it is by default does not count, so that versions
-// that know more settings, or have them in another order, have the same digest of a file.
+// digestOf returns a digest of the settings that should be the same on all servers: all but
+// names and paths of a node. Defaults do not count, so that versions with more settings, or
+// with another order, compute the same digest of a file.
 func digestOf(c config.Config) [32]byte {
 	c.Networks, c.Socket, c.StateDir, c.RuntimeDir, c.Capture, c.FaultSeed = "", "", "", "", "", 0
 	c.Handlers = nil
@@ -33,8 +33,8 @@ func digestOf(c config.Config) [32]byte {
 	return sha256.Sum256([]byte(strings.Join(unlike(reflect.ValueOf(c), reflect.ValueOf(config.Default())), "")))
 }
 
-// unlike returns a line for each value of a configuration that is not in another one, in the
-// order of their names.
+// unlike returns a line for each value of a configuration that is not in another one, sorted
+// by name.
 func unlike(c, other reflect.Value) []string {
 	known := named(nil, "", other)
 	lines := slices.DeleteFunc(named(nil, "", c), func(line string) bool { return slices.Contains(known, line) })
@@ -64,7 +64,7 @@ func named(lines []string, name string, v reflect.Value) []string {
 	return lines
 }
 
-// opaque reports whether a struct, such as a NID, is a value as a whole.
+// opaque reports whether a struct, such as a NID, counts as a single value.
 func opaque(t reflect.Type) bool {
 	return slices.ContainsFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return !f.IsExported() })
 }

@@ -16,10 +16,10 @@ const (
 	greetTimeout = 2 * time.Second
 )
 
-// greet opens connections to other members of the configuration's groups, by
-// LNet pings. Who has tried in vain to reach this node before it was there does
-// not try again for up to max_reconnectms, and broadcasts would miss this node
-// for so long; when it comes itself that is over. Gossip needs no help.
+// greet opens connections to other members of the configuration's groups, by LNet pings. A
+// member that failed to connect to this node before it was up does not try again for up to
+// max_reconnectms, so that broadcasts would miss this node; a connection from this node ends
+// that. With gossip this is not necessary.
 func (c *collective) greet(ctx context.Context) {
 	todo := make(chan nid.NID)
 	for range greetAtATime {
@@ -40,8 +40,8 @@ func (c *collective) greet(ctx context.Context) {
 	}
 }
 
-// greeted returns whom to greet: first those from whom requests come, if a root
-// is who may have actions run here, then the others.
+// greeted returns the members to greet: first the parents of this node in trees of roots that
+// may run actions here, then the others.
 func (c *collective) greeted() (list []nid.NID) {
 	add := func(id nid.NID) {
 		if id.IsValid() && id != c.self && len(list) < maxGreeted && !slices.Contains(list, id) {

@@ -22,37 +22,37 @@ const AllGroup = "all"
 const (
 	// maxGroups bounds the groups that commands create.
 	maxGroups = 1024
-	// listSize is how many bytes of a list ride on the first broadcast; longer
-	// ones go before it.
+	// listSize bounds the lists, in bytes, that ride on the first broadcast; longer ones are
+	// sent before it.
 	listSize = 2048
 )
 
-// tag is what stands for a server in a group: one entity on each node.
+// tag is the entity of a server in a group, one on each node.
 var tag = scoll.Entity{'l', 'n', 'e', 't', 'd'}
 
-// groups are the groups that have names here.
+// groups are the named groups of this node.
 type groups struct {
 	listSize int // bytes of a list that ride on the first broadcast
 
-	making chan struct{} // a token while handles are made or ended
+	making chan struct{} // a lock of capacity 1, held while handles are created or destroyed
 
 	mu      sync.Mutex
 	named   map[string]*namedGroup     // guarded by mu
 	handles map[handleKey]*scoll.Group // guarded by mu
-	retired []*scoll.Group             // that were busy when they were to end; guarded by mu
+	retired []*scoll.Group             // to be destroyed when they are not busy any more; guarded by mu
 }
 
-// namedGroup is a group by its name. It does not change.
+// namedGroup is a group with a name. It is immutable.
 type namedGroup struct {
 	name    string
 	origin  string // config, gossip, command
 	nids    []nid.NID
-	members *scoll.Membership // this node included
+	members *scoll.Membership // including this node
 	tree    scoll.Tree
 }
 
-// newGroup makes a group of servers. This node is in it, if need be as a root
-// that only sends.
+// newGroup returns a group of servers. It includes this node, as a root that only sends if
+// this node is not among ids.
 func (c *collective) newGroup(name, origin string, ids []nid.NID, tree scoll.Tree) (*namedGroup, error) {
 	var targets []scoll.Target
 	if !slices.Contains(ids, c.self) {
@@ -71,7 +71,7 @@ func (c *collective) newGroup(name, origin string, ids []nid.NID, tree scoll.Tre
 	return &namedGroup{name, origin, ids, members, cmp.Or(tree, c.cfg.AdminTree())}, nil
 }
 
-// configureGroups makes the groups of the configuration.
+// configureGroups creates the groups of the configuration.
 func (c *collective) configureGroups() error {
 	c.groups.named, c.groups.handles, c.groups.listSize = map[string]*namedGroup{}, map[handleKey]*scoll.Group{}, listSize
 	c.groups.making = make(chan struct{}, 1)
@@ -104,8 +104,7 @@ func (c *collective) group(name string) (*namedGroup, error) {
 	return g, err
 }
 
-// participants is the group of the participants of gossip, nil if it does not
-// run.
+// participants returns the group of the participants of gossip, nil if gossip does not run.
 func (c *collective) participants() (*namedGroup, error) {
 	list, agent := c.m.gossip.Now()
 	if list == nil || agent == nil {
@@ -114,22 +113,22 @@ func (c *collective) participants() (*namedGroup, error) {
 	return c.newGroup(AllGroup, "gossip", list.NIDs(), scoll.Tree{})
 }
 
-// GroupCreate is a group to create; the NIDs of its members come besides.
+// GroupCreate is a group to create; the NIDs of its members follow as data.
 type GroupCreate struct {
-	Name string `json:"name"`
-	Tree string `json:"tree,omitempty"`
+	Name string `json:"name"`           // see config.CheckName
+	Tree string `json:"tree,omitempty"` // of its broadcasts; "": that of the section admin
 }
 
-// GroupName names a group.
+// GroupName selects a group.
 type GroupName struct {
-	Name string `json:"name"`
+	Name string `json:"name"` // of the group
 }
 
 // CreateGroup names servers as a group, until the daemon ends. Errors:
 //
 //	ESRCH   this node takes no part in collectives
 //	EEXIST  there is a group of that name
-//	EINVAL  a name, a tree or NIDs that cannot be
+//	EINVAL  an invalid name, tree or NID
 func (m *Module) CreateGroup(r GroupCreate, nids io.Reader) error {
 	c, err := m.enabled()
 	if err != nil {
@@ -159,7 +158,7 @@ func (m *Module) CreateGroup(r GroupCreate, nids io.Reader) error {
 	return nil
 }
 
-// name takes a group that a command has made.
+// name adds a group that a command has created.
 func (g *groups) name(made *namedGroup) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -173,8 +172,8 @@ func (g *groups) name(made *namedGroup) error {
 	return nil
 }
 
-// DestroyGroup has all members forget a group, and forgets its name if a command
-// made it. Errors:
+// DestroyGroup destroys a group at all members, and removes its name if a command created it.
+// Errors:
 //
 //	ESRCH   this node takes no part in collectives
 //	ENOENT  there is no such group

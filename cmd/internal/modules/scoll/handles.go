@@ -10,8 +10,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// lock has handles made or ended by nobody else until unlock, or says why ctx has
-// ended.
+// lock gives the caller the exclusive right to create and destroy handles until unlock. It
+// returns the cause if ctx ends before.
 func (g *groups) lock(ctx context.Context) error {
 	select {
 	case g.making <- struct{}{}:
@@ -23,9 +23,9 @@ func (g *groups) lock(ctx context.Context) error {
 
 func (g *groups) unlock() { <-g.making }
 
-// retire ends a group whose members have changed: at once, or with the next one
-// if broadcasts over it are under way. Who is not reached forgets it with this
-// node.
+// retire destroys a group whose members have changed: at once, or together with the next one
+// if broadcasts over it are under way. Members that are not reached drop it when this node
+// ends.
 func (g *groups) retire(h *scoll.Group) {
 	h.Destroy(func(err error) {
 		if errors.Is(err, scoll.EBUSY) {
@@ -36,7 +36,7 @@ func (g *groups) retire(h *scoll.Group) {
 	})
 }
 
-// retireAll ends the groups that were busy.
+// retireAll destroys the groups that were busy before.
 func (g *groups) retireAll() {
 	g.mu.Lock()
 	list := g.retired
@@ -54,7 +54,7 @@ func (g *groups) handle(key handleKey) *scoll.Group {
 	return g.handles[key]
 }
 
-// setHandle keeps a handle, or with nil forgets it.
+// setHandle stores a handle, or with nil removes it.
 func (g *groups) setHandle(key handleKey, h *scoll.Group) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -63,7 +63,7 @@ func (g *groups) setHandle(key handleKey, h *scoll.Group) {
 	}
 }
 
-// handlesOf returns the handles of a group, by what they are for.
+// handlesOf returns the handles of a group, by key.
 func (g *groups) handlesOf(name string) map[handleKey]*scoll.Group {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -76,19 +76,19 @@ func (g *groups) handlesOf(name string) map[handleKey]*scoll.Group {
 	return m
 }
 
-// handleKey says what a handle is for: another list or another tree is another
-// group to collectives.
+// handleKey identifies a handle: with another list or another tree, a group is another one to
+// package scoll.
 type handleKey struct {
 	name   string
 	tree   scoll.Tree
 	digest wire.Digest
 }
 
-// handle returns what broadcasts over a group need, and makes it if need be.
+// handle returns the handle for broadcasts over a group, and creates it if there is none.
 func (c *collective) handle(ctx context.Context, g *namedGroup, members *scoll.Membership, tree scoll.Tree) (*scoll.Group, error) {
 	key := handleKey{g.name, tree, members.Digest()}
 	if h := c.groups.handle(key); h != nil {
-		return h, nil // also while another group is being made
+		return h, nil // also while the handle of another group is being created
 	}
 	if err := c.groups.lock(ctx); err != nil {
 		return nil, err
@@ -111,8 +111,7 @@ func (c *collective) handle(ctx context.Context, g *namedGroup, members *scoll.M
 	return h, err
 }
 
-// create makes a group known to the module, and, if the list is long, to all
-// members at once.
+// create creates a handle and, if the list is long, tells all members of the group.
 func (c *collective) create(ctx context.Context, name string, members *scoll.Membership, tree scoll.Tree) (*scoll.Group, error) {
 	type result struct {
 		g   *scoll.Group
@@ -131,11 +130,10 @@ func (c *collective) create(ctx context.Context, name string, members *scoll.Mem
 	}
 }
 
-// endWait is how long the module may take to note that a broadcast is over after
-// it has told so.
+// endWait is how long a group may stay busy after the result of its last broadcast.
 const endWait = time.Second
 
-// destroy has all members forget a group.
+// destroy destroys a group at all members.
 func (c *collective) destroy(ctx context.Context, h *scoll.Group) error {
 	deadline := time.After(endWait)
 	tick := time.NewTicker(time.Millisecond)

@@ -9,14 +9,14 @@ import (
 	"ulnet/scoll"
 )
 
-// Inquiry is what came of a question to servers.
+// Inquiry is the result of a question to servers.
 type Inquiry struct {
-	Answers   []admin.Piece
-	Unreached map[nid.NID]string // the others, and why
+	Answers   []admin.Piece      // sorted by NID
+	Unreached map[nid.NID]string // the other servers, with the reason
 }
 
-// Inquire asks servers of which another module knows, those of them that are alive. No
-// command can use the name of the group. Errors are those of [Module.Broadcast].
+// Inquire asks servers that another module chooses, those of them that are alive. Commands
+// cannot use the name of the group. Errors are those of [Module.Broadcast].
 func (m *Module) Inquire(ctx context.Context, name, origin string, servers []nid.NID, order admin.Order) (*Inquiry, error) {
 	c, err := m.enabled()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// list says which nodes may be members and roots of groups here. It does not change.
+// list has the nodes that may be members and roots of groups here. It is immutable.
 type list struct {
 	nids map[nid.NID]bool
 	sets []nid.Set
@@ -17,9 +17,9 @@ func (l *list) has(id nid.NID) bool {
 	return l.nids[id] || slices.ContainsFunc(l.sets, func(s nid.Set) bool { return s.Has(id) })
 }
 
-// newList makes the list: allow_members, or else gossip's list and the members of all
-// groups, and in any case the roots and relays that the section admin allows. nil: there
-// is neither, and every node may.
+// newList returns the list: allow_members, or else gossip's list and the members of all
+// groups, and in any case the roots and relays of the section admin. nil: there is neither,
+// and all nodes count as listed.
 func (c *collective) newList() *list {
 	l := &list{nids: map[nid.NID]bool{}, sets: slices.Clone(c.cfg.AllowMembers)}
 	add := func(ids []nid.NID) {
@@ -48,8 +48,8 @@ func (c *collective) newList() *list {
 	return l
 }
 
-// relist makes the list anew, when gossip's or the groups may have changed. With a key
-// only its holders are heard, and none of these is a stranger.
+// relist updates the list, when that of gossip, or the groups, may have changed. With keys
+// only nodes that have one are heard, and none of these is a stranger.
 func (c *collective) relist() {
 	if c.cfg.Keys.Len() > 0 {
 		return
@@ -70,7 +70,7 @@ func (c *collective) isStranger(id nid.NID) bool {
 	return l != nil && id != c.self && !l.has(id)
 }
 
-// distrust says by which setting a NID may be anybody's, "" if it is not.
+// distrust returns the setting that allows any process to have a NID, "" if there is none.
 func (c *collective) distrust(parent nid.NID) string {
 	if c.cfg.Keys.Len() > 0 || c.cfg.Admin.Unidentified {
 		return ""
@@ -78,7 +78,8 @@ func (c *collective) distrust(parent nid.NID) string {
 	return c.m.Config.BelievedPorts(parent.Net().Type())
 }
 
-// warn logs at the start what the configuration leaves open, and what it forbids.
+// warn logs at the start if the configuration is open to all nodes, or keeps actions from
+// running.
 func (c *collective) warn() {
 	log := c.m.Log
 	if c.cfg.Keys.Len() == 0 && c.listed.Load() == nil {

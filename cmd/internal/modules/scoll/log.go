@@ -8,28 +8,27 @@ import (
 	"ulnet/cmd/internal/admin"
 )
 
-// keptBroadcasts is how many broadcasts that are over are remembered.
+// keptBroadcasts bounds the remembered broadcasts that are over.
 const keptBroadcasts = 256
 
 // BroadcastEntry is a broadcast that this node sent.
 type BroadcastEntry struct {
-	ID        uint64          `json:"id"`
-	Group     string          `json:"group"`
-	Verb      string          `json:"verb"`
-	Action    string          `json:"action,omitempty"`
-	Bulk      int             `json:"bulk"` // bytes
-	Members   int             `json:"members"`
-	Began     time.Time       `json:"began"`
-	Running   bool            `json:"running"`
-	Status    BroadcastStatus `json:"status,omitempty"` // when it is over
-	Error     string          `json:"error,omitempty"`
-	ElapsedUS int64           `json:"elapsed_us,omitempty"`
-	Reached   int             `json:"reached"`
-	Unreached int             `json:"unreached"`
+	ID        uint64          `json:"id"`                   // rises from 1 since lnetd has started
+	Group     string          `json:"group"`                // name of the group
+	Verb      string          `json:"verb"`                 // of package admin
+	Action    string          `json:"action,omitempty"`     // with run: its name
+	Bulk      int             `json:"bulk"`                 // bytes of bulk data
+	Members   int             `json:"members"`              // that it is for
+	Began     time.Time       `json:"began"`                // by the wall clock
+	Running   bool            `json:"running"`              // it is not over
+	Status    BroadcastStatus `json:"status,omitempty"`     // when it is over
+	Error     string          `json:"error,omitempty"`      // why there is no result
+	ElapsedUS int64           `json:"elapsed_us,omitempty"` // when it is over
+	Reached   int             `json:"reached"`              // members whose answer arrived
+	Unreached int             `json:"unreached"`            // members whose answer did not
 }
 
-// broadcasts are those that this node sent: all that run, and the last that are
-// over.
+// broadcasts are those that this node has sent: all that run, and the latest that are over.
 type broadcasts struct {
 	mu   sync.Mutex
 	last uint64            // guarded by mu

@@ -1,5 +1,5 @@
-// Package scoll is the module of collectives: groups by their names, and the administration
-// service over them.
+// Package scoll is the module of collectives: named groups, and the administration service
+// over them.
 package scoll
 
 import (
@@ -28,26 +28,26 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// Gossip is what collectives need of gossip.
+// Gossip is the interface to the module of gossip.
 type Gossip interface {
 	Now() (participants *engine.List, agent *gossip.Agent) // nil: there was no init, it does not run
 	View() scoll.View                                      // also while it does not run
 	OnChange(func())                                       // of participants
 }
 
-// Carrier is what collectives need of reliable multicast, by which bulk data can go.
+// Carrier is the interface to the module of reliable multicast, for bulk data.
 type Carrier interface {
 	HearFirst(func(group string, m *rmcast.Message) bool)
 	Carry(ctx context.Context, group string, wait time.Duration, cut func(size int) iter.Seq[[]byte]) error
 }
 
-// Module is what a node has of collectives.
+// Module is the module of collectives of a node.
 type Module struct {
 	node.Host
 	gossip  Gossip
 	mcast   Carrier
 	clients func(root, parent nid.NID, query []byte, room int) ([]byte, scoll.Status)
-	running atomic.Pointer[collective] // nil: not open; multicast and gossip, which open first, look at it
+	running atomic.Pointer[collective] // nil: not open; read by callbacks of multicast and gossip, which open first
 }
 
 // New returns the module of a node.
@@ -66,13 +66,13 @@ func New(host node.Host, g Gossip, c Carrier) *Module {
 	return m
 }
 
-// AnswerClients has f of client health answer servers that ask for a page of clients, in
-// room bytes at most. It is called before Open.
+// AnswerClients makes f, of client health, answer servers that ask for a page of clients, in
+// at most room bytes. It must be called before Open.
 func (m *Module) AnswerClients(f func(root, parent nid.NID, query []byte, room int) ([]byte, scoll.Status)) {
 	m.clients = f
 }
 
-// Agent is what other protocols register services at; nil: not enabled.
+// Agent returns the agent, for services of other modules; nil: not enabled.
 func (m *Module) Agent() *scoll.Agent {
 	if c := m.running.Load(); c != nil {
 		return c.agent
@@ -80,7 +80,7 @@ func (m *Module) Agent() *scoll.Agent {
 	return nil
 }
 
-// collective is what a node has of collectives while they are enabled.
+// collective is the state of a module that is open.
 type collective struct {
 	m       *Module
 	cfg     config.Scoll
@@ -88,22 +88,22 @@ type collective struct {
 	agent   *scoll.Agent
 	admin   *admin.Service
 	workers sync.WaitGroup
-	end     context.CancelFunc // of greeting
+	end     context.CancelFunc // ends greeting
 
 	groups groups
 	log    broadcasts
-	listed atomic.Pointer[list] // who is no stranger; nil: everybody
+	listed atomic.Pointer[list] // nodes that are no strangers; nil: all
 
 	relisting sync.Mutex // held while the list is made; taken before all others
 
 	carried *admin.Carried
 }
 
-// newsCycles is how many cycles of gossip pass until all have noticed a death that
-// one has: each counts for himself, to within a few cycles.
+// newsCycles is how many cycles of gossip pass from the first node that detects a death to the
+// last: each node counts on its own, and their counts differ by a few cycles.
 const newsCycles = 5
 
-// Open begins to take part in collectives, if the configuration says so.
+// Open starts to take part in collectives, if the configuration enables them.
 func (m *Module) Open() error {
 	if !m.Config.Scoll.Enable {
 		return nil
@@ -162,8 +162,8 @@ func (c *collective) adminConfig() (admin.Config, error) {
 	}, nil
 }
 
-// mayAct says whether a root may run actions here when its request comes through
-// a parent: the root is listed, and so is the parent, unless it is the root.
+// mayAct reports whether a root may run actions here when its request comes through a parent:
+// the root has to be allowed, and so has the parent, unless it is the root.
 func (c *collective) mayAct(root, parent nid.NID) bool {
 	has := func(sets []nid.Set, id nid.NID) bool {
 		return slices.ContainsFunc(sets, func(s nid.Set) bool { return s.Has(id) })
@@ -181,18 +181,19 @@ func (c *collective) mayAct(root, parent nid.NID) bool {
 		slices.ContainsFunc(c.cfg.Groups, func(g config.Group) bool { return slices.Contains(g.NIDs, parent) })
 }
 
-// Close ends taking part. An error says that something has not returned when ctx ends.
+// Close stops taking part. An error says that a callback or a worker has not returned when ctx
+// ends.
 func (m *Module) Close(ctx context.Context) error {
 	c := m.running.Load()
 	if c == nil {
 		return nil
 	}
 	c.end()
-	_ = within(ctx, c.admin.Close) // what it waits for are workers
+	_ = within(ctx, c.admin.Close) // it waits for workers, as the last line does
 	return errors.Join(c.agent.Close(ctx), within(ctx, c.workers.Wait))
 }
 
-// within waits until something is over, or ctx.
+// within calls wait, and returns when that does, or ctx ends.
 func within(ctx context.Context, wait func()) error {
 	over := make(chan struct{})
 	go func() {
@@ -210,7 +211,7 @@ func within(ctx context.Context, wait func()) error {
 // Files implements [node.Module].
 func (m *Module) Files() *statefiles.Config { return nil }
 
-// Keys are those of the configuration's section.
+// Keys returns the keys of the configuration's section.
 func (m *Module) Keys() *node.Keys {
 	c := m.running.Load()
 	if c == nil || c.cfg.KeyFile == "" {
@@ -224,7 +225,7 @@ func (c *collective) countKeys(k *node.KeysStatus) {
 	k.Keys, k.Verified, k.Refused = s.Keys, s.Verified, s.NotSigned
 }
 
-// enabled returns what there is of collectives, or ESRCH.
+// enabled returns the state of the module, or ESRCH if it is not open.
 func (m *Module) enabled() (*collective, error) {
 	c := m.running.Load()
 	if c == nil {
@@ -234,7 +235,7 @@ func (m *Module) enabled() (*collective, error) {
 	return c, nil
 }
 
-// failed adds what to do to an error of package scoll or admin.
+// failed adds an errno and a hint to an error of package scoll or admin.
 func failed(err error) error {
 	var status scoll.Status
 	switch {

@@ -11,44 +11,43 @@ import (
 	"ulnet/scoll"
 )
 
-// Status is what a node knows of collectives.
+// Status is the state of collectives at a node.
 type Status struct {
-	NID        nid.NID           `json:"nid"`
-	RTTUS      int64             `json:"rtt_us"`
-	GuardUS    int64             `json:"guard_us"` // per level of a tree
-	Tree       string            `json:"tree"`     // of the administration service
-	Gossip     bool              `json:"gossip"`   // says who is alive
-	Groups     []GroupStatus     `json:"groups"`   // that have names here
-	Joined     []JoinedGroup     `json:"joined"`   // that this node is a member of
-	Broadcasts []BroadcastEntry  `json:"broadcasts"`
-	Stats      map[string]uint64 `json:"stats"` // scoll.Stats, with underscores
-	Admin      admin.Stats       `json:"admin"`
+	NID        nid.NID           `json:"nid"`        // of this node
+	RTTUS      int64             `json:"rtt_us"`     // configured round trip time
+	GuardUS    int64             `json:"guard_us"`   // slack per level of a tree
+	Tree       string            `json:"tree"`       // of the administration service
+	Gossip     bool              `json:"gossip"`     // gossip runs, and reports which nodes are alive
+	Groups     []GroupStatus     `json:"groups"`     // named groups, sorted by name
+	Joined     []JoinedGroup     `json:"joined"`     // groups that this node is a member of
+	Broadcasts []BroadcastEntry  `json:"broadcasts"` // of this node, the oldest first
+	Stats      map[string]uint64 `json:"stats"`      // scoll.Stats, with underscores
+	Admin      admin.Stats       `json:"admin"`      // of the administration service
 }
 
-// GroupStatus is a group that has a name here.
+// GroupStatus is the state of a named group.
 type GroupStatus struct {
-	Name    string `json:"name"`
-	Origin  string `json:"origin"` // config, gossip, command
-	Members int    `json:"members"`
-	Alive   int    `json:"alive"`
-	Tree    string `json:"tree"`
+	Name    string `json:"name"`    // unique at this node
+	Origin  string `json:"origin"`  // config, gossip, command
+	Members int    `json:"members"` // number of NIDs
+	Alive   int    `json:"alive"`   // those of them that gossip reports alive
+	Tree    string `json:"tree"`    // of its broadcasts
 	// Known says that a broadcast over it has been sent.
 	Known bool      `json:"known"`
-	NIDs  []nid.NID `json:"nids"`
+	NIDs  []nid.NID `json:"nids"` // in the order of ranks
 }
 
 // JoinedGroup is a group as its members know it.
 type JoinedGroup struct {
-	ID       string          `json:"id"`
-	Service  scoll.ServiceID `json:"service"`
-	Root     nid.NID         `json:"root"`
-	Members  int             `json:"members"`
-	Tree     string          `json:"tree"`
+	ID       string          `json:"id"`        // the same on all members
+	Service  scoll.ServiceID `json:"service"`   // that it is for
+	Root     nid.NID         `json:"root"`      // the node that created it
+	Members  int             `json:"members"`   // number of nodes
+	Tree     string          `json:"tree"`      // of its broadcasts
 	InFlight int             `json:"in_flight"` // broadcasts at this node
 }
 
-// Collectives returns what is known of collectives. ESRCH: this node takes no
-// part.
+// Status returns the state of collectives. ESRCH: this node takes no part.
 func (m *Module) Status() (Status, error) {
 	c, err := m.enabled()
 	if err != nil {
@@ -69,7 +68,7 @@ func (m *Module) Status() (Status, error) {
 	return s, nil
 }
 
-// allGroups returns the groups in the order of their names.
+// allGroups returns the groups, sorted by name.
 func (c *collective) allGroups() (list []*namedGroup) {
 	c.groups.mu.Lock()
 	for _, g := range c.groups.named { // any order: sorted below

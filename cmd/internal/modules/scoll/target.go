@@ -15,28 +15,29 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// maxLists is how often a list is sent that some do not get, before each broadcast.
+// maxLists bounds the tries to tell all members of a group with a long list, before each
+// broadcast.
 const maxLists = 4
 
-// target is where a broadcast goes.
+// target is the members and the tree of a broadcast.
 type target struct {
 	c       *collective
 	group   *namedGroup
-	members *scoll.Membership // of the group, without those who are left out
+	members *scoll.Membership // of the group, without those that are left out
 	tree    scoll.Tree
-	lost    map[nid.NID]scoll.Status // who is left out, because the list did not reach them
-	// apart says that who is alive is this node's own opinion: members cannot be
-	// asked to share it.
+	lost    map[nid.NID]scoll.Status // members left out because the list did not reach them
+	// apart says that only this node knows which members are alive, so that a broadcast to
+	// the live members, on which all have to agree, is not possible.
 	apart bool
-	// names says that dead members do not keep a broadcast from being sent to the others:
-	// they are listed as not reached.
+	// names says that dead members do not keep a broadcast from being sent to the others, but
+	// are listed as unreached.
 	names bool
-	dead  []nid.NID // who is left out already here, as dead
+	dead  []nid.NID // dead members that are left out of members
 }
 
-// target says where broadcasts over a group go. A group with a long list has to
-// be made known to all its members first, so that dead ones are left out already
-// here if they may be; so they are where members do not know of each other.
+// target returns the target of broadcasts over a group. With live it leaves out dead members
+// here, if members do not agree which are alive, or if the list is long, so that all members
+// have to be told of the group first.
 func (c *collective) target(g *namedGroup, shape string, live bool) (*target, error) {
 	b := &target{c: c, group: g, members: g.members, tree: g.tree, lost: map[nid.NID]scoll.Status{}}
 	if shape != "" {
@@ -51,7 +52,7 @@ func (c *collective) target(g *namedGroup, shape string, live bool) (*target, er
 	return b, nil
 }
 
-// toLiving leaves out the dead, where the module would not.
+// toLiving leaves out dead members, if package scoll cannot.
 func (b *target) toLiving() error {
 	b.apart = !b.c.isWatched(b.group)
 	if !b.apart && b.members.Size() <= b.c.groups.listSize {
@@ -66,8 +67,8 @@ func (b *target) toLiving() error {
 	})
 }
 
-// isWatched reports whether all members of a group take part in gossip: then they
-// agree on who of them is alive.
+// isWatched reports whether all members of a group take part in gossip, and so agree on which
+// of them are alive.
 func (c *collective) isWatched(g *namedGroup) bool {
 	_, agent := c.m.gossip.Now()
 	return agent != nil && !slices.ContainsFunc(g.nids, func(id nid.NID) bool {
@@ -76,7 +77,7 @@ func (c *collective) isWatched(g *namedGroup) bool {
 	})
 }
 
-// without leaves out members, but for this node.
+// without leaves out members, but never this node.
 func (b *target) without(out func(nid.NID) bool) error {
 	var rest []nid.NID
 	for _, id := range b.group.nids {
@@ -91,8 +92,8 @@ func (b *target) without(out func(nid.NID) bool) error {
 	return err
 }
 
-// ask sends an order. If dead members keep it from being sent, and are to be named instead,
-// it goes to the others: o.Live says so then.
+// ask sends an order. If dead members keep it from being sent, and b.names is set, it sets
+// o.Live and sends the order to the others.
 func (b *target) ask(ctx context.Context, o *admin.Order) (*admin.Outcome, error) {
 	outcome, err := b.outcome(ctx, *o)
 	if !namesDead(err) || !b.names {
@@ -121,9 +122,9 @@ func (b *target) outcome(ctx context.Context, o admin.Order) (*admin.Outcome, er
 	return outcome, err
 }
 
-// handle returns what broadcasts need. A long list is told to all members before:
-// whom it does not reach is left out, so that the others are asked nevertheless,
-// as they are with a list that rides on the broadcast.
+// handle returns the handle for broadcasts. If the list is long, all members are told of the
+// group before, and those that are not reached are left out, so that the others are asked
+// nevertheless, as with a list that rides on the broadcast.
 func (b *target) handle(ctx context.Context) (*scoll.Group, error) {
 	for last := 1; ; last++ {
 		h, err := b.c.handle(ctx, b.group, b.members, b.tree)
@@ -137,8 +138,8 @@ func (b *target) handle(ctx context.Context) (*scoll.Group, error) {
 	}
 }
 
-// leaveOut leaves out who was not reached: all, or only those at the top of
-// subtrees that were lost. The others of these had no chance yet.
+// leaveOut leaves out members that were not reached: all, or only the topmost ones of lost
+// subtrees, because the list was not sent to the others yet.
 func (b *target) leaveOut(unreached []scoll.Unreached, all bool) error {
 	why := map[nid.NID]scoll.Status{}
 	for _, u := range unreached {
@@ -155,8 +156,8 @@ func (b *target) leaveOut(unreached []scoll.Unreached, all bool) error {
 	})
 }
 
-// parents returns a function that says who is above a member in a tree from root;
-// nobody, the zero NID, is above the root and strangers.
+// parents returns a function that returns the parent of a member in a tree from root, and the
+// zero NID for the root and for other nodes.
 func parents(members *scoll.Membership, shape scoll.Tree, root nid.NID) func(nid.NID) nid.NID {
 	topology, ok := shape.Topology()
 	from := members.Rank(root)
@@ -174,9 +175,9 @@ func parents(members *scoll.Membership, shape scoll.Tree, root nid.NID) func(nid
 	}
 }
 
-// reasons returns a function that says why a member's answer did not arrive: what
-// happened to itself, or to the topmost above it that was lost in the same way.
-// Live members have a tree of their own, which may be another by now.
+// reasons returns a function that returns why a member's answer did not arrive: its own status
+// or, if nodes above it have the same status, that of the topmost of these. With live it
+// ignores the tree, which has the live members alone, and may have changed.
 func (b *target) reasons(unreached []scoll.Unreached, live bool) func(scoll.Unreached) string {
 	why := map[nid.NID]scoll.Status{}
 	above := func(nid.NID) nid.NID { return nid.NID{} }
@@ -198,8 +199,8 @@ func (b *target) reasons(unreached []scoll.Unreached, live bool) func(scoll.Unre
 	}
 }
 
-// deadError names the dead when an order or the list could not be sent because of them:
-// the module says only that there are some if one dies between its plan and the sending.
+// deadError adds the dead members to an error that does not have them: package scoll returns
+// a plain EHOSTDOWN if a member dies between its plan and the sending.
 func (b *target) deadError(err error) error {
 	if namesDead(err) || !errors.Is(err, scoll.EHOSTDOWN) {
 		return err
@@ -216,7 +217,7 @@ func (b *target) deadError(err error) error {
 	return &scoll.Error{Why: fmt.Sprintf("dead members: %v", dead), Status: scoll.EHOSTDOWN, Dead: dead}
 }
 
-// namesDead reports whether an error names dead members.
+// namesDead reports whether an error has the dead members.
 func namesDead(err error) bool {
 	e, ok := errors.AsType[*scoll.Error](err)
 	return ok && len(e.Dead) > 0
