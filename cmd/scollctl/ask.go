@@ -17,7 +17,7 @@ import (
 
 func (g *globals) client() *control.Client { return control.NewClient(g.socket).WarnTo(g.stderr) }
 
-// audience is whom a verb asks, and how long it waits.
+// audience is the members that a verb asks, and how long it waits.
 type audience struct {
 	group, tree string
 	live        bool
@@ -35,7 +35,7 @@ func addAudience(c *cobra.Command, timeout time.Duration) *audience {
 	return a
 }
 
-// check refuses what the daemon would not understand.
+// check refuses values that the daemon would refuse.
 func (a *audience) check() error {
 	if a.timeout < time.Millisecond {
 		return cli.Usagef("--timeout: want a time from 1ms, not %v", a.timeout)
@@ -52,7 +52,7 @@ func (a *audience) request(verb string) scoll.BroadcastRequest {
 	return scoll.BroadcastRequest{Group: a.group, Tree: a.tree, Live: a.live, Verb: verb, TimeoutMS: a.timeout.Milliseconds()}
 }
 
-// askCommand is a verb that asks all members for something.
+// askCommand returns a verb that asks all members for something.
 func askCommand(g *globals, name, short, long string, show func(io.Writer, *scoll.BroadcastReply) error) *cobra.Command {
 	c := &cobra.Command{
 		Use: name, Short: short, Long: long + "\n\n" + unreachedHelp, Args: cli.Args(),
@@ -68,12 +68,12 @@ func askCommand(g *globals, name, short, long string, show func(io.Writer, *scol
 	return c
 }
 
-// unreachedHelp says how verbs end.
+// unreachedHelp is the part of the help about members that were not reached.
 const unreachedHelp = `Members whose answer did not arrive are listed, each with the reason, and the exit
 code is 1 then; they may have done what they were asked for.`
 
-// broadcast has the daemon ask, shows what came of it, and makes an error of what
-// did not come as it should.
+// broadcast makes the daemon ask, shows the result, and returns an error if members did not
+// answer or failed.
 func (g *globals) broadcast(ctx context.Context, w io.Writer, r scoll.BroadcastRequest, bulk io.Reader, show func(io.Writer, *scoll.BroadcastReply) error) error {
 	reply, err := scoll.OpBroadcast.CallWith(ctx, g.client(), r, bulk)
 	if err != nil {
@@ -90,7 +90,7 @@ func (g *globals) broadcast(ctx context.Context, w io.Writer, r scoll.BroadcastR
 	return errorOf(&reply)
 }
 
-// errorOf returns the error of a broadcast, nil if all is well.
+// errorOf returns the error of a broadcast, nil if all members have answered without one.
 func errorOf(r *scoll.BroadcastReply) error {
 	members := len(r.Reached) + len(r.Unreached)
 	switch r.Status {
@@ -110,7 +110,7 @@ func errorOf(r *scoll.BroadcastReply) error {
 	return nil
 }
 
-// failure reports whether a member did not do as it was told.
+// failure reports whether a member failed to execute the request.
 func failure(a *scoll.Answer) bool {
 	return a.Error != "" || a.TimeOver || a.Exit != nil && *a.Exit != 0
 }

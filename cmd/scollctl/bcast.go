@@ -15,7 +15,7 @@ import (
 	"ulnet/cmd/internal/modules/scoll"
 )
 
-// maxText is more than a message can carry.
+// maxText is larger than what a message can carry.
 const maxText = 4096
 
 func bcastCommand(g *globals) *cobra.Command {
@@ -103,8 +103,8 @@ func readText(c *cobra.Command, args []string, file, bulk string) ([]byte, error
 	return text, err
 }
 
-// readBulk returns the bulk data of a command line, nil for none, and what closes
-// them.
+// readBulk returns the bulk data of a command line, nil for none, and the function that closes
+// it.
 func readBulk(c *cobra.Command, file string) (data io.Reader, end func() error, err error) {
 	if file == "" {
 		return nil, func() error { return nil }, nil
@@ -130,7 +130,7 @@ func open(c *cobra.Command, file string) (io.ReadCloser, error) {
 	return os.Open(file)
 }
 
-// showDone shows what members did.
+// showDone shows what members have done.
 func showDone(w io.Writer, r *scoll.BroadcastReply) error {
 	if r.ViaError != "" {
 		if _, err := fmt.Fprintf(w, "  the bulk data went down the tree: %s\n", r.ViaError); err != nil {
@@ -145,7 +145,7 @@ func showDone(w io.Writer, r *scoll.BroadcastReply) error {
 	}))
 }
 
-// ending says how an action ended.
+// ending returns how an action ended.
 func ending(a *scoll.Answer) string {
 	switch {
 	case a.TimeOver:
@@ -156,7 +156,7 @@ func ending(a *scoll.Answer) string {
 	return fmt.Sprintf("exit code %d", *a.Exit)
 }
 
-// output is what an action wrote.
+// output returns the output of an action.
 func output(a *scoll.Answer) string {
 	if a.Output == nil {
 		return ""

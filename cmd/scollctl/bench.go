@@ -60,16 +60,16 @@ type benchDoc struct {
 	Tree        string      `json:"tree"`
 	Members     int         `json:"members"`
 	Count       int         `json:"count"`
-	Last        percentiles `json:"last_us"`     // receives
+	Last        percentiles `json:"last_us"`     // until the last member receives
 	Bound       float64     `json:"error_us"`    // of last_us, at most
-	Answered    percentiles `json:"answered_us"` // the root is
+	Answered    percentiles `json:"answered_us"` // until the answer is at the root
 	Latency     float64     `json:"latency_us"`
 	Overhead    float64     `json:"overhead_us"`
 	Recommended string      `json:"recommended"`
 	Histogram   []bucket    `json:"histogram"` // of last_us
 }
 
-// percentiles of a measure.
+// percentiles are those of a measure.
 type percentiles struct {
 	P50 float64 `json:"p50"`
 	P90 float64 `json:"p90"`
@@ -122,7 +122,7 @@ func histogramOf(ns []int64) (list []bucket) {
 	return list
 }
 
-// width is that of the longest bar of a histogram.
+// width is the length of the longest bar of a histogram.
 const width = 50
 
 func (d *benchDoc) print(w io.Writer) error {
@@ -152,5 +152,5 @@ func (d *benchDoc) print(w io.Writer) error {
 	return err
 }
 
-// us is a number of µs as a time.
+// us returns the text of a number of µs.
 func us(v float64) string { return fmt.Sprint(rounded(time.Duration(v * 1000))) }

@@ -29,7 +29,7 @@ configuration names the groups.`,
 	return c
 }
 
-// addReady adds the flag that says how long to wait for being a member.
+// addReady adds the flag for how long to wait until this node is a member.
 func addReady(c *cobra.Command) func() (ms int64, err error) {
 	t := c.Flags().Duration("timeout", 10*time.Second, "`TIME` to wait until this node is a member")
 	return func() (int64, error) {

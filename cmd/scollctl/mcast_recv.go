@@ -52,7 +52,7 @@ interrupt.`,
 	return c
 }
 
-// heardPrinter prints what is delivered.
+// heardPrinter prints the messages that are delivered.
 type heardPrinter struct {
 	out       *bufio.Writer
 	talk      io.Writer

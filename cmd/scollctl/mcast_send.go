@@ -54,7 +54,7 @@ may lack some.`,
 	return c
 }
 
-// messages is what a command line says to send.
+// messages returns the messages of a command line.
 func messages(c *cobra.Command, text []string, file string, lines bool) (io.ReadCloser, error) {
 	switch {
 	case len(text) > 0 && (file != "" || lines):
@@ -69,7 +69,7 @@ func messages(c *cobra.Command, text []string, file string, lines bool) (io.Read
 	return open(c, file)
 }
 
-// showSent prints what became of messages, and makes an error of members that failed.
+// showSent prints the result of sending, and returns an error if members failed.
 func (g *globals) showSent(w io.Writer, sent *rmcast.SendResult) error {
 	var err error
 	if g.json {

@@ -53,7 +53,7 @@ are delivered here, those below HEAD were sent.`,
 	}
 }
 
-// onlyGroup leaves the group of a command line.
+// onlyGroup removes all groups but that of a command line.
 func onlyGroup(s *rmcast.Status, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -67,7 +67,7 @@ func onlyGroup(s *rmcast.Status, args []string) error {
 	return cli.Hint(fmt.Errorf("there is no multicast group %s", args[0]), "'scollctl mcast groups' lists them")
 }
 
-// shownStats are counters that status names, if there are any.
+// shownStats are the counters that status shows if they are not 0.
 var shownStats = []string{
 	"sent", "released", "delivered", "datagrams", "repairs", "repaired", "needless", "acks", "fetches", "takeovers", "discarded", "stranger", "forged", "malformed",
 	"inconsistent", "other_group", "window", "unknown", "ahead", "denied", "healed", "returned", "unproven", "no_memory",
@@ -138,7 +138,7 @@ func printStreams(b *strings.Builder, s *rmcast.GroupStatus) {
 	_, _ = t.WriteTo(b) // a Builder does not fail
 }
 
-// waitLine says who keeps an origin waiting.
+// waitLine returns a line about the member that keeps an origin waiting.
 func waitLine(w *rmcast.Wait, self nid.NID) string {
 	line := fmt.Sprintf("message %d of %v waits for %v", w.Seq, w.Origin, w.Child)
 	switch {

@@ -13,11 +13,11 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// shownNIDs is how many NIDs of members that answered the same are shown.
+// shownNIDs bounds the NIDs that are shown of members with the same answer.
 const shownNIDs = 8
 
-// printReply prints what came of a broadcast: a summary, the answers as show
-// does, and all who were not reached.
+// printReply prints the result of a broadcast: a summary, the answers with show, and all
+// members that were not reached.
 func printReply(w io.Writer, r *scoll.BroadcastReply, show func(io.Writer, *scoll.BroadcastReply) error) error {
 	if r.Status != scoll.BroadcastUnsent {
 		if _, err := fmt.Fprintln(w, summary(r)); err != nil {
@@ -49,7 +49,7 @@ func summary(r *scoll.BroadcastReply) string {
 	return text
 }
 
-// ofMicros is a time, to three digits or so.
+// ofMicros returns a time, rounded to about three digits.
 func ofMicros(us int64) time.Duration { return rounded(time.Duration(us) * time.Microsecond) }
 
 func rounded(d time.Duration) time.Duration {
@@ -63,14 +63,14 @@ func rounded(d time.Duration) time.Duration {
 // noAnswers shows nothing of the answers.
 func noAnswers(io.Writer, *scoll.BroadcastReply) error { return nil }
 
-// same is members that answered the same.
+// same is members with the same answer.
 type same struct {
-	text, more string // what, and what is shown below it
+	text, more string // the answer, and what is shown below it
 	bad        bool
 	nids       []nid.NID
 }
 
-// gather returns the answers by what they say, the most frequent first.
+// gather groups members with the same answer, the most frequent answer first.
 func gather(r *scoll.BroadcastReply, says func(*scoll.Answer) (text, more string)) (list []*same) {
 	type key struct{ text, more string }
 	byText := map[key]*same{}
@@ -90,7 +90,7 @@ func gather(r *scoll.BroadcastReply, says func(*scoll.Answer) (text, more string
 	return list
 }
 
-// printSame prints answers by what they say. Members that failed are all named.
+// printSame prints answers with their members. It lists all members that failed.
 func printSame(w io.Writer, list []*same) error {
 	var b strings.Builder
 	for _, s := range list {
@@ -114,7 +114,8 @@ func printSame(w io.Writer, list []*same) error {
 	return err
 }
 
-// printable is a line of somebody else's output, which terminals must not obey.
+// printable makes a line of another program's output safe for a terminal: without control
+// characters.
 func printable(line string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' || r == 0x7f || 0x80 <= r && r < 0xa0 {

@@ -22,7 +22,7 @@ type skewDoc struct {
 	Unreached []scoll.Unreached `json:"unreached"`
 }
 
-// clock is how a member's clock differs.
+// clock is the offset of a member's clock.
 type clock struct {
 	NID    nid.NID `json:"nid"`
 	Offset int64   `json:"offset_ns"` // to this node's
@@ -69,7 +69,7 @@ the one with the least error counts.
 	return c
 }
 
-// skew asks so many times, until somebody does not answer.
+// skew asks so many times, or until a member does not answer.
 func (g *globals) skew(ctx context.Context, a *audience, rounds int) (doc skewDoc, last *scoll.BroadcastReply, err error) {
 	best := map[nid.NID]clock{}
 	for range rounds {

@@ -14,7 +14,7 @@ import (
 // maxNodes bounds the trees that are drawn, or compared.
 const maxNodes = 1 << 20
 
-// maxTime bounds what a message takes: times of the largest tree fit.
+// maxTime bounds latency and overhead, so that times of the largest tree do not overflow.
 const maxTime = 10 * time.Second
 
 func treeCommand(g *globals) *cobra.Command {
@@ -28,7 +28,7 @@ daemon: trees are arithmetic on ranks, the positions in a group's list.`,
 	return c
 }
 
-// shape is a tree as the command line says it.
+// shape is the tree of a command line.
 type shape struct {
 	nodes int
 	kind  string
@@ -37,11 +37,11 @@ type shape struct {
 	speed
 }
 
-// speed is what a network is like, in LogP: how long a message takes, and what
-// passes between two sends of a node.
+// speed is the parameters of a network in the LogP model: how long a message takes, and the
+// time between two sends of a node.
 type speed struct{ latency, overhead time.Duration }
 
-// addSize adds what all verbs ask.
+// addSize adds the flags of all verbs.
 func (s *shape) addSize(c *cobra.Command) {
 	c.Flags().IntVar(&s.nodes, "nodes", 0, "`NUMBER` of nodes")
 	c.Flags().DurationVar(&s.latency, "latency", 10*time.Microsecond, "`TIME` that a message takes (l in LogP)")
@@ -58,7 +58,7 @@ func (s *shape) checkSize() error {
 	return nil
 }
 
-// tree returns the tree that is meant.
+// tree returns the tree of the command line.
 func (s *shape) tree() (tree.Tree, error) {
 	if err := s.checkSize(); err != nil {
 		return tree.Tree{}, err

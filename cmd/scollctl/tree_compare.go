@@ -70,7 +70,7 @@ type comparedDoc struct {
 	time time.Duration
 }
 
-// compare tries some trees besides the recommended one.
+// compare compares some trees with the recommended one.
 func compare(n int, v speed) compareDoc {
 	doc := compareDoc{
 		Nodes: n, Latency: micros(v.latency), Overhead: micros(v.overhead),

@@ -13,7 +13,7 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// drawing says how a tree is shown.
+// drawing is how to show a tree.
 type drawing struct {
 	lines int // of text, 0: any number
 	dot   bool
@@ -65,7 +65,7 @@ type treeDoc struct {
 	FanOut   int       `json:"fan_out"`
 	Latency  float64   `json:"latency_us"`
 	Overhead float64   `json:"overhead_us"`
-	Last     lastDoc   `json:"last"` // whom a message reaches last
+	Last     lastDoc   `json:"last"` // the node that gets a message last
 	Ranks    []rankDoc `json:"ranks"`
 }
 
@@ -115,7 +115,7 @@ func drawDOT(w io.Writer, g *grown) {
 	fmt.Fprintln(w, "}")
 }
 
-// headline says what a tree is like.
+// headline prints the properties of a tree.
 func headline(w io.Writer, g *grown) {
 	fmt.Fprintf(w, "%s over %s, root %d: %s, at most %s\n", name(g.Topology), count(g.N, "node", "nodes"), g.Root,
 		count(g.members[g.Root].depth, "level", "levels"), count(g.fanOut(), "child", "children"))
@@ -126,10 +126,10 @@ func headline(w io.Writer, g *grown) {
 	fmt.Fprintf(w, "critical path %s: %v, with %v for a message and %v between sends\n", strings.Join(path, " → "), g.members[g.last].at, g.latency, g.overhead)
 }
 
-// micros are microseconds.
+// micros returns a time in µs.
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// count is a number of things.
+// count returns the text of a number of things.
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -137,7 +137,7 @@ func count(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-// name is what a topology is called, as --type and --k say it.
+// name returns the name of a topology, in the words of --type and --k.
 func name(t tree.Topology) string {
 	if t == tree.KAry(tree.MaxK) {
 		return "flat"

@@ -12,7 +12,7 @@ type grown struct {
 	speed
 	members []member // by rank
 	order   []int    // ranks by level, those of a level in the order of sending
-	last    int      // who gets a message last; of several the first in order
+	last    int      // the node that gets a message last; of several the first in order
 }
 
 // member is a node of a tree.
@@ -25,7 +25,7 @@ type member struct {
 	at       time.Duration // when a message arrives
 }
 
-// grow computes a tree: O(N) memory.
+// grow computes all nodes of a tree, in O(N) memory.
 func grow(t tree.Tree, v speed) *grown {
 	g := &grown{Tree: t, speed: v, members: make([]member, t.N), order: make([]int, 0, t.N)}
 	g.members[t.Root] = member{parent: -1, size: t.N, depth: t.Depth(t.Root)}
@@ -50,7 +50,7 @@ func grow(t tree.Tree, v speed) *grown {
 	return g
 }
 
-// fanOut is the most children that a node has.
+// fanOut returns the largest number of children of a node.
 func (g *grown) fanOut() (most int) {
 	for i := range g.members {
 		most = max(most, len(g.members[i].children))
@@ -58,7 +58,7 @@ func (g *grown) fanOut() (most int) {
 	return most
 }
 
-// path are the ranks from the root to the one that gets a message last.
+// path returns the ranks from the root to the node that gets a message last.
 func (g *grown) path() []int {
 	m := g.members[g.last]
 	path := make([]int, m.level+1)

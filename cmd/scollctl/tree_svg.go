@@ -8,7 +8,7 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// maxPicture bounds the nodes of a picture that one can look at.
+// maxPicture bounds the nodes of a legible picture.
 const maxPicture = 4096
 
 // Sizes in a picture, in pixels.
@@ -19,12 +19,12 @@ const (
 	pictureEdge = 24
 )
 
-// point is where a node stands: leaves side by side, others above the middle of
-// their children.
+// point is the position of a node: leaves are side by side, others above the middle of their
+// children.
 type point struct{ x, y float64 }
 
-// drawSVG draws a tree as a picture. The way to who gets a message last is red;
-// the numbers at the lines are the order of sending.
+// drawSVG draws a tree as a picture. The path to the node that gets a message last is red; the
+// numbers at the lines are the order of sending.
 func drawSVG(w io.Writer, g *grown) error {
 	if g.N > maxPicture {
 		return cli.Hint(fmt.Errorf("a picture of %d nodes is too large", g.N), "draw at most %d nodes, or use --dot", maxPicture)
@@ -53,7 +53,7 @@ func drawSVG(w io.Writer, g *grown) error {
 	return b.Flush()
 }
 
-// arrange finds the points of a subtree, children in the order of sending from
+// arrange sets the points of a subtree, with children in the order of sending from
 // left to right.
 func (g *grown) arrange(rank int, points []point, leaves *int) {
 	m := &g.members[rank]

@@ -5,8 +5,7 @@ import (
 	"io"
 )
 
-// widest is how many children of a node are drawn at most in a tree of which
-// something is left out.
+// widest bounds the children of a node that are drawn if the tree does not fit.
 const widest = 8
 
 // drawText draws a tree with a line for each node. If these are more than the
@@ -28,7 +27,7 @@ type textDrawing struct {
 	shown []int // how many children of a rank are drawn
 }
 
-// choose decides what is drawn in so many lines, 0: all.
+// choose selects the nodes that are drawn in so many lines; 0: all.
 func (d *textDrawing) choose(lines int) {
 	if lines <= 0 || d.N <= lines {
 		for rank := range d.shown {
@@ -36,7 +35,7 @@ func (d *textDrawing) choose(lines int) {
 		}
 		return
 	}
-	lines = (lines + 1) / 2 // the others say what is left out
+	lines = (lines + 1) / 2 // the other lines say what is left out
 	next := []int{d.Root}   // drawn, so that their children may be
 	for used := 1; len(next) > 0 && used < lines; next = next[1:] {
 		children := d.members[next[0]].children

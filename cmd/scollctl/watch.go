@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// lookInterval is the time between two looks at the daemon.
+	// lookInterval is the time between two requests to the daemon.
 	lookInterval = 200 * time.Millisecond
 	// shownOver is how many broadcasts that are over a terminal shows.
 	shownOver = 10
@@ -38,7 +38,7 @@ ends with an interrupt.`,
 	}
 }
 
-// watcher looks at the daemon and shows what is new.
+// watcher polls the daemon and shows what is new.
 type watcher struct {
 	g       *globals
 	out     io.Writer
@@ -57,7 +57,7 @@ func (w *watcher) run(ctx context.Context, show func(*scoll.Status) error) error
 	})
 }
 
-// changed returns the broadcasts that have begun or ended since the last look.
+// changed returns the broadcasts that have begun or ended since the last poll.
 func (w *watcher) changed(s *scoll.Status) (list []scoll.BroadcastEntry) {
 	for _, e := range s.Broadcasts {
 		if over, known := w.seen[e.ID]; !known || over == e.Running {
