@@ -97,7 +97,7 @@ func recordedEvents(s *replay.Script, node netip.Addr) (list []string) {
 // that is not listed.
 func TestDevice(t *testing.T) {
 	const (
-		asks, gsi, m     = "ACK timeout", "PSN and AckReq of QP 1", "migration bit"
+		asks, gsi, m      = "ACK timeout", "PSN and AckReq of QP 1", "migration bit"
 		rate, transaction = "packet rate", "transaction id of a REQ or DREQ"
 	)
 	want := map[string]map[string]int{

@@ -15,7 +15,7 @@ import (
 // TestPings replays the recorded pings against our driver, in both roles.
 func TestPings(t *testing.T) {
 	const (
-		asks, gsi, m     = "ACK timeout", "PSN and AckReq of QP 1", "migration bit"
+		asks, gsi, m      = "ACK timeout", "PSN and AckReq of QP 1", "migration bit"
 		rate, transaction = "packet rate", "transaction id of a REQ or DREQ"
 	)
 	want := map[string]map[string]int{
