@@ -10,13 +10,12 @@ import (
 )
 
 // acceptor listens on one address for all NIs that have it (lnet acceptor.c).
-// It runs the handshakes of those who connect, each in a goroutine of its own
-// with a small buffer. The acceptor request names the NID that is wanted; from
-// then on the connection is the affair of the NI that has it.
+// It runs the handshakes of accepted connections, each in a goroutine of its own with a
+// small buffer. The acceptor request names the wanted NID; from then on the connection
+// belongs to the NI that has it.
 //
-// Until then it is the affair of the eldest NI, the one that has been here the
-// longest: that one counts and logs a refusal, and provides clock and tap. So
-// each refusal is counted once.
+// Until then it belongs to the oldest NI, the first of those that are here: that one counts
+// and logs a refusal, and provides clock and tap. So each refusal is counted once.
 type acceptor struct {
 	cfg      Config
 	clock    machine.Clock
@@ -25,8 +24,8 @@ type acceptor struct {
 	tasks    sync.WaitGroup // run and the handshakes
 
 	mu         sync.Mutex
-	nis        []*NI      // the eldest first, none when closed; guarded by mu
-	eldest     *NI        // the first of nis, or the last one there was; guarded by mu
+	nis        []*NI      // the oldest first, none when closed; guarded by mu
+	oldest     *NI        // the first of nis, or the last one there was; guarded by mu
 	handshakes handshakes // guarded by mu
 	slots      slots      // guarded by mu
 }
@@ -35,7 +34,7 @@ type acceptor struct {
 func newAcceptor(ni *NI, l net.Listener) *acceptor {
 	return &acceptor{
 		cfg: ni.cfg, clock: ni.clock, listener: l, closed: make(chan struct{}),
-		nis: []*NI{ni}, eldest: ni,
+		nis: []*NI{ni}, oldest: ni,
 		handshakes: handshakes{
 			max: ni.cfg.MaxHandshakes, maxPerAddr: ni.cfg.MaxHandshakesPerAddr,
 			perOrigin: make(map[origin]int),
@@ -47,7 +46,7 @@ func newAcceptor(ni *NI, l net.Listener) *acceptor {
 	}
 }
 
-// add makes ni known, unless its NID is.
+// add adds ni. It returns false if there is an NI with its NID.
 func (a *acceptor) add(ni *NI) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,8 +57,8 @@ func (a *acceptor) add(ni *NI) bool {
 	return true
 }
 
-// remove ends all handshakes with ni, which gets no more. If ni was the only
-// one it ends listening and all handshakes, and returns true.
+// remove ends all handshakes with ni, which gets no more. If ni was the last NI it closes
+// the listener, ends all handshakes, and returns true.
 func (a *acceptor) remove(ni *NI) (last bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -73,7 +72,7 @@ func (a *acceptor) remove(ni *NI) (last bool) {
 		close(a.closed)
 		_ = a.listener.Close()
 	} else {
-		a.eldest = a.nis[0]
+		a.oldest = a.nis[0]
 	}
 	a.handshakes.each(func(h *handshake) {
 		if last || h.ni == ni {
@@ -93,23 +92,23 @@ func (a *acceptor) find(id nid.NID) *NI {
 	return nil
 }
 
-// host returns the NI whose affair h is; with nil the eldest.
+// host returns the NI that h belongs to; with nil the oldest.
 func (a *acceptor) host(h *handshake) *NI {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if h != nil && h.ni != nil {
 		return h.ni
 	}
-	return a.eldest
+	return a.oldest
 }
 
-// load is the number of unfinished handshakes that are ni's affair, and that of
-// all accepted connections.
+// load returns the number of unfinished handshakes that belong to ni, and that of all
+// accepted connections.
 func (a *acceptor) load(ni *NI) (handshakes, accepted int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.handshakes.each(func(h *handshake) {
-		if h.ni == ni || h.ni == nil && a.eldest == ni {
+		if h.ni == ni || h.ni == nil && a.oldest == ni {
 			handshakes++
 		}
 	})

@@ -7,15 +7,15 @@ import (
 	"syscall"
 )
 
-// acceptors are a driver's, one for each local address. NIs of several nets
-// may have one address; they share its acceptor, as all nets of a kernel do.
+// acceptors are the acceptors of a driver, one for each local address. NIs of several nets
+// that have one address share its acceptor, as all nets of a kernel do.
 type acceptors struct {
 	mu     sync.Mutex
 	byAddr map[netip.Addr]*acceptor // guarded by mu
 }
 
-// join makes ni known to the acceptor of its address. The first one there
-// starts it. It fails with EEXIST if there is such an NI already.
+// join adds ni to the acceptor of its address, which it starts for the first NI. It fails
+// with EEXIST if there is an NI with this NID already.
 func (as *acceptors) join(ni *NI) error {
 	as.mu.Lock()
 	defer as.mu.Unlock()
@@ -35,8 +35,8 @@ func (as *acceptors) join(ni *NI) error {
 	return nil
 }
 
-// leave ends what the acceptor does for ni. The last one there closes it. An
-// NI that has left, or never joined, changes nothing.
+// leave removes ni from its acceptor, which closes after the last one. It does nothing for
+// an NI that has left or never joined.
 func (as *acceptors) leave(ni *NI) {
 	as.mu.Lock()
 	defer as.mu.Unlock()

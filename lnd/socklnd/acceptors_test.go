@@ -90,7 +90,7 @@ func TestTwoNetsDialling(t *testing.T) {
 }
 
 // TestSharedRefusals: what is refused before the NI is known is counted once,
-// by the eldest; the rest by the NI that was wanted.
+// by the oldest; the rest by the NI that was wanted.
 func TestSharedRefusals(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		n := newMemNet()
@@ -122,7 +122,7 @@ func TestSharedRefusals(t *testing.T) {
 // TestSharedShutdown: an NI that ends takes its own handshakes along and
 // nothing else; the last one ends the listener.
 func TestSharedShutdown(t *testing.T) {
-	for name, first := range map[string]int{"the eldest first": 0, "the eldest last": 1} {
+	for name, first := range map[string]int{"the oldest first": 0, "the oldest last": 1} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				n := newMemNet()
@@ -137,7 +137,7 @@ func TestSharedShutdown(t *testing.T) {
 					probes[i].send(opening)
 				}
 				synctest.Wait()
-				wantHandshakes(t, hosts[0], 2) // the eldest: also those without an NI
+				wantHandshakes(t, hosts[0], 2) // the oldest: also those without an NI
 				wantHandshakes(t, hosts[1], 1)
 				hosts[first].stop()
 				probes[0].expectEnd()

@@ -17,8 +17,8 @@ var chooser = shell.Chooser{
 
 var errLinkAddr = errors.New("an address of the link is no NID")
 
-// refuseAddr refuses addresses that a NID does not say enough to reach: one of an IPv6
-// link needs the interface, too.
+// refuseAddr refuses link-local IPv6 addresses: to reach one takes the interface, too, which
+// a NID does not contain.
 func refuseAddr(a netip.Addr) error {
 	if a.Is4() || a.Zone() == "" && !a.IsLinkLocalUnicast() {
 		return nil

@@ -34,13 +34,13 @@ func (a *acceptor) run() {
 // admit starts the handshake of c, unless its port is refused or there are too
 // many connections.
 func (a *acceptor) admit(c net.Conn) {
-	from, eldest := addrPort(c.RemoteAddr()), a.host(nil)
-	if why, err := a.unwelcome(from); why != ReasonNone {
-		eldest.rejectAddr(why, from, err)
+	from, oldest := addrPort(c.RemoteAddr()), a.host(nil)
+	if why, err := a.refuses(from); why != ReasonNone {
+		oldest.rejectAddr(why, from, err)
 		_ = c.Close()
 		return
 	}
-	h := &handshake{shake: newShake(eldest, c, false, a.cfg.AcceptTimeout)}
+	h := &handshake{shake: newShake(oldest, c, false, a.cfg.AcceptTimeout)}
 	evicted, ok := a.enter(h)
 	for _, old := range evicted {
 		a.host(old).rejectAddr(HandshakeLimit, old.remote, nil)
@@ -52,8 +52,8 @@ func (a *acceptor) admit(c net.Conn) {
 	a.tasks.Go(func() { a.handshake(h) })
 }
 
-// unwelcome returns why nothing is read from a connection.
-func (a *acceptor) unwelcome(from netip.AddrPort) (Reason, error) {
+// refuses returns why to close a connection before anything is read from it.
+func (a *acceptor) refuses(from netip.AddrPort) (Reason, error) {
 	switch {
 	case !from.IsValid():
 		return NoAddress, nil
@@ -112,7 +112,7 @@ func (a *acceptor) serve(h *handshake) *refusal {
 	return ni.serve(h.shake)
 }
 
-// choose returns the NI with this NID and makes h its affair, or nil.
+// choose returns the NI with this NID, or nil. From now on h belongs to it.
 func (a *acceptor) choose(h *handshake, want nid.NID) *NI {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -9,9 +9,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// Bounds of one gathered write. Many messages in one write are what makes
-// small ones cheap; the byte limit keeps a priority message from waiting long
-// behind bulk on the same connection.
+// Bounds of one gathered write. Many messages in one write make small ones cheap; the byte
+// limit bounds how long a priority message waits behind bulk on the same connection.
 const (
 	maxBatchMessages = 64
 	maxBatchNoops    = 64
@@ -19,9 +18,9 @@ const (
 	maxHeaderSize    = ksock.MsgHeaderSize + wire.LargeHeaderSize
 )
 
-// batch is what one gathered write sends: messages, then NOOPs, headers from
-// its own memory and payload from where it lies. Batches are pooled; an idle
-// connection has none.
+// batch is what one gathered write sends: messages, then NOOPs. Headers are in its own
+// memory, payload is written from the sender's. Batches are pooled; an idle connection has
+// none.
 type batch struct {
 	vec      vector
 	headers  [maxBatchMessages*maxHeaderSize + maxBatchNoops*ksock.MsgHeaderSize]byte
@@ -57,7 +56,7 @@ func (b *batch) addNoops(noops ackQueue, c *conn) int {
 // errPayloadLength means a message whose payload and header disagree.
 var errPayloadLength = errors.New("socklnd: payload is not as long as its header says")
 
-// unfitness tells why m is among the unfit.
+// unfitness returns why m cannot be encoded.
 func unfitness(m *lnd.Message) error {
 	if m.Payload.Length != int(m.Header.PayloadLength) {
 		return errPayloadLength

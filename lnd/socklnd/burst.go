@@ -2,10 +2,9 @@ package socklnd
 
 import "time"
 
-// A burst is a run of small messages that the peer does not answer. Sending
-// each with a write of its own would cost more than all else; in a burst they
-// are left to the drain, which takes many at a time. A message that comes
-// alone, or answers, is written at once by its sender.
+// A burst is a run of small messages that the peer does not answer. A write for each would
+// cost more than all else, so in a burst they are left to the drain, which takes many at a
+// time. The sender of a single message, or of an answer, writes it at once.
 const (
 	burstAfter = 16                    // messages without a word from the peer
 	burstGap   = 20 * time.Microsecond // between them, at most

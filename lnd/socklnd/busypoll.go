@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// polling lets one reader of a driver at a time look again, instead of waiting
-// (Config.BusyPoll). It looks at the sockets of all: at one of another reader it stops,
-// since the scheduler then finds that reader ready and runs it in the same thread.
+// polling lets one reader of a driver at a time busy-poll instead of blocking
+// (Config.BusyPoll). It polls the sockets of all readers, and stops when another one has
+// data: then the scheduler finds that reader ready and runs it in the same thread.
 type polling struct {
-	limit time.Duration
-	taken atomic.Bool
-	nest  nest
+	limit   time.Duration
+	taken   atomic.Bool
+	pollSet pollSet
 }
 
-// begin reports whether the caller may look again until end, for limit at most.
+// begin reports whether the caller may poll, for limit at most, until it calls end.
 func (p *polling) begin() bool { return p.limit > 0 && p.taken.CompareAndSwap(false, true) }
 func (p *polling) end()        { p.taken.Store(false) }

@@ -9,32 +9,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nest is an epoll instance with the sockets of all readers of a driver, beside that of
-// the runtime, on which readers wait.
-type nest struct {
+// pollSet is an epoll instance with the sockets of all readers of a driver. It exists beside
+// that of the Go runtime, in which readers block.
+type pollSet struct {
 	once   sync.Once
 	file   *os.File // nil: the system gives none; closed with the driver, by the garbage collector
 	fd     uintptr
-	events [8]unix.EpollEvent // owned by the reader that looks
+	events [8]unix.EpollEvent // owned by the reader that polls
 }
 
 // add adds a socket, which leaves when it is closed.
-func (n *nest) add(fd uintptr) {
+func (n *pollSet) add(fd uintptr) {
 	n.once.Do(func() {
 		if epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC); err == nil {
 			n.fd, n.file = uintptr(epoll), os.NewFile(uintptr(epoll), "epoll")
 		}
 	})
 	if n.file != nil {
-		// Edge-triggered: what a reader leaves in its socket stops the others once.
+		// Edge-triggered: data that a reader leaves in its socket interrupts the others once.
 		e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET&(1<<32-1), Fd: int32(fd)}
-		_ = unix.EpollCtl(int(n.fd), unix.EPOLL_CTL_ADD, int(fd), &e) // without it the reader looks until the limit
+		_ = unix.EpollCtl(int(n.fd), unix.EPOLL_CTL_ADD, int(fd), &e) // without it the reader polls until the limit
 	}
 }
 
-// look looks at all sockets with one call: whether there is something in that of the
-// caller, and in another one.
-func (n *nest) look(fd uintptr) (own, other bool) {
+// look polls all sockets with one call. own says that the caller's has data, other that
+// another one has.
+func (n *pollSet) look(fd uintptr) (own, other bool) {
 	if n.file == nil {
 		return true, false // to be seen by reading
 	}
@@ -52,12 +52,12 @@ func (n *nest) look(fd uintptr) (own, other bool) {
 	return own, other
 }
 
-// spin calls try as soon as there is something in a socket, until try says that it has
-// read, another socket has something, or the limit is over. The caller has begun.
+// spin polls until try has read something, another socket has data, or the limit is over. It
+// calls try when the caller's socket has data. The caller has called begin.
 func (p *polling) spin(fd uintptr, try func(fd uintptr) bool) bool {
 	for began := time.Now(); time.Since(began) < p.limit; {
 		_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) // cannot fail
-		own, other := p.nest.look(fd)
+		own, other := p.pollSet.look(fd)
 		if own && try(fd) {
 			return true
 		}

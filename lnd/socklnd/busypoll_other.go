@@ -2,5 +2,5 @@
 
 package socklnd
 
-// nest is nothing on systems other than Linux, where readers do not look again.
-type nest struct{}
+// pollSet is empty on systems other than Linux, where readers do not busy-poll.
+type pollSet struct{}

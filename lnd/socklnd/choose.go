@@ -88,7 +88,7 @@ func fittest(conns []*conn, small bool) []*conn {
 
 // bulkIn returns the connections that bring bulk. From version 3 on they are for acks
 // and keepalives, and here also for priority messages: nothing else is sent there, so
-// that a peer which stops reading, because a handler there is behind, reads these on.
+// that a peer which stops reading others, because a handler there is slow, still reads these.
 func bulkIn(conns []*conn) (list []*conn) {
 	for _, c := range conns {
 		if c.ctype == ksock.BulkIn {

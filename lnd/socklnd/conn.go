@@ -10,9 +10,8 @@ import (
 	"ulnet/lnd/socklnd/ksock"
 )
 
-// conn is one connection whose handshake is done (struct ksock_conn). It
-// belongs to a peer and lives until anything goes wrong with any connection of
-// that peer.
+// conn is an established connection (struct ksock_conn). It ends when any connection of its
+// peer fails.
 type conn struct {
 	peer      *peer
 	net       net.Conn
@@ -45,7 +44,7 @@ type conn struct {
 	queuedBytes atomic.Int64 // of messages taken for sending, until they have left
 }
 
-// link is what a handshake found out about a connection.
+// link is the result of a handshake.
 type link struct {
 	net         net.Conn
 	flow        lnd.Flow

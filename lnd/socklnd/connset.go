@@ -8,10 +8,10 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// connSet decides which connections a peer gets: what is dialled next and
-// when, which HELLOs of the peer are accepted, and what is forgotten when
-// connections end (socklnd ksocknal_create_conn, ksocknal_connect). It is a
-// machine in the sense of lnet/machine; the peer steps it under its lock.
+// connSet decides which connections a peer gets: what this side dials next and when, which
+// HELLOs of the peer it accepts, and which state it resets when connections end (socklnd
+// ksocknal_create_conn, ksocknal_connect). It is a machine in the sense of lnet/machine; the
+// peer steps it under its lock.
 //
 //	state        entered by                   left by
 //	idle         start, connections closed    setSend: dials
@@ -110,8 +110,8 @@ func (s *connSet) complete() bool {
 	return !missing || !s.routed
 }
 
-// idle reports whether nothing is lost when the set is forgotten. Its back-off
-// is worth something for as long again as it lasted.
+// idle reports whether the set has no state that must be kept. A back-off is kept for as long
+// again as it lasted.
 func (s *connSet) idle(now time.Duration) bool {
 	return !s.known() && !s.dialling && !s.wanted && s.redials == 0 && now >= s.retryAt+s.retryInterval
 }
@@ -128,7 +128,7 @@ func (s *connSet) close(now time.Duration, err error, out *setOutput) {
 	s.forget()
 }
 
-// forget forgets what was agreed when no connection is left.
+// forget resets what was agreed with the peer when no connection is left.
 func (s *connSet) forget() {
 	if !s.known() {
 		s.version, s.incarnation = 0, 0

@@ -40,7 +40,7 @@ func (s *connSet) missing() (ksock.ConnType, bool) {
 	return ksock.BulkOut, out < n
 }
 
-// act asks for the next dial, and fails messages that wait for nothing.
+// act requests the next dial. It fails waiting messages if no connection is to be expected.
 func (s *connSet) act(now time.Duration, out *setOutput) {
 	if s.dialling || sum(s.accepting) > 0 {
 		return
@@ -78,9 +78,9 @@ func (s *connSet) wake(now time.Duration) time.Duration {
 
 func (s *connSet) dialVersion() ksock.Version { return or(s.version, s.cfg.versions.preferred) }
 
-// dialled takes a dialled connection, unless it does not go with those that
-// the peer has opened meanwhile. Kernels then dial again at once; the pause is
-// local policy, against a peer that is never the same.
+// dialled adds a dialled connection, unless its incarnation or version differs from those of
+// connections that the peer has opened meanwhile. Kernels then dial again at once; the pause
+// is local policy, against a peer whose incarnation changes each time.
 func (s *connSet) dialled(now time.Duration, in setInput, out *setOutput) {
 	s.dialling = false
 	switch {

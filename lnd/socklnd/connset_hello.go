@@ -39,9 +39,9 @@ func (s *connSet) limit(in setInput) int {
 	return s.cfg.connsPerPeer
 }
 
-// accepted handles a connection that the peer opened and has our answer for.
-// When the peer lost its connections in the meantime it loses this one too: it
-// has known it for as long as the others.
+// accepted handles a connection of the peer after this side's answer was written. If the
+// peer's other connections were closed in the meantime this one is closed too, since the
+// peer has had it for as long as the others.
 func (s *connSet) accepted(in setInput, out *setOutput) {
 	s.accepting[in.ctype]--
 	if in.generation != s.generation {
@@ -52,7 +52,7 @@ func (s *connSet) accepted(in setInput, out *setOutput) {
 	s.register(in, out)
 }
 
-// register adds a connection. It ends every wait: the peer is there.
+// register adds a connection. It ends every back-off, since the peer answers.
 func (s *connSet) register(in setInput, out *setOutput) {
 	out.up = sum(s.have) == 0
 	s.have[in.ctype]++

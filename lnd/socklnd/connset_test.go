@@ -169,8 +169,7 @@ func TestConnSetDialOnly(t *testing.T) {
 	}
 }
 
-// TestConnSetGivesUp: a dial-only node does not dial a peer that is gone for
-// good for ever.
+// TestConnSetGivesUp: a dial-only node stops dialling a peer that does not come back.
 func TestConnSetGivesUp(t *testing.T) {
 	s := newSet("10.0.0.2@tcp", "10.0.0.1@tcp")
 	s.cfg.dialOnly = true

@@ -29,7 +29,7 @@ type setWalk struct {
 	waiting   int            // messages
 }
 
-// words are the inputs that are possible now.
+// words returns the inputs that are possible now.
 func (w *setWalk) words() []string {
 	words := []string{"send", "timer", "hello control", "hello in", "hello out", "hello control restarted", "hello in v2", "closed"}
 	if w.dial != ksock.None {
@@ -95,7 +95,7 @@ func (w *setWalk) checkCounts(t *rapid.T, name string) {
 	}
 }
 
-// TestConnSetAlwaysAnswers: messages never wait for nothing, and counts stay in
+// TestConnSetAlwaysAnswers: while messages wait, a dial or a retry is due, and counts stay in
 // bounds.
 func TestConnSetAlwaysAnswers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -155,8 +155,8 @@ func (w *datagramWriter) setName(to netip.AddrPort) uint32 {
 	return unix.SizeofSockaddrInet4
 }
 
-// smallDatagram is up to how many bytes sending does not tell the scheduler. All
-// receivers on this host get their copies inside the call.
+// smallDatagram is the largest datagram, in bytes, that is sent by a raw system call of which
+// the scheduler is not told. All receivers on this host get their copies inside the call.
 const smallDatagram = 16 << 10
 
 // try sends once; false tells the poller to wait and call again.

@@ -29,7 +29,7 @@ type datagramReader struct {
 	errno  syscall.Errno
 }
 
-// datagramSlot is room for one datagram and what the system says of it.
+// datagramSlot is room for one datagram and its control messages.
 type datagramSlot struct {
 	bytes   []byte
 	name    unix.RawSockaddrInet6 // room for either family
@@ -75,7 +75,7 @@ func newDatagramReader(addr netip.Addr, port uint16, buffer, longest int, poll *
 	}
 	r.fn, r.onceFn = r.try, r.once
 	if poll.limit > 0 {
-		_ = r.rc.Control(poll.nest.add) // it is open
+		_ = r.rc.Control(poll.pollSet.add) // it is open
 	}
 	r.makeSlots(longest)
 	return r, nil
@@ -158,8 +158,7 @@ func (r *datagramReader) packet(i int, p *packet) {
 	}
 }
 
-// note takes what a control message says. Its numbers are in the order of this
-// machine.
+// note reads a control message into p. Its numbers are in host byte order.
 func (p *packet) note(h *unix.Cmsghdr, data []byte) {
 	switch {
 	case h.Level == unix.IPPROTO_IP && h.Type == unix.IP_PKTINFO && len(data) >= unix.SizeofInet4Pktinfo:
@@ -173,9 +172,9 @@ func (p *packet) note(h *unix.Cmsghdr, data []byte) {
 	}
 }
 
-// join receives what is sent to a group, by way of an interface, by others than the NI
-// with an address: the copies of what that sends, which others on this host get, would
-// wake it for nothing. They do not count as missed, as with a filter of packets.
+// join joins a group on an interface, without the datagrams of the NI with an address: the
+// copies of its own datagrams, which the system makes for other sockets of this host, would
+// wake it needlessly. Unlike those dropped by a packet filter they do not count as missed.
 func (r *datagramReader) join(group netip.Addr, index int, but netip.Addr) error {
 	if err := r.member(group, index, unix.IP_ADD_MEMBERSHIP, unix.IPV6_JOIN_GROUP); err != nil {
 		return err
@@ -192,7 +191,7 @@ type groupSource struct {
 	source [128]byte
 }
 
-// block has a socket of a group not receive what one address sends.
+// block makes a socket of a group not receive what one address sends.
 func block(fd uintptr, group netip.Addr, index int, source netip.Addr) {
 	req, level := groupSource{index: uint32(index)}, unix.IPPROTO_IP
 	if group.Is6() {

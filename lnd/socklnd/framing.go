@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// framing is how messages lie on the connections of a version:
+// framing is the layout of messages on connections of a version:
 //
 //	version  message header  LNet header
 //	1        none            72 bytes

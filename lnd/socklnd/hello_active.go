@@ -23,7 +23,7 @@ func (p *peer) startDial(t ksock.ConnType, v ksock.Version) {
 	})
 }
 
-// dial runs one attempt and tells the set about it.
+// dial makes one attempt and steps the set with its result.
 func (p *peer) dial(t ksock.ConnType, v ksock.Version) {
 	s, in := p.ni.open(p.id, t, v)
 	p.mu.Lock()
@@ -90,7 +90,7 @@ func (ni *NI) open(id nid.ProcessID, t ksock.ConnType, v ksock.Version) (*shake,
 	return s, in
 }
 
-// greet sends acceptor request and HELLO and judges the answer.
+// greet sends acceptor request and HELLO and checks the answer.
 func (ni *NI) greet(s *shake, id nid.ProcessID, t ksock.ConnType, v ksock.Version) setInput {
 	fail := func(why Reason, err error) setInput {
 		return setInput{kind: setDialFailed, err: newError(why, id, err)}
@@ -145,7 +145,7 @@ func judge(id nid.ProcessID, t ksock.ConnType, v ksock.Version, h *ksock.Hello) 
 	return setInput{kind: setDialled, ctype: t, version: v, incarnation: h.SrcIncarnation}
 }
 
-// isReadError tells an end of the connection from bytes that make no sense.
+// isReadError reports whether err is the end of the connection, rather than invalid bytes.
 func isReadError(err error) bool {
 	for _, bad := range []error{ksock.ErrMagic, ksock.ErrVersion, ksock.ErrAddresses, ksock.ErrHelloType, ksock.ErrShort, nid.ErrSize} {
 		if errors.Is(err, bad) {
@@ -155,7 +155,7 @@ func isReadError(err error) bool {
 	return err != nil
 }
 
-// readReason tells silence from an end.
+// readReason distinguishes a timeout from the end of the connection.
 func readReason(err error) Reason {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return ConnectTimeout

@@ -10,8 +10,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// refusal is how a handshake of an accepted connection ends without a
-// connection.
+// refusal is the result of a handshake of an accepted connection that failed.
 type refusal struct {
 	why    Reason // ReasonNone if it has been counted
 	err    error
@@ -89,7 +88,7 @@ func (ni *NI) checkHello(s *shake) (ksock.Hello, *refusal) {
 	return h, nil
 }
 
-// hello returns a HELLO with everything that concerns this side.
+// hello returns a HELLO with the fields of this side set.
 func (ni *NI) hello(v ksock.Version, t ksock.ConnType) ksock.Hello {
 	return ksock.Hello{
 		Version: v, SrcNID: ni.nid, SrcPID: ni.pid,
@@ -117,7 +116,7 @@ func (ni *NI) answer(h *ksock.Hello, peer nid.NID, t ksock.ConnType) []byte {
 	return b
 }
 
-// welcome decides about the connection and answers.
+// welcome decides about the connection and writes the answer.
 func (ni *NI) welcome(s *shake, h *ksock.Hello) *refusal {
 	id, renamed := ni.identity(s, h)
 	if !renamed {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// held is how a reader waits for NI.Recv. Meanwhile it reads nothing from its
-// connection, but it notices that the other end hangs up: that wait is for the
-// socket, and is cut short by a deadline in the past.
+// held lets a reader wait for NI.Recv. Meanwhile it reads nothing from its connection, but it
+// notices when the other end closes: it waits at the socket, and Recv interrupts that with a
+// read deadline in the past.
 type held struct {
 	resume chan struct{} // gets a value from Recv
 
@@ -22,8 +22,8 @@ func (h *held) init() { h.resume = make(chan struct{}, 1) }
 // recv continues a held message.
 func (r *reader) recv() { r.held.recv() }
 
-// recv resumes the reader under mu, so that the deadline never meets the wait
-// for the next message that is held.
+// recv resumes the reader under mu, so that the deadline never interrupts the wait for the
+// next held message.
 func (h *held) recv() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

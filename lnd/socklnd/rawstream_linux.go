@@ -54,7 +54,7 @@ func newRawStream(c net.Conn, poll *polling) stream {
 	s.readFn, s.writeFn = s.tryRead, s.tryWrite
 	if poll.limit > 0 {
 		s.readFn, s.tryFn = s.pollRead, s.tryRead
-		_ = rc.Control(poll.nest.add) // a socket that is closed already brings nothing
+		_ = rc.Control(poll.pollSet.add) // a socket that is closed already brings nothing
 	}
 	return s
 }

@@ -46,9 +46,9 @@ func (ni *NI) identity(s *shake, h *ksock.Hello) (id nid.ProcessID, renamed bool
 }
 
 // checkIdentity refuses a sender that is not of the NI's net, or claims a NID that cannot be
-// on the other side of this connection. Nothing is answered: an honest node learns nothing
-// from the answer, and the NID in it would be the one that was claimed. (In an answer to a
-// dial the NID is compared with the one that was dialled: see judge.)
+// on the other side of this connection. It sends no answer: a correct node would learn
+// nothing from it, and the NID in it would be the claimed one. (In an answer to a dial the NID
+// is compared with the one that was dialled: see judge.)
 func (ni *NI) checkIdentity(s *shake, claimed nid.NID) *refusal {
 	switch {
 	case claimed.Net() != ni.nid.Net():

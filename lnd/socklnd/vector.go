@@ -53,7 +53,7 @@ func (v *vector) each(n int, f func([]byte)) {
 	}
 }
 
-// reset empties v and lets go of the memory that it named.
+// reset empties v and drops its references to memory.
 func (v *vector) reset() {
 	clear(v.pieces)
 	clear(v.iov)

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Ordinary reports whether r is no cause for alarm: it belongs to the incarnation of
+// Ordinary reports whether r is no cause for alarm: it belongs to the normal lifetime of
 // connections, or follows from what was logged before.
 func (r Reason) Ordinary() bool {
 	switch r {

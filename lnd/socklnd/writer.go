@@ -126,7 +126,7 @@ func (w *writer) proceed() {
 	w.mu.Unlock()
 }
 
-// rest gives the sending side up. The caller holds w.mu, which rest releases.
+// rest releases the sending side. The caller holds w.mu, which rest unlocks.
 func (w *writer) rest() {
 	w.writing = false
 	last := w.alone
@@ -176,8 +176,8 @@ func (w *writer) drain() {
 	}
 }
 
-// take returns the next batch, shown to the tap: before it is written, so that
-// a capture has no answer ahead of its question.
+// take returns the next batch, and shows it to the tap before it is written, so that a
+// capture has no answer ahead of its request.
 func (w *writer) take() *batch {
 	b := w.next()
 	if b != nil && w.c.flow != nil {

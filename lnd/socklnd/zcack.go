@@ -64,7 +64,7 @@ func (c *conn) checkAcks(h ksock.MsgHeader) *Error {
 }
 
 // maxPendingAcks bounds the NOOPs that wait to be sent on one connection: a
-// peer that asks for more reads nothing.
+// peer that requests more does not read.
 const maxPendingAcks = 1024
 
 // ackQueue are the NOOPs that wait to be sent on a connection, by their
