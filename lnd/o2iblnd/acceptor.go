@@ -28,7 +28,8 @@ type acceptor struct {
 	redials  redials // guarded by redialMu
 }
 
-// join starts what ni needs of verbs, and takes requests for it. The caller holds d.mu.
+// join opens the device of ni's address, if need be, and accepts requests for ni. The caller
+// holds d.mu.
 func (d *Driver) join(ni *NI, cfg lnd.Config) error {
 	a := d.acceptors[ni.addr]
 	if a == nil {
@@ -108,8 +109,8 @@ func (a *acceptor) find(id nid.NID) *NI {
 	return nil
 }
 
-// first is the NI that counts what no NI can be named for, nil if there is none; early
-// tells that one is starting.
+// first returns the NI that counts refusals which belong to no NI, or nil without an NI.
+// early reports that one is starting.
 func (a *acceptor) first() (ni *NI, early bool) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()

@@ -19,8 +19,7 @@ type Adoption struct {
 	Connect func(dev verbs.Device, qp verbs.QPConfig, events func(verbs.Conn, verbs.Event)) (verbs.Conn, error)
 }
 
-// Adopt takes a connection into use as if the peer had asked for it. The error is an
-// *Error.
+// Adopt adds a connection as if the peer had requested it. The error is an *Error.
 func (ni *NI) Adopt(a Adoption) error {
 	p := ni.peer(a.Peer)
 	if p == nil {

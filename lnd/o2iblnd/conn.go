@@ -8,13 +8,13 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// connState is where a conn is in its incarnation.
+// connState is the state of a conn.
 type connState uint8
 
 const (
 	connOpening connState = iota // asked for, or accepted
 	connOpen                     // established: messages go through the exchange
-	connClosing                  // it is over, but the device or lnet may come back to it
+	connClosing                  // ended, but the device or lnet may still use it
 	connGone
 )
 
@@ -87,7 +87,7 @@ func (c *conn) step(in exchangeIn) {
 	}
 }
 
-// unlock releases mu and does what the steps ask for.
+// unlock releases mu and carries out the effects of the steps.
 func (c *conn) unlock() {
 	for c.out != nil && !c.out.empty() {
 		switch {
@@ -120,7 +120,7 @@ func (c *conn) over() bool {
 	return c.state == connClosing && c.ended && c.told && c.rxs == 0 && !c.handling && !c.posting && c.ending == 0 && (c.x == nil || c.x.idle())
 }
 
-// free lets go of the connection.
+// free releases the resources of the connection.
 func (c *conn) free() {
 	if !c.closed { // no other goroutine has c now
 		c.vc.Close()
@@ -129,8 +129,8 @@ func (c *conn) free() {
 	c.ni.tasks.Done()
 }
 
-// abandon ends a connection that the device could not make. It returns false if it had been
-// given up, which the peer knows then.
+// abandon ends a connection that the device could not make. It returns false if the
+// connection had ended before, which was reported to the peer then.
 func (c *conn) abandon() bool {
 	c.mu.Lock()
 	opening := c.state == connOpening
@@ -141,8 +141,8 @@ func (c *conn) abandon() bool {
 	return opening
 }
 
-// made notes what the device made, if no event has told yet. The connection may have been
-// given up meanwhile.
+// made notes the connection that the device made, unless an event has done so. The connection
+// may have ended meanwhile.
 func (c *conn) made(vc verbs.Conn) {
 	c.mu.Lock()
 	if c.vc == nil {
@@ -155,7 +155,7 @@ func (c *conn) made(vc verbs.Conn) {
 	}
 }
 
-// giveUp ends a connection that is not established and whose end the peer knows.
+// giveUp ends a connection that is not established and whose end was reported to the peer.
 func (c *conn) giveUp() {
 	c.vc.Close()
 	c.mu.Lock()
@@ -189,7 +189,7 @@ func (c *conn) fail(cause *Error) {
 	c.unlock()
 }
 
-// tellPeer tells the peer's set that a connection has not come about.
+// tellPeer reports to the peer's set that a connection was not established.
 func (c *conn) tellPeer(cause *Error) {
 	c.tellSet(cause)
 	c.mu.Lock()
@@ -197,7 +197,7 @@ func (c *conn) tellPeer(cause *Error) {
 	c.unlock()
 }
 
-// down follows the failure of an established connection, once.
+// down handles the failure of an established connection, once.
 func (c *conn) down(cause *Error) {
 	c.vc.Disconnect()
 	c.abandonHeld(cause)
@@ -209,7 +209,7 @@ func (c *conn) down(cause *Error) {
 	c.unlock()
 }
 
-// scan does what is due.
+// scan handles the deadlines that have passed.
 func (c *conn) scan(now time.Duration) {
 	c.mu.Lock()
 	if c.state == connOpen && now >= c.wakeAt {

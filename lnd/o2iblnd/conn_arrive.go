@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// receive takes a message in. Those that come before the connection is established
-// wait, and so do those that come while another goroutine is at it.
+// receive receives a message. Messages that arrive before the connection is established, or
+// while another goroutine handles one, wait.
 func (c *conn) receive(b verbs.Buffer) {
 	c.mu.Lock()
 	switch {
@@ -33,7 +33,7 @@ func (c *conn) receive(b verbs.Buffer) {
 	}
 }
 
-// handleWaiting hands on what waits, and unlocks. c.handling is set.
+// handleWaiting handles the messages that wait, and unlocks. c.handling is set.
 func (c *conn) handleWaiting() {
 	for len(c.waiting) > 0 && c.state == connOpen {
 		b := c.waiting[0]
@@ -49,8 +49,8 @@ func (c *conn) handleWaiting() {
 	c.dropWaiting()
 }
 
-// handle steps the exchange with a message and does what it is for. c.mu is held, but not
-// meanwhile.
+// handle steps the exchange with a message and carries out its effects. c.mu is held before
+// and after, but not meanwhile.
 func (c *conn) handle(b verbs.Buffer) {
 	c.step(exchangeIn{kind: exchangeArrived, bytes: b.Bytes})
 	var r *rx
@@ -86,8 +86,8 @@ func (c *conn) deliver(r *rx) {
 	}
 }
 
-// maxKept is how many held messages have their credit given back while their payload
-// is kept here; what comes then waits with the peer (local policy).
+// maxKept is how many held messages have their credit returned while their payload is kept
+// here; further messages wait at the peer (local policy).
 const maxKept = 64
 
 // hold keeps a message until Recv. It returns false if that has come already. A payload is
@@ -138,7 +138,8 @@ func (ni *NI) Recv(d *lnd.Delivery) {
 	c.take(r)
 }
 
-// abandonHeld asks lnet what becomes of what it holds, because the connection is over.
+// abandonHeld asks lnet to abandon the messages that it holds, because the connection has
+// ended.
 func (c *conn) abandonHeld(cause *Error) {
 	c.mu.Lock()
 	list := c.held

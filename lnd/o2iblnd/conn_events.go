@@ -2,7 +2,7 @@ package o2iblnd
 
 import "ulnet/lnd/verbs"
 
-// event takes what the device tells of the connection.
+// event handles an event of the device about the connection.
 func (c *conn) event(vc verbs.Conn, e verbs.Event) {
 	c.mu.Lock()
 	if c.vc == nil {
@@ -13,7 +13,7 @@ func (c *conn) event(vc verbs.Conn, e verbs.Event) {
 	case verbs.Established:
 		c.established(e.Private)
 	case verbs.Rejected:
-		if !c.dialled { // it did not like our answer, or no longer waits for it
+		if !c.dialled { // the peer refuses our answer, or no longer waits for it
 			c.notMade(newError(PeerClosed, lustre(c.peer.id), nil))
 			return
 		}
@@ -30,12 +30,12 @@ func (c *conn) event(vc verbs.Conn, e verbs.Event) {
 	}
 }
 
-// notMade ends a connection that one of both sides has given up.
+// notMade ends a connection that one of the two sides has given up.
 func (c *conn) notMade(cause *Error) {
 	c.notEstablished(func() { c.tellSet(cause) })
 }
 
-// tellSet tells the set that a connection that it waits for has not come about.
+// tellSet reports to the set that a connection it waits for was not established.
 func (c *conn) tellSet(cause *Error) {
 	if c.dialled {
 		c.peer.attemptFailed(cause)
@@ -44,8 +44,8 @@ func (c *conn) tellSet(cause *Error) {
 	}
 }
 
-// notEstablished ends a connection that has not come about, and has tell tell the
-// set.
+// notEstablished ends a connection that was not established, and calls tell, which reports
+// that to the set.
 func (c *conn) notEstablished(tell func()) {
 	c.mu.Lock()
 	c.ended = true
@@ -63,7 +63,7 @@ func (c *conn) notEstablished(tell func()) {
 	c.unlock()
 }
 
-// disconnected follows the end of a connection, wherever it was.
+// disconnected handles the end of a connection in any state.
 func (c *conn) disconnected(status verbs.Status) {
 	cause := newError(PeerClosed, lustre(c.peer.id), nil)
 	if status != verbs.Success {
@@ -83,7 +83,7 @@ func (c *conn) disconnected(status verbs.Status) {
 	c.unlock()
 }
 
-// established takes the connection into use, with what waits for it and what has
+// established opens the connection for the messages that wait for it and those that have
 // arrived already.
 func (c *conn) established(private []byte) {
 	p := c.peer

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// flush posts what the steps ask for. mu is held before and after.
+// flush posts the work requests of the steps. mu is held before and after.
 func (c *conn) flush() {
 	out := c.out
 	c.out, c.posting = nil, true
@@ -24,7 +24,7 @@ func (c *conn) flush() {
 	outs.Put(out)
 }
 
-// tellEnded ends what the steps have ended, and tells lnet. mu is held before and after.
+// tellEnded finalizes the messages that the steps have ended. mu is held before and after.
 func (c *conn) tellEnded() {
 	for _, why := range c.out.Counted {
 		c.ni.counts.count(why)
@@ -104,7 +104,7 @@ func (ni *NI) completed(batch []verbs.Completion) {
 	}
 }
 
-// completed follows the end of a work request.
+// completed handles the completion of a work request.
 func (c *conn) completed(id uint32, status verbs.Status) {
 	var failed *Error
 	if status != verbs.Success {
@@ -133,8 +133,8 @@ func (c *conn) completed(id uint32, status verbs.Status) {
 	c.unlock()
 }
 
-// endFlushed follows the end of the work requests that were flushed before it was known
-// why. c.mu is held, and the exchange has failed.
+// endFlushed handles the work requests that were flushed before the cause was known. c.mu is
+// held, and the exchange has failed.
 func (c *conn) endFlushed() {
 	for _, id := range c.flushed {
 		c.step(exchangeIn{kind: exchangeSent, id: id, err: c.x.failed})
@@ -142,7 +142,7 @@ func (c *conn) endFlushed() {
 	c.flushed = nil
 }
 
-// endTx ends what was under way on the connection, and tells lnet.
+// endTx ends a transfer or message of the connection, and tells lnet.
 func (c *conn) endTx(t *tx) {
 	c.checkWritten(t)
 	switch t.kind {

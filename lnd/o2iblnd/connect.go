@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// connect asks p for a connection.
+// connect requests a connection to p.
 func (ni *NI) connect(p *peer, a ask) {
 	c := ni.newConn(p, true)
 	if c == nil {
@@ -71,7 +71,7 @@ func (ni *NI) connConfig(c *conn, depth int, private []byte) verbs.ConnConfig {
 	return cfg
 }
 
-// exchangeConfig is what c and its peer have agreed upon, or are about to.
+// exchangeConfig returns the parameters that c and its peer have agreed upon, or will.
 func (ni *NI) exchangeConfig(c *conn, depth int) exchangeConfig {
 	return exchangeConfig{
 		local: ni.nid, peer: c.peer.id, stamp: ni.stamp, peerStamp: c.peerStamp, version: c.version,
@@ -81,7 +81,7 @@ func (ni *NI) exchangeConfig(c *conn, depth int) exchangeConfig {
 	}
 }
 
-// attemptFailed tells the set that a connection that it asked for could not be made.
+// attemptFailed reports to the set that a request of this side failed.
 func (p *peer) attemptFailed(e *Error) {
 	p.mu.Lock()
 	p.note(e)
@@ -89,7 +89,7 @@ func (p *peer) attemptFailed(e *Error) {
 	p.unlock()
 }
 
-// request decides about a request that is in order by itself, for this NI.
+// request decides about a request for this NI that is valid by itself.
 func (ni *NI) request(r verbs.Request, m *kib.Msg) {
 	if !ni.enter() {
 		ni.reject(r, kib.Early)
@@ -130,7 +130,7 @@ func (ni *NI) reject(r verbs.Request, why kib.Why) {
 	_ = r.Reject(reject.AppendTo(nil)) // the peer may have gone
 }
 
-// accept makes the connection that p asks for with m.
+// accept makes the connection that p requests with m.
 func (ni *NI) accept(r verbs.Request, p *peer, m *kib.Msg) {
 	c := ni.newConn(p, false)
 	if c == nil {
@@ -151,7 +151,7 @@ func (ni *NI) accept(r verbs.Request, p *peer, m *kib.Msg) {
 	c.made(vc)
 }
 
-// acceptFailed tells the set that a request that it accepted came to nothing.
+// acceptFailed reports to the set that no connection followed a request that it accepted.
 func (p *peer) acceptFailed(e *Error) {
 	p.mu.Lock()
 	p.events.Add(event{kind: eventNoted, err: e})

@@ -15,8 +15,8 @@ type connTable struct {
 	list atomic.Pointer[[]*conn]
 }
 
-// restingIDs are how many numbers stay free for a while: what a device still has of a
-// connection that was given up before its last event is not for another one.
+// restingIDs is how many free numbers are not reused yet: a device may still have completions
+// of a connection that was given up before its last event, which must not reach another one.
 const restingIDs = 32
 
 // add gives c its number.

@@ -9,10 +9,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// exchange is what two sides of an established connection say to each other: credits,
-// messages, transfers and their time-outs (o2iblnd-wire §8 to §10). It is a machine in
-// the sense of lnet/machine, which posts to a queue pair through its output; the
-// conn steps it under its lock.
+// exchange is the protocol of an established connection: credits, messages, transfers and
+// their timeouts (o2iblnd-wire §8 to §10). It is a machine in the sense of lnet/machine whose
+// output is posted to a queue pair; the conn steps it under its lock.
 //
 // Where messages that are to be sent wait:
 //
@@ -58,7 +57,7 @@ type exchange struct {
 
 var _ machine.Machine[exchangeIn, exchangeOut] = (*exchange)(nil)
 
-// exchangeConfig is what two sides have agreed upon.
+// exchangeConfig has the parameters that the two sides have agreed upon.
 type exchangeConfig struct {
 	local, peer      nid.NID
 	stamp, peerStamp uint64
@@ -79,10 +78,10 @@ type exchangeConfig struct {
 // exchangeCounts are shown to people.
 type exchangeCounts struct{ sent, received, bytesOut, bytesIn uint64 }
 
-// Bounds of what is posted (local policy): a priority message waits for turnsAhead
-// turns at most, which is 0.6 ms at 10 Gbit/s. Both together are what a round trip takes
-// at full speed. Each turn begins with a packet that softroce cannot send along with
-// others, and so there are few: with turns of 64 KiB a MiB takes 1.7 times as long.
+// Bounds of the WRITEs that are posted at a time (local policy). A priority message waits for
+// turnsAhead turns at most, which is 0.6 ms at 10 Gbit/s; their bytes keep the link busy for a
+// round trip. Each turn begins with a packet that softroce cannot send in a burst with others,
+// so turns are long: with turns of 64 KiB a MiB takes 1.7 times as long.
 const (
 	turnBytes  = 344 << 10 // a third of a MiB in packets of 4 KiB
 	turnWRs    = 16
@@ -100,8 +99,8 @@ func newExchange(cfg exchangeConfig, now time.Duration) *exchange {
 	}
 }
 
-// Step implements machine.Machine. Of the arrival and the refusal out has those of this
-// step; all else is appended.
+// Step implements machine.Machine. The arrival and the refusal in out are those of this step;
+// everything else is appended to out.
 func (x *exchange) Step(now time.Duration, in exchangeIn, out *exchangeOut) time.Duration {
 	out.arrival, out.refused = arrivalNone, false
 	if x.failed != nil && in.kind != exchangeSent {
@@ -165,8 +164,7 @@ func (x *exchange) begin(t *tx) {
 	x.active++
 }
 
-// list puts t at the end of those with a deadline, which is in order because all have
-// the same time.
+// list appends t to the list of deadlines, which is sorted because all timeouts are equal.
 func (x *exchange) list(now time.Duration, t *tx) {
 	x.unlist(t)
 	t.deadline, t.listed = now+x.cfg.timeout, true
@@ -208,7 +206,7 @@ func (x *exchange) finish(t *tx, out *exchangeOut) {
 	out.Done.push(t)
 }
 
-// invariants reports what can never be, for tests.
+// invariants reports a broken invariant, for tests.
 func (x *exchange) invariants() error {
 	d := x.cfg.depth
 	switch {

@@ -13,7 +13,7 @@ import (
 // lustre is the process that a NID stands for: o2iblnd has no others.
 func lustre(n nid.NID) nid.ProcessID { return nid.ProcessID{NID: n, PID: nid.LustrePID} }
 
-// arrived takes a message in.
+// arrived handles a message of the peer.
 func (x *exchange) arrived(now time.Duration, b []byte, out *exchangeOut) {
 	m := &out.Message
 	why, err := x.inspect(b, m, out)
@@ -61,7 +61,7 @@ func (x *exchange) inspect(b []byte, m *kib.Msg, out *exchangeOut) (why Reason, 
 	return ReasonNone, nil
 }
 
-// handle does what a message of its type asks for.
+// handle handles a valid message by its type.
 func (x *exchange) handle(now time.Duration, m *kib.Msg, out *exchangeOut) Reason {
 	switch m.Type {
 	case kib.Noop:
@@ -88,7 +88,7 @@ func (x *exchange) handle(now time.Duration, m *kib.Msg, out *exchangeOut) Reaso
 	return ReasonNone
 }
 
-// waiting finds what waits for the answer to a message of this kind.
+// waiting returns the transfer that waits for an answer to a message of this kind.
 func (x *exchange) waiting(kind kib.MsgType, cookie uint64) *tx {
 	for t := x.first; t != nil; t = t.after {
 		if t.phase != phaseWaiting || t.kind != kind {
@@ -101,7 +101,7 @@ func (x *exchange) waiting(kind kib.MsgType, cookie uint64) *tx {
 	return nil
 }
 
-// getArrived keeps where a GET_REQ wants its answer.
+// getArrived stores the memory that a GET_REQ names for its answer.
 func (x *exchange) getArrived(m *kib.Msg, out *exchangeOut) Reason {
 	total := m.Desc.Total()
 	if m.LNet.Type != wire.Get {
@@ -120,7 +120,7 @@ func (x *exchange) getArrived(m *kib.Msg, out *exchangeOut) Reason {
 	return ReasonNone
 }
 
-// takeFrags copies the peer's fragments of a descriptor that is valid as long as its message.
+// takeFrags copies the fragments of a descriptor, which is only valid as long as its message.
 func (t *tx) takeFrags(d *kib.Desc, total int) {
 	t.key, t.total, t.frags = d.Key, total, t.frags[:0]
 	for i := range d.Len() {
@@ -146,10 +146,10 @@ func (x *exchange) ackArrived(now time.Duration, m *kib.Msg, out *exchangeOut) R
 	return ReasonNone
 }
 
-// restore gives back what was reserved for an answer.
+// restore returns the credit that was reserved for an answer.
 func (x *exchange) restore() { x.reserved = min(x.reserved+1, x.cfg.depth) }
 
-// nakArrived ends a PUT_REQ of which nothing is wanted, or nothing can be taken.
+// nakArrived ends a PUT_REQ that the peer refuses.
 func (x *exchange) nakArrived(m *kib.Msg, out *exchangeOut) Reason {
 	t := x.waiting(kib.PutReq, m.Cookie)
 	if t == nil {
@@ -217,8 +217,8 @@ func (x *exchange) acceptPut(now time.Duration, t *tx) {
 	x.uncredited.push(t)
 }
 
-// refusePut answers a PUT_REQ that brings nothing; its credit is owed when
-// exchangeConsumed says so.
+// refusePut answers a PUT_REQ whose payload is not transferred. Its credit is owed from
+// exchangeConsumed on.
 func (x *exchange) refusePut(now time.Duration, t *tx) {
 	t.kind, t.phase = kib.PutNak, phaseQueued
 	x.begin(t)

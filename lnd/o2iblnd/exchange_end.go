@@ -59,8 +59,8 @@ func (t *tx) bulk() bool {
 // isBulk reports whether a work request is a WRITE of the peer's memory.
 func isBulk(id uint32) bool { return id != noopID && id != silentID && id&turnMark != 0 }
 
-// close ends the connection. What has posted nothing ends at once, all else with its last
-// completion.
+// close ends the connection. Transfers that have posted nothing end at once, others with
+// their last completion.
 func (x *exchange) close(err *Error, out *exchangeOut) {
 	x.failed, out.Closed = err, err
 	x.uncredited, x.gets = txQueue{}, txQueue{}

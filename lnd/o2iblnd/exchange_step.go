@@ -12,9 +12,9 @@ const (
 	exchangeTimer      exchangeInKind = iota // the wake is due
 	exchangeSend                             // tx is to be sent: IMMEDIATE, PUT_REQ or GET_REQ
 	exchangeArrived                          // bytes arrived; answered by an arrival
-	exchangeConsumed                         // what arrivalDeliver brought is done with, but for accepted PUT_REQs and for GET_REQs
+	exchangeConsumed                         // lnet has consumed what arrivalDeliver brought, except for accepted PUT_REQs and for GET_REQs
 	exchangeSink                             // tx has the memory for the PUT_REQ of its cookie
-	exchangeNak                              // nothing is wanted of the PUT_REQ of tx's cookie, or status says why not
+	exchangeNak                              // refuse the PUT_REQ of tx's cookie, with status
 	exchangeAwaitReply                       // lnet has the GET_REQ of tx
 	exchangeReply                            // and answers it, with msg or status
 	exchangeSent                             // a signaled work request is done, in error or not
@@ -30,7 +30,7 @@ type exchangeIn struct {
 	err   *Error
 }
 
-// arrival is what is to be done about bytes that arrived.
+// arrival says how to handle bytes that arrived.
 type arrival uint8
 
 const (
@@ -39,9 +39,9 @@ const (
 	arrivalGet             // likewise, a GET_REQ: Tx is what AwaitReply and Reply are to be told
 )
 
-// exchangeOut is what the shell has to do: post the work requests, in the order of
-// the steps; end what is Done, of which nothing is posted or to be; and then close. What
-// is refused has not been taken.
+// exchangeOut has the effects that the shell has to carry out: post the work requests, in the
+// order of the steps; end the transfers in Done, of which nothing is posted or will be; and
+// then close. A refused message had no effect on the exchange.
 type exchangeOut struct {
 	Bytes  []byte      // of messages; WRs have positions in it
 	Pieces []verbs.SGE // likewise
@@ -49,7 +49,7 @@ type exchangeOut struct {
 	Done   txQueue
 	Closed *Error // the connection is to be ended
 
-	Counted []Reason // what went on in spite of it
+	Counted []Reason // to be counted; the connection goes on
 
 	posts []verbs.SendWR // memory of the shell
 	sges  []verbs.SGE    // likewise

@@ -10,8 +10,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// write begins to write n bytes of p to t.frags, and then to send t.kind, a PUT_DONE or
-// GET_DONE, which says so.
+// write queues the transfer of n bytes of p to t.frags by WRITEs, which t.kind, a PUT_DONE or
+// GET_DONE, follows.
 func (x *exchange) write(now time.Duration, t *tx, p lnd.Payload, n int, out *exchangeOut) {
 	x.list(now, t)
 	t.src, t.left, t.frag, t.fragOff = newCursor(p), n, 0, 0
@@ -51,7 +51,7 @@ func (x *exchange) writesFor(t *tx) (n int) {
 	return n
 }
 
-// turn posts the next WRITEs of the transfer that is first.
+// turn posts the next WRITEs of the first transfer in the queue.
 func (x *exchange) turn(now time.Duration, out *exchangeOut) {
 	t := x.writing.peek()
 	last, budget := -1, turnBytes
@@ -100,7 +100,7 @@ func (x *exchange) writeOne(t *tx, budget int, out *exchangeOut) (wr workRequest
 	return wr, true
 }
 
-// cannotWrite gives up a transfer whose payload is shorter than it says.
+// cannotWrite ends a transfer whose payload is shorter than its length says.
 func (x *exchange) cannotWrite(t *tx) {
 	t.left, t.status = 0, statusFault
 	t.err = newError(BadHeader, lustre(x.cfg.peer), syscall.EFAULT)
