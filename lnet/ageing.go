@@ -22,7 +22,7 @@ const (
 // connection, without messages, and without a watcher. The mutex of the table
 // guards its fields.
 type ager struct {
-	timer   machine.Timer // nil while there is nobody to forget
+	timer   machine.Timer // nil while there is no peer to forget
 	at      time.Duration // when it fires
 	stopped bool
 	peak    int  // most peers since the maps were made

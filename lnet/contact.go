@@ -17,19 +17,17 @@ const maxContacts = 64
 //
 // Any NID of a node stands for the node, and PID 0 or PIDAny for LustrePID, as
 // in Send. Processes that share a NID are told apart by the PID under which
-// they are connected. What counts is a message that was meant for this node,
-// whether anybody took it or not; one of FailNID does not. A peer that the
-// table of peers forgets, which happens to idle ones without a connection and
-// without a watch (Config.PeerIdle), was never heard, and neither was any but the
-// latest 64 processes of a NID.
+// they are connected. Every message to this node counts, whether a match entry takes it
+// or not, except those that FailNID drops. Nothing is known of a peer that was removed
+// from the table of peers, as idle peers without a connection and a watch are
+// (Config.PeerIdle), nor of any but the latest 64 processes of a NID.
 func (n *Node) LastHeard(id nid.ProcessID) (at time.Duration, ok bool) {
 	return n.latest(id, func(k *contact) *instant { return &k.heard })
 }
 
 // LastHeardFrom is LastHeard for messages of one incarnation of the process's NI
-// ([lnd.Delivery] Incarnation): at is that of its latest message if no other incarnation was
-// heard since on the same way. A node that was restarted is another incarnation, whatever
-// its programs say.
+// ([lnd.Delivery] Incarnation): ok is true if no other incarnation was heard since on the
+// same path. A restarted node has another incarnation.
 func (n *Node) LastHeardFrom(id nid.ProcessID, incarnation uint64) (at time.Duration, ok bool) {
 	return n.latest(id, func(k *contact) *instant {
 		if k.incarnation.Load() != incarnation {
@@ -103,7 +101,7 @@ func (n *Node) eachPath(id nid.NID, f func(*peerNI)) {
 	}
 }
 
-// noteHeard notes who has sent a message.
+// noteHeard records the sender of a message and its time.
 func (ni *NI) noteHeard(d *lnd.Delivery) {
 	c := &ni.contacts
 	if p, ok := d.Cache.(*peerNI); ok {
@@ -111,13 +109,13 @@ func (ni *NI) noteHeard(d *lnd.Delivery) {
 	}
 	k := c.of(d.From.PID)
 	if k.incarnation.Load() != d.Incarnation {
-		k.incarnation.Store(d.Incarnation) // first: who sees the time sees whose it is
+		k.incarnation.Store(d.Incarnation) // first, so that a reader of the time sees the incarnation of the message
 	}
 	k.heard.advance(d.ReceivedAt)
 }
 
-// noteSent notes to whom a message has left. A driver that does not say when
-// does not send many at once.
+// noteSent records the target of a message that has left, and when. A driver that does
+// not say when does not send many at once.
 func (n *Node) noteSent(m *Message) {
 	at := m.SentAt
 	if at == 0 {
@@ -142,7 +140,7 @@ type contacts struct {
 type contact struct {
 	next        atomic.Pointer[contact]
 	pid         nid.PID
-	incarnation atomic.Uint64 // of who was heard
+	incarnation atomic.Uint64 // of the NI that was heard last
 	heard, sent instant
 }
 
@@ -163,8 +161,8 @@ func (c *contacts) of(pid nid.PID) *contact {
 	return c.add(pid)
 }
 
-// add makes a contact, and forgets the quietest if there are too many. Who is
-// at that one meanwhile goes on from there.
+// add makes a contact, and removes the quietest if there are too many. A goroutine that
+// reads that one at the time follows its link.
 func (c *contacts) add(pid nid.PID) *contact {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -27,18 +27,18 @@ func classOf(priority bool) int {
 // (ni_tx_credits). A peer takes one for each message and returns it when the
 // message has left, or has to wait for its connection to be dialled.
 //
-// Peers whose connection stands still, because their receive window is closed
-// for instance, must not take the NI from others: what stalled peers hold
-// above half of the credits is lent to others as spare credits. While that
-// lasts a stalled peer gets no more credits, and any other peer may have one
-// message under way even if there is no credit left. So the delay for a
-// moving peer does not depend on the number of stalled ones.
+// Peers whose connection stands still, for instance because their receive window is
+// closed, must not keep others from using the NI: what stalled peers hold above half of
+// the credits is added as spare credits. While there are spare credits a stalled peer
+// gets no more credits, and any other peer may have one message under way even if there
+// is no credit left. So the delay for a moving peer does not depend on the number of
+// stalled ones.
 //
 // The lock of the NI guards all fields, and the account of each peer.
 type niCredits struct {
 	limit   int // credits of the NI
 	credits int // not taken; limit - credits are the sum of all held
-	spare   int // lent: what stalled peers hold above half of limit
+	spare   int // added for others: what stalled peers hold above half of limit
 	stalled int // held by stalled peers
 	lowest  int // lowest ever; negative means messages waiting
 
@@ -120,7 +120,7 @@ func (c *niCredits) take(p *peerNI) {
 	c.lowest = min(c.lowest, c.credits)
 	if a.stalled {
 		c.stalled++
-		c.lend()
+		c.setSpare()
 	}
 }
 
@@ -130,7 +130,7 @@ func (c *niCredits) put(p *peerNI) {
 	if a.stalled {
 		a.stalled = false
 		c.stalled -= a.held
-		c.lend()
+		c.setSpare()
 	}
 	a.moved = true
 	a.held--
@@ -144,8 +144,8 @@ func (c *niCredits) put(p *peerNI) {
 	}
 }
 
-// lend sets spare after a change of stalled.
-func (c *niCredits) lend() { c.spare = max(0, c.stalled-c.limit/2) }
+// setSpare sets spare after a change of stalled.
+func (c *niCredits) setSpare() { c.spare = max(0, c.stalled-c.limit/2) }
 
 // want notes that a peer could use so many credits.
 func (c *niCredits) want(a *account, n int) {
@@ -172,7 +172,7 @@ func (c *niCredits) anyWaits() bool {
 }
 
 // review finds the peers that have stalled since the last call. If there is
-// something to lend then, all others that wait may go on.
+// a spare credit then, all others that wait may go on.
 func (c *niCredits) review() {
 	for _, p := range c.holders {
 		a := &p.account
@@ -182,7 +182,7 @@ func (c *niCredits) review() {
 		}
 		a.moved = false
 	}
-	c.lend()
+	c.setSpare()
 	if c.spare > 0 && c.relief.head == nil {
 		c.relief, c.waiters[normal] = c.waiters[normal], peerQueue{}
 	}

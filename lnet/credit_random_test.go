@@ -165,7 +165,7 @@ func (w *creditWorld) check() error {
 }
 
 // settle lets time pass until all messages to live peers have left, which takes
-// no longer than it takes to find out who is stuck.
+// no longer than it takes to find out which peers are stalled.
 func (w *creditWorld) settle() {
 	for range 4 {
 		for range 1000 {

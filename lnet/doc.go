@@ -6,51 +6,48 @@
 // and an NI credit, in this order, and hands the message to the driver;
 // without credit the message waits in its peer's queue, priority messages
 // first. Before that, the first PUT or GET to a peer waits until discovery has
-// found out which node it is ([Node.SetDiscoverer]); what is known of nodes is a
-// [Peer], of each way to one of their NIDs a [peerNI]. Coming up, [NI.Parse] checks the header, decides whether the message
-// is for this node, and asks Upper where its payload goes. LNet's sources for
-// both are lib-move.c and lib-msg.c.
+// found out which node it is ([Node.SetDiscoverer]). A [Peer] is what is known of a
+// node, a [peerNI] the path from one of our NIs to one of its NIDs. Coming up,
+// [NI.Parse] checks the header, decides whether the message is for this node, and asks
+// Upper where its payload goes. LNet's sources for both are lib-move.c and lib-msg.c.
 //
 // # Credits
 //
 // A message for which the driver has to dial keeps its peer credit and gives the
 // NI credit back (lnd.Upcalls.Waits); what waits behind it in lnet is bounded.
 // What peers hold above half of the NI's credits from which nothing has left for
-// 100 ms is lent to others. Both are local policy; see niCredits and backlog.
+// 100 ms is given to others. Both are local policy; see niCredits and backlog.
 //
-// # What never happens here
+// # Goroutines
 //
-// lnet starts no goroutine and reads no clock of its own: every call runs in
-// the goroutine of its caller, a handler, a driver's reader or one of two timers
-// (of credits with waiters, and of idle peers), and time comes
-// from [Config].Clock. It allocates nothing per message. Nothing
-// waits but [Node.RemoveNI] and [Node.Shutdown], and upcalls of a driver that
-// is still starting.
+// lnet starts no goroutine and reads no clock but [Config].Clock: every call runs in
+// the goroutine of its caller, a handler, a driver's reader or one of two timers (of
+// credits with waiters, and of idle peers). It allocates nothing per message. Only
+// [Node.RemoveNI] and [Node.Shutdown] block, and upcalls of a driver that is still
+// starting.
 //
 // # Locks
 //
-// One lock of the table of peers, one per peer and one per NI, taken in this
-// order, none held across a
-// call into a driver, into Upper, into the discoverer or into a watcher of
-// [Node.WatchPeer]. Who joins and leaves groups has one more, which is held while
-// the driver does so.
+// There is one lock of the table of peers, one per peer and one per NI, taken in this
+// order. None is held across a call into a driver, into Upper, into the discoverer or
+// into a watcher of [Node.WatchPeer]. Joining and leaving groups takes one more lock,
+// which is held while the driver joins or leaves.
 //
 // # Names
 //
-// The source in a header is what the sender wrote. A message counts only if that is
-// the process at the other end of its connection, as the driver knows it
-// ([ForeignSource], Config.SourceUnchecked), and never under a name of this node but
-// over loopback. Everything above may rely on it: match ids, lists of participants,
-// signs of liveness. An answer goes back by the connections of that process, from the NI
-// that was asked.
+// The source in a header is what the sender wrote. A message is accepted only if that
+// is the process at the other end of its connection, as the driver knows it
+// ([ForeignSource], Config.SourceUnchecked); a source that is a NID of this node is
+// accepted over loopback alone. Upper layers rely on it: match ids, lists of
+// participants, signs of liveness. An answer goes back by the connections of that
+// process, from the NI that received the request.
 //
 // # Multicast
 //
 // A message to a group goes by [Node.MulticastNI] and is one datagram. It needs
-// no peer, no credit and no discovery: who sends datagrams bounds them himself. What
-// comes as a datagram may be from anybody on the net, and the network's word for
-// who sent it is weak. So it ends no connection, makes no peer known, and counts
-// for nothing in [Node.LastHeard].
+// no peer, no credit and no discovery: the sender limits its own rate. Any host on the
+// net can send a datagram under a false source. So a received datagram ends no
+// connection, makes no peer known, and does not count for [Node.LastHeard].
 //
 // # Failures
 //

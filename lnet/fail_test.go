@@ -119,7 +119,7 @@ func TestFailNIDErrors(t *testing.T) {
 }
 
 // TestSimulatedFailure (LN-14): what comes from a NID on the list is dropped under a
-// reason of its own, whatever its type, and whoever delivers it; the peer keeps
+// reason of its own, whatever its type, and whichever peer delivers it; the peer keeps
 // its connections.
 func TestSimulatedFailure(t *testing.T) {
 	spec.Covers(t, "LN-14")
@@ -155,7 +155,7 @@ func TestSimulatedFailure(t *testing.T) {
 				t.Errorf("dropped, but %d counted, %d delivered", s.DropCount, r.up.delivered)
 			}
 			if _, heard := r.node.LastHeard(d.From); heard != (c.want == 0 && s.DropCount == 0) {
-				t.Errorf("heard: %v", heard) // a message that fails is no sign of life
+				t.Errorf("heard: %v", heard) // a message that fails is no sign of liveness
 			}
 			if left := uint64(len(r.node.FailedNIDs())); left != 1-c.want {
 				t.Errorf("%d entries left", left)

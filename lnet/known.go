@@ -11,14 +11,14 @@ import (
 // Peer is what discovery knows of a remote node (struct lnet_peer). The value
 // and its slices never change once they are in the table.
 //
-// NIs is the identity of the node: what came from one of these NIDs counts as
-// from all. Nothing in the node uses Claimed but what shows it.
+// NIs is the identity of the node: a message from one of these NIDs counts as from all
+// of them. Claimed is for display alone.
 type Peer struct {
 	Primary  nid.NID         `json:"primary"`           // the NID that stands for the node
 	NIs      []wire.NIStatus `json:"nis"`               // its interfaces, the primary NID's first
 	Claimed  []wire.NIStatus `json:"claimed,omitempty"` // that it lists too, and that are not known to be its own
 	Features wire.Features   `json:"features"`          // as the node reported them last; 0: never
-	Flags    PeerFlags       `json:"flags"`
+	Flags    PeerFlags       `json:"flags"`             // state of its discovery
 }
 
 // PeerFlags is the state of a peer, with the kernel's bits (LNET_PEER_*).
@@ -70,7 +70,7 @@ func (f PeerFlags) String() string {
 	return strings.Join(names, "|")
 }
 
-// SetDiscoverer installs who finds out about peers; nil turns discovery off.
+// SetDiscoverer installs the function that discovers peers; nil turns discovery off.
 // discover is called with the NID of a peer before the first PUT or GET to it,
 // without locks, in the goroutine of the sender; it must not block. Messages
 // to the NID then wait for [Node.Discovered] or for a [Node.SetPeer] that

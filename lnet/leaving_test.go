@@ -38,7 +38,7 @@ func (r *rig) leave(ctx context.Context, removed chan<- error) {
 	synctest.Wait()
 }
 
-// TestAnswerWhileLeaving: who was told of a message may end the node at once;
+// TestAnswerWhileLeaving: the handler of a message may end the node at once;
 // the sender gets its answer all the same.
 func TestAnswerWhileLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

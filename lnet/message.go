@@ -10,8 +10,8 @@ import (
 
 // Message is one outgoing message (struct lnet_msg). The upper layer fills
 // Header (type, body, destination, payload length), Payload and Priority,
-// calls [Message.Init] once in the incarnation of the value, and lends it to
-// [Node.Send] until [Upper.Sent]. The value may then be used again.
+// calls [Message.Init] once for each value, and hands the value to [Node.Send], which
+// owns it until [Upper.Sent]. It may then be used again.
 type Message struct {
 	lnd.Message
 

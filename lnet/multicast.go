@@ -11,7 +11,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// membership counts who has joined a group at an NI.
+// membership counts the JoinGroup calls for a group at an NI.
 type membership struct {
 	group   lnd.Group
 	members int
@@ -19,7 +19,7 @@ type membership struct {
 
 // GroupSnapshot is a group that was joined at an NI.
 type GroupSnapshot struct {
-	Group   lnd.Group `json:"group"`
+	Group   lnd.Group `json:"group"`   // its number
 	NID     nid.NID   `json:"nid"`     // that stands for it in headers
 	Members int       `json:"members"` // JoinGroup without LeaveGroup
 }
@@ -137,8 +137,8 @@ func (n *Node) multicast(m *Message) {
 	ni.caster.Multicast(&m.Message)
 }
 
-// parseGroup is Parse for a datagram. Anybody on the net may have sent it, so it
-// makes no peer known, is no proof that its sender lives, and ends no
+// parseGroup is Parse for a datagram. Any host on the net may have sent it, so it
+// makes no peer known, is no proof that its sender runs, and ends no
 // connection.
 func (ni *NI) parseGroup(d *lnd.Delivery) {
 	d.Cache = nil

@@ -100,8 +100,8 @@ func TestJoinGroup(t *testing.T) {
 	}
 }
 
-// TestMulticastNI: who has no multicast says so in a way that callers can tell,
-// and fall back.
+// TestMulticastNI: an NI without multicast returns an error that callers can recognize,
+// to fall back.
 func TestMulticastNI(t *testing.T) {
 	node, _, c := newCaster(t)
 	if _, err := node.MulticastNI(self); !errors.Is(err, errors.ErrUnsupported) {
@@ -165,7 +165,7 @@ func TestSendGroup(t *testing.T) {
 	}
 }
 
-// TestParseGroup: a datagram from anybody is taken or dropped with a reason. It
+// TestParseGroup: a datagram from any host is taken or dropped with a reason. It
 // never ends connections, makes no peer, and is no sign of liveness.
 func TestParseGroup(t *testing.T) {
 	stranger := nid.MustParse("10.1.0.77@tcp1")

@@ -94,7 +94,7 @@ type Node struct {
 	retired    Traffic       // of NIs that are gone; guarded by mu
 
 	discover atomic.Pointer[func(nid.NID)] // nil: no discovery
-	forget   atomic.Pointer[func(nid.NID)] // nil: nobody has to be told
+	forget   atomic.Pointer[func(nid.NID)] // nil: there is nothing to call
 
 	watches watches
 

@@ -38,9 +38,9 @@ func (s PeerState) String() string {
 // Priority messages have as many credits again, so that they pass not only
 // what is queued: bulk in flight to a slow peer does not keep them either.
 //
-// At most one goroutine at a time hands its messages to the driver, which
-// keeps them in order and keeps a handler that sends from inside Finalize
-// from recursing: whoever comes meanwhile leaves the message in the queue.
+// At most one goroutine at a time hands its messages to the driver, which keeps them in
+// order; another goroutine leaves its message in the queue. So a handler that sends from
+// inside Finalize does not recurse either.
 type peerNI struct {
 	nid      nid.NID
 	ni       *NI

@@ -122,7 +122,7 @@ func (t *peerTable) evict() bool {
 }
 
 // removeNI forgets the peers beyond ni and returns them. There will be no new
-// ones: whoever chose ni before it was removed gets an error.
+// ones: a sender that chose ni before it was removed gets an error.
 func (t *peerTable) removeNI(ni *NI) []*peerNI {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,43 +7,43 @@ import (
 
 // Snapshot is a copy of a node's state for people and exporters.
 type Snapshot struct {
-	PID   nid.PID        `json:"pid"`
-	NIs   []NISnapshot   `json:"nis"`   // in the order of configuration
-	Peers []PeerSnapshot `json:"peers"` // by NID
-	Nodes []Peer         `json:"nodes"` // what discovery knows, by primary NID
-	Stats Stats          `json:"statistics"`
+	PID   nid.PID        `json:"pid"`        // the node's
+	NIs   []NISnapshot   `json:"nis"`        // in the order of configuration
+	Peers []PeerSnapshot `json:"peers"`      // by NID
+	Nodes []Peer         `json:"nodes"`      // what discovery knows, by primary NID
+	Stats Stats          `json:"statistics"` // counters of all NIs, also of removed ones
 }
 
 // NISnapshot is one NI's state.
 type NISnapshot struct {
-	NID        nid.NID         `json:"nid"`
-	Net        string          `json:"net"`
-	Interface  string          `json:"interface,omitempty"`
-	Status     string          `json:"status"` // up
-	Tunables   lnd.Tunables    `json:"tunables"`
-	Credits    int             `json:"credits"`
-	MinCredits int             `json:"min_credits"`
-	Traffic    Traffic         `json:"statistics"`
-	PeerCount  int             `json:"peers"`
-	Groups     []GroupSnapshot `json:"groups,omitempty"` // that were joined, by number
-	Lower      lnd.NI          `json:"-"`                // the driver's half, for its own snapshot
+	NID        nid.NID         `json:"nid"`                 // of this NI
+	Net        string          `json:"net"`                 // as "tcp1"
+	Interface  string          `json:"interface,omitempty"` // of the system, as "eth0"
+	Status     string          `json:"status"`              // up
+	Tunables   lnd.Tunables    `json:"tunables"`            // in force
+	Credits    int             `json:"credits"`             // free; negative: messages that wait for one
+	MinCredits int             `json:"min_credits"`         // lowest Credits so far
+	Traffic    Traffic         `json:"statistics"`          // since the NI was added
+	PeerCount  int             `json:"peers"`               // peers beyond this NI
+	Groups     []GroupSnapshot `json:"groups,omitempty"`    // that were joined, by number
+	Lower      lnd.NI          `json:"-"`                   // the driver's half, for its own snapshot
 }
 
 // PeerSnapshot is one peer NI's state. The credit names are the kernel's;
 // negative credits are messages that wait for one.
 type PeerSnapshot struct {
-	NID         nid.NID `json:"nid"`
-	Via         nid.NID `json:"via"`     // local NI
-	Primary     nid.NID `json:"primary"` // of the node; NID itself if nothing else is known
-	State       string  `json:"state"`
-	Cause       string  `json:"cause,omitempty"` // of state down
-	MaxCredits  int     `json:"max_ni_tx_credits"`
-	Credits     int     `json:"available_tx_credits"`
-	MinCredits  int     `json:"min_tx_credits"`
-	QueuedBytes int     `json:"tx_q_num_of_buf"`
-	Queued      int     `json:"queued_messages"`
-	Parked      int     `json:"parked_messages"` // these wait for discovery
-	Traffic     Traffic `json:"statistics"`
+	NID         nid.NID `json:"nid"`                  // of the peer
+	Via         nid.NID `json:"via"`                  // local NI
+	Primary     nid.NID `json:"primary"`              // of the node; NID itself if nothing else is known
+	State       string  `json:"state"`                // "up", "down" or "unknown"
+	Cause       string  `json:"cause,omitempty"`      // of state down
+	MaxCredits  int     `json:"max_ni_tx_credits"`    // tunable peer_credits of the NI
+	Credits     int     `json:"available_tx_credits"` // free; negative: messages that wait for one
+	MinCredits  int     `json:"min_tx_credits"`       // lowest Credits so far
+	QueuedBytes int     `json:"tx_q_num_of_buf"`      // headers and payloads of messages with a credit
+	Queued      int     `json:"queued_messages"`      // messages without a credit
+	Parked      int     `json:"parked_messages"`      // messages that wait for discovery
+	Traffic     Traffic `json:"statistics"`           // since the peer was first seen
 }
 
 // Snapshot returns a copy of the node's state. Counters are read one by one,

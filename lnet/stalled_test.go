@@ -218,7 +218,7 @@ func TestStalledPeerMoves(t *testing.T) {
 	})
 }
 
-// TestStalledPeerGetsNoMore: what is lent is not for stalled peers, until a
+// TestStalledPeerGetsNoMore: spare credits are not for stalled peers, until a
 // message of theirs leaves.
 func TestStalledPeerGetsNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

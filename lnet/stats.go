@@ -8,11 +8,11 @@ import (
 
 // TypeCounts counts messages per type (struct lnet_comm_count).
 type TypeCounts struct {
-	Put   uint64 `json:"put"`
-	Get   uint64 `json:"get"`
-	Reply uint64 `json:"reply"`
-	Ack   uint64 `json:"ack"`
-	Hello uint64 `json:"hello"`
+	Put   uint64 `json:"put"`   // PUTs
+	Get   uint64 `json:"get"`   // GETs
+	Reply uint64 `json:"reply"` // REPLYs
+	Ack   uint64 `json:"ack"`   // ACKs
+	Hello uint64 `json:"hello"` // HELLOs that come as a message
 }
 
 // Total is the number of messages of all types.
@@ -28,12 +28,12 @@ func (c *TypeCounts) add(d TypeCounts) {
 
 // Traffic is what passed one NI or one peer NI. Lengths are payload bytes.
 type Traffic struct {
-	Sent       TypeCounts `json:"sent_stats"`
-	Received   TypeCounts `json:"received_stats"`
-	Dropped    TypeCounts `json:"dropped_stats"`
-	SendLength uint64     `json:"send_length"`
-	RecvLength uint64     `json:"recv_length"`
-	DropLength uint64     `json:"drop_length"`
+	Sent       TypeCounts `json:"sent_stats"`     // messages that left
+	Received   TypeCounts `json:"received_stats"` // messages that an MD took
+	Dropped    TypeCounts `json:"dropped_stats"`  // messages that came and were dropped
+	SendLength uint64     `json:"send_length"`    // bytes of Sent
+	RecvLength uint64     `json:"recv_length"`    // bytes of Received
+	DropLength uint64     `json:"drop_length"`    // bytes of Dropped
 }
 
 func (t *Traffic) add(u Traffic) {
@@ -48,19 +48,19 @@ func (t *Traffic) add(u Traffic) {
 // Stats are a node's counters (struct lnet_counters_common), under Lustre's
 // names.
 type Stats struct {
-	MsgsAlloc        uint64 `json:"msgs_alloc"` // messages being sent now; LNet counts those being received too
-	MsgsMax          uint64 `json:"msgs_max"`
-	Errors           uint64 `json:"errors"` // sends that failed
-	SendCount        uint64 `json:"send_count"`
+	MsgsAlloc        uint64 `json:"msgs_alloc"`             // messages being sent now; LNet counts those being received too
+	MsgsMax          uint64 `json:"msgs_max"`               // highest MsgsAlloc so far
+	Errors           uint64 `json:"errors"`                 // sends that failed
+	SendCount        uint64 `json:"send_count"`             // messages that left
 	SendRefused      uint64 `json:"send_refused_count"`     // of Errors: too many waited for discovery or a connection
 	ResponseTimeouts uint64 `json:"response_timeout_count"` // MDs whose ACK or REPLY did not come in time
-	RecvCount        uint64 `json:"recv_count"`
-	RouteCount       uint64 `json:"route_count"`
-	DropCount        uint64 `json:"drop_count"`
-	SendLength       uint64 `json:"send_length"`
-	RecvLength       uint64 `json:"recv_length"`
-	RouteLength      uint64 `json:"route_length"`
-	DropLength       uint64 `json:"drop_length"`
+	RecvCount        uint64 `json:"recv_count"`             // messages that an MD took
+	RouteCount       uint64 `json:"route_count"`            // messages routed: 0
+	DropCount        uint64 `json:"drop_count"`             // messages that came and were dropped
+	SendLength       uint64 `json:"send_length"`            // payload bytes of SendCount
+	RecvLength       uint64 `json:"recv_length"`            // payload bytes of RecvCount
+	RouteLength      uint64 `json:"route_length"`           // payload bytes of RouteCount
+	DropLength       uint64 `json:"drop_length"`            // payload bytes of DropCount
 	// DropReasons splits DropCount; absent reasons are zero.
 	DropReasons map[string]uint64 `json:"drop_reasons,omitempty"`
 }

@@ -14,11 +14,11 @@ import (
 // is found to be on another node than the connected one.
 var ErrMoved = errors.New("discovery has found the NID to be of another node, which is not connected")
 
-// PeerChange is what a watcher is told of a process.
+// PeerChange is the state of a watched process.
 type PeerChange struct {
-	Up    bool
-	Cause error // of being down
-	Known bool  // it was so when the watch began, since any time before: no news
+	Up    bool  // a connection was made; false: the last one ended, or none can be made
+	Cause error // why it is down
+	Known bool  // the state when the watch began, not a change
 }
 
 // WatchPeer calls f when a process becomes reachable, up, and when the last
@@ -94,7 +94,7 @@ func (s *watches) of(names []nid.NID) (found []*watch) {
 func (s *watches) all() (found []*watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, list := range s.list { // any order: each watch tells somebody else
+	for _, list := range s.list { // any order: each watch has a function of its own
 		found = append(found, list...)
 	}
 	return found
@@ -180,7 +180,7 @@ func (w *watch) begin() {
 // reachable any more for reasons of its own.
 func (w *watch) look(cause error, failed bool) {
 	w.mu.Lock()
-	// Under the lock, so that nobody overtakes with what was true before.
+	// Under the lock, so that no goroutine reports an older state later.
 	state, why := w.node.reach(w.id)
 	if state == PeerStateUnknown && (failed || w.state == PeerStateUp) {
 		state = PeerStateDown // the table of peers has forgotten it
@@ -216,7 +216,7 @@ func first(causes ...error) error {
 	return nil
 }
 
-// tell calls f, for all who come meanwhile, perhaps from f itself. The caller
+// tell calls f, again for changes that come meanwhile, perhaps from f itself. The caller
 // holds mu, which tell releases for each call.
 func (w *watch) tell() {
 	w.telling = true

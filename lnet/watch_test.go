@@ -202,7 +202,7 @@ func TestWatchPeerEvicted(t *testing.T) {
 	s.want(t, "up")
 }
 
-// TestWatchPeerNI: without the NI nobody is reached, and this node is up while
+// TestWatchPeerNI: without the NI no peer is reached, and this node is up while
 // it has lo.
 func TestWatchPeerNI(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
@@ -225,7 +225,7 @@ func TestWatchPeerNI(t *testing.T) {
 }
 
 // TestWatchPeerFlapping: whatever happens at once on two NIs, watchers are told
-// up and down in turn, one call at a time, and the truth in the end.
+// up and down in turn, one call at a time, and the right state in the end.
 func TestWatchPeerFlapping(t *testing.T) {
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
 	other := &driver{id: second}

@@ -8,8 +8,8 @@ import (
 // asked is a multiset of the processes whose ACKs and REPLYs an MD awaits. The zero
 // value is empty.
 //
-// An MD that asks one process at a time, as most do, finds it in first. Processes that
-// it asks meanwhile are in more, which stays for the next use of the slot.
+// Most MDs ask one process at a time, which is in first. Further processes are in more,
+// a map that stays for the next MD in the slot.
 type asked struct {
 	all   answers // of first and more together
 	first nid.ProcessID

@@ -81,7 +81,7 @@ func ask(t *testing.T, table *portals.Table, net *network, md portals.MDHandle, 
 	net.up.Finalize(net.next(), nil)
 }
 
-// TestAnswersByKind: of those whom an MD has asked, each gives the answer that it
+// TestAnswersByKind: of the processes that an MD has asked, each gives the answer that it
 // was asked for, so often, and no other.
 func TestAnswersByKind(t *testing.T) {
 	table, net := newWire(t)
@@ -103,7 +103,7 @@ func TestAnswersByKind(t *testing.T) {
 	wantDrops(t, table, map[string]uint64{"not asked": 2, "inactive MD": 2})
 }
 
-// TestFailedSendIsNotAsked: a PUT that did not leave asked nobody, whether it wanted an
+// TestFailedSendIsNotAsked: a PUT that did not leave asked no process, whether it wanted an
 // ACK or not; another that did leave still awaits its ACK.
 func TestFailedSendIsNotAsked(t *testing.T) {
 	table, net := newWire(t)
@@ -255,7 +255,7 @@ func TestAskingAllocates(t *testing.T) {
 	}
 }
 
-// TestAskedByAnotherMD: who was asked by an MD that is gone answers nothing of the MD
+// TestAskedByAnotherMD: a process that was asked by an MD that is gone answers nothing of the MD
 // that has its place.
 func TestAskedByAnotherMD(t *testing.T) {
 	table, net := newWire(t)

@@ -8,13 +8,13 @@ import (
 
 // MaxPending bounds the events that wait for the handler of an MD that is attached
 // to an ME; local policy. When so many messages have come while the handler ran, the
-// MD is crowded: further ones are held with their driver, unmatched, as those of a
-// lazy portal are, until the handler has seen all events. Only then, so that the
-// goroutine that happened to run the handler goes back to its own connection.
+// MD is crowded: the driver holds further ones, unmatched, as those of a lazy portal,
+// until the handler has seen all events. Releasing them earlier would keep the goroutine
+// that happens to run the handler from its own connection.
 //
-// A held message waits for the MD that it has found, in its order, and is matched
-// when it is that message's turn: then the MD may be gone, and another entry or none
-// take it. It occupies a connection and a few hundred bytes here.
+// A held message waits in order for the MD that it has found, and is matched again when
+// its turn comes: the MD may be gone by then, and another entry or none may take it. It
+// occupies a connection and a few hundred bytes.
 const MaxPending = 1024
 
 // crowd has what comes for d wait until resume.
@@ -24,9 +24,9 @@ func (d *md) crowd() {
 	d.mu.Unlock()
 }
 
-// count counts an event that came while the handler ran. For a bound MD nothing is
-// matched, and so nothing is held: its SEND, ACK and REPLY events are bounded by the
-// operations that this node has begun. The caller holds d.mu.
+// count counts an event that came while the handler ran. No message is matched to a bound
+// MD, so none is held for it: the operations that this node has begun bound its SEND, ACK
+// and REPLY events. The caller holds d.mu.
 func (d *md) count() {
 	if d.taken++; d.taken >= MaxPending {
 		d.crowded = true
@@ -58,10 +58,10 @@ func (t *Table) hold(p *portal, ni *lnet.NI, d *lnd.Delivery, waits *md) (lnd.An
 	return lnd.Hold, lnet.NotDropped
 }
 
-// resume lets go all that waits for d: one message for each connection on TCP, whose
-// operations exist already. To let go only some until their events are handled would
-// make all wait for a peer that does not send the payload. It is entered with
-// d.releasing set, which keeps what comes meanwhile behind what waits. It holds no lock.
+// resume releases all messages that wait for d: on TCP one for each connection. Releasing
+// only some, until their events are handled, would make all wait for a peer that does not
+// send its payload. It is entered with d.releasing set, which keeps messages that come
+// meanwhile behind those that wait, and without locks.
 func (t *Table) resume(d *md) {
 	p := &t.portals[d.portal]
 	for {
@@ -75,8 +75,9 @@ func (t *Table) resume(d *md) {
 	}
 }
 
-// takeWaiting decides about what waits for d and returns it, oldest first. If that is
-// nothing d is not crowded any more. The caller holds p.mu.
+// takeWaiting matches the messages that wait for d and returns those that need not wait
+// any more, oldest first. If there is none, d is not crowded any more. The caller holds
+// p.mu.
 func (t *Table) takeWaiting(p *portal, d *md) (ready operationList) {
 	var kept operationList
 	for o := p.held.pop(); o != nil; o = p.held.pop() {

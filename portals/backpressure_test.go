@@ -244,7 +244,7 @@ func TestBackPressureDatagram(t *testing.T) {
 	})
 }
 
-// TestBackPressureHeard: who is held back was heard.
+// TestBackPressureHeard: a peer whose message is held counts as heard.
 func TestBackPressureHeard(t *testing.T) {
 	slowly(t, portals.MD{}, func(t *testing.T, s *slow) {
 		s.put(portals.MaxPending)
@@ -348,8 +348,8 @@ func TestBackPressureInbox(t *testing.T) {
 	})
 }
 
-// TestMayBlock: a handler that may block stops nobody who brings it messages, or makes
-// one. Events stay one at a time and in order, and as many wait as for any other.
+// TestMayBlock: a handler that may block stops neither the driver that brings messages nor
+// the goroutine that sends one. Events come one at a time and in order, and as many wait as for any other.
 func TestMayBlock(t *testing.T) {
 	slowly(t, portals.MD{Options: portals.MayBlock}, func(t *testing.T, s *slow) {
 		if !s.returned {

@@ -10,14 +10,14 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// call is a Put or Get whose answer is told from others to the same MD: it has an OpPtr
-// or a Timeout, or gets into a part of the MD. The peer is given the call's handle in
-// place of the MD's and sends it back, whatever it is. Other operations have none.
+// call is a Put or Get whose answer must be told apart from other answers to the same
+// MD: it has an OpPtr or a Timeout, or it gets into a part of the MD. The peer is given
+// the call's handle instead of the MD's and sends it back. Other operations have none.
 type call struct {
 	md         atomic.Pointer[md]      // nil: the slot is free; changes under the md's mu
 	handle     atomic.Uint64           // likewise
 	generation uint64                  // guarded by md.mu, like all below
-	id         nid.ProcessID           // who answers
+	id         nid.ProcessID           // the process that answers
 	typ        wire.MsgType            // of the message that asks
 	offset     int                     // of the part of the MD
 	length     int                     // likewise

@@ -7,8 +7,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// deadlines are those of the calls that have one, the nearest first. One timer serves
-// them all: it is set anew when a nearer one comes, and when it has fired.
+// deadlines are the deadlines of calls. One timer serves them all: it is set to the
+// earliest, again when an earlier one is added and when it has fired.
 type deadlines struct {
 	mu    sync.Mutex               // after md.mu
 	calls machine.Deadlines[*call] // guarded by mu, like all below

@@ -20,7 +20,7 @@ func (t *Table) complete(o *operation, err error) {
 		d.last = true
 		o.event.Unlinked = true
 	}
-	o.event.Err = d.answer(err, o.event.Unlinked)
+	o.event.Err = d.eventError(err, o.event.Unlinked)
 	t.deliver(d, o)
 }
 

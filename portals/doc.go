@@ -4,12 +4,12 @@
 //
 // # Model
 //
-// A node has 64 portals. A process that wants to receive attaches an ME to a
-// portal (who may send, and which 64 match bits) and an MD to the ME (the
-// memory, and what may be done with it). A process that wants to send binds an
-// MD to no ME and names it in [Table.Put] or [Table.Get]. The initiator of an
-// operation says where in the target's table it wants to go; the target's ME
-// and MD decide whether and where it lands.
+// A node has 64 portals. To receive, a process attaches an ME to a portal (which
+// initiators may send, and which 64 match bits) and an MD to the ME (the memory,
+// and which operations it accepts). To send, a process binds an MD to no ME and
+// names it in [Table.Put] or [Table.Get]. The initiator of an operation names a
+// portal, match bits and an offset; the target's ME and MD decide whether the
+// operation is accepted and which memory it uses.
 //
 //	initiator                         target
 //	Put   SEND event        PUT ->    PUT event, data at the MD's offset
@@ -26,16 +26,16 @@
 // # Events and handlers
 //
 // An MD has a handler, an [EQ], or neither. A handler runs in the goroutine
-// that completed the operation, with no lock of ours held, and for one MD never
-// twice at the same time. That may be one that calls Table or waits in
-// [EQ.Wait], so a handler must not take locks that are held across these. It
+// that completed the operation, with no lock of this package held, and never twice
+// at the same time for one MD. That goroutine may be inside a method of Table or in
+// [EQ.Wait], so a handler must not take locks that are held across these calls. It
 // must not block, unless the MD has the option MayBlock; it may call every method of
-// Table. Events that nothing on the network causes, as timeouts, come from the
-// goroutine of a timer. When one arrives for an MD whose handler is running, it is
-// delivered right after.
+// Table. Events without a message, such as timeouts, come from the goroutine of a
+// timer. An event for an MD whose handler is running is delivered when the handler
+// returns.
 //
-// Exactly one event of an MD's incarnation has Unlinked set, the last one; until then
-// the MD's memory belongs to the table.
+// The last event of an MD, and no other, has Unlinked set; until then the MD's memory
+// belongs to the table.
 //
 // # Back-pressure
 //
@@ -47,27 +47,27 @@
 // connection or NI ends first it is dropped and counted; a datagram is dropped at
 // once. Other connections are read on, those of the same peer included.
 //
-// Urgent messages go on: on TCP they come by a connection of their own, with RDMA they
-// have a credit of their own. But a handler that blocks without MayBlock stops the
-// goroutine that runs it, which reads a connection (TCP), or the socket of all peers
-// (softroce), which then find this node dead.
+// Urgent messages are not held up: they have a connection of their own on TCP, and a
+// credit of their own with RDMA. But a handler that blocks without MayBlock stops the
+// goroutine that runs it, which reads a connection (TCP) or the socket of all peers
+// (softroce); those peers then consider this node dead.
 //
-// An MD that takes one message, as the buffers of an [Inbox] do, has no events that
-// wait, so nothing is ever held for its handler: gossip, zones and client health
-// receive in this way. There one buffer for each goroutine that runs the handler
-// bounds memory, and the handler must be quick, or keep the message and leave it to
-// others.
+// An MD that takes one message, as the buffers of an [Inbox] do, never has several
+// events, so nothing is ever held for its handler: gossip, zones and client health
+// receive in this way. Memory is bounded by one buffer for each goroutine that runs
+// the handler, and the handler must be quick, or keep the message and hand it to
+// another goroutine.
 //
-// SEND, ACK and REPLY events are never held: they are no more than the operations that
-// this node has begun.
+// SEND, ACK and REPLY events are never held: the operations that this node has begun
+// bound their number.
 //
 // # Failures
 //
 // A message that no ME takes is dropped and counted (see lnet.DropReason);
-// its sender is not told. So is an ACK or REPLY that no operation awaits: a PUT
-// that asked takes one ACK, a GET one REPLY, each of the process that was asked, by
-// any NID of its node, and a failed SEND event says that nothing will follow; the
-// threshold that is left then keeps the MD until it is unlinked.
+// its sender is not told. So is an ACK or REPLY that no operation awaits. A PUT with
+// Ack awaits one ACK and a GET one REPLY, from the process that the message went to,
+// under any NID of its node. After a failed SEND event nothing follows; the remaining
+// threshold then keeps the MD until it is unlinked.
 //
 // An ACK or REPLY that does not come within one to one and a half transaction
 // timeouts (lnet.Config) of the MD's latest Put or Get unlinks the MD: its last
@@ -80,27 +80,26 @@
 //
 // # Operations of their own
 //
-// A Put or Get moves the whole MD, its events are told apart by the MD, and a missing
-// answer ends the MD. Zero values of the requests leave it at that, as LNet has it.
-// LocalOffset and Length choose a part of the MD; OpPtr comes back in the SEND, ACK and
-// REPLY events of the operation; with a Timeout it is the operation that ends when its
-// answer is missing, with an ACK or REPLY event of its own and ETIMEDOUT. Its answer is
-// dropped from then on, but the SEND event may still come, and until that the network may
-// use the memory. An UNLINK event ends what is under way on its MD, whatever the OpPtr.
+// By default a Put or Get moves the whole MD, the MD identifies its events, and a
+// missing answer ends the MD, as in LNet. LocalOffset and Length choose a part of the
+// MD. OpPtr comes back in the SEND, ACK and REPLY events of the operation. With a
+// Timeout a missing answer ends the operation alone, with an ACK or REPLY event that
+// has ETIMEDOUT. A later answer is dropped, but the SEND event may still come, and until
+// then the network may use the memory. An UNLINK event ends all operations on its MD,
+// whatever their OpPtr.
 //
-// To tell such operations apart the table gives the peer a handle of the operation in
-// place of the MD's, which any LNet sends back as it is.
+// To tell such operations apart the table gives the peer a handle of the operation
+// instead of the MD's; every LNet sends the handle back unchanged.
 //
 // # Liveness
 //
-// [Table.LastHeard] and [Table.LastSent] tell when the latest message of a
-// process came, and when the latest one to it left, whoever in this node it was
-// for; [Event].ReceivedAt when that of an event came. All are times at which the
-// driver read or wrote, on the node's clock: a message that lay in a queue of
-// this process for a while is no news of now. One that lay in the socket because
-// the process stood still is: who judges others by these times has to notice his
-// own pauses (CH-A16). [Table.WatchPeer] tells when connections
-// come and go. The rows are CH-8 and CH-35.
+// [Table.LastHeard] and [Table.LastSent] return when the latest message from a
+// process arrived and when the latest one to it left, for any portal of this node;
+// [Event].ReceivedAt is when the message of an event arrived. All are times at which
+// the driver read or wrote, on the node's clock, so time in a queue of this process
+// does not count. Time in the socket does, if this process stood still meanwhile: a
+// failure detector that uses these times must detect its own pauses (CH-A16).
+// [Table.WatchPeer] reports when connections come and go. The rows are CH-8 and CH-35.
 //
 // # Concurrency
 //

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// ErrOverflow comes with an event that was read after older ones had been
-// overwritten because nobody read them in time (EOVERFLOW).
+// ErrOverflow comes with an event before which older events, not read in time, were
+// overwritten (EOVERFLOW).
 var ErrOverflow = errors.New("event queue overflow: events were lost; read faster or make the queue larger")
 
 // EQ is an event queue: a ring that keeps the latest events of the MDs that
@@ -55,7 +55,7 @@ func (t *Table) NewEQ(size int) (*EQ, error) {
 	return q, nil
 }
 
-// Free ends the queue; waiters return ENOENT, events not read are lost.
+// Free ends the queue: blocked calls return ENOENT, and unread events are lost.
 // EBUSY: an MD still names it. ENOENT: it was freed before.
 func (q *EQ) Free() error {
 	reading, err := q.free()
@@ -101,8 +101,8 @@ func (q *EQ) leave() {
 	q.mu.Unlock()
 }
 
-// push adds an event; the oldest is overwritten when the ring is full. An MD
-// leaves with its last event: who reads it may free the queue.
+// push adds an event; the oldest is overwritten when the ring is full. The last event
+// of an MD ends the MD's use of the queue, so that its reader may free the queue.
 func (q *EQ) push(e *Event, from lnd.ReadLoop) {
 	q.mu.Lock()
 	if e.Unlinked {

@@ -195,7 +195,7 @@ func TestEQFree(t *testing.T) {
 	}
 }
 
-// TestEQFreeAfterLastEvent: who has read the last event of the last MD may free
+// TestEQFreeAfterLastEvent: the reader of the last event of the last MD may free
 // the queue at once, whatever the goroutine that delivered it still does.
 func TestEQFreeAfterLastEvent(t *testing.T) {
 	table, net := newWire(t)

@@ -97,8 +97,8 @@ func TestPollEQsErrors(t *testing.T) {
 	})
 }
 
-// TestPollEQsBesideWaiters: who polls several queues keeps no event from those
-// who wait for one of them.
+// TestPollEQsBesideWaiters: a goroutine that polls several queues takes no event from
+// goroutines that wait for one of them.
 func TestPollEQsBesideWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, list, send := queues(t, 2)

@@ -4,8 +4,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// OpError is the error of a call of this package: which one, towards whom,
-// and the errno.
+// OpError is the error of a call of this package: the operation, the peer if there is
+// one, and the errno.
 type OpError struct {
 	Op  string  // "Put", "MDAttach", ...
 	NID nid.NID // the peer, zero where there is none

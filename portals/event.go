@@ -35,37 +35,36 @@ func (k EventKind) String() string {
 // pointer that is valid during the call; copy the value to keep it. Fields
 // that a kind does not use are zero.
 type Event struct {
-	Kind   EventKind
-	Target nid.ProcessID // for whom the message was meant
-	// Initiator is the sender of the message, under its node's primary NID if that is known (see
-	// discovery, which relies on no claim), else as Source. SEND: any NID, own pid.
+	Kind   EventKind     // what has happened
+	Target nid.ProcessID // the process that the message is addressed to
+	// Initiator is the sender of the message, under its node's primary NID if discovery has
+	// confirmed that, else as Source. SEND: any NID, own PID.
 	Initiator nid.ProcessID
-	Source    nid.ProcessID // the same under the NID that the message came from
+	Source    nid.ProcessID // the sender under the NID that the message came from
 	Sender    nid.NID       // previous hop: the source, or a router
-	Group     Group         // that a PUT came to by multicast; 0: it came to this node alone
-	// Incarnation is the incarnation of the NI of the previous hop: another one after its
-	// restart, see [lnd.Delivery]. 0: unknown. Of what came in, as ReceivedAt.
+	Group     Group         // multicast group that a PUT was sent to; 0: to this node alone
+	// Incarnation is that of the previous hop's NI, which changes when the NI restarts, see
+	// [lnd.Delivery]. 0: unknown. It is set for received messages, as ReceivedAt.
 	Incarnation uint64
 	MsgType     wire.MsgType // of the message: tells a PUT's SEND from a GET's
-	Portal      int
-	MatchBits   uint64
-	RLength     uint32 // bytes requested; 0 at the target of a GET
-	MLength     uint32 // bytes moved
-	Offset      uint32 // where in the MD they begin; SEND: the offset asked for
-	HdrData     uint64 // 64 bits that came with a PUT
-	// ReceivedAt is when the driver had the message, on the node's clock: before
-	// it waited for a handler, or on a lazy portal. Of what came in: PUT, GET, ACK
-	// and REPLY events.
+	Portal      int          // portal index of the target; 0 in ACK and REPLY events
+	MatchBits   uint64       // match bits of the message
+	RLength     uint32       // bytes requested; 0 at the target of a GET
+	MLength     uint32       // bytes moved
+	Offset      uint32       // of the first byte moved in the MD; SEND: the offset asked for
+	HdrData     uint64       // 64 bits that came with a PUT
+	// ReceivedAt is when the driver had read the message, on the node's clock: before it
+	// waited for a handler or on a lazy portal. Set in PUT, GET, ACK and REPLY events.
 	ReceivedAt time.Duration
 
-	MD       MDHandle
+	MD       MDHandle      // of the MD that the operation used
 	Segments []lnd.Segment // the MD's memory
-	Options  MDOption
-	UserPtr  any // the MD's
-	OpPtr    any // the operation's, as given to Put or Get: of SEND, ACK and REPLY events
+	Options  MDOption      // the MD's
+	UserPtr  any           // the MD's
+	OpPtr    any           // as given to Put or Get; set in SEND, ACK and REPLY events
 
-	Err      error  // nil, or an errno: what went wrong
-	Unlinked bool   // the MD is gone: this is its last event
+	Err      error  // nil, or the errno with which the operation failed
+	Unlinked bool   // this is the MD's last event
 	Sequence uint64 // number in the EQ, from 1; 0 without EQ
 }
 

@@ -10,8 +10,8 @@ import (
 	"ulnet/portals/node"
 )
 
-// An outbox sends to an inbox. The handler of the inbox leaves messages to somebody else,
-// who gives their buffers back when he has read them.
+// An outbox sends to an inbox. The handler of the inbox hands messages to another goroutine,
+// which gives their buffers back when it has read them.
 func ExampleOutbox() {
 	n, err := node.Start(node.Config{Networks: "lo"})
 	if err != nil {

@@ -21,7 +21,7 @@ func Example() {
 	defer func() { _ = n.Close(context.Background()) }()
 	table := n.Table()
 
-	// The receiver: portal 7, match bits 42, anybody, one message.
+	// The receiver: portal 7, match bits 42, any sender, one message.
 	me, err := table.MEAttach(7, portals.Match{Bits: 42}, portals.Unlink, portals.After)
 	if err != nil {
 		stdlog.Fatal(err)

@@ -258,8 +258,8 @@ func TestTruncatedReply(t *testing.T) {
 	}
 }
 
-// TestNoAnswerToForged: a message under another's name is dropped, and nobody gets an
-// answer: neither its sender nor those whom it names.
+// TestNoAnswerToForged: a message under another's name is dropped, and no node gets an
+// answer: neither its sender nor those that it names.
 func TestNoAnswerToForged(t *testing.T) {
 	table, net := newWire(t)
 	passive([]lnd.Segment{make([]byte, 8)}, portals.OpPut)(t, table, net)

@@ -12,32 +12,32 @@ import (
 
 // InboxConfig says what an inbox receives.
 type InboxConfig struct {
-	Portal  int
-	Buffers int // that wait at any time, and that are kept for later at most; 0: 4
+	Portal  int // portal index, 0 to Portals-1
+	Buffers int // posted at any time, and the most that are cached; 0: 4
 	Size    int // of each in bytes: the largest message; 0: MaxPayload
-	// MaxKept bounds the buffers that handlers keep, see [Inbox.Keep]: when they have so
-	// many no further one is posted, so that messages wait, until one is released. Those
-	// that are posted then can be kept, too. 0: Buffers.
+	// MaxKept bounds the buffers that handlers keep, see [Inbox.Keep]: while so many are
+	// kept, no further buffer is posted, and messages wait. Buffers posted before can
+	// still be kept. 0: Buffers.
 	MaxKept int
-	// Ack has those who ask for an ACK get one, when Handle has returned.
+	// Ack sends an ACK when Handle has returned, to senders that ask for one.
 	Ack bool
-	// Truncate takes what is longer than a buffer, cut to its length: see Event.RLength.
-	// Otherwise it is dropped.
+	// Truncate takes a message that is longer than a buffer, cut to the buffer's length:
+	// see Event.RLength. Otherwise it is dropped.
 	Truncate bool
-	// HandleFirst has the next buffer posted when Handle has returned, not before: messages
-	// that waited for a buffer are handled in their order then.
+	// HandleFirst posts the next buffer when Handle has returned, not before: messages
+	// that waited for a buffer are then handled in order.
 	HandleFirst bool
-	// Handle takes a message that arrived without an error. It is called like any
-	// handler of events, by several goroutines at once, and data is its own until it
-	// returns, or for longer if it calls Keep.
+	// Handle takes a message that arrived without an error. Several goroutines may call
+	// it at once, as any event handler. data belongs to it until it returns, or until
+	// Release if it calls Keep.
 	Handle func(e *Event, data []byte)
 }
 
-// Inbox receives the messages that anybody sends to a portal, whatever their match
-// bits, each in a buffer of its own. The portal is lazy: what finds no buffer waits.
-// The next buffer is posted before a message is handled, unless HandleFirst is set, so that
-// a handler that takes its time keeps nothing from arriving.
-// It is a value with an Open, so that what the handler starts may use it already.
+// Inbox receives all messages to a portal, whatever their sender and match bits, each in
+// a buffer of its own. The portal is lazy: a message without a buffer waits. Unless
+// HandleFirst is set, the inbox posts the next buffer before it calls Handle, so that a
+// slow handler does not stop the arrival of messages. Inbox is a value with an Open, so
+// that Handle, which may run before Open returns, can use it.
 type Inbox struct {
 	table     *Table
 	cfg       InboxConfig
@@ -48,16 +48,16 @@ type Inbox struct {
 	posted  []*inboxBuffer // guarded by mu, like all below
 	spare   []*inboxBuffer
 	kept    int  // buffers that handlers keep
-	filling bool // somebody is in Refill
+	filling bool // a goroutine is in refill
 	closed  bool
 }
 
 type inboxBuffer struct {
 	segments [1]Segment
 	entry    MEHandle
-	handled  bool   // by Handle
-	kept     bool   // by a handler
-	turn     uint64 // how often it was
+	handled  bool   // Handle is running with it
+	kept     bool   // a handler keeps it
+	turn     uint64 // how often it was kept
 }
 
 // errNoHandler is a mistake of the caller.
@@ -96,7 +96,7 @@ func (in *Inbox) Open(t *Table, cfg InboxConfig) error {
 	return nil
 }
 
-// claim makes an inbox that of the portal, unless that has another one.
+// claim makes in the inbox of the portal, unless the portal has another one.
 func (p *portal) claim(in *Inbox) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,8 +115,8 @@ func (p *portal) disclaim(in *Inbox) {
 	}
 }
 
-// Refill tries again to post what [Inbox.NotPosted] counts. Each message that arrives
-// does so, too, but when no buffer is left none arrives.
+// Refill tries again to post the buffers that [Inbox.NotPosted] counts. Each arriving
+// message does so, too, but without a posted buffer no message arrives.
 func (in *Inbox) Refill() {
 	if err := in.refill(); err != nil {
 		in.notPosted.Add(1)
@@ -134,7 +134,7 @@ func (in *Inbox) Posted() int {
 }
 
 // Close takes the buffers back; a handler that runs goes on. The portal stops being
-// lazy first: what waits there would keep the connections of others from being read.
+// lazy first, because messages that wait there stop the reading of their connections.
 // It may be called twice.
 func (in *Inbox) Close() {
 	_ = in.table.ClearLazy(in.cfg.Portal) // it exists
@@ -148,9 +148,9 @@ func (in *Inbox) Close() {
 	in.table.portal(in.cfg.Portal).disclaim(in)
 }
 
-// refill posts as many buffers as there should be. Messages that waited are in them
-// before it returns, one after the other: their events leave it to the caller who is
-// at it to post the next.
+// refill posts buffers up to the configured number. Messages that waited fill them one
+// after the other before it returns; their events call refill, too, which then does
+// nothing, because the goroutine in the loop posts the next buffer.
 func (in *Inbox) refill() error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -209,15 +209,15 @@ func (in *Inbox) take() *inboxBuffer {
 	return &inboxBuffer{segments: [1]Segment{make([]byte, in.cfg.Size)}}
 }
 
-// give keeps a buffer for later, or leaves it to the garbage collector if there are
-// enough. The caller holds in.mu.
+// give caches a buffer, or leaves it to the garbage collector if there are enough. The
+// caller holds in.mu.
 func (in *Inbox) give(b *inboxBuffer) {
 	if len(in.spare) < in.cfg.Buffers && !in.closed {
 		in.spare = append(in.spare, b)
 	}
 }
 
-// withdraw notes that a buffer is not posted any more. The caller holds in.mu.
+// withdraw takes a buffer off the list of posted ones. The caller holds in.mu.
 func (in *Inbox) withdraw(b *inboxBuffer) {
 	if i := slices.Index(in.posted, b); i >= 0 {
 		in.posted = slices.Delete(in.posted, i, i+1)
@@ -247,8 +247,8 @@ func (in *Inbox) arrived(e *Event) {
 	}
 }
 
-// Spare is how many buffers are kept for later: those of handlers that ran at the same
-// time, and no more than wait.
+// Spare is how many buffers are cached: those of handlers that ran at the same time, at
+// most InboxConfig.Buffers.
 func (in *Inbox) Spare() int {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -10,14 +10,14 @@ import (
 
 // PutRequest says what to put where. Without LocalOffset and Length the whole MD is sent.
 type PutRequest struct {
-	Self      nid.NID // the local NID to send from; zero or Any: LNet chooses
-	MD        MDHandle
-	Ack       bool // ask for an ACK
-	Target    nid.ProcessID
-	Portal    int
-	MatchBits uint64
-	Offset    uint32 // in the target's MD, if that is ManageRemote
-	HdrData   uint64 // delivered in the target's PUT event
+	Self      nid.NID       // the local NID to send from; zero or Any: LNet chooses
+	MD        MDHandle      // of a bound MD
+	Ack       bool          // ask for an ACK
+	Target    nid.ProcessID // the process to send to
+	Portal    int           // portal index at the target
+	MatchBits uint64        // match bits of the PUT
+	Offset    uint32        // in the target's MD, if that is ManageRemote
+	HdrData   uint64        // delivered in the target's PUT event
 
 	LocalOffset int           // where in the MD the bytes begin
 	Length      int           // how many; 0: all from LocalOffset on
@@ -41,12 +41,12 @@ func (t *Table) Put(r PutRequest) error {
 // GetRequest says what to get from where. Without LocalOffset and Length as much as the MD
 // has is asked for.
 type GetRequest struct {
-	Self      nid.NID // the local NID to send from; zero or Any: LNet chooses
-	MD        MDHandle
-	Target    nid.ProcessID
-	Portal    int
-	MatchBits uint64
-	Offset    uint32 // in the target's MD, if that is ManageRemote
+	Self      nid.NID       // the local NID to send from; zero or Any: LNet chooses
+	MD        MDHandle      // of a bound MD, which receives the data
+	Target    nid.ProcessID // the process to get from
+	Portal    int           // portal index at the target
+	MatchBits uint64        // match bits of the GET
+	Offset    uint32        // in the target's MD, if that is ManageRemote
 
 	LocalOffset int           // where in the MD the bytes go
 	Length      int           // how many are asked for; 0: all from LocalOffset on

@@ -7,8 +7,8 @@ type Kept struct {
 	turn   uint64
 }
 
-// Keep leaves the message of an event to its handler beyond the handler's return, without
-// a copy, until [Kept.Release]. Handle calls it, with the event that it was given.
+// Keep lets a handler use the message of its event after it has returned, without a copy,
+// until [Kept.Release]. Handle calls it, with the event that it was given.
 func (in *Inbox) Keep(e *Event) Kept {
 	b := e.UserPtr.(*inboxBuffer)
 	in.mu.Lock()
@@ -20,8 +20,8 @@ func (in *Inbox) Keep(e *Event) Kept {
 	return Kept{in, b, b.turn}
 }
 
-// Release gives the buffer back for other messages. Of calls for one Keep the first counts.
-// Nobody may touch the message from then on, but a handler of it that runs until it returns.
+// Release gives the buffer back for other messages. Only the first call for one Keep has an
+// effect. From then on the message must not be used, except by Handle until it returns.
 func (k Kept) Release() {
 	in, b := k.inbox, k.buffer
 	in.mu.Lock()

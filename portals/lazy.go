@@ -41,9 +41,9 @@ func (t *Table) ClearLazy(index int) error {
 	return nil
 }
 
-// tryHeld tries the held PUTs that wait for any MD, oldest first, against the one
-// that was just attached to e, until it is exhausted, and returns those it decided
-// about: accepted, or (md nil) too long (lnet_ptl_attach_md). The caller holds p.mu.
+// tryHeld tries the held PUTs that wait for any MD, oldest first, against the MD that was
+// just attached to e, until that is exhausted. It returns those that are accepted or, with
+// a nil md, too long (lnet_ptl_attach_md). The caller holds p.mu.
 func (t *Table) tryHeld(p *portal, e *me) (ready operationList) {
 	var kept operationList
 	for p.held.n > 0 && t.takesMore(e) {
@@ -82,7 +82,7 @@ func (t *Table) takesMore(e *me) bool {
 	return !d.exhausted()
 }
 
-// release lets the driver go on with messages that are no longer held.
+// release has the driver receive or discard messages that are no longer held.
 func (t *Table) release(ready operationList) {
 	for o := ready.pop(); o != nil; o = ready.pop() {
 		d, ni := o.d, o.ni

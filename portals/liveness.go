@@ -31,20 +31,18 @@ func (t *Table) LastSent(id nid.ProcessID) (at time.Duration, ok bool) {
 // PeerChange is what a watcher is told of a process.
 type PeerChange = lnet.PeerChange
 
-// WatchPeer calls f when the first connection to a process is made, up, and when
-// the last one ends or none can be made, down with the driver's cause, until
-// stop. What is known already is told before WatchPeer returns, with Known set, as
-// opposed to what changes from then on: that a process is known to be down may be
-// about an attempt of long ago. Nothing is known of a process that this node has not
-// tried to reach. A process is down as long as there is no reason to connect to it: down
-// is no proof that it is dead.
+// WatchPeer calls f when the first connection to a process is made (up) and when the
+// last one ends or none can be made (down, with the driver's cause), until stop is
+// called. It reports the present state before it returns, with Known set, if this node
+// has tried to reach the process; that attempt may be long ago. A process that no
+// program connects to stays down, so down is no proof that it is dead.
 //
-// Calls come one at a time, up and down in turn; while f runs changes are merged
-// to at most one down and one up, and an interruption is never left out
-// altogether. f runs without locks in the goroutine that brought the change,
-// which may be one of the driver or any that calls into the table or the node:
-// it must not block, may call everything, stop included, and nobody holds a lock
-// that f takes while he calls WatchPeer. A call that has begun may outlast stop.
+// Calls come one at a time, alternating between up and down. While f runs, changes are
+// merged to at most one down and one up, so that an interruption is always reported.
+// f runs without locks of this package, in the goroutine that brought the change, which
+// may be one of the driver or any that calls the table or the node. It must not block,
+// it may call every method, including stop, and the caller of WatchPeer must not hold a
+// lock that f takes. A call that has begun may outlast stop.
 //
 // NIDs and PIDs are as in LastHeard; a node with several NIDs is down when no
 // process with this PID is connected at any. That the table of peers forgets a

@@ -40,7 +40,7 @@ func newLiveness(t *testing.T, cfg lnet.Config) *liveness {
 	return l
 }
 
-// hear makes a PUT arrive that nobody takes, from a process that is connected as
+// hear makes a PUT arrive that no match entry takes, from a process that is connected as
 // id, which the driver had at an instant.
 func (l *liveness) hear(id nid.ProcessID, at time.Duration) {
 	l.t.Helper()
@@ -75,7 +75,7 @@ func (l *liveness) wantNever(id nid.ProcessID) {
 	}
 }
 
-// TestLastHeard: CH-8: every message counts, whoever it is for, under the time at
+// TestLastHeard: CH-8: every message counts, whatever portal it is for, under the time at
 // which the driver had it (CH-35).
 func TestLastHeard(t *testing.T) {
 	spec.Covers(t, "CH-8", "CH-35")

@@ -19,7 +19,7 @@ type request struct {
 	nids   []wire.NIStatus // all NIDs of the initiator's node, once they were needed
 	looked bool            // they were
 
-	released *md // that r has waited for: r passes what goes on waiting for it
+	released *md // the MD that r was held for and is now offered to, although it is crowded
 }
 
 // isFrom reports whether a NID is one of the node that r came from.

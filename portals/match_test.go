@@ -19,7 +19,7 @@ const inf = portals.ThresholdInfinite
 // empty as an entry's size means no bytes at all.
 const empty = -1
 
-// entry is an ME with its MD. Its zero value takes PUTs and GETs of everybody
+// entry is an ME with its MD. Its zero value takes PUTs and GETs of every node
 // with match bits 0, at its local offset, without end.
 type entry struct {
 	id            nid.ProcessID

@@ -55,8 +55,8 @@ type MD struct {
 	// ThresholdInfinite. A Put takes one, its ACK another, likewise a Get and
 	// its REPLY; at a target each matched message takes one.
 	Threshold int
-	MaxSize   int // with HasMaxSize: largest single request in bytes
-	Options   MDOption
+	MaxSize   int          // with HasMaxSize: largest single request in bytes
+	Options   MDOption     // which operations it accepts, and how
 	UserPtr   any          // handed back in events
 	Handler   func(*Event) // must not block without MayBlock, see the package text; nil with EQ nil: no events
 	EQ        *EQ          // gets each event after Handler has seen it

@@ -7,12 +7,13 @@ import (
 )
 
 // Match says which messages a match entry takes: those from ID whose match
-// bits equal Bits in every bit that is 0 in Ignore. A zero or Any NID and a
-// zero or Any pid in ID match everybody; any NID of a node stands for the node.
+// bits equal Bits in every bit that is 0 in Ignore.
 type Match struct {
+	// ID is the initiator. A zero or Any NID matches every node, a zero or Any PID every
+	// process; any NID of a node stands for the node.
 	ID     nid.ProcessID
-	Bits   uint64
-	Ignore uint64
+	Bits   uint64 // match bits
+	Ignore uint64 // 1: the bit of Bits is not compared
 }
 
 // normal returns m with "any" in one form, the zero value.

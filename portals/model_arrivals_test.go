@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// drawHeader draws who a message is from.
+// drawHeader draws which process a message is from.
 func drawHeader(t *rapid.T) (h wire.Header) {
 	from := drawSource(t)
 	h.SrcNID, h.SrcPID, h.DestNID, h.DestPID = from.NID, from.PID, here.NID, here.PID

@@ -38,15 +38,15 @@ func drawBits(t *rapid.T) uint64 {
 	return rapid.SampledFrom([]uint64{0, 0, 0, 1, 0x101}).Draw(t, "match bits")
 }
 
-// who are the initiators and targets; there and beside are one node.
-var who = map[string]nid.ProcessID{"there": there, "beside": beside, "stranger": stranger}
+// peers are the initiators and targets; there and beside are one node.
+var peers = map[string]nid.ProcessID{"there": there, "beside": beside, "stranger": stranger}
 
 func drawSource(t *rapid.T) nid.ProcessID {
-	return who[rapid.SampledFrom([]string{"there", "beside", "stranger"}).Draw(t, "from")]
+	return peers[rapid.SampledFrom([]string{"there", "beside", "stranger"}).Draw(t, "from")]
 }
 
 func drawPeer(t *rapid.T) nid.ProcessID {
-	return who[rapid.SampledFrom([]string{"there", "stranger", "beside"}).Draw(t, "to")]
+	return peers[rapid.SampledFrom([]string{"there", "stranger", "beside"}).Draw(t, "to")]
 }
 
 // drawMatch draws a match that fits portal 1, where they are unique, or the

@@ -13,15 +13,15 @@ import (
 // Group numbers a multicast group.
 type Group = lnd.Group
 
-// PutMulticastRequest says what to put to whom at once. The whole MD is sent.
+// PutMulticastRequest says what to put to a multicast group. The whole MD is sent.
 type PutMulticastRequest struct {
-	Self      nid.NID // the local NID to send from; zero or Any: the first with multicast
-	MD        MDHandle
-	Group     Group
-	Portal    int
-	MatchBits uint64
-	Offset    uint32 // in the targets' MDs, if these are ManageRemote
-	HdrData   uint64 // delivered in the targets' PUT events
+	Self      nid.NID  // the local NID to send from; zero or Any: the first with multicast
+	MD        MDHandle // of a bound MD
+	Group     Group    // not 0
+	Portal    int      // portal index at the targets
+	MatchBits uint64   // match bits of the PUT
+	Offset    uint32   // in the targets' MDs, if these are ManageRemote
+	HdrData   uint64   // delivered in the targets' PUT events
 }
 
 // PutMulticast sends an MD's data to all members of a group in one datagram

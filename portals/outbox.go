@@ -9,33 +9,32 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// OutboxConfig says how much an outbox may have on its way, and whom it tells.
-// The zero value bounds nothing and tells nobody.
+// OutboxConfig bounds the messages of an outbox that are on their way, and says what is
+// called when one is done. The zero value bounds nothing and calls nothing.
 type OutboxConfig[Note any] struct {
 	MaxBytes     int // of all messages on their way; 0: no bound
 	PeerBytes    int // of those to one NID; 0: no bound
 	PeerMessages int // on their way to one NID; 0: no bound
 	Spare        int // bytes of memory that are kept for later messages; 0: 1 MiB
-	// Done is told once of each message that was put, with its Note: nil when it has
-	// left, or, with PutRequest.Ack, was acknowledged. It is called like any handler of
-	// events, and may be called before Put returns. May be nil.
+	// Done is called once for each message that was put, with its Note and a nil error
+	// when the message has left or, with PutRequest.Ack, was acknowledged. It is called
+	// like any event handler, maybe before Put returns. May be nil.
 	Done func(note Note, err error)
 }
 
-// Errors that Done is told beside those of [Table.Put] and of events.
+// Errors that Done gets, besides those of [Table.Put] and of events.
 var (
 	ErrOutboxFull   = errors.New("portals: as much is on its way as the outbox may have: send again when something has left")
 	ErrOutboxClosed = errors.New("portals: the outbox is closed")
 )
 
-// Outbox sends small messages, each in memory of its own, which serves later
-// messages when it has left: in the steady state none is allocated. What exceeds the
-// bounds is not sent. A message to a peer that is dead is on its way for as long as
-// a transaction lasts, so a bound for each peer keeps the dead from taking what the
-// living need.
+// Outbox sends small messages, each in memory of its own, which is used again for later
+// messages, so that the steady state allocates nothing. A message beyond the bounds is
+// not sent. A message to a dead peer is on its way until the transaction timeout, so a
+// bound for each peer keeps dead peers from using up the bound of all.
 //
-// A Note is what the owner wants to know of a message when it is done. The outbox is
-// a value with an Open, like an [Inbox]. Methods are safe for concurrent use.
+// A Note is what Done gets to identify a message. The outbox is a value with an Open, like
+// an [Inbox]. Methods are safe for concurrent use.
 type Outbox[Note any] struct {
 	table   *Table
 	cfg     OutboxConfig[Note]

@@ -2,15 +2,14 @@ package portals
 
 import "ulnet/lnet/nid"
 
-// Outgoing is a message: Data, then Payload, then Trailer. Data and Trailer are memory
-// of the message, empty at first: append to them. Payload is the caller's, who leaves
-// it alone until Done. After Put the message belongs to the outbox.
+// Outgoing is a message: Data, then Payload, then Trailer. After Put it belongs to the
+// outbox.
 type Outgoing[Note any] struct {
-	Data     []byte
-	Payload  []byte
-	Trailer  []byte
-	Note     Note
-	Priority bool // it passes queued messages
+	Data     []byte // memory of the message, empty at first: append to it
+	Payload  []byte // the caller's; it must not change before Done is called
+	Trailer  []byte // as Data
+	Note     Note   // handed to OutboxConfig.Done
+	Priority bool   // it passes queued messages
 
 	peer     nid.NID
 	size     int   // on its way; -1: it is not
@@ -76,8 +75,8 @@ func (m *Outgoing[Note]) lay() []Segment {
 	return segments
 }
 
-// give keeps the memory of a message for later, or leaves it to the garbage collector
-// if there is enough.
+// give caches the memory of a message, or leaves it to the garbage collector if there is
+// enough.
 func (o *Outbox[Note]) give(m *Outgoing[Note]) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

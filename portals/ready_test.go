@@ -13,8 +13,8 @@ import (
 	"ulnet/portals/node"
 )
 
-// TestReady: a node that was put together by hand is told what it lacks: 0@lo, and somebody
-// who answers pings.
+// TestReady: a node that was put together by hand is told what it lacks: 0@lo, and an agent
+// that answers pings.
 func TestReady(t *testing.T) {
 	table := portals.New(lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()}))
 	if err := table.Ready(); !errors.Is(err, portals.ErrNoLoopback) {

@@ -66,7 +66,7 @@ func (t *Table) answered(d *md, id *nid.ProcessID, typ wire.MsgType) bool {
 	return true
 }
 
-// settle takes note if no answer that is tracked is to come any more. The caller holds d.mu.
+// settle clears d.awaited when no tracked answer is awaited any more. The caller holds d.mu.
 func (t *Table) settle(d *md) {
 	if d.asked.tracked > 0 {
 		return
@@ -150,10 +150,9 @@ func (t *Table) giveUp(d *md) {
 	t.unlink(d)
 }
 
-// answer is what the event of an operation that ended with err says about it:
-// the last event of an MD that was given up speaks of that
-// (lnet_msg_detach_md). The caller holds d.mu.
-func (d *md) answer(err error, last bool) error {
+// eventError is the error in the event of an operation that ended with err: ETIMEDOUT in
+// the last event of an MD that was given up (lnet_msg_detach_md). The caller holds d.mu.
+func (d *md) eventError(err error, last bool) error {
 	if err == nil && last && d.late {
 		return syscall.ETIMEDOUT
 	}

@@ -35,7 +35,7 @@ type network struct {
 	onStop func() // likewise at Shutdown
 	later  bool   // Recv has the payload come in a goroutine of its own
 
-	// memory is the users', who in TestStress put into and get from the same MD
+	// memory is the users': in TestStress they put into and get from the same MD
 	// at once: what they then find there is their affair, not a race of ours.
 	memory sync.Mutex
 

@@ -33,7 +33,7 @@ const maxText = 4096
 // Error says what is wrong with a networks string, and where.
 type Error struct {
 	Text   string // as it was given
-	Offset int // in bytes
+	Offset int    // in bytes
 	Reason string // for people
 }
 
