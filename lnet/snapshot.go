@@ -35,7 +35,7 @@ type PeerSnapshot struct {
 	NID         nid.NID `json:"nid"`                  // of the peer
 	Via         nid.NID `json:"via"`                  // local NI
 	Primary     nid.NID `json:"primary"`              // of the node; NID itself if nothing else is known
-	State       string  `json:"state"`                // "up", "down" or "unknown"
+	State       string  `json:"state"`                // "up", "down" or "NA"
 	Cause       string  `json:"cause,omitempty"`      // of state down
 	MaxCredits  int     `json:"max_ni_tx_credits"`    // tunable peer_credits of the NI
 	Credits     int     `json:"available_tx_credits"` // free; negative: messages that wait for one

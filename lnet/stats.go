@@ -29,7 +29,7 @@ func (c *TypeCounts) add(d TypeCounts) {
 // Traffic is what passed one NI or one peer NI. Lengths are payload bytes.
 type Traffic struct {
 	Sent       TypeCounts `json:"sent_stats"`     // messages that left
-	Received   TypeCounts `json:"received_stats"` // messages that an MD took
+	Received   TypeCounts `json:"received_stats"` // messages that were accepted
 	Dropped    TypeCounts `json:"dropped_stats"`  // messages that came and were dropped
 	SendLength uint64     `json:"send_length"`    // bytes of Sent
 	RecvLength uint64     `json:"recv_length"`    // bytes of Received
@@ -54,7 +54,7 @@ type Stats struct {
 	SendCount        uint64 `json:"send_count"`             // messages that left
 	SendRefused      uint64 `json:"send_refused_count"`     // of Errors: too many waited for discovery or a connection
 	ResponseTimeouts uint64 `json:"response_timeout_count"` // MDs whose ACK or REPLY did not come in time
-	RecvCount        uint64 `json:"recv_count"`             // messages that an MD took
+	RecvCount        uint64 `json:"recv_count"`             // messages that were accepted
 	RouteCount       uint64 `json:"route_count"`            // messages routed: 0
 	DropCount        uint64 `json:"drop_count"`             // messages that came and were dropped
 	SendLength       uint64 `json:"send_length"`            // payload bytes of SendCount

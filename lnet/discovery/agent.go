@@ -24,16 +24,16 @@ type (
 
 // Config configures an [Agent]. The zero value of a field means its default.
 type Config struct {
-	// Off begins with discovery off (lnet_peer_discovery_disabled): nobody is
+	// Off begins with discovery off (lnet_peer_discovery_disabled): no peer is
 	// pinged before the first message, and pushes change nothing.
 	Off bool
 	Limits
 }
 
 // Agent is a node's part in discovery: it answers pings, takes pushes, and
-// steps the [engine.Machine] that finds out about peers before the first message to
-// them. It has no goroutine: each input is stepped where it arises, or, when
-// one is being stepped there already, right after that.
+// steps the [engine.Machine] that discovers peers before the first message to them. It
+// has no goroutine: the goroutine that brings an input steps the machine on it, or
+// leaves it to the goroutine that is stepping the machine.
 type Agent struct {
 	table  *portals.Table
 	node   *lnet.Node
@@ -183,10 +183,10 @@ func own(info wire.PingInfo) lnet.Peer {
 	return p
 }
 
-// Close ends discovery: nobody is asked or told any more, and messages that
-// wait for an answer fail with ESHUTDOWN. Pings are still answered. Call it
-// before the node shuts down, which would tell every peer otherwise. It does not block, and the
-// error is nil.
+// Close ends discovery: the agent pings and pushes no more, and messages that wait for
+// an answer fail with ESHUTDOWN. Pings are still answered. Call it before the node
+// shuts down, because otherwise each NI that goes causes a push to every peer. It does
+// not block, and the error is nil.
 func (a *Agent) Close(context.Context) error {
 	a.setting.Lock()
 	defer a.setting.Unlock()
@@ -209,7 +209,7 @@ func (a *Agent) Close(context.Context) error {
 	}
 	a.pushes.close()
 	a.node.FailParked(syscall.ESHUTDOWN)
-	for _, list := range asked { // any order: nobody waits for another
+	for _, list := range asked { // any order: no call waits for another
 		for _, done := range list {
 			done <- syscall.ESHUTDOWN
 		}

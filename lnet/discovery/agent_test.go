@@ -67,7 +67,7 @@ func TestExchange(t *testing.T) {
 }
 
 // TestOff (PD-6): with a node whose discovery is off the exchange ends after its
-// REPLY; the node itself asks nobody.
+// REPLY; the node itself pings no peer.
 func TestOff(t *testing.T) {
 	spec.Covers(t, "PD-6")
 	w := newCable(t)

@@ -96,7 +96,7 @@ func TestStolenName(t *testing.T) {
 	}
 }
 
-// TestRailsConnectedBefore: a node whose both rails had spoken before anybody discovered
+// TestRailsConnectedBefore: a node whose both rails had spoken before a node discovered
 // it is one node by its primary NID as soon as it is discovered.
 func TestRailsConnectedBefore(t *testing.T) {
 	w := newCable(t)

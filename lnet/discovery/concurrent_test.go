@@ -141,7 +141,7 @@ func (p *pipe) start(t *testing.T, got *atomic.Int64, all *sync.WaitGroup) (*por
 	return table, agent
 }
 
-// TestConcurrent: many senders on both sides, who discover each other at the
+// TestConcurrent: many senders on both sides, which discover each other at the
 // same moment, again and again: every message arrives, once.
 func TestConcurrent(t *testing.T) {
 	const senders, messages = 4, 200

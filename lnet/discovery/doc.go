@@ -1,6 +1,5 @@
-// Package discovery lets nodes find out about each other: who they are, and
-// which NIDs belong to one node. It is a user of the portal API like any
-// other, on portal 0.
+// Package discovery lets nodes find out about each other: their features, and which
+// NIDs belong to one node. It uses the portal API like any other program, on portal 0.
 //
 // A ping is a GET of a node's ping info: its features, its pid, its NIDs with
 // their states, and a sequence number that grows with each change. A push is a
@@ -24,10 +23,11 @@
 //
 // # Whose NIDs are whose
 //
-// A ping info is hearsay about every NID but the one at the other end of the
-// connection that brought it. Kernels believe it all. Here another NID that an
-// info lists is a claim, and becomes the node's own when that NID was pinged and
-// the answer, which comes by a connection to that NID, lists the first one too:
+// A ping info proves nothing about NIDs other than the one at the other end of the
+// connection that brought it. Kernels accept the whole list. Here another NID that an
+// info lists is a claim. It becomes the node's own when that NID was pinged and its
+// answer, which comes by a connection to that NID, lists the first one too (return
+// routability):
 //
 //	A                             B1, B2: one node
 //	GET to B1                ->
@@ -35,11 +35,11 @@
 //	GET to B2                ->                     a probe, beside the push
 //	                         <-   REPLY from B2: B1, B2
 //
-// From then on both are one peer, whose primary NID is the first of the list.
-// Until then each is a peer of its own: nothing is merged, renamed, withdrawn or
-// sent elsewhere for a claim, which is only shown (lnet.Peer.Claimed). A NID that
-// no NI of this node reaches is never asked and stays a claim; so the primary NID
-// is the first one that could be asked.
+// From then on both are one peer, whose primary NID is the first of the list. Until
+// then each is a peer of its own, and a claim is only displayed (lnet.Peer.Claimed):
+// it merges and renames no peer and changes no path. A NID that no NI of this node
+// reaches is never pinged and stays a claim; so the primary NID is the first of the
+// list that could be pinged.
 //
 // A probe is an ordinary ping. Nodes with one NID cause none, and others one for
 // each further NID when they are met, list it anew, or have restarted. An info

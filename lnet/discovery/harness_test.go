@@ -107,7 +107,7 @@ func describe(h *wire.Header) string {
 	return s
 }
 
-// arrive lets the i-th waiting message arrive. Those to nobody are lost.
+// arrive lets the i-th waiting message arrive. Those to no node are lost.
 func (c *cable) arrive(i int) {
 	c.t.Helper()
 	in := c.waiting[i]

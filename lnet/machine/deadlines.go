@@ -13,7 +13,7 @@ type Deadlines[T any] struct {
 // Deadline is an instant at which something is due. The zero value is not set. A
 // Deadline belongs to one Deadlines for as long as it is set, and is not copied then.
 type Deadline[T any] struct {
-	Of T // what it is due for: the owner's, who may change it at any time
+	Of T // what it is due for; Deadlines does not look at it
 
 	at    time.Duration
 	turn  uint64

@@ -40,8 +40,8 @@ func ExampleMachine() {
 	// [probe] wake at 2.7s
 }
 
-// A Runner is the shell for real clocks: who brings an input has its effects
-// applied, and timers bring the rest.
+// A Runner is the shell for real clocks: the goroutine that brings an input applies its
+// effects, and timers do the rest.
 func ExampleRunner() {
 	probed := make(chan struct{})
 	r := machine.NewRunner(machine.Config[heard, []string]{

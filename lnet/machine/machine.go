@@ -10,11 +10,11 @@
 //   - now never decreases between calls and counts from an instant the shell
 //     chose; engines compare instants, they do not interpret them.
 //   - in is valid during Step only; the zero In means "your timer is due".
-//   - out belongs to the caller, who empties it between calls; Step appends. An
+//   - out belongs to the caller, which empties it between calls; Step appends. An
 //     Out with a method Reset is emptied by that and may keep its memory.
-//   - what a send carries is appended to a buffer that out lends, and named by
-//     its position there, because appending moves it. After Step all of out is
-//     the caller's: an engine keeps nothing that refers to it.
+//   - the content of a send is appended to a buffer of out, and the send holds its
+//     position there, because appending may move the buffer. After Step all of out
+//     is the caller's: an engine keeps nothing that refers to it.
 //   - the returned wake is later than now, or [Never]; it replaces the wake
 //     that the previous call returned.
 //   - one goroutine steps a machine; a machine is not safe for concurrent use.

@@ -32,22 +32,23 @@ type Config[In, Out any] struct {
 
 // Stats counts what a [Runner] did.
 type Stats struct {
-	Steps     uint64
+	Steps     uint64 // of the machine
 	Dropped   uint64 // inputs that Offer refused
 	MaxQueue  int    // most inputs that waited at a time
 	LateWakes uint64 // timers more than 10 ms after the wake
 	BadWakes  uint64 // wakes not later than now, which were moved
 }
 
-// Runner is the shell of one machine: it gives it inputs, the time and its
-// timer, and has its effects applied. Inputs come in two ways, by any goroutine:
+// Runner is the shell of one machine: it steps the machine on inputs and timers and
+// applies its effects. Any goroutine may bring inputs, in two ways:
 //
-//   - Do steps at once and never drops. Who finds nobody applying effects
-//     applies them, those of others included, before Do returns.
+//   - Do steps at once and never drops. If no other goroutine is applying effects,
+//     the caller applies them, including those of other goroutines' steps, before
+//     Do returns.
 //   - Offer leaves the input to Run, in a bounded queue. When that is full the
-//     newest input is dropped: its owner learns it at once and still owns it,
-//     and what was accepted is not lost. It is for what is said again anyway, as
-//     in gossip; what is said once goes by Do, past the queue.
+//     newest input is dropped: the caller learns it at once and still owns the
+//     input. It is for messages that are repeated anyway, as in gossip; others go
+//     by Do.
 //
 // The machine is first woken after its first step.
 type Runner[In, Out any] struct {
@@ -78,10 +79,9 @@ func NewRunner[In, Out any](cfg Config[In, Out]) *Runner[In, Out] {
 	return r
 }
 
-// Do steps the machine on in, which need not outlive the call. Effects are
-// applied when it returns, or soon after if another goroutine is at it: perhaps
-// the caller, if Apply calls Do. It reports whether they were. After Close it
-// does nothing.
+// Do steps the machine on in, which need not outlive the call. It reports whether the
+// effects are applied when it returns; otherwise another goroutine, or the caller if
+// Apply has called Do, applies them soon. After Close it does nothing.
 func (r *Runner[In, Out]) Do(in In) (applied bool) {
 	r.mu.Lock()
 	applied = !r.applying
@@ -180,8 +180,8 @@ func (r *Runner[In, Out]) Stats() Stats {
 	return r.stats
 }
 
-// Inspect calls f while nobody steps the machine, so that f can copy what it tells
-// of itself. f must not call the Runner.
+// Inspect calls f while the machine is not being stepped, so that f can copy its state.
+// f must not call the Runner.
 func (r *Runner[In, Out]) Inspect(f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -208,8 +208,8 @@ func (r *Runner[In, Out]) step(now time.Duration, in In) {
 	r.setTimer(now)
 }
 
-// apply has the pending effects applied, unless somebody is at it. It is entered
-// with r.mu held, releases it for that, and returns with it held.
+// apply applies the pending effects, unless another goroutine is doing so. It is entered
+// with r.mu held, releases it meanwhile, and returns with it held.
 func (r *Runner[In, Out]) apply() {
 	if r.applying {
 		return

@@ -59,7 +59,7 @@ func (c slowClock) AfterFunc(d time.Duration, f func()) machine.Timer {
 	return deafTimer{}
 }
 
-// TestRunnerReplacedTimer: a timer that was replaced wakes nobody too early, and
+// TestRunnerReplacedTimer: a timer that was replaced wakes no machine too early, and
 // leaves the one that is set alone.
 func TestRunnerReplacedTimer(t *testing.T) {
 	for delay, late := range map[time.Duration]uint64{0: 0, 10 * time.Millisecond: 0, 11 * time.Millisecond: 1} {
@@ -103,7 +103,7 @@ type leapingClock struct {
 
 func (c *leapingClock) Now() time.Duration { return c.Clock.Now() + c.suspended }
 
-// TestRunnerSuspended: who relied on a timer that is overdue gets another one.
+// TestRunnerSuspended: a Runner whose timer is overdue sets another one.
 func TestRunnerSuspended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := &leapingClock{Clock: machine.RealClock()}

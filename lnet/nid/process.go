@@ -55,8 +55,8 @@ func parsePID(s string) (PID, error) {
 
 // ProcessID names one user of LNet on one node (struct lnet_processid).
 type ProcessID struct {
-	NID NID
-	PID PID
+	NID NID // of the node's NI
+	PID PID // of the user; LustrePID for the kernel
 }
 
 // ParseProcessID parses "12345-10.0.0.1@tcp" (libcfs_strid). A text without a

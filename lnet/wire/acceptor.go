@@ -38,9 +38,9 @@ var (
 // (struct lnet_acceptor_connreq): the NID that it wants to reach. There is no
 // answer to a request that is granted.
 type AcceptorRequest struct {
-	Version   uint32
-	NID       nid.NID
-	BigEndian bool // byte order of the sender
+	Version   uint32  // 1, or 2 with a large NID
+	NID       nid.NID // that the dialling side wants to reach
+	BigEndian bool    // byte order of the sender
 }
 
 // NewAcceptorRequest returns the request for target in the lowest version that

@@ -77,10 +77,10 @@ func parseAckCmd(b []byte) (a AckCmd, rest []byte, err error) {
 // PutCmd sends data (struct lnet_put).
 type PutCmd struct {
 	AckMD     MDHandle // the initiator's MD that awaits an ACK, or NoHandle
-	MatchBits uint64
-	HdrData   uint64 // delivered with the event, not interpreted
-	Portal    uint32
-	Offset    uint32 // in the target's MD, if that is managed remotely
+	MatchBits uint64   // compared with the target's match entries
+	HdrData   uint64   // delivered with the event, not interpreted
+	Portal    uint32   // portal index at the target
+	Offset    uint32   // in the target's MD, if that is managed remotely
 }
 
 // AppendBinary appends p. The error is always nil.
@@ -109,10 +109,10 @@ func parsePutCmd(b []byte) (p PutCmd, rest []byte, err error) {
 // GetCmd asks for data (struct lnet_get).
 type GetCmd struct {
 	ReturnMD   MDHandle // the initiator's MD that awaits the REPLY
-	MatchBits  uint64
-	Portal     uint32
-	SrcOffset  uint32 // in the target's MD, if that is managed remotely
-	SinkLength uint32 // bytes wanted
+	MatchBits  uint64   // compared with the target's match entries
+	Portal     uint32   // portal index at the target
+	SrcOffset  uint32   // in the target's MD, if that is managed remotely
+	SinkLength uint32   // bytes wanted
 }
 
 // AppendBinary appends g. The error is always nil.
@@ -160,8 +160,8 @@ func parseReplyCmd(b []byte) (r ReplyCmd, rest []byte, err error) {
 // HelloCmd is the command of the HELLO of socklnd version 1 (struct
 // lnet_hello).
 type HelloCmd struct {
-	Incarnation uint64
-	ConnType    int32 // socklnd's connection type; -1 refuses
+	Incarnation uint64 // of the sender's NI
+	ConnType    int32  // socklnd's connection type; -1 refuses
 }
 
 // AppendBinary appends h. The error is always nil.

@@ -54,13 +54,13 @@ func (t MsgType) String() string {
 // command of the type as it stands on the wire; Ack, Put, Get, Reply and Hello
 // read it, their Set counterparts write it together with the type.
 type Header struct {
-	DestNID       nid.NID // final destination, which may differ from the next hop
-	SrcNID        nid.NID // originator
-	DestPID       nid.PID
-	SrcPID        nid.PID
-	Type          MsgType
-	PayloadLength uint32 // bytes that follow the header
-	Body          [BodySize]byte
+	DestNID       nid.NID        // final destination, which may differ from the next hop
+	SrcNID        nid.NID        // originator
+	DestPID       nid.PID        // of the destination
+	SrcPID        nid.PID        // of the originator
+	Type          MsgType        // says what Body is
+	PayloadLength uint32         // bytes that follow the header
+	Body          [BodySize]byte // the command as on the wire
 }
 
 // ParseHeader parses the 72-byte form. The only error is ErrShort.

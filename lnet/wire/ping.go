@@ -79,8 +79,8 @@ func (s Status) String() string {
 // NIStatus is one network interface in a PingInfo (struct lnet_ni_status,
 // struct lnet_ni_large_status).
 type NIStatus struct {
-	NID    nid.NID `json:"nid"`
-	Status Status  `json:"status"`
+	NID    nid.NID `json:"nid"`    // of the interface
+	Status Status  `json:"status"` // up or down
 }
 
 // PingInfo is what a node tells about itself (struct lnet_ping_info): the
@@ -100,8 +100,8 @@ type PingInfo struct {
 	// Features as received. On sending, FeatureLargeAddr, FeaturePrimaryLarge
 	// and FeatureMetadata follow from the rest and are not looked at.
 	Features Features
-	PID      nid.PID
-	Sequence uint32 // of the list of NIs; grows with each change
+	PID      nid.PID // the node's
+	Sequence uint32  // of the list of NIs; grows with each change
 	// NIs are the node's interfaces without 0@lo, the primary NID first. On
 	// the wire those with a nid4 precede the large ones.
 	NIs       []NIStatus

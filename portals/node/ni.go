@@ -16,9 +16,9 @@ import (
 
 // StartError is the error of an NI that did not start. It unwraps to Err.
 type StartError struct {
-	Interface networks.Interface
-	Err       error
-	Advice    string // what to do next, in the words of [Config]
+	Interface networks.Interface // as Config.Networks names it
+	Err       error              // of the driver or the message layer
+	Advice    string             // what to do next, in the words of [Config]
 }
 
 func (e *StartError) Error() string {
@@ -30,7 +30,9 @@ func (e *StartError) Unwrap() error { return e.Err }
 
 // DriverError says that there is no driver for the type of a network. It unwraps to EINVAL,
 // which is LNet's error for a type that it does not know.
-type DriverError struct{ Net nid.Net }
+type DriverError struct {
+	Net nid.Net // the network
+}
 
 func (e *DriverError) Error() string {
 	return fmt.Sprintf("network %v: no driver for this type", e.Net)
@@ -40,7 +42,9 @@ func (e *DriverError) Error() string {
 func (*DriverError) Unwrap() error { return syscall.EINVAL }
 
 // DownError says that an interface is down. It unwraps to ENETDOWN.
-type DownError struct{ Interface string }
+type DownError struct {
+	Interface string // its name in the system
+}
 
 func (e *DownError) Error() string {
 	return fmt.Sprintf("interface %s is down: %v", e.Interface, syscall.ENETDOWN)

@@ -56,13 +56,13 @@ type Config struct {
 	Tap      lnd.Tap       // gets the bytes of all NIs; nil captures nothing
 	Tunables lnd.Tunables  // of all NIs
 
-	// What few programs change. Where one of these has a field that stands above too,
-	// the one above counts unless it is zero.
+	// Few programs set the rest. Where one of these has the same field as above, the
+	// field above counts unless it is zero.
 
 	LNet      lnet.Config      // Incarnation is by default the wall clock in nanoseconds
 	Discovery discovery.Config // Limits.Timeout is by default the transaction timeout
-	TCP       socklnd.Config
-	O2IB      o2iblnd.Config // Open is by default that of package softroce
+	TCP       socklnd.Config   // of all NIs on TCP
+	O2IB      o2iblnd.Config   // Open is by default that of package softroce
 
 	// Drivers are those of further types of networks, or take the place of one above.
 	Drivers []lnd.Driver

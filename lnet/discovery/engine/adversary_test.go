@@ -72,7 +72,7 @@ func (w *world) some() *host { return w.hosts[w.r.IntN(len(w.hosts))] }
 
 func (w *world) someOf(ids []nid.NID) nid.NID { return ids[w.r.IntN(len(ids))] }
 
-// tell is what h tells of itself in a message from one of its NIDs: the truth, if it is
+// tell is the ping info of h in a message from one of its NIDs, which is right if h is
 // honest.
 func (w *world) tell(h *host, from nid.NID, in Input) Input {
 	in.Local, in.Remote, in.Known, in.Incarnation = us, from, true, h.incarnations[from]

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestClaimOfAnother (PD-19): a stranger who claims the NIDs of a node, one of them as its
+// TestClaimOfAnother (PD-19): a stranger that claims the NIDs of a node, one of them as its
 // primary NID, costs each of them a ping, and changes nothing.
 func TestClaimOfAnother(t *testing.T) {
 	spec.Covers(t, "PD-19")
@@ -79,7 +79,7 @@ func TestProbeAnswers(t *testing.T) {
 }
 
 // TestRailsMetBefore: nodes that were known as two, because both of their NIDs were
-// connected before anybody asked, are one when either was asked and has confirmed.
+// connected before the first ping, are one when either was asked and has confirmed.
 func TestRailsMetBefore(t *testing.T) {
 	b := newBench(t, Limits{})
 	ours := b.m.self.NIDs
@@ -147,7 +147,7 @@ func TestSequence(t *testing.T) {
 	}
 }
 
-// TestLastSequenceOfAll: the highest sequence number shuts nobody out: it ends with the
+// TestLastSequenceOfAll: the highest sequence number shuts no node out: it ends with the
 // incarnation.
 func TestLastSequenceOfAll(t *testing.T) {
 	b := newBench(t, Limits{})

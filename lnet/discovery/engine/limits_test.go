@@ -13,7 +13,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// TestTimeouts (PD-17): a ping and a push that nobody answers.
+// TestTimeouts (PD-17): a ping and a push without an answer.
 func TestTimeouts(t *testing.T) {
 	spec.Covers(t, "PD-17")
 	b := newBench(t, Limits{Timeout: time.Minute})
@@ -51,8 +51,7 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
-// TestUrgent: peers that somebody waits for come before those that are only to
-// be told.
+// TestUrgent: peers that a message waits for come before those that only get a push.
 func TestUrgent(t *testing.T) {
 	b := newBench(t, Limits{MaxInFlight: 1})
 	b.meet(them)
@@ -87,7 +86,7 @@ func TestTableFull(t *testing.T) {
 	}
 }
 
-// TestSelf (PD-13): who is told about a change of ours, and by which path.
+// TestSelf (PD-13): which peers get a push about a change of ours, and by which path.
 func TestSelf(t *testing.T) {
 	spec.Covers(t, "PD-13")
 	b := newBench(t, Limits{})
@@ -120,8 +119,8 @@ func TestTurnedOff(t *testing.T) {
 	b.want(b.step(discover(other)), "10.0.0.3@tcp: NO_DISCOVERY|DISCOVERED|REDISCOVER|DISCOVERING|PING_SENT", "ping 10.0.0.3@tcp 272")
 }
 
-// TestAnything: random inputs, right or wrong, break no invariant, and who
-// waits is told exactly once.
+// TestAnything: random inputs, right or wrong, break no invariant, and each
+// waiter is told exactly once.
 func TestAnything(t *testing.T) {
 	effort.OneGoroutine(t)
 	ids := []nid.NID{them, also, more, other, us}

@@ -52,7 +52,7 @@ const (
 	Timer    Kind = iota // none
 	SelfIs               // Self: what this node tells about itself changed
 	Discover             // NID: a message waits for the peer to be up to date
-	Refresh              // NID, Force: somebody asks for the state of the peer
+	Refresh              // NID, Force: a call asks for the state of the peer
 	Replied              // Exchange, Local, Remote, User, Incarnation, Info, Need, Err: the REPLY to a ping
 	Acked                // Exchange, Local, Remote, Sequence: the ACK of a push
 	Failed               // Exchange, Err: a ping or push was not sent or not answered
@@ -62,8 +62,8 @@ const (
 
 // Input is what a [Machine] steps on. The zero value is the timer.
 type Input struct {
-	Kind     Kind
-	Self     Self
+	Kind     Kind    // says which of the other fields are set
+	Self     Self    // what this node tells about itself from now on
 	NID      nid.NID // of the peer
 	Force    bool    // ping and push even if nothing seems to need it
 	Exchange uint64  // the ID of the Send that this answers
@@ -88,11 +88,11 @@ type Self struct {
 
 // Output is what a [Machine] wants done, in the order of the fields.
 type Output struct {
-	Cancelled []uint64    // exchanges that nobody waits for any more
+	Cancelled []uint64    // exchanges to give up
 	Gone      []nid.NID   // nothing is known of these any more
 	Peers     []lnet.Peer // new state
 	Done      []Done      // what was asked for has ended
-	Sends     []Send
+	Sends     []Send      // pings and pushes to send
 }
 
 // Reset empties o and keeps its memory.
@@ -103,27 +103,27 @@ func (o *Output) Reset() {
 
 // Done ends every Discover and Refresh of a NID so far.
 type Done struct {
-	NID nid.NID
-	Err error // nil: the peer is up to date
+	NID nid.NID // as in the Discover or Refresh
+	Err error   // nil: the peer is up to date
 }
 
 // Send is a ping or a push to send. One of Replied, Acked and Failed answers
 // it, unless it is cancelled.
 type Send struct {
-	Exchange uint64
-	Push     bool
+	Exchange uint64  // ID, which the answer names
+	Push     bool    // false: a ping
 	From     nid.NID // local NID; zero leaves the choice to LNet
-	To       nid.NID
-	Room     int // ping: bytes for the answer
+	To       nid.NID // of the peer
+	Room     int     // ping: bytes for the answer
 }
 
 var _ machine.Machine[Input, Output] = (*Machine)(nil)
 
-// Machine discovers peers (the discovery part of LNet's peer.c): who they are,
-// which NIDs are one node's, and whether they know what this node is. It is a
-// machine.Machine for all peers of a node. The states of a peer are flags; the
-// first row of this table that fits says what happens next, unless a ping or
-// push to the peer is under way:
+// Machine discovers peers (the discovery part of LNet's peer.c): which NIDs are one
+// node's, what it can do, and whether it has this node's latest info. It is a
+// machine.Machine for all peers of a node. The state of a peer is a set of flags. Unless
+// a ping or push to the peer is under way, the first row that applies says what happens
+// next:
 //
 //	MARK_DELETION      forget the peer
 //	DATA_PRESENT       merge the ping info, set NIDS_UPTODATE
@@ -142,7 +142,7 @@ type Machine struct {
 	peers   table
 	last    uint64 // exchange
 	sent    []*peer
-	urgent  []*peer                  // wait for a place in sent, and somebody waits for them; see next
+	urgent  []*peer                  // wait for a slot in sent, with a message that waits for them; see next
 	ready   []*peer                  // the others
 	probes  []*probe                 // under way, by deadline
 	agenda  machine.Deadlines[*peer] // toProbe of peers with claims to probe
@@ -154,28 +154,28 @@ type Machine struct {
 
 // Stats counts what a [Machine] did and refused.
 type Stats struct {
-	Pings          uint64 `json:"pings"`
-	Pushes         uint64 `json:"pushes"`
-	PushesReceived uint64 `json:"pushes_received"`
-	Timeouts       uint64 `json:"timeouts"`       // pings and pushes without answer
-	BadReplies     uint64 `json:"bad_replies"`    // REPLYs with no valid info
-	BadPushes      uint64 `json:"bad_pushes"`     // pushes with no valid info
-	CutInfos       uint64 `json:"cut_infos"`      // infos that were larger than the buffer
-	UnknownPushes  uint64 `json:"unknown_pushes"` // from nodes never heard of
-	PlainPushes    uint64 `json:"plain_pushes"`   // from nodes that say they are not multi-rail
-	Late           uint64 `json:"late"`           // answers to nothing that is under way
-	TableFull      uint64 `json:"table_full"`     // NIDs for which there was no room
-	OwnNIDs        uint64 `json:"own_nids"`       // NIDs of ours that a peer claimed
-	UserPushes     uint64 `json:"user_pushes"`    // from user-flagged PIDs
-	OldInfos       uint64 `json:"old_infos"`      // infos older than the latest of the same incarnation
-	Probes         uint64 `json:"probes"`         // pings of NIDs that a peer claims
-	Confirmed      uint64 `json:"confirmed"`      // claims that the NID's node confirmed
-	Denied         uint64 `json:"denied"`         // claims that it did not
-	Unconfirmed    uint64 `json:"unconfirmed"`    // claims about which nothing was heard
-	ClaimsFull     uint64 `json:"claims_full"`    // claims for which there was no room
+	Pings          uint64 `json:"pings"`           // sent, without probes
+	Pushes         uint64 `json:"pushes"`          // sent
+	PushesReceived uint64 `json:"pushes_received"` // valid or not
+	Timeouts       uint64 `json:"timeouts"`        // pings and pushes without answer
+	BadReplies     uint64 `json:"bad_replies"`     // REPLYs with no valid info
+	BadPushes      uint64 `json:"bad_pushes"`      // pushes with no valid info
+	CutInfos       uint64 `json:"cut_infos"`       // infos that were larger than the buffer
+	UnknownPushes  uint64 `json:"unknown_pushes"`  // from nodes never heard of
+	PlainPushes    uint64 `json:"plain_pushes"`    // from nodes that say they are not multi-rail
+	Late           uint64 `json:"late"`            // answers to nothing that is under way
+	TableFull      uint64 `json:"table_full"`      // NIDs for which there was no room
+	OwnNIDs        uint64 `json:"own_nids"`        // NIDs of ours that a peer claimed
+	UserPushes     uint64 `json:"user_pushes"`     // from user-flagged PIDs
+	OldInfos       uint64 `json:"old_infos"`       // infos older than the latest of the same incarnation
+	Probes         uint64 `json:"probes"`          // pings of NIDs that a peer claims
+	Confirmed      uint64 `json:"confirmed"`       // claims that the NID's node confirmed
+	Denied         uint64 `json:"denied"`          // claims that it did not
+	Unconfirmed    uint64 `json:"unconfirmed"`     // claims about which nothing was heard
+	ClaimsFull     uint64 `json:"claims_full"`     // claims for which there was no room
 }
 
-// NewMachine returns a machine that knows nobody. SelfIs comes first.
+// NewMachine returns a machine that knows no peer. The first input must be SelfIs.
 func NewMachine(limits Limits) *Machine {
 	m := &Machine{limits: limits.withDefaults()}
 	m.peers.init()

@@ -328,9 +328,9 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMergeWhoWaits: who waits for a NID that turns out to be another peer's is
-// told.
-func TestMergeWhoWaits(t *testing.T) {
+// TestMergeWaiting: a message that waits for a NID that turns out to be another peer's
+// goes on.
+func TestMergeWaiting(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.meet(them)
 	b.step(discover(also))

@@ -161,8 +161,8 @@ func (m *Machine) absorb(p, part *peer, out *Output) {
 	m.relist(part)
 }
 
-// recreate forgets a peer that turned its discovery off; who waits for one of
-// its NIDs waits for a new peer. What it may cost in probes is not forgotten.
+// recreate replaces a peer that turned its discovery off by a new one, for which the
+// messages to its NIDs wait. The new peer inherits the limits of its probes.
 func (m *Machine) recreate(now time.Duration, p *peer, out *Output) {
 	waiting, by, spent := p.waiting, p.by, p.spent
 	p.waiting = nil

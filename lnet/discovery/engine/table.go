@@ -62,7 +62,7 @@ type peer struct {
 	badInfo  error           // what was bad about it
 	badInfos int             // in a row
 	waiting  []nid.NID       // NIDs of the peer to report when discovery ends
-	refresh  bool            // somebody has asked for the state of the peer
+	refresh  bool            // a call has asked for the state of the peer
 	spent    time.Duration   // when its rate of probes allows a full burst again
 
 	exchange uint64        // ID of the ping or push under way, else 0
@@ -75,7 +75,7 @@ type peer struct {
 	older, newer *peer // ring of all peers by use
 }
 
-// await notes that somebody waits for the discovery of a NID.
+// await notes that the end of the discovery of a NID has to be reported.
 func (p *peer) await(id nid.NID) {
 	if !slices.Contains(p.waiting, id) {
 		p.waiting = append(p.waiting, id)

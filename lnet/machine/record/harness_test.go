@@ -13,7 +13,7 @@ import (
 )
 
 // relay answers each input with a send and a probe when it has heard nothing for
-// a while. Its engine is of the usual shape: sends refer to a buffer that out lends.
+// a while. Its engine is of the usual shape: sends refer to a buffer of out.
 type relay struct {
 	salt byte
 	sum  uint64

@@ -18,26 +18,26 @@ var errCorrupt = errors.New("corrupt recording, or none")
 // Boot is what a machine begins an incarnation with. The slices are valid during the call.
 type Boot struct {
 	Config          []byte // of the recording
-	ID, Incarnation uint64
-	Kept            []byte
+	ID, Incarnation uint64 // of the machine
+	Kept            []byte // state that it keeps from its last incarnation
 }
 
 // Result says what was replayed.
 type Result struct {
-	Steps     uint64
+	Steps     uint64 // of all machines
 	Digest    uint64 // in the end that of Recorder.Close
 	Truncated bool   // there is no end: what came after the last Flush is missing
 }
 
 // DiffError says that a machine did not answer as recorded.
 type DiffError struct {
-	Step            uint64 // in the recording, counted from 1
-	ID, Incarnation uint64 // of the machine
-	Now             time.Duration
-	Panicked        bool // the recorded step panicked, this one did not
-	Wake, WantWake  time.Duration
-	Out, WantOut    []byte // the forms of the outputs, or their digests
-	At              int    // the first byte of them that differs
+	Step            uint64        // in the recording, counted from 1
+	ID, Incarnation uint64        // of the machine
+	Now             time.Duration // of the step
+	Panicked        bool          // the recorded step panicked, this one did not
+	Wake, WantWake  time.Duration // what the step returned, and what is recorded
+	Out, WantOut    []byte        // the forms of the outputs, or their digests
+	At              int           // the first byte of them that differs
 }
 
 func (e *DiffError) Error() string {
