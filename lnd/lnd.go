@@ -137,7 +137,7 @@ const (
 // Config is what every driver needs to start an NI. The zero value of a field
 // means its default; drivers keep their own tunables in their Driver value.
 type Config struct {
-	Net nid.Net
+	Net nid.Net // of the NI
 	// Interface is an interface name or a local address, as it stands in the
 	// brackets of a networks string; empty lets the driver choose.
 	Interface string
@@ -146,7 +146,7 @@ type Config struct {
 	// Incarnation is constant for the incarnation of the NI and differs after a
 	// restart: wall-clock nanoseconds at its start.
 	Incarnation uint64
-	Tunables    Tunables
+	Tunables    Tunables      // of the NI; zero values take the defaults
 	Clock       machine.Clock // required
 	Log         *slog.Logger  // nil discards
 	Tap         Tap           // nil captures nothing
@@ -217,7 +217,7 @@ type Message struct {
 // Delivery is one arriving message. The driver owns it, fills Header, From,
 // Incarnation and ReceivedAt, and lnet has it from Parse until Delivered.
 type Delivery struct {
-	Header wire.Header
+	Header wire.Header   // as received; lnet may change it
 	From   nid.ProcessID // peer at the other end of the connection (previous hop)
 	Sink   Payload       // set by lnet: where the payload goes; Length may be 0
 	Group  Group         // that it was sent to, see Multicaster; 0: to this node
@@ -238,14 +238,14 @@ type Delivery struct {
 	// belongs to, SrcNID itself for a peer with one NID.
 	Primary nid.NID
 
-	// Dropped is set by lnet if it dropped the message in Parse or Abandon: whoever
-	// sent a GET has no answer to wait for.
+	// Dropped is set by lnet if it dropped the message in Parse or Abandon: the sender of
+	// a GET gets no answer.
 	Dropped bool
 
 	// Cache and Owner are lnet's and its upper layer's; a driver clears
 	// neither. Cache survives from one message to the next of a Delivery.
 	Cache any
-	Owner any
+	Owner any // see Cache
 	// Driver is the driver's own, to find its connection again in Recv.
 	Driver any
 	// ReadLoop is the loop that received it, or nil if that cannot be handed over.

@@ -54,9 +54,9 @@ type MulticastLimits struct {
 	ReceiveBuffer int `json:"receive_buffer"`
 }
 
-// Burst is how many datagrams with so many bytes of payload find room here while
-// nobody reads: what their sender may send at once. It is on the safe side, for
-// systems round up what a datagram takes.
+// Burst is how many datagrams with so many bytes of payload the receive buffer holds
+// while the reader is blocked, so how many a sender may send at once. It is an estimate
+// on the safe side, because systems round up the memory of a datagram.
 func (l MulticastLimits) Burst(payload int) int { return l.ReceiveBuffer / (2*payload + 1024) }
 
 // AsMulticaster returns an NI as a Multicaster; ok is false if its network has no

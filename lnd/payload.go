@@ -8,9 +8,9 @@ type Segment = []byte
 // segments. The bytes belong to the memory descriptor; a Payload only names
 // them.
 type Payload struct {
-	Segments []Segment
-	Offset   int
-	Length   int
+	Segments []Segment // the memory that Offset and Length refer to
+	Offset   int       // bytes of Segments before the payload
+	Length   int       // bytes
 }
 
 // Append appends the pieces of memory that p names to dst, in order and

@@ -41,9 +41,9 @@ type PacketTap interface {
 // Packet is a packet of RoCEv2 on its way between two UDP ports. A Tap has it during
 // the call.
 type Packet struct {
-	From, To     netip.AddrPort
-	Sent         bool
-	TrafficClass uint8
-	ID           uint16 // identification of IPv4, which the ICRC covers
-	Bytes        []byte // from the BTH to the ICRC
+	From, To     netip.AddrPort // addresses and UDP ports
+	Sent         bool           // it leaves this node; false: it came in
+	TrafficClass uint8          // of the IP header, as set or received
+	ID           uint16         // identification of IPv4, which the ICRC covers
+	Bytes        []byte         // from the BTH to the ICRC
 }

@@ -10,7 +10,7 @@ import (
 // its own, once: what reads them from a file and what explains them is made of the list.
 type Tunable struct {
 	Name    string // Lustre's, where there is one
-	Default int
+	Default int    // in the unit of users
 	Value
 	// Text says what the number means, in lines. It is empty where that of the tunable before
 	// is about this one too.
@@ -24,10 +24,10 @@ func Tune(name string, byDefault int, v Value, text string) Tunable {
 
 // Value is where the number of a [Tunable] goes, and which numbers make sense.
 type Value struct {
-	Least, Most int
-	Among       []int // nil: all from Least to Most
-	Flag        bool  // 0 or 1
-	Set         func(int)
+	Least, Most int         // bounds, both allowed
+	Among       []int       // nil: all from Least to Most
+	Flag        bool        // 0 or 1
+	Set         func(int)   // takes the number over, in the unit of users
 	unset       func() bool // the configuration has its zero value
 	number      func() int  // what the configuration has, as users give it; nil: a flag
 	inForce     func() any  // an int in the form of users, or a bool

@@ -78,8 +78,8 @@ func Words() string {
 
 // ParseError says which word of a change is wrong.
 type ParseError struct {
-	Word int // its index
-	Why  string
+	Word int    // its index
+	Why  string // what is wrong, and what is wanted
 }
 
 func (e *ParseError) Error() string { return e.Why }

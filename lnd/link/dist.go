@@ -21,9 +21,9 @@ const (
 // Dist is a distribution of durations. The zero value is always 0, and no
 // draw is negative.
 type Dist struct {
-	Base   time.Duration
+	Base   time.Duration // the minimum, center or mean, by Shape
 	Spread time.Duration // half width, standard deviation or mean, by Shape
-	Shape  Shape
+	Shape  Shape         // how draws spread around Base
 }
 
 // Draw draws one duration.

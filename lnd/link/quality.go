@@ -12,7 +12,7 @@ import (
 
 // Quality is what a link is like. The zero value is a perfect link.
 type Quality struct {
-	Latency   Dist
+	Latency   Dist    // of each message
 	Loss      float64 // probability that a message is lost
 	Duplicate float64 // probability that one comes twice
 	Reorder   float64 // probability that one is held back by Hold
@@ -28,7 +28,7 @@ const DefaultHold = time.Millisecond
 
 // Outcome is what happens to one message.
 type Outcome struct {
-	Lost   bool
+	Lost   bool             // it does not arrive
 	Held   bool             // held back, so that later ones may pass
 	Copies int              // 0 if lost, otherwise 1 or 2
 	Delays [2]time.Duration // of each copy

@@ -26,16 +26,16 @@ const (
 
 // Act is something that is done to nodes or links.
 type Act struct {
-	Verb Verb
-	Node NodeID
+	Verb Verb   // says which of the other fields are set
+	Node NodeID // that it is done to
 	// Changes says that the state of the node changes: one that is killed or crashes is up,
 	// one that is paused runs, one that is resumed is paused.
 	Changes  bool
-	PPM      int64
-	Extra    time.Duration
-	Sets     []NodeSet
-	From, To NodeSet
-	Change   link.Change
+	PPM      int64         // clock skew in µs per second
+	Extra    time.Duration // CPU time of each step
+	Sets     []NodeSet     // sides of a partition
+	From, To NodeSet       // of a cut, or links that change
+	Change   link.Change   // of links
 }
 
 // Ends reports whether an incarnation ends.

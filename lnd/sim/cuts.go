@@ -2,12 +2,14 @@ package sim
 
 // Cuts are what partitions and cuts keep apart. The zero value is nothing.
 type Cuts struct {
-	Sides []int32 // by node: of the partition, 0 for those in no set; nil: none
-	Pairs []Severed
+	Sides []int32   // by node: of the partition, 0 for those in no set; nil: none
+	Pairs []Severed // cuts that are in force
 }
 
 // Severed is a cut: nothing gets from one set to the other.
-type Severed struct{ From, To NodeSet }
+type Severed struct {
+	From, To NodeSet // senders and receivers
+}
 
 // Partition replaces the partition of so many nodes, and keeps cuts.
 func (c *Cuts) Partition(nodes int, sets []NodeSet) {

@@ -3,9 +3,9 @@
 //
 // A [Network] has nodes, each with a [Program], and links that delay, lose,
 // double and reorder messages, share bandwidth, and can be cut. Nodes crash,
-// restart, pause, drift and slow down. Everything random is drawn from one
-// seed: the same program, configuration and calls give the same events, of
-// which [Network.Digest] is the proof.
+// restart, pause and slow down, and their clocks drift. Everything random is drawn from
+// one seed: the same program, configuration and calls give the same events, which
+// [Network.Digest] shows.
 //
 // The simulator knows nothing of LNet; package simlnd runs whole LNet stacks
 // on it. It is single-threaded: one goroutine calls a Network's methods, and
@@ -30,8 +30,7 @@
 // Maps are never iterated. Floating point is used in the drawing of
 // distributions only, so a digest holds for one architecture.
 //
-// What programs are stepped with and what they answer is all that a digest is
-// made of. [Verify] makes a run twice and tells in which step a program was not
-// deterministic; a [Recorder] keeps the steps, and [Replay] makes them again
-// without the network.
+// A digest covers the inputs and outputs of all programs, and nothing else. [Verify]
+// makes a run twice and finds the step in which a program was not deterministic; a
+// [Recorder] keeps the steps, and [Replay] makes them again without the network.
 package sim

@@ -8,8 +8,8 @@ type flight[M any] struct {
 	to    NodeID
 	size  int32
 	next  int32 // behind it in the receiver's queue, or the next free flight
-	// incarnation is the sender's, and the receiver's of a Refused, Reset or Command,
-	// who must still live then.
+	// incarnation is the sender's; of a Refused, Reset or Command it is the receiver's,
+	// which must be the same on arrival.
 	incarnation uint32
 	kind        Kind
 	hop         int8 // hops behind it

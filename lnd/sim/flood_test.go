@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// flood tells everybody a number: who hears it first tells some others.
+// flood spreads a number: each node tells some others when it first hears it.
 type flood struct {
 	rng    *rand.Rand
 	nodes  int

@@ -35,7 +35,7 @@ func (n *Network[M]) incarnation(id NodeID) Incarnation {
 	return Incarnation{Node: id, Number: uint64(number), Seed: seed.Uint64(), Now: n.local(id)}
 }
 
-// firstStart starts a node by Config.StartAt, if nobody did so before.
+// firstStart starts a node by Config.StartAt, unless Start has done so before.
 func (n *Network[M]) firstStart(id NodeID) {
 	if nd := &n.nodes[id]; nd.program == nil {
 		n.start(id, false)

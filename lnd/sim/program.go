@@ -41,18 +41,18 @@ func (k Kind) String() string { return kinds[k] }
 
 // Input is what a [Program] is stepped with. The zero value is the timer.
 type Input[M any] struct {
-	Kind Kind
-	From NodeID
-	Msg  M // valid during Step, unless M says otherwise
-	Text string
+	Kind Kind   // says which of the other fields are set
+	From NodeID // of a message or reset
+	Msg  M      // valid during Step, unless M says otherwise
+	Text string // of a command
 }
 
 // Output is what a [Program] wants done.
 type Output[M any] struct {
-	Sends  []Send[M]
-	Watch  []NodeID // from now on Reset tells when the process there dies, once
-	Ignore []NodeID // no longer
-	Events []Event
+	Sends  []Send[M] // in the order in which they leave
+	Watch  []NodeID  // from now on Reset tells when the process there dies, once
+	Ignore []NodeID  // no longer
+	Events []Event   // for users of the simulation
 }
 
 // Reset empties o and keeps its memory.
@@ -61,31 +61,31 @@ func (o *Output[M]) Reset() {
 	o.Sends, o.Watch, o.Ignore, o.Events = o.Sends[:0], o.Watch[:0], o.Ignore[:0], o.Events[:0]
 }
 
-// Send is a message to send. Msg belongs to the network from then on, which
-// delivers it as it is: whoever sends something that it will change, copies it.
+// Send is a message to send. Msg belongs to the network from then on, which delivers it
+// as it is: a program that will change Msg sends a copy.
 type Send[M any] struct {
-	To       NodeID
-	Msg      M
-	Size     int  // bytes on the wire, for bandwidth and counters
-	Priority bool // passes what is queued, but for earlier priority messages
+	To       NodeID // receiver
+	Msg      M      // content
+	Size     int    // bytes on the wire, for bandwidth and counters
+	Priority bool   // passes what is queued, but for earlier priority messages
 	// Copy says that this is the multicast before it in Output.Sends, for another
 	// receiver: it leaves together with that and takes nothing more of the
-	// sender's own link. From there on each copy has a outcome of its own.
+	// sender's own link. From there on each copy is delayed and lost on its own.
 	Copy bool
 }
 
 // Event is something a program tells its users: a join, a delivery, a
 // decision. The simulator hands it to [Config].OnEvent and knows no more of it.
 type Event struct {
-	Kind    uint16
-	Subject NodeID
-	Value   uint64
-	Text    string
+	Kind    uint16 // the protocol's own numbering
+	Subject NodeID // the node that it is about
+	Value   uint64 // by Kind
+	Text    string // by Kind
 }
 
 // Incarnation is one incarnation of a node.
 type Incarnation struct {
-	Node NodeID
+	Node NodeID // that starts
 	// Number is how often the node has been restarted.
 	Number uint64
 	// Seed is for the random numbers of this incarnation.

@@ -14,7 +14,7 @@ import (
 
 // Replayed says what was replayed.
 type Replayed struct {
-	Steps     uint64
+	Steps     uint64 // of all programs
 	Digest    uint64 // what Network.Digest was after so many steps
 	Truncated bool   // the recording ends without Close
 }
@@ -50,8 +50,8 @@ func Replay[M any](r io.Reader, codec Codec[M], hash func(*M) uint64,
 
 // ReplayError says that a program did not answer as recorded.
 type ReplayError struct {
-	Node        NodeID
-	Incarnation uint64
+	Node        NodeID // whose program answered otherwise
+	Incarnation uint64 // of the node, from 0
 	// Diff has the step, the virtual time as Now, and both answers; its ID and
 	// Incarnation mean nothing.
 	Diff *record.DiffError
@@ -78,7 +78,7 @@ type replayer[M any] struct {
 	programs     []Program[M]
 	nodes        []NodeID
 	incarnations []Incarnation
-	last         int32 // index of who was stepped
+	last         int32 // index of the node that was stepped
 	digest       digest
 	bad          error
 

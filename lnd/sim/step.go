@@ -8,9 +8,9 @@ import (
 
 // Step identifies one step of a program.
 type Step struct {
-	Number      uint64 // of all steps, from 1
-	Node        NodeID
-	Incarnation uint64
+	Number      uint64        // of all steps, from 1
+	Node        NodeID        // that made the step
+	Incarnation uint64        // of the node, from 0
 	At          time.Duration // virtual time
 	Now         time.Duration // on the node's clock
 	Kind        Kind          // of the input
@@ -24,12 +24,12 @@ type Step struct {
 // ContractError is what a simulation ends with when a program breaks the
 // contract of machines, or panics.
 type ContractError struct {
-	Step Step
-	Why  string
+	Step Step   // in which it happened
+	Why  string // which rule was broken, or the panic
 	// Panic is the value of a panic, and Stack where it came from; otherwise
 	// they are nil.
 	Panic any
-	Stack []byte
+	Stack []byte // of the panic
 }
 
 func (e *ContractError) Error() string {
@@ -47,7 +47,7 @@ func (e *ContractError) Unwrap() error {
 // messages and timers wait; what it sends leaves at the end of the work, as
 // something that is on its way: a kill or partition meanwhile does not stop it.
 type CPU struct {
-	PerStep time.Duration
+	PerStep time.Duration // of any step
 	PerKiB  time.Duration // of the message that arrived
 }
 
@@ -113,8 +113,8 @@ func (n *Network[M]) broken(id NodeID, now, wake time.Duration) {
 	n.Stop(&ContractError{Step: n.info(id, now, wake), Why: why})
 }
 
-// caught ends the simulation with a panic of a program, so that whoever runs
-// it learns which step that was. Other panics go on.
+// caught ends the simulation with a panic of a program, so that the caller
+// of Run learns which step that was. Other panics go on.
 func (n *Network[M]) caught(err *error) {
 	if n.stepping == 0 {
 		return

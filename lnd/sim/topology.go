@@ -24,7 +24,7 @@ type Route struct {
 
 // Flat is a network in which all pairs of nodes are alike.
 type Flat struct {
-	Link link.Quality
+	Link link.Quality // between any two nodes
 }
 
 // Route implements Topology.
@@ -38,8 +38,8 @@ func (*Flat) Rates() []int64 { return nil }
 // to another group goes over Between, and through the group's uplink and the
 // other's downlink, which all nodes of a group share.
 type Groups struct {
-	Size            int // nodes per group; the last one may have fewer
-	Inside, Between link.Quality
+	Size            int          // nodes per group; the last one may have fewer
+	Inside, Between link.Quality // paths within a group, and to another group
 	rates           []int64
 }
 

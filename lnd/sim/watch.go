@@ -39,8 +39,8 @@ func (n *Network[M]) ignore(id, other NodeID) {
 	}
 }
 
-// tellWatchers sends a Reset to everyone who watches a node, in the order of
-// their numbers. Who is separated from it does not hear of its end.
+// tellWatchers sends a Reset to all nodes that watch a node, in the order of their
+// numbers, except those that a partition or cut separates from it.
 func (n *Network[M]) tellWatchers(id NodeID) {
 	list := n.watched[id]
 	delete(n.watched, id)

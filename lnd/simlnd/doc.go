@@ -24,10 +24,9 @@
 // network is finalized: it has left. Priority messages have a window of their
 // own, as on socklnd's CONTROL connection.
 //
-// What a link does, it does to whole messages, and the sender is not told: one
-// that is lost, doubled or overtaken is so for LNet. That is what tests of the
-// layers above want; TCP would hide it. Only the messages that open a
-// connection, and those about its window, are repeated.
+// Links lose, duplicate and reorder whole messages, and LNet sees it, unlike above TCP:
+// that is what tests of the upper layers want. The sender is not told. Only the
+// messages that open a connection, and those about its window, are repeated.
 //
 //	what happens                     what the sender's lnet is told
 //	the process there is down        waiting messages fail, PeerDown: ECONNREFUSED
@@ -38,9 +37,9 @@
 //	for as long
 //	no host has the NID              EHOSTUNREACH at once
 //
-// A connection is between two lives. What was sent to an earlier incarnation of a
-// host, or on a connection that one side has given up, is never delivered; it
-// is answered with a reset, as TCP does.
+// A connection belongs to one incarnation of each host. A message to an earlier
+// incarnation, or on a connection that one side has closed, is never delivered; the
+// host answers it with a reset, as TCP does.
 //
 // A message that lnet holds keeps the ones behind it waiting, except priority
 // messages (and the other way round). They take room in the sender's window,
@@ -50,7 +49,7 @@
 //
 // A datagram to a group (lnd.Multicaster) occupies the link of its sender once;
 // from there on each member's copy is delayed and lost on its own. It needs no
-// connection, is never repeated, and who cannot take it is not asked why.
+// connection, is never repeated, and a member that cannot take it loses it silently.
 // Links that a topology shares carry every copy.
 //
 // # Threads

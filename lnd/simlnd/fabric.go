@@ -16,18 +16,18 @@ const defaultWindow = 2 << 20
 
 // Config configures a [Fabric]. Fields without a text are those of sim.Config.
 type Config struct {
-	Nodes int
-	Seed  uint64
+	Nodes int    // number of hosts
+	Seed  uint64 // of everything random
 	// Boot builds the stack of a host's new incarnation, in the first step of that
 	// incarnation. kept is the incarnation before if the restart keeps state, otherwise nil.
 	// Required.
 	Boot       func(h, kept *Host)
-	StartAt    func(sim.NodeID) time.Duration
-	Topology   sim.Topology
-	AccessRate int64
-	CPU        sim.CPU
-	Inbox      int
-	OnEvent    func(at time.Duration, node sim.NodeID, ev sim.Event)
+	StartAt    func(sim.NodeID) time.Duration                        // first start of a host; nil: all at 0
+	Topology   sim.Topology                                          // paths between hosts; nil: sim.Flat with perfect links
+	AccessRate int64                                                 // of each host's link, bits per second; 0 is unlimited
+	CPU        sim.CPU                                               // cost of a step
+	Inbox      int                                                   // messages that wait at a busy or paused host; 0: sim.DefaultInbox
+	OnEvent    func(at time.Duration, node sim.NodeID, ev sim.Event) // called for each Host.Emit
 	// OnStep is called after every step.
 	OnStep func(sim.Step)
 	// Window bounds the bytes on their way on one connection; a message goes

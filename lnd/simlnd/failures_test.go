@@ -67,7 +67,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestQuietPeerStaysUp: who only takes is asked, not given up.
+// TestQuietPeerStaysUp: a peer that only receives is probed, and stays up.
 func TestQuietPeerStaysUp(t *testing.T) {
 	n := newNet(t, 2, link.Quality{Latency: link.Dist{Base: time.Millisecond}, Loss: 0.2}, 0)
 	for i := range 20 {

@@ -150,7 +150,7 @@ func (h *Host) end() time.Duration {
 	if h.idle() {
 		return h.timers.Next()
 	}
-	h.wake() // somebody else's goroutine was quick
+	h.wake() // another goroutine has brought work meanwhile
 	return h.timers.Next()
 }
 

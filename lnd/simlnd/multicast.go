@@ -105,8 +105,8 @@ func (n *ni) cast(m *lnd.Message) {
 	n.up.Finalize(m, nil)
 }
 
-// caught handles a datagram. Who has left meanwhile, or lives again, gets
-// nothing.
+// caught handles a datagram. A host that has left the group meanwhile, or was restarted,
+// gets nothing.
 func (n *ni) caught(from sim.NodeID, pk *packet) {
 	h := n.host
 	h.mu.Lock()
@@ -143,7 +143,7 @@ func (f *Fabric) quit(k groupKey, id sim.NodeID) {
 	f.remove(k, id)
 }
 
-// remove is quit for who holds f.mu.
+// remove is quit with f.mu held.
 func (f *Fabric) remove(k groupKey, id sim.NodeID) {
 	list := f.members[k]
 	i, found := slices.BinarySearch(list, id)

@@ -109,8 +109,8 @@ func TestMulticastLoss(t *testing.T) {
 	}
 }
 
-// TestMulticastIncarnations: a process that has died is a member no longer when it
-// lives again, and its silence is not reported to anybody.
+// TestMulticastIncarnations: a process that has died is no member any more when it
+// runs again, and its silence is not reported to any node.
 func TestMulticastIncarnations(t *testing.T) {
 	n := newNet(t, 4, millisecond(), 0)
 	n.join(1, 2, 3)

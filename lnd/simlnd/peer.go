@@ -110,7 +110,7 @@ func (p *peer) opened(pk *packet) {
 }
 
 // belongs reports whether a packet is of this connection. One that names it
-// while it is being opened is from who has accepted it.
+// while it is being opened comes from the peer that has accepted it.
 func (p *peer) belongs(pk *packet) bool {
 	switch {
 	case p.state == idle || pk.dst != p.mine:

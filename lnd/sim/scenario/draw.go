@@ -16,8 +16,8 @@ const (
 )
 
 // resolve draws the sets of steps that are in order of time, and reports those
-// that contradict what was before them. Steps for which nobody is left to be
-// drawn are left out.
+// that contradict an earlier step. Steps for which no node is left to be drawn are
+// omitted.
 func (x *expansion) resolve(list []step) ([]step, Errors) {
 	w := newWorld(x.file, x.nodes)
 	var errs Errors

@@ -9,10 +9,10 @@ import (
 
 // Error is something wrong at one place of a file.
 type Error struct {
-	File   string
-	Line   int // from 1
-	Column int // from 1, in characters
-	Why    string
+	File   string // name as given to Parse
+	Line   int    // from 1
+	Column int    // from 1, in characters
+	Why    string // what is wrong, and what is wanted
 }
 
 func (e *Error) Error() string {

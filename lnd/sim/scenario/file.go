@@ -17,12 +17,12 @@ const (
 
 // File is a scenario that has been parsed.
 type File struct {
-	Name     string
-	Protocol *Protocol
-	Nodes    int
-	Seed     uint64
+	Name     string        // as given to Parse
+	Protocol *Protocol     // that the first line names
+	Nodes    int           // number of nodes
+	Seed     uint64        // of everything random
 	Length   time.Duration // of the run, in virtual time
-	Options  Values
+	Options  Values        // of the protocol, with defaults
 
 	lines    []line
 	settings settings

@@ -7,7 +7,7 @@ import (
 
 // MemoryError refuses a run that would need too much memory.
 type MemoryError struct {
-	Nodes       int
+	Nodes       int   // that were asked for
 	Most        int   // that the limit allows; 0 if none
 	Need, Limit int64 // bytes
 }

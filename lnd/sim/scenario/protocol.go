@@ -9,13 +9,13 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// Protocol is what can be simulated by a scenario: who brings one writes an
-// adapter, which package flood shows.
+// Protocol is a protocol that scenarios can simulate. Its adapter fills this in; package
+// flood is an example.
 type Protocol struct {
-	Name    string // the first line of a file names it
-	Summary string // one line
-	Options []Option
-	Verbs   []Verb
+	Name    string   // the first line of a file names it
+	Summary string   // one line
+	Options []Option // that "set" knows
+	Verbs   []Verb   // that "do" knows
 	// Conditions are its own, besides those that every protocol has.
 	Conditions []Condition
 	// Series are the quantities that Instance.Sample reads. A condition may
@@ -73,8 +73,8 @@ func ParseLevel(text string) (Level, bool) {
 
 // LevelError is a level at which a protocol does not run.
 type LevelError struct {
-	Protocol *Protocol
-	Level    Level
+	Protocol *Protocol // that was to run
+	Level    Level     // at which it does not
 }
 
 func (e *LevelError) Error() string {
@@ -87,35 +87,35 @@ func (e *LevelError) Error() string {
 
 // Option is a parameter of a protocol: "set NAME VALUE".
 type Option struct {
-	Name    string
-	Default string
-	Kind    Kind
+	Name    string   // one word
+	Default string   // text of the value
+	Kind    Kind     // what a value must be
 	Choices []string // of kind Choice
 	// Least and Most bound a Count or Number; Most 0 leaves it open.
 	Least, Most int
-	Doc         string
+	Doc         string // one line
 }
 
 // Verb is a command to nodes: "at 5s do 17 VERB ARGS". The program of the node
 // is stepped with a sim.Command whose text is the verb and its arguments,
 // separated by single spaces.
 type Verb struct {
-	Name string
-	Args []Arg
-	Doc  string
+	Name string // one word
+	Args []Arg  // in order
+	Doc  string // one line
 }
 
 // Condition is something that an expect, always or never can ask.
 type Condition struct {
-	Name string
-	Args []Arg
-	Doc  string
+	Name string // one word
+	Args []Arg  // in order
+	Doc  string // one line
 }
 
 // Arg is an argument of a verb or condition.
 type Arg struct {
-	Name    string
-	Kind    Kind
+	Name    string   // for documents
+	Kind    Kind     // what a value must be
 	Choices []string // of kind Choice
 	// Least and Most bound a Count or Number; Most 0 leaves it open.
 	Least, Most int
@@ -124,25 +124,25 @@ type Arg struct {
 
 // Quantity is something that can be measured at any time.
 type Quantity struct {
-	Name, Unit, Doc string
+	Name, Unit, Doc string // one word; "B", "ms" or another unit, may be empty; one line
 }
 
 // Network is what nodes run on: what these fields are in sim.Config.
 type Network struct {
-	Nodes      int
-	Seed       uint64
-	Topology   sim.Topology
-	AccessRate int64
-	CPU        sim.CPU
-	Inbox      int
-	StartAt    func(sim.NodeID) time.Duration
+	Nodes      int                            // number of nodes
+	Seed       uint64                         // of everything random
+	Topology   sim.Topology                   // paths between nodes
+	AccessRate int64                          // bits per second; 0 is unlimited
+	CPU        sim.CPU                        // cost of a step
+	Inbox      int                            // messages; 0 is the default of sim.Config
+	StartAt    func(sim.NodeID) time.Duration // first start of a node; nil: all at 0
 }
 
 // Setup is what an Instance is made of.
 type Setup struct {
 	Network
-	Level   Level
-	Options Values
+	Level   Level  // what runs on the nodes
+	Options Values // of the protocol, all of them
 	// Record takes what the machines are given and answer, if the run is
 	// recorded and Protocol.Replay is there; otherwise it is nil. An Instance
 	// that writes to it is an io.Closer, and closed at the end of the run.
@@ -172,7 +172,7 @@ type Instance interface {
 
 // Measure is one result of a run.
 type Measure struct {
-	Name  string  `json:"name"`
-	Unit  string  `json:"unit"`
-	Value float64 `json:"value"`
+	Name  string  `json:"name"`  // for people
+	Unit  string  `json:"unit"`  // of Value, may be empty
+	Value float64 `json:"value"` // at the end of the run
 }

@@ -10,18 +10,18 @@ import (
 
 // Replayed is what a replay showed: the same as the run, up to Virtual.
 type Replayed struct {
-	File  *File
-	Nodes int
-	Seed  uint64
-	Level Level
+	File  *File  // the scenario in the recording
+	Nodes int    // of the recorded run
+	Seed  uint64 // of the recorded run
+	Level Level  // of the recorded run
 	// Machines says that the machines alone were given their recorded inputs;
 	// otherwise the run was made again and its digests compared.
 	Machines  bool
-	Steps     uint64
-	Digest    uint64
-	Virtual   time.Duration
-	Wall      time.Duration
-	Truncated bool // the recording ends before the run did
+	Steps     uint64        // that were compared
+	Digest    uint64        // after these steps
+	Virtual   time.Duration // simulated time that was compared
+	Wall      time.Duration // real time that the replay took
+	Truncated bool          // the recording ends before the run did
 }
 
 // DiffError says that a run made again went another way.

@@ -135,7 +135,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestReplayOfAnInterruptedRun: the recording of a run that somebody stopped is
+// TestReplayOfAnInterruptedRun: the recording of a run that was stopped is
 // replayed as far as it goes, at both levels.
 func TestReplayOfAnInterruptedRun(t *testing.T) {
 	for _, level := range flood.Protocol.Levels {

@@ -13,8 +13,8 @@ import (
 // Options are how a run differs from what its file says. The zero value of a
 // field leaves it as it is.
 type Options struct {
-	Nodes int
-	Seed  *uint64
+	Nodes int     // number of nodes
+	Seed  *uint64 // of everything random
 	// Level is what runs on the nodes; 0 is the protocol's default.
 	Level Level
 	// Record takes a recording for [Replay].
@@ -35,23 +35,23 @@ type Options struct {
 // Progress is how far a run is.
 type Progress struct {
 	Virtual time.Duration // of Length
-	Length  time.Duration
-	Wall    time.Duration
-	Stats   sim.Stats
+	Length  time.Duration // simulated time of the whole run
+	Wall    time.Duration // real time so far
+	Stats   sim.Stats     // of the network so far
 }
 
 // Result is what a run came to.
 type Result struct {
-	Seed     uint64        `json:"seed"`
-	Nodes    int           `json:"nodes"`
-	Level    Level         `json:"-"`
-	Virtual  time.Duration `json:"virtual_ns"`
-	Wall     time.Duration `json:"wall_ns"`
-	Digest   uint64        `json:"-"`
-	Stats    sim.Stats     `json:"stats"`
-	Expects  []Outcome     `json:"expects"` // also always and never, in the order of the file
-	Measures []Measure     `json:"measures"`
-	Series   []Series      `json:"-"`
+	Seed     uint64        `json:"seed"`       // of everything random
+	Nodes    int           `json:"nodes"`      // number of nodes
+	Level    Level         `json:"-"`          // what ran on the nodes
+	Virtual  time.Duration `json:"virtual_ns"` // simulated time
+	Wall     time.Duration `json:"wall_ns"`    // real time
+	Digest   uint64        `json:"-"`          // of all steps
+	Stats    sim.Stats     `json:"stats"`      // of the network
+	Expects  []Outcome     `json:"expects"`    // also always and never, in the order of the file
+	Measures []Measure     `json:"measures"`   // of the protocol
+	Series   []Series      `json:"-"`          // of the protocol, sampled
 }
 
 // OK reports whether every expect held.
@@ -71,9 +71,9 @@ func (r *Result) Measure(name string) float64 {
 
 // Outcome is what came of one expect, always or never.
 type Outcome struct {
-	Line int           `json:"line"`
-	Text string        `json:"text"`
-	OK   bool          `json:"ok"`
+	Line int           `json:"line"`    // of the file
+	Text string        `json:"text"`    // the check in its usual form
+	OK   bool          `json:"ok"`      // the check held
 	From time.Duration `json:"from_ns"` // when it began to be looked for
 	// At is when it was decided: found true, found wrong, or the deadline.
 	At  time.Duration `json:"at_ns"`
@@ -83,8 +83,8 @@ type Outcome struct {
 // Series is a quantity over time.
 type Series struct {
 	Quantity
-	At    []time.Duration
-	Value []float64
+	At    []time.Duration // simulated time of each sample
+	Value []float64       // of each sample
 }
 
 // Run runs a scenario. The error is that of the file, of a machine that broke

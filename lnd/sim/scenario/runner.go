@@ -16,7 +16,7 @@ type runner struct {
 	options   Options
 	setup     *Setup
 	inst      Instance
-	recording *recording // nil if nobody wants one
+	recording *recording // nil if the run is not recorded
 	begun     time.Time
 
 	instants instants
@@ -77,7 +77,7 @@ func newRunner(f *File, o Options) (*runner, error) {
 	return r, nil
 }
 
-// record begins the recording, if somebody wants one.
+// record begins the recording, if Options.Record is set.
 func (r *runner) record() {
 	if r.options.Record == nil {
 		return

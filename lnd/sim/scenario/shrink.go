@@ -121,8 +121,8 @@ func (s *shrinker) file(faults, commands []*fault) *File {
 	return s.plain.with(all)
 }
 
-// consistent is the file without those faults that contradict the others: who
-// leaves out a kill leaves out the restart.
+// consistent is the file without those faults that contradict the others: without a
+// kill, for instance, its restart is omitted, too.
 func (s *shrinker) consistent(faults, commands []*fault) (*File, []*fault) {
 	for {
 		f := s.file(faults, commands)

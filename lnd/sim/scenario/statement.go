@@ -5,7 +5,7 @@ import "strings"
 // Form is one form of statement, for people.
 type Form struct {
 	Text string // words in capitals stand for what a user writes there
-	Doc  string
+	Doc  string // one line
 }
 
 // Settings are the statements that say what the network is.

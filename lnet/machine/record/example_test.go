@@ -2,6 +2,7 @@ package record_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"time"
 
@@ -55,9 +56,13 @@ func ExampleReplay() {
 		res, err := record.Replay(bytes.NewReader(file.Bytes()), tallyCodec{}, func(b record.Boot) (machine.Machine[byte, []byte], error) {
 			return &tally{sum: b.Config[0], step: step}, nil
 		})
-		fmt.Println(res.Steps, "steps,", err)
+		fmt.Println(res.Steps, "steps")
+		if d, ok := errors.AsType[*record.DiffError](err); ok {
+			fmt.Printf("step %d at %v of machine %d: %x, recorded %x\n", d.Step, d.Now, d.ID, d.Out, d.WantOut)
+		}
 	}
 	// Output:
-	// 5 steps, <nil>
-	// 2 steps, step 2 at 1s of machine 1 in life 0: output from byte 0 is 0c, recorded 0b
+	// 5 steps
+	// 2 steps
+	// step 2 at 1s of machine 1: 0c, recorded 0b
 }

@@ -26,10 +26,10 @@ type Base struct {
 type Machines[M any] struct {
 	// Boot begins an incarnation, see sim.Config. If it returns nil it has called Failed.
 	Boot    func(incarnation sim.Incarnation, kept sim.Program[M]) sim.Program[M]
-	OnEvent func(at time.Duration, node sim.NodeID, ev sim.Event)
+	OnEvent func(at time.Duration, node sim.NodeID, ev sim.Event) // see sim.Config
 	// Hash digests the content of a message; nil, or Bare, leaves that out of digests.
 	Hash func(*M) uint64
-	Bare bool
+	Bare bool // see Hash
 	// Codec is for recordings; nil: there are none.
 	Codec sim.Codec[M]
 }
@@ -57,7 +57,7 @@ type Stacks struct {
 	// Boot begins an incarnation; kept is the one before if the restart keeps state. An error ends
 	// the run.
 	Boot    func(h, kept *simlnd.Host) error
-	OnEvent func(at time.Duration, node sim.NodeID, ev sim.Event)
+	OnEvent func(at time.Duration, node sim.NodeID, ev sim.Event) // see sim.Config
 	// Window is that of simlnd.Config.
 	Window int
 }

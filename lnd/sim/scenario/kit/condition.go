@@ -5,7 +5,7 @@ import "ulnet/lnd/sim/scenario"
 // Condition is one that files can ask, with the answer of a network of type N.
 type Condition[N any] struct {
 	scenario.Condition
-	Holds func(n N, args scenario.Args) (ok bool, why string)
+	Holds func(n N, args scenario.Args) (ok bool, why string) // why says what is missing
 }
 
 // Ask declares a condition.

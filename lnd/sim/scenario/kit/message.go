@@ -10,8 +10,8 @@ import (
 // Message is a message between bare machines, by a kind that the adapter numbers from 0. It
 // is not changed once it is sent.
 type Message struct {
-	Kind uint8
-	Data []byte
+	Kind uint8  // of the adapter
+	Data []byte // the bytes that the protocol would send
 }
 
 // Hash is a digest of a message; of none, 0.

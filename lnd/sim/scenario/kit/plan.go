@@ -56,12 +56,12 @@ func RunPlan(ctx context.Context, p *scenario.Protocol, level scenario.Level, te
 
 // Plans is what came of many plans.
 type Plans struct {
-	Runs   int
+	Runs   int      // plans that were run
 	Failed []uint64 // seeds of those in which something expected did not come
 	First  error    // why, in the first of these
 	// Sum is the sum of each measure, Some in how many runs it was above 0.
 	Sum  map[string]float64
-	Some map[string]int
+	Some map[string]int // see Sum
 }
 
 // RunPlans runs the plans that draw returns for some seeds.
