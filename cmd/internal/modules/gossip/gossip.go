@@ -92,7 +92,7 @@ type follower struct {
 
 // New returns the module of a node.
 func New(host node.Host) *Module {
-	m := &Module{Host: host, view: newView()}
+	m := &Module{Host: host, view: new(view)}
 	m.Follow(m.view.attach, m.view.detach)
 	return m
 }

@@ -11,19 +11,19 @@ import (
 // dead are tried again.
 func TestView(t *testing.T) {
 	id := nid.MustParse("10.0.0.2@tcp")
-	v := newView()
-	var told []vital
+	v := new(view)
+	var told []Vital
 	stop := v.Watch(func(got nid.NID, alive bool, deaths uint64) {
 		if got != id {
 			t.Errorf("told of %v", got)
 		}
-		told = append(told, vital{alive, deaths})
+		told = append(told, Vital{alive, deaths})
 	})
 	if alive, deaths := v.Alive(id); !alive || deaths != 0 {
 		t.Error("without gossip not all are tried")
 	}
 	first := new(gossip.Agent)
-	v.agent = first
+	v.begin(first)
 	v.heard(first, id, true, 0)
 	v.heard(first, id, false, 1)
 	v.heard(new(gossip.Agent), id, true, 9) // of a run that is over
@@ -37,7 +37,7 @@ func TestView(t *testing.T) {
 	v.heard(second, id, false, 1)
 	stop()
 	v.heard(second, id, true, 1)
-	want := []vital{{true, 0}, {false, 1}, {true, 1}, {true, 1}, {false, 2}}
+	want := []Vital{{true, 0}, {false, 1}, {true, 1}, {true, 1}, {false, 2}}
 	if len(told) != len(want) {
 		t.Fatalf("told %v, want %v", told, want)
 	}

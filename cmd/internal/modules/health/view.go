@@ -1,10 +1,10 @@
 package health
 
 import (
-	"slices"
 	"sync"
 	"time"
 
+	gossipmod "ulnet/cmd/internal/modules/gossip"
 	"ulnet/gossip"
 	"ulnet/health"
 	"ulnet/lnet/nid"
@@ -17,55 +17,44 @@ var (
 	_ health.Unsure = (*view)(nil)
 )
 
-// view is what client health knows of other servers (health.View): what
-// gossip says while it runs. When it is stopped, all stays as it was and is
-// unsure, also for a while after it has started again: until it sees all who were
-// alive, or would have noticed who is dead.
-//
-// Each run of gossip counts deaths from 0; the view goes on counting, so that
-// another run is not taken for deaths. A death that no run has seen counts as one.
+// view is what client health knows of other servers (health.View): what gossip reports
+// while it runs. While gossip is stopped all servers stay as they were and are unsure, also
+// for a while after it has started again: until the new agent sees all that were alive, or
+// would have detected the dead ones. A death that no agent has seen counts as one.
 type view struct {
-	telling sync.Mutex // held while watch is called; never taken with mu held
+	gossipmod.Tracker
 
 	mu       sync.Mutex
-	agent    *gossip.Agent // guarded by mu, like all below but the last two; nil: gossip does not run
-	unwatch  func()        // ends agent's telling
-	excluded bool          // agent has given up
-	settling bool          // agent is not the first one, and knows too little yet
-	until    time.Duration // then that is over
-	told     map[nid.NID]vital
-	base     map[nid.NID]uint64 // deaths before agent began
-	alive    int                // as of the last time that it was sure
-	known    int
-	watch    func(nid.NID, vital) // nil: nobody listens
-	servers  []nid.NID            // nil: the participants of gossip
-	self     func(nid.NID) bool   // whether a NID is this node's
+	excluded bool               // the agent has given up; guarded by mu, like all below but the last two
+	settling bool               // the agent is not the first one, and knows too little yet
+	until    time.Duration      // the end of settling at the latest
+	alive    int                // servers, as of the last time that it was sure
+	known    int                // the same
+	servers  []nid.NID          // nil: the participants of gossip
+	self     func(nid.NID) bool // whether a NID is this node's
 }
 
 // newView returns a view of some servers, nil for the participants of
 // gossip.
 func newView(servers []nid.NID, self func(nid.NID) bool) *view {
-	return &view{told: map[nid.NID]vital{}, base: map[nid.NID]uint64{}, servers: servers, self: self}
+	return &view{servers: servers, self: self}
 }
 
 // running reports whether gossip runs, and ran.
-func (v *view) running() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.agent != nil
-}
+func (v *view) running() bool { return v.Agent() != nil }
 
 // Alive implements health.View.
 func (v *view) Alive(id nid.NID) (bool, uint64) {
 	v.mu.Lock()
-	agent, base, told, settling := v.agent, v.base[id], v.told[id], v.settling
+	settling := v.settling
+	told, agent, base := v.Look(id)
 	v.mu.Unlock()
 	if agent == nil {
-		return told.alive, told.deaths
+		return told.Alive, told.Deaths
 	}
 	alive, deaths := agent.Alive(id)
 	if settling && !alive {
-		return told.alive, max(told.deaths, base+deaths)
+		return told.Alive, max(told.Deaths, base+deaths)
 	}
 	return alive, base + deaths
 }
@@ -77,7 +66,7 @@ func (v *view) sure() *gossip.Agent {
 	if v.settling || v.excluded {
 		return nil
 	}
-	return v.agent
+	return v.Agent()
 }
 
 // Counts implements health.View.
@@ -99,10 +88,8 @@ func (v *view) count(agent *gossip.Agent) (alive, known int) {
 	if v.servers == nil {
 		return agent.Counts()
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	for _, id := range v.servers {
-		if v.told[id].alive || v.self(id) {
+		if told, _, _ := v.Look(id); told.Alive || v.self(id) {
 			alive++
 		}
 	}
@@ -122,145 +109,64 @@ func (v *view) Unsure() bool {
 	return agent == nil || agent.Unsure()
 }
 
-// Watch implements health.View, for one listener.
-func (v *view) Watch(f func(id nid.NID, alive bool, deaths uint64)) (stop func()) {
-	v.telling.Lock()
-	defer v.telling.Unlock()
-	v.mu.Lock()
-	v.watch = func(id nid.NID, s vital) { f(id, s.alive, s.deaths) }
-	now := v.snapshot()
-	v.mu.Unlock()
-	for _, e := range now {
-		if e.alive {
-			f(e.id, true, e.deaths)
-		}
-	}
-	return func() {
-		v.mu.Lock()
-		v.watch = nil
-		v.mu.Unlock()
-	}
-}
-
-// heardOf is what was told of a server.
-type heardOf struct {
-	id nid.NID
-	vital
-}
-
-// snapshot returns what was told, by NID. The caller holds v.mu.
-func (v *view) snapshot() (list []heardOf) {
-	for id, s := range v.told { // any order: sorted below
-		list = append(list, heardOf{id, s})
-	}
-	slices.SortFunc(list, func(a, b heardOf) int { return a.id.Compare(b.id) })
-	return list
-}
-
-// attach has an agent of gossip tell from now on.
+// attach makes an agent of gossip the source of the view.
 func (v *view) attach(agent *gossip.Agent, now time.Duration) {
 	s := agent.Status()
 	v.mu.Lock()
-	v.settling = len(v.told) > 0
+	defer v.mu.Unlock()
+	v.settling = v.Attach(agent)
 	v.until = now + time.Duration(s.Threshold+1)*s.Interval
-	v.agent, v.excluded = agent, false
-	for id, s := range v.told { // any order: each for itself
-		v.base[id] = s.deaths
-	}
-	v.mu.Unlock()
-	unwatch := agent.Watch(func(id nid.NID, alive bool, deaths uint64) { v.heard(agent, id, alive, deaths) })
-	v.mu.Lock()
-	v.unwatch = unwatch
-	v.mu.Unlock()
+	v.excluded = false
 }
 
-func (v *view) heard(agent *gossip.Agent, id nid.NID, alive bool, deaths uint64) {
-	v.telling.Lock()
-	defer v.telling.Unlock()
-	v.mu.Lock()
-	if v.agent != agent {
-		v.mu.Unlock()
-		return
-	}
-	s := vital{alive, v.base[id] + deaths}
-	v.told[id] = s
-	watch := v.watch
-	v.mu.Unlock()
-	if watch != nil {
-		watch(id, s)
-	}
-}
-
-// detach ends the telling of the agent: from then on nobody knows who dies.
+// detach takes the agent away: from then on deaths go unnoticed.
 func (v *view) detach() {
+	v.Detach()
 	v.mu.Lock()
-	unwatch := v.unwatch
-	v.agent, v.unwatch, v.settling = nil, nil, false
+	v.settling = false
 	v.mu.Unlock()
-	if unwatch != nil {
-		unwatch()
-	}
 }
 
 // look is called now and then: it notices that the agent has given up, or knows
 // enough after a start.
 func (v *view) look(now time.Duration) {
-	v.mu.Lock()
-	agent, settling, until := v.agent, v.settling, v.until
-	v.mu.Unlock()
+	agent := v.Agent()
 	if agent == nil {
 		return
 	}
 	s := agent.Status()
 	v.mu.Lock()
-	if v.agent == agent {
+	if v.Agent() == agent {
 		v.excluded = s.Stopped
 	}
+	settling, until := v.settling, v.until
 	v.mu.Unlock()
 	if settling && !s.Stopped {
 		v.settle(agent, now >= until)
 	}
 }
 
-// settle ends the time after a start, when it is over or all who were alive are.
-// Who is not has died meanwhile. It is told with telling held, so that nothing
-// else is told at the same time.
+// settle ends the time after a start, when it is over or the agent sees all servers that were
+// alive. A server that it does not see has died meanwhile.
 func (v *view) settle(agent *gossip.Agent, over bool) {
-	v.telling.Lock()
-	defer v.telling.Unlock()
-	v.mu.Lock()
-	all := v.snapshot()
-	v.mu.Unlock()
-	dead := slices.DeleteFunc(all, func(e heardOf) bool {
-		alive, _ := agent.Alive(e.id)
-		return alive || !e.alive
-	})
-	if len(dead) > 0 && !over {
-		return
+	missing := func(id nid.NID, s gossipmod.Vital) bool {
+		alive, _ := agent.Alive(id)
+		return s.Alive && !alive
 	}
-	v.mu.Lock()
-	if v.agent != agent {
-		v.mu.Unlock()
-		return
-	}
-	v.settling = false
-	for i := range dead {
-		e := &dead[i]
-		e.vital = vital{false, e.deaths + 1}
-		v.told[e.id] = e.vital
-		v.base[e.id]++
-	}
-	watch := v.watch
-	v.mu.Unlock()
-	for _, e := range dead {
-		if watch != nil {
-			watch(e.id, e.vital)
+	if v.Any(missing) {
+		if !over {
+			return
 		}
+		v.Update(func(id nid.NID, s gossipmod.Vital) gossipmod.Vital {
+			if v.Agent() == agent && missing(id, s) {
+				return gossipmod.Vital{Deaths: s.Deaths + 1}
+			}
+			return s
+		})
 	}
-}
-
-// vital is what was told of a server.
-type vital struct {
-	alive  bool
-	deaths uint64
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.Agent() == agent {
+		v.settling = false
+	}
 }

@@ -1,0 +1,161 @@
+package gossip
+
+import (
+	"slices"
+	"sync"
+
+	"ulnet/gossip"
+	"ulnet/lnet/nid"
+)
+
+// Vital is what listeners are told of a node.
+type Vital struct {
+	Alive  bool   // as gossip says
+	Deaths uint64 // how often the node has died so far
+}
+
+// Tracker follows the agents of gossip that run at this node one after the other, and tells
+// listeners which nodes are alive. Each agent counts deaths from 0; a Tracker adds the deaths
+// that earlier agents counted, so that a restart of gossip does not look like a death.
+type Tracker struct {
+	telling sync.Mutex // held while listeners are called, so that events keep their order; never taken with mu held
+
+	mu      sync.Mutex
+	agent   *gossip.Agent      // guarded by mu, like all below; nil: gossip does not run
+	unwatch func()             // ends agent's calls of heard
+	told    map[nid.NID]Vital  // what listeners were told last of each node
+	base    map[nid.NID]uint64 // deaths before agent began
+	watches []*watch           // the listeners; the slice is copied on each change
+}
+
+type watch struct {
+	tell func(id nid.NID, alive bool, deaths uint64)
+}
+
+// Agent returns the agent that runs, nil if gossip does not run.
+func (t *Tracker) Agent() *gossip.Agent {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.agent
+}
+
+// Look returns what listeners were told last of a node, the agent that runs, and the deaths
+// of the node before that one began.
+func (t *Tracker) Look(id nid.NID) (told Vital, agent *gossip.Agent, base uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.told[id], t.agent, t.base[id]
+}
+
+// Watch calls f for each node that is alive, and then for each change. After stop f is not
+// called any more, but a call may still run.
+func (t *Tracker) Watch(f func(id nid.NID, alive bool, deaths uint64)) (stop func()) {
+	w := &watch{f}
+	t.telling.Lock()
+	defer t.telling.Unlock()
+	t.mu.Lock()
+	t.watches = append(slices.Clone(t.watches), w)
+	t.mu.Unlock()
+	for _, id := range t.known() {
+		if v, _, _ := t.Look(id); v.Alive {
+			f(id, true, v.Deaths)
+		}
+	}
+	return func() {
+		t.mu.Lock()
+		t.watches = slices.DeleteFunc(slices.Clone(t.watches), func(other *watch) bool { return other == w })
+		t.mu.Unlock()
+	}
+}
+
+// Attach makes an agent the source, and reports whether nodes were known before.
+func (t *Tracker) Attach(agent *gossip.Agent) (again bool) {
+	again = t.begin(agent)
+	unwatch := agent.Watch(func(id nid.NID, alive bool, deaths uint64) { t.heard(agent, id, alive, deaths) })
+	t.mu.Lock()
+	t.unwatch = unwatch
+	t.mu.Unlock()
+	return again
+}
+
+// begin makes an agent the current one and remembers the deaths that were counted before it.
+func (t *Tracker) begin(agent *gossip.Agent) (again bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.told == nil {
+		t.told, t.base = make(map[nid.NID]Vital), make(map[nid.NID]uint64)
+	}
+	t.agent = agent
+	for id, v := range t.told { // any order: each for itself
+		t.base[id] = v.Deaths
+	}
+	return len(t.told) > 0
+}
+
+func (t *Tracker) heard(agent *gossip.Agent, id nid.NID, alive bool, deaths uint64) {
+	t.telling.Lock()
+	defer t.telling.Unlock()
+	if _, current, base := t.Look(id); current == agent {
+		t.tell(id, Vital{alive, base + deaths})
+	}
+}
+
+// tell tells all listeners of a node. The caller holds telling.
+func (t *Tracker) tell(id nid.NID, v Vital) {
+	t.mu.Lock()
+	t.told[id] = v
+	watches := t.watches
+	t.mu.Unlock()
+	for _, w := range watches {
+		w.tell(id, v.Alive, v.Deaths)
+	}
+}
+
+// Detach takes the agent away when gossip stops.
+func (t *Tracker) Detach() {
+	t.mu.Lock()
+	unwatch := t.unwatch
+	t.agent, t.unwatch = nil, nil
+	t.mu.Unlock()
+	if unwatch != nil {
+		unwatch()
+	}
+}
+
+// Update replaces what was told of nodes by what f returns, in the order of their NIDs, and
+// tells listeners what differs. Deaths that f adds count as deaths before the present agent.
+// No agent reports meanwhile.
+func (t *Tracker) Update(f func(id nid.NID, v Vital) Vital) {
+	t.telling.Lock()
+	defer t.telling.Unlock()
+	for _, id := range t.known() {
+		old, _, base := t.Look(id)
+		v := f(id, old)
+		if v == old {
+			continue
+		}
+		t.mu.Lock()
+		t.base[id] = base + v.Deaths - old.Deaths
+		t.mu.Unlock()
+		t.tell(id, v)
+	}
+}
+
+// Any reports whether f holds for what was told of a node.
+func (t *Tracker) Any(f func(id nid.NID, v Vital) bool) bool {
+	return slices.ContainsFunc(t.known(), func(id nid.NID) bool {
+		v, _, _ := t.Look(id)
+		return f(id, v)
+	})
+}
+
+// known returns the NIDs of all nodes of which listeners were told, in order.
+func (t *Tracker) known() (ids []nid.NID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id := range t.told { // any order: sorted below
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, nid.NID.Compare)
+	return ids
+}
