@@ -7,7 +7,7 @@ import (
 )
 
 // faults is the ground truth: what was done to nodes and links, as far as it excuses that an
-// observer considers a node dead. docs/gossip.md, "Who is told to be dead", has all excuses:
+// observer considers a node dead. docs/gossip.md, "When a node counts as dead", has all excuses:
 //
 //	the node does not run, is silent after its start or is paused       nodeState.fine
 //	no path leads from it to the observer, not even over others         links.leads
