@@ -18,8 +18,8 @@ func (h *harness) attempt(sequence uint64, words string) {
 	h.want(words)
 }
 
-// TestAttemptUndecided: SC-A20, SC-43: an attempt that comes while another one may
-// yet be refused is not taken; the next is run.
+// TestAttemptUndecided: SC-A20, SC-43: an attempt that comes while another one may still be
+// refused is not taken; the next one runs.
 func TestAttemptUndecided(t *testing.T) {
 	spec.Covers(t, "SC-43", "SC-A20")
 	h := newHarness(t, 8, 7, nil)
@@ -72,8 +72,7 @@ func TestAttemptFollows(t *testing.T) {
 	}
 }
 
-// TestAttemptsOfOthers: SC-A20: what came of one broadcast, or will, is nothing to
-// another.
+// TestAttemptsOfOthers: SC-A20: the result of one broadcast does not affect another.
 func TestAttemptsOfOthers(t *testing.T) {
 	spec.Covers(t, "SC-A20")
 	h := newHarness(t, 8, 7, nil)
@@ -113,7 +112,7 @@ func (h *harness) live() {
 	h.begin(wire.OK, Outgoing{Flags: wire.FlagSubset})
 }
 
-// disagree has the only child answer that others are alive.
+// disagree makes the only child answer that other members are alive.
 func (h *harness) disagree(sequence uint64) {
 	h.t.Helper()
 	h.childReplies(1, func(r *wire.ReplyHeader, in *Input) {
@@ -123,9 +122,9 @@ func (h *harness) disagree(sequence uint64) {
 	h.step(Input{Kind: InReply})
 }
 
-// TestAttemptsApart: SC-A20, SC-43: while a broadcast to the live members may have
-// another attempt, no more others are begun than members can tell from its first,
-// or they would take the next one for one that they have run.
+// TestAttemptsApart: SC-A20, SC-43: while a broadcast to the live members may have another
+// attempt, the root starts no more broadcasts than fit the window from its first attempt:
+// otherwise members would take the next attempt for a duplicate.
 func TestAttemptsApart(t *testing.T) {
 	spec.Covers(t, "SC-43", "SC-A20")
 	h := newHarness(t, 2, 0, nil)
@@ -164,8 +163,8 @@ func TestAttemptsApart(t *testing.T) {
 	h.id = id
 }
 
-// TestAttemptWithoutGroup: SC-84, SC-A20: a group that goes while another attempt
-// is waited for does not come back with it.
+// TestAttemptWithoutGroup: SC-84, SC-A20: a group that ends before another attempt does not
+// come back with it.
 func TestAttemptWithoutGroup(t *testing.T) {
 	spec.Covers(t, "SC-84", "SC-A20")
 	h := newHarness(t, 2, 0, nil)

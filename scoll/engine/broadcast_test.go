@@ -133,8 +133,7 @@ func TestMuteLeaf(t *testing.T) {
 	}
 }
 
-// TestTimeLeft: SC-A8: a service has R + g from when a child was given up to its reply,
-// at each level.
+// TestTimeLeft: SC-A8: at each level a service has R + g after a child was given up, to reply.
 func TestTimeLeft(t *testing.T) {
 	spec.Covers(t, "SC-A8")
 	const rtt, guard = 2 * time.Millisecond, time.Millisecond
@@ -161,8 +160,8 @@ func TestTimeLeft(t *testing.T) {
 	}
 }
 
-// TestSilentInner: SC-A28, G-SC-8: of a silent service in the middle, that node alone
-// is named, and the answers of those below it are passed on.
+// TestSilentInner: SC-A28, G-SC-8: if an inner service is silent, that node alone is missing,
+// and the answers of the members below it are passed on.
 func TestSilentInner(t *testing.T) {
 	spec.Covers(t, "SC-A28", "G-SC-8")
 	c := newCluster(t, 16, func(c *cluster, _ *sim.Config[*packet]) {
@@ -176,8 +175,8 @@ func TestSilentInner(t *testing.T) {
 	}
 }
 
-// TestDeadInner: SC-68, SC-139 and SC-137: of a dead inner node exactly its subtree is
-// missing; discovery ends the wait before the time-out.
+// TestDeadInner: SC-68, SC-139 and SC-137: if an inner node is dead, exactly its subtree is
+// missing; discovery ends the wait before the timeout.
 func TestDeadInner(t *testing.T) {
 	spec.Covers(t, "SC-68", "SC-137", "SC-139")
 	for _, watch := range []bool{false, true} {
@@ -197,8 +196,8 @@ func TestDeadInner(t *testing.T) {
 	}
 }
 
-// TestBulkMessages: G-SC-4, SC-36: with bulk data there are N-1 fetches more,
-// each from the parent, and a node sends nothing on before it has them.
+// TestBulkMessages: G-SC-4, SC-36: with bulk data there are N-1 fetches more, each from the
+// parent, and a node forwards a request only when it has the data.
 func TestBulkMessages(t *testing.T) {
 	spec.Covers(t, "SC-36", "SC-A17", "G-SC-4")
 	const n = 14

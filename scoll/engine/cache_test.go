@@ -11,8 +11,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// quick steps the machine without looking at its invariants, which take as long as it
-// knows groups; t.Helper takes longer than a step.
+// quick steps the machine without checking its invariants, which take time in proportion to
+// the groups. It does not call t.Helper, which takes longer than a step.
 func (h *harness) quick(in Input) {
 	if in.ID == 0 {
 		in.ID = h.id
@@ -44,7 +44,7 @@ func (h *harness) oob(index, sequence uint64) (taken bool) {
 	return len(h.effects) == 1 && h.effects[0].Kind == CallPreRequest
 }
 
-// regular does so over a group of the root's, whose list rides on the request.
+// regular does so over a group that the root created, whose list rides on the request.
 func (h *harness) regular(index, sequence uint64) (taken bool) {
 	r := h.header()
 	r.Group = wire.GroupID{Creator: h.members.NID(0), Incarnation: 7, Index: index, Digest: h.members.Digest()}
@@ -55,7 +55,7 @@ func (h *harness) regular(index, sequence uint64) (taken bool) {
 	return len(h.effects) == 1 && h.effects[0].Kind == CallPreRequest
 }
 
-// end has the service of a leaf answer, and returns true.
+// end makes the service of a leaf answer, and returns true.
 func (h *harness) end() bool {
 	h.quick(Input{Kind: InPreRequest})
 	h.quick(Input{Kind: InIncoming})
@@ -117,9 +117,9 @@ func (h *harness) flat(n int, use func(i int) (refused bool)) {
 	}
 }
 
-// TestGroupPerFile: SC-92, SC-156: a group for each of 100 000 files is no burden, at
-// members and at roots, out-of-band or made by another node: none is refused, and memory
-// is flat.
+// TestGroupPerFile: SC-92, SC-156: with a group for each of 100 000 files, out-of-band or
+// created by another node, no request is refused at members and at roots, and the memory stays
+// constant.
 func TestGroupPerFile(t *testing.T) {
 	spec.Covers(t, "SC-92", "SC-156")
 	effort.OneGoroutine(t)
@@ -141,9 +141,9 @@ func TestGroupPerFile(t *testing.T) {
 	})
 }
 
-// TestLeastRecentlyUsed: SC-156: the group goes that was not used for longest, never one
-// over which a request is under way; when there is no other, the refusal names what is
-// full. Requests of others and broadcasts of this node keep to places of their own.
+// TestLeastRecentlyUsed: SC-156: a new group displaces the least recently used one, never one
+// over which a request is under way; if there is no other, the refusal names the limit.
+// Requests of other nodes and broadcasts of this node have caches of their own.
 func TestLeastRecentlyUsed(t *testing.T) {
 	spec.Covers(t, "SC-156")
 	h := newHarness(t, 2, 1, func(c *Config) { c.MaxGroups = 3 })
@@ -211,7 +211,7 @@ func (h *harness) ours(index uint64) {
 	}
 }
 
-// known fails if other groups than these are in the table.
+// known fails unless exactly these groups are in the table.
 func (h *harness) known(want ...uint64) {
 	h.t.Helper()
 	var got []uint64
@@ -226,8 +226,8 @@ func (h *harness) known(want ...uint64) {
 	}
 }
 
-// TestPinnedGroups: SC-156: out-of-band groups of a service that says so stay, whatever
-// others do, and need no place; what others make in its name is not pinned.
+// TestPinnedGroups: SC-156: out-of-band groups of a service with Pinned stay, whatever other
+// nodes do, and do not count for the cache; regular groups of that service are not pinned.
 func TestPinnedGroups(t *testing.T) {
 	spec.Covers(t, "SC-156")
 	h := newHarness(t, 2, 1, func(c *Config) { c.MaxGroups = 3 })
@@ -266,7 +266,7 @@ func TestPinnedGroups(t *testing.T) {
 	h.known(42, 43, 44)
 }
 
-// TestHeldGroups: a group stays of which the service has a handle, see Request.Group.
+// TestHeldGroups: a group stays while the service has a handle of it, see Request.Group.
 func TestHeldGroups(t *testing.T) {
 	h := newHarness(t, 2, 1, func(c *Config) { c.MaxGroups = 3 })
 	h.regular(1, 1)
@@ -297,8 +297,8 @@ func TestHeldGroups(t *testing.T) {
 	h.known(20, 21)
 }
 
-// TestStrangersKeepOut: a stranger that makes any number of groups displaces none of
-// those that listed nodes use; one that nobody uses any more is no loss.
+// TestStrangersKeepOut: a stranger that creates any number of groups displaces no group that
+// listed nodes use, but may displace one that is not in use any more.
 func TestStrangersKeepOut(t *testing.T) {
 	spec.Covers(t, "SC-162")
 	h := listed(t, func(c *Config) { c.MaxGroups = 16 })
@@ -327,8 +327,8 @@ func TestStrangersKeepOut(t *testing.T) {
 	}
 }
 
-// TestStrangersOutOfBand: what a stranger uses of out-of-band groups counts for strangers,
-// until another node uses it too.
+// TestStrangersOutOfBand: an out-of-band group that a stranger brought counts for strangers,
+// until another node uses it, too.
 func TestStrangersOutOfBand(t *testing.T) {
 	spec.Covers(t, "SC-162")
 	h := newHarness(t, 2, 1, func(c *Config) { c.MaxGroups = 16 })

@@ -9,7 +9,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// speaks makes a reply of a child one in which its module speaks for the service.
+// speaks changes a reply of a child into one in which its module answers in place of the
+// service.
 func speaks(s wire.Status, carried ...[]byte) func(*wire.ReplyHeader, *Input) {
 	return func(r *wire.ReplyHeader, in *Input) {
 		in.Carried = slices.Concat(carried...)
@@ -24,9 +25,9 @@ func carried(rank, part int, last bool, payload string) []byte {
 	return append(c.AppendTo(nil), payload...)
 }
 
-// TestCarriedAnswers: G-SC-8, SC-160: what a module carries comes to the parent's
-// service as answers of their own, if it can be: of members below the child, whole,
-// each once, and of none that is named with all below.
+// TestCarriedAnswers: G-SC-8, SC-160: the parent's service gets carried answers like those
+// of children, if they are valid: of members below the child, whole, each once, and of none
+// whose subtree the trailer has.
 func TestCarriedAnswers(t *testing.T) {
 	spec.Covers(t, "SC-160", "G-SC-8")
 	const bad = "unpost0 child0:not understood"
@@ -86,8 +87,8 @@ func TestCarriedAnswers(t *testing.T) {
 	h.want(bad)
 }
 
-// TestPassedOn: G-SC-8: the module passes on what fits, in the order of ranks and
-// parts, and names the members of which it does not; each is named once.
+// TestPassedOn: G-SC-8: the module passes on the answers that fit, in the order of ranks and
+// parts, and the trailer has the other members, once each.
 func TestPassedOn(t *testing.T) {
 	spec.Covers(t, "G-SC-8")
 	answer := func(h *harness, rank int, payload string, missing ...wire.Missing) {
@@ -141,8 +142,8 @@ func TestPassedOn(t *testing.T) {
 	}
 }
 
-// TestPassedOnOnce: G-SC-8: parts of an answer that was not finished are not passed on,
-// nor named as lost: the child is, with all below.
+// TestPassedOnOnce: G-SC-8: parts of an unfinished answer are neither passed on nor lost: the
+// child's subtree is missing.
 func TestPassedOnOnce(t *testing.T) {
 	spec.Covers(t, "G-SC-8")
 	five, seven := carried(5, 0, true, "five"), carried(7, 0, true, "7")
@@ -192,7 +193,7 @@ func TestPassedOnOnce(t *testing.T) {
 	}
 }
 
-// returns has the incoming-reply callbacks of the latest step return.
+// returns makes the incoming-reply callbacks of the latest step return.
 func (h *harness) returns() {
 	h.t.Helper()
 	for _, e := range h.effects {
@@ -202,8 +203,8 @@ func (h *harness) returns() {
 	}
 }
 
-// TestReplyBelow: SC-133: a service can reply for its children alone. Its member is
-// named, with the error of incoming-request if there is one.
+// TestReplyBelow: SC-133: a service can reply for its children alone. Then its member is
+// missing, with the error of incoming-request if there is one.
 func TestReplyBelow(t *testing.T) {
 	spec.Covers(t, "SC-133")
 	for _, failed := range []wire.Status{wire.OK, wire.EIO} {
@@ -225,8 +226,8 @@ func TestReplyBelow(t *testing.T) {
 	}
 }
 
-// TestRoomForCarried: what children can carry is bounded for a request, however many
-// have children of their own; those without carry nothing.
+// TestRoomForCarried: the carried bytes of all inner children of a request are bounded; leaves
+// carry nothing.
 func TestRoomForCarried(t *testing.T) {
 	h := newHarness(t, 5000, 0, nil)
 	sends := func(shape wire.Tree, carry int) (sends []Effect) {
@@ -253,8 +254,8 @@ func TestRoomForCarried(t *testing.T) {
 	}
 }
 
-// TestTrailerTooLong: SC-A27: where more members are missing than a message can name
-// the whole subtree is: the service's answer does not count beside that.
+// TestTrailerTooLong: SC-A27: if the missing members do not fit a message, the whole subtree
+// is missing, and the service's answer does not count.
 func TestTrailerTooLong(t *testing.T) {
 	spec.Covers(t, "SC-A27")
 	const n = MaxTrailer + 10

@@ -49,7 +49,7 @@ func (n *simNode) arrived(from sim.NodeID, p *packet, out *sim.Output[*packet]) 
 	}
 }
 
-// simFetch is data that is fetched, a GET after the other.
+// simFetch fetches data, one GET after the other.
 type simFetch struct {
 	e     Effect
 	data  []byte
@@ -58,7 +58,7 @@ type simFetch struct {
 	asked bool
 }
 
-// pump asks for what there is.
+// pump sends a GET for the next bytes.
 func (f *simFetch) pump(n *simNode, out *sim.Output[*packet]) {
 	if f.asked || f.there >= f.e.Limit {
 		return
@@ -88,7 +88,7 @@ func (f *simFetch) came(n *simNode, data []byte, out *sim.Output[*packet]) {
 	f.pump(n, out)
 }
 
-// part returns a copy of a range: messages are kept.
+// part returns a copy of a range of the output.
 func (n *simNode) part(r Range) []byte { return slices.Clone(n.out.Buf[r.Begin:r.End]) }
 
 func (n *simNode) apply(now time.Duration, e *Effect, out *sim.Output[*packet]) {
@@ -121,7 +121,7 @@ func (n *simNode) apply(now time.Duration, e *Effect, out *sim.Output[*packet]) 
 	case DoFetch:
 		f := &simFetch{e: *e}
 		if n.fetches[e.ID] = f; !e.List {
-			f.data = make([]byte, min(e.Length, 64<<20)) // nobody has more
+			f.data = make([]byte, min(e.Length, 64<<20)) // no test has more
 			n.bulk = f.data
 			if w := n.work[e.ID]; w != nil {
 				w.fetched = f.data
@@ -156,7 +156,7 @@ func (n *simNode) apply(now time.Duration, e *Effect, out *sim.Output[*packet]) 
 	}
 }
 
-// call is what the service does.
+// call calls the service.
 func (n *simNode) call(now time.Duration, e *Effect) {
 	w := n.work[e.ID]
 	switch e.Kind {
@@ -232,7 +232,7 @@ func (n *simNode) runErrands(now time.Duration) {
 	})
 }
 
-// take takes a message of an answer.
+// take adds a message of an answer.
 func (w *work) take(rank int, payload []byte) {
 	if w.got == nil {
 		w.got = map[int][]byte{}
@@ -240,7 +240,7 @@ func (w *work) take(rank int, payload []byte) {
 	w.got[rank] = append(w.got[rank], payload...)
 }
 
-// all is what came, in the order of ranks.
+// all returns the answers that came, in the order of ranks.
 func (w *work) all() (b []byte) {
 	for _, rank := range slices.Sorted(maps.Keys(w.got)) {
 		b = append(b, w.got[rank]...)
@@ -248,8 +248,8 @@ func (w *work) all() (b []byte) {
 	return b
 }
 
-// reply replies when the children have and the work is done: with the node itself and
-// all that came, or for the children alone.
+// reply replies when the children have replied and the work is done: with the node itself and
+// all answers, or for the children alone.
 func (n *simNode) reply(id RequestID, w *work) {
 	s := &n.service
 	if !w.posted || !w.worked || w.root {

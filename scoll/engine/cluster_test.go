@@ -44,7 +44,7 @@ type behaviour struct {
 	below   bool          // replies for its children alone
 }
 
-// result is how a broadcast ended at its root.
+// result is the result of a broadcast at its root.
 type result struct {
 	at       time.Duration
 	answered []int // nodes whose answer the service has
@@ -87,7 +87,7 @@ type simNode struct {
 	pending     *Outgoing
 	bulk        []byte
 	sends       int
-	news        sim.NodeID // who died, as this node has not heard yet
+	news        sim.NodeID // a death that this node has not learned of yet
 	outs        int
 	errands     []errand // late services
 	came        []byte   // the payload of the reply that arrived last
@@ -109,12 +109,12 @@ type cluster struct {
 	cfg       Config
 	watch     bool
 	unchecked bool                // leaves out the invariants, which cost as much as there are requests
-	lateNews  map[sim.NodeID]bool // who hears of deaths by command only
+	lateNews  map[sim.NodeID]bool // nodes that learn of deaths by command only
 	service   func(id sim.NodeID) behaviour
 	parse     func([]byte) (*wire.Membership, error)
 	lists     map[*wire.Membership][]byte
 	tap       func(from, to sim.NodeID, p *packet)
-	// forge makes a message that is sent as well, to whom it says; nil: none.
+	// forge returns another message to be sent, with its receiver; nil: none.
 	forge func(to sim.NodeID, p packet) (sim.NodeID, *packet)
 }
 
@@ -160,8 +160,7 @@ func (c *cluster) boot(incarnation sim.Incarnation, _ sim.Program[*packet]) sim.
 	return n
 }
 
-// Step implements sim.Program: the machine's inputs, and what its effects
-// bring about at once.
+// Step implements sim.Program. It also steps the machine with the results of its effects.
 func (n *simNode) Step(now time.Duration, in sim.Input[*packet], out *sim.Output[*packet]) (wake time.Duration) {
 	n.queue = n.queue[:0]
 	switch in.Kind {
@@ -238,7 +237,7 @@ func (n *simNode) command(text string) {
 	}
 }
 
-// create makes a group at a root, delayed or at once.
+// create creates a group at a root, delayed or at once.
 func (c *cluster) create(root sim.NodeID, t wire.Tree, now bool) wire.GroupID {
 	c.t.Helper()
 	n := c.nodes[root]
@@ -272,7 +271,7 @@ func (c *cluster) start(root sim.NodeID, group wire.GroupID, o Outgoing) {
 	c.net.Command(root, "send")
 }
 
-// broadcast makes a broadcast and returns how it ended.
+// broadcast sends a broadcast and returns its result.
 func (c *cluster) broadcast(root sim.NodeID, group wire.GroupID, o Outgoing) result {
 	c.t.Helper()
 	n := c.nodes[root]
@@ -288,7 +287,7 @@ func (c *cluster) broadcast(root sim.NodeID, group wire.GroupID, o Outgoing) res
 	return r
 }
 
-// want compares the missing nodes of a result, and that all others answered.
+// want compares the missing nodes of a result, and checks that all others answered.
 func (c *cluster) want(r result, root int, missing ...int) {
 	c.t.Helper()
 	var got, answered []int

@@ -10,7 +10,7 @@ import (
 )
 
 // TestRefused: SC-60, SC-61, SC-63, SC-64, SC-12, SC-81, SC-87 and SC-160:
-// what is not taken is answered with its status, counted, and nobody is called.
+// what is not taken is answered with its status and counted, and no callback is called.
 func TestRefused(t *testing.T) {
 	spec.Covers(t, "SC-12", "SC-60", "SC-61", "SC-63", "SC-64", "SC-81", "SC-87", "SC-160")
 	for _, c := range []struct {
@@ -50,7 +50,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestUnanswerable: SC-60, messages that are none are counted.
+// TestUnanswerable: SC-60: malformed messages are counted.
 func TestUnanswerable(t *testing.T) {
 	spec.Covers(t, "SC-60")
 	h := newHarness(t, 8, 4, nil)
@@ -76,8 +76,8 @@ func TestUnregistered(t *testing.T) {
 	}
 }
 
-// TestUnknownGroup: SC-81: without the list a group must be known; with it the
-// group is made, once.
+// TestUnknownGroup: SC-81: without the list a group must be known; with it the group is
+// created, once.
 func TestUnknownGroup(t *testing.T) {
 	spec.Covers(t, "SC-81")
 	h := newHarness(t, 8, 4, nil)
@@ -108,8 +108,8 @@ func TestReplay(t *testing.T) {
 	h.want("send0 send1 incoming")
 }
 
-// TestRejected: SC-66, SC-67, SC-71 and SC-A19: an error of pre-request speaks
-// for the subtree; children see nothing, and the handle is dead.
+// TestRejected: SC-66, SC-67, SC-71 and SC-A19: an error of pre-request stands for the
+// subtree; children get nothing, and the handle has ended.
 func TestRejected(t *testing.T) {
 	spec.Covers(t, "SC-66", "SC-67", "SC-71", "SC-A19")
 	h := newHarness(t, 8, 4, nil)
@@ -124,8 +124,8 @@ func TestRejected(t *testing.T) {
 	h.one("late", h.m.Stats().Late)
 }
 
-// TestParentLearns: SC-61, SC-62, SC-139: what a child's module says comes to
-// the service, with its scope; the trailer takes it further.
+// TestParentLearns: SC-61, SC-62, SC-139: an error of a child's module comes to the service,
+// with its scope, and goes up in the trailer.
 func TestParentLearns(t *testing.T) {
 	spec.Covers(t, "SC-61", "SC-62", "SC-139")
 	h := newHarness(t, 8, 0, nil)
@@ -149,7 +149,7 @@ func (h *harness) root(want wire.Status) {
 	h.begin(want, Outgoing{})
 }
 
-// TestEndless: a broadcast that could take longer than any is refused at the root.
+// TestEndless: the root refuses a broadcast that could take longer than MaxTimeout.
 func TestEndless(t *testing.T) {
 	h := newHarness(t, 8, 0, nil)
 	h.step(Input{Kind: Create, Broadcast: &Outgoing{Token: 1, Service: testService, Members: h.members}})
@@ -168,7 +168,7 @@ func (h *harness) begin(want wire.Status, o Outgoing) {
 	h.step(Input{Kind: InIncoming})
 }
 
-// ours changes a reply of the harness to one for a broadcast of ours.
+// ours changes a reply of the harness to one for a broadcast of this node.
 func ours(r *wire.ReplyHeader, _ *Input) { r.RootIncarnation = 5 }
 
 // TestBadReplies: a child that answers twice, for another's broadcast, with
@@ -210,7 +210,7 @@ func TestBadReplies(t *testing.T) {
 	}
 }
 
-// TestTwice: a child that answers twice is heard once.
+// TestTwice: of a child that answers twice the first answer counts.
 func TestTwice(t *testing.T) {
 	h := newHarness(t, 8, 0, nil)
 	h.root(wire.OK)
@@ -251,8 +251,8 @@ func TestPartsInAnyOrder(t *testing.T) {
 	h.want("post")
 }
 
-// TestUnsigned: SC-165: nodes with keys take no request without a code of one, whatever it
-// says of itself, and nodes without keys none that says it has a code.
+// TestUnsigned: SC-165: nodes with keys take no request without a valid signature, whatever its
+// flags say, and nodes without keys take none that is flagged as signed.
 func TestUnsigned(t *testing.T) {
 	spec.Covers(t, "SC-165")
 	for _, c := range []struct {

@@ -8,8 +8,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestMissingOnce: SC-A27: a child whose last part came, with news of those
-// below it, and whose first did not, is missing with all below, each once.
+// TestMissingOnce: SC-A27: a child whose last part came, with a trailer, and whose first part
+// did not, is missing with all members below, each once.
 func TestMissingOnce(t *testing.T) {
 	spec.Covers(t, "SC-A27")
 	h := newHarness(t, 8, 4, nil) // children 6, with 7 below, and 5
@@ -29,7 +29,7 @@ func TestMissingOnce(t *testing.T) {
 	}
 }
 
-// TestOverdueOnce: SC-A28: likewise where the module answers meanwhile.
+// TestOverdueOnce: SC-A28: the same, if the module answers meanwhile.
 func TestOverdueOnce(t *testing.T) {
 	spec.Covers(t, "SC-A28")
 	h := newHarness(t, 8, 4, nil)
@@ -51,7 +51,7 @@ func TestOverdueOnce(t *testing.T) {
 	}
 }
 
-// TestSaidTwice: SC-160: the root names a member once, whatever a child says.
+// TestSaidTwice: SC-160: the root reports a member once, whatever a child sends.
 func TestSaidTwice(t *testing.T) {
 	spec.Covers(t, "SC-160")
 	h := newHarness(t, 4, 0, nil) // children 2, with 3 below, and 1
@@ -66,8 +66,8 @@ func TestSaidTwice(t *testing.T) {
 	}
 }
 
-// TestSixtyFourParts: SC-54: the last place among the parts of a reply is kept
-// for the last part.
+// TestSixtyFourParts: SC-54: the last number among the parts of a reply is reserved for the
+// last part.
 func TestSixtyFourParts(t *testing.T) {
 	spec.Covers(t, "SC-54")
 	h := newHarness(t, 2, 1, nil)
@@ -86,8 +86,8 @@ func TestSixtyFourParts(t *testing.T) {
 	}
 }
 
-// TestLongTrailer: SC-A27, SC-160: a long list of missing members is taken if it
-// names each once, and in a short time whatever it says and whatever the tree.
+// TestLongTrailer: SC-A27, SC-160: a long list of missing members is taken if it has each
+// once, and quickly whatever it has and whatever the tree is.
 func TestLongTrailer(t *testing.T) {
 	spec.Covers(t, "SC-160", "SC-A27")
 	const n = 30_000

@@ -8,8 +8,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// Two machines on a network without delay: the first asks both, for a service that is played
-// here. What a machine sends arrives at once, and what it calls returns at once.
+// Two machines on a network without delay: the first asks both. The example takes the part of
+// the service. Messages arrive at once, and callbacks return at once.
 func Example() {
 	nodes := []nid.NID{nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp")}
 	members, err := wire.NewMembership([]wire.Target{

@@ -10,8 +10,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestPiggyback: SC-17, SC-A11, SC-22 and SC-91: the list rides until one
-// broadcast was answered by all; lists of out-of-band groups never do.
+// TestPiggyback: SC-17, SC-A11, SC-22 and SC-91: the list rides on broadcasts until one was
+// answered by all members; lists of out-of-band groups never do.
 func TestPiggyback(t *testing.T) {
 	spec.Covers(t, "SC-17", "SC-22", "SC-91", "SC-A11")
 	var lists, sizes []int
@@ -42,8 +42,8 @@ func TestPiggyback(t *testing.T) {
 	}
 }
 
-// TestRelist: SC-A11: a member that has lost the group gets the list from its
-// parent, whatever its size, and nobody runs twice.
+// TestRelist: SC-A11: a member that has lost the group gets the list from its parent, whatever
+// its size, and no member runs the request twice.
 func TestRelist(t *testing.T) {
 	spec.Covers(t, "SC-A11")
 	for _, n := range []int{8, 600} {
@@ -115,8 +115,8 @@ func TestFailedCreation(t *testing.T) {
 	}
 }
 
-// TestSlowCreation: SC-96, SC-100: members may take a while to read a list, or to
-// forget a group: nobody is given up for that.
+// TestSlowCreation: SC-96, SC-100: members may take a while to read a list, or to forget a
+// group, and are not given up for that.
 func TestSlowCreation(t *testing.T) {
 	spec.Covers(t, "SC-96", "SC-100")
 	c := newCluster(t, 8, nil)
@@ -139,7 +139,7 @@ func TestSlowCreation(t *testing.T) {
 	}
 }
 
-// TestDestroy: SC-100: a broadcast of nothing with the flag.
+// TestDestroy: SC-100: the destruction is a broadcast without payload, with the flag.
 func TestDestroy(t *testing.T) {
 	spec.Covers(t, "SC-100")
 	c := newCluster(t, 8, nil)
@@ -165,8 +165,8 @@ func TestDestroy(t *testing.T) {
 	}
 }
 
-// TestOutOfBandMismatch: SC-93, SC-A10, SC-88: another membership is asked for
-// once more, then answered, not forwarded.
+// TestOutOfBandMismatch: SC-93, SC-A10, SC-88: with another membership the service is asked
+// once more, then the request is refused, not forwarded.
 func TestOutOfBandMismatch(t *testing.T) {
 	spec.Covers(t, "SC-88", "SC-92", "SC-93", "SC-94", "SC-A10")
 	h := newHarness(t, 8, 4, nil)
@@ -213,8 +213,8 @@ func TestManyGroups(t *testing.T) {
 	}
 }
 
-// TestMemberRoot: SC-1, SC-86: a member of a regular group is the root of
-// another tree, also where the first broadcast has not reached everybody.
+// TestMemberRoot: SC-1, SC-86: a member of a regular group can be the root of another tree,
+// also if the first broadcast has not reached all members.
 func TestMemberRoot(t *testing.T) {
 	spec.Covers(t, "SC-1", "SC-86")
 	c := newCluster(t, 9, nil)
@@ -243,8 +243,8 @@ func TestDeathEndsCreation(t *testing.T) {
 	}
 }
 
-// TestPiggybackAfterLive: SC-A11, SC-97: a broadcast to the live members has not told
-// all: the next one carries the list too.
+// TestPiggybackAfterLive: SC-A11, SC-97: after a broadcast to the live members not all know
+// the group, so that the next one has the list, too.
 func TestPiggybackAfterLive(t *testing.T) {
 	spec.Covers(t, "SC-97", "SC-A11")
 	h := newHarness(t, 3, 0, nil)

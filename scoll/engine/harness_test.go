@@ -19,7 +19,7 @@ var effectNames = [...]string{
 	WarnAhead: "ahead",
 }
 
-// harness is one machine, and the words of the protocol.
+// harness steps one machine with the messages of the protocol.
 type harness struct {
 	t       *testing.T
 	m       *Machine
@@ -41,8 +41,8 @@ const (
 	testGuard = 4 * time.Millisecond
 )
 
-// newHarness is the member rank of a group of n that the member 0 made, in a
-// binomial tree.
+// newHarness returns the machine of the member with a rank, in a group of n that member 0
+// created, with a binomial tree.
 func newHarness(t *testing.T, n, rank int, change func(*Config)) *harness {
 	t.Helper()
 	members, err := wire.NewMembership(testTargets(n, 2))
@@ -115,7 +115,7 @@ func (h *harness) find(k EffectKind) Effect {
 	return h.effects[i]
 }
 
-// header is of a broadcast of member 0 to all.
+// header returns the header of a broadcast of member 0 to all.
 func (h *harness) header() wire.RequestHeader {
 	return wire.RequestHeader{
 		ReplyBits: 77, Sequence: 1, RootIncarnation: 7, Service: testService, Group: h.group, Tree: wire.Tree{Type: wire.KNomial, K: 2},
@@ -123,7 +123,7 @@ func (h *harness) header() wire.RequestHeader {
 	}
 }
 
-// deliver has a request arrive from a member. With list, the list rides on it.
+// deliver delivers a request from a member. With list, the list rides on it.
 func (h *harness) deliver(from int, header wire.RequestHeader, list bool, payload string) {
 	h.t.Helper()
 	var body []byte
@@ -137,10 +137,10 @@ func (h *harness) deliver(from int, header wire.RequestHeader, list bool, payloa
 	h.step(Input{Kind: Arrival, From: h.members.NID(from), Data: message})
 }
 
-// parent is the rank of the parent in the tree of member 0.
+// parent returns the rank of the parent in the tree of member 0.
 func (h *harness) parent() int { return h.rank & (h.rank - 1) }
 
-// admitted delivers a request that is welcome, up to pre-request.
+// admitted delivers a valid request, up to pre-request.
 func (h *harness) admitted(change func(*wire.RequestHeader)) {
 	h.t.Helper()
 	header := h.header()
@@ -193,7 +193,7 @@ func (h *harness) trailer() (list []wire.Missing) {
 	return list
 }
 
-// childReplies has a child's reply arrive.
+// childReplies delivers a child's reply.
 func (h *harness) childReplies(rank int, change func(*wire.ReplyHeader, *Input), missing ...wire.Missing) {
 	h.t.Helper()
 	r := wire.ReplyHeader{RootIncarnation: 7, Sequence: 1, Flags: wire.ReplyLast, PayloadSize: 4, Trailer: uint32(len(missing))}
@@ -209,7 +209,7 @@ func (h *harness) childReplies(rank int, change func(*wire.ReplyHeader, *Input),
 	h.step(in)
 }
 
-// advance lets time pass until the machine wants to be woken, or for ever.
+// advance lets time pass until the machine's next timer, if it has one.
 func (h *harness) advance() {
 	h.t.Helper()
 	if h.wake == machine.Never {

@@ -40,7 +40,7 @@ func (h *harness) honest(sequence uint64, what string) {
 	}
 }
 
-// reboot restarts the machine: it knows nothing any more.
+// reboot restarts the machine, without any state.
 func (h *harness) reboot() {
 	h.t.Helper()
 	cfg := h.m.cfg
@@ -49,9 +49,9 @@ func (h *harness) reboot() {
 	h.step(Input{Kind: Register, Service: testService, OOB: true})
 }
 
-// TestForgedIncarnation: no incarnation that another member writes into a request, as
-// of the root or of the group's creator, keeps these out, whether the victim knows them
-// already or not, and also after its restart.
+// TestForgedIncarnation: an incarnation of the root or of the group's creator that another
+// member forges in a request does not lock these out, whether the victim knows them or not,
+// nor after its restart.
 func TestForgedIncarnation(t *testing.T) {
 	spec.Covers(t, "SC-164")
 	near := uint64(IncarnationSlack) // the highest that is not refused at once, or so
@@ -87,8 +87,8 @@ func TestForgedIncarnation(t *testing.T) {
 	}
 }
 
-// TestHearsayEndsNothing: a later incarnation heard second-hand is used for that
-// request, and the groups of earlier ones stay until the owner says that it is so.
+// TestHearsayEndsNothing: a later incarnation that another node tells counts for that request
+// alone, and the groups of earlier ones stay until the owner confirms it.
 func TestHearsayEndsNothing(t *testing.T) {
 	spec.Covers(t, "SC-164")
 	for _, test := range []struct {
@@ -131,7 +131,7 @@ func TestHearsayEndsNothing(t *testing.T) {
 	h.honest(2, "answers to no question")
 }
 
-// asked lets time pass until this node asks another one for its incarnation.
+// asked lets time pass until this node asks another node for its incarnation.
 func (h *harness) asked(within time.Duration) {
 	h.t.Helper()
 	for until, before := h.now+within, h.m.Stats().Asked; h.m.Stats().Asked == before; {
@@ -201,8 +201,8 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestOwnGroupForged: a group that names this node as its creator, and that it did not
-// make, is refused, and takes no number of its own groups.
+// TestOwnGroupForged: a forged group with this node as its creator is refused, and does not
+// use up a number of this node's groups.
 func TestOwnGroupForged(t *testing.T) {
 	h := newHarness(t, 8, 7, nil)
 	h.from(5, func(r *wire.RequestHeader) {
@@ -230,8 +230,8 @@ func extremes(b []byte, at, size int, put func([]byte)) {
 	}
 }
 
-// TestExtremeRequests: whatever value a field of a request has that a member writes in
-// the name of others, these are heard by the victim as before, and after its restart.
+// TestExtremeRequests: whatever value a member forges in a field of a request of other nodes,
+// the victim takes their requests as before, also after its restart.
 func TestExtremeRequests(t *testing.T) {
 	spec.Covers(t, "SC-164")
 	fields := map[string][2]int{
@@ -268,7 +268,7 @@ func TestExtremeRequests(t *testing.T) {
 	}
 }
 
-// drain lets the time of all requests pass; the service does what it is asked for.
+// drain lets the time of all requests pass; all callbacks return.
 func (h *harness) drain() {
 	h.t.Helper()
 	for rounds := 0; h.m.requests.active > 0; rounds++ {
@@ -291,8 +291,8 @@ func (h *harness) drain() {
 	}
 }
 
-// TestExtremeReplies: whatever value a field of a reply has that a child sends, the
-// request ends with the other child's answer, and the next one goes well.
+// TestExtremeReplies: whatever value a child sends in a field of a reply, the request ends
+// with the other child's answer, and the next one succeeds.
 func TestExtremeReplies(t *testing.T) {
 	fields := map[string][2]int{
 		"magic": {0, 4}, "version": {4, 2}, "size": {6, 2}, "root incarnation": {8, 8}, "sequence": {16, 8}, "flags": {24, 4},
@@ -325,9 +325,8 @@ func TestExtremeReplies(t *testing.T) {
 	}
 }
 
-// TestExtremeWords: whatever value a field of a word of progress has, or of a message
-// about incarnations, that another node than the parent sends, bulk data comes as
-// before.
+// TestExtremeWords: whatever value another node than the parent sends in a field of a Progress
+// or an Identity, bulk data comes as before.
 func TestExtremeWords(t *testing.T) {
 	for _, word := range [][]byte{
 		(&wire.Progress{ReplyBits: 77, There: 4096}).AppendTo(nil), (&wire.Identity{Nonce: 1, Incarnation: 2, Kind: wire.Tell}).AppendTo(nil), (&wire.Identity{Nonce: 1, Incarnation: 2, Kind: wire.Ask}).AppendTo(nil),
@@ -356,8 +355,8 @@ func TestExtremeWords(t *testing.T) {
 	}
 }
 
-// TestForgedAttempt: SC-A20: a broadcast to the live members that one parent makes up, with the
-// numbers of a true one, keeps the true one neither waiting nor from being run.
+// TestForgedAttempt: SC-A20: a broadcast to the live members that one parent forges, with the
+// numbers of a genuine one, does not delay the genuine one, nor keep it from running.
 func TestForgedAttempt(t *testing.T) {
 	spec.Covers(t, "SC-164", "SC-A20")
 	for _, ended := range []bool{false, true} {

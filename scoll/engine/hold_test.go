@@ -12,13 +12,13 @@ import (
 
 const testHold = 250 * time.Millisecond
 
-// crowded is member 4 of 8, with so many places.
+// crowded returns the machine of member 4 of 8, with so many slots.
 func crowded(t *testing.T, slots int) *harness {
 	t.Helper()
 	return newHarness(t, 8, 4, func(c *Config) { c.MaxActive = slots })
 }
 
-// another has a request arrive, the number of its root, which may hold it for a while.
+// another delivers the request of a sequence, which may be held for a while.
 func (h *harness) another(sequence uint64, change func(*wire.RequestHeader)) {
 	h.t.Helper()
 	h.id = 0
@@ -30,8 +30,8 @@ func (h *harness) another(sequence uint64, change func(*wire.RequestHeader)) {
 	})
 }
 
-// ofRoot has a request of another root arrive, of which this node is a child, and a leaf
-// if the root is 3.
+// ofRoot delivers a request of another root, which is the parent of this node; for root 3 this
+// node is a leaf.
 func (h *harness) ofRoot(root int, sequence uint64) {
 	h.t.Helper()
 	r := h.header()
@@ -40,7 +40,7 @@ func (h *harness) ofRoot(root int, sequence uint64) {
 	h.deliver(root, r, true, "payload")
 }
 
-// word returns the word of holding in the latest step.
+// word returns the Hold of the latest step.
 func (h *harness) word() wire.Hold {
 	h.t.Helper()
 	e := h.find(DoTell)
@@ -51,7 +51,7 @@ func (h *harness) word() wire.Hold {
 	return w
 }
 
-// say has a child say that it holds the latest request, or no more.
+// say delivers a Hold of a child about the latest request.
 func (h *harness) say(rank int, held bool) {
 	h.t.Helper()
 	h.words++
@@ -66,8 +66,8 @@ func (h *harness) refusedAs(want wire.Status) {
 	}
 }
 
-// TestHeld: SC-A30: what is beyond MaxActive is held, its parent is told, and the time of
-// its service begins when there is a place.
+// TestHeld: SC-A30: requests beyond MaxActive are held, the parent is told, and the time of
+// the service begins when there is a slot.
 func TestHeld(t *testing.T) {
 	spec.Covers(t, "SC-161", "SC-A30")
 	h := crowded(t, 1)
@@ -92,8 +92,8 @@ func TestHeld(t *testing.T) {
 	h.want("send0 send1 incoming")
 }
 
-// TestHeldTooLong: what no place came free for is refused, in time for the parent, for all
-// below, and is not run later.
+// TestHeldTooLong: a held request that gets no slot is refused, in time for the parent, for
+// the whole subtree, and does not run later.
 func TestHeldTooLong(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := crowded(t, 1)
@@ -111,9 +111,9 @@ func TestHeldTooLong(t *testing.T) {
 	h.want("refuse free")
 }
 
-// TestHeldByOld: a parent that does not understand words of holding, of an earlier
-// version, hears none, and has its answer within its T: it is refused if there is no place
-// in that time, and the service has what is left of it.
+// TestHeldByOld: a parent of an earlier version, which does not understand Hold, gets none, and
+// gets its answer within its T: a refusal if there is no slot in that time; otherwise the
+// service has the rest of it.
 func TestHeldByOld(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	old := func(r *wire.RequestHeader) { r.Hold = 0 }
@@ -136,8 +136,8 @@ func TestHeldByOld(t *testing.T) {
 	}
 }
 
-// TestHeldOrder: requests of one root get places in the order in which they came, and
-// those of others are not kept waiting by them.
+// TestHeldOrder: requests of one root get slots in the order in which they came, and do not
+// block those of other roots.
 func TestHeldOrder(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := crowded(t, 1)
@@ -166,9 +166,9 @@ func TestHeldOrder(t *testing.T) {
 	}
 }
 
-// TestLeavesGoOn: two members that are each other's child in the trees of two roots do
-// not wait for each other with all their places: a request gets one beyond MaxActive if it
-// waits for fewer levels than all that have one, and one only.
+// TestLeavesGoOn: two members that are each other's child in the trees of two roots do not
+// deadlock: one request beyond MaxActive gets a slot if it has fewer levels below than all
+// requests with slots.
 func TestLeavesGoOn(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := crowded(t, 1)
@@ -184,8 +184,8 @@ func TestLeavesGoOn(t *testing.T) {
 	}
 }
 
-// TestHeldBelow: a child that holds the request, or a node below it, is waited for, and so
-// is this node by its parent; the time-outs of both begin when it has a place.
+// TestHeldBelow: if a child, or a node below it, holds the request, this node waits for it, and
+// so does its parent; the timeouts of both begin when there is a slot.
 func TestHeldBelow(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := crowded(t, 9)
@@ -216,8 +216,8 @@ func TestHeldBelow(t *testing.T) {
 	}
 }
 
-// TestHeldChildAnswers: a child that answers, or refuses, while it is said to hold the
-// request does so no more.
+// TestHeldChildAnswers: a child that answers, or refuses, does not count as holding the request
+// any more.
 func TestHeldChildAnswers(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	for _, refuses := range []bool{false, true} {
@@ -237,9 +237,9 @@ func TestHeldChildAnswers(t *testing.T) {
 	}
 }
 
-// TestHeldForEver: a child that says for ever that it holds the request is given up after
-// T and what members may hold it for, and its words are passed on as often as there are
-// nodes below it that may each have held it.
+// TestHeldForEver: a child that never stops to claim that it holds the request is given up
+// after T plus the time for which members may hold it, and its Hold messages are relayed at
+// most once for each node below it.
 func TestHeldForEver(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := crowded(t, 9)
@@ -279,7 +279,7 @@ func TestHeldForEver(t *testing.T) {
 	}
 }
 
-// TestHoldOvertaken: words may overtake each other: an older one changes nothing.
+// TestHoldOvertaken: Hold messages may overtake each other: an older one changes nothing.
 func TestHoldOvertaken(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := crowded(t, 9)
@@ -294,8 +294,8 @@ func TestHoldOvertaken(t *testing.T) {
 	}
 }
 
-// TestForgedHold: words of holding of nodes that are no children, about what is not
-// waited for, unsigned, or not understood, change nothing.
+// TestForgedHold: Hold messages of other nodes than children, about requests that do not wait,
+// unsigned, or malformed, change nothing.
 func TestForgedHold(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := crowded(t, 9)
@@ -331,8 +331,8 @@ func TestForgedHold(t *testing.T) {
 	h.want("") // it was not asked to say so
 }
 
-// TestHoldingUntold: a word that cannot be sent is sent again, as it is then, until the
-// request is over.
+// TestHoldingUntold: a Hold that cannot be sent is retried, with the state of that time, until
+// the request is over.
 func TestHoldingUntold(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := crowded(t, 1)
@@ -358,8 +358,8 @@ func TestHoldingUntold(t *testing.T) {
 	}
 }
 
-// TestHeldShares: SC-156: one node fills three quarters of what may be held, in requests
-// and in bytes, strangers together a quarter, and then others still have room.
+// TestHeldShares: SC-156: one node can use three quarters of what may be held, in requests and
+// in bytes, strangers together a quarter, and other nodes still have room then.
 func TestHeldShares(t *testing.T) {
 	spec.Covers(t, "SC-156", "SC-161")
 	for name, c := range map[string]struct{ slots, payload int }{"requests": {4, 0}, "bytes": {1024, 3000}} {
@@ -401,8 +401,8 @@ func TestHeldShares(t *testing.T) {
 	}
 }
 
-// TestWaiting: broadcasts of this node beyond the window wait, in order, are aborted
-// unsent, and go when others are over.
+// TestWaiting: broadcasts of this node beyond the window wait, in order. They can be aborted
+// unsent, and are sent when others are over.
 func TestWaiting(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := newHarness(t, 2, 0, nil)
@@ -445,9 +445,8 @@ func TestWaiting(t *testing.T) {
 	h.begin(wire.EBUSY, Outgoing{})
 }
 
-// TestWaitingGroupGone: SC-101: what waits when its group ends, because discovery says that
-// the group's creator died, is not sent over it: if the group comes back, members would
-// take it for what was sent since.
+// TestWaitingGroupGone: SC-101: a broadcast that waits when its group ends, because the group's
+// creator died, is not sent: if the group comes back, members would take it for a later one.
 func TestWaitingGroupGone(t *testing.T) {
 	spec.Covers(t, "SC-101")
 	h := newHarness(t, 2, 1, nil)
@@ -472,7 +471,7 @@ func TestWaitingGroupGone(t *testing.T) {
 	h.want("post:no such group")
 }
 
-// TestPace: the window halves once for what was under way, and grows again.
+// TestPace: the window halves once for all broadcasts under way, and grows again.
 func TestPace(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	var p pace
@@ -505,8 +504,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestSlowed: a root sends half as many at a time when a child says that a member holds
-// one, or a member is named busy.
+// TestSlowed: a root halves its window when a child tells that a member holds a broadcast, or
+// a member is missing because it was busy.
 func TestSlowed(t *testing.T) {
 	spec.Covers(t, "SC-161")
 	h := newHarness(t, 2, 0, nil)

@@ -11,8 +11,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestHostile: SC-160: whatever is forged on the way, machines keep their
-// invariants, every broadcast ends, and nothing is left behind.
+// TestHostile: SC-160: whatever messages are forged, machines keep their invariants, every
+// broadcast ends, and no state is left.
 func TestHostile(t *testing.T) {
 	spec.Covers(t, "SC-160")
 	var met Stats
@@ -70,7 +70,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// mutate changes a few bytes, or cuts some off.
+// mutate changes a few bytes of a message, or cuts some off.
 func mutate(rng *rand.Rand, b []byte) []byte {
 	b = slices.Clone(b)
 	for range rng.IntN(4) {
@@ -84,8 +84,8 @@ func mutate(rng *rand.Rand, b []byte) []byte {
 	return b
 }
 
-// TestLiveStranger: SC-97, SC-160: a broadcast to the live members of a group
-// of which this node is none, and nobody is alive, is refused.
+// TestLiveStranger: SC-97, SC-160: a broadcast to the live members of a group is refused if
+// this node is no member, and no member is alive.
 func TestLiveStranger(t *testing.T) {
 	spec.Covers(t, "SC-97", "SC-160")
 	h := newHarness(t, 2, 1, func(c *Config) { c.Self, c.Watched = testTargets(3, 1)[2].NID, true })
@@ -96,8 +96,8 @@ func TestLiveStranger(t *testing.T) {
 	}
 }
 
-// TestOwnEarlierIncarnation: SC-102: a group that this node made in an earlier incarnation is
-// refused: it does not learn of it from others.
+// TestOwnEarlierIncarnation: SC-102: a group that this node created in an earlier incarnation
+// is refused.
 func TestOwnEarlierIncarnation(t *testing.T) {
 	spec.Covers(t, "SC-102")
 	h := newHarness(t, 8, 4, nil)

@@ -2,7 +2,7 @@ package engine
 
 import "fmt"
 
-// invariants are what holds after every step.
+// invariants checks what holds after every step.
 func (m *Machine) invariants() error {
 	others, admitted, active, lists := 0, 0, 0, uint64(0)
 	inFlight := make(map[*group]int)
@@ -63,8 +63,7 @@ func (m *Machine) invariants() error {
 	return nil
 }
 
-// invariants sees to it that exactly those groups may make room for others that do
-// not have to stay.
+// invariants checks that exactly those groups can be displaced that do not have to stay.
 func (t *table) invariants() error {
 	queues := []*queue{&t.cache.ours}
 	for _, h := range t.cache.holders {
@@ -97,7 +96,7 @@ func (t *table) invariants() error {
 	return nil
 }
 
-// invariants compares what nodes hold with what there is.
+// invariants compares the shares of nodes with the requests and groups.
 func (s *shares) invariants(active, waiting, groups int, fetch uint64) error {
 	var all share
 	for _, one := range s.of { // any order: a sum
@@ -162,9 +161,9 @@ func (r *request) invariants() error {
 	case r.phase > running && pending > 0:
 		return fmt.Errorf("%d children are pending", pending)
 	case !r.root && !r.answered && r.heapAt < 0:
-		return fmt.Errorf("nobody will answer if the service does not")
+		return fmt.Errorf("there is no answer if the service sends none")
 	case r.phase == running && pending > 0 && r.heapAt < 0 && !r.pipe.loading:
-		return fmt.Errorf("nobody will end the wait for %d children", pending)
+		return fmt.Errorf("nothing will end the wait for %d children", pending)
 	}
 	return nil
 }

@@ -55,9 +55,9 @@ func TestLast(t *testing.T) {
 	}
 }
 
-// TestLastOutOfBand: SC-99, SC-24: the last broadcast over an out-of-band group
-// ends what members know of it; the group can be used again at once, also where
-// somebody has not got the last one.
+// TestLastOutOfBand: SC-99, SC-24: the last broadcast over an out-of-band group removes it from
+// the members' tables; the group can be used again at once, also at a member that did not get
+// the last broadcast.
 func TestLastOutOfBand(t *testing.T) {
 	spec.Covers(t, "SC-24", "SC-99")
 	c := newCluster(t, 8, nil)
@@ -80,8 +80,8 @@ func TestLastOutOfBand(t *testing.T) {
 	c.want(c.broadcast(0, group, Outgoing{Members: c.members, Flags: wire.FlagOOB}), 0)
 }
 
-// TestLastOutOfBandInUse: SC-A12: the last broadcast over an out-of-band group does
-// not take it from another that is under way.
+// TestLastOutOfBandInUse: SC-A12: the last broadcast over an out-of-band group does not affect
+// another one that is under way.
 func TestLastOutOfBandInUse(t *testing.T) {
 	spec.Covers(t, "SC-A12")
 	h := newHarness(t, 8, 7, nil)
@@ -104,8 +104,8 @@ func TestLastOutOfBandInUse(t *testing.T) {
 	}
 }
 
-// TestGroupComesBack: SC-3: a member that forgot a group, as discovery told it of a
-// death that was none, and learned it again, can be its root as before.
+// TestGroupComesBack: SC-3: a member that dropped a group because discovery reported a false
+// death, and got it again, can be its root as before.
 func TestGroupComesBack(t *testing.T) {
 	spec.Covers(t, "SC-3")
 	c := newCluster(t, 8, nil)
@@ -145,7 +145,7 @@ func TestLastIsAlone(t *testing.T) {
 	h.begin(wire.ENOGROUP, Outgoing{Flags: wire.FlagLast})
 }
 
-// TestWindow: no more broadcasts than members can tell apart.
+// TestWindow: a root has no more broadcasts under way than fit the members' window.
 func TestWindow(t *testing.T) {
 	h := newHarness(t, 2, 0, nil)
 	h.root(wire.OK)
@@ -177,8 +177,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestCreatorDies: SC-101, SC-103: a member's groups go with their creator, not
-// with another member.
+// TestCreatorDies: SC-101, SC-103: the death of its creator ends a group at the members, that
+// of another member does not.
 func TestCreatorDies(t *testing.T) {
 	spec.Covers(t, "SC-101", "SC-102", "SC-103")
 	h := newHarness(t, 8, 7, nil)
@@ -229,7 +229,7 @@ func TestCreatorReboots(t *testing.T) {
 	}
 }
 
-// childrenReply has all children of the latest request reply.
+// childrenReply makes all children of the latest request reply.
 func (h *harness) childrenReply() {
 	h.t.Helper()
 	for i, c := range h.m.requests.get(h.id).children {
@@ -239,8 +239,8 @@ func (h *harness) childrenReply() {
 	h.step(Input{Kind: InWithdrawn})
 }
 
-// TestRebootEndsWait: SC-158: a later incarnation of a child that shows in a group
-// which it made, and that it confirms, ends the wait for the earlier one.
+// TestRebootEndsWait: SC-158: a later incarnation of a child, seen in a group that it created
+// and confirmed by the child, ends the wait for the earlier one.
 func TestRebootEndsWait(t *testing.T) {
 	spec.Covers(t, "SC-158")
 	h := newHarness(t, 8, 4, nil) // children 6 and 5
@@ -260,9 +260,9 @@ func TestRebootEndsWait(t *testing.T) {
 	h.one("died", h.m.Stats().Died)
 }
 
-// TestRebootBeforeWait: SC-158: the wait for a child goes on if this node was told of its
-// restart before it sent the request, and only the child's own word came later: the
-// request went to the incarnation that lasts.
+// TestRebootBeforeWait: SC-158: the wait for a child goes on if this node learned of its restart
+// before it sent the request, and only the child's confirmation came later: the later
+// incarnation has got the request.
 func TestRebootBeforeWait(t *testing.T) {
 	spec.Covers(t, "SC-158")
 	h := newHarness(t, 8, 4, nil) // children 6 and 5
@@ -273,7 +273,7 @@ func TestRebootBeforeWait(t *testing.T) {
 	}
 	made(7)
 	h.want("pre")
-	made(8) // nobody waits for it: it is asked some time
+	made(8) // no request waits for it: it is asked later
 	h.want("pre")
 	h.now = h.m.incarnations.asked[0].at - time.Millisecond
 	h.step(Input{}) // the others are overdue
@@ -287,8 +287,8 @@ func TestRebootBeforeWait(t *testing.T) {
 	}
 }
 
-// TestRootReboots: SC-102: of two lives of a root the later one counts, in
-// out-of-band groups too, and its numbers begin anew.
+// TestRootReboots: SC-102: of two incarnations of a root the later one counts, also in
+// out-of-band groups, and its sequences start again.
 func TestRootReboots(t *testing.T) {
 	spec.Covers(t, "SC-102")
 	h := newHarness(t, 8, 4, nil) // a child of the root
@@ -312,7 +312,7 @@ func TestRootReboots(t *testing.T) {
 	h.one("rebooted", h.m.Stats().Rebooted)
 }
 
-// confirms has a member answer the question of the latest step.
+// confirms delivers the answer of a member to the question of the latest step.
 func (h *harness) confirms(rank int, incarnation uint64) {
 	h.t.Helper()
 	e := h.find(DoTell)
@@ -341,8 +341,8 @@ func TestBitsOfIncarnations(t *testing.T) {
 	}
 }
 
-// TestDeathEndsWait: SC-137, SC-158: discovery ends the wait at once; a child
-// that is known to be dead is not even sent to.
+// TestDeathEndsWait: SC-137, SC-158: discovery ends the wait at once; a request is not sent to
+// a child that is known to be dead.
 func TestDeathEndsWait(t *testing.T) {
 	spec.Covers(t, "SC-137", "SC-158")
 	h := newHarness(t, 8, 4, nil)
@@ -360,8 +360,8 @@ func TestDeathEndsWait(t *testing.T) {
 	h.want("unpost1 child1:node is down") // a restart between two looks
 }
 
-// TestFailFast: SC-130: who is not alive keeps a broadcast from being sent, and
-// an immediate creation too.
+// TestFailFast: SC-130: a dead member keeps a broadcast from being sent, and a group from being
+// created at once.
 func TestFailFast(t *testing.T) {
 	spec.Covers(t, "SC-130")
 	h := newHarness(t, 3, 0, func(c *Config) { c.Watched = true })
@@ -379,8 +379,8 @@ func TestFailFast(t *testing.T) {
 }
 
 // TestLiveSubset: SC-97, SC-A20: a broadcast to the live members goes over a
-// tree of these; members that do not agree yet are reached by later attempts,
-// which nobody runs twice.
+// tree of these; members that do not agree yet are reached by later attempts, which no member
+// runs twice.
 func TestLiveSubset(t *testing.T) {
 	spec.Covers(t, "SC-97", "SC-A20")
 	c := newCluster(t, 16, func(c *cluster, _ *sim.Config[*packet]) {
@@ -405,8 +405,8 @@ func TestLiveSubset(t *testing.T) {
 	}
 }
 
-// TestLiveSubsetGivesUp: SC-A20: after three more attempts the root says who does
-// not agree.
+// TestLiveSubsetGivesUp: SC-A20: after three more attempts the members that do not agree are
+// missing.
 func TestLiveSubsetGivesUp(t *testing.T) {
 	spec.Covers(t, "SC-A20")
 	h := newHarness(t, 4, 0, nil)
@@ -442,8 +442,7 @@ func TestLiveSubsetGivesUp(t *testing.T) {
 	}
 }
 
-// has reports whether a number was added. What is too old to be known counts as
-// added.
+// has reports whether a number was added. Numbers below the window count as added.
 func (w *window) has(n uint64) bool {
 	return n <= w.top && (w.top-n >= windowSize || w.bits[n%windowSize/64]>>(n%64)&1 != 0)
 }

@@ -14,8 +14,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestMaxPayload: SC-10 and SC-A17: what a message carries is a setting, 1 MiB
-// or 2: bulk data takes as few GETs as that allows.
+// TestMaxPayload: SC-10 and SC-A17: the payload of a message is a setting, 1 MiB or 2; bulk
+// data takes as few GETs as that allows.
 func TestMaxPayload(t *testing.T) {
 	spec.Covers(t, "SC-10", "SC-A17")
 	const n, bulk = 6, 5<<20 + 1
@@ -111,8 +111,8 @@ func TestMaxMembers(t *testing.T) {
 	}
 }
 
-// TestListsAtATime: SC-156: what is fetched of lists is bounded in all, and free
-// again when they are there, or not.
+// TestListsAtATime: SC-156: the bytes of lists that are fetched at a time are bounded, and are
+// free again when a fetch ends or fails.
 func TestListsAtATime(t *testing.T) {
 	spec.Covers(t, "SC-156")
 	h := newHarness(t, 8, 4, nil)
@@ -140,8 +140,8 @@ func TestListsAtATime(t *testing.T) {
 	}
 }
 
-// TestListsOfOne: SC-156, SC-160: who does not let his lists be fetched holds a
-// quarter of the places, and others take part.
+// TestListsOfOne: SC-156, SC-160: a node whose lists cannot be fetched occupies a quarter of
+// the slots, and requests of other nodes still run.
 func TestListsOfOne(t *testing.T) {
 	spec.Covers(t, "SC-156", "SC-160")
 	h := newHarness(t, 8, 4, func(c *Config) { c.MaxActive = 12 })
@@ -161,8 +161,8 @@ func TestListsOfOne(t *testing.T) {
 	h.want("pre")
 }
 
-// TestMaxChildren: SC-156, SC-160: nobody has a member connect to any number
-// of nodes, by a broadcast or by the creation of a group; roots are free to.
+// TestMaxChildren: SC-156, SC-160: no node can make a member connect to any number of nodes, by
+// a broadcast or by the creation of a group; roots have no such limit.
 func TestMaxChildren(t *testing.T) {
 	spec.Covers(t, "SC-156", "SC-160")
 	for _, test := range []struct {
@@ -185,8 +185,8 @@ func TestMaxChildren(t *testing.T) {
 	c.want(c.broadcast(0, c.create(0, wire.Tree{}, false), Outgoing{}), 0)
 }
 
-// TestMaxGroups: SC-156: groups of others are bounded, and what they say of lives
-// is taken from members only.
+// TestMaxGroups: SC-156: the groups of other nodes are bounded, and incarnations are taken
+// from members only.
 func TestMaxGroups(t *testing.T) {
 	spec.Covers(t, "SC-156")
 	h := newHarness(t, 8, 4, func(c *Config) { c.MaxGroups = 3 })
@@ -201,13 +201,13 @@ func TestMaxGroups(t *testing.T) {
 	h.group = wire.GroupID{Creator: nid.MustParse("99@gni"), Incarnation: 8, Index: 9, Digest: h.members.Digest()}
 	h.admitted(nil)
 	if h.want("refuse"); h.refusal().Status != wire.EPROTO || len(h.m.incarnations.of) != 2 {
-		t.Errorf("a creator who is no member: %v, %d lives, ours included", h.refusal().Status, len(h.m.incarnations.of))
+		t.Errorf("a creator that is no member: %v, %d incarnations, including this node's", h.refusal().Status, len(h.m.incarnations.of))
 	}
 }
 
-// TestFlood: SC-156: whatever one node sends unasked, a machine runs three quarters
-// of MaxActive of its requests, holds three quarters of what it may hold, and what is
-// bounded besides; when it is over nothing is left.
+// TestFlood: SC-156: of the requests of one node that floods, a machine runs three quarters of
+// MaxActive, and holds three quarters of what it may hold; other resources are bounded, too.
+// Afterwards no state is left.
 func TestFlood(t *testing.T) {
 	spec.Covers(t, "SC-156")
 	h := newHarness(t, 8, 4, func(c *Config) { c.MaxActive, c.MaxGroups = 16, 8 })
@@ -243,8 +243,8 @@ func active(m *Machine) (ids []RequestID) {
 	return ids
 }
 
-// TestMemberOrder: SC-126: the order of the caller is that of the tree, also
-// where the list has travelled.
+// TestMemberOrder: SC-126: the order of the caller's list determines the tree, also at members
+// that got the list.
 func TestMemberOrder(t *testing.T) {
 	spec.Covers(t, "SC-126")
 	targets := testTargets(9, 1)

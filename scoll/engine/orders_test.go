@@ -6,7 +6,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// orders plays an inner node with two children, in an order that choices make.
+// orders steps an inner node with two children, in an order that choices determine.
 type orders struct {
 	*harness
 	choices []int // how it went
@@ -18,8 +18,7 @@ type orders struct {
 	running int // incoming-request and post-reply likewise
 }
 
-// pick does one of the things that can happen next, and reports whether there
-// was one.
+// pick executes one of the things that can happen next, and reports whether there was one.
 func (o *orders) pick() bool {
 	if len(o.todo) == 0 {
 		return false
@@ -39,7 +38,7 @@ func (o *orders) pick() bool {
 // can adds a thing that can happen.
 func (o *orders) can(f func()) { o.todo = append(o.todo, f) }
 
-// follow adds what follows from the effects of a step.
+// follow adds the things that can happen because of the effects of a step.
 func (o *orders) follow() {
 	id := o.id
 	for _, e := range o.effects {

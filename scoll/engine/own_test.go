@@ -8,9 +8,9 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestRootItself: SC-57: a root waits for its own incoming-request for T of the whole
-// tree, or until Abort. Then it names itself, and post-reply is told that buffers are in
-// use until incoming-request has returned, which reply-out says.
+// TestRootItself: SC-57: a root waits for its own incoming-request for T of the whole tree, or
+// until Abort. Then it is missing itself, and buffers are in use after post-reply, until
+// incoming-request has returned and reply-out is called.
 func TestRootItself(t *testing.T) {
 	spec.Covers(t, "SC-57")
 	for _, aborted := range []bool{false, true} {
@@ -70,8 +70,8 @@ func TestRootItselfInTime(t *testing.T) {
 	h.want("free")
 }
 
-// TestBusyRoot: SC-A16: a root that was told in post-reply that buffers are in use is
-// told by reply-out that they are free, also if that happens before post-reply returns.
+// TestBusyRoot: SC-A16: if buffers of a root are in use in post-reply, reply-out is called when
+// they are free, also if that happens before post-reply returns.
 func TestBusyRoot(t *testing.T) {
 	spec.Covers(t, "SC-A16")
 	h := newHarness(t, 2, 0, nil)

@@ -22,14 +22,14 @@ func pipelined(t *testing.T) *harness {
 	return h
 }
 
-// hear has a word of progress arrive from a member.
+// hear delivers a Progress of a member.
 func (h *harness) hear(from int, bits, there uint64, s wire.Status) {
 	h.t.Helper()
 	p := wire.Progress{ReplyBits: bits, There: there, Status: s}
 	h.step(Input{Kind: Arrival, From: h.members.NID(from), Data: p.AppendTo(nil)})
 }
 
-// told returns what the latest step tells a child.
+// told returns the Progress that the latest step sends to a child.
 func (h *harness) told() wire.Progress {
 	h.t.Helper()
 	e := h.find(DoTell)
@@ -40,9 +40,9 @@ func (h *harness) told() wire.Progress {
 	return p
 }
 
-// TestPipeline: SC-A17: with segments a request is forwarded at once, each
-// segment is fetched when the parent has it and told of when it is here, and the
-// service runs when all is.
+// TestPipeline: SC-A17: with segments a request is forwarded at once, each segment is fetched
+// when the parent has it, children learn when it is here, and the service runs with the last
+// one.
 func TestPipeline(t *testing.T) {
 	spec.Covers(t, "SC-A17")
 	h := pipelined(t)
@@ -55,7 +55,7 @@ func TestPipeline(t *testing.T) {
 	h.want("more")
 	h.hear(4, 77, 4096, wire.OK)   // again
 	h.hear(4, 77, 10_001, wire.OK) // more than there is
-	h.hear(5, 77, 8192, wire.OK)   // from somebody else
+	h.hear(5, 77, 8192, wire.OK)   // from another node
 	h.hear(4, 78, 8192, wire.OK)   // of something else
 	h.want("")
 	h.step(Input{Kind: InProgress, There: 4096})
@@ -87,8 +87,8 @@ func TestPipeline(t *testing.T) {
 	}
 }
 
-// TestPipelineEarly: SC-8, SC-A17: progress that overtakes its request is not
-// lost, nor is bad news.
+// TestPipelineEarly: SC-8, SC-A17: a Progress that overtakes its request is not lost, also one
+// with an error.
 func TestPipelineEarly(t *testing.T) {
 	spec.Covers(t, "SC-8", "SC-A17")
 	h := newHarness(t, 8, 6, nil)
@@ -106,9 +106,9 @@ func TestPipelineEarly(t *testing.T) {
 	h.want("refuse child0:" + wire.EIO.String() + " incoming:" + wire.EIO.String())
 }
 
-// TestPipelineBreaks: SC-70, SC-A18 and SC-A28 with segments: who gets no more
-// says so at once, to its parent for the whole subtree and to its children; the
-// service hears of all when the memory is free.
+// TestPipelineBreaks: SC-70, SC-A18 and SC-A28 with segments: a member that gets no more data
+// tells its parent, for the whole subtree, and its children at once; the service gets the
+// errors when the memory is free.
 func TestPipelineBreaks(t *testing.T) {
 	spec.Covers(t, "SC-70", "SC-A18", "SC-A28")
 	for _, c := range []struct {
@@ -156,8 +156,8 @@ func TestPipelineBreaks(t *testing.T) {
 	}
 }
 
-// TestPipelinePatience: SC-A8 with segments: nobody is given up before it can
-// have all the data; then the usual times run.
+// TestPipelinePatience: SC-A8 with segments: no child is given up before it can have all data;
+// then the usual timeouts run.
 func TestPipelinePatience(t *testing.T) {
 	spec.Covers(t, "SC-A8")
 	h := pipelined(t)
@@ -178,8 +178,8 @@ func TestPipelinePatience(t *testing.T) {
 	}
 }
 
-// TestPipelineUntold: SC-A22: word that cannot be sent is sent again, as it is
-// then.
+// TestPipelineUntold: SC-A22: a Progress that cannot be sent is retried, with the state of that
+// time.
 func TestPipelineUntold(t *testing.T) {
 	spec.Covers(t, "SC-A22")
 	h := pipelined(t)
@@ -235,9 +235,9 @@ func TestPipelineFaster(t *testing.T) {
 	}
 }
 
-// TestPipelineFaults: SC-3, SC-139 and SC-A17: an inner node dies, or cannot
-// fetch, while segments are under way: exactly its subtree is missing, and those
-// below it do not wait for their time-outs.
+// TestPipelineFaults: SC-3, SC-139 and SC-A17: if an inner node dies, or cannot fetch, while
+// segments are under way, exactly its subtree is missing, and the nodes below it do not wait
+// for their timeouts.
 func TestPipelineFaults(t *testing.T) {
 	spec.Covers(t, "SC-3", "SC-139", "SC-A17")
 	for _, how := range []string{"death", "no data"} {

@@ -15,7 +15,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// plan is a cluster, what its services do, and the faults it meets.
+// plan is a cluster, the behaviour of its services, and faults.
 type plan struct {
 	seed    uint64
 	rng     *rand.Rand
@@ -29,7 +29,7 @@ type plan struct {
 }
 
 // TestRandomPlans: SC-3, SC-139 and G-SC-3: whatever happens, a broadcast ends,
-// and the members that did not answer are exactly those that the root names.
+// and the members that did not answer are exactly those that are missing at the root.
 func TestRandomPlans(t *testing.T) {
 	spec.Covers(t, "SC-3", "SC-139", "G-SC-3")
 	plans := 400
@@ -81,7 +81,7 @@ func runPlan(t *testing.T, seed uint64) (faulty bool) {
 	return faulty
 }
 
-// service draws what the service of a node does, at any rank.
+// service draws the behaviour of the service of a node, at any rank.
 func (p *plan) service(sim.NodeID) (b behaviour) {
 	short := func() time.Duration { return time.Duration(p.rng.IntN(40)) * time.Millisecond }
 	switch p.rng.IntN(24) {
@@ -150,7 +150,7 @@ func (p *plan) faults() {
 	}
 }
 
-// broadcast makes one and checks it.
+// broadcast sends a broadcast and checks its result.
 func (p *plan) broadcast(t *testing.T, group wire.GroupID, value uint64) (faulty bool) {
 	t.Helper()
 	text := fmt.Sprint("value ", value)
@@ -217,7 +217,7 @@ func (p *plan) check(t *testing.T, r result, text string, value uint64) {
 	}
 }
 
-// tell appends to the history what a node was told.
+// tell appends an event at a node to the history.
 func (p *plan) tell(node sim.NodeID, kind history.Kind, subject sim.NodeID, value uint64) {
 	p.log.Append(history.Record{
 		At: p.control.Now(), Node: node, Incarnation: uint32(p.c.nodes[node].incarnation), Kind: kind, Subject: subject, Value: value,
@@ -250,8 +250,8 @@ func TestSameTwice(t *testing.T) {
 	}
 }
 
-// TestJitter: SC-142: only a leaf is mute, and messages take half as long or half
-// as long again: no parent gives up on anything but the leaf.
+// TestJitter: SC-142: with one silent leaf, and latencies between half and one and a half
+// times the mean, parents give up no other member than the leaf.
 func TestJitter(t *testing.T) {
 	spec.Covers(t, "SC-142")
 	for seed := range uint64(1000) {

@@ -42,8 +42,8 @@ func TestEntities(t *testing.T) {
 	}
 }
 
-// TestRanks: SC-5: ranks are those of a group, from 0 to the number of its nodes: a
-// node has others in the next group, and roots both.
+// TestRanks: SC-5: ranks are positions in a group, from 0: a node has other ranks in another
+// group, and can be the root of both.
 func TestRanks(t *testing.T) {
 	spec.Covers(t, "SC-5")
 	c := newCluster(t, 4, nil)
@@ -60,7 +60,7 @@ func TestRanks(t *testing.T) {
 		}
 	}
 	if rank := one.Rank(simNID(4)); rank != -1 {
-		t.Errorf("who is no member has rank %d", rank)
+		t.Errorf("a node that is no member has rank %d", rank)
 	}
 	for _, m := range []*wire.Membership{one, other} {
 		c.members = m
@@ -68,8 +68,8 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// TestReplyPath: SC-44 and SC-134: each node sends one reply, to its parent, when
-// it has those of all its children.
+// TestReplyPath: SC-44 and SC-134: each node sends one reply, to its parent, when it has the
+// replies of all its children.
 func TestReplyPath(t *testing.T) {
 	spec.Covers(t, "SC-44", "SC-134")
 	const n = 23
@@ -99,8 +99,8 @@ func TestReplyPath(t *testing.T) {
 	}
 }
 
-// TestMissingChild: SC-116 and SC-117: in a tree of 14, node 12 has no child 14
-// and sends to 13 at once, in the instant in which it gets the request.
+// TestMissingChild: SC-116 and SC-117: in a tree of 14, node 12 has no child 14 and sends to 13
+// as soon as it gets the request.
 func TestMissingChild(t *testing.T) {
 	spec.Covers(t, "SC-116", "SC-117")
 	var sent []string
@@ -119,8 +119,7 @@ func TestMissingChild(t *testing.T) {
 	}
 }
 
-// TestGroupID: SC-89 and SC-A13: the same members twice make two groups with one
-// digest.
+// TestGroupID: SC-89 and SC-A13: two groups with the same members have the same digest.
 func TestGroupID(t *testing.T) {
 	spec.Covers(t, "SC-89", "SC-A13")
 	c := newCluster(t, 4, nil)
@@ -131,8 +130,8 @@ func TestGroupID(t *testing.T) {
 	}
 }
 
-// TestOnDemand: SC-92 and SC-131: state of an out-of-band group is made by the
-// first message over it.
+// TestOnDemand: SC-92 and SC-131: the first message over an out-of-band group creates its
+// state.
 func TestOnDemand(t *testing.T) {
 	spec.Covers(t, "SC-92", "SC-131")
 	c := newCluster(t, 4, nil)
@@ -150,7 +149,7 @@ func TestOnDemand(t *testing.T) {
 	}
 }
 
-// TestNoOrder: SC-8: a broadcast may overtake an earlier one; both are run.
+// TestNoOrder: SC-8: a broadcast may overtake an earlier one; both run.
 func TestNoOrder(t *testing.T) {
 	spec.Covers(t, "SC-8")
 	h := newHarness(t, 8, 4, nil)
@@ -163,8 +162,8 @@ func TestNoOrder(t *testing.T) {
 	}
 }
 
-// TestLiveDigest: SC-97 and SC-A20: as many members are alive here as the root
-// says, but others: that is no agreement.
+// TestLiveDigest: SC-97 and SC-A20: a request is refused if as many members are alive at this
+// node as at the root, but other ones.
 func TestLiveDigest(t *testing.T) {
 	spec.Covers(t, "SC-97", "SC-A20")
 	h := newHarness(t, 8, 4, nil)

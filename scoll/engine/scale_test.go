@@ -48,7 +48,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// heap is how much memory is in use.
+// heap returns the bytes of memory in use.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -56,7 +56,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// fit is the coefficient of determination of a straight line through points.
+// fit returns the coefficient of determination of a straight line through points.
 func fit(x, y []float64) float64 {
 	var sx, sy, sxx, sxy, syy float64
 	n := float64(len(x))

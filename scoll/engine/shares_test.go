@@ -10,7 +10,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// listed makes member 4 of 8 know its group's members, and nobody else.
+// listed makes member 4 of 8 list its group's members, and no other nodes.
 func listed(t *testing.T, change func(*Config)) *harness {
 	t.Helper()
 	h := newHarness(t, 8, 4, change)
@@ -21,8 +21,8 @@ func listed(t *testing.T, change func(*Config)) *harness {
 
 func number(n int) nid.NID { return nid.FromNumber(nid.MakeNet(nid.GNI, 1), uint32(n)+1) }
 
-// stranger delivers a request over a group of a stranger with so many entities: in its
-// tree this node has so many children.
+// stranger delivers a request over a stranger's group with so many entities, in whose tree this
+// node has so many children.
 func (h *harness) stranger(from, group, others, entities int, change func(*wire.RequestHeader)) {
 	h.t.Helper()
 	targets := []wire.Target{{NID: number(from), Entities: make([]wire.Entity, max(entities, 1))}, h.members.Target(h.rank)}
@@ -55,8 +55,8 @@ func (h *harness) stranger(from, group, others, entities int, change func(*wire.
 	}
 }
 
-// TestStrangerGroups: 256 small groups of a stranger, or of several, take a quarter of
-// the places, and not those of listed nodes.
+// TestStrangerGroups: 256 small groups of a stranger, or of several, take a quarter of the
+// cache, and displace no groups of listed nodes.
 func TestStrangerGroups(t *testing.T) {
 	spec.Covers(t, "SC-162")
 	for name, strangers := range map[string]int{"one": 1, "several": 50} {
@@ -84,8 +84,8 @@ func TestStrangerGroups(t *testing.T) {
 	}
 }
 
-// TestStrangerLists: lists of 13 MiB of a stranger take a sixteenth of the memory for
-// lists, while they are fetched and then.
+// TestStrangerLists: lists of 13 MiB of a stranger take a sixteenth of the memory for lists,
+// while they are fetched and afterwards.
 func TestStrangerLists(t *testing.T) {
 	spec.Covers(t, "SC-162")
 	effort.OneGoroutine(t)
@@ -122,8 +122,8 @@ func TestStrangerLists(t *testing.T) {
 	h.want("fetch")
 }
 
-// TestStrangerDials: a request of a stranger with a thousand nodes below this one has
-// it send to sixteen of them, and so do all that follow; it answers for the others.
+// TestStrangerDials: for a request of a stranger with a thousand children, this node sends to
+// sixteen of them, and to the same for following requests; the others are missing.
 func TestStrangerDials(t *testing.T) {
 	spec.Covers(t, "SC-162")
 	h := listed(t, nil)
@@ -158,8 +158,8 @@ func TestStrangerDials(t *testing.T) {
 	}
 }
 
-// TestListedNames: what a listed node names is connected to as before, by a member of
-// its groups: nobody is a stranger without a list either.
+// TestListedNames: a member sends to the nodes that a listed node names, without a limit, and
+// without a list to all nodes.
 func TestListedNames(t *testing.T) {
 	spec.Covers(t, "SC-163")
 	h := newHarness(t, 8, 4, nil)
@@ -176,8 +176,8 @@ func TestListedNames(t *testing.T) {
 	}
 }
 
-// TestStrangerRequests: requests of strangers that never end hold a quarter of the
-// places; those of one listed node leave a quarter to others.
+// TestStrangerRequests: requests of strangers that never end occupy a quarter of the slots;
+// those of one listed node leave a quarter to others.
 func TestStrangerRequests(t *testing.T) {
 	spec.Covers(t, "SC-162")
 	h := listed(t, func(c *Config) { c.MaxActive = 16 })
@@ -196,8 +196,8 @@ func TestStrangerRequests(t *testing.T) {
 	}
 }
 
-// TestFloodingPeer: without a list, a node that makes more groups than there is room
-// for displaces its own, not those of others.
+// TestFloodingPeer: without a list, a node that creates more groups than there is room for
+// displaces its own, not those of others.
 func TestFloodingPeer(t *testing.T) {
 	spec.Covers(t, "SC-163")
 	h := newHarness(t, 8, 4, func(c *Config) { c.MaxGroups = 16 })
@@ -231,7 +231,7 @@ func TestFloodingPeer(t *testing.T) {
 	}
 }
 
-// TestSharesEnd: what nodes held is given back when it is over.
+// TestSharesEnd: shares are released when requests and groups end.
 func TestSharesEnd(t *testing.T) {
 	spec.Covers(t, "SC-163")
 	h := listed(t, nil)
@@ -249,8 +249,8 @@ func TestSharesEnd(t *testing.T) {
 	}
 }
 
-// TestEarlyShares: words of progress that one node sends ahead of no request leave those
-// of others.
+// TestEarlyShares: Progress messages of one node without a request do not displace those of
+// others.
 func TestEarlyShares(t *testing.T) {
 	spec.Covers(t, "SC-163")
 	h := newHarness(t, 8, 6, nil)
@@ -274,7 +274,7 @@ func TestEarlyShares(t *testing.T) {
 	}
 }
 
-// TestStrangerTombstones: a stranger that makes groups and ends them leaves the
+// TestStrangerTombstones: a stranger that creates groups and ends them does not displace the
 // tombstones of others.
 func TestStrangerTombstones(t *testing.T) {
 	spec.Covers(t, "SC-162")

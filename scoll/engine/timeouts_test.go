@@ -37,8 +37,8 @@ func TestServiceFails(t *testing.T) {
 	}
 }
 
-// TestBulkFails: SC-70, SC-A18: the parent is told for the subtree, children get
-// nothing, and the service hears of it all, but must not reply.
+// TestBulkFails: SC-70, SC-A18: when bulk data cannot be fetched, the parent gets an error for
+// the subtree, children get nothing, and the service gets all errors, but must not reply.
 func TestBulkFails(t *testing.T) {
 	spec.Covers(t, "SC-36", "SC-70", "SC-A18")
 	h := newHarness(t, 8, 4, nil)
@@ -67,9 +67,8 @@ func TestBulkFails(t *testing.T) {
 	h.want("free")
 }
 
-// TestBulkForwards: SC-A17, SC-157 and SC-A16: nothing is forwarded before bulk
-// data are there, the descriptor is our own, and buffers are taken back before
-// post-reply.
+// TestBulkForwards: SC-A17, SC-157 and SC-A16: a request is not forwarded before its bulk data
+// is here, then with this node's match bits, and buffers are withdrawn before post-reply.
 func TestBulkForwards(t *testing.T) {
 	spec.Covers(t, "SC-157", "SC-A16", "SC-A17")
 	for _, slow := range []bool{false, true} {
@@ -181,8 +180,8 @@ func TestAbort(t *testing.T) {
 	h.want("refuse out:canceled")
 }
 
-// TestOverdue: SC-A28: in whatever the service hangs, the parent is answered in
-// time, and all callbacks still come in order.
+// TestOverdue: SC-A28: in whichever callback the service hangs, the parent is answered in time,
+// and all callbacks still come in order.
 func TestOverdue(t *testing.T) {
 	spec.Covers(t, "SC-A28")
 	limit := func(depth int) time.Duration {
@@ -225,8 +224,8 @@ func TestOverdue(t *testing.T) {
 	h.want("child0:timed out child1:timed out incoming:timed out")
 }
 
-// TestLongService: SC-38, SC-A25: a service's own estimate counts for its
-// children here, and is not passed on.
+// TestLongService: SC-38, SC-A25: a service's own estimate extends the timeouts of its children
+// here, and is not passed on.
 func TestLongService(t *testing.T) {
 	spec.Covers(t, "SC-38", "SC-A25")
 	h := newHarness(t, 8, 6, nil)
@@ -249,8 +248,8 @@ func TestLongService(t *testing.T) {
 	}
 }
 
-// TestOverdueEarly: SC-A28: requests that come no further than to the service's
-// mapping, or to the list of members, are answered in time too.
+// TestOverdueEarly: SC-A28: requests that wait for the service to map the group, or for the
+// list of members, are answered in time, too.
 func TestOverdueEarly(t *testing.T) {
 	spec.Covers(t, "SC-A28")
 	h := newHarness(t, 8, 4, nil)
@@ -270,8 +269,8 @@ func TestOverdueEarly(t *testing.T) {
 	}
 }
 
-// TestAgainRefused: SC-A20: a root whose service has no buffers for the second
-// attempt, or that was aborted meanwhile, ends it, with all named.
+// TestAgainRefused: SC-A20: if a root's service posts no buffers for the second attempt, or
+// the request was aborted meanwhile, it ends with all members missing.
 func TestAgainRefused(t *testing.T) {
 	spec.Covers(t, "SC-A20")
 	for _, aborted := range []bool{false, true} {

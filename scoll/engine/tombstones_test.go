@@ -8,9 +8,9 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestGhosts: SC-3: a request that comes once more after its group has made room for
-// others is not run once more, and another attempt of the same broadcast to the live
-// members is answered for by what came of the first; strangers do not change that.
+// TestGhosts: SC-3: a duplicate that comes after its group was displaced does not run again,
+// and another attempt of the same broadcast to the live members is answered with the result
+// of the first; strangers do not change that.
 func TestGhosts(t *testing.T) {
 	spec.Covers(t, "SC-3")
 	flood := func(h *harness, from, n int) {
@@ -73,8 +73,8 @@ func TestGhosts(t *testing.T) {
 	}
 }
 
-// TestKnownList: SC-81, SC-A11: of a group whose list this node has from another group
-// nothing has to be asked for; the list is the same if its digest is.
+// TestKnownList: SC-81, SC-A11: this node does not ask for the list of a group if it has a list
+// with the same digest from another group.
 func TestKnownList(t *testing.T) {
 	spec.Covers(t, "SC-81", "SC-A11")
 	h := newHarness(t, 2, 1, nil)
@@ -115,8 +115,8 @@ func TestKnownList(t *testing.T) {
 	}
 }
 
-// TestGhostSize: what is remembered of a group that made room is bounded, whatever roots
-// and broadcasts a parent made up: the latest are kept.
+// TestGhostSize: the ghost of a displaced group is bounded, whatever roots and broadcasts a
+// parent has forged: the latest are kept.
 func TestGhostSize(t *testing.T) {
 	var roots []rootState
 	for i := range maxRoots {

@@ -35,8 +35,8 @@ const (
 
 // Tree is a type of tree and its K. The zero value is the binomial tree.
 type Tree struct {
-	Type TreeType
-	K    uint32 // fan-out: at least 2 for KNomial, at least 1 for KAry
+	Type TreeType // shape
+	K    uint32   // fan-out: at least 2 for KNomial, at least 1 for KAry
 }
 
 // OrDefault returns the binomial tree for the zero value, otherwise t.
