@@ -64,6 +64,7 @@ func TestAgentLog(t *testing.T) {
 // told, and hears of each participant's latest state, the aliveness included,
 // in the end: nothing is dropped.
 func TestWatchCoalesces(t *testing.T) {
+	spec.Covers(t, "GO-82")
 	const n = 300
 	var w watchers
 	w.init(machine.RealClock())
@@ -153,6 +154,7 @@ func TestWatchStops(t *testing.T) {
 // TestCloseWaits: Close waits for a function of Watch that is being called, at most until its
 // context ends, and then says so; the function is not called again.
 func TestCloseWaits(t *testing.T) {
+	spec.Covers(t, "GO-82")
 	s := newStation(t, 2, testNIDs(2)[0])
 	s.start(nil)
 	calls, entered, release := 0, make(chan struct{}), make(chan struct{})

@@ -180,7 +180,7 @@ func TestAgentStops(t *testing.T) {
 // TestAgentNeedsOneNID: a list without this node, or with two of its NIDs, is
 // refused and leaves nothing behind (GO-45, GO-46).
 func TestAgentNeedsOneNID(t *testing.T) {
-	spec.Covers(t, "GO-45", "GO-46")
+	spec.Covers(t, "GO-45", "GO-46", "GO-81")
 	const n = 4
 	for name, ids := range map[string][]nid.NID{
 		"none": {nid.MustParse("192.168.9.9@tcp9")},
@@ -293,6 +293,7 @@ func TestAgentAllocations(t *testing.T) {
 // TestProgramsOfParticipants: a program on the host of a participant that is not its lnetd
 // has the participant's NID and another PID, and is not heard.
 func TestProgramsOfParticipants(t *testing.T) {
+	spec.Covers(t, "GO-81")
 	s := newStation(t, 4, testNIDs(4)[0])
 	s.start(nil)
 	from, data := s.list.NID(1), s.ping(1)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"ulnet/health"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
 	"ulnet/portals/portalstest"
@@ -11,6 +12,7 @@ import (
 
 // TestStartOnBareNode: agents need a node with 0@lo and discovery.
 func TestStartOnBareNode(t *testing.T) {
+	spec.Covers(t, "CH-73")
 	servers := []nid.NID{nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp")}
 	t.Run("client", func(t *testing.T) {
 		portalstest.BareNode(t, func(table *portals.Table) error {

@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"ulnet/health"
+	"ulnet/lnd/lndtest/spec"
 )
 
 // TestEvictStopped: whoever wants a client evicted is answered once, also by an
 // agent that has stopped, which has no clients.
 func TestEvictStopped(t *testing.T) {
+	spec.Covers(t, "CH-73")
 	c := newCluster(t, 1)
 	c.run(4 * time.Second)
 	c.wantAll(servers, servers)

@@ -34,7 +34,7 @@ func (*sink) Shutdown(context.Context) error { return nil }
 // TestSendingIsBounded: G-CH-1: messages to peers that do not take them hold no more than
 // maxSending bytes; the next is not sent, which is counted, until one of them is done.
 func TestSendingIsBounded(t *testing.T) {
-	spec.Covers(t, "G-CH-1")
+	spec.Covers(t, "CH-73", "G-CH-1")
 	node, net := lnet.New(lnet.Config{Clock: machine.RealClock()}), new(sink)
 	tr := transport{table: portals.New(node), self: net.NID()}
 	cfg := lnd.Config{Net: nid.MustParseNet("tcp"), Tunables: lnd.Tunables{PeerCredits: 128, Credits: 256}}

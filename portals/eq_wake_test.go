@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
 )
@@ -25,6 +26,7 @@ func (c late) Done() <-chan struct{} {
 // TestEQPassesOn: two events that come while two waiters have seen none but do not wait
 // yet leave one token: the waiter that takes it wakes the other one.
 func TestEQPassesOn(t *testing.T) {
+	spec.Covers(t, "PT-37")
 	synctest.Test(t, func(t *testing.T) {
 		q := newReadLoop().q
 		ctx := late{t.Context(), make(chan struct{})}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/portals"
 )
 
@@ -119,6 +120,7 @@ func TestInboxTruncate(t *testing.T) {
 // returns, however many come meanwhile. What these took is kept for later, but no more
 // than the inbox has buffers.
 func TestInboxKeepsBuffer(t *testing.T) {
+	spec.Covers(t, "PT-35")
 	const nested = 10
 	h, net := newLazy(t)
 	inUse, depth := make(map[*byte]bool), 0

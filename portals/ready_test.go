@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/lo"
 	"ulnet/lnet"
 	"ulnet/lnet/machine"
@@ -16,6 +17,7 @@ import (
 // TestReady: a node that was put together by hand is told what it lacks: 0@lo, and an agent
 // that answers pings.
 func TestReady(t *testing.T) {
+	spec.Covers(t, "PT-36")
 	table := portals.New(lnet.New(lnet.Config{Incarnation: 1, Clock: machine.RealClock()}))
 	if err := table.Ready(); !errors.Is(err, portals.ErrNoLoopback) {
 		t.Errorf("no NI: %v", err)

@@ -45,6 +45,7 @@ func alike(letters string) func(int) string { return func(int) string { return l
 // that are fetched, bulk data at once and in segments, and answers in parts; and so they
 // do while the key changes.
 func TestKeys(t *testing.T) {
+	spec.Covers(t, "SC-165")
 	for name, of := range map[string]func(int) string{
 		"one": alike("a"), "while it changes": func(id int) string { return []string{"ab", "ba", "b"}[min(id, 1)] },
 	} {
@@ -98,6 +99,7 @@ func TestMaxPayloadSigned(t *testing.T) {
 // TestOtherKeys: a node with another key, or none among nodes with one, takes part in
 // nothing, and the root is told so at once.
 func TestOtherKeys(t *testing.T) {
+	spec.Covers(t, "SC-165")
 	for name, other := range map[string]string{"another": "b", "none": ""} {
 		s := signed(t, 8, func(id int) string {
 			if id == 6 { // 7 is below it

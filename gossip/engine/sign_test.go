@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ulnet/gossip/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/portals/keyring"
 )
@@ -66,6 +67,7 @@ func TestSignedMessage(t *testing.T) {
 // TestNotSigned: a message whose code is not made with the cluster's key for this very way
 // changes nothing but a counter, and is told of once for each participant.
 func TestNotSigned(t *testing.T) {
+	spec.Covers(t, "GO-80")
 	const n = 4
 	key, other := keysOf(t, "key"), keysOf(t, "other")
 	good, plain := signed(t, n, 1, 0, key), signed(t, n, 1, 0, keyring.Keys{})

@@ -30,7 +30,7 @@ func (c *stubClock) AfterFunc(d time.Duration, f func()) machine.Timer {
 // there is none in time, when it never ends, and when the agent stops. Answers to others
 // are nothing to it, and open questions are bounded.
 func TestAgentQueries(t *testing.T) {
-	spec.Covers(t, "MS-99")
+	spec.Covers(t, "MS-99", "MS-110")
 	clock := &stubClock{}
 	var q queries
 	q.init(clock, 1007)

@@ -80,6 +80,7 @@ func TestAgentSlowListener(t *testing.T) {
 // TestCloseWaits: Close waits for a function of Watch that is being called, at most until
 // its context ends, and none is called after it.
 func TestCloseWaits(t *testing.T) {
+	spec.Covers(t, "MS-112")
 	w := new(watchers)
 	w.init(machine.RealClock())
 	called, release := make(chan struct{}), make(chan struct{})

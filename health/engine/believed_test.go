@@ -56,6 +56,7 @@ func TestConnectAhead(t *testing.T) {
 // TestLadder: an attacker cannot climb to the highest number by a series of accepted
 // incarnations: above the margin each may be only a little above the one before.
 func TestLadder(t *testing.T) {
+	spec.Covers(t, "CH-70")
 	const wall = uint64(1_800_000_000_000_000_000)
 	h := newHarness(t, func(c *ServerConfig) { c.Incarnation, c.MaxIncarnations = wall, 1000 })
 	highest := uint64(0)
@@ -105,6 +106,7 @@ func TestFarTombstone(t *testing.T) {
 // TestFlapsOfOthers: what one node does with a client's id uses up none of the lives
 // that it has on its own node.
 func TestFlapsOfOthers(t *testing.T) {
+	spec.Covers(t, "CH-70")
 	h := newHarness(t, nil)
 	foreign := host
 	foreign.NID = nid.MustParse("10.1.0.9@tcp")
@@ -123,6 +125,7 @@ func TestFlapsOfOthers(t *testing.T) {
 // TestStaleByFew: a client that is connected ends because of a later incarnation if its master
 // says that there is one, or most servers, and not because one server does.
 func TestStaleByFew(t *testing.T) {
+	spec.Covers(t, "CH-70")
 	list := []nid.NID{me, otherA, otherB, gone, nid.MustParse("10.0.0.5@tcp")}
 	h := newClientHarness(t, list...)
 	master := h.settled()
@@ -148,6 +151,7 @@ func TestStaleByFew(t *testing.T) {
 // TestClientNumbers: what a server invents of lives and epochs costs a client that
 // server, not the others.
 func TestClientNumbers(t *testing.T) {
+	spec.Covers(t, "CH-70")
 	h := newClientHarness(t, me, otherA)
 	h.answer(0, wire.Message{Kind: wire.Reject, Code: wire.Stale, Incarnation: 1 << 63})
 	h.now = h.wake

@@ -49,7 +49,7 @@ func TestPingsOldMaster(t *testing.T) {
 
 // TestRefusedConnectIsIncarnation: a connect that is refused is a sign of liveness all the same (CH-8).
 func TestRefusedConnectIsIncarnation(t *testing.T) {
-	spec.Covers(t, "CH-8")
+	spec.Covers(t, "CH-8", "CH-71")
 	h := newHarness(t, nil)
 	h.connect(5, me, 1)
 	h.advance(h.s.cfg.Evict - time.Second)

@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"ulnet/health/wire"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
 // TestDrainIsKnown: a server that begins to drain, or ends that, tells all others at once, and
 // each server that comes alive meanwhile.
 func TestDrainIsKnown(t *testing.T) {
+	spec.Covers(t, "CH-72")
 	told := func(h *harness, want wire.Code, to ...nid.NID) {
 		t.Helper()
 		var got []nid.NID

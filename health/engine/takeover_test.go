@@ -80,6 +80,7 @@ func TestTakenOver(t *testing.T) {
 // TestOwnerNeedsNoConsent: a client whose id is derived from its address takes the id back at
 // once, however often a stranger with that id answers.
 func TestOwnerNeedsNoConsent(t *testing.T) {
+	spec.Covers(t, "CH-70")
 	h := newHarness(t, nil)
 	own := wire.ClientIDOf(host.String())
 	m := wire.Message{Kind: wire.Connect, Client: own, Incarnation: 5, Server: otherA, Epoch: 1}
@@ -96,6 +97,7 @@ func TestOwnerNeedsNoConsent(t *testing.T) {
 // TestRestartAtOnce: a later incarnation of the same process does not wait, also while a stranger
 // wants the client's id. An incarnation that is being saved is told that it is superseded.
 func TestRestartAtOnce(t *testing.T) {
+	spec.Covers(t, "CH-70")
 	h := newHarness(t, nil)
 	h.connect(5, otherA, 1)
 	h.steal(6, otherA)

@@ -10,6 +10,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnet/wire"
 )
@@ -156,6 +157,7 @@ func TestKeepalive(t *testing.T) {
 // TestKeptCredit: the last credit is for a priority message, which passes all that
 // waits, WRITEs included, but for the turns that are posted.
 func TestKeptCredit(t *testing.T) {
+	spec.Covers(t, "OB-2")
 	p := newPair(t)
 	a, b := p.ends[0], p.ends[1]
 	b.hold = true

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
@@ -18,6 +19,7 @@ func (h *setHarness) fails(kind peerInKind, why Reason) peerOut {
 // TestRaceForged: what waits does not rely on a request that was accepted for longer than a
 // second, however many follow; then it asks, once, whatever the other may have said.
 func TestRaceForged(t *testing.T) {
+	spec.Covers(t, "OB-1")
 	h := newSetHarness(t, lowNID, highNID)
 	h.connect()
 	due := h.now + acceptTimeout
@@ -56,6 +58,7 @@ func TestRaceForged(t *testing.T) {
 // TestRaceForgedPause: likewise for a node that has lost a race and waits to repeat its
 // request.
 func TestRaceForgedPause(t *testing.T) {
+	spec.Covers(t, "OB-1")
 	h := newSetHarness(t, lowNID, highNID)
 	h.request()
 	h.now += acceptTimeout
@@ -70,6 +73,7 @@ func TestRaceForgedPause(t *testing.T) {
 // TestRaceYields: what waits is asked for again when the peer's request, which was to win,
 // comes to nothing; but not because of a race that is over.
 func TestRaceYields(t *testing.T) {
+	spec.Covers(t, "OB-1")
 	for _, tt := range []struct {
 		name       string
 		self, peer nid.NID

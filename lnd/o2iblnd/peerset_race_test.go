@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnet/nid"
 )
@@ -35,6 +36,7 @@ func (h *setHarness) wait() time.Duration {
 // TestRace: of two that ask at once the request of the higher wins (o2iblnd-wire §7.3), for as
 // long as it is fresh, and until the other has lost twenty times in a row.
 func TestRace(t *testing.T) {
+	spec.Covers(t, "OB-1")
 	h := newSetHarness(t, highNID, lowNID)
 	h.connect()
 	for range maxRaces {
@@ -75,6 +77,7 @@ func TestRace(t *testing.T) {
 // TestRaceLost: the request of the lower is withdrawn when that of the higher is
 // accepted, and made again if nothing comes of it, for as long as something waits.
 func TestRaceLost(t *testing.T) {
+	spec.Covers(t, "OB-1")
 	lose := map[string]func(h *setHarness){
 		"withdrawn": func(h *setHarness) {
 			h.step(peerIn{kind: peerFailed, queued: true, err: newError(RejectedRace, lustre(highNID), nil)})
@@ -115,6 +118,7 @@ func TestRaceLost(t *testing.T) {
 // the 21st before a kernel repeats one that was lost; then one a second. A request of the
 // winner is accepted meanwhile.
 func TestRacePause(t *testing.T) {
+	spec.Covers(t, "OB-1")
 	h := newSetHarness(t, lowNID, highNID)
 	a := h.connect()
 	var all, last time.Duration
@@ -152,6 +156,7 @@ func TestRacePause(t *testing.T) {
 
 // TestRaceOfMany: several connections that are asked for at once lose as one.
 func TestRaceOfMany(t *testing.T) {
+	spec.Covers(t, "OB-1")
 	h := newSetHarness(t, lowNID, highNID)
 	h.s.cfg.connsPerPeer = 4
 	a := h.s.ask()

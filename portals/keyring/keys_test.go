@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/portals/keyring"
 )
 
 // TestParse: keys and errors of a key file. No error shows a key.
 func TestParse(t *testing.T) {
+	spec.Covers(t, "KR-3")
 	for _, test := range []struct {
 		name, text string
 		want       []string
@@ -48,6 +50,7 @@ func TestParse(t *testing.T) {
 
 // TestNewKeys: the same for keys that a program passes.
 func TestNewKeys(t *testing.T) {
+	spec.Covers(t, "KR-3")
 	for _, test := range []struct {
 		keys []string
 		err  error
@@ -70,6 +73,7 @@ func TestNewKeys(t *testing.T) {
 
 // TestKeysAreNotShown: keys, and structs with keys, print as the number of keys.
 func TestKeysAreNotShown(t *testing.T) {
+	spec.Covers(t, "KR-4")
 	type config struct{ Keys keyring.Keys }
 	c := config{keysOf(t, one, two)}
 	text, err := json.Marshal(c)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/portals/keyring"
 )
@@ -38,6 +39,7 @@ func keysOf(t testing.TB, keys ...string) keyring.Keys {
 // TestGolden: codes equal those of Python's hmac module, with the key itself for label "" and
 // with HKDF (RFC 5869) for others.
 func TestGolden(t *testing.T) {
+	spec.Covers(t, "KR-1")
 	for _, test := range []struct {
 		label string
 		to    keyring.Binding
@@ -57,6 +59,7 @@ func TestGolden(t *testing.T) {
 // TestVerify: only the message as it was signed, with the same label and binding and one of
 // the keys, verifies.
 func TestVerify(t *testing.T) {
+	spec.Covers(t, "KR-1")
 	keys := keysOf(t, one)
 	ring, to := keys.Ring("gossip"), keyring.Between(a, b)
 	signed := ring.Append([]byte("header, body"), 8, to)
@@ -106,6 +109,7 @@ func TestVerify(t *testing.T) {
 // TestRotation: the first key signs, both verify, and the counters tell when the old
 // one can be removed.
 func TestRotation(t *testing.T) {
+	spec.Covers(t, "KR-2")
 	to := keyring.Binding{}.Number(1)
 	rings := map[string]*keyring.Ring{}
 	for name, keys := range map[string][]string{"old": {one}, "old new": {one, two}, "new old": {two, one}, "new": {two}} {

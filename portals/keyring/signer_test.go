@@ -5,12 +5,14 @@ import (
 	"sync"
 	"testing"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/portals/keyring"
 )
 
 // TestSigner: while keys change in three steps, two nodes verify each other's messages. The
 // counters say which key did, and afterwards the old key does not verify.
 func TestSigner(t *testing.T) {
+	spec.Covers(t, "KR-2", "KR-5")
 	here, there, to := keysOf(t, one).Signer("x"), keysOf(t, one).Signer("x"), keyring.Between(a, b)
 	verifies := func(from, at *keyring.Signer) bool {
 		signed := from.Append([]byte("message"), to, []byte("mess"), []byte("age"))
@@ -38,6 +40,7 @@ func TestSigner(t *testing.T) {
 
 // TestSignerOnOff: keys can be changed, not introduced or removed.
 func TestSignerOnOff(t *testing.T) {
+	spec.Covers(t, "KR-2")
 	on, off := keysOf(t, one).Signer("x"), keyring.Keys{}.Signer("x")
 	if err := on.Set(keyring.Keys{}); !errors.Is(err, keyring.ErrOnOff) || !on.On() || on.CodeSize() != keyring.CodeSize {
 		t.Errorf("off: %v, %+v", err, on.Stats())

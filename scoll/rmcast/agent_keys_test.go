@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd/link"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
 	"ulnet/portals"
@@ -37,6 +38,7 @@ func (s *stacks) members() int { return len(s.nodes[0].group.Status().Members) }
 // TestKeys: nodes with the same key form a group, also if some have a new key besides. A node
 // without a key, or with another one, does not become a member however often it tries.
 func TestKeys(t *testing.T) {
+	spec.Covers(t, "RM-37")
 	s := newStacks(t, 6, link.Quality{}, func(id int, agent *rmcast.Config, _ *rmcast.GroupConfig) {
 		agent.Keys = []keyring.Keys{keys(t, "a"), keys(t, "a", "b"), keys(t, "b", "a"), keys(t, "a"), keys(t, "c"), {}}[id]
 	})
@@ -138,6 +140,7 @@ func TestKeysOnOff(t *testing.T) {
 // TestUnsignedDatagram: with a key, a datagram that is not signed, or is signed for another
 // group or by another sender, reaches no member.
 func TestUnsignedDatagram(t *testing.T) {
+	spec.Covers(t, "RM-37")
 	ring := keys(t, "a").Ring("rmcast")
 	s := newStacks(t, 4, link.Quality{}, func(_ int, agent *rmcast.Config, _ *rmcast.GroupConfig) { agent.Keys = keys(t, "a") })
 	s.form(4)
@@ -210,6 +213,7 @@ func TestUnsigned(t *testing.T) {
 // TestOtherProcess: a process of a node with another PID than the agents' does not become a
 // member.
 func TestOtherProcess(t *testing.T) {
+	spec.Covers(t, "RM-38")
 	s := newStacksAs(t, 3, link.Quality{}, map[int]nid.PID{2: 99}, nil)
 	s.run(3 * time.Second)
 	if n := s.nodes[0].agent.Strays(); n == 0 || s.members() != 2 {

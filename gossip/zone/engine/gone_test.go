@@ -24,7 +24,7 @@ func (s *solo) went(want ...GoneStatus) {
 // TestGone: the history says when and why each node went, in the order in which they did,
 // until it is back (MS-12, MS-13).
 func TestGone(t *testing.T) {
-	spec.Covers(t, "MS-12", "MS-13")
+	spec.Covers(t, "MS-12", "MS-13", "MS-111")
 	s := acquainted(t, 12, Config{})
 	s.leave(1, v(7, 3), -3)
 	s.went(GoneStatus{ID: testID(1), Version: v(7, 3), Orderly: true, Cause: Said, Code: -3})
@@ -56,7 +56,7 @@ func TestGone(t *testing.T) {
 // TestGoneBounded: however many report one node and however many go, what is kept of it is
 // bounded (MS-A10).
 func TestGoneBounded(t *testing.T) {
-	spec.Covers(t, "MS-A10")
+	spec.Covers(t, "MS-110", "MS-A10")
 	s := acquainted(t, 40, Config{Threshold: 30, Successors: 30})
 	var all []wire.Suspicion
 	for by := 2; by < 40; by++ {

@@ -124,6 +124,7 @@ func TestToldOnce(t *testing.T) {
 // TestKeyLimits: a node has so many keys and no more: the owner is told so, and from others
 // more are not taken. Each refusal is counted.
 func TestKeyLimits(t *testing.T) {
+	spec.Covers(t, "MS-110")
 	s := newSolo(t, 8, Config{MaxKeys: 20})
 	s.link(1, v(7, 1))
 	s.alive(5, v(7, 1))
@@ -175,6 +176,7 @@ func tableOfNode5(s *solo, n int, after uint64) wire.TableData {
 // TestRepeatedKey: data that names a key again and again does not get more into a table than
 // it may have. Each time the size of what is there would count as freed.
 func TestRepeatedKey(t *testing.T) {
+	spec.Covers(t, "MS-110")
 	s := withNeighbours(t)
 	big := make([]byte, wire.MaxTable/2)
 	s.give(1, wire.TableData{Owner: s.ref[5], Inc: 7, To: 1, Last: true, Entries: []wire.Attribute{{Key: "k", Value: big, U: 1}}})
@@ -200,6 +202,7 @@ func TestRepeatedKey(t *testing.T) {
 // TestRepeatedRequest: a request that names one table again and again gets it once: some
 // bytes of it would else ask for thousands of copies.
 func TestRepeatedRequest(t *testing.T) {
+	spec.Covers(t, "MS-110")
 	s := withNeighbours(t)
 	s.give(1, tableOfNode5(s, 1000, 0))
 	s.alive(6, v(7, 1))

@@ -171,6 +171,7 @@ func TestLastSequenceOfAll(t *testing.T) {
 // TestRestart: a NID that has restarted may be on another node now. It confirms anew that
 // it belongs to the others, and those stay what they are meanwhile.
 func TestRestart(t *testing.T) {
+	spec.Covers(t, "PD-23")
 	b := newBench(t, Limits{})
 	first := pushFrom(them, info(full, 5, them, also))
 	first.Incarnation = 7
@@ -201,6 +202,7 @@ func TestRestartWithoutIncarnation(t *testing.T) {
 // TestUserFlagged: what a process with a user-flagged PID says of the node at its address
 // is not listened to, neither as push nor as REPLY.
 func TestUserFlagged(t *testing.T) {
+	spec.Covers(t, "PD-21")
 	b := newBench(t, Limits{})
 	push := pushFrom(them, info(full, 2, them, also))
 	push.User = true

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 )
 
@@ -34,6 +35,7 @@ func TestRecreatedRemembersProbes(t *testing.T) {
 // TestProbeRate: what a peer claims is asked about four at a time, in a burst of 16 and
 // then once a second, at other peers' times the same.
 func TestProbeRate(t *testing.T) {
+	spec.Covers(t, "PD-22")
 	b := newBench(t, Limits{})
 	var crowd []nid.NID
 	for i := range 190 {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast/wire"
 )
@@ -11,6 +12,7 @@ import (
 // TestStrangers: a node that may not be a member becomes neither a member nor an origin, and
 // members neither send requests for it nor keep anything of it.
 func TestStrangers(t *testing.T) {
+	spec.Covers(t, "RM-38")
 	w := newWorld(t, 4, func(w *world, _ *sim.Config[*packet]) {
 		w.cfg.Admit = append(w.cfg.Admit, hostNID(1), hostNID(2), hostNID(3))
 		w.manager.Admit = w.cfg.Admit
@@ -60,6 +62,7 @@ func TestStrangers(t *testing.T) {
 // TestMemoryOfOrigins: an origin takes memory only when it sends. Where any node may join,
 // there is a common bound with a guaranteed share for each origin, and all messages arrive.
 func TestMemoryOfOrigins(t *testing.T) {
+	spec.Covers(t, "RM-38")
 	const window, fragment = 8, 100
 	w := newWorld(t, 12, func(w *world, _ *sim.Config[*packet]) {
 		w.manager = ManagerConfig{Window: window, Fragment: fragment}

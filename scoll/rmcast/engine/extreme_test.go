@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnd/sim"
 	"ulnet/scoll/rmcast/wire"
 )
@@ -57,6 +58,7 @@ func TestExtremeFields(t *testing.T) {
 // TestExtremeDatagramsStay: datagrams that an attacker multicasts in the name of an origin do
 // not keep the messages of that origin from any member, also without a restart.
 func TestExtremeDatagramsStay(t *testing.T) {
+	spec.Covers(t, "RM-39")
 	for i := range 2 * len(extremeDatagrams(begun(t))) {
 		w := begun(t)
 		if i%2 == 1 { // in a version in which the origin has sent nothing yet

@@ -12,7 +12,7 @@ import (
 // TestHearsay: RM-2: members cannot speak for an origin: it does not believe that it has sent
 // more, nor do others believe that more is released.
 func TestHearsay(t *testing.T) {
-	spec.Covers(t, "RM-2")
+	spec.Covers(t, "RM-2", "RM-39")
 	w, _ := tallied(t, 5, nil, nil)
 	w.await(w.send(0, "x"))
 	root, h := w.hosts[0], w.hosts[3]
@@ -55,6 +55,7 @@ func TestFullGroup(t *testing.T) {
 // TestForgedRepair: a repair goes to one member, so one that comes by multicast is forged and
 // dropped.
 func TestForgedRepair(t *testing.T) {
+	spec.Covers(t, "RM-39")
 	w, _ := tallied(t, 4, nil, nil)
 	w.await(w.send(1, "x"))
 	h := w.hosts[2]
@@ -94,6 +95,7 @@ func TestOthersRepairedOnce(t *testing.T) {
 
 // TestVersionsAgree: an order with impossible versions is dropped as a whole.
 func TestVersionsAgree(t *testing.T) {
+	spec.Covers(t, "RM-39")
 	w, _ := tallied(t, 3, nil, nil)
 	h, g := w.hosts[2], w.hosts[0].g
 	for i, change := range []func(o *wire.Order){
@@ -114,6 +116,7 @@ func TestVersionsAgree(t *testing.T) {
 // TestJoinStorm: a node that joins in one incarnation after the other makes the manager report
 // only some of them, and leaves nothing behind.
 func TestJoinStorm(t *testing.T) {
+	spec.Covers(t, "RM-40")
 	w, _ := tallied(t, 4, nil, nil)
 	g := w.hosts[0].g
 	before := g.stats.Lists

@@ -136,6 +136,7 @@ func TestLeftBehind(t *testing.T) {
 // TestSilentMost: a manager that does not hear most members leaves none behind and admits
 // none. When they are back, all go on as before.
 func TestSilentMost(t *testing.T) {
+	spec.Covers(t, "RM-40")
 	w := parted(t, 6, 1)
 	w.net.Partition(sim.Nodes(0, 1, 2))
 	s := w.send(1, "x")
@@ -211,6 +212,7 @@ func TestTwoGroups(t *testing.T) {
 // TestSilentJoiner: a node that joins and does not acknowledge its first list does not keep
 // others from joining, and must wait itself.
 func TestSilentJoiner(t *testing.T) {
+	spec.Covers(t, "RM-40")
 	w := newWorld(t, 5, func(w *world, _ *sim.Config[*packet]) {
 		w.loss = func(from, to sim.NodeID, p *packet) bool { // node 3 asks to join, and receives nothing
 			return to == 3 || from == 3 && p.kind != Instructed
@@ -244,6 +246,7 @@ func TestSilentJoiner(t *testing.T) {
 // TestFloors: the limits of a member do not lower those of the group below the configured
 // ones.
 func TestFloors(t *testing.T) {
+	spec.Covers(t, "RM-40")
 	w := newWorld(t, 4, func(w *world, _ *sim.Config[*packet]) {
 		w.manager.LeastFragment, w.manager.LeastCapacity = 1000, 50_000
 		w.change = func(id sim.NodeID, cfg *Config) {
