@@ -7,14 +7,14 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// answered takes an ACK or NAK.
+// answered handles an ACK or NAK.
 func (c *rc) answered(now time.Duration, p *ibta.Packet, out *rcOutput) {
 	r, s := &c.req, p.AETH.Syndrome
 	last := p.PSN // that is acknowledged
 	if !s.IsAck() {
 		last = last.Add(-1)
 	}
-	// A NAK may name the oldest packet; nothing names what was never sent.
+	// A NAK may name the oldest packet, and no answer a packet that was never sent.
 	if d := last.Sub(r.unacked); d < -1 || d < 0 && s.IsAck() || last.Sub(r.high) >= 0 || !s.IsAck() && p.PSN == r.high {
 		c.counters.Ghosts++
 		return
@@ -26,7 +26,7 @@ func (c *rc) answered(now time.Duration, p *ibta.Packet, out *rcOutput) {
 	}
 	switch {
 	case probed && r.unacked != r.high:
-		// The responder has the probe and nothing behind it.
+		// The responder has the probed packet and none behind it.
 		r.lost()
 		c.goBack(r.unacked)
 	case s.IsAck():
@@ -71,8 +71,8 @@ func (c *rc) acknowledged(now time.Duration, last ibta.PSN, out *rcOutput) {
 	}
 }
 
-// missing goes back to a packet that the responder misses, once: more NAKs for it
-// come from packets that were on the way.
+// missing retransmits from a packet that the responder misses on, once: further NAKs for it
+// were caused by packets that were in flight.
 func (c *rc) missing(now time.Duration, psn ibta.PSN, out *rcOutput) {
 	r := &c.req
 	if r.nakPending && r.nakked == psn {
@@ -85,7 +85,7 @@ func (c *rc) missing(now time.Duration, psn ibta.PSN, out *rcOutput) {
 	c.goBack(psn)
 }
 
-// notReady waits as long as the responder asks.
+// notReady handles an RNR NAK: it waits as long as the responder asks.
 func (c *rc) notReady(now time.Duration, s ibta.Syndrome, out *rcOutput) {
 	r := &c.req
 	c.counters.RNRNaks++

@@ -17,15 +17,16 @@ type cmConfig struct {
 	GUID ibta.GUID
 	MTU  ibta.MTU // the largest that a peer may ask for
 	Rand *rand.Rand
-	// MaxConns bounds connections in all states, MaxPending the requests that the
-	// consumer has not answered. Beyond them requests are refused.
+	// MaxConns bounds the connections in all states, MaxPending the requests without an
+	// answer of the consumer. At a limit further requests are refused.
 	MaxConns, MaxPending int
-	// MaxGranted and MaxGrantedEach bound those that were granted and whose peers,
-	// all or each, have not shown that they know. Beyond them the oldest is given up.
+	// MaxGranted and MaxGrantedEach bound, for all peers and for each, the granted
+	// connections without a sign that the peer knows of them. At a limit the oldest is
+	// evicted.
 	MaxGranted, MaxGrantedEach int
 }
 
-// cmEnd is what one end of a connection tells the other of itself.
+// cmEnd has the parameters of one end of a connection, as it sends them to the other.
 type cmEnd struct {
 	QPN           ibta.QPN
 	PSN           ibta.PSN // the other's requester begins with it
@@ -36,7 +37,7 @@ type cmEnd struct {
 	TrafficClass  uint8
 }
 
-// callKind is what a consumer wants of the connection manager.
+// callKind is the kind of a call to the connection manager.
 type callKind uint8
 
 const (
@@ -48,7 +49,7 @@ const (
 	callReject              // ID, Reason, Private
 	callDisconnect          // ID, in any state
 	callHeard               // ID: the peer uses the connection, and so knows of it
-	callPart                // the device closes, and repeats nothing later
+	callClosing             // the device closes, and repeats nothing later
 )
 
 // cmCall is a call of the consumer.
@@ -70,7 +71,7 @@ type cmInput struct {
 	Call     cmCall
 }
 
-// cmEventKind tells events of the connection manager apart.
+// cmEventKind is the kind of an event of the connection manager.
 type cmEventKind uint8
 
 const (
@@ -81,8 +82,7 @@ const (
 	cmDisconnected                        // by either side
 )
 
-// cmEvent is what happened to a connection. After the last three its id means
-// nothing any more.
+// cmEvent is an event of a connection. After the last three kinds its id is no longer valid.
 type cmEvent struct {
 	Kind     cmEventKind
 	ID       ibta.CommID
@@ -118,7 +118,7 @@ func (o *cmOutput) Reset() {
 	*o = cmOutput{Sends: o.Sends[:0], Events: o.Events[:0], bytes: o.bytes[:0]}
 }
 
-// CMStats count what the connection manager has met that is not as it should be.
+// CMStats count irregular messages and events of the connection manager.
 type CMStats struct {
 	Malformed  uint64 // no CM message
 	Ignored    uint64 // CM messages of a kind that we do not take (SIDR, LAP)
@@ -133,8 +133,8 @@ type CMStats struct {
 	Crowded    uint64 // connections that were given up early, because many were asked for
 }
 
-// cm is the connection manager of a device: a machine. It speaks for QP 1, and
-// does with a connection (IBTA vol. 1 §12.9; in brackets what it sends):
+// cm is the connection manager of a device: a machine. It sends and receives the messages of
+// QP 1. The states of a connection (IBTA vol. 1 §12.9; in brackets what the cm sends):
 //
 //	asking:    callConnect [REQ] → reqSent → REP [RTU] → established
 //	asked:     REQ → reqReceived → callAccept [REP] → repSent → RTU → established
@@ -142,8 +142,8 @@ type CMStats struct {
 //	closed:    DREQ [DREP] → timeWait
 //	refused:   REJ, from reqSent, reqReceived, repSent or established
 //
-// What is not answered is sent again. In timeWait the numbers of the peer are
-// remembered, so that what comes late is known as such.
+// Messages without an answer are repeated. In timeWait the cm keeps the numbers of the peer,
+// so that it recognizes late messages.
 type cm struct {
 	cfg      cmConfig
 	counters CMStats
@@ -200,7 +200,7 @@ func (c *cm) Step(now time.Duration, in cmInput, out *cmOutput) time.Duration {
 	return machine.Never
 }
 
-// call does what the consumer wants.
+// call handles a call of the consumer.
 func (c *cm) call(now time.Duration, call *cmCall, out *cmOutput) error {
 	switch call.Kind {
 	case callListen:
@@ -214,8 +214,8 @@ func (c *cm) call(now time.Duration, call *cmCall, out *cmOutput) error {
 		return nil
 	case callConnect:
 		return c.connect(now, call, out)
-	case callPart:
-		c.part(out)
+	case callClosing:
+		c.closing(out)
 		return nil
 	}
 	n := c.conns[call.ID]
@@ -237,7 +237,7 @@ func (c *cm) call(now time.Duration, call *cmCall, out *cmOutput) error {
 	return nil
 }
 
-// invariants reports what must never be so.
+// invariants reports a broken invariant.
 func (c *cm) invariants() error {
 	pending, granted := 0, 0
 	for id, n := range c.conns {

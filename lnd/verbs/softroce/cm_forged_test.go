@@ -17,7 +17,7 @@ func TestCMForgedRequests(t *testing.T) {
 	} {
 		x := newListening(t, 1, 3, weather{})
 		n := x.nodes[1]
-		n.cm.cfg.MaxConns, n.cm.cfg.MaxGranted, n.cm.cfg.MaxGrantedEach = mostConns, 1000, 200
+		n.cm.cfg.MaxConns, n.cm.cfg.MaxGranted, n.cm.cfg.MaxGrantedEach = maxConns, 1000, 200
 		x.drop = func(from int, _ ibta.MAD) bool { return from == 1 }
 		asked := 0
 		for i := range tt.each {
@@ -45,7 +45,7 @@ func TestCMForgedRequests(t *testing.T) {
 func TestCMCrowd(t *testing.T) {
 	x := newListening(t, 1, 3, weather{delay: time.Millisecond})
 	n, peer := x.nodes[1], x.nodes[2].addr
-	n.cm.cfg.MaxConns = 2 * mostGrantedEach
+	n.cm.cfg.MaxConns = 2 * maxGrantedEach
 	x.connect(2, 1)
 	for x.sent[ibta.AttrRTU] == 0 {
 		x.run(x.air[0].at)
@@ -53,7 +53,7 @@ func TestCMCrowd(t *testing.T) {
 	rtu := x.air[len(x.air)-1]
 	x.air = nil
 	x.drop = func(from int, _ ibta.MAD) bool { return from == 1 }
-	for i := range uint32(mostGrantedEach - 1) {
+	for i := range uint32(maxGrantedEach - 1) {
 		x.forge(peer, i+1)
 	}
 	x.air = append(x.air, rtu)
@@ -79,17 +79,17 @@ func TestCMForgedRequestBringsLittle(t *testing.T) {
 	x := newListening(t, 1, 3, weather{})
 	x.drop = func(from int, _ ibta.MAD) bool { return from == 1 }
 	x.forge(x.nodes[2].addr, 1)
-	x.run(longestAsking + time.Second)
+	x.run(maxRequestTime + time.Second)
 	x.expect(1, cmRequested, cmUnreachable)
 	x.empty()
-	if got := len(x.sent); got != 2 || x.sent[ibta.AttrREP] != mostREPs || x.sent[ibta.AttrDREQ] != 1 {
+	if got := len(x.sent); got != 2 || x.sent[ibta.AttrREP] != maxREPs || x.sent[ibta.AttrDREQ] != 1 {
 		t.Errorf("sent %v", x.sent)
 	}
 }
 
-// TestCMPart: a device that closes says goodbye so often that a peer hears it although
+// TestCMClosing: a device that closes repeats its DREQ so often that a peer receives it although
 // most of it is lost.
-func TestCMPart(t *testing.T) {
+func TestCMClosing(t *testing.T) {
 	x := newListening(t, 1, 2, weather{})
 	id := x.connect(0, 1)
 	x.run(time.Second)
@@ -101,8 +101,8 @@ func TestCMPart(t *testing.T) {
 		return lost < 4
 	}
 	x.do(0, cmCall{Kind: callDisconnect, ID: id})
-	x.do(0, cmCall{Kind: callPart})
-	x.do(0, cmCall{Kind: callPart}) // says nothing more
+	x.do(0, cmCall{Kind: callClosing})
+	x.do(0, cmCall{Kind: callClosing}) // says nothing more
 	x.run(x.now)
 	x.expect(1, cmRequested, cmEstablished, cmDisconnected)
 	if x.sent[ibta.AttrDREQ] != 4 {

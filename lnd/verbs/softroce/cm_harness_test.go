@@ -58,7 +58,7 @@ func newCMNet(t testing.TB, seed uint64, n int, l weather) *cmNet {
 		a := netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)})
 		x.nodes = append(x.nodes, &cmNode{addr: a, wake: 1 << 62, accept: true, cm: newCM(cmConfig{
 			Addr: a, GUID: ibta.GUID(0x0200<<48 + i), MTU: ibta.MTU1024, Rand: rand.New(rand.NewPCG(seed, uint64(i)+10)), MaxConns: 100, MaxPending: 10,
-			MaxGranted: mostGranted, MaxGrantedEach: mostGrantedEach,
+			MaxGranted: maxGranted, MaxGrantedEach: maxGrantedEach,
 		})})
 	}
 	return x

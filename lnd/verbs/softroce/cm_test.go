@@ -146,7 +146,7 @@ func TestCMNoNode(t *testing.T) {
 	x.do(0, cmCall{Kind: callConnect, To: to, End: x.end(0)})
 	x.run(time.Hour)
 	x.expect(0, cmUnreachable)
-	if at := x.nodes[0].events[0].at; at < 30*time.Second || at > longestAsking || x.sent[ibta.AttrREQ] != 1+cmRetries {
+	if at := x.nodes[0].events[0].at; at < 30*time.Second || at > maxRequestTime || x.sent[ibta.AttrREQ] != 1+cmRetries {
 		t.Errorf("after %v and %d times", at, x.sent[ibta.AttrREQ])
 	}
 	start := x.now

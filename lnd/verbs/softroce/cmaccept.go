@@ -11,7 +11,7 @@ import (
 
 var errAddress = errors.New("no address for a connection of this device")
 
-// requested takes a REQ.
+// requested handles a REQ.
 func (c *cm) requested(now time.Duration, from netip.Addr, tid uint64, r *ibta.REQ, out *cmOutput) {
 	if r.LocalID == 0 {
 		c.counters.Malformed++
@@ -40,12 +40,12 @@ func (c *cm) requested(now time.Duration, from netip.Addr, tid uint64, r *ibta.R
 	n = c.open(*n)
 	c.become(n, reqReceived)
 	c.remember(n)
-	c.timers.start(n, now+longestAsking) // the peer has given up by then
+	c.timers.start(n, now+maxRequestTime) // the peer has given up by then
 	_, port, _ := r.ServiceID.Port()
 	out.event(cmEvent{Kind: cmRequested, ID: n.id, From: netip.AddrPortFrom(from, h.SrcPort), Port: port, Peer: n.end}, user)
 }
 
-// repeated takes a REQ that came before.
+// repeated handles a repeated REQ.
 func (c *cm) repeated(n *cmConn, out *cmOutput) {
 	c.counters.Duplicates++
 	switch n.state {
@@ -64,7 +64,7 @@ const (
 	rejectGID         ibta.RejectReason = 12
 )
 
-// check returns why a REQ is refused, and 0 for one that the consumer is to see.
+// check returns why a REQ is refused, or 0 for one that the consumer decides about.
 func (c *cm) check(from netip.Addr, r *ibta.REQ) (h ibta.IPCM, user []byte, reason ibta.RejectReason) {
 	space, port, ok := r.ServiceID.Port()
 	h, user, err := ibta.ParseIPCM(r.Private)
@@ -87,13 +87,13 @@ func (c *cm) check(from netip.Addr, r *ibta.REQ) (h ibta.IPCM, user []byte, reas
 	return h, user, reason
 }
 
-// accept grants a request. The queue pair is to be ready before.
+// accept grants a request. The queue pair must be ready before.
 func (c *cm) accept(now time.Duration, n *cmConn, call *cmCall, out *cmOutput) error {
 	if n.state != reqReceived {
 		return verbs.ErrState
 	}
 	c.become(n, repSent)
-	n.qpn, n.giveUp = call.End.QPN, now+longestAsking
+	n.qpn, n.giveUp = call.End.QPN, now+maxRequestTime
 	c.ask(now, n, ibta.AttrREP, &ibta.REP{
 		LocalID: n.id, RemoteID: n.remote, QPN: n.qpn, StartingPSN: call.End.PSN, RNRRetryCount: call.End.RNRRetryCount,
 		LocalGUID: c.cfg.GUID, AckDelay: ackDelay, FlowControl: true, Private: call.Private,
@@ -114,7 +114,7 @@ func (c *cm) refuse(n *cmConn, call *cmCall, out *cmOutput) error {
 	return nil
 }
 
-// ready takes an RTU.
+// ready handles an RTU.
 func (c *cm) ready(from netip.Addr, r *ibta.RTU, out *cmOutput) {
 	n := c.conns[r.RemoteID]
 	if !c.isFrom(n, from, r.LocalID) {
@@ -130,7 +130,7 @@ func (c *cm) ready(from netip.Addr, r *ibta.RTU, out *cmOutput) {
 	}
 }
 
-// establish notes that the asking side knows of the connection.
+// establish notes that the active side knows of the connection.
 func (c *cm) establish(n *cmConn, out *cmOutput) {
 	c.become(n, established)
 	out.event(cmEvent{Kind: cmEstablished, ID: n.id}, nil)

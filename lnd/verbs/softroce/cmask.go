@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// connect asks for a connection.
+// connect requests a connection.
 func (c *cm) connect(now time.Duration, call *cmCall, out *cmOutput) error {
 	if len(c.conns) >= c.cfg.MaxConns {
 		return verbs.ErrFull
@@ -20,7 +20,7 @@ func (c *cm) connect(now time.Duration, call *cmCall, out *cmOutput) error {
 	n := c.open(cmConn{asking: true, peer: to, qpn: call.End.QPN, end: call.End, peerTimeout: responseTimeout})
 	n.tid = c.tid | uint64(n.id)
 	c.become(n, reqSent)
-	n.giveUp = now + longestAsking
+	n.giveUp = now + maxRequestTime
 	if call.Timeout > 0 {
 		n.giveUp = now + call.Timeout
 	}
@@ -43,22 +43,22 @@ func (c *cm) connect(now time.Duration, call *cmCall, out *cmOutput) error {
 }
 
 const (
-	hopLimit      = 64
-	ackDelay      = 15                // what software RoCE of Linux says
-	longestAsking = 150 * time.Second // all retries, and an MRA
+	hopLimit       = 64
+	ackDelay       = 15                // what software RoCE of Linux says
+	maxRequestTime = 150 * time.Second // all retries, and an MRA
 )
 
-// isNode reports whether a connection can lead to a.
+// isNode reports whether a can be the address of a peer.
 func isNode(a netip.Addr) bool { return a.IsValid() && !a.IsUnspecified() && !a.IsMulticast() }
 
-// isQP reports whether a connection can end at q.
+// isQP reports whether q can be the queue pair of a connection.
 func isQP(q ibta.QPN) bool { return q > ibta.GSI && q < ibta.MulticastQPN }
 
-// granted takes a REP.
+// granted handles a REP.
 func (c *cm) granted(now time.Duration, from netip.Addr, tid uint64, r *ibta.REP, out *cmOutput) {
 	n := c.conns[r.RemoteID]
 	if n == nil {
-		// We gave up, and that was lost or is still on its way.
+		// This side gave up, and its REJ was lost or is still in flight.
 		c.counters.Unknown++
 		c.unknown(from, tid, r.LocalID, r.RemoteID, out)
 		return
@@ -94,8 +94,8 @@ func (c *cm) granted(now time.Duration, from netip.Addr, tid uint64, r *ibta.REP
 	out.event(cmEvent{Kind: cmEstablished, ID: n.id, Peer: peer}, r.Private)
 }
 
-// stale reports whether the peer's numbers are those of another connection, which
-// then is one that the peer knows nothing of any more.
+// stale reports whether the peer's numbers are those of another connection, of which the
+// peer knows nothing any more.
 func (c *cm) stale(now time.Duration, n *cmConn, out *cmOutput) bool {
 	old := c.remotes[cmRemote{n.peer, n.guid, n.remote}]
 	if old == nil {
@@ -111,8 +111,8 @@ func (c *cm) stale(now time.Duration, n *cmConn, out *cmOutput) bool {
 	return true
 }
 
-// patience takes an MRA: the peer needs longer.
-func (c *cm) patience(now time.Duration, from netip.Addr, m *ibta.MRA) {
+// extend handles an MRA: the peer needs more time.
+func (c *cm) extend(now time.Duration, from netip.Addr, m *ibta.MRA) {
 	n := c.conns[m.RemoteID]
 	if !c.isFrom(n, from, m.LocalID) {
 		return

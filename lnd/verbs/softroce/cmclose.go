@@ -34,7 +34,7 @@ func (c *cm) receive(now time.Duration, from netip.Addr, b []byte, out *cmOutput
 		c.ready(from, &r, out)
 	case ibta.AttrMRA:
 		r, _ := ibta.ParseMRA(body)
-		c.patience(now, from, &r)
+		c.extend(now, from, &r)
 	case ibta.AttrREJ:
 		r, _ := ibta.ParseREJ(body)
 		c.refused(now, from, &r, out)
@@ -47,14 +47,14 @@ func (c *cm) receive(now time.Duration, from netip.Addr, b []byte, out *cmOutput
 	}
 }
 
-// unknown refuses what belongs to no connection.
+// unknown rejects a message that belongs to no connection.
 func (c *cm) unknown(to netip.Addr, tid uint64, remote, id ibta.CommID, out *cmOutput) {
 	const invalidID ibta.RejectReason = 6
 	r := ibta.REJ{LocalID: id, RemoteID: remote, Rejected: ibta.RejectedREP, Reason: invalidID}
 	out.send(to, 0, c.build(ibta.AttrREJ, tid, &r))
 }
 
-// refused takes a REJ.
+// refused handles a REJ.
 func (c *cm) refused(now time.Duration, from netip.Addr, r *ibta.REJ, out *cmOutput) {
 	n := c.conns[r.RemoteID]
 	if r.Reason == ibta.RejectTimeout && r.InfoLength >= 8 {
@@ -74,7 +74,7 @@ func (c *cm) refused(now time.Duration, from netip.Addr, r *ibta.REJ, out *cmOut
 	case reqReceived: // accepting it will fail
 		c.forget(n)
 	case established:
-		// It never heard that we agreed, or knows nothing of us.
+		// The peer never received the REP, or has lost the connection.
 		out.event(cmEvent{Kind: cmDisconnected, ID: n.id}, nil)
 		c.wait(now, n)
 	case dreqSent:
@@ -84,8 +84,8 @@ func (c *cm) refused(now time.Duration, from netip.Addr, r *ibta.REJ, out *cmOut
 	}
 }
 
-// disconnect ends a connection from our side. The event does not wait for the
-// peer, which may be dead.
+// disconnect ends a connection from this side. The event does not wait for the peer, which
+// may be dead.
 func (c *cm) disconnect(now time.Duration, n *cmConn, out *cmOutput) {
 	switch n.state {
 	case reqSent, reqReceived:
@@ -97,7 +97,7 @@ func (c *cm) disconnect(now time.Duration, n *cmConn, out *cmOutput) {
 	case repSent, established:
 		out.event(cmEvent{Kind: cmDisconnected, ID: n.id}, nil)
 		c.become(n, dreqSent)
-		n.tid, n.giveUp = c.tid|uint64(n.id), now+longestAsking
+		n.tid, n.giveUp = c.tid|uint64(n.id), now+maxRequestTime
 		c.ask(now, n, ibta.AttrDREQ, n.dreq(), out)
 	}
 }
@@ -107,9 +107,9 @@ func (n *cmConn) dreq() *ibta.DREQ {
 	return &ibta.DREQ{LocalID: n.id, RemoteID: n.remote, RemoteQPN: n.remoteQPN}
 }
 
-// part repeats at once what ended connections and was not answered: the device closes, and
-// a peer that has lost all would take them for idle.
-func (c *cm) part(out *cmOutput) {
+// closing repeats the unanswered DREQs at once, because the device closes: a peer that has
+// received none would take the connections for idle.
+func (c *cm) closing(out *cmOutput) {
 	const times = 3
 	for _, id := range slices.Sorted(maps.Keys(c.conns)) {
 		for n := c.conns[id]; n.state == dreqSent && n.sent <= times; n.sent++ {
@@ -119,9 +119,9 @@ func (c *cm) part(out *cmOutput) {
 	}
 }
 
-// disconnected takes a DREQ. One of a connection that is not there is answered too
-// (as Linux does), so that the peer need not go on; and so is one before the REP, which
-// was lost: only then does the peer refuse the REQ when it comes again.
+// disconnected handles a DREQ. It also answers one of an unknown connection, as Linux does,
+// so that the peer need not repeat it, and one before a REP, which was lost: only after the
+// answer does the peer refuse a repeated REQ.
 func (c *cm) disconnected(now time.Duration, from netip.Addr, tid uint64, r *ibta.DREQ, out *cmOutput) {
 	n := c.conns[r.RemoteID]
 	if n == nil || n.state == reqSent && n.peer == from {
@@ -149,7 +149,7 @@ func (c *cm) disconnected(now time.Duration, from netip.Addr, tid uint64, r *ibt
 	c.reply(n, ibta.AttrDREP, &ibta.DREP{LocalID: n.id, RemoteID: n.remote}, out)
 }
 
-// released takes a DREP.
+// released handles a DREP.
 func (c *cm) released(now time.Duration, from netip.Addr, r *ibta.DREP) {
 	n := c.conns[r.RemoteID]
 	if !c.isFrom(n, from, r.LocalID) {

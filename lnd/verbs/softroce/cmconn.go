@@ -29,14 +29,14 @@ var cmStateNames = [...]string{"closed", "REQ sent", "REQ received", "REP sent",
 // String returns "REQ sent" or "established".
 func (s cmState) String() string { return cmStateNames[s] }
 
-// What we say of ourselves in a REQ, which is what Linux says, and what we do.
+// The timeouts that this side names in a REQ, as Linux does, and those that it uses.
 const (
 	responseTimeout = 20 // CMTimeout code: 4 s to answer a message
 	cmRetries       = 15
 	lifetime        = 16 // AckTimeout code: of a packet on its way; CMTimeout's as well
 	ackTimeout      = lifetime + 1
 	serviceTimeout  = 24 // CMTimeout code: 65 s for a consumer to decide
-	longestAck      = 20 // AckTimeout code: the longest that a peer's REQ can make us wait
+	maxAckTimeout   = 20 // AckTimeout code: the longest that a peer's REQ can make us wait
 
 	// Local policy: the first repetitions come sooner than they must.
 	firstResend = 100 * time.Millisecond
@@ -62,14 +62,14 @@ type cmConn struct {
 	granted   granted       // places, in repSent
 }
 
-// resendAfter returns how long an answer is waited for (IBTA vol. 1 §12.7.10, as
-// Linux reckons it).
+// resendAfter returns the timeout after which a message is repeated (IBTA vol. 1 §12.7.10, as
+// Linux computes it).
 func (n *cmConn) resendAfter() time.Duration {
 	most := 2*ibta.CMTimeout(lifetime) + ibta.CMTimeout(n.peerTimeout)
 	return min(firstResend<<min(n.sent-1, 8), most)
 }
 
-// remember makes a connection known by the numbers of its peer.
+// remember indexes a connection by the numbers of its peer.
 func (c *cm) remember(n *cmConn) {
 	c.remotes[cmRemote{n.peer, n.guid, n.remote}] = n
 	c.qps[cmRemoteQP{n.peer, n.guid, n.remoteQPN}] = n
@@ -86,7 +86,7 @@ func (c *cm) open(n cmConn) *cmConn {
 	return &n
 }
 
-// become changes the state of a connection.
+// become sets the state of a connection.
 func (c *cm) become(n *cmConn, s cmState) {
 	switch n.state {
 	case reqReceived:
@@ -104,7 +104,7 @@ func (c *cm) become(n *cmConn, s cmState) {
 	c.timers.stop(n)
 }
 
-// forget ends a connection. Nothing of it is known afterwards.
+// forget removes a connection, with its numbers.
 func (c *cm) forget(n *cmConn) {
 	c.become(n, closed)
 	delete(c.conns, n.id)
@@ -116,10 +116,10 @@ func (c *cm) forget(n *cmConn) {
 	}
 }
 
-// wait ends a connection but for its numbers.
+// wait ends a connection and keeps its numbers (timeWait).
 func (c *cm) wait(now time.Duration, n *cmConn) {
 	c.become(n, timeWait)
-	c.timers.start(n, now+ibta.CMTimeout(min(n.end.AckTimeout, longestAck)+1))
+	c.timers.start(n, now+ibta.CMTimeout(min(n.end.AckTimeout, maxAckTimeout)+1))
 }
 
 // cmTimers is the heap of connections with something due, the earliest first.

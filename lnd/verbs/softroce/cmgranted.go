@@ -16,17 +16,17 @@ import (
 // socket holds: the limits are above the requests that it has room for by default, and those
 // that two nets of one peer make at once.
 const (
-	mostGranted     = 8192
-	mostGrantedEach = 256
+	maxGranted     = 8192
+	maxGrantedEach = 256
 )
 
-// grants are the connections that wait (repSent), the longest first.
+// grants are the connections in repSent, the one that has waited longest first.
 type grants struct {
 	all list.List                 // of *cmConn
 	of  map[netip.Addr]*list.List // by peer, likewise; none is empty
 }
 
-// granted are the places of a connection in both.
+// granted has the elements of a connection in both lists.
 type granted struct{ all, own *list.Element }
 
 // put adds a connection.
@@ -52,7 +52,7 @@ func (g *grants) remove(n *cmConn) {
 	n.granted = granted{}
 }
 
-// makeRoom gives up what has waited too long, now that a connection of a peer was granted.
+// makeRoom evicts connections above the limits, after one of a peer was granted.
 func (c *cm) makeRoom(peer netip.Addr, out *cmOutput) {
 	if own := c.grants.of[peer]; own.Len() > c.cfg.MaxGrantedEach {
 		c.crowdOut(own.Front().Value.(*cmConn), out)
@@ -67,8 +67,8 @@ func (c *cm) crowdOut(n *cmConn, out *cmOutput) {
 	c.abandon(n, out)
 }
 
-// abandon gives up a connection that was granted. The peer may have it and we not know
-// yet, and a REJ then has Linux's o2iblnd panic: a DREQ does no harm in any state.
+// abandon ends a granted connection. The peer may already use it without a sign to this side;
+// then a REJ would make Linux's o2iblnd panic. A DREQ is harmless in any state.
 func (c *cm) abandon(n *cmConn, out *cmOutput) {
 	out.event(cmEvent{Kind: cmUnreachable, ID: n.id}, nil)
 	n.tid = c.tid | uint64(n.id)

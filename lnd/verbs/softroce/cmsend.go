@@ -24,33 +24,33 @@ func (o *cmOutput) send(to netip.Addr, class uint8, b []byte) {
 	o.Sends = append(o.Sends, cmSend{To: to, TrafficClass: class, from: from, to: len(o.bytes)})
 }
 
-// reply sends a message that nothing is expected for.
+// reply sends a message without an expected answer.
 func (c *cm) reply(n *cmConn, kind ibta.Attribute, body cmBody, out *cmOutput) {
 	out.send(n.peer, n.end.TrafficClass, c.build(kind, n.tid, body))
 }
 
-// ask sends a message again and again, until the state changes or asking ends.
+// ask sends a message and repeats it until the state changes or the retries are used up.
 func (c *cm) ask(now time.Duration, n *cmConn, kind ibta.Attribute, body cmBody, out *cmOutput) {
 	n.message, n.sent = append(n.message[:0], c.build(kind, n.tid, body)...), 1
 	out.send(n.peer, n.end.TrafficClass, n.message)
 	c.again(now, n)
 }
 
-// mostREPs is how often a REP is sent without a further REQ, in three seconds: the REQ may
+// maxREPs is how often a REP is sent without a further REQ, in three seconds: the REQ may
 // have been forged. A real peer that has not received the REP repeats its REQ, and gets it
 // again. Local policy.
-const mostREPs = 6
+const maxREPs = 6
 
-// again sets the timer for the next time, or for the end.
+// again sets the timer for the next repetition, or for the end.
 func (c *cm) again(now time.Duration, n *cmConn) {
 	at := max(n.giveUp, now+1)
-	if n.state != repSent || n.sent < mostREPs {
+	if n.state != repSent || n.sent < maxREPs {
 		at = min(now+n.resendAfter(), at)
 	}
 	c.timers.start(n, at)
 }
 
-// event tells the consumer.
+// event appends an event for the consumer.
 func (o *cmOutput) event(e cmEvent, private []byte) {
 	e.from = len(o.bytes)
 	o.bytes = append(o.bytes, private...)
@@ -58,7 +58,7 @@ func (o *cmOutput) event(e cmEvent, private []byte) {
 	o.Events = append(o.Events, e)
 }
 
-// expire does what is due for a connection.
+// expire handles the timer of a connection.
 func (c *cm) expire(now time.Duration, n *cmConn, out *cmOutput) {
 	if n.message != nil && n.sent <= cmRetries && now < n.giveUp {
 		n.sent++
@@ -88,8 +88,8 @@ func (c *cm) expire(now time.Duration, n *cmConn, out *cmOutput) {
 	}
 }
 
-// giveUp tells the peer that it need not answer. The GUID has it find the
-// connection by our id, because it may not have told us its own.
+// giveUp withdraws a request with a REJ. The GUID lets the peer find the connection by this
+// side's id, because its own may not be known here.
 func (c *cm) giveUp(n *cmConn, out *cmOutput) {
 	r := ibta.REJ{LocalID: n.id, RemoteID: n.remote, Rejected: ibta.RejectedOther, Reason: ibta.RejectTimeout, InfoLength: 8}
 	if n.state == reqReceived {

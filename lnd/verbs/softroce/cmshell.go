@@ -11,7 +11,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// cmShell steps the connection manager of a device, and is its QP 1.
+// cmShell is the shell of the connection manager of a device, and its QP 1.
 type cmShell struct {
 	hub   *hub
 	timer timed
@@ -63,8 +63,8 @@ func (s *cmShell) expired(time.Duration) {
 // heard notes that the peer of a connection uses it, and so knows of it.
 func (s *cmShell) heard(c *conn) { s.about(c, callHeard) }
 
-// part says goodbye once more to peers that have not answered: the device closes.
-func (s *cmShell) part() { _, _ = s.do(cmInput{Call: cmCall{Kind: callPart}}, nil) }
+// closing repeats the DREQs without an answer, because the device closes.
+func (s *cmShell) closing() { _, _ = s.do(cmInput{Call: cmCall{Kind: callClosing}}, nil) }
 
 // disconnect ends a connection.
 func (s *cmShell) disconnect(c *conn) { s.about(c, callDisconnect) }
@@ -83,9 +83,9 @@ func (s *cmShell) about(c *conn, kind callKind) {
 	}
 }
 
-// do steps the connection manager and makes the upcalls. No lock is held. If the
-// step is not refused c is the connection that it was about, and has events, from then
-// on. One that has ended already is refused.
+// do steps the connection manager and makes the upcalls. No lock is held. If the step is not
+// refused it binds c to the connection, so that c gets its events. A c that has ended already
+// is refused.
 func (s *cmShell) do(in cmInput, c *conn) (ibta.CommID, error) {
 	s.mu.Lock()
 	if c != nil && c.isEnded() {
@@ -121,7 +121,7 @@ func (s *cmShell) do(in cmInput, c *conn) (ibta.CommID, error) {
 	return id, err
 }
 
-// listen has a listener get the requests to its port.
+// listen routes the requests to its port to a listener.
 func (s *cmShell) listen(l *listener) error {
 	s.mu.Lock()
 	taken := s.ports[l.port] != nil
@@ -136,7 +136,7 @@ func (s *cmShell) listen(l *listener) error {
 	return err
 }
 
-// unlisten ends that.
+// unlisten removes a listener.
 func (s *cmShell) unlisten(l *listener) {
 	_, _ = s.do(cmInput{Call: cmCall{Kind: callUnlisten, Port: l.port}}, nil) // never fails
 	s.mu.Lock()
@@ -160,8 +160,8 @@ func (s *cmShell) send() {
 	s.hub.transmit(&s.box)
 }
 
-// event applies what happened to a connection, and returns the upcall that it
-// needs. s.mu is held; the upcall is made without.
+// event applies an event of the connection manager, and returns the upcall to make. s.mu is
+// held; the upcall is made without it.
 func (s *cmShell) event(e *cmEvent) func() {
 	if e.Kind == cmRequested {
 		return s.requested(e)

@@ -59,13 +59,13 @@ var (
 const (
 	maxWindow      = 256     // packets: 1 MiB, two round trips at full speed
 	longestMessage = 1 << 30 // bytes
-	longestGather  = 1024    // pieces of a work request
-	mostPosted     = 1 << 22 // packets of all that is posted: PSNs have 24 bits
+	maxGather      = 1024    // pieces of a work request
+	maxPosted      = 1 << 22 // packets of all that is posted: PSNs have 24 bits
 	leastAck       = 14      // AckTimeout code: 67 ms
 )
 
-// newConn makes a connection without transport, with a number that is reserved for
-// it; 0 reserves one. It is part of its device from now on, which may end it.
+// newConn makes a connection without transport. qpn is reserved for it; 0 reserves a number.
+// It belongs to its device from now on, which may end it.
 func newConn(dev *device, cfg verbs.QPConfig, qpn ibta.QPN, events func(verbs.Conn, verbs.Event)) (*conn, error) {
 	sends, ok1 := cfg.Sends.(*cq)
 	recvs, ok2 := cfg.Recvs.(*cq)
@@ -96,8 +96,8 @@ func newConn(dev *device, cfg verbs.QPConfig, qpn ibta.QPN, events func(verbs.Co
 
 const psnMask = 1<<24 - 1
 
-// open gives the connection its transport, unless it has ended: the peer's packets
-// are taken from now on.
+// open gives the connection its transport, unless it has ended. From now on it takes the
+// peer's packets.
 func (c *conn) open(peer netip.Addr, end cmEnd, retry, rnr uint8, ack time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,13 +115,13 @@ func (c *conn) open(peer netip.Addr, end cmEnd, retry, rnr uint8, ack time.Durat
 	c.hub.demux.put(c.qpn, c)
 }
 
-// clampAck returns what an ACK timeout code of a peer is for us: 0 would be never,
-// and a very short one would use up all retries at once.
+// clampAck converts the ACK timeout code of a peer. 0 would mean no timeout, and a very short
+// one would use up all retries at once.
 func clampAck(code uint8) time.Duration {
 	if code == 0 {
-		code = longestAck
+		code = maxAckTimeout
 	}
-	return ibta.AckTimeout(min(max(code, leastAck), longestAck))
+	return ibta.AckTimeout(min(max(code, leastAck), maxAckTimeout))
 }
 
 // QPN returns the number of the queue pair (verbs.Conn).
@@ -162,7 +162,7 @@ func checkWR(wr *verbs.SendWR) error {
 	for i := range wr.Pieces {
 		n += len(wr.Pieces[i].Bytes)
 	}
-	if len(wr.Pieces) > longestGather || n > longestMessage {
+	if len(wr.Pieces) > maxGather || n > longestMessage {
 		return verbs.ErrTooLarge
 	}
 	if wr.Op != verbs.Send && wr.Op != verbs.Write {
@@ -187,7 +187,7 @@ func (c *conn) admit(wrs []verbs.SendWR) error {
 		}
 		n++
 	}
-	if n > mostPosted || !c.sends.reserve(len(wrs)) {
+	if n > maxPosted || !c.sends.reserve(len(wrs)) {
 		return verbs.ErrFull
 	}
 	return nil

@@ -38,8 +38,8 @@ func (c *conn) finish(box *outbox) {
 	c.conclude(box)
 }
 
-// conclude sends what a step wants sent, unlocks c.mu, makes the upcalls that were
-// claimed, and gives the box back.
+// conclude sends the packets of a step, unlocks c.mu, makes the upcalls that were claimed,
+// and gives the box back.
 func (c *conn) conclude(box *outbox) {
 	c.emit(box)
 	c.arm()
@@ -94,8 +94,8 @@ func (c *conn) handOut(box *outbox) {
 	c.finish(box)
 }
 
-// begin locks c.mu if this sender may send now. The first packet to an accepting side
-// tells that the peer knows of the connection.
+// begin locks c.mu if this sender may send now. The first packet to the passive side shows
+// that the peer knows of the connection.
 func (c *conn) begin(from netip.AddrPort) bool {
 	c.mu.Lock()
 	if !c.heard && !c.asking && c.rc != nil && from.Addr() == c.route.To.Addr() {
@@ -111,7 +111,7 @@ func (c *conn) begin(from netip.AddrPort) bool {
 	return true
 }
 
-// withhold takes the ACK, which is the last packet of a step, out of box.
+// withhold moves the ACK, which is the last packet of a step, from box to c.ack.
 func (c *conn) withhold(box *outbox) {
 	last := len(box.out.Packets) - 1
 	if !endsInAnswer(box) || !box.out.Packets[last].AETH.Syndrome.IsAck() {
@@ -155,7 +155,7 @@ func (c *conn) emit(box *outbox) {
 	c.hub.transmit(box)
 }
 
-// add adds a packet to the datagrams of a box, which are sent when they are enough.
+// add adds a packet to the datagrams of a box, which it sends when they are many.
 func (c *conn) add(to *outbox, p *rcPacket, out *rcOutput) {
 	payload := out.Payload(p)
 	if to.frame.full(c.route, &p.Packet, payload) {
@@ -239,16 +239,17 @@ func (c *conn) arm() {
 	}
 }
 
-// mostSlack is local policy. While nothing is lost the timer is set for nothing again
-// and again, and setting the system's is dear: so each time it may be later, up to this.
-const mostSlack = 8 * time.Millisecond
+// maxSlack bounds how late the timer may be; local policy. While nothing is lost the timer
+// expires without effect again and again, and setting the system's timer is expensive: so
+// each time it may be later, up to this.
+const maxSlack = 8 * time.Millisecond
 
 // expired steps the transport if something is due.
 func (c *conn) expired(now time.Duration) {
 	c.mu.Lock()
 	c.timerAt = machine.Never
 	if c.rc == nil || c.ended || now < c.wake {
-		c.slack = min(2*c.slack+grain, mostSlack)
+		c.slack = min(2*c.slack+grain, maxSlack)
 		c.arm()
 		c.mu.Unlock()
 		return

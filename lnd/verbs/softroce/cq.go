@@ -76,9 +76,9 @@ func (q *cq) claim(list []verbs.Completion, last *conn) bool {
 	return true
 }
 
-// mostRounds is how many rounds of upcalls for others one goroutine makes before a new one
+// maxRounds is how many rounds of upcalls for others one goroutine makes before a new one
 // takes over: it may be that of the timers, or a consumer's that posts. Local policy.
-const mostRounds = 64
+const maxRounds = 64
 
 // run makes the upcalls of what was claimed, and of what others claim meanwhile.
 func (q *cq) run(list []verbs.Completion, last *conn) {
@@ -86,7 +86,7 @@ func (q *cq) run(list []verbs.Completion, last *conn) {
 	if last != nil {
 		last.over(q)
 	}
-	if !q.runWaiting(mostRounds) {
+	if !q.runWaiting(maxRounds) {
 		go q.runWaiting(-1)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// endpoint is a queue pair as packets find it: a connection, one for datagrams, or
+// endpoint is a queue pair as the demultiplexer sees it: a connection, one for datagrams, or
 // QP 1.
 type endpoint interface {
 	// arrived takes packets that a sender sent to this queue pair one after the other.
@@ -82,7 +82,7 @@ func (d *demultiplexer) find(q ibta.QPN) endpoint {
 	return d.ends[q]
 }
 
-// had reports whether q was ever a queue pair of this device, or may have been.
+// had reports whether q is or may have been a queue pair of this device.
 func (d *demultiplexer) had(q ibta.QPN) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -114,9 +114,9 @@ func (d *demultiplexer) deliver(from netip.AddrPort, list []ibta.Packet) {
 	}
 }
 
-// unknown drops packets to a queue pair that is not there. Requests to one that this device
-// never had are of a peer that takes it for its predecessor, and are reported; late
-// packets to one that has been closed are not.
+// unknown drops packets to a queue pair that does not exist. Requests to one that this device
+// never had come from a peer that knows an earlier process at this address, and are reported;
+// late packets to a closed one are not.
 func (d *demultiplexer) unknown(from netip.Addr, list []ibta.Packet) {
 	d.unknownQP.Add(uint64(len(list)))
 	if op := list[0].OpCode; d.report != nil && op.IsRequest() && !op.IsUD() && isQP(list[0].DestQP) && !d.had(list[0].DestQP) {

@@ -37,7 +37,7 @@ func newDevice(h *hub) *device {
 
 // Attr returns what the device is (verbs.Device).
 func (d *device) Attr() verbs.DeviceAttr {
-	return verbs.DeviceAttr{Addr: d.hub.addr, GUID: uint64(d.hub.guid), MTU: d.hub.mtu.Bytes(), Frags: 1, SGEs: longestGather}
+	return verbs.DeviceAttr{Addr: d.hub.addr, GUID: uint64(d.hub.guid), MTU: d.hub.mtu.Bytes(), Frags: 1, SGEs: maxGather}
 }
 
 // protectionDomain is a domain as its consumer sees it (verbs.PD).

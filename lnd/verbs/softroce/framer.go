@@ -28,9 +28,9 @@ type burst struct {
 	segments int
 }
 
-// framer makes datagrams of packets, with their ICRC. The kernel cuts a burst into
-// datagrams and numbers their IPv4 identification from 0 on, which the ICRC covers
-// (rocev2 §16): so an ICRC is good for its place in its burst alone.
+// framer makes datagrams of packets, with their ICRC. The kernel cuts a burst into datagrams
+// and numbers their IPv4 identification from 0 on, which the ICRC covers (rocev2 §16): so an
+// ICRC is only valid for the position of its datagram in the burst.
 type framer struct {
 	segmented bool // the socket cuts; otherwise each burst is one datagram
 	bytes     []byte
@@ -67,9 +67,9 @@ func (f *framer) add(r route, p *ibta.Packet, pieces [][]byte) {
 	b.to = len(f.bytes)
 }
 
-// full reports whether what is there should be sent before a packet is added: it is
-// some bursts, and the packet would not join the last one. A receiver that is faster
-// than we are would be woken by each, and being woken is dearer than a burst.
+// full reports whether to send the bursts before a packet is added: there are several, and
+// the packet would not join the last one. Sent one by one, each would wake a fast receiver,
+// and a wake-up costs more than a burst.
 func (f *framer) full(r route, p *ibta.Packet, pieces [][]byte) bool {
 	const much = 3*mostBytes - 8192 // the first two packets of a WRITE are a burst of their own
 	if len(f.bytes) < much {
@@ -79,8 +79,7 @@ func (f *framer) full(r route, p *ibta.Packet, pieces [][]byte) bool {
 	return f.joins(r, size) == nil
 }
 
-// joins returns the burst that a datagram of size bytes joins: the last one, if nothing
-// speaks against it; otherwise nil.
+// joins returns the burst that a datagram of size bytes can join, the last one, or nil.
 func (f *framer) joins(r route, size int) *burst {
 	i := len(f.bursts) - 1
 	if i < 0 || !f.segmented {

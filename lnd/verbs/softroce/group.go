@@ -141,7 +141,7 @@ func (g *group) arrived(from netip.AddrPort, list []ibta.Packet) {
 	}
 }
 
-// leave ends a membership. What is on its way may still come.
+// leave ends a membership. Packets in flight may still arrive.
 func (s *groups) leave(addr netip.Addr, u *ud) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

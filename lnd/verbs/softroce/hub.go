@@ -59,8 +59,8 @@ type hub struct {
 
 // Bounds of the connection manager, local policy.
 const (
-	mostConns   = 1 << 16
-	mostPending = 1 << 10
+	maxConns   = 1 << 16
+	maxPending = 1 << 10
 )
 
 // newHub opens the port of an address.
@@ -111,8 +111,8 @@ func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 	h.groups = newGroups(o.network, h.attr.Local, cfg.ReceiveBuffer, cfg.Tap)
 	h.allowance = newAllowance(h.attr, h.mtu.Bytes())
 	h.cm = newCMShell(h, cmConfig{
-		Addr: h.addr, GUID: h.guid, MTU: h.mtu, Rand: rand.New(rand.NewPCG(uint64(h.guid), uint64(first))), MaxConns: mostConns,
-		MaxPending: mostPending, MaxGranted: mostGranted, MaxGrantedEach: mostGrantedEach,
+		Addr: h.addr, GUID: h.guid, MTU: h.mtu, Rand: rand.New(rand.NewPCG(uint64(h.guid), uint64(first))), MaxConns: maxConns,
+		MaxPending: maxPending, MaxGranted: maxGranted, MaxGrantedEach: maxGrantedEach,
 	})
 	h.cm.cm.nextID = o.numbers.CommID()
 	h.demux.put(ibta.GSI, h.cm)
@@ -143,8 +143,8 @@ func newAllowance(a wire.Attr, mtu int) *allowance {
 	return &allowance{most: int64(max(least, bytes/(2*(mtu+overhead))))}
 }
 
-// transmit sends the datagrams of a box and empties it. What the system does not
-// take is lost, which the transport repairs.
+// transmit sends the datagrams of a box and empties it. Datagrams that the system refuses are
+// lost; the transport retransmits them.
 func (h *hub) transmit(b *outbox) {
 	if len(b.frame.bursts) == 0 {
 		return
@@ -224,7 +224,7 @@ func (h *hub) showSent(list []wire.Burst) {
 	}
 }
 
-// give makes the upcalls of a box, if there is one, and takes it back.
+// give makes the upcalls of a box, if there is one, and returns it to the pool.
 func (h *hub) give(box *outbox) {
 	if box != nil {
 		box.run()
@@ -234,7 +234,7 @@ func (h *hub) give(box *outbox) {
 
 // close closes the port. Nothing arrives afterwards and no timer runs.
 func (h *hub) close() {
-	h.cm.part()
+	h.cm.closing()
 	h.timers.close()
 	h.groups.close()
 	_ = h.port.Close()

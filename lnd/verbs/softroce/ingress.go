@@ -11,8 +11,8 @@ import (
 
 const mostPaths = 4096 // senders that are remembered; beyond them all are forgotten
 
-// ingress makes packets of what arrives at one port: it checks what every packet
-// must have, and leads them on. One call at a time.
+// ingress parses the packets that arrive at one port, checks what every packet must have, and
+// passes them on. One call at a time.
 type ingress struct {
 	local   netip.AddrPort // what senders send to: the device, or a group
 	tap     func(verbs.TappedPacket)
@@ -35,8 +35,8 @@ func newIngress(local netip.AddrPort) *ingress {
 	return &ingress{local: local, badPKey: new(atomic.Uint64), paths: make(map[netip.AddrPort]ibta.Path)}
 }
 
-// receive takes what arrived. Datagrams of one sender that follow each other are
-// led on together.
+// receive handles datagrams. It passes on together those of one sender that follow each
+// other.
 func (g *ingress) receive(list []wire.Datagrams) {
 	g.arrived, g.bulk, g.several = 0, false, false
 	for len(list) > 0 {
@@ -85,12 +85,12 @@ func (g *ingress) parse(d *wire.Datagrams) {
 	}
 }
 
-// isBulk reports whether a packet is of a transfer, or not the whole of its message.
+// isBulk reports whether a packet belongs to a transfer, or is only a part of its message.
 func isBulk(op ibta.OpCode) bool {
 	return op.IsRequest() && (op.IsWrite() || !op.IsFirst() || !op.IsLast())
 }
 
-// path returns what the ICRCs of a sender begin with.
+// path returns the state with which the ICRCs of a sender begin.
 func (g *ingress) path(from netip.AddrPort) ibta.Path {
 	p, known := g.paths[from]
 	if !known {

@@ -122,10 +122,10 @@ func TestHeard(t *testing.T) {
 	}
 }
 
-// TestClampAck: what a peer wants of our patience has bounds.
+// TestClampAck: the ACK timeout that a peer names is bounded.
 func TestClampAck(t *testing.T) {
 	for code, want := range map[uint8]time.Duration{
-		0: ibta.AckTimeout(longestAck), 1: ibta.AckTimeout(leastAck), 17: ibta.AckTimeout(17), 31: ibta.AckTimeout(longestAck),
+		0: ibta.AckTimeout(maxAckTimeout), 1: ibta.AckTimeout(leastAck), 17: ibta.AckTimeout(17), 31: ibta.AckTimeout(maxAckTimeout),
 	} {
 		if got := clampAck(code); got != want {
 			t.Errorf("code %d: %v, want %v", code, got, want)

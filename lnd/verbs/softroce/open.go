@@ -16,8 +16,8 @@ var (
 	errParts  = errors.New("protection domain, completion queues and pool of a queue pair must be of its device")
 )
 
-// Options are for those who open devices over something else than the sockets of
-// the system, and for tests. The zero value of a field means its default.
+// Options are for devices over another network than the sockets of the system, and for tests.
+// The zero value of a field means its default.
 type Options struct {
 	Network wire.Network // UDP
 	Numbers Numbers      // random

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnd/verbs/softroce/wire"
 )
 
-// outbox is the memory of a step: what it wants done, and the datagrams made of it.
+// outbox is the memory of a step: its output, and the datagrams made of that.
 type outbox struct {
 	out    rcOutput
 	frame  framer

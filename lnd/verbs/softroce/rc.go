@@ -42,7 +42,7 @@ type pool interface {
 	Return(verbs.Buffer)
 }
 
-// rcInput is what an rc is stepped with; the zero value is the timer.
+// rcInput is the input of a step of an rc; the zero value is the timer.
 type rcInput struct {
 	Packets []ibta.Packet  // that arrived, in order
 	Post    []verbs.SendWR // to be done
@@ -50,7 +50,7 @@ type rcInput struct {
 	Fail    verbs.Status   // the connection is over: what is posted is Flushed
 }
 
-// rcOutput is what an rc wants done: first completions, then packets.
+// rcOutput is the output of a step of an rc: first completions, then packets.
 type rcOutput struct {
 	Completions []verbs.Completion
 	Packets     []rcPacket
@@ -76,8 +76,7 @@ func (o *rcOutput) Reset() {
 	*o = rcOutput{Completions: o.Completions[:0], Packets: o.Packets[:0], pieces: o.pieces[:0]}
 }
 
-// TransportStats count what reliable connections have met that is not as it should
-// be.
+// TransportStats count irregular packets and events of reliable connections.
 type TransportStats struct {
 	Duplicates uint64 // requests that came again
 	Ahead      uint64 // requests with something missing before them
@@ -160,7 +159,7 @@ func (c *rc) fail(why verbs.Status, out *rcOutput) {
 	}
 }
 
-// complete reports a work request.
+// complete appends the completion of a work request.
 func (c *rc) complete(w *sendWork, s verbs.Status, out *rcOutput) {
 	if w.signaled || s != verbs.Success {
 		out.Completions = append(out.Completions, verbs.Completion{ID: w.id, QPN: uint32(c.cfg.QPN), Op: w.op, Status: s})
@@ -186,10 +185,10 @@ func (c *rc) post(list []verbs.SendWR, out *rcOutput) {
 	}
 }
 
-// outstanding reports whether something is on the way.
+// outstanding reports whether packets are in flight.
 func (c *rc) outstanding() bool { return c.req.next.Sub(c.req.unacked) > 0 }
 
-// invariants reports what must never be so.
+// invariants reports a broken invariant.
 func (c *rc) invariants() error {
 	r, end := &c.req, c.sends.end
 	if r.next.Sub(r.unacked) < 0 || r.high.Sub(r.next) < 0 || end.Sub(r.high) < 0 {

@@ -67,7 +67,7 @@ type region struct {
 	access verbs.Access
 	pieces [][]byte // none when it is deregistered
 	ends   []uint64 // offset behind each piece
-	// written are the bytes that arrived. What a peer sends again is not written again.
+	// written counts the bytes that arrived. Retransmitted packets are not written again.
 	written uint64
 }
 

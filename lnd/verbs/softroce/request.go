@@ -42,7 +42,7 @@ func (l *listener) Close() error {
 	return nil
 }
 
-// requested makes the upcall of a request. A device that is being closed waits for it.
+// requested makes the upcall of a request. Close of the device waits for it.
 func (l *listener) requested(r *request) {
 	if !l.dev.enter() {
 		_ = r.refuse(ibta.RejectServiceID, nil)
@@ -100,7 +100,7 @@ func (r *request) accept(cfg verbs.ConnConfig, events func(verbs.Conn, verbs.Eve
 	return c, c.call(call)
 }
 
-// call has the connection manager begin with a connection.
+// call starts a connection at the connection manager.
 func (c *conn) call(call cmCall) error {
 	if _, err := c.hub.cm.do(cmInput{Call: call}, c); err != nil {
 		c.abandon()

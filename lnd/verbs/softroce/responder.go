@@ -5,7 +5,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// message is what a responder is in the middle of.
+// message is the kind of message that a responder is receiving.
 type message uint8
 
 const (
@@ -41,8 +41,8 @@ func (r *responder) drop(p pool) {
 	r.in, r.buffer = noMessage, verbs.Buffer{}
 }
 
-// reply has an answer sent. ACKs are merged: the last one counts. A NAK is not
-// replaced, but for that of a missing packet that has come.
+// reply sets the answer to send at the end of the step. Of several ACKs the last one counts. A
+// NAK is not replaced, except for that of a missing packet that has come.
 func (r *responder) reply(s ibta.Syndrome, psn ibta.PSN) {
 	if r.answering && !r.answer.IsAck() && (r.answer != ibta.NakSequence || r.nakSent && s.IsAck()) {
 		return
@@ -65,7 +65,7 @@ func (c *rc) acknowledge(out *rcOutput) {
 	out.Packets = append(out.Packets, p)
 }
 
-// request takes a request packet, in the order of checks of the reference.
+// request handles a request packet, with the checks in the order of the reference.
 func (c *rc) request(p *ibta.Packet, out *rcOutput) {
 	r := &c.resp
 	if !p.OpCode.IsRequest() || p.OpCode.IsUD() {
@@ -125,8 +125,8 @@ func (r *responder) arrived() {
 	}
 }
 
-// execute does what a packet asks for. It is dropped if it is a SEND for which no
-// buffer is there. A refusal comes with its syndrome, else that is 0.
+// execute executes a packet. It drops a SEND for which there is no buffer. It returns the
+// syndrome of a refusal, else 0.
 func (c *rc) execute(p *ibta.Packet) (refusal ibta.Syndrome, dropped bool) {
 	r := &c.resp
 	kind := aSend
@@ -158,7 +158,7 @@ func (c *rc) execute(p *ibta.Packet) (refusal ibta.Syndrome, dropped bool) {
 	return 0, false
 }
 
-// write does what a packet of an RDMA WRITE asks for.
+// write executes a packet of an RDMA WRITE.
 func (c *rc) write(p *ibta.Packet) (refusal ibta.Syndrome) {
 	const longest = 1 << 31
 	r := &c.resp

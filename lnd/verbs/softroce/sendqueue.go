@@ -41,7 +41,7 @@ func (q *sendQueue) init(cfg rcConfig) {
 
 func (q *sendQueue) len() int { return q.count }
 
-// work returns the work request i places behind the oldest.
+// work returns the work request with index i from the oldest.
 func (q *sendQueue) work(i int) *sendWork { return &q.ring[(q.head+i)%len(q.ring)] }
 
 // push adds a work request.
@@ -152,7 +152,7 @@ func (q *sendQueue) take(psn ibta.PSN, out *rcOutput) *ibta.Packet {
 	return &out.Packets[len(out.Packets)-1].Packet
 }
 
-// opcode returns what a packet of a work request is.
+// opcode returns the opcode of a packet of a work request.
 func opcode(op verbs.Op, first, last bool) ibta.OpCode {
 	codes := [2][4]ibta.OpCode{
 		{ibta.SendMiddle, ibta.SendFirst, ibta.SendLast, ibta.SendOnly},

@@ -55,7 +55,7 @@ func newReceiver(size int) *receiver {
 	return x
 }
 
-// receive waits for datagrams, which are valid until the next call.
+// receive blocks until datagrams arrive, which are valid until the next call.
 func (s *socket) receive() ([]wire.Datagrams, error) {
 	if s.receiver == nil {
 		s.receiver = newReceiver(mostReceived)

@@ -168,8 +168,8 @@ func appendControl(to []byte, level, kind, n int, value uint32) []byte {
 // milliseconds: an interface that works has made some by then.
 const mostWait = 2
 
-// call sends the messages, as far as the kernel takes them. An error of its is that of
-// the first one left. What the kernel reports of earlier datagrams is not of these.
+// call sends the messages, as far as the kernel accepts them. An error is that of the first
+// message left. Errors that the kernel reports of earlier datagrams are ignored.
 func (x *sender) call(fd uintptr) {
 	x.done, x.errno = 0, 0
 	waited := false

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// timed has something due now and then.
+// timed is a client of timers, with a deadline or none.
 type timed struct {
 	expired func(now time.Duration) // called without locks
 
@@ -30,8 +30,8 @@ type timers struct {
 	calling []*timed
 }
 
-// grain is local policy: instants are rounded up to its multiples, so that what is
-// due at about the same time is called together.
+// grain is local policy: deadlines are rounded up to its multiples, so that timeds that are
+// due at about the same time are called together.
 const grain = 200 * time.Microsecond
 
 func newTimers(clock machine.Clock) *timers {

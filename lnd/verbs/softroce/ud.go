@@ -14,9 +14,8 @@ import (
 // errUD is the class of refusals of a queue pair for datagrams.
 var errUD = errors.New("queue pair for datagrams")
 
-// ud is a queue pair for datagrams (verbs.UD). What is posted leaves at once, and
-// its completions come from inside PostSend, unless the system has no room: then it
-// waits here.
+// ud is a queue pair for datagrams (verbs.UD). A posted datagram leaves at once and completes
+// inside PostSend, unless the system has no room: then it waits here.
 type ud struct {
 	dev          *device
 	hub          *hub
@@ -115,7 +114,7 @@ func (u *ud) PostSend(list []verbs.Datagram) error {
 	return err
 }
 
-// post takes datagrams in and sends what there is room for. The caller holds mu.
+// post queues datagrams and sends those that there is room for. The caller holds mu.
 func (u *ud) post(list []verbs.Datagram) error {
 	if u.ended {
 		return verbs.ErrClosed
@@ -153,15 +152,15 @@ func (u *ud) check(d *verbs.Datagram) error {
 	return nil
 }
 
-// again sends what found no room before.
+// again sends datagrams that found no room before.
 func (u *ud) again(time.Duration) {
 	u.mu.Lock()
 	u.flush()
 	u.finish()
 }
 
-// patience is how long a sender waits that has found no room; local policy.
-const patience = grain
+// roomTimeout is how long a sender without room waits before it tries again; local policy.
+const roomTimeout = grain
 
 // flush sends what is posted, as far as there is room. The caller holds mu.
 func (u *ud) flush() {
@@ -171,11 +170,11 @@ func (u *ud) flush() {
 	now := u.hub.clock.Now()
 	if u.out.flush(u.hub.port, now); u.out.len() > 0 {
 		u.counters.full.Add(1)
-		u.hub.timers.set(&u.retry, now+patience)
+		u.hub.timers.set(&u.retry, now+roomTimeout)
 	}
 }
 
-// finish makes the upcalls that are due, and gives up mu, which the caller holds.
+// finish makes the upcalls that are due, and unlocks mu, which the caller holds.
 func (u *ud) finish() {
 	done := u.out.takeDone()
 	mine := u.sends.claim(done, nil)
@@ -185,7 +184,7 @@ func (u *ud) finish() {
 	}
 	if cap(done) > 0 {
 		u.mu.Lock()
-		u.out.endHandOver(done)
+		u.out.giveBack(done)
 		u.mu.Unlock()
 	}
 }

@@ -31,10 +31,10 @@ type udCounters struct {
 	late     atomic.Uint64 // after Close
 }
 
-// arrived takes datagrams to this queue pair (endpoint).
+// arrived receives datagrams to this queue pair (endpoint).
 func (u *ud) arrived(from netip.AddrPort, list []ibta.Packet) { u.receive(from, netip.Addr{}, list) }
 
-// receive takes datagrams to this queue pair, or to a group.
+// receive receives datagrams to this queue pair, or to a group.
 func (u *ud) receive(from netip.AddrPort, group netip.Addr, list []ibta.Packet) {
 	r := &u.in
 	r.mu.Lock()
@@ -73,7 +73,7 @@ func (u *ud) receive(from netip.AddrPort, group netip.Addr, list []ibta.Packet) 
 	if mine {
 		u.recvs.run(got, nil)
 	}
-	r.endHandOver(got)
+	r.giveBack(got)
 }
 
 // refuses returns the counter of the reason for which a packet is dropped, or nil.
@@ -89,7 +89,7 @@ func (u *ud) refuses(from netip.Addr, p *ibta.Packet) *atomic.Uint64 {
 	return nil
 }
 
-func (r *udReceiver) endHandOver(list []verbs.Completion) {
+func (r *udReceiver) giveBack(list []verbs.Completion) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.got == nil && cap(list) <= keptPackets {
@@ -98,7 +98,7 @@ func (r *udReceiver) endHandOver(list []verbs.Completion) {
 	}
 }
 
-// end lets nothing in any more.
+// end refuses all further datagrams.
 func (r *udReceiver) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

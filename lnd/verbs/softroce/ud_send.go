@@ -77,16 +77,16 @@ func (s *udSender) route(to netip.Addr) route {
 	return s.to
 }
 
-// Bounds of the backlog of a device's socket, beyond which datagrams wait, and of how
-// long. Queues of interfaces have room for more, and drop what they have not without a
-// word. Local policy.
+// Bounds of the backlog of a device's socket, beyond which datagrams wait, and of the time for
+// that. Queues of interfaces have room for more, but silently drop what exceeds it. Local
+// policy.
 const (
 	mostBacklog = 200 << 10 // bytes, with the system's overhead
 	longestWait = 2 * time.Millisecond
 )
 
-// room returns how many datagrams the backlog of the socket lets go. Where connections
-// keep it long one goes all the same now and then.
+// room returns how many datagrams the backlog of the socket permits. Where connections keep
+// the backlog long, one is sent all the same now and then.
 func (s *udSender) room(now time.Duration) int {
 	p, known := s.u.hub.port.(interface{ Backlog() int })
 	switch {
@@ -150,7 +150,7 @@ func (s *udSender) complete(status verbs.Status) {
 	s.done = append(s.done, verbs.Completion{ID: w.id, QPN: uint32(s.u.qpn), Op: verbs.Send, Status: status})
 }
 
-// settle gives up the memory of what is done.
+// settle releases the memory of completed datagrams.
 func (s *udSender) settle() {
 	switch {
 	case s.len() == 0:
@@ -184,14 +184,14 @@ func (s *udSender) drop() {
 	s.settle()
 }
 
-// takeDone hands out the completions, and endHandOver takes their memory again.
+// takeDone hands out the completions, and giveBack takes their memory back.
 func (s *udSender) takeDone() []verbs.Completion {
 	list := s.done
 	s.done = nil
 	return list
 }
 
-func (s *udSender) endHandOver(list []verbs.Completion) {
+func (s *udSender) giveBack(list []verbs.Completion) {
 	if s.done == nil && cap(list) <= keptPackets {
 		clear(list)
 		s.done = list[:0]
