@@ -14,7 +14,7 @@ import (
 )
 
 // TestManyServersKilled (G-GO-9): of 64 daemons 30 are killed, so that the quorum just
-// holds. The others see that, and for minutes nobody takes one of them for dead.
+// holds. The others notice the deaths, and for minutes none declares a live one dead.
 func TestManyServersKilled(t *testing.T) {
 	spec.Covers(t, "G-GO-9")
 	if os.Getenv("ULNET_LONG") == "" {

@@ -175,9 +175,9 @@ func TestGossipOfServers(t *testing.T) {
 	})
 }
 
-// crashAndPause kills one server and stops another for 8 s: longer than it
-// takes to notice both. The one that wakes up takes nobody for dead that lives,
-// and brings nobody back that does not (GO-A7, GO-A8).
+// crashAndPause kills one server and stops another for 8 s: longer than it takes to detect
+// both. The one that continues declares no live server dead and no dead one alive (GO-A7,
+// GO-A8).
 func (r *serverRoom) crashAndPause(killed, frozen int) {
 	r.t.Helper()
 	woken := time.After(8 * time.Second)

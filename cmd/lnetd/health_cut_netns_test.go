@@ -66,8 +66,8 @@ func (w *ward) split() string {
 	return ""
 }
 
-// drainAll drains servers until none takes clients, with a dead one among them, for longer
-// than T_evict: nobody is evicted, and all stay connected.
+// drainAll drains servers until none accepts clients, with a dead one among them, for longer
+// than T_evict: no client is evicted, and all stay connected.
 func (w *ward) drainAll() {
 	w.t.Helper()
 	all, clients := numbers(w.nServers), numbers(w.nClients)

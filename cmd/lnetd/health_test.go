@@ -193,7 +193,7 @@ func (c *clinic) damage(living healthmod.ClientRole) {
 func (c *clinic) refuse(living healthmod.ClientRole) {
 	c.t.Helper()
 	c.daemons[0].Kill()
-	c.states[0] = "/proc/sys" // read-only for everybody
+	c.states[0] = "/proc/sys" // read-only for every user
 	c.start(0)
 	c.daemons[0].Until(heldWithin, "refusal", func() bool { return c.status(0).Server.Stats["rejected_store_failed"] > 0 })
 	if s := c.status(0).Server; s.Clients != 0 || s.Store.Error == "" || !strings.Contains(c.daemons[0].Log(), "connections cannot be recorded") {

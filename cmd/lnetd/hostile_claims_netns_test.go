@@ -19,11 +19,11 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// claimPort is one at which nobody needs a privileged port.
+// claimPort is above 1023: connections to it need no privileged source port.
 const claimPort = 7988
 
-// claims is two nodes with two rails each, and a stranger on one of these who has an
-// ordinary connection to one of them.
+// claims has two nodes with two rails each, and a stranger on one of the rails with an
+// ordinary connection to one of the nodes.
 type claims struct {
 	t        *testing.T
 	victim   *lnetdtest.Daemon
@@ -128,7 +128,7 @@ func (c *claims) wantHonest() {
 
 // TestClaimedNames: a stranger with an ordinary connection claims the NIDs of another node
 // and its primary NID, before and after the victim has met that, once and for a while.
-// Nobody takes one for the other, and everything honest works at once.
+// No node confuses the two, and honest traffic works at once.
 func TestClaimedNames(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("real daemons in namespaces; make test-long runs it")

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// anyPort is above 1023, where everybody may connect.
+	// anyPort is above 1023: connections to it need no privileged source port.
 	anyPort = 7988
 	// forgedRound is the time between two rounds of forged pings: two cycles.
 	forgedRound = 400 * time.Millisecond
@@ -79,7 +79,8 @@ func hostileGossip(t *testing.T, key string) {
 	})
 }
 
-// newOpenRoom is servers that accept everybody, and a host without lnetd beside them.
+// newOpenRoom starts servers that accept connections from unprivileged ports, and a host
+// without lnetd beside them.
 func newOpenRoom(t *testing.T, n int, key string) (*serverRoom, *gossipStranger) {
 	t.Helper()
 	lab := netlab.New(t)
@@ -130,7 +131,7 @@ func (s *gossipStranger) connect(r *serverRoom, server int) *lnetdtest.Peer {
 	return p
 }
 
-// pings sends pings to a server in somebody's name: one with a clock of the round, one with
+// pings sends pings to a server in the name of another: one with a clock of the round, one with
 // other parameters, and one that is signed with another key.
 func (s *gossipStranger) pings(r *serverRoom, server, name int, clock uint64, round int) {
 	r.t.Helper()

@@ -50,7 +50,7 @@ func (c *clinic) steal(victim healthmod.ClientRole, addr string, ring *keyring.R
 }
 
 // TestHostileHealth: CH-A1: a stranger's one connect to every server, with the id of a client
-// and a later incarnation, ends nobody: without the key of the cluster it is refused at once, and
+// and a later incarnation, ends no client: without the key of the cluster it is refused at once, and
 // with the key the servers ask the client, refuse the stranger, and the client keeps its
 // incarnation and its connections.
 func TestHostileHealth(t *testing.T) {

@@ -14,7 +14,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Of the flood: requests for connections that nobody completes, from some addresses.
+// Parameters of the flood: requests for connections that are never completed, from some
+// addresses.
 const (
 	floodAddrs = 6
 	floodEach  = 600
@@ -46,14 +47,14 @@ func (b *blockade) flood(t *testing.T) {
 	if grown := rssOf(t, b.daemon) - b.rss; grown > maxGrowth && !effort.Race {
 		t.Errorf("%d requests take %d KiB", floodAddrs*floodEach, grown>>10)
 	}
-	for i := range floodAddrs { // from here on somebody refuses what was granted in his name
+	for i := range floodAddrs { // from here on a host with that address refuses what was granted
 		b.letsIn(t, floodName(i))
 	}
 }
 
 func floodName(i int) string { return fmt.Sprintf("127.1.0.%d", i+1) }
 
-// awaitGranted waits until so many requests have been granted that nobody completed.
+// awaitGranted waits until n requests are granted and not completed.
 func (b *blockade) awaitGranted(n int) {
 	b.daemon.Until(reaction, fmt.Sprintf("%d granted requests", n), func() bool {
 		return b.handshakes()+int(b.daemon.Count(o2iblnd.Unreachable)) >= n

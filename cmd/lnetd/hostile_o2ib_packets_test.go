@@ -14,7 +14,7 @@ import (
 // hostileTimes is how often each packet comes.
 const hostileTimes = 20
 
-// evil is what nobody must find in his memory.
+// evil is a payload that must not appear in the memory of any node.
 var evil = bytes.Repeat([]byte{0xEE}, 512)
 
 // rdmaPackets are packets in the name of the good peer and of strangers, and the counter of the

@@ -39,7 +39,7 @@ func (b *blockade) from(t *testing.T, addr string) *sender {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.raw.Close(); delete(b.senders, at) })
-	_ = s.raw.SetReadBuffer(1) // nobody reads
+	_ = s.raw.SetReadBuffer(1) // never read
 	b.senders[at] = s
 	return s
 }
@@ -71,8 +71,8 @@ func (s *sender) mad(kind ibta.Attribute, body cmBody) []byte {
 	})
 }
 
-// overheard is what everybody on the network knows of the connection that the good peer
-// has asked for.
+// overheard is what every host on the network can learn about the connection that the good
+// peer has requested.
 type overheard struct {
 	req ibta.REQ // of the good peer
 	rep ibta.REP // of the daemon

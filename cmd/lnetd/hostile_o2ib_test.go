@@ -18,7 +18,7 @@ import (
 	"ulnet/lnd/o2iblnd"
 )
 
-// Who is at the loopback addresses of a blockade.
+// The loopback addresses of a blockade.
 const (
 	besiegedAddr = "127.0.0.1"
 	goodAddr     = "127.0.0.2"
@@ -51,7 +51,7 @@ func TestHostileRDMA(t *testing.T) {
 }
 
 // blockade is an lnetd on RDMA with a good peer that exchanges data with it all the time,
-// on a host that nobody else sees.
+// in a network namespace of its own.
 type blockade struct {
 	commands     lnetdtest.Commands
 	host         *netlab.Host
@@ -131,10 +131,10 @@ func (b *blockade) over(t *testing.T) {
 	}
 }
 
-// warned is what a warning says, and of whom, without the port.
+// warned matches a warning with the address that it is about, without the port.
 var warned = regexp.MustCompile(`level=WARN (.*?)(?::\d+)? err=`)
 
-// checkWarnings checks that nobody is warned of twice for the same thing.
+// checkWarnings checks that there is one warning at most per address and cause.
 func (b *blockade) checkWarnings(t *testing.T) {
 	t.Helper()
 	seen := map[string]bool{}

@@ -43,8 +43,8 @@ type mcastSiege struct {
 	rounds   int
 }
 
-// besiegeWithin is how long messages may take to reach everybody after an attack: what a
-// member waits until it gives up an epoch, and the time to form a group.
+// besiegeWithin bounds the time until messages reach all members after an attack: the time
+// that a member waits before it gives up an epoch, and the time to form a group.
 const besiegeWithin = 20 * time.Second
 
 // TestHostileMulticast: RM-A9: a node with an ordinary connection sends orders, reports,

@@ -29,7 +29,8 @@ import (
 )
 
 const (
-	// scollPort is one at which everybody's NID is believed to be their address.
+	// scollPort is above 1023: the NID of a peer is taken from the address of the
+	// connection there.
 	scollPort    = 7988
 	scollServers = 4
 	// scollTimeout is what an honest root gives members.
@@ -160,7 +161,7 @@ func (a *attack) request(index uint64, others []nid.NID, change func(*scollwire.
 	}
 }
 
-// nowhere are addresses that nobody has.
+// nowhere returns n addresses that no node has.
 func nowhere(from, n int) (ids []nid.NID) {
 	for i := range n {
 		ids = append(ids, nid.MustParse(fmt.Sprintf("10.4.%d.%d@tcp", 1+(from+i)/200, 1+(from+i)%200)))

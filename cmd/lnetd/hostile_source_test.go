@@ -246,7 +246,7 @@ func (f *forgery) forgeAck(t *testing.T) {
 }
 
 // TestNoDialForHeaders: an lnetd that believes headers answers by the connection that
-// brought the request all the same, and dials nobody whom a header names.
+// brought the request all the same, and dials no node that a header names.
 func TestNoDialForHeaders(t *testing.T) {
 	f := newForgery(t, lnetdtest.Build(t), "source_check: off")
 	named, err := net.Listen("tcp", netip.AddrPortFrom(f.hosts[2], f.to.Port()).String())

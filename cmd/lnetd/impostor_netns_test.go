@@ -21,8 +21,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// imposture is two honest daemons, at the port of kernels, and a host on which somebody has
-// root: every source port is theirs.
+// imposture has two honest daemons, at the port of kernels, and a host on which the attacker
+// is root and can use every source port.
 type imposture struct {
 	t              *testing.T
 	server, honest *lnetdtest.Daemon
@@ -144,7 +144,7 @@ func TestImpostor(t *testing.T) {
 	}
 }
 
-// oddNIDs are NIDs of nets that the daemons do not have, most of which nobody has.
+// oddNIDs are NIDs of nets that the daemons do not have; most of the nets do not exist.
 var oddNIDs = []string{"a050003@<200:7>", "a050003@<17:0>", "7@<9:1>", "0@lo", "10.5.0.3@tcp9", "10.5.0.3@o2ib", "7@kfi", "1@<0:3>"}
 
 // TestUnknownNets: a stranger says HELLO as nodes of nets that do not exist, and in its own

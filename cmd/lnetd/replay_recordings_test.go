@@ -27,7 +27,7 @@ type role struct {
 	reasons  map[string]uint64 // counters of refused and ended connections; nil if all stay open
 	timeout  time.Duration     // of pings, where they are not answered
 	fails    int               // operations of its users that fail
-	deaf     bool              // nobody there posts anything
+	deaf     bool              // it has no match entries
 	shutdown bool              // it is shut down in the recording
 
 	deviations
@@ -45,9 +45,9 @@ type recording struct {
 	name              string
 	dialler, listener role // of the first connection
 	// endsAfter is an event after which its connection ends at once, and not
-	// only when others have been dialled. The reason: kernel threads and
-	// goroutines take microseconds that nobody promises, and whoever gives up
-	// a connection gives up those that are complete with it.
+	// only when others have been dialled. The scheduling of kernel threads and
+	// goroutines varies by microseconds, and a side that gives up a connection
+	// also gives up the complete ones to the same peer.
 	endsAfter int
 }
 

@@ -19,8 +19,8 @@ import (
 	"ulnet/lnd/socklnd"
 )
 
-// replayRefusedPassive puts lnetd in the place of the recorded node where
-// nobody listens: it dials only, and a SYN is answered with RST.
+// replayRefusedPassive has lnetd act as the recorded node that does not listen: it only
+// dials, and a SYN is answered with RST.
 func replayRefusedPassive(t *testing.T, commands lnetdtest.Commands) {
 	script := load(t, "tcp-err-refused")
 	s := newStage(t, commands, script, replay.Acceptor, "tcp", "accept: none")
@@ -34,9 +34,9 @@ func replayRefusedPassive(t *testing.T, commands lnetdtest.Commands) {
 	}
 }
 
-// replayRefusedActive has lnetd ping an address where nothing listens: one
-// SYN from the first reserved port, an error at once, and no other SYN within
-// the time that a node backs off, whoever asks.
+// replayRefusedActive has lnetd ping an address where nothing listens: one SYN from the first
+// reserved port, an error at once, and no other SYN during the back-off, however many pings
+// follow.
 func replayRefusedActive(t *testing.T, commands lnetdtest.Commands) {
 	script := load(t, "tcp-err-refused")
 	s := newStage(t, commands, script, replay.Initiator, "tcp", "min_reconnectms: 30000") // two pings, also on a busy machine

@@ -164,8 +164,8 @@ func (p *pings) wait() (took time.Duration, err error) {
 	return time.Since(begin), err
 }
 
-// captureDirs are where the captures are: the small ones in the repository,
-// all where somebody has put them beside it.
+// captureDirs are the folders with captures: the small ones are in the repository, the
+// complete set may be installed beside it.
 var captureDirs = []string{
 	filepath.Join("..", "..", "lnd", "capture", "testdata"),
 	filepath.Join("..", "..", "..", "shared", "captures"),

@@ -43,8 +43,8 @@ func mcastTotal(on network) int {
 	return 100_000
 }
 
-// mcastLine is a message: who sent it, its number, and what follows from these; one of
-// twenty has several datagrams.
+// mcastLine is a message: its source, its number, and bytes derived from both. One of twenty
+// takes several datagrams.
 func mcastLine(b []byte, source, i int) []byte {
 	b = strconv.AppendInt(b, int64(source), 10)
 	b = append(b, ' ')
@@ -204,7 +204,7 @@ func (r *mcastRoom) comeAndGo(member int, over <-chan struct{}) (times int) {
 
 // TestReliableMulticast: RM-2, RM-9, RM-25, RM-29, RM-30, RM-31: eight daemons on a bridge
 // that loses 5 % of all packets, messages from three sources, while two members come and
-// go: everybody gets each message once, in the order of its source, while it is a member.
+// go: each member gets each message once, in the order of its source, while it is a member.
 func TestReliableMulticast(t *testing.T) {
 	spec.Covers(t, "RM-2", "RM-9", "RM-25", "RM-29", "RM-30", "RM-31")
 	if testing.Short() {
@@ -224,7 +224,7 @@ func (r *mcastRoom) run() {
 			if err != nil {
 				return false
 			}
-			g := &s.Groups[0] // who sends under an older list does not send to all
+			g := &s.Groups[0] // a source that still uses an older list does not send to all
 			return len(g.Members) == mcastNodes && g.Usable == g.Version && g.Multicast
 		})
 	}

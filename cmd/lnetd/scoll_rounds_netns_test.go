@@ -98,7 +98,7 @@ func keepBusy(t *testing.T, n int) {
 func (r *roundsRoom) settle() {
 	r.t.Helper()
 	for i, d := range r.servers {
-		d.Until(seenWithin, fmt.Sprintf("answers of everybody to server %d", i+1), func() bool {
+		d.Until(seenWithin, fmt.Sprintf("answers of every node to server %d", i+1), func() bool {
 			a := r.ask(i)
 			return a.Status == "ok" && len(a.Reached) == roundsMembers
 		})
@@ -158,8 +158,8 @@ func (r *roundsRoom) harm(i int, how string) {
 	r.servers[i].Kill()
 }
 
-// judge says whether a broadcast accounts for each member once, and names nobody but the
-// victim and those below it.
+// judge fails unless a broadcast accounts for each member once, and only the victim and its
+// subtree are missing.
 func (r *roundsRoom) judge(what string, a *broadcastDoc, root, victim int) {
 	r.t.Helper()
 	below := tree.Tree{Topology: tree.KNomial(2), N: roundsMembers, Root: root}.AppendSubtree(nil, victim)

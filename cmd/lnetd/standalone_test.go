@@ -64,7 +64,7 @@ func TestStandaloneHandshakes(t *testing.T) {
 	}
 }
 
-// freeAt returns a port of an address that nobody has.
+// freeAt returns an unused port of an address.
 func freeAt(t *testing.T, addr string) netip.AddrPort {
 	t.Helper()
 	a := netip.MustParseAddr(addr)

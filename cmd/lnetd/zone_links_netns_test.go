@@ -112,9 +112,9 @@ func (c *cutZone) nothingFalse() {
 
 // TestCutDelegate: MS-98, MS-100: of five daemons, two of them supervisors, the active
 // delegate hears nothing of the supervisors any more: another one replaces it, and it
-// says whom it does not reach. Then no delegate does: the entry is stale, lost, and
-// current once the network is mended. Nobody is removed, and the zone is in the census
-// all the time.
+// names the supervisors that it does not reach. Then no delegate reaches any: the entry
+// becomes stale, lost, and current again once the network is restored. No node is removed,
+// and the zone stays in the census.
 func TestCutDelegate(t *testing.T) {
 	spec.Covers(t, "MS-98", "MS-100")
 	if os.Getenv("ULNET_LONG") == "" {

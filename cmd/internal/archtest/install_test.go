@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestInstall: Lustre's lnetctl is not replaced by ours unless somebody asks for it.
+// TestInstall: make install does not replace Lustre's lnetctl unless it is told to.
 func TestInstall(t *testing.T) {
 	for _, test := range []struct {
 		args []string

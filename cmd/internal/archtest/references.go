@@ -13,7 +13,7 @@ import (
 // Text is a file in which rows and sections of docs/spec may be named.
 type Text struct {
 	Name string // relative to the root, with slashes
-	Body string
+	Body string // the whole contents
 }
 
 // named are the endings of files in which references are looked up.

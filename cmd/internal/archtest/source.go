@@ -30,18 +30,19 @@ const (
 type Package struct {
 	// Path is relative to the root: "lnet/wire". A file of our module that
 	// imports "ulnet/lnet/wire" imports "lnet/wire".
-	Path  string
+	Path string
+	// Files are those of the folder itself, tests included, sorted by name.
 	Files []*File
 }
 
 // File is one Go file.
 type File struct {
-	Name    string // relative to the root, with slashes
-	Test    bool
-	Lines   int
-	Imports []string // of our module: relative to the root
-	Fset    *token.FileSet
-	AST     *ast.File
+	Name    string         // relative to the root, with slashes
+	Test    bool           // the name ends in _test.go
+	Lines   int            // of the file, comments and blank lines included
+	Imports []string       // of our module: relative to the root
+	Fset    *token.FileSet // resolves the positions in AST
+	AST     *ast.File      // with comments
 }
 
 // Load parses every Go file below root, except in folders that Go itself

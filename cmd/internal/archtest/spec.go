@@ -25,7 +25,7 @@ type Spec struct {
 
 // Row is a row of a table of docs/spec that has an id.
 type Row struct {
-	ID      string
+	ID      string // "GO-A7", "G-GO-8"
 	File    string // "gossip.md"
 	Section string // the heading above it
 	Planned string // the feature that it waits for; empty: it is built

@@ -42,7 +42,8 @@ var phrases = []struct {
 	{regexp.MustCompile(`(?i)\btruths?\b`), "ground truth"},
 }
 
-// people are the words that "who" may follow, and what "ground" is to "truth".
+// people matches the exceptions: the pronoun behind a noun for people, and the term of
+// which "truth" is the second word.
 var people = regexp.MustCompile(`(?i)\b(users?|operators?|admin(istrator)?s?|engineers?|readers?|researchers?|people|person|those|anyone|someone|attackers?|adversar(y|ies)) who\b|\bground truth\b`)
 
 // Words returns a line for each private word in a package's identifiers and comments.

@@ -111,7 +111,8 @@ func TestAccessOverTheSocket(t *testing.T) {
 	}
 }
 
-// openPath lets everybody reach the socket, so that its server has to decide.
+// openPath makes the socket accessible to every user, so that the server has to check the
+// credentials.
 func openPath(t *testing.T, path string) {
 	t.Helper()
 	if err := os.Chmod(path, 0o666); err != nil {

@@ -19,7 +19,7 @@ const (
 	EventBacklog = eventBacklog
 )
 
-// AccessOf is what somebody may do to a socket.
+// AccessOf returns what a user may do at a socket.
 func AccessOf(owner, group, uid uint32, groups []uint32) Access {
 	return policy{owner: owner, group: group}.of(credentials{uid: uid, groups: groups})
 }

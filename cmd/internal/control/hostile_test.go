@@ -79,8 +79,8 @@ func TestTooManyStreams(t *testing.T) {
 	}
 }
 
-// TestTooManyConnections: what says nothing makes room for who has something to say, at
-// once.
+// TestTooManyConnections: at the limit an idle connection is closed at once in favour of a
+// new one that sends a request.
 func TestTooManyConnections(t *testing.T) {
 	d := serve(t, Config{Routes: (&fakeNode{}).routes(), MaxConns: 2, RequestTimeout: 2 * waitLimit})
 	for range 10 {
@@ -91,9 +91,9 @@ func TestTooManyConnections(t *testing.T) {
 	}
 }
 
-// TestGroupKeepsNobodyOut: whatever connections and streams the group of the socket
-// has, root gets an answer, and the group is told that there are too many.
-func TestGroupKeepsNobodyOut(t *testing.T) {
+// TestGroupCannotKeepRootOut: however many connections and streams the group of the socket
+// has open, root gets an answer, and the group an error that there are too many.
+func TestGroupCannotKeepRootOut(t *testing.T) {
 	const most = 4
 	var mu sync.Mutex
 	next := AccessRead

@@ -33,7 +33,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestStreamsLast: who listens without a word outlives the time for a request.
+// TestStreamsLast: a stream on which the client sends nothing outlives the timeout of a
+// request.
 func TestStreamsLast(t *testing.T) {
 	events := new(Events)
 	d := serve(t, Config{Routes: (&fakeNode{}).routes(), Events: events, RequestTimeout: 50 * time.Millisecond})

@@ -87,7 +87,7 @@ func controlRow(r control.Route) string {
 	return fmt.Sprintf("| %s %s | %s | %s | %s |\n", r.Method, r.Path, request, answer, r.Doc)
 }
 
-// typeName is without the package: where a type lives is nothing to who asks.
+// typeName returns the name without the package, which does not concern clients.
 func typeName(t reflect.Type) string {
 	if t.Kind() == reflect.Slice {
 		return "list of " + typeName(t.Elem())

@@ -261,7 +261,7 @@ func TestGetFetchesWhatServeHas(t *testing.T) {
 	}
 }
 
-func TestNobodyAnswers(t *testing.T) {
+func TestNoNodeAnswers(t *testing.T) {
 	n := newNode(t)
 	for _, test := range []struct {
 		name string

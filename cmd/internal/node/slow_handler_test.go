@@ -23,7 +23,7 @@ import (
 
 // TestSlowHandler: at a node with gossip, zone and client health a handler takes ten
 // seconds, three times as long as a node may be silent, while all others send to its
-// portal. Nobody is found dead: what is urgent comes by a connection that is read on.
+// portal. No node is found dead: urgent messages use a connection that is still read.
 func TestSlowHandler(t *testing.T) {
 	for name, tt := range map[string]struct {
 		options     portals.MDOption
@@ -177,7 +177,7 @@ func (s onlyServer) Broadcast(_ []byte, done func(health.Outcome)) {
 	done(health.Outcome{Reply: (&healthwire.Reply{}).AppendTo(nil)})
 }
 
-// watch makes everybody's death an error from now on.
+// watch makes the death of any node an error from now on.
 func (c *slowCluster) watch() {
 	c.t.Helper()
 	for i := range c.tables {

@@ -55,8 +55,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestEndedWhileWaiting: who ends an operation is told so, and not to look at the
-// network.
+// TestEndedWhileWaiting: an operation that the user cancels says that, without a hint to
+// check the network.
 func TestEndedWhileWaiting(t *testing.T) {
 	n := newNode(t)
 	if _, err := n.AddFault(node.AddFault{Statement: "pause"}); err != nil {

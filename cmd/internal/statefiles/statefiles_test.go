@@ -105,8 +105,8 @@ func TestWriter(t *testing.T) {
 			t.Errorf("ages: %d bytes, mode %v", ages.Size(), ages.Mode())
 		}
 
-		// Only what changed is written, as a new file: who reads the old one
-		// goes on reading it. Another head alone is no change.
+		// Only changed files are written, each as a new file: a process that has the
+		// old one open goes on reading that. A different head alone is no change.
 		next := []statefiles.File{file("clock", "", "8\n"), file("ages", "# clock 8\n", "a 1\n")}
 		looks := s.set(next...)
 		pass(999 * time.Millisecond)

@@ -17,7 +17,7 @@ func TestRecords(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		conn int
-		want string // who sends what in how many bytes
+		want string // sender, message and length in bytes
 	}{
 		{"tcp-ping", 0, "I ACCEPTOR 16, I HELLO 56, A HELLO 56, I GET 96, A REPLY 144, A GET 96, I REPLY 144"},
 		{"tcp-discover", 0, "I ACCEPTOR 16, I HELLO 56, A HELLO 56, I GET 96, A REPLY 144, I PUT 144, A PUT 144, A ACK 96, I ACK 96, A GET 96, I REPLY 144"},

@@ -25,8 +25,7 @@ func load(t *testing.T, name string) *replay.Script {
 	return s
 }
 
-// brief tells the events of one connection: who sent how many bytes, who
-// closed.
+// brief summarizes the events of one connection: each side's bytes, and which side closed it.
 func brief(s *replay.Script, conn int) string {
 	var b strings.Builder
 	for _, e := range s.Events {

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// TestExplainPanic: whoever mends a machine that panicked is shown where.
+// TestExplainPanic: the explanation of a panic shows where it happened.
 func TestExplainPanic(t *testing.T) {
 	cause := &sim.ContractError{Why: "the program panicked: oops", Panic: "oops", Stack: []byte("goroutine 1:\nfile.go:17\n")}
 	err := explain(fmt.Errorf("my.sim: seed 4: %w", cause))

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestInterrupted: who stops many runs is told that he did.
+// TestInterrupted: an interrupt of many runs is reported as one.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
