@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// allocationOps is how many operations G-LN-5 divides by. What the runtime
-// allocates by itself meanwhile vanishes in it.
+// allocationOps is the number of operations that G-LN-5 averages over: enough that allocations
+// of the runtime itself are negligible.
 const allocationOps = 2000
 
 // measureAllocations is G-LN-5.
@@ -18,12 +18,12 @@ func measureAllocations(b *measurement) {
 // by a PUT, and for a GET, of 1 MiB each.
 func (b *measurement) countAllocations(i *initiator) {
 	nothing := func() (time.Duration, error) { return 0, nil }
-	must2(b.spent(nothing))              // buffers grow once
-	_, asking := must2(b.spent(nothing)) // what it takes to ask is left out
+	must2(b.spent(nothing))              // the first request grows buffers
+	_, asking := must2(b.spent(nothing)) // the cost of the request itself, subtracted below
 	last := len(sizes) - 1
 	for _, op := range []struct {
 		what string
-		puts float64 // in one operation
+		puts float64 // per operation
 		run  func() (time.Duration, error)
 	}{
 		{"allocations per PUT of 8 B, both sides", 2, func() (time.Duration, error) {

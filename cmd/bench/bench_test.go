@@ -19,7 +19,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestMain lets the test binary be the other process too.
+// TestMain runs the test binary as a worker if the arguments say so.
 func TestMain(m *testing.M) {
 	if code, asked := worker.Child(os.Args[1:], workers...); asked {
 		os.Exit(code)
@@ -36,7 +36,7 @@ func runBench(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-// sharedBuffer takes what several processes say.
+// sharedBuffer is a buffer for the output of several processes.
 type sharedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer // guarded by mu
@@ -54,17 +54,15 @@ func (s *sharedBuffer) String() string {
 	return s.b.String()
 }
 
-// virtual names the goals that are measured in virtual time, by machines without
-// goroutines, most of them.
+// virtual are the goals that are measured in virtual time, most of them without goroutines.
 var virtual = regexp.MustCompile(`^G-(SIM-[1-4]|GO-[124679]|SC-[134578]|CH-[12346]|MS-(?:[124679]|10)|RM-[246])$`)
 
-// elsewhere names those that TestZoneLines and TestCastLines measure, too.
+// elsewhere are those that TestZoneLines and TestCastLines measure too.
 var elsewhere = regexp.MustCompile(`^G-(MS|RM)-`)
 
-// TestMeasure measures every goal in one round and checks what is printed and
-// written, not the figures; families of goals at the same time, because many wait. Under
-// the race detector, which makes simulations ten times as slow and finds nothing in them
-// that their own tests do not, it leaves most of these out.
+// TestMeasure measures every goal in one round and checks the output, not the figures; families of
+// goals run in parallel, because many wait. Under the race detector it leaves most simulations
+// out: they are ten times as slow there, and have tests of their own.
 func TestMeasure(t *testing.T) {
 	if testing.Short() {
 		t.Skip("moves some GiB; skipped by -short")
@@ -93,7 +91,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// lineForm is what a line looks like: id, what, value, goal, verdict.
+// lineForm matches a line: id, what was measured, value, goal, outcome.
 var lineForm = regexp.MustCompile(`^(G-LN-[1-6]|G-SIM-[1-4]|G-GO-[1-9]|G-SC-[1-8]|G-CH-(?:[1-6]|etcd)|G-MS-(?:[1-9]|10)|MS-memberlist|GO-memberlist|G-RM-[1-8]|G-IB-[1-4]|LN-priority)  +(\S.*\S)  +((?:-?\d+\.\d{3} [\w%/]+|-) \(.*\))  +([<>]= \d+\.\d\d [\w%/]+|no goal)  +(met|missed|skipped|-)$`)
 
 // measureOnce checks the lines of a goal, and returns how many there are.
@@ -146,7 +144,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-func TestVerdict(t *testing.T) {
+func TestOutcome(t *testing.T) {
 	tests := []struct {
 		name string
 		line line
@@ -162,7 +160,7 @@ func TestVerdict(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.line.verdict(); got != tt.want {
+			if got := tt.line.outcome(); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
@@ -170,7 +168,7 @@ func TestVerdict(t *testing.T) {
 }
 
 func TestCompareIsTheMedianOfRatios(t *testing.T) {
-	// In the second round everything was slow.
+	// The whole second round was slow.
 	if got := compare([]float64{10, 200, 33}, []float64{10, 100, 30}); got != 1.1 {
 		t.Errorf("got %v, want 1.1", got)
 	}

@@ -11,24 +11,24 @@ import (
 	"time"
 )
 
-// recipe is how a program that ulnet is compared with is compiled.
+// recipe describes how to compile a program that ulnet is compared with.
 type recipe struct {
 	tool          string
-	before, after []string // its arguments around -o PROGRAM
-	packages      string   // of Debian, in which that is
-	folder        string   // where the tool runs; by default where source is written
-	source        string   // the name of a file, and its contents
+	before, after []string // arguments before and after -o PROGRAM
+	packages      string   // of Debian that contain the tool
+	folder        string   // working directory of the tool; by default a new one with the source
+	source        string   // name of the source file; text is its contents
 	text          []byte
 }
 
-// compiled is such a program, or why there is none.
+// compiled is such a program, or the reason why there is none.
 type compiled struct {
-	folder  string // temporary; empty: there is none
+	folder  string // temporary directory with the program; empty: none
 	path    string
-	missing string
+	missing string // why it could not be compiled; empty: it was
 }
 
-// compile makes it, if there is what it takes.
+// compile compiles the program. If the tool or the source is missing it says so in missing.
 func (r recipe) compile(ctx context.Context) (c *compiled, err error) {
 	if _, err := exec.LookPath(r.tool); err != nil {
 		return &compiled{missing: r.tool + " is not installed: " + r.packages}, nil
@@ -63,10 +63,11 @@ func (c *compiled) remove() {
 	}
 }
 
-// peersModule is where the source of its systems is, for bench in the root of the tree.
+// peersModule is the folder of the module peers, relative to the root of the tree, where bench
+// is run.
 const peersModule = "cmd/bench/peers"
 
-// buildPeers compiles it: it has modules that this one does not.
+// buildPeers compiles peers, which depends on modules that bench does not require.
 func buildPeers(ctx context.Context, module string) (*compiled, error) {
 	if _, err := os.Stat(filepath.Join(module, "go.mod")); err != nil {
 		return &compiled{missing: "its source, " + module + ", is not below this folder"}, nil

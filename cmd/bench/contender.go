@@ -10,12 +10,12 @@ type contender struct {
 	name string
 	run  func(of *contender) (latencies, error) // one round
 
-	all     []latencies // by round: of each operation, or one for all of them
-	cpu     []float64   // nanoseconds of all processes for an operation, by round
-	mallocs []float64   // heap objects of one process for an operation, by round
+	all     []latencies // by round: one per operation, or their mean alone
+	cpu     []float64   // by round: ns of CPU time of all processes per operation
+	mallocs []float64   // by round: heap objects of one process per operation
 }
 
-// timed is a contender whose rounds have n operations; run returns how long they took.
+// timed returns a contender whose rounds have n operations; run returns the time for all.
 func (b *bench) timed(name string, n int, run func() (time.Duration, error)) *contender {
 	return &contender{name: name, run: func(of *contender) (latencies, error) {
 		elapsed, used, err := b.spent(run)
@@ -24,8 +24,8 @@ func (b *bench) timed(name string, n int, run func() (time.Duration, error)) *co
 	}}
 }
 
-// alternate runs every contender once in each round, in turning order, after a
-// round that is not counted if it is not for a glance.
+// alternate runs every contender once per round, each round beginning with the next one. A
+// warm-up round, which is left out at a glance, is not counted.
 func (b *measurement) alternate(rounds int, contenders ...*contender) {
 	first := pick(b, 0, -1, -1)
 	for round := first; round < rounds; round++ {
@@ -48,7 +48,7 @@ func (b *measurement) alternate(rounds int, contenders ...*contender) {
 	}
 }
 
-// each returns a percentile of each round.
+// each returns a percentile of the latencies of each round.
 func (c *contender) each(part float64) (v []float64) {
 	for _, round := range c.all {
 		v = append(v, round.percentile(part))
@@ -56,7 +56,7 @@ func (c *contender) each(part float64) (v []float64) {
 	return v
 }
 
-// rates returns operations in a nanosecond, by round.
+// rates returns operations per nanosecond, by round.
 func (c *contender) rates() []float64 {
 	v := c.each(0.5)
 	for i := range v {
@@ -65,33 +65,33 @@ func (c *contender) rates() []float64 {
 	return v
 }
 
-// against makes a line of a percentile of ours and of another's. Limit 0: no
-// goal bounds it, here and below.
+// against compares a percentile of the latencies. Here and below a limit of 0 means that no
+// goal bounds the ratio.
 func (c *contender) against(other *contender, what string, part, limit float64) line {
 	return beside(other.name, what, limit, c.each(part), other.each(part), 1e-3, "%.0f µs")
 }
 
-// half makes one of half a round trip.
+// half compares half of the median round trip.
 func (c *contender) half(other *contender, what string, limit float64) line {
 	return beside(other.name, what, limit, c.each(0.5), other.each(0.5), 0.5e-3, "%.2f µs")
 }
 
-// costs makes one of CPU time, where an operation moves 1 MiB.
+// costs compares CPU time, for operations that move 1 MiB each.
 func (c *contender) costs(other *contender, what string, limit float64) line {
 	return beside(other.name, what, limit, c.cpu, other.cpu, 1024e-6, "%.0f ms/GiB")
 }
 
-// speed makes one of the rate of operations, which has a unit.
+// speed compares rates of operations, shown in the unit of the format.
 func (c *contender) speed(other *contender, what string, limit, scale float64, format string) line {
 	l := beside(other.name, what, limit, c.rates(), other.rates(), scale, format)
 	l.least = true
 	return l
 }
 
-// mebibytes is the scale of GiB/s where an operation moves 1 MiB.
+// mebibytes converts operations of 1 MiB per nanosecond to GiB/s.
 const mebibytes = 1e9 / 1024
 
-// beside is a line about samples of the same rounds.
+// beside returns the line that compares samples of the same rounds.
 func beside(other, what string, limit float64, ours, theirs []float64, scale float64, format string) line {
 	return line{
 		what: what, ratio: compare(ours, theirs), limit: limit, free: limit == 0,
@@ -99,14 +99,15 @@ func beside(other, what string, limit float64, ours, theirs []float64, scale flo
 	}
 }
 
-// figure is one that two systems have, whose scripts run apart.
+// figure is a value that is measured of two systems, each of which runs the script by itself.
 type figure[T any] struct {
 	what string
 	of   func(T) float64
 	unit string
 }
 
-// ratios are lines of figures of rounds of both, which no goal bounds.
+// ratios returns a line for each figure, which no goal bounds; ours and theirs have a value
+// per round.
 func ratios[T any](list []figure[T], ours, theirs []T, format, basis string) (lines []line) {
 	for _, f := range list {
 		var a, b []float64
@@ -121,7 +122,7 @@ func ratios[T any](list []figure[T], ours, theirs []T, format, basis string) (li
 	return lines
 }
 
-// skipped are the same lines where the other system is missing.
+// skipped returns the same lines if the other system is missing.
 func skipped[T any](list []figure[T], why string) (lines []line) {
 	for _, f := range list {
 		lines = append(lines, line{what: f.what, free: true, skipped: why})

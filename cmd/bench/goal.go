@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// goal is one goal and how it is measured.
+// goal is a goal of docs/spec and the function that measures it.
 type goal struct {
 	id, title string
 	measure   func(*measurement)
@@ -39,7 +39,7 @@ var goals = []goal{
 	{"G-SC-4", "collectives: messages", measureMessages},
 	{"G-SC-5", "collectives: arithmetic of trees, and a large simulation", measureArithmetic},
 	{"G-SC-6", "collectives: bulk data, beside a raw Go tree", measureCollectiveBulk},
-	{"G-SC-7", "collectives: a death ends the wait", measureMourning},
+	{"G-SC-7", "collectives: a death ends the wait", measureDeathNotice},
 	{"G-SC-8", "collectives: exact results whatever services do", measureServices},
 	{"G-CH-1", "client health: pings", measureControlLoad},
 	{"G-CH-2", "client health: how soon the dead are evicted, and how much at once", measureEvictions},
@@ -74,17 +74,17 @@ var goals = []goal{
 	{"LN-priority", "priority messages beside bulk; bounded by no goal", measurePriority},
 }
 
-// line is one bound of a goal with what was measured.
+// line is a bound of a goal with the measured value.
 type line struct {
 	what  string
-	ratio float64 // ours : plain Go TCP, or a figure in unit
+	ratio float64 // to plain Go TCP or another system, or a value in unit
 	unit  string  // empty: a ratio
 	limit float64
 	free  bool   // no goal bounds it
-	least bool   // limit is the smallest good ratio, otherwise the largest
-	basis string // the absolute medians behind the ratio
+	least bool   // limit is a lower bound, otherwise an upper one
+	basis string // the absolute values behind the ratio, and the conditions
 
-	skipped string // why it could not be measured here; empty: it was
+	skipped string // the reason why it was not measured; empty: it was
 }
 
 func (l line) met() bool {
@@ -94,7 +94,7 @@ func (l line) met() bool {
 	return l.ratio <= l.limit
 }
 
-// value has a digit more than the bound, so that the verdict can be seen.
+// value shows a digit more than the bound, so that a value just beyond it is not rounded to it.
 func (l line) value() string {
 	if l.skipped != "" {
 		return "- (" + l.skipped + ")"
@@ -113,7 +113,7 @@ func (l line) bound() string {
 	return fmt.Sprintf("%s %.2f %s", relation, l.limit, cmp.Or(l.unit, "x"))
 }
 
-func (l line) verdict() string {
+func (l line) outcome() string {
 	if l.skipped != "" {
 		return "skipped"
 	}
@@ -126,9 +126,8 @@ func (l line) verdict() string {
 	return "missed"
 }
 
-// compare makes a line of samples taken in the same rounds: their ratio is the
-// median of the ratios of each round, so that what slows a whole round down
-// counts for both.
+// compare returns the ratio of samples taken in the same rounds: the median of the ratios of
+// the rounds, so that a disturbance of a whole round affects both sides.
 func compare(ours, raw []float64) float64 {
 	ratios := make([]float64, len(ours))
 	for i := range ours {
@@ -137,7 +136,7 @@ func compare(ours, raw []float64) float64 {
 	return median(ratios)
 }
 
-// median returns the middle of v, which must not be empty.
+// median returns the median of v, which must not be empty.
 func median(v []float64) float64 {
 	v = slices.Sorted(slices.Values(v))
 	n := len(v)

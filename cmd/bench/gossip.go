@@ -8,11 +8,11 @@ import (
 	"ulnet/gossip/gossipsim"
 )
 
-// effort is how much gossip is simulated for a measurement.
+// effort is the amount of work that a measurement spends.
 type effort int
 
 const (
-	aGlance effort = iota // one round: to see that it runs
+	aGlance effort = iota // one round, to check that it runs
 	normal
 	thorough // BENCH=long
 )
@@ -27,18 +27,18 @@ func (b *bench) effort() effort {
 	return thorough
 }
 
-// pick is what an effort asks for.
+// pick returns the value for the effort of b.
 func pick[T any](b *measurement, glance, usual, long T) T {
 	return []T{glance, usual, long}[b.effort()]
 }
 
-// some is how many operations a round has: at a glance a few.
+// some returns the number of operations per round: n, or at a glance a few.
 func (b *measurement) some(n int) int { return pick(b, max(n/20, 1), n, n) }
 
-// newcomers are those of a run: as many as there are tracked nodes.
+// newcomers is the number of nodes that join in a run, which is also that of tracked columns.
 const newcomers = 64
 
-// propagation is a size of G-GO-1 with its bounds, in cycles.
+// propagation is a cluster size of G-GO-1 with its bounds, in cycles.
 type propagation struct {
 	nodes, columns int
 	median, worst  float64
@@ -107,7 +107,7 @@ func measureSafety(b *measurement) {
 func measureObsolete(b *measurement) {
 	messages := pick[uint64](b, 100_000, 20_000_000, 100_000_000)
 	for _, nodes := range []int{8, 64, 1000} {
-		// A sample of 8 columns is 8 (N-1) of a cycle, with 2 N messages.
+		// With 8 columns a cycle of 2 N messages has 8 (N-1) samples.
 		s := must(gossipsim.Measured{Nodes: nodes, Columns: 8, Loss: 0.05, Seed: 1}.Sample(b.ctx, messages*4))
 		b.add(line{
 			what:  fmt.Sprintf("fresh messages dropped as obsolete, %d nodes, 5 %% loss, per million", nodes),

@@ -15,20 +15,20 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// fewNodes is how many agents over TCP there are whose cost is measured: all pairs must
-// have met soon, because a first message opens connections.
+// fewNodes is the number of agents over TCP whose cost is measured: so few that all pairs have
+// exchanged messages soon, because the first one opens a connection.
 const fewNodes = 8
 
-// agents are agents of a protocol over TCP on loopback, all in this process.
+// agents are the agents of a protocol over TCP on loopback, all in this process.
 type agents struct {
 	nodes []*node
-	ends  []func() // of the agents
+	ends  []func() // close the agents
 
-	gathered func() bool
-	sent     func() (counted, others uint64) // messages that a cost is for, and others
+	gathered func() bool                     // all agents know each other
+	sent     func() (counted, others uint64) // messages sent: those that the cost is divided by, and others
 }
 
-// newAgents starts an agent on each of some nodes, and has them find each other.
+// newAgents starts fewNodes nodes with an agent each, and waits until they know each other.
 func newAgents(b *measurement, start func(a *agents)) *agents {
 	a := new(agents)
 	var addrs []netip.Addr
@@ -46,7 +46,7 @@ func newAgents(b *measurement, start func(a *agents)) *agents {
 	return a
 }
 
-// gossipAgents starts gossip on all.
+// gossipAgents starts gossip on all nodes.
 func gossipAgents(a *agents) {
 	var ids []nid.NID
 	for _, n := range a.nodes {
@@ -75,10 +75,10 @@ func gossipAgents(a *agents) {
 	}
 }
 
-// cost measures agents for some seconds of wall time, a while after they have met, and
-// then their nodes without them.
+// cost measures the agents for some seconds of wall time, and then the nodes without them. The
+// difference is the cost. It waits a while first.
 func (a *agents) cost(b *measurement, while time.Duration, seconds int) (c cost) {
-	b.check(wait(b.ctx, while)) // until links and connections are as they stay
+	b.check(wait(b.ctx, while)) // until links and connections are stable
 	counted, others := a.sent()
 	busy := spend(b, seconds)
 	then, more := a.sent()
@@ -91,7 +91,7 @@ func (a *agents) cost(b *measurement, while time.Duration, seconds int) (c cost)
 	return c
 }
 
-// stop ends the agents, not their nodes.
+// stop closes the agents, not their nodes.
 func (a *agents) stop() {
 	for _, end := range a.ends {
 		end()
@@ -108,7 +108,7 @@ func (a *agents) close() {
 	wg.Wait()
 }
 
-// await waits until something is the case.
+// await waits until done returns true.
 func await(ctx context.Context, patience time.Duration, done func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -122,7 +122,7 @@ func await(ctx context.Context, patience time.Duration, done func() bool) error 
 	return nil
 }
 
-// spend lets some seconds pass and returns what this process has used.
+// spend waits some seconds and returns the resources that this process has used meanwhile.
 func spend(b *measurement, seconds int) usage {
 	before, _ := ownUsage(struct{}{})
 	b.check(wait(b.ctx, time.Duration(seconds)*time.Second))
@@ -130,7 +130,7 @@ func spend(b *measurement, seconds int) usage {
 	return after.minus(before)
 }
 
-// wait lets some time pass without doing anything.
+// wait waits for d or the end of ctx.
 func wait(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

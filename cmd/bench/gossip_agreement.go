@@ -11,10 +11,10 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// measureAgreement lets full nodes start at once until all know all.
+// measureAgreement starts nodes with full vectors at once and runs them until all know all.
 func measureAgreement(b *measurement, nodes int) {
-	// Hardly anything is garbage: with the usual percentage the heap would
-	// have room for as much again before it is looked at.
+	// Hardly anything becomes garbage: with the default of 100 % the heap could
+	// double before the next collection.
 	defer debug.SetGCPercent(debug.SetGCPercent(5))
 	runtime.GC()
 	begin := time.Now()
@@ -40,12 +40,12 @@ func measureAgreement(b *measurement, nodes int) {
 	)
 }
 
-// sampleTwice samples two seeds at the same time until there are a thousand
-// million samples, or the time for one size is over.
+// sampleTwice samples two seeds in parallel until there are 10⁹ samples (10⁸ at high loss), or
+// the time for one size is over.
 func sampleTwice(b *measurement, nodes int, loss float64) (sum gossipsim.Samples) {
 	want, patience := pick[uint64](b, 200_000, 1_000_000_000, 4_000_000_000), 110*time.Second
 	if nodes < 10 {
-		patience *= 2 // few samples in a cycle
+		patience *= 2 // few samples per cycle
 	}
 	if loss > 0.1 {
 		want, patience = want/10, 25*time.Second

@@ -11,9 +11,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// memberlistBytes are the payload bytes per second of a memberlist node, in a
-// cluster of 64 with its defaults for a local network, which notices a death
-// after about 11 s.
+// memberlistBytes are the payload bytes per second of a memberlist node in a cluster of 64
+// with the defaults for a local network; memberlistDetection is its time to detect a death.
 const (
 	memberlistBytes     = 95
 	memberlistDetection = 11 * time.Second
@@ -45,10 +44,10 @@ func measureCost(b *measurement) {
 	nodes, cycles := pick(b, 64, 1024, 1024), pick(b, 5, 50, 500)
 	machine := gossipCost(b, nodes, false, cycles)
 	stack := gossipCost(b, nodes, true, cycles)
-	runtime.GC() // the buffers of the stacks
+	runtime.GC() // frees the buffers of the stacks
 	a := newAgents(b, gossipAgents)
 	defer a.close()
-	agents := a.cost(b, pick(b, 2*time.Second, 8*time.Second, 8*time.Second), pick(b, 1, 10, 60)) // all pairs have met by then
+	agents := a.cost(b, pick(b, 2*time.Second, 8*time.Second, 8*time.Second), pick(b, 1, 10, 60)) // long enough for a message between all pairs
 	cpu := func(what string, c cost, more string) line {
 		cycle := 2 * c.each() // a ping and a reply
 		return line{
@@ -66,7 +65,7 @@ func measureCost(b *measurement) {
 	)
 }
 
-// gossipNet is a cluster that starts at once.
+// gossipNet returns a cluster whose nodes start at the same time.
 func gossipNet(nodes int, stacks bool) *gossipsim.Net {
 	return must(gossipsim.New(gossipsim.Config{
 		Network: scenario.Network{Nodes: nodes, Seed: 1, Topology: gossipsim.Flat(0)}, Bare: true, Stacks: stacks,
@@ -74,8 +73,8 @@ func gossipNet(nodes int, stacks bool) *gossipsim.Net {
 	}))
 }
 
-// gossipTraffic is the bytes that a node sends per cycle, payload only, once the parameters
-// have gone.
+// gossipTraffic returns the payload bytes that a node sends per cycle after the first cycles,
+// in which messages carry the parameters too.
 func gossipTraffic(b *measurement, nodes, cycles int) float64 {
 	net := gossipNet(nodes, false)
 	b.check(net.Run(net.Cycles(nodes + 60)))
@@ -87,7 +86,7 @@ func gossipTraffic(b *measurement, nodes, cycles int) float64 {
 // gossipCost measures a cluster in its steady state.
 func gossipCost(b *measurement, nodes int, stacks bool, cycles int) (c cost) {
 	net := gossipNet(nodes, stacks)
-	b.check(net.Run(net.Cycles(nodes / 2))) // pools are full, most have met
+	b.check(net.Run(net.Cycles(nodes / 2))) // pools are filled, most pairs have exchanged messages
 	sent := net.Counters()
 	c.usage = b.simulated(func() error { return net.Run(net.Now() + net.Cycles(cycles)) })
 	after := net.Counters()

@@ -10,7 +10,7 @@ import (
 	"ulnet/gossip/gossipsim"
 )
 
-// loopbackNodes is how many agents there are for deaths.
+// loopbackNodes is the number of processes of which some are killed.
 const loopbackNodes = 64
 
 // measureDetection is G-GO-3.
@@ -37,7 +37,8 @@ func measureDetection(b *measurement) {
 	measureLoopback(b, pick(b, 1, 3, 8))
 }
 
-// inCycle is an instant of some cycle, once all know each other.
+// inCycle returns an instant after all nodes know each other, at a phase of the cycle that
+// depends on the seed.
 func inCycle(seed uint64) time.Duration {
 	return 12*time.Second + time.Duration(seed%uint64(gossipsim.Interval))
 }

@@ -65,7 +65,7 @@ func measureFalseEvictions(b *measurement) {
 // measureRehoming is G-CH-4.
 func measureRehoming(b *measurement) {
 	servers, clients := 10, pick(b, 300, 2000, 10_000)
-	bound := must(health.Timing{}.Filled()).Client + 12*time.Millisecond // three round trips, and a little
+	bound := must(health.Timing{}.Filled()).Client + 12*time.Millisecond // three round trips and some slack
 	var worst, last, found, evicted float64
 	masters := pick(b, 1, 5, 10)
 	for seed := range uint64(masters) {
@@ -104,7 +104,7 @@ func measureSplit(b *measurement) {
 	)
 }
 
-// measureDeaths is the part of G-CH-5 that says how long very many evictions take.
+// measureDeaths is the part of G-CH-5 about the time for very many evictions.
 func measureDeaths(b *measurement) {
 	timing := must(health.Timing{}.Filled())
 	clients := pick(b, 1000, 10_000, 10_000)

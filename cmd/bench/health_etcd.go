@@ -7,11 +7,11 @@ import (
 	"ulnet/cmd/bench/rival"
 )
 
-// leaseClients is how many clients there are: fewer where there are not enough
-// descriptors.
+// leaseClients is the number of clients; there are fewer if the limit of descriptors requires
+// it.
 const leaseClients = 10_000
 
-// leaseFigureList has the figures that both systems have.
+// leaseFigureList are the figures that are compared.
 var leaseFigureList = []figure[leases]{
 	{"CPU of all servers, to etcd", func(f leases) float64 { return f.serverCPU }, "% of a core"},
 	{"CPU of all clients, to etcd", func(f leases) float64 { return f.clientCPU }, "% of a core"},
@@ -23,7 +23,7 @@ var leaseFigureList = []figure[leases]{
 	{"half of the clients die at once: until all servers know of all, to etcd", func(f leases) float64 { return f.half.Seconds() }, "s"},
 }
 
-// measureLeases sets client health beside leases of etcd. No goal bounds it.
+// measureLeases compares client health with leases of etcd. No goal bounds it.
 func measureLeases(b *measurement) {
 	if b.effort() == aGlance {
 		b.add(skippedLeases("etcd is built and run from 5 rounds on")...)
@@ -36,7 +36,7 @@ func measureLeases(b *measurement) {
 		return
 	}
 	t := leaseTrial{clients: min(leaseClients, affordableConnections()), deaths: 100, measured: 10 * time.Second}
-	t.Keeping = rival.Keeping{Servers: 3, Interval: 2 * time.Second, TTL: 7 * time.Second} // etcd wants whole seconds
+	t.Keeping = rival.Keeping{Servers: 3, Interval: 2 * time.Second, TTL: 7 * time.Second} // etcd accepts whole seconds only
 	var ours, theirs []leases
 	for range pick(b, 1, 1, 3) {
 		ours = append(ours, t.run(b, "health", ""))
@@ -47,7 +47,7 @@ func measureLeases(b *measurement) {
 
 func skippedLeases(why string) []line { return skipped(leaseFigureList, why) }
 
-// lines are the lines of rounds of both systems.
+// lines returns the lines that compare both systems.
 func (t leaseTrial) lines(ours, theirs []leases) []line {
 	basis := fmt.Sprintf("%d clients, %d servers, heard of every %v, given up after %v, over TCP on loopback", t.clients, t.Servers, t.Interval, t.TTL)
 	for i := range ours {

@@ -13,24 +13,24 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// crowd is a master with many clients in virtual time: its machine, nothing else.
+// crowd is the state machine of a master with many clients, in virtual time.
 type crowd struct {
 	server *engine.Server
 	now    time.Duration
 	wake   time.Duration
 	out    engine.ServerOutput
 	ping   []byte
-	busy   bool // clients that are asked about have just said something else
-	looks  int
+	busy   bool // clients have just sent other messages, and so answer when asked
+	looks  int  // look-ups of the last message of a client
 }
 
-// Where the clients of the measurements and their servers are.
+// Addresses of the servers; crowdHost has those of the clients.
 var (
 	crowdNet     = nid.MakeNet(nid.TCP, 0)
 	crowdServers = []nid.NID{nid.FromNumber(crowdNet, 10<<24+1), nid.FromNumber(crowdNet, 10<<24+2)}
 )
 
-// crowdID names client i; its bits are mixed, as those of a digest would be.
+// crowdID returns the ID of client i, with mixed bits like those of a digest.
 func crowdID(i int) (id health.ClientID) {
 	binary.LittleEndian.PutUint64(id[:], uint64(i)*0x9E3779B97F4A7C15+1)
 	binary.LittleEndian.PutUint64(id[8:], uint64(i))
@@ -41,7 +41,7 @@ func crowdHost(i int) nid.ProcessID {
 	return nid.ProcessID{NID: nid.FromNumber(crowdNet, 11<<24+uint32(i)), PID: nid.LustrePID}
 }
 
-// crowdConnect is how client i connects to its master.
+// crowdConnect returns the message with which client i connects to its master.
 func crowdConnect(i int, master nid.NID) []byte {
 	m := healthwire.Message{
 		Kind: healthwire.Connect, Client: crowdID(i), Incarnation: 1, Epoch: 1, Sequence: 1, Server: master,
@@ -55,7 +55,7 @@ func crowdPing() []byte {
 	return m.AppendTo(nil)
 }
 
-// clientAt is where a message has the name of its client.
+// clientAt is the offset of the client ID in a message.
 const clientAt = 8
 
 func newCrowd(clients int) *crowd {
@@ -63,19 +63,18 @@ func newCrowd(clients int) *crowd {
 	c := &crowd{server: s, now: time.Hour, ping: crowdPing()}
 	c.step(engine.ServerInput{Kind: engine.ServerHealth, Server: crowdServers[1], Alive: true})
 	c.step(engine.ServerInput{Kind: engine.QuorumIs, Alive: true})
-	c.idle(2 * time.Second) // the other server does not tell whom it has evicted
+	c.idle(2 * time.Second) // the other server does not send its tombstones
 	for i := range clients {
 		c.step(engine.ServerInput{Kind: engine.Arrived, From: crowdHost(i), Data: crowdConnect(i, crowdServers[0])})
 	}
-	c.idle(12 * time.Second) // what counts who connects too often is forgotten
+	c.idle(12 * time.Second) // the counters that limit the rate of connects are cleared
 	if st := s.Status(); st.Mastered != clients {
 		succeed(fmt.Errorf("%d of %d clients are connected", st.Mastered, clients))
 	}
 	return c
 }
 
-// step steps the machine, and answers what it asks of the store and of the
-// transport.
+// step steps the machine, and completes its requests to the store and the transport at once.
 func (c *crowd) step(in engine.ServerInput) {
 	c.out.Reset()
 	c.wake = c.server.Step(c.now, in, &c.out)
@@ -92,7 +91,7 @@ func (c *crowd) step(in engine.ServerInput) {
 	}
 }
 
-// answer has a busy client say that it is there, if it is asked.
+// answer answers a message that asks a busy client whether it is alive.
 func (c *crowd) answer(e *engine.ServerEffect) {
 	m, err := healthwire.ParseMessage(c.out.Data(e))
 	if err != nil || m.Kind != healthwire.Ask {
@@ -102,7 +101,7 @@ func (c *crowd) answer(e *engine.ServerEffect) {
 	c.wake = c.server.Step(c.now, engine.ServerInput{Kind: engine.Arrived, From: e.To, Data: m.AppendTo(nil)}, &c.out)
 }
 
-// idle lets time pass without a message.
+// idle advances the time by d without messages.
 func (c *crowd) idle(d time.Duration) {
 	for end := c.now + d; c.now < end; {
 		if c.now = min(c.wake, end); c.now == c.wake {
@@ -111,7 +110,7 @@ func (c *crowd) idle(d time.Duration) {
 	}
 }
 
-// pings has all clients ping, one after the other in this order, in one interval.
+// pings delivers a ping of each client, in this order, spread over one interval.
 func (c *crowd) pings(order []int, interval time.Duration) {
 	each := interval / time.Duration(len(order))
 	for _, i := range order {
@@ -124,7 +123,7 @@ func (c *crowd) pings(order []int, interval time.Duration) {
 	}
 }
 
-// measureMasters is G-CH-5: what many clients cost one master.
+// measureMasters is G-CH-5: the cost of many clients for one master.
 func measureMasters(b *measurement) {
 	clients := pick(b, 5000, 100_000, 100_000)
 	measureCrowd(b, clients)
@@ -134,7 +133,7 @@ func measureMasters(b *measurement) {
 	measureStore(b)
 }
 
-// measureCrowd measures the machine.
+// measureCrowd measures the state machine alone.
 func measureCrowd(b *measurement, clients int) {
 	timing := must(health.Timing{}.Filled())
 	order := rand.New(rand.NewPCG(1, 1)).Perm(clients)
@@ -143,7 +142,7 @@ func measureCrowd(b *measurement, clients int) {
 	c.out = engine.ServerOutput{}
 	perClient := float64(liveHeap()-before) / float64(clients)
 	pings := coreShare(b, timing.Ping, func() { c.pings(order, timing.Ping) })
-	// Of clients that say other things the machine asks when T_evict is over.
+	// For clients that send other messages the machine looks up the last one after T_evict.
 	c.busy = true
 	c.idle(timing.Evict)
 	was := c.looks
@@ -160,10 +159,9 @@ func measureCrowd(b *measurement, clients int) {
 	)
 }
 
-// coreShare is how much of a core it takes to do this once in an interval, in
-// percent: the median of the rounds.
+// coreShare returns the CPU time of do in percent of the interval, the median of the rounds.
 func coreShare(b *measurement, interval time.Duration, do func()) float64 {
-	do() // what comes once
+	do() // warm-up
 	var shares []float64
 	for range b.rounds {
 		b.check(nil)

@@ -22,32 +22,32 @@ import (
 	"ulnet/portals"
 )
 
-// mouth is a driver without a network: what it is told arrives as if from a
-// client, and what the node sends it counts and forgets.
-type mouth struct {
+// inbound is a driver without a network: it delivers messages as if from clients, and counts
+// and drops those that the node sends.
+type inbound struct {
 	up    lnd.Upcalls
 	now   machine.Clock
 	self  nid.NID
-	conns []lnd.Delivery // of the clients: each connection of a driver has one
+	conns []lnd.Delivery // by client: a driver has one for each connection
 
 	accepts, pongs, others atomic.Int64
 }
 
 // Type implements lnd.Driver.
-func (*mouth) Type() nid.NetType { return nid.TCP }
+func (*inbound) Type() nid.NetType { return nid.TCP }
 
 // Startup implements lnd.Driver.
-func (m *mouth) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
+func (m *inbound) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	m.up, m.now, m.self = up, cfg.Clock, crowdServers[0]
 	return m, nil
 }
 
 // NID implements lnd.NI.
-func (m *mouth) NID() nid.NID { return m.self }
+func (m *inbound) NID() nid.NID { return m.self }
 
-// Send implements lnd.NI: the message has left.
-func (m *mouth) Send(msg *lnd.Message) {
-	const kindAt = 5 // in a message of client health
+// Send implements lnd.NI. It completes the message at once.
+func (m *inbound) Send(msg *lnd.Message) {
+	const kindAt = 5 // offset of the kind in a message of client health
 	switch p := msg.Payload; {
 	case p.Length < healthwire.HeaderSize:
 		m.others.Add(1)
@@ -62,22 +62,22 @@ func (m *mouth) Send(msg *lnd.Message) {
 	m.up.Finalize(msg, nil)
 }
 
-// Recv implements lnd.NI. Nothing is ever held: there are buffers enough.
-func (m *mouth) Recv(d *lnd.Delivery) { m.up.Delivered(d, errors.New("a message was held")) }
+// Recv implements lnd.NI. It is not called, because there are always buffers.
+func (m *inbound) Recv(d *lnd.Delivery) { m.up.Delivered(d, errors.New("a message was held")) }
 
 // Shutdown implements lnd.NI.
-func (*mouth) Shutdown(context.Context) error { return nil }
+func (*inbound) Shutdown(context.Context) error { return nil }
 
-// say has a PUT of client i to the portal of servers arrive.
-func (m *mouth) say(i int, data []byte) error {
+// deliver delivers a PUT of client i to the portal of servers.
+func (m *inbound) deliver(i int, data []byte) error {
 	d, from := &m.conns[i], crowdHost(i)
 	d.From, d.ReceivedAt = from, m.now.Now()
 	h := &d.Header
 	h.SrcNID, h.SrcPID, h.DestNID, h.DestPID = from.NID, from.PID, m.self, nid.LustrePID
 	h.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: healthwire.Bits, Portal: healthwire.ServerPortal})
 	h.PayloadLength = uint32(len(data))
-	verdict, err := m.up.Parse(d)
-	if err == nil && verdict != lnd.Accept {
+	outcome, err := m.up.Parse(d)
+	if err == nil && outcome != lnd.Accept {
 		err = errors.New("the node has no room for a message")
 	}
 	if err != nil {
@@ -90,42 +90,42 @@ func (m *mouth) say(i int, data []byte) error {
 	return nil
 }
 
-// lonely is the discovery of a server that is alone.
-type lonely struct{}
+// single is the view of a server without others, and its broadcasts.
+type single struct{}
 
-func (lonely) Alive(nid.NID) (alive bool, lifetime uint64) { return false, 0 }
-func (lonely) Counts() (alive, known int)                  { return 1, 1 }
-func (lonely) Quorum() bool                                { return true }
-func (lonely) Watch(func(id nid.NID, alive bool, lifetime uint64)) (stop func()) {
+func (single) Alive(nid.NID) (alive bool, lifetime uint64) { return false, 0 }
+func (single) Counts() (alive, known int)                  { return 1, 1 }
+func (single) Quorum() bool                                { return true }
+func (single) Watch(func(id nid.NID, alive bool, lifetime uint64)) (stop func()) {
 	return func() {}
 }
 
 // Broadcast implements health.Broadcaster.
-func (lonely) Broadcast(_ []byte, done func(health.Outcome)) {
+func (single) Broadcast(_ []byte, done func(health.Outcome)) {
 	go done(health.Outcome{Reply: (&healthwire.Reply{}).AppendTo(nil)})
 }
 
-func (lonely) Serve(func(root nid.NID, request []byte, reply func([]byte))) {}
+func (single) Serve(func(root nid.NID, request []byte, reply func([]byte))) {}
 
-// crowdNode is a master as a node has it: agent, portals, LNet.
+// crowdNode is a master as in a node: agent, portals and LNet.
 type crowdNode struct {
-	*mouth
+	*inbound
 	node    *lnet.Node
 	agent   *health.ServerAgent
-	clock   *timerfd.Clock // as lnetd has
+	clock   *timerfd.Clock // like that of lnetd
 	ping    []byte
 	evicted atomic.Int64
 }
 
 func newCrowdNode(conns []lnd.Delivery) *crowdNode {
-	c := &crowdNode{mouth: &mouth{conns: conns}, ping: crowdPing(), clock: timerfd.NewClock()}
+	c := &crowdNode{inbound: &inbound{conns: conns}, ping: crowdPing(), clock: timerfd.NewClock()}
 	c.node = lnet.New(lnet.Config{Incarnation: 1, Clock: c.clock})
 	table := portals.New(c.node)
 	must(c.node.AddNI(lo.Driver{}, lnd.Config{Net: nid.Lo0().Net()}))
 	must(discovery.NewTarget(table))
-	must(c.node.AddNI(c.mouth, lnd.Config{Net: crowdNet}))
+	must(c.node.AddNI(c.inbound, lnd.Config{Net: crowdNet}))
 	c.agent = must(health.StartServer(table, health.AgentConfig{
-		Servers: crowdServers[:1], View: lonely{}, Broadcaster: lonely{},
+		Servers: crowdServers[:1], View: single{}, Broadcaster: single{},
 		Notify: func(e health.Event) {
 			if e.Kind == health.ClientEvicted {
 				c.evicted.Add(1)
@@ -133,13 +133,13 @@ func newCrowdNode(conns []lnd.Delivery) *crowdNode {
 		},
 	}))
 	for i := range conns {
-		succeed(c.say(i, crowdConnect(i, crowdServers[0])))
+		succeed(c.deliver(i, crowdConnect(i, crowdServers[0])))
 	}
 	c.settle(&c.accepts, len(conns))
 	return c
 }
 
-// settle waits until so many were sent: the goroutine of a timer may be at it.
+// settle waits until count is want: timers send from a goroutine of their own.
 func (c *crowdNode) settle(count *atomic.Int64, want int) {
 	for range 1000 {
 		if int(count.Load()) == want {
@@ -155,12 +155,12 @@ func (c *crowdNode) close(ctx context.Context) error {
 	return errors.Join(c.agent.Close(ctx), c.node.Shutdown(ctx))
 }
 
-// pings has all clients ping, as fast as they can.
+// pings delivers a ping of each client, one after another without pause.
 func (c *crowdNode) pings(order []int) {
 	for _, i := range order {
 		id := crowdID(i)
 		copy(c.ping[clientAt:], id[:])
-		succeed(c.say(i, c.ping))
+		succeed(c.deliver(i, c.ping))
 	}
 }
 

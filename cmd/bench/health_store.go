@@ -16,15 +16,15 @@ import (
 	healthwire "ulnet/health/wire"
 )
 
-// connectsInFlight is how many connections wait for the store at a time.
+// connectsInFlight is the number of connections that wait for the store at a time.
 const connectsInFlight = 1000
 
-// intake is what saving very many connections took.
+// intake is the result of saving very many connections.
 type intake struct {
-	rate, p99 float64 // records per second, ms
+	rate, p99 float64 // records per second; wait in ms
 }
 
-// measureStore is the part of G-CH-5 about records.
+// measureStore is the part of G-CH-5 about saving records.
 func measureStore(b *measurement) {
 	folder := must(os.MkdirTemp("", "bench-boltstore-"))
 	defer func() { _ = os.RemoveAll(folder) }() // it is temporary
@@ -55,7 +55,7 @@ func measureStore(b *measurement) {
 	)
 }
 
-// measureIntake floods a new store some times, and takes the medians.
+// measureIntake floods new stores and returns the medians.
 func measureIntake(b *measurement, folder string, delay time.Duration, existing, records int, flood func(s *boltstore.Store, first, n int) ([]time.Duration, error)) intake {
 	var rates, waits []float64
 	for i := range pick(b, 1, 3, 5) {
@@ -69,7 +69,7 @@ func measureIntake(b *measurement, folder string, delay time.Duration, existing,
 	return intake{median(rates), median(waits)}
 }
 
-// floodOnce fills a store, floods it and removes it. What was saved must be there.
+// floodOnce fills a store, floods it, checks that all records are in it, and removes it.
 func floodOnce(path string, delay time.Duration, existing, records int, flood func(*boltstore.Store, int, int) ([]time.Duration, error)) (took []time.Duration, elapsed time.Duration, err error) {
 	s, err := boltstore.Open(boltstore.Config{Path: path, CommitDelay: delay})
 	if err != nil {
@@ -88,7 +88,7 @@ func floodOnce(path string, delay time.Duration, existing, records int, flood fu
 	return took, elapsed, err
 }
 
-// floodStore saves n records, with so many under way.
+// floodStore saves n records, connectsInFlight at a time.
 func floodStore(s *boltstore.Store, first, n int) ([]time.Duration, error) {
 	took := make([]time.Duration, n)
 	slots := make(chan error, connectsInFlight)
@@ -117,7 +117,7 @@ func crowdRecord(i int) health.Record {
 	}
 }
 
-// gate is a master with a store: it accepts a client when that is durable.
+// gate is a master with a store, which accepts a client when its record is durable.
 type gate struct {
 	mu      sync.Mutex
 	server  *engine.Server // guarded by mu, like all below

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestCrowds: G-CH-5: what is measured is a master with clients that stay: as a
-// machine and as a whole node, of which no message is lost.
+// TestCrowds: G-CH-5: the clients of the measured master stay connected and no message is lost,
+// with the state machine and with the whole node.
 func TestCrowds(t *testing.T) {
 	spec.Covers(t, "G-CH-5")
 	const clients = 300
@@ -34,7 +34,7 @@ func TestCrowds(t *testing.T) {
 		}
 		n := newCrowdNode(make([]lnd.Delivery, clients))
 		n.pings(order)
-		if n.settle(&n.mouth.pongs, clients); n.others.Load() != 0 {
+		if n.settle(&n.inbound.pongs, clients); n.others.Load() != 0 {
 			t.Errorf("node: %d other messages", n.others.Load())
 		}
 		if st := n.agent.Stats(); st.Pings != clients || st.Malformed+st.Strangers+st.Foreign != 0 {
@@ -47,8 +47,8 @@ func TestCrowds(t *testing.T) {
 	}
 }
 
-// TestAcceptsWait: each accept comes after its record is durable, and one that
-// comes before is counted.
+// TestAcceptsWait: each accept is sent after its record is durable, and one that is sent earlier
+// is counted.
 func TestAcceptsWait(t *testing.T) {
 	const clients = 500
 	took, elapsed, err := floodOnce(t.TempDir()+"/clients.db", time.Millisecond, 10, clients, func(s *boltstore.Store, first, n int) ([]time.Duration, error) {

@@ -27,7 +27,7 @@ func measureIBLatency(b *measurement) {
 	)
 }
 
-// measureIBStreaming is G-IB-2: 1 MiB PUTs one behind the other.
+// measureIBStreaming is G-IB-2: a stream of 1 MiB PUTs.
 func measureIBStreaming(b *measurement) {
 	p := must(b.pair(b.ctx))
 	count := b.some(bulkCount / 2)

@@ -16,9 +16,9 @@ func measureIBAllocations(b *measurement) {
 	b.add(measureICRC(b.rounds)...)
 }
 
-// measureICRC measures the ICRC of packets with 1 KiB, and the CRC of hash/crc32 over
-// the same bytes. It is arithmetic alone, and so the fastest of many short runs counts:
-// what is slower was disturbed.
+// measureICRC measures the ICRC of packets with 1 KiB, and the CRC of hash/crc32 over the same
+// bytes. This is arithmetic alone: the fastest of many short runs counts, because slower ones
+// were disturbed.
 func measureICRC(rounds int) []line {
 	const (
 		payload = 1 << 10
@@ -42,7 +42,8 @@ func measureICRC(rounds int) []line {
 	}
 }
 
-// fastest returns for each of fs, which handle so many bytes, GB/s of its fastest round.
+// fastest returns the throughput in GB/s of the fastest round of each of fs, which handle that
+// many bytes per call.
 func fastest(rounds, loops, bytes int, fs ...func()) []float64 {
 	best := make([]time.Duration, len(fs))
 	for round := range rounds {

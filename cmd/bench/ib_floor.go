@@ -9,27 +9,27 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// The floor of o2iblnd over softroce: a plain Go program that moves the same payload
-// in the same packets, BTH and ICRC and all, over UDP sockets whose datagrams the
-// kernel cuts and joins (GSO, GRO), with one copy at each side. Of a connection it has
-// no more than a window and cumulative ACKs: a loss ends the measurement.
+// The lower bound for o2iblnd over softroce: a plain Go program that moves the same payload in
+// the same packets, with BTH and ICRC, over UDP sockets with segmentation offload (GSO, GRO)
+// and one copy at each side. Its connections have a window and cumulative ACKs, but no
+// retransmission: a loss ends the measurement.
 const (
 	floorMTU      = 4096
 	floorPacket   = ibta.BTHSize + floorMTU + ibta.ICRCSize
-	floorBurst    = 15 // packets in one call: 64 KiB of UDP bound it
-	floorBursts   = 4  // that are made before they are sent: the receiver is woken once for them
+	floorBurst    = 15 // packets per system call, bounded by 64 KiB of UDP
+	floorBursts   = 4  // bursts that are built before they are sent, so that the receiver wakes up once
 	floorPatience = 30 * time.Second
 
-	floorEcho ibta.QPN = 2 // what comes goes back
-	floorSink ibta.QPN = 3 // what comes is copied, and acknowledged where that is asked for
+	floorEcho ibta.QPN = 2 // packets to it are sent back
+	floorSink ibta.QPN = 3 // packets to it are copied, and acknowledged on request
 )
 
-// floorEnd is one of its two processes.
+// floorEnd is one side of the connection.
 type floorEnd struct {
 	socket floorSocket
-	frame  []byte // datagrams that leave with one call
-	memory []byte // where payload lies
-	window int    // packets on the way
+	frame  []byte // datagrams for the next system call
+	memory []byte // source or destination of the payload
+	window int    // packets that may be unacknowledged
 	psn    ibta.PSN
 }
 
@@ -42,9 +42,9 @@ func newFloorEnd(local netip.Addr) (*floorEnd, error) {
 	return e, nil
 }
 
-func (e *floorEnd) close() { _ = e.socket.conn.Close() } // nothing depends on it
+func (e *floorEnd) close() { _ = e.socket.conn.Close() } // an error changes nothing
 
-// add appends a packet to what leaves with the next call.
+// add appends a packet to the frame.
 func (e *floorEnd) add(h ibta.BTH, payload []byte) {
 	from := len(e.frame)
 	h.PKey, h.Migrated = ibta.DefaultPKey, true
@@ -53,7 +53,7 @@ func (e *floorEnd) add(h ibta.BTH, payload []byte) {
 	e.frame = binary.LittleEndian.AppendUint32(e.frame, icrc)
 }
 
-// flush sends it.
+// flush sends the frame.
 func (e *floorEnd) flush() error {
 	for rest := e.frame; len(rest) > 0; {
 		n := min(len(rest), floorBurst*floorPacket)
@@ -94,7 +94,7 @@ func (e *floorEnd) answer(h *ibta.BTH, payload []byte) error {
 	return e.flush()
 }
 
-// roundTrips has a packet of size bytes go back and forth n times.
+// roundTrips exchanges a packet of size bytes n times and returns the time for all.
 func (e *floorEnd) roundTrips(size, n int) (time.Duration, error) {
 	if err := e.socket.conn.SetReadDeadline(time.Now().Add(floorPatience)); err != nil {
 		return 0, err
@@ -115,7 +115,7 @@ func (e *floorEnd) roundTrips(size, n int) (time.Duration, error) {
 	return time.Since(began), nil
 }
 
-// put sends n times 1 MiB and waits for the ACK of the last packet.
+// put sends 1 MiB n times and waits for the ACK of the last packet.
 func (e *floorEnd) put(n int) (time.Duration, error) {
 	if err := e.socket.conn.SetReadDeadline(time.Now().Add(floorPatience)); err != nil {
 		return 0, err
@@ -141,7 +141,7 @@ func (e *floorEnd) put(n int) (time.Duration, error) {
 	return time.Since(began), nil
 }
 
-// send sends the next packets, of which the last asks for an ACK.
+// send sends the next packets and requests an ACK for the last.
 func (e *floorEnd) send(packets int) error {
 	for i := range packets {
 		e.psn = e.psn.Add(1)
@@ -152,7 +152,7 @@ func (e *floorEnd) send(packets int) error {
 	return e.flush()
 }
 
-// hear takes what came: the highest PSN is that of the last.
+// hear receives ACKs, and sets last to the highest PSN.
 func (e *floorEnd) hear(last *ibta.PSN) error {
 	batch, err := e.socket.receive()
 	if err != nil {

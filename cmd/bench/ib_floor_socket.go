@@ -10,26 +10,26 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// Options of sockets that package syscall lacks, and what they are used with.
+// Socket options that package syscall lacks, and their values.
 const (
 	solUDP        = 17
 	udpSegment    = 103
 	udpGRO        = 104
 	discoverProbe = 3 // IP_PMTUDISC_PROBE
 
-	floorBuffer = 4 << 20 // of what arrives, as far as the system allows it
-	floorJoined = 1 << 16 // what the kernel joins
+	floorBuffer = 4 << 20 // receive buffer, limited by the system
+	floorJoined = 1 << 16 // the largest batch that GRO returns
 )
 
-// floorSocket is a UDP socket that cuts and joins datagrams. It is not connected and
-// sets DF, so that the kernel numbers the datagrams of a call from 0 on, which the
-// ICRC covers.
+// floorSocket is a UDP socket with GSO and GRO. It is not connected and sets DF: so the kernel
+// numbers the datagrams of a call from 0 on, and the ICRC, which covers the number, can be
+// computed.
 type floorSocket struct {
 	conn          *net.UDPConn
 	local, peer   netip.AddrPort
 	out, in       ibta.Path
 	receiveBuffer int
-	control       []byte // a message with the size of datagrams
+	control       []byte // control message with the size of a segment
 	buffer        []byte
 	ancillary     [64]byte
 	batch         floorBatch
@@ -49,7 +49,7 @@ func (s *floorSocket) open(local netip.AddrPort) error {
 	s.conn = c.(*net.UDPConn)
 	s.local = s.conn.LocalAddr().(*net.UDPAddr).AddrPort()
 	s.buffer = make([]byte, floorJoined)
-	// struct cmsghdr, its length a size_t.
+	// This is struct cmsghdr, whose length is a size_t.
 	at := syscall.CmsgLen(0)
 	s.control = make([]byte, syscall.CmsgSpace(2))
 	binary.NativeEndian.PutUint32(s.control, uint32(syscall.CmsgLen(2)))
@@ -59,7 +59,7 @@ func (s *floorSocket) open(local netip.AddrPort) error {
 }
 
 func (s *floorSocket) setUp(fd int) error {
-	_ = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_RCVBUF, floorBuffer) // what it got is asked below
+	_ = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_RCVBUF, floorBuffer) // the size granted is read below
 	for _, o := range [][3]int{
 		{syscall.IPPROTO_IP, syscall.IP_MTU_DISCOVER, discoverProbe},
 		{solUDP, udpSegment, 0},
@@ -74,12 +74,12 @@ func (s *floorSocket) setUp(fd int) error {
 	return err
 }
 
-// connect says who the peer is.
+// connect sets the peer.
 func (s *floorSocket) connect(peer netip.AddrPort) {
 	s.peer, s.out, s.in = peer, ibta.NewPath(s.local, peer), ibta.NewPath(peer, s.local)
 }
 
-// send sends datagrams of size bytes, of which the last may have less.
+// send sends b in datagrams of size bytes; the last may be shorter.
 func (s *floorSocket) send(b []byte, size int) error {
 	var control []byte
 	if len(b) > size {
@@ -90,7 +90,7 @@ func (s *floorSocket) send(b []byte, size int) error {
 	return err
 }
 
-// receive waits for datagrams. They are valid until the next call.
+// receive waits for datagrams. The batch is valid until the next call.
 func (s *floorSocket) receive() (*floorBatch, error) {
 	n, oobn, _, from, err := s.conn.ReadMsgUDPAddrPort(s.buffer, s.ancillary[:])
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *floorSocket) receive() (*floorBatch, error) {
 	return &s.batch, nil
 }
 
-// floorBatch are datagrams that came joined.
+// floorBatch is the result of one receive: datagrams that GRO joined.
 type floorBatch struct {
 	rest []byte
 	size int
@@ -118,7 +118,7 @@ type floorBatch struct {
 	payload []byte
 }
 
-// next goes on to the next packet. Damaged ones are left out.
+// next advances to the next packet, and skips those with a wrong ICRC.
 func (b *floorBatch) next() bool {
 	for len(b.rest) > 0 {
 		d := b.rest[:min(b.size, len(b.rest))]
@@ -128,7 +128,7 @@ func (b *floorBatch) next() bool {
 		if !good {
 			continue
 		}
-		b.header, b.payload, _ = ibta.ParseBTH(d[:len(d)-ibta.ICRCSize]) // long enough: Check says so
+		b.header, b.payload, _ = ibta.ParseBTH(d[:len(d)-ibta.ICRCSize]) // Check has verified the length
 		return true
 	}
 	return false

@@ -18,7 +18,7 @@ const (
 	idlePairs  = 1000
 	warmPairs  = 50
 	idlePort   = verbsPort + 1
-	idleSends  = 16 // as o2iblnd with its defaults
+	idleSends  = 16 // as o2iblnd has by default
 	idleWithin = time.Minute
 )
 
@@ -28,7 +28,7 @@ func measureIBMemory(b *measurement) {
 	defer cancel()
 	h := newIdlePairs()
 	defer h.close()
-	h.connect(ctx, warmPairs) // what comes once
+	h.connect(ctx, warmPairs) // warm-up
 	before := liveMemory()
 	h.connect(ctx, idlePairs)
 	after := liveMemory()
@@ -39,25 +39,25 @@ func measureIBMemory(b *measurement) {
 	})
 }
 
-// liveMemory is what heap and stacks take after a collection.
+// liveMemory returns the bytes of heap and stacks after a collection.
 func liveMemory() int64 {
 	runtime.GC()
-	runtime.GC() // what the first has finalized
+	runtime.GC() // frees objects with finalizers that the first one ran
 	s := memStats()
 	return int64(s.HeapAlloc + s.StackInuse)
 }
 
-// idlePairsOf are two devices and connections between them.
+// idlePairsOf has two devices and the connections between them.
 type idlePairsOf struct {
 	clock *timerfd.Clock
-	ends  [2]*verbsEnd // to and from
+	ends  [2]*verbsEnd // the side that connects, and the other
 	conns []verbs.Conn
 	up    chan error
 }
 
 func newIdlePairs() *idlePairsOf {
 	h := &idlePairsOf{clock: timerfd.NewClock(), up: make(chan error, 1)}
-	own, peer := ibAddrs(os.Getpid() + 1<<20) // others than those of the pair
+	own, peer := ibAddrs(os.Getpid() + 1<<20) // different addresses from those of pair
 	for i, addr := range []netip.Addr{own, peer} {
 		h.ends[i] = must(newVerbsEnd(must(softroce.Open(verbs.OpenConfig{Addr: addr, Clock: h.clock}))))
 		h.ends[i].qp.MaxSends = idleSends
@@ -70,7 +70,7 @@ func newIdlePairs() *idlePairsOf {
 	return h
 }
 
-// connect makes n more connections, one after the other.
+// connect opens n more connections, one after another.
 func (h *idlePairsOf) connect(ctx context.Context, n int) {
 	to := netip.AddrPortFrom(h.ends[1].dev.Attr().Addr, idlePort)
 	for range n {
@@ -90,7 +90,7 @@ func (h *idlePairsOf) connect(ctx context.Context, n int) {
 
 func (h *idlePairsOf) close() {
 	for _, e := range h.ends {
-		_ = e.dev.Close() // the figures are taken
+		_ = e.dev.Close() // the measurement is over
 	}
 	h.clock.Close()
 }

@@ -13,9 +13,8 @@ import (
 	localnode "ulnet/portals/node"
 )
 
-// What the goals of o2iblnd are measured with, beside the nodes over TCP. All RoCE of
-// an address is at one port, and so the addresses are those of this run alone: made of
-// the number of the process that was started first.
+// The ends of the measurements of o2iblnd. All RoCE traffic of an address uses one port, so
+// each run of bench has addresses of its own, derived from its process ID.
 
 var o2ib = nid.MakeNet(nid.O2IB, 0)
 
@@ -26,7 +25,7 @@ func ibAddrs(pid int) (own, peer netip.Addr) {
 	return own, netip.AddrFrom4(a)
 }
 
-// openIBNode makes a node over o2iblnd, and a handle of its device.
+// openIBNode starts a node over o2iblnd, and opens its device.
 func openIBNode(addr netip.Addr) (*node, verbs.Device, error) {
 	n, err := newNodeOn(o2ib, addr, localnode.Config{})
 	if err != nil {
@@ -36,7 +35,7 @@ func openIBNode(addr netip.Addr) (*node, verbs.Device, error) {
 	return n, dev, err
 }
 
-// ibPeer is what the other process has.
+// ibPeer is the side of the other process.
 type ibPeer struct {
 	floor *floorEnd
 	dev   verbs.Device
@@ -65,17 +64,17 @@ func newIBPeer(ctx context.Context) (p *ibPeer, err error) {
 func (p *ibPeer) close() {
 	p.floor.close()
 	p.node.close()
-	_ = p.dev.Close() // the process ends
+	_ = p.dev.Close() // the process ends anyway
 }
 
-// ibPair is what this process has, connected to the other.
+// ibPair is the side of this process, connected to the other.
 type ibPair struct {
 	floor *floorEnd
 	verbs *verbsClient
 	node  *initiator
 }
 
-// pair returns what the goals of o2iblnd need of both processes.
+// pair returns the ends for the goals of o2iblnd, which it starts on the first call.
 func (b *bench) pair(ctx context.Context) (*ibPair, error) {
 	if b.ib != nil {
 		return b.ib, nil
@@ -95,7 +94,7 @@ func (b *bench) pair(ctx context.Context) (*ibPair, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.ends = append(b.ends, func() { _ = dev.Close() }, n.close) // nothing depends on it
+	b.ends = append(b.ends, func() { _ = dev.Close() }, n.close) // an error changes nothing
 	if p.node, err = n.initiate(ctx, processOf(o2ib, peer)); err != nil {
 		return nil, err
 	}

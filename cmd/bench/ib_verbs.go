@@ -11,8 +11,8 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// The device alone: SENDs that go back and forth between handlers, and RDMA WRITEs
-// with a SEND behind the last one, without the messages of o2iblnd around them.
+// The device alone, without the protocol of o2iblnd: SENDs back and forth between handlers, and
+// RDMA WRITEs with a SEND after the last.
 const (
 	verbsPort    = 9870
 	verbsSends   = 64 // posted work requests
@@ -20,12 +20,12 @@ const (
 	verbsWindow  = window
 )
 
-// verbsEnd is a queue pair of one of the two processes, and what it needs.
+// verbsEnd is the queue pair of one side, with its device and memory.
 type verbsEnd struct {
 	dev  verbs.Device
 	pool verbs.Pool
 	qp   verbs.QPConfig
-	conn atomic.Pointer[verbs.Conn] // that of the upcalls
+	conn atomic.Pointer[verbs.Conn] // set before the first upcall
 
 	memory []byte
 	mr     verbs.MR
@@ -79,21 +79,21 @@ func (e *verbsEnd) completed(batch []verbs.Completion) {
 	}
 }
 
-// send posts a SEND of a short message, which is copied.
+// send posts a SEND of a short message. The device copies the message.
 func (e *verbsEnd) send(message []byte) error {
 	e.piece[0] = verbs.SGE{Bytes: message}
 	e.echo[0] = verbs.SendWR{Op: verbs.Send, Pieces: e.piece[:]}
 	return (*e.conn.Load()).PostSend(e.echo[:])
 }
 
-// serveVerbs answers each message of a peer with the same, and tells it where to
-// write.
+// serveVerbs sends each message back. The private data of the connection tells the peer where
+// to write.
 func serveVerbs(dev verbs.Device) error {
 	e, err := newVerbsEnd(dev)
 	if err != nil {
 		return err
 	}
-	e.sent, e.failed = func() {}, func(error) {} // the peer waits, and says so
+	e.sent, e.failed = func() {}, func(error) {} // the peer reports its timeout
 	e.received = func(message []byte) {
 		if err := e.send(message); err != nil {
 			e.failed(err)
@@ -105,21 +105,21 @@ func serveVerbs(dev verbs.Device) error {
 		cfg.Private = binary.LittleEndian.AppendUint32(cfg.Private, e.mr.RKey())
 		cfg.Private = binary.LittleEndian.AppendUint64(cfg.Private, f.Address)
 		if c, err := r.Accept(cfg, func(verbs.Conn, verbs.Event) {}); err == nil {
-			e.conn.Store(&c) // the same goroutine brings the first message
+			e.conn.Store(&c) // the goroutine that delivers the first message is this one
 		}
 	})
 	return err
 }
 
-// verbsClient drives it.
+// verbsClient is the active side of the measurement.
 type verbsClient struct {
 	*verbsEnd
 	rkey   uint32
 	remote verbs.Frag
 	done   chan error
 
-	left   int // replies to come; of the upcalls while a run is on
-	writes int // to be posted, likewise
+	left   int // expected replies; owned by the upcalls during a run
+	writes int // WRITEs to be posted; likewise
 	wr     [1]verbs.SendWR
 	sge    [1]verbs.SGE
 	small  []byte
@@ -150,11 +150,11 @@ func (c *verbsClient) event(_ verbs.Conn, e verbs.Event) {
 	c.done <- nil
 }
 
-// fail ends a run.
+// fail ends a run with an error.
 func (c *verbsClient) fail(err error) {
 	select {
 	case c.done <- err:
-	default: // another has failed before
+	default: // an earlier error is reported
 	}
 }
 
@@ -167,7 +167,7 @@ func (c *verbsClient) await(ctx context.Context) error {
 	}
 }
 
-// roundTrips has 8 B go back and forth n times.
+// roundTrips exchanges a message of 8 B n times.
 func (c *verbsClient) roundTrips(ctx context.Context, n int) (time.Duration, error) {
 	c.left = n
 	began := time.Now()
@@ -188,8 +188,8 @@ func (c *verbsClient) replied([]byte) {
 	}
 }
 
-// put writes n times 1 MiB with at most verbsWindow WRITEs open, and waits until the
-// peer has answered the message behind them.
+// put writes 1 MiB n times with at most verbsWindow WRITEs open, and waits for the answer to
+// the SEND after them.
 func (c *verbsClient) put(ctx context.Context, n int) (time.Duration, error) {
 	first := make([]verbs.SendWR, min(n, verbsWindow))
 	for i := range first {
@@ -209,13 +209,13 @@ func (c *verbsClient) put(ctx context.Context, n int) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// write is a work request for 1 MiB.
+// write returns a work request to write 1 MiB.
 func (c *verbsClient) write() verbs.SendWR {
 	c.sge[0] = verbs.SGE{Bytes: c.memory, MR: c.mr}
 	return verbs.SendWR{Op: verbs.Write, Pieces: c.sge[:], Signaled: true, Remote: c.remote, RKey: c.rkey}
 }
 
-// wrote goes on when a WRITE is done.
+// wrote posts the next work request after the completion of a WRITE.
 func (c *verbsClient) wrote() {
 	if c.writes == 0 {
 		return

@@ -9,7 +9,7 @@ import (
 	"ulnet/portals"
 )
 
-// initiator is this process's node.
+// initiator is the node of this process.
 type initiator struct {
 	*node
 	target nid.ProcessID
@@ -20,12 +20,12 @@ type initiator struct {
 	get    portals.MDHandle
 	bulk   *portals.EQ
 
-	// left is owned by the handler of replies while a run is on.
+	// left counts the expected replies. The handler of replies owns it during a run.
 	left int
 	done chan error
 }
 
-// initiate makes n an initiator that is connected to its target.
+// initiate connects n to the target.
 func (n *node) initiate(ctx context.Context, target nid.ProcessID) (*initiator, error) {
 	i := &initiator{node: n, target: target, done: make(chan error, 1)}
 	if err := i.open(); err != nil {
@@ -64,7 +64,8 @@ func (i *initiator) open() (err error) {
 	return i.post(portalReply, bitsEQ, portals.MD{Segments: memory, Options: portals.OpPut, EQ: i.eq})
 }
 
-// ask sends a PUT that is answered. The bits choose its size and how.
+// ask sends a PUT that is answered by a PUT. The match bits select the size and the kind of
+// handling at both sides.
 func (i *initiator) ask(bits uint64) error {
 	md := i.urgent
 	if bits != bitsUrgent {
@@ -75,14 +76,12 @@ func (i *initiator) ask(bits uint64) error {
 	})
 }
 
-// pingHandlers has a PUT of sizes[size] go back and forth n times between
-// handlers.
+// pingHandlers exchanges a PUT of sizes[size] n times between handlers.
 func (i *initiator) pingHandlers(ctx context.Context, size, n int) (time.Duration, error) {
 	return i.ping(ctx, bitsHandler+uint64(size), n)
 }
 
-// ping has a PUT of these match bits go back and forth n times between
-// handlers.
+// ping exchanges a PUT with these match bits n times between handlers.
 func (i *initiator) ping(ctx context.Context, bits uint64, n int) (time.Duration, error) {
 	i.left = n
 	began := time.Now()
@@ -108,8 +107,7 @@ func (i *initiator) replied(e *portals.Event) {
 	}
 }
 
-// pingEQs has a PUT go back and forth n times between goroutines that wait in
-// their EQ.
+// pingEQs exchanges a PUT n times between goroutines that wait in their EQs.
 func (i *initiator) pingEQs(ctx context.Context, n int) (time.Duration, error) {
 	began := time.Now()
 	for range n {
@@ -123,8 +121,8 @@ func (i *initiator) pingEQs(ctx context.Context, n int) (time.Duration, error) {
 	return time.Since(began), nil
 }
 
-// putStream sends n times 1 MiB with at most window PUTs that have not left,
-// and waits for the ACK of the last one.
+// putStream sends 1 MiB n times with at most window PUTs without a SEND event, and waits for
+// the ACK of the last one.
 func (i *initiator) putStream(ctx context.Context, n, window int) (time.Duration, error) {
 	began := time.Now()
 	for sent, left := 0, 0; left < n+1; { // n SEND events and one ACK
@@ -145,7 +143,7 @@ func (i *initiator) putStream(ctx context.Context, n, window int) (time.Duration
 	return time.Since(began), nil
 }
 
-// getStream fetches n times 1 MiB with at most window GETs open.
+// getStream fetches 1 MiB n times with at most window GETs open.
 func (i *initiator) getStream(ctx context.Context, n, window int) (time.Duration, error) {
 	began := time.Now()
 	asked, got, left := 0, 0, 0

@@ -10,8 +10,7 @@ const (
 	roundTrips = 20_000
 )
 
-// sizes are the payloads that are sent back and forth, with the round trips of
-// one round and the bounds of G-LN-2.
+// sizes are the payloads, with the round trips per round and the bounds of G-LN-2.
 var sizes = []struct {
 	bytes int
 	name  string
@@ -24,8 +23,8 @@ var sizes = []struct {
 	{bulk, "1 MiB", 300, 1.05},
 }
 
-// measureLatency is G-LN-1: half a round trip, from a handler that Puts to the
-// handler of the other node, and from a Put to the end of an EQ's Wait.
+// measureLatency is G-LN-1: half a round trip between handlers, and between goroutines that
+// wait in their EQs.
 func measureLatency(b *measurement) {
 	trips := b.some(roundTrips)
 	raw := b.timed("raw", trips, func() (time.Duration, error) { return b.raw.roundTrips(smallSize, trips) })
@@ -38,7 +37,7 @@ func measureLatency(b *measurement) {
 	)
 }
 
-// measureLargeLatency is G-LN-2: as G-LN-1 between handlers, with more to carry.
+// measureLargeLatency is G-LN-2: like G-LN-1 between handlers, with larger payloads.
 func measureLargeLatency(b *measurement) {
 	for i, size := range sizes[1:] {
 		trips := b.some(size.trips)

@@ -14,44 +14,44 @@ import (
 	"ulnet/lnd/lndtest/loopback"
 )
 
-// leaseTrial is what servers and their clients go through: everybody connects, cost is
-// measured, some clients die, then half of the rest. They die without a word: their
-// connections end, which neither side takes for a death.
+// leaseTrial is the script for servers and their clients: all clients connect, the idle cost is
+// measured, some clients die, then half of the rest. A death only closes the connections,
+// which neither system takes for a death, so it is detected by timeout.
 type leaseTrial struct {
 	clients  int
-	deaths   int           // of clients, first; then half of the others
-	measured time.Duration // of a system in which nothing happens
+	deaths   int           // clients that die first; half of the others die later
+	measured time.Duration // duration of the measurement of the idle cost
 	rival.Keeping
 }
 
-// leases is what one system did.
+// leases is the result of one system.
 type leases struct {
 	system               string
 	serverCPU, clientCPU float64 // per cent of a core
-	bytes, segments      float64 // of TCP, of a client in an interval
-	memory               float64 // of the servers, of a client
+	bytes, segments      float64 // on TCP, per client and interval
+	memory               float64 // bytes at all servers, per client
 	detect, worst        time.Duration
 	half                 time.Duration // half of the clients die at once: until all servers know of all
-	dead                 int           // by then
-	lost                 int           // clients that were given up though they were well
-	missed               int           // deaths that not all servers knew of when patience was over
+	dead                 int           // deaths so far
+	lost                 int           // live clients that were given up
+	missed               int           // deaths that not all servers detected in time
 }
 
-// leaseRun is a system in it.
+// leaseRun is the run of one system.
 type leaseRun struct {
 	*leaseTrial
 	*measurement
 	program string
 	result  leases
 	servers worker.Crew
-	crews   worker.Crew       // of clients
+	crews   worker.Crew       // processes of clients
 	death   map[int]time.Time // by client
 
 	mu    sync.Mutex
-	times map[int][]time.Time // by client: when servers said that it is gone; guarded by mu
+	times map[int][]time.Time // by client: when each server gave it up; guarded by mu
 }
 
-// run runs one system: health, or etcd of a program.
+// run runs the script with one system: health, or the etcd that program contains.
 func (t *leaseTrial) run(b *measurement, system, program string) leases {
 	r := &leaseRun{leaseTrial: t, measurement: b, program: program, result: leases{system: system}, death: map[int]time.Time{}, times: map[int][]time.Time{}}
 	folder := must(os.MkdirTemp("", "bench-leases-"))
@@ -71,7 +71,7 @@ func (r *leaseRun) start(crew *worker.Crew, kind string, k rival.Keeping) {
 	})))
 }
 
-// gone is told that a server gives up a client.
+// gone records that a server gives up a client.
 func (r *leaseRun) gone(d rival.Death) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,11 +93,11 @@ func (r *leaseRun) startServers(folder string) {
 	must(worker.ReadyAll[int](r.servers))
 }
 
-// connect starts the clients, and waits until all are connected to all.
+// connect starts the clients, and waits until all are connected to all servers.
 func (r *leaseRun) connect() {
 	before := count(r.servers)
 	k := r.Keeping
-	// Each of ours is connected to every server.
+	// Each client of ulnet is connected to every server.
 	for each := max(1, min(5000, affordableConnections()/k.Servers)); k.To < r.clients; {
 		k.From, k.To = k.To, min(k.To+each, r.clients)
 		r.start(&r.crews, "clients", k)
@@ -107,7 +107,7 @@ func (r *leaseRun) connect() {
 	r.result.memory = float64(count(r.servers).Memory-before.Memory) / float64(r.clients)
 }
 
-// count adds up what processes have used.
+// count returns the total cost of some processes.
 func count(crew worker.Crew) (sum rival.Cost) {
 	for _, c := range must(worker.AskAll[rival.Cost](crew, "count", nil)) {
 		sum = sum.Plus(c)
@@ -115,7 +115,7 @@ func count(crew worker.Crew) (sum rival.Cost) {
 	return sum
 }
 
-// cost measures a system in which nothing happens.
+// cost measures the system while nothing happens.
 func (r *leaseRun) cost() {
 	var costs [2][2]rival.Cost // of servers and clients, before and after
 	var began, ended time.Time
@@ -135,28 +135,28 @@ func (r *leaseRun) cost() {
 	r.result.bytes, r.result.segments = float64(last.Bytes-first.Bytes)/intervals, float64(last.Segments-first.Segments)/intervals
 }
 
-// some has a few clients die, one after the other in half an interval, so that
-// the time since they were heard of differs.
+// some kills a few clients, spread over half an interval so that they die at different times
+// after their last message.
 func (r *leaseRun) some() {
 	const batches = 10
 	for i := range batches {
 		r.kill(r.deaths*(i+1)/batches - r.deaths*i/batches)
 		r.check(wait(r.ctx, r.Interval/batches/2))
 	}
-	took := r.mourn(time.Time{})
+	took := r.detected(time.Time{})
 	r.result.detect, r.result.worst = took[len(took)/2], took[len(took)-1]
 }
 
-// dieByHalf has half of those that are left die at once.
+// dieByHalf kills half of the remaining clients at once.
 func (r *leaseRun) dieByHalf() {
 	r.result.dead = (r.clients - r.deaths) / 2
 	since := time.Now()
 	r.kill(r.result.dead)
-	took := r.mourn(since)
+	took := r.detected(since)
 	r.result.half = took[len(took)-1]
 }
 
-// kill has so many clients die, as evenly from all processes as it can be.
+// kill kills n clients, distributed evenly over the processes.
 func (r *leaseRun) kill(n int) {
 	for i, p := range r.crews {
 		for _, d := range must(worker.Ask[[]rival.Death](p, "kill", n*(i+1)/len(r.crews)-n*i/len(r.crews))) {
@@ -165,12 +165,13 @@ func (r *leaseRun) kill(n int) {
 	}
 }
 
-// mourn waits until all servers know of the deaths, and returns how long each took
-// since an instant, sorted. What takes too long is missed, and counted with all the
-// time there was. Who was given up before his death, or without one, is lost.
-func (r *leaseRun) mourn(since time.Time) (took []time.Duration) {
+// detected waits until all servers have given up the dead clients, and returns the detection
+// times of deaths after since, sorted. A death that is not detected within the limit is
+// missed, and enters with the limit. A client that was given up before its death, or alive, is
+// lost.
+func (r *leaseRun) detected(since time.Time) (took []time.Duration) {
 	limit := 3*r.TTL + 30*time.Second
-	_ = await(r.ctx, limit, r.known) // what was missed is counted
+	_ = await(r.ctx, limit, r.known) // missed deaths are counted below
 	r.check(nil)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -199,7 +200,7 @@ func (r *leaseRun) mourn(since time.Time) (took []time.Duration) {
 	return took
 }
 
-// known reports whether all servers know of all deaths.
+// known reports whether all servers have detected all deaths.
 func (r *leaseRun) known() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

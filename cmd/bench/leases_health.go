@@ -21,10 +21,10 @@ import (
 	"ulnet/scoll"
 )
 
-// gossipInterval is lnetd's.
+// gossipInterval is the default of lnetd.
 const gossipInterval = 200 * time.Millisecond
 
-// healthKeeping are servers and clients of client health.
+// healthKeeping starts servers and clients of client health.
 type healthKeeping struct{ rival.Keeping }
 
 func (k healthKeeping) nids() (ids []nid.NID) {
@@ -36,8 +36,8 @@ func (k healthKeeping) nids() (ids []nid.NID) {
 
 func (k healthKeeping) timing() health.Timing { return health.Timing{Ping: k.Interval, Evict: k.TTL} }
 
-// node makes a node over TCP. It has one connection to each peer: with three
-// typed ones 10 000 clients need more descriptors than a process often has.
+// node starts a node over TCP with one connection per peer: with three typed ones 10 000
+// clients would exceed the usual limit of descriptors.
 func (k healthKeeping) node(addr netip.Addr, accept socklnd.AcceptMode, clock machine.Clock) (*localnode.Node, error) {
 	return localnode.Start(localnode.Config{
 		Networks: networks.Interface{Net: tcp, Name: addr.String()}.String(), Clock: clock,
@@ -45,8 +45,7 @@ func (k healthKeeping) node(addr netip.Addr, accept socklnd.AcceptMode, clock ma
 	})
 }
 
-// serveHealth is a server as lnetd has it: gossip, collectives, client health and
-// its store.
+// serveHealth starts a server as in lnetd: gossip, collectives, client health and its store.
 func serveHealth(keeping rival.Keeping, gone func(name string)) error {
 	k := healthKeeping{keeping}
 	clock := timerfd.NewClock()
@@ -91,7 +90,7 @@ func serveHealth(keeping rival.Keeping, gone func(name string)) error {
 	})
 }
 
-// healthClients starts clients, each a node with an address of its own.
+// healthClients returns the function that starts client i, a node with an address of its own.
 func healthClients(keeping rival.Keeping) func(i int) (kill func(), err error) {
 	k := healthKeeping{keeping}
 	clock := timerfd.NewClock()
@@ -104,7 +103,7 @@ func healthClients(keeping rival.Keeping) func(i int) (kill func(), err error) {
 		kill = func() {
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
-			_ = n.Close(ctx) // it dies: what waits is lost
+			_ = n.Close(ctx) // a crash: pending messages are lost
 		}
 		conn, err := health.Dial(n.Table(), health.DialConfig{
 			Name: fmt.Sprint(rival.ClientPrefix, i), Servers: k.nids(), Timing: k.timing(), Seed: uint64(i),

@@ -9,7 +9,7 @@ import (
 	"ulnet/cmd/bench/rival"
 )
 
-// TestLeases runs the script in small on both systems.
+// TestLeases runs a small version of the script with both systems.
 func TestLeases(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs clients that die, for some seconds; skipped by -short")
@@ -31,7 +31,7 @@ func TestLeases(t *testing.T) {
 		if l.lost != 0 || l.missed != 0 || l.bytes <= 0 || l.segments <= 0 || l.serverCPU <= 0 || l.clientCPU <= 0 || l.dead != 10 {
 			t.Errorf("%+v", l)
 		}
-		// A client is heard of at most an interval before it dies.
+		// The last message of a client is at most an interval before its death.
 		if least := trial.TTL - trial.Interval; l.detect < least || l.worst < l.detect || l.half < least {
 			t.Errorf("%+v", l)
 		}
@@ -39,7 +39,7 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-// TestLeaseLines: figures of both systems become ratios, with what is behind them.
+// TestLeaseLines: the lines have the ratios of both systems, and the figures behind them.
 func TestLeaseLines(t *testing.T) {
 	ours := []leases{{serverCPU: 10, half: 2 * time.Second}, {serverCPU: 30, half: 4 * time.Second}}
 	theirs := []leases{{serverCPU: 40, half: 8 * time.Second}, {system: "etcd", serverCPU: 60, half: 8 * time.Second, missed: 2}}
@@ -55,7 +55,7 @@ func TestLeaseLines(t *testing.T) {
 	if !strings.HasPrefix(first.basis, "20.00 : 50.00 % of a core; 10 clients, 3 servers") || !strings.HasSuffix(first.basis, "loopback; etcd gave up 0 living clients and missed 2 deaths") {
 		t.Errorf("basis %q", first.basis)
 	}
-	if l := skippedLeases("no go")[0]; l.verdict() != "skipped" || l.value() != "- (no go)" {
+	if l := skippedLeases("no go")[0]; l.outcome() != "skipped" || l.value() != "- (no go)" {
 		t.Errorf("%+v", l)
 	}
 }

@@ -4,8 +4,8 @@
 // value, the goal, and met or missed. The values are ratios to a plain Go TCP
 // program that moves the same payload in the same run: both run in the same two
 // processes, in turns, and medians are compared. The lines are also written to
-// a file with the date and what is needed to judge them. BENCH=long in the
-// environment runs four times as many rounds, and what takes longer than some
+// a file with the date and the surroundings. BENCH=long in the environment
+// runs four times as many rounds, and measurements that take longer than some
 // minutes.
 //
 // A missed goal is a result, not a failure: the exit status is 1 only when
@@ -29,7 +29,7 @@ import (
 	"ulnet/health/boltstore"
 )
 
-// What bounds the measurement of one goal, and with BENCH=long.
+// Bounds of the time for one goal, by default and with BENCH=long.
 const (
 	goalTimeout     = 12 * time.Minute
 	longGoalTimeout = 3 * time.Hour
@@ -45,7 +45,7 @@ func main() {
 	os.Exit(run(context.Background(), cli.OS(), os.Args[1:]))
 }
 
-// workers are the processes that bench starts of itself.
+// workers are the kinds of processes that this program can be started as.
 var workers = []worker.Kind{
 	worker.Of("peer", servePeer), worker.Of("idle", serveIdle), worker.Of("member", serveMember),
 	worker.Of("caster", serveCaster), worker.Of("spinner", serveSpinner),
@@ -115,7 +115,7 @@ func listGoals(w io.Writer, selected []goal) error {
 	return nil
 }
 
-// measure runs the goals, prints their lines and files them.
+// measure measures the goals, prints their lines and writes them to the file.
 func measure(ctx context.Context, env cli.Env, selected []goal, rounds int, file string) error {
 	b, err := newBench(ctx, env.Stderr, rounds)
 	if err != nil {
@@ -130,7 +130,7 @@ func measure(ctx context.Context, env cli.Env, selected []goal, rounds int, file
 		}
 		out := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
 		for _, l := range lines {
-			fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", g.id, l.what, l.value(), l.bound(), l.verdict())
+			fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", g.id, l.what, l.value(), l.bound(), l.outcome())
 		}
 		if err := out.Flush(); err != nil {
 			return err

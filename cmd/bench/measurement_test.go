@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestFailureEndsMeasurement: the first error ends a measurement, also in the middle of an
-// expression, and so does the end of its context; a panic of another kind stays one.
+// TestFailureEndsMeasurement: the first error ends a measurement, even within an expression, and
+// so does the end of its context; other panics are not recovered.
 func TestFailureEndsMeasurement(t *testing.T) {
 	broken := errors.New("broken")
 	ended, cancel := context.WithCancel(t.Context())

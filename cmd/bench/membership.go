@@ -10,39 +10,39 @@ import (
 	"ulnet/cmd/bench/worker"
 )
 
-// membershipTrial is what a system for membership goes through: everybody joins, traffic is
-// measured, one node comes, one writes an attribute, one says goodbye, one dies, one falls
+// membershipTrial is the script for a membership system: all nodes join, the traffic is
+// measured, one node joins later, one writes an attribute, one leaves, one dies, one becomes
 // silent, some are paused.
 type membershipTrial struct {
 	nodes    int
 	interval time.Duration // of gossip and of memberlist; zone and memberlist-lan have their defaults
-	calm     time.Duration // after the start; gossip has a cycle for each node at least
-	measured time.Duration // of traffic and CPU
-	paused   int           // how many are stopped and continued
-	pauses   int           // how often
+	calm     time.Duration // before the traffic is measured; for gossip at least a cycle per node
+	measured time.Duration // duration of the measurement of traffic and CPU
+	paused   int           // nodes that are stopped and continued
+	pauses   int           // times that they are stopped
 }
 
-// membership is what one system did.
+// membership is the result of one system.
 type membership struct {
 	system  system
 	nodes   int
 	join    time.Duration // until all know all
-	bytes   float64       // payload, of a node in a second
+	bytes   float64       // payload per node and second
 	packets float64
-	cpu     float64 // per cent of a core, of a node
+	cpu     float64 // per cent of a core, per node
 
-	// Since when the others knew, on average and the last. What gossip does not have is 0.
+	// Times until the other nodes knew. Those of events that gossip does not have are 0.
 	newcomer, attribute, goodbye, death, silence sideSpread
 
-	// While some nodes were stopped and continued: how often others, which were well, were
-	// said to be dead, and how often a dead one was said to be alive.
+	// While some nodes were stopped and continued: reports that a healthy node is dead, and
+	// that a dead node is alive.
 	falseDeaths, returns int
 }
 
-// sideSpread is how long it took until others knew of something.
+// sideSpread is the time until other nodes knew of an event, on average and the last one.
 type sideSpread struct{ mean, last time.Duration }
 
-// The parts of the script.
+// Limits and parameters of the script.
 const (
 	joinLimit   = 90 * time.Second // memberlist joins 64 nodes in 65 s at times
 	detectLimit = 40 * time.Second
@@ -51,16 +51,16 @@ const (
 	settled     = 5 * time.Second
 )
 
-// Who does what.
+// Indexes of the nodes with a role.
 const (
 	setter   = 0 // writes an attribute
 	victim   = 1 // dies
-	leaver   = 2 // says goodbye
+	leaver   = 2 // leaves
 	silenced = 3 // is stopped for ever
 	writes   = 3
 )
 
-// run runs one system.
+// run runs the script with one system.
 func (t *membershipTrial) run(b *measurement, of system) *membership {
 	m := &membership{system: of, nodes: t.nodes}
 	c := b.newCluster(of, rival.Node{Nodes: t.nodes, Interval: t.interval}, nil)
@@ -78,14 +78,14 @@ func (t *membershipTrial) run(b *measurement, of system) *membership {
 	at := time.Now()
 	c.signal(syscall.SIGKILL, victim)
 	m.death = c.told(rival.Down, victim, at)
-	if silenced < t.nodes-1-t.paused { // else too few are left
+	if silenced < t.nodes-1-t.paused { // otherwise too few would be left
 		m.silence = c.silence()
 	}
 	t.pause(c, m)
 	return m
 }
 
-// traffic measures bytes and CPU of a cluster in which nothing happens.
+// traffic measures bytes and CPU while nothing happens.
 func (t *membershipTrial) traffic(c *cluster, m *membership) {
 	calm := t.calm
 	if !m.system.changes { // gossip carries its parameters in its first N cycles
@@ -101,14 +101,14 @@ func (t *membershipTrial) traffic(c *cluster, m *membership) {
 	m.cpu = 100 * (after.CPU - before.CPU).Seconds() / per
 }
 
-// newcomer starts one node more.
+// newcomer starts one more node.
 func (c *cluster) newcomer() sideSpread {
 	node := len(c.nodes)
 	c.check(c.startNode())
 	return c.told(rival.Up, node, must(worker.Ready[time.Time](c.nodes[node].Process)))
 }
 
-// attribute has a node write an attribute some times.
+// attribute writes an attribute at one node several times.
 func (c *cluster) attribute() sideSpread {
 	var all []time.Duration
 	for k := range writes {
@@ -120,7 +120,7 @@ func (c *cluster) attribute() sideSpread {
 	return spreadOf(all)
 }
 
-// goodbye has a node leave, and ends it when all know.
+// goodbye makes a node leave, and ends its process when all know.
 func (c *cluster) goodbye() sideSpread {
 	at := must(worker.Ask[time.Time](c.nodes[leaver].Process, "leave", nil))
 	c.nodes[leaver].gone = true
@@ -129,8 +129,8 @@ func (c *cluster) goodbye() sideSpread {
 	return s
 }
 
-// silence stops a node for ever: its host answers, as that of a hanging server does,
-// and it does not.
+// silence stops a node for good: its host still answers, the process does not, as with a
+// server that hangs.
 func (c *cluster) silence() sideSpread {
 	at := time.Now()
 	c.nodes[silenced].gone = true
@@ -140,7 +140,7 @@ func (c *cluster) silence() sideSpread {
 	return s
 }
 
-// pause stops and continues some nodes: 8 s blocked, 0.1 s open.
+// pause stops and continues some nodes in turns of 8 s and 0.1 s.
 func (t *membershipTrial) pause(c *cluster, m *membership) {
 	if t.paused == 0 || t.pauses == 0 {
 		return

@@ -14,14 +14,14 @@ import (
 	"ulnet/lnd/lndtest/loopback"
 )
 
-// system is one that is compared: its worker.
+// system is a membership system, run by workers.
 type system struct {
 	name    string
-	program string // empty: this one
-	changes bool   // nodes come and go, and have attributes
+	program string // of the workers; empty: this one
+	changes bool   // nodes can join late and leave, and have attributes
 }
 
-// cluster is the processes of one system.
+// cluster has the processes of one system.
 type cluster struct {
 	*measurement
 	config worker.Config
@@ -36,22 +36,22 @@ type cluster struct {
 // clusterNode is one node.
 type clusterNode struct {
 	*worker.Process
-	gone bool // on purpose: killed, stopped, or it said goodbye
+	gone bool // killed, stopped for good, or left
 }
 
-// event is what a node was told.
+// event is a report of a node about another.
 type event struct {
 	by int
 	rival.News
 }
 
-// newCluster starts the nodes of a system, each within what within says, or on loopback.
+// newCluster starts the nodes of a system, by within if that is not nil, or else on loopback.
 func (b *measurement) newCluster(of system, node rival.Node, within func(i int) func(func() error) error) *cluster {
 	if !node.Base.IsValid() {
 		node.Base = netip.AddrFrom4([4]byte{127, 0, 77, 1})
 		within = func(int) func(func() error) error { return nil }
 		var addrs []netip.Addr
-		for i := range node.Nodes + 1 { // and a newcomer
+		for i := range node.Nodes + 1 { // one more for the newcomer
 			addrs = append(addrs, node.Addr(i))
 		}
 		node.Port = must(loopback.FreePort(addrs...))
@@ -69,7 +69,7 @@ func (b *measurement) newCluster(of system, node rival.Node, within func(i int) 
 	return c
 }
 
-// join waits until all that live know each other.
+// join waits until all live nodes know each other.
 func (c *cluster) join() {
 	if err := await(c.ctx, joinLimit, c.joined); err != nil {
 		c.check(fmt.Errorf("not all of %d nodes have joined: %w", len(c.living()), err))
@@ -110,7 +110,7 @@ func (c *cluster) startNode() error {
 	return err
 }
 
-// since returns the events since an instant.
+// since returns the events after an instant.
 func (c *cluster) since(at time.Time) (list []event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +122,7 @@ func (c *cluster) since(at time.Time) (list []event) {
 	return list
 }
 
-// living are the nodes that have not gone on purpose.
+// living returns the processes of the nodes that are not gone.
 func (c *cluster) living() (crew worker.Crew) {
 	for _, n := range c.nodes {
 		if !n.gone {
@@ -132,7 +132,7 @@ func (c *cluster) living() (crew worker.Crew) {
 	return crew
 }
 
-// traffic is that of all nodes.
+// traffic returns the sum over all nodes.
 func (c *cluster) traffic() (sum rival.Traffic) {
 	for _, t := range must(worker.AskAll[rival.Traffic](c.living(), "traffic", nil)) {
 		sum = rival.Traffic{Bytes: sum.Bytes + t.Bytes, Messages: sum.Messages + t.Messages, CPU: sum.CPU + t.CPU}
@@ -140,7 +140,7 @@ func (c *cluster) traffic() (sum rival.Traffic) {
 	return sum
 }
 
-// signal sends a signal to some nodes.
+// signal sends a signal to the given nodes.
 func (c *cluster) signal(s syscall.Signal, nodes ...int) {
 	for _, i := range nodes {
 		c.check(c.nodes[i].Signal(s))
@@ -148,8 +148,8 @@ func (c *cluster) signal(s syscall.Signal, nodes ...int) {
 	}
 }
 
-// observe waits until all others that live were told something of a node, or those that are
-// named, and returns how long after an instant they first were.
+// observe waits until all other live nodes, or those in by, have reported an event about a
+// node, and returns the times of their first reports after from.
 func (c *cluster) observe(what string, node int, from time.Time, by []int, is func(event) bool) (list []time.Duration) {
 	if by == nil {
 		for i, n := range c.nodes {
@@ -174,13 +174,13 @@ func (c *cluster) observe(what string, node int, from time.Time, by []int, is fu
 	return list
 }
 
-// told is how long it took until all others, or some of them, were told that a node came or
-// went.
+// told returns the times until all other live nodes, or those in by, knew of a change of a
+// node.
 func (c *cluster) told(kind rival.Change, node int, from time.Time, by ...int) sideSpread {
 	return spreadOf(c.observe(fmt.Sprintf("node %d, which is %s,", node, kind), node, from, by, func(e event) bool { return e.Kind == kind }))
 }
 
-// spreadOf sums up what observers needed.
+// spreadOf returns mean and maximum of a list.
 func spreadOf(list []time.Duration) (s sideSpread) {
 	for _, d := range list {
 		s.mean += d / time.Duration(len(list))
@@ -189,7 +189,7 @@ func spreadOf(list []time.Duration) (s sideSpread) {
 	return s
 }
 
-// end kills what runs.
+// end kills all processes.
 func (c *cluster) end() {
 	for _, n := range c.nodes {
 		_ = n.Signal(syscall.SIGKILL) // it may have ended

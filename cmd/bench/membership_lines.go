@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// sideNodes is how many nodes a zone and a cluster of memberlist have, a process each.
+// sideNodes is the number of nodes of a zone and of a cluster of memberlist, a process each.
 const sideNodes = 64
 
-// sideFigures has the figures that both systems have but false deaths, of which there is no ratio. Systems in
-// which nothing changes have no newcomers, attributes or goodbyes.
+// sideFigures returns the figures of which there is a ratio, which false deaths do not have. A
+// system whose nodes cannot change has no newcomers, attributes or goodbyes.
 func sideFigures(changes bool) []figure[*membership] {
 	list := []figure[*membership]{{"all start at once: until all know all, to memberlist", func(m *membership) float64 { return m.join.Seconds() }, "s"}}
 	for i, s := range []struct {
@@ -37,13 +37,14 @@ func sideFigures(changes bool) []figure[*membership] {
 
 const sideFalse = "4 nodes stopped for 8 s and continued for 0.1 s, three times: deaths told of others"
 
-// measureMemberlist sets zones beside memberlist, both with their defaults. No goal bounds it.
+// measureMemberlist compares zones with memberlist, both with their defaults. No goal bounds
+// it.
 func measureMemberlist(b *measurement) {
 	besideMemberlist(b, sideNodes, system{name: "zone", changes: true}, system{name: "memberlist-lan", changes: true})
 }
 
-// measureGossipBeside sets gossip beside memberlist with the same interval, as it does what
-// gossip can do. No goal bounds it.
+// measureGossipBeside compares gossip with memberlist at the same interval, in the events that
+// gossip has. No goal bounds it.
 func measureGossipBeside(b *measurement) {
 	besideMemberlist(b, sideNodes/2, system{name: "gossip"}, system{name: "memberlist"})
 }
@@ -74,7 +75,7 @@ func skippedSides(own system, why string) []line {
 	return append(skipped(sideFigures(own.changes), why), line{what: sideFalse, free: true, skipped: why})
 }
 
-// sideLines are the lines of rounds of both systems.
+// sideLines returns the lines that compare both systems.
 func sideLines(ours, theirs []*membership) []line {
 	basis := fmt.Sprintf("%d processes on loopback, both with their defaults", ours[0].nodes)
 	if !ours[0].system.changes {

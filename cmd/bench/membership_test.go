@@ -25,7 +25,7 @@ func peersForTest(t *testing.T) string {
 	return p.path
 }
 
-// TestMembership runs the script in small on all systems.
+// TestMembership runs a small version of the script with all systems.
 func TestMembership(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs nodes that die, for half a minute; skipped by -short")
@@ -57,8 +57,8 @@ func TestMembership(t *testing.T) {
 	}
 }
 
-// TestSideLines: figures of zones and of memberlist become ratios, with what is behind
-// them, and false deaths a count.
+// TestSideLines: the lines have the ratios of zones and memberlist, with the figures behind them,
+// and false deaths as a count.
 func TestSideLines(t *testing.T) {
 	figures := func(seconds time.Duration, deaths int) *membership {
 		s := sideSpread{mean: seconds * time.Second, last: 2 * seconds * time.Second}
@@ -83,7 +83,7 @@ func TestSideLines(t *testing.T) {
 	if l := lines[14]; l.ratio != 1 || !strings.HasPrefix(l.basis, "memberlist 5;") {
 		t.Errorf("%+v", l)
 	}
-	// Of gossip there are fewer: it has no newcomers, attributes and goodbyes.
+	// Gossip has fewer lines: it has no newcomers, attributes and goodbyes.
 	if n := len(skippedSides(system{}, "why")); n != 9 {
 		t.Errorf("%d lines of gossip", n)
 	}

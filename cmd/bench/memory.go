@@ -16,10 +16,10 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// G-LN-6 has idlePeers peers of three typed connections each. The peers are
-// sockets of this process; the node is alone in another.
+// G-LN-6 has idlePeers peers with three typed connections each. The peers are sockets of this
+// process; the node runs in a process of its own.
 const (
-	idlePeers   = 5000 // fewer where there are not enough descriptors, or at a glance
+	idlePeers   = 5000 // fewer if the limit of descriptors requires it, or at a glance
 	typedConns  = 3
 	warmUpPeers = 50
 	kibibyte    = 1024
@@ -27,8 +27,8 @@ const (
 
 var idleAddr = netip.MustParseAddr("127.0.0.3")
 
-// serveIdle is the node whose memory is measured. It says its port, and asked for
-// "memory" its resident memory.
+// serveIdle starts the node whose memory is measured, and returns its port. The order "memory"
+// returns its resident memory.
 func serveIdle(w *worker.Worker, _ struct{}) (port uint16, err error) {
 	if port, err = loopback.FreePort(idleAddr); err != nil {
 		return 0, err
@@ -50,9 +50,9 @@ func measureMemory(b *measurement) {
 	h := &idleNode{Process: must(b.start(b.ctx, worker.Config{Kind: "idle"}))}
 	defer h.close()
 	h.port = must(worker.Ready[uint16](h.Process))
-	h.connect(0, warmUpPeers) // what comes once
+	h.connect(0, warmUpPeers) // warm-up
 	before := h.memory()
-	peers := max(1, min(b.some(idlePeers), affordableConnections()/typedConns-warmUpPeers)) // of each of the two processes
+	peers := max(1, min(b.some(idlePeers), affordableConnections()/typedConns-warmUpPeers)) // both processes need that many descriptors
 	h.connect(warmUpPeers, peers)
 	after := h.memory()
 	perPeer := float64(after-before) / float64(peers) / kibibyte
@@ -63,7 +63,7 @@ func measureMemory(b *measurement) {
 	)
 }
 
-// affordableConnections is how many connections a process has descriptors for.
+// affordableConnections returns the number of connections for which a process has descriptors.
 func affordableConnections() int {
 	const others = 500
 	var limit syscall.Rlimit
@@ -73,7 +73,7 @@ func affordableConnections() int {
 	return int(min(limit.Cur, 1<<20)) - others
 }
 
-// idleNode is the other process and the connections to it.
+// idleNode is the process of the node, with the connections to it.
 type idleNode struct {
 	*worker.Process
 	port  uint16
@@ -84,14 +84,14 @@ func (h *idleNode) close() {
 	for _, c := range h.conns {
 		_ = c.Close()
 	}
-	_ = h.Stop() // nothing depends on how it ends
+	_ = h.Stop() // its exit status does not matter
 }
 
 func (h *idleNode) memory() (bytesUsed int64) {
 	return must(worker.Ask[int64](h.Process, "memory", nil))
 }
 
-// connect makes n peers, numbered from first.
+// connect connects n peers, numbered from first.
 func (h *idleNode) connect(first, n int) {
 	for i := first; i < first+n; i++ {
 		for _, t := range []ksock.ConnType{ksock.Control, ksock.BulkIn, ksock.BulkOut} {
@@ -102,7 +102,7 @@ func (h *idleNode) connect(first, n int) {
 	}
 }
 
-// dial opens one connection of a peer and keeps it. It returns the type in the answer.
+// dial opens a connection of a peer and keeps it. It returns the type in the HELLO of the node.
 func (h *idleNode) dial(i int, t ksock.ConnType) ksock.ConnType {
 	self := netip.AddrFrom4([4]byte{127, 1, byte(i >> 8), byte(i)})
 	d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(self, 0))}

@@ -15,9 +15,8 @@ import (
 	localnode "ulnet/portals/node"
 )
 
-// The portals of the measurements. Requests to portalEcho are answered by a
-// PUT to portalReply with the same match bits, which choose how they are
-// received on both sides.
+// The portals of the measurements. A PUT to portalEcho is answered by a PUT to portalReply with
+// the same match bits, which select the match entries on both sides.
 const (
 	portalEcho   = 20
 	portalReply  = 21
@@ -29,9 +28,9 @@ const (
 	bitsUrgent  = 100
 )
 
-// node is an LNet node of one NI, over TCP most of them.
+// node is an LNet node with one NI, usually over TCP.
 type node struct {
-	clock *timerfd.Clock // as lnetd has
+	clock *timerfd.Clock // like that of lnetd
 	whole *localnode.Node
 	table *portals.Table
 	id    nid.ProcessID
@@ -47,7 +46,7 @@ func newNodeWith(addr netip.Addr, cfg socklnd.Config, tunables lnd.Tunables) (*n
 	return newNodeOn(tcp, addr, localnode.Config{TCP: cfg, Tunables: tunables})
 }
 
-// newNodeOn makes a node of one NI.
+// newNodeOn starts a node with one NI.
 func newNodeOn(net nid.Net, addr netip.Addr, cfg localnode.Config) (n *node, err error) {
 	n = &node{clock: timerfd.NewClock(), id: processOf(net, addr)}
 	cfg.Networks, cfg.Clock = networks.Interface{Net: net, Name: addr.String()}.String(), n.clock
@@ -68,11 +67,11 @@ func processOf(net nid.Net, addr netip.Addr) nid.ProcessID {
 func (n *node) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = n.whole.Close(ctx) // the process ends now in any case
+	_ = n.whole.Close(ctx) // the process ends anyway
 	n.clock.Close()
 }
 
-// post opens memory to the other node at a portal.
+// post attaches a match entry with an MD at a portal, for the other node.
 func (n *node) post(portal int, bits uint64, md portals.MD) error {
 	me, err := n.table.MEAttach(portal, portals.Match{Bits: bits}, portals.Retain, portals.After)
 	if err != nil {
@@ -84,7 +83,7 @@ func (n *node) post(portal int, bits uint64, md portals.MD) error {
 	return err
 }
 
-// bind makes an MD to send from or fetch into.
+// bind binds an MD to send from or to fetch into.
 func (n *node) bind(size int, handler func(*portals.Event), eq *portals.EQ) (portals.MDHandle, error) {
 	return n.table.MDBind(portals.MD{
 		Segments: []lnd.Segment{make([]byte, size)}, Threshold: portals.ThresholdInfinite,
@@ -92,8 +91,8 @@ func (n *node) bind(size int, handler func(*portals.Event), eq *portals.EQ) (por
 	}, portals.Retain)
 }
 
-// responder is the node of the other process: it answers small PUTs, swallows
-// large ones and has memory to GET.
+// responder is the node of the other process: it answers small PUTs, discards large ones and
+// has memory for GETs.
 type responder struct {
 	*node
 	port    uint16
@@ -144,7 +143,7 @@ func (r *responder) open() (err error) {
 	return r.postSizes(portalEcho, r.echo)
 }
 
-// postSizes opens memory for each of sizes, found by match bits.
+// postSizes posts memory for each of sizes, selected by match bits.
 func (n *node) postSizes(portal int, handler func(*portals.Event)) error {
 	for i, size := range sizes {
 		md := portals.MD{
@@ -157,14 +156,14 @@ func (n *node) postSizes(portal int, handler func(*portals.Event)) error {
 	return nil
 }
 
-// bindUrgent makes an MD whose PUTs have priority.
+// bindUrgent binds an MD whose PUTs have priority.
 func (n *node) bindUrgent() (portals.MDHandle, error) {
 	return n.table.MDBind(portals.MD{
 		Segments: []lnd.Segment{make([]byte, smallSize)}, Threshold: portals.ThresholdInfinite, Options: portals.Priority,
 	}, portals.Retain)
 }
 
-// bindSizes makes an MD without events for each of sizes.
+// bindSizes binds an MD without events for each of sizes.
 func (n *node) bindSizes() (mds []portals.MDHandle, err error) {
 	for _, size := range sizes {
 		md, err := n.bind(size.bytes, nil, nil)
@@ -176,7 +175,7 @@ func (n *node) bindSizes() (mds []portals.MDHandle, err error) {
 	return mds, nil
 }
 
-// echo answers a PUT. A failure leaves the other side waiting, and it says so.
+// echo answers a PUT. After a failure the other side reports its timeout.
 func (r *responder) echo(e *portals.Event) { r.answer(e.Initiator, e.MatchBits) }
 
 func (r *responder) answer(to nid.ProcessID, bits uint64) {

@@ -11,22 +11,22 @@ import (
 	"ulnet/lnd"
 )
 
-// The two ends of every measurement. Both LNet nodes listen on one port, as
-// LNet wants it, so each has a loopback address of its own.
+// The addresses of the two processes. All nodes of a network listen on the same port, so each
+// process needs a loopback address of its own.
 var (
 	ownAddr  = netip.MustParseAddr("127.0.0.1")
 	peerAddr = netip.MustParseAddr("127.0.0.2")
 )
 
-// greeting is what the other process says first on its standard output.
+// greeting is what the other process returns when it is ready.
 type greeting struct {
-	Raw  netip.AddrPort // where its plain TCP server listens
-	LNet uint16         // the accept port of its node
-	Many uint16         // and of the one with many credits
+	Raw  netip.AddrPort // address of its plain TCP server
+	LNet uint16         // accept port of its node
+	Many uint16         // accept port of its node with many credits
 }
 
-// servePeer is the other process: a plain TCP server, an LNet node, and one with many
-// credits. Asked for "ib" it adds what o2iblnd is measured with, and says a port.
+// servePeer starts the servers of the other process: plain TCP, an LNet node, and an LNet node
+// with many credits. The order "ib" adds the side of o2iblnd, and returns a port.
 func servePeer(w *worker.Worker, _ struct{}) (hello greeting, err error) {
 	l, err := net.Listen("tcp", netip.AddrPortFrom(peerAddr, 0).String())
 	if err != nil {
@@ -59,16 +59,16 @@ func servePeer(w *worker.Worker, _ struct{}) (hello greeting, err error) {
 	return hello, nil
 }
 
-// bench is this process's side of the measurements.
+// bench is the side of this process.
 type bench struct {
 	rounds int
-	stderr io.Writer // of other processes
+	stderr io.Writer // standard error of other processes
 	raw    *rawClient
 	node   *initiator
 	flood  *flood
-	ib     *ibPair // nil until it is needed
+	ib     *ibPair // nil before the first call of pair
 	peer   *worker.Process
-	ends   []func() // of all of these
+	ends   []func() // end all of these, the last one first
 }
 
 func newBench(ctx context.Context, stderr io.Writer, rounds int) (b *bench, err error) {
@@ -81,7 +81,7 @@ func newBench(ctx context.Context, stderr io.Writer, rounds int) (b *bench, err 
 	if b.peer, err = b.start(ctx, worker.Config{Kind: "peer"}); err != nil {
 		return b, err
 	}
-	b.ends = append(b.ends, func() { _ = b.peer.Stop() }) // nothing depends on how it ends
+	b.ends = append(b.ends, func() { _ = b.peer.Stop() }) // its exit status does not matter
 	hello, err := worker.Ready[greeting](b.peer)
 	if err != nil {
 		return b, err
@@ -101,7 +101,7 @@ func newBench(ctx context.Context, stderr io.Writer, rounds int) (b *bench, err 
 	return b, err
 }
 
-// connect makes a node that is connected to one of the other process.
+// connect starts a node and connects it to the node of the other process at a port.
 func (b *bench) connect(ctx context.Context, port uint16, tunables lnd.Tunables) (*initiator, error) {
 	n, err := newNode(ownAddr, port, tunables)
 	if err != nil {
@@ -117,14 +117,14 @@ func (b *bench) start(ctx context.Context, cfg worker.Config) (*worker.Process, 
 	return worker.Start(ctx, cfg)
 }
 
-// close ends everything, the other process last.
+// close ends all nodes, and at last the other process.
 func (b *bench) close() {
 	for i := len(b.ends); i > 0; i-- {
 		b.ends[i-1]()
 	}
 }
 
-// spent runs something, and returns what both processes used for it.
+// spent runs a function, and returns the resources that both processes used meanwhile.
 func (b *bench) spent(run func() (time.Duration, error)) (elapsed time.Duration, used usage, err error) {
 	before, err := worker.Ask[usage](b.peer, "usage", nil)
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"ulnet/portals"
 )
 
-// The round trips of a round beside streams of 1 MiB PUTs to the same peer.
+// Round trips per round beside streams of 1 MiB PUTs to the same peer.
 const (
 	streams       = 8
 	besideStreams = 200
 )
 
-// load keeps streams PUTs of 1 MiB under way, twice as many as have credit.
+// load keeps streams PUTs of 1 MiB in flight, twice as many as there are credits.
 type load struct {
 	*initiator
 	md      portals.MDHandle
@@ -43,7 +43,7 @@ func (l *load) put() error {
 	return l.table.Put(portals.PutRequest{Self: l.id.NID, MD: l.md, Target: l.target, Portal: portalSink})
 }
 
-// event follows a PUT that has left with the next.
+// event sends the next PUT after the SEND event of one.
 func (l *load) event(e *portals.Event) {
 	if e.Kind == portals.EventUnlink {
 		return
@@ -59,7 +59,7 @@ func (l *load) event(e *portals.Event) {
 	}
 }
 
-// end waits until the last PUT has left.
+// end waits until the last PUT has been sent.
 func (l *load) end(ctx context.Context) error {
 	l.stop.Store(true)
 	select {
@@ -70,7 +70,7 @@ func (l *load) end(ctx context.Context) error {
 	}
 }
 
-// beside has a PUT go back and forth n times while streams run.
+// beside exchanges a PUT n times while the load runs.
 func (i *initiator) beside(ctx context.Context, bits uint64, n int) (time.Duration, error) {
 	l, err := i.startLoad()
 	if err != nil {
@@ -80,8 +80,8 @@ func (i *initiator) beside(ctx context.Context, bits uint64, n int) (time.Durati
 	return took, firstError(err, l.end(ctx))
 }
 
-// measurePriority compares 8 B PUTs beside saturating streams to the same peer,
-// with and without priority. No goal bounds it; half would be little use.
+// measurePriority compares 8 B PUTs with and without priority beside saturating streams to the
+// same peer. No goal bounds it.
 func measurePriority(b *measurement) {
 	idle := b.timed("on an idle node", besideStreams, func() (time.Duration, error) { return b.node.ping(b.ctx, bitsUrgent, besideStreams) })
 	urgent := b.timed("priority", besideStreams, func() (time.Duration, error) { return b.node.beside(b.ctx, bitsUrgent, besideStreams) })

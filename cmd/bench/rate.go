@@ -9,8 +9,8 @@ import (
 	"ulnet/portals"
 )
 
-// G-LN-4 sends small messages as fast as it goes. The plain program sends
-// records of the same size, as many in one write as recordsPerWrite.
+// G-LN-4 sends small messages at the highest rate. The plain program sends records of the same
+// size, recordsPerWrite per write.
 const (
 	rateCount       = 300_000
 	rateOpen        = 4096 // PUTs without their SEND event, at most
@@ -21,7 +21,7 @@ const (
 // manyCredits are the tunables of G-LN-4.
 var manyCredits = lnd.Tunables{PeerCredits: 256, Credits: 256}
 
-// flood sends small PUTs, with a bounded number of them open.
+// flood sends small PUTs, with at most rateOpen without their SEND event.
 type flood struct {
 	*initiator
 	md      portals.MDHandle
@@ -42,7 +42,7 @@ func (f *flood) event(e *portals.Event) {
 	if e.Kind == portals.EventAck || e.Err != nil {
 		select {
 		case f.acked <- e.Err:
-		default: // another has failed before
+		default: // an earlier error is reported
 		}
 		return
 	}
@@ -75,7 +75,7 @@ func (f *flood) run(ctx context.Context, n int) (time.Duration, error) {
 	}
 }
 
-// await waits until n SEND events have come.
+// await waits until n SEND events have arrived.
 func (f *flood) await(ctx context.Context, n int64) error {
 	for f.ended.Load() < n {
 		f.waiting.Store(true)

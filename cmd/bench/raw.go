@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// The plain Go TCP program that LNet is compared with: blocking reads and
-// writes on one connection, no framing but a request in front of each run.
+// The plain Go TCP program that LNet is compared with: blocking reads and writes on one
+// connection, without framing except for a request before each run.
 
-// rawOp is what the server does in a run.
+// rawOp is the operation of the server in a run.
 type rawOp uint64
 
 const (
@@ -96,7 +96,7 @@ func (r *rawClient) request(op rawOp, size, count int) error {
 	return err
 }
 
-// roundTrips has size bytes go back and forth count times.
+// roundTrips exchanges size bytes count times.
 func (r *rawClient) roundTrips(size, count int) (time.Duration, error) {
 	if err := r.request(rawEcho, size, count); err != nil {
 		return 0, err
@@ -114,7 +114,7 @@ func (r *rawClient) roundTrips(size, count int) (time.Duration, error) {
 	return time.Since(began), nil
 }
 
-// put sends count times size bytes and waits until all have been read.
+// put sends size bytes count times and waits until all have been read.
 func (r *rawClient) put(size, count int) (time.Duration, error) {
 	began := time.Now()
 	err := r.request(rawSink, size, count)
@@ -127,7 +127,7 @@ func (r *rawClient) put(size, count int) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// get asks count times for size bytes, with at most window requests open.
+// get requests size bytes count times, with at most window requests open.
 func (r *rawClient) get(size, count, window int) (time.Duration, error) {
 	began := time.Now()
 	err := r.request(rawSource, size, count)

@@ -19,7 +19,7 @@ processes in the same run: medians of the ratios of interleaved rounds. The abso
 else it did; ` + "`make bench GOAL=`" + `*id* measures one goal again and replaces its section.
 `
 
-// surroundings is what else is needed to judge a result.
+// surroundings are the conditions of a measurement.
 type surroundings struct {
 	at   time.Time
 	load string
@@ -52,7 +52,7 @@ func section(g goal, lines []line, at surroundings, rounds int) string {
 	fmt.Fprintf(&b, "## %s\n\n%s. %v; %d rounds.\n\n", g.id, g.title, at, rounds)
 	fmt.Fprintf(&b, "| what | value | goal | |\n|---|---|---|---|\n")
 	for _, l := range lines {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", l.what, l.value(), l.bound(), l.verdict())
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", l.what, l.value(), l.bound(), l.outcome())
 	}
 	return b.String()
 }
@@ -69,9 +69,9 @@ func writeResults(file string, g goal, lines []line, at surroundings, rounds int
 // measured is the form of the names of sections that this program writes.
 var measured = regexp.MustCompile(`^(G-)?[A-Z]+-\w+$`)
 
-// merge returns the report with one section replaced, or added in the order of
-// the goals. Sections of goals that no longer exist go; what people have written
-// under other names follows the figures.
+// merge returns the report with one section replaced, or added in the order of the goals. It
+// removes sections of goals that no longer exist. Sections with other names, written by hand,
+// follow those of the goals.
 func merge(old []byte, id, text string) []byte {
 	sections := map[string]string{}
 	var written []string

@@ -39,7 +39,8 @@ func measureCastAcks(b *measurement) {
 	measureCastConnects(b)
 }
 
-// measureCastConnects counts, as hosts do, how often members connect while messages are sent.
+// measureCastConnects counts the TCP connects of members while messages are sent, by the
+// counters of the hosts.
 func measureCastConnects(b *measurement) {
 	l := line{what: "connects after the first message of each", unit: "connects"}
 	l.skipped = b.inCastLab(pick(b, 3, 8, 8), func(lab *castLab) {
@@ -62,12 +63,12 @@ func measureCastConnects(b *measurement) {
 	b.add(l)
 }
 
-// castTap counts messages of bare machines.
+// castTap counts messages in a simulation of bare state machines.
 type castTap struct {
 	origin  sim.NodeID
-	casts   int // datagrams with payload, once for each receiver
-	acks    int // of all
-	top     int // at the origin
+	casts   int // datagrams with payload, counted per receiver
+	acks    int // acknowledgements of all members
+	top     int // acknowledgements that the origin receives
 	repairs int
 }
 

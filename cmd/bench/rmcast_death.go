@@ -13,8 +13,8 @@ import (
 	"ulnet/scoll/rmcast/rmcastsim"
 )
 
-// measureCastDeath is G-RM-6: members die while a message is on its way, at several
-// times; their manager hears of it after a notice.
+// measureCastDeath is G-RM-6: members die at several times while a message is being delivered.
+// The manager learns of a death after castNotice.
 func measureCastDeath(b *measurement) {
 	const latency = 500 * time.Microsecond
 	sizes := pick(b, []int{8}, []int{8, 16, 64}, []int{8, 16, 64, 256})
@@ -27,7 +27,7 @@ func measureCastDeath(b *measurement) {
 				runs++
 				dead := slices.ContainsFunc(m.Result.Failed, func(id rmcast.ID) bool { return id.NID == simlnd.NID(sim.NodeID(victim)) })
 				switch {
-				case !dead && (len(m.Result.Failed) > 0 || m.Elapsed() > castNotice/2): // it had done its part
+				case !dead && (len(m.Result.Failed) > 0 || m.Elapsed() > castNotice/2): // the victim had already acknowledged
 					wrong++
 				case dead && len(m.Result.Failed) > 1:
 					wrong++
@@ -47,12 +47,12 @@ func measureCastDeath(b *measurement) {
 	)
 }
 
-// castNotice is how long it takes at most until the manager hears of a death, and half
-// of it at the soonest.
+// castNotice is the longest time until the manager learns of a death; the shortest is half of
+// it.
 const castNotice = 100 * time.Millisecond
 
-// castDeath has a member die some time after a message has left, and returns until when
-// the message has to be released.
+// castDeath crashes a member some time after a message was sent, and returns the bound of the
+// time until the message is released.
 func castDeath(nodes int, victim sim.NodeID, latency, after time.Duration) (m *rmcastsim.Message, limit time.Duration) {
 	n := castNet(rmcastsim.Config{
 		Network: scenario.Network{Nodes: nodes, Topology: evenLinks(latency)}, Manager: rmcast.ManagerConfig{Window: 2, Fragment: 64}, Discovery: castNotice,

@@ -8,21 +8,20 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// castMTU is that of all cables: a message of 2 KiB is one datagram, as it is on the
-// network of the paper.
+// castMTU is the MTU of all links: a message of 2 KiB is one datagram, as on the network of the
+// paper.
 const castMTU = 9000
 
-// castLab is hosts on one switch, in network namespaces, on which groups of processes
-// run.
+// castLab has hosts on one switch, in network namespaces, on which groups of processes run.
 type castLab struct {
 	*measurement
 	hosts  []*netlab.Host
 	cables []*netlab.Cable
 	addrs  []netip.Addr
-	port   uint16 // the next one that is free on all
+	port   uint16 // the next port that is free on all hosts
 }
 
-// inCastLab runs f in a lab of so many hosts; see perform.
+// inCastLab runs f in a lab with that many hosts; see perform.
 func (b *measurement) inCastLab(hosts int, f func(*castLab)) (missing string) {
 	return b.perform(func(t netlab.T) {
 		l := &castLab{measurement: b, port: 988}
@@ -40,7 +39,7 @@ func (b *measurement) inCastLab(hosts int, f func(*castLab)) (missing string) {
 	})
 }
 
-// perform runs f, which makes a lab. Where there can be none it says why.
+// perform runs f, which creates a lab. If that is not possible it returns the reason.
 func (b *measurement) perform(f func(netlab.T)) (missing string) {
 	err := netlab.Perform(func(t netlab.T) error {
 		f(t)
@@ -53,11 +52,10 @@ func (b *measurement) perform(f func(netlab.T)) (missing string) {
 	return ""
 }
 
-// castProcesses is a group of processes, a member each, of which the first is the
-// origin.
+// castProcesses are the processes of a group, a member each. The first is the origin.
 type castProcesses struct{ worker.Crew }
 
-// group starts processes on the first hosts, or on this one, for addresses of the loopback.
+// group starts processes on the first hosts, or with loopback addresses on this one.
 func (l *castLab) group(members int, setup memberSetup) *castProcesses {
 	setup.Addrs, setup.Port = l.addrs[:members], l.port
 	l.port += 2
@@ -69,19 +67,19 @@ func (l *castLab) group(members int, setup memberSetup) *castProcesses {
 	}))}
 }
 
-// reports are what the processes of all members have used and received.
+// reports returns what all members have sent and received.
 func (c *castProcesses) reports() []casterReport {
 	return must(worker.AskAll[casterReport](c.Crew, "report", nil))
 }
 
-// contender has the origin send messages one at a time.
+// contender returns a contender in which the origin sends messages one at a time.
 func (c *castProcesses) contender(name, how string, o casterOrder) *contender {
 	return &contender{name: name, run: func(*contender) (latencies, error) {
 		return worker.Ask[latencies](c.Crew[0], how, o)
 	}}
 }
 
-// skip says of lines why they could not be measured, if there is a reason.
+// skip marks lines as skipped if there is a reason.
 func skip(lines []line, missing string) []line {
 	for i := range lines {
 		lines[i].skipped = missing

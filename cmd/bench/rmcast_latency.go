@@ -5,13 +5,14 @@ import (
 	"fmt"
 )
 
-// Of the messages that are timed one at a time.
+// Parameters of the messages that are timed one at a time.
 const (
 	castBytes = 2 << 10
-	castLimit = 1.5 // ours to the plain program
+	castLimit = 1.5 // ratio to the plain program
 )
 
-// castPair is a group of one size in both wait modes, with what it is compared with.
+// castPair has the contenders for one group size: ours in both wait modes, and those that they
+// are compared with.
 type castPair struct {
 	nodes                 int
 	waiting, looking      *contender // ours
@@ -20,7 +21,7 @@ type castPair struct {
 	waitingCast, lookCast *castProcesses
 }
 
-// measureCastLatency is G-RM-1: 2 KiB to all, until the origin knows that all have it.
+// measureCastLatency is G-RM-1: the time for 2 KiB until the origin knows that all have it.
 func measureCastLatency(b *measurement) {
 	measureCastSavings(b)
 	mpi := must(compileMPI(b.ctx))
@@ -67,8 +68,8 @@ func (l *castLab) pair(mpi openMPI, nodes int) *castPair {
 	return p
 }
 
-// lines are those of one size, with reasons why ours could not be measured, and why
-// Open MPI could not.
+// lines returns the lines for the group size. If not empty, noLab and noMPI are the reasons why
+// ours and Open MPI were not measured.
 func (p *castPair) lines(noLab, noMPI string) []line {
 	what := castTo(p.nodes)
 	lines := []line{
@@ -93,15 +94,15 @@ func (p *castPair) lines(noLab, noMPI string) []line {
 	return lines
 }
 
-// paperSavings is column 2 of the paper's table 1, against MPI_Bcast alone, by nodes.
+// paperSavings is column 2 of table 1 of the paper, against MPI_Bcast alone: per cent by nodes.
 var paperSavings = map[int]float64{2: 67.03, 3: 49.11, 4: 50.23, 5: 33.56, 6: 35.88, 7: 39.34}
 
-// saving is by how many per cent ours takes less time than a peer.
+// saving returns by how many per cent ours is faster than a peer.
 func (p *castPair) saving(peer *contender) float64 {
 	return 100 * (1 - compare(p.looking.each(0.5), peer.each(0.5)))
 }
 
-// medianSaving is the bound on savings, for groups of 3 and more.
+// medianSaving returns the line of the median saving in groups of 3 and more.
 func medianSaving(pairs []*castPair, missing string) line {
 	l := line{
 		what: "yielding, saved against Open MPI's bcast and barrier, median over 3 to 7 nodes", unit: "%", least: true, limit: 33, skipped: missing,

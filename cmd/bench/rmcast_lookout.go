@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// lookout reads from a socket, at which it may look for a while before it waits.
+// lookout reads from a socket. It can poll for a while before it waits.
 type lookout struct {
 	rc    syscall.RawConn
-	fn    func(fd uintptr) bool // bound once
+	fn    func(fd uintptr) bool // the method value of try
 	look  time.Duration
 	bytes []byte
-	room  []byte // of bytes
+	room  []byte // the part of bytes that is not filled
 	n     int
 	err   error
 }
@@ -25,14 +25,14 @@ func (l *lookout) open(c syscall.Conn, size int) (err error) {
 	return err
 }
 
-// read reads once; what it returns is valid until the next call.
+// read reads once. The result is valid until the next call.
 func (l *lookout) read(look time.Duration) ([]byte, error) {
 	l.look, l.room = look, l.bytes
 	err := l.once()
 	return l.bytes[:l.n], err
 }
 
-// readFull reads so many bytes.
+// readFull reads size bytes.
 func (l *lookout) readFull(size int, look time.Duration) error {
 	l.look = look
 	for l.room = l.bytes[:size]; len(l.room) > 0; l.room = l.room[l.n:] {
@@ -54,7 +54,7 @@ func (l *lookout) once() error {
 	return l.err
 }
 
-// try reads once; false tells the poller to wait and call again.
+// try reads once; false makes the poller wait and call it again.
 func (l *lookout) try(fd uintptr) bool {
 	var began time.Time
 	for {

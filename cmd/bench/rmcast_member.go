@@ -14,31 +14,31 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// casterOrder asks such a process for messages.
+// casterOrder orders messages from the process of a member.
 type casterOrder struct {
 	Bytes int
 
-	// Of what is measured one at a time.
+	// For messages that are measured one at a time.
 	Warm, Count int
-	Look        time.Duration // plain sockets are looked at for so long before a wait
+	Look        time.Duration // how long plain sockets are polled before a wait
 
-	// Of streams.
-	Rate float64 // messages a second at most; 0: as fast as it goes
+	// For streams.
+	Rate float64 // at most that many messages per second; 0: no limit
 }
 
-// casterReport is what a member says of itself.
+// casterReport has the counters of a member.
 type casterReport struct {
 	Received casterReceipts
-	Plain    uint64 // datagrams of blasts
-	Sent     uint64 // datagrams, each once
+	Plain    uint64 // datagrams of blasts received
+	Sent     uint64 // datagrams, without repairs
 	Repairs  uint64 // payloads that were sent again
-	Connects uint64 // of this host so far, as it says
+	Connects uint64 // TCP connects of this host since it started
 }
 
 // casterTree is the tree of acknowledgements.
 func casterTree(members int) tree.Tree { return tree.Tree{Topology: tree.KNomial(2), N: members} }
 
-// serveCaster is the process of a member.
+// serveCaster starts the member of a process, ours and the plain one.
 func serveCaster(w *worker.Worker, setup memberSetup) (raw netip.AddrPort, err error) {
 	plain, err := newPlainCaster(setup)
 	if err != nil {
@@ -62,24 +62,23 @@ func serveCaster(w *worker.Worker, setup memberSetup) (raw netip.AddrPort, err e
 		r.Connects, err = activeOpens()
 		return r, err
 	})
-	worker.Order(w, "forget", func(struct{}) (bool, error) { // what was received so far
+	worker.Order(w, "forget", func(struct{}) (bool, error) { // the counters of received messages
 		ours.receipts.forget()
 		plain.blasted.Store(0)
 		return true, nil
 	})
-	worker.Order(w, "faults", func(f rmcast.Faults) (bool, error) { // discard a part of what arrives from now on
+	worker.Order(w, "faults", func(f rmcast.Faults) (bool, error) { // discard some of the datagrams that arrive from now on
 		ours.group.SetFaults(f)
 		return true, nil
 	})
-	worker.Order(w, "ours", ours.oneByOne)   // Count messages, each when all have the last
+	worker.Order(w, "ours", ours.oneByOne)   // Count messages, each after all have the last
 	worker.Order(w, "plain", plain.oneByOne) // the same with plain sockets
-	worker.Order(w, "stream", ours.stream)   // as many in flight as the window takes, until all have all
+	worker.Order(w, "stream", ours.stream)   // as many in flight as the window allows, until all members have all
 	worker.Order(w, "blast", plain.blast)    // plain datagrams, which may be lost
 	return plain.tree.addr(), nil
 }
 
-// activeOpens is how often processes of this host have connected by TCP, as the system
-// counts.
+// activeOpens returns the number of TCP connects of this host, from the counters of the system.
 func activeOpens() (uint64, error) {
 	b, err := os.ReadFile("/proc/self/net/snmp")
 	if err != nil {

@@ -11,21 +11,21 @@ import (
 	"ulnet/scoll/rmcast/wire"
 )
 
-// Of the group whose memory is watched.
+// Parameters of the group whose memory is measured.
 const (
 	castSources = 8
 	memoryBytes = 2 << 10
 )
 
-// measureCastMemory is G-RM-5: all members of a group send at the same time, on
-// loopback, in this process, while another one joins and leaves again and again.
+// measureCastMemory is G-RM-5: all members of a group in this process send at the same time over
+// loopback, while another member joins and leaves again and again.
 func measureCastMemory(b *measurement) {
 	each, joins := pick(b, 200, 10_000, 100_000), pick(b, 2, 50, 50)
-	g := newCastCrowd(b)
+	g := newChurningGroup(b)
 	defer g.close()
 	before := liveHeap()
 	peak, streams, changes, took := g.run(b, each, joins)
-	// Every member keeps a window of each origin, and so does the one that comes and goes.
+	// Every member, the guest included, buffers a window of each origin.
 	limit := float64((len(g.members)+1)*len(g.members)) * castWindow * (memoryBytes + wire.HeaderSize)
 	kept, versions := g.settle(b)
 	basis := fmt.Sprintf("%d sources x %d messages of %d bytes in %v, %d joins and leaves", len(g.members), each, memoryBytes, took.Round(time.Second), changes)
@@ -38,14 +38,14 @@ func measureCastMemory(b *measurement) {
 	)
 }
 
-// castCrowd is the members of such a group, and one who comes and goes.
-type castCrowd struct {
+// churningGroup has the members of such a group, and a guest that joins and leaves.
+type churningGroup struct {
 	members []*caster
 	guest   *caster
 }
 
-func newCastCrowd(b *measurement) *castCrowd {
-	g := new(castCrowd)
+func newChurningGroup(b *measurement) *churningGroup {
+	g := new(churningGroup)
 	setup := memberSetup{Window: castWindow, Fragment: memoryBytes}
 	for i := range castSources + 1 {
 		setup.Addrs = append(setup.Addrs, netip.AddrFrom4([4]byte{127, 0, 4, byte(i + 1)}))
@@ -64,9 +64,9 @@ func newCastCrowd(b *measurement) *castCrowd {
 	return g
 }
 
-// run has all send, and returns the largest heap that was seen meanwhile, how many
-// datagrams of an origin a member kept at most, and how often the guest came or went.
-func (g *castCrowd) run(b *measurement, each, joins int) (peak uint64, most, changes int, took time.Duration) {
+// run makes all members send. It returns the largest live heap meanwhile, the most datagrams of
+// an origin that a member buffered, and how often the guest joined or left.
+func (g *churningGroup) run(b *measurement, each, joins int) (peak uint64, most, changes int, took time.Duration) {
 	began := time.Now()
 	ended := make(chan error, len(g.members))
 	for _, c := range g.members {
@@ -99,8 +99,8 @@ func (g *castCrowd) run(b *measurement, each, joins int) (peak uint64, most, cha
 	return peak, most, changes, time.Since(began)
 }
 
-// change has the guest leave, or join.
-func (g *castCrowd) change(ctx context.Context, managers []nid.NID, join bool) error {
+// change makes the guest join or leave.
+func (g *churningGroup) change(ctx context.Context, managers []nid.NID, join bool) error {
 	ctx, cancel := context.WithTimeout(ctx, casterPatience)
 	defer cancel()
 	if !join {
@@ -112,8 +112,8 @@ func (g *castCrowd) change(ctx context.Context, managers []nid.NID, join bool) e
 	return g.guest.group.Ready(ctx)
 }
 
-// settle waits until nothing is kept any more, and returns what is.
-func (g *castCrowd) settle(b *measurement) (datagrams, versions int) {
+// settle waits until the buffers are empty, and returns the datagrams and lists that are left.
+func (g *churningGroup) settle(b *measurement) (datagrams, versions int) {
 	look := func() bool {
 		datagrams, versions = 0, 0
 		for _, c := range g.members {
@@ -125,13 +125,13 @@ func (g *castCrowd) settle(b *measurement) (datagrams, versions int) {
 		}
 		return datagrams == 0 && versions == 0
 	}
-	_ = await(b.ctx, casterPatience, look) // what is kept then is told
+	_ = await(b.ctx, casterPatience, look) // what is left then is returned
 	b.check(nil)
 	return datagrams, versions
 }
 
-// wrong is how many messages the sources did not get once.
-func (g *castCrowd) wrong(each int) (n uint64) {
+// wrong returns the number of messages that sources did not receive exactly once.
+func (g *churningGroup) wrong(each int) (n uint64) {
 	want := uint64(len(g.members) * each)
 	for _, c := range g.members {
 		r := c.receipts.seen()
@@ -140,7 +140,7 @@ func (g *castCrowd) wrong(each int) (n uint64) {
 	return n
 }
 
-func (g *castCrowd) close() {
+func (g *churningGroup) close() {
 	for _, c := range append(g.members, g.guest) {
 		c.close()
 	}

@@ -10,23 +10,23 @@ import (
 	"strings"
 )
 
-// mpiAgent is what mpirun starts its daemons with, as it would rsh: on the host whose
-// name is the first argument, with that name as its own.
+// mpiAgent is the script that mpirun uses in place of rsh: it starts a daemon on the host whose
+// name is the first argument, with that host name.
 const mpiAgent = `#!/bin/sh
 host=$1
 shift
 exec nsenter --net="%s/$host" unshare --uts sh -c 'hostname "$0" && eval "$*"' "$host" "$@"
 `
 
-// mpiHosts is what it takes to run Open MPI over the hosts of a lab.
+// mpiHosts runs Open MPI over the hosts of a lab.
 type mpiHosts struct {
 	openMPI
 	lab    *castLab
 	folder string
 }
 
-// newMPIHosts writes the files that mpirun needs. Processes hold the namespaces that
-// the agent enters.
+// newMPIHosts writes the files that mpirun needs. The agent enters the namespaces of the
+// processes in c.
 func newMPIHosts(mpi openMPI, l *castLab, c *castProcesses) (*mpiHosts, error) {
 	m := &mpiHosts{openMPI: mpi, lab: l}
 	if mpi.missing != "" {
@@ -61,8 +61,8 @@ func newMPIHosts(mpi openMPI, l *castLab, c *castProcesses) (*mpiHosts, error) {
 
 func mpiName(i int) string { return "cast" + strconv.Itoa(i) }
 
-// contender runs the program once a round: idle processes poll, and would take time
-// from the others. Without a barrier the broadcast ends when rank 0 has sent.
+// contender runs the program once per round, because idle processes poll and would take CPU time
+// from the others. Without a barrier a broadcast ends when rank 0 has sent.
 func (m *mpiHosts) contender(ctx context.Context, name string, nodes int, o casterOrder, barrier bool) *contender {
 	return &contender{name: name, run: func(*contender) (latencies, error) {
 		return m.run(ctx, nodes, o, barrier)

@@ -10,7 +10,7 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// serveSpinner is a process that wants a core for itself.
+// serveSpinner is a process that uses a core without pause.
 func serveSpinner(w *worker.Worker, _ struct{}) (bool, error) {
 	go func() {
 		for n := 0; w.Context().Err() == nil; n++ {
@@ -19,16 +19,16 @@ func serveSpinner(w *worker.Worker, _ struct{}) (bool, error) {
 	return true, nil
 }
 
-// Of the streams of G-RM-8.
+// Parameters of the streams of G-RM-8.
 const (
 	needlessMembers  = 8
 	needlessSpinners = 4
 	needlessLimit    = 0.1 // per cent of the messages
 )
 
-// measureCastNeedless is G-RM-8: what is sent again though nothing is lost, by processes
-// on loopback that do not get the cores when they want them, and how much slower streams
-// are when the members discard a part of what arrives.
+// measureCastNeedless is G-RM-8: the needless repairs of processes on loopback that compete for
+// the cores, without loss, and the slowdown of streams when members discard some of the
+// datagrams.
 func measureCastNeedless(b *measurement) {
 	s := loopbackStreams(b, needlessMembers)
 	defer s.Stop()
@@ -49,7 +49,7 @@ func measureCastNeedless(b *measurement) {
 	}
 }
 
-// loopbackStreams is a group of processes with addresses of the loopback.
+// loopbackStreams starts a group of processes with loopback addresses.
 func loopbackStreams(b *measurement, members int) *castStreams {
 	l := &castLab{measurement: b}
 	for i := range members {
@@ -59,7 +59,7 @@ func loopbackStreams(b *measurement, members int) *castStreams {
 	return l.streams(members)
 }
 
-// besideLoad counts what is sent again without loss while processes take the cores.
+// besideLoad counts repairs without loss while other processes use the cores.
 func (s *castStreams) besideLoad(rounds int, o casterOrder) line {
 	var spinners worker.Crew
 	defer func() { spinners.Stop() }()
@@ -80,7 +80,7 @@ func (s *castStreams) besideLoad(rounds int, o casterOrder) line {
 	}
 }
 
-// lossy compares streams with faults and without, in turns.
+// lossy compares streams with and without faults, in turns.
 func (s *castStreams) lossy(rounds int, o casterOrder, faults rmcast.Faults) line {
 	var lossy, perfect []float64
 	repairs, sent := uint64(0), uint64(0)

@@ -14,7 +14,7 @@ import (
 //go:embed testdata/norm_window.cpp
 var normWindow []byte
 
-// Where NORM sends to.
+// Address and ports of NORM.
 const (
 	normGroup = "239.78.0.1"
 	normPort  = "6003"
@@ -31,8 +31,8 @@ func compileNORM(ctx context.Context) (norm, error) {
 	return norm{c}, err
 }
 
-// stream sends messages from the first of some hosts to the others, with processes
-// of their own, and returns how long it took until all had acknowledged all.
+// stream sends messages from the first host to the others with processes of NORM. It returns the
+// time until all receivers had acknowledged all messages.
 func (n norm) stream(l *castLab, hosts, window int, o casterOrder) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(l.ctx, 3*casterPatience)
 	defer cancel()
@@ -51,7 +51,7 @@ func (n norm) stream(l *castLab, hosts, window int, o casterOrder) (time.Duratio
 	if _, err := worker.ReadyAll[bool](receivers); err != nil {
 		return 0, err
 	}
-	const headers = 20 + 8 + 40 // IP, UDP, and about what NORM adds
+	const headers = 20 + 8 + 40 // IP, UDP, and approximately that of NORM
 	sender, err := start(0, "send", "eth0", normGroup, normPort, strconv.Itoa(len(receivers)),
 		strconv.Itoa(o.Count), strconv.Itoa(o.Bytes), strconv.Itoa(window), strconv.FormatFloat(o.Rate*8*float64(o.Bytes+headers), 'f', 0, 64))
 	if err != nil {
@@ -63,7 +63,7 @@ func (n norm) stream(l *castLab, hosts, window int, o casterOrder) (time.Duratio
 	}
 	all, err := worker.AskAll[int](receivers, "count", nil)
 	for i, objects := range all {
-		if objects != o.Count+1 { // and the first one
+		if objects != o.Count+1 { // including the first one
 			return 0, fmt.Errorf("NORM's receiver %d has %d of %d messages", i+1, objects, o.Count+1)
 		}
 	}

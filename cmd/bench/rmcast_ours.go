@@ -12,15 +12,14 @@ import (
 	"ulnet/scoll/rmcast"
 )
 
-// What all members of the measurements have in common.
+// Parameters of all members.
 const (
 	casterGroup    rmcast.GroupID = 7
 	casterFragment                = 4096
 	casterPatience                = 30 * time.Second
 )
 
-// caster is a member of a multicast group over TCP and UDP. The first one is the
-// manager.
+// caster is a member of a multicast group over TCP and UDP. The first member is the manager.
 type caster struct {
 	*node
 	rank     int
@@ -28,7 +27,7 @@ type caster struct {
 	group    *rmcast.Group
 	receipts casterReceiver
 
-	// The fields below are those of the messages that follow each other.
+	// State of a run of oneByOne.
 	payload []byte
 	number  uint64
 	left    int
@@ -67,7 +66,7 @@ func (c *caster) join(managers []nid.NID) (err error) {
 	return err
 }
 
-// gather waits until all are members and this one may send to them.
+// gather waits until all are members and c may send to them.
 func (c *caster) gather(members int) error {
 	ctx, cancel := context.WithTimeout(context.Background(), casterPatience)
 	defer cancel()
@@ -77,7 +76,7 @@ func (c *caster) gather(members int) error {
 	})
 }
 
-// oneByOne sends each message when all have the last, from the handler that is told so.
+// oneByOne sends each message after all have the last, from the handler of its completion.
 func (c *caster) oneByOne(o casterOrder) (latencies, error) {
 	c.payload = make([]byte, o.Bytes)
 	c.left, c.count, c.took = o.Warm+o.Count, o.Count, make(latencies, 0, o.Count)
@@ -93,7 +92,7 @@ func (c *caster) next() {
 	c.group.Post(c.payload, c.released)
 }
 
-// released is told that all have a message.
+// released is called when all members have a message.
 func (c *caster) released(r rmcast.Result, err error) {
 	elapsed := time.Since(c.began)
 	if err == nil && len(r.Failed) > 0 {
@@ -109,13 +108,13 @@ func (c *caster) released(r rmcast.Result, err error) {
 	c.done <- err
 }
 
-// stream sends messages as the window takes them, and returns how long it took until
-// all had all.
+// stream sends messages as the window allows, and returns the time until all members had all
+// messages.
 func (c *caster) stream(o casterOrder) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*casterPatience)
 	defer cancel()
 	payload := make([]byte, o.Bytes)
-	flight := make(chan *rmcast.Sending, 8192) // more than a window
+	flight := make(chan *rmcast.Sending, 8192) // larger than the window
 	all := make(chan error, 1)
 	go func() {
 		var failed error
@@ -144,8 +143,8 @@ func (c *caster) stream(o casterOrder) (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// pace waits until message i of a stream of so many a second is due. What is due
-// within a millisecond goes at once: a system's timers are no finer.
+// pace waits until message i of a stream with this rate per second is due. It does not wait for
+// less than a millisecond, which is finer than the timers of the system.
 func pace(began time.Time, i int, rate float64) {
 	if rate == 0 {
 		return
@@ -161,6 +160,6 @@ func (c *caster) report() casterReport {
 }
 
 func (c *caster) close() {
-	_ = c.agent.Close(context.Background()) // its handler only counts
+	_ = c.agent.Close(context.Background()) // no message is open any more
 	c.node.close()
 }

@@ -11,27 +11,26 @@ import (
 	"time"
 )
 
-// plainGroup is the address of the plain program's group.
+// plainGroup is the group address of the plain program.
 var plainGroup = netip.MustParseAddr("239.77.0.1")
 
-// The first byte of a plain datagram: what its receivers do.
+// The first byte of a plain datagram: how receivers handle it.
 const (
-	plainAnswered = 1 // acknowledge; the next 8 bytes are for how long to look before waits, in ns
+	plainAnswered = 1 // they acknowledge it; the next 8 bytes are the time to poll before waits, in ns
 	plainCounted  = 2
 )
 
-// plainCaster is the plain Go program that does the same: the payload goes to all by
-// one multicast, and who has it, and an acknowledgement of 8 bytes from each of its
-// children in the same tree, writes one to its parent. All is done with blocking calls
-// in one goroutine, or looks at its sockets for a while before it waits. Nothing is
-// repaired.
+// plainCaster is the plain Go program that does the same: the root multicasts the payload, and a
+// member that has it, and an acknowledgement of 8 bytes from each of its children in the same
+// tree, writes one to its parent. Each member has one goroutine with blocking calls, which can
+// poll its sockets for a while before it waits. It does not repair losses.
 type plainCaster struct {
-	tree    rawMember // its connections
+	tree    rawMember // TCP connections for the acknowledgements
 	out, in *net.UDPConn
 	inbound lookout
 	ackFrom []lookout // children
 	blasted atomic.Uint64
-	left    chan struct{} // closed when the receiver has ended
+	left    chan struct{} // closed when serve has returned
 }
 
 func newPlainCaster(setup memberSetup) (p *plainCaster, err error) {
@@ -51,11 +50,11 @@ func newPlainCaster(setup memberSetup) (p *plainCaster, err error) {
 	if p.in, err = net.ListenMulticastUDP("udp4", ifi, to); err != nil {
 		return p, err
 	}
-	_ = p.in.SetReadBuffer(4 << 20) // as much as is allowed, as the driver does
+	_ = p.in.SetReadBuffer(4 << 20) // limited by the system, as in the driver
 	return p, p.inbound.open(p.in, 64<<10)
 }
 
-// interfaceOf finds the interface that has an address, or all of the loopback's.
+// interfaceOf returns the interface with an address; the loopback interface has all of 127/8.
 func interfaceOf(addr netip.Addr) (*net.Interface, error) {
 	all, err := net.Interfaces()
 	if err != nil {
@@ -75,7 +74,7 @@ func interfaceOf(addr netip.Addr) (*net.Interface, error) {
 	return nil, fmt.Errorf("no interface has %v", addr)
 }
 
-// connect connects the tree; members but the root answer from then on.
+// connect connects the tree. From then on all members except the root acknowledge.
 func (p *plainCaster) connect(rank int, addrs []netip.AddrPort) error {
 	if err := p.tree.connect(casterTree(len(addrs)), rank, addrs); err != nil {
 		return err
@@ -118,7 +117,7 @@ func (p *plainCaster) serve() {
 	}
 }
 
-// collect waits for an acknowledgement of each child.
+// collect waits for an acknowledgement from each child.
 func (p *plainCaster) collect(look time.Duration) error {
 	for i := range p.ackFrom {
 		if err := p.ackFrom[i].readFull(8, look); err != nil {
@@ -128,7 +127,7 @@ func (p *plainCaster) collect(look time.Duration) error {
 	return nil
 }
 
-// oneByOne is a run at the root.
+// oneByOne is a run at the root: each message after all have acknowledged the last.
 func (p *plainCaster) oneByOne(o casterOrder) (latencies, error) {
 	b := make([]byte, max(o.Bytes, 9))
 	b[0] = plainAnswered
@@ -154,7 +153,7 @@ func (p *plainCaster) oneByOne(o casterOrder) (latencies, error) {
 	return took, nil
 }
 
-// blast sends datagrams as fast as the system takes them.
+// blast sends datagrams as fast as the system accepts them.
 func (p *plainCaster) blast(o casterOrder) (time.Duration, error) {
 	b := make([]byte, o.Bytes)
 	b[0] = plainCounted

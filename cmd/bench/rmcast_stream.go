@@ -10,7 +10,7 @@ import (
 // castWindow is the window of streams, in datagrams.
 const castWindow = 128
 
-// castStreams is a group for streams, and what becomes of its messages.
+// castStreams is a group of processes for streams.
 type castStreams struct {
 	*castProcesses
 	lab *castLab
@@ -18,7 +18,7 @@ type castStreams struct {
 
 func (l *castLab) streams(members int) *castStreams {
 	s := &castStreams{l.group(members, memberSetup{Window: castWindow}), l}
-	// Connections are made.
+	// This opens the connections.
 	for _, p := range s.Crew {
 		must(worker.Ask[latencies](p, "ours", casterOrder{Bytes: castBytes, Warm: 5}))
 	}
@@ -26,7 +26,7 @@ func (l *castLab) streams(members int) *castStreams {
 	return s
 }
 
-// castCounts is what a stream came to.
+// castCounts are the totals of a stream.
 type castCounts struct {
 	casterReceipts
 	Missing uint64
@@ -34,7 +34,7 @@ type castCounts struct {
 	Repairs uint64
 }
 
-// stream has a member send, and adds up what all have received of it, which has to be
+// stream makes a member send, and returns the totals of all members. Each must have received
 // every message once.
 func (s *castStreams) stream(member int, o casterOrder) (took time.Duration, n castCounts) {
 	before := s.reports()
@@ -51,7 +51,8 @@ func (s *castStreams) stream(member int, o casterOrder) (took time.Duration, n c
 	return took, n
 }
 
-// exact has the first member send a stream of which every message must come once.
+// exact makes the first member send, and ends the measurement unless every message arrives
+// once.
 func (s *castStreams) exact(o casterOrder) (took time.Duration, n castCounts) {
 	took, n = s.stream(0, o)
 	if n.Missing+n.Twice+n.Wrong > 0 {
@@ -60,12 +61,12 @@ func (s *castStreams) exact(o casterOrder) (took time.Duration, n castCounts) {
 	return took, n
 }
 
-// blast has the origin send plain datagrams, and returns how many a second left, and
-// how many of them came, of each receiver, on the average.
+// blast makes the origin send plain datagrams. It returns the rate at which they were sent, and
+// the share that a receiver got, on average.
 func (s *castStreams) blast(o casterOrder) (rate, came float64) {
 	must(worker.AskAll[bool](s.Crew, "forget", nil))
 	took := must(worker.Ask[time.Duration](s.Crew[0], "blast", o))
-	s.lab.check(wait(s.lab.ctx, 20*time.Millisecond)) // what was sent has arrived
+	s.lab.check(wait(s.lab.ctx, 20*time.Millisecond)) // until all datagrams have arrived
 	all := s.reports()
 	for _, r := range all {
 		came += float64(r.Plain)
@@ -73,8 +74,8 @@ func (s *castStreams) blast(o casterOrder) (rate, came float64) {
 	return float64(o.Count) / took.Seconds(), came / float64(o.Count*(len(all)-1))
 }
 
-// setLoss loses some of the group's datagrams, or of everything, on the way to all
-// members but the first.
+// setLoss drops a share of the multicast datagrams, or of all packets, to all members except the
+// first.
 func (l *castLab) setLoss(share float64, everything bool) {
 	for i, h := range l.hosts[1:] {
 		if everything {
@@ -85,7 +86,7 @@ func (l *castLab) setLoss(share float64, everything bool) {
 	}
 }
 
-// measureCastGoodput is G-RM-7, and the speed of the window beside plain multicast.
+// measureCastGoodput is G-RM-7, and the goodput compared with plain multicast.
 func measureCastGoodput(b *measurement) {
 	n := must(compileNORM(b.ctx))
 	defer n.remove()
@@ -125,7 +126,7 @@ func (l *castLab) besidePlain(to *line) {
 	to.basis = fmt.Sprintf("%.0f : %.0f messages/s, of which %.1f %% came; %d payloads sent again; links of %d bytes", median(ours), median(plain), 100*median(came), repairs, castMTU)
 }
 
-// besideNORM has both send at the same rates, and compares the best of each.
+// besideNORM makes both send at the same rates, and compares their best goodput.
 func (l *castLab) besideNORM(n norm, to *line) {
 	s := l.streams(len(l.hosts))
 	defer s.Stop()

@@ -11,10 +11,10 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestCastLines: G-RM-1 to G-RM-8 in their smallest form, 2048 bytes until all have
-// acknowledged and until the last has them (RM-22, RM-A13): each line has a figure that
-// something was behind, and where nothing may be lost, doubled, kept or
-// connected again (RM-23), nothing is.
+// TestCastLines: G-RM-1 to G-RM-8 at their smallest size, 2048 bytes until all have acknowledged
+// and until the last member has them (RM-22, RM-A13): each line has a figure from a measurement,
+// and no message is lost, duplicated or kept, and no connection made again (RM-23), where the
+// goal is 0.
 func TestCastLines(t *testing.T) {
 	spec.Covers(t, "RM-22", "RM-23", "RM-A13", "G-RM-1", "G-RM-8")
 	if testing.Short() {
@@ -48,8 +48,8 @@ func TestCastLines(t *testing.T) {
 	}
 }
 
-// TestPlainCast: the plain program goes to all and back, in both wait modes, and counts
-// what nobody acknowledges.
+// TestPlainCast: the plain program reaches all members and collects their acknowledgements in
+// both wait modes, and counts datagrams that are not acknowledged.
 func TestPlainCast(t *testing.T) {
 	b := &bench{rounds: 1, stderr: os.Stderr}
 	_, err := b.measure(t.Context(), func(b *measurement) {
@@ -76,7 +76,7 @@ func TestPlainCast(t *testing.T) {
 	}
 }
 
-// TestReceipts: what comes twice, or altered, is told from what came.
+// TestReceipts: duplicate and altered messages are counted apart.
 func TestReceipts(t *testing.T) {
 	var r casterReceiver
 	b := make([]byte, 100)
@@ -97,11 +97,10 @@ func TestReceipts(t *testing.T) {
 	}
 }
 
-// TestLogP: what a broadcast and a barrier take where a message and handling it take 1
-// each, counted by hand.
+// TestLogP: the times of a broadcast and a barrier with latency and overhead 1, computed by hand.
 func TestLogP(t *testing.T) {
 	for _, tt := range []struct{ nodes, tree, dissemination int }{
-		{2, 7, 5},  // down, up, down: 3 messages of 2, and the first to leave; two at the same time
+		{2, 7, 5},  // tree: down, up, down, 3 messages of 2, and the first send; dissemination: two concurrent messages
 		{3, 10, 7}, // the root handles two acknowledgements and releases both
 		{4, 13, 8}, // 3 levels of 2, and their further sends
 		{1, 0, 0},  // nothing to do
@@ -116,7 +115,7 @@ func TestLogP(t *testing.T) {
 	}
 }
 
-// TestWithoutNORM: without a compiler or the library the reason is said.
+// TestWithoutNORM: without a compiler or the library the result is the reason.
 func TestWithoutNORM(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	n, err := compileNORM(t.Context())
@@ -126,7 +125,7 @@ func TestWithoutNORM(t *testing.T) {
 	n.remove()
 }
 
-// TestNORM: what is installed sends to all, what is not says so.
+// TestNORM: if NORM is installed it sends to all, otherwise the result is the reason.
 func TestNORM(t *testing.T) {
 	n, err := compileNORM(t.Context())
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestScenarios: what is measured by a scenario is there, and what it expects counts.
+// TestScenarios: scenarios of collectives have the values that are measured, and an unmet
+// expectation of a scenario is an error.
 func TestScenarios(t *testing.T) {
 	b := &bench{rounds: 1}
 	lines, err := b.measure(t.Context(), measureDeaths)
@@ -25,7 +26,7 @@ func TestScenarios(t *testing.T) {
 	if dead, err := b.measure(t.Context(), measureDeadInner); err != nil || len(dead) != 1 || dead[0].ratio != 0 {
 		t.Errorf("%+v, %v", dead, err)
 	}
-	// Somebody else is mute: the root names another set than the leaf.
+	// Another node is mute: the root names another set than the leaf.
 	res, err = simulate(t.Context(), "mute-leaf", 1, "FAULT", "do 15 service mute")
 	if err != nil || res.OK() {
 		t.Errorf("another node is mute: %v", err)
@@ -35,8 +36,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// TestScenariosOfMembership: G-GO-4, G-MS-3, G-MS-8, G-MS-10: so is what happens to gossip
-// and zones.
+// TestScenariosOfMembership: G-GO-4, G-MS-3, G-MS-8, G-MS-10: the same for gossip and zones.
 func TestScenariosOfMembership(t *testing.T) {
 	spec.Covers(t, "G-GO-4", "G-MS-3", "G-MS-8", "G-MS-10")
 	ctx, b := t.Context(), &bench{rounds: 1}
@@ -48,7 +48,7 @@ func TestScenariosOfMembership(t *testing.T) {
 		t.Errorf("a silent host is noticed after %v ms: %v", ms, err)
 	}
 	cut, err := b.measure(ctx, func(b *measurement) {
-		ill := illness{}
+		ill := removals{}
 		if ill.add(b, 1, 2, standStill); ill.others != 0 || ill.removed < 4*60 {
 			t.Errorf("%+v", ill)
 		}
@@ -59,7 +59,7 @@ func TestScenariosOfMembership(t *testing.T) {
 	}
 }
 
-// TestScenariosOfHealth: G-CH-2, G-CH-4: so is what happens to clients and their masters.
+// TestScenariosOfHealth: G-CH-2, G-CH-4: the same for client health.
 func TestScenariosOfHealth(t *testing.T) {
 	spec.Covers(t, "G-CH-2", "G-CH-4")
 	ctx, b := t.Context(), &bench{rounds: 1}

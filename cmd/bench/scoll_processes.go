@@ -17,9 +17,8 @@ const (
 	collectiveWarm  = 200
 )
 
-// collectiveGroups are the sizes of groups that are compared with Open MPI, the
-// bounds of the goal: of the median, and of the 99th percentile. 0: no goal
-// bounds it.
+// collectiveGroups are the group sizes that are compared with Open MPI, with the bounds of the
+// median and of the 99th percentile; 0 is no bound.
 var collectiveGroups = []struct {
 	nodes    int
 	p50, p99 float64
@@ -29,30 +28,30 @@ var collectiveGroups = []struct {
 	{nodes: 8, p50: 1.2, p99: 1},
 }
 
-// flat is the tree of small groups on one machine, of both kinds: its processes
-// share cores, and what takes time is each that has to wait for another.
+// flat returns the tree for small groups on one machine, for collectives and plain TCP: the
+// processes share cores, and every level adds a wake-up.
 func flat(nodes int) scoll.Tree { return scoll.Tree{Type: scoll.KNomial, K: uint32(nodes)} }
 
-// collectiveRun asks a member's process for broadcasts.
+// collectiveRun orders broadcasts from the process of a member.
 type collectiveRun struct {
 	Raw         bool // over the plain TCP tree
 	Bulk        bool // Bytes are bulk data, otherwise the payload
-	Segment     int  // of bulk data that is pipelined; 0: it is not
+	Segment     int  // size of segments of bulk data, in bytes; 0: not pipelined
 	Bytes       int
 	Warm, Count int
 }
 
-// latencies are what the broadcasts of a run took, in nanoseconds.
+// latencies are the times of the operations of a run, in nanoseconds.
 type latencies []float64
 
-// percentile returns the value that a part of them, from 0 to 1, is not above.
+// percentile returns a quantile; part is from 0 to 1.
 func (l latencies) percentile(part float64) float64 {
 	sorted := slices.Sorted(slices.Values(l))
 	return sorted[min(int(part*float64(len(sorted))), len(sorted)-1)]
 }
 
-// collectiveGroup is a group of processes, a member each, of which the first is the
-// root, of broadcasts and of plain TCP trees of the same shape.
+// collectiveGroup are the processes of a group, a member each. The first is the root of the
+// broadcasts and of a plain TCP tree of the same shape.
 type collectiveGroup struct{ worker.Crew }
 
 // memberSetup are the parameters of the process of a member.
@@ -62,9 +61,9 @@ type memberSetup struct {
 	Port     uint16 // of LNet; plain datagrams go to the next one
 	BusyPoll time.Duration
 
-	Tree scoll.Tree // of collectives
+	Tree scoll.Tree // shape for collectives
 
-	Window   int // of multicast
+	Window   int // of multicast, in datagrams
 	Fragment int // payload of a datagram; 0: 4096
 }
 
@@ -76,8 +75,8 @@ func newCollective(b *measurement, nodes int, setup memberSetup) collectiveGroup
 	return collectiveGroup{must(b.muster("member", setup, func(int) func(func() error) error { return nil }))}
 }
 
-// muster starts the processes of a group, each within what within says, and tells them
-// where each other's plain TCP servers listen. They are ready when all are connected.
+// muster starts the processes of a group, by within if that is not nil, and tells them the
+// addresses of each other's plain TCP servers. It returns when all are connected.
 func (b *measurement) muster(kind string, setup memberSetup, within func(rank int) func(func() error) error) (c worker.Crew, err error) {
 	defer func() {
 		if err != nil {
@@ -98,7 +97,7 @@ func (b *measurement) muster(kind string, setup memberSetup, within func(rank in
 	return c, err
 }
 
-// usage is what all members have used together.
+// usage returns the sum over all members.
 func (c collectiveGroup) usage() (sum usage) {
 	for _, u := range must(worker.AskAll[usage](c.Crew, "usage", nil)) {
 		sum = sum.plus(u)
@@ -106,7 +105,8 @@ func (c collectiveGroup) usage() (sum usage) {
 	return sum
 }
 
-// contender has the root broadcast, and takes note of what all use for it.
+// contender returns a contender in which the root broadcasts. It records the resources that all
+// members use.
 func (c collectiveGroup) contender(name string, run collectiveRun) *contender {
 	return &contender{name: name, run: func(of *contender) (latencies, error) {
 		before := c.usage()
@@ -118,13 +118,13 @@ func (c collectiveGroup) contender(name string, run collectiveRun) *contender {
 	}}
 }
 
-// busyPoll is the busy_poll of members beside Open MPI, whose processes never
-// wait either: both give way to others between looks.
+// busyPoll is the busy_poll of members when compared with Open MPI, whose processes poll too:
+// both yield to other processes between polls.
 const busyPoll = 100 * time.Microsecond
 
-// measureCollective is G-SC-2: a broadcast of 2 KiB with a sum of all members as
-// its answer, beside Open MPI's broadcast and barrier, and beside a tree of
-// plain Go TCP connections, which wait.
+// measureCollective is G-SC-2: a broadcast of 2 KiB with the sum of all members as its answer,
+// compared with broadcast and barrier of Open MPI, and with a tree of plain Go TCP connections,
+// whose processes do not poll.
 func measureCollective(b *measurement) {
 	mpi := must(compileMPI(b.ctx))
 	defer mpi.remove()
@@ -157,7 +157,7 @@ func measureGroup(b *measurement, mpi openMPI, nodes int) (lines []line) {
 	for _, c := range []struct {
 		*contender
 		how string
-	}{{ours, "with busy_poll"}, {waiting, "without busy_poll"}} { // the latter is a daemon that was not told to poll
+	}{{ours, "with busy_poll"}, {waiting, "without busy_poll"}} { // the latter is the default of lnetd
 		for _, p := range []struct {
 			name string
 			part float64
@@ -182,5 +182,5 @@ func measureGroup(b *measurement, mpi openMPI, nodes int) (lines []line) {
 	})
 }
 
-// collectiveTimeout bounds a broadcast of a member's process.
+// collectiveTimeout bounds a broadcast.
 const collectiveTimeout = 10 * time.Second

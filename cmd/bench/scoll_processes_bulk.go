@@ -10,15 +10,15 @@ import (
 const (
 	bulkMembers = 8
 	bulkWarm    = 10
-	bulkSegment = 128 << 10 // where it is pipelined
+	bulkSegment = 128 << 10 // if it is pipelined
 )
 
-// bulkTree has the binomial tree's three levels: four of its members forward.
+// bulkTree is binomial: with eight members it has three levels, and four members forward.
 var bulkTree = scoll.Tree{Type: scoll.KNomial, K: 2}
 
-// measureCollectiveBulk is G-SC-6: 1 MiB of bulk data to eight members, fetched
-// over the tree, beside a tree of plain Go TCP connections that reads each
-// broadcast whole before it writes it on, as collectives do.
+// measureCollectiveBulk is G-SC-6: 1 MiB of bulk data to eight members, fetched over the tree,
+// compared with a tree of plain Go TCP connections. Like collectives without pipelining it
+// reads all of a broadcast before it forwards it.
 func measureCollectiveBulk(b *measurement) {
 	c := newCollective(b, bulkMembers, memberSetup{Tree: bulkTree})
 	defer c.Stop()

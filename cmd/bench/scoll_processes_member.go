@@ -18,10 +18,10 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// collectiveService is the number of the service that is broadcast to.
+// collectiveService is the service that receives the broadcasts.
 const collectiveService scoll.ServiceID = 1
 
-// serveMember is the process of a member.
+// serveMember starts the member of a process.
 func serveMember(w *worker.Worker, setup memberSetup) (raw netip.AddrPort, err error) {
 	m, err := newMember(setup)
 	if err != nil {
@@ -32,7 +32,7 @@ func serveMember(w *worker.Worker, setup memberSetup) (raw netip.AddrPort, err e
 		topology, _ := setup.Tree.Topology()
 		err := m.raw.connect(tree.Tree{Topology: topology, N: len(setup.Addrs)}, setup.Rank, addrs)
 		if err == nil && setup.Rank > 0 {
-			go m.raw.serve() // until the parent ends
+			go m.raw.serve() // until the parent closes the connection
 		}
 		return true, err
 	})
@@ -41,7 +41,7 @@ func serveMember(w *worker.Worker, setup memberSetup) (raw netip.AddrPort, err e
 	return m.raw.addr(), nil
 }
 
-// member is a member of a group of both kinds of trees.
+// member is a member of a group, with collectives and with plain TCP.
 type member struct {
 	*node
 	raw   rawMember
@@ -50,21 +50,21 @@ type member struct {
 	nodes int
 
 	states sync.Pool // of *sums
-	memory []byte    // bulk data goes here
+	memory []byte    // receives bulk data
 
-	// The fields below are those of the broadcast that is under way at the root.
+	// State of the current broadcast at the root.
 	current collectiveRun
 	payload []byte
-	left    int // broadcasts of the run
+	left    int // broadcasts that follow in the run
 	began   time.Time
 	took    latencies
 	done    chan error
 }
 
-// sums is what a request needs at a member: a sum from each child, and its own.
+// sums is the state of a request at a member: the sums of its children and its own.
 type sums struct {
 	children [][8]byte
-	total    atomic.Uint64 // children answer at the same time
+	total    atomic.Uint64 // children answer concurrently
 	own      [8]byte
 }
 
@@ -78,7 +78,7 @@ func newMember(setup memberSetup) (m *member, err error) {
 	if m.node, err = newNodeWith(self, socklnd.Config{AcceptPort: setup.Port, BusyPoll: setup.BusyPoll}, lnd.Tunables{}); err != nil {
 		return nil, err
 	}
-	// Group, and time-outs that a machine under load does not reach.
+	// The time-outs are so long that they do not expire on a busy machine.
 	m.agent, err = scoll.New(m.table, scoll.Config{
 		RTT: collectiveTimeout / 10, Worker: func(f func()) { go f() },
 	})
@@ -91,7 +91,7 @@ func newMember(setup memberSetup) (m *member, err error) {
 	return m, m.create(setup)
 }
 
-// create makes the group, whose members are told with the first broadcast.
+// create creates the group. The other members learn of it with the first broadcast.
 func (m *member) create(setup memberSetup) error {
 	var targets []scoll.Target
 	for i, addr := range setup.Addrs {
@@ -103,7 +103,7 @@ func (m *member) create(setup memberSetup) error {
 	}
 	m.agent.CreateGroup(scoll.GroupConfig{
 		Service: collectiveService, Members: members, Tree: setup.Tree,
-		Done: func(g *scoll.Group, e error) { m.group, err = g, e }, // before CreateGroup returns
+		Done: func(g *scoll.Group, e error) { m.group, err = g, e }, // called before CreateGroup returns
 	})
 	return err
 }
@@ -132,13 +132,13 @@ func (m *member) service() scoll.Service {
 				return
 			}
 			binary.LittleEndian.PutUint64(s.own[:], s.total.Load())
-			_ = r.Reply(s.own[:]) // what is wrong shows in the sum
+			_ = r.Reply(s.own[:]) // an error shows in the sum
 		},
 		ReplyOut: func(r *scoll.Request) { m.states.Put(r.Data) },
 	}
 }
 
-// post gives a request its state, with a buffer for each child.
+// post attaches state to a request, with a buffer for each child.
 func (m *member) post(r *scoll.Request) error {
 	s := m.states.Get().(*sums)
 	r.Data = s
@@ -154,7 +154,7 @@ func (m *member) post(r *scoll.Request) error {
 	return nil
 }
 
-// run has broadcasts follow each other, each from the end of the last.
+// run sends broadcasts one after another.
 func (m *member) run(r collectiveRun) (latencies, error) {
 	if r.Raw {
 		return m.raw.broadcast(r, m.nodes)
@@ -169,7 +169,7 @@ func (m *member) run(r collectiveRun) (latencies, error) {
 	return m.took, err
 }
 
-// next sends a broadcast.
+// next sends the next broadcast.
 func (m *member) next() error {
 	m.began = time.Now()
 	cfg := scoll.RequestConfig{Payload: m.payload, Processing: collectiveTimeout}
@@ -186,7 +186,7 @@ func (m *member) next() error {
 	return r.Send()
 }
 
-// completed is told at the root that a broadcast is over.
+// completed is called at the root when a broadcast is complete.
 func (m *member) completed(r *scoll.Request, s *sums) {
 	elapsed := time.Since(m.began)
 	m.left--
@@ -209,6 +209,6 @@ func (m *member) completed(r *scoll.Request, s *sums) {
 
 func (m *member) close() {
 	m.raw.close()
-	_ = m.agent.Close(context.Background()) // it waits for all
+	_ = m.agent.Close(context.Background()) // it waits for all operations
 	m.node.close()
 }

@@ -33,8 +33,8 @@ func compileMPI(ctx context.Context) (openMPI, error) {
 // mpiTimeout bounds a run, its start included.
 const mpiTimeout = 2 * time.Minute
 
-// run starts the processes anew for each round: idle ones poll, and would
-// take time from the others.
+// run starts new processes for each round, because idle ones poll and would take CPU time from
+// the others.
 func (m openMPI) run(ctx context.Context, nodes int, r collectiveRun) (latencies, error) {
 	return runMPI(ctx, (*exec.Cmd).Start, r.Count,
 		"mpirun", "--oversubscribe", "-np", strconv.Itoa(nodes), "--mca", "plm", "isolated",
@@ -44,13 +44,13 @@ func (m openMPI) run(ctx context.Context, nodes int, r collectiveRun) (latencies
 	)
 }
 
-// runMPI runs a command that prints so many times.
+// runMPI runs a command that prints count times.
 func runMPI(ctx context.Context, start func(*exec.Cmd) error, count int, name string, args ...string) (latencies, error) {
 	ctx, cancel := context.WithTimeout(ctx, mpiTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its processes
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // mpirun then ends its processes
 	cmd.WaitDelay = 5 * time.Second
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -63,7 +63,7 @@ func runMPI(ctx context.Context, start func(*exec.Cmd) error, count int, name st
 	return parseTimes(stdout.String(), count)
 }
 
-// parseTimes reads what the program prints: so many times in nanoseconds.
+// parseTimes parses the output of the program: count times in nanoseconds.
 func parseTimes(out string, count int) (took latencies, err error) {
 	for text := range strings.FieldsSeq(out) {
 		ns, err := strconv.ParseFloat(text, 64)

@@ -12,11 +12,9 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// rawMember is a member of a tree of plain TCP connections: it reads a
-// broadcast from its parent, writes it to its children, reads a sum from each of
-// them and writes what they and it make together to its parent, all with
-// blocking calls in one goroutine. A broadcast has its length in front, in 8
-// bytes.
+// rawMember is a member of a tree of plain TCP connections: it reads a broadcast from its parent,
+// writes it to its children, reads a sum from each of them, and writes the total to its parent,
+// with blocking calls in one goroutine. A broadcast begins with its length in 8 bytes.
 type rawMember struct {
 	listener net.Listener
 	parent   net.Conn // nil at the root
@@ -25,11 +23,10 @@ type rawMember struct {
 	sum      [8]byte
 }
 
-// addr is where it listens.
+// addr returns the address of the listener.
 func (m *rawMember) addr() netip.AddrPort { return m.listener.Addr().(*net.TCPAddr).AddrPort() }
 
-// connect connects a member to its parent, and waits for its children, who say
-// which rank they have.
+// connect connects a member to its parent, and waits for its children, which send their rank.
 func (m *rawMember) connect(t tree.Tree, rank int, addrs []netip.AddrPort) error {
 	var sum [8]byte
 	if parent, ok := t.Parent(rank); ok {
@@ -65,7 +62,7 @@ func (m *rawMember) connect(t tree.Tree, rank int, addrs []netip.AddrPort) error
 	return nil
 }
 
-// serve takes broadcasts until the parent closes.
+// serve handles broadcasts until the parent closes the connection.
 func (m *rawMember) serve() error {
 	m.frame = make([]byte, 8, 8+bulk)
 	for {
@@ -88,7 +85,7 @@ func (m *rawMember) serve() error {
 	}
 }
 
-// pass writes the frame to the children and adds up what they answer.
+// pass writes the frame to the children and returns the sum of their answers.
 func (m *rawMember) pass() (total uint64, err error) {
 	for _, c := range m.children {
 		if _, err := c.Write(m.frame); err != nil {

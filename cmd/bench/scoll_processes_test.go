@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestCollective: processes of their own sum over both kinds of trees, payload
-// and bulk data, and end with their standard input.
+// TestCollective: processes compute sums over both kinds of trees, with payload and bulk data, and
+// end with their standard input.
 func TestCollective(t *testing.T) {
 	var c collectiveGroup
 	b := &bench{stderr: os.Stderr}
@@ -38,7 +38,7 @@ func TestCollective(t *testing.T) {
 	}
 }
 
-// TestOpenMPI: what is installed runs, what is not says so.
+// TestOpenMPI: if Open MPI is installed it runs, otherwise the result is the reason.
 func TestOpenMPI(t *testing.T) {
 	m, err := compileMPI(t.Context())
 	if err != nil {
@@ -68,8 +68,8 @@ func TestWithoutOpenMPI(t *testing.T) {
 	}
 	m.remove()
 	l := line{what: "p50", limit: 2, skipped: m.missing}
-	if l.verdict() != "skipped" || l.value() != "- ("+m.missing+")" {
-		t.Errorf("%s, %s", l.value(), l.verdict())
+	if l.outcome() != "skipped" || l.value() != "- ("+m.missing+")" {
+		t.Errorf("%s, %s", l.value(), l.outcome())
 	}
 }
 

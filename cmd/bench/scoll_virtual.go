@@ -14,16 +14,15 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// unitOverhead is the time between two sends of a node where only ratios to it
-// count.
+// unitOverhead is the time between two sends of a node, where results are ratios to it.
 const unitOverhead = 10 * time.Microsecond
 
-// evenLinks are links that all take as long.
+// evenLinks returns links that all have the same latency.
 func evenLinks(latency time.Duration) *sim.Flat {
 	return &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: latency}}}
 }
 
-// jitteredLinks take half as long to half as long again.
+// jitteredLinks returns links whose latency is uniform from 0.5 to 1.5 of the given one.
 func jitteredLinks(latency time.Duration) *sim.Flat {
 	return &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: latency, Spread: latency / 2, Shape: link.Uniform}}}
 }
@@ -57,7 +56,7 @@ func measureSpread(b *measurement) {
 	)
 }
 
-// spread is how long a broadcast takes to the last member.
+// spread returns the time of a broadcast until the last member has it.
 func spread(b *measurement, n int, latency time.Duration, k tree.KNomial) time.Duration {
 	_, r := must2(scollsim.Measured(scollsim.Config{
 		Network: scenario.Network{Nodes: n, Topology: evenLinks(latency)}, Overhead: unitOverhead, Bare: true,
@@ -69,8 +68,8 @@ func spread(b *measurement, n int, latency time.Duration, k tree.KNomial) time.D
 	return r.LastRun - r.Begun
 }
 
-// computed is the second bound for all sizes, by arithmetic: the first says
-// that the machines keep to it.
+// computed returns the line of the second bound, computed for all sizes. The line of the first
+// bound verifies that the state machines achieve the computed times.
 func computed(b *measurement) line {
 	worst, where := 0.0, ""
 	step := pick(b, 100, 1, 1)
@@ -92,8 +91,8 @@ func measureFailures(b *measurement) {
 	measurePlans(b, "random fault plans", scollsim.FaultPlan)
 }
 
-// measureMuteLeaf has the deepest leaf of a binomial tree of 16 nodes not
-// answer: in turns its service is mute, and its host is. Four levels wait for it.
+// measureMuteLeaf makes the deepest leaf of a binomial tree of 16 nodes not answer, because
+// either its service or its host is mute. Four levels wait for it.
 func measureMuteLeaf(b *measurement, seeds int) {
 	const rtt, guard = 2 * time.Millisecond, 5 * time.Millisecond
 	bound := ms(4*rtt + 5*guard)
@@ -112,7 +111,7 @@ func measureMuteLeaf(b *measurement, seeds int) {
 	)
 }
 
-// measureDeadInner crashes each inner node in turn, which nobody is told.
+// measureDeadInner crashes each inner node in turn, without a failure detector.
 func measureDeadInner(b *measurement) {
 	cases, wrong := 0, 0
 	for _, shape := range []struct {
@@ -144,12 +143,12 @@ func measureDeadInner(b *measurement) {
 	})
 }
 
-// measureServices is G-SC-8, as far as it is measured in virtual time.
+// measureServices is the part of G-SC-8 in virtual time.
 func measureServices(b *measurement) {
 	measurePlans(b, "plans with failing, late, silent and aborting services", scollsim.ServicePlan)
 }
 
-// measurePlans runs scenarios that are drawn at both levels.
+// measurePlans runs randomly drawn scenarios at both levels.
 func measurePlans(b *measurement, kind string, draw func(seed uint64) string) {
 	for _, level := range []scenario.Level{scenario.Machines, scenario.Stacks} {
 		count := pick(b, 20, 10_000, 50_000)

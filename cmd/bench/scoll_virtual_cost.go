@@ -31,8 +31,8 @@ func measureMessages(b *measurement) {
 	}
 }
 
-// stackMessages is how many messages LNet sends for a broadcast. The group is
-// known and connections are open.
+// stackMessages returns the number of LNet messages for a broadcast, when the group is known and
+// connections are open.
 func stackMessages(b *measurement, nodes, bulk int) uint64 {
 	n, _ := must2(scollsim.Measured(scollsim.Config{
 		Network: scenario.Network{Nodes: nodes, Topology: evenLinks(100 * time.Microsecond)}, Stacks: true, Scoll: scoll.Config{RTT: 10 * time.Millisecond},
@@ -45,7 +45,7 @@ func stackMessages(b *measurement, nodes, bulk int) uint64 {
 	return n.Sent() - before
 }
 
-// machineMessages counts the messages of bare machines by their kind.
+// machineMessages counts the messages of bare state machines by kind.
 func machineMessages(nodes, bulk int) (kinds [scollsim.Data + 1]int) {
 	must2(scollsim.Measured(scollsim.Config{
 		Network: scenario.Network{Nodes: nodes, Topology: evenLinks(100 * time.Microsecond)}, Scoll: scoll.Config{RTT: 10 * time.Millisecond},
@@ -54,7 +54,7 @@ func machineMessages(nodes, bulk int) (kinds [scollsim.Data + 1]int) {
 	return kinds
 }
 
-// The ranks of which the arithmetic is measured.
+// Tree size and rank for which the arithmetic is measured.
 const (
 	arithmeticNodes = 1_000_000
 	arithmeticRank  = 777_777
@@ -63,8 +63,8 @@ const (
 // measureArithmetic is G-SC-5.
 func measureArithmetic(b *measurement) {
 	calls := pick(b, 1000, 200_000, 1_000_000)
-	var placing, children, allocations float64
-	var placeOf, childrenOf tree.Topology
+	var locating, children, allocations float64
+	var slowest, slowestChildren tree.Topology
 	buffer, sum := make([]tree.Child, 0, 1024), 0
 	for k := 1; k <= 16; k++ {
 		for _, topology := range []tree.Topology{tree.KNomial(max(k, 2)), tree.KAry(k)} {
@@ -72,21 +72,21 @@ func measureArithmetic(b *measurement) {
 			if k == 1 && topology == tree.KAry(1) {
 				continue // a chain: its depth is its length
 			}
-			at := func() { sum += place(t) }
+			at := func() { sum += locate(t) }
 			ordered := func() { buffer = t.AppendChildren(buffer[:0], t.Root) }
-			if ns := perCall(calls, at); ns > placing {
-				placing, placeOf = ns, topology
+			if ns := perCall(calls, at); ns > locating {
+				locating, slowest = ns, topology
 			}
 			if ns := perCall(calls/10, ordered); ns > children {
-				children, childrenOf = ns, topology
+				children, slowestChildren = ns, topology
 			}
 			allocations = max(allocations, allocationsOf(100, func() { at(); ordered() }))
 		}
 	}
 	basis := fmt.Sprintf("N %d, K to 16, median of 5 times %d calls", arithmeticNodes, calls)
 	b.add(
-		line{what: "parent, size and depth of a rank, together, slowest topology", ratio: placing / 1e3, unit: "us", limit: 1, basis: fmt.Sprintf("%v; %s", placeOf, basis)},
-		line{what: "ordered children of the root, slowest topology", ratio: children / 1e3, unit: "us", limit: 10, basis: fmt.Sprintf("%v; %s", childrenOf, basis)},
+		line{what: "parent, size and depth of a rank, together, slowest topology", ratio: locating / 1e3, unit: "us", limit: 1, basis: fmt.Sprintf("%v; %s", slowest, basis)},
+		line{what: "ordered children of the root, slowest topology", ratio: children / 1e3, unit: "us", limit: 10, basis: fmt.Sprintf("%v; %s", slowestChildren, basis)},
 		line{what: "allocations of all of these", ratio: allocations, unit: "allocations", limit: 0, basis: basis},
 	)
 	if sum == 0 {
@@ -95,13 +95,13 @@ func measureArithmetic(b *measurement) {
 	measureLarge(b, pick(b, 4096, 65_536, 65_536))
 }
 
-// place asks where a rank is.
-func place(t tree.Tree) int {
+// locate computes parent, size and depth of a rank.
+func locate(t tree.Tree) int {
 	parent, _ := t.Parent(arithmeticRank)
 	return parent + t.Size(arithmeticRank) + t.Depth(arithmeticRank)
 }
 
-// perCall is how many nanoseconds a call takes, the median of five rounds.
+// perCall returns the nanoseconds per call, the median of five rounds.
 func perCall(calls int, f func()) float64 {
 	var rounds []float64
 	for range 5 {
@@ -114,7 +114,7 @@ func perCall(calls int, f func()) float64 {
 	return median(rounds)
 }
 
-// measureLarge simulates a broadcast with answers to so many nodes.
+// measureLarge simulates a broadcast with answers in a large group.
 func measureLarge(b *measurement, nodes int) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	runtime.GC()

@@ -16,23 +16,23 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// mourners are nodes with gossip and collectives in one stack.
-type mourners struct {
+// deathWatch is a cluster of nodes with gossip and collectives in one stack.
+type deathWatch struct {
 	net    *scollsim.Net
 	ids    []nid.NID
 	victim sim.NodeID
-	heard  []time.Duration // by node: when gossip told it of the victim's death; 0: not yet
+	heard  []time.Duration // by node: when gossip reported the death of the victim; 0: not yet
 }
 
-// mourner is what a node's collectives see of its gossip.
-type mourner struct {
+// watchedView is the view of the collectives of a node: its gossip.
+type watchedView struct {
 	*gossip.Agent
-	all *mourners
+	all *deathWatch
 	id  sim.NodeID
 }
 
 // Watch implements scoll.View.
-func (m mourner) Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func()) {
+func (m watchedView) Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func()) {
 	return m.Agent.Watch(func(id nid.NID, alive bool, lifetime uint64) {
 		if node, _ := simlnd.Node(id); !alive && node == m.all.victim && m.all.heard[m.id] == 0 {
 			m.all.heard[m.id] = m.all.net.Now()
@@ -41,8 +41,8 @@ func (m mourner) Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop fu
 	})
 }
 
-func newMourners(nodes int, seed uint64, victim sim.NodeID) *mourners {
-	m := &mourners{victim: victim, heard: make([]time.Duration, nodes)}
+func newDeathWatch(nodes int, seed uint64, victim sim.NodeID) *deathWatch {
+	m := &deathWatch{victim: victim, heard: make([]time.Duration, nodes)}
 	for id := range sim.NodeID(nodes) {
 		m.ids = append(m.ids, simlnd.NID(id))
 	}
@@ -53,23 +53,23 @@ func newMourners(nodes int, seed uint64, victim sim.NodeID) *mourners {
 	return m
 }
 
-func (m *mourners) view(h *simlnd.Host, s *lnetsim.Stack) (scoll.View, error) {
+func (m *deathWatch) view(h *simlnd.Host, s *lnetsim.Stack) (scoll.View, error) {
 	a, err := gossip.New(s.Table, gossip.Config{
 		Participants: m.ids, Interval: gossipsim.Interval, Seed: h.Incarnation().Seed, ColdStart: true,
 	})
-	return mourner{a, m, h.ID()}, err
+	return watchedView{a, m, h.ID()}, err
 }
 
-// measureMourning is G-SC-7: an inner node dies while a slow service below it
-// keeps everybody waiting, for which the time-outs allow a minute.
-func measureMourning(b *measurement) {
+// measureDeathNotice is G-SC-7: an inner node dies while all wait for a slow service below it, for
+// which the time-outs allow a minute.
+func measureDeathNotice(b *measurement) {
 	const nodes = 64
 	shape := tree.Tree{Topology: tree.KNomial(2), N: nodes}
 	worst, least, wrong, cases := 0.0, time.Hour, 0, 0
 	for _, victim := range pick(b, []int{48}, []int{32, 16, 4, 48, 40, 56, 52}, []int{32, 16, 8, 4, 48, 40, 36, 24, 20, 56, 52, 60}) {
 		for seed := range uint64(pick(b, 1, 3, 10)) {
 			b.check(nil)
-			m := newMourners(nodes, seed, sim.NodeID(victim))
+			m := newDeathWatch(nodes, seed, sim.NodeID(victim))
 			below := shape.AppendSubtree(nil, victim)
 			r, died := m.broadcast(b, sim.NodeID(below[len(below)-1]))
 			cases++
@@ -88,9 +88,9 @@ func measureMourning(b *measurement) {
 	)
 }
 
-// broadcast has the victim die in the midst of a broadcast.
-func (m *mourners) broadcast(b *measurement, slow sim.NodeID) (r *scollsim.Broadcast, died time.Duration) {
-	b.check(m.net.Run(10 * time.Second)) // all know all
+// broadcast crashes the victim during a broadcast.
+func (m *deathWatch) broadcast(b *measurement, slow sim.NodeID) (r *scollsim.Broadcast, died time.Duration) {
+	b.check(m.net.Run(10 * time.Second)) // long enough that all know each other
 	b.check(m.net.Group("immediate"))
 	m.net.Command(slow, "service slow 40s")
 	r = m.net.Begin(0, "all 1m")
@@ -101,7 +101,7 @@ func (m *mourners) broadcast(b *measurement, slow sim.NodeID) (r *scollsim.Broad
 	return r, died
 }
 
-// names reports whether a root names exactly these members.
+// names reports whether the root lists exactly these members as missing.
 func names(r *scollsim.Broadcast, want []int) bool {
 	missing := make(map[sim.NodeID]bool)
 	for _, m := range r.Missing {

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// bySeed runs a simulation with each seed from 0, some at the same time, and returns
-// what came of them. The first error ends the measurement.
+// bySeed runs a simulation with each seed from 0 on, some in parallel, and returns the results
+// by seed. The first error ends the measurement.
 func bySeed[T any](b *measurement, seeds int, f func(seed uint64) (T, error)) []T {
 	results, errs := make([]T, seeds), make([]error, seeds)
-	slots := make(chan struct{}, min(runtime.GOMAXPROCS(0), 4)) // a large one takes half a GiB
+	slots := make(chan struct{}, min(runtime.GOMAXPROCS(0), 4)) // a large simulation takes half a GiB
 	var wg sync.WaitGroup
 	for seed := range seeds {
 		slots <- struct{}{}

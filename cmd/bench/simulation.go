@@ -16,11 +16,10 @@ import (
 // letter is the message of the simulated programs.
 type letter [64]byte
 
-// The network of G-SIM-1 and G-SIM-4: every node writes to a random one each
-// second.
+// The network of G-SIM-1 and G-SIM-4: every node sends to a random one each second.
 const (
 	simNodes    = 100_000
-	simEvents   = 2_000_000 // in a round
+	simEvents   = 2_000_000 // per round
 	simInterval = time.Second
 	letterSize  = len(letter{})
 )
@@ -29,12 +28,12 @@ var simLink = link.Quality{
 	Latency: link.Dist{Base: 100 * time.Millisecond, Spread: 50 * time.Millisecond, Shape: link.Uniform}, Loss: 0.01,
 }
 
-// writer is the program of a node.
+// writer is the program of a simulated node.
 type writer struct {
 	pcg   rand.PCG
 	nodes uint64
 	next  time.Duration
-	read  byte // what it got
+	read  byte // sum over received bytes
 }
 
 // Step implements machine.Machine.
@@ -53,7 +52,7 @@ func (w *writer) Step(now time.Duration, in sim.Input[letter], out *sim.Output[l
 	return w.next
 }
 
-// bootWriters makes programs from one piece of memory each.
+// bootWriters returns the boot function of the network. All programs are in one allocation.
 func bootWriters(nodes int) func(sim.Incarnation, sim.Program[letter]) sim.Program[letter] {
 	all := make([]writer, nodes)
 	return func(l sim.Incarnation, _ sim.Program[letter]) sim.Program[letter] {
@@ -64,7 +63,7 @@ func bootWriters(nodes int) func(sim.Incarnation, sim.Program[letter]) sim.Progr
 	}
 }
 
-// letters gives letters their binary form.
+// letters is the codec of the recorder.
 type letters struct{}
 
 func (letters) Append(b []byte, m letter) []byte { return append(b, m[:]...) }
@@ -76,7 +75,7 @@ func (letters) Parse(b []byte) (m letter, err error) {
 	return letter(b), nil
 }
 
-// writers makes the network.
+// writers creates the network.
 func writers(nodes int, r *sim.Recorder[letter]) (*sim.Network[letter], error) {
 	return sim.New(sim.Config[letter]{
 		Nodes: nodes, Seed: 1, Topology: &sim.Flat{Link: simLink}, Boot: bootWriters(nodes), Recorder: r,
@@ -92,7 +91,7 @@ func measureEvents(b *measurement) {
 		_, err := net.RunEvents(simEvents)
 		return time.Since(begin), err
 	}
-	must(ours()) // the start, and all memory there will be
+	must(ours()) // starts the nodes, and allocates all memory
 	sims := b.timed("simulator", simEvents, ours)
 	heap := b.timed("bare heap", simEvents, func() (time.Duration, error) { return bare.run(simEvents), nil })
 	b.alternate(b.rounds, sims, heap)
@@ -109,7 +108,7 @@ func measureEvents(b *measurement) {
 // measureStart is G-SIM-2.
 func measureStart(b *measurement) {
 	const nodes = 1_000_000
-	boot := bootWriters(nodes) // the programs are not the simulator's
+	boot := bootWriters(nodes) // outside the measurement: programs are not part of the simulator
 	before := liveHeap()
 	begin := time.Now()
 	net := must(sim.New(sim.Config[letter]{Nodes: nodes, Seed: 1, Topology: &sim.Flat{Link: simLink}, Boot: boot}))

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// bareLoop is what the simulator is compared with: a binary heap of events and
-// nothing around it. It makes the same events with the same random numbers
-// and copies the same messages, but has no programs, faults or counters.
+// bareLoop is the event loop that the simulator is compared with: a binary heap of events. It
+// generates the same events with the same random numbers and copies the same messages, but has
+// no programs, faults or counters.
 type bareLoop struct {
 	heap    []bareEvent
 	seq     uint64
@@ -34,7 +34,7 @@ func newBareLoop(nodes int) *bareLoop {
 	return l
 }
 
-// run handles so many events.
+// run handles that many events.
 func (l *bareLoop) run(events int) time.Duration {
 	begin := time.Now()
 	for range events {

@@ -4,16 +4,16 @@ import (
 	"time"
 )
 
-// The payload of a streaming measurement, the messages of one round and how
-// many of them may be under way at once (LNet's default peer_credits).
+// The payload of a streaming measurement, the messages per round and the number in flight, which
+// is the default of peer_credits.
 const (
 	bulk      = 1 << 20
 	bulkCount = 1024
 	window    = 8
 )
 
-// measureStreaming is G-LN-3: throughput of 1 MiB PUTs and GETs, and the CPU
-// time that both processes use for a GiB.
+// measureStreaming is G-LN-3: throughput of 1 MiB PUTs and GETs, and CPU time of both processes
+// per GiB.
 func measureStreaming(b *measurement) {
 	count := b.some(bulkCount)
 	stream := func(name string, run func() (time.Duration, error)) *contender { return b.timed(name, count, run) }

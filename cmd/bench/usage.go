@@ -10,29 +10,29 @@ import (
 	"time"
 )
 
-// usage is what a process has used, or several.
+// usage is the resources that one or more processes have used.
 type usage struct {
 	CPU     time.Duration
 	Mallocs uint64 // heap objects
 }
 
-// ownUsage is what this process has used. It is an order of workers.
+// ownUsage returns the usage of this process. Workers have it as an order.
 func ownUsage(struct{}) (usage, error) { return usage{cpuTime(), ownMallocs()}, nil }
 
 func (u usage) minus(v usage) usage { return usage{u.CPU - v.CPU, u.Mallocs - v.Mallocs} }
 
 func (u usage) plus(v usage) usage { return usage{u.CPU + v.CPU, u.Mallocs + v.Mallocs} }
 
-// cost is what messages of some nodes took together.
+// cost is the total for some messages.
 type cost struct {
 	usage
 	messages uint64
 }
 
-// each is the CPU time of a message.
+// each returns the CPU time per message.
 func (c cost) each() time.Duration { return c.CPU / time.Duration(c.messages) }
 
-// allocations is a line of the heap objects of a message.
+// allocations returns the line of heap objects per message.
 func (c cost) allocations(what, more string) line {
 	return line{
 		what: what, ratio: float64(c.Mallocs) / float64(c.messages), unit: "objects", limit: 0.05,
@@ -40,8 +40,8 @@ func (c cost) allocations(what, more string) line {
 	}
 }
 
-// allocationsOf is how many heap objects this process allocates in a call, on average. Less
-// than one a call is none, as in testing.AllocsPerRun: that is the runtime's.
+// allocationsOf returns the average number of heap objects that a call allocates. As in
+// testing.AllocsPerRun the average is rounded down, because the runtime allocates too.
 func allocationsOf(calls int, f func()) float64 {
 	f()
 	before := ownMallocs()
@@ -51,8 +51,7 @@ func allocationsOf(calls int, f func()) float64 {
 	return float64((ownMallocs() - before) / uint64(calls))
 }
 
-// simulated runs something in virtual time, in this goroutine, and returns what this process
-// used for it.
+// simulated runs a simulation in this goroutine, and returns what this process used for it.
 func (m *measurement) simulated(run func() error) usage {
 	runtime.GC()
 	before, _ := ownUsage(struct{}{})
@@ -61,7 +60,7 @@ func (m *measurement) simulated(run func() error) usage {
 	return after.minus(before)
 }
 
-// cpuTime returns the CPU time that this process has used.
+// cpuTime returns the CPU time of this process so far.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -70,10 +69,10 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// ownMallocs is the number of heap objects that this process has allocated.
+// ownMallocs returns the number of heap objects that this process has allocated.
 func ownMallocs() uint64 { return memStats().Mallocs }
 
-// liveHeap is what the heap takes after a collection.
+// liveHeap returns the bytes of the heap after a collection.
 func liveHeap() uint64 {
 	runtime.GC()
 	return memStats().HeapAlloc

@@ -14,7 +14,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// zoneBasis is what figures of zones have in common.
+// zoneBasis is the condition of all simulations of zones.
 const zoneBasis = "RTT 1 ms; virtual time"
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
@@ -48,7 +48,7 @@ func measureZoneBoot(b *measurement) {
 	)
 }
 
-// measureZoneLeave is G-MS-2, with the parameters of the paper and with our own.
+// measureZoneLeave is G-MS-2, with the parameters of the paper and with the default ones.
 func measureZoneLeave(b *measurement) {
 	measureLeaves(b, "parameters of the paper", zone.Paper)
 	measureLeaves(b, "Θ=2, K_s=2", zone.Config{})
@@ -84,13 +84,13 @@ func measureLeaves(b *measurement, with string, z zone.Config) {
 	)
 }
 
-// alerts is how soon a monitor heard of two deaths.
+// alerts are the times until a monitor learned of two kinds of deaths.
 type alerts struct{ reset, silent float64 } // in ms
 
-// zoneTimeout is how long a neighbour may be silent, in ms: 3.5 heartbeats.
+// zoneTimeout is the time after which a silent neighbour is suspected, in ms: 3.5 heartbeats.
 const zoneTimeout = 3500
 
-// alerted is how soon a monitor hears of a node that dies.
+// alerted returns the time until a monitor learns of a death.
 func alerted(ctx context.Context, nodes int, seed uint64, dies string) (float64, error) {
 	size := uint64(nodes)
 	res, err := simulate(ctx, "zone-monitor", seed, "NODES", nodes, "MONITOR", 1+seed%size, "VICTIM", 1+(seed+7)%size, "DIES", dies)
@@ -108,7 +108,7 @@ func alerted(ctx context.Context, nodes int, seed uint64, dies string) (float64,
 func measureZoneMonitors(b *measurement) {
 	sizes := pick(b, []int{32, 128}, []int{32, 256, 2048}, []int{32, 64, 128, 256, 512, 1024, 2048})
 	seeds := pick(b, 2, 5, 20)
-	var reset, late []float64 // worst by size
+	var reset, late []float64 // the worst per size
 	for _, nodes := range sizes {
 		list := bySeed(b, seeds, func(seed uint64) (a alerts, err error) {
 			if a.reset, err = alerted(b.ctx, nodes, seed, "kill"); err == nil {
@@ -157,7 +157,7 @@ func measureZoneHealing(b *measurement) {
 		})
 		worst, contact, apart, basis := 0.0, 0.0, math.MaxInt, ""
 		for _, h := range list {
-			// A node that is alone believes itself to be ill, and removes nobody (MS-A1).
+			// A node without any other takes itself for the faulty one, and removes no node (MS-A1).
 			if apart = min(apart, h.Apart); apart < max(s[0], s[1]) {
 				b.check(fmt.Errorf("%d of %d and %d nodes have removed others when the partition ends", apart, s[0], s[1]))
 			}

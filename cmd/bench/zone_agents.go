@@ -10,12 +10,12 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// zoneID names a member by its address.
+// zoneID returns the ID of the member with an address.
 func zoneID(addr netip.Addr) (zone.ID, error) {
 	return zone.NewID(addr.String(), nid.FromAddr(tcp, addr))
 }
 
-// zoneAgents starts members of one zone on all, that know the first of them.
+// zoneAgents starts a member of one zone on all nodes, which join by the first.
 func zoneAgents(a *agents) {
 	var all []*zone.Agent
 	var ids []zone.ID
@@ -26,7 +26,7 @@ func zoneAgents(a *agents) {
 			Zone: "bench", Self: self, Bootstrap: ids[:1], Heartbeat: agentHeartbeat, Seed: uint64(i + 1),
 		}))
 		all = append(all, agent)
-		a.ends = append(a.ends, func() { _ = agent.Close(context.Background()) }) // none watches
+		a.ends = append(a.ends, func() { _ = agent.Close(context.Background()) }) // an error changes nothing
 		succeed(agent.Join(0))
 	}
 	a.gathered = func() bool {

@@ -13,22 +13,22 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// agentHeartbeat is that of agents over TCP: shorter than the default, so that a
-// measurement has many.
+// agentHeartbeat is the heartbeat interval of agents over TCP, shorter than the default so that
+// a measurement has many.
 const agentHeartbeat = 200 * time.Millisecond
 
-// measureZoneCost is the rest of G-MS-5: what an idle node costs the host it is on.
+// measureZoneCost is the part of G-MS-5 about the cost of an idle node for its host.
 func measureZoneCost(b *measurement) {
 	nodes, seconds := pick(b, 256, 2048, 2048), pick(b, 5, 30, 300)
 	machine := simulatedZoneCost(b, nodes, seconds, false)
 	runtime.GC()
 	stacks := pick(b, 64, 512, 2048)
 	stack := simulatedZoneCost(b, stacks, pick(b, 2, 10, 60), true)
-	runtime.GC() // the buffers of the stacks
+	runtime.GC() // frees the buffers of the stacks
 	a := newAgents(b, zoneAgents)
 	defer a.close()
 	agents := a.cost(b, pick(b, 3*time.Second, 8*time.Second, 8*time.Second), pick(b, 1, 10, 60))
-	// In a second, of a node of that zone.
+	// Messages per second and node.
 	each := float64(machine.messages) / float64(nodes*seconds)
 	cpu := func(what string, c cost, more string) line {
 		return line{
@@ -46,8 +46,8 @@ func measureZoneCost(b *measurement) {
 	)
 }
 
-// simulatedZoneCost lets a zone of machines, or of whole stacks, rest for some seconds
-// of virtual time.
+// simulatedZoneCost runs an idle zone of bare state machines, or of whole stacks, for some
+// seconds of virtual time.
 func simulatedZoneCost(b *measurement, nodes, seconds int, stacks bool) (c cost) {
 	n := must(zonesim.New(zonesim.Config{
 		Network: scenario.Network{Nodes: nodes, Seed: 1, Topology: &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: zonesim.RTT / 2}}}}, Stacks: stacks,

@@ -7,20 +7,20 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// cutZone is a zone of which some nodes are parted from the others for a while.
+// cutZone is a zone that is partitioned for a while: the first nodes from the others.
 type cutZone struct {
 	nodes, first int
-	step         time.Duration // of the lengths from it on to the longest
+	step         time.Duration // the lengths of partitions are its multiples, up to the longest
 	seeds        int
 }
 
-// After a partition nodes are watched for so long, and the longest takes so long.
+// How long nodes are observed after a partition, and the longest partition.
 const (
 	cutWatched = 30 * time.Second
 	longestCut = 30 * time.Second
 )
 
-// measureZoneCuts is G-MS-10: whole with BENCH=long, which takes an hour.
+// measureZoneCuts is G-MS-10. All lengths are measured with BENCH=long only, which takes an hour.
 func measureZoneCuts(b *measurement) {
 	step, large := pick(b, 6500*time.Millisecond, 500*time.Millisecond, 100*time.Millisecond), pick(b, 10*time.Second, 5*time.Second, 500*time.Millisecond)
 	seeds := pick(b, 1, 2, 20)
@@ -32,7 +32,7 @@ func measureZoneCuts(b *measurement) {
 	}
 }
 
-// measure is the goal for one zone.
+// measure measures one zone.
 func (z cutZone) measure(b *measurement) {
 	var own, across float64
 	runs := 0

@@ -11,18 +11,18 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// labPort is that of the zone in namespaces, in which the first node is the monitor, and
-// the last ones die.
+// labPort is the port of the nodes of the lab.
 const labPort = 988
 
-// zoneLab is a zone of processes, each in a network namespace of its own.
+// zoneLab is a zone of processes, each in a network namespace of its own. The first node is the
+// monitor, and the last ones die.
 type zoneLab struct {
 	*cluster
 	hosts  []*netlab.Host
 	cables []*netlab.Cable
 }
 
-// measureMonitorsInLab is the part of G-MS-3 that is on real sockets.
+// measureMonitorsInLab is the part of G-MS-3 on real sockets.
 func measureMonitorsInLab(b *measurement) {
 	nodes, heartbeat := pick(b, 6, 16, 24), pick(b, 300*time.Millisecond, time.Second, time.Second)
 	kills, pulls := pick(b, 1, 8, 16), pick(b, 1, 2, 3)
@@ -38,7 +38,7 @@ func measureMonitorsInLab(b *measurement) {
 	}
 	if missing == "" {
 		basis := fmt.Sprintf("%d processes, each in a namespace, over TCP", nodes)
-		// Real processes on a busy machine wait for a core now and then: all values stand there.
+		// On a busy machine a process may have to wait for a core: the line lists all values.
 		lines[0].ratio, lines[0].basis = median(reset), fmt.Sprintf("SIGKILL, %.1f ms; %s", reset, basis)
 		lines[1].ratio, lines[1].basis = median(silent), fmt.Sprintf("cable pulled, %.0f ms; neighbours may be silent for 3.5 heartbeats of %v; %s", silent, heartbeat, basis)
 	}
@@ -61,8 +61,7 @@ func newZoneLab(t netlab.T, b *measurement, nodes int, heartbeat time.Duration) 
 	return l
 }
 
-// settled reports whether all that live have each other in their views and know the
-// monitor.
+// settled reports whether all live nodes have each other in their views and know the monitor.
 func (l *zoneLab) settled() bool {
 	told := map[int]bool{0: true}
 	for _, e := range l.since(time.Time{}) {
@@ -73,14 +72,14 @@ func (l *zoneLab) settled() bool {
 	return l.joined() && len(told) == len(l.living())
 }
 
-// deaths ends one process after the other, and then cuts hosts off; it returns how
-// long it took until the monitor knew of each, in ms.
+// deaths kills processes one after another, and then disconnects hosts. It returns the times
+// until the monitor knew of each, in ms.
 func (l *zoneLab) deaths(kills, pulls int) (reset, silent []float64) {
 	for i := range kills + pulls {
 		if err := await(l.ctx, joinLimit, l.settled); err != nil {
 			l.check(fmt.Errorf("not all know all and the monitor: %w", err))
 		}
-		// Links are made again at their pace, and connections closed that they do not use.
+		// This is the time to replace links and to close unused connections.
 		l.check(wait(l.ctx, 2*time.Second))
 		victim := len(l.nodes) - 1 - i
 		l.nodes[victim].gone = true

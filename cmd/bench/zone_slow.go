@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// How some nodes are ill for a minute: each of their steps takes longer, or they are stopped
-// and continued as in G-GO-4.
+// slowSteps are the faults of some nodes for a minute: each of their steps takes that much
+// longer. In other runs they are stopped and continued as in G-GO-4.
 var slowSteps = []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 500 * time.Millisecond}
 
 const standStill = "every 8.1s from 12s to 72s pause 1-4 for 8s"
@@ -18,16 +18,16 @@ const standStill = "every 8.1s from 12s to 72s pause 1-4 for 8s"
 func measureZoneSlow(b *measurement) {
 	seeds := pick(b, 1, 5, 20)
 	for _, theta := range []int{2, 1} {
-		slow := illness{}
+		slow := removals{}
 		for _, step := range slowSteps {
 			slow.add(b, seeds, theta, fmt.Sprintf("at 12s slow 1-4 %v\nat 72s slow 1-4 0s", step))
 		}
-		still := illness{}
+		still := removals{}
 		still.add(b, seeds, theta, standStill)
 		if slow.removed == 0 || still.removed == 0 {
 			b.check(errors.New("no node noticed nodes that are ill"))
 		}
-		ill := func(how, basis string, i illness) line {
+		ill := func(how, basis string, i removals) line {
 			return line{
 				what: fmt.Sprintf("4 %s nodes of 64, Θ=%d, K_s=2: removals of others that any node told", how, theta), ratio: i.others, unit: "removals", free: theta == 1,
 				basis: fmt.Sprintf("%s, %d seeds, a minute each; removals of these nodes %.0f; virtual time", basis, seeds, i.removed-i.others),
@@ -40,11 +40,11 @@ func measureZoneSlow(b *measurement) {
 	}
 }
 
-// illness is how many removals nodes told, and of how many that were well.
-type illness struct{ removed, others float64 }
+// removals counts the removals of nodes, and among them those of healthy nodes.
+type removals struct{ removed, others float64 }
 
-// add adds what came of all seeds.
-func (i *illness) add(b *measurement, seeds, theta int, faults string) {
+// add adds the results of all seeds.
+func (i *removals) add(b *measurement, seeds, theta int, faults string) {
 	list := bySeed(b, seeds, func(seed uint64) (*scenario.Result, error) {
 		return simulate(b.ctx, "zone-ill", seed, "THETA", theta, "ILL", faults)
 	})

@@ -11,7 +11,7 @@ import (
 	"ulnet/gossip/zone/zonesim"
 )
 
-// million is the system of stubs whose figures are G-MS-4 and G-MS-9.
+// million returns the system of stubs that G-MS-4 and G-MS-9 are measured on.
 func million(b *measurement, seed uint64) zonesim.Measured {
 	supervisors := pick(b, 16, 512, 512)
 	return zonesim.Measured{Nodes: 2 * supervisors, Supervisors: supervisors, Zones: supervisors, Stub: pick(b, 256, 2048, 2048), Seed: seed, Zone: zone.Paper}
@@ -43,11 +43,11 @@ func measureSystemLeave(b *measurement) {
 	measureWholeSystem(b, 64, 64, 2048)
 }
 
-// wholeMemory is what a system without stubs is held to: it needs 16 GiB, and twice as
-// much if garbage is left as usual.
+// wholeMemory is the memory limit for a system without stubs: it needs 16 GiB, and twice as much
+// with the default percentage of the garbage collector.
 const wholeMemory = 17 << 30
 
-// measureWholeSystem starts a system of which every node is a machine.
+// measureWholeSystem starts a system in which every node is a full state machine.
 func measureWholeSystem(b *measurement, supervisors, zones, size int) {
 	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(wholeMemory))

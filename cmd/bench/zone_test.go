@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestWholeSystem: G-MS-4: a system without stubs is measured as one.
+// TestWholeSystem: G-MS-4: a system without stubs is measured.
 func TestWholeSystem(t *testing.T) {
 	spec.Covers(t, "G-MS-4")
 	lines, err := new(bench).measure(t.Context(), func(b *measurement) { measureWholeSystem(b, 4, 2, 40) })
@@ -24,8 +24,8 @@ func TestWholeSystem(t *testing.T) {
 	}
 }
 
-// TestZoneLines: G-MS-1 to G-MS-10 in their smallest form: each line has a figure that
-// something was behind.
+// TestZoneLines: G-MS-1 to G-MS-10 at their smallest size: each line has a figure from a
+// measurement.
 func TestZoneLines(t *testing.T) {
 	spec.Covers(t, "G-MS-1", "G-MS-10")
 	if !suite.Long() {
@@ -44,7 +44,7 @@ func TestZoneLines(t *testing.T) {
 		for _, l := range lines {
 			switch {
 			case strings.Contains(l.what, "in a namespace") && l.skipped != "":
-				t.Logf("%s: %s: %s", g.id, l.what, l.skipped) // privilege is no tool that could be installed
+				t.Logf("%s: %s: %s", g.id, l.what, l.skipped) // a missing privilege cannot be installed like a tool
 			case l.basis == "" || l.skipped != "" || math.IsNaN(l.ratio):
 				t.Errorf("%s: %+v", g.id, l)
 			}

@@ -21,8 +21,8 @@ import (
 	"ulnet/cmd/bench/rival"
 )
 
-// serveEtcd is one member of a cluster of etcd, with its defaults. Its journal
-// is on the disk.
+// serveEtcd starts a member of a cluster of etcd with the defaults. Its write-ahead log is on the
+// disk.
 func serveEtcd(k rival.Keeping, gone func(name string)) error {
 	cfg := embed.NewConfig()
 	cfg.Name = fmt.Sprint("m", k.Index)
@@ -53,7 +53,7 @@ func serveEtcd(k rival.Keeping, gone func(name string)) error {
 	return nil
 }
 
-// watchEtcd says which clients are gone here.
+// watchEtcd reports the clients whose lease has expired at this member.
 func watchEtcd(local *clientv3.Client, gone func(name string)) {
 	for w := range local.Watch(context.Background(), rival.ClientPrefix, clientv3.WithPrefix()) {
 		for _, e := range w.Events {
@@ -64,13 +64,12 @@ func watchEtcd(local *clientv3.Client, gone func(name string)) {
 	}
 }
 
-// keeper is what clients need.
+// keeper starts clients.
 type keeper struct{ rival.Keeping }
 
 func etcdClients(k rival.Keeping) func(i int) (kill func(), err error) { return keeper{k}.client }
 
-// client is a client with a connection, a lease, a key and a stream of keep-alives of its
-// own.
+// client starts a client with its own connection, lease, key and stream of keep-alives.
 func (c keeper) client(i int) (kill func(), err error) {
 	addr := netip.AddrPortFrom(c.Addrs()[i%c.Servers], c.Port)
 	conn, err := grpc.NewClient(addr.String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -80,7 +79,7 @@ func (c keeper) client(i int) (kill func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	kill = func() {
 		cancel()
-		_ = conn.Close() // it is ours
+		_ = conn.Close() // no other client uses it
 	}
 	leases := pb.NewLeaseClient(conn)
 	lease, err := leases.LeaseGrant(ctx, &pb.LeaseGrantRequest{TTL: int64(c.TTL / time.Second)})
@@ -95,8 +94,8 @@ func (c keeper) client(i int) (kill func(), err error) {
 	return kill, nil
 }
 
-// stayAlive keeps a lease alive. As clientv3 does it opens another stream half a
-// second after one that has failed, and ends with the lease.
+// stayAlive keeps a lease alive. Like clientv3 it opens a new stream half a second after one has
+// failed, and ends when the lease does.
 func (c keeper) stayAlive(ctx context.Context, leases pb.LeaseClient, id int64) {
 	const pause = 500 * time.Millisecond
 	wait := rand.N(c.Interval)
@@ -113,8 +112,8 @@ func (c keeper) stayAlive(ctx context.Context, leases pb.LeaseClient, id int64) 
 	}
 }
 
-// keepAlive says once in an interval that a client is there, and takes the answer.
-// It returns when the stream fails, with true when the lease or the client is over.
+// keepAlive sends a keep-alive per interval and reads the answers. It returns when the stream
+// fails: true if the lease has expired or the client has ended.
 func (c keeper) keepAlive(ctx context.Context, stream pb.Lease_LeaseKeepAliveClient, id int64, first time.Duration) (over bool) {
 	wait := time.NewTimer(first)
 	defer wait.Stop()

@@ -1,9 +1,10 @@
-// Peers is the systems that bench compares ulnet with and that are Go modules: workers that
-// are nodes of hashicorp/memberlist (SWIM with Lifeguard), and servers and clients of
-// go.etcd.io/etcd, embedded. Each is a process of its own with real sockets, so that SIGSTOP
-// stops it as it would a server's.
+// Peers has the systems that bench compares ulnet with and that are Go modules, as workers:
+// nodes of hashicorp/memberlist (SWIM with Lifeguard), and servers and clients of
+// go.etcd.io/etcd, embedded. Each worker is a process with real sockets, so that SIGSTOP has
+// the same effect as on a server.
 //
-// It is a Go module of its own: memberlist and etcd never enter that of ulnet.
+// It is a Go module of its own, so that the module of ulnet does not depend on memberlist and
+// etcd.
 package main
 
 import (

@@ -19,7 +19,7 @@ func startMemberlist(n rival.Node, s *rival.Watcher) (rival.Member, error) {
 	return startWith(memberlist.DefaultLANConfig(), n, s)
 }
 
-// scaled starts one with these in the proportion of the interval.
+// scaled starts one with the defaults for a LAN, scaled to the given interval.
 func scaled(n rival.Node, s *rival.Watcher) (rival.Member, error) {
 	cfg := memberlist.DefaultLANConfig()
 	factor := float64(n.Interval) / float64(cfg.ProbeInterval)
@@ -48,7 +48,7 @@ func startWith(cfg *memberlist.Config, n rival.Node, s *rival.Watcher) (rival.Me
 		return m, err
 	}
 	first := net.JoinHostPort(n.Addr(0).String(), strconv.Itoa(int(n.Port)))
-	for try := 0; ; try++ { // the first one may not listen yet
+	for try := 0; ; try++ { // the first node may not listen yet
 		if _, err = m.list.Join([]string{first}); err == nil || try == 50 {
 			return m, err
 		}
@@ -56,14 +56,14 @@ func startWith(cfg *memberlist.Config, n rival.Node, s *rival.Watcher) (rival.Me
 	}
 }
 
-// theirMember is a node of memberlist with an attribute, which is called meta there.
+// theirMember is a node of memberlist. Its attribute is the meta data of memberlist.
 type theirMember struct {
 	list *memberlist.Memberlist
 	meta atomic.Pointer[[]byte]
 }
 
-// theirPatience is how long memberlist waits until others have a message; it goes on
-// to spread it after that.
+// theirPatience is the time that memberlist waits for a message to be sent; it goes on to spread
+// it after that.
 const theirPatience = 5 * time.Second
 
 func (m *theirMember) Leave() error { return m.list.Leave(theirPatience) }
@@ -74,7 +74,7 @@ func (m *theirMember) Set(value string) error {
 	return m.list.UpdateNode(theirPatience)
 }
 
-// NodeMeta implements memberlist.Delegate, as do those below.
+// NodeMeta implements memberlist.Delegate, like the methods below.
 func (m *theirMember) NodeMeta(int) []byte {
 	if p := m.meta.Load(); p != nil {
 		return *p
@@ -86,7 +86,7 @@ func (m *theirMember) GetBroadcasts(_, _ int) [][]byte { return nil }
 func (m *theirMember) LocalState(bool) []byte          { return nil }
 func (m *theirMember) MergeRemoteState([]byte, bool)   {}
 
-// theirEvents tells what memberlist tells its users.
+// theirEvents reports the events of memberlist.
 type theirEvents struct{ s *rival.Watcher }
 
 func (e theirEvents) NotifyJoin(n *memberlist.Node)  { e.s.Alive(theirIndex(n), true) }

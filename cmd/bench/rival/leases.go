@@ -17,21 +17,22 @@ import (
 	"ulnet/cmd/bench/worker"
 )
 
-// Keeping is what processes of servers that keep clients, and of clients, are told first.
+// Keeping are the parameters of a process with a server, or with clients, of a system that
+// detects the death of clients.
 type Keeping struct {
-	Servers  int
-	Interval time.Duration // a client is heard of once in it
-	TTL      time.Duration // after how long without it is given up
-	Port     uint16        // of all servers, and another one
-	Port2    uint16
+	Servers  int           // number of servers, a process each
+	Interval time.Duration // between two messages of a client
+	TTL      time.Duration // silence after which a server gives up a client
+	Port     uint16        // of all servers
+	Port2    uint16        // a second port of all servers
 
-	Index  int    // of a server
-	Folder string // where it may write
+	Index  int    // of the server of this process
+	Folder string // temporary directory of this process
 
-	From, To int // the numbers of clients of a process
+	From, To int // this process has the clients From to To-1
 }
 
-// Addrs are the addresses of the servers.
+// Addrs returns the addresses of the servers.
 func (k Keeping) Addrs() (addrs []netip.Addr) {
 	for i := range k.Servers {
 		addrs = append(addrs, netip.AddrFrom4([4]byte{127, 0, 78, byte(i + 1)}))
@@ -39,31 +40,32 @@ func (k Keeping) Addrs() (addrs []netip.Addr) {
 	return addrs
 }
 
-// ClientPrefix is before a client's number in its name.
+// ClientPrefix is the part of the name of a client in front of its number.
 const ClientPrefix = "client/"
 
-// Death is that of a client, by the wall clock.
+// Death is the death of a client, or its detection by a server.
 type Death struct {
-	Client int
-	At     time.Time
+	Client int       // its number
+	At     time.Time // wall clock
 }
 
-// Cost is what a process has used.
+// Cost is the resources that a process has used so far.
 type Cost struct {
-	CPU      time.Duration
-	Counted  time.Duration // CPU again, when all was counted: that costs some, too
-	Memory   int64         // resident
-	Bytes    uint64        // sent on TCP
-	Segments uint64
+	CPU      time.Duration // when Count began
+	Counted  time.Duration // CPU time when Count ended, which includes that of Count
+	Memory   int64         // resident, in bytes
+	Bytes    uint64        // sent on the open TCP connections
+	Segments uint64        // sent on the open TCP connections
 }
 
-// Plus adds up processes.
+// Plus returns the sum of two costs.
 func (c Cost) Plus(d Cost) Cost {
 	return Cost{c.CPU + d.CPU, c.Counted + d.Counted, c.Memory + d.Memory, c.Bytes + d.Bytes, c.Segments + d.Segments}
 }
 
-// Server is the kind of worker that keeps clients. It tells of the Death of each client
-// that it gives up; gone is told its name. "count" is answered by Cost.
+// Server returns the kind of worker that is a server. The server calls gone with the name of each
+// client that it gives up, which becomes an event of type Death. The order "count" returns a
+// Cost.
 func Server(system string, start func(k Keeping, gone func(name string)) error) worker.Kind {
 	return worker.Of(system, func(w *worker.Worker, k Keeping) (int, error) {
 		worker.Order(w, "count", Count)
@@ -76,8 +78,9 @@ func Server(system string, start func(k Keeping, gone func(name string)) error) 
 	})
 }
 
-// Clients is the kind of worker that is many clients. When it is ready it says how many;
-// "kill" ends some, chosen at random, and says which. "count" is answered by Cost.
+// Clients returns the kind of worker that runs many clients. It returns their number when all are
+// connected. The order "kill" kills that many, chosen at random, and returns their deaths;
+// "count" returns a Cost.
 func Clients(system string, begin func(k Keeping) func(i int) (kill func(), err error)) worker.Kind {
 	return worker.Of(system, func(w *worker.Worker, k Keeping) (int, error) {
 		kills, err := startClients(k, begin(k))
@@ -102,7 +105,8 @@ func Clients(system string, begin func(k Keeping) func(i int) (kill func(), err 
 	})
 }
 
-// startClients starts a process's clients, some at a time, and returns how to kill each.
+// startClients starts the clients of a process, 64 at a time, and returns a function for each
+// that kills it.
 func startClients(k Keeping, start func(i int) (kill func(), err error)) (map[int]func(), error) {
 	const together = 64
 	numbers := make(chan int)
@@ -128,7 +132,7 @@ func startClients(k Keeping, start func(i int) (kill func(), err error)) (map[in
 	return kills, failed
 }
 
-// Count returns what this process has used.
+// Count returns the cost of this process.
 func Count(struct{}) (c Cost, err error) {
 	c.CPU = cpuTime()
 	debug.FreeOSMemory()

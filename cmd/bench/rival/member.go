@@ -1,6 +1,6 @@
-// Package rival makes nodes of ulnet and of other systems workers that obey the same
-// orders, so that a script compares them without knowing which they are. bench has our own
-// nodes, cmd/bench/peers those of memberlist and etcd.
+// Package rival defines workers with the same orders for ulnet and for other systems, so that one
+// script compares them. cmd/bench implements those of ulnet, cmd/bench/peers those of memberlist
+// and etcd.
 package rival
 
 import (
@@ -12,79 +12,79 @@ import (
 	"ulnet/cmd/bench/worker"
 )
 
-// Node is what a node of a membership system is told first.
+// Node are the parameters of a node of a membership system.
 type Node struct {
-	Base  netip.Addr // of the first node, which is known to all; the next ones follow it
-	Index int
-	Nodes int // that start with it
-	Port  uint16
+	Base  netip.Addr // address of the first node, by which others join; node i has the i-th after it
+	Index int        // of this node
+	Nodes int        // number of nodes that start together
+	Port  uint16     // of all nodes
 
-	Interval  time.Duration // of gossip and memberlist
-	Heartbeat time.Duration // of zones; 0: the default
-	Monitor   bool          // the first node is one, in zones
+	Interval  time.Duration // gossip interval of gossip and memberlist
+	Heartbeat time.Duration // heartbeat interval of zones; 0: the default
+	Monitor   bool          // the first node is a monitor of its zone
 }
 
-// Addr is the address of a node.
+// Addr returns the address of node i.
 func (n Node) Addr(i int) netip.Addr {
 	a := n.Base.As4()
 	a[3] += byte(i)
 	return netip.AddrFrom4(a)
 }
 
-// Self is the address of this one.
+// Self returns the address of this node.
 func (n Node) Self() netip.Addr { return n.Addr(n.Index) }
 
-// At is the index of the node with an address.
+// At returns the index of the node with an address.
 func (n Node) At(a netip.Addr) int { return int(a.As4()[3]) - int(n.Base.As4()[3]) }
 
-// News is an event of a node: what its system told it, and when on the wall clock.
+// News is an event that the system of a node reported to it.
 type News struct {
-	At    time.Time
-	Kind  Change
-	Node  int
-	Value string // of an attribute
+	At    time.Time // wall clock
+	Kind  Change    // of Node
+	Node  int       // index of the node that the event is about
+	Value string    // of the attribute, for Attribute
 }
 
-// Change is what happened to a node.
+// Change is a kind of event about a node.
 type Change string
 
-// What nodes are told.
+// The kinds of events.
 const (
 	Up        Change = "up"
 	Down      Change = "down"
-	Attribute Change = "attribute" // it has another value
+	Attribute Change = "attribute" // it has a new value
 )
 
-// Traffic is what a node has sent, without headers, and computed.
+// Traffic is what a node has sent and used so far.
 type Traffic struct {
-	Bytes, Messages uint64
-	CPU             time.Duration
+	Bytes, Messages uint64        // sent; bytes are those of payload
+	CPU             time.Duration // of its process
 }
 
-// Member is what a system lets a node do besides being there; gossip has none of it.
+// Member are the operations of a node; nil if the system has none, like gossip.
 type Member interface {
 	Leave() error
 	Set(value string) error
 }
 
-// Watcher is the worker of a node, as its system sees it.
+// Watcher receives the events and counts the messages of a node.
 type Watcher struct {
 	w               *worker.Worker
 	bytes, messages atomic.Uint64
 }
 
-// Sent counts a message.
+// Sent counts a message with n bytes of payload.
 func (s *Watcher) Sent(n int) {
 	s.bytes.Add(uint64(n))
 	s.messages.Add(1)
 }
 
-// Tell tells what happened to a node.
+// Tell reports an event about a node.
 func (s *Watcher) Tell(kind Change, node int, value string) {
 	s.w.Tell(News{time.Now(), kind, node, value})
 }
 
-// Alive is Tell of a node that is up or not.
+// Alive reports that a node is up or down.
 func (s *Watcher) Alive(node int, alive bool) {
 	kind := Down
 	if alive {
@@ -93,8 +93,8 @@ func (s *Watcher) Alive(node int, alive bool) {
 	s.Tell(kind, node, "")
 }
 
-// Membership is the kind of worker that is a node of a system. When it is ready it says when
-// it began; so do the orders "leave" and "set". "traffic" is answered by Traffic.
+// Membership returns the kind of worker that is a node of a system. It returns the time at which
+// it began, and so do the orders "leave" and "set". "traffic" returns a Traffic.
 func Membership(system string, start func(n Node, s *Watcher) (Member, error)) worker.Kind {
 	return worker.Of(system, func(w *worker.Worker, n Node) (time.Time, error) {
 		began, s := time.Now(), &Watcher{w: w}
@@ -108,7 +108,7 @@ func Membership(system string, start func(n Node, s *Watcher) (Member, error)) w
 	})
 }
 
-// cpuTime is the CPU time of this process.
+// cpuTime returns the CPU time of this process so far.
 func cpuTime() time.Duration {
 	var use syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &use) // cannot fail with these arguments

@@ -2,7 +2,7 @@ package worker
 
 import "time"
 
-// SetGrace sets how long a worker may take to end, and returns what puts it back.
+// SetGrace sets the time that a worker may take to end, and returns a function that restores it.
 func SetGrace(d time.Duration) (restore func()) {
 	was := grace
 	grace = d

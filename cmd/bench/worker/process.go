@@ -13,43 +13,43 @@ import (
 	"time"
 )
 
-// Config says what worker is started, and how.
+// Config describes a worker that is to be started.
 type Config struct {
-	Kind    string
-	Params  any
-	Program string   // by default this one
-	Args    []string // of a program that speaks like a worker; by default what Child looks for
-	Stderr  io.Writer
+	Kind    string    // name of the Kind; names the worker in errors
+	Params  any       // parameters of the kind, encoded as JSON
+	Program string    // executable; default: this program
+	Args    []string  // arguments; default: those by which Child recognizes a worker
+	Stderr  io.Writer // standard error of the process; nil discards it
 
-	// Within starts the process where it shall be, as netlab.Host.Do does; by default
-	// start is called.
+	// Within calls start in the environment of the process, like netlab.Host.Do. If nil, start
+	// is called directly.
 	Within func(start func() error) error
 
-	Event    func(raw json.RawMessage) // is called with each event, one after the other
-	Gone     func()                    // is called when no more will come
-	Patience time.Duration             // how long an answer may take; 0: ten minutes
+	Event    func(raw json.RawMessage) // called with each event, sequentially; may be nil
+	Gone     func()                    // called after the last event; may be nil
+	Patience time.Duration             // time-out of an answer; 0: ten minutes
 }
 
-// Process is a worker that this process has started.
+// Process is a worker, seen from its parent.
 type Process struct {
 	cfg     Config
 	ctx     context.Context
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	out     io.Reader
-	answers chan frame    // closed when it says no more
+	answers chan frame    // closed at the end of its output
 	stopped chan struct{} // closed by Stop
 
-	// Answers come in the order of requests, and so their numbers are not said.
-	asked int // requests, the parameters among them
-	heard int // answers
+	// Answers arrive in the order of requests, and so need no numbers.
+	asked int // number of requests, including the parameters
+	heard int // number of answers
 }
 
-// On is an Event that takes events of one type.
+// On returns an Event function for events of one type.
 func On[E any](f func(e E)) func(raw json.RawMessage) {
 	return func(raw json.RawMessage) {
 		var e E
-		if json.Unmarshal(raw, &e) == nil { // our own workers say nothing else
+		if json.Unmarshal(raw, &e) == nil { // a worker sends events of one type
 			f(e)
 		}
 	}
@@ -70,10 +70,10 @@ func Start(ctx context.Context, cfg Config) (*Process, error) {
 	}
 	p.cmd = exec.CommandContext(ctx, cfg.Program, cfg.Args...)
 	p.cmd.Stderr = cfg.Stderr
-	// An interrupt is for this process. Should it die, its workers end with their standard
-	// input, and those that are stopped by the SIGHUP that an orphaned process group gets.
-	// Pdeathsig would kill them when the thread that started them ends, as those do that
-	// were in another namespace.
+	// A process group of its own: an interrupt is for this process only. If this process dies,
+	// its workers end with their standard input, and stopped ones by the SIGHUP for orphaned
+	// process groups. Pdeathsig is no alternative: it kills a worker when the thread that
+	// started it ends, which threads in other namespaces do.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if cfg.Within == nil {
 		cfg.Within = func(start func() error) error { return start() }
@@ -88,7 +88,7 @@ func Start(ctx context.Context, cfg Config) (*Process, error) {
 	}
 	if err != nil {
 		_ = p.cmd.Process.Kill()
-		_ = p.Stop() // it was killed
+		_ = p.Stop() // returns that it was killed
 		return nil, err
 	}
 	return p, nil
@@ -113,7 +113,7 @@ func (p *Process) send(v any) error {
 	return err
 }
 
-// listen takes what the worker says until it ends.
+// listen reads answers and events until the output ends.
 func (p *Process) listen() {
 	defer close(p.answers)
 	if p.cfg.Gone != nil {
@@ -127,7 +127,7 @@ func (p *Process) listen() {
 		if f.Event == nil {
 			select {
 			case p.answers <- f:
-			case <-p.stopped: // nobody takes it any more
+			case <-p.stopped: // no caller waits for it
 			}
 		} else if p.cfg.Event != nil {
 			p.cfg.Event(f.Event)
@@ -151,8 +151,8 @@ func answer[R any](p *Process) (r R, err error) {
 	return r, err
 }
 
-// hear waits for the answer to the last request, and drops those to earlier ones, for which
-// nobody waits any more.
+// hear waits for the answer to the last request. It drops answers to earlier requests, whose
+// callers have given up.
 func (p *Process) hear() (f frame, err error) {
 	patience := cmp.Or(p.cfg.Patience, 10*time.Minute)
 	late := time.NewTimer(patience)
@@ -172,10 +172,10 @@ func (p *Process) hear() (f frame, err error) {
 	return f, nil
 }
 
-// Ready waits until a worker is ready, and returns what it says then.
+// Ready waits until a worker is ready, and returns the value with which it says so.
 func Ready[R any](p *Process) (R, error) { return answer[R](p) }
 
-// Ask has a worker do something, and returns its answer.
+// Ask sends an order with an argument, and returns the answer.
 func Ask[R any](p *Process, do string, with any) (r R, err error) {
 	raw, err := json.Marshal(with)
 	if err != nil {
@@ -190,47 +190,47 @@ func Ask[R any](p *Process, do string, with any) (r R, err error) {
 // Signal sends a signal to the process.
 func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 
-// PID is the number of the process.
+// PID returns the process ID.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// grace is how long a worker may take to end, before it is killed.
+// grace is the time that a worker may take to end before it is killed.
 var grace = 10 * time.Second
 
-// Stop ends the worker: with its standard input, and by force if that takes long. It
-// returns how the process ended.
+// Stop closes the standard input of the worker, and kills it if it has not ended after grace. It
+// returns the error of Cmd.Wait.
 func (p *Process) Stop() error { return p.end()() }
 
-// end begins to end the worker, and returns what waits for that.
+// end begins to end the worker, and returns a function that waits for that.
 func (p *Process) end() (wait func() error) {
 	close(p.stopped)
 	_ = p.in.Close()
 	force := time.AfterFunc(grace, func() { _ = p.cmd.Process.Kill() })
 	return func() error {
 		defer force.Stop()
-		for range p.answers { // until it says no more
+		for range p.answers { // until the end of its output
 		}
 		return p.cmd.Wait()
 	}
 }
 
-// Crew is workers that do something together.
+// Crew is a group of workers.
 type Crew []*Process
 
-// Stop ends all of them, at the same time.
+// Stop ends all workers concurrently.
 func (c Crew) Stop() {
 	var waits []func() error
 	for _, p := range c {
 		waits = append(waits, p.end())
 	}
 	for _, wait := range waits {
-		_ = wait() // nothing depends on how it ends
+		_ = wait() // the exit status does not matter
 	}
 }
 
-// ReadyAll waits until all are ready, and returns what each says.
+// ReadyAll waits until all workers are ready, and returns their values.
 func ReadyAll[R any](c Crew) ([]R, error) { return each(c, Ready[R]) }
 
-// AskAll has all do something at the same time, and returns their answers.
+// AskAll sends an order to all workers at the same time, and returns their answers.
 func AskAll[R any](c Crew, do string, with any) ([]R, error) {
 	raw, err := json.Marshal(with)
 	if err != nil {

@@ -1,12 +1,12 @@
-// Package worker starts processes that take part in a measurement, and has them do things.
-// A worker is this program or another one that calls [Child]. On its standard input and
-// output both sides speak JSON:
+// Package worker starts processes that take part in a measurement, and gives them orders.
+// A worker is this program or another one that calls [Child]. Parent and worker exchange
+// JSON over the standard input and output of the worker:
 //
 //	parent  the parameters of the kind, then requests {"do": NAME, "with": ARGUMENT}
-//	worker  {"value": V} or {"error": TEXT} in answer to each of these, in their order: the
-//	        first says that it is ready; and {"event": E} at any time
+//	worker  {"value": V} or {"error": TEXT} in answer to each of these, in their order, of
+//	        which the first means that it is ready; and {"event": E} at any time
 //
-// A worker ends with its standard input, and so does not outlive its parent.
+// A worker ends at the end of its standard input, and so does not outlive its parent.
 package worker
 
 import (
@@ -19,27 +19,26 @@ import (
 	"sync"
 )
 
-// request is what a parent asks.
+// request is a message of the parent.
 type request struct {
 	Do   string          `json:"do"`
 	With json.RawMessage `json:"with,omitempty"`
 }
 
-// frame is what a worker says: one of these.
+// frame is a message of the worker. One field is set.
 type frame struct {
 	Value json.RawMessage `json:"value,omitempty"`
 	Error string          `json:"error,omitempty"`
 	Event json.RawMessage `json:"event,omitempty"`
 }
 
-// Kind is what a process can be a worker for.
+// Kind is a kind of worker that a process can be.
 type Kind struct {
 	name  string
 	start func(w *Worker, params json.RawMessage) (ready any, err error)
 }
 
-// Of returns a kind: start begins its work with parameters, and returns what the worker says
-// when it is ready.
+// Of returns a kind of worker. When it is ready start returns the value for the parent.
 func Of[P, R any](name string, start func(w *Worker, params P) (R, error)) Kind {
 	return Kind{name, func(w *Worker, raw json.RawMessage) (any, error) { return call(start, w, raw) }}
 }
@@ -54,9 +53,9 @@ func call[P, R any](f func(*Worker, P) (R, error), w *Worker, raw json.RawMessag
 	return f(w, p)
 }
 
-// Worker is this process, while it is one.
+// Worker is this process in the role of a worker.
 type Worker struct {
-	ctx    context.Context // ends with the worker
+	ctx    context.Context // canceled when the worker is stopped
 	orders map[string]func(raw json.RawMessage) (any, error)
 	ends   []func()
 
@@ -64,24 +63,23 @@ type Worker struct {
 	out *json.Encoder // guarded by mu
 }
 
-// Context ends when the worker is stopped.
+// Context returns a context that is canceled when the worker is stopped.
 func (w *Worker) Context() context.Context { return w.ctx }
 
-// Defer has f called when the worker is stopped, before what was deferred earlier.
+// Defer calls f when the worker is stopped. The last function is called first.
 func (w *Worker) Defer(f func()) { w.ends = append(w.ends, f) }
 
-// Order names something that a worker does when it is asked. Requests are handled one after
-// the other.
+// Order registers the handler of an order. Requests are handled sequentially.
 func Order[A, R any](w *Worker, name string, do func(with A) (R, error)) {
 	w.orders[name] = func(raw json.RawMessage) (any, error) {
 		return call(func(_ *Worker, a A) (R, error) { return do(a) }, w, raw)
 	}
 }
 
-// Tell tells the parent of an event, from any goroutine.
+// Tell sends an event to the parent. It may be called from any goroutine.
 func (w *Worker) Tell(event any) {
 	if raw, err := json.Marshal(event); err == nil {
-		_ = w.say(frame{Event: raw}) // a parent that does not listen ends this process
+		_ = w.say(frame{Event: raw}) // without a reader this process ends anyway
 	}
 }
 
@@ -91,7 +89,7 @@ func (w *Worker) say(f frame) error {
 	return w.out.Encode(f)
 }
 
-// answer says what came of a request.
+// answer sends the result of a request.
 func (w *Worker) answer(value any, failed error) error {
 	raw, err := json.Marshal(value)
 	if err = errors.Join(failed, err); err != nil {
@@ -100,8 +98,8 @@ func (w *Worker) answer(value any, failed error) error {
 	return w.say(frame{Value: raw})
 }
 
-// Child is for main: where the arguments ask for a worker it is that, of one of these kinds,
-// and returns the exit status.
+// Child is called by main. If the arguments say so it runs this process as a worker of one of
+// these kinds, and returns the exit status.
 func Child(args []string, kinds ...Kind) (code int, asked bool) {
 	if len(args) != 2 || args[0] != "worker" {
 		return 0, false
@@ -119,7 +117,7 @@ func Child(args []string, kinds ...Kind) (code int, asked bool) {
 	return 2, true
 }
 
-// serve is the incarnation of a worker.
+// serve starts the worker and handles requests until the end of the standard input.
 func (k Kind) serve(stdin io.Reader, stdout io.Writer) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &Worker{ctx: ctx, orders: make(map[string]func(json.RawMessage) (any, error)), out: json.NewEncoder(stdout)}

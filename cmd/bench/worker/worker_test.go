@@ -13,7 +13,7 @@ import (
 	"ulnet/cmd/bench/worker"
 )
 
-// TestMain lets the test binary be the workers.
+// TestMain runs the test binary as a worker if the arguments say so.
 func TestMain(m *testing.M) {
 	if code, asked := worker.Child(os.Args[1:], worker.Of("adder", serveAdder), worker.Of("sick", serveSick)); asked {
 		os.Exit(code)
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 
 type adder struct{ Start int }
 
-// serveAdder adds numbers up, and tells of each.
+// serveAdder adds numbers, and sends an event for each.
 func serveAdder(w *worker.Worker, a adder) (string, error) {
 	sum := a.Start
 	w.Defer(func() { w.Tell(-1) })
@@ -56,8 +56,8 @@ func start(t *testing.T, cfg worker.Config) *worker.Process {
 	return p
 }
 
-// TestWorker: a worker gets its parameters, answers in order, tells of events, and does
-// what was deferred when it is stopped.
+// TestWorker: a worker gets its parameters, answers in order, sends events, and calls the
+// deferred functions when it is stopped.
 func TestWorker(t *testing.T) {
 	var told []int
 	gone := make(chan struct{})
@@ -86,7 +86,7 @@ func TestWorker(t *testing.T) {
 	}
 }
 
-// TestSickWorker: what fails at the start is said, and so is a process that ends or hangs.
+// TestSickWorker: an error at the start is reported, and so is a process that ends or hangs.
 func TestSickWorker(t *testing.T) {
 	sick := start(t, worker.Config{Kind: "sick"})
 	if _, err := worker.Ready[bool](sick); err == nil || err.Error() != "sick: no voice" {
@@ -116,7 +116,7 @@ func TestSickWorker(t *testing.T) {
 	}
 }
 
-// TestLateAnswer: what answers a request too late is not taken for an answer to another one.
+// TestLateAnswer: a late answer is not taken for the answer to the next request.
 func TestLateAnswer(t *testing.T) {
 	p := start(t, worker.Config{Kind: "adder", Patience: 500 * time.Millisecond})
 	if _, err := worker.Ready[string](p); err != nil {
@@ -139,7 +139,7 @@ func TestLateAnswer(t *testing.T) {
 	}
 }
 
-// TestFailedStart: a worker that cannot be started as asked does not run, and leaves nothing open.
+// TestFailedStart: a worker whose start fails does not run, and leaves no descriptor open.
 func TestFailedStart(t *testing.T) {
 	why := errors.New("no such place")
 	for name, cfg := range map[string]worker.Config{
@@ -199,7 +199,7 @@ func TestStopFrozen(t *testing.T) {
 	}
 }
 
-// TestInterrupted: a worker ends with the context that it was started in.
+// TestInterrupted: a worker ends with the context of its Start.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	p, err := worker.Start(ctx, worker.Config{Kind: "adder", Stderr: t.Output()})
@@ -219,7 +219,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestNoWorker: other arguments are for somebody else, and an unknown kind is a mistake.
+// TestNoWorker: other arguments are left to the program, and an unknown kind is an error.
 func TestNoWorker(t *testing.T) {
 	if _, asked := worker.Child([]string{"--goal"}); asked {
 		t.Error("asked by --goal")

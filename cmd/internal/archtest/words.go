@@ -42,8 +42,7 @@ var phrases = []struct {
 	{regexp.MustCompile(`(?i)\btruths?\b`), "ground truth"},
 }
 
-// people matches the exceptions: the pronoun behind a noun for people, and the term of
-// which "truth" is the second word.
+// people matches the exceptions: the pronoun behind a noun for people, and a term of the field.
 var people = regexp.MustCompile(`(?i)\b(users?|operators?|admin(istrator)?s?|engineers?|readers?|researchers?|people|person|those|anyone|someone|attackers?|adversar(y|ies)) who\b|\bground truth\b`)
 
 // Words returns a line for each private word in a package's identifiers and comments.
