@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// view is discovery as the test says it is.
+// view is discovery under the control of the test.
 type view struct {
 	c            *cluster
 	alive        []bool

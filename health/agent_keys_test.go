@@ -12,7 +12,7 @@ import (
 )
 
 // TestAgentsWithKeys: CH-A15: clients with a key of the servers are connected, and others
-// are refused with the reason; keys change while all run, and nobody is disconnected.
+// are refused with the reason; keys change while all run, and no client is disconnected.
 func TestAgentsWithKeys(t *testing.T) {
 	spec.Covers(t, "CH-A15")
 	keys := func(letters string) (keys keyring.Keys) {

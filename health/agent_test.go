@@ -24,8 +24,8 @@ import (
 
 const servers = 3
 
-// cluster is agents on simulated hosts: servers first, then clients. Discovery
-// and collectives are what the test says.
+// cluster has agents on simulated hosts: servers first, then clients. The test controls discovery
+// and collectives.
 type cluster struct {
 	t       *testing.T
 	fabric  *simlnd.Fabric
@@ -107,7 +107,7 @@ func (c *cluster) run(d time.Duration) {
 	}
 }
 
-// discover has all live servers hear that one is dead, or back.
+// discover tells all live servers that one is dead, or back.
 func (c *cluster) discover(i int, alive bool) {
 	for k, v := range c.views {
 		if v.alive[i] = alive; !alive {
@@ -129,7 +129,7 @@ func (c *cluster) count(i int, k health.ClientEventKind) (n int) {
 	return n
 }
 
-// wantAll fails unless a client is connected to so many servers, that agree.
+// wantAll fails unless a client is connected to the given number of servers, which all agree.
 func (c *cluster) wantAll(i, n int) {
 	c.t.Helper()
 	st := c.conns[i].Status()
@@ -172,7 +172,7 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// wantRecords looks at what the servers' stores have.
+// wantRecords checks the records in the servers' stores.
 func (c *cluster) wantRecords(t *testing.T) {
 	t.Helper()
 	for i, s := range c.stores {
@@ -202,7 +202,7 @@ func (c *cluster) loseClient(t *testing.T, last int) {
 }
 
 // loseMaster kills a server, whose clients find another master, and starts it
-// again: nobody is evicted. last is a client that is dead.
+// again: no client is evicted. last is a client that is dead.
 func (c *cluster) loseMaster(t *testing.T, last int) {
 	t.Helper()
 	c.fabric.Kill(0)
@@ -226,7 +226,7 @@ func (c *cluster) loseMaster(t *testing.T, last int) {
 	}
 }
 
-// changeList has a server leave the list, and join it again.
+// changeList takes a server out of the list, and puts it back.
 func (c *cluster) changeList(last int) {
 	for _, list := range [][]nid.NID{c.ids[:2], c.ids} {
 		for k, a := range c.agents[:2] {
@@ -315,8 +315,8 @@ func TestAgentStore(t *testing.T) {
 	}
 }
 
-// TestRestoredTombstones: CH-65: tombstones end in their order, whatever the order in which
-// a store has them.
+// TestRestoredTombstones: CH-65: tombstones expire in their order, whatever the order in which a
+// store has them.
 func TestRestoredTombstones(t *testing.T) {
 	spec.Covers(t, "CH-65")
 	c := newCluster(t, 0)

@@ -11,8 +11,8 @@ import (
 	"ulnet/portals"
 )
 
-// chatter has a host send something else than client health to a server, once per second,
-// for as long as it runs: another program of the node.
+// chatter makes a host send messages other than those of client health to a server, once per
+// second for as long as it runs, as another program of the node would.
 func (c *cluster) chatter(i int, to nid.NID, d time.Duration) {
 	c.t.Helper()
 	for range d / time.Second {
@@ -29,9 +29,9 @@ func (c *cluster) chatter(i int, to nid.NID, d time.Duration) {
 	}
 }
 
-// TestNodeTalksOn: CH-8, CH-10: a client that is gone is evicted by all within 2·T_evict
-// and two ticks, whatever its node still sends to its master: when its farewell was lost,
-// and when the node was restarted without it.
+// TestNodeTalksOn: CH-8, CH-10: a client that has ended is evicted everywhere within 2·T_evict and
+// two ticks, although its node goes on sending to its master: after its farewell was lost, and
+// after the node was restarted without it.
 func TestNodeTalksOn(t *testing.T) {
 	spec.Covers(t, "CH-8", "CH-10")
 	for _, test := range []struct {

@@ -10,8 +10,8 @@ import (
 	"ulnet/health"
 )
 
-// TestAgentsOfOtherTimes: a client that is too slow for all servers is connected nowhere,
-// and says why with both numbers; one that is quicker than the rest is served as ever.
+// TestAgentsOfOtherTimes: a client that is too slow for all servers is connected nowhere, and
+// reports why with both numbers. One that is quicker than the rest is served as usual.
 func TestAgentsOfOtherTimes(t *testing.T) {
 	c := newCluster(t, 2)
 	slow, quick := servers, servers+1

@@ -16,42 +16,44 @@ import (
 type AgentConfig struct {
 	// Self is this server's NID. Default the node's, if it has only one.
 	Self nid.NID
-	// PID is that of all servers, and Incarnation the number of this incarnation, higher than that
-	// of any before; clients whose lives are numbered by more than a year ahead of it are
-	// refused. Default the node's.
-	PID         nid.PID
+	// PID is that of all servers. Default the node's.
+	PID nid.PID
+	// Incarnation is the number of this incarnation of the server, higher than any before. A
+	// client whose incarnation is numbered by more than a year ahead of it is refused.
+	// Default the node's.
 	Incarnation uint64
 	// Servers are all servers of the cluster, this one included. Required.
 	Servers []nid.NID
 	Timing
-	// ClaimKeys, if there are any, sign what a master agreed to, which is demanded of
-	// clients then (CH-44). All servers have the same.
+	// ClaimKeys, if there are any, sign what a master agreed to; a client has to show that
+	// signature when it names its master (CH-44). All servers have the same keys.
 	ClaimKeys keyring.Keys
-	// Keys, if there are any, are demanded of those that connect: one of them must have
-	// signed. Clients and servers have the same. [ServerAgent.SetKeys] changes them.
+	// Keys, if there are any, verify connects: one of them must have signed. Clients and
+	// servers have the same keys. [ServerAgent.SetKeys] changes them.
 	Keys keyring.Keys
 	// MaxClients bounds the connections. Default 200 000.
 	MaxClients int
-	// MaxIDs bounds those of one NID, and MaxUserIDs those of its processes whose PIDs
-	// have nid.UserPID. Defaults 4 and 64.
+	// MaxIDs bounds the clients of one NID, and MaxUserIDs those of its processes whose
+	// PIDs have nid.UserPID. Defaults 4 and 64.
 	MaxIDs, MaxUserIDs int
-	// Uneven leaves the load of masters as it is: no client is asked to choose a server
-	// that has far fewer.
+	// Uneven leaves the load of masters as it is: this server asks no client to choose a
+	// server that has far fewer.
 	Uneven bool
 
 	View        View        // required
 	Broadcaster Broadcaster // required
 	Store       Store       // nil: nothing survives a restart
-	// Wall is the wall clock, for tombstones in the Store and the times of History.
+	// Wall returns the wall clock, for tombstones in the Store and the times of History.
+	// Required with a Store.
 	Wall func() time.Time
-	// Export returns what is to be remembered of a connection besides; may be nil.
+	// Export returns data of the program to be kept in the record of a connection. May be nil.
 	Export func(id ClientID, incarnation uint64) []byte
-	// Recovered is given that after a restart; may be nil.
+	// Recovered gets each record, with that data, after a restart. May be nil.
 	Recovered func(r *Record)
-	// Notify is told of events, in their order. It must not block. May be nil.
+	// Notify is called with each event, in order. It must not block. May be nil.
 	Notify func(Event)
 	Log    *slog.Logger  // nil discards
-	Clock  machine.Clock // default the node's; machine.BootClock notices more pauses
+	Clock  machine.Clock // default the node's; machine.BootClock notices a suspended system
 }
 
 // Engine returns the configuration of the machine that an agent with this one steps.
@@ -62,7 +64,7 @@ func (c AgentConfig) Engine() engine.ServerConfig {
 	}
 }
 
-// fill sets what is by default the node's.
+// fill sets the defaults that come from the node.
 func (c *AgentConfig) fill(table *portals.Table) (err error) {
 	if c.Self, err = selfOf(table, c.Self); err != nil {
 		return err
@@ -76,20 +78,20 @@ func (c *AgentConfig) fill(table *portals.Table) (err error) {
 
 // DialConfig configures [Dial]. The zero value of a field means its default.
 type DialConfig struct {
-	// ID names the client, over all its lives. It is made from the node's NID by default,
-	// so that the same node is the same client after a restart.
+	// ID identifies the client over all its incarnations. The default is derived from the
+	// node's NID and PID, so that a node is the same client after a restart.
 	ID ClientID
-	// Incarnation is the number of this incarnation, higher than that of any before. Default
-	// the node's.
+	// Incarnation is the number of this incarnation, higher than any before. Default the
+	// node's.
 	Incarnation uint64
-	// Name is what people call the client: at most 255 bytes, printable.
+	// Name is for people: at most 255 bytes, printable.
 	Name string
 	// Servers are all servers of the cluster. They are not modified. Required.
 	Servers []nid.NID
 	// PID is that of all servers. Default the node's.
 	PID nid.PID
 	Timing
-	// Seed is for the choice of masters and for jitter, together with ID.
+	// Seed, together with ID, seeds the random choice of masters and the jitter.
 	Seed uint64
 	// Keys, if there are any, sign connects: servers that have keys accept no others.
 	// Servers of versions before 2026-11-25 do not understand signed connects.
@@ -99,7 +101,7 @@ type DialConfig struct {
 	Self nid.NID
 	// Attach are servers to connect to besides the master, always.
 	Attach []nid.NID
-	// Notify is told of events, in their order. It must not block. May be nil.
+	// Notify is called with each event, in order. It must not block. May be nil.
 	Notify func(ClientEvent)
 	Log    *slog.Logger  // nil discards
 	Clock  machine.Clock // default the node's
@@ -112,7 +114,7 @@ func (c DialConfig) Engine() engine.ClientConfig {
 	}
 }
 
-// fill sets what is by default the node's.
+// fill sets the defaults that come from the node.
 func (c *DialConfig) fill(table *portals.Table) (err error) {
 	if c.Self, err = selfOf(table, c.Self); err != nil {
 		return err
@@ -124,8 +126,7 @@ func (c *DialConfig) fill(table *portals.Table) (err error) {
 	return nil
 }
 
-// selfOf returns the NID under which a node takes part: the one that was configured, or
-// its only one.
+// selfOf returns the NID under which a node takes part: the configured one, or its only one.
 func selfOf(table *portals.Table, self nid.NID) (nid.NID, error) {
 	if self.IsValid() {
 		return self, nil

@@ -10,8 +10,8 @@ import (
 )
 
 // TestConfigReachesMachine: each field that an agent's configuration shares with that of its
-// machine is handed on, and the machines have none that a program cannot set but bounds
-// that no program has needed, and what the agent sets itself.
+// machine is handed on. All other fields of the machine's configuration are bounds that no
+// program has needed, or are set by the agent.
 func TestConfigReachesMachine(t *testing.T) {
 	keys, err := keyring.NewKeys([]byte("a key of the cluster"))
 	if err != nil {

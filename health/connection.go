@@ -14,9 +14,9 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// Connection makes a node a client of the cluster: it steps a [engine.Client], which
-// finds a master and keeps it. It has no goroutine of its own. Methods are safe
-// for concurrent use. A node can have one: it takes what comes to ClientPortal.
+// Connection makes a node a client of the cluster: it steps an [engine.Client], which finds a
+// master and keeps it. It has no goroutine of its own. Methods are safe for concurrent use. A
+// node can have one Connection, which receives at ClientPortal.
 type Connection struct {
 	cfg       DialConfig     // its Attach is guarded by mu
 	m         *engine.Client // stepped by runner
@@ -25,20 +25,19 @@ type Connection struct {
 	log       *slog.Logger
 	watches   map[nid.NID]func() // of servers that it is connected to; owned by apply
 
-	mu       sync.Mutex
-	ready    chan struct{} // closed while there is a master; guarded by mu
-	master   nid.NID       // guarded by mu
-	left     chan struct{} // closed when all servers know that this client has left, or were told for T_evict
-	leftOnce sync.Once
-	// superseded: the client rests, and ready is closed; guarded by mu.
-	superseded bool
+	mu         sync.Mutex
+	ready      chan struct{} // closed while Wait can return: there is a master, or superseded is set; guarded by mu
+	master     nid.NID       // zero: none; guarded by mu
+	left       chan struct{} // closed when all servers know that this client has left, or T_evict is over
+	leftOnce   sync.Once
+	superseded bool          // a later incarnation runs elsewhere; guarded by mu
 	closed     chan struct{} // Leave or Close was called
 	once       sync.Once     // for closed
 	ended      chan struct{} // Close is over
 	closing    sync.Once     // for ended
 }
 
-// Dial begins to be a client: it returns at once, see [Connection.Wait]. Errors:
+// Dial makes the node a client. It returns before there is a master, see [Connection.Wait]. Errors:
 // *[Error], errNoNID, [wire.ErrName], [portals.ErrNoLoopback] or [portals.ErrNoDiscovery]
 // for a node that lacks one of these, and what portals says of the buffers.
 func Dial(table *portals.Table, cfg DialConfig) (*Connection, error) {
@@ -79,7 +78,7 @@ func (c *Connection) arrived(e *portals.Event, data []byte) {
 	c.runner.Do(engine.ClientInput{Kind: engine.ClientArrived, From: e.Initiator, PeerIncarnation: e.Incarnation, At: c.transport.stamp(c.cfg.Clock, e.ReceivedAt), Data: data})
 }
 
-// apply does what a step wants done.
+// apply carries out the effects of a step.
 func (c *Connection) apply(out *engine.ClientOutput) {
 	c.transport.inbox.Refill()
 	for i := range out.Effects {
@@ -106,7 +105,7 @@ func (c *Connection) apply(out *engine.ClientOutput) {
 	}
 }
 
-// told keeps up with what happened, and tells the user.
+// told applies an event to this Connection, and tells the program.
 func (c *Connection) told(e ClientEvent) {
 	switch e.Kind {
 	case MasterChosen:
@@ -145,7 +144,7 @@ func (c *Connection) setMaster(id nid.NID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case id.IsValid() && c.superseded: // it is closed
+	case id.IsValid() && c.superseded: // ready is closed already
 		c.superseded = false
 	case id.IsValid() && !c.master.IsValid():
 		close(c.ready)
@@ -155,7 +154,7 @@ func (c *Connection) setMaster(id nid.NID) {
 	c.master = id
 }
 
-// setSuperseded has Wait say that this client runs elsewhere.
+// setSuperseded lets Wait return errSuperseded.
 func (c *Connection) setSuperseded(e ClientEvent) {
 	logSuperseded(c.log, &e)
 	c.mu.Lock()
@@ -166,8 +165,8 @@ func (c *Connection) setSuperseded(e ClientEvent) {
 	}
 }
 
-// watch has the machine doubt a server whose last connection ends: it may be a
-// new one when it comes back.
+// watch makes the machine doubt a server when its last transport connection ends: the server may
+// be a new incarnation when it comes back.
 func (c *Connection) watch(id nid.NID) {
 	if c.watches[id] != nil {
 		return
@@ -193,8 +192,8 @@ func (c *Connection) watched() (ids []nid.NID) {
 	return ids
 }
 
-// Wait waits until the client has a master, and returns it. Errors: ErrClosed,
-// errSuperseded, and what ctx says, with what servers have answered.
+// Wait waits until the client has a master, and returns it. Errors: ErrClosed, errSuperseded, and
+// that of ctx together with the latest answers of servers.
 func (c *Connection) Wait(ctx context.Context) (master nid.NID, err error) {
 	for {
 		c.mu.Lock()
@@ -216,7 +215,7 @@ func (c *Connection) Wait(ctx context.Context) (master nid.NID, err error) {
 	}
 }
 
-// noMaster adds to an error what servers have answered.
+// noMaster adds the latest answers of servers to an error.
 func (c *Connection) noMaster(err error) error {
 	answers := c.Status().Answers
 	if len(answers) == 0 {
@@ -240,9 +239,9 @@ func (c *Connection) SetServers(ids, attach []nid.NID) {
 	}
 }
 
-// Attach connects to a server besides the master. Notify is told how that goes:
-// Attached, or Refused, with NotConnected if there is no master now (CH-58). Of a
-// server that is connected already it is told nothing more.
+// Attach connects to a server besides the master. Notify gets Attached or Refused, the latter
+// with NotConnected if there is no master now (CH-58), and nothing if the client is connected to
+// that server already.
 func (c *Connection) Attach(id nid.NID) {
 	c.runner.Do(engine.ClientInput{Kind: engine.Attach, Server: id})
 }
@@ -252,8 +251,8 @@ func (c *Connection) Detach(id nid.NID) {
 	c.runner.Do(engine.ClientInput{Kind: engine.Detach, Server: id})
 }
 
-// Doubt says that a server seems to have forgotten this client, as when it
-// refuses a request: it is asked, and connected to again if that is so.
+// Doubt makes the client ask a server whether it is still connected, as after the server has
+// refused a request. If the server has forgotten the client, that connects again.
 func (c *Connection) Doubt(id nid.NID) {
 	c.runner.Do(engine.ClientInput{Kind: engine.Doubt, Server: id})
 }
@@ -270,8 +269,8 @@ func (c *Connection) Stats() (s ClientStats) {
 	return s
 }
 
-// SetKeys changes the keys of connects from now on. The error is [keyring.ErrOnOff] if
-// there are none now, or none in keys.
+// SetKeys changes the keys that sign connects from now on. The error is [keyring.ErrOnOff] if
+// there are no keys now, or none in keys.
 func (c *Connection) SetKeys(keys keyring.Keys) (err error) {
 	c.runner.Inspect(func() { err = c.m.SetKeys(keys) })
 	return err

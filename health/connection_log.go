@@ -29,7 +29,7 @@ func answersText(answers []engine.Answer) string {
 	return strings.Join(texts, ", ")
 }
 
-// logLonely says who refused and for what reason, and what to do about it.
+// logLonely logs which servers refused, for which reasons, and the remedies.
 func logLonely(log *slog.Logger, answers []engine.Answer) {
 	attrs := []any{slog.String("answers", answersText(answers))}
 	var remedies []string
@@ -44,7 +44,7 @@ func logLonely(log *slog.Logger, answers []engine.Answer) {
 	log.Warn("health: no server is the master of this client", attrs...)
 }
 
-// logRefused says why a server besides the master refuses, if that needs a remedy.
+// logRefused logs why a server besides the master refuses, if that needs a remedy.
 func logRefused(log *slog.Logger, e *ClientEvent) {
 	for _, h := range hints {
 		if h.code == e.Code {
@@ -54,7 +54,7 @@ func logRefused(log *slog.Logger, e *ClientEvent) {
 	}
 }
 
-// logSuperseded says who runs as the same client, and what to do about it.
+// logSuperseded logs where the later incarnation of this client runs, and the remedy.
 func logSuperseded(log *slog.Logger, e *ClientEvent) {
 	by := "unknown"
 	if e.Peer.IsValid() {

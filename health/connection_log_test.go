@@ -13,7 +13,7 @@ import (
 
 var first, second, third = nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp"), nid.MustParse("10.0.0.3@tcp")
 
-// TestLonelyLog: the log names who refused, for what reason, and the remedy for a clock.
+// TestLonelyLog: the log names the servers that refused, the reasons, and the remedy for a clock.
 func TestLonelyLog(t *testing.T) {
 	var b bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&b, nil))
@@ -28,7 +28,7 @@ func TestLonelyLog(t *testing.T) {
 	}
 }
 
-// TestOtherTimesLog: the log says what to do.
+// TestOtherTimesLog: the log has the remedy.
 func TestOtherTimesLog(t *testing.T) {
 	var b bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&b, nil))

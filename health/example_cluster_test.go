@@ -12,7 +12,7 @@ import (
 	"ulnet/portals/node"
 )
 
-// alone is the discovery and the collectives of a server that is the only one.
+// alone is discovery and collectives for a cluster of one server.
 type alone struct{}
 
 func (alone) Alive(nid.NID) (bool, uint64)                    { return true, 0 }
@@ -22,7 +22,7 @@ func (alone) Watch(func(nid.NID, bool, uint64)) func()        { return func() {}
 func (alone) Broadcast(_ []byte, done func(health.Outcome))   { done(health.Outcome{}) }
 func (alone) Serve(func(nid.NID, []byte, func(reply []byte))) {}
 
-// A server and a client, here in one process: each hears of the other, and of its end.
+// A server and a client, here in one process: the client connects and leaves.
 func Example() {
 	port, err := loopback.FreePort(netip.IPv4Unspecified()) // one TCP port for all nodes; without AcceptPort it is 988
 	if err != nil {

@@ -9,10 +9,9 @@ import (
 // keptHistory is how many evictions an agent remembers; the oldest are overwritten.
 const keptHistory = 4096
 
-// Past is an eviction that a server has made: whom, and when by the wall clock. The
-// zero time means that the agent has none.
+// Past is an eviction that a server has made.
 type Past struct {
-	At time.Time `json:"time"`
+	At time.Time `json:"time"` // wall clock; zero if the agent has none
 	Event
 }
 
@@ -20,10 +19,10 @@ type Past struct {
 type history struct {
 	mu   sync.Mutex
 	ring []Past // guarded by mu, like next
-	next int    // where the oldest one is once the ring is full
+	next int    // index of the oldest one once the ring is full
 }
 
-// add notes an eviction in constant time.
+// add records an eviction in constant time.
 func (h *history) add(p Past) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -35,8 +34,8 @@ func (h *history) add(p Past) {
 	h.next = (h.next + 1) % keptHistory
 }
 
-// list returns the latest limit evictions that match, the oldest first, and how many
-// match.
+// list returns the latest limit evictions that match, the oldest first, and the number of all
+// that match.
 func (h *history) list(limit int, match func(*Past) bool) (list []Past, matching int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -53,14 +52,14 @@ func (h *history) list(limit int, match func(*Past) bool) (list []Past, matching
 	return list, matching
 }
 
-// History returns the latest limit evictions by this agent that match, the oldest
-// first, and how many of those that it remembers match: the last 4096. match is
-// quick, and does not call the agent.
+// History returns the latest limit evictions by this agent that match, the oldest first, and the
+// number of all that match. The agent remembers the last 4096. match must be quick, and must not
+// call the agent.
 func (a *ServerAgent) History(limit int, match func(*Past) bool) (list []Past, matching int) {
 	return a.past.list(limit, match)
 }
 
-// remember notes an eviction.
+// remember records an eviction.
 func (a *ServerAgent) remember(e *Event) {
 	if e.Kind != ClientEvicted {
 		return

@@ -6,7 +6,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// View is what health needs to know of discovery.
+// View is the discovery of servers that a ServerAgent relies on.
 type View interface {
 	// Alive reports whether a server is alive, and how often it has died.
 	Alive(id nid.NID) (alive bool, lifetime uint64)
@@ -20,16 +20,16 @@ type View interface {
 	Watch(f func(id nid.NID, alive bool, lifetime uint64)) (stop func())
 }
 
-// Unsure is what a View may have besides: it reports that discovery cannot judge
-// for the moment, as after a pause of this node (CH-A6).
+// Unsure is an optional interface of a View. It reports that discovery cannot judge for the
+// moment, as after a pause of this process (CH-A6).
 type Unsure interface{ Unsure() bool }
 
-// Outcome is how a broadcast ended.
+// Outcome is the result of a broadcast.
 type Outcome struct {
-	// Err says that nothing was sent.
+	// Err is set if nothing was sent.
 	Err error
-	// Missing are all servers of the cluster that did not answer, those included
-	// that are dead and were not asked.
+	// Missing are all servers of the cluster that did not answer, including dead ones that
+	// were not asked.
 	Missing []nid.NID
 	// Reply is the merged answer of the others, in the form of [wire.Reply].
 	Reply []byte
@@ -37,34 +37,33 @@ type Outcome struct {
 
 // Broadcaster reaches all other live servers of the cluster with one request.
 type Broadcaster interface {
-	// Broadcast sends a request, which is the callee's from then on. done is
-	// called once, from any goroutine, not before Broadcast returns.
+	// Broadcast sends a request, and owns its memory from then on. It calls done once, from
+	// any goroutine, after Broadcast has returned.
 	Broadcast(request []byte, done func(Outcome))
-	// Serve says what answers requests of others: answer is told who sent one, and
-	// calls reply once, at once or a little later, from any goroutine. It does not
-	// block, and keeps no part of request. Replies of several servers are merged
-	// with [wire.MergeReplies]. nil ends serving.
+	// Serve sets the function that answers requests of other servers; root is the sender.
+	// answer calls reply once, at once or shortly after, from any goroutine. It does not
+	// block, and keeps no part of request. Replies of several servers are merged with
+	// [wire.MergeReplies]. nil ends serving.
 	Serve(answer func(root nid.NID, request []byte, reply func([]byte)))
 }
 
-// Tombstone says until when an incarnation of a client, and all before it, must not
-// connect again (CH-65).
+// Tombstone remembers an eviction: until the given time that incarnation of the client, and all
+// before it, must not connect again (CH-65).
 type Tombstone struct {
-	Client      ClientID
-	Incarnation uint64
-	Until       time.Time // by the wall clock
+	Client      ClientID  // the evicted client
+	Incarnation uint64    // the highest one that is refused
+	Until       time.Time // wall clock
 }
 
-// Store keeps records and tombstones over restarts. Calls take effect in their
-// order; a callback is called once, from any goroutine, when what was asked
-// for is durable or has failed.
+// Store keeps records and tombstones over restarts. Calls take effect in their order. A callback
+// is called once, from any goroutine, when the change is durable or has failed.
 type Store interface {
-	// Load returns all that is there.
+	// Load returns all records and tombstones.
 	Load() (records []Record, tombstones []Tombstone, err error)
 	// Save adds a record, or replaces the client's.
 	Save(r Record, done func(error))
-	// Remove removes the client's record, if there is one, and adds a tombstone
-	// unless its Until is zero. With an Until that is over it removes the tombstones
-	// of that incarnation and all before it.
+	// Remove removes the client's record, if there is one. It adds a tombstone if Until is in
+	// the future, removes the tombstones up to that incarnation if Until has passed, and
+	// leaves tombstones alone if Until is zero.
 	Remove(t Tombstone, done func(error))
 }

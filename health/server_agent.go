@@ -15,9 +15,9 @@ import (
 	"ulnet/portals"
 )
 
-// ServerAgent lets a node be a server: it steps a [engine.Server], and brings it
-// together with portals, discovery, collectives and the store. It has no
-// goroutine of its own. Methods are safe for concurrent use.
+// ServerAgent makes a node a server: it steps an [engine.Server], and connects it with portals,
+// discovery, collectives and the store. It has no goroutine of its own. Methods are safe for
+// concurrent use.
 type ServerAgent struct {
 	cfg       AgentConfig
 	m         *engine.Server // stepped by runner
@@ -35,10 +35,9 @@ type ServerAgent struct {
 	poll    machine.Timer
 }
 
-// StartServer begins to watch over clients: first over those that the store
-// knows. Errors: *[Error], errNoNID, ErrOutside, [portals.ErrNoLoopback] or
-// [portals.ErrNoDiscovery] for a node that lacks one of these, what the store says, and
-// what portals says of the buffers.
+// StartServer makes the node a server, which first recovers the clients in the store. Errors:
+// *[Error], errNoNID, ErrOutside, [portals.ErrNoLoopback] or [portals.ErrNoDiscovery] for a node
+// that lacks one of these, those of the store, and those of portals for the buffers.
 func StartServer(table *portals.Table, cfg AgentConfig) (*ServerAgent, error) {
 	if cfg.View == nil || cfg.Broadcaster == nil || cfg.Store != nil && cfg.Wall == nil {
 		return nil, ErrOutside
@@ -58,7 +57,7 @@ func StartServer(table *portals.Table, cfg AgentConfig) (*ServerAgent, error) {
 		Machine: a.m, Clock: cfg.Clock, Apply: a.apply,
 		Fault: func(err error) { a.log.Error("health timer", slog.Any("err", err)) },
 	})
-	// Before the first step: what it has sent goes this way, also while much is loaded.
+	// Before the first step, whose messages go this way.
 	a.transport = transport{
 		table: table, self: cfg.Self, portal: wire.ServerPortal, size: wire.MaxMessage, count: 16, handle: a.arrived,
 	}
@@ -82,12 +81,12 @@ func (a *ServerAgent) arrived(e *portals.Event, data []byte) {
 	a.runner.Do(engine.ServerInput{Kind: engine.Arrived, From: e.Initiator, PeerIncarnation: e.Incarnation, At: a.transport.stamp(a.cfg.Clock, e.ReceivedAt), Data: data})
 }
 
-// serve answers an eviction of another server.
+// serve gives the machine an eviction of another server, which it answers by reply.
 func (a *ServerAgent) serve(root nid.NID, request []byte, reply func([]byte)) {
 	a.runner.Do(engine.ServerInput{Kind: engine.EvictArrived, Server: root, Data: request, Token: reply})
 }
 
-// heard takes news of discovery.
+// heard gives the machine a report of discovery.
 func (a *ServerAgent) heard(id nid.NID, alive bool, lifetime uint64) {
 	a.runner.Do(engine.ServerInput{Kind: engine.ServerHealth, Server: id, Alive: alive, Lifetime: lifetime})
 	a.quorum()
@@ -98,8 +97,8 @@ func (a *ServerAgent) quorum() {
 	a.runner.Do(engine.ServerInput{Kind: engine.QuorumIs, Alive: a.cfg.View.Quorum(), Unsure: ok && u.Unsure()})
 }
 
-// look looks at the quorum once per tick: it can change without a death. Buffers that
-// could not be posted are tried again.
+// look checks the quorum once per tick, since it can change without a death, and posts buffers
+// again that could not be posted.
 func (a *ServerAgent) look() {
 	a.transport.inbox.Refill()
 	a.quorum()
@@ -110,7 +109,7 @@ func (a *ServerAgent) look() {
 	}
 }
 
-// apply does what a step wants done.
+// apply carries out the effects of a step.
 func (a *ServerAgent) apply(out *engine.ServerOutput) {
 	for i := range out.Effects {
 		a.effect(&out.Effects[i], out)

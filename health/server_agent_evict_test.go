@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestEvictStopped: whoever wants a client evicted is answered once, also by an
+// TestEvictStopped: each order to evict a client is answered once, also by an
 // agent that has stopped, which has no clients.
 func TestEvictStopped(t *testing.T) {
 	spec.Covers(t, "CH-73")

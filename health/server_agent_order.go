@@ -9,10 +9,10 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// Drain has all clients choose other masters, and takes no new ones as their
-// master, until it is called with on false. The last server that takes clients refuses
-// with an [*Error] unless force is set: its clients would keep it as their master all the
-// same. Two that are asked at once may both agree.
+// Drain makes all clients choose other masters, and refuses to become a master, until it is
+// called with on false. The last server that takes clients returns an [*Error] unless force is
+// set: its clients would keep it as their master anyway. Two servers that are asked at the same
+// time may both agree.
 func (a *ServerAgent) Drain(on, force bool) (err error) {
 	a.runner.Inspect(func() {
 		if on && !force {
@@ -25,15 +25,14 @@ func (a *ServerAgent) Drain(on, force bool) (err error) {
 	return err
 }
 
-// SetKeys changes the keys of connects from now on, as when all nodes are given new ones
-// in steps; who is connected stays. The error is [keyring.ErrOnOff] if there are none now,
-// or none in keys.
+// SetKeys changes the keys that verify connects from now on, as in a key rotation. Connected
+// clients stay. The error is [keyring.ErrOnOff] if there are no keys now, or none in keys.
 func (a *ServerAgent) SetKeys(keys keyring.Keys) (err error) {
 	a.runner.Inspect(func() { err = a.m.SetKeys(keys) })
 	return err
 }
 
-// Shed asks some clients to choose another master, to even out the load.
+// Shed asks count clients to choose another master, to even out the load.
 func (a *ServerAgent) Shed(count int) {
 	if count > 0 {
 		a.runner.Do(engine.ServerInput{Kind: engine.Drain, Count: count})
@@ -43,29 +42,28 @@ func (a *ServerAgent) Shed(count int) {
 // SetServers replaces the list of servers, which the View knows already.
 func (a *ServerAgent) SetServers(ids []nid.NID) {
 	a.runner.Do(engine.ServerInput{Kind: engine.SetServers, Servers: ids})
-	for _, id := range ids { // discovery spoke of new ones when they were none of ours
+	for _, id := range ids { // discovery may have reported new ones before they were servers
 		alive, lifetime := a.cfg.View.Alive(id)
 		a.runner.Do(engine.ServerInput{Kind: engine.ServerHealth, Server: id, Alive: alive, Lifetime: lifetime})
 	}
 	a.quorum()
 }
 
-// evictOrder is an eviction that an administrator wants.
+// evictOrder is an administrator's order to evict a client.
 type evictOrder struct{ done func(EvictResult) }
 
-// EvictResult is what came of an order to evict a client.
+// EvictResult is the result of an order to evict a client.
 type EvictResult struct {
-	// Code is OK if the eviction has begun, and otherwise says why not: NotConnected,
-	// Busy, Orphaned (the client was recovered, and its master has not confirmed it yet),
-	// or OtherMaster. NoQuorum: this server is cut off, and has ended the connection here
-	// only.
+	// Code is OK if the eviction has begun. Otherwise it is NotConnected, Busy, Orphaned (the
+	// client was recovered, and its master has not confirmed it yet) or OtherMaster. NoQuorum
+	// means that this server is cut off, and has ended only its own connection.
 	Code        Code
-	Master      nid.NID // of the client, which is where it can be evicted
+	Master      nid.NID // of the client: the server that can evict it
 	Incarnation uint64  // of the client, if it is connected
 }
 
-// Evict evicts a client from all servers. done is told what came of the order, perhaps
-// before Evict returns. A closed agent has no clients: NotConnected.
+// Evict orders the eviction of a client from all servers. It calls done once with the result,
+// perhaps before Evict returns. A closed agent has no clients: NotConnected.
 func (a *ServerAgent) Evict(id ClientID, done func(EvictResult)) {
 	o := &evictOrder{done}
 	a.mu.Lock()
@@ -92,7 +90,7 @@ func (a *ServerAgent) result(o *evictOrder, r EvictResult) {
 	}
 }
 
-// refuseOrders answers what a stopped machine was not stepped with any more.
+// refuseOrders answers the orders that the machine did not handle before it was stopped.
 func (a *ServerAgent) refuseOrders() {
 	a.mu.Lock()
 	open := slices.Collect(maps.Keys(a.orders)) // any order: each has its own answer

@@ -7,35 +7,35 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Buried returns the highest incarnation of a client that must not connect here again;
-// false if there is none.
+// Buried returns the highest incarnation of a client that its tombstone refuses; false if there
+// is no tombstone.
 func (a *ServerAgent) Buried(id ClientID) (incarnation uint64, ok bool) {
 	a.runner.Inspect(func() { incarnation, ok = a.m.Buried(id) })
 	return incarnation, ok
 }
 
-// Draining lists the other live servers that drain, as far as this one knows.
+// Draining returns the other live servers that drain, as far as this one knows.
 func (a *ServerAgent) Draining() (list []nid.NID) {
 	a.runner.Inspect(func() { list, _ = a.m.LastWilling() })
 	return list
 }
 
-// Eviction tells about an eviction that this server makes; false if there is none of the
-// client that some server has not answered.
+// Eviction returns the progress of the eviction of a client. It returns false if this server
+// makes none, or if all servers have answered it.
 func (a *ServerAgent) Eviction(id ClientID) (st EvictionStatus, ok bool) {
 	a.runner.Inspect(func() { st, ok = a.m.Eviction(id) })
 	return st, ok
 }
 
-// Clients lists the clients by their ids.
+// Clients returns all clients, ordered by id.
 func (a *ServerAgent) Clients() (list []ClientInfo) {
 	a.runner.Inspect(func() { list = a.m.Clients() })
 	return list
 }
 
-// List lists the first clients that match, by their ids, at most limit of them, and
-// counts all that do. Nothing else happens meanwhile: match is quick, and does not
-// call the agent.
+// List returns the first limit clients that match, ordered by id, and the number of all that
+// match. The agent handles no messages meanwhile: match must be quick, and must not call the
+// agent.
 func (a *ServerAgent) List(limit int, match func(*ClientInfo) bool) (list []ClientInfo, matching int) {
 	a.runner.Inspect(func() { list, matching = a.m.List(limit, match) })
 	return list, matching
@@ -47,7 +47,7 @@ func (a *ServerAgent) Masters() (of map[nid.NID]int) {
 	return of
 }
 
-// Client tells about one client; false if it is not connected.
+// Client returns what is known of a client; false if it is not connected.
 func (a *ServerAgent) Client(id ClientID) (info ClientInfo, ok bool) {
 	a.runner.Inspect(func() { info, ok = a.m.Client(id) })
 	return info, ok
@@ -59,7 +59,7 @@ func (a *ServerAgent) Status() (s ServerStatus) {
 	return s
 }
 
-// Quorum reports whether this server has a quorum, which is quicker than Status.
+// Quorum reports whether this server has a quorum. It is quicker than Status.
 func (a *ServerAgent) Quorum() (have bool) {
 	a.runner.Inspect(func() { have = a.m.Quorum() })
 	return have
@@ -71,10 +71,10 @@ func (a *ServerAgent) Stats() (s ServerStats) {
 	return s
 }
 
-// Tombstones lists the latest limit tombstones that match, the oldest of them first, and
-// counts all that do. There may be a million: messages are served in between, so that a
-// tombstone that comes or goes meanwhile may be in the list or not. match is quick, and
-// does not call the agent.
+// Tombstones returns the latest limit tombstones that match, the oldest first, and the number of
+// all that match. There may be a million, so the agent handles messages in between; a tombstone
+// that is added or removed meanwhile may be in the list or not. match must be quick, and must not
+// call the agent.
 func (a *ServerAgent) Tombstones(limit int, match func(*TombstoneInfo) bool) (list []TombstoneInfo, matching int) {
 	for until, more := machine.Never, true; more; {
 		a.runner.Inspect(func() {

@@ -9,7 +9,7 @@ import (
 	"ulnet/health/engine"
 )
 
-// load gives the machine what the store knows.
+// load gives the machine the records and tombstones of the store.
 func (a *ServerAgent) load() error {
 	if a.cfg.Store == nil {
 		return nil
@@ -67,7 +67,7 @@ func (a *ServerAgent) remove(e *engine.ServerEffect) {
 	case e.For > 0:
 		t.Until = a.cfg.Wall().Add(e.For)
 	case e.For < 0:
-		t.Until = time.Unix(0, 1) // over, whatever the clock says
+		t.Until = time.Unix(0, 1) // in the past of any clock
 	}
 	a.cfg.Store.Remove(t, func(err error) {
 		if err != nil {
@@ -77,9 +77,8 @@ func (a *ServerAgent) remove(e *engine.ServerEffect) {
 	})
 }
 
-// storeFails writes the first of a row of failures to the log, until something is
-// saved. All are counted, as NotSaved: a full disk refuses each client, as often as
-// that tries.
+// storeFails logs the first failure of a series that ends when something is saved. All failures
+// are counted as NotSaved: a full disk causes one for each attempt of each client.
 func (a *ServerAgent) storeFails(what string, id ClientID, err error) {
 	if !a.failing.Swap(true) {
 		a.log.Error(what+"; more failures are only counted", slog.String("client", id.String()), slog.Any("err", err))

@@ -10,8 +10,8 @@ import (
 	"ulnet/portals"
 )
 
-// transport brings messages from and to portals, for one agent. It has no
-// goroutine: what arrives is handled in the one that delivered it.
+// transport sends and receives the messages of one agent by portals. It has no goroutine: an
+// arrival is handled in the goroutine that delivers it.
 type transport struct {
 	table  *portals.Table
 	self   nid.NID // to send from
@@ -22,12 +22,11 @@ type transport struct {
 
 	inbox     portals.Inbox
 	outbox    portals.Outbox[struct{}]
-	strayBits atomic.Uint64 // messages with match bits of nobody
+	strayBits atomic.Uint64 // messages with other match bits, dropped
 }
 
-// maxSending bounds what is on its way out, in bytes, local policy. To a client that
-// is dead a message is for as long as a transaction lasts; what exceeds the bound is
-// not sent, as if it were lost.
+// maxSending bounds the bytes of messages that have not left (local policy). A message to a dead
+// client stays for as long as a transaction lasts. Messages above the bound are dropped.
 const maxSending = 64 << 20
 
 // begin lets send be called.
@@ -48,15 +47,15 @@ func (t *transport) arrived(e *portals.Event, data []byte) {
 	t.handle(e, data)
 }
 
-// send puts a message, with priority; nobody waits for an acknowledgement.
+// send sends a message with priority, and asks for no acknowledgement.
 func (t *transport) send(to nid.ProcessID, portal int, data []byte) {
 	m := t.outbox.New()
 	m.Priority, m.Data = true, append(m.Data, data...)
 	t.outbox.Put(m, portals.PutRequest{Self: t.self, Target: to, Portal: portal, MatchBits: wire.Bits})
 }
 
-// stamp turns an instant on the node's clock into one on an agent's: they differ
-// where the agent's goes on while the system is suspended. It is never 0.
+// stamp converts an instant from the node's clock to the agent's. They differ if the agent's
+// clock goes on while the system is suspended. The result is never 0.
 func (t *transport) stamp(clock machine.Clock, at time.Duration) time.Duration {
 	node := t.table.Node().Clock()
 	if clock == node {

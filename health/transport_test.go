@@ -13,7 +13,7 @@ import (
 	"ulnet/portals"
 )
 
-// sink is a driver of a network that takes nothing.
+// sink is a driver that never finishes a message.
 type sink struct {
 	up   lnd.Upcalls
 	held []*lnd.Message
@@ -31,8 +31,8 @@ func (*sink) Recv(*lnd.Delivery) {}
 
 func (*sink) Shutdown(context.Context) error { return nil }
 
-// TestSendingIsBounded: G-CH-1: messages to peers that do not take them hold no more than
-// maxSending bytes; the next is not sent, which is counted, until one of them is done.
+// TestSendingIsBounded: G-CH-1: messages to peers that do not accept them hold at most maxSending
+// bytes. Further messages are dropped, and counted, until one of them is finished.
 func TestSendingIsBounded(t *testing.T) {
 	spec.Covers(t, "CH-73", "G-CH-1")
 	node, net := lnet.New(lnet.Config{Clock: machine.RealClock()}), new(sink)

@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/lnetsim"
 )
 
-// watched is servers that watch over a client.
+// watched is a cluster of servers with one client.
 type watched struct {
 	*servers
 	agents []*health.ServerAgent

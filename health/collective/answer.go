@@ -8,23 +8,24 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Answer is what a server and all below it answer, little-endian:
+// Answer is the merged answer of a server and all below it in the tree, little-endian:
 //
-//	0  4  absent   how many servers did not answer, although they are there
+//	0  4  absent   number of servers that did not answer, although they are there
 //	4     absent   their NIDs, 20 bytes each, in the extended form
 //	      reply    of all others, a [wire.Reply]
 type Answer struct {
-	Absent []nid.NID
-	Reply  wire.Reply
+	Absent []nid.NID  // servers that are there but did not answer
+	Reply  wire.Reply // merged answer of the others
 }
 
 // headerSize is the size of an Answer without NIDs and reply.
 const headerSize = 4
 
-// errAnswer says that an answer is none, or not to what was asked.
+// errAnswer means that an answer does not parse or does not fit the request.
 var errAnswer = errors.New("collective: an answer to an eviction makes no sense")
 
-// longest is the longest answer to so many evictions, of so many servers.
+// longest returns the size in bytes of the longest answer, by the numbers of evictions and
+// servers.
 func longest(entries, servers int) int {
 	return headerSize + servers*nid.ExtendedSize + wire.ReplyHeaderSize + entries*wire.ExceptionSize
 }
@@ -38,8 +39,8 @@ func (a *Answer) AppendTo(b []byte) []byte {
 	return a.Reply.AppendTo(b)
 }
 
-// ParseAnswer parses an answer to so many evictions of so many servers. The error
-// is errAnswer or one of [wire.ParseReply].
+// ParseAnswer parses an answer to a request with the given number of evictions, of at most the
+// given number of servers. The error is errAnswer or one of [wire.ParseReply].
 func ParseAnswer(b []byte, entries, servers int) (a Answer, err error) {
 	if len(b) < headerSize {
 		return a, errAnswer

@@ -14,38 +14,37 @@ import (
 	"ulnet/scoll"
 )
 
-// ServiceID is the number of the service, on all servers.
+// ServiceID is the number of the collective service, the same on all servers.
 const ServiceID scoll.ServiceID = 2
 
 // groupID names the group of all servers.
 var groupID = scoll.OOBID{High: 0x6865616c7468, Low: 1}
 
-// entity is what each server has of the group: itself.
+// entity is the number of the single member of the group that each server has.
 var entity = []scoll.Entity{{1}}
 
 // Config configures a [Broadcaster].
 type Config struct {
-	// Agent takes part in collectives. Required; stop it after Close.
+	// Agent takes part in collectives. Required; close it after the Broadcaster.
 	Agent *scoll.Agent
-	// Servers are all servers of the cluster, this one included, in any order and
-	// the same everywhere. None: broadcasts fail until SetServers.
+	// Servers are all servers of the cluster, this one included, in any order. All servers
+	// have the same list. If it is empty, broadcasts fail until SetServers.
 	Servers []nid.NID
-	// Tree is that of broadcasts of this server. The zero value is the binomial
-	// one.
+	// Tree is the shape of the tree for broadcasts of this server. The zero value is the
+	// binomial tree.
 	Tree scoll.Tree
-	// Processing is how long a server may take to answer, besides the way
+	// Processing is how long a server may take to answer, without the transmission time
 	// (health.Timing.Broadcast). Default 1 s.
 	Processing time.Duration
 	// MaxMemory bounds the buffers for answers to requests of others, in bytes.
 	// Default 64 MiB.
 	MaxMemory int64
-	// Clock calls back when a broadcast could not begin. Required.
+	// Clock runs the callback of a broadcast that could not begin. Required.
 	Clock machine.Clock
 	Log   *slog.Logger // nil discards
 }
 
-// Broadcaster is a health.Broadcaster over collectives. Methods are safe for
-// concurrent use.
+// Broadcaster is a health.Broadcaster over collectives. Methods are safe for concurrent use.
 type Broadcaster struct {
 	cfg   Config
 	group *scoll.Group
@@ -56,13 +55,13 @@ type Broadcaster struct {
 	answer  answerer          // guarded by mu
 }
 
-// answerer answers a request of another server.
+// answerer is the function that answers requests of other servers.
 type answerer func(root nid.NID, request []byte, reply func([]byte))
 
 var _ health.Broadcaster = (*Broadcaster)(nil)
 
-// New registers the service with an agent. Errors are those of SetServers, and
-// EALREADY: the agent has one.
+// New registers the service with an agent. Errors are those of SetServers, and EALREADY if the
+// agent has one.
 func New(cfg Config) (*Broadcaster, error) {
 	cfg.Processing = cmp.Or(cfg.Processing, time.Second)
 	cfg.MaxMemory = cmp.Or(cfg.MaxMemory, 64<<20)
@@ -76,7 +75,7 @@ func New(cfg Config) (*Broadcaster, error) {
 	err := cfg.Agent.RegisterService(scoll.Service{
 		ID: ServiceID, PreRequest: b.preRequest, IncomingRequest: b.incomingRequest, Inline: true,
 		IncomingReply: b.incomingReply, PostReply: b.postReply, ReplyOut: b.replyOut, MapGroup: b.mapGroup,
-		Pinned: true, // there is one, and no flood of others may keep an eviction out
+		Pinned: true, // a flood of other groups must not keep evictions out
 	})
 	if err != nil {
 		return nil, fmt.Errorf("register the service of client health: %w", err)
@@ -91,8 +90,8 @@ func (b *Broadcaster) Close() {
 	b.cfg.Agent.UnregisterService(ServiceID)
 }
 
-// SetServers replaces the list of servers, of which ids is one in any order. The
-// error says which NIDs cannot be; then the list stays as it is.
+// SetServers replaces the list of servers; ids may be in any order. If the error names invalid
+// NIDs the list stays as it is.
 func (b *Broadcaster) SetServers(ids []nid.NID) error {
 	var members *scoll.Membership
 	if len(ids) > 0 {
@@ -113,15 +112,15 @@ func (b *Broadcaster) SetServers(ids []nid.NID) error {
 	return nil
 }
 
-// Serve implements health.Broadcaster. Without an answer this server is missing
-// to others, and owed what it did not hear.
+// Serve implements health.Broadcaster. While answer is nil, other servers count this one as
+// missing and ask it again later.
 func (b *Broadcaster) Serve(answer func(root nid.NID, request []byte, reply func([]byte))) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.answer = answer
 }
 
-// mapGroup tells collectives who is in a group.
+// mapGroup gives package scoll the membership of a group.
 func (b *Broadcaster) mapGroup(id scoll.OOBID) (*scoll.Membership, error) {
 	if id != groupID {
 		return nil, scoll.ENOGROUP

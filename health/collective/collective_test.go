@@ -33,8 +33,9 @@ func TestBroadcast(t *testing.T) {
 
 func abs(i int) int { return max(i, -i) }
 
-// TestDead: CH-A22: evict while one of five servers is dead. It fails nothing, is
-// missing, and is asked when it is back; so is one whose death nobody knows of.
+// TestDead: CH-A22: evict while one of five servers is dead. The broadcast succeeds and lists the
+// dead server as missing, which is asked when it is back. The same holds while its death has not
+// been detected yet.
 func TestDead(t *testing.T) {
 	spec.Covers(t, "CH-A22")
 	for root := range 4 {
@@ -82,8 +83,7 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// TestUnserved: a server with nobody to answer is missing, those below it in the
-// tree are not.
+// TestUnserved: a server on which nothing answers is missing, those below it in the tree are not.
 func TestUnserved(t *testing.T) {
 	for silent := range 7 {
 		s := newServers(t, 8, nil)
@@ -112,15 +112,15 @@ func TestDisagreement(t *testing.T) {
 	if s.nodes[0].agent.Stats().Again == 0 || s.nodes[4].asked != 2 || s.nodes[1].asked != 1 {
 		t.Errorf("%d attempts more; who agreed was asked %d times, who did not %d", s.nodes[0].agent.Stats().Again, s.nodes[4].asked, s.nodes[1].asked)
 	}
-	// Who never hears of it is missing at last.
+	// A server that never gets the request is missing in the end.
 	s = newServers(t, 6, nil)
 	s.fabric.Kill(5)
 	s.discover(5, false, 0, 1, 2, 4)
 	s.want(s.broadcast(0, 1), 3, 3, 5)
 }
 
-// TestExceptions: CH-A22: exceptions of several servers come merged, by the index
-// of the eviction, and who knows more wins.
+// TestExceptions: CH-A22: exceptions of several servers are merged by the index of the eviction,
+// and the later one wins.
 func TestExceptions(t *testing.T) {
 	spec.Covers(t, "CH-A22")
 	s := newServers(t, 5, nil)
@@ -136,8 +136,8 @@ func TestExceptions(t *testing.T) {
 	}
 }
 
-// TestNonsense: a server whose own answer makes no sense is missing, and nobody
-// else. From a child it is counted, and nobody below that is believed.
+// TestNonsense: a server whose own answer does not parse is missing, and no other. If the answer
+// of a child does not parse that is counted, and its whole subtree is missing.
 func TestNonsense(t *testing.T) {
 	for name, answer := range map[string][]byte{"empty": {}, "text": []byte("evicted, all of them")} {
 		t.Run(name, func(t *testing.T) {
@@ -150,13 +150,13 @@ func TestNonsense(t *testing.T) {
 	}
 	s := newServers(t, 8, nil)
 	s.nodes[4].answer = (&wire.Reply{Exceptions: []wire.Exception{{Index: 2, Code: health.Newer}}}).AppendTo(nil)
-	s.want(s.broadcast(0, 2), 6, 4, 5, 6, 7) // it speaks of an eviction that was not asked for
+	s.want(s.broadcast(0, 2), 6, 4, 5, 6, 7) // it answers an eviction that is not in the request
 	if s.nodes[0].b.Stats().BadAnswers != 1 {
 		t.Errorf("%+v", s.nodes[0].b.Stats())
 	}
 }
 
-// TestUnsent: what cannot be sent is an error, and nobody is asked.
+// TestUnsent: a request that cannot be sent is an error, and no server is asked.
 func TestUnsent(t *testing.T) {
 	s := newServers(t, 3, nil)
 	var o health.Outcome
@@ -212,8 +212,8 @@ func TestSetServers(t *testing.T) {
 	s.want(s.broadcast(0, 1), 3)
 }
 
-// TestMalformed: requests over the group that are no evictions are refused, and
-// so are those whose answers there is no memory for.
+// TestMalformed: requests over the group that do not parse are refused, and so are those for
+// whose answers there is no memory.
 func TestMalformed(t *testing.T) {
 	s := newServers(t, 8, func(_ int, cfg *Config) { cfg.MaxMemory = 100 })
 	done := false

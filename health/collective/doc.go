@@ -1,29 +1,26 @@
-// Package collective lets client health broadcast evictions over server
-// collectives: it is the [health.Broadcaster] of servers that have package scoll
-// (CH-10 and CH-A22).
+// Package collective broadcasts evictions of client health over server collectives: it is a
+// [health.Broadcaster] on package scoll (CH-10 and CH-A22).
 //
-// All servers are an out-of-band group, in the order of their NIDs, so that it
-// costs nothing while nobody is evicted and has no creator who could die. A
-// request goes to those that are alive, as discovery says; servers that disagree
-// about who that is answer ESTALE, and are asked again by scoll and then by the
-// next tick of health. Answers are merged on the way up. Who did not answer is
-// listed, and so are those that were not asked.
+// All servers form an out-of-band group, ordered by NID. Such a group costs nothing while no
+// client is evicted, and has no creator that could die. A request goes to the servers that
+// discovery reports as alive. Servers that disagree about the membership answer ESTALE; scoll
+// asks them again, and then the next tick of health does. Answers are merged on the way up the
+// tree. The outcome lists the servers that did not answer or were not asked.
 //
 // # Formats
 //
-// A request is a [wire.Batch], an answer an [Answer]: a [wire.Reply] of all
-// who answered, and the names of those who did not and whom scoll does not name:
-// it sees to it that answers arrive, not what they say. A server that is not ready
-// to answer, or does not in time, answers for those below it; what a server makes
-// of no sense counts for nobody below it either. They all are asked again.
+// A request is a [wire.Batch]. The answer is an [Answer]: the merged [wire.Reply] of a subtree,
+// and those of its servers that are there but did not answer, since scoll knows only of answers
+// that do not arrive. A server that is not ready to answer, or too late, answers for the servers
+// below it and lists itself. If a server's answer does not parse, the whole subtree counts as not
+// having answered. All of these are asked again.
 //
 // # Bounds
 //
-// Answers of others take at most Config.MaxMemory bytes of buffers at a time;
-// further requests are refused with EBUSY. The number of requests is scoll's to
-// bound. The group is pinned: no number of other groups makes it go, or keeps it
-// out.
+// Buffers for the answers of other servers take at most Config.MaxMemory bytes; further requests
+// are refused with EBUSY. Package scoll bounds the number of requests. The group is pinned: other
+// groups can neither evict it nor keep it out.
 //
-// It starts no goroutine and reads no clock; callbacks come from wherever scoll
-// makes them.
+// This package starts no goroutine and reads no clock. Callbacks run in the goroutines of package
+// scoll.
 package collective

@@ -8,7 +8,7 @@ import (
 	"ulnet/scoll"
 )
 
-// gathering is the answers to a request that came from children.
+// gathering merges the answers of the children to a request.
 type gathering struct {
 	entries int // evictions in the request
 
@@ -22,10 +22,10 @@ func (g *gathering) reset() {
 	g.answer = Answer{}
 }
 
-// take merges what a child answers, of which it keeps nothing, and reports whether
-// that makes sense. If not, the child and all below it did not answer. It is the
-// same with an empty answer: a child with an older version of collectives speaks for
-// its service so, and has lost what came from below it.
+// take merges the answer of a child, whose memory it does not keep, and reports whether it is
+// valid. If it is not, the child and all servers below it count as not having answered. An empty
+// answer is not valid: it comes from a child with an older version of package scoll, which has
+// lost the answers from below.
 func (g *gathering) take(r *scoll.Request, child int, answer []byte) (ok bool) {
 	a, err := ParseAnswer(answer, g.entries, r.Child(child).Nodes)
 	if err != nil {
@@ -43,8 +43,7 @@ func (g *gathering) merge(a *Answer) {
 	g.answer.Reply.Merge(a.Reply)
 }
 
-// with merges this server's own answer with those of the children: nil if there is
-// none.
+// with merges this server's own answer, nil if there is none, with those of the children.
 func (g *gathering) with(self nid.NID, own []byte) []byte {
 	a := Answer{}
 	var err error
@@ -57,18 +56,18 @@ func (g *gathering) with(self nid.NID, own []byte) []byte {
 	return g.answer.AppendTo(nil)
 }
 
-// all is what came from the children.
+// all returns the merged answer of the children.
 func (g *gathering) all() Answer {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.answer
 }
 
-// own is this server's answer, which may come before it is waited for or after.
-// The zero value is ready.
+// own is this server's answer, which may be set before or after a callback waits for it. The zero
+// value is ready for use.
 type own struct {
 	mu      sync.Mutex
-	answer  []byte // guarded by mu, like all below; nil: there will be none
+	answer  []byte // nil: there will be none; guarded by mu, like all below
 	there   bool
 	waiting func([]byte)
 }
@@ -88,7 +87,7 @@ func (o *own) set(answer []byte) {
 	}
 }
 
-// then calls f with the answer: now, or when it is there, which late says.
+// then calls f with the answer, at once or when it is set. late reports the second case.
 func (o *own) then(f func([]byte)) (late bool) {
 	o.mu.Lock()
 	o.waiting = f

@@ -186,7 +186,7 @@ func (s *servers) discover(i int, alive bool, by ...int) {
 type view struct {
 	s       *servers
 	dead    map[nid.NID]bool
-	deaths  uint64 // of anybody: only a change matters
+	deaths  uint64 // of all servers: only a change matters
 	watches []func(nid.NID, bool, uint64)
 }
 

@@ -10,16 +10,16 @@ import (
 	"ulnet/scoll"
 )
 
-// received is a request of another server at this one.
+// received is a request of another server that this one is handling.
 type received struct {
-	memory int64         // of its buffers
-	until  time.Duration // then this server's own answer is waited for no longer
+	memory int64         // bytes of its buffers
+	until  time.Duration // when this server's own answer is too late
 	own    own
-	timer  atomic.Pointer[machine.Timer] // that says so
+	timer  atomic.Pointer[machine.Timer] // expires at until
 	gathering
 }
 
-// preRequest looks at a request and posts buffers for the answers to it.
+// preRequest checks a request and posts buffers for the answers of the children.
 func (b *Broadcaster) preRequest(r *scoll.Request) error {
 	if c, root := r.Private().(*call); root {
 		return c.begin(r) // another attempt
@@ -43,18 +43,18 @@ func (b *Broadcaster) preRequest(r *scoll.Request) error {
 		return err
 	}
 	r.Data = p
-	if r.Repeated() { // another attempt: to evict again does no harm, and the answer is needed
+	if r.Repeated() { // another attempt: evictions are idempotent, and the answer is needed
 		b.run(r, p)
 	}
 	return nil
 }
 
-// patience is how long a server waits for its own answer: less than all others
-// wait for it, so that they get at least what came from below it.
+// patience is how long a server waits for its own answer. It is shorter than the time for which
+// others wait, so that they get at least the answers from below.
 func patience(processing time.Duration) time.Duration { return processing * 3 / 4 }
 
-// incomingRequest has this server answer. It never fails: then what came from below
-// would be passed on as far as it fits, and not merged.
+// incomingRequest lets this server answer. It never fails: otherwise the answers from below would
+// be passed on as far as they fit, and not merged.
 func (b *Broadcaster) incomingRequest(r *scoll.Request) error {
 	if p, ok := r.Data.(*received); ok {
 		b.run(r, p)
@@ -62,7 +62,7 @@ func (b *Broadcaster) incomingRequest(r *scoll.Request) error {
 	return nil
 }
 
-// run has this server answer.
+// run lets this server answer.
 func (b *Broadcaster) run(r *scoll.Request, p *received) {
 	answer := b.server()
 	if answer == nil {
@@ -74,10 +74,10 @@ func (b *Broadcaster) run(r *scoll.Request, p *received) {
 	answer(r.RootNID(), r.Payload(), p.own.set)
 }
 
-// incomingReply merges what a child answers.
+// incomingReply merges the answer of a child.
 func (b *Broadcaster) incomingReply(p *scoll.Reply) {
 	if p.Status != scoll.OK {
-		return // scoll names all who are missing
+		return // scoll lists all missing servers
 	}
 	var g *gathering
 	if c, root := p.Request.Private().(*call); root {
@@ -91,7 +91,7 @@ func (b *Broadcaster) incomingReply(p *scoll.Reply) {
 	}
 }
 
-// postReply answers the parent as soon as this server's own answer is there.
+// postReply answers the parent once this server's own answer is set.
 func (b *Broadcaster) postReply(r *scoll.Request) {
 	if c, root := r.Private().(*call); root {
 		b.complete(r, c)
@@ -110,7 +110,7 @@ func (b *Broadcaster) postReply(r *scoll.Request) {
 	}
 }
 
-// replyOut frees what a request has taken.
+// replyOut frees the resources of a request.
 func (b *Broadcaster) replyOut(r *scoll.Request) {
 	p, ok := r.Data.(*received)
 	if !ok {

@@ -13,12 +13,12 @@ import (
 // call is a broadcast of this server.
 type call struct {
 	done    func(health.Outcome)
-	servers *scoll.Membership // when it began
+	servers *scoll.Membership // at its begin
 	gathering
 }
 
-// Broadcast implements health.Broadcaster: to the other live servers, and the
-// answer of this one is not part of the outcome.
+// Broadcast implements health.Broadcaster. It reaches the other live servers; this server's own
+// answer is not part of the outcome.
 func (b *Broadcaster) Broadcast(request []byte, done func(health.Outcome)) {
 	b.stats.broadcasts.Add(1)
 	if err := b.send(request, done); err != nil {
@@ -27,7 +27,7 @@ func (b *Broadcaster) Broadcast(request []byte, done func(health.Outcome)) {
 	}
 }
 
-// send sends a request, unless it returns an error.
+// send begins a request. If it returns an error, nothing was sent.
 func (b *Broadcaster) send(request []byte, done func(health.Outcome)) error {
 	batch, err := wire.ParseBatch(request)
 	if err != nil {

@@ -2,17 +2,17 @@ package collective
 
 import "sync/atomic"
 
-// Stats counts what a [Broadcaster] did and met.
+// Stats has the counters of a [Broadcaster].
 type Stats struct {
-	Broadcasts uint64 // of this server
-	Unsent     uint64 // of those
+	Broadcasts uint64 // broadcasts that this server began
+	Unsent     uint64 // of those, that could not be sent
 	Served     uint64 // requests of others that this server answered
-	Unserved   uint64 // that came while nothing answers, as before the start
-	Malformed  uint64 // that are no evictions
-	Busy       uint64 // for whose answers there was no memory
-	Absent     uint64 // that this server could not answer in time
-	BadAnswers uint64 // of children
-	Memory     uint64 // bytes of buffers now
+	Unserved   uint64 // requests that came while Serve was not set, as before the start
+	Malformed  uint64 // requests that do not parse
+	Busy       uint64 // requests refused for want of memory
+	Absent     uint64 // requests that this server could not answer in time
+	BadAnswers uint64 // answers of children that do not parse
+	Memory     uint64 // bytes of buffers in use now
 }
 
 type counters struct {

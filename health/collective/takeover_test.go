@@ -19,7 +19,7 @@ const (
 	contestants
 )
 
-// contest is servers, and two nodes that want to be the same client.
+// contest is a cluster of servers and two nodes with the same client id.
 type contest struct {
 	watched
 	stacks [contestants]*lnetsim.Stack
@@ -98,10 +98,10 @@ func (c *contest) holds(i int) {
 	}
 }
 
-// TestTakeover: CH-A1: a client is started again on another node while the old one runs: the
-// servers ask that, which goes on, and refuse the new one. When the old one cannot answer
-// any more, the new one is taken after T_evict, and the old one is told, and rests; its
-// later attempts disturb nobody.
+// TestTakeover: CH-A1: a client is started again on another node while the old one runs. The
+// servers ask the old one, which goes on, and refuse the new one. When the old one cannot answer
+// any more the new one is accepted after T_evict. The old one is told, and rests; its later
+// attempts have no effect.
 func TestTakeover(t *testing.T) {
 	spec.Covers(t, "CH-A1")
 	c := newContest(t)

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Code is what a server answers, the state that a pong tells, and the kind of a
-// notice. Not all go with all messages.
+// Code is the answer of a server, the state of a connection in a pong, or the reason of a notice.
+// Each kind of message uses some of the codes.
 type Code uint16
 
 // The codes. Those of notices are Global, NoQuorum, Orphaned and Draining (CH-68).
@@ -19,7 +19,7 @@ const (
 	Stale              // a later incarnation of the client is known: Message.Incarnation
 	OldEpoch           // a later choice of a master is known: Message.Epoch
 	NotConnected       // the server does not know the client
-	Busy               // the client's earlier incarnation is being evicted: later
+	Busy               // the client's earlier incarnation is being evicted: try again later
 	Orphaned           // the client's master, Message.Server, is dead or unsure
 	OtherMaster        // the client's master is Message.Server
 	Full               // no room for more clients
@@ -30,10 +30,10 @@ const (
 	BadClaim           // the token does not prove that the master agreed
 	Foreign            // the client is connected from another node
 	Newer              // eviction: a later incarnation of the client is connected
-	Ahead              // the number of the client's incarnation is beyond belief: its clock is wrong
-	OtherTimes         // T_evict of the server is too short for the client's times: in ms it is in Message.Epoch
+	Ahead              // the number of the client's incarnation is far above the wall clock: a clock is wrong
+	OtherTimes         // T_evict of the server, in ms in Message.Epoch, is too short for the client's times
 	OtherKey           // a connect is not signed with a key of the server
-	Codes              // how many there are
+	Codes              // number of codes
 )
 
 var codeNames = [Codes]string{
@@ -56,14 +56,14 @@ type Cause uint8
 
 // The causes.
 const (
-	TimedOut    Cause = iota // its master did not hear of it
+	TimedOut    Cause = iota // its master did not hear of it for T_evict
 	Rebooted                 // it has connected again, in a new incarnation
-	ByAdmin                  // an administrator said so
-	LostMaster               // its master died, and it did not say in time who is the next
+	ByAdmin                  // an administrator ordered it
+	LostMaster               // its master died, and it did not name another one within T_orphan
 	LostQuorum               // this server is cut off from most others
 	Left                     // it has disconnected
 	NeverStored              // its connection could not be recorded
-	Causes                   // how many there are
+	Causes                   // number of causes
 )
 
 var causeNames = [Causes]string{
@@ -90,7 +90,7 @@ func name(words []string, i uint64) string {
 	return "?" + strconv.FormatUint(i, 10) + "?"
 }
 
-// unmarshal finds a word among those that a number stands for.
+// unmarshal sets a number from its word.
 func unmarshal[T ~uint8 | ~uint16](to *T, words []string, text []byte) error {
 	i := slices.Index(words, string(text))
 	if i < 0 {

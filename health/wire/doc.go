@@ -1,6 +1,6 @@
-// Package wire is the wire format of client health: what clients and servers send each other,
-// for the machines of package engine and for those who look on, such as lnetdump. It does
-// no I/O and knows no rules.
+// Package wire is the wire format of client health: the messages between clients and servers,
+// for the machines of package engine and for tools such as lnetdump. It does no I/O and knows
+// no rules of the protocol.
 //
 // Messages are single PUTs, little-endian, with match bits Bits: to ServerPortal
 // from clients and servers, to ClientPortal from servers. The format is described

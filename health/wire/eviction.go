@@ -19,14 +19,14 @@ const EntrySize = 28
 //	25  3  in evictions the last 24 bits of the epoch in which the client chose
 //	       the sender as its master; 0: any
 type Entry struct {
-	Client      ClientID
-	Incarnation uint64
-	Mark        uint8
-	Epoch       uint32 // below 1<<24
+	Client      ClientID // the client
+	Incarnation uint64   // its incarnation
+	Mark        uint8    // cause, or a flag of digests
+	Epoch       uint32   // below 1<<24; 0: any
 }
 
-// Before reports whether an eviction is of an earlier choice of a master than one
-// with a certain epoch. Choices are fewer than eight millions apart.
+// Before reports whether an eviction is of an earlier choice of a master than the given epoch.
+// The 24 bits wrap around: choices are fewer than eight millions apart.
 func (e *Entry) Before(epoch uint32) bool {
 	ahead := (epoch - e.Epoch) & (1<<24 - 1)
 	return e.Epoch != 0 && ahead > 0 && ahead < 1<<23
@@ -39,10 +39,10 @@ func (e Entry) AppendTo(b []byte) []byte {
 	return append(b, e.Mark, byte(e.Epoch), byte(e.Epoch>>8), byte(e.Epoch>>16))
 }
 
-// Entries are entries as on the wire.
+// Entries are entries in their wire format.
 type Entries []byte
 
-// Len is how many there are.
+// Len returns the number of entries.
 func (e Entries) Len() int { return len(e) / EntrySize }
 
 // At returns an entry.
@@ -67,22 +67,22 @@ const (
 	replyMagic = "HEVR"
 )
 
-// errIndex says that a reply speaks of an eviction that was not asked for.
+// errIndex means that a reply is about an eviction that is not in the batch.
 var errIndex = errors.New("health: a reply to an eviction that does not exist")
 
-// Batch is a request to evict clients, from their master, or to take that back; it
-// is the payload of a broadcast, little-endian:
+// Batch is a master's request to evict clients, or the withdrawal of such a request. It is the
+// payload of a broadcast, little-endian:
 //
 //	 0  4  magic    "HEVB"
 //	 4  1  version
 //	 5  1  withdraw 1: these clients have other masters, and are not evicted
 //	 6  2  entries  their number, 1 to MaxBatch
-//	 8  8  incarnation     incarnation of the master
+//	 8  8  incarnation  of the master
 //	16     entries
 type Batch struct {
-	Incarnation uint64
-	Withdraw    bool
-	Entries     Entries
+	Incarnation uint64  // of the master
+	Withdraw    bool    // the evictions are withdrawn
+	Entries     Entries // 1 to MaxBatch
 }
 
 // AppendTo appends the request.
@@ -131,11 +131,11 @@ func ParseBatch(b []byte) (r Batch, err error) {
 //	 8  8  incarnation  that is connected
 //	16 20  master       of the client
 type Exception struct {
-	Index       uint16
-	Code        Code
-	Epoch       uint32
-	Incarnation uint64
-	Master      nid.NID
+	Index       uint16  // of the eviction in its batch
+	Code        Code    // OtherMaster or Newer
+	Epoch       uint32  // number of the choice of Master
+	Incarnation uint64  // the connected one
+	Master      nid.NID // of the client
 }
 
 func (e *Exception) appendTo(b []byte) []byte {
@@ -146,7 +146,7 @@ func (e *Exception) appendTo(b []byte) []byte {
 	return appendServer(b, e.Master)
 }
 
-// Reply is the answer of one server, or of several, little-endian:
+// Reply is the answer to a batch of one server, or the merged answer of several, little-endian:
 //
 //	 0  4  magic       "HEVR"
 //	 4  1  version
@@ -157,8 +157,8 @@ func (e *Exception) appendTo(b []byte) []byte {
 //	16  4  reserved
 //	20     exceptions, by their index
 type Reply struct {
-	Evicted    uint32
-	Unknown    uint32
+	Evicted    uint32      // evictions made, summed over servers
+	Unknown    uint32      // evictions of clients that were not connected, likewise
 	Exceptions []Exception // ordered by Index, at most one for each
 }
 
@@ -213,8 +213,8 @@ func ParseReply(b []byte) (r Reply, err error) {
 	return r, nil
 }
 
-// Merge adds the answer of others. Of two exceptions to one eviction it keeps
-// the one that knows more: of a later incarnation, then of a later choice.
+// Merge adds the answer of other servers. Of two exceptions to one eviction it keeps the one with
+// the later incarnation, then the one with the later choice.
 func (r *Reply) Merge(o Reply) {
 	r.Evicted += o.Evicted
 	r.Unknown += o.Unknown
@@ -234,7 +234,8 @@ func (r *Reply) Merge(o Reply) {
 	r.Exceptions = append(append(merged, a...), b...)
 }
 
-// Latest returns, of two exceptions to one eviction, the one that knows more, whatever their order.
+// Latest returns the later of two exceptions to one eviction; the order of a and b does not
+// matter.
 func Latest(a, b Exception) Exception {
 	switch {
 	case a.Incarnation != b.Incarnation:
@@ -251,8 +252,7 @@ func Latest(a, b Exception) Exception {
 	return b
 }
 
-// MergeReplies merges two replies to a batch in the form of [Reply]. One that
-// makes no sense is left out.
+// MergeReplies merges two encoded replies to a batch. A reply that does not parse is left out.
 func MergeReplies(a, b []byte) []byte {
 	x, errA := ParseReply(a)
 	y, errB := ParseReply(b)

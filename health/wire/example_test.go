@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// A program that looks on reads a message: a client says who its master is now.
+// A tool reads a message in which a client names its new master.
 func ExampleParseMessage() {
 	data := (&wire.Message{
 		Kind: wire.Choose, Client: wire.ClientIDOf("compute-17"), Incarnation: 7, Epoch: 2, Server: nid.MustParse("10.0.0.1@tcp"),

@@ -8,16 +8,16 @@ import (
 	"fmt"
 )
 
-// ClientIDOf returns the id of the client of some name: always the same one.
+// ClientIDOf derives a client id from a name. Equal names give equal ids.
 func ClientIDOf(name string) (id ClientID) {
 	sum := sha256.Sum256([]byte("ulnet client\x00" + name))
 	return ClientID(sum[:len(id)])
 }
 
-// ClientID names a client over all its lives. The zero value names none.
+// ClientID identifies a client over all its incarnations. The zero value identifies none.
 type ClientID [16]byte
 
-// ErrClientID says that a text is no client id.
+// ErrClientID means that a text is not a client id.
 var ErrClientID = errors.New("health: not a client id: 32 hexadecimal digits, not all 0")
 
 // ParseClientID parses the text of a client id. The error wraps [ErrClientID].

@@ -30,20 +30,20 @@ type Kind uint8
 // The kinds of messages, and which fields of [Message] they use besides Client,
 // Incarnation and Sequence.
 const (
-	Connect         Kind = 1 + iota // client → server: Epoch, Server (its master), Name, Token; Retry: its T_ping; Incarnation: its T_client + T_elect in ms; Proof
-	Accept                          // answer: Epoch, Server (the previous master, or none), Incarnation, Token, Code (OK or Orphaned); Retry: T_evict
-	Reject                          // answer: Code, Retry, Server (the master in question; with Stale the NID of the later incarnation), Epoch (with OtherTimes T_evict in ms), Incarnation; Incarnation: what is known
+	Connect         Kind = 1 + iota // client → server: Epoch, Server (its master), Name, Token; Retry: its T_ping; ServerIncarnation: its T_client + T_elect in ms; Proof
+	Accept                          // answer: Epoch, Server (the previous master, or none), ServerIncarnation, Token, Code (OK or Orphaned); Retry: T_evict
+	Reject                          // answer: Code, Retry, Server (the master in question; with Stale the NID of the later incarnation), Epoch (with OtherTimes T_evict in ms), ServerIncarnation; Incarnation: the one that is known
 	Ping                            // client → master: Epoch
-	Pong                            // answer: Code, Server (the master), Epoch, Incarnation
-	Choose                          // client → server: Epoch, Server (its new master), Token; Retry and Incarnation as in Connect
-	Chosen                          // answer: Code, Server, Epoch (with OtherTimes T_evict in ms), Incarnation, Token; Retry: T_evict, with OK
-	Disconnect                      // client → server: Code (OK: it leaves all, which Reject with NotConnected answers; NotConnected: this one)
-	Notice                          // server → client: Code, Server (the master; with Draining whom to choose, or the master; with Stale as in Reject, or none), Epoch, Incarnation
-	Digest                          // server → master: Entries that it holds under it, Incarnation, Epoch (clients whose master it is), Code (OK: it takes more)
-	DigestReply                     // answer: Entries that the master does not know, or was asked to confirm; the rest likewise
-	Ask                             // server → client: Epoch: is it there? Its node is; with Code Stale: a later incarnation of node Server connects
+	Pong                            // answer: Code, Server (the master), Epoch, ServerIncarnation
+	Choose                          // client → server: Epoch, Server (its new master), Token; Retry and ServerIncarnation as in Connect
+	Chosen                          // answer: Code, Server, Epoch (with OtherTimes T_evict in ms), ServerIncarnation, Token; Retry: T_evict, with OK
+	Disconnect                      // client → server: Code (OK: it leaves all servers, which Reject with NotConnected answers; NotConnected: it leaves this one)
+	Notice                          // server → client: Code, Server (the master; with Draining the server to choose, or the master; with Stale as in Reject, or none), Epoch, ServerIncarnation
+	Digest                          // server → master: Entries that it holds under it, ServerIncarnation, Epoch (number of clients whose master it is), Code (OK: it takes more)
+	DigestReply                     // answer: Entries that the master does not know, or was asked to confirm; the rest as in Digest
+	Ask                             // server → client: Epoch: is the client there? Its node sends messages; with Code Stale: a later incarnation on node Server connects
 	Here                            // answer: Code (OK or NotConnected), Epoch
-	Tombstones                      // server → server: whom has it evicted in the last Retry?
+	Tombstones                      // server → server: which clients has it evicted in the last Retry?
 	TombstonesReply                 // answer, perhaps several: Entries, Epoch (its number in the upper 16 bits, how many there are in the lower)
 	kinds
 )
@@ -70,7 +70,7 @@ const (
 
 const magic = "HLTH"
 
-// Why a message is not understood.
+// Why a message does not parse.
 var (
 	ErrShort   = errors.New("health: message shorter than its header says")
 	ErrMagic   = errors.New("health: no message of client health")
@@ -91,10 +91,10 @@ var (
 //	 6  2  code
 //	 8 16  client
 //	24  8  incarnation  of the client
-//	32  8  incarnation         incarnation of the server; of a client's message a time in ms
-//	40  8  sequence     of the question, and of its answer
-//	48  4  epoch        of the choice of a master
-//	52  4  retry        after so many ms, or a time in ms
+//	32  8  incarnation  of the server; in a client's message a time in ms
+//	40  8  sequence     of the question, repeated in its answer
+//	48  4  epoch        number of the choice of a master
+//	52  4  retry        time in ms after which to try again, or another time in ms
 //	56 20  server       NID in the extended form, or zeros
 //	76  2  name         its length
 //	78  2  token        its length: 0 or 32; bit 15: a code ends the message
@@ -102,19 +102,19 @@ var (
 //	84     name, token, entries
 //	       code         12 bytes, see package keyring: of a signed connect
 type Message struct {
-	Kind              Kind
-	Code              Code
-	Client            ClientID
-	Incarnation       uint64
-	ServerIncarnation uint64
-	Sequence          uint64
-	Epoch             uint32
-	Retry             time.Duration // whole milliseconds
-	Server            nid.NID
-	Name              []byte
-	Token             []byte  // empty or TokenSize bytes
-	Entries           Entries // whole ones
-	Proof             []byte  // the code: empty or keyring.CodeSize bytes
+	Kind              Kind          // which of the other fields count
+	Code              Code          // answer, state or reason
+	Client            ClientID      // zero in messages between servers
+	Incarnation       uint64        // of the client
+	ServerIncarnation uint64        // of the sending server; see Connect for clients
+	Sequence          uint64        // pairs an answer with its question
+	Epoch             uint32        // number of the client's choice of a master, or see Kind
+	Retry             time.Duration // whole milliseconds, up to 49 days
+	Server            nid.NID       // zero: none
+	Name              []byte        // of the client, printable, up to MaxName bytes
+	Token             []byte        // a claim: empty or TokenSize bytes
+	Entries           Entries       // at most MaxEntries
+	Proof             []byte        // the code of a signed connect: empty or keyring.CodeSize bytes
 }
 
 // AppendTo appends the message.
@@ -160,8 +160,8 @@ func parseServer(b []byte) (nid.NID, error) {
 	return id, nil
 }
 
-// ParseMessage parses a message. Name, Token, Entries and Proof are parts of b. With
-// an error of what follows the kind, that is valid all the same.
+// ParseMessage parses a message. Name, Token, Entries and Proof are parts of b. If the error is
+// about what follows the kind, Kind is set.
 func ParseMessage(b []byte) (m Message, err error) {
 	le := binary.LittleEndian
 	switch {
@@ -200,7 +200,7 @@ func ParseMessage(b []byte) (m Message, err error) {
 	return m, m.validate()
 }
 
-// validate refuses messages that say what cannot be.
+// validate refuses messages whose fields contradict each other.
 func (m *Message) validate() error {
 	digest := m.Kind.BetweenServers()
 	switch {
@@ -226,7 +226,7 @@ func (k Kind) BetweenServers() bool {
 	return k == Digest || k == DigestReply || k == Tombstones || k == TombstonesReply
 }
 
-// ValidName reports whether a client can have a name: it can be shown as it is, and sent.
+// ValidName reports whether a client may have a name: it is printable and fits a message.
 func ValidName(name []byte) bool {
 	if len(name) > MaxName {
 		return false
@@ -241,5 +241,5 @@ func ValidName(name []byte) bool {
 	return true
 }
 
-// proofFlag in the length of the token says that a code ends the message.
+// proofFlag in the length of the token means that a code ends the message.
 const proofFlag = 1 << 15
