@@ -21,16 +21,15 @@ import (
 	"ulnet/health"
 )
 
-// Verb is the first argument of a process that checks a database; the second is
-// the path.
+// Verb is the first argument of a process that checks a database; the second one is the path.
 const Verb = "boltstore-check"
 
-// greeting is what such a process says first: one that does not is another
-// program, whatever it then exits with.
+// greeting is the first output of such a process. A process that does not print it is another
+// program, whatever its exit code is.
 const greeting = Verb + " 1\n"
 
-// Exit codes of the check. A check that crashes, which Go does with 2 or a signal,
-// has found damage.
+// Exit codes of the check. A check that crashes, with Go's exit code 2 or by a signal, has found
+// damage.
 const (
 	exitSound   = 0
 	exitCrash   = 2
@@ -40,21 +39,21 @@ const (
 	exitFailed  = 6
 )
 
-// Bounds of what damage may cost the check: pages that refer to themselves, down and
-// down, and runs of pages without end.
+// Bounds of the memory of a check: damage can make pages refer to themselves, or pretend very
+// long runs of pages.
 const (
 	maxStack = 32 << 20
 	maxHeap  = 128 << 20
 )
 
-// mapped is how much address space the check takes for a file. Where a key or a value is
-// is a number of 32 bits in a page: wherever a damaged one leads, it is behind the end of
-// the file, where reading ends the process, and not in memory that something else has there.
+// mapped is the address space that the check reserves for a file. The position of a key or value
+// is a number of 32 bits in a page: a damaged one points behind the end of the file, where reading
+// ends the process, and not to memory of something else.
 const mapped = 1 << (30 + 3*(math.MaxUint>>63)) // 8 GiB; 1 GiB of a small address space
 
-// Child checks a database if args, those of the process without its name, ask for
-// it, and returns the exit code of the process. Every program that calls [Open]
-// calls it first in main.
+// Child checks a database if args, the arguments of the process without its name, ask for that,
+// and returns the exit code of the process. Every program that calls [Open] has to call Child
+// first in main.
 func Child(args []string, stdout io.Writer) (code int, asked bool) {
 	if len(args) != 2 || args[0] != Verb {
 		return 0, false
@@ -120,7 +119,7 @@ func inspect(path string) (records, tombstones int, err error) {
 		return 0, 0, errors.Join(err, db.Close())
 	}
 	if err := sound(tx); err != nil {
-		return 0, 0, err // bbolt's check goes on: what it reads stays open
+		return 0, 0, err // bbolt's check still runs, and reads the database
 	}
 	clients := make(map[health.ClientID]uint64)
 	err = scan(tx, func(key uint64, r health.Record) error {
@@ -134,8 +133,8 @@ func inspect(path string) (records, tombstones int, err error) {
 	return records, tombstones, errors.Join(err, tx.Rollback(), db.Close())
 }
 
-// sound is bbolt's own check of its pages, and what that leaves out. After an error the
-// rest is of no interest: where a page says that it is long there could be millions.
+// sound runs bbolt's own check of its pages, and checks the list of free pages. It stops at the
+// first error: a page with a wrong length could cause millions.
 func sound(tx *bbolt.Tx) error {
 	for err := range tx.Check() {
 		return fmt.Errorf("%w: %w", errDamaged, err)
@@ -143,9 +142,8 @@ func sound(tx *bbolt.Tx) error {
 	return freePages(tx)
 }
 
-// boundMemory ends the process when the check takes more memory than that of a sound file
-// of such a size does, until over is closed: bbolt notes each page of a run, and believes
-// how long it is.
+// boundMemory ends the process when the check takes more memory than a sound file of that size
+// needs, until over is closed: bbolt records each page of a run, and believes the length of a run.
 func boundMemory(size int64, over <-chan struct{}) {
 	limit := maxHeap + 2*uint64(size)
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -164,7 +162,7 @@ func boundMemory(size int64, over <-chan struct{}) {
 	}
 }
 
-// check has the file checked by a child process.
+// check checks the file in a child process.
 func (s *Store) check() (damage, err error) {
 	if s.cfg.inspect != nil {
 		return s.cfg.inspect(s.cfg.Path)
@@ -197,7 +195,7 @@ func (s *Store) check() (damage, err error) {
 	return s.outcome(cmd.ProcessState, run, stdout.String(), stderr.String())
 }
 
-// outcome says what the end of the child process means.
+// outcome interprets the end of the child process.
 func (s *Store) outcome(state *os.ProcessState, run error, stdout, stderr string) (damage, err error) {
 	said, greeted := strings.CutPrefix(stdout, greeting)
 	said = strings.TrimSpace(said)
@@ -232,7 +230,7 @@ func firstLine(s string) string {
 	return line
 }
 
-// limited keeps the beginning of what is written.
+// limited is a writer that keeps the beginning and drops the rest.
 type limited struct {
 	b    *bytes.Buffer
 	left int

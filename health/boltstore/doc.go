@@ -1,38 +1,33 @@
-// Package boltstore keeps the connections of clients, and the tombstones of those
-// that were evicted, over a restart of their server: it is a [health.Store] in a bbolt
-// database, which lnetd has in its state directory (client health design, Definitions; rows CH-4,
-// CH-65 and CH-66).
+// Package boltstore is a [health.Store] in a bbolt database: it keeps the connections of clients,
+// and tombstones of evictions, over a restart of their server (client health design, Definitions;
+// rows CH-4, CH-65 and CH-66). lnetd has such a database in its state directory.
 //
 // # Durability
 //
-// What is saved waits for the commit under way, and then goes with all else that
-// waits, in one commit; callbacks are called when that is on the disk (fdatasync
-// has returned), in the order of the calls. A process that is killed at any
-// point has lost nothing that was called back: a test kills one at each of its
-// writes. That is not a power failure: whether bytes survive one once fdatasync
-// has returned is up to the disk and the file system, and no test here shows it.
+// Calls that arrive during a commit are collected into the next one (group commit). Callbacks run
+// in the order of the calls, after fdatasync has returned. A process that is killed at any point
+// has lost nothing that was called back: a test kills one at each of its writes. A power failure
+// is a different matter: whether bytes survive it after fdatasync has returned depends on the disk
+// and the file system, and no test here shows it.
 //
-// A commit that fails, for want of room or on a file system that has become
-// read-only, fails for each record in it, and what was there stays. The database
-// is opened again before the next one, because a failed commit leaves open what
-// is on the disk. A record that was reported as failed may thus come back after a
-// restart: its client was refused, and nobody confirms it then (CH-66).
+// If a commit fails, for want of room or on a file system that has become read-only, each call in
+// it fails, and the earlier content stays. The database is opened again before the next commit,
+// because after a failed one it is not known what is on the disk. A record whose save failed may
+// thus come back after a restart: its client was refused, and no master confirms it then (CH-66).
 //
 // # Damage
 //
-// bbolt maps its file and believes it: a damaged one can kill the process, or
-// look like an empty one. So the file is checked by a child process, this program
-// with the argument [Verb], whose main calls [Child], each time before it is opened.
-// The check reads all of bbolt's pages, both meta pages (bbolt takes the one of the
-// commit before when that of the latest is damaged), all records with their
-// checksums, and counts them. A damaged file is renamed and reported, and a new one
-// takes its place: then no client is known, and each connects again. An empty file
-// is damage: databases get their name when they are whole. A test damages every
-// byte of a file, and cuts it anywhere.
+// bbolt maps its file into memory and does not verify it: a damaged file can kill the process, or
+// look empty. So before each open a child process checks the file: this program with the argument
+// [Verb], whose main calls [Child]. The check reads all pages of bbolt, both meta pages (bbolt
+// uses that of the commit before when the latest is damaged) and all records with their checksums,
+// and counts them. A damaged file is renamed and reported, and an empty database replaces it: then
+// no client is known, and each connects again. An empty file is damaged, too: a database gets its
+// name only when it is complete. A test damages every byte of a file, and truncates it anywhere.
 //
-// A page that cannot be read while the file is open (SIGBUS), or is not what bbolt
-// wrote, is [ErrFault] for the calls that met it. The file is then checked and opened
-// again for the next call, but the checks take no more than a twentieth of the time.
+// Where a page cannot be read while the file is open (SIGBUS), or is not what bbolt wrote, the
+// calls that met it fail with [ErrFault]. The file is then checked and opened again for the next
+// call; these checks take a twentieth of the time at most.
 //
 // # Format
 //
@@ -41,13 +36,13 @@
 //	meta         "format" → "ulnet connections" and the version, 1, as one byte
 //	             "tally" → the number of the commit, of clients and of tombstones,
 //	             8 bytes each, and the checksum of these; versions before 2026-11-25
-//	             leave it as it was, which the number of the commit shows
+//	             do not update it, which the number of the commit shows
 //	clients      8 bytes, a number, big endian → record
 //	tombstones   8 bytes, Until in nanoseconds since 1970, big endian, and the
 //	             client, 16 bytes → its incarnation, 8 bytes, and the checksum
 //
-// Numbers of clients rise, so that those who come together lie together; a client
-// keeps its number. All else is little endian. A record is
+// Numbers of clients ascend, so that clients that connect together share pages; a client keeps its
+// number. All else is little endian. A record is
 //
 //	 0  16  client
 //	16   8  incarnation

@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// guard calls f, which reads the file where bbolt has it in memory. A page that cannot be
-// read (SIGBUS), as on a disk that fails or in a file that was cut, and one that is not
-// what bbolt wrote, are [ErrFault].
+// guard calls f, which reads the mapped file. It returns [ErrFault] if a page cannot be read
+// (SIGBUS), as on a failing disk or after the file was truncated, or is not what bbolt wrote.
 func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -20,9 +19,9 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
-// giveUp closes the database after an error. Where bbolt panicked it may have kept locks,
-// so that to close it would take for ever: its mapping is left then, some addresses and
-// no memory, and the file is unlocked, which closing it does not while it is mapped.
+// giveUp closes the database after an error. After a panic bbolt may still hold its locks, and
+// closing the database would block for ever. Then the mapping is leaked, which takes addresses
+// and no memory, and the file is unlocked, which closing does not do while it is mapped.
 func (s *Store) giveUp(why error) error {
 	if !errors.Is(why, ErrFault) {
 		return s.release()

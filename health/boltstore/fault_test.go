@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// spoiled is a store whose file somebody has spoiled while it is open.
+// spoiled is a store whose file was damaged while it is open.
 func spoiled(t *testing.T, spoil func(path string, size int64) error) (s *Store, path string, sound []byte, log *bytes.Buffer) {
 	t.Helper()
 	path, log = dbPath(t), new(bytes.Buffer)

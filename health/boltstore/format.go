@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// MaxExport is the most export data that a record may have, in bytes.
+// MaxExport is the largest size of a record's export data in bytes.
 const MaxExport = 64 << 10
 
 const (
@@ -26,7 +26,7 @@ const (
 )
 
 var (
-	// ErrRecord says that something cannot be saved because of what it is.
+	// ErrRecord means that a record or tombstone is invalid.
 	ErrRecord = errors.New("boltstore: a record needs a client, a master and a peer, a name of at most 255 bytes and at most 64 KiB of export data")
 
 	errDamaged  = errors.New("damaged")
@@ -55,7 +55,7 @@ func appendRecord(b []byte, r *health.Record) ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli)), nil
 }
 
-// parseRecord parses a whole record, which keeps nothing of b.
+// parseRecord parses a record. The result does not refer to b.
 func parseRecord(b []byte) (r health.Record, err error) {
 	body, err := checked(b, nil)
 	if err != nil {
@@ -92,7 +92,8 @@ func parseRecord(b []byte) (r health.Record, err error) {
 	return r, nil
 }
 
-// checked returns what is before a checksum, which is also of what is ahead.
+// checked verifies the checksum at the end of b, which also covers ahead, and returns the bytes
+// before it.
 func checked(b, ahead []byte) ([]byte, error) {
 	if len(b) < crcSize {
 		return nil, errShort
@@ -105,7 +106,7 @@ func checked(b, ahead []byte) ([]byte, error) {
 	return body, nil
 }
 
-// tombstone returns a tombstone as key and value. The error is [ErrRecord].
+// tombstone encodes a tombstone as key and value. The error is [ErrRecord].
 func tombstone(t *health.Tombstone) (key, value []byte, err error) {
 	until := t.Until.UnixNano()
 	if !t.Client.IsValid() || until <= 0 {
@@ -139,8 +140,8 @@ func parseTombstone(key, value []byte) (t health.Tombstone, err error) {
 	return t, nil
 }
 
-// counts are how much there is after a commit: bbolt's pages say how many entries they
-// have, and nothing else says so.
+// counts are the numbers of entries after a commit. They detect lost entries: each page of bbolt
+// has a count of its own entries only.
 type counts struct {
 	commit              uint64 // its number
 	clients, tombstones uint64
@@ -154,8 +155,8 @@ func appendCounts(b []byte, c counts) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
 }
 
-// compare compares what was found with what was written down, unless a version that
-// does not do that made the latest commit.
+// compare compares the counts that were found with the stored ones, unless an older version, which
+// does not store them, made the latest commit.
 func (c counts) compare(written []byte) error {
 	if written == nil {
 		return nil

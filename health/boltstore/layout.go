@@ -10,9 +10,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// What bbolt's own check leaves out. bbolt has two meta pages, of the latest commit and of
-// the one before, and takes the other when one is damaged: the latest commit would be gone
-// without a word.
+// Checks that bbolt does not make. bbolt has two meta pages, of the latest commit and of the one
+// before. If one is damaged it uses the other: the latest commit would be lost silently.
 const (
 	pageHeader = 16
 	metaSum    = 56 // the offset of a meta's checksum: FNV-1a of all before
@@ -42,7 +41,7 @@ func metas(path string) error {
 	return nil
 }
 
-// meta reads a meta page: the size of pages, and the number of its commit.
+// meta reads a meta page, and returns the size of pages and the number of the commit.
 func meta(f io.ReaderAt, at int64) (size uint32, commit uint64, err error) {
 	page := make([]byte, pageHeader+metaSize)
 	if n, err := f.ReadAt(page, at); err != nil && err != io.EOF { //nolint:errorlint // ReadAt says io.EOF itself

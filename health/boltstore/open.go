@@ -31,9 +31,9 @@ var (
 	ErrVersion = errors.New("boltstore: the database is of a newer version: use that, or move the file away")
 )
 
-// Open opens the database, and makes it if there is none. A file that is damaged
-// is renamed before; Stats says so. One that cannot be written is opened for
-// reading: Load returns what is there, and every Save fails.
+// Open opens the database, and creates it if there is none. It renames a damaged file and begins a
+// new one; Stats shows that. A file that cannot be written is opened read-only: Load returns its
+// content, and every Save fails.
 func Open(cfg Config) (*Store, error) {
 	s := &Store{cfg: cfg.withDefaults(), wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	if err := s.reopen(); err != nil {
@@ -48,8 +48,8 @@ func Open(cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// reopen opens the file once it has been checked, for reading alone if it cannot be
-// written: readOnly is why then.
+// reopen checks the file and opens it. If it cannot be written it is opened read-only, and
+// readOnly says why.
 func (s *Store) reopen() error {
 	began := time.Now()
 	defer func() { s.resume = time.Now().Add(checkShare * time.Since(began)) }()
@@ -69,7 +69,7 @@ func (s *Store) reopen() error {
 	return err
 }
 
-// prepare makes sure that there is a file which may be opened.
+// prepare makes sure that there is a sound file.
 func (s *Store) prepare() error {
 	_, err := os.Lstat(s.cfg.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,7 +94,7 @@ func (s *Store) prepare() error {
 	return s.create()
 }
 
-// lost says that the records are, and where what is left of them is.
+// lost reports that the records are lost, and where the damaged file is.
 func (s *Store) lost(what, aside string, damage error) {
 	s.mu.Lock()
 	s.stats.SetAside, s.stats.Damage = aside, damage.Error()
@@ -102,7 +102,7 @@ func (s *Store) lost(what, aside string, damage error) {
 	s.cfg.Log.Error(what, "path", s.cfg.Path, "aside", aside, "err", damage)
 }
 
-// setAside renames a file to a name that tells when, and that nothing has.
+// setAside renames the file to an unused name with the time.
 func (s *Store) setAside() (aside string, err error) {
 	base := s.cfg.Path + ".damaged-" + s.cfg.Now().UTC().Format("20060102T150405Z")
 	aside = base
@@ -120,8 +120,8 @@ func (s *Store) setAside() (aside string, err error) {
 	return aside, s.cfg.syncDir(filepath.Dir(s.cfg.Path))
 }
 
-// create makes an empty database, which gets its name when it is whole: an empty
-// file under that name is damage.
+// create makes an empty database. It gets its name only when it is complete, so that an empty file
+// of that name is damaged.
 func (s *Store) create() error {
 	fresh := s.cfg.Path + ".new"
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -151,12 +151,12 @@ func (s *Store) create() error {
 	return s.cfg.syncDir(filepath.Dir(s.cfg.Path))
 }
 
-// openBolt opens a file, and notes which it is.
+// openBolt opens a database, and keeps its file in s.file.
 func (s *Store) openBolt(path string, readOnly bool) (*bbolt.DB, error) {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{
 		Timeout: s.cfg.LockTimeout, ReadOnly: readOnly, FreelistType: bbolt.FreelistMapType,
-		// Files of earlier versions have no list of free pages, and Open would write it,
-		// which takes room on the disk.
+		// Files of earlier versions have no list of free pages. Open would write one, which
+		// needs room on the disk.
 		NoFreelistSync: true, InitialMmapSize: 64 << 20, NoStatistics: true,
 		OpenFile: func(path string, flag int, mode os.FileMode) (f *os.File, err error) {
 			f, err = s.cfg.openFile(path, flag, mode)
@@ -167,13 +167,13 @@ func (s *Store) openBolt(path string, readOnly bool) (*bbolt.DB, error) {
 	if err != nil {
 		return nil, openError(err)
 	}
-	// From the next commit on it is written: without it a commit that fails has bbolt
-	// read all pages in a goroutine of its own, where a fault ends the process.
+	// From the next commit on the list is written. Without it, after a failed commit bbolt
+	// reads all pages in a goroutine of its own, where a fault ends the process.
 	db.NoFreelistSync = false
 	return db, nil
 }
 
-// openFile opens the file, which has been checked, and finds out where the records are.
+// openFile opens the checked file, and reads the keys of all records.
 func (s *Store) openFile(readOnly bool) error {
 	keys := make(map[health.ClientID]uint64)
 	next, tombstones := uint64(1), uint64(0)
@@ -196,7 +196,7 @@ func (s *Store) openFile(readOnly bool) error {
 	return nil
 }
 
-// openError gives errors of bbolt our names.
+// openError translates errors of bbolt.
 func openError(err error) error {
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return ErrInUse
@@ -204,12 +204,12 @@ func openError(err error) error {
 	return err
 }
 
-// readOnlyError reports whether an error says that nothing can be written here.
+// readOnlyError reports whether an error means that the file cannot be written.
 func readOnlyError(err error) bool {
 	return errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM)
 }
 
-// scan reads a database, records in the order of their keys.
+// scan reads and verifies a database. It calls record in the order of keys.
 func scan(tx *bbolt.Tx, record func(uint64, health.Record) error, tombstone func(health.Tombstone)) error {
 	meta, clients, tombstones := tx.Bucket(metaBucket), tx.Bucket(clientsBucket), tx.Bucket(tombstonesBucket)
 	if meta == nil || clients == nil || tombstones == nil {

@@ -12,16 +12,16 @@ import (
 	"ulnet/health"
 )
 
-// plan is what a batch comes to: the last call for each client, and all tombstones.
+// plan has the changes of a batch of calls: the last one for each client, and all tombstones.
 type plan struct {
 	changes    []change // by key
 	tombstones []call
-	voids      map[health.ClientID]uint64 // tombstones up to this incarnation go first
+	voids      map[health.ClientID]uint64 // tombstones up to this incarnation are removed first
 	next       uint64
-	counts     counts // after the commit; that of tombstones is right when write has returned
+	counts     counts // after the commit; write completes that of tombstones
 }
 
-// change is a record in its key, or (nil) none there.
+// change puts a record under a key, or removes it.
 type change struct {
 	client health.ClientID
 	key    uint64
@@ -67,7 +67,7 @@ func (s *Store) plan(batch []call) plan {
 	return p
 }
 
-// void takes tombstones back, those of this batch too.
+// void removes tombstones of a client, also those of this batch.
 func (p *plan) void(c *call) {
 	if p.voids == nil {
 		p.voids = make(map[health.ClientID]uint64)
@@ -78,12 +78,12 @@ func (p *plan) void(c *call) {
 	})
 }
 
-// unbury removes the tombstones that were taken back.
+// unbury removes the stored tombstones in voids.
 func (p *plan) unbury(tombstones *bbolt.Bucket) error {
 	if len(p.voids) == 0 {
 		return nil
 	}
-	var keys [][]byte // a cursor does not like to lose what it stands on
+	var keys [][]byte // deleting during the iteration would confuse the cursor
 	err := tombstones.ForEach(func(key, value []byte) error {
 		if t, err := parseTombstone(key, value); err == nil && t.Incarnation <= p.voids[t.Client] {
 			keys = append(keys, bytes.Clone(key))
@@ -107,7 +107,7 @@ func (p *plan) empty() bool {
 // write makes the changes in a transaction.
 func (p *plan) write(tx *bbolt.Tx, now time.Time) error {
 	clients, tombstones := tx.Bucket(clientsBucket), tx.Bucket(tombstonesBucket)
-	clients.FillPercent, tombstones.FillPercent = 0.9, 0.9 // they mostly grow at their ends
+	clients.FillPercent, tombstones.FillPercent = 0.9, 0.9 // keys mostly ascend
 	for i := range p.changes {
 		c := &p.changes[i]
 		key := binary.BigEndian.AppendUint64(nil, c.key)
@@ -137,8 +137,7 @@ func (p *plan) write(tx *bbolt.Tx, now time.Time) error {
 	return tx.Bucket(metaBucket).Put(countsKey, appendCounts(nil, p.counts))
 }
 
-// forget removes some of the tombstones that are over, more than were added: those are
-// at the front.
+// forget removes some expired tombstones, which come first, and more than were added.
 func (p *plan) forget(tombstones *bbolt.Bucket, now time.Time) error {
 	c := tombstones.Cursor()
 	n := 2*len(p.tombstones) + 1
@@ -155,7 +154,7 @@ func (p *plan) forget(tombstones *bbolt.Bucket, now time.Time) error {
 	return nil
 }
 
-// apply notes where records are, now that they are there.
+// apply updates the keys of the records after the commit.
 func (p *plan) apply(s *Store) {
 	for i := range p.changes {
 		c := &p.changes[i]

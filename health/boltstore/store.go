@@ -13,8 +13,7 @@ import (
 	"ulnet/health"
 )
 
-// Errors of a Store, beside those of the system. Each says that something was not
-// saved.
+// Errors of a Store, beside those of the system. Each means that something was not saved.
 var (
 	ErrClosed = errors.New("boltstore: closed")
 	ErrFull   = errors.New("boltstore: too much waits for the disk")
@@ -24,29 +23,28 @@ var (
 // Config configures a Store. The zero value of a field means its default.
 type Config struct {
 	Path string // of the database; its directory exists
-	// LockTimeout is how long another process may have the database open; 0
+	// LockTimeout is how long Open waits for another process that has the database open; 0
 	// means a second.
 	LockTimeout time.Duration
-	// CheckTimeout is how long the check of the file may take; 0 means a minute
-	// and as many seconds as the file has tens of megabytes.
+	// CheckTimeout bounds the check of the file; 0 means a minute, and another second for
+	// each 10 MiB.
 	CheckTimeout time.Duration
-	// Checker is the command that checks, to which the path is added; nil means
-	// this program with [Verb].
+	// Checker is the command that checks a file; the path is appended. nil means this program
+	// with [Verb].
 	Checker []string
 	// MaxWaiting is how many calls may wait for the disk; 0 means 131072.
 	MaxWaiting int
 	Now        func() time.Time // the wall clock, for tombstones; nil means time.Now
 	Log        *slog.Logger     // nil discards
 
-	// CommitDelay is added to each commit, as if the disk were slower: for
-	// benchmarks.
+	// CommitDelay makes each commit take longer, as on a slower disk, for benchmarks.
 	CommitDelay time.Duration
 
 	// For tests.
 	openFile func(string, int, os.FileMode) (*os.File, error)
 	syncDir  func(string) error
-	inspect  func(path string) (damage, err error) // nil: a child process does
-	eager    bool                                  // a file that cannot be opened is tried again at once
+	inspect  func(path string) (damage, err error) // checks the file; nil: in a child process
+	eager    bool                                  // no pause between attempts to open the file
 }
 
 func (c Config) withDefaults() Config {
@@ -69,15 +67,15 @@ func (c Config) withDefaults() Config {
 
 // Stats are the counters of a Store.
 type Stats struct {
-	Records  int           `json:"records"` // clients that are saved now
-	Saved    uint64        `json:"saved"`   // calls that ended well
-	Failed   uint64        `json:"failed"`
-	Commits  uint64        `json:"commits"`
-	Waiting  int           `json:"waiting"`
-	Slowest  time.Duration `json:"slowest_commit_ns"`
-	Error    string        `json:"error,omitempty"`     // of the last commit; empty: it ended well
-	SetAside string        `json:"set_aside,omitempty"` // the damaged file that this one took the key of
-	Damage   string        `json:"damage,omitempty"`    // what was wrong with it
+	Records  int           `json:"records"`             // clients that are saved now
+	Saved    uint64        `json:"saved"`               // calls of Save and Remove that succeeded
+	Failed   uint64        `json:"failed"`              // calls that failed
+	Commits  uint64        `json:"commits"`             // transactions, failed ones included
+	Waiting  int           `json:"waiting"`             // calls that wait for a commit
+	Slowest  time.Duration `json:"slowest_commit_ns"`   // the longest commit so far
+	Error    string        `json:"error,omitempty"`     // of the last commit; empty: it succeeded
+	SetAside string        `json:"set_aside,omitempty"` // path of the damaged file that was renamed
+	Damage   string        `json:"damage,omitempty"`    // what was wrong with that file
 }
 
 // Store is a database of connections. It has a goroutine until Close. All methods
@@ -90,12 +88,12 @@ type Store struct {
 	file       *os.File                   // of db
 	keys       map[health.ClientID]uint64 // where a client's record is
 	next       uint64                     // the key of the next new client
-	tombstones uint64                     // how many tombstones there are
-	was        bool                       // the file was open
-	failure    error                      // why it is not now
-	resume     time.Time                  // until then it is not tried again
-	readOnly   error                      // why nothing can be written
-	tried      time.Time                  // when that was found out
+	tombstones uint64                     // number of tombstones
+	was        bool                       // the file has been open once
+	failure    error                      // why it is not open now
+	resume     time.Time                  // no attempt to open it before that
+	readOnly   error                      // why it cannot be written
+	tried      time.Time                  // when that was tried last
 
 	mu      sync.Mutex
 	waiting []call // guarded by mu, like all below
@@ -114,23 +112,23 @@ type call struct {
 	record    []byte // nil: remove it
 	key       []byte // of a tombstone, or nil
 	tombstone []byte
-	void      uint64 // without the tombstones up to this incarnation
-	err       error  // it cannot be saved
+	void      uint64 // remove tombstones up to this incarnation
+	err       error  // why it cannot be saved
 	done      func(error)
 }
 
-// Save implements health.Store: it adds a record, or replaces the client's. done,
-// which may be nil, is called from the goroutine of the store, or before Save
-// returns if the store is full or closed, and must not block. The errors are [ErrRecord], [ErrFull], [ErrClosed],
-// [ErrFault] and those of the system, such as ENOSPC, EROFS and EIO.
+// Save implements health.Store: it adds a record, or replaces the client's. done, which may be nil
+// and must not block, is called from the goroutine of the store, or before Save returns if the
+// store is full or closed. Errors are [ErrRecord], [ErrFull], [ErrClosed], [ErrFault] and those of
+// the system, such as ENOSPC, EROFS and EIO.
 func (s *Store) Save(r health.Record, done func(error)) {
 	b, err := appendRecord(make([]byte, 0, 96+len(r.Name)+len(r.Export)), &r)
 	s.enqueue(call{client: r.Client, record: b, err: err, done: done})
 }
 
-// Remove implements health.Store: it removes the client's record, if there is one,
-// and adds a tombstone unless its Until is zero, or removes those up to that incarnation if
-// it is over, which takes a look at all. done and errors are as in Save.
+// Remove implements health.Store: it removes the client's record, if there is one, and adds a
+// tombstone if Until is in the future. If Until has passed it removes the client's tombstones up
+// to that incarnation, which takes a scan of all. done and errors are as for Save.
 func (s *Store) Remove(t health.Tombstone, done func(error)) {
 	c := call{client: t.Client, done: done}
 	if !t.Until.IsZero() {
@@ -148,7 +146,7 @@ func (s *Store) enqueue(c call) {
 	}
 }
 
-// wait adds a call to those that wait for the writer.
+// wait queues a call for the writer.
 func (s *Store) wait(c call) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +163,7 @@ func (s *Store) wait(c call) error {
 	return nil
 }
 
-// rouse has the writer look. The caller holds mu, so that wake is open.
+// rouse wakes the writer. The caller holds mu, so that wake is not closed.
 func (s *Store) rouse() {
 	select {
 	case s.wake <- struct{}{}:
@@ -181,8 +179,8 @@ type load struct {
 	done       chan struct{}
 }
 
-// Load implements health.Store: it returns all that is there, tombstones that
-// are over left out. Errors are those of Save, after which it can be called again.
+// Load implements health.Store: it returns all records, and the tombstones that have not expired.
+// Errors are those of Save; it can be called again.
 func (s *Store) Load() (records []health.Record, tombstones []health.Tombstone, err error) {
 	l := &load{done: make(chan struct{})}
 	s.mu.Lock()
@@ -206,7 +204,7 @@ func (s *Store) Stats() Stats {
 	return st
 }
 
-// Close saves what waits, or fails it, and closes the database.
+// Close finishes the calls that wait, and closes the database.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {

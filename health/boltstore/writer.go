@@ -12,23 +12,22 @@ import (
 	"ulnet/health"
 )
 
-// Bounds of one commit: what comes later waits for the next one, so that no
-// commit takes long.
+// Bounds of one commit, so that no commit takes long; further calls wait for the next one.
 const (
 	maxBatch      = 4096
 	maxBatchBytes = 8 << 20
 )
 
-// run commits what waits, until Close.
+// run commits waiting calls until Close.
 func (s *Store) run() {
 	defer close(s.ended)
-	// Commits are system calls that block. With a thread of its own the writer
-	// disturbs nobody's, and each child of the crash test writes in one thread.
+	// Commits are blocking system calls. With a thread of its own the writer does not block
+	// other goroutines, and each child of the crash test writes in one thread.
 	runtime.LockOSThread()
 	for range s.wake {
 		s.drain()
 	}
-	s.drain() // what came before Close
+	s.drain() // calls that were queued before Close
 }
 
 func (s *Store) drain() {
@@ -65,8 +64,8 @@ func (s *Store) take() []call {
 	return batch
 }
 
-// account counts a commit, and says so when commits begin to fail or to succeed. One
-// that wrote nothing, as to remove what is not there, is no sign of either.
+// account counts a commit, and logs when commits begin to fail or to succeed again. A commit that
+// wrote nothing, such as the removal of a missing record, shows neither.
 func (s *Store) account(batch []call, wrote bool, err error, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,8 +97,8 @@ func (s *Store) account(batch []call, wrote bool, err error, took time.Duration)
 	}
 }
 
-// commit makes calls durable, in their order, or fails for all of them. It reports
-// whether it wrote.
+// commit makes calls durable, in order, or fails for all of them. It reports whether it wrote
+// anything.
 func (s *Store) commit(batch []call) (wrote bool, err error) {
 	if err := s.ready(true); err != nil {
 		return false, err
@@ -113,13 +112,13 @@ func (s *Store) commit(batch []call) (wrote bool, err error) {
 		p.apply(s)
 		return true, nil
 	}
-	err = errors.Join(err, s.giveUp(err)) // what the file is now, only opening it tells
+	err = errors.Join(err, s.giveUp(err)) // the state of the file is unknown until it is opened again
 	s.failure = fmt.Errorf("%s: %w", s.cfg.Path, err)
 	return false, s.failure
 }
 
-// update writes a plan. A transaction that panics stays open, and giveUp leaves it behind:
-// to roll it back is to read the file.
+// update writes a plan. A transaction that panics stays open, and giveUp leaks it: a rollback
+// would read the file.
 func (s *Store) update(p *plan) error {
 	tx, err := s.db.Begin(true)
 	if err != nil {
@@ -138,14 +137,14 @@ func (s *Store) update(p *plan) error {
 const (
 	// tryAgainAfter passes between two attempts to write to a disk that was read-only.
 	tryAgainAfter = 5 * time.Second
-	// checkShare bounds the time that goes into opening the file: after each time at
-	// least so many times as long passes until the next.
+	// checkShare bounds the share of time for opening the file: an attempt is followed by a
+	// pause of at least that many times its length.
 	checkShare = 20
 )
 
 // ready makes sure that the file is open.
 func (s *Store) ready(toWrite bool) error {
-	if s.db != nil && s.readOnly != nil && toWrite { // somebody may have made the disk writable
+	if s.db != nil && s.readOnly != nil && toWrite { // the disk may have become writable
 		if now := s.cfg.Now(); now.Sub(s.tried) < tryAgainAfter && !now.Before(s.tried) {
 			return s.readOnly
 		}
@@ -164,7 +163,7 @@ func (s *Store) ready(toWrite bool) error {
 	return nil
 }
 
-// serveLoads answers those who wait for all that is there.
+// serveLoads answers waiting calls of Load.
 func (s *Store) serveLoads() {
 	s.mu.Lock()
 	loads := s.loads
