@@ -14,23 +14,23 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// busyInterval is the time between two messages of a busy client to its master,
-// besides those of package health.
+// busyInterval is the time between two messages of a busy client to its master, apart from those
+// of client health.
 const busyInterval = time.Second
 
-// client is the machine of a client on a node, with its user.
+// client runs the machine of a client on a node, and acts as its program.
 type client struct {
 	net         *Net
 	id          sim.NodeID
 	incarnation uint64 // of the node
 	m           *engine.Client
-	wants       []nid.NID // servers to be connected to besides the master
+	wants       []nid.NID // servers that the program connects to besides the master
 	wake        time.Duration
 	other       time.Duration // when a busy client sends its next message; Never: it is idle
 	sent        map[nid.NID]time.Duration
 	heard       map[ni]time.Duration
 
-	now time.Duration // of the step that is made
+	now time.Duration // of the current step
 	out *sim.Output[*message]
 }
 
@@ -50,10 +50,10 @@ func (n *Net) bootClient(incarnation sim.Incarnation) sim.Program[*message] {
 	return c
 }
 
-// history is what has happened to the node.
+// history returns what was done to the node.
 func (c *client) history() *nodeHistory { return &c.net.groundTruth.nodes[c.id] }
 
-// wants are the servers that a client is to be connected to besides its master.
+// wants returns the servers that the client on a node connects to besides its master.
 func (n *Net) wants(id sim.NodeID) (list []nid.NID) {
 	for k := range min(n.cfg.Attach, n.cfg.Servers) {
 		list = append(list, n.ids[(int(id)*7+k)%n.cfg.Servers])
@@ -84,7 +84,7 @@ func (c *client) Step(now time.Duration, in sim.Input[*message], out *sim.Output
 		c.input(engine.ClientInput{Kind: engine.ClientStart})
 	case sim.Message:
 		c.take(in.From, in.Msg)
-	case sim.Reset: // as the transport tells
+	case sim.Reset: // the transport reports a lost connection
 		c.out.Watch = append(c.out.Watch, in.From)
 		c.input(engine.ClientInput{Kind: engine.Doubt, Server: simlnd.NID(in.From)})
 	case sim.Command:
@@ -103,10 +103,10 @@ func (c *client) Step(now time.Duration, in sim.Input[*message], out *sim.Output
 
 func (c *client) input(in engine.ClientInput) { c.net.clientQueue = append(c.net.clientQueue, in) }
 
-// steps gives the machine all inputs, and those that follow from them.
+// steps steps the machine on all queued inputs, and on those that follow from them.
 func (c *client) steps() {
 	n := c.net
-	if c.history().quit { // nobody reads what arrives
+	if c.history().quit { // the process has ended
 		c.wake, n.clientQueue = machine.Never, n.clientQueue[:0]
 		return
 	}
@@ -120,18 +120,18 @@ func (c *client) steps() {
 	n.clientQueue = n.clientQueue[:0]
 }
 
-// take turns a message into an input.
+// take converts a message to an input.
 func (c *client) take(from sim.NodeID, m *message) {
 	switch m.kind {
 	case ofHealth:
 		c.input(engine.ClientInput{Kind: engine.ClientArrived, From: processOf(from), PeerIncarnation: m.incarnation, Data: m.data})
 	case traffic:
 		c.heard[ni{from, m.incarnation}] = c.now
-	default: // a client is in no tree
+	default: // clients take no part in broadcasts
 	}
 }
 
-// apply does what the machine wants done.
+// apply carries out an effect of the machine.
 func (c *client) apply(e *engine.ClientEffect) {
 	n := c.net
 	switch e.Kind {
@@ -151,8 +151,8 @@ func (c *client) apply(e *engine.ClientEffect) {
 	}
 }
 
-// told is what the user does: it connects to whom it wants, and watches the
-// transport.
+// told acts as the program does on an event: it connects to the servers that it wants, and watches
+// their transport connections.
 func (c *client) told(e *health.ClientEvent) {
 	switch e.Kind {
 	case health.MasterChosen:
@@ -175,7 +175,8 @@ func (c *client) send(to sim.NodeID, m *message) {
 	c.out.Sends = append(c.out.Sends, sim.Send[*message]{To: to, Msg: m, Size: m.size(), Priority: true})
 }
 
-// work has other programs of the node use all servers, or a busy client its master.
+// work sends messages of other programs of the node to all servers, or those of a busy client to
+// its master.
 func (c *client) work() {
 	c.other = c.now + busyInterval
 	if c.history().talks {
@@ -191,7 +192,7 @@ func (c *client) work() {
 	}
 }
 
-// command obeys a verb of a scenario.
+// command carries out a verb of a scenario.
 func (c *client) command(text string) {
 	verb, rest, _ := strings.Cut(text, " ")
 	switch verb {
@@ -222,7 +223,7 @@ func (c *client) command(text string) {
 	}
 }
 
-// used notes what a verb does to the client of a node.
+// used records what a verb does to the client of a node.
 func (n *Net) used(id sim.NodeID, verb, rest string) {
 	f := &n.groundTruth.nodes[id]
 	switch verb {
@@ -235,7 +236,7 @@ func (n *Net) used(id sim.NodeID, verb, rest string) {
 	}
 }
 
-// impersonated notes that the client on a node takes the id of another one.
+// impersonated records that the client on a node takes the id of another one.
 func (n *Net) impersonated(id sim.NodeID, rest string) (other sim.NodeID, ok bool) {
 	number, _ := strconv.Atoi(rest)
 	if other = sim.NodeID(number - 1); number <= n.cfg.Servers || other == id {

@@ -4,7 +4,8 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// happens has groundTruth and oracle hear of what was done to nodes and links.
+// happens does what a scenario does to nodes and links, and records it in the ground truth and the
+// oracle.
 func (n *Net) happens(a *sim.Act, do func()) {
 	do()
 	t, id := &n.groundTruth, a.Node
@@ -45,7 +46,7 @@ func (n *Net) happens(a *sim.Act, do func()) {
 	}
 }
 
-// touch notes that something is done to a node.
+// touch records that something is done to a node.
 func (n *Net) touch(id sim.NodeID) {
 	n.groundTruth.touch(id)
 	n.oracle.changed()

@@ -5,7 +5,7 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// Counters are the counters of all nodes' latest lives.
+// Counters returns the sums of the counters of all nodes' latest incarnations.
 func (n *Net) Counters() (health.ServerStats, health.ClientStats) {
 	return kit.Sum(n.servers, watcher.Stats), kit.Sum(n.clients, pinger.Stats)
 }

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// judge notes what is thought of another server now.
+// judge applies what discovery says of another server.
 func (s *server) judge(id sim.NodeID, alive bool, lifetime uint64) {
 	if v := &s.view; v.alive[id] != alive {
 		if v.alive[id] = alive; alive {
@@ -21,7 +21,7 @@ func (s *server) judge(id sim.NodeID, alive bool, lifetime uint64) {
 	s.input(healthengine.ServerInput{Kind: healthengine.ServerHealth, Server: simlnd.NID(id), Alive: alive, Lifetime: lifetime})
 }
 
-// count tells the machine whether there is a quorum, if that has changed (CH-3).
+// count gives the machine a change of the quorum (CH-3).
 func (s *server) count() {
 	if v := &s.view; v.quorum != (v.count*2 > s.net.cfg.Servers) {
 		v.quorum = !v.quorum

@@ -9,8 +9,8 @@ import (
 	"ulnet/health/engine"
 )
 
-// disk is what a server keeps over a restart. Writes are durable one after the
-// other, each after a while; what is not yet dies with the process.
+// disk keeps the records of a server over a restart. Writes become durable one after the other,
+// with a delay; pending ones are lost when the process dies.
 type disk struct {
 	records    map[health.ClientID]health.Record
 	tombstones map[health.ClientID]tombstone
@@ -18,19 +18,19 @@ type disk struct {
 	broken     bool // writes fail
 }
 
-// tombstone is a tombstone.
+// tombstone remembers an eviction.
 type tombstone struct {
 	incarnation uint64
 	until       time.Duration // by the node's clock
 }
 
-// write is a write on its way.
+// write is a write that is not durable yet.
 type write struct {
 	at        time.Duration
-	id        uint64         // to be answered; 0: nobody waits
+	id        uint64         // of the DoSave to be answered; 0: none
 	record    *health.Record // to save; nil: to remove
 	client    health.ClientID
-	tombstone tombstone // with incarnation 0: none; one that is over: none any more
+	tombstone tombstone // incarnation 0: none; an expired one removes the tombstone
 }
 
 func (d *disk) init(old *disk) {
@@ -40,7 +40,7 @@ func (d *disk) init(old *disk) {
 	}
 }
 
-// add begins a write.
+// add queues a write.
 func (d *disk) add(now time.Duration, each time.Duration, rng *rand.PCG, w write) {
 	if w.at = now; len(d.pending) > 0 {
 		w.at = max(now, d.pending[len(d.pending)-1].at)
@@ -49,7 +49,7 @@ func (d *disk) add(now time.Duration, each time.Duration, rng *rand.PCG, w write
 	d.pending = append(d.pending, w)
 }
 
-// run finishes what is due, and reports to those who wait.
+// run finishes the writes that are due, and reports their results.
 func (d *disk) run(now time.Duration, saved func(id uint64, failed bool)) {
 	for len(d.pending) > 0 && d.pending[0].at <= now {
 		w := d.pending[0]
@@ -71,7 +71,7 @@ func (d *disk) run(now time.Duration, saved func(id uint64, failed bool)) {
 	}
 }
 
-// next is when the next write is durable.
+// next returns when the next write becomes durable.
 func (d *disk) next() (at time.Duration, some bool) {
 	if len(d.pending) == 0 {
 		return 0, false
@@ -79,7 +79,7 @@ func (d *disk) next() (at time.Duration, some bool) {
 	return d.pending[0].at, true
 }
 
-// load returns what there was before a restart, in the order of the clients.
+// load returns the inputs that restore what was durable before a restart, in the order of clients.
 func (d *disk) load(now time.Duration) (list []engine.ServerInput) {
 	for _, id := range sortedIDs(d.tombstones) {
 		if g := d.tombstones[id]; g.until > now {

@@ -1,14 +1,13 @@
-// Package healthsim runs clusters with client health in the simulator: it is the
-// protocol "health" of scenarios, and what tests and benchmarks of package
-// health use.
+// Package healthsim runs clusters with client health in the simulator: it is the protocol "health"
+// of scenarios, for tests and benchmarks.
 //
-// The first nodes are servers, the others clients. A [Net] knows what is done to
-// its nodes, so that it can say of each eviction whether the client had given
-// cause for it, and whether what was evicted came back; see [Outcome].
+// The first nodes are servers, the others clients. A [Net] records the ground truth, which is what
+// was done to its nodes and links. It compares evictions with that: whether the client gave a
+// cause, and whether an evicted incarnation came back; see [Outcome].
 //
-// At the level of stacks, gossip, collectives and agents run above portals. At the
-// level of machines servers hear of deaths from an oracle with a delay,
-// which takes a pause and a partition for a death as gossip does, or from gossip
-// itself (Config.Gossip). A broadcast goes over a tree of those that its root
-// holds for alive, and misses who does not answer in time with all below it.
+// At the level of stacks, gossip, collectives and agents run above portals. At the level of
+// machines, servers learn of deaths from an oracle with a delay, which takes a pause and a
+// partition for a death as gossip does, or from the machine of gossip itself (Config.Gossip). A
+// broadcast goes down a tree of the servers that its root believes to be alive. A server that does
+// not answer in time is missing together with all servers below it.
 package healthsim

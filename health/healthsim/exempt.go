@@ -8,8 +8,8 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// exemption is a reason for which the checker lets something pass, with the sentence of
-// the documentation that allows it. There are no others.
+// exemption is a reason why the checker accepts something, with the sentence of the documentation
+// that allows it. There are no others.
 type exemption struct{ file, sentence string }
 
 // The exemptions.
@@ -30,12 +30,12 @@ var (
 	exemptions = []*exemption{exemptPause, exemptApart, exemptLinks, exemptClock, exemptHand, exemptUntold, exemptHealed, exemptSpread, exemptHeldUp, exemptAlone, exemptRests}
 )
 
-// tolerable is how long a client may stand still without being evicted.
+// tolerable is the longest pause of a client that must not lead to its eviction.
 func (t *groundTruth) tolerable() time.Duration {
 	return t.net.timing.Evict - t.net.timing.Ping - t.net.timing.Ping/5
 }
 
-// poor reports whether links do what no client can stand.
+// poor reports whether a link loses or delays messages so much that evictions are allowed.
 func (t *groundTruth) poor(q link.Quality) bool {
 	late := q.Latency.Max()
 	if q.Reorder > 0 {
@@ -44,7 +44,7 @@ func (t *groundTruth) poor(q link.Quality) bool {
 	return q.Loss > 0 || late > t.net.timing.Ping/10
 }
 
-// poorBetween reports whether a path is poor, either way.
+// poorBetween reports whether the path between two nodes is poor in either direction.
 func (t *groundTruth) poorBetween(a, b sim.NodeID) bool {
 	for _, q := range t.links {
 		there, back := q, q
@@ -63,7 +63,7 @@ func (t *groundTruth) poorBetween(a, b sim.NodeID) bool {
 	return false
 }
 
-// judgeLinks finds whose links are poor after a change.
+// judgeLinks finds the nodes with poor links after a change.
 func (t *groundTruth) judgeLinks() {
 	servers := sim.NodeID(t.net.cfg.Servers)
 	some := len(t.rules) > 0
@@ -86,7 +86,8 @@ func (t *groundTruth) judgeLinks() {
 	}
 }
 
-// inTrouble says what may have servers evict the client on a node now, nil for nothing.
+// inTrouble returns the reason for which servers may evict the client on a node now, nil if there
+// is none.
 func (t *groundTruth) inTrouble(id sim.NodeID) *exemption {
 	f := &t.nodes[id]
 	switch {
@@ -108,7 +109,8 @@ func (t *groundTruth) inTrouble(id sim.NodeID) *exemption {
 	return nil
 }
 
-// ending is called before something that may end a trouble: until now it lasted.
+// ending is called before something that may end the trouble of clients. It records that the
+// trouble has lasted until now.
 func (t *groundTruth) ending() {
 	for k := range t.net.cfg.Clients {
 		if id := t.net.firstClient() + sim.NodeID(k); t.inTrouble(id) != nil {
@@ -117,8 +119,8 @@ func (t *groundTruth) ending() {
 	}
 }
 
-// justly reports whether a server may evict an incarnation of the client on a node for a cause, which
-// looks back for so long: while the server stood still its clocks did, too.
+// justly reports whether a server may evict an incarnation of the client on a node for a cause.
+// Trouble counts within a window, which grows by the time in which the server itself stood still.
 func (t *groundTruth) justly(id, server sim.NodeID, incarnation uint64, cause health.Cause) bool {
 	window := t.net.timing.Evict
 	switch cause {
@@ -134,7 +136,7 @@ func (t *groundTruth) justly(id, server sim.NodeID, incarnation uint64, cause he
 	return t.inTrouble(id) != nil || t.now()-window <= t.nodes[id].trouble
 }
 
-// untold says why a server may not know of an eviction that most know of.
+// untold returns the reason why a server may not know an eviction that most servers know.
 func (t *groundTruth) untold(server sim.NodeID) *exemption {
 	if t.Some() || t.nodes[server].links || t.now()-t.touched <= t.net.timing.Broadcast {
 		return exemptUntold
@@ -142,7 +144,7 @@ func (t *groundTruth) untold(server sim.NodeID) *exemption {
 	return nil
 }
 
-// rests reports whether the client on a node was superseded and rests (exemptRests).
+// rests reports whether the client on a node rests because it was superseded (exemptRests).
 func (n *Net) rests(id sim.NodeID) bool {
 	return n.groundTruth.nodes[id].superseded && n.client(id).Status().State == "resting"
 }
@@ -153,8 +155,9 @@ func (n *Net) agreeIn() time.Duration {
 	return max(n.timing.Quorum, 0) + n.timing.Orphan + 2*n.timing.Tick
 }
 
-// calm is for how long nothing was done to servers and links, and no server was kept from
-// another one that discovery holds for alive (exemptHeldUp) or lost messages to it (exemptUntold).
+// calm returns for how long nothing was done to servers and links. It is 0 while some server cannot
+// reach another one that discovery reports as alive (exemptHeldUp), or loses messages to it
+// (exemptUntold).
 func (n *Net) calm() time.Duration {
 	if n.groundTruth.Some() && n.groundTruth.heldUp() || n.groundTruth.poorAmong {
 		return 0
@@ -162,7 +165,7 @@ func (n *Net) calm() time.Duration {
 	return n.Now() - n.groundTruth.touched
 }
 
-// heldUp reports whether nothing gets from one server to another that is heard of over others.
+// heldUp reports whether a server cannot reach another one that it hears of through others.
 func (t *groundTruth) heldUp() bool {
 	servers := sim.NodeID(t.net.cfg.Servers)
 	up := make([]bool, servers)
@@ -179,7 +182,7 @@ func (t *groundTruth) heldUp() bool {
 	return false
 }
 
-// hears returns which servers of those that speak an observer can hear, itself or through others.
+// hears returns which of the servers in speaks an observer hears of, directly or through others.
 func (t *groundTruth) hears(observer sim.NodeID, speaks []bool) []bool {
 	if !t.Some() {
 		return speaks
@@ -196,14 +199,14 @@ func (t *groundTruth) hears(observer sim.NodeID, speaks []bool) []bool {
 	return heard
 }
 
-// spreadIn is how long an eviction, or its withdrawal, takes to all servers (exemptSpread).
+// spreadIn is how long an eviction, or its withdrawal, takes to reach all servers (exemptSpread).
 func (n *Net) spreadIn() time.Duration { return n.timing.Broadcast + 3*n.timing.Tick }
 
-// evictingIn is how long the master waits for others when it evicts (exemptSpread).
+// evictingIn is how long an evicting master waits for other servers (exemptSpread).
 func (n *Net) evictingIn() time.Duration { return n.spreadIn() + 10*n.timing.Tick }
 
-// endIn is how long after its end no server knows a client: whose node is silent, or
-// talks on; and in each case how long after the last fault.
+// endIn returns how long after its end a client is unknown to all servers, and how long after the
+// last fault. talks means that other programs of its node go on sending.
 func (n *Net) endIn(talks bool) (after, afterFault time.Duration) {
 	t := &n.timing
 	after, afterFault = t.Evict, max(2*t.Evict, t.Evict+t.Orphan)+3*t.Tick

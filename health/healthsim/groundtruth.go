@@ -7,46 +7,46 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// groundTruth is what was done to nodes and links. What of it excuses an eviction, or that
-// servers do not agree, is in exempt.go.
+// groundTruth records what was done to nodes and links. Which of it justifies an eviction, or a
+// disagreement between servers, is defined in exempt.go.
 type groundTruth struct {
 	net   *Net
 	nodes []nodeHistory
 	sim.Cuts
 	links []link.Quality // of the topology
-	rules []rule         // changes of them
-	// poorAmong: those between servers are.
+	rules []rule         // changes of links, in order
+	// poorAmong means that some link between servers is poor.
 	poorAmong bool
 	touched   time.Duration // when something was last done to a server or to a link
-	unsent    time.Duration // when a broadcast could last not be sent
+	unsent    time.Duration // when sending a broadcast failed last
 }
 
-// nodeHistory is what has happened to a node.
+// nodeHistory records what was done to a node.
 type nodeHistory struct {
-	began   time.Duration // the latest incarnation
-	stopped bool
-	paused  time.Duration // since when; with stopped
-	stood   time.Duration // how long the latest pause was
-	resumed time.Duration // when that ended
-	links   bool          // one between it and a server is bad, or one between servers
+	began   time.Duration // begin of the latest incarnation
+	stopped bool          // it is paused
+	paused  time.Duration // begin of the pause, if stopped
+	stood   time.Duration // length of the latest pause
+	resumed time.Duration // end of that pause
+	links   bool          // a link between it and a server is poor, or one between servers
 	skewed  bool          // its clock is wrong
 	slow    bool          // its steps take long
-	trouble time.Duration // when the latest trouble of its client ended; never: there was none
+	trouble time.Duration // when its client was last in trouble (see inTrouble); never: it was not
 	touched time.Duration // when something was last done to its client
 
 	ended      time.Duration // when the client with this node's id last ended; 0: it has not
-	endedOn    sim.NodeID    // on which node
-	over       bool          // the client on this node has ended, and the node has not
-	quit       bool          // without a word
+	endedOn    sim.NodeID    // the node on which it ended
+	over       bool          // the client on this node has ended, the node goes on
+	quit       bool          // the client ended without a message
 	clientless bool          // later incarnations of this node have no client
 	talks      bool          // other programs of this node exchange messages with servers
-	talked     bool          // in this incarnation
-	client     sim.NodeID    // whose id the client on this node has
-	ordered    uint64        // this incarnation was evicted by hand
-	superseded bool          // the client on this node was told that it runs elsewhere
+	talked     bool          // they did so in this incarnation
+	client     sim.NodeID    // the node whose client id the client on this node has
+	ordered    uint64        // the incarnation that an administrator had evicted
+	superseded bool          // the client on this node was told of a later incarnation elsewhere
 }
 
-// never is before everything.
+// never is before the begin of the simulation.
 const never = -1 << 62
 
 // rule is a change of links.
@@ -69,10 +69,10 @@ func (t *groundTruth) init(n *Net) {
 	t.judgeLinks()
 }
 
-// now is the time of the network.
+// now returns the time of the network.
 func (t *groundTruth) now() time.Duration { return t.net.Now() }
 
-// touch notes that something is done to a node.
+// touch records that something is done to a node.
 func (t *groundTruth) touch(id sim.NodeID) {
 	t.nodes[id].touched = t.now()
 	if t.net.isServer(id) {
@@ -89,7 +89,7 @@ func (t *groundTruth) began(id sim.NodeID) {
 	t.touch(id)
 }
 
-// end notes that the client with a node's id has ended; without its node others of that go on.
+// end records that the client on a node has ended, while the node's other programs go on.
 func (t *groundTruth) end(id sim.NodeID, quit bool) {
 	f := &t.nodes[id]
 	f.over, f.quit = true, f.quit || quit
@@ -97,7 +97,7 @@ func (t *groundTruth) end(id sim.NodeID, quit bool) {
 	t.touch(id)
 }
 
-// impersonates notes that the client on a node goes on with the id of another one.
+// impersonates records that the client on a node goes on with the id of another one.
 func (t *groundTruth) impersonates(id, other sim.NodeID) {
 	t.end(id, false)
 	t.nodes[id].client, t.nodes[id].over, t.nodes[id].quit = other, false, false
@@ -136,7 +136,7 @@ func (t *groundTruth) heal() {
 	t.touched = t.now()
 }
 
-// change notes a change of links; none: all changes are undone.
+// change records changes of links; without arguments all changes are undone.
 func (t *groundTruth) change(rules ...rule) {
 	t.ending()
 	if t.rules = append(t.rules, rules...); len(rules) == 0 {

@@ -11,25 +11,24 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// Flat is a network like that of a machine room: half a millisecond to one and a
-// half, and nothing lost.
+// Flat is a network like that of a machine room: a latency of 0.5 to 1.5 ms, and no loss.
 func Flat() *sim.Flat {
 	return &sim.Flat{Link: link.Quality{
 		Latency: link.Dist{Base: time.Millisecond, Spread: 500 * time.Microsecond, Shape: link.Uniform},
 	}}
 }
 
-// Measured is what measurements have in common.
+// Measured has the parameters that measurements share.
 type Measured struct {
-	Servers, Clients int
-	// Attach is to how many servers a client connects besides its master, as in
+	Servers, Clients int // numbers of nodes
+	// Attach is the number of servers that a client connects to besides its master, as in
 	// Config: 0 is all, negative none.
 	Attach int
-	Seed   uint64
+	Seed   uint64 // of all randomness
 }
 
-// begun is when the clients of a measurement begin, one after the other within a
-// ping interval, so that they do not ping together.
+// begun is when the first client begins. The others follow within a ping interval, so that pings
+// are spread.
 func (m Measured) begun() time.Duration { return 2 * time.Second }
 
 func (m Measured) config() Config {
@@ -44,7 +43,7 @@ func (m Measured) config() Config {
 	}
 }
 
-// start makes a network and lets all clients connect.
+// start makes a network, and runs it until all clients are connected.
 func (m Measured) start(cfg Config) (*Net, error) {
 	n, err := New(cfg)
 	if err != nil {
@@ -59,20 +58,20 @@ func (m Measured) start(cfg Config) (*Net, error) {
 	return n, nil
 }
 
-// Load is the control messages of a cluster in which nothing happens (G-CH-1).
+// Load is the number of control messages in a cluster in which nothing happens (G-CH-1).
 type Load struct {
 	Interval time.Duration // T_ping
-	// Pings and Pongs are per interval, of all clients together; Others are all
-	// messages of package health besides, digests mostly.
+	// Pings and Pongs are per interval, of all clients together. Others are all other messages
+	// of client health, mostly digests.
 	Pings, Pongs, Others float64
 	// BusyPings are the pings per interval of clients that exchange other messages
 	// with their masters.
 	BusyPings float64
-	// AllPingAll is what every client pinging every server would be.
+	// AllPingAll is the number of pings per interval if every client pinged every server.
 	AllPingAll float64
 }
 
-// Factor is by how much fewer pings there are than if all pinged all.
+// Factor is AllPingAll divided by Pings.
 func (l Load) Factor() float64 { return l.AllPingAll / l.Pings }
 
 // Load counts messages over some intervals, then with all clients busy.
@@ -106,14 +105,14 @@ func (m Measured) Load(ctx context.Context, intervals int) (l Load, err error) {
 		return l, err
 	}
 	err = count()
-	if ok, why := n.Settled(sim.AllNodes); err == nil && !ok { // who has no master does not ping either
+	if ok, why := n.Settled(sim.AllNodes); err == nil && !ok { // a client without a master sends no pings
 		err = fmt.Errorf("healthsim: after the measurement %s", why)
 	}
 	l.BusyPings = per(kinds[wire.Ping])
 	return l, err
 }
 
-// pass lets time pass, a second at a time.
+// pass runs the network for a time, a second at a time.
 func (m Measured) pass(ctx context.Context, n *Net, d time.Duration) error {
 	for end := n.Now() + d; n.Now() < end; {
 		if err := ctx.Err(); err != nil {

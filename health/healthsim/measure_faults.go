@@ -8,14 +8,13 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// Split is what a partition of servers did to clients that reach all of them
-// (G-CH-6).
+// Split is the effect of a partition of the servers on clients that reach all of them (G-CH-6).
 type Split struct {
-	Bound    time.Duration // T_q and T_orphan, from when discovery has noticed
+	Bound    time.Duration // T_q + T_orphan, after discovery has noticed the partition
 	Majority int           // clients whose master was in the majority
-	Minority int           // the others
-	Evicted  int           // of the majority's, there
-	Rehomed  int           // of the minority's, with a master in the majority at the end
+	Minority int           // the other clients
+	Evicted  int           // clients of the majority that were evicted
+	Rehomed  int           // clients of the minority with a master in the majority at the end
 	Neither  int           // clients that are neither connected to the majority nor evicted everywhere
 	Held     int           // clients that the minority still holds
 }

@@ -12,22 +12,22 @@ const (
 	ofHealth kind = iota // between clients and servers, and digests
 	evictRequest
 	evictReply
-	traffic // what other programs of a client's node exchange with servers, and the answer
+	traffic // a message of another program of a client's node to a server, and the answer
 	ofGossip
 	ofGossipReply
 )
 
-// message is one on its way. What it refers to is not changed any more.
+// message is a message in flight. It is immutable, with all that it refers to.
 type message struct {
 	kind        kind
 	incarnation uint64 // of the node that sent it
 	data        []byte
 	key         relayKey     // of evictions
-	members     []sim.NodeID // of a request: its tree, the root first
-	missing     []sim.NodeID // of a reply: who did not answer
+	members     []sim.NodeID // of a request: the members of its tree, the root first
+	missing     []sim.NodeID // of a reply: the servers that did not answer
 }
 
-// size is what a message takes on the wire, about.
+// size is the approximate size of a message on the wire in bytes.
 func (m *message) size() int { return len(m.data) + 8*len(m.missing) + 16 }
 
 // hash is a digest of a message.

@@ -19,39 +19,37 @@ import (
 
 // Config configures a [Net]. The zero value of a field means its default.
 type Config struct {
-	// Servers are the first nodes, Clients those after them: together all of the network.
+	// Servers is the number of servers, which are the first nodes, and Clients that of the
+	// nodes after them.
 	Servers, Clients int
 	scenario.Network
 
-	Timing    health.Timing
-	ClaimKeys keyring.Keys
-	// Attach is to how many servers a client connects besides its master; 0: to
-	// all, negative: to none.
+	Timing    health.Timing // of all servers and clients
+	ClaimKeys keyring.Keys  // of all servers
+	// Attach is the number of servers that a client connects to besides its master; 0: all,
+	// negative: none.
 	Attach int
-	// Discovery is how long it takes until a server holds another one for dead, and
-	// four fifths of that at least. Default 3.4 s, as gossip with five nodes.
+	// Discovery is the longest time until a server learns of a death; the shortest is four
+	// fifths of it. Default 3.4 s, as for gossip with five nodes.
 	Discovery time.Duration
 	// Gossip, if not 0, is the interval of real gossip, instead of the oracle.
 	Gossip time.Duration
-	// Store is how long a write to the disk takes, from half of it to one and a half;
-	// negative: none, and nothing is kept over a restart. Default 3 ms.
+	// Store is the average duration of a write to the disk, which varies from half to one and
+	// a half of it; negative: nothing is kept over a restart. Default 3 ms.
 	Store time.Duration
-	// Late is the probability that a request to evict reaches a server once more, a
-	// second to forty seconds after the first time; Unsent that a broadcast fails.
+	// Late is the probability that a request to evict reaches a server once more, 1 to 40 s
+	// after the first time; Unsent the probability that a broadcast fails.
 	Late, Unsent float64
 	// Stacks runs agents above portals and LNet instead of bare machines.
 	Stacks bool
 	// Bare leaves contents out of the digest, for speed.
 	Bare bool
-	// Tap, if not nil, is told of each message of package health that is sent; not
-	// at Stacks. OnServer and OnClient are told what the users of servers and
-	// clients are.
-	Tap      func(from, to sim.NodeID, m *wire.Message)
-	OnServer func(at time.Duration, id sim.NodeID, e *health.Event)
-	OnClient func(at time.Duration, id sim.NodeID, e *health.ClientEvent)
+	// Tap, if not nil, is called with each message of client health that is sent, unless
+	// Stacks is set.
+	Tap func(from, to sim.NodeID, m *wire.Message)
 }
 
-// epoch is what wall clocks show at the begin of a simulation, in nanoseconds.
+// epoch is the wall clock at the begin of a simulation, in nanoseconds.
 const epoch = 1_760_000_000_000_000_000
 
 // watcher is a server, machine or agent; pinger is a client.
@@ -69,8 +67,8 @@ type (
 	}
 )
 
-// Net is a network of servers and clients. What is done to it through its
-// methods is the groundTruth that evictions are judged by.
+// Net is a network of servers and clients. Its methods record what is done to it, as the ground
+// truth for the judgement of evictions.
 type Net struct {
 	kit.Base
 
@@ -78,16 +76,16 @@ type Net struct {
 	timing      health.Timing
 	ids         []nid.NID // of the servers
 	list        *engine.List
-	servers     []watcher // by node, of the latest incarnation; nil before the first
-	clients     []pinger  // likewise, the first one is of node cfg.Servers
-	stores      []*store  // at Stacks, of servers
+	servers     []watcher // by node, latest incarnation; nil before the first
+	clients     []pinger  // likewise; index 0 is node cfg.Servers
+	stores      []*store  // of servers, at the level of stacks
 	oracle      oracle
 	groundTruth groundTruth
 	ledger      ledger
 	// impostors are the nodes that have run clients with ids of others.
 	impostors []sim.NodeID
 
-	serverQueue []healthengine.ServerInput // of the step that is made
+	serverQueue []healthengine.ServerInput // of the current step
 	serverOut   healthengine.ServerOutput
 	clientQueue []healthengine.ClientInput
 	clientOut   healthengine.ClientOutput
@@ -95,8 +93,8 @@ type Net struct {
 	broadcasts  uint64
 }
 
-// New makes a network. Its nodes start when it runs. The error is that of a
-// *health.Error, or the simulator's.
+// New makes a network, whose nodes start when it runs. The error is a *health.Error or one of the
+// simulator.
 func New(cfg Config) (*Net, error) {
 	n, err := prepare(cfg)
 	if err != nil {
@@ -109,7 +107,7 @@ func New(cfg Config) (*Net, error) {
 	return n, kit.Start(&n.Base, &n.cfg.Network, kit.Machines[*message]{Boot: n.boot, Hash: hash, Bare: n.cfg.Bare}, nil)
 }
 
-// prepare makes a Net without a network.
+// prepare makes a Net without the network of the simulator.
 func prepare(cfg Config) (n *Net, err error) {
 	n = &Net{cfg: cfg, servers: make([]watcher, cfg.Servers), clients: make([]pinger, cfg.Clients)}
 	if n.timing, err = cfg.Timing.Filled(); err != nil {
@@ -137,7 +135,7 @@ func prepare(cfg Config) (n *Net, err error) {
 	return n, nil
 }
 
-// boot begins an incarnation. A server takes over what is on its disk.
+// boot begins an incarnation. A server keeps what is on its disk.
 func (n *Net) boot(incarnation sim.Incarnation, kept sim.Program[*message]) sim.Program[*message] {
 	n.oracle.changed()
 	n.groundTruth.began(incarnation.Node)

@@ -8,10 +8,10 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// oracle is discovery that knows: each server hears some time later who is gone,
-// and who is back. As for gossip, gone is also who stands still, and who cannot
-// be heard of over any way; a restarted server is silent until all have noticed
-// its death; and a server that stood still begins to count anew.
+// oracle is discovery that knows the ground truth: it tells each server with a delay which others
+// are dead or back. It behaves as gossip does: a server that is paused, or that cannot be heard of
+// over any path, is dead; a restarted server is silent until all have noticed its death; and a
+// server that was paused begins its time-outs anew.
 type oracle struct {
 	net   *Net
 	pcg   rand.PCG
@@ -20,18 +20,18 @@ type oracle struct {
 	dirty bool
 }
 
-// pair is what one server was told of another, and what it will be.
+// pair is what one server was told of another, and what it will be told next.
 type pair struct {
 	alive, soon bool
 	deaths      uint64
-	change      uint32 // tells changes under way apart
+	change      uint32 // number of the latest change: earlier timers are ignored
 }
 
 // Times of the oracle besides Config.Discovery.
 const (
 	returnLeast = 200 * time.Millisecond // until a return is noticed
 	returnMost  = 600 * time.Millisecond
-	resync      = time.Second // for which a server is unsure that stood still
+	resync      = time.Second // how long a server is unsure after a pause
 )
 
 func (o *oracle) init(n *Net) {
@@ -52,12 +52,12 @@ func (o *oracle) init(n *Net) {
 
 func (o *oracle) on() bool { return o.net.cfg.Gossip == 0 && !o.net.cfg.Stacks }
 
-// atFirst reports whether a node begins with the run.
+// atFirst reports whether a node starts at time 0.
 func (o *oracle) atFirst(id sim.NodeID) bool {
 	return o.net.cfg.StartAt == nil || o.net.cfg.StartAt(id) <= 0
 }
 
-// changed notes that something was done to nodes or links.
+// changed schedules a look after something was done to nodes or links.
 func (o *oracle) changed() {
 	if !o.on() || o.dirty || o.net.Control == nil {
 		return
@@ -66,8 +66,7 @@ func (o *oracle) changed() {
 	o.net.Control.At(o.net.Now(), o.look)
 }
 
-// ended hears that an incarnation has ended: the next one knows nothing, and is silent
-// for a while.
+// ended handles the end of an incarnation: the next one knows nothing, and is silent for a time.
 func (o *oracle) ended(id sim.NodeID) {
 	if !o.on() || !o.net.isServer(id) {
 		return
@@ -80,8 +79,7 @@ func (o *oracle) ended(id sim.NodeID) {
 	o.changed()
 }
 
-// resumed hears that a server goes on: it counts its silent peers anew, and is
-// unsure at first.
+// resumed handles the end of a pause: the server begins its time-outs anew, and is unsure at first.
 func (o *oracle) resumed(id sim.NodeID) {
 	if !o.on() || !o.net.isServer(id) {
 		return
@@ -101,7 +99,7 @@ func (o *oracle) resumed(id sim.NodeID) {
 	o.changed()
 }
 
-// look sees who can be heard by whom, and lets them know in time.
+// look computes which servers each server hears of, and schedules reports of the changes.
 func (o *oracle) look() {
 	o.dirty = false
 	n := o.net
@@ -124,7 +122,7 @@ func (o *oracle) look() {
 	}
 }
 
-// plan has a server told that another is gone or back, unless that changes again.
+// plan schedules the report that a server is dead or back, unless that changes again before.
 func (o *oracle) plan(observer, subject sim.NodeID, p *pair) {
 	p.soon = !p.soon
 	p.change++

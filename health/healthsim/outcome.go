@@ -12,61 +12,62 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// What nodes tell: servers the kinds of health.Event, clients those of
-// health.ClientEvent.
+// Numbers of events in the digest of a simulation: of servers by the kinds of health.Event, of
+// clients by those of health.ClientEvent.
 const (
 	serverEvents = history.Own
 	clientEvents = history.Own + 0x80
 )
 
-// Outcome is what nodes have told so far, compared with the groundTruth.
+// Outcome compares the events of all nodes so far with the ground truth.
 type Outcome struct {
-	Evicted uint64 // times that a client was told that all had evicted it
-	// False is how often a server evicted, or another client superseded, a client
-	// without a cause (exempt.go), and that was told, or most servers had its tombstone.
+	Evicted uint64 // how often a client was told that all servers had evicted it
+	// False is how often a client was evicted or superseded without a cause (exempt.go), and
+	// was told so, or most servers had its tombstone.
 	False      uint64
-	FirstFalse string
-	Superseded uint64 // clients that were told that they run elsewhere
+	FirstFalse string // describes the first of these
+	Superseded uint64 // clients that were told of a later incarnation elsewhere
 	Changes    uint64 // masters lost
 	Dropped    uint64 // connections lost while the client went on
-	// Revived is how often a server took an incarnation whose tombstones most servers held,
-	// although nothing kept them from telling it (exemptUntold).
+	// Revived is how often a server accepted an incarnation of which most servers had a
+	// tombstone, although nothing kept them from telling it (exemptUntold).
 	Revived      uint64
-	FirstRevived string
-	// Skew is the longest time between the first and the last server that evicted
-	// a silent client, Latest the longest from its last message to the last server.
+	FirstRevived string // describes the first of these
+	// Skew is the longest time between the first and the last server that evicted a silent
+	// client, Latest the longest from its last message to the last server.
 	Skew, Latest time.Duration
-	// Rehomed is how long each client of a dead master took to find another one, from the death.
+	// Rehomed has, for each client of a dead master, the time from the death until it had
+	// another master.
 	Rehomed []time.Duration
 }
 
-// ledger is what was told, by client.
+// ledger has the events of all nodes, summed up by client.
 type ledger struct {
 	net     *Net
 	outcome Outcome
 	clients []entry
 }
 
-// entry is what became of a client.
+// entry has what servers and the client have told of a client.
 type entry struct {
-	spoke       time.Duration // when it last sent something
-	incarnation uint64        // the highest that was evicted by all
-	first, last time.Duration // servers that evicted it
-	evicted     int           // how often it was told so
-	timed       bool          // it was silent
+	spoke       time.Duration // when it last sent a message
+	incarnation uint64        // the highest one that was evicted from all servers
+	first, last time.Duration // when the first and the last server evicted that
+	evicted     int           // how often the client was told so
+	timed       bool          // because it was silent
 
 	judged uint64        // the highest incarnation whose eviction a server began
-	just   bool          // it had a cause
-	taken  bool          // the latest incarnation is of another node, and the earlier one gave cause
-	ending uint64        // the highest incarnation that servers have begun to evict, for whatever cause
-	ends   time.Duration // when
+	just   bool          // that eviction had a cause
+	taken  bool          // the latest incarnation runs on another node, and the one before gave a cause
+	ending uint64        // the highest incarnation that servers have begun to evict, for any cause
+	ends   time.Duration // when they did
 	comes  uint64        // the latest incarnation that was connected or changed its master
-	came   time.Duration // when
+	came   time.Duration // when that happened
 	began  time.Duration // when it was first connected
 	died   time.Duration // when its master died, while it has no other; 0: it has one
 }
 
-// changed is when servers last evicted an incarnation, or connected it anew.
+// changed returns when a server last evicted an incarnation, or connected it again.
 func (c *entry) changed(incarnation uint64) (at time.Duration) {
 	if c.ending >= incarnation {
 		at = c.ends
@@ -81,10 +82,10 @@ func (l *ledger) init(n *Net) {
 	l.net, l.clients = n, make([]entry, n.cfg.Clients)
 }
 
-// Outcome returns what nodes have told, compared with the groundTruth.
+// Outcome returns the comparison with the ground truth so far.
 func (n *Net) Outcome() Outcome { return n.ledger.outcome }
 
-// of is the entry of a client, nil of a stranger.
+// of returns the entry of a client; nil if the node is no client.
 func (l *ledger) of(id sim.NodeID) *entry {
 	if k := int(id) - l.net.cfg.Servers; k >= 0 && k < len(l.clients) {
 		return &l.clients[k]
@@ -92,19 +93,16 @@ func (l *ledger) of(id sim.NodeID) *entry {
 	return nil
 }
 
-// spoke notes that a client sends something.
+// spoke records that a client sends a message.
 func (l *ledger) spoke(id sim.NodeID) { l.of(id).spoke = l.net.Now() }
 
-// forAll reports whether a cause of an eviction is one for all servers.
+// forAll reports whether an eviction for that cause is one from all servers.
 func forAll(c health.Cause) bool {
 	return c == health.TimedOut || c == health.ByAdmin || c == health.LostMaster
 }
 
-// serverTold hears what the user of a server is told.
+// serverTold records an event of a server.
 func (n *Net) serverTold(id sim.NodeID, e *health.Event) {
-	if n.cfg.OnServer != nil {
-		n.cfg.OnServer(n.Now(), id, e)
-	}
 	l := &n.ledger
 	c := l.of(nodeOf(e.Client))
 	if c == nil || !e.Client.IsValid() {
@@ -127,7 +125,7 @@ func (n *Net) serverTold(id sim.NodeID, e *health.Event) {
 	}
 }
 
-// judge notes whether a server has a cause to evict an incarnation for all.
+// judge records whether a server has a cause to evict an incarnation from all servers.
 func (l *ledger) judge(c *entry, server sim.NodeID, e *health.Event) {
 	if e.Incarnation < c.judged {
 		return
@@ -143,7 +141,7 @@ func (l *ledger) judge(c *entry, server sim.NodeID, e *health.Event) {
 	}
 }
 
-// came notes that a server has connected an incarnation, or that it has another master there.
+// came records that a server has connected an incarnation, or knows another master of it.
 func (l *ledger) came(c *entry, server sim.NodeID, e *health.Event) {
 	n := l.net
 	if e.Incarnation > c.comes {
@@ -164,21 +162,22 @@ func (l *ledger) came(c *entry, server sim.NodeID, e *health.Event) {
 	}
 }
 
-// byHand notes that somebody has the incarnation of a client evicted that servers know (exemptHand).
+// byHand records that an administrator orders the eviction of the incarnation that servers know
+// (exemptHand).
 func (n *Net) byHand(id sim.NodeID) {
 	if c := n.ledger.of(id); c != nil {
 		n.groundTruth.nodes[id].ordered = c.comes
 	}
 }
 
-// falsely notes that a client was evicted without a cause.
+// falsely counts an eviction without a cause.
 func (l *ledger) falsely(format string, args ...any) {
 	if l.outcome.False++; l.outcome.FirstFalse == "" {
 		l.outcome.FirstFalse = fmt.Sprintf("at %v "+format, append([]any{l.net.Now()}, args...)...)
 	}
 }
 
-// gone notes that a server has evicted an incarnation for all.
+// gone records that a server has evicted an incarnation, as one of all servers.
 func (l *ledger) gone(c *entry, e *health.Event) {
 	now := l.net.Now()
 	if e.Incarnation > c.incarnation {
@@ -189,19 +188,16 @@ func (l *ledger) gone(c *entry, e *health.Event) {
 	}
 	if c.last = now; c.timed && e.Cause == health.TimedOut {
 		l.outcome.Skew = max(l.outcome.Skew, c.last-c.first)
-		if !l.net.cfg.Stacks { // where nobody sees messages
+		if !l.net.cfg.Stacks { // there spoke is not recorded
 			l.outcome.Latest = max(l.outcome.Latest, c.last-c.spoke)
 		}
 	}
 }
 
-// clientTold hears what the user of a client is told.
+// clientTold records an event of a client.
 func (n *Net) clientTold(id sim.NodeID, e *health.ClientEvent) {
-	if n.cfg.OnClient != nil {
-		n.cfg.OnClient(n.Now(), id, e)
-	}
 	f, v := &n.groundTruth.nodes[id], &n.ledger.outcome
-	if f.quit { // nobody reads it
+	if f.quit { // the process has ended
 		return
 	}
 	c := n.ledger.of(f.client)
@@ -233,7 +229,7 @@ func (n *Net) clientTold(id sim.NodeID, e *health.ClientEvent) {
 	}
 }
 
-// serverEvent and clientEvent are events for the digest of a simulation.
+// serverEvent and clientEvent convert events for the digest of a simulation.
 func serverEvent(e *health.Event) sim.Event {
 	return sim.Event{Kind: uint16(serverEvents) + uint16(e.Kind), Subject: nodeOf(e.Client), Value: e.Incarnation ^ uint64(e.Cause)}
 }
@@ -249,7 +245,7 @@ func subjectOf(id nid.NID) sim.NodeID {
 	return history.Nobody
 }
 
-// tap shows a message to who wants to see them.
+// tap calls Config.Tap.
 func (n *Net) tap(from, to sim.NodeID, data []byte) {
 	if n.cfg.Tap == nil {
 		return

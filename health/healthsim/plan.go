@@ -8,30 +8,30 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// planClients is how many clients plans have.
+// planClients is the number of clients in a plan.
 const planClients = 6
 
 // forever is longer than any plan.
 const forever = time.Hour
 
-// plan writes a scenario.
+// plan writes a random scenario.
 type plan struct {
 	kit.Plan
 	servers int
 	at      time.Duration
-	busy    []time.Duration // by server: until when it is not well
-	drained []time.Duration // by server: until when it drains
-	gone    []time.Duration // by client: until when it is down, or its node not its own any more
-	apart   time.Duration   // until when servers are cut off
+	busy    []time.Duration // by server: when its latest fault ends
+	drained []time.Duration // by server: when it ends draining
+	gone    []time.Duration // by client: when it is up again on its own node
+	apart   time.Duration   // when the latest partition ends
 }
 
-// later is a time after now.
+// later draws a time after the present one.
 func (p *plan) later(a, b time.Duration) time.Duration { return p.at + p.Between(a, b) }
 
-// clientNode is the number of a client's node.
+// clientNode returns the number of a client's node.
 func (p *plan) clientNode(k int) int { return p.servers + 1 + k }
 
-// begin writes what plans have in common.
+// begin writes the settings that plans share.
 func (p *plan) begin(seed uint64, network string) {
 	p.Plan = kit.NewPlan(seed, 12)
 	p.servers = 3 + p.IntN(5)
@@ -42,7 +42,7 @@ func (p *plan) begin(seed uint64, network string) {
 	p.at = 22 * time.Second
 }
 
-// end writes what is expected, always and after so much calm.
+// end writes what is expected, always and after a time without faults.
 func (p *plan) end(calm time.Duration, uniform string) string {
 	last := max(p.at, p.apart)
 	for _, until := range slices.Concat(p.busy, p.drained, p.gone) {
@@ -57,7 +57,7 @@ func (p *plan) end(calm time.Duration, uniform string) string {
 	return p.String()
 }
 
-// settings moves the length of the run, which is known last, to the settings.
+// settings moves the length of the run, which is written last, to the settings.
 func settings(text string) string {
 	head, tail, _ := strings.Cut(text, "\nrun ")
 	length, tail, _ := strings.Cut(tail, "\n")
@@ -65,12 +65,11 @@ func settings(text string) string {
 	return first + "\nrun " + length + "\n" + rest + "\n" + tail
 }
 
-// MildPlan draws a scenario of faults that no well-behaved client may be evicted
-// for (G-CH-3): masters and candidates die, are restarted quickly or late, with
-// records and without, stand still, are cut off from each other in one direction or
-// both, or cannot write, a minority of the servers at a time; any of them are drained.
-// Clients are restarted, or end while their nodes go on, and others take their ids;
-// messages come late and twice, evictions much later; broadcasts fail.
+// MildPlan draws a scenario of faults for which no well-behaved client may be evicted (G-CH-3).
+// A minority of the servers at a time dies, is restarted quickly or late, with or without records,
+// is paused, is cut off in one direction or both, or cannot write; any of them are drained. Clients
+// are restarted, or end while their nodes go on, and other nodes take their ids. Messages are
+// delayed and duplicated, requests to evict arrive much later again, and broadcasts fail.
 func MildPlan(seed uint64) string {
 	var p plan
 	p.begin(seed, "")

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// use has users attach to servers once more, or leave them, and a client or other programs of
-// its node talk.
+// use makes a client attach to servers or leave them, or makes it or other programs of its node
+// send messages.
 func (p *plan) use() {
 	k := p.IntN(planClients)
 	if p.gone[k] > p.at {
@@ -29,8 +29,8 @@ func (p *plan) use() {
 	}
 }
 
-// clientFault is the end of a client, after which its node or another one begins it anew, or
-// its node goes on without it.
+// clientFault ends a client. Its node or another one starts it again, or its node goes on without
+// it.
 func (p *plan) clientFault() {
 	k, other := p.IntN(planClients), p.IntN(planClients)
 	if p.gone[k] > p.at {
@@ -42,16 +42,16 @@ func (p *plan) clientFault() {
 	case 0, 1:
 		p.Line("at %v kill %d\nat %v restart %d", p.at, client, until, client)
 		p.gone[k] = until
-	case 2: // its node talks on, for a while
+	case 2: // its node goes on sending, for a time
 		p.Line("at %v do %d traffic on\nat %v do %d quit\nat %v kill %d\nat %v restart %d", p.at, client, p.at, client, until, client, until+time.Second, client)
 		p.gone[k] = until + time.Second
 	case 3: // or for good
 		p.Line("at %v do %d traffic on\nat %v do %d quit", p.at, client, p.at, client)
 		p.gone[k] = forever
-	case 4: // its node comes back without it, and talks
+	case 4: // its node comes back without it, and sends
 		p.Line("at %v do %d clientless on\nat %v kill %d\nat %v restart %d", p.at, client, p.at, client, until, client)
 		p.gone[k] = forever
-	case 5: // another node has its id from now on
+	case 5: // another node uses its id from then on
 		p.Line("at %v do %d quit", p.at, client)
 		p.gone[k] = forever
 		if p.gone[other] <= p.at {
@@ -61,8 +61,8 @@ func (p *plan) clientFault() {
 	}
 }
 
-// well draws so many servers that are well and were for a while, or fewer: with them
-// a minority is not.
+// well draws up to count servers that are and have been without a fault, so few that with them only
+// a minority has one.
 func (p *plan) well(count int) (list []int) {
 	var well []int
 	for k, until := range p.busy {
@@ -78,7 +78,7 @@ func (p *plan) well(count int) (list []int) {
 	return list
 }
 
-// serverFault is a fault of some servers.
+// serverFault writes a fault of some servers.
 func (p *plan) serverFault() {
 	list := p.well(1)
 	if len(list) == 0 {
@@ -89,7 +89,7 @@ func (p *plan) serverFault() {
 		keeping = ""
 	}
 	kind := p.IntN(7)
-	if kind < 2 && p.at <= p.drained[k] { // it must live until then
+	if kind < 2 && p.at <= p.drained[k] { // it must be up to end draining
 		kind = 2
 	}
 	switch kind {
@@ -129,8 +129,8 @@ func (p *plan) minorities() {
 	}
 }
 
-// cutOff cuts some nodes off from the other servers, and from no client, for 0.1 to 60 s, in one direction or
-// both, or only some of them.
+// cutOff cuts some nodes off from all or some of the other servers, but from no client, for 0.1 to
+// 60 s, in one direction or both.
 func (p *plan) cutOff(list []int) {
 	p.apart = p.later(100*time.Millisecond, []time.Duration{time.Second, 10 * time.Second, 60 * time.Second}[p.IntN(3)])
 	var rest []int
@@ -152,7 +152,7 @@ func (p *plan) cutOff(list []int) {
 	p.Line("at %v heal", p.apart)
 }
 
-// drain drains some servers or all, and some of them no more.
+// drain drains some or all servers, and perhaps ends that.
 func (p *plan) drain() {
 	list := p.some(p.servers)
 	if p.IntN(3) == 0 {
@@ -161,7 +161,7 @@ func (p *plan) drain() {
 			list = append(list, k)
 		}
 	}
-	list = slices.DeleteFunc(list, func(k int) bool { return p.at <= p.busy[k] }) // it may be down
+	list = slices.DeleteFunc(list, func(k int) bool { return p.at <= p.busy[k] }) // these may be down
 	if len(list) == 0 {
 		return
 	}
@@ -175,7 +175,7 @@ func (p *plan) drain() {
 	}
 }
 
-// some draws some of so many.
+// some draws a part of the given number of nodes.
 func (p *plan) some(of int) (list []int) {
 	for k := range of {
 		if p.IntN(3) == 0 {
@@ -188,7 +188,7 @@ func (p *plan) some(of int) (list []int) {
 	return list
 }
 
-// nodes is a set in a scenario.
+// nodes formats a set of nodes for a scenario.
 func nodes(list []int) string {
 	words := make([]string, len(list))
 	for i, k := range list {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// WildPlan draws a scenario of any faults of servers, clients and links, many at a
-// time. When all have ended, and a while has passed, all is as it should be.
+// WildPlan draws a scenario of any faults of servers, clients and links, many at a time. Some time
+// after all have ended the cluster has to be in order.
 func WildPlan(seed uint64) string {
 	var p plan
 	p.begin(seed, fmt.Sprintf(" loss %d%%", seed%3*2))
@@ -31,7 +31,7 @@ func WildPlan(seed uint64) string {
 	return settings(p.end(240*time.Second, "uniform-most"))
 }
 
-// abuse does what administrators and strangers do, and what disks do.
+// abuse writes orders of administrators, takeovers of ids, and faults of disks.
 func (p *plan) abuse() {
 	client, server := p.clientNode(p.IntN(planClients)), 1+p.IntN(p.servers)
 	switch p.IntN(10) {
@@ -53,7 +53,7 @@ func (p *plan) abuse() {
 	}
 }
 
-// takeOver ends a client for good, and has another node take its id.
+// takeOver ends a client for good, and lets another node use its id.
 func (p *plan) takeOver() {
 	k, other := p.IntN(planClients), p.IntN(planClients)
 	if p.gone[k] > p.at {

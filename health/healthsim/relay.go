@@ -12,17 +12,17 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// A broadcast goes down a binomial tree over those that its root holds for
-// alive, and the answers come back up, merged. Each node waits for a child for as
-// long as the tree below that may take; then all of that subtree are missing.
+// A broadcast goes down a binomial tree of the servers that its root believes to be alive, and the
+// merged answers come back up. Each node waits for a child in proportion to the height of the
+// subtree; then all of that subtree are missing.
 
-// level is what a level of the tree may take, there and back.
+// level is the time for one level of the tree, there and back.
 const level = 60 * time.Millisecond
 
-// kept is how long a node knows a broadcast that is over.
+// kept is how long a node remembers a broadcast that is over.
 const kept = time.Minute
 
-// relayKey names a broadcast.
+// relayKey identifies a broadcast.
 type relayKey struct {
 	root   sim.NodeID
 	number uint64
@@ -32,38 +32,38 @@ type relayKey struct {
 type relay struct {
 	key      relayKey
 	parent   sim.NodeID
-	id       uint64 // at the root: of the machine's batch
+	id       uint64 // at the root: of the machine's DoBroadcast
 	began    time.Duration
 	children []branch
-	waiting  int // for answers: of children, and this node's own
+	waiting  int // number of answers that are missing: of children, and this node's own
 	reply    []byte
 	missing  []sim.NodeID
 	over     bool
 }
 
-// branch is a child that has not answered.
+// branch is a child in the tree.
 type branch struct {
 	child    sim.NodeID
 	deadline time.Duration
-	below    []sim.NodeID // its subtree, itself included
+	below    []sim.NodeID // its subtree, the child included
 	done     bool
 }
 
 // relays are the broadcasts at a node.
 type relays struct {
 	byKey map[relayKey]*relay
-	order []*relay // by their begin
+	order []*relay // oldest first
 	late  []lateCopy
 }
 
-// lateCopy is a request to evict that is sent once more.
+// lateCopy is a request to evict that is sent again later.
 type lateCopy struct {
 	at time.Duration
 	to sim.NodeID
 	m  *message
 }
 
-// broadcast begins one with this node as its root.
+// broadcast begins a broadcast with this node as its root.
 func (s *server) broadcast(id uint64, data []byte) {
 	n := s.net
 	if n.cfg.Unsent > 0 && s.chance(n.cfg.Unsent) {
@@ -83,7 +83,7 @@ func (s *server) broadcast(id uint64, data []byte) {
 	s.finished(r)
 }
 
-// forward sends a request to the children in its tree.
+// forward sends a request to this node's children.
 func (s *server) forward(r *relay, m *message) {
 	r.began = s.now
 	t := tree.Tree{Topology: tree.KNomial(2), N: len(m.members)}
@@ -105,8 +105,7 @@ func (s *server) forward(r *relay, m *message) {
 	s.relays.order = append(s.relays.order, r)
 }
 
-// requested takes a request to evict of another server. One that comes again is
-// given to the machine as the first one was.
+// requested handles a request to evict of another server. A copy is given to the machine, too.
 func (s *server) requested(from sim.NodeID, m *message) {
 	r := s.relays.byKey[m.key]
 	in := engine.ServerInput{Kind: engine.EvictArrived, Server: simlnd.NID(m.key.root), Data: m.data}
@@ -118,14 +117,14 @@ func (s *server) requested(from sim.NodeID, m *message) {
 	s.input(in)
 }
 
-// answered takes the machine's own answer.
+// answered merges this node's own answer.
 func (s *server) answered(r *relay, data []byte) {
 	r.reply = wire.MergeReplies(r.reply, slices.Clone(data))
 	r.waiting--
 	s.finished(r)
 }
 
-// replied takes the answer of a child.
+// replied merges the answer of a child.
 func (s *server) replied(from sim.NodeID, m *message) {
 	r := s.relays.byKey[m.key]
 	if r == nil {
@@ -142,7 +141,7 @@ func (s *server) replied(from sim.NodeID, m *message) {
 	}
 }
 
-// finished passes the answer on when all is there.
+// finished passes the merged answer on when it is complete.
 func (s *server) finished(r *relay) {
 	if r.waiting > 0 || r.over {
 		return
@@ -161,13 +160,13 @@ func (s *server) finished(r *relay) {
 	s.input(engine.ServerInput{Kind: engine.BroadcastDone, ID: r.id, Servers: missing, Data: r.reply})
 }
 
-// asked reports whether a broadcast went to a server.
+// asked reports whether a server is in the tree of a broadcast.
 func (s *server) asked(r *relay, id sim.NodeID) bool {
 	return slices.ContainsFunc(r.children, func(b branch) bool { return slices.Contains(b.below, id) })
 }
 
-// wait gives up children that are late, sends late copies, and forgets old
-// broadcasts; it returns when there is something to do again.
+// wait gives up late children, sends late copies, and removes old broadcasts. It returns the time
+// of the next such event.
 func (s *server) wait(next time.Duration) time.Duration {
 	l := &s.relays
 	for len(l.order) > 0 && l.order[0].over && l.order[0].began+kept <= s.now {

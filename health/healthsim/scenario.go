@@ -53,20 +53,21 @@ var Protocol = &scenario.Protocol{
 
 var onArg = scenario.Arg{Name: "state", Kind: scenario.Choice, Choices: []string{"on", "off"}}
 
-// bytesPerNode: of a machine, a client's connections on both sides.
+// bytesPerNode estimates the memory of a node; that of machines is mostly the clients' connections
+// on both sides.
 func bytesPerNode(level scenario.Level, nodes int, o scenario.Values) int64 {
 	servers := min(int64(o.Int("servers")), int64(nodes))
 	clients := int64(nodes) - servers
 	perClient := 3000 + 900*min(servers, int64(attachOf(o["attach"], int(servers)))+1)
 	perServer := 40<<10 + 200*servers
-	if level == scenario.Stacks { // mostly buffers of gossip, and of health
+	if level == scenario.Stacks { // mostly buffers of gossip and health
 		perServer += 6<<20 + 5000*(min(clients, 1000)+servers)
 		perClient += 64<<10 + 5000*servers
 	}
 	return (perClient*clients + perServer*servers) / int64(nodes)
 }
 
-// attachOf is the number in the option attach, for Config.
+// attachOf converts the option attach for Config.
 func attachOf(text string, servers int) int {
 	switch count, err := strconv.Atoi(text); {
 	case err != nil:
@@ -89,7 +90,7 @@ func newInstance(s *scenario.Setup) (scenario.Instance, error) {
 	return New(configOf(s))
 }
 
-// configOf is the configuration that a scenario asks for.
+// configOf converts the options of a scenario.
 func configOf(s *scenario.Setup) Config {
 	o := s.Options
 	servers := min(o.Int("servers"), s.Nodes)

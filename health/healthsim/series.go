@@ -75,7 +75,7 @@ func (n *Net) Measures() []scenario.Measure {
 	}
 }
 
-// share is the time within which a share of all was done, of the times that each took.
+// share returns the quantile p of some times.
 func share(took []time.Duration, p float64) time.Duration {
 	if len(took) == 0 {
 		return 0

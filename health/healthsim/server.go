@@ -15,7 +15,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// server is the machine of a server on a node, with what it needs of others.
+// server runs the machine of a server on a node, with discovery, broadcasts and a disk.
 type server struct {
 	net         *Net
 	id          sim.NodeID
@@ -26,27 +26,27 @@ type server struct {
 	disk        disk
 	view        view
 	relays      relays
-	heard       map[ni]time.Duration // other messages of nodes
+	heard       map[ni]time.Duration // when the latest message of other programs of a node arrived
 	wake        time.Duration        // of m
 	talk        time.Duration        // of gossip
 
-	now time.Duration // of the step that is made
+	now time.Duration // of the current step
 	out *sim.Output[*message]
 }
 
-// ni is an incarnation of a node, as the transport tells them apart.
+// ni identifies an incarnation of a node, as the transport does.
 type ni struct {
 	node        sim.NodeID
 	incarnation uint64
 }
 
-// incarnationOf is the number of an incarnation of a node, above 0.
+// incarnationOf returns the number of an incarnation of a node, which is above 0.
 func incarnationOf(l sim.Incarnation) uint64 { return l.Number + 1 }
 
-// view is what a server thinks of the others.
+// view is what discovery has told a server of the others.
 type view struct {
 	alive          []bool
-	count          int // this server included
+	count          int // servers that are alive, this one included
 	quorum, unsure bool
 }
 
@@ -99,7 +99,7 @@ func (s *server) Step(now time.Duration, in sim.Input[*message], out *sim.Output
 	}
 	s.steps()
 	next := s.wait(machine.Never)
-	s.steps() // what that has brought
+	s.steps() // on the inputs that wait has queued
 	next = min(next, s.wake, s.talk)
 	if at, some := s.disk.next(); some {
 		next = min(next, at)
@@ -108,7 +108,7 @@ func (s *server) Step(now time.Duration, in sim.Input[*message], out *sim.Output
 	return max(next, now+1)
 }
 
-// steps gives the machine all inputs, and those that follow from them.
+// steps steps the machine on all queued inputs, and on those that follow from them.
 func (s *server) steps() {
 	n := s.net
 	for i := 0; i < len(n.serverQueue); i++ {
@@ -126,16 +126,16 @@ func (s *server) input(in healthengine.ServerInput) {
 }
 
 func (s *server) send(to sim.NodeID, m *message) {
-	if m.incarnation == 0 { // otherwise it is passed on
+	if m.incarnation == 0 { // otherwise this node forwards it
 		m.incarnation = incarnationOf(s.incarnation)
 	}
 	s.out.Sends = append(s.out.Sends, sim.Send[*message]{To: to, Msg: m, Size: m.size(), Priority: true})
 }
 
-// chance is true with a probability.
+// chance is true with probability p.
 func (s *server) chance(p float64) bool { return p > 0 && float64(s.pcg.Uint64()>>11)/(1<<53) < p }
 
-// start gives the machine what was on the disk, and who was alive at first.
+// start gives the machine the content of the disk, and the servers that are alive at first.
 func (s *server) start() {
 	s.net.serverQueue = append(s.net.serverQueue, s.disk.load(s.now)...)
 	s.input(healthengine.ServerInput{})
@@ -152,7 +152,7 @@ func (s *server) start() {
 	s.count()
 }
 
-// take turns a message into an input.
+// take converts a message to an input.
 func (s *server) take(from sim.NodeID, m *message) {
 	switch m.kind {
 	case ofHealth:
@@ -171,7 +171,7 @@ func (s *server) take(from sim.NodeID, m *message) {
 	}
 }
 
-// apply does what the machine wants done.
+// apply carries out an effect of the machine.
 func (s *server) apply(e *healthengine.ServerEffect) {
 	n := s.net
 	switch e.Kind {
@@ -210,7 +210,7 @@ func (s *server) post(e *healthengine.ServerEffect) {
 	s.send(to, &message{kind: ofHealth, data: data})
 }
 
-// write begins a write to the disk, or pretends to have made it.
+// write queues a write to the disk, or answers at once if there is no disk.
 func (s *server) write(w write) {
 	if each := s.net.cfg.Store; each > 0 {
 		s.disk.add(s.now, each, &s.pcg, w)
@@ -219,7 +219,7 @@ func (s *server) write(w write) {
 	}
 }
 
-// command obeys a verb of a scenario, or news of the oracle.
+// command carries out a verb of a scenario, or applies a report of the oracle.
 func (s *server) command(text string) {
 	verb, rest, _ := strings.Cut(text, " ")
 	switch verb {
@@ -248,7 +248,7 @@ func (s *server) command(text string) {
 	}
 }
 
-// nodeOfNID is the node with a NID.
+// nodeOfNID returns the node with a NID.
 func nodeOfNID(id nid.NID) sim.NodeID {
 	node, _ := simlnd.Node(id)
 	return node

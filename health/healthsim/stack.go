@@ -23,10 +23,10 @@ type stack struct {
 	lnet   *lnetsim.Stack
 	server *health.ServerAgent
 	client *health.Connection
-	talks  *lnetsim.Stack // whose other programs exchange messages with servers
+	talks  *lnetsim.Stack // the stack whose other programs exchange messages with servers
 }
 
-// stackGossip is the interval of gossip at Stacks by default.
+// stackGossip is the default interval of gossip at the level of stacks.
 const stackGossip = 200 * time.Millisecond
 
 // bootStack begins an incarnation of a stack.
@@ -84,7 +84,7 @@ func (k *stack) serve(keeps bool) error {
 // wall is the wall clock.
 func (n *Net) wall() time.Time { return time.Unix(0, epoch).Add(n.Now()) }
 
-// dial starts a client with the id of a node's, unless there is none on this one.
+// dial starts a client with the id of the given node's client, unless this node is to have none.
 func (k *stack) dial(as sim.NodeID) (err error) {
 	n, id := k.net, k.host.ID()
 	if n.groundTruth.nodes[id].quit {
@@ -95,7 +95,7 @@ func (k *stack) dial(as sim.NodeID) (err error) {
 		ID: clientID(as), Incarnation: epoch + uint64(n.Now()), Servers: n.ids, Timing: n.cfg.Timing, Seed: k.host.Incarnation().Seed,
 		Attach: n.wants(id),
 		Notify: func(e health.ClientEvent) {
-			if self != nil && self != k.client { // it has ended
+			if self != nil && self != k.client { // that client has ended
 				return
 			}
 			n.clientTold(id, &e)
@@ -106,12 +106,12 @@ func (k *stack) dial(as sim.NodeID) (err error) {
 	return err
 }
 
-// renew ends the client without a word, by the end of the process below it; the node goes on
-// with another one.
+// renew ends the client without a message, by ending the whole stack. The node goes on with a new
+// stack.
 func (k *stack) renew() {
 	old := k.lnet
 	k.client = nil
-	_ = old.Close() // what waits is lost
+	_ = old.Close() // messages that have not left are lost
 	var err error
 	if k.lnet, err = lnetsim.NewStack(k.host, lnetsim.StackConfig{}); err != nil {
 		k.net.Failed(err)
@@ -120,7 +120,8 @@ func (k *stack) renew() {
 	k.talk()
 }
 
-// talk has other programs of the node ping all servers once per second, if there are such.
+// talk makes other programs of the node ping all servers once per second, if there are such
+// programs.
 func (k *stack) talk() {
 	if k.talks != k.lnet {
 		k.talks = k.lnet
@@ -129,7 +130,7 @@ func (k *stack) talk() {
 }
 
 func (k *stack) ping(on *lnetsim.Stack) {
-	if k.lnet != on { // that process has ended
+	if k.lnet != on { // that stack has ended
 		return
 	}
 	if k.net.groundTruth.nodes[k.host.ID()].talks {
@@ -140,7 +141,7 @@ func (k *stack) ping(on *lnetsim.Stack) {
 	k.host.Clock().AfterFunc(busyInterval, func() { k.ping(on) })
 }
 
-// command obeys a verb of a scenario.
+// command carries out a verb of a scenario.
 func (k *stack) command(text string) {
 	verb, rest, _ := strings.Cut(text, " ")
 	number, _ := strconv.Atoi(rest)
@@ -163,7 +164,7 @@ func (k *stack) command(text string) {
 	}
 }
 
-// use obeys a verb of a client.
+// use carries out a verb of a client.
 func (k *stack) use(verb, rest string) {
 	n, id := k.net, k.host.ID()
 	switch verb {
@@ -187,7 +188,7 @@ func (k *stack) use(verb, rest string) {
 	}
 }
 
-// connect obeys a verb of a client that lives.
+// connect carries out a verb of a client that runs.
 func (k *stack) connect(verb, rest string) {
 	set, _ := sim.ParseNodes(rest, k.net.cfg.Servers)
 	switch verb {

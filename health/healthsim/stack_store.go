@@ -10,11 +10,11 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// store is the disk of a stack: it outlives the process.
+// store is the disk of a stack. It outlives the process.
 type store struct {
 	net        *Net
 	host       *simlnd.Host
-	durable    time.Duration // when the latest write is
+	durable    time.Duration // when the latest write is durable
 	records    map[health.ClientID]health.Record
 	tombstones map[health.ClientID]health.Tombstone
 	broken     bool // writes fail
@@ -37,7 +37,7 @@ func (s *store) Load() (records []health.Record, tombstones []health.Tombstone, 
 	return records, tombstones, nil
 }
 
-// write makes something durable after a while, unless the host dies before.
+// write makes a change durable with a delay, unless the host dies before.
 func (s *store) write(f func(), done func(error)) {
 	clock := s.host.Clock()
 	s.durable = max(s.durable, clock.Now()) + max(s.net.cfg.Store, 1)

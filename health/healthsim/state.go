@@ -24,8 +24,8 @@ func (n *Net) running(set sim.NodeSet) iter.Seq2[sim.NodeID, watcher] {
 	}
 }
 
-// present reports whether the client on a node lives: others of its node may talk on
-// when it does not.
+// present reports whether the client on a node has not ended. Other programs of the node may go on
+// without it.
 func (n *Net) present(id sim.NodeID) bool { return n.Up(id) && !n.groundTruth.nodes[id].over }
 
 // each yields the clients of a set.
@@ -39,10 +39,10 @@ func (n *Net) each(set sim.NodeSet) iter.Seq[sim.NodeID] {
 	}
 }
 
-// Settled reports whether all is as it should be with some clients (CH-33): who
-// runs has a master that runs, and all servers that it is connected to, or that
-// know it, agree on its incarnation, its master and its epoch; of who is gone nothing is
-// left anywhere. Of several with one id one is connected.
+// Settled reports whether the state of some clients is in order (CH-33): a client that runs has a
+// master that runs, and all servers that it is connected to, or that know it, agree on its
+// incarnation, its master and its epoch. No server knows a client that has ended. Of several
+// clients with one id exactly one is connected.
 func (n *Net) Settled(set sim.NodeSet) (ok bool, why string) {
 	for id := range n.each(set) {
 		if why := n.settled(id); why != "" {
@@ -52,7 +52,7 @@ func (n *Net) Settled(set sim.NodeSet) (ok bool, why string) {
 	return true, ""
 }
 
-// settled says what is wrong with the clients that have the id of a node's.
+// settled describes what is wrong with the clients that have the id of a node's client.
 func (n *Net) settled(id sim.NodeID) (why string) {
 	nodes := n.claimants(id)
 	if len(nodes) == 0 {
@@ -63,7 +63,7 @@ func (n *Net) settled(id sim.NodeID) (why string) {
 		st := n.client(k).Status()
 		switch {
 		case n.rests(k):
-		case len(nodes) > 1 && st.State != "settled": // it is refused, as long as the other is there
+		case len(nodes) > 1 && st.State != "settled": // it is refused while the other one is there
 		default:
 			well++
 			if w := n.connected(k, id); w != "" {
@@ -77,7 +77,7 @@ func (n *Net) settled(id sim.NodeID) (why string) {
 	return why
 }
 
-// gone says what is left of a client that has ended.
+// gone describes what is left of a client that has ended.
 func (n *Net) gone(id sim.NodeID) string {
 	for s, w := range n.running(sim.AllNodes) {
 		if info, ok := w.Client(clientID(id)); ok {
@@ -87,7 +87,7 @@ func (n *Net) gone(id sim.NodeID) string {
 	return ""
 }
 
-// connected says what is wrong with the client on a node that is up, which has an id.
+// connected describes what is wrong with the client on a node that is up, which has the given id.
 func (n *Net) connected(node, id sim.NodeID) string {
 	st := n.client(node).Status()
 	master := nodeOfNID(st.Master)
@@ -112,7 +112,7 @@ func (n *Net) connected(node, id sim.NodeID) string {
 	return ""
 }
 
-// word is a server as people see it.
+// word formats a server for people.
 func (n *Net) word(id nid.NID) string {
 	if !id.IsValid() {
 		return "nobody"
@@ -120,8 +120,7 @@ func (n *Net) word(id nid.NID) string {
 	return nodeOfNID(id).String()
 }
 
-// Attached reports whether each client that runs is connected to all servers that
-// it wants and that run.
+// Attached reports whether each client that runs is connected to all of the given servers that run.
 func (n *Net) Attached(set, servers sim.NodeSet) (ok bool, why string) {
 	for id := range n.each(set) {
 		if !n.runs(id) || !n.present(id) {
@@ -140,7 +139,7 @@ func (n *Net) Attached(set, servers sim.NodeSet) (ok bool, why string) {
 // MasterIn reports whether each client that runs has a master among some servers.
 func (n *Net) MasterIn(servers, set sim.NodeSet) (ok bool, why string) {
 	for id := range n.each(set) {
-		if !n.runs(id) || !n.present(id) { // before its first incarnation there is no client
+		if !n.runs(id) || !n.present(id) { // a node that has not started has no client
 			continue
 		}
 		if st := n.client(id).Status(); st.State != "settled" || !servers.Has(nodeOfNID(st.Master)) {
@@ -162,7 +161,7 @@ func (n *Net) forgotten(set, by sim.NodeSet) (ok bool, why string) {
 	return true, ""
 }
 
-// evictedTimes reports whether each client of a set was told so often that all
+// evictedTimes reports whether each client of a set was told the given number of times that all
 // servers had evicted it.
 func (n *Net) evictedTimes(set sim.NodeSet, want int) (ok bool, why string) {
 	for id := range n.each(set) {
@@ -183,8 +182,8 @@ func (n *Net) Quorum(set sim.NodeSet, want bool) (ok bool, why string) {
 	return true, ""
 }
 
-// Load is how many clients the servers that run and do not drain have as their
-// master: the fewest and the most.
+// Load returns the least and the largest number of clients of a master, over the servers that run
+// and do not drain.
 func (n *Net) Load() (least, most int) {
 	least = -1
 	for _, w := range n.running(sim.AllNodes) {

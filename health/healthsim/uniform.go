@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// buriedBy counts the servers that run and have a tombstone of an incarnation.
+// buriedBy returns the number of servers that run and have a tombstone of an incarnation.
 func (n *Net) buriedBy(id health.ClientID, incarnation uint64) (count int) {
 	for _, w := range n.running(sim.AllNodes) {
 		if last, ok := w.Buried(id); ok && last >= incarnation {
@@ -19,10 +19,10 @@ func (n *Net) buriedBy(id health.ClientID, incarnation uint64) (count int) {
 	return count
 }
 
-// uniform reports whether, once nothing has been done to servers and links for long enough,
-// no server that runs holds an incarnation of a client of which it or another one has a tombstone,
-// nor a client that has ended (CH-33, CH-63, CH-64, G-CH-6). With most, only tombstones
-// that most servers have count (exemptAlone).
+// uniform reports whether the servers agree once nothing has been done to servers and links for
+// long enough: none that runs holds an incarnation of which it or another one has a tombstone, or a
+// client that has ended (CH-33, CH-63, CH-64, G-CH-6). With most, only tombstones that most servers
+// have count (exemptAlone).
 func (n *Net) uniform(most bool) (ok bool, why string) {
 	if v := &n.ledger.outcome; v.Revived > 0 {
 		return false, v.FirstRevived
@@ -39,8 +39,9 @@ func (n *Net) uniform(most bool) (ok bool, why string) {
 	return true, ""
 }
 
-// divided says which server holds the incarnation of a client that lives, and another one has buried it.
-// One that evicts it serves it no more, and waits for others.
+// divided describes a server that holds the incarnation of a live client of which another server
+// has a tombstone. A server that is evicting it does not count: it does not serve the client, and
+// waits for others.
 func (n *Net) divided(id sim.NodeID, most bool) string {
 	if n.calm() <= n.agreeIn() {
 		return ""
@@ -49,7 +50,7 @@ func (n *Net) divided(id sim.NodeID, most bool) string {
 	if buried == 0 {
 		return ""
 	}
-	nodes := n.claimants(id) // of lives that are over see lingers
+	nodes := n.claimants(id) // lingers checks incarnations that have ended
 	for s, w := range n.running(sim.AllNodes) {
 		info, known := w.Client(clientID(id))
 		switch {
@@ -75,17 +76,18 @@ func (n *Net) buriedAt(id health.ClientID) (where sim.NodeID, incarnation uint64
 	return where, incarnation
 }
 
-// lives reports whether one of some nodes runs a client in an incarnation, or in one before.
+// incarnations reports whether one of some nodes runs a client in an incarnation up to the given
+// one.
 func (n *Net) incarnations(nodes []sim.NodeID, incarnation uint64) bool {
 	return slices.ContainsFunc(nodes, func(k sim.NodeID) bool { return n.client(k).Status().Incarnation <= incarnation })
 }
 
-// lingers says which server knows an incarnation of a client that ended long ago, whatever its node
-// says since.
+// lingers describes a server that knows an incarnation of a client that ended long ago, whatever
+// the node has sent since.
 func (n *Net) lingers(id sim.NodeID) string {
 	f, c := &n.groundTruth.nodes[id], n.ledger.of(id)
 	nodes, ended := n.claimants(id), f.ended
-	if len(nodes) > 0 { // earlier lives
+	if len(nodes) > 0 { // check earlier incarnations
 		ended = max(ended, c.began, c.ends)
 	}
 	after, afterFault := n.endIn(n.groundTruth.nodes[f.endedOn].talked || n.isImpostor(f.endedOn))
@@ -97,7 +99,7 @@ func (n *Net) lingers(id sim.NodeID) string {
 		info, known := w.Client(clientID(id))
 		switch {
 		case !known, info.State == "evicting" && n.Now()-c.ends <= n.evictingIn():
-		case len(nodes) > 0 && info.Incarnation >= c.comes, n.incarnations(nodes, info.Incarnation): // the present one
+		case len(nodes) > 0 && info.Incarnation >= c.comes, n.incarnations(nodes, info.Incarnation): // the running one
 		default:
 			return fmt.Sprintf("at %v, %v after its end, client %v is %s at server %v", n.Now(), (n.Now() - ended).Round(time.Millisecond), id, info.State, s)
 		}
@@ -108,8 +110,8 @@ func (n *Net) lingers(id sim.NodeID) string {
 // isImpostor reports whether a node runs, or ran, a client with the id of another one.
 func (n *Net) isImpostor(id sim.NodeID) bool { return slices.Contains(n.impostors, id) }
 
-// claimants are the nodes on which the client of a node's id lives: that node, and others
-// that have its id.
+// claimants returns the nodes on which a client with the id of a node's client runs: that node, and
+// others that use its id.
 func (n *Net) claimants(id sim.NodeID) (nodes []sim.NodeID) {
 	if n.groundTruth.nodes[id].client == id && n.present(id) {
 		nodes = append(nodes, id)
@@ -122,18 +124,19 @@ func (n *Net) claimants(id sim.NodeID) (nodes []sim.NodeID) {
 	return nodes
 }
 
-// buriedAlive finds clients that run and whose lives most servers have evicted without a cause.
+// buriedAlive counts clients that run in an incarnation that most servers have evicted without a
+// cause.
 func (n *Net) buriedAlive() {
 	for k := range n.cfg.Clients {
 		id := n.firstClient() + sim.NodeID(k)
 		c := n.ledger.of(id)
-		if c.judged == 0 || c.just || n.Now()-max(c.ends, n.groundTruth.unsent) <= n.spreadIn() { // or it may be taken back
+		if c.judged == 0 || c.just || n.Now()-max(c.ends, n.groundTruth.unsent) <= n.spreadIn() { // or it may be withdrawn
 			continue
 		}
 		for _, node := range n.claimants(id) {
 			if st := n.client(node).Status(); n.runs(node) && st.Incarnation <= c.judged && 2*n.buriedBy(clientID(id), st.Incarnation) > n.cfg.Servers {
 				n.ledger.falsely("most servers have evicted client %v, without a cause", id)
-				c.just = true // it is counted
+				c.just = true // count it once
 			}
 		}
 	}
