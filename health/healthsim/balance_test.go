@@ -9,9 +9,9 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// TestEvenLoad: after a server's return, with records or without, or after it was
-// drained, masters have about as many clients each, soon and gently: no client
-// loses a connection, or changes its master more than once or twice.
+// TestEvenLoad: after a server was restarted, with or without records, or drained, all masters soon
+// have about the same number of clients. No client loses a connection, or changes its master more
+// than once or twice.
 func TestEvenLoad(t *testing.T) {
 	for _, tt := range []struct {
 		servers         int

@@ -13,9 +13,9 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// TestCheckerSees: an eviction without a cause, an incarnation that another server has buried, one
-// that is taken again, and a client that is gone and known, are noticed; the first is
-// not when the client was apart from a server.
+// TestCheckerSees: the checker detects an eviction without a cause, an incarnation that one server
+// holds and another has evicted, an evicted one that is accepted again, and a client that has ended
+// and is still known. It accepts the first if the client was cut off from a server.
 func TestCheckerSees(t *testing.T) {
 	const client, incarnation = sim.NodeID(3), 7
 	start := func() *Net {
@@ -86,7 +86,7 @@ func TestExemptionsDocumented(t *testing.T) {
 	}
 }
 
-// buried is a server with a tombstone of whatever incarnation, known one that has each client.
+// buried is a server with a tombstone of every incarnation, known a server that has every client.
 type (
 	buried struct{ watcher }
 	known  struct{ watcher }

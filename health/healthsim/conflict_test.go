@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// conflict is a plan in which servers do not agree who is evicted.
+// conflict is a plan in which servers disagree about which clients are evicted.
 const conflict = `protocol health
 nodes %d
 run %s
@@ -26,8 +26,8 @@ always uniform
 expect settled
 `
 
-// TestConflicts: CH-33, CH-62, CH-63, CH-65, G-CH-6: servers evict a client, and others hold it, or
-// hear of that late: in time it is evicted everywhere, or nowhere.
+// TestConflicts: CH-33, CH-62, CH-63, CH-65, G-CH-6: some servers evict a client while others hold
+// it or learn of that late. In the end it is evicted everywhere or nowhere.
 func TestConflicts(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-62", "CH-63", "CH-65", "G-CH-6")
 	for name, tt := range map[string]struct {
@@ -36,18 +36,18 @@ func TestConflicts(t *testing.T) {
 		attach, late string
 		faults       string
 	}{
-		// All that are asked to be the master agree at once, when the process that had the id is
-		// given up: the client has gone meanwhile, and none of them is told who is the master.
+		// All servers that were asked to be the master agree at once, when the process that had
+		// the id is given up. The client has ended meanwhile, and tells none of them its master.
 		"id taken and left": {6, "150s", "all", "0%", `at 30s do 7 traffic on
 at 30s do 7 quit
 at 50s do 8 impersonate 7
 at 52s do 8 traffic on
 at 52s do 8 quit`},
-		// Those that are not connected to clients of the minority do not hear by themselves that
-		// others have evicted these as orphans.
+		// Servers that are not connected to clients of the minority do not learn by themselves
+		// that others have evicted these as orphans.
 		"orphans of a minority": {6, "130s", "2", "0%", `at 30s partition 6,7-12
 at 82s heal`},
-		// The others do not hear the third server, and evict clients that have chosen it.
+		// The other servers do not hear the third one, and evict clients that have chosen it.
 		"a choice that is not heard": {5, "150s", "0", "0%", `at 40s cut 5,6-11 -> 1-4
 at 94s kill 1
 at 96s heal`},

@@ -14,12 +14,12 @@ var update = flag.Bool("update", false, "write the tables of docs/scenarios.md a
 
 var document = filepath.Join("..", "..", "docs", "scenarios.md")
 
-// TestDocumentExample: what docs/scenarios.md shows of client health runs, and passes.
+// TestDocumentExample: the example of client health in docs/scenarios.md runs, and passes.
 func TestDocumentExample(t *testing.T) {
 	example := scenariotest.Example(t, document, "health")
 	scenariotest.Holds(t, scenariotest.Run(t, parse(t, example), scenario.Options{}))
 }
 
-// TestDocumentTables: the tables of docs/scenarios.md are what the protocol
-// understands. -update writes them anew.
+// TestDocumentTables: the tables of docs/scenarios.md list what the protocol understands. -update
+// writes them.
 func TestDocumentTables(t *testing.T) { scenariotest.Tables(t, document, healthsim.Protocol, *update) }

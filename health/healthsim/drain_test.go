@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// TestDrainMost: where all servers but one drain, or all of them, or those that do not are
-// dead, nobody is evicted (CH-8, CH-49).
+// TestDrainMost: no client is evicted while all servers but one drain, all of them do, or those
+// that do not are dead (CH-8, CH-49).
 func TestDrainMost(t *testing.T) {
 	spec.Covers(t, "CH-8", "CH-49")
 	for name, fault := range map[string]string{

@@ -14,8 +14,8 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// TestLoad: CH-1, CH-9, CH-56 and G-CH-1: idle clients send one ping per interval,
-// whatever the number of servers, and busy ones none.
+// TestLoad: CH-1, CH-9, CH-56 and G-CH-1: idle clients send one ping per interval, whatever the
+// number of servers, and busy clients send none.
 func TestLoad(t *testing.T) {
 	spec.Covers(t, "CH-1", "CH-9", "CH-56", "G-CH-1")
 	clients, servers := effort.Of(1000, 3000, 10_000), effort.Of(20, 50, 100)
@@ -29,7 +29,7 @@ func TestLoad(t *testing.T) {
 	t.Logf("%+v", l)
 }
 
-// run runs a scenario of which all is to come that it expects.
+// run runs a scenario, and fails if something expected does not come.
 func run(t *testing.T, text string, seed uint64) *scenario.Result {
 	t.Helper()
 	res := scenariotest.Run(t, parse(t, text), scenario.Options{Seed: &seed, SampleEvery: -1})
@@ -37,8 +37,8 @@ func run(t *testing.T, text string, seed uint64) *scenario.Result {
 	return res
 }
 
-// manyServers is a network like that of a machine room, in which some clients start one after
-// the other, and connect to so many servers besides their master.
+// manyServers is the begin of a scenario: clients start one after the other within 5 s, and have a
+// master after 17 s. Arguments: nodes, length, servers, attach.
 const manyServers = `protocol health
 nodes %[1]d
 run %[2]v
@@ -74,7 +74,7 @@ func TestMassEviction(t *testing.T) {
 }
 
 // TestRehoming: CH-16 and G-CH-4: 95 % of a dead master's clients have another
-// within T_client, and nobody is evicted.
+// within T_client, and no client is evicted.
 func TestRehoming(t *testing.T) {
 	spec.Covers(t, "CH-16", "G-CH-4")
 	timing, err := health.Timing{}.Filled()
@@ -88,8 +88,8 @@ func TestRehoming(t *testing.T) {
 	}
 }
 
-// TestSplit: CH-33, CH-64 and G-CH-6: of clients that reach both parts of the
-// servers none is evicted in the majority, and all end there.
+// TestSplit: CH-33, CH-64 and G-CH-6: of clients that reach both sides of a partition the majority
+// evicts none, and all end with a master there.
 func TestSplit(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-64", "G-CH-6")
 	s, err := healthsim.Measured{Servers: 5, Clients: 1000, Seed: 1}.Split(t.Context())

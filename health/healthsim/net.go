@@ -67,8 +67,8 @@ type (
 	}
 )
 
-// Net is a network of servers and clients. Its methods record what is done to it, as the ground
-// truth for the judgement of evictions.
+// Net is a network of servers and clients. Its methods record what is done to it: that is the
+// ground truth for the judgement of evictions.
 type Net struct {
 	kit.Base
 

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnd/sim/scenario/kit"
 )
 
-// healedPlan cuts a majority of the servers off from the others and from all clients, and
-// heals that.
+// healedPlan cuts a majority of the servers off from the others and from all clients, and heals
+// the partition.
 const healedPlan = `protocol health
 nodes 37
 run %v
@@ -49,7 +49,7 @@ func TestHealedPartition(t *testing.T) {
 	}
 }
 
-// oneWay cuts two servers off in one direction: they hear all others, which do not hear them.
+// oneWay is an asymmetric partition: two servers hear all others, which do not hear them.
 const oneWay = `protocol health
 nodes 19
 run 110s
@@ -66,9 +66,9 @@ expect evictions = 0
 `
 
 // TestCutOneWay: CH-33, CH-49, CH-63, G-CH-3: servers that hear all others, and are not heard, do
-// not know that they were away. Whom the others have evicted meanwhile they evict within
-// T_q + T_orphan when that is over; and clients whose master is one of them find another
-// that all hear, before they are evicted as orphans.
+// not know that they were away. Within T_q + T_orphan after the end of the partition they evict the
+// clients that the others have evicted. Clients whose master is one of them find another one that
+// all hear, before they are evicted as orphans.
 func TestCutOneWay(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-49", "CH-63", "G-CH-3")
 	for name, tt := range map[string]struct{ attach, faults string }{

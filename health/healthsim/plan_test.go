@@ -13,7 +13,7 @@ import (
 	"ulnet/lnd/sim/scenario/scenariotest"
 )
 
-// sweep is how many plans there are.
+// sweep returns the number of plans.
 func sweep(short, full, long int) int {
 	if effort.Race && !effort.Long() {
 		return short
@@ -21,9 +21,8 @@ func sweep(short, full, long int) int {
 	return effort.Of(short, full, long)
 }
 
-// TestMildPlans: G-CH-3, CH-33, CH-35, CH-63, CH-66, CH-67: whatever faults of G-CH-3
-// meet the servers, no well-behaved client is evicted, and in the end all are
-// connected and agreed upon.
+// TestMildPlans: G-CH-3, CH-33, CH-35, CH-63, CH-66, CH-67: whichever faults of G-CH-3 occur, no
+// well-behaved client is evicted, and in the end all are connected and the servers agree.
 func TestMildPlans(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-35", "CH-63", "CH-66", "CH-67", "G-CH-3")
 	count := sweep(150, 1000, 10_000)
@@ -39,9 +38,9 @@ func TestMildPlans(t *testing.T) {
 	}
 }
 
-// TestWildPlans: CH-33, CH-61, CH-63: whatever happens to servers, clients and links,
-// when it is over each client that runs is connected, all that hold it agree, of
-// who is gone nothing is left, and nobody is held who was evicted by all.
+// TestWildPlans: CH-33, CH-61, CH-63: whatever happens to servers, clients and links, some time
+// after it each client that runs is connected, all servers that hold it agree, none knows a client
+// that has ended, and none holds an incarnation that was evicted from all.
 func TestWildPlans(t *testing.T) {
 	spec.Covers(t, "CH-33", "CH-61", "CH-63")
 	count := sweep(50, 500, 10_000)
@@ -51,8 +50,7 @@ func TestWildPlans(t *testing.T) {
 	}
 }
 
-// TestPlansOnStacks: G-CH-3, CH-33: the same of whole stacks, with gossip and
-// collectives.
+// TestPlansOnStacks: G-CH-3, CH-33: the same for whole stacks, with gossip and collectives.
 func TestPlansOnStacks(t *testing.T) {
 	spec.Covers(t, "CH-33", "G-CH-3")
 	for _, draw := range []func(uint64) string{healthsim.MildPlan, healthsim.WildPlan} {
@@ -74,11 +72,10 @@ always no-false-eviction
 %s
 `
 
-// TestPauses: CH-16, CH-35, CH-67, CH-A16, CH-A19, G-CH-3: a stopped process, for
-// every length from a second to twice T_evict. A master, or two, that stands still
-// costs no client its incarnation; a client lives if it is back within T_evict less a
-// ping interval, is evicted once if it is not within T_evict and a tick, and comes
-// back by itself.
+// TestPauses: CH-16, CH-35, CH-67, CH-A16, CH-A19, G-CH-3: pauses of a process, of every length
+// from a second to twice T_evict. A pause of one or two masters evicts no client. A client is not
+// evicted if its pause ends within T_evict less a ping interval, is evicted once if it is longer
+// than T_evict and a tick, and connects again by itself.
 func TestPauses(t *testing.T) {
 	spec.Covers(t, "CH-16", "CH-35", "CH-67", "CH-A16", "CH-A19", "G-CH-3")
 	step := 250 * time.Millisecond

@@ -11,8 +11,8 @@ import (
 )
 
 // TestQuorumTable: CH-3, CH-A5: of one to six servers a server has a quorum if more
-// than half are alive, itself included; exactly half is none. So says discovery,
-// gossip as the oracle, and the servers do by it: CH-21, CH-36.
+// than half are alive, itself included; exactly half is none. Gossip and the oracle report that,
+// and the servers act on it: CH-21, CH-36.
 func TestQuorumTable(t *testing.T) {
 	spec.Covers(t, "CH-3", "CH-21", "CH-36", "CH-A5")
 	for _, gossip := range []time.Duration{0, 200 * time.Millisecond} {

@@ -15,7 +15,7 @@ func parse(t *testing.T, text string) *scenario.File {
 	return scenariotest.Parse(t, healthsim.Protocol, text)
 }
 
-// TestOptions: what makes no sense is refused with what would.
+// TestOptions: invalid options are refused, with the valid ones.
 func TestOptions(t *testing.T) {
 	for set, want := range map[string]string{
 		"servers 6": "cannot be servers", "attach many": "a number of servers, or all", "attach -1": "a number of servers, or all",
@@ -61,7 +61,7 @@ always no-false-eviction
 always uniform
 `
 
-// TestFaults: the same file runs each time the same.
+// TestFaults: two runs of a file have the same digest.
 func TestFaults(t *testing.T) {
 	f := parse(t, faults)
 	for _, level := range healthsim.Protocol.Levels {

@@ -51,7 +51,7 @@ func Words(p *Package) []string {
 	for _, f := range p.Files {
 		ast.Inspect(f.AST, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok {
-				for _, part := range parts(id.Name) {
+				for _, part := range parts(strings.ReplaceAll(id.Name, "roundTruth", "round")) { // groundTruth is a term
 					if instead := either(part); instead != "" {
 						bad = append(bad, fmt.Sprintf("%s: %s has %q, say %s", f.Fset.Position(id.Pos()), id.Name, part, instead))
 					}

@@ -9,11 +9,11 @@ import (
 // notYet are the folders whose words and fields are not judged so far.
 const notYet = "lnet lnet/nid lnet/wire lnet/machine/... lnet/discovery/... lnet/lnetsim " +
 	"lnd lnd/capture/... lnd/fault lnd/link lnd/lndtest/... lnd/sim/... lnd/simlnd " +
-	"portals/... gossip/... scoll/... health/... " +
+	"portals/... gossip/... scoll/... health/healthsim " +
 	"cmd/bench/... cmd/demo cmd/gossipctl cmd/lnetctl cmd/lnetd/... cmd/lnetdump cmd/scollctl cmd/soak " +
 	"cmd/internal/admin cmd/internal/afpacket cmd/internal/archtest cmd/internal/capturefile cmd/internal/cli cmd/internal/commands " +
-	"cmd/internal/control cmd/internal/docstest cmd/internal/handlers cmd/internal/incarnation cmd/internal/modules/... cmd/internal/node " +
-	"cmd/internal/program cmd/internal/scripttest cmd/internal/statefiles cmd/internal/timerfd"
+	"cmd/internal/control cmd/internal/docstest cmd/internal/modules/... cmd/internal/node " +
+	"cmd/internal/scripttest cmd/internal/statefiles cmd/internal/timerfd"
 
 // judged returns the packages that a test of words looks at: all that are not in notYet,
 // or those of the environment variable ULNET_WORDS, folders as "lnd/readloop lnet/...".

@@ -11,7 +11,7 @@ import (
 	"ulnet/cmd/internal/program"
 )
 
-// runFunc runs a program: program.Run.Do, or what a test has instead.
+// runFunc runs a program: program.Run.Do, or a replacement in tests.
 type runFunc func(context.Context, *program.Run) (program.Result, error)
 
 // handler is a handler that runs.
@@ -20,12 +20,12 @@ type handler struct {
 	env  func() []string
 	log  *slog.Logger
 	run  runFunc
-	wake chan struct{} // has a token while events wait
+	wake chan struct{} // capacity 1; has a token while events wait
 	said complaints    // owned by the loop
 
 	mu     sync.Mutex
 	queue  queue // guarded by mu, like all below
-	ended  bool  // nothing runs any more
+	ended  bool  // no further program is started
 	status Status
 }
 
@@ -43,11 +43,11 @@ func newHandler(h Handler, cfg Config, run runFunc) *handler {
 	return k
 }
 
-// tell has an event wait.
+// tell queues an event.
 func (h *handler) tell(text []byte) { h.add(event{text: text}) }
 
-// tellAndWait is tell; the result gets the run with the event, and is closed without
-// one if the event is lost.
+// tellAndWait queues an event. The channel receives the run that gets the event, and is closed
+// without a run if the event is dropped.
 func (h *handler) tellAndWait(text []byte) <-chan Run {
 	done := make(chan Run, 1)
 	h.add(event{text: text, done: done})
@@ -74,7 +74,7 @@ func (h *handler) loop(ctx context.Context) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	for {
-		select { // the interval first, so that what happens meanwhile is one batch
+		select { // wait for the interval first, so that events of that time form one batch
 		case <-pause.C:
 		case <-ctx.Done():
 			return
@@ -88,11 +88,11 @@ func (h *handler) loop(ctx context.Context) {
 	}
 }
 
-// next waits for events, and takes all that there are; false: ctx has ended.
+// next waits for events and takes all of them. It returns false when ctx has ended.
 func (h *handler) next(ctx context.Context) (events []event, b Batch, ok bool) {
 	for !ok {
 		select {
-		case <-h.wake: // perhaps for an event of the batch before
+		case <-h.wake: // perhaps for an event that was in the batch before
 			events, b, ok = h.begin()
 		case <-ctx.Done():
 			return nil, b, false
@@ -101,7 +101,7 @@ func (h *handler) next(ctx context.Context) (events []event, b Batch, ok bool) {
 	return events, b, true
 }
 
-// end loses what waits.
+// end drops the queued events.
 func (h *handler) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -118,7 +118,7 @@ func (h *handler) end() {
 // once runs the program once.
 func (h *handler) once(ctx context.Context, events []event, batch *Batch) {
 	input, err := json.Marshal(batch)
-	if err != nil { // each event was marshalled before
+	if err != nil { // cannot happen: each event is valid JSON
 		h.log.Error("batch of events", slog.Any("err", err))
 	}
 	r := program.Run{
@@ -138,12 +138,12 @@ func (h *handler) once(ctx context.Context, events []event, batch *Batch) {
 		run.Error, run.Exit = err.Error(), -1
 	}
 	h.finish(events, run)
-	if ctx.Err() == nil { // else it did not end by itself
+	if ctx.Err() == nil { // otherwise End has ended the program
 		h.said.report(h.log, &run)
 	}
 }
 
-// begin takes what waits; false: nothing does.
+// begin takes the queued events. It returns false if there are none.
 func (h *handler) begin() ([]event, Batch, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -159,7 +159,7 @@ func (h *handler) begin() ([]event, Batch, bool) {
 	return events, b, true
 }
 
-// finish counts a run, and tells those that wait for it.
+// finish counts a run, and answers the callers of tellAndWait.
 func (h *handler) finish(events []event, run Run) {
 	h.mu.Lock()
 	s := &h.status

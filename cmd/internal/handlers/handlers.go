@@ -1,13 +1,12 @@
-// Package handlers runs programs when something happens at a node: event handlers, as
-// those of Serf are.
+// Package handlers runs programs when something happens at a node. Its event handlers resemble
+// those of Serf.
 //
-// A handler runs one program at a time. Its program gets a [Batch] of events as JSON
-// on standard input: all that happened, and that the handler selects, since the
-// batch before. Events never wait for a program, and a program that hangs is ended
-// by SIGTERM and SIGKILL. What strangers can cause is bounded: the rate of runs by
-// [Handler.Interval], memory by [MaxEvents] and [MaxBytes]. Events are data of the
-// network and reach a program by its standard input alone, never by its arguments
-// or environment.
+// A handler runs one program at a time. The program gets a [Batch] as JSON on standard input: the
+// events since the batch before that the handler selects. Reporting an event never waits for a
+// program, and a program that hangs is ended by SIGTERM and SIGKILL. The load that strangers can
+// cause is bounded: the rate of runs by [Handler.Interval], memory by [MaxEvents] and [MaxBytes].
+// Events contain data from the network, and reach a program only by its standard input, never by
+// its arguments or environment.
 package handlers
 
 import (
@@ -25,11 +24,11 @@ import (
 	"ulnet/cmd/internal/program"
 )
 
-// Bounds of what waits for a handler; the oldest events give way.
+// Bounds of a handler's queue; the oldest events are dropped first.
 const (
 	MaxEvents = 1024
 	MaxBytes  = 1 << 20  // of all events as JSON
-	MaxEvent  = 64 << 10 // of one event; larger ones are lost
+	MaxEvent  = 64 << 10 // of one event; larger ones are dropped
 )
 
 // Grace is the time from SIGTERM to SIGKILL.
@@ -38,38 +37,36 @@ const Grace = 5 * time.Second
 // keptOutput is how many bytes at the end of a program's output are kept.
 const keptOutput = 2048
 
-// BatchVersion is the version of [Batch]: another one if a field changes its meaning.
+// BatchVersion is the version of [Batch]. It changes when a field changes its meaning.
 const BatchVersion = 1
 
-// Batch is what a program gets on standard input.
+// Batch is the input of a program.
 type Batch struct {
 	Version int    `json:"version"` // BatchVersion
-	Handler string `json:"handler"` // its name
-	// Missed is how many events that the handler selects were lost since the batch
-	// before.
+	Handler string `json:"handler"` // name of the handler
+	// Missed is the number of selected events that were dropped since the batch before.
 	Missed uint64            `json:"missed"`
-	Events []json.RawMessage `json:"events"` // each in the form in which the watches print it, the oldest first
+	Events []json.RawMessage `json:"events"` // oldest first, each as the watch command prints it
 }
 
 // Handler is an event handler.
 type Handler struct {
-	Name     string
+	Name     string                  // unique in a Set
 	Selects  func(event string) bool // by source, name and cause, with dots between
-	Program  []string                // and arguments
+	Program  []string                // path and arguments
 	User     *program.User           // nil: that of this process
 	Timeout  time.Duration           // of a run, until SIGTERM
-	Interval time.Duration           // from the beginning of a run to that of the next, at least
+	Interval time.Duration           // shortest time between the begins of two runs
 }
 
 // Config configures handlers.
 type Config struct {
-	Handlers []Handler
+	Handlers []Handler       // in the order of Status
 	Env      func() []string // NAME=VALUE for all programs; nil: none
 	Log      *slog.Logger    // required
 }
 
-// Set is the handlers of a node. A nil Set has none. All methods are safe for
-// concurrent use.
+// Set has the handlers of a node. A nil Set has none. All methods are safe for concurrent use.
 type Set struct {
 	list   []*handler
 	cancel context.CancelFunc
@@ -94,8 +91,8 @@ func start(cfg Config, run runFunc) *Set {
 	return s
 }
 
-// End begins to end the handlers: programs that run get SIGTERM, and after Grace
-// SIGKILL; events that wait are lost.
+// End begins to end the handlers: running programs get SIGTERM, and after Grace SIGKILL. Queued
+// events are dropped.
 func (s *Set) End() {
 	if s != nil {
 		s.cancel()
@@ -109,8 +106,8 @@ func (s *Set) Wait() {
 	}
 }
 
-// Tell gives an event to the handlers that select it. Record is marshalled before
-// Tell returns; Tell never waits for a program.
+// Tell queues an event for the handlers that select it. It marshals record before it returns, and
+// never waits for a program.
 func (s *Set) Tell(event string, record any) {
 	if s == nil {
 		return
@@ -131,11 +128,11 @@ func (s *Set) Tell(event string, record any) {
 	}
 }
 
-// ErrNone says that there is no handler of a name.
+// ErrNone means that there is no handler with that name.
 var ErrNone = errors.New("no such handler")
 
-// Test gives an event of the source "test" to a handler and waits for the run that
-// gets it, which it returns. It returns ErrNone, or the cause of ctx.
+// Test gives an event of the source "test" to a handler, and returns the run that gets it. Errors
+// are ErrNone and the cause of ctx.
 func (s *Set) Test(ctx context.Context, name string) (Run, error) {
 	if s == nil {
 		return Run{}, ErrNone
@@ -166,12 +163,12 @@ type testEvent struct {
 	Event  string    `json:"event"`
 }
 
-// environment of a run, beside that of the program's user and Config.Env.
+// environment returns the variables of a run, besides those of the program's user and Config.Env.
 func environment(name string, b *Batch) []string {
 	return []string{
 		"LNETD_HANDLER=" + name, "LNETD_EVENTS=" + strconv.Itoa(len(b.Events)), "LNETD_MISSED=" + strconv.FormatUint(b.Missed, 10),
 	}
 }
 
-// textOf returns output of a program as text that can be shown.
+// textOf converts output of a program to printable text.
 func textOf(output []byte) string { return strings.ToValidUTF8(string(output), "\uFFFD") }

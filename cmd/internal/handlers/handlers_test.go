@@ -21,18 +21,18 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is programs in virtual time.
+// fake runs programs in virtual time.
 type fake struct {
 	t   *testing.T
 	set *Set
-	log bytes.Buffer // read it when nothing runs
+	log bytes.Buffer // read only while no program runs
 
 	mu      sync.Mutex
 	running map[string]bool // guarded by mu, like all below
 	began   []time.Time
 	batches []Batch
 	inputs  []int         // bytes
-	takes   time.Duration // of a run; it ends with its context
+	takes   time.Duration // length of a run, which also ends with its context
 	result  program.Result
 	err     error
 }
@@ -70,7 +70,7 @@ func (f *fake) run(ctx context.Context, r *program.Run) (program.Result, error) 
 	}
 }
 
-// next says how the runs from now on are.
+// next sets length and result of the runs from now on.
 func (f *fake) next(takes time.Duration, result program.Result, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -82,7 +82,7 @@ func (f *fake) end() {
 	f.set.Wait()
 }
 
-// numbers are the events of a batch that are numbers.
+// numbers returns the events of a batch that are numbers.
 func numbers(b *Batch) (list []int) {
 	for _, e := range b.Events {
 		var n int
@@ -99,8 +99,8 @@ func handlerOf(name string) Handler {
 	return Handler{Name: name, Selects: all, Program: []string{"/bin/sh"}, Timeout: time.Minute, Interval: time.Second}
 }
 
-// TestBatches: what happens while a program runs, and until the interval is over, is the
-// next batch; one program runs at a time.
+// TestBatches: events during a run, and until the interval is over, form the next batch. One
+// program runs at a time.
 func TestBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := handlerOf("h")
@@ -136,7 +136,7 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// TestStaleWake: no program runs because of an event that is in the batch before.
+// TestStaleWake: an event that was in the batch before starts no program again.
 func TestStaleWake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandler(handlerOf("h"), Config{Log: slog.New(slog.DiscardHandler)}, nil)
@@ -159,8 +159,8 @@ func TestStaleWake(t *testing.T) {
 	})
 }
 
-// TestMissed: what waits is bounded by number and by size; the oldest events give way, and
-// the next batch and the status count them.
+// TestMissed: the queue is bounded by number and by size. The oldest events are dropped, and the
+// next batch and the status count them.
 func TestMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, handlerOf("h"))
@@ -179,7 +179,7 @@ func TestMissed(t *testing.T) {
 		for range MaxBytes / MaxEvent {
 			f.set.Tell("e", big)
 		}
-		f.set.Tell("e", strings.Repeat("x", MaxBytes/2)) // too large: it is lost, and takes no others along
+		f.set.Tell("e", strings.Repeat("x", MaxBytes/2)) // too large: it is dropped, and no others are
 		f.set.Tell("e", 8)
 		<-time.After(time.Minute)
 		f.end()
@@ -200,8 +200,8 @@ func TestMissed(t *testing.T) {
 	})
 }
 
-// TestRateOfRuns: a stranger who causes events without end causes a run per interval, and
-// memory that is bounded.
+// TestRateOfRuns: an endless stream of events from a stranger causes one run per interval, and
+// bounded memory.
 func TestRateOfRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, handlerOf("h"))
@@ -232,8 +232,8 @@ func TestRateOfRuns(t *testing.T) {
 	})
 }
 
-// TestComplaints: failures are in the log with what the program said, and are followed by
-// silence, a number, and the word that it works again.
+// TestComplaints: the log has failures with the output of the program, the number of repeated ones,
+// and the first success after them.
 func TestComplaints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, handlerOf("h"))
@@ -272,7 +272,7 @@ func TestComplaints(t *testing.T) {
 	})
 }
 
-// TestEnd: the end tells the program, loses what waits, and leaves nobody waiting.
+// TestEnd: End ends the program, drops the queue, and leaves no caller waiting.
 func TestEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t, handlerOf("a"), handlerOf("b"))

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestProgram: a real program gets a batch on standard input and its environment, and
-// nothing that came from the network by another way.
+// TestProgram: a real program gets a batch on standard input and its environment. Data from the
+// network reach it in no other way.
 func TestProgram(t *testing.T) {
 	t.Setenv("SECRET", "of the daemon")
 	h := handlerOf("h")
@@ -40,7 +40,7 @@ PATH=/bin:/usr/bin
 	}
 }
 
-// TestHang: a program that hangs is ended, and the next batch is handled all the same.
+// TestHang: a program that hangs is ended, and the next batch is handled.
 func TestHang(t *testing.T) {
 	h := handlerOf("h")
 	h.Program, h.Timeout, h.Interval = []string{"/bin/sh", "-c", "exec sleep 1000"}, 50*time.Millisecond, 100*time.Millisecond
@@ -58,7 +58,7 @@ func TestHang(t *testing.T) {
 	}
 }
 
-// TestMissingProgram: that a program is missing is said at the start and in the status.
+// TestMissingProgram: a missing program is reported at the start and in the status.
 func TestMissingProgram(t *testing.T) {
 	h := handlerOf("h")
 	h.Program = []string{"/nowhere/program"}

@@ -22,9 +22,8 @@ func (e *event) lost() {
 	}
 }
 
-// push adds an event. Where there is no room the oldest give way, so that a handler
-// that falls behind learns of the latest state. An event larger than MaxEvent is dropped
-// itself.
+// push adds an event. If there is no room it drops the oldest ones, so that a handler that falls
+// behind learns of the latest state. An event larger than MaxEvent is dropped itself.
 func (q *queue) push(e event) {
 	if len(e.text) > MaxEvent {
 		q.missed++
@@ -44,7 +43,7 @@ func (q *queue) push(e event) {
 	q.missed += uint64(drop)
 }
 
-// take returns what waits, and how many events were dropped before that.
+// take removes and returns all events, with the number of those that were dropped.
 func (q *queue) take() (events []event, missed uint64) {
 	events, missed = q.events, q.missed
 	*q = queue{}

@@ -8,38 +8,38 @@ import (
 
 // Status is the state of a handler.
 type Status struct {
-	Name       string   `json:"name"`
-	On         []string `json:"on"`  // the owner of the Set fills it in
-	Program    []string `json:"run"` // and arguments
-	User       string   `json:"user,omitempty"`
-	TimeoutMS  int64    `json:"timeout_ms"`
-	IntervalMS int64    `json:"interval_ms"`
+	Name       string   `json:"name"`           // of the handler
+	On         []string `json:"on"`             // selected events; filled in by the owner of the Set
+	Program    []string `json:"run"`            // program and arguments
+	User       string   `json:"user,omitempty"` // the user as which the program runs; empty: that of lnetd
+	TimeoutMS  int64    `json:"timeout_ms"`     // longest run
+	IntervalMS int64    `json:"interval_ms"`    // shortest time between the begins of two runs
 
-	Running  bool   `json:"running"`
+	Running  bool   `json:"running"`           // a program is running
 	Waiting  int    `json:"waiting"`           // events for the next run
-	Runs     uint64 `json:"runs"`              // that have ended
-	Failures uint64 `json:"failures"`          // of these: with another exit code than 0, or not even started
-	TimedOut uint64 `json:"timed_out"`         // of these: that were ended
-	Events   uint64 `json:"events"`            // that these runs were given
+	Runs     uint64 `json:"runs"`              // runs that have ended
+	Failures uint64 `json:"failures"`          // of these: with an exit code other than 0, or not started
+	TimedOut uint64 `json:"timed_out"`         // of these: ended because of the timeout
+	Events   uint64 `json:"events"`            // events that these runs got
 	Missed   uint64 `json:"missed"`            // events that were dropped, because the handler fell behind
-	Problem  string `json:"problem,omitempty"` // why the program cannot be run, as far as is known
+	Problem  string `json:"problem,omitempty"` // why the program cannot be run; empty: no reason is known
 	Last     *Run   `json:"last,omitempty"`    // the last run that has ended
 }
 
 // Run is a run that has ended.
 type Run struct {
-	Began    time.Time `json:"began"`
-	TookMS   int64     `json:"took_ms"`
-	Events   int       `json:"events"` // that it was given
-	Missed   uint64    `json:"missed"` // before these
-	Exit     int       `json:"exit"`   // exit code, or minus the signal that ended it
-	TimeOver bool      `json:"time_over"`
+	Began    time.Time `json:"began"`            // wall clock
+	TookMS   int64     `json:"took_ms"`          // length
+	Events   int       `json:"events"`           // number of events in its batch
+	Missed   uint64    `json:"missed"`           // events dropped before these
+	Exit     int       `json:"exit"`             // exit code, or minus the signal that ended it
+	TimeOver bool      `json:"time_over"`        // it was ended because of the timeout
 	Output   string    `json:"output,omitempty"` // the end of standard output and error
 	Cut      bool      `json:"cut,omitempty"`    // there was more output
 	Error    string    `json:"error,omitempty"`  // why it did not start
 }
 
-// Failed reports whether the run did not do its work.
+// Failed reports whether the run has failed.
 func (r *Run) Failed() bool { return r.Exit != 0 || r.TimeOver || r.Error != "" }
 
 // Status returns the state of all handlers, in the order of the configuration.
@@ -62,11 +62,11 @@ func (s *Set) Status() []Status {
 // complainInterval is the time between two log lines about a handler that fails.
 const complainInterval = time.Minute
 
-// complaints logs the runs of one handler: failures at most once a minute, with those
-// in between counted, and the first success after a failure that was logged.
+// complaints logs the runs of one handler: failures at most once a minute, with the number of those
+// in between, and the first success after a logged failure.
 type complaints struct {
 	last   time.Time // of the last line about a failure
-	said   bool      // that line is about the last run that failed, or one in a row with it
+	said   bool      // the present series of failures has been logged
 	unsaid int       // failures since that line
 }
 
@@ -89,7 +89,7 @@ func (c *complaints) report(log *slog.Logger, r *Run) {
 	}
 }
 
-// attrs returns what a log line about the run says. The output of a success is not in it.
+// attrs returns the attributes of a log line about the run, without the output of a success.
 func (r *Run) attrs() []slog.Attr {
 	attrs := []slog.Attr{slog.Int("exit", r.Exit), slog.Int("events", r.Events), slog.Int64("took_ms", r.TookMS)}
 	if r.Missed > 0 {

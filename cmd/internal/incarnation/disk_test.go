@@ -10,9 +10,8 @@ import (
 	"ulnet/lnd/lndtest/smalldisk"
 )
 
-// TestDiskFull: a disk that is full, or read-only, at any start costs nothing but the
-// memory of that start: the number before stays, this one is above it, and the next start
-// with room goes on.
+// TestDiskFull: after a start with a full or read-only disk only that start's number is not kept:
+// the number before stays, this one is above it, and the next start with room keeps its own.
 func TestDiskFull(t *testing.T) {
 	for _, trouble := range smalldisk.Troubles {
 		t.Run(trouble.Name, func(t *testing.T) {
@@ -38,7 +37,7 @@ func TestDiskFull(t *testing.T) {
 				{false, 900, 900e9},  // nothing was kept
 				{true, 2000, 2000e9},
 				{false, 800, 900e9 + 1},
-				{true, 800, 900e9 + 2}, // what is there is read all the same
+				{true, 800, 900e9 + 2}, // the kept number is still read
 			} {
 				if start.bad {
 					trouble.Spoil(disk)

@@ -2,8 +2,8 @@ package incarnation
 
 import "testing"
 
-// WatchSync has f called instead of what syncs a directory, until the test ends; sync is
-// that.
+// WatchSync replaces the function that syncs a directory by f, until the test ends. sync is the
+// original.
 func WatchSync(t *testing.T, f func(dir string, sync func(string) error) error) {
 	real := syncDir
 	syncDir = func(dir string) error { return f(dir, real) }

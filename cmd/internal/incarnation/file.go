@@ -19,7 +19,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// errDamaged says that a file is not what was written.
+// errDamaged means that a file is not what was written.
 var errDamaged = errors.New("the file is damaged")
 
 // read returns the number in a file. Errors are errDamaged and those of the system.
@@ -43,8 +43,8 @@ func read(path string) (uint64, error) {
 	return n, nil
 }
 
-// setAside renames a file that was read with errDamaged, so that somebody can look at
-// it. The next such file takes its place.
+// setAside renames a damaged file, so that people can look at it. The next damaged file replaces
+// it.
 func setAside(path string, why error) error {
 	if !errors.Is(why, errDamaged) {
 		return nil
@@ -55,7 +55,7 @@ func setAside(path string, why error) error {
 	return fmt.Errorf("it is set aside as %s", path+aside)
 }
 
-// write puts a number into a file. A crash, or a full disk, leaves the old one or the
+// write replaces a file atomically: after a crash, or on a full disk, it has the old number or the
 // new one.
 func write(path string, n uint64) error {
 	b := binary.BigEndian.AppendUint64(nil, n)

@@ -1,7 +1,7 @@
-// Package incarnation numbers the lives of a node: each gets a number above
-// those of all lives before, also when the clock was put back. The number is
-// kept in a file of twelve bytes in the state directory, and beside it, in files
-// of the same kind, numbers that protocols took by themselves, and must begin above.
+// Package incarnation numbers the incarnations of a node: each gets a higher number than all before,
+// also after the clock was put back. The number is kept in a file of twelve bytes in the state
+// directory. Other files of that format keep numbers that protocols have taken themselves, and have
+// to exceed after a restart.
 package incarnation
 
 import (
@@ -18,21 +18,20 @@ import (
 const File = "incarnation"
 
 const (
-	// aside is what a file's name gets when it is of no use any more.
+	// aside is appended to the name of a file that cannot be used any more.
 	aside = ".aside"
-	// database is the file of versions before 2026-11-23. It is never opened: a
-	// damaged one crashes who maps it into memory.
+	// database is the file of versions before 2026-11-23. It is never opened, since a damaged
+	// one crashes a process that maps it into memory.
 	database = "incarnation.db"
-	// slack is how far above its own wall clock a peer lets an incarnation be
+	// slack is how far above its own wall clock a peer accepts an incarnation
 	// (scoll.IncarnationSlack).
 	slack = 24 * time.Hour
 )
 
-// Next returns the number of an incarnation that begins now, and keeps it in dir: the
-// wall clock in nanoseconds since 1970, or one more than the number before if
-// that is not above it. It always returns a number, and logs what there is to say
-// of it: when the number before is not known, or this one cannot be kept, it is only
-// as good as the clock.
+// Next returns the number of an incarnation that begins now, and keeps it in dir. It is the wall
+// clock in nanoseconds since 1970, or one more than the number before if that is larger. Next
+// always returns a number. If the number before is not known, or this one cannot be kept, the
+// result is only as good as the clock, and Next logs that.
 func Next(dir string, now time.Time, log *slog.Logger) uint64 {
 	path := filepath.Join(dir, File)
 	next := uint64(max(now.UnixNano(), 1))

@@ -22,7 +22,7 @@ func next(dir string, now time.Time) (n uint64, said string) {
 	return n, b.String()
 }
 
-// mustNext begins an incarnation of which there is nothing to say.
+// mustNext begins an incarnation for which nothing is logged.
 func mustNext(t *testing.T, dir string, now time.Time) uint64 {
 	t.Helper()
 	n, said := next(dir, now)
@@ -32,7 +32,7 @@ func mustNext(t *testing.T, dir string, now time.Time) uint64 {
 	return n
 }
 
-// wantSaid checks that something was logged that has all words.
+// wantSaid checks that a logged line has all words.
 func wantSaid(t *testing.T, said string, words ...string) {
 	t.Helper()
 	for _, word := range words {
@@ -102,7 +102,7 @@ func TestDamage(t *testing.T) {
 }
 
 // TestKeptDamage: CH-4: damage of any byte, or of the length, of a number that a protocol
-// keeps is said, and the file is set aside; the next one is kept.
+// keeps is reported, and the file is set aside; the next number is kept.
 func TestKeptDamage(t *testing.T) {
 	spec.Covers(t, "CH-4")
 	dir := t.TempDir()
@@ -145,8 +145,8 @@ func TestKeptDamage(t *testing.T) {
 	}
 }
 
-// TestDurable: a number is not used before its file's name is synced: after a power failure
-// the number before would come again else.
+// TestDurable: a number is not used before its file's name is synced: otherwise the number before
+// could be used again after a power failure.
 func TestDurable(t *testing.T) {
 	dir := t.TempDir()
 	synced, failing := 0, error(nil)
@@ -172,7 +172,7 @@ func TestDurable(t *testing.T) {
 func TestEarlierVersion(t *testing.T) {
 	dir := t.TempDir()
 	old := filepath.Join(dir, "incarnation.db")
-	if err := os.WriteFile(old, nil, 0); err != nil { // nobody may open it
+	if err := os.WriteFile(old, nil, 0); err != nil { // no process may open it
 		t.Fatal(err)
 	}
 	now := time.Unix(7, 0)
@@ -186,8 +186,8 @@ func TestEarlierVersion(t *testing.T) {
 	}
 }
 
-// TestFarAhead: a number far above the clock is used, since numbers must rise, and the log
-// says what to do.
+// TestFarAhead: a number far above the clock is used, since numbers must ascend, and the log has the
+// remedy.
 func TestFarAhead(t *testing.T) {
 	dir := t.TempDir()
 	ahead := mustNext(t, dir, time.Unix(1<<31, 0))
@@ -201,8 +201,8 @@ func TestFarAhead(t *testing.T) {
 	}
 }
 
-// TestNoPlace: where nothing can be read or kept the clock must do, and the log says so.
-func TestNoPlace(t *testing.T) {
+// TestNoDirectory: if nothing can be read or kept the number is the clock's, and the log says so.
+func TestNoDirectory(t *testing.T) {
 	now := time.Unix(7, 0)
 	taken := t.TempDir()
 	for _, name := range []string{incarnation.File, incarnation.File + ".new"} {

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Kept returns the number that was last kept in dir under a name, 0 for none. With an
-// error it is not known; a damaged file is set aside then, and the error says so.
+// Kept returns the number that was last kept in dir under a name, 0 for none. After an error the
+// number is not known. A damaged file is set aside, and the error says so.
 func Kept(dir, name string) (uint64, error) {
 	path := keptPath(dir, name)
 	n, err := read(path)
@@ -17,7 +17,7 @@ func Kept(dir, name string) (uint64, error) {
 	case err == nil:
 		return n, nil
 	case errors.Is(err, fs.ErrNotExist):
-		_, err = filepath.EvalSymlinks(dir) // is there a place to keep it at all?
+		_, err = filepath.EvalSymlinks(dir) // the directory itself may be missing
 		return 0, err
 	}
 	return 0, errors.Join(err, setAside(path, err))
@@ -32,8 +32,8 @@ func Keep(dir, name string, n uint64) error {
 	return write(path, n)
 }
 
-// keptPath is the file for a name, which may be longer than names of files can be, and
-// have any character.
+// keptPath returns the path of the file for a name, which may be longer than file names can be, and
+// may have any character.
 func keptPath(dir, name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return filepath.Join(dir, File+"-"+hex.EncodeToString(sum[:8]))

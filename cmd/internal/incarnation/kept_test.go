@@ -9,8 +9,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestKept: MS-A2: numbers are kept by name, the highest of each, and are nothing to the
-// node's own.
+// TestKept: MS-A2: the highest number of each name is kept, apart from the node's own.
 func TestKept(t *testing.T) {
 	spec.Covers(t, "MS-A2")
 	dir := t.TempDir()

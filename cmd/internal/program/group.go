@@ -21,9 +21,9 @@ type group struct {
 	kill  *time.Timer // sends SIGKILL after SIGTERM; nil: none was sent
 }
 
-// await waits for the program's end. When ctx ends it ends the group, and returns
-// the cause. Either way it sends SIGKILL to what is left of the group before the
-// number of the program, and so that of its group, can be that of others.
+// await waits for the program's end. When ctx ends it ends the group, and returns the cause. In
+// either case it sends SIGKILL to the rest of the group before the program's number, and so that of
+// the group, can be reused.
 func (g *group) await(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { g.end(ctx.Err()) })
 	defer stop()
@@ -35,11 +35,11 @@ func (g *group) await(ctx context.Context) error {
 		}
 	}
 	cause := g.killRest()
-	_ = g.cmd.Wait() // how it ended is in its state
+	_ = g.cmd.Wait() // the result is in its ProcessState
 	return cause
 }
 
-// end tells the group to end, because of cause.
+// end sends the group SIGTERM, or SIGKILL without a grace period, because of cause.
 func (g *group) end(cause error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -61,8 +61,8 @@ func (g *group) end(cause error) {
 	})
 }
 
-// killRest kills what is left of the group, and returns why the program was told to
-// end. No signal is sent after it.
+// killRest kills the rest of the group, and returns why the program was told to end. No signal is
+// sent after it.
 func (g *group) killRest() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

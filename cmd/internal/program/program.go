@@ -1,10 +1,10 @@
-// Package program runs programs that the administrator has configured: the
-// actions of package admin and the event handlers of package handlers.
+// Package program runs programs that the administrator has configured: the actions of package admin
+// and the event handlers of package handlers.
 //
-// A program runs in a process group of its own, in the folder /, with nothing of
-// this process's environment but PATH, or as another user with that user's
-// groups alone. Its run time and the output that is kept of it are bounded. No
-// process of its group outlives it, and it does not outlive this process.
+// A program runs in a process group of its own, in the folder /. Of this process's environment it
+// gets only PATH, or, as another user, nothing; it has only the groups of that user. Its run time
+// and the kept output are bounded. No process of its group outlives it, and it does not outlive
+// this process.
 package program
 
 import (
@@ -18,36 +18,36 @@ import (
 	"time"
 )
 
-// waitForOutput is how long the output of processes is awaited that have left
-// the program's group, and outlive it.
+// waitForOutput bounds the wait for output of processes that have left the program's group and
+// outlive it.
 const waitForOutput = 200 * time.Millisecond
 
 // Run is one run of a program.
 type Run struct {
 	Args  []string   // program and arguments
 	User  *User      // nil: that of this process
-	Env   []string   // NAME=VALUE, besides PATH, or besides what the user gets
+	Env   []string   // NAME=VALUE, in addition to PATH or to the user's variables
 	Input []byte     // standard input
 	Files []*os.File // file descriptors from 3 on; they stay the caller's
 
-	Timeout time.Duration // from the start on; at most so long
-	// Grace is the time from SIGTERM, when the timeout or the context is over, to
+	Timeout time.Duration // longest run time
+	// Grace is the time between SIGTERM, when the timeout or the context is over, and
 	// SIGKILL. 0: SIGKILL at once.
 	Grace  time.Duration
 	Output int // bytes at the end of standard output and error that are kept
 }
 
-// Result is how a run ended.
+// Result is the result of a run.
 type Result struct {
 	Exit     int32  // exit code, or minus the signal that ended the program
 	TimeOver bool   // it was ended because its timeout was over
 	Output   []byte // the last bytes of standard output and error together
-	Cut      bool   // there was more of these
+	Cut      bool   // there was more output
 }
 
-// Do runs the program and returns when it has ended. It ends all processes of its
-// group: when the program has ended, when the timeout is over, or with ctx. An
-// error says that the program did not start.
+// Do runs the program and returns when it has ended. It ends all processes of its group when the
+// program has ended, when the timeout is over, or when ctx ends. An error means that the program
+// did not start.
 func (r *Run) Do(ctx context.Context) (Result, error) {
 	cmd := exec.Command(r.Args[0], r.Args[1:]...)
 	out := &tail{limit: r.Output}
@@ -84,7 +84,7 @@ func (r *Run) environment() []string {
 	return append(env, r.Env...)
 }
 
-// exitOf is the exit code, or minus the signal.
+// exitOf returns the exit code, or minus the signal.
 func exitOf(s *os.ProcessState) int32 {
 	if s == nil {
 		return -1

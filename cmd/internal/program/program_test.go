@@ -28,13 +28,13 @@ func run(t *testing.T, ctx context.Context, r program.Run, script string) progra
 	return result
 }
 
-// TestGrace: a program that is to end gets SIGTERM, as all processes of its group do,
-// and only what is left after the grace period is killed.
+// TestGrace: all processes of the group get SIGTERM, and those that are left after the grace period
+// are killed.
 func TestGrace(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		grace  time.Duration
-		script string // says on descriptor 3 that it may be ended
+		script string // writes to descriptor 3 when it may be ended
 		exit   int32
 		output string
 	}{
@@ -78,7 +78,7 @@ func TestTimeOver(t *testing.T) {
 	}
 }
 
-// TestLeftBehind: what a program leaves in its group is killed when it ends.
+// TestLeftBehind: processes that a program leaves in its group are killed when it ends.
 func TestLeftBehind(t *testing.T) {
 	got := run(t, t.Context(), program.Run{Grace: time.Minute}, "trap '' TERM; sleep 1000 & echo $!")
 	pid := strings.TrimSpace(string(got.Output))
@@ -97,14 +97,14 @@ func TestLeftBehind(t *testing.T) {
 	}
 }
 
-// TestSurroundings: what a program gets, and what is kept of its output.
+// TestSurroundings: the environment of a program, and the kept part of its output.
 func TestSurroundings(t *testing.T) {
 	t.Setenv("SECRET", "of the daemon")
 	got := run(t, t.Context(), program.Run{Input: []byte("in\n"), Env: []string{"A=b"}}, `pwd; cat; echo "$A-$SECRET-"; echo err >&2; exit 3`)
 	if want := "/\nin\nb--\nerr\n"; string(got.Output) != want || got.Exit != 3 || got.Cut || got.TimeOver {
 		t.Errorf("%+v %q, want %q", got, got.Output, want)
 	}
-	// Input that nothing reads stops nobody.
+	// Input that the program does not read blocks nothing.
 	got = run(t, t.Context(), program.Run{Input: make([]byte, 1<<20)}, "seq 1 1000")
 	if !got.Cut || len(got.Output) != 1000 || !strings.HasSuffix(string(got.Output), "\n999\n1000\n") || got.Exit != 0 {
 		t.Errorf("%+v", got)

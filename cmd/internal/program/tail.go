@@ -30,7 +30,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// bytes returns what was kept, and whether there was more.
+// bytes returns the kept bytes, and whether there were more.
 func (t *tail) bytes() ([]byte, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

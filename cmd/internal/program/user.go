@@ -12,11 +12,11 @@ import (
 
 // User is the user as which a program runs.
 type User struct {
-	Name   string
-	Home   string
-	UID    uint32
-	GID    uint32
-	Groups []uint32 // GID included
+	Name   string   // login name
+	Home   string   // home directory
+	UID    uint32   // numeric user id
+	GID    uint32   // number of the primary group
+	Groups []uint32 // numbers of all groups, GID included
 }
 
 // LookupUser finds a user by name or number.
@@ -56,8 +56,8 @@ func id(text string) (uint32, error) {
 	return uint32(n), err
 }
 
-// UserOf returns the user that a program of the configuration runs as; nil: that of
-// this process. what names the program in errors.
+// UserOf returns the user as which a configured program runs; nil is the user of this process. what
+// names the program in errors.
 func UserOf(what, name string) (*User, error) {
 	if name == "" {
 		return nil, nil
@@ -75,17 +75,17 @@ func UserOf(what, name string) (*User, error) {
 	return u, nil
 }
 
-// UserPath is the PATH of programs that run as another user than this process, whose
-// own PATH may have folders that are root's alone.
+// UserPath is the PATH of programs that run as another user. This process's own PATH may have
+// folders that only root may read.
 const UserPath = "/usr/local/bin:/usr/bin:/bin"
 
-// environment is the user's, of which nothing is lnetd's.
+// environment returns the user's variables. None of them comes from this process.
 func (u *User) environment() []string {
 	return []string{"PATH=" + UserPath, "HOME=" + u.Home, "USER=" + u.Name, "LOGNAME=" + u.Name}
 }
 
-// credential has a process run as the user: with its groups and none of lnetd's.
-// Capabilities go with the user id 0.
+// credential makes a process run as the user, with the user's groups and none of lnetd's. It loses
+// its capabilities with user id 0.
 func (u *User) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: u.UID, Gid: u.GID, Groups: u.Groups}
 }

@@ -10,7 +10,7 @@ import (
 	"ulnet/cmd/internal/program"
 )
 
-// TestUserOfAction: a user that is not there is noticed at the start.
+// TestUserOfAction: an unknown user is reported at the start.
 func TestUserOfAction(t *testing.T) {
 	if _, err := program.UserOf("action a", "no such user"); !errors.Is(err, syscall.EINVAL) {
 		t.Errorf("%v", err)
