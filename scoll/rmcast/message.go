@@ -42,13 +42,11 @@ func (s *Sending) answer(a answer) {
 	}
 }
 
-func (g *Group) take(done func(Result, error)) *Sending {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.takeLocked(done)
-}
+// keptSpare bounds the free Sendings that are kept.
+const keptSpare = 256
 
-func (g *Group) takeLocked(done func(Result, error)) *Sending {
+// take returns a Sending. The caller holds g.mu, as it does for give.
+func (g *Group) take(done func(Result, error)) *Sending {
 	if n := len(g.free); n > 0 {
 		s := g.free[n-1]
 		g.free = g.free[:n-1]
@@ -59,18 +57,16 @@ func (g *Group) takeLocked(done func(Result, error)) *Sending {
 }
 
 func (g *Group) give(s *Sending) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.giveLocked(s)
-}
-
-// keptSpare bounds the free Sendings that are kept.
-const keptSpare = 256
-
-func (g *Group) giveLocked(s *Sending) {
 	if s.done = nil; len(g.free) < keptSpare {
 		g.free = append(g.free, s)
 	}
+}
+
+// free gives a Sending back.
+func (s *Sending) free() {
+	s.g.mu.Lock()
+	defer s.g.mu.Unlock()
+	s.g.give(s)
 }
 
 // Send sends a message to all members, this node included. It returns when all members on the
@@ -101,7 +97,9 @@ func (g *Group) SendAsync(ctx context.Context, data []byte) (*Sending, error) {
 	if g.a.inHandler() {
 		return nil, ErrInHandler
 	}
+	g.mu.Lock()
 	s := g.take(nil)
+	g.mu.Unlock()
 	for {
 		g.runner.Do(engine.Input{Kind: engine.Send, Data: data, Token: s})
 		select {
@@ -111,7 +109,7 @@ func (g *Group) SendAsync(ctx context.Context, data []byte) (*Sending, error) {
 				return s, nil
 			case a.room: // try again
 			default:
-				g.give(s)
+				s.free()
 				return nil, a.err
 			}
 		case <-ctx.Done():
@@ -147,7 +145,7 @@ func (g *Group) post(done func(Result, error)) (*Sending, error) {
 	case len(g.posted) == engine.MaxWindow:
 		return nil, ErrFull
 	}
-	s := g.takeLocked(done)
+	s := g.take(done)
 	s.index = len(g.posted)
 	g.posted = append(g.posted, s)
 	return s, nil
@@ -164,7 +162,7 @@ func (g *Group) answered(s *Sending) (done func(Result, error)) {
 	g.posted[last].index = s.index
 	g.posted[s.index], g.posted[last] = g.posted[last], nil
 	g.posted, done = g.posted[:last], s.done
-	g.giveLocked(s)
+	g.give(s)
 	return done
 }
 
@@ -177,7 +175,7 @@ func (s *Sending) Wait(ctx context.Context) (Result, error) {
 	}
 	select {
 	case a := <-s.released:
-		g.give(s)
+		s.free()
 		return a.result, a.err
 	case <-ctx.Done():
 		g.forget(s)

@@ -263,8 +263,8 @@ func (g *Manager) unbacked() {
 	g.collect.againAt = g.now + 5*g.cfg.Takeover
 	w := &g.standby
 	switch {
-	case g.role == standby && !w.version.IsValid() && w.joinAt+g.cfg.Takeover > g.now && w.joinAt > 0:
-		w.members, w.gone, w.silent = nil, nil, 0
+	case g.role == standby && !w.list.Version.IsValid() && w.joinAt+g.cfg.Takeover > g.now && w.joinAt > 0:
+		w.list = wire.Order{}
 		g.elect() // only members told of the list: nodes that want to join need not wait for it
 	case g.role == standby:
 		g.setAlone(true)

@@ -17,11 +17,7 @@ type waiting struct {
 	heardAt time.Duration
 	joinAt  time.Duration // when a node last wanted to join; 0: never
 	askedAt time.Duration // when the active manager was last asked for its list
-	version wire.Version  // of the latest list that a manager sent; members may have reported others
-	members []wire.Member
-	gone    []wire.ID
-	silent  int // length of the end of gone that was only silent
-	next    uint32
+	list    wire.Order    // the latest one that a manager sent, with members that others reported
 }
 
 // begin waits for other managers, if there are any.
@@ -68,11 +64,11 @@ func (g *Manager) takeTurn() {
 	case len(g.collect.probes) > 0:
 		g.tally()
 	case g.turnAt() > g.now:
-	case len(g.standby.members) == 0:
+	case len(g.standby.list.Members) == 0:
 		g.elect()
 	default:
 		g.stats.Canvasses++
-		for _, m := range g.standby.members {
+		for _, m := range g.standby.list.Members {
 			g.ask(m, wire.MaxMembers)
 		}
 		g.tally()
@@ -88,8 +84,8 @@ func (g *Manager) tally() {
 		g.unbacked()
 	case g.backed() != nil:
 		for _, p := range c.probes {
-			if !slices.ContainsFunc(w.members, func(m wire.Member) bool { return m.ID == p.ID }) {
-				w.members = append(w.members, p.Member)
+			if !slices.ContainsFunc(w.list.Members, func(m wire.Member) bool { return m.ID == p.ID }) {
+				w.list.Members = append(w.list.Members, p.Member)
 			}
 		}
 		g.elect()
@@ -115,15 +111,15 @@ func (g *Manager) elect() {
 	g.version, g.usable, g.free = wire.Version{Epoch: g.epoch}, wire.Version{}, wire.Version{}
 	g.members, g.leavers, g.departed, g.claims, g.changed, g.base = nil, nil, nil, nil, false, electorate{}
 	g.latest = wire.Order{}
-	if g.next = max(w.next, 1); g.next > maxNumber {
+	if g.next = max(w.list.Next, 1); g.next > maxNumber {
 		g.next = 1 // members know their numbers
 	}
-	for i, id := range w.gone {
-		g.departed = append(g.departed, departure{id, g.version, i >= len(w.gone)-w.silent})
+	for i, id := range w.list.Departed {
+		g.departed = append(g.departed, departure{id, g.version, i >= len(w.list.Departed)-int(w.list.Silent)})
 	}
 	g.out.emit(Effect{Kind: Elected, Version: g.version})
 	g.collect = collect{}
-	for _, m := range w.members {
+	for _, m := range w.list.Members {
 		g.ask(m, wire.MaxMembers) // every one of them was reported to be a member
 	}
 	g.tellRivals(false)
@@ -135,8 +131,7 @@ func (g *Manager) resign(to nid.NID, epoch uint64) {
 	if g.role == active {
 		g.out.emit(Effect{Kind: Resigned, To: to})
 		if g.version.IsValid() {
-			o := g.list()
-			w.version, w.members, w.gone, w.silent, w.next = g.version, o.Members, o.Departed, int(o.Silent), g.next
+			w.list = g.list()
 		}
 		g.role, g.collect = standby, collect{}
 		g.members, g.leavers, g.departed, g.changed, g.base = nil, nil, nil, false, electorate{}
@@ -165,8 +160,8 @@ func (g *Manager) waits(from nid.NID, o *wire.Order) {
 	case wire.OrderReport:
 		g.spoke(from, o.Incarnation)
 		m := wire.Member{ID: wire.ID{NID: from, Incarnation: o.Incarnation}}
-		if o.Version.IsValid() && len(w.members) < g.cfg.Members && !slices.ContainsFunc(w.members, func(e wire.Member) bool { return e.ID == m.ID }) {
-			w.members = append(w.members, m)
+		if o.Version.IsValid() && len(w.list.Members) < g.cfg.Members && !slices.ContainsFunc(w.list.Members, func(e wire.Member) bool { return e.ID == m.ID }) {
+			w.list.Members = append(w.list.Members, m)
 		}
 	}
 	if g.alone {
@@ -230,7 +225,7 @@ func (g *Manager) contend(from nid.NID, o *wire.Order) {
 
 // again takes over at once.
 func (g *Manager) again() {
-	if len(g.standby.members) == 0 {
+	if len(g.standby.list.Members) == 0 {
 		g.elect()
 		return
 	}
@@ -252,7 +247,7 @@ func (g *Manager) follow(from nid.NID, o *wire.Order) {
 	}
 	g.resign(from, o.Epoch)
 	g.learn(o)
-	if o.Kind == wire.OrderState && o.Version.IsValid() && o.Version != w.version && w.askedAt+g.cfg.Heartbeat <= g.now {
+	if o.Kind == wire.OrderState && o.Version.IsValid() && o.Version != w.list.Version && w.askedAt+g.cfg.Heartbeat <= g.now {
 		w.askedAt = g.now
 		s := wire.Order{Kind: wire.OrderState, Flags: wire.OrderReplica, Group: g.cfg.Group}
 		g.out.order(from, &s) // with an old epoch: the manager answers with its list
@@ -261,7 +256,7 @@ func (g *Manager) follow(from nid.NID, o *wire.Order) {
 
 // learn keeps the list of the active manager.
 func (g *Manager) learn(o *wire.Order) {
-	if w := &g.standby; o.Kind == wire.OrderList {
-		w.version, w.members, w.gone, w.silent, w.next = o.Version, o.Members, o.Departed, int(o.Silent), o.Next
+	if o.Kind == wire.OrderList {
+		g.standby.list = *o
 	}
 }

@@ -139,7 +139,7 @@ func (g *Manager) Status() Managing {
 	if s.Active {
 		s.Manager = g.cfg.Self
 	} else {
-		s.Members = slices.Clone(g.standby.members)
+		s.Members = slices.Clone(g.standby.list.Members)
 	}
 	for _, m := range g.leavers {
 		s.Leaving = append(s.Leaving, m.ID)

@@ -17,8 +17,7 @@ var (
 )
 
 var conditions = kit.Conditions[*Net]{
-	kit.Ask("over", "no message is under way whose origin still lives",
-		func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(n.over()) }),
+	holds("over", "no message is under way whose origin still lives", (*Net).over),
 	kit.Ask("released", "all messages so far, of this node or any, were released",
 		func(n *Net, a scenario.Args) (bool, string) { return kit.Outcome(n.allReleased(origin(a))) }, originArg),
 	kit.Ask("lost", "the latest message, of this node or any, was not released: its origin was told that it is no member any more",
@@ -27,24 +26,22 @@ var conditions = kit.Conditions[*Net]{
 		func(n *Net, a scenario.Args) (bool, string) { return kit.Outcome(n.failed(a.Nodes(0))) }, fewArg),
 	kit.Ask("delivered", "these nodes have delivered the latest message",
 		func(n *Net, a scenario.Args) (bool, string) { return kit.Outcome(n.delivered(a.Nodes(0))) }, nodesArg),
-	kit.Ask("proven", "whenever a message was released, each member had delivered it or is named as failed",
-		func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(n.ledger.problems.proven) }),
-	kit.Ask("once", "no member has delivered a message twice, or one that was not sent or is altered, and with fifo all in order",
-		(*Net).once),
-	kit.Ask("failed-right", "members that are named as failed died, or left, or were paused, slowed down, skewed or cut off before, or came back and not all managers had heard of it",
-		func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(n.ledger.problems.failed) }),
-	kit.Ask("success-right", "no message was released as a success that a live member of its version lacks: whatever was cut off, paused or slow",
-		func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(n.ledger.problems.success) }),
-	kit.Ask("whole", "one node manages the group, and all that are up, and have not left, are members and send under one list of exactly these",
-		func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(n.whole()) }),
+	holds("proven", "whenever a message was released, each member had delivered it or is named as failed", func(n *Net) error { return n.ledger.problems.proven }),
+	holds("once", "no member has delivered a message twice, or one that was not sent or is altered, and with fifo all in order", (*Net).once),
+	holds("failed-right", "members that are named as failed died, or left, or were paused, slowed down, skewed or cut off before, or came back and not all managers had heard of it", func(n *Net) error { return n.ledger.problems.failed }),
+	holds("success-right", "no message was released as a success that a live member of its version lacks: whatever was cut off, paused or slow", func(n *Net) error { return n.ledger.problems.success }),
+	holds("whole", "one node manages the group, and all that are up, and have not left, are members and send under one list of exactly these", (*Net).whole),
 	kit.Ask("members", "each of these nodes is a member and sends under a list of exactly these",
 		func(n *Net, a scenario.Args) (bool, string) { return kit.Outcome(n.members(a.Nodes(0))) }, nodesArg),
 	kit.Ask("manager", "of the nodes that are up, exactly these manage the group",
 		func(n *Net, a scenario.Args) (bool, string) { return kit.Outcome(n.managed(a.Nodes(0))) }, nodesArg),
-	kit.Ask("bounded", "no node keeps more of an origin than a window, or origins that are in no list that it knows",
-		func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(n.bounded()) }),
-	kit.Ask("idle", "no member keeps payload, or a list but the newest one",
-		func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(n.idle()) }),
+	holds("bounded", "no node keeps more of an origin than a window, or origins that are in no list that it knows", (*Net).bounded),
+	holds("idle", "no member keeps payload, or a list but the newest one", (*Net).idle),
+}
+
+// holds declares a condition without arguments that holds unless f returns an error.
+func holds(name, doc string, f func(n *Net) error) kit.Condition[*Net] {
+	return kit.Ask(name, doc, func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(f(n)) })
 }
 
 // Check implements [scenario.Instance].
@@ -57,9 +54,9 @@ func (n *Net) lost(args scenario.Args) (bool, string) {
 	return m != nil && m.Outcome == Lost, "it was not"
 }
 
-func (n *Net) once(scenario.Args) (bool, string) {
+func (n *Net) once() error {
 	p := &n.ledger.problems
-	return kit.Outcome(errors.Join(p.once, p.content, p.order))
+	return errors.Join(p.once, p.content, p.order)
 }
 
 // origin returns the optional argument of a condition; -1 if it was left out.

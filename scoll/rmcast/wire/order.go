@@ -29,7 +29,7 @@ const (
 	OrderExpelled                      // the receiver is not a member
 	OrderRefused                       // a message was refused; with OrderReplica it is for a manager
 	OrderCanvass                       // pre-vote: asks whether the sender may take over, and what the receiver knows
-	LastOrder     = OrderCanvass
+	lastOrder     = OrderCanvass
 )
 
 // OrderFlags are flags of an [Order].
@@ -163,7 +163,7 @@ func ParseOrder(b []byte) (o Order, err error) {
 	o.Voters = le.Uint32(b[104:])
 	o.Of = le.Uint16(b[108:])
 	o.Silent = le.Uint16(b[110:])
-	if o.Kind == 0 || o.Kind > LastOrder || o.Flags&^KnownOrderFlags != 0 || uint32(o.Silent) > departed {
+	if o.Kind == 0 || o.Kind > lastOrder || o.Flags&^KnownOrderFlags != 0 || uint32(o.Silent) > departed {
 		return o, ErrHeader
 	}
 	if members > MaxMembers || departed > MaxMembers || len(b) != OrderSize+int(members)*MemberSize+int(departed)*DepartedSize {

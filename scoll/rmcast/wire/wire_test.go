@@ -177,7 +177,7 @@ func TestWireContradictions(t *testing.T) {
 	}
 	for name, change := range map[string]func(o *Order){
 		"no kind":            func(o *Order) { o.Kind = 0 },
-		"unknown kind":       func(o *Order) { o.Kind = LastOrder + 1 },
+		"unknown kind":       func(o *Order) { o.Kind = lastOrder + 1 },
 		"unknown flag":       func(o *Order) { o.Flags = 1 << 7 },
 		"number twice":       func(o *Order) { o.Members[1].Number = 1 },
 		"numbers in mess":    func(o *Order) { o.Members[0].Number = 3 },

@@ -2,6 +2,7 @@ package rmcast
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -59,23 +60,25 @@ func (l *listener) put(h Heard) {
 	}
 }
 
-// take removes and returns the oldest messages. When it takes the last ones, it also returns
-// how many were dropped after them.
-func (l *listener) take() (batch []Heard, missed int) {
+// take removes and returns the oldest entries, up to the message that makes them so many
+// messages. When it takes the last ones, it also returns how many were dropped after them.
+func (l *listener) take(most int) (batch []Heard, messages, missed int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n, size := 0, 0
-	for n < len(l.queue) && n < batchSize && (n == 0 || size+len(l.queue[n].data) <= wire.MaxPayload) {
-		size += len(l.queue[n].data)
-		l.bytes -= heardSize + len(l.queue[n].data)
-		n++
+	for n < len(l.queue) && n < batchSize && messages < most && (n == 0 || size+len(l.queue[n].data) <= wire.MaxPayload) {
+		h := &l.queue[n]
+		n, size, l.bytes = n+1, size+len(h.data), l.bytes-heardSize-len(h.data)
+		if h.Event == "" {
+			messages++
+		}
 	}
 	batch, l.queue = l.queue[:n:n], l.queue[n:]
 	if len(l.queue) == 0 {
 		l.queue = nil
 		missed, l.missed = l.missed, 0
 	}
-	return batch, missed
+	return batch, messages, missed
 }
 
 // heard queues a message for all listeners, which share its memory, unless another module
@@ -164,21 +167,17 @@ func (m *Module) Receive(ctx context.Context, r ReceiveRequest, report func(Step
 	if err := report(Step{Ready: true}); err != nil {
 		return err
 	}
-	for got := 0; ; {
-		batch, missed := l.take()
-		if r.Count > 0 {
-			batch = upTo(batch, r.Count-got)
-		}
-		for i := range batch {
-			if batch[i].Event == "" {
-				got++
-			}
-		}
+	left := math.MaxInt
+	if r.Count > 0 {
+		left = r.Count
+	}
+	for {
+		batch, messages, missed := l.take(left)
 		if err := reportHeard(batch, missed, report); err != nil {
 			return err
 		}
-		switch {
-		case r.Count > 0 && got >= r.Count:
+		switch left -= messages; {
+		case left == 0:
 			return nil
 		case len(batch) > 0 || missed > 0:
 			continue
@@ -189,19 +188,6 @@ func (m *Module) Receive(ctx context.Context, r ReceiveRequest, report func(Step
 			return context.Cause(ctx)
 		}
 	}
-}
-
-// upTo cuts a batch after a number of messages.
-func upTo(batch []Heard, messages int) []Heard {
-	for i := range batch {
-		if batch[i].Event != "" {
-			continue
-		}
-		if messages--; messages == 0 {
-			return batch[:i+1]
-		}
-	}
-	return batch
 }
 
 func reportHeard(batch []Heard, missed int, report func(Step) error) error {
