@@ -45,7 +45,7 @@ type loNI struct {
 	free    *transfer // guarded by mu
 }
 
-// transfer is one message on its way: the sender's and the receiver's view.
+// transfer is one message in progress: the sender's and the receiver's view.
 type transfer struct {
 	d    lnd.Delivery
 	m    *lnd.Message

@@ -134,7 +134,7 @@ func (x *exchange) emit(now time.Duration, kind kib.MsgType, id uint32, m *kib.M
 	wr.bytes[0], wr.pieces[0] = len(out.Bytes), len(out.Pieces)
 	b, err := m.AppendBinary(out.Bytes)
 	if err != nil {
-		panic("o2iblnd: " + err.Error()) // the shell has seen to it, see sendable
+		panic("o2iblnd: " + err.Error()) // the shell has checked it, see sendable
 	}
 	if kind == kib.Immediate && t.msg.Payload.Length > 0 {
 		b = x.attach(b, wr.bytes[0], t, out)

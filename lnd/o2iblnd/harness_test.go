@@ -81,7 +81,7 @@ func TestContract(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel() // each waits 5 s for a node that is not there
-			// As long as it may be for asking in vain to take no longer.
+			// The longest timeout with which a failing request takes no longer.
 			tt.cfg.Timeout = 20 * time.Second
 			lndtest.Run(t, lndtest.Harness{
 				Start: func(t *testing.T, a, b lnd.Upcalls) (lnd.NI, lnd.NI) {

@@ -56,7 +56,7 @@ func (a *asked) request(ni *NI) *kib.Msg {
 	return m
 }
 
-// TestAcceptedInVain: a connection that was accepted and does not come about, however the
+// TestAcceptedInVain: an accepted connection that is not established, however the
 // device says so, is forgotten: the peer can ask again, and be asked.
 func TestAcceptedInVain(t *testing.T) {
 	for name, last := range map[string]verbs.Event{

@@ -157,7 +157,7 @@ func (p *peer) step(in peerIn) {
 // this kind that finds no node is neither counted as a failure nor logged.
 func (p *peer) quiet() bool { return p.set.redial && p.pending.len() == 0 }
 
-// note has a failure to connect counted and logged, after unlock.
+// note counts and logs a failure to connect, after unlock.
 func (p *peer) note(e *Error) {
 	p.events.Add(event{kind: eventNoted, err: e, quiet: p.quiet()})
 }
@@ -251,7 +251,7 @@ func (p *peer) request(r verbs.Request, m *kib.Msg) bool {
 	return true
 }
 
-// admit has the set decide about a request: why is 0 if it is to be accepted. It returns
+// admit steps the set with a request of the peer: why is 0 if it is accepted. It returns
 // false if the peer is no longer in use.
 func (p *peer) admit(stamp uint64, version kib.Version) (why kib.Why, reason Reason, ok bool) {
 	p.mu.Lock()

@@ -6,7 +6,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// wake has the set stepped at an instant, if not before. The caller holds p.mu.
+// wake makes the set stepped at an instant, if not before. The caller holds p.mu.
 func (p *peer) wake(now, at time.Duration) {
 	if at >= p.timerAt {
 		return

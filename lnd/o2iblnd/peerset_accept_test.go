@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// fails has an attempt or an accepted request come to nothing while a message waits.
+// fails makes a request of either side fail while a message waits.
 func (h *setHarness) fails(kind peerInKind, why Reason) peerOut {
 	h.t.Helper()
 	return h.step(peerIn{kind: kind, queued: true, err: newError(why, lustre(h.s.cfg.peer), nil)})

@@ -36,7 +36,7 @@ func (h *setHarness) step(in peerIn) peerOut {
 	return h.out
 }
 
-// reject has the peer refuse an attempt.
+// reject makes the peer reject a request.
 func (h *setHarness) reject(a ask, why kib.Why, r kib.Reject) peerOut {
 	h.t.Helper()
 	r.Why = why

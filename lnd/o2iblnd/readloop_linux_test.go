@@ -180,7 +180,7 @@ func TestReadLoopRoundTrip(t *testing.T) {
 }
 
 // TestReadLoopBesideTransfers: while a goroutine waits for small messages in one net,
-// transfers of 1 MiB go to and fro in another one over the same sockets.
+// transfers of 1 MiB go back and forth in another one over the same sockets.
 func TestReadLoopBesideTransfers(t *testing.T) {
 	const transfers, trips = 40, 400
 	drivers, at := newDrivers(t), loopbackAddrs(2)

@@ -80,7 +80,7 @@ func TestBusyPoll(t *testing.T) {
 	}
 }
 
-// again has a reader read a byte, and then look again.
+// again makes a reader read a byte, and then poll.
 func again(t *testing.T, poll *polling, s stream, to net.Conn, before <-chan byte) <-chan byte {
 	t.Helper()
 	_, _ = to.Write([]byte{1})

@@ -349,7 +349,7 @@ func TestActiveVersionPingPong(t *testing.T) {
 }
 
 // TestActiveRestartedPeer (SK-8): another incarnation ends what is there, and all is
-// dialled anew.
+// dialled again.
 func TestActiveRestartedPeer(t *testing.T) {
 	spec.Covers(t, "SK-8")
 	bubble(t, func(t *testing.T) {

@@ -63,7 +63,7 @@ func (c *casting) run(wait bool) {
 	}
 }
 
-// later has a goroutine go on with m; false: the NI ends.
+// later makes a new goroutine continue with m. It returns false if the NI ends.
 func (c *casting) later(m *lnd.Message) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -28,7 +28,7 @@ func (r *reader) messageHeader() (ksock.MsgHeader, *Error) {
 	if err := r.need(ksock.MsgHeaderSize); err != nil {
 		return ksock.MsgHeader{}, err
 	}
-	h, _, _ := ksock.ParseMsgHeader(r.bytes[r.r:r.w], r.c.bigEndian) // need has seen to the length
+	h, _, _ := ksock.ParseMsgHeader(r.bytes[r.r:r.w], r.c.bigEndian) // need has ensured the length
 	r.consume(ksock.MsgHeaderSize)
 	if h.Type != ksock.Noop && h.Type != ksock.LNet {
 		return h, r.error(BadMessageType, ksock.ErrMsgType)

@@ -254,7 +254,7 @@ func TestReadLoopWithdrawn(t *testing.T) {
 	l.b.delivered = func(*lnd.Delivery) {} // the follower goes on waiting
 	l.by.waiting.Store(true)
 	l.loop.Request(l.by)
-	for range 3 { // the third is read after the second was seen to
+	for range 3 { // the third is read after the second was handled
 		l.put(8)
 		l.b.wantArrivals(l.payloads)
 	}

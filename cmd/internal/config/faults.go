@@ -18,7 +18,7 @@ type entryError struct {
 func (e *entryError) Error() string { return e.err.Error() }
 func (e *entryError) Unwrap() error { return e.err }
 
-// faults takes a list of statements of package fault.
+// faults parses a list of statements of package fault.
 func faults(to *[]string) setting {
 	return setting{func(value ast.Node) error {
 		list, ok := value.(*ast.SequenceNode)

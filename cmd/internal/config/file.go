@@ -76,7 +76,7 @@ func Parse(name string, text []byte) (Config, error) {
 	return c, c.check(name)
 }
 
-// assign puts entries of the file where their settings say.
+// assign calls the setting of each entry of the file.
 func assign(settings map[string]setting, name string, entries []*ast.MappingValueNode) error {
 	for _, e := range entries {
 		key := e.Key.GetToken()
@@ -101,7 +101,7 @@ func assign(settings map[string]setting, name string, entries []*ast.MappingValu
 	return nil
 }
 
-// check refuses what only values together can get wrong.
+// check checks values against each other.
 func (c *Config) check(name string) error {
 	if c.TCP.MaxReconnect < c.TCP.MinReconnect {
 		return &Error{File: name, Err: fmt.Errorf("max_reconnectms (%d) is less than min_reconnectms (%d)",

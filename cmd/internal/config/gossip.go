@@ -60,8 +60,8 @@ func defaultGossip() Gossip {
 	return Gossip{Start: true, Interval: time.Second, Fudge: -1, DeadFactor: 2, DeadSlack: 4, Quorum: 50}
 }
 
-// Agent returns the configuration for package gossip, whose zero values mean
-// their defaults and whose negative ones mean zero.
+// Agent returns the configuration for package gossip, where zero values mean defaults and
+// negative ones mean zero.
 func (g Gossip) Agent() gossip.Config {
 	return gossip.Config{
 		Participants: g.NIDs,
@@ -115,7 +115,7 @@ func GossipKeys() []string {
 	return slices.Sorted(maps.Keys(g.settings("")))
 }
 
-// gossipSection takes the section of a file.
+// gossipSection parses the section of a file.
 func gossipSection(g *Gossip, file string) setting {
 	return setting{func(value ast.Node) error {
 		entries, err := mapping(file, value)
@@ -165,8 +165,8 @@ func (g *Gossip) check(file string, at map[string]*token.Token) error {
 	return g.checkNumbers(file, at, len(g.NIDs))
 }
 
-// checkNumbers checks the numbers for n participants. The one to blame is that
-// without which all would be well.
+// checkNumbers checks the numbers for n participants. The error names the number without
+// which all others would be valid.
 func (g *Gossip) checkNumbers(file string, at map[string]*token.Token, n int) error {
 	_, err := g.Agent().Engine().Limits(n)
 	if err == nil {
@@ -202,7 +202,7 @@ func positionOf(file string, t *token.Token) Position {
 	return Position{file, t.Position.Line, t.Position.Column}
 }
 
-// interval takes a time with its unit: of gossip, which counts milliseconds.
+// interval parses a time with its unit: of gossip, which counts milliseconds.
 func interval(to *time.Duration, least time.Duration) setting {
 	return setting{func(value ast.Node) error {
 		s, ok := value.(*ast.StringNode)

@@ -118,7 +118,7 @@ func (h *Handler) settings() map[string]setting {
 	}
 }
 
-// takeProgram takes a program and its arguments. Programs run in the folder /: a path
+// takeProgram parses a program and its arguments. Programs run in the folder /: a path
 // that is relative to another one is a mistake.
 func (h *Handler) takeProgram(value ast.Node) error {
 	if err := arguments(&h.Run).put(value); err != nil {
@@ -139,7 +139,7 @@ func HandlerKeys() []string {
 	return slices.Sorted(maps.Keys(h.settings()))
 }
 
-// handlerSection takes the section of a file: handlers by their names.
+// handlerSection parses the section of a file: handlers by their names.
 func handlerSection(to *[]Handler, file string) setting {
 	return setting{func(value ast.Node) error {
 		return named(file, value, func(name string, entries []*ast.MappingValueNode) error {

@@ -14,8 +14,8 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// Health is the section health of the file: which clients live, and what they
-// are connected to. The comment of each field begins with its key.
+// Health is the section health of the file: the health of clients and servers. The comment of
+// each field begins with its key.
 type Health struct {
 	Server bool // server: watch over clients
 	Client bool // client: be one
@@ -78,7 +78,7 @@ func HealthKeys() (keys, ofTimes []string) {
 	return slices.Sorted(maps.Keys(h.settings(""))), slices.Sorted(maps.Keys(timeSettings(&h.Times)))
 }
 
-// healthSection takes the section of a file.
+// healthSection parses the section of a file.
 func healthSection(h *Health, file string) setting {
 	return setting{func(value ast.Node) error {
 		entries, err := sectionOf(file, value)

@@ -33,7 +33,7 @@ func timeSettings(t *health.Timing) map[string]setting {
 	}
 }
 
-// quorumTime takes a time, or "at once", which is below 0.
+// quorumTime parses a time, or "at once", which is below 0.
 func quorumTime(to *time.Duration) setting {
 	return setting{func(value ast.Node) error {
 		if s, ok := value.(*ast.StringNode); ok && s.Value == "at once" {
@@ -48,7 +48,7 @@ func quorumTime(to *time.Duration) setting {
 	}}
 }
 
-// takeTimes takes the times, which must go together.
+// takeTimes parses the times, which must go together.
 func (h *Health) takeTimes(file string, value ast.Node) error {
 	entries, err := sectionOf(file, value)
 	if err == nil {
@@ -60,8 +60,8 @@ func (h *Health) takeTimes(file string, value ast.Node) error {
 	return err
 }
 
-// checkTimes blames the time without which all would be well, or else the first
-// that matters. at has the positions of the keys that there are.
+// checkTimes checks the times together. The error names the time without which all others
+// would be valid, or else the first that matters. at has the positions of the keys.
 func checkTimes(t health.Timing, file string, at map[string]*token.Token) error {
 	_, err := t.Filled()
 	wrong, ours := errors.AsType[*health.Error](err)
@@ -107,7 +107,7 @@ func positionsOf(entries []*ast.MappingValueNode) map[string]*token.Token {
 	return at
 }
 
-// takeAttach takes a list of servers, or "all".
+// takeAttach parses a list of servers, or "all".
 func (h *Health) takeAttach(value ast.Node) error {
 	if s, ok := value.(*ast.StringNode); ok && s.Value == "all" {
 		h.AttachAll = true
@@ -120,7 +120,7 @@ func (h *Health) takeAttach(value ast.Node) error {
 	return err
 }
 
-// checkClientName refuses what no client may be called.
+// checkClientName refuses an invalid name of a client.
 func checkClientName(s string) error {
 	if len(s) > healthwire.MaxName || !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return fmt.Errorf("%q: want up to %d bytes that can be printed", s, healthwire.MaxName)

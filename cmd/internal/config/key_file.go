@@ -10,7 +10,7 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// keyFile takes the path of a file of keys, relative to the folder of the
+// keyFile parses the path of a file of keys, relative to the folder of the
 // configuration's file, and reads it. path becomes what the file can be read by again.
 func keyFile(path *string, keys *keyring.Keys, file string) setting {
 	var named string

@@ -7,7 +7,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// multicastPort takes a UDP port that needs no privilege, or 0.
+// multicastPort parses a UDP port that needs no privilege, or 0.
 func multicastPort(to *int) setting {
 	const roce = 4791
 	return setting{func(value ast.Node) error {
@@ -25,7 +25,7 @@ func multicastPort(to *int) setting {
 	}}
 }
 
-// multicastBase takes the first address of 65536 groups.
+// multicastBase parses the first address of 65536 groups.
 func multicastBase(to *string, is6 bool) setting {
 	want := "an IPv4 multicast address that ends in .0.0, such as 239.76.0.0"
 	if is6 {

@@ -88,7 +88,7 @@ func (l *nidList) add(text string) error {
 	return nil
 }
 
-// participants takes a list of expressions for NIDs.
+// participants parses a list of expressions for NIDs.
 func participants(to *[]nid.NID) setting {
 	return setting{func(value ast.Node) error {
 		list, ok := value.(*ast.SequenceNode)

@@ -34,7 +34,7 @@ func O2IBKeys() []string {
 	return slices.Sorted(maps.Keys(o2ibSettings(new(drivers.O2IB))))
 }
 
-// o2ibSection takes the section of a file.
+// o2ibSection parses the section of a file.
 func o2ibSection(o *drivers.O2IB, file string) setting {
 	return setting{func(value ast.Node) error {
 		entries, err := sectionOf(file, value)
@@ -66,7 +66,7 @@ func CheckProvider(s string) error {
 	return nil
 }
 
-// peerCredits takes 0, or a depth of queues that the protocol allows.
+// peerCredits parses 0, or a depth of queues that the protocol allows.
 func peerCredits(to *int) setting {
 	return setting{func(value ast.Node) error {
 		n, err := integer(value, 0, 255)

@@ -91,7 +91,7 @@ func RmcastKeys() (keys, ofGroup []string) {
 	return slices.Sorted(maps.Keys(r.settings(""))), slices.Sorted(maps.Keys(g.settings()))
 }
 
-// rmcastSection takes the section of a file.
+// rmcastSection parses the section of a file.
 func rmcastSection(r *Rmcast, file string) setting {
 	return setting{func(value ast.Node) error {
 		entries, err := sectionOf(file, value)
@@ -102,7 +102,7 @@ func rmcastSection(r *Rmcast, file string) setting {
 	}}
 }
 
-// takeGroups takes groups by their names.
+// takeGroups parses groups by their names.
 func (r *Rmcast) takeGroups(file string, value ast.Node) error {
 	return named(file, value, func(name string, entries []*ast.MappingValueNode) error {
 		g := McastGroup{

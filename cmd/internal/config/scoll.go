@@ -46,7 +46,7 @@ type Group struct {
 	Tree scoll.Tree // tree; zero: that of the section admin, or of scoll
 }
 
-// Admin is the section admin: what others may have done here.
+// Admin is the section admin: what other nodes may run on this node.
 type Admin struct {
 	AllowRoots   []nid.Set  // allow_roots
 	AllowRelays  []nid.Set  // allow_relays; none: the members of all groups, and the participants of gossip
@@ -142,7 +142,7 @@ func ScollKeys() (keys, ofAdmin []string) {
 	return slices.Sorted(maps.Keys(s.settings(""))), slices.Sorted(maps.Keys(s.Admin.settings("")))
 }
 
-// scollSection takes the section of a file.
+// scollSection parses the section of a file.
 func scollSection(s *Scoll, file string) setting {
 	return setting{func(value ast.Node) error {
 		entries, err := sectionOf(file, value)
@@ -162,7 +162,7 @@ func sectionOf(file string, value ast.Node) ([]*ast.MappingValueNode, error) {
 	return entries, nil
 }
 
-// takeGroups takes groups by their names.
+// takeGroups parses groups by their names.
 func (s *Scoll) takeGroups(file string, value ast.Node) error {
 	return named(file, value, func(name string, entries []*ast.MappingValueNode) error {
 		g := Group{Name: name}
@@ -175,7 +175,7 @@ func (s *Scoll) takeGroups(file string, value ast.Node) error {
 	})
 }
 
-// takeActions takes actions by their names.
+// takeActions parses actions by their names.
 func (a *Admin) takeActions(file string, value ast.Node) error {
 	return named(file, value, func(name string, entries []*ast.MappingValueNode) error {
 		act := Action{Name: name, Timeout: 30 * time.Second}
@@ -188,7 +188,7 @@ func (a *Admin) takeActions(file string, value ast.Node) error {
 	})
 }
 
-// named takes a section whose keys are names, each with a section of its own.
+// named parses a section whose keys are names, each with a section of its own.
 func named(file string, value ast.Node, take func(name string, entries []*ast.MappingValueNode) error) error {
 	names, err := sectionOf(file, value)
 	if err != nil {

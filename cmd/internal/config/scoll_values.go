@@ -40,7 +40,7 @@ func ParseTree(s string) (scoll.Tree, error) {
 	return scoll.Tree{}, err
 }
 
-// shape takes a tree. Empty text leaves it as it is.
+// shape parses a tree. Empty text leaves it as it is.
 func shape(to *scoll.Tree) setting {
 	return text(new(string), func(s string) (err error) {
 		if s != "" {
@@ -50,7 +50,7 @@ func shape(to *scoll.Tree) setting {
 	})
 }
 
-// span takes a time with its unit, or 0.
+// span parses a time with its unit, or 0.
 func span(to *time.Duration, least, most time.Duration) setting {
 	return setting{func(value ast.Node) error {
 		var d time.Duration
@@ -71,7 +71,7 @@ func span(to *time.Duration, least, most time.Duration) setting {
 	}}
 }
 
-// oneNID takes a NID. Empty text leaves it zero.
+// oneNID parses a NID. Empty text leaves it zero.
 func oneNID(to *nid.NID) setting {
 	return text(new(string), func(s string) (err error) {
 		if s == "" {
@@ -99,7 +99,7 @@ func entries(value ast.Node, what string, take func(string) error) error {
 	return nil
 }
 
-// sets takes a list of expressions for NIDs.
+// sets parses a list of expressions for NIDs.
 func sets(to *[]nid.Set) setting {
 	return setting{func(value ast.Node) error {
 		var all []nid.Set
@@ -113,7 +113,7 @@ func sets(to *[]nid.Set) setting {
 	}}
 }
 
-// members takes the members of a group, in their order.
+// members parses the members of a group, in their order.
 func members(to *[]nid.NID) setting {
 	return setting{func(value ast.Node) error {
 		var all []nid.NID
@@ -141,7 +141,7 @@ func members(to *[]nid.NID) setting {
 	}}
 }
 
-// arguments takes a program and its arguments.
+// arguments parses a program and its arguments.
 func arguments(to *[]string) setting {
 	return setting{func(value ast.Node) error {
 		var all []string

@@ -125,7 +125,7 @@ func number(to *int, least, most int) setting {
 	}}
 }
 
-// unused takes a number that means something to kernels only, so that their
+// unused parses a number that means something to kernels only, so that their
 // configurations can be read.
 func unused(least, most int) setting { return number(new(int), least, most) }
 
@@ -139,7 +139,7 @@ func duration(to *time.Duration, unit time.Duration, least, most int) setting {
 	}}
 }
 
-// flag takes the 0 and 1 of module parameters, and YAML's booleans.
+// flag parses the 0 and 1 of module parameters, and YAML's booleans.
 func flag(to *bool) setting {
 	return setting{func(value ast.Node) error {
 		switch n := value.(type) {
@@ -160,7 +160,7 @@ func flag(to *bool) setting {
 	}}
 }
 
-// onOff takes on and off, and what flag takes.
+// onOff parses on and off, and what flag takes.
 func onOff(to *bool) setting {
 	return setting{func(value ast.Node) error {
 		if n, ok := value.(*ast.StringNode); ok && (n.Value == "on" || n.Value == "off") {

@@ -74,7 +74,7 @@ func tunableSettings(list []lnd.Tunable) map[string]setting {
 	return all
 }
 
-// tunableSection takes the section of a driver that has nothing but tunables.
+// tunableSection parses the section of a driver that has nothing but tunables.
 func tunableSection(d drivers.Driver, file string) setting {
 	return setting{func(value ast.Node) error {
 		entries, err := sectionOf(file, value)

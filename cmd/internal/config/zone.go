@@ -97,7 +97,7 @@ func ZoneKeys() []string {
 	return slices.Sorted(maps.Keys(z.settings("")))
 }
 
-// choice takes one of two words; the second is true.
+// choice parses one of two words; the second is true.
 func choice(to *bool, no, yes string) setting {
 	return text(new(string), func(s string) error {
 		if s != no && s != yes {
@@ -108,7 +108,7 @@ func choice(to *bool, no, yes string) setting {
 	})
 }
 
-// ids takes a list of ids of nodes.
+// ids parses a list of ids of nodes.
 func ids(to *[]zone.ID) setting {
 	return setting{func(value ast.Node) error {
 		*to = nil
@@ -123,7 +123,7 @@ func ids(to *[]zone.ID) setting {
 	}}
 }
 
-// zoneSection takes the section of a file.
+// zoneSection parses the section of a file.
 func zoneSection(z *Zone, file string) setting {
 	return setting{func(value ast.Node) error {
 		entries, err := sectionOf(file, value)
@@ -143,7 +143,7 @@ func zoneSection(z *Zone, file string) setting {
 	}}
 }
 
-// check refuses what only values together can get wrong.
+// check checks values against each other.
 func (z *Zone) check(file string, at map[string]*token.Token) (err error) {
 	if z.Supervisor && len(z.Management) > 0 {
 		return errorAt(file, at["management"], errors.New("management: a supervisor is in the management zone itself: list others there with bootstrap"))

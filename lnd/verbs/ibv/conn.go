@@ -127,7 +127,7 @@ func (c *conn) stopTimer() {
 	}
 }
 
-// tell has the upcall of an event made, after what has completed before it. Nothing that
+// tell makes the upcall of an event after those of earlier completions. Nothing that
 // arrived is told after the last one. The caller holds the device's lock, which keeps
 // events in order.
 func (c *conn) tell(ev verbs.Event) {

@@ -138,7 +138,7 @@ func randomAddress(real uint64) uint64 {
 	return page + binary.LittleEndian.Uint64(b[:])%(space-page)&^(page-1) + real%page
 }
 
-// undo gives back registrations, and their memory if the device has let go of it.
+// undo gives back registrations, and their memory if the device has released it.
 func (r *region) undo() {
 	free := true
 	for _, mr := range r.mrs {

@@ -99,7 +99,7 @@ func (r *ring) pop(status verbs.Status, qpn uint32, to []verbs.Completion) []ver
 	return to
 }
 
-// drop lets go of the memory of a work request.
+// drop releases the memory of a work request.
 func (r *ring) drop(s *sent) {
 	for i, l := range s.leases {
 		l.release()

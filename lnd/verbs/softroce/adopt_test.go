@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/verbs/softroce/emulator"
 )
 
-// TestAdopt has two devices take over the ends of a connection: messages pass, with
+// TestAdopt makes two devices take over the ends of a connection: messages pass, with
 // the numbers that were given, and a failure of one side ends it there.
 func TestAdopt(t *testing.T) {
 	v := newVirtual(t, 1, emulator.Faults{})

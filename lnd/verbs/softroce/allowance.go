@@ -2,7 +2,7 @@ package softroce
 
 import "sync/atomic"
 
-// allowance bounds the packets that all queue pairs of a device have on the way
+// allowance bounds the packets that all queue pairs of a device have in flight
 // together. The receiver's socket buffer is shared by them too, and what overruns
 // it is lost: a window of 128 packets alone overruns the default. Safe for
 // concurrent use.

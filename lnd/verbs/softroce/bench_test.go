@@ -79,7 +79,7 @@ func pingers(tb testing.TB) [2]*pinger {
 	return ends
 }
 
-// ping has n messages go to and fro.
+// ping has n messages go back and forth.
 func ping(tb testing.TB, ends [2]*pinger, n int) {
 	ends[0].left = n
 	if err := ends[0].conn.PostSend(ends[0].wr); err != nil {
@@ -88,7 +88,7 @@ func ping(tb testing.TB, ends [2]*pinger, n int) {
 	<-ends[0].done
 }
 
-// BenchmarkPing is a message of 8 bytes to and fro.
+// BenchmarkPing is a message of 8 bytes back and forth.
 func BenchmarkPing(b *testing.B) {
 	ends := pingers(b)
 	for _, p := range ends {

@@ -12,7 +12,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// cmFlight is a CM message on its way.
+// cmFlight is a CM message in flight.
 type cmFlight struct {
 	at   time.Duration
 	from netip.Addr
@@ -130,7 +130,7 @@ func (x *cmNet) put(from netip.Addr, to int, b []byte) {
 	x.air = slices.Insert(x.air, i, f)
 }
 
-// do has a consumer call, which succeeds.
+// do makes a call of a consumer, which succeeds.
 func (x *cmNet) do(i int, call cmCall) ibta.CommID {
 	x.t.Helper()
 	id, err := x.step(i, cmInput{Call: call})

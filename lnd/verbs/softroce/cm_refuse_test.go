@@ -114,7 +114,7 @@ func TestCMFull(t *testing.T) {
 	}
 }
 
-// TestCMConsumerRefuses has the consumer refuse, with words of its own.
+// TestCMConsumerRefuses makes the consumer refuse, with words of its own.
 func TestCMConsumerRefuses(t *testing.T) {
 	x := newListening(t, 1, 2, weather{delay: time.Millisecond})
 	x.nodes[1].accept = false
@@ -129,7 +129,7 @@ func TestCMConsumerRefuses(t *testing.T) {
 	x.empty()
 }
 
-// TestCMStale has a peer that was restarted use the numbers of a connection again:
+// TestCMStale makes a peer that was restarted use the numbers of a connection again:
 // it is refused, the old connection ends, and the next request is granted.
 func TestCMStale(t *testing.T) {
 	x := newListening(t, 1, 2, weather{delay: time.Millisecond})

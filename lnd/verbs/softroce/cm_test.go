@@ -191,7 +191,7 @@ func TestCMSlowConsumer(t *testing.T) {
 	}
 }
 
-// TestCMHeard has the first data arrive instead of the RTU, which is lost.
+// TestCMHeard makes the first data arrive instead of the RTU, which is lost.
 func TestCMHeard(t *testing.T) {
 	x := newListening(t, 5, 2, weather{delay: time.Millisecond})
 	x.drop = func(_ int, m ibta.MAD) bool { return m.Attribute == ibta.AttrRTU }
@@ -205,7 +205,7 @@ func TestCMHeard(t *testing.T) {
 	}
 }
 
-// TestCMBothDisconnect has both sides end a connection at once.
+// TestCMBothDisconnect makes both sides end a connection at once.
 func TestCMBothDisconnect(t *testing.T) {
 	x := newListening(t, 6, 2, weather{delay: time.Millisecond})
 	id := x.connect(0, 1)

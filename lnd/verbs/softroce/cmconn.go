@@ -33,7 +33,7 @@ func (s cmState) String() string { return cmStateNames[s] }
 const (
 	responseTimeout = 20 // CMTimeout code: 4 s to answer a message
 	cmRetries       = 15
-	lifetime        = 16 // AckTimeout code: of a packet on its way; CMTimeout's as well
+	lifetime        = 16 // AckTimeout code: of a packet in flight; CMTimeout's as well
 	ackTimeout      = lifetime + 1
 	serviceTimeout  = 24 // CMTimeout code: 65 s for a consumer to decide
 	maxAckTimeout   = 20 // AckTimeout code: the longest that a peer's REQ can make us wait

@@ -15,7 +15,7 @@ import (
 //
 //	asking   Connect was called: there is no transport yet
 //	open     the transport works
-//	ended    the connection manager has let go of it: what is posted is flushed
+//	ended    the connection manager has removed it: work requests are flushed
 //
 // Locks are taken in the order: connection manager, conn, completion queue. No
 // upcall is made under any.

@@ -69,7 +69,7 @@ func (d *demultiplexer) put(q ibta.QPN, e endpoint) {
 	d.ends[q] = e
 }
 
-// remove takes a queue pair out. A packet may still be on its way to it.
+// remove takes a queue pair out. A packet may still arrive for it.
 func (d *demultiplexer) remove(q ibta.QPN) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -46,7 +46,7 @@
 //	           the responder has come, and does not count as a retry
 //	timeout    nothing was heard for the ACK timeout: a retry
 //
-// A window bounds the packets on the way: it begins with 16, grows by one for each
+// A window bounds the packets in flight: it begins with 16, grows by one for each
 // window that is acknowledged, and is halved for a loss. The last packet of a message
 // asks for an acknowledgement, and of a long one four of each window.
 //
@@ -90,6 +90,6 @@
 // # Memory and socket
 //
 // A [domain] has the regions that a peer may write and pools of receive buffers; an
-// [allowance] bounds the packets that a device has on the way. A [framer] makes
+// [allowance] bounds the packets that a device has in flight. A [framer] makes
 // bursts of datagrams of packets, which a [socket] sends with one call each.
 package softroce

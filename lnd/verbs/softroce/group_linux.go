@@ -124,7 +124,7 @@ func (p *udpPort) Missed() uint64 {
 	return 0
 }
 
-// castBy has the socket send what goes to a group by the interface of its address;
+// castBy makes the socket send what goes to a group by the interface of its address;
 // members on this host hear it, too.
 func (s *socket) castBy() error {
 	by, err := interfaceOf(s.local.Addr())

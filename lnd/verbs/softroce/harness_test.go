@@ -49,7 +49,7 @@ func (p *buffers) Take() (verbs.Buffer, bool) {
 
 func (p *buffers) Return(verbs.Buffer) { p.free++; p.taken-- }
 
-// flight is a packet on its way.
+// flight is a packet in flight.
 type flight struct {
 	at     time.Duration
 	to     int
@@ -160,7 +160,7 @@ func (p *pair) send(from int, q ibta.Packet) {
 	}
 }
 
-// post has an end do something.
+// post runs f on an end.
 func (p *pair) post(i int, wrs ...verbs.SendWR) {
 	p.t.Helper()
 	if err := p.step(i, rcInput{Post: wrs}); err != nil {

@@ -189,7 +189,7 @@ var hostilePackets = []hostilePacket{
 	}, func(*Stats) {}, true}, // an attacker who can send that can end it
 }
 
-// TestHostileDevice has a device get what it must not obey: each packet is counted where
+// TestHostileDevice sends a device packets that it must refuse: each is counted where
 // it belongs, nothing is written, and the connection goes on, or ends where the
 // rocev2 §6 says so.
 func TestHostileDevice(t *testing.T) {
@@ -257,7 +257,7 @@ func (x *target) check(ended bool) {
 	}
 }
 
-// FuzzDevice has a device with a connection get any packets, whose ICRCs are put
+// FuzzDevice sends arbitrary packets to a device with a connection, whose ICRCs are put
 // right: it does not panic, nothing is written where it must not be, and its books
 // are right.
 func FuzzDevice(f *testing.F) {

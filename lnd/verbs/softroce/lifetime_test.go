@@ -256,7 +256,7 @@ func TestChurn(t *testing.T) {
 	t.Logf("%d connections were accepted, %+v", ended.Load(), nodes[0].device.(*device).hub.stats())
 }
 
-// drop has a node forget what it gets.
+// drop makes a node discard what it receives.
 func (n *testNode) drop() {
 	n.cq.(*cq).done = func(batch []verbs.Completion) {
 		for i := range batch {

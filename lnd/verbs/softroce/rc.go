@@ -18,8 +18,8 @@ type rcConfig struct {
 	SendPSN       ibta.PSN   // of the first request
 	RecvPSN       ibta.PSN   // of the peer's first request
 	MaxSends      int        // work requests that are not done
-	MaxWindow     int        // packets on the way, at least 1
-	Allowance     *allowance // of packets on the way, shared with others; nil: no bound
+	MaxWindow     int        // packets in flight, at least 1
+	Allowance     *allowance // of packets in flight, shared with others; nil: no bound
 	MaxMessage    int        // longest SEND that is received: the size of a buffer
 	AckTimeout    time.Duration
 	RetryCount    int // timeouts in a row that are survived
@@ -82,7 +82,7 @@ type TransportStats struct {
 	Ahead      uint64 // requests with something missing before them
 	NoBuffer   uint64 // SENDs that found no receive buffer
 	Refused    uint64 // requests that were answered with a fatal NAK
-	Ghosts     uint64 // answers to what is not on the way
+	Ghosts     uint64 // answers to packets that are not in flight
 	Resent     uint64 // packets that were sent again
 	Probes     uint64 // oldest packets that were sent again after silence
 	Timeouts   uint64 // ACK timeouts, each a retry

@@ -12,7 +12,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// traffic has both ends send messages of all lengths and write bulk, and checks
+// traffic makes both ends send messages of all lengths and write bulk, and checks
 // that all of it comes whole, once and in order.
 func traffic(t *testing.T, p *pair, rounds int) {
 	t.Helper()
@@ -184,7 +184,7 @@ func TestNoBuffer(t *testing.T) {
 	}
 }
 
-// TestWindow: no more packets are on the way than the window allows; it grows
+// TestWindow: no more packets are in flight than the window allows; it grows
 // without loss, up to its bound, and a loss halves it.
 func TestWindow(t *testing.T) {
 	p := newPair(t, 1, weather{delay: time.Millisecond}, func(c *rcConfig) { c.MaxWindow = 64 })

@@ -271,7 +271,7 @@ func TestOthersACK(t *testing.T) {
 		if !d.loop.Receive(&d.by) {
 			t.Fatalf("%+v", d.loop.Snapshot())
 		}
-		if !h.ingress.several { // the second is on its way yet
+		if !h.ingress.several { // the second is still in flight
 			continue
 		}
 		if len(h.delayed) > 0 {

@@ -16,7 +16,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// TestKernelDoesNotCut has the kernel refuse bursts (it does without checksums): the
+// TestKernelDoesNotCut makes the kernel refuse bursts (it does without checksums): the
 // device finds that out, sends datagrams one by one with the ICRCs that they need
 // then, and loses nothing.
 func TestKernelDoesNotCut(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// TestRegionRenew: a region that is registered anew has the new memory alone, under a
+// TestRegionRenew: a region that is registered again has the new memory alone, under a
 // new key alone.
 func TestRegionRenew(t *testing.T) {
 	d := &domain{newRegionTable(randomNumbers{})}

@@ -121,7 +121,7 @@ func (r *repeatingNumbers) RKey() ibta.RKey {
 	return r.n / 4 % 50
 }
 
-// TestRegionNumbers has a source of numbers repeat itself: keys differ all the same,
+// TestRegionNumbers makes a source of numbers repeat itself: keys differ all the same,
 // and none is 0. Addresses are those of pages.
 func TestRegionNumbers(t *testing.T) {
 	table := newRegionTable(&repeatingNumbers{})

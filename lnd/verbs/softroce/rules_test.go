@@ -54,7 +54,7 @@ func (l *lone) answered(s ibta.Syndrome, n int) []int {
 	return requests
 }
 
-// asks has the peer send empty messages, and returns the answer.
+// asks makes the peer send empty messages, and returns the answer.
 func (l *lone) asks(list ...int) string {
 	l.t.Helper()
 	var packets []ibta.Packet
@@ -103,7 +103,7 @@ func TestOneNak(t *testing.T) {
 }
 
 // TestOneRetry: the requester goes back once for a missing packet, however many
-// packets tell of it, and halves its window once for all that was on the way.
+// packets tell of it, and halves its window once for all packets in flight.
 func TestOneRetry(t *testing.T) {
 	l := newLone(t, nil)
 	var wrs []verbs.SendWR

@@ -297,7 +297,7 @@ func TestTransferAgain(t *testing.T) {
 	t.Logf("took %v; %+v", took, s)
 }
 
-// TestTransferUncut has the system refuse bursts: the device sends datagrams one by
+// TestTransferUncut makes the system refuse bursts: the device sends datagrams one by
 // one then, and nothing is lost.
 func TestTransferUncut(t *testing.T) {
 	_, _, s := transfer(t, uncutSeed, emulator.Faults{Delay: 20 * time.Microsecond}, 4<<20)

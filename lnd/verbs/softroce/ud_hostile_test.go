@@ -84,7 +84,7 @@ func TestHostileDatagrams(t *testing.T) {
 	}
 }
 
-// inject has a packet arrive, at the port of the group or of the node.
+// inject makes a packet arrive, at the port of the group or of the node.
 func (l *udListener) inject(from netip.Addr, p *ibta.Packet, node, damage bool) {
 	l.injectBytes(from, node, func(path ibta.Path) []byte {
 		b := path.AppendICRC(0, p.AppendTo(nil))

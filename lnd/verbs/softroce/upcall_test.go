@@ -14,7 +14,7 @@ import (
 	"ulnet/lnd/verbs/softroce/emulator"
 )
 
-// TestAllocatesNothing: messages and RDMA WRITEs to and fro allocate nothing, on
+// TestAllocatesNothing: messages and RDMA WRITEs back and forth allocate nothing, on
 // neither side.
 func TestAllocatesNothing(t *testing.T) {
 	if effort.Race {

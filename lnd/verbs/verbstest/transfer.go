@@ -104,7 +104,7 @@ func order(t *testing.T, s *suite) {
 	}
 }
 
-// postInside posts from inside upcalls: a message goes to and fro.
+// postInside posts from inside upcalls: a message goes back and forth.
 func postInside(t *testing.T, s *suite) {
 	x := s.connect()
 	const times = 200

@@ -85,7 +85,7 @@ func TestBulk(t *testing.T) {
 	}
 }
 
-// eager has the node answer each GET and each request of lnet_selftest from inside
+// eager makes the node answer each GET and each request of lnet_selftest from inside
 // Parse, as handlers do: then the answer may leave before the acknowledgement.
 func (n *node) eager(s *replay.Script) {
 	n.Player.LateCredits = true

@@ -10,11 +10,11 @@ import (
 // The errors of acknowledgements.
 var (
 	ErrAck = errors.New("acknowledgement is wrong")
-	// errWindow means more packets on the way than a kernel's would be.
+	// errWindow means more packets in flight than a kernel's would be.
 	errWindow = errors.New("too many packets are not acknowledged")
 )
 
-// mostUnacknowledged is how many packets software RoCE of Linux has on the way at
+// mostUnacknowledged is how many packets software RoCE of Linux has in flight at
 // most (rocev2 §14), and so what it was ever given.
 const mostUnacknowledged = 128
 

@@ -20,7 +20,7 @@ type pair struct {
 	sent    []replay.Datagram
 }
 
-// play has two players play a recording with each other; spoil may change what
+// play makes two players play a recording with each other; spoil may change what
 // they send.
 func play(s *replay.Script, spoil func(n int, d *replay.Datagram)) *pair {
 	var p pair
@@ -60,7 +60,7 @@ func (p *pair) err() error {
 	return nil
 }
 
-// TestPlayers has two players play each recording with each other. Both find
+// TestPlayers makes two players play each recording with each other. Both find
 // everything as it was recorded, and what they say together is the recording: also
 // the acknowledgements, which they make themselves. That shows that kernels
 // acknowledge by the rules that the player checks.

@@ -131,7 +131,7 @@ func incarnations(whole *replay.Script, req *replay.Packet, stamp uint64) *repla
 	})
 }
 
-// TestAgainAfterReject has a kernel refuse our request, with the rejects that are
+// TestAgainAfterReject makes a kernel refuse our request, with the rejects that are
 // recorded and others made of them, and looks at what comes next (o2iblnd-wire §7.2): a
 // request that takes the kernel at its word, the connection and the ping.
 func TestAgainAfterReject(t *testing.T) {
@@ -189,7 +189,7 @@ func change(p *replay.Packet, asked, refused func(*replay.CM)) {
 	}
 }
 
-// TestGiveUpAfterReject has a kernel refuse our request for good: the message that
+// TestGiveUpAfterReject makes a kernel refuse our request for good: the message that
 // waited fails, and nothing more is asked for.
 func TestGiveUpAfterReject(t *testing.T) {
 	toUs := func(c *replay.CM) { // as it would have been if there were nothing wrong

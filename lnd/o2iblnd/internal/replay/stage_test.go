@@ -15,7 +15,7 @@ import (
 // else happens.
 type Stage struct {
 	Player *Player
-	// Single has what the player sends arrive one by one, and not as one batch.
+	// Single makes what the player sends arrive one by one, and not as one batch.
 	Single bool
 
 	attr wire.Attr
@@ -81,7 +81,7 @@ func (s *Stage) toNode(d Datagram) {
 	s.queue = append(s.queue, wire.Datagrams{From: d.From, Class: d.Class, Size: len(d.Bytes), Bytes: d.Bytes})
 }
 
-// deliver has the node receive what the player sent.
+// deliver makes the node receive what the player sent.
 func (s *Stage) deliver() (busy bool) {
 	for {
 		s.mu.Lock()

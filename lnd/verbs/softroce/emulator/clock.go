@@ -42,7 +42,7 @@ func (c *Clock) AfterFunc(d time.Duration, f func()) machine.Timer {
 	return t
 }
 
-// Reset sets the timer anew and reports whether it was set.
+// Reset sets the timer again and reports whether it was set.
 func (t *call) Reset(d time.Duration) bool {
 	c := t.clock
 	c.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// flight is a datagram on its way to a port.
+// flight is a datagram in flight to a port.
 type flight struct {
 	at    time.Duration
 	seq   uint64

@@ -92,7 +92,7 @@ func (e *Network) SetFaults(f Faults) {
 	e.faults = f
 }
 
-// Cut has two nodes not reach each other, in both directions, or reach each other
+// Cut makes two nodes unreachable for each other, in both directions, or reachable
 // again.
 func (e *Network) Cut(a, b netip.Addr, cut bool) {
 	e.mu.Lock()
