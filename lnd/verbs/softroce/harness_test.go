@@ -160,7 +160,7 @@ func (p *pair) send(from int, q ibta.Packet) {
 	}
 }
 
-// post runs f on an end.
+// post posts work requests at an end.
 func (p *pair) post(i int, wrs ...verbs.SendWR) {
 	p.t.Helper()
 	if err := p.step(i, rcInput{Post: wrs}); err != nil {
