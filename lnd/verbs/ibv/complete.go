@@ -9,8 +9,8 @@ import "C"
 
 import "ulnet/lnd/verbs"
 
-// completed adds what a completion means to what is to be told. The caller holds polling. Of one in error only wr_id,
-// status and qp_num are valid.
+// completed translates a completion and appends it to the batch. The caller holds polling. Of a
+// completion in error only wr_id, status and qp_num are valid.
 func (q *queue) completed(wc *C.struct_ibv_wc) {
 	id, status := wrID(wc.wr_id), statusOf(uint32(wc.status))
 	if id.isReceive() {

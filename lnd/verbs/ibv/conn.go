@@ -37,7 +37,7 @@ type conn struct {
 
 var _ verbs.Conn = (*conn)(nil)
 
-// checkConn returns an error for a configuration that cannot be had.
+// checkConn returns an error for a configuration that the device does not support.
 func (d *device) checkConn(cfg *verbs.ConnConfig, mostPrivate int) error {
 	switch {
 	case len(cfg.Private) > mostPrivate:
@@ -63,7 +63,7 @@ func (c *conn) Disconnect() { c.end(verbs.Event{Kind: verbs.Disconnected}) }
 // Close frees the connection (verbs.Conn).
 func (c *conn) Close() { c.finish(true) }
 
-// established notes, and tells, that the peer is there. Private is what it says.
+// established handles the establishment of the connection. private is the peer's private data.
 func (c *conn) established(private []byte) {
 	c.dev.cm.Lock()
 	defer c.dev.cm.Unlock()
@@ -127,8 +127,8 @@ func (c *conn) stopTimer() {
 	}
 }
 
-// tell makes the upcall of an event after those of earlier completions. Nothing that
-// arrived is told after the last one. The caller holds the device's lock, which keeps
+// tell makes the upcall of an event after those of earlier completions. After the last event
+// there are no upcalls for arrived messages. The caller holds the device's lock, which keeps
 // events in order.
 func (c *conn) tell(ev verbs.Event) {
 	c.pair.after(func() {

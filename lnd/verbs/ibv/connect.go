@@ -19,8 +19,8 @@ import (
 // resolveTimeout is the default time to resolve the address of a peer and the route to it.
 const resolveTimeout = 10 * time.Second
 
-// Connect asks for a connection (verbs.Device). The queue pair is made at once; the
-// peer's address and the way to it are looked for, and then it is asked.
+// Connect requests a connection (verbs.Device). It makes the queue pair at once. Then the
+// peer's address and the route to it are resolved, and the request is sent.
 func (d *device) Connect(to netip.AddrPort, cfg verbs.ConnConfig, events func(verbs.Conn, verbs.Event)) (verbs.Conn, error) {
 	if err := d.sameFamily(to.Addr()); err != nil {
 		return nil, err
@@ -51,8 +51,8 @@ func (d *device) Connect(to netip.AddrPort, cfg verbs.ConnConfig, events func(ve
 	return c, nil
 }
 
-// start makes the queue pair and looks for the peer's address. The caller holds the
-// device's lock, so that the answer finds the connection.
+// start makes the queue pair and resolves the peer's address. The caller holds the device's
+// lock, so that the answer finds the connection.
 func (c *conn) start(to netip.AddrPort, token uint32) error {
 	d := c.dev
 	if rc := C.ulnet_set_tos(c.id, C.uint8_t(c.cfg.TrafficClass)); rc != 0 {
@@ -86,7 +86,7 @@ func (c *conn) resolveTimeout() C.int {
 	return C.int(max(t.Milliseconds(), 1))
 }
 
-// resolved takes the next step; if it fails there is no way to the peer.
+// resolved takes the next step. If that fails there is no route to the peer.
 func (c *conn) resolved(step func() C.int) {
 	c.dev.cm.Lock()
 	if c.final {
@@ -108,7 +108,7 @@ func (c *conn) ask() C.int {
 		C.uint8_t(c.cfg.RetryCount), C.uint8_t(c.cfg.RNRRetryCount))
 }
 
-// late gives up asking.
+// late gives up the request after its timeout.
 func (c *conn) late() {
 	if c.asking.Load() {
 		c.end(verbs.Event{Kind: verbs.Unreachable})

@@ -46,8 +46,8 @@ func (u *datagrams) PostSend(list []verbs.Datagram) error {
 	return nil
 }
 
-// build makes a datagram for C. It reports false for one that is lost, because the way
-// to its node is not known yet.
+// build makes a datagram for C. It returns false for one that is lost because the address of
+// its node is not resolved yet.
 func (u *datagrams) build(dg *verbs.Datagram) (posted bool, err error) {
 	q, to := u.pair, dg.To.Unmap()
 	if err := u.dev.sameFamily(to); err != nil {
@@ -75,7 +75,7 @@ func (u *datagrams) build(dg *verbs.Datagram) (posted bool, err error) {
 	return true, err
 }
 
-// fits returns an error for what is longer than a packet.
+// fits returns an error for a datagram that is longer than a packet.
 func (u *datagrams) fits(pieces []verbs.SGE) error {
 	length := 0
 	for i := range pieces {
@@ -88,8 +88,8 @@ func (u *datagrams) fits(pieces []verbs.SGE) error {
 	return nil
 }
 
-// newHandle makes an address handle. For a node the system looks for its Ethernet
-// address, which takes a while.
+// newHandle makes an address handle. For a node the system resolves its Ethernet address,
+// which takes a while.
 func (u *datagrams) newHandle(to netip.Addr) (uintptr, error) {
 	gid := gidOf(to)
 	var ah *C.struct_ibv_ah
@@ -101,7 +101,7 @@ func (u *datagrams) newHandle(to netip.Addr) (uintptr, error) {
 	return uintptr(unsafe.Pointer(ah)), nil
 }
 
-// begin and done keep the protection domain and the device while a node is looked for.
+// begin and done keep the protection domain and the device while a node is resolved.
 func (u *datagrams) begin() bool {
 	if !u.pair.domain.enter() {
 		return false

@@ -101,7 +101,7 @@ func addrPort(a *C.struct_ulnet_addr) netip.AddrPort {
 // errno is the error of a negative result.
 func errno(rc C.int) syscall.Errno { return syscall.Errno(-rc) }
 
-// sameFamily returns an error for an address that this device has no way to.
+// sameFamily returns an error for an address of another family than the device's.
 func (d *device) sameFamily(a netip.Addr) error {
 	switch {
 	case a.Zone() != "":

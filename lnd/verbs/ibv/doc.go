@@ -1,6 +1,6 @@
 // Package ibv is the provider of package verbs for RDMA hardware: RC and UD queue
-// pairs with libibverbs, connections with librdmacm. It runs on whatever these know,
-// also on the kernel's software RoCE. It needs cgo and the build tag ibverbs; without
+// pairs with libibverbs, connections with librdmacm. It runs on every device that these
+// support, also on the kernel's software RoCE. It needs cgo and the build tag ibverbs; without
 // them [Open] says what to install and how to build.
 //
 // What differs from softroce, because a device decides it:
@@ -8,10 +8,10 @@
 //   - An empty pool is answered with RNR NAKs, which the peer counts against its RNR
 //     retries. Only the device knows them: PoolStats.Empty is how often a pool became
 //     empty.
-//   - The packets of connections are as long as the interface lets pass: an MTU that
-//     is asked for and differs is refused. A Tap sees nothing.
-//   - Datagrams need RoCE, and the first ones to a node are lost while the system
-//     looks for its Ethernet address. None is lost for that on the way to a group.
+//   - The packets of connections are as long as the interface permits: any other MTU is
+//     refused. A Tap sees nothing.
+//   - Datagrams need RoCE. The first ones to a node are lost while the system resolves its
+//     Ethernet address; those to a group are not.
 //   - UD.Join blocks until the system has joined, for at most five seconds.
 //   - The peer of a queue pair that failed without a completion (it broke a rule of
 //     RDMA) is noticed when something is posted, or when it hangs up.
@@ -39,13 +39,13 @@
 // work request that is still posted, and then the queue pair is lost. If a device
 // cannot deregister, the memory stays pinned for ever, which is logged.
 //
-// Addresses that peers are told are random, and no address of this process.
+// Addresses that are sent to peers are random, not addresses of this process.
 //
 // # Threads
 //
-// A CQ has a goroutine that polls in batches and sleeps in the runtime's poller. It also
-// tells the events of the connections whose receives it has, after what completed before
-// them. A device has a goroutine for events of the connection manager. Calls of
+// A CQ has a goroutine that polls in batches and sleeps in the runtime's poller. It also makes
+// the upcalls for events of the connections whose receives it has, after those of earlier
+// completions. A device has a goroutine for events of the connection manager. Calls of
 // librdmacm are made under one lock of the device, since a queue pair must not go
 // away while the library changes its state.
 package ibv

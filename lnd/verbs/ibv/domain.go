@@ -66,8 +66,8 @@ func (p *domain) newSlab(sizeBytes int) (slab, error) {
 	}, nil
 }
 
-// deregister gives a registration back, and then its memory. Where the device does not
-// do it the memory can never be used again.
+// deregister ends a registration, and then frees its memory. If the device fails to, the memory
+// can never be used again.
 func (p *domain) deregister(mr *C.struct_ibv_mr, free func()) bool {
 	if rc := C.ibv_dereg_mr(mr); rc != 0 {
 		p.dev.log.Error("the device keeps memory that it should give back: it stays allocated",
@@ -78,8 +78,8 @@ func (p *domain) deregister(mr *C.struct_ibv_mr, free func()) bool {
 	return true
 }
 
-// Close ends the domain (verbs.PD). Queue pairs that are being closed keep it until they
-// have come to rest.
+// Close ends the domain (verbs.PD). Queue pairs that are being closed keep it until they have
+// ended.
 func (p *domain) Close() error {
 	p.mu.Lock()
 	if n, m := len(p.regions), len(p.pools); !p.closed && n+m != 0 {

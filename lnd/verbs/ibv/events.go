@@ -13,7 +13,8 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// mostFailures is after how many failures in a row to read an event the device is given up.
+// mostFailures is the number of failures in a row to read an event after which the device is
+// given up.
 const mostFailures = 16
 
 // watch takes the events of the connection manager until the device closes.
@@ -65,7 +66,7 @@ func (d *device) broken(err error) {
 	}
 }
 
-// handle does what an event asks for, in the goroutine of watch.
+// handle handles an event, in the goroutine of watch.
 func (d *device) handle(e *C.struct_ulnet_event) {
 	private := C.GoBytes(unsafe.Pointer(&e.private_data[0]), C.int(e.private_size))
 	if e.kind == C.RDMA_CM_EVENT_CONNECT_REQUEST {

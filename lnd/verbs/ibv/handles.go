@@ -12,8 +12,8 @@ import (
 // mostHandles bounds the nodes and groups that a queue pair sends datagrams to.
 const mostHandles = 4096
 
-// handle is how a device gets to a node or group (an address handle): its number for C,
-// 0 while it is looked for.
+// handle is an address handle of a node or group: its number for C, 0 while the address is
+// being resolved.
 type handle struct{ ah uintptr }
 
 // handles has the address handles of a queue pair. Every method is safe for
@@ -22,7 +22,7 @@ type handles struct {
 	// make makes one; for a node it may take long.
 	make func(to netip.Addr) (uintptr, error)
 	free func(ah uintptr)
-	// begin and done bracket the search for a node: what make needs stays meanwhile.
+	// begin and done bracket the resolution of a node: what make needs stays meanwhile.
 	begin func() bool
 	done  func()
 
@@ -31,8 +31,8 @@ type handles struct {
 	closed bool
 }
 
-// find returns the handle of an address. 0 means that it is being looked for, which may
-// take a while for a node; a group's is there at once.
+// find returns the handle of an address. 0 means that the address is being resolved, which may
+// take a while for a node; a group's handle is there at once.
 func (h *handles) find(to netip.Addr) (uintptr, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -63,8 +63,7 @@ func (h *handles) find(to netip.Addr) (uintptr, error) {
 	return 0, nil
 }
 
-// look makes the handle of a node. One that cannot be made is looked for again by the
-// next datagram.
+// look makes the handle of a node. If that fails the next datagram tries again.
 func (h *handles) look(to netip.Addr, e *handle) {
 	defer h.done()
 	ah, err := h.make(to)
@@ -80,8 +79,8 @@ func (h *handles) look(to netip.Addr, e *handle) {
 	}
 }
 
-// close frees all; no work request names one any more. What is being looked for is freed
-// when it is found.
+// close frees all handles; no work request names one any more. A handle that is being made is
+// freed when it is there.
 func (h *handles) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -4,9 +4,8 @@ package ibv
 
 import "sync/atomic"
 
-// lease keeps memory in its place for a device: from its registration until that
-// is given up and no posted work request names it. Every method is safe for
-// concurrent use.
+// lease keeps memory pinned for a device: from its registration until that has ended and no
+// posted work request names it. Every method is safe for concurrent use.
 type lease struct {
 	holders atomic.Int64
 	end     func() // unpins and frees; called once

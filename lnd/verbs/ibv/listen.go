@@ -75,8 +75,8 @@ type request struct {
 	private []byte
 }
 
-// requested tells of a request, in the goroutine of watch. One for a listener that was
-// closed meanwhile is refused.
+// requested makes the upcall of a request, in the goroutine of watch. It refuses one for a
+// listener that was closed meanwhile.
 func (d *device) requested(e *C.struct_ulnet_event, private []byte) {
 	r := &request{dev: d, id: e.id, peer: addrPort(&e.peer), private: make([]byte, verbs.MaxRequestPrivate)}
 	copy(r.private, private)
@@ -93,10 +93,10 @@ func (d *device) requested(e *C.struct_ulnet_event, private []byte) {
 	l.request(r)
 }
 
-// Peer is the address that the peer says (verbs.Request).
+// Peer is the address that the request names (verbs.Request).
 func (r *request) Peer() netip.AddrPort { return r.peer }
 
-// Private is what the peer says (verbs.Request).
+// Private is the private data of the request (verbs.Request).
 func (r *request) Private() []byte { return r.private }
 
 // Reject refuses (verbs.Request).
@@ -120,7 +120,7 @@ func (r *request) take() bool {
 	return ok
 }
 
-// refuse tells the peer no, and frees the id. The caller holds the device's lock.
+// refuse rejects the request, and frees the id. The caller holds the device's lock.
 func (r *request) refuse(private []byte) error {
 	rc := C.ulnet_reject(r.id, unsafe.Pointer(unsafe.SliceData(private)), C.uint8_t(len(private)))
 	C.rdma_destroy_id(r.id)
@@ -155,8 +155,8 @@ func (r *request) Accept(cfg verbs.ConnConfig, events func(verbs.Conn, verbs.Eve
 	}
 	C.ulnet_set_token(c.id, C.uint32_t(token))
 	d.conns[token] = c
-	// From here on the peer may send, and its messages be told: the queue pair is
-	// known, and this goroutine's caller gets to know it soon.
+	// From here on the peer may send, and there may be upcalls for its messages: the queue
+	// pair is in the table, and Accept returns it soon.
 	c.pair.setReady()
 	rc := C.ulnet_accept(c.id, unsafe.Pointer(unsafe.SliceData(cfg.Private)), C.uint8_t(len(cfg.Private)), C.uint8_t(cfg.RNRRetryCount))
 	if rc != 0 {

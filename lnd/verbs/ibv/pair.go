@@ -21,9 +21,9 @@ const (
 	// completes in this time, and a buffer whose completion the library removes with the
 	// queue pair is lost to its pool.
 	linger = 50 * time.Millisecond
-	// patience is how long the device may take to flush what is posted. Then the queue
-	// pair goes away with it.
-	patience = 5 * time.Second
+	// flushTimeout is how long the device may take to flush what is posted. Then the queue
+	// pair is destroyed.
+	flushTimeout = 5 * time.Second
 )
 
 // queuePair is what queue pairs of connections and of datagrams have in common.
@@ -54,7 +54,7 @@ type queuePair struct {
 	closed  bool
 	ending  bool
 	end     func()
-	late    timer // ends the patience
+	late    timer // ends the flushTimeout
 }
 
 // newPair makes a queue pair of an id that is bound to the device. The caller holds the
@@ -123,8 +123,8 @@ func (q *queuePair) leave() {
 	q.domain.leave()
 }
 
-// discard takes back a queue pair that nothing was posted to. The caller holds the
-// device's lock.
+// discard destroys a queue pair to which nothing was posted. The caller holds the device's
+// lock.
 func (q *queuePair) discard() {
 	q.destroy()
 	q.leave()

@@ -47,8 +47,8 @@ func (q *queue) waiting() bool {
 	return len(q.tasks) != 0 || q.ended || q.harvested
 }
 
-// turn tells what has completed and then does the tasks that were there before. It
-// reports false when the queue has ended.
+// turn makes the upcalls of what has completed and then runs the tasks that were queued before.
+// It returns false when the queue has ended.
 func (q *queue) turn() bool {
 	q.mu.Lock()
 	tasks, most := q.tasks, q.size
@@ -56,7 +56,7 @@ func (q *queue) turn() bool {
 	ended := q.ended
 	q.mu.Unlock()
 	for n := 0; n <= most && q.poll(); n += pollBatch {
-		// What completes now need not be told before the tasks.
+		// What completes now may have its upcall after the tasks.
 	}
 	for _, f := range tasks {
 		f()
@@ -64,8 +64,8 @@ func (q *queue) turn() bool {
 	return !ended
 }
 
-// poll tells a batch of completions, and reports whether there was any at the device. It
-// is called by the goroutine alone.
+// poll makes the upcalls of a batch of completions, and reports whether the device had any.
+// Only the goroutine of the queue calls it.
 func (q *queue) poll() bool {
 	q.polling.Lock()
 	found := len(q.pending) != 0 || q.collect()

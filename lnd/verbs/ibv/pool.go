@@ -129,7 +129,7 @@ func (p *pool) Return(b verbs.Buffer) {
 	p.freeIfDone()
 }
 
-// give gives a buffer to the device again that no consumer has seen.
+// give returns a buffer to the device that the consumer did not get.
 func (p *pool) give(i uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

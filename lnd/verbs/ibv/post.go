@@ -162,8 +162,8 @@ func (q *queuePair) piece(c *C.struct_ulnet_wr, base uint64, n int, key uint32) 
 // noPiece is what messages without bytes have.
 var noPiece C.struct_ibv_sge
 
-// hand gives what was built since start to the device. Once the device refuses something
-// it gets nothing more: what follows completes as flushed, in its turn.
+// hand posts what was built since start to the device. After the device has refused something
+// nothing more is posted to it: what follows completes as flushed, in order.
 func (q *queuePair) hand(start uint64) error {
 	s := &q.scratch
 	done, pieces := 0, 0

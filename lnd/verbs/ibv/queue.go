@@ -21,7 +21,7 @@ import (
 const (
 	// pollBatch is how many completions are taken at once.
 	pollBatch = 32
-	// mostPending is how many may wait to be told.
+	// mostPending is how many completions may wait for their upcall.
 	mostPending = 8 * pollBatch
 )
 
@@ -48,7 +48,7 @@ type queue struct {
 	pairs  int           // queue pairs that exist
 	closed bool
 	ended  bool // the goroutine is to stop
-	// harvested: there may be something to tell that no notification will come for.
+	// harvested: there may be completions without an upcall for which no notification comes.
 	harvested bool
 }
 
@@ -177,8 +177,8 @@ func (q *queue) leave(sends int, p *pool) {
 	q.change.Broadcast()
 }
 
-// do has f done by the queue's goroutine, when all that has completed is told. The
-// queue has a queue pair.
+// do makes the queue's goroutine run f after the upcalls of all that has completed. The queue
+// has a queue pair.
 func (q *queue) do(f func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

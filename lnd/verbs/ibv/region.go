@@ -129,8 +129,7 @@ func (r *region) register(to *run, memory unsafe.Pointer, length uint64, access 
 	return nil
 }
 
-// randomAddress returns another address with the same place in its page, as
-// devices want it.
+// randomAddress returns another address with the same offset in its page, as devices require.
 func randomAddress(real uint64) uint64 {
 	const page, space = 1 << 12, 1 << 47
 	var b [8]byte
@@ -138,7 +137,7 @@ func randomAddress(real uint64) uint64 {
 	return page + binary.LittleEndian.Uint64(b[:])%(space-page)&^(page-1) + real%page
 }
 
-// undo gives back registrations, and their memory if the device has released it.
+// undo ends registrations, and frees their memory if the device has released it.
 func (r *region) undo() {
 	free := true
 	for _, mr := range r.mrs {
@@ -171,8 +170,8 @@ func (r *region) RKey() uint32 { return r.rkey }
 // RemoteWrite.
 func (r *region) Frags(to []verbs.Frag) []verbs.Frag { return append(to, r.frag) }
 
-// Deregister takes the memory back (verbs.MR). When the device has given the registration
-// up nothing can write, and what was written is copied to where it belongs.
+// Deregister takes the memory back (verbs.MR). When the device has ended the registration no
+// peer can write, and what was written is copied back to the pieces.
 func (r *region) Deregister() {
 	r.mu.Lock()
 	if r.runs == nil {

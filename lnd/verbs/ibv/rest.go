@@ -9,10 +9,10 @@ import "C"
 
 import "ulnet/lnd/verbs"
 
-// The end of a queue pair: it is in error state, and nothing is posted any more. When
-// all that was posted has completed it lingers, then the goroutine of its receives takes
-// what is left of these and destroys it, and the goroutine of its work requests lets go
-// of everything. A device that does not flush loses its queue pair after a while.
+// The end of a queue pair: it is in error state, and nothing is posted any more. When all that
+// was posted has completed it lingers. Then the goroutine of its receives takes the remaining
+// ones and destroys it, and the goroutine of its work requests releases everything. If a device
+// does not flush, its queue pair is destroyed after flushTimeout.
 
 // shut begins the end; gone is called in the goroutine of the receives' queue, with the
 // device's lock held, when the queue pair is destroyed and its id is to be.
@@ -26,7 +26,7 @@ func (q *queuePair) shut(gone func()) {
 		q.beginEnd()
 		return
 	}
-	late := q.dev.cfg.Clock.AfterFunc(patience, q.beginEnd)
+	late := q.dev.cfg.Clock.AfterFunc(flushTimeout, q.beginEnd)
 	q.mu.Lock()
 	q.late = late
 	atRest := q.atRest()
@@ -36,7 +36,7 @@ func (q *queuePair) shut(gone func()) {
 	}
 }
 
-// atRest reports whether all has completed that ever will. The caller holds mu.
+// atRest reports whether everything has completed that will. The caller holds mu.
 func (q *queuePair) atRest() bool { return q.end != nil && q.ring.length() == 0 }
 
 // linger begins the end of a queue pair that is at rest.
@@ -56,8 +56,8 @@ func (q *queuePair) beginEnd() {
 	}
 }
 
-// after has f done by the goroutine of the receives' queue, when all that has completed is
-// told by it and by that of the work requests' queue. Calls keep their order.
+// after makes the goroutine of the receives' queue run f, after the upcalls of all that has
+// completed there and in the work requests' queue. Calls keep their order.
 func (q *queuePair) after(f func()) {
 	if q.sends == q.recvs {
 		q.recvs.do(f)
@@ -73,12 +73,12 @@ func (q *queuePair) destroyNow() {
 	q.end()
 	q.id = nil
 	q.dev.cm.Unlock()
-	q.sends.do(q.letGo)
+	q.sends.do(q.releaseAll)
 }
 
-// letGo runs in the goroutine of the work requests' queue. What the device has not
-// completed it never will.
-func (q *queuePair) letGo() {
+// releaseAll runs in the goroutine of the work requests' queue. The device will complete
+// nothing more.
+func (q *queuePair) releaseAll() {
 	q.mu.Lock()
 	q.ring.settle(q.ring.head, verbs.Flushed)
 	q.mu.Unlock()
@@ -87,8 +87,8 @@ func (q *queuePair) letGo() {
 	q.dev.pairs.Done()
 }
 
-// tellSettled tells what completes without the device, in the goroutine of the work
-// requests' queue.
+// tellSettled makes the upcalls of what completes without the device, in the goroutine of the
+// work requests' queue.
 func (q *queuePair) tellSettled() {
 	s := q.sends
 	s.polling.Lock()

@@ -63,8 +63,8 @@ func (r *ring) settle(index uint64, status verbs.Status) {
 }
 
 // complete ends the work request of a completion, and those before it, which the device
-// must have done; it appends what the consumer is to be told. A index that is not in
-// the ring changes nothing.
+// must have done; it appends the completions for the consumer. An index that is not in the
+// ring changes nothing.
 func (r *ring) complete(index uint32, status verbs.Status, qpn uint32, to []verbs.Completion) []verbs.Completion {
 	ahead := index - uint32(r.head)
 	if uint64(ahead) >= r.tail-r.head {

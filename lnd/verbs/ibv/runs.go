@@ -70,7 +70,7 @@ func locate(runs []run, b []byte) (r *run, offset uint64) {
 	return nil, 0
 }
 
-// gather copies pieces to one place, scatter copies back.
+// gather copies pieces to one buffer, scatter copies back.
 func gather(to []byte, pieces [][]byte) {
 	for _, p := range pieces {
 		to = to[copy(to, p):]

@@ -104,7 +104,7 @@ func (u *datagrams) free() {
 	}
 }
 
-// failed says that the queue pair is of no more use. What is posted completes in error.
+// failed handles the failure of the queue pair. What is posted completes in error.
 func (u *datagrams) failed(status verbs.Status) {
 	if status != verbs.Flushed {
 		u.dev.log.Warn("a queue pair for datagrams has failed: close it", "err", status)
@@ -183,8 +183,8 @@ func (u *datagrams) Close() {
 	})
 }
 
-// accept fills in where a datagram comes from, and reports whether it is to be told: the
-// system gives us our own, too.
+// accept fills in the sender of a datagram, and reports whether to make its upcall: the system
+// also delivers the queue pair's own datagrams.
 func (u *datagrams) accept(b []byte, srcQPN, ownQPN uint32, c *verbs.Completion) bool {
 	src, dst, ok := netHeader(b, u.dev.attr.Addr.Is4())
 	if !ok || src == u.dev.attr.Addr && srcQPN == ownQPN {

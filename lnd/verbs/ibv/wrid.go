@@ -2,9 +2,9 @@
 
 package ibv
 
-// A wr_id says whose completion it is: a work request's, by its queue pair and its
-// index in the ring, or a receive buffer's, by its pool and number. Nothing else of a
-// completion in error is valid.
+// A wr_id identifies a completion: that of a work request, by its queue pair and its index in
+// the ring, or that of a receive buffer, by its pool and number. Nothing else of a completion
+// in error is valid.
 type wrID uint64
 
 const receiveBit wrID = 1 << 63
