@@ -25,8 +25,8 @@ var defaultBase = netip.AddrFrom4([4]byte{239, 76, 0, 0})
 
 const defaultQKey = 0x01234567
 
-// validBase reports whether a range of groups may begin at an address. What
-// routers and switches use among themselves stays out of it.
+// validBase reports whether a range of groups may begin at an address. Addresses that routers
+// and switches use are excluded.
 func validBase(a netip.Addr) bool {
 	if !a.Is4() || !a.IsMulticast() {
 		return false
@@ -35,8 +35,8 @@ func validBase(a netip.Addr) bool {
 	return b[2] == 0 && b[3] == 0 && b[1]|b[0]&^224 != 0
 }
 
-// casting is what an NI has of multicast: a queue pair for datagrams, which is not
-// made until a group is joined or a datagram is sent.
+// casting is the multicast of an NI: a queue pair for datagrams, which is made when a group is
+// joined or a datagram is sent.
 type casting struct {
 	ni    *NI
 	dev   verbs.Device
@@ -57,13 +57,13 @@ type casting struct {
 	datagram kib.Datagram
 
 	joined atomic.Pointer[[]lnd.Group] // what groups was last
-	// What has passed, for Snapshot.
+	// Counters for Snapshot.
 	txMsgs, txBytes, rxMsgs, rxBytes atomic.Uint64
 }
 
 var _ lnd.Multicaster = (*NI)(nil)
 
-// init finds out what fits into a datagram.
+// init sets the largest payload of a datagram.
 func (c *casting) init(ni *NI, dev verbs.Device, clock machine.Clock) {
 	c.ni, c.dev, c.clock = ni, dev, clock
 	c.joined.Store(new([]lnd.Group))
@@ -81,7 +81,7 @@ type castEnds struct {
 	qp           verbs.UD
 }
 
-// close ends all that there is. It waits for upcalls.
+// close closes what was made. It waits for upcalls.
 func (e *castEnds) close() (err error) {
 	if e.qp != nil {
 		e.qp.Close()
@@ -118,8 +118,7 @@ func (c *casting) open() (*castEnds, error) {
 	return e, nil
 }
 
-// make makes what belongs to a queue pair; what is there when it fails is the
-// caller's to close.
+// make makes the objects of a queue pair. If it fails the caller closes those that were made.
 func (c *casting) make(e *castEnds) (err error) {
 	cfg := &c.ni.cfg
 	if e.pd, err = c.dev.NewPD(); err != nil {
@@ -205,8 +204,8 @@ func (ni *NI) Join(g lnd.Group) error {
 	return nil
 }
 
-// add makes a group one that was joined, so that what arrives before Join returns is
-// for it already; added is false if it was one.
+// add adds a group to those that were joined, so that datagrams that arrive before Join
+// returns are received. added is false if it was there before.
 func (c *casting) add(g lnd.Group) (e *castEnds, added bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -217,7 +216,7 @@ func (c *casting) add(g lnd.Group) (e *castEnds, added bool, err error) {
 	return e, true, nil
 }
 
-// remove undoes add. It returns nil if there is nothing to be left.
+// remove undoes add. It returns nil if the group was not joined.
 func (c *casting) remove(g lnd.Group) *castEnds {
 	c.mu.Lock()
 	defer c.mu.Unlock()

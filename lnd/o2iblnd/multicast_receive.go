@@ -11,8 +11,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// receive takes datagrams in. The completion queue makes one call at a time, and so
-// there is one Delivery.
+// receive receives datagrams. The completion queue makes one call at a time, so there is one
+// Delivery.
 func (c *casting) receive(batch []verbs.Completion, pool verbs.Pool) {
 	now := c.clock.Now()
 	for i := range batch {

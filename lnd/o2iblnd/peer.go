@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// peer is one remote NID and its connections (struct kib_peer_ni). It steps the
-// peerSet and does what that asks for.
+// peer is one remote NID and its connections (struct kib_peer_ni). It steps the peerSet and
+// carries out its effects.
 type peer struct {
 	ni   *NI
 	id   nid.NID
@@ -37,8 +37,8 @@ func newPeer(ni *NI, id nid.NID) *peer {
 	}
 }
 
-// send gives t to a connection, or has it wait for the first one. It returns false if the
-// peer is no longer in use.
+// send gives t to a connection, or queues it for the first one. It returns false if the peer
+// was removed.
 func (p *peer) send(t *tx) bool {
 	p.mu.Lock()
 	if p.give(t) {
@@ -63,8 +63,8 @@ func (p *peer) send(t *tx) bool {
 	return true
 }
 
-// give gives t to the next of the connections that are open, and releases p.mu then. False:
-// there is none, and the caller holds p.mu as before.
+// give gives t to the next open connection, in turn, and then unlocks p.mu. If there is none it
+// returns false with p.mu locked.
 func (p *peer) give(t *tx) bool {
 	if p.gone.Load() {
 		return false
@@ -121,8 +121,8 @@ func (c *conn) answer(t *tx) bool {
 	return true
 }
 
-// step steps the set and does what it asks for, or notes it for unlock. The caller holds
-// p.mu.
+// step steps the set and carries out its effects, or adds them as events for unlock. The caller
+// holds p.mu.
 func (p *peer) step(in peerIn) {
 	p.out = peerOut{}
 	in.queued = p.pending.len() > 0
@@ -171,8 +171,8 @@ func (p *peer) closeStale() {
 	}
 }
 
-// attach takes an established connection into use, and gives it what waits. The caller
-// holds p.mu and c.mu.
+// attach adds an established connection, and gives it the waiting messages. The caller holds
+// p.mu and c.mu.
 func (p *peer) attach(c *conn) {
 	p.conns = append(p.conns[:len(p.conns):len(p.conns)], c)
 	for t := p.pending.pop(); t != nil; t = p.pending.pop() {
@@ -180,7 +180,7 @@ func (p *peer) attach(c *conn) {
 	}
 }
 
-// closed follows the end of an established connection.
+// closed handles the end of an established connection.
 func (p *peer) closed(c *conn, cause *Error) {
 	p.mu.Lock()
 	for i := range p.conns {
@@ -207,7 +207,7 @@ func (p *peer) fail(cause *Error) {
 	}
 }
 
-// shutdown ends everything of the peer but its connections.
+// shutdown ends everything of the peer except its connections.
 func (p *peer) shutdown() {
 	p.mu.Lock()
 	p.gone.Store(true)
@@ -215,7 +215,7 @@ func (p *peer) shutdown() {
 	p.unlock()
 }
 
-// scan ends what has waited too long for a connection.
+// scan fails the messages that have waited too long for a connection.
 func (p *peer) scan(now time.Duration) {
 	p.mu.Lock()
 	if p.pending.priority.due(now) || p.pending.normal.due(now) {
@@ -226,7 +226,7 @@ func (p *peer) scan(now time.Duration) {
 	p.unlock()
 }
 
-// remove marks p as removed if nothing is lost with it.
+// remove marks p as removed if it has no state.
 func (p *peer) remove() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

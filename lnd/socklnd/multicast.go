@@ -25,8 +25,8 @@ var (
 // rocePort is the UDP port of RoCEv2, which others on this host may speak.
 const rocePort = 4791
 
-// multicastPortFor is the UDP port of nodes with an accept port: unprivileged,
-// and another one for those who do not speak with each other.
+// multicastPortFor is the UDP port of nodes with an accept port: unprivileged, and different
+// for nodes with different accept ports, which cannot connect to each other.
 func multicastPortFor(accept uint16) uint16 {
 	const apart = 10000
 	if accept > 1<<16-1-apart {
@@ -35,16 +35,16 @@ func multicastPortFor(accept uint16) uint16 {
 	return accept + apart
 }
 
-// validBase reports whether a range of groups may begin at an address. What
-// routers and switches use among themselves stays out of it.
+// validBase reports whether a range of groups may begin at an address. Addresses that routers
+// and switches use are excluded.
 func validBase(a netip.Addr, want4 bool) bool {
 	b := a.As16()
 	return a.IsMulticast() && a.Is4() == want4 && b[14] == 0 && b[15] == 0 &&
 		(!want4 || a != netip.AddrFrom4([4]byte{224, 0, 0, 0}))
 }
 
-// casting is what an NI has of multicast. Until a group is joined or a datagram
-// is sent that is no socket.
+// casting is the multicast of an NI. It has no socket until a group is joined or a datagram is
+// sent.
 type casting struct {
 	ni    *NI
 	base  netip.Addr // of the groups; the zero value: there is no multicast
@@ -63,7 +63,7 @@ type casting struct {
 	sending castQueue
 
 	joined atomic.Pointer[[]lnd.Group] // what groups was last
-	// What has passed, for Snapshot.
+	// Counters for Snapshot.
 	txMsgs, txBytes, rxMsgs, rxBytes atomic.Uint64
 	missed                           atomic.Uint64 // that found the receive buffer full
 }
@@ -112,7 +112,7 @@ func (c *casting) payloadLimit(mtu int) int64 {
 	return int64(max(min(mtu, 1<<16-1)-headers, 0))
 }
 
-// measure looks at the interface again, whose MTU may have changed.
+// measure reads the MTU of the interface again, which may have changed.
 func (c *casting) measure() {
 	if i, err := net.InterfaceByIndex(c.index); err == nil {
 		c.limit.Store(c.payloadLimit(i.MTU))
@@ -194,8 +194,8 @@ func explain(err error) error {
 	return err
 }
 
-// jumbo is how long a datagram may be that others send, also where packets are
-// smaller: they may grow while the socket is open.
+// jumbo is the least room for an arriving datagram in bytes, also where the MTU is smaller: it
+// may grow while the socket is open.
 const jumbo = 9 << 10
 
 // listen opens the receiving socket. The caller holds mu.
@@ -237,7 +237,7 @@ func (ni *NI) Leave(g lnd.Group) error {
 	return nil
 }
 
-// shutdown closes the sockets, which ends those who wait at them.
+// shutdown closes the sockets, which ends the goroutines that wait there.
 func (c *casting) shutdown() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

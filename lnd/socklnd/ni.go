@@ -109,8 +109,8 @@ func (ni *NI) peer(id nid.ProcessID) *peer {
 	return p
 }
 
-// forget drops p if nothing is lost with it: those who come and go all the time
-// do not fill the table until the next scan.
+// forget removes p if it has no state, so that short-lived peers do not fill the table until
+// the next scan.
 func (ni *NI) forget(p *peer) {
 	ni.mu.Lock()
 	defer ni.mu.Unlock()
@@ -190,8 +190,8 @@ func (ni *NI) Shutdown(ctx context.Context) error {
 // handshakeGrace is how long a node that ends waits for answers to its handshakes.
 const handshakeGrace = 500 * time.Millisecond
 
-// finishDials begins no more connections and waits for those that are being made: a kernel
-// logs an error for each handshake that breaks off.
+// finishDials starts no more dials and waits for those in progress: a kernel logs an error for
+// each handshake that is broken off.
 func (ni *NI) finishDials(ctx context.Context) {
 	ni.dials.Close()
 	grace, cancel := context.WithCancel(ctx)

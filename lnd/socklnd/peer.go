@@ -11,8 +11,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// peer is one remote process and its connections (struct ksock_peer_ni). It
-// steps the connSet and does what that asks for.
+// peer is one remote process and its connections (struct ksock_peer_ni). It steps the connSet
+// and carries out its effects.
 type peer struct {
 	ni *NI
 	id nid.ProcessID
@@ -103,7 +103,7 @@ func (p *peer) connect(m *lnd.Message, usable bool) {
 	}
 }
 
-// step steps the set and does what it asks for. The caller holds p.mu.
+// step steps the set and carries out its effects. The caller holds p.mu.
 func (p *peer) step(in setInput) {
 	p.out.reset()
 	now := p.ni.clock.Now()
@@ -150,8 +150,8 @@ func (p *peer) arm(now, wake time.Duration) {
 	}
 }
 
-// wake is called by the timer. A timer that was replaced meanwhile may call it
-// too, which the set does not mind.
+// wake is called by the timer. A timer that was replaced meanwhile may call it too, which does
+// no harm.
 func (p *peer) wake() {
 	p.mu.Lock()
 	if !p.removed {
@@ -161,9 +161,8 @@ func (p *peer) wake() {
 	p.unlock()
 }
 
-// attach takes an established connection into use and starts its reader, which
-// gives the slot back in the end. The caller holds p.mu and has stepped the
-// set.
+// attach adds an established connection and starts its reader, which releases the slot at the
+// end. The caller holds p.mu and has stepped the set.
 func (p *peer) attach(c *conn, held *slot) {
 	c.attached = true
 	if c.ctype == ksock.Control || c.ctype == ksock.BulkIn { // on BULK_IN: what leaves

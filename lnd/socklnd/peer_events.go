@@ -6,7 +6,7 @@ import (
 	"ulnet/lnd"
 )
 
-// event is something to tell lnet or the log once no lock is held.
+// event is for lnet or the log; it is told once no lock is held.
 type event struct {
 	kind   eventKind
 	failed lnd.Queue
@@ -22,8 +22,8 @@ const (
 	eventLogged // err is for the log
 )
 
-// unlock releases p.mu and tells what happened under it, in order. A peer with
-// which nothing is lost leaves the table then.
+// unlock releases p.mu and tells the events that were added under it, in order. Then a peer
+// without state leaves the table.
 func (p *peer) unlock() {
 	if !p.events.Begin() {
 		p.mu.Unlock()

@@ -22,7 +22,7 @@ func permitted(first uint16) string {
 	return fmt.Sprintf("CAP_NET_BIND_SERVICE or sysctl net.ipv4.ip_unprivileged_port_start=%d", first)
 }
 
-// errNoPort says what helps where reserved ports are not permitted.
+// errNoPort says what to do where reserved ports are not permitted.
 var errNoPort = errors.New("reserved source ports (512-1023) need " + permitted(lastSourcePort) +
 	"; or accept: trust among unprivileged nodes")
 
@@ -60,13 +60,13 @@ func (ni *NI) connectUnreserved(ctx context.Context, remote netip.AddrPort, why 
 	return c, ReasonNone, nil
 }
 
-// isBindError tells an errno of bind from the same one of connect.
+// isBindError reports whether err is this errno from bind, and not from connect.
 func isBindError(err error, errno syscall.Errno) bool {
 	e, ok := errors.AsType[*os.SyscallError](err)
 	return ok && e.Syscall == "bind" && errors.Is(e, errno)
 }
 
-// connectReason tells a time-out from other failures.
+// connectReason distinguishes a timeout from other failures.
 func connectReason(ctx context.Context) Reason {
 	if ctx.Err() != nil {
 		return ConnectTimeout
@@ -74,7 +74,7 @@ func connectReason(ctx context.Context) Reason {
 	return ConnectFailed
 }
 
-// listenError adds what helps against a refused accept port.
+// listenError adds to a refusal of the accept port what to do about it.
 func listenError(err error, port uint16) error {
 	if errors.Is(err, syscall.EACCES) {
 		return fmt.Errorf("socklnd: listening on port %d needs %s: %w", port, permitted(port), err)

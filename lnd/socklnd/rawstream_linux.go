@@ -195,10 +195,10 @@ func (v *vector) fill() {
 	}
 }
 
-// quick is up to how many bytes a call does not tell the scheduler: any one
-// message. The call does not wait, since the socket does not block. Telling
-// costs a tenth of a small message's round trip, and of a large one's CPU time:
-// after 20 µs of copying, the scheduler would start another thread.
+// quick is the most bytes for which a read or write is a raw system call, of which the
+// scheduler is not told: any one message. The call does not block, because the socket is
+// non-blocking. Telling the scheduler costs a tenth of a small message's round trip, and of a
+// large one's CPU time: after 20 µs of copying it would start another thread.
 const quick = 2 << 20
 
 // sysVector is readv or writev of total bytes.

@@ -259,7 +259,7 @@ func (r *reader) readv(v *vector) (int, *Error) {
 	return n, nil
 }
 
-// count notes that n bytes came just now.
+// count notes that n bytes arrived now.
 func (r *reader) count(n int) {
 	r.readAt = r.c.peer.ni.clock.Now()
 	r.c.rxBytes.Add(uint64(n))
@@ -281,8 +281,7 @@ func (r *reader) use(buf *readBuffer) {
 	}
 }
 
-// readError classifies the end of the stream: between messages it is how a
-// peer leaves.
+// readError classifies the end of the stream: between messages it is an orderly close.
 func (r *reader) readError(err error) *Error {
 	partial := r.begun || r.r < r.w
 	switch {
@@ -294,8 +293,8 @@ func (r *reader) readError(err error) *Error {
 	return r.error(ReadFailed, err)
 }
 
-// error names the reason why the connection ends; if this side has closed it,
-// the reason it had.
+// error returns an error with the reason why the connection ends. If this side has closed it,
+// that is the reason for which it did.
 func (r *reader) error(why Reason, err error) *Error {
 	r.c.tx.mu.Lock()
 	closed := r.c.tx.closed

@@ -42,9 +42,8 @@ func (r *reader) messageHeader() (ksock.MsgHeader, *Error) {
 	return h, r.c.checkAcks(h)
 }
 
-// beginSum begins to compute the checksum of a message that has one. Kernels
-// compare that of version 3 and later with the payload alone, which no sender
-// can mean: they leave it 0.
+// beginSum begins to compute the checksum of a message that has one. Kernels compare that of
+// version 3 and later with the payload alone, a bug, so senders leave it 0.
 func (r *reader) beginSum(h ksock.MsgHeader) {
 	if r.c.version >= ksock.V3 {
 		r.c.peer.ni.counts.count(ForeignChecksum)
@@ -53,8 +52,7 @@ func (r *reader) beginSum(h ksock.MsgHeader) {
 	r.sums, r.sum, r.want = true, ksock.ChecksumHeader(h), h.Checksum
 }
 
-// spoilt reports whether the message, of which all is consumed, does not have
-// its checksum.
+// spoilt reports whether the checksum of the message, of which all is consumed, is wrong.
 func (r *reader) spoilt() bool { return r.sums && r.sum != r.want }
 
 // lnetMessage receives what follows the message header and acknowledges

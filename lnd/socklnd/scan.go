@@ -7,24 +7,24 @@ import (
 	"ulnet/lnd/socklnd/ksock"
 )
 
-// The scan is the only watch over time-outs: it looks at all peers now and
-// then and compares byte counters, so that the message path reads no clock and
-// sets no timer (socklnd ksocknal_check_peer_timeouts).
+// The scan detects timeouts: it visits all peers periodically and compares byte counters, so
+// that the message path reads no clock and sets no timer (socklnd
+// ksocknal_check_peer_timeouts).
 
-// scansPerTimeout is how often the scan comes round in the shorter of
-// sock_timeout and keepalive; a time-out is noticed two rounds late at most.
+// scansPerTimeout is how many scans there are in the shorter of sock_timeout and keepalive; a
+// timeout is noticed two scans late at most.
 const (
 	scansPerTimeout = 10
 	minScanInterval = 10 * time.Millisecond
 )
 
-// progress is what the scan saw of a connection.
+// progress is the state of a connection at the last scan.
 type progress struct {
 	rxBytes, txBytes uint64
 	rxAt, txAt       time.Duration // last seen moving or with nothing to do
 }
 
-// silence is what the scan heard of a peer.
+// silence is the state of a peer at the last scan.
 type silence struct {
 	rxBytes  uint64
 	heardAt  time.Duration
@@ -46,7 +46,7 @@ func (ni *NI) scanLater() {
 	}
 }
 
-// scan looks at every peer once and forgets the idle ones.
+// scan visits every peer once and removes the idle ones.
 func (ni *NI) scan() {
 	now := ni.clock.Now()
 	for _, p := range ni.allPeers() {
@@ -93,7 +93,7 @@ func (p *peer) scan(now time.Duration) {
 	}
 }
 
-// stuck tells whether a message of c has made no progress for sock_timeout.
+// stuck reports whether a message of c has made no progress for sock_timeout.
 func (c *conn) stuck(now time.Duration) Reason {
 	p := &c.progress
 	if rx := c.rxBytes.Load(); rx != p.rxBytes || !c.midway.Load() {
@@ -119,7 +119,7 @@ func (w *writer) busy() bool {
 	return w.writing
 }
 
-// minPingInterval keeps keepalives to a silent peer apart (socklnd
+// minPingInterval is the least time between keepalives to a silent peer (socklnd
 // ksocknal_send_keepalive_locked).
 const minPingInterval = 10 * time.Second
 
