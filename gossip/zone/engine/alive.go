@@ -9,7 +9,7 @@ import (
 
 // What follows is Algorithm 1 of the seed, with the decisions MS-A1 to MS-A6.
 
-// processAlive takes note that a node has a version (Alg. 1, line 1).
+// processAlive handles a version of a node (Alg. 1, line 1).
 func (m *Machine) processAlive(p wire.Ref, v wire.Version) {
 	if p == m.self {
 		if m.ver.Less(v) { // no other node raises it (MS-7): an echo of another incarnation, or forged
@@ -33,8 +33,8 @@ func (m *Machine) processAlive(p wire.Ref, v wire.Version) {
 	}
 }
 
-// maxSkew is how far the clocks of nodes may differ, in the unit of incarnations, so that
-// each can refute all that others believe of it.
+// maxSkew is how far the clocks of nodes may differ, in the unit of incarnations, for each
+// to be able to refute every version that others accept.
 const maxSkew = 1 << 32
 
 // plausible reports whether another node can have a version, and refute it (MS-A2).
@@ -51,10 +51,10 @@ func (m *Machine) within(v wire.Version, skew uint64) bool {
 	return v.IsValid() && v.Inc < wire.MaxIncarnation && v.Inc <= base+m.cfg.Ahead+skew
 }
 
-// farAheadInterval is how often a version that is too far ahead is told.
+// farAheadInterval is the least time between FarAhead events.
 const farAheadInterval = time.Minute
 
-// tooFarAhead counts a version of a node that is not believed, and tells of it.
+// tooFarAhead counts a version that is refused, and reports it.
 func (m *Machine) tooFarAhead(p wire.Ref, v wire.Version) {
 	if m.stats.TooFarAhead++; m.now >= m.farAhead {
 		m.farAhead = m.now + farAheadInterval
@@ -77,7 +77,7 @@ func (m *Machine) enter(p wire.Ref, e entry, v wire.Version) {
 	m.joins(p, v)
 }
 
-// joins tells of a node that is new in the view (NOTIFY-JOIN).
+// joins reports a node that is new in the view (NOTIFY-JOIN).
 func (m *Machine) joins(p wire.Ref, v wire.Version) {
 	m.tell(Event{Kind: Joined, Node: p, Version: v})
 	if twin := m.cfg.Table.ids[p].twin; twin != 0 && m.view.has(twin) { // a name with two sets of endpoints
@@ -91,7 +91,7 @@ func (m *Machine) joins(p wire.Ref, v wire.Version) {
 	}
 }
 
-// leaves is told that a member is in the view no more, or not in this incarnation.
+// leaves handles a member that left the view, or began another incarnation.
 func (m *Machine) leaves(p wire.Ref, v wire.Version) {
 	delete(m.announced, p)
 	delete(m.filings, p)

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// delegateKey is the attribute by which a node says that it is a delegate of its base
+// delegateKey is the attribute by which a node declares itself a delegate of its base
 // zone; the value is its activation, 0 if it is not the active one (MS-96, MS-A24).
 const delegateKey = "zone.delegate"
 
@@ -42,7 +42,7 @@ type delegation struct {
 // maxActivation is above all activations. Attributes with more are not understood.
 const maxActivation = 1 << 62
 
-// claim is what another member says of itself.
+// claim is the delegateKey of another member.
 type claim struct {
 	node       wire.Ref
 	activation uint64
@@ -67,7 +67,7 @@ func (d *delegation) memberJoined(m *Machine, p wire.Ref, v wire.Version) {
 	d.tell(m, &d.joined, p, v)
 }
 
-// memberLeft is told that a member left.
+// memberLeft notes that a member left.
 func (d *delegation) memberLeft(m *Machine, p wire.Ref, v wire.Version) {
 	d.stale = true
 	d.claims = slices.DeleteFunc(d.claims, func(c claim) bool { return c.node == p })
@@ -83,7 +83,7 @@ func (d *delegation) tell(m *Machine, list *[]wire.Named, p wire.Ref, v wire.Ver
 	}
 }
 
-// claim takes note of what a member says of itself.
+// claim stores the delegateKey of a member.
 func (d *delegation) claim(p wire.Ref, value []byte, there bool) {
 	d.stale = true
 	d.claims = slices.DeleteFunc(d.claims, func(c claim) bool { return c.node == p })
@@ -93,7 +93,7 @@ func (d *delegation) claim(p wire.Ref, value []byte, there bool) {
 	}
 }
 
-// next returns when the delegation wants attention.
+// next returns the next deadline of the delegation.
 func (d *delegation) next(m *Machine) time.Duration {
 	at := d.due
 	if d.stale && !d.serving && m.now < d.quiet {
@@ -108,7 +108,7 @@ func (d *delegation) next(m *Machine) time.Duration {
 	return at
 }
 
-// expire does what is due.
+// expire handles the deadlines that have passed.
 func (d *delegation) expire(m *Machine) {
 	if d.stale {
 		d.elect(m)

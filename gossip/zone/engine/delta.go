@@ -8,8 +8,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// delta is the update database Δ: what neighbours have to be told (membership design,
-// Membership Updates).
+// delta is the update database Δ: the changes that neighbours do not have yet (membership
+// design, Membership Updates).
 type delta struct {
 	nodes      bitmap // Δ.A; their versions are those at the time of sending
 	count      int    // of them

@@ -133,7 +133,7 @@ func (d *discovery) failed(p wire.Ref) {
 func (m *Machine) asked() {
 	p, healing := m.in.From, m.in.Flags&wire.Healing
 	if healing != 0 {
-		m.bump() // so that the other side takes this node for alive again (MS-19)
+		m.bump() // so that the other side adds this node again (MS-19)
 	}
 	m.processAlive(p, m.in.Version)
 	if !m.view.has(p) {
@@ -150,11 +150,10 @@ func (m *Machine) sendView(p wire.Ref, flags wire.Flags) {
 	m.send(p, wire.Message{Kind: wire.DiscoveryReply, Flags: flags, Lists: &wire.Lists{View: m.view.snapshot()}})
 }
 
-// told takes note of the answer to a request. After a partition each side holds that
-// the other one is gone: both raise their versions, and those that are still held to
-// be gone are asked at once (MS-20, MS-A7). They are asked for themselves alone: one of
-// each side knows the whole of the other by then, and if all had to exchange views a
-// zone of n would send n² of them.
+// told handles the answer to a request. After a partition each side has removed the other:
+// both nodes raise their versions, and this node asks those that are still removed at once
+// (MS-20, MS-A7). It asks each about that node alone: by then one node of each side knows
+// the whole other side, and if all exchanged views a zone of n would send n² of them.
 func (m *Machine) told() {
 	p, healing := m.in.From, m.in.Flags&wire.Healing != 0
 	var held func(wire.Ref)
@@ -178,7 +177,7 @@ func (m *Machine) told() {
 	m.heal()
 }
 
-// healLater notes that a node is alive elsewhere.
+// healLater notes a removed node that is a member elsewhere, to be asked.
 func (m *Machine) healLater(p wire.Ref) {
 	d := &m.discovery
 	if !d.toHeal.set(p) {

@@ -6,7 +6,7 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// heardFrom is told that a message came from a node.
+// heardFrom handles the arrival of a message from a node.
 func (m *Machine) heardFrom(l *link, v wire.Version) {
 	l.heard, l.version = m.now, newer(l.version, v)
 	l.last, l.met, l.tries = m.now, true, 0
@@ -24,21 +24,21 @@ func (m *Machine) heardFrom(l *link, v wire.Version) {
 	}
 }
 
-// down is told that the transport lost its connection to a node. That counts only
-// if it can not be made again at once (MS-A30).
+// down handles a connection that the transport lost. It counts as a failure only if it
+// cannot be made again at once (MS-A30).
 func (m *Machine) down(p wire.Ref) {
 	if l := m.links.get(p); l != nil && l.state == up {
 		m.probe(l, m.cfg.Timeout)
 	}
 }
 
-// probe asks a peer for an answer within some time.
+// probe sends a heartbeat that the peer must answer within some time.
 func (m *Machine) probe(l *link, patience time.Duration) {
 	l.probing, l.due = true, m.now+patience
 	m.send(l.node, m.beatMessage(wire.Echo))
 }
 
-// failed is told that a send to a node failed.
+// failed handles a send that failed.
 func (m *Machine) failed(p wire.Ref, local bool) {
 	l := m.links.get(p)
 	switch {
@@ -59,9 +59,9 @@ func (m *Machine) failed(p wire.Ref, local bool) {
 	}
 }
 
-// maxPrompt is within how many heartbeats of a sign of liveness a broken connection tells
-// of the death of a process. Later the host may have been silent before, and a transport
-// that gave it up says no more than that (local policy).
+// maxPrompt: a connection that breaks within so many heartbeats of the last message shows
+// that the process died. Later the host may have been silent before, and the transport has
+// given it up for that (local policy).
 const maxPrompt = 2
 
 // since returns how long ago a peer was heard, or asked if it was not heard yet.
@@ -77,15 +77,15 @@ func (l *link) since(m *Machine) time.Duration {
 // exist in views only, at an address that no host can reach (local policy).
 const maxTries = 3
 
-// lost is what a node does about a link that failed. Only successors are missed when
-// they were never there (MS-33, MS-34).
+// lost handles a link that failed. A peer that never answered is suspected only if it is a
+// successor (MS-33, MS-34).
 func (m *Machine) lost(l *link) {
 	switch {
 	case l.local && l.state == connecting && (l.met || l.tries < maxTries):
 		m.retry(l)
 	case l.local && l.state == up:
 		m.request(l)
-	case m.now < m.pauses.until: // this node stood still: what it thinks is old (MS-A29)
+	case m.now < m.pauses.until: // this node was paused: its state is old (MS-A29)
 		m.excuse(l)
 	case l.state == connecting && l.mine&wire.Successor == 0 && !m.blind.muted:
 		m.cut(l.node)
@@ -154,8 +154,8 @@ func (m *Machine) suspect(p wire.Ref, v wire.Version, silent bool) {
 	}
 }
 
-// blind is whether this node distrusts itself: when over half of its links fail
-// within a heartbeat, the fault may be its own (MS-A1).
+// blind detects that this node itself may be at fault: over half of its links failed
+// within a heartbeat (MS-A1). It then reports no suspicion before a link is confirmed.
 type blind struct {
 	from   time.Duration // failures are counted since
 	links  int           // up by then
@@ -184,8 +184,8 @@ func (b *blind) note(m *Machine) bool {
 	return true
 }
 
-// confirmed is told that a link is alive while nothing is reported: those that are
-// held have a last chance.
+// confirmed handles the first link that proves alive while this node is muted: it probes
+// the held links once more.
 func (m *Machine) confirmed() {
 	m.blind = blind{}
 	m.links.each(held, func(l *link) {
@@ -199,7 +199,7 @@ func (m *Machine) alone() bool {
 	return m.links.count(held)+m.links.count(retrying) >= m.view.members-1
 }
 
-// fileHeld reports all that are held.
+// fileHeld reports the peers of all held links.
 func (m *Machine) fileHeld() {
 	m.blind = blind{}
 	var nodes []wire.Ref

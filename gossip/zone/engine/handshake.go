@@ -10,8 +10,8 @@ func (m *Machine) request(l *link) {
 	m.send(l.node, wire.Message{Kind: wire.LinkRequest, Roles: l.mine})
 }
 
-// establish makes a link one of those that count: the peer is told all there is
-// (MS-53), unless it was up before in the same incarnation of the peer.
+// establish brings a link up and sends the whole view (MS-53), unless the link was up
+// before in the same incarnation of the peer.
 func (m *Machine) establish(l *link, v wire.Version) {
 	again := l.state == up && l.version.Inc == v.Inc
 	l.state, l.probing, l.doubted, l.local, l.version = up, false, false, false, v
@@ -59,8 +59,8 @@ func (m *Machine) refuseStranger(p wire.Ref) {
 	}
 }
 
-// crowded refuses a link if there are too many that others drew (MS-A12), and makes
-// room for, or refuses, one that thinks of this node as its successor.
+// crowded refuses a link if there are too many that others drew (MS-A12), and makes room
+// for, or refuses, a peer that considers this node its successor.
 func (m *Machine) crowded(roles wire.Roles) bool {
 	var drawn, before int
 	for i := range m.links.list {
@@ -95,12 +95,12 @@ func (m *Machine) crowded(roles wire.Roles) bool {
 	return false
 }
 
-// maxPredecessors is how many may think of a node as their successor: while views
-// are incomplete there are more than K_s.
+// maxPredecessors is how many peers may consider a node their successor: while views are
+// incomplete there are more than K_s.
 func maxPredecessors(successors int) int { return 8*successors + 8 }
 
-// farthest returns the one that is farthest behind on the ring, of those that think
-// of this node as their successor and the one that asks to.
+// farthest returns the peer that is farthest behind on the ring, of those that consider this
+// node their successor and the sender of the request.
 func (m *Machine) farthest() (far wire.Ref) {
 	t := m.cfg.Table
 	n, own, most := len(t.ring), t.rank(m.self), -1
@@ -118,7 +118,7 @@ func (m *Machine) farthest() (far wire.Ref) {
 	return far
 }
 
-// accepted is told that a peer agrees to a link.
+// accepted handles a peer that agrees to a link.
 func (m *Machine) accepted() {
 	l := m.links.get(m.in.From)
 	if l == nil {
@@ -129,7 +129,7 @@ func (m *Machine) accepted() {
 	m.establish(l, m.in.Version)
 }
 
-// refused is told that a peer does not agree to a link, or that it removed this node.
+// refused handles a peer that refuses a link, or has removed this node.
 func (m *Machine) refused() {
 	l := m.links.get(m.in.From)
 	switch m.in.Reason {
@@ -180,7 +180,7 @@ func (m *Machine) redirected(l *link) {
 	}
 }
 
-// dropped is told that a peer has no link, or does not want it any more.
+// dropped handles a peer that has no link, or does not want it any more.
 func (m *Machine) dropped() {
 	l := m.links.get(m.in.From)
 	switch {

@@ -6,7 +6,7 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// beat is when neighbours hear of this node next. One deadline serves all links.
+// beat is the deadline of the next heartbeat, to all links at once.
 type beat struct{ at time.Duration }
 
 // beatInterval is the heartbeat give or take a tenth, so that nodes that start
@@ -32,7 +32,7 @@ func (m *Machine) heartbeat() {
 			l.said = m.ver
 			m.send(l.node, wire.Message{Kind: wire.LinkRequest, Roles: l.mine})
 			if l.mine&wire.Successor != 0 && l.silent(m) {
-				m.topology.later(m) // others have to be watched besides
+				m.topology.later(m) // others have to be monitored besides
 			}
 		}
 	}
@@ -42,7 +42,7 @@ func (m *Machine) heartbeat() {
 	m.attributes.compact(m)
 }
 
-// beaten is told of a heartbeat.
+// beaten handles a heartbeat.
 func (m *Machine) beaten(l *link) {
 	switch {
 	case l == nil && m.view.at(m.in.From).state == inHistory:
@@ -80,8 +80,8 @@ type agreement struct {
 	backoff      time.Duration
 }
 
-// differ reports whether the ends have to exchange all they know: they differ, and
-// have done so in the same way for 2τ. Where that does not help it becomes rare.
+// differ reports whether the ends have to exchange everything: they differ, and have done so
+// in the same way for 2τ. If the exchange does not help, it is repeated with back-off.
 func (a *agreement) differ(m *Machine, mine, theirs uint64, peer wire.Ref) bool {
 	switch {
 	case mine == theirs:

@@ -12,9 +12,9 @@ import (
 //
 //	connecting -- accepted, or requested by the peer --> up
 //	connecting, up -- failed --> reported, and retrying (a successor) or gone
-//	connecting, up -- failed, while nothing is believed --> held
-//	held -- heard of --> up
-//	held -- something else was heard of --> probed; silent --> reported
+//	connecting, up -- failed, while this node is muted --> held
+//	held -- a message came on it --> up
+//	held -- a message came on another link --> probed; silent --> reported
 //	retrying -- in its time --> connecting
 type linkState uint8
 
@@ -92,7 +92,7 @@ func (ls *links) count(s linkState) (n int) {
 	return n
 }
 
-// next returns when a link wants attention.
+// next returns the first deadline of all links.
 func (ls *links) next(m *Machine) time.Duration {
 	at := machine.Never
 	for i := range ls.list {
@@ -114,7 +114,7 @@ func (l *link) deadline(m *Machine) time.Duration {
 	return l.due
 }
 
-// expireLinks does what links want.
+// expireLinks handles the deadlines of links that have passed.
 func (m *Machine) expireLinks() {
 	for i := 0; i < len(m.links.list); i++ {
 		l := &m.links.list[i]
@@ -140,7 +140,7 @@ func (m *Machine) open(p wire.Ref, role wire.Roles, hops uint8) {
 	m.request(m.links.get(p))
 }
 
-// cut ends a link without a word.
+// cut ends a link without a message.
 func (m *Machine) cut(p wire.Ref) {
 	i := slices.IndexFunc(m.links.list, func(l link) bool { return l.node == p })
 	if i < 0 {
@@ -151,8 +151,8 @@ func (m *Machine) cut(p wire.Ref) {
 	m.attributes.lost(m, p) // MS-87
 }
 
-// unlink ends the link to a node that was removed from the view. If it lives it
-// should know, so that it can refute that.
+// unlink ends the link to a node that was removed from the view, with a message: a node that
+// still runs can refute the removal.
 func (m *Machine) unlink(p wire.Ref, cause Cause) {
 	if l := m.links.get(p); l != nil {
 		if cause != Said && l.state == up {
@@ -163,7 +163,7 @@ func (m *Machine) unlink(p wire.Ref, cause Cause) {
 	}
 }
 
-// retry waits, each time longer, before it asks again (MS-A2).
+// retry asks again after a back-off (MS-A2).
 func (m *Machine) retry(l *link) {
 	l.state, l.probing, l.doubted, l.theirs = retrying, false, false, 0
 	l.due = m.now + l.backoff

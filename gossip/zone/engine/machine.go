@@ -30,7 +30,7 @@ type Machine struct {
 	self  wire.Ref
 	phase phase
 	ver   wire.Version // own
-	born  uint64       // incarnation with which this incarnation began
+	born  uint64       // number with which this incarnation began; refutations may raise it
 	began time.Duration
 	// farAhead is when the next version that is too far ahead is told.
 	farAhead time.Duration
@@ -67,7 +67,7 @@ type Machine struct {
 
 var _ machine.Machine[Input, Output] = (*Machine)(nil)
 
-// New returns a machine, which takes no part before Join. The error is a
+// New returns a machine, which is no member before Join. The error is a
 // *[Error] or says that the ids do not fit the table.
 func New(cfg Config) (*Machine, error) {
 	cfg, err := cfg.Filled()
@@ -101,7 +101,7 @@ func New(cfg Config) (*Machine, error) {
 // Config returns the configuration with all defaults filled in, but without Bootstrap.
 func (m *Machine) Config() Config { return m.cfg }
 
-// Bootstrap is how many other nodes it was told to begin with.
+// Bootstrap is the number of bootstrap nodes, without this one.
 func (m *Machine) Bootstrap() int { return len(m.bootstrap) }
 
 // Joined reports whether the machine takes part.
@@ -129,7 +129,7 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 	if m.now, missed = m.pauses.enter(now); missed > 0 && m.phase == joined {
 		m.paused(missed)
 	}
-	if late || in.At > 0 && now-in.At > m.cfg.Heartbeat/2 { // it lay here: what others sent since lies here, too
+	if late || in.At > 0 && now-in.At > m.cfg.Heartbeat/2 { // it was queued here, and so are later messages of others
 		m.stats.Late++
 		m.pauses.until = m.now + m.cfg.Timeout
 	}
@@ -189,7 +189,7 @@ func (m *Machine) applyHierarchy(in *Input) {
 	}
 }
 
-// expire does what is due.
+// expire handles all deadlines that have passed.
 func (m *Machine) expire() {
 	if m.now >= m.beat.at {
 		m.heartbeat()

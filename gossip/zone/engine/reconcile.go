@@ -10,8 +10,8 @@ import (
 
 // What follows is Algorithm 2 of the seed, with the decisions MS-A15 to MS-A21.
 
-// reconcile is a round: neighbours are told which tables changed (MS-76), and asked
-// for those of which the answer did not come.
+// reconcile is a round: it sends the versions of changed tables to the neighbours (MS-76),
+// and repeats requests without an answer.
 func (m *Machine) reconcile() {
 	a := &m.attributes
 	a.at = machine.Never
@@ -37,7 +37,7 @@ func (m *Machine) reconcile() {
 	}
 }
 
-// version returns how new the own copy of a table is.
+// version returns the version of this node's copy of a table.
 func (a *attributes) version(m *Machine, p wire.Ref) wire.TableVersion {
 	v := wire.TableVersion{Owner: p, Inc: m.view.at(p).inc, U: 0}
 	if r := a.of[p]; r != nil {
@@ -151,7 +151,7 @@ func (a *attributes) ask(m *Machine, v *wire.TableVersion, from wire.Ref) {
 	}
 }
 
-// want has all neighbours asked for a table in the next round, once (MS-A20).
+// want makes the next round ask all neighbours for a table, once (MS-A20).
 func (a *attributes) want(m *Machine, p wire.Ref) {
 	if a.pushed.set(p) {
 		a.pushes = append(a.pushes, p)

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// search is how a delegate finds a supervisor that answers (MS-100). Supervisors are
+// search finds a supervisor that answers this delegate (MS-100). Supervisors are
 // asked one after the other in the order of a hash of zone and supervisor, which is the
 // same for all delegates of the zone (MS-A24), and each has a timeout to answer. The
 // delegate stays with the first one that does. A supervisor that comes before it in the
@@ -25,7 +25,7 @@ type search struct {
 	heard    time.Duration // when it answered last, or was chosen
 	answered bool          // it did answer
 	probing  bool          // a message to it failed, the next failure counts
-	pause    time.Duration // no message before: all supervisors failed a moment ago
+	pause    time.Duration // no message is sent before: all supervisors failed a moment ago
 
 	candidate wire.ID       // that comes before the chosen one, and was asked
 	deadline  time.Duration // for its answer
@@ -68,12 +68,12 @@ type trouble struct {
 // answers, unless it is known to have begun another incarnation.
 const avoidance = time.Minute
 
-// mostFailures is after how many supervisors that do not answer a delegate takes itself
-// for cut off from all, if there are so many.
+// mostFailures is after how many supervisors that do not answer a delegate considers itself
+// cut off from all, if there are so many.
 const mostFailures = 3
 
-// know replaces the list of supervisors. Each is listed once, in its latest incarnation. What is
-// wrong with others is forgotten, unless they are configured: then the user may look.
+// know replaces the list of supervisors. Each is listed once, in its latest incarnation. The
+// troubles with others are forgotten, unless they are configured, for users to see.
 func (d *search) know(m *Machine, list []wire.Named) {
 	type ranked struct {
 		wire.Named
@@ -206,7 +206,7 @@ func (d *delegation) probe(m *Machine) {
 	}, false)
 }
 
-// next returns when the search wants attention.
+// next returns the next deadline of the search.
 func (d *search) next(m *Machine) time.Duration {
 	at := machine.Never
 	if d.chosen.IsValid() {
@@ -251,7 +251,7 @@ func (d *delegation) giveUp(m *Machine, id wire.ID, why Trouble) {
 	}
 }
 
-// reached takes note that a supervisor answers.
+// reached notes that a supervisor answers.
 func (d *delegation) reached(m *Machine, id wire.ID) {
 	if i := slices.IndexFunc(d.troubles, func(t trouble) bool { return t.ID == id }); i >= 0 {
 		d.troubles = slices.Delete(d.troubles, i, i+1)

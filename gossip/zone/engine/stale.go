@@ -7,9 +7,9 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// What becomes of the census entry of a base zone that no supervisor hears of: it is
-// kept, says how old it is, and is forgotten when that has lasted for very long, or when
-// there is no room for a zone that lives.
+// The census entry of a base zone without a registered active delegate becomes stale: it
+// is kept, with its age, and is dropped after a very long time, or when there is no room
+// for a live zone.
 
 const (
 	// staleAfter is how much longer than a timeout, in units of τ, an active delegate may

@@ -25,16 +25,16 @@ const unreached = "-"
 // maxPublished bounds the supervisors that are published.
 const maxPublished = 16
 
-// mark is what a member says of its way to the management zone.
+// mark is the supervisorKey of a member.
 type mark struct {
 	node wire.Ref
 	cut  bool // it reaches no supervisor
 }
 
-// succeeds reports whether this delegate replaces an active one that says that it
-// reaches no supervisor: the first one in rank does that says, or is, registered. The
-// active one sees the higher activation then and resigns. If no delegate is registered
-// the active one stays what it is for its own zone.
+// succeeds reports whether this delegate replaces an active one that reaches no supervisor.
+// The first delegate in rank that is registered does. The active one then sees the higher
+// activation and resigns. If no delegate is registered the active one stays active for its
+// own zone.
 func (d *delegation) succeeds(m *Machine, active wire.Ref) bool {
 	if d.own > 0 || !d.serving || !d.answered || !slices.Contains(d.marks, mark{active, true}) {
 		return false
@@ -54,7 +54,7 @@ func (d *delegation) succeeds(m *Machine, active wire.Ref) bool {
 	return true
 }
 
-// attributes takes note of what another member wrote.
+// attributes handles writes of another member.
 func (d *delegation) attributes(m *Machine, r *replica, keys []string) {
 	for _, key := range keys {
 		i := r.find(key)

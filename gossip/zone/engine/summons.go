@@ -8,16 +8,16 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// summonses are the nodes that this node itself tells that they are suspected, or were
-// removed elsewhere, so that they can refute it in time. Updates may take as long to
-// reach the suspect as the grace lasts, and do not reach it while a partition lasts.
+// summonses are the nodes that this node notifies directly that they are suspected, or were
+// removed elsewhere, so that they can refute it in time. Updates may need the whole grace
+// period to reach the suspect, and do not reach it during a partition.
 type summonses struct {
 	list   []summons
 	marked [2]bitmap     // the nodes in list: suspects, and those to be removed
-	at     time.Duration // when the list wants attention
+	at     time.Duration // deadline of the first entry
 }
 
-// summons is one of them. A newer version of the node ends it.
+// summons is one such node. A newer version of it ends the notification.
 type summons struct {
 	node    wire.Ref
 	version wire.Version
@@ -27,14 +27,14 @@ type summons struct {
 }
 
 const (
-	// summonRounds is for how many rounds of updates the reporter of a silent node tells it
-	// so: as long as its report travels, and the grace lasts of those that it reaches last.
+	// summonRounds is for how many rounds of updates the reporter of a silent node notifies
+	// it: the time that the report needs to reach all, and the grace period of the last ones.
 	summonRounds = 8
 	// maxSummons bounds what is sent of them in a round: others wait.
 	maxSummons = 256
 )
 
-// summon begins to tell a node that it is suspected in a version, or with remove that
+// summon begins to notify a node that one of its versions is suspected, or with remove that
 // it was removed.
 func (m *Machine) summon(p wire.Ref, v wire.Version, remove bool) {
 	if ss := &m.summonses; ss.marked[index(remove)].set(p) {
@@ -84,7 +84,7 @@ func (m *Machine) summonAll() {
 	}
 }
 
-// overFor reports whether a node has refuted what it is told, or is gone.
+// overFor reports whether the node has refuted the suspicion, or is gone.
 func (m *Machine) overFor(s *summons) bool {
 	e := m.view.at(s.node)
 	return e.state == unknown || s.version.Less(e.version()) || e.state == inHistory && (s.remove || e.orderly)

@@ -26,7 +26,7 @@ const (
 	maxDelegates      = 16
 )
 
-// refusalInterval is how often the user is told that zones or delegates are refused.
+// refusalInterval is the least time between ZoneRefused events.
 const refusalInterval = time.Minute
 
 // next returns when a delegate is given up.
@@ -51,7 +51,7 @@ func (s *supervision) expire(m *Machine) {
 	}
 }
 
-// register takes note of a delegate (MS-97).
+// register handles the registration of a delegate (MS-97).
 func (s *supervision) register(m *Machine, d *wire.Dispatch) {
 	g := s.zones[d.Zone]
 	if g == nil {
@@ -111,7 +111,7 @@ func (s *supervision) guard(m *Machine, d *wire.Dispatch) *guarded {
 	return g
 }
 
-// refuse tells a delegate that there is no room for it, and now and then the user.
+// refuse answers a delegate that there is no room for it, and reports that now and then.
 func (s *supervision) refuse(m *Machine, d *wire.Dispatch) {
 	m.stats.TooManyZones++
 	if d.Kind != wire.Register || d.Flags&wire.Continued != 0 {
@@ -218,9 +218,9 @@ func (s *supervision) query(m *Machine, d *wire.Dispatch) {
 	m.dispatch(d.From, answer, false)
 }
 
-// alarmed passes a suspicion in a base zone on to the monitors of this one. Only
-// delegates of the zone that are registered here, and supervisors that pass on what
-// their delegates say, are believed.
+// alarmed passes a suspicion in a base zone on to the monitors of this one. It accepts
+// alarms only of the zone's delegates that are registered here, and of supervisors that
+// pass on alarms of their delegates.
 func (m *Machine) alarmed(d *wire.Dispatch) {
 	g := m.supervisor.zones[d.Zone]
 	delegate := g != nil && g.has(d.From)

@@ -12,7 +12,7 @@ import (
 // design, Failure Detection).
 type suspicions struct {
 	list  []suspect
-	index map[wire.Ref]int // place in the list
+	index map[wire.Ref]int // index in list
 	open  map[wire.Ref]int // how many reports of a reporter there are
 	total int              // reports
 	fresh bool             // something changed since all suspects were judged
@@ -39,7 +39,7 @@ func (s *suspicions) on(p wire.Ref) []report {
 	return nil
 }
 
-// graced reports whether enough nodes suspect a node, and it may refute that.
+// graced reports whether enough nodes suspect a node, and its grace period lasts.
 func (s *suspicions) graced(p wire.Ref) bool {
 	i, ok := s.index[p]
 	return ok && s.list[i].grace > 0
@@ -118,8 +118,8 @@ func (s *suspicions) forget(p wire.Ref) {
 	}
 }
 
-// processSuspicion takes note of a report (Alg. 1, line 16). Whether it is enough
-// evidence is decided when all reports of a message are in: see judge.
+// processSuspicion stores a report (Alg. 1, line 16). judge decides when all reports of a
+// message are stored.
 func (m *Machine) processSuspicion(s *wire.Suspicion, silent bool) {
 	switch {
 	case s.Suspect == m.self:
@@ -173,12 +173,12 @@ func (m *Machine) judge() {
 	}
 }
 
-// graceRounds is for how many rounds of updates a node that is silent can refute that.
+// graceRounds is the grace period of a silent node, in rounds of updates.
 const graceRounds = 3
 
 // guilty reports whether enough nodes suspect a node to remove it now, and the newest
-// version that they name. If they noticed no more than silence it has a grace first: a
-// partition may have ended that was shorter than the timeout.
+// version that they name. If they noticed no more than silence the node has a grace period
+// first: a partition may have ended that was shorter than the timeout.
 func (m *Machine) guilty(s *suspect, enough int) (wire.Version, bool) {
 	all, failures, newest := m.evidence(s)
 	switch {
@@ -229,8 +229,8 @@ func (m *Machine) counts(by wire.Ref) bool {
 // mostReports is how many reports of one node may be open.
 func (m *Machine) mostReports() int { return 2*(m.cfg.Successors+m.cfg.Random) + 4 }
 
-// Bounds of the reports by those who have more open than that: all of them on all others
-// would not fit.
+// Bounds of the reports by nodes with more than mostReports: all reports of all nodes on all
+// others would not fit.
 const (
 	reportsPerMember = 16
 	minReports       = 1024

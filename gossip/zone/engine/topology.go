@@ -7,13 +7,13 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// topology is when neighbours are chosen next (membership design, Topology).
+// topology has the deadline of the next choice of neighbours (membership design, Topology).
 type topology struct {
 	at      time.Duration
 	settled bool // the view has not changed since the last choice
 }
 
-// changed is told that the view changed: τ later there will be more to choose from.
+// changed handles a change of the view: neighbours are chosen τ later, after further changes.
 func (t *topology) changed(m *Machine) {
 	t.settled = false
 	t.later(m)
@@ -53,10 +53,10 @@ func (m *Machine) chooseNeighbours() {
 }
 
 // chooseSuccessors is a function of the view (MS-24, MS-27), but for successors that
-// do not answer: as long as they are in the view, those after them are watched, too.
-// Otherwise of two that are dead each could wait for the other's report (MS-26). After
-// many in a row that do not answer as many more are asked at once: few that are left
-// of many find all that are gone in some rounds.
+// do not answer: while those are in the view, the node also monitors the ones after them.
+// Otherwise two dead nodes could each be the only one to report the other (MS-26). After
+// many successors in a row that do not answer it asks as many more at once, so that the few
+// survivors of many deaths find all dead nodes in some rounds.
 func (m *Machine) chooseSuccessors() {
 	t := m.cfg.Table
 	var silent, want bitmap
