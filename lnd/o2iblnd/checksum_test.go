@@ -37,8 +37,8 @@ func TestChecksumsLearned(t *testing.T) {
 	}
 }
 
-// TestChecksumsBetweenUs: two nodes of ours with cksum=1 do send checksums, though neither
-// has shown one before; if one of them is without, neither does.
+// TestChecksumsBetweenUs: two nodes of ours with cksum=1 send checksums, although neither has
+// shown one before. With cksum=0 at one of them neither does.
 func TestChecksumsBetweenUs(t *testing.T) {
 	for _, both := range []bool{true, false} {
 		at := loopbackAddrs(2)

@@ -15,8 +15,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// crowd is nodes that start at about the same time, in virtual time, and of which each sends
-// to each as soon as it is there.
+// crowd is nodes that start at about the same time, in virtual time. Each sends a message to
+// every other one as soon as it has started.
 type crowd struct {
 	t       *testing.T
 	clock   *emulator.Clock
@@ -39,7 +39,7 @@ func (n *newcomer) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	return n.sink.Parse(d)
 }
 
-// newCrowd has nodes start within spread, over a wire that loses some packets.
+// newCrowd starts nodes within spread, over a wire that loses some packets.
 func newCrowd(t *testing.T, seed uint64, nodes int, spread time.Duration, loss float64, cfg Config) *crowd {
 	x := &crowd{t: t, clock: emulator.NewClock()}
 	net := emulator.New(emulator.Config{
@@ -67,7 +67,7 @@ func newCrowd(t *testing.T, seed uint64, nodes int, spread time.Duration, loss f
 
 func crowdAddr(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}) }
 
-// meet lets time pass until everything has arrived.
+// meet runs until everything has arrived.
 func (x *crowd) meet() {
 	x.t.Helper()
 	for all := len(x.nodes) * (len(x.nodes) - 1); x.arrived < all; {
@@ -90,8 +90,7 @@ func (x *crowd) waits() (list []time.Duration) {
 	return list
 }
 
-// check counts the pairs with more connections than one, or whatever most says, and checks
-// that nothing else is left of asking.
+// check counts the pairs with more connections than most, and checks that no requests are left.
 func (x *crowd) check(most int) (surplus int) {
 	x.t.Helper()
 	conns := make(map[[2]nid.NID]int)
@@ -126,8 +125,8 @@ func (x *crowd) shut() {
 	}
 }
 
-// TestCommonStart: nodes start together and each asks each, when some do not listen yet and
-// packets are lost. All get one connection to each, soon, and lose few races for it.
+// TestCommonStart: nodes start together and each sends requests to all others, while some do
+// not listen yet and packets are lost. Each pair soon gets one connection, after few races.
 func TestCommonStart(t *testing.T) {
 	effort.OneGoroutine(t)
 	const nodes, pairs = 8, 8 * 7 / 2

@@ -65,8 +65,8 @@ func (v *virtual) shut(i int) time.Duration {
 	}
 }
 
-// TestCut: a peer that cannot be reached any more: the message ends with an error, the
-// peer is down, and neither side takes long to end.
+// TestCut: if a peer cannot be reached any more the message ends with an error, the peer is
+// down, and neither side takes long to shut down.
 func TestCut(t *testing.T) {
 	v := newVirtual(t, Config{})
 	a, b := v.ups[0], v.ups[1]
@@ -114,8 +114,8 @@ func TestKeepaliveCut(t *testing.T) {
 	v.shut(1)
 }
 
-// TestStuckPeer: a peer that takes messages and does not go on with them loses its
-// connection after timeout.
+// TestStuckPeer: a peer that receives messages and does not process them loses its connection
+// after timeout.
 func TestStuckPeer(t *testing.T) {
 	v := newVirtual(t, Config{Timeout: 10 * time.Second})
 	a, b := v.ups[0], v.ups[1]

@@ -15,7 +15,7 @@ import (
 	lnetwire "ulnet/lnet/wire"
 )
 
-// answering plays lnet at a node that answers each GET at once.
+// answering is the lnet of a node that answers each GET at once.
 type answering struct {
 	sink
 	ni *NI
@@ -108,7 +108,7 @@ func TestLongSink(t *testing.T) {
 }
 
 // TestRequestOfRemoved: a request that comes while its peer is being removed from the table
-// is for the one that takes its place.
+// goes to the new peer of that NID.
 func TestRequestOfRemoved(t *testing.T) {
 	at := loopbackAddrs(2)
 	ni := start(t, at[0], softroce.Open, Config{}, new(sink))

@@ -22,7 +22,7 @@ type pair struct {
 	ends [2]*end
 }
 
-// end is one of them with its memory, and an lnet that does as the test says.
+// end is one of them with its memory, and an lnet that the test controls.
 type end struct {
 	p     *pair
 	x     *exchange
@@ -91,7 +91,7 @@ func newPair(t reporter, tweaks ...func(*exchangeConfig)) *pair {
 	return p
 }
 
-// step steps an end and does what it asks for. It returns what an arrival is for.
+// step steps an end and carries out its effects. It returns the kind of an arrival.
 func (e *end) step(in exchangeIn) (arrival, kib.Msg, *tx) {
 	e.x.Step(e.p.now, in, &e.out)
 	if err := e.x.invariants(); err != nil && !e.cheats {
@@ -232,7 +232,7 @@ func (e *end) complete() bool {
 	return true
 }
 
-// arrive plays lnet.
+// arrive acts as lnet.
 func (e *end) arrive(b []byte) {
 	a, m, t := e.step(exchangeIn{kind: exchangeArrived, bytes: b})
 	e.types, e.give = append(e.types, m.Type), append(e.give, m.Credits)
@@ -299,7 +299,7 @@ func (e *end) answer(n int, status int32) bool {
 	return true
 }
 
-// settle lets everything happen that can.
+// settle delivers items until none is left.
 func (p *pair) settle() {
 	for again := true; again; {
 		again = false

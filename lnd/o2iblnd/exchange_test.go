@@ -40,8 +40,8 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// TestPutTruncated: the sink says what it wants, and nothing is a PUT_NAK, which
-// is no error (o2iblnd-wire §8.2).
+// TestPutTruncated: only as much is transferred as the sink takes. For nothing the answer is a
+// PUT_NAK, which is no error (o2iblnd-wire §8.2).
 func TestPutTruncated(t *testing.T) {
 	p := newPair(t)
 	a, b := p.ends[0], p.ends[1]
@@ -154,8 +154,8 @@ func TestKeepalive(t *testing.T) {
 	}
 }
 
-// TestKeptCredit: the last credit is for a priority message, which passes all that
-// waits, WRITEs included, but for the turns that are posted.
+// TestKeptCredit: the last credit is for a priority message, which passes everything that
+// waits, WRITEs included, except for the turns that are posted.
 func TestKeptCredit(t *testing.T) {
 	spec.Covers(t, "OB-2")
 	p := newPair(t)

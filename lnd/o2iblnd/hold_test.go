@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestHoldMany: of the messages that lnet holds so many are kept here; what comes
-// then waits with the peer, but for a message of priority, and goes on when lnet does.
+// TestHoldMany: maxKept of the messages that lnet holds are kept here. Further ones wait at the
+// peer until lnet goes on, except for a priority message.
 func TestHoldMany(t *testing.T) {
 	const n = 200
 	v := newVirtual(t, Config{})

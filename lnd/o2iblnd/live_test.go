@@ -19,7 +19,7 @@ import (
 
 var realClock = machine.RealClock()
 
-// sink plays lnet at one NI: it takes everything and counts.
+// sink is the lnet of one NI: it takes everything and counts.
 type sink struct {
 	mu       sync.Mutex
 	arrived  int
@@ -107,7 +107,7 @@ func shut(ni *NI) {
 	_ = ni.Shutdown(ctx)
 }
 
-// TestBothAsk: both sides ask at once, again and again; everything arrives and no
+// TestBothAsk: both sides send requests at once, again and again; everything arrives and no
 // connection is left over.
 func TestBothAsk(t *testing.T) {
 	for range 20 {
@@ -134,8 +134,8 @@ func TestBothAsk(t *testing.T) {
 	}
 }
 
-// TestPeerRestarts: a peer that comes back with another stamp is told to try again while
-// its old connection is there, and gets through.
+// TestPeerRestarts: the request of a peer that comes back with another stamp is rejected while
+// its old connection is there, and accepted when repeated.
 func TestPeerRestarts(t *testing.T) {
 	at := loopbackAddrs(2)
 	a, b := new(sink), new(sink)
@@ -154,7 +154,7 @@ func TestPeerRestarts(t *testing.T) {
 	}
 }
 
-// TestRenegotiation: a peer with shorter queues has its way (o2iblnd-wire §6), and several
+// TestRenegotiation: the shorter queue of a peer is adopted (o2iblnd-wire §6), and several
 // connections share the messages.
 func TestRenegotiation(t *testing.T) {
 	at := loopbackAddrs(2)
@@ -187,8 +187,8 @@ func TestRenegotiation(t *testing.T) {
 	}
 }
 
-// TestHeldGone: what lnet holds when the peer goes away is given up, or delivered with the
-// error if lnet wants it after all.
+// TestHeldGone: messages that lnet holds when the peer ends are abandoned, or delivered with
+// the error if lnet has called Recv.
 func TestHeldGone(t *testing.T) {
 	at := loopbackAddrs(2)
 	a, b := new(sink), &sink{hold: true}

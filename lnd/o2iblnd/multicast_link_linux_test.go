@@ -53,7 +53,7 @@ func (c *tally) tell() {
 	}
 }
 
-// await waits until that is so of what was counted.
+// await waits until the counts fulfil a condition.
 func (c *tally) await(t *testing.T, what string, cond func() bool) {
 	t.Helper()
 	for late := time.After(20 * time.Second); ; {

@@ -14,8 +14,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// TestMulticastAllAtOnce: many send while groups are joined and left, until the NIs end in
-// the middle of it. Each datagram ends once, and nothing of the device stays in use.
+// TestMulticastAllAtOnce: many goroutines send while groups are joined and left, until the NIs
+// end. Each datagram ends once, and nothing of the device stays in use.
 func TestMulticastAllAtOnce(t *testing.T) {
 	const nodes, senders, each = 3, 4, 150
 	base, addrs := randomBase(), loopbackAddrs(nodes)

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// asked plays a device at which a peer has asked for a connection, and what becomes of that.
+// asked is a device at which a peer has requested a connection, with the result.
 type asked struct {
 	from   netip.AddrPort
 	why    kib.Why // of the reject
@@ -49,7 +49,7 @@ func (a *asked) Disconnect() { a.ended++ }
 
 func (a *asked) Close() { a.closed++ }
 
-// request is what the peer asks for.
+// request is the peer's request.
 func (a *asked) request(ni *NI) *kib.Msg {
 	m := &kib.Msg{Params: kib.ConnParams{QueueDepth: 8, MaxFrags: 257, MaxMsgSize: kib.MaxMsgSize}}
 	m.Header = kib.Header{Version: kib.V2, Type: kib.ConnReq, SrcNID: nid.FromAddr(ni.nid.Net(), a.from.Addr()), SrcStamp: 5, DstNID: ni.nid}
@@ -57,7 +57,7 @@ func (a *asked) request(ni *NI) *kib.Msg {
 }
 
 // TestAcceptedInVain: an accepted connection that is not established, however the
-// device says so, is forgotten: the peer can ask again, and be asked.
+// device reports that, leaves no state: both sides can send a request again.
 func TestAcceptedInVain(t *testing.T) {
 	for name, last := range map[string]verbs.Event{
 		"rejected":     {Kind: verbs.Rejected, Reason: 4},
@@ -87,8 +87,8 @@ func TestAcceptedInVain(t *testing.T) {
 	}
 }
 
-// TestFlushed: what is flushed ends with the cause that the last event tells, also where
-// the flushing comes first: a peer that leaves is no failure of the network.
+// TestFlushed: flushed messages end with the cause of the last event, also if they are flushed
+// before it: a peer that closes is no failure of the network.
 func TestFlushed(t *testing.T) {
 	for _, tt := range []struct {
 		status verbs.Status

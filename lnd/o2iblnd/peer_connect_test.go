@@ -35,7 +35,7 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// TestNeedless: a request that has not left yet is left when the peer's is accepted.
+// TestNeedless: a request that was not sent yet is dropped when the peer's is accepted.
 func TestNeedless(t *testing.T) {
 	ni := start(t, loopbackAddrs(1)[0], softroce.Open, Config{}, new(sink))
 	defer shut(ni)
@@ -80,8 +80,8 @@ func TestForged(t *testing.T) {
 	}
 }
 
-// TestCommonStartSockets: nodes of which each asks those that are not there yet, over
-// sockets.
+// TestCommonStartSockets: nodes start together over sockets, each sending requests to nodes
+// that have not started yet.
 func TestCommonStartSockets(t *testing.T) {
 	const nodes = 8
 	at := loopbackAddrs(nodes)

@@ -16,8 +16,8 @@ func (h *setHarness) fails(kind peerInKind, why Reason) peerOut {
 	return h.step(peerIn{kind: kind, queued: true, err: newError(why, lustre(h.s.cfg.peer), nil)})
 }
 
-// TestRaceForged: what waits does not rely on a request that was accepted for longer than a
-// second, however many follow; then it asks, once, whatever the other may have said.
+// TestRaceForged: waiting messages rely on accepted requests for no longer than a second,
+// however many follow. Then this side sends one request of its own.
 func TestRaceForged(t *testing.T) {
 	spec.Covers(t, "OB-1")
 	h := newSetHarness(t, lowNID, highNID)
@@ -70,8 +70,8 @@ func TestRaceForgedPause(t *testing.T) {
 	h.wait()
 }
 
-// TestRaceYields: what waits is asked for again when the peer's request, which was to win,
-// comes to nothing; but not because of a race that is over.
+// TestRaceYields: if the winning request of the peer fails, this side repeats its own for
+// waiting messages; but not because of a race that is over.
 func TestRaceYields(t *testing.T) {
 	spec.Covers(t, "OB-1")
 	for _, tt := range []struct {

@@ -15,7 +15,7 @@ func (h *setHarness) request() peerOut {
 	return h.step(peerIn{kind: peerRequest, stamp: 5, version: kib.V2})
 }
 
-// wait lets time pass until the set asks again, and returns how long that took.
+// wait lets time pass until the set repeats its request, and returns how long that took.
 func (h *setHarness) wait() time.Duration {
 	h.t.Helper()
 	began := h.now
@@ -33,7 +33,7 @@ func (h *setHarness) wait() time.Duration {
 	return h.now - began
 }
 
-// TestRace: of two that ask at once the request of the higher wins (o2iblnd-wire §7.3), for as
+// TestRace: if two nodes send requests at once that of the higher wins (o2iblnd-wire §7.3), as
 // long as it is fresh, and until the other has lost twenty times in a row.
 func TestRace(t *testing.T) {
 	spec.Covers(t, "OB-1")
@@ -74,8 +74,8 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// TestRaceLost: the request of the lower is withdrawn when that of the higher is
-// accepted, and made again if nothing comes of it, for as long as something waits.
+// TestRaceLost: the lower node withdraws its request when it accepts that of the higher, and
+// repeats it if no connection follows and messages wait.
 func TestRaceLost(t *testing.T) {
 	spec.Covers(t, "OB-1")
 	lose := map[string]func(h *setHarness){
@@ -154,7 +154,7 @@ func TestRacePause(t *testing.T) {
 	}
 }
 
-// TestRaceOfMany: several connections that are asked for at once lose as one.
+// TestRaceOfMany: several requests that are sent at once lose as one.
 func TestRaceOfMany(t *testing.T) {
 	spec.Covers(t, "OB-1")
 	h := newSetHarness(t, lowNID, highNID)
@@ -179,8 +179,8 @@ func TestRaceOfMany(t *testing.T) {
 	}
 }
 
-// TestBothHigher: kernels before 2.16 order NIDs in another way, so that both may refuse the
-// other. Such a kernel asks again at once, ten times, and then once a second.
+// TestBothHigher: kernels before 2.16 order NIDs in another way, so both nodes may refuse the
+// other's request. Such a kernel repeats its own at once, ten times, and then once a second.
 func TestBothHigher(t *testing.T) {
 	h := newSetHarness(t, highNID, lowNID)
 	h.connect()
@@ -196,7 +196,7 @@ func TestBothHigher(t *testing.T) {
 	}
 }
 
-// TestRaceKey: the address counts as it lies in the memory of a little-endian node.
+// TestRaceKey: addresses are compared as a little-endian node has them in memory.
 func TestRaceKey(t *testing.T) {
 	if got := raceKey(lowNID); got != 5<<16^0x01000A0A {
 		t.Errorf("%#x", got)

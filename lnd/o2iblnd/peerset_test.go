@@ -13,7 +13,7 @@ var (
 	highNID = nid.MustParse("10.10.0.2@o2ib")
 )
 
-// setHarness steps a peerSet and keeps what it asked for.
+// setHarness steps a peerSet and keeps the parameters of its requests.
 type setHarness struct {
 	t    *testing.T
 	s    peerSet
@@ -47,7 +47,7 @@ func (h *setHarness) reject(a ask, why kib.Why, r kib.Reject) peerOut {
 	return h.step(peerIn{kind: peerRejected, queued: true, ask: a, reason: 28, private: private})
 }
 
-// ack is a CONNACK to an attempt.
+// ack is a CONNACK to a request.
 func (h *setHarness) ack(change func(m *kib.Msg)) []byte {
 	m := kib.Msg{Params: kib.ConnParams{QueueDepth: 8, MaxFrags: 257, MaxMsgSize: 4096}}
 	m.Header = kib.Header{Version: kib.V2, Type: kib.ConnAck, SrcNID: h.s.cfg.peer, SrcStamp: 5, DstNID: h.s.cfg.self, DstStamp: 77}
@@ -70,7 +70,7 @@ func (h *setHarness) connect() ask {
 	return a
 }
 
-// TestConnectOnce: a message asks for connections once, the first of which is told.
+// TestConnectOnce: messages request connections once; the first established one is reported.
 func TestConnectOnce(t *testing.T) {
 	h := newSetHarness(t, lowNID, highNID)
 	a := h.connect()
@@ -93,8 +93,8 @@ func TestConnectOnce(t *testing.T) {
 	}
 }
 
-// TestBadAck: each thing that can be wrong with a CONNACK ends the attempt, and what
-// waits with it (o2iblnd-wire §6, §7).
+// TestBadAck: each kind of invalid CONNACK fails the request and the waiting messages
+// (o2iblnd-wire §6, §7).
 func TestBadAck(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -167,8 +167,8 @@ func TestRejects(t *testing.T) {
 	}
 }
 
-// TestSmallerMTUs: a peer whose CM refuses the path MTU is asked with the next smaller one until
-// there is none; also because of a stale connection, for which no message waits.
+// TestSmallerMTUs: if a peer's CM refuses the path MTU the request is repeated with the next
+// smaller one until there is none; also for a stale connection, for which no message waits.
 func TestSmallerMTUs(t *testing.T) {
 	refuse := func(h *setHarness, queued bool) peerOut {
 		return h.step(peerIn{kind: peerRejected, queued: queued, ask: h.s.ask(), reason: cmInvalidMTU, private: make([]byte, 148)})
@@ -255,7 +255,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestAcceptFailed: what waits asks for itself when the peer's request comes to nothing.
+// TestAcceptFailed: if the peer's request fails this side sends its own for waiting messages.
 func TestAcceptFailed(t *testing.T) {
 	h := newSetHarness(t, lowNID, highNID)
 	h.step(peerIn{kind: peerRequest, stamp: 5, version: kib.V2})
@@ -268,8 +268,7 @@ func TestAcceptFailed(t *testing.T) {
 	}
 }
 
-// TestInspectRequest: each thing that can be wrong with a request by itself (o2iblnd-wire
-// §7.1).
+// TestInspectRequest: each kind of request that is invalid by itself (o2iblnd-wire §7.1).
 func TestInspectRequest(t *testing.T) {
 	good := func() kib.Msg {
 		m := kib.Msg{Params: kib.ConnParams{QueueDepth: 8, MaxFrags: 257, MaxMsgSize: 4096}}
@@ -332,7 +331,7 @@ func TestInspectRequest(t *testing.T) {
 	}
 }
 
-// TestMostConns: a peer that asks again and again is refused in the end.
+// TestMostConns: the connections of a peer are bounded, whatever it requests.
 func TestMostConns(t *testing.T) {
 	h := newSetHarness(t, lowNID, highNID)
 	for range maxConns {

@@ -60,7 +60,7 @@ func (w *randomLNet) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	return lnd.Accept, nil
 }
 
-// want goes on with a message that was held, unless it was given up.
+// want calls Recv for a message that was held, unless it was abandoned.
 func (w *randomLNet) want(d *lnd.Delivery) {
 	w.mu.Lock()
 	held := w.deliveries[d] == "held"

@@ -12,8 +12,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// TestRedialsBounded: an address is asked once in redialPause, all addresses together as often
-// as the bucket allows, and the table is bounded by that.
+// TestRedialsBounded: an address gets one request in redialPause, all addresses together as
+// many as the token bucket permits, which also bounds the table.
 func TestRedialsBounded(t *testing.T) {
 	var r redials
 	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}) }
@@ -68,8 +68,8 @@ func TestNeighbors(t *testing.T) {
 	}
 }
 
-// TestAskedForStale: because of packets for an earlier incarnation a peer is asked once, if
-// no connection is there or expected. Nothing is told of a refusal.
+// TestAskedForStale: packets for an earlier incarnation cause one request to the peer, if no
+// connection is there or expected. A refusal is not reported.
 func TestAskedForStale(t *testing.T) {
 	refuse := func(h *setHarness, a ask, queued bool) peerOut {
 		r := kib.Reject{Version: kib.V2, Why: kib.ConnStale, Stamp: 5}
