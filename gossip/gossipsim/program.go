@@ -103,7 +103,7 @@ func (p *program) tell(e *engine.Event, out *sim.Output[*kit.Message]) {
 
 // event is an event of a machine, for the simulation.
 func event(e *engine.Event, m *engine.Machine) sim.Event {
-	ev := sim.Event{Subject: history.Nobody}
+	ev := sim.Event{Subject: history.NoNode}
 	if id, ok := simlnd.Node(e.NID); ok && e.NID.IsValid() {
 		ev.Subject = id
 	}

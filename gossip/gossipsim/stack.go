@@ -46,7 +46,7 @@ func (n *Net) bootStack(h, _ *simlnd.Host) (err error) {
 	h.OnCommand(k.command)
 	if silent {
 		limits, _ := n.cfg.Gossip.Engine().Limits(list.Len())
-		h.Clock().AfterFunc(n.Cycles(limits.Stealth+1), func() { h.Emit(sim.Event{Kind: uint16(speaksUp), Subject: history.Nobody}) })
+		h.Clock().AfterFunc(n.Cycles(limits.Stealth+1), func() { h.Emit(sim.Event{Kind: uint16(speaksUp), Subject: history.NoNode}) })
 	}
 	return k.begin(list, n.cfg.Gossip)
 }

@@ -242,7 +242,7 @@ func subjectOf(id nid.NID) sim.NodeID {
 	if node, ok := simlnd.Node(id); ok && id.IsValid() {
 		return node
 	}
-	return history.Nobody
+	return history.NoNode
 }
 
 // tap calls Config.Tap.

@@ -44,7 +44,7 @@ func BenchmarkDissectBulk(b *testing.B) {
 }
 
 // BenchmarkTap is what capturing costs a driver for each run of 4 KiB: without
-// anybody to show it to, and with a file.
+// a viewer, and with a file.
 func BenchmarkTap(b *testing.B) {
 	discard := countWriter(0)
 	for name, file := range map[string]*countWriter{"idle": nil, "file": &discard} {

@@ -15,7 +15,7 @@ import (
 )
 
 // captureDirs are where captures of kernel nodes are: the few that are part of
-// the repository, and all of them where somebody has put them beside it.
+// the repository, and all of them where they lie beside it.
 var captureDirs = []struct{ name, path string }{
 	{"testdata", "testdata"},
 	{"shared", "../../../shared/captures"},

@@ -179,8 +179,8 @@ func TestDatagramsHostile(t *testing.T) {
 	}
 }
 
-// TestDatagramViewer: who is too slow for datagrams misses some, and they are
-// counted; nobody looks at what nobody captures.
+// TestDatagramViewer: a viewer that is too slow for datagrams misses some, and they are
+// counted; datagrams that no viewer captures are not decoded.
 func TestDatagramViewer(t *testing.T) {
 	w, err := capture.NewWriter(nil, time.Now)
 	if err != nil {

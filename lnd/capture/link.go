@@ -21,7 +21,7 @@ const (
 	LinkLinuxSLL2 LinkType = 276 // the same, newer
 )
 
-// ErrLinkType means a link type that nobody here can decode.
+// ErrLinkType means a link type that this package cannot decode.
 var ErrLinkType = errors.New("unknown link type")
 
 // Decode makes a LinkType a gopacket.Decoder.

@@ -98,7 +98,7 @@ func (d *Decoder) message(h *half, cause error) {
 }
 
 // checksum judges the checksum of the message in progress. The checksums of
-// v3 and v4 have another meaning, and nobody sends any.
+// v3 and v4 have another meaning, and no known node sends them.
 func (h *half) checksum() ChecksumState {
 	switch {
 	case h.ksock.Checksum == 0:

@@ -153,7 +153,7 @@ func TestPackets6(t *testing.T) {
 	}
 }
 
-// TestPacketsUncaptured: nobody looks at what nobody captures.
+// TestPacketsUncaptured: packets that no viewer captures are not decoded.
 func TestPacketsUncaptured(t *testing.T) {
 	w, err := capture.NewWriter(nil, time.Now)
 	if err != nil {

@@ -6,19 +6,18 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// Understood is the payload of a message that somebody above LNet made sense
-// of. As JSON it is an object.
+// Understood is a decoded payload of a protocol above LNet. As JSON it is an object.
 type Understood interface {
 	Summary() string   // in some words, for the end of a line
 	Details() []string // all fields, a line each
 }
 
-// PortalDissector makes sense of the payload of a PUT to a portal. It must cope
-// with every payload. What it returns with an error is nil, or as much as could
-// be read. It keeps no reference to payload.
+// PortalDissector decodes the payload of PUTs to a portal. Read must accept any bytes.
+// With an error it returns nil, or what it could decode. It keeps no reference to
+// payload.
 type PortalDissector struct {
-	Protocol string
-	Read     func(put wire.PutCmd, payload []byte) (Understood, error)
+	Protocol string                                                    // its name, as lnetdump prints it
+	Read     func(put wire.PutCmd, payload []byte) (Understood, error) // decodes the payload of a PUT
 }
 
 // Portals are the dissectors of a program by portal. This package has none: it
@@ -31,7 +30,7 @@ var ErrPartOfPayload = errors.New("only part of the payload is there")
 
 // Payload is what a dissector made of a message.
 type Payload struct {
-	Protocol string
+	Protocol string     // name of the dissector's protocol
 	Is       Understood // nil if nothing of it was understood
 	Err      error      // what was not
 }

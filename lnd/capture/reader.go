@@ -11,10 +11,10 @@ import (
 
 // Packet is one packet of a capture.
 type Packet struct {
-	Time   time.Time
-	Link   LinkType
-	Data   []byte // valid until the next call of Next
-	Length int    // bytes on the wire; more than len(Data) if cut
+	Time   time.Time // when it was captured
+	Link   LinkType  // what Data begins with
+	Data   []byte    // valid until the next call of Next
+	Length int       // bytes on the wire; more than len(Data) if cut
 }
 
 // Bounds of a Reader: a packet is no longer than maxPacket, a block of pcapng
@@ -35,7 +35,7 @@ var (
 // ErrDamaged.
 type DamageError struct {
 	Offset int64 // of the record or block at fault, bytes from the beginning
-	Err    error
+	Err    error // what is wrong there
 }
 
 func (e *DamageError) Error() string {

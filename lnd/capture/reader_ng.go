@@ -51,7 +51,7 @@ func (r *Reader) nextBlock() (Packet, error) {
 	}
 }
 
-// block reads one block. Blocks that nobody here looks into have no body.
+// block reads one block. Blocks of types that are skipped have no body.
 func (r *Reader) block() (typ uint32, body []byte, err error) {
 	b, err := r.read(8)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // pcapFile builds a pcap file with one packet of 4 bytes.
 func pcapFile(o binary.AppendByteOrder, magic uint32) []byte {
 	b := o.AppendUint32(nil, magic)
-	b = o.AppendUint32(b, 0x00040002) // version; nobody looks
+	b = o.AppendUint32(b, 0x00040002) // version; not looked at
 	b = append(b, make([]byte, 8)...)
 	b = o.AppendUint32(b, 65535)
 	b = o.AppendUint32(b, 1) // Ethernet

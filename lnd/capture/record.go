@@ -23,24 +23,24 @@ const (
 // Other returns the other side.
 func (s Side) Other() Side { return 1 - s }
 
-// Conn is one connection of a capture: of TCP, or of RoCE, whose initiator sent
-// the CM message REQ, or is who sent something first. Two connections that use the same
-// ports one after the other are two Conns.
+// Conn is one connection of a capture, of TCP or of RoCE. The initiator of one of RoCE
+// is the side that sent the CM message REQ or, where that is missing, the first packet.
+// Two connections that use the same ports one after the other are two Conns.
 type Conn struct {
-	ID         int // counts from 1 in the order of appearance
-	Ends       [2]netip.AddrPort
-	FirstFrame uint64
-	MidStream  bool          // its beginning is not in the capture
-	Version    ksock.Version // of the last HELLO, 0 before
-	NIDs       [2]nid.NID    // what each side calls itself
-	RoCE       bool          // no TCP connection, but one of two queue pairs
-	QPs        [2]uint32     // RoCE: the numbers of the queue pairs, 0 if not known
+	ID         int               // counts from 1 in the order of appearance
+	Ends       [2]netip.AddrPort // addresses and ports, by Side
+	FirstFrame uint64            // number of its first packet
+	MidStream  bool              // its beginning is not in the capture
+	Version    ksock.Version     // of the last HELLO, 0 before
+	NIDs       [2]nid.NID        // what each side calls itself
+	RoCE       bool              // no TCP connection, but one of two queue pairs
+	QPs        [2]uint32         // RoCE: the numbers of the queue pairs, 0 if not known
 }
 
-// Stamp is the place of a packet in its capture.
+// Stamp is the position of a packet in its capture.
 type Stamp struct {
-	Time  time.Time
-	Frame uint64 // number of the packet, from 1
+	Time  time.Time // when it was captured
+	Frame uint64    // number of the packet, from 1
 }
 
 // Kind tells what a Record is about.
@@ -62,7 +62,7 @@ const (
 
 	// Of RoCE alone. What a RocePacket completes comes right after it. Of a Lost,
 	// Length counts packets.
-	RocePacket // one packet as it is; with an Err it means nothing to anybody
+	RocePacket // one packet as it is; with an Err it has no meaning
 	CMMessage  // a message of the connection manager
 	Exchange   // a message of o2iblnd without an LNet header
 )
@@ -93,10 +93,10 @@ const (
 // Record is one thing that a capture shows. It and all it points to belong to
 // the decoder and are valid during the call that hands it out.
 type Record struct {
-	Kind Kind
+	Kind Kind // says which of the other fields are set
 	Stamp
-	Conn *Conn
-	From Side
+	Conn *Conn // that it belongs to
+	From Side  // the side that sent it
 
 	Offset uint64 // of the first byte in the stream of its side
 	Length uint64 // bytes in the stream

@@ -27,10 +27,10 @@ type RoCE struct {
 	// Msg is the message of o2iblnd: of a Message and Exchange, and of the CM
 	// messages REQ and REP if HasMsg.
 	Msg    kib.Msg
-	HasMsg bool
+	HasMsg bool // Msg is set
 	// Reject is why o2iblnd refuses, in a CM REJ if HasReject.
 	Reject    kib.Reject
-	HasReject bool
+	HasReject bool // Reject is set
 	// Transfer is what an Exchange is about, nil if its beginning is not in the
 	// capture.
 	Transfer *Transfer
@@ -39,15 +39,15 @@ type RoCE struct {
 // CM is a message of the connection manager. Of the messages the one counts that
 // MAD.Attribute names.
 type CM struct {
-	MAD  ibta.MAD
-	REQ  ibta.REQ
+	MAD  ibta.MAD  // header of the message
+	REQ  ibta.REQ  // request for a connection
 	IP   ibta.IPCM // of a REQ
-	REP  ibta.REP
-	REJ  ibta.REJ
-	MRA  ibta.MRA
-	RTU  ibta.RTU
-	DREQ ibta.DREQ
-	DREP ibta.DREP
+	REP  ibta.REP  // reply
+	REJ  ibta.REJ  // refusal
+	MRA  ibta.MRA  // "received, answer follows"
+	RTU  ibta.RTU  // ready to use
+	DREQ ibta.DREQ // request to disconnect
+	DREP ibta.DREP // reply to it
 }
 
 // ids returns the comm ids of the sender and of the receiver, 0 for none.

@@ -10,9 +10,9 @@ import (
 // roceFlow puts the requests of one direction of a connection in order and
 // makes messages of them.
 //
-// Who captures sees packets that a responder never accepts, and those that are
-// sent again for that: packets that come ahead of what is missing wait, until it
-// comes or until an acknowledgement tells that the responder has them.
+// A capture also has packets that the responder drops, and their retransmissions. A
+// packet that follows a gap waits until the missing packets come, or until an
+// acknowledgement shows that the responder has them.
 type roceFlow struct {
 	c    *roceConn
 	side Side

@@ -100,7 +100,7 @@ func TestRoCEStrange(t *testing.T) {
 // not make the dissector remember more than so many.
 func TestRoCEFlood(t *testing.T) {
 	w := newRoceWire(t)
-	for range 1000 { // transfers that nobody ends
+	for range 1000 { // transfers without an end
 		w.message(0, kib.Msg{Header: kib.Header{Type: kib.PutReq}, LNet: putHeader(4000), Cookie: uint64(w.ends[0].psn)}, 1024)
 	}
 	a, b := netip.MustParseAddr("10.0.0.7"), netip.MustParseAddr("10.0.0.8")
@@ -108,7 +108,7 @@ func TestRoCEFlood(t *testing.T) {
 		p := ibta.Packet{BTH: ibta.BTH{OpCode: ibta.SendOnly, DestQP: ibta.QPN(qp + 2)}}
 		w.list = append(w.list, ipPacketOf(a, b, p.AppendTo(nil)))
 	}
-	for id := range 5000 { // REQs that nobody answers
+	for id := range 5000 { // REQs without an answer
 		req := ibta.REQ{LocalID: ibta.CommID(id + 1), QPN: ibta.QPN(id + 2)}
 		body := req.AppendTo(ibta.MAD{Attribute: ibta.AttrREQ}.AppendTo(nil))
 		p := ibta.Packet{BTH: ibta.BTH{OpCode: ibta.UDSendOnly, DestQP: ibta.GSI}, Payload: body}

@@ -28,7 +28,7 @@ type tapFlow struct {
 }
 
 // tapHalf is what one side of a connection has sent. Once its handshake is
-// over only bytes changes, so that nothing is locked while nobody looks.
+// over only bytes changes, so that nothing is locked without a viewer.
 type tapHalf struct {
 	bytes atomic.Uint64
 	over  atomic.Bool // the handshake: state is not handshakeOpen

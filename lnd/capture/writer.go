@@ -127,9 +127,9 @@ func (w *Writer) Rotate(file io.Writer) error {
 // already appear with their handshake, stamped with the present time, and then
 // from the next message on that begins a run of bytes.
 //
-// If out is too slow, packets are dropped rather than anybody made to wait;
-// they are missing from the sequence numbers, and counted in the interface
-// statistics that end the capture when the Writer is closed. When ctx ends it
+// If out is too slow, packets are dropped, because drivers must not wait; gaps in the
+// sequence numbers show them, and they are counted in the interface statistics that end
+// the capture when the Writer is closed. When ctx ends it
 // first, there are none. If out has a method Flush(), it is called after each
 // write. Besides the errors of out there are ErrClosed and ErrViewers.
 func (w *Writer) View(ctx context.Context, out io.Writer) error { return w.view(ctx, out, false) }

@@ -139,7 +139,7 @@ func (p *ports) config() socklnd.Config {
 			to, ok := p.real[remote.Addr()]
 			p.mu.Unlock()
 			if !ok {
-				to = netip.AddrPortFrom(remote.Addr(), 1).String() // nobody listens there
+				to = netip.AddrPortFrom(remote.Addr(), 1).String() // no program listens there
 			}
 			from := net.TCPAddrFromAddrPort(netip.AddrPortFrom(local.Addr(), 0))
 			return (&net.Dialer{LocalAddr: from}).DialContext(ctx, "tcp", to)

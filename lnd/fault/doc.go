@@ -2,10 +2,10 @@
 // does with simulated ones: it loses, delays, doubles and reorders them, cuts
 // nodes off from each other, and pauses the node.
 //
-// [Wrap] puts a driver behind a [Plan], which all drivers of a node share and
-// which can be changed while they run. The peer's side of the wire stays as it
-// is: what the plan does happens to whole LNet messages, between lnet and the
-// driver, so connections stay up and nobody is told.
+// [Wrap] applies a [Plan] to a driver. All drivers of a node share the plan, which can
+// be changed while they run. The peer's side of the wire stays as it
+// is: the plan acts on whole LNet messages, between lnet and the driver, so connections
+// stay up, and no error is reported.
 //
 // # Where a rule acts
 //
@@ -16,7 +16,7 @@
 //
 // All rules that match a message count, in their order: each changes some
 // aspects of a perfect link, and of two that change the same the later one
-// wins. A cut ends it at once.
+// wins. A rule with "cut" loses the message whatever the other rules say.
 //
 //	lost        sent: finalized without an error, as if the network had lost
 //	            it. Arrived: read and thrown away
@@ -34,13 +34,13 @@
 // destination is the NID of the group, which is on no side of a partition. Where
 // it arrives, and is spoiled for that node alone, its destination is the node, too.
 //
-// Messages with a latency that varies overtake each other. What is kept is
-// bounded in messages and bytes; what exceeds the bounds is lost and counted, or
-// passes the others if it only waits behind them.
-// A driver that shuts down finalizes what is kept with ESHUTDOWN, and [Close]
-// and [Plan.Stop] do so before; other faults last until the end.
+// Messages with a latency that varies overtake each other. The kept messages are bounded
+// in number and bytes. A message beyond the bounds is lost and counted, or passes the
+// others if it is kept only because it is behind them. A driver that shuts down
+// finalizes kept messages with ESHUTDOWN, and [Close] and [Plan.Stop] do so before;
+// other faults last until the end.
 //
-// News of peers pass at once: a message that is kept may come after the end of
+// PeerUp and PeerDown are passed on at once: a kept message may arrive after the end of
 // the connection that brought it.
 //
 // # Cost

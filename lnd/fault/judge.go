@@ -9,12 +9,12 @@ import (
 // Counts are what a rule has done, in messages. Of several rules that match a
 // message the one counts that said what happened.
 type Counts struct {
-	Matched    uint64 `json:"matched"`
-	Lost       uint64 `json:"lost"`
-	Delayed    uint64 `json:"delayed"`
-	Duplicated uint64 `json:"duplicated"`
-	Reordered  uint64 `json:"reordered"`
-	Cut        uint64 `json:"cut"`
+	Matched    uint64 `json:"matched"`    // that the rule is about
+	Lost       uint64 `json:"lost"`       // by "loss"
+	Delayed    uint64 `json:"delayed"`    // by "latency"
+	Duplicated uint64 `json:"duplicated"` // by "duplicate"
+	Reordered  uint64 `json:"reordered"`  // by "reorder"
+	Cut        uint64 `json:"cut"`        // by "cut"
 }
 
 // judge decides what happens to a message that goes to a NID, or no NID for one that

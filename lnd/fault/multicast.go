@@ -57,7 +57,7 @@ func (ni *netIf) give(m *lnd.Message) {
 	}
 }
 
-// receiver is whom a message reaches that this NI sends, no NID if that is a group.
+// receiver is the NID that a message from this NI is sent to, no NID if that is a group.
 func receiver(m *lnd.Message) nid.NID {
 	if m.Group != 0 {
 		return nid.NID{}
@@ -65,7 +65,7 @@ func receiver(m *lnd.Message) nid.NID {
 	return m.Header.DestNID
 }
 
-// reached is whom a message has reached that arrives at this NI.
+// reached is the NID of this node at which a message has arrived.
 func (ni *netIf) reached(d *lnd.Delivery) nid.NID {
 	if d.Group != 0 {
 		return ni.nid

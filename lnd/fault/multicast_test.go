@@ -124,7 +124,7 @@ func TestMulticastRules(t *testing.T) {
 	}
 }
 
-// TestMulticastPartition: a group is on no side; who gets a datagram is.
+// TestMulticastPartition: a group is on no side; a receiver of a datagram is.
 func TestMulticastPartition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newCasterBench(t)

@@ -10,7 +10,7 @@ import (
 
 // Partition is sets of NIDs that do not reach each other. NIDs in none of them
 // form a set of their own; one in several belongs to the first. The zero value
-// separates nobody.
+// separates no nodes.
 type Partition struct{ sets []nid.Set }
 
 // ParsePartition parses sets of NIDs with | between them, such as

@@ -32,7 +32,7 @@ type Config struct {
 	// and duplication, for all NIs together; zero means the default. The bytes
 	// are those of payload.
 	MaxHeld      int
-	MaxHeldBytes int
+	MaxHeldBytes int // see MaxHeld
 }
 
 // Plan is what goes wrong at one node. All methods are safe for concurrent

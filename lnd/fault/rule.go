@@ -113,8 +113,8 @@ func parsePortals(s string) (Portals, error) {
 // stands for all messages.
 type Rule struct {
 	From, To nid.Set // source and destination in the header
-	Types    Types
-	Portals  Portals
+	Types    Types   // types of message
+	Portals  Portals // portals of PUTs and GETs
 
 	Cut    bool        // none of them passes; else:
 	Change link.Change // of a link that was perfect; without a rate

@@ -6,11 +6,11 @@ import (
 
 // Snapshot is a plan at one instant.
 type Snapshot struct {
-	Seed       uint64        `json:"seed"`
-	Rules      []RuleState   `json:"rules"`               // in order
-	Partition  string        `json:"partition,omitempty"` // its text, empty for none
-	Cut        uint64        `json:"cut"`                 // messages that partitions stopped, also earlier ones
-	Paused     bool          `json:"paused"`
+	Seed       uint64        `json:"seed"`                 // of all random numbers
+	Rules      []RuleState   `json:"rules"`                // in order
+	Partition  string        `json:"partition,omitempty"`  // its text, empty for none
+	Cut        uint64        `json:"cut"`                  // messages that partitions stopped, also earlier ones
+	Paused     bool          `json:"paused"`               // no message leaves or arrives
 	PauseLeft  time.Duration `json:"pause_left,omitempty"` // until the pause ends by itself; 0: never
 	Held       int           `json:"held"`                 // messages kept at the moment, copies included
 	HeldBytes  int           `json:"held_bytes"`           // their payload
@@ -20,7 +20,7 @@ type Snapshot struct {
 
 // RuleState is a rule and what it has done.
 type RuleState struct {
-	ID     int    `json:"id"`
+	ID     int    `json:"id"`              // number that Plan.Add returned
 	Match  string `json:"match,omitempty"` // see Rule.Match
 	Effect string `json:"effect"`          // see Rule.Effect
 	Counts

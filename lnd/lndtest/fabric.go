@@ -31,8 +31,8 @@ type Harness struct {
 	// Await returns when cond holds, or false after some seconds without.
 	// Nil waits in real time.
 	Await func(cond func() bool) bool
-	// Unreachable is a NID on the driver's net that nobody has; invalid
-	// where the driver reaches everybody.
+	// Unreachable is a NID on the driver's net that no node has; invalid
+	// where the driver reaches all NIDs.
 	Unreachable nid.NID
 }
 
@@ -237,7 +237,7 @@ func (r *recorder) note(peer nid.ProcessID, up bool) {
 }
 
 // told returns a condition: up and down were reported in this order, and perhaps
-// down again, as by who tries to reach the peer once more.
+// down again, as when another message tries to reach the peer.
 func (r *recorder) told(want ...bool) func() bool {
 	return func() bool {
 		r.mu.Lock()

@@ -84,7 +84,7 @@ func testGroups(t *testing.T, f *casters) {
 	}
 }
 
-// testLeave: who has left gets nothing, and who joins twice leaves once.
+// testLeave: an NI that has left gets nothing, and one that joins twice leaves once.
 func testLeave(t *testing.T, f *casters) {
 	f.join(1, 1, 1, 2)
 	f.cast(0, 1)

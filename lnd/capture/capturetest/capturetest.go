@@ -19,12 +19,12 @@ import (
 
 // Message is what both sides tell of a NOOP or an LNet message.
 type Message struct {
-	Frame         uint64 // number of the packet that completes it
-	Type          string // NOOP, ACK, PUT, GET, REPLY
-	Src, Dest     string // NIDs; empty for a NOOP
-	Portal        string // of a PUT or GET, else empty
-	PayloadLength uint32
-	Cookies       [2]uint64
+	Frame         uint64    // number of the packet that completes it
+	Type          string    // NOOP, ACK, PUT, GET, REPLY
+	Src, Dest     string    // NIDs; empty for a NOOP
+	Portal        string    // of a PUT or GET, else empty
+	PayloadLength uint32    // bytes, as the header says
+	Cookies       [2]uint64 // of the ksock header
 }
 
 // AgreeWithTshark fails the test unless tshark and this project find the same

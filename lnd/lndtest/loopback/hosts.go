@@ -12,8 +12,8 @@ import (
 const rocePort = 4791
 
 // FreeHosts returns n addresses, of which the first ends in .1 and each is above the
-// one before, where the UDP port of RoCEv2 is free at the moment. Nothing reserves
-// them, but whoever asks gets others.
+// one before, where the UDP port of RoCEv2 is free at the moment. They are not reserved,
+// but another call returns others.
 func FreeHosts(n int) ([]netip.Addr, error) {
 	if n < 1 || n > 250 {
 		return nil, fmt.Errorf("%d loopback addresses: want 1 to 250", n)

@@ -27,7 +27,7 @@
 // holds them, so that nothing is left behind even when the test process is
 // killed. Making them needs privilege; without it New skips the test and says
 // why, on a build machine too: a kernel that refuses namespaces, as many
-// containers do, is not a missing tool that somebody could install. Linux only.
+// containers do, is not a missing tool that one could install. Linux only.
 //
 // netlab is for tests, and with [Perform] for programs that test. It never
 // touches the namespace of its caller. Every failure ends the test. A Lab is for

@@ -8,7 +8,9 @@ import (
 )
 
 // SkipError says why there can be no lab here.
-type SkipError struct{ Why string }
+type SkipError struct {
+	Why string // as a test prints it when it is skipped
+}
 
 func (e *SkipError) Error() string { return e.Why }
 

@@ -7,9 +7,9 @@
 //	disk.Fill()
 //	err := disk.Do(func() error { return os.WriteFile(filepath.Join(disk.Dir, "f"), data, 0o600) })
 //
-// It is a tmpfs in a mount namespace, which nobody sees but functions called by Do
-// and processes that they start, and which ends with the last of these: a test that
-// is killed leaves nothing mounted. Making one needs privilege; without it New skips the
+// It is a tmpfs in a mount namespace, which only functions called by Do and processes
+// that they start can see, and which ends with the last of these: a test that is killed
+// leaves nothing mounted. Making one needs privilege; without it New skips the
 // test and says why. Linux only.
 package smalldisk
 
@@ -109,7 +109,7 @@ func (d *Disk) Free() {
 	d.must(func() error { return os.Remove(d.filler()) })
 }
 
-// ReadOnly lets nobody write, or again.
+// ReadOnly makes the disk read-only, or writable again.
 func (d *Disk) ReadOnly(on bool) {
 	d.t.Helper()
 	flags := uintptr(unix.MS_REMOUNT)
@@ -128,7 +128,7 @@ func (d *Disk) must(f func() error) {
 	}
 }
 
-// onThread runs f on a thread that nobody uses afterwards.
+// onThread runs f on a thread that no other goroutine uses afterwards.
 func onThread(f func() error) error {
 	result := make(chan error, 1)
 	go func() {

@@ -12,7 +12,7 @@ import (
 	"ulnet/lnd/lndtest/smalldisk"
 )
 
-// TestDisk: a disk is full, free, read-only and writable as told, and nobody else
+// TestDisk: a disk is full, free, read-only and writable as told, and no other process
 // sees it.
 func TestDisk(t *testing.T) {
 	disk := smalldisk.New(t)

@@ -8,9 +8,9 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// Watch lets a log hear what the programs of a network tell, and when their
-// lives begin. Call it before sim.New, and [Log.Control] before the network
-// runs. What cfg has as OnEvent goes on hearing events.
+// Watch appends to a log the events of a network's programs and the starts of their
+// incarnations. Call it before sim.New, and [Log.Control] before the network runs. An
+// OnEvent that cfg has is still called.
 func Watch[M any](l *Log, cfg *sim.Config[M]) {
 	boot, heard := cfg.Boot, cfg.OnEvent
 	cfg.Boot = func(incarnation sim.Incarnation, kept sim.Program[M]) sim.Program[M] {
@@ -25,7 +25,7 @@ func Watch[M any](l *Log, cfg *sim.Config[M]) {
 	}
 }
 
-// Begin appends that an incarnation begins: for who does not [Watch].
+// Begin appends that an incarnation begins, for networks without [Watch].
 func (l *Log) Begin(incarnation sim.Incarnation) {
 	if l.clock == nil {
 		panic("history: a watched network runs without Log.Control")
@@ -34,14 +34,14 @@ func (l *Log) Begin(incarnation sim.Incarnation) {
 	l.toNode(Start, incarnation.Node, 0)
 }
 
-// Control returns c with a log that hears what is done through it. The log
-// gets its time from c.
+// Control returns a Control that appends to the log what is done through it. The log
+// takes the time from c.
 func (l *Log) Control(c sim.Control) sim.Control {
 	l.clock = c.Now
 	return &sim.Acts{Control: c, Around: l.done}
 }
 
-// done appends what is done to nodes or links, and has it done.
+// done appends an act and performs it.
 func (l *Log) done(a *sim.Act, do func()) {
 	kind := Kill + Kind(a.Verb) // in the same order
 	switch a.Verb {
@@ -71,10 +71,10 @@ func (l *Log) done(a *sim.Act, do func()) {
 
 // toNode appends what was done to a node.
 func (l *Log) toNode(kind Kind, node sim.NodeID, value uint64) {
-	l.Append(Record{At: l.clock(), Node: node, Incarnation: l.incarnations[node], Kind: kind, Subject: Nobody, Value: value})
+	l.Append(Record{At: l.clock(), Node: node, Incarnation: l.incarnations[node], Kind: kind, Subject: NoNode, Value: value})
 }
 
 // toNetwork appends what was done to the network.
 func (l *Log) toNetwork(kind Kind, text string) {
-	l.Append(Record{At: l.clock(), Node: Nobody, Kind: kind, Subject: Nobody, Text: text})
+	l.Append(Record{At: l.clock(), Node: NoNode, Kind: kind, Subject: NoNode, Text: text})
 }

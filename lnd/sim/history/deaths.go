@@ -32,10 +32,10 @@ func NoResurrection(l *Log) []Violation {
 	return f.list
 }
 
-// NoFalse: nobody is told of the Death of a node that is fine. A node is fine
-// when it and who is told have run in one incarnation, without a pause and with
-// nothing that separated them, for so long before: grace is what a detector
-// may take to notice that something is over.
+// NoFalse: no node is told of the Death of a node that is fine. The subject is fine if it
+// and the observer have run in one incarnation, without a pause and without a separation
+// between them, for grace before: so long a detector may take to notice that a fault is
+// over.
 func NoFalse(l *Log, grace time.Duration) []Violation {
 	f := findings{rule: "NoFalse", log: l}
 	t := groundTruthOf(l)

@@ -20,11 +20,11 @@ func AtMostOnce(l *Log) []Violation {
 	return f.list
 }
 
-// ExactlyOnce: what was sent until an instant is delivered, once, to each of
-// some receivers that lived through: in one incarnation from the sending to the end of
-// the log, and not paused then. A message without a Send counts from its first
-// Delivery. Whoever sent it need not deliver it to himself. A message of a
-// sender that died may be delivered to nobody.
+// ExactlyOnce: each message sent until an instant is delivered exactly once to each of
+// the receivers in to that ran in one incarnation from the sending to the end of the log
+// and are not paused then. A message without a Send counts from its first Delivery. The
+// sender need not deliver it to itself. A message of a sender that died may be delivered
+// to no receiver.
 func ExactlyOnce(l *Log, to sim.NodeSet, until time.Duration) []Violation {
 	f := findings{rule: "ExactlyOnce", log: l}
 	t := groundTruthOf(l)

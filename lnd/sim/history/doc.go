@@ -1,10 +1,9 @@
-// Package history keeps what listeners were told in a simulation, beside what
-// was done to their nodes, and checks the one against the other.
+// Package history records what the programs of a simulation report, and as the
+// ground truth what was done to their nodes and links. Checkers compare the two.
 //
-// A [Log] is append-only and compact. Programs tell what happens by events
-// whose kind is a [Kind]: joins, deaths, deliveries, completions, reads. What is
-// done to nodes and links, the truth, a log hears from the sim.Control that it
-// wraps:
+// A [Log] is append-only and compact. Programs report by events whose kind is a [Kind]:
+// joins, deaths, deliveries, completions, reads. The ground truth comes from the
+// sim.Control that the log wraps:
 //
 //	log := history.New()
 //	history.Watch(log, &cfg)            // events and starts
@@ -18,6 +17,6 @@
 // Each returns at most [maxViolations], each with at most [maxRecords] records
 // that show it; none means that the rule holds.
 //
-// A Log is not safe for concurrent use; checkers may share one that nobody
-// appends to.
+// A Log is not safe for concurrent use; checkers may share one that does not change any
+// more.
 package history

@@ -99,7 +99,7 @@ func finish(list []span, at int64, i int32) {
 	}
 }
 
-// next is the state after a change. What a text means to nobody changes nothing.
+// next is the state after a change. A text that cannot be parsed changes nothing.
 func (s netState) next(at int64, kind Kind, text string) netState {
 	s.at = at
 	switch kind {

@@ -96,8 +96,8 @@ func (l *Log) intern(text string) uint32 {
 
 func (l *Log) entry(i int) *entry { return &l.chunks[i/chunkLen][i%chunkLen] }
 
-// Tell appends what a node tells in its present incarnation, as the simulator's
-// OnEvent hears it: the event's kind is a [Kind].
+// Tell appends an event of a node in its present incarnation, as the simulator's OnEvent
+// gets it: the event's kind is a [Kind].
 func (l *Log) Tell(at time.Duration, node sim.NodeID, ev sim.Event) {
 	l.Append(Record{
 		At: at, Node: node, Incarnation: l.incarnations[node], Kind: Kind(ev.Kind),

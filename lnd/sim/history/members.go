@@ -32,9 +32,9 @@ func Alternation(l *Log) []Violation {
 	return f.list
 }
 
-// Agreement: those of some observers that run at the end of the log then have
-// the same members, by the joins and ends that their lives were told of. It
-// reports each that differs from what most have.
+// Agreement: the observers that run at the end of the log have the same members then, by
+// the joins and ends that their incarnations reported. It reports each observer that
+// differs from what most have.
 func Agreement(l *Log, observers sim.NodeSet) []Violation {
 	f := findings{rule: "Agreement", log: l}
 	t := groundTruthOf(l)
@@ -99,7 +99,7 @@ func firstDifference(a, b []sim.NodeID) (node sim.NodeID, inA bool) {
 	for i := 0; ; i++ {
 		switch {
 		case i == len(a) && i == len(b):
-			return Nobody, false
+			return NoNode, false
 		case i == len(a), i < len(b) && b[i] < a[i]:
 			return b[i], false
 		case i == len(b), a[i] < b[i]:

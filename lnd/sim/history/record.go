@@ -28,7 +28,7 @@ const (
 	Answer                     // that read has ended, with Value
 )
 
-// The truth: what was done to Node, or to the network.
+// The ground truth: what was done to Node, or to the network.
 const (
 	Start      Kind = 128 + iota // its incarnation began
 	Kill                         // its process ended
@@ -67,19 +67,19 @@ func (k Kind) String() string {
 // rather than what they were told.
 func (k Kind) isGroundTruth() bool { return k >= Start && k < Own }
 
-// Nobody is the Node of records about the whole network, and the Subject of
-// those without one.
-const Nobody sim.NodeID = -1
+// NoNode is the Node of records about the whole network, and the Subject of records
+// without one.
+const NoNode sim.NodeID = -1
 
 // Record is one line of a history.
 type Record struct {
 	At          time.Duration // virtual time
-	Node        sim.NodeID    // who was told, or what it was done to
+	Node        sim.NodeID    // that reports, or that it was done to
 	Incarnation uint32        // of Node
-	Kind        Kind
-	Subject     sim.NodeID // whom it is about
-	Value       uint64
-	Text        string
+	Kind        Kind          // what happened
+	Subject     sim.NodeID    // the node that it is about
+	Value       uint64        // by Kind
+	Text        string        // by Kind
 }
 
 // String returns the record as one line:
@@ -88,13 +88,13 @@ type Record struct {
 func (r Record) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v ", r.At)
-	if r.Node == Nobody {
+	if r.Node == NoNode {
 		b.WriteString("network: ")
 	} else {
 		fmt.Fprintf(&b, "node %v.%d: ", r.Node, r.Incarnation)
 	}
 	b.WriteString(r.Kind.String())
-	if r.Subject != Nobody && !r.Kind.isGroundTruth() {
+	if r.Subject != NoNode && !r.Kind.isGroundTruth() {
 		fmt.Fprintf(&b, " of %v", r.Subject)
 	}
 	switch {

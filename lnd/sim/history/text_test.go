@@ -29,12 +29,12 @@ func script(t *testing.T, lines string) *Log {
 			continue
 		case words[0] == "up":
 			for i := range number(t, words[1]) {
-				l.Append(Record{Node: sim.NodeID(i), Kind: Start, Subject: Nobody})
+				l.Append(Record{Node: sim.NodeID(i), Kind: Start, Subject: NoNode})
 			}
 			continue
 		}
 		r := parse(t, words)
-		if r.Node != Nobody {
+		if r.Node != NoNode {
 			r.Incarnation = l.incarnations[r.Node]
 		}
 		l.Append(r)
@@ -51,7 +51,7 @@ func parse(t *testing.T, words []string) Record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Record{At: at, Node: node(t, words[1]), Kind: kind(t, words[2]), Subject: Nobody}
+	r := Record{At: at, Node: node(t, words[1]), Kind: kind(t, words[2]), Subject: NoNode}
 	for i, w := range words[3:] {
 		switch value, isValue := strings.CutPrefix(w, "="); {
 		case r.Kind.isGroundTruth():
@@ -69,7 +69,7 @@ func parse(t *testing.T, words []string) Record {
 func node(t *testing.T, word string) sim.NodeID {
 	t.Helper()
 	if word == "-" {
-		return Nobody
+		return NoNode
 	}
 	return sim.NodeID(number(t, word) - 1)
 }
@@ -101,10 +101,10 @@ func TestRecordString(t *testing.T) {
 	}{
 		{Record{At: 1500 * time.Millisecond, Node: 2, Incarnation: 1, Kind: Death, Subject: 6}, "1.5s node 3.1: death of 7"},
 		{Record{At: time.Second, Node: 0, Kind: Delivery, Subject: 1}, "1s node 1.0: delivery of 2 value 0"},
-		{Record{Node: 0, Kind: Send, Subject: Nobody, Value: 7}, "0s node 1.0: send value 7"},
-		{Record{Node: Nobody, Kind: Partition, Subject: Nobody, Text: "1 | 2"}, "0s network: partition 1 | 2"},
-		{Record{Node: 4, Kind: Skew, Subject: Nobody, Value: ^uint64(0)}, "0s node 5.0: skew -1ppm"},
-		{Record{Node: 4, Kind: Slow, Subject: Nobody, Value: 1000}, "0s node 5.0: slow 1µs"},
+		{Record{Node: 0, Kind: Send, Subject: NoNode, Value: 7}, "0s node 1.0: send value 7"},
+		{Record{Node: NoNode, Kind: Partition, Subject: NoNode, Text: "1 | 2"}, "0s network: partition 1 | 2"},
+		{Record{Node: 4, Kind: Skew, Subject: NoNode, Value: ^uint64(0)}, "0s node 5.0: skew -1ppm"},
+		{Record{Node: 4, Kind: Slow, Subject: NoNode, Value: 1000}, "0s node 5.0: slow 1µs"},
 		{Record{Node: 4, Kind: Own + 1, Subject: 0, Value: 3}, "0s node 5.0: kind 257 of 1 value 3"},
 		{Record{Node: 4, Kind: Join, Subject: 0, Value: 3}, "0s node 5.0: join of 1 value 3"},
 	} {
@@ -140,7 +140,7 @@ func TestBounds(t *testing.T) {
 
 func ExampleLog_All() {
 	l := New()
-	l.Append(Record{Node: 0, Kind: Start, Subject: Nobody})
+	l.Append(Record{Node: 0, Kind: Start, Subject: NoNode})
 	l.Append(Record{At: time.Second, Node: 0, Kind: Join, Subject: 1})
 	for r := range l.All() {
 		fmt.Println(r)

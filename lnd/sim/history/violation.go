@@ -106,7 +106,7 @@ func byArrival(a, b *entry) int {
 	return cmp.Or(byMessage(a, b), byListener(a, b))
 }
 
-// sender is who sent what a Send, Delivery, Completion or Unreached is about.
+// sender is the sender of the message of a Send, Delivery, Completion or Unreached.
 func (e *entry) sender() int32 {
 	if e.kind == Delivery {
 		return int32(e.subject)

@@ -11,24 +11,26 @@ import (
 // Input of a line: a frame, a new plan, both, or neither: the timer. The line
 // takes the frame's memory over.
 type Input struct {
-	Frame []byte
-	Plan  *Plan
+	Frame []byte // to transmit; nil: none
+	Plan  *Plan  // in force from now on; nil: as before
 }
 
 // Output of a line: frames that leave now, in order. The same memory can be
 // in it twice, and must not be changed.
-type Output struct{ Frames [][]byte }
+type Output struct {
+	Frames [][]byte // to deliver now
+}
 
 // Counters of a line. Frames + Duplicated = Delivered + Lost + Overflowed +
 // what is on the line.
 type Counters struct {
-	Frames     uint64 `json:"frames"` // taken
-	Delivered  uint64 `json:"delivered"`
-	Lost       uint64 `json:"lost"`
+	Frames     uint64 `json:"frames"`     // taken
+	Delivered  uint64 `json:"delivered"`  // frames, copies included
+	Lost       uint64 `json:"lost"`       // by Plan.Loss
 	Overflowed uint64 `json:"overflowed"` // found no room
-	Duplicated uint64 `json:"duplicated"`
-	Corrupted  uint64 `json:"corrupted"`
-	Reordered  uint64 `json:"reordered"` // held back
+	Duplicated uint64 `json:"duplicated"` // frames of which a copy was sent
+	Corrupted  uint64 `json:"corrupted"`  // frames with a changed byte
+	Reordered  uint64 `json:"reordered"`  // held back
 }
 
 // Add returns the sum of two counts.

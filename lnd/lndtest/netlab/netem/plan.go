@@ -21,7 +21,7 @@ type Plan struct {
 	Jitter time.Duration // and by a random part of this, without overtaking
 	Rate   int64         // bits per second; 0 is no limit
 
-	Loss      float64
+	Loss      float64 // probability that a frame is lost, 0 to 1
 	Duplicate float64 // the copy follows at once
 	Corrupt   float64 // see the package text; what is not IP is left alone
 	Reorder   float64 // held back by HoldBack, so that others overtake it
