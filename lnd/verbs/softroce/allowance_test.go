@@ -9,8 +9,8 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// TestAllowanceTake grants until nothing more is granted, to one and to several in
-// turn.
+// TestAllowanceTake takes packets until none is granted any more, for one queue pair and for
+// several in turn.
 func TestAllowanceTake(t *testing.T) {
 	for _, test := range []struct{ ends, most, each int }{
 		{1, 100, 80}, {2, 100, 44}, {4, 100, 23}, {10, 100, 9}, {200, 100, 1}, {1, 0, 1}, {3, 1, 1},
@@ -37,9 +37,8 @@ func TestAllowanceTake(t *testing.T) {
 	}
 }
 
-// TestAllowanceShared has eight connections send at once over links without loss:
-// together they stay within the allowance, none waits for a probe, and at the end
-// all of it is given back.
+// TestAllowanceShared: eight connections send at once over links without loss. Together they
+// stay within the allowance, none waits for a probe, and at the end all of it is given back.
 func TestAllowanceShared(t *testing.T) {
 	const most, ends = 40, 8
 	a := &allowance{most: most}
@@ -75,7 +74,7 @@ func TestAllowanceShared(t *testing.T) {
 	}
 }
 
-// TestAllowanceGivenBack has links lose packets, and connections fail.
+// TestAllowanceGivenBack: links lose packets, and connections fail.
 func TestAllowanceGivenBack(t *testing.T) {
 	a := &allowance{most: 20}
 	for seed := range uint64(5) {

@@ -33,8 +33,7 @@ func (p *pinger) completed(batch []verbs.Completion) {
 	}
 }
 
-// pingers are two connected ones over sockets of the system. What they answer with
-// is to be set.
+// pingers are two connected pingers over sockets of the system. The test sets their answers.
 func pingers(tb testing.TB) [2]*pinger {
 	var ends [2]*pinger
 	var devices [2]verbs.Device
@@ -79,7 +78,7 @@ func pingers(tb testing.TB) [2]*pinger {
 	return ends
 }
 
-// ping has n messages go back and forth.
+// ping sends n messages back and forth.
 func ping(tb testing.TB, ends [2]*pinger, n int) {
 	ends[0].left = n
 	if err := ends[0].conn.PostSend(ends[0].wr); err != nil {
@@ -99,8 +98,7 @@ func BenchmarkPing(b *testing.B) {
 	ping(b, ends, b.N)
 }
 
-// BenchmarkWrite is an RDMA WRITE of a megabyte, a message that tells of it, and
-// one back.
+// BenchmarkWrite is an RDMA WRITE of a megabyte, a message after it, and a message back.
 func BenchmarkWrite(b *testing.B) {
 	const size = 1 << 20
 	ends := pingers(b)

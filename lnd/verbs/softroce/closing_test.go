@@ -13,13 +13,13 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// ends are the connections of a test by what they came to.
+// ends are the connections of a test by their outcome.
 type ends struct {
 	t           *testing.T
 	made, ended atomic.Int64
 }
 
-// watch returns what is told events, and what is told whether there is a connection.
+// watch returns the upcall for events, and that for the result of a request.
 func (f *ends) watch() (events func(verbs.Conn, verbs.Event), made func(verbs.Conn, error)) {
 	var told atomic.Int64
 	events = func(_ verbs.Conn, e verbs.Event) {

@@ -42,8 +42,8 @@ func kernelCM(addr string, guid ibta.GUID) *cm {
 	})
 }
 
-// TestCMCapturedREQ has us ask for what a kernel asked for, with its numbers: the
-// bytes are those of the kernel.
+// TestCMCapturedREQ sends the request of a kernel, with its numbers: the bytes are those of the
+// kernel.
 func TestCMCapturedREQ(t *testing.T) {
 	c := kernelCM("10.88.0.2", 0x505400fffe880002)
 	c.nextID = 0x2a7e24db

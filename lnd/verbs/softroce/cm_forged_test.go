@@ -64,7 +64,7 @@ func TestCMCrowd(t *testing.T) {
 	}
 }
 
-// forge has node 1 get a request of a node that does not know of it.
+// forge gives node 1 a request in the name of a node that did not send it.
 func (x *cmNet) forge(from netip.Addr, id uint32) {
 	x.put(from, 1, x.request(func(r *ibta.REQ) {
 		src := from.As4()

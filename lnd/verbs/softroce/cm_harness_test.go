@@ -27,8 +27,7 @@ type cmHappened struct {
 	at      time.Duration
 }
 
-// cmNode is a node with a connection manager and a consumer that writes down
-// what happens to it.
+// cmNode is a node with a connection manager and a consumer that records its events.
 type cmNode struct {
 	cm     *cm
 	addr   netip.Addr
@@ -88,7 +87,7 @@ func (x *cmNet) step(i int, in cmInput) (ibta.CommID, error) {
 	return out.ID, out.Err
 }
 
-// end is what a node says of an end: with a queue pair of its own.
+// end returns the parameters of an end, with a queue pair of its own.
 func (x *cmNet) end(i int) cmEnd {
 	n := x.nodes[i].cm
 	return cmEnd{
@@ -140,7 +139,7 @@ func (x *cmNet) do(i int, call cmCall) ibta.CommID {
 	return id
 }
 
-// connect has node from ask node to for a connection.
+// connect makes node from send a request to node to.
 func (x *cmNet) connect(from, to int) ibta.CommID {
 	x.t.Helper()
 	return x.do(from, cmCall{
@@ -148,7 +147,7 @@ func (x *cmNet) connect(from, to int) ibta.CommID {
 	})
 }
 
-// run lets time pass until nothing is left to do, or until the end.
+// run advances time until nothing is left to do, or until the end.
 func (x *cmNet) run(until time.Duration) {
 	for {
 		next, who := time.Duration(1<<62), -1
@@ -175,7 +174,7 @@ func (x *cmNet) run(until time.Duration) {
 	}
 }
 
-// kinds returns what happened to a node, in order.
+// kinds returns the kinds of a node's events, in order.
 func (n *cmNode) kinds() (list []cmEventKind) {
 	for _, e := range n.events {
 		list = append(list, e.Kind)
@@ -183,7 +182,7 @@ func (n *cmNode) kinds() (list []cmEventKind) {
 	return list
 }
 
-// expect checks what happened to a node.
+// expect checks the events of a node.
 func (x *cmNet) expect(i int, want ...cmEventKind) {
 	x.t.Helper()
 	if got := x.nodes[i].kinds(); !slices.Equal(got, want) {

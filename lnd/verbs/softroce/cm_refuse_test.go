@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// request is a REQ from node 0 to node 1 as we send it.
+// request is a REQ from node 0 to node 1.
 func (x *cmNet) request(change func(*ibta.REQ)) []byte {
 	x.t.Helper()
 	var out cmOutput
@@ -32,7 +32,7 @@ func (x *cmNet) request(change func(*ibta.REQ)) []byte {
 	return r.AppendTo(m.AppendTo(nil))
 }
 
-// give has node 1 receive something and returns what it sends.
+// give gives a message to node 1 and returns what it sends.
 func (x *cmNet) give(from netip.Addr, b []byte) (out cmOutput) {
 	x.t.Helper()
 	n := x.nodes[1]
@@ -58,7 +58,7 @@ func (x *cmNet) rejection(out *cmOutput) ibta.REJ {
 }
 
 // TestCMRefuses sends REQs that are refused without the consumer: the reason says
-// why, and nothing is remembered.
+// why, and no state is kept.
 func TestCMRefuses(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -114,7 +114,7 @@ func TestCMFull(t *testing.T) {
 	}
 }
 
-// TestCMConsumerRefuses makes the consumer refuse, with words of its own.
+// TestCMConsumerRefuses makes the consumer refuse, with private data.
 func TestCMConsumerRefuses(t *testing.T) {
 	x := newListening(t, 1, 2, weather{delay: time.Millisecond})
 	x.nodes[1].accept = false
@@ -215,8 +215,8 @@ func TestCMForged(t *testing.T) {
 	}
 }
 
-// TestCMNoise damages the messages of connections that are made and ended: nothing
-// panics, invariants hold, and what is pending comes to an end.
+// TestCMNoise damages the messages of connections that are made and ended: nothing panics,
+// invariants hold, and all requests end.
 func TestCMNoise(t *testing.T) {
 	for seed := range uint64(30) {
 		x := newListening(t, seed, 3, weather{delay: time.Millisecond, jitter: 20 * time.Millisecond, duplicate: 0.3})

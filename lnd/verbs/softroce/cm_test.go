@@ -20,8 +20,8 @@ func newListening(t testing.TB, seed uint64, n int, l weather) *cmNet {
 	return x
 }
 
-// TestCMConnect makes a connection and ends it, and holds against each other what
-// both sides know of it (rocev2 §13.1).
+// TestCMConnect makes a connection and ends it, and compares what both sides know of it
+// (rocev2 §13.1).
 func TestCMConnect(t *testing.T) {
 	x := newListening(t, 1, 2, weather{delay: time.Millisecond})
 	end := x.end(0)
@@ -55,8 +55,8 @@ func TestCMConnect(t *testing.T) {
 	}
 }
 
-// TestCMLost loses the first copies of each message in turn: all is well in the
-// end, and the loss of one costs little more than a tenth of a second.
+// TestCMLost loses the first copies of each message in turn: the connection is made and ended
+// all the same, and the loss of one message costs little more than a tenth of a second.
 func TestCMLost(t *testing.T) {
 	for _, kind := range []ibta.Attribute{ibta.AttrREQ, ibta.AttrREP, ibta.AttrRTU, ibta.AttrDREQ, ibta.AttrDREP} {
 		t.Run(kind.String(), func(t *testing.T) {
@@ -218,8 +218,8 @@ func TestCMBothDisconnect(t *testing.T) {
 	x.empty()
 }
 
-// TestCMCancel stops asking: the other side hears of it, before and after it has
-// agreed.
+// TestCMCancel withdraws a request: the other side is notified, before and after it has
+// granted it.
 func TestCMCancel(t *testing.T) {
 	for _, accept := range []bool{false, true} {
 		x := newListening(t, 7, 2, weather{delay: time.Millisecond})

@@ -14,7 +14,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// loopback returns an address that others on this machine are not likely to use.
+// loopback returns an address that other programs on this machine are not likely to use.
 func loopback(int) netip.Addr {
 	var a [4]byte
 	binary.BigEndian.PutUint32(a[:], 127<<24|rand.Uint32()&0xFFFFFF)

@@ -83,8 +83,8 @@ func TestFramer(t *testing.T) {
 	}
 }
 
-// TestFramerRoutes does not join packets to different places, of another class, or
-// behind a shorter one.
+// TestFramerRoutes: packets to different destinations, of another class, or behind a shorter
+// one are not joined.
 func TestFramerRoutes(t *testing.T) {
 	a, b := routeTo("10.0.0.1:49152", "10.0.0.2:4791"), routeTo("10.0.0.1:49152", "10.0.0.3:4791")
 	urgent := a

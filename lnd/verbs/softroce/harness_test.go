@@ -56,7 +56,7 @@ type flight struct {
 	packet ibta.Packet
 }
 
-// weather is what happens to packets.
+// weather has the faults of a link.
 type weather struct {
 	delay, jitter   time.Duration
 	loss, duplicate float64
@@ -101,7 +101,7 @@ func newPair(t testing.TB, seed uint64, l weather, change func(*rcConfig)) *pair
 	return p
 }
 
-// step steps an end and takes what it wants done.
+// step steps an end and carries out its output.
 func (p *pair) step(i int, in rcInput) error {
 	var out rcOutput
 	wake := p.ends[i].Step(p.now, in, &out)
@@ -168,7 +168,7 @@ func (p *pair) post(i int, wrs ...verbs.SendWR) {
 	}
 }
 
-// run lets time pass until nothing is left to do, or until the end.
+// run advances time until nothing is left to do, or until the end.
 func (p *pair) run(until time.Duration) {
 	for {
 		next := min(p.wakes[0], p.wakes[1])

@@ -44,7 +44,7 @@ func newTarget(t *testing.T) *target {
 	return x
 }
 
-// inject has bytes arrive.
+// inject makes bytes arrive.
 func (x *target) inject(from netip.Addr, b []byte) {
 	x.conn.hub.ingress.receive([]wire.Datagrams{{From: netip.AddrPortFrom(from, wire.Port), Size: len(b), Bytes: b}})
 	x.v.clock.Run(x.v.clock.Now() + time.Second)
@@ -74,7 +74,7 @@ func write(p *ibta.Packet, key uint32, address uint64, b []byte) {
 	p.RETH = ibta.RETH{Address: address, RKey: ibta.RKey(key), Length: uint32(len(b))}
 }
 
-// hostilePacket is what a device must not obey.
+// hostilePacket is a packet that a device must refuse.
 type hostilePacket struct {
 	name    string
 	from    netip.Addr // the zero Addr: the peer
@@ -83,7 +83,7 @@ type hostilePacket struct {
 	ends    bool
 }
 
-// evil is what must not be written.
+// evil is data that must not be written.
 var evil = bytes.Repeat([]byte{0xEE}, 512)
 
 var hostilePackets = []hostilePacket{
@@ -295,8 +295,8 @@ func FuzzDevice(f *testing.F) {
 	})
 }
 
-// aim puts into a packet what no fuzzer guesses: the queue pair, a PSN near the
-// expected one, and the region.
+// aim sets the fields of a packet that a fuzzer would not guess: the queue pair, a PSN near
+// the expected one, and the region.
 func (x *target) aim(b []byte) {
 	if len(b) < ibta.BTHSize || b[4]&1 != 0 {
 		return

@@ -12,9 +12,9 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// TestIncast has eight nodes write to one at the same time, all with the receive
-// buffer that the system gives by default: everything arrives, and little is sent
-// twice. One alone moves the same amount before, for comparison.
+// TestIncast: eight nodes write to one at the same time, all with the default receive buffer of
+// the system: everything arrives, and little is retransmitted. One alone moves the same amount
+// before, for comparison.
 func TestIncast(t *testing.T) {
 	const size = 256 << 10
 	total := 32 << 20
@@ -39,7 +39,7 @@ func TestIncast(t *testing.T) {
 	}
 }
 
-// incast is a node and those who write to it.
+// incast is a node and the nodes that write to it.
 type incast struct {
 	t       testing.TB
 	target  *testNode

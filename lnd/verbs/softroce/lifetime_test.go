@@ -18,9 +18,9 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// TestPeerVanishes: when the peer does not answer any more the oldest request fails,
-// the rest is flushed, and the connection ends with that status. Once the peer can
-// be reached again it hears of the end.
+// TestPeerVanishes: when the peer does not answer any more the oldest request fails, the rest is
+// flushed, and the connection ends with that status. The peer learns of the end once it can be
+// reached again.
 func TestPeerVanishes(t *testing.T) {
 	v := newVirtual(t, 1, perfect)
 	ends, events := v.pair(nil, nil)
@@ -60,8 +60,8 @@ func TestPeerVanishes(t *testing.T) {
 	}
 }
 
-// TestHeard: an accepting side whose peer's RTU is lost learns from the first packet
-// that the connection is established, before it gets the message.
+// TestHeard: a passive side whose peer's RTU is lost learns from the first packet that the
+// connection is established, before it gets the message.
 func TestHeard(t *testing.T) {
 	v := newVirtual(t, 1, perfect)
 	lost := 0
@@ -267,7 +267,7 @@ func (n *testNode) drop() {
 	}
 }
 
-// churn is the incarnation of a connection.
+// churn makes, uses and ends a connection.
 func (n *testNode) churn(to netip.AddrPort, rng *rand.Rand) {
 	events := make(chan verbs.Event, 4)
 	cfg := n.config()
@@ -306,7 +306,7 @@ func (n *testNode) churn(to netip.AddrPort, rng *rand.Rand) {
 	posting.Wait()
 }
 
-// isIdle reports whether nothing is posted that is not done.
+// isIdle reports whether all that was posted has completed.
 func (c *conn) isIdle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

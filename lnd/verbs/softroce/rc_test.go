@@ -12,8 +12,8 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// traffic makes both ends send messages of all lengths and write bulk, and checks
-// that all of it comes whole, once and in order.
+// traffic makes both ends send messages of all lengths and write bulk, and checks that all of
+// it arrives whole, once and in order.
 func traffic(t *testing.T, p *pair, rounds int) {
 	t.Helper()
 	defer p.explain()
@@ -64,7 +64,7 @@ func traffic(t *testing.T, p *pair, rounds int) {
 	}
 }
 
-// TestTraffic: a sound network, and several that are not.
+// TestTraffic: a network without faults, and several with.
 func TestTraffic(t *testing.T) {
 	tests := []struct {
 		name string
@@ -166,8 +166,8 @@ func TestPeerGone(t *testing.T) {
 	}
 }
 
-// TestNoBuffer: a SEND without a receive buffer comes again until there is one,
-// and no NAK stops its sender.
+// TestNoBuffer: a SEND without a receive buffer is retransmitted until there is one, and no NAK
+// stops its sender.
 func TestNoBuffer(t *testing.T) {
 	p := newPair(t, 1, weather{delay: 100 * time.Microsecond}, nil)
 	defer p.explain()

@@ -51,8 +51,8 @@ func (l *lines) Write(b []byte) (int, error) {
 	return l.b.Write(b)
 }
 
-// TestNoWay: the system has no way to a peer. That is counted, logged once, and the
-// connection is not made.
+// TestNoWay: the system has no route to a peer. That is counted, logged once, and the connection
+// is not made.
 func TestNoWay(t *testing.T) {
 	var log lines
 	n := openNode(t, Open, verbs.OpenConfig{Addr: loopbackAddr(), Clock: machine.RealClock(), Log: slog.New(slog.NewTextHandler(&log, nil))})

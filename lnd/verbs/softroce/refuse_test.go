@@ -49,8 +49,8 @@ func TestFatalNak(t *testing.T) {
 	}
 }
 
-// TestRNR: a peer that is not ready is waited for as long as it says, and given up
-// after so many times.
+// TestRNR: after an RNR NAK the requester waits as long as the peer says, and gives up after the
+// retries.
 func TestRNR(t *testing.T) {
 	for naks, want := range map[int]verbs.Status{6: verbs.Success, 7: verbs.RNRRetryExceeded} {
 		p := newPair(t, 1, weather{delay: time.Millisecond, drop: func(from int, _ *ibta.Packet) bool { return from == 0 }}, nil)

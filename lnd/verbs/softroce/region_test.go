@@ -70,8 +70,8 @@ func TestRegionWrite(t *testing.T) {
 	}
 }
 
-// TestRegionRefuses has ranges that overflow, other domains, other keys, and
-// regions that are not for writing.
+// TestRegionRefuses: ranges that overflow, other domains, other keys, and regions that are not
+// for writing are refused.
 func TestRegionRefuses(t *testing.T) {
 	table := newRegionTable(randomNumbers{})
 	d, other := &domain{table}, &domain{table}
@@ -121,7 +121,7 @@ func (r *repeatingNumbers) RKey() ibta.RKey {
 	return r.n / 4 % 50
 }
 
-// TestRegionNumbers makes a source of numbers repeat itself: keys differ all the same,
+// TestRegionNumbers: a source of numbers repeats itself; keys differ all the same,
 // and none is 0. Addresses are those of pages.
 func TestRegionNumbers(t *testing.T) {
 	table := newRegionTable(&repeatingNumbers{})

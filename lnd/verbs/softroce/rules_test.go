@@ -21,8 +21,8 @@ func newLone(t *testing.T, change func(*rcConfig)) *lone {
 	return &lone{t: t, rc: newPair(t, 1, weather{}, change).ends[0]}
 }
 
-// step returns what is sent: of requests the places behind the first PSN, and the
-// answer, whose PSN counts from the first one expected.
+// step returns what is sent: of requests the offsets from the first PSN, and the answer, whose
+// PSN counts from the first expected one.
 func (l *lone) step(in rcInput) (requests []int, answer string) {
 	l.t.Helper()
 	l.now += time.Microsecond
@@ -45,7 +45,7 @@ func (l *lone) step(in rcInput) (requests []int, answer string) {
 	return requests, answer
 }
 
-// answered is what the peer says of what was sent.
+// answered steps the end with an answer of the peer.
 func (l *lone) answered(s ibta.Syndrome, n int) []int {
 	l.t.Helper()
 	requests, _ := l.step(rcInput{Packets: []ibta.Packet{{
@@ -72,8 +72,8 @@ func (l *lone) want(what string, got, want []int) {
 	}
 }
 
-// TestOneNak: the responder names a missing packet once, until it comes; not at
-// all if it comes with what was behind it, and with that again.
+// TestOneNak: the responder sends one NAK for a missing packet, and none if the packet comes in
+// the same step, followed by those that were behind it.
 func TestOneNak(t *testing.T) {
 	l := newLone(t, nil)
 	for _, tt := range []struct {
@@ -128,7 +128,7 @@ func TestOneRetry(t *testing.T) {
 	}
 }
 
-// TestLateAnswer: an answer to packets that are about to be sent again spares that.
+// TestLateAnswer: packets that are about to be retransmitted are not if their answer comes.
 func TestLateAnswer(t *testing.T) {
 	l := newLone(t, func(c *rcConfig) { c.MaxWindow = 4 })
 	l.step(rcInput{Post: []verbs.SendWR{send(0, nil), send(1, nil), send(2, nil), send(3, nil), send(4, nil), send(5, nil)}})
@@ -158,8 +158,8 @@ func TestProbeAnswer(t *testing.T) {
 	}
 }
 
-// TestGapClosed: if a gap is closed in the same step what came too early is named,
-// because it was dropped.
+// TestGapClosed: if a gap is closed in the same step the NAK names the packet that came too
+// early, because it was dropped.
 func TestGapClosed(t *testing.T) {
 	l := newLone(t, nil)
 	_, answer := l.step(rcInput{Packets: []ibta.Packet{
@@ -171,7 +171,7 @@ func TestGapClosed(t *testing.T) {
 	}
 }
 
-// TestMalformed has requests that break a rule of rocev2 §6 each.
+// TestMalformed: requests that break a rule of rocev2 §6 each are refused.
 func TestMalformed(t *testing.T) {
 	type step struct {
 		op     ibta.OpCode

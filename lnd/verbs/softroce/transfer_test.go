@@ -282,8 +282,8 @@ func TestTransfer(t *testing.T) {
 	t.Logf("%d MB each way in %v of virtual time; %+v", total>>20, took, s)
 }
 
-// TestTransferAgain moves some megabytes twice with one result, and has packets
-// damaged.
+// TestTransferAgain moves some megabytes twice, over a wire that damages packets, with one
+// result.
 func TestTransferAgain(t *testing.T) {
 	f := emulator.Faults{Delay: 20 * time.Microsecond, Jitter: 200 * time.Microsecond, Loss: 0.02, Duplicate: 0.02, Corrupt: 0.001}
 	took, digest, s := transfer(t, 2, f, 4<<20)

@@ -14,8 +14,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// TestHostileDatagrams: what is not for the queue pair is dropped and counted, and
-// the next good one comes.
+// TestHostileDatagrams: datagrams that are not for the queue pair are dropped and counted, and
+// the next good one is received.
 func TestHostileDatagrams(t *testing.T) {
 	v := newVirtual(t, 1, emulator.Faults{})
 	l := openListener(t, v.open, v.clock, "10.0.0.2", nil)
@@ -107,7 +107,7 @@ func (l *udListener) injectBytes(from netip.Addr, node bool, packet func(ibta.Pa
 	in.receive([]wire.Datagrams{{From: src, Size: max(len(b), 1), Bytes: b}})
 }
 
-// in is the way in of the group, also when it was left.
+// in is the receiving half of the group, also when it was left.
 func (l *udListener) in() *ingress {
 	l.qp.hub.groups.mu.Lock()
 	defer l.qp.hub.groups.mu.Unlock()
