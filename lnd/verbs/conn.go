@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Bounds of private data in bytes, as RDMA-CM leaves it to its users.
+// The bounds of private data in bytes, without what RDMA-CM needs of it.
 const (
 	MaxRequestPrivate = 56
 	MaxAcceptPrivate  = 196
 	MaxRejectPrivate  = 148
 )
 
-// QPConfig is what a reliable queue pair is made of.
+// QPConfig has the parameters of a reliable queue pair.
 type QPConfig struct {
 	ID    uint64 // of completions of receives
 	PD    PD     // of the memory that work requests name
@@ -23,17 +23,17 @@ type QPConfig struct {
 	MaxSends int // work requests that are not completed
 }
 
-// ConnConfig is how a connection is asked for or accepted.
+// ConnConfig has the parameters of a connection that is requested or accepted.
 type ConnConfig struct {
 	QP QPConfig // this side's end
 	// SrcPort is what the request says its port is (1 to 1023 where the peer asks for
-	// a privileged one). It does not matter to an accepting side.
+	// a privileged one). The accepting side does not use it.
 	SrcPort uint16
 	// TrafficClass is the TOS of all packets, of both sides: the accepting one takes
 	// it from the request.
 	TrafficClass uint8 // of packets, the TOS byte
 	MTU          int   // of packets; 0: the device's; an accepting side takes the request's
-	// RetryCount and RNRRetryCount are told to the peer and used by it, 0 to 7.
+	// RetryCount and RNRRetryCount, 0 to 7, are sent to the peer, which uses them.
 	RetryCount    uint8
 	RNRRetryCount uint8         // 0 to 7; 7: without end
 	Timeout       time.Duration // for the whole of asking; 0: what the CM allows
@@ -46,19 +46,19 @@ type Listener interface {
 	Close() error
 }
 
-// Request is a connection that a peer asks for. Exactly one of its methods
-// Accept and Reject is to be called, once.
+// Request is a request of a peer for a connection. The consumer calls exactly one of Accept
+// and Reject, once.
 type Request interface {
 	// Peer is the address of the peer, and the port that it claims to have.
 	Peer() netip.AddrPort
-	// Private is what the peer says: MaxRequestPrivate bytes, of which the last may be
-	// padding. It is valid until Accept or Reject.
+	// Private is the private data of the peer: MaxRequestPrivate bytes, of which the last may
+	// be padding. It is valid until Accept or Reject.
 	Private() []byte
 	// Accept makes the connection. When it returns messages may arrive; Established
 	// follows. It fails if the peer has gone away, or the queue pair cannot be made:
 	// then the request is refused.
 	Accept(cfg ConnConfig, events func(Conn, Event)) (Conn, error)
-	// Reject refuses, and tells the peer why.
+	// Reject refuses the request, with private data for the peer.
 	Reject(private []byte) error
 }
 
@@ -67,7 +67,7 @@ type Conn interface {
 	// QPN is the number of the queue pair at this side.
 	QPN() uint32
 	// PostSend posts work requests, all of them or none. It fails with ErrFull,
-	// ErrState before Established at the asking side, and ErrClosed. After an error of
+	// ErrState before Established at the requesting side, and ErrClosed. After an error of
 	// the connection it posts, and the requests complete as Flushed.
 	PostSend(wrs []SendWR) error
 	// Disconnect ends the connection: what is posted completes as Flushed, the peer is
@@ -79,7 +79,7 @@ type Conn interface {
 	Close()
 }
 
-// EventKind tells events of a connection apart.
+// EventKind is the kind of an event of a connection.
 type EventKind uint8
 
 // The events. Established comes at most once; one of the others is the last.
@@ -90,10 +90,10 @@ const (
 	Disconnected           // by the peer, by Disconnect, or by a failure: see Status
 )
 
-// Event is what happened to a connection.
+// Event is an event of a connection.
 type Event struct {
 	Kind EventKind // says which of the other fields are set
-	// Private is what the peer says, in Established at the asking side
+	// Private is the private data of the peer, in Established at the requesting side
 	// (MaxAcceptPrivate bytes) and in Rejected (MaxRejectPrivate). It is valid during the
 	// upcall.
 	Private []byte
@@ -104,7 +104,7 @@ type Event struct {
 	Status Status
 }
 
-// UDConfig is what a queue pair for datagrams is made of.
+// UDConfig has the parameters of a queue pair for datagrams.
 type UDConfig struct {
 	ID           uint64 // of completions of receives
 	PD           PD     // of the memory that work requests name

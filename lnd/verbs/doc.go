@@ -1,7 +1,7 @@
-// Package verbs is what o2iblnd and multicast need of RDMA: reliable
-// connections (RC) that carry SENDs and RDMA WRITEs, datagrams (UD), and the
-// connection manager that makes connections. Providers fulfil it: package
-// softroce in Go over UDP, package ibv with libibverbs where there is hardware.
+// Package verbs is the part of RDMA that o2iblnd and multicast use: reliable connections (RC)
+// that carry SENDs and RDMA WRITEs, datagrams (UD), and the connection manager that makes
+// connections. Providers implement it: package softroce in Go over UDP, package ibv with
+// libibverbs where there is hardware.
 //
 // What ulnet does not use is left out: RDMA READ, atomics, immediate data,
 // invalidation, unreliable connections, and the states of queue pairs, through
@@ -28,13 +28,12 @@
 // Every method is safe for concurrent use and does not block, except where its
 // comment says so. Completions and events are upcalls, made without a lock of the
 // provider, so that posting from inside is fine; they must not block. Of one CQ
-// and of one connection the upcalls come one at a time. A goroutine that has taken over
-// the read loop of the device ([ReadLooper]) makes those for all that it reads, of
-// whatever CQ. A method may make some before
-// it returns, of what Disconnect flushes for example: call none with a lock that an
-// upcall takes. There is no queue between
-// the packet and the upcall: the acknowledgement of a message may leave after the
-// consumer has seen it, and then travels with the answer.
+// and of one connection the upcalls come one at a time. A goroutine that has taken over the
+// read loop of the device ([ReadLooper]) makes those for all that it reads, of every CQ. A
+// method may make upcalls before it returns, for what Disconnect flushes for example: call
+// none with a lock that an upcall takes. There is no queue between the packet and the upcall:
+// the acknowledgement of a message may leave after the consumer has seen it, together with the
+// answer.
 //
 // # Order
 //
@@ -62,7 +61,7 @@ var (
 // Device is an RDMA device at one address of this node. Several NIs may share
 // one; each has a protection domain of its own.
 type Device interface {
-	// Attr returns what the device is, which does not change while it is open.
+	// Attr describes the device. It does not change while the device is open.
 	Attr() DeviceAttr
 	// NewPD makes a protection domain.
 	NewPD() (PD, error)
@@ -73,8 +72,8 @@ type Device interface {
 	// Listen takes requests for connections to a port. request is called once for each.
 	// Then, or later, the consumer answers with Accept or Reject.
 	Listen(port uint16, request func(Request)) (Listener, error)
-	// Connect asks for a connection. events tells what becomes of it, the first time
-	// perhaps before Connect has returned.
+	// Connect requests a connection. events gets its events, the first one perhaps before
+	// Connect has returned.
 	Connect(to netip.AddrPort, cfg ConnConfig, events func(Conn, Event)) (Conn, error)
 	// NewUD makes a queue pair for datagrams.
 	NewUD(cfg UDConfig) (UD, error)

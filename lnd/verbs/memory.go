@@ -1,7 +1,7 @@
 package verbs
 
-// Access says what may be done with a region besides sending from it. The
-// numbers are those of verbs (IBV_ACCESS_*).
+// Access has the rights to a region besides sending from it. The numbers are those of verbs
+// (IBV_ACCESS_*).
 type Access uint8
 
 // The rights.
@@ -56,15 +56,15 @@ type SGE struct {
 	MR MR
 }
 
-// PoolConfig is what a pool of receive buffers has. Queue pairs share it, and so it
-// has fewer buffers than their peers have credits together.
+// PoolConfig has the parameters of a pool of receive buffers. Queue pairs share it, so it has
+// fewer buffers than their peers have credits together.
 type PoolConfig struct {
 	Buffers int // how many
 	Size    int // of each in bytes: the longest message
 }
 
-// Pool is a pool of receive buffers (in verbs, a shared receive queue). What finds
-// it empty is dropped without an answer, counted, and sent again by its sender.
+// Pool is a pool of receive buffers (in verbs, a shared receive queue). A message that finds it
+// empty is dropped without an answer, counted, and retransmitted by its sender.
 type Pool interface {
 	// Return gives back the buffer of a completion. The order does not matter.
 	Return(b Buffer)

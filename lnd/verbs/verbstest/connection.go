@@ -144,7 +144,7 @@ func closes(t *testing.T, s *suite) {
 	}
 }
 
-// closeDevice: the end of a device is that of its connections, and is heard.
+// closeDevice: the end of a device ends its connections, with an event at the peer.
 func closeDevice(t *testing.T, s *suite) {
 	x := s.connect()
 	s.nodes[0].close()

@@ -39,8 +39,8 @@ func (s *suite) group() netip.Addr {
 	return netip.AddrFrom16(a)
 }
 
-// hear sends a datagram again and again until it arrives at node to: the first ones
-// may be lost while the system looks for the way.
+// hear repeats a datagram until it arrives at node to: the first ones may be lost while the
+// system resolves the address.
 func (s *suite) hear(from, to int, u verbs.UD, d verbs.Datagram) verbs.Completion {
 	s.t.Helper()
 	want := d.Pieces[0].Bytes

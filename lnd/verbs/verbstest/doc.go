@@ -1,5 +1,5 @@
-// Package verbstest is the contract of package verbs as tests, which every provider
-// passes: what its comments promise, tried with two devices.
+// Package verbstest is the contract of package verbs as tests, which every provider passes: it
+// checks with two devices what the comments promise.
 package verbstest
 
 import (
@@ -12,12 +12,12 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// Harness is what a provider brings.
+// Harness is what a provider supplies.
 type Harness struct {
 	// Open opens two devices that reach each other. The suite closes them.
 	Open func(t testing.TB) [2]verbs.Device
-	// Lossy: packets are lost. Then the end of a connection may be heard of before the
-	// error that caused it.
+	// Lossy: packets are lost. Then the event of a connection's end may come before the error
+	// that caused it.
 	Lossy bool
 }
 
@@ -173,7 +173,7 @@ type happened struct {
 	verbs.Event
 }
 
-// tell returns a channel of events, and what makes them.
+// tell returns a channel of events, and the upcall that fills it.
 func tell() (<-chan happened, func(verbs.Conn, verbs.Event)) {
 	c := make(chan happened, 10)
 	return c, func(conn verbs.Conn, e verbs.Event) {
@@ -182,7 +182,7 @@ func tell() (<-chan happened, func(verbs.Conn, verbs.Event)) {
 	}
 }
 
-// take waits for what a channel brings.
+// take waits for a value of a channel.
 func take[T any](t *testing.T, c <-chan T) (v T) {
 	t.Helper()
 	timer := time.NewTimer(patience)
@@ -208,7 +208,7 @@ func (s *suite) listen(i int) verbs.Listener {
 	return l
 }
 
-// connected is both ends of a connection, the asking one first.
+// connected is both ends of a connection, the active one first.
 type connected struct {
 	conns  [2]verbs.Conn
 	events [2]<-chan happened

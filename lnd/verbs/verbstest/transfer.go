@@ -73,8 +73,8 @@ func writes(t *testing.T, s *suite) {
 	}
 }
 
-// order: completions and messages come in the order of posting, and those that are
-// not wanted do not come.
+// order: completions and messages come in the order of posting, and unsignaled work requests
+// have no completion.
 func order(t *testing.T, s *suite) {
 	x := s.connect()
 	const total = 500
@@ -205,8 +205,8 @@ func emptyPool(t *testing.T, s *suite) {
 	s.done(0, x.conns[0], 100, verbs.Send, verbs.Success)
 }
 
-// wrongRKey: the request fails, what is behind it is flushed, in order, and both
-// ends hear of it.
+// wrongRKey: the request fails, those behind it are flushed, in order, and both ends get an
+// event.
 func wrongRKey(t *testing.T, s *suite) {
 	x := s.connect()
 	memory := make([]byte, 1000)

@@ -7,7 +7,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// Clock is a clock whose time passes when its owner lets it (machine.Clock).
+// Clock is a clock whose time advances when its owner calls Run (machine.Clock).
 // Timers run in the goroutine of Run, one at a time and in order; those of an
 // instant in the order in which they were set. Safe for concurrent use; of Run
 // there is one call at a time.
@@ -35,7 +35,7 @@ func (c *Clock) Now() time.Duration {
 	return c.now
 }
 
-// AfterFunc has f called (machine.Clock).
+// AfterFunc calls f after d (machine.Clock).
 func (c *Clock) AfterFunc(d time.Duration, f func()) machine.Timer {
 	t := &call{clock: c, due: machine.Deadline[func()]{Of: f}}
 	t.Reset(d)
@@ -59,8 +59,8 @@ func (t *call) Stop() bool {
 	return t.clock.calls.Clear(&t.due)
 }
 
-// Step lets time pass to the next timer and runs it. It reports false, and does
-// nothing, if none is due until then.
+// Step advances time to the next timer and runs it. It returns false, and does nothing, if none
+// is due until then.
 func (c *Clock) Step(until time.Duration) bool {
 	c.mu.Lock()
 	due := c.calls.Pop(until)
@@ -74,7 +74,7 @@ func (c *Clock) Step(until time.Duration) bool {
 	return true
 }
 
-// Run lets time pass to an instant.
+// Run advances time to an instant.
 func (c *Clock) Run(until time.Duration) {
 	for c.Step(until) {
 	}

@@ -26,7 +26,7 @@ const (
 	mostAtOnce  = 64
 )
 
-// send decides what becomes of a datagram. e.mu is held.
+// send decides the faults of a datagram. e.mu is held.
 func (e *Network) send(p *emulated, b *wire.Burst, d []byte) {
 	const headers = 20 + 8
 	e.stats.Sent++
@@ -48,7 +48,7 @@ func (e *Network) send(p *emulated, b *wire.Burst, d []byte) {
 	e.carry(p, q, b, d)
 }
 
-// carry takes a datagram to a port, or does not.
+// carry puts a datagram in flight to a port, or drops it.
 func (e *Network) carry(p, q *emulated, b *wire.Burst, d []byte) {
 	if e.cut[[2]netip.Addr{p.cfg.Local.Addr(), q.cfg.Local.Addr()}] {
 		e.stats.Cut++

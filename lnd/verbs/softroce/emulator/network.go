@@ -85,7 +85,7 @@ func New(cfg Config) *Network {
 	return e
 }
 
-// SetFaults changes what happens to datagrams from now on.
+// SetFaults changes the faults of datagrams from now on.
 func (e *Network) SetFaults(f Faults) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
