@@ -1,6 +1,8 @@
 package o2iblnd
 
 import (
+	"cmp"
+
 	"ulnet/lnd/o2iblnd/kib"
 	"ulnet/lnd/verbs"
 	"ulnet/lnet/nid"
@@ -37,7 +39,7 @@ func (ni *NI) Adopt(a Adoption) error {
 		p.acceptFailed(e)
 		return e
 	}
-	c.depth, c.maxFrags, c.peerStamp = or(a.QueueDepth, ni.depth), or(a.MaxFrags, kib.MaxFrags), a.PeerStamp
+	c.depth, c.maxFrags, c.peerStamp = cmp.Or(a.QueueDepth, ni.depth), cmp.Or(a.MaxFrags, kib.MaxFrags), a.PeerStamp
 	vc, err := a.Connect(ni.dev, ni.connConfig(c, c.depth, nil).QP, c.event)
 	if err != nil {
 		e := newError(AcceptFailed, lustre(a.Peer), err)

@@ -1,6 +1,7 @@
 package o2iblnd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -93,34 +94,26 @@ const (
 	defaultTimeout = 49 * time.Second
 )
 
-func or[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
-}
-
 // withDefaults returns c with every zero field replaced by its default, but
 // for those that depend on the NI: see forNI.
 func (c Config) withDefaults() Config {
 	lnd.SetDefaults(c.Tunables())
 	c.RetryCount, c.RNRRetryCount = max(c.RetryCount, 0), max(c.RNRRetryCount, 0)
-	c.ReceiveBuffer = or(c.ReceiveBuffer, 4<<20)
-	c.MulticastBase = or(c.MulticastBase, defaultBase)
-	c.MulticastQKey = or(c.MulticastQKey, defaultQKey)
-	c.MulticastBuffers = or(c.MulticastBuffers, 512)
-	c.FirstCookie = or(c.FirstCookie, 1)
+	c.ReceiveBuffer = cmp.Or(c.ReceiveBuffer, 4<<20)
+	c.MulticastBase = cmp.Or(c.MulticastBase, defaultBase)
+	c.MulticastQKey = cmp.Or(c.MulticastQKey, defaultQKey)
+	c.MulticastBuffers = cmp.Or(c.MulticastBuffers, 512)
+	c.FirstCookie = cmp.Or(c.FirstCookie, 1)
 	return c
 }
 
 // forNI returns c, which has its defaults, with those that depend on the NI.
 func (c Config) forNI(t lnd.Tunables, attr verbs.DeviceAttr) Config {
 	credits := peerCredits(t)
-	c.PeerCreditsHIW = min(max(or(c.PeerCreditsHIW, credits/2), credits/2), credits-1)
-	c.ConcurrentSends = min(max(or(c.ConcurrentSends, credits), credits/2), 2*credits)
-	c.Timeout = or(c.Timeout, or(t.Timeout, defaultTimeout))
-	c.WrqSGE = max(min(or(c.WrqSGE, attr.SGEs), attr.SGEs), 1)
+	c.PeerCreditsHIW = min(max(cmp.Or(c.PeerCreditsHIW, credits/2), credits/2), credits-1)
+	c.ConcurrentSends = min(max(cmp.Or(c.ConcurrentSends, credits), credits/2), 2*credits)
+	c.Timeout = cmp.Or(c.Timeout, cmp.Or(t.Timeout, defaultTimeout))
+	c.WrqSGE = max(min(cmp.Or(c.WrqSGE, attr.SGEs), attr.SGEs), 1)
 	return c
 }
 

@@ -1,6 +1,7 @@
 package o2iblnd
 
 import (
+	"cmp"
 	"net/netip"
 
 	"ulnet/lnd/o2iblnd/kib"
@@ -19,7 +20,7 @@ func (ni *NI) connect(p *peer, a ask) {
 	private := ni.greeting(&m, kib.ConnReq, p, a.stamp) // without a checksum: how the peer counts is not known yet
 	to := netip.AddrPortFrom(p.id.Addr(), ni.cfg.Service)
 	cfg := ni.connConfig(c, a.depth, private)
-	cfg.MTU = or(a.mtu, cfg.MTU)
+	cfg.MTU = cmp.Or(a.mtu, cfg.MTU)
 	if a.redial {
 		cfg.Timeout = min(cfg.Timeout, redialTimeout)
 	}

@@ -1,6 +1,7 @@
 package o2iblnd
 
 import (
+	"cmp"
 	"time"
 
 	"ulnet/lnd/o2iblnd/kib"
@@ -119,7 +120,7 @@ func (s *peerSet) learn(r *kib.Reject) {
 // lowerMTU halves the path MTU after the peer's CM has refused it: a REJ can name one that
 // would do, but need not (IBTA vol. 1 §12.6.7.2). It returns false at the smallest.
 func (s *peerSet) lowerMTU(asked int) bool {
-	if asked = or(asked, s.cfg.mtu); asked <= minMTU {
+	if asked = cmp.Or(asked, s.cfg.mtu); asked <= minMTU {
 		return false
 	}
 	next := asked / 2

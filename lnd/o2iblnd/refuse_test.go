@@ -1,6 +1,7 @@
 package o2iblnd
 
 import (
+	"cmp"
 	"testing"
 
 	"ulnet/lnd/o2iblnd/kib"
@@ -82,8 +83,8 @@ func TestRefuse(t *testing.T) {
 			}
 			x := b.x.cfg
 			h := &tt.m.Header
-			h.Version, h.SrcNID, h.DstNID = or(h.Version, x.version), or(h.SrcNID, x.local), or(h.DstNID, x.peer)
-			h.SrcStamp, h.DstStamp = or(h.SrcStamp, x.stamp), or(h.DstStamp, x.peerStamp)
+			h.Version, h.SrcNID, h.DstNID = cmp.Or(h.Version, x.version), cmp.Or(h.SrcNID, x.local), cmp.Or(h.DstNID, x.peer)
+			h.SrcStamp, h.DstStamp = cmp.Or(h.SrcStamp, x.stamp), cmp.Or(h.DstStamp, x.peerStamp)
 			bytes, err := tt.m.AppendBinary(nil)
 			if err != nil {
 				t.Fatal(err)

@@ -1,6 +1,7 @@
 package socklnd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,30 +146,30 @@ var errConfig = errors.New("socklnd: bad configuration")
 // withDefaults returns c with every zero field replaced by its default, but
 // for those that depend on the NI: see forNI.
 func (c Config) withDefaults() Config {
-	c.AcceptPort = or(c.AcceptPort, 988)
+	c.AcceptPort = cmp.Or(c.AcceptPort, 988)
 	if c.Accept == "" {
 		c.Accept = AcceptSecure
 		if c.AcceptPort > maxPrivilegedPort {
 			c.Accept = AcceptTrust
 		}
 	}
-	c.SourceAddress = or(c.SourceAddress, SourceAddressCheck)
-	c.AcceptBacklog = or(c.AcceptBacklog, 127)
-	c.AcceptTimeout = or(c.AcceptTimeout, 5*time.Second)
+	c.SourceAddress = cmp.Or(c.SourceAddress, SourceAddressCheck)
+	c.AcceptBacklog = cmp.Or(c.AcceptBacklog, 127)
+	c.AcceptTimeout = cmp.Or(c.AcceptTimeout, 5*time.Second)
 	grows := c.MaxReconnect == 0
 	lnd.SetDefaults(c.Tunables())
 	if grows {
 		c.MaxReconnect = max(c.MaxReconnect, c.MinReconnect)
 	}
-	c.MaxHandshakes = or(c.MaxHandshakes, 1024)
-	c.MaxHandshakesPerAddr = or(c.MaxHandshakesPerAddr, 256)
-	c.MulticastBase = or(c.MulticastBase, defaultBase4)
-	c.MulticastBase6 = or(c.MulticastBase6, defaultBase6)
-	c.MulticastPort = or(c.MulticastPort, multicastPortFor(c.AcceptPort))
-	c.MulticastTTL = or(c.MulticastTTL, 1)
-	c.MulticastRxBuffer = or(c.MulticastRxBuffer, 4<<20)
+	c.MaxHandshakes = cmp.Or(c.MaxHandshakes, 1024)
+	c.MaxHandshakesPerAddr = cmp.Or(c.MaxHandshakesPerAddr, 256)
+	c.MulticastBase = cmp.Or(c.MulticastBase, defaultBase4)
+	c.MulticastBase6 = cmp.Or(c.MulticastBase6, defaultBase6)
+	c.MulticastPort = cmp.Or(c.MulticastPort, multicastPortFor(c.AcceptPort))
+	c.MulticastTTL = cmp.Or(c.MulticastTTL, 1)
+	c.MulticastRxBuffer = cmp.Or(c.MulticastRxBuffer, 4<<20)
 	if c.ControlTOS == 0 {
-		c.ControlTOS = or(c.TOS, classCS5)
+		c.ControlTOS = cmp.Or(c.TOS, classCS5)
 	}
 	if c.LinkSpeed == nil {
 		c.LinkSpeed = linkSpeed
@@ -188,7 +189,7 @@ const defaultTimeout = 49 * time.Second
 // forNI returns c, which has its defaults, with those that depend on the NI:
 // its address and LNet's time-out for drivers.
 func (c Config) forNI(addr netip.Addr, timeout time.Duration) Config {
-	c.SockTimeout = or(c.SockTimeout, or(timeout, defaultTimeout))
+	c.SockTimeout = cmp.Or(c.SockTimeout, cmp.Or(timeout, defaultTimeout))
 	if c.ConnsPerPeer == 0 {
 		c.ConnsPerPeer = connsForSpeed(c.LinkSpeed(addr))
 	}
@@ -218,14 +219,6 @@ func (c Config) withSockets() Config {
 		c.Dial = opts.dial
 	}
 	return c
-}
-
-func or[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
 }
 
 // maxConnsPerPeer is the largest conns_per_peer that Lustre's tools can set.

@@ -1,6 +1,7 @@
 package socklnd
 
 import (
+	"cmp"
 	"time"
 
 	"ulnet/lnd/socklnd/ksock"
@@ -76,7 +77,7 @@ func (s *connSet) wake(now time.Duration) time.Duration {
 	return wake
 }
 
-func (s *connSet) dialVersion() ksock.Version { return or(s.version, s.cfg.versions.preferred) }
+func (s *connSet) dialVersion() ksock.Version { return cmp.Or(s.version, s.cfg.versions.preferred) }
 
 // dialled adds a dialled connection, unless its incarnation or version differs from those of
 // connections that the peer has opened meanwhile. Kernels then dial again at once; the pause

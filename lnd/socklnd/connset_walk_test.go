@@ -1,6 +1,7 @@
 package socklnd
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -45,7 +46,7 @@ func (w *setWalk) words() []string {
 // input makes the input of a word.
 func (w *setWalk) input(name string) setInput {
 	in := word(name)
-	in.version = or(in.version, ksock.V3)
+	in.version = cmp.Or(in.version, ksock.V3)
 	switch in.kind {
 	case setDialled, setRefused, setOtherVersion, setDialFailed:
 		w.dial = ksock.None

@@ -1,6 +1,7 @@
 package socklnd
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/netip"
@@ -56,7 +57,7 @@ func (d *Driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	}
 	id := nid.FromAddr(cfg.Net, addr)
 	ni := &NI{
-		cfg: d.cfg.forNI(addr, cfg.Tunables.Timeout), acceptors: &d.acceptors, watchdog: &d.watchdog, polling: &d.polling, nid: id, pid: or(cfg.PID, nid.LustrePID), addr: addr,
+		cfg: d.cfg.forNI(addr, cfg.Tunables.Timeout), acceptors: &d.acceptors, watchdog: &d.watchdog, polling: &d.polling, nid: id, pid: cmp.Or(cfg.PID, nid.LustrePID), addr: addr,
 		incarnation: cfg.Incarnation, clock: cfg.Clock, up: up, tap: cfg.Tap,
 		log:   log.With("ni", id),
 		peers: make(map[nid.ProcessID]*peer),

@@ -1,6 +1,7 @@
 package socklnd
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/netip"
@@ -27,7 +28,7 @@ func newTCPFabric() *tcpFabric { return &tcpFabric{ports: map[netip.Addr]uint16{
 
 func (f *tcpFabric) config(c Config) Config {
 	tcp := c.withDefaults().forNI(netip.Addr{}, 0)
-	c.Accept = or(c.Accept, AcceptTrust)
+	c.Accept = cmp.Or(c.Accept, AcceptTrust)
 	c.Listen = func(local netip.AddrPort) (net.Listener, error) {
 		l, err := tcp.Listen(netip.AddrPortFrom(onLoopback(local.Addr()), 0))
 		if err == nil {
@@ -47,7 +48,7 @@ func (f *tcpFabric) config(c Config) Config {
 func (f *tcpFabric) real(a netip.Addr) netip.AddrPort {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return netip.AddrPortFrom(onLoopback(a), or(f.ports[a], 1))
+	return netip.AddrPortFrom(onLoopback(a), cmp.Or(f.ports[a], 1))
 }
 
 func onLoopback(a netip.Addr) netip.Addr {

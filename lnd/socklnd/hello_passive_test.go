@@ -1,6 +1,7 @@
 package socklnd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -94,7 +95,7 @@ func TestPassiveRefusals(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				n := newMemNet()
 				h := start(t, "10.0.0.2", n.config(Config{}))
-				p := n.connect(t, fmt.Sprintf("10.0.0.7:%d", or(tt.port, 1000)), "10.0.0.2:988")
+				p := n.connect(t, fmt.Sprintf("10.0.0.7:%d", cmp.Or(tt.port, 1000)), "10.0.0.2:988")
 				go p.send(tt.send)
 				if tt.answer != "" {
 					p.expect(tt.answer)
@@ -182,9 +183,9 @@ func TestPassiveTolerates(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				n := newMemNet()
 				h := start(t, "10.0.0.2", n.config(Config{}))
-				want := nid.ProcessID{NID: nid.MustParse(or(tt.from, "10.0.0.1@tcp")), PID: nid.LustrePID}
+				want := nid.ProcessID{NID: nid.MustParse(cmp.Or(tt.from, "10.0.0.1@tcp")), PID: nid.LustrePID}
 				p := n.connect(t, addrText(want.NID.Addr().String(), 1023), "10.0.0.2:988")
-				go p.send(or(tt.request, request), tt.hello)
+				go p.send(cmp.Or(tt.request, request), tt.hello)
 				p.expect(tt.answer)
 				p.expectOpen(10 * time.Second)
 				h.await("PeerUp", func() bool { return slices.Equal(h.ups, []nid.ProcessID{want}) })

@@ -1,6 +1,7 @@
 package socklnd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -31,7 +32,7 @@ func TestReservedPorts(t *testing.T) {
 				n := newMemNet()
 				n.denied = true
 				h := start(t, "10.0.0.2", n.config(tt.cfg))
-				l, _ := n.listen(netip.AddrPortFrom(netip.MustParseAddr("10.0.0.1"), or(tt.cfg.AcceptPort, 988)))
+				l, _ := n.listen(netip.AddrPortFrom(netip.MustParseAddr("10.0.0.1"), cmp.Or(tt.cfg.AcceptPort, 988)))
 				h.put(probeID)
 				if tt.why == ReasonNone {
 					l.(*memListener).answered(t, dialCtl, replyCtl).read(96)

@@ -1,6 +1,7 @@
 package socklnd
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -56,7 +57,7 @@ func TestTenThousandConnections(t *testing.T) {
 				go good.send(request, helloCtl)
 				good.expect(answerCtl)
 
-				limit := or(cfg.MaxConnsPerAddr, 1024)
+				limit := cmp.Or(cfg.MaxConnsPerAddr, 1024)
 				if in := crowd(t, n, 988, 10_000); len(in) != limit {
 					t.Errorf("%d connections let in, want %d", len(in), limit)
 				}
