@@ -15,8 +15,8 @@ import (
 	"ulnet/scoll"
 )
 
-// ring is a network that delivers within Send, or, if that happens while it
-// delivers, afterwards, as lo does. It allocates nothing.
+// ring is a network that delivers within Send or, if Send is called during a delivery,
+// afterwards, as lo does. It does not allocate.
 type ring struct {
 	queue   lnd.Queue
 	ends    []*ringEnd

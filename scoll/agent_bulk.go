@@ -22,8 +22,8 @@ func (r *Request) expose(e *engine.Effect) {
 	b.linked++
 	b.exposed = append(b.exposed, p)
 	b.mu.Unlock()
-	anybody := portals.Match{ID: nid.ProcessID{NID: nid.Any(), PID: nid.PIDAny}, Bits: e.Bits}
-	entry, err := table.MEAttach(wire.BulkPortal, anybody, portals.Unlink, portals.After)
+	children := portals.Match{ID: nid.ProcessID{NID: nid.Any(), PID: nid.PIDAny}, Bits: e.Bits}
+	entry, err := table.MEAttach(wire.BulkPortal, children, portals.Unlink, portals.After)
 	if err == nil {
 		b.mu.Lock()
 		p.entry = entry

@@ -10,10 +10,10 @@ import (
 	"ulnet/scoll"
 )
 
-// fewGroups has agents keep few groups that others make.
+// fewGroups makes agents cache few groups of other nodes.
 func fewGroups(_ int, cfg *scoll.Config) { cfg.MaxGroups = 4 }
 
-// flood makes groups at a node, and broadcasts over each.
+// flood creates groups at a node, and broadcasts over each.
 func (s *stacks) flood(root, groups int) {
 	s.t.Helper()
 	for range groups {
@@ -23,9 +23,8 @@ func (s *stacks) flood(root, groups int) {
 	}
 }
 
-// TestHandlesKeepGroups: SC-1: a member that has the handle of a regular group can be its
-// root, however many groups others make meanwhile; when it has none any more the group
-// makes room.
+// TestHandlesKeepGroups: SC-1: a member with a handle of a regular group can be its root,
+// however many groups other nodes create meanwhile; without the handle the group is displaced.
 func TestHandlesKeepGroups(t *testing.T) {
 	spec.Covers(t, "SC-1")
 	s := newStacks(t, 3, fewGroups)
@@ -53,8 +52,8 @@ func TestHandlesKeepGroups(t *testing.T) {
 	t.Error("the group stays without a handle")
 }
 
-// TestHandleOutlivesGroup: SC-24, SC-92: an out-of-band group that made room between
-// NewRequest and Send is made again, also for a request to the live members.
+// TestHandleOutlivesGroup: SC-24, SC-92: an out-of-band group that was displaced between
+// NewRequest and Send comes back, also for a request to the live members.
 func TestHandleOutlivesGroup(t *testing.T) {
 	spec.Covers(t, "SC-24", "SC-92")
 	for _, live := range []bool{false, true} {

@@ -10,8 +10,8 @@ import (
 	"ulnet/scoll"
 )
 
-// TestOutOfBandIsLocal: SC-21, SC-23, SC-A23: an out-of-band group is made
-// without a message, if the service maps such groups.
+// TestOutOfBandIsLocal: SC-21, SC-23, SC-A23: an out-of-band group is created without a
+// message, if the service maps such groups.
 func TestOutOfBandIsLocal(t *testing.T) {
 	spec.Covers(t, "SC-21", "SC-23", "SC-A23")
 	s := newStacks(t, 4, nil)
@@ -36,8 +36,8 @@ func TestOutOfBandIsLocal(t *testing.T) {
 	}
 }
 
-// TestMappingChanges: SC-93, SC-A10: a member with another mapping is named at
-// once, with its subtree.
+// TestMappingChanges: SC-93, SC-A10: a member with another mapping is unreached at once, with
+// its subtree.
 func TestMappingChanges(t *testing.T) {
 	spec.Covers(t, "SC-93", "SC-A10")
 	s := newStacks(t, 8, nil)
@@ -118,7 +118,7 @@ func TestLargeGroupOverStacks(t *testing.T) {
 	}
 }
 
-// TestMembersError: SC-18: who was not reached by a creation is named.
+// TestMembersError: SC-18: the error of a creation has the members that were not reached.
 func TestMembersError(t *testing.T) {
 	spec.Covers(t, "SC-18")
 	s := newStacks(t, 8, nil)

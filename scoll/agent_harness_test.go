@@ -16,7 +16,7 @@ import (
 
 const service scoll.ServiceID = 3
 
-// stack is an agent on a simulated host, with a service that collects who ran.
+// stack is an agent on a simulated host, with a service that collects the nodes that ran.
 type stack struct {
 	t     *testing.T
 	host  *simlnd.Host
@@ -37,12 +37,12 @@ type stack struct {
 	errs     []error
 	kept     *scoll.Request // of the last PreRequest
 	replies  []scoll.Reply
-	extra    int // bytes of the reply that nobody expects
+	extra    int // bytes of the reply beyond those expected
 	parts    int // of replies, above 1
 	size     int // of the payload of replies; 0: what was collected
 }
 
-// outcome is how a broadcast ended at its root.
+// outcome is the result of a broadcast at its root.
 type outcome struct {
 	at        time.Duration
 	answered  []int
@@ -50,7 +50,7 @@ type outcome struct {
 	status    scoll.Status
 }
 
-// collected is what a node has heard from its children.
+// collected is the answers of a node's children.
 type collected struct{ got []byte }
 
 // stacks is agents on simulated hosts.
@@ -119,7 +119,7 @@ func (s *stacks) run(d time.Duration) {
 	}
 }
 
-// service is one that collects the numbers of the nodes.
+// service returns a service that collects the numbers of the nodes.
 func (k *stack) service() scoll.Service {
 	got := map[*scoll.Request]*collected{}
 	return scoll.Service{
@@ -232,7 +232,7 @@ func (s *stacks) group(root int, now bool, shape scoll.Tree) (g *scoll.Group) {
 	return g
 }
 
-// broadcast sends a request from a node and returns how it ended.
+// broadcast sends a request from a node and returns the result.
 func (s *stacks) broadcast(root int, g *scoll.Group, cfg scoll.RequestConfig) outcome {
 	s.t.Helper()
 	k := s.nodes[root]
@@ -256,8 +256,7 @@ func (s *stacks) broadcast(root int, g *scoll.Group, cfg scoll.RequestConfig) ou
 	return o
 }
 
-// all fails unless everybody answered and ran the request as often as it was
-// sent.
+// all fails unless all nodes answered and ran the request as often as it was sent.
 func (s *stacks) all(o outcome, want []string) {
 	s.t.Helper()
 	if len(o.unreached) != 0 || len(o.answered) != len(s.nodes) || o.status != scoll.OK {

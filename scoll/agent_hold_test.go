@@ -14,9 +14,9 @@ import (
 	"ulnet/scoll"
 )
 
-// TestHolding: SC-3, SC-A30: eight roots broadcast at once to members that run two
-// requests of others at a time: all members run all, those of a root in their order, and
-// no member is named; with keys words of holding are signed.
+// TestHolding: SC-3, SC-A30: eight roots broadcast at once to members that run two requests of
+// other nodes at a time: all members run all requests, those of a root in their order, and no
+// member is unreached; with keys Hold messages are signed.
 func TestHolding(t *testing.T) {
 	spec.Covers(t, "SC-3", "SC-A30")
 	effort.OneGoroutine(t)
@@ -75,9 +75,9 @@ func TestHolding(t *testing.T) {
 	}
 }
 
-// TestSendTakesPlace: when Send has returned nil, from whatever goroutine and however many
-// there are, the root runs the request and PostReply comes, as if it was the only one.
-func TestSendTakesPlace(t *testing.T) {
+// TestSendTakesSlot: when Send has returned nil, in whichever goroutine and however many run,
+// the root runs the request and PostReply is called, as for a single request.
+func TestSendTakesSlot(t *testing.T) {
 	const n, senders, each = 4, 8, 50
 	w := newWires(t, n, scoll.Config{RTT: 5 * time.Second, MaxActive: 4, Worker: func(f func()) { go f() }})
 	for _, d := range w.nodes {
@@ -117,8 +117,8 @@ func TestSendTakesPlace(t *testing.T) {
 	wg.Wait()
 }
 
-// TestAbortedUnsent: SC-72: a broadcast that waits for others ends with Abort: no member
-// has got it, nor does the root run it, and Status says so.
+// TestAbortedUnsent: SC-72: Abort ends a broadcast that waits for others: no member gets it, the
+// root does not run it, and Status returns ECANCELED.
 func TestAbortedUnsent(t *testing.T) {
 	spec.Covers(t, "SC-72")
 	s := newStacks(t, 4, nil)
@@ -157,8 +157,7 @@ func TestAbortedUnsent(t *testing.T) {
 	}
 }
 
-// TestUntoldParent: SC-A22: word that a request is held no more is tried again if it cannot
-// be sent.
+// TestUntoldParent: SC-A22: the Hold that ends holding is retried if it cannot be sent.
 func TestUntoldParent(t *testing.T) {
 	spec.Covers(t, "SC-A22")
 	s := newStacks(t, 3, func(_ int, cfg *scoll.Config) { cfg.MaxActive = 1 })

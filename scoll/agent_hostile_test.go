@@ -16,8 +16,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// put sends a message that no agent made, and returns what comes back to the
-// match bits on the reply portal.
+// put sends a forged message, and returns the answers that come to the match bits on the reply
+// portal.
 func (s *stacks) put(from, to, portal int, match, answer uint64, message []byte) (back []byte) {
 	s.t.Helper()
 	buffer, length := make([]byte, 200), 0
@@ -47,8 +47,7 @@ func (s *stacks) put(from, to, portal int, match, answer uint64, message []byte)
 	return buffer[:length]
 }
 
-// quiet fails unless nothing is under way at a node and all its buffers are
-// posted again.
+// quiet fails unless no request is under way at a node and all its buffers are posted again.
 func (s *stacks) quiet(k *stack, buffers int) {
 	s.t.Helper()
 	requests, lists := k.agent.Held()
@@ -61,7 +60,7 @@ func (s *stacks) quiet(k *stack, buffers int) {
 	}
 }
 
-// request is a message for node 4 of 8 over a group that node 0 made.
+// request returns a message for node 4 of 8 over a group that node 0 created.
 func (s *stacks) request(change func(*wire.RequestHeader), payload int) []byte {
 	list := s.members.AppendTo(nil)
 	h := wire.RequestHeader{
@@ -76,9 +75,8 @@ func (s *stacks) request(change func(*wire.RequestHeader), payload int) []byte {
 	return append(append(h.AppendTo(nil), list...), make([]byte, payload)...)
 }
 
-// TestBadInput: SC-60 to SC-64, SC-80, SC-88 and SC-160: each comes back as its
-// status where it came from and is counted; nobody is called, and no buffer is
-// lost.
+// TestBadInput: SC-60 to SC-64, SC-80, SC-88 and SC-160: each message is answered with its
+// status and counted; no callback is called, and no buffer is lost.
 func TestBadInput(t *testing.T) {
 	spec.Covers(t, "SC-60", "SC-61", "SC-62", "SC-63", "SC-64", "SC-80", "SC-88", "SC-160")
 	const buffers = 3
@@ -143,9 +141,9 @@ func TestReplayed(t *testing.T) {
 	s.quiet(k, 3)
 }
 
-// TestBadAnswers: SC-153 and SC-160: a child that answers for another's
-// broadcast, or nonsense, is named, and its callback has the status; one that
-// answers twice, and a stranger, find no buffer. Then a broadcast goes well.
+// TestBadAnswers: SC-153 and SC-160: a child that answers another broadcast, or with malformed
+// data, is unreached, and its callback gets the status; a second answer, and one of another
+// node, find no buffer. Then a broadcast succeeds.
 func TestBadAnswers(t *testing.T) {
 	spec.Covers(t, "SC-153", "SC-160")
 	answer := func(s *stacks, change func(*wire.ReplyHeader)) []byte {
@@ -226,8 +224,8 @@ func mute() scoll.Service {
 	}
 }
 
-// TestMuteService: SC-39, SC-A28: a service that never replies costs its time-out
-// and is named, alone.
+// TestMuteService: SC-39, SC-A28: a service that never replies costs its timeout, and its
+// member alone is unreached.
 func TestMuteService(t *testing.T) {
 	spec.Covers(t, "SC-39", "SC-A28")
 	s := newStacks(t, 4, func(_ int, cfg *scoll.Config) { cfg.Buffers = 3 })

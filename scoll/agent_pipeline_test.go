@@ -11,8 +11,8 @@ import (
 	"ulnet/scoll"
 )
 
-// TestAgentsPipeline: SC-A17 end to end: bulk data in segments reaches everybody
-// whole, whatever divides what; members inherit the option, and nothing is left.
+// TestAgentsPipeline: SC-A17 end to end: bulk data in segments reaches all members whole,
+// whether or not segments divide it evenly; members inherit the option, and no state is left.
 func TestAgentsPipeline(t *testing.T) {
 	spec.Covers(t, "SC-A17")
 	effort.OneGoroutine(t)
@@ -72,8 +72,8 @@ func TestAgentsPipelineFaster(t *testing.T) {
 	}
 }
 
-// TestAgentsPipelineDeath: SC-137, SC-139, SC-A17: an inner node dies while
-// segments are under way; those below it end with it and have not run.
+// TestAgentsPipelineDeath: SC-137, SC-139, SC-A17: if an inner node dies while segments are
+// under way, the nodes below it end the request and have not run it.
 func TestAgentsPipelineDeath(t *testing.T) {
 	spec.Covers(t, "SC-137", "SC-139", "SC-A17")
 	effort.OneGoroutine(t)
@@ -108,8 +108,8 @@ func TestAgentsPipelineDeath(t *testing.T) {
 	}
 }
 
-// TestAgentsPipelineUntold: SC-A22, SC-A17: a word of progress that cannot be sent is sent
-// again, and the request beside it is not.
+// TestAgentsPipelineUntold: SC-A22, SC-A17: a Progress that cannot be sent is retried, but not
+// the request.
 func TestAgentsPipelineUntold(t *testing.T) {
 	spec.Covers(t, "SC-A17", "SC-A22")
 	s := newStacksAt(t, 3, 1_000_000_000, nil)

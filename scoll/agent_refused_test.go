@@ -11,7 +11,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// sendAt makes a request at node 0, has something happen, and sends it.
+// sendAt creates a request at node 0, calls a function, and sends the request.
 func (s *stacks) sendAt(g *scoll.Group, cfg scoll.RequestConfig, between func(r *scoll.Request)) (err error) {
 	s.t.Helper()
 	s.fabric.Do(0, func(*simlnd.Host) {
@@ -28,9 +28,8 @@ func (s *stacks) sendAt(g *scoll.Group, cfg scoll.RequestConfig, between func(r 
 	return err
 }
 
-// TestRefusedAfterAll: SC-130, SC-A20: a request that was all right when it was
-// made, and is not when it is sent, is refused by Send: no member has got it, and no
-// callback comes.
+// TestRefusedAfterAll: SC-130, SC-A20: Send refuses a request that was valid when it was
+// created, but is not any more: no member gets it, and no callback is called.
 func TestRefusedAfterAll(t *testing.T) {
 	spec.Covers(t, "SC-130", "SC-A20")
 	s, views := watched(t, 8)
@@ -51,7 +50,7 @@ func TestRefusedAfterAll(t *testing.T) {
 	}
 }
 
-// TestSendRefused: SC-30, SC-72: what Send says of requests that cannot be sent.
+// TestSendRefused: SC-30, SC-72: the errors of Send.
 func TestSendRefused(t *testing.T) {
 	spec.Covers(t, "SC-12", "SC-30", "SC-72", "SC-A12")
 	s := newStacks(t, 4, nil)
@@ -87,8 +86,8 @@ func TestSendRefused(t *testing.T) {
 	}
 }
 
-// TestMapsNothing: SC-93 and SC-94: a member whose service does not know an
-// out-of-band group, or fails to say who is in it, is named with why.
+// TestMapsNothing: SC-93 and SC-94: a member whose service does not know an out-of-band group,
+// or fails to map it, is unreached with the reason.
 func TestMapsNothing(t *testing.T) {
 	spec.Covers(t, "SC-93", "SC-94")
 	for _, c := range []struct {
@@ -113,8 +112,8 @@ func TestMapsNothing(t *testing.T) {
 	}
 }
 
-// TestOwnTimeout: SC-38: a service may take longer than the root thinks, here
-// only: it is waited for, and that is counted.
+// TestOwnTimeout: SC-38: a service may set a longer timeout on its own node: it is waited for,
+// and counted.
 func TestOwnTimeout(t *testing.T) {
 	spec.Covers(t, "SC-38")
 	s := newStacks(t, 4, nil)
@@ -138,8 +137,8 @@ func TestOwnTimeout(t *testing.T) {
 	}
 }
 
-// TestMaxPayloadOfAgents: SC-10: what a message carries is a setting of agents:
-// replies above it need parts, and bulk data comes in more GETs.
+// TestMaxPayloadOfAgents: SC-10: the payload of a message is a setting of agents: longer
+// replies need parts, and bulk data needs more GETs.
 func TestMaxPayloadOfAgents(t *testing.T) {
 	spec.Covers(t, "SC-10")
 	const limit = 64 << 10

@@ -19,8 +19,8 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// TestTwoServices: SC-11, SC-13 and SC-14: the same entity of two services is
-// two things, and a group's broadcasts reach its service alone.
+// TestTwoServices: SC-11, SC-13 and SC-14: the entities of two services are independent, and a
+// group's broadcasts reach its service alone.
 func TestTwoServices(t *testing.T) {
 	spec.Covers(t, "SC-11", "SC-13", "SC-14", "SC-48")
 	s := newStacks(t, 4, nil)
@@ -103,8 +103,8 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// TestBlockedService: SC-42: a service that is stuck in incoming-request does
-// not keep its children from getting the request.
+// TestBlockedService: SC-42: a service that blocks in incoming-request does not keep children
+// from getting the request.
 func TestBlockedService(t *testing.T) {
 	spec.Covers(t, "SC-42")
 	s := newStacks(t, 8, func(id int, cfg *scoll.Config) {
@@ -124,8 +124,8 @@ func TestBlockedService(t *testing.T) {
 	}
 }
 
-// TestLateReply: SC-A24, SC-153: replies that come when their buffers are gone
-// are dropped, and the next broadcast is not disturbed by them.
+// TestLateReply: SC-A24, SC-153: replies that come after their buffers were withdrawn are
+// dropped, and do not affect the next broadcast.
 func TestLateReply(t *testing.T) {
 	spec.Covers(t, "SC-153", "SC-A24")
 	s := newStacks(t, 4, func(id int, cfg *scoll.Config) {
@@ -179,7 +179,7 @@ func TestBulkModified(t *testing.T) {
 	}
 }
 
-// TestPriority: SC-127: a broadcast passes bulk messages that wait.
+// TestPriority: SC-127: a broadcast overtakes queued bulk messages.
 func TestPriority(t *testing.T) {
 	spec.Covers(t, "SC-127")
 	const rate, size, puts = 1_000_000_000, 16 << 10, 2000
@@ -203,8 +203,8 @@ func TestPriority(t *testing.T) {
 	}
 }
 
-// TestOversizedReply: SC-160: a reply that is larger than the buffer posted
-// for it, by little or by much, is an error; the next ones are fine.
+// TestOversizedReply: SC-160: a reply that is larger than its buffer, by little or by much, is
+// an error; the next ones succeed.
 func TestOversizedReply(t *testing.T) {
 	spec.Covers(t, "SC-160")
 	s := newStacks(t, 2, nil)
@@ -222,9 +222,9 @@ func TestOversizedReply(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft: SC-A24, SC-153, SC-154 and SC-160: buffers that were
-// posted for parts that did not come are taken back before post-reply; who
-// answers once more is dropped. Requests and lists are forgotten.
+// TestNothingIsLeft: SC-A24, SC-153, SC-154 and SC-160: buffers for parts that did not come
+// are withdrawn before post-reply; a further answer is dropped. No request and no list is
+// left.
 func TestNothingIsLeft(t *testing.T) {
 	spec.Covers(t, "SC-153", "SC-154", "SC-160", "SC-A24")
 	s := newStacks(t, 150, nil)
@@ -258,8 +258,8 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestServiceMistakes: SC-A2, SC-32, SC-41, SC-47 and SC-52: what a service does
-// wrong is told to it, and to its parent as a refusal.
+// TestServiceMistakes: SC-A2, SC-32, SC-41, SC-47 and SC-52: mistakes of a service return an
+// error, and the parent gets a refusal.
 func TestServiceMistakes(t *testing.T) {
 	spec.Covers(t, "SC-32", "SC-41", "SC-47", "SC-52", "SC-A2")
 	s := newStacks(t, 4, nil)

@@ -41,9 +41,9 @@ func signed(t *testing.T, n int, of func(int) string) *stacks {
 
 func alike(letters string) func(int) string { return func(int) string { return letters } }
 
-// TestKeys: nodes with the same key work as without one: with lists that ride and lists
-// that are fetched, bulk data at once and in segments, and answers in parts; and so they
-// do while the key changes.
+// TestKeys: nodes with the same key work as without one, also while the key changes: with lists
+// that ride and lists that are fetched, bulk data at once and in segments, and answers in
+// parts.
 func TestKeys(t *testing.T) {
 	spec.Covers(t, "SC-165")
 	for name, of := range map[string]func(int) string{
@@ -84,7 +84,7 @@ func TestKeysInParts(t *testing.T) {
 	}
 }
 
-// TestMaxPayloadSigned: the longest payload that is offered fits beside the code.
+// TestMaxPayloadSigned: the longest payload that MaxPayload allows fits beside the code.
 func TestMaxPayloadSigned(t *testing.T) {
 	s := signed(t, 4, alike("a"))
 	g := s.group(0, true, scoll.Tree{})
@@ -96,8 +96,8 @@ func TestMaxPayloadSigned(t *testing.T) {
 	s.all(s.broadcast(0, g, scoll.RequestConfig{Payload: []byte(payload), Bulk: [][]byte{make([]byte, 100)}}), []string{payload})
 }
 
-// TestOtherKeys: a node with another key, or none among nodes with one, takes part in
-// nothing, and the root is told so at once.
+// TestOtherKeys: a node with another key, or without one among nodes with one, runs no request,
+// and the root learns that at once.
 func TestOtherKeys(t *testing.T) {
 	spec.Covers(t, "SC-165")
 	for name, other := range map[string]string{"another": "b", "none": ""} {
@@ -115,8 +115,8 @@ func TestOtherKeys(t *testing.T) {
 	}
 }
 
-// TestForgedCodes: a request without a code, with one of another key, made for another
-// pair of nodes, or with any byte changed is answered with EKEY, and no service sees it.
+// TestForgedCodes: a request without a code, with one of another key or for another pair of
+// nodes, or with any byte changed, is answered with EKEY, and no service gets it.
 func TestForgedCodes(t *testing.T) {
 	s := signed(t, 8, alike("a"))
 	k := s.nodes[4]
@@ -151,8 +151,8 @@ func TestForgedCodes(t *testing.T) {
 	}
 }
 
-// TestChangedBulk: bulk data that are changed on their way are given to no service of
-// members with a key.
+// TestChangedBulk: bulk data that was changed on the way reaches no service of members with a
+// key.
 func TestChangedBulk(t *testing.T) {
 	spec.Covers(t, "SC-165")
 	s := signed(t, 3, alike("a"))
@@ -165,9 +165,9 @@ func TestChangedBulk(t *testing.T) {
 	}
 }
 
-// TestKeyRotation: while the key changes from node to node in three steps, everything is
-// answered and nothing refused; the counters say which key verifies, and the old one is
-// worth nothing afterwards.
+// TestKeyRotation: while the key changes from node to node in three steps, all requests are
+// answered and none refused; the counters show which key verifies, and the old one does not
+// verify afterwards.
 func TestKeyRotation(t *testing.T) {
 	s := signed(t, 5, alike("a"))
 	g := s.group(0, true, scoll.Tree{})
@@ -196,7 +196,7 @@ func TestKeyRotation(t *testing.T) {
 	}
 }
 
-// TestKeysOnOff: whether messages are signed is said at the start.
+// TestKeysOnOff: SetKeys cannot change whether messages are signed.
 func TestKeysOnOff(t *testing.T) {
 	s := signed(t, 2, func(id int) string { return []string{"a", ""}[id] })
 	for id, k := range []keyring.Keys{{}, keys(t, "a")} {
@@ -209,7 +209,7 @@ func TestKeysOnOff(t *testing.T) {
 	}
 }
 
-// TestKeysSetBeside: keys change while other goroutines sign and verify; -race sees it.
+// TestKeysSetBeside: keys change while other goroutines sign and verify, for the race detector.
 func TestKeysSetBeside(t *testing.T) {
 	s := signed(t, 3, alike("a"))
 	g := s.group(0, false, scoll.Tree{})

@@ -59,8 +59,8 @@ func TestEveryRoot(t *testing.T) {
 	}
 }
 
-// TestRequestFields: SC-25: what a root says of a request is what its service is
-// told, and what travels.
+// TestRequestFields: SC-25: the fields of a request at the root reach its service, and the
+// members.
 func TestRequestFields(t *testing.T) {
 	spec.Covers(t, "SC-25")
 	s := newStacks(t, 4, nil)
@@ -82,9 +82,8 @@ func TestRequestFields(t *testing.T) {
 	}
 }
 
-// TestBuffersFirst: SC-27 and SC-152: each child's buffer is there before the
-// child has the request: those that answer in the instant of its arrival are
-// heard.
+// TestBuffersFirst: SC-27 and SC-152: each child's buffer is posted before the child has the
+// request: an answer at the instant of its arrival is taken.
 func TestBuffersFirst(t *testing.T) {
 	spec.Covers(t, "SC-27", "SC-152")
 	s := newStacks(t, 6, nil)
@@ -122,8 +121,8 @@ func (s *stacks) oobOr(t *testing.T, oob bool) *scoll.Group {
 	return g
 }
 
-// TestBulk: SC-31 and SC-A17: bulk data of several sizes reaches
-// everybody over the tree, more than a message carries included.
+// TestBulk: SC-31 and SC-A17: bulk data of several sizes, also longer than a message, reaches
+// all members over the tree.
 func TestBulk(t *testing.T) {
 	spec.Covers(t, "SC-31", "SC-A17")
 	effort.OneGoroutine(t)
@@ -144,7 +143,8 @@ func TestBulk(t *testing.T) {
 	}
 }
 
-// TestScribble: SC-34 and SC-A29: what a service does to a payload stays there.
+// TestScribble: SC-34 and SC-A29: a service that modifies a payload does not change what
+// children get.
 func TestScribble(t *testing.T) {
 	spec.Covers(t, "SC-34", "SC-A29")
 	s := newStacks(t, 8, nil)
@@ -161,8 +161,7 @@ func TestScribble(t *testing.T) {
 	}
 }
 
-// TestParts: SC-54 and SC-154: a reply in several messages, each of which takes
-// a buffer.
+// TestParts: SC-54 and SC-154: a reply has several messages, each of which takes a buffer.
 func TestParts(t *testing.T) {
 	spec.Covers(t, "SC-54", "SC-154")
 	s := newStacks(t, 2, nil)
@@ -182,8 +181,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestTooManyParts: SC-54: the part that would take the last one's place is
-// refused, and the last one comes.
+// TestTooManyParts: SC-54: the part with the number of the last one is refused, and the last
+// one comes.
 func TestTooManyParts(t *testing.T) {
 	spec.Covers(t, "SC-54")
 	s := newStacks(t, 2, nil)
@@ -222,7 +221,7 @@ func TestDeadMember(t *testing.T) {
 	}
 }
 
-// fakeView is a view that tests decide.
+// fakeView is a view that tests set.
 type fakeView struct {
 	alive []nid.NID
 	dead  nid.NID
@@ -237,7 +236,7 @@ func (v *fakeView) Watch(f func(nid.NID, bool, uint64)) (stop func()) {
 	return func() {}
 }
 
-// TestRootErrors: SC-9, SC-27, SC-30, SC-A14: what a root does wrong.
+// TestRootErrors: SC-9, SC-27, SC-30, SC-A14: mistakes at a root.
 func TestRootErrors(t *testing.T) {
 	spec.Covers(t, "SC-9", "SC-27", "SC-30", "SC-A2", "SC-A14")
 	s := newStacks(t, 4, nil)
@@ -277,7 +276,7 @@ func TestRootErrors(t *testing.T) {
 	s.all(s.nodes[0].done[0], []string{string(make([]byte, limit))})
 }
 
-// TestStop: agents end, twice if need be.
+// TestStop: agents can be closed, also twice.
 func TestStop(t *testing.T) {
 	s := newStacks(t, 4, nil)
 	g := s.group(0, false, scoll.Tree{})

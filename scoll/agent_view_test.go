@@ -12,7 +12,7 @@ import (
 	"ulnet/scoll"
 )
 
-// view is a view whose news come when the test says so.
+// view is a view whose changes the test makes.
 type view struct {
 	tell func(nid.NID, bool, uint64)
 	n    int
@@ -44,7 +44,7 @@ func watchedAt(t *testing.T, n int, rate int64) (*stacks, []*view) {
 	}), views
 }
 
-// died tells a node of a death.
+// died reports a death to a node.
 func (s *stacks) died(views []*view, at, who int) {
 	s.fabric.Do(sim.NodeID(at), func(*simlnd.Host) {
 		views[at].dead = simlnd.NID(sim.NodeID(who))
@@ -52,8 +52,8 @@ func (s *stacks) died(views []*view, at, who int) {
 	})
 }
 
-// TestAgentsLive: SC-97 and SC-A20 end to end: one member hears of a death late,
-// and buffers are posted anew for the second attempt.
+// TestAgentsLive: SC-97 and SC-A20 end to end: one member learns of a death late, and buffers
+// are posted again for the second attempt.
 func TestAgentsLive(t *testing.T) {
 	spec.Covers(t, "SC-97", "SC-A20")
 	s, views := watched(t, 16)
@@ -88,7 +88,7 @@ func TestAgentsLive(t *testing.T) {
 	}
 }
 
-// TestAgentsDeath: SC-137, G-SC-7: news of a death end the wait at once.
+// TestAgentsDeath: SC-137, G-SC-7: a reported death ends the wait at once.
 func TestAgentsDeath(t *testing.T) {
 	spec.Covers(t, "SC-130", "SC-137", "G-SC-7")
 	s, views := watched(t, 8)

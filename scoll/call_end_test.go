@@ -13,8 +13,8 @@ import (
 	"ulnet/scoll"
 )
 
-// TestCallLate: a handler gets a context with the caller's deadline, less what the tree
-// takes. One that does not return in time is listed, and the answers of those below it count.
+// TestCallLate: a handler gets a context with the caller's deadline, less the time of the tree.
+// If it does not return in time its member has failed, and the answers of members below count.
 func TestCallLate(t *testing.T) {
 	spec.Covers(t, "SC-166")
 	const n = 8
@@ -44,8 +44,8 @@ func TestCallLate(t *testing.T) {
 	}
 }
 
-// TestCallCanceled: a call returns at once when its context ends, even if the handler of this
-// node blocks, and says what was there. Without the time that the tree takes nobody is asked.
+// TestCallCanceled: a call returns at once when its context ends, with the answers so far, even
+// if the handler of this node blocks. With less time than the tree takes no member is asked.
 func TestCallCanceled(t *testing.T) {
 	spec.Covers(t, "SC-166")
 	const n = 4
@@ -125,7 +125,8 @@ func (v deadOne) Watch(f func(nid.NID, bool, uint64)) (stop func()) {
 	return func() {}
 }
 
-// TestCallDead: a call asks the living and lists the dead; with All nobody is asked then.
+// TestCallDead: a call asks the live members and lists the dead as unreached; with All it fails
+// and no member is asked.
 func TestCallDead(t *testing.T) {
 	spec.Covers(t, "SC-166")
 	w := newWires(t, 5, scoll.Config{RTT: time.Second, View: deadOne{wireNID(2)}})
@@ -150,8 +151,9 @@ func TestCallDead(t *testing.T) {
 	}
 }
 
-// TestCallRepeated: SC-A20: a call to the live members that is sent again, because one hears
-// of a death late, asks nobody twice, and has the answers of those that ran the first attempt.
+// TestCallRepeated: SC-A20: a call to the live members that is sent again, because one member
+// learns of a death late, asks no member twice, and has the answers of those that ran the first
+// attempt.
 func TestCallRepeated(t *testing.T) {
 	spec.Covers(t, "SC-166", "SC-A20")
 	s, views := watched(t, 16)

@@ -14,8 +14,8 @@ import (
 	"ulnet/scoll"
 )
 
-// TestCallContextErrors: a handler that returns the error of its context is listed with the
-// status of that.
+// TestCallContextErrors: the status of a handler that returns the error of its context is that
+// of the error.
 func TestCallContextErrors(t *testing.T) {
 	spec.Covers(t, "SC-166")
 	errs := []error{context.DeadlineExceeded, context.Canceled, fmt.Errorf("%w: %w", scoll.EBUSY, context.Canceled), errors.New("disk sdb is gone")}
@@ -35,7 +35,7 @@ func TestCallContextErrors(t *testing.T) {
 	}
 }
 
-// TestNewGroupErrors: they say what to change.
+// TestNewGroupErrors: the errors say what to change.
 func TestNewGroupErrors(t *testing.T) {
 	w := newWires(t, 3, scoll.Config{})
 	a := w.nodes[0].agent
@@ -52,8 +52,8 @@ func TestNewGroupErrors(t *testing.T) {
 	}
 }
 
-// TestCallLost: members below one that is gone are listed with it, and the error says who
-// failed and who was not reached.
+// TestCallLost: members below a dead one are unreached with it, and the error has the members
+// that failed and those that were not reached.
 func TestCallLost(t *testing.T) {
 	spec.Covers(t, "SC-166")
 	s := newStacks(t, 8, func(int, *scoll.Config) {})

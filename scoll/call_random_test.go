@@ -18,7 +18,7 @@ import (
 	"ulnet/scoll"
 )
 
-// callPlan is a call in a group whose members do what may go wrong.
+// callPlan is a call in a group with faulty members.
 type callPlan struct {
 	t      *testing.T
 	rng    *rand.Rand
@@ -35,9 +35,9 @@ type callPlan struct {
 	ran    map[int]int
 }
 
-// TestRandomCalls: G-SC-8: whatever handlers and merging do, and whoever dies, each member
-// that is asked is counted exactly once: answered, failed or unreached. What no fault can
-// excuse is exactly so.
+// TestRandomCalls: G-SC-8: whatever handlers and merging do, and whichever members die, each
+// member that is asked counts exactly once: answered, failed or unreached. A member that no
+// fault affects has the expected result.
 func TestRandomCalls(t *testing.T) {
 	spec.Covers(t, "SC-166", "G-SC-8")
 	effort.OneGoroutine(t)
@@ -120,7 +120,7 @@ func (p *callPlan) handler(id int) scoll.Handler {
 	}
 }
 
-// run calls, and compares what came of it with the plan.
+// run makes the call, and compares the result with the plan.
 func (p *callPlan) run() *scoll.Result {
 	views := make([]*view, p.n)
 	var s *stacks
@@ -163,7 +163,7 @@ func (p *callPlan) run() *scoll.Result {
 	return r
 }
 
-// disturb has a member die, whom one other hears of later than the rest.
+// disturb makes a member die; one other member learns of that later than the rest.
 func (p *callPlan) disturb(s *stacks, views []*view) {
 	if p.lost < 0 {
 		return
@@ -184,7 +184,7 @@ func (p *callPlan) disturb(s *stacks, views []*view) {
 	}
 }
 
-// judge checks that each member is counted once, and as it must be.
+// judge checks that each member is counted once, and with the expected result.
 func (p *callPlan) judge(s *stacks, r *scoll.Result) {
 	states := map[nid.NID][]string{}
 	answers := uint64(0)

@@ -17,7 +17,7 @@ import (
 
 const handled scoll.ServiceID = 11
 
-// handle registers a handler on all nodes, which knows on which it is.
+// handle registers a handler on all nodes, which gets the number of its node.
 func (w *wires) handle(of func(id int) scoll.Handler) {
 	w.t.Helper()
 	for _, d := range w.nodes {
@@ -50,8 +50,8 @@ func sumOfTwo(a, b []byte) ([]byte, error) {
 
 func number(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
 
-// TestCall: a call asks each member once, from any root, merges the answers, and lists an
-// error with its text.
+// TestCall: a call asks each member once, from any root, merges the answers, and returns errors
+// with their texts.
 func TestCall(t *testing.T) {
 	spec.Covers(t, "SC-166")
 	const n = 8
@@ -85,8 +85,8 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestCallOnly: a filter keeps the handlers of others from running. They pass on, and are
-// not counted.
+// TestCallOnly: a filter keeps the handlers of other members from running. These members
+// forward the call, and are not counted.
 func TestCallOnly(t *testing.T) {
 	spec.Covers(t, "SC-166")
 	const n = 9

@@ -17,7 +17,7 @@ func binomialOf(n, root int) tree.Tree {
 	return tree.Tree{Topology: topology, N: n, Root: root}
 }
 
-// TestTallyGolden: the form of an answer, byte by byte.
+// TestTallyGolden: the encoding of an answer, byte by byte.
 func TestTallyGolden(t *testing.T) {
 	y := newTally(binomialOf(8, 0), 4) // 4, and 6, 5, 7 below it
 	y.set(0, OK, "")
@@ -39,8 +39,8 @@ func TestTallyGolden(t *testing.T) {
 	}
 }
 
-// TestTallyRefused: an answer says nothing of members that are not below the child, nor of any
-// twice.
+// TestTallyRefused: an answer is refused if it has members that are not below the child, or a
+// member twice.
 func TestTallyRefused(t *testing.T) {
 	spec.Covers(t, "SC-166")
 	whole := binomialOf(8, 0)
@@ -85,8 +85,8 @@ func TestTallyTexts(t *testing.T) {
 	}
 }
 
-// TestTallyTextGoes: another status of a member has the text of its own, or none, and the
-// room that a text took is free again.
+// TestTallyTextGoes: a later status of a member replaces the text, and frees the room of the
+// earlier one.
 func TestTallyTextGoes(t *testing.T) {
 	y := newTally(binomialOf(8, 0), 0)
 	y.set(3, OK, "well")
@@ -102,8 +102,8 @@ func TestTallyTextGoes(t *testing.T) {
 	}
 }
 
-// FuzzTally: an answer of a child that is taken says of each member of a subtree one thing,
-// and its texts are fit to be printed.
+// FuzzTally: an answer of a child that is taken has one status for each member of a subtree,
+// and its texts can be printed.
 func FuzzTally(f *testing.F) {
 	y := newTally(binomialOf(13, 3), 7)
 	f.Add(y.append(nil))
@@ -131,7 +131,7 @@ func FuzzTally(f *testing.F) {
 	})
 }
 
-// FuzzCallQuestion: a question that is understood is the one that was asked.
+// FuzzCallQuestion: a question that is parsed has the same encoding again.
 func FuzzCallQuestion(f *testing.F) {
 	for _, q := range []callQuestion{{}, {payload: []byte("x")}, {only: rankSet{}}, {only: newRankSet([]int{9, 3, 4, 0, 4})}} {
 		f.Add(q.append(nil))

@@ -14,7 +14,7 @@ import (
 	"ulnet/scoll"
 )
 
-// tally is what a node knows of a request.
+// tally is the state of a request at a node.
 type tally struct {
 	mu   sync.Mutex
 	sum  uint64 // guarded by mu
@@ -22,7 +22,7 @@ type tally struct {
 	done chan *scoll.Request
 }
 
-// half replies when both halves are over: the children's and our own.
+// half replies when both halves are over: the children's and this node's own.
 func (c *tally) half(r *scoll.Request) {
 	c.mu.Lock()
 	c.past++

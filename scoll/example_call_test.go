@@ -26,7 +26,7 @@ func serve(cfg node.Config, free func() (uint64, error)) (*node.Node, *scoll.Age
 		return n, nil, err
 	}
 	return n, agent, agent.Handle(diskService, scoll.Handler{
-		Merge: scoll.Sum.Merge, // on the way to the one who asks
+		Merge: scoll.Sum.Merge, // on the way to the server that asks
 		Answer: func(context.Context, *scoll.Question) ([]byte, error) {
 			bytes, err := free()
 			return scoll.Numbers(bytes), err
@@ -70,7 +70,7 @@ func Example() {
 	}
 
 	result, err := total(ctx, first, servers...)
-	if err != nil { // nobody was asked, or ctx has ended
+	if err != nil { // no server was asked, or ctx has ended
 		panic(err)
 	}
 	fmt.Printf("%d GB free on %d servers\n", result.Numbers()[0]/1e9, result.Answered)
@@ -105,7 +105,7 @@ func ExampleGroup_Call() {
 	if err != nil {
 		panic(err)
 	}
-	for _, answer := range result.Each() { // with the NID of who said it
+	for _, answer := range result.Each() { // with the NID of the server
 		fmt.Printf("%s\n", answer)
 	}
 	// Output:

@@ -49,7 +49,7 @@ func prepare(r *scoll.Request) error {
 func (s *sum) add(p *scoll.Reply) {
 	s.Lock() // children answer at the same time
 	defer s.Unlock()
-	if p.Status == scoll.OK && len(p.Payload) == 16 { // the root is told who is missing
+	if p.Status == scoll.OK && len(p.Payload) == 16 { // the module reports missing servers to the root
 		s.servers += binary.LittleEndian.Uint64(p.Payload)
 		s.bytes += binary.LittleEndian.Uint64(p.Payload[8:])
 	}

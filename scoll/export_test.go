@@ -6,18 +6,18 @@ import (
 	"ulnet/portals"
 )
 
-// Held is what an agent keeps of requests, and of lists that it fetches.
+// Held returns the number of requests of an agent, and of lists that it fetches.
 func (a *Agent) Held() (requests, lists int) {
 	a.runner.Inspect(func() { requests, lists = len(a.requests), len(a.lists) })
 	return requests, lists
 }
 
-// Buffers is how many buffers for requests are posted, and how many there are.
+// Buffers returns how many buffers for requests are posted, and how many there are.
 func (a *Agent) Buffers() (posted, all int) {
 	return a.inbox.Posted(), a.inbox.Posted() + a.inbox.Spare()
 }
 
-// SpoilWords has the first words of progress that leave fail, so many of them.
+// SpoilWords makes the sending of the first n Progress and Hold messages fail.
 func (a *Agent) SpoilWords(n int) {
 	a.outbox.Open(a.table, portals.OutboxConfig[sending]{Done: func(s sending, err error) {
 		if s.progress && n > 0 {
@@ -28,8 +28,8 @@ func (a *Agent) SpoilWords(n int) {
 	}})
 }
 
-// Begin makes one attempt of a call, and returns what tells how it ended: false while it
-// has not.
+// Begin makes one attempt of a call, and returns a function that returns its result: false
+// while there is none.
 func (g *Group) Begin(ctx context.Context, cfg CallConfig, live bool) (func() (*Result, error, bool), error) {
 	c, err := g.begin(ctx, cfg, live)
 	return func() (*Result, error, bool) {

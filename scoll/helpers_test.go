@@ -67,8 +67,7 @@ func TestReductions(t *testing.T) {
 	}
 }
 
-// statuses is a service in which some nodes fail, and one forgets what its
-// children said.
+// statuses is a service in which some nodes fail, and one drops the answers of its children.
 func (k *stack) statuses(forgets bool, fails scoll.Status, done func([]scoll.Unreached)) scoll.Service {
 	of := func(r *scoll.Request) *scoll.StatusMap {
 		if r.Data == nil {
@@ -105,8 +104,8 @@ func postStatuses(r *scoll.Request) error {
 	return nil
 }
 
-// TestStatusMap: SC-53, SC-69 and SC-A27: the map names who failed and exactly
-// who was not reached, although a service in between ignores all errors.
+// TestStatusMap: SC-53, SC-69 and SC-A27: the map has the members that failed and exactly
+// those that were not reached, although a service in between ignores all errors.
 func TestStatusMap(t *testing.T) {
 	spec.Covers(t, "SC-53", "SC-69", "SC-A27")
 	s := newStacks(t, 16, nil)
@@ -144,7 +143,7 @@ func TestStatusMap(t *testing.T) {
 	}
 }
 
-// TestBadStatusMap: a child's reply that is no map counts as its failure.
+// TestBadStatusMap: a malformed reply of a child counts as its failure.
 func TestBadStatusMap(t *testing.T) {
 	s := newStacks(t, 4, nil)
 	s.broadcast(0, s.group(0, true, scoll.Tree{}), scoll.RequestConfig{})

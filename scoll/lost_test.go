@@ -12,8 +12,8 @@ import (
 )
 
 // TestFailedInnerServer: SC-133, G-SC-8: in the service of docs/collectives.md rank 4
-// of 8 fails to run the request. The answers of the three servers below it had come to
-// its service; they are counted all the same, and the root names rank 4 alone.
+// of 8 fails to run the request. Its service has the answers of the three servers below it,
+// which count nevertheless, and rank 4 alone is unreached.
 func TestFailedInnerServer(t *testing.T) {
 	spec.Covers(t, "SC-133", "G-SC-8")
 	s := newServers(8)
@@ -49,9 +49,9 @@ func TestFailedInnerServer(t *testing.T) {
 	}
 }
 
-// TestAnswersPassedOn: G-SC-8: whatever keeps the service of an inner member from
-// replying, only that member is named. The services overwrite reply buffers as soon as
-// IncomingReply has returned, as they may (SC-29).
+// TestAnswersPassedOn: G-SC-8: whatever keeps the service of an inner member from replying,
+// only that member is unreached. The services overwrite reply buffers as soon as IncomingReply
+// has returned, which is allowed (SC-29).
 func TestAnswersPassedOn(t *testing.T) {
 	spec.Covers(t, "SC-29", "G-SC-8")
 	for _, tt := range []struct {
@@ -154,9 +154,9 @@ func (k *stack) careful() scoll.Service {
 	return s
 }
 
-// TestBlockedRoot: SC-57: a root whose own IncomingRequest blocks gets its result after
-// T of the tree, with itself named, or after Abort. Its buffers are free in ReplyOut,
-// which comes when IncomingRequest has returned.
+// TestBlockedRoot: SC-57: a root whose own IncomingRequest blocks gets its result, in which it
+// is unreached itself, after T of the tree or after Abort. Its buffers are free in ReplyOut,
+// which is called when IncomingRequest has returned.
 func TestBlockedRoot(t *testing.T) {
 	spec.Covers(t, "SC-57")
 	for _, abort := range []bool{false, true} {

@@ -16,9 +16,8 @@ import (
 
 const poison = 0xDB
 
-// spoiler is a service that overwrites every buffer in the moment in which it is
-// free, and looks later whether somebody wrote to it all the same. Its reply is
-// an entry of 8 bytes for each node that ran.
+// spoiler is a service that overwrites every buffer as soon as it is free, and checks later
+// that nothing was written to it. Its reply is an entry of 8 bytes for each node that ran.
 type spoiler struct {
 	t      *testing.T
 	bulk   func() []byte // what is broadcast
@@ -149,8 +148,7 @@ func (w *spoiled) take(p *scoll.Reply) {
 	}
 }
 
-// half frees bulk data and replies when post-reply was called and our own work is
-// over.
+// half frees bulk data and replies when post-reply was called and this node's own work is over.
 func (w *spoiled) half(r *scoll.Request, id int, ran bool) {
 	w.mu.Lock()
 	if w.halves++; w.halves < 2 || r.Root() {
@@ -247,10 +245,9 @@ func (s *spoiler) send(g *scoll.Group) {
 	}
 }
 
-// TestPoisonSlowChild: SC-A16, SC-35 and SC-26: a child stops in the middle of its
-// fetch, its parent's time-out comes, the parent's bulk buffer is not free then,
-// and that does not hold up those above. When the child goes on it gets no
-// poison.
+// TestPoisonSlowChild: SC-A16, SC-35 and SC-26: a child stops in the middle of its fetch until
+// its parent's timeout. The parent's bulk buffer is not free then, which does not delay the
+// nodes above. When the child goes on it gets the right data.
 func TestPoisonSlowChild(t *testing.T) {
 	spec.Covers(t, "SC-26", "SC-35", "SC-A16")
 	effort.OneGoroutine(t)

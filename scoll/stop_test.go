@@ -14,9 +14,8 @@ import (
 	"ulnet/scoll"
 )
 
-// TestStopAmid: agents stop while broadcasts are under way: no callback runs when
-// Stop has returned, and the others end by their time-outs, with those who have
-// stopped named.
+// TestStopAmid: agents are closed while broadcasts are under way: no callback runs when Close
+// has returned, and the other agents run into their timeouts, with the closed ones unreached.
 func TestStopAmid(t *testing.T) {
 	const n, stopped = 5, 2
 	var over atomic.Bool // Stop of node 2 has returned
@@ -70,8 +69,7 @@ func TestStopAmid(t *testing.T) {
 	}
 }
 
-// TestStopAmidFetch: SC-35: an agent that stops asks for no more bulk data, nor of
-// a list of members.
+// TestStopAmidFetch: SC-35: a closed agent fetches no more bulk data, nor a list of members.
 func TestStopAmidFetch(t *testing.T) {
 	spec.Covers(t, "SC-35")
 	s := newStacksAt(t, 2, 1_000_000_000, func(_ int, cfg *scoll.Config) { cfg.MaxPayload = 64 << 10 })
@@ -100,8 +98,8 @@ func TestStopAmidFetch(t *testing.T) {
 	}
 }
 
-// TestCloseWaits: Close waits for a callback that blocks as long as its context lasts, and
-// again when it is called again.
+// TestCloseWaits: Close waits for a callback that blocks until its context ends, and waits again
+// when it is called again.
 func TestCloseWaits(t *testing.T) {
 	w := newWires(t, 2, scoll.Config{})
 	running, end := make(chan struct{}), make(chan struct{})
@@ -143,8 +141,8 @@ func TestCloseWaits(t *testing.T) {
 	root.Wait()
 }
 
-// TestCloseBesideClose: while one Close waits for answers to leave, another one heeds its own
-// context.
+// TestCloseBesideClose: while one Close waits until answers are sent, another one returns when
+// its own context ends.
 func TestCloseBesideClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWires(t, 2, scoll.Config{RTT: time.Second})

@@ -15,7 +15,7 @@ import (
 	"ulnet/scoll"
 )
 
-// sliding is a clock that callbacks move.
+// sliding is a clock that callbacks advance.
 type sliding struct {
 	machine.Clock
 	ahead atomic.Int64
@@ -25,7 +25,7 @@ func (c *sliding) Now() time.Duration { return c.Clock.Now() + time.Duration(c.a
 
 func (c *sliding) pass(d time.Duration) { c.ahead.Add(int64(d)) }
 
-// warned passes on what is logged, with its attributes.
+// warned forwards log records, with their attributes.
 type warned chan string
 
 func (w warned) Enabled(context.Context, slog.Level) bool { return true }

@@ -37,7 +37,7 @@ type wired struct {
 
 func wireNID(id int) nid.NID { return nid.FromNumber(nid.MakeNet(nid.GNI, 0), uint32(id)+1) }
 
-// addNIs makes a node ready for an agent: 0@lo, an answer to pings, and a driver.
+// addNIs prepares a node for an agent: 0@lo, an answer to pings, and a driver.
 func addNIs(t testing.TB, table *portals.Table, driver lnd.Driver) {
 	t.Helper()
 	for _, d := range []lnd.Driver{lo.Driver{}, driver} {
@@ -93,7 +93,7 @@ func newWiresOf(t *testing.T, n int, cfg func(id int) scoll.Config) *wires {
 	return w
 }
 
-// members is a group of all nodes, with an entity each.
+// members returns a membership of all nodes, with an entity each.
 func (w *wires) members() *scoll.Membership {
 	var targets []scoll.Target
 	for i := range w.nodes {
@@ -145,7 +145,7 @@ func (d *wired) Shutdown(context.Context) error {
 	return nil
 }
 
-// deliver hands what one node sends to another.
+// deliver delivers the messages of one node to another.
 func (d *wired) deliver(to *wired, messages <-chan *lnd.Message) {
 	for m := range messages {
 		in := &lnd.Delivery{Header: m.Header, From: nid.ProcessID{NID: m.Header.SrcNID, PID: m.Header.SrcPID}}

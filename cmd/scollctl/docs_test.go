@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write the tables and trees of docs/collectives.md anew")
 
-// TestDocument: what docs/collectives.md shows of this command is what it
-// prints, and the recommendations are what it computes. -update writes both.
+// TestDocument: docs/collectives.md shows the output of this command, and the recommendations
+// that it computes. -update writes both.
 func TestDocument(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "collectives.md")
 	b, err := os.ReadFile(path)
@@ -57,8 +57,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// recommendations is a table: K for numbers of nodes and ratios of l to o, with
-// its time, that of the binomial tree and the best possible.
+// recommendations returns a table: K for numbers of nodes and ratios of l to o, with its time,
+// that of the binomial tree and the best possible.
 func recommendations() string {
 	var b strings.Builder
 	ratios := []int{1, 2, 4, 8, 16}

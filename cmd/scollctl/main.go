@@ -41,8 +41,8 @@ whose answer did not.`,
   scollctl tree compare --nodes 1000 --latency 40us --overhead 10us`,
 	}
 	g := &globals{stderr: env.Stderr}
-	places := config.Dirs{Getenv: env.Getenv, UID: os.Getuid()}
-	c.PersistentFlags().StringVar(&g.socket, "socket", places.ClientSocket(), "control socket `PATH` of lnetd")
+	paths := config.Dirs{Getenv: env.Getenv, UID: os.Getuid()}
+	c.PersistentFlags().StringVar(&g.socket, "socket", paths.ClientSocket(), "control socket `PATH` of lnetd")
 	c.PersistentFlags().BoolVar(&g.json, "json", false, "print JSON")
 	c.AddCommand(pingCommand(g), bcastCommand(g), groupCommand(g), versionCommand(g), configCommand(g), skewCommand(g),
 		benchCommand(g), watchCommand(g), statsCommand(g), treeCommand(g), mcastCommand(g))

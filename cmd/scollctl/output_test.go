@@ -15,8 +15,8 @@ import (
 
 func idOf(i int) nid.NID { return nid.FromNumber(nid.MakeNet(nid.TCP, 0), uint32(10<<24+i)) }
 
-// TestPrintReply: members that said the same are one entry, those that failed are
-// all named, and so are all who were not reached.
+// TestPrintReply: members with the same answer are one entry, and all members that failed or
+// were not reached are listed.
 func TestPrintReply(t *testing.T) {
 	r := scoll.BroadcastReply{Status: scoll.BroadcastIncomplete, ElapsedUS: 12_345_678, Skipped: []nid.NID{idOf(99)}}
 	add := func(i int, exit int32, output string) {
@@ -89,7 +89,7 @@ func TestBenchDoc(t *testing.T) {
 	}
 }
 
-// TestWatched: a broadcast is told of when it begins and when it ends, once each.
+// TestWatched: a broadcast is reported when it begins and when it ends, once each.
 func TestWatched(t *testing.T) {
 	w := watcher{seen: map[uint64]bool{}}
 	ids := func(list ...scoll.BroadcastEntry) (ids []uint64) {

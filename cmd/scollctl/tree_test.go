@@ -9,7 +9,7 @@ import (
 	"ulnet/scoll/tree"
 )
 
-// TestTimes: what a picture says of times is what the arithmetic says.
+// TestTimes: the times in a picture are those of package tree.
 func TestTimes(t *testing.T) {
 	for _, c := range compare(1000, speed{8, 1}).Trees {
 		topology, err := tree.Parse(c.Tree)
@@ -27,8 +27,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestTextIsWhole: nothing is drawn twice or lost, and lines are as many as were
-// asked for, about.
+// TestTextIsWhole: each node is drawn once, and there are about as many lines as requested.
 func TestTextIsWhole(t *testing.T) {
 	for _, topology := range []tree.Topology{tree.KNomial(2), tree.KNomial(5), tree.KAry(1), tree.KAry(3), tree.KAry(tree.MaxK)} {
 		for _, n := range []int{1, 2, 17, 1000} {

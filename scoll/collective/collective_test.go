@@ -69,7 +69,7 @@ func each(t *testing.T, n int, f func(i int) error) {
 	}
 }
 
-// TestBarrier: nobody is let through before all have come, round after round under one name.
+// TestBarrier: no member passes before all have entered, round after round with one name.
 func TestBarrier(t *testing.T) {
 	const n, rounds = 5, 20
 	agents, nids := members(t, n)
@@ -102,8 +102,8 @@ func TestBarrier(t *testing.T) {
 	})
 }
 
-// TestBarrierMissing: when a member does not come in time the leader learns which, and the
-// others that it gave up.
+// TestBarrierMissing: when a member does not enter in time the leader learns which, and the
+// others learn that it gave up.
 func TestBarrierMissing(t *testing.T) {
 	agents, nids := members(t, 3)
 	var barriers []*collective.Barrier
@@ -140,7 +140,7 @@ func TestBarrierMissing(t *testing.T) {
 	}
 }
 
-// TestAllgather: all get what each brought.
+// TestAllgather: all members get the data of each.
 func TestAllgather(t *testing.T) {
 	const n = 4
 	agents, nids := members(t, n)
@@ -216,8 +216,8 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// TestBarrierLast: members may stop as soon as they are through a barrier: what they and
-// those below them answered reaches the leader all the same.
+// TestBarrierLast: members may close their agents as soon as they have passed a barrier: their
+// answers, and those of members below, still reach the leader.
 func TestBarrierLast(t *testing.T) {
 	const n = 6
 	for range 2 {
@@ -244,7 +244,7 @@ func TestBarrierLast(t *testing.T) {
 	}
 }
 
-// TestOtherService: a group of another service is refused, with both named.
+// TestOtherService: a group of another service is refused, and the error has both services.
 func TestOtherService(t *testing.T) {
 	agents, nids := members(t, 1)
 	if _, err := collective.NewBarrier(agents[0], service); err != nil {

@@ -11,7 +11,7 @@ import (
 	"ulnet/scoll"
 )
 
-// books returns a broadcast of node 1 to five nodes that has ended.
+// books returns a finished broadcast of node 1 to five nodes.
 func books(answered []sim.NodeID, missing ...sim.NodeID) *Broadcast {
 	b := &Broadcast{
 		Number: 1, Group: "g", Outcome: Ended, Answered: answered, Members: []sim.NodeID{0, 1, 2, 3, 4},
@@ -50,8 +50,8 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// TestOnce: an incarnation that runs a broadcast twice is found, another incarnation may; who
-// answers without having run it is found.
+// TestOnce: an incarnation that runs a broadcast twice is found, a second incarnation may run
+// it; a node that answers without having run it is found.
 func TestOnce(t *testing.T) {
 	n := prepare(Config{Network: scenario.Network{Nodes: 6}})
 	n.ledger.list = append(n.ledger.list, books([]sim.NodeID{1, 2, 3, 4}))
@@ -71,8 +71,8 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestIdleIfBusy: a member that has run what its root says it was too busy for is found,
-// whatever was full there.
+// TestIdleIfBusy: a member that has run a broadcast that the root reports as busy is found,
+// whichever limit was reached.
 func TestIdleIfBusy(t *testing.T) {
 	for _, s := range []scoll.Status{scoll.EBUSY, scoll.EMAXACTIVE, scoll.EMAXGROUPS, scoll.EMAXLISTS, scoll.ETIMEDOUT} {
 		n := prepare(Config{Network: scenario.Network{Nodes: 6}})
@@ -89,7 +89,7 @@ func TestIdleIfBusy(t *testing.T) {
 	}
 }
 
-// TestInTime: what takes too long is found, unless the root was held up.
+// TestInTime: a broadcast that takes too long is found, unless the root was disturbed.
 func TestInTime(t *testing.T) {
 	n := prepare(Config{Network: scenario.Network{Nodes: 6}})
 	b := books(nil)
@@ -108,8 +108,8 @@ func TestInTime(t *testing.T) {
 	}
 }
 
-// TestOracle: SC-158: everybody hears of a death before the return, and of the
-// return no sooner than the news of the death have spread.
+// TestOracle: SC-158: all nodes learn of a death before the return, and of the return not
+// before all have learned of the death.
 func TestOracle(t *testing.T) {
 	spec.Covers(t, "SC-158")
 	const delay = 100 * time.Millisecond

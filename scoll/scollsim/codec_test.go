@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzMessage: what is parsed has the same form again.
+// FuzzMessage: a message that is parsed has the same encoding again.
 func FuzzMessage(f *testing.F) {
 	for _, m := range []*message{
 		{},
@@ -25,7 +25,7 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// TestTruncatedMessage: no beginning of a message is one.
+// TestTruncatedMessage: no prefix of a message is a message.
 func TestTruncatedMessage(t *testing.T) {
 	whole := codec{}.Append(nil, &message{kind: Request, data: []byte("header"), trailer: []byte("t"), payload: []byte("p")})
 	for i := range whole {

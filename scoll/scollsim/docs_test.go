@@ -13,7 +13,7 @@ var update = flag.Bool("update", false, "write the tables of docs/scenarios.md a
 
 var document = filepath.Join("..", "..", "docs", "scenarios.md")
 
-// TestDocumentExample: what docs/scenarios.md shows of collectives runs, and passes.
+// TestDocumentExample: the example of collectives in docs/scenarios.md runs and passes.
 func TestDocumentExample(t *testing.T) {
 	example := scenariotest.Example(t, document, "scoll")
 	levels(t, example, 3)

@@ -13,8 +13,8 @@ import (
 	"ulnet/scoll/scollsim"
 )
 
-// flood has roots broadcast at once, each so many times, and returns when all of
-// them are over.
+// flood makes roots broadcast at once, each so many times, and returns when all broadcasts are
+// over.
 func flood(t *testing.T, cfg scollsim.Config, roots, each int, within time.Duration) *scollsim.Net {
 	t.Helper()
 	n, err := scollsim.New(cfg)
@@ -78,19 +78,18 @@ func steady(nodes, maxActive int) scollsim.Config {
 	}
 }
 
-// TestEightRoots: SC-3, SC-A30: eight roots broadcast a thousand times each at once to the
-// same sixteen members, with as many places as members have by default, and with few:
-// no member is named busy, or late, all broadcasts end, and each member runs those of a
-// root in their order.
+// TestEightRoots: SC-3, SC-A30: eight roots broadcast a thousand times each at once to the same
+// sixteen members, with the default number of slots, and with few: no member is busy, or late,
+// all broadcasts end, and each member runs those of a root in their order.
 func TestEightRoots(t *testing.T) {
 	spec.Covers(t, "SC-3", "SC-A30")
-	for places, each := range map[int]int{0: 1000, 16: 300, 4: 100, 1: 50} {
+	for slots, each := range map[int]int{0: 1000, 16: 300, 4: 100, 1: 50} {
 		each /= effort.Of(3, 1, 1)
-		n := flood(t, steady(16, places), 8, each, time.Minute)
+		n := flood(t, steady(16, slots), 8, each, time.Minute)
 		reachedAll(t, n)
 		c := n.Counters()
-		t.Logf("%d places: %d times in %v; %d held, %d too long, %d waited, %d slowed", places, each, n.Now(), c.Held, c.HeldTooLong, c.Waited, c.Slowed)
-		if places > 0 && c.Held == 0 {
+		t.Logf("%d slots: %d times in %v; %d held, %d too long, %d waited, %d slowed", slots, each, n.Now(), c.Held, c.HeldTooLong, c.Waited, c.Slowed)
+		if slots > 0 && c.Held == 0 {
 			t.Error("no request was held")
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestBytesPerNode: nodes that have made some broadcasts take no more than
-// bytesPerNode says, and not much less than half of it.
+// TestBytesPerNode: after some broadcasts, nodes take no more memory than bytesPerNode returns,
+// and at least a third of that.
 func TestBytesPerNode(t *testing.T) {
 	for _, tt := range []struct {
 		level     scenario.Level
@@ -56,8 +56,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestLargeRegularGroup: a group whose members would fill the memory with their
-// lists ends the run.
+// TestLargeRegularGroup: a group whose lists would not fit the memory ends the run.
 func TestLargeRegularGroup(t *testing.T) {
 	n, err := New(Config{Network: scenario.Network{Nodes: maxRegular + 1}, Bare: true})
 	if err != nil {

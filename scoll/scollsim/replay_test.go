@@ -9,8 +9,8 @@ import (
 	"ulnet/scoll/scollsim"
 )
 
-// TestReplay: the machines of a recorded run answer the same without a network,
-// also after deaths, restarts, doubled messages and what services do.
+// TestReplay: the machines of a recorded run have the same outputs without a network, also
+// after deaths, restarts, duplicates and faults of services.
 func TestReplay(t *testing.T) {
 	for _, text := range []string{`protocol scoll
 nodes 12

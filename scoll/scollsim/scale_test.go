@@ -14,7 +14,7 @@ import (
 	"ulnet/scoll/scollsim"
 )
 
-// latency is that of links in tests that count messages by time.
+// latency is the latency of links in tests that count messages by time.
 const latency = time.Millisecond
 
 func flat() *sim.Flat { return &sim.Flat{Link: link.Quality{Latency: link.Dist{Base: latency}}} }

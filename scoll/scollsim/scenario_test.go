@@ -35,8 +35,8 @@ always intact
 always history
 `
 
-// TestServices: SC-3, SC-A27, SC-A28: what services do wrong costs their node,
-// or what is below it, and is named.
+// TestServices: SC-3, SC-A27, SC-A28: after a fault of a service its node, or its subtree, is
+// missing with the reason.
 func TestServices(t *testing.T) {
 	spec.Covers(t, "SC-3", "SC-A27", "SC-A28")
 	levels(t, `protocol scoll

@@ -10,8 +10,8 @@ import (
 	"ulnet/scoll/scollsim"
 )
 
-// TestServicePlans: G-SC-8: whatever services do at any rank, every broadcast ends in
-// time, and each member is either in the root's answer or named, once.
+// TestServicePlans: G-SC-8: whatever services do at any rank, every broadcast ends in time, and
+// each member is either in the root's answer or missing, once.
 func TestServicePlans(t *testing.T) {
 	spec.Covers(t, "G-SC-8")
 	switch {
@@ -27,9 +27,9 @@ func TestServicePlans(t *testing.T) {
 	}
 }
 
-// TestFaultPlans: SC-3, SC-139 and G-SC-3: whatever networks, hosts and services
-// do, every broadcast ends in time, names exactly the members whose answer did
-// not arrive, and is run at most once by each incarnation of a node.
+// TestFaultPlans: SC-3, SC-139 and G-SC-3: whatever networks, hosts and services do, every
+// broadcast ends in time, exactly the members whose answer did not arrive are missing, and
+// each incarnation of a node runs it at most once.
 func TestFaultPlans(t *testing.T) {
 	spec.Covers(t, "SC-3", "SC-139", "G-SC-3")
 	switch {
@@ -45,9 +45,9 @@ func TestFaultPlans(t *testing.T) {
 	}
 }
 
-// TestFloodPlans: SC-3, SC-A30: the same where members have few places and several roots
-// broadcast many times at once: what is held has an end too, and whom a root is told to be
-// busy has not run it.
+// TestFloodPlans: SC-3, SC-A30: the same if members have few slots and several roots broadcast
+// many times at once: held requests end, too, and a member that is reported busy has not run
+// the request.
 func TestFloodPlans(t *testing.T) {
 	spec.Covers(t, "SC-3", "SC-A30")
 	sweep := func(level scenario.Level, plans int) {
@@ -66,8 +66,8 @@ func TestFloodPlans(t *testing.T) {
 	}
 }
 
-// sweep runs plans that a function draws, and holds them to what they expect. A third of
-// them at least has to have some of a measure.
+// sweep runs random plans, and checks their expectations. In at least a third of them a measure
+// has to be above 0.
 func sweep(t *testing.T, draw func(uint64) string, measure string, level scenario.Level, plans int) {
 	t.Helper()
 	if with := scenariotest.Plans(t, scollsim.Protocol, level, plans, draw, measure); with < plans/3 {

@@ -22,7 +22,7 @@ func runJob(t *testing.T, ctx context.Context, script string, change func(*job))
 	return r
 }
 
-// TestAction: what an action gets, and what is reported of it.
+// TestAction: the input and environment of an action, and the report of its result.
 func TestAction(t *testing.T) {
 	t.Setenv("SECRET", "of the daemon")
 	file := filepath.Join(t.TempDir(), "f")
@@ -66,8 +66,8 @@ func awaitEnd(t *testing.T, pid string) {
 	}
 }
 
-// TestActionEnds: nobody of an action's group is left, whether its program ends,
-// its time is over, or the daemon ends; who left the group delays nothing.
+// TestActionEnds: no process of an action's group is left, whether its program ends, its time
+// is over, or the daemon ends; a process that has left the group delays nothing.
 func TestActionEnds(t *testing.T) {
 	sleeper := "sleep 1000 & echo $!; "
 	ended, cancel := context.WithCancel(t.Context())

@@ -13,9 +13,8 @@ import (
 	"ulnet/scoll"
 )
 
-// TestCarried: bulk data that has come already is not fetched, by whoever has it in the
-// length that the request says; all others fetch it. Nobody looks for what the root did
-// not send.
+// TestCarried: members that already have the bulk data, in the length of the request, do not
+// fetch it; all others do. No member looks for data that the root did not send by multicast.
 func TestCarried(t *testing.T) {
 	bulk, there := bytes.Repeat([]byte("bulk"), 100_000), bytes.Repeat([]byte("else"), 100_000)
 	asked := 0
@@ -90,8 +89,8 @@ func TestCarriedOnTheWire(t *testing.T) {
 	}
 }
 
-// TestCarriedInOrder: RM-30: bulk data is put together from its messages in order, for its root
-// alone, within a bound; what makes no sense is nothing.
+// TestCarriedInOrder: RM-30: bulk data is assembled from messages in order, for its root alone,
+// within a bound; malformed messages are dropped.
 func TestCarriedInOrder(t *testing.T) {
 	spec.Covers(t, "RM-30")
 	root, other := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp")
@@ -143,7 +142,7 @@ func TestCarriedInOrder(t *testing.T) {
 	}
 }
 
-// FuzzCarried: no message breaks the store, or makes it keep more than it may.
+// FuzzCarried: no message breaks the store, or makes it exceed its bound.
 func FuzzCarried(f *testing.F) {
 	f.Add(AppendCarried(nil, ID{1}, []byte("some data"), 0, 5), AppendCarried(nil, ID{1}, []byte("some data"), 5, 9))
 	f.Fuzz(func(t *testing.T, a, b []byte) {

@@ -47,8 +47,8 @@ func TestFilesLeft(t *testing.T) {
 	}
 }
 
-// TestFilePath: an action finds the file, though it runs in another folder than
-// the daemon; nobody else may read it, and it is gone afterwards.
+// TestFilePath: an action finds the file, although it runs in another folder than the daemon;
+// no other user can read it, and it is gone afterwards.
 func TestFilePath(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.Mkdir("run", 0o700); err != nil {

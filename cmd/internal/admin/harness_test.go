@@ -39,8 +39,8 @@ type servers struct {
 	members *scoll.Membership
 }
 
-// newServers starts servers, with the configuration that change makes of one in
-// which everybody may do everything.
+// newServers starts servers, whose configuration allows all nodes everything, and is modified
+// by change.
 func newServers(t *testing.T, n int, change func(i int, admin *Config, agent *scoll.Config)) *servers {
 	t.Helper()
 	s := &servers{t: t, nodes: make([]*server, n)}
@@ -162,7 +162,7 @@ func (s *servers) allAnswered(o *Outcome, status scoll.Status) {
 
 type simHost = simlnd.Host
 
-// fakeView says who is alive: of the first n servers all that have not died.
+// fakeView is a view in which those of the first n servers are alive that have not died.
 type fakeView struct {
 	n     int
 	dead  map[nid.NID]bool

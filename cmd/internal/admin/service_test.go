@@ -60,8 +60,8 @@ func answersByNode(s *servers, o *Outcome) []Piece {
 	return o.Answers
 }
 
-// TestClock: SC-125: clocks that differ are found out by four timestamps per hop,
-// within the bound that is told.
+// TestClock: SC-125: four timestamps per hop give the offsets of clocks, within the bound in
+// the answer.
 func TestClock(t *testing.T) {
 	spec.Covers(t, "SC-125")
 	s := newServers(t, 22, nil)
@@ -86,8 +86,8 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestMayAct: actions and bulk data are for those whom the member lets, by the
-// root and by who passed the request on; the rest is answered all the same.
+// TestMayAct: actions and bulk data are for roots that the member allows, by root and by
+// parent; other requests are answered nevertheless.
 func TestMayAct(t *testing.T) {
 	// In the binomial tree of eight with root 0 the parent of 7 is 6, of 6 is 4.
 	s := newServers(t, 8, func(i int, admin *Config, _ *scoll.Config) {
@@ -119,7 +119,7 @@ func TestMayAct(t *testing.T) {
 	}
 }
 
-// TestBounds: what is more than a member's configuration allows is refused there.
+// TestBounds: a member refuses requests beyond the limits of its configuration.
 func TestBounds(t *testing.T) {
 	s := newServers(t, 4, func(i int, admin *Config, _ *scoll.Config) {
 		switch i {
@@ -168,7 +168,7 @@ func TestLongAnswers(t *testing.T) {
 }
 
 // TestOtherVersions: SC-159: a member that does not know a request's version
-// passes it on, gathers the answers, and says which it knows.
+// forwards it, gathers the answers, and answers with its own version.
 func TestOtherVersions(t *testing.T) {
 	spec.Covers(t, "SC-159")
 	s := newServers(t, 8, nil)
@@ -199,7 +199,7 @@ func TestOtherVersions(t *testing.T) {
 	}
 }
 
-// TestNonsense: what is no request is refused, and counted.
+// TestNonsense: malformed requests are refused, and counted.
 func TestNonsense(t *testing.T) {
 	s := newServers(t, 2, nil)
 	k, g := s.nodes[0], s.group(0)
@@ -231,8 +231,8 @@ func TestNonsense(t *testing.T) {
 	}
 }
 
-// TestAgain: SC-A20: a broadcast to the live members that is sent again, because
-// one heard of a death late, is run once by each, and each answer counts.
+// TestAgain: SC-A20: a broadcast to the live members that is sent again, because one member
+// learned of a death late, runs once on each, and each answer counts.
 func TestAgain(t *testing.T) {
 	spec.Covers(t, "SC-A20")
 	views := make([]*fakeView, 9)
@@ -263,8 +263,8 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestStopping: SC-71: a service that ends refuses requests, and those who wait
-// for its broadcasts are told.
+// TestStopping: SC-71: a service that is closed refuses requests, and calls of Broadcast return
+// an error.
 func TestStopping(t *testing.T) {
 	spec.Covers(t, "SC-71")
 	s := newServers(t, 4, nil)
@@ -280,8 +280,8 @@ func TestStopping(t *testing.T) {
 	}
 }
 
-// TestDistrust: where a NID may be anybody's no action of others runs, whoever is
-// allowed to; this node's own do, and everything else is answered.
+// TestDistrust: where any process can have a NID, actions of other nodes do not run, whatever is
+// allowed; this node's own do, and all other requests are answered.
 func TestDistrust(t *testing.T) {
 	s := newServers(t, 4, func(i int, admin *Config, _ *scoll.Config) {
 		admin.Actions = map[string]Action{"true": {Run: []string{"/bin/true"}, Timeout: time.Minute}}
@@ -303,8 +303,8 @@ func TestDistrust(t *testing.T) {
 	s.allAnswered(s.send(0, g, Order{Verb: Text, Bulk: []byte("data")}), scoll.OK)
 }
 
-// TestStrangersMemory: what requests of strangers take is a quarter of the memory, and
-// given back.
+// TestStrangersMemory: requests of strangers take at most a quarter of the memory, and release
+// it.
 func TestStrangersMemory(t *testing.T) {
 	admin := New(Config{MaxMemory: 1000})
 	defer admin.Close()

@@ -9,8 +9,8 @@ import (
 	"ulnet/cmd/internal/program"
 )
 
-// TestUser: an action with a user runs as that one, with its groups alone, none of the
-// daemon's environment, and its file, whose folder it may not enter.
+// TestUser: an action with a user runs as that user, with its groups alone, without the
+// daemon's environment, and with its file, whose folder it cannot enter.
 func TestUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can run actions as other users")

@@ -14,7 +14,7 @@ import (
 	"ulnet/scoll"
 )
 
-// TestRequestFormat: golden bytes, each truncation, and what is refused.
+// TestRequestFormat: golden bytes, each truncation, and refused requests.
 func TestRequestFormat(t *testing.T) {
 	q := Request{Version: 1, Verb: Run, ID: ID{1, 15: 16}, Answer: 0x1234, Limit: 0x56789, Name: "up", Text: []byte("text")}
 	b := q.AppendTo(nil)
@@ -88,11 +88,10 @@ func TestAnswerFormat(t *testing.T) {
 	}
 }
 
-// TestThrough: offsets and bounds add up over hops, and nonsense stays bounded by
-// Unbounded.
+// TestThrough: offsets and bounds add up over hops, and forged readings become Unbounded.
 func TestThrough(t *testing.T) {
 	const ahead, way = 1000, 10
-	// We send at 0; the node receives 10 later, answers after 7, and it takes 20 back.
+	// Sent at 0, received 10 later, answered after 7, and 20 on the way back.
 	node := Reading{Received: ahead + way, Sent: ahead + way + 7}
 	if got, want := node.through(node, 0, way+7+20), (Reading{node.Received, node.Sent, ahead - 5, 15}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
@@ -107,8 +106,8 @@ func TestThrough(t *testing.T) {
 	}
 }
 
-// TestMessagesOf: what a child can send fits the buffers that are posted for it,
-// however its pieces fall.
+// TestMessagesOf: the messages of a child fit the buffers that are posted for it, however its
+// pieces are distributed.
 func TestMessagesOf(t *testing.T) {
 	for _, nodes := range []int{1, 2, 7, 250, 1000} {
 		for _, answer := range []uint32{answerSize, 1000, 60_000, MaxAnswer} {
@@ -133,8 +132,8 @@ func TestMessagesOf(t *testing.T) {
 	}
 }
 
-// TestMemo: the oldest answers are forgotten, others are found by root and id. A parent
-// that sends many requests has its own forgotten, not those of others.
+// TestMemo: the oldest answers are dropped, others are found by root and id. Many requests of
+// one parent displace its own answers, not those of others.
 func TestMemo(t *testing.T) {
 	var m memo
 	root, flood := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.9@tcp")
@@ -179,7 +178,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// FuzzPieces has a child send anything.
+// FuzzPieces gathers arbitrary messages of a child.
 func FuzzPieces(f *testing.F) {
 	id := nid.MustParse("10.0.0.1@tcp")
 	a := Answer{Version: 1, Data: Reading{Received: 1}.AppendTo(nil)}

@@ -12,8 +12,8 @@ import (
 	"ulnet/scoll"
 )
 
-// TestRefusalsNameKeys: what a member has no room for names the key of the configuration
-// that allows more there, and the errno is that of the general case.
+// TestRefusalsNameKeys: the text of a refusal names the key of the configuration that raises the
+// limit, and its errno is that of the general case.
 func TestRefusalsNameKeys(t *testing.T) {
 	keys, ofAdmin := config.ScollKeys()
 	for status, want := range map[scoll.Status]struct {

@@ -11,7 +11,7 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// TestDigest: what belongs to a node alone does not count, all else does.
+// TestDigest: settings of a single node do not count, all others do.
 func TestDigest(t *testing.T) {
 	a := config.Default()
 	own := a
@@ -49,8 +49,8 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestDigestLines: the digest is that of names and values, which stay what they are when the
-// structs of a configuration change their layout.
+// TestDigestLines: the digest is that of names and values, which do not change with the layout
+// of the structs of a configuration.
 func TestDigestLines(t *testing.T) {
 	c := config.Default()
 	c.AcceptPort, c.PeerTimeout, c.TCP.MinReconnect = 9, time.Minute, 2*time.Second

@@ -14,9 +14,9 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// TestWhoIsListed: a stranger is on no list: allow_members, or else that of gossip and
-// the groups; in any case allowed roots and relays are none. Without lists nobody is,
-// and with a key neither.
+// TestWhoIsListed: a node is listed if it is in allow_members or, without that, in gossip's list
+// or a group, and if it is an allowed root or relay. Without lists, and with a key, no node is
+// a stranger.
 func TestWhoIsListed(t *testing.T) {
 	member, other, root := nidAt("10.0.0.2"), nidAt("10.0.0.9"), nidAt("10.0.0.3")
 	group := []config.Group{{Name: "g", NIDs: []nid.NID{member}}}
@@ -53,8 +53,8 @@ func TestWhoIsListed(t *testing.T) {
 	}
 }
 
-// TestDistrust: actions need ports that only root can have, or a key, or a word of the
-// administrator.
+// TestDistrust: actions need ports that only root can have, or a key, or
+// actions_without_identity.
 func TestDistrust(t *testing.T) {
 	key, err := keyring.NewKeys([]byte("sixteen bytes at least"))
 	if err != nil {
@@ -107,8 +107,8 @@ func (l *sharedLog) String() string {
 	return l.text.String()
 }
 
-// TestActionsNeedIdentity: actions of others on ports above 1023 are refused with what
-// to do about it, until there is a key; what the start leaves open is logged.
+// TestActionsNeedIdentity: actions of other nodes on ports above 1023 are refused, with a hint,
+// until there is a key; the start logs what is open to all nodes.
 func TestActionsNeedIdentity(t *testing.T) {
 	key, err := keyring.NewKeys([]byte("sixteen bytes at least"))
 	if err != nil {

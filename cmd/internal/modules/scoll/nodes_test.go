@@ -56,7 +56,7 @@ func scollNodes(t *testing.T, n int, change func(*config.Config)) (nodes []*Modu
 func scollNodesLogging(t *testing.T, n int, log *slog.Logger, change func(*config.Config)) (nodes []*Module) {
 	t.Helper()
 	var addrs []netip.Addr
-	for i := range n + 1 { // one is for nobody
+	for i := range n + 1 { // the last one is no node's
 		addrs = append(addrs, netip.AddrFrom4([4]byte{127, 0, 0, byte(71 + i)}))
 	}
 	port, err := loopback.FreePort(addrs...)
@@ -100,9 +100,9 @@ func unreachedOf(r BroadcastReply) (list []nid.NID) {
 	return list
 }
 
-// TestLongList: a group whose list does not ride on a message is made known to
-// all before. Who is not reached by that is named, and the others are asked
-// nevertheless, those below him in the tree too.
+// TestLongList: all members of a group whose list does not ride on a message are told of it
+// before. Members that are not reached then are unreached, and the others are asked
+// nevertheless, also those below them in the tree.
 func TestLongList(t *testing.T) {
 	nodes := scollNodes(t, 3, nil)
 	n := nodes[0]
@@ -141,8 +141,8 @@ func TestLongList(t *testing.T) {
 	}
 }
 
-// TestLiveWithoutGossip: without gossip nobody is known to be dead, and all are
-// asked at once: members, who know nothing of each other, need not agree.
+// TestLiveWithoutGossip: without gossip no member is known to be dead, and all are asked at
+// once: they do not have to agree on which are alive.
 func TestLiveWithoutGossip(t *testing.T) {
 	n := scollNodes(t, 3, nil)[0]
 	if err := n.CreateGroup(GroupCreate{Name: "g"}, strings.NewReader("127.0.0.[71-73]@tcp")); err != nil {
@@ -156,8 +156,8 @@ func TestLiveWithoutGossip(t *testing.T) {
 	}
 }
 
-// TestRetired: a group whose members have changed while a broadcast over it was
-// under way ends on its members later.
+// TestRetired: a group whose members have changed while a broadcast over it was under way is
+// destroyed later.
 func TestRetired(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(dir, "gate"), 0o600); err != nil {
@@ -168,16 +168,16 @@ func TestRetired(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = gate.Close() }) // if it ends early
-	// Reads of the gate begin before an action says so: who came to it when it
-	// is closed would wait for ever.
+	// Reads of the gate begin before an action reports it: an action that starts to read when
+	// the gate is closed would wait for ever.
 	script := fmt.Sprintf("cd %s; exec < gate; : > begun.$$; exec cat", dir)
 	nodes := scollNodes(t, 2, func(c *config.Config) {
 		c.Scoll.Admin.AllowRoots, c.Scoll.Admin.Unidentified = setsOf(t, "127.0.0.71@tcp"), true
 		c.Scoll.Admin.Actions = []config.Action{{Name: "wait", Run: []string{"/bin/sh", "-c", script}, Timeout: time.Minute}}
 		c.Scoll.Groups = []config.Group{{Name: "g", NIDs: []nid.NID{nidAt("127.0.0.71"), nidAt("127.0.0.72")}}}
 	})
-	// The first node greeted the other before that listened: until its connections are tried
-	// again, a broadcast may leave the other out.
+	// The first node greeted the other before that listened: until it tries to connect again,
+	// a broadcast may leave the other out.
 	await(t, "answer of both", func() bool {
 		r, err := nodes[0].Broadcast(t.Context(), ping("g"), nil)
 		return err == nil && len(r.Reached) == 2
@@ -249,7 +249,7 @@ func TestJustStarted(t *testing.T) {
 	await(t, "answer of the one that has just started", func() bool { return missing() == 0 })
 }
 
-// TestGreeted: roots' ways to this node come first, and there is a bound.
+// TestGreeted: this node's parents in the trees of roots come first, and there is a bound.
 func TestGreeted(t *testing.T) {
 	var ids []nid.NID
 	for i := range 200 {
@@ -328,7 +328,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestCloseInTime: a worker that does not end holds Close for as long as its context lasts.
+// TestCloseInTime: if a worker does not end, Close returns when its context ends.
 func TestCloseInTime(t *testing.T) {
 	c := scollNodes(t, 1, func(*config.Config) {})[0]
 	gate := make(chan struct{})
@@ -348,8 +348,7 @@ func TestCloseInTime(t *testing.T) {
 	close(gate)
 }
 
-// TestBroadcastEnds: who waits for a broadcast may stop waiting, and the daemon
-// may end; the broadcast is told of as over.
+// TestBroadcastEnds: a broadcast is over when its client stops waiting, or the daemon ends.
 func TestBroadcastEnds(t *testing.T) {
 	n := scollNodes(t, 2, func(c *config.Config) {
 		c.Scoll.Admin.AllowRoots, c.Scoll.Admin.Unidentified = setsOf(t, "127.0.0.71@tcp"), true

@@ -37,8 +37,8 @@ func setsOf(t *testing.T, texts ...string) (list []nid.Set) {
 	return list
 }
 
-// TestMayAct: nobody may by default; a listed root may directly, and through
-// those who may pass its requests on.
+// TestMayAct: by default no root may act; an allowed root may, directly and through parents
+// that may forward its requests.
 func TestMayAct(t *testing.T) {
 	root, relay, other := nidAt("10.0.0.1"), nidAt("10.0.0.2"), nidAt("10.0.0.9")
 	roots := setsOf(t, "10.0.0.1@tcp")
@@ -70,8 +70,8 @@ func TestMayAct(t *testing.T) {
 	}
 }
 
-// TestMeasurement: SC-125: the last receive by the clock of the root, whatever
-// the members' clocks show, with the bound of the best comparison.
+// TestMeasurement: SC-125: the last arrival by the root's clock, whatever the members' clocks
+// show, with the bound of the best comparison.
 func TestMeasurement(t *testing.T) {
 	spec.Covers(t, "SC-125")
 	self, near, far := nidAt("10.0.0.1"), nidAt("10.0.0.2"), nidAt("10.0.0.3")
