@@ -1,14 +1,14 @@
 // Package gossipsim runs clusters of gossip nodes in the simulator: it is the
-// protocol "gossip" of scenarios, at both levels, and what tests and
-// benchmarks of package gossip use.
+// protocol "gossip" of scenarios, at both levels, and the base of tests and
+// benchmarks of package gossip.
 //
-// A [Net] knows what is done to its nodes, so that it can say at any time
-// which of the things that they say are wrong: a death of a node that is fine,
-// a return of one that is not.
+// A [Net] records what is done to its nodes. With that ground truth it finds wrong
+// events at any time: the death of a node that is fine, the return of one that is
+// down.
 //
 // # Memory
 //
 // A bare machine takes a byte and a quarter for each participant, and some
-// hundred bytes. Messages take memory while they are on their way; it is used
-// again, unless a link doubles messages.
+// hundred bytes. The memory of messages in flight is reused, unless a link
+// duplicates messages.
 package gossipsim

@@ -29,13 +29,13 @@ type faults struct {
 // never is an instant that has not come.
 const never = time.Duration(-1)
 
-// nodeState is what has happened to a node.
+// nodeState is the ground truth of a node.
 type nodeState struct {
 	fine  time.Duration // since when it has run and spoken; never: it does not
 	spoke time.Duration // fine as it would be without the pause that lasts
 	ended time.Duration // when its latest incarnation that is over has ended
 	down  bool
-	// While its silence lasts, and since it has ended.
+	// silent: the silence after its start lasts; loud: when that ended.
 	silent bool
 	loud   time.Duration
 }
@@ -92,7 +92,7 @@ func (t *faults) resume(id sim.NodeID) {
 	}
 }
 
-// excused reports whether something excuses that an observer thinks a node dead.
+// excused reports whether a fault excuses that an observer considers a node dead.
 func (t *faults) excused(observer, subject sim.NodeID) bool {
 	f, o, now := &t.nodes[subject], &t.nodes[observer], t.clock()
 	switch {
@@ -107,8 +107,8 @@ func (t *faults) excused(observer, subject sim.NodeID) bool {
 	return t.links.apart(subject, observer, now-t.grace)
 }
 
-// few reports whether less than four of ten nodes are left for an observer, so lately that
-// it may not have noticed. Such deaths are counted, for they are rare.
+// few reports whether less than four of ten nodes are left for an observer, so recently that
+// it may not have noticed. False deaths in that time are counted, because they are rare.
 func (t *faults) few(observer sim.NodeID) bool {
 	return t.clock()-t.links.worse < t.grace && 10*t.links.fewest(observer, t.clock()-t.grace) < 4*len(t.nodes)
 }

@@ -6,14 +6,14 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// Gone is what the nodes that are left told when many were gone at once.
+// Gone is what the remaining nodes reported after many failed at once.
 type Gone struct {
 	Outcome       Outcome // of the whole run
-	Before, After float64 // bytes that a node that is left sends per cycle
+	Before, After float64 // bytes that a remaining node sends per cycle
 	Late          string  // the first death that was not detected within a cycle more than the limit; empty: none
 }
 
-// MassDeath has the first nodes crash at the same instant, and the others go on for a while.
+// MassDeath crashes the first nodes at the same instant, and lets the others run for a while.
 func (c Measured) MassDeath(dead int, lasting time.Duration) (Gone, error) {
 	return c.gone(lasting, c.Nodes-dead, func(n *Net) {
 		for id := range dead {
@@ -22,7 +22,7 @@ func (c Measured) MassDeath(dead int, lasting time.Duration) (Gone, error) {
 	})
 }
 
-// Islands divides the nodes into equal parts that reach each other no more.
+// Islands divides the nodes into equal partitions.
 func (c Measured) Islands(count int, lasting time.Duration) (Gone, error) {
 	return c.gone(lasting, c.Nodes, func(n *Net) {
 		var sets []sim.NodeSet
@@ -34,7 +34,7 @@ func (c Measured) Islands(count int, lasting time.Duration) (Gone, error) {
 	})
 }
 
-// gone lets a cluster run, does something to it, and lets those that are left run on.
+// gone lets a cluster run, injects a fault, and lets the remaining nodes run on.
 func (c Measured) gone(lasting time.Duration, left int, happen func(*Net)) (g Gone, err error) {
 	cfg := c.config()
 	cfg.Bare = false

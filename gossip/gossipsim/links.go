@@ -7,28 +7,28 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// links is which nodes can hear of which, directly or over others, now and lately.
+// links records between which nodes news can pass, directly or over others, now and lately.
 type links struct {
 	fine  []bool        // by node: it runs and speaks, so that news passes through it
 	worse time.Duration // when a node was last lost, or a link
 
-	limit    time.Duration // of divisions that clocks stay in step over
-	since    time.Duration // when the division began that lasts
-	together time.Duration // when parts last came together that were divided for longer
+	limit    time.Duration // longest partition after which clocks are still in step
+	since    time.Duration // when the current partition began
+	together time.Duration // when partitions that lasted for longer were last healed
 	sim.Cuts
-	ways ways
-	past []era // that have ended, the oldest first
+	paths paths
+	past  []era // that have ended, the oldest first
 }
 
-// era is a time in which the ways were the same.
+// era is a time in which the paths were the same.
 type era struct {
-	ways
+	paths
 	ended time.Duration
 }
 
-// ways says between which nodes news can pass. Nodes that partitions and cuts treat alike are
-// a class.
-type ways struct {
+// paths says between which nodes news can pass. Nodes that partitions and cuts treat alike
+// are a class.
+type paths struct {
 	class  []int32  // by node; nil: all are one class
 	direct [][]bool // by classes: a message gets from one to the other
 	fine   []int    // by class: how many nodes of it are
@@ -60,42 +60,42 @@ func (l *links) heal(now time.Duration) {
 	l.change(now)
 }
 
-// relay notes that a node is fine, or is not any more, and news passes through it no more.
+// relay notes whether a node is fine, so that news passes through it.
 func (l *links) relay(id sim.NodeID, fine bool, now time.Duration) {
 	if l.fine[id] = fine; !fine {
 		l.worse = now
 	}
-	if l.ways.class == nil {
+	if l.paths.class == nil {
 		return
 	}
-	c, by := l.ways.class[id], 1
+	c, by := l.paths.class[id], 1
 	if !fine {
 		by = -1
 	}
-	l.past = append(l.past, era{l.ways, now})
-	l.ways.fine = slices.Clone(l.ways.fine)
-	before := l.ways.fine[c]
-	l.ways.fine[c] += by
+	l.past = append(l.past, era{l.paths, now})
+	l.paths.fine = slices.Clone(l.paths.fine)
+	before := l.paths.fine[c]
+	l.paths.fine[c] += by
 	if before == 0 || before+by == 0 {
-		l.ways.close()
+		l.paths.close()
 	}
 }
 
 // change ends an era.
 func (l *links) change(now time.Duration) {
-	if l.ways.class == nil {
+	if l.paths.class == nil {
 		l.since = now
 	}
-	l.past = append(l.past, era{l.ways, now})
-	l.ways = ways{}
+	l.past = append(l.past, era{l.paths, now})
+	l.paths = paths{}
 	if l.Some() {
-		l.ways = l.classify()
+		l.paths = l.classify()
 	}
 }
 
-// classify finds the classes and the ways between them.
-func (l *links) classify() ways {
-	w := ways{class: make([]int32, len(l.fine))}
+// classify finds the classes and the paths between them.
+func (l *links) classify() paths {
+	w := paths{class: make([]int32, len(l.fine))}
 	byKey, first := make(map[string]int32), []sim.NodeID(nil)
 	for i := range l.fine {
 		id := sim.NodeID(i)
@@ -138,8 +138,8 @@ func (l *links) key(id sim.NodeID) (key []byte) {
 	return key
 }
 
-// close finds the ways over others (Warshall's algorithm).
-func (w *ways) close() {
+// close finds the paths over other nodes (Warshall's algorithm).
+func (w *paths) close() {
 	w.open = make([][]bool, len(w.direct))
 	for a, row := range w.direct {
 		w.open[a] = slices.Clone(row)
@@ -159,9 +159,9 @@ func (w *ways) close() {
 	}
 }
 
-// leads reports whether an observer could hear of a node in time: there is a way, and both
-// have links enough. Around narrow ways news needs longer than among as many nodes.
-func (w *ways) leads(subject, observer sim.NodeID) bool {
+// leads reports whether news of a node could reach an observer in time: there is a path, and
+// both have links enough. Through a narrow path news needs longer than among as many nodes.
+func (w *paths) leads(subject, observer sim.NodeID) bool {
 	if w.class == nil {
 		return true
 	}
@@ -170,8 +170,8 @@ func (w *ways) leads(subject, observer sim.NodeID) bool {
 }
 
 // linked reports whether a node of a class exchanges messages directly, in both directions,
-// with half of the nodes to or from which there is a way.
-func (w *ways) linked(class int32) bool {
+// with half of the nodes to or from which there is a path.
+func (w *paths) linked(class int32) bool {
 	directly, all := 0, 0
 	for c, fine := range w.fine {
 		if w.open[class][c] || w.open[c][class] {
@@ -184,8 +184,8 @@ func (w *ways) linked(class int32) bool {
 	return 2*directly >= all
 }
 
-// heard is how many nodes that are fine an observer could hear of.
-func (w *ways) heard(observer sim.NodeID) (count int) {
+// heard is the number of nodes that are fine and of which news can reach an observer.
+func (w *paths) heard(observer sim.NodeID) (count int) {
 	for c, fine := range w.fine {
 		if w.open[c][w.class[observer]] {
 			count += fine
@@ -194,15 +194,15 @@ func (w *ways) heard(observer sim.NodeID) (count int) {
 	return count
 }
 
-// fewest is heard, and lately.
+// fewest is the lowest number of heard since an instant.
 func (l *links) fewest(observer sim.NodeID, since time.Duration) (count int) {
 	for _, fine := range l.fine {
 		if fine {
 			count++
 		}
 	}
-	if l.ways.class != nil {
-		count = l.ways.heard(observer)
+	if l.paths.class != nil {
+		count = l.paths.heard(observer)
 	}
 	for _, e := range l.past {
 		if e.class != nil && e.ended > since {
@@ -212,10 +212,10 @@ func (l *links) fewest(observer sim.NodeID, since time.Duration) (count int) {
 	return count
 }
 
-// apart reports whether an observer cannot hear of a node, or could not at some time
-// since.
+// apart reports whether news of a node cannot reach an observer, or could not at some time
+// since an instant.
 func (l *links) apart(subject, observer sim.NodeID, since time.Duration) bool {
 	l.past = slices.DeleteFunc(l.past, func(e era) bool { return e.ended <= since })
-	return !l.ways.leads(subject, observer) ||
+	return !l.paths.leads(subject, observer) ||
 		slices.ContainsFunc(l.past, func(e era) bool { return !e.leads(subject, observer) })
 }

@@ -8,8 +8,8 @@ const (
 	reply
 )
 
-// pool is the memory of messages. What was delivered is used again once the
-// step with it is over and digested; what was lost on the way is garbage.
+// pool has the memory of messages. That of a delivered message is reused once the step with
+// it is over and digested; that of a lost one is garbage.
 type pool struct {
 	free []*kit.Message
 	used *kit.Message // delivered in the latest step

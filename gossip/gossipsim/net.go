@@ -22,8 +22,8 @@ type Config struct {
 	Gossip gossip.Config
 	// Columns, if not 0, tracks the first participants only; not at Stacks.
 	Columns int
-	// ColdStart says which lives speak at once; nil: those that
-	// Gossip.ColdStart says, if they are a node's first.
+	// ColdStart says which incarnations speak at once; nil: the first ones of
+	// nodes, if Gossip.ColdStart says so.
 	ColdStart func(sim.Incarnation) bool
 	// Members is how many nodes the first list has; 0: all.
 	Members int
@@ -31,9 +31,9 @@ type Config struct {
 	Stacks bool
 	// Log, if not nil, keeps the history of the run.
 	Log *history.Log
-	// Tell is told all that machines tell; not at Stacks.
+	// Tell is called for all events of machines; not at Stacks.
 	Tell func(at time.Duration, node sim.NodeID, e *engine.Event)
-	// Bare leaves contents out of the digest and judges no events, for speed.
+	// Bare leaves contents out of the digest and checks no events, for speed.
 	Bare bool
 	// Record takes a recording of the machines.
 	Record io.Writer
@@ -99,7 +99,7 @@ func (n *Net) machines() kit.Machines[*kit.Message] {
 	return kit.Machines[*kit.Message]{Boot: n.boot, OnEvent: n.event, Codec: kit.Codec(reply), Hash: kit.Hash, Bare: n.cfg.Bare}
 }
 
-// doubles reports whether the links of a topology may double messages.
+// doubles reports whether the links of a topology may duplicate messages.
 func doubles(t sim.Topology) bool {
 	switch t := t.(type) {
 	case nil:
@@ -147,5 +147,5 @@ func (n *Net) Limits() engine.Limits { return n.limits }
 // Cycles is the time of so many gossip cycles.
 func (n *Net) Cycles(k int) time.Duration { return time.Duration(k) * n.cfg.Gossip.Interval }
 
-// grace is how long after a trouble its traces may be seen.
+// grace is how long after a fault its effects may be seen.
 func (n *Net) grace() time.Duration { return n.Cycles(n.limits.Dead + n.limits.Resync) }

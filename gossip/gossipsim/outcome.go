@@ -10,15 +10,15 @@ import (
 
 // Outcome is what nodes have reported so far, compared with the ground truth.
 type Outcome struct {
-	Joins         uint64 // told
-	Deaths        uint64 // told, of whatever
+	Joins         uint64 // events
+	Deaths        uint64 // events, correct or not
 	FalseDeaths   uint64 // of nodes that were fine, see faults
-	FewDeaths     uint64 // the same just when more than six of ten went at once
+	FewDeaths     uint64 // the same just after more than six of ten nodes failed at once
 	Resurrections uint64 // returns of nodes that have been down for longer than a detection takes
-	Flaps         uint64 // returns before that, of nodes of which some knew less than others
-	FirstFalse    string // what the first false death or resurrection was
+	Flaps         uint64 // returns before that, because some nodes detected the death later than others
+	FirstFalse    string // text of the first false death or resurrection
 
-	Detected    uint64        // deaths that were told of nodes that are down
+	Detected    uint64        // deaths reported of nodes that are down
 	Earliest    time.Duration // of these, from the end of the incarnation
 	Latest      time.Duration // the longest
 	DetectTotal time.Duration // their sum
@@ -27,7 +27,7 @@ type Outcome struct {
 // Outcome returns what nodes have reported so far, compared with the ground truth.
 func (n *Net) Outcome() Outcome { return n.outcome }
 
-// event hears what nodes tell.
+// event handles an event of a node.
 func (n *Net) event(at time.Duration, id sim.NodeID, ev sim.Event) {
 	if n.Log != nil {
 		n.Log.Tell(at, id, ev)
@@ -44,7 +44,7 @@ func (n *Net) event(at time.Duration, id sim.NodeID, ev sim.Event) {
 	}
 }
 
-// died judges a death.
+// died compares a death event with the ground truth.
 func (n *Net) died(at time.Duration, observer, subject sim.NodeID) {
 	v, t := &n.outcome, &n.faults
 	v.Deaths++
@@ -67,7 +67,7 @@ func (n *Net) died(at time.Duration, observer, subject sim.NodeID) {
 	}
 }
 
-// joined judges a return.
+// joined compares a return with the ground truth.
 func (n *Net) joined(at time.Duration, observer, subject sim.NodeID) {
 	v, t := &n.outcome, &n.faults
 	v.Joins++

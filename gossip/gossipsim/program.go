@@ -20,9 +20,9 @@ type program struct {
 	incarnation sim.Incarnation
 }
 
-// What nodes tell: history.Join and history.Death of a Subject whose Value is
-// its aliveness, history.Leave of one that left the list or when the node
-// itself takes part no more, and the other kinds of the machine above history.Own, as these.
+// The events of nodes: history.Join and history.Death of a Subject whose Value is its
+// aliveness, history.Leave of one that left the list or when the node itself stopped, and
+// the machine's other kinds above history.Own, such as these.
 const (
 	stopped  = history.Own + history.Kind(engine.Stopped)  // takes part no more
 	left     = history.Own + history.Kind(engine.Left)     // takes part no more, for it is not in the new list
@@ -148,7 +148,7 @@ func (p *program) command(text string) (in engine.Input) {
 	return in
 }
 
-// misconfigure begins anew with a parameter that others do not have.
+// misconfigure restarts the machine with a parameter that others do not have.
 func (p *program) misconfigure(what string) {
 	cfg, list := p.net.cfg.Gossip, p.m.List()
 	var err error

@@ -10,11 +10,11 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// Propagation is how fast newcomers get known.
+// Propagation is how fast the others know newcomers.
 type Propagation struct {
 	Known  []int  // for each newcomer: cycles from its first ping until all others knew it, ascending
 	Synced []int  // for each newcomer: cycles from its first ping until its clock was close to all others, ascending
-	Flaps  int    // how often one was told that a newcomer had died
+	Flaps  int    // events that a newcomer had died
 	Steps  uint64 // steps of all machines
 	Net    *Net   // as it is at the end
 }
@@ -23,7 +23,7 @@ type Propagation struct {
 // speak.
 const quietBefore = 15
 
-// Propagate has newcomers, the first nodes, join a cluster of all others after
+// Propagate makes newcomers, the first nodes, join a cluster of all others after
 // their silence. They are silent while the others have not started yet.
 func (c Measured) Propagate(newcomers int) (*Propagation, error) {
 	cfg := c.config()
@@ -81,7 +81,7 @@ func (c Measured) Propagate(newcomers int) (*Propagation, error) {
 	return p, nil
 }
 
-// sync notes which newcomers that speak have got in sync since.
+// sync notes the newcomers that speak and whose clocks are in sync now.
 func (p *Propagation) sync(spoke []time.Duration, now time.Duration, limit int) {
 	if len(p.Synced) == len(spoke) {
 		return

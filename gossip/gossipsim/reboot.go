@@ -8,12 +8,12 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// Reboots is what came of quick reboots.
+// Reboots is the result of quick reboots.
 type Reboots struct {
 	Made     int // reboots
-	Peers    int // to notice each
-	Noticed  int // reboots of which each peer was told as a death and a return
-	Mistakes int // deaths that a peer was told of after the new incarnation had spoken
+	Peers    int // that should notice each reboot
+	Noticed  int // reboots that each peer reported as a death and a return
+	Mistakes int // deaths that a peer reported after the new incarnation had spoken
 }
 
 // Reboot restarts the tracked nodes in several rounds, all at the same time and so quickly
@@ -71,8 +71,8 @@ func (c Measured) Reboot(rounds int) (r Reboots, err error) {
 	return r, nil
 }
 
-// Held holds some messages back for twice the age at which nodes are dead,
-// and returns how many arrived so late and how many were dropped for that.
+// Held delays some messages by twice the age at which nodes are dead, and returns how many
+// arrived so late and how many were dropped for that.
 func (c Measured) Held(cycles int) (late, dropped uint64, err error) {
 	cfg := c.config()
 	limits, err := cfg.Gossip.Engine().Limits(c.Nodes)

@@ -9,17 +9,17 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// Samples is how often live nodes were thought dead, where nothing but loss
-// was wrong. A sample is what one node thinks of one other in one cycle.
+// Samples counts how often live nodes were considered dead, with loss as the only fault. A
+// sample is the health of one node as another one sees it in one cycle.
 type Samples struct {
 	Total    uint64 // pairs of nodes times cycles
-	Dead     uint64 // samples in which the other was thought dead
-	Deaths   uint64 // told; each lasts for some samples
+	Dead     uint64 // samples in which the other was considered dead
+	Deaths   uint64 // events; each lasts for some samples
 	Messages uint64 // received, obsolete ones included
 	Obsolete uint64 // messages dropped because of an old clock
 }
 
-// Share is the share of samples in which a live node was thought dead.
+// Share is the share of samples in which a live node was considered dead.
 func (s Samples) Share() float64 { return float64(s.Dead) / float64(max(s.Total, 1)) }
 
 // settle is how many cycles a cluster has until samples count.
@@ -30,7 +30,7 @@ func (c Measured) Sample(ctx context.Context, want uint64) (s Samples, err error
 	cfg := c.config()
 	begin := settle * Interval
 	type pair struct{ observer, subject sim.NodeID }
-	since := map[pair]time.Duration{} // when one was told that the other died
+	since := map[pair]time.Duration{} // when one reported that the other died
 	cfg.Tell = func(at time.Duration, node sim.NodeID, e *engine.Event) {
 		subject, _ := simlnd.Node(e.NID)
 		k := pair{node, subject}

@@ -84,7 +84,7 @@ func (k *stack) changed(id nid.NID, alive bool, aliveness uint64) {
 	default:
 		k.alive[i/8] &^= 1 << (i % 8)
 	}
-	if was != alive { // otherwise it has died and come back in between, or the other way round
+	if was != alive { // otherwise it died and came back in between, or came back and died
 		k.host.Emit(sim.Event{Kind: uint16(kind), Subject: who, Value: aliveness})
 	}
 }
@@ -120,7 +120,7 @@ func (k *stack) committed() {
 	}
 }
 
-// misconfigure begins anew with a parameter that others do not have.
+// misconfigure restarts the agent with a parameter that others do not have.
 func (k *stack) misconfigure(what string) {
 	cfg, list := k.net.cfg.Gossip, k.list
 	var err error
@@ -142,7 +142,7 @@ func (k *stack) quorum() bool        { return k.agent.Quorum() }
 func (k *stack) clock() uint64       { return k.status().Clock }
 func (k *stack) stats() engine.Stats { return k.status().Stats }
 
-// status is the agent's state, asked for once at an instant.
+// status is the agent's state, cached for the current instant.
 func (k *stack) status() *gossip.Status {
 	if now := k.net.Now(); !k.hasTaken || now != k.taken {
 		k.latest, k.taken, k.hasTaken = k.agent.Status(), now, true

@@ -12,13 +12,13 @@ import (
 	"ulnet/lnd/simlnd"
 )
 
-// view is what a node thinks. Machine and agent of a node have one each.
+// view is the list of a node and the health that it reports.
 type view struct {
 	list  *engine.List
 	alive []byte // as engine.Machine.AliveBits
 }
 
-// has reports whether a node is thought alive.
+// has reports whether a node is considered alive.
 func (v view) has(id sim.NodeID) bool {
 	i := v.list.Index(simlnd.NID(id))
 	return i >= 0 && i/8 < len(v.alive) && v.alive[i/8]>>(i%8)&1 != 0
@@ -40,7 +40,7 @@ func (n *Net) takesPart(id sim.NodeID) bool {
 // parameters or because it left the list.
 func (n *Net) Stopped(id sim.NodeID) bool { return n.Up(id) && n.incarnations[id].stopped() }
 
-// views yields what the nodes of a set think that take part.
+// views yields the views of the nodes of a set that take part.
 func (n *Net) views(set sim.NodeSet) iter.Seq2[sim.NodeID, view] {
 	return func(yield func(sim.NodeID, view) bool) {
 		for id := range set.All(n.Nodes()) {
@@ -66,7 +66,7 @@ func (n *Net) viewsEqual(set sim.NodeSet) (ok bool, why string) {
 	return first >= 0, "no node takes part"
 }
 
-// AliveExactly reports whether each node of a set that takes part thinks so
+// AliveExactly reports whether each node of a set that takes part considers so
 // many alive.
 func (n *Net) AliveExactly(want int, set sim.NodeSet) (ok bool, why string) {
 	for id, v := range n.views(set) {
@@ -77,8 +77,8 @@ func (n *Net) AliveExactly(want int, set sim.NodeSet) (ok bool, why string) {
 	return true, ""
 }
 
-// Think reports whether all observers that take part think all subjects alive,
-// or not alive. What a node thinks of itself does not count.
+// Think reports whether all observers that take part consider all subjects alive,
+// or dead. A node's view of itself does not count.
 func (n *Net) Think(observers, subjects sim.NodeSet, alive bool) (ok bool, why string) {
 	for id, v := range n.views(observers) {
 		for subject := range subjects.All(n.Nodes()) {
@@ -134,7 +134,7 @@ func (n *Net) Machine(id sim.NodeID) *engine.Machine {
 	return nil
 }
 
-// Counters are the counters of all nodes' latest lives.
+// Counters are the counters of all nodes' latest incarnations.
 func (n *Net) Counters() engine.Stats { return kit.Sum(n.incarnations, incarnation.stats) }
 
 // spread is the smallest and the largest Lamport clock of the nodes that take part.

@@ -6,11 +6,11 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// faults is what was done to nodes and links, as far as it excuses that a node is removed
-// by others.
+// faults is the ground truth: what was done to nodes and links, as far as it excuses that
+// others remove a node.
 type faults struct {
 	clock  func() time.Duration
-	grace  time.Duration // for which a trouble that has ended is an excuse
+	grace  time.Duration // for which a fault that has ended is an excuse
 	nodes  []nodeState
 	sides  []int32 // of a partition; nil: none
 	before []int32 // of the partition before, which excuses until then
@@ -18,7 +18,7 @@ type faults struct {
 	cuts   []severed
 }
 
-// nodeState is what has happened to a node.
+// nodeState is the ground truth of a node.
 type nodeState struct {
 	fine    time.Duration // since when it has run, undisturbed; never: it does not
 	was     time.Duration // fine as it would be without the pause that lasts
@@ -117,7 +117,7 @@ func (t *faults) heal() {
 	}
 }
 
-// lately reports whether a trouble that ended then is an excuse still.
+// lately reports whether a fault that ended then is still an excuse.
 func (t *faults) lately(at, now time.Duration) bool { return at != never && now-at < t.grace }
 
 // heard is the instant whose news an observer may first process now: a node that is slow, or
@@ -135,8 +135,8 @@ func (t *faults) heard(observer sim.NodeID) time.Duration {
 }
 
 // excused reports whether something excuses that an observer removes a node of its zone
-// that runs: what docs/scenarios.md says of no-false-removal, and nothing else. That the
-// observer stood still, or is slow, does not, but it may tell late.
+// that runs: what docs/scenarios.md says of no-false-removal, and nothing else. A pause or
+// slowness of the observer is no excuse, but delays its events.
 func (t *faults) excused(observer, subject sim.NodeID, zone others) bool {
 	f, now := &t.nodes[subject], t.heard(observer)
 	switch {

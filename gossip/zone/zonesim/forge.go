@@ -17,7 +17,7 @@ var forgeries = []scenario.Verb{
 	{Name: "disagree", Args: []scenario.Arg{{Name: "on", Kind: scenario.Switch}}, Doc: "its hashes of views and attributes agree with nobody's from now on"},
 }
 
-// forge does what a machine would not.
+// forge makes the node send what no machine would.
 func (p *program) forge(verb, rest string) {
 	if verb == "disagree" {
 		p.disagrees = rest == "on"
@@ -57,7 +57,7 @@ func (p *program) say(l *wire.Lists, verb string, r wire.Ref, inc uint64) {
 	}
 }
 
-// tellLies adds what was forged to what the machine sends, as an update.
+// tellLies adds the forged lists to the messages of the machine, as an update.
 func (p *program) tellLies() {
 	out := &p.net.out
 	for _, l := range p.lies {

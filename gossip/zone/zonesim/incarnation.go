@@ -6,8 +6,8 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// incarnation is a node's latest incarnation as the judge sees it: a bare machine, or an agent on a
-// whole stack.
+// incarnation is a node's latest incarnation, for conditions and checks: a bare machine, or
+// an agent on a whole stack.
 type incarnation interface {
 	size() int // members of its view
 	hash() uint64
@@ -26,7 +26,7 @@ type member struct {
 	id    sim.NodeID
 	group *group
 	heard listener // with Config.Check
-	// missed are nodes of which a monitor was told that they are down, and in which incarnation.
+	// missed are the nodes that a monitor reported as down, with their incarnations.
 	missed map[sim.NodeID]uint64
 }
 

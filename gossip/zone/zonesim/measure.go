@@ -27,7 +27,7 @@ type Measured struct {
 	Poll        func()      // is called now and then
 }
 
-// patience is how long a measurement waits for what must happen.
+// patience is how long a measurement waits for a condition.
 const patience = 2 * time.Minute
 
 func (m Measured) net() (*Net, error) {
@@ -51,10 +51,10 @@ func (m Measured) start(ctx context.Context) (*Net, error) {
 	})
 }
 
-// rest lets a network run until what its start made it do is done.
+// rest lets a network run until its start has no more effects.
 func (m Measured) rest(n *Net) error { return n.Run(n.Now() + 10*time.Second) }
 
-// until lets a network run until something is so, which is seen after a step at the latest.
+// until lets a network run until a condition holds, which is checked after each step.
 func (m Measured) until(ctx context.Context, n *Net, step time.Duration, so func() (bool, string)) error {
 	why := ""
 	for end := n.Now() + patience; n.Now() < end && ctx.Err() == nil; {

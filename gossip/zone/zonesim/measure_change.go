@@ -32,7 +32,7 @@ type Change struct {
 	Late     time.Duration // from the first suspicion of one until the last node knew, of the one for which that took longest
 	Mean     time.Duration // over all pairs of one that left and one that stays
 	Last     time.Duration // until the last node knew
-	Back     time.Duration // until all have those back that were started again
+	Back     time.Duration // until all nodes have the restarted ones in their views
 }
 
 // Leave kills so many of the first nodes at once, starts them again, and goes on with the
@@ -98,7 +98,7 @@ func (m Measured) leave(ctx context.Context, n *Net, k int) (c Change, err error
 	return c, err
 }
 
-// Idle is what a zone sends in which nothing happens, of each node in a second.
+// Idle is the traffic of a zone without changes, of each node in a second.
 type Idle struct {
 	Heartbeats float64 // bytes
 	Others     uint64  // bytes, of all nodes, in all the time
@@ -138,13 +138,13 @@ func (m Measured) Rest(ctx context.Context, length time.Duration) (i Idle, err e
 	return i, nil
 }
 
-// Spread is how an attribute gets to all nodes.
+// Spread is how fast an attribute gets to all nodes.
 type Spread struct {
 	Mean, Last time.Duration // from the write until a node had it: on average, and the last node
-	Received   float64       // entries, to one for each node that needs it
+	Received   float64       // entries that were received for each node that needs one
 }
 
-// Write has some nodes write an attribute one after the other (G-MS-7).
+// Write makes some nodes write an attribute, one after the other (G-MS-7).
 func (m Measured) Write(ctx context.Context, writes int) (s Spread, err error) {
 	n, err := m.start(ctx)
 	if err != nil {
@@ -170,7 +170,7 @@ func (m Measured) Write(ctx context.Context, writes int) (s Spread, err error) {
 		if err != nil {
 			return s, err
 		}
-		// The next one is no more in step with these rounds than its seed.
+		// The seed decides the phase of the next write within the rounds.
 		if err := n.Run(n.Now() + 3*time.Second + time.Duration(m.Seed*31%200)*time.Millisecond); err != nil {
 			return s, err
 		}

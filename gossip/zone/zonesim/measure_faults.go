@@ -10,7 +10,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// Healing is what it took until a zone was one again.
+// Healing is how long a zone needed to become one again after a partition.
 type Healing struct {
 	Apart    int           // nodes that had others removed when the partition ended
 	Contact  time.Duration // from its end until a message from the other side arrived
@@ -62,8 +62,8 @@ func (m Measured) Heal(ctx context.Context, first int) (h Healing, err error) {
 	return h, nil
 }
 
-// diameter is how many links the longest of the shortest ways has in the first zone; of
-// large zones, of those from some nodes.
+// diameter is the number of links of the longest shortest path in the first zone; in large
+// zones, of the paths from some nodes.
 func (n *Net) diameter() (most int) {
 	g := n.groups[0]
 	for from := range min(g.count, 64) {

@@ -52,7 +52,7 @@ func (s *System) lose(base int) (size int, err error) {
 	return s.n.size(g), nil
 }
 
-// size is the size of a base zone in the eyes of a supervisor.
+// size is the size of a base zone in the census of a supervisor.
 func (s *System) size(supervisor sim.NodeID, name string) int {
 	for _, e := range s.n.Machine(supervisor).Census() {
 		if e.Zone == name {
@@ -62,8 +62,8 @@ func (s *System) size(supervisor sim.NodeID, name string) int {
 	return 0
 }
 
-// Leave has a member of a base zone die, and returns when the supervisors knew: on
-// average, and the last one (G-MS-4).
+// Leave kills a member of a base zone, and returns when the supervisors knew: on average,
+// and the last one (G-MS-4).
 func (s *System) Leave(ctx context.Context, base int) (mean, last time.Duration, err error) {
 	n, name := s.n, s.n.bases()[base].name
 	guard, _, _ := n.guard(base)
@@ -93,8 +93,8 @@ func (s *System) Leave(ctx context.Context, base int) (mean, last time.Duration,
 	return sum / time.Duration(len(know)), last, err
 }
 
-// Settle has members of all base zones die over a second, and returns how long after the
-// last death every supervisor had the whole census (G-MS-9).
+// Settle kills members of all base zones over a second, and returns how long after the last
+// death every supervisor had the whole census (G-MS-9).
 func (s *System) Settle(ctx context.Context, deaths int) (time.Duration, error) {
 	zones := len(s.n.bases())
 	for k := range deaths {

@@ -14,8 +14,8 @@ type message struct {
 	sent     time.Duration // on the network's clock
 }
 
-// hash is a digest of a message, of lists their length only: what they have comes of
-// steps that are in the digest.
+// hash is a digest of a message, and of its lists only the length: their contents follow
+// from steps that are in the digest.
 func hash(m *message) uint64 {
 	if d := m.dispatch; d != nil {
 		h := mix(uint64(d.Kind)<<16|uint64(d.Flags), d.Activation)

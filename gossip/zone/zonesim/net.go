@@ -24,7 +24,7 @@ type Config struct {
 	Zones int
 	// Stub, if not 0, is how many members a base zone has of which only one is a node.
 	Stub int
-	// OneName has all base zones have the name of the first.
+	// OneName gives all base zones the name of the first.
 	OneName bool
 	// Sever is how many links between supervisors and delegates fall silent at SeverAt.
 	Sever   int
@@ -38,7 +38,7 @@ type Config struct {
 	// Check checks the invariants of every machine now and then, and that the events of each
 	// node alternate and give its view.
 	Check bool
-	// Tell is told all that nodes tell.
+	// Tell is called for all events of nodes.
 	Tell func(at time.Duration, node sim.NodeID, e *engine.Event)
 	// Spy sees all messages of zones that machines send.
 	Spy func(from, to sim.NodeID, m *wire.Message, size int)

@@ -10,15 +10,15 @@ import (
 
 // Outcome is what nodes have reported so far, compared with the ground truth.
 type Outcome struct {
-	Joins    uint64 // told
-	Leaves   uint64 // told, for whatever cause
-	Removals uint64 // of these, because others suspect the node
+	Joins    uint64 // events
+	Leaves   uint64 // events, of all causes
+	Removals uint64 // of these, because of suspicions
 	False    uint64 // removals of nodes that were fine
 	Refuted  uint64 // suspicions
-	Wrong    string // what the first false removal was
+	Wrong    string // text of the first false removal
 
-	Unheard string // what a listener was told that can not be, the first one
-	Broken  string // an invariant of a machine, the first one
+	Unheard string // the first event that contradicts the ones before
+	Broken  string // the first violated invariant of a machine
 
 	Detected uint64        // removals of nodes that are down
 	Earliest time.Duration // from the end of the node

@@ -25,7 +25,7 @@ type stub struct {
 	theta   int
 	began   time.Duration
 	present []bool   // by member
-	incs    []uint64 // of their latest lives
+	incs    []uint64 // of their latest incarnations
 	started int      // members of the first start so far
 	count   int      // members that are present, the delegate included
 	joined  []int32  // not told yet
