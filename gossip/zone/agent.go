@@ -158,7 +158,7 @@ func (a *Agent) Leave(code int32) error {
 }
 
 // Remove removes a member from the views of the whole zone, as one that exists there only:
-// listeners are told that it said goodbye with [CodeRemoved]. A node that lives is back at
+// listeners are told that it said goodbye with [CodeRemoved]. A node that runs is back at
 // once. Errors: [ErrNotJoined], [ErrSelf], [ErrNoMember].
 func (a *Agent) Remove(id ID) (err error) {
 	a.changing.Lock()

@@ -68,7 +68,7 @@ type Config struct {
 	// Ahead is how far incarnations may be ahead of the clock. Default 2^44: with
 	// incarnations in nanoseconds clocks may differ by some hours.
 	Ahead uint64
-	// Last is the highest incarnation that was kept of earlier lives of this id, 0 if
+	// Last is the highest incarnation that was stored in earlier runs of this id, 0 if
 	// none was: the next incarnation begins above it.
 	Last uint64
 	// Keep stores an incarnation number above the node's own that the agent had to take; the

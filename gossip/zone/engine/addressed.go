@@ -8,15 +8,15 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// AddressedInput is an [Input] that names nodes by their ids: what stands for a node may
-// stand for another one when the input is processed.
+// AddressedInput is an [Input] that names nodes by their ids: a Ref may stand for another
+// node by the time the input is processed.
 type AddressedInput struct {
 	Input
 	About wire.ID // the node of Down, Failed and Remove; a Ref could mean another node by then
 	Sent  uint64  // AddressedOutput.Step of the message that failed; 0: of none
 }
 
-// AddressedOutput is what a step wants done, with the addresses of those it is about.
+// AddressedOutput is the output of a step, with addresses instead of refs.
 type AddressedOutput struct {
 	Output
 	Step        uint64       // number of the step
@@ -105,9 +105,9 @@ func (s *Addressed) forget(out *AddressedOutput) {
 // maxTold bounds the failures that are remembered.
 const maxTold = 4096
 
-// old reports whether an input tells of a failure before one that was told. When a
-// connection ends all that waited on it fails, but that is one loss, after which a
-// new connection has to fail as well (MS-A30).
+// old reports whether an input is a failure of a message that was sent before the latest
+// known failure. When a connection ends all its queued messages fail, but that is one loss,
+// after which a new connection has to fail as well (MS-A30).
 func (s *Addressed) old(in *AddressedInput) bool {
 	switch {
 	case in.Kind != Down && in.Kind != Failed && in.Kind != DispatchFailed || in.Local:

@@ -175,7 +175,7 @@ func (m *Machine) processLeave(d *wire.Departure) {
 // CodeRemoved is the exit code of a node that an administrator removed.
 const CodeRemoved = math.MinInt32
 
-// removeMember says goodbye in the name of a member. If it lives it refutes that, and is
+// removeMember says goodbye in the name of a member. If it runs it refutes that, and is
 // back at once (MS-A3).
 func (m *Machine) removeMember(p wire.Ref) {
 	if e := m.view.at(p); p != m.self && e.state == inView {

@@ -16,7 +16,7 @@ import (
 // guard; the zone's name follows (MS-98).
 const CensusKey = "zone.census/"
 
-// CensusEntry is what is known of a base zone in the management zone.
+// CensusEntry is what the management zone knows of a base zone.
 type CensusEntry struct {
 	Zone         string       `json:"zone"`         // name of the base zone
 	Activation   uint64       `json:"activation"`   // of the active delegate: of two entries the higher one counts
@@ -31,7 +31,7 @@ type CensusEntry struct {
 	Age   time.Duration `json:"age"`   // since a supervisor heard the active delegate, as far as this node knows; 0: lately
 }
 
-// CensusState is how far an entry can be believed.
+// CensusState is how recent an entry is.
 type CensusState uint8
 
 // The states.
@@ -168,7 +168,7 @@ func (m *Machine) query(zone string, number uint64) {
 	m.answered(&wire.Dispatch{Zone: zone, Number: number, Flags: wire.Unknown})
 }
 
-// answered tells the user who is in a zone.
+// answered reports the members of a zone.
 func (m *Machine) answered(d *wire.Dispatch) {
 	m.tell(Event{
 		Kind: Listed, Zone: d.Zone, Number: d.Number, Size: int(d.Size), Members: d.Joined,

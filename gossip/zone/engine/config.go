@@ -14,8 +14,8 @@ type Config struct {
 	Zone string
 	// Self is this node. Required.
 	Self wire.ID
-	// Bootstrap are nodes to begin with; none for the first node (MS-11). Self
-	// among them does not matter.
+	// Bootstrap are the nodes that discovery asks first; none for the first node (MS-11).
+	// Self among them is ignored.
 	Bootstrap []wire.ID
 	// Wall is the wall clock when the machine is first stepped, in the unit of
 	// incarnations. Versions further ahead of it, and of those known, than Ahead
@@ -26,18 +26,18 @@ type Config struct {
 	Ahead uint64
 	// Table keeps the ids. Nil: one of its own.
 	Table *Table
-	// Wire has sends encoded into Output.Buf. Without it messages are handed over
-	// as they are, between machines with one Table.
+	// Wire makes the machine encode messages into Output.Buf. Without it messages are passed
+	// as structs, between machines with one Table.
 	Wire bool
 	// Keys, if there are any, are those of the cluster: messages carry a code that only
 	// those with a key can make, and others are refused (MS-A33).
 	Keys keyring.Keys
-	// Management are members of the management zone, to begin with: this is a base
-	// zone, and its delegates register there (MS-95). Without any it stands alone.
+	// Management are some members of the management zone: this is a base zone, and its
+	// delegates register there (MS-95). Without any the zone stands alone.
 	Management []wire.ID
 	// Delegates is how many a base zone has. Default 3.
 	Delegates int
-	// Supervisor has this node guard base zones: it is a member of the management zone.
+	// Supervisor makes this node guard base zones: it is a member of the management zone.
 	Supervisor bool
 	// Seed is for all choices, together with Self.
 	Seed uint64
@@ -63,8 +63,8 @@ type Config struct {
 	// MaxAttributes bounds the attributes of a node, as [Attribute.Size] counts.
 	// Default 256 KiB, at most maxTable.
 	MaxAttributes int
-	// MaxKeys bounds how many attributes a node has, those included of which the deletion
-	// is still to be remembered. Default 8192, at most MaxTableKeys.
+	// MaxKeys bounds how many attributes a node has, including deleted ones whose death
+	// certificates are still kept. Default 8192, at most MaxTableKeys.
 	MaxKeys int
 	// MaxMessage bounds messages, in bytes. Default and at most 1 MiB, what LNet
 	// carries.

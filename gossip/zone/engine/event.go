@@ -32,7 +32,7 @@ const (
 
 var eventNames = [eventKinds]string{"joined", "left", "attributes", "suspected", "refuted", "clash", "refused", "alarmed", "contested", "far-ahead", "listed", "supervisor-lost", "supervisor-found", "zone-refused", "doubted"}
 
-// EventNames returns the names of the events that listeners are told.
+// EventNames returns the names of the events of listeners.
 func EventNames() []string {
 	names := slices.Clone(eventNames[:])
 	return slices.Delete(names, int(Listed), int(Listed)+1) // an answer to a query, which has no listeners
@@ -95,7 +95,7 @@ func (c *Cause) UnmarshalText(text []byte) error {
 	return unmarshalName(causeNames[:], "cause", text, (*uint8)(c))
 }
 
-// Event is something to tell. Joined and Left come in turn for each node and
+// Event is something that happened. Joined and Left alternate for each node and
 // incarnation; replaying them gives the view (MS-10).
 type Event struct {
 	Kind       EventKind        `json:"event"`                // decides which fields are set
@@ -119,7 +119,7 @@ type Event struct {
 	More      bool         `json:"more,omitempty"`      // another event goes on with Members
 }
 
-// tell tells the user of a node.
+// tell appends an event.
 func (m *Machine) tell(e Event) {
 	e.ID = m.cfg.Table.ID(e.Node)
 	m.out.Events = append(m.out.Events, e)

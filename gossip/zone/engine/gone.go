@@ -39,7 +39,7 @@ func (m *Machine) witnesses(p wire.Ref) (list []Witness) {
 	return list
 }
 
-// History returns those that went, the first first.
+// History returns the former members, the first to go first.
 func (m *Machine) History() (list []GoneStatus) {
 	for _, d := range m.history.list {
 		if m.history.current(d) {

@@ -13,7 +13,7 @@ type InputKind uint8
 // The kinds of inputs, with the fields of [Input] that they use.
 const (
 	Timer     InputKind = iota
-	Join                // Inc: begin an incarnation with this incarnation, higher than any before
+	Join                // Inc: begin an incarnation with this number, higher than any before
 	Leave               // Code: say goodbye
 	Arrived             // Data, Peer, At: a message arrived as bytes
 	Delivered           // Message, At: a message of a machine with the same table
@@ -64,12 +64,12 @@ type Output struct {
 	Events []Event    // in the order in which they happened
 	Watch  []wire.Ref // from now on Down tells when the connection to them is lost
 	Ignore []wire.Ref // no longer
-	// To other zones. A failure, or the loss of a connection, is to be told by
-	// DispatchFailed.
+	// Dispatches are messages to other zones. The caller reports a failure, or the loss of a
+	// connection, by DispatchFailed.
 	Dispatches []DispatchSend
 	Buf        []byte // with Config.Wire: the bytes of all messages; it belongs to the caller after Step
-	// Incarnation is that of this node, if a step raised it; otherwise 0. It is to be
-	// kept before Sends are made, so that the node's next incarnation begins above it (MS-A2).
+	// Incarnation is the number of this node's incarnation if the step raised it; otherwise 0.
+	// The caller stores it before it sends, so that the next incarnation begins above it (MS-A2).
 	Incarnation uint64
 }
 

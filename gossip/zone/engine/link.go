@@ -41,7 +41,7 @@ type link struct {
 	probing bool
 	// doubted: it was held, and is not held again.
 	doubted bool
-	quiet   bool          // it failed because nothing was heard, not because a connection broke
+	quiet   bool          // it failed by silence, not because a connection broke
 	same    bool          // it said last that it has the same attributes
 	local   bool          // the last attempt failed for a reason of this host
 	met     bool          // something came from it

@@ -84,7 +84,7 @@ type Module struct {
 	epoch  time.Time     // when Clock began
 }
 
-// follower is a module that is told of the runs of gossip.
+// follower has the functions of a module that follows the agents.
 type follower struct {
 	begins func(*gossip.Agent)
 	ends   func()
@@ -100,13 +100,14 @@ func New(host node.Host) *Module {
 // View is what gossip says of other nodes while it runs; otherwise all can be tried.
 func (m *Module) View() scoll.View { return m.view }
 
-// Follow has another module told of each agent that begins, and that it ends. It is called
-// before Open, like OnChange.
+// Follow registers functions of another module, which are called when an agent begins and
+// when it ends. It must be called before Open, like OnChange.
 func (m *Module) Follow(begins func(*gossip.Agent), ends func()) {
 	m.followers = append(m.followers, follower{begins, ends})
 }
 
-// OnChange has f called when the participants may be others. It must not block.
+// OnChange registers a function that is called when the participants may have changed. It
+// must not block.
 func (m *Module) OnChange(f func()) { m.changed = append(m.changed, f) }
 
 // settings is what an init leaves until the next one.
@@ -264,7 +265,7 @@ func (m *Module) Stop() error {
 	return nil
 }
 
-// gossipCloseTime is for how long the end of gossip waits for those who are being told.
+// gossipCloseTime is for how long the end of gossip waits for functions that are being called.
 const gossipCloseTime = time.Second
 
 // end stops an agent and keeps what it has seen. The caller holds m.commands.

@@ -42,7 +42,7 @@ func (m *Module) Stage(nids io.Reader) error {
 }
 
 // Commit changes to the list that was staged. EBUSY: some have not staged
-// it yet. The other errors are those of GossipStage.
+// it yet. The other errors are those of Stage.
 func (m *Module) Commit(r CommitRequest) error {
 	return m.change(func(agent *gossip.Agent) error {
 		commit := agent.Commit
@@ -65,7 +65,7 @@ func (m *Module) Commit(r CommitRequest) error {
 }
 
 // Cancel gives up a change that was staged. The errors are those of
-// GossipStage.
+// Stage.
 func (m *Module) Cancel() error {
 	return m.change((*gossip.Agent).Cancel)
 }

@@ -47,8 +47,8 @@ type Topology struct {
 	Links      []zone.LinkStatus `json:"links"`      // of this node
 }
 
-// Status returns the state in numbers. ESRCH, as for all of the zone: the node is
-// in none. That is also said of one that has left, by all but ZoneStatus and Events.
+// Status returns the state in numbers. ESRCH: the node is in no zone. All operations return
+// it, and all but Status and Events also for a node that has left its zone.
 func (m *Module) Status() (s zone.Status, err error) {
 	a, err := m.agent()
 	if err == nil {
@@ -181,7 +181,7 @@ func (m *Module) node(a *zone.Agent, node string) (zone.ID, error) {
 		"name one with its NIDs: %v", found[0])
 }
 
-// Explain returns all that is known of a node, named as for NodeAttributes.
+// Explain returns all that is known of a node, named as for Attributes.
 func (m *Module) Explain(node string) (x zone.Explanation, err error) {
 	a, err := m.member()
 	if err != nil {
@@ -194,12 +194,12 @@ func (m *Module) Explain(node string) (x zone.Explanation, err error) {
 	return a.Explain(id), nil
 }
 
-// NodeName names a node, as for NodeAttributes.
+// NodeName names a node.
 type NodeName struct {
 	Node string `json:"node" query:"node"` // name or id; empty: this node
 }
 
-// Remove removes a member from the views of the whole zone; if it lives it is back at
+// Remove removes a member from the views of the whole zone; if it runs it is back at
 // once. EINVAL: it is this node. ENOENT: it is no member.
 func (m *Module) Remove(r NodeName) error {
 	a, err := m.member()

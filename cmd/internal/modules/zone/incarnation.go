@@ -16,12 +16,12 @@ import (
 // aloneAfter is how long after a join a node that has met no other node logs a warning.
 const aloneAfter = 30 * time.Second
 
-// LeaveRequest is what a node says when it leaves its zone.
+// LeaveRequest makes a node leave its zone.
 type LeaveRequest struct {
 	Code int32 `json:"code"` // that all listeners are told
 }
 
-// Join has a node that left its zone join it again, in a new incarnation. EALREADY: it
+// Join makes a node that left its zone join it again, in a new incarnation. EALREADY: it
 // takes part.
 func (m *Module) Join() error {
 	if _, err := m.agent(); err != nil {
@@ -34,7 +34,7 @@ func (m *Module) Join() error {
 	return err
 }
 
-// Leave has the node say goodbye. Its attributes are gone then. ESRCH: it takes no
+// Leave makes the node say goodbye. Its attributes are gone then. ESRCH: it takes no
 // part.
 func (m *Module) Leave(g LeaveRequest) error {
 	if _, err := m.agent(); err != nil {
@@ -95,8 +95,8 @@ func (m *Module) Close(ctx context.Context) error {
 	return nil
 }
 
-// lastIncarnation returns the highest incarnation that the node took by itself in earlier
-// lives (MS-A2).
+// lastIncarnation returns the highest incarnation number that the node raised by itself in
+// earlier incarnations (MS-A2).
 func (z *zoner) lastIncarnation(dir string) uint64 {
 	if dir == "" {
 		return 0
