@@ -18,7 +18,7 @@ var (
 	exemptApart = &exemption{"scenarios.md", "although nothing kept it from any server"}
 	exemptLinks = &exemption{"scenarios.md", "no link lost messages or held them for longer than a tenth of a ping interval"}
 	exemptClock = &exemption{"scenarios.md", "its clock and those of servers were not wrong by more than a tenth, and no step of theirs took longer by more than a hundredth of a ping interval"}
-	exemptHand  = &exemption{"scenarios.md", "nobody had that life evicted by hand"}
+	exemptHand  = &exemption{"scenarios.md", "that incarnation was not evicted by hand"}
 
 	exemptUntold = &exemption{"scenarios.md", "unless links lost messages or were cut at that moment, or something was done to a server or a link less than T_bcast before"}
 	exemptHealed = &exemption{"client-health.md", "T_q + T_orphan after a partition is healed each client is connected, or evicted everywhere"}
