@@ -11,7 +11,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Interface is one network interface to configure: a net and what it runs on.
+// Interface is one network interface to configure: a net and its interface or address.
 type Interface struct {
 	Net nid.Net // of the NI
 	// Name is an interface name or a local address; empty leaves the choice
@@ -30,7 +30,7 @@ func (i Interface) String() string {
 // maxText is the length of the longest networks string in bytes.
 const maxText = 4096
 
-// Error says what is wrong with a networks string, and where.
+// Error is a mistake in a networks string, with its position.
 type Error struct {
 	Text   string // as it was given
 	Offset int    // in bytes
@@ -85,8 +85,8 @@ func (p *parser) fail(at int, format string, args ...any) {
 	}
 }
 
-// word takes what stands before the next separator, without blanks around it,
-// and returns where it begins.
+// word reads the text before the next separator, without blanks around it, and returns its
+// position too.
 func (p *parser) word() (word string, start int) {
 	rest := p.text[p.at:]
 	end := strings.IndexAny(rest, ",()[]")
@@ -99,7 +99,7 @@ func (p *parser) word() (word string, start int) {
 	return strings.TrimRight(word, " \t"), start
 }
 
-// next takes c if it comes next.
+// next reads c if it comes next.
 func (p *parser) next(c byte) bool {
 	if p.err != nil || p.at == len(p.text) || p.text[p.at] != c {
 		return false
@@ -152,7 +152,7 @@ func (p *parser) iface(net nid.Net) {
 	p.add(start, Interface{net, name})
 }
 
-// cpts takes an optional list of CPU partitions.
+// cpts reads an optional list of CPU partitions.
 func (p *parser) cpts() {
 	if p.next('[') {
 		start := p.at

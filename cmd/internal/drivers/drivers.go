@@ -1,6 +1,6 @@
-// Package drivers is where LNDs are registered for the daemon: each is a type with its
-// configuration, a field of [Set] and an element of [Set.All]. What reads and shows
-// configurations, starts nodes, shows NIs and explains failures goes by [Driver].
+// Package drivers registers LNDs for the daemon: each is a type with its configuration, a field
+// of [Set] and an element of [Set.All]. All code that reads and shows configurations, starts
+// nodes, shows NIs and explains failures uses [Driver].
 package drivers
 
 import (
@@ -52,23 +52,23 @@ type Driver interface {
 	// Section is the key that has its tunables in the file; "": they stand at the top.
 	Section() string
 	Tunables() []lnd.Tunable
-	// NI returns the tunables of its NIs, of those that the file has for all drivers.
+	// NI returns the tunables of its NIs, given those that the file has for all drivers.
 	NI(all lnd.Tunables) lnd.Tunables
-	// Add adds the driver to a node that is to start, in its field there or, without one, in
-	// Drivers. The result says what an NI is doing, nil of one that is another driver's.
+	// Add adds the driver to the configuration of a node, in its field there or, without one,
+	// in Drivers. The result returns the status of an NI, or nil for an NI of another driver.
 	Add(to *node.Config, s Settings) (status func(lnd.NI) *Status)
-	// Listens says where, when a node is ready; "": there is nothing to say.
+	// Listens says where a ready node listens; "": nothing is printed.
 	Listens(s Settings) string
-	// Believes names the setting by which users without privilege, of any host, can have the
-	// NID of that host; "": only root there can.
+	// Believes names the setting that lets users without privilege of a host have the NID of
+	// that host; "": only root there can.
 	Believes(s Settings) string
-	// HintStart says what to do when an NI could not be started, HintUnreached when a node did
-	// not answer.
+	// HintStart says what to do when an NI could not be started.
 	HintStart(s Settings, err error) string
+	// HintUnreached says what to do when a node did not answer.
 	HintUnreached(s Settings, target nid.NID, err error) string
 }
 
-// DialOnly is a driver that can do without a listener.
+// DialOnly is implemented by drivers that can work without a listener.
 type DialOnly interface {
 	DialOnly(s Settings) (lnd.Driver, error)
 }
@@ -100,14 +100,14 @@ func (s Settings) AcceptMode() string {
 	return "secure"
 }
 
-// groupAddr is the address that a configuration, which was checked, has for groups;
-// the driver's own if it has none.
+// groupAddr parses the base address of groups in a configuration that was checked. It is zero,
+// for the driver's default, if there is none.
 func groupAddr(s string) netip.Addr {
 	a, _ := netip.ParseAddr(s)
 	return a
 }
 
-// Plain is what a driver has to say that has nothing of its own to say.
+// Plain has the methods of a [Driver] that has no answers of its own.
 type Plain struct{}
 
 // NI returns the tunables of all drivers.

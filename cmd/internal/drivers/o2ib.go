@@ -31,7 +31,7 @@ type O2IB struct {
 
 	LND o2iblnd.Config // what o2iblnd.Config.Tunables lists
 
-	// What kernels have and softroce does without. It is shown as it is given.
+	// Tunables of kernels that softroce does not use. They are only shown.
 	MapOnDemand     int  // map_on_demand
 	FMRPoolSize     int  // fmr_pool_size
 	FMRFlushTrigger int  // fmr_flush_trigger

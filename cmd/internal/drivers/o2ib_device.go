@@ -8,14 +8,13 @@ import (
 	"ulnet/lnd/verbs/softroce"
 )
 
-// devices remembers the devices of RDMA that were opened, one for each address, for
-// what they count.
+// devices keeps the RDMA devices that were opened, one for each address, for their counters.
 type devices struct {
 	mu     sync.Mutex
 	byAddr map[netip.Addr]verbs.Device // guarded by mu
 }
 
-// watch returns an opener whose devices are remembered.
+// watch returns an opener whose devices are kept.
 func (d *devices) watch(open verbs.Opener) verbs.Opener {
 	if open == nil {
 		return nil // the driver refuses it
@@ -34,8 +33,8 @@ func (d *devices) watch(open verbs.Opener) verbs.Opener {
 	}
 }
 
-// counters returns what the device of an address counts, in words; what never
-// happened is left out. Hardware counts elsewhere ('rdma statistic').
+// counters returns the counters of the device of an address, by name, without those that are 0.
+// Hardware has its own ('rdma statistic').
 func (d *devices) counters(addr netip.Addr) map[string]uint64 {
 	d.mu.Lock()
 	dev := d.byAddr[addr]

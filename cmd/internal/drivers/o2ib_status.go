@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// Verbs is what the device of an NI on RDMA is, and what goes on there.
+// Verbs is the device of an NI on RDMA, and its state.
 type Verbs struct {
 	GUID       string   `json:"guid"`       // of the channel adapter, in four groups of hex digits
 	MTU        int      `json:"mtu"`        // payload bytes of a packet

@@ -8,17 +8,17 @@ import (
 	"ulnet/lnd"
 )
 
-// Status is what a driver says of an NI: 'lnetctl net show' prints it, part by part.
+// Status is the status of an NI: 'lnetctl net show' prints it, part by part.
 type Status struct {
-	Accept string `json:"accept,omitempty"` // whose connections
+	Accept string `json:"accept,omitempty"` // accept mode
 	// SourceAddress says whether a peer's NID must have its address.
 	SourceAddress string `json:"source_address,omitempty"`
 	Provider      string `json:"provider,omitempty"` // of RDMA
 	Listen        string `json:"listen,omitempty"`   // address:port, none without a listener
 	Connections   int    `json:"connections"`        // established
 	Handshakes    int    `json:"handshakes"`         // not yet
-	// Reasons counts why connections were refused or ended, and messages dropped; what
-	// never happened is left out.
+	// Reasons counts the reasons for which connections were refused or ended, and messages
+	// dropped, without those that are 0.
 	Reasons map[string]uint64 `json:"reasons"`
 	// Tunables are what is in force of those of the driver, an object with its names.
 	Tunables  json.RawMessage `json:"tunables"`
@@ -26,8 +26,7 @@ type Status struct {
 	Verbs     *Verbs          `json:"verbs,omitempty"`     // over RDMA
 }
 
-// Multicast is what there is of multicast at an NI. Which groups were joined there is
-// lnet's to say.
+// Multicast is the multicast of an NI. lnet has the groups that were joined.
 type Multicast struct {
 	Port uint16 `json:"port"` // UDP
 	lnd.MulticastLimits
