@@ -43,8 +43,7 @@ import (
 const CodeSize = 12
 
 // Ring makes and verifies codes for one protocol. A nil Ring has no keys: it appends nothing
-// and verifies nothing. A Ring is for one goroutine at a time; [Ring.Clone] makes one for
-// another goroutine. Its methods do not allocate.
+// and verifies nothing. A Ring is for one goroutine at a time. Its methods do not allocate.
 type Ring struct {
 	keys  [2][]byte
 	macs  [2]hash.Hash // of the first key, and of the second or nil
@@ -80,11 +79,8 @@ func derive(key []byte, label string) []byte {
 	return derived
 }
 
-// Clone returns a ring with the same keys for another goroutine. Its counters start at 0.
-func (r *Ring) Clone() *Ring {
-	if r == nil {
-		return nil
-	}
+// clone returns a ring with the same keys for another goroutine. Its counters start at 0.
+func (r *Ring) clone() *Ring {
 	c := &Ring{keys: r.keys}
 	for i, key := range c.keys {
 		if key != nil {
@@ -102,7 +98,7 @@ func (r *Ring) Append(b []byte, begin int, to Binding) []byte {
 	if r == nil {
 		return b
 	}
-	return r.AppendCode(b, to, b[begin:])
+	return append(b, r.code(0, to, b[begin:])...)
 }
 
 // Verify checks the code at the end of b, and returns the message before it, part of b. It
@@ -110,37 +106,22 @@ func (r *Ring) Append(b []byte, begin int, to Binding) []byte {
 // label or binding, and for a nil Ring.
 func (r *Ring) Verify(b []byte, to Binding) (message []byte, ok bool) {
 	n := len(b) - CodeSize
-	if n < 0 || !r.VerifyCode(b[n:], to, b[:n]) {
+	if r == nil || n < 0 {
 		return nil, false
 	}
+	key := r.verifies(b[n:], to, b[:n])
+	if key < 0 {
+		return nil, false
+	}
+	r.Verified[key]++
 	return b[:n], true
 }
 
-// AppendCode appends the code of a message in parts. The code does not depend on the
-// boundaries between parts.
-func (r *Ring) AppendCode(b []byte, to Binding, parts ...[]byte) []byte {
-	if r == nil {
-		return b
-	}
-	return append(b, r.code(0, to, parts)...)
-}
-
-// VerifyCode reports whether a code is that of a message in parts.
-func (r *Ring) VerifyCode(code []byte, to Binding, parts ...[]byte) bool {
-	if r == nil {
-		return false
-	}
-	key := r.verifies(code, to, parts)
-	if key >= 0 {
-		r.Verified[key]++
-	}
-	return key >= 0
-}
-
-// verifies returns the index of the key that made a code, or -1.
-func (r *Ring) verifies(code []byte, to Binding, parts [][]byte) int {
+// verifies returns the index of the key that made the code of a message in parts, or -1. The
+// code does not depend on the boundaries between parts.
+func (r *Ring) verifies(code []byte, to Binding, parts ...[]byte) int {
 	for i := range r.macs {
-		if r.macs[i] != nil && hmac.Equal(code, r.code(i, to, parts)) {
+		if r.macs[i] != nil && hmac.Equal(code, r.code(i, to, parts...)) {
 			return i
 		}
 	}
@@ -148,7 +129,7 @@ func (r *Ring) verifies(code []byte, to Binding, parts [][]byte) int {
 }
 
 // code returns the code made with one of the keys, valid until the next call.
-func (r *Ring) code(key int, to Binding, parts [][]byte) []byte {
+func (r *Ring) code(key int, to Binding, parts ...[]byte) []byte {
 	mac := r.macs[key]
 	mac.Reset()
 	r.bound = to // a copy in the ring, since arguments of interface methods escape

@@ -39,7 +39,7 @@ func (k Keys) Signer(label string) *Signer {
 
 func (s *Signer) set(keys Keys) {
 	k, ring := &keysInUse{keys: keys.Len()}, keys.Ring(s.label)
-	k.rings.New = func() any { return ring.Clone() }
+	k.rings.New = func() any { return ring.clone() }
 	s.now.Store(k)
 }
 
@@ -66,7 +66,7 @@ func (s *Signer) CodeSize() int {
 	return 0
 }
 
-// Append appends the code of a message in parts to b, as [Ring.AppendCode] does.
+// Append appends the code of a message in parts to b. The code does not depend on the boundaries between parts.
 func (s *Signer) Append(b []byte, to Binding, parts ...[]byte) []byte {
 	k := s.now.Load()
 	if k == nil {
@@ -74,7 +74,7 @@ func (s *Signer) Append(b []byte, to Binding, parts ...[]byte) []byte {
 	}
 	ring := k.rings.Get().(*Ring)
 	defer k.rings.Put(ring)
-	return ring.AppendCode(b, to, parts...)
+	return append(b, ring.code(0, to, parts...)...)
 }
 
 // Verify reports whether a code is that of a message in parts; never without keys.
@@ -85,7 +85,7 @@ func (s *Signer) Verify(code []byte, to Binding, parts ...[]byte) bool {
 	}
 	ring := k.rings.Get().(*Ring)
 	defer k.rings.Put(ring)
-	key := ring.verifies(code, to, parts)
+	key := ring.verifies(code, to, parts...)
 	if key < 0 {
 		return false
 	}
