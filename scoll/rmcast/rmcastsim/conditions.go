@@ -165,7 +165,7 @@ func (n *Net) whole() error {
 	var want []sim.NodeID
 	managers := 0
 	for id := range sim.NodeID(n.cfg.Nodes) {
-		if g, ok := n.Managing(id); ok && g.Active {
+		if g, ok := n.managing(id); ok && g.Active {
 			managers++
 		}
 		if n.Up(id) && n.nodes[id].wants {
@@ -180,7 +180,7 @@ func (n *Net) whole() error {
 
 func (n *Net) managed(want sim.NodeSet) error {
 	for id := range sim.NodeID(n.cfg.Nodes) {
-		g, ok := n.Managing(id)
+		g, ok := n.managing(id)
 		if active := ok && g.Active; active != want.Has(id) {
 			return fmt.Errorf("node %v: %v", id, active)
 		}

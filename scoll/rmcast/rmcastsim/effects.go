@@ -23,9 +23,9 @@ func (p *program) apply(e *engine.Effect) {
 		p.put(nodeOf(e.To), newMessage(Control, head, nil))
 	case engine.DoReport:
 		if to := nodeOf(e.To); to == p.id {
-			p.take(to, newMessage(Order, head, nil))
+			p.take(to, newMessage(order, head, nil))
 		} else {
-			p.put(to, newMessage(Order, head, nil))
+			p.put(to, newMessage(order, head, nil))
 		}
 	case engine.Deliver:
 		n.ledger.delivered(p.id, e.Origin, e.Seq, e.Data)

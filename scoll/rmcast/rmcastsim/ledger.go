@@ -102,9 +102,6 @@ func (l *ledger) init(n *Net) {
 	l.left = make(map[rmcast.ID]bool)
 }
 
-// Messages returns all messages so far. They change while the network runs.
-func (n *Net) Messages() []*Message { return n.ledger.all }
-
 // begin records the messages of the command "send COUNT SIZE".
 func (l *ledger) begin(origin sim.NodeID, args scenario.Args) (list []*Message) {
 	size := max(args.Int(1), leastSize)

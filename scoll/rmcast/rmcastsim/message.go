@@ -15,7 +15,7 @@ const (
 	Cast    Kind = iota // a multicast datagram
 	Repair              // a datagram for one member
 	Control             // control entries between members
-	Order               // from or to a manager
+	order               // from or to a manager
 )
 
 // headerSize is the size of LNet's header, in bytes.

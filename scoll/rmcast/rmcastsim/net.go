@@ -14,8 +14,8 @@ import (
 	"ulnet/scoll/rmcast/engine"
 )
 
-// Group is the number of the simulated group.
-const Group rmcast.GroupID = 1
+// group is the number of the simulated group.
+const group rmcast.GroupID = 1
 
 // Config configures a [Net]. The zero value of a field means its default.
 type Config struct {
@@ -112,7 +112,7 @@ func prepare(cfg Config) *Net {
 
 // machines describes the machines to the simulation kit.
 func (n *Net) machines() kit.Machines[*kit.Message] {
-	return kit.Machines[*kit.Message]{Boot: n.boot, Codec: kit.Codec(Order), Hash: hash, Bare: n.cfg.Bare}
+	return kit.Machines[*kit.Message]{Boot: n.boot, Codec: kit.Codec(order), Hash: hash, Bare: n.cfg.Bare}
 }
 
 // happens tells oracle and ledger what is done to nodes and links.

@@ -51,7 +51,7 @@ func incarnationOf(incarnation sim.Incarnation) uint64 { return (incarnation.Num
 
 func (n *Net) memberConfig(incarnation sim.Incarnation) engine.Config {
 	cfg := n.cfg.Rmcast.Engine()
-	cfg.Self, cfg.Incarnation, cfg.Group, cfg.Managers, cfg.Seed = simlnd.NID(incarnation.Node), incarnationOf(incarnation), Group, n.managers, incarnation.Seed
+	cfg.Self, cfg.Incarnation, cfg.Group, cfg.Managers, cfg.Seed = simlnd.NID(incarnation.Node), incarnationOf(incarnation), group, n.managers, incarnation.Seed
 	cfg.Capacity = n.cfg.Capacity
 	if !n.cfg.NoMulticast {
 		cfg.MTU = wire.HeaderSize + n.cfg.Manager.Fragment
@@ -61,7 +61,7 @@ func (n *Net) memberConfig(incarnation sim.Incarnation) engine.Config {
 
 func (n *Net) managerConfig(incarnation sim.Incarnation) engine.ManagerConfig {
 	cfg := n.cfg.Manager
-	cfg.Self, cfg.Incarnation, cfg.Group, cfg.Managers = simlnd.NID(incarnation.Node), incarnationOf(incarnation), Group, n.managers
+	cfg.Self, cfg.Incarnation, cfg.Group, cfg.Managers = simlnd.NID(incarnation.Node), incarnationOf(incarnation), group, n.managers
 	return cfg
 }
 
@@ -112,7 +112,7 @@ func (p *program) take(from sim.NodeID, m *kit.Message) {
 	switch m.Kind {
 	case Control:
 		in.Kind = engine.Control
-	case Order:
+	case order:
 		in.Kind = engine.Instructed
 		p.net.queue = append(p.net.queue, input{in, true})
 	}

@@ -39,7 +39,7 @@ func (n *Net) bootStack(h, _ *simlnd.Host) (err error) {
 	}
 	if int(id) < n.cfg.Managers {
 		cfg := n.cfg.Manager
-		cfg.Group, cfg.Managers = Group, n.managers
+		cfg.Group, cfg.Managers = group, n.managers
 		if err := k.agent.Manage(cfg); err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (k *stack) hear(id nid.NID, alive bool) {
 func (k *stack) join() error {
 	n := k.net
 	cfg := n.cfg.Rmcast
-	cfg.Group, cfg.Managers, cfg.Seed, cfg.Faults = Group, n.managers, k.host.Incarnation().Seed, k.faults
+	cfg.Group, cfg.Managers, cfg.Seed, cfg.Faults = group, n.managers, k.host.Incarnation().Seed, k.faults
 	k.begins = true
 	cfg.NoMulticast, cfg.OnChange = n.cfg.NoMulticast, k.changed
 	cfg.Handle = func(m *rmcast.Message) { n.ledger.delivered(k.host.ID(), m.Origin, m.Seq, m.Data) }
@@ -182,7 +182,7 @@ func (k *stack) status() (s engine.Status, ok bool) {
 	return k.group.Status(), true
 }
 
-func (k *stack) managing() (engine.Managing, bool) { return k.agent.Managed(Group) }
+func (k *stack) managing() (engine.Managing, bool) { return k.agent.Managed(group) }
 
 func (k *stack) stats() (s engine.Stats) {
 	if k.group != nil {

@@ -14,8 +14,8 @@ func (n *Net) Status(id sim.NodeID) (s engine.Status, ok bool) {
 	return n.incarnations[id].status()
 }
 
-// Managing returns the state of a node's manager; ok is false if the node is down or has none.
-func (n *Net) Managing(id sim.NodeID) (g engine.Managing, ok bool) {
+// managing returns the state of a node's manager; ok is false if the node is down or has none.
+func (n *Net) managing(id sim.NodeID) (g engine.Managing, ok bool) {
 	if !n.Up(id) {
 		return g, false
 	}
