@@ -21,20 +21,20 @@ const controlDocument = "../../../docs/control.md"
 
 const controlPreface = `# The control socket of lnetd
 
-HTTP/1.1 with JSON on a Unix socket (` + "`--socket`" + `), for the commands of the same version. What can be asked
-is declared in cmd/internal/node and the packages of cmd/internal/modules, from where this table comes: ` + "`go test -run TestControlDocument ./cmd/internal/modules -update`" + `
-writes it again. Root and the user of lnetd may do everything; the group of the socket may GET.
+HTTP/1.1 with JSON on a Unix socket (` + "`--socket`" + `), for the commands of the same version. The operations
+are declared in cmd/internal/node and the packages of cmd/internal/modules. This table is generated from the declarations by ` + "`go test -run TestControlDocument ./cmd/internal/modules -update`" + `.
+Root and the user of lnetd may send every request; the group of the socket may send GET requests.
 
-A question has its parameters in its query. A POST has its request, one JSON
-object, on the first line of its body, and data behind it where it takes some. Steps are JSON objects on a line each; payload follows the line
-that announces it, and the last line says how the operation ended. An answer other than 200 is ` + "`{\"error\": {\"message\", \"hint\", \"errno\"}}`" + `.
+A GET request has its parameters in the query. The body of a POST request begins with a line with the request, one JSON
+object; if the operation takes data, the data follows. "Steps" are JSON objects, one per line; payload follows the line
+that announces it, and the last line has the result of the operation. An answer other than 200 is ` + "`{\"error\": {\"message\", \"hint\", \"errno\"}}`" + `.
 
 | request | of | answered by | what it does |
 |---|---|---|---|
 `
 
-// TestControlDocument: docs/control.md lists what can be asked on the control socket, each
-// under a path of its own and with what it does.
+// TestControlDocument: docs/control.md lists the operations of the control socket, each with a
+// path of its own and a description.
 func TestControlDocument(t *testing.T) {
 	routes := slices.Concat(control.OwnRoutes(), new(node.Node).Routes())
 	for _, m := range List(node.Host{Config: new(config.Config)}) {
@@ -95,7 +95,7 @@ func typeName(t reflect.Type) string {
 	return "`" + t.Name() + "`"
 }
 
-// parameters are those of the query of a question.
+// parameters returns the names of the parameters in the query of a GET request.
 func parameters(request reflect.Type) (list []string) {
 	for _, f := range reflect.VisibleFields(request) {
 		if name, _, _ := strings.Cut(f.Tag.Get("query"), ","); name != "" {
