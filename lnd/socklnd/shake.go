@@ -15,8 +15,8 @@ import (
 // its addresses.
 const maxHandshakeRecord = ksock.HelloV4Size + 4*ksock.MaxAddresses
 
-// shake is a connection during its handshake: records read in the pieces in
-// which kernels read them, each piece under a time-out of its own.
+// shake is a connection during its handshake. It reads records in the same pieces as kernels,
+// each with a timeout of its own.
 type shake struct {
 	link
 	clock      machine.Clock
@@ -37,7 +37,7 @@ func newShake(ni *NI, c net.Conn, dialled bool, timeout time.Duration) *shake {
 	return s
 }
 
-// record returns what has been read of the current record.
+// record returns the bytes of the current record that were read.
 func (s *shake) record() []byte { return s.buf[:s.n] }
 
 // readTo reads until the record has n bytes.
@@ -63,8 +63,8 @@ func (s *shake) write(b []byte) error {
 	})
 }
 
-// bounded runs one call under the time-out, after which it fails with
-// os.ErrDeadlineExceeded and the connection is of no further use.
+// bounded runs one call with the timeout. After that the call fails with
+// os.ErrDeadlineExceeded, and the connection cannot be used any more.
 func (s *shake) bounded(call func() error) error {
 	t := s.clock.AfterFunc(s.timeout, s.expire)
 	err := call()
@@ -74,10 +74,10 @@ func (s *shake) bounded(call func() error) error {
 	return err
 }
 
-// expire ends whatever waits on the connection.
+// expire interrupts reads and writes of the connection.
 func (s *shake) expire() { _ = s.net.SetDeadline(time.Unix(1, 0)) }
 
-// close gives the connection up.
+// close closes the connection.
 func (s *shake) close() {
 	_ = s.net.Close()
 	if s.flow != nil {

@@ -100,9 +100,9 @@ func (o socketOptions) beforeBind(_, _ string, rc syscall.RawConn) error {
 	return nil
 }
 
-// tune sets the rest on a connection. All of it is advice: a connection works
-// without (socklnd ksocknal_lib_setup_sock). TCP_USER_TIMEOUT stands for the
-// kernel driver's look at unacknowledged data.
+// tune sets the other options of a connection. Errors are ignored: a connection works without
+// (socklnd ksocknal_lib_setup_sock). TCP_USER_TIMEOUT replaces the kernel driver's check of
+// unacknowledged data.
 func (o socketOptions) tune(c net.Conn) {
 	tc, ok := c.(*net.TCPConn)
 	if !ok {
@@ -114,8 +114,8 @@ func (o socketOptions) tune(c net.Conn) {
 		return
 	}
 	_ = setInt(rc, unix.IPPROTO_TCP, unix.TCP_LINGER2, -1)
-	// An acknowledgement that TCP sends at once leaves inside the read that takes
-	// the data, in front of the handler: a tenth of a 4 KiB message's way.
+	// Without QUICKACK TCP does not send an ACK inside the read, before the handler runs,
+	// which would take a tenth of the latency of a 4 KiB message.
 	_ = setInt(rc, unix.IPPROTO_TCP, unix.TCP_QUICKACK, 0)
 	_ = setInt(rc, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(o.userTimeout.Milliseconds()))
 	if o.tos > 0 {
@@ -123,9 +123,9 @@ func (o socketOptions) tune(c net.Conn) {
 	}
 }
 
-// tuneControl marks what leaves on a CONTROL or BULK_IN connection as urgent, for the
-// queues of the network and of this host. All of it is advice. The priority
-// comes last: setting IP_TOS sets it, too.
+// tuneControl marks packets of a CONTROL or BULK_IN connection as urgent, for the queues of the
+// network and of this host. Errors are ignored. The priority comes last, because setting IP_TOS
+// sets it, too.
 func (o socketOptions) tuneControl(c net.Conn) {
 	tc, ok := c.(*net.TCPConn)
 	if !ok {

@@ -32,9 +32,9 @@ func (a SourceAddress) known() bool {
 	return false
 }
 
-// identity is the process that the HELLO's sender is taken for. renamed says that it is
-// named by its socket, whatever its HELLO claims. Kernels fail an assertion for a peer that
-// has to be named by an IPv6 address; here that works as any.
+// identity returns the process that the sender of the HELLO is taken for. renamed says that it
+// is named by its socket, whatever its HELLO claims. Kernels fail an assertion for a peer that
+// would be named by an IPv6 address; here that works.
 func (ni *NI) identity(s *shake, h *ksock.Hello) (id nid.ProcessID, renamed bool) {
 	if ni.cfg.Accept == AcceptAll && s.remote.Port() > maxPrivilegedPort {
 		return nid.ProcessID{
