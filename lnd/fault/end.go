@@ -31,7 +31,7 @@ func (ni *netIf) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// close fails what is kept, and keeps nothing more.
+// close fails the kept messages, and keeps no further ones.
 func (ni *netIf) close() {
 	p := ni.plan
 	p.mu.Lock()
@@ -49,7 +49,7 @@ func (ni *netIf) close() {
 // ending reports whether nothing is kept any more. The caller holds plan.mu.
 func (ni *netIf) ending() bool { return ni.closed || ni.plan.stopped }
 
-// outcome is a message that goes nowhere, and what is said of it.
+// outcome is a message that goes nowhere, and the error that it ends with.
 type outcome struct {
 	m   *lnd.Message
 	err error

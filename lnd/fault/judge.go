@@ -6,8 +6,8 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// Counts are what a rule has done, in messages. Of several rules that match a
-// message the one counts that said what happened.
+// Counts are the effects of a rule, in messages. Of several rules that match a message,
+// the one that determined the effect counts it.
 type Counts struct {
 	Matched    uint64 `json:"matched"`    // that the rule is about
 	Lost       uint64 `json:"lost"`       // by "loss"
@@ -43,7 +43,7 @@ func (p *Plan) judge(h *wire.Header, to nid.NID) link.Outcome {
 	return f
 }
 
-// authors are the rules that made a link what it is.
+// authors are the rules that determined each aspect of a link.
 type authors struct{ latency, loss, duplicate, reorder *activeRule }
 
 func (a *authors) note(r *activeRule) {

@@ -84,9 +84,8 @@ func (ni *netIf) mustKeep(now, delay time.Duration) bool {
 	return delay > 0 || ni.plan.paused || ni.draining || ni.kept.due(now) != nil
 }
 
-// mayPass reports whether a message that must be kept waits for nothing but its
-// place: where there is no room it rather passes others than being lost. The
-// caller holds plan.mu.
+// mayPass reports whether a message must be kept only because of its order: if there is
+// no room, it passes the others and is not lost. The caller holds plan.mu.
 func (ni *netIf) mayPass(delay time.Duration) bool { return delay == 0 && !ni.plan.paused }
 
 // keep keeps an item, for which there is room. The caller holds plan.mu.
@@ -117,8 +116,8 @@ func (ni *netIf) arm() {
 	ni.timer = clock.AfterFunc(max(at-clock.Now(), 0), ni.drain)
 }
 
-// drain lets go what is due, in order. One goroutine at a time does so, which
-// is what keeps the order.
+// drain passes on the messages that are due. One goroutine at a time does so, which keeps
+// their order.
 func (ni *netIf) drain() {
 	p := ni.plan
 	p.mu.Lock()

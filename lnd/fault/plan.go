@@ -25,8 +25,8 @@ const maxRules = 1024
 // Config configures a Plan.
 type Config struct {
 	Clock machine.Clock // required
-	// Seed of all random numbers. The same messages in the same order meet the
-	// same outcome.
+	// Seed of all random numbers. The same messages in the same order have the same
+	// outcomes.
 	Seed uint64
 	// MaxHeld and MaxHeldBytes bound what is kept because of delays, pauses
 	// and duplication, for all NIs together; zero means the default. The bytes
@@ -35,11 +35,11 @@ type Config struct {
 	MaxHeldBytes int // see MaxHeld
 }
 
-// Plan is what goes wrong at one node. All methods are safe for concurrent
-// use, and none waits for the network.
+// Plan is the set of faults at one node. All methods are safe for concurrent use, and
+// none blocks on the network.
 type Plan struct {
 	cfg    Config
-	active atomic.Bool // something may happen to a message, or something is kept
+	active atomic.Bool // messages must be matched with the rules, or some are kept
 
 	mu        sync.Mutex
 	random    *rand.Rand    // guarded by mu, and all below
@@ -93,8 +93,8 @@ func (p *Plan) Add(r Rule) (id int, err error) {
 	return p.lastID, nil
 }
 
-// Remove takes a rule away. What it has delayed stays delayed. The error is
-// ENOENT: there is no such rule.
+// Remove removes a rule. Messages that it has delayed stay delayed. The error is ENOENT:
+// there is no such rule.
 func (p *Plan) Remove(id int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +107,7 @@ func (p *Plan) Remove(id int) error {
 	return nil
 }
 
-// RemoveAll takes all rules away, as Remove, and returns how many there were.
+// RemoveAll removes all rules, as Remove, and returns how many there were.
 func (p *Plan) RemoveAll() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,8 +125,8 @@ func (p *Plan) Separate(to Partition) {
 	p.settle()
 }
 
-// Pause lets no message out of the node or in, until Resume or, unless it is 0,
-// for d. A second Pause replaces the end of the first.
+// Pause keeps all messages of the node, in both directions, for d, or until Resume if d is
+// 0. A second Pause replaces the end of the first.
 func (p *Plan) Pause(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +140,7 @@ func (p *Plan) Pause(d time.Duration) {
 	p.settle()
 }
 
-// Resume ends a pause: what is kept and due goes first, in order.
+// Resume ends a pause: kept messages that are due go first, in order.
 func (p *Plan) Resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,8 +174,8 @@ func (p *Plan) stopResuming() {
 	p.resume, p.resumesAt = nil, 0
 }
 
-// Stop prepares the end of the node: what is kept fails with ESHUTDOWN, and so
-// does what would have to be kept from now on.
+// Stop prepares the end of the node: kept messages fail with ESHUTDOWN, and so do
+// messages that would have to be kept from now on.
 func (p *Plan) Stop() {
 	p.mu.Lock()
 	p.stopped = true
@@ -191,14 +191,14 @@ func (p *Plan) Stop() {
 	}
 }
 
-// settle decides whether messages have to be looked at. The caller holds mu.
+// settle sets active. The caller holds mu.
 func (p *Plan) settle() {
 	busy := slices.ContainsFunc(p.nis, func(ni *netIf) bool { return ni.kept.len() > 0 || ni.draining })
 	p.active.Store(busy || len(p.rules) > 0 || len(p.partition.sets) > 0 || p.paused || p.stopped)
 }
 
-// reserve makes room for a message with bytes of payload. If there is none, one
-// that must not pass is lost. The caller holds mu.
+// reserve takes room for a kept message with bytes of payload. It returns false if there
+// is none; a message that must not pass others then counts as lost. The caller holds mu.
 func (p *Plan) reserve(bytes int, mayPass bool) bool {
 	if p.held >= p.cfg.MaxHeld || p.heldBytes+bytes > p.cfg.MaxHeldBytes {
 		if !mayPass {

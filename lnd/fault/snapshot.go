@@ -26,7 +26,7 @@ type RuleState struct {
 	Counts
 }
 
-// Active reports whether something goes wrong on purpose, or is still kept.
+// Active reports whether faults are in force, or messages are still kept.
 func (s *Snapshot) Active() bool {
 	return len(s.Rules) > 0 || s.Partition != "" || s.Paused || s.Held > 0
 }

@@ -13,7 +13,7 @@ const (
 	pauseWord     = "pause"
 )
 
-// Statement is one line of a configuration: something that goes wrong.
+// Statement is one line of a configuration: a fault.
 type Statement struct {
 	rule      *Rule
 	partition *Partition
@@ -72,8 +72,8 @@ func (s Statement) String() string {
 	return pauseWord
 }
 
-// Once is the first word of a statement that takes the place of an earlier one
-// of its kind, empty for rules, which add up.
+// Once is the first word of a statement that replaces an earlier one of its kind; empty
+// for rules, which add up.
 func (s Statement) Once() string {
 	switch {
 	case s.rule != nil:
@@ -84,8 +84,8 @@ func (s Statement) Once() string {
 	return pauseWord
 }
 
-// Apply does what a statement says. It returns the number of the rule, 0 if it
-// is none; errors are those of Add.
+// Apply applies a statement. It returns the number of the rule, 0 if the statement is
+// none; errors are those of Add.
 func (p *Plan) Apply(s Statement) (id int, err error) {
 	switch {
 	case s.rule != nil:

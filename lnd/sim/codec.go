@@ -29,7 +29,7 @@ type answer[M any] struct {
 	wake time.Duration
 }
 
-// turns gives turns and answers the forms that package record wants.
+// turns encodes turns and answers for package record.
 //
 //	turn    index, skew (varints), kind (byte; none for the timer),
 //	        From (varint; not for Start and Command), message or Text

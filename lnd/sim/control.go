@@ -6,8 +6,7 @@ import (
 	"ulnet/lnd/link"
 )
 
-// Control is what can be done to a network and asked of it without knowing
-// its messages. [Network] fulfils it.
+// Control is the part of a [Network] that does not depend on the type of its messages.
 type Control interface {
 	Nodes() int
 	Now() time.Duration

@@ -45,8 +45,8 @@ func (n *Network[M]) input(kind Kind) {
 	n.in = Input[M]{Kind: kind}
 }
 
-// refuse handles a flight to a node without a process: its host, if there is
-// one, tells the sender, if that lives on.
+// refuse handles a flight to a node without a process: its host, if it has one, sends a
+// Refused to the sender, if that still runs in the same incarnation.
 func (n *Network[M]) refuse(id NodeID, i int32) {
 	f := n.flights.at(i)
 	if f.kind != Message {
@@ -96,9 +96,8 @@ func (n *Network[M]) ready(id NodeID, incarnation int32) {
 	n.drain(id)
 }
 
-// drain lets a node process what waits for it, until it is busy again. A
-// timer that is due comes before messages, but after a pause when it is its
-// turn.
+// drain lets a node process what waits for it, until it is busy again. A due timer comes
+// before messages, except after a pause: then at its drawn turn.
 func (n *Network[M]) drain(id NodeID) {
 	nd := &n.nodes[id]
 	for n.err == nil && nd.state == stateUp|stateHost {
@@ -121,9 +120,9 @@ func (n *Network[M]) drain(id NodeID) {
 	}
 }
 
-// yield handles the turn of a timer after a pause, when the program has been
-// stepped with messages since the timer came due and asked for it again: if
-// it wants it as soon as can be, it gets it before the messages behind.
+// yield handles the turn of a timer after a pause, if the program has been stepped with
+// messages since the timer came due and has set a new wake: if that is the earliest
+// possible instant, the timer runs before the messages behind it.
 func (n *Network[M]) yield(id NodeID) {
 	nd := &n.nodes[id]
 	if nd.wake <= n.virtual(id, n.local(id)+1) {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// digest is a digest of what programs are stepped with and answer, in order.
-// It needs nothing of the network, so that the steps alone yield it again.
+// digest is a digest of the inputs and outputs of programs, in order. It includes no
+// state of the network, so that a replay of the steps alone gives the same digest.
 type digest uint64
 
 // mix takes three words in.

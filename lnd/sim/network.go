@@ -16,8 +16,8 @@ type Config[M any] struct {
 	// Seed is for everything random.
 	Seed uint64
 	// Boot returns the program of a node's new incarnation. kept is the program of
-	// the incarnation before if the restart keeps state, otherwise nil: what a
-	// program takes over from it is what it would have on disk. Required.
+	// the incarnation before if the restart keeps state, otherwise nil: the new one may
+	// take over from it what it would have on disk. Required.
 	Boot func(incarnation Incarnation, kept Program[M]) Program[M]
 	// StartAt says when a node starts for the first time; nil: all at 0.
 	StartAt func(NodeID) time.Duration
@@ -31,7 +31,7 @@ type Config[M any] struct {
 	// Inbox bounds the messages that wait at a node which is busy or paused;
 	// further ones are lost and counted. 0 means DefaultInbox.
 	Inbox int
-	// OnEvent is told what programs tell, at the time of the simulation.
+	// OnEvent is called with each event of a program and its virtual time.
 	OnEvent func(at time.Duration, node NodeID, ev Event)
 	// Hash digests a message's content; nil leaves that out of the digest.
 	Hash func(m *M) uint64
@@ -48,9 +48,9 @@ const DefaultInbox = 1 << 16
 // never is the virtual instant that does not come.
 const never = math.MaxInt64
 
-// Network is a simulated network. It is not safe for concurrent use, and
-// [Config].OnEvent, OnStep and Hash and the programs may only look at it: what
-// they want changed, they leave to At or Stop.
+// Network is a simulated network. It is not safe for concurrent use. The programs and
+// [Config].OnEvent, OnStep and Hash may only read it; to change something they call At
+// or Stop.
 type Network[M any] struct {
 	cfg   Config[M]
 	rng   *rand.Rand

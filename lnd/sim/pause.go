@@ -9,11 +9,10 @@ func (n *Network[M]) Pause(id NodeID) {
 	}
 }
 
-// Resume ends a pause. What waits reaches the program in the order in which
-// it arrived. A timer that came due meanwhile comes at a place among that
-// which is drawn from the seed. By then the program may have been stepped with
-// messages and have asked for another wake: that comes in this place if it is
-// the earliest possible one, otherwise in its time.
+// Resume ends a pause. The program gets the waiting messages in the order in which they
+// arrived. A timer that came due meanwhile runs between two of them, at a position drawn
+// from the seed. If the program has set another wake by then, that timer runs at this
+// position if the wake is the earliest possible instant, otherwise at its time.
 func (n *Network[M]) Resume(id NodeID) {
 	nd := &n.nodes[id]
 	if nd.state&statePaused == 0 {
@@ -35,8 +34,8 @@ func (n *Network[M]) SetSlow(id NodeID, extra time.Duration) {
 	n.slow[id] = max(int64(extra), 0)
 }
 
-// Command steps a node with a Command, after what waits there if it is busy
-// or paused. A node that is down does not get it, and false is returned.
+// Command steps a node with a Command; if the node is busy or paused, after what waits
+// there. It returns false if the node is down.
 func (n *Network[M]) Command(id NodeID, text string) bool {
 	nd := &n.nodes[id]
 	if nd.state&stateUp == 0 || n.err != nil {

@@ -10,13 +10,12 @@ import (
 	"ulnet/lnet/machine/record"
 )
 
-// Recorder writes down what the nodes of one network are stepped with and
-// what they answer: all that [Replay] needs to step them again without the
-// network. It goes into [Config].
+// Recorder records the inputs and outputs of the nodes of one network, which is all that
+// [Replay] needs to step them again without the network. It goes into [Config].
 //
-// To package record, all programs together are one machine, for a million of
-// them would be looked up too slowly. Further machines, which make no steps,
-// tell of the lives that begin.
+// For package record, all programs together are one machine, because looking up one of a
+// million would be too slow. A further machine for each node, which makes no steps,
+// records the starts of its incarnations.
 type Recorder[M any] struct {
 	rec   *record.Recorder[turn[M], answer[M]]
 	all   machine.Machine[turn[M], answer[M]]
@@ -31,8 +30,8 @@ type Recorder[M any] struct {
 // number of their node.
 const allPrograms = math.MaxUint32
 
-// NewRecorder begins a recording on w. config is handed to those who make the
-// programs in Replay. Mode record.Full keeps the outputs themselves.
+// NewRecorder begins a recording on w. config is handed to the boot function of Replay.
+// Mode record.Full keeps the outputs themselves.
 func NewRecorder[M any](w io.Writer, codec Codec[M], mode record.Mode, config []byte) *Recorder[M] {
 	r := &Recorder[M]{rec: record.New(w, turns[M]{codec}, mode, config)}
 	r.all = r.rec.Boot(allPrograms, 0, nil, programs[M]{r})

@@ -19,10 +19,10 @@ type Replayed struct {
 	Truncated bool   // the recording ends without Close
 }
 
-// Replay steps programs as a recording says, without a network. boot gets the
-// recording's config and returns what Config.Boot was; hash is Config.Hash, or
-// nil. A program that answers otherwise than recorded is a [*ReplayError], one
-// that panics a [*ContractError]. A recording may come from anywhere.
+// Replay steps programs with recorded inputs, without a network. boot gets the
+// recording's config and returns the function that Config.Boot was; hash is Config.Hash,
+// or nil. The error is a [*ReplayError] if a program answers otherwise than recorded, and
+// a [*ContractError] if one panics. The recording need not be trusted.
 func Replay[M any](r io.Reader, codec Codec[M], hash func(*M) uint64,
 	boot func(config []byte) (func(Incarnation, Program[M]) Program[M], error),
 ) (done Replayed, err error) {

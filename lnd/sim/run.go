@@ -6,10 +6,10 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// Run processes every event up to and including an instant, which then is the
-// time; with [machine.Never], until there are none. The error, once there is
-// one, is that of a program which broke the contract of machines or panicked, a
-// [*ContractError], or what Stop was given, and stays.
+// Run processes all events up to and including an instant, which is the virtual time
+// afterwards; with [machine.Never], until there are none. The error is a [*ContractError]
+// if a program broke the contract of machines or panicked, or the argument of Stop. Once
+// there is an error, every further call returns it.
 func (n *Network[M]) Run(until time.Duration) (err error) {
 	defer n.caught(&err)
 	for n.err == nil {
@@ -86,8 +86,8 @@ func (n *Network[M]) process(e event) {
 	}
 }
 
-// At calls f at a virtual instant, or now if that is past, before events that
-// are caused later for the same instant.
+// At calls f at a virtual instant, or now if that is past; before events for the same
+// instant that are added later.
 func (n *Network[M]) At(at time.Duration, f func()) {
 	n.queue.push(newEvent(max(int64(at), n.now), evAction, 0, n.actions.add(f)))
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// watcher is an incarnation of a node that wants to hear of another's end.
+// watcher is an incarnation of a node that watches another node.
 type watcher struct {
 	node        NodeID
 	incarnation uint32
@@ -13,7 +13,7 @@ type watcher struct {
 
 func byNode(w watcher, id NodeID) int { return cmp.Compare(w.node, id) }
 
-// watch notes that a node wants to know when the process of another dies.
+// watch registers a node for a Reset when the process of another dies.
 func (n *Network[M]) watch(id, other NodeID) {
 	if other < 0 || int(other) >= len(n.nodes) {
 		n.stats.NoNode++

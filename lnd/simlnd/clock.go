@@ -6,7 +6,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// clock is a host's clock as stacks see it.
+// clock is a host's clock as a machine.Clock.
 type clock Host
 
 // Now is the time of the host's latest step.
@@ -49,7 +49,7 @@ func (t *timer) Reset(d time.Duration) bool {
 	return was
 }
 
-// fire calls what is due.
+// fire calls the timers that are due.
 func (h *Host) fire(now time.Duration) {
 	for {
 		h.mu.Lock()

@@ -80,8 +80,8 @@ func (ni *ni) Send(m *lnd.Message) {
 	}
 }
 
-// drain takes what Send and Recv were given, and reports whether there was
-// anything.
+// drain processes the messages given to Send and Recv, and reports whether there were
+// any.
 func (ni *ni) drain() (some bool) {
 	h := ni.host
 	for {
@@ -179,7 +179,7 @@ func without(list []*ni, ni *ni) (rest []*ni) {
 	return rest
 }
 
-// flush lets what waits for open connections leave, and fails the rest.
+// flush sends the messages that wait for open connections, and fails the others.
 func (ni *ni) flush(ctx context.Context) (lost int) {
 	h := ni.host
 	for {

@@ -71,8 +71,8 @@ func (h *Host) Driver() lnd.Driver { return driver{h} }
 // OnCommand has f called with the commands of a scenario. Call it in Boot.
 func (h *Host) OnCommand(f func(text string)) { h.onCommand = f }
 
-// Emit tells users of the simulation something. Call it in a handler, timer,
-// command or Do.
+// Emit reports an event to users of the simulation (Config.OnEvent). Call it in a
+// handler, timer, command or Do.
 func (h *Host) Emit(ev sim.Event) {
 	if h.out != nil {
 		h.out.Events = append(h.out.Events, ev)
@@ -125,7 +125,7 @@ func (h *Host) Step(now time.Duration, in sim.Input[*packet], out *sim.Output[*p
 	return wake
 }
 
-// begin takes the connections for a step.
+// begin takes over the connections for a step.
 func (h *Host) begin(out *sim.Output[*packet]) {
 	h.mu.Lock()
 	for h.stepping {
@@ -177,7 +177,7 @@ func (h *Host) setCalling(calling bool) {
 	h.mu.Unlock()
 }
 
-// drain does what handlers and others have left to be done.
+// drain runs the functions given to Do and sends the messages given to NIs.
 func (h *Host) drain() {
 	for more := true; more; {
 		more = false

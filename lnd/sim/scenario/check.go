@@ -20,8 +20,8 @@ type check struct {
 	column   int
 }
 
-// claim is what a check asks: a condition with its arguments, or a quantity
-// compared with a number.
+// claim is what a check tests: a condition with its arguments, or a quantity compared
+// with a number.
 type claim struct {
 	name  string
 	args  Args

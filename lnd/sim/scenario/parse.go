@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Parse parses a scenario of one of the protocols. name is what errors call
-// the file. The error is of type [Errors]: all that was found, up to a bound.
+// Parse parses a scenario of one of the protocols. name names the file in errors. The
+// error is of type [Errors]: all mistakes, up to a bound.
 func Parse(name string, text []byte, protocols []*Protocol) (*File, error) {
 	p := &parser{file: &File{Name: name}, protocols: protocols}
 	if len(text) > maxText {

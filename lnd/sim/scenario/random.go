@@ -9,7 +9,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// attempts is how often a random fault is drawn anew that contradicts another.
+// attempts is how often a random fault is drawn again because it contradicts another.
 const attempts = 200
 
 // random draws the random faults. Each of them begins and ends between the
@@ -125,8 +125,8 @@ func (x *expansion) spoil(kind string, rng *rand.Rand) (worse, before link.Chang
 	return worse, link.Change{Fields: worse.Fields, To: base}
 }
 
-// crowded reports whether a fault of the network as a whole overlaps another
-// of its kind, which its end would end too.
+// crowded reports whether a fault of the whole network overlaps another of its kind: the
+// end of one would end both.
 func (x *expansion) crowded(pair []step) bool {
 	group := wholeNetwork(pair[0].action.verb)
 	if group == 0 {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Replayed is what a replay showed: the same as the run, up to Virtual.
+// Replayed is the result of a replay: the run was the same up to Virtual.
 type Replayed struct {
 	File  *File  // the scenario in the recording
 	Nodes int    // of the recorded run
@@ -24,7 +24,7 @@ type Replayed struct {
 	Truncated bool          // the recording ends before the run did
 }
 
-// DiffError says that a run made again went another way.
+// DiffError says that a repeated run had another digest.
 type DiffError struct {
 	After, Before time.Duration // the difference is between these instants
 	Digest, Want  uint64        // at Before

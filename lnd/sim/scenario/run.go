@@ -10,8 +10,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// Options are how a run differs from what its file says. The zero value of a
-// field leaves it as it is.
+// Options change a run. A field with its zero value leaves what the file says.
 type Options struct {
 	Nodes int     // number of nodes
 	Seed  *uint64 // of everything random
@@ -19,7 +18,7 @@ type Options struct {
 	Level Level
 	// Record takes a recording for [Replay].
 	Record io.Writer
-	// Progress is told how far the run is, about every hundredth of it.
+	// Progress is called about every hundredth of the run.
 	Progress func(Progress)
 	// SampleEvery is how often the series are sampled; 0 is a hundredth of
 	// the run, negative never.
@@ -40,7 +39,7 @@ type Progress struct {
 	Stats   sim.Stats     // of the network so far
 }
 
-// Result is what a run came to.
+// Result is the result of a run.
 type Result struct {
 	Seed     uint64        `json:"seed"`       // of everything random
 	Nodes    int           `json:"nodes"`      // number of nodes
@@ -69,12 +68,12 @@ func (r *Result) Measure(name string) float64 {
 	panic("scenario: no measure " + name)
 }
 
-// Outcome is what came of one expect, always or never.
+// Outcome is the result of one expect, always or never.
 type Outcome struct {
 	Line int           `json:"line"`    // of the file
 	Text string        `json:"text"`    // the check in its usual form
 	OK   bool          `json:"ok"`      // the check held
-	From time.Duration `json:"from_ns"` // when it began to be looked for
+	From time.Duration `json:"from_ns"` // since when it was evaluated
 	// At is when it was decided: found true, found wrong, or the deadline.
 	At  time.Duration `json:"at_ns"`
 	Why string        `json:"why,omitempty"` // it failed

@@ -18,11 +18,11 @@ type Shrinking struct {
 	Faults int // of the smallest plan that fails
 }
 
-// Shrink looks for a small plan of faults with which the run of a file fails
-// the same expect: it is expanded, faults are left out, and what remains is
-// made simpler. Commands are left out too, but only as long as the run without
-// any fault passes, so that a failed expect is still the work of the faults.
-// The returned file has everything in it that is needed to run it.
+// Shrink looks for a small plan of faults with which the run of a file fails the same
+// expect (delta debugging): it expands the file, removes faults, and makes the remaining
+// ones simpler. It removes commands, too, but only while the run without any fault
+// passes, so that the faults are still the cause of the failure. The returned file is
+// complete.
 func Shrink(ctx context.Context, f *File, o Options, progress func(Shrinking)) (*File, error) {
 	o.SampleEvery, o.Record, o.Progress = -1, nil, nil
 	if err := f.fits(&o); err != nil {

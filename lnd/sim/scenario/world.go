@@ -7,8 +7,7 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// world follows what the faults of a file do to the nodes, as far as the file
-// alone decides it.
+// world is the state of the nodes as far as the faults of the file determine it.
 type world struct {
 	nodes     int
 	state     []nodeState
