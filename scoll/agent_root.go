@@ -132,7 +132,7 @@ func (g *Group) MaxPayload() (bytes int, err error) {
 //	EBUSY         Last while others are under way, or 4096 of the group wait
 //	EAGAIN        the group is being created
 //	ENOGROUP      the group is gone
-//	EINVAL        this is not the root, a child has no reply buffer, or the time-outs
+//	EINVAL        this is not the root, a child has no reply buffer, or the timeouts
 //	              would be longer than Config.MaxTimeout
 //	EHOSTDOWN     a member has died
 //	ESTALE        with Live: other members are alive now

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the table of docs/collectives.md 
 
 var document = filepath.Join("..", "..", "docs", "collectives.md")
 
-// TestDocumentTimeouts: the table of time-outs is what the code waits for
+// TestDocumentTimeouts: the table of timeouts is what the code waits for
 // (SC-141, SC-A8). -update writes it anew.
 func TestDocumentTimeouts(t *testing.T) {
 	spec.Covers(t, "SC-141", "SC-A8")

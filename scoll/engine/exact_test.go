@@ -36,7 +36,7 @@ func TestOverdueOnce(t *testing.T) {
 	h.admitted(nil)
 	h.step(Input{Kind: InPreRequest})
 	h.childReplies(6, func(r *wire.ReplyHeader, _ *Input) { r.Part = 1 }, wire.Missing{Rank: 7, Status: wire.EIO, Scope: wire.Node})
-	h.m.requests.slots[0].children[0].at += time.Hour // its time-out is not what ends it
+	h.m.requests.slots[0].children[0].at += time.Hour // its timeout is not what ends it
 	for len(h.effects) == 0 || h.effects[0].Kind != DoReply {
 		h.advance()
 	}

@@ -203,7 +203,7 @@ func TestPipelineUntold(t *testing.T) {
 
 // TestPipelineFaster: SC-A17: 16 MiB over a tree of depth 4 in virtual time, at
 // 1 Gb/s: with segments of 1 MiB in less than half of the time, and never later
-// than time-outs allow.
+// than timeouts allow.
 func TestPipelineFaster(t *testing.T) {
 	spec.Covers(t, "SC-A17")
 	const size = 16 << 20
