@@ -113,7 +113,7 @@ func orDash(s string) string {
 	return s
 }
 
-// since says when a client was heard of, or since when it is not.
+// since returns the time since a client was heard of, or since it became an orphan.
 func since(c *health.ClientInfo) string {
 	switch {
 	case c.State == "orphaned" || c.State == "recovering":
@@ -124,7 +124,7 @@ func since(c *health.ClientInfo) string {
 	return shortTime(c.Since) + " ago"
 }
 
-// shortTime is a time to a tenth of a second, which is what people compare.
+// shortTime formats a time with tenths of a second, which is enough for people.
 func shortTime(d time.Duration) string {
 	if d < time.Minute {
 		return d.Round(100 * time.Millisecond).String()
@@ -157,7 +157,7 @@ of its incarnation, epoch that of its latest choice of a master.`,
 	}
 }
 
-// clientDoc is a client for people.
+// clientDoc is the YAML document of a client.
 type clientDoc struct {
 	Client      health.ClientID `json:"client"`
 	Name        string          `json:"name,omitempty"`

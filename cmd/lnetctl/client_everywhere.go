@@ -9,8 +9,8 @@ import (
 	"ulnet/cmd/internal/modules/health"
 )
 
-// listEverywhere prints the clients of all servers. Servers that did not answer are named,
-// and make it fail.
+// listEverywhere prints the clients of all servers. It fails if servers did not answer, and names
+// them.
 func (g *globals) listEverywhere(ctx context.Context, out, talk io.Writer, f health.EverywhereFilter) error {
 	list, err := health.OpEverywhere.Call(ctx, g.client(), f)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// evictTimeout bounds the wait: a server that has died is noticed long before that.
+// evictTimeout bounds the wait. The death of a server is detected long before that.
 const evictTimeout = time.Minute
 
 func clientEvict(g *globals) *cobra.Command {
@@ -67,20 +67,20 @@ names those that have not, and exits with 1.`,
 	return c
 }
 
-// evictor evicts clients, and shows what came of it.
+// evictor evicts clients, and prints the results.
 type evictor struct {
 	g         *globals
 	out, talk io.Writer
-	many      bool    // all of an NID
-	of        nid.NID // that one
+	many      bool    // --nid: all clients of an NID
+	of        nid.NID // that NID
 	list      []evictedDoc
 }
 
-// evictedDoc is what came of the eviction of a client.
+// evictedDoc is the result of the eviction of a client.
 type evictedDoc struct {
 	healthmod.EvictReply
 	Name string                    `json:"name,omitempty"`
-	Wait *healthmod.EvictionStatus `json:"wait,omitempty"` // with --wait: how far it is
+	Wait *healthmod.EvictionStatus `json:"wait,omitempty"` // with --wait: its progress
 }
 
 // targets returns the clients to evict.
@@ -108,7 +108,7 @@ func (e *evictor) targets(ctx context.Context, args []string, address string) ([
 	return list.Clients, err
 }
 
-// order has the clients evicted, one after the other, and says which are not.
+// order orders the evictions, one after the other. The error names the clients that are not evicted.
 func (e *evictor) order(ctx context.Context, targets []health.ClientInfo) error {
 	for _, c := range targets {
 		r, err := healthmod.OpEvict.Call(ctx, e.g.client(), healthmod.EvictRequest{Client: c.Client})
@@ -123,8 +123,8 @@ func (e *evictor) order(ctx context.Context, targets []health.ClientInfo) error 
 	return e.others()
 }
 
-// others is the error that lists the clients of an NID that are not evicted, each with
-// what to do: those of another master can be evicted there, all of the NID at once.
+// others returns the error that lists the clients of an NID that are not evicted, with the remedies:
+// those of another master can be evicted there, all of the NID at once.
 func (e *evictor) others() error {
 	var text, hints []string
 	for i := range e.list {
@@ -149,7 +149,7 @@ func (e *evictor) others() error {
 		"%s", strings.Join(hints, "\n  "))
 }
 
-// notEvicted says why no eviction has begun; nil if one has.
+// notEvicted returns why no eviction has begun, nil if one has.
 func notEvicted(r *healthmod.EvictReply) error {
 	switch r.Result {
 	case health.OK:

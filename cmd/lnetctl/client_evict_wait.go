@@ -14,14 +14,14 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// evictLook is the time between two looks at evictions that are under way.
+// evictLook is the interval in which the command asks for the progress of evictions.
 const evictLook = 100 * time.Millisecond
 
-// evictionGoesOn is what to do about an eviction that live servers do not answer.
+// evictionGoesOn is the hint for an eviction that live servers do not answer.
 const evictionGoesOn = "it goes on until they have answered, or are dead: 'lnetctl server list' shows who is, 'lnetctl client history' what was evicted here"
 
-// wait looks until all live servers have answered the evictions that have begun, or so
-// long. It names the servers that have not.
+// wait waits until all live servers have answered the evictions that have begun, or limit is over.
+// It prints the servers that have not answered.
 func (e *evictor) wait(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -49,8 +49,8 @@ func (e *evictor) wait(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-// look asks how far the evictions are that are under way, and returns which servers have
-// not answered, "" if none is under way.
+// look asks for the progress of evictions, and returns the servers that have not answered, "" if no
+// eviction is under way.
 func (e *evictor) look(ctx context.Context) (missing string, err error) {
 	for i := range e.list {
 		d := &e.list[i]
@@ -66,8 +66,7 @@ func (e *evictor) look(ctx context.Context) (missing string, err error) {
 	return e.missing(), nil
 }
 
-// missing names the servers that have not answered, as far as that is known, "" if no
-// eviction is under way.
+// missing returns the known servers that have not answered, "" if no eviction is under way.
 func (e *evictor) missing() string {
 	var servers []nid.NID
 	waits := false
@@ -88,7 +87,7 @@ func (e *evictor) missing() string {
 	}
 }
 
-// over is the error of a wait that has ended too early.
+// over returns the error of a wait that has ended too early.
 func (e *evictor) over(ctx context.Context, limit time.Duration) error {
 	why := fmt.Sprintf("not evicted from all servers after %v", limit)
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -101,8 +100,8 @@ func (e *evictor) over(ctx context.Context, limit time.Duration) error {
 	return cli.Hint(fmt.Errorf("%s; no answer of: %s", why, missing), evictionGoesOn)
 }
 
-// ended is the error about evictions that have ended without evicting the client; nil
-// if all are made.
+// ended returns the error about evictions that have ended without evicting the client, nil if there
+// are none.
 func (e *evictor) ended() error {
 	var errs []error
 	for i := range e.list {
@@ -125,7 +124,7 @@ func (e *evictor) ended() error {
 	return errors.Join(errs...)
 }
 
-// print says which clients are being evicted, or have been.
+// print prints which clients are being evicted or have been evicted.
 func (e *evictor) print() error {
 	switch {
 	case len(e.list) == 0:
@@ -147,7 +146,7 @@ func (e *evictor) print() error {
 	return nil
 }
 
-// line says what came of an eviction that has begun, "" of others.
+// line describes the result of an eviction that has begun; it is empty for others.
 func (d *evictedDoc) line() string {
 	who := fmt.Sprintf("client %v", d.Client)
 	if d.Name != "" {
@@ -166,7 +165,7 @@ func (d *evictedDoc) line() string {
 	return who + " was evicted from all servers"
 }
 
-// nidText lists NIDs.
+// nidText formats a list of NIDs.
 func nidText(ids []nid.NID) string {
 	var names []string
 	for _, id := range ids {

@@ -12,7 +12,7 @@ import (
 	"ulnet/health"
 )
 
-// pastFlags are the flags of verbs that list evictions of the past.
+// pastFlags has the flags of verbs that list evictions of the past.
 type pastFlags struct {
 	address string
 	limit   uint
@@ -26,7 +26,7 @@ func (f *pastFlags) add(c *cobra.Command, what string) {
 	c.Flags().UintVar(&f.limit, "limit", healthmod.DefaultLimit, "list the latest `N`")
 }
 
-// filter returns what the flags and the arguments ask for.
+// filter converts the flags and arguments.
 func (f *pastFlags) filter(args []string) (filter healthmod.PastFilter, err error) {
 	if f.limit == 0 || f.limit > healthmod.MaxLimit || f.since < 0 {
 		return filter, cli.Usagef("--limit: want 1 to %d; --since: want a time such as 10m", healthmod.MaxLimit)

@@ -69,7 +69,7 @@ heard: 1.2s ago
 	}
 }
 
-// TestClientTombstones: whom a server refuses, in a table and as JSON: what it does not
+// TestClientTombstones: the clients that a server refuses, in a table and as JSON: what it does not
 // know of a client is -, and how many more there are is said.
 func TestClientTombstones(t *testing.T) {
 	f := serveFake(t)

@@ -64,7 +64,7 @@ func printTombstones(w io.Writer, list []health.TombstoneInfo) error {
 	return err
 }
 
-// textOr is the text of a value, - if it is not known.
+// textOr returns the text of a value, or "-" if it is not known.
 func textOr(known bool, v fmt.Stringer) string {
 	if !known {
 		return "-"

@@ -11,21 +11,20 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// failureDoc is a node that could not be asked, in the words of the kernel's
-// tool.
+// failureDoc describes a node that could not be asked, in the words of the kernel's tool.
 type failureDoc struct {
 	Errno int    `json:"errno"` // negative
 	Descr string `json:"descr"`
 }
 
-// failures are the nodes that a command with several could not ask.
+// failures collects the nodes that a command could not ask.
 type failures struct {
 	verb  string // ping, discover
 	count int
-	hints []string // what to do about it, each once
+	hints []string // remedies, each once
 }
 
-// add notes that target could not be asked.
+// add records that target could not be asked.
 func (f *failures) add(target nid.NID, err error) failureDoc {
 	errno, ok := errors.AsType[syscall.Errno](err)
 	if !ok {
@@ -39,8 +38,7 @@ func (f *failures) add(target nid.NID, err error) failureDoc {
 	return failureDoc{-int(errno), fmt.Sprintf("failed to %s %v: %s", f.verb, target, why)}
 }
 
-// err is the error of the command, which asked so many nodes; nil if all could
-// be asked.
+// err returns the error of a command that asked the given number of nodes, nil if all answered.
 func (f *failures) err(asked int, what string) error {
 	if f.count == 0 {
 		return nil

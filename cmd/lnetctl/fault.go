@@ -103,8 +103,7 @@ func newFaultDoc(f node.Faults) faultDoc {
 	return doc
 }
 
-// warnOfFaults tells people who look at a node that what they see may be on
-// purpose.
+// warnOfFaults prints a warning if faults are injected, which may explain what a command shows.
 func warnOfFaults(w io.Writer, s node.Status) {
 	if s.Faults.Active() {
 		fmt.Fprintln(w, "messages are spoiled on purpose here: see 'lnetctl fault list'")

@@ -54,7 +54,7 @@ cut cannot be taken back.`,
 	return c
 }
 
-// ruleFlags are the words of a rule that choose messages.
+// ruleFlags are the words of a rule that select messages.
 var ruleFlags = []struct{ word, usage string }{
 	{"from", "messages from these `NIDS`"},
 	{"to", "messages to these `NIDS`"},

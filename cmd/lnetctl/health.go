@@ -48,7 +48,7 @@ all of them.`,
 	return c
 }
 
-// healthStatusDoc is the status for people.
+// healthStatusDoc is the YAML document of the status.
 type healthStatusDoc struct {
 	Server *serverDoc     `json:"server,omitempty"`
 	Client *clientRoleDoc `json:"client,omitempty"`
@@ -76,9 +76,9 @@ type clientRoleDoc struct {
 	State       string `json:"state"`
 	Master      string `json:"master"`
 	Attached    string `json:"attached"`
-	// Superseded says who is this client now.
+	// Superseded describes the later incarnation elsewhere.
 	Superseded string            `json:"superseded,omitempty"`
-	Answers    []string          `json:"answers,omitempty"` // of servers that were asked to be the master
+	Answers    []string          `json:"answers,omitempty"` // of candidates
 	Stats      map[string]uint64 `json:"stats,omitempty"`
 }
 
@@ -125,7 +125,7 @@ func newServerDoc(s *healthmod.ServerRole) *serverDoc {
 	return doc
 }
 
-// quorum says whether a server sees most others.
+// quorum describes the quorum of a server, and why there is none.
 func quorum(s *healthmod.ServerRole) string {
 	text := fmt.Sprintf("%s, %d of %d servers alive", cli.YesNo(s.Quorum), s.Alive, s.Known)
 	switch {
@@ -139,7 +139,7 @@ func quorum(s *healthmod.ServerRole) string {
 	return text
 }
 
-// records says how the records of connections are.
+// records describes the state of the records of connections.
 func records(s *healthmod.StoreStatus) string {
 	text := fmt.Sprintf("%d in %s, slowest commit %v", s.Records, s.Path, s.Slowest.Round(10*time.Microsecond))
 	if s.Error != "" {
@@ -172,7 +172,8 @@ func newClientRoleDoc(c *healthmod.ClientRole) *clientRoleDoc {
 	return doc
 }
 
-// superseded says who is a client now, and what to do about it; "" if it is not superseded.
+// superseded describes where a later incarnation of the client runs, with the remedy; "" if there is
+// none.
 func superseded(s *health.SupersededBy) string {
 	if s == nil {
 		return ""
@@ -185,7 +186,7 @@ func superseded(s *health.SupersededBy) string {
 		where, s.Server, shortTime(s.Again))
 }
 
-// timesDoc are the times in force, under the names of the configuration.
+// timesDoc has the times in force, under the names of the configuration.
 type timesDoc healthmod.Timing
 
 // MarshalJSON implements json.Marshaler: each time is a text.

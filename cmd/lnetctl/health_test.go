@@ -243,7 +243,7 @@ func TestShedShown(t *testing.T) {
 	}
 }
 
-// TestSupersededShown: the status of a client that was superseded says who is that client
+// TestSupersededShown: the status of a superseded client tells where the other one runs
 // now, when it tries again, and what to do.
 func TestSupersededShown(t *testing.T) {
 	c := &healthmod.ClientRole{ClientStatus: health.ClientStatus{State: "resting"}}

@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// healthLook is the time between two looks at the daemon.
+	// healthLook is the interval in which the screen is updated.
 	healthLook = 200 * time.Millisecond
 	// shownEvents is how many events a terminal shows below the servers.
 	shownEvents = 15
-	// maxEvents bounds the events that wait for the next look.
+	// maxEvents bounds the events that wait for the next update.
 	maxEvents = 100_000
 )
 
@@ -46,7 +46,7 @@ event, and with --json an object. It ends with an interrupt.`,
 	}
 }
 
-// eventWatcher collects the daemon's events and shows them at each look.
+// eventWatcher collects the daemon's events and shows them at each update.
 type eventWatcher struct {
 	g       *globals
 	out     io.Writer
@@ -54,8 +54,8 @@ type eventWatcher struct {
 	recent  []healthmod.Event // on the screen
 
 	mu     sync.Mutex
-	events []healthmod.Event // since the last look; guarded by mu
-	missed uint64            // for which there was no room after them; guarded by mu
+	events []healthmod.Event // since the last update; guarded by mu
+	missed uint64            // events dropped after these; guarded by mu
 	ended  error             // of the stream; guarded by mu
 }
 
@@ -97,7 +97,7 @@ func (w *eventWatcher) read(body io.Reader) {
 		if json.Unmarshal(lines.Bytes(), &e) == nil && (e.Msg == healthmod.EventMessage || e.Msg == "" && e.Missed > 0) {
 			e.Source = config.HealthSource
 			if e.Time.IsZero() {
-				e.Time = time.Now() // the daemon says only how many are missing
+				e.Time = time.Now() // the daemon's line has only the number of dropped events
 			}
 			w.add(e)
 		}
@@ -132,7 +132,7 @@ func (w *eventWatcher) take() ([]healthmod.Event, error) {
 	return events, w.ended
 }
 
-// lines prints a line for each event, and some for the state at the beginning.
+// lines prints the state at the beginning, and then a line for each event.
 func (w *eventWatcher) lines(ctx context.Context, events []healthmod.Event) error {
 	if !w.started {
 		s, err := healthmod.OpStatus.Call(ctx, w.g.client(), control.None{})
@@ -162,7 +162,7 @@ func (w *eventWatcher) objects(_ context.Context, events []healthmod.Event) erro
 	return nil
 }
 
-// screen draws a screen anew.
+// screen draws the screen.
 func (w *eventWatcher) screen(ctx context.Context, events []healthmod.Event) error {
 	s, err := healthmod.OpStatus.Call(ctx, w.g.client(), control.None{})
 	if err != nil {
@@ -191,8 +191,8 @@ func (w *eventWatcher) screen(ctx context.Context, events []healthmod.Event) err
 	return cli.Redraw(w.out, b.Bytes(), !w.started)
 }
 
-// latest are those of some events that have room on a terminal of so many rows; 0
-// rows have room for all.
+// latest returns the last events that fit into room rows. If the number of rows of the terminal is 0
+// it returns all.
 func latest(events []healthmod.Event, room, rows int) []healthmod.Event {
 	if rows == 0 {
 		return events
@@ -200,7 +200,7 @@ func latest(events []healthmod.Event, room, rows int) []healthmod.Event {
 	return events[max(len(events)-max(room, 0), 0):]
 }
 
-// eventLine is an event in a line.
+// eventLine formats an event.
 func eventLine(e *healthmod.Event) string {
 	if e.Msg == "" {
 		return fmt.Sprintf("%s  %d lines of lnetd were left out", e.Time.Local().Format("15:04:05.000"), e.Missed)

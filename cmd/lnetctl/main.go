@@ -1,6 +1,5 @@
-// Lnetctl shows and uses LNet nodes, in the grammar of Lustre's lnetctl: the
-// node of a running lnetd, or, with --standalone, one of its own for the time
-// of a command.
+// Lnetctl shows and uses LNet nodes, in the grammar of Lustre's lnetctl: the node of a running lnetd,
+// or, with --standalone, a node of its own that exists during the command.
 package main
 
 import (
@@ -42,8 +41,8 @@ node of their own.`,
   lnetctl ping --standalone --networks 'tcp(eth0)' 10.0.0.2@tcp`,
 	}
 	g := &globals{stderr: env.Stderr}
-	places := config.Dirs{Getenv: env.Getenv, UID: os.Getuid()}
-	c.PersistentFlags().StringVar(&g.socket, "socket", places.ClientSocket(), "control socket `PATH` of lnetd")
+	dirs := config.Dirs{Getenv: env.Getenv, UID: os.Getuid()}
+	c.PersistentFlags().StringVar(&g.socket, "socket", dirs.ClientSocket(), "control socket `PATH` of lnetd")
 	c.PersistentFlags().BoolVar(&g.json, "json", false, "print JSON")
 	c.AddCommand(netCommand(g), pingCommand(g), discoverCommand(g), setCommand(g), statsCommand(g), peerCommand(g), msgCommand(g), faultCommand(g), keysCommand(g),
 		clientCommand(g), serverCommand(g), healthCommand(g))

@@ -30,14 +30,14 @@ parts of it. Events are printed as they come, under their LNet names with
 	return c
 }
 
-// address is where in a portal table an operation goes.
+// address is the destination of an operation in a portal table.
 type address struct {
 	portal       int
 	bits, ignore bitsValue
 }
 
-// addAddress adds --portal and --match-bits, which are required, and
-// --ignore-bits to those who receive.
+// addAddress adds the required flags --portal and --match-bits, and --ignore-bits to verbs that
+// receive.
 func addAddress(c *cobra.Command, receives bool) *address {
 	a := new(address)
 	c.Flags().IntVar(&a.portal, "portal", 0, "portal `INDEX`, 0 to 63; 0 is LNet's own")
@@ -81,7 +81,7 @@ func (p eventPrinter) print(e *node.Event) error {
 	return err
 }
 
-// eventText says in words what an event reports.
+// eventText describes an event in words.
 func eventText(e *node.Event) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s ", e.Type)
@@ -109,8 +109,8 @@ func eventText(e *node.Event) string {
 	return b.String()
 }
 
-// ended translates the end of an operation. One that waits for as many
-// messages as come is ended by its user, and that is a success.
+// ended translates the result of an operation. For an operation without an end of its own an
+// interrupt is a success.
 func ended(ctx context.Context, endless bool, err error) error {
 	switch {
 	case err == nil || ctx.Err() == nil:
@@ -121,7 +121,7 @@ func ended(ctx context.Context, endless bool, err error) error {
 	return errInterrupted
 }
 
-// suggestPing adds what to do next when nothing else says it.
+// suggestPing adds a hint to an error that has none.
 func suggestPing(err error, target nid.NID) error {
 	if err != nil && cli.HintOf(err) == "" {
 		return cli.Hint(err, "can the node be reached? try 'lnetctl ping %v'", target)

@@ -58,7 +58,7 @@ func (v *serveVerb) run(c *cobra.Command, args []string) error {
 	return ended(c.Context(), r.Count == 0, err)
 }
 
-// report returns what prints the steps.
+// report returns the function that prints the steps.
 func (v *serveVerb) report(c *cobra.Command) node.Report {
 	print := eventPrinter{c.OutOrStdout(), v.globals.json}
 	return func(s node.Step) error {

@@ -66,7 +66,7 @@ func (v *sinkVerb) run(c *cobra.Command, _ []string) error {
 	return file.closeAfter(ended(c.Context(), v.request.Count == 0, err))
 }
 
-// take makes the request of the flags.
+// take builds the request from the flags.
 func (v *sinkVerb) take() error {
 	r := &v.request
 	switch {
@@ -80,7 +80,7 @@ func (v *sinkVerb) take() error {
 	return v.at.check()
 }
 
-// report returns what prints the steps and writes what came.
+// report returns the function that prints the steps and writes the payload.
 func (v *sinkVerb) report(c *cobra.Command, file *output) node.Report {
 	print := eventPrinter{file.events(), v.globals.json}
 	return func(s node.Step) error {

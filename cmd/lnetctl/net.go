@@ -117,8 +117,7 @@ type tunablesDoc struct {
 	Credits           int `json:"credits"`
 }
 
-// healthDoc is that of an NI on which nothing ever failed: there are no health
-// values yet.
+// healthDoc has the health statistics of an NI without failures: there are no health values yet.
 type healthDoc struct {
 	FatalError int `json:"fatal_error"`
 	Value      int `json:"health value"`
@@ -191,8 +190,7 @@ func newNIDoc(ni node.NIStatus, level int) niDoc {
 	return doc
 }
 
-// multicastDoc is what an NI has of multicast: without -v the groups that were
-// joined, if there are any.
+// multicastDoc is multicast of an NI; without -v only the joined groups, if there are any.
 type multicastDoc struct {
 	Groups []lnet.GroupSnapshot `json:"groups,omitempty"`
 	*drivers.Multicast

@@ -12,7 +12,7 @@ import (
 	"ulnet/cmd/internal/node"
 )
 
-// output is where payload goes: a file, standard output, or nowhere.
+// output writes the payload to a file, to standard output, or nowhere.
 type output struct {
 	command *cobra.Command
 	stream  io.Writer // standard output; nil if data do not go there
@@ -36,7 +36,7 @@ func createOutput(c *cobra.Command, path string) (*output, error) {
 	return o, nil
 }
 
-// events is where events are printed: where the data are not.
+// events returns the stream for events, which is not that of the payload.
 func (o *output) events() io.Writer {
 	if o.stream != nil {
 		return o.command.ErrOrStderr()
@@ -61,7 +61,7 @@ func (o *output) write(s node.Step, atOffset bool) (err error) {
 	return nil
 }
 
-// closeAfter closes the file and joins what that says with err.
+// closeAfter closes the file and joins its error with err.
 func (o *output) closeAfter(err error) error {
 	if o.file != nil {
 		return errors.Join(err, o.file.Close())

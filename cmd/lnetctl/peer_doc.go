@@ -31,8 +31,7 @@ type peerNIDoc struct {
 	Health     *peerHealthDoc   `json:"health stats,omitempty"`
 }
 
-// peerHealthDoc is that of a peer on which nothing ever failed: there are no
-// health values yet.
+// peerHealthDoc has the health statistics of a peer without failures: there are no health values yet.
 type peerHealthDoc struct {
 	Value          int `json:"health value"`
 	Dropped        int `json:"dropped"`
@@ -48,7 +47,7 @@ type creditsDoc struct {
 	Available   int `json:"available_tx_credits"`
 	Min         int `json:"min_tx_credits"`
 	QueuedBytes int `json:"tx_q_num_of_buf"`
-	// Without a router these are those of sending.
+	// Without a router these are the credits for sending.
 	AvailableRouter int `json:"available_rtr_credits"`
 	MinRouter       int `json:"min_rtr_credits"`
 	References      int `json:"refcount"` // 1 and a message each
@@ -95,17 +94,17 @@ func (d *peerDoc) has(id nid.NID) bool {
 	return slices.ContainsFunc(d.NIs, func(ni peerNIDoc) bool { return ni.NID == id })
 }
 
-// complete adds the NIDs to which nothing was sent, and puts all in the order
-// in which the node named them.
+// complete adds the NIDs to which nothing was sent, and sorts all in the order in which the node
+// listed them.
 func (d *peerDoc) complete(known node.KnownPeer) {
-	place := make(map[nid.NID]int)
+	rank := make(map[nid.NID]int)
 	for i, ni := range known.NIs {
-		place[ni.NID] = i
+		rank[ni.NID] = i
 		if !d.has(ni.NID) {
 			d.NIs = append(d.NIs, peerNIDoc{NID: ni.NID, State: lnet.PeerStateUnknown.String()})
 		}
 	}
-	slices.SortStableFunc(d.NIs, func(a, b peerNIDoc) int { return cmp.Compare(place[a.NID], place[b.NID]) })
+	slices.SortStableFunc(d.NIs, func(a, b peerNIDoc) int { return cmp.Compare(rank[a.NID], rank[b.NID]) })
 }
 
 func newPeerNIDoc(p lnet.PeerSnapshot, level int) peerNIDoc {

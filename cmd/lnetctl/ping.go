@@ -104,8 +104,7 @@ func parseSource(s string) (nid.NID, error) {
 	return id, nil
 }
 
-// parseNID parses a NID of a network. The text of what is none, as "0@<0:0>", is parsed by
-// package nid, too.
+// parseNID parses a NID of a network. It refuses texts such as "0@<0:0>", which package nid parses.
 func parseNID(s string) (nid.NID, error) {
 	id, err := nid.Parse(s)
 	if err == nil && !id.IsValid() {

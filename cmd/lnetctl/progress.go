@@ -7,15 +7,15 @@ import (
 	"ulnet/cmd/internal/cli"
 )
 
-// progress shows on a terminal how far a transfer is, unless the events are
-// printed there, which show it as well.
+// progress shows the progress of a transfer on a terminal, unless the events, which show it as well,
+// are printed there.
 type progress struct {
-	w     io.Writer // nil when nobody watches
+	w     io.Writer // nil: nothing is shown
 	total int64     // bytes; -1 if not known
 	done  int64
 }
 
-// newProgress shows nothing unless w is a terminal and events is none.
+// newProgress shows progress on w if that is a terminal and events is not.
 func newProgress(w, events io.Writer, total int64) *progress {
 	if !cli.IsTerminal(w) || cli.IsTerminal(events) {
 		w = nil
@@ -34,7 +34,7 @@ func (p *progress) add(bytes int64) {
 	}
 }
 
-// end leaves the line.
+// end ends the line.
 func (p *progress) end() {
 	if p.w != nil && p.done > 0 {
 		fmt.Fprintln(p.w)

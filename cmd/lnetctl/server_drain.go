@@ -17,7 +17,7 @@ import (
 const (
 	// drainTimeout bounds the wait: a client needs a ping and an election to move.
 	drainTimeout = 2 * time.Minute
-	// drainLook is the time between two looks at a server that is draining.
+	// drainLook is the interval in which the command asks for the progress.
 	drainLook = 200 * time.Millisecond
 )
 
@@ -87,17 +87,17 @@ again. Those that have moved stay where they are.`,
 	}
 }
 
-// drainDoc is how far a server is with draining.
+// drainDoc is the progress of a draining server.
 type drainDoc struct {
 	Drained   bool   `json:"drained"`   // it can be stopped
-	Mastered  int    `json:"mastered"`  // clients that have it as their master still
-	Clients   int    `json:"clients"`   // that are connected, whoever is their master
-	Evictions int    `json:"evictions"` // broadcasts that have not reached everybody
-	Alive     int    `json:"alive"`     // servers, this one included
+	Mastered  int    `json:"mastered"`  // clients that still have it as their master
+	Clients   int    `json:"clients"`   // connected clients of any master
+	Evictions int    `json:"evictions"` // broadcasts that some server has not answered
+	Alive     int    `json:"alive"`     // live servers, this one included
 	Self      string `json:"self"`
 }
 
-// String says it in a line.
+// String returns it in a line.
 func (d *drainDoc) String() string {
 	if d.Drained {
 		return fmt.Sprintf("%s is drained: it is nobody's master; connections that stay: %d", d.Self, d.Clients)
@@ -116,10 +116,10 @@ func (d *drainDoc) String() string {
 type drain struct {
 	g    *globals
 	talk io.Writer
-	said string // the latest line
+	said string // the line that was printed last
 }
 
-// look asks how far it is.
+// look asks for the progress.
 func (d *drain) look(ctx context.Context) (*drainDoc, error) {
 	s, err := health.OpStatus.Call(ctx, d.g.client(), control.None{})
 	switch {
@@ -136,7 +136,7 @@ func (d *drain) look(ctx context.Context) (*drainDoc, error) {
 	return doc, nil
 }
 
-// wait looks until it is drained, or so long, and tells the progress.
+// wait waits until the server is drained or limit is over, and prints the progress.
 func (d *drain) wait(ctx context.Context, doc *drainDoc, limit time.Duration) (*drainDoc, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -161,7 +161,7 @@ func (d *drain) wait(ctx context.Context, doc *drainDoc, limit time.Duration) (*
 	return doc, nil
 }
 
-// progress tells how far it is when that has changed.
+// progress prints the progress when it has changed.
 func (d *drain) progress(doc *drainDoc) {
 	if line := doc.String(); line != d.said {
 		d.said = line
@@ -169,10 +169,10 @@ func (d *drain) progress(doc *drainDoc) {
 	}
 }
 
-// goesOn is what to do about a server that drains though the command has ended.
+// goesOn is the hint for a server that goes on draining after the command has ended.
 const goesOn = "it goes on draining: 'lnetctl server drain' waits again, 'lnetctl server undrain' takes it back"
 
-// over is the error of a wait that has ended too early.
+// over returns the error of a wait that has ended too early.
 func (d *drain) over(ctx context.Context, doc *drainDoc, limit time.Duration) error {
 	why, hint := fmt.Sprintf("not drained after %v", limit), goesOn
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {

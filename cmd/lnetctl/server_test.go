@@ -32,7 +32,7 @@ func TestServerList(t *testing.T) {
 	}
 }
 
-// TestDrain: it waits until nobody has this server as the master and evictions
+// TestDrain: it waits until no client has this server as the master and evictions
 // are everywhere, and tells the progress once for each step.
 func TestDrain(t *testing.T) {
 	f := serveFake(t)

@@ -16,7 +16,7 @@ import (
 	"ulnet/lnet/networks"
 )
 
-// operator is a node to work with: a daemon's, or our own.
+// operator is the node that a verb uses: that of a daemon, or our own.
 type operator interface {
 	Ping(context.Context, node.PingRequest) (node.PingReply, error)
 	Discover(context.Context, node.DiscoverRequest) (node.DiscoverReply, error)
@@ -61,8 +61,7 @@ type standalone struct {
 	port     int
 }
 
-// leaveTimeout is how long a node of our own waits at the end for messages
-// that have not left.
+// leaveTimeout bounds the wait of our own node, at its end, for messages that have not left.
 const leaveTimeout = 2 * time.Second
 
 var errInterrupted = errors.New("interrupted")
@@ -76,8 +75,8 @@ func addStandalone(c *cobra.Command) *standalone {
 	return s
 }
 
-// connect returns the node to work with. With dialOnly a node of our own does
-// without a listener if it may not have the port. stop must be called.
+// connect returns the node to use. With dialOnly a node of our own does without a listener if it has
+// no permission for the port. The caller must call stop.
 func (s *standalone) connect(g *globals, dialOnly bool) (n operator, stop func(), err error) {
 	if !s.on {
 		return remote{g.client()}, func() {}, s.checkOff()
@@ -93,11 +92,11 @@ func (s *standalone) connect(g *globals, dialOnly bool) (n operator, stop func()
 	return own, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 		defer cancel()
-		_ = own.Shutdown(ctx) // what did not leave has been reported as an event
+		_ = own.Shutdown(ctx) // messages that did not leave have been reported by events
 	}, nil
 }
 
-// checkOff refuses flags that mean nothing without --standalone.
+// checkOff refuses flags that need --standalone.
 func (s *standalone) checkOff() error {
 	for _, name := range []string{"networks", "accept-port"} {
 		if s.command.Flags().Changed(name) {

@@ -10,14 +10,13 @@ import (
 	"ulnet/health"
 )
 
-// noHealth is the error of a node without a role.
+// noHealth returns the error of a node without a role.
 func noHealth(what, key string) error {
 	return cli.Hint(cli.Errno(syscall.ESRCH, errors.New("this node is no "+what+" of client health")),
 		"set %s: 1 in the section health of the configuration of lnetd, and start it again", key)
 }
 
-// server returns the server role, which runs. ESRCH: this node has none;
-// EAGAIN: it waits.
+// server returns the running server role. Errors: ESRCH if this node has none, EAGAIN if it waits.
 func (m *Module) server() (*health.ServerAgent, error) {
 	if m.roles == nil || !m.roles.cfg.Server {
 		return nil, noHealth("server", "server")
@@ -48,9 +47,9 @@ func (m *Module) listing(filter interface{ Check() error }) (*health.ServerAgent
 	return agent, nil
 }
 
-// Clients lists clients of this server, by their ids. Errors: ESRCH and
-// EAGAIN, as of all that asks the server role: there is none, or it waits for
-// gossip. EINVAL: the limit cannot be.
+// Clients returns clients of this server, ordered by id. Errors are those of all questions to the
+// server role, ESRCH if there is none and EAGAIN if it waits for gossip; EINVAL if the limit is
+// invalid.
 func (m *Module) Clients(f ClientFilter) (list ClientList, err error) {
 	agent, err := m.listing(&f)
 	if err != nil {
@@ -63,8 +62,8 @@ func (m *Module) Clients(f ClientFilter) (list ClientList, err error) {
 	return list, nil
 }
 
-// Client returns one client of this server, by its id or its name. ENOENT:
-// there is none; EINVAL: several have the name, or there is none to look for.
+// Client returns one client of this server, by its id or its name. Errors: ENOENT if there is none,
+// EINVAL if several have the name or idOrName is empty.
 func (m *Module) Client(idOrName string) (health.ClientInfo, error) {
 	agent, err := m.server()
 	if err != nil {
@@ -90,7 +89,7 @@ func (m *Module) Client(idOrName string) (health.ClientInfo, error) {
 		"name one by its id, such as %v", found[0].Client)
 }
 
-// Servers lists the servers as this one knows them, by NID.
+// Servers returns the servers as this one knows them, ordered by NID.
 func (m *Module) Servers() ([]Peer, error) {
 	agent, err := m.server()
 	if err != nil {
@@ -114,8 +113,8 @@ func (m *Module) Servers() ([]Peer, error) {
 	return list, nil
 }
 
-// Evict has a client evicted from all servers. EINVAL: none is named.
-// ECANCELED: the node is going down, or ctx has ended.
+// Evict orders the eviction of a client from all servers. Errors: EINVAL if no client is named,
+// ECANCELED if the node is stopping or ctx has ended.
 func (m *Module) Evict(ctx context.Context, r EvictRequest) (EvictReply, error) {
 	agent, err := m.server()
 	if err != nil {
@@ -136,8 +135,8 @@ func (m *Module) Evict(ctx context.Context, r EvictRequest) (EvictReply, error) 
 		"the client may be evicted all the same")
 }
 
-// Drain has all clients choose other masters, and takes none as its master,
-// or takes that back. It lasts until the node ends. EBUSY: no other server takes them.
+// Drain makes all clients choose other masters, and refuses to become a master, or ends that. It
+// lasts until the node ends. The error is EBUSY if no other server takes clients.
 func (m *Module) Drain(r DrainRequest) error {
 	agent, err := m.server()
 	if err != nil {

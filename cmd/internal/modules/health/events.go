@@ -11,30 +11,30 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// keptEvents is how many events wait to be written; more are counted.
+// keptEvents is the capacity of the queue of events; further ones are dropped and counted.
 const keptEvents = 4096
 
-// events writes events of client health to the log, and so to whoever
-// listens on the control socket. Those that report events never wait for that.
+// events writes events of client health to the log, and so to the listeners on the control socket.
+// Reporting an event never waits for the log.
 type events struct {
 	log    *slog.Logger
-	tell   func(*Event) // is told of each event before that is queued
+	tell   func(*Event) // called with each event before it is queued
 	queue  chan Event
 	worker sync.WaitGroup
 
 	mu     sync.Mutex
-	missed uint64 // since the latest event in the queue; guarded by mu
+	missed uint64 // events dropped since the latest one in the queue; guarded by mu
 }
 
-// startEvents returns events, which has a goroutine until close. tell is
-// called for each event, by the goroutine that reports it.
+// startEvents starts a goroutine that writes events until close. tell is called with each event, in
+// the goroutine that reports it.
 func startEvents(log *slog.Logger, tell func(*Event)) *events {
 	e := &events{log: log, tell: tell, queue: make(chan Event, keptEvents)}
 	e.worker.Go(e.write)
 	return e
 }
 
-// close writes what waits. Nobody may report an event any more.
+// close writes the queued events. No event may be reported after it.
 func (e *events) close() {
 	close(e.queue)
 	e.worker.Wait()
@@ -54,7 +54,8 @@ func (e *events) report(event Event) {
 	}
 }
 
-// tail returns what tells of events that were left out after all others, if any were.
+// tail returns an event with the number of those that were dropped after the latest one, if any
+// were.
 func (e *events) tail() (event Event, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -112,13 +113,13 @@ func (e *events) write() {
 
 func (e *events) line(event *Event) {
 	if h := e.log.Handler(); h.Enabled(context.Background(), slog.LevelInfo) {
-		r := slog.NewRecord(event.Time, slog.LevelInfo, EventMessage, 0) // of when it happened
+		r := slog.NewRecord(event.Time, slog.LevelInfo, EventMessage, 0) // with the time of the event
 		r.AddAttrs(event.attrs()...)
-		_ = h.Handle(context.Background(), r) // a log that cannot be written cannot say so
+		_ = h.Handle(context.Background(), r) // a failure of the log cannot be logged
 	}
 }
 
-// attrs returns what the event has, by the names of its fields.
+// attrs returns the fields of the event that are set.
 func (e *Event) attrs() (list []slog.Attr) {
 	for _, a := range []slog.Attr{
 		slog.String("role", e.Role), slog.String("event", e.Event), slog.String("client", e.Client), slog.String("name", e.Name),
@@ -133,7 +134,7 @@ func (e *Event) attrs() (list []slog.Attr) {
 	return list
 }
 
-// eventName is the name of an event of client health as handlers select it.
+// eventName returns the name of the event by which handlers select it.
 func (e *Event) eventName() string {
 	name := config.HealthSource + "." + e.Event
 	if e.Cause != "" {

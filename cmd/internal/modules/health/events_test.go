@@ -9,7 +9,7 @@ import (
 	"ulnet/health"
 )
 
-// slowLog is a log that writes a line for each token it is given, and all after close.
+// slowLog is a log that writes one line per token, and all lines after close.
 type slowLog struct {
 	slog.Handler
 	tokens chan struct{}
@@ -44,8 +44,8 @@ func (l *slowLog) count() int {
 	return len(l.lines)
 }
 
-// TestHealthEventFlood: events that come faster than they are written are bounded, and
-// each gap is told of where it is, the last one too.
+// TestHealthEventFlood: the queue of events is bounded. Each gap is reported at its position, also at
+// the end.
 func TestHealthEventFlood(t *testing.T) {
 	l, told := &slowLog{tokens: make(chan struct{})}, uint64(0)
 	e := startEvents(slog.New(l), func(*Event) { told++ })
@@ -60,7 +60,7 @@ func TestHealthEventFlood(t *testing.T) {
 	await(t, "the first event at the log", func() bool { return len(e.queue) == 0 })
 	report(keptEvents + 7)
 	l.tokens <- struct{}{} // the first one
-	l.tokens <- struct{}{} // the second one, so that there is a place once more
+	l.tokens <- struct{}{} // the second one, so that there is room again
 	await(t, "a place", func() bool { return l.count() == 2 && len(e.queue) < keptEvents })
 	report(keptEvents - len(e.queue) + 5)
 	close(l.tokens)

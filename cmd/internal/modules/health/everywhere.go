@@ -14,54 +14,54 @@ import (
 )
 
 const (
-	// everywhereGroup is the name of the group of all servers; no command can use it.
+	// everywhereGroup is the name of the group of all servers. No command can use that name.
 	everywhereGroup = "(servers of client health)"
-	// pageRoom is the most that a server answers in bytes, and pagesRoom what all of
-	// them do; leastRoom is a page's least.
+	// pageRoom bounds the answer of a server in bytes, pagesRoom those of all servers
+	// together, and leastRoom is the least bound for a server.
 	pageRoom, pagesRoom, leastRoom = 48 << 10, 8 << 20, 2 << 10
-	// everywhereTimeout bounds the questions for all pages.
+	// everywhereTimeout bounds the time for all pages.
 	everywhereTimeout = time.Minute
 	// askTimeout is how long a server may take to answer.
 	askTimeout = 5 * time.Second
 )
 
-// EverywhereFilter says which clients of all servers to list.
+// EverywhereFilter selects clients of all servers.
 type EverywhereFilter struct {
-	Limit  int  `query:"limit"`  // at most so many; 0: DefaultLimit
-	Differ bool `query:"differ"` // only those about which servers disagree
+	Limit  int  `query:"limit"`  // largest number of clients; 0: DefaultLimit
+	Differ bool `query:"differ"` // only clients about which servers disagree
 }
 
-// Check refuses a limit that is none.
+// Check refuses an invalid limit.
 func (f *EverywhereFilter) Check() error { return checkLimit(f.Limit) }
 
-// ClientView is what some servers say of a client.
+// ClientView is the state of a client according to some servers.
 type ClientView struct {
-	Servers     []nid.NID     `json:"servers"` // who says so, by NID
-	Incarnation uint64        `json:"incarnation"`
-	State       string        `json:"state"`
-	Master      nid.NID       `json:"master,omitzero"`
-	Epoch       uint32        `json:"epoch"`
-	Peer        nid.ProcessID `json:"peer"`
+	Servers     []nid.NID     `json:"servers"`         // those with this view, ordered by NID
+	Incarnation uint64        `json:"incarnation"`     // number of the connected incarnation
+	State       string        `json:"state"`           // as in health.ClientInfo
+	Master      nid.NID       `json:"master,omitzero"` // zero: not known
+	Epoch       uint32        `json:"epoch"`           // number of the client's choice of that master
+	Peer        nid.ProcessID `json:"peer"`            // the process from which the client sends
 }
 
-// ClientEverywhere is a client as all servers see it.
+// ClientEverywhere has the views of all servers of a client.
 type ClientEverywhere struct {
-	Client health.ClientID `json:"client"`
-	Name   string          `json:"name,omitempty"`
-	// Differ means that servers that are connected to the client disagree. A server that
-	// is not connected to it has no view.
+	Client health.ClientID `json:"client"`         // its id
+	Name   string          `json:"name,omitempty"` // for people
+	// Differ means that servers that are connected to the client disagree. A server that is
+	// not connected to it has no view.
 	Differ bool         `json:"differ"`
-	Views  []ClientView `json:"views"` // that of most servers first
+	Views  []ClientView `json:"views"` // the most common one first
 }
 
-// EverywhereList is a list of the clients of all servers, by their ids. Servers are asked
-// for one page after the other, while clients come and go.
+// EverywhereList is a list of the clients of all servers, ordered by id. It is no snapshot: servers
+// are asked for one page after the other, while clients connect and leave.
 type EverywhereList struct {
-	Clients   []ClientEverywhere   `json:"clients"`
-	More      bool                 `json:"more"`      // than are listed
-	Differ    int                  `json:"differ"`    // clients that are listed about which servers disagree
-	Servers   []nid.NID            `json:"servers"`   // that have answered all questions
-	Unreached []scollmod.Unreached `json:"unreached"` // the others, and why
+	Clients   []ClientEverywhere   `json:"clients"`   // at most the limit
+	More      bool                 `json:"more"`      // there are further clients
+	Differ    int                  `json:"differ"`    // number of listed clients about which servers disagree
+	Servers   []nid.NID            `json:"servers"`   // servers that have answered all questions
+	Unreached []scollmod.Unreached `json:"unreached"` // the other servers, and why they have not
 }
 
 // everywhere asks all servers for their clients.
@@ -72,8 +72,7 @@ type everywhere struct {
 	failing map[nid.NID]string // servers that did not answer, and why
 }
 
-// Everywhere lists the clients of all servers. Errors: as of ClientList and
-// Broadcast.
+// Everywhere returns the clients of all servers. Errors are those of Clients and of broadcasts.
 func (m *Module) Everywhere(ctx context.Context, f EverywhereFilter) (EverywhereList, error) {
 	if _, err := m.listing(&f); err != nil {
 		return EverywhereList{}, err
@@ -88,7 +87,7 @@ func (m *Module) Everywhere(ctx context.Context, f EverywhereFilter) (Everywhere
 	return e.list(ctx, f)
 }
 
-// list asks for one page after the other.
+// list asks for one page after the other, and merges them.
 func (e *everywhere) list(ctx context.Context, f EverywhereFilter) (list EverywhereList, err error) {
 	list.Clients, list.Servers, list.Unreached = []ClientEverywhere{}, []nid.NID{}, []scollmod.Unreached{}
 	after := health.ClientID{}
@@ -127,7 +126,7 @@ func (e *everywhere) list(ctx context.Context, f EverywhereFilter) (list Everywh
 	return list, nil
 }
 
-// ask asks all servers that are alive for a page.
+// ask asks all live servers for a page.
 func (e *everywhere) ask(ctx context.Context, after health.ClientID) (map[nid.NID]clientPage, error) {
 	order := admin.Order{Verb: admin.Clients, Text: appendPageAsk(nil, after), Room: e.room, Timeout: askTimeout}
 	got, err := e.m.scoll.Inquire(ctx, everywhereGroup, "health", e.servers, order)
@@ -146,7 +145,7 @@ func (e *everywhere) ask(ctx context.Context, after health.ClientID) (map[nid.NI
 	return pages, nil
 }
 
-// pageOf reads the answer of a server, or says why there is none.
+// pageOf parses the answer of a server, or returns why there is none.
 func pageOf(o admin.Order, p admin.Piece, after health.ClientID) (page clientPage, why string) {
 	switch p.Status {
 	case scoll.OK:
@@ -166,8 +165,8 @@ func pageOf(o admin.Order, p admin.Piece, after health.ClientID) (page clientPag
 	return page, ""
 }
 
-// mergePages puts the pages of servers together, up to the client behind which some
-// server has not been asked. It returns where to ask on, and whether to.
+// mergePages merges the pages of all servers up to the last client that is certainly complete. It
+// returns the client after which the next pages begin, and whether there are any.
 func mergePages(pages map[nid.NID]clientPage) (clients []ClientEverywhere, after health.ClientID, more bool) {
 	for _, p := range pages { // any order: a minimum
 		if last := len(p.clients) - 1; p.more && (!more || p.clients[last].Client.Compare(after) < 0) {
@@ -195,7 +194,7 @@ func mergePages(pages map[nid.NID]clientPage) (clients []ClientEverywhere, after
 	return clients, after, more
 }
 
-// add adds what a server says.
+// add adds the view of a server.
 func (c *ClientEverywhere) add(server nid.NID, info *health.ClientInfo) {
 	c.Name = max(c.Name, info.Name)
 	for i := range c.Views {
@@ -208,7 +207,7 @@ func (c *ClientEverywhere) add(server nid.NID, info *health.ClientInfo) {
 	c.Views = append(c.Views, ClientView{[]nid.NID{server}, info.Incarnation, info.State, info.Master, info.Epoch, info.Peer})
 }
 
-// sort puts the view of most servers first, and servers in their order.
+// sort orders the views, the most common one first, and their servers by NID.
 func (c *ClientEverywhere) sort() {
 	c.Differ = len(c.Views) > 1
 	for i := range c.Views {
@@ -222,8 +221,8 @@ func (c *ClientEverywhere) sort() {
 	})
 }
 
-// answerClients answers another server that asks for a page of this one's clients, or
-// this one itself, in at most room bytes. Others than servers are told nothing.
+// answerClients returns a page of this server's clients, of at most room bytes. It refuses nodes that
+// are no servers of client health.
 func (m *Module) answerClients(root, parent nid.NID, query []byte, room int) ([]byte, scoll.Status) {
 	agent, err := m.server()
 	if err != nil {

@@ -64,8 +64,8 @@ func (h *healthNodes) isClient(name string, id nid.NID) bool {
 	return i > 0 && id == h.nid(i)
 }
 
-// refusesStrangers: a server tells its clients to servers only, that ask themselves or by
-// servers, and what is no question is refused.
+// refusesStrangers: a server tells its clients only to servers, and only if the question comes
+// through servers. A malformed question is refused.
 func (h *healthNodes) refusesStrangers(t *testing.T) {
 	t.Helper()
 	ask := appendPageAsk(nil, health.ClientID{})

@@ -8,13 +8,13 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// EvictionQuery names an eviction that this server makes.
+// EvictionQuery identifies an eviction that this server makes.
 type EvictionQuery struct {
-	Client      health.ClientID `json:"client" query:"client,always"`
-	Incarnation uint64          `json:"incarnation" query:"incarnation,always"`
+	Client      health.ClientID `json:"client" query:"client,always"`           // required
+	Incarnation uint64          `json:"incarnation" query:"incarnation,always"` // as in EvictReply
 }
 
-// EvictionState is a word for how far an eviction is.
+// EvictionState is the progress of an eviction as a word.
 type EvictionState string
 
 // The words.
@@ -26,16 +26,16 @@ const (
 	EvictionUnknown  EvictionState = "unknown"   // this server has been restarted, or has forgotten it
 )
 
-// EvictionStatus is how far an eviction is.
+// EvictionStatus is the progress of an eviction.
 type EvictionStatus struct {
-	State   EvictionState `json:"state"`
+	State   EvictionState `json:"state"`             // see the constants
 	Missing []nid.NID     `json:"missing,omitempty"` // live servers that have not answered
-	Owed    []nid.NID     `json:"owed,omitempty"`    // dead ones, which are told if they come back soon
+	Owed    []nid.NID     `json:"owed,omitempty"`    // dead servers, which are told if they come back soon
 	Master  nid.NID       `json:"master,omitzero"`   // of a client that stays
 }
 
-// Eviction tells how far an eviction is that this server makes. EINVAL: no client is
-// named.
+// Eviction returns the progress of an eviction that this server makes. The error is EINVAL if no
+// client is named.
 func (m *Module) Eviction(of EvictionQuery) (EvictionStatus, error) {
 	agent, err := m.server()
 	if err != nil {
@@ -55,10 +55,11 @@ func (m *Module) Eviction(of EvictionQuery) (EvictionStatus, error) {
 	return e, nil
 }
 
-// evictionEnd says how an eviction has ended, and who is the master of a client that stays.
+// evictionEnd returns the result of an eviction that has ended, and the master of a client that
+// stays.
 func evictionEnd(agent *health.ServerAgent, of EvictionQuery) (EvictionState, nid.NID) {
 	if c, ok := agent.Client(of.Client); ok && c.Incarnation == of.Incarnation {
-		if c.State == "evicting" { // it has just begun
+		if c.State == "evicting" { // the eviction has just begun
 			return EvictionUnderWay, nid.NID{}
 		}
 		return EvictionKept, c.Master

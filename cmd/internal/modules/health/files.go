@@ -12,11 +12,11 @@ import (
 // fileNames are the names of the state files.
 var fileNames = []string{"parameters", "server", "servers", "clients", "statistics", "client", "client-statistics"}
 
-// maxHealthFile is how many clients a state file has at most: with more, that one
-// would be written for longer than it is true.
+// maxHealthFile is the largest number of clients in a state file. With more, writing the file would
+// take longer than its content is valid.
 const maxHealthFile = 4096
 
-// The files of fields.
+// The state files that list fields.
 var (
 	parametersFile = statefiles.FieldsOf[Timing]("parameters", "ping_ms client_ms elect_ms evict_ms orphan_ms quorum_ms broadcast_ms rtt_ms tick_ms try_ms")
 	serverFile     = statefiles.FieldsOf[ServerRole]("server", `state self? gossip unsure alive known quorum no_quorum.why=no_quorum draining clients max_clients mastered orphaned
@@ -42,7 +42,7 @@ func (m *Module) files() []statefiles.File {
 	if s := status.Server; s != nil {
 		files = append(files, serverFile.File(s), statefiles.CountersFile("statistics", s.Stats))
 		if agent, err := m.server(); err == nil {
-			servers, _ := m.Servers() // as before
+			servers, _ := m.Servers() // fails only as m.server does
 			files = append(files, serversFile(servers), clientsFile(agent, s.Clients))
 		}
 	}
@@ -66,8 +66,8 @@ func serversFile(servers []Peer) statefiles.File {
 	return statefiles.File{Name: "servers", Body: b.Bytes()}
 }
 
-// clientsFile has a line for each client: id, incarnation, state, master, epoch,
-// whence it speaks, name. With too many it has none.
+// clientsFile has a line for each client: id, incarnation, state, master, epoch, process, name. If
+// there are too many clients it has none of them.
 func clientsFile(agent *health.ServerAgent, count int) statefiles.File {
 	var b bytes.Buffer
 	if count > maxHealthFile {

@@ -14,9 +14,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestHealthGossip: CH-A6: a server waits for gossip that starts later. When gossip
-// stops, nobody can tell who is alive, and nothing is decided; when it starts again,
-// nobody has died meanwhile but who has.
+// TestHealthGossip: CH-A6: a server waits for gossip that starts later. While gossip is stopped the
+// server does not know which servers are alive, and decides nothing. When gossip starts again the
+// server learns only of servers that have really died meanwhile.
 func TestHealthGossip(t *testing.T) {
 	spec.Covers(t, "CH-A6")
 	t.Parallel()
@@ -69,7 +69,7 @@ func (h *healthNodes) gossip(t *testing.T, do func(*gossipmod.Module) error) {
 	}
 }
 
-// alive is how many servers a server holds for alive.
+// alive returns the number of servers that a server believes to be alive.
 func (h *healthNodes) alive(i int) int {
 	s, err := h.nodes[i].Status()
 	if err != nil {
@@ -87,8 +87,8 @@ func (h *healthNodes) master() nid.NID {
 	return s.Client.Master
 }
 
-// TestHealthServers: CH-3, CH-21: where the servers are not all who gossip, the
-// quorum is that of the servers; who of them does not gossip is dead.
+// TestHealthServers: CH-3, CH-21: if the servers are a part of the participants of gossip, the quorum
+// is one of the servers. A server that takes no part in gossip is dead.
 func TestHealthServers(t *testing.T) {
 	spec.Covers(t, "CH-3", "CH-21")
 	h := newHealthNodes(t, 3, 0, func(_ int, c *config.Config) {
@@ -108,11 +108,11 @@ func TestHealthServers(t *testing.T) {
 	}
 }
 
-// TestHealthList: a list of servers that is gossip's changes with it.
+// TestHealthList: a list of servers that comes from gossip changes with gossip's list.
 func TestHealthList(t *testing.T) {
 	h := newHealthNodes(t, 2, 0, nil)
 	await(t, "servers", func() bool { return h.alive(0) == 2 && h.alive(1) == 2 })
-	third := nid.MustParse("127.0.0.83@tcp") // nobody yet
+	third := nid.MustParse("127.0.0.83@tcp") // not started yet
 	list := fmt.Sprintf("%v\n%v\n%v\n", third, h.nid(1), h.nid(0))
 	h.gossip(t, func(g *gossipmod.Module) error { return g.Stage(strings.NewReader(list)) })
 	h.gossip(t, func(g *gossipmod.Module) error { return g.Commit(gossipmod.CommitRequest{Anyway: true}) })

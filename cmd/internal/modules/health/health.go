@@ -1,5 +1,5 @@
-// Package health is the module of client health: its roles at a node, with gossip to say who
-// is alive and collectives to tell all servers.
+// Package health is the module of client health: the server and client roles of a node. Gossip is
+// the discovery of servers, and evictions are broadcast by collectives.
 package health
 
 import (
@@ -25,29 +25,29 @@ import (
 	"ulnet/scoll"
 )
 
-// healthLook is how often a node looks whether gossip, or its list, has changed.
+// healthLook is the interval in which a node checks whether gossip or its list has changed.
 const healthLook = time.Second
 
-// Gossip is what client health needs of gossip.
+// Gossip is the part of the gossip module that client health needs.
 type Gossip interface {
-	Now() (participants *engine.List, agent *gossip.Agent) // nil: there was no init, it does not run
+	Now() (participants *engine.List, agent *gossip.Agent) // nil: there was no init; it does not run
 	Follow(begins func(*gossip.Agent), ends func())
 	OnChange(func()) // of participants
 }
 
-// Collectives are what client health needs of collectives.
+// Collectives is the part of the module of collectives that client health needs.
 type Collectives interface {
 	Agent() *scoll.Agent
 	Inquire(ctx context.Context, name, origin string, servers []nid.NID, order admin.Order) (*scollmod.Inquiry, error)
 	AnswerClients(func(root, parent nid.NID, query []byte, room int) ([]byte, scoll.Status))
 }
 
-// Module is what a node has of client health.
+// Module is client health at a node.
 type Module struct {
 	node.Host
 	gossip Gossip
 	scoll  Collectives
-	roles  *roles // nil: not enabled
+	roles  *roles // nil: no role is configured
 }
 
 // New returns the module of a node.
@@ -65,8 +65,8 @@ func New(host node.Host, g Gossip, c Collectives) *Module {
 	return m
 }
 
-// roles is what a node has of client health while a role is enabled: it is
-// there for the node's whole incarnation, its roles from when the servers are known.
+// roles has the configured roles of a node. It exists for the node's whole lifetime; a role starts
+// when the servers are known.
 type roles struct {
 	m      *Module
 	cfg    config.Health
@@ -76,17 +76,17 @@ type roles struct {
 	store  *lateStore // nil: records are off
 	path   string     // of the store; "": records are off
 
-	changed chan struct{} // gossip may have changed; one place
+	changed chan struct{} // gossip may have changed; capacity 1
 	quit    chan struct{}
 	workers sync.WaitGroup
 
-	seen  gossipSeen // by the last sync that succeeded; owned by sync
-	ready bool       // there was one; likewise
+	seen  gossipSeen // state of gossip at the last sync that succeeded; owned by sync
+	ready bool       // a sync has succeeded; owned by sync
 	lacks lackLog    // owned by follow
 
 	mu      sync.Mutex
 	servers []nid.NID // in force; guarded by mu, like all below
-	silent  []nid.NID // those of them that do not gossip
+	silent  []nid.NID // those of them that take no part in gossip
 	failure string    // of the last attempt to start a role
 	server  *health.ServerAgent
 	all     *broadcast.Broadcaster
@@ -94,8 +94,7 @@ type roles struct {
 	keys    keyring.Keys // of connects
 }
 
-// Open begins the roles of client health that the configuration names, as far as it is
-// known who the servers are.
+// Open starts the configured roles, if the servers are known already.
 func (m *Module) Open() error {
 	h := m.roles
 	if h == nil {
@@ -112,7 +111,7 @@ func (m *Module) Open() error {
 	return nil
 }
 
-// follow keeps up with gossip.
+// follow starts roles and updates the list of servers when gossip changes.
 func (h *roles) follow() {
 	tick := time.NewTicker(healthLook)
 	defer tick.Stop()
@@ -138,19 +137,19 @@ func (h *roles) follow() {
 	}
 }
 
-// gossipChanged has the roles look at gossip soon.
+// gossipChanged wakes follow.
 func (h *roles) gossipChanged() {
 	select {
 	case h.changed <- struct{}{}:
-	default: // it will anyhow
+	default: // it is woken already
 	}
 }
 
-// gossipSeen tells a run of gossip with one list of participants from others.
+// gossipSeen identifies a run of gossip and its list of participants.
 type gossipSeen struct {
 	agent  *gossip.Agent
 	list   *engine.List
-	digest string // of the list; others may have changed the one that this node was given
+	digest string // of the list, which other nodes may have changed
 }
 
 func (h *roles) gossipNow() gossipSeen {
@@ -162,8 +161,8 @@ func (h *roles) gossipNow() gossipSeen {
 	return seen
 }
 
-// sync starts the roles that wait, and tells them of another list of servers. It
-// is called by one goroutine at a time.
+// sync starts the roles that wait, and gives running ones a changed list of servers. Only one
+// goroutine at a time calls it.
 func (h *roles) sync() error {
 	now := h.gossipNow()
 	if h.ready && now == h.seen {
@@ -197,8 +196,8 @@ func (h *roles) sync() error {
 	return nil
 }
 
-// listed returns the servers: those of the configuration, or the participants of
-// gossip, sorted. None: they are not known yet.
+// listed returns the servers in order: those of the configuration, or the participants of gossip. It
+// returns none while they are not known.
 func (h *roles) listed(now gossipSeen) []nid.NID {
 	if len(h.cfg.Servers) > 0 {
 		return slices.SortedFunc(slices.Values(h.cfg.Servers), nid.NID.Compare)
@@ -217,8 +216,8 @@ func (h *roles) listed(now gossipSeen) []nid.NID {
 	return ids
 }
 
-// warnOfSilent warns of servers that do not take part in gossip: they are dead to
-// this one. The caller holds h.mu.
+// warnOfSilent warns of servers that take no part in gossip: this one believes them to be dead. The
+// caller holds h.mu.
 func (h *roles) warnOfSilent(agent *gossip.Agent) {
 	silent := slices.DeleteFunc(slices.Clone(h.servers), func(id nid.NID) bool { _, ok := agent.Explain(id); return ok })
 	if len(silent) > 0 && !slices.Equal(silent, h.silent) {
@@ -227,7 +226,7 @@ func (h *roles) warnOfSilent(agent *gossip.Agent) {
 	h.silent = silent
 }
 
-// setServers tells the roles that run of a list. The caller holds h.mu.
+// setServers gives running roles a list of servers. The caller holds h.mu.
 func (h *roles) setServers(ids []nid.NID) error {
 	if h.all != nil {
 		if err := h.all.SetServers(ids); err != nil {
@@ -251,11 +250,11 @@ func (h *roles) roles() (*health.ServerAgent, *health.Connection) {
 	return h.server, h.client
 }
 
-// farewellWithin is how long a client that stops tells its servers so: three times or more
-// to one that does not answer. It leaves most of what a stop may take to others.
+// farewellWithin bounds the farewell of a client that stops: a server that does not answer is told
+// at least three times. It leaves most of the time for a stop to others.
 const farewellWithin = 2 * time.Second
 
-// farewell closes the client. Servers that do not hear of it evict it.
+// farewell closes the client. Servers that do not learn of that evict it.
 func (h *roles) farewell(ctx context.Context, client *health.Connection) {
 	ctx, cancel := context.WithTimeout(ctx, farewellWithin)
 	defer cancel()
@@ -264,8 +263,8 @@ func (h *roles) farewell(ctx context.Context, client *health.Connection) {
 	}
 }
 
-// Close ends the roles, the client first: its servers are told. Collectives and
-// gossip stop after it.
+// Close ends the roles, first the client, which tells its servers. Collectives and gossip stop after
+// it.
 func (m *Module) Close(ctx context.Context) error {
 	h := m.roles
 	if h == nil {

@@ -21,7 +21,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// started is the module of a node that runs, with gossip and collectives.
+// started is the module of a running node, with gossip and collectives.
 type started struct {
 	*Module
 	node   *node.Node
@@ -129,7 +129,7 @@ func (h *healthNodes) stop(i int) {
 	h.nodes[i] = nil
 }
 
-// settled reports whether a client is connected to so many servers, and they agree.
+// settled reports whether a client is connected to the given number of servers, which agree.
 func (h *healthNodes) settled(i, n int) bool {
 	s, err := h.nodes[i].Status()
 	if err != nil {
@@ -245,7 +245,7 @@ func (h *healthNodes) evictByHand(t *testing.T) {
 	})
 	for i, n := range h.nodes[:3] {
 		s, _ := n.Status()
-		if st := s.Server.Stats; st["ended_by_admin"]+st["ended_rebooted"] != 1 { // whichever came first
+		if st := s.Server.Stats; st["ended_by_admin"]+st["ended_rebooted"] != 1 { // the order of the two is not defined
 			t.Errorf("server %d: %v", i, s.Server.Stats)
 		}
 	}
@@ -294,7 +294,7 @@ func wantTombstones(t *testing.T, n *started, id health.ClientID, of nid.NID) {
 	}
 }
 
-// drain has a server lose its clients' choice, not the clients.
+// drain drains a server: its clients choose other masters, and stay connected.
 func (h *healthNodes) drain(t *testing.T) {
 	t.Helper()
 	s, _ := h.nodes[3].Status()

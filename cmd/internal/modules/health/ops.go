@@ -5,7 +5,7 @@ import (
 	"ulnet/health"
 )
 
-// What the daemon can be asked of client health.
+// The operations of client health on the control socket.
 var (
 	OpStatus     = control.Question[control.None, Status]{Path: "/v1/health", Doc: "what is known of client health"}
 	OpClients    = control.Question[ClientFilter, ClientList]{Path: "/v1/health/clients", Doc: "clients, as a filter wants them"}
@@ -19,12 +19,12 @@ var (
 	OpDrain      = control.Action[DrainRequest]{Path: "/v1/health/drain", Doc: "has clients choose other masters, or takes that back"}
 )
 
-// ClientName names a client.
+// ClientName identifies a client.
 type ClientName struct {
 	Client string `query:"client"` // an id or a name
 }
 
-// Routes are the operations of client health.
+// Routes returns the operations of client health.
 func (m *Module) Routes() []control.Route {
 	return []control.Route{
 		OpStatus.Do(control.Ask(m.Status)), OpClients.Do(control.Quick(m.Clients)),

@@ -31,7 +31,7 @@ import (
 //	28  4  PID of the client
 //	32 20  NID of the client, in the extended form
 //	52 20  NID of its master; zeros: none is known
-//	72  1  state, its place in clientStates, or 255
+//	72  1  state, its index in clientStates, or 255
 //	73  1  length of the name
 //	74     name
 //
@@ -45,10 +45,10 @@ const (
 	pageQuorum    = 2
 )
 
-// clientStates are the states of clients as they are numbered in pages.
+// clientStates are the states of clients in the order of their numbers in pages.
 var clientStates = [...]string{"connected", "orphaned", "recovering", "evicting", "saving"}
 
-// errPage says that a page, or a question for one, is not understood.
+// errPage means that a page, or a question for one, does not parse.
 var errPage = errors.New("malformed page of clients")
 
 // clientPage is the answer of a server.
@@ -56,7 +56,7 @@ type clientPage struct {
 	more    bool
 	quorum  bool
 	total   uint32
-	clients []health.ClientInfo // without Since, by their ids
+	clients []health.ClientInfo // without Since, ordered by id
 }
 
 func appendPageAsk(b []byte, after health.ClientID) []byte {
@@ -125,8 +125,8 @@ func parseNIDOrNone(b []byte) (id nid.NID, err error) {
 	return id, err
 }
 
-// parsePage parses an answer to a question for the clients behind one. Whatever another
-// server sends, the entries are in their order, so that asking on ends.
+// parsePage parses a page of the clients after the given one. It refuses entries that are not in
+// order, so that asking for pages ends whatever another server sends.
 func parsePage(b []byte, after health.ClientID) (p clientPage, err error) {
 	if len(b) < pageHeadSize || b[0] != pageVersion {
 		return p, errPage
@@ -171,7 +171,7 @@ func parseEntry(b []byte) (c health.ClientInfo, rest []byte, err error) {
 	return c, b[end:], nil
 }
 
-// printable is a name as it may be shown: servers take no other names from clients.
+// printable returns a name that may be shown. Servers accept no other names from clients.
 func printable(b []byte) string {
 	for _, r := range string(b) {
 		if r < ' ' || r == 0x7f || r == '\uFFFD' {

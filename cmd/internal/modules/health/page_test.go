@@ -19,7 +19,7 @@ func aPage() clientPage {
 	}}
 }
 
-// TestPageFormat: golden bytes, each truncation, and what does not fit or cannot be.
+// TestPageFormat: golden bytes, each truncation, entries that do not fit, and invalid pages.
 func TestPageFormat(t *testing.T) {
 	p := aPage()
 	b := p.appendBinary(nil, pageRoom)
@@ -64,8 +64,8 @@ func TestPageFormat(t *testing.T) {
 	}
 }
 
-// FuzzPage: whatever a server sends, clients are in their order and behind the one that
-// was asked for, and the page is appended as it came.
+// FuzzPage: in any page that parses, clients are in order and after the given one, and appending it
+// yields the same bytes.
 func FuzzPage(f *testing.F) {
 	p := aPage()
 	b := p.appendBinary(nil, pageRoom)
@@ -92,8 +92,8 @@ func FuzzPage(f *testing.F) {
 	})
 }
 
-// TestMergePages: of servers that have told of fewer clients than they have, none behind
-// the last of the shortest page counts: others have not been told of there.
+// TestMergePages: clients after the last one of the shortest incomplete page do not count: that
+// server has not told about them yet.
 func TestMergePages(t *testing.T) {
 	one, two := nid.MustParse("10.0.0.1@tcp"), nid.MustParse("10.0.0.2@tcp")
 	info := func(id byte, epoch uint32) health.ClientInfo {

@@ -8,15 +8,15 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// PastFilter says which evictions by a server to list; the zero value: all.
+// PastFilter selects evictions by a server. The zero value selects all.
 type PastFilter struct {
 	Client string        `query:"client"` // an id or a name
 	NID    nid.NID       `query:"nid"`    // of the client
-	Since  time.Duration `query:"since"`  // only those of so long ago at most
-	Limit  int           `query:"limit"`  // the latest so many; 0: DefaultLimit
+	Since  time.Duration `query:"since"`  // largest age; 0: any
+	Limit  int           `query:"limit"`  // number of the latest ones; 0: DefaultLimit
 }
 
-// Check refuses an age and a limit that are none.
+// Check refuses an invalid age or limit.
 func (f *PastFilter) Check() error {
 	if f.Since < 0 {
 		return fmt.Errorf("since %v: want a time such as 10m", f.Since)
@@ -26,12 +26,12 @@ func (f *PastFilter) Check() error {
 
 // PastList is a list of evictions by a server, the oldest first.
 type PastList struct {
-	Matching  int           `json:"matching"` // how many there are, as far as the server remembers
-	More      bool          `json:"more"`     // than are listed
-	Evictions []health.Past `json:"evictions"`
+	Matching  int           `json:"matching"`  // number of matching ones that the server remembers
+	More      bool          `json:"more"`      // there are more than are listed
+	Evictions []health.Past `json:"evictions"` // the latest ones
 }
 
-// History lists evictions by this server. Errors: as of ClientList.
+// History returns evictions by this server. Errors are those of Clients.
 func (m *Module) History(f PastFilter) (list PastList, err error) {
 	agent, err := m.listing(&f)
 	if err != nil {
@@ -46,18 +46,17 @@ func (m *Module) History(f PastFilter) (list PastList, err error) {
 	return list, nil
 }
 
-// TombstoneFilter says which tombstones of a server to list; the zero value: all.
+// TombstoneFilter selects tombstones of a server. The zero value selects all.
 type TombstoneFilter = PastFilter
 
 // TombstoneList is a list of the tombstones of a server, the oldest first.
 type TombstoneList struct {
-	Matching   int                    `json:"matching"` // how many there are
-	More       bool                   `json:"more"`     // than are listed
-	Tombstones []health.TombstoneInfo `json:"tombstones"`
+	Matching   int                    `json:"matching"`   // number of matching ones
+	More       bool                   `json:"more"`       // there are more than are listed
+	Tombstones []health.TombstoneInfo `json:"tombstones"` // the latest ones
 }
 
-// Tombstones lists the lives of clients that this server refuses. Errors: as of
-// ClientList.
+// Tombstones returns the evictions that this server remembers. Errors are those of Clients.
 func (m *Module) Tombstones(f TombstoneFilter) (list TombstoneList, err error) {
 	agent, err := m.listing(&f)
 	if err != nil {

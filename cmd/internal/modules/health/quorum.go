@@ -11,41 +11,40 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// QuorumLack is a word for why a server has no quorum.
+// QuorumLack is the reason why a server has no quorum, as a word.
 type QuorumLack string
 
 // The words.
 const (
 	LackGossip    QuorumLack = "no-gossip" // gossip does not run
-	LackParams    QuorumLack = "excluded"  // gossip has given up: others have other parameters, or the list is without this node
-	LackListening QuorumLack = "listening" // gossip is silent in its first cycles, so that all notice that this node was gone
+	LackParams    QuorumLack = "excluded"  // gossip has given up: other nodes have other parameters, or their list is without this node
+	LackListening QuorumLack = "listening" // gossip is silent in its first cycles, so that all nodes notice that this one was gone
 	LackStarting  QuorumLack = "starting"  // gossip has run for fewer cycles than it takes to hear of a live server
-	LackUnsure    QuorumLack = "unsure"    // gossip cannot judge: this node stood still, or gossip was started once more
-	LackCutOff    QuorumLack = "cut-off"   // half of the servers or more are not alive, as far as gossip knows
-	LackNone      QuorumLack = "soon"      // most servers are alive: the server role takes that up within a tick
+	LackUnsure    QuorumLack = "unsure"    // gossip cannot judge: this process was paused, or gossip was restarted
+	LackCutOff    QuorumLack = "cut-off"   // gossip reports half of the servers or more as dead
+	LackNone      QuorumLack = "soon"      // most servers are alive: the server role notices that within a tick
 )
 
-// maxNotSeen bounds the servers that NoQuorum lists, and shownNotSeen those that its
-// text names.
+// maxNotSeen bounds the servers in NoQuorum.NotSeen, and shownNotSeen those in its text.
 const (
 	maxNotSeen   = 256
 	shownNotSeen = 8
 )
 
-// NoQuorum is why a server has no quorum.
+// NoQuorum describes why a server has no quorum.
 type NoQuorum struct {
-	Why  QuorumLack `json:"why"`
-	Text string     `json:"text"` // for people: the reason, and what to do
-	// Cycle is how many of its first Cycles cycles gossip has begun, and LeftMS how long
-	// the others take at most, while Why is LackListening or LackStarting.
+	Why  QuorumLack `json:"why"`  // see the constants
+	Text string     `json:"text"` // for people: the reason and the remedy
+	// Cycle is how many of its first Cycles cycles gossip has begun, while Why is
+	// LackListening or LackStarting.
 	Cycle  uint64 `json:"cycle,omitempty"`
-	Cycles int    `json:"cycles,omitempty"`
-	LeftMS int64  `json:"left_ms,omitempty"`
-	// NotSeen are the servers that are not alive, by NID, 256 of them at most.
+	Cycles int    `json:"cycles,omitempty"`  // number of these first cycles
+	LeftMS int64  `json:"left_ms,omitempty"` // longest time that the rest of them takes
+	// NotSeen are the first 256 servers that are not alive, ordered by NID.
 	NotSeen []nid.NID `json:"not_seen,omitempty"`
 }
 
-// sight is what the server role knows of discovery when it has no quorum.
+// sight is the state of discovery, to find out why there is no quorum.
 type sight struct {
 	gossip  *gossip.Status // nil: it does not run
 	unsure  bool
@@ -54,7 +53,7 @@ type sight struct {
 	notSeen []nid.NID
 }
 
-// noQuorum says why there is no quorum.
+// noQuorum describes why there is no quorum.
 func (s *sight) noQuorum() *NoQuorum {
 	q := &NoQuorum{Why: s.lack(), NotSeen: s.notSeen[:min(len(s.notSeen), maxNotSeen)]}
 	switch q.Why {
@@ -78,7 +77,7 @@ func (s *sight) noQuorum() *NoQuorum {
 	return q
 }
 
-// lack chooses the word: what keeps gossip from knowing goes before what it knows.
+// lack returns the reason. What keeps gossip from judging goes before its judgement.
 func (s *sight) lack() QuorumLack {
 	switch {
 	case s.gossip == nil:
@@ -97,7 +96,7 @@ func (s *sight) lack() QuorumLack {
 	return LackCutOff
 }
 
-// begin notes how far gossip is with its first cycles.
+// begin sets the progress of gossip in its first cycles.
 func (q *NoQuorum) begin(s *gossip.Status, cycles int) {
 	q.Cycle, q.Cycles = s.Cycle, cycles
 	if left := cycles + 1 - int(min(s.Cycle, uint64(cycles))); left > 0 {
@@ -109,7 +108,7 @@ func (q *NoQuorum) progress() string {
 	return fmt.Sprintf("cycle %d of its first %d, %v more at most", q.Cycle, q.Cycles, time.Duration(q.LeftMS)*time.Millisecond)
 }
 
-// seen says how many servers are alive, and names those that are not.
+// seen returns a text with the number of live servers, and the names of the others.
 func (s *sight) seen() string {
 	text := fmt.Sprintf("sees %d of %d servers", s.alive, s.known)
 	if len(s.notSeen) == 0 {
@@ -126,7 +125,7 @@ func (s *sight) seen() string {
 	return text
 }
 
-// sight looks at discovery. The caller does not hold h.mu.
+// sight returns the state of discovery. The caller does not hold h.mu.
 func (h *roles) sight() *sight {
 	s := &sight{unsure: h.view.Unsure()}
 	if _, agent := h.m.gossip.Now(); agent != nil {
@@ -145,11 +144,11 @@ func (h *roles) sight() *sight {
 	return s
 }
 
-// lackEvery is how often the log says why there is no quorum while the reason stays.
+// lackEvery is the interval in which the log repeats why there is no quorum.
 const lackEvery = time.Minute
 
-// lackLog says which reasons for having no quorum are worth a line of the log: a new
-// one at once, the same again after lackEvery.
+// lackLog limits the log lines about the missing quorum: a new reason is logged at once, the same one
+// again after lackEvery.
 type lackLog struct {
 	why QuorumLack // "" while there is a quorum
 	at  time.Duration
@@ -164,14 +163,14 @@ func (l *lackLog) tells(why QuorumLack, now time.Duration) bool {
 	return tells
 }
 
-// failed reports whether a role could not be started, which the log says by itself.
+// failed reports whether a role could not be started, which has been logged.
 func (h *roles) failed() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.failure != ""
 }
 
-// logLack has the log say why this server has no quorum.
+// logLack logs why this server has no quorum.
 func (h *roles) logLack() {
 	server, _ := h.roles()
 	if !h.cfg.Server || server == nil && h.failed() || server != nil && server.Quorum() {
@@ -184,7 +183,7 @@ func (h *roles) logLack() {
 	}
 	level := slog.LevelWarn
 	if q.Why == LackListening || q.Why == LackStarting || q.Why == LackNone {
-		level = slog.LevelInfo // each start begins so
+		level = slog.LevelInfo // this is normal after a start
 	}
 	h.log.Log(context.Background(), level, "this server has no quorum, and takes no clients", slog.String("why", string(q.Why)), slog.String("reason", q.Text))
 }

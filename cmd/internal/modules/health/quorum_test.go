@@ -13,8 +13,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestNoQuorumReasons: CH-3: what keeps gossip from knowing who is alive goes before
-// what it knows, and each reason has its word, and its numbers.
+// TestNoQuorumReasons: CH-3: each reason has its word and its numbers. What keeps gossip from judging
+// goes before its judgement.
 func TestNoQuorumReasons(t *testing.T) {
 	spec.Covers(t, "CH-3")
 	listens := gossip.Status{Silent: true, Cycle: 7, Interval: 250 * time.Millisecond, Limits: engine.Limits{Dead: 17, Stealth: 21}}
@@ -87,7 +87,7 @@ func TestLackLog(t *testing.T) {
 	}
 }
 
-// lack is why a server has no quorum, nil if it has one.
+// lack returns why a server has no quorum, nil if it has one.
 func (h *healthNodes) lack(i int) *NoQuorum {
 	s, err := h.nodes[i].Status()
 	if err != nil {

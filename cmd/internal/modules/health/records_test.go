@@ -14,8 +14,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestHealthRecord: what a handler gets of an event of client health is what the watch
-// makes of the daemon's line about it, and all have names that handlers can select.
+// TestHealthRecord: an event handler gets an event in the form in which the watch command prints the
+// daemon's line about it. All events have names that handlers can select.
 func TestHealthRecord(t *testing.T) {
 	var log bytes.Buffer
 	var told []Event

@@ -15,7 +15,7 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// self is the NID under which the node has its roles. The caller holds h.mu.
+// self returns the NID under which the node has its roles. The caller holds h.mu.
 func (h *roles) self() (nid.NID, error) {
 	own := h.m.NIDs()
 	if id := h.cfg.NID; id.IsValid() {
@@ -38,7 +38,7 @@ func (h *roles) self() (nid.NID, error) {
 	return own[0], nil
 }
 
-// startServer begins to watch over clients. The caller holds h.mu.
+// startServer starts the server role. The caller holds h.mu.
 func (h *roles) startServer() error {
 	self, err := h.self()
 	if err != nil {
@@ -70,8 +70,8 @@ func (h *roles) startServer() error {
 	return nil
 }
 
-// warnOfSlow warns when a server that is cut off would evict clients that others
-// have taken over, and these evictions be final, before gossip tells it that it is.
+// warnOfSlow warns if gossip is so slow that a server which is cut off would evict clients that
+// others have taken over, and these evictions would be final, before gossip reports the partition.
 func (h *roles) warnOfSlow(s gossip.Status) {
 	t, _ := h.cfg.Times.Filled() // the configuration was checked
 	if notices := time.Duration(s.Threshold+1) * s.Interval; notices >= 3*t.Evict-t.Ping {
@@ -81,7 +81,7 @@ func (h *roles) warnOfSlow(s gossip.Status) {
 	}
 }
 
-// startClient begins to be a client. The caller holds h.mu.
+// startClient starts the client role. The caller holds h.mu.
 func (h *roles) startClient() error {
 	self, err := h.self()
 	if err != nil {
@@ -106,7 +106,7 @@ func (h *roles) attached(all []nid.NID) []nid.NID {
 	return h.cfg.Attach
 }
 
-// Keys are those of the configuration's section.
+// Keys returns the keys of the section health.
 func (m *Module) Keys() *node.Keys {
 	if m.roles == nil || m.roles.cfg.KeyFile == "" {
 		return nil
@@ -114,7 +114,7 @@ func (m *Module) Keys() *node.Keys {
 	return &node.Keys{Section: "health", File: m.roles.cfg.KeyFile, Set: m.roles.setKeys, Count: m.roles.countKeys}
 }
 
-// setKeys changes the keys of connects: of the roles that run, and of those that start later.
+// setKeys changes the keys of connects, for running roles and for those that start later.
 func (h *roles) setKeys(keys keyring.Keys) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -130,7 +130,7 @@ func (h *roles) setKeys(keys keyring.Keys) error {
 	return nil
 }
 
-// countKeys says what a server has verified; clients only sign.
+// countKeys reports how many connects the server has verified. Clients only sign.
 func (h *roles) countKeys(k *node.KeysStatus) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

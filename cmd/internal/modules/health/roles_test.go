@@ -13,8 +13,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestWarnOfSlow: CH-64: a server must notice that it is cut off before its evictions
-// of who has found another master meanwhile are final, or the log says what to change.
+// TestWarnOfSlow: CH-64: a server that is cut off must notice that before its evictions of clients
+// with another master are final. If gossip is too slow for that, the log has the remedy.
 func TestWarnOfSlow(t *testing.T) {
 	spec.Covers(t, "CH-64")
 	for _, test := range []struct {

@@ -10,8 +10,7 @@ import (
 	"ulnet/health"
 )
 
-// Status returns what is known of client health. ESRCH: this node takes no
-// part.
+// Status returns the state of client health. The error is ESRCH if no role is configured.
 func (m *Module) Status() (Status, error) {
 	h := m.roles
 	if h == nil {
@@ -76,9 +75,9 @@ func (h *roles) clientStatus(c *health.Connection) *ClientRole {
 	return s
 }
 
-// counters returns the fields of a struct of counters by names such as
-// "not_saved", and those of arrays, by a code or a cause, as "rejected_no_quorum"
-// if they are not 0. Lengths of time are in ms.
+// counters returns the fields of a struct of counters by names such as "not_saved", or by their json
+// tag. Elements of arrays, by code or cause, have names such as "rejected_no_quorum" and are left
+// out if they are 0. Durations are in ms.
 func counters(of any) map[string]uint64 {
 	m := map[string]uint64{}
 	for field, value := range reflect.ValueOf(of).Fields() {
@@ -99,8 +98,8 @@ func counters(of any) map[string]uint64 {
 	return m
 }
 
-// reasonOf names an element of an array of counters: connections end by a cause,
-// all else has codes.
+// reasonOf returns the name of an element of an array of counters: a cause for Ended, a code for all
+// others.
 func reasonOf(field string, i int) string {
 	if field == "Ended" {
 		return health.Cause(i).String()

@@ -13,16 +13,15 @@ import (
 	"ulnet/health/boltstore"
 )
 
-// StoreName is the name of the records of connections in the state
-// directory.
+// StoreName is the name of the file of records in the state directory.
 const StoreName = "health.db"
 
-// reopenAfter passes between two attempts to open the records.
+// reopenAfter is the time between two attempts to open the records.
 const reopenAfter = 2 * time.Second
 
-// openStore opens the records of connections. Trouble with them is no reason to
-// leave the clients of all others alone: connections that cannot be recorded are
-// refused until they can, and the log and the status say why.
+// openStore opens the records of connections. If that fails the server starts without them, because
+// it also watches over clients of other servers. It refuses new clients until the records can be
+// opened; log and status say why.
 func (h *roles) openStore() {
 	if !h.cfg.Records || h.m.Config.StateDir == "" {
 		return
@@ -34,14 +33,14 @@ func (h *roles) openStore() {
 	}
 }
 
-// missStore says that records cannot be kept, and opens them when they can.
+// missStore logs that records cannot be kept, and starts the attempts to open them.
 func (h *roles) missStore(err error) {
 	h.log.Error("connections cannot be recorded: no client is taken", slog.String("file", h.path), slog.Any("err", err),
 		slog.String("hint", fmt.Sprintf("mend that: the file is opened again every %v", reopenAfter)))
 	h.workers.Go(h.reopenStore)
 }
 
-// tryStore opens the records, and keeps the error if it cannot.
+// tryStore tries to open the records, and keeps the error.
 func (h *roles) tryStore() error {
 	err := os.MkdirAll(filepath.Dir(h.path), 0o755) // its disk may have been full
 	var store *boltstore.Store
@@ -59,8 +58,8 @@ func (h *roles) tryStore() error {
 	return nil
 }
 
-// reopenStore tries until the records are open. What they say of earlier lives is
-// as old then as if the node had been down: its clients have other masters.
+// reopenStore tries until the records are open. It does not load them: their clients have other
+// masters by then, as if the node had been down.
 func (h *roles) reopenStore() {
 	tick := time.NewTicker(reopenAfter)
 	defer tick.Stop()
@@ -77,7 +76,7 @@ func (h *roles) reopenStore() {
 	}
 }
 
-// records returns the store of the server role, nil if there is to be none.
+// records returns the store of the server role, nil if none is configured.
 func (h *roles) records() health.Store {
 	if h.store == nil {
 		return nil
@@ -85,7 +84,7 @@ func (h *roles) records() health.Store {
 	return h.store
 }
 
-// storeStatus tells about the records, nil if there are to be none.
+// storeStatus returns the state of the records, nil if none are configured.
 func (h *roles) storeStatus() *StoreStatus {
 	if h.store == nil {
 		return nil
@@ -101,14 +100,14 @@ func (h *roles) storeStatus() *StoreStatus {
 	return s
 }
 
-// lateStore is a store that may be opened after the server has started. Until then
-// it has nothing, keeps nothing, and says why.
+// lateStore is a store that may be opened after the server has started. Until then Load returns
+// nothing, and Save and Remove fail.
 type lateStore struct {
-	lost func(error) // is told that the store had to be closed
+	lost func(error) // called when the store had to be closed
 
 	mu    sync.Mutex
 	store *boltstore.Store // guarded by mu; nil: it is not open
-	err   error            // guarded by mu; why
+	err   error            // guarded by mu; why it is not open
 }
 
 func (l *lateStore) set(store *boltstore.Store, err error) {
@@ -123,7 +122,7 @@ func (l *lateStore) get() (*boltstore.Store, error) {
 	return l.store, l.err
 }
 
-// Load returns what was kept, if that is open and can be read.
+// Load returns the kept records and tombstones, if the store is open and can be read.
 func (l *lateStore) Load() ([]health.Record, []health.Tombstone, error) {
 	store, _ := l.get()
 	if store == nil {
@@ -148,7 +147,7 @@ func (l *lateStore) Save(r health.Record, done func(error)) {
 	}
 }
 
-// Remove keeps a tombstone in the place of a record.
+// Remove replaces a record by a tombstone.
 func (l *lateStore) Remove(t health.Tombstone, done func(error)) {
 	if store, err := l.get(); store == nil {
 		done(err)

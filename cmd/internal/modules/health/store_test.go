@@ -63,8 +63,8 @@ func TestHealthStore(t *testing.T) {
 	})
 }
 
-// TestLoadFails: records that cannot be read when the server starts leave it without them,
-// as a file that cannot be opened does: it is told why, and others are told at once.
+// TestLoadFails: a server whose records cannot be read at the start begins without them, as with a
+// file that cannot be opened. Load reports why, and Save fails at once.
 func TestLoadFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), StoreName)
 	store, err := boltstore.Open(boltstore.Config{Path: path})
@@ -91,7 +91,7 @@ func TestLoadFails(t *testing.T) {
 	}
 }
 
-// TestHealthNID: who takes part under which NID, and what to do if none will do.
+// TestHealthNID: the NID under which a node takes part, and the remedy if none is suitable.
 func TestHealthNID(t *testing.T) {
 	addr := netip.AddrFrom4([4]byte{127, 0, 0, 89})
 	port, err := loopback.FreePort(addr)

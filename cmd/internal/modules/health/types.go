@@ -10,82 +10,80 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Status is what a node knows of client health: as a server, as a client,
-// or as both.
+// Status is the state of client health at a node: as a server, as a client, or as both.
 type Status struct {
-	Timing Timing      `json:"timing"`
+	Timing Timing      `json:"timing"`           // times in force
 	Server *ServerRole `json:"server,omitempty"` // nil: this node is none
 	Client *ClientRole `json:"client,omitempty"` // likewise
 }
 
-// Timing are the times of [health.Timing] in force, in ms.
+// Timing has the times of [health.Timing] in force, in ms.
 type Timing struct {
-	PingMS      int64 `json:"ping_ms"`
-	ClientMS    int64 `json:"client_ms"`
-	ElectMS     int64 `json:"elect_ms"`
-	EvictMS     int64 `json:"evict_ms"`
-	OrphanMS    int64 `json:"orphan_ms"`
-	QuorumMS    int64 `json:"quorum_ms"` // below 0: at once
-	BroadcastMS int64 `json:"broadcast_ms"`
-	RTTMS       int64 `json:"rtt_ms"`
-	TickMS      int64 `json:"tick_ms"`
-	TryMS       int64 `json:"try_ms"`
+	PingMS      int64 `json:"ping_ms"`      // T_ping
+	ClientMS    int64 `json:"client_ms"`    // T_client
+	ElectMS     int64 `json:"elect_ms"`     // T_elect + T_notify
+	EvictMS     int64 `json:"evict_ms"`     // T_evict
+	OrphanMS    int64 `json:"orphan_ms"`    // T_orphan
+	QuorumMS    int64 `json:"quorum_ms"`    // T_q; below 0: at once
+	BroadcastMS int64 `json:"broadcast_ms"` // T_bcast
+	RTTMS       int64 `json:"rtt_ms"`       // longest round trip
+	TickMS      int64 `json:"tick_ms"`      // time over which evictions are collected
+	TryMS       int64 `json:"try_ms"`       // how long a client waits for one candidate
 }
 
-// State is a word for what the server role does at a node.
+// State is the state of the server role as a word.
 type State string
 
 // The states.
 const (
 	Running State = "running" // it watches over clients
-	Waiting State = "waiting" // for gossip, which says who the servers are
+	Waiting State = "waiting" // it waits for gossip, which tells the servers
 )
 
-// ServerRole is the state of the server role. Unless it runs all but the first
-// fields is zero.
+// ServerRole is the state of the server role. If it does not run, only the fields before
+// ServerStatus are set.
 type ServerRole struct {
-	State State `json:"state"`
-	// Gossip says that gossip runs; without it nobody can tell who is alive.
+	State State `json:"state"` // see the constants
+	// Gossip means that gossip runs; without it the server cannot tell which servers are alive.
 	Gossip bool `json:"gossip"`
-	// Unsure says that discovery cannot judge who is alive, and the quorum stays as
-	// it was.
+	// Unsure means that discovery cannot judge at present. The quorum stays as it was.
 	Unsure bool `json:"unsure"`
-	// NoQuorum says why there is no quorum; nil: there is one.
+	// NoQuorum describes why there is no quorum; nil: there is one.
 	NoQuorum            *NoQuorum `json:"no_quorum,omitempty"`
-	Alive               int       `json:"alive"` // servers, this one included
-	Known               int       `json:"known"`
-	MaxClients          int       `json:"max_clients"`
+	Alive               int       `json:"alive"`       // servers, this one included
+	Known               int       `json:"known"`       // servers in all
+	MaxClients          int       `json:"max_clients"` // bound on connections
 	health.ServerStatus           // quorum, draining, clients, mastered, batches, claim_keys, connect_keys and others
 	// Store is nil if connections are not recorded.
 	Store *StoreStatus `json:"store,omitempty"`
-	// Stats is health.ServerStats, with underscores; counters by code or cause have
-	// that behind: rejected_no_quorum, ended_timed_out. Paused is paused_ms.
+	// Stats has the fields of health.ServerStats, with underscores. Counters by code or cause
+	// have that as a suffix: rejected_no_quorum, ended_timed_out. Paused is paused_ms.
 	Stats map[string]uint64 `json:"stats"`
 }
 
 // StoreStatus is the state of the records of connections.
 type StoreStatus struct {
-	Path string `json:"path"`
+	Path string `json:"path"` // of the database
 	boltstore.Stats
 }
 
 // ClientRole is the state of the client role.
 type ClientRole struct {
-	Name    string    `json:"name,omitempty"`
-	Servers []nid.NID `json:"servers"`
+	Name    string    `json:"name,omitempty"` // for people
+	Servers []nid.NID `json:"servers"`        // servers of the cluster
 	health.ClientStatus
-	Stats map[string]uint64 `json:"stats"` // as ServerRole.Stats
+	Stats map[string]uint64 `json:"stats"` // of health.ClientStats, as ServerRole.Stats
 }
 
-// ClientFilter says which clients of a server to list.
+// ClientFilter selects clients of a server.
 type ClientFilter struct {
 	Master nid.NID `query:"master"` // zero: any
 	NID    nid.NID `query:"nid"`    // of the client; zero: any
 	State  string  `query:"state"`  // as in health.ClientInfo; "": any
-	Limit  int     `query:"limit"`  // at most so many; 0: DefaultLimit
+	Limit  int     `query:"limit"`  // largest number of clients; 0: DefaultLimit
 }
 
-// Check refuses a limit that is none.
+// Check refuses an invalid limit.
 func (f *ClientFilter) Check() error { return checkLimit(f.Limit) }
 
 func checkLimit(limit int) error {
@@ -95,7 +93,7 @@ func checkLimit(limit int) error {
 	return nil
 }
 
-// limitOf is a limit that was checked, with its default.
+// limitOf returns a checked limit, or the default for 0.
 func limitOf(limit int) int { return cmp.Or(limit, DefaultLimit) }
 
 // Bounds of a list of clients.
@@ -104,74 +102,72 @@ const (
 	MaxLimit     = 100_000
 )
 
-// ClientList is a list of clients of a server, by their ids.
+// ClientList is a list of clients of a server, ordered by id.
 type ClientList struct {
-	Matching int                 `json:"matching"` // how many there are
-	More     bool                `json:"more"`     // than are listed
-	Clients  []health.ClientInfo `json:"clients"`
+	Matching int                 `json:"matching"` // number of matching ones
+	More     bool                `json:"more"`     // there are more than are listed
+	Clients  []health.ClientInfo `json:"clients"`  // the first ones
 }
 
-// EvictRequest has a client evicted from all servers.
+// EvictRequest orders the eviction of a client from all servers.
 type EvictRequest struct {
-	Client health.ClientID `json:"client"`
+	Client health.ClientID `json:"client"` // required
 }
 
-// EvictReply is what came of a EvictRequest.
+// EvictReply is the result of an EvictRequest.
 type EvictReply struct {
-	Client health.ClientID `json:"client"`
-	// Result is OK if the eviction has begun: all servers are told, and what came of
-	// it is an event. NoQuorum: this server is cut off, and has evicted it here only.
-	// Otherwise nothing happened: NotConnected, Busy (it connects just now), Orphaned
-	// (it was recovered, and not confirmed yet), or OtherMaster: it can be evicted there.
+	Client health.ClientID `json:"client"` // of the request
+	// Result is OK if the eviction has begun; its end is an event. NoQuorum means that this
+	// server is cut off, and has ended only its own connection. Otherwise nothing was done:
+	// NotConnected, Busy (it is connecting), Orphaned (it was recovered, and is not
+	// confirmed yet), or OtherMaster (it can be evicted there).
 	Result health.Code `json:"result"`
 	Master nid.NID     `json:"master,omitzero"` // of the client, if it is connected
-	// Incarnation is that which is being evicted, or is connected.
+	// Incarnation is the number of the incarnation that is being evicted or connected.
 	Incarnation uint64 `json:"incarnation,omitempty"`
 }
 
-// DrainRequest has all clients choose other masters than this server, and keeps
-// it from becoming one, until On is false.
+// DrainRequest makes all clients choose other masters than this server, and keeps it from becoming
+// one, until a request with On false.
 type DrainRequest struct {
-	On bool `json:"on"`
-	// Force has it drain although no other server takes clients.
+	On bool `json:"on"` // begin or end draining
+	// Force makes it drain although no other server takes clients.
 	Force bool `json:"force,omitempty"`
 }
 
 // Peer is a server as another one knows it.
 type Peer struct {
-	NID       nid.NID `json:"nid"`
-	Self      bool    `json:"self"`
-	Alive     bool    `json:"alive"`
-	Lifetimes uint64  `json:"lifetimes"` // how often it has died, as far as is known
+	NID       nid.NID `json:"nid"`       // its NID
+	Self      bool    `json:"self"`      // it is the server that answers
+	Alive     bool    `json:"alive"`     // as discovery says
+	Lifetimes uint64  `json:"lifetimes"` // how often it has died, as far as discovery knows
 	// Clients is how many of this server's clients have that one as their master.
 	Clients int `json:"clients"`
-	// Draining is nil if it is not known: another one has not said that it drains.
+	// Draining is nil if it is not known: that server has not reported that it drains.
 	Draining *bool `json:"draining,omitempty"`
 }
 
-// EventMessage is the message of the daemon's log lines, and events on the
-// control socket, that are a Event.
+// EventMessage is the message of log lines, and of events on the control socket, that are an Event.
 const EventMessage = "client health"
 
 // Event is a line of the daemon's events whose Msg is EventMessage, with Source
 // before it: what 'lnetctl health watch' prints as JSON, and what event handlers get.
 type Event struct {
-	Source      string    `json:"source"` // config.HealthSource; not in the daemon's lines
-	Time        time.Time `json:"time"`
-	Msg         string    `json:"msg"`
-	Role        string    `json:"role"`                  // server or client: whose event it is
+	Source      string    `json:"source"`                // config.HealthSource; not in the daemon's lines
+	Time        time.Time `json:"time"`                  // when it happened, wall clock
+	Msg         string    `json:"msg"`                   // EventMessage; empty if only Missed counts
+	Role        string    `json:"role"`                  // server or client: the role that reports it
 	Event       string    `json:"event"`                 // health.EventKind or health.ClientEventKind
-	Client      string    `json:"client,omitempty"`      // its id
+	Client      string    `json:"client,omitempty"`      // id of the client, at a server
 	Name        string    `json:"name,omitempty"`        // of the client
 	Incarnation uint64    `json:"incarnation,omitempty"` // of the client
-	Epoch       uint32    `json:"epoch,omitempty"`
-	Cause       string    `json:"cause,omitempty"`  // of suspended and evicted, at a server
-	Master      string    `json:"master,omitempty"` // of the client, at a server
-	Peer        string    `json:"peer,omitempty"`   // whence the client speaks, at a server; where the later incarnation runs, of superseded
-	Server      string    `json:"server,omitempty"` // that an event of a client is about
-	Code        string    `json:"code,omitempty"`   // why, at a client
-	// Missed is how many events before this one were left out, because they came
-	// faster than they could be written. An event without Role and Event says so of
-	// the last ones.
+	Epoch       uint32    `json:"epoch,omitempty"`       // number of the client's choice of a master
+	Cause       string    `json:"cause,omitempty"`       // of suspended and evicted, at a server
+	Master      string    `json:"master,omitempty"`      // of the client, at a server
+	Peer        string    `json:"peer,omitempty"`        // process of the client, at a server; node of the later incarnation, of superseded
+	Server      string    `json:"server,omitempty"`      // the server that an event of a client is about
+	Code        string    `json:"code,omitempty"`        // reason, at a client
+	// Missed is how many events before this one were dropped, because they came faster than
+	// they could be written. An event without Role and Event has the number of the last ones.
 	Missed uint64 `json:"missed,omitempty"`
 }

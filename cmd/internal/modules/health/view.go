@@ -83,7 +83,7 @@ func (v *view) Counts() (alive, known int) {
 	return v.alive, v.known
 }
 
-// count counts the servers, where these are not all who gossip.
+// count counts the configured servers; without a list all participants of gossip are servers.
 func (v *view) count(agent *gossip.Agent) (alive, known int) {
 	if v.servers == nil {
 		return agent.Counts()
