@@ -18,8 +18,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// beside is lnetd with few credits on a switch with a live peer, addresses where
-// nothing answers, and peers that accept and never read.
+// beside has an lnetd with few credits on a switch with a live peer, addresses without a host, and
+// peers that accept connections and never read.
 type beside struct {
 	t          *testing.T
 	a, live    *lnetdtest.Daemon
@@ -32,7 +32,7 @@ type beside struct {
 	endTraffic context.CancelFunc
 }
 
-// Each peer takes as many credits as it may have: two take all of the NI.
+// Each peer uses as many credits as it may have: two use all of the NI.
 const besidePeers = 4
 
 func newBeside(t *testing.T) *beside {
@@ -73,7 +73,7 @@ func newBeside(t *testing.T) *beside {
 	return b
 }
 
-// percentile99 pings the live peer.
+// percentile99 returns the 99th percentile of pings of the live peer.
 func (b *beside) percentile99() time.Duration {
 	b.t.Helper()
 	var took []time.Duration
@@ -88,7 +88,7 @@ func (b *beside) percentile99() time.Duration {
 	return took[len(took)*99/100]
 }
 
-// send keeps eight messages to a peer under way.
+// send keeps eight messages to a peer in flight.
 func (b *beside) send(to nid.ProcessID) {
 	for range 8 {
 		b.traffic.Go(func() {
@@ -100,9 +100,8 @@ func (b *beside) send(to nid.ProcessID) {
 	}
 }
 
-// TestBesideDeadAndStuck: pings of a live peer are as fast beside peers that are
-// dialled without an answer, and beside peers that do not read. Afterwards the
-// stuck peers answer within a time-out.
+// TestBesideDeadAndStuck: pings of a live peer stay fast while messages wait for peers that do not
+// answer a dial or do not read. When the latter read again they answer within a time-out.
 func TestBesideDeadAndStuck(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("measures for a minute: set ULNET_LONG=1")
@@ -121,7 +120,7 @@ func TestBesideDeadAndStuck(t *testing.T) {
 	}
 	b.a.Until(20*time.Second, "messages that wait for all peers", b.busy)
 	var beside time.Duration
-	for range 3 { // the machine has other work, too
+	for range 3 { // repeated, because the machine may be busy
 		if beside = b.percentile99(); beside <= alone*12/10+time.Millisecond {
 			break
 		}

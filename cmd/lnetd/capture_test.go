@@ -13,8 +13,7 @@ import (
 	"ulnet/cmd/internal/config"
 )
 
-// TestCaptureFile: the file is the owner's alone, and what was captured is in
-// it while the daemon runs.
+// TestCaptureFile: only the owner can read the file, and packets are in it while the daemon runs.
 func TestCaptureFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lnet.pcapng")
 	tap, err := openTap(config.Config{Capture: path})
@@ -50,8 +49,8 @@ func TestCaptureFile(t *testing.T) {
 	}
 }
 
-// TestCaptureRotates: a file that is too large or too old is followed by another, and
-// so many old ones are kept as the configuration says.
+// TestCaptureRotates: a file that is too large or too old is followed by a new one, and the
+// configured number of old files is kept.
 func TestCaptureRotates(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lnet.pcapng")
 	cfg := config.Config{Capture: path, CaptureSize: 1, CaptureTime: time.Hour, CaptureFiles: 2}
@@ -85,14 +84,14 @@ func TestCaptureRotates(t *testing.T) {
 		tap.writer.Datagram(netip.MustParseAddrPort("10.0.0.1:1"), netip.MustParseAddrPort("239.76.0.1:2"), true, [][]byte{make([]byte, 60<<10)})
 	}
 	step(time.Second, 3)
-	step(time.Hour, 3) // the oldest is gone
+	step(time.Hour, 3) // the oldest file is deleted
 	if err := tap.close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestCaptureRotationFails: the capture goes on in the file it has, and another one is
-// tried later.
+// TestCaptureRotationFails: the capture continues in the current file, and the rotation is tried
+// again later.
 func TestCaptureRotationFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lnet.pcapng")
 	tap, err := openTap(config.Config{Capture: path, CaptureTime: time.Second, CaptureFiles: 1})

@@ -18,9 +18,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestBadDisk: CH-4: a server whose state directory is on a disk that is full, or
-// read-only, starts all the same at its first start and at every other, answers, and says
-// what it cannot keep. When the disk is well again it keeps records without a restart.
+// TestBadDisk: CH-4: a server whose state directory is on a full or read-only disk starts, the first
+// time and every time, answers, and reports what it cannot save. When the disk works again it saves
+// records without a restart.
 func TestBadDisk(t *testing.T) {
 	spec.Covers(t, "CH-4")
 	if testing.Short() {
@@ -51,12 +51,12 @@ func TestBadDisk(t *testing.T) {
 			for n := range 2 { // the first start, and one that finds files
 				trouble.Spoil(disk)
 				d := start()
-				wantRecords(d, n == 1 && trouble.Name == "full") // what is there can be opened without room
+				wantRecords(d, n == 1 && trouble.Name == "full") // existing files can be opened on a full disk
 				if !strings.Contains(d.Log(), "the incarnation of this node is not kept") {
 					t.Errorf("start %d: it does not say what it cannot keep:\n%s", n, d.Log())
 				}
 				trouble.Amend(disk)
-				if n == 0 || trouble.Name == "full" { // a file that is there is opened for writing when there is a client
+				if n == 0 || trouble.Name == "full" { // an existing file is opened for writing by the first client
 					wantRecords(d, true)
 				}
 				if err := d.Stop(); err != nil {
@@ -71,7 +71,7 @@ func TestBadDisk(t *testing.T) {
 					t.Errorf("start %d, with room: %v", n, err)
 				}
 			}
-			for range 2 { // at each start, also beside what was set aside before
+			for range 2 { // at each start, also when files were set aside before
 				if err := disk.Do(func() error { return damage(filepath.Join(disk.Dir, "state")) }); err != nil {
 					t.Fatal(err)
 				}
@@ -90,7 +90,7 @@ func TestBadDisk(t *testing.T) {
 	}
 }
 
-// damage cuts every file of a directory off after a few bytes.
+// damage truncates every file of a directory to a few bytes.
 func damage(dir string) error {
 	list, err := os.ReadDir(dir)
 	for _, e := range list {

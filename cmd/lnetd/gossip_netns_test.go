@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// seenWithin bounds how long all servers may take to see a change: a death
-	// takes 17 cycles of 200 ms, a rebirth up to 26 and the silence of a start.
+	// seenWithin bounds the time until all servers see a change: a death takes 17 cycles of
+	// 200 ms, a restart up to 26 and the initial silence.
 	seenWithin = 20 * time.Second
-	// askInterval is the time between two looks at a server.
+	// askInterval is the time between two requests for the status of a server.
 	askInterval = 100 * time.Millisecond
 )
 
-// view is what 'gossipctl status --json' says.
+// view is the output of 'gossipctl status --json'.
 type view struct {
 	Clock        uint64        `json:"clock"`
 	N            int           `json:"n"`
@@ -46,14 +46,14 @@ func (v *view) of(nid string) participant {
 	return v.Participants[i]
 }
 
-// change is what 'gossipctl history --json' says of one.
+// change is a change in the output of 'gossipctl history --json'.
 type change struct {
 	Time  time.Time `json:"time"`
 	Event string    `json:"event"`
 	NID   string    `json:"nid"`
 }
 
-// serverRoom is servers on two switches with one cable in between.
+// serverRoom has servers on two switches with one cable between these.
 type serverRoom struct {
 	t       *testing.T
 	on      network
@@ -96,7 +96,7 @@ func newServerRoom(t *testing.T, on network) *serverRoom {
 
 func (r *serverRoom) nid(i int) string { return r.on.nid(fmt.Sprintf("%s%d", r.prefix, i+1)) }
 
-// ask runs gossipctl on a server and reads its JSON.
+// ask runs gossipctl on a server and decodes its JSON.
 func (r *serverRoom) ask(i int, v any, args ...string) {
 	r.t.Helper()
 	out, err := r.servers[i].Gossipctl(r.t.Context(), append(args, "--json")...)
@@ -108,7 +108,7 @@ func (r *serverRoom) ask(i int, v any, args ...string) {
 	}
 }
 
-// await waits until servers see what is wanted.
+// await waits until the servers have the wanted view.
 func (r *serverRoom) await(who []int, what string, holds func(i int, v *view) bool) {
 	r.t.Helper()
 	began := time.Now()
@@ -132,10 +132,10 @@ func (r *serverRoom) await(who []int, what string, holds func(i int, v *view) bo
 	r.t.Logf("%s: seen by %d servers after %v", what, len(who), time.Since(began).Round(10*time.Millisecond))
 }
 
-// all are the servers but some.
+// all returns the servers except some.
 func (r *serverRoom) all(but ...int) []int { return numbers(r.n, but...) }
 
-// history returns what a server saw of another since an instant.
+// history returns the changes of a server, seen by another, after an instant.
 func (r *serverRoom) history(i int, nid string, since time.Time) (events []string) {
 	r.t.Helper()
 	var changes []change
@@ -148,8 +148,8 @@ func (r *serverRoom) history(i int, nid string, since time.Time) (events []strin
 	return events
 }
 
-// TestGossipOfServers: twenty daemons see a crash, a stopped process, a restart
-// and a partition of the network, and nothing else.
+// TestGossipOfServers: twenty daemons detect a crash, a stopped process, a restart and a partition
+// of the network, and report no other change.
 func TestGossipOfServers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute; skipped by -short")
@@ -205,7 +205,7 @@ func (r *serverRoom) crashAndPause(killed, frozen int) {
 	}
 }
 
-// rebirth starts a server again that was killed.
+// rebirth restarts a server that was killed.
 func (r *serverRoom) rebirth(killed int) {
 	r.t.Helper()
 	r.servers[killed] = r.start(killed)

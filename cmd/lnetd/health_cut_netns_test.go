@@ -12,8 +12,8 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestHealthOfMany: CH-33, CH-63, CH-8: seven servers and forty clients are cut apart for
-// as long as a partition is noticed by some and not by others, and drained.
+// TestHealthOfMany: CH-33, CH-63, CH-8: seven servers and forty clients are partitioned for times at
+// which some servers detect it and others do not, and then drained.
 func TestHealthOfMany(t *testing.T) {
 	spec.Covers(t, "CH-8", "CH-33", "CH-63")
 	if os.Getenv("ULNET_LONG") == "" {
@@ -22,7 +22,7 @@ func TestHealthOfMany(t *testing.T) {
 	w := newWardOf(t, network{kind: "tcp"}, 7, 40)
 	all, clients := numbers(w.nServers), numbers(w.nClients)
 	w.agree("all connected", all, clients)
-	// Gossip notices after 3.6 s, T_q is 0.5 s, T_orphan 3 s and T_evict 5.5 s.
+	// Gossip detects a death after 3.6 s, T_q is 0.5 s, T_orphan 3 s and T_evict 5.5 s.
 	for _, cut := range []time.Duration{3 * time.Second, 5 * time.Second, 7 * time.Second, 10 * time.Second} {
 		w.trunk.Pull(w.left)
 		<-time.After(cut)
@@ -33,9 +33,9 @@ func TestHealthOfMany(t *testing.T) {
 	w.drainAll()
 }
 
-// settle waits after a partition until each client is connected by most servers, in one
-// incarnation, or by none: that is to take T_q and T_orphan, and what a busy machine does.
-// Those that were cut off may learn later that a client of others has to connect again.
+// settle waits after a partition until each client is connected to a majority of the servers, in one
+// incarnation, or to none: this may take T_q and T_orphan, plus delays of a busy machine. Servers of
+// the minority may learn later that a client has a new incarnation.
 func (w *ward) settle(cut time.Duration) {
 	w.t.Helper()
 	const bound, slack = 3500 * time.Millisecond, 5 * time.Second
@@ -47,8 +47,8 @@ func (w *ward) settle(cut time.Duration) {
 	}
 }
 
-// split returns which client few servers have, or have in an incarnation that most do
-// not; "": none.
+// split returns a client that only a minority of the servers has, or has in another incarnation than
+// the majority; "": none.
 func (w *ward) split() string {
 	has := map[string]int{}
 	for i := range w.servers {
@@ -94,7 +94,7 @@ func (w *ward) drainAll() {
 	left := numbers(w.nServers, dead)
 	w.keep("all drained, one dead", before, left)
 
-	w.servers[0].Kill() // the master of all
+	w.servers[0].Kill() // the master of all clients
 	w.untilDeadTo(0, numbers(w.nServers, 0, dead))
 	left = numbers(w.nServers, 0, dead)
 	w.keep("all drained, their master dead", before, left)
@@ -110,7 +110,7 @@ func (w *ward) run(server int, args ...string) {
 	}
 }
 
-// keep fails if a server evicts a client in the next two T_evict.
+// keep fails if a server evicts a client during the next two T_evict.
 func (w *ward) keep(what string, before agreed, servers []int) {
 	w.t.Helper()
 	const twoEvict = 11 * time.Second
@@ -129,7 +129,7 @@ func (w *ward) keep(what string, before agreed, servers []int) {
 	}
 }
 
-// untilDeadTo waits until some servers hold one for dead.
+// untilDeadTo waits until some servers have declared one dead.
 func (w *ward) untilDeadTo(server int, by []int) {
 	w.t.Helper()
 	w.until(fmt.Sprintf("server %d held for dead", server+1), func() bool {

@@ -15,9 +15,9 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestHealthOfGone: CH-2, CH-66: a client that is gone is evicted by all servers whatever
-// its node still says to them: when it is killed and other programs of the node go on, when
-// it was on a server, and when its farewell is lost.
+// TestHealthOfGone: CH-2, CH-66: all servers evict a client that is gone, even if its node still sends
+// them messages: when it is killed and other programs of the node continue, when it ran on a server,
+// and when its disconnect is lost.
 func TestHealthOfGone(t *testing.T) {
 	spec.Covers(t, "CH-2", "CH-66")
 	if os.Getenv("ULNET_LONG") == "" {
@@ -39,11 +39,11 @@ func TestHealthOfGone(t *testing.T) {
 	c.wantGone(4, unheard, 0, 1, 2)
 
 	c.daemons[2].Kill()
-	c.wantGone(2, beside, 0, 1) // the server that is back knows it from its records, until its master evicts it
+	c.wantGone(2, beside, 0, 1) // the restarted server knows it from its records, until its master evicts it
 }
 
-// wantGone starts a daemon again without its client, and pings the servers from there until
-// they have evicted the client.
+// wantGone restarts a daemon without its client, and pings the servers from there until they have
+// evicted the client.
 func (c *clinic) wantGone(i int, dead health.ClientRole, servers ...int) {
 	c.t.Helper()
 	for _, k := range servers {

@@ -32,21 +32,21 @@ const (
 	killedServer = "127.0.0.171"
 	killedClient = "127.0.0.172"
 	livingServer = "127.0.0.173"
-	// intakeEach is how many clients of a round connect at most, and intakeWindow how many
-	// of them wait for an answer.
+	// intakeEach bounds the clients that connect in a round, and intakeWindow those that wait
+	// for an answer.
 	intakeEach   = 45
 	intakeWindow = 8
 )
 
-// intake is a server with records that is killed over and over, and clients with ever new
-// ids, all of one node, which want to connect meanwhile.
+// intake has a server with records that is killed again and again, and clients of one node, each with
+// a new ID, which connect meanwhile.
 type intake struct {
 	t        *testing.T
 	commands lnetdtest.Commands
 	port     uint16
 	state    string
 	random   *rand.Rand
-	clients  uint64 // ids that were used
+	clients  uint64 // number of IDs used
 
 	mu       sync.Mutex
 	accepted map[health.ClientID]bool // guarded by mu
@@ -61,7 +61,7 @@ func newIntake(t *testing.T) *intake {
 	if k.port, err = loopback.FreePort(netip.MustParseAddr(killedServer), netip.MustParseAddr(killedClient), netip.MustParseAddr(livingServer)); err != nil {
 		t.Fatal(err)
 	}
-	k.startAt(livingServer, t.TempDir(), false) // without another one there is no quorum
+	k.startAt(livingServer, t.TempDir(), false) // a second server, for the quorum
 	return k
 }
 
@@ -71,7 +71,7 @@ func (k *intake) start(early bool) *lnetdtest.Daemon {
 	return k.startAt(killedServer, k.state, early)
 }
 
-// startAt starts a server. Clients that are recovered and say nothing stay for minutes.
+// startAt starts a server. It keeps recovered clients that stay silent for minutes.
 func (k *intake) startAt(addr, state string, early bool) *lnetdtest.Daemon {
 	k.t.Helper()
 	return k.commands.Start(k.t, lnetdtest.Config{
@@ -84,8 +84,8 @@ func (k *intake) startAt(addr, state string, early bool) *lnetdtest.Daemon {
 	})
 }
 
-// connect has new clients connect until stop is closed or there are enough. It returns how
-// many more were accepted.
+// connect connects new clients until stop is closed or there are enough. It returns the number of
+// clients that were accepted.
 func (k *intake) connect(stop <-chan struct{}) {
 	answers := make(chan struct{}, intakeWindow)
 	n, err := portalsnode.Start(portalsnode.Config{
@@ -120,10 +120,10 @@ func (k *intake) connect(stop <-chan struct{}) {
 	inbox.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = n.Close(ctx) // the server is dead, or does not read any more
+	_ = n.Close(ctx) // the server is dead, or no longer reads
 }
 
-// flood sends connects, each again until it is answered.
+// flood sends connects, and repeats each until it is answered.
 func (k *intake) flood(table *portals.Table, answers, stop <-chan struct{}) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -177,14 +177,14 @@ func (k *intake) ask(table *portals.Table, id health.ClientID) {
 	}
 }
 
-// count is how many were accepted.
+// count returns the number of accepted clients.
 func (k *intake) count() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return len(k.accepted)
 }
 
-// during has clients connect while f runs.
+// during connects clients while f runs.
 func (k *intake) during(f func()) {
 	stop := make(chan struct{})
 	var worker sync.WaitGroup
@@ -194,8 +194,8 @@ func (k *intake) during(f func()) {
 	worker.Wait()
 }
 
-// check fails unless a server that was just started knows all that were accepted, with the
-// file that they were recorded in.
+// check fails unless a restarted server knows all clients that were accepted, and the file of their
+// records.
 func (k *intake) check(d *lnetdtest.Daemon, round int) {
 	k.t.Helper()
 	var list healthmod.ClientList
@@ -225,12 +225,12 @@ func (k *intake) check(d *lnetdtest.Daemon, round int) {
 	}
 }
 
-// crashedText is what a process says that does not live until it is killed.
+// crashedText matches the output of a process that ends before it is killed.
 var crashedText = regexp.MustCompile(`(?m)^(lnetd:|panic:|fatal error:).*|level=ERROR.*`)
 
-// TestKilledServer: CH-4, CH-65, CH-66: a server that is killed while clients connect, or
-// in the first second of its start, starts again each time, with all clients that it has
-// accepted, and damages no file.
+// TestKilledServer: CH-4, CH-65, CH-66: a server that is killed while clients connect, or in the first
+// second after its start, can always be restarted, has all clients that it has accepted, and damages
+// no file.
 func TestKilledServer(t *testing.T) {
 	spec.Covers(t, "CH-4", "CH-65", "CH-66")
 	if testing.Short() {

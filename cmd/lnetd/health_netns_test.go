@@ -12,10 +12,10 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// TestHealthOfClients: five servers and twenty clients lose a client, a master and
-// the cable between them, and processes that stand still: evictions are uniform,
-// none is false, and each client ends connected to all servers that it can reach
-// (CH-17, CH-18, CH-31 to CH-33, CH-35).
+// TestHealthOfClients: among five servers and twenty clients a client and a master die, processes are
+// stopped, and the cable between them is cut: all servers evict the same clients, no eviction is false,
+// and at the end each client is connected to all servers that it can reach (CH-17, CH-18, CH-31 to
+// CH-33, CH-35).
 func TestHealthOfClients(t *testing.T) {
 	spec.Covers(t, "CH-17", "CH-18", "CH-31", "CH-32", "CH-33", "CH-35")
 	if testing.Short() {
@@ -37,7 +37,7 @@ func TestHealthOfClients(t *testing.T) {
 	})
 }
 
-// crashed and paused are clients: the first is killed, and stays dead.
+// crashed and paused are clients: the first is killed and not restarted.
 const crashed, paused = 4, 15
 
 // clientDies kills a client: all servers evict it.
@@ -50,7 +50,7 @@ func (w *ward) clientDies(before agreed) agreed {
 	return now
 }
 
-// wantEvicted fails unless each server has ended connections for a cause.
+// wantEvicted fails unless each server has evicted clients for a cause.
 func (w *ward) wantEvicted(cause string, n int) {
 	w.t.Helper()
 	for i, d := range w.servers {
@@ -61,8 +61,8 @@ func (w *ward) wantEvicted(cause string, n int) {
 	}
 }
 
-// clientStandsStill stops a client until all servers have evicted it; when it goes
-// on, it begins another incarnation.
+// clientStandsStill stops a client until all servers have evicted it. When it continues it begins a
+// new incarnation.
 func (w *ward) clientStandsStill(before agreed) agreed {
 	w.t.Helper()
 	w.clients[paused].Freeze()
@@ -89,7 +89,7 @@ func (w *ward) masterStandsStill(before agreed) agreed {
 	return now
 }
 
-// masterDies kills the busiest server, and starts it again, without its records.
+// masterDies kills the busiest server and restarts it without its records.
 func (w *ward) masterDies(before agreed) agreed {
 	w.t.Helper()
 	killed := w.busiest(before)
@@ -103,7 +103,7 @@ func (w *ward) masterDies(before agreed) agreed {
 	return now
 }
 
-// untilDead waits until the other servers hold one for dead.
+// untilDead waits until the other servers have declared one dead.
 func (w *ward) untilDead(server int) {
 	w.t.Helper()
 	var unsure []string
@@ -137,7 +137,7 @@ func (w *ward) holdsForDead(server, other int) bool {
 	return false
 }
 
-// await waits until something holds at each of some daemons.
+// await waits until a condition holds at each of some daemons.
 func (w *ward) await(what string, who []int, of []*lnetdtest.Daemon, holds func(*healthDoc) bool) {
 	w.t.Helper()
 	var s healthDoc
@@ -150,15 +150,15 @@ func (w *ward) await(what string, who []int, of []*lnetdtest.Daemon, holds func(
 	}, func() string { return fmt.Sprintf("%+v", s) })
 }
 
-// minority reports whether a server is one of those on the right switch, which
-// have told their clients that they are cut off.
+// minority reports whether a server is on the right switch, whose servers have told their clients that
+// they are cut off.
 func (w *ward) minority(id string) bool {
 	return slices.ContainsFunc(numbers(w.nServers, numbers(w.majority)...), func(i int) bool { return w.nid(i) == id })
 }
 
-// partition cuts the cable: the minority evicts all its clients, and so does the
-// majority with those that it cannot reach; its own it keeps. When the cable is
-// back, those that were cut off begin another incarnation.
+// partition cuts the cable: the minority evicts all its clients, and the majority those that it cannot
+// reach; it keeps its own. When the cable is back, the clients of the minority begin a new
+// incarnation.
 func (w *ward) partition(before agreed) {
 	w.t.Helper()
 	right := numbers(w.nClients, numbers(w.half)...)

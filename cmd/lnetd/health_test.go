@@ -20,18 +20,18 @@ import (
 	"ulnet/lnd/lndtest/spec"
 )
 
-// heldWithin bounds how long servers and clients may take to agree.
+// heldWithin bounds the time until servers and clients agree.
 const heldWithin = 30 * time.Second
 
-// clinic is three servers with records, and two clients, on loopback addresses.
-// Its times are 20 times as short as usual.
+// clinic has three servers with records, and two clients, on loopback addresses. Its timeouts are a
+// twentieth of the defaults.
 type clinic struct {
 	t        *testing.T
 	commands lnetdtest.Commands
 	port     uint16
 	states   [5]string
 	daemons  [5]*lnetdtest.Daemon
-	keyFile  string // of connects; "": none
+	keyFile  string // key for connects; "": none
 	ping     time.Duration
 	both     int          // a server that is a client too; 0: none
 	gone     map[int]bool // clients that are started without one from now on
@@ -39,7 +39,7 @@ type clinic struct {
 
 const clinicServers = 3
 
-// newClinic starts a clinic, whose connects are signed if there is a file of keys.
+// newClinic starts a clinic. Its connects are signed if there is a key file.
 func newClinic(t *testing.T, keyFile string) *clinic {
 	t.Helper()
 	c := &clinic{t: t, commands: lnetdtest.Build(t), keyFile: keyFile, ping: 250 * time.Millisecond}
@@ -89,7 +89,7 @@ func (c *clinic) start(i int) {
 	})
 }
 
-// status is what a daemon says of client health.
+// status returns the status of client health of a daemon.
 func (c *clinic) status(i int) healthmod.Status {
 	c.t.Helper()
 	s, err := healthmod.OpStatus.Call(c.t.Context(), c.daemons[i].Control(), control.None{})
@@ -99,14 +99,14 @@ func (c *clinic) status(i int) healthmod.Status {
 	return s
 }
 
-// held is a client as a server knows it, if it is connected there.
+// held returns the entry of a client at a server, if it is connected there.
 func (c *clinic) held(server int, id health.ClientID) (health.ClientInfo, bool) {
 	info, err := healthmod.OpClient.Call(c.t.Context(), c.daemons[server].Control(), healthmod.ClientName{Client: id.String()})
 	return info, err == nil
 }
 
-// awaitHeld waits until some servers have a client connected, in the same incarnation as
-// it has itself, and under its master.
+// awaitHeld waits until a client is connected to some servers in its own incarnation, with its own
+// master.
 func (c *clinic) awaitHeld(client int, servers ...int) (s healthmod.ClientRole) {
 	c.t.Helper()
 	c.daemons[client].Until(heldWithin, "connection to all servers", func() bool {
@@ -123,8 +123,8 @@ func (c *clinic) awaitHeld(client int, servers ...int) (s healthmod.ClientRole) 
 }
 
 // TestHealth: CH-4, CH-66, CH-2: three servers and two clients, all of them lnetd.
-// A client that is killed is evicted by all servers; one that lives is not, whatever
-// is done to one of the servers and its records.
+// All servers evict a client that is killed. A live client is not evicted, whatever happens to one of
+// the servers and its records.
 func TestHealth(t *testing.T) {
 	spec.Covers(t, "CH-2", "CH-4", "CH-66")
 	if testing.Short() {
@@ -141,7 +141,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// loseClient kills the second client. All servers say so in their logs and files.
+// loseClient kills the second client. All servers report it in their logs and state files.
 func (c *clinic) loseClient(dead healthmod.ClientRole) {
 	c.daemons[4].Kill()
 	evicted := regexp.MustCompile(`level=INFO msg="client health" role=server event=evicted client=` + dead.Client.String() + ` name=client-4 .*cause=timed-out`)
@@ -155,7 +155,7 @@ func (c *clinic) loseClient(dead healthmod.ClientRole) {
 	}
 }
 
-// restart kills a server, which knows its client when it is back.
+// restart kills and restarts a server, which still knows its client.
 func (c *clinic) restart(living healthmod.ClientRole) {
 	c.t.Helper()
 	c.daemons[0].Kill()
@@ -170,7 +170,7 @@ func (c *clinic) restart(living healthmod.ClientRole) {
 	}
 }
 
-// damage kills a server and damages its records, which are set aside.
+// damage kills a server and damages its records. The restarted server sets them aside.
 func (c *clinic) damage(living healthmod.ClientRole) {
 	c.t.Helper()
 	c.daemons[0].Kill()
@@ -188,8 +188,8 @@ func (c *clinic) damage(living healthmod.ClientRole) {
 	}
 }
 
-// refuse starts a server where nothing can be recorded: it takes no clients, and
-// says why. The others keep theirs.
+// refuse restarts a server with a state directory that cannot be written: it accepts no clients and
+// reports why. The others keep theirs.
 func (c *clinic) refuse(living healthmod.ClientRole) {
 	c.t.Helper()
 	c.daemons[0].Kill()

@@ -15,11 +15,11 @@ import (
 	"ulnet/lnd/lndtest/netlab"
 )
 
-// agreedWithin bounds how long servers may take to agree on their clients: the
-// slowest is a partition, with a death by gossip, T_orphan, and an election.
+// agreedWithin bounds the time until servers agree on their clients. A partition takes longest: the
+// detection by gossip, T_orphan, and an election.
 const agreedWithin = 60 * time.Second
 
-// heldClient is a client in what 'lnetctl client list --json' says.
+// heldClient is a client in the output of 'lnetctl client list --json'.
 type heldClient struct {
 	Client      string `json:"client"`
 	Incarnation uint64 `json:"incarnation"`
@@ -28,10 +28,10 @@ type heldClient struct {
 	Master      string `json:"master"`
 }
 
-// agreed is what all servers say of each client, by its name.
+// agreed is the entry of each client, by name, on which all servers agree.
 type agreed map[string]heldClient
 
-// healthDoc is what 'lnetctl health status --json' says.
+// healthDoc is the output of 'lnetctl health status --json'.
 type healthDoc struct {
 	Server struct {
 		Quorum  bool           `json:"quorum"`
@@ -44,7 +44,7 @@ type healthDoc struct {
 	} `json:"client"`
 }
 
-// ward is servers and clients on two switches with one cable in between.
+// ward has servers and clients on two switches with one cable between these.
 type ward struct {
 	t                  *testing.T
 	on                 network
@@ -63,9 +63,9 @@ func (w *ward) nid(i int) string { return w.on.nid(fmt.Sprintf("10.3.0.%d", i+1)
 
 func clientName(i int) string { return fmt.Sprintf("client-%02d", i) }
 
-// wardTimes are short, and long enough for a machine that has other things to do.
-// Eviction is slower than discovery, which takes 3.6 s: a master that is cut off
-// knows that before it evicts clients that are not.
+// wardTimes are short, but long enough for a busy machine. T_evict is longer than the detection by
+// gossip, which takes 3.6 s: a master that is cut off knows that before it evicts clients of the
+// majority.
 func wardTimes() []string {
 	unit := 100 * time.Millisecond
 	if effort.Race {
@@ -129,7 +129,7 @@ func newWardOf(t *testing.T, on network, nServers, nClients int) *ward {
 	return w
 }
 
-// ask runs lnetctl on a daemon and reads its JSON.
+// ask runs lnetctl on a daemon and decodes its JSON.
 func (w *ward) ask(d *lnetdtest.Daemon, v any, args ...string) {
 	w.t.Helper()
 	out, err := d.Lnetctl(w.t.Context(), append(args, "--json")...)
@@ -141,7 +141,7 @@ func (w *ward) ask(d *lnetdtest.Daemon, v any, args ...string) {
 	}
 }
 
-// until waits until something holds; state says how it is, if it does not.
+// until waits until a condition holds; state describes the situation if it does not.
 func (w *ward) until(what string, holds func() bool, state func() string) {
 	w.t.Helper()
 	began, deadline := time.Now(), time.After(agreedWithin)
@@ -157,8 +157,8 @@ func (w *ward) until(what string, holds func() bool, state func() string) {
 	w.t.Logf("%s: after %v", what, time.Since(began).Round(10*time.Millisecond))
 }
 
-// agree waits until servers hold exactly these clients, as connected, and say the
-// same of each: which incarnation it has, and which of them is its master.
+// agree waits until exactly these clients are connected at all servers, with the same incarnation and
+// the same master.
 func (w *ward) agree(what string, servers, clients []int) (same agreed) {
 	w.t.Helper()
 	var why string
@@ -169,8 +169,8 @@ func (w *ward) agree(what string, servers, clients []int) (same agreed) {
 	return same
 }
 
-// compare returns what servers say of their clients, or why that is not the same, or
-// not what is wanted.
+// compare returns the clients on which the servers agree, or why they do not agree or differ from the
+// wanted ones.
 func (w *ward) compare(servers, clients []int) (same agreed, why string) {
 	for _, s := range servers {
 		var list struct{ Clients []heldClient }
@@ -199,8 +199,8 @@ func (w *ward) compare(servers, clients []int) (same agreed, why string) {
 	return same, ""
 }
 
-// wantIncarnations fails unless these clients have begun another incarnation since, and no
-// others: an eviction is never false.
+// wantIncarnations fails unless exactly these clients have begun a new incarnation since before: no
+// eviction is false.
 func (w *ward) wantIncarnations(before, after agreed, reborn ...int) {
 	w.t.Helper()
 	for name, c := range after {
@@ -211,7 +211,7 @@ func (w *ward) wantIncarnations(before, after agreed, reborn ...int) {
 	}
 }
 
-// numbers are those below n but some.
+// numbers returns the numbers below n except some.
 func numbers(n int, but ...int) (list []int) {
 	for i := range n {
 		if !slices.Contains(but, i) {
@@ -221,7 +221,7 @@ func numbers(n int, but ...int) (list []int) {
 	return list
 }
 
-// busiest is the server that is the master of most clients.
+// busiest returns the server that is the master of most clients.
 func (w *ward) busiest(now agreed) (server int) {
 	count := map[string]int{}
 	for _, c := range now {

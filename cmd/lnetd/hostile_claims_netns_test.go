@@ -62,7 +62,7 @@ func newClaims(t *testing.T) *claims {
 	return c
 }
 
-// claim pushes an info in which the stranger lists these NIDs.
+// claim pushes a ping info that lists these NIDs as those of the stranger.
 func (c *claims) claim(sequence uint32, ids ...nid.NID) {
 	c.t.Helper()
 	info := wire.PingInfo{
@@ -84,7 +84,7 @@ func (c *claims) claim(sequence uint32, ids ...nid.NID) {
 	}
 }
 
-// known is what the victim knows of the node with a NID.
+// known returns the peer of the victim that has a NID.
 func (c *claims) known(id string) (p node.KnownPeer) {
 	c.t.Helper()
 	page, err := node.OpPeers.Call(c.t.Context(), c.victim.Control(), node.PeersRequest{NID: nid.MustParse(id)})
@@ -95,7 +95,7 @@ func (c *claims) known(id string) (p node.KnownPeer) {
 	return page.Known[0]
 }
 
-// wantApart checks that the victim takes neither for the other.
+// wantApart checks that the victim has them as two nodes.
 func (c *claims) wantApart() {
 	c.t.Helper()
 	for id, rails := range map[string][]string{c.rails[0]: c.rails, c.stranger.ID.NID.String(): {c.stranger.ID.NID.String()}} {
@@ -110,7 +110,7 @@ func (c *claims) wantApart() {
 	}
 }
 
-// wantHonest checks that everything honest works.
+// wantHonest checks that honest traffic works.
 func (c *claims) wantHonest() {
 	c.t.Helper()
 	for _, id := range c.rails {

@@ -28,11 +28,10 @@ const (
 	forgedRound = 400 * time.Millisecond
 )
 
-// TestHostileGossip: a stranger with an ordinary connection, in the name of its own address,
-// sends pings in the names of others, in its own, and of another cluster, with clocks and ages
-// that an adversary would choose. No server is taken for dead, none stops, and one that is
-// restarted takes part again; with a key and without. LNet compares no sources here: gossip
-// has to withstand forged names by itself.
+// TestHostileGossip: a stranger with an ordinary connection under its own address sends pings in the
+// names of others, in its own, and of another cluster, with clocks and ages that an attacker would
+// choose. No server is declared dead or stops, and a restarted one takes part again, with and without a
+// key. The source check of LNet is off: gossip has to withstand forged names itself.
 func TestHostileGossip(t *testing.T) {
 	if os.Getenv("ULNET_LONG") == "" {
 		t.Skip("takes a minute; runs with ULNET_LONG=1")
@@ -67,7 +66,7 @@ func hostileGossip(t *testing.T, key string) {
 				t.Errorf("server %d: %+v\n%s", i+1, c, r.servers[i].Log())
 			}
 		}
-		// The forged names have come as far as gossip, at the victim.
+		// The forged pings have reached gossip at the victim.
 		if i == 0 && !slices.ContainsFunc(changes, func(c change) bool { return c.Event == heard && c.NID == r.nid(2) }) {
 			t.Errorf("no pings of %s are %s: %+v", r.nid(2), heard, changes)
 		}
@@ -111,13 +110,13 @@ func newOpenRoom(t *testing.T, n int, key string) (*serverRoom, *gossipStranger)
 	return r, s
 }
 
-// gossipStranger is a program with a connection to each server, in its own name.
+// gossipStranger is a program with a connection to each server under its own address.
 type gossipStranger struct {
 	host  *netlab.Host
 	conns map[int]*net.TCPConn
 }
 
-// connect opens the connection to a server, or another one if the last was closed.
+// connect opens a connection to a server, again if the last one was closed.
 func (s *gossipStranger) connect(r *serverRoom, server int) *lnetdtest.Peer {
 	r.t.Helper()
 	self, to := netip.MustParseAddr("10.1.0.99"), netip.AddrFrom4([4]byte{10, 1, 0, byte(server + 1)})
@@ -162,7 +161,7 @@ func (s *gossipStranger) pings(r *serverRoom, server, name int, clock uint64, ro
 		}
 		h.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: gossipwire.PingBits, Portal: gossipwire.Portal})
 		h.Type, h.PayloadLength = wire.Put, uint32(len(b))
-		if _, err := s.conns[server].Write(p.Message(lnetHeader, h, b)); err != nil { // it was refused: again
+		if _, err := s.conns[server].Write(p.Message(lnetHeader, h, b)); err != nil { // the connection was closed: connect again
 			s.conns[server] = nil
 			p = s.connect(r, server)
 		}
