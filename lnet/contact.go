@@ -128,9 +128,9 @@ func (n *Node) noteSent(m *Message) {
 	c.of(m.Target.PID).sent.advance(at)
 }
 
-// contacts are processes at one NID and when they were heard and sent to. The
-// zero value is empty. Each message looks for one, mostly the only one: that is
-// why it is a list of which the first is at hand.
+// contacts are the processes at one NID with the times of their latest messages. The
+// zero value is empty. It is a list whose first element is in place, because each
+// message looks up one process, mostly the only one.
 type contacts struct {
 	first atomic.Pointer[contact]
 
@@ -194,8 +194,8 @@ func (i *instant) load() (at time.Duration, ok bool) {
 	return time.Duration(v - 1), v > 0
 }
 
-// advance notes a time. Those who come with an earlier one, as a reader that
-// has waited for its handler does, change nothing.
+// advance records a time, unless a later one is recorded already: a reader that had to
+// wait for its handler may come with an earlier one.
 func (i *instant) advance(at time.Duration) {
 	for next := int64(at) + 1; ; {
 		v := i.v.Load()

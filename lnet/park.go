@@ -8,7 +8,7 @@ import (
 
 // wantsDiscovery reports whether m must not go to a peer that is not up to
 // date: PUTs and GETs but those of discovery itself (lnet_msg_discovery), and those to
-// processes of users, which have no part in it.
+// processes of users, which take no part in discovery.
 func (m *Message) wantsDiscovery() bool {
 	if m.Target.PID&nid.UserPID != 0 {
 		return false

@@ -6,8 +6,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// forgets forgets the peer with a NID, of which lnet has no peer NI left: one
-// that is under way comes back with its next message.
+// forgets removes the peer with a NID for which lnet has no peer NI any more. A peer
+// whose message is under way is added again by its next message.
 func (m *Machine) forgets(id nid.NID, out *Output) {
 	p := m.peers.of(id)
 	if p == nil || !p.idle() {

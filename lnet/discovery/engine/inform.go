@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// answered handles what became of a ping or push.
+// answered handles the answer to a ping or push, or its failure.
 func (m *Machine) answered(now time.Duration, in Input, out *Output) {
 	if probe := m.probeOf(in.Exchange); probe != nil && in.Kind != Acked {
 		m.probed(now, probe, in, out)
@@ -73,8 +73,8 @@ func (m *Machine) replied(now time.Duration, p *peer, in Input, out *Output) {
 	p.take(in)
 }
 
-// pushed takes a push (lnet_peer_push_event). Whatever it is worth, it has
-// been acknowledged.
+// pushed handles a push (lnet_peer_push_event), which has been acknowledged whether it is
+// valid or not.
 func (m *Machine) pushed(now time.Duration, in Input, out *Output) {
 	m.stats.PushesReceived++
 	if in.User { // a process at the node's address, not the node
@@ -99,7 +99,7 @@ func (m *Machine) pushed(now time.Duration, in Input, out *Output) {
 	}
 }
 
-// tell takes what a peer pushed; false: there is nothing to do about it.
+// tell takes over the info of a push; false: it changes nothing.
 func (m *Machine) tell(now time.Duration, p *peer, in Input, out *Output) bool {
 	if err := m.check(in); err != nil {
 		m.stats.BadPushes++
@@ -129,8 +129,8 @@ func (m *Machine) tell(now time.Duration, p *peer, in Input, out *Output) bool {
 	return true
 }
 
-// check refuses infos that LNet refuses (lnet_ping_info_validate); what bytes
-// alone tell is in in.Err.
+// check refuses infos that LNet refuses (lnet_ping_info_validate); in.Err has the errors
+// of parsing.
 func (m *Machine) check(in Input) error {
 	most := m.limits.MaxInterfaces
 	switch {

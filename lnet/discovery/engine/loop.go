@@ -25,8 +25,8 @@ func (m *Machine) start(now time.Duration, p *peer, out *Output) {
 	m.advance(now, p, out)
 }
 
-// advance does what the table of states says, until the peer waits for
-// something or discovery ends.
+// advance takes the steps of the table of states, until the peer waits for an answer or
+// discovery ends.
 func (m *Machine) advance(now time.Duration, p *peer, out *Output) {
 	for p.exchange == 0 && p.flags.Has(lnet.PeerDiscovering) {
 		m.changed(p)
@@ -59,7 +59,7 @@ func (m *Machine) advance(now time.Duration, p *peer, out *Output) {
 	}
 }
 
-// pingFailed handles a ping that brought nothing (lnet_peer_ping_failed).
+// pingFailed handles a ping without a valid answer (lnet_peer_ping_failed).
 func (m *Machine) pingFailed(p *peer, out *Output) {
 	p.flags &^= lnet.PeerPingFailed
 	p.flags |= lnet.PeerForcePing
@@ -158,7 +158,8 @@ func (m *Machine) end(p *peer) {
 	m.changed(p)
 }
 
-// expire fails what was not answered in time, and lets waiting peers go on.
+// expire fails the exchanges that were not answered in time, and starts those of waiting
+// peers.
 func (m *Machine) expire(now time.Duration, out *Output) {
 	m.expireProbes(now, out)
 	for len(m.sent) > 0 && m.sent[0].deadline <= now {
@@ -177,8 +178,8 @@ func (m *Machine) expire(now time.Duration, out *Output) {
 	}
 }
 
-// next takes the next peer that waits for a place. A peer may stand on both
-// lists, or still on one when it waits no more.
+// next takes the next peer that waits for a slot. A peer may be on both lists, or still
+// on one when it does not wait any more.
 func (m *Machine) next() *peer {
 	for _, list := range []*[]*peer{&m.urgent, &m.ready} {
 		for len(*list) > 0 {

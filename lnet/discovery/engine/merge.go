@@ -9,9 +9,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// merge takes over what a peer's info says (lnet_peer_data_present). Of the NIDs that it
-// lists only those are the peer's that were so before; the others are claims. Kernels
-// believe them.
+// merge takes over a peer's info (lnet_peer_data_present). Of the NIDs that it lists only
+// those are the peer's own that were so before; the others are claims. Kernels accept
+// them.
 func (m *Machine) merge(now time.Duration, p *peer, out *Output) {
 	list := p.data
 	p.data = nil
@@ -103,7 +103,7 @@ func (m *Machine) admits(p *peer, claims *int) bool {
 	return true
 }
 
-// relist publishes what p.rails has become, and plans the probes that it needs.
+// relist publishes a change of p.rails, and plans the probes that it needs.
 func (m *Machine) relist(p *peer) {
 	p.relist()
 	overflow := max(0, len(p.claimed)-ownClaims)
@@ -116,7 +116,7 @@ func (m *Machine) relist(p *peer) {
 	m.changed(p)
 }
 
-// disclaim forgets what a peer claims.
+// disclaim removes the claims of a peer.
 func (m *Machine) disclaim(p *peer, out *Output) {
 	if len(p.claimed) == 0 {
 		return

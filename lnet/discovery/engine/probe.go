@@ -152,8 +152,8 @@ func (m *Machine) endProbe(b *probe) *rail {
 	return r
 }
 
-// withdraw ends the probe of a claim that is none any more. The caller replaces or
-// removes the rail.
+// withdraw ends the probe of a claim that was withdrawn. The caller replaces or removes
+// the rail.
 func (m *Machine) withdraw(p *peer, id nid.NID, out *Output) {
 	i := slices.IndexFunc(m.probes, func(b *probe) bool { return b.peer == p && b.nid == id })
 	out.Cancelled = append(out.Cancelled, m.probes[i].exchange)
@@ -161,7 +161,7 @@ func (m *Machine) withdraw(p *peer, id nid.NID, out *Output) {
 	p.probing--
 }
 
-// probed handles what became of a probe.
+// probed handles the answer to a probe, or its failure.
 func (m *Machine) probed(now time.Duration, b *probe, in Input, out *Output) {
 	p, r := b.peer, m.endProbe(b)
 	switch {
@@ -184,7 +184,7 @@ func (m *Machine) probed(now time.Duration, b *probe, in Input, out *Output) {
 	m.advance(now, p, out)
 }
 
-// unanswered has a claim probed again later, or no more.
+// unanswered schedules another probe of a claim, or gives up after maxTries.
 func (m *Machine) unanswered(now time.Duration, r *rail) {
 	if r.tries++; r.tries >= maxTries {
 		m.stats.Unconfirmed++

@@ -84,7 +84,7 @@ func (m *Machine) isNews(now time.Duration, p *peer, in Input, out *Output) bool
 	return true
 }
 
-// separate leaves p one NID, and makes a peer of its others.
+// separate leaves p one NID, and makes another peer of its other NIDs.
 func (m *Machine) separate(now time.Duration, p *peer, id nid.NID, out *Output) {
 	m.disclaim(p, out)
 	var rest []rail

@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// hearsay is what a peer claims. Most claim nothing.
+// hearsay is the unconfirmed part of a peer's infos. Most peers have none.
 type hearsay struct {
 	claimed  []wire.NIStatus         // replaced, never changed: lnet.Peers share it
 	toProbe  machine.Deadline[*peer] // set: when the next claim is to be probed
@@ -37,7 +37,7 @@ func newHearsay(p *peer) *hearsay {
 	return &hearsay{toProbe: machine.Deadline[*peer]{Of: p}, patience: machine.Deadline[*peer]{Of: p}}
 }
 
-// unburden gives back the memory of claims that there are no more.
+// unburden frees the memory for claims when there are none any more.
 func (p *peer) unburden() {
 	if h := p.hearsay; len(h.claimed) == 0 && !h.patience.IsSet() && !h.toProbe.IsSet() && h.probing == 0 {
 		p.hearsay = &nothing
@@ -82,7 +82,7 @@ func (p *peer) await(id nid.NID) {
 	}
 }
 
-// idle reports whether a peer can be forgotten without loss.
+// idle reports whether a peer can be evicted without loss.
 func (p *peer) idle() bool {
 	return p.exchange == 0 && !p.queued && len(p.waiting) == 0 && !p.flags.Has(lnet.PeerDiscovering)
 }
@@ -187,7 +187,7 @@ func (m *Machine) forget(p *peer, id nid.NID, out *Output) {
 	}
 }
 
-// isBlank reports whether nothing is known of a peer, and lnet was told of none.
+// isBlank reports whether nothing is known of a peer, and nothing was published about it.
 func (p *peer) isBlank() bool { return p.flags == 0 && p.idle() }
 
 // remember keeps a blank peer for as long as its rate of probes counts.
