@@ -125,7 +125,7 @@ const (
 	CallPostReply  // ID, Busy, Missing and Status (at the root): why it was never sent
 	CallReplyOut   // ID, Status
 	CallMap        // ID, Service, Group
-	WarnAhead      // To, Bits (an incarnation, 0: ours or one that we passed on), Status: this node refused To's request, or To refused ours, with EAHEAD
+	WarnAhead      // To, Bits (an incarnation; 0: in a request that this node sent), Status: this node refused a request of To or, with EAHEAD, To refused one of this node
 )
 
 // Range is the part [Begin, End) of one of an Output's buffers.

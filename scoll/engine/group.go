@@ -28,7 +28,7 @@ type group struct {
 	members  *wire.Membership
 	tree     wire.Tree
 	index    int           // in table.list
-	rank     int           // ours among members, or -1
+	rank     int           // of this node among members, or -1
 	creator  bool          // this node created it
 	stranger bool          // a member is a stranger, see shares.go
 	parent   nid.NID       // the node whose request brought it

@@ -52,7 +52,7 @@ type request struct {
 	id        RequestID
 	slot      int
 	phase     phase
-	root      bool // it is ours
+	root      bool // this node is its root
 	aborted   bool
 	answered  bool   // the last part of the reply exists
 	refused   bool   // the reply was an error for the subtree
@@ -62,7 +62,7 @@ type request struct {
 	mapTries  uint8
 	attempts  uint8 // failed attempts
 	heapAt    int   // position in the heap, or -1
-	hasSlot   bool  // it has a place, see hold.go
+	hasSlot   bool  // it has an admission slot, see hold.go
 	waited    bool  // it was held before
 	heldBelow bool  // a member below holds it
 	slowed    bool  // at the root: a member held it
