@@ -23,15 +23,14 @@ func hostileCrowd(t *testing.T, commands lnetdtest.Commands) {
 	t.Run("the same mistake again and again", func(t *testing.T) { repeated(t, commands) })
 }
 
-// maxGrowth is how much more memory the daemon may use than at rest, in bytes.
-// Go's heap has its own idea of when to give memory back.
+// maxGrowth bounds the memory of the daemon above that at rest, in bytes. It allows for the delay with
+// which the Go heap returns memory.
 const maxGrowth = 24 << 20
 
-// silentCrowd opens 300 connections that say nothing, beside good peers. Of
-// one address lnetd keeps 256 at most; it closes the oldest for each other one,
-// and all of them in time. That time is long here, so that the crowd is
-// complete before the first has to go; a daemon that served one silent
-// connection after the other would let the newcomer wait for all of them.
+// silentCrowd opens 300 silent connections, beside good peers. lnetd keeps 256 per address at most: each
+// further one displaces the oldest, and all are closed after the handshake timeout. That is long here, so
+// that all are open before the first expires: a daemon that handled silent connections one after another
+// would make the next peer wait for all of them.
 func silentCrowd(t *testing.T, commands lnetdtest.Commands) {
 	const crowd, kept = 300, 256
 	s := newSiege(t, commands, "accept_timeout: 10")
@@ -58,7 +57,7 @@ func silentCrowd(t *testing.T, commands lnetdtest.Commands) {
 			t.Fatalf("silent connection %d is still open", i)
 		}
 	}
-	s.awaitCount(socklnd.HandshakeLimit, crowd-kept, crowd-kept+3) // the newcomer has closed some more
+	s.awaitCount(socklnd.HandshakeLimit, crowd-kept, crowd-kept+3) // the newcomer has displaced some more
 	s.awaitHandshakes(0)
 	timeouts, limit := s.daemon.Count(socklnd.AcceptorTimeout), s.daemon.Count(socklnd.HandshakeLimit)
 	if timeouts+limit != crowd {
@@ -67,10 +66,10 @@ func silentCrowd(t *testing.T, commands lnetdtest.Commands) {
 	s.pings(t, "after")
 }
 
-// pingRounds is how many pings slowestPing takes.
+// pingRounds is the number of pings of slowestPing.
 const pingRounds = 50
 
-// slowestPing returns how long the slowest of several pings takes.
+// slowestPing returns the time of the slowest of several pings.
 func (s *siege) slowestPing(t *testing.T) (slowest time.Duration) {
 	t.Helper()
 	for range pingRounds {
@@ -83,8 +82,8 @@ func (s *siege) slowestPing(t *testing.T) (slowest time.Duration) {
 	return slowest
 }
 
-// resets opens thousands of connections, says a part of the opening on each,
-// and resets it. Nothing of them stays.
+// resets opens thousands of connections, sends a part of the opening on each, and resets it. None leaves
+// anything behind.
 func resets(t *testing.T, commands lnetdtest.Commands) {
 	const total, warm = 5000, 1000
 	s := newSiege(t, commands)
@@ -100,7 +99,7 @@ func resets(t *testing.T, commands lnetdtest.Commands) {
 			rss = s.rss(t)
 		}
 		c := p.Dial()
-		c.Write(opening[:i%(len(opening)+1)]) // may be reset already
+		c.Write(opening[:i%(len(opening)+1)]) // the connection may be reset already
 		c.SetLinger(0)
 		c.Close()
 	}
@@ -113,7 +112,7 @@ func resets(t *testing.T, commands lnetdtest.Commands) {
 	s.pings(t, "after")
 }
 
-// repeated makes the same mistake a hundred times: all count, one is logged.
+// repeated repeats the same violation a hundred times: all are counted, one is logged.
 func repeated(t *testing.T, commands lnetdtest.Commands) {
 	const times = 100
 	s := newSiege(t, commands)
@@ -141,7 +140,7 @@ func repeated(t *testing.T, commands lnetdtest.Commands) {
 	s.checkWarnings(t, 2) // one for each kind
 }
 
-// awaitCount waits until a counter has a value in a range.
+// awaitCount waits until a counter is in a range.
 func (s *siege) awaitCount(why socklnd.Reason, least, most uint64) {
 	s.daemon.Until(reaction, fmt.Sprintf("count of %d to %d for %v", least, most, why), func() bool {
 		n := s.daemon.Count(why)
@@ -149,8 +148,7 @@ func (s *siege) awaitCount(why socklnd.Reason, least, most uint64) {
 	})
 }
 
-// awaitHandshakes waits until so many accepted connections are not finished
-// with their handshake.
+// awaitHandshakes waits until that many accepted connections have not completed their handshake.
 func (s *siege) awaitHandshakes(n int) {
 	s.daemon.Until(reaction, fmt.Sprintf("%d unfinished handshakes", n), func() bool {
 		unfinished := 0

@@ -23,8 +23,8 @@ const (
 	clinicKey      = "correct-horse-battery-staple"
 )
 
-// steal sends each server one connect of a stranger, with the id of a client and a later incarnation,
-// signed if the stranger has the key.
+// steal sends each server a connect of a stranger with the ID of a client and a later incarnation, signed
+// if the stranger has the key.
 func (c *clinic) steal(victim healthmod.ClientRole, addr string, ring *keyring.Ring) {
 	c.t.Helper()
 	id := nid.ProcessID{NID: nid.MustParse(addr + "@tcp"), PID: nid.LustrePID}

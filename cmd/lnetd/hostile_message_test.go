@@ -19,12 +19,11 @@ import (
 // lnetHeader is the message header of a message that wants no ack.
 var lnetHeader = ksock.MsgHeader{Type: ksock.LNet}
 
-// messages are what a peer sends on its CONTROL connection once it is
-// accepted.
+// messages are sent on the CONTROL connection of an accepted peer.
 var messages = []struct {
 	name   string
 	send   func(p *lnetdtest.Peer) []byte
-	leaves bool // closes its half then
+	leaves bool // then closes its half of the connection
 	want   socklnd.Reason
 	drop   lnet.DropReason
 }{
@@ -46,7 +45,7 @@ var messages = []struct {
 	{name: "half a message, closes", send: half, leaves: true, want: socklnd.CutMessage, drop: lnet.NoMatch},
 	{name: "closes", send: func(*lnetdtest.Peer) []byte { return nil }, leaves: true, want: socklnd.PeerClosed},
 
-	// What is merely of no use ends nothing.
+	// Messages that are only useless do not end the connection.
 	{name: "PUT that nobody takes", send: message(wire.Put, 8), drop: lnet.NoMatch},
 	{name: "message for another net", send: messageTo(otherNet), drop: lnet.RoutingOff},
 	{name: "ACK of a PUT never sent", send: message(wire.Ack, 0), drop: lnet.StaleHandle},
@@ -92,7 +91,7 @@ func (s *siege) checkClosed(t *testing.T, conns []*net.TCPConn) {
 	s.awaitConnections(goodConnections)
 }
 
-// checkKept checks that the peer is still served, on the same connections.
+// checkKept checks that the peer is still served on the same connections.
 func (s *siege) checkKept(t *testing.T, p *lnetdtest.Peer, conns []*net.TCPConn) {
 	t.Helper()
 	if _, err := p.Ping(pingLimit); err != nil {
@@ -126,7 +125,7 @@ func noop(first, last uint64) ksock.MsgHeader {
 	return ksock.MsgHeader{Type: ksock.Noop, Cookies: [2]uint64{first, last}}
 }
 
-// ksockOnly returns a message header with nothing behind it.
+// ksockOnly returns a ksock header without an LNet header.
 func ksockOnly(k ksock.MsgHeader) func(*lnetdtest.Peer) []byte {
 	return func(*lnetdtest.Peer) []byte {
 		b, _ := k.AppendBinary(nil) // never fails
@@ -134,12 +133,12 @@ func ksockOnly(k ksock.MsgHeader) func(*lnetdtest.Peer) []byte {
 	}
 }
 
-// ackedGet returns a good ping with an ack.
+// ackedGet returns a valid ping with an ack.
 func ackedGet(p *lnetdtest.Peer) []byte {
 	h := p.Header()
 	h.SetGet(wire.GetCmd{MatchBits: wire.PingMatchBits, SinkLength: 272})
 	return p.Message(ksock.MsgHeader{Type: ksock.LNet, Cookies: [2]uint64{0, 42}}, h, nil)
 }
 
-// half returns a PUT that lacks half of its payload.
+// half returns a PUT with half of its payload.
 func half(p *lnetdtest.Peer) []byte { return message(wire.Put, 16)(p) }

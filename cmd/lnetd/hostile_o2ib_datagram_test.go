@@ -13,12 +13,12 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// groupAddr and groupQKey are those of hostileGroup with the default configuration.
+// groupAddr and groupQKey are the address and Q_Key of hostileGroup in the default configuration.
 var groupAddr = netip.MustParseAddr(fmt.Sprintf("239.76.0.%d", hostileGroup))
 
 const groupQKey = 0x01234567
 
-// rogueDatagrams come to a group that the daemon has joined.
+// rogueDatagrams are sent to a group that the daemon has joined.
 var rogueDatagrams = []struct {
 	name   string
 	change func(d *kib.Datagram)
@@ -38,7 +38,7 @@ var rogueDatagrams = []struct {
 	{name: "for another net", change: func(d *kib.Datagram) { d.Header.DestNID = nid.FromAddr(nid.MustParseNet("o2ib5"), groupAddr) }, want: o2iblnd.DatagramNet},
 }
 
-// datagrams sends to the group.
+// datagrams sends rogueDatagrams.
 func (b *blockade) datagrams(t *testing.T) {
 	r := b.rogue(t, rogueAddr)
 	qp, err := r.dev.NewUD(verbs.UDConfig{PD: r.pd, Sends: r.cq, Recvs: r.cq, Pool: r.pool, MaxSends: 64, QKey: groupQKey})

@@ -19,18 +19,18 @@ import (
 const (
 	floodAddrs = 6
 	floodEach  = 600
-	floodOpen  = 256 // that wait for a sign of one peer at a time
+	floodOpen  = 256 // granted requests of one peer that may wait for completion
 )
 
-// flood asks for connections in the names of several peers that say nothing more. The latest
-// of them take what they may until the daemon gives up on them; others are let in
-// meanwhile, and those who were named.
+// flood requests connections in the names of several peers and never completes them. The latest requests
+// occupy their limit until the daemon gives them up; meanwhile it accepts other peers, and the real
+// peers with these addresses.
 func (b *blockade) flood(t *testing.T) {
 	for i := range floodAddrs {
 		s := b.from(t, floodName(i))
 		for n := range uint32(floodEach) {
 			s.send(t, s.request(n+1))
-			if n%50 == 49 { // no more than the socket has room for
+			if n%50 == 49 { // within the buffer of the socket
 				b.awaitGranted(i*floodEach + int(n+1))
 			}
 		}
@@ -40,7 +40,7 @@ func (b *blockade) flood(t *testing.T) {
 		b.letsIn(t, fmt.Sprintf("127.0.1.%d", i+1))
 	}
 	b.goesOn(t)
-	const resting = 100 // of all tests before, which end in time
+	const resting = 100 // connections of earlier tests, which end by timeout
 	if n := b.device()["cm_connections"]; n > floodAddrs*floodOpen+resting {
 		t.Errorf("%d connections at the device for %d requests", n, floodAddrs*floodEach)
 	}
@@ -61,7 +61,7 @@ func (b *blockade) awaitGranted(n int) {
 	})
 }
 
-// handshakes is how many connections are not finished.
+// handshakes returns the number of connections that are not completed.
 func (b *blockade) handshakes() int {
 	for _, ni := range b.daemon.Status().NIs {
 		if ni.LND.Verbs != nil {
@@ -71,7 +71,7 @@ func (b *blockade) handshakes() int {
 	return 0
 }
 
-// letsIn checks that a new peer can connect.
+// letsIn checks that a peer with this address can connect.
 func (b *blockade) letsIn(t *testing.T, addr string) {
 	t.Helper()
 	l := b.rogue(t, addr).connect()
@@ -81,7 +81,7 @@ func (b *blockade) letsIn(t *testing.T, addr string) {
 	}
 }
 
-// request is a request for a connection that is in order, the nth of its sender.
+// request returns the nth valid connection request of a sender.
 func (s *sender) request(n uint32) []byte {
 	o2ib := nid.MustParseNet("o2ib")
 	m := kib.Msg{

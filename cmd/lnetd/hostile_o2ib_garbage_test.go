@@ -16,13 +16,13 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// dropCounters are those of which each packet that a device does not obey moves one.
+// dropCounters are the counters of dropped packets; each dropped packet increments one.
 var dropCounters = []string{
 	"bad_icrc", "malformed", "bad_pkey", "unknown_qp", "strays", "bad_qkey",
 	"cm_malformed", "cm_ignored", "cm_unknown", "cm_forged", "cm_out_of_state", "cm_duplicates", "cm_refused",
 }
 
-// kernelPackets are the packets of kernels in captures, without their ICRCs.
+// kernelPackets returns the packets of kernels from captures, without their ICRCs.
 func kernelPackets(t *testing.T) (list [][]byte) {
 	t.Helper()
 	files, err := filepath.Glob("../../lnd/capture/testdata/o2ib-rxe-*.pcap")
@@ -80,7 +80,7 @@ func (b *blockade) garbage(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind.name, func(t *testing.T) {
 			reasons := b.daemon.Reasons()
-			const together = 100 // no more than the socket has room for
+			const together = 100 // within the buffer of the socket
 			for i := 0; i < kind.count; {
 				before, first := b.device(), i
 				for ; i < min(first+together, kind.count); i++ {

@@ -12,10 +12,10 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// consumerDefined is the reason of a REJ whose private data say more.
+// consumerDefined is the reason of a REJ that is explained by its private data.
 const consumerDefined = 28
 
-// rogueRequests are refused.
+// rogueRequests are connection requests that are refused.
 var rogueRequests = []struct {
 	name   string
 	change func(m *kib.Msg)
@@ -41,7 +41,7 @@ var rogueRequests = []struct {
 	{name: "messages of 4 GiB", change: func(m *kib.Msg) { m.Params.MaxMsgSize = 1<<32 - 1 }, why: kib.Fatal, want: o2iblnd.RefusedSize},
 }
 
-// requests asks for connections that cannot be.
+// requests sends rogueRequests.
 func (b *blockade) requests(t *testing.T) {
 	r := b.rogue(t, rogueAddr)
 	for _, test := range rogueRequests {
@@ -65,7 +65,7 @@ func (b *blockade) requests(t *testing.T) {
 	}
 }
 
-// rogueMessages end the connection that they come by.
+// rogueMessages end the connection on which they arrive.
 var rogueMessages = []struct {
 	name string
 	send func(l *link) []verbs.SendWR
@@ -119,7 +119,7 @@ func sends(message func(l *link) []byte) func(l *link) []verbs.SendWR {
 	}
 }
 
-// says posts a NOOP, which is right but for what is changed.
+// says posts a NOOP that is valid except for the change.
 func says(change func(m *kib.Msg), spoil ...func(b []byte)) func(l *link) []verbs.SendWR {
 	return sends(func(l *link) []byte {
 		m := kib.Msg{Header: l.r.header(kib.Noop, l.stamp), Params: l.r.request().Params}
@@ -141,14 +141,14 @@ func putOf(src, dst nid.NID, length uint32) wire.Header {
 	return h
 }
 
-// getOf asks for what the daemon offers to the good peer.
+// getOf requests the memory that the daemon offers to the good peer.
 func getOf(src, dst nid.NID) wire.Header {
 	h := wire.Header{SrcNID: src, DestNID: dst, SrcPID: nid.LustrePID, DestPID: nid.LustrePID}
 	h.SetGet(wire.GetCmd{ReturnMD: wire.MDHandle{Interface: 1, Object: 2}, MatchBits: steadyBits, Portal: steadyPortal, SinkLength: 4096})
 	return h
 }
 
-// messages connects as a good peer does, and then breaks a rule.
+// messages connects like a good peer, and then sends rogueMessages.
 func (b *blockade) messages(t *testing.T) {
 	r := b.rogue(t, rogueAddr)
 	for _, test := range rogueMessages {

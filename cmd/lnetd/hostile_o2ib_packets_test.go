@@ -11,14 +11,14 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// hostileTimes is how often each packet comes.
+// hostileTimes is how often each packet is sent.
 const hostileTimes = 20
 
 // evil is a payload that must not appear in the memory of any node.
 var evil = bytes.Repeat([]byte{0xEE}, 512)
 
-// rdmaPackets are packets in the name of the good peer and of strangers, and the counter of the
-// daemon's device which says that they were not obeyed.
+// rdmaPackets are packets in the name of the good peer and of strangers, each with the counter of the
+// device of the daemon that shows that it was dropped.
 var rdmaPackets = []struct {
 	name, from string
 	packet     func(s *sender, o *overheard) []byte
@@ -87,7 +87,7 @@ var rdmaPackets = []struct {
 	}), "cm_forged"},
 }
 
-// toConn makes a packet to the daemon's end of the good connection.
+// toConn returns a packet to the daemon's queue pair of the good connection.
 func toConn(change func(p *ibta.Packet), spoil ...func([]byte) []byte) func(*sender, *overheard) []byte {
 	return func(s *sender, o *overheard) []byte {
 		p := ibta.Packet{BTH: ibta.BTH{
@@ -102,7 +102,7 @@ func toConn(change func(p *ibta.Packet), spoil ...func([]byte) []byte) func(*sen
 	}
 }
 
-// toGSI makes a packet to the daemon's QP 1.
+// toGSI returns a packet to the daemon's QP 1.
 func toGSI(change func(p *ibta.Packet)) func(*sender, *overheard) []byte {
 	return func(s *sender, _ *overheard) []byte {
 		p := ibta.Packet{
@@ -114,18 +114,18 @@ func toGSI(change func(p *ibta.Packet)) func(*sender, *overheard) []byte {
 	}
 }
 
-// mad makes a message to the daemon's connection manager.
+// mad returns a packet to the daemon's connection manager.
 func mad(kind ibta.Attribute, body func(o *overheard) cmBody) func(*sender, *overheard) []byte {
 	return func(s *sender, o *overheard) []byte { return s.mad(kind, body(o)) }
 }
 
-// spoilt has another bit somewhere.
+// spoilt returns a packet with one bit flipped.
 func spoilt(b []byte) []byte {
 	b[20] ^= 1
 	return b
 }
 
-// packets sends each of rdmaPackets some times.
+// packets sends each of rdmaPackets hostileTimes times.
 func (b *blockade) packets(t *testing.T) {
 	for _, test := range rdmaPackets {
 		t.Run(test.name, func(t *testing.T) {
@@ -144,7 +144,7 @@ func (b *blockade) packets(t *testing.T) {
 	}
 }
 
-// rises waits until counters of the device have risen by some together.
+// rises waits until the sum of some counters of the device has risen by that much.
 func (b *blockade) rises(t *testing.T, before map[string]uint64, by uint64, names ...string) {
 	t.Helper()
 	now := map[string]uint64{}

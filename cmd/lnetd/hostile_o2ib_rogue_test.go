@@ -14,8 +14,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// rogue is a node with an address of its own and a device that is in order, which says what
-// it wants to the besieged daemon.
+// rogue is a node with an address of its own and a correct device, which sends arbitrary messages to the
+// besieged daemon.
 type rogue struct {
 	t    *testing.T
 	b    *blockade
@@ -24,7 +24,7 @@ type rogue struct {
 	pd   verbs.PD
 	cq   verbs.CQ
 	pool verbs.Pool
-	done chan verbs.Completion // of what was posted, if it failed
+	done chan verbs.Completion // failed work requests
 }
 
 const rogueStamp = 77
@@ -56,7 +56,7 @@ func (b *blockade) rogue(t *testing.T, addr string) *rogue {
 	return r
 }
 
-// completed drops what arrives.
+// completed drops received messages.
 func (r *rogue) completed(batch []verbs.Completion) {
 	for i := range batch {
 		if batch[i].Op == verbs.Receive {
@@ -65,7 +65,7 @@ func (r *rogue) completed(batch []verbs.Completion) {
 	}
 }
 
-// header begins a message to the daemon, which is known by stamp.
+// header returns the header of a message to the daemon with this incarnation stamp.
 func (r *rogue) header(typ kib.MsgType, stamp uint64) kib.Header {
 	return kib.Header{
 		Version: kib.V2, Type: typ, SrcNID: nid.MustParse(r.addr + "@o2ib"), SrcStamp: rogueStamp,
@@ -73,12 +73,12 @@ func (r *rogue) header(typ kib.MsgType, stamp uint64) kib.Header {
 	}
 }
 
-// request is a CONNREQ that can be accepted.
+// request returns a valid CONNREQ.
 func (r *rogue) request() kib.Msg {
 	return kib.Msg{Header: r.header(kib.ConnReq, 0), Params: kib.ConnParams{QueueDepth: 8, MaxFrags: 256, MaxMsgSize: kib.MaxMsgSize}}
 }
 
-// link is a connection of a rogue, or none.
+// link is a connection of a rogue, or the refusal of one.
 type link struct {
 	verbs.Conn
 	r      *rogue
@@ -86,7 +86,7 @@ type link struct {
 	stamp  uint64 // of the daemon
 }
 
-// ask asks for a connection and returns what the daemon says.
+// ask requests a connection and returns the answer of the daemon.
 func (r *rogue) ask(private []byte) (*link, verbs.Event) {
 	r.t.Helper()
 	l := &link{r: r, events: make(chan verbs.Event, 4)}
@@ -104,7 +104,7 @@ func (r *rogue) ask(private []byte) (*link, verbs.Event) {
 	return l, l.next()
 }
 
-// next returns what happens next to a connection.
+// next returns the next event of a connection.
 func (l *link) next() verbs.Event {
 	l.r.t.Helper()
 	select {
@@ -116,7 +116,7 @@ func (l *link) next() verbs.Event {
 	}
 }
 
-// connect makes a connection as a good peer does.
+// connect opens a connection like a good peer.
 func (r *rogue) connect() *link {
 	r.t.Helper()
 	l, e := r.ask(encode(r.t, r.request()))

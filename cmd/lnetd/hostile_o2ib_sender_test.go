@@ -13,8 +13,8 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// sender sends UDP datagrams to the besieged daemon in the name of an address, with headers
-// that it makes itself, so that it needs no socket which the owner of the address may have.
+// sender sends UDP datagrams to the besieged daemon from a forged source address. It builds the headers
+// itself, so that it does not need a socket with that address, which another process may have.
 type sender struct {
 	raw  *net.IPConn
 	from netip.AddrPort
@@ -23,7 +23,7 @@ type sender struct {
 
 var besieged = netip.AddrPortFrom(netip.MustParseAddr(besiegedAddr), ibta.Port)
 
-// from returns the sender of an address.
+// from returns the sender with a source address.
 func (b *blockade) from(t *testing.T, addr string) *sender {
 	t.Helper()
 	at := netip.MustParseAddr(addr)
@@ -44,7 +44,7 @@ func (b *blockade) from(t *testing.T, addr string) *sender {
 	return s
 }
 
-// send sends a datagram as it is.
+// send sends a datagram unchanged.
 func (s *sender) send(t *testing.T, b []byte) {
 	t.Helper()
 	d := binary.BigEndian.AppendUint16(nil, s.from.Port())
@@ -56,13 +56,13 @@ func (s *sender) send(t *testing.T, b []byte) {
 	}
 }
 
-// packet makes the bytes of a packet, with its ICRC.
+// packet returns the bytes of a packet with its ICRC.
 func (s *sender) packet(p ibta.Packet) []byte { return s.path.AppendICRC(0, p.AppendTo(nil)) }
 
 // cmBody is a message of the connection manager.
 type cmBody interface{ AppendTo(b []byte) []byte }
 
-// mad makes the packet of such a message.
+// mad returns the packet with such a message.
 func (s *sender) mad(kind ibta.Attribute, body cmBody) []byte {
 	return s.packet(ibta.Packet{
 		BTH:     ibta.BTH{OpCode: ibta.UDSendOnly, PKey: ibta.DefaultPKey, DestQP: ibta.GSI},
@@ -78,7 +78,7 @@ type overheard struct {
 	rep ibta.REP // of the daemon
 }
 
-// listen listens to how a connection is made, which the returned function waits for.
+// listen records the handshake of a connection. The returned function waits for it.
 func (b *blockade) listen(t *testing.T) (heard func() overheard) {
 	t.Helper()
 	var h *afpacket.Handle
@@ -101,7 +101,7 @@ func (b *blockade) listen(t *testing.T) (heard func() overheard) {
 	}
 }
 
-// take looks for the messages of the connection manager.
+// take records the messages of the connection manager in a packet.
 func (o *overheard) take(ip []byte) {
 	const protocol, udp = 9, 17
 	if len(ip) < ibta.IPv4Size+ibta.UDPSize || ip[protocol] != udp || binary.BigEndian.Uint16(ip[ibta.IPv4Size+2:]) != ibta.Port {

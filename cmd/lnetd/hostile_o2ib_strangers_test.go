@@ -11,18 +11,18 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// Of the strangers: addresses that send to queue pairs which the daemon never had, as the
-// peers of an earlier incarnation would.
+// Parameters of the strangers: addresses that send to queue pairs that the daemon never had, as peers of
+// an earlier incarnation of the daemon would.
 const (
 	strangers       = 200
 	strangersAtOnce = 25
-	strangerPackets = 2  // of each
-	redialBurst     = 64 // requests at once, and
+	strangerPackets = 2  // packets of each stranger
+	redialBurst     = 64 // requests of the daemon at once, and
 	redialsPerS     = 64 // each second after that
 )
 
-// strangers have the daemon take them for peers of an earlier incarnation. It asks each for a
-// connection once, in all no more than the bucket allows, and no peer that has one.
+// strangers makes the daemon take them for peers of its earlier incarnation. It requests a connection from
+// each once, limited by the token bucket, and from no peer that has one.
 func (b *blockade) strangers(t *testing.T) {
 	before, waiting := b.daemon.Reasons(), b.handshakes()
 	risen := func(why o2iblnd.Reason) int { return int(b.daemon.Count(why) - before[why.String()]) }
@@ -47,7 +47,7 @@ func (b *blockade) strangers(t *testing.T) {
 	if n := risen(o2iblnd.Redialled); n != 1 {
 		t.Errorf("%d requests to one address", n)
 	}
-	for i := 1; i <= strangers; i += strangersAtOnce { // no more than the socket has room for
+	for i := 1; i <= strangers; i += strangersAtOnce { // within the buffer of the socket
 		var addrs []string
 		for k := range strangersAtOnce {
 			addrs = append(addrs, strangerName(i+k))

@@ -27,15 +27,15 @@ const (
 	rogueAddr    = "127.0.0.67"
 )
 
-// warmRounds is how many exchanges there are before the memory at rest is looked at.
+// warmRounds is the number of exchanges before the memory at rest is measured.
 const warmRounds = 50
 
 // hostileGroup is a multicast group that the besieged daemon has joined.
 const hostileGroup = 9
 
-// TestHostileRDMA has anything at all come to the UDP port of an lnetd on RDMA, also in
-// the name of its peer. Each thing moves its counter, and the traffic with the peer goes
-// on over the one connection that it has.
+// TestHostileRDMA sends arbitrary packets to the UDP port of an lnetd on RDMA, also with the source address
+// of its peer. Each packet increments its counter, and the traffic with the peer continues over its one
+// connection.
 func TestHostileRDMA(t *testing.T) {
 	b := newBlockade(t)
 	t.Run("packets", b.packets)
@@ -74,7 +74,7 @@ func newBlockade(t *testing.T) *blockade {
 	b.steady[0] = exchange(t, b.good, goodAddr, b.daemon, besiegedAddr)
 	b.steady[1] = exchange(t, b.daemon, besiegedAddr, b.good, goodAddr)
 	b.goesOn(t)
-	for _, s := range b.steady { // until Go's heap is as large as this traffic makes it
+	for _, s := range b.steady { // until the Go heap has reached its size for this traffic
 		b.daemon.Until(reaction, "steady traffic", func() bool { return s.rounds.Load() >= warmRounds })
 	}
 	b.rss = rssOf(t, b.daemon)
@@ -88,7 +88,7 @@ func (b *blockade) start(t *testing.T, addr string, settings ...string) *lnetdte
 	})
 }
 
-// goesOn waits until data have come both ways that were not asked for before.
+// goesOn waits until data that were requested after the call have arrived in both directions.
 func (b *blockade) goesOn(t *testing.T) {
 	t.Helper()
 	for _, s := range b.steady {
@@ -102,7 +102,7 @@ func (b *blockade) goesOn(t *testing.T) {
 	}
 }
 
-// over checks what must be so after all.
+// over checks the state after all attacks.
 func (b *blockade) over(t *testing.T) {
 	b.goesOn(t)
 	fresh := b.start(t, freshAddr)
@@ -149,7 +149,7 @@ func (b *blockade) checkWarnings(t *testing.T) {
 	}
 }
 
-// device are the counters of the daemon's device.
+// device returns the counters of the daemon's device.
 func (b *blockade) device() map[string]uint64 {
 	for _, ni := range b.daemon.Status().NIs {
 		if ni.LND.Verbs != nil {
@@ -159,8 +159,8 @@ func (b *blockade) device() map[string]uint64 {
 	return nil
 }
 
-// wantReasons waits until the daemon's reasons are those before and one more, and no
-// other.
+// wantReasons waits until the daemon's counter of a reason has risen by one, and fails if another
+// has changed.
 func (b *blockade) wantReasons(t *testing.T, before map[string]uint64, more o2iblnd.Reason) {
 	t.Helper()
 	want := maps.Clone(before)

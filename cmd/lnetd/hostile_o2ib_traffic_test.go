@@ -19,8 +19,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// steady is traffic that a node asks for until the test ends: bulk, which is written by
-// RDMA, and what fits into one message, all of it compared.
+// steady is the traffic that a node requests until the test ends: bulk data by RDMA, and payloads that fit
+// into a message. It compares all data.
 type steady struct {
 	from    string
 	rounds  atomic.Int64
@@ -31,11 +31,11 @@ type steady struct {
 const (
 	steadyPortal = 40
 	steadyBits   = 7
-	// steadyPause leaves the machine to the hostile ones.
+	// steadyPause leaves CPU time to the attackers.
 	steadyPause = 5 * time.Millisecond
 )
 
-// exchange has a daemon fetch from another, whose memory is offered for that.
+// exchange makes a daemon fetch data from another, which offers memory for that.
 func exchange(t *testing.T, by *lnetdtest.Daemon, from string, at *lnetdtest.Daemon, target string) *steady {
 	t.Helper()
 	s := &steady{from: from, content: make([]byte, 300_000)}
@@ -78,7 +78,7 @@ func (s *steady) run(ctx context.Context, by *lnetdtest.Daemon, target nid.Proce
 
 var errContent = errors.New("other data than were asked for")
 
-// fetch gets a part of the content and compares it.
+// fetch fetches a part of the content and compares it.
 func (s *steady) fetch(ctx context.Context, by *lnetdtest.Daemon, target nid.ProcessID, at, length int) error {
 	var got bytes.Buffer
 	err := node.OpGet.Call(ctx, by.Control(), node.GetRequest{

@@ -21,11 +21,11 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// openings are bad beginnings of a connection.
+// openings are invalid openings of a connection.
 var openings = []struct {
 	name   string
 	send   func(t *testing.T, p *lnetdtest.Peer) []byte
-	leaves bool // closes its half then
+	leaves bool // then closes its half of the connection
 	answer func(p *lnetdtest.Peer) []byte
 	want   socklnd.Reason
 }{
@@ -82,15 +82,14 @@ func hostileOpening(t *testing.T, commands lnetdtest.Commands) {
 	}
 }
 
-// checkAnswer checks what lnetd has sent before it closed; answer is nil for
-// nothing.
+// checkAnswer checks what lnetd has sent before it closed the connection; a nil answer is nothing.
 func checkAnswer(t *testing.T, answer func(*lnetdtest.Peer) []byte, p *lnetdtest.Peer, got []byte) {
 	t.Helper()
 	want := []byte{}
 	if answer != nil {
 		want = answer(p)
 	}
-	const incarnation = 32 // of a HELLO; not known
+	const incarnation = 32 // offset in a HELLO; the value is not known
 	if len(want) == ksock.HelloSize && len(got) == len(want) {
 		copy(want[incarnation:], got[incarnation:][:8])
 	}
@@ -125,12 +124,12 @@ func clientHello(t *testing.T, _ *lnetdtest.Peer) []byte {
 	return b[:n]
 }
 
-// cutOpening returns the first n bytes of a good opening.
+// cutOpening returns the first n bytes of a valid opening.
 func cutOpening(n int) func(*testing.T, *lnetdtest.Peer) []byte {
 	return func(_ *testing.T, p *lnetdtest.Peer) []byte { return p.Opening(p.Hello(ksock.Control))[:n] }
 }
 
-// patched returns a good opening with another value at an offset.
+// patched returns a valid opening with another value at an offset.
 func patched(offset int, value uint32) func(*testing.T, *lnetdtest.Peer) []byte {
 	return func(_ *testing.T, p *lnetdtest.Peer) []byte {
 		b := p.Opening(p.Hello(ksock.Control))
@@ -139,7 +138,7 @@ func patched(offset int, value uint32) func(*testing.T, *lnetdtest.Peer) []byte 
 	}
 }
 
-// requestFor returns a good opening for another NID.
+// requestFor returns a valid opening for another NID.
 func requestFor(target func(*lnetdtest.Peer) nid.NID) func(*testing.T, *lnetdtest.Peer) []byte {
 	return func(_ *testing.T, p *lnetdtest.Peer) []byte {
 		other := *p
