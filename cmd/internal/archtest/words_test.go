@@ -8,7 +8,6 @@ import (
 
 // notYet are the folders whose words and fields are not judged so far.
 const notYet = "" +
-	"" +
 	"cmd/internal/docstest "
 
 // judged returns the packages that a test of words looks at: all that are not in notYet,
