@@ -1,6 +1,6 @@
 // Package gossip discovers which servers of a cluster are alive, without a
 // master and with the same small load on each (design document "Reduction
-// Network Discovery", here called the seed).
+// Network Discovery", here called the design).
 //
 // In every gossip cycle a participant sends the ages of all participants, as
 // far as it knows them, to another one that it draws at random; that one answers
@@ -20,6 +20,6 @@
 // messages are signed, and it drops messages that are not.
 //
 // The protocol itself is a machine that knows no clock and no network, in package
-// gossip/engine, which says where it is not the letter of the seed. What is sent is in
-// package gossip/wire.
+// gossip/engine, which says where it is not the letter of the design. What is sent is
+// in package gossip/wire.
 package gossip

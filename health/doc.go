@@ -1,6 +1,6 @@
 // Package health watches over the clients of a cluster's servers and evicts the dead ones
 // from all servers at once (design document "Client Health and Global Eviction", here called
-// the seed).
+// the design).
 //
 // A client picks one server at random as its master and pings it alone. The master
 // keeps the time at which it heard of the client last; when that is too long ago,
@@ -19,6 +19,6 @@
 // of package health/collective, and the records that survive a restart are in a Store.
 //
 // The protocol itself is two machines that know no clock and no network, in package
-// health/engine, which says where they are not the letter of the seed. What is sent is in
-// package health/wire.
+// health/engine, which says where they are not the letter of the design. What is sent is
+// in package health/wire.
 package health

@@ -1,6 +1,6 @@
 // Package engine is the machine of gossip: what a participant sends, believes and tells,
 // as a function of the time and of what arrives (design document "Reduction Network
-// Discovery", here called the seed). Programs use package gossip, whose agent
+// Discovery", here called the design). Programs use package gossip, whose agent
 // steps a machine for them; simulators and research on the protocol step it themselves.
 //
 // This package is unstable: names and fields change with the protocol's needs, without
@@ -14,9 +14,9 @@
 // [Config.Limits] and [NewList] check parameters without a machine, and compute what follows
 // from them.
 //
-// # Where this is not the letter of the seed
+// # Where this is not the letter of the design
 //
-// Read literally, the seed's rules declare live nodes dead, and a node that was paused makes
+// Read literally, the design's rules declare live nodes dead, and a node that was paused makes
 // others take dead ones for live ones. [Config].Strict keeps to the letter where an entry is
 // marked with *; all else is common to both.
 //

@@ -82,7 +82,7 @@ type Config struct {
 	Clock machine.Clock
 }
 
-// Paper are the parameters of the seed's evaluation (MS-102): Θ=1, K_r=3, K_s=1,
+// Paper are the parameters of the evaluation in the design (MS-102): Θ=1, K_r=3, K_s=1,
 // τ=200 ms.
 var Paper = Config{Threshold: 1, Successors: 1, Random: 3, Aggregation: 200 * time.Millisecond}
 

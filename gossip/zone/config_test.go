@@ -21,7 +21,7 @@ func TestConfigReachesMachine(t *testing.T) {
 	}, "Table", "Wire")
 }
 
-// TestPaper: the parameters of the seed (MS-102).
+// TestPaper: the parameters of the evaluation in the design (MS-102).
 func TestPaper(t *testing.T) {
 	spec.Covers(t, "MS-102")
 	p := Paper

@@ -1,7 +1,7 @@
 // Package zone tells every node of a zone which others are alive, and the attributes that
 // they publish, for zones of some thousand nodes (paper "Design and Implementation
 // of a Scalable Membership Service for Supercomputer Resiliency-Aware Runtime", here
-// called the seed).
+// called the design).
 //
 // Every node has a full view: a map of ids to versions. It keeps links to some nodes on a
 // ring and to some random members; the ends of a link monitor each other by heartbeats and
@@ -19,6 +19,6 @@
 //	err = errors.Join(agent.Leave(0), agent.Close(ctx))
 //
 // The protocol itself is a machine that knows no clock and no network, in package
-// gossip/zone/engine, which says where it is not the letter of the seed and what bounds its
-// memory.
+// gossip/zone/engine, which says where it is not the letter of the design and what
+// bounds its memory.
 package zone

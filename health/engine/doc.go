@@ -1,6 +1,6 @@
 // Package engine has the protocol machines of client health, one for a server and one for a
 // client: what they send and report is a function of the time and of what arrives (design
-// document "Client Health and Global Eviction", here called the seed). Programs use package
+// document "Client Health and Global Eviction", here called the design). Programs use package
 // health, whose agents step the machines. This package is for simulators and for research on
 // the protocol, which step machines themselves.
 //
@@ -12,7 +12,7 @@
 //	wake = s.Step(now, engine.ServerInput{Kind: engine.Arrived, From: from, Data: b}, &out)
 //	wake = s.Step(wake, engine.ServerInput{}, &out) // when it is time
 //
-// # Where this differs from the seed
+// # Where this differs from the design
 //
 //	incarnations       connects and evictions carry the number of the client's
 //	                   incarnation, so that a late eviction does not hit the next one

@@ -12,7 +12,8 @@ import (
 // connected: that process has restarted since.
 
 // byNID finds the clients of a NID: a hash table with chains that takes a few bytes per client,
-// of which there are very many. The seed has no influence on any result.
+// of which there are very many. The seed of its hashes has no influence on
+// any result.
 type byNID struct {
 	heads  []int32   // first slot of each chain, plus 1; the number of chains is a power of two
 	chains [][]int32 // by slot: the next one in its chain, plus 1; in blocks, as connections are

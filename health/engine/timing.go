@@ -26,7 +26,7 @@ type Timing struct {
 	// (T_orphan). Default 3·Client.
 	Orphan time.Duration
 	// Quorum is how long a server must be cut off before it evicts its clients (T_q).
-	// Default Ping; negative: at once, as the seed says.
+	// Default Ping; negative: at once, as the design says.
 	Quorum time.Duration
 	// Broadcast is the time in which an eviction reaches all servers (T_bcast). A connect
 	// that waits for an eviction is told to come back after three times that. Default 1 s.

@@ -2,7 +2,7 @@
 // lose it, to all members of a group. Acknowledgements are combined up a binomial tree over
 // reliable connections, so that the sender knows when every member has the message. The
 // protocol follows Mansoor and Meehan, "Reliable Multicast Protocol Using Infiniband Remote
-// Direct Memory Access", which the comments call the seed.
+// Direct Memory Access", which the comments call the design.
 //
 // An [Agent] lets an LNet node take part. It is a user of package portals like any other.
 //

@@ -7,7 +7,7 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// What follows is Algorithm 1 of the seed, with the decisions MS-A1 to MS-A6.
+// What follows is Algorithm 1 of the design, with the decisions MS-A1 to MS-A6.
 
 // processAlive handles a version of a node (Alg. 1, line 1).
 func (m *Machine) processAlive(p wire.Ref, v wire.Version) {

@@ -1,6 +1,6 @@
 // Package engine is the machine of a zone: what a node sends, believes and tells, as a
 // function of the time and of what arrives (paper "Design and Implementation of a Scalable
-// Membership Service for Supercomputer Resiliency-Aware Runtime", here called the seed).
+// Membership Service for Supercomputer Resiliency-Aware Runtime", here called the design).
 // Programs use package gossip/zone, whose agent steps a machine for them; simulators and
 // research on the protocol step it themselves.
 //
@@ -22,7 +22,7 @@
 //	wake = m.Step(now, engine.Input{Kind: engine.Arrived, Data: b}, &out)
 //	wake = m.Step(wake, engine.Input{}, &out) // when it is time
 //
-// # Where this is not the letter of the seed
+// # Where this is not the letter of the design
 //
 //	small views        reporters that are suspected themselves do not count towards Θ:
 //	                   see Machine.enough

@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// What follows is Algorithm 2 of the seed, with the decisions MS-A15 to MS-A21.
+// What follows is Algorithm 2 of the design, with the decisions MS-A15 to MS-A21.
 
 // reconcile is a round: it sends the versions of changed tables to the neighbours (MS-76),
 // and repeats requests without an answer.

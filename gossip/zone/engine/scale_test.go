@@ -17,7 +17,7 @@ func heapBytes() int64 {
 }
 
 // TestLarge: a zone, of two thousand in a long run, starts, loses and regains members as fast as the
-// seed's (MS-4, MS-104, MS-105), and takes little memory. The seed's 5.7 s for this boot
+// design's (MS-4, MS-104, MS-105), and takes little memory. The design's 5.7 s for this boot
 // were with two processes on each machine; with one they are about 4.0 s (MS-A27).
 func TestLarge(t *testing.T) {
 	spec.Covers(t, "MS-4", "MS-104", "MS-105", "MS-A27", "G-MS-1", "G-MS-2")

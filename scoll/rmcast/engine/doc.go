@@ -1,6 +1,6 @@
 // Package engine implements the state machines of reliable multicast, after Mansoor and
 // Meehan, "Reliable Multicast Protocol Using Infiniband Remote Direct Memory Access", which
-// the comments call the seed. Rows RM-1 to RM-36 number its requirements, RM-A1 to RM-A22 the
+// the comments call the design. Rows RM-1 to RM-36 number its requirements, RM-A1 to RM-A22 the
 // decisions that this project took beyond it. Programs use package scoll/rmcast, whose agent
 // steps these machines; simulators and research on the protocol step them directly.
 //
