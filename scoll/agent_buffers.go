@@ -21,8 +21,8 @@ type buffers struct {
 
 // PostReply posts a buffer for a message of a child's reply, in PreRequest, or at the root
 // before Send. A child whose reply has several messages needs as many buffers. The buffer
-// belongs to the module until the IncomingReply with its content, or with an error; if Busy
-// is true in PostReply, until ReplyOut.
+// belongs to the module until [Service].IncomingReply gets its content, or an error; if
+// [Request.Busy] is true in [Service].PostReply, until ReplyOut.
 //
 //	EINVAL    no such child
 //	EALREADY  too late

@@ -36,7 +36,7 @@ type Service struct {
 	PreRequest func(*Request) error
 	// IncomingRequest runs the request. If it returns an error the module replies in place of
 	// the service, unless the service has called [Request.ReplyBelow]. Required. It is not
-	// called on a root that has no entities.
+	// called at a root whose own entry in the membership lists no entities.
 	IncomingRequest func(*Request) error
 	// Inline says that IncomingRequest does not block, and is called like the others. The
 	// switch to a worker takes longer than all other work of a member on a small request.

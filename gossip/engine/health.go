@@ -78,7 +78,7 @@ func (h *health) joins(id nid.NID, i int) {
 }
 
 // judgeQuorum compares the living with all participants; both include us.
-// Without all columns there is nothing to compare.
+// With Config.Columns not all are tracked, and there is nothing to compare.
 func (m *Machine) judgeQuorum(out *Output) {
 	h := &m.health
 	if m.ages.n < h.total {

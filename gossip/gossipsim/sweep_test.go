@@ -100,7 +100,7 @@ func TestFalseDeaths(t *testing.T) {
 }
 
 // TestObsolete (GO-A3, GO-31): no fresh message is dropped as obsolete, while
-// the letter's limit drops some; one that was held back for twice the
+// the limit that the design gives drops some; one that was held back for twice the
 // threshold of death always is.
 func TestObsolete(t *testing.T) {
 	spec.Covers(t, "GO-31", "GO-A3")

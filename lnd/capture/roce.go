@@ -36,8 +36,8 @@ type RoCE struct {
 	Transfer *Transfer
 }
 
-// CM is a message of the connection manager. Of the messages the one counts that
-// MAD.Attribute names.
+// CM is a message of the connection manager. MAD.Attribute says which one; the fields of other
+// messages mean nothing.
 type CM struct {
 	MAD  ibta.MAD  // header of the message
 	REQ  ibta.REQ  // request for a connection

@@ -13,8 +13,8 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// TestMulticastContract runs the suite of those who have multicast on wrapped NIs,
-// each of a node of its own.
+// TestMulticastContract runs the suite for drivers with multicast on wrapped NIs,
+// each on a node of its own.
 func TestMulticastContract(t *testing.T) {
 	for name, rules := range plans {
 		t.Run(name, func(t *testing.T) {

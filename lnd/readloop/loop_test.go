@@ -106,7 +106,8 @@ func TestNotHandedOver(t *testing.T) {
 }
 
 // TestUnused (LF-4): a follower that does not come back loses the loop, and its next
-// requests are refused: more of them after each hand-over that was used too little.
+// requests are refused. After each further hand-over that was used too little twice as many
+// are, up to a bound.
 func TestUnused(t *testing.T) {
 	spec.Covers(t, "LF-4")
 	for name, tt := range map[string]struct{ uses, most int }{

@@ -12,7 +12,7 @@ import (
 	"ulnet/scoll/wire"
 )
 
-// from delivers a request over the group from a member, as it is.
+// from delivers a request over the group from a member, after change has altered its header.
 func (h *harness) from(rank int, change func(*wire.RequestHeader)) {
 	h.t.Helper()
 	header := h.header()

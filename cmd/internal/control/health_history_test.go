@@ -11,7 +11,7 @@ import (
 )
 
 // TestHealthHistory: the filter of a list of evictions, and of one of tombstones, arrives
-// as it was given, and what is no filter is refused.
+// as it was given, and filters with values out of range are refused.
 func TestHealthHistory(t *testing.T) {
 	f := &fakeHealth{}
 	c := NewClient(serve(t, Config{Routes: f.routes()}).path)

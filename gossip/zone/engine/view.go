@@ -2,7 +2,8 @@ package engine
 
 import "ulnet/gossip/zone/wire"
 
-// state says where a node is known.
+// state says whether a node is in the view, in the history of those that left or were removed,
+// or in neither.
 type state uint8
 
 const (

@@ -61,8 +61,8 @@ func (p *Player) endsNext(i int) bool {
 }
 
 // mayEndFirst reports whether the node may close a connection before event i, in which the
-// player closes it: when both close it for the same reason, the close of another connection
-// between them or the refusal of this one.
+// player closes it. It may if both have the same reason: another connection between them was
+// closed before, or this one was refused.
 func (p *Player) mayEndFirst(i int) bool {
 	if !p.endsNext(i) {
 		return false

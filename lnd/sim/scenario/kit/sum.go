@@ -24,7 +24,7 @@ func Sum[L comparable, S any](incarnations []L, counters func(L) S) (sum S) {
 // counter is one in the sum, and the same one of an incarnation.
 type counter struct{ sum, one reflect.Value }
 
-// pair lists the counters in two values of one type.
+// pair appends the counters of two values of one type, field by field.
 func pair(list []counter, sum, one reflect.Value) []counter {
 	switch {
 	case !sum.CanSet(): // not exported
