@@ -17,7 +17,7 @@ func optional(a scenario.Arg) scenario.Arg {
 }
 
 var conditions = kit.Conditions[*Net]{
-	kit.Ask("settled", "each client that is up has a master that runs, and all servers that are connected to it agree on its life, master and epoch; of those that are down no server knows anything",
+	kit.Ask("settled", "each client that is up has a master that runs, and all servers that are connected to it agree on its incarnation, master and epoch; of those that are down no server knows anything",
 		func(n *Net, a scenario.Args) (bool, string) { return n.Settled(a.Among(0)) }, optional(clientsArg)),
 	kit.Ask("attached", "each client that runs is connected to all of these servers that run",
 		func(n *Net, a scenario.Args) (bool, string) { return n.Attached(a.Among(1), a.Among(0)) }, optional(serversArg), optional(clientsArg)),

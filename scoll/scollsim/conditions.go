@@ -40,7 +40,7 @@ var conditions = kit.Conditions[*Net]{
 		func(n *Net, a scenario.Args) (bool, string) { return n.knows(a.Int(0), a.Among(1)) }, scenario.Arg{Name: "number", Kind: scenario.Count}, scenario.Arg{Name: "by", Kind: scenario.NodeSet, Optional: true}),
 	kit.Ask("exact", "for each broadcast that is over, the members that the root names are exactly those whose answer did not arrive",
 		func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(n.Exact()) }),
-	kit.Ask("once", "no life of a node ran a broadcast twice, and all who answered ran it: where nobody is missing, all ran it exactly once",
+	kit.Ask("once", "no incarnation of a node ran a broadcast twice, and all members that answered ran it: where none is missing, all ran it exactly once",
 		func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(n.Once()) }),
 	kit.Ask("idle-if-busy", "no member has run a broadcast that its root says it was too busy for, or a node above it",
 		func(n *Net, _ scenario.Args) (bool, string) { return kit.Outcome(n.idleIfBusy()) }),

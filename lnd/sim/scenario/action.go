@@ -48,7 +48,7 @@ var actions = []struct {
 }{
 	{"kill", "NODES", "end the process; its host refuses messages", (*cursor).nodesOnly},
 	{"crash", "NODES", "end process and host: silence", (*cursor).nodesOnly},
-	{"restart", "NODES [keeping state]", "begin a new life, with or without what the program would have on disk", (*cursor).restart},
+	{"restart", "NODES [keeping state]", "begin a new incarnation, with or without what the program would have on disk", (*cursor).restart},
 	{"pause", "NODES [for TIME]", "stop: messages queue, timers wait", (*cursor).pause},
 	{"resume", "NODES", "end a pause", (*cursor).nodesOnly},
 	{"skew", "NODES PPM", "the clock gains, or loses, so many µs per second", (*cursor).skew},

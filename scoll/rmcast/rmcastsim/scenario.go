@@ -39,7 +39,7 @@ var Protocol = &scenario.Protocol{
 		{Name: "leave", Doc: "the node leaves the group"},
 		{Name: "faults", Args: []scenario.Arg{
 			{Name: "control", Kind: scenario.Probability}, {Name: "datagrams", Kind: scenario.Probability},
-		}, Doc: "from now on, in this life, the node discards on arrival a share of what members tell each other, and of datagrams by multicast"},
+		}, Doc: "from now on, in this incarnation, the node discards on arrival a share of what members tell each other, and of datagrams by multicast"},
 	},
 	Conditions:   conditions.Declared(),
 	Series:       series,

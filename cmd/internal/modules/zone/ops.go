@@ -14,7 +14,7 @@ var (
 	OpEvents     = control.Question[EventsFrom, Events]{Path: "/v1/zone/events", Doc: "the last events from a number on"}
 	OpSuspicions = control.Question[control.None, []zone.SuspicionStatus]{Path: "/v1/zone/suspicions", Doc: "reports that were not refuted"}
 	OpCensus     = control.Question[control.None, []zone.CensusEntry]{Path: "/v1/zone/census", Doc: "what the management zone knows of base zones"}
-	OpZone       = control.Question[BaseZone, []zone.Named]{Path: "/v1/zone/of", Doc: "who is in a base zone"}
+	OpZone       = control.Question[BaseZone, []zone.Named]{Path: "/v1/zone/of", Doc: "the members of a base zone"}
 	OpTopology   = control.Question[control.None, Topology]{Path: "/v1/zone/topology", Doc: "the ring, and the links of the node"}
 	OpAttributes = control.Question[NodeName, NodeAttributes]{Path: "/v1/zone/attributes", Doc: "the attributes of a node, by its name or id; without one of this node"}
 	OpExplain    = control.Question[NodeName, zone.Explanation]{Path: "/v1/zone/explain", Doc: "all that is known of a node, by its name or id"}
