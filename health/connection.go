@@ -154,7 +154,7 @@ func (c *Connection) setMaster(id nid.NID) {
 	c.master = id
 }
 
-// setSuperseded lets Wait return errSuperseded.
+// setSuperseded lets Wait return ErrSuperseded.
 func (c *Connection) setSuperseded(e ClientEvent) {
 	logSuperseded(c.log, &e)
 	c.mu.Lock()
@@ -192,7 +192,7 @@ func (c *Connection) watched() (ids []nid.NID) {
 	return ids
 }
 
-// Wait waits until the client has a master, and returns it. Errors: ErrClosed, errSuperseded, and
+// Wait waits until the client has a master, and returns it. Errors: ErrClosed, ErrSuperseded, and
 // that of ctx together with the latest answers of servers.
 func (c *Connection) Wait(ctx context.Context) (master nid.NID, err error) {
 	for {
@@ -203,7 +203,7 @@ func (c *Connection) Wait(ctx context.Context) (master nid.NID, err error) {
 		case master.IsValid():
 			return master, nil
 		case superseded:
-			return nid.NID{}, errSuperseded
+			return nid.NID{}, ErrSuperseded
 		}
 		select {
 		case <-ready:

@@ -38,7 +38,7 @@ func (c *Connection) Close(ctx context.Context) error {
 		}
 	})
 	if len(names) > 0 {
-		return fmt.Errorf("%w: %s", errUnaware, strings.Join(names, ", "))
+		return fmt.Errorf("%w: %s", ErrUnaware, strings.Join(names, ", "))
 	}
 	return nil
 }

@@ -14,12 +14,12 @@ var (
 	errNoNID   error = &Error{Why: "say which NID of this node takes part"}
 	ErrOutside error = &Error{Why: "a server needs a View, a Broadcaster, and with a Store a wall clock"}
 	ErrClosed  error = &Error{Why: "the connection is closed"}
-	// errSuperseded means that a later incarnation of the same client runs elsewhere. Status
+	// ErrSuperseded means that a later incarnation of the same client runs elsewhere. Status
 	// tells where; the client tries again after some minutes.
-	errSuperseded error = &Error{Why: "this client runs on another node, in a later life: give each node an id of its own, or end the other one"}
-	// errUnaware means that some servers have not acknowledged that this client leaves. They
+	ErrSuperseded error = &Error{Why: "this client runs on another node, in a later life: give each node an id of its own, or end the other one"}
+	// ErrUnaware means that some servers have not acknowledged that this client leaves. They
 	// find that out by asking, and evict it within 2·T_evict of its last message.
-	errUnaware error = &Error{Why: "servers may not know that this client left, and evict it within 2·T_evict"}
+	ErrUnaware error = &Error{Why: "servers may not know that this client left, and evict it within 2·T_evict"}
 )
 
 // Types that a program exchanges with its agent.
