@@ -1,6 +1,6 @@
 // Package docstest checks what the documents of the repository show: every block of
 // code runs, parses or compiles, every link leads somewhere, the program of the README is
-// built by a module of somebody else, and every command says its version.
+// built by a foreign module, and every command says its version.
 package docstest
 
 import (

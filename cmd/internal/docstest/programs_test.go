@@ -98,7 +98,7 @@ func copyTree(t *testing.T) string {
 	return dir
 }
 
-// TestPrograms: a module of somebody else builds the program of the README and what other
+// TestPrograms: a foreign module builds the program of the README and what other
 // documents show, with a clone of this repository beside it.
 func TestPrograms(t *testing.T) {
 	if testing.Short() {
