@@ -19,7 +19,7 @@ var notOpen = cmpopts.IgnoreFields(o2iblnd.Config{}, "Open")
 
 // TestO2IBTunablesReachTheDriver: what a file sets is what the driver gets.
 func TestO2IBTunablesReachTheDriver(t *testing.T) {
-	c, err := config.Parse("f", []byte(`
+	text := `
 lnet_transaction_timeout: 50
 peer_credits: 1
 credits: 2
@@ -49,7 +49,9 @@ o2ib:
   rx_buffers: 13
   rx_buffer_size: 14
   max_conns: 15
-`))
+`
+	sets(t, text, (&o2iblnd.Config{}).Tunables())
+	c, err := config.Parse("f", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

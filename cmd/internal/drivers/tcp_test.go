@@ -2,6 +2,7 @@ package drivers_test
 
 import (
 	"net/netip"
+	"regexp"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 
 // TestTunablesReachTheDriver: what a file sets is what the driver gets.
 func TestTunablesReachTheDriver(t *testing.T) {
-	c, err := config.Parse("f", []byte(`
+	text := `
 lnet_transaction_timeout: 50
 accept: all
 accept_port: 1
@@ -52,7 +53,9 @@ multicast_base: 239.20.0.0
 multicast_base6: ff18::21:0
 multicast_ttl: 22
 multicast_rx_buffer_size: 23
-`))
+`
+	sets(t, text, (&socklnd.Config{}).Tunables())
+	c, err := config.Parse("f", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +94,17 @@ func TestDefaultsAreTheDrivers(t *testing.T) {
 	}
 	if got, want := c.LND(), (lnd.Tunables{Timeout: 49 * time.Second}.WithDefaults()); got != want {
 		t.Errorf("tunables %+v, want %+v", got, want)
+	}
+}
+
+// sets fails for the tunables of a list that a configuration leaves out: with a default of
+// zero they would not be missed.
+func sets(t *testing.T, text string, list []lnd.Tunable) {
+	t.Helper()
+	for _, tunable := range list {
+		if !regexp.MustCompile(`(?m)^ *` + tunable.Name + `:`).MatchString(text) {
+			t.Errorf("the configuration of this test does not set %s", tunable.Name)
+		}
 	}
 }
 
