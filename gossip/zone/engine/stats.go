@@ -40,7 +40,7 @@ type Stats struct {
 	Withheld         uint64        // that were not filed, since the last one of the same node was refuted shortly before
 	Muted            uint64        // times that so many links failed that this node distrusted itself
 	Excused          uint64        // failures that did not count after a pause
-	OtherIncarnation uint64        // failures that did not count because the peer had restarted
+	OtherIncarnation uint64        `json:"OtherLife"` // failures that did not count because the peer had restarted
 	LocalErrors      uint64        // sends that failed for reasons of this host alone
 	Repairs          uint64        // views that were exchanged again
 	TableRepairs     uint64        // exchanges of all attributes, because the tables' hashes stayed different

@@ -24,6 +24,9 @@ func TestStatus(t *testing.T) {
 	if st.State != "joined" || st.Members != 5 || st.Gone != 1 || st.Suspects != 1 || st.Links != 4 || st.Version != v(10, 1) {
 		t.Errorf("%+v", st)
 	}
+	if b, err := json.Marshal(&s.m.stats); err != nil || !strings.Contains(string(b), `"OtherLife":`) {
+		t.Errorf("a counter has another name than readers of the status know: %s, %v", b, err)
+	}
 	members := s.m.Members()
 	if len(members) != 5 {
 		t.Errorf("%+v", members)
