@@ -41,6 +41,7 @@ type Agent struct {
 
 	signer *keyring.Signer
 	inbox  portals.Inbox // of requests
+	missed atomic.Uint64 // inbox.NotPosted, as of the latest log message about it
 	outbox portals.Outbox[sending]
 	due    due
 
@@ -195,6 +196,9 @@ func (a *Agent) giveUp() {
 // arrived takes a request. It also takes one that was cut, so that the machine refuses and
 // counts it. The machine copies what it keeps.
 func (a *Agent) arrived(e *portals.Event, data []byte) {
+	if n := a.inbox.NotPosted(); n != a.missed.Swap(n) {
+		a.log.Error("scoll: no buffer posted", slog.Uint64("times", n))
+	}
 	a.deliver(engine.Input{
 		Kind: engine.Arrival, From: e.Source.NID, Data: data, Cut: e.RLength > e.MLength, Wall: a.wall(),
 		Signed: a.isSigned(data, e.Source.NID),
