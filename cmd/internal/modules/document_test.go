@@ -87,12 +87,15 @@ func controlRow(r control.Route) string {
 	return fmt.Sprintf("| %s %s | %s | %s | %s |\n", r.Method, r.Path, request, answer, r.Doc)
 }
 
-// typeName returns the name without the package, which does not concern clients.
+// typeName returns the name with its package, as several packages have a Status. The
+// packages of the daemon are named without their folder.
 func typeName(t reflect.Type) string {
 	if t.Kind() == reflect.Slice {
 		return "list of " + typeName(t.Elem())
 	}
-	return "`" + t.Name() + "`"
+	module := strings.TrimSuffix(reflect.TypeFor[control.None]().PkgPath(), "cmd/internal/control")
+	path := strings.TrimPrefix(t.PkgPath(), module)
+	return "`" + strings.TrimPrefix(strings.TrimPrefix(path, "cmd/internal/"), "modules/") + "." + t.Name() + "`"
 }
 
 // parameters returns the names of the parameters in the query of a GET request.
