@@ -157,7 +157,8 @@ func (p *Process) hear() (f frame, err error) {
 	patience := cmp.Or(p.cfg.Patience, 10*time.Minute)
 	late := time.NewTimer(patience)
 	defer late.Stop()
-	for ok := true; p.heard < p.asked; p.heard++ {
+	for ; p.heard < p.asked; p.heard++ {
+		var ok bool
 		select {
 		case f, ok = <-p.answers:
 			if !ok {
