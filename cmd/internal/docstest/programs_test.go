@@ -3,6 +3,7 @@ package docstest
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -70,30 +71,37 @@ func program(d document, b block) string {
 	return "package fragment\n" + imports + g.before + "\nfunc fragment() error {\n" + body + "\nreturn nil\n}\n"
 }
 
-// copyTree copies the files of the repository that belong to it, as a clone would have them.
+// copyTree copies the files of the repository, but for what belongs to git and what make built.
 func copyTree(t *testing.T) string {
 	t.Helper()
-	out, err := exec.Command("git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
-	if err != nil {
-		t.Skipf("this is no clone of a repository: %v", err)
-	}
 	dir := t.TempDir()
-	for name := range strings.SplitSeq(string(out), "\x00") {
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if name == "" || err != nil { // a file that was removed and not committed yet
-			continue
-		}
-		to := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		info, err := os.Stat(filepath.Join(root, name))
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
-		if err := os.WriteFile(to, text, info.Mode().Perm()); err != nil {
-			t.Fatal(err)
+		name, err := filepath.Rel(root, path)
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (name == ".git" || name == "bin"):
+			return fs.SkipDir
+		case d.IsDir():
+			return os.MkdirAll(filepath.Join(dir, name), 0o755)
+		case !d.Type().IsRegular():
+			return nil
 		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, name), text, info.Mode().Perm())
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }
