@@ -113,7 +113,8 @@ type mcastListener struct {
 	member       int
 	next         map[int]int // by source: the number that comes next; none yet: any
 	got          int
-	incarnations int
+	incarnations atomic.Int64  // how many of the member's have ended
+	ended        chan struct{} // receives after incarnations has grown
 	wrong        []string
 }
 
@@ -137,6 +138,18 @@ func (l *mcastListener) run(ctx context.Context, count int, ready *sync.WaitGrou
 	}
 }
 
+// await waits until the listener has heard of the end of so many incarnations, which it is
+// told of after the member has left. When ctx ends first, judge finds too few.
+func (l *mcastListener) await(ctx context.Context, incarnations int) {
+	for int(l.incarnations.Load()) < incarnations {
+		select {
+		case <-l.ended:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 func (l *mcastListener) complain(format string, args ...any) {
 	if len(l.wrong) < 10 {
 		l.wrong = append(l.wrong, fmt.Sprintf(format, args...))
@@ -152,8 +165,12 @@ func (l *mcastListener) take(s *rmcast.Step) {
 		h := &s.Mcast[i]
 		switch {
 		case h.Event == "gone":
-			l.incarnations++
+			l.incarnations.Add(1)
 			clear(l.next)
+			select {
+			case l.ended <- struct{}{}:
+			default:
+			}
 		case h.Event == "":
 			l.message(h, data[:h.Length])
 			data = data[h.Length:]
@@ -235,7 +252,7 @@ func (r *mcastRoom) run() {
 	var listeners []*mcastListener
 	var staying, going, ready sync.WaitGroup
 	for i := range mcastNodes {
-		l := &mcastListener{r: r, member: i, next: map[int]int{}}
+		l := &mcastListener{r: r, member: i, next: map[int]int{}, ended: make(chan struct{}, 1)}
 		listeners = append(listeners, l)
 		ready.Add(1)
 		if i < mcastStayers {
@@ -253,7 +270,11 @@ func (r *mcastRoom) run() {
 		sending.Go(func() { r.send(ctx, i) })
 	}
 	for i := mcastStayers; i < mcastNodes; i++ {
-		moving.Go(func() { moves.Add(int64(r.comeAndGo(i, over))) })
+		moving.Go(func() {
+			times := r.comeAndGo(i, over)
+			moves.Add(int64(times))
+			listeners[i].await(ctx, times)
+		})
 	}
 	sending.Wait()
 	took := time.Since(began)
@@ -283,7 +304,7 @@ func (r *mcastRoom) judge(listeners []*mcastListener, moves int, took time.Durat
 			r.t.Errorf("member %d got %d messages, want %d", l.member, l.got, want)
 		}
 		if l.member >= mcastStayers {
-			incarnations += l.incarnations
+			incarnations += int(l.incarnations.Load())
 			if l.got == 0 {
 				r.t.Errorf("member %d got nothing", l.member)
 			}
