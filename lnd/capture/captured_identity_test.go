@@ -16,8 +16,8 @@ import (
 // of routers repeat them.
 func TestCapturedIdentities(t *testing.T) {
 	pairs := 0
-	for _, dir := range []string{"testdata", "../../../shared/captures", "../../../shared/captures2"} {
-		files, err := filepath.Glob(filepath.Join(dir, "tcp*.pcap"))
+	for _, dir := range []string{"testdata", "testdata/captures2", "../../../shared/captures"} {
+		files, err := filepath.Glob(filepath.Join(dir, "tcp*.pcap*"))
 		if err != nil {
 			t.Fatal(err)
 		}

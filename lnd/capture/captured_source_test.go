@@ -18,8 +18,8 @@ func TestCapturedSources(t *testing.T) {
 		conn *capture.Conn
 		from capture.Side
 	}
-	for _, dir := range []string{"testdata", "../../../shared/captures", "../../../shared/captures2"} {
-		files, err := filepath.Glob(filepath.Join(dir, "tcp*.pcap"))
+	for _, dir := range []string{"testdata", "testdata/captures2", "../../../shared/captures"} {
+		files, err := filepath.Glob(filepath.Join(dir, "tcp*.pcap*"))
 		if err != nil {
 			t.Fatal(err)
 		}

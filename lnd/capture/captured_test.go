@@ -2,6 +2,7 @@ package capture_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"io"
 	"os"
@@ -14,11 +15,13 @@ import (
 	"ulnet/lnd/capture"
 )
 
-// captureDirs are where captures of kernel nodes are: the few that are part of
-// the repository, and all of them where they lie beside it.
+// captureDirs are where captures of kernel nodes are: those that are part of the repository
+// (captures2 has routing, several rails and health), and all of them where they lie beside it.
 var captureDirs = []struct{ name, path string }{
 	{"testdata", "testdata"},
+	{"captures2", "testdata/captures2"},
 	{"shared", "../../../shared/captures"},
+	{"shared2", "../../../shared/captures2"},
 }
 
 // TestCaptured decodes captures of kernel nodes and compares all counts with
@@ -27,18 +30,23 @@ var captureDirs = []struct{ name, path string }{
 func TestCaptured(t *testing.T) {
 	for _, dir := range captureDirs {
 		t.Run(dir.name, func(t *testing.T) {
-			files, err := filepath.Glob(filepath.Join(dir.path, "tcp*.pcap"))
+			files, err := filepath.Glob(filepath.Join(dir.path, "tcp*.pcap*"))
 			if err != nil || len(files) == 0 {
 				t.Skipf("no captures in %s", dir.path)
 			}
 			expected := readExpected(t, filepath.Join(dir.path, "expected.json"))
 			for _, file := range files {
-				want, ok := expected[filepath.Base(file)]
+				name := strings.TrimSuffix(filepath.Base(file), ".gz")
+				want, ok := expected[name]
 				if !ok {
 					t.Errorf("%s is not in expected.json", file)
 					continue
 				}
-				t.Run(filepath.Base(file), func(t *testing.T) { compareCapture(t, file, want) })
+				delete(expected, name)
+				t.Run(name, func(t *testing.T) { compareCapture(t, file, want) })
+			}
+			for name := range expected {
+				t.Errorf("expected.json names %s, which is not in %s", name, dir.path)
 			}
 		})
 	}
@@ -84,12 +92,7 @@ func common(got, want object) object {
 // decodeFile hands every Record of a capture, with its whole payload, to emit.
 func decodeFile(t testing.TB, file string, emit func(*capture.Record)) (packets, ours int) {
 	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := capture.NewReader(f)
+	r, err := capture.NewReader(bytes.NewReader(readFile(t, file)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,6 +114,27 @@ func decodeFile(t testing.TB, file string, emit func(*capture.Record)) (packets,
 	return packets, ours
 }
 
+// readFile reads a file, which may be compressed.
+func readFile(t testing.TB, file string) []byte {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var r io.Reader = f
+	if strings.HasSuffix(file, ".gz") {
+		if r, err = gzip.NewReader(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 func readExpected(t *testing.T, file string) map[string]object {
 	t.Helper()
 	return readExpectedOf(t, file, "tcp")
@@ -119,10 +143,10 @@ func readExpected(t *testing.T, file string) map[string]object {
 // readExpectedOf returns what is expected of the captures whose names begin so.
 func readExpectedOf(t *testing.T, file, prefix string) map[string]object {
 	t.Helper()
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
+	if _, err := os.Stat(file); err != nil {
+		file += ".gz"
 	}
+	b := readFile(t, file)
 	var doc struct{ Files map[string]object }
 	if err := json.Unmarshal(b, &doc); err != nil {
 		t.Fatal(err)

@@ -22,6 +22,9 @@ import (
 // is encoded to.
 func TestRoCECaptured(t *testing.T) {
 	for _, dir := range captureDirs {
+		if strings.HasSuffix(dir.path, "captures2") {
+			continue // of TCP alone
+		}
 		t.Run(dir.name, func(t *testing.T) {
 			files, err := filepath.Glob(filepath.Join(dir.path, "o2ib-*.pcap"))
 			if err != nil || len(files) == 0 {
