@@ -13,7 +13,10 @@
 //	}})
 //	err = fabric.Run(10 * time.Second)
 //
-// Host i is 10.x.y.z@tcp, where x.y.z is i+1: see [NID] and [Node].
+// Host i is 10.x.y.z@tcp, where x.y.z is i+1: see [NID] and [Node]. A host has up to
+// [MaxRails] rails, which lnd.Config.Interface names "eth0", "eth1" and so on: an NI on
+// another rail is 11.x.y.z and so on. Every rail reaches every other on the same net, unless
+// one of the two is cut ([Fabric.CutRail]).
 //
 // # What happens to a message
 //

@@ -18,34 +18,46 @@ type driver struct{ host *Host }
 // Type implements lnd.Driver.
 func (driver) Type() nid.NetType { return nid.TCP }
 
-// Startup implements lnd.Driver. EADDRINUSE: the host has an NI on this net.
+// Startup implements lnd.Driver. Config.Interface names the rail, "eth0" if it is
+// empty. EADDRINUSE: the host has an NI on this net and rail.
 func (d driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	if cfg.Net.Type() != nid.TCP {
 		return nil, fmt.Errorf("simlnd: %v is no net of type tcp: %w", cfg.Net, syscall.EINVAL)
 	}
+	rail, err := parseRail(cfg.Interface)
+	if err != nil {
+		return nil, err
+	}
 	h := d.host
 	ni := &ni{
-		host: h, up: up, net: cfg.Net, nid: nid.FromNumber(cfg.Net, h.NID().Number()),
+		host: h, up: up, net: cfg.Net, rail: rail, nid: NIDOn(cfg.Net, h.ID(), rail),
 		pid:     cmp.Or(cfg.PID, nid.LustrePID),
 		timeout: cmp.Or(cfg.Tunables.Timeout, lnd.Timeout(150*time.Second, lnd.DefaultRetryCount)),
-		peers:   make(map[sim.NodeID]*peer),
+		peers:   make(map[peerKey]*peer),
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, other := range h.nis {
-		if other.net == cfg.Net {
-			return nil, fmt.Errorf("simlnd: host %v has an NI on %v: %w", h.incarnation.Node, cfg.Net, syscall.EADDRINUSE)
+		if other.net == cfg.Net && other.rail == rail {
+			return nil, fmt.Errorf("simlnd: host %v has an NI on %v by eth%d: %w", h.incarnation.Node, cfg.Net, rail, syscall.EADDRINUSE)
 		}
 	}
 	h.nis = append(h.nis[:len(h.nis):len(h.nis)], ni)
 	return ni, nil
 }
 
-// ni is a host's NI on one net.
+// peerKey is where a peer is: another host's rail.
+type peerKey struct {
+	id   sim.NodeID
+	rail Rail
+}
+
+// ni is a host's NI on one net, by one rail.
 type ni struct {
 	host    *Host
 	up      lnd.Upcalls
 	net     nid.Net
+	rail    Rail
 	nid     nid.NID
 	pid     nid.PID
 	timeout time.Duration
@@ -57,7 +69,7 @@ type ni struct {
 	groups  []lnd.Group // that were joined
 
 	// Owned by the step or Shutdown.
-	peers map[sim.NodeID]*peer
+	peers map[peerKey]*peer
 	order []*peer // as they were made
 }
 
@@ -108,13 +120,13 @@ func (ni *ni) route(m *lnd.Message) {
 		ni.cast(m)
 		return
 	}
-	id, ok := Node(m.Target.NID)
+	id, rail, ok := locate(m.Target.NID)
 	if !ok || int(id) >= len(ni.host.fabric.hosts) || m.Target.NID.Net() != ni.net {
 		ni.up.PeerDown(m.Target, syscall.EHOSTUNREACH)
 		ni.up.Finalize(m, syscall.EHOSTUNREACH)
 		return
 	}
-	p := ni.peer(id)
+	p := ni.peer(peerKey{id, rail})
 	if p.state != open {
 		ni.up.Waits(m)
 	}
@@ -122,12 +134,12 @@ func (ni *ni) route(m *lnd.Message) {
 	p.push()
 }
 
-// peer returns the peer on a host, and makes it if need be.
-func (ni *ni) peer(id sim.NodeID) *peer {
-	p := ni.peers[id]
+// peer returns the peer on a host's rail, and makes it if need be.
+func (ni *ni) peer(at peerKey) *peer {
+	p := ni.peers[at]
 	if p == nil {
-		p = newPeer(ni, id)
-		ni.peers[id] = p
+		p = newPeer(ni, at)
+		ni.peers[at] = p
 		ni.order = append(ni.order, p)
 	}
 	return p
@@ -191,8 +203,8 @@ func (ni *ni) flush(ctx context.Context) (lost int) {
 		}
 		if m.Group != 0 {
 			ni.cast(m)
-		} else if id, ok := Node(m.Target.NID); ok && ni.peers[id] != nil {
-			ni.peers[id].queue.Push(m)
+		} else if id, rail, ok := locate(m.Target.NID); ok && ni.peers[peerKey{id, rail}] != nil {
+			ni.peers[peerKey{id, rail}].queue.Push(m)
 		} else {
 			lost++
 			ni.up.Finalize(m, syscall.ESHUTDOWN)

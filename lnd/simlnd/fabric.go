@@ -45,7 +45,8 @@ type Fabric struct {
 
 	net         *sim.Network[*packet]
 	cfg         Config
-	hosts       []*Host // the latest incarnation of each
+	rails       []atomic.Uint32 // of each host: those that are cut, by bit
+	hosts       []*Host         // the latest incarnation of each
 	pool        pool
 	deliveries  []*delivery // to be used again
 	duplicating bool        // a SetLink has links double messages
@@ -92,6 +93,7 @@ func New(cfg Config) (*Fabric, error) {
 		return nil, err
 	}
 	f.net, f.Control, f.hosts = n, n, make([]*Host, cfg.Nodes)
+	f.rails = make([]atomic.Uint32, cfg.Nodes)
 	return f, nil
 }
 

@@ -237,7 +237,7 @@ func TestForeignPackets(t *testing.T) {
 	n := newNet(t, 2, millisecond(), 0)
 	n.send(0, 1, 1, 1, 10)
 	n.run(time.Minute)
-	p := n.ends[1].ni.(*ni).peers[0]
+	p := n.ends[1].ni.(*ni).peers[peerKey{}]
 	for name, pk := range map[string]*packet{
 		"their other name": {kind: packetData, net: Net, src: p.theirs + 1, dst: p.mine},
 		"our other name":   {kind: packetData, net: Net, src: p.theirs, dst: p.mine + 1},

@@ -65,7 +65,7 @@ func lnetIncarnation(incarnation uint64, id sim.NodeID) uint64 { return incarnat
 // Clock is the host's clock, which may drift. Its timers run in steps.
 func (h *Host) Clock() machine.Clock { return (*clock)(h) }
 
-// Driver makes the host's NIs, one for each net of type TCP.
+// Driver makes the host's NIs, one for each net of type TCP and rail.
 func (h *Host) Driver() lnd.Driver { return driver{h} }
 
 // OnCommand has f called with the commands of a scenario. Call it in Boot.
@@ -197,6 +197,9 @@ func (h *Host) drain() {
 
 // emit gives a packet to the network.
 func (h *Host) emit(to sim.NodeID, p *packet, urgent bool) {
+	if h.fabric.severed(peerKey{h.incarnation.Node, p.from}, peerKey{to, p.to}) {
+		return
+	}
 	p.digest = p.hash()
 	h.put(sim.Send[*packet]{To: to, Msg: p, Size: p.size(), Priority: urgent})
 }

@@ -17,9 +17,10 @@ const groupBase = 239 << 24
 
 var _ lnd.Multicaster = (*ni)(nil)
 
-// groupKey names a group on one net.
+// groupKey names a group on one net. Rails of the same number are a network of their own.
 type groupKey struct {
 	net   nid.Net
+	rail  Rail
 	group lnd.Group
 }
 
@@ -50,7 +51,7 @@ func (n *ni) Join(g lnd.Group) error {
 		return syscall.ESHUTDOWN
 	case !slices.Contains(n.groups, g):
 		n.groups = append(n.groups, g)
-		h.fabric.enter(groupKey{n.net, g}, h.incarnation.Node)
+		h.fabric.enter(groupKey{n.net, n.rail, g}, h.incarnation.Node)
 	}
 	return nil
 }
@@ -62,7 +63,7 @@ func (n *ni) Leave(g lnd.Group) error {
 	defer h.mu.Unlock()
 	if i := slices.Index(n.groups, g); i >= 0 {
 		n.groups = slices.Delete(n.groups, i, i+1)
-		h.fabric.quit(groupKey{n.net, g}, h.incarnation.Node)
+		h.fabric.quit(groupKey{n.net, n.rail, g}, h.incarnation.Node)
 	}
 	return nil
 }
@@ -70,7 +71,7 @@ func (n *ni) Leave(g lnd.Group) error {
 // leaveAll ends all memberships. The caller holds the host's lock.
 func (n *ni) leaveAll() {
 	for _, g := range n.groups {
-		n.host.fabric.quit(groupKey{n.net, g}, n.host.incarnation.Node)
+		n.host.fabric.quit(groupKey{n.net, n.rail, g}, n.host.incarnation.Node)
 	}
 	n.groups = nil
 }
@@ -92,11 +93,11 @@ func (n *ni) cast(m *lnd.Message) {
 	}
 	pk := newPacket(m.Payload.Length) // several have it: it is not used again
 	pk.fill(m)
-	pk.kind, pk.net, pk.pid, pk.group = packetCast, n.net, n.pid, m.Group
+	pk.kind, pk.net, pk.pid, pk.group, pk.from, pk.to = packetCast, n.net, n.pid, m.Group, n.rail, n.rail
 	pk.digest = pk.hash()
 	first := true
-	for _, to := range h.fabric.membersOf(groupKey{n.net, m.Group}) {
-		if to == h.incarnation.Node {
+	for _, to := range h.fabric.membersOf(groupKey{n.net, n.rail, m.Group}) {
+		if to == h.incarnation.Node || h.fabric.severed(peerKey{h.incarnation.Node, n.rail}, peerKey{to, n.rail}) {
 			continue
 		}
 		h.put(sim.Send[*packet]{To: to, Msg: pk, Size: pk.size(), Priority: m.Priority, Copy: !first})
@@ -117,7 +118,7 @@ func (n *ni) caught(from sim.NodeID, pk *packet) {
 	}
 	d := h.fabric.takeDelivery()
 	d.Header, d.Group, d.ReceivedAt = pk.header, pk.group, h.Clock().Now()
-	d.From = nid.ProcessID{NID: nid.FromNumber(n.net, NID(from).Number()), PID: pk.pid}
+	d.From = nid.ProcessID{NID: NIDOn(n.net, from, pk.from), PID: pk.pid}
 	d.Incarnation = 0
 	if answer, err := n.up.Parse(&d.Delivery); answer == lnd.Accept && err == nil {
 		d.Sink.CopyIn(pk.data)

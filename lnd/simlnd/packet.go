@@ -30,6 +30,8 @@ type packet struct {
 	class  uint8
 	pid    nid.PID // of the sender
 	net    nid.Net
+	from   Rail          // of the sender
+	to     Rail          // of the receiver
 	group  lnd.Group     // of a packetCast
 	src    uint64        // the sender's name of the connection
 	dst    uint64        // the receiver's; 0: not known
@@ -57,6 +59,9 @@ func (p *packet) size() int {
 // hash digests the packet for the digest of a run.
 func (p *packet) hash() uint64 {
 	h := mix(uint64(p.kind)<<32|uint64(p.lane), p.src)
+	if p.from|p.to != 0 {
+		h = mix(h, uint64(p.from)<<8|uint64(p.to))
+	}
 	h = mix(mix(h^p.dst, p.sent[0]^p.sent[1]<<32), p.taken[0]^p.taken[1]<<32)
 	if p.kind != packetData && p.kind != packetCast {
 		return h

@@ -5,15 +5,14 @@ import (
 	"time"
 
 	"ulnet/lnd"
-	"ulnet/lnd/sim"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
 
 // peer is what an NI knows of the NI on another host: at most one connection.
 type peer struct {
-	ni    *ni
-	id    sim.NodeID
+	ni *ni
+	peerKey
 	pid   nid.PID
 	state connState
 	// The connection's names at both ends. Each end takes higher ones for later
@@ -41,14 +40,14 @@ const (
 // repeated; later it takes twice as long each time.
 const firstInterval = 200 * time.Millisecond
 
-func newPeer(n *ni, id sim.NodeID) *peer {
-	p := &peer{ni: n, id: id, pid: nid.LustrePID, asked: machine.Never, progress: machine.Never}
+func newPeer(n *ni, at peerKey) *peer {
+	p := &peer{ni: n, peerKey: at, pid: nid.LustrePID, asked: machine.Never, progress: machine.Never}
 	p.timer.Of = p.tick
 	return p
 }
 
 func (p *peer) name() nid.ProcessID {
-	return nid.ProcessID{NID: nid.FromNumber(p.ni.net, NID(p.id).Number()), PID: p.pid}
+	return nid.ProcessID{NID: NIDOn(p.ni.net, p.id, p.rail), PID: p.pid}
 }
 
 func (p *peer) now() time.Duration { return p.ni.host.Clock().Now() }
@@ -130,7 +129,7 @@ func (p *peer) down(cause error, tell bool) {
 	if tell && p.state == open {
 		p.control(packetReset)
 	}
-	if h := p.ni.host; h.out != nil && p.state == open {
+	if h := p.ni.host; h.out != nil && p.state == open && !h.connected(p.id, p) {
 		h.out.Ignore = append(h.out.Ignore, p.id)
 	}
 	p.state, p.mine = idle, 0

@@ -5,11 +5,16 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/sim"
+	"ulnet/lnet/nid"
 )
 
 // receive handles a packet.
 func (h *Host) receive(from sim.NodeID, pk *packet) {
-	n := h.niOn(pk)
+	if h.fabric.severed(peerKey{from, pk.from}, peerKey{h.incarnation.Node, pk.to}) {
+		h.fabric.pool.put(pk)
+		return
+	}
+	n := h.niOn(pk.net, pk.to)
 	switch {
 	case n != nil && pk.kind == packetCast:
 		n.caught(from, pk)
@@ -22,12 +27,12 @@ func (h *Host) receive(from sim.NodeID, pk *packet) {
 	h.fabric.pool.put(pk)
 }
 
-// niOn returns the NI that a packet is for.
-func (h *Host) niOn(pk *packet) *ni {
+// niOn returns the NI on a net and rail; nil if there is none.
+func (h *Host) niOn(net nid.Net, rail Rail) *ni {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, ni := range h.nis {
-		if ni.net == pk.net && !ni.closed {
+		if ni.net == net && ni.rail == rail && !ni.closed {
 			return ni
 		}
 	}
@@ -40,19 +45,19 @@ func (h *Host) refuse(to sim.NodeID, pk *packet) {
 		return
 	}
 	r := h.fabric.pool.take(0)
-	r.kind, r.net, r.dst = packetReset, pk.net, pk.src
+	r.kind, r.net, r.dst, r.from, r.to = packetReset, pk.net, pk.src, pk.to, pk.from
 	r.single = !h.fabric.duplicates(h.incarnation.Node, to)
 	h.emit(to, r, false)
 }
 
 func (n *ni) receive(from sim.NodeID, pk *packet) {
-	pool := &n.host.fabric.pool
+	pool, at := &n.host.fabric.pool, peerKey{from, pk.from}
 	if pk.kind == packetOpen {
-		n.peer(from).opened(pk)
+		n.peer(at).opened(pk)
 		pool.put(pk)
 		return
 	}
-	p := n.peers[from]
+	p := n.peers[at]
 	if pk.kind == packetReset {
 		if p != nil && p.state != idle && pk.dst == p.mine {
 			p.wasReset()
@@ -89,8 +94,9 @@ func (p *peer) wasReset() {
 
 // refused handles a packet of ours that met no process.
 func (h *Host) refused(by sim.NodeID, pk *packet) {
-	if n := h.niOn(pk); n != nil && pk.kind != packetCast {
-		if p := n.peers[by]; p != nil && p.state != idle && p.mine == pk.src {
+	at := peerKey{by, pk.to}
+	if n := h.niOn(pk.net, pk.from); n != nil && pk.kind != packetCast && !h.fabric.severed(peerKey{h.incarnation.Node, pk.from}, at) {
+		if p := n.peers[at]; p != nil && p.state != idle && p.mine == pk.src {
 			p.wasReset()
 		}
 	}
@@ -105,12 +111,30 @@ func (h *Host) died(id sim.NodeID) {
 	h.mu.Unlock()
 	f := h.fabric
 	for _, n := range nis {
-		p := n.peers[id]
-		if p == nil || p.state != open || f.Up(id) && f.hosts[id].incarnation.Number+1 == p.theirs>>32 {
-			continue
+		for _, p := range n.order {
+			switch {
+			case p.id != id || p.state != open || f.severed(peerKey{h.incarnation.Node, n.rail}, p.peerKey):
+			case f.Up(id) && f.hosts[id].incarnation.Number+1 == p.theirs>>32:
+			default:
+				p.down(syscall.ECONNRESET, false)
+			}
 		}
-		p.down(syscall.ECONNRESET, false)
 	}
+}
+
+// connected reports whether there is another connection to a host than that of a peer.
+func (h *Host) connected(id sim.NodeID, but *peer) bool {
+	h.mu.Lock()
+	nis := h.nis
+	h.mu.Unlock()
+	for _, n := range nis {
+		for _, p := range n.order {
+			if p.id == id && p != but && p.state == open {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // data handles an LNet message.

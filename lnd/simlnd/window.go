@@ -72,7 +72,7 @@ func (p *peer) control(kind packetKind) {
 
 // emit completes a packet and gives it to the network.
 func (p *peer) emit(pk *packet, priority bool) {
-	pk.net, pk.pid = p.ni.net, p.ni.pid
+	pk.net, pk.pid, pk.from, pk.to = p.ni.net, p.ni.pid, p.ni.rail, p.rail
 	pk.src, pk.dst = p.mine, p.theirs
 	if p.state == opening {
 		pk.dst = 0
