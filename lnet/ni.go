@@ -23,6 +23,7 @@ type NI struct {
 	traffic  traffic
 	contacts contacts               // of lo: this node's own
 	recent   atomic.Pointer[peerNI] // of the peer table, nil if that has forgotten it
+	link     linkState
 
 	stopping atomic.Bool   // set when the NI leaves the node
 	pending  atomic.Int64  // messages given to its peers and not ended

@@ -159,7 +159,8 @@ func (n *Node) IDs() []nid.ProcessID {
 	return ids
 }
 
-// OnNIChange calls f after every change of the list of NIs. f must not block.
+// OnNIChange calls f after every change of the list of NIs, and of the link of one. f
+// must not block.
 func (n *Node) OnNIChange(f func()) {
 	n.mu.Lock()
 	n.watchers = append(n.watchers, f)
@@ -323,13 +324,18 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (n *Node) niChanged() {
+// tellNIWatchers calls the functions of OnNIChange.
+func (n *Node) tellNIWatchers() {
 	n.mu.Lock()
 	watchers := slices.Clone(n.watchers)
 	n.mu.Unlock()
 	for _, f := range watchers {
 		f()
 	}
+}
+
+func (n *Node) niChanged() {
+	n.tellNIWatchers()
 	if n.watches.some.Load() {
 		review(n.watches.all(), syscall.ESHUTDOWN)
 	}

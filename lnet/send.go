@@ -22,6 +22,7 @@ import (
 //	              no loopback NI
 //	ENOBUFS       the peer table is full of busy peers, or too many messages
 //	              wait for discovery or for connections that are being dialled
+//	ENETDOWN      the link of the only NI that fits is down
 //	ESHUTDOWN     the NI is going down
 //	ETIMEDOUT     waited too long for discovery and credits
 //	ECANCELED     was aborted while it waited
@@ -55,6 +56,11 @@ func (n *Node) Send(m *Message) {
 
 // sendBeyond gives m to its peer beyond ni.
 func (n *Node) sendBeyond(ni *NI, m *Message) {
+	if err := ni.linkError(); err != nil {
+		m.peer = nil
+		n.finish(m, err)
+		return
+	}
 	for {
 		p, err := n.peers.get(m.Target.NID, ni)
 		if err != nil {

@@ -1,6 +1,8 @@
 package lnet
 
 import (
+	"time"
+
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
 )
@@ -19,7 +21,9 @@ type NISnapshot struct {
 	NID        nid.NID         `json:"nid"`                 // of this NI
 	Net        string          `json:"net"`                 // as "tcp1"
 	Interface  string          `json:"interface,omitempty"` // of the system, as "eth0"
-	Status     string          `json:"status"`              // up
+	Status     string          `json:"status"`              // up, or down: that of the link
+	Cause      string          `json:"cause,omitempty"`     // of status down
+	For        time.Duration   `json:"for,omitempty"`       // since the status changed; 0: it never did
 	Tunables   lnd.Tunables    `json:"tunables"`            // in force
 	Credits    int             `json:"credits"`             // free; negative: messages that wait for one
 	MinCredits int             `json:"min_credits"`         // lowest Credits so far
@@ -98,11 +102,19 @@ func (ni *NI) snapshot(peers int) NISnapshot {
 	groups := ni.groupSnapshot()
 	ni.mu.Lock()
 	defer ni.mu.Unlock()
-	return NISnapshot{
-		NID: ni.nid, Net: ni.cfg.Net.String(), Interface: ni.cfg.Interface, Status: "up",
+	s := NISnapshot{
+		NID: ni.nid, Net: ni.cfg.Net.String(), Interface: ni.cfg.Interface, Status: ni.Status().String(),
 		Tunables: ni.cfg.Tunables, Credits: ni.tx.free() - ni.tx.wanted, MinCredits: ni.tx.lowest,
 		Traffic: ni.traffic.snapshot(), PeerCount: peers, Groups: groups, Lower: ni.lower,
 	}
+	link := ni.Link()
+	if link.Changed != 0 {
+		s.For = ni.node.cfg.Clock.Now() - link.Changed
+	}
+	if link.Down {
+		s.Cause = link.Err.Error()
+	}
+	return s
 }
 
 func (p *peerNI) snapshot() PeerSnapshot {

@@ -85,6 +85,9 @@ func (a *Agent) published(info wire.PingInfo) {
 	self := engine.Self{Sequence: info.Sequence, Discovery: info.Features.Has(wire.FeatureDiscovery)}
 	for _, ni := range info.NIs {
 		self.NIDs = append(self.NIDs, ni.NID)
+		if ni.Status == wire.StatusDown {
+			self.Down = append(self.Down, ni.NID)
+		}
 	}
 	a.input(engine.Input{Kind: engine.SelfIs, Self: self})
 }

@@ -29,6 +29,7 @@ type cable struct {
 	spoil   func(wire.Header, []byte)  // may change a payload on its way; nil: no
 	refuse  func(m *lnd.Message) error // may fail a send; nil: no
 	forge   nid.NID                    // source that claims name; zero: their own
+	clock   machine.Clock              // of nodes; nil: the real one
 }
 
 type packet struct {
@@ -164,7 +165,11 @@ type node struct {
 
 func (c *cable) node(cfg discovery.Config, ids ...string) *node {
 	c.t.Helper()
-	n := &node{t: c.t, cable: c, table: portals.New(lnet.New(lnet.Config{Incarnation: 7, Clock: machine.RealClock()}))}
+	clock := c.clock
+	if clock == nil {
+		clock = machine.RealClock()
+	}
+	n := &node{t: c.t, cable: c, table: portals.New(lnet.New(lnet.Config{Incarnation: 7, Clock: clock}))}
 	if _, err := n.table.Node().AddNI(lo.Driver{}, lnd.Config{Net: nid.Lo0().Net()}); err != nil {
 		c.t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"ulnet/lnd"
 	"ulnet/lnet/wire"
@@ -21,17 +22,27 @@ const Features = wire.FeatureNIStatus | wire.FeatureRoutingDisabled
 const PeerFeatures = Features | wire.FeatureMultiRail | wire.FeatureDiscovery
 
 // Target answers pings (ln_ping_target). It follows the node's NIs: each
-// change of their list is published under the next sequence number.
+// change of their list, and of the link of one, is published under the next sequence
+// number. Changes of links have a rate, see statusBurst.
 type Target struct {
 	table     *portals.Table
 	published func(wire.PingInfo) // told after each change; may be nil
 
 	mu       sync.Mutex // held across the swap of entries, so that they stay in order
 	features wire.Features
-	sequence uint32
+	info     wire.PingInfo // that entry answers with
+	spent    time.Duration // when the rate of changes of links allows a full burst again
+	later    bool          // a timer is to publish a change of a link
 	entry    portals.MEHandle
 	retired  []portals.MEHandle // earlier ones, the first one first
 }
+
+// A link that flaps causes a burst of publications, and then one in each interval: each
+// is a push to every peer. The last state is always published. Local policy.
+const (
+	statusBurst    = 4
+	statusInterval = time.Second
+)
 
 // maxRetired bounds the earlier answers that are kept.
 const maxRetired = 256
@@ -52,6 +63,9 @@ func newTarget(table *portals.Table, features wire.Features, published func(wire
 
 // update publishes a change. The old answer stays if that fails.
 func (t *Target) update() {
+	if !t.mayPublish() {
+		return
+	}
 	if err := t.publish(); err != nil {
 		t.table.Node().Log().Error("ping info not updated", slog.Any("err", err))
 	}
@@ -72,14 +86,17 @@ func (t *Target) setFeatures(f wire.Features) {
 func (t *Target) Info() wire.PingInfo {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.info()
+	info := t.info
+	info.NIs = slices.Clone(info.NIs)
+	return info
 }
 
-func (t *Target) info() wire.PingInfo {
-	info := wire.PingInfo{Features: t.features, PID: t.table.Node().PID(), Sequence: t.sequence}
+// next returns the info of what the node is now. The caller holds t.mu.
+func (t *Target) next() wire.PingInfo {
+	info := wire.PingInfo{Features: t.features, PID: t.table.Node().PID(), Sequence: t.info.Sequence + 1}
 	for _, ni := range t.table.Node().NIs() {
 		if !ni.NID().IsLo() {
-			info.NIs = append(info.NIs, wire.NIStatus{NID: ni.NID(), Status: wire.StatusUp})
+			info.NIs = append(info.NIs, wire.NIStatus{NID: ni.NID(), Status: ni.Status()})
 		}
 	}
 	return info
@@ -98,8 +115,7 @@ func (t *Target) publish() error {
 func (t *Target) replace() (info wire.PingInfo, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sequence++
-	info = t.info()
+	info = t.next()
 	bytes, err := info.AppendBinary(nil)
 	if err != nil {
 		return info, fmt.Errorf("encode ping info: %w", err)
@@ -109,7 +125,7 @@ func (t *Target) replace() (info wire.PingInfo, err error) {
 		return info, fmt.Errorf("attach ping target: %w", err)
 	}
 	old := t.entry
-	t.entry = entry
+	t.entry, t.info = entry, info
 	if old != 0 {
 		t.retire(old)
 	}

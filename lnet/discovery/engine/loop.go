@@ -111,7 +111,7 @@ func (m *Machine) sendPing(now time.Duration, p *peer, out *Output) bool {
 }
 
 // sendPush pushes along the path on which the peer last answered, once; then
-// the path is free again.
+// the path is free again. It is from the start if the peer calls that NID down.
 func (m *Machine) sendPush(now time.Duration, p *peer, out *Output) bool {
 	if !m.begin(now, p) {
 		return false
@@ -120,7 +120,7 @@ func (m *Machine) sendPush(now time.Duration, p *peer, out *Output) bool {
 	p.flags &^= lnet.PeerForcePush
 	p.flags |= lnet.PeerPushSent
 	send := Send{Exchange: p.exchange, Push: true, From: p.from, To: p.to}
-	if m.peers.of(send.To) != p { // none, or it is another's by now
+	if m.peers.of(send.To) != p || p.rail(send.To).Status == wire.StatusDown { // none, or it is another's by now
 		send.From, send.To = nid.NID{}, p.primary
 	}
 	p.from, p.to = nid.NID{}, nid.NID{}

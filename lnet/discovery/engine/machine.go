@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"syscall"
 	"time"
 
@@ -83,6 +84,7 @@ type Input struct {
 type Self struct {
 	Sequence  uint32    // of the ping info, from 1; older ones are ignored
 	NIDs      []nid.NID // without 0@lo
+	Down      []nid.NID // those whose link is down
 	Discovery bool      // discovery is on
 }
 
@@ -228,7 +230,7 @@ func (m *Machine) selfIs(now time.Duration, self Self, out *Output) {
 	turnedOff := m.self.Discovery && !self.Discovery
 	m.self = self
 	for _, p := range m.peers.inOrder() {
-		if !m.isOwn(p.from) {
+		if !m.isOwn(p.from) || slices.Contains(self.Down, p.from) {
 			p.from, p.to = nid.NID{}, nid.NID{}
 		}
 		if turnedOff && p.flags.Has(lnet.PeerMultiRail) {

@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"encoding/hex"
+	"testing"
+
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// status is what b published last of a NID.
+func (b *bench) status(id nid.NID) wire.Status {
+	if p := b.m.peers.of(id); p != nil {
+		for _, ni := range p.nis {
+			if ni.NID == id {
+				return ni.Status
+			}
+		}
+	}
+	return wire.StatusInvalid
+}
+
+// TestPushAvoidsDeadRails: a push leaves neither by an NI of ours whose link is down nor to
+// one that the peer calls down, though the peer was heard by them last.
+func TestPushAvoidsDeadRails(t *testing.T) {
+	spec.Covers(t, "NS-2")
+	b := newBench(t, Limits{})
+	b.meet(them, also)
+	heard := func(sequence uint32, at nid.NID, down ...nid.NID) {
+		i := info(full, sequence, them, also)
+		for k := range i.NIs {
+			for _, id := range down {
+				if i.NIs[k].NID == id {
+					i.NIs[k].Status = wire.StatusDown
+				}
+			}
+		}
+		b.step(pushFrom(at, i))
+	}
+	change := func(sequence uint32, down ...nid.NID) []string {
+		return b.step(Input{Kind: SelfIs, Self: Self{Sequence: sequence, NIDs: ours, Down: down, Discovery: true}})
+	}
+	const sent = "10.0.0.2@tcp 10.1.0.2@tcp1: MULTI_RAIL|DISCOVERED|DISCOVERING|NIDS_UPTODATE|PUSH_SENT"
+	heard(3, also)
+	b.want(change(3), sent, "push 10.1.0.2@tcp1 from 10.0.0.1@tcp")
+	b.step(b.ack())
+	heard(4, also)
+	b.want(change(4, us), sent, "push 10.0.0.2@tcp")
+	b.step(b.ack())
+	heard(5, also, also)
+	b.want(change(5), sent, "push 10.0.0.2@tcp")
+}
+
+// TestRecordedLinkDown: what a kernel node told its peer in tcp-mr-link-down when one of its
+// two NIs lost its carrier, and when it had it back: the kernel goes on saying DOWN.
+func TestRecordedLinkDown(t *testing.T) {
+	spec.Covers(t, "NS-1")
+	first, second := nid.MustParse("10.88.0.3@tcp"), nid.MustParse("10.88.0.103@tcp")
+	b := newBench(t, Limits{})
+	for _, c := range []struct {
+		from nid.NID
+		info string
+		want wire.Status
+	}{
+		{second, "676e69701e0000003930000003000000000000000000090008000000000000000300580a00000200dec0aa15000000006700580a00000200dec0aa1500000000", wire.StatusUp},
+		{first, "676e69701e0000003930000003000000000000000000090009000000000000000300580a00000200dec0aa15000000006700580a00000200cefaadde00000000", wire.StatusDown},
+		{second, "676e69701e000000393000000300000000000000000009000a000000000000000300580a00000200dec0aa15000000006700580a00000200cefaadde00000000", wire.StatusDown},
+	} {
+		bytes, err := hex.DecodeString(c.info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i, _, err := wire.ParsePingInfo(bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.step(pushFrom(c.from, i))
+		b.settle(i)
+		if f, s := b.status(first), b.status(second); f != wire.StatusUp || s != c.want {
+			t.Errorf("push %d: %v and %v, want up and %v", i.Sequence, f, s, c.want)
+		}
+	}
+	if p := b.m.peers.of(second); p.primary != first {
+		t.Errorf("primary %v, want %v", p.primary, first)
+	}
+}
+
+// TestStatusOfAnother: what a node says of NIDs that are not its own changes nothing.
+func TestStatusOfAnother(t *testing.T) {
+	spec.Covers(t, "NS-6")
+	for name, features := range map[string]wire.Features{"multi-rail": full, "single-rail": off &^ wire.FeatureMultiRail} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, Limits{})
+			b.meet(them, also)
+			lie := info(features, 9, other, them, also)
+			for i := range lie.NIs {
+				lie.NIs[i].Status = wire.StatusDown
+			}
+			b.step(discover(other))
+			b.settle(info(full, 2, them, also), lie)
+			b.step(pushFrom(other, lie))
+			b.settle(info(full, 2, them, also), lie)
+			if got := b.status(them); got != wire.StatusUp {
+				t.Errorf("%v is %v, want up", them, got)
+			}
+			if got := b.status(also); got != wire.StatusUp {
+				t.Errorf("%v is %v, want up", also, got)
+			}
+			if got := b.status(other); got != wire.StatusDown {
+				t.Errorf("%v is %v, want down: that is its own word", other, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,87 @@
+package lnet
+
+import (
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"ulnet/lnet/wire"
+)
+
+// Link is the state of an NI's link (ni_fatal_error_on).
+type Link struct {
+	Down bool  // nothing can leave by the NI, and nothing comes
+	Err  error // why it is down, nil if it is up
+	// Changed is the instant of the last change on the node's clock, 0 without one.
+	Changed time.Duration
+}
+
+// linkState is the Link of an NI. nil: up since the NI was added.
+type linkState struct {
+	now     atomic.Pointer[Link]
+	setting sync.Mutex // serialises SetLink, which says what it changes in order
+}
+
+func (s *linkState) get() Link {
+	if l := s.now.Load(); l != nil {
+		return *l
+	}
+	return Link{}
+}
+
+// SetLink tells the NI that its link is up, nil, or down for a reason: its interface has
+// no carrier, is down or gone, or has lost the NI's address. What is sent takes other NIs
+// then, or fails with ENETDOWN if there is none; what the driver has is the driver's to end.
+// Peers that discovery knows are told. A call that changes nothing is cheap; one that only
+// has another reason replaces that. It must not be called from a function of OnNIChange.
+func (ni *NI) SetLink(down error) {
+	ni.link.setting.Lock()
+	defer ni.link.setting.Unlock()
+	was := ni.link.get()
+	if was.Down == (down != nil) && (down == nil || down.Error() == was.Err.Error()) {
+		return
+	}
+	next := &Link{Down: down != nil, Err: down, Changed: was.Changed}
+	if was.Down != next.Down {
+		next.Changed = ni.node.cfg.Clock.Now()
+	}
+	ni.link.now.Store(next)
+	ni.sayLink(was, *next)
+	if was.Down != next.Down {
+		ni.node.tellNIWatchers()
+	}
+}
+
+// sayLink logs a change of the link.
+func (ni *NI) sayLink(was, is Link) {
+	log := ni.node.Log().With(slog.Any("ni", ni.nid))
+	switch {
+	case is.Down:
+		log.Warn("the link of an NI is down: messages take other NIs until it is back; see 'ip link' and 'lnetctl net show'", slog.Any("err", is.Err))
+	case was.Down:
+		log.Info("the link of an NI is up again", slog.Duration("after", is.Changed-was.Changed))
+	}
+}
+
+// Link returns the state of the NI's link.
+func (ni *NI) Link() Link { return ni.link.get() }
+
+// Status is what the node tells its peers of the NI.
+func (ni *NI) Status() wire.Status {
+	if ni.Link().Down {
+		return wire.StatusDown
+	}
+	return wire.StatusUp
+}
+
+// linkError is why nothing can be sent by the NI; nil: something can.
+func (ni *NI) linkError() error {
+	l := ni.link.now.Load()
+	if l == nil || !l.Down {
+		return nil
+	}
+	return fmt.Errorf("NI %v: %w: %w", ni.nid, syscall.ENETDOWN, l.Err)
+}
