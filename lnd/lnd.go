@@ -42,6 +42,14 @@
 // returned. What a connection of a stream brings is one Delivery at a time; one of
 // RDMA may have several that wait for their payload.
 //
+// # Failures
+//
+// The error of a message that did not leave wraps an errno, and carries the class of its
+// failure ([Failure], [Failed]): which NI it proves something about, and whether the
+// message may be sent again. Each driver lists its errors with their classes. An error
+// without a class blames nothing and ends the message: that of an NI that is shut down,
+// and of a message that cannot be encoded. Errors of multicast have none.
+//
 // # Multicast
 //
 // An NI may be a [Multicaster] as well: what that sends reaches a group of nodes

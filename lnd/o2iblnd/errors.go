@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"ulnet/lnd"
 	"ulnet/lnet/nid"
 )
 
@@ -85,6 +86,33 @@ var advices = map[Reason]string{
 	CreditTimeout:    "the peer does not read its messages",
 	NotWritten:       "ask kernels for exactly as much as there is, or for up to 3976 bytes",
 	SendTimeout:      "is the peer overloaded? see timeout",
+}
+
+// failures are the classes of the reasons that end messages; all others are RemoteError.
+// docs/o2ib.md says what each proves.
+var failures = map[Reason]lnd.Failure{
+	ShuttingDown: lnd.FailureNone, BadHeader: lnd.FailureNone, TooManyFrags: lnd.FailureNone,
+	DatagramTooLong: lnd.FailureNone, DatagramFailed: lnd.FailureNone, NoReply: lnd.FailureNone,
+
+	ConnectFailed: lnd.LocalDropped, AcceptFailed: lnd.LocalDropped,
+	NoTx: lnd.LocalError, NoMemory: lnd.LocalError,
+
+	Unreachable: lnd.RemoteDropped, NoListener: lnd.RemoteDropped,
+	RejectedRace: lnd.RemoteDropped, RejectedStale: lnd.RemoteDropped, RejectedDepth: lnd.RemoteDropped,
+	RejectedFrags: lnd.RemoteDropped, RejectedMTU: lnd.RemoteDropped, RejectedVersion: lnd.RemoteDropped,
+	RejectedEarly: lnd.RemoteDropped, RejectedLimit: lnd.RemoteDropped, Rejected: lnd.RemoteDropped,
+	PeerClosed: lnd.RemoteDropped, TransportFailed: lnd.RemoteDropped,
+
+	SendTimeout: lnd.RemoteTimeout, CreditTimeout: lnd.RemoteTimeout,
+	QueueTimeout: lnd.NetworkTimeout,
+}
+
+// Failure is the class of the failure, see [lnd.Failure].
+func (e *Error) Failure() lnd.Failure {
+	if class, ok := failures[e.Reason]; ok {
+		return class
+	}
+	return lnd.RemoteError
 }
 
 func newError(r Reason, peer nid.ProcessID, err error) *Error {

@@ -123,7 +123,7 @@ func (ni *ni) route(m *lnd.Message) {
 	id, rail, ok := locate(m.Target.NID)
 	if !ok || int(id) >= len(ni.host.fabric.hosts) || m.Target.NID.Net() != ni.net {
 		ni.up.PeerDown(m.Target, syscall.EHOSTUNREACH)
-		ni.up.Finalize(m, syscall.EHOSTUNREACH)
+		ni.up.Finalize(m, lnd.Failed(lnd.RemoteDropped, syscall.EHOSTUNREACH))
 		return
 	}
 	p := ni.peer(peerKey{id, rail})

@@ -132,6 +132,7 @@ func (p *peer) down(cause error, tell bool) {
 	if h := p.ni.host; h.out != nil && p.state == open && !h.connected(p.id, p) {
 		h.out.Ignore = append(h.out.Ignore, p.id)
 	}
+	class := failureOf(cause, p.state)
 	p.state, p.mine = idle, 0
 	p.asked, p.progress, p.cache = machine.Never, machine.Never, nil
 	for i := range p.lanes {
@@ -141,8 +142,25 @@ func (p *peer) down(cause error, tell bool) {
 	for m := p.queue.Take(all); m != nil; {
 		next := m.Link
 		m.Link = nil
-		p.ni.up.Finalize(m, cause)
+		p.ni.up.Finalize(m, lnd.Failed(class, cause))
 		m = next
+	}
+}
+
+// failureOf is the class of the messages that fail with a connection, or with an attempt at
+// one.
+func failureOf(cause error, state connState) lnd.Failure {
+	switch {
+	case cause == syscall.ESHUTDOWN:
+		return lnd.FailureNone
+	case cause == syscall.EPROTO:
+		return lnd.RemoteError
+	case cause != syscall.ETIMEDOUT:
+		return lnd.RemoteDropped
+	case state == opening:
+		return lnd.NetworkTimeout
+	default:
+		return lnd.RemoteTimeout
 	}
 }
 

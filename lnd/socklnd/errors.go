@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"ulnet/lnd"
 	"ulnet/lnet/nid"
 )
 
@@ -77,6 +78,52 @@ func brief(err error) string {
 		return e.Err.Error()
 	}
 	return fmt.Sprintf("%v: %v", e.Reason, e.Err)
+}
+
+// failures are the classes of the reasons that have one, whatever the system said
+// (lnet-semantics §15). What the peer did on an established connection blames the peer;
+// LNet has LOCAL_ERROR there, by which a peer could lower the health of our NI.
+var failures = map[Reason]lnd.Failure{
+	ShuttingDown: lnd.FailureNone, BadHeader: lnd.FailureNone, DatagramTooLong: lnd.FailureNone, DatagramFailed: lnd.FailureNone,
+	ConnectTimeout: lnd.NetworkTimeout, SendTimeout: lnd.RemoteTimeout,
+	TooSoon: lnd.RemoteError, NoRoute: lnd.RemoteError,
+	ReceiveTimeout: lnd.RemoteError, CutMessage: lnd.RemoteError, PeerClosed: lnd.RemoteError,
+	PeerRestarted: lnd.RemoteError, ProtocolChanged: lnd.RemoteError,
+	BadMessageType: lnd.RemoteError, BadChecksum: lnd.RemoteError, BadAck: lnd.RemoteError,
+	TooManyAcks: lnd.RemoteError, BadMessage: lnd.RemoteError,
+}
+
+// classOf are the classes of what the system says of a connection that cannot be made, or
+// of one that breaks (ksocknal_txlist_done, ksocknal_tx_done). The first that fits counts.
+var classOf = [...]struct {
+	errno syscall.Errno
+	class lnd.Failure
+}{
+	{syscall.ENETDOWN, lnd.RemoteDropped},
+	{syscall.ENETUNREACH, lnd.RemoteDropped},
+	{syscall.ECONNREFUSED, lnd.RemoteDropped},
+	{syscall.ECONNRESET, lnd.RemoteDropped},
+	{syscall.EPIPE, lnd.RemoteError},
+	{syscall.EHOSTUNREACH, lnd.RemoteDropped},
+}
+
+// Failure is the class of the failure, see [lnd.Failure].
+func (e *Error) Failure() lnd.Failure {
+	if class, ok := failures[e.Reason]; ok {
+		return class
+	}
+	if errors.Is(e.Err, syscall.ETIMEDOUT) { // of the system's retransmissions
+		if e.Reason == ConnectFailed {
+			return lnd.NetworkTimeout
+		}
+		return lnd.RemoteTimeout
+	}
+	for _, c := range classOf {
+		if errors.Is(e, c.errno) {
+			return c.class
+		}
+	}
+	return lnd.LocalError
 }
 
 func newError(r Reason, peer nid.ProcessID, err error) *Error {
