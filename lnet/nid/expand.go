@@ -3,7 +3,10 @@ package nid
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
+	"strconv"
+	"strings"
 )
 
 // errUnbounded says that a set names more NIDs than can be listed: a whole
@@ -79,4 +82,48 @@ func (n numbers) count(most int) int {
 		}
 	}
 	return count
+}
+
+// ExpandText returns the texts that s stands for, of which each pair of brackets encloses
+// numbers and ranges, as in tcp[1-3] or 10.0.[0-1].[2-20/2,30]@o2ib (LNet config.c
+// lnet_str2tbs_expand): one for each combination, the last brackets counting fastest. There
+// may be at most limit.
+func ExpandText(s string, limit int) ([]string, error) {
+	texts := []string{""}
+	for {
+		start := strings.IndexByte(s, '[')
+		if start < 0 {
+			break
+		}
+		length := strings.IndexByte(s[start:], ']')
+		if length < 0 {
+			return nil, fmt.Errorf("%q: want ']'", s[start:])
+		}
+		n, err := parseNumbers(s[start:start+length+1], math.MaxUint32)
+		if err != nil {
+			return nil, err
+		}
+		if count := n.count(limit + 1); count > limit || count*len(texts) > limit {
+			return nil, fmt.Errorf("more than %d", limit)
+		}
+		texts = multiply(texts, s[:start], n)
+		s = s[start+length+1:]
+	}
+	for i := range texts {
+		texts[i] += s
+	}
+	return texts, nil
+}
+
+// multiply appends text and each number to each of the texts.
+func multiply(texts []string, text string, n numbers) []string {
+	var longer []string
+	for _, t := range texts {
+		for _, s := range n {
+			for v := uint64(s.lo); v <= uint64(s.hi); v += uint64(s.step) {
+				longer = append(longer, t+text+strconv.FormatUint(v, 10))
+			}
+		}
+	}
+	return longer
 }

@@ -55,3 +55,30 @@ func TestExpand(t *testing.T) {
 		}
 	}
 }
+
+func TestExpandText(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		text, want, err string
+	}{
+		{text: "", want: ""},
+		{text: "tcp", want: "tcp"},
+		{text: "tcp[1-3]", want: "tcp1 tcp2 tcp3"},
+		{text: "10.[0,7].0.[2-6/2]@o2ib", want: "10.0.0.2@o2ib 10.0.0.4@o2ib 10.0.0.6@o2ib 10.7.0.2@o2ib 10.7.0.4@o2ib 10.7.0.6@o2ib"},
+		{text: "[4294967294-4294967295]", want: "4294967294 4294967295"},
+		{text: "a[0-9][0-9]", err: "more than 99"},
+		{text: "a[0-4294967295]", err: "more than 99"},
+		{text: "a[1", err: `"[1": want ']'`},
+		{text: "a[]", err: `"": want a number`},
+		{text: "a[[1]]", err: `"[1": want a number`},
+		{text: "a]", want: "a]"},
+	} {
+		got, err := ExpandText(test.text, 99)
+		if text := strings.Join(got, " "); test.err == "" && (err != nil || text != test.want) {
+			t.Errorf("%q: %q, %v, want %q", test.text, text, err, test.want)
+		}
+		if test.err != "" && (err == nil || !strings.HasPrefix(err.Error(), test.err)) {
+			t.Errorf("%q: %v, want %s", test.text, err, test.err)
+		}
+	}
+}

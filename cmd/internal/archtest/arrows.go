@@ -35,6 +35,7 @@ var Rules = []Rule{
 	{Package: "lnet/machine/record", May: "lnet/machine"},
 	{Package: "lnet/wire", May: "lnet/nid"},
 	{Package: "lnet/networks", May: "lnet/nid"},
+	{Package: "lnet/route", May: "lnet/nid lnet/networks lnet/machine"},
 
 	{Package: "lnd", May: "lnet/nid lnet/wire lnet/machine"},
 	{Package: "lnd/shell"},

@@ -1,0 +1,117 @@
+package route
+
+import (
+	"fmt"
+
+	"ulnet/lnet/nid"
+)
+
+// maxHealth is the health of an NI that never failed (LNET_MAX_HEALTH_VALUE).
+const maxHealth = 1000
+
+// Settings are the tunables of routes. The zero value is not the default.
+type Settings struct {
+	// AvoidAsymmetric (avoid_asym_router_failure) has a route to the next net count as
+	// alive only while the gateway says that its NI on that net is up.
+	AvoidAsymmetric bool
+	// Sensitivity (router_sensitivity_percentage) is how healthy an NI of a gateway must be
+	// to count as alive, in percent of the full health.
+	Sensitivity int
+	// CheckFirst (check_routers_before_use) has routes begin down.
+	CheckFirst bool
+}
+
+// DefaultSettings returns the defaults of LNet.
+func DefaultSettings() Settings { return Settings{AvoidAsymmetric: true, Sensitivity: 100} }
+
+// NI is an NI of a gateway.
+type NI struct {
+	NID    nid.NID
+	Down   bool // it said so in its latest ping info, or is thought to be
+	Health int  // 0 to 1000
+}
+
+// alive reports whether an NI counts as alive (lnet_is_peer_ni_alive).
+func (ni *NI) alive(s *Settings) bool {
+	return !ni.Down && ni.Health*100 >= maxHealth*s.Sensitivity
+}
+
+// Gateway is the state of a gateway.
+type Gateway struct {
+	Alive     bool // its last check succeeded, or a message from behind it came since
+	Checked   bool // a check of it has ended, or its ping info is known
+	Discovery bool // discovery is on, here and there, so that the rest is up to date
+	Routes    bool // its ping info says that it forwards
+	NIs       []NI // of its latest ping info, or those of which this node knows
+}
+
+// Verdict says whether messages may go by a route.
+type Verdict struct {
+	Alive     bool
+	SingleHop bool   // the gateway is on the net, or the route says 1 hop
+	Reason    string // why it is down
+}
+
+// Judge says whether a route by the gateway is alive (lnet_is_route_alive). A gateway that was
+// not asked yet counts as alive, unless Settings.CheckFirst. Where discovery is off kernels
+// rely on a flag that they computed from the last answer to a ping; here the answer is kept,
+// and the health of the gateway's NIs does not count.
+func (g *Gateway) Judge(r Route, s Settings) Verdict {
+	v := Verdict{SingleHop: r.Hops == 1 || g.isOn(r.Net)}
+	switch {
+	case !g.Checked && s.CheckFirst:
+		v.Reason = "the gateway was not checked yet (check_routers_before_use)"
+	case !g.Alive:
+		v.Reason = "the gateway did not answer its last check"
+	case !g.Checked:
+		v.Alive = true
+	case !g.anyAlive(r.Gateway.Net(), &s):
+		v.Reason = fmt.Sprintf("no NI of the gateway on %v is up and healthy", r.Gateway.Net())
+	case s.AvoidAsymmetric && v.SingleHop && !g.anyAlive(r.Net, &s):
+		v.Reason = fmt.Sprintf("no NI of the gateway on %v is up and healthy (avoid_asym_router_failure)", r.Net)
+	case !g.Routes:
+		v.Reason = "the gateway says that it does not route"
+	default:
+		v.Alive = true
+	}
+	return v
+}
+
+func (g *Gateway) isOn(net nid.Net) bool {
+	for i := range g.NIs {
+		if g.NIs[i].NID.Net() == net {
+			return true
+		}
+	}
+	return false
+}
+
+// anyAlive reports whether an NI of the gateway on a net is alive (lnet_is_gateway_net_alive).
+func (g *Gateway) anyAlive(net nid.Net, s *Settings) bool {
+	for i := range g.NIs {
+		ni := g.NIs[i]
+		if !g.Discovery {
+			ni.Health = maxHealth
+		}
+		if ni.NID.Net() == net && ni.alive(s) {
+			return true
+		}
+	}
+	return false
+}
+
+// Revive notes that a message from a node on the net beyond has come by the gateway's NI via:
+// the gateway is alive, and so are its NIs on that net (lnet_parse). It reports whether that is
+// news.
+func (g *Gateway) Revive(via nid.NID, beyond nid.Net) bool {
+	if g.Alive {
+		return false
+	}
+	g.Alive = true
+	for i := range g.NIs {
+		if ni := &g.NIs[i]; ni.NID == via || ni.NID.Net() == beyond {
+			ni.Down = false
+		}
+	}
+	return true
+}

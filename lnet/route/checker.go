@@ -1,0 +1,216 @@
+package route
+
+import (
+	"slices"
+	"syscall"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// The defaults of the checker's times.
+const (
+	DefaultCheckInterval = 60 * time.Second // alive_router_check_interval
+	DefaultPingTimeout   = 50 * time.Second // router_ping_timeout
+)
+
+// CheckerConfig configures a [Checker].
+type CheckerConfig struct {
+	Interval time.Duration // alive_router_check_interval, between checks; not positive: none
+	Timeout  time.Duration // router_ping_timeout, of one; positive
+}
+
+// Target is a gateway to check.
+type Target struct {
+	Gateway nid.NID   // the NID by which it is known
+	NIDs    []nid.NID // on which to ask it: one on each net that this node shares with it
+}
+
+// CheckKind tells the inputs of a Checker apart.
+type CheckKind uint8
+
+// The kinds of inputs, with the fields of [CheckInput] that they use.
+const (
+	CheckTimer CheckKind = iota // none
+	Watch                       // Targets: all gateways from now on; Config
+	Answered                    // Exchange, Err: how a check has ended
+)
+
+// CheckInput is what a [Checker] steps on. The zero value is the timer.
+type CheckInput struct {
+	Kind     CheckKind
+	Config   CheckerConfig
+	Targets  []Target
+	Exchange uint64 // of the Check that has ended
+	Err      error  // nil: the gateway has answered
+}
+
+// CheckOutput is what a [Checker] wants done.
+type CheckOutput struct {
+	Changes []Change // first
+	Checks  []Check
+}
+
+// Reset empties o and keeps its memory.
+func (o *CheckOutput) Reset() { o.Changes, o.Checks = o.Changes[:0], o.Checks[:0] }
+
+// Change says that a check of a gateway has ended.
+type Change struct {
+	Gateway nid.NID
+	Alive   bool
+	Err     error // why it is not alive
+}
+
+// Check wants a gateway pinged and pushed to. An Answered follows, unless the gateway is not
+// a target any more; one that comes after the time-out changes nothing but a success.
+type Check struct {
+	Exchange uint64
+	Gateway  nid.NID // as in Target
+	NID      nid.NID // to ask: one of Target.NIDs
+}
+
+var _ machine.Machine[CheckInput, CheckOutput] = (*Checker)(nil)
+
+// Checker says when to check which gateway (lnet_check_routers): each once in an interval, on
+// each net that it shares with this node, one check of a gateway at a time.
+//
+//	state     entered by                        left by
+//	waiting   a check has ended                 its next check is due: checking
+//	checking  a check was sent                  its answer or the time-out: waiting
+type Checker struct {
+	config  CheckerConfig
+	last    uint64     // exchange
+	targets []*checked // in the order of Watch
+	agenda  machine.Deadlines[*checked]
+}
+
+// checked is a gateway that is being checked.
+type checked struct {
+	gateway  nid.NID
+	nets     []checkedNet
+	exchange uint64                     // of the check under way, or else 0
+	expired  uint64                     // of the latest one that timed out
+	due      machine.Deadline[*checked] // of the next check, or the time-out of this one
+}
+
+// checkedNet is a net on which a gateway is asked.
+type checkedNet struct {
+	nid nid.NID
+	at  time.Duration // next check
+}
+
+// Step implements machine.Machine.
+func (c *Checker) Step(now time.Duration, in CheckInput, out *CheckOutput) (wake time.Duration) {
+	switch in.Kind {
+	case Watch:
+		c.watch(now, in)
+	case Answered:
+		c.answered(in, out)
+	}
+	for d := c.agenda.Pop(now); d != nil; d = c.agenda.Pop(now) {
+		c.isDue(now, d.Of, out)
+	}
+	return c.agenda.Next()
+}
+
+// watch makes these the gateways to check. Those that are known keep their times.
+func (c *Checker) watch(now time.Duration, in CheckInput) {
+	faster := in.Config.Interval < c.config.Interval || c.config.Interval <= 0
+	c.config = in.Config
+	old := c.targets
+	c.targets = make([]*checked, 0, len(in.Targets))
+	for _, t := range in.Targets {
+		i := slices.IndexFunc(old, func(o *checked) bool { return o.gateway == t.Gateway })
+		next := &checked{gateway: t.Gateway}
+		next.due.Of = next
+		if i >= 0 {
+			next = old[i]
+			old = slices.Delete(old, i, i+1)
+		}
+		next.setNets(now, t.NIDs)
+		if faster {
+			next.hurry(now + max(c.config.Interval, 0))
+		}
+		c.targets = append(c.targets, next)
+		if next.exchange == 0 {
+			c.plan(next)
+		}
+	}
+	for _, gone := range old {
+		c.agenda.Clear(&gone.due)
+	}
+}
+
+func (t *checked) setNets(now time.Duration, ids []nid.NID) {
+	old := t.nets
+	t.nets = make([]checkedNet, 0, len(ids))
+	for _, id := range ids {
+		net := checkedNet{id, now}
+		if i := slices.IndexFunc(old, func(o checkedNet) bool { return o.nid.Net() == id.Net() }); i >= 0 {
+			net.at = old[i].at
+		}
+		t.nets = append(t.nets, net)
+	}
+}
+
+// hurry makes the next checks be no later than an instant.
+func (t *checked) hurry(until time.Duration) {
+	for i := range t.nets {
+		t.nets[i].at = min(t.nets[i].at, until)
+	}
+}
+
+// plan sets the next check of a gateway that is waiting.
+func (c *Checker) plan(t *checked) {
+	if c.config.Interval <= 0 || len(t.nets) == 0 {
+		c.agenda.Clear(&t.due)
+		return
+	}
+	c.agenda.Set(&t.due, t.next().at)
+}
+
+func (t *checked) next() *checkedNet {
+	next := &t.nets[0]
+	for i := range t.nets {
+		if t.nets[i].at < next.at {
+			next = &t.nets[i]
+		}
+	}
+	return next
+}
+
+// isDue sends the check of a gateway that is due, or ends one that was not answered.
+func (c *Checker) isDue(now time.Duration, t *checked, out *CheckOutput) {
+	if t.exchange != 0 {
+		t.expired = t.exchange
+		c.end(t, out, syscall.ETIMEDOUT)
+		return
+	}
+	net := t.next()
+	net.at = now + c.config.Interval
+	c.last++
+	t.exchange = c.last
+	c.agenda.Set(&t.due, now+c.config.Timeout)
+	out.Checks = append(out.Checks, Check{t.exchange, t.gateway, net.nid})
+}
+
+// end notes how a check has ended.
+func (c *Checker) end(t *checked, out *CheckOutput, err error) {
+	t.exchange = 0
+	out.Changes = append(out.Changes, Change{t.gateway, err == nil, err})
+	c.plan(t)
+}
+
+func (c *Checker) answered(in CheckInput, out *CheckOutput) {
+	for _, t := range c.targets {
+		switch {
+		case in.Exchange == 0:
+		case t.exchange == in.Exchange:
+			c.end(t, out, in.Err)
+		case t.expired == in.Exchange && in.Err == nil: // late is better than never
+			t.expired = 0
+			out.Changes = append(out.Changes, Change{Gateway: t.gateway, Alive: true})
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package route
+
+import (
+	"fmt"
+	"strings"
+
+	"ulnet/lnet/nid"
+)
+
+// The limits of a route's hops and priority.
+const (
+	UndefinedHops = -1 // LNET_UNDEFINED_HOPS: counts as 1
+	MaxHops       = 255
+	MaxPriority   = 1<<31 - 1
+)
+
+// MaxSensitivity is the largest health sensitivity, that of a whole health value.
+const MaxSensitivity = 1000
+
+// Route is a way to a net (struct lnet_route).
+type Route struct {
+	Net         nid.Net // that the gateway leads to
+	Gateway     nid.NID // on a net of this node
+	Hops        int     // routers between here and the net, 1 to MaxHops, or UndefinedHops
+	Priority    int     // 0 is best
+	Sensitivity int     // by how much a failure lowers the health of the gateway, from 1
+}
+
+// New returns the route that the tunable routes makes of a net and a gateway alone.
+func New(net nid.Net, gateway nid.NID) Route {
+	return Route{Net: net, Gateway: gateway, Hops: UndefinedHops, Sensitivity: 1}
+}
+
+// Distance is the number of hops that counts for a choice.
+func (r Route) Distance() int { return max(r.Hops, 1) }
+
+// String returns the route as an entry of the tunable routes.
+func (r Route) String() string {
+	var b strings.Builder
+	b.WriteString(r.Net.String())
+	if r.Hops != UndefinedHops {
+		fmt.Fprintf(&b, " %d", r.Hops)
+	}
+	fmt.Fprintf(&b, " %v", r.Gateway)
+	if r.Priority != 0 {
+		fmt.Fprintf(&b, ":%d", r.Priority)
+	}
+	return b.String()
+}

@@ -1,0 +1,165 @@
+package route
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"ulnet/lnet/networks"
+	"ulnet/lnet/nid"
+)
+
+// tunable is the name that errors give the text.
+const tunable = "routes"
+
+// Parse parses the tunable routes (LNet config.c lnet_parse_route):
+//
+//	routes   = entry { ( ";" | newline ) entry }
+//	entry    = net blank [ hops blank ] gateway { blank gateway }
+//	gateway  = NID [ ":" priority ]
+//
+// # begins a comment that ends with the entry. Brackets in nets and gateways enclose numbers
+// and ranges, as in tcp1 2 10.0.0.[1-4]@o2ib:1, and stand for each of them; an entry makes a
+// route of each net and each gateway, MaxRoutes altogether at most. An error is a
+// *networks.EntryError.
+func Parse(text string) ([]Route, error) {
+	if err := networks.CheckLength(tunable, text); err != nil {
+		return nil, err
+	}
+	p := parser{text: text}
+	for words := range networks.Entries(text) {
+		if p.entry(words); p.err != nil {
+			return nil, p.err
+		}
+	}
+	return p.found, nil
+}
+
+type parser struct {
+	text  string
+	found []Route
+	err   error // a *networks.EntryError
+}
+
+func (p *parser) fail(at int, format string, args ...any) {
+	if p.err == nil {
+		reason := fmt.Sprintf(format, args...) + "; an entry looks like tcp1 10.0.0.1@tcp, or tcp1 2 10.0.0.[1-4]@tcp:1 with hops and priority"
+		p.err = &networks.EntryError{Tunable: tunable, Text: p.text, Offset: at, Reason: reason}
+	}
+}
+
+func (p *parser) entry(words []networks.Word) {
+	nets := p.nets(words[0])
+	gateways, hops := words[1:], UndefinedHops
+	if len(gateways) > 0 && isNumber(gateways[0].Text) {
+		hops = p.hops(gateways[0])
+		gateways = gateways[1:]
+	}
+	if len(gateways) == 0 {
+		last := words[len(words)-1]
+		p.fail(last.Offset+len(last.Text), "want a gateway")
+	}
+	for _, w := range gateways {
+		for _, g := range p.gateways(w) {
+			g.Hops = hops
+			p.add(w, nets, g)
+		}
+	}
+}
+
+// add appends the routes to all nets by one gateway.
+func (p *parser) add(w networks.Word, nets []nid.Net, by Route) {
+	if len(p.found)+len(nets) > MaxRoutes {
+		p.fail(w.Offset, "more than %d routes", MaxRoutes)
+	}
+	for _, net := range nets {
+		if p.err != nil {
+			return
+		}
+		by.Net = net
+		if net == by.Gateway.Net() {
+			p.fail(w.Offset, "gateway %v is on %v itself; name its NID on a net of this node", by.Gateway, net)
+		}
+		p.found = append(p.found, by)
+	}
+}
+
+func (p *parser) expand(w networks.Word) []string {
+	texts, err := nid.ExpandText(w.Text, MaxRoutes)
+	if err != nil {
+		p.fail(w.Offset, "%v", err)
+	}
+	return texts
+}
+
+func (p *parser) nets(w networks.Word) (nets []nid.Net) {
+	for _, text := range p.expand(w) {
+		net, err := nid.ParseNet(text)
+		switch {
+		case err != nil:
+			p.fail(w.Offset, "%v", err)
+		case !isRemote(net):
+			p.fail(w.Offset, "there is no route to %v", net)
+		}
+		nets = append(nets, net)
+	}
+	return nets
+}
+
+func isNumber(s string) bool { return strings.Trim(s, "0123456789") == "" }
+
+func (p *parser) hops(w networks.Word) int {
+	n, err := strconv.Atoi(w.Text)
+	if err != nil || n < 1 || n > MaxHops {
+		p.fail(w.Offset, "want 1 to %d hops, not %s", MaxHops, w.Text)
+	}
+	return n
+}
+
+// gateways parses NIDs with a priority. A colon before the last @ is part of an address.
+func (p *parser) gateways(w networks.Word) (by []Route) {
+	for _, text := range p.expand(w) {
+		r := New(nid.Net{}, nid.NID{})
+		at := strings.LastIndexByte(text, '@') + 1
+		if net, priority, found := strings.Cut(text[at:], ":"); found {
+			n, err := strconv.ParseUint(priority, 10, 31)
+			if err != nil {
+				p.fail(w.Offset, "%q: want a priority from 0, the best, to %d", priority, MaxPriority)
+			}
+			r.Priority = int(n)
+			text = text[:at] + net
+		}
+		var err error
+		r.Gateway, err = nid.Parse(text)
+		switch {
+		case err != nil:
+			p.fail(w.Offset, "%v", err)
+		case !isGateway(r.Gateway):
+			p.fail(w.Offset, "%v is no gateway", r.Gateway)
+		}
+		by = append(by, r)
+	}
+	return by
+}
+
+// Apply adds what [Parse] has made of the tunable to the table of a node with these NIDs, as
+// kernels do at their start: a route that is there already, one by a gateway that this node
+// does not reach, and one by this node itself are passed over. The last ones make the node a
+// router: routes reports that.
+func (t *Table) Apply(list []Route, own []nid.NID, random *rand.Rand) (routes bool, err error) {
+	for _, r := range list {
+		if slices.Contains(own, r.Gateway) {
+			routes = true
+			continue
+		}
+		err := t.Add(r, own, random)
+		if err != nil && !errors.Is(err, syscall.EEXIST) && !errors.Is(err, syscall.EHOSTUNREACH) {
+			return routes, err
+		}
+	}
+	return routes, nil
+}
