@@ -187,7 +187,9 @@ func (t *peerTable) shrink() bool {
 	maps.Copy(peers, t.peers)
 	known := make(map[nid.NID]*Peer, len(t.known))
 	maps.Copy(known, t.known)
-	t.peers, t.known = peers, known
+	remotes := make(map[nid.NID]*remote, len(t.remotes))
+	maps.Copy(remotes, t.remotes)
+	t.peers, t.known, t.remotes = peers, known, remotes
 	t.order = append([]*peerNI(nil), t.order...)
 	return true
 }

@@ -200,10 +200,12 @@ func (ni *NI) takeCredit(p *peerNI, want int, priority bool) bool {
 		if a.wants > 0 {
 			c.want(a, 0)
 		}
+		ni.tellCredits()
 		return true
 	}
 	c.want(a, want)
 	c.lowest = min(c.lowest, -c.wanted)
+	ni.tellCredits()
 	if !a.stalled || c.spare == 0 || class == urgent { // else its next message that leaves wakes it
 		c.waiters[class].push(p, class)
 		ni.watchCredits()
@@ -215,6 +217,7 @@ func (ni *NI) takeCredit(p *peerNI, want int, priority bool) bool {
 func (ni *NI) returnCredit(p *peerNI) {
 	ni.mu.Lock()
 	ni.tx.put(p)
+	ni.tellCredits()
 	if ni.tx.anyWaits() {
 		ni.wakeWaiting()
 	}

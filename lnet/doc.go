@@ -11,6 +11,17 @@
 // [NI.Parse] checks the header, decides whether the message is for this node, and asks
 // Upper where its payload goes. LNet's sources for both are lib-move.c and lib-msg.c.
 //
+// # Paths
+//
+// Which NI, which NID of the peer and which gateway a message takes is decided by package
+// path, each time that Send or a message that has waited for discovery needs it. Its
+// state is kept here: [NI.Rail] is that of an NI, [Node.Rail] that of a peer's NID, and
+// [Node.SetRoutes] installs routes. The code that learns of health, links or rules tells them.
+// A node with one NI chooses nothing for a peer with one NID, and pays nothing for it.
+//
+// Messages to one NID of a node with one NI, or to a peer that is not multi-rail, leave in
+// the order of Send. Over several rails there is no order between messages.
+//
 // # Credits
 //
 // A message for which the driver has to dial keeps its peer credit and gives the

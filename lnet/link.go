@@ -49,6 +49,7 @@ func (ni *NI) SetLink(down error) {
 		next.Changed = ni.node.cfg.Clock.Now()
 	}
 	ni.link.now.Store(next)
+	ni.rail.SetDown(next.Down)
 	ni.sayLink(was, *next)
 	if was.Down != next.Down {
 		ni.node.tellNIWatchers()

@@ -6,6 +6,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/path"
 )
 
 // Message is one outgoing message (struct lnet_msg). The upper layer fills
@@ -31,10 +32,19 @@ type Message struct {
 	// message that the driver has. Nil never aborts.
 	Aborted *atomic.Bool
 
+	// Routed says that this node forwards the message for another: its header stays as
+	// it is, but for the hops, and it waits for no discovery.
+	Routed bool
+	// Recovery says that the message is a ping of just the NID that it is for.
+	Recovery bool
+
 	peer    *peerNI
 	ni      *NI
+	dest    nid.NID       // that Send was given; Header.DestNID is what was chosen
+	hop     *path.Remote  // that counts m; nil if there was nothing to choose
 	expires time.Duration // instant; set when the message had to queue, else 0
 	waited  bool          // for its connection: holds no NI credit
+	found   bool          // has waited for discovery
 	backlog bool          // counted in Node.backlog
 }
 
@@ -48,7 +58,7 @@ func (m *Message) wireBytes() int { return 72 + m.Payload.Length }
 // reset forgets the previous use of m.
 func (m *Message) reset() {
 	m.peer, m.ni, m.expires, m.SentAt = nil, nil, 0, 0
-	m.waited, m.backlog = false, false
+	m.hop, m.waited, m.backlog, m.found = nil, false, false, false
 }
 
 func owner(m *lnd.Message) *Message { return m.Owner.(*Message) }

@@ -8,6 +8,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/path"
 )
 
 // NI is one network interface of the node (struct lnet_ni). To its driver it
@@ -24,6 +25,7 @@ type NI struct {
 	contacts contacts               // of lo: this node's own
 	recent   atomic.Pointer[peerNI] // of the peer table, nil if that has forgotten it
 	link     linkState
+	rail     path.Local // what the choice of paths reads
 
 	stopping atomic.Bool   // set when the NI leaves the node
 	pending  atomic.Int64  // messages given to its peers and not ended
@@ -40,10 +42,12 @@ type NI struct {
 }
 
 func newNI(n *Node, cfg lnd.Config) *NI {
-	return &NI{
+	ni := &NI{
 		node: n, cfg: cfg, opened: make(chan struct{}), drained: make(chan struct{}, 1),
 		gone: make(chan struct{}), tx: newCredits(cfg.Tunables.Credits),
 	}
+	ni.rail.Owner = ni
+	return ni
 }
 
 // NID is the NI's NID.
@@ -98,6 +102,7 @@ func (n *Node) finish(m *Message, err error) {
 	}
 	n.inFlight.dec()
 	n.backlog.leave(m)
+	m.leaveHop()
 	ni := m.ni
 	if m.peer == nil && m.Group == 0 { // not sent, or by lo
 		ni = nil

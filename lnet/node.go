@@ -15,6 +15,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/path"
 )
 
 // Config configures a Node. The zero value of a field means its default.
@@ -85,6 +86,10 @@ type Node struct {
 	nis   atomic.Pointer[[]*NI] // copied on change; index 0 is lo when present
 	peers peerTable
 
+	view   atomic.Pointer[view] // of nis and routes
+	sent   atomic.Uint64        // messages whose path was chosen: the clock of last uses
+	routes []*path.Gateway      // guarded by mu
+
 	failing    failList
 	inFlight   gauge
 	backlog    backlog
@@ -110,6 +115,7 @@ func New(cfg Config) *Node {
 	n.self = nid.ProcessID{NID: nid.Lo0(), PID: n.cfg.PID}
 	n.nis.Store(&[]*NI{})
 	n.peers.init(n.cfg.MaxPeers)
+	n.look()
 	return n
 }
 
@@ -245,12 +251,13 @@ func (n *Node) register(ni *NI, lower lnd.NI) error {
 			return fmt.Errorf("NID %v: %w", id, syscall.EEXIST)
 		}
 	}
-	ni.nid, ni.lower = id, lower
+	ni.nid, ni.lower, ni.rail.NID = id, lower, id
 	if m, ok := lnd.AsMulticaster(lower); ok {
 		ni.caster = m
 	}
 	next := append(slices.Clip(slices.Clone(list)), ni)
 	n.nis.Store(&next)
+	n.look()
 	return nil
 }
 
@@ -305,6 +312,7 @@ func (n *Node) unregister(ni *NI) bool {
 	}
 	next := slices.Delete(slices.Clone(list), i, i+1)
 	n.nis.Store(&next)
+	n.look()
 	n.leaving = append(n.leaving, ni)
 	return true
 }

@@ -10,7 +10,7 @@ import (
 // date: PUTs and GETs but those of discovery itself (lnet_msg_discovery), and those to
 // processes of users, which take no part in discovery.
 func (m *Message) wantsDiscovery() bool {
-	if m.Target.PID&nid.UserPID != 0 {
+	if m.Routed || m.Header.DestPID&nid.UserPID != 0 {
 		return false
 	}
 	switch m.Header.Type {
@@ -52,18 +52,21 @@ func (p *peerNI) know(known *Peer) {
 // go. It is entered with p.mu held and returns with it released.
 func (p *peerNI) review() {
 	p.current = p.known.Load().upToDate() || p.ni.node.discover.Load() == nil
+	var again *lnd.Message
 	if p.current {
-		p.unpark()
+		again = p.unpark()
 	}
 	p.launch(nil)
+	p.ni.node.sendAllAgain(again)
 }
 
 // discovered lets parked messages go, or fails them.
 func (p *peerNI) discovered(err error) {
 	p.mu.Lock()
 	if err == nil {
-		p.unpark()
+		again := p.unpark()
 		p.launch(nil)
+		p.ni.node.sendAllAgain(again)
 		return
 	}
 	p.asked = false
@@ -72,14 +75,28 @@ func (p *peerNI) discovered(err error) {
 	p.ni.node.finishAll(list, err)
 }
 
-// unpark moves parked messages to the queue for credits. The caller holds
-// p.mu.
-func (p *peerNI) unpark() {
+// unpark moves parked messages to the queue for credits, or, if there is more than one
+// path now, returns them as a list through Link. The caller holds p.mu.
+func (p *peerNI) unpark() (again *lnd.Message) {
 	p.asked = false
+	if !p.ni.reaches(p.nid) || p.remote.Peer().Rails() {
+		return p.parked.Take(func(*lnd.Message) bool { return true })
+	}
 	for m := p.parked.Pop(); m != nil; m = p.parked.Pop() {
 		p.queue.Push(m)
 	}
 	p.minCredits = min(p.minCredits, p.credits-p.queue.Len())
+	return nil
+}
+
+// sendAllAgain chooses paths for messages that waited for discovery.
+func (n *Node) sendAllAgain(list *lnd.Message) {
+	for list != nil {
+		m := owner(list)
+		list, m.Link = m.Link, nil
+		m.found = true
+		n.sendAgain(m)
+	}
 }
 
 // finishAll ends the messages of a list through Link.

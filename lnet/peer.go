@@ -44,6 +44,7 @@ func (s PeerState) String() string {
 type peerNI struct {
 	nid      nid.NID
 	ni       *NI
+	remote   *remote              // of nid, whichever NI is ni
 	known    atomic.Pointer[Peer] // the node that nid belongs to; nil: not discovered
 	traffic  traffic
 	contacts contacts
@@ -84,7 +85,7 @@ func (p *peerNI) send(m *Message) bool {
 		p.ni.node.finish(m, p.gone)
 		return true
 	}
-	if !p.current && m.wantsDiscovery() {
+	if !p.current && !m.found && m.wantsDiscovery() {
 		p.park(m)
 		return true
 	}
@@ -98,7 +99,9 @@ func (p *peerNI) send(m *Message) bool {
 		p.ni.node.finish(m, errBacklog)
 		return true
 	}
-	m.expires = p.ni.node.cfg.Clock.Now() + p.ni.node.cfg.TransactionTimeout
+	if m.expires == 0 {
+		m.expires = p.ni.node.cfg.Clock.Now() + p.ni.node.cfg.TransactionTimeout
+	}
 	p.queue.Push(&m.Message)
 	p.launch(nil)
 	return true
@@ -180,10 +183,11 @@ func (p *peerNI) unfit(m *Message) error {
 func (p *peerNI) failQueued(cause error) {
 	p.mu.Lock()
 	p.gone = cause
-	p.unpark()
+	parked := p.parked.Take(func(*lnd.Message) bool { return true })
 	list := p.queue.Take(func(*lnd.Message) bool { return true })
 	p.mu.Unlock()
 	p.ni.node.finishAll(list, cause)
+	p.ni.node.finishAll(parked, cause)
 }
 
 // up notes that a process at this NID is connected. False: the peer was evicted

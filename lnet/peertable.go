@@ -25,6 +25,7 @@ type peerTable struct {
 	order       []*peerNI           // the same in any order, which does not depend on the map; guarded by mu
 	hand        int                 // where evict looks next in order; guarded by mu
 	known       map[nid.NID]*Peer   // what discovery knows, by each NID; guarded by mu
+	remotes     map[nid.NID]*remote // of peers and known; guarded by mu
 	discovering bool                // new peers need discovery; guarded by mu
 	ager        ager                // guarded by mu
 }
@@ -33,6 +34,7 @@ func (t *peerTable) init(limit int) {
 	t.limit = limit
 	t.peers = make(map[peerKey]*peerNI)
 	t.known = make(map[nid.NID]*Peer)
+	t.remotes = make(map[nid.NID]*remote)
 }
 
 // find returns the peer with this NID beyond ni, or nil. The one that was
@@ -58,6 +60,8 @@ func (t *peerTable) remove(key peerKey, p *peerNI) {
 	t.order[len(t.order)-1] = nil
 	t.order = t.order[:len(t.order)-1]
 	p.ni.recent.CompareAndSwap(p, nil)
+	p.remote.paths--
+	t.release(p.nid)
 	t.ager.removed = true
 }
 
@@ -87,6 +91,8 @@ func (t *peerTable) get(id nid.NID, ni *NI) (*peerNI, error) {
 		touched: ni.node.cfg.Clock.Now(),
 	}
 	p.known.Store(known)
+	p.remote = t.remote(id)
+	p.remote.paths++
 	p.index = len(t.order)
 	t.peers[key] = p
 	t.order = append(t.order, p)
@@ -173,6 +179,7 @@ func (t *peerTable) learn(known *Peer, ids []nid.NID) {
 			delete(t.known, id)
 		}
 	}
+	t.learnRails(known, ids)
 }
 
 // setDiscovering turns discovery on or off for new peers and returns those

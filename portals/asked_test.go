@@ -190,12 +190,12 @@ func TestAnswersWithinTheNode(t *testing.T) {
 	}
 }
 
-// TestAnswerAfterDetour: a node that is asked at a NID which no NI here reaches is
-// asked at another one, and answers from there.
-func TestAnswerAfterDetour(t *testing.T) {
+// TestAnswerOverRails: a multi-rail node that is asked at a NID which no NI here reaches
+// is asked at another one, and answers from there.
+func TestAnswerOverRails(t *testing.T) {
 	table, net := newWire(t)
 	far := nid.MustParse("10.9.0.2@tcp9")
-	table.Node().SetPeer(lnet.Peer{Primary: far, NIs: []wire.NIStatus{{NID: far}, {NID: there.NID}}})
+	table.Node().SetPeer(lnet.Peer{Primary: far, Flags: lnet.PeerMultiRail, NIs: []wire.NIStatus{{NID: far}, {NID: there.NID}}})
 	md := bound([]lnd.Segment{make([]byte, 8)}, inf)(t, table, net)
 	ask(t, table, net, md, wire.Get, nid.ProcessID{NID: far, PID: nid.LustrePID})
 	net.mustArrive(t, replyHeader(8, handle(md)))

@@ -134,8 +134,9 @@ func TestMultiRail(t *testing.T) {
 		t.Errorf("A knows %+v", p)
 	}
 	a.put("10.1.0.2@tcp1", 12)
+	a.put("10.1.0.2@tcp1", 13)
 	w.settle()
-	w.want("to the new NI", "10.1.0.1@tcp1 PUT 5 12")
+	w.want("in turn", "10.0.0.1@tcp PUT 5 12", "10.1.0.1@tcp1 PUT 5 13")
 	if err := b.table.Node().RemoveNI(t.Context(), ni); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,289 @@
+package lnet
+
+import (
+	"fmt"
+	"slices"
+	"syscall"
+
+	"ulnet/lnet/nid"
+	"ulnet/lnet/path"
+	"ulnet/lnet/wire"
+)
+
+// view is what messages choose from. It is copied on change.
+type view struct {
+	*path.Table
+	sole *NI // the only NI beside lo, or nil
+}
+
+// look makes the view anew. The caller holds n.mu.
+func (n *Node) look() {
+	var locals []*path.Local
+	v := &view{}
+	for _, ni := range *n.nis.Load() {
+		if !ni.isLo() {
+			locals = append(locals, &ni.rail)
+			v.sole = ni
+		}
+	}
+	if len(locals) != 1 {
+		v.sole = nil
+	}
+	v.Table = path.NewTable(locals, n.routes)
+	n.view.Store(v)
+	for _, l := range locals {
+		ni := l.Owner.(*NI)
+		ni.mu.Lock()
+		ni.tellCredits()
+		ni.mu.Unlock()
+	}
+}
+
+// tellCredits has the choice of paths know the NI's credits. The caller holds ni.mu.
+func (ni *NI) tellCredits() {
+	if v := ni.node.view.Load(); v != nil && v.sole == nil {
+		ni.rail.SetCredits(ni.tx.free() - ni.tx.wanted)
+	}
+}
+
+// SetRoutes replaces the routes by which messages leave the node's nets. The state of
+// each, alive or not, may change at any time; the rest of it belongs to the node
+// afterwards, which fills in NI.
+func (n *Node) SetRoutes(routes []*path.Gateway) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.peers.pin(routes, n.routes)
+	n.routes = slices.Clone(routes)
+	n.look()
+}
+
+// Rail is the state of the NI that the choice of paths reads: health, link, priority.
+func (ni *NI) Rail() *path.Local { return &ni.rail }
+
+// Rail is the state of a NID of another node, or nil if the node has none.
+func (n *Node) Rail(id nid.NID) *path.Remote {
+	n.peers.mu.RLock()
+	defer n.peers.mu.RUnlock()
+	if r := n.peers.remotes[id]; r != nil {
+		return &r.Remote
+	}
+	return nil
+}
+
+// dispatch chooses a path for m, from what its sender asked for, and sends it there. It
+// may be called again for a message that neither has ended nor waits anywhere.
+func (n *Node) dispatch(m *Message) {
+	if ni := m.Answers; ni != nil && !m.answersRouted() {
+		n.address(m, ni, m.Header.DestNID)
+		m.Target = m.Asker
+		n.sendBy(ni, m)
+		return
+	}
+	if lo, err := n.loopback(m); lo != nil || err != nil {
+		if err != nil {
+			n.finish(m, err)
+			return
+		}
+		n.address(m, lo, m.dest)
+		n.sendBy(lo, m)
+		return
+	}
+	if n.sendStraight(m) {
+		return
+	}
+	n.sendChosen(m)
+}
+
+// answersRouted reports whether the request came through a router.
+func (m *Message) answersRouted() bool {
+	return !m.Answers.isLo() && m.dest.Net() != m.Answers.cfg.Net && m.Answers.node.view.Load().Routes != nil
+}
+
+// loopback returns lo for a message to one of the node's own NIDs, which goes by no other
+// NI: it would be refused on arrival.
+func (n *Node) loopback(m *Message) (*NI, error) {
+	dst := m.dest
+	if !dst.IsValid() || dst.IsAny() {
+		return nil, syscall.EINVAL
+	}
+	if src := m.Source; src.IsValid() && !src.IsAny() && n.niByNID(src) == nil {
+		return nil, syscall.EINVAL
+	}
+	if !dst.IsLo() && n.niByNID(dst) == nil {
+		if m.Source.IsLo() {
+			return nil, fmt.Errorf("%v from 0@lo: %w", dst, syscall.EHOSTUNREACH)
+		}
+		return nil, nil
+	}
+	if lo := n.niByNID(nid.Lo0()); lo != nil {
+		return lo, nil
+	}
+	return nil, fmt.Errorf("%v is here, and this node has no loopback NI: %w", dst, syscall.EHOSTUNREACH)
+}
+
+// sendStraight sends a message for which there is nothing to choose: this node has one
+// NI, and the other one NID.
+func (n *Node) sendStraight(m *Message) bool {
+	ni := n.view.Load().sole
+	if ni == nil || !ni.reaches(m.dest) {
+		return false
+	}
+	p, err := n.peers.get(m.dest, ni)
+	if err != nil {
+		n.finish(m, err)
+		return true
+	}
+	if p.remote.Peer().Rails() {
+		return false
+	}
+	n.address(m, ni, m.dest)
+	m.Target = nid.ProcessID{NID: m.dest, PID: m.Header.DestPID}
+	n.sendTo(p, m)
+	return true
+}
+
+// sendChosen sends a message by the best path.
+func (n *Node) sendChosen(m *Message) {
+	v := n.view.Load()
+	q := path.Query{Source: m.Source, Dest: m.dest, To: n.Rail(m.dest), Kind: m.kind()}
+	if m.Answers != nil {
+		q.Source, q.Router = m.Answers.nid, m.Asker.NID
+	}
+	c, err := path.Choose(v.Table, &q)
+	if err != nil {
+		n.finish(m, fmt.Errorf("no path to %v: %w", m.dest, err))
+		return
+	}
+	ni := c.Local.Owner.(*NI)
+	n.address(m, ni, c.Dest)
+	m.Target = nid.ProcessID{NID: c.Hop, PID: m.Header.DestPID}
+	if c.Gateway != nil {
+		m.Target.PID = nid.LustrePID
+		if n.discoversBeyond(m, ni) {
+			return
+		}
+	}
+	p, err := n.peers.get(c.Hop, ni)
+	if err != nil {
+		n.finish(m, err)
+		return
+	}
+	c.Use(&p.remote.Remote, n.sent.Add(1))
+	m.hop = &p.remote.Remote
+	m.hop.Begin(m.wireBytes())
+	n.sendTo(p, m)
+}
+
+// kind is what m is to the choice of a path.
+func (m *Message) kind() path.Kind {
+	h := &m.Header
+	switch {
+	case m.Routed:
+		return path.Forward
+	case m.Recovery:
+		return path.Recovery
+	case h.Type == wire.Ack || h.Type == wire.Reply:
+		return path.Response
+	case h.Type == wire.Put && h.Put().Portal == wire.PingPortal, h.Type == wire.Get && h.Get().Portal == wire.PingPortal:
+		return path.Reserved
+	}
+	return path.Request
+}
+
+// discoversBeyond has a message to a node beyond a gateway wait for the discovery of
+// that node.
+func (n *Node) discoversBeyond(m *Message, ni *NI) bool {
+	if !m.wantsDiscovery() || n.discover.Load() == nil {
+		return false
+	}
+	p, err := n.peers.get(m.Header.DestNID, ni)
+	if err != nil {
+		n.finish(m, err)
+		return true
+	}
+	p.mu.Lock()
+	if p.current || p.evicted.Load() || p.gone != nil {
+		p.mu.Unlock()
+		return false
+	}
+	m.peer = p
+	ni.pending.Add(1)
+	p.park(m)
+	return true
+}
+
+// sendBy sends m to its target by ni.
+func (n *Node) sendBy(ni *NI, m *Message) {
+	if ni.isLo() {
+		m.peer = nil
+		ni.lower.Send(&m.Message)
+		return
+	}
+	p, err := n.peers.get(m.Target.NID, ni)
+	if err != nil {
+		n.finish(m, err)
+		return
+	}
+	n.sendTo(p, m)
+}
+
+// sendTo gives m to p, or to the peer that has taken its place in the table.
+func (n *Node) sendTo(p *peerNI, m *Message) {
+	if err := p.ni.linkError(); err != nil {
+		n.finish(m, err)
+		return
+	}
+	for ni := p.ni; ; {
+		m.peer = p
+		ni.pending.Add(1)
+		if p.send(m) {
+			return
+		}
+		ni.ended()
+		next, err := n.peers.get(p.nid, ni)
+		if err != nil {
+			m.peer = nil
+			n.finish(m, err)
+			return
+		}
+		p = next
+	}
+}
+
+// sendAgain chooses another path for a message that has not left, nor ended.
+func (n *Node) sendAgain(m *Message) {
+	ni := m.ni
+	n.backlog.leave(m)
+	m.leaveHop()
+	m.peer, m.ni = nil, nil
+	n.dispatch(m)
+	ni.ended()
+}
+
+// leaveHop follows Begin.
+func (m *Message) leaveHop() {
+	if m.hop != nil {
+		m.hop.End(m.wireBytes())
+		m.hop = nil
+	}
+}
+
+// address fills in what lnet decides: the source, and the destination as it was chosen.
+// The header of a message that this node routes is its sender's.
+func (n *Node) address(m *Message, ni *NI, dst nid.NID) {
+	h := &m.Header
+	m.ni = ni
+	if m.Routed {
+		return
+	}
+	h.SrcNID, h.SrcPID, h.DestNID = ni.nid, n.cfg.PID, dst
+	if ni.isLo() && !dst.IsLo() {
+		// Through lo under a real NID: both ends keep the name that the
+		// caller used, so that match ids and events speak of it.
+		h.SrcNID = dst
+	}
+	if h.DestPID == nid.PIDAny || h.DestPID == 0 {
+		h.DestPID = nid.LustrePID
+	}
+	m.Target = nid.ProcessID{NID: dst, PID: h.DestPID}
+}

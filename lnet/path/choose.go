@@ -1,0 +1,186 @@
+package path
+
+import (
+	"syscall"
+
+	"ulnet/lnet/nid"
+)
+
+// Kind is what the choice depends on beside source and destination.
+type Kind uint8
+
+// The kinds of messages.
+const (
+	Request  Kind = iota // a PUT or GET of a user
+	Reserved             // a PUT or GET for portal 0: pings and pushes
+	Response             // an ACK or REPLY
+	Recovery             // a ping of one NI, to see whether that is well
+	Forward              // another node's message, which this node routes
+)
+
+// Query is a message whose path is wanted.
+type Query struct {
+	Source nid.NID // the local NI; zero or Any: free
+	Dest   nid.NID // none of this node's
+	To     *Remote // the state of Dest; nil: nothing is known of it
+	Kind   Kind    // zero: Request
+	Router nid.NID // of a Response: by which its request came; zero: directly
+}
+
+// Choice is a path.
+type Choice struct {
+	Local   *Local   // the NI by which the message leaves
+	Hop     nid.NID  // the next hop: Dest, or a NID of the gateway
+	Dest    nid.NID  // that of the query, or another one of the same node
+	Gateway *Gateway // nil if the path is direct
+
+	hop      *Remote // the state of Hop; nil if that is unknown
+	to       *Remote // that of Dest
+	nets     nets    // of Local and Hop
+	beyond   *Net[*Remote]
+	remember bool // Local becomes the source for Dest
+}
+
+// Use notes that a message takes the path. hop is the state of Hop, which may have been
+// unknown when the path was chosen; seq grows from message to message.
+func (c *Choice) Use(hop *Remote, seq uint64) {
+	c.Local.lastUse.Store(seq)
+	c.nets.here.lastUse.Store(seq)
+	hop.lastUse.Store(seq)
+	if c.nets.there != nil {
+		c.nets.there.lastUse.Store(seq)
+	}
+	if c.Gateway == nil {
+		c.to = hop
+	} else {
+		c.Gateway.lastUse.Store(seq)
+		if c.beyond != nil {
+			c.beyond.lastUse.Store(seq)
+			c.to.lastUse.Store(seq)
+		}
+	}
+	if c.remember && c.to != nil {
+		c.to.source.Store(c.Local)
+	}
+}
+
+// Choose returns the path of a message.
+//
+//	EINVAL        Source is no NI of this node
+//	EHOSTUNREACH  nothing leads to Dest
+func Choose(t *Table, q *Query) (Choice, error) {
+	if q.fixed() {
+		l, n := t.local(q.Source)
+		if l == nil {
+			return Choice{}, syscall.EINVAL
+		}
+		if l.fits(q.Dest) {
+			return Choice{Local: l, Hop: q.Dest, Dest: q.Dest, hop: q.To, to: q.To, nets: nets{here: n}}, nil
+		}
+		return t.route(q, l)
+	}
+	if peer := q.rails(); peer != nil {
+		return t.overRails(q, peer)
+	}
+	return t.asGiven(q)
+}
+
+// fixed reports whether the message names its local NI.
+func (q *Query) fixed() bool { return q.Source.IsValid() && !q.Source.IsAny() }
+
+// multiRail reports whether the NIDs of the destination's node stand for each other. A
+// ping of recovery is for one of them.
+func (q *Query) multiRail() bool {
+	if q.To == nil || q.Kind == Recovery {
+		return false
+	}
+	p := q.To.Peer()
+	return p != nil && p.MultiRail
+}
+
+// rails returns the node all of whose NIDs may get the message, or nil.
+func (q *Query) rails() *Peer {
+	if (q.Kind == Request || q.Kind == Reserved) && q.multiRail() {
+		return q.To.Peer()
+	}
+	return nil
+}
+
+// source returns the NI that the peer knows, if the message should leave by that.
+func (q *Query) source() *Local {
+	if q.To == nil || q.multiRail() {
+		return nil
+	}
+	if l := q.To.source.Load(); l != nil && !l.Down() {
+		return l
+	}
+	return nil
+}
+
+// asGiven chooses a path to exactly the destination of the query.
+func (t *Table) asGiven(q *Query) (c Choice, err error) {
+	source := q.source()
+	if source != nil {
+		if l, _ := t.local(source.NID); l != source {
+			source = nil // it has left the node
+		}
+	}
+	if n := t.net(q.Dest); n != nil {
+		if source == nil || !source.fits(q.Dest) {
+			source = bestLocal(n)
+		}
+		c = Choice{Local: source, Hop: q.Dest, Dest: q.Dest, hop: q.To, to: q.To, nets: nets{here: n}}
+	} else if c, err = t.route(q, source); err != nil && source != nil {
+		c, err = t.route(q, nil)
+	}
+	c.remember = (q.Kind == Request || q.Kind == Forward) && !q.multiRail()
+	return c, err
+}
+
+// overRails chooses among all NIDs of a node.
+func (t *Table) overRails(q *Query, peer *Peer) (Choice, error) {
+	if best := t.bestNets(peer); best.there != nil {
+		l := bestLocal(best.here)
+		r := bestRemote(best.there, l)
+		if q.Kind == Reserved && t.asWell(q.To, l, r) {
+			return t.asGiven(q)
+		}
+		return Choice{Local: l, Hop: r.NID, Dest: r.NID, hop: r, to: r, nets: best}, nil
+	}
+	var beyond *Net[*Remote]
+	for _, n := range peer.Nets {
+		if !t.routed(n.ID()) {
+			continue
+		}
+		if beyond != nil {
+			if c, _ := compareNets(nets{there: n}, nets{there: beyond}); c <= 0 {
+				continue
+			}
+		}
+		beyond = n
+	}
+	if beyond == nil {
+		return Choice{}, syscall.EHOSTUNREACH
+	}
+	r := bestRemote(beyond, nil)
+	c, err := t.route(&Query{Dest: r.NID, To: r, Kind: q.Kind}, nil)
+	c.beyond = beyond
+	return c, err
+}
+
+// asWell reports whether a NID can be reached as well as another one, r, by l. A ping
+// should tell how the NID is that it was sent to.
+func (t *Table) asWell(to *Remote, l *Local, r *Remote) bool {
+	n := t.net(to.NID)
+	return n != nil && to.fitness() >= r.fitness() && localFitness(n) >= l.fitness()
+}
+
+// routed reports whether a route leads to a net.
+func (t *Table) routed(net nid.Net) bool {
+	for _, g := range t.Routes[net] {
+		if _, ok := t.hopTo(g, nil); ok && g.Alive() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,33 @@
+// Package path chooses the path of a message: the local NI by which it leaves, the NID
+// of the next hop, and the NID of the destination. It is LNet's
+// lnet_select_pathway and what that calls (lib-move.c), as one pure function over
+// values: [Choose] changes nothing, waits for nothing and allocates nothing. [Explain]
+// tells for each candidate why it lost.
+//
+// The state that the choice reads is kept outside: a [Local] for each NI
+// of this node, a [Remote] for each NID of other nodes, a [Gateway] for each
+// route. Their fields are atomics, so a choice takes no lock. It may see a value that
+// has just changed, as any choice may be overtaken. The zero value of each is healthy,
+// up and without priority.
+//
+// # Order of preference
+//
+// A local NI: link up, higher health, lower priority value, more credits available, used
+// longest ago. A peer NI: not said to be down by its node, higher health, lower priority
+// value, preferred for the local NI, fewer messages under way, used longest ago. LNet
+// compares credits there; all NIs of a net grant each peer NI the same number. A net:
+// higher health of the peer's best NI on it and of ours, lower priority value, used
+// longest ago. A route: alive, preferred, lower priority value, fewer hops, fewer queued
+// bytes and messages at its gateway's NI, used longest ago.
+//
+// LNet compares the distance of an NI to GPU and memory (NUMA) before its
+// credits. Here all distances are equal.
+//
+// What is down is chosen if nothing else is left: that a link is up again may be told too
+// late.
+//
+// # Order of messages
+//
+// A destination with one path gets messages in the order in which they were sent. Over
+// several rails nothing is promised: each message takes the path that is best for it.
+package path

@@ -1,0 +1,90 @@
+package path
+
+import (
+	"syscall"
+
+	"ulnet/lnet/nid"
+)
+
+// route chooses a path by a gateway, from l unless that is nil.
+func (t *Table) route(q *Query, l *Local) (Choice, error) {
+	if c, ok := t.sameWay(q, l); ok {
+		return c, nil
+	}
+	var best Choice
+	routers := q.routers()
+	for _, g := range t.Routes[q.Dest.Net()] {
+		if !g.Alive() {
+			continue
+		}
+		c, ok := t.hopTo(g, l)
+		if !ok {
+			continue
+		}
+		if best.Gateway != nil {
+			if order, _ := compareRoutes(&c, &best, routers); order <= 0 {
+				continue
+			}
+		}
+		best = c
+	}
+	if best.Gateway == nil {
+		return Choice{}, syscall.EHOSTUNREACH
+	}
+	best.Dest, best.to = q.Dest, q.To
+	return best, nil
+}
+
+// sameWay chooses the router by which a request came for its answer, if that is still
+// configured, down or not.
+func (t *Table) sameWay(q *Query, l *Local) (Choice, bool) {
+	if l == nil || q.Kind != Response || !q.Router.IsValid() || !l.fits(q.Router) {
+		return Choice{}, false
+	}
+	for _, g := range t.gateways {
+		if r := g.remote(q.Router); r != nil {
+			return Choice{Local: l, Hop: r.NID, Dest: q.Dest, Gateway: g, hop: r, to: q.To, nets: nets{here: t.net(l.NID)}}, true
+		}
+	}
+	return Choice{}, false
+}
+
+// routers are the gateways that a rule prefers for the destination.
+func (q *Query) routers() []nid.NID {
+	if q.To != nil {
+		if p := q.To.prefers.Load(); p != nil {
+			return p.Routers
+		}
+	}
+	return nil
+}
+
+// hopTo chooses the NI of a gateway, and ours, by which a message gets there; ours is l
+// unless that is nil.
+func (t *Table) hopTo(g *Gateway, l *Local) (Choice, bool) {
+	c := Choice{Local: l, Gateway: g, hop: g.NI}
+	if p := g.NI.Peer(); p != nil && p.MultiRail {
+		if l != nil {
+			c.nets = nets{t.net(l.NID), p.net(l.NID)}
+		} else {
+			c.nets = t.bestNets(p)
+		}
+		if c.nets.there == nil {
+			return c, false
+		}
+		if l == nil {
+			c.Local = bestLocal(c.nets.here)
+		}
+		c.hop = bestRemote(c.nets.there, c.Local)
+		c.Hop = c.hop.NID
+		return c, true
+	}
+	if c.nets.here = t.net(g.NI.NID); c.nets.here == nil || l != nil && !l.fits(g.NI.NID) {
+		return c, false
+	}
+	if l == nil {
+		c.Local = bestLocal(c.nets.here)
+	}
+	c.Hop = g.NI.NID
+	return c, true
+}

@@ -1,0 +1,262 @@
+package path
+
+import (
+	"sync/atomic"
+
+	"ulnet/lnet/nid"
+)
+
+// MaxHealth is the health of what never failed (LNET_MAX_HEALTH_VALUE).
+const MaxHealth = 1000
+
+// Priority is the priority value of a selection rule: the lowest is the best.
+type Priority uint32
+
+// NoPriority is that of what no rule names; it is the worst.
+const NoPriority = Priority(1<<32 - 1)
+
+// standing is what NIs and nets have in common. The zero value is without priority.
+type standing struct {
+	rank    atomic.Uint32 // ^Priority, so that zero is none
+	lastUse atomic.Uint64
+}
+
+// Priority is the value that a rule gives, or NoPriority.
+func (s *standing) Priority() Priority { return Priority(^s.rank.Load()) }
+
+// SetPriority sets what Priority returns.
+func (s *standing) SetPriority(p Priority) { s.rank.Store(^uint32(p)) }
+
+// condition is what local and remote NIs have in common. The zero value is whole.
+type condition struct {
+	standing
+
+	lost atomic.Int32 // health below MaxHealth
+	down atomic.Bool  // of a Local: its link; of a Remote: it says so
+}
+
+// Health is between 0 and MaxHealth.
+func (c *condition) Health() int { return MaxHealth - int(c.lost.Load()) }
+
+// SetHealth sets the health; values outside its range count as the nearest.
+func (c *condition) SetHealth(v int) { c.lost.Store(int32(MaxHealth - min(max(v, 0), MaxHealth))) }
+
+// AddHealth adds to the health, or takes from it, and returns the result.
+func (c *condition) AddHealth(delta int) int {
+	for {
+		old := c.lost.Load()
+		v := min(max(MaxHealth-int(old)+delta, 0), MaxHealth)
+		if c.lost.CompareAndSwap(old, int32(MaxHealth-v)) {
+			return v
+		}
+	}
+}
+
+// Down reports whether SetDown said so last.
+func (c *condition) Down() bool { return c.down.Load() }
+
+// SetDown notes that nothing can pass, or that it can again, and reports whether that
+// is new.
+func (c *condition) SetDown(down bool) bool { return c.down.Swap(down) != down }
+
+// fitness is what is compared first: -1 if down.
+func (c *condition) fitness() int32 {
+	if c.down.Load() {
+		return -1
+	}
+	return MaxHealth - c.lost.Load()
+}
+
+// Local is the state of an NI of this node. NID and Owner are set before the Local is
+// part of a [Table].
+type Local struct {
+	condition
+
+	NID   nid.NID // of the NI
+	Owner any     // whose state it is
+
+	credits atomic.Int64
+}
+
+// SetCredits notes how many credits the NI has; negative: messages wait for some.
+func (l *Local) SetCredits(n int) { l.credits.Store(int64(n)) }
+
+// fits reports whether a NID is on the NI's net and its header has room for it.
+func (l *Local) fits(id nid.NID) bool { return l.NID.Net() == id.Net() && l.NID.Is4() == id.Is4() }
+
+// Remote is the state of an NI of another node, whichever NIs of this node reach it.
+// NID is set before it is used.
+type Remote struct {
+	condition
+
+	NID nid.NID // of the NI
+
+	node    atomic.Pointer[Peer]
+	prefers atomic.Pointer[Preference]
+	source  atomic.Pointer[Local] // by which messages go to a node that is not multi-rail
+	busy    atomic.Int64          // messages that hold or want a credit
+	queued  atomic.Int64          // their bytes
+}
+
+// Preference is what selection rules say of a remote NI beyond its priority.
+type Preference struct {
+	Locals  []nid.NID // local NIs, one of which should be used with it
+	Routers []nid.NID // gateways, one of which should be used towards it
+}
+
+// SetPreference installs what rules say; nil: nothing. It must not change afterwards.
+func (r *Remote) SetPreference(p *Preference) { r.prefers.Store(p) }
+
+// Peer is the node that the NI is known to belong to, or nil.
+func (r *Remote) Peer() *Peer { return r.node.Load() }
+
+// SetPeer notes which node the NI belongs to; nil: nothing is known.
+func (r *Remote) SetPeer(p *Peer) { r.node.Store(p) }
+
+// Begin counts a message that is on its way to the NI, and End takes it back.
+func (r *Remote) Begin(bytes int) {
+	r.busy.Add(1)
+	r.queued.Add(int64(bytes))
+}
+
+// End follows Begin.
+func (r *Remote) End(bytes int) {
+	r.busy.Add(-1)
+	r.queued.Add(int64(-bytes))
+}
+
+// Net is a net with the NIs that a node has on it: of IPv4-sized NIDs, or of larger
+// ones, which do not fit the same headers.
+type Net[NI any] struct {
+	standing
+
+	id  nid.NID // any NID of it
+	NIs []NI    // in the order of configuration, or as the peer lists them
+}
+
+// ID is the net.
+func (n *Net[NI]) ID() nid.Net { return n.id.Net() }
+
+func (n *Net[NI]) fits(id nid.NID) bool { return n.id.Net() == id.Net() && n.id.Is4() == id.Is4() }
+
+// Peer is another node. It does not change, but for the state of its NIs and nets.
+type Peer struct {
+	MultiRail bool            // its NIDs stand for each other
+	Nets      []*Net[*Remote] // in the order in which it lists them
+
+	rails bool
+}
+
+// NewPeer returns a node with some NIs.
+func NewPeer(multiRail bool, nis ...*Remote) *Peer {
+	nets := group(nis, func(r *Remote) nid.NID { return r.NID })
+	for _, n := range nets {
+		for _, r := range n.NIs {
+			n.lastUse.Store(max(n.lastUse.Load(), r.lastUse.Load()))
+		}
+	}
+	return &Peer{MultiRail: multiRail, Nets: nets, rails: multiRail && len(nis) > 1}
+}
+
+func group[NI any](nis []NI, name func(NI) nid.NID) (nets []*Net[NI]) {
+next:
+	for _, ni := range nis {
+		for _, n := range nets {
+			if n.fits(name(ni)) {
+				n.NIs = append(n.NIs, ni)
+				continue next
+			}
+		}
+		nets = append(nets, &Net[NI]{id: name(ni), NIs: []NI{ni}})
+	}
+	return nets
+}
+
+// Rails reports whether there may be a choice of NIDs; a nil Peer has none.
+func (p *Peer) Rails() bool { return p != nil && p.rails }
+
+func (p *Peer) net(id nid.NID) *Net[*Remote] {
+	for _, n := range p.Nets {
+		if n.fits(id) {
+			return n
+		}
+	}
+	return nil
+}
+
+// Gateway is a route: a node by which a net can be reached.
+type Gateway struct {
+	Net      nid.Net // that is beyond it
+	Router   nid.NID // the gateway as it is configured; its node may have other NIDs
+	NI       *Remote // the state of Router, which lnet fills in
+	Hops     int     // 1 to 255; 0: undefined, which counts as 1
+	Priority uint32  // the lowest is the best
+
+	down    atomic.Bool
+	lastUse atomic.Uint64
+}
+
+// Alive reports whether messages may go by the route.
+func (g *Gateway) Alive() bool { return !g.down.Load() }
+
+// SetAlive sets what Alive returns, and reports whether that is new.
+func (g *Gateway) SetAlive(alive bool) bool { return g.down.Swap(!alive) == alive }
+
+// Table is what a node has to choose from. It does not change, but for the state of
+// what it points to.
+type Table struct {
+	Nets   []*Net[*Local]         // without loopback
+	Routes map[nid.Net][]*Gateway // by the net beyond them
+
+	gateways []*Gateway // of all nets
+}
+
+// NewTable returns the table of a node with some NIs and routes.
+func NewTable(nis []*Local, routes []*Gateway) *Table {
+	t := &Table{Nets: group(nis, func(l *Local) nid.NID { return l.NID }), gateways: routes}
+	if len(routes) > 0 {
+		t.Routes = make(map[nid.Net][]*Gateway)
+	}
+	for _, g := range routes {
+		t.Routes[g.Net] = append(t.Routes[g.Net], g)
+	}
+	return t
+}
+
+// net returns the net that id is of, or nil if this node is not on it.
+func (t *Table) net(id nid.NID) *Net[*Local] {
+	for _, n := range t.Nets {
+		if n.fits(id) {
+			return n
+		}
+	}
+	return nil
+}
+
+func (t *Table) local(id nid.NID) (*Local, *Net[*Local]) {
+	if n := t.net(id); n != nil {
+		for _, l := range n.NIs {
+			if l.NID == id {
+				return l, n
+			}
+		}
+	}
+	return nil, nil
+}
+
+// remote returns the gateway's NI with a NID, or nil.
+func (g *Gateway) remote(id nid.NID) *Remote {
+	if g.NI.NID == id {
+		return g.NI
+	}
+	if p := g.NI.Peer(); p != nil {
+		if n := p.net(id); n != nil {
+			for _, r := range n.NIs {
+				if r.NID == id {
+					return r
+				}
+			}
+		}
+	}
+	return nil
+}
