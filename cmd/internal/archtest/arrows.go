@@ -84,8 +84,9 @@ var Rules = []Rule{
 	// It makes whole nodes: all parts, and nothing that stands on a node.
 	{Package: "portals/portalstest", May: "portals lnet lnet/nid lnet/machine lnd lnd/lo"},
 	{Package: "portals/node", May: "portals lnet lnet/discovery lnet/networks lnet/nid lnet/machine lnd lnd/lo lnd/socklnd lnd/o2iblnd lnd/verbs/softroce"},
+	{Package: "lnet/recovery", May: "lnet/nid lnet/machine lnd"},
 	{Package: "lnet/discovery/engine", May: "lnet lnet/nid lnet/wire lnet/machine"},
-	{Package: "lnet/discovery", May: "portals lnet lnet/discovery/engine lnet/nid lnet/wire lnet/machine lnd", Tests: "portals/node"},
+	{Package: "lnet/discovery", May: "portals lnet lnet/discovery/engine lnet/recovery lnet/nid lnet/wire lnet/machine lnd", Tests: "portals/node"},
 	{Package: "lnet/selftest", May: userMay, Tests: "lnet"},
 
 	{Package: "gossip/wire", May: "portals/keyring"},

@@ -15,7 +15,7 @@ const folders = "lnet/... lnd/... portals/... gossip/... scoll/... health/... cm
 
 // clockless packages run in virtual time too: they start no goroutine and read
 // no clock but the one that they are given.
-const clockless = "lnet lnet/nid lnet/wire lnet/discovery portals lnd lnd/lo lnd/socklnd/ksock lnd/simlnd " +
+const clockless = "lnet lnet/nid lnet/wire lnet/recovery lnet/discovery portals lnd lnd/lo lnd/socklnd/ksock lnd/simlnd " +
 	"gossip/... scoll/... health health/collective health/engine health/healthsim health/wire" // not health/boltstore, which writes to a disk
 
 // clockFuncs are the functions of package time that read or wait for a clock.

@@ -1,0 +1,56 @@
+package recovery
+
+import "ulnet/lnd"
+
+// Case is what the consequence of a failure depends on.
+type Case struct {
+	Failure   lnd.Failure // why it failed
+	Received  bool        // it was arriving, else leaving
+	Rails     bool        // this node has two NIs or more beside 0@lo
+	PeerRails bool        // the peer has two or more
+	Router    bool        // the peer is a router
+	Own       bool        // the peer is this node
+	Recovery  bool        // it is a ping of recovery, which shows what is known already
+	Late      bool        // its deadline is over
+}
+
+// Consequence says whose health falls, and whether the message may be sent again: whether
+// there are tries left is for the caller to know.
+type Consequence struct {
+	Local, Remote bool // the health of that NI falls
+	Resend        bool // another try is allowed
+}
+
+// Judge decides about a message that failed (lnet_health_check). A node with one NI, and
+// a peer with one, are not blamed: there is no other to prefer. Routers are, because their
+// health decides about routes.
+func Judge(c Case) Consequence {
+	v := consequences[c.Failure%lnd.NumFailures]
+	if c.Late {
+		return Consequence{}
+	}
+	v.Resend = v.Resend && !c.Received && !c.Recovery
+	switch {
+	case v.Local && !v.Remote:
+		v.Resend = v.Resend && c.Rails
+	case v.Remote && !v.Local:
+		v.Resend = v.Resend && c.PeerRails
+	}
+	v.Local = v.Local && c.Rails && !c.Recovery
+	v.Remote = v.Remote && (c.PeerRails || c.Router) && !c.Own && !c.Recovery
+	return v
+}
+
+// consequences are those of the classes in themselves.
+var consequences = [lnd.NumFailures]Consequence{
+	lnd.LocalInterrupt: {Local: true, Resend: true},
+	lnd.LocalDropped:   {Local: true, Resend: true},
+	lnd.LocalAborted:   {Local: true, Resend: true},
+	lnd.LocalNoRoute:   {Local: true, Resend: true},
+	lnd.LocalError:     {Local: true},
+	lnd.LocalTimeout:   {Local: true, Resend: true},
+	lnd.RemoteError:    {Remote: true},
+	lnd.RemoteDropped:  {Remote: true, Resend: true},
+	lnd.RemoteTimeout:  {Remote: true},
+	lnd.NetworkTimeout: {Local: true, Remote: true},
+}

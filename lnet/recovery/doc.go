@@ -1,0 +1,24 @@
+// Package recovery decides about the health of NIs, of this node and of peers: which NI is
+// to blame for a failed message and whether that is sent again ([Judge]), and when an NI that
+// is not well is pinged ([Machine]). It is LNet's lnet_health_check (lib-msg.c) and the
+// recovery of its monitor thread (lib-move.c), as pure functions and a machine that lnet
+// and the agent of package discovery step.
+//
+// # Health
+//
+// A value from 0 to 1000 for each NI of this node and each NID of other nodes, which
+// begins at 1000. A failure takes the sensitivity (100) from the NI that it blames;
+// a message that left gives as much to the local NI, one that arrived to both. The choice
+// of paths prefers what is healthier.
+//
+// # Recovery
+//
+// An NI that is preferred to none sends and receives nothing, and would stay as it is. So
+// what is below 1000 is pinged, 1 s after it fell, then after 2, 4, 8, … s. An answer
+// heals like any message that arrives, and the back-off begins anew.
+//
+// A peer NI is pinged itself, by whichever local NI is best. A local NI pings a peer
+// that was heard through it. LNet has the NI ping its own NID; on Linux such a message
+// goes through the host's loopback and says nothing about the link, and a node that
+// takes messages from itself by the wire would take forged ones.
+package recovery

@@ -1,0 +1,220 @@
+package recovery
+
+import (
+	"slices"
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// Settings are those that an operator changes at run time. The zero value is the default.
+type Settings struct {
+	// Limit is how long after the last message from it a peer NI is pinged
+	// (lnet_recovery_limit); 0: without end.
+	Limit time.Duration
+	// MaxInterval bounds the time between two pings (lnet_max_recovery_ping_interval);
+	// 0 means 900 s.
+	MaxInterval time.Duration
+}
+
+// DefaultMaxInterval is that of the kernel.
+const DefaultMaxInterval = 900 * time.Second
+
+// Bounds of the machine; local policy.
+const (
+	maxTargets = 4096
+	maxPings   = 64 // under way
+)
+
+// Target is an NI that is not well.
+type Target struct {
+	NID   nid.NID // of the NI
+	Local bool    // it is one of this node
+}
+
+func (a Target) compare(b Target) int { return a.NID.Compare(b.NID) }
+
+// Kind is what an Input tells.
+type Kind uint8
+
+// The kinds of inputs.
+const (
+	Timer Kind = iota // the zero input
+	Hurt              // the health of Target has fallen
+	Heard             // it has risen, because of a message
+	Ended             // the ping of Target has ended, answered or not
+	Gone              // Target is no more
+	Set               // Settings are others
+)
+
+// Input is what happened.
+type Input struct {
+	Kind   Kind   // what happened
+	Target Target // to which NI; not for Timer and Set
+	// Whole says that the health is 1000 now; for Hurt, Heard and Ended.
+	Whole bool
+	// LastHeard is when the last message came from a peer NI; negative: never. For
+	// Hurt and Heard.
+	LastHeard time.Duration
+	Settings  Settings // for Set
+}
+
+// Output is what the machine wants done: each ping ends with an input Ended.
+type Output struct {
+	Pings []Target // to be pinged now
+}
+
+// Reset empties o.
+func (o *Output) Reset() { o.Pings = o.Pings[:0] }
+
+// Stats counts what the machine did and did not do.
+type Stats struct {
+	Pings   uint64 `json:"pings"`    // that were sent
+	Unheard uint64 `json:"unheard"`  // peer NIs that are not pinged: nothing ever came from them
+	GivenUp uint64 `json:"given_up"` // peer NIs from which nothing has come for recovery_limit
+	Full    uint64 `json:"full"`     // NIs that are not pinged: too many are
+}
+
+// Status is an NI that is being recovered.
+type Status struct {
+	Target               // the NI
+	Count  int           // pings since the last message from it
+	Next   time.Duration // when it is pinged again
+}
+
+// entry is a Target that is being recovered.
+type entry struct {
+	Target
+	due     machine.Deadline[*entry]
+	count   int
+	pinging bool
+	heard   time.Duration
+}
+
+// Machine decides when NIs that are not well are pinged. It fulfils
+// machine.Machine[Input, Output].
+type Machine struct {
+	settings Settings
+	entries  map[Target]*entry
+	due      machine.Deadlines[*entry]
+	pinging  int
+	stats    Stats
+}
+
+// NewMachine returns a machine with nothing to recover.
+func NewMachine(s Settings) *Machine {
+	return &Machine{settings: s, entries: make(map[Target]*entry)}
+}
+
+// Step implements machine.Machine.
+func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Duration) {
+	switch in.Kind {
+	case Hurt, Heard:
+		m.changed(now, in)
+	case Ended:
+		m.ended(in)
+	case Gone:
+		m.forget(m.entries[in.Target])
+	case Set:
+		m.settings = in.Settings
+	}
+	for d := m.due.Pop(now); d != nil; d = m.due.Pop(now) {
+		m.ping(now, d.Of, out)
+	}
+	return m.due.Next()
+}
+
+// changed notes that the health of a target has fallen or risen. A message from it has
+// the back-off begin anew, and one from a peer NI that was given up has it pinged again.
+func (m *Machine) changed(now time.Duration, in Input) {
+	e := m.entries[in.Target]
+	switch {
+	case in.Whole:
+		m.forget(e)
+	case e != nil:
+		e.heard = max(e.heard, in.LastHeard)
+		if in.Kind == Heard {
+			e.count = 0
+			m.due.Set(&e.due, min(e.due.At(), now+m.interval(0)))
+		}
+	case !in.Target.Local && in.LastHeard < 0:
+		m.stats.Unheard++
+	case len(m.entries) >= maxTargets:
+		m.stats.Full++
+	default:
+		e = &entry{Target: in.Target, heard: in.LastHeard}
+		e.due.Of = e
+		m.entries[in.Target] = e
+		m.due.Set(&e.due, now+m.interval(0))
+	}
+}
+
+// ended notes the end of a ping.
+func (m *Machine) ended(in Input) {
+	m.pinging--
+	e := m.entries[in.Target]
+	if e == nil {
+		return
+	}
+	e.pinging = false
+	if in.Whole {
+		m.forget(e)
+	}
+}
+
+// ping pings a target whose turn has come.
+func (m *Machine) ping(now time.Duration, e *entry, out *Output) {
+	switch {
+	case !e.Local && m.settings.Limit > 0 && now-e.heard > m.settings.Limit:
+		m.stats.GivenUp++
+		m.forget(e)
+	case e.pinging || m.pinging >= maxPings:
+		m.due.Set(&e.due, now+m.interval(0))
+	default:
+		e.pinging = true
+		e.count++
+		m.pinging++
+		m.stats.Pings++
+		out.Pings = append(out.Pings, e.Target)
+		m.due.Set(&e.due, now+m.interval(e.count))
+	}
+}
+
+// interval is the time to the next ping after so many (lnet_get_next_recovery_ping).
+func (m *Machine) interval(count int) time.Duration {
+	most := m.settings.MaxInterval
+	if most == 0 {
+		most = DefaultMaxInterval
+	}
+	return min(time.Second<<min(count, 20), most)
+}
+
+func (m *Machine) forget(e *entry) {
+	if e != nil {
+		m.due.Clear(&e.due)
+		delete(m.entries, e.Target)
+	}
+}
+
+// Stats returns the counters.
+func (m *Machine) Stats() Stats { return m.stats }
+
+// Targets returns the NIs that are being recovered, of this node or of peers, by NID.
+func (m *Machine) Targets(local bool) (list []Status) {
+	for _, e := range m.entries { // any order: sorted below
+		if e.Local == local {
+			list = append(list, Status{e.Target, e.count, e.due.At()})
+		}
+	}
+	slices.SortFunc(list, func(a, b Status) int { return a.compare(b.Target) })
+	return list
+}
+
+// Of returns what is known of one target; the zero value if it is well.
+func (m *Machine) Of(t Target) Status {
+	if e := m.entries[t]; e != nil {
+		return Status{e.Target, e.count, e.due.At()}
+	}
+	return Status{}
+}

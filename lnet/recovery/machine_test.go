@@ -1,0 +1,144 @@
+package recovery
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+var (
+	mine = Target{nid.MustParse("10.0.0.1@tcp"), true}
+	peer = Target{nid.MustParse("10.0.0.2@tcp"), false}
+)
+
+// bench steps a machine in virtual time.
+type bench struct {
+	t *testing.T
+	*Machine
+	now, wake time.Duration
+	pings     []string
+	answer    func(Target) // what becomes of a ping; nil: it ends unanswered at once
+}
+
+func newBench(t *testing.T, s Settings) *bench {
+	return &bench{t: t, Machine: NewMachine(s), wake: machine.Never}
+}
+
+func (b *bench) step(in Input) {
+	b.t.Helper()
+	var out Output
+	b.wake = b.Step(b.now, in, &out)
+	if b.wake <= b.now {
+		b.t.Fatalf("at %v wants to be woken at %v", b.now, b.wake)
+	}
+	for _, ping := range out.Pings {
+		b.pings = append(b.pings, fmt.Sprint(b.now.Seconds()))
+		if b.answer != nil {
+			b.answer(ping)
+		} else {
+			b.step(Input{Kind: Ended, Target: ping})
+		}
+	}
+}
+
+// run lets time pass.
+func (b *bench) run(until time.Duration) {
+	for b.wake <= until {
+		b.now = b.wake
+		b.step(Input{})
+	}
+	b.now = until
+}
+
+func (b *bench) want(pings string) {
+	b.t.Helper()
+	if got := strings.Join(b.pings, " "); got != pings {
+		b.t.Errorf("pings at %s, want %s", got, pings)
+	}
+	b.pings = nil
+}
+
+// TestBackOff shows HV-10.
+func TestBackOff(t *testing.T) {
+	spec.Covers(t, "HV-10")
+	for _, target := range []Target{mine, peer} {
+		b := newBench(t, Settings{MaxInterval: 20 * time.Second})
+		b.step(Input{Kind: Hurt, Target: target})
+		b.step(Input{Kind: Hurt, Target: target}) // once more: nothing new
+		b.run(100 * time.Second)
+		b.want("1 3 7 15 31 51 71 91")
+		b.step(Input{Kind: Heard, Target: target, LastHeard: b.now})
+		b.run(110 * time.Second)
+		b.want("101 103 107")
+		b.step(Input{Kind: Heard, Target: target, LastHeard: b.now, Whole: true})
+		b.run(1000 * time.Second)
+		b.want("")
+	}
+	b := newBench(t, Settings{})
+	b.step(Input{Kind: Hurt, Target: mine})
+	b.run(4000 * time.Second)
+	b.want("1 3 7 15 31 63 127 255 511 1023 1923 2823 3723")
+}
+
+// TestPingEnds: a ping that heals ends the recovery, and while one is under way there is
+// no other.
+func TestPingEnds(t *testing.T) {
+	b := newBench(t, Settings{})
+	b.answer = func(Target) {}
+	b.step(Input{Kind: Hurt, Target: mine})
+	b.run(10 * time.Second)
+	b.want("1")
+	b.step(Input{Kind: Ended, Target: mine})
+	b.run(11 * time.Second)
+	b.want("11")
+	b.step(Input{Kind: Ended, Target: mine, Whole: true})
+	if b.run(100 * time.Second); len(b.Targets(true)) > 0 {
+		t.Errorf("recovers %v", b.Targets(true))
+	}
+	b.want("")
+}
+
+// TestWhoIsRecovered shows HV-11.
+func TestWhoIsRecovered(t *testing.T) {
+	spec.Covers(t, "HV-11")
+	b := newBench(t, Settings{Limit: 5 * time.Second})
+	b.step(Input{Kind: Hurt, Target: peer, LastHeard: -1})
+	b.run(10 * time.Second)
+	b.want("")
+
+	b.step(Input{Kind: Hurt, Target: peer, LastHeard: 8 * time.Second})
+	b.step(Input{Kind: Hurt, Target: mine, LastHeard: -1})
+	b.run(26 * time.Second)
+	b.want("11 11 13 13 17 25") // 9 s after it was heard the peer is given up, the local NI is not
+	b.step(Input{Kind: Gone, Target: mine})
+	b.step(Input{Kind: Heard, Target: peer, LastHeard: b.now})
+	b.run(28 * time.Second)
+	b.want("27")
+	if want := (Stats{Pings: 7, Unheard: 1, GivenUp: 1}); b.Stats() != want {
+		t.Errorf("%+v, want %+v", b.Stats(), want)
+	}
+	b.step(Input{Kind: Set, Settings: Settings{}})
+	b.run(60 * time.Second)
+	b.want("29 33 41 57")
+}
+
+// TestBounds: a flood of failures fills no memory, and does not ping all at once.
+func TestBounds(t *testing.T) {
+	b := newBench(t, Settings{})
+	under := 0
+	b.answer = func(Target) { under++ }
+	for i := range maxTargets + 10 {
+		b.step(Input{Kind: Hurt, Target: Target{NID: nid.FromNumber(peer.NID.Net(), uint32(i))}})
+	}
+	if n := len(b.Targets(false)); n != maxTargets || b.Stats().Full != 10 {
+		t.Errorf("%d NIs, %d refused", n, b.Stats().Full)
+	}
+	if b.run(time.Minute); under != maxPings {
+		t.Errorf("%d pings under way, want %d", under, maxPings)
+	}
+}
