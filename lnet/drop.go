@@ -35,6 +35,7 @@ const (
 	ForeignSource               // its source is not the process at the other end of the connection
 	NotAsked                    // ACK or REPLY of a process that was not asked for it
 	HandlerBusy                 // for an MD whose handler is behind: a datagram, or too many wait
+	DropRule                    // a drop rule of package faultrule wants it
 	dropReasonsEnd              // number of reasons; not a reason
 )
 
@@ -44,7 +45,7 @@ var dropNames = [dropReasonsEnd]string{
 	"inactive MD", "lazy queue full", "lazy portal cleared", "NI shutdown", "peer gone",
 	"peer table full", "simulated failure", "no multicast", "multicast at a lazy portal",
 	"foreign source", "not asked",
-	"handler busy",
+	"handler busy", "drop rule",
 }
 
 func (r DropReason) String() string {

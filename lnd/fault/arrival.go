@@ -5,6 +5,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnd/link"
+	"ulnet/lnet/faultrule"
 	"ulnet/lnet/nid"
 )
 
@@ -20,17 +21,23 @@ type arrival struct {
 	memory []byte // the payload
 	bytes  int    // of memory, as far as they count for this copy
 	due    time.Duration
-	twin   *arrival // a copy, which has the same memory
+	twin   *arrival     // a copy, which has the same memory
+	rule   faultrule.ID // the delay rule that keeps it, or 0
 }
 
-// lost is the arrival of everything that is thrown away.
-var lost = new(arrival)
+// lost is the arrival of everything that is thrown away, and dropped that of what a drop
+// rule of LNet discards.
+var lost, dropped = new(arrival), new(arrival)
 
 // Parse implements lnd.Upcalls.
 func (u *upward) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 	ni := (*netIf)(u)
-	if ni.plan.active.Load() && !ni.isLo && d.Header.Validate() == nil {
-		if a := ni.catch(d); a != nil {
+	if ni.plan.active.Load() && d.Header.Validate() == nil {
+		a := ni.catch(d)
+		if a == dropped && ni.rules != nil {
+			return lnd.Accept, ni.rules.DropByRule(d)
+		}
+		if a != nil {
 			d.Owner, d.Sink = a, a.sink()
 			return lnd.Accept, nil
 		}
@@ -39,16 +46,26 @@ func (u *upward) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 }
 
 // catch returns the arrival of a message that is spoiled; nil if it is not.
-// Messages of this node were spoiled when they were sent.
+// Messages of this node were spoiled when they were sent: LNet's rules are asked alone.
 func (ni *netIf) catch(d *lnd.Delivery) *arrival {
 	p := ni.plan
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.isLocal(d.Header.SrcNID) {
+	now, f := p.cfg.Clock.Now(), link.Outcome{Copies: 1}
+	own := ni.isLo || p.isLocal(d.Header.SrcNID)
+	if !own {
+		f = p.judge(&d.Header, ni.reached(d))
+	}
+	if !f.Lost && p.lnet.Arrives(now, &d.Header, ni.nid) {
+		return dropped
+	}
+	if ni.isLo {
 		return nil
 	}
-	f := p.judge(&d.Header, ni.reached(d))
-	now := p.cfg.Clock.Now()
+	rule := p.ruleWaiting(&d.Header, &f, now)
+	if own && rule == 0 {
+		return nil
+	}
 	keep := ni.mustKeep(now, f.Delays[0])
 	switch {
 	case f.Lost:
@@ -56,7 +73,11 @@ func (ni *netIf) catch(d *lnd.Delivery) *arrival {
 	case !keep && (f.Copies == 1 || ni.ending()):
 		return nil
 	}
-	return ni.store(d, &f, now)
+	a := ni.store(d, &f, now)
+	if a != nil && a != lost {
+		a.rule = rule
+	}
+	return a
 }
 
 // store makes an arrival and its copy; nil if the message may do without. The
@@ -104,7 +125,7 @@ func (u *upward) Delivered(d *lnd.Delivery, err error) {
 		return
 	}
 	d.Owner, d.Sink = nil, lnd.Payload{}
-	if a != lost {
+	if a != lost && a != dropped {
 		a.wait(err)
 	}
 }
@@ -119,7 +140,10 @@ func (a *arrival) wait(err error) {
 		if err != nil || a.ni.ending() {
 			p.release(a.bytes)
 		} else {
-			a.ni.keep(item{due: a.due, ni: a.ni, a: a})
+			if a.rule != 0 && !p.lnet.Has(a.rule) { // it was removed meanwhile
+				a.due = p.cfg.Clock.Now()
+			}
+			a.ni.keep(item{due: a.due, ni: a.ni, a: a, rule: a.rule})
 		}
 	}
 }

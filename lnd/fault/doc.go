@@ -30,6 +30,20 @@
 //	reordered   delayed by hold, so that later ones pass
 //	paused      as delayed, until the node goes on; then in order
 //
+// # LNet's rules
+//
+// Beside these rules there are the drop and delay rules of LNet (package faultrule),
+// which [Plan.AddRule] adds. They act where the kernel's do, after what a Rule has left of
+// a message:
+//
+//	drop    an arrived message is discarded, also one of this node to itself; lnet counts
+//	        it as a drop, with the NI and the peer
+//	        with health errors: a message that is sent does not reach the driver; it ends
+//	        with a class of failure, for which lnet may send it again. Messages by lo and
+//	        datagrams are not concerned: they have no peer
+//	delay   as a latency, when the message is sent and when it arrives, for messages by lo
+//	        when they are sent
+//
 // A multicast datagram that is sent is spoiled once for all of its receivers; its
 // destination is the NID of the group, which is on no side of a partition. Where
 // it arrives, and is spoiled for that node alone, its destination is the node, too.

@@ -31,6 +31,7 @@ type driver struct {
 // Startup implements lnd.Driver.
 func (d driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 	ni := &netIf{plan: d.plan, up: up, isLo: cfg.Net.Type() == nid.Lo}
+	ni.rules, _ = up.(ruleDropper)
 	lower, err := d.Driver.Startup(cfg, (*upward)(ni))
 	if err != nil {
 		ni.close()
@@ -56,6 +57,7 @@ type netIf struct {
 	caster lnd.Multicaster // lower, if that has multicast, else nil
 	nid    nid.NID
 	isLo   bool
+	rules  ruleDropper // up, if that counts what a drop rule discards, else nil
 
 	closed   bool          // guarded by plan.mu, and all below
 	kept     kept          // what is not due yet
@@ -84,6 +86,7 @@ func (ni *netIf) sendSpoiled(m *lnd.Message) {
 	p.mu.Lock()
 	f := p.judge(&m.Header, receiver(m))
 	now, size := p.cfg.Clock.Now(), m.Payload.Length
+	rule, failure := ni.ruleLeaving(m, &f, now)
 	keep, mayPass := ni.mustKeep(now, f.Delays[0]), ni.mayPass(f.Delays[0])
 	twin := ni.double(m, &f, now)
 	switch {
@@ -92,8 +95,10 @@ func (ni *netIf) sendSpoiled(m *lnd.Message) {
 	case f.Lost:
 		ni.end(m, nil)
 	case keep && !ni.ending() && p.reserve(size, mayPass):
-		ni.keep(item{due: now + f.Delays[0], ni: ni, m: m})
+		ni.keep(item{due: now + f.Delays[0], ni: ni, m: m, rule: rule, failure: failure})
 		p.mu.Unlock()
+	case failure != nil && (!keep || mayPass):
+		ni.end(m, failure)
 	case !keep || mayPass:
 		p.mu.Unlock()
 		ni.give(m)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnet/faultrule"
 )
 
 // item is a message that waits for its time: m on its way out, or a on its way
@@ -16,6 +17,9 @@ type item struct {
 	ni  *netIf
 	m   *lnd.Message
 	a   *arrival
+
+	rule    faultrule.ID // the delay rule that keeps it, or 0
+	failure error        // what m is to end with; nil: it is sent
 }
 
 // kept are the items of an NI in two classes: of those that are due, priority
@@ -177,14 +181,17 @@ func (i *item) leave() {
 
 // pass lets the message go on.
 func (i *item) pass() {
-	if i.m != nil {
-		i.ni.give(i.m)
-	} else {
+	switch {
+	case i.m == nil:
 		i.a.arrive()
+	case i.failure != nil:
+		(*upward)(i.ni).Finalize(i.m, i.failure)
+	default:
+		i.ni.give(i.m)
 	}
 }
 
-// fail ends a message that goes nowhere any more.
+// fail ends a message that goes nowhere any more, because the node ends.
 func (i *item) fail() {
 	if i.m != nil {
 		(*upward)(i.ni).Finalize(i.m, syscall.ESHUTDOWN)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ulnet/lnd/link"
+	"ulnet/lnet/faultrule"
 	"ulnet/lnet/nid"
 )
 
@@ -68,9 +69,9 @@ func (p *ruleParser) next() {
 	case toWord:
 		p.rule.To, err = nid.ParseSet(p.untilKey())
 	case typeWord:
-		p.rule.Types, err = parseTypes(p.word())
+		p.rule.Types, err = faultrule.ParseTypes(p.word())
 	case portalWord:
-		p.rule.Portals, err = parsePortals(p.word())
+		p.rule.Portals, err = faultrule.ParsePortals(p.word())
 	case cutWord:
 		p.rule.Cut = true
 	default:

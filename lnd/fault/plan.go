@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"ulnet/lnet/faultrule"
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 )
@@ -44,6 +45,7 @@ type Plan struct {
 	mu        sync.Mutex
 	random    *rand.Rand    // guarded by mu, and all below
 	rules     []*activeRule // in order
+	lnet      *faultrule.Set
 	lastID    int
 	partition Partition
 	cut       uint64 // by partitions, also by those that have ended
@@ -75,6 +77,7 @@ func New(cfg Config) *Plan {
 		cfg.MaxHeldBytes = defaultMaxHeldBytes
 	}
 	p := &Plan{cfg: cfg, random: rand.New(rand.NewPCG(cfg.Seed, 0))}
+	p.lnet = faultrule.New(rand.New(rand.NewPCG(cfg.Seed, 1)))
 	p.quiet.L = &p.mu
 	return p
 }
@@ -194,7 +197,7 @@ func (p *Plan) Stop() {
 // settle sets active. The caller holds mu.
 func (p *Plan) settle() {
 	busy := slices.ContainsFunc(p.nis, func(ni *netIf) bool { return ni.kept.len() > 0 || ni.draining })
-	p.active.Store(busy || len(p.rules) > 0 || len(p.partition.sets) > 0 || p.paused || p.stopped)
+	p.active.Store(busy || len(p.rules) > 0 || !p.lnet.IsEmpty() || len(p.partition.sets) > 0 || p.paused || p.stopped)
 }
 
 // reserve takes room for a kept message with bytes of payload. It returns false if there

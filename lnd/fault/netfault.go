@@ -1,0 +1,135 @@
+package fault
+
+import (
+	"cmp"
+	"container/heap"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/link"
+	"ulnet/lnet/faultrule"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// AddRule adds a drop or delay rule of LNet. EINVAL: the attributes do not fit together.
+// ENOSPC: there are too many rules of this kind.
+func (p *Plan) AddRule(k faultrule.Kind, a faultrule.Attr) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, err := p.lnet.Add(p.cfg.Clock.Now(), k, a)
+	p.settle()
+	return err
+}
+
+// RemoveRules removes the drop or delay rules of LNet with this source and destination, of
+// which the wildcard stands for all, and returns how many there were. Messages that wait
+// because of them go on at once; with cancel those on their way out fail with ECANCELED,
+// and those on their way in are dropped.
+func (p *Plan) RemoveRules(k faultrule.Kind, source, dest nid.NID, cancel bool) int {
+	p.mu.Lock()
+	ids := p.lnet.Remove(k, source, dest)
+	var left []item
+	for _, ni := range p.nis {
+		left = append(left, ni.freeFrom(ids, cancel)...)
+	}
+	p.settle()
+	p.mu.Unlock()
+	for i := range left {
+		left[i].cancel()
+	}
+	return len(ids)
+}
+
+// ResetRules clears the counters of LNet's rules of a kind, and draws anew which messages
+// they hit next.
+func (p *Plan) ResetRules(k faultrule.Kind) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lnet.Reset(p.cfg.Clock.Now(), k)
+}
+
+// freeFrom lets the messages go on that wait because of one of these rules; with cancel it
+// returns them instead. The caller holds plan.mu.
+func (ni *netIf) freeFrom(rules []faultrule.ID, cancel bool) (left []item) {
+	now := ni.plan.cfg.Clock.Now()
+	for _, class := range [...]*items{&ni.kept.urgent, &ni.kept.normal} {
+		for i := range *class {
+			if it := &(*class)[i]; slices.Contains(rules, it.rule) {
+				it.due = min(it.due, now)
+			}
+		}
+		if cancel {
+			*class = slices.DeleteFunc(*class, func(i item) bool {
+				gone := slices.Contains(rules, i.rule)
+				if gone {
+					i.leave()
+					left = append(left, i)
+				}
+				return gone
+			})
+		}
+		heap.Init(class)
+	}
+	slices.SortFunc(left, func(a, b item) int { return cmp.Compare(a.seq, b.seq) })
+	ni.arm()
+	return left
+}
+
+// cancel ends a message whose delay rule has been removed.
+func (i *item) cancel() {
+	if i.m != nil {
+		(*upward)(i.ni).Finalize(i.m, syscall.ECANCELED)
+		return
+	}
+	i.a.free()
+	if i.ni.rules != nil {
+		_ = i.ni.rules.DropByRule(&i.a.d) // the NI ends: it is not counted
+	}
+}
+
+// ruleDropper is an NI of lnet that counts what a drop rule discards, in place of
+// lnd.Upcalls.Parse.
+type ruleDropper interface {
+	DropByRule(*lnd.Delivery) error
+}
+
+// ruleLeaving asks LNet's rules about a message that leaves: how long it has to wait,
+// which it adds to f, because of which rule, and what it has to end with. As in the
+// kernel, lo fails nothing, and a datagram has no peer whose health it could lower. The
+// caller holds plan.mu.
+func (ni *netIf) ruleLeaving(m *lnd.Message, f *link.Outcome, now time.Duration) (rule faultrule.ID, failure error) {
+	if f.Lost {
+		return 0, nil
+	}
+	p := ni.plan
+	rule = p.ruleWaiting(&m.Header, f, now)
+	if ni.isLo || m.Group != 0 {
+		return rule, nil
+	}
+	class := p.lnet.Leaves(now, &m.Header, ni.nid)
+	if class == lnd.FailureNone {
+		return rule, nil
+	}
+	f.Copies = 1 // nothing of a message that fails is on the wire
+	return rule, failureOf(class)
+}
+
+// ruleWaiting asks LNet's delay rules about a message, and adds to f how long it has to
+// wait. The caller holds mu.
+func (p *Plan) ruleWaiting(h *wire.Header, f *link.Outcome, now time.Duration) faultrule.ID {
+	if f.Lost {
+		return 0
+	}
+	rule, wait := p.lnet.Waits(now, h)
+	f.Delays[0] += wait
+	return rule
+}
+
+// failureOf is the error of a message that fails on purpose.
+func failureOf(c lnd.Failure) error {
+	return lnd.Failed(c, fmt.Errorf("%v on purpose: %w", c, syscall.EIO))
+}

@@ -1,0 +1,299 @@
+package fault
+
+import (
+	"errors"
+	"slices"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnd/lo"
+	"ulnet/lnet"
+	"ulnet/lnet/faultrule"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+)
+
+// lnetRule adds a rule of LNet about all messages of the bench, changed by change.
+func (b *bench) lnetRule(k faultrule.Kind, change func(*faultrule.Attr)) {
+	b.t.Helper()
+	a := faultrule.Attr{Source: nid.Any(), Dest: nid.Any(), Rate: 1}
+	change(&a)
+	if err := b.plan.AddRule(k, a); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func waits(d time.Duration) func(*faultrule.Attr) {
+	return func(a *faultrule.Attr) { a.Latency = d }
+}
+
+func fails(c faultrule.Classes) func(*faultrule.Attr) {
+	return func(a *faultrule.Attr) { a.Classes = c }
+}
+
+// TestDropRule: a plain drop rule swallows what arrives and lets pass what is sent.
+func TestDropRule(t *testing.T) {
+	spec.Covers(t, "FR-12")
+	b := newBench(t, Config{})
+	b.lnetRule(faultrule.Drop, func(a *faultrule.Attr) { a.Local = here })
+	b.send(1)
+	if n := b.receive(there, 2, nil); n != 0 {
+		t.Errorf("%d bytes of a dropped message were read", n)
+	}
+	if !slices.Equal(bitsOf(b.sent), []uint64{1}) || len(b.got) != 0 {
+		t.Errorf("sent %v, got %v", b.sent, b.got)
+	}
+	if got := b.plan.Snapshot().Drop[0].Stats; got != (faultrule.Stats{Matched: 1, Hit: 1, Put: 1}) {
+		t.Errorf("%+v", got)
+	}
+	b.empty()
+}
+
+// TestFailingRule: a rule with health errors fails what is sent, which does not reach the
+// driver, and lets pass what arrives.
+func TestFailingRule(t *testing.T) {
+	spec.Covers(t, "FR-13")
+	b := newBench(t, Config{})
+	b.rule("duplicate 100%")
+	b.lnetRule(faultrule.Drop, fails(1<<2))
+	b.send(1)
+	b.receive(there, 2, nil)
+	if len(b.sent) != 0 || len(b.ended) != 1 || lnd.FailureOf(b.ended[0].err) != lnd.LocalDropped {
+		t.Errorf("sent %v, ended %v", b.sent, b.ended)
+	}
+	if got := b.plan.Snapshot().Drop[0].Stats; got != (faultrule.Stats{Matched: 1, Hit: 1, Put: 1}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestFailureAfterWait: a message that a delay rule keeps and another rule fails ends when
+// it is due.
+func TestFailureAfterWait(t *testing.T) {
+	spec.Covers(t, "FR-13", "FR-15")
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Config{})
+		b.lnetRule(faultrule.Drop, fails(1<<8))
+		b.lnetRule(faultrule.Delay, waits(2*time.Second))
+		b.send(1)
+		pass(2*time.Second - 1)
+		if len(b.ended) != 0 {
+			t.Error("it ended at once")
+		}
+		pass(1)
+		if len(b.sent) != 0 || len(b.ended) != 1 || lnd.FailureOf(b.ended[0].err) != lnd.RemoteDropped {
+			t.Errorf("sent %v, ended %v", b.sent, b.ended)
+		}
+		b.empty()
+	})
+}
+
+// TestDelayRule: what is sent and what arrives waits for the latency, then goes on.
+func TestDelayRule(t *testing.T) {
+	spec.Covers(t, "FR-15")
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Config{})
+		b.lnetRule(faultrule.Delay, waits(3*time.Second))
+		b.send(1)
+		b.receive(there, 2, nil)
+		pass(3*time.Second - 1)
+		if len(b.sent)+len(b.got) > 0 {
+			t.Error("they went on at once")
+		}
+		pass(1)
+		if len(b.sent) != 1 || len(b.got) != 1 || b.sent[0].at != 3*time.Second || b.got[0].at != 3*time.Second || b.got[0].data != "2" {
+			t.Errorf("sent %v, got %v", b.sent, b.got)
+		}
+		if got := b.plan.Snapshot().Delay[0].Stats; got != (faultrule.Stats{Matched: 2, Hit: 2, Put: 2}) {
+			t.Errorf("%+v", got)
+		}
+		b.empty()
+	})
+}
+
+// TestOwnMessages: rules are about what a node sends to itself by a wire, too.
+func TestOwnMessages(t *testing.T) {
+	spec.Covers(t, "FR-12", "FR-15")
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Config{})
+		b.lnetRule(faultrule.Delay, waits(time.Second))
+		b.receive(here, 1, nil)
+		pass(time.Second)
+		if len(b.got) != 1 || b.got[0].at != time.Second {
+			t.Errorf("got %v", b.got)
+		}
+		b.lnetRule(faultrule.Drop, func(*faultrule.Attr) {})
+		b.receive(here, 2, nil)
+		pass(time.Minute)
+		if len(b.got) != 1 {
+			t.Errorf("got %v", b.got)
+		}
+	})
+}
+
+// TestRemoveDelay: what a rule keeps goes on when the rule goes, in its order, or is
+// cancelled. What others keep stays.
+func TestRemoveDelay(t *testing.T) {
+	spec.Covers(t, "FR-16")
+	for _, cancel := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(t, Config{})
+			b.lnetRule(faultrule.Delay, func(a *faultrule.Attr) { a.Latency, a.Source, a.Dest = time.Minute, here, there })
+			b.lnetRule(faultrule.Delay, func(a *faultrule.Attr) { a.Latency, a.Source, a.Dest = time.Minute, there, here })
+			b.lnetRule(faultrule.Delay, func(a *faultrule.Attr) { a.Latency, a.Source, a.Dest = time.Hour, here, third })
+			b.ni.Send(put(here, third, 1, "1"))
+			b.send(2)
+			pass(time.Second)
+			b.send(3)
+			b.receive(there, 4, nil)
+			pass(time.Second)
+			if n := b.plan.RemoveRules(faultrule.Delay, nid.Any(), there, cancel) + b.plan.RemoveRules(faultrule.Delay, there, here, cancel); n != 2 {
+				t.Errorf("%d rules removed", n)
+			}
+			pass(0)
+			checkFreed(t, b, cancel)
+			if s := b.plan.Snapshot(); s.Held != 1 || len(s.Delay) != 1 {
+				t.Errorf("%d are kept by %d rules, want the one of the third", s.Held, len(s.Delay))
+			}
+			pass(time.Hour)
+			b.empty()
+		})
+	}
+}
+
+// checkFreed: messages 2 and 3 have left and 4 has arrived, or they were cancelled.
+func checkFreed(t *testing.T, b *bench, cancel bool) {
+	t.Helper()
+	if !slices.Equal(bitsOf(b.ended), []uint64{2, 3}) {
+		t.Errorf("ended: %v", b.ended)
+	}
+	for _, e := range b.ended {
+		if errors.Is(e.err, syscall.ECANCELED) != cancel || (e.err == nil) == cancel {
+			t.Errorf("cancel %v: message %d ended with %v", cancel, e.bits, e.err)
+		}
+	}
+	sent, got := []uint64{2, 3}, []uint64{4}
+	if cancel {
+		sent, got = nil, nil
+	}
+	if !slices.Equal(bitsOf(b.sent), sent) || !slices.Equal(bitsOf(b.got), got) {
+		t.Errorf("cancel %v: sent %v, got %v", cancel, b.sent, b.got)
+	}
+}
+
+// TestRemovedWhileRead: an arrival whose payload is still read when its rule goes does
+// not wait.
+func TestRemovedWhileRead(t *testing.T) {
+	spec.Covers(t, "FR-16")
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Config{})
+		b.lnetRule(faultrule.Delay, waits(time.Hour))
+		d := &lnd.Delivery{Header: put(there, here, 1, "1").Header, From: nid.ProcessID{NID: there}}
+		if _, err := b.up.Parse(d); err != nil {
+			t.Fatal(err)
+		}
+		b.plan.RemoveRules(faultrule.Delay, nid.Any(), nid.Any(), false)
+		b.up.Delivered(d, nil)
+		pass(0)
+		if len(b.got) != 1 {
+			t.Errorf("got %v", b.got)
+		}
+		b.empty()
+	})
+}
+
+// TestRuleBounds: beyond the bounds a delayed message is lost and counted.
+func TestRuleBounds(t *testing.T) {
+	spec.Covers(t, "FR-20")
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Config{MaxHeld: 3})
+		b.lnetRule(faultrule.Delay, waits(time.Second))
+		for i := range uint64(3) {
+			b.send(i)
+			b.receive(there, 10+i, nil)
+		}
+		if s := b.plan.Snapshot(); s.Held != 3 || s.Overflowed != 3 {
+			t.Errorf("%d kept, %d lost", s.Held, s.Overflowed)
+		}
+		pass(time.Second)
+		if !slices.Equal(bitsOf(b.sent), []uint64{0, 1}) || !slices.Equal(bitsOf(b.got), []uint64{10}) {
+			t.Errorf("sent %v, got %v", b.sent, b.got)
+		}
+		b.empty()
+	})
+}
+
+// TestNoRulesNoLock: without rules a message takes no lock of the plan: it passes while
+// another goroutine has that.
+func TestNoRulesNoLock(t *testing.T) {
+	spec.Covers(t, "FR-21")
+	b := newBench(t, Config{})
+	b.lnetRule(faultrule.Drop, fails(1<<2))
+	b.lnetRule(faultrule.Delay, waits(time.Second))
+	b.plan.RemoveRules(faultrule.Drop, nid.Any(), nid.Any(), false)
+	b.plan.RemoveRules(faultrule.Delay, nid.Any(), nid.Any(), false)
+	b.plan.mu.Lock()
+	defer b.plan.mu.Unlock()
+	b.send(1)
+	b.receive(there, 2, nil)
+	if len(b.sent) != 1 || len(b.got) != 1 {
+		t.Errorf("sent %v, got %v", b.sent, b.got)
+	}
+}
+
+// TestResetRules clears the counters of one kind.
+func TestResetRules(t *testing.T) {
+	spec.Covers(t, "FR-18")
+	b := newBench(t, Config{})
+	b.lnetRule(faultrule.Drop, func(*faultrule.Attr) {})
+	b.lnetRule(faultrule.Delay, func(a *faultrule.Attr) { a.Rate, a.Latency = 1000, time.Second })
+	b.send(1)
+	b.receive(there, 2, nil)
+	b.plan.ResetRules(faultrule.Drop)
+	if s := b.plan.Snapshot(); s.Drop[0].Stats != (faultrule.Stats{}) || s.Delay[0].Matched != 1 {
+		t.Errorf("drop %+v, delay %+v", s.Drop[0].Stats, s.Delay[0].Stats)
+	}
+}
+
+// above is an lnet above the wrapper that takes what lnet.NI counts.
+type above struct {
+	lnet.Upper
+	arrived int
+}
+
+func (u *above) Arrive(*lnet.NI, *lnd.Delivery) (lnd.Answer, lnet.DropReason) {
+	u.arrived++
+	return lnd.Accept, lnet.NotDropped
+}
+
+// TestDropsAreCounted: lnet counts what a rule drops under a reason of its own, with the
+// NI and with the peer, also for lo.
+func TestDropsAreCounted(t *testing.T) {
+	spec.Covers(t, "FR-12")
+	clock := machine.RealClock()
+	plan, u := New(Config{Clock: clock}), new(above)
+	n := lnet.New(lnet.Config{Clock: clock})
+	n.SetUpper(u)
+	ni, err := n.AddNI(Wrap(lo.Driver{}, plan), lnd.Config{Net: nid.MakeNet(nid.Lo, 0), Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plan.AddRule(faultrule.Drop, faultrule.Attr{Source: nid.Any(), Dest: nid.Any(), Rate: 1}); err != nil {
+		t.Fatal(err)
+	}
+	m := put(nid.Lo0(), nid.Lo0(), 1, "dropped")
+	d := &lnd.Delivery{Header: m.Header, From: nid.ProcessID{NID: nid.Lo0()}}
+	up := (*upward)(ni.Lower().(*netIf))
+	answer, err := up.Parse(d)
+	if answer != lnd.Accept || err != nil || d.Owner != nil || !d.Dropped || d.Sink.Length != 0 {
+		t.Errorf("%v %v %+v", answer, err, d)
+	}
+	up.Delivered(d, nil)
+	s := n.Snapshot()
+	if u.arrived != 0 || s.Stats.DropReasons[lnet.DropRule.String()] != 1 || s.NIs[0].Traffic.Dropped.Put != 1 {
+		t.Errorf("%d arrived; %+v", u.arrived, s)
+	}
+}

@@ -1,0 +1,122 @@
+package faultrule
+
+import (
+	"fmt"
+	"math"
+	"syscall"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// Kind says what a rule does to the messages that it hits.
+type Kind uint8
+
+// The kinds of rules.
+const (
+	Drop  Kind = iota // discard on arrival, or fail when it is sent
+	Delay             // let it wait
+	kinds             // number of kinds
+)
+
+// String returns "drop" or "delay".
+func (k Kind) String() string { return [...]string{"drop", "delay"}[k] }
+
+// Attr are the attributes of a rule (struct lnet_fault_attr).
+//
+// A NID here is one NID, the wildcard ([nid.Any]), or 255.255.255.255@net for all NIDs of
+// that net ([WholeNet]).
+type Attr struct {
+	Source nid.NID `json:"source"` // of the header, required
+	Dest   nid.NID `json:"dest"`   // of the header, required
+	// Local is the NID of the NI by which the message arrives or leaves. Zero: any. For
+	// drop rules alone.
+	Local   nid.NID `json:"local_nid,omitzero"`
+	Portals Portals `json:"portals"` // of PUTs and GETs, and then the rule is about these alone
+	Types   Types   `json:"types"`   // of messages
+
+	Rate     uint32        `json:"rate"`         // one of so many messages; 0: there is an Interval
+	Interval time.Duration `json:"interval"`     // one message in so many whole seconds; 0: there is a Rate
+	Random   bool          `json:"random"`       // drop rules: by a coin
+	All      bool          `json:"drop_all"`     // drop rules: each message
+	Classes  Classes       `json:"health_error"` // drop rules: what a message fails with when it is sent; empty: it is discarded on arrival
+	Latency  time.Duration `json:"latency"`      // delay rules: how long a message waits
+}
+
+// maxSeconds bounds intervals and latencies (__u32 of struct lnet_fault_attr).
+const maxSeconds = math.MaxUint32 * time.Second
+
+// Validate returns what is wrong with the attributes of a rule of that kind. It wraps EINVAL.
+func (a *Attr) Validate(k Kind) error {
+	wrong := a.invalid(k)
+	if wrong == "" {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", wrong, syscall.EINVAL)
+}
+
+// invalid says what is wrong; the first sentences are those of the kernel's tools.
+func (a *Attr) invalid(k Kind) string {
+	switch {
+	case !a.Source.IsValid() || !a.Dest.IsValid():
+		return fmt.Sprintf("please provide both source and destination of %v rule", k)
+	case (a.Rate != 0) == (a.Interval != 0):
+		return fmt.Sprintf("please provide either %v rate or interval but not both at the same time", k)
+	case a.Interval < 0 || a.Interval > maxSeconds || a.Interval%time.Second != 0:
+		return fmt.Sprintf("interval %v: want whole seconds", a.Interval)
+	case a.Portals != 0 && a.types() == 0:
+		return "portals belong to PUT and GET, and the rule is about other messages"
+	case a.Classes&^AnyClass != 0:
+		return fmt.Sprintf("health errors %#x: want classes from 1 to %d", uint16(a.Classes), lnd.NumFailures-1)
+	}
+	if k == Delay {
+		return a.invalidDelay()
+	}
+	if a.Latency != 0 {
+		return "a drop rule has no latency"
+	}
+	return ""
+}
+
+func (a *Attr) invalidDelay() string {
+	switch {
+	case a.Latency == 0:
+		return "latency cannot be zero"
+	case a.Latency < 0 || a.Latency > maxSeconds:
+		return fmt.Sprintf("latency %v: want up to %v", a.Latency, maxSeconds)
+	case a.Local.IsValid() || a.Classes != 0 || a.Random || a.All:
+		return "local NID, health error, random and drop all are for drop rules"
+	}
+	return ""
+}
+
+// types are the message types that the rule is about: with portals, PUT and GET alone
+// (lnet_fault_attr_validate).
+func (a *Attr) types() Types {
+	t := a.Types
+	if t == 0 {
+		t = allTypes
+	}
+	if a.Portals != 0 {
+		t &= 1<<wire.Put | 1<<wire.Get
+	}
+	return t
+}
+
+// matches reports whether the rule is about a message that passes an NI
+// (lnet_fault_attr_match).
+func (a *Attr) matches(h *wire.Header, local nid.NID) bool {
+	return h.Type <= wire.Reply && a.types().Has(h.Type) &&
+		covers(a.Source, h.SrcNID) && covers(a.Dest, h.DestNID) &&
+		(!a.Local.IsValid() || covers(a.Local, local)) && a.Portals.Has(h)
+}
+
+// covers reports whether a NID of a rule stands for id (lnet_fault_nid_match).
+func covers(of, id nid.NID) bool {
+	return of == id || of.IsAny() || of == WholeNet(of.Net()) && of.Net() == id.Net()
+}
+
+// WholeNet is the NID that stands for all NIDs of a net in a rule: 255.255.255.255@net.
+func WholeNet(n nid.Net) nid.NID { return nid.FromNumber(n, math.MaxUint32) }

@@ -1,0 +1,34 @@
+// Package faultrule has the drop and delay rules of LNet's fault injection
+// (lnet/net_fault.c, lnet-semantics §17): which messages a rule is about, which of those it
+// hits, and what it counts.
+//
+// A [Set] is pure: the instant and the random source are given to it, so that the same
+// messages in the same order have the same outcome. It drops, fails and delays nothing
+// itself. Package lnd/fault asks it about each message and does what it answers; there, a
+// rule stands beside the rules of that package, whose language has other effects and other
+// rates. The rules of this package are a package of their own because they are LNet's: they
+// need headers and NIDs alone, and the same ones serve each driver, the simulator, and the
+// commands that parse and print them.
+//
+// # Which rule acts
+//
+//	drop rule without a health error   on a message that arrives: it is discarded
+//	drop rule with health errors       on a message that is sent: it fails with one of
+//	                                   these classes of failure, and LNet may send it again
+//	delay rule                         on both: the message waits for the latency
+//
+// Rules are asked from the newest to the oldest. The first one that fires wins, and older
+// ones are not asked. A rule that matches a message counts it also if it does not fire.
+//
+// # Which of its messages a rule hits
+//
+//	rate r      one of each r messages that match, at a random index
+//	interval i  one message in each window of i seconds: the first from a random second of
+//	            the window on
+//	random      by a coin, for each message
+//	drop all    each
+//
+// A rule has either a rate or an interval, also if it drops at random, or all.
+//
+// A Set is not safe for concurrent use.
+package faultrule
