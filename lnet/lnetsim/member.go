@@ -141,6 +141,9 @@ func (m *member) command(text string) {
 	case "leave":
 		_ = m.stack.Close() // waiting messages are dropped
 		return
+	case "unplug", "plug", "sever", "mend":
+		m.net.cable(m, words[0], simlnd.Rail(number(words, 1)-1))
+		return
 	}
 	to, count := number(words, 1), number(words, 2)
 	for range max(count, 1) {

@@ -37,6 +37,9 @@ type config struct {
 	Timeout   time.Duration
 	Discovery bool         // nodes have a discovery agent
 	Tunables  lnd.Tunables // of the nodes' NIs
+	Nets      int          // nets that the nodes are spread over; 1
+	Rails     int          // NIs of each node on each of its nets; 1
+	Routers   int          // of the first nodes, which are on every net
 	// OnEvent is called with the events of members, see toldBegun.
 	OnEvent func(at time.Duration, node sim.NodeID, ev sim.Event)
 }
@@ -52,15 +55,20 @@ func (c config) withDefaults() (config, error) {
 	if c.Size > lnd.MaxPayload {
 		return c, fmt.Errorf("lnetsim: %d bytes of payload: want %d at most", c.Size, lnd.MaxPayload)
 	}
-	return c, nil
+	c.Nets, c.Rails = cmp.Or(c.Nets, 1), cmp.Or(c.Rails, 1)
+	return c, c.layout().validate()
 }
+
+func (c *config) layout() layout { return layout{c.Nodes, c.Nets, c.Rails, c.Routers} }
 
 // network is a network of LNet nodes.
 type network struct {
 	kit.Base
 	cfg     config
+	layout  layout
 	members []*member
-	memory  []byte // of every MD; its content does not matter
+	cables  []cables // of each node
+	memory  []byte   // of every MD; its content does not matter
 	stats   counters
 	took    []time.Duration // durations of operations that were answered, in any order
 }
@@ -74,6 +82,8 @@ type counters struct {
 	HeldBack  uint64 // not started, because of the limit of operations in flight
 	Twice     uint64 // deliveries of an operation after the first
 	Phantoms  uint64 // PUTs and GETs that were answered without being delivered
+	Unsent    uint64 // operations that ended without a SEND event
+	Resent    uint64 // SEND events of an operation after the first
 
 	// Of the run as a whole, see network.counters.
 	Messages   uint64 // LNet messages sent
@@ -88,7 +98,10 @@ func newNetwork(cfg config) (*network, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &network{cfg: cfg, members: make([]*member, cfg.Nodes), memory: make([]byte, cfg.Size)}
+	n := &network{
+		cfg: cfg, layout: cfg.layout(), members: make([]*member, cfg.Nodes), cables: make([]cables, cfg.Nodes),
+		memory: make([]byte, cfg.Size),
+	}
 	return n, n.StartStacks(&cfg.Network, kit.Stacks{Boot: n.boot, OnEvent: cfg.OnEvent, Window: cfg.Window})
 }
 
@@ -97,8 +110,10 @@ func (n *network) boot(h, _ *simlnd.Host) (err error) {
 	n.members[h.ID()] = m
 	m.stack, err = NewStack(h, StackConfig{
 		Discovery: n.cfg.Discovery, TransactionTimeout: n.cfg.Timeout, Tunables: n.cfg.Tunables,
+		Interfaces: n.layout.interfaces(h.ID()),
 	})
 	if err == nil {
+		n.cables[h.ID()].tell(m.stack)
 		err = m.start()
 	}
 	return err

@@ -6,7 +6,6 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnd/sim"
 	"ulnet/lnd/sim/history"
-	"ulnet/lnd/simlnd"
 	"ulnet/lnet/discovery"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
@@ -51,6 +50,7 @@ type operation struct {
 	kind     kind
 	urgent   bool
 	busy     bool // neither answered nor failed yet
+	sends    int  // SEND events so far
 	number   uint64
 	to       sim.NodeID
 	began    time.Duration
@@ -68,7 +68,7 @@ func (m *member) begin(of kind, to sim.NodeID, urgent bool) {
 	o := m.take()
 	m.ops++
 	m.marks = append(m.marks, 0)
-	o.kind, o.to, o.urgent, o.busy = of, to, urgent, true
+	o.kind, o.to, o.urgent, o.busy, o.sends = of, to, urgent, true, 0
 	o.number = m.stack.Host.Incarnation().Number<<incarnationShift | m.ops
 	o.began = m.now()
 	m.busy++
@@ -83,7 +83,7 @@ func (m *member) begin(of kind, to sim.NodeID, urgent bool) {
 }
 
 func (o *operation) start() error {
-	table, target := o.member.stack.Table, nid.ProcessID{NID: simlnd.NID(o.to), PID: nid.LustrePID}
+	table, target := o.member.stack.Table, nid.ProcessID{NID: o.member.net.layout.name(o.member.stack.Host.ID(), o.to), PID: nid.LustrePID}
 	if o.kind == ping {
 		o.md = 0
 		discovery.StartPing(table, target, discovery.PingOptions{Timeout: o.member.net.cfg.Timeout}, o.pinged)
@@ -108,6 +108,7 @@ func (o *operation) start() error {
 
 // event is the handler of the operation's MD.
 func (o *operation) event(e *portals.Event) {
+	o.account(e)
 	switch {
 	case e.Kind == portals.EventSend && e.Err == nil:
 	case e.Kind == portals.EventUnlink && e.Err == nil:
@@ -122,6 +123,18 @@ func (o *operation) event(e *portals.Event) {
 		o.member.goOn()
 	case e.Err != nil:
 		_ = o.member.stack.Table.MDUnlink(o.md) // ENOENT: it has just ended
+	}
+}
+
+// account counts SEND events: each operation has exactly one, whatever was tried.
+func (o *operation) account(e *portals.Event) {
+	if e.Kind == portals.EventSend {
+		if o.sends++; o.sends > 1 {
+			o.member.net.stats.Resent++
+		}
+	}
+	if e.Unlinked && o.sends == 0 {
+		o.member.net.stats.Unsent++
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnd/sim/scenario"
 	"ulnet/lnd/sim/scenario/kit"
+	"ulnet/lnd/simlnd"
 )
 
 // Protocol makes LNet available to scenarios.
@@ -22,6 +23,9 @@ var Protocol = &scenario.Protocol{
 		{Name: "credits", Default: "256", Kind: scenario.Count, Least: 1, Most: 1 << 20, Doc: "messages in flight per node"},
 		{Name: "peer-credits", Default: "8", Kind: scenario.Count, Least: 1, Most: 1 << 20, Doc: "messages in flight to one peer"},
 		{Name: "window", Default: "2097152", Kind: scenario.Count, Least: 1, Most: 1 << 30, Doc: "bytes that a peer which takes nothing is sent"},
+		{Name: "rails", Default: "1", Kind: scenario.Count, Least: 1, Most: int(simlnd.MaxRails), Doc: "NIs of each node on each of its nets"},
+		{Name: "nets", Default: "1", Kind: scenario.Count, Least: 1, Most: maxNets, Doc: "nets that the nodes are spread over, in blocks"},
+		{Name: "routers", Default: "0", Kind: scenario.Count, Most: scenario.MaxNodes, Doc: "how many of the first nodes are on every net and route"},
 		{Name: "discovery", Default: "on", Kind: scenario.Switch, Doc: "nodes discover a peer before the first message to it"},
 	},
 	Verbs: []scenario.Verb{
@@ -32,6 +36,10 @@ var Protocol = &scenario.Protocol{
 		{Name: "start", Doc: "the node begins operations at its rate"},
 		{Name: "stop", Doc: "the node begins none of its own any more"},
 		{Name: "leave", Doc: "the node's LNet shuts down"},
+		{Name: "unplug", Args: []scenario.Arg{railArg}, Doc: "a rail of the node loses its carrier, and LNet there is told"},
+		{Name: "plug", Args: []scenario.Arg{railArg}, Doc: "the carrier of a rail is back"},
+		{Name: "sever", Args: []scenario.Arg{railArg}, Doc: "a rail of the node loses all that goes through it, and nobody is told"},
+		{Name: "mend", Args: []scenario.Arg{railArg}, Doc: "a severed rail is whole again"},
 	},
 	Conditions: conditions.Declared(),
 	Series: []scenario.Quantity{
@@ -48,6 +56,7 @@ var Protocol = &scenario.Protocol{
 
 var (
 	peerArg  = scenario.Arg{Name: "node", Kind: scenario.Node}
+	railArg  = scenario.Arg{Name: "rail", Kind: scenario.Count, Least: 1, Most: int(simlnd.MaxRails)}
 	countArg = scenario.Arg{Name: "count", Kind: scenario.Count, Least: 1, Most: 1 << 20, Optional: true}
 )
 
@@ -69,6 +78,7 @@ func newNet(s *scenario.Setup) (scenario.Instance, error) {
 		Kind: parseKind(o["operation"]), Rate: o.Float("rate"), Outstanding: o.Int("outstanding"),
 		Partners: o.Int("partners"), Size: payload(o.Int("size")), Timeout: o.Duration("timeout"), Discovery: o.On("discovery"),
 		Tunables: lnd.Tunables{Credits: o.Int("credits"), PeerCredits: o.Int("peer-credits")},
+		Nets:     o.Int("nets"), Rails: o.Int("rails"), Routers: o.Int("routers"),
 	})
 }
 
@@ -93,6 +103,11 @@ var conditions = kit.Conditions[*network]{
 		}),
 	kit.Ask("credits-returned", "every node that is up has all its credits, and nothing waits for one",
 		func(n *network, _ scenario.Args) (bool, string) { return n.creditsReturned() }),
+	kit.Ask("one-send", "every PUT and GET that has ended had one SEND event, whatever was tried",
+		func(n *network, _ scenario.Args) (bool, string) {
+			s := &n.stats
+			return s.Unsent+s.Resent == 0, fmt.Sprintf("%d operations without a SEND event, %d SEND events too many", s.Unsent, s.Resent)
+		}),
 	kit.Ask("exactly-once", "no PUT or GET was delivered twice, or answered without being delivered",
 		func(n *network, _ scenario.Args) (bool, string) {
 			s := &n.stats

@@ -22,7 +22,15 @@ type StackConfig struct {
 	// answers pings.
 	Discovery          bool
 	TransactionTimeout time.Duration // of LNet
-	Tunables           lnd.Tunables  // of the NI
+	Tunables           lnd.Tunables  // of the NIs
+	// Interfaces are the NIs, in order; one by rail 0 on simlnd.Net if there are none.
+	Interfaces []Interface
+}
+
+// Interface is where an NI of a stack is.
+type Interface struct {
+	Net  nid.Net     // of type TCP
+	Rail simlnd.Rail // of the host, from 0 on
 }
 
 // Stack is portals and LNet on a simulated host.
@@ -31,6 +39,8 @@ type Stack struct {
 	Node  *lnet.Node       // LNet of the stack
 	Table *portals.Table   // portals of the stack
 	Agent *discovery.Agent // nil without discovery
+
+	nis []railNI
 }
 
 // NewStack builds a stack. Call it in simlnd.Config.Boot.
@@ -53,10 +63,24 @@ func NewStack(h *simlnd.Host, cfg StackConfig) (*Stack, error) {
 	if err != nil {
 		return nil, fmt.Errorf("discovery: %w", err)
 	}
-	if _, err := s.Node.AddNI(h.Driver(), lnd.Config{Net: simlnd.Net, Tunables: cfg.Tunables}); err != nil {
-		return nil, err
+	interfaces := cfg.Interfaces
+	if len(interfaces) == 0 {
+		interfaces = []Interface{{simlnd.Net, 0}}
+	}
+	for _, at := range interfaces {
+		ni, err := s.Node.AddNI(h.Driver(), lnd.Config{Net: at.Net, Interface: fmt.Sprintf("eth%d", at.Rail), Tunables: cfg.Tunables})
+		if err != nil {
+			return nil, err
+		}
+		s.nis = append(s.nis, railNI{at.Rail, ni})
 	}
 	return s, nil
+}
+
+// railNI is an NI and its rail.
+type railNI struct {
+	rail simlnd.Rail
+	ni   *lnet.NI
 }
 
 // Ping pings the LNet of a node and ignores the answer, as other programs of this node may do.

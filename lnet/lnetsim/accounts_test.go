@@ -1,0 +1,69 @@
+package lnetsim
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/lnd/link"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnd/sim"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/simlnd"
+	"ulnet/portals"
+)
+
+// accounts is two nodes that do nothing by themselves.
+func accounts(t *testing.T, quality link.Quality) *network {
+	t.Helper()
+	n, err := newNetwork(config{Network: scenario.Network{Nodes: 2, Seed: 1, Topology: &sim.Flat{Link: quality}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, n, time.Second)
+	return n
+}
+
+// TestAccounts: the checks of a network see what must not be.
+func TestAccounts(t *testing.T) {
+	spec.Covers(t, "LS-3", "LS-4", "LS-5")
+	holds := func(n *network, condition string) bool {
+		ok, _ := n.Check(condition, scenario.Args{})
+		return ok
+	}
+	t.Run("events", func(t *testing.T) {
+		n := accounts(t, link.Quality{})
+		o := &operation{member: n.members[0]}
+		o.account(&portals.Event{Kind: portals.EventSend})
+		o.account(&portals.Event{Kind: portals.EventAck, Unlinked: true})
+		if !holds(n, "one-send") {
+			t.Error("a SEND event and an ACK count as too many")
+		}
+		o.account(&portals.Event{Kind: portals.EventSend})
+		if holds(n, "one-send") {
+			t.Error("a second SEND event is not seen")
+		}
+		n = accounts(t, link.Quality{})
+		o = &operation{member: n.members[0]}
+		o.account(&portals.Event{Kind: portals.EventUnlink, Unlinked: true})
+		if holds(n, "one-send") {
+			t.Error("an end without a SEND event is not seen")
+		}
+	})
+	t.Run("deliveries", func(t *testing.T) {
+		n := accounts(t, link.Quality{Duplicate: 1})
+		n.Fabric.Do(0, func(*simlnd.Host) { n.members[0].begin(put, 1, false) })
+		run(t, n, time.Second)
+		if holds(n, "exactly-once") {
+			t.Error("a PUT that the network has doubled counts as one")
+		}
+	})
+	t.Run("credits", func(t *testing.T) {
+		n := accounts(t, link.Quality{})
+		n.Fabric.CutRail(1, 0, true)
+		n.Fabric.Do(0, func(*simlnd.Host) { n.members[0].begin(put, 1, false) })
+		run(t, n, time.Second)
+		if holds(n, "credits-returned") {
+			t.Error("the credit of a message that waits counts as returned")
+		}
+	})
+}

@@ -1,0 +1,59 @@
+package lnetsim
+
+import (
+	"errors"
+
+	"ulnet/lnd/sim"
+	"ulnet/lnd/simlnd"
+)
+
+// errNoCarrier is why the link of an NI is down whose rail was unplugged.
+var errNoCarrier = errors.New("no carrier")
+
+// cables is the state of a node's rails, by bits. It outlives the incarnations of the node.
+type cables struct {
+	unplugged uint32 // without carrier: the node knows
+	severed   uint32 // loses everything, and the node does not know
+}
+
+// tell tells the NIs of a stack whether their links are up.
+func (c *cables) tell(s *Stack) {
+	for _, at := range s.nis {
+		if c.unplugged>>at.rail&1 != 0 {
+			at.ni.SetLink(errNoCarrier)
+		} else {
+			at.ni.SetLink(nil)
+		}
+	}
+}
+
+// cable does to a rail of a node what a verb says.
+func (n *network) cable(m *member, verb string, rail simlnd.Rail) {
+	if int(rail) >= n.layout.rails {
+		return
+	}
+	id := m.stack.Host.ID()
+	c, bit := &n.cables[id], uint32(1)<<rail
+	switch verb {
+	case "unplug":
+		c.unplugged |= bit
+	case "plug":
+		c.unplugged &^= bit
+	case "sever":
+		c.severed |= bit
+	case "mend":
+		c.severed &^= bit
+	}
+	n.Fabric.CutRail(id, rail, (c.unplugged|c.severed)&bit != 0)
+	c.tell(m.stack)
+}
+
+// whole reports whether every rail of every node is whole, and which one is not.
+func (n *network) whole() (ok bool, id sim.NodeID) {
+	for i, c := range n.cables {
+		if c != (cables{}) {
+			return false, sim.NodeID(i)
+		}
+	}
+	return true, 0
+}

@@ -1,0 +1,137 @@
+package lnetsim
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/effort"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnd/sim/scenario"
+	"ulnet/lnd/sim/scenario/kit"
+)
+
+// plan is a scenario of nodes with rails and nets, drawn from a seed.
+type plan struct {
+	kit.Plan
+	nodes, rails, nets, routers int
+	until                       time.Duration  // of the faults
+	asleep                      map[int][]span // of each node
+	later                       []func()       // write the faults of rails
+}
+
+// drawPlan draws nodes with up to three rails, up to three nets with up to three routers
+// between them, traffic, and faults of rails, gateways and nodes that all have ended ten seconds
+// after the start. Then every operation ends, and everything that was taken is back.
+func drawPlan(seed uint64) string {
+	p := &plan{Plan: kit.NewPlan(seed, 26), until: 10 * time.Second, asleep: make(map[int][]span)}
+	p.nodes, p.rails, p.nets = 4+p.IntN(7), 1+p.IntN(3), 1
+	if p.IntN(3) > 0 {
+		p.nets = 2 + p.IntN(2)
+		p.routers = 1 + p.IntN(3)
+		p.nodes = max(p.nodes, p.routers+p.nets+1)
+	}
+	p.settings()
+	for range 3 + p.IntN(8) {
+		p.fault()
+	}
+	for _, f := range p.later {
+		f()
+	}
+	p.Line("at 11s do all stop")
+	p.Line("expect settled within 20s")
+	p.Line("expect credits-returned within 20s")
+	p.Line("always one-send")
+	p.Line("always exactly-once")
+	return p.String()
+}
+
+func (p *plan) settings() {
+	p.Line("protocol lnet\nnodes %d\nrun 55s\ncheck every 100ms", p.nodes)
+	p.Line("link latency %s", p.Pick("0.1ms", "1ms±0.5ms", "5ms"))
+	p.Line("set rails %d\nset nets %d\nset routers %d", p.rails, p.nets, p.routers)
+	p.Line("set rate %s\nset size %s", p.Pick("1", "4", "15"), p.Pick("0", "64", "4096", "65536"))
+	p.Line("set operation %s", p.Pick("put", "get", "ping"))
+	p.Line("set timeout %s", p.Pick("2s", "5s"))
+	p.Line("set peer-credits %s", p.Pick("1", "8"))
+}
+
+// span is when a node does not run.
+type span struct{ from, to time.Duration }
+
+// span draws a time for a fault.
+func (p *plan) span() span {
+	from := p.Between(time.Second, p.until-2*time.Second)
+	return span{from, p.Between(from+time.Millisecond, p.until)}
+}
+
+// fault writes one fault and its end.
+func (p *plan) fault() {
+	node := 1 + p.IntN(p.nodes)
+	if p.routers > 0 && p.IntN(2) == 0 {
+		node = 1 + p.IntN(p.routers)
+	}
+	switch p.IntN(6) {
+	case 0, 1:
+		p.ofRail(node, "unplug", "plug")
+	case 2:
+		p.ofRail(node, "sever", "mend")
+	case 3:
+		p.ofProcess(node, "kill", "restart")
+	case 4:
+		p.ofProcess(node, "crash", "restart")
+	case 5:
+		p.ofProcess(node, "pause", "resume")
+	}
+}
+
+// ofRail has something happen to a rail.
+func (p *plan) ofRail(node int, begins, ends string) {
+	s, rail := p.span(), 1+p.IntN(p.rails)
+	p.later = append(p.later, func() { // when it is known when the node does not run
+		p.Line("at %v do %d %s %d", p.awake(node, s.from), node, begins, rail)
+		p.Line("at %v do %d %s %d", p.awake(node, s.to), node, ends, rail)
+	})
+}
+
+// awake returns the first instant, not before one, at which a node runs.
+func (p *plan) awake(node int, at time.Duration) time.Duration {
+	for _, s := range p.asleep[node] {
+		if at >= s.from && at <= s.to {
+			return p.awake(node, s.to+time.Millisecond)
+		}
+	}
+	return at
+}
+
+// ofProcess writes what happens to a process, unless something does at that time.
+func (p *plan) ofProcess(node int, begins, ends string) {
+	s := p.span()
+	for _, other := range p.asleep[node] {
+		if s.from <= other.to && s.to >= other.from {
+			return
+		}
+	}
+	p.asleep[node] = append(p.asleep[node], s)
+	p.Line("at %v %s %d\nat %v %s %d", s.from, begins, node, s.to, ends, node)
+}
+
+// TestRandomPlans runs plans of many seeds.
+func TestRandomPlans(t *testing.T) {
+	spec.Covers(t, "LS-3", "LS-4", "LS-5")
+	t.Parallel()
+	count := effort.Of(40, 200, 10_000)
+	all, err := kit.RunPlans(t.Context(), Protocol, scenario.Stacks, 1, count, drawPlan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(summary(all))
+	if all.First != nil {
+		t.Errorf("%d of %d plans failed, with the seeds %v; the first: %v", len(all.Failed), all.Runs, all.Failed, all.First)
+	}
+}
+
+// summary says what happened in plans.
+func summary(all kit.Plans) string {
+	return fmt.Sprintf("%d plans: %.0f operations, %.0f answered, %.0f failed", all.Runs, all.Sum["operations"], all.Sum["answered"], all.Sum["failed"])
+}
