@@ -56,6 +56,7 @@ var Rules = []Rule{
 	{Package: "lnd/verbs/verbstest", May: "lnd/verbs lnet/machine"},
 	{Package: "lnd/verbs/ibv", May: "lnd/verbs", Tests: "lnet/machine lnd/verbs/verbstest"},
 	{Package: "lnd/link"},
+	{Package: "lnd/linkwatch"},
 	{Package: "lnd/sim", May: "lnet/machine lnet/machine/record lnd/link"},
 	{Package: "lnd/sim/history", May: "lnd/sim lnd/link", Tests: "lnet/machine"},
 	{Package: "lnd/sim/scenario/scenariotest", May: "lnd/sim/scenario lnd/sim/scenario/kit"},
@@ -84,7 +85,7 @@ var Rules = []Rule{
 	{Package: "portals/keyring", May: "lnet/nid"},
 	// It makes whole nodes: all parts, and nothing that stands on a node.
 	{Package: "portals/portalstest", May: "portals lnet lnet/nid lnet/machine lnd lnd/lo"},
-	{Package: "portals/node", May: "portals lnet lnet/discovery lnet/networks lnet/nid lnet/machine lnd lnd/lo lnd/socklnd lnd/o2iblnd lnd/verbs/softroce"},
+	{Package: "portals/node", May: "portals lnet lnet/discovery lnet/networks lnet/nid lnet/machine lnd lnd/linkwatch lnd/lo lnd/socklnd lnd/o2iblnd lnd/verbs/softroce"},
 	{Package: "lnet/recovery", May: "lnet/nid lnet/machine lnd"},
 	{Package: "lnet/discovery/engine", May: "lnet lnet/nid lnet/wire lnet/machine"},
 	{Package: "lnet/discovery", May: "portals lnet lnet/discovery/engine lnet/recovery lnet/nid lnet/wire lnet/machine lnd", Tests: "portals/node"},
@@ -136,7 +137,7 @@ type Limit struct {
 }
 
 // Sockets are opened, and system calls made, here only.
-const systemCallers = "lnd/readloop lnd/socklnd lnd/o2iblnd lnd/o2iblnd/internal/replay lnd/verbs/softroce lnd/verbs/ibv lnd/lndtest/cputime lnd/lndtest/netlab lnd/lndtest/smalldisk cmd/internal/... cmd/bench/rival"
+const systemCallers = "lnd/readloop lnd/linkwatch lnd/socklnd lnd/o2iblnd lnd/o2iblnd/internal/replay lnd/verbs/softroce lnd/verbs/ibv lnd/lndtest/cputime lnd/lndtest/netlab lnd/lndtest/smalldisk cmd/internal/... cmd/bench/rival"
 
 // Limits are the imports that stay behind one door.
 var Limits = []Limit{

@@ -1,0 +1,176 @@
+package linkwatch
+
+import (
+	"encoding/binary"
+	"errors"
+	"net/netip"
+)
+
+// Messages of rtnetlink, in the byte order of the machine (linux/netlink.h,
+// linux/rtnetlink.h, linux/if_link.h, linux/if_addr.h):
+//
+//	off  size  field
+//	0    4     length, with this header
+//	4    2     type
+//	6    2     flags
+//	8    4     sequence number of the request that this answers
+//	12   4     port of the receiver
+//	16   16    of links: family 1, unused 1, type 2, index 4, flags 4, changed flags 4
+//	16   8     of addresses: family 1, prefix 1, flags 1, scope 1, index 4
+//	..         attributes: length 2 with these four bytes, type 2, value; each padded to 4
+const (
+	headerSize    = 16
+	linkSize      = 16
+	addrSize      = 8
+	attributeSize = 4
+
+	typeError   = 2  // NLMSG_ERROR
+	typeDone    = 3  // NLMSG_DONE
+	typeNewLink = 16 // RTM_NEWLINK
+	typeDelLink = 17 // RTM_DELLINK
+	typeGetLink = 18 // RTM_GETLINK
+	typeNewAddr = 20 // RTM_NEWADDR
+	typeDelAddr = 21 // RTM_DELADDR
+	typeGetAddr = 22 // RTM_GETADDR
+
+	flagRequest     = 0x01   // NLM_F_REQUEST
+	flagInterrupted = 0x10   // NLM_F_DUMP_INTR: something changed during the dump
+	flagDump        = 0x300  // NLM_F_DUMP
+	attributeMask   = 0x3fff // NLA_TYPE_MASK
+
+	attrName    = 3 // IFLA_IFNAME
+	attrAddress = 1 // IFA_ADDRESS: of the other end on a point-to-point interface
+	attrLocal   = 2 // IFA_LOCAL
+)
+
+// The flags of an interface (linux/if.h).
+const (
+	flagUp      = 1 << 0  // IFF_UP: an administrator has brought it up
+	flagLowerUp = 1 << 16 // IFF_LOWER_UP: it has a carrier
+	flagDormant = 1 << 17 // IFF_DORMANT: it waits for something, such as 802.1X
+)
+
+// errMessage is the error of bytes that are no messages of rtnetlink.
+var errMessage = errors.New("not a message of rtnetlink")
+
+// message is what the watcher takes of one message.
+type message struct {
+	kind        uint16
+	seq         uint32
+	interrupted bool
+	index       uint32
+	name        string // of a link; "": not told
+	flags       uint32 // of a link
+	addr        netip.Addr
+}
+
+// parse calls each for every message in b about a link, an address or the end of a dump.
+// What else the kernel says is passed over: among it the messages of bridges about their
+// ports, which have the types of links.
+func parse(b []byte, each func(message)) error {
+	for len(b) >= headerSize {
+		size := binary.NativeEndian.Uint32(b)
+		if size < headerSize || uint64(size) > uint64(len(b)) {
+			return errMessage
+		}
+		m := message{
+			kind: binary.NativeEndian.Uint16(b[4:]), seq: binary.NativeEndian.Uint32(b[8:]),
+			interrupted: binary.NativeEndian.Uint16(b[6:])&flagInterrupted != 0,
+		}
+		ok, err := m.parseBody(b[headerSize:size])
+		if err != nil {
+			return err
+		}
+		if ok {
+			each(m)
+		}
+		b = b[min(len(b), int(size+3)&^3):]
+	}
+	if len(b) > 0 {
+		return errMessage
+	}
+	return nil
+}
+
+// parseBody reports whether the message is one to take.
+func (m *message) parseBody(b []byte) (ok bool, err error) {
+	switch m.kind {
+	case typeError, typeDone:
+		return true, nil
+	case typeNewLink, typeDelLink:
+		if len(b) < linkSize {
+			return false, errMessage
+		}
+		m.index, m.flags = binary.NativeEndian.Uint32(b[4:]), binary.NativeEndian.Uint32(b[8:])
+		err := attributes(b[linkSize:], func(kind uint16, value []byte) {
+			if kind == attrName {
+				m.name = text(value)
+			}
+		})
+		return err == nil && b[0] == 0, err // AF_UNSPEC: of AF_BRIDGE is what bridges say
+	case typeNewAddr, typeDelAddr:
+		if len(b) < addrSize {
+			return false, errMessage
+		}
+		m.index = binary.NativeEndian.Uint32(b[4:])
+		local := false
+		err := attributes(b[addrSize:], func(kind uint16, value []byte) {
+			if a, ok := netip.AddrFromSlice(value); ok && (kind == attrLocal || kind == attrAddress && !local) {
+				m.addr, local = a.Unmap(), local || kind == attrLocal
+			}
+		})
+		return err == nil && m.addr.IsValid(), err
+	}
+	return false, nil
+}
+
+func attributes(b []byte, each func(kind uint16, value []byte)) error {
+	for len(b) >= attributeSize {
+		size := int(binary.NativeEndian.Uint16(b))
+		if size < attributeSize || size > len(b) {
+			return errMessage
+		}
+		each(binary.NativeEndian.Uint16(b[2:])&attributeMask, b[attributeSize:size])
+		b = b[min(len(b), (size+3)&^3):]
+	}
+	return nil
+}
+
+// maxName is the longest name of an interface (IFNAMSIZ without the end).
+const maxName = 15
+
+// text is a name up to its end; "" if it is none that an interface can have.
+func text(b []byte) string {
+	for i, c := range b {
+		switch {
+		case c == 0:
+			return string(b[:i])
+		case i == maxName || c <= ' ' || c >= 0x7f:
+			return ""
+		}
+	}
+	return string(b)
+}
+
+// appendDump appends a request for all links, or for all addresses.
+func appendDump(b []byte, kind uint16, seq uint32) []byte {
+	return appendRequest(b, kind, flagRequest|flagDump, seq, 0)
+}
+
+// appendLink appends a request for one link.
+func appendLink(b []byte, index, seq uint32) []byte {
+	return appendRequest(b, typeGetLink, flagRequest, seq, index)
+}
+
+func appendRequest(b []byte, kind, flags uint16, seq, index uint32) []byte {
+	o := binary.NativeEndian
+	b = o.AppendUint32(b, headerSize+linkSize) // nlmsg_len
+	b = o.AppendUint16(b, kind)                // nlmsg_type
+	b = o.AppendUint16(b, flags)               // nlmsg_flags
+	b = o.AppendUint32(b, seq)                 // nlmsg_seq
+	b = o.AppendUint32(b, 0)                   // nlmsg_pid
+	b = o.AppendUint32(b, 0)                   // ifi_family, ifi_type
+	b = o.AppendUint32(b, index)               // ifi_index
+	b = o.AppendUint32(b, 0)                   // ifi_flags
+	return o.AppendUint32(b, 0)                // ifi_change
+}

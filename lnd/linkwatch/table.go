@@ -1,0 +1,178 @@
+package linkwatch
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// Reasons why a link is down. The error that [Watcher.State] returns wraps one.
+var (
+	ErrDown      = errors.New("is down")
+	ErrNoCarrier = errors.New("has no carrier")
+	ErrGone      = errors.New("is gone")
+	ErrNoAddress = errors.New("has lost the address")
+)
+
+// StateError says why a link is down.
+type StateError struct {
+	Interface string     // of the system, as "eth0"
+	Addr      netip.Addr // that the NI uses
+	Reason    error      // one of ErrDown, ErrNoCarrier, ErrGone and ErrNoAddress
+}
+
+func (e *StateError) Error() string {
+	if e.Reason == ErrNoAddress {
+		return fmt.Sprintf("interface %s %v %v", e.Interface, e.Reason, e.Addr)
+	}
+	return fmt.Sprintf("interface %s %v", e.Interface, e.Reason)
+}
+
+// Unwrap returns the reason.
+func (e *StateError) Unwrap() error { return e.Reason }
+
+// table is what the kernel has told of links and addresses.
+type table struct {
+	links map[uint32]*link
+	addrs map[netip.Addr][]owner
+	homes map[netip.Addr]home // of the addresses that were asked for
+	round uint32              // of dumps: what a round does not name is gone
+}
+
+type link struct {
+	name  string
+	flags uint32
+	round uint32
+}
+
+// owner is an interface that has an address.
+type owner struct{ index, round uint32 }
+
+// home is the interface that had an address last.
+type home struct {
+	index uint32
+	name  string
+}
+
+func newTable() table {
+	return table{links: map[uint32]*link{}, addrs: map[netip.Addr][]owner{}, homes: map[netip.Addr]home{}}
+}
+
+// take takes over what a message says, and reports whether that is news.
+func (t *table) take(m message) (news bool) {
+	switch m.kind {
+	case typeNewLink:
+		l := t.links[m.index]
+		if l == nil {
+			l, news = new(link), true
+			t.links[m.index] = l
+		}
+		news = news || l.flags != m.flags
+		l.flags, l.round = m.flags, t.round
+		if m.name != "" {
+			news = news || l.name != m.name
+			l.name = m.name
+		}
+		return news
+	case typeDelLink:
+		_, news = t.links[m.index]
+		delete(t.links, m.index)
+		return news
+	case typeNewAddr:
+		news = !t.disown(m.addr, m.index)
+		t.addrs[m.addr] = append(t.addrs[m.addr], owner{m.index, t.round})
+		return news
+	case typeDelAddr:
+		return t.disown(m.addr, m.index)
+	}
+	return false
+}
+
+// disown takes an address from an interface, and reports whether that had it.
+func (t *table) disown(a netip.Addr, index uint32) bool {
+	before := len(t.addrs[a])
+	rest := slices.DeleteFunc(t.addrs[a], func(o owner) bool { return o.index == index })
+	if len(rest) == 0 {
+		delete(t.addrs, a)
+	} else {
+		t.addrs[a] = rest
+	}
+	return len(rest) < before
+}
+
+// sweepLinks and sweepAddrs forget what the dump of this round has not named.
+func (t *table) sweepLinks() {
+	for index, l := range t.links { // any order: each is judged by itself
+		if l.round != t.round {
+			delete(t.links, index)
+		}
+	}
+}
+
+func (t *table) sweepAddrs() {
+	for a, owners := range t.addrs { // any order: each is judged by itself
+		for _, o := range slices.Clone(owners) {
+			if o.round != t.round {
+				t.disown(a, o.index)
+			}
+		}
+	}
+}
+
+// state says why nothing can be sent from an address; nil: something can. An address that
+// was on no interface since it was asked for first is up: the kernel takes whole networks
+// for its own where it is told to, and all of 127.0.0.0/8.
+func (t *table) state(a netip.Addr) error {
+	owners := t.addrs[a]
+	if len(owners) == 0 {
+		return t.stateWithout(a)
+	}
+	var down *StateError
+	for _, o := range owners {
+		l := t.links[o.index]
+		if l == nil {
+			continue // its end is about to be told too
+		}
+		reason := l.reason()
+		if reason == nil {
+			t.homes[a] = home{o.index, l.name}
+			return nil
+		}
+		down = &StateError{l.name, a, reason}
+	}
+	if down == nil {
+		return t.stateWithout(a)
+	}
+	if _, known := t.homes[a]; !known {
+		t.homes[a] = home{owners[0].index, down.Interface}
+	}
+	return down
+}
+
+// stateWithout is the state of an address that no interface has.
+func (t *table) stateWithout(a netip.Addr) error {
+	h, known := t.homes[a]
+	if !known {
+		return nil
+	}
+	l := t.links[h.index]
+	switch {
+	case l == nil:
+		return &StateError{h.name, a, ErrGone}
+	case l.reason() == ErrDown: // which takes its IPv6 addresses away
+		return &StateError{l.name, a, ErrDown}
+	}
+	return &StateError{l.name, a, ErrNoAddress}
+}
+
+// reason says why a link is down, nil if it is up.
+func (l *link) reason() error {
+	switch {
+	case l.flags&flagUp == 0:
+		return ErrDown
+	case l.flags&flagLowerUp == 0 || l.flags&flagDormant != 0:
+		return ErrNoCarrier
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package linkwatch
+
+import (
+	"net/netip"
+	"time"
+)
+
+const (
+	// pollInterval is how often the links of the addresses that were asked for are asked
+	// about. The kernel tells of a lost carrier at once, but of a second one within a second
+	// only after that second (linkwatch), whichever interfaces of the machine they are of.
+	pollInterval = 100 * time.Millisecond
+	// idleInterval is how long it takes at most until the first of them is.
+	idleInterval = time.Second
+	// dumpTimeout is how long a dump may take before it is asked for again.
+	dumpTimeout = time.Second
+	// dumpPause is the least time between the starts of two rounds of dumps.
+	dumpPause = 50 * time.Millisecond
+)
+
+// tracker keeps a table up to date: it says what to ask the kernel, and takes what that
+// says. A round is a dump of all links and one of all addresses; the first one fills the
+// table, and another follows when messages were lost. It reads no clock and has no socket.
+type tracker struct {
+	table
+	seq     uint32        // of the last request
+	dumping uint16        // typeGetLink, typeGetAddr: the dump under way; 0: none
+	dumpSeq uint32        // its sequence number
+	began   time.Duration // when it was asked for
+	again   bool          // another round is needed
+	rounds  int           // completed
+	roundAt time.Duration // when the last round began
+	pollAt  time.Duration // when links are asked about next
+	stats   Stats
+}
+
+// Stats counts what a [Watcher] did.
+type Stats struct {
+	Changes   uint64 `json:"changes"`   // of links and addresses that the kernel told
+	Lost      uint64 `json:"lost"`      // times that it had more to tell than there was room for
+	Rounds    uint64 `json:"rounds"`    // times that everything was asked for
+	Malformed uint64 `json:"malformed"` // messages that were none
+}
+
+func newTracker() *tracker { return &tracker{table: newTable(), again: true} }
+
+// receive takes the messages that came in one read, and reports whether a state may have
+// changed.
+func (t *tracker) receive(b []byte) (changed bool) {
+	err := parse(b, func(m message) {
+		switch m.kind {
+		case typeDone, typeError:
+			if t.dumping != 0 && m.seq == t.dumpSeq {
+				t.endDump(m)
+				changed = true
+			}
+		default:
+			t.again = t.again || m.interrupted
+			if t.take(m) {
+				t.stats.Changes++
+				changed = true
+			}
+		}
+	})
+	if err != nil {
+		t.stats.Malformed++
+		t.again = true
+		changed = true
+	}
+	return changed
+}
+
+// endDump ends the dump under way. One that failed or that changes interrupted removes
+// nothing from the table.
+func (t *tracker) endDump(m message) {
+	ended := t.dumping
+	t.dumping = 0
+	if m.kind == typeError || m.interrupted || t.again {
+		t.again = true
+		return
+	}
+	if ended == typeGetLink {
+		t.sweepLinks()
+		t.dumping, t.dumpSeq = typeGetAddr, 0 // to be asked for
+		return
+	}
+	t.sweepAddrs()
+	t.rounds++
+}
+
+// lose notes that the kernel had no room for what it had to tell.
+func (t *tracker) lose() {
+	t.stats.Lost++
+	t.again = true
+}
+
+// requests appends what is to be asked now, and says when to call it again at the latest.
+func (t *tracker) requests(now time.Duration, b []byte) ([]byte, time.Duration) {
+	if t.dumping != 0 && t.dumpSeq != 0 && now-t.began >= dumpTimeout {
+		t.dumping, t.again = 0, true
+	}
+	switch {
+	case t.dumping == 0 && t.again && (t.stats.Rounds == 0 || now-t.roundAt >= dumpPause):
+		t.again = false
+		t.roundAt = now
+		t.stats.Rounds++
+		t.round++
+		b = t.dump(now, typeGetLink, b)
+	case t.dumping == typeGetAddr && t.dumpSeq == 0:
+		b = t.dump(now, typeGetAddr, b)
+	}
+	if now >= t.pollAt {
+		t.pollAt = now + pollInterval
+		if len(t.homes) == 0 {
+			t.pollAt = now + idleInterval
+		}
+		b = t.poll(b)
+	}
+	switch {
+	case t.dumping != 0:
+		return b, min(t.pollAt, t.began+dumpTimeout)
+	case t.again:
+		return b, min(t.pollAt, t.roundAt+dumpPause)
+	}
+	return b, t.pollAt
+}
+
+func (t *tracker) dump(now time.Duration, kind uint16, b []byte) []byte {
+	t.seq++
+	t.dumping, t.dumpSeq, t.began = kind, t.seq, now
+	return appendDump(b, kind, t.seq)
+}
+
+// poll asks about the links of the addresses in use.
+func (t *tracker) poll(b []byte) []byte {
+	for _, h := range t.homes { // any order: each answer stands for itself
+		if t.links[h.index] != nil {
+			t.seq++
+			b = appendLink(b, h.index, t.seq)
+		}
+	}
+	return b
+}
+
+// ready reports whether the table has been filled.
+func (t *tracker) ready() bool { return t.rounds > 0 }
+
+// forget ends the interest in addresses that are not in use any more.
+func (t *tracker) forget(used func(netip.Addr) bool) {
+	for a := range t.homes { // any order: each is judged by itself
+		if !used(a) {
+			delete(t.homes, a)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+// Package linkwatch tells when the links of a node's NIs go down and come back: their
+// interfaces lose the carrier, are brought down or removed, or lose the address that the
+// NI uses. On Linux it listens to the kernel (rtnetlink), with one socket for all NIs of a
+// node; on other systems every link is up.
+//
+// The kernel drops what a listener has no room for, and says so; then, and at the start,
+// everything is asked for. The interfaces in use are asked about ten times a second
+// besides, because the kernel may wait for a second before it tells of a lost carrier.
+package linkwatch
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// Watcher watches links. Methods are safe for concurrent use.
+type Watcher struct {
+	changed func()
+	source  source
+	start   time.Time
+	ready   chan struct{} // closed when the first round has ended, or the watcher
+	cancel  context.CancelFunc
+	done    sync.WaitGroup
+
+	mu      sync.Mutex
+	tracker *tracker // guarded by mu
+	failed  error    // why nothing is watched, or no more; guarded by mu
+}
+
+// source is where a Watcher asks and listens.
+type source interface {
+	// receive waits for what the kernel says until an instant. errLost: it had no room.
+	// errLate: it said nothing until then.
+	receive(until time.Time) ([]byte, error)
+	send(requests []byte) error
+	close() error // ends receive
+}
+
+var (
+	errLost = errors.New("messages of the kernel were lost")
+	errLate = errors.New("no message of the kernel in time")
+)
+
+// startWithin is how long Start waits for the first answers.
+const startWithin = time.Second
+
+// Start begins to watch. It knows the links when it returns, and calls changed in a
+// goroutine of its own whenever the state of one may have changed; changed must not call
+// Close. The error is that of the socket.
+func Start(changed func()) (*Watcher, error) {
+	s, err := listen()
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return &Watcher{failed: err}, nil
+	case err != nil:
+		return nil, err
+	}
+	return start(s, changed), nil
+}
+
+func start(s source, changed func()) *Watcher {
+	w := &Watcher{changed: changed, source: s, start: time.Now(), ready: make(chan struct{}), tracker: newTracker()}
+	ctx, cancel := context.WithCancel(context.Background())
+	w.cancel = cancel
+	w.done.Go(func() { w.run(ctx) })
+	timer := time.NewTimer(startWithin)
+	defer timer.Stop()
+	select {
+	case <-w.ready:
+	case <-timer.C:
+	}
+	return w
+}
+
+// State says why nothing can be sent from an address of this machine: a *[StateError].
+// Nil: its link is up, or the address was on no interface since it was asked for first, as
+// most of 127.0.0.0/8 is not, or nothing can be watched here.
+func (w *Watcher) State(a netip.Addr) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failed != nil {
+		return nil
+	}
+	if err := w.tracker.state(a.Unmap().WithZone("")); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Keep ends the interest in all addresses that are not used any more.
+func (w *Watcher) Keep(used func(netip.Addr) bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.tracker != nil {
+		w.tracker.forget(used)
+	}
+}
+
+// Stats returns the counters.
+func (w *Watcher) Stats() Stats {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.tracker == nil {
+		return Stats{}
+	}
+	return w.tracker.stats
+}
+
+// Err says why nothing is watched any more, nil while it is.
+func (w *Watcher) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failed
+}
+
+// Close ends the watcher. changed is not called any more when it returns.
+func (w *Watcher) Close() error {
+	if w.cancel == nil {
+		return nil
+	}
+	w.cancel()
+	err := w.source.close()
+	w.done.Wait()
+	return err
+}
+
+// run steps the tracker on what comes.
+func (w *Watcher) run(ctx context.Context) {
+	told := false
+	defer func() {
+		if !told {
+			close(w.ready)
+		}
+	}()
+	var requests []byte
+	for {
+		var wake time.Duration
+		w.mu.Lock()
+		requests, wake = w.tracker.requests(time.Since(w.start), requests[:0])
+		w.mu.Unlock()
+		if len(requests) > 0 && w.source.send(requests) != nil {
+			w.lose() // the kernel has no memory for it
+		}
+		b, err := w.source.receive(w.start.Add(wake))
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, errLate):
+			continue
+		case errors.Is(err, errLost):
+			w.lose()
+			continue
+		case err != nil:
+			w.fail(err)
+			return
+		}
+		w.mu.Lock()
+		changed, ready := w.tracker.receive(b), w.tracker.ready()
+		w.mu.Unlock()
+		if ready && !told {
+			told = true
+			close(w.ready)
+		}
+		if changed && ready {
+			w.changed()
+		}
+	}
+}
+
+func (w *Watcher) lose() {
+	w.mu.Lock()
+	w.tracker.lose()
+	w.mu.Unlock()
+}
+
+// fail ends the watch: all links count as up, as where none is watched.
+func (w *Watcher) fail(err error) {
+	w.mu.Lock()
+	w.failed = err
+	w.mu.Unlock()
+	w.changed()
+}
