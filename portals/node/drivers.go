@@ -20,6 +20,8 @@ type driver struct {
 	stamp func(time.Time) uint64
 	// advice is what helps against a failure of the start; "", or nil: what helps all types.
 	advice func(error) string
+	// watched says that the links of its NIs are those of the interfaces with their addresses.
+	watched bool
 }
 
 // makeDrivers makes the drivers that every node has, and takes those of Config.Drivers.
@@ -36,8 +38,8 @@ func (n *Node) makeDrivers() error {
 		n.drivers = append(n.drivers, driver{Driver: d, stamp: nanoseconds})
 	}
 	n.drivers = append(n.drivers,
-		driver{tcp, nanoseconds, adviceTCP},
-		driver{o2ib, func(t time.Time) uint64 { return uint64(t.UnixMicro()) }, adviceO2IB})
+		driver{tcp, nanoseconds, adviceTCP, true},
+		driver{o2ib, func(t time.Time) uint64 { return uint64(t.UnixMicro()) }, adviceO2IB, true})
 	for i := range n.drivers {
 		n.drivers[i].Driver = n.cfg.Wrap(n.drivers[i].Driver)
 	}

@@ -81,7 +81,11 @@ func (n *Node) addNI(cfg lnd.Config) (*lnet.NI, error) {
 		cfg.Tap = n.cfg.Tap
 	}
 	cfg.Incarnation = cmp.Or(cfg.Incarnation, driver.stamp(time.Now()))
-	return n.lnet.AddNI(driver.Driver, cfg)
+	ni, err := n.lnet.AddNI(driver.Driver, cfg)
+	if err == nil && driver.watched {
+		n.links.follow(ni)
+	}
+	return ni, err
 }
 
 // checkUp refuses an interface that is down, as ksocklnd does, which does not see it. A name

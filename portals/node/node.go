@@ -106,6 +106,7 @@ type Node struct {
 	table     *portals.Table
 	discovery *discovery.Agent
 	drivers   []driver // one for all NIs of a type: two on one address share its listener
+	links     links
 }
 
 // Start starts a node. The error is a *networks.Error for Networks that cannot be read, a
@@ -118,6 +119,7 @@ func Start(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{cfg: cfg, lnet: lnet.New(cfg.LNet)}
+	n.links.node = n
 	n.table = portals.New(n.lnet)
 	if err := n.start(list); err != nil {
 		return nil, errors.Join(err, n.Close(context.Background())) // no message waits yet
@@ -184,7 +186,7 @@ func (n *Node) Close(ctx context.Context) error {
 		ctx = bounded
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- n.lnet.Shutdown(ctx) }()
+	go func() { ended <- errors.Join(n.links.close(), n.lnet.Shutdown(ctx)) }()
 	select {
 	case err := <-ended:
 		return err
