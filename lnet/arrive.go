@@ -25,6 +25,9 @@ func (ni *NI) Parse(d *lnd.Delivery) (lnd.Answer, error) {
 		return lnd.Accept, nil
 	}
 	why, closes := ni.inspect(&d.Header)
+	if why == RoutingOff && ni.node.forward.on.Load() {
+		return ni.forward(d), nil
+	}
 	if closes {
 		ni.drop(d, why)
 		return lnd.Accept, fmt.Errorf("%w: %v from %v: %v", ErrProtocol, d.Header.Type, d.From, why)
@@ -107,7 +110,11 @@ func (ni *NI) drop(d *lnd.Delivery, why DropReason) {
 
 // Abandon implements lnd.Upcalls.
 func (ni *NI) Abandon(d *lnd.Delivery) bool {
-	if !ni.node.upper.Abandon(ni, d) {
+	if t, ok := d.Owner.(*transit); ok {
+		if !ni.node.forward.abandon(t) {
+			return false
+		}
+	} else if !ni.node.upper.Abandon(ni, d) {
 		return false
 	}
 	ni.drop(d, PeerGone)
@@ -118,6 +125,10 @@ func (ni *NI) Abandon(d *lnd.Delivery) bool {
 func (ni *NI) Delivered(d *lnd.Delivery, err error) {
 	if d.Owner == nil {
 		return // dropped
+	}
+	if t, ok := d.Owner.(*transit); ok {
+		t.arrived(d, err)
+		return
 	}
 	if wantsAnswer(&d.Header) { // RemoveNI waits for the answer to be on its way
 		ni.pending.Add(1)

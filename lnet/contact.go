@@ -112,6 +112,9 @@ func (ni *NI) noteHeard(d *lnd.Delivery) {
 		k.incarnation.Store(d.Incarnation) // first, so that a reader of the time sees the incarnation of the message
 	}
 	k.heard.advance(d.ReceivedAt)
+	if ni.node.forward.on.Load() {
+		ni.heard.advance(d.ReceivedAt)
+	}
 }
 
 // noteSent records the target of a message that has left, and when. A driver that does

@@ -34,6 +34,14 @@ const (
 	LazyMulticast               // for a group, at a lazy portal where no match entry takes it
 	ForeignSource               // its source is not the process at the other end of the connection
 	NotAsked                    // ACK or REPLY of a process that was not asked for it
+	NoRoute                     // for another net, to which this node knows no way
+	RouteLoop                   // for another net; its next hop is the peer that it came from
+	NeedlessDetour              // for another net, on which its source is too
+	NextHopStalled              // to be forwarded; its next hop takes nothing, and has enough already
+	NextHopDead                 // to be forwarded; its next hop cannot be reached
+	RoutingStopped              // waited to be forwarded when that was turned off
+	TransitCut                  // to be forwarded; its payload did not come whole
+	ForwardFailed               // was to be forwarded, and could not be sent
 	HandlerBusy                 // for an MD whose handler is behind: a datagram, or too many wait
 	DropRule                    // a drop rule of package faultrule wants it
 	dropReasonsEnd              // number of reasons; not a reason
@@ -45,6 +53,8 @@ var dropNames = [dropReasonsEnd]string{
 	"inactive MD", "lazy queue full", "lazy portal cleared", "NI shutdown", "peer gone",
 	"peer table full", "simulated failure", "no multicast", "multicast at a lazy portal",
 	"foreign source", "not asked",
+	"no route", "route loop", "needless detour", "next hop stalled", "next hop dead",
+	"routing stopped", "transit cut", "forward failed",
 	"handler busy", "drop rule",
 }
 

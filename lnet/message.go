@@ -46,6 +46,7 @@ type Message struct {
 	waited  bool          // for its connection: holds no NI credit
 	found   bool          // has waited for discovery
 	backlog bool          // counted in Node.backlog
+	transit *transit      // that it is of; nil for a message of this node
 }
 
 // Init ties the embedded driver part to m. Call it once, before the first

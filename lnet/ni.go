@@ -23,6 +23,7 @@ type NI struct {
 	opened   chan struct{}
 	traffic  traffic
 	contacts contacts               // of lo: this node's own
+	heard    instant                // when any peer was heard, while the node forwards messages
 	recent   atomic.Pointer[peerNI] // of the peer table, nil if that has forgotten it
 	link     linkState
 	rail     path.Local // what the choice of paths reads
@@ -89,6 +90,10 @@ func (ni *NI) Finalize(lm *lnd.Message, err error) {
 // finish counts a message that ended and tells the upper layer. m belongs to
 // the upper layer afterwards.
 func (n *Node) finish(m *Message, err error) {
+	if m.transit != nil {
+		n.finishTransit(m, err)
+		return
+	}
 	if err != nil {
 		n.errors.Add(1)
 	} else if m.ni != nil {

@@ -48,6 +48,9 @@ type Config struct {
 	// crowded table, of more than 4096 peers, it is 30 s at most, and one that
 	// was never connected is forgotten at the next look, within 5 s.
 	PeerIdle time.Duration
+	// PeerBufferCredits (peer_buffer_credits) is how many messages of one peer may be in this
+	// node at a time to be forwarded, where the NI's own tunable is 0; 0 means its PeerCredits.
+	PeerBufferCredits int
 	// OnShrink, if set, is called without locks after the table of peers has
 	// given up the memory of thousands of them: a daemon that has nothing else
 	// to do may want to collect that.
@@ -90,6 +93,7 @@ type Node struct {
 	sent   atomic.Uint64        // messages whose path was chosen: the clock of last uses
 	routes []*path.Gateway      // guarded by mu
 
+	forward    forwarder
 	failing    failList
 	inFlight   gauge
 	backlog    backlog
@@ -286,6 +290,7 @@ func (n *Node) remove(ctx context.Context, ni *NI) error {
 	ni.stopping.Store(true)
 	n.niChanged()
 	n.upper.Detach(ni)
+	n.forward.detach(ni)
 	lost := ni.drain(ctx)
 	err := ni.lower.Shutdown(ctx)
 	if lost > 0 {
@@ -329,6 +334,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 		errs = append(errs, n.RemoveNI(ctx, ni))
 	}
 	n.stopAgeing()
+	n.forward.stop()
 	return errors.Join(errs...)
 }
 

@@ -8,7 +8,7 @@ import (
 
 // wantsDiscovery reports whether m must not go to a peer that is not up to
 // date: PUTs and GETs but those of discovery itself (lnet_msg_discovery), and those to
-// processes of users, which take no part in discovery.
+// processes of users, which take no part in discovery. Messages that are forwarded wait for none.
 func (m *Message) wantsDiscovery() bool {
 	if m.Routed || m.Header.DestPID&nid.UserPID != 0 {
 		return false

@@ -9,6 +9,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/router"
 )
 
 // PeerState is what is known of a peer's reachability.
@@ -70,6 +71,8 @@ type peerNI struct {
 	touched     time.Duration // when p was made, or its last connection ended
 
 	account account // of the NI's credits; guarded by ni.mu
+
+	neighbour *router.Neighbour // as sender and next hop of messages that are forwarded; nil: of none; guarded by forwarder.mu
 }
 
 // send queues m and lets it go if there is credit. False: the peer was evicted
@@ -99,7 +102,7 @@ func (p *peerNI) send(m *Message) bool {
 		p.ni.node.finish(m, errBacklog)
 		return true
 	}
-	if m.expires == 0 {
+	if m.expires == 0 && !m.Routed {
 		m.expires = p.ni.node.cfg.Clock.Now() + p.ni.node.cfg.TransactionTimeout
 	}
 	p.queue.Push(&m.Message)

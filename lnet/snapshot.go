@@ -76,9 +76,10 @@ func (n *Node) Stats() Stats {
 	return Stats{
 		MsgsAlloc: uint64(n.inFlight.now.Load()), MsgsMax: uint64(n.inFlight.most.Load()),
 		Errors:    n.errors.Load(),
-		SendCount: total.Sent.Total(), SendLength: total.SendLength,
+		SendCount: total.Sent.Total() - total.RoutedOut.Count, SendLength: total.SendLength - total.RoutedOut.Length,
 		SendRefused: n.backlog.refused.Load(), ResponseTimeouts: n.unanswered.Load(),
-		RecvCount: total.Received.Total(), RecvLength: total.RecvLength,
+		RecvCount: total.Received.Total() - total.RoutedIn.Count, RecvLength: total.RecvLength - total.RoutedIn.Length,
+		RouteCount: n.forward.routed.Load(), RouteLength: n.forward.length.Load(),
 		DropCount: total.Dropped.Total(), DropLength: total.DropLength,
 		DropReasons: n.drops.snapshot(),
 	}

@@ -34,6 +34,19 @@ type Traffic struct {
 	SendLength uint64     `json:"send_length"`    // bytes of Sent
 	RecvLength uint64     `json:"recv_length"`    // bytes of Received
 	DropLength uint64     `json:"drop_length"`    // bytes of Dropped
+	RoutedIn   Routed     `json:"routed_in"`      // of Received: messages that were forwarded
+	RoutedOut  Routed     `json:"routed_out"`     // of Sent: messages that were forwarded
+}
+
+// Routed counts messages that were forwarded.
+type Routed struct {
+	Count  uint64 `json:"route_count"`  // messages
+	Length uint64 `json:"route_length"` // bytes of their payload
+}
+
+func (r *Routed) add(s Routed) {
+	r.Count += s.Count
+	r.Length += s.Length
 }
 
 func (t *Traffic) add(u Traffic) {
@@ -43,6 +56,8 @@ func (t *Traffic) add(u Traffic) {
 	t.SendLength += u.SendLength
 	t.RecvLength += u.RecvLength
 	t.DropLength += u.DropLength
+	t.RoutedIn.add(u.RoutedIn)
+	t.RoutedOut.add(u.RoutedOut)
 }
 
 // Stats are a node's counters (struct lnet_counters_common), under Lustre's
@@ -55,7 +70,7 @@ type Stats struct {
 	SendRefused      uint64 `json:"send_refused_count"`     // of Errors: too many waited for discovery or a connection
 	ResponseTimeouts uint64 `json:"response_timeout_count"` // MDs whose ACK or REPLY did not come in time
 	RecvCount        uint64 `json:"recv_count"`             // messages that were accepted
-	RouteCount       uint64 `json:"route_count"`            // messages routed: 0
+	RouteCount       uint64 `json:"route_count"`            // messages that were forwarded
 	DropCount        uint64 `json:"drop_count"`             // messages that came and were dropped
 	SendLength       uint64 `json:"send_length"`            // payload bytes of SendCount
 	RecvLength       uint64 `json:"recv_length"`            // payload bytes of RecvCount
@@ -69,6 +84,27 @@ type Stats struct {
 type traffic struct {
 	sent, received, dropped            [wire.Hello + 1]atomic.Uint64
 	sendLength, recvLength, dropLength atomic.Uint64
+	routedIn, routedOut                routedCounter
+}
+
+// routedCounter is the live form of Routed.
+type routedCounter struct{ count, length atomic.Uint64 }
+
+func (c *routedCounter) snapshot() Routed {
+	return Routed{Count: c.count.Load(), Length: c.length.Load()}
+}
+
+// countRouted counts a message that was forwarded, on its way in or out.
+func (t *traffic) countRouted(typ wire.MsgType, length int, out bool) {
+	c := &t.routedIn
+	if out {
+		c = &t.routedOut
+		t.countSent(typ, length)
+	} else {
+		t.countReceived(typ, length)
+	}
+	c.count.Add(1)
+	c.length.Add(uint64(length))
 }
 
 func (t *traffic) countSent(typ wire.MsgType, length int) {
@@ -102,6 +138,7 @@ func (t *traffic) snapshot() Traffic {
 	return Traffic{
 		Sent: counts(&t.sent), Received: counts(&t.received), Dropped: counts(&t.dropped),
 		SendLength: t.sendLength.Load(), RecvLength: t.recvLength.Load(), DropLength: t.dropLength.Load(),
+		RoutedIn: t.routedIn.snapshot(), RoutedOut: t.routedOut.snapshot(),
 	}
 }
 

@@ -80,7 +80,8 @@ var Rules = []Rule{
 	{Package: "lnd/lndtest", May: driverMay + "lnd/capture lnd/sim lnd/simlnd"},
 
 	{Package: "lnet/path", May: "lnet/nid"},
-	{Package: "lnet", May: "lnet/nid lnet/path lnet/wire lnet/machine lnd", Tests: "portals lnet/path"},
+	{Package: "lnet/router"},
+	{Package: "lnet", May: "lnet/nid lnet/path lnet/router lnet/wire lnet/machine lnd", Tests: "portals lnet/path"},
 	{Package: "portals", May: "lnet lnd lnet/nid lnet/wire lnet/machine", Tests: "portals/node"},
 	{Package: "portals/keyring", May: "lnet/nid"},
 	// It makes whole nodes: all parts, and nothing that stands on a node.

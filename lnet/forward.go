@@ -1,0 +1,126 @@
+package lnet
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"ulnet/lnd"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/router"
+)
+
+// forwarder has what a node forwards between its nets (lnet-semantics §12.4). Package router
+// keeps the accounts.
+//
+// A message that is not for this node becomes a transit. It waits for a buffer, with its
+// payload unread by the driver (Hold), or has one at once; the driver reads the payload there,
+// and from there it is sent as a message of its own. There is no copy and, in the steady
+// state, no allocation.
+type forwarder struct {
+	on     atomic.Bool // messages are forwarded; changed under mu
+	pool   router.Pool
+	routed atomic.Uint64 // messages that were forwarded
+	length atomic.Uint64 // bytes of their payload
+
+	mu       sync.Mutex
+	ledger   *router.Ledger // nil until messages are forwarded; guarded by mu, like all below
+	config   router.Config
+	free     []*transit
+	settling bool          // a goroutine is in settle
+	checking machine.Timer // nil while nothing is under way
+	trimming machine.Timer // nil while there are no buffers
+	stopped  bool
+}
+
+// maxFreeTransits bounds the transits that are kept for later messages.
+const maxFreeTransits = 1024
+
+// transit is a message on its way through this node. Its fields belong to the goroutine that
+// handles the message at the time.
+type transit struct {
+	msg    Message // what goes on to the next hop
+	ticket router.Ticket
+	ni     *NI           // by which it came
+	from   *peerNI       // from which it came
+	d      *lnd.Delivery // as long as it waits for a buffer; guarded by forwarder.mu
+	buffer []byte
+	memory [1]lnd.Segment // of buffer, for the payload
+}
+
+// take returns a transit. The caller holds f.mu.
+func (f *forwarder) take() *transit {
+	if last := len(f.free) - 1; last >= 0 {
+		t := f.free[last]
+		f.free[last] = nil
+		f.free = f.free[:last]
+		return t
+	}
+	t := new(transit)
+	t.msg.Init()
+	t.msg.transit, t.msg.Routed = t, true
+	t.ticket.Owner = t
+	return t
+}
+
+// release forgets a transit that has ended. The caller holds f.mu.
+func (f *forwarder) release(t *transit) {
+	t.ni, t.from, t.d = nil, nil, nil
+	if len(f.free) < maxFreeTransits {
+		f.free = append(f.free, t)
+	}
+}
+
+// routerAccount is the account of a peer as sender and next hop. The caller holds forwarder.mu.
+func (p *peerNI) routerAccount() *router.Neighbour {
+	if p.neighbour == nil {
+		p.neighbour = router.NewNeighbour(p.ni.routerCredits())
+	}
+	return p.neighbour
+}
+
+// routerCredits are the messages of one peer that this NI has forwarded at a time
+// (lnet_peer_buffer_credits).
+func (ni *NI) routerCredits() int {
+	t := &ni.cfg.Tunables
+	for _, credits := range []int{t.PeerBufferCredits, ni.node.cfg.PeerBufferCredits} {
+		if credits > 0 {
+			return credits
+		}
+	}
+	return t.PeerCredits
+}
+
+// ask asks for a buffer for a message.
+func (f *forwarder) ask(ni *NI, d *lnd.Delivery, from, next *peerNI) (lnd.Answer, DropReason) {
+	f.mu.Lock()
+	if !f.on.Load() {
+		f.mu.Unlock()
+		return lnd.Accept, RoutingOff
+	}
+	t := f.take()
+	t.ni, t.from = ni, from
+	size := int(d.Header.PayloadLength)
+	switch f.ledger.Ask(&t.ticket, from.routerAccount(), next.routerAccount(), size) {
+	case router.Granted:
+		f.mu.Unlock()
+		t.fill(d)
+		return lnd.Accept, NotDropped
+	case router.Refused:
+		f.release(t)
+		f.mu.Unlock()
+		return lnd.Accept, NextHopStalled
+	}
+	d.Owner, t.d = t, d
+	f.mu.Unlock()
+	return lnd.Hold, NotDropped
+}
+
+// fill gives a message its buffer.
+func (t *transit) fill(d *lnd.Delivery) {
+	d.Owner = t
+	size := int(d.Header.PayloadLength)
+	if t.buffer = t.ni.node.forward.pool.Get(size); t.buffer != nil {
+		t.memory[0] = t.buffer[:size]
+		d.Sink = lnd.Payload{Segments: t.memory[:], Length: size}
+	}
+}

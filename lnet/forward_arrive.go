@@ -1,0 +1,90 @@
+package lnet
+
+import (
+	"errors"
+	"syscall"
+
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/path"
+	"ulnet/lnet/wire"
+)
+
+// forward decides about a message that is for another net.
+func (ni *NI) forward(d *lnd.Delivery) lnd.Answer {
+	answer, why := ni.admit(d)
+	if why != NotDropped {
+		ni.drop(d, why)
+	}
+	return answer
+}
+
+// admit checks a message that is to be forwarded and asks for its buffer.
+func (ni *NI) admit(d *lnd.Delivery) (lnd.Answer, DropReason) {
+	if why := ni.meet(d); why != NotDropped {
+		return lnd.Accept, why
+	}
+	if why := ni.checkTransit(d); why != NotDropped {
+		return lnd.Accept, why
+	}
+	ni.noteHeard(d)
+	from := d.Cache.(*peerNI)
+	next, why := ni.node.nextHop(&d.Header, from)
+	if why != NotDropped {
+		return lnd.Accept, why
+	}
+	return ni.node.forward.ask(ni, d, from, next.peer)
+}
+
+// checkTransit refuses a message whose source cannot be where it comes from.
+func (ni *NI) checkTransit(d *lnd.Delivery) DropReason {
+	h := &d.Header
+	switch {
+	case !h.SrcNID.IsValid() || h.SrcNID.IsAny() || h.SrcNID.IsLo() || !h.DestNID.IsValid() || h.DestNID.IsAny() || h.DestNID.IsLo(),
+		ni.node.niByNID(h.SrcNID) != nil:
+		return BadSource
+	case h.SrcNID.Net() == h.DestNID.Net():
+		return NeedlessDetour
+	case h.SrcNID != d.From.NID && ni.node.onNet(h.SrcNID.Net()):
+		return ForeignSource // its source has a connection of its own
+	case ni.node.failing.hits(h.SrcNID):
+		return SimulatedFailure
+	}
+	return ni.checkSource(d)
+}
+
+// nextHop chooses where a message goes next: to its destination, or to a gateway. It goes
+// back to no node that it came from.
+func (n *Node) nextHop(h *wire.Header, from *peerNI) (hop, DropReason) {
+	q := path.Query{Dest: h.DestNID, To: n.Rail(h.DestNID), Kind: path.Forward}
+	c, err := path.Choose(n.view.Load().Table, &q)
+	if err != nil {
+		return hop{}, NoRoute
+	}
+	p, err := n.peers.get(c.Hop, c.Local.Owner.(*NI))
+	switch {
+	case errors.Is(err, syscall.ESHUTDOWN):
+		return hop{}, NIShutdown
+	case err != nil:
+		return hop{}, PeerTableFull
+	case p.nid == from.nid, p.known.Load() != nil && p.known.Load() == from.known.Load():
+		return hop{}, RouteLoop
+	}
+	return hop{p, c}, NotDropped
+}
+
+// hop is where a message goes next.
+type hop struct {
+	peer   *peerNI
+	choice path.Choice
+}
+
+// onNet reports whether this node has an NI on a net.
+func (n *Node) onNet(net nid.Net) bool {
+	for _, ni := range *n.nis.Load() {
+		if ni.cfg.Net == net {
+			return true
+		}
+	}
+	return false
+}

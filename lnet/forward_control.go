@@ -1,0 +1,154 @@
+package lnet
+
+import (
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/router"
+)
+
+// Intervals of the timers.
+const (
+	checkInterval = router.StallTime / 4
+	trimInterval  = 10 * time.Second
+)
+
+// watch sees to it that next hops which stall are found, and that buffers which are not
+// needed are given up. The caller holds f.mu.
+func (f *forwarder) watch(n *Node) {
+	if f.checking == nil && !f.stopped {
+		f.checking = n.cfg.Clock.AfterFunc(checkInterval, func() { f.check(n) })
+	}
+	f.watchPool(n)
+}
+
+// watchPool follows watch. The caller holds f.mu.
+func (f *forwarder) watchPool(n *Node) {
+	if f.trimming == nil && !f.stopped {
+		f.trimming = n.cfg.Clock.AfterFunc(trimInterval, func() { f.trim(n) })
+	}
+}
+
+func (f *forwarder) check(n *Node) {
+	f.mu.Lock()
+	f.checking = nil
+	if f.ledger.Check(n.cfg.Clock.Now()) {
+		f.watch(n)
+	}
+	f.settle()
+}
+
+func (f *forwarder) trim(n *Node) {
+	again := f.pool.Trim()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.trimming = nil
+	if again {
+		f.watchPool(n)
+	}
+}
+
+// stop ends the timers, for good.
+func (f *forwarder) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stopped = true
+	for _, t := range []machine.Timer{f.checking, f.trimming} {
+		if t != nil {
+			t.Stop()
+		}
+	}
+	f.checking, f.trimming = nil, nil
+}
+
+// detach refuses the messages that came by an NI and wait for a buffer.
+func (f *forwarder) detach(ni *NI) {
+	f.refuse(ni.node.peers.all(), func(p *peerNI) bool { return p.ni == ni })
+}
+
+// refuse refuses the messages of some peers that wait for a buffer.
+func (f *forwarder) refuse(peers []*peerNI, of func(*peerNI) bool) (refused int) {
+	f.mu.Lock()
+	if f.ledger == nil {
+		f.mu.Unlock()
+		return 0
+	}
+	var senders []*router.Neighbour
+	for _, p := range peers {
+		if p.neighbour != nil && of(p) {
+			senders = append(senders, p.neighbour)
+		}
+	}
+	refused = f.ledger.RefuseAll(senders)
+	f.settle()
+	return refused
+}
+
+// SetRouterBuffers changes the number of router buffers and their memory
+// (lnet_rtrpools_adjust). Zero fields take their defaults. Buffers in use stay until their
+// messages have left.
+//
+//	EINVAL  a number is negative, or the memory is less than 4 MiB
+func (n *Node) SetRouterBuffers(cfg router.Config) error {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	f := &n.forward
+	f.mu.Lock()
+	f.config = cfg
+	f.pool.SetLimit(cfg.WithDefaults().Memory)
+	if f.ledger == nil {
+		f.mu.Unlock()
+		return nil
+	}
+	f.ledger.Resize(cfg)
+	f.settle()
+	return nil
+}
+
+// Forward turns the forwarding of messages between the nets of this node on or off
+// (lnet_rtrpools_enable, lnet_rtrpools_disable). Off, those that wait for a buffer are
+// dropped, and refused is their number; those that have one are still sent, and the
+// Snapshot of the router counts them.
+func (n *Node) Forward(on bool) (refused int) {
+	f := &n.forward
+	f.mu.Lock()
+	if f.ledger == nil {
+		f.ledger = router.New(f.config)
+		f.pool.SetLimit(f.config.WithDefaults().Memory)
+	}
+	f.on.Store(on)
+	f.mu.Unlock()
+	if on {
+		return 0
+	}
+	return f.refuse(n.peers.all(), func(*peerNI) bool { return true })
+}
+
+// Forwards reports whether the node forwards messages.
+func (n *Node) Forwards() bool { return n.forward.on.Load() }
+
+// RouterSnapshot is the state of a node as a router.
+type RouterSnapshot struct {
+	On      bool            `json:"on"`            // messages are forwarded
+	Buffers router.Snapshot `json:"buffers"`       // by class
+	Memory  int             `json:"memory"`        // bytes of buffers that exist, in use or kept for later messages
+	Config  router.Config   `json:"configuration"` // in force
+	Routed  uint64          `json:"route_count"`   // messages that were forwarded
+	Length  uint64          `json:"route_length"`  // bytes of their payload
+}
+
+// Router returns a copy of the state of the node as a router.
+func (n *Node) Router() RouterSnapshot {
+	f := &n.forward
+	s := RouterSnapshot{On: f.on.Load(), Memory: f.pool.Bytes(), Routed: f.routed.Load(), Length: f.length.Load()}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.Config = f.config.WithDefaults()
+	l := f.ledger
+	if l == nil {
+		l = router.New(s.Config)
+	}
+	s.Buffers = l.Snapshot()
+	return s
+}

@@ -1,0 +1,110 @@
+package lnet
+
+import (
+	"errors"
+	"syscall"
+
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+)
+
+// arrived goes on with a message whose payload is in its buffer, or never will be.
+func (t *transit) arrived(d *lnd.Delivery, err error) {
+	n := t.ni.node
+	t.msg.Header = d.Header
+	d.Owner, d.Sink = nil, lnd.Payload{}
+	if err != nil {
+		t.end(TransitCut)
+		return
+	}
+	t.msg.reset()
+	t.msg.Payload = lnd.Payload{}
+	if t.buffer != nil {
+		t.msg.Payload = lnd.Payload{Segments: t.memory[:], Length: len(t.memory[0])}
+	}
+	next, why := n.nextHop(&t.msg.Header, t.from) // anew: the payload may have taken long
+	if why != NotDropped {
+		t.end(why)
+		return
+	}
+	f := &n.forward
+	f.mu.Lock()
+	f.ledger.Depart(&t.ticket, next.peer.routerAccount(), n.cfg.Clock.Now())
+	f.watch(n)
+	f.mu.Unlock()
+	n.sendTransit(&t.msg, &next)
+}
+
+// sent ends a message that has left, or could not.
+func (t *transit) sent(err error) {
+	if err != nil {
+		t.end(failureOf(err))
+		return
+	}
+	n, size := t.ni.node, t.msg.Payload.Length
+	t.ni.traffic.countRouted(t.msg.Header.Type, size, false)
+	t.from.traffic.countRouted(t.msg.Header.Type, size, false)
+	t.msg.ni.traffic.countRouted(t.msg.Header.Type, size, true)
+	t.msg.peer.traffic.countRouted(t.msg.Header.Type, size, true)
+	n.forward.routed.Add(1)
+	n.forward.length.Add(uint64(size))
+	t.end(NotDropped)
+}
+
+// failureOf is the reason under which a message counts that could not leave.
+func failureOf(err error) DropReason {
+	switch {
+	case errors.Is(err, syscall.ESHUTDOWN):
+		return NIShutdown
+	}
+	return ForwardFailed
+}
+
+// end gives the buffer and the credit of a message back, and counts it if it was dropped.
+func (t *transit) end(why DropReason) {
+	n := t.ni.node
+	if why != NotDropped {
+		n.drops[why].Add(1)
+		t.ni.traffic.countDropped(t.msg.Header.Type, t.msg.Header.PayloadLength)
+		t.from.traffic.countDropped(t.msg.Header.Type, t.msg.Header.PayloadLength)
+	}
+	f := &n.forward
+	f.pool.Put(t.buffer)
+	t.buffer, t.memory[0] = nil, nil
+	f.mu.Lock()
+	f.ledger.End(&t.ticket, n.cfg.Clock.Now())
+	f.release(t)
+	f.settle()
+}
+
+// sendTransit sends a message to its next hop, as sendChosen does. The header stays as it came.
+func (n *Node) sendTransit(m *Message, next *hop) {
+	n.inFlight.inc()
+	p := next.peer
+	m.ni, m.Target = p.ni, nid.ProcessID{NID: p.nid, PID: nid.LustrePID}
+	if next.choice.Gateway == nil {
+		m.Target.PID = process(m.Header.DestPID)
+	}
+	next.choice.Use(&p.remote.Remote, n.sent.Add(1))
+	m.hop = &p.remote.Remote
+	m.hop.Begin(m.wireBytes())
+	n.sendTo(p, m)
+}
+
+// finishTransit is finish for a message that was forwarded.
+func (n *Node) finishTransit(m *Message, err error) {
+	n.inFlight.dec()
+	n.backlog.leave(m)
+	m.leaveHop()
+	ni := m.ni
+	if m.peer == nil {
+		ni = nil // was not sent
+	}
+	if err == nil {
+		n.noteSent(m)
+	}
+	m.transit.sent(err)
+	if ni != nil {
+		ni.ended()
+	}
+}

@@ -1,0 +1,58 @@
+package lnet
+
+// settle goes on with the messages whose wait has ended. It is entered with f.mu held and
+// returns with it released. One goroutine at a time does so: a message that fails at once
+// ends inside, and a thousand waiting ones must not become a stack a thousand calls deep.
+func (f *forwarder) settle() {
+	if f.settling {
+		f.mu.Unlock()
+		return
+	}
+	f.settling = true
+	for {
+		ticket, granted := f.ledger.Next()
+		if ticket == nil {
+			break
+		}
+		t := ticket.Owner.(*transit)
+		d, ni, why := t.d, t.ni, f.refusal(t.ni)
+		t.d = nil
+		if !granted {
+			f.release(t)
+		}
+		f.mu.Unlock()
+		if granted {
+			t.fill(d)
+			ni.lower.Recv(d)
+		} else {
+			ni.Discard(d, why)
+		}
+		f.mu.Lock()
+	}
+	f.settling = false
+	f.mu.Unlock()
+}
+
+// refusal is why a message that waited for a buffer gets none. The caller holds f.mu.
+func (f *forwarder) refusal(ni *NI) DropReason {
+	switch {
+	case ni.stopping.Load():
+		return NIShutdown
+	case !f.on.Load():
+		return RoutingStopped
+	}
+	return NextHopStalled
+}
+
+// abandon gives up a message whose connection has ended while it waited for a buffer; false:
+// it waits no longer.
+func (f *forwarder) abandon(t *transit) bool {
+	f.mu.Lock()
+	if !f.ledger.Cancel(&t.ticket) {
+		f.mu.Unlock()
+		return false
+	}
+	f.release(t)
+	f.settle()
+	return true
+}

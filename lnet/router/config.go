@@ -1,0 +1,94 @@
+package router
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"syscall"
+	"time"
+)
+
+// StallTime is how long nothing may leave to a next hop that has messages under way,
+// until it counts as stalled.
+const StallTime = time.Second
+
+// Page is what a small buffer holds, and the unit of memory.
+const Page = 4096
+
+// MaxPayload is what a large buffer holds (LNET_MTU).
+const MaxPayload = 1 << 20
+
+// Class is the kind of buffer that a message needs.
+type Class uint8
+
+// The classes, by the payload of the message.
+const (
+	Tiny    Class = iota // none
+	Small                // up to a page
+	Large                // up to MaxPayload
+	Classes              // number of classes; not a class
+)
+
+func (c Class) String() string { return [...]string{"tiny", "small", "large", "none"}[min(c, Classes)] }
+
+// ClassOf returns the class of a message with so many bytes of payload.
+func ClassOf(payload int) Class {
+	switch {
+	case payload <= 0:
+		return Tiny
+	case payload <= Page:
+		return Small
+	}
+	return Large
+}
+
+// memoryOf is what the buffer for a payload takes: a power of two of pages.
+func memoryOf(payload int) int {
+	if payload <= 0 {
+		return 0
+	}
+	return 1 << max(bits.Len(uint(payload-1)), bits.Len(uint(Page-1)))
+}
+
+// Config is how many buffers there are, and how much memory they may take together. The
+// zero value of a field means its default.
+type Config struct {
+	Tiny   int // tiny_router_buffers, 2048
+	Small  int // small_router_buffers, 16384
+	Large  int // large_router_buffers, 1024
+	Memory int // bytes, 256 MiB
+}
+
+// minMemory leaves room for one buffer of each class.
+const minMemory = 4 * MaxPayload
+
+// Validate checks that no number is negative, and that Memory is large enough for the largest
+// message.
+func (c Config) Validate() error {
+	switch {
+	case c.Tiny < 0 || c.Small < 0 || c.Large < 0:
+		return fmt.Errorf("a negative number of router buffers: %w", syscall.EINVAL)
+	case c.Memory < 0 || c.Memory != 0 && c.Memory < minMemory:
+		return fmt.Errorf("router memory of %d bytes; take %d or more: %w", c.Memory, minMemory, syscall.EINVAL)
+	}
+	return nil
+}
+
+// WithDefaults returns c with every zero field replaced by its default.
+func (c Config) WithDefaults() Config {
+	c.Tiny = cmp.Or(c.Tiny, 2048)
+	c.Small = cmp.Or(c.Small, 16384)
+	c.Large = cmp.Or(c.Large, 1024)
+	c.Memory = cmp.Or(c.Memory, 256<<20)
+	return c
+}
+
+// rooms returns what each class may have. The memory of small buffers is set apart, so that
+// large messages never keep small ones waiting.
+func (c Config) rooms() (rooms [Classes]room) {
+	small := min(c.Small*Page, c.Memory/4)
+	rooms[Tiny] = room{buffers: c.Tiny}
+	rooms[Small] = room{buffers: c.Small, bytes: small}
+	rooms[Large] = room{buffers: c.Large, bytes: c.Memory - small}
+	return rooms
+}

@@ -1,0 +1,84 @@
+package router
+
+import "fmt"
+
+// invariants checks that the sums of l agree with all tickets.
+func (l *Ledger) invariants(neighbours []*Neighbour, tickets []*Ticket) error {
+	var rooms [Classes]room
+	used, extra := map[*Neighbour]int{}, map[*Neighbour]int{}
+	held := map[*Neighbour]*[Classes]int{}
+	for _, n := range neighbours {
+		held[n] = new([Classes]int)
+	}
+	live, waiting := 0, 0
+	for _, t := range tickets {
+		if t.from == nil {
+			continue
+		}
+		live++
+		switch {
+		case t.granted:
+			rooms[t.class].used++
+			rooms[t.class].taken += t.memory
+			held[t.to][t.class]++
+			if t.extra {
+				extra[t.from]++
+			} else {
+				used[t.from]++
+			}
+		case t.in == &l.settled:
+		default:
+			waiting++
+			if t.in != &t.from.waiting {
+				used[t.from]++
+				rooms[t.class].waiting++
+			}
+		}
+	}
+	if live != l.tickets || waiting != l.waiting {
+		return fmt.Errorf("%d tickets and %d wait, of %d and %d", l.tickets, l.waiting, live, waiting)
+	}
+	for c := range Classes {
+		r, want := l.rooms[c], rooms[c]
+		if r.used != want.used || r.taken != want.taken || r.waiting != want.waiting {
+			return fmt.Errorf("%v: have %+v, want %+v", c, r, want)
+		}
+	}
+	for i, n := range neighbours {
+		if n.used != used[n] || n.extra != extra[n] || n.held != *held[n] {
+			return fmt.Errorf("neighbour %d has %d + %d credits in use and %v buffers, not %d + %d and %v", i, n.used, n.extra, n.held, used[n], extra[n], *held[n])
+		}
+		if n.used > n.limit || n.extra > n.limit {
+			return fmt.Errorf("neighbour %d has %d + %d of %d credits", i, n.used, n.extra, n.limit)
+		}
+	}
+	return nil
+}
+
+// bounds checks that no more is in use than there is.
+func (l *Ledger) bounds() error {
+	for c := range Classes {
+		if r := l.rooms[c]; r.used > r.buffers || r.taken > r.bytes {
+			return fmt.Errorf("%v: %+v", c, r)
+		}
+	}
+	return nil
+}
+
+// idle checks that everything has come back.
+func (l *Ledger) idle(neighbours []*Neighbour) error {
+	for c := range Classes {
+		if r := l.rooms[c]; r.used != 0 || r.taken != 0 || r.waiting != 0 {
+			return fmt.Errorf("%v: %+v", c, r)
+		}
+	}
+	for i, n := range neighbours {
+		if !n.Idle() || n.out.n != 0 || n.stalled {
+			return fmt.Errorf("neighbour %d: %+v", i, n)
+		}
+	}
+	if l.tickets != 0 || len(l.busy) != 0 || l.settled.n != 0 {
+		return fmt.Errorf("%d tickets, %d busy", l.tickets, len(l.busy))
+	}
+	return nil
+}

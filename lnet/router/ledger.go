@@ -1,0 +1,304 @@
+package router
+
+import "time"
+
+// Outcome is what becomes of a message that is to be forwarded.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Waits   Outcome = iota // Next returns its ticket later
+	Granted                // it has a credit and a buffer
+	Refused                // its next hop takes nothing, and has enough already
+)
+
+// Ledger has the accounts of a router. Every ticket that was granted is given back with End.
+// Ask, End, Cancel, Check, Resize and RefuseAll may grant or refuse tickets that waited: the caller
+// then calls Next until there is none.
+type Ledger struct {
+	rooms    [Classes]room
+	rings    [Classes]ring
+	settled  list         // tickets whose wait has ended, for Next
+	busy     []*Neighbour // next hops to which something is under way, in any order
+	memory   int
+	stalls   uint64 // next hops that have stalled, so far
+	waiting  int
+	tickets  int // granted or waiting
+	scanning int // most neighbours that End looks at
+}
+
+// room is what a class has.
+type room struct {
+	buffers, bytes int // limits
+	used, taken    int // of these
+	waiting        int // messages
+	lowest         int // lowest credits ever
+}
+
+// credits are the buffers that are free; negative: so many messages wait.
+func (r *room) credits() int { return r.buffers - r.used - r.waiting }
+
+// Ticket is a message that is to be forwarded, for as long as it waits for a buffer or has one.
+// The zero value is ready for Ask, and may be used again after it has ended.
+type Ticket struct {
+	Owner any // the caller's
+
+	from, to   *Neighbour
+	class      Class
+	memory     int
+	granted    bool
+	extra      bool  // its credit is one of those for stalled next hops
+	in         *list // that it is in, or nil
+	prev, next *Ticket
+}
+
+// Neighbour is the account of a node next to the router, which sends messages to be forwarded
+// and is the next hop of others. NewNeighbour makes one.
+type Neighbour struct {
+	limit   int // router credits
+	used    int // of limit
+	extra   int // as many again, for messages to next hops that have stalled
+	lowest  int // lowest credits ever; negative: so many messages waited
+	waiting list
+	wants   [Classes]want
+	outlet
+}
+
+// want is the part of a neighbour's messages that have a credit and wait for a buffer.
+type want struct {
+	list   list
+	after  *Neighbour // in the ring
+	inRing bool
+}
+
+// outlet is a neighbour as a next hop.
+type outlet struct {
+	held    [Classes]int  // buffers with messages for it
+	taken   int           // memory of the large ones
+	out     list          // messages that are under way to it
+	movedAt time.Duration // when the latest one left, or the first one came
+	stalled bool
+	index   int // in Ledger.busy, while out is not empty
+}
+
+// scanWidth bounds the work of one End; what it does not reach is next at the next one.
+const scanWidth = 64
+
+// New returns a ledger.
+func New(cfg Config) *Ledger {
+	l := &Ledger{scanning: scanWidth}
+	for c := range Classes {
+		l.rings[c].class = c
+	}
+	l.Resize(cfg)
+	for c := range Classes {
+		l.rooms[c].lowest = l.rooms[c].buffers
+	}
+	return l
+}
+
+// NewNeighbour returns the account of a neighbour with so many router credits.
+func NewNeighbour(credits int) *Neighbour {
+	credits = max(1, credits)
+	return &Neighbour{limit: credits, lowest: credits}
+}
+
+// Idle reports whether no ticket has to do with n.
+func (n *Neighbour) Idle() bool {
+	return n.used == 0 && n.extra == 0 && n.waiting.n == 0 && n.held == [Classes]int{}
+}
+
+// Ask asks for a credit of from and a buffer for a message to the next hop to.
+func (l *Ledger) Ask(t *Ticket, from, to *Neighbour, payload int) Outcome {
+	t.from, t.to, t.class, t.memory = from, to, ClassOf(payload), memoryOf(payload)
+	t.granted, t.extra = false, false
+	l.tickets++
+	if to.stalled {
+		return l.askExtra(t)
+	}
+	if from.waiting.n == 0 && from.used < from.limit {
+		from.used++
+		from.noteLowest()
+		return l.askBuffer(t)
+	}
+	from.waiting.push(t)
+	l.waiting++
+	from.noteLowest()
+	return Waits
+}
+
+// askExtra takes a credit that is for stalled next hops. A message that gets none, or no
+// buffer, does not wait.
+func (l *Ledger) askExtra(t *Ticket) Outcome {
+	if t.from.extra >= t.from.limit || l.reserved(t.class) || !l.fits(t) {
+		l.tickets--
+		t.from, t.to = nil, nil
+		return Refused
+	}
+	t.from.extra++
+	t.extra = true
+	l.grant(t)
+	return Granted
+}
+
+// askBuffer takes a buffer for a message that has a credit, or lets it wait.
+func (l *Ledger) askBuffer(t *Ticket) Outcome {
+	w := &t.from.wants[t.class]
+	if w.list.n == 0 && !l.reserved(t.class) && l.fits(t) {
+		l.grant(t)
+		return Granted
+	}
+	w.list.push(t)
+	l.waiting++
+	l.rings[t.class].push(t.from)
+	r := &l.rooms[t.class]
+	r.waiting++
+	r.lowest = min(r.lowest, r.credits())
+	return Waits
+}
+
+// fits reports whether there is a buffer for t, and its next hop may have it.
+func (l *Ledger) fits(t *Ticket) bool { return l.hasRoom(t) && l.hasShare(t) }
+
+// hasRoom reports whether there is a buffer for t.
+func (l *Ledger) hasRoom(t *Ticket) bool {
+	r := &l.rooms[t.class]
+	return r.used < r.buffers && r.taken+t.memory <= r.bytes
+}
+
+// hasShare reports whether the next hop of t may have another buffer: it has fewer than are
+// free, or none.
+func (l *Ledger) hasShare(t *Ticket) bool {
+	r, to := &l.rooms[t.class], t.to
+	if to.held[t.class] == 0 {
+		return true
+	}
+	return to.held[t.class] < r.buffers-r.used && (t.class != Large || to.taken+t.memory <= r.bytes-r.taken)
+}
+
+// reserved reports whether the next buffers of a class are for a message that waits already:
+// there is less memory than it needs, and it would wait for ever if smaller messages took that.
+func (l *Ledger) reserved(class Class) bool {
+	n := l.first(class)
+	return n != nil && !l.hasRoom(n.wants[class].list.head)
+}
+
+// first returns the neighbour whose turn it is to have a buffer, or nil.
+func (l *Ledger) first(class Class) *Neighbour {
+	ring := &l.rings[class]
+	for ring.head != nil && ring.head.wants[class].list.n == 0 {
+		ring.pop()
+	}
+	return ring.head
+}
+
+func (l *Ledger) grant(t *Ticket) {
+	r := &l.rooms[t.class]
+	t.granted = true
+	r.used++
+	r.taken += t.memory
+	r.lowest = min(r.lowest, r.credits())
+	l.hold(t, t.to, 1)
+}
+
+// hold counts a buffer with a message for a next hop, or with -1 no longer.
+func (l *Ledger) hold(t *Ticket, to *Neighbour, sign int) {
+	to.held[t.class] += sign
+	if t.class == Large {
+		to.taken += sign * t.memory
+	}
+}
+
+// noteLowest updates the lowest credits ever.
+func (n *Neighbour) noteLowest() { n.lowest = min(n.lowest, n.limit-n.used-n.waiting.n) }
+
+// Depart notes that t, which has its payload, is under way to its next hop, which
+// may be another one than Ask was told.
+func (l *Ledger) Depart(t *Ticket, to *Neighbour, now time.Duration) {
+	if to != t.to {
+		l.hold(t, t.to, -1)
+		l.hold(t, to, 1)
+		t.to = to
+	}
+	if to.out.n == 0 {
+		to.movedAt, to.index = now, len(l.busy)
+		l.busy = append(l.busy, to)
+	}
+	to.out.push(t)
+}
+
+// End ends a ticket that was granted: its message has left or is given up.
+func (l *Ledger) End(t *Ticket, now time.Duration) {
+	from, to, class := t.from, t.to, t.class
+	if t.in != nil {
+		t.in.remove(t)
+		to.movedAt, to.stalled = now, false
+		if to.out.n == 0 {
+			l.rest(to)
+		}
+	}
+	r := &l.rooms[class]
+	r.used--
+	r.taken -= t.memory
+	l.hold(t, to, -1)
+	if t.extra {
+		from.extra--
+	} else {
+		from.used--
+	}
+	t.granted, t.from, t.to = false, nil, nil
+	l.tickets--
+	l.advance(from)
+	l.scan(class, l.scanning)
+}
+
+// rest takes a next hop off the busy ones.
+func (l *Ledger) rest(to *Neighbour) {
+	last := l.busy[len(l.busy)-1]
+	l.busy[to.index], last.index = last, to.index
+	l.busy[len(l.busy)-1] = nil
+	l.busy = l.busy[:len(l.busy)-1]
+	to.stalled = false
+}
+
+// Cancel ends the wait of a ticket; false: it does not wait any more, and either Next has returned
+// it or Ask has granted it.
+func (l *Ledger) Cancel(t *Ticket) bool {
+	if t.in == nil || t.granted || t.in == &l.settled {
+		return false
+	}
+	from := t.from
+	credit := l.unqueue(t)
+	t.from, t.to = nil, nil
+	l.tickets--
+	if credit {
+		from.used--
+		l.advance(from)
+	}
+	return true
+}
+
+// unqueue takes a ticket off the list where it waits, and reports whether it has a credit.
+func (l *Ledger) unqueue(t *Ticket) (credit bool) {
+	credit = t.in != &t.from.waiting
+	if credit {
+		l.rooms[t.class].waiting--
+	}
+	t.in.remove(t)
+	l.waiting--
+	return credit
+}
+
+// Next returns a ticket whose wait has ended, and whether it was granted; nil if there is
+// none. One that was refused has ended.
+func (l *Ledger) Next() (t *Ticket, granted bool) {
+	t = l.settled.pop()
+	if t == nil {
+		return nil, false
+	}
+	if !t.granted {
+		t.from, t.to = nil, nil
+		l.tickets--
+	}
+	return t, t.granted
+}

@@ -1,0 +1,161 @@
+package router
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ulnet/lnd/lndtest/spec"
+)
+
+// walk is a ledger in which random things happen.
+type walk struct {
+	t          *rapid.T
+	l          *Ledger
+	now        time.Duration
+	neighbours []*Neighbour
+	tickets    []*Ticket // all of them
+	filling    []*Ticket // granted, payload not there
+	out        []*Ticket // under way
+	waiting    []*Ticket
+}
+
+func newWalk(t *rapid.T) *walk {
+	w := &walk{t: t, l: New(Config{
+		Tiny: rapid.IntRange(1, 4).Draw(t, "tiny"), Small: rapid.IntRange(1, 4).Draw(t, "small"),
+		Large: rapid.IntRange(1, 8).Draw(t, "large"), Memory: minMemory,
+	})}
+	w.l.scanning = rapid.IntRange(1, 8).Draw(t, "scanning")
+	for range rapid.IntRange(2, 6).Draw(t, "neighbours") {
+		w.neighbours = append(w.neighbours, NewNeighbour(rapid.IntRange(1, 3).Draw(t, "credits")))
+	}
+	return w
+}
+
+func (w *walk) pick(of []*Ticket, name string) int {
+	if len(of) == 0 {
+		w.t.Skip("none")
+	}
+	return rapid.IntRange(0, len(of)-1).Draw(w.t, name)
+}
+
+func (w *walk) neighbour(name string) *Neighbour {
+	return w.neighbours[rapid.IntRange(0, len(w.neighbours)-1).Draw(w.t, name)]
+}
+
+func (w *walk) ask(*rapid.T) {
+	t := new(Ticket)
+	w.tickets = append(w.tickets, t)
+	payload := rapid.SampledFrom([]int{0, 1, Page, Page + 1, 100_000, MaxPayload}).Draw(w.t, "payload")
+	switch w.l.Ask(t, w.neighbour("from"), w.neighbour("to"), payload) {
+	case Granted:
+		w.filling = append(w.filling, t)
+	case Waits:
+		w.waiting = append(w.waiting, t)
+	}
+	w.settle()
+}
+
+// settle takes what Next returns.
+func (w *walk) settle() {
+	for {
+		t, granted := w.l.Next()
+		if t == nil {
+			return
+		}
+		i := slices.Index(w.waiting, t)
+		if i < 0 {
+			w.t.Fatal("Next returned a ticket that does not wait")
+		}
+		w.waiting = slices.Delete(w.waiting, i, i+1)
+		if granted {
+			w.filling = append(w.filling, t)
+		}
+	}
+}
+
+func (w *walk) depart(*rapid.T) {
+	i := w.pick(w.filling, "filled")
+	t := w.filling[i]
+	w.filling = slices.Delete(w.filling, i, i+1)
+	to := t.to
+	if rapid.Bool().Draw(w.t, "elsewhere") {
+		to = w.neighbour("elsewhere")
+	}
+	w.l.Depart(t, to, w.now)
+	w.out = append(w.out, t)
+}
+
+func (w *walk) cutShort(*rapid.T) { w.end(&w.filling) }
+func (w *walk) leave(*rapid.T)    { w.end(&w.out) }
+
+func (w *walk) end(list *[]*Ticket) {
+	i := w.pick(*list, "ends")
+	t := (*list)[i]
+	*list = slices.Delete(*list, i, i+1)
+	w.l.End(t, w.now)
+	w.settle()
+}
+
+func (w *walk) cancel(*rapid.T) {
+	i := w.pick(w.waiting, "cancelled")
+	t := w.waiting[i]
+	if !w.l.Cancel(t) {
+		w.t.Fatal("a ticket that waits cannot be cancelled")
+	}
+	w.waiting = slices.Delete(w.waiting, i, i+1)
+	w.settle()
+}
+
+func (w *walk) wait(*rapid.T) {
+	w.now += time.Duration(rapid.IntRange(0, 1500).Draw(w.t, "ms")) * time.Millisecond
+	if again := w.l.Check(w.now); again != (len(w.out) > 0) {
+		w.t.Fatalf("Check wants to be called again: %v, with %d under way", again, len(w.out))
+	}
+	w.settle()
+}
+
+func (w *walk) check(t *rapid.T) {
+	if err := w.l.invariants(w.neighbours, w.tickets); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.l.bounds(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// finish lets everything under way end, after which nothing may wait: no message starves.
+func (w *walk) finish() {
+	for len(w.filling)+len(w.out) > 0 {
+		if len(w.filling) > 0 {
+			w.end(&w.filling)
+		} else {
+			w.end(&w.out)
+		}
+		w.check(w.t)
+	}
+	if len(w.waiting) > 0 {
+		w.t.Fatalf("%d messages wait for ever", len(w.waiting))
+	}
+	if err := w.l.idle(w.neighbours); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestEverythingComesBack: whatever happens, accounts agree with the messages, nothing is
+// used beyond its limit, every credit and buffer comes back, and no message waits once
+// nothing is in use.
+func TestEverythingComesBack(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "RO-5", "RO-6", "RO-8")
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWalk(t)
+		t.Repeat(map[string]func(*rapid.T){
+			"ask": w.ask, "depart": w.depart, "cut": w.cutShort, "leave": w.leave,
+			"cancel": w.cancel, "wait": w.wait, "": w.check,
+		})
+		w.finish()
+	})
+}

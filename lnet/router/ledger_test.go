@@ -1,0 +1,171 @@
+package router
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/spec"
+)
+
+// book is a ledger with tickets that are not looked at one by one.
+type book struct {
+	t *testing.T
+	*Ledger
+	now time.Duration
+}
+
+func newBook(t *testing.T, cfg Config) *book { return &book{t: t, Ledger: New(cfg)} }
+
+// granted asks for a ticket that must be granted.
+func (b *book) granted(from, to *Neighbour, payload int) *Ticket {
+	b.t.Helper()
+	t := new(Ticket)
+	if v := b.Ask(t, from, to, payload); v != Granted {
+		b.t.Fatalf("outcome %d, want granted", v)
+	}
+	return t
+}
+
+// departed asks for a ticket whose message is under way.
+func (b *book) departed(from, to *Neighbour, payload int) *Ticket {
+	b.t.Helper()
+	t := b.granted(from, to, payload)
+	b.Depart(t, to, b.now)
+	return t
+}
+
+func (b *book) waits(from, to *Neighbour, payload int) *Ticket {
+	b.t.Helper()
+	t := new(Ticket)
+	if v := b.Ask(t, from, to, payload); v != Waits {
+		b.t.Fatalf("outcome %d, want waits", v)
+	}
+	return t
+}
+
+// wantNext checks what Next returns.
+func (b *book) wantNext(want *Ticket, granted bool) {
+	b.t.Helper()
+	if t, g := b.Next(); t != want || g != granted {
+		b.t.Fatalf("next is %p, granted %v; want %p, %v", t, g, want, granted)
+	}
+}
+
+// TestTurns: neighbours that wait for a buffer take turns, however many messages each
+// has waiting.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "RO-6")
+	b := newBook(t, Config{Small: 1})
+	greedy, modest, to := NewNeighbour(8), NewNeighbour(8), NewNeighbour(8)
+	held := b.departed(greedy, to, 1)
+	first, second := b.waits(greedy, to, 1), b.waits(greedy, to, 1)
+	other := b.waits(modest, to, 1)
+	for _, want := range []*Ticket{first, other, second} {
+		b.End(held, b.now)
+		b.wantNext(want, true)
+		b.Depart(want, to, b.now)
+		held = want
+	}
+}
+
+// TestSmallMemory: a router full of large messages has buffers for small ones, and a large
+// message that waits for memory is not passed by those that need less.
+func TestSmallMemory(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "RO-6", "RO-11")
+	b := newBook(t, Config{Memory: minMemory})
+	var full []*Ticket
+	for b.rooms[Large].taken < b.rooms[Large].bytes {
+		full = append(full, b.departed(NewNeighbour(1), NewNeighbour(1), MaxPayload/2))
+	}
+	b.granted(NewNeighbour(1), NewNeighbour(1), Page)
+	large := b.waits(NewNeighbour(1), NewNeighbour(1), MaxPayload)
+	b.End(full[0], 0)
+	b.waits(NewNeighbour(1), NewNeighbour(1), MaxPayload/4)
+	b.End(full[1], 0)
+	b.wantNext(large, true)
+}
+
+// TestShare: a next hop that takes nothing gets no more buffers than are left for others.
+func TestShare(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "RO-12")
+	b := newBook(t, Config{Small: 10})
+	stuck, other := NewNeighbour(1), NewNeighbour(1)
+	for range 5 {
+		b.departed(NewNeighbour(1), stuck, 1)
+	}
+	waiting := b.waits(NewNeighbour(1), stuck, 1)
+	b.departed(NewNeighbour(1), other, 1)
+	held := b.departed(NewNeighbour(1), other, 1)
+	b.End(held, 0)
+	if got, _ := b.Next(); got == waiting {
+		t.Error("the stuck next hop has got more than its share")
+	}
+	b.departed(NewNeighbour(1), other, 1)
+}
+
+// TestStalledNextHop: a server whose client takes no answers goes on with others. The messages
+// to the client use as many credits again, and then are refused; when one leaves, all is as before.
+func TestStalledNextHop(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "RO-13")
+	b := newBook(t, Config{})
+	server, stuck, other := NewNeighbour(2), NewNeighbour(1), NewNeighbour(1)
+	first := b.departed(server, stuck, 1)
+	second := b.departed(server, stuck, 1)
+	waiting := b.waits(server, other, 1)
+	b.Check(StallTime - 1)
+	if got, _ := b.Next(); got != nil {
+		t.Fatal("the next hop has stalled too early")
+	}
+	b.Check(StallTime)
+	b.wantNext(waiting, true)
+	b.Depart(waiting, other, b.now)
+	b.granted(server, other, 1)
+	if v := b.Ask(new(Ticket), server, stuck, 1); v != Refused {
+		t.Errorf("a third message to the next hop that has stalled: outcome %d", v)
+	}
+	if s := b.Snapshot(); s.Stalls != 1 {
+		t.Errorf("%d stalls counted", s.Stalls)
+	}
+	b.End(first, StallTime+1)
+	b.waits(server, stuck, 1) // as before: it waits for a credit
+	b.End(second, StallTime+2)
+}
+
+// TestCancel: a message whose connection ends leaves its place to the next one.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "RO-8")
+	b := newBook(t, Config{})
+	from, to := NewNeighbour(1), NewNeighbour(1)
+	held := b.departed(from, to, 1)
+	first, second := b.waits(from, to, 1), b.waits(from, to, 1)
+	if !b.Cancel(first) {
+		t.Fatal("not cancelled")
+	}
+	b.End(held, 0)
+	if b.Cancel(second) {
+		t.Error("a ticket is cancelled that Next is about to return")
+	}
+	b.wantNext(second, true)
+}
+
+// TestLowest: minima count what waits below zero.
+func TestLowest(t *testing.T) {
+	t.Parallel()
+	b := newBook(t, Config{Small: 1})
+	to := NewNeighbour(1)
+	b.departed(NewNeighbour(1), to, 1)
+	from := NewNeighbour(1)
+	b.waits(from, to, 1)
+	b.waits(from, to, 1)
+	if s := b.Snapshot(); s.Small.Credits != -1 || s.Small.MinCredits != -1 || s.Waiting != 2 {
+		t.Errorf("%+v", s)
+	}
+	if limit, left, lowest := from.Credits(); limit != 1 || left != -1 || lowest != -1 {
+		t.Errorf("credits %d of %d, lowest %d", left, limit, lowest)
+	}
+}

@@ -1,0 +1,76 @@
+package router
+
+// list is a queue of tickets through Ticket.next and prev, from which each can be taken.
+// A ticket is in one list at most.
+type list struct {
+	head, tail *Ticket
+	n          int
+}
+
+func (l *list) push(t *Ticket) {
+	t.in, t.prev, t.next = l, l.tail, nil
+	if l.tail == nil {
+		l.head = t
+	} else {
+		l.tail.next = t
+	}
+	l.tail = t
+	l.n++
+}
+
+func (l *list) remove(t *Ticket) {
+	if t.prev == nil {
+		l.head = t.next
+	} else {
+		t.prev.next = t.next
+	}
+	if t.next == nil {
+		l.tail = t.prev
+	} else {
+		t.next.prev = t.prev
+	}
+	t.in, t.prev, t.next = nil, nil, nil
+	l.n--
+}
+
+func (l *list) pop() *Ticket {
+	t := l.head
+	if t != nil {
+		l.remove(t)
+	}
+	return t
+}
+
+// ring is the neighbours that wait for a buffer of one class, the next one first. One whose
+// messages have gone meanwhile is passed over when its turn comes.
+type ring struct {
+	class      Class
+	head, tail *Neighbour
+}
+
+func (r *ring) push(n *Neighbour) {
+	w := &n.wants[r.class]
+	if w.inRing {
+		return
+	}
+	w.inRing = true
+	if r.tail == nil {
+		r.head = n
+	} else {
+		r.tail.wants[r.class].after = n
+	}
+	r.tail = n
+}
+
+func (r *ring) pop() *Neighbour {
+	n := r.head
+	if n == nil {
+		return nil
+	}
+	w := &n.wants[r.class]
+	r.head, w.after, w.inRing = w.after, nil, false
+	if r.head == nil {
+		r.tail = nil
+	}
+	return n
+}

@@ -1,0 +1,120 @@
+package router
+
+import (
+	"math/bits"
+	"sync"
+)
+
+// sizes of the buffers, powers of two from a page to MaxPayload.
+const sizes = 9
+
+// Pool has the memory of buffers. It keeps what is given back for the next message, within the
+// limit, and Trim gives up what has not been needed. All methods are safe for concurrent use.
+type Pool struct {
+	mu    sync.Mutex
+	limit int          // bytes; guarded by mu, like all below
+	total int          // bytes that exist, in use or free
+	free  [sizes]shelf // by size
+}
+
+// shelf has the free buffers of one size.
+type shelf struct {
+	list   [][]byte
+	unused int // fewest that were free since the last Trim
+}
+
+// SetLimit bounds the memory: the sum of what is in use and free. What is in use is bounded by
+// the Ledger, which has the same limit.
+func (p *Pool) SetLimit(bytes int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.limit = bytes
+	p.makeRoom(0)
+}
+
+func sizeIndex(memory int) int { return bits.Len(uint(memory)) - bits.Len(uint(Page)) }
+
+// Get returns a buffer for a payload of so many bytes, or nil for none. Its
+// contents are those of an earlier message.
+func (p *Pool) Get(payload int) []byte {
+	memory := memoryOf(payload)
+	if memory == 0 {
+		return nil
+	}
+	s := &p.free[sizeIndex(memory)]
+	p.mu.Lock()
+	if last := len(s.list) - 1; last >= 0 {
+		b := s.list[last]
+		s.list[last] = nil
+		s.list = s.list[:last]
+		s.unused = min(s.unused, last)
+		p.mu.Unlock()
+		return b
+	}
+	s.unused = 0
+	p.makeRoom(memory)
+	p.total += memory
+	p.mu.Unlock()
+	return make([]byte, memory)
+}
+
+// Put gives back what Get returned.
+func (p *Pool) Put(b []byte) {
+	if cap(b) == 0 {
+		return
+	}
+	b = b[:cap(b)]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.total > p.limit {
+		p.total -= len(b)
+		return
+	}
+	s := &p.free[sizeIndex(len(b))]
+	s.list = append(s.list, b)
+}
+
+// makeRoom gives up free buffers, the largest first, until so many bytes more are within the
+// limit. The caller holds mu.
+func (p *Pool) makeRoom(more int) {
+	for i := sizes - 1; i >= 0; i-- {
+		for len(p.free[i].list) > 0 && p.total+more > p.limit {
+			p.drop(i)
+		}
+	}
+}
+
+// drop gives up one free buffer. The caller holds mu.
+func (p *Pool) drop(i int) {
+	s := &p.free[i]
+	last := len(s.list) - 1
+	p.total -= len(s.list[last])
+	s.list[last] = nil
+	s.list = s.list[:last]
+	s.unused = min(s.unused, last)
+}
+
+// Trim gives up the buffers that were free all the time since the last call, and reports
+// whether any is left to look at again.
+func (p *Pool) Trim() (again bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.free {
+		s := &p.free[i]
+		for range s.unused {
+			p.drop(i)
+		}
+		s.unused = len(s.list)
+		if s.unused == 0 {
+			s.list = nil
+		}
+	}
+	return p.total > 0
+}
+
+// Bytes is the memory that exists, in use or free.
+func (p *Pool) Bytes() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.total
+}

@@ -1,0 +1,67 @@
+package router
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+
+	"ulnet/lnd/lndtest/spec"
+)
+
+// TestPool: buffers are used again, their sum is bounded, and those that are not needed go.
+func TestPool(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "RO-11")
+	var p Pool
+	p.SetLimit(4 * MaxPayload)
+	if p.Get(0) != nil {
+		t.Error("a buffer for nothing")
+	}
+	for _, size := range []int{1, Page, Page + 1, 100_000, MaxPayload} {
+		b := p.Get(size)
+		if len(b) < size || len(b) != memoryOf(size) {
+			t.Errorf("%d bytes in a buffer of %d", size, len(b))
+		}
+		p.Put(b)
+		if again := p.Get(size); &again[0] != &b[0] {
+			t.Errorf("a buffer of %d bytes was not used again", size)
+		} else {
+			p.Put(again)
+		}
+	}
+	var all [][]byte
+	for range 4 {
+		all = append(all, p.Get(MaxPayload))
+	}
+	if got := p.Bytes(); got != 4*MaxPayload {
+		t.Errorf("%d bytes with a limit of %d", got, 4*MaxPayload)
+	}
+	for _, b := range all {
+		p.Put(b)
+	}
+	p.Put(p.Get(MaxPayload))
+	if !p.Trim() || p.Bytes() != 4*MaxPayload {
+		t.Errorf("buffers that were in use since the last look are gone: %d bytes", p.Bytes())
+	}
+	p.Put(p.Get(MaxPayload))
+	p.Trim()
+	if got := p.Bytes(); got != MaxPayload {
+		t.Errorf("%d bytes after a time in which one buffer was needed", got)
+	}
+	if p.Trim() {
+		t.Errorf("%d bytes after a time in which none was needed", p.Bytes())
+	}
+}
+
+// TestConfig: numbers that make no sense are refused.
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	for _, c := range []Config{{Tiny: -1}, {Small: -1}, {Large: -1}, {Memory: -1}, {Memory: MaxPayload}} {
+		if err := c.Validate(); !errors.Is(err, syscall.EINVAL) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	if err := (Config{}).Validate(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,46 @@
+package router
+
+// Buffers is the state of one class, by the names that lnetctl shows.
+type Buffers struct {
+	Pages      int `json:"npages"`     // of one buffer
+	Buffers    int `json:"nbuffers"`   // configured
+	Credits    int `json:"credits"`    // free; negative: so many messages wait
+	MinCredits int `json:"mincredits"` // lowest Credits so far
+	Memory     int `json:"memory"`     // bytes in use
+	MaxMemory  int `json:"max_memory"` // bytes that may be
+}
+
+// Snapshot is a copy of a ledger's state.
+type Snapshot struct {
+	Tiny    Buffers `json:"tiny"`    // for messages without payload
+	Small   Buffers `json:"small"`   // for a page
+	Large   Buffers `json:"large"`   // for up to 1 MiB
+	Tickets int     `json:"tickets"` // messages that wait for a buffer or have one
+	Waiting int     `json:"waiting"` // of these, messages that wait
+	Stalls  uint64  `json:"stalls"`  // how often a next hop has stalled
+}
+
+// Snapshot returns a copy of the state.
+func (l *Ledger) Snapshot() Snapshot {
+	of := func(c Class, pages int) Buffers {
+		r := &l.rooms[c]
+		return Buffers{Pages: pages, Buffers: r.buffers, Credits: r.credits(), MinCredits: r.lowest, Memory: r.taken, MaxMemory: r.bytes}
+	}
+	return Snapshot{
+		Tiny: of(Tiny, 0), Small: of(Small, 1), Large: of(Large, MaxPayload/Page),
+		Tickets: l.tickets, Waiting: l.waiting, Stalls: l.stalls,
+	}
+}
+
+// Tickets is the number of messages that wait for a buffer or have one.
+func (l *Ledger) Tickets() int { return l.tickets }
+
+// Credits returns a neighbour's router credits, of which so many are left, negative if
+// messages wait, and the lowest number so far.
+func (n *Neighbour) Credits() (limit, left, lowest int) {
+	waiting := n.waiting.n
+	for c := range n.wants {
+		waiting += n.wants[c].list.n
+	}
+	return n.limit, n.limit - n.used - n.waiting.n, n.lowest
+}

@@ -1,0 +1,129 @@
+package router
+
+import "time"
+
+// advance gives credits of a neighbour to its messages that wait for one.
+func (l *Ledger) advance(n *Neighbour) {
+	for t := n.waiting.head; t != nil; t = n.waiting.head {
+		if !t.to.stalled && n.used >= n.limit {
+			return
+		}
+		l.unqueue(t)
+		switch {
+		case !t.to.stalled:
+			n.used++
+			if l.askBuffer(t) == Granted {
+				l.settled.push(t)
+			}
+		case n.extra < n.limit && !l.reserved(t.class) && l.fits(t):
+			n.extra++
+			t.extra = true
+			l.grant(t)
+			l.settled.push(t)
+		default:
+			l.settled.push(t) // refused
+		}
+	}
+}
+
+// scan gives buffers of a class to the neighbours that wait for one, in turn, of which it looks
+// at so many. A message whose next hop has its share waits for another time, and one whose
+// next hop has stalled no longer.
+//
+// A neighbour that is not reached is no worse off: if none of those before it may have a
+// free buffer, their next hops have buffers, and each End of one looks at the next ones.
+func (l *Ledger) scan(class Class, tries int) {
+	for range tries {
+		n := l.first(class)
+		if n == nil {
+			return
+		}
+		t := n.wants[class].list.head
+		room := l.hasRoom(t)
+		if !room && !t.to.stalled {
+			return // the next buffers are for it
+		}
+		l.rings[class].pop()
+		switch {
+		case room && l.hasShare(t):
+			l.unqueue(t)
+			l.grant(t)
+			l.settled.push(t)
+		case t.to.stalled:
+			l.unqueue(t)
+			n.used--
+			l.settled.push(t)
+			l.advance(n)
+		}
+		if n.wants[class].list.n > 0 {
+			l.rings[class].push(n)
+		}
+	}
+}
+
+// Check finds the next hops that have stalled. It is called every StallTime/4 or so, for as
+// long as it returns true.
+func (l *Ledger) Check(now time.Duration) (again bool) {
+	found := false
+	for _, to := range l.busy {
+		if !to.stalled && now-to.movedAt >= StallTime {
+			to.stalled, found = true, true
+			l.stalls++
+			l.moveCredits(to)
+		}
+	}
+	if found {
+		for c := range Classes {
+			l.scan(c, l.waiting+1)
+		}
+	}
+	return len(l.busy) > 0
+}
+
+// moveCredits gives the credits of the messages under way to a next hop that has stalled back to
+// their senders, as far as those have no other messages that do without.
+func (l *Ledger) moveCredits(to *Neighbour) {
+	for t := to.out.head; t != nil; t = t.next {
+		if from := t.from; !t.extra && from.extra < from.limit {
+			t.extra = true
+			from.extra++
+			from.used--
+		}
+	}
+	for t := to.out.head; t != nil; t = t.next {
+		l.advance(t.from)
+	}
+}
+
+// Resize changes the number of buffers and the memory. Those in use are not taken away.
+func (l *Ledger) Resize(cfg Config) {
+	cfg = cfg.WithDefaults()
+	l.memory = cfg.Memory
+	for c, room := range cfg.rooms() {
+		r := &l.rooms[c]
+		r.buffers, r.bytes = room.buffers, room.bytes
+		r.lowest = min(r.lowest, r.credits())
+		l.scan(Class(c), l.waiting+1)
+	}
+}
+
+// RefuseAll refuses every ticket that waits, and returns their number. It is for a router that
+// stops.
+func (l *Ledger) RefuseAll(senders []*Neighbour) (refused int) {
+	for _, n := range senders {
+		for t := n.waiting.head; t != nil; t = n.waiting.head {
+			l.unqueue(t)
+			l.settled.push(t)
+			refused++
+		}
+		for c := range n.wants {
+			for t := n.wants[c].list.head; t != nil; t = n.wants[c].list.head {
+				l.unqueue(t)
+				n.used--
+				l.settled.push(t)
+				refused++
+			}
+		}
+	}
+	return refused
+}
