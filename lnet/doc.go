@@ -15,8 +15,8 @@
 //
 // Which NI, which NID of the peer and which gateway a message takes is decided by package
 // path, each time that Send or a message that has waited for discovery needs it. Its
-// state is kept here: [NI.Rail] is that of an NI, [Node.Rail] that of a peer's NID, and
-// [Node.SetRoutes] installs routes. The code that learns of health, links or rules tells them.
+// state is kept here: [NI.Rail] is that of an NI, [Node.Rail] that of a peer's NID, 
+// [Node.SetRoutes] installs routes, [Node.SetRules] what selection rules say. The code that learns of health, links or rules tells them.
 // A node with one NI chooses nothing for a peer with one NID, and pays nothing for it.
 //
 // Messages to one NID of a node with one NI, or to a peer that is not multi-rail, leave in

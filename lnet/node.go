@@ -92,6 +92,7 @@ type Node struct {
 	view   atomic.Pointer[view] // of nis and routes
 	sent   atomic.Uint64        // messages whose path was chosen: the clock of last uses
 	routes []*path.Gateway      // guarded by mu
+	rules  Rules                // guarded by mu
 
 	forward    forwarder
 	failing    failList

@@ -26,6 +26,7 @@ type peerTable struct {
 	hand        int                 // where evict looks next in order; guarded by mu
 	known       map[nid.NID]*Peer   // what discovery knows, by each NID; guarded by mu
 	remotes     map[nid.NID]*remote // of peers and known; guarded by mu
+	rules       Rules               // guarded by mu
 	discovering bool                // new peers need discovery; guarded by mu
 	ager        ager                // guarded by mu
 }

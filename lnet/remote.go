@@ -22,6 +22,9 @@ func (t *peerTable) remote(id nid.NID) *remote {
 		r = &remote{}
 		r.NID = id
 		t.remotes[id] = r
+		if t.rules != nil {
+			t.ruleRemote(r)
+		}
 	}
 	return r
 }
@@ -54,6 +57,9 @@ func (t *peerTable) learnRails(known *Peer, ids []nid.NID) {
 		rails = append(rails, &r.Remote)
 	}
 	peer := path.NewPeer(known.Flags.Has(PeerMultiRail), rails...)
+	if t.rules != nil {
+		t.rulePeer(peer)
+	}
 	for _, r := range rails {
 		r.SetPeer(peer)
 	}

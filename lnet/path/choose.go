@@ -45,7 +45,6 @@ type Choice struct {
 // unknown when the path was chosen; seq grows from message to message.
 func (c *Choice) Use(hop *Remote, seq uint64) {
 	c.Local.lastUse.Store(seq)
-	c.nets.here.lastUse.Store(seq)
 	hop.lastUse.Store(seq)
 	if c.nets.there != nil {
 		c.nets.there.lastUse.Store(seq)
@@ -100,7 +99,7 @@ func (q *Query) multiRail() bool {
 
 // rails returns the node all of whose NIDs may get the message, or nil.
 func (q *Query) rails() *Peer {
-	if (q.Kind == Request || q.Kind == Reserved) && q.multiRail() {
+	if (q.Kind == Request || q.Kind == Reserved) && q.multiRail() && !q.fixed() {
 		return q.To.Peer()
 	}
 	return nil
@@ -125,7 +124,7 @@ func (t *Table) asGiven(q *Query) (c Choice, err error) {
 			source = nil // it has left the node
 		}
 	}
-	if n := t.net(q.Dest); n != nil {
+	if n := t.net(keyOf(q.Dest)); n != nil {
 		if source == nil || !source.fits(q.Dest) {
 			source = bestLocal(n)
 		}
@@ -147,18 +146,7 @@ func (t *Table) overRails(q *Query, peer *Peer) (Choice, error) {
 		}
 		return Choice{Local: l, Hop: r.NID, Dest: r.NID, hop: r, to: r, nets: best}, nil
 	}
-	var beyond *Net[*Remote]
-	for _, n := range peer.Nets {
-		if !t.routed(n.ID()) {
-			continue
-		}
-		if beyond != nil {
-			if c, _ := compareNets(nets{there: n}, nets{there: beyond}); c <= 0 {
-				continue
-			}
-		}
-		beyond = n
-	}
+	beyond := t.bestBeyond(peer)
 	if beyond == nil {
 		return Choice{}, syscall.EHOSTUNREACH
 	}
@@ -171,8 +159,8 @@ func (t *Table) overRails(q *Query, peer *Peer) (Choice, error) {
 // asWell reports whether a NID can be reached as well as another one, r, by l. A ping
 // should tell how the NID is that it was sent to.
 func (t *Table) asWell(to *Remote, l *Local, r *Remote) bool {
-	n := t.net(to.NID)
-	return n != nil && to.fitness() >= r.fitness() && localFitness(n) >= l.fitness()
+	n := t.net(keyOf(to.NID))
+	return n != nil && to.fitness() >= r.fitness() && bestLocal(n).fitness() >= l.fitness()
 }
 
 // routed reports whether a route leads to a net.

@@ -1,207 +1,174 @@
 package path
 
 import (
-	"cmp"
 	"slices"
 
 	"ulnet/lnet/nid"
 )
 
-// Reason tells why a candidate lost.
-type Reason uint8
-
-// The reasons.
-const (
-	Chosen           Reason = iota // it did not lose
-	Fixed                          // source, destination or router of the message are fixed
-	Remembered                     // the peer is not multi-rail, and gets messages from the NI that it knows
-	NotReached                     // its net does not lead to the destination
-	Dead                           // the route is down
-	LinkDown                       // its link is down, or its node says that it is
-	WorseHealth                    // than the chosen one
-	WorsePriority                  // a higher priority value
-	NotPreferred                   // a rule prefers the chosen one
-	MoreHops                       // than the chosen route
-	MoreBytes                      // are on their way to it
-	FewerCredits                   // are available
-	MoreMessages                   // are on their way to it
-	UsedLater                      // than the chosen one
-	ComesLater                     // equal in everything, and later in the list
-	NetWorseHealth                 // the best NI of its net is worse than that of the chosen net
-	NetWorsePriority               // its net has a higher priority value
-	NetUsedLater                   // its net was used later
-)
-
-var reasons = [...]string{
-	Chosen: "chosen", Fixed: "the message must not use it", Remembered: "the peer knows another NI",
-	NotReached: "no path", Dead: "route is down", LinkDown: "down", WorseHealth: "health",
-	WorsePriority: "priority", NotPreferred: "not preferred", MoreHops: "more hops", MoreBytes: "more bytes queued",
-	FewerCredits: "fewer credits", MoreMessages: "more messages", UsedLater: "used later", ComesLater: "comes later",
-	NetWorseHealth: "health of the net", NetWorsePriority: "priority of the net", NetUsedLater: "net used later",
+// score is what NIs, and nets, are compared by, the most significant field first. More is
+// better, but for lastUse.
+type score struct {
+	fitness   int64 // health; -1 if down
+	rank      uint64
+	preferred bool
+	room      int64 // credits, or messages that are not under way
+	lastUse   uint64
 }
 
-func (r Reason) String() string { return reasons[r] }
-
-// MarshalText returns what String does.
-func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
-
-// compareLocal tells which of two NIs is better, a if positive, and in what.
-func compareLocal(a, b *Local) (int, Reason) {
-	if c := cmp.Compare(a.fitness(), b.fitness()); c != 0 {
-		return c, unfit(a.Down() != b.Down())
+// beats reports whether a is better than b.
+func (a *score) beats(b *score) bool {
+	switch {
+	case a.fitness != b.fitness:
+		return a.fitness > b.fitness
+	case a.rank != b.rank:
+		return a.rank > b.rank
+	case a.preferred != b.preferred:
+		return a.preferred
+	case a.room != b.room:
+		return a.room > b.room
 	}
-	if c := cmp.Compare(a.rank.Load(), b.rank.Load()); c != 0 {
-		return c, WorsePriority
-	}
-	if c := cmp.Compare(a.credits.Load(), b.credits.Load()); c != 0 {
-		return c, FewerCredits
-	}
-	return cmp.Compare(b.lastUse.Load(), a.lastUse.Load()), UsedLater
+	return a.lastUse < b.lastUse
 }
 
-func unfit(down bool) Reason {
-	if down {
-		return LinkDown
+func (l *Local) score() score {
+	return score{
+		fitness: int64(l.fitness()), rank: uint64(l.rank.Load()), room: l.credits.Load(), lastUse: l.lastUse.Load(),
 	}
-	return WorseHealth
 }
 
-// compareRemote does so for peer NIs, as l would use them; l may be nil.
-func compareRemote(a, b *Remote, l *Local) (int, Reason) {
-	if c := cmp.Compare(a.fitness(), b.fitness()); c != 0 {
-		return c, unfit(a.Down() != b.Down())
+// score compares r with other NIs of its net, as l would use them; l may be nil.
+func (r *Remote) score(l *Local) score {
+	s := score{
+		fitness: int64(r.fitness()), rank: uint64(r.rank.Load()), room: -r.busy.Load(), lastUse: r.lastUse.Load(),
 	}
-	if c := cmp.Compare(a.rank.Load(), b.rank.Load()); c != 0 {
-		return c, WorsePriority
+	if p := r.prefers.Load(); p != nil && l != nil {
+		s.preferred = slices.Contains(p.Locals, l.NID)
 	}
-	if c := cmp.Compare(a.preferred(l), b.preferred(l)); c != 0 {
-		return c, NotPreferred
-	}
-	if c := cmp.Compare(b.busy.Load(), a.busy.Load()); c != 0 {
-		return c, MoreMessages
-	}
-	return cmp.Compare(b.lastUse.Load(), a.lastUse.Load()), UsedLater
+	return s
 }
 
-// preferred is 1 if a rule prefers l for r.
-func (r *Remote) preferred(l *Local) int {
-	if p := r.prefers.Load(); p != nil && l != nil && slices.Contains(p.Locals, l.NID) {
-		return 1
+// bestLocal chooses an NI on a net of this node.
+func bestLocal(n *Net[*Local]) *Local {
+	best := n.NIs[0]
+	if len(n.NIs) == 1 {
+		return best
 	}
-	return 0
+	most := best.score()
+	for _, l := range n.NIs[1:] {
+		if s := l.score(); s.beats(&most) {
+			best, most = l, s
+		}
+	}
+	return best
 }
 
-// nets is a net on which this node and another one have NIs. Either may be nil: a node
-// of which nothing is known, or a net beyond a gateway.
+// bestRemote chooses an NI on a net of another node.
+func bestRemote(n *Net[*Remote], l *Local) *Remote {
+	best := n.NIs[0]
+	if len(n.NIs) == 1 {
+		return best
+	}
+	most := best.score(l)
+	for _, r := range n.NIs[1:] {
+		if s := r.score(l); s.beats(&most) {
+			best, most = r, s
+		}
+	}
+	return best
+}
+
+// nets is a net on which this node and another one have NIs. here is nil for a net beyond
+// a gateway.
 type nets struct {
 	here  *Net[*Local]
 	there *Net[*Remote]
 }
 
-func compareNets(a, b nets) (int, Reason) {
-	if c := cmp.Compare(remoteFitness(a.there), remoteFitness(b.there)); c != 0 {
-		return c, NetWorseHealth
+// score compares nets by their best NIs, theirs before ours.
+func (n nets) score() score {
+	theirs, ours := int32(-1), int32(-1)
+	for _, r := range n.there.NIs {
+		theirs = max(theirs, r.fitness())
 	}
-	if c := cmp.Compare(localFitness(a.here), localFitness(b.here)); c != 0 {
-		return c, NetWorseHealth
-	}
-	if c := cmp.Compare(a.there.rank.Load(), b.there.rank.Load()); c != 0 {
-		return c, NetWorsePriority
-	}
-	if a.here != nil && b.here != nil {
-		if c := cmp.Compare(a.here.rank.Load(), b.here.rank.Load()); c != 0 {
-			return c, NetWorsePriority
+	s := score{rank: uint64(n.there.rank.Load()) << 32, lastUse: n.there.lastUse.Load()}
+	if n.here != nil {
+		for _, l := range n.here.NIs {
+			ours = max(ours, l.fitness())
 		}
+		s.rank |= uint64(n.here.rank.Load())
 	}
-	return cmp.Compare(b.there.lastUse.Load(), a.there.lastUse.Load()), NetUsedLater
+	s.fitness = int64(theirs)<<32 + int64(ours)
+	return s
 }
 
-func localFitness(n *Net[*Local]) int32 {
-	best := int32(-1)
-	if n != nil {
-		for _, l := range n.NIs {
-			best = max(best, l.fitness())
+// bestNets chooses the net on which this node speaks to another one; there is nil if
+// they have none in common.
+func (t *Table) bestNets(p *Peer) (best nets) {
+	var most score
+	known := false
+	for _, there := range p.Nets {
+		here := t.net(there.key)
+		if here == nil {
+			continue
+		}
+		next := nets{here, there}
+		if best.there == nil {
+			best = next
+			continue
+		}
+		if !known {
+			most, known = best.score(), true
+		}
+		if s := next.score(); s.beats(&most) {
+			best, most = next, s
 		}
 	}
 	return best
 }
 
-func remoteFitness(n *Net[*Remote]) int32 {
-	best := int32(-1)
-	for _, r := range n.NIs {
-		best = max(best, r.fitness())
+// bestBeyond chooses a net of another node that routes lead to, or nil.
+func (t *Table) bestBeyond(p *Peer) (best *Net[*Remote]) {
+	var most score
+	for _, there := range p.Nets {
+		if !t.routed(there.ID()) {
+			continue
+		}
+		if s := (nets{there: there}).score(); best == nil || s.beats(&most) {
+			best, most = there, s
+		}
 	}
 	return best
 }
 
 // compareRoutes tells which of two routes is better, with the next hops that were chosen
-// for them. routers are those that a rule prefers.
-func compareRoutes(a, b *Choice, routers []nid.NID) (int, Reason) {
-	if len(routers) > 0 {
-		if c := cmp.Compare(a.Gateway.in(routers), b.Gateway.in(routers)); c != 0 {
-			return c, NotPreferred
-		}
+// for them: a if positive; and in what. routers are those that a rule prefers.
+func compareRoutes(a, b *Choice, routers []nid.NID) (order int64, why Reason) {
+	g, h := a.Gateway, b.Gateway
+	if order = g.in(routers) - h.in(routers); order != 0 {
+		return order, NotPreferred
 	}
-	if c := cmp.Compare(b.Gateway.Priority, a.Gateway.Priority); c != 0 {
-		return c, WorsePriority
+	if order = int64(h.Priority) - int64(g.Priority); order != 0 {
+		return order, WorsePriority
 	}
-	if c := cmp.Compare(max(b.Gateway.Hops, 1), max(a.Gateway.Hops, 1)); c != 0 {
-		return c, MoreHops
+	if order = int64(max(h.Hops, 1) - max(g.Hops, 1)); order != 0 {
+		return order, MoreHops
 	}
-	if c := cmp.Compare(b.hop.queued.Load(), a.hop.queued.Load()); c != 0 {
-		return c, MoreBytes
+	if order = b.hop.queued.Load() - a.hop.queued.Load(); order != 0 {
+		return order, MoreBytes
 	}
-	if c := cmp.Compare(b.hop.busy.Load(), a.hop.busy.Load()); c != 0 {
-		return c, MoreMessages
+	if order = b.hop.busy.Load() - a.hop.busy.Load(); order != 0 {
+		return order, MoreMessages
 	}
-	return cmp.Compare(b.Gateway.lastUse.Load(), a.Gateway.lastUse.Load()), UsedLater
+	return int64(h.lastUse.Load()) - int64(g.lastUse.Load()), UsedLater
 }
 
 // in is 1 if one of the gateway's NIDs is in the list.
-func (g *Gateway) in(routers []nid.NID) int {
+func (g *Gateway) in(routers []nid.NID) int64 {
 	for _, id := range routers {
 		if g.remote(id) != nil {
 			return 1
 		}
 	}
 	return 0
-}
-
-func bestLocal(n *Net[*Local]) *Local {
-	best := n.NIs[0]
-	for _, l := range n.NIs[1:] {
-		if c, _ := compareLocal(l, best); c > 0 {
-			best = l
-		}
-	}
-	return best
-}
-
-func bestRemote(n *Net[*Remote], l *Local) *Remote {
-	best := n.NIs[0]
-	for _, r := range n.NIs[1:] {
-		if c, _ := compareRemote(r, best, l); c > 0 {
-			best = r
-		}
-	}
-	return best
-}
-
-// bestNets chooses the net on which this node speaks to another one; there is nil if
-// they have none in common.
-func (t *Table) bestNets(p *Peer) (best nets) {
-	for _, n := range p.Nets {
-		here := t.net(n.id)
-		if here == nil {
-			continue
-		}
-		next := nets{here, n}
-		if best.there != nil {
-			if c, _ := compareNets(next, best); c <= 0 {
-				continue
-			}
-		}
-		best = next
-	}
-	return best
 }

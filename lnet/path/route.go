@@ -43,7 +43,7 @@ func (t *Table) sameWay(q *Query, l *Local) (Choice, bool) {
 	}
 	for _, g := range t.gateways {
 		if r := g.remote(q.Router); r != nil {
-			return Choice{Local: l, Hop: r.NID, Dest: q.Dest, Gateway: g, hop: r, to: q.To, nets: nets{here: t.net(l.NID)}}, true
+			return Choice{Local: l, Hop: r.NID, Dest: q.Dest, Gateway: g, hop: r, to: q.To, nets: nets{here: t.net(keyOf(l.NID))}}, true
 		}
 	}
 	return Choice{}, false
@@ -65,7 +65,7 @@ func (t *Table) hopTo(g *Gateway, l *Local) (Choice, bool) {
 	c := Choice{Local: l, Gateway: g, hop: g.NI}
 	if p := g.NI.Peer(); p != nil && p.MultiRail {
 		if l != nil {
-			c.nets = nets{t.net(l.NID), p.net(l.NID)}
+			c.nets = nets{t.net(keyOf(l.NID)), p.net(keyOf(l.NID))}
 		} else {
 			c.nets = t.bestNets(p)
 		}
@@ -79,7 +79,7 @@ func (t *Table) hopTo(g *Gateway, l *Local) (Choice, bool) {
 		c.Hop = c.hop.NID
 		return c, true
 	}
-	if c.nets.here = t.net(g.NI.NID); c.nets.here == nil || l != nil && !l.fits(g.NI.NID) {
+	if c.nets.here = t.net(keyOf(g.NI.NID)); c.nets.here == nil || l != nil && !l.fits(g.NI.NID) {
 		return c, false
 	}
 	if l == nil {

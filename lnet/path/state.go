@@ -82,7 +82,7 @@ type Local struct {
 func (l *Local) SetCredits(n int) { l.credits.Store(int64(n)) }
 
 // fits reports whether a NID is on the NI's net and its header has room for it.
-func (l *Local) fits(id nid.NID) bool { return l.NID.Net() == id.Net() && l.NID.Is4() == id.Is4() }
+func (l *Local) fits(id nid.NID) bool { return keyOf(l.NID) == keyOf(id) }
 
 // Remote is the state of an NI of another node, whichever NIs of this node reach it.
 // NID is set before it is used.
@@ -130,14 +130,20 @@ func (r *Remote) End(bytes int) {
 type Net[NI any] struct {
 	standing
 
-	id  nid.NID // any NID of it
+	key key
 	NIs []NI    // in the order of configuration, or as the peer lists them
 }
 
 // ID is the net.
-func (n *Net[NI]) ID() nid.Net { return n.id.Net() }
+func (n *Net[NI]) ID() nid.Net { return n.key.net }
 
-func (n *Net[NI]) fits(id nid.NID) bool { return n.id.Net() == id.Net() && n.id.Is4() == id.Is4() }
+// key tells nets apart.
+type key struct {
+	net   nid.Net
+	large bool // its NIDs do not fit an IPv4-sized header
+}
+
+func keyOf(id nid.NID) key { return key{id.Net(), !id.Is4()} }
 
 // Peer is another node. It does not change, but for the state of its NIs and nets.
 type Peer struct {
@@ -162,12 +168,12 @@ func group[NI any](nis []NI, name func(NI) nid.NID) (nets []*Net[NI]) {
 next:
 	for _, ni := range nis {
 		for _, n := range nets {
-			if n.fits(name(ni)) {
+			if n.key == keyOf(name(ni)) {
 				n.NIs = append(n.NIs, ni)
 				continue next
 			}
 		}
-		nets = append(nets, &Net[NI]{id: name(ni), NIs: []NI{ni}})
+		nets = append(nets, &Net[NI]{key: keyOf(name(ni)), NIs: []NI{ni}})
 	}
 	return nets
 }
@@ -175,9 +181,9 @@ next:
 // Rails reports whether there may be a choice of NIDs; a nil Peer has none.
 func (p *Peer) Rails() bool { return p != nil && p.rails }
 
-func (p *Peer) net(id nid.NID) *Net[*Remote] {
+func (p *Peer) net(k key) *Net[*Remote] {
 	for _, n := range p.Nets {
-		if n.fits(id) {
+		if n.key == k {
 			return n
 		}
 	}
@@ -223,10 +229,10 @@ func NewTable(nis []*Local, routes []*Gateway) *Table {
 	return t
 }
 
-// net returns the net that id is of, or nil if this node is not on it.
-func (t *Table) net(id nid.NID) *Net[*Local] {
+// net returns a net of this node, or nil if it is not on it.
+func (t *Table) net(k key) *Net[*Local] {
 	for _, n := range t.Nets {
-		if n.fits(id) {
+		if n.key == k {
 			return n
 		}
 	}
@@ -234,7 +240,7 @@ func (t *Table) net(id nid.NID) *Net[*Local] {
 }
 
 func (t *Table) local(id nid.NID) (*Local, *Net[*Local]) {
-	if n := t.net(id); n != nil {
+	if n := t.net(keyOf(id)); n != nil {
 		for _, l := range n.NIs {
 			if l.NID == id {
 				return l, n
@@ -250,7 +256,7 @@ func (g *Gateway) remote(id nid.NID) *Remote {
 		return g.NI
 	}
 	if p := g.NI.Peer(); p != nil {
-		if n := p.net(id); n != nil {
+		if n := p.net(keyOf(id)); n != nil {
 			for _, r := range n.NIs {
 				if r.NID == id {
 					return r

@@ -1,0 +1,134 @@
+package path
+
+import (
+	"testing"
+
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
+)
+
+// step changes one thing in favour of one of two candidates, by turns.
+type step struct {
+	what string
+	do   func()
+	why  Reason // why the other candidate loses
+}
+
+// prefers applies steps one by one. After each of them the other candidate than before is
+// chosen: what changed counts more than everything that was changed before.
+func (w *world) prefers(q *Query, steps []step, first func(*Choice) bool, isCandidate func(Candidate) bool) {
+	w.t.Helper()
+	for i, s := range steps {
+		s.do()
+		e := Explain(w.table, q)
+		if e.Err != nil {
+			w.t.Fatalf("%s: %v", s.what, e.Err)
+		}
+		if got := first(&e.Choice); got != (i%2 == 0) {
+			w.t.Errorf("%s: the first was chosen: %v", s.what, got)
+		}
+		chosen := 0
+		for _, c := range e.Candidates {
+			switch {
+			case !isCandidate(c):
+			case c.Why == Chosen:
+				chosen++
+			case c.Why != s.why:
+				w.t.Errorf("%s: the other lost for %q, want %q", s.what, c.Why, s.why)
+			}
+		}
+		if chosen != 1 {
+			w.t.Errorf("%s: %d are said to be chosen", s.what, chosen)
+		}
+	}
+}
+
+func isLocal(c Candidate) bool   { return c.Local != nil }
+func isRemote(c Candidate) bool  { return c.Remote != nil }
+func isGateway(c Candidate) bool { return c.Gateway != nil }
+
+// TestPreferLocal: the order of NIs of this node.
+func TestPreferLocal(t *testing.T) {
+	spec.Covers(t, "SP-9")
+	w := newWorld(t, here0, here0b)
+	w.peer(true, peer0)
+	a, b := w.locals[here0], w.locals[here0b]
+	w.prefers(w.query(Request, "", peer0), []step{
+		{"equal", func() {}, ComesLater},
+		{"last use", func() { a.lastUse.Store(5) }, UsedLater},
+		{"credits", func() { a.SetCredits(1) }, FewerCredits},
+		{"priority", func() { b.SetPriority(1 << 31) }, WorsePriority},
+		{"health", func() { b.AddHealth(-1) }, WorseHealth},
+		{"link", func() { a.SetDown(true) }, LinkDown},
+		{"both links", func() { b.SetDown(true); a.SetHealth(999); a.SetPriority(3) }, WorsePriority},
+	}, func(c *Choice) bool { return c.Local == a }, isLocal)
+}
+
+// TestPreferRemote: the order of NIs of a multi-rail peer.
+func TestPreferRemote(t *testing.T) {
+	spec.Covers(t, "SP-10")
+	const second = "10.0.0.10@tcp"
+	w := newWorld(t, here0)
+	w.peer(true, peer0, second)
+	a, b := w.remote(peer0), w.remote(second)
+	w.prefers(w.query(Request, "", second), []step{
+		{"equal", func() {}, ComesLater},
+		{"last use", func() { a.lastUse.Store(5) }, UsedLater},
+		{"messages", func() { b.Begin(1) }, MoreMessages},
+		{"preference", func() { b.SetPreference(&Preference{Locals: []nid.NID{w.locals[here0].NID}}) }, NotPreferred},
+		{"priority", func() { a.SetPriority(5) }, WorsePriority},
+		{"health", func() { a.AddHealth(-1) }, WorseHealth},
+		{"status", func() { b.SetDown(true) }, LinkDown},
+	}, func(c *Choice) bool { return c.to == a }, isRemote)
+}
+
+// TestPreferNet: the order of nets, whose health is that of their best NI.
+func TestPreferNet(t *testing.T) {
+	spec.Covers(t, "SP-11")
+	w := newWorld(t, here0, here0b, here1)
+	p := w.peer(true, peer0, "10.0.0.10@tcp", peer1)
+	w.remote("10.0.0.10@tcp").SetHealth(0)
+	w.locals[here0b].SetDown(true)
+	first := func(c *Choice) bool { return c.Local == w.locals[here0] }
+	counts := func(c Candidate) bool {
+		return c.Remote != nil && c.Remote.NID.String() != "10.0.0.10@tcp"
+	}
+	w.prefers(w.query(Request, "", peer1), []step{
+		{"equal", func() {}, ComesLater},
+		{"last use", func() { p.Nets[0].lastUse.Store(5) }, NetUsedLater},
+		{"priority of the peer's net", func() { p.Nets[1].SetPriority(5); p.Nets[0].SetPriority(4) }, NetWorsePriority},
+		{"health of ours", func() { w.locals[here0].AddHealth(-1) }, NetWorseHealth},
+		{"health of the peer's", func() { w.remote(peer1).AddHealth(-1) }, NetWorseHealth},
+		{"status", func() { w.remote(peer0).SetDown(true); w.remote("10.0.0.10@tcp").SetDown(true) }, NetWorseHealth},
+		{"link", func() { w.remote(peer1).SetDown(true); w.locals[here1].SetDown(true) }, NetWorseHealth},
+	}, first, counts)
+}
+
+// TestPreferLocalNet: the priority of our net decides where that of the peer's does not.
+func TestPreferLocalNet(t *testing.T) {
+	w := newWorld(t, here0, here1)
+	w.peer(true, peer0, peer1)
+	w.table.Nets[0].SetPriority(1)
+	for at := range uint64(2) {
+		w.want(w.query(Request, "", peer1), at+1, here0, peer0, peer0)
+	}
+}
+
+// TestPreferRoute: the order of routes.
+func TestPreferRoute(t *testing.T) {
+	spec.Covers(t, "SP-12")
+	w := newWorld(t, here0)
+	w.peer(false, peer2)
+	g, h := w.route("tcp2", gate0), w.route("tcp2", gate0b)
+	g.Hops = 1 // as many as the other's, which are undefined
+	w.prefers(w.query(Request, "", peer2), []step{
+		{"equal", func() {}, ComesLater},
+		{"last use", func() { g.lastUse.Store(5) }, UsedLater},
+		{"messages", func() { h.NI.Begin(0) }, MoreMessages},
+		{"bytes", func() { g.NI.Begin(100); g.NI.End(0) }, MoreBytes},
+		{"hops", func() { h.Hops = 2 }, MoreHops},
+		{"priority", func() { g.Hops = 1; g.Priority = 1 }, WorsePriority},
+		{"preference", func() { w.remote(peer2).SetPreference(&Preference{Routers: []nid.NID{g.Router}}) }, NotPreferred},
+		{"alive", func() { g.SetAlive(false) }, Dead},
+	}, func(c *Choice) bool { return c.Gateway == g }, isGateway)
+}

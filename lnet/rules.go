@@ -1,0 +1,74 @@
+package lnet
+
+import (
+	"ulnet/lnet/nid"
+	"ulnet/lnet/path"
+)
+
+// Rules are selection rules (UDSP), as they are applied to the NIs of this node and of
+// others. Its methods are called with locks held: they compute and return.
+type Rules interface {
+	// Local is the priority of an NI of this node, and of its net.
+	Local(id nid.NID) (ni, net path.Priority)
+	// Remote is the priority of an NI of another node, and of the nets of nodes that are
+	// on its net, and what it prefers, nil for nothing.
+	Remote(id nid.NID) (ni, net path.Priority, prefers *path.Preference)
+}
+
+// SetRules applies rules to all NIs that there are, and to those that come; nil removes
+// them.
+func (n *Node) SetRules(r Rules) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.peers.mu.Lock()
+	n.peers.rules = r
+	for _, remote := range n.peers.remotes {
+		n.peers.ruleRemote(remote)
+	}
+	for _, remote := range n.peers.remotes {
+		n.peers.rulePeer(remote.Peer())
+	}
+	n.peers.mu.Unlock()
+	n.rules = r
+	n.ruleLocals()
+}
+
+// ruleLocals applies the rules to the node's NIs. The caller holds n.mu.
+func (n *Node) ruleLocals() {
+	for _, net := range n.view.Load().Nets {
+		for _, l := range net.NIs {
+			ofNI, ofNet := path.NoPriority, path.NoPriority
+			if n.rules != nil {
+				ofNI, ofNet = n.rules.Local(l.NID)
+			}
+			l.SetPriority(ofNI)
+			net.SetPriority(ofNet)
+		}
+	}
+}
+
+// ruleRemote applies them to an NI of another node. The caller holds t.mu.
+func (t *peerTable) ruleRemote(r *remote) {
+	if t.rules == nil {
+		r.SetPriority(path.NoPriority)
+		r.SetPreference(nil)
+		return
+	}
+	ni, _, prefers := t.rules.Remote(r.NID)
+	r.SetPriority(ni)
+	r.SetPreference(prefers)
+}
+
+// rulePeer applies them to the nets of another node. The caller holds t.mu.
+func (t *peerTable) rulePeer(p *path.Peer) {
+	if p == nil {
+		return
+	}
+	for _, net := range p.Nets {
+		ofNet := path.NoPriority
+		if t.rules != nil {
+			_, ofNet, _ = t.rules.Remote(net.NIs[0].NID)
+		}
+		net.SetPriority(ofNet)
+	}
+}
