@@ -15,7 +15,7 @@
 //
 // Which NI, which NID of the peer and which gateway a message takes is decided by package
 // path, each time that Send or a message that has waited for discovery needs it. Its
-// state is kept here: [NI.Rail] is that of an NI, [Node.Rail] that of a peer's NID, 
+// state is kept here: [NI.Rail] is that of an NI, [Node.Rail] that of a peer's NID,
 // [Node.SetRoutes] installs routes, [Node.SetRules] what selection rules say. The code that learns of health, links or rules tells them.
 // A node with one NI chooses nothing for a peer with one NID, and pays nothing for it.
 //

@@ -77,7 +77,7 @@ func TestRemembered(t *testing.T) {
 	w.want(w.query(Forward, "", "10.0.0.11@tcp"), 4, here0b, "10.0.0.11@tcp", "10.0.0.11@tcp")
 }
 
-// TestForgottenSource: an NI that has left the node is nobody's source.
+// TestForgottenSource: an NI that has left the node is no source any more.
 func TestForgottenSource(t *testing.T) {
 	w := newWorld(t, here0)
 	w.want(w.query(Request, "", peer0), 1, here0, peer0, peer0)

@@ -159,7 +159,7 @@ func (f reference) route(to *Remote, dest nid.NID, from *Local) (l *Local, hop n
 	return l, r.NID
 }
 
-// choose follows the table of §14.
+// choose follows the table of lnet-semantics §14.
 func (f reference) choose() (from *Local, hop, dest nid.NID, err error) {
 	q := f.q
 	dest = q.Dest

@@ -131,7 +131,7 @@ type Net[NI any] struct {
 	standing
 
 	key key
-	NIs []NI    // in the order of configuration, or as the peer lists them
+	NIs []NI // in the order of configuration, or as the peer lists them
 }
 
 // ID is the net.
