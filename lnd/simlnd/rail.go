@@ -3,8 +3,8 @@ package simlnd
 import "ulnet/lnd/sim"
 
 // CutRail cuts a rail of a host, or mends it. Nothing gets through a rail that is cut, in
-// neither direction, and what is on its way when it is cut is lost. No NI is told: who
-// simulates the loss of a carrier tells LNet.
+// either direction, and what is on its way when it is cut is lost. No NI is told: a
+// simulation of a lost carrier tells LNet itself.
 func (f *Fabric) CutRail(id sim.NodeID, rail Rail, cut bool) {
 	if cut {
 		f.rails[id].Or(1 << rail)

@@ -11,7 +11,7 @@ import (
 	"ulnet/lnd/sim/scenario"
 )
 
-// TestLayout: who is on which nets, by which NIDs, and which routes that takes.
+// TestLayout: which node is on which nets, by which NIDs, and which routes that takes.
 func TestLayout(t *testing.T) {
 	spec.Covers(t, "LS-1")
 	l := layout{nodes: 6, nets: 2, rails: 2, routers: 2}

@@ -38,7 +38,7 @@ var Protocol = &scenario.Protocol{
 		{Name: "leave", Doc: "the node's LNet shuts down"},
 		{Name: "unplug", Args: []scenario.Arg{railArg}, Doc: "a rail of the node loses its carrier, and LNet there is told"},
 		{Name: "plug", Args: []scenario.Arg{railArg}, Doc: "the carrier of a rail is back"},
-		{Name: "sever", Args: []scenario.Arg{railArg}, Doc: "a rail of the node loses all that goes through it, and nobody is told"},
+		{Name: "sever", Args: []scenario.Arg{railArg}, Doc: "a rail of the node loses all that goes through it, and no node is told"},
 		{Name: "mend", Args: []scenario.Arg{railArg}, Doc: "a severed rail is whole again"},
 	},
 	Conditions: conditions.Declared(),

@@ -80,6 +80,8 @@ var Rules = []Rule{
 	{Package: "lnd/lndtest", May: driverMay + "lnd/capture lnd/sim lnd/simlnd"},
 
 	{Package: "lnet/path", May: "lnet/nid"},
+	// It plays recordings against whole stacks: all of it is tests.
+	{Package: "lnet/internal/replay", Tests: "lnet lnet/discovery lnet/route lnet/router lnet/path lnet/nid lnet/wire lnd portals lnd/verbs/softroce/emulator"},
 	{Package: "lnet/router"},
 	{Package: "lnet", May: "lnet/nid lnet/path lnet/router lnet/wire lnet/machine lnd", Tests: "portals lnet/path"},
 	{Package: "portals", May: "lnet lnd lnet/nid lnet/wire lnet/machine", Tests: "portals/node"},

@@ -1,0 +1,354 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/capture"
+	"ulnet/lnd/lo"
+	"ulnet/lnd/verbs/softroce/emulator"
+	"ulnet/lnet"
+	"ulnet/lnet/discovery"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+// userSink is how much a ping of lnetctl asks for, and nothing else of a kernel.
+const userSink = 3960
+
+// pair is a message that the recorded node sent, and ours in its place.
+type pair struct {
+	recorded *step
+	ours     *said
+	waiting  []*step // answers that came before ours had left
+}
+
+// player has our stack in the place of a recorded node.
+type player struct {
+	t     *testing.T
+	steps []step    // the recording
+	names []nid.NID // of the node, as its ping info lists them
+	rails map[nid.NID]nid.NID
+	clock *emulator.Clock
+	node  *lnet.Node
+	table *portals.Table
+	agent *discovery.Agent
+	nis   map[nid.NID]*driverNI
+	adds  map[nid.NID]*lnet.NI
+
+	open     map[string][]*pair // pairs that lack one side, by what they are
+	byHandle map[wire.MDHandle]*pair
+	hops     map[string]bool   // pairs of NIDs that have spoken
+	told     map[nid.NID]*step // the latest ping info of each node
+	seen     map[string]int    // differences
+	users    int               // operations of users that have not ended as recorded
+}
+
+// newPlayer starts a node with some NIDs. rails names the first NID of each node with several,
+// by its others.
+func newPlayer(t *testing.T, names []nid.NID, rails map[nid.NID]nid.NID) *player {
+	p := &player{
+		t: t, names: names, rails: rails, clock: emulator.NewClock(), nis: make(map[nid.NID]*driverNI), adds: make(map[nid.NID]*lnet.NI),
+		open: make(map[string][]*pair), byHandle: make(map[wire.MDHandle]*pair), hops: make(map[string]bool), told: make(map[nid.NID]*step), seen: make(map[string]int),
+	}
+	p.node = lnet.New(lnet.Config{Incarnation: 1, Clock: p.clock, TransactionTimeout: 50 * time.Second})
+	p.table = portals.New(p.node)
+	_, err := p.node.AddNI(lo.Driver{}, lnd.Config{})
+	if err == nil {
+		p.agent, err = discovery.New(p.table, discovery.Config{})
+	}
+	for _, id := range names {
+		if err == nil {
+			p.adds[id], err = p.node.AddNI(driver{p, id.Net().Type()}, lnd.Config{Net: id.Net(), Interface: id.Addr().String()})
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.post()
+	return p
+}
+
+// post posts memory for what the users of the recorded node received, and had ready.
+func (p *player) post() {
+	for portal := 50; portal <= 52; portal++ {
+		me, err := p.table.MEAttach(portal, portals.Match{Ignore: ^uint64(0)}, portals.Retain, portals.After)
+		if err == nil {
+			_, err = p.table.MDAttach(me, portals.MD{
+				Segments: []lnd.Segment{make([]byte, lnd.MaxPayload)}, Threshold: portals.ThresholdInfinite,
+				Options: portals.OpPut | portals.OpGet | portals.ManageRemote | portals.Truncate,
+			}, portals.Retain)
+		}
+		if err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+// differ counts a difference.
+func (p *player) differ(format string, args ...any) { p.seen[fmt.Sprintf(format, args...)]++ }
+
+func (p *player) own(id nid.NID) bool { return slices.Contains(p.names, id) }
+
+// first returns the name of the node that a NID belongs to.
+func (p *player) first(id nid.NID) nid.NID {
+	if to, ok := p.rails[id]; ok {
+		return to
+	}
+	return id
+}
+
+// what is what a message is compared by. The stack chooses among the rails for what it says
+// by itself, so such a message is compared by its nodes.
+func (p *player) what(h *wire.Header) string {
+	src, dst := h.SrcNID, h.DestNID
+	var rest string
+	switch h.Type {
+	case wire.Put:
+		if h.Put().Portal == wire.PingPortal {
+			src, dst = p.first(src), p.first(dst)
+		}
+		rest = fmt.Sprintf("portal %d, %d bytes", h.Put().Portal, h.PayloadLength)
+	case wire.Get:
+		if h.Get().SinkLength != userSink && h.Get().Portal == wire.PingPortal {
+			src, dst = p.first(src), p.first(dst)
+			rest = "portal 0"
+			break
+		}
+		rest = fmt.Sprintf("portal %d, sink %d", h.Get().Portal, h.Get().SinkLength)
+	case wire.Reply:
+		rest = fmt.Sprintf("%d bytes", h.PayloadLength)
+	}
+	return fmt.Sprintf("%v %v→%v %s", h.Type, src, dst, rest)
+}
+
+// play plays a recording.
+func (p *player) play(steps []step, events map[time.Duration]func(*player)) {
+	p.steps = steps
+	for i := len(steps) - 1; i >= 0; i-- {
+		p.listen(steps[i : i+1]) // the first of each node is what it says before it speaks
+	}
+	for i := range steps {
+		s := &steps[i]
+		p.until(s.at, events)
+		switch {
+		case s.kind == capture.Hello:
+		case p.own(s.from.NID):
+			p.expect(s)
+		case p.own(s.to):
+			p.listen(steps[i : i+1])
+			p.arrive(s)
+		}
+	}
+	p.until(steps[len(steps)-1].at+time.Second, events)
+	for _, what := range sorted(p.open) {
+		for _, q := range p.open[what] {
+			if q.ours == nil {
+				p.differ("missing: %s", what)
+				p.t.Logf("missing at %v: %s", q.recorded.at, what)
+			} else {
+				p.differ("extra: %s", what)
+				p.t.Logf("extra at %v: %s", q.ours.at, what)
+			}
+		}
+	}
+}
+
+// until lets time pass, with what happens to the node meanwhile.
+func (p *player) until(at time.Duration, events map[time.Duration]func(*player)) {
+	for _, when := range sorted(events) {
+		if when <= at {
+			p.clock.Run(when)
+			events[when](p)
+			delete(events, when)
+		}
+	}
+	p.clock.Run(at)
+}
+
+// expect notes what the recorded node sent, and has our node do what its users did.
+func (p *player) expect(s *step) {
+	p.join(p.what(&s.head), func(q *pair) bool { return q.recorded == nil }, func(q *pair) { q.recorded = s })
+	h := &s.head
+	switch {
+	case !p.own(h.SrcNID): // forwarded
+	case h.Type == wire.Put && h.Put().Portal != wire.PingPortal:
+		p.put(s)
+	case h.Type == wire.Get && h.Get().Portal != wire.PingPortal || h.Type == wire.Get && h.Get().SinkLength == userSink:
+		p.get(s)
+	case h.Type == wire.Get:
+		switch q := p.byHandle[h.Get().ReturnMD]; {
+		case q != nil && q.ours != nil:
+		case p.pushes(s):
+			p.discover(h.DestNID)
+		default:
+			p.get(s) // of recovery
+		}
+	}
+}
+
+// pushes reports whether a recorded ping was followed by a push, as in discovery.
+func (p *player) pushes(ping *step) bool {
+	for i := range p.steps {
+		s := &p.steps[i]
+		push := s.kind == capture.Message && s.head.Type == wire.Put && s.head.Put().Portal == wire.PingPortal
+		if push && s.at > ping.at && s.at < ping.at+time.Second && s.from == ping.from && p.first(s.head.DestNID) == p.first(ping.head.DestNID) {
+			return true
+		}
+	}
+	return false
+}
+
+// discover has the agent ask a node, as a user or the checker of gateways does.
+func (p *player) discover(id nid.NID) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, _ = p.agent.Discover(ctx, id, true) // begins it, and awaits nothing
+}
+
+// sent takes a message of our node.
+func (p *player) sent(s *said) {
+	p.hops[fmt.Sprintf("%v→%v", s.by, s.hop)] = true
+	p.join(p.what(&s.head), func(q *pair) bool { return q.ours == nil }, func(q *pair) { q.ours = s })
+}
+
+// join completes a pair that lacks a side, or begins one.
+func (p *player) join(what string, lacks func(*pair) bool, set func(*pair)) {
+	list := p.open[what]
+	for i, q := range list {
+		if lacks(q) {
+			set(q)
+			p.open[what] = slices.Delete(list, i, i+1)
+			p.compare(q)
+			return
+		}
+	}
+	q := &pair{}
+	set(q)
+	p.open[what] = append(list, q)
+	p.remember(q)
+	if q.ours != nil && p.own(q.ours.head.SrcNID) {
+		p.clock.AfterFunc(patience, func() { p.answer(q) })
+	}
+}
+
+// patience is how long what our node says on its own waits for its recorded counterpart.
+const patience = 500 * time.Millisecond
+
+// answer answers a ping or push of our node that the recorded one did not send, as the peer
+// would have done: with what that told last in the recording.
+func (p *player) answer(q *pair) {
+	if q.recorded != nil {
+		return
+	}
+	o := q.ours
+	head := wire.Header{SrcNID: o.head.DestNID, DestNID: o.head.SrcNID, SrcPID: o.head.DestPID, DestPID: o.head.SrcPID}
+	told, known := p.told[p.first(o.head.DestNID)]
+	if !known {
+		told = new(step)
+	}
+	var data []byte
+	switch {
+	case o.head.Type == wire.Get && o.head.Get().Portal == wire.PingPortal && known:
+		head.SetReply(wire.ReplyCmd{DstMD: handle(&o.head)})
+		data = told.data
+		head.PayloadLength = uint32(len(data))
+	case o.head.Type == wire.Put && o.head.Put().Portal == wire.PingPortal:
+		head.SetAck(wire.AckCmd{DstMD: handle(&o.head), MatchBits: o.head.Put().MatchBits, MLength: o.head.PayloadLength})
+	default:
+		return
+	}
+	p.nis[o.by].deliver(nid.ProcessID{NID: o.hop, PID: nid.LustrePID}, told.stamp, head, data)
+}
+
+// listen notes what the nodes of a recording tell about themselves.
+func (p *player) listen(steps []step) {
+	for i := range steps {
+		s := &steps[i]
+		push := s.head.Type == wire.Put && s.head.Put().Portal == wire.PingPortal
+		if s.kind != capture.Message || s.head.Type != wire.Reply && !push {
+			continue
+		}
+		if _, _, err := wire.ParsePingInfo(s.data); err == nil {
+			p.told[p.first(s.head.SrcNID)] = s
+		}
+	}
+}
+
+// remember lets the answers to a recorded request be found.
+func (p *player) remember(q *pair) {
+	if q.recorded == nil {
+		return
+	}
+	if h := &q.recorded.head; h.Type == wire.Get || h.Type == wire.Put && h.Put().AckMD != wire.NoHandle() {
+		p.byHandle[handle(h)] = q
+	}
+}
+
+// compare compares both sides of a pair.
+func (p *player) compare(q *pair) {
+	p.remember(q)
+	r, o := q.recorded, q.ours
+	if p.first(r.to) != p.first(o.hop) {
+		p.differ("%s goes by %v, not by %v", p.what(&r.head), o.hop, r.to)
+	}
+	if a, b := p.info(&r.head, r.data), p.info(&o.head, o.data); a != b {
+		p.differ("%v tells %s, not %s", r.head.Type, b, a)
+	}
+	for _, answer := range q.waiting {
+		p.clock.AfterFunc(0, func() { p.arrive(answer) })
+	}
+	q.waiting = nil
+}
+
+// info is the ping info in a message of the node, but for its sequence number.
+func (p *player) info(h *wire.Header, data []byte) string {
+	if !p.own(h.SrcNID) || h.Type == wire.Put && h.Put().Portal != wire.PingPortal {
+		return ""
+	}
+	info, _, err := wire.ParsePingInfo(data)
+	if err != nil {
+		return ""
+	}
+	text := fmt.Sprintf("%#x", uint32(info.Features))
+	for _, ni := range info.NIs {
+		text += fmt.Sprintf(" %v %v", ni.NID, ni.Status)
+	}
+	return text
+}
+
+// arrive delivers a message. An answer has the handle, and the NIDs, of what our node sent.
+func (p *player) arrive(s *step) {
+	head, from, at := s.head, s.from, s.to
+	if (head.Type == wire.Ack || head.Type == wire.Reply) && p.own(head.DestNID) {
+		q := p.byHandle[handle(&head)]
+		switch {
+		case q == nil:
+			p.differ("%s: to no request", p.what(&head))
+			return
+		case q.ours == nil:
+			q.waiting = append(q.waiting, s)
+			return
+		}
+		setHandle(&head, handle(&q.ours.head))
+		if direct := head.SrcNID == from.NID; direct {
+			from.NID = q.ours.head.DestNID
+		}
+		head.SrcNID, head.DestNID, at = q.ours.head.DestNID, q.ours.head.SrcNID, q.ours.head.SrcNID
+	}
+	p.nis[at].deliver(from, s.stamp, head, s.data)
+}
+
+func sorted[K interface{ ~int64 | ~string }, V any](m map[K]V) []K {
+	var keys []K
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
