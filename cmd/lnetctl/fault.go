@@ -11,6 +11,7 @@ import (
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
 	"ulnet/lnd/fault"
+	"ulnet/lnet/faultrule"
 )
 
 func faultCommand(g *globals) *cobra.Command {
@@ -19,12 +20,14 @@ func faultCommand(g *globals) *cobra.Command {
 		Short: "Failures on purpose, to test what runs above LNet",
 		Long: `Spoils messages of the running node on purpose, to test what runs above LNet:
 rules lose, delay, double and reorder them, partitions keep nodes apart, a pause
-keeps everything, and 'fail' makes operations fail as 'lctl fail' does. What was
+keeps everything, 'fail' makes operations fail as 'lctl fail' does, and 'drop'
+and 'delay' have the rules of the kernel's LNet. What was
 begun lasts until it is ended or the daemon ends; the key 'faults' of its
 configuration begins it at the start.`,
 	}
 	c.AddCommand(
 		faultAdd(g), faultDel(g), faultList(g), faultPartition(g), faultHeal(g), faultPause(g), faultResume(g), faultFail(g),
+		faultKind(g, faultrule.Drop), faultKind(g, faultrule.Delay),
 	)
 	return c
 }
@@ -34,9 +37,10 @@ func faultList(g *globals) *cobra.Command {
 		Use: "list", Short: "Show what goes wrong on purpose, and how often it did",
 		Long: `Shows the NIDs of 'fault fail', the oldest first, where count is how many
 messages are still to fail, -1 without end; the rules in their order with what
-they did, in messages; the partition and how many messages it stopped; and what
-delays and pauses keep at the moment. Overflowed messages were lost because too
-much was kept, refused ones broke the protocol when their time came.`,
+they did, in messages; the kernel's drop and delay rules; the partition and how
+many messages it stopped; and what delays and pauses keep at the moment.
+Overflowed messages were lost because too much was kept, refused ones broke the
+protocol when their time came.`,
 		Example: "  lnetctl fault list --json",
 		Args:    cli.Args(),
 		Ask: func(ctx context.Context, _ []string) (any, error) {
@@ -52,17 +56,19 @@ much was kept, refused ones broke the protocol when their time came.`,
 
 // faultDoc has a list for each kind of fault.
 type faultDoc struct {
-	Fail       []failDoc `json:"fail"`
-	Rules      []ruleDoc `json:"rules"`
-	Partition  string    `json:"partition"` // empty for none
-	Cut        uint64    `json:"cut"`
-	Paused     bool      `json:"paused"`
-	PauseLeft  string    `json:"pause_left,omitempty"`
-	Held       int       `json:"held"`
-	HeldBytes  int       `json:"held_bytes"`
-	Overflowed uint64    `json:"overflowed"`
-	Refused    uint64    `json:"refused"`
-	Seed       uint64    `json:"seed"`
+	Fail       []failDoc    `json:"fail"`
+	Rules      []ruleDoc    `json:"rules"`
+	Drop       []netRuleDoc `json:"drop"`
+	Delay      []netRuleDoc `json:"delay"`
+	Partition  string       `json:"partition"` // empty for none
+	Cut        uint64       `json:"cut"`
+	Paused     bool         `json:"paused"`
+	PauseLeft  string       `json:"pause_left,omitempty"`
+	Held       int          `json:"held"`
+	HeldBytes  int          `json:"held_bytes"`
+	Overflowed uint64       `json:"overflowed"`
+	Refused    uint64       `json:"refused"`
+	Seed       uint64       `json:"seed"`
 }
 
 type failDoc struct {
@@ -80,7 +86,7 @@ type ruleDoc struct {
 func newFaultDoc(f node.Faults) faultDoc {
 	p := f.Plan
 	doc := faultDoc{
-		Fail: []failDoc{}, Rules: []ruleDoc{}, Partition: p.Partition, Cut: p.Cut, Paused: p.Paused,
+		Fail: []failDoc{}, Rules: []ruleDoc{}, Drop: netRuleDocs(p.Drop), Delay: netRuleDocs(p.Delay), Partition: p.Partition, Cut: p.Cut, Paused: p.Paused,
 		Held: p.Held, HeldBytes: p.HeldBytes, Overflowed: p.Overflowed, Refused: p.Refused, Seed: p.Seed,
 	}
 	if p.PauseLeft > 0 {

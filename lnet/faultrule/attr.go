@@ -24,6 +24,19 @@ const (
 // String returns "drop" or "delay".
 func (k Kind) String() string { return [...]string{"drop", "delay"}[k] }
 
+// MarshalText returns what String returns.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText parses what String returns.
+func (k *Kind) UnmarshalText(b []byte) error {
+	for *k = Drop; *k < kinds; *k++ {
+		if k.String() == string(b) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is no kind of rule: want drop or delay", b)
+}
+
 // Attr are the attributes of a rule (struct lnet_fault_attr).
 //
 // A NID here is one NID, the wildcard ([nid.Any]), or 255.255.255.255@net for all NIDs of

@@ -10,20 +10,24 @@ import (
 
 // The operations of a node on the control socket, besides those of its modules.
 var (
-	OpStatus      = control.Question[control.None, Status]{Path: "/v1/status", Doc: "the node's state but its peers"}
-	OpPeers       = control.Question[PeersRequest, PeerPage]{Path: "/v1/peers", Doc: "a page of the peers, or those of one node"}
-	OpPing        = control.Command[PingRequest, PingReply]{Path: "/v1/ping", Doc: "pings a node"}
-	OpDiscover    = control.Command[DiscoverRequest, DiscoverReply]{Path: "/v1/discover", Doc: "discovers a peer"}
-	OpSet         = control.Action[Setting]{Path: "/v1/set", Doc: "changes a tunable"}
-	OpAddNetworks = control.Action[AddRequest]{Path: "/v1/net/add", Doc: "starts further networks"}
-	OpRemoveNet   = control.Action[RemoveRequest]{Path: "/v1/net/del", Doc: "stops a network"}
-	OpFail        = control.Action[FailRequest]{Path: "/v1/fault/fail", Doc: "makes messages fail"}
-	OpAddFault    = control.Command[AddFault, AddedFault]{Path: "/v1/fault/add", Doc: "spoils messages"}
-	OpEndFault    = control.Action[EndFault]{Path: "/v1/fault/end", Doc: "ends what fault/add began"}
-	OpSink        = control.Operation[SinkRequest, Step]{Path: "/v1/msg/sink", Doc: "takes messages, see Node.Sink"}
-	OpPut         = control.Operation[PutRequest, Step]{Path: "/v1/msg/put", Doc: "sends the data, see Node.Put"}
-	OpServe       = control.Operation[ServeRequest, Step]{Path: "/v1/msg/serve", Doc: "lets others get the data, see Node.Serve"}
-	OpGet         = control.Operation[GetRequest, Step]{Path: "/v1/msg/get", Doc: "gets what others serve, see Node.Get"}
+	OpStatus           = control.Question[control.None, Status]{Path: "/v1/status", Doc: "the node's state but its peers"}
+	OpPeers            = control.Question[PeersRequest, PeerPage]{Path: "/v1/peers", Doc: "a page of the peers, or those of one node"}
+	OpPing             = control.Command[PingRequest, PingReply]{Path: "/v1/ping", Doc: "pings a node"}
+	OpDiscover         = control.Command[DiscoverRequest, DiscoverReply]{Path: "/v1/discover", Doc: "discovers a peer"}
+	OpSet              = control.Action[Setting]{Path: "/v1/set", Doc: "changes a tunable"}
+	OpAddNetworks      = control.Action[AddRequest]{Path: "/v1/net/add", Doc: "starts further networks"}
+	OpRemoveNet        = control.Action[RemoveRequest]{Path: "/v1/net/del", Doc: "stops a network"}
+	OpFail             = control.Action[FailRequest]{Path: "/v1/fault/fail", Doc: "makes messages fail"}
+	OpAddFault         = control.Command[AddFault, AddedFault]{Path: "/v1/fault/add", Doc: "spoils messages"}
+	OpEndFault         = control.Action[EndFault]{Path: "/v1/fault/end", Doc: "ends what fault/add began"}
+	OpAddFaultRule     = control.Action[AddFaultRule]{Path: "/v1/fault/rule/add", Doc: "adds a drop or delay rule of LNet"}
+	OpRemoveFaultRules = control.Command[RemoveFaultRules, RemovedFaultRules]{Path: "/v1/fault/rule/del", Doc: "removes drop or delay rules"}
+	OpResetFaultRules  = control.Action[ResetFaultRules]{Path: "/v1/fault/rule/reset", Doc: "clears the counters of drop or delay rules"}
+
+	OpSink  = control.Operation[SinkRequest, Step]{Path: "/v1/msg/sink", Doc: "takes messages, see Node.Sink"}
+	OpPut   = control.Operation[PutRequest, Step]{Path: "/v1/msg/put", Doc: "sends the data, see Node.Put"}
+	OpServe = control.Operation[ServeRequest, Step]{Path: "/v1/msg/serve", Doc: "lets others get the data, see Node.Serve"}
+	OpGet   = control.Operation[GetRequest, Step]{Path: "/v1/msg/get", Doc: "gets what others serve, see Node.Get"}
 
 	OpKeys        = control.Question[control.None, []KeysStatus]{Path: "/v1/keys", Doc: "which sections have keys, and what these have verified"}
 	OpKeysReload  = control.Action[control.None]{Path: "/v1/keys/reload", Doc: "reads the files of keys again"}
@@ -38,6 +42,7 @@ func (n *Node) Routes() []control.Route {
 		OpPing.Do(n.Ping), OpDiscover.Do(n.Discover), OpSet.Do(control.Act(n.Set)),
 		OpAddNetworks.Do(control.Act(n.AddNetworks)), OpRemoveNet.Do(n.RemoveNet),
 		OpFail.Do(control.Act(n.Fail)), OpAddFault.Do(control.Quick(n.AddFault)), OpEndFault.Do(control.Act(n.EndFault)),
+		OpAddFaultRule.Do(control.Act(n.AddFaultRule)), OpRemoveFaultRules.Do(control.Quick(n.RemoveFaultRules)), OpResetFaultRules.Do(control.Act(n.ResetFaultRules)),
 		OpSink.Do(n.Sink), OpPut.DoWith(n.Put), OpServe.DoWith(n.Serve), OpGet.Do(n.Get),
 		OpKeys.Do(control.Told(n.Keys)), OpKeysReload.Do(control.Just(n.KeysReload)),
 		OpHandlers.Do(control.Told(n.Handlers)), OpTestHandler.Do(n.TestHandler),

@@ -1,0 +1,68 @@
+package node
+
+import (
+	"fmt"
+	"syscall"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/lnet/faultrule"
+	"ulnet/lnet/nid"
+)
+
+// AddFaultRule is a drop or delay rule of LNet to add, before all others of its kind.
+type AddFaultRule struct {
+	Kind faultrule.Kind `json:"kind"`
+	faultrule.Attr
+}
+
+// RemoveFaultRules selects drop or delay rules to remove, by equality.
+type RemoveFaultRules struct {
+	Kind   faultrule.Kind `json:"kind"`
+	Source nid.NID        `json:"source"` // the wildcard: any
+	Dest   nid.NID        `json:"dest"`   // the wildcard: any
+	// Cancel ends the messages that wait because of the rules: those on their way out with
+	// ECANCELED. Otherwise they go on at once.
+	Cancel bool `json:"cancel,omitempty"`
+}
+
+// RemovedFaultRules is the answer to RemoveFaultRules.
+type RemovedFaultRules struct {
+	Count int `json:"count"` // rules that were removed
+}
+
+// ResetFaultRules selects the drop or the delay rules, whose counters are cleared.
+type ResetFaultRules struct {
+	Kind faultrule.Kind `json:"kind"`
+}
+
+// AddFaultRule adds a drop or delay rule. EINVAL: the attributes do not fit together.
+// ENOSPC: there are too many rules.
+func (n *Node) AddFaultRule(r AddFaultRule) error {
+	if err := n.plan.AddRule(r.Kind, r.Attr); err != nil {
+		return cli.Hint(fmt.Errorf("failed to add %v rule: %w", r.Kind, err), "'lnetctl fault %v add --help' lists what a rule has, 'lnetctl fault %v del' removes some", r.Kind, r.Kind)
+	}
+	n.warnOf(fmt.Sprintf("%v rule from %s to %s", r.Kind, faultrule.FormatNID(r.Source), faultrule.FormatNID(r.Dest)))
+	return nil
+}
+
+// RemoveFaultRules removes drop or delay rules. ENOENT: there is none with this source and
+// destination. EINVAL: either of them is no NID.
+func (n *Node) RemoveFaultRules(r RemoveFaultRules) (RemovedFaultRules, error) {
+	if !r.Source.IsValid() || !r.Dest.IsValid() {
+		return RemovedFaultRules{}, fmt.Errorf("source and destination: want a NID, *@NET or *: %w", syscall.EINVAL)
+	}
+	count := n.plan.RemoveRules(r.Kind, r.Source, r.Dest, r.Cancel)
+	if count == 0 {
+		err := cli.Errnof(syscall.ENOENT, "failed to delete %v rule: there is none from %s to %s", r.Kind, faultrule.FormatNID(r.Source), faultrule.FormatNID(r.Dest))
+		return RemovedFaultRules{}, cli.Hint(err, "'lnetctl fault %v show' lists them", r.Kind)
+	}
+	n.cfg.Log.Info("fault rules removed", "kind", r.Kind.String(), "count", count)
+	return RemovedFaultRules{count}, nil
+}
+
+// ResetFaultRules clears the counters of drop or delay rules, and draws anew which messages
+// they hit next.
+func (n *Node) ResetFaultRules(r ResetFaultRules) error {
+	n.plan.ResetRules(r.Kind)
+	return nil
+}
