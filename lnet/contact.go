@@ -112,8 +112,8 @@ func (ni *NI) noteHeard(d *lnd.Delivery) {
 		k.incarnation.Store(d.Incarnation) // first, so that a reader of the time sees the incarnation of the message
 	}
 	k.heard.advance(d.ReceivedAt)
-	if ni.node.forward.on.Load() {
-		ni.heard.advance(d.ReceivedAt)
+	if ni.node.forward.on.Load() && d.From.NID != ni.nid {
+		ni.heardOn(d.ReceivedAt)
 	}
 }
 

@@ -23,6 +23,7 @@ type forwarder struct {
 	length atomic.Uint64 // bytes of their payload
 
 	mu       sync.Mutex
+	routing                 // guarded by mu
 	ledger   *router.Ledger // nil until messages are forwarded; guarded by mu, like all below
 	config   router.Config
 	free     []*transit

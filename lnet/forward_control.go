@@ -53,12 +53,12 @@ func (f *forwarder) stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stopped = true
-	for _, t := range []machine.Timer{f.checking, f.trimming} {
+	for _, t := range []machine.Timer{f.checking, f.trimming, f.timer} {
 		if t != nil {
 			t.Stop()
 		}
 	}
-	f.checking, f.trimming = nil, nil
+	f.checking, f.trimming, f.timer = nil, nil, nil
 }
 
 // detach refuses the messages that came by an NI and wait for a buffer.
@@ -106,31 +106,9 @@ func (n *Node) SetRouterBuffers(cfg router.Config) error {
 	return nil
 }
 
-// Forward turns the forwarding of messages between the nets of this node on or off
-// (lnet_rtrpools_enable, lnet_rtrpools_disable). Off, those that wait for a buffer are
-// dropped, and refused is their number; those that have one are still sent, and the
-// Snapshot of the router counts them.
-func (n *Node) Forward(on bool) (refused int) {
-	f := &n.forward
-	f.mu.Lock()
-	if f.ledger == nil {
-		f.ledger = router.New(f.config)
-		f.pool.SetLimit(f.config.WithDefaults().Memory)
-	}
-	f.on.Store(on)
-	f.mu.Unlock()
-	if on {
-		return 0
-	}
-	return f.refuse(n.peers.all(), func(*peerNI) bool { return true })
-}
-
-// Forwards reports whether the node forwards messages.
-func (n *Node) Forwards() bool { return n.forward.on.Load() }
-
 // RouterSnapshot is the state of a node as a router.
 type RouterSnapshot struct {
-	On      bool            `json:"on"`            // messages are forwarded
+	Mode    router.Mode     `json:"mode"`          // 0 off, 1 on, 2 stopping, 3 starting
 	Buffers router.Snapshot `json:"buffers"`       // by class
 	Memory  int             `json:"memory"`        // bytes of buffers that exist, in use or kept for later messages
 	Config  router.Config   `json:"configuration"` // in force
@@ -141,9 +119,10 @@ type RouterSnapshot struct {
 // Router returns a copy of the state of the node as a router.
 func (n *Node) Router() RouterSnapshot {
 	f := &n.forward
-	s := RouterSnapshot{On: f.on.Load(), Memory: f.pool.Bytes(), Routed: f.routed.Load(), Length: f.length.Load()}
+	s := RouterSnapshot{Memory: f.pool.Bytes(), Routed: f.routed.Load(), Length: f.length.Load()}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	s.Mode = f.power.Mode()
 	s.Config = f.config.WithDefaults()
 	l := f.ledger
 	if l == nil {

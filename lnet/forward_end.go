@@ -6,6 +6,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/router"
 )
 
 // arrived goes on with a message whose payload is in its buffer, or never will be.
@@ -74,7 +75,11 @@ func (t *transit) end(why DropReason) {
 	f.mu.Lock()
 	f.ledger.End(&t.ticket, n.cfg.Clock.Now())
 	f.release(t)
+	last := f.power.Mode() == router.Stopping && f.ledger.Tickets() == 0
 	f.settle()
+	if last {
+		n.reviewRouting()
+	}
 }
 
 // sendTransit sends a message to its next hop, as sendChosen does. The header stays as it came.

@@ -34,9 +34,19 @@ func newCrossing(t *testing.T, tunables lnd.Tunables, buffers router.Config) *cr
 	if err := c.node.SetRouterBuffers(buffers); err != nil {
 		t.Fatal(err)
 	}
-	c.node.Forward(true)
+	c.routing(true)
 	t.Cleanup(c.wantIdle)
 	return c
+}
+
+// routing turns forwarding on or off.
+func (c *crossing) routing(on bool) (refused int) {
+	c.t.Helper()
+	refused, err := c.node.SetRouting(on, true)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return refused
 }
 
 // wantIdle checks that every credit and buffer has come back, once nothing is under way.
@@ -184,7 +194,7 @@ func TestRoutingOff(t *testing.T) {
 	if _, answer := c.pass(waiting); answer != lnd.Hold {
 		t.Fatal("a second message has a credit")
 	}
-	if refused := c.node.Forward(false); refused != 1 {
+	if refused := c.routing(false); refused != 1 {
 		t.Errorf("%d messages were refused, want 1", refused)
 	}
 	if taken, answer := c.pass(passing(10, 3)); taken || answer == lnd.Hold {

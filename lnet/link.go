@@ -70,9 +70,10 @@ func (ni *NI) sayLink(was, is Link) {
 // Link returns the state of the NI's link.
 func (ni *NI) Link() Link { return ni.link.get() }
 
-// Status is what the node tells its peers of the NI.
+// Status is what the node tells its peers of the NI: down if its link is, or if the node is a
+// router whose net is silent.
 func (ni *NI) Status() wire.Status {
-	if ni.Link().Down {
+	if ni.Link().Down || ni.silent.Load() {
 		return wire.StatusDown
 	}
 	return wire.StatusUp

@@ -9,6 +9,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/path"
+	"ulnet/lnet/router"
 )
 
 // NI is one network interface of the node (struct lnet_ni). To its driver it
@@ -24,6 +25,8 @@ type NI struct {
 	traffic  traffic
 	contacts contacts               // of lo: this node's own
 	heard    instant                // when any peer was heard, while the node forwards messages
+	silence  router.Silence         // of its net, if it is the first NI of that; guarded by forwarder.mu
+	silent   atomic.Bool            // its net is down by that
 	recent   atomic.Pointer[peerNI] // of the peer table, nil if that has forgotten it
 	link     linkState
 	rail     path.Local // what the choice of paths reads

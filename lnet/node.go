@@ -51,6 +51,10 @@ type Config struct {
 	// PeerBufferCredits (peer_buffer_credits) is how many messages of one peer may be in this
 	// node at a time to be forwarded, where the NI's own tunable is 0; 0 means its PeerCredits.
 	PeerBufferCredits int
+	// RouterSilence (alive_router_check_interval + router_ping_timeout) is how long a net may be
+	// silent until this node, as a router, tells that it is down there, and how long it waits at most
+	// until it tells that it routes; 0 means DefaultRouterSilence, negative: for ever, and not at all.
+	RouterSilence time.Duration
 	// OnShrink, if set, is called without locks after the table of peers has
 	// given up the memory of thousands of them: a daemon that has nothing else
 	// to do may want to collect that.
@@ -72,6 +76,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.PeerIdle == 0 {
 		c.PeerIdle = 10 * time.Minute
+	}
+	if c.RouterSilence == 0 {
+		c.RouterSilence = DefaultRouterSilence
 	}
 	if c.MaxPeers == 0 {
 		c.MaxPeers = 1 << 18

@@ -121,6 +121,9 @@ func (c *cable) arrive(i int) {
 		return
 	}
 	d := &lnd.Delivery{Header: in.header, From: nid.ProcessID{NID: in.from, PID: in.header.SrcPID}}
+	if c.clock != nil {
+		d.ReceivedAt = c.clock.Now()
+	}
 	if from := c.ports[in.from]; from != nil {
 		d.Incarnation = from.incarnation
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ulnet/lnd"
+	"ulnet/lnet/router"
 	"ulnet/lnet/wire"
 	"ulnet/portals"
 )
@@ -93,13 +94,22 @@ func (t *Target) Info() wire.PingInfo {
 
 // next returns the info of what the node is now. The caller holds t.mu.
 func (t *Target) next() wire.PingInfo {
-	info := wire.PingInfo{Features: t.features, PID: t.table.Node().PID(), Sequence: t.info.Sequence + 1}
+	info := wire.PingInfo{Features: t.allFeatures(), PID: t.table.Node().PID(), Sequence: t.info.Sequence + 1}
 	for _, ni := range t.table.Node().NIs() {
 		if !ni.NID().IsLo() {
 			info.NIs = append(info.NIs, wire.NIStatus{NID: ni.NID(), Status: ni.Status()})
 		}
 	}
 	return info
+}
+
+// allFeatures are the feature bits: a router lacks that of nodes which do not route. The caller
+// holds t.mu.
+func (t *Target) allFeatures() wire.Features {
+	if t.table.Node().RoutingMode() == router.On {
+		return t.features &^ wire.FeatureRoutingDisabled
+	}
+	return t.features
 }
 
 // publish replaces the answer. The new entry stands before the old one, so every

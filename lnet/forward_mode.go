@@ -1,0 +1,165 @@
+package lnet
+
+import (
+	"time"
+
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/router"
+)
+
+// DefaultRouterSilence is how long a router's net may be silent until it counts as down:
+// alive_router_check_interval + router_ping_timeout.
+const DefaultRouterSilence = 110 * time.Second
+
+// routing is whether a node is a router, and which of its nets are alive. The lock of the
+// forwarder guards it.
+type routing struct {
+	power router.Switch
+	timer machine.Timer // of review; nil: nothing will change by itself
+}
+
+// SetRouting turns the forwarding of messages between the nets of this node on or off
+// (lnet_rtrpools_enable, lnet_rtrpools_disable). Turned on it is in the mode Starting, for
+// Config.RouterSilence at most, unless at says that the node begins with it. Turned off, messages
+// that wait for a buffer are dropped, and refused is their number; those that have one still
+// leave, in the mode Stopping.
+//
+//	EBUSY  messages are still leaving after it was turned off
+func (n *Node) SetRouting(on, at bool) (refused int, err error) {
+	f := &n.forward
+	now := n.cfg.Clock.Now()
+	f.mu.Lock()
+	f.open()
+	if on {
+		wait := n.cfg.RouterSilence
+		if at {
+			wait = 0
+		}
+		before := f.power.Mode()
+		if err = f.power.Enable(now, wait); err == nil && !before.Forwards() {
+			n.beginSilence(now)
+		}
+	} else {
+		f.power.Disable(f.ledger.Tickets() > 0)
+	}
+	f.on.Store(f.power.Mode().Forwards())
+	f.mu.Unlock()
+	if !on {
+		refused = f.refuse(n.peers.all(), func(*peerNI) bool { return true })
+	}
+	n.reviewRouting()
+	n.tellNIWatchers()
+	return refused, err
+}
+
+// RoutingMode is whether the node forwards messages, and tells so.
+func (n *Node) RoutingMode() router.Mode {
+	n.forward.mu.Lock()
+	defer n.forward.mu.Unlock()
+	return n.forward.power.Mode()
+}
+
+// open makes the ledger. The caller holds f.mu.
+func (f *forwarder) open() {
+	if f.ledger == nil {
+		f.ledger = router.New(f.config)
+		f.pool.SetLimit(f.config.WithDefaults().Memory)
+	}
+}
+
+// beginSilence begins to watch the nets. The caller holds forwarder.mu.
+func (n *Node) beginSilence(now time.Duration) {
+	for _, ni := range *n.nis.Load() {
+		ni.silence.Begin(now)
+		ni.silent.Store(false)
+	}
+}
+
+// reviewRouting looks at what changes by itself: the mode, and which nets are alive. Peers
+// are told of changes.
+func (n *Node) reviewRouting() {
+	f := &n.forward
+	now := n.cfg.Clock.Now()
+	f.mu.Lock()
+	before := f.power.Mode()
+	changed, wake := false, machine.Never
+	heard := true
+	if before.Forwards() {
+		changed, heard, wake = n.reviewNets(now)
+	} else {
+		changed = n.endSilence()
+	}
+	busy := f.ledger != nil && f.ledger.Tickets() > 0
+	wake = min(wake, f.power.Step(now, heard, busy))
+	f.on.Store(f.power.Mode().Forwards())
+	changed = changed || f.power.Mode() != before
+	f.setReview(n, now, wake)
+	f.mu.Unlock()
+	if changed {
+		n.tellNIWatchers()
+	}
+}
+
+// reviewNets looks which nets are silent, all NIs of a net together. heard says that every net was
+// heard. The caller holds forwarder.mu.
+func (n *Node) reviewNets(now time.Duration) (changed, heard bool, wake time.Duration) {
+	nis := *n.nis.Load()
+	wake, heard = machine.Never, true
+	seen := make(map[nid.Net]bool, len(nis))
+	for _, ni := range nis {
+		if ni.isLo() || seen[ni.cfg.Net] || n.cfg.RouterSilence <= 0 {
+			continue
+		}
+		seen[ni.cfg.Net] = true
+		last, ok := lastHeard(nis, ni.cfg.Net)
+		news, next := ni.silence.Step(now, n.cfg.RouterSilence, last, ok)
+		changed, wake = changed || news, min(wake, next)
+		heard = heard && ni.silence.Heard(last, ok)
+		for _, other := range nis {
+			if other.cfg.Net == ni.cfg.Net {
+				other.silent.Store(ni.silence.Down())
+			}
+		}
+	}
+	return changed, heard, wake
+}
+
+// endSilence has no NI count as silent: that is for routers. The caller holds forwarder.mu.
+func (n *Node) endSilence() (changed bool) {
+	for _, ni := range *n.nis.Load() {
+		changed = ni.silent.Swap(false) || changed
+	}
+	return changed
+}
+
+// lastHeard is when another node of a net was heard last.
+func lastHeard(nis []*NI, net nid.Net) (at time.Duration, ok bool) {
+	for _, ni := range nis {
+		if ni.cfg.Net == net {
+			if t, any := ni.heard.load(); any {
+				at, ok = max(at, t), true
+			}
+		}
+	}
+	return at, ok
+}
+
+// setReview sets the timer of reviewRouting. The caller holds f.mu.
+func (f *forwarder) setReview(n *Node, now, wake time.Duration) {
+	if f.timer != nil {
+		f.timer.Stop()
+		f.timer = nil
+	}
+	if wake != machine.Never && !f.stopped {
+		f.timer = n.cfg.Clock.AfterFunc(max(wake-now, time.Millisecond), n.reviewRouting)
+	}
+}
+
+// heardOn notes that another node was heard by ni, while this node forwards messages.
+func (ni *NI) heardOn(at time.Duration) {
+	ni.heard.advance(at)
+	if ni.silent.Load() {
+		ni.node.reviewRouting()
+	}
+}

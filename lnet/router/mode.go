@@ -1,0 +1,130 @@
+package router
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+
+	"ulnet/lnet/machine"
+)
+
+// Mode is what a node does about messages for others, by the numbers that lnetctl shows.
+type Mode uint8
+
+// The modes.
+//
+//	Off ──────► On          Enable without a wait
+//	Off ──────► Starting    Enable: it forwards already, and says that it does not
+//	Starting ─► On          every net was heard, or the wait is over
+//	On, Starting ─► Stopping  Disable while messages have buffers
+//	On, Starting, Stopping ─► Off  and when these have left
+const (
+	Off      Mode = iota // they are dropped
+	On                   // they are forwarded
+	Stopping             // further ones are dropped, those with a buffer leave
+	Starting             // they are forwarded, and peers are told that they are not
+)
+
+func (m Mode) String() string {
+	return [...]string{"off", "on", "stopping", "starting", "unknown"}[min(m, Starting+1)]
+}
+
+// Forwards reports whether messages are forwarded.
+func (m Mode) Forwards() bool { return m == On || m == Starting }
+
+// Switch is the machine that turns forwarding on and off (lnet_rtrpools_enable). The zero
+// value is Off.
+//
+// Like Lustre 2.17, and unlike 2.15, a node that is turned on while it runs tells its peers only
+// after some time that it routes, so that they do not choose it before it knows which of its
+// nets are alive. It does not wait longer than that: once every net was heard it is On.
+type Switch struct {
+	mode  Mode
+	until time.Duration // of Starting
+}
+
+// Mode is the present mode.
+func (s *Switch) Mode() Mode { return s.mode }
+
+// Enable turns forwarding on; it is Starting for at most wait, if that is positive. EBUSY: it
+// is still Stopping.
+func (s *Switch) Enable(now, wait time.Duration) error {
+	switch {
+	case s.mode == Stopping:
+		return fmt.Errorf("routing is being turned off and messages are still leaving; try again: %w", syscall.EBUSY)
+	case s.mode.Forwards():
+		return nil
+	case wait > 0:
+		s.mode, s.until = Starting, now+wait
+	default:
+		s.mode = On
+	}
+	return nil
+}
+
+// Disable turns forwarding off; busy says that messages have buffers.
+func (s *Switch) Disable(busy bool) {
+	switch {
+	case s.mode != Off && busy:
+		s.mode = Stopping
+	default:
+		s.mode = Off
+	}
+}
+
+// Step ends the modes that end by themselves. heard says that every net was heard since Enable,
+// busy that messages have buffers. wake is when to call it again at the latest; a node also
+// calls it when its last message has left.
+func (s *Switch) Step(now time.Duration, heard, busy bool) (wake time.Duration) {
+	switch s.mode {
+	case Starting:
+		if !heard && now < s.until {
+			return s.until
+		}
+		s.mode = On
+	case Stopping:
+		if !busy {
+			s.mode = Off
+		}
+	}
+	return machine.Never
+}
+
+// Silence is the machine that says that a net is down on which nothing was heard for long
+// (router_ping_timeout + alive_router_check_interval). The zero value is a net that is up.
+//
+// Kernels count pings alone, and so call a net down between the pings of clients that check
+// their routers seldom, however much traffic there is. Here every message counts that came
+// from another node of the net; local policy.
+type Silence struct {
+	begun time.Duration // when the watch began
+	known bool          // begun is set
+	down  bool
+}
+
+// Begin begins to watch: the net is up until it has been silent.
+func (s *Silence) Begin(now time.Duration) { *s = Silence{begun: now, known: true} }
+
+// Down reports whether the net is down.
+func (s *Silence) Down() bool { return s.down }
+
+// Heard reports whether the net was heard since Begin.
+func (s *Silence) Heard(heard time.Duration, ok bool) bool { return ok && heard >= s.begun }
+
+// Step reports whether the state of the net has changed, given when it was heard last, if ever.
+// wake is when to call it again.
+func (s *Silence) Step(now, timeout, heard time.Duration, ok bool) (changed bool, wake time.Duration) {
+	if !s.known {
+		s.Begin(now)
+	}
+	last := s.begun
+	if ok {
+		last = max(last, heard)
+	}
+	down := now-last >= timeout
+	changed, s.down = down != s.down, down
+	if down {
+		return changed, machine.Never // the next message calls it
+	}
+	return changed, last + timeout
+}

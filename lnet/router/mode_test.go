@@ -1,0 +1,85 @@
+package router
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/machine"
+)
+
+// TestSwitch: each way from one mode to another.
+func TestSwitch(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "RO-10", "RO-15")
+	const wait = 110 * time.Second
+	var s Switch
+	want := func(m Mode) {
+		t.Helper()
+		if s.Mode() != m {
+			t.Fatalf("mode %v, want %v", s.Mode(), m)
+		}
+	}
+	if err := s.Enable(0, wait); err != nil {
+		t.Fatal(err)
+	}
+	want(Starting)
+	if wake := s.Step(time.Second, false, false); wake != wait {
+		t.Errorf("wakes at %v", wake)
+	}
+	want(Starting)
+	if wake := s.Step(wait, false, false); wake != machine.Never {
+		t.Errorf("wakes at %v", wake)
+	}
+	want(On)
+	s.Disable(true)
+	want(Stopping)
+	if err := s.Enable(wait, wait); !errors.Is(err, syscall.EBUSY) {
+		t.Errorf("enabled while it stops: %v", err)
+	}
+	s.Step(wait, true, true)
+	want(Stopping)
+	s.Step(wait, true, false)
+	want(Off)
+	if err := s.Enable(0, wait); err != nil {
+		t.Fatal(err)
+	}
+	s.Step(time.Second, true, false)
+	want(On) // every net was heard
+	s.Disable(false)
+	want(Off)
+	if err := s.Enable(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	want(On)
+}
+
+// TestSilence: a net is down when nothing was heard for the time, and up with the next message.
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "RO-16")
+	const timeout = 110 * time.Second
+	var s Silence
+	s.Begin(time.Second)
+	for _, step := range []struct {
+		now, heard time.Duration
+		ok         bool
+		down       bool
+		wake       time.Duration
+	}{
+		{time.Second, 0, false, false, time.Second + timeout},
+		{timeout, 0, false, false, time.Second + timeout},
+		{timeout, 5 * time.Second, true, false, 5*time.Second + timeout},
+		{timeout + 5*time.Second, 5 * time.Second, true, true, machine.Never},
+		{timeout + 6*time.Second, 5 * time.Second, true, true, machine.Never},
+		{timeout + 7*time.Second, timeout + 7*time.Second, true, false, 2*timeout + 7*time.Second},
+	} {
+		before := s.Down()
+		changed, wake := s.Step(step.now, timeout, step.heard, step.ok)
+		if s.Down() != step.down || wake != step.wake || changed != (before != step.down) {
+			t.Errorf("at %v: down %v, wakes at %v, changed %v", step.now, s.Down(), wake, changed)
+		}
+	}
+}
