@@ -106,6 +106,9 @@ func (ni *NI) noteHeard(d *lnd.Delivery) {
 	c := &ni.contacts
 	if p, ok := d.Cache.(*peerNI); ok {
 		c = &p.contacts
+		if p.remote.Down() {
+			p.remote.heard(d.ReceivedAt)
+		}
 	}
 	k := c.of(d.From.PID)
 	if k.incarnation.Load() != d.Incarnation {

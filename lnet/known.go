@@ -132,7 +132,7 @@ func (n *Node) know(known *Peer, ids []nid.NID) {
 			names = append(names, n.names(id)...)
 		}
 	}
-	for _, p := range n.paths(ids, func() { n.peers.learn(known, ids) }) {
+	for _, p := range n.paths(ids, func() { n.peers.learn(known, ids, n.cfg.Clock.Now()) }) {
 		p.know(known)
 	}
 	if len(names) > 0 {

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"ulnet/lnd"
 	"ulnet/lnet/wire"
 )
 
@@ -22,7 +23,7 @@ type Link struct {
 // linkState is the Link of an NI. nil: up since the NI was added.
 type linkState struct {
 	now     atomic.Pointer[Link]
-	setting sync.Mutex // serialises SetLink, which says what it changes in order
+	setting sync.Mutex // serialises set, which logs what it changes in order
 }
 
 func (s *linkState) get() Link {
@@ -33,26 +34,51 @@ func (s *linkState) get() Link {
 }
 
 // SetLink tells the NI that its link is up, nil, or down for a reason: its interface has
-// no carrier, is down or gone, or has lost the NI's address. What is sent takes other NIs
-// then, or fails with ENETDOWN if there is none; what the driver has is the driver's to end.
-// Peers that discovery knows are told. A call that changes nothing is cheap; one that only
-// has another reason replaces that. It must not be called from a function of OnNIChange.
+// no carrier, is down or gone, or has lost the NI's address. What is sent, or waits for
+// credits of the NI, takes other NIs then, or fails with ENETDOWN if there is none; what the
+// driver has is the driver's to end. Peers that discovery knows are told. A call that
+// changes nothing is cheap; one that only has another reason replaces that.
 func (ni *NI) SetLink(down error) {
-	ni.link.setting.Lock()
-	defer ni.link.setting.Unlock()
-	was := ni.link.get()
-	if was.Down == (down != nil) && (down == nil || down.Error() == was.Err.Error()) {
+	if !ni.link.set(ni, down) {
 		return
+	}
+	if down != nil {
+		ni.node.moveWaiting(ni)
+	}
+	ni.node.tellNIWatchers()
+}
+
+// set notes the state, and reports whether it has changed between up and down.
+func (s *linkState) set(ni *NI, down error) bool {
+	s.setting.Lock()
+	defer s.setting.Unlock()
+	was := s.get()
+	if was.Down == (down != nil) && (down == nil || down.Error() == was.Err.Error()) {
+		return false
 	}
 	next := &Link{Down: down != nil, Err: down, Changed: was.Changed}
 	if was.Down != next.Down {
 		next.Changed = ni.node.cfg.Clock.Now()
 	}
-	ni.link.now.Store(next)
+	s.now.Store(next)
 	ni.rail.SetDown(next.Down)
 	ni.sayLink(was, *next)
-	if was.Down != next.Down {
-		ni.node.tellNIWatchers()
+	return was.Down != next.Down
+}
+
+// moveWaiting has the messages that wait for a credit of an NI choose their path anew.
+func (n *Node) moveWaiting(ni *NI) {
+	for _, p := range n.peers.all() {
+		if p.ni != ni {
+			continue
+		}
+		p.mu.Lock()
+		list := p.queue.Take(func(*lnd.Message) bool { return true })
+		p.mu.Unlock()
+		ni.mu.Lock()
+		ni.tx.want(&p.account, 0)
+		ni.mu.Unlock()
+		n.sendAllAgain(list)
 	}
 }
 

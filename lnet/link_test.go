@@ -5,10 +5,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
 )
 
 var errUnplugged = errors.New("test: eth0 has no carrier")
@@ -59,4 +63,112 @@ func TestLinkStatus(t *testing.T) {
 			t.Errorf("step %d: %s for %q, told %d times, want %s for %q, %d times", i, s.Status, s.Cause, told, c.status, c.cause, c.told)
 		}
 	}
+}
+
+// TestLinkMoves: what waits for credits of an NI whose link goes down takes another NI, and
+// so does what is sent then; without another it fails.
+func TestLinkMoves(t *testing.T) {
+	spec.Covers(t, "NS-4", "NS-7")
+	r := newRig(t, lnd.Tunables{PeerCredits: 1}, lnet.Config{})
+	other := &driver{id: second}
+	ni, err := r.node.AddNI(other, lnd.Config{Net: tcp})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ni.SetLink(errUnplugged)
+	r.send(peerA, 1, 2, 3)
+	wantBits(t, "in flight by the first NI", r.inFlight(), 1)
+	pinned := put(peerA, 4)
+	pinned.Source = self
+	r.node.Send(pinned)
+	ni.SetLink(nil)
+	r.ni.SetLink(errUnplugged)
+	r.wantResult(4, syscall.ENETDOWN)
+	r.send(peerA, 5)
+	for other.finalize(nil) {
+	}
+	for _, bits := range []uint64{2, 3, 5} {
+		r.wantResult(bits, nil)
+	}
+	if got := r.node.Overview().NIs[0].Credits; got != 255 {
+		t.Errorf("%d credits of the NI without a link, want 255: one message is the driver's", got)
+	}
+	ni.SetLink(errUnplugged)
+	r.send(peerA, 6)
+	r.wantResult(6, syscall.ENETDOWN)
+	r.finalize(nil)
+	r.wantResult(1, nil)
+}
+
+// rails makes peerA and peerB one node's, with the statuses that it tells.
+func (r *rig) rails(a, b wire.Status) {
+	r.node.SetPeer(lnet.Peer{
+		Primary: peerA, NIs: []wire.NIStatus{{NID: peerA, Status: a}, {NID: peerB, Status: b}},
+		Flags: lnet.PeerMultiRail | lnet.PeerDiscovered | lnet.PeerNIDsUpToDate,
+	})
+}
+
+// took sends some messages to peerA and returns how many went to each of its NIDs.
+func (r *rig) took(n int) (a, b int) {
+	for range n {
+		r.send(peerA, 1)
+		r.mu.Lock()
+		to := r.sent[len(r.sent)-1].Target.NID
+		r.mu.Unlock()
+		if to == peerA {
+			a++
+		} else {
+			b++
+		}
+		r.finalize(nil)
+	}
+	return a, b
+}
+
+// TestPeerStatus: messages avoid the NID that its node calls down, until the node calls it
+// up or a message comes from it that left after that; with all down they go all the same.
+func TestPeerStatus(t *testing.T) {
+	spec.Covers(t, "NS-5")
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, lnd.Tunables{}, lnet.Config{})
+		want := func(what string, wantA, wantB bool) {
+			t.Helper()
+			a, b := r.took(8)
+			if (a > 0) != wantA || (b > 0) != wantB {
+				t.Errorf("%s: %d to the first NID, %d to the second", what, a, b)
+			}
+		}
+		from := func(id nid.NID) {
+			d := arriving(func(h *wire.Header) { h.SrcNID = id })
+			d.From.NID, d.ReceivedAt = id, r.node.Clock().Now()
+			if _, err := r.ni.Parse(d); err != nil {
+				t.Fatal(err)
+			}
+			r.ni.Delivered(d, nil)
+		}
+		const up, down = wire.StatusUp, wire.StatusDown
+		r.rails(up, up)
+		want("both up", true, true)
+		r.rails(up, down)
+		want("the second down", true, false)
+		r.rails(down, up)
+		want("the first down", false, true)
+		r.rails(down, down)
+		want("both down", true, true)
+		r.rails(up, up)
+		r.rails(up, down)
+		time.Sleep(500 * time.Millisecond)
+		from(peerB)
+		want("a message that was on its way", true, false)
+		time.Sleep(time.Second)
+		from(peerB)
+		r.rails(up, down)
+		want("a message that came later, and the same status again", true, true)
+		r.rails(up, up)
+		r.rails(up, down)
+		want("down anew", true, false)
+		r.node.ForgetPeerNID(peerB)
+		r.rails(up, up)
+		want("up", true, true)
+	})
 }

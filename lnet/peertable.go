@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"ulnet/lnet/nid"
 )
@@ -172,7 +173,7 @@ func (t *peerTable) knownAs(id nid.NID) *Peer {
 
 // learn notes what discovery knows of some NIDs; nil: nothing any more. The
 // caller holds t.mu.
-func (t *peerTable) learn(known *Peer, ids []nid.NID) {
+func (t *peerTable) learn(known *Peer, ids []nid.NID, now time.Duration) {
 	for _, id := range ids {
 		if known != nil {
 			t.known[id] = known
@@ -180,7 +181,7 @@ func (t *peerTable) learn(known *Peer, ids []nid.NID) {
 			delete(t.known, id)
 		}
 	}
-	t.learnRails(known, ids)
+	t.learnRails(known, ids, now)
 }
 
 // setDiscovering turns discovery on or off for new peers and returns those

@@ -1,6 +1,9 @@
 package lnet
 
 import (
+	"sync/atomic"
+	"time"
+
 	"ulnet/lnet/nid"
 	"ulnet/lnet/path"
 	"ulnet/lnet/wire"
@@ -10,6 +13,9 @@ import (
 // while something refers to it: a peer NI, what discovery knows, or a route.
 type remote struct {
 	path.Remote
+
+	told  wire.Status  // what its node said last; guarded by the table's lock
+	since atomic.Int64 // when that became DOWN
 
 	paths  int // peer NIs; guarded by the table's lock, like routes
 	routes int // whose gateway is the NID
@@ -37,11 +43,12 @@ func (t *peerTable) release(id nid.NID) {
 }
 
 // learnRails follows learn. The caller holds t.mu.
-func (t *peerTable) learnRails(known *Peer, ids []nid.NID) {
+func (t *peerTable) learnRails(known *Peer, ids []nid.NID, now time.Duration) {
 	if known == nil {
 		for _, id := range ids {
 			if r := t.remotes[id]; r != nil {
 				r.SetPeer(nil)
+				r.say(wire.StatusInvalid, now)
 				t.release(id)
 			}
 		}
@@ -53,7 +60,7 @@ func (t *peerTable) learnRails(known *Peer, ids []nid.NID) {
 			continue
 		}
 		r := t.remote(there.NID)
-		r.SetDown(there.Status == wire.StatusDown)
+		r.say(there.Status, now)
 		rails = append(rails, &r.Remote)
 	}
 	peer := path.NewPeer(known.Flags.Has(PeerMultiRail), rails...)
@@ -62,6 +69,32 @@ func (t *peerTable) learnRails(known *Peer, ids []nid.NID) {
 	}
 	for _, r := range rails {
 		r.SetPeer(peer)
+	}
+}
+
+// aliveAfter is how long after a node has called a NID of its own down a message from it
+// shows the contrary. Until then it may have been on its way.
+const aliveAfter = time.Second
+
+// say takes over what the node of a NID tells about its status. Only a change counts, see
+// heard. The caller holds the table's lock.
+func (r *remote) say(s wire.Status, now time.Duration) {
+	was := r.told
+	r.told = s
+	switch {
+	case s != wire.StatusDown:
+		r.SetDown(false)
+	case was != wire.StatusDown:
+		r.since.Store(int64(now))
+		r.SetDown(true)
+	}
+}
+
+// heard notes that a message has come from a NID that its node calls down. Kernel nodes
+// go on saying DOWN long after the link is back.
+func (r *remote) heard(at time.Duration) {
+	if at > time.Duration(r.since.Load())+aliveAfter {
+		r.SetDown(false)
 	}
 }
 
