@@ -25,7 +25,7 @@ func (n *Node) SetRules(r Rules) {
 	for _, remote := range n.peers.remotes { // any order: each has rules of its own
 		n.peers.ruleRemote(remote)
 	}
-	for _, remote := range n.peers.remotes { // any order, as above
+	for _, remote := range n.peers.remotes { // any order: as above
 		n.peers.rulePeer(remote.Peer())
 	}
 	n.peers.mu.Unlock()

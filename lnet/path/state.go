@@ -119,6 +119,9 @@ func (r *Remote) Begin(bytes int) {
 	r.queued.Add(int64(bytes))
 }
 
+// UnderWay is how many messages have begun and not ended.
+func (r *Remote) UnderWay() int { return int(r.busy.Load()) }
+
 // End follows Begin.
 func (r *Remote) End(bytes int) {
 	r.busy.Add(-1)

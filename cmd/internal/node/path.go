@@ -1,0 +1,16 @@
+package node
+
+import (
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+)
+
+// PathRequest asks for the path of a message.
+type PathRequest struct {
+	NID    nid.NID `query:"nid"`    // the destination
+	Source nid.NID `query:"source"` // local NID; zero lets LNet choose
+}
+
+// Path tells which path a message would take now. EINVAL: the destination is no NID, or the
+// source is none of this node's.
+func (n *Node) Path(r PathRequest) (lnet.Path, error) { return n.lnet.Path(r.Source, r.NID) }
