@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +14,7 @@ import (
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
 )
 
 func netCommand(g *globals) *cobra.Command {
@@ -26,10 +28,13 @@ func netShow(g *globals) *cobra.Command {
 		Use:   "show [--net NET] [-v [LEVEL]]",
 		Short: "Show networks and interfaces, and whose connections they accept",
 		Long: `Shows the interfaces of the node by network, with the keys of the kernel's
-tool; accept, source_address, provider, listen, source_check (shown where it is
-off), multicast, verbs, connections and reasons are ours. -v adds statistics, tunables and what multicast there is and did, -v 2
-statistics by type of message, -v 3 health (which stays as it is: nothing is
-judged yet), the device of RDMA, connections, and why some were refused or ended.`,
+tool; cause, for, accept, source_address, provider, listen, source_check (shown
+where it is off), multicast, verbs, connections and reasons are ours. status is
+that of the link: with "down" cause says why, fatal_error is 1, and messages take
+other interfaces. -v adds statistics, tunables, how long the status has been as it
+is, if it ever changed, and what multicast there is and did, -v 2 statistics by type
+of message and health, -v 3 the device of RDMA, connections, and why some were
+refused or ended. --json prints the same keys.`,
 		Example: "  lnetctl net show --net tcp -v 2",
 	}
 	level := addVerbose(c)
@@ -78,7 +83,9 @@ type netDoc struct {
 
 type niDoc struct {
 	NID           nid.NID           `json:"nid"`
-	Status        string            `json:"status"`
+	Status        string            `json:"status"`          // up, or down: that of the link
+	Cause         string            `json:"cause,omitempty"` // of status down
+	For           string            `json:"for,omitempty"`   // since the status changed, as 12s
 	Interfaces    map[string]string `json:"interfaces,omitempty"`
 	Accept        string            `json:"accept,omitempty"`
 	SourceAddress string            `json:"source_address,omitempty"`
@@ -117,7 +124,8 @@ type tunablesDoc struct {
 	Credits           int `json:"credits"`
 }
 
-// healthDoc has the health statistics of an NI without failures: there are no health values yet.
+// healthDoc has the health statistics of an NI. fatal_error is 1 without a link; there are no
+// health values yet.
 type healthDoc struct {
 	FatalError int `json:"fatal_error"`
 	Value      int `json:"health value"`
@@ -129,6 +137,14 @@ type healthDoc struct {
 	Error      int `json:"error"`
 	PingCount  int `json:"ping_count"`
 	NextPing   int `json:"next_ping"`
+}
+
+func newHealthDoc(ni node.NIStatus) *healthDoc {
+	doc := &healthDoc{Value: maxHealth}
+	if ni.Status != wire.StatusUp.String() {
+		doc.FatalError = 1
+	}
+	return doc
 }
 
 // maxHealth is the health value of an NI that works (LNET_MAX_HEALTH_VALUE).
@@ -162,13 +178,16 @@ func netDocs(s node.Status, level int) []netDoc {
 }
 
 func newNIDoc(ni node.NIStatus, level int) niDoc {
-	doc := niDoc{NID: ni.NID, Status: ni.Status}
+	doc := niDoc{NID: ni.NID, Status: ni.Status, Cause: ni.Cause}
 	if ni.Interface != "" {
 		doc.Interfaces = map[string]string{"0": ni.Interface}
 	}
 	own := &ni.LND
 	doc.Accept, doc.SourceAddress, doc.Provider, doc.Listen = own.Accept, own.SourceAddress, own.Provider, own.Listen
 	if level >= 1 {
+		if ni.For > 0 {
+			doc.For = ni.For.Truncate(time.Second).String()
+		}
 		doc.Statistics = newStatisticsDoc(ni.Traffic)
 		doc.Tunables = &tunablesDoc{
 			int(ni.Tunables.PeerTimeout.Seconds()), ni.Tunables.PeerCredits,
@@ -180,9 +199,10 @@ func newNIDoc(ni node.NIStatus, level int) niDoc {
 	doc.Multicast = newMulticastDoc(ni.Groups, own.Multicast, level)
 	if level >= 2 {
 		doc.Sent, doc.Received, doc.Dropped = &ni.Traffic.Sent, &ni.Traffic.Received, &ni.Traffic.Dropped
+		doc.Health = newHealthDoc(ni)
 	}
 	if level >= 3 {
-		doc.Health, doc.Verbs, doc.Reasons = &healthDoc{Value: maxHealth}, own.Verbs, own.Reasons
+		doc.Verbs, doc.Reasons = own.Verbs, own.Reasons
 		if own.Tunables != nil { // nil of 0@lo
 			doc.Connections = &own.Connections
 		}
