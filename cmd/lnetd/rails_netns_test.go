@@ -1,0 +1,170 @@
+//go:build linux
+
+package main_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ulnet/cmd/internal/node"
+	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
+)
+
+// rails is lnetd on each of two hosts that are joined by two cables.
+type rails struct {
+	t            *testing.T
+	a, b         *lnetdtest.Daemon
+	hostA, hostB *netlab.Host
+	cables       [2]*netlab.Cable
+	aa, bb       [2]nid.NID
+}
+
+func newRails(t *testing.T, on network) *rails {
+	t.Helper()
+	lab := netlab.New(t)
+	r := &rails{t: t, hostA: lab.Host("a"), hostB: lab.Host("b")}
+	commands := lnetdtest.Build(t)
+	r.cables[0] = lab.Cable(r.hostA, "10.1.0.1/24", r.hostB, "10.1.0.2/24")
+	r.cables[1] = lab.Cable(r.hostA, "10.2.0.1/24", r.hostB, "10.2.0.2/24")
+	r.aa = [2]nid.NID{nid.MustParse(on.nid("10.1.0.1")), nid.MustParse(on.nid("10.2.0.1") + "1")}
+	r.bb = [2]nid.NID{nid.MustParse(on.nid("10.1.0.2")), nid.MustParse(on.nid("10.2.0.2") + "1")}
+	start := func(host *netlab.Host) *lnetdtest.Daemon {
+		return commands.Start(t, lnetdtest.Config{
+			Networks: on.kind + "(eth0)," + on.kind + "1(eth1)", Port: kernelPort,
+			Settings: on.eager(2*time.Second, time.Second, 2*time.Second), Within: host.Do,
+		})
+	}
+	r.a, r.b = start(r.hostA), start(r.hostB)
+	r.sink()
+	return r
+}
+
+// sink has B take what is put to portal 20.
+func (r *rails) sink() {
+	ctx, cancel := context.WithCancel(context.Background())
+	ready := make(chan struct{})
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		_ = node.OpSink.Call(ctx, r.b.Control(), node.SinkRequest{Portal: 20}, func(s node.Step) error {
+			if s.Ready {
+				close(ready)
+			}
+			return nil
+		})
+	})
+	r.t.Cleanup(func() { cancel(); ended.Wait() })
+	select {
+	case <-ready:
+	case <-time.After(20 * time.Second):
+		r.t.Fatal("no sink at B")
+	}
+}
+
+// put sends a message from A to B and waits for its ACK.
+func (r *rails) put() error {
+	return node.OpPut.CallWith(r.t.Context(), r.a.Control(), node.PutRequest{
+		Target: nid.ProcessID{NID: r.bb[0], PID: nid.LustrePID}, Portal: 20, Ack: true, Timeout: 20 * time.Second,
+	}, strings.NewReader("over either rail"), func(node.Step) error { return nil })
+}
+
+// sent is how many messages each rail of A has sent.
+func (r *rails) sent() (sent [2]uint64) {
+	for _, ni := range r.a.Status().NIs {
+		if i := slices.Index(r.aa[:], ni.NID); i >= 0 {
+			sent[i] = ni.Traffic.Sent.Total()
+		}
+	}
+	return sent
+}
+
+// known is what B knows of the status of a NID of A.
+func (r *rails) known(id nid.NID) string {
+	page, err := node.OpPeers.Call(r.t.Context(), r.b.Control(), node.PeersRequest{NID: id})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, p := range page.Known {
+		for _, ni := range p.NIs {
+			if ni.NID == id {
+				return ni.Status
+			}
+		}
+	}
+	return ""
+}
+
+// own is the status of an NI of A, and its cause.
+func (r *rails) own(id nid.NID) (status, cause string) {
+	for _, ni := range r.a.Status().NIs {
+		if ni.NID == id {
+			return ni.Status, ni.Cause
+		}
+	}
+	return "", ""
+}
+
+// TestRails: a node tells its peer within 2 s, usually within 0.2 s, that it has lost a
+// rail, and that it has it back. Meanwhile no message fails, and net show says what is down
+// and why.
+func TestRails(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "NS-1", "NS-2", "NS-5")
+	onNetworks(t, testRails)
+}
+
+func testRails(t *testing.T, on network) {
+	r := newRails(t, on)
+	if err := r.put(); err != nil { // which has both discover each other
+		t.Fatal(err)
+	}
+	r.b.Until(20*time.Second, "B knows both NIDs of A", func() bool { return r.known(r.aa[0]) == "up" && r.known(r.aa[1]) == "up" })
+	for i, down := range r.aa {
+		r.change(down, "down", func() { r.cables[i].Pull(r.hostB) })
+		if status, cause := r.own(down); status != "down" || cause != fmt.Sprintf("interface eth%d has no carrier", i) {
+			t.Errorf("net show: %v is %s: %q", down, status, cause)
+		}
+		before := r.sent()
+		const puts = 20
+		for range puts {
+			if err := r.put(); err != nil {
+				t.Fatalf("%v is down: %v", down, err)
+			}
+		}
+		if now := r.sent(); now[i] != before[i] || now[1-i] < before[1-i]+puts {
+			t.Errorf("%v is down: messages by rail %v, then %v", down, before, now)
+		}
+		if out, err := r.a.Lnetctl(t.Context(), "net", "show", "-v", "2"); err != nil || !strings.Contains(out, "fatal_error: 1") {
+			t.Errorf("net show: %v\n%s", err, out)
+		}
+		r.change(down, "up", func() { r.cables[i].Plug(r.hostB) })
+		if status, cause := r.own(down); status != "up" || cause != "" {
+			t.Errorf("net show: %v is %s: %q", down, status, cause)
+		}
+	}
+}
+
+// change does something to a rail, and awaits that B knows.
+func (r *rails) change(id nid.NID, want string, do func()) {
+	r.t.Helper()
+	began := time.Now()
+	do()
+	for r.known(id) != want {
+		if time.Since(began) > 20*time.Second {
+			r.t.Fatalf("%v: B knows %q, want %q", id, r.known(id), want)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	took := time.Since(began)
+	r.t.Logf("B knows that %v is %s after %v", id, want, took.Round(time.Millisecond))
+	if took > 2*time.Second {
+		r.t.Errorf("%v: B knows %q after %v, want 2 s at most", id, want, took)
+	}
+}
