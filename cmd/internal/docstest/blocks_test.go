@@ -35,7 +35,8 @@ var keyFile = regexp.MustCompile(`key_file: \S+`)
 var operand = regexp.MustCompile(`\b[A-Z]{2,}`)
 
 // TestBlocks: configurations are such, JSON is JSON, and commands of ours exist with all
-// the flags that are shown. TestPrograms compiles Go, and the tests of protocols run scenarios.
+// the flags that are shown. TestRun carries commands out, TestPrograms compiles Go, and the
+// tests of protocols run scenarios.
 func TestBlocks(t *testing.T) {
 	bin, err := commands.Build(t.TempDir(), ours...)
 	if err != nil {

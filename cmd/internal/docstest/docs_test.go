@@ -25,8 +25,10 @@ type document struct {
 // A block is a fenced part of a document.
 type block struct {
 	language string // the word behind the fence, "" if there is none
+	mark     string // the words behind that
 	line     int    // of the fence, from 1
 	text     string
+	output   string // of commands: what the document shows right below
 }
 
 // documents returns all documents. Those of docs/spec are texts of references, whose
@@ -58,20 +60,31 @@ func documents(t *testing.T) (docs []document) {
 
 // fenced returns the blocks of a text.
 func fenced(text string) (blocks []block) {
-	inside := false
+	inside, end := false, 0
 	for i, line := range strings.Split(text, "\n") {
 		switch rest, fence := strings.CutPrefix(strings.TrimLeft(line, " "), "```"); {
 		case fence && !inside:
-			language, _, _ := strings.Cut(rest, " ")
-			blocks = append(blocks, block{language: language, line: i + 1})
+			if i > end+2 {
+				end = 0
+			}
+			language, mark, _ := strings.Cut(rest, " ")
+			blocks = append(blocks, block{language: language, mark: mark, line: i + 1})
 			inside = true
 		case fence:
-			inside = false
+			if n := len(blocks); end > 0 && blocks[n-1].shows() && blocks[n-2].language == "sh" {
+				blocks[n-2].output = blocks[n-1].text
+			}
+			inside, end = false, i
 		case inside:
 			blocks[len(blocks)-1].text += line + "\n"
 		}
 	}
 	return blocks
+}
+
+// shows reports whether a block is text without commands.
+func (b block) shows() bool {
+	return (b.language == "" || b.language == "text") && !strings.HasPrefix(b.text, "$ ")
 }
 
 // link is one of Markdown, without images and without those to other hosts.

@@ -1,0 +1,166 @@
+//go:build linux
+
+package docstest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/netlab"
+)
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wrap fills the PATH of a stage's shell: our commands, and what stands in for a privilege,
+// a log, and a file that grows.
+func wrap(t *testing.T, bin, work string) {
+	t.Helper()
+	dir := filepath.Join(work, "bin")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	scripts := map[string]string{
+		"sudo":   "#!/bin/sh\nexec \"$@\"\n",
+		"logger": "#!/bin/sh\necho \"$@\"\n",
+		"tail":   "#!/bin/sh\ntimeout 0.5 /usr/bin/tail \"$@\" || [ $? = 124 ]\n",
+	}
+	scripts["lnetd"] = "#!/bin/sh\nexec " + filepath.Join(bin, "lnetd") + " \"$@\"\n"
+	scripts["lnetdump"] = "#!/bin/bash\nset -o pipefail\n" + filepath.Join(bin, "lnetdump") + " \"$@\" | tee /dev/stderr | grep . > /dev/null\n"
+	for _, name := range []string{"lnetctl", "gossipctl", "scollctl"} {
+		scripts[name] = fmt.Sprintf(wrapper, filepath.Join(bin, name))
+	}
+	scripts["ulnet-lnetctl"] = scripts["lnetctl"]
+	for name, text := range scripts {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// names are the hosts of a stage.
+func (s stage) names() string {
+	var list []string
+	for _, m := range s.hosts {
+		list = append(list, m.name)
+	}
+	return strings.Join(list, " ")
+}
+
+// start makes the hosts of a stage and begins their daemons.
+func (s stage) start(t *testing.T, bin, work string) []*netlab.Host {
+	t.Helper()
+	write(t, filepath.Join(work, "key"), strings.Repeat("0123456789abcdef", 4)+"\n"+strings.Repeat("fedcba9876543210", 4)+"\n")
+	lab := netlab.New(t)
+	hub := lab.Switch("hub")
+	var hosts []*netlab.Host
+	for _, m := range s.hosts {
+		if strings.Contains(m.address, "/") {
+			hosts = append(hosts, lab.Host(m.name))
+			lab.Cable(hosts[len(hosts)-1], m.address, hub, "")
+		} else if len(hosts) == 0 {
+			hosts = append(hosts, lab.Host(m.name))
+		}
+		m.start(t, hosts[len(hosts)-1], bin, work)
+	}
+	for _, m := range s.hosts {
+		m.await(t, work)
+	}
+	return hosts
+}
+
+// start prepares the directory of a host, and begins its daemon.
+func (m member) start(t *testing.T, host *netlab.Host, bin, work string) {
+	t.Helper()
+	dir := filepath.Join(work, m.name)
+	for _, sub := range []string{"run", "state"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(work, "bin"), filepath.Join(dir, "bin")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"gossip", "membership"} {
+		if err := os.CopyFS(filepath.Join(dir, "docs", name), os.DirFS(filepath.Join(root, "docs", name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"file", "site.tar", "log"} {
+		write(t, filepath.Join(dir, name), strings.Repeat("What a document's reader has.\n", 1000))
+	}
+	if m.networks == "" {
+		return
+	}
+	config := filepath.Join(dir, "lnetd.yaml")
+	write(t, config, strings.ReplaceAll(m.config, "KEY", filepath.Join(work, "key")))
+	cmd := exec.Command(filepath.Join(bin, "lnetd"), append([]string{"--config", config, "--networks", m.networks}, m.args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "RUNTIME_DIRECTORY="+filepath.Join(dir, "run"), "STATE_DIRECTORY="+filepath.Join(dir, "state"), raceOptions)
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	process := host.Start(cmd)
+	write(t, filepath.Join(dir, "pid"), strconv.Itoa(cmd.Process.Pid))
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = process.Wait() // killed
+		if t.Failed() {
+			t.Logf("%s:\n%s", m.name, log.String())
+		}
+	})
+}
+
+// await waits for the control socket of a daemon.
+func (m member) await(t *testing.T, work string) {
+	t.Helper()
+	if m.networks == "" {
+		return
+	}
+	socket := filepath.Join(work, m.name, "run", "lnetd.sock")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := os.Stat(socket); err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("lnetd of %s has no control socket", m.name)
+		}
+	}
+}
+
+// named are scenarios of the directory in which a command runs.
+var named = regexp.MustCompile(`\b[\w-]+\.sim\b`)
+
+// files writes what a block reads of the blocks before it: a scenario by its name, a batch
+// of events.
+func files(t *testing.T, dir string, b block, before []block) {
+	t.Helper()
+	for _, old := range before {
+		switch old.language {
+		case "scenario":
+			if name := named.FindString(b.text); !strings.Contains(b.text, "docs/") && name != "" {
+				write(t, filepath.Join(dir, name), old.text)
+			}
+		case "json":
+			write(t, filepath.Join(dir, "batch.json"), old.text)
+		}
+	}
+}

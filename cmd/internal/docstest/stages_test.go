@@ -1,0 +1,186 @@
+//go:build linux
+
+package docstest
+
+import "strings"
+
+// A stage is what documents take for granted: hosts with their daemons. All blocks of a
+// stage are typed into one shell, in order, at its first host.
+type stage struct {
+	name  string
+	hosts []member
+	// instead are words of documents and what stands for them here.
+	instead []string
+	parts   []part
+	sweeps  bool // simulates for seconds
+}
+
+// A member is a host with a daemon, or with none if the documents start it themselves.
+type member struct {
+	name     string
+	address  string // of eth0; without a length of a prefix on lo of the first host
+	networks string // "": no daemon
+	config   string
+	args     []string
+}
+
+// A part is some blocks of a document.
+type part struct {
+	document string
+	words    []string // blocks with one of them; none: all
+	before   string   // what its reader has done, or what happens meanwhile
+	after    string
+}
+
+const cluster = `
+min_reconnectms: 50
+max_reconnectms: 200
+gossip:
+  nids: ['10.0.0.[1-2,7]@tcp']
+  interval: 200ms
+  cold_start: 1
+  key_file: KEY
+`
+
+const server = cluster + `
+scoll:
+  enable: 1
+  key_file: KEY
+  admin:
+    allow_roots: ['10.0.0.[1-2,7]@tcp']
+    multicast: news
+    actions:
+      install:
+        run: [/bin/cat]
+rmcast:
+  enable: 1
+  key_file: KEY
+  groups:
+    news:
+      number: 7
+      managers: ['10.0.0.[1-2,7]@tcp']
+health:
+  server: 1
+  balance: 0
+  key_file: KEY
+  times: {ping: 500ms, client: 1500ms, elect: 500ms, evict: 2500ms, rtt: 20ms, tick: 50ms}
+`
+
+const client = `
+health:
+  client: 1
+  servers: ['10.0.0.[1-2,7]@tcp']
+  attach: all
+  key_file: KEY
+  times: {ping: 500ms, client: 1500ms, elect: 500ms, evict: 2500ms, rtt: 20ms, tick: 50ms}
+`
+
+const rack = `
+zone:
+  name: rack1
+  bootstrap: [n17=10.0.0.7@tcp, n2=10.0.0.1@tcp]
+  management: [io1=10.0.0.2@tcp]
+  key_file: KEY
+  node: `
+
+const management = `
+zone:
+  name: management
+  role: supervisor
+  node: io1
+  bootstrap: [io1=10.0.0.2@tcp]
+  key_file: KEY
+`
+
+// stages: what a block does to the nodes of one, those of the others do not see.
+var stages = []stage{
+	{
+		name: "kernel node", // in whose place a node of ours stands
+		hosts: []member{
+			{name: "here", address: "10.0.0.7/24"},
+			{name: "other", address: "10.0.0.5/24", networks: "tcp(eth0),o2ib(eth0)"},
+		},
+		parts: []part{
+			{document: "README.md"},
+			{document: "docs/tour.md", words: []string{"--capture lnet.pcapng", "kill %1"}},
+			{document: "docs/tour.md", words: []string{"--standalone"}},
+			{document: "docs/tour.md", words: []string{"10.0.0.5@o2ib"}},
+			{document: "docs/o2ib.md", words: []string{"# on both"}},
+			{document: "docs/o2ib.md", words: []string{"--capture", "tshark"}},
+		},
+	},
+	{
+		name: "three daemons",
+		hosts: []member{
+			{name: "here", address: "127.0.0.1", networks: "tcp(127.0.0.1)"},
+			{name: "other", address: "127.0.0.2", networks: "tcp(127.0.0.2)"},
+			{name: "third", address: "127.0.0.3", networks: "tcp(127.0.0.3)"},
+		},
+		instead: []string{"10.0.0.[1-20]@tcp", "127.0.0.[1-3]@tcp"},
+		parts: []part{
+			{document: "docs/faults.md"},
+			{document: "docs/tour.md", words: []string{"fault add"}, after: "lnetctl fault del --all; lnetctl fault fail _all_ --count 0"},
+			{document: "docs/gossip.md", words: []string{"gossipctl init"}, after: "until [ -e run/gossip/health ]; do sleep 0.05; done"},
+			{document: "docs/gossip.md", words: []string{"awk"}, after: "gossipctl stop"},
+			{document: "docs/tour.md", words: []string{"gossipctl init"}},
+		},
+	},
+	{
+		name: "cluster",
+		hosts: []member{
+			{name: "here", address: "10.0.0.7/24", networks: "tcp(eth0)", config: server + rack + "n17\n", args: []string{"--capture", "trace.pcapng"}},
+			{name: "other", address: "10.0.0.1/24", networks: "tcp(eth0)", config: server + rack + "n2\n"},
+			{name: "supervisor", address: "10.0.0.2/24", networks: "tcp(eth0)", config: server + management},
+			{name: "compute-14", address: "10.0.0.14/24", networks: "tcp(eth0)", config: client + "  name: compute-14\n"},
+			{name: "compute-15", address: "10.0.0.15/24", networks: "tcp(eth0)", config: client + "  name: compute-15\n"},
+		},
+		instead: []string{"5f1d7a84db00d2fce00b31a7fc73224f", "$(victim)"},
+		parts: []part{
+			{document: "docs/tour.md", words: []string{"msg sink"}},
+			{document: "docs/membership.md"},
+			{document: "docs/tour.md", words: []string{"zone watch"}},
+			{document: "docs/tour.md", words: []string{"scollctl ping"}},
+			{document: "docs/multicast.md", before: `(until [ -e "$WORK/quiet" ]; do on other scollctl mcast send news again || sleep 0.1; done) > /dev/null 2>&1 &`, after: `touch "$WORK/quiet"`},
+			{document: "docs/tour.md", words: []string{"mcast recv"}},
+			{document: "docs/keys.md"},
+			{document: "docs/client-health.md", words: []string{"client list"}, before: clients},
+			{document: "docs/client-health.md", words: []string{"health watch"}, before: losses, after: "unset PATIENCE"},
+			{document: "docs/tour.md", words: []string{"server drain"}, before: clients},
+			{document: "docs/tour.md", words: []string{"trace.pcapng"}, before: `kill "$(cat "$WORK/here/pid")"; while kill -0 "$(cat "$WORK/here/pid")" 2> /dev/null; do sleep 0.05; done`},
+		},
+	},
+	{
+		name: "no daemon", sweeps: true,
+		hosts: []member{{name: "here", address: "10.0.0.7/24"}},
+		parts: []part{
+			{document: "docs/collectives.md", words: []string{"tree show", "tree compare"}},
+			{document: "docs/scenarios.md"},
+			{document: "docs/gossip-tuning.md"},
+			{document: "docs/membership-scale.md"},
+			{document: "docs/handlers.md"},
+		},
+	},
+}
+
+// clients has all clients choose this server as their master, the one that may evict them.
+// losses is what happens to them while a document's reader watches.
+const (
+	clients = `victim() { lnetctl client list | awk '$2 == "compute-14" { print $1 }'; }
+for _ in {1..200}; do lnetctl client list | grep -q 'compute-14 .*connected' && break; sleep 0.05; done
+for host in other supervisor; do on $host lnetctl server drain; done
+for host in other supervisor; do on $host lnetctl server undrain; done`
+	losses = `export PATIENCE=4; (sleep 0.3; lnetctl client evict "$(victim)"; kill -KILL "$(cat "$WORK/compute-15/pid")") > /dev/null &`
+)
+
+// claims reports whether a block belongs to a part.
+func (p part) claims(document string, b block) bool {
+	if p.document != document || (b.language != "sh" || b.mark != "") && !strings.HasPrefix(b.text, "$ ") {
+		return false
+	}
+	for _, word := range p.words {
+		if strings.Contains(b.text, word) {
+			return true
+		}
+	}
+	return len(p.words) == 0
+}
