@@ -114,10 +114,10 @@ func wrong(format string, args ...any) error {
 	return &Error{Why: fmt.Sprintf(format, args...)}
 }
 
-// Close ends taking part: nothing is sent or answered any more, and messages that wait for
-// a buffer are dropped (GO-48). It waits for functions given to
-// [Agent.Watch] that are being called; when ctx ends before them, the error says why. In
-// such a function it waits for itself.
+// Close ends the agent's part in gossip: it sends and answers nothing any more, and drops messages
+// that wait for a buffer (GO-48). Close waits for calls of functions given to [Agent.Watch] to
+// return; if ctx ends first, it returns an error that says so. A function given to Watch must not
+// call Close, which would wait for that function.
 func (a *Agent) Close(ctx context.Context) error {
 	a.closing.Do(func() {
 		a.runner.Close()

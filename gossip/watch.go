@@ -12,10 +12,9 @@ import (
 // died so far. See [Agent.Watch].
 type watchFunc func(id nid.NID, alive bool, aliveness uint64)
 
-// watchers call functions of users about changes, outside of the machine and at the speed
-// of each user: a participant that changes several times meanwhile is told once, in its
-// latest state. No death is lost: a participant that died and came back has another
-// aliveness.
+// watchers call the functions of users about changes, outside of the machine, and each at the speed
+// of its user. If a participant changes several times before a call, the call has its latest state
+// only. No death is lost: a participant that died and came back has another aliveness.
 type watchers struct {
 	clock  machine.Clock
 	idle   chan struct{} // closed when the last call after close has returned
@@ -81,7 +80,7 @@ func (w *watchers) tell(id nid.NID, s state) {
 	}
 }
 
-// close ends the telling but for calls that are under way.
+// close ends all watching. Calls that run go on; later changes are not passed on.
 func (w *watchers) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,7 +88,7 @@ func (w *watchers) close() {
 	w.rest()
 }
 
-// begin counts a call, unless there are no more.
+// begin counts a call that begins, or returns false after close.
 func (w *watchers) begin() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

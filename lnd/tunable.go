@@ -62,7 +62,7 @@ func CheckTunables(list []Tunable) error {
 	return nil
 }
 
-// InForce returns what a configuration has for its tunables, by name: an int as users give
+// InForce returns the values of a configuration by the names of its tunables: an int as users write
 // it, or a bool for a flag.
 func InForce(list []Tunable) map[string]any {
 	all := make(map[string]any, len(list))
@@ -74,12 +74,12 @@ func InForce(list []Tunable) map[string]any {
 	return all
 }
 
-// valueOf is a value that is put at to.
+// valueOf returns a value that set writes to the field at to.
 func valueOf[T comparable](to *T, least, most int, set func(int)) Value {
 	return Value{Least: least, Most: most, Set: set, unset: func() bool { return *to == *new(T) }}
 }
 
-// Number is a value as it is.
+// Number is a number that users write as the configuration has it.
 func Number[T ~int | ~uint16 | ~uint32](to *T, least, most int) Value {
 	v := valueOf(to, least, most, func(n int) { *to = T(n) })
 	v.number, v.negative = func() int { return int(*to) }, least < 0
@@ -87,8 +87,8 @@ func Number[T ~int | ~uint16 | ~uint32](to *T, least, most int) Value {
 	return v
 }
 
-// NumberOrNone is a number that users set to 0 where the configuration has a negative
-// one, because its 0 stands for the default.
+// NumberOrNone is a number of which users write 0 for "none". The field of the configuration has -1
+// then, because its 0 stands for the default.
 func NumberOrNone(to *int, least, most int) Value {
 	v := Number(to, least, most)
 	v.negative = true
@@ -101,8 +101,8 @@ func NumberOrNone(to *int, least, most int) Value {
 	return v
 }
 
-// NumberOrUnset is a number that users set to -1 for what there is without it, which is 0 in
-// the configuration.
+// NumberOrUnset is a number of which users write -1 for "as without it". The field of the
+// configuration has 0 then.
 func NumberOrUnset(to *int, most int) Value {
 	v := Number(to, -1, most)
 	v.negative = false
@@ -116,7 +116,7 @@ func NumberOrUnset(to *int, most int) Value {
 	return v
 }
 
-// Among is one of some numbers, the first of which is the least and the last the most.
+// Among is a number of a list, which is in ascending order.
 func Among(to *int, all ...int) Value {
 	v := Number(to, all[0], all[len(all)-1])
 	v.Among = all

@@ -105,8 +105,8 @@ func (n *Node) sweepFrom(at int, crowded bool) int {
 	return at
 }
 
-// age reports whether p has not been used for so long. In a crowded table one
-// that was never connected has not been for any time.
+// age reports whether p may be forgotten: it has not been used for idle or, in a crowded table, was
+// never connected.
 func (p *peerNI) age(now, idle time.Duration, crowded bool) bool {
 	p.mu.Lock()
 	used, met := p.touched, p.met

@@ -63,7 +63,7 @@ func (n *Node) latest(id nid.ProcessID, which func(*contact) *instant) (at time.
 	return at, ok
 }
 
-// process is the PID that stands for itself or none (LNetPut).
+// process returns a PID, or LustrePID for none and for PIDAny, as LNetPut replaces these.
 func process(pid nid.PID) nid.PID {
 	if pid == 0 || pid == nid.PIDAny {
 		return nid.LustrePID

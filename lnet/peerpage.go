@@ -46,7 +46,7 @@ func (n *Node) PeersOf(id nid.NID) PeerPage {
 	return pageOf(n.peers.all(), n.peers.nodes(), func(id nid.NID) bool { return id == primary })
 }
 
-// pageOf makes a page of what has one of these primary NIDs.
+// pageOf returns a page of the peers and nodes whose primary NID is accepted by with.
 func pageOf(peers []*peerNI, nodes []*Peer, with func(primary nid.NID) bool) (page PeerPage) {
 	for _, p := range peers {
 		if with(p.primary()) {

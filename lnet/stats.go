@@ -121,8 +121,8 @@ func (t *traffic) countReceived(typ wire.MsgType, length int) {
 	}
 }
 
-// countDropped counts a message of any type, hostile ones included, which
-// go under HELLO for want of a better place.
+// countDropped counts a dropped message. Types that do not exist, which a peer may send, count as
+// HELLO: the statistics have no row for them.
 func (t *traffic) countDropped(typ wire.MsgType, length uint32) {
 	t.dropped[min(typ, wire.Hello)].Add(1)
 	t.dropLength.Add(uint64(length))

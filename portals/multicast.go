@@ -102,5 +102,6 @@ func (t *Table) MulticastLimits(self nid.NID) (lnd.MulticastLimits, error) {
 	return ni.MulticastLimits(), nil
 }
 
-// noLimit is for messages that are no datagrams: MDs have a limit of their own.
+// noLimit is the limit of payload for messages other than multicast datagrams: only the size of the
+// MD limits those.
 const noLimit = math.MaxInt

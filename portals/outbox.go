@@ -96,15 +96,16 @@ func (o *Outbox[Note]) Spare() int {
 	return o.spare
 }
 
-// Close ends sending: what is put from now on is done with [ErrOutboxClosed]. What is on
-// its way goes on.
+// Close ends sending: later messages finish with [ErrOutboxClosed]. Messages that are in flight go
+// on.
 func (o *Outbox[Note]) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed, o.free, o.spare = true, nil, 0
 }
 
-// bind makes an MD of a message. False: the message is done.
+// bind makes an MD for a message. If it cannot, it finishes the message with the error and returns
+// false.
 func (o *Outbox[Note]) bind(m *Outgoing[Note], peer nid.NID, ack bool) (MDHandle, bool) {
 	if err := o.admit(m, peer); err != nil {
 		o.finish(m, err)

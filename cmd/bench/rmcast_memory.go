@@ -38,7 +38,8 @@ func measureCastMemory(b *measurement) {
 	)
 }
 
-// churningGroup has the members of such a group, and a guest that joins and leaves.
+// churningGroup has the members of the group that measureCastMemory measures, and a guest that
+// joins and leaves it again and again.
 type churningGroup struct {
 	members []*caster
 	guest   *caster

@@ -43,7 +43,7 @@ func (m model) machine() engine.Config {
 	return g.Agent().Engine()
 }
 
-// withoutFloor is the limit of death if there were no least one.
+// withoutFloor returns the age limit that would hold without the least limit.
 func (m model) withoutFloor() int {
 	c := m.machine()
 	c.DeadFloor = 1
@@ -51,25 +51,27 @@ func (m model) withoutFloor() int {
 	return l.Dead
 }
 
-// spread is in how many cycles all know of a newcomer, at the median. A node
-// that knows tells one other per cycle and is asked by one: 1 + q + q² times as
-// many know after each, where q is the share of messages that arrive.
+// spread returns the median number of cycles until all nodes know of a newcomer. A node that knows
+// tells one other node per cycle and is asked by one, so each cycle multiplies the number of nodes
+// that know by 1 + q + q², where q is the share of messages that arrive.
 func (m model) spread() float64 {
 	q := 1 - m.loss
 	return math.Log(float64(m.n))/math.Log(1+q+q*q) + 1
 }
 
-// latest is in how many cycles all know of a death: an age is at least the
-// time since the last sign of liveness.
+// latest returns the number of cycles after which all nodes know of a death, at the latest: an age
+// is at least the time since the last sign of liveness.
 func (m model) latest() int { return m.limits.Dead + 1 }
 
-// expected is in how many cycles a node learns of a death on average: news
-// comes by few hops, but not by none.
+// expected returns the average number of cycles until a node knows of a death. It is a little less
+// than the limit, because the last news of a participant is some cycles old when it arrives over
+// others.
 func (m model) expected() float64 { return float64(m.limits.Dead) - 2 }
 
-// bytes is what a node sends in a cycle: a ping with all entries, and an answer
-// to the ping of another with those that are fresher by 2 and the fudge; and the same again
-// in cycles in which lost messages make the partner seem dead.
+// bytes returns the bytes that a node sends in a cycle: a ping with all ages, and an answer to the
+// ping of another node with those ages that are lower than the ping's by at least 2 and the fudge.
+// In a cycle in which lost messages make the partner seem dead it sends the same again to a second
+// partner.
 func (m model) bytes() float64 {
 	n := float64(m.n)
 	fresher := n * 0.375 * math.Exp(-0.43*float64(m.limits.Fudge)) * (0.95 + m.loss)

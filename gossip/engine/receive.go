@@ -100,7 +100,7 @@ func (m *Machine) possible(msg *incoming) bool {
 	return i < 0 || i >= len(msg.body) || msg.body[i] == 0
 }
 
-// merge takes over the ages that are younger in the message than here.
+// merge lowers this node's ages to those of a message that are lower.
 func (m *Machine) merge(msg *incoming) {
 	if msg.index >= 0 && msg.index < m.ages.n {
 		m.learn(msg.index, 0, msg.from)
@@ -123,7 +123,7 @@ func (m *Machine) merge(msg *incoming) {
 	m.health.changed = true
 }
 
-// mergeVector merges a whole vector.
+// mergeVector merges the ages of a ping, which has one of each participant.
 func (m *Machine) mergeVector(remote []byte, via nid.NID) {
 	if m.trace == nil {
 		m.ages.merge(remote)
@@ -134,7 +134,7 @@ func (m *Machine) mergeVector(remote []byte, via nid.NID) {
 	}
 }
 
-// learn merges one entry.
+// learn merges the age of one participant, and remembers the sender if that is news.
 func (m *Machine) learn(i int, age byte, via nid.NID) {
 	before := m.ages.bytes[i]
 	m.ages.mergeOne(i, age)
@@ -143,7 +143,7 @@ func (m *Machine) learn(i int, age byte, via nid.NID) {
 	}
 }
 
-// seeOurselves looks at what a ping says of us.
+// seeOurselves handles the age of this node in a ping.
 func (m *Machine) seeOurselves(msg *incoming, out *Output) {
 	if v := m.ours(msg); m.self < len(v) {
 		m.stealth.sees(m, v[m.self], out)

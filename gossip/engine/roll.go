@@ -5,14 +5,14 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// roll is a change of the list of participants while the cluster runs
-// (GO-A21): a node that has staged the new list understands both, a node that
-// has committed speaks the new one and still understands the old.
+// roll is a change of the list of participants while the cluster runs (GO-A21). A node that has
+// staged the new list understands both lists and speaks the old one; a node that has committed
+// speaks the new one and still understands the old.
 //
-// Messages carry parameters meanwhile, so that each tells its list. One that
-// speaks the old list while its sender knows the new one, or is an answer in
-// the new list by one that has not committed, carries the digest of the new
-// list besides: so all learn how far each other is.
+// During a change each message carries parameters with the digest of the list that it is in. Two
+// kinds of messages also carry the digest of the new list: those in the old list to a partner that
+// knows the new one, and answers in the new list by a node that has not committed. From these
+// digests all participants learn how far each other is.
 type roll struct {
 	other     *foreign // nil: no change is under way
 	committed bool     // then other is the old list

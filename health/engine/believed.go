@@ -12,17 +12,18 @@ import (
 // years are behind.
 const incarnationMargin = 366 * 24 * time.Hour
 
-// incarnationStep is how far the number may be ahead of one that this server knows: a client
-// that is told of a later incarnation takes the next number. The step is small, or else an
-// attacker could advance the number by a year with each incarnation.
+// incarnationStep is how far the number of a client's incarnation may exceed the highest one that
+// this server knows of that client. It lets a client that was told of a later incarnation take the
+// next number. A client may send many such messages: with a larger step an attacker could move the
+// number years ahead of the clock, a step with each message.
 const incarnationStep = 1024
 
-// believed is the highest number that an incarnation of a client may have now. An incarnation
-// is numbered by the wall clock in nanoseconds, or by one more than the number before (CH-A1).
-// So is this server's: its number plus the time since its start is a wall clock that never
-// goes back. A number far beyond would make the client's id unusable, since no later
-// incarnation could exceed it. A client that is told of a number within the margin takes the
-// next one, which the clock reaches soon.
+// believed returns the highest incarnation number that a client's message may carry now. A client
+// numbers an incarnation by the wall clock in nanoseconds, or by one more than the number before
+// (CH-A1). This server's own incarnation is numbered in the same way, so that its number plus the
+// time since its start is a wall clock that never goes back. A number far beyond the clock would
+// make the client's id unusable, since no later incarnation could exceed it. A client that is told
+// of a number within the margin takes the next one, which the clock reaches soon.
 func (s *Server) believed(id wire.ClientID) uint64 {
 	wall, known := s.cfg.Incarnation+uint64(s.now-s.began), uint64(0)
 	if i, ok := s.find(id); ok {

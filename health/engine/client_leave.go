@@ -77,8 +77,8 @@ func (c *Client) repeatFarewells() {
 	c.left()
 }
 
-// acknowledged reports whether a message answers a farewell, and ends that. Any refusal but
-// Busy means that the server does not hold this incarnation.
+// acknowledged reports whether a message answers a farewell, and ends that farewell. Any refusal
+// but Busy means that the server does not hold this incarnation.
 func (c *Client) acknowledged(from nid.ProcessID, m *wire.Message) bool {
 	if m.Kind != wire.Reject || m.Code == wire.Busy || from.PID != c.cfg.PID || m.Client != c.cfg.ID {
 		return false
@@ -94,7 +94,7 @@ func (c *Client) acknowledged(from nid.ProcessID, m *wire.Message) bool {
 	return true
 }
 
-// left reports AllTold when there are no farewells any more.
+// left reports AllTold once every farewell is acknowledged or has expired.
 func (c *Client) left() {
 	if c.leaving && len(c.farewells) == 0 {
 		c.leaving = false

@@ -19,10 +19,10 @@ func (n *Net) buriedBy(id health.ClientID, incarnation uint64) (count int) {
 	return count
 }
 
-// uniform reports whether the servers agree once nothing has been done to servers and links for
-// long enough: none that runs holds an incarnation of which it or another one has a tombstone, or a
-// client that has ended (CH-33, CH-63, CH-64, G-CH-6). With most, only tombstones that most servers
-// have count (exemptAlone).
+// uniform reports whether the servers agree, after faults of servers and links have been over for
+// long enough. No running server may hold an incarnation of a client that has ended, or that has a
+// tombstone at any server (CH-33, CH-63, CH-64, G-CH-6). If most is set, a tombstone counts only if
+// more than half of the servers have it (exemptAlone).
 func (n *Net) uniform(most bool) (ok bool, why string) {
 	if v := &n.ledger.outcome; v.Revived > 0 {
 		return false, v.FirstRevived

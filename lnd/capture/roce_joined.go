@@ -9,9 +9,10 @@ import (
 	"ulnet/lnd/verbs/ibta"
 )
 
-// joined is a frame as the host that sends it captures it: datagrams of one size, the
-// last perhaps shorter, that left with one call (UDP_SEGMENT) and are cut only behind
-// the capture. The frame has the headers of the first one, with the length of all.
+// joined is several datagrams that a capture on the sending host shows as one frame: the sender
+// passed them to the kernel in one call (UDP_SEGMENT), which divides them after the point of
+// capture. All have the same size, except that the last may be shorter. The frame has the headers
+// of the first datagram, with the length of all.
 type joined struct {
 	path ibta.Path
 	id   uint16 // identification of the first
@@ -21,8 +22,8 @@ type joined struct {
 // largestPacket is the longest packet of RoCE in bytes, with its ICRC.
 const largestPacket = ibta.BTHSize + ibta.RETHSize + 4096 + ibta.ICRCSize
 
-// isJoined reports whether a frame whose ICRC is wrong is several packets: then the
-// ICRC of the first one is good at its end.
+// isJoined reports whether a frame whose ICRC is wrong consists of several packets: it looks for a
+// length at which the frame's first bytes are a packet with a correct ICRC at its end.
 func (f *roceFrame) isJoined(network gopacket.NetworkLayer, udp *layers.UDP) (j joined, ok bool) {
 	if f.err != ErrICRC || f.cut > 0 {
 		return j, false
@@ -39,8 +40,8 @@ func (f *roceFrame) isJoined(network gopacket.NetworkLayer, udp *layers.UDP) (j 
 	return j, false
 }
 
-// sizes returns how long the first packet of a joined frame may be: in the middle of
-// a message as long as the MTU says, at its end anything.
+// sizes returns the possible lengths of the first packet of a joined frame. A packet in the middle
+// of a message is as long as one of the MTUs allows; a packet at its end has any length.
 func (f *roceFrame) sizes() (list []int) {
 	around := f.OpCode.HeaderSize() + ibta.ICRCSize
 	if f.OpCode.IsRequest() && !f.OpCode.IsLast() {

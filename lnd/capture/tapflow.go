@@ -155,8 +155,8 @@ func handshakeSize(side Side, b []byte) (int, error) {
 	return request + n, err
 }
 
-// replay returns what a recorder that comes late is shown of a side, and
-// whether that is all the side has sent.
+// replay returns the handshake of one side, for a recorder that starts in the middle of a
+// connection, and whether the side has sent nothing else.
 func (h *tapHalf) replay() (head []byte, all bool) {
 	return h.head, h.bytes.Load() == uint64(len(h.head))
 }

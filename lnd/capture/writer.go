@@ -39,7 +39,7 @@ type Writer struct {
 // maxViewers bounds the viewers of one Writer.
 const maxViewers = 16
 
-// Why a Writer has no View.
+// Errors of [Writer.View].
 var (
 	ErrClosed  = errors.New("capture is closed")
 	ErrViewers = errors.New("too many viewers of the capture")

@@ -97,7 +97,7 @@ func (p *ruleParser) word() (w string) {
 	return w
 }
 
-// untilKey takes what stands before the next key.
+// untilKey takes the words before the next key.
 func (p *ruleParser) untilKey() string {
 	n := slices.IndexFunc(p.words, isKey)
 	if n < 0 {
@@ -108,7 +108,7 @@ func (p *ruleParser) untilKey() string {
 	return text
 }
 
-// finish checks what only the whole can get wrong.
+// finish checks that the parts of a rule fit together.
 func (p *ruleParser) finish() {
 	switch {
 	case p.err != nil:

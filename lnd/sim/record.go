@@ -26,8 +26,8 @@ type Recorder[M any] struct {
 	form  []byte
 }
 
-// allPrograms is the id of the machine that all programs are. Others have the
-// number of their node.
+// allPrograms is the id, in the recording, of the one machine that stands for all programs. The
+// machines that record incarnations have the numbers of their nodes.
 const allPrograms = math.MaxUint32
 
 // NewRecorder begins a recording on w. config is handed to the boot function of Replay.
@@ -45,7 +45,7 @@ func (r *Recorder[M]) Close() error {
 	return err
 }
 
-// boot notes that a node begins an incarnation. What kept bytes tell:
+// boot records that a node begins an incarnation. The bytes that it keeps with the start are:
 //
 //	8 seed, 1 whether the program of the incarnation before was kept, Now (varint)
 func (r *Recorder[M]) boot(l Incarnation, keep bool) {
@@ -66,7 +66,7 @@ func (r *Recorder[M]) step(at time.Duration, id NodeID, p Program[M], now time.D
 	return r.out.wake
 }
 
-// programs is the programs of a network that is being recorded, as a machine.
+// programs presents all programs of a recorded network as one machine.
 type programs[M any] struct{ r *Recorder[M] }
 
 func (p programs[M]) Step(at time.Duration, in turn[M], out *answer[M]) time.Duration {

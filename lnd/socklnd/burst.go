@@ -2,15 +2,17 @@ package socklnd
 
 import "time"
 
-// A burst is a run of small messages that the peer does not answer. A write for each would
-// cost more than all else, so in a burst they are left to the drain, which takes many at a
-// time. The sender of a single message, or of an answer, writes it at once.
+// A burst is a run of small messages that this node sends while nothing arrives from the peer. A
+// system call for each would cost more than all else. So the sender leaves messages of a burst to
+// the goroutine that drains the queue, which writes many with one call; outside a burst the sender
+// writes its message itself, at once.
 const (
 	burstAfter = 16                    // messages without a word from the peer
 	burstGap   = 20 * time.Microsecond // between them, at most
 )
 
-// burst recognises bursts. It reads the clock only after burstAfter messages.
+// burst recognises a burst. It reads the clock only after burstAfter messages, because reading it
+// costs time too.
 type burst struct {
 	run   int           // messages since the peer was heard
 	heard uint64        // bytes that had come from it then

@@ -32,8 +32,8 @@ func (c *realClock) Now() time.Duration { return time.Since(c.start) }
 
 func (c *realClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
 
-// Left returns how long ctx lasts at most, and whether it has a deadline at all. Contexts have
-// the real clock, whichever clock the code has that gets them.
+// Left returns the time until ctx's deadline, and whether it has one. A deadline is a time of the
+// real clock, even if the caller's own Clock is another.
 func Left(ctx context.Context) (d time.Duration, ok bool) {
 	deadline, ok := ctx.Deadline()
 	if !ok {

@@ -88,8 +88,8 @@ func (n *Node) addNI(cfg lnd.Config) (*lnet.NI, error) {
 	return ni, err
 }
 
-// checkUp refuses an interface that is down, as ksocklnd does, which does not see it. A name
-// that is no interface's is the driver's to judge.
+// checkUp returns an error if an interface is down, because ksocklnd ignores interfaces that are
+// down. If no interface has the name, checkUp leaves the error to the driver.
 func checkUp(name string) error {
 	i, err := net.InterfaceByName(name)
 	if err != nil || i.Flags&net.FlagUp != 0 {

@@ -1,7 +1,7 @@
 package engine
 
-// windowSize bounds the sequences of a root's broadcasts over a group that are under way,
-// from the oldest to the newest.
+// windowSize bounds the distance between the oldest and the newest sequence number of a root's
+// broadcasts over a group that are under way.
 const windowSize = 256
 
 // window is a sliding window for the detection of duplicates.
@@ -27,7 +27,7 @@ func (w *window) add(n uint64) bool {
 	return true
 }
 
-// slide makes n the highest number.
+// slide moves the window up so that sequence number n is its highest.
 func (w *window) slide(n uint64) {
 	if n-w.top >= windowSize {
 		w.bits = [windowSize / 64]uint64{}

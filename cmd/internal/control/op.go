@@ -99,7 +99,7 @@ func (o Command[Req, Answer]) Do(do func(context.Context, Req) (Answer, error)) 
 	})
 }
 
-// DoWith is Do with data.
+// DoWith is Do for a command whose request is followed by data, which do reads.
 func (o Command[Req, Answer]) DoWith(do func(context.Context, Req, io.Reader) (Answer, error)) Route {
 	return o.route(true, do)
 }
@@ -124,7 +124,7 @@ func (o Action[Req]) Do(do func(context.Context, Req) error) Route {
 	return o.command().Do(func(ctx context.Context, req Req) (Req, error) { return req, do(ctx, req) }).of(Acts)
 }
 
-// DoWith is Do with data.
+// DoWith is Do for an action whose request is followed by data, which do reads.
 func (o Action[Req]) DoWith(do func(context.Context, Req, io.Reader) error) Route {
 	return o.command().DoWith(func(ctx context.Context, req Req, data io.Reader) (Req, error) {
 		return req, do(ctx, req, data)
@@ -145,7 +145,7 @@ func (o Operation[Req, S]) Do(do func(context.Context, Req, func(S) error) error
 	})
 }
 
-// DoWith is Do with data.
+// DoWith is Do for an operation whose request is followed by data, which do reads.
 func (o Operation[Req, S]) DoWith(do func(context.Context, Req, io.Reader, func(S) error) error) Route {
 	return o.route(true, do)
 }
@@ -183,7 +183,7 @@ func (o Command[Req, Answer]) Call(ctx context.Context, c *Client, req Req) (Ans
 	return o.CallWith(ctx, c, req, nil)
 }
 
-// CallWith is Call with data, which may be nil.
+// CallWith is Call, and sends data behind the request. data may be nil.
 func (o Command[Req, Answer]) CallWith(ctx context.Context, c *Client, req Req, data io.Reader) (answer Answer, err error) {
 	return answer, c.call(ctx, http.MethodPost, o.Path, req, data, &answer)
 }
@@ -193,7 +193,7 @@ func (o Action[Req]) Call(ctx context.Context, c *Client, req Req) error {
 	return o.CallWith(ctx, c, req, nil)
 }
 
-// CallWith is Call with data, which may be nil.
+// CallWith is Call, and sends data behind the request. data may be nil.
 func (o Action[Req]) CallWith(ctx context.Context, c *Client, req Req, data io.Reader) error {
 	return c.act(ctx, o.Path, req, data)
 }
@@ -204,7 +204,7 @@ func (o Operation[Req, S]) Call(ctx context.Context, c *Client, req Req, report 
 	return o.CallWith(ctx, c, req, nil, report)
 }
 
-// CallWith is Call with data, which may be nil.
+// CallWith is Call, and sends data behind the request. data may be nil.
 func (o Operation[Req, S]) CallWith(ctx context.Context, c *Client, req Req, data io.Reader, report func(S) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the operation if report failed
@@ -221,7 +221,7 @@ func Ask[Answer any](do func() (Answer, error)) func(context.Context, None) (Ans
 	return func(context.Context, None) (Answer, error) { return do() }
 }
 
-// Told is Ask for a function that cannot fail.
+// Told adapts a function without context, request and error for Question.Do.
 func Told[Answer any](do func() Answer) func(context.Context, None) (Answer, error) {
 	return func(context.Context, None) (Answer, error) { return do(), nil }
 }

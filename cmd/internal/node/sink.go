@@ -102,8 +102,9 @@ type sink struct {
 	taken   int           // messages posted for, when Count is set
 	filled  chan *sinkBuffer
 	backpressure
-	// users counts our MDs: an MD leaves its EQ only after its last use, the ACK that
-	// follows its event included. Its events are not read.
+	// users is the EQ of the sink's MDs. It serves to count them: an MD stays in its EQ until its
+	// last use, which includes the ACK that follows its event. The sink does not read events from
+	// it.
 	users *portals.EQ
 }
 

@@ -60,7 +60,8 @@ func (m *Machine) learn(msg *wire.Message, held func(wire.Ref)) {
 	m.accusations(l.Silences, true)
 }
 
-// accusations processes suspicions of others.
+// accusations processes suspicions that other nodes report. It skips those that name this node as
+// the reporter: they are echoes.
 func (m *Machine) accusations(list []wire.Suspicion, silent bool) {
 	for i := range list {
 		if s := &list[i]; s.Reporter != m.self { // an echo at best
@@ -69,8 +70,9 @@ func (m *Machine) accusations(list []wire.Suspicion, silent bool) {
 	}
 }
 
-// alive is processAlive, and tells held, if there is one, of a node that is in the
-// history with a version that is not older.
+// alive handles news that a node is alive in version v (processAlive). If this node has it in its
+// history, as one that left in the same or a newer version, alive first calls held, which may be
+// nil.
 func (m *Machine) alive(p wire.Ref, v wire.Version, held func(wire.Ref)) {
 	if held != nil {
 		if e := m.view.at(p); e.state == inHistory && !e.version().Less(v) {
@@ -80,7 +82,8 @@ func (m *Machine) alive(p wire.Ref, v wire.Version, held func(wire.Ref)) {
 	m.processAlive(p, v)
 }
 
-// merge takes over a view. Pages that both have are equal.
+// merge adds the members of a snapshot to this node's view. It skips pages that both share, whose
+// entries are equal.
 func (m *Machine) merge(s *Snapshot, held func(wire.Ref)) {
 	for i, p := range s.pages {
 		if p == nil || p == m.view.pageAt(i) {

@@ -6,10 +6,10 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// pauses keeps the time that does not count: in which this node stood still, as it
-// notices when it is stepped much later than it wanted to be, or before (MS-A29).
-// The machine counts in active time, which is the shell's less all pauses, so that
-// every deadline is moved at once.
+// pauses measures pauses of this node, such as those of a suspended machine. It detects a pause
+// when it is stepped much later than it asked for, or when a later step arrives before (MS-A29).
+// The machine counts in active time, which is the caller's time less all pauses, so that a pause
+// defers every deadline by its length.
 type pauses struct {
 	limit time.Duration
 	skew  time.Duration // all pauses so far
@@ -22,9 +22,9 @@ type pauses struct {
 
 func (p *pauses) init(limit time.Duration) { p.limit, p.wake = limit, machine.Never }
 
-// enter begins a step and returns the active time, and how long a pause has just
-// lasted. A machine that waits for something asks to be stepped each heartbeat, so
-// that a gap above two is none of its own.
+// enter begins a step. It returns the active time and the length of the pause that has just ended,
+// or 0. A machine that waits for something asks to be stepped at each heartbeat, so a gap of more
+// than two heartbeats is a pause.
 func (p *pauses) enter(now time.Duration) (active, missed time.Duration) {
 	if p.began && p.wake < machine.Never && now-p.last > p.limit && now > p.wake {
 		missed = now - max(p.wake, p.last)

@@ -7,8 +7,8 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// register tells the supervisor how the zone is, and of the active delegate what
-// changed there (MS-97).
+// register sends the supervisor a registration: the size and the hash of the zone's view and, from
+// the active delegate, the members that joined and left since the last one (MS-97).
 func (d *delegation) register(m *Machine) {
 	if !d.chosen.IsValid() {
 		d.due = machine.Never
@@ -26,8 +26,9 @@ func (d *delegation) register(m *Machine) {
 	m.dispatch(d.chosen, r, d.own > 0 && r.Flags&wire.Whole == 0) // a whole zone would hold up alarms
 }
 
-// unregister says goodbye to the supervisor. A delegate that moves to another one tells
-// its registration, so that the zone is not taken for one that has ended.
+// unregister ends the registration with the supervisor. A delegate that moves to another supervisor
+// sends the number of its registration, so that the old one does not record that the zone has
+// ended.
 func (d *delegation) unregister(m *Machine, moves bool) {
 	if !d.chosen.IsValid() {
 		return

@@ -74,7 +74,8 @@ func (r *replica) put(a wire.Attribute, now int64) {
 	r.sweep()
 }
 
-// add is put, but leaves a hole where the key was.
+// add writes an entry as put does. It does not close the hole that the key's previous entry leaves;
+// the caller calls sweep after the last add.
 func (r *replica) add(a wire.Attribute, now int64) {
 	if i := r.find(a.Key); i >= 0 {
 		r.takeOut(i)
@@ -91,7 +92,7 @@ func (r *replica) add(a wire.Attribute, now int64) {
 	}
 }
 
-// takeOut makes an entry a hole.
+// takeOut empties an entry, which stays in the list as a hole until sweep.
 func (r *replica) takeOut(i int) {
 	e := &r.entries[i]
 	r.keys--
@@ -103,7 +104,7 @@ func (r *replica) takeOut(i int) {
 	*e = stored{Attribute: wire.Attribute{U: e.U}}
 }
 
-// sweep closes the holes.
+// sweep removes the holes from the list.
 func (r *replica) sweep() {
 	if r.keys < len(r.entries) {
 		r.entries = slices.DeleteFunc(r.entries, func(s stored) bool { return s.Key == "" })

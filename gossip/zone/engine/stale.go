@@ -12,25 +12,25 @@ import (
 // for a live zone.
 
 const (
-	// staleAfter is how much longer than a timeout, in units of τ, an active delegate may
-	// be silent until its entry is stale: another one of the zone takes over meanwhile.
+	// staleAfter is how many τ more than a timeout an active delegate may be silent before its
+	// zone's entry is stale. In this time another delegate of the zone takes over.
 	staleAfter = 5
-	// lostAfter is after how many timeouts without an active delegate a zone is lost: a
-	// search for a supervisor takes mostFailures of them, and as many are left for a
-	// delegate whose search began later.
+	// lostAfter is how many timeouts without an active delegate make a zone lost. A delegate's
+	// search for a supervisor takes mostFailures timeouts; the other half is for a delegate whose
+	// search began later.
 	lostAfter = 2 * mostFailures
 	// forgetAfter is how long a zone that is lost stays in the census.
 	forgetAfter = 24 * time.Hour
 )
 
-// orphan is an entry of a supervisor that left the management zone, since when that is.
+// orphan is a census entry whose supervisor left the management zone at the time since.
 type orphan struct {
 	CensusEntry
 	since time.Duration
 }
 
-// age has the entry of a zone without an active delegate become stale, unless another
-// supervisor has a newer one that is current; then it goes.
+// age marks the entry of a zone as stale after the zone has had no active delegate for a while. If
+// another supervisor has a current entry of that zone, age removes this supervisor's entry instead.
 func (s *supervision) age(m *Machine, g *guarded) {
 	silent := m.now - g.active
 	switch patience := m.cfg.Timeout + staleAfter*m.cfg.Aggregation; {

@@ -163,12 +163,13 @@ type DelegationStatus struct {
 	Registration uint64  `json:"registration"`        // number of the active delegate's latest registration
 	Supervisors  int     `json:"supervisors"`         // that it knows
 	Avoided      int     `json:"avoided"`             // of them did not answer lately
-	// Unreached are those, the first one that was given up first.
+	// Unreached are the avoided supervisors, in the order in which this delegate gave them up.
 	Unreached []UnreachedStatus `json:"unreached,omitempty"`
-	// CutOff: as many as it tried did not answer, and another delegate that is registered
-	// replaces it if it is the active one.
+	// CutOff is set after none of the supervisors that this delegate tried has answered. If it is
+	// the active delegate, another registered delegate replaces it then.
 	CutOff bool `json:"cut_off,omitempty"`
-	// Contested: for the supervisor another node is the active delegate of a zone of this name.
+	// Contested is set if the supervisor has another node as the active delegate of a zone of this
+	// name.
 	Contested bool `json:"contested,omitempty"`
 }
 

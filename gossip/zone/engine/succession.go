@@ -7,15 +7,15 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// Attributes by which delegates of a base zone tell its other members of the management
-// zone (MS-100).
+// Attributes that delegates publish to the other members of their own base zone. Their values are
+// about the management zone (MS-100).
 const (
-	// supervisorKey has the id of the supervisor that answers a delegate, as text, or
-	// "-" once as many as it tried did not.
+	// supervisorKey has the id of the supervisor with which a delegate is registered, as text, or
+	// "-" after none of the supervisors that it tried has answered.
 	supervisorKey = "zone.supervisor"
-	// supervisorsKey has the ids of supervisors that the active delegate knows, with
-	// spaces in between: the first ones of those that it would choose. Members that
-	// become delegates begin with them, and with those that were configured.
+	// supervisorsKey has the ids of the supervisors that the active delegate knows, with spaces in
+	// between, in the order in which it would choose them. A member that becomes a delegate begins
+	// with these supervisors and those of its configuration.
 	supervisorsKey = "zone.supervisors"
 )
 

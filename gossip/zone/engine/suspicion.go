@@ -226,7 +226,8 @@ func (m *Machine) counts(by wire.Ref) bool {
 	return m.suspicions.open[by] <= most || by != m.self && m.suspicions.open[m.self] > most
 }
 
-// mostReports is how many reports of one node may be open.
+// mostReports is the number of open reports from which a reporter suspects nearly all of its
+// neighbours.
 func (m *Machine) mostReports() int { return 2*(m.cfg.Successors+m.cfg.Random) + 4 }
 
 // Bounds of the reports by nodes with more than mostReports: all reports of all nodes on all

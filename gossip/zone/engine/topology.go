@@ -7,22 +7,24 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// topology has the deadline of the next choice of neighbours (membership design, Topology).
+// topology says when this node chooses its neighbours again (membership design, Topology).
 type topology struct {
 	at      time.Duration
 	settled bool // the view has not changed since the last choice
 }
 
-// changed handles a change of the view: neighbours are chosen τ later, after further changes.
+// changed handles a change of the view: this node chooses neighbours again after the aggregation
+// time τ, together with the changes that arrive until then.
 func (t *topology) changed(m *Machine) {
 	t.settled = false
 	t.later(m)
 }
 
-// later has neighbours chosen τ later.
+// later schedules the choice of neighbours for τ from now, or earlier if it is scheduled earlier.
 func (t *topology) later(m *Machine) { t.at = min(t.at, m.now+m.cfg.Aggregation) }
 
-// soon has neighbours chosen in this step: one was lost.
+// soon schedules the choice of neighbours for this step, because a neighbour was lost. In the first
+// τ after the start it does nothing: other neighbours are about to come.
 func (t *topology) soon(m *Machine) {
 	if m.now >= m.began+m.cfg.Aggregation { // at first there are others to come
 		t.at = min(t.at, m.now)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Bounds of a file.
+// Bounds of a scenario file, in bytes if not said otherwise.
 const (
 	maxText = 1 << 20
 	maxLine = 1 << 16

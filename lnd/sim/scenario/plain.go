@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Expand returns the file with everything drawn and counted out that a run of
-// so many nodes from a seed would draw: each fault is an "at" with plain sets
-// of nodes. It runs to the same digest.
+// Expand returns the file without random choices, as a run with so many nodes and this seed makes
+// them: each fault becomes an "at" line that names its nodes. A run of the result has the same
+// digest.
 func (f *File) Expand(nodes int, seed uint64) (*File, error) {
 	steps, errs := f.expand(nodes, seed)
 	if len(errs) > 0 {

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// linger is how long a queue pair in error state is kept: what it was receiving
-	// completes in this time, and a buffer whose completion the library removes with the
-	// queue pair is lost to its pool.
+	// linger is how long a queue pair is kept in the error state, so that its receives complete.
+	// Destroying it earlier would lose buffers: the library drops the completions of a queue pair
+	// with it, and the pool would not get these buffers back.
 	linger = 50 * time.Millisecond
 	// flushTimeout is how long the device may take to flush what is posted. Then the queue
 	// pair is destroyed.

@@ -83,7 +83,7 @@ func (q *queuePair) build(wr *verbs.SendWR) error {
 	return err
 }
 
-// next begins a work request, in the ring and for C.
+// next adds a work request to the ring and to the list for C.
 func (q *queuePair) next(id uint64, op verbs.Op, signaled bool) *C.struct_ulnet_wr {
 	index := uint32(q.ring.tail)
 	q.ring.push(id, op, signaled)
@@ -91,8 +91,8 @@ func (q *queuePair) next(id uint64, op verbs.Op, signaled bool) *C.struct_ulnet_
 	return &q.scratch.wrs[len(q.scratch.wrs)-1]
 }
 
-// gather names the pieces of the last work request to the device, or copies them, and
-// returns their length.
+// gather appends the pieces of the last work request, and returns their length. It copies pieces
+// that are in no registered region to memory that is.
 func (q *queuePair) gather(pieces []verbs.SGE, c *C.struct_ulnet_wr) (length uint64, err error) {
 	if len(pieces) > q.dev.attr.SGEs {
 		return 0, fmt.Errorf("%d pieces, the device takes %d: %w", len(pieces), q.dev.attr.SGEs, verbs.ErrTooLarge)

@@ -11,17 +11,17 @@ type sent struct {
 	signaled bool
 	leases   []*lease // of the regions that it names
 	copied   slot     // what was copied for it
-	// A settled one gets no completion of the device: it was never posted to it, or the
-	// queue pair is gone.
+	// settled is set if the device will report no completion of the work request: it was never
+	// posted to the device, or the queue pair has been destroyed.
 	settled bool
 	status  verbs.Status
 }
 
-// ring has the work requests of a queue pair in the order of posting, in which they
-// are done. The caller holds the lock of the queue pair.
+// ring has the work requests of a queue pair in the order of posting, which is also the order of
+// completion. The caller holds the lock of the queue pair.
 //
-// Every work request completes at the device, wanted or not: only then is it known
-// when its memory is free, and when a queue pair has come to rest.
+// The device reports the completion of every work request, signaled or not: only the completion
+// says that the memory of the request is free, and that a queue pair has become idle.
 type ring struct {
 	bounce     *bounce
 	all        []sent

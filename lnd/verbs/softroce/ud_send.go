@@ -12,8 +12,8 @@ import (
 	"ulnet/lnd/verbs/softroce/wire"
 )
 
-// udSender has the datagrams that are posted, as they leave. Each is a burst of its
-// own, so that its ICRC is good whatever becomes of the others.
+// udSender sends posted datagrams. Each is a burst of its own, because the ICRC of a datagram is
+// valid for one position in a burst only (framer): if one failed, those behind it would move up.
 type udSender struct {
 	u      *ud
 	psn    ibta.PSN // counts packets; receivers do not look at it

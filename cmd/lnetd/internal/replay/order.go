@@ -44,9 +44,9 @@ func isDiscovery(r *capture.Record) bool {
 	return push || r.Header.Type == wire.Ack && r.Header.Ack().MatchBits == wire.PingMatchBits
 }
 
-// endsNext reports whether event i is data or a close of the player, and the next event of
-// the node on the connection is its close: then the node may close before it has received
-// everything.
+// endsNext reports whether event i is data from the player or the player's close of a connection,
+// and the node's next event on that connection is its own close. Then the node may close it before
+// it has received everything.
 func (p *Player) endsNext(i int) bool {
 	e := p.events[i]
 	if e.Kind == Open || e.From != p.side(e.Conn) {
@@ -60,9 +60,9 @@ func (p *Player) endsNext(i int) bool {
 	return false
 }
 
-// mayEndFirst reports whether the node may close a connection before event i, in which the
-// player closes it. It may if both have the same reason: another connection between them was
-// closed before, or this one was refused.
+// mayEndFirst reports whether the node may close a connection before event i, at which the player
+// closes it. That is allowed where both sides have the same reason to close it: another connection
+// between them was closed before, or a message on this one refused it.
 func (p *Player) mayEndFirst(i int) bool {
 	if !p.endsNext(i) {
 		return false
