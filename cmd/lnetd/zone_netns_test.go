@@ -22,8 +22,11 @@ const (
 	// zoneBound is what a machine with few cores may take to notice a change: 3.5
 	// heartbeats of 500 ms where no connection tells, and more where daemons stand still.
 	zoneBound = 20 * time.Second
-	// censusBound is G-MS-9's: from the last change to the right census everywhere.
-	censusBound = 2 * time.Second
+	// connectTimeout is how long a daemon tries to connect.
+	connectTimeout = 2 * time.Second
+	// censusBound is G-MS-9's, from the last change to the right census everywhere, and the
+	// time of one attempt to connect: beside a load the first packet to a host can be lost.
+	censusBound = 2*time.Second + connectTimeout
 )
 
 // zoneSystem is daemons in three zones: the first are supervisors.
@@ -56,7 +59,7 @@ func (s *zoneSystem) list(from, to int) string {
 
 // settings is the configuration of a node: supervisors first, then two base zones.
 func (s *zoneSystem) settings(i int) []string {
-	settings := append(s.on.eager(2*time.Second, 200*time.Millisecond, time.Second),
+	settings := append(s.on.eager(connectTimeout, 200*time.Millisecond, time.Second),
 		"zone:", fmt.Sprintf("  node: n%d", i+1), "  heartbeat: 500ms")
 	if i < s.supervisors {
 		return append(settings, "  name: management", "  role: supervisor", "  bootstrap: "+s.list(0, s.supervisors))
