@@ -37,6 +37,7 @@ const hostileGroup = 9
 // of its peer. Each packet increments its counter, and the traffic with the peer continues over its one
 // connection.
 func TestHostileRDMA(t *testing.T) {
+	t.Parallel()
 	b := newBlockade(t)
 	t.Run("packets", b.packets)
 	t.Run("garbage", b.garbage)

@@ -149,6 +149,7 @@ func (f *forgery) order() (h wire.Header, payload []byte) {
 // name of a listed root, and answers in the place of a node that was asked. Each
 // forgery is dropped and counted, and then everything honest works.
 func TestForgedNames(t *testing.T) {
+	t.Parallel()
 	f := newForgery(t, lnetdtest.Build(t))
 	f.answers = f.asked.ConnectAll()[0]
 	t.Run("order", f.forgeOrder)
@@ -248,6 +249,7 @@ func (f *forgery) forgeAck(t *testing.T) {
 // TestNoDialForHeaders: an lnetd that believes headers answers by the connection that
 // brought the request all the same, and dials no node that a header names.
 func TestNoDialForHeaders(t *testing.T) {
+	t.Parallel()
 	f := newForgery(t, lnetdtest.Build(t), "source_check: off")
 	named, err := net.Listen("tcp", netip.AddrPortFrom(f.hosts[2], f.to.Port()).String())
 	if err != nil {

@@ -35,6 +35,7 @@ const (
 // TestHostile lets anything connect to lnetd. Each input moves its counter,
 // ends what it has to end, is logged once, and leaves good peers alone.
 func TestHostile(t *testing.T) {
+	t.Parallel()
 	commands := lnetdtest.Build(t)
 	t.Run("opening", func(t *testing.T) { hostileOpening(t, commands) })
 	t.Run("message", func(t *testing.T) { hostileMessage(t, commands) })

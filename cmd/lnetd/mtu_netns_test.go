@@ -57,6 +57,7 @@ func deviceMTU(d *lnetdtest.Daemon) int {
 // TestMTUsAgree: nodes whose interfaces have different MTUs connect with the smaller path MTU,
 // whichever of them asks, and bulk passes both ways.
 func TestMTUsAgree(t *testing.T) {
+	t.Parallel()
 	for _, wideAsks := range []bool{true, false} {
 		t.Run(fmt.Sprintf("the wider one asks: %v", wideAsks), func(t *testing.T) {
 			h := newTwoMTUs(t, standard)
@@ -90,6 +91,7 @@ func TestMTUNarrows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for time-outs; skipped by -short")
 	}
+	t.Parallel()
 	for _, tt := range []struct {
 		name     string
 		settings []string

@@ -191,6 +191,7 @@ func load(t *testing.T, name string) *replay.Script {
 
 // TestReplay plays the recordings of what goes wrong before a first message.
 func TestReplay(t *testing.T) {
+	t.Parallel()
 	commands := lnetdtest.Build(t)
 	t.Run("openings", func(t *testing.T) { replayOpenings(t, commands) })
 	t.Run("answers", func(t *testing.T) { replayAnswers(t, commands) })

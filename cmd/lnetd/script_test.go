@@ -7,4 +7,7 @@ import (
 )
 
 // TestScripts runs lnetd as its users do.
-func TestScripts(t *testing.T) { scripttest.Run(t, "testdata", "lnetd", "lnetctl", "gossipctl") }
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	scripttest.Run(t, "testdata", "lnetd", "lnetctl", "gossipctl")
+}

@@ -39,6 +39,7 @@ type slowListener struct {
 // TestStandaloneHandshakes: lnetctl ping --standalone ends when it has its answer. Its node
 // opens bulk connections besides, whose handshakes it must not break off.
 func TestStandaloneHandshakes(t *testing.T) {
+	t.Parallel()
 	const pings = 3
 	s := &slowListener{t: t, daemon: freeAt(t, pingedAddr)}
 	d := lnetdtest.Build(t).Start(t, lnetdtest.Config{Networks: "tcp(" + pingedAddr + ")", Port: s.daemon.Port()})
