@@ -5,6 +5,7 @@ import (
 
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
 )
 
 // Snapshot is a copy of a node's state for people and exporters.
@@ -21,9 +22,10 @@ type NISnapshot struct {
 	NID        nid.NID         `json:"nid"`                 // of this NI
 	Net        string          `json:"net"`                 // as "tcp1"
 	Interface  string          `json:"interface,omitempty"` // of the system, as "eth0"
-	Status     string          `json:"status"`              // up, or down: that of the link
+	Status     string          `json:"status"`              // up or down, as peers are told
 	Cause      string          `json:"cause,omitempty"`     // of status down
-	For        time.Duration   `json:"for,omitempty"`       // since the status changed; 0: it never did
+	Fatal      bool            `json:"fatal,omitempty"`     // the link is down: nothing is sent by the NI
+	For        time.Duration   `json:"for,omitempty"`       // since the link changed; 0: it never did
 	Tunables   lnd.Tunables    `json:"tunables"`            // in force
 	Credits    int             `json:"credits"`             // free; negative: messages that wait for one
 	MinCredits int             `json:"min_credits"`         // lowest Credits so far
@@ -112,8 +114,11 @@ func (ni *NI) snapshot(peers int) NISnapshot {
 	if link.Changed != 0 {
 		s.For = ni.node.cfg.Clock.Now() - link.Changed
 	}
-	if link.Down {
-		s.Cause = link.Err.Error()
+	switch {
+	case link.Down:
+		s.Fatal, s.Cause = true, link.Err.Error()
+	case s.Status != wire.StatusUp.String():
+		s.Cause = "this router has heard no other node on the net for long"
 	}
 	return s
 }

@@ -14,7 +14,6 @@ import (
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
-	"ulnet/lnet/wire"
 )
 
 func netCommand(g *globals) *cobra.Command {
@@ -30,8 +29,8 @@ func netShow(g *globals) *cobra.Command {
 		Long: `Shows the interfaces of the node by network, with the keys of the kernel's
 tool; cause, for, accept, source_address, provider, listen, source_check (shown
 where it is off), multicast, verbs, connections and reasons are ours. status is
-that of the link: with "down" cause says why, fatal_error is 1, and messages take
-other interfaces. -v adds statistics, tunables, how long the status has been as it
+what peers are told: with "down" cause says why. fatal_error is 1 when the link is
+down, and messages take other interfaces. -v adds statistics, tunables, how long the status has been as it
 is, if it ever changed, and what multicast there is and did, -v 2 statistics by type
 of message and health, -v 3 the device of RDMA, connections, and why some were
 refused or ended. --json prints the same keys.`,
@@ -83,7 +82,7 @@ type netDoc struct {
 
 type niDoc struct {
 	NID           nid.NID           `json:"nid"`
-	Status        string            `json:"status"`          // up, or down: that of the link
+	Status        string            `json:"status"`          // up or down
 	Cause         string            `json:"cause,omitempty"` // of status down
 	For           string            `json:"for,omitempty"`   // since the status changed, as 12s
 	Interfaces    map[string]string `json:"interfaces,omitempty"`
@@ -141,7 +140,7 @@ type healthDoc struct {
 
 func newHealthDoc(ni node.NIStatus) *healthDoc {
 	doc := &healthDoc{Value: maxHealth}
-	if ni.Status != wire.StatusUp.String() {
+	if ni.Fatal {
 		doc.FatalError = 1
 	}
 	return doc

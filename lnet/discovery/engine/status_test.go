@@ -113,3 +113,49 @@ func TestStatusOfAnother(t *testing.T) {
 		})
 	}
 }
+
+// TestStatusFlood: a peer that changes its statuses a thousand times costs a merge each time,
+// no message and no memory, and the last word counts.
+func TestStatusFlood(t *testing.T) {
+	spec.Covers(t, "NS-11")
+	b := newBench(t, Limits{})
+	b.meet(them, also, more)
+	before, last := b.m.Stats(), info(full, 0)
+	for i := range 1000 {
+		last = info(full, uint32(3+i/2), them, also, more)
+		for k := range last.NIs {
+			if i>>k&1 == 0 {
+				last.NIs[k].Status = wire.StatusDown
+			}
+		}
+		b.step(pushFrom(them, last))
+		if len(b.out.Sends) > 0 || len(b.out.Peers) > 1 {
+			t.Fatalf("push %d causes %v", i, b.did())
+		}
+	}
+	after := b.m.Stats()
+	if after.Pings != before.Pings || after.Pushes != before.Pushes || after.Probes != before.Probes || len(b.m.peers.byNID) != 3 {
+		t.Errorf("counters %+v, were %+v", after, before)
+	}
+	for _, ni := range last.NIs {
+		if got := b.status(ni.NID); got != ni.Status {
+			t.Errorf("%v is %v, want %v", ni.NID, got, ni.Status)
+		}
+	}
+}
+
+// TestAllDown: a peer that calls all of its NIDs down is pushed to all the same.
+func TestAllDown(t *testing.T) {
+	spec.Covers(t, "NS-5")
+	b := newBench(t, Limits{})
+	b.meet(them, also)
+	i := info(full, 3, them, also)
+	for k := range i.NIs {
+		i.NIs[k].Status = wire.StatusDown
+	}
+	b.step(pushFrom(also, i))
+	b.step(Input{Kind: SelfIs, Self: Self{Sequence: 3, NIDs: ours, Discovery: true}})
+	if len(b.out.Sends) != 1 || !b.out.Sends[0].Push || b.out.Sends[0].To != them {
+		t.Errorf("the change of ours causes %v, want a push to its primary NID", b.did())
+	}
+}
