@@ -17,7 +17,8 @@ const maxContacts = 64
 //
 // Any NID of a node stands for the node, and PID 0 or PIDAny for LustrePID, as
 // in Send. Processes that share a NID are told apart by the PID under which
-// they are connected. Every message to this node counts, whether a match entry takes it
+// they are connected; one behind a gateway by the PID in its header, whose incarnation is
+// unknown. Every message to this node counts, whether a match entry takes it
 // or not, except those that FailNID drops. Nothing is known of a peer that was removed
 // from the table of peers, as idle peers without a connection and a watch are
 // (Config.PeerIdle), nor of any but the latest 64 processes of a NID.
@@ -103,6 +104,13 @@ func (n *Node) eachPath(id nid.NID, f func(*peerNI)) {
 
 // noteHeard records the sender of a message and its time.
 func (ni *NI) noteHeard(d *lnd.Delivery) {
+	if ni.node.forward.on.Load() && d.From.NID != ni.nid {
+		ni.heardOn(d.ReceivedAt)
+	}
+	if ni.routed(d) {
+		ni.noteRouted(d)
+		return
+	}
 	c := &ni.contacts
 	if p, ok := d.Cache.(*peerNI); ok {
 		c = &p.contacts
@@ -115,9 +123,6 @@ func (ni *NI) noteHeard(d *lnd.Delivery) {
 		k.incarnation.Store(d.Incarnation) // first, so that a reader of the time sees the incarnation of the message
 	}
 	k.heard.advance(d.ReceivedAt)
-	if ni.node.forward.on.Load() && d.From.NID != ni.nid {
-		ni.heardOn(d.ReceivedAt)
-	}
 }
 
 // noteSent records the target of a message that has left, and when. A driver that does
@@ -132,6 +137,11 @@ func (n *Node) noteSent(m *Message) {
 		c = &m.peer.contacts
 	}
 	c.of(m.Target.PID).sent.advance(at)
+	if m.peer != nil && m.Header.DestNID != m.peer.nid && !m.Routed {
+		if p := n.peers.lookUp(m.Header.DestNID, m.ni); p != nil { // behind the gateway
+			p.contacts.of(m.Header.DestPID).sent.advance(at)
+		}
+	}
 }
 
 // contacts are the processes at one NID with the times of their latest messages. The

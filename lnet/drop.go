@@ -44,6 +44,7 @@ const (
 	ForwardFailed               // was to be forwarded, and could not be sent
 	HandlerBusy                 // for an MD whose handler is behind: a datagram, or too many wait
 	DropRule                    // a drop rule of package faultrule wants it
+	AsymmetricRoute             // by a router that is no gateway to its source's net, and DropAsymmetric is set
 	dropReasonsEnd              // number of reasons; not a reason
 )
 
@@ -55,7 +56,7 @@ var dropNames = [dropReasonsEnd]string{
 	"foreign source", "not asked",
 	"no route", "route loop", "needless detour", "next hop stalled", "next hop dead",
 	"routing stopped", "transit cut", "forward failed",
-	"handler busy", "drop rule",
+	"handler busy", "drop rule", "asymmetric route",
 }
 
 func (r DropReason) String() string {

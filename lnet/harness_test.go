@@ -41,8 +41,11 @@ type driver struct {
 	mu     sync.Mutex
 	sent   []*lnd.Message // guarded by mu, like all below
 	recv   []*lnd.Delivery
+	cut    []nid.NID // peers whose connections were closed
 	closed bool
 }
+
+func (d *driver) ClosePeer(peer nid.NID, _ error) { d.cut = append(d.cut, peer) }
 
 func (d *driver) Type() nid.NetType { return d.id.Net().Type() }
 

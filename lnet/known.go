@@ -135,6 +135,7 @@ func (n *Node) know(known *Peer, ids []nid.NID) {
 	for _, p := range n.paths(ids, func() { n.peers.learn(known, ids, n.cfg.Clock.Now()) }) {
 		p.know(known)
 	}
+	n.learnGateways(ids)
 	if len(names) > 0 {
 		slices.SortFunc(names, nid.NID.Compare)
 		review(n.watches.of(slices.Compact(names)), ErrMoved)

@@ -96,6 +96,8 @@ type Node struct {
 	nis   atomic.Pointer[[]*NI] // copied on change; index 0 is lo when present
 	peers peerTable
 
+	gateways gateways
+
 	view   atomic.Pointer[view] // of nis and routes
 	sent   atomic.Uint64        // messages whose path was chosen: the clock of last uses
 	routes []*path.Gateway      // guarded by mu
@@ -127,6 +129,7 @@ func New(cfg Config) *Node {
 	n.self = nid.ProcessID{NID: nid.Lo0(), PID: n.cfg.PID}
 	n.nis.Store(&[]*NI{})
 	n.peers.init(n.cfg.MaxPeers)
+	n.gateways.init(n.cfg.Incarnation)
 	n.look()
 	return n
 }

@@ -64,11 +64,13 @@ type peerNI struct {
 	asked       bool      // discovery was asked for and has not ended
 	gone        error     // set when the NI was removed
 	state       PeerState
-	connected   []nid.PID     // processes of this NID that are connected
-	cause       error         // of PeerStateDown
-	failed      nid.PID       // the process that cause is about
-	met         bool          // was connected once
-	touched     time.Duration // when p was made, or its last connection ended
+	connected   []nid.PID              // processes of this NID that are connected
+	cause       error                  // of PeerStateDown
+	failed      nid.PID                // the process that cause is about
+	met         bool                   // was connected once
+	touched     time.Duration          // when p was made, or its last connection ended
+	behind      atomic.Pointer[peerNI] // whose messages this router has brought last
+	vetted      atomic.Bool            // it was discovered because it seems to be a router
 
 	account account // of the NI's credits; guarded by ni.mu
 
@@ -222,6 +224,9 @@ func (p *peerNI) down(pid nid.PID, cause error) {
 
 // reach tells whether a process is connected, or is known not to be and why.
 func (p *peerNI) reach(pid nid.PID) (up, down bool, cause error) {
+	if p.beyond() {
+		return p.reachBeyond(pid)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Contains(p.connected, pid), p.state == PeerStateDown && p.failed == pid, p.cause

@@ -54,6 +54,13 @@ func (t *peerTable) find(id nid.NID, ni *NI) *peerNI {
 	return p
 }
 
+// lookUp is find for a peer that is not the target of the next messages.
+func (t *peerTable) lookUp(id nid.NID, ni *NI) *peerNI {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.peers[peerKey{id, ni}]
+}
+
 // remove forgets a peer. The caller holds t.mu.
 func (t *peerTable) remove(key peerKey, p *peerNI) {
 	delete(t.peers, key)

@@ -8,9 +8,12 @@ import (
 // checkSource refuses what a process says under another's name: the source of a
 // message must be the process at the other end of the connection. Kernels need no
 // exception, because they send from the NI that holds the connection.
-// Without routes no message has come through another node.
+// A message that has come through a router is the router's word, see checkRouted.
 func (ni *NI) checkSource(d *lnd.Delivery) DropReason {
 	h := &d.Header
+	if ni.routed(d) {
+		return ni.checkRouted(d)
+	}
 	if h.SrcNID == d.From.NID && (h.SrcPID == d.From.PID || !tellsProcesses(ni.cfg.Net)) || ni.node.cfg.SourceUnchecked {
 		return NotDropped
 	}
@@ -50,5 +53,5 @@ func (ni *NI) Source(d *lnd.Delivery) *nid.ProcessID {
 	case h.SrcNID == d.From.NID && (h.SrcPID == d.From.PID || !tellsProcesses(ni.cfg.Net)):
 		return &d.From
 	}
-	return &nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID} // only with SourceUnchecked
+	return &nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID} // by a router, or with SourceUnchecked
 }

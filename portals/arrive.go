@@ -38,7 +38,7 @@ func (t *Table) arrival(ni *lnet.NI, d *lnd.Delivery, kind EventKind) *operation
 	e.Target = nid.ProcessID{NID: h.DestNID, PID: h.DestPID}
 	e.Source = nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID}
 	e.Initiator = nid.ProcessID{NID: d.Primary, PID: h.SrcPID}
-	e.Sender, e.Incarnation = d.From.NID, d.Incarnation
+	e.Sender, e.Incarnation = d.From.NID, ni.Incarnation(d)
 	e.Group = d.Group
 	e.MsgType = h.Type
 	e.RLength = h.PayloadLength

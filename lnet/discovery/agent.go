@@ -27,6 +27,12 @@ type Config struct {
 	// Off begins with discovery off (lnet_peer_discovery_disabled): no peer is
 	// pinged before the first message, and pushes change nothing.
 	Off bool
+	// CheckInterval (alive_router_check_interval) is how often each gateway of the node's
+	// routes is checked; 0 means 60 s, negative never.
+	CheckInterval time.Duration
+	// CheckTimeout (router_ping_timeout) is how long a gateway may take to answer a check;
+	// 0 means 50 s.
+	CheckTimeout time.Duration
 	Limits
 }
 
@@ -39,6 +45,7 @@ type Agent struct {
 	node   *lnet.Node
 	target *Target
 	pushes pushTarget
+	checks gateways
 
 	setting sync.Mutex // serialises SetDiscovery and Close, which no handler may call; taken before mu
 
@@ -50,7 +57,7 @@ type Agent struct {
 	out       engine.Output
 	timer     machine.Timer
 	exchanges map[uint64]portals.MDHandle
-	asked     map[nid.NID][]chan<- error // waiting calls of Discover
+	asked     map[nid.NID][]func(error) // that wait for the end of a discovery; they do not block
 	closed    bool
 }
 
@@ -60,7 +67,7 @@ type Agent struct {
 func New(table *portals.Table, cfg Config) (*Agent, error) {
 	a := &Agent{
 		table: table, node: table.Node(), machine: engine.NewMachine(cfg.Limits),
-		exchanges: make(map[uint64]portals.MDHandle), asked: make(map[nid.NID][]chan<- error),
+		exchanges: make(map[uint64]portals.MDHandle), asked: make(map[nid.NID][]func(error)),
 	}
 	a.pushes = pushTarget{table: table, maxSize: a.machine.MaxInfoSize(), push: a.input}
 	if err := a.pushes.start(); err != nil {
@@ -77,6 +84,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	}
 	a.node.SetForgetter(func(id nid.NID) { a.input(engine.Input{Kind: engine.Forget, NID: id}) })
 	a.SetDiscovery(!cfg.Off)
+	a.checks.start(a, cfg)
 	return a, nil
 }
 
@@ -144,7 +152,7 @@ func (a *Agent) Discover(ctx context.Context, id nid.NID, force bool) (lnet.Peer
 		return own(info), nil
 	}
 	done := make(chan error, 1)
-	if !a.await(id, done) {
+	if !a.await(id, func(err error) { done <- err }) {
 		return lnet.Peer{}, fmt.Errorf("discover %v: %w", id, syscall.ESHUTDOWN)
 	}
 	a.input(engine.Input{Kind: engine.Refresh, NID: id, Force: force})
@@ -163,9 +171,8 @@ func (a *Agent) Discover(ctx context.Context, id nid.NID, force bool) (lnet.Peer
 	return p, nil
 }
 
-// await notes that done, which has room for one, is to be told how the
-// discovery of a NID ends; false: never.
-func (a *Agent) await(id nid.NID, done chan<- error) bool {
+// await notes that done is to be told how the discovery of a NID ends; false: never.
+func (a *Agent) await(id nid.NID, done func(error)) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
@@ -191,6 +198,7 @@ func own(info wire.PingInfo) lnet.Peer {
 // shuts down, because otherwise each NI that goes causes a push to every peer. It does
 // not block, and the error is nil.
 func (a *Agent) Close(context.Context) error {
+	a.checks.close()
 	a.setting.Lock()
 	defer a.setting.Unlock()
 	a.mu.Lock()
@@ -205,7 +213,7 @@ func (a *Agent) Close(context.Context) error {
 	slices.Sort(open) // their events come in the same order in every run
 	clear(a.exchanges)
 	asked := a.asked
-	a.asked = make(map[nid.NID][]chan<- error)
+	a.asked = make(map[nid.NID][]func(error))
 	a.mu.Unlock()
 	for _, md := range open {
 		_ = a.table.MDUnlink(md) // ENOENT: it has just ended
@@ -214,7 +222,7 @@ func (a *Agent) Close(context.Context) error {
 	a.node.FailParked(syscall.ESHUTDOWN)
 	for _, list := range asked { // any order: no call waits for another
 		for _, done := range list {
-			done <- syscall.ESHUTDOWN
+			done(syscall.ESHUTDOWN)
 		}
 	}
 	return nil
@@ -292,7 +300,7 @@ func (a *Agent) apply(out *engine.Output) {
 		delete(a.asked, d.NID)
 		a.mu.Unlock()
 		for _, done := range asked {
-			done <- d.Err // it has room
+			done(d.Err)
 		}
 	}
 	for _, s := range out.Sends {

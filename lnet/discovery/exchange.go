@@ -63,9 +63,12 @@ func (a *Agent) sendPush(s engine.Send, target nid.ProcessID) error {
 }
 
 // came notes in an input where the message of an event came from: the connection says
-// so, not the header.
+// so, not the header, unless that is a router's.
 func came(e *portals.Event, in engine.Input) engine.Input {
 	in.Local, in.Remote, in.Incarnation = e.Target.NID, e.Sender, e.Incarnation
+	if e.Source.NID.IsValid() && e.Source.NID.Net() != e.Sender.Net() { // through a router, which answers for the source
+		in.Remote = e.Source.NID
+	}
 	in.User = e.Source.PID&nid.UserPID != 0
 	return in
 }

@@ -26,9 +26,9 @@ func DefaultSettings() Settings { return Settings{AvoidAsymmetric: true, Sensiti
 
 // NI is an NI of a gateway.
 type NI struct {
-	NID    nid.NID
-	Down   bool // it said so in its latest ping info, or is thought to be
-	Health int  // 0 to 1000
+	NID    nid.NID // of the gateway's node
+	Down   bool    // it said so in its latest ping info, or is thought to be
+	Health int     // 0 to 1000
 }
 
 // alive reports whether an NI counts as alive (lnet_is_peer_ni_alive).
@@ -45,9 +45,9 @@ type Gateway struct {
 	NIs       []NI // of its latest ping info, or those of which this node knows
 }
 
-// Verdict says whether messages may go by a route.
-type Verdict struct {
-	Alive     bool
+// State says whether messages may go by a route.
+type State struct {
+	Alive     bool   // they may
 	SingleHop bool   // the gateway is on the net, or the route says 1 hop
 	Reason    string // why it is down
 }
@@ -56,8 +56,8 @@ type Verdict struct {
 // not asked yet counts as alive, unless Settings.CheckFirst. Where discovery is off kernels
 // rely on a flag that they computed from the last answer to a ping; here the answer is kept,
 // and the health of the gateway's NIs does not count.
-func (g *Gateway) Judge(r Route, s Settings) Verdict {
-	v := Verdict{SingleHop: r.Hops == 1 || g.isOn(r.Net)}
+func (g *Gateway) Judge(r Route, s Settings) State {
+	v := State{SingleHop: r.Hops == 1 || g.isOn(r.Net)}
 	switch {
 	case !g.Checked && s.CheckFirst:
 		v.Reason = "the gateway was not checked yet (check_routers_before_use)"

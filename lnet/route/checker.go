@@ -39,17 +39,17 @@ const (
 
 // CheckInput is what a [Checker] steps on. The zero value is the timer.
 type CheckInput struct {
-	Kind     CheckKind
-	Config   CheckerConfig
-	Targets  []Target
-	Exchange uint64 // of the Check that has ended
-	Err      error  // nil: the gateway has answered
+	Kind     CheckKind     // says which of the other fields are set
+	Config   CheckerConfig // from now on
+	Targets  []Target      // all that are to be checked
+	Exchange uint64        // of the Check that has ended
+	Err      error         // nil: the gateway has answered
 }
 
 // CheckOutput is what a [Checker] wants done.
 type CheckOutput struct {
 	Changes []Change // first
-	Checks  []Check
+	Checks  []Check  // to send
 }
 
 // Reset empties o and keeps its memory.
@@ -57,15 +57,15 @@ func (o *CheckOutput) Reset() { o.Changes, o.Checks = o.Changes[:0], o.Checks[:0
 
 // Change says that a check of a gateway has ended.
 type Change struct {
-	Gateway nid.NID
-	Alive   bool
-	Err     error // why it is not alive
+	Gateway nid.NID // as in Target
+	Alive   bool    // it has answered
+	Err     error   // why it is not alive
 }
 
 // Check wants a gateway pinged and pushed to. An Answered follows, unless the gateway is not
 // a target any more; one that comes after the time-out changes nothing but a success.
 type Check struct {
-	Exchange uint64
+	Exchange uint64  // ID, which Answered names
 	Gateway  nid.NID // as in Target
 	NID      nid.NID // to ask: one of Target.NIDs
 }

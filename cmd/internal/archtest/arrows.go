@@ -83,7 +83,7 @@ var Rules = []Rule{
 	// It plays recordings against whole stacks: all of it is tests.
 	{Package: "lnet/internal/replay", Tests: "lnet lnet/discovery lnet/route lnet/router lnet/path lnet/nid lnet/wire lnd portals lnd/verbs/softroce/emulator"},
 	{Package: "lnet/router", May: "lnet/machine"},
-	{Package: "lnet", May: "lnet/nid lnet/path lnet/router lnet/wire lnet/machine lnd", Tests: "portals lnet/path"},
+	{Package: "lnet", May: "lnet/route lnet/nid lnet/path lnet/router lnet/wire lnet/machine lnd", Tests: "portals lnet/path"},
 	{Package: "portals", May: "lnet lnd lnet/nid lnet/wire lnet/machine", Tests: "portals/node"},
 	{Package: "portals/keyring", May: "lnet/nid"},
 	// It makes whole nodes: all parts, and nothing that stands on a node.

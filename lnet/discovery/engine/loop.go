@@ -106,7 +106,7 @@ func (m *Machine) sendPing(now time.Duration, p *peer, out *Output) bool {
 	p.flags &^= lnet.PeerForcePing
 	p.flags |= lnet.PeerPingSent
 	room := max(p.room, wire.PingInfoSize(wire.MinPingEntries))
-	out.Sends = append(out.Sends, Send{Exchange: p.exchange, To: p.primary, Room: room})
+	out.Sends = append(out.Sends, Send{Exchange: p.exchange, To: m.pingAt(p), Room: room})
 	return true
 }
 

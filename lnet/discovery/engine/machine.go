@@ -50,15 +50,16 @@ type Kind uint8
 
 // The kinds of inputs, with the fields of [Input] that they use.
 const (
-	Timer    Kind = iota // none
-	SelfIs               // Self: what this node tells about itself changed
-	Discover             // NID: a message waits for the peer to be up to date
-	Refresh              // NID, Force: a call asks for the state of the peer
-	Replied              // Exchange, Local, Remote, User, Incarnation, Info, Need, Err: the REPLY to a ping
-	Acked                // Exchange, Local, Remote, Sequence: the ACK of a push
-	Failed               // Exchange, Err: a ping or push was not sent or not answered
-	Forget               // NID: lnet has forgotten the peer, which was idle for long
-	Pushed               // Local, Remote, User, Incarnation, Known, Info, Need, Err: a push arrived
+	Timer     Kind = iota // none
+	SelfIs                // Self: what this node tells about itself changed
+	Discover              // NID: a message waits for the peer to be up to date
+	Refresh               // NID, Force: a call asks for the state of the peer
+	Replied               // Exchange, Local, Remote, User, Incarnation, Info, Need, Err: the REPLY to a ping
+	Acked                 // Exchange, Local, Remote, Sequence: the ACK of a push
+	Failed                // Exchange, Err: a ping or push was not sent or not answered
+	Forget                // NID: lnet has forgotten the peer, which was idle for long
+	RoutesAre             // Gateways, Beyond: the routes of this node changed
+	Pushed                // Local, Remote, User, Incarnation, Known, Info, Need, Err: a push arrived
 )
 
 // Input is what a [Machine] steps on. The zero value is the timer.
@@ -66,7 +67,7 @@ type Input struct {
 	Kind     Kind    // says which of the other fields are set
 	Self     Self    // what this node tells about itself from now on
 	NID      nid.NID // of the peer
-	Force    bool    // ping and push even if nothing seems to need it
+	Force    bool    // ping just this NID, and push, even if nothing seems to need it
 	Exchange uint64  // the ID of the Send that this answers
 	Local    nid.NID // NID of this node to which the answer or push came
 	Remote   nid.NID // NID of the connection that it came by
@@ -77,6 +78,8 @@ type Input struct {
 	Info        wire.PingInfo // the machine keeps it
 	Need        int           // if the info was cut: bytes of the whole, else 0
 	Sequence    uint32        // of our info that was pushed
+	Gateways    []nid.NID     // of the routes of this node; the machine keeps it
+	Beyond      []nid.Net     // to which there are routes; likewise
 	Err         error         // what failed; with Replied and Pushed: why the info is none
 }
 
@@ -139,19 +142,21 @@ var _ machine.Machine[Input, Output] = (*Machine)(nil)
 //	claims unprobed    wait for the probes, see probe
 //	else               DISCOVERED; end
 type Machine struct {
-	limits  Limits
-	self    Self
-	peers   table
-	last    uint64 // exchange
-	sent    []*peer
-	urgent  []*peer                  // wait for a slot in sent, with a message that waits for them; see next
-	ready   []*peer                  // the others
-	probes  []*probe                 // under way, by deadline
-	agenda  machine.Deadlines[*peer] // toProbe of peers with claims to probe
-	patient machine.Deadlines[*peer] // patience of peers
-	claims  int                      // of all peers, above the ownClaims of each
-	dirty   []*peer                  // changed in this step
-	stats   Stats
+	limits   Limits
+	self     Self
+	peers    table
+	gateways []nid.NID
+	beyond   []nid.Net // nets that gateways lead to
+	last     uint64    // exchange
+	sent     []*peer
+	urgent   []*peer                  // wait for a slot in sent, with a message that waits for them; see next
+	ready    []*peer                  // the others
+	probes   []*probe                 // under way, by deadline
+	agenda   machine.Deadlines[*peer] // toProbe of peers with claims to probe
+	patient  machine.Deadlines[*peer] // patience of peers
+	claims   int                      // of all peers, above the ownClaims of each
+	dirty    []*peer                  // changed in this step
+	stats    Stats
 }
 
 // Stats counts what a [Machine] did and refused.
@@ -200,6 +205,8 @@ func (m *Machine) Step(now time.Duration, in Input, out *Output) (wake time.Dura
 		m.ask(now, in, out)
 	case Replied, Acked, Failed:
 		m.answered(now, in, out)
+	case RoutesAre:
+		m.routesAre(in)
 	case Forget:
 		m.forgets(in.NID, out)
 	case Pushed:
@@ -256,6 +263,7 @@ func (m *Machine) ask(now time.Duration, in Input, out *Output) {
 		p.flags &^= lnet.PeerNIDsUpToDate
 		if in.Force {
 			p.flags |= lnet.PeerForcePing | lnet.PeerForcePush
+			p.askAt = in.NID
 		}
 	}
 	m.start(now, p, out)

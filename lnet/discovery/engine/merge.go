@@ -18,9 +18,12 @@ func (m *Machine) merge(now time.Duration, p *peer, out *Output) {
 	p.flags &^= lnet.PeerDataPresent
 	p.flags |= lnet.PeerNIDsUpToDate
 	if !p.flags.Has(lnet.PeerMultiRail) || p.flags.Has(lnet.PeerNoDiscovery) {
-		m.disclaim(p, out)
-		p.setStatuses(list) // each of its NIDs is a peer of its own
-		return
+		if !m.isGateway(p) {
+			m.disclaim(p, out)
+			p.setStatuses(list) // each of its NIDs is a peer of its own
+			return
+		}
+		list = m.vouched(p, list) // routes depend on the state of its far NIs
 	}
 	list = m.usable(list)
 	if len(list) == 0 {
@@ -63,6 +66,10 @@ func (m *Machine) setRails(p *peer, list []wire.NIStatus, out *Output) {
 		r := rail{NIStatus: ni, state: claim}
 		if i := slices.IndexFunc(old, func(r rail) bool { return r.NID == ni.NID }); i >= 0 {
 			r = old[i].again(ni.Status)
+		}
+		if r.state == claim && m.vouches(p, ni.NID) && m.room(p, out) {
+			r.state = confirmed
+			m.peers.give(ni.NID, p)
 		}
 		if r.state != confirmed && !m.admits(p, &claims) {
 			m.stats.ClaimsFull++

@@ -37,8 +37,13 @@ type probe struct {
 	nid      nid.NID
 }
 
-// reaches reports whether one of our NIs reaches a NID.
+// reaches reports whether one of our NIs reaches a NID, or a route does.
 func (m *Machine) reaches(id nid.NID) bool {
+	return m.isNear(id) || slices.Contains(m.beyond, id.Net())
+}
+
+// isNear reports whether one of our NIs reaches a NID.
+func (m *Machine) isNear(id nid.NID) bool {
 	return slices.ContainsFunc(m.self.NIDs, func(own nid.NID) bool {
 		return own.Net() == id.Net() && own.Is4() == id.Is4()
 	})

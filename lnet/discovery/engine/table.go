@@ -58,6 +58,7 @@ type peer struct {
 	data     []wire.NIStatus // with DATA_PRESENT
 	by       nid.NID         // from which the latest info came
 	from, to nid.NID         // lp_disc_src_nid, lp_disc_dst_nid: path of its last message
+	askAt    nid.NID         // of its NIDs: for the next ping; another one: the primary NID
 	failure  error           // with PING_FAILED, PUSH_FAILED; nil: the info was bad
 	badInfo  error           // what was bad about it
 	badInfos int             // in a row

@@ -1,0 +1,53 @@
+package engine
+
+import (
+	"slices"
+
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// routesAre takes over the routes of this node. NIDs beyond gateways can be probed now that
+// could not be before.
+func (m *Machine) routesAre(in Input) {
+	m.gateways, m.beyond = in.Gateways, in.Beyond
+	for _, p := range m.peers.inOrder() {
+		m.plan(p)
+	}
+}
+
+// isGateway reports whether a peer is a gateway of this node.
+func (m *Machine) isGateway(p *peer) bool {
+	return slices.ContainsFunc(m.gateways, func(id nid.NID) bool { return m.peers.of(id) == p })
+}
+
+// vouches reports whether a NID that p lists is p's own because p is a gateway: this node
+// reaches the NID by gateways alone if at all, so that no answer could prove more than their
+// word, and no other peer has it.
+func (m *Machine) vouches(p *peer, id nid.NID) bool {
+	if of := m.peers.of(id); of != nil && of != p {
+		return false
+	}
+	near := slices.ContainsFunc(m.self.NIDs, func(own nid.NID) bool { return own.Net() == id.Net() })
+	return !near && m.isGateway(p)
+}
+
+// vouched returns those NIDs of a list that are p's own, or for which it vouches.
+func (m *Machine) vouched(p *peer, list []wire.NIStatus) (good []wire.NIStatus) {
+	for _, ni := range list {
+		if m.peers.of(ni.NID) == p || m.vouches(p, ni.NID) {
+			good = append(good, ni)
+		}
+	}
+	return good
+}
+
+// pingAt returns the NID to which the next ping of a peer goes.
+func (m *Machine) pingAt(p *peer) nid.NID {
+	at := p.askAt
+	p.askAt = nid.NID{}
+	if m.peers.of(at) != p {
+		return p.primary
+	}
+	return at
+}

@@ -1,0 +1,97 @@
+package discovery
+
+import (
+	"sync"
+	"time"
+
+	"ulnet/lnet"
+	"ulnet/lnet/discovery/engine"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/route"
+)
+
+// gateways checks the gateways of a node by discovery. The goroutine that brings an input steps
+// the checker on it.
+type gateways struct {
+	agent  *Agent
+	node   *lnet.Node
+	config route.CheckerConfig
+
+	mu      sync.Mutex
+	checker route.Checker // guarded by mu, like all below
+	timer   machine.Timer
+	closed  bool
+}
+
+// start begins to check the gateways that there are, and will be.
+func (g *gateways) start(a *Agent, cfg Config) {
+	g.agent, g.node = a, a.node
+	g.config = route.CheckerConfig{Interval: cfg.CheckInterval, Timeout: cfg.CheckTimeout}
+	if g.config.Interval == 0 {
+		g.config.Interval = route.DefaultCheckInterval
+	}
+	if g.config.Timeout <= 0 {
+		g.config.Timeout = route.DefaultPingTimeout
+	}
+	a.node.OnRouteChange(g.changed)
+	a.node.OnNIChange(g.changed)
+	g.changed()
+}
+
+// changed tells discovery and the checker which gateways there are.
+func (g *gateways) changed() {
+	targets, nets := g.node.Gateways(), g.node.RoutedNets()
+	routes := engine.Input{Kind: engine.RoutesAre, Beyond: nets}
+	for _, t := range targets {
+		routes.Gateways = append(routes.Gateways, t.Gateway)
+	}
+	g.agent.input(routes)
+	g.step(route.CheckInput{Kind: route.Watch, Config: g.config, Targets: targets})
+}
+
+// step steps the checker and does what it wants done. The functions that it calls may step it
+// again.
+func (g *gateways) step(in route.CheckInput) {
+	var out route.CheckOutput
+	clock := g.node.Clock()
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		return
+	}
+	now := clock.Now()
+	wake := g.checker.Step(now, in, &out)
+	if g.timer != nil {
+		g.timer.Stop()
+		g.timer = nil
+	}
+	if wake != machine.Never {
+		g.timer = clock.AfterFunc(max(wake-now, time.Nanosecond), func() { g.step(route.CheckInput{}) })
+	}
+	g.mu.Unlock()
+	for _, c := range out.Changes {
+		g.node.GatewayChecked(c.Gateway, c.Err)
+	}
+	for _, c := range out.Checks {
+		g.check(c)
+	}
+}
+
+// check pings a gateway and pushes to it.
+func (g *gateways) check(c route.Check) {
+	answered := func(err error) {
+		g.step(route.CheckInput{Kind: route.Answered, Exchange: c.Exchange, Err: err})
+	}
+	if g.agent.await(c.NID, answered) {
+		g.agent.input(engine.Input{Kind: engine.Refresh, NID: c.NID, Force: true})
+	}
+}
+
+func (g *gateways) close() {
+	g.mu.Lock()
+	g.closed = true
+	if g.timer != nil {
+		g.timer.Stop()
+	}
+	g.mu.Unlock()
+}

@@ -1,0 +1,425 @@
+package lnet
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"ulnet/lnet/nid"
+	"ulnet/lnet/path"
+	"ulnet/lnet/route"
+	"ulnet/lnet/wire"
+)
+
+// gateways are the routes of a node, and what it knows of their gateways.
+type gateways struct {
+	dropAsymmetric atomic.Bool                          // lnet_drop_asym_route
+	byNID          atomic.Pointer[map[nid.NID]*gateway] // by each NID of theirs; nil: there are no routes. Replaced, never changed
+
+	changing sync.Mutex // serialises changes of table and what follows from them; taken before mu
+
+	mu       sync.Mutex
+	table    route.Table    // guarded by mu, like all below
+	settings route.Settings // of the routes
+	random   *rand.Rand
+	list     []*gateway // in the order in which they were added
+	watchers []func()
+}
+
+// gateway is a node by which there are routes.
+type gateway struct {
+	nid   nid.NID // as it is configured
+	state route.Gateway
+	ways  []*way                    // guarded by gateways.mu, like state
+	nets  atomic.Pointer[[]nid.Net] // of ways: replaced, never changed
+	dead  atomic.Bool               // not state.Alive
+}
+
+// way is a route with what the choice of paths reads.
+type way struct {
+	route.Route
+	path *path.Gateway
+	now  route.State
+}
+
+func (g *gateways) init(seed uint64) {
+	g.settings = route.DefaultSettings()
+	g.random = rand.New(rand.NewPCG(seed, 0))
+}
+
+// Route is a route of a node with its state.
+type Route struct {
+	route.Route
+	route.State
+}
+
+// AddRoute adds a route (LNetAddRoute). The errors are those of [route.Table.Add].
+func (n *Node) AddRoute(r route.Route) error {
+	own := n.ownNIDs()
+	return n.changeRoutes(func(g *gateways) error { return g.table.Add(r, own, g.random) })
+}
+
+// DeleteRoute removes a route; ENOENT: there is none.
+func (n *Node) DeleteRoute(net nid.Net, gateway nid.NID) error {
+	return n.changeRoutes(func(g *gateways) error { return g.table.Delete(net, gateway) })
+}
+
+// ApplyRoutes adds routes as [route.Table.Apply] does, and reports whether this node is
+// itself one of the gateways.
+func (n *Node) ApplyRoutes(list []route.Route) (routes bool, err error) {
+	own := n.ownNIDs()
+	err = n.changeRoutes(func(g *gateways) (err error) {
+		routes, err = g.table.Apply(list, own, g.random)
+		return err
+	})
+	return routes, err
+}
+
+func (n *Node) ownNIDs() (own []nid.NID) {
+	for _, ni := range *n.nis.Load() {
+		own = append(own, ni.nid)
+	}
+	return own
+}
+
+// Routes returns the routes, by net, in the order in which they are looked at.
+func (n *Node) Routes() []Route {
+	g := &n.gateways
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	ways := make(map[nid.NID][]*way, len(g.list))
+	for _, w := range g.list {
+		ways[w.nid] = w.ways
+	}
+	all := make([]Route, 0, g.table.Len())
+	for _, r := range g.table.All() {
+		for _, w := range ways[r.Gateway] {
+			if w.Net == r.Net {
+				all = append(all, Route{r, w.now})
+			}
+		}
+	}
+	return all
+}
+
+// RouteSettings returns the tunables of routes.
+func (n *Node) RouteSettings() (s route.Settings, dropAsymmetric bool) {
+	n.gateways.mu.Lock()
+	defer n.gateways.mu.Unlock()
+	return n.gateways.settings, n.gateways.dropAsymmetric.Load()
+}
+
+// SetRouteSettings changes the tunables of routes. dropAsymmetric (lnet_drop_asym_route) has
+// messages dropped that come by a router which is no gateway to the net of their source.
+func (n *Node) SetRouteSettings(s route.Settings, dropAsymmetric bool) {
+	n.gateways.dropAsymmetric.Store(dropAsymmetric)
+	n.gateways.mu.Lock()
+	n.gateways.settings = s
+	n.gateways.mu.Unlock()
+	n.judge(n.gateways.all()...)
+}
+
+// changeRoutes changes the table of routes, and all that depends on it.
+func (n *Node) changeRoutes(change func(*gateways) error) error {
+	g := &n.gateways
+	g.changing.Lock()
+	defer g.changing.Unlock()
+	g.mu.Lock()
+	err := change(g)
+	if before := g.count(); err != nil && g.table.Len() == before {
+		g.mu.Unlock()
+		return err
+	}
+	paths := g.rebuild()
+	g.mu.Unlock()
+	n.SetRoutes(paths)
+	g.index(n)
+	n.learnedGateways(g.all())
+	n.tellRouteWatchers()
+	return err
+}
+
+func (g *gateways) count() (routes int) {
+	for _, gw := range g.list {
+		routes += len(gw.ways)
+	}
+	return routes
+}
+
+// rebuild makes list what table says; what is known of gateways and routes that stay is
+// kept. The caller holds g.mu.
+func (g *gateways) rebuild() (paths []*path.Gateway) {
+	old := make(map[nid.NID]*gateway, len(g.list))
+	ways := make(map[nid.NID][]*way, len(g.list))
+	for _, gw := range g.list {
+		old[gw.nid], ways[gw.nid] = gw, gw.ways
+		gw.ways = nil
+	}
+	found := make(map[nid.NID]*gateway)
+	for _, r := range g.table.All() {
+		gw := found[r.Gateway]
+		if gw == nil {
+			if gw = old[r.Gateway]; gw == nil {
+				gw = &gateway{nid: r.Gateway, state: route.Gateway{Alive: true, NIs: []route.NI{{NID: r.Gateway}}}}
+				g.list = append(g.list, gw)
+			}
+			found[r.Gateway] = gw
+		}
+		i := slices.IndexFunc(ways[r.Gateway], func(w *way) bool { return w.Route == r })
+		w := &way{Route: r, path: &path.Gateway{Net: r.Net, Router: r.Gateway, Hops: max(r.Hops, 0), Priority: uint32(r.Priority)}}
+		if i >= 0 {
+			w = ways[r.Gateway][i]
+		} else {
+			w.path.SetAlive(false) // until it is judged
+		}
+		gw.ways = append(gw.ways, w)
+		paths = append(paths, w.path)
+	}
+	g.list = slices.DeleteFunc(g.list, func(gw *gateway) bool { return found[gw.nid] == nil })
+	for _, gw := range g.list {
+		nets := make([]nid.Net, len(gw.ways))
+		for i, w := range gw.ways {
+			nets[i] = w.Net
+		}
+		gw.nets.Store(&nets)
+	}
+	return paths
+}
+
+func (g *gateways) all() []*gateway {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.list)
+}
+
+// index makes byNID: under which NIDs the gateways' messages come.
+func (g *gateways) index(n *Node) {
+	list := g.all()
+	if len(list) == 0 {
+		g.byNID.Store(nil)
+		return
+	}
+	byNID := make(map[nid.NID]*gateway)
+	for _, gw := range list {
+		if known := n.peers.knownAs(gw.nid); known != nil {
+			for i := range known.NIs {
+				byNID[known.NIs[i].NID] = gw
+			}
+		}
+	}
+	for _, gw := range list {
+		byNID[gw.nid] = gw
+	}
+	if old := g.byNID.Load(); old == nil || !maps.Equal(*old, byNID) {
+		g.byNID.Store(&byNID)
+	}
+}
+
+// of returns the gateway with a NID, or nil.
+func (g *gateways) of(id nid.NID) *gateway {
+	if byNID := g.byNID.Load(); byNID != nil {
+		return (*byNID)[id]
+	}
+	return nil
+}
+
+// leadsTo reports whether there is a route to a net by the gateway.
+func (gw *gateway) leadsTo(net nid.Net) bool { return slices.Contains(*gw.nets.Load(), net) }
+
+// learnGateways takes over what discovery knows of some NIDs, if they are gateways'.
+func (n *Node) learnGateways(ids []nid.NID) {
+	if n.gateways.byNID.Load() == nil {
+		return
+	}
+	var news []*gateway
+	for _, id := range ids {
+		if gw := n.gateways.of(id); gw != nil && !slices.Contains(news, gw) {
+			news = append(news, gw)
+		}
+	}
+	if len(news) == 0 {
+		return
+	}
+	n.gateways.index(n)
+	if n.learnedGateways(news) {
+		n.tellRouteWatchers()
+	}
+}
+
+// learnedGateways takes over what discovery knows of gateways. news: their NIDs have changed.
+func (n *Node) learnedGateways(list []*gateway) (news bool) {
+	g := &n.gateways
+	for _, gw := range list {
+		known := n.peers.knownAs(gw.nid)
+		g.mu.Lock()
+		if known != nil && known.Features != 0 {
+			news = gw.learn(known, n.discover.Load() != nil) || news
+		}
+		g.mu.Unlock()
+	}
+	n.judge(list...)
+	return news
+}
+
+// learn takes over a gateway's ping info. The caller holds gateways.mu.
+func (gw *gateway) learn(known *Peer, discovering bool) (news bool) {
+	s := &gw.state
+	s.Checked = true
+	s.Discovery = discovering && !known.Flags.Has(PeerNoDiscovery)
+	s.Routes = known.Flags.Has(PeerRouter)
+	nis := make([]route.NI, 0, len(known.NIs))
+	for _, ni := range slices.Concat(known.NIs, known.Claimed) {
+		nis = append(nis, route.NI{NID: ni.NID, Down: ni.Status == wire.StatusDown})
+	}
+	news = !slices.EqualFunc(nis, s.NIs, func(a, b route.NI) bool { return a.NID == b.NID })
+	s.NIs = nis
+	return news
+}
+
+// judge decides anew which routes by some gateways are alive, and tells watchers of processes
+// beyond them.
+func (n *Node) judge(list ...*gateway) {
+	changed := false
+	g := &n.gateways
+	g.mu.Lock()
+	for _, gw := range list {
+		gw.dead.Store(!gw.state.Alive)
+		for i := range gw.state.NIs {
+			ni := &gw.state.NIs[i]
+			ni.Health = path.MaxHealth
+			if rail := n.Rail(ni.NID); rail != nil {
+				ni.Health = rail.Health()
+			}
+		}
+		for _, w := range gw.ways {
+			w.now = gw.state.Judge(w.Route, g.settings)
+			changed = w.path.SetAlive(w.now.Alive) || changed
+		}
+	}
+	g.mu.Unlock()
+	if changed && n.watches.some.Load() {
+		review(n.watches.all(), errNoRoute)
+	}
+}
+
+// errNoRoute is the cause that a watcher is given of a process behind gateways when no route
+// to its net is alive any more.
+var errNoRoute = fmt.Errorf("no route to its net is alive, see lnetctl route show: %w", syscall.EHOSTUNREACH)
+
+// GatewayChecked tells how a check of a gateway has ended (lnet_router_discovery_complete). A
+// gateway that does not answer loses its connections, if it is news that it does not.
+func (n *Node) GatewayChecked(id nid.NID, err error) {
+	gw := n.gateways.of(id)
+	if gw == nil || gw.nid != id {
+		return
+	}
+	n.gateways.mu.Lock()
+	lost := err != nil && gw.state.Alive
+	gw.state.Alive, gw.state.Checked = err == nil, true
+	n.gateways.mu.Unlock()
+	n.judge(gw)
+	if lost {
+		n.closeGateway(gw, err)
+	}
+	n.tellRouteWatchers()
+}
+
+// closeGateway has drivers end the connections to a gateway that is down.
+func (n *Node) closeGateway(gw *gateway, cause error) {
+	ids := []nid.NID{gw.nid}
+	if known := n.peers.knownAs(gw.nid); known != nil {
+		for i := range known.NIs {
+			if id := known.NIs[i].NID; id != gw.nid {
+				ids = append(ids, id)
+			}
+		}
+	}
+	for _, p := range n.paths(ids, nil) {
+		if c, ok := p.ni.lower.(interface {
+			ClosePeer(peer nid.NID, cause error)
+		}); ok {
+			c.ClosePeer(p.nid, cause)
+		}
+	}
+}
+
+// Gateways returns the gateways with the NIDs at which to check each: one on each net that it
+// shares with this node.
+func (n *Node) Gateways() (targets []route.Target) {
+	nis := *n.nis.Load()
+	for _, gw := range n.gateways.all() {
+		ids := []nid.NID{gw.nid}
+		if known := n.peers.knownAs(gw.nid); known != nil {
+			for i := range known.NIs {
+				ids = append(ids, known.NIs[i].NID)
+			}
+		}
+		t := route.Target{Gateway: gw.nid}
+		for _, id := range ids {
+			here := slices.ContainsFunc(nis, func(ni *NI) bool { return ni.reaches(id) && !ni.isLo() })
+			if here && !slices.ContainsFunc(t.NIDs, func(o nid.NID) bool { return o.Net() == id.Net() }) {
+				t.NIDs = append(t.NIDs, id)
+			}
+		}
+		targets = append(targets, t)
+	}
+	return targets
+}
+
+// RoutedNets returns the nets to which there are routes, in order.
+func (n *Node) RoutedNets() []nid.Net {
+	n.gateways.mu.Lock()
+	defer n.gateways.mu.Unlock()
+	return n.gateways.table.Nets()
+}
+
+// GatewaysChecked reports whether each gateway was checked once.
+func (n *Node) GatewaysChecked() bool {
+	n.gateways.mu.Lock()
+	defer n.gateways.mu.Unlock()
+	return !slices.ContainsFunc(n.gateways.list, func(gw *gateway) bool { return !gw.state.Checked })
+}
+
+// OnRouteChange calls f after every change of the routes, of the NIDs of their gateways, and
+// after each check of one. f must not block.
+func (n *Node) OnRouteChange(f func()) {
+	n.gateways.mu.Lock()
+	n.gateways.watchers = append(n.gateways.watchers, f)
+	n.gateways.mu.Unlock()
+}
+
+func (n *Node) tellRouteWatchers() {
+	n.gateways.mu.Lock()
+	watchers := slices.Clone(n.gateways.watchers)
+	n.gateways.mu.Unlock()
+	for _, f := range watchers {
+		f()
+	}
+}
+
+// GatewaySensitivity is by how much a failure lowers the health of a NID that is a gateway's:
+// the largest of its routes; 0 for any other.
+func (n *Node) GatewaySensitivity(id nid.NID) (sensitivity int) {
+	gw := n.gateways.of(id)
+	if gw == nil {
+		return 0
+	}
+	n.gateways.mu.Lock()
+	defer n.gateways.mu.Unlock()
+	for _, w := range gw.ways {
+		sensitivity = max(sensitivity, w.Sensitivity)
+	}
+	return cmp.Or(sensitivity, 1)
+}
+
+// reviewGateway decides anew which routes are alive after the health of a NID has changed.
+func (n *Node) reviewGateway(id nid.NID) {
+	if gw := n.gateways.of(id); gw != nil {
+		n.judge(gw)
+	}
+}

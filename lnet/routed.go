@@ -1,0 +1,150 @@
+package lnet
+
+import (
+	"ulnet/lnd"
+	"ulnet/lnet/nid"
+)
+
+// routed reports whether a message has come through a router, by its own account: its source
+// is on another net than the NI.
+func (ni *NI) routed(d *lnd.Delivery) bool {
+	return d.Header.SrcNID.Net() != ni.cfg.Net && !ni.isLo()
+}
+
+// checkRouted decides about a message that says that it has come through a router. Kernels take
+// it from any peer; here the peer must be a gateway of this node. As long as asymmetric routes
+// are allowed (DropAsymmetric), it may also be a router that is none, if its ping info says that
+// it routes and there is a route to the net of the source: a message that this node sends to
+// that net may be answered by such a router. A router whose ping info is not known is discovered;
+// what it has brought until then is dropped.
+//
+// No router speaks for the nets of this node: their nodes have connections of their own.
+func (ni *NI) checkRouted(d *lnd.Delivery) DropReason {
+	n, net := ni.node, d.Header.SrcNID.Net()
+	switch {
+	case n.cfg.SourceUnchecked:
+		return NotDropped
+	case n.onNet(net), tellsProcesses(ni.cfg.Net) && d.From.PID != nid.LustrePID:
+		return ForeignSource
+	}
+	gw := n.gateways.of(d.From.NID)
+	switch {
+	case gw == nil && !n.routesTo(net):
+		return ForeignSource
+	case n.gateways.dropAsymmetric.Load() && (gw == nil || !gw.leadsTo(net)):
+		return AsymmetricRoute
+	case gw == nil && !ni.isRouter(d):
+		return ForeignSource
+	case gw != nil && gw.dead.Load():
+		n.revive(gw, d.From.NID, net)
+	}
+	return NotDropped
+}
+
+// routesTo reports whether there is a route to a net, alive or not.
+func (n *Node) routesTo(net nid.Net) bool { return len(n.view.Load().Routes[net]) > 0 }
+
+// routeAlive reports whether a route to a net is alive.
+func (n *Node) routeAlive(net nid.Net) bool {
+	for _, g := range n.view.Load().Routes[net] {
+		if g.Alive() {
+			return true
+		}
+	}
+	return false
+}
+
+// isRouter reports whether the peer at the other end of d's connection says that it routes. A
+// peer of which nothing is known is asked.
+func (ni *NI) isRouter(d *lnd.Delivery) bool {
+	p, ok := d.Cache.(*peerNI)
+	if !ok {
+		return false
+	}
+	if known := p.known.Load(); known.upToDate() {
+		return known.Flags.Has(PeerRouter)
+	}
+	if discover := ni.node.discover.Load(); discover != nil && !p.vetted.Swap(true) {
+		(*discover)(p.nid)
+	}
+	return false
+}
+
+// revive notes that a message from a net has come by a gateway that was thought to be down.
+func (n *Node) revive(gw *gateway, via nid.NID, beyond nid.Net) {
+	n.gateways.mu.Lock()
+	news := gw.state.Revive(via, beyond)
+	n.gateways.mu.Unlock()
+	if news {
+		n.judge(gw)
+		n.tellRouteWatchers()
+	}
+}
+
+// noteRouted records the source of a message that has come by a router: under the name in its
+// header, for which the router answers. The sources of a gateway count like peers that were
+// connected; those of other routers are forgotten first in a crowded table.
+func (ni *NI) noteRouted(d *lnd.Delivery) {
+	p := ni.behind(d)
+	if p == nil {
+		return // the table is full of busy peers
+	}
+	k := p.contacts.of(d.Header.SrcPID)
+	_, before := k.heard.load()
+	k.heard.advance(d.ReceivedAt)
+	if before {
+		return
+	}
+	if ni.node.gateways.of(d.From.NID) != nil {
+		p.mu.Lock()
+		p.met = true
+		p.mu.Unlock()
+	}
+	ni.node.peerChanged(nid.ProcessID{NID: p.nid, PID: d.Header.SrcPID}, nil)
+}
+
+// behind returns the peer that a message has come from through a router, or nil. The router's
+// peer remembers it.
+func (ni *NI) behind(d *lnd.Delivery) *peerNI {
+	router, ok := d.Cache.(*peerNI)
+	if ok {
+		if p := router.behind.Load(); p != nil && p.nid == d.Header.SrcNID && !p.evicted.Load() {
+			return p
+		}
+	}
+	p, err := ni.node.peers.get(d.Header.SrcNID, ni)
+	if err != nil {
+		return nil
+	}
+	if ok {
+		router.behind.Store(p)
+	}
+	return p
+}
+
+// beyond reports whether a peer is on another net than the NI, behind gateways. Such a peer has
+// no connection and no messages of its own; its messages are those of the gateway's NI.
+func (p *peerNI) beyond() bool { return p.nid.Net() != p.ni.cfg.Net }
+
+// reachBeyond tells whether a process of a peer behind gateways is reachable: it was heard, and a
+// route to its net is alive. Whether it still runs this node does not see.
+func (p *peerNI) reachBeyond(pid nid.PID) (up, down bool, cause error) {
+	k := p.contacts.find(pid)
+	if k == nil {
+		return false, false, nil
+	}
+	if _, heard := k.heard.load(); !heard {
+		return false, false, nil
+	}
+	up = p.ni.node.routeAlive(p.nid.Net())
+	return up, !up, errNoRoute
+}
+
+// Incarnation returns the incarnation of the NI that a message has come from: that of the
+// connection, and 0, unknown, for one that has come by a router.
+func (ni *NI) Incarnation(d *lnd.Delivery) uint64 {
+	if ni.routed(d) {
+		return 0
+	}
+	return d.Incarnation
+}

@@ -1,0 +1,364 @@
+package lnet_test
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/route"
+	"ulnet/lnet/wire"
+)
+
+var (
+	tcp1   = nid.MustParseNet("tcp1")
+	peer2  = nid.MustParse("10.2.0.2@tcp2")
+	gwFar  = nid.MustParse("10.1.0.7@tcp1")
+	alive1 = nid.ProcessID{NID: peer1, PID: nid.LustrePID}
+)
+
+// newRouted returns a node with one NI, to which peerA is the gateway to tcp1.
+func newRouted(t *testing.T) *rig {
+	t.Helper()
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	if err := r.node.AddRoute(route.New(tcp1, peerA)); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// routes makes known what a peer says of itself.
+func (r *rig) routes(id nid.NID, features wire.Features, nis ...wire.NIStatus) {
+	flags := lnet.PeerDiscovered | lnet.PeerNIDsUpToDate | lnet.PeerMultiRail
+	if !features.Has(wire.FeatureRoutingDisabled) {
+		flags |= lnet.PeerRouter
+	}
+	nis = append([]wire.NIStatus{{NID: id, Status: wire.StatusUp}}, nis...)
+	r.node.SetPeer(lnet.Peer{Primary: id, NIs: nis, Features: features, Flags: flags})
+}
+
+const (
+	routing = wire.FeatureNIStatus | wire.FeatureMultiRail | wire.FeatureDiscovery
+	plain   = routing | wire.FeatureRoutingDisabled
+)
+
+// from returns a message of a process by the connection of another one.
+func from(by, source nid.NID) *lnd.Delivery {
+	d := arriving(func(h *wire.Header) { h.SrcNID = source })
+	d.From.NID = by
+	return d
+}
+
+// TestRoutedSource: which peers may speak for nodes on other nets.
+func TestRoutedSource(t *testing.T) {
+	spec.Covers(t, "RT-13", "RT-14", "RT-19")
+	user := func(d *lnd.Delivery) { d.From.PID = nid.UserPID | 7 }
+	for _, test := range []struct {
+		name   string
+		by     nid.NID
+		source nid.NID
+		known  wire.Features // what by says of itself; 0: nothing
+		change func(*lnd.Delivery)
+		want   lnet.DropReason
+		strict lnet.DropReason // with drop_asym_route
+	}{
+		{name: "a gateway", by: peerA, source: peer1},
+		{name: "a gateway that says that it does not route", by: peerA, source: peer1, known: plain},
+		{name: "a gateway to another net", by: peerA, source: peer2, strict: lnet.AsymmetricRoute},
+		{name: "a stranger", by: peerB, source: peer1, want: lnet.ForeignSource, strict: lnet.AsymmetricRoute},
+		{name: "a node that does not route", by: peerB, source: peer1, known: plain, want: lnet.ForeignSource, strict: lnet.AsymmetricRoute},
+		{name: "a router that is no gateway", by: peerB, source: peer1, known: routing, strict: lnet.AsymmetricRoute},
+		{name: "a router, for a net without a route", by: peerB, source: peer2, known: routing, want: lnet.ForeignSource, strict: lnet.ForeignSource},
+		{name: "a gateway, for its neighbour", by: peerA, source: peerB, want: lnet.ForeignSource, strict: lnet.ForeignSource},
+		{name: "a gateway, for this node", by: peerA, source: self, want: lnet.BadSource, strict: lnet.BadSource},
+		{name: "a gateway, for another NID of this node", by: peerA, source: self2, want: lnet.BadSource, strict: lnet.BadSource},
+		{name: "a gateway, for a node on another net of this node", by: peerA, source: near2, want: lnet.ForeignSource, strict: lnet.ForeignSource},
+		{name: "a program at the gateway", by: peerA, source: peer1, change: user, want: lnet.ForeignSource, strict: lnet.ForeignSource},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, strict := range []bool{false, true} {
+				r := newRouted(t)
+				if _, err := r.node.AddNI(&driver{id: self2}, lnd.Config{Net: self2.Net()}); err != nil {
+					t.Fatal(err)
+				}
+				if test.known != 0 {
+					r.routes(test.by, test.known)
+				}
+				want := test.want
+				if strict {
+					want = test.strict
+				}
+				r.node.SetRouteSettings(route.DefaultSettings(), strict)
+				d := from(test.by, test.source)
+				if test.change != nil {
+					test.change(d)
+				}
+				if why := r.arrives(r.ni, d); why != want.String() {
+					t.Errorf("drop_asym_route %v: dropped as %q, want %q", strict, why, want)
+				}
+			}
+		})
+	}
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	r.routes(peerA, routing)
+	if why := r.arrives(r.ni, from(peerA, peer1)); why != "foreign source" {
+		t.Errorf("without routes: dropped as %q", why)
+	}
+}
+
+var (
+	self2 = nid.MustParse("10.9.0.1@tcp9")
+	near2 = nid.MustParse("10.9.0.2@tcp9")
+)
+
+// TestUnknownRouter: a peer that brings messages of others is asked once what it is.
+func TestUnknownRouter(t *testing.T) {
+	spec.Covers(t, "RT-13")
+	r := newRouted(t)
+	var asked []nid.NID
+	r.node.SetDiscoverer(func(id nid.NID) { asked = append(asked, id) })
+	for range 3 {
+		if why := r.arrives(r.ni, from(peerB, peer1)); why != "foreign source" {
+			t.Errorf("dropped as %q", why)
+		}
+	}
+	if len(asked) != 1 || asked[0] != peerB {
+		t.Errorf("asked %v, want %v once", asked, peerB)
+	}
+	r.routes(peerB, routing)
+	if why := r.arrives(r.ni, from(peerB, peer1)); why != "not dropped" {
+		t.Errorf("then it routes: dropped as %q", why)
+	}
+}
+
+// TestSendByGateway: a message to another net goes to a gateway's NID and the node itself; its
+// header names the final NID.
+func TestSendByGateway(t *testing.T) {
+	spec.Covers(t, "RT-15")
+	r := newRouted(t)
+	m := put(peer1, 1)
+	m.Header.DestPID = 77
+	r.node.Send(m)
+	if len(r.sent) != 1 {
+		_, err := r.up.result(1)
+		t.Fatalf("%d messages left, ended %v", len(r.sent), err)
+	}
+	got := r.sent[0]
+	if want := (nid.ProcessID{NID: peerA, PID: nid.LustrePID}); got.Target != want {
+		t.Errorf("the next hop is %v, want %v", got.Target, want)
+	}
+	if h := got.Header; h.DestNID != peer1 || h.DestPID != 77 || h.SrcNID != self {
+		t.Errorf("header from %v to %v, pid %d", h.SrcNID, h.DestNID, h.DestPID)
+	}
+	r.finalize(nil)
+	r.wantResult(1, nil)
+	if _, ok := r.node.LastSent(nid.ProcessID{NID: peerA, PID: nid.LustrePID}); !ok {
+		t.Error("nothing was sent to the gateway")
+	}
+	r.node.Send(put(peer2, 2))
+	r.wantResult(2, syscall.EHOSTUNREACH)
+}
+
+// TestAnswerThroughGateway: an answer leaves by the gateway that has brought the request, and by a
+// route if that is none.
+func TestAnswerThroughGateway(t *testing.T) {
+	spec.Covers(t, "RT-16")
+	for name, by := range map[string]nid.NID{"a gateway": peerC, "a router that is no gateway": peerB} {
+		t.Run(name, func(t *testing.T) {
+			r := newRouted(t)
+			r.routes(peerB, routing)
+			preferred := route.New(tcp1, peerC)
+			preferred.Priority = 5
+			if err := r.node.AddRoute(preferred); err != nil {
+				t.Fatal(err)
+			}
+			m := put(peer1, 1)
+			m.Header.SetAck(wire.AckCmd{})
+			m.Answers, m.Asker = r.ni, nid.ProcessID{NID: by, PID: nid.LustrePID}
+			r.node.Send(m)
+			want := peerA
+			if by == peerC {
+				want = peerC // although peerA is better
+			}
+			if len(r.sent) != 1 || r.sent[0].Target.NID != want || r.sent[0].Header.DestNID != peer1 {
+				t.Errorf("left: %v, want by %v", r.sent, want)
+			}
+		})
+	}
+}
+
+// TestGatewayDown: a gateway that fails its check is not used, and its connections are closed; a
+// message from behind it, or a check that succeeds, brings it back.
+func TestGatewayDown(t *testing.T) {
+	spec.Covers(t, "RT-12", "RT-17")
+	r := newRouted(t)
+	r.routes(peerA, routing, wire.NIStatus{NID: gwFar, Status: wire.StatusUp})
+	r.up.arrive = nil
+	r.send(peer1, 1)
+	r.finalize(nil)
+	r.node.GatewayChecked(peerA, syscall.ETIMEDOUT)
+	r.node.GatewayChecked(peerA, syscall.ETIMEDOUT)
+	if len(r.cut) != 1 || r.cut[0] != peerA {
+		t.Errorf("connections closed: %v, want those of %v once", r.cut, peerA)
+	}
+	r.send(peer1, 2)
+	r.wantResult(2, syscall.EHOSTUNREACH)
+	if rt := r.node.Routes()[0]; rt.Alive || !rt.SingleHop || rt.Reason == "" {
+		t.Errorf("%+v", rt)
+	}
+	if why := r.arrives(r.ni, from(peerA, peer1)); why != "not dropped" {
+		t.Fatalf("dropped as %q", why)
+	}
+	r.send(peer1, 3)
+	r.finalize(nil)
+	r.wantResult(3, nil)
+	r.node.GatewayChecked(peerA, syscall.ECONNREFUSED)
+	r.node.GatewayChecked(peerA, nil)
+	r.send(peer1, 4)
+	r.finalize(nil)
+	r.wantResult(4, nil)
+}
+
+// TestGatewayTells: what a gateway says of itself decides.
+func TestGatewayTells(t *testing.T) {
+	spec.Covers(t, "RT-10", "RT-11")
+	r := newRouted(t)
+	changes := 0
+	r.node.OnRouteChange(func() { changes++ })
+	far := wire.NIStatus{NID: gwFar, Status: wire.StatusUp}
+	alive := func(want bool) {
+		t.Helper()
+		if rt := r.node.Routes()[0]; rt.Alive != want {
+			t.Errorf("alive %v (%s), want %v", rt.Alive, rt.Reason, want)
+		}
+	}
+	alive(true)
+	r.routes(peerA, plain, far)
+	alive(false)
+	r.routes(peerA, routing, far)
+	alive(true)
+	if changes != 1 {
+		t.Errorf("%d changes told, want 1: the second info has the same NIDs", changes)
+	}
+	far.Status = wire.StatusDown
+	r.routes(peerA, routing, far)
+	alive(false)
+	asymmetric := route.DefaultSettings()
+	asymmetric.AvoidAsymmetric = false
+	r.node.SetRouteSettings(asymmetric, false)
+	alive(true)
+}
+
+// TestCheckBeforeUse: with check_routers_before_use a route is down until its gateway has
+// answered.
+func TestCheckBeforeUse(t *testing.T) {
+	spec.Covers(t, "RT-11")
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	first := route.DefaultSettings()
+	first.CheckFirst = true
+	r.node.SetRouteSettings(first, false)
+	if err := r.node.AddRoute(route.New(tcp1, peerA)); err != nil {
+		t.Fatal(err)
+	}
+	r.send(peer1, 1)
+	r.wantResult(1, syscall.EHOSTUNREACH)
+	if r.node.GatewaysChecked() {
+		t.Error("the gateway counts as checked")
+	}
+	r.routes(peerA, routing, wire.NIStatus{NID: gwFar, Status: wire.StatusUp})
+	r.node.GatewayChecked(peerA, nil)
+	if !r.node.GatewaysChecked() {
+		t.Error("the gateway does not count as checked")
+	}
+	r.send(peer1, 2)
+	r.finalize(nil)
+	r.wantResult(2, nil)
+}
+
+// TestChangeRoutes: routes come and go, and keep what is known of their gateways.
+func TestChangeRoutes(t *testing.T) {
+	spec.Covers(t, "RT-1")
+	r := newRouted(t)
+	r.routes(peerA, routing, wire.NIStatus{NID: gwFar, Status: wire.StatusUp})
+	r.node.GatewayChecked(peerA, syscall.ETIMEDOUT)
+	if err := r.node.AddRoute(route.New(tcp1, peerC)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.node.AddRoute(route.New(tcp1, peerC)); !errors.Is(err, syscall.EEXIST) {
+		t.Errorf("twice: %v", err)
+	}
+	r.send(peer1, 1)
+	if len(r.sent) != 1 || r.sent[0].Target.NID != peerC {
+		t.Errorf("left: %v, want by %v: the other gateway is down", r.sent, peerC)
+	}
+	r.finalize(nil)
+	targets := r.node.Gateways()
+	if len(targets) != 2 || len(targets[0].NIDs) != 1 {
+		t.Errorf("targets %v", targets)
+	}
+	if err := r.node.DeleteRoute(tcp1, peerC); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.node.DeleteRoute(tcp1, peerC); !errors.Is(err, syscall.ENOENT) {
+		t.Errorf("deleted twice: %v", err)
+	}
+	r.send(peer1, 2)
+	r.wantResult(2, syscall.EHOSTUNREACH)
+	if err := r.node.DeleteRoute(tcp1, peerA); err != nil {
+		t.Fatal(err)
+	}
+	if nets := r.node.RoutedNets(); len(nets) != 0 || len(r.node.Gateways()) != 0 {
+		t.Errorf("left: %v, %v", nets, r.node.Gateways())
+	}
+	if why := r.arrives(r.ni, from(peerA, peer1)); why != "foreign source" {
+		t.Errorf("without routes: dropped as %q", why)
+	}
+}
+
+// TestRoutedLiveness: a process behind a gateway is heard under its own name, and up while a
+// route leads to it.
+func TestRoutedLiveness(t *testing.T) {
+	spec.Covers(t, "RT-18")
+	r := newRouted(t)
+	r.routes(peerA, routing, wire.NIStatus{NID: gwFar, Status: wire.StatusUp})
+	var told []lnet.PeerChange
+	stop := r.node.WatchPeer(alive1, func(c lnet.PeerChange) { told = append(told, c) })
+	defer stop()
+	at := r.node.Clock().Now() + time.Second
+	d := from(peerA, peer1)
+	d.ReceivedAt, d.Incarnation = at, 99
+	r.arrives(r.ni, d)
+	if got, ok := r.node.LastHeard(alive1); !ok || got != at {
+		t.Errorf("heard %v, %v, want %v", got, ok, at)
+	}
+	if _, ok := r.node.LastHeardFrom(alive1, 99); ok {
+		t.Error("the incarnation of the gateway counts as the node's")
+	}
+	if _, ok := r.node.LastHeardFrom(alive1, 0); !ok {
+		t.Error("not heard from an unknown incarnation")
+	}
+	if _, ok := r.node.LastHeard(nid.ProcessID{NID: peerA, PID: nid.LustrePID}); ok {
+		t.Error("the gateway itself was heard")
+	}
+	r.up.Delivered(r.ni, d, nil)
+	if len(told) != 1 || !told[0].Up {
+		t.Fatalf("told %+v, want that it is up", told)
+	}
+	r.driver.up.PeerUp(nid.ProcessID{NID: peerA, PID: nid.LustrePID})
+	r.driver.up.PeerDown(nid.ProcessID{NID: peerA, PID: nid.LustrePID}, syscall.ECONNRESET)
+	if len(told) != 1 {
+		t.Errorf("told %+v: the end of a connection to a gateway is not that of a node behind it", told)
+	}
+	r.node.GatewayChecked(peerA, syscall.ETIMEDOUT)
+	if len(told) != 2 || told[1].Up || !errors.Is(told[1].Cause, syscall.EHOSTUNREACH) {
+		t.Fatalf("told %+v, want that no route is left", told)
+	}
+	r.node.GatewayChecked(peerA, nil)
+	if len(told) != 3 || !told[2].Up {
+		t.Errorf("told %+v, want that it is up again", told)
+	}
+}
