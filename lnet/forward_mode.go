@@ -1,6 +1,8 @@
 package lnet
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"ulnet/lnet/machine"
@@ -85,8 +87,9 @@ func (n *Node) reviewRouting() {
 	before := f.power.Mode()
 	changed, wake := false, machine.Never
 	heard := true
+	var ask []nid.Net
 	if before.Forwards() {
-		changed, heard, wake = n.reviewNets(now)
+		changed, heard, ask, wake = n.reviewNets(now)
 	} else {
 		changed = n.endSilence()
 	}
@@ -99,11 +102,14 @@ func (n *Node) reviewRouting() {
 	if changed {
 		n.tellNIWatchers()
 	}
+	for _, net := range ask {
+		n.pingNet(net)
+	}
 }
 
 // reviewNets looks which nets are silent, all NIs of a net together. heard says that every net was
-// heard. The caller holds forwarder.mu.
-func (n *Node) reviewNets(now time.Duration) (changed, heard bool, wake time.Duration) {
+// heard, ask has the nets on which nodes are to be pinged. The caller holds forwarder.mu.
+func (n *Node) reviewNets(now time.Duration) (changed, heard bool, ask []nid.Net, wake time.Duration) {
 	nis := *n.nis.Load()
 	wake, heard = machine.Never, true
 	seen := make(map[nid.Net]bool, len(nis))
@@ -113,7 +119,10 @@ func (n *Node) reviewNets(now time.Duration) (changed, heard bool, wake time.Dur
 		}
 		seen[ni.cfg.Net] = true
 		last, ok := lastHeard(nis, ni.cfg.Net)
-		news, next := ni.silence.Step(now, n.cfg.RouterSilence, last, ok)
+		news, quiet, next := ni.silence.Step(now, n.cfg.RouterSilence, last, ok)
+		if quiet {
+			ask = append(ask, ni.cfg.Net)
+		}
 		changed, wake = changed || news, min(wake, next)
 		heard = heard && ni.silence.Heard(last, ok)
 		for _, other := range nis {
@@ -122,7 +131,45 @@ func (n *Node) reviewNets(now time.Duration) (changed, heard bool, wake time.Dur
 			}
 		}
 	}
-	return changed, heard, wake
+	return changed, heard, ask, wake
+}
+
+// SetPinger installs the function that pings a node without waiting for the answer. A router
+// calls it before it says that it is down on a net. f is called without locks.
+func (n *Node) SetPinger(f func(nid.NID)) { n.pinger.Store(&f) }
+
+// pingsOfNet is how many nodes of a silent net are pinged; local policy.
+const pingsOfNet = 3
+
+// pingNet pings the nodes of a net that were heard last.
+func (n *Node) pingNet(net nid.Net) {
+	ping := n.pinger.Load()
+	if ping == nil {
+		return
+	}
+	var list []*peerNI
+	for _, p := range n.peers.all() {
+		if p.ni.cfg.Net == net {
+			list = append(list, p)
+		}
+	}
+	slices.SortFunc(list, func(a, b *peerNI) int {
+		return cmp.Or(cmp.Compare(b.lastHeard(), a.lastHeard()), a.nid.Compare(b.nid))
+	})
+	for _, p := range list[:min(pingsOfNet, len(list))] {
+		(*ping)(p.nid)
+	}
+}
+
+// lastHeard is when any process at the peer was heard, -1 if none was.
+func (p *peerNI) lastHeard() time.Duration {
+	last := time.Duration(-1)
+	for k := p.contacts.first.Load(); k != nil; k = k.next.Load() {
+		if at, ok := k.heard.load(); ok {
+			last = max(last, at)
+		}
+	}
+	return last
 }
 
 // endSilence has no NI count as silent: that is for routers. The caller holds forwarder.mu.

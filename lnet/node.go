@@ -113,6 +113,7 @@ type Node struct {
 	retired    Traffic       // of NIs that are gone; guarded by mu
 
 	discover atomic.Pointer[func(nid.NID)] // nil: no discovery
+	pinger   atomic.Pointer[func(nid.NID)] // nil: there is nothing to call
 	forget   atomic.Pointer[func(nid.NID)] // nil: there is nothing to call
 
 	watches watches

@@ -83,6 +83,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 		return nil, err
 	}
 	a.node.SetForgetter(func(id nid.NID) { a.input(engine.Input{Kind: engine.Forget, NID: id}) })
+	a.node.SetPinger(func(id nid.NID) { a.input(engine.Input{Kind: engine.Refresh, NID: id}) })
 	a.SetDiscovery(!cfg.Off)
 	a.checks.start(a, cfg)
 	return a, nil

@@ -7,13 +7,14 @@ import (
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
+	"ulnet/lnet/nid"
 	"ulnet/lnet/router"
 	"ulnet/lnet/wire"
 )
 
 // TestRouterIsTold: a node that becomes a router tells so once it is no longer starting, and
-// when a net was silent for long that it is down there; the next message from there takes that
-// back. Peers are told of each change.
+// when a net was silent for long, and no node answers there, that it is down; the next message from
+// there takes that back. Peers are told of each change.
 func TestRouterIsTold(t *testing.T) {
 	t.Parallel()
 	spec.Covers(t, "RO-15", "RO-16", "RO-17")
@@ -27,7 +28,7 @@ func TestRouterIsTold(t *testing.T) {
 		t.Helper()
 		w.settle()
 		i := a.agent.Info()
-		if known := b.statusAt(nidA); known != i.NIs[0].Status {
+		if known := b.statusAt(nidA); known != i.NIs[0].Status && w.ports[nid.MustParse(nidB)] != nil {
 			t.Errorf("B knows %v, A tells %v", known, i.NIs[0].Status)
 		}
 		return i.Features, i.NIs[0].Status == wire.StatusUp
@@ -49,14 +50,19 @@ func TestRouterIsTold(t *testing.T) {
 		t.Errorf("mode %v", node.RoutingMode())
 	}
 	want("starting", false, true)
+	far := w.ports[nid.MustParse(nidB)]
+	delete(w.ports, far.id)
 	clock.advance(w, lnet.DefaultRouterSilence+time.Second)
 	want("started, and the net silent", true, false)
+	w.ports[far.id] = far
 	b.put(nidA, 10)
 	want("heard again", true, true)
-	clock.advance(w, lnet.DefaultRouterSilence-2*time.Second)
-	want("silent for not so long", true, true)
-	clock.advance(w, 4*time.Second)
+	clock.advance(w, 3*lnet.DefaultRouterSilence)
+	want("nothing to do, but B answers", true, true)
+	delete(w.ports, far.id)
+	clock.advance(w, 2*lnet.DefaultRouterSilence)
 	want("silent", true, false)
+	w.ports[far.id] = far
 	if _, err := node.SetRouting(false, false); err != nil {
 		t.Fatal(err)
 	}

@@ -95,11 +95,13 @@ func (s *Switch) Step(now time.Duration, heard, busy bool) (wake time.Duration) 
 //
 // Kernels count pings alone, and so call a net down between the pings of clients that check
 // their routers seldom, however much traffic there is. Here every message counts that came
-// from another node of the net; local policy.
+// from another node of the net, and after half of the time the router asks for one: it pings
+// nodes that it knows there. Local policy.
 type Silence struct {
 	begun time.Duration // when the watch began
 	known bool          // begun is set
 	down  bool
+	asked bool // pings were sent since the net was heard
 }
 
 // Begin begins to watch: the net is up until it has been silent.
@@ -111,9 +113,9 @@ func (s *Silence) Down() bool { return s.down }
 // Heard reports whether the net was heard since Begin.
 func (s *Silence) Heard(heard time.Duration, ok bool) bool { return ok && heard >= s.begun }
 
-// Step reports whether the state of the net has changed, given when it was heard last, if ever.
-// wake is when to call it again.
-func (s *Silence) Step(now, timeout, heard time.Duration, ok bool) (changed bool, wake time.Duration) {
+// Step reports whether the state of the net has changed, given when it was heard last, if ever, and
+// whether nodes there are to be pinged. wake is when to call it again.
+func (s *Silence) Step(now, timeout, heard time.Duration, ok bool) (changed, ask bool, wake time.Duration) {
 	if !s.known {
 		s.Begin(now)
 	}
@@ -123,8 +125,13 @@ func (s *Silence) Step(now, timeout, heard time.Duration, ok bool) (changed bool
 	}
 	down := now-last >= timeout
 	changed, s.down = down != s.down, down
-	if down {
-		return changed, machine.Never // the next message calls it
+	switch {
+	case down:
+		return changed, false, machine.Never // the next message calls it
+	case now-last < timeout/2:
+		s.asked = false
+		return changed, false, last + timeout/2
 	}
-	return changed, last + timeout
+	ask, s.asked = !s.asked, true
+	return changed, ask, last + timeout
 }

@@ -66,20 +66,22 @@ func TestSilence(t *testing.T) {
 	for _, step := range []struct {
 		now, heard time.Duration
 		ok         bool
-		down       bool
+		down, ask  bool
 		wake       time.Duration
 	}{
-		{time.Second, 0, false, false, time.Second + timeout},
-		{timeout, 0, false, false, time.Second + timeout},
-		{timeout, 5 * time.Second, true, false, 5*time.Second + timeout},
-		{timeout + 5*time.Second, 5 * time.Second, true, true, machine.Never},
-		{timeout + 6*time.Second, 5 * time.Second, true, true, machine.Never},
-		{timeout + 7*time.Second, timeout + 7*time.Second, true, false, 2*timeout + 7*time.Second},
+		{time.Second, 0, false, false, false, time.Second + timeout/2},
+		{timeout, 0, false, false, true, time.Second + timeout},
+		{timeout, 0, false, false, false, time.Second + timeout},
+		{timeout, timeout, true, false, false, timeout + timeout/2},
+		{timeout + timeout/2, timeout, true, false, true, 2 * timeout},
+		{2 * timeout, timeout, true, true, false, machine.Never},
+		{2*timeout + 1, timeout, true, true, false, machine.Never},
+		{2*timeout + 2, 2*timeout + 2, true, false, false, 2*timeout + 2 + timeout/2},
 	} {
 		before := s.Down()
-		changed, wake := s.Step(step.now, timeout, step.heard, step.ok)
-		if s.Down() != step.down || wake != step.wake || changed != (before != step.down) {
-			t.Errorf("at %v: down %v, wakes at %v, changed %v", step.now, s.Down(), wake, changed)
+		changed, ask, wake := s.Step(step.now, timeout, step.heard, step.ok)
+		if s.Down() != step.down || ask != step.ask || wake != step.wake || changed != (before != step.down) {
+			t.Errorf("at %v: down %v, wakes at %v, changed %v, asks %v", step.now, s.Down(), wake, changed, ask)
 		}
 	}
 }
