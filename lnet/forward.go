@@ -79,6 +79,18 @@ func (p *peerNI) routerAccount() *router.Neighbour {
 	return p.neighbour
 }
 
+// routerCredits returns the router credits of a peer, those that are left, and the fewest so far.
+func (p *peerNI) routerCredits() (limit, left, lowest int) {
+	f := &p.ni.node.forward
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if p.neighbour != nil {
+		return p.neighbour.Credits()
+	}
+	limit = p.ni.routerCredits()
+	return limit, limit, limit
+}
+
 // routerCredits are the messages of one peer that this NI has forwarded at a time
 // (lnet_peer_buffer_credits).
 func (ni *NI) routerCredits() int {

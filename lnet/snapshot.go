@@ -38,18 +38,23 @@ type NISnapshot struct {
 // PeerSnapshot is one peer NI's state. The credit names are the kernel's;
 // negative credits are messages that wait for one.
 type PeerSnapshot struct {
-	NID         nid.NID `json:"nid"`                  // of the peer
-	Via         nid.NID `json:"via"`                  // local NI
-	Primary     nid.NID `json:"primary"`              // of the node; NID itself if nothing else is known
-	State       string  `json:"state"`                // "up", "down" or "NA"
-	Cause       string  `json:"cause,omitempty"`      // of state down
-	MaxCredits  int     `json:"max_ni_tx_credits"`    // tunable peer_credits of the NI
-	Credits     int     `json:"available_tx_credits"` // free; negative: messages that wait for one
-	MinCredits  int     `json:"min_tx_credits"`       // lowest Credits so far
-	QueuedBytes int     `json:"tx_q_num_of_buf"`      // headers and payloads of messages with a credit
-	Queued      int     `json:"queued_messages"`      // messages without a credit
-	Parked      int     `json:"parked_messages"`      // messages that wait for discovery
-	Traffic     Traffic `json:"statistics"`           // since the peer was first seen
+	NID        nid.NID `json:"nid"`                  // of the peer
+	Via        nid.NID `json:"via"`                  // local NI
+	Primary    nid.NID `json:"primary"`              // of the node; NID itself if nothing else is known
+	State      string  `json:"state"`                // "up", "down" or "NA"
+	Cause      string  `json:"cause,omitempty"`      // of state down
+	MaxCredits int     `json:"max_ni_tx_credits"`    // tunable peer_credits of the NI
+	Credits    int     `json:"available_tx_credits"` // free; negative: messages that wait for one
+	MinCredits int     `json:"min_tx_credits"`       // lowest Credits so far
+	// RouterMaxCredits are the messages that it may have in this node at a time, to be forwarded, and
+	// RouterCredits those of them that are free; negative: messages that wait for one.
+	RouterMaxCredits int     `json:"max_rtr_credits"`
+	RouterCredits    int     `json:"available_rtr_credits"`
+	RouterMinCredits int     `json:"min_rtr_credits"` // lowest RouterCredits so far
+	QueuedBytes      int     `json:"tx_q_num_of_buf"` // headers and payloads of messages with a credit
+	Queued           int     `json:"queued_messages"` // messages without a credit
+	Parked           int     `json:"parked_messages"` // messages that wait for discovery
+	Traffic          Traffic `json:"statistics"`      // since the peer was first seen
 }
 
 // Snapshot returns a copy of the node's state. Counters are read one by one,
@@ -124,9 +129,11 @@ func (ni *NI) snapshot(peers int) NISnapshot {
 }
 
 func (p *peerNI) snapshot() PeerSnapshot {
+	limit, left, lowest := p.routerCredits()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := PeerSnapshot{
+		RouterMaxCredits: limit, RouterCredits: left, RouterMinCredits: lowest,
 		NID: p.nid, Via: p.ni.nid, Primary: p.primary(), State: p.state.String(), Parked: p.parked.Len(),
 		MaxCredits: p.ni.cfg.Tunables.PeerCredits, Credits: p.credits - p.queue.Len(), MinCredits: p.minCredits,
 		QueuedBytes: p.queuedBytes, Queued: p.queue.Len(), Traffic: p.traffic.snapshot(),

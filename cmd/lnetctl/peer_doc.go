@@ -113,7 +113,7 @@ func newPeerNIDoc(p lnet.PeerSnapshot, level int) peerNIDoc {
 		doc.Cause = p.Cause
 		doc.creditsDoc = &creditsDoc{
 			Max: p.MaxCredits, Available: p.Credits, Min: p.MinCredits, QueuedBytes: p.QueuedBytes,
-			AvailableRouter: p.Credits, MinRouter: p.MinCredits, References: 1 + p.MaxCredits - p.Credits + p.Parked,
+			AvailableRouter: p.RouterCredits, MinRouter: p.RouterMinCredits, References: 1 + p.MaxCredits - p.Credits + p.Parked,
 		}
 		doc.Statistics = newStatisticsDoc(p.Traffic)
 	}

@@ -53,10 +53,10 @@ func memoryOf(payload int) int {
 // Config is how many buffers there are, and how much memory they may take together. The
 // zero value of a field means its default.
 type Config struct {
-	Tiny   int // tiny_router_buffers, 2048
-	Small  int // small_router_buffers, 16384
-	Large  int // large_router_buffers, 1024
-	Memory int // bytes, 256 MiB
+	Tiny   int `json:"tiny"`   // tiny_router_buffers, 2048
+	Small  int `json:"small"`  // small_router_buffers, 16384
+	Large  int `json:"large"`  // large_router_buffers, 1024
+	Memory int `json:"memory"` // bytes, 256 MiB
 }
 
 // minMemory leaves room for one buffer of each class.

@@ -25,6 +25,9 @@ type Config struct {
 	SourceCheck        bool          // source_check
 	PeerIdle           time.Duration // lnet_peer_idle_timeout, in seconds; 0: never
 
+	Forwarding string  // forwarding: enabled, disabled or empty
+	Routing    Routing // routing
+
 	drivers.Settings // accept, accept_port, multicast and others
 
 	PeerTimeout       time.Duration // peer_timeout, in seconds
@@ -67,6 +70,7 @@ func Default() Config {
 		ResponseTracking:   3,
 		SourceCheck:        true,
 		PeerIdle:           10 * time.Minute,
+		Routing:            defaultRouting(),
 		PeerTimeout:        180 * time.Second,
 		PeerCredits:        8,
 		Credits:            256,

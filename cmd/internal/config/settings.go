@@ -36,6 +36,9 @@ func (c *Config) settings(file string) map[string]setting {
 		"source_check":                 onOff(&c.SourceCheck),
 		"lnet_peer_idle_timeout":       duration(&c.PeerIdle, time.Second, 0, maxSeconds),
 
+		"forwarding": text(&c.Forwarding, checkForwarding),
+		"routing":    routingSection(&c.Routing, file),
+
 		"accept":         text(&c.Accept, checkAccept),
 		"accept_port":    number(&c.AcceptPort, 1, 65535),
 		"accept_backlog": number(&c.AcceptBacklog, 1, 65535),

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"syscall"
 	"time"
@@ -67,25 +66,4 @@ func knownPeers(peers []lnet.Peer) (known []KnownPeer) {
 		})
 	}
 	return known
-}
-
-// Setting changes a tunable of a running node.
-type Setting struct {
-	Name  string `json:"name"`  // discovery
-	Value int    `json:"value"` // 0 or 1
-}
-
-// ErrSetting is the error for a tunable that cannot be set while the node runs.
-var ErrSetting = errors.New("no such setting")
-
-// Set changes a tunable. EINVAL: the value is out of range.
-func (n *Node) Set(s Setting) error {
-	switch {
-	case s.Name != "discovery":
-		return fmt.Errorf("%q: %w", s.Name, ErrSetting)
-	case s.Value != 0 && s.Value != 1:
-		return fmt.Errorf("discovery is 0 or 1, not %d: %w", s.Value, syscall.EINVAL)
-	}
-	n.base.Discovery().SetDiscovery(s.Value == 1)
-	return nil
 }

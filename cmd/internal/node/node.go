@@ -123,8 +123,16 @@ func (n *Node) parts() node.Config {
 
 // start adds the configured NIs, the event handlers and the modules.
 func (n *Node) start(list []networks.Interface) error {
+	if err := n.lnet.SetRouterBuffers(n.cfg.Routing.Buffers()); err != nil {
+		return err
+	}
 	for _, i := range list {
 		if _, err := n.startNI(i); err != nil {
+			return err
+		}
+	}
+	if n.cfg.Routes() {
+		if _, err := n.lnet.SetRouting(true, true); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,57 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"ulnet/lnet/router"
+)
+
+// Routing is the section routing of the file: a node that forwards messages between its nets. The
+// comment of each field begins with its key.
+type Routing struct {
+	Enable bool // enable
+	Tiny   int  // tiny: buffers; 0: the usual number, also of the others
+	Small  int  // small
+	Large  int  // large
+	Memory int  // memory: MiB
+}
+
+func defaultRouting() Routing { return Routing{Memory: 256} }
+
+// Buffers are the buffers of the router.
+func (r *Routing) Buffers() router.Config {
+	return router.Config{Tiny: r.Tiny, Small: r.Small, Large: r.Large, Memory: r.Memory << 20}
+}
+
+func (r *Routing) settings() map[string]setting {
+	return map[string]setting{
+		"enable": flag(&r.Enable),
+		"tiny":   number(&r.Tiny, 0, maxCount),
+		"small":  number(&r.Small, 0, maxCount),
+		"large":  number(&r.Large, 0, maxCount),
+		"memory": number(&r.Memory, 4, maxCount),
+	}
+}
+
+func routingSection(r *Routing, file string) setting {
+	return setting{func(value ast.Node) error {
+		entries, err := sectionOf(file, value)
+		if err != nil {
+			return err
+		}
+		return assign(r.settings(), file, entries)
+	}}
+}
+
+func checkForwarding(s string) error {
+	switch s {
+	case "", "enabled", "disabled":
+		return nil
+	}
+	return fmt.Errorf("want enabled or disabled, not %q", s)
+}
+
+// Routes reports whether the file makes the node a router.
+func (c *Config) Routes() bool { return c.Routing.Enable || c.Forwarding == "enabled" }
