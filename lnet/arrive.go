@@ -136,9 +136,13 @@ func (ni *NI) Delivered(d *lnd.Delivery, err error) {
 	}
 	if err == nil {
 		ni.traffic.countReceived(d.Header.Type, d.Sink.Length)
+		ni.heal()
 		if p, ok := d.Cache.(*peerNI); ok {
 			p.traffic.countReceived(d.Header.Type, d.Sink.Length)
+			p.heal()
 		}
+	} else if p, ok := d.Cache.(*peerNI); ok && !errors.Is(err, syscall.ESHUTDOWN) {
+		p.cut()
 	}
 	ni.node.upper.Delivered(ni, d, err)
 }

@@ -168,6 +168,10 @@ func (n *Node) sendChosen(m *Message) {
 		n.finish(m, err)
 		return
 	}
+	m.chosen = true
+	if m.expires == 0 && !m.Routed {
+		m.expires = n.cfg.Clock.Now() + n.TransactionTimeout()
+	}
 	c.Use(&p.remote.Remote, n.sent.Add(1))
 	m.hop = &p.remote.Remote
 	m.hop.Begin(m.wireBytes())

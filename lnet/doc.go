@@ -62,6 +62,18 @@
 //
 // # Failures
 //
+// Every NI of this node and every NID of others has a health (package recovery). A
+// failure whose class blames one lowers it, and the message is sent again by a path that
+// is chosen anew, if its class allows that: up to Config.RetryCount times and before
+// its deadline, by a timer of its own. A node with one NI sends nothing again to a peer
+// with one.
+//
+// A message that is sent again may arrive twice, as in LNet: a PUT whose connection was
+// reset (lnd.RemoteDropped) may have been taken before. A message that the peer did not
+// take in time (lnd.RemoteTimeout) is not sent again, and no class is that is not sent
+// again by kernels. Upper.Sent is called once, whatever was tried, and what the message
+// refers to stays in use until then.
+//
 // Send reports everything through Upper.Sent. Each message that is dropped on
 // arrival is counted under its [DropReason], locally: LNet tells the sender
 // nothing.

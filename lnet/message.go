@@ -47,6 +47,8 @@ type Message struct {
 	found   bool          // has waited for discovery
 	backlog bool          // counted in Node.backlog
 	transit *transit      // that it is of; nil for a message of this node
+	retries int           // times that it was sent again
+	chosen  bool          // its path was
 }
 
 // Init ties the embedded driver part to m. Call it once, before the first
@@ -60,6 +62,10 @@ func (m *Message) wireBytes() int { return 72 + m.Payload.Length }
 func (m *Message) reset() {
 	m.peer, m.ni, m.expires, m.SentAt = nil, nil, 0, 0
 	m.hop, m.waited, m.backlog, m.found = nil, false, false, false
+	m.retries, m.chosen = 0, false
 }
+
+// NextHop returns the NID to which m went, if there was a choice.
+func (m *Message) NextHop() (id nid.NID, ok bool) { return m.Target.NID, m.chosen }
 
 func owner(m *lnd.Message) *Message { return m.Owner.(*Message) }

@@ -29,7 +29,8 @@ type NI struct {
 	silent   atomic.Bool            // its net is down by that
 	recent   atomic.Pointer[peerNI] // of the peer table, nil if that has forgotten it
 	link     linkState
-	rail     path.Local // what the choice of paths reads
+	rail     path.Local    // what the choice of paths reads
+	failures failureCounts // of messages by this NI
 
 	stopping atomic.Bool   // set when the NI leaves the node
 	pending  atomic.Int64  // messages given to its peers and not ended
@@ -80,14 +81,27 @@ func (ni *NI) Discard(d *lnd.Delivery, why DropReason) {
 func (ni *NI) Finalize(lm *lnd.Message, err error) {
 	m := owner(lm)
 	p, size, waited := m.peer, m.wireBytes(), m.waited
-	ni.node.finish(m, err)
 	if p == nil { // lo has neither peers nor credits
+		ni.node.finish(m, err)
 		return
+	}
+	again := err != nil && p.judge(m, err)
+	if again {
+		m.setAside()
+	} else {
+		if err == nil && !m.Recovery {
+			ni.heal()
+		}
+		ni.node.finish(m, err)
 	}
 	if !waited {
 		ni.returnCredit(p)
 	}
 	p.creditBack(size, waited)
+	if again {
+		ni.node.sendLater(m, err)
+		ni.ended()
+	}
 }
 
 // finish counts a message that ended and tells the upper layer. m belongs to
@@ -108,6 +122,7 @@ func (n *Node) finish(m *Message, err error) {
 			n.noteSent(m)
 		}
 	}
+	n.countResent(m, err)
 	n.inFlight.dec()
 	n.backlog.leave(m)
 	m.leaveHop()

@@ -16,6 +16,7 @@ import (
 	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/path"
+	"ulnet/lnet/recovery"
 )
 
 // Config configures a Node. The zero value of a field means its default.
@@ -33,6 +34,18 @@ type Config struct {
 	// TransactionTimeout (lnet_transaction_timeout) bounds how long a message
 	// waits for credits, and how long its ACK or REPLY may take; 0 means 150 s.
 	TransactionTimeout time.Duration
+	// HealthSensitivity (lnet_health_sensitivity) is how much a failure takes from the
+	// health of an NI, which is 1000 at first, and a success gives; 0 means 100, negative
+	// none: then nothing is sent again either. See HealthSettings.
+	HealthSensitivity int
+	// RetryCount (lnet_retry_count) is how often a message is sent again by another NI; 0
+	// means 2, negative never.
+	RetryCount int
+	// RouterSensitivity (router_sensitivity_percentage) is the health in percent below
+	// which a gateway's NI counts as down; 0 means 100.
+	RouterSensitivity int
+	// Recovery says when NIs that are not well are pinged.
+	Recovery recovery.Settings
 	// ResponseTracking (lnet_response_tracking) says whose answers are awaited
 	// no longer than that: 1 GETs, 2 PUTs with ACK, 3 both, negative: only
 	// where an MD asks for it, which LNet calls 0; 0 means 3.
@@ -104,6 +117,7 @@ type Node struct {
 	rules  Rules                // guarded by mu
 
 	forward    forwarder
+	state      health
 	failing    failList
 	inFlight   gauge
 	backlog    backlog
@@ -131,6 +145,7 @@ func New(cfg Config) *Node {
 	n.nis.Store(&[]*NI{})
 	n.peers.init(n.cfg.MaxPeers)
 	n.gateways.init(n.cfg.Incarnation)
+	n.state.init(n.cfg)
 	n.look()
 	return n
 }
@@ -154,7 +169,7 @@ func (n *Node) Incarnation() uint64 { return n.cfg.Incarnation }
 func (n *Node) Clock() machine.Clock { return n.cfg.Clock }
 
 // TransactionTimeout is how long an operation may take.
-func (n *Node) TransactionTimeout() time.Duration { return n.cfg.TransactionTimeout }
+func (n *Node) TransactionTimeout() time.Duration { return n.state.settings.Load().TransactionTimeout }
 
 // TracksResponses reports whether the answers to GETs and the ACKs of PUTs
 // are waited for no longer than TransactionTimeout.
@@ -163,8 +178,21 @@ func (n *Node) TracksResponses() (gets, puts bool) {
 	return bits&1 != 0, bits&2 != 0
 }
 
-// CountResponseTimeout counts an ACK or REPLY that did not come in time.
-func (n *Node) CountResponseTimeout() { n.unanswered.Add(1) }
+// CountResponseTimeout counts an ACK or REPLY that did not come in time, and blames the
+// NID to which the request went, if that is known and its node has others or routes.
+func (n *Node) CountResponseTimeout(hop nid.NID) {
+	n.unanswered.Add(1)
+	s := n.Health().Sensitivity
+	if s == 0 || !hop.IsValid() {
+		return
+	}
+	for _, p := range n.paths([]nid.NID{hop}, nil) {
+		if c := p.describe(recovery.Case{}); (c.PeerRails || c.Router) && !c.Own {
+			p.hurt(s)
+			return
+		}
+	}
+}
 
 // Log is the node's logger, never nil.
 func (n *Node) Log() *slog.Logger { return n.cfg.Log }
@@ -240,7 +268,7 @@ func (n *Node) mayStart(t lnd.Tunables) error {
 // complete gives the fields of cfg that are zero their defaults.
 func (n *Node) complete(cfg lnd.Config) lnd.Config {
 	cfg.Tunables = cfg.Tunables.WithDefaults()
-	cfg.Tunables.Timeout = cmp.Or(cfg.Tunables.Timeout, lnd.Timeout(n.cfg.TransactionTimeout, lnd.DefaultRetryCount))
+	cfg.Tunables.Timeout = cmp.Or(cfg.Tunables.Timeout, n.Health().LNDTimeout())
 	cfg.PID = cmp.Or(cfg.PID, n.cfg.PID)
 	cfg.Incarnation = cmp.Or(cfg.Incarnation, n.cfg.Incarnation)
 	if cfg.Clock == nil {
@@ -340,6 +368,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	n.mu.Lock()
 	n.down = true
 	n.mu.Unlock()
+	n.stopResending()
 	var errs []error
 	list := n.NIs()
 	for _, ni := range slices.Backward(list) {

@@ -105,7 +105,7 @@ func (p *peerNI) send(m *Message) bool {
 		return true
 	}
 	if m.expires == 0 && !m.Routed {
-		m.expires = p.ni.node.cfg.Clock.Now() + p.ni.node.cfg.TransactionTimeout
+		m.expires = p.ni.node.cfg.Clock.Now() + p.ni.node.TransactionTimeout()
 	}
 	p.queue.Push(&m.Message)
 	p.launch(nil)
@@ -175,14 +175,17 @@ func (p *peerNI) next() *Message {
 // unfit tells why a message that waited must not be sent any more
 // (lnet_post_send_locked).
 func (p *peerNI) unfit(m *Message) error {
-	if m.Aborted != nil && m.Aborted.Load() {
+	if m.aborted() {
 		return syscall.ECANCELED
 	}
 	if m.expires != 0 && p.ni.node.cfg.Clock.Now() > m.expires {
-		return syscall.ETIMEDOUT
+		return errLate
 	}
 	return nil
 }
+
+// errLate ends a message whose deadline is over.
+var errLate = lnd.Failed(lnd.NetworkTimeout, syscall.ETIMEDOUT)
 
 // failQueued fails everything that waits, now and in future: the NI is gone.
 func (p *peerNI) failQueued(cause error) {

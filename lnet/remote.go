@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ulnet/lnd"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/path"
 	"ulnet/lnet/wire"
@@ -14,8 +15,9 @@ import (
 type remote struct {
 	path.Remote
 
-	told  wire.Status  // what its node said last; guarded by the table's lock
-	since atomic.Int64 // when that became DOWN
+	told     wire.Status                   // what its node said last; guarded by the table's lock
+	since    atomic.Int64                  // when that became DOWN
+	failures atomic.Pointer[failureCounts] // nil: none
 
 	paths  int // peer NIs; guarded by the table's lock, like routes
 	routes int // whose gateway is the NID
@@ -33,6 +35,14 @@ func (t *peerTable) remote(id nid.NID) *remote {
 		}
 	}
 	return r
+}
+
+// count counts a failure of a message to or from the NID.
+func (r *remote) count(class lnd.Failure) {
+	if r.failures.Load() == nil {
+		r.failures.CompareAndSwap(nil, new(failureCounts))
+	}
+	r.failures.Load()[class].Add(1)
 }
 
 // release forgets what is known of a NID if nothing refers to it. The caller holds t.mu.

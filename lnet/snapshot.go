@@ -32,6 +32,8 @@ type NISnapshot struct {
 	Traffic    Traffic         `json:"statistics"`          // since the NI was added
 	PeerCount  int             `json:"peers"`               // peers beyond this NI
 	Groups     []GroupSnapshot `json:"groups,omitempty"`    // that were joined, by number
+	Health     int             `json:"health"`              // 0 to 1000
+	Failures   FailureStats    `json:"failures"`            // of messages by this NI
 	Lower      lnd.NI          `json:"-"`                   // the driver's half, for its own snapshot
 }
 
@@ -55,6 +57,9 @@ type PeerSnapshot struct {
 	Queued           int     `json:"queued_messages"` // messages without a credit
 	Parked           int     `json:"parked_messages"` // messages that wait for discovery
 	Traffic          Traffic `json:"statistics"`      // since the peer was first seen
+
+	Health   int          `json:"health"`   // of the NID, 0 to 1000
+	Failures FailureStats `json:"failures"` // of messages to the NID and from it
 }
 
 // Snapshot returns a copy of the node's state. Counters are read one by one,
@@ -88,7 +93,7 @@ func (n *Node) Stats() Stats {
 		RecvCount: total.Received.Total() - total.RoutedIn.Count, RecvLength: total.RecvLength - total.RoutedIn.Length,
 		RouteCount: n.forward.routed.Load(), RouteLength: n.forward.length.Load(),
 		DropCount: total.Dropped.Total(), DropLength: total.DropLength,
-		DropReasons: n.drops.snapshot(),
+		DropReasons: n.drops.snapshot(), FailureStats: n.state.stats(),
 	}
 }
 
@@ -113,7 +118,7 @@ func (ni *NI) snapshot(peers int) NISnapshot {
 	s := NISnapshot{
 		NID: ni.nid, Net: ni.cfg.Net.String(), Interface: ni.cfg.Interface, Status: ni.Status().String(),
 		Tunables: ni.cfg.Tunables, Credits: ni.tx.free() - ni.tx.wanted, MinCredits: ni.tx.lowest,
-		Traffic: ni.traffic.snapshot(), PeerCount: peers, Groups: groups, Lower: ni.lower,
+		Traffic: ni.traffic.snapshot(), PeerCount: peers, Groups: groups, Health: ni.rail.Health(), Failures: ni.failures.snapshot(), Lower: ni.lower,
 	}
 	link := ni.Link()
 	if link.Changed != 0 {
@@ -137,6 +142,7 @@ func (p *peerNI) snapshot() PeerSnapshot {
 		NID: p.nid, Via: p.ni.nid, Primary: p.primary(), State: p.state.String(), Parked: p.parked.Len(),
 		MaxCredits: p.ni.cfg.Tunables.PeerCredits, Credits: p.credits - p.queue.Len(), MinCredits: p.minCredits,
 		QueuedBytes: p.queuedBytes, Queued: p.queue.Len(), Traffic: p.traffic.snapshot(),
+		Health: p.remote.Health(), Failures: p.remote.failures.Load().snapshot(),
 	}
 	if p.cause != nil {
 		s.Cause = p.cause.Error()

@@ -3,6 +3,7 @@ package lnet
 import (
 	"sync/atomic"
 
+	"ulnet/lnd"
 	"ulnet/lnet/wire"
 )
 
@@ -78,6 +79,49 @@ type Stats struct {
 	DropLength       uint64 `json:"drop_length"`            // payload bytes of DropCount
 	// DropReasons splits DropCount; absent reasons are zero.
 	DropReasons map[string]uint64 `json:"drop_reasons,omitempty"`
+
+	FailureStats
+}
+
+// FailureStats are the counters of health and of sending again (struct
+// lnet_counters_health).
+type FailureStats struct {
+	ResendCount       uint64 `json:"resend_count"`          // times that a message was sent again
+	SuccessfulResends uint64 `json:"successful_resends"`    // messages that left then
+	FailedResends     uint64 `json:"failed_resends"`        // messages that did not, after all tries
+	LocalInterrupt    uint64 `json:"local_interrupt_count"` // failures by class, see lnd.Failure
+	LocalDropped      uint64 `json:"local_dropped_count"`   // likewise, as all below
+	LocalAborted      uint64 `json:"local_aborted_count"`   // the device gave up
+	LocalNoRoute      uint64 `json:"local_no_route_count"`  // no way from this NI
+	LocalTimeout      uint64 `json:"local_timeout_count"`   // not left in time
+	LocalError        uint64 `json:"local_error_count"`     // all other failures of this node
+	RemoteDropped     uint64 `json:"remote_dropped_count"`  // connection refused or reset
+	RemoteError       uint64 `json:"remote_error_count"`    // the peer did something wrong
+	RemoteTimeout     uint64 `json:"remote_timeout_count"`  // the peer took nothing
+	NetworkTimeout    uint64 `json:"network_timeout_count"` // no connection in time
+}
+
+// snapshot returns the counters by class; nil is all zero.
+func (c *failureCounts) snapshot() (s FailureStats) {
+	if c == nil {
+		return s
+	}
+	for class, to := range map[lnd.Failure]*uint64{ // any order: each has a field of its own
+		lnd.LocalInterrupt: &s.LocalInterrupt, lnd.LocalDropped: &s.LocalDropped, lnd.LocalAborted: &s.LocalAborted,
+		lnd.LocalNoRoute: &s.LocalNoRoute, lnd.LocalTimeout: &s.LocalTimeout, lnd.LocalError: &s.LocalError,
+		lnd.RemoteDropped: &s.RemoteDropped, lnd.RemoteError: &s.RemoteError, lnd.RemoteTimeout: &s.RemoteTimeout,
+		lnd.NetworkTimeout: &s.NetworkTimeout,
+	} {
+		*to = c[class].Load()
+	}
+	return s
+}
+
+// stats are those of the node.
+func (h *health) stats() FailureStats {
+	s := h.failures.snapshot()
+	s.ResendCount, s.SuccessfulResends, s.FailedResends = h.resends.tried.Load(), h.resends.successful.Load(), h.resends.failed.Load()
+	return s
 }
 
 // traffic is the live form of Traffic.

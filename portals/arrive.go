@@ -150,5 +150,8 @@ func (u *upper) Sent(m *lnet.Message, err error) {
 		t.freeOperation(o)
 		return
 	}
+	if hop, ok := m.NextHop(); ok && err == nil {
+		t.noteHop(o, hop)
+	}
 	t.complete(o, err)
 }

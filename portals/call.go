@@ -157,7 +157,8 @@ func (t *Table) timeOut(d *md, c *call) {
 	t.settle(d)
 	d.begin()
 	d.describe(e)
+	hop := d.hop()
 	d.mu.Unlock()
-	t.node.CountResponseTimeout()
+	t.node.CountResponseTimeout(hop)
 	t.complete(o, syscall.ETIMEDOUT)
 }

@@ -23,6 +23,8 @@ type PutRequest struct {
 	Length      int           // how many; 0: all from LocalOffset on
 	OpPtr       any           // handed back in the events of this operation
 	Timeout     time.Duration // with Ack: how long the ACK may take; 0: as the MD says
+
+	recovery bool // see GetRequest
 }
 
 // Put sends an MD's data to a target (LNetPut). A nil error means that a SEND
@@ -52,6 +54,9 @@ type GetRequest struct {
 	Length      int           // how many are asked for; 0: all from LocalOffset on
 	OpPtr       any           // handed back in the events of this operation
 	Timeout     time.Duration // how long the REPLY may take; 0: as the MD says
+	// Recovery says that the Get is a ping of just the NID of Target, of which LNet knows
+	// that it is not well: it takes no other path, and nothing is blamed if it fails.
+	Recovery bool
 }
 
 // Get fetches data from a target into an MD (LNetGet). A nil error means that
@@ -61,6 +66,7 @@ func (t *Table) Get(r GetRequest) error {
 	return t.initiate("Get", wire.Get, &PutRequest{
 		Self: r.Self, MD: r.MD, Target: r.Target, Portal: r.Portal, MatchBits: r.MatchBits, Offset: r.Offset,
 		LocalOffset: r.LocalOffset, Length: r.Length, OpPtr: r.OpPtr, Timeout: r.Timeout,
+		recovery: r.Recovery,
 	})
 }
 
@@ -70,7 +76,7 @@ func (t *Table) initiate(op string, typ wire.MsgType, r *PutRequest) error {
 		return &OpError{Op: op, NID: r.Target.NID, Err: err}
 	}
 	t.sendEvent(o, r, p.length)
-	o.Source = r.Self
+	o.Source, o.Recovery = r.Self, r.recovery
 	o.Priority = o.event.Options&Priority != 0
 	o.Header.DestNID, o.Header.DestPID = r.Target.NID, r.Target.PID
 	if typ == wire.Put {

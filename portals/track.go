@@ -18,7 +18,6 @@ import (
 // table while anything is awaited. Three rounds after it, between one and one
 // and a half transaction timeouts have passed.
 type tracker struct {
-	interval   time.Duration
 	gets, puts bool          // lnet_response_tracking
 	round      atomic.Uint64 // current one; 0 is none
 	running    atomic.Bool   // the timer is, or is about to be
@@ -113,7 +112,7 @@ func (t *Table) startSweeping() {
 	if t.tracker.running.Load() || t.tracker.running.Swap(true) {
 		return
 	}
-	t.node.Clock().AfterFunc(t.tracker.interval, t.sweep)
+	t.node.Clock().AfterFunc(t.node.TransactionTimeout()/2, t.sweep)
 }
 
 // sweep begins a new round and gives up MDs that have waited for too long. It
@@ -142,12 +141,31 @@ func (t *Table) sweep() {
 	}
 }
 
+// noteHop notes where the PUT or GET of an operation went, to be blamed if no answer comes.
+func (t *Table) noteHop(o *operation, hop nid.NID) {
+	d := o.md
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.asked != nil && o.event.Kind == EventSend {
+		d.asked.hop = hop
+	}
+}
+
+// hop is where the latest PUT or GET went, if LNet chose its path. The caller holds d.mu.
+func (d *md) hop() nid.NID {
+	if d.asked == nil {
+		return nid.NID{}
+	}
+	return d.asked.hop
+}
+
 // giveUp ends an MD whose answer did not come. It is entered with d.mu held
 // and returns with it released.
 func (t *Table) giveUp(d *md) {
 	d.late = true
-	t.node.CountResponseTimeout()
+	hop := d.hop()
 	t.unlink(d)
+	t.node.CountResponseTimeout(hop)
 }
 
 // eventError is the error in the event of an operation that ended with err: ETIMEDOUT in

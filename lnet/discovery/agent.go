@@ -47,6 +47,8 @@ type Agent struct {
 	pushes pushTarget
 	checks gateways
 
+	recoverer *recoverer
+
 	setting sync.Mutex // serialises SetDiscovery and Close, which no handler may call; taken before mu
 
 	mu        sync.Mutex
@@ -86,6 +88,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	a.node.SetPinger(func(id nid.NID) { a.input(engine.Input{Kind: engine.Refresh, NID: id}) })
 	a.SetDiscovery(!cfg.Off)
 	a.checks.start(a, cfg)
+	a.recoverer = newRecoverer(table)
 	return a, nil
 }
 
@@ -219,6 +222,7 @@ func (a *Agent) Close(context.Context) error {
 	for _, md := range open {
 		_ = a.table.MDUnlink(md) // ENOENT: it has just ended
 	}
+	a.recoverer.close()
 	a.pushes.close()
 	a.node.FailParked(syscall.ESHUTDOWN)
 	for _, list := range asked { // any order: no call waits for another

@@ -22,6 +22,8 @@ type PingOptions struct {
 	// Size is the room for the answer in bytes; 0 means 3960, as lnetctl. An
 	// answer that does not fit is asked for again with enough room.
 	Size int
+
+	recovery bool // of an NI that is not well
 }
 
 const (
@@ -113,6 +115,7 @@ func (p *Pinger) try(size int) {
 	}
 	err = p.table.Get(portals.GetRequest{
 		Self: p.opts.Source, MD: md, Target: p.dst, Portal: wire.PingPortal, MatchBits: wire.PingMatchBits,
+		Recovery: p.opts.recovery,
 	})
 	if err != nil {
 		p.end(wire.PingInfo{}, err)

@@ -29,11 +29,20 @@ const (
 
 // Target is an NI that is not well.
 type Target struct {
-	NID   nid.NID // of the NI
-	Local bool    // it is one of this node
+	NID   nid.NID `json:"nid"`   // of the NI
+	Local bool    `json:"local"` // it is one of this node
 }
 
-func (a Target) compare(b Target) int { return a.NID.Compare(b.NID) }
+// Compare orders targets: those of this node first, then by NID.
+func (a Target) Compare(b Target) int {
+	if a.Local != b.Local {
+		if a.Local {
+			return -1
+		}
+		return 1
+	}
+	return a.NID.Compare(b.NID)
+}
 
 // Kind is what an Input tells.
 type Kind uint8
@@ -207,7 +216,7 @@ func (m *Machine) Targets(local bool) (list []Status) {
 			list = append(list, Status{e.Target, e.count, e.due.At()})
 		}
 	}
-	slices.SortFunc(list, func(a, b Status) int { return a.compare(b.Target) })
+	slices.SortFunc(list, func(a, b Status) int { return a.Compare(b.Target) })
 	return list
 }
 

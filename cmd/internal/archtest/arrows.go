@@ -83,7 +83,7 @@ var Rules = []Rule{
 	// It plays recordings against whole stacks: all of it is tests.
 	{Package: "lnet/internal/replay", Tests: "lnet lnet/discovery lnet/route lnet/router lnet/path lnet/nid lnet/wire lnd portals lnd/verbs/softroce/emulator"},
 	{Package: "lnet/router", May: "lnet/machine"},
-	{Package: "lnet", May: "lnet/route lnet/nid lnet/path lnet/router lnet/wire lnet/machine lnd", Tests: "portals lnet/path"},
+	{Package: "lnet", May: "lnet/route lnet/nid lnet/path lnet/recovery lnet/router lnet/wire lnet/machine lnd", Tests: "portals lnet/path"},
 	{Package: "portals", May: "lnet lnd lnet/nid lnet/wire lnet/machine", Tests: "portals/node"},
 	{Package: "portals/keyring", May: "lnet/nid"},
 	// It makes whole nodes: all parts, and nothing that stands on a node.
@@ -91,7 +91,7 @@ var Rules = []Rule{
 	{Package: "portals/node", May: "portals lnet lnet/discovery lnet/networks lnet/nid lnet/machine lnd lnd/linkwatch lnd/lo lnd/socklnd lnd/o2iblnd lnd/verbs/softroce"},
 	{Package: "lnet/recovery", May: "lnet/nid lnet/machine lnd"},
 	{Package: "lnet/discovery/engine", May: "lnet lnet/nid lnet/wire lnet/machine"},
-	{Package: "lnet/discovery", May: "portals lnet lnet/router lnet/discovery/engine lnet/recovery lnet/nid lnet/wire lnet/machine lnd", Tests: "portals/node"},
+	{Package: "lnet/discovery", May: "portals lnet lnet/path lnet/router lnet/discovery/engine lnet/recovery lnet/nid lnet/wire lnet/machine lnd", Tests: "portals/node"},
 	{Package: "lnet/selftest", May: userMay, Tests: "lnet"},
 
 	{Package: "gossip/wire", May: "portals/keyring"},

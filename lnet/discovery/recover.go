@@ -1,0 +1,177 @@
+package discovery
+
+import (
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"ulnet/lnet"
+	"ulnet/lnet/machine"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/path"
+	"ulnet/lnet/recovery"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+)
+
+// recoverer pings the NIs that are not well, of this node and of peers: it steps the
+// machine of package recovery with what lnet tells it. Like the agent it has no
+// goroutine.
+type recoverer struct {
+	table *portals.Table
+	node  *lnet.Node
+
+	mu       sync.Mutex
+	machine  *recovery.Machine // guarded by mu, like all below
+	inbox    []recovery.Input
+	stepping bool
+	out      recovery.Output
+	timer    machine.Timer
+	pings    map[recovery.Target]*Pinger // under way; nil: it is just beginning
+	closed   bool
+}
+
+func newRecoverer(table *portals.Table) *recoverer {
+	node := table.Node()
+	r := &recoverer{
+		table: table, node: node, machine: recovery.NewMachine(node.Health().Recovery),
+		pings: make(map[recovery.Target]*Pinger),
+	}
+	node.SetRecoverer(r.input)
+	return r
+}
+
+// input steps the machine on in and whatever arises from it. One goroutine at a time does
+// so. The inbox holds what changed meanwhile, which is bounded by what other
+// goroutines send and receive at the moment.
+func (r *recoverer) input(in recovery.Input) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.inbox = append(r.inbox, in)
+	if r.stepping {
+		return
+	}
+	r.stepping = true
+	for len(r.inbox) > 0 && !r.closed {
+		in := r.inbox[0]
+		r.inbox = r.inbox[1:]
+		r.step(in)
+	}
+	r.inbox, r.stepping = nil, false
+}
+
+// step steps the machine once. It is entered with r.mu held, releases it for what lnet
+// is asked and told, and returns with it held.
+func (r *recoverer) step(in recovery.Input) {
+	r.mu.Unlock()
+	in = r.complete(in)
+	now := r.node.Clock().Now()
+	r.mu.Lock()
+	r.out.Reset()
+	r.setTimer(now, r.machine.Step(now, in, &r.out))
+	if r.closed {
+		return
+	}
+	r.mu.Unlock()
+	for _, t := range r.out.Pings {
+		r.ping(t)
+	}
+	r.mu.Lock()
+}
+
+// complete fills in how the target is now.
+func (r *recoverer) complete(in recovery.Input) recovery.Input {
+	switch in.Kind {
+	case recovery.Hurt, recovery.Heard, recovery.Ended:
+		health, heard, ok := r.node.Condition(in.Target)
+		in.Whole, in.LastHeard = !ok || health == path.MaxHealth, heard
+	}
+	return in
+}
+
+// setTimer wakes the machine at an instant. The caller holds r.mu.
+func (r *recoverer) setTimer(now, wake time.Duration) {
+	if r.timer != nil {
+		r.timer.Stop()
+		r.timer = nil
+	}
+	if wake != machine.Never && !r.closed {
+		r.timer = r.node.Clock().AfterFunc(wake-now, func() { r.input(recovery.Input{}) })
+	}
+}
+
+// ping pings a target, unless it is well again or gone.
+func (r *recoverer) ping(t recovery.Target) {
+	health, _, ok := r.node.Condition(t)
+	to, from := t.NID, nid.NID{}
+	if t.Local && ok {
+		from = t.NID
+		to, ok = r.node.Witness(t.NID)
+	}
+	if !ok || health == path.MaxHealth {
+		r.input(recovery.Input{Kind: recovery.Ended, Target: t})
+		return
+	}
+	r.mu.Lock()
+	r.pings[t] = nil
+	r.mu.Unlock()
+	p := StartPing(r.table, nid.ProcessID{NID: to, PID: nid.LustrePID}, PingOptions{Source: from, recovery: true},
+		func(wire.PingInfo, error) { r.ended(t) })
+	r.mu.Lock()
+	_, current := r.pings[t]
+	if current {
+		r.pings[t] = p
+	}
+	closed := r.closed
+	r.mu.Unlock()
+	if current && closed {
+		p.Cancel(syscall.ESHUTDOWN)
+	}
+}
+
+// ended follows ping: an answer has healed both NIs when it arrived.
+func (r *recoverer) ended(t recovery.Target) {
+	r.mu.Lock()
+	delete(r.pings, t)
+	r.mu.Unlock()
+	r.input(recovery.Input{Kind: recovery.Ended, Target: t})
+}
+
+// close ends the pings that are under way, and begins no more.
+func (r *recoverer) close() {
+	r.node.SetRecoverer(nil)
+	r.mu.Lock()
+	r.closed = true
+	r.setTimer(0, machine.Never)
+	var open []recovery.Target
+	for t, p := range r.pings { // any order: sorted below
+		if p != nil {
+			open = append(open, t)
+		}
+	}
+	slices.SortFunc(open, recovery.Target.Compare)
+	var pings []*Pinger
+	for _, t := range open {
+		pings = append(pings, r.pings[t])
+	}
+	r.mu.Unlock()
+	for _, p := range pings {
+		p.Cancel(syscall.ESHUTDOWN)
+	}
+}
+
+// Recovery is what an agent does to have NIs recover that are not well.
+type Recovery struct {
+	Local []recovery.Status `json:"local"`      // of this node, by NID
+	Peers []recovery.Status `json:"peers"`      // of others, by NID
+	Stats recovery.Stats    `json:"statistics"` // since the node began
+}
+
+// Recovery returns which NIs are being recovered.
+func (a *Agent) Recovery() Recovery {
+	r := a.recoverer
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return Recovery{r.machine.Targets(true), r.machine.Targets(false), r.machine.Stats()}
+}

@@ -1,0 +1,106 @@
+package lnet
+
+import (
+	"sync"
+	"syscall"
+	"time"
+
+	"ulnet/lnd"
+)
+
+// resender sends messages again whose try has failed, in the order of their failures and
+// one at a time. It does so from a timer: a driver may fail a message from inside Send, and
+// the next try must not begin on the same stack.
+type resender struct {
+	mu      sync.Mutex
+	queue   lnd.Queue // guarded by mu, like all below
+	started bool      // a timer is set, or run runs
+	running bool
+	closed  bool
+	rested  sync.Cond // running fell; of mu
+}
+
+// maxAgain bounds the messages that wait for another try; local policy.
+const maxAgain = 1 << 18
+
+// sendLater has m tried again; err is why the last try failed.
+func (n *Node) sendLater(m *Message, err error) {
+	r := &n.state.again
+	r.mu.Lock()
+	if r.closed || r.queue.Len() >= maxAgain {
+		r.mu.Unlock()
+		n.finish(m, err)
+		return
+	}
+	n.state.resends.tried.Add(1)
+	r.queue.Push(&m.Message)
+	start := !r.started
+	r.started = true
+	r.mu.Unlock()
+	if start {
+		n.cfg.Clock.AfterFunc(0, n.sendWaiting)
+	}
+}
+
+// sendWaiting sends what waits for another try, by paths that are chosen anew.
+func (n *Node) sendWaiting() {
+	r := &n.state.again
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running = true
+	for m := r.queue.Pop(); m != nil; m = r.queue.Pop() {
+		r.mu.Unlock()
+		n.dispatch(owner(m))
+		r.mu.Lock()
+	}
+	r.started, r.running = false, false
+	r.rested.Broadcast()
+}
+
+// stopResending fails what waits for another try and lets nothing wait any more.
+func (n *Node) stopResending() {
+	r := &n.state.again
+	r.mu.Lock()
+	r.closed = true
+	left := r.queue.Take(func(*lnd.Message) bool { return true })
+	for r.running {
+		r.rested.Wait()
+	}
+	r.mu.Unlock()
+	n.finishAll(left, syscall.ESHUTDOWN)
+}
+
+// setAside makes m, whose try has failed, ready for the next one. It waits for no
+// discovery again.
+func (m *Message) setAside() {
+	m.leaveHop()
+	m.peer, m.ni, m.SentAt = nil, nil, 0
+	m.waited, m.found = false, true
+}
+
+// late reports whether the deadline of m is over. One that began when nothing could be
+// chosen has none yet: it gets that as if the driver had taken all the time it may.
+func (m *Message) late(n *Node) bool {
+	if m.Routed {
+		return false // its sender knows
+	}
+	now := n.cfg.Clock.Now()
+	if m.expires == 0 {
+		s := n.Health()
+		m.expires = now + max(s.TransactionTimeout-s.LNDTimeout(), time.Second)
+	}
+	return now >= m.expires
+}
+
+func (m *Message) aborted() bool { return m.Aborted != nil && m.Aborted.Load() }
+
+// countResent counts how a message ended that was sent more than once.
+func (n *Node) countResent(m *Message, err error) {
+	switch {
+	case m.retries == 0:
+	case err == nil:
+		n.state.resends.successful.Add(1)
+	default:
+		n.state.resends.failed.Add(1)
+	}
+}

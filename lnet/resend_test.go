@@ -1,0 +1,333 @@
+package lnet_test
+
+import (
+	"errors"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/path"
+	"ulnet/lnet/recovery"
+	"ulnet/lnet/wire"
+)
+
+// railed is a node with two NIs, whose driver does what onTry says, and a peer with two.
+type railed struct {
+	*rig
+	tries []string                               // "NI>NID" of each
+	onTry func(by nid.NID, m *lnd.Message) error // nil: it leaves
+	told  []recovery.Input
+}
+
+// newRailed returns a node whose NIs finalize each message from inside Send.
+func newRailed(t *testing.T, cfg lnet.Config, local, remote int) *railed {
+	t.Helper()
+	r := &railed{}
+	r.rig = newRig(t, lnd.Tunables{}, cfg)
+	try := func(d *driver, m *lnd.Message) {
+		r.tries = append(r.tries, d.id.String()+">"+m.Target.NID.String())
+		var err error
+		if r.onTry != nil {
+			err = r.onTry(d.id, m)
+		}
+		d.up.Finalize(m, err)
+	}
+	r.driver.onSend = try
+	if local > 1 {
+		if _, err := r.node.AddNI(&driver{id: second, onSend: try}, lnd.Config{Net: tcp}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	there := []wire.NIStatus{{NID: peerA, Status: wire.StatusUp}, {NID: peerB, Status: wire.StatusUp}}
+	r.node.SetPeer(lnet.Peer{
+		Primary: peerA, NIs: there[:remote],
+		Flags: lnet.PeerMultiRail | lnet.PeerDiscovered | lnet.PeerNIDsUpToDate,
+	})
+	r.node.SetRecoverer(func(in recovery.Input) { r.told = append(r.told, in) })
+	return r
+}
+
+// put sends a PUT and lets it be sent again.
+func (r *railed) put(bits uint64) {
+	r.send(peerA, bits)
+	synctest.Wait()
+}
+
+func fails(class lnd.Failure) func(nid.NID, *lnd.Message) error {
+	return func(nid.NID, *lnd.Message) error { return lnd.Failed(class, syscall.ECONNRESET) }
+}
+
+// TestResends shows HV-7 and HV-8: which classes are sent again, how often, and which NIs are blamed.
+func TestResends(t *testing.T) {
+	spec.Covers(t, "HV-7", "HV-8")
+	for name, c := range map[string]struct {
+		cfg           lnet.Config
+		local, remote int
+		class         lnd.Failure
+		tries         int
+		localHealth   int // of both local NIs
+		remoteHealth  int // of both peer NIs
+	}{
+		"local, two NIs":      {local: 2, remote: 1, class: lnd.LocalDropped, tries: 3, localHealth: 1700, remoteHealth: 2000},
+		"local, one NI":       {local: 1, remote: 2, class: lnd.LocalDropped, tries: 1, localHealth: 2000, remoteHealth: 2000},
+		"remote, two NIDs":    {local: 1, remote: 2, class: lnd.RemoteDropped, tries: 3, localHealth: 2000, remoteHealth: 1700},
+		"remote, one NID":     {local: 2, remote: 1, class: lnd.RemoteDropped, tries: 1, localHealth: 2000, remoteHealth: 2000},
+		"not sent again":      {local: 2, remote: 2, class: lnd.RemoteTimeout, tries: 1, localHealth: 2000, remoteHealth: 1900},
+		"both are blamed":     {local: 2, remote: 2, class: lnd.NetworkTimeout, tries: 1, localHealth: 1900, remoteHealth: 1900},
+		"no class":            {local: 2, remote: 2, class: lnd.FailureNone, tries: 1, localHealth: 2000, remoteHealth: 2000},
+		"five times":          {cfg: lnet.Config{RetryCount: 5}, local: 2, remote: 2, class: lnd.LocalDropped, tries: 6, localHealth: 1400, remoteHealth: 2000},
+		"never":               {cfg: lnet.Config{RetryCount: -1}, local: 2, remote: 2, class: lnd.LocalDropped, tries: 1, localHealth: 1900, remoteHealth: 2000},
+		"more sensitive":      {cfg: lnet.Config{HealthSensitivity: 400}, local: 2, remote: 2, class: lnd.RemoteError, tries: 1, localHealth: 2000, remoteHealth: 1600},
+		"not sensitive":       {cfg: lnet.Config{HealthSensitivity: -1}, local: 2, remote: 2, class: lnd.RemoteDropped, tries: 1, localHealth: 2000, remoteHealth: 2000},
+		"not sensitive, told": {cfg: lnet.Config{HealthSensitivity: -1, RetryCount: 3}, local: 2, remote: 2, class: lnd.LocalDropped, tries: 1, localHealth: 2000, remoteHealth: 2000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRailed(t, c.cfg, c.local, c.remote)
+				r.onTry = fails(c.class)
+				r.put(1)
+				if len(r.tries) != c.tries {
+					t.Errorf("tried by %v, want %d times", r.tries, c.tries)
+				}
+				r.wantResult(1, syscall.ECONNRESET)
+				r.wantHealth(c.localHealth, c.remoteHealth)
+				s := r.node.Stats()
+				want := lnet.FailureStats{ResendCount: uint64(c.tries - 1)}
+				if c.tries > 1 {
+					want.FailedResends = 1
+				}
+				if s.ResendCount != want.ResendCount || s.FailedResends != want.FailedResends || s.SuccessfulResends != 0 || s.Errors != 1 {
+					t.Errorf("%+v, want %+v", s, want)
+				}
+			})
+		})
+	}
+}
+
+// wantHealth compares the sums of health, of which an NI that there is not counts 1000.
+func (r *railed) wantHealth(local, remote int) {
+	r.t.Helper()
+	sum := func(targets ...recovery.Target) (sum int) {
+		for _, target := range targets {
+			if h, _, ok := r.node.Condition(target); ok {
+				sum += h
+			} else {
+				sum += path.MaxHealth
+			}
+		}
+		return sum
+	}
+	l := sum(recovery.Target{NID: self, Local: true}, recovery.Target{NID: second, Local: true})
+	p := sum(recovery.Target{NID: peerA}, recovery.Target{NID: peerB})
+	if l != local || p != remote {
+		r.t.Errorf("health %d here and %d there, want %d and %d", l, p, local, remote)
+	}
+}
+
+// TestResentElsewhere: the next try takes the NI that is well, and its success counts; the
+// layer above hears of one sending.
+func TestResentElsewhere(t *testing.T) {
+	spec.Covers(t, "HV-9")
+	synctest.Test(t, func(t *testing.T) {
+		r := newRailed(t, lnet.Config{}, 2, 2)
+		r.onTry = func(by nid.NID, _ *lnd.Message) error {
+			if by == self {
+				return lnd.Failed(lnd.LocalDropped, syscall.EIO)
+			}
+			return nil
+		}
+		for bits := range uint64(20) {
+			r.put(bits)
+			r.wantResult(bits, nil)
+		}
+		if len(r.up.order) != 20 {
+			t.Errorf("told %d times of 20 messages", len(r.up.order))
+		}
+		s := r.node.Stats()
+		if s.ResendCount != 1 || s.SuccessfulResends != 1 || s.LocalDropped != 1 || s.SendCount != 20 || s.Errors != 0 {
+			t.Errorf("%+v, want one resend, which succeeded", s)
+		}
+		for i, by := range r.tries[1:] {
+			if by[:len(second.String())] != second.String() {
+				t.Errorf("try %d by %s, want %v", i+1, by, second)
+			}
+		}
+	})
+}
+
+// TestNotResent shows HV-8: what ends a message although its class would allow another try.
+func TestNotResent(t *testing.T) {
+	spec.Covers(t, "HV-8")
+	for name, c := range map[string]struct {
+		prepare func(r *railed, m *lnet.Message)
+		want    error
+	}{
+		"aborted": {func(r *railed, m *lnet.Message) {
+			m.Aborted = new(atomic.Bool)
+			r.onTry = func(nid.NID, *lnd.Message) error {
+				m.Aborted.Store(true)
+				return lnd.Failed(lnd.LocalDropped, syscall.EIO)
+			}
+		}, syscall.EIO},
+		"aborted while it waits for the next try": {func(r *railed, m *lnet.Message) {
+			m.Aborted = new(atomic.Bool)
+			r.onTry = fails(lnd.LocalDropped)
+			go func() { m.Aborted.Store(true) }()
+		}, nil},
+		"a ping of recovery": {func(r *railed, m *lnet.Message) {
+			m.Recovery = true
+			r.onTry = fails(lnd.LocalDropped)
+		}, syscall.ECONNRESET},
+		"its deadline is over": {func(r *railed, _ *lnet.Message) {
+			r.onTry = func(nid.NID, *lnd.Message) error {
+				time.Sleep(150 * time.Second)
+				return lnd.Failed(lnd.LocalDropped, syscall.EIO)
+			}
+		}, syscall.EIO},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRailed(t, lnet.Config{}, 2, 2)
+				m := put(peerA, 1)
+				c.prepare(r, m)
+				r.node.Send(m)
+				synctest.Wait()
+				if err, ended := r.up.result(1); !ended || err == nil || c.want != nil && !errors.Is(err, c.want) || len(r.up.order) != 1 {
+					t.Errorf("ended %v with %v, want once with %v", ended, err, c.want)
+				}
+				if c.want != nil && len(r.tries) != 1 {
+					t.Errorf("tried by %v, want once", r.tries)
+				}
+				if c.want != nil && c.want != syscall.EIO || name == "its deadline is over" {
+					r.wantHealth(2000, 2000)
+				}
+			})
+		})
+	}
+}
+
+// TestResendEnds: messages that wait for another try when the node shuts down fail, and
+// one whose second try finds no NI says so.
+func TestResendEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRailed(t, lnet.Config{}, 2, 2)
+		r.onTry = fails(lnd.LocalDropped)
+		for bits := range uint64(10) {
+			r.send(peerA, bits) // no Wait: the second tries are not made yet
+		}
+		if err := r.node.Shutdown(over()); err != nil {
+			t.Fatal(err)
+		}
+		for bits := range uint64(10) {
+			r.wantResult(bits, syscall.ESHUTDOWN)
+		}
+		if len(r.tries) != 10 || len(r.up.order) != 10 {
+			t.Errorf("%d tries of 10 messages, told %d", len(r.tries), len(r.up.order))
+		}
+	})
+}
+
+// TestHeals shows HV-6.
+func TestHeals(t *testing.T) {
+	spec.Covers(t, "HV-6")
+	synctest.Test(t, func(t *testing.T) {
+		r := newRailed(t, lnet.Config{}, 2, 2)
+		for _, id := range []nid.NID{self, second} {
+			if err := r.node.SetNIHealth(id, 500); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, id := range []nid.NID{peerA, peerB} {
+			if err := r.node.SetPeerHealth(id, 950); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.wantHealth(1000, 1900)
+		r.put(1)
+		r.wantHealth(1100, 1900) // what leaves heals the NI, not the peer
+		r.arrive(peerA, nil)
+		r.wantHealth(1200, 1950)
+		r.arrive(peerA, nil)
+		r.wantHealth(1300, 1950)
+		r.arrive(peerB, syscall.EIO) // half-way
+		r.wantHealth(1300, 1850)
+
+		r.node.SetRoutes([]*path.Gateway{{Net: nid.MustParseNet("tcp9"), Router: peerB}})
+		r.arrive(peerB, nil)
+		r.wantHealth(1400, 2000) // a router is well at once
+	})
+}
+
+// arrive has a PUT come from a peer by the first NI, whole or not.
+func (r *railed) arrive(from nid.NID, cut error) {
+	d := &lnd.Delivery{From: nid.ProcessID{NID: from, PID: nid.LustrePID}}
+	d.Header.SrcNID, d.Header.SrcPID, d.Header.DestNID = from, nid.LustrePID, self
+	d.Header.SetPut(wire.PutCmd{AckMD: wire.NoHandle()})
+	if _, err := r.ni.Parse(d); err != nil {
+		r.t.Fatal(err)
+	}
+	r.ni.Delivered(d, cut)
+}
+
+// TestHealthSettings shows HV-7 and HV-13.
+func TestHealthSettings(t *testing.T) {
+	spec.Covers(t, "HV-7", "HV-13")
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	usual := r.node.Health()
+	if usual.LNDTimeout() != 49*time.Second || r.timeout() != 49*time.Second {
+		t.Errorf("drivers have %v, want 49 s", usual.LNDTimeout())
+	}
+	for name, change := range map[string]func(*lnet.HealthSettings){
+		"sensitivity":         func(s *lnet.HealthSettings) { s.Sensitivity = 1001 },
+		"retries":             func(s *lnet.HealthSettings) { s.RetryCount = 6 },
+		"timeout":             func(s *lnet.HealthSettings) { s.TransactionTimeout = 2 * time.Second },
+		"retries without any": func(s *lnet.HealthSettings) { s.Sensitivity = 0 },
+		"routers":             func(s *lnet.HealthSettings) { s.RouterSensitivity = 101 },
+		"interval":            func(s *lnet.HealthSettings) { s.Recovery.MaxInterval = -1 },
+	} {
+		s := usual
+		change(&s)
+		if err := r.node.SetHealth(s); !errors.Is(err, syscall.EINVAL) || r.node.Health() != usual {
+			t.Errorf("%s: %v, want EINVAL", name, err)
+		}
+	}
+	s := usual
+	s.TransactionTimeout, s.RetryCount = 61*time.Second, 4
+	if err := r.node.SetHealth(s); err != nil || r.node.TransactionTimeout() != 61*time.Second {
+		t.Error(err)
+	}
+	if _, err := r.node.AddNI(&driver{id: second}, lnd.Config{Net: tcp}); err != nil || r.timeout() != 12*time.Second {
+		t.Errorf("%v, the next driver has %v, want 12 s", err, r.timeout())
+	}
+}
+
+// timeout is that of the last NI.
+func (r *rig) timeout() time.Duration {
+	nis := r.node.Snapshot().NIs
+	return nis[len(nis)-1].Tunables.Timeout
+}
+
+// TestResponseTimeout shows HV-12.
+func TestResponseTimeout(t *testing.T) {
+	spec.Covers(t, "HV-12")
+	for _, c := range []struct{ remote, health int }{{1, 2000}, {2, 1900}} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRailed(t, lnet.Config{}, 1, c.remote)
+			var hop nid.NID
+			r.up.onSent = func(m *lnet.Message, _ error) { hop, _ = m.NextHop() }
+			r.put(1)
+			r.node.CountResponseTimeout(hop)
+			r.node.CountResponseTimeout(nid.NID{}) // of a message whose path was not chosen
+			r.wantHealth(2000, c.health)
+			if n := r.node.Stats().ResponseTimeouts; n != 2 {
+				t.Errorf("%d counted, want 2", n)
+			}
+		})
+	}
+}
