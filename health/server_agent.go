@@ -149,9 +149,9 @@ func (a *ServerAgent) effect(e *engine.ServerEffect, out *engine.ServerOutput) {
 	}
 }
 
-// Close ends watching. Clients are not told: this server is as dead to them. It waits for the
-// functions of the configuration that are being called, which do not block: none of them may
-// call it. The error is nil.
+// Close ends the server's part in client health. It sends clients nothing: to them it is like the
+// death of the server. Close waits for functions of the configuration that run; these must not call
+// it. The error is always nil.
 func (a *ServerAgent) Close(context.Context) error {
 	a.closing.Do(a.end)
 	return nil

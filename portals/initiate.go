@@ -40,8 +40,8 @@ func (t *Table) Put(r PutRequest) error {
 	return t.initiate("Put", wire.Put, &r)
 }
 
-// GetRequest says what to get from where. Without LocalOffset and Length as much as the MD
-// has is asked for.
+// GetRequest describes a GET. Without LocalOffset and Length it asks for as many bytes as the MD
+// can take.
 type GetRequest struct {
 	Self      nid.NID       // the local NID to send from; zero or Any: LNet chooses
 	MD        MDHandle      // of a bound MD, which receives the data

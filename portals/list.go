@@ -147,8 +147,8 @@ func (x *index) bucket(hash uint64) uint64 {
 	return hash & (mask >> 1)
 }
 
-// find returns the head of the ring for messages with these match bits from
-// this initiator, which counts on a unique portal; 0 if there is none.
+// find returns the head of the ring of entries for messages with these match bits and, on a portal
+// whose entries name their initiators, from this initiator; 0 if there is none.
 func (p *portal) find(bits uint64, id nid.ProcessID) meRef {
 	if p.exact.rings == 0 {
 		return 0

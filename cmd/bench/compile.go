@@ -21,7 +21,7 @@ type recipe struct {
 	text          []byte
 }
 
-// compiled is such a program, or the reason why there is none.
+// compiled is a program compiled by a recipe, or the reason why it could not be compiled.
 type compiled struct {
 	folder  string // temporary directory with the program; empty: none
 	path    string

@@ -51,14 +51,16 @@ func (r *casterReceiver) seen() casterReceipts {
 	return r.casterReceipts
 }
 
-// forget begins to count anew; what came once comes twice even so.
+// forget resets the counts. It keeps the set of messages that have arrived, so that duplicates of
+// earlier ones are still noticed.
 func (r *casterReceiver) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.casterReceipts = casterReceipts{}
 }
 
-// filler is what messages are made of, from a place that their number says.
+// filler has the content of messages: each has a part of it, from an offset that depends on the
+// message's number.
 var filler = func() (b [8192]byte) {
 	for i := range b {
 		b[i] = byte(i*7 + i>>8)

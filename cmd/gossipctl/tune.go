@@ -65,7 +65,7 @@ type tuneDoc struct {
 	BytesPerSecond int `json:"bytes_per_node_and_second"`
 }
 
-// recommend finds numbers.
+// recommend returns the parameters for a cluster of this size, and what to expect of them.
 func (t *tuning) recommend() (tuneDoc, error) {
 	switch {
 	case t.nodes < 2 || t.nodes > gossipwire.MaxParticipants:

@@ -26,7 +26,7 @@ const (
 	ClockRefused                  // NID: its clock is impossible; told at most once in as many cycles as one dies in
 )
 
-// Event is something to tell.
+// Event is an event that the machine reports to its caller.
 type Event struct {
 	Kind      EventKind // decides which fields are set
 	NID       nid.NID   // the participant that the event is about

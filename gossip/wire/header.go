@@ -142,7 +142,8 @@ func ParseHeader(b []byte) (h Header, rest []byte, err error) {
 	return h, rest, nil
 }
 
-// Signed reports whether a message says that a code ends it.
+// Signed reports whether the header of a message says that the message ends with an authentication
+// code.
 func Signed(b []byte) bool {
 	return len(b) >= HeaderSize && Flags(binary.LittleEndian.Uint16(b[2:]))&FlagSigned != 0
 }

@@ -23,8 +23,8 @@ func (a *Agent) joined(f func(*engine.Machine)) {
 	})
 }
 
-// Members returns all members in the order of the ring, this node included; as the
-// next ones nothing while the node takes no part.
+// Members returns all members in the order of the ring, this node included. Members and the methods
+// below return nothing while the node is in no zone.
 func (a *Agent) Members() (list []MemberStatus) {
 	a.joined(func(m *engine.Machine) { list = m.Members() })
 	return list

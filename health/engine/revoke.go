@@ -13,13 +13,13 @@ import (
 // quorum drops it, and a client that shows a later choice of a master is told to come back
 // instead of being told that all servers have evicted it.
 
-// lastWord is how long it takes until an eviction by another server is final. Discovery
-// tells a server that it is cut off within less than that.
+// lastWord returns the time after which an eviction by another server is final. Discovery takes
+// less time to tell a server that it is cut off.
 func (t *Timing) lastWord() time.Duration { return 2 * t.Evict }
 
-// heardOf makes an eviction that another server ordered: end ends the connection. While this
-// server is cut off it keeps no tombstone. A tombstone that is final, or that a later master
-// told, keeps its origin and its time.
+// heardOf carries out an eviction that another server ordered. It calls end to end the connection,
+// and to keep a tombstone unless this server is cut off. A tombstone that is already final, or that
+// a later master ordered, keeps its origin and its time.
 func (s *Server) heardOf(e *wire.Entry, from int32, end func(bury bool)) {
 	old, had := s.tombstones.incarnations[e.Client]
 	had = had && old.incarnation == e.Incarnation && (old.from == noSlot || e.Before(old.epoch))

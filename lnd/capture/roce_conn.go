@@ -63,14 +63,14 @@ func (r *roce) open(src, dst netip.Addr, at Stamp) *roceConn {
 	return c
 }
 
-// midStream notes that the beginning of c is not in the capture.
+// midStream records that the capture lacks the beginning of c.
 func (r *roce) midStream(c *roceConn) {
 	c.MidStream = true
 	r.note(c, Initiator, MidStream, 0, nil)
 }
 
-// name says where side is sent to. The queue pair may have been another
-// connection's.
+// name records the address and queue pair to which packets for one side of a connection are sent.
+// If another connection had that queue pair before, name ends that one.
 func (r *roce) name(c *roceConn, side Side, end qpEnd) {
 	if old := r.byQP[end]; old != nil && old != c {
 		r.end(old, ErrReused)
@@ -83,7 +83,8 @@ func (r *roce) name(c *roceConn, side Side, end qpEnd) {
 	c.QPs[side] = uint32(end.qp)
 }
 
-// identify says what the CM calls a side.
+// identify records the communication id that one side of a connection has in messages of the
+// connection manager.
 func (r *roce) identify(c *roceConn, side Side, id commEnd) {
 	if id.id == 0 {
 		return

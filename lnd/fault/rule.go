@@ -29,8 +29,8 @@ type Rule struct {
 	Change link.Change // of a link that was perfect; without a rate
 }
 
-// matches reports whether the rule is about a message to a NID. One to a group is
-// to the group and, where it arrives, to the NID that got it.
+// matches reports whether the rule applies to a message. Its destination is the one in the header
+// or, for a multicast datagram that has arrived, also the NID to: that of the receiver.
 func (r *Rule) matches(h *wire.Header, to nid.NID) bool {
 	return r.Types.Has(h.Type) && r.Portals.Has(h) && r.From.Has(h.SrcNID) && (r.To.Has(h.DestNID) || to.IsValid() && r.To.Has(to))
 }

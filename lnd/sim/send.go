@@ -94,7 +94,7 @@ func (n *Network[M]) hop(i int32) {
 	n.queue.push(newEvent(at, evArrive, f.to, i))
 }
 
-// occupancy is until when a link transmits what it was given.
+// occupancy has the times at which a link will have transmitted all that it was given so far.
 type occupancy struct {
 	all    int64 // everything
 	urgent int64 // priority messages
@@ -103,9 +103,9 @@ type occupancy struct {
 // lastInstant bounds what adds up on slow links, some 146 years.
 const lastInstant = math.MaxInt64 / 2
 
-// take gives the link a message and returns when it is through. A priority
-// message waits for earlier ones only; that the bulk behind it comes later by
-// the time it takes is accounted for in bulk that is yet to come.
+// take gives the link a message and returns when its last byte leaves. A priority message waits for
+// earlier priority messages only. The times of bulk messages that it overtakes have been returned
+// already and stay; only bulk messages after it are deferred by its transmission.
 func (o *occupancy) take(now, rate int64, size int, priority bool) int64 {
 	t := min(int64(link.Transmission(rate, size)), lastInstant)
 	o.all = min(max(o.all, now)+t, lastInstant)
@@ -122,7 +122,7 @@ type accessLink struct {
 	in, out occupancy
 }
 
-// latency draws how long something small takes from one node to another.
+// latency draws the time that a message of no size takes from one node to another.
 func (n *Network[M]) latency(from, to NodeID) int64 {
 	q := n.quality(from, to, n.topology.Route(from, to).Link)
 	return int64(q.Latency.Draw(n.rng))

@@ -54,12 +54,14 @@ func (h *Host) Incarnation() sim.Incarnation { return h.incarnation }
 // NID is the host's NID on Net.
 func (h *Host) NID() nid.NID { return NID(h.incarnation.Node) }
 
-// LNetIncarnation is a value for lnet.Config that no other incarnation of any host has.
+// LNetIncarnation returns a value for lnet.Config.Incarnation that no other incarnation of any host
+// has.
 func (h *Host) LNetIncarnation() uint64 {
 	return lnetIncarnation(h.incarnation.Number+1, h.incarnation.Node)
 }
 
-// lnetIncarnation is that of a host's incarnation, counted from 1.
+// lnetIncarnation returns the value of lnet.Config.Incarnation for an incarnation of a host, of
+// which the first is 1.
 func lnetIncarnation(incarnation uint64, id sim.NodeID) uint64 { return incarnation<<32 | uint64(id) }
 
 // Clock is the host's clock, which may drift. Its timers run in steps.

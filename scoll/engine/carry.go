@@ -122,9 +122,10 @@ func (r *request) named(trailer []wire.Missing) []bool {
 	return set
 }
 
-// spoken takes the reply of a child's module that answers in place of its service. The
-// trailer has to name the child, and the carried answers are those of members below. They
-// replace parts that the child's service has sent, which do not count without a last one.
+// spoken handles a reply that the module of a child sends in place of the child's service. It is
+// invalid unless the trailer names the child, and the carried answers are those of members below
+// the child. The carried answers replace the parts of the service's answer that have arrived:
+// without the last part they do not count.
 func (m *Machine) spoken(r *request, i int, h *wire.ReplyHeader, in *Input) bool {
 	c, before := &r.children[i], len(r.trailer)
 	if len(in.Carried) != int(h.Carried) || !m.merge(r, c, in.Trailer) {

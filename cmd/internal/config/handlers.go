@@ -42,14 +42,15 @@ const (
 	HealthSource = "health"
 )
 
-// SelectsEvent reports whether a selector selects an event. Both are words with dots
-// between: its source, its name and, for some, its cause. A selector may have fewer.
+// SelectsEvent reports whether a selector selects an event. An event is written SOURCE.EVENT or
+// SOURCE.EVENT.CAUSE; a selector is the same, or the beginning of it up to a dot.
 func SelectsEvent(selector, event string) bool {
 	rest, ok := strings.CutPrefix(event, selector)
 	return ok && (rest == "" || rest[0] == '.')
 }
 
-// EventNames returns the longest selectors that there are, in the order of their sources.
+// EventNames returns all selectors of one event, SOURCE.EVENT and SOURCE.EVENT.CAUSE, in the order
+// of their sources.
 func EventNames() []string {
 	var list []string
 	add := func(source string, names []string, causes map[string][]string) {

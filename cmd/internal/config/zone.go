@@ -163,7 +163,8 @@ func (z *Zone) check(file string, at map[string]*token.Token) (err error) {
 	return errorAt(file, z.blamed(at), errors.New(wrong.Why))
 }
 
-// blamed returns the value without which all would be well, or else the zone's name.
+// blamed returns the position of the value that makes the section invalid: the one without which
+// the others are valid. If there is none it returns the position of the zone's name.
 func (z *Zone) blamed(at map[string]*token.Token) *token.Token {
 	for _, suspect := range []struct {
 		key   string

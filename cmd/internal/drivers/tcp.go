@@ -68,7 +68,7 @@ func (*TCP) Believes(s Settings) string {
 	return ""
 }
 
-// HintStart is about the usual failures of a listener.
+// HintStart returns what a user can do if the listener cannot be started.
 func (t *TCP) HintStart(s Settings, err error) string {
 	switch {
 	case errors.Is(err, syscall.EACCES):
@@ -79,7 +79,8 @@ func (t *TCP) HintStart(s Settings, err error) string {
 	return t.Plain.HintStart(s, err)
 }
 
-// HintUnreached is about ports and connections.
+// HintUnreached returns what a user can do if a node cannot be reached: it looks for errors of
+// ports and connections.
 func (t *TCP) HintUnreached(s Settings, target nid.NID, err error) string {
 	switch {
 	case is(err, syscall.ECONNREFUSED): // beside an errno of LNet, so before those
@@ -98,7 +99,7 @@ func (t *TCP) HintUnreached(s Settings, target nid.NID, err error) string {
 	return t.Plain.HintUnreached(s, target, err)
 }
 
-// is reports whether err is one of some.
+// is reports whether err is one of targets.
 func is(err error, targets ...error) bool {
 	for _, t := range targets {
 		if errors.Is(err, t) {

@@ -28,7 +28,8 @@ type Keys struct {
 	Count   func(*KeysStatus)        // fills in all but Section and File
 }
 
-// keySections is the order of sections with keys, before all others.
+// keySections has the sections with keys in the reverse of the order in which they are listed.
+// Sections that it lacks come behind these.
 var keySections = []string{"health", "rmcast", "scoll", "zone", "gossip"} // the last one first
 
 // keys lists the sections that have keys and use them now.

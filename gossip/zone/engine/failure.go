@@ -59,12 +59,13 @@ func (m *Machine) failed(p wire.Ref, local bool) {
 	}
 }
 
-// maxPrompt: a connection that breaks within so many heartbeats of the last message shows
-// that the process died. Later the host may have been silent before, and the transport has
-// given it up for that (local policy).
+// maxPrompt is the number of heartbeats since the last message of a peer up to which a broken
+// connection shows that the peer's process died. After a longer silence the transport may have
+// closed the connection because of the silence itself (local policy).
 const maxPrompt = 2
 
-// since returns how long ago a peer was heard, or asked if it was not heard yet.
+// since returns the time since this node heard the peer or, if it has not yet, since it asked for
+// the link.
 func (l *link) since(m *Machine) time.Duration {
 	if l.state == connecting {
 		return m.now - (l.due - m.cfg.Timeout)
@@ -72,9 +73,9 @@ func (l *link) since(m *Machine) time.Duration {
 	return m.now - l.heard
 }
 
-// maxTries is how often a link is tried to a node that was never heard on it while each
-// try fails for a reason of this host. Then it counts as any other failure: the node may
-// exist in views only, at an address that no host can reach (local policy).
+// maxTries is how often this node tries a link to a peer that it never heard on it, as long as each
+// try fails for a reason of this host. The failure after that counts as any other: the peer may
+// exist in views only, with an address that no host can reach (local policy).
 const maxTries = 3
 
 // lost handles a link that failed. A peer that never answered is suspected only if it is a

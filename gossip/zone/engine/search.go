@@ -64,16 +64,17 @@ type trouble struct {
 	tries       int
 }
 
-// avoidance is how long a supervisor that was given up is not asked while another one
-// answers, unless it is known to have begun another incarnation.
+// avoidance is how long a delegate does not ask a supervisor that it gave up, while another one
+// answers. It asks earlier if it learns of a later incarnation of that supervisor.
 const avoidance = time.Minute
 
-// mostFailures is after how many supervisors that do not answer a delegate considers itself
-// cut off from all, if there are so many.
+// mostFailures is the number of supervisors that have to be tried in vain before a delegate
+// considers itself cut off; all of them, if there are fewer.
 const mostFailures = 3
 
-// know replaces the list of supervisors. Each is listed once, in its latest incarnation. The
-// troubles with others are forgotten, unless they are configured, for users to see.
+// know replaces the list of supervisors. Each is on the new list once, in its latest incarnation.
+// know also forgets the troubles with supervisors that are not on it, except those of the
+// configuration, which the status shows to users.
 func (d *search) know(m *Machine, list []wire.Named) {
 	type ranked struct {
 		wire.Named
@@ -132,7 +133,7 @@ func (d *search) trouble(n *wire.Named) *trouble {
 	return nil
 }
 
-// best returns the first supervisor without trouble, or with one that is older than an
+// best returns the first supervisor of the list that was never given up, or not within the last
 // age; the invalid id if there is none.
 func (d *search) best(m *Machine, age time.Duration) wire.ID {
 	for i := range d.supervisors {

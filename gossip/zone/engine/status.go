@@ -71,13 +71,13 @@ func (m *Machine) Len() int { return m.view.members }
 // Hash returns a digest of all members' ids and incarnations.
 func (m *Machine) Hash() uint64 { return m.view.hash }
 
-// Self returns what stands for this node.
+// Self returns the reference of this node in the table of ids.
 func (m *Machine) Self() wire.Ref { return m.self }
 
 // Version returns the version of this node.
 func (m *Machine) Version() wire.Version { return m.ver }
 
-// Table returns the table of ids, for the goroutine that steps the machine alone.
+// Table returns the table of ids. Only the goroutine that steps the machine may use it.
 func (m *Machine) Table() *Table { return m.cfg.Table }
 
 // Has reports whether a node is in the view, and with which version.

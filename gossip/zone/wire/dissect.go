@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// Seen is a message within a zone as an observer parses it, which is no node of it.
+// Seen is a message of a zone as a capture shows it: the observer is no member of the zone, and
+// knows only those ids that the message itself has.
 type Seen struct {
 	Message        // its Refs are those of Name, ID and Short
 	Zone    uint64 // the number of the zone, see [ZoneNumber]

@@ -37,13 +37,12 @@ func Checksum(b []byte, c Counting) uint32 {
 	return max(sum, 1)
 }
 
-// VerifyChecksum compares the checksum of the message in b, whose header is h,
-// with its bytes, counted either way; none is right too. The error is
-// ErrChecksum.
+// VerifyChecksum checks the checksum of the message in b, whose header is h. It accepts the
+// checksum of either counting, and messages without one; the error is ErrChecksum.
 //
-// Kernels do not count the payload of an IMMEDIATE that they gather from its
-// own pages, and so send a wrong sum: of messages with payload a wrong sum says
-// nothing.
+// A kernel that gathers the payload of an IMMEDIATE from several pages leaves these bytes out of
+// its sum. So a wrong checksum of a message with payload does not prove that the message is
+// damaged.
 func (h *Header) VerifyChecksum(b []byte) error {
 	if h.Checksum == 0 {
 		return nil

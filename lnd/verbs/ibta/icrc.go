@@ -51,17 +51,17 @@ func ICRC(ip, udp, b []byte) (uint32, error) {
 	return crc32.Update(^s, crc32.IEEETable, b[5:]), nil
 }
 
-// Path is what the ICRC covers below the BTH for packets from one UDP end to
-// another. It is a value of 8 bytes, and reckons an ICRC from there without
-// looking at the headers again.
+// Path is the state of an ICRC calculation after the headers below the BTH, for packets from one
+// UDP endpoint to another. It has 8 bytes, and spares the calculation over these headers for each
+// packet.
 type Path struct {
 	base uint32 // state after the headers, with lengths and identification 0
 	v6   bool
 }
 
-// NewPath returns the path from src to dst, of which both are IPv4 (mapped
-// addresses too) or both IPv6. IPv4 packets have DF set and no options, IPv6
-// ones no extension header. The ports are those on the wire: dst has Port.
+// NewPath returns the path from src to dst, with the ports that packets have on the wire: dst has
+// Port. Both addresses are IPv4 (mapped addresses too) or both IPv6. Packets over IPv4 have DF set
+// and no options, those over IPv6 no extension header.
 func NewPath(src, dst netip.AddrPort) Path {
 	from, to := src.Addr().Unmap(), dst.Addr().Unmap()
 	var h [IPv6Size + UDPSize]byte

@@ -7,8 +7,9 @@ import (
 	"unsafe"
 )
 
-// sent is where the race detector learns that what was done before a datagram left
-// was done before it arrived, which package syscall tells it of its own calls.
+// sent lets the race detector see that what a goroutine does before it sends a datagram happens
+// before another one receives it. Package syscall does this for its own calls; this package makes
+// them itself.
 var sent int64
 
 func raceSend()    { runtime.RaceReleaseMerge(unsafe.Pointer(&sent)) }

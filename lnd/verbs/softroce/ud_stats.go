@@ -15,7 +15,7 @@ type UDStats struct {
 	Late     uint64 // when the queue pair was closed
 }
 
-// udStats returns the counters of those that are there, and of those that were.
+// udStats returns the sum of the counters of all queue pairs for datagrams, closed ones included.
 func (h *hub) udStats() UDStats {
 	h.demux.mu.RLock()
 	var list []*ud

@@ -48,7 +48,7 @@ func (p *peer) rail(id nid.NID) *rail {
 	return &p.rails[i]
 }
 
-// relist makes nis, claimed and primary what rails says.
+// relist updates nis, claimed and primary after a change of rails.
 func (p *peer) relist() {
 	var claimed []wire.NIStatus
 	p.nis = make([]wire.NIStatus, 0, len(p.rails))
@@ -63,10 +63,11 @@ func (p *peer) relist() {
 	p.primary = p.nis[0].NID
 }
 
-// isNews reports whether an info from a NID of p is to be taken: it is not older than the
-// latest one from that NID in this incarnation. An equal one is taken, because routers
-// change statuses under one sequence number. A NID that has restarted is not known to be
-// the other NIDs' any more.
+// isNews reports whether the machine takes a ping info from a NID of p: it must not be older than
+// the latest one from that NID in the same incarnation. An equal one is taken, because routers
+// change statuses without a new sequence number. If the NID has another incarnation than before,
+// isNews separates it from the peer's other NIDs: whether they still belong to one node is not
+// known.
 func (m *Machine) isNews(now time.Duration, p *peer, in Input, out *Output) bool {
 	r := p.rail(in.Remote)
 	switch {

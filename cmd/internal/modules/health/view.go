@@ -40,7 +40,7 @@ func newView(servers []nid.NID, self func(nid.NID) bool) *view {
 	return &view{servers: servers, self: self}
 }
 
-// running reports whether gossip runs, and ran.
+// running reports whether there is a gossip agent, one that has been stopped included.
 func (v *view) running() bool { return v.Agent() != nil }
 
 // Alive implements health.View.

@@ -120,8 +120,8 @@ func (z *zoner) keeper(dir string) func(uint64) {
 	}
 }
 
-// kept is the name under which incarnations are kept: those of another node are
-// nothing to this one.
+// kept returns the name under which this node's incarnations are kept. It includes the id of the
+// node, because another id has incarnations of its own.
 func (z *zoner) kept() string { return "zone " + z.cfg.Name + " " + z.id.String() }
 
 // lookAround arms the timer that warns of a node which no other node answers.
