@@ -1,11 +1,5 @@
 package path
 
-import (
-	"slices"
-
-	"ulnet/lnet/nid"
-)
-
 // score is what NIs, and nets, are compared by, the most significant field first. More is
 // better, but for lastUse.
 type score struct {
@@ -43,7 +37,7 @@ func (r *Remote) score(l *Local) score {
 		fitness: int64(r.fitness()), rank: uint64(r.rank.Load()), room: -r.busy.Load(), lastUse: r.lastUse.Load(),
 	}
 	if p := r.prefers.Load(); p != nil && l != nil {
-		s.preferred = slices.Contains(p.Locals, l.NID)
+		s.preferred = p.Locals.Has(l.NID)
 	}
 	return s
 }
@@ -143,7 +137,7 @@ func (t *Table) bestBeyond(p *Peer) (best *Net[*Remote]) {
 
 // compareRoutes tells which of two routes is better, with the next hops that were chosen
 // for them: a if positive; and in what. routers are those that a rule prefers.
-func compareRoutes(a, b *Choice, routers []nid.NID) (order int64, why Reason) {
+func compareRoutes(a, b *Choice, routers NIDs) (order int64, why Reason) {
 	g, h := a.Gateway, b.Gateway
 	if order = g.in(routers) - h.in(routers); order != 0 {
 		return order, NotPreferred
@@ -163,11 +157,21 @@ func compareRoutes(a, b *Choice, routers []nid.NID) (order int64, why Reason) {
 	return int64(h.lastUse.Load()) - int64(g.lastUse.Load()), UsedLater
 }
 
-// in is 1 if one of the gateway's NIDs is in the list.
-func (g *Gateway) in(routers []nid.NID) int64 {
-	for _, id := range routers {
-		if g.remote(id) != nil {
-			return 1
+// in is 1 if one of the gateway's NIDs is in the sets.
+func (g *Gateway) in(routers NIDs) int64 {
+	if len(routers) == 0 {
+		return 0
+	}
+	if routers.Has(g.NI.NID) {
+		return 1
+	}
+	if p := g.NI.Peer(); p != nil {
+		for _, n := range p.Nets {
+			for _, r := range n.NIs {
+				if routers.Has(r.NID) {
+					return 1
+				}
+			}
 		}
 	}
 	return 0

@@ -75,7 +75,7 @@ func TestPreferRemote(t *testing.T) {
 		{"equal", func() {}, ComesLater},
 		{"last use", func() { a.lastUse.Store(5) }, UsedLater},
 		{"messages", func() { b.Begin(1) }, MoreMessages},
-		{"preference", func() { b.SetPreference(&Preference{Locals: []nid.NID{w.locals[here0].NID}}) }, NotPreferred},
+		{"preference", func() { b.SetPreference(&Preference{Locals: setOf(w.locals[here0].NID)}) }, NotPreferred},
 		{"priority", func() { a.SetPriority(5) }, WorsePriority},
 		{"health", func() { a.AddHealth(-1) }, WorseHealth},
 		{"status", func() { b.SetDown(true) }, LinkDown},
@@ -128,7 +128,16 @@ func TestPreferRoute(t *testing.T) {
 		{"bytes", func() { g.NI.Begin(100); g.NI.End(0) }, MoreBytes},
 		{"hops", func() { h.Hops = 2 }, MoreHops},
 		{"priority", func() { g.Hops = 1; g.Priority = 1 }, WorsePriority},
-		{"preference", func() { w.remote(peer2).SetPreference(&Preference{Routers: []nid.NID{g.Router}}) }, NotPreferred},
+		{"preference", func() { w.remote(peer2).SetPreference(&Preference{Routers: setOf(g.Router)}) }, NotPreferred},
 		{"alive", func() { g.SetAlive(false) }, Dead},
 	}, func(c *Choice) bool { return c.Gateway == g }, isGateway)
+}
+
+// setOf is the set of one NID.
+func setOf(id nid.NID) NIDs {
+	s, err := nid.ParseSet(id.String())
+	if err != nil {
+		panic(err)
+	}
+	return NIDs{s}
 }

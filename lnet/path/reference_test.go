@@ -66,7 +66,7 @@ func (f reference) remote(list []*Remote, by *Local) *Remote {
 		if r.Down() {
 			health = 0
 		}
-		if p := r.prefers.Load(); p != nil && by != nil && slices.Contains(p.Locals, by.NID) {
+		if p := r.prefers.Load(); p != nil && by != nil && p.Locals.Has(by.NID) {
 			preferred = 0
 		}
 		return []int64{isDown(r.Down()), -health, int64(r.Priority()), preferred, r.busy.Load(), int64(r.lastUse.Load())}
@@ -142,7 +142,7 @@ func (f reference) route(to *Remote, dest nid.NID, from *Local) (l *Local, hop n
 		_, r := f.hop(g, from)
 		preferred := int64(1)
 		if to != nil {
-			if p := to.prefers.Load(); p != nil && slices.ContainsFunc(p.Routers, func(id nid.NID) bool { return g.remote(id) != nil }) {
+			if p := to.prefers.Load(); p != nil && slices.ContainsFunc(p.Routers, func(s nid.Set) bool { ids, _ := s.Expand(1); return g.remote(ids[0]) != nil }) {
 				preferred = 0
 			}
 		}
@@ -303,8 +303,8 @@ func drawPeers(t *rapid.T, locals []*Local) (all []*Remote) {
 			r.queued.Store(rapid.Int64Range(0, 1).Draw(t, "queued"))
 			if rapid.Bool().Draw(t, "prefers") {
 				r.SetPreference(&Preference{
-					Locals:  []nid.NID{rapid.SampledFrom(locals).Draw(t, "local").NID},
-					Routers: []nid.NID{drawnNID(rapid.IntRange(0, 2).Draw(t, "router"), 2, rapid.IntRange(0, 9).Draw(t, "host"))},
+					Locals:  setOf(rapid.SampledFrom(locals).Draw(t, "local").NID),
+					Routers: setOf(drawnNID(rapid.IntRange(0, 2).Draw(t, "router"), 2, rapid.IntRange(0, 9).Draw(t, "host"))),
 				})
 			}
 			if rapid.Bool().Draw(t, "remembers") {

@@ -1,10 +1,6 @@
 package path
 
-import (
-	"syscall"
-
-	"ulnet/lnet/nid"
-)
+import "syscall"
 
 // route chooses a path by a gateway, from l unless that is nil.
 func (t *Table) route(q *Query, l *Local) (Choice, error) {
@@ -50,7 +46,7 @@ func (t *Table) sameWay(q *Query, l *Local) (Choice, bool) {
 }
 
 // routers are the gateways that a rule prefers for the destination.
-func (q *Query) routers() []nid.NID {
+func (q *Query) routers() NIDs {
 	if q.To != nil {
 		if p := q.To.prefers.Load(); p != nil {
 			return p.Routers

@@ -100,8 +100,21 @@ type Remote struct {
 
 // Preference is what selection rules say of a remote NI beyond its priority.
 type Preference struct {
-	Locals  []nid.NID // local NIs, one of which should be used with it
-	Routers []nid.NID // gateways, one of which should be used towards it
+	Locals  NIDs // local NIs, one of which should be used with it
+	Routers NIDs // gateways, one of which should be used towards it
+}
+
+// NIDs is a union of sets, which has no NID if there is no set.
+type NIDs []nid.Set
+
+// Has reports whether a NID is in one of the sets.
+func (n NIDs) Has(id nid.NID) bool {
+	for i := range n {
+		if n[i].Has(id) {
+			return true
+		}
+	}
+	return false
 }
 
 // SetPreference installs what rules say; nil: nothing. It must not change afterwards.
