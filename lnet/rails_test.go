@@ -165,6 +165,7 @@ func TestForwarded(t *testing.T) {
 
 // TestRules: selection rules apply to NIs that there are and to those that come, and end.
 func TestRules(t *testing.T) {
+	spec.Covers(t, "UD-11")
 	w := newRails(t)
 	w.node.SetPeer(upToDate(peerA, peerB, peer1))
 	w.node.SetRules(only{second, peerB})

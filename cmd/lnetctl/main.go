@@ -46,6 +46,7 @@ node of their own.`,
 	c.PersistentFlags().BoolVar(&g.json, "json", false, "print JSON")
 	c.AddCommand(netCommand(g), pingCommand(g), discoverCommand(g), pathCommand(g), setCommand(g), routingCommand(g), statsCommand(g), peerCommand(g), msgCommand(g), faultCommand(g), keysCommand(g),
 		clientCommand(g), serverCommand(g), healthCommand(g))
+	c.AddCommand(udspCommand(g))
 	return c
 }
 

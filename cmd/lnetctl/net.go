@@ -14,6 +14,7 @@ import (
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/udsp"
 )
 
 func netCommand(g *globals) *cobra.Command {
@@ -51,14 +52,19 @@ refused or ended. --json prints the same keys.`,
 			return err
 		}
 		warnOfFaults(c.ErrOrStderr(), s)
-		return printNets(c, g, s, *only, *level)
+		rules, err := g.rulesFor(c.Context(), *level)
+		if err != nil {
+			return err
+		}
+		return printNets(c, g, s, rules, *only, *level)
 	}
 	return c
 }
 
 // printNets prints all nets, or one.
-func printNets(c *cobra.Command, g *globals, s node.Status, only string, level int) error {
+func printNets(c *cobra.Command, g *globals, s node.Status, rules udsp.List, only string, level int) error {
 	docs := netDocs(s, level)
+	addUDSP(docs, rules, level)
 	if only != "" {
 		want, err := nid.ParseNet(only)
 		if err != nil {
@@ -92,6 +98,7 @@ type niDoc struct {
 	Listen        string            `json:"listen,omitempty"`
 	SourceCheck   string            `json:"source_check,omitempty"` // only off is shown
 	Statistics    *statisticsDoc    `json:"statistics,omitempty"`
+	UDSP          *udspInfoDoc      `json:"udsp info,omitempty"`
 	Sent          *lnet.TypeCounts  `json:"sent_stats,omitempty"`
 	Received      *lnet.TypeCounts  `json:"received_stats,omitempty"`
 	Dropped       *lnet.TypeCounts  `json:"dropped_stats,omitempty"`

@@ -60,12 +60,18 @@ is judged yet).`,
 
 // showPeers prints all peers, page by page: there may be many.
 func showPeers(c *cobra.Command, g *globals, level int) error {
+	rules, err := g.rulesFor(c.Context(), level)
+	if err != nil {
+		return err
+	}
 	out := bufio.NewWriter(c.OutOrStdout())
 	list := cli.NewListPrinter[peerDoc](out, g.json, "peer")
 	for after, more := (nid.NID{}), true; more; {
 		page, err := node.OpPeers.Call(c.Context(), g.client(), node.PeersRequest{After: after, Limit: node.MaxPeerPage})
 		if err == nil {
-			err = list.Add(peerDocs(page, nid.NID{}, level))
+			docs := peerDocs(page, nid.NID{}, level)
+			addPeerUDSP(docs, rules, level)
+			err = list.Add(docs)
 		}
 		if err != nil {
 			return errors.Join(err, out.Flush())
@@ -83,7 +89,12 @@ func showPeer(c *cobra.Command, g *globals, only nid.NID, level int) error {
 	if err != nil {
 		return err
 	}
+	rules, err := g.rulesFor(c.Context(), level)
+	if err != nil {
+		return err
+	}
 	docs := peerDocs(page, only, level)
+	addPeerUDSP(docs, rules, level)
 	if len(docs) == 0 {
 		return cli.Hint(fmt.Errorf("%v is not a peer of this node", only), "try 'lnetctl ping %v' first", only)
 	}

@@ -20,9 +20,10 @@ type peerDoc struct {
 }
 
 type peerNIDoc struct {
-	NID   nid.NID `json:"nid"`
-	State string  `json:"state"`           // up, down, NA
-	Cause string  `json:"cause,omitempty"` // of state down
+	NID   nid.NID      `json:"nid"`
+	UDSP  *udspInfoDoc `json:"udsp info,omitempty"`
+	State string       `json:"state"`           // up, down, NA
+	Cause string       `json:"cause,omitempty"` // of state down
 	*creditsDoc
 	Statistics *statisticsDoc   `json:"statistics,omitempty"`
 	Sent       *lnet.TypeCounts `json:"sent_stats,omitempty"`

@@ -1,8 +1,13 @@
 package nid
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
+
+	"ulnet/lnd/lndtest/spec"
 )
 
 func TestSet(t *testing.T) {
@@ -96,5 +101,32 @@ func FuzzSet(f *testing.F) {
 			t.Errorf("%q prints as %q, which reads as %q, %v", s, set, again, err)
 		}
 		set.Has(Lo0())
+	})
+}
+
+// TestSetByDefinition compares an octet's numbers with their definition in lnet-wire §3:
+// lo-hi/stride has v if lo ≤ v ≤ hi and stride divides v − lo.
+func TestSetByDefinition(t *testing.T) {
+	spec.Covers(t, "UD-1")
+	rapid.Check(t, func(t *rapid.T) {
+		var texts []string
+		var has [256]bool
+		for range rapid.IntRange(1, 4).Draw(t, "ranges") {
+			lo := rapid.IntRange(0, 255).Draw(t, "lo")
+			hi, stride := rapid.IntRange(lo, 255).Draw(t, "hi"), rapid.IntRange(1, 300).Draw(t, "stride")
+			texts = append(texts, fmt.Sprintf("%d-%d/%d", lo, hi, stride))
+			for v := range has {
+				has[v] = has[v] || lo <= v && v <= hi && (v-lo)%stride == 0
+			}
+		}
+		set, err := ParseSet(fmt.Sprintf("10.0.[%s].7@tcp", strings.Join(texts, ",")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for v := range has {
+			if id := MustParse(fmt.Sprintf("10.0.%d.7@tcp", v)); set.Has(id) != has[v] {
+				t.Fatalf("%v: %v is in it: %v", set, id, !has[v])
+			}
+		}
 	})
 }

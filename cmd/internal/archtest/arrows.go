@@ -36,6 +36,7 @@ var Rules = []Rule{
 	{Package: "lnet/wire", May: "lnet/nid"},
 	{Package: "lnet/networks", May: "lnet/nid"},
 	{Package: "lnet/route", May: "lnet/nid lnet/networks lnet/machine"},
+	{Package: "lnet/udsp", May: "lnet/nid lnet/path"},
 	{Package: "lnet/faultrule", May: "lnd lnet/nid lnet/wire"},
 
 	{Package: "lnd", May: "lnet/nid lnet/wire lnet/machine"},

@@ -12,6 +12,7 @@ import (
 
 	"ulnet/cmd/internal/drivers"
 	"ulnet/lnd"
+	"ulnet/lnet/udsp"
 )
 
 // Config is the configuration of one node. Default returns its defaults; the
@@ -36,6 +37,8 @@ type Config struct {
 	Credits           int           // credits
 
 	drivers.Set // those of each driver
+
+	UDSP []udsp.Rule // udsp: selection rules, in their order
 
 	Faults    []string // faults: statements of package fault
 	FaultSeed int      // fault_seed; 0: chosen at the start

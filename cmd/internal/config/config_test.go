@@ -14,6 +14,7 @@ import (
 
 	"ulnet/cmd/internal/config"
 	"ulnet/cmd/internal/drivers"
+	"ulnet/lnet/udsp"
 )
 
 func TestReferenceHoldsTheDefaults(t *testing.T) {
@@ -157,6 +158,9 @@ func TestParse(t *testing.T) {
 				c.FaultSeed, c.Faults = 7, []string{"from fd88::1@tcp loss 5%", "partition 10.0.0.[1-5]@tcp | *@tcp1", "pause 5s"}
 			},
 		},
+		{name: "rules", text: "udsp:\n  - src: tcp1\n    priority: 3\n  - dst: 10.9.0.[1-9]@tcp9\n    rte: 10.0.0.7@tcp\n", change: func(c *config.Config) {
+			c.UDSP = []udsp.Rule{{Src: pattern(t, "tcp1"), Priority: 3}, {Dst: pattern(t, "10.9.0.[1-9]@tcp9"), Rte: pattern(t, "10.0.0.7@tcp")}}
+		}},
 		{name: "quoted text", text: `capture: "7"`, change: func(c *config.Config) { c.Capture = "7" }},
 	} {
 		t.Run(test.name, func(t *testing.T) { wantConfig(t, test.text, test.change) })
@@ -165,6 +169,13 @@ func TestParse(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for _, test := range []struct{ name, text, err string }{
+		{name: "a rule without patterns", text: "udsp:\n  - priority: 3\n", err: "f:2:13: udsp: no pattern: want src, dst or rte"},
+		{name: "an unknown key of a rule", text: "udsp:\n  - src: tcp1\n    prio: 3\n", err: `f:3:5: unknown key "prio"`},
+		{name: "an impossible pattern", text: "udsp:\n  - src: nosuch\n", err: "f:2:10: src: "},
+		{name: "a pattern that is empty", text: "udsp:\n  - src: ''\n", err: "f:2:10: src: want a net"},
+		{name: "an impossible priority", text: "udsp:\n  - src: tcp\n    priority: -1\n", err: "f:3:15: priority: want a whole number from 0 to 4294967294"},
+		{name: "the same rule twice", text: "udsp:\n  - src: tcp\n  - src: tcp\n", err: "f:3:8: udsp: rule 0 is the same"},
+		{name: "rules that are no list", text: "udsp: tcp\n", err: "f:1:7: udsp: want a list"},
 		{name: "an unknown fault", text: "faults:\n  - loss 5%\n  - lose 5%\n", err: `f:3:5: faults: unknown word "lose": want partition or pause, or a rule: from, to`},
 		{name: "two partitions", text: "faults:\n  - partition *@tcp1\n  - pause\n  - partition *@tcp2\n", err: "f:4:5: faults: a second partition, which would take the place of the first"},
 		{name: "a fault that is no text", text: "faults:\n  - loss 5%\n  - [7]\n", err: `f:3:5: faults: want text`},
@@ -335,4 +346,13 @@ func TestClientSocket(t *testing.T) {
 	if err := p.CheckOwner(dir); err == nil || err.Error() != dir+" belongs to user 4711" {
 		t.Errorf("directory of somebody else: %v", err)
 	}
+}
+
+func pattern(t *testing.T, text string) udsp.Pattern {
+	t.Helper()
+	p, err := udsp.ParsePattern(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }

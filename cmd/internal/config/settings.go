@@ -59,6 +59,7 @@ func (c *Config) settings(file string) map[string]setting {
 
 		"o2ib": o2ibSection(&c.O2IB, file),
 
+		"udsp":       udspSection(&c.UDSP, file),
 		"faults":     faults(&c.Faults),
 		"fault_seed": number(&c.FaultSeed, 0, math.MaxInt32),
 

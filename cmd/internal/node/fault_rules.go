@@ -11,13 +11,13 @@ import (
 
 // AddFaultRule is a drop or delay rule of LNet to add, before all others of its kind.
 type AddFaultRule struct {
-	Kind faultrule.Kind `json:"kind"`
+	Kind faultrule.Kind `json:"kind"` // drop or delay
 	faultrule.Attr
 }
 
 // RemoveFaultRules selects drop or delay rules to remove, by equality.
 type RemoveFaultRules struct {
-	Kind   faultrule.Kind `json:"kind"`
+	Kind   faultrule.Kind `json:"kind"`   // drop or delay
 	Source nid.NID        `json:"source"` // the wildcard: any
 	Dest   nid.NID        `json:"dest"`   // the wildcard: any
 	// Cancel ends the messages that wait because of the rules: those on their way out with
@@ -32,7 +32,7 @@ type RemovedFaultRules struct {
 
 // ResetFaultRules selects the drop or the delay rules, whose counters are cleared.
 type ResetFaultRules struct {
-	Kind faultrule.Kind `json:"kind"`
+	Kind faultrule.Kind `json:"kind"` // drop or delay
 }
 
 // AddFaultRule adds a drop or delay rule. EINVAL: the attributes do not fit together.

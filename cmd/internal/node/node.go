@@ -62,6 +62,7 @@ type Node struct {
 	statuses []func(lnd.NI) *drivers.Status // of the drivers
 	clock    *timerfd.Clock
 	plan     *fault.Plan
+	policies policies
 	changing sync.Mutex // held while networks are added or removed
 	handlers *handlers.Set
 	modules  []Module // opened, in this order
@@ -135,6 +136,9 @@ func (n *Node) start(list []networks.Interface) error {
 		if _, err := n.lnet.SetRouting(true, true); err != nil {
 			return err
 		}
+	}
+	if err := n.startUDSP(); err != nil {
+		return err
 	}
 	if err := n.startHandlers(); err != nil {
 		return err

@@ -27,6 +27,10 @@ var (
 	OpRemoveFaultRules = control.Command[RemoveFaultRules, RemovedFaultRules]{Path: "/v1/fault/rule/del", Doc: "removes drop or delay rules"}
 	OpResetFaultRules  = control.Action[ResetFaultRules]{Path: "/v1/fault/rule/reset", Doc: "clears the counters of drop or delay rules"}
 
+	OpUDSP       = control.Question[control.None, UDSP]{Path: "/v1/udsp", Doc: "the selection rules"}
+	OpAddUDSP    = control.Action[AddUDSP]{Path: "/v1/udsp/add", Doc: "adds a selection rule"}
+	OpRemoveUDSP = control.Action[RemoveUDSP]{Path: "/v1/udsp/del", Doc: "removes selection rules"}
+
 	OpSink  = control.Operation[SinkRequest, Step]{Path: "/v1/msg/sink", Doc: "takes messages, see Node.Sink"}
 	OpPut   = control.Operation[PutRequest, Step]{Path: "/v1/msg/put", Doc: "sends the data, see Node.Put"}
 	OpServe = control.Operation[ServeRequest, Step]{Path: "/v1/msg/serve", Doc: "lets others get the data, see Node.Serve"}
@@ -47,6 +51,7 @@ func (n *Node) Routes() []control.Route {
 		OpAddNetworks.Do(control.Act(n.AddNetworks)), OpRemoveNet.Do(n.RemoveNet),
 		OpFail.Do(control.Act(n.Fail)), OpAddFault.Do(control.Quick(n.AddFault)), OpEndFault.Do(control.Act(n.EndFault)),
 		OpAddFaultRule.Do(control.Act(n.AddFaultRule)), OpRemoveFaultRules.Do(control.Quick(n.RemoveFaultRules)), OpResetFaultRules.Do(control.Act(n.ResetFaultRules)),
+		OpUDSP.Do(control.Told(n.UDSP)), OpAddUDSP.Do(control.Act(n.AddUDSP)), OpRemoveUDSP.Do(control.Act(n.RemoveUDSP)),
 		OpSink.Do(n.Sink), OpPut.DoWith(n.Put), OpServe.DoWith(n.Serve), OpGet.Do(n.Get),
 		OpKeys.Do(control.Told(n.Keys)), OpKeysReload.Do(control.Just(n.KeysReload)),
 		OpHandlers.Do(control.Told(n.Handlers)), OpTestHandler.Do(n.TestHandler),

@@ -1,0 +1,110 @@
+package node
+
+import (
+	"fmt"
+	"sync"
+	"syscall"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/lnet/udsp"
+)
+
+// AddUDSP is a selection rule to add.
+type AddUDSP struct {
+	udsp.Rule
+	// Index is where it is inserted; null, or beyond the end: at the end.
+	Index *int `json:"index,omitempty"`
+}
+
+// RemoveUDSP selects the selection rules to remove: one, or all.
+type RemoveUDSP struct {
+	Index int  `json:"index"`         // of the one
+	All   bool `json:"all,omitempty"` // all of them, whatever Index says
+}
+
+// UDSP are the selection rules of a node, in their order.
+type UDSP struct {
+	Rules []udsp.Rule `json:"rules"` // by index
+}
+
+// List returns the rules as a list.
+func (u UDSP) List() (l udsp.List, err error) {
+	for _, r := range u.Rules {
+		if l, err = l.Add(r, -1); err != nil {
+			return l, err
+		}
+	}
+	return l, nil
+}
+
+// policies are the selection rules that are in force.
+type policies struct {
+	mu   sync.Mutex
+	list udsp.List // guarded by mu
+}
+
+// startUDSP applies the rules of the configuration.
+func (n *Node) startUDSP() error {
+	for _, r := range n.cfg.UDSP {
+		if err := n.AddUDSP(AddUDSP{Rule: r}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// UDSP returns the selection rules.
+func (n *Node) UDSP() UDSP {
+	n.policies.mu.Lock()
+	defer n.policies.mu.Unlock()
+	return UDSP{n.policies.list.Rules()}
+}
+
+// changeUDSP replaces the rules by what change makes of them, for all NIs, peers and
+// routes that there are and that come.
+func (n *Node) changeUDSP(change func(udsp.List) (udsp.List, error)) error {
+	n.policies.mu.Lock()
+	defer n.policies.mu.Unlock()
+	list, err := change(n.policies.list)
+	if err != nil {
+		return err
+	}
+	n.policies.list = list
+	if list.IsEmpty() {
+		n.lnet.SetRules(nil)
+	} else {
+		n.lnet.SetRules(list)
+	}
+	return nil
+}
+
+// AddUDSP adds a selection rule, or changes the priority of the one with the same patterns.
+// EINVAL: the patterns do not fit together. EALREADY: it is there. ENOSPC: there are too
+// many.
+func (n *Node) AddUDSP(r AddUDSP) error {
+	index := -1
+	if r.Index != nil {
+		if index = *r.Index; index < 0 {
+			return fmt.Errorf("index %d: want 0 or more: %w", index, syscall.EINVAL)
+		}
+	}
+	err := n.changeUDSP(func(l udsp.List) (udsp.List, error) { return l.Add(r.Rule, index) })
+	if err != nil {
+		return cli.Hint(fmt.Errorf("cannot add udsp: %w", err), "'lnetctl udsp show' lists the rules")
+	}
+	return nil
+}
+
+// RemoveUDSP removes selection rules. ENOENT: there is none with this index.
+func (n *Node) RemoveUDSP(r RemoveUDSP) error {
+	err := n.changeUDSP(func(l udsp.List) (udsp.List, error) {
+		if r.All {
+			return udsp.List{}, nil
+		}
+		return l.Remove(r.Index)
+	})
+	if err != nil {
+		return cli.Hint(fmt.Errorf("cannot del udsp: %w", err), "'lnetctl udsp show' lists the rules")
+	}
+	return nil
+}

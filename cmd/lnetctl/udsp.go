@@ -1,0 +1,260 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/path"
+	"ulnet/lnet/udsp"
+)
+
+func udspCommand(g *globals) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "udsp",
+		Short: "Selection rules: which interfaces, nets and routers are preferred",
+		Long: `User defined selection policies: rules by which the node prefers some of its
+interfaces, of a peer's, or of its routers, in the grammar of Lustre's lnetctl. What
+is healthier comes before what is preferred. The rules last until the daemon ends;
+the key 'udsp' of its configuration has those of the start.`,
+	}
+	c.AddCommand(udspAdd(g), udspDel(g), udspShow(g))
+	return c
+}
+
+func udspAdd(g *globals) *cobra.Command {
+	var patterns [3]string
+	var priority, index string
+	c := &cobra.Command{
+		Use:   "add [--src NIDS] [--dst NIDS] [--rte NIDS] [--priority P] [--idx N]",
+		Short: "Add a selection rule",
+		Long: `Adds a rule at the end of the list, or as number N. A pattern is a net (tcp1) or
+NIDs (10.0.0.[1-9/2]@tcp).
+
+  --src             gives local interfaces, or nets, a priority
+  --dst             gives interfaces or nets of peers a priority
+  --rte             gives interfaces of routers a priority
+  --src and --dst   messages to --dst prefer the local interfaces --src
+  --dst and --rte   messages to --dst prefer the routers --rte
+
+The lowest priority value, 0, is the best, and what no rule names comes last. Of
+several rules with a priority the first counts. A rule with the patterns of
+another one changes its priority.`,
+		Example: `  lnetctl udsp add --src tcp1 --priority 0
+  lnetctl udsp add --dst tcp9 --rte '10.0.0.[7-8]@tcp'`,
+		Args: cli.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			r, err := parseUDSP(patterns, priority)
+			if err != nil {
+				return cli.Usagef("%w", err)
+			}
+			add := node.AddUDSP{Rule: r}
+			if c.Flags().Changed("idx") {
+				n, err := parseIndex(index)
+				if err != nil {
+					return err
+				}
+				add.Index = &n
+			}
+			return node.OpAddUDSP.Call(c.Context(), g.client(), add)
+		},
+	}
+	c.Flags().StringVar(&patterns[0], "src", "", "local `NIDS`, or net")
+	c.Flags().StringVar(&patterns[1], "dst", "", "`NIDS` of peers, or net")
+	c.Flags().StringVar(&patterns[2], "rte", "", "`NIDS` of routers, or net")
+	c.Flags().StringVar(&priority, "priority", "", "`PRIORITY` of a rule with one pattern; 0, the default, is the best")
+	c.Flags().StringVar(&index, "idx", "", "`NUMBER` that the rule gets, from 0")
+	return c
+}
+
+// parseUDSP makes a rule of the flags.
+func parseUDSP(patterns [3]string, priority string) (r udsp.Rule, err error) {
+	for i, to := range []*udsp.Pattern{&r.Src, &r.Dst, &r.Rte} {
+		if *to, err = udsp.ParsePattern(patterns[i]); err != nil {
+			return r, fmt.Errorf("failed to parse %s parameter: %w", [...]string{"src", "dst", "rte"}[i], err)
+		}
+	}
+	if priority != "" {
+		p, err := strconv.ParseUint(priority, 10, 32)
+		if err != nil || path.Priority(p) == path.NoPriority {
+			return r, fmt.Errorf("invalid priority %q: want 0 to %d", priority, path.NoPriority-1)
+		}
+		if r.Priority = path.Priority(p); r.Dst.IsValid() && (r.Src.IsValid() || r.Rte.IsValid()) {
+			return r, fmt.Errorf("a rule with two patterns prefers one for the other, and has no priority")
+		}
+	}
+	return r, r.Validate()
+}
+
+// maxIndex is more than there are rules.
+const maxIndex = 1 << 20
+
+func parseIndex(s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 || n > maxIndex {
+		return 0, cli.Usagef("invalid index %q: want a number from 0, see 'lnetctl udsp show'", s)
+	}
+	return n, nil
+}
+
+func udspDel(g *globals) *cobra.Command {
+	var index string
+	var all bool
+	c := &cobra.Command{
+		Use:     "del --idx N | --all",
+		Short:   "Remove a selection rule, or all",
+		Long:    "Removes the rule with a number, as 'udsp show' prints it, or all. The numbers of those behind it become less by one.",
+		Example: "  lnetctl udsp del --idx 0",
+		Args:    cli.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if all == c.Flags().Changed("idx") {
+				return cli.Usagef("must specify --idx or --all")
+			}
+			r := node.RemoveUDSP{All: all}
+			if !all {
+				var err error
+				if r.Index, err = parseIndex(index); err != nil {
+					return err
+				}
+			}
+			return node.OpRemoveUDSP.Call(c.Context(), g.client(), r)
+		},
+	}
+	c.Flags().StringVar(&index, "idx", "", "`NUMBER` of the rule")
+	c.Flags().BoolVar(&all, "all", false, "all rules")
+	return c
+}
+
+// udspDoc is a rule with the keys of the kernel's tool.
+type udspDoc struct {
+	Index  int          `json:"idx"`
+	Src    string       `json:"src,omitempty"`
+	Dst    string       `json:"dst,omitempty"`
+	Rte    string       `json:"rte,omitempty"`
+	Action *udspPrefers `json:"action,omitempty"`
+}
+
+type udspPrefers struct {
+	Priority path.Priority `json:"priority"`
+}
+
+func udspShow(g *globals) *cobra.Command {
+	var index string
+	c := cli.Question[any]{
+		Use: "show [--idx N]", Short: "Show the selection rules, in their order",
+		Example: "  lnetctl udsp show --json",
+		Args:    cli.Args(),
+		Ask: func(ctx context.Context, _ []string) (any, error) {
+			only := -1
+			if index != "" {
+				var err error
+				if only, err = parseIndex(index); err != nil {
+					return nil, err
+				}
+			}
+			u, err := node.OpUDSP.Call(ctx, g.client(), control.None{})
+			if err == nil && only >= len(u.Rules) {
+				err = cli.Hint(fmt.Errorf("there is no rule %d", only), "'lnetctl udsp show' lists the rules")
+			}
+			return map[string][]udspDoc{"udsp": udspDocs(u, only)}, err
+		},
+	}.Command(&g.json)
+	c.Flags().StringVar(&index, "idx", "", "only the rule with this `NUMBER`")
+	return c
+}
+
+// udspDocs makes a document of each rule, or of one.
+func udspDocs(u node.UDSP, only int) []udspDoc {
+	docs := []udspDoc{}
+	for i, r := range u.Rules {
+		if only >= 0 && i != only {
+			continue
+		}
+		d := udspDoc{Index: i, Src: r.Src.String(), Dst: r.Dst.String(), Rte: r.Rte.String()}
+		if d.Dst == "" || d.Src+d.Rte == "" {
+			d.Action = &udspPrefers{r.Priority}
+		}
+		docs = append(docs, d)
+	}
+	return docs
+}
+
+// udspInfoDoc is what the rules say of an NI, with the keys of the kernel's tool; the
+// preferred ones are ours.
+type udspInfoDoc struct {
+	Net     int64    `json:"net priority"` // -1: no rule
+	NID     int64    `json:"nid priority"` // -1: no rule
+	Locals  []string `json:"preferred local nids,omitempty"`
+	Routers []string `json:"preferred routers,omitempty"`
+}
+
+func priorityDoc(p path.Priority) int64 {
+	if p == path.NoPriority {
+		return -1
+	}
+	return int64(p)
+}
+
+// localUDSP is what rules say of an NI of this node.
+func localUDSP(l udsp.List, id nid.NID) *udspInfoDoc {
+	ni, net := l.Local(id)
+	return &udspInfoDoc{Net: priorityDoc(net), NID: priorityDoc(ni)}
+}
+
+// remoteUDSP is what rules say of an NI of another node.
+func remoteUDSP(l udsp.List, id nid.NID) *udspInfoDoc {
+	ni, net, prefers := l.Remote(id)
+	d := &udspInfoDoc{Net: priorityDoc(net), NID: priorityDoc(ni)}
+	if prefers != nil {
+		for _, s := range prefers.Locals {
+			d.Locals = append(d.Locals, s.String())
+		}
+		for _, s := range prefers.Routers {
+			d.Routers = append(d.Routers, s.String())
+		}
+	}
+	return d
+}
+
+// udspLevel is the level of detail that shows what rules say.
+const udspLevel = 4
+
+// rulesFor returns the selection rules if that level shows what they say.
+func (g *globals) rulesFor(ctx context.Context, level int) (l udsp.List, err error) {
+	if level < udspLevel {
+		return l, nil
+	}
+	u, err := node.OpUDSP.Call(ctx, g.client(), control.None{})
+	if err != nil {
+		return l, err
+	}
+	return u.List()
+}
+
+// addUDSP adds to the NIs of this node what rules say of them.
+func addUDSP(docs []netDoc, l udsp.List, level int) {
+	for i := range docs {
+		for j := range docs[i].NIs {
+			if ni := &docs[i].NIs[j]; level >= udspLevel {
+				ni.UDSP = localUDSP(l, ni.NID)
+			}
+		}
+	}
+}
+
+// addPeerUDSP adds to the NIs of peers what rules say of them.
+func addPeerUDSP(docs []peerDoc, l udsp.List, level int) {
+	for i := range docs {
+		for j := range docs[i].NIs {
+			if ni := &docs[i].NIs[j]; level >= udspLevel {
+				ni.UDSP = remoteUDSP(l, ni.NID)
+			}
+		}
+	}
+}

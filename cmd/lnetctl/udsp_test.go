@@ -1,0 +1,40 @@
+package main
+
+import (
+	"testing"
+
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/udsp"
+)
+
+// TestUDSPInfo: what rules say of NIs is shown from -v 4 on.
+func TestUDSPInfo(t *testing.T) {
+	spec.Covers(t, "UD-14")
+	var l udsp.List
+	for _, p := range [][4]string{{"tcp", "", "", "5"}, {"10.0.0.1@tcp", "", "", "3"}, {"", "10.0.0.2@tcp", "", "1"}, {"10.0.0.1@tcp", "tcp", "", ""}} {
+		r, err := parseUDSP([3]string(p[:3]), p[3])
+		if err == nil {
+			l, err = l.Add(r, -1)
+		}
+		if err != nil {
+			t.Fatal(p, err)
+		}
+	}
+	for level := range maxVerbosity + 1 {
+		nets := []netDoc{{NIs: []niDoc{{NID: nid.Lo0()}, {NID: nid.MustParse("10.0.0.1@tcp")}}}}
+		peers := []peerDoc{{NIs: []peerNIDoc{{NID: nid.MustParse("10.0.0.2@tcp")}}}}
+		addUDSP(nets, l, level)
+		addPeerUDSP(peers, l, level)
+		lo, ni, peer := nets[0].NIs[0].UDSP, nets[0].NIs[1].UDSP, peers[0].NIs[0].UDSP
+		if level < udspLevel {
+			if lo != nil || ni != nil || peer != nil {
+				t.Errorf("-v %d shows rules", level)
+			}
+			continue
+		}
+		if lo.Net != -1 || lo.NID != -1 || ni.Net != 5 || ni.NID != 3 || peer.Net != -1 || peer.NID != 1 || len(peer.Locals) != 1 {
+			t.Errorf("-v %d: %+v %+v %+v", level, lo, ni, peer)
+		}
+	}
+}
