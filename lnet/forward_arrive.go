@@ -3,6 +3,7 @@ package lnet
 import (
 	"errors"
 	"syscall"
+	"time"
 
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
@@ -69,6 +70,8 @@ func (n *Node) nextHop(h *wire.Header, from *peerNI) (hop, DropReason) {
 		return hop{}, PeerTableFull
 	case p.nid == from.nid, p.known.Load() != nil && p.known.Load() == from.known.Load():
 		return hop{}, RouteLoop
+	case p.dead(h):
+		return hop{}, NextHopDead
 	}
 	return hop{p, c}, NotDropped
 }
@@ -87,4 +90,23 @@ func (n *Node) onNet(net nid.Net) bool {
 		}
 	}
 	return false
+}
+
+// deadTime is how long a peer counts as dead to which no connection could be made. The next
+// message after it tries again; local policy.
+const deadTime = 5 * time.Second
+
+// dead reports whether a message for the peer would not get there (lnet_peer_alive_locked): it
+// says that its NI is down, or could not be reached a moment ago. Only messages for other nodes are
+// refused for that, and answers are always sent.
+func (p *peerNI) dead(h *wire.Header) bool {
+	if p.ni.cfg.Tunables.PeerTimeout <= 0 || h.Type == wire.Ack || h.Type == wire.Reply {
+		return false
+	}
+	if p.remote.Down() {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.state == PeerStateDown && p.unreached && p.ni.node.cfg.Clock.Now()-p.touched < deadTime
 }

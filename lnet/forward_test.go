@@ -6,6 +6,8 @@ import (
 	"errors"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -295,4 +297,39 @@ func TestForwardNIGoes(t *testing.T) {
 	if got := c.node.Stats().DropReasons["NI shutdown"]; got != 1 {
 		t.Errorf("%d counted", got)
 	}
+}
+
+// TestNextHopDead: a request whose next hop could not be reached a moment ago, or says that its
+// NI is down, is dropped before a buffer is taken; an answer is sent, and later one tries again.
+func TestNextHopDead(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "RO-18")
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrossing(t, lnd.Tunables{}, router.Config{})
+		refused := func(when string, want bool) {
+			t.Helper()
+			before := c.node.Stats().DropReasons["next hop dead"]
+			taken, _ := c.pass(passing(10, 1))
+			if counted := c.node.Stats().DropReasons["next hop dead"] > before; taken == want || counted != want {
+				t.Errorf("%s: taken %v, counted %v", when, taken, counted)
+			}
+			for c.far.finalize(nil) {
+			}
+		}
+		refused("nothing is known", false)
+		c.far.up.PeerDown(nid.ProcessID{NID: peer1, PID: nid.LustrePID}, syscall.ECONNREFUSED)
+		refused("it could not be reached", true)
+		reply := passing(10, 2)
+		reply.Header.SetReply(wire.ReplyCmd{})
+		if taken, _ := c.pass(reply); !taken {
+			t.Error("an answer was dropped")
+		}
+		time.Sleep(5 * time.Second)
+		refused("it could not be reached 5 s ago", false)
+		c.far.up.PeerUp(nid.ProcessID{NID: peer1, PID: nid.LustrePID})
+		c.far.up.PeerDown(nid.ProcessID{NID: peer1, PID: nid.LustrePID}, syscall.ECONNRESET)
+		refused("its connection has ended", false)
+		c.node.Rail(peer1).SetDown(true)
+		refused("it says that it is down", true)
+	})
 }

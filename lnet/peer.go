@@ -68,6 +68,7 @@ type peerNI struct {
 	cause       error                  // of PeerStateDown
 	failed      nid.PID                // the process that cause is about
 	met         bool                   // was connected once
+	unreached   bool                   // state is down because a connection could not be made
 	touched     time.Duration          // when p was made, or its last connection ended
 	behind      atomic.Pointer[peerNI] // whose messages this router has brought last
 	vetted      atomic.Bool            // it was discovered because it seems to be a router
@@ -220,6 +221,7 @@ func (p *peerNI) down(pid nid.PID, cause error) {
 	defer p.mu.Unlock()
 	p.connected = slices.DeleteFunc(p.connected, func(o nid.PID) bool { return o == pid })
 	if len(p.connected) == 0 {
+		p.unreached = p.state != PeerStateUp
 		p.state, p.cause, p.failed = PeerStateDown, cause, pid
 		p.touched = p.ni.node.cfg.Clock.Now()
 	}
