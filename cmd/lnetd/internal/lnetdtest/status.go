@@ -7,6 +7,7 @@ import (
 
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
+	"ulnet/lnet"
 )
 
 // Status asks the daemon for its state.
@@ -45,4 +46,14 @@ func (d *Daemon) Connections() (sum int) {
 		sum += ni.LND.Connections
 	}
 	return sum
+}
+
+// Router asks the daemon for its state as a router.
+func (d *Daemon) Router() lnet.RouterSnapshot {
+	d.t.Helper()
+	s, err := node.OpRouting.Call(d.t.Context(), d.control, control.None{})
+	if err != nil {
+		d.t.Fatalf("routing of lnetd: %v", err)
+	}
+	return s
 }

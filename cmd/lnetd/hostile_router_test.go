@@ -1,0 +1,205 @@
+//go:build linux
+
+package main_test
+
+import (
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"ulnet/cmd/lnetd/internal/lnetdtest"
+	"ulnet/lnd/lndtest/loopback"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnd/socklnd/ksock"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+)
+
+// TestHostileRouter lets strangers use an lnetd that forwards between tcp and tcp1, and measures
+// meanwhile how long the messages of another pair take.
+func TestHostileRouter(t *testing.T) {
+	t.Parallel()
+	commands := lnetdtest.Build(t)
+	t.Run("slow sender", func(t *testing.T) { slowSender(t, commands) })
+	t.Run("takes nothing", func(t *testing.T) { takesNothing(t, commands) })
+	t.Run("spoofed", func(t *testing.T) { spoofed(t, commands) })
+}
+
+// ford is an lnetd that forwards, with one node on each side.
+type ford struct {
+	t         *testing.T
+	daemon    *lnetdtest.Daemon
+	to        netip.AddrPort
+	near, far *end
+}
+
+// end is a node that sends through the router, with its CONTROL, BULK_IN and BULK_OUT
+// connections.
+type end struct {
+	*lnetdtest.Peer
+	conns []*net.TCPConn
+}
+
+func newFord(t *testing.T, commands lnetdtest.Commands) *ford {
+	t.Helper()
+	t.Parallel()
+	n := sieges.Add(1)
+	to := netip.AddrFrom4([4]byte{127, 0, byte(n>>8) + 1, byte(n)})
+	port, err := loopback.FreePort(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &ford{t: t, to: netip.AddrPortFrom(to, port)}
+	f.daemon = commands.Start(t, lnetdtest.Config{
+		Networks: "tcp(" + to.String() + "),tcp1(" + to.String() + ")", Port: port,
+		Settings: []string{"source_address: off", "forwarding: enabled"},
+	})
+	f.near, f.far = f.end("127.0.0.7@tcp"), f.end("127.0.0.8@tcp1")
+	return f
+}
+
+func (f *ford) end(id string) *end {
+	f.t.Helper()
+	p := lnetdtest.NewPeer(f.t, nid.ProcessID{NID: nid.MustParse(id), PID: nid.LustrePID}, from, f.to)
+	p.Target = nid.FromAddr(p.ID.NID.Net(), f.to.Addr())
+	return &end{p, p.ConnectAll()}
+}
+
+// put returns a PUT to another end, without its payload.
+func (e *end) put(to *end, size int) []byte {
+	h := e.Header()
+	h.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: 7, Portal: 20})
+	h.DestNID, h.PayloadLength = to.ID.NID, uint32(size)
+	return e.Message(lnetHeader, h, nil)
+}
+
+// trip sends a PUT of 8 bytes to another end, by the CONTROL connections, and returns how long
+// it took to arrive.
+func (f *ford) trip(a, b *end) time.Duration {
+	f.t.Helper()
+	begin := time.Now()
+	if _, err := a.conns[0].Write(append(a.put(b, 8), "payload."...)); err != nil {
+		f.t.Fatal(err)
+	}
+	_ = b.conns[0].SetReadDeadline(begin.Add(reaction))
+	got := make([]byte, ksock.MsgHeaderSize+wire.HeaderSize+8)
+	if _, err := io.ReadFull(b.conns[0], got); err != nil {
+		f.t.Fatalf("message from %v to %v: %v; drops %v", a.ID.NID, b.ID.NID, err, f.daemon.Status().Stats.DropReasons)
+	}
+	took := time.Since(begin)
+	h, payload, err := wire.ParseHeader(got[ksock.MsgHeaderSize:])
+	if err != nil || h.SrcNID != a.ID.NID || h.DestNID != b.ID.NID || string(payload) != "payload." {
+		f.t.Fatalf("arrived: %v from %v to %v with %q, %v", h.Type, h.SrcNID, h.DestNID, payload, err)
+	}
+	return took
+}
+
+// median is that of so many trips.
+func (f *ford) median(a, b *end, trips int) time.Duration {
+	f.t.Helper()
+	var took []time.Duration
+	for range trips {
+		took = append(took, f.trip(a, b))
+	}
+	slices.Sort(took)
+	return took[trips/2]
+}
+
+// trips is how many messages a measurement takes, and slower how much longer one may take beside
+// a hostile node: a message that waits for that node takes a thousand times as long.
+const (
+	trips  = 101
+	slower = 10
+)
+
+// slowSender: a node that begins a message of 1 MiB and sends 1 KiB of it has a buffer, and
+// nothing else: the connection to the next hop carries the messages of others.
+func slowSender(t *testing.T, commands lnetdtest.Commands) {
+	f := newFord(t, commands)
+	spec.Covers(t, "RO-7")
+	alone := f.median(f.near, f.far, trips)
+	slow := f.end("127.0.0.66@tcp")
+	for _, c := range slow.conns {
+		if _, err := c.Write(append(slow.put(f.far, wire.MaxPayload), make([]byte, 1024)...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.daemon.Until(reaction, "three large buffers in use", func() bool { return f.daemon.Router().Buffers.Large.Memory == 3*wire.MaxPayload })
+	if beside := f.median(f.near, f.far, trips); beside > slower*alone {
+		t.Errorf("a message takes %v beside a slow sender, %v without", beside, alone)
+	}
+	for _, c := range slow.conns {
+		c.Close()
+	}
+	f.daemon.Until(reaction, "buffers back", func() bool { return f.daemon.Router().Buffers.Large.Memory == 0 })
+	if s := f.daemon.Status().Stats; s.DropReasons[lnet.TransitCut.String()] != 3 || s.RouteCount != 2*trips {
+		t.Errorf("%d routed, drops %v", s.RouteCount, s.DropReasons)
+	}
+}
+
+// takesNothing: a node sends 64 MiB to one that takes nothing, and messages to another one. The
+// first take credits and buffers; the others arrive all the same, after a second at most as fast
+// as alone.
+func takesNothing(t *testing.T, commands lnetdtest.Commands) {
+	f := newFord(t, commands)
+	spec.Covers(t, "RO-13")
+	alone := f.median(f.near, f.far, trips)
+	stuck := f.end("127.0.0.66@tcp1")
+	written := make(chan error, 1)
+	go func() {
+		message := append(f.near.put(stuck, wire.MaxPayload), make([]byte, wire.MaxPayload)...)
+		for range 64 {
+			if _, err := f.near.conns[2].Write(message); err != nil {
+				written <- err
+				return
+			}
+		}
+		written <- nil
+	}()
+	f.daemon.Until(reaction, "a drop for a next hop that takes nothing", func() bool {
+		return f.daemon.Status().Stats.DropReasons[lnet.NextHopStalled.String()] > 0
+	})
+	if err := <-written; err != nil {
+		t.Fatal(err)
+	}
+	if beside := f.median(f.near, f.far, trips); beside > slower*alone {
+		t.Errorf("a message takes %v beside those to a node that takes nothing, %v without", beside, alone)
+	}
+	if s := f.daemon.Router().Buffers; s.Stalls != 1 || s.Large.Memory > 16*wire.MaxPayload {
+		t.Errorf("%+v", s)
+	}
+}
+
+// spoofed: messages that this router has no business with are dropped under their own reasons.
+func spoofed(t *testing.T, commands lnetdtest.Commands) {
+	f := newFord(t, commands)
+	spec.Covers(t, "RO-3", "RO-9")
+	stranger := f.end("127.0.0.66@tcp")
+	send := func(change func(h *wire.Header)) {
+		t.Helper()
+		h := stranger.Header()
+		h.SetPut(wire.PutCmd{AckMD: wire.NoHandle(), MatchBits: 7, Portal: 20})
+		h.DestNID, h.PayloadLength = f.far.ID.NID, 8
+		change(&h)
+		if _, err := stranger.conns[0].Write(stranger.Message(lnetHeader, h, make([]byte, 8))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for why, change := range map[lnet.DropReason]func(h *wire.Header){
+		lnet.NoRoute:        func(h *wire.Header) { h.DestNID = nid.MustParse("127.0.0.8@tcp9") },
+		lnet.NeedlessDetour: func(h *wire.Header) { h.SrcNID = nid.MustParse("127.0.0.9@tcp1") },
+		lnet.BadSource:      func(h *wire.Header) { h.SrcNID = stranger.Target },
+		lnet.ForeignSource:  func(h *wire.Header) { h.SrcNID = f.near.ID.NID },
+	} {
+		send(change)
+		f.daemon.Until(reaction, why.String(), func() bool { return f.daemon.Status().Stats.DropReasons[why.String()] == 1 })
+	}
+	f.trip(f.near, f.far)
+	if s := f.daemon.Status().Stats; s.RouteCount != 1 || s.DropCount != 4 {
+		t.Errorf("%d routed, %d dropped: %v", s.RouteCount, s.DropCount, s.DropReasons)
+	}
+}
