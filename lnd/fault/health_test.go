@@ -1,0 +1,189 @@
+package fault_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"ulnet/lnd"
+	"ulnet/lnd/fault"
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnd/simlnd"
+	"ulnet/lnet/faultrule"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
+	"ulnet/portals"
+	"ulnet/portals/node"
+)
+
+// selftest is the portal of the recorded traffic (lnet_selftest).
+const selftest = 50
+
+// twoRails is two nodes with two NIs each on one net in virtual time, as in the recordings
+// of kernels. What the first one sends passes a plan.
+type twoRails struct {
+	t      *testing.T
+	fabric *simlnd.Fabric
+	nodes  [2]*node.Node
+	plan   *fault.Plan
+	wire   []wire.Header // what the plan let the first one send
+
+	ended, failed int // SEND events
+	arrived       int // PUTs
+}
+
+func newTwoRails(t *testing.T) *twoRails {
+	t.Helper()
+	r := &twoRails{t: t}
+	f, err := simlnd.New(simlnd.Config{Nodes: 2, Seed: 1, Boot: func(h, _ *simlnd.Host) {
+		r.boot(h)
+	}})
+	if err == nil {
+		err = f.Run(0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.fabric = f
+	r.run(time.Second)
+	return r
+}
+
+// boot starts a node; transaction_timeout is that of the recorded ones.
+func (r *twoRails) boot(h *simlnd.Host) {
+	cfg := node.Config{Networks: "tcp(eth0),tcp(eth1)", Clock: h.Clock(), Drivers: []lnd.Driver{h.Driver()}}
+	cfg.LNet.TransactionTimeout, cfg.LNet.Incarnation = 10*time.Second, h.LNetIncarnation()
+	if h.ID() == 0 {
+		r.plan = fault.New(fault.Config{Clock: h.Clock(), Seed: 1})
+		cfg.Wrap = func(d lnd.Driver) lnd.Driver { return fault.Wrap(&recorder{d, &r.wire}, r.plan) }
+	}
+	n, err := node.Start(cfg)
+	if err != nil {
+		r.t.Error(err)
+		return
+	}
+	r.nodes[h.ID()] = n
+	if h.ID() == 1 {
+		var in portals.Inbox
+		if err := in.Open(n.Table(), portals.InboxConfig{Portal: selftest, Handle: func(*portals.Event, []byte) { r.arrived++ }}); err != nil {
+			r.t.Error(err)
+		}
+	}
+}
+
+func (r *twoRails) run(d time.Duration) {
+	r.t.Helper()
+	if err := r.fabric.Run(r.fabric.Now() + d); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// put has the first node send a PUT to the second, and waits for 100 ms.
+func (r *twoRails) put() {
+	r.t.Helper()
+	r.fabric.Do(0, func(*simlnd.Host) {
+		table := r.nodes[0].Table()
+		md, err := table.MDBind(portals.MD{Threshold: 1, Segments: [][]byte{[]byte("ping")}, Handler: func(e *portals.Event) {
+			r.ended++
+			if e.Err != nil {
+				r.failed++
+			}
+		}}, portals.Unlink)
+		if err == nil {
+			err = table.Put(portals.PutRequest{MD: md, Target: nid.ProcessID{NID: simlnd.NID(1), PID: nid.LustrePID}, Portal: selftest})
+		}
+		if err != nil {
+			r.t.Error(err)
+		}
+	})
+	r.run(100 * time.Millisecond)
+}
+
+// recorder is a driver that writes down what it is given to send.
+type recorder struct {
+	lnd.Driver
+	to *[]wire.Header
+}
+
+// Startup implements lnd.Driver.
+func (d *recorder) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
+	ni, err := d.Driver.Startup(cfg, up)
+	return &recorded{ni, d.to}, err
+}
+
+type recorded struct {
+	lnd.NI
+	to *[]wire.Header
+}
+
+// Send implements lnd.NI.
+func (ni *recorded) Send(m *lnd.Message) {
+	*ni.to = append(*ni.to, m.Header)
+	ni.NI.Send(m)
+}
+
+// TestLocalDropped: as in the recording tcp-health-local-dropped, the sends that fail are
+// sent again by another NI, nothing of them is on the wire, each operation ends once, and
+// the health that later sends mend takes no recovery ping.
+func TestLocalDropped(t *testing.T) {
+	spec.Covers(t, "FR-13")
+	r := newTwoRails(t)
+	err := r.plan.AddRule(faultrule.Drop, faultrule.Attr{Source: nid.Any(), Dest: nid.Any(), Rate: 4, Portals: 1 << selftest, Types: 1 << wire.Put, Classes: 1 << lnd.LocalDropped})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.put() // the discovery comes first
+	begin := len(r.wire)
+	for range 15 {
+		r.put()
+	}
+	if r.ended != 16 || r.failed != 0 || r.arrived != 16 {
+		t.Errorf("%d ended, %d failed, %d arrived", r.ended, r.failed, r.arrived)
+	}
+	if s := r.plan.Snapshot().Drop[0]; s.Hit < 5 || s.Matched != 16+s.Hit {
+		t.Errorf("%d hit of %d, want each to be sent again", s.Hit, s.Matched)
+	}
+	if n := len(r.wire) - begin; n != 15 {
+		t.Errorf("%d messages were on the wire, want 15: %v", n, r.wire[begin:])
+	}
+}
+
+// TestRemoteDropped: as in the recording tcp-health-remote-dropped, a send that fails to an
+// NI of the peer is sent again to the other one, which carries all until a ping has
+// mended the health of the first.
+func TestRemoteDropped(t *testing.T) {
+	spec.Covers(t, "FR-13")
+	r := newTwoRails(t)
+	bad := simlnd.NIDOn(simlnd.Net, 1, 1)
+	r.put()
+	err := r.plan.AddRule(faultrule.Drop, faultrule.Attr{Source: nid.Any(), Dest: bad, Rate: 1, Portals: 1 << selftest, Types: 1 << wire.Put, Classes: 1 << lnd.RemoteDropped})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := len(r.wire)
+	for range 6 {
+		r.put()
+	}
+	if s := r.plan.Snapshot().Drop[0]; s.Hit != 1 || r.ended != 7 || r.failed != 0 || r.arrived != 7 {
+		t.Errorf("%d hit, %d ended, %d failed, %d arrived", s.Hit, r.ended, r.failed, r.arrived)
+	}
+	for _, h := range r.wire[begin:] {
+		if h.DestNID == bad && h.Type == wire.Put {
+			t.Errorf("%v to the NI that failed", h.Type)
+		}
+	}
+	r.run(3 * time.Second)
+	pings := 0
+	for _, h := range r.wire[begin:] {
+		if h.DestNID == bad && h.Type == wire.Get {
+			pings++
+		}
+	}
+	if pings == 0 {
+		t.Error("no recovery ping")
+	}
+	if err := errors.Join(r.nodes[0].Close(context.Background())); err != nil {
+		t.Error(err)
+	}
+}
