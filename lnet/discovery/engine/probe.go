@@ -42,6 +42,13 @@ func (m *Machine) reaches(id nid.NID) bool {
 	return m.isNear(id) || slices.Contains(m.beyond, id.Net())
 }
 
+// mayProbe reports whether a claim of p can be probed. That of a gateway to a NID beyond gateways
+// cannot: the probe might go through p itself, which takes a message to its NID on another
+// net for an error of protocol, and closes the connection with all that is on its way there.
+func (m *Machine) mayProbe(p *peer, id nid.NID) bool {
+	return m.isNear(id) || m.reaches(id) && !m.isGateway(p)
+}
+
 // isNear reports whether one of our NIs reaches a NID.
 func (m *Machine) isNear(id nid.NID) bool {
 	return slices.ContainsFunc(m.self.NIDs, func(own nid.NID) bool {
@@ -56,7 +63,7 @@ func (m *Machine) nextClaim(p *peer) (next *rail, at time.Duration) {
 	}
 	for i := range p.rails {
 		r := &p.rails[i]
-		if r.state == claim && (next == nil || r.retryAt < next.retryAt) && m.reaches(r.NID) {
+		if r.state == claim && (next == nil || r.retryAt < next.retryAt) && m.mayProbe(p, r.NID) {
 			next = r
 		}
 	}
@@ -134,7 +141,7 @@ func (m *Machine) endPatience(p *peer) {
 // awaitsProbes reports whether the discovery of p is to wait for its probes.
 func (m *Machine) awaitsProbes(p *peer) bool {
 	return p.patience.IsSet() && slices.ContainsFunc(p.rails, func(r rail) bool {
-		return r.state == probing || r.state == claim && r.tries == 0 && m.reaches(r.NID)
+		return r.state == probing || r.state == claim && r.tries == 0 && m.mayProbe(p, r.NID)
 	})
 }
 
