@@ -61,7 +61,7 @@ func TestRails(t *testing.T) {
 	}
 }
 
-// TestRailCut: nothing gets through a cut rail, nobody is told before the timeout, other rails
+// TestRailCut: nothing gets through a cut rail, no node is told before the timeout, other rails
 // go on, and a rail that was mended is as before.
 func TestRailCut(t *testing.T) {
 	f, ends := railNet(t)

@@ -6,6 +6,7 @@ import (
 	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/route"
 )
 
 // maxNets is how many nets there can be.
@@ -70,9 +71,9 @@ func (l layout) name(from, to sim.NodeID) nid.NID {
 	return simlnd.NIDOn(l.network(net), to, 0)
 }
 
-// routes returns the routes of a node, as Lustre writes them: to every other net by each
-// router's NID on the node's own.
-func (l layout) routes(id sim.NodeID) (list []string) {
+// routes returns the routes of a node: to every other net by each router's NID on the node's
+// own.
+func (l layout) routes(id sim.NodeID) (list []route.Route) {
 	if l.isRouter(id) {
 		return nil
 	}
@@ -80,7 +81,7 @@ func (l layout) routes(id sim.NodeID) (list []string) {
 	for net := range l.nets {
 		for router := range sim.NodeID(l.routers) {
 			if net != home {
-				list = append(list, fmt.Sprintf("%v %v", l.network(net), simlnd.NIDOn(l.network(home), router, 0)))
+				list = append(list, route.New(l.network(net), simlnd.NIDOn(l.network(home), router, 0)))
 			}
 		}
 	}

@@ -21,7 +21,11 @@ func TestLayout(t *testing.T) {
 		for _, at := range l.interfaces(id) {
 			on = append(on, fmt.Sprintf("%v/%d", at.Net, at.Rail))
 		}
-		got = append(got, fmt.Sprintf("%d: %s; %s", id+1, strings.Join(on, " "), strings.Join(l.routes(id), ", ")))
+		var routes []string
+		for _, r := range l.routes(id) {
+			routes = append(routes, fmt.Sprintf("%v %v", r.Net, r.Gateway))
+		}
+		got = append(got, fmt.Sprintf("%d: %s; %s", id+1, strings.Join(on, " "), strings.Join(routes, ", ")))
 	}
 	want := []string{
 		"1: tcp/0 tcp/1 tcp1/0 tcp1/1; ",

@@ -26,7 +26,9 @@ type member struct {
 	ops   uint64
 	marks []uint8 // state of each operation, see mark
 	busy  int     // operations in flight
-	free  *operation
+
+	probing int // round of the probes that begin; 0: the operations are none
+	free    *operation
 }
 
 // Marks of an operation.
@@ -141,6 +143,9 @@ func (m *member) command(text string) {
 	case "leave":
 		_ = m.stack.Close() // waiting messages are dropped
 		return
+	case "probe":
+		m.probe()
+		return
 	case "unplug", "plug", "sever", "mend":
 		m.net.cable(m, words[0], simlnd.Rail(number(words, 1)-1))
 		return
@@ -149,6 +154,33 @@ func (m *member) command(text string) {
 	for range max(count, 1) {
 		m.begin(parseKind(words[0]), sim.NodeID(to-1), words[0] == "urgent")
 	}
+}
+
+// probes is the latest round of the verb probe: all probes of one instant.
+type probes struct {
+	round, begun, answered int
+	at                     time.Duration
+	failed                 string // the first probe that failed, and why
+}
+
+// begin returns the round of the probes of an instant.
+func (p *probes) begin(now time.Duration) int {
+	if p.round == 0 || p.at != now {
+		*p = probes{round: p.round + 1, at: now}
+	}
+	return p.round
+}
+
+// probe puts to every other node.
+func (m *member) probe() {
+	m.probing = m.net.probes.begin(m.net.Now())
+	for id := range sim.NodeID(m.net.cfg.Nodes) {
+		if id != m.stack.Host.ID() {
+			m.net.probes.begun++
+			m.begin(put, id, false)
+		}
+	}
+	m.probing = 0
 }
 
 // number parses a word; 0 if it is not a number.

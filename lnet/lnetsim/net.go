@@ -40,6 +40,8 @@ type config struct {
 	Nets      int          // nets that the nodes are spread over; 1
 	Rails     int          // NIs of each node on each of its nets; 1
 	Routers   int          // of the first nodes, which are on every net
+	// Check is how often gateways are checked, see StackConfig.CheckInterval.
+	Check time.Duration
 	// OnEvent is called with the events of members, see toldBegun.
 	OnEvent func(at time.Duration, node sim.NodeID, ev sim.Event)
 }
@@ -70,6 +72,7 @@ type network struct {
 	cables  []cables // of each node
 	memory  []byte   // of every MD; its content does not matter
 	stats   counters
+	probes  probes
 	took    []time.Duration // durations of operations that were answered, in any order
 }
 
@@ -110,7 +113,8 @@ func (n *network) boot(h, _ *simlnd.Host) (err error) {
 	n.members[h.ID()] = m
 	m.stack, err = NewStack(h, StackConfig{
 		Discovery: n.cfg.Discovery, TransactionTimeout: n.cfg.Timeout, Tunables: n.cfg.Tunables,
-		Interfaces: n.layout.interfaces(h.ID()),
+		Interfaces: n.layout.interfaces(h.ID()), Routes: n.layout.routes(h.ID()), Router: n.layout.isRouter(h.ID()),
+		CheckInterval: n.cfg.Check,
 	})
 	if err == nil {
 		n.cables[h.ID()].tell(m.stack)
@@ -149,6 +153,13 @@ func (n *network) answered(m *member, o *operation) {
 			n.stats.Phantoms++
 		}
 		*mark |= markAnswered
+	}
+}
+
+// unprobed notes why a probe failed.
+func (n *network) unprobed(o *operation, err error) {
+	if o.probe == n.probes.round && n.probes.failed == "" {
+		n.probes.failed = fmt.Sprintf("; from node %v to %v: %v", o.member.stack.Host.ID(), o.to, err)
 	}
 }
 

@@ -51,6 +51,7 @@ type operation struct {
 	urgent   bool
 	busy     bool // neither answered nor failed yet
 	sends    int  // SEND events so far
+	probe    int  // round of the verb probe; 0: none
 	number   uint64
 	to       sim.NodeID
 	began    time.Duration
@@ -68,7 +69,7 @@ func (m *member) begin(of kind, to sim.NodeID, urgent bool) {
 	o := m.take()
 	m.ops++
 	m.marks = append(m.marks, 0)
-	o.kind, o.to, o.urgent, o.busy, o.sends = of, to, urgent, true, 0
+	o.kind, o.to, o.urgent, o.busy, o.sends, o.probe = of, to, urgent, true, 0, m.probing
 	o.number = m.stack.Host.Incarnation().Number<<incarnationShift | m.ops
 	o.began = m.now()
 	m.busy++
@@ -154,9 +155,13 @@ func (o *operation) end(err error) {
 	m := o.member
 	m.busy--
 	if err != nil {
+		m.net.unprobed(o, err)
 		m.net.stats.Failed++
 		m.tell(toldFailed, o.to, o.number, err.Error())
 		return
+	}
+	if o.probe > 0 && o.probe == m.net.probes.round {
+		m.net.probes.answered++
 	}
 	m.net.answered(m, o)
 	m.tell(history.Completion, o.to, o.number, "")

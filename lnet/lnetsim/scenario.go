@@ -26,6 +26,7 @@ var Protocol = &scenario.Protocol{
 		{Name: "rails", Default: "1", Kind: scenario.Count, Least: 1, Most: int(simlnd.MaxRails), Doc: "NIs of each node on each of its nets"},
 		{Name: "nets", Default: "1", Kind: scenario.Count, Least: 1, Most: maxNets, Doc: "nets that the nodes are spread over, in blocks"},
 		{Name: "routers", Default: "0", Kind: scenario.Count, Most: scenario.MaxNodes, Doc: "how many of the first nodes are on every net and route"},
+		{Name: "check-interval", Default: "5s", Kind: scenario.Duration, Doc: "how often nodes check the gateways of their routes; after twice that without a ping a router takes a net for down"},
 		{Name: "discovery", Default: "on", Kind: scenario.Switch, Doc: "nodes discover a peer before the first message to it"},
 	},
 	Verbs: []scenario.Verb{
@@ -35,6 +36,7 @@ var Protocol = &scenario.Protocol{
 		{Name: "urgent", Args: []scenario.Arg{peerArg, countArg}, Doc: "as put, with priority"},
 		{Name: "start", Doc: "the node begins operations at its rate"},
 		{Name: "stop", Doc: "the node begins none of its own any more"},
+		{Name: "probe", Doc: "the node puts to every other one; the condition probed tells of these"},
 		{Name: "leave", Doc: "the node's LNet shuts down"},
 		{Name: "unplug", Args: []scenario.Arg{railArg}, Doc: "a rail of the node loses its carrier, and LNet there is told"},
 		{Name: "plug", Args: []scenario.Arg{railArg}, Doc: "the carrier of a rail is back"},
@@ -79,6 +81,7 @@ func newNet(s *scenario.Setup) (scenario.Instance, error) {
 		Partners: o.Int("partners"), Size: payload(o.Int("size")), Timeout: o.Duration("timeout"), Discovery: o.On("discovery"),
 		Tunables: lnd.Tunables{Credits: o.Int("credits"), PeerCredits: o.Int("peer-credits")},
 		Nets:     o.Int("nets"), Rails: o.Int("rails"), Routers: o.Int("routers"),
+		Check: o.Duration("check-interval"),
 	})
 }
 
@@ -100,6 +103,11 @@ var conditions = kit.Conditions[*network]{
 		func(n *network, _ scenario.Args) (bool, string) {
 			under, failed := n.outstanding(), n.stats.Failed
 			return under == 0 && failed == 0, fmt.Sprintf("%d operations are under way, %d have failed", under, failed)
+		}),
+	kit.Ask("probed", "there were probes, and all of the latest instant were answered",
+		func(n *network, _ scenario.Args) (bool, string) {
+			p := &n.probes
+			return p.begun > 0 && p.answered == p.begun, fmt.Sprintf("%d of %d probes were answered%s", p.answered, p.begun, p.failed)
 		}),
 	kit.Ask("credits-returned", "every node that is up has all its credits, and nothing waits for one",
 		func(n *network, _ scenario.Args) (bool, string) { return n.creditsReturned() }),

@@ -11,6 +11,7 @@ import (
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/route"
 	"ulnet/lnet/wire"
 	"ulnet/portals"
 )
@@ -25,6 +26,11 @@ type StackConfig struct {
 	Tunables           lnd.Tunables  // of the NIs
 	// Interfaces are the NIs, in order; one by rail 0 on simlnd.Net if there are none.
 	Interfaces []Interface
+	Routes     []route.Route // to other nets; their gateways are checked if there is Discovery
+	Router     bool          // forwards messages between its nets, from the start
+	// CheckInterval is how often gateways are checked. A router takes a net for down after
+	// twice that without a ping. 0: LNet's times.
+	CheckInterval time.Duration
 }
 
 // Interface is where an NI of a stack is.
@@ -48,6 +54,7 @@ func NewStack(h *simlnd.Host, cfg StackConfig) (*Stack, error) {
 	s := &Stack{Host: h}
 	s.Node = lnet.New(lnet.Config{
 		Incarnation: h.LNetIncarnation(), Clock: h.Clock(), TransactionTimeout: cfg.TransactionTimeout,
+		RouterSilence: 2 * cfg.CheckInterval,
 	})
 	s.Table = portals.New(s.Node)
 	if _, err := s.Node.AddNI(lo.Driver{}, lnd.Config{}); err != nil {
@@ -56,7 +63,9 @@ func NewStack(h *simlnd.Host, cfg StackConfig) (*Stack, error) {
 	var err error
 	if cfg.Discovery {
 		limits := discovery.Limits{Timeout: cfg.TransactionTimeout}
-		s.Agent, err = discovery.New(s.Table, discovery.Config{Limits: limits})
+		s.Agent, err = discovery.New(s.Table, discovery.Config{
+			Limits: limits, CheckInterval: cfg.CheckInterval, CheckTimeout: cfg.CheckInterval,
+		})
 	} else {
 		_, err = discovery.NewTarget(s.Table)
 	}
@@ -74,7 +83,18 @@ func NewStack(h *simlnd.Host, cfg StackConfig) (*Stack, error) {
 		}
 		s.nis = append(s.nis, railNI{at.Rail, ni})
 	}
-	return s, nil
+	return s, s.route(cfg)
+}
+
+// route gives the stack its routes, and makes it a router.
+func (s *Stack) route(cfg StackConfig) (err error) {
+	if len(cfg.Routes) > 0 {
+		_, err = s.Node.ApplyRoutes(cfg.Routes)
+	}
+	if err == nil && cfg.Router {
+		_, err = s.Node.SetRouting(true, true)
+	}
+	return err
 }
 
 // railNI is an NI and its rail.
@@ -99,8 +119,8 @@ func (s *Stack) Close() error {
 	return s.Node.Shutdown(ctx)
 }
 
-// Credits compares the stack's credits with their initial number. missing is how many credits
-// are not back, queued how many messages wait; both are 0 when nothing is in flight.
+// Credits compares the stack's credits and router buffers with their initial number. missing
+// is how many are not back, queued how many messages wait; both are 0 when nothing is in flight.
 func (s *Stack) Credits() (missing, queued int) {
 	snapshot := s.Node.Snapshot()
 	for _, p := range snapshot.Peers {
@@ -110,7 +130,8 @@ func (s *Stack) Credits() (missing, queued int) {
 	for _, ni := range snapshot.NIs {
 		missing += ni.Tunables.Credits - ni.Credits
 	}
-	return missing, queued
+	r := s.Node.Router().Buffers
+	return missing + r.Tickets - r.Waiting, queued + r.Waiting // each ticket has a buffer and a router credit, or waits
 }
 
 // MinCredits is the lowest number of credits that a peer ever had; negative if messages waited
