@@ -71,6 +71,11 @@ var goals = []goal{
 	{"G-IB-2", "o2iblnd over softroce: 1 MiB PUT, streaming between two processes", measureIBStreaming},
 	{"G-IB-3", "o2iblnd over softroce: allocations, and the ICRC", measureIBAllocations},
 	{"G-IB-4", "softroce: memory of idle queue pairs", measureIBMemory},
+	{"G-PA-1", "paths: two rails", measureTwoRails},
+	{"G-PA-2", "paths: a rail is pulled under load", measurePulledRail},
+	{"G-PA-3", "paths: a router, beside a plain TCP proxy", measureRouted},
+	{"G-PA-4", "paths: the choice", measureChoice},
+	{"G-PA-5", "paths: a router with 1000 peers", measureRouterPeers},
 	{"LN-priority", "priority messages beside bulk; bounded by no goal", measurePriority},
 }
 

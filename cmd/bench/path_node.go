@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"ulnet/cmd/bench/worker"
+	"ulnet/cmd/internal/timerfd"
+	"ulnet/lnd"
+	"ulnet/lnd/socklnd"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/route"
+	"ulnet/portals"
+	localnode "ulnet/portals/node"
+)
+
+// railSetup is a node with any number of NIs, perhaps one that routes.
+type railSetup struct {
+	Networks string
+	Routes   string // as in the tunable routes
+	Forward  bool
+	Port     uint16
+	Timeout  time.Duration // transaction timeout; 0: LNet's
+}
+
+// railNode is such a node in a process of its own. It answers small PUTs, discards large ones,
+// and streams, pings and loads others on order.
+type railNode struct {
+	*node
+	ctx context.Context
+	to  map[nid.NID]*initiator
+}
+
+// serveRail starts the node.
+func serveRail(w *worker.Worker, setup railSetup) (struct{}, error) {
+	n, err := newRailNode(setup)
+	if err != nil {
+		return struct{}{}, err
+	}
+	w.Defer(n.close)
+	r := &railNode{node: n, ctx: w.Context(), to: make(map[nid.NID]*initiator)}
+	worker.Order(w, "stream", r.stream)
+	worker.Order(w, "halves", r.halves)
+	worker.Order(w, "load", r.load)
+	worker.Order(w, "usage", ownUsage)
+	worker.Order(w, "resident", func(struct{}) (int64, error) { return residentMemory(), nil })
+	worker.Order(w, "router", func(struct{}) (lnet.RouterSnapshot, error) { return n.whole.LNet().Router(), nil })
+	answers := &responder{node: r.free()}
+	if err := answers.open(); err != nil {
+		return struct{}{}, err
+	}
+	go answers.echoFromEQ(w.Context())
+	return struct{}{}, nil
+}
+
+// free returns the node as one that has LNet choose the NI of each message.
+func (r *railNode) free() *node {
+	free := *r.node
+	free.id.NID = nid.NID{}
+	return &free
+}
+
+// newRailNode starts a node from a setup.
+func newRailNode(setup railSetup) (*node, error) {
+	clock := timerfd.NewClock()
+	cfg := localnode.Config{
+		Networks: setup.Networks, Clock: clock, LNet: lnet.Config{TransactionTimeout: setup.Timeout},
+		TCP: socklnd.Config{AcceptPort: setup.Port},
+	}
+	whole, err := localnode.Start(cfg)
+	if err != nil {
+		clock.Close()
+		return nil, err
+	}
+	n := &node{clock: clock, whole: whole, table: whole.Table()}
+	for _, id := range whole.LNet().IDs() {
+		if !id.NID.IsLo() {
+			n.id = id
+			break
+		}
+	}
+	return n, routeNode(whole, setup)
+}
+
+// railOrder is what a node is to do with another one.
+type railOrder struct {
+	Target nid.NID
+	Count  int           // of messages
+	For    time.Duration // of a load
+}
+
+// initiator returns the node's side of what it does with a target.
+func (r *railNode) initiator(target nid.NID) (*initiator, error) {
+	if i := r.to[target]; i != nil {
+		return i, nil
+	}
+	i, err := r.free().initiate(r.ctx, nid.ProcessID{NID: target, PID: nid.LustrePID})
+	if err == nil {
+		r.to[target] = i
+	}
+	return i, err
+}
+
+func (r *railNode) stream(o railOrder) (time.Duration, error) {
+	i, err := r.initiator(o.Target)
+	if err != nil {
+		return 0, err
+	}
+	return i.putStream(r.ctx, o.Count, 2*window)
+}
+
+func (r *railNode) halves(o railOrder) (time.Duration, error) {
+	i, err := r.initiator(o.Target)
+	if err != nil {
+		return 0, err
+	}
+	return i.pingHandlers(r.ctx, 0, o.Count)
+}
+
+// loadReport is what came of a load.
+type loadReport struct {
+	Begun, Answered int
+	Failed          []loadFailure
+	Twice           int // events too many
+	Open            int // operations without their last event
+	Longest         time.Duration
+}
+
+// loadFailure is an operation that failed.
+type loadFailure struct {
+	Began, Ended time.Time
+	Why          string
+}
+
+// load makes PUTs of 64 KiB with ACK, window at a time, for some time, and awaits their ends.
+func (r *railNode) load(o railOrder) (report loadReport, err error) {
+	if _, err := r.initiator(o.Target); err != nil {
+		return report, err
+	}
+	l := &loader{r: r, order: o, until: time.Now().Add(o.For), done: make(chan struct{})}
+	l.mu.Lock()
+	for range window {
+		l.next()
+	}
+	l.mu.Unlock()
+	select {
+	case <-l.done:
+	case <-time.After(o.For + 3*time.Minute):
+	case <-r.ctx.Done():
+		return report, context.Cause(r.ctx)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.report.Open = l.open
+	return l.report, l.err
+}
+
+// loader makes PUTs, one after the other in each of some lanes.
+type loader struct {
+	r     *railNode
+	order railOrder
+	until time.Time
+	done  chan struct{}
+
+	mu     sync.Mutex
+	open   int // guarded by mu, as all below
+	report loadReport
+	err    error
+}
+
+// loadSize is the payload of each PUT of a load.
+const loadSize = 64 << 10
+
+// next begins an operation, or ends the lane. The caller holds l.mu.
+func (l *loader) next() {
+	if time.Now().After(l.until) || l.err != nil {
+		if l.open == 0 {
+			close(l.done)
+		}
+		return
+	}
+	began := time.Now()
+	l.open++
+	l.report.Begun++
+	end := func(why error, sends int) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if sends != 1 {
+			l.report.Twice++
+		}
+		l.open--
+		l.report.Longest = max(l.report.Longest, time.Since(began))
+		if why == nil {
+			l.report.Answered++
+		} else {
+			l.report.Failed = append(l.report.Failed, loadFailure{began, time.Now(), why.Error()})
+		}
+		l.next()
+	}
+	if err := l.put(end); err != nil {
+		l.err = err
+	}
+}
+
+var errNoAnswer = errors.New("no answer in time")
+
+// put begins an operation. end is called with its last event, with how many SEND events
+// there were.
+func (l *loader) put(end func(why error, sends int)) error {
+	table := l.r.table
+	var md portals.MDHandle
+	var why error = errNoAnswer
+	sends := 0
+	handler := func(e *portals.Event) {
+		switch {
+		case e.Kind == portals.EventSend && e.Err == nil:
+			sends++
+		case e.Kind == portals.EventSend:
+			sends++
+			why = e.Err
+			if !e.Unlinked {
+				_ = table.MDUnlink(md)
+			}
+		case e.Kind == portals.EventAck:
+			why = e.Err
+		}
+		if e.Unlinked {
+			end(why, sends)
+		}
+	}
+	md, err := table.MDBind(portals.MD{Segments: []lnd.Segment{make([]byte, loadSize)}, Threshold: 2, Handler: handler}, portals.Unlink)
+	if err != nil {
+		return err
+	}
+	return table.Put(portals.PutRequest{
+		MD: md, Ack: true, Target: nid.ProcessID{NID: l.order.Target, PID: nid.LustrePID}, Portal: portalSink,
+	})
+}
+
+// routeNode gives a node its routes, and has it forward messages.
+func routeNode(whole *localnode.Node, setup railSetup) error {
+	list, err := route.Parse(setup.Routes)
+	if err != nil {
+		return err
+	}
+	if _, err := whole.LNet().ApplyRoutes(list); err != nil {
+		return err
+	}
+	if setup.Forward {
+		_, err = whole.LNet().SetRouting(true, true)
+	}
+	return err
+}

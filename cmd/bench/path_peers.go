@@ -1,0 +1,172 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ulnet/cmd/bench/worker"
+	"ulnet/lnd"
+	"ulnet/lnd/lndtest/loopback"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+	"ulnet/portals"
+)
+
+// crowdSetup is many nodes in one process that send to a target behind a router.
+type crowdSetup struct {
+	Nodes  int
+	Router netip.Addr
+	Port   uint16
+	Target nid.NID
+	Size   int
+}
+
+// senders are such nodes.
+type senders struct {
+	setup crowdSetup
+	nodes []*node
+	done  []atomic.Uint64 // PUTs of each node that were acknowledged
+	stop  atomic.Bool
+}
+
+// serveCrowd starts the nodes.
+func serveCrowd(w *worker.Worker, setup crowdSetup) (struct{}, error) {
+	c := &senders{setup: setup, done: make([]atomic.Uint64, setup.Nodes)}
+	w.Defer(func() {
+		c.stop.Store(true)
+		for _, n := range c.nodes {
+			n.close()
+		}
+	})
+	for i := range setup.Nodes {
+		addr := netip.AddrFrom4([4]byte{127, 1, byte(i >> 8), byte(i)})
+		n, err := newRailNode(railSetup{
+			Networks: fmt.Sprintf("tcp(%v)", addr), Routes: fmt.Sprintf("tcp1 %v@tcp", setup.Router), Port: setup.Port,
+		})
+		if err != nil {
+			return struct{}{}, err
+		}
+		c.nodes = append(c.nodes, n)
+	}
+	worker.Order(w, "connect", c.connect)
+	worker.Order(w, "send", c.send)
+	return struct{}{}, nil
+}
+
+// connect has each node do one PUT.
+func (c *senders) connect(struct{}) (int, error) {
+	var all sync.WaitGroup
+	var once sync.Once
+	var failed error
+	slots := make(chan struct{}, 32)
+	for i := range c.nodes {
+		slots <- struct{}{}
+		all.Go(func() {
+			end := make(chan error, 1)
+			if err := c.put(i, func(err error) { end <- err }); err != nil {
+				end <- err
+			}
+			if err := <-end; err != nil {
+				once.Do(func() { failed = fmt.Errorf("node %d of the crowd: %w", i, err) })
+			}
+			<-slots
+		})
+	}
+	all.Wait()
+	return len(c.nodes), failed
+}
+
+// send has all nodes send for some time, each one several PUTs at a time, and returns how
+// many of each were acknowledged.
+func (c *senders) send(o railOrder) (counts []uint64, err error) {
+	c.stop.Store(false)
+	for i := range c.done {
+		c.done[i].Store(0)
+	}
+	for i := range c.nodes {
+		for range window / 2 {
+			if err := c.lane(i); err != nil {
+				return nil, err
+			}
+		}
+	}
+	time.Sleep(o.For)
+	for i := range c.done {
+		counts = append(counts, c.done[i].Load())
+	}
+	c.stop.Store(true)
+	return counts, nil
+}
+
+// lane sends one PUT after the other.
+func (c *senders) lane(i int) error {
+	return c.put(i, func(err error) {
+		if err != nil || c.stop.Load() {
+			return
+		}
+		c.done[i].Add(1)
+		_ = c.lane(i) // the node is being closed
+	})
+}
+
+func (c *senders) put(i int, end func(error)) error {
+	table := c.nodes[i].table
+	md, err := table.MDBind(portals.MD{
+		Segments: []lnd.Segment{make([]byte, c.setup.Size)}, Threshold: 2,
+		Handler: func(e *portals.Event) {
+			switch {
+			case e.Err != nil || e.Kind == portals.EventAck:
+				end(e.Err)
+			case e.Kind == portals.EventUnlink:
+				end(errNoAnswer)
+			}
+		},
+	}, portals.Unlink)
+	if err != nil {
+		return err
+	}
+	return table.Put(portals.PutRequest{
+		MD: md, Ack: true, Target: nid.ProcessID{NID: c.setup.Target, PID: nid.LustrePID}, Portal: portalSink,
+	})
+}
+
+// The crowd of G-PA-5.
+const (
+	crowdNodes = 1000
+	crowdSize  = 16 << 10
+	crowdTime  = 10 * time.Second
+)
+
+// measureRouterPeers is G-PA-5, on the loopback interface.
+func measureRouterPeers(b *measurement) {
+	near, far, sink := netip.MustParseAddr("127.2.0.1"), netip.MustParseAddr("127.2.0.2"), netip.MustParseAddr("127.2.0.3")
+	port := must(loopback.FreePort(near, far, sink))
+	start := func(kind string, params any) *worker.Process {
+		p := must(b.start(b.ctx, worker.Config{Kind: kind, Params: params}))
+		b.ends = append(b.ends, func() { _ = p.Stop() })
+		must(worker.Ready[struct{}](p))
+		return p
+	}
+	router := start("rail", railSetup{Networks: fmt.Sprintf("tcp(%v),tcp1(%v)", near, far), Forward: true, Port: port})
+	start("rail", railSetup{Networks: fmt.Sprintf("tcp1(%v)", sink), Routes: fmt.Sprintf("tcp %v@tcp1", far), Port: port})
+	many := start("crowd", crowdSetup{
+		Nodes: crowdNodes, Router: near, Port: port, Target: nid.FromAddr(nid.MakeNet(nid.TCP, 1), sink), Size: crowdSize,
+	})
+	must(worker.Ask[int](many, "connect", nil))
+	counts := must(worker.Ask[[]uint64](many, "send", railOrder{For: crowdTime}))
+	state := must(worker.Ask[lnet.RouterSnapshot](router, "router", nil))
+	used := must(worker.Ask[int64](router, "resident", nil))
+	least, most, sum := counts[0], uint64(0), uint64(0)
+	for _, n := range counts {
+		least, most, sum = min(least, n), max(most, n), sum+n
+	}
+	basis := fmt.Sprintf("%d PUTs of %d KiB of %d peers in %v", sum, crowdSize>>10, crowdNodes, crowdTime)
+	b.add(
+		line{what: "router with 1000 peers: memory of the process", ratio: float64(used) / (1 << 20), unit: "MiB", limit: 256, basis: basis},
+		line{what: "router with 1000 peers: memory of router buffers", ratio: float64(state.Memory) / (1 << 20), unit: "MiB", limit: 256, basis: basis},
+		line{what: "router with 1000 peers: most of a sender beside the least", ratio: float64(most) / float64(max(least, 1)), limit: 1.5, basis: basis},
+	)
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"ulnet/cmd/bench/worker"
+	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnet/nid"
+)
+
+// railRate is the bandwidth of a rail in bits per second.
+const railRate = 1_000_000_000
+
+// twoHosts is two hosts with two rails between them.
+type twoHosts struct {
+	*pathLab
+	hosts  [2]*netlab.Host
+	cables [2]*netlab.Cable
+	addrs  [2][2]netip.Addr // by host and rail
+}
+
+func (l *pathLab) twoHosts() *twoHosts {
+	t := &twoHosts{pathLab: l}
+	t.hosts = [2]*netlab.Host{l.host("a"), l.host("b")}
+	for rail := range t.cables {
+		c, a, b := l.join(t.hosts[0], t.hosts[1], byte(rail))
+		for _, h := range t.hosts {
+			c.SetRate(h, railRate)
+		}
+		t.cables[rail], t.addrs[0][rail], t.addrs[1][rail] = c, a, b
+	}
+	return t
+}
+
+// pair starts a node on each host with an NI on each of the first rails, all on one net.
+func (t *twoHosts) pair(rails int, timeout time.Duration) (a *worker.Process, target nid.NID) {
+	var ends [2]*worker.Process
+	for i, h := range t.hosts {
+		networks := fmt.Sprintf("tcp(%v)", t.addrs[i][0])
+		if rails > 1 {
+			networks = fmt.Sprintf("tcp(%v,%v)", t.addrs[i][0], t.addrs[i][1])
+		}
+		ends[i] = t.node(h, railSetup{Networks: networks, Port: t.port, Timeout: timeout})
+	}
+	t.port++
+	return ends[0], nid.FromAddr(tcp, t.addrs[1][0])
+}
+
+// stream returns a contender whose rounds are PUTs of 1 MiB to a target.
+func (l *pathLab) stream(name string, from *worker.Process, target nid.NID, count int) *contender {
+	return &contender{name: name, run: func(*contender) (latencies, error) {
+		took, err := worker.Ask[time.Duration](from, "stream", railOrder{Target: target, Count: count})
+		return latencies{float64(took) / float64(count)}, err
+	}}
+}
+
+// measureTwoRails is G-PA-1.
+func measureTwoRails(b *measurement) {
+	lines := []line{{what: "1 MiB PUT streaming, two rails of 1 Gbit/s beside one", limit: 1.9, least: true}}
+	missing := b.inPathLab(func(l *pathLab) {
+		t, count := l.twoHosts(), b.some(256)
+		one, two := t.single(t.pair(1, 0))(count), t.double(t.pair(2, 0))(count)
+		b.alternate(max(3, b.rounds/3), one, two)
+		lines[0] = two.speed(one, lines[0].what, 1.9, 1e9, "%.0f MiB/s")
+	})
+	b.add(skip(lines, missing)...)
+}
+
+func (t *twoHosts) single(from *worker.Process, target nid.NID) func(int) *contender {
+	return func(count int) *contender { return t.stream("one rail", from, target, count) }
+}
+
+func (t *twoHosts) double(from *worker.Process, target nid.NID) func(int) *contender {
+	return func(count int) *contender { return t.stream("two rails", from, target, count) }
+}
+
+// The course of G-PA-2.
+const (
+	pullAt      = 3 * time.Second
+	pullLoad    = 10 * time.Second
+	pullKnown   = 200 * time.Millisecond // after it the loss is known, by carrier
+	pullTimeout = 20 * time.Second       // transaction timeout
+)
+
+// measurePulledRail is G-PA-2: one of two rails is pulled under load.
+func measurePulledRail(b *measurement) {
+	lines := []line{
+		{what: "a rail pulled: operations begun 0.2 s later that failed", unit: "operations"},
+		{what: "a rail pulled: operations without exactly one last event", unit: "operations"},
+		{what: "a rail pulled: the longest operation", unit: "s", limit: (pullTimeout * 3 / 2).Seconds()},
+	}
+	missing := b.inPathLab(func(l *pathLab) {
+		t := l.twoHosts()
+		from, target := t.pair(2, pullTimeout)
+		pulled := make(chan time.Time, 1)
+		time.AfterFunc(pullAt, func() {
+			t.cables[1].Pull(t.hosts[0])
+			pulled <- time.Now()
+		})
+		r := must(worker.Ask[loadReport](from, "load", railOrder{Target: target, For: pullLoad}))
+		known, late := (<-pulled).Add(pullKnown), 0
+		for _, f := range r.Failed {
+			if f.Began.After(known) {
+				late++
+			}
+		}
+		basis := fmt.Sprintf("%d begun, %d answered, %d failed of those under way", r.Begun, r.Answered, len(r.Failed)-late)
+		lines[0].ratio, lines[1].ratio, lines[2].ratio = float64(late), float64(r.Twice+r.Open), r.Longest.Seconds()
+		for i := range lines {
+			lines[i].basis = basis
+		}
+	})
+	b.add(skip(lines, missing)...)
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"time"
+
+	"ulnet/cmd/bench/worker"
+	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnet/nid"
+)
+
+// plainPort is where the plain TCP server and its proxy listen.
+const plainPort = 7000
+
+// plainSetup is a plain TCP server, or a proxy before another one.
+type plainSetup struct {
+	Listen, Before netip.AddrPort // Before is not valid: a server
+}
+
+// servePlain serves plain TCP, or forwards it through a buffer of 1 MiB in each direction,
+// without splice, as a router that stores and forwards has to.
+func servePlain(w *worker.Worker, setup plainSetup) (struct{}, error) {
+	l, err := net.Listen("tcp", setup.Listen.String())
+	if err != nil {
+		return struct{}{}, err
+	}
+	w.Defer(func() { l.Close() })
+	if !setup.Before.IsValid() {
+		go serveRaw(l)
+		return struct{}{}, nil
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go proxy(c, setup.Before)
+		}
+	}()
+	return struct{}{}, nil
+}
+
+// proxy forwards a connection.
+func proxy(c net.Conn, to netip.AddrPort) {
+	defer c.Close()
+	d, err := net.Dial("tcp", to.String())
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	go pump(c, d)
+	pump(d, c)
+}
+
+// pump copies through a buffer in this process: neither side may splice.
+func pump(to, from net.Conn) {
+	_, _ = io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, bulk))
+	_ = to.(*net.TCPConn).CloseWrite() // the other side notices
+}
+
+// servePlainClient drives a plain TCP server on order.
+func servePlainClient(w *worker.Worker, server netip.AddrPort) (struct{}, error) {
+	c, err := dialRaw(w.Context(), server)
+	if err != nil {
+		return struct{}{}, err
+	}
+	w.Defer(c.close)
+	worker.Order(w, "stream", func(o railOrder) (time.Duration, error) { return c.put(bulk, o.Count) })
+	worker.Order(w, "halves", func(o railOrder) (time.Duration, error) { return c.roundTrips(smallSize, o.Count) })
+	return struct{}{}, nil
+}
+
+// routed is two hosts with a router between them, and the same with a plain proxy.
+type routed struct {
+	*pathLab
+	hosts  [3]*netlab.Host // a, the router, b
+	addrs  [4]netip.Addr   // of a, the router towards a and towards b, b
+	lnet   *worker.Process // at a
+	plain  *worker.Process // at a
+	target nid.NID         // at b
+}
+
+func (l *pathLab) routed() *routed {
+	r := &routed{pathLab: l, hosts: [3]*netlab.Host{l.host("a"), l.host("router"), l.host("b")}}
+	_, r.addrs[0], r.addrs[1] = l.join(r.hosts[0], r.hosts[1], 0)
+	_, r.addrs[2], r.addrs[3] = l.join(r.hosts[1], r.hosts[2], 1)
+	far := nid.MakeNet(nid.TCP, 1)
+	l.node(r.hosts[1], railSetup{Networks: fmt.Sprintf("tcp(%v),tcp1(%v)", r.addrs[1], r.addrs[2]), Forward: true, Port: l.port})
+	l.node(r.hosts[2], railSetup{Networks: fmt.Sprintf("tcp1(%v)", r.addrs[3]), Routes: fmt.Sprintf("tcp %v@tcp1", r.addrs[2]), Port: l.port})
+	r.lnet = l.node(r.hosts[0], railSetup{Networks: fmt.Sprintf("tcp(%v)", r.addrs[0]), Routes: fmt.Sprintf("tcp1 %v@tcp", r.addrs[1]), Port: l.port})
+	r.target = nid.FromAddr(far, r.addrs[3])
+	l.port++
+	server, before := netip.AddrPortFrom(r.addrs[3], plainPort), netip.AddrPortFrom(r.addrs[1], plainPort)
+	l.serve("plain", r.hosts[2], plainSetup{Listen: server})
+	l.serve("plain", r.hosts[1], plainSetup{Listen: before, Before: server})
+	r.plain = l.serve("plain client", r.hosts[0], before)
+	return r
+}
+
+// serve starts a worker on a host.
+func (l *pathLab) serve(kind string, h *netlab.Host, params any) *worker.Process {
+	p := must(l.start(l.ctx, worker.Config{Kind: kind, Params: params, Within: h.Do}))
+	l.ends = append(l.ends, func() { _ = p.Stop() })
+	must(worker.Ready[struct{}](p))
+	return p
+}
+
+// contender returns a contender that does something count times a round.
+func (r *routed) contender(name, do string, at *worker.Process, count int) *contender {
+	return &contender{name: name, run: func(*contender) (latencies, error) {
+		took, err := worker.Ask[time.Duration](at, do, railOrder{Target: r.target, Count: count})
+		return latencies{float64(took) / float64(count)}, err
+	}}
+}
+
+// measureRouted is G-PA-3: beside a plain TCP proxy, in the same place.
+func measureRouted(b *measurement) {
+	lines := []line{
+		{what: "routed 1 MiB PUT streaming, beside a plain TCP proxy", limit: 0.85, least: true},
+		{what: "routed 8 B PUT half round trip, beside a plain TCP proxy", limit: 1.3},
+	}
+	missing := b.inPathLab(func(l *pathLab) {
+		r, messages, trips := l.routed(), b.some(256), b.some(2000)
+		proxy, ours := r.contender("proxy", "stream", r.plain, messages), r.contender("routed", "stream", r.lnet, messages)
+		b.alternate(b.rounds, proxy, ours)
+		lines[0] = ours.speed(proxy, lines[0].what, lines[0].limit, mebibytes, "%.2f GiB/s")
+		proxy, ours = r.contender("proxy", "halves", r.plain, trips), r.contender("routed", "halves", r.lnet, trips)
+		b.alternate(b.rounds, proxy, ours)
+		lines[1] = ours.half(proxy, lines[1].what, lines[1].limit)
+	})
+	b.add(skip(lines, missing)...)
+}
