@@ -33,6 +33,7 @@ func actions(plan []fault) []action {
 // carryOut begins or ends a fault.
 func (s *soak) carryOut(a action) error {
 	f, m := a.fault, s.members[a.fault.Host]
+	wire := m.wires[f.Link]
 	// Changing a link may take the kernel long: count how long a fault really lasted.
 	if a.heal {
 		s.counts[f.Kind].Seconds += time.Since(s.since[f]).Seconds()
@@ -44,23 +45,23 @@ func (s *soak) carryOut(a action) error {
 	s.note("%s %v", map[bool]string{false: "begins:", true: "ends:"}[a.heal], f)
 	switch f.Kind {
 	case faultLoss:
-		m.wire.SetLoss(m.host, unlessHealed(a, f.Loss))
+		wire.SetLoss(m.host, unlessHealed(a, f.Loss))
 	case faultRate:
-		m.wire.SetRate(m.host, unlessHealed(a, f.Rate))
+		wire.SetRate(m.host, unlessHealed(a, f.Rate))
 	case faultLink:
 		if a.heal {
-			m.wire.Plug(m.host)
+			wire.Plug(m.host)
 		} else {
-			m.wire.Pull(m.host)
+			wire.Pull(m.host)
 		}
 	case faultMTU:
-		m.wire.SetMTU(s.mtu(cmp.Or(unlessHealed(a, f.MTU), usualMTU)))
+		wire.SetMTU(s.mtu(cmp.Or(unlessHealed(a, f.MTU), usualMTU)))
 	case faultReset:
 		m.host.Reset(!a.heal)
 	case faultStop, faultKill:
 		return s.hurt(m, a)
 	default:
-		s.spoil(m, f.Ends, unlessHealed(a, f.Wire))
+		m.spoil(f.Link, f.Ends, unlessHealed(a, f.Wire))
 	}
 	return nil
 }
@@ -82,12 +83,13 @@ func unlessHealed[T any](a action, v T) (zero T) {
 	return v
 }
 
-func (s *soak) spoil(m *member, at ends, p netem.Plan) {
+// spoil spoils the frames of a link.
+func (m *member) spoil(link int, at ends, p netem.Plan) {
 	if at&hostEnd != 0 {
-		m.wire.Spoil(m.host, p)
+		m.wires[link].Spoil(m.host, p)
 	}
 	if at&switchEnd != 0 {
-		m.wire.Spoil(s.hub, p)
+		m.wires[link].Spoil(m.hubs[link], p)
 	}
 }
 

@@ -2,7 +2,9 @@
 // fail, and accounts for every operation.
 //
 // Each worker is a process in a network namespace, with a whole node (portals, lnet, and the
-// driver of TCP or of RDMA in software) and a link to a common switch. Workers PUT, with and
+// driver of TCP or of RDMA in software) and a link to a common switch, or one to the switch of
+// each of its rails. With routers there are two nets, and every other worker is on the second
+// one; routers have faults as workers have, and start no operations. Workers PUT, with and
 // without ACK, and GET, between 0 and 1 MiB, to memory of every kind: at offsets that the
 // sender chooses, into buffers for one message on a lazy portal, into rings of small messages.
 // All bytes follow from the operation and are checked. Meanwhile links lose, delay, reorder,
@@ -40,6 +42,9 @@ func run(ctx context.Context, env cli.Env, args []string) int {
 // maxHosts is bounded by the address and the ID of a worker, and by memory.
 const maxHosts = 16
 
+// maxRails is bounded by the load of emulated links.
+const maxRails = 4
+
 func root(env cli.Env) *cobra.Command {
 	var (
 		cfg           soakConfig
@@ -69,8 +74,10 @@ func root(env cli.Env) *cobra.Command {
 	f := c.Flags()
 	f.DurationVar(&cfg.length, "time", 10*time.Minute, "how long")
 	f.Uint64Var(&cfg.seed, "seed", 0, "of everything random; 0 takes a new one")
-	f.StringVar(&net, "net", "tcp", "network to run on: tcp, or o2ib for RDMA in software")
+	f.StringVar(&net, "net", "tcp", "network to run on: tcp, o2ib for RDMA in software, or mixed for one on each side of routers")
 	f.IntVar(&cfg.hosts, "hosts", 4, "number of workers")
+	f.IntVar(&cfg.rails, "rails", 1, "links of each host on each of its nets")
+	f.IntVar(&cfg.routers, "routers", 0, "routers between two nets, on which every other worker is; 0: one net")
 	f.IntVar(&cfg.rate, "rate", 200, "operations per second that a worker starts at most")
 	f.StringVar(&faults, "faults", "all", "all, none, or a list of: "+faultNames())
 	f.BoolVar(&cfg.ipv6, "ipv6", false, "use IPv6, and so version 4 of the protocol of TCP")
@@ -95,16 +102,22 @@ func (cfg *soakConfig) complete(net, faults, level string) (err error) {
 	switch {
 	case cfg.hosts < 2 || cfg.hosts > maxHosts:
 		return cli.Usagef("--hosts %d: from 2 to %d", cfg.hosts, maxHosts)
+	case cfg.rails < 1 || cfg.rails > maxRails:
+		return cli.Usagef("--rails %d: from 1 to %d", cfg.rails, maxRails)
+	case cfg.routers < 0 || cfg.routers > maxHosts:
+		return cli.Usagef("--routers %d: from 0 to %d", cfg.routers, maxHosts)
+	case cfg.net == mixed && cfg.routers == 0:
+		return cli.Usagef("--net mixed: takes --routers 1 or more, between the two nets")
 	case cfg.rate < 1 || cfg.rate > 100_000:
 		return cli.Usagef("--rate %d: from 1 to 100000", cfg.rate)
 	case cfg.length <= 0:
 		return cli.Usagef("--time %v: too short", cfg.length)
-	case cfg.ipv6 && cfg.net == o2ib:
+	case cfg.ipv6 && cfg.net != tcp:
 		return cli.Usagef("--ipv6: networks of type o2ib have IPv4 addresses only")
 	}
 	cfg.seed = cmp.Or(cfg.seed, newSeed())
-	cfg.command = fmt.Sprintf("bin/soak --time %v --seed %d --hosts %d --rate %d --faults '%s' --net %s --ipv6=%v",
-		cfg.length, cfg.seed, cfg.hosts, cfg.rate, faults, cfg.net, cfg.ipv6)
+	cfg.command = fmt.Sprintf("bin/soak --time %v --seed %d --hosts %d --rails %d --routers %d --rate %d --faults '%s' --net %s --ipv6=%v",
+		cfg.length, cfg.seed, cfg.hosts, cfg.rails, cfg.routers, cfg.rate, faults, cfg.net, cfg.ipv6)
 	return nil
 }
 

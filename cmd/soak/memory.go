@@ -78,7 +78,7 @@ func offer(w *worker) (*memory, error) {
 }
 
 func (m *memory) offerSlots() error {
-	for sender := range m.w.cfg.Addresses {
+	for sender := range m.w.cfg.Names {
 		for incarnation := range uint16(senderIncarnations) {
 			bits := slotBits(opID{Worker: uint8(sender), Incarnation: incarnation})
 			if err := m.post(portalSlots, portals.Match{Bits: bits}, portals.Retain, portals.MD{

@@ -11,17 +11,19 @@ type network string
 const (
 	tcp  network = "tcp"
 	o2ib network = "o2ib" // RDMA in software
+	// mixed is TCP on one side of the routers and RDMA in software on the other.
+	mixed network = "mixed"
 )
 
 func parseNetwork(s string) (network, error) {
-	if n := network(s); n == tcp || n == o2ib {
+	if n := network(s); n == tcp || n == o2ib || n == mixed {
 		return n, nil
 	}
-	return "", fmt.Errorf("no network %q: want tcp or o2ib", s)
+	return "", fmt.Errorf("no network %q: want tcp, o2ib or mixed", s)
 }
 
 // has reports whether a fault has an effect on the network.
-func (n network) has(k faultKind) bool { return n == tcp || k != faultReset }
+func (n network) has(k faultKind) bool { return n != o2ib || k != faultReset }
 
 // parseFaults parses a list of kinds: "all", "none", "kill,link down".
 func (n network) parseFaults(s string) (chosen []faultKind, err error) {

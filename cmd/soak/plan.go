@@ -43,6 +43,7 @@ func (k faultKind) ofProcess() bool { return k == faultStop || k == faultKill }
 type fault struct {
 	At, For time.Duration // At is since the start
 	Host    int
+	Link    int // of the host, for faults of links
 	Kind    faultKind
 
 	Wire netem.Plan // for faults of the wire
@@ -62,6 +63,9 @@ const (
 
 func (f *fault) String() string {
 	s := fmt.Sprintf("%v at host %d for %v", f.Kind, f.Host, f.For.Round(time.Millisecond))
+	if f.Link > 0 {
+		s = fmt.Sprintf("%v at link %d of host %d for %v", f.Kind, f.Link, f.Host, f.For.Round(time.Millisecond))
+	}
 	switch f.Kind {
 	case faultLoss:
 		s += fmt.Sprintf(": %.2g%%", 100*f.Loss)
@@ -86,7 +90,7 @@ const (
 )
 
 // newPlan draws the faults of a run. Equal arguments give equal plans.
-func newPlan(seed uint64, hosts int, length time.Duration, kinds []faultKind) []fault {
+func newPlan(seed uint64, l layout, length time.Duration, kinds []faultKind) []fault {
 	var ofLink, ofProcess []faultKind
 	for _, k := range kinds {
 		if k.ofProcess() {
@@ -97,14 +101,14 @@ func newPlan(seed uint64, hosts int, length time.Duration, kinds []faultKind) []
 	}
 	until := time.Duration(float64(length) * (1 - calm))
 	var all []fault
-	for host := range hosts {
-		for lane, kinds := range [][]faultKind{ofLink, ofProcess} {
-			random := rand.New(rand.NewPCG(seed, uint64(host)<<8|uint64(lane)))
+	for host := range l.hosts() {
+		random := rand.New(rand.NewPCG(seed, uint64(host)<<8|1))
+		lasts := func() time.Duration { return between(random, shortestIncarnation, longestIncarnation) }
+		all = append(all, sequence(random, fault{Host: host}, until, ofProcess, lasts)...)
+		for link := range l.links(host) {
+			random := rand.New(rand.NewPCG(seed, uint64(host)<<8|uint64(link)<<1))
 			pause := func() time.Duration { return between(random, 0, longestPause) }
-			if lane == 1 {
-				pause = func() time.Duration { return between(random, shortestIncarnation, longestIncarnation) }
-			}
-			all = append(all, sequence(random, host, until, kinds, pause)...)
+			all = append(all, sequence(random, fault{Host: host, Link: link}, until, ofLink, pause)...)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b fault) int { return cmp.Compare(a.At, b.At) })
@@ -112,14 +116,14 @@ func newPlan(seed uint64, hosts int, length time.Duration, kinds []faultKind) []
 }
 
 // sequence draws faults one after the other.
-func sequence(random *rand.Rand, host int, until time.Duration, kinds []faultKind, pause func() time.Duration) []fault {
+func sequence(random *rand.Rand, where fault, until time.Duration, kinds []faultKind, pause func() time.Duration) []fault {
 	if len(kinds) == 0 {
 		return nil
 	}
 	var all []fault
 	for at := pause(); ; {
 		f := newFault(random, kinds[random.IntN(len(kinds))])
-		f.At, f.Host = at, host
+		f.At, f.Host, f.Link = at, where.Host, where.Link
 		if at+f.For > until {
 			return all
 		}

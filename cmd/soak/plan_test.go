@@ -13,11 +13,11 @@ func TestPlanFollowsFromTheSeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	once := newPlan(1, 4, time.Minute, kinds)
-	if diff := cmp.Diff(once, newPlan(1, 4, time.Minute, kinds)); diff != "" {
+	once := newPlan(1, four, time.Minute, kinds)
+	if diff := cmp.Diff(once, newPlan(1, four, time.Minute, kinds)); diff != "" {
 		t.Errorf("one seed, two plans:\n%s", diff)
 	}
-	if cmp.Equal(once, newPlan(2, 4, time.Minute, kinds)) {
+	if cmp.Equal(once, newPlan(2, four, time.Minute, kinds)) {
 		t.Error("two seeds, one plan")
 	}
 }
@@ -31,16 +31,19 @@ func TestPlan(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		length := time.Duration(rapid.IntRange(1, 600).Draw(t, "seconds")) * time.Second
-		hosts := rapid.IntRange(2, maxHosts).Draw(t, "hosts")
+		hosts := layout{
+			workers: rapid.IntRange(2, maxHosts).Draw(t, "hosts"), rails: rapid.IntRange(1, maxRails).Draw(t, "rails"),
+			routers: rapid.IntRange(0, 2).Draw(t, "routers"), net: tcp,
+		}
 		type lane struct {
-			host      int
-			ofProcess bool
+			host, link int
+			ofProcess  bool
 		}
 		busy := make(map[lane]time.Duration)
 		var last time.Duration
 		for _, f := range newPlan(rapid.Uint64().Draw(t, "seed"), hosts, length, all) {
-			at := lane{f.Host, f.Kind.ofProcess()}
-			if f.At < last || f.At < busy[at] || f.For < 0 || f.Host < 0 || f.Host >= hosts {
+			at := lane{f.Host, f.Link, f.Kind.ofProcess()}
+			if f.At < last || f.At < busy[at] || f.For < 0 || f.Host < 0 || f.Host >= hosts.hosts() || f.Link >= len(hosts.links(f.Host)) {
 				t.Fatalf("%v begins at %v, the one before at %v, its place is busy until %v", &f, f.At, last, busy[at])
 			}
 			if f.At+f.For > time.Duration(float64(length)*(1-calm)) {
@@ -53,11 +56,34 @@ func TestPlan(t *testing.T) {
 		}
 	})
 	seen := make(map[faultKind]bool)
-	for _, f := range newPlan(1, 4, 10*time.Minute, all) {
+	for _, f := range newPlan(1, four, 10*time.Minute, all) {
 		seen[f.Kind] = true
 	}
 	if len(seen) != int(faultKinds) {
 		t.Errorf("in ten minutes only %d of %d kinds", len(seen), faultKinds)
+	}
+}
+
+// four is four hosts on one net.
+var four = layout{workers: 4, rails: 1, net: tcp}
+
+// TestLayout: the nets, addresses and routes of workers and routers.
+func TestLayout(t *testing.T) {
+	l := layout{workers: 2, routers: 1, rails: 2, net: mixed}
+	var got []string
+	for host := range l.hosts() {
+		got = append(got, l.networks(host)+"; "+l.routes(host))
+	}
+	want := []string{
+		"tcp(10.77.0.1,10.77.1.1); o2ib 10.77.0.3@tcp",
+		"o2ib(10.77.2.2,10.77.3.2); tcp 10.77.2.3@o2ib",
+		"tcp(10.77.0.3,10.77.1.3),o2ib(10.77.2.3,10.77.3.3); ",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"10.77.0.1@tcp", "10.77.2.2@o2ib"}, l.names()); diff != "" {
+		t.Errorf("names -want +got:\n%s", diff)
 	}
 }
 

@@ -17,7 +17,8 @@ import (
 type member struct {
 	index       int
 	host        *netlab.Host
-	wire        *netlab.Wire
+	wires       []*netlab.Wire // by its links
+	hubs        []*netlab.Host // the switches at their other ends
 	incarnation uint16
 	process     *process // nil between two incarnations
 	state       memberState
@@ -53,7 +54,8 @@ type news struct {
 // ended and it has exited.
 func (s *soak) launch(m *member) error {
 	cfg, err := json.Marshal(workerConfig{
-		Worker: uint8(m.index), Incarnation: m.incarnation, Seed: s.cfg.seed, Network: s.cfg.net, Addresses: s.addresses, Rate: s.cfg.rate, Log: s.cfg.log,
+		Worker: uint8(m.index), Incarnation: m.incarnation, Seed: s.cfg.seed, Networks: s.layout.networks(m.index), Routes: s.layout.routes(m.index),
+		Router: s.layout.isRouter(m.index), Names: s.layout.names(), Rate: s.cfg.rate, Log: s.cfg.log,
 		Abort: len(s.cfg.faults) > 0,
 	})
 	if err != nil {

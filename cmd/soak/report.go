@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"ulnet/cmd/internal/cli"
-	"ulnet/lnd/lndtest/netlab"
 	"ulnet/lnd/lndtest/netlab/netem"
 )
 
@@ -30,8 +29,8 @@ func (s *soak) report() *report {
 		r.Faults[faultKind(k).String()] = n
 	}
 	for _, m := range s.members {
-		for _, from := range []*netlab.Host{m.host, s.hub} {
-			r.Frames = r.Frames.Add(m.wire.Counters(from))
+		for i, wire := range m.wires {
+			r.Frames = r.Frames.Add(wire.Counters(m.host)).Add(wire.Counters(m.hubs[i]))
 		}
 	}
 	return r

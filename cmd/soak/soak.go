@@ -32,7 +32,9 @@ type soakConfig struct {
 	length  time.Duration
 	net     network
 	seed    uint64
-	hosts   int
+	hosts   int // workers
+	rails   int // links of each host on each of its nets
+	routers int
 	rate    int // operations per second and worker
 	faults  []faultKind
 	ipv6    bool
@@ -43,16 +45,15 @@ type soakConfig struct {
 
 // soak is one run. All fields except inbox are owned by the goroutine of run.
 type soak struct {
-	cfg       soakConfig
-	self      string // path of this program
-	dir       string // folder of logs
-	progress  *progress
-	addresses []string
-	hub       *netlab.Host // the switch
-	members   []*member
-	began     time.Time
-	started   bool // all workers run; new incarnations start their traffic at once
-	quitting  bool // workers have been told to quit
+	cfg      soakConfig
+	self     string // path of this program
+	dir      string // folder of logs
+	progress *progress
+	layout   layout
+	members  []*member // workers, and routers behind them
+	began    time.Time
+	started  bool // all workers run; new incarnations start their traffic at once
+	quitting bool // workers have been told to quit
 
 	ledger *ledger
 	counts [faultKinds]faultCount
@@ -75,6 +76,7 @@ func runSoak(ctx context.Context, cfg soakConfig, stderr io.Writer) (*report, er
 	s := &soak{
 		cfg: cfg, ledger: newLedger(), since: make(map[*fault]time.Time), inbox: make(chan news, 256), over: make(chan struct{}), began: time.Now(),
 		progress: newProgress(stderr),
+		layout:   layout{cfg.hosts, cfg.routers, cfg.rails, cfg.net, cfg.ipv6},
 	}
 	var err error
 	if s.self, err = os.Executable(); err != nil {
@@ -101,29 +103,38 @@ func runSoak(ctx context.Context, cfg soakConfig, stderr io.Writer) (*report, er
 	return r, s.close(err)
 }
 
-// build makes the hosts, each with a link to the switch.
+// build makes the hosts, each with a link to the switch of each of its rails.
 func (s *soak) build(t netlab.T) {
 	lab := netlab.New(t)
-	s.hub = lab.Switch("switch")
-	network := netip.MustParsePrefix("10.77.0.0/24")
-	if s.cfg.ipv6 {
-		network = netip.MustParsePrefix("fd77::/64")
-	}
-	addr := network.Addr()
-	for i := range s.cfg.hosts {
-		addr = addr.Next()
+	hubs := make(map[link]*netlab.Host)
+	for i := range s.layout.hosts() {
 		m := &member{index: i, host: lab.Host(fmt.Sprintf("host %d", i))}
-		m.wire = lab.Wire(m.host, netip.PrefixFrom(addr, network.Bits()).String(), s.hub, "", s.cfg.seed+uint64(i))
-		m.wire.SetMTU(usualMTU)
+		for n, at := range s.layout.links(i) {
+			if hubs[at] == nil {
+				hubs[at] = lab.Switch(fmt.Sprintf("switch %d.%d", at.side, at.rail))
+			}
+			addr := netip.PrefixFrom(s.layout.address(i, at), s.layout.subnet(at).Bits())
+			wire := lab.Wire(m.host, addr.String(), hubs[at], "", s.cfg.seed+uint64(n<<8|i))
+			wire.SetMTU(usualMTU)
+			m.wires, m.hubs = append(m.wires, wire), append(m.hubs, hubs[at])
+		}
 		s.members = append(s.members, m)
-		s.addresses = append(s.addresses, addr.String())
 	}
 }
 
 func (s *soak) run(ctx context.Context) error {
-	for _, m := range s.members {
+	// Routers first: a gateway that does not answer its first check is down until the next.
+	for _, m := range slices.Backward(s.members) {
 		if err := s.launch(m); err != nil {
 			return err
+		}
+		if m.index == s.layout.workers {
+			started := func() bool {
+				return !slices.ContainsFunc(s.members[m.index:], func(m *member) bool { return m.state < running })
+			}
+			if err := s.await(ctx, startTimeout, "routers to start", started); err != nil {
+				return err
+			}
 		}
 	}
 	if err := s.await(ctx, startTimeout, "workers to start", s.all(running)); err != nil {
@@ -135,7 +146,7 @@ func (s *soak) run(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, a := range actions(newPlan(s.cfg.seed, s.cfg.hosts, s.cfg.length, s.cfg.faults)) {
+	for _, a := range actions(newPlan(s.cfg.seed, s.layout, s.cfg.length, s.cfg.faults)) {
 		if err := s.until(ctx, a.at); err != nil {
 			return err
 		}

@@ -115,6 +115,8 @@ func TestSoak(t *testing.T) {
 		{"network", []string{"--time", "10s", "--faults", "loss,rate,delay,reorder,duplicate,corrupt,mix,link down,mtu,tcp reset"}, true, []faultKind{faultLink, faultReset, faultReorder}},
 		{"processes", []string{"--time", "12s", "--faults", "stop,kill"}, true, []faultKind{faultStop, faultKill}},
 		{"everything", []string{"--time", "15s"}, true, []faultKind{faultKill, faultStop, faultRate, faultMTU}},
+		{"rails and a router", []string{"--hosts", "4", "--rails", "2", "--routers", "1", "--time", "15s", "--faults", "link down,kill"}, true, []faultKind{faultLink, faultKill}},
+		{"mixed, no fault", []string{"--net", "mixed", "--rails", "2", "--routers", "1", "--time", "1s", "--faults", "none"}, false, nil},
 		{"o2ib, no fault", []string{"--net", "o2ib", "--time", "1s", "--faults", "none"}, false, nil},
 		{"o2ib, brief", []string{"--net", "o2ib", "--time", "6s", "--seed", "168", "--faults", "loss,corrupt,reorder,link down,kill"}, true, []faultKind{faultLoss, faultCorrupt, faultLink, faultKill}},
 	}
@@ -152,9 +154,11 @@ func TestUsage(t *testing.T) {
 		args       []string
 	}{
 		{"one host", "--hosts 1: from 2 to 16", []string{"--hosts", "1"}},
-		{"unknown network", `no network "ib": want tcp or o2ib`, []string{"--net", "ib"}},
+		{"unknown network", `no network "ib": want tcp, o2ib or mixed`, []string{"--net", "ib"}},
 		{"IPv6 over RDMA", "--ipv6: networks of type o2ib", []string{"--net", "o2ib", "--ipv6"}},
 		{"TCP's fault over RDMA", "tcp reset does nothing to o2ib", []string{"--net", "o2ib", "--faults", "kill,tcp reset"}},
+		{"mixed without routers", "--net mixed: takes --routers 1 or more", []string{"--net", "mixed"}},
+		{"too many rails", "--rails 5: from 1 to 4", []string{"--rails", "5"}},
 		{"no time", "--time 0s: too short", []string{"--time", "0"}},
 		{"unknown fault", `no fault "fire"; there are loss, rate`, []string{"--faults", "loss,fire"}},
 		{"no rate", "--rate 0", []string{"--rate", "0"}},

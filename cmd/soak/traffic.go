@@ -78,7 +78,7 @@ func (t *traffic) run(ctx context.Context) {
 
 // choose draws an operation.
 func (t *traffic) choose() *operation {
-	target := t.random.IntN(len(t.w.cfg.Addresses) - 1)
+	target := t.random.IntN(len(t.w.cfg.Names) - 1)
 	if target >= int(t.w.cfg.Worker) {
 		target++
 	}

@@ -20,6 +20,7 @@ import (
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/route"
 )
 
 // Commands to a worker, one per line of its standard input. End of input is cmdQuit.
@@ -64,8 +65,10 @@ type workerConfig struct {
 	Worker      uint8
 	Incarnation uint16
 	Seed        uint64
-	Network     network
-	Addresses   []string // of all workers, in order
+	Networks    string   // of this one
+	Routes      string   // of this one
+	Router      bool     // it routes, and starts no operations
+	Names       []string // NIDs of all workers, in order
 	Rate        int      // operations per second at most
 	Abort       bool     // give some operations up at random
 	Log         slog.Level
@@ -108,6 +111,9 @@ func runWorker(ctx context.Context, env cli.Env, cfg workerConfig, to io.Writer)
 	if err != nil {
 		return err
 	}
+	if err := w.route(); err != nil {
+		return errors.Join(err, w.node.Shutdown(ctx))
+	}
 	memory, err := offer(w)
 	if err == nil {
 		w.say(notice{Kind: noticeReady})
@@ -122,7 +128,7 @@ func runWorker(ctx context.Context, env cli.Env, cfg workerConfig, to io.Writer)
 // nodeConfig is the same in all incarnations of a worker, and differs between workers.
 func (w *worker) nodeConfig() config.Config {
 	c := config.Default()
-	c.Networks = fmt.Sprintf("%s(%s)", w.cfg.Network, w.cfg.Addresses[w.cfg.Worker])
+	c.Networks = w.cfg.Networks
 	c.AcceptPort = acceptPort
 	c.TransactionTimeout = transactionTimeout
 	c.TCP.MinReconnect, c.TCP.MaxReconnect = minReconnect, maxReconnect
@@ -130,6 +136,22 @@ func (w *worker) nodeConfig() config.Config {
 	// On RDMA only the keepalive detects that a peer has died.
 	c.O2IB.LND.ConnsPerPeer, c.O2IB.LND.Keepalive = c.TCP.ConnsPerPeer, keepalive
 	return c
+}
+
+// route gives the node its routes, and makes it a router.
+func (w *worker) route() error {
+	list, err := route.Parse(w.cfg.Routes)
+	if err != nil {
+		return err
+	}
+	lnet := w.node.Table().Node()
+	if _, err := lnet.ApplyRoutes(list); err != nil {
+		return err
+	}
+	if w.cfg.Router {
+		_, err = lnet.SetRouting(true, true)
+	}
+	return err
 }
 
 // obey runs the traffic as commanded, until the worker is told to quit.
@@ -141,7 +163,9 @@ func (w *worker) obey(ctx context.Context, in io.Reader, t *traffic) {
 	for lines := bufio.NewScanner(in); lines.Scan(); {
 		switch lines.Text() {
 		case cmdStart:
-			running.Go(func() { t.run(ctx) })
+			if !w.cfg.Router {
+				running.Go(func() { t.run(ctx) })
+			}
 		case cmdStop:
 			stop()
 			running.Wait()
@@ -159,7 +183,7 @@ func (w *worker) awaitQuiet() {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
 	for begin := time.Now(); ; <-ticker.C {
-		left := unsettled(w.node.Status(), w.node.Peers(nid.NID{}, node.MaxPeerPage).Peers)
+		left := unsettled(w.node.Status(), w.node.Routing(), w.node.Peers(nid.NID{}, node.MaxPeerPage).Peers)
 		if left == "" {
 			return
 		}
@@ -171,7 +195,7 @@ func (w *worker) awaitQuiet() {
 }
 
 // unsettled says what a node has in flight; "" for nothing.
-func unsettled(s node.Status, peers []lnet.PeerSnapshot) string {
+func unsettled(s node.Status, router lnet.RouterSnapshot, peers []lnet.PeerSnapshot) string {
 	if n := s.Stats.MsgsAlloc; n != 0 {
 		return fmt.Sprintf("%d messages are left", n)
 	}
@@ -179,6 +203,9 @@ func unsettled(s node.Status, peers []lnet.PeerSnapshot) string {
 		if ni.Credits != ni.Tunables.Credits {
 			return fmt.Sprintf("%v has %d credits of %d", ni.NID, ni.Credits, ni.Tunables.Credits)
 		}
+	}
+	if r := router.Buffers; r.Tickets != 0 {
+		return fmt.Sprintf("%d messages wait for a router buffer or have one", r.Tickets)
 	}
 	i := slices.IndexFunc(peers, func(p lnet.PeerSnapshot) bool {
 		return p.Credits != p.MaxCredits || p.Queued != 0 || p.QueuedBytes != 0
@@ -202,5 +229,5 @@ func (w *worker) violation(format string, args ...any) {
 
 // id is the LNet process of a worker.
 func (w *worker) id(worker uint8) nid.ProcessID {
-	return nid.ProcessID{NID: nid.MustParse(w.cfg.Addresses[worker] + "@" + string(w.cfg.Network)), PID: nid.LustrePID}
+	return nid.ProcessID{NID: nid.MustParse(w.cfg.Names[worker]), PID: nid.LustrePID}
 }
