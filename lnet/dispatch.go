@@ -71,10 +71,12 @@ func (n *Node) Rail(id nid.NID) *path.Remote {
 }
 
 // dispatch chooses a path for m, from what its sender asked for, and sends it there. It
-// may be called again for a message that neither has ended nor waits anywhere.
+// may be called again for a message that neither has ended nor waits anywhere, with the
+// destination that Send was given. A NID that is copied twice in a row stalls the
+// processor: what each message passes reads it in the header.
 func (n *Node) dispatch(m *Message) {
 	if ni := m.Answers; ni != nil && !m.answersRouted() {
-		n.address(m, ni, m.Header.DestNID)
+		n.address(m, ni)
 		m.Target = m.Asker
 		n.sendBy(ni, m)
 		return
@@ -84,7 +86,8 @@ func (n *Node) dispatch(m *Message) {
 			n.finish(m, err)
 			return
 		}
-		n.address(m, lo, m.dest)
+		n.address(m, lo)
+		m.Target = nid.ProcessID{NID: m.dest, PID: m.Header.DestPID}
 		n.sendBy(lo, m)
 		return
 	}
@@ -96,39 +99,53 @@ func (n *Node) dispatch(m *Message) {
 
 // answersRouted reports whether the request came through a router.
 func (m *Message) answersRouted() bool {
-	return !m.Answers.isLo() && m.dest.Net() != m.Answers.cfg.Net && m.Answers.node.view.Load().Routes != nil
+	return !m.Answers.isLo() && m.Header.DestNID.Net() != m.Answers.cfg.Net && m.Answers.node.view.Load().Routes != nil
 }
 
 // loopback returns lo for a message to one of the node's own NIDs, which goes by no other
 // NI: it would be refused on arrival.
 func (n *Node) loopback(m *Message) (*NI, error) {
-	dst := m.dest
+	dst := &m.Header.DestNID
 	if !dst.IsValid() || dst.IsAny() {
 		return nil, syscall.EINVAL
 	}
-	if src := m.Source; src.IsValid() && !src.IsAny() && n.niByNID(src) == nil {
+	if src := &m.Source; src.IsValid() && !src.IsAny() && n.niByNID(*src) == nil {
 		return nil, syscall.EINVAL
 	}
-	if !dst.IsLo() && n.niByNID(dst) == nil {
+	if !dst.IsLo() && !n.hasNID(dst) {
 		if m.Source.IsLo() {
-			return nil, fmt.Errorf("%v from 0@lo: %w", dst, syscall.EHOSTUNREACH)
+			return nil, fmt.Errorf("%v from 0@lo: %w", *dst, syscall.EHOSTUNREACH)
 		}
 		return nil, nil
 	}
 	if lo := n.niByNID(nid.Lo0()); lo != nil {
 		return lo, nil
 	}
-	return nil, fmt.Errorf("%v is here, and this node has no loopback NI: %w", dst, syscall.EHOSTUNREACH)
+	return nil, fmt.Errorf("%v is here, and this node has no loopback NI: %w", *dst, syscall.EHOSTUNREACH)
+}
+
+func (n *Node) hasNID(id *nid.NID) bool {
+	for _, ni := range *n.nis.Load() {
+		if ni.nid == *id {
+			return true
+		}
+	}
+	return false
 }
 
 // sendStraight sends a message for which there is nothing to choose: this node has one
 // NI, and the other one NID.
 func (n *Node) sendStraight(m *Message) bool {
 	ni := n.view.Load().sole
-	if ni == nil || !ni.reaches(m.dest) {
+	dst := &m.Header.DestNID
+	if ni == nil || ni.cfg.Net != dst.Net() || ni.nid.Is4() != dst.Is4() {
 		return false
 	}
-	p, err := n.peers.get(m.dest, ni)
+	p := ni.recent.Load()
+	var err error
+	if p == nil || p.nid != *dst {
+		p, err = n.peers.get(*dst, ni)
+	}
 	if err != nil {
 		n.finish(m, err)
 		return true
@@ -136,8 +153,8 @@ func (n *Node) sendStraight(m *Message) bool {
 	if p.remote.Peer().Rails() {
 		return false
 	}
-	n.address(m, ni, m.dest)
-	m.Target = nid.ProcessID{NID: m.dest, PID: m.Header.DestPID}
+	n.address(m, ni)
+	m.Target.NID, m.Target.PID = p.nid, m.Header.DestPID
 	n.sendTo(p, m)
 	return true
 }
@@ -155,7 +172,8 @@ func (n *Node) sendChosen(m *Message) {
 		return
 	}
 	ni := c.Local.Owner.(*NI)
-	n.address(m, ni, c.Dest)
+	m.Header.DestNID = c.Dest
+	n.address(m, ni)
 	m.Target = nid.ProcessID{NID: c.Hop, PID: m.Header.DestPID}
 	if c.Gateway != nil {
 		m.Target.PID = nid.LustrePID
@@ -260,6 +278,7 @@ func (n *Node) sendAgain(m *Message) {
 	n.backlog.leave(m)
 	m.leaveHop()
 	m.peer, m.ni = nil, nil
+	m.Header.DestNID = m.dest
 	n.dispatch(m)
 	ni.ended()
 }
@@ -272,22 +291,21 @@ func (m *Message) leaveHop() {
 	}
 }
 
-// address fills in what lnet decides: the source, and the destination as it was chosen.
-// The header of a message that this node routes is its sender's.
-func (n *Node) address(m *Message, ni *NI, dst nid.NID) {
+// address fills in what lnet decides: the source. The header of a message that this node
+// routes is its sender's.
+func (n *Node) address(m *Message, ni *NI) {
 	h := &m.Header
 	m.ni = ni
 	if m.Routed {
 		return
 	}
-	h.SrcNID, h.SrcPID, h.DestNID = ni.nid, n.cfg.PID, dst
-	if ni.isLo() && !dst.IsLo() {
+	h.SrcNID, h.SrcPID = ni.nid, n.cfg.PID
+	if ni.isLo() && !h.DestNID.IsLo() {
 		// Through lo under a real NID: both ends keep the name that the
 		// caller used, so that match ids and events speak of it.
-		h.SrcNID = dst
+		h.SrcNID = h.DestNID
 	}
 	if h.DestPID == nid.PIDAny || h.DestPID == 0 {
 		h.DestPID = nid.LustrePID
 	}
-	m.Target = nid.ProcessID{NID: dst, PID: h.DestPID}
 }

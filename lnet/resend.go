@@ -75,6 +75,7 @@ func (n *Node) stopResending() {
 func (m *Message) setAside() {
 	m.leaveHop()
 	m.peer, m.ni, m.SentAt = nil, nil, 0
+	m.Header.DestNID = m.dest
 	m.waited, m.found = false, true
 }
 

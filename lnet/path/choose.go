@@ -85,7 +85,10 @@ func Choose(t *Table, q *Query) (Choice, error) {
 }
 
 // fixed reports whether the message names its local NI.
-func (q *Query) fixed() bool { return q.Source.IsValid() && !q.Source.IsAny() }
+func (q *Query) fixed() bool {
+	src := &q.Source
+	return src.IsValid() && !src.IsAny()
+}
 
 // multiRail reports whether the NIDs of the destination's node stand for each other. A
 // ping of recovery is for one of them.
@@ -160,7 +163,7 @@ func (t *Table) overRails(q *Query, peer *Peer) (Choice, error) {
 // should tell how the NID is that it was sent to.
 func (t *Table) asWell(to *Remote, l *Local, r *Remote) bool {
 	n := t.net(keyOf(to.NID))
-	return n != nil && to.fitness() >= r.fitness() && bestLocal(n).fitness() >= l.fitness()
+	return n != nil && to.harm.Load() <= r.harm.Load() && bestLocal(n).harm.Load() <= l.harm.Load()
 }
 
 // routed reports whether a route leads to a net.

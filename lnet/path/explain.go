@@ -83,7 +83,7 @@ func (e *explainer) whyLocal(n *Net[*Local], l *Local) Reason {
 	case c.Local == e.q.source():
 		return Remembered
 	case n == c.nets.here:
-		return lost(c.Local.score(), l.score(), ofLocal)
+		return lost(c.Local.score(), l.score(), FewerCredits)
 	}
 	there := e.netBeside(l.NID)
 	switch {
@@ -92,7 +92,7 @@ func (e *explainer) whyLocal(n *Net[*Local], l *Local) Reason {
 	case c.nets.there == nil:
 		return Fixed
 	}
-	return lost(c.nets.score(), nets{n, there}.score(), ofNet)
+	return lostNet(c.nets.score(), nets{n, there}.score())
 }
 
 // netBeside is the net of the next hop's node which one of our NIDs is on too, if the
@@ -131,9 +131,9 @@ func (e *explainer) whyRemote(r *Remote) Reason {
 	case c.nets.there == nil:
 		return Fixed
 	case n == c.nets.there:
-		return lost(c.hop.score(c.Local), r.score(c.Local), ofRemote)
+		return lost(c.hop.score(c.Local), r.score(c.Local), MoreMessages)
 	}
-	return lost(c.nets.score(), nets{here, n}.score(), ofNet)
+	return lostNet(c.nets.score(), nets{here, n}.score())
 }
 
 // whyBeyond is whyRemote where no net is common.
@@ -142,9 +142,9 @@ func (e *explainer) whyBeyond(n *Net[*Remote], r *Remote) Reason {
 	case !e.t.routed(n.ID()):
 		return NotReached
 	case n == e.Choice.beyond:
-		return lost(e.Choice.to.score(nil), r.score(nil), ofRemote)
+		return lost(e.Choice.to.score(nil), r.score(nil), MoreMessages)
 	}
-	return lost(nets{there: e.Choice.beyond}.score(), nets{there: n}.score(), ofNet)
+	return lostNet(nets{there: e.Choice.beyond}.score(), nets{there: n}.score())
 }
 
 func (e *explainer) whyRoute(g *Gateway) Reason {

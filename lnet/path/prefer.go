@@ -1,45 +1,55 @@
 package path
 
-// score is what NIs, and nets, are compared by, the most significant field first. More is
-// better, but for lastUse.
+// score is what NIs, and nets, are compared by, the most significant field first. Less is
+// better. It has few words so that it stays in registers.
 type score struct {
-	fitness   int64 // health; -1 if down
-	rank      uint64
-	preferred bool
-	room      int64 // credits, or messages that are not under way
-	lastUse   uint64
+	first   uint64 // of an NI: harm, priority, and a bit without preference; of a net: harm
+	second  uint64 // of an NI: lack of credits; of a net: priority
+	lastUse uint64
 }
 
 // beats reports whether a is better than b.
-func (a *score) beats(b *score) bool {
-	switch {
-	case a.fitness != b.fitness:
-		return a.fitness > b.fitness
-	case a.rank != b.rank:
-		return a.rank > b.rank
-	case a.preferred != b.preferred:
-		return a.preferred
-	case a.room != b.room:
-		return a.room > b.room
+func (a score) beats(b score) bool {
+	if a.first != b.first {
+		return a.first < b.first
+	}
+	if a.second != b.second {
+		return a.second < b.second
 	}
 	return a.lastUse < b.lastUse
 }
 
+// lack is smaller for more credits.
+func lack(credits int64) uint64 { return uint64(-credits) ^ 1<<63 }
+
+// Where the fields of score.first begin.
+const (
+	preferredBits = 1
+	priorityBits  = preferredBits + 32
+	harmBits      = 11 // of a net, ours come below theirs
+)
+
+func (c *condition) first() uint64 {
+	return uint64(c.harm.Load())<<priorityBits | uint64(^c.rank.Load())<<preferredBits
+}
+
 func (l *Local) score() score {
-	return score{
-		fitness: int64(l.fitness()), rank: uint64(l.rank.Load()), room: l.credits.Load(), lastUse: l.lastUse.Load(),
-	}
+	return score{first: l.first(), second: lack(l.credits.Load()), lastUse: l.lastUse.Load()}
 }
 
 // score compares r with other NIs of its net, as l would use them; l may be nil.
 func (r *Remote) score(l *Local) score {
-	s := score{
-		fitness: int64(r.fitness()), rank: uint64(r.rank.Load()), room: -r.busy.Load(), lastUse: r.lastUse.Load(),
-	}
-	if p := r.prefers.Load(); p != nil && l != nil {
-		s.preferred = p.Locals.Has(l.NID)
+	s := score{first: r.first() | 1, second: lack(-r.busy.Load()), lastUse: r.lastUse.Load()}
+	if r.prefers.Load() != nil && r.prefersLocal(l) {
+		s.first &^= 1
 	}
 	return s
+}
+
+// prefersLocal reports whether a rule prefers l for r.
+func (r *Remote) prefersLocal(l *Local) bool {
+	p := r.prefers.Load()
+	return p != nil && l != nil && p.Locals.Has(l.NID)
 }
 
 // bestLocal chooses an NI on a net of this node.
@@ -50,7 +60,7 @@ func bestLocal(n *Net[*Local]) *Local {
 	}
 	most := best.score()
 	for _, l := range n.NIs[1:] {
-		if s := l.score(); s.beats(&most) {
+		if s := l.score(); s.beats(most) {
 			best, most = l, s
 		}
 	}
@@ -65,7 +75,7 @@ func bestRemote(n *Net[*Remote], l *Local) *Remote {
 	}
 	most := best.score(l)
 	for _, r := range n.NIs[1:] {
-		if s := r.score(l); s.beats(&most) {
+		if s := r.score(l); s.beats(most) {
 			best, most = r, s
 		}
 	}
@@ -81,18 +91,19 @@ type nets struct {
 
 // score compares nets by their best NIs, theirs before ours.
 func (n nets) score() score {
-	theirs, ours := int32(-1), int32(-1)
-	for _, r := range n.there.NIs {
-		theirs = max(theirs, r.fitness())
+	theirs, ours := n.there.NIs[0].harm.Load(), uint32(0)
+	for _, r := range n.there.NIs[1:] {
+		theirs = min(theirs, r.harm.Load())
 	}
-	s := score{rank: uint64(n.there.rank.Load()) << 32, lastUse: n.there.lastUse.Load()}
+	s := score{second: uint64(^n.there.rank.Load()) << 32, lastUse: n.there.lastUse.Load()}
 	if n.here != nil {
-		for _, l := range n.here.NIs {
-			ours = max(ours, l.fitness())
+		ours = n.here.NIs[0].harm.Load()
+		for _, l := range n.here.NIs[1:] {
+			ours = min(ours, l.harm.Load())
 		}
-		s.rank |= uint64(n.here.rank.Load())
+		s.second |= uint64(^n.here.rank.Load())
 	}
-	s.fitness = int64(theirs)<<32 + int64(ours)
+	s.first = uint64(theirs)<<harmBits | uint64(ours)
 	return s
 }
 
@@ -114,7 +125,7 @@ func (t *Table) bestNets(p *Peer) (best nets) {
 		if !known {
 			most, known = best.score(), true
 		}
-		if s := next.score(); s.beats(&most) {
+		if s := next.score(); s.beats(most) {
 			best, most = next, s
 		}
 	}
@@ -128,7 +139,7 @@ func (t *Table) bestBeyond(p *Peer) (best *Net[*Remote]) {
 		if !t.routed(there.ID()) {
 			continue
 		}
-		if s := (nets{there: there}).score(); best == nil || s.beats(&most) {
+		if s := (nets{there: there}).score(); best == nil || s.beats(most) {
 			best, most = there, s
 		}
 	}

@@ -39,30 +39,36 @@ func (r Reason) String() string { return reasons[r] }
 // MarshalText returns what String does.
 func (r Reason) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// reasonsOf are the reasons for each field of a score.
-type reasonsOf struct{ fitness, rank, preferred, room, lastUse Reason }
-
-var (
-	ofLocal  = reasonsOf{WorseHealth, WorsePriority, NotPreferred, FewerCredits, UsedLater}
-	ofRemote = reasonsOf{WorseHealth, WorsePriority, NotPreferred, MoreMessages, UsedLater}
-	ofNet    = reasonsOf{NetWorseHealth, NetWorsePriority, NotPreferred, FewerCredits, NetUsedLater}
-)
-
-// lost is the reason why b lost against a.
-func lost(a, b score, of reasonsOf) Reason {
+// lost is the reason why the NI b lost against a; room is the one for fewer credits.
+func lost(a, b score, room Reason) Reason {
+	const priority = 1<<priorityBits - 1
 	switch {
-	case a.fitness != b.fitness && b.fitness == -1:
-		return LinkDown
-	case a.fitness != b.fitness:
-		return of.fitness
-	case a.rank != b.rank:
-		return of.rank
-	case a.preferred != b.preferred:
-		return of.preferred
-	case a.room != b.room:
-		return of.room
+	case a.first>>priorityBits != b.first>>priorityBits:
+		if (a.first^b.first)>>priorityBits&isDown != 0 {
+			return LinkDown
+		}
+		return WorseHealth
+	case (a.first^b.first)&priority>>preferredBits != 0:
+		return WorsePriority
+	case a.first != b.first:
+		return NotPreferred
+	case a.second != b.second:
+		return room
 	case a.lastUse != b.lastUse:
-		return of.lastUse
+		return UsedLater
+	}
+	return ComesLater
+}
+
+// lostNet is the reason why the net b lost against a.
+func lostNet(a, b score) Reason {
+	switch {
+	case a.first != b.first:
+		return NetWorseHealth
+	case a.second != b.second:
+		return NetWorsePriority
+	case a.lastUse != b.lastUse:
+		return NetUsedLater
 	}
 	return ComesLater
 }

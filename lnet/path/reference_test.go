@@ -32,8 +32,8 @@ func sorted[T any](list []T, keys func(T) []int64) (first T) {
 	return list[0]
 }
 
-func isDown(down bool) int64 {
-	if down {
+func down(is bool) int64 {
+	if is {
 		return 1
 	}
 	return 0
@@ -50,11 +50,7 @@ func (f reference) local(net nid.NID) *Local {
 		}
 	}
 	return sorted(list, func(l *Local) []int64 {
-		health := int64(l.Health())
-		if l.Down() {
-			health = 0
-		}
-		return []int64{isDown(l.Down()), -health, int64(l.Priority()), -l.credits.Load(), int64(l.lastUse.Load())}
+		return []int64{down(l.Down()), -int64(l.Health()), int64(l.Priority()), -l.credits.Load(), int64(l.lastUse.Load())}
 	})
 }
 
@@ -62,14 +58,11 @@ func (f reference) local(net nid.NID) *Local {
 // recently used.
 func (f reference) remote(list []*Remote, by *Local) *Remote {
 	return sorted(list, func(r *Remote) []int64 {
-		health, preferred := int64(r.Health()), int64(1)
-		if r.Down() {
-			health = 0
-		}
+		preferred := int64(1)
 		if p := r.prefers.Load(); p != nil && by != nil && p.Locals.Has(by.NID) {
 			preferred = 0
 		}
-		return []int64{isDown(r.Down()), -health, int64(r.Priority()), preferred, r.busy.Load(), int64(r.lastUse.Load())}
+		return []int64{down(r.Down()), -int64(r.Health()), int64(r.Priority()), preferred, r.busy.Load(), int64(r.lastUse.Load())}
 	})
 }
 
@@ -84,7 +77,7 @@ func (f reference) common(p *Peer) *Net[*Remote] {
 	}
 	return sorted(list, func(n *Net[*Remote]) []int64 {
 		ours := f.local(n.NIs[0].NID)
-		return []int64{-f.health(n), -int64(ours.fitness()), int64(n.Priority()), f.ourNet(ours), int64(n.lastUse.Load())}
+		return []int64{-f.health(n), down(ours.Down()), -int64(ours.Health()), int64(n.Priority()), f.ourNet(ours), int64(n.lastUse.Load())}
 	})
 }
 
@@ -98,11 +91,13 @@ func (f reference) ourNet(l *Local) int64 {
 }
 
 func (f reference) health(n *Net[*Remote]) (best int64) {
-	best = -1
+	best = -MaxHealth - 1
 	for _, r := range n.NIs {
-		if !r.Down() {
-			best = max(best, int64(r.Health()))
+		h := int64(r.Health())
+		if r.Down() {
+			h -= MaxHealth + 1
 		}
+		best = max(best, h)
 	}
 	return best
 }

@@ -31,40 +31,39 @@ func (s *standing) SetPriority(p Priority) { s.rank.Store(^uint32(p)) }
 type condition struct {
 	standing
 
-	lost atomic.Int32 // health below MaxHealth
-	down atomic.Bool  // of a Local: its link; of a Remote: it says so
+	harm atomic.Uint32 // health below MaxHealth, and isDown
 }
 
+// isDown is the bit of harm for an NI without a link, or one that is down as its node says.
+const isDown = 1 << 10
+
 // Health is between 0 and MaxHealth.
-func (c *condition) Health() int { return MaxHealth - int(c.lost.Load()) }
+func (c *condition) Health() int { return MaxHealth - int(c.harm.Load()&(isDown-1)) }
 
 // SetHealth sets the health; values outside its range count as the nearest.
-func (c *condition) SetHealth(v int) { c.lost.Store(int32(MaxHealth - min(max(v, 0), MaxHealth))) }
+func (c *condition) SetHealth(v int) { c.AddHealth(v - c.Health()) }
 
 // AddHealth adds to the health, or takes from it, and returns the result.
 func (c *condition) AddHealth(delta int) int {
 	for {
-		old := c.lost.Load()
-		v := min(max(MaxHealth-int(old)+delta, 0), MaxHealth)
-		if c.lost.CompareAndSwap(old, int32(MaxHealth-v)) {
+		old := c.harm.Load()
+		v := min(max(MaxHealth-int(old&(isDown-1))+delta, 0), MaxHealth)
+		if c.harm.CompareAndSwap(old, old&isDown|uint32(MaxHealth-v)) {
 			return v
 		}
 	}
 }
 
 // Down reports whether SetDown said so last.
-func (c *condition) Down() bool { return c.down.Load() }
+func (c *condition) Down() bool { return c.harm.Load()&isDown != 0 }
 
 // SetDown notes that nothing can pass, or that it can again, and reports whether that
 // is new.
-func (c *condition) SetDown(down bool) bool { return c.down.Swap(down) != down }
-
-// fitness is what is compared first: -1 if down.
-func (c *condition) fitness() int32 {
-	if c.down.Load() {
-		return -1
+func (c *condition) SetDown(down bool) bool {
+	if down {
+		return c.harm.Or(isDown)&isDown == 0
 	}
-	return MaxHealth - c.lost.Load()
+	return c.harm.And(^uint32(isDown))&isDown != 0
 }
 
 // Local is the state of an NI of this node. NID and Owner are set before the Local is
