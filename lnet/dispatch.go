@@ -167,6 +167,9 @@ func (n *Node) sendChosen(m *Message) {
 		q.Source, q.Router = m.Answers.nid, m.Asker.NID
 	}
 	c, err := path.Choose(v.Table, &q)
+	if err == nil && c.Local.Owner.(*NI).linkError() != nil { // since a moment: another NI may be up
+		c, err = path.Choose(v.Table, &q)
+	}
 	if err != nil {
 		n.finish(m, fmt.Errorf("no path to %v: %w", m.dest, err))
 		return

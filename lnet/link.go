@@ -60,8 +60,14 @@ func (s *linkState) set(ni *NI, down error) bool {
 	if was.Down != next.Down {
 		next.Changed = ni.node.cfg.Clock.Now()
 	}
+	// A message that finds the link down must find the choice of paths informed.
+	if next.Down {
+		ni.rail.SetDown(true)
+	}
 	s.now.Store(next)
-	ni.rail.SetDown(next.Down)
+	if !next.Down {
+		ni.rail.SetDown(false)
+	}
 	ni.sayLink(was, *next)
 	return was.Down != next.Down
 }

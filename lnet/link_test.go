@@ -3,6 +3,7 @@ package lnet_test
 import (
 	"errors"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -171,4 +172,52 @@ func TestPeerStatus(t *testing.T) {
 		r.rails(up, up)
 		want("up", true, true)
 	})
+}
+
+// TestLinkFlaps: while the link of one of two NIs goes up and down, no message fails, and
+// with that of the only one each either leaves or fails with ENETDOWN.
+func TestLinkFlaps(t *testing.T) {
+	spec.Covers(t, "NS-4", "NS-7")
+	for _, rails := range []int{2, 1} {
+		r := newRig(t, lnd.Tunables{Credits: 4, PeerCredits: 2}, lnet.Config{})
+		leaves := func(d *driver, m *lnd.Message) { d.up.Finalize(m, nil) }
+		r.onSend = leaves
+		if rails == 2 {
+			if _, err := r.node.AddNI(&driver{id: second, onSend: leaves}, lnd.Config{Net: tcp}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stop := make(chan struct{})
+		var flapping sync.WaitGroup
+		flapping.Go(func() {
+			for {
+				select {
+				case <-stop:
+					r.ni.SetLink(nil)
+					return
+				default:
+					r.ni.SetLink(errUnplugged)
+					r.ni.SetLink(nil)
+				}
+			}
+		})
+		const messages = 20000
+		for i := range uint64(messages) {
+			r.node.Send(put(peerA, i+1))
+		}
+		close(stop)
+		flapping.Wait()
+		left := 0
+		for i := range uint64(messages) {
+			switch err, ended := r.up.result(i + 1); {
+			case !ended, err != nil && !errors.Is(err, syscall.ENETDOWN), err != nil && rails == 2:
+				t.Fatalf("%d rails: message %d: ended %v with %v", rails, i+1, ended, err)
+			case err == nil:
+				left++
+			}
+		}
+		if left == 0 {
+			t.Errorf("%d rails: no message has left", rails)
+		}
+	}
 }
