@@ -254,7 +254,7 @@ func (n *Node) sendBy(ni *NI, m *Message) {
 
 // sendTo gives m to p, or to the peer that has taken its place in the table.
 func (n *Node) sendTo(p *peerNI, m *Message) {
-	if err := p.ni.linkError(); err != nil {
+	if err := p.ni.linkError(); err != nil && m.Answers == nil { // an answer has no other path: its link may come back
 		n.finish(m, err)
 		return
 	}

@@ -35,8 +35,8 @@ func (s *linkState) get() Link {
 
 // SetLink tells the NI that its link is up, nil, or down for a reason: its interface has
 // no carrier, is down or gone, or has lost the NI's address. What is sent, or waits for
-// credits of the NI, takes other NIs then, or fails with ENETDOWN if there is none; what the
-// driver has is the driver's to end. Peers that discovery knows are told. A call that
+// credits of the NI, takes other NIs then, or fails with ENETDOWN if there is none. Answers,
+// which have no other path, are the driver's to end, as is what it has. Peers that discovery knows are told. A call that
 // changes nothing is cheap; one that only has another reason replaces that.
 func (ni *NI) SetLink(down error) {
 	if !ni.link.set(ni, down) {

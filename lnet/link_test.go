@@ -18,8 +18,9 @@ import (
 
 var errUnplugged = errors.New("test: eth0 has no carrier")
 
-// TestLinkDown: what is sent by an NI whose link is down fails at once, with the reason; what
-// its driver has is not touched, and with the link everything is as before.
+// TestLinkDown: a request that is sent by an NI whose link is down fails at once, with the
+// reason; what its driver has is not touched, and an answer is given to it. With the link
+// everything is as before.
 func TestLinkDown(t *testing.T) {
 	spec.Covers(t, "NS-4")
 	r := newRig(t, lnd.Tunables{}, lnet.Config{})
@@ -31,6 +32,10 @@ func TestLinkDown(t *testing.T) {
 	r.send(peerA, 2)
 	r.wantResult(2, syscall.ENETDOWN)
 	r.wantResult(2, errUnplugged)
+	r.node.Send(answer(r.ni, nid.ProcessID{NID: peerA, PID: nid.LustrePID}, peerA))
+	if n := len(r.sent); n != 2 {
+		t.Errorf("%d messages at the driver, want the first one and an answer", n)
+	}
 	r.ni.SetLink(nil)
 	r.send(peerA, 3)
 	for r.finalize(nil) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,7 +72,7 @@ func (r *rails) sink() {
 // put sends a message from A to B and waits for its ACK.
 func (r *rails) put() error {
 	return node.OpPut.CallWith(r.t.Context(), r.a.Control(), node.PutRequest{
-		Target: nid.ProcessID{NID: r.bb[0], PID: nid.LustrePID}, Portal: 20, Ack: true, Timeout: 20 * time.Second,
+		Target: nid.ProcessID{NID: r.bb[0], PID: nid.LustrePID}, Portal: 20, Ack: true, Timeout: 5 * time.Second,
 	}, strings.NewReader("over either rail"), func(node.Step) error { return nil })
 }
 
@@ -167,4 +168,72 @@ func (r *rails) change(id nid.NID, want string, do func()) {
 	if took > 2*time.Second {
 		r.t.Errorf("%v: B knows %q after %v, want 2 s at most", id, want, took)
 	}
+}
+
+// outage is a rail that is pulled: from when the node knows until it is plugged again.
+type outage struct{ known, plugged time.Time }
+
+// TestRailsUnderLoad: of the messages that are sent while a rail is known to be lost none
+// fails, and each that was under way before ends.
+func TestRailsUnderLoad(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "NS-4", "NS-7")
+	onNetworks(t, testRailsUnderLoad)
+}
+
+func testRailsUnderLoad(t *testing.T, on network) {
+	r := newRails(t, on)
+	if err := r.put(); err != nil {
+		t.Fatal(err)
+	}
+	r.b.Until(20*time.Second, "B knows both NIDs of A", func() bool { return r.known(r.aa[0]) == "up" && r.known(r.aa[1]) == "up" })
+	type try struct {
+		began time.Time
+		err   error
+	}
+	var mu sync.Mutex
+	var failed []try
+	var sent atomic.Int64
+	stop := make(chan struct{})
+	var load sync.WaitGroup
+	for range 4 {
+		load.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				began := time.Now()
+				if err := r.put(); err != nil {
+					mu.Lock()
+					failed = append(failed, try{began, err})
+					mu.Unlock()
+				}
+				sent.Add(1)
+			}
+		})
+	}
+	var outages []outage
+	for i, id := range r.aa {
+		r.cables[i].Pull(r.hostB)
+		r.a.Until(5*time.Second, "A knows that its link is down", func() bool { status, _ := r.own(id); return status == "down" })
+		o := outage{known: time.Now()}
+		until := sent.Load() + 40
+		r.a.Until(30*time.Second, "messages by the other rail", func() bool { return sent.Load() >= until })
+		o.plugged = time.Now()
+		outages = append(outages, o)
+		r.cables[i].Plug(r.hostB)
+		r.b.Until(20*time.Second, "B knows that the rail is back", func() bool { return r.known(id) == "up" })
+	}
+	close(stop)
+	load.Wait()
+	for _, f := range failed {
+		for _, o := range outages {
+			if f.began.After(o.known) && f.began.Before(o.plugged) {
+				t.Errorf("a message failed that was sent %v after the loss was known: %v", f.began.Sub(o.known), f.err)
+			}
+		}
+	}
+	t.Logf("%d messages, of which %d failed", sent.Load(), len(failed))
 }
