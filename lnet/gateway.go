@@ -27,7 +27,7 @@ type gateways struct {
 	table    route.Table    // guarded by mu, like all below
 	settings route.Settings // of the routes
 	random   *rand.Rand
-	list     []*gateway // in the order in which they were added
+	routers  []*gateway // in the order in which they were added
 	watchers []func()
 }
 
@@ -92,8 +92,8 @@ func (n *Node) Routes() []Route {
 	g := &n.gateways
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	ways := make(map[nid.NID][]*way, len(g.list))
-	for _, w := range g.list {
+	ways := make(map[nid.NID][]*way, len(g.routers))
+	for _, w := range g.routers {
 		ways[w.nid] = w.ways
 	}
 	all := make([]Route, 0, g.table.Len())
@@ -145,7 +145,7 @@ func (n *Node) changeRoutes(change func(*gateways) error) error {
 }
 
 func (g *gateways) count() (routes int) {
-	for _, gw := range g.list {
+	for _, gw := range g.routers {
 		routes += len(gw.ways)
 	}
 	return routes
@@ -154,9 +154,9 @@ func (g *gateways) count() (routes int) {
 // rebuild makes list what table says; what is known of gateways and routes that stay is
 // kept. The caller holds g.mu.
 func (g *gateways) rebuild() (paths []*path.Gateway) {
-	old := make(map[nid.NID]*gateway, len(g.list))
-	ways := make(map[nid.NID][]*way, len(g.list))
-	for _, gw := range g.list {
+	old := make(map[nid.NID]*gateway, len(g.routers))
+	ways := make(map[nid.NID][]*way, len(g.routers))
+	for _, gw := range g.routers {
 		old[gw.nid], ways[gw.nid] = gw, gw.ways
 		gw.ways = nil
 	}
@@ -166,7 +166,7 @@ func (g *gateways) rebuild() (paths []*path.Gateway) {
 		if gw == nil {
 			if gw = old[r.Gateway]; gw == nil {
 				gw = &gateway{nid: r.Gateway, state: route.Gateway{Alive: true, NIs: []route.NI{{NID: r.Gateway}}}}
-				g.list = append(g.list, gw)
+				g.routers = append(g.routers, gw)
 			}
 			found[r.Gateway] = gw
 		}
@@ -180,8 +180,8 @@ func (g *gateways) rebuild() (paths []*path.Gateway) {
 		gw.ways = append(gw.ways, w)
 		paths = append(paths, w.path)
 	}
-	g.list = slices.DeleteFunc(g.list, func(gw *gateway) bool { return found[gw.nid] == nil })
-	for _, gw := range g.list {
+	g.routers = slices.DeleteFunc(g.routers, func(gw *gateway) bool { return found[gw.nid] == nil })
+	for _, gw := range g.routers {
 		nets := make([]nid.Net, len(gw.ways))
 		for i, w := range gw.ways {
 			nets[i] = w.Net
@@ -194,7 +194,7 @@ func (g *gateways) rebuild() (paths []*path.Gateway) {
 func (g *gateways) all() []*gateway {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.Clone(g.list)
+	return slices.Clone(g.routers)
 }
 
 // index makes byNID: under which NIDs the gateways' messages come.
@@ -382,7 +382,7 @@ func (n *Node) RoutedNets() []nid.Net {
 func (n *Node) GatewaysChecked() bool {
 	n.gateways.mu.Lock()
 	defer n.gateways.mu.Unlock()
-	return !slices.ContainsFunc(n.gateways.list, func(gw *gateway) bool { return !gw.state.Checked })
+	return !slices.ContainsFunc(n.gateways.routers, func(gw *gateway) bool { return !gw.state.Checked })
 }
 
 // OnRouteChange calls f after every change of the routes, of the NIDs of their gateways, and

@@ -23,6 +23,7 @@ turned on again (EBUSY).`),
 		buffersCommand(g, "tiny", "without payload", 2048),
 		buffersCommand(g, "small", "of up to 4 KiB", 16384),
 		buffersCommand(g, "large", "of up to 1 MiB", 1024))
+	c.AddCommand(setRouteSettings(g)...)
 	return c
 }
 

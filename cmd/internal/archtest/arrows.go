@@ -92,7 +92,7 @@ var Rules = []Rule{
 	{Package: "portals/node", May: "portals lnet lnet/discovery lnet/networks lnet/nid lnet/machine lnd lnd/linkwatch lnd/lo lnd/socklnd lnd/o2iblnd lnd/verbs/softroce"},
 	{Package: "lnet/recovery", May: "lnet/nid lnet/machine lnd"},
 	{Package: "lnet/discovery/engine", May: "lnet lnet/nid lnet/wire lnet/machine"},
-	{Package: "lnet/discovery", May: "portals lnet lnet/path lnet/router lnet/discovery/engine lnet/recovery lnet/nid lnet/wire lnet/machine lnd", Tests: "portals/node"},
+	{Package: "lnet/discovery", May: "portals lnet lnet/route lnet/path lnet/router lnet/discovery/engine lnet/recovery lnet/nid lnet/wire lnet/machine lnd", Tests: "portals/node"},
 	{Package: "lnet/selftest", May: userMay, Tests: "lnet"},
 
 	{Package: "gossip/wire", May: "portals/keyring"},

@@ -19,6 +19,7 @@ import (
 // comment of each field begins with its key in the file.
 type Config struct {
 	Networks           string        // networks: see networks.Parse
+	IP2Nets            string        // ip2nets: see networks.ForAddresses; in place of networks
 	TransactionTimeout time.Duration // lnet_transaction_timeout, in seconds
 	RetryCount         int           // lnet_retry_count
 	DiscoveryDisabled  bool          // lnet_peer_discovery_disabled
@@ -39,6 +40,8 @@ type Config struct {
 	drivers.Set // those of each driver
 
 	UDSP []udsp.Rule // udsp: selection rules, in their order
+
+	Routes // routes and their tunables
 
 	Faults    []string // faults: statements of package fault
 	FaultSeed int      // fault_seed; 0: chosen at the start
@@ -82,6 +85,7 @@ func Default() Config {
 			Multicast: true, MulticastBase: "239.76.0.0", MulticastBase6: "ff15::4c4e:0", MulticastTTL: 1, MulticastRxBuffer: 4 << 20,
 		},
 		Set:          drivers.Default(),
+		Routes:       defaultRoutes(),
 		CaptureFiles: 1,
 		Gossip:       defaultGossip(),
 		Scoll:        defaultScoll(),

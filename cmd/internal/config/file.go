@@ -72,6 +72,9 @@ func Parse(name string, text []byte) (Config, error) {
 		if err := assign(c.settings(name), name, entries); err != nil {
 			return c, err
 		}
+		if err := c.checkIP2Nets(name, entries); err != nil {
+			return c, err
+		}
 	}
 	return c, c.check(name)
 }

@@ -41,7 +41,7 @@ func (f *Flags) Config() (Config, error) {
 		}
 	}
 	for name, override := range map[string]func(){
-		"networks":      func() { c.Networks = f.given.Networks },
+		"networks":      func() { c.Networks, c.IP2Nets = f.given.Networks, "" },
 		"accept-port":   func() { c.AcceptPort = f.given.AcceptPort },
 		"o2ib-provider": func() { c.O2IB.Provider = f.given.O2IB.Provider },
 		"socket":        func() { c.Socket = f.given.Socket },

@@ -53,5 +53,5 @@ func checkForwarding(s string) error {
 	return fmt.Errorf("want enabled or disabled, not %q", s)
 }
 
-// Routes reports whether the file makes the node a router.
-func (c *Config) Routes() bool { return c.Routing.Enable || c.Forwarding == "enabled" }
+// IsRouter reports whether the file makes the node a router.
+func (c *Config) IsRouter() bool { return c.Routing.Enable || c.Forwarding == "enabled" }

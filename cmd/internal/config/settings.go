@@ -81,6 +81,7 @@ func (c *Config) settings(file string) map[string]setting {
 		"log_level":     level(&c.LogLevel),
 	}
 	maps.Copy(all, c.multicastSettings())
+	maps.Copy(all, c.routeSettings())
 	for _, d := range c.All() {
 		if d.Section() == "" {
 			maps.Copy(all, tunableSettings(d.Tunables()))

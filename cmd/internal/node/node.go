@@ -72,6 +72,9 @@ type Node struct {
 
 // New starts a node. Errors carry a hint for the user (cli.HintOf).
 func New(cfg Config) (*Node, error) {
+	if err := cfg.ResolveNetworks(localAddresses); err != nil {
+		return nil, err
+	}
 	list, err := networks.Parse(cfg.Networks)
 	if err != nil {
 		return nil, err
@@ -113,8 +116,10 @@ func (n *Node) parts() node.Config {
 			PeerIdle:           cmp.Or(cfg.PeerIdle, -1),
 			OnShrink:           debug.FreeOSMemory, // an idle process collects only every two minutes
 		},
-		Discovery: discovery.Config{Off: cfg.DiscoveryDisabled},
-		Wrap:      func(d lnd.Driver) lnd.Driver { return fault.Wrap(d, n.plan) },
+		Discovery: discovery.Config{
+			Off: cfg.DiscoveryDisabled, CheckInterval: cmp.Or(cfg.CheckInterval, -1), CheckTimeout: cfg.RouterPingTimeout,
+		},
+		Wrap: func(d lnd.Driver) lnd.Driver { return fault.Wrap(d, n.plan) },
 	}
 	for _, d := range n.cfg.All() {
 		n.statuses = append(n.statuses, d.Add(&parts, cfg.Settings))
@@ -132,12 +137,15 @@ func (n *Node) start(list []networks.Interface) error {
 			return err
 		}
 	}
-	if n.cfg.Routes() {
+	if n.cfg.IsRouter() {
 		if _, err := n.lnet.SetRouting(true, true); err != nil {
 			return err
 		}
 	}
 	if err := n.startUDSP(); err != nil {
+		return err
+	}
+	if err := n.startRoutes(); err != nil {
 		return err
 	}
 	if err := n.startHandlers(); err != nil {

@@ -20,6 +20,9 @@ var (
 	OpRouting          = control.Question[control.None, lnet.RouterSnapshot]{Path: "/v1/routing", Doc: "the node's state as a router"}
 	OpAddNetworks      = control.Action[AddRequest]{Path: "/v1/net/add", Doc: "starts further networks"}
 	OpRemoveNet        = control.Action[RemoveRequest]{Path: "/v1/net/del", Doc: "stops a network"}
+	OpRoutes           = control.Question[control.None, []RouteStatus]{Path: "/v1/routes", Doc: "the routes and their states"}
+	OpAddRoutes        = control.Action[AddRoutesRequest]{Path: "/v1/route/add", Doc: "adds routes"}
+	OpRemoveRoute      = control.Action[RemoveRouteRequest]{Path: "/v1/route/del", Doc: "removes a route"}
 	OpFail             = control.Action[FailRequest]{Path: "/v1/fault/fail", Doc: "makes messages fail"}
 	OpAddFault         = control.Command[AddFault, AddedFault]{Path: "/v1/fault/add", Doc: "spoils messages"}
 	OpEndFault         = control.Action[EndFault]{Path: "/v1/fault/end", Doc: "ends what fault/add began"}
@@ -49,6 +52,7 @@ func (n *Node) Routes() []control.Route {
 		OpPing.Do(n.Ping), OpDiscover.Do(n.Discover), OpPath.Do(control.Quick(n.Path)), OpSet.Do(control.Act(n.Set)),
 		OpRouting.Do(control.Told(n.Routing)),
 		OpAddNetworks.Do(control.Act(n.AddNetworks)), OpRemoveNet.Do(n.RemoveNet),
+		OpRoutes.Do(control.Told(n.RoutesNow)), OpAddRoutes.Do(control.Act(n.AddRoutes)), OpRemoveRoute.Do(control.Act(n.RemoveRoute)),
 		OpFail.Do(control.Act(n.Fail)), OpAddFault.Do(control.Quick(n.AddFault)), OpEndFault.Do(control.Act(n.EndFault)),
 		OpAddFaultRule.Do(control.Act(n.AddFaultRule)), OpRemoveFaultRules.Do(control.Quick(n.RemoveFaultRules)), OpResetFaultRules.Do(control.Act(n.ResetFaultRules)),
 		OpUDSP.Do(control.Told(n.UDSP)), OpAddUDSP.Do(control.Act(n.AddUDSP)), OpRemoveUDSP.Do(control.Act(n.RemoveUDSP)),

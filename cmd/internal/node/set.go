@@ -11,8 +11,8 @@ import (
 
 // Setting changes a tunable of a running node.
 type Setting struct {
-	Name  string `json:"name"`  // discovery, routing, tiny_buffers, small_buffers or large_buffers
-	Value int    `json:"value"` // 0 or 1, or a number of buffers, of which 0 is the default
+	Name  string `json:"name"`  // discovery, routing, tiny_buffers, small_buffers, large_buffers, drop_asym_route or router_sensitivity
+	Value int    `json:"value"` // 0 or 1; a number of buffers, of which 0 is the default; percent
 }
 
 // ErrSetting is the error for a tunable that cannot be set while the node runs.
@@ -37,6 +37,8 @@ func (n *Node) Set(s Setting) error {
 		return n.setRouting(s.Value == 1)
 	case "tiny_buffers", "small_buffers", "large_buffers":
 		return n.setBuffers(s)
+	case "drop_asym_route", "router_sensitivity":
+		return n.setRoutes(s)
 	}
 	return fmt.Errorf("%q: %w", s.Name, ErrSetting)
 }

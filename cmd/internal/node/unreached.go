@@ -22,6 +22,8 @@ func (n *Node) explainUnreached(target nid.NID, err error) error {
 		return explainSimulated(err)
 	case is(syscall.ETIMEDOUT, os.ErrDeadlineExceeded) && n.isSpoiled():
 		return cli.Hint(err, spoiledHint)
+	case !n.isOn(target.Net()) && slices.Contains(n.lnet.RoutedNets(), target.Net()):
+		return cli.Hint(err, "%v is behind gateways: 'lnetctl route show -v' tells which routes are up", target.Net())
 	case !n.isOn(target.Net()):
 		return cli.Hint(err, "this node has no interface on %v: see 'lnetctl net show', and --networks", target.Net())
 	}

@@ -1,0 +1,103 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"ulnet/lnet/networks"
+	"ulnet/lnet/route"
+)
+
+// Routes is what the file says of gateways.
+type Routes struct {
+	Routes              string        // routes: see route.Parse
+	CheckFirst          bool          // check_routers_before_use
+	AvoidAsymmetric     bool          // avoid_asym_router_failure
+	CheckInterval       time.Duration // alive_router_check_interval, in seconds; 0: never
+	RouterPingTimeout   time.Duration // router_ping_timeout, in seconds
+	RouterSensitivity   int           // router_sensitivity_percentage
+	DropAsymmetricRoute bool          // lnet_drop_asym_route
+}
+
+func defaultRoutes() Routes {
+	return Routes{
+		AvoidAsymmetric: true, CheckInterval: route.DefaultCheckInterval,
+		RouterPingTimeout: route.DefaultPingTimeout, RouterSensitivity: 100,
+	}
+}
+
+// RouteSettings are the tunables of routes that decide which are alive.
+func (r *Routes) RouteSettings() route.Settings {
+	return route.Settings{AvoidAsymmetric: r.AvoidAsymmetric, Sensitivity: r.RouterSensitivity, CheckFirst: r.CheckFirst}
+}
+
+// routeSettings returns the keys of routes.
+func (c *Config) routeSettings() map[string]setting {
+	return map[string]setting{
+		"routes":                        routes(&c.Routes.Routes),
+		"check_routers_before_use":      flag(&c.CheckFirst),
+		"avoid_asym_router_failure":     flag(&c.AvoidAsymmetric),
+		"alive_router_check_interval":   duration(&c.CheckInterval, time.Second, 0, maxSeconds),
+		"router_ping_timeout":           duration(&c.RouterPingTimeout, time.Second, 1, maxSeconds),
+		"router_sensitivity_percentage": number(&c.RouterSensitivity, 0, 100),
+		"lnet_drop_asym_route":          flag(&c.DropAsymmetricRoute),
+		"ip2nets":                       text(&c.IP2Nets, networks.CheckIP2Nets),
+	}
+}
+
+// routes parses the tunable as kernels have it, or a list with an entry behind each dash.
+func routes(to *string) setting {
+	return setting{func(value ast.Node) error {
+		if block, ok := value.(*ast.LiteralNode); ok { // lines behind |
+			value = block.Value
+		}
+		list, ok := value.(*ast.SequenceNode)
+		if !ok {
+			return text(to, checkRoutes).put(value)
+		}
+		var entries []string
+		for _, entry := range list.Values {
+			var line string
+			if err := text(&line, checkRoutes).put(entry); err != nil {
+				return &entryError{entry.GetToken(), err}
+			}
+			entries = append(entries, line)
+		}
+		*to = strings.Join(entries, "\n")
+		return checkRoutes(*to) // their number
+	}}
+}
+
+func checkRoutes(s string) error {
+	_, err := route.Parse(s)
+	return err
+}
+
+// checkIP2Nets refuses a file with both networks and ip2nets.
+func (c *Config) checkIP2Nets(name string, entries []*ast.MappingValueNode) error {
+	for _, e := range entries {
+		if key := e.Key.GetToken(); key.Value == "networks" && c.IP2Nets != "" {
+			return errorAt(name, key, errors.New("networks and ip2nets exclude each other: leave one out"))
+		}
+	}
+	return nil
+}
+
+// ResolveNetworks makes a networks string of ip2nets, if that is set. addrs tells the addresses
+// of this host.
+func (c *Config) ResolveNetworks(addrs func() ([]netip.Addr, error)) error {
+	if c.IP2Nets == "" {
+		return nil
+	}
+	local, err := addrs()
+	if err != nil {
+		return fmt.Errorf("ip2nets: the addresses of this host: %w", err)
+	}
+	c.Networks, err = networks.ForAddresses(c.IP2Nets, local)
+	return err
+}

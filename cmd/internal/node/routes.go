@@ -1,0 +1,197 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/route"
+)
+
+// RouteStatus is a route and its state.
+type RouteStatus struct {
+	Net         string  `json:"net"`                // that it leads to
+	Gateway     nid.NID `json:"gateway"`            // on a net of this node
+	Hops        int     `json:"hop"`                // 1 to 255; -1: undefined
+	Priority    int     `json:"priority"`           // 0 is best
+	Sensitivity int     `json:"health_sensitivity"` // by how much a failure lowers the gateway's health
+	State       string  `json:"state"`              // up or down
+	Type        string  `json:"type"`               // single-hop or multi-hop
+	Cause       string  `json:"cause,omitempty"`    // of state down
+}
+
+// AddRoutesRequest names routes to add.
+type AddRoutesRequest struct {
+	Nets        []string `json:"nets"`               // such as tcp1
+	Gateways    []string `json:"gateways"`           // NIDs; there will be a route from each net to each gateway
+	Hops        int      `json:"hop"`                // 1 to 255; -1: undefined
+	Priority    int      `json:"priority"`           // 0 is best
+	Sensitivity int      `json:"health_sensitivity"` // from 1
+}
+
+// RemoveRouteRequest names a route to remove.
+type RemoveRouteRequest struct {
+	Net     string `json:"net"`     // such as tcp1
+	Gateway string `json:"gateway"` // its NID
+}
+
+// hintRoutes says what helps against most errors of routes.
+const hintRoutes = "'lnetctl route show' lists the routes, 'lnetctl net show' the networks of the node"
+
+// RoutesNow returns the routes of the node, by net.
+func (n *Node) RoutesNow() []RouteStatus {
+	list := make([]RouteStatus, 0)
+	for _, r := range n.lnet.Routes() {
+		s := RouteStatus{
+			Net: r.Net.String(), Gateway: r.Gateway, Hops: r.Hops, Priority: r.Priority, Sensitivity: r.Sensitivity,
+			State: "up", Type: "multi-hop", Cause: r.Reason,
+		}
+		if !r.Alive {
+			s.State = "down"
+		}
+		if r.SingleHop {
+			s.Type = "single-hop"
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// AddRoutes adds routes, all or none, until the node ends. Errors carry the errno of
+// LNetAddRoute, see route.Table.Add.
+func (n *Node) AddRoutes(r AddRoutesRequest) error {
+	list, err := r.routes()
+	if err != nil {
+		return err
+	}
+	n.changing.Lock()
+	defer n.changing.Unlock()
+	for i, one := range list {
+		err := n.lnet.AddRoute(one)
+		if err == nil {
+			continue
+		}
+		for _, added := range list[:i] {
+			err = errors.Join(err, n.lnet.DeleteRoute(added.Net, added.Gateway))
+		}
+		return cli.Hint(err, hintRoutes)
+	}
+	return nil
+}
+
+// routes returns the routes that a request names.
+func (r AddRoutesRequest) routes() (list []route.Route, err error) {
+	if len(r.Nets) == 0 || len(r.Gateways) == 0 || len(r.Nets)*len(r.Gateways) > route.MaxRoutes {
+		return nil, fmt.Errorf("want nets and gateways, for at most %d routes: %w", route.MaxRoutes, syscall.EINVAL)
+	}
+	for _, net := range r.Nets {
+		for _, gateway := range r.Gateways {
+			one := route.Route{Hops: r.Hops, Priority: r.Priority, Sensitivity: r.Sensitivity}
+			if one.Net, one.Gateway, err = parseRoute(net, gateway); err != nil {
+				return nil, err
+			}
+			list = append(list, one)
+		}
+	}
+	return list, nil
+}
+
+func parseRoute(net, gateway string) (nid.Net, nid.NID, error) {
+	to, err := nid.ParseNet(net)
+	if err != nil {
+		return to, nid.NID{}, fmt.Errorf("%w: %w", err, syscall.EINVAL)
+	}
+	by, err := nid.Parse(gateway)
+	if err != nil {
+		return to, by, fmt.Errorf("%w: %w", err, syscall.EINVAL)
+	}
+	return to, by, nil
+}
+
+// RemoveRoute removes a route. ENOENT: there is none.
+func (n *Node) RemoveRoute(r RemoveRouteRequest) error {
+	to, by, err := parseRoute(r.Net, r.Gateway)
+	if err != nil {
+		return err
+	}
+	n.changing.Lock()
+	defer n.changing.Unlock()
+	if err := n.lnet.DeleteRoute(to, by); err != nil {
+		return cli.Hint(err, hintRoutes)
+	}
+	return nil
+}
+
+// startRoutes gives the node the routes of its configuration. With check_routers_before_use it
+// waits until each gateway was checked once.
+func (n *Node) startRoutes() error {
+	n.lnet.SetRouteSettings(n.cfg.RouteSettings(), n.cfg.DropAsymmetricRoute)
+	list, err := route.Parse(n.cfg.Routes.Routes)
+	if err != nil {
+		return err
+	}
+	routes, err := n.lnet.ApplyRoutes(list)
+	if err != nil {
+		return cli.Hint(err, hintRoutes)
+	}
+	if routes { // it is a gateway of the others
+		if _, err := n.lnet.SetRouting(true, true); err != nil {
+			return err
+		}
+	}
+	if n.cfg.CheckFirst && n.cfg.CheckInterval > 0 {
+		n.awaitGateways()
+	}
+	return nil
+}
+
+// awaitGateways waits until each gateway was checked once, or router_ping_timeout.
+func (n *Node) awaitGateways() {
+	ctx, cancel := context.WithTimeout(context.Background(), n.cfg.RouterPingTimeout)
+	defer cancel()
+	changed := make(chan struct{}, 1)
+	n.lnet.OnRouteChange(func() {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})
+	for !n.lnet.GatewaysChecked() {
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// setRoutes changes a tunable of routes.
+func (n *Node) setRoutes(s Setting) error {
+	settings, drop := n.lnet.RouteSettings()
+	switch {
+	case s.Name == "drop_asym_route" && (s.Value == 0 || s.Value == 1):
+		drop = s.Value == 1
+	case s.Name == "router_sensitivity" && s.Value >= 0 && s.Value <= 100:
+		settings.Sensitivity = s.Value
+	default:
+		return fmt.Errorf("%s cannot be %d: %w", s.Name, s.Value, syscall.EINVAL)
+	}
+	n.lnet.SetRouteSettings(settings, drop)
+	return nil
+}
+
+// localAddresses returns the addresses of this host.
+func localAddresses() (addrs []netip.Addr, err error) {
+	list, err := net.InterfaceAddrs()
+	for _, a := range list {
+		if p, err := netip.ParsePrefix(a.String()); err == nil {
+			addrs = append(addrs, p.Addr())
+		}
+	}
+	return addrs, err
+}

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/route"
+)
+
+func routeCommand(g *globals) *cobra.Command {
+	c := &cobra.Command{Use: "route", Short: "Routes to other networks, and their gateways"}
+	c.AddCommand(routeShow(g), routeAdd(g), routeDel(g))
+	return c
+}
+
+// underscores lets flags be written as the kernel's tool has them.
+func underscores(c *cobra.Command) {
+	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		name = strings.ReplaceAll(name, "_", "-")
+		if name == "hop-count" {
+			name = "hop"
+		}
+		return pflag.NormalizedName(name)
+	})
+}
+
+func routeAdd(g *globals) *cobra.Command {
+	r := node.AddRoutesRequest{}
+	var net, gateway string
+	c := &cobra.Command{
+		Use:   "add --net NET --gateway NID [--hop N] [--priority N]",
+		Short: "Add a route of the running node",
+		Long: `Adds a route by which messages reach a network on which the node is not, until the
+node ends or 'route del' removes it; its configuration stays as it is. Brackets in
+network and gateway enclose numbers and ranges, and make a route of each pair: all are
+added, or none. The gateway is a NID on a network of this node, and is checked at once,
+and then every alive_router_check_interval.`,
+		Example: `  lnetctl route add --net tcp1 --gateway 10.0.0.1@tcp
+  lnetctl route add --net o2ib3 --gateway '10.0.0.[1-4]@tcp' --hop 2 --priority 1`,
+		Args: cli.Args(),
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if c.Flags().Changed("hop") && (r.Hops < 1 || r.Hops > route.MaxHops) {
+				return cli.Usagef("--hop: want 1 to %d hops, not %d", route.MaxHops, r.Hops)
+			}
+			if r.Nets, err = nid.ExpandText(net, route.MaxRoutes); err != nil {
+				return cli.Usagef("--net: %w", err)
+			}
+			if r.Gateways, err = nid.ExpandText(gateway, route.MaxRoutes); err != nil {
+				return cli.Usagef("--gateway: %w", err)
+			}
+			if err := checkRouteWords(r.Nets, r.Gateways); err != nil {
+				return err
+			}
+			return node.OpAddRoutes.Call(c.Context(), g.client(), r)
+		},
+	}
+	underscores(c)
+	addRouteNames(c, &net, &gateway)
+	c.Flags().IntVar(&r.Hops, "hop", route.UndefinedHops, "number `N` of routers between here and the network, 1 to 255")
+	c.Flags().IntVar(&r.Priority, "priority", 0, "`N`: routes with a lower one are preferred; 0 is the best")
+	c.Flags().IntVar(&r.Sensitivity, "health-sensitivity", 1, "`N` by which a failure lowers the health of the gateway, from 1")
+	return c
+}
+
+// addRouteNames adds the flags that name a route.
+func addRouteNames(c *cobra.Command, net, gateway *string) {
+	c.Flags().StringVar(net, "net", "", "`NET` that the route leads to, such as tcp1")
+	c.Flags().StringVar(gateway, "gateway", "", "`NID` of the gateway on a network of this node")
+	for _, name := range []string{"net", "gateway"} {
+		_ = c.MarkFlagRequired(name) // the flag exists
+	}
+}
+
+func checkRouteWords(nets, gateways []string) error {
+	for _, text := range nets {
+		if _, err := nid.ParseNet(text); err != nil {
+			return cli.Usagef("--net: %w", err)
+		}
+	}
+	for _, text := range gateways {
+		if _, err := nid.Parse(text); err != nil {
+			return cli.Usagef("--gateway: %w", err)
+		}
+	}
+	return nil
+}
+
+func routeDel(g *globals) *cobra.Command {
+	var r node.RemoveRouteRequest
+	c := &cobra.Command{
+		Use:     "del --net NET --gateway NID",
+		Short:   "Remove a route of the running node",
+		Example: "  lnetctl route del --net tcp1 --gateway 10.0.0.1@tcp",
+		Args:    cli.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := checkRouteWords([]string{r.Net}, []string{r.Gateway}); err != nil {
+				return err
+			}
+			return node.OpRemoveRoute.Call(c.Context(), g.client(), r)
+		},
+	}
+	underscores(c)
+	addRouteNames(c, &r.Net, &r.Gateway)
+	return c
+}
+
+// routeDoc is a route with the keys of the kernel's tool; cause is ours.
+type routeDoc struct {
+	Net     string  `json:"net"`
+	Gateway nid.NID `json:"gateway"`
+}
+
+// routeFilter is what route show is to show.
+type routeFilter struct {
+	net, gateway  string
+	hop, priority int
+}
+
+func routeShow(g *globals) *cobra.Command {
+	var only routeFilter
+	c := &cobra.Command{
+		Use:   "show [--net NET] [--gateway NID] [-v]",
+		Short: "Show routes and, with -v, their states",
+		Long: `Shows the routes of the node. -v adds hops (-1: undefined), priority, health
+sensitivity, and the state: "up" if messages take the route, or "down" with the cause.
+The type is single-hop if the gateway is on the network itself. --json prints all of
+that.`,
+		Example: "  lnetctl route show --net tcp1 -v",
+	}
+	underscores(c)
+	level := addVerbose(c)
+	c.Flags().StringVar(&only.net, "net", "", "only routes to this `NET`")
+	c.Flags().StringVar(&only.gateway, "gateway", "", "only routes by the gateway with this `NID`")
+	c.Flags().IntVar(&only.hop, "hop", 0, "only routes with this number `N` of hops; -1: undefined")
+	c.Flags().IntVar(&only.priority, "priority", 0, "only routes with this priority `N`")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		rest, err := takeLevel(c, level, args)
+		if err == nil {
+			err = cli.Args()(c, rest)
+		}
+		if err != nil {
+			return err
+		}
+		list, err := node.OpRoutes.Call(c.Context(), g.client(), control.None{})
+		if err == nil {
+			list, err = only.of(c, list)
+		}
+		if err != nil {
+			return err
+		}
+		return printRoutes(c, g, list, *level)
+	}
+	return c
+}
+
+// of returns the routes that are to be shown.
+func (f *routeFilter) of(c *cobra.Command, list []node.RouteStatus) ([]node.RouteStatus, error) {
+	net, gateway := nid.Net{}, nid.NID{}
+	var err error
+	if f.net != "" {
+		if net, err = nid.ParseNet(f.net); err != nil {
+			return nil, cli.Usagef("--net: %w", err)
+		}
+	}
+	if f.gateway != "" {
+		if gateway, err = nid.Parse(f.gateway); err != nil {
+			return nil, cli.Usagef("--gateway: %w", err)
+		}
+	}
+	return slices.DeleteFunc(list, func(r node.RouteStatus) bool {
+		return f.net != "" && r.Net != net.String() || f.gateway != "" && r.Gateway != gateway ||
+			c.Flags().Changed("hop") && r.Hops != f.hop || c.Flags().Changed("priority") && r.Priority != f.priority
+	}), nil
+}
+
+func printRoutes(c *cobra.Command, g *globals, list []node.RouteStatus, level int) error {
+	if g.json || level > 0 {
+		return cli.Print(c.OutOrStdout(), g.json, struct {
+			Routes []node.RouteStatus `json:"route"`
+		}{list})
+	}
+	docs := make([]routeDoc, 0, len(list))
+	for _, r := range list {
+		docs = append(docs, routeDoc{r.Net, r.Gateway})
+	}
+	return cli.Print(c.OutOrStdout(), g.json, struct {
+		Routes []routeDoc `json:"route"`
+	}{docs})
+}
+
+// setRouteSettings are the commands that change tunables of routes.
+func setRouteSettings(g *globals) (commands []*cobra.Command) {
+	for _, s := range []struct {
+		name, value, short, example string
+		most                        int
+	}{
+		{"drop_asym_route", "0|1", "Drop messages by a router that is no gateway to the network of their sender, or take them", "1", 1},
+		{"router_sensitivity", "PERCENT", "How healthy an interface of a gateway must be to count as alive", "50", 100},
+	} {
+		commands = append(commands, &cobra.Command{
+			Use: s.name + " " + s.value, Short: s.short, Example: "  lnetctl set " + s.name + " " + s.example,
+			Args: cli.Args(fmt.Sprintf("a number from 0 to %d", s.most)),
+			RunE: func(c *cobra.Command, args []string) error {
+				value, err := strconv.Atoi(args[0])
+				if err != nil || value < 0 || value > s.most {
+					return cli.Usagef("%s is a number from 0 to %d, not %q", s.name, s.most, args[0])
+				}
+				return node.OpSet.Call(c.Context(), g.client(), node.Setting{Name: s.name, Value: value})
+			},
+		})
+	}
+	return commands
+}
