@@ -14,6 +14,7 @@ import (
 	"ulnet/lnet"
 	"ulnet/lnet/discovery"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/route"
 	"ulnet/lnet/wire"
 	"ulnet/portals"
 )
@@ -43,7 +44,8 @@ type player struct {
 
 	open     map[string][]*pair // pairs that lack one side, by what they are
 	byHandle map[wire.MDHandle]*pair
-	hops     map[string]bool   // pairs of NIDs that have spoken
+	hops     map[string]bool   // by which node and to which next hop ours has sent
+	hellos   map[string]bool   // and what the HELLOs of the recorded node say of that
 	told     map[nid.NID]*step // the latest ping info of each node
 	seen     map[string]int    // differences
 	users    int               // operations of users that have not ended as recorded
@@ -51,16 +53,17 @@ type player struct {
 
 // newPlayer starts a node with some NIDs. rails names the first NID of each node with several,
 // by its others.
-func newPlayer(t *testing.T, names []nid.NID, rails map[nid.NID]nid.NID) *player {
+func newPlayer(t *testing.T, names []nid.NID, rails map[nid.NID]nid.NID, routes string) *player {
 	p := &player{
 		t: t, names: names, rails: rails, clock: emulator.NewClock(), nis: make(map[nid.NID]*driverNI), adds: make(map[nid.NID]*lnet.NI),
-		open: make(map[string][]*pair), byHandle: make(map[wire.MDHandle]*pair), hops: make(map[string]bool), told: make(map[nid.NID]*step), seen: make(map[string]int),
+		open: make(map[string][]*pair), byHandle: make(map[wire.MDHandle]*pair), hops: make(map[string]bool), hellos: make(map[string]bool), told: make(map[nid.NID]*step), seen: make(map[string]int),
 	}
-	p.node = lnet.New(lnet.Config{Incarnation: 1, Clock: p.clock, TransactionTimeout: 50 * time.Second})
+	p.node = lnet.New(lnet.Config{Incarnation: 1, Clock: p.clock, TransactionTimeout: 50 * time.Second, RouterSilence: 18 * time.Second})
 	p.table = portals.New(p.node)
 	_, err := p.node.AddNI(lo.Driver{}, lnd.Config{})
 	if err == nil {
-		p.agent, err = discovery.New(p.table, discovery.Config{})
+		// The recorded checks of gateways are done again when they were.
+		p.agent, err = discovery.New(p.table, discovery.Config{CheckInterval: -1})
 	}
 	for _, id := range names {
 		if err == nil {
@@ -71,8 +74,21 @@ func newPlayer(t *testing.T, names []nid.NID, rails map[nid.NID]nid.NID) *player
 		t.Fatal(err)
 	}
 	p.post()
+	list, err := route.Parse(routes)
+	if err == nil {
+		_, err = p.node.ApplyRoutes(list)
+	}
+	if err == nil && p.routes() {
+		_, err = p.node.SetRouting(true, true)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	return p
 }
+
+// routes reports whether the node is a router: it has NIDs on several nets.
+func (p *player) routes() bool { return p.names[0].Net() != p.names[len(p.names)-1].Net() }
 
 // post posts memory for what the users of the recorded node received, and had ready.
 func (p *player) post() {
@@ -137,6 +153,8 @@ func (p *player) play(steps []step, events map[time.Duration]func(*player)) {
 		s := &steps[i]
 		p.until(s.at, events)
 		switch {
+		case s.kind == capture.Hello && p.own(s.from.NID):
+			p.hello(s)
 		case s.kind == capture.Hello:
 		case p.own(s.from.NID):
 			p.expect(s)
@@ -146,17 +164,33 @@ func (p *player) play(steps []step, events map[time.Duration]func(*player)) {
 		}
 	}
 	p.until(steps[len(steps)-1].at+time.Second, events)
+	for _, pair := range sorted(p.hops) {
+		if !p.hellos[pair] {
+			p.differ("no HELLO %s", pair)
+		}
+	}
+	for _, pair := range sorted(p.hellos) {
+		if !p.hops[pair] {
+			p.differ("nothing sent %s", pair)
+		}
+	}
 	for _, what := range sorted(p.open) {
 		for _, q := range p.open[what] {
 			if q.ours == nil {
 				p.differ("missing: %s", what)
-				p.t.Logf("missing at %v: %s", q.recorded.at, what)
 			} else {
 				p.differ("extra: %s", what)
-				p.t.Logf("extra at %v: %s", q.ours.at, what)
 			}
 		}
 	}
+}
+
+// hello notes a HELLO of the recorded node: it has the NIDs of the NI and of the next hop.
+func (p *player) hello(s *step) {
+	if s.from.PID != nid.LustrePID || s.to.Net() != s.from.NID.Net() {
+		p.differ("HELLO of %v to %v", s.from, s.to)
+	}
+	p.hellos[fmt.Sprintf("%v→%v", p.first(s.from.NID), p.first(s.to))] = true
 }
 
 // until lets time pass, with what happens to the node meanwhile.
@@ -213,7 +247,7 @@ func (p *player) discover(id nid.NID) {
 
 // sent takes a message of our node.
 func (p *player) sent(s *said) {
-	p.hops[fmt.Sprintf("%v→%v", s.by, s.hop)] = true
+	p.hops[fmt.Sprintf("%v→%v", p.first(s.by), p.first(s.hop))] = true
 	p.join(p.what(&s.head), func(q *pair) bool { return q.ours == nil }, func(q *pair) { q.ours = s })
 }
 

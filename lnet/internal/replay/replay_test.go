@@ -3,6 +3,7 @@ package replay
 import (
 	"errors"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,27 +24,81 @@ type recording struct {
 	name  string
 	files []string // if not the name alone
 	nodes [][]nid.NID
+	// routes are those of each node, as in the tunable.
+	routes []string
 	// differ are the differences of each node, with how often there are: those that
 	// reasons begins with.
 	differ []map[string]int
+	// open is how many operations of users have no answer: those whose answer came first by a
+	// router that is no gateway of the node, or not within the recording.
+	open map[nid.NID]int
 }
 
-// reasons are why our node may do otherwise than the recorded one, by the beginning of the
+// Reasons why our node may do otherwise than the recorded one, by the beginning of the
 // difference.
-var reasons = map[string]string{
-	"extra: GET":     "the recorded node knew its peer before the recording began, or from the push that came first; ours pings it before its first message, and again after that push",
-	"extra: PUT":     "with that ping goes a push",
-	"REPLY tells":    "22.2: after the carrier is back the recorded node goes on telling that the NI is down, for as long as the recording is",
-	"PUT tells":      "22.2 likewise",
-	"missing: REPLY": "the recording has the ping on the wire while the carrier was gone, and the answer when it was back; ours fails to send that",
-}
+var (
+	reasons = map[string]string{
+		"extra: GET":     "the recorded node knew its peer before the recording began, or from the push that came first; ours pings it before its first message, and again after that push. A router that is no gateway of the node is pinged when it brings a message",
+		"extra: PUT":     "with that ping goes a push",
+		"REPLY tells":    "22.2: after the carrier is back the recorded node goes on telling that the NI is down, for as long as the recording is",
+		"PUT tells":      "22.2 likewise",
+		"missing: REPLY": "the recording has the ping on the wire while the carrier was gone, and the answer when it was back; ours fails to send that. Ours drops what a router that is no gateway of it brings, until its ping info is known",
+		"GET goes":       "22.4: the recorded node sends through a gateway whose features say that it does not route yet",
+	}
+	// routerReasons are those of routers.
+	routerReasons = map[string]string{
+		"extra: GET":   "22.5: before it tells that a net is silent, ours pings the nodes there",
+		"missing: PUT": "22.5: with that it takes no net for down that is not, and so has fewer changes to tell",
+		"extra: PUT":   "a change of the state of routing, or of a net, that the recorded node told at another time or not within the recording",
+		"PUT tells":    "22.5 likewise: ours says up; and the recorded node was starting at another time",
+		"REPLY tells":  "22.5 likewise",
+	}
+)
 
 var (
 	two, three           = nids("10.88.0.2@tcp", "10.88.0.102@tcp"), nids("10.88.0.3@tcp", "10.88.0.103@tcp")
 	twoApart, threeApart = nids("10.88.0.2@tcp", "10.89.0.2@tcp"), nids("10.88.0.3@tcp", "10.89.0.3@tcp")
 )
 
+var (
+	endA, endB = nids("10.88.0.5@tcp"), nids("10.89.0.6@tcp1")
+	gateC      = nids("10.88.0.7@tcp", "10.89.0.7@tcp1")
+	gateD      = nids("10.88.0.8@tcp", "10.89.0.8@tcp1")
+)
+
 var recordings = []recording{
+	{
+		name: "tcp-route-basic", files: []string{"tcp-route-basic-near", "tcp-route-basic-far"},
+		nodes: [][]nid.NID{endA, endB, gateC}, routes: []string{"tcp1 10.88.0.7@tcp", "tcp 10.89.0.7@tcp1"},
+		differ: []map[string]int{{}, {}, {"extra: GET": 4, "missing: PUT": 17, "PUT tells": 1, "REPLY tells": 2}},
+	},
+	{
+		name: "tcp-route-two-gateways", files: []string{"tcp-route-two-gateways-near", "tcp-route-two-gateways-far"},
+		nodes:  [][]nid.NID{endA, endB, gateC, gateD},
+		routes: []string{"tcp1 10.88.0.7@tcp:0; tcp1 10.88.0.8@tcp:1", "tcp 10.89.0.7@tcp1:0; tcp 10.89.0.8@tcp1:1"},
+		differ: []map[string]int{
+			{"GET goes": 1},
+			{},
+			{"extra: GET": 7, "extra: PUT": 1, "missing: PUT": 3, "PUT tells": 4, "REPLY tells": 2},
+			{"extra: GET": 2, "missing: PUT": 17, "PUT tells": 1, "REPLY tells": 1},
+		},
+	},
+	{
+		name: "tcp-route-asym", files: []string{"tcp-route-asym-near", "tcp-route-asym-far"},
+		nodes: [][]nid.NID{endA, endB, gateC, gateD}, routes: []string{"tcp1 10.88.0.7@tcp", "tcp 10.89.0.8@tcp1"},
+		differ: []map[string]int{
+			{"extra: GET": 2, "extra: PUT": 1, "missing: REPLY": 1},
+			{"extra: GET": 2, "extra: PUT": 1, "missing: REPLY": 2},
+			{"extra: GET": 1, "extra: PUT": 2},
+			{"extra: GET": 1, "extra: PUT": 2, "REPLY tells": 3},
+		},
+		open: map[nid.NID]int{endA[0]: 3, endB[0]: 1},
+	},
+	{
+		name: "tcp6-route", nodes: [][]nid.NID{nids("fd88::2@tcp"), nids("fd89::3@tcp1"), nids("fd88::4@tcp", "fd89::4@tcp1")},
+		routes: []string{"tcp1 fd88::4@tcp", "tcp fd89::4@tcp1"},
+		differ: []map[string]int{{}, {}, {"missing: PUT": 1, "PUT tells": 1, "REPLY tells": 1}},
+	},
 	{name: "tcp-mr-two-rails", nodes: [][]nid.NID{twoApart, threeApart}, differ: []map[string]int{
 		{"extra: GET": 2, "extra: PUT": 1}, {"extra: GET": 1},
 	}},
@@ -64,6 +119,26 @@ var events = map[string]map[time.Duration]func(*player){
 		3700 * time.Millisecond:  func(p *player) { p.adds[three[1]].SetLink(errors.New("no carrier")) },
 		17800 * time.Millisecond: func(p *player) { p.adds[three[1]].SetLink(nil) },
 	},
+	// The checks of gateway C, whose listener is gone, leave nothing on the wire.
+	"tcp-route-two-gateways 10.88.0.5@tcp": {
+		26 * time.Second: func(p *player) { p.node.GatewayChecked(gateC[0], syscall.ECONNREFUSED) },
+	},
+	"tcp-route-two-gateways 10.88.0.7@tcp": {
+		43 * time.Second: func(p *player) {
+			_, _ = p.node.SetRouting(false, false)
+			_, _ = p.node.SetRouting(true, false)
+		},
+	},
+	"tcp-route-asym 10.88.0.5@tcp":  {0: takeAsymmetric},
+	"tcp-route-asym 10.89.0.6@tcp1": {0: takeAsymmetric},
+}
+
+// takeAsymmetric has a node use routes whose gateway says that it is down beyond
+// (avoid_asym_router_failure 0).
+func takeAsymmetric(p *player) {
+	s, drop := p.node.RouteSettings()
+	s.AvoidAsymmetric = false
+	p.node.SetRouteSettings(s, drop)
 }
 
 // TestRecordings replays each node of each recording. What our node does otherwise is
@@ -84,23 +159,39 @@ func (r *recording) replay(t *testing.T, i int) {
 			rails[id] = other[0]
 		}
 	}
-	p := newPlayer(t, node, rails)
+	routes := ""
+	if i < len(r.routes) {
+		routes = r.routes[i]
+	}
+	p := newPlayer(t, node, rails, routes)
 	p.play(load(t, filesOf(r.files, r.name)...), events[r.name+" "+node[0].String()])
 	got := map[string]int{}
 	for what, n := range p.seen {
-		for begin := range reasons {
-			if strings.HasPrefix(what, begin) {
-				what = begin
-			}
-		}
-		got[what] += n
+		got[p.reason(what)] += n
 	}
 	if diff := cmp.Diff(r.differ[i], got); diff != "" {
 		t.Errorf("differences (-want +got)\n%s\n%v", diff, p.seen)
 	}
-	if p.users != 0 {
-		t.Errorf("%d operations of users have not ended", p.users)
+	if want := r.open[node[0]]; p.users != want {
+		t.Errorf("%d operations of users have not ended, want %d", p.users, want)
 	}
+}
+
+// reason returns the beginning of a difference that has a reason.
+func (p *player) reason(what string) string {
+	known := reasons
+	if p.routes() {
+		known = routerReasons
+	}
+	if strings.HasPrefix(what, "GET") && strings.Contains(what, "goes by") {
+		what = "GET goes"
+	}
+	for _, begin := range sorted(known) {
+		if strings.HasPrefix(what, begin) {
+			return begin
+		}
+	}
+	return what
 }
 
 // filesOf returns a list, or that of a name if it is empty.
