@@ -54,7 +54,8 @@ func (t *peerTable) find(id nid.NID, ni *NI) *peerNI {
 	return p
 }
 
-// lookUp is find for a peer that is not the target of the next messages.
+// lookUp returns the peer with this NID beyond ni, or nil, as find does. It does not make the peer
+// the one that find remembers, because further messages to it are unlikely.
 func (t *peerTable) lookUp(id nid.NID, ni *NI) *peerNI {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -9,18 +9,18 @@ import (
 	"ulnet/portals"
 )
 
-// Bounds of what is on its way out, and of the memory that is kept for more, in
-// bytes, local policy. What exceeds them is not sent, as if it were lost: the
-// protocol says it again.
+// Bounds in bytes of the messages that are being sent, to one peer and to all, and of the memory
+// that is kept for later ones (local policy). A message beyond the bounds is dropped as if the
+// network had lost it: the protocol repeats what matters.
 const (
 	maxToPeer  = 16 << 20
 	maxSending = 256 << 20
 	keptSpare  = 4 << 20
 )
 
-// urgentSize is up to which size all messages have priority, in bytes; local policy.
-// Small ones are signs of liveness: behind what others send to a node that takes nothing
-// for a while, they would wait for its credits until the node is found dead.
+// urgentSize is the size up to which a message always has priority, in bytes (local policy). Small
+// messages are signs of liveness. Without priority they would wait behind bulk that a peer does not
+// read: for its credits, until the peer counts as dead.
 const urgentSize = 1 << 10
 
 // sending is what is known of a message on its way.

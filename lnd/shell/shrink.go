@@ -2,7 +2,7 @@ package shell
 
 import "maps"
 
-// shrinkAt is the size of a table of peers from which on it is worth the copy.
+// shrinkAt is the least size of a table of peers that is worth copying.
 const shrinkAt = 4096
 
 // Shrink returns m, or a copy of it if it once was much larger: a map keeps the

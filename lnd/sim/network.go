@@ -148,7 +148,8 @@ func New[M any](cfg Config[M]) (*Network[M], error) {
 	return n, nil
 }
 
-// Streams keep the random numbers for different ends apart.
+// Streams of random numbers: the network draws from one, the nodes' seeds come from another, so
+// that more draws of one do not change the other.
 const (
 	streamNetwork = 1
 	streamNodes   = 2

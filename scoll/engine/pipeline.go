@@ -95,7 +95,7 @@ func (m *Machine) expect(r *request) {
 	}
 }
 
-// forgetOrigin undoes expect.
+// forgetOrigin removes a request from the index by which Progress messages find it.
 func (m *Machine) forgetOrigin(r *request) {
 	from := origin{r.parent, r.parentBits}
 	if r.isPipelined() && m.pipelines.byOrigin[from] == r {

@@ -41,7 +41,7 @@ const (
 	hardHistoryMin = 4096
 )
 
-// bury moves a node into the history, now.
+// bury moves a node from the view into the history.
 func (m *Machine) bury(r wire.Ref, v wire.Version, f farewell) {
 	h := &m.history
 	m.view.set(r, entry{inc: v.Inc, minor: v.Minor, state: inHistory, orderly: f.cause == Said})
@@ -56,7 +56,8 @@ func (m *Machine) bury(r wire.Ref, v wire.Version, f farewell) {
 	m.discovery.arm(m)
 }
 
-// unbury takes a node out of the history, for a new version or for none.
+// unbury removes a node from the history. e is its new entry in the view: that of a member, or
+// none.
 func (m *Machine) unbury(r wire.Ref, e entry) {
 	delete(m.history.of, r)
 	m.view.set(r, e)

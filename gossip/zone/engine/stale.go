@@ -103,7 +103,8 @@ func (s *supervision) memberLeft(m *Machine, p wire.Ref) {
 	}
 }
 
-// adopt keeps an entry, if it counts more than one of the same zone that was kept before.
+// adopt keeps the entry of a supervisor that left. If another entry of the same zone is kept
+// already, the one that counts more stays.
 func (s *supervision) adopt(m *Machine, o *orphan) {
 	old, dup := s.orphans[o.Zone]
 	switch {

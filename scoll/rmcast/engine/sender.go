@@ -168,7 +168,7 @@ func (s *stream) released(first uint64, f *slot) {
 	m.room()
 }
 
-// room reports Room after Full.
+// room emits Room, once, if the user was told Full before and there is room again.
 func (m *Machine) room() {
 	if m.sender.waiting && !m.switching() {
 		m.sender.waiting = false

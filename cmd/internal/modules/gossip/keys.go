@@ -14,7 +14,7 @@ func (m *Module) Keys() *node.Keys {
 	return &node.Keys{Section: "gossip", File: file, Set: m.setKeys, Count: m.countKeys}
 }
 
-// setKeys changes the keys, also of what begins later.
+// setKeys changes the keys of the running agent, and of agents that are started later.
 func (m *Module) setKeys(keys keyring.Keys) error {
 	m.commands.Lock()
 	defer m.commands.Unlock()
