@@ -15,6 +15,7 @@ import (
 	"ulnet/cmd/internal/node"
 	"ulnet/cmd/lnetd/internal/lnetdtest"
 	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/wire"
 )
@@ -65,12 +66,18 @@ func newClaims(t *testing.T) *claims {
 // claim pushes a ping info that lists these NIDs as those of the stranger.
 func (c *claims) claim(sequence uint32, ids ...nid.NID) {
 	c.t.Helper()
+	c.tell(wire.StatusUp, sequence, ids...)
+}
+
+// tell is claim with a status for all.
+func (c *claims) tell(status wire.Status, sequence uint32, ids ...nid.NID) {
+	c.t.Helper()
 	info := wire.PingInfo{
 		Features: wire.FeatureNIStatus | wire.FeatureRoutingDisabled | wire.FeatureMultiRail | wire.FeatureDiscovery,
 		PID:      nid.LustrePID, Sequence: sequence,
 	}
 	for _, id := range ids {
-		info.NIs = append(info.NIs, wire.NIStatus{NID: id, Status: wire.StatusUp})
+		info.NIs = append(info.NIs, wire.NIStatus{NID: id, Status: status})
 	}
 	payload, err := info.AppendBinary(nil)
 	if err != nil {
@@ -152,5 +159,46 @@ func TestClaimedNames(t *testing.T) {
 	c.wantApart()
 	if s := c.victim.Status().Discovery; s.Probes > 60 {
 		t.Errorf("the stranger had the victim send %d pings in 5 s", s.Probes)
+	}
+}
+
+// TestClaimedStatus: a stranger calls the NIDs of another node down, and its own up and down
+// as fast as it can. The other node's stay up and are used, the victim sends nothing for
+// it, and what the stranger says of itself last counts.
+func TestClaimedStatus(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "NS-6", "NS-11")
+	c := newClaims(t)
+	c.wantHonest()
+	own := c.stranger.ID.NID
+	all := []nid.NID{own, nid.MustParse(c.rails[0]), nid.MustParse(c.rails[1])}
+	c.tell(wire.StatusDown, 1, all...)
+	c.victim.Until(reaction, "two denials", func() bool { return c.victim.Status().Discovery.Denied == 2 })
+	before := c.victim.Status().Discovery
+	const pushes = 2000
+	for i := range uint32(pushes) {
+		status := wire.StatusUp
+		if i%2 == 1 {
+			status = wire.StatusDown
+		}
+		c.tell(status, 2+i/3, own)
+	}
+	c.victim.Until(reaction, "all pushes", func() bool {
+		return c.victim.Status().Discovery.PushesReceived >= before.PushesReceived+pushes
+	})
+	c.wantHonest()
+	after := c.victim.Status().Discovery
+	if after.Pings > before.Pings+8 || after.Pushes > before.Pushes+8 || after.Probes > before.Probes {
+		t.Errorf("the stranger caused %+v, before %+v", after, before)
+	}
+	for _, id := range c.rails {
+		for _, ni := range c.known(id).NIs {
+			if ni.Status != "up" {
+				t.Errorf("%v of the other node is %s", ni.NID, ni.Status)
+			}
+		}
+	}
+	if p := c.known(own.String()); len(p.NIs) != 1 || p.NIs[0].Status != "down" {
+		t.Errorf("the stranger is known as %+v, want down: its last word", p)
 	}
 }
