@@ -1,6 +1,7 @@
 package lnet
 
 import (
+	"slices"
 	"syscall"
 
 	"ulnet/lnet/nid"
@@ -9,12 +10,13 @@ import (
 // Distance says how far away a NID is and by which NI one gets there
 // (LNetDist).
 type Distance struct {
-	Hops   int     // 0: this node; 1: a net of this node
+	Hops   int     // 0: this node; 1: a net of this node; n+1: beyond a route of n hops
 	Order  uint32  // smaller is better among equal hops
 	Source nid.NID // the local NID that would be used
 }
 
-// Dist returns the distance of dst, or EHOSTUNREACH.
+// Dist returns the distance of dst, or EHOSTUNREACH. Beyond gateways it is that of the
+// route with the fewest hops, which need not be alive.
 func (n *Node) Dist(dst nid.NID) (Distance, error) {
 	list := *n.nis.Load()
 	for _, ni := range list {
@@ -31,5 +33,21 @@ func (n *Node) Dist(dst nid.NID) (Distance, error) {
 			return Distance{Hops: 1, Order: 2 + uint32(i), Source: ni.nid}, nil
 		}
 	}
-	return Distance{}, syscall.EHOSTUNREACH
+	return n.distBeyond(dst, list)
+}
+
+// distBeyond is Dist for a net that this node is not on.
+func (n *Node) distBeyond(dst nid.NID, list []*NI) (Distance, error) {
+	best := Distance{Order: 2 + uint32(len(list))}
+	for _, g := range n.view.Load().Routes[dst.Net()] {
+		hops := 1 + max(g.Hops, 1)
+		i := slices.IndexFunc(list, func(ni *NI) bool { return ni.reaches(g.Router) })
+		if i >= 0 && (best.Hops == 0 || hops < best.Hops) {
+			best.Hops, best.Source = hops, list[i].nid
+		}
+	}
+	if best.Hops == 0 {
+		return Distance{}, syscall.EHOSTUNREACH
+	}
+	return best, nil
 }

@@ -10,6 +10,7 @@ import (
 	"ulnet/lnd/lo"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/path"
 )
 
 // newWide returns a rig with lo, two NIs on tcp and one on tcp1; sources tells
@@ -115,6 +116,12 @@ func TestTwoPathsToOnePeer(t *testing.T) {
 func TestDist(t *testing.T) {
 	spec.Covers(t, "LN-15")
 	r, _ := newWide(t)
+	r.node.SetRoutes([]*path.Gateway{
+		{Net: nid.MustParseNet("tcp9"), Router: peerA, Hops: 5},
+		{Net: nid.MustParseNet("tcp9"), Router: peer1, Hops: 3},
+		{Net: nid.MustParseNet("tcp8"), Router: peerA}, // hops undefined
+		{Net: nid.MustParseNet("tcp7"), Router: nid.MustParse("10.9.0.2@tcp9")},
+	})
 	for name, c := range map[string]struct {
 		to   nid.NID
 		want lnet.Distance
@@ -124,6 +131,9 @@ func TestDist(t *testing.T) {
 		"own NID":   {second, lnet.Distance{Hops: 0, Order: 1, Source: second}, nil},
 		"first net": {peerA, lnet.Distance{Hops: 1, Order: 2, Source: self}, nil},
 		"third NI":  {peer1, lnet.Distance{Hops: 1, Order: 4, Source: self1}, nil},
+		"beyond":    {nid.MustParse("10.9.0.2@tcp9"), lnet.Distance{Hops: 4, Order: 6, Source: self1}, nil},
+		"next door": {nid.MustParse("10.8.0.2@tcp8"), lnet.Distance{Hops: 2, Order: 6, Source: self}, nil},
+		"too far":   {nid.MustParse("10.7.0.2@tcp7"), lnet.Distance{}, syscall.EHOSTUNREACH},
 		"nowhere":   {nid.MustParse("1.2.3.4@o2ib"), lnet.Distance{}, syscall.EHOSTUNREACH},
 		"anybody":   {nid.Any(), lnet.Distance{}, syscall.EHOSTUNREACH},
 		"nobody":    {nid.NID{}, lnet.Distance{}, syscall.EHOSTUNREACH},
