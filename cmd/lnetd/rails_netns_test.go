@@ -155,13 +155,14 @@ func testRails(t *testing.T, on network) {
 // change does something to a rail, and awaits that B knows.
 func (r *rails) change(id nid.NID, want string, do func()) {
 	r.t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
 	began := time.Now()
 	do()
-	for r.known(id) != want {
+	for ; r.known(id) != want; <-tick.C {
 		if time.Since(began) > 20*time.Second {
 			r.t.Fatalf("%v: B knows %q, want %q", id, r.known(id), want)
 		}
-		time.Sleep(time.Millisecond)
 	}
 	took := time.Since(began)
 	r.t.Logf("B knows that %v is %s after %v", id, want, took.Round(time.Millisecond))
