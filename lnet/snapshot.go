@@ -48,15 +48,14 @@ type PeerSnapshot struct {
 	MaxCredits int     `json:"max_ni_tx_credits"`    // tunable peer_credits of the NI
 	Credits    int     `json:"available_tx_credits"` // free; negative: messages that wait for one
 	MinCredits int     `json:"min_tx_credits"`       // lowest Credits so far
-	// RouterMaxCredits are the messages that it may have in this node at a time, to be forwarded, and
-	// RouterCredits those of them that are free; negative: messages that wait for one.
+	// RouterMaxCredits are the messages that it may have in this node at a time, to be forwarded.
 	RouterMaxCredits int     `json:"max_rtr_credits"`
-	RouterCredits    int     `json:"available_rtr_credits"`
-	RouterMinCredits int     `json:"min_rtr_credits"` // lowest RouterCredits so far
-	QueuedBytes      int     `json:"tx_q_num_of_buf"` // headers and payloads of messages with a credit
-	Queued           int     `json:"queued_messages"` // messages without a credit
-	Parked           int     `json:"parked_messages"` // messages that wait for discovery
-	Traffic          Traffic `json:"statistics"`      // since the peer was first seen
+	RouterCredits    int     `json:"available_rtr_credits"` // those that are free; negative: messages that wait for one
+	RouterMinCredits int     `json:"min_rtr_credits"`       // lowest RouterCredits so far
+	QueuedBytes      int     `json:"tx_q_num_of_buf"`       // headers and payloads of messages with a credit
+	Queued           int     `json:"queued_messages"`       // messages without a credit
+	Parked           int     `json:"parked_messages"`       // messages that wait for discovery
+	Traffic          Traffic `json:"statistics"`            // since the peer was first seen
 
 	Health   int          `json:"health"`   // of the NID, 0 to 1000
 	Failures FailureStats `json:"failures"` // of messages to the NID and from it
