@@ -202,6 +202,9 @@ func (l *loader) next() {
 	}
 	if err := l.put(end); err != nil {
 		l.err = err
+		if l.open--; l.open == 0 {
+			close(l.done)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"ulnet/cmd/bench/worker"
 	"ulnet/lnd/lndtest/netlab"
+	"ulnet/lnet"
 	"ulnet/lnet/nid"
 )
 
@@ -80,6 +81,7 @@ type routed struct {
 	hosts  [3]*netlab.Host // a, the router, b
 	addrs  [4]netip.Addr   // of a, the router towards a and towards b, b
 	lnet   *worker.Process // at a
+	router *worker.Process
 	plain  *worker.Process // at a
 	target nid.NID         // at b
 }
@@ -89,7 +91,7 @@ func (l *pathLab) routed() *routed {
 	_, r.addrs[0], r.addrs[1] = l.join(r.hosts[0], r.hosts[1], 0)
 	_, r.addrs[2], r.addrs[3] = l.join(r.hosts[1], r.hosts[2], 1)
 	far := nid.MakeNet(nid.TCP, 1)
-	l.node(r.hosts[1], railSetup{Networks: fmt.Sprintf("tcp(%v),tcp1(%v)", r.addrs[1], r.addrs[2]), Forward: true, Port: l.port})
+	r.router = l.node(r.hosts[1], railSetup{Networks: fmt.Sprintf("tcp(%v),tcp1(%v)", r.addrs[1], r.addrs[2]), Forward: true, Port: l.port})
 	l.node(r.hosts[2], railSetup{Networks: fmt.Sprintf("tcp1(%v)", r.addrs[3]), Routes: fmt.Sprintf("tcp %v@tcp1", r.addrs[2]), Port: l.port})
 	r.lnet = l.node(r.hosts[0], railSetup{Networks: fmt.Sprintf("tcp(%v)", r.addrs[0]), Routes: fmt.Sprintf("tcp1 %v@tcp", r.addrs[1]), Port: l.port})
 	r.target = nid.FromAddr(far, r.addrs[3])
@@ -131,6 +133,7 @@ func measureRouted(b *measurement) {
 		proxy, ours = r.contender("proxy", "halves", r.plain, trips), r.contender("routed", "halves", r.lnet, trips)
 		b.alternate(b.rounds, proxy, ours)
 		lines[1] = ours.half(proxy, lines[1].what, lines[1].limit)
+		lines[1].basis += fmt.Sprintf("; %d messages forwarded in all", must(worker.Ask[lnet.RouterSnapshot](r.router, "router", nil)).Routed)
 	})
 	b.add(skip(lines, missing)...)
 }
