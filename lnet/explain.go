@@ -39,6 +39,7 @@ type PathCandidate struct {
 //	EINVAL  dst is no NID, or src is none of this node's
 func (n *Node) Path(src, dst nid.NID) (Path, error) {
 	m := &Message{Source: src, dest: dst}
+	m.Header.DestNID = dst
 	lo, err := n.loopback(m)
 	switch {
 	case err != nil:

@@ -148,7 +148,7 @@ func (r *railNode) load(o railOrder) (report loadReport, err error) {
 	l.mu.Unlock()
 	select {
 	case <-l.done:
-	case <-time.After(o.For + 3*time.Minute):
+	case <-time.After(o.For + time.Minute):
 	case <-r.ctx.Done():
 		return report, context.Cause(r.ctx)
 	}
