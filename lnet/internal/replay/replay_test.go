@@ -42,7 +42,7 @@ var (
 		"extra: PUT":     "with that ping goes a push",
 		"REPLY tells":    "22.2: after the carrier is back the recorded node goes on telling that the NI is down, for as long as the recording is",
 		"PUT tells":      "22.2 likewise",
-		"missing: REPLY": "the recording has the ping on the wire while the carrier was gone, and the answer when it was back; ours fails to send that. Ours drops what a router that is no gateway of it brings, until its ping info is known",
+		"missing: REPLY": "ours drops what a router that is no gateway of it brings, until its ping info is known",
 		"GET goes":       "22.4: the recorded node sends through a gateway whose features say that it does not route yet",
 	}
 	// routerReasons are those of routers.
