@@ -38,6 +38,7 @@ type table struct {
 	addrs map[netip.Addr][]owner
 	homes map[netip.Addr]home // of the addresses that were asked for
 	round uint32              // of dumps: what a round does not name is gone
+	told  bool                // some link had flagLowerUp: the kernel tells of carriers
 }
 
 type link struct {
@@ -70,6 +71,7 @@ func (t *table) take(m message) (news bool) {
 		}
 		news = news || l.flags != m.flags
 		l.flags, l.round = m.flags, t.round
+		t.told = t.told || m.flags&flagLowerUp != 0
 		if m.name != "" {
 			news = news || l.name != m.name
 			l.name = m.name
@@ -134,7 +136,7 @@ func (t *table) state(a netip.Addr) error {
 		if l == nil {
 			continue // its end is about to be told too
 		}
-		reason := l.reason()
+		reason := t.reason(l)
 		if reason == nil {
 			t.homes[a] = home{o.index, l.name}
 			return nil
@@ -160,18 +162,23 @@ func (t *table) stateWithout(a netip.Addr) error {
 	switch {
 	case l == nil:
 		return &StateError{h.name, a, ErrGone}
-	case l.reason() == ErrDown: // which takes its IPv6 addresses away
+	case t.reason(l) == ErrDown: // which takes its IPv6 addresses away
 		return &StateError{l.name, a, ErrDown}
 	}
 	return &StateError{l.name, a, ErrNoAddress}
 }
 
-// reason says why a link is down, nil if it is up.
-func (l *link) reason() error {
+// reason says why a link is down, nil if it is up. Kernels that do not tell of carriers, such
+// as that of gVisor, set flagRunning alone. Linux does so too, but sets and clears it later.
+func (t *table) reason(l *link) error {
+	carrier := uint32(flagLowerUp)
+	if !t.told {
+		carrier = flagRunning
+	}
 	switch {
 	case l.flags&flagUp == 0:
 		return ErrDown
-	case l.flags&flagLowerUp == 0 || l.flags&flagDormant != 0:
+	case l.flags&carrier == 0 || l.flags&flagDormant != 0:
 		return ErrNoCarrier
 	}
 	return nil

@@ -215,3 +215,24 @@ func TestBridgePort(t *testing.T) {
 		}
 	}
 }
+
+// TestNoCarrierFlag: where no link has the flag of a carrier, not even lo, one that can be
+// used is up.
+func TestNoCarrierFlag(t *testing.T) {
+	spec.Covers(t, "NS-8")
+	tr := newTracker()
+	tr.take(message{kind: typeNewLink, index: 2, name: "eth0", flags: flagUp | flagRunning})
+	tr.take(message{kind: typeNewAddr, index: 2, addr: addr4})
+	if err := tr.state(addr4); err != nil {
+		t.Errorf("state %v, want up", err)
+	}
+	tr.take(message{kind: typeNewLink, index: 2, flags: flagUp})
+	if err := tr.state(addr4); !errors.Is(err, ErrNoCarrier) {
+		t.Errorf("state %v, want %v", err, ErrNoCarrier)
+	}
+	tr.take(message{kind: typeNewLink, index: 1, name: "lo", flags: flagUp | flagRunning | flagLowerUp})
+	tr.take(message{kind: typeNewLink, index: 2, flags: flagUp | flagRunning})
+	if err := tr.state(addr4); !errors.Is(err, ErrNoCarrier) {
+		t.Errorf("with a kernel that tells of carriers: state %v, want %v", err, ErrNoCarrier)
+	}
+}
