@@ -21,9 +21,6 @@ type HealthSettings struct {
 	Sensitivity int `json:"health_sensitivity"`
 	// RetryCount (lnet_retry_count) is how often a message is sent again: 0 to 5.
 	RetryCount int `json:"retry_count"`
-	// RouterSensitivity (router_sensitivity_percentage) is the health in percent below
-	// which a gateway's NI counts as down: 0 to 100.
-	RouterSensitivity int `json:"router_sensitivity"`
 	// TransactionTimeout (lnet_transaction_timeout) is how long an operation may take:
 	// whole seconds, more than RetryCount.
 	TransactionTimeout time.Duration `json:"transaction_timeout"`
@@ -39,7 +36,6 @@ func (s HealthSettings) check() error {
 	}{
 		{"health_sensitivity", s.Sensitivity, path.MaxHealth},
 		{"retry_count", s.RetryCount, maxRetries},
-		{"router_sensitivity", s.RouterSensitivity, 100},
 	}
 	for _, l := range limits {
 		if l.value < 0 || l.value > l.most {
@@ -74,7 +70,7 @@ func (h *health) init(cfg Config) {
 	h.again.rested.L = &h.again.mu
 	s := HealthSettings{
 		Sensitivity: orElse(cfg.HealthSensitivity, 100), RetryCount: orElse(cfg.RetryCount, lnd.DefaultRetryCount),
-		RouterSensitivity: orElse(cfg.RouterSensitivity, 100), TransactionTimeout: cfg.TransactionTimeout, Recovery: cfg.Recovery,
+		TransactionTimeout: cfg.TransactionTimeout, Recovery: cfg.Recovery,
 	}
 	if s.Sensitivity == 0 {
 		s.RetryCount = 0
@@ -193,8 +189,10 @@ func (p *peerNI) blame(class lnd.Failure, c recovery.Consequence) {
 	}
 }
 
+// hurt lowers the health of the peer NI; routes to a gateway say by how much.
 func (p *peerNI) hurt(by int) {
-	p.remote.AddHealth(-by)
+	p.remote.AddHealth(-cmp.Or(p.ni.node.GatewaySensitivity(p.nid), by))
+	p.ni.node.reviewGateway(p.nid)
 	p.tellHealth(recovery.Hurt)
 }
 
@@ -225,6 +223,7 @@ func (p *peerNI) heal() {
 	} else {
 		p.remote.AddHealth(p.ni.node.Health().Sensitivity)
 	}
+	p.ni.node.reviewGateway(p.nid)
 	p.tellHealth(recovery.Heard)
 }
 
@@ -312,6 +311,7 @@ func (n *Node) SetPeerHealth(id nid.NID, value int) error {
 		return fmt.Errorf("no peer %v: %w", id, syscall.ENOENT)
 	}
 	r.SetHealth(value)
+	n.reviewGateway(id)
 	n.tellRecovery(recovery.Input{Kind: recovery.Hurt, Target: recovery.Target{NID: id}})
 	return nil
 }

@@ -41,9 +41,6 @@ type Config struct {
 	// RetryCount (lnet_retry_count) is how often a message is sent again by another NI; 0
 	// means 2, negative never.
 	RetryCount int
-	// RouterSensitivity (router_sensitivity_percentage) is the health in percent below
-	// which a gateway's NI counts as down; 0 means 100.
-	RouterSensitivity int
 	// Recovery says when NIs that are not well are pinged.
 	Recovery recovery.Settings
 	// ResponseTracking (lnet_response_tracking) says whose answers are awaited

@@ -288,7 +288,6 @@ func TestHealthSettings(t *testing.T) {
 		"retries":             func(s *lnet.HealthSettings) { s.RetryCount = 6 },
 		"timeout":             func(s *lnet.HealthSettings) { s.TransactionTimeout = 2 * time.Second },
 		"retries without any": func(s *lnet.HealthSettings) { s.Sensitivity = 0 },
-		"routers":             func(s *lnet.HealthSettings) { s.RouterSensitivity = 101 },
 		"interval":            func(s *lnet.HealthSettings) { s.Recovery.MaxInterval = -1 },
 	} {
 		s := usual

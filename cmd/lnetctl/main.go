@@ -44,7 +44,7 @@ node of their own.`,
 	dirs := config.Dirs{Getenv: env.Getenv, UID: os.Getuid()}
 	c.PersistentFlags().StringVar(&g.socket, "socket", dirs.ClientSocket(), "control socket `PATH` of lnetd")
 	c.PersistentFlags().BoolVar(&g.json, "json", false, "print JSON")
-	c.AddCommand(netCommand(g), pingCommand(g), discoverCommand(g), pathCommand(g), setCommand(g), routeCommand(g), routingCommand(g), statsCommand(g), peerCommand(g), msgCommand(g), faultCommand(g), keysCommand(g),
+	c.AddCommand(netCommand(g), pingCommand(g), discoverCommand(g), pathCommand(g), setCommand(g), routeCommand(g), globalCommand(g), debugCommand(g), routingCommand(g), statsCommand(g), peerCommand(g), msgCommand(g), faultCommand(g), keysCommand(g),
 		clientCommand(g), serverCommand(g), healthCommand(g))
 	c.AddCommand(udspCommand(g))
 	return c

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -14,12 +15,13 @@ import (
 	"ulnet/cmd/internal/node"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/recovery"
 	"ulnet/lnet/udsp"
 )
 
 func netCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{Use: "net", Short: "Networks and interfaces of the node"}
-	c.AddCommand(netShow(g), netAdd(g), netDel(g))
+	c.AddCommand(netShow(g), netAdd(g), netDel(g), healthSet(g, "net"))
 	return c
 }
 
@@ -130,31 +132,43 @@ type tunablesDoc struct {
 	Credits           int `json:"credits"`
 }
 
-// healthDoc has the health statistics of an NI. fatal_error is 1 without a link; there are no
-// health values yet.
+// healthDoc has the health statistics of an NI. fatal_error is 1 without a link.
 type healthDoc struct {
-	FatalError int `json:"fatal_error"`
-	Value      int `json:"health value"`
-	Interrupts int `json:"interrupts"`
-	Dropped    int `json:"dropped"`
-	Aborted    int `json:"aborted"`
-	NoRoute    int `json:"no route"`
-	Timeouts   int `json:"timeouts"`
-	Error      int `json:"error"`
-	PingCount  int `json:"ping_count"`
-	NextPing   int `json:"next_ping"`
+	FatalError int    `json:"fatal_error"`
+	Value      int    `json:"health value"`
+	Interrupts uint64 `json:"interrupts"`
+	Dropped    uint64 `json:"dropped"`
+	Aborted    uint64 `json:"aborted"`
+	NoRoute    uint64 `json:"no route"`
+	Timeouts   uint64 `json:"timeouts"`
+	Error      uint64 `json:"error"`
+	PingCount  int    `json:"ping_count"`
+	NextPing   int    `json:"next_ping"` // seconds from now; 0: none
 }
 
-func newHealthDoc(ni node.NIStatus) *healthDoc {
-	doc := &healthDoc{Value: maxHealth}
+func newHealthDoc(ni node.NIStatus, s node.Status) *healthDoc {
+	f := ni.Failures
+	doc := &healthDoc{
+		Value: ni.NISnapshot.Health, Interrupts: f.LocalInterrupt, Dropped: f.LocalDropped, Aborted: f.LocalAborted,
+		NoRoute: f.LocalNoRoute, Timeouts: f.LocalTimeout, Error: f.LocalError,
+	}
+	doc.PingCount, doc.NextPing = nextPing(s.Recovery.Local, ni.NID, s.Clock)
 	if ni.Fatal {
 		doc.FatalError = 1
 	}
 	return doc
 }
 
-// maxHealth is the health value of an NI that works (LNET_MAX_HEALTH_VALUE).
-const maxHealth = 1000
+// nextPing returns how often an NI was pinged that is not well, and in how many seconds it
+// will be.
+func nextPing(list []recovery.Status, id nid.NID, now time.Duration) (count, seconds int) {
+	for _, s := range list {
+		if s.NID == id {
+			return s.Count, int(math.Ceil(max(s.Next-now, 0).Seconds()))
+		}
+	}
+	return 0, 0
+}
 
 // The CPU partitions of a machine that has one, as the kernel's tool shows
 // them.
@@ -174,7 +188,7 @@ func netDocs(s node.Status, level int) []netDoc {
 			index[ni.Net] = i
 			docs = append(docs, netDoc{Type: ni.Net})
 		}
-		doc := newNIDoc(ni, level)
+		doc := newNIDoc(ni, s, level)
 		if !s.SourceCheck && !ni.NID.IsLo() {
 			doc.SourceCheck = "off"
 		}
@@ -183,7 +197,7 @@ func netDocs(s node.Status, level int) []netDoc {
 	return docs
 }
 
-func newNIDoc(ni node.NIStatus, level int) niDoc {
+func newNIDoc(ni node.NIStatus, s node.Status, level int) niDoc {
 	doc := niDoc{NID: ni.NID, Status: ni.Status, Cause: ni.Cause}
 	if ni.Interface != "" {
 		doc.Interfaces = map[string]string{"0": ni.Interface}
@@ -205,7 +219,7 @@ func newNIDoc(ni node.NIStatus, level int) niDoc {
 	doc.Multicast = newMulticastDoc(ni.Groups, own.Multicast, level)
 	if level >= 2 {
 		doc.Sent, doc.Received, doc.Dropped = &ni.Traffic.Sent, &ni.Traffic.Received, &ni.Traffic.Dropped
-		doc.Health = newHealthDoc(ni)
+		doc.Health = newHealthDoc(ni, s)
 	}
 	if level >= 3 {
 		doc.Verbs, doc.Reasons = own.Verbs, own.Reasons

@@ -14,7 +14,7 @@ import (
 
 func peerCommand(g *globals) *cobra.Command {
 	c := &cobra.Command{Use: "peer", Short: "Peers that the node knows"}
-	c.AddCommand(peerShow(g))
+	c.AddCommand(peerShow(g), healthSet(g, "peer"))
 	return c
 }
 
@@ -26,8 +26,7 @@ func peerShow(g *globals) *cobra.Command {
 claimed ni are ours. NIDs that discovery knows to be one node's are one peer, by
 its primary NID; any of them names it. Under claimed ni are NIDs that the peer
 lists and that are not known to be its own. -v adds credits, statistics and the state of discovery,
--v 2 statistics by type of message, -v 3 health (which stays as it is: nothing
-is judged yet).`,
+-v 2 statistics by type of message and health.`,
 		Example: "  lnetctl peer show --nid 10.0.0.2@tcp -v",
 	}
 	level := addVerbose(c)

@@ -32,15 +32,15 @@ type peerNIDoc struct {
 	Health     *peerHealthDoc   `json:"health stats,omitempty"`
 }
 
-// peerHealthDoc has the health statistics of a peer without failures: there are no health values yet.
+// peerHealthDoc has the health statistics of a peer's NI.
 type peerHealthDoc struct {
-	Value          int `json:"health value"`
-	Dropped        int `json:"dropped"`
-	Timeout        int `json:"timeout"`
-	Error          int `json:"error"`
-	NetworkTimeout int `json:"network timeout"`
-	PingCount      int `json:"ping_count"`
-	NextPing       int `json:"next_ping"`
+	Value          int    `json:"health value"`
+	Dropped        uint64 `json:"dropped"`
+	Timeout        uint64 `json:"timeout"`
+	Error          uint64 `json:"error"`
+	NetworkTimeout uint64 `json:"network timeout"`
+	PingCount      int    `json:"ping_count"`
+	NextPing       int    `json:"next_ping"` // seconds from now; 0: none
 }
 
 type creditsDoc struct {
@@ -76,7 +76,7 @@ func peerDocs(s node.PeerPage, only nid.NID, level int) []peerDoc {
 	}
 	for _, p := range s.Peers {
 		d := doc(p.Primary)
-		d.NIs = append(d.NIs, newPeerNIDoc(p, level))
+		d.NIs = append(d.NIs, newPeerNIDoc(p, s, level))
 	}
 	for _, known := range s.Known {
 		doc(known.Primary).complete(known)
@@ -108,7 +108,7 @@ func (d *peerDoc) complete(known node.KnownPeer) {
 	slices.SortStableFunc(d.NIs, func(a, b peerNIDoc) int { return cmp.Compare(rank[a.NID], rank[b.NID]) })
 }
 
-func newPeerNIDoc(p lnet.PeerSnapshot, level int) peerNIDoc {
+func newPeerNIDoc(p lnet.PeerSnapshot, s node.PeerPage, level int) peerNIDoc {
 	doc := peerNIDoc{NID: p.NID, State: p.State}
 	if level >= 1 {
 		doc.Cause = p.Cause
@@ -120,9 +120,11 @@ func newPeerNIDoc(p lnet.PeerSnapshot, level int) peerNIDoc {
 	}
 	if level >= 2 {
 		doc.Sent, doc.Received, doc.Dropped = &p.Traffic.Sent, &p.Traffic.Received, &p.Traffic.Dropped
-	}
-	if level >= 3 {
-		doc.Health = &peerHealthDoc{Value: maxHealth}
+		f := p.Failures
+		doc.Health = &peerHealthDoc{
+			Value: p.Health, Dropped: f.RemoteDropped, Timeout: f.RemoteTimeout, Error: f.RemoteError, NetworkTimeout: f.NetworkTimeout,
+		}
+		doc.Health.PingCount, doc.Health.NextPing = nextPing(s.Recovery, p.NID, s.Clock)
 	}
 	return doc
 }

@@ -6,6 +6,7 @@ import (
 	"ulnet/cmd/internal/cli"
 	"ulnet/cmd/internal/control"
 	"ulnet/cmd/internal/node"
+	"ulnet/lnet"
 )
 
 func statsCommand(g *globals) *cobra.Command {
@@ -20,8 +21,7 @@ func statsShow(g *globals) *cobra.Command {
 		Short: "Show the node's counters, and why messages were dropped",
 		Long: `Shows the node's counters under the names of the kernel's tool, and how many
 messages were dropped for which reason. send_refused_count, if there is any, are
-messages to peers of which too many wait for their discovery or connection. Counters of what the kernel's resending
-and health do stay 0. -v adds why connections were refused or ended, summed up
+messages to peers of which too many wait for their discovery or connection. -v adds why connections were refused or ended, summed up
 over all interfaces ('net show -v 3' has them for each).`,
 		Example: "  lnetctl stats show -v",
 	}
@@ -66,6 +66,8 @@ type statsDoc struct {
 	RemoteError       uint64            `json:"remote_error_count"`
 	RemoteTimeout     uint64            `json:"remote_timeout_count"`
 	NetworkTimeout    uint64            `json:"network_timeout_count"`
+	FailedResends     uint64            `json:"failed_resends"`
+	SuccessfulResends uint64            `json:"successful_resends"`
 	Recv              uint64            `json:"recv_count"`
 	Route             uint64            `json:"route_count"`
 	Drop              uint64            `json:"drop_count"`
@@ -86,10 +88,19 @@ func newStatsDoc(s node.Status, level int) statsDoc {
 		SendLength: n.SendLength, RecvLength: n.RecvLength, RouteLength: n.RouteLength, DropLength: n.DropLength,
 		SendRefused: n.SendRefused, DropReasons: n.DropReasons,
 	}
+	doc.addFailures(n.FailureStats)
 	if level >= 1 {
 		doc.ConnectionReasons = connectionReasons(s)
 	}
 	return doc
+}
+
+func (d *statsDoc) addFailures(f lnet.FailureStats) {
+	d.Resend, d.FailedResends, d.SuccessfulResends = f.ResendCount, f.FailedResends, f.SuccessfulResends
+	d.LocalInterrupt, d.LocalDropped, d.LocalAborted = f.LocalInterrupt, f.LocalDropped, f.LocalAborted
+	d.LocalNoRoute, d.LocalTimeout, d.LocalError = f.LocalNoRoute, f.LocalTimeout, f.LocalError
+	d.RemoteDropped, d.RemoteError, d.RemoteTimeout = f.RemoteDropped, f.RemoteError, f.RemoteTimeout
+	d.NetworkTimeout = f.NetworkTimeout
 }
 
 // connectionReasons adds up why connections of all NIs were refused or ended.

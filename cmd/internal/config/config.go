@@ -22,6 +22,9 @@ type Config struct {
 	IP2Nets            string        // ip2nets: see networks.ForAddresses; in place of networks
 	TransactionTimeout time.Duration // lnet_transaction_timeout, in seconds
 	RetryCount         int           // lnet_retry_count
+	HealthSensitivity  int           // lnet_health_sensitivity
+	RecoveryLimit      time.Duration // lnet_recovery_limit, in seconds; 0: none
+	RecoveryInterval   time.Duration // lnet_max_recovery_ping_interval, in seconds
 	DiscoveryDisabled  bool          // lnet_peer_discovery_disabled
 	ResponseTracking   int           // lnet_response_tracking
 	SourceCheck        bool          // source_check
@@ -73,6 +76,8 @@ func Default() Config {
 		Networks:           "tcp",
 		TransactionTimeout: 150 * time.Second,
 		RetryCount:         2,
+		HealthSensitivity:  100,
+		RecoveryInterval:   900 * time.Second,
 		ResponseTracking:   3,
 		SourceCheck:        true,
 		PeerIdle:           10 * time.Minute,

@@ -30,6 +30,7 @@ import (
 	"ulnet/lnet/discovery"
 	"ulnet/lnet/networks"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/recovery"
 	"ulnet/portals"
 	"ulnet/portals/node"
 )
@@ -111,6 +112,9 @@ func (n *Node) parts() node.Config {
 		LNet: lnet.Config{
 			Incarnation:        cfg.Incarnation,
 			TransactionTimeout: cfg.TransactionTimeout,
+			HealthSensitivity:  cmp.Or(cfg.HealthSensitivity, -1),
+			RetryCount:         cmp.Or(cfg.RetryCount, -1),
+			Recovery:           recovery.Settings{Limit: cfg.RecoveryLimit, MaxInterval: cfg.RecoveryInterval},
 			ResponseTracking:   cmp.Or(cfg.ResponseTracking, -1),
 			SourceUnchecked:    !cfg.SourceCheck,
 			PeerIdle:           cmp.Or(cfg.PeerIdle, -1),
@@ -129,6 +133,9 @@ func (n *Node) parts() node.Config {
 
 // start adds the configured NIs, the event handlers and the modules.
 func (n *Node) start(list []networks.Interface) error {
+	if err := n.lnet.SetHealth(n.lnet.Health()); err != nil { // checks what the file says
+		return err
+	}
 	if err := n.lnet.SetRouterBuffers(n.cfg.Routing.Buffers()); err != nil {
 		return err
 	}
@@ -158,6 +165,7 @@ func (n *Node) start(list []networks.Interface) error {
 func (n *Node) startNI(i networks.Interface) (*lnet.NI, error) {
 	driver := n.cfg.Of(i.Net.Type())
 	cfg := lnd.Config{Net: i.Net, Interface: i.Name, Tunables: driver.NI(n.cfg.LND())}
+	cfg.Tunables.Timeout = n.lnet.Health().LNDTimeout()
 	ni, err := n.base.AddNI(cfg)
 	if d, can := driver.(drivers.DialOnly); can && n.cfg.MayNotListen && errors.Is(err, syscall.EACCES) {
 		n.dialsOnly = true

@@ -16,6 +16,7 @@ var (
 	OpPing             = control.Command[PingRequest, PingReply]{Path: "/v1/ping", Doc: "pings a node"}
 	OpDiscover         = control.Command[DiscoverRequest, DiscoverReply]{Path: "/v1/discover", Doc: "discovers a peer"}
 	OpPath             = control.Question[PathRequest, lnet.Path]{Path: "/v1/path", Doc: "which path a message would take now, and why it would take no other"}
+	OpHealth           = control.Action[HealthRequest]{Path: "/v1/health-value", Doc: "sets the health of interfaces"}
 	OpSet              = control.Action[Setting]{Path: "/v1/set", Doc: "changes a tunable"}
 	OpRouting          = control.Question[control.None, lnet.RouterSnapshot]{Path: "/v1/routing", Doc: "the node's state as a router"}
 	OpAddNetworks      = control.Action[AddRequest]{Path: "/v1/net/add", Doc: "starts further networks"}
@@ -49,7 +50,7 @@ var (
 func (n *Node) Routes() []control.Route {
 	routes := []control.Route{
 		OpStatus.Do(control.Told(n.Status)), OpPeers.Do(control.Quick(n.peersAsked)),
-		OpPing.Do(n.Ping), OpDiscover.Do(n.Discover), OpPath.Do(control.Quick(n.Path)), OpSet.Do(control.Act(n.Set)),
+		OpPing.Do(n.Ping), OpDiscover.Do(n.Discover), OpPath.Do(control.Quick(n.Path)), OpSet.Do(control.Act(n.Set)), OpHealth.Do(control.Act(n.SetNIHealth)),
 		OpRouting.Do(control.Told(n.Routing)),
 		OpAddNetworks.Do(control.Act(n.AddNetworks)), OpRemoveNet.Do(n.RemoveNet),
 		OpRoutes.Do(control.Told(n.RoutesNow)), OpAddRoutes.Do(control.Act(n.AddRoutes)), OpRemoveRoute.Do(control.Act(n.RemoveRoute)),

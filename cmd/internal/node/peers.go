@@ -1,8 +1,11 @@
 package node
 
 import (
+	"time"
+
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/recovery"
 )
 
 // MaxPeerPage is how many nodes a PeerPage has at most.
@@ -13,6 +16,9 @@ const MaxPeerPage = 4096
 type PeerPage struct {
 	Peers []lnet.PeerSnapshot `json:"peers"` // by NID
 	Known []KnownPeer         `json:"known"` // what discovery knows, by primary NID
+	// Recovery are the NIs of peers that are pinged because they are not well, of all pages.
+	Recovery []recovery.Status `json:"recovery,omitempty"`
+	Clock    time.Duration     `json:"clock"` // the time to which those of Recovery compare
 	// Next is the value of after for the next page; absent in the last page.
 	Next *nid.NID `json:"next,omitempty"`
 }
@@ -21,14 +27,15 @@ type PeerPage struct {
 // primary NID after; an invalid NID for the first page. limit is MaxPeerPage
 // at most.
 func (n *Node) Peers(after nid.NID, limit int) PeerPage {
-	return newPeerPage(n.lnet.PeersAfter(after, min(limit, MaxPeerPage)))
+	return n.newPeerPage(n.lnet.PeersAfter(after, min(limit, MaxPeerPage)))
 }
 
 // PeersOf returns the peers of the node that a NID belongs to.
-func (n *Node) PeersOf(id nid.NID) PeerPage { return newPeerPage(n.lnet.PeersOf(id)) }
+func (n *Node) PeersOf(id nid.NID) PeerPage { return n.newPeerPage(n.lnet.PeersOf(id)) }
 
-func newPeerPage(p lnet.PeerPage) PeerPage {
-	page := PeerPage{Peers: p.Peers, Known: knownPeers(p.Nodes)}
+func (n *Node) newPeerPage(p lnet.PeerPage) PeerPage {
+	page := PeerPage{Peers: p.Peers, Known: knownPeers(p.Nodes), Clock: n.clock.Now()}
+	page.Recovery = n.base.Discovery().Recovery().Peers
 	if p.Next.IsValid() {
 		page.Next = &p.Next
 	}

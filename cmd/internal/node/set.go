@@ -11,8 +11,8 @@ import (
 
 // Setting changes a tunable of a running node.
 type Setting struct {
-	Name  string `json:"name"`  // discovery, routing, tiny_buffers, small_buffers, large_buffers, drop_asym_route or router_sensitivity
-	Value int    `json:"value"` // 0 or 1; a number of buffers, of which 0 is the default; percent
+	Name  string `json:"name"`  // discovery, routing, tiny_buffers, small_buffers, large_buffers, drop_asym_route, router_sensitivity, or one of HealthSettings
+	Value int    `json:"value"` // 0 or 1; a number of buffers, of which 0 is the default; percent; what HealthSettings say
 }
 
 // ErrSetting is the error for a tunable that cannot be set while the node runs.
@@ -40,7 +40,7 @@ func (n *Node) Set(s Setting) error {
 	case "drop_asym_route", "router_sensitivity":
 		return n.setRoutes(s)
 	}
-	return fmt.Errorf("%q: %w", s.Name, ErrSetting)
+	return n.setHealth(s)
 }
 
 // setRouting turns forwarding on or off.

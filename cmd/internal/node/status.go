@@ -1,6 +1,8 @@
 package node
 
 import (
+	"time"
+
 	"ulnet/cmd/internal/drivers"
 	"ulnet/lnd"
 	"ulnet/lnd/fault"
@@ -20,8 +22,15 @@ type Status struct {
 	NIs         []NIStatus `json:"nis"`          // in the order of configuration
 	Stats       lnet.Stats `json:"statistics"`   // of the node since it started
 	// Discovery are the counters of discovery.
-	Discovery discovery.Stats `json:"discovery"`
-	Faults    Faults          `json:"faults"` // that are injected
+	Discovery           discovery.Stats     `json:"discovery"`
+	Faults              Faults              `json:"faults"`             // that are injected
+	Health              lnet.HealthSettings `json:"health"`             // settings of health
+	Recovery            discovery.Recovery  `json:"recovery"`           // the NIs that are not well
+	Clock               time.Duration       `json:"clock"`              // the time of the node's clock, to which those of Recovery compare
+	ResponseTracking    int                 `json:"response_tracking"`  // see lnet.Config, with 0 as LNet has it
+	RouterSensitivity   int                 `json:"router_sensitivity"` // in percent
+	DropAsymmetricRoute bool                `json:"drop_asym_route"`    // see lnet.Node.SetRouteSettings
+	DiscoveryOn         bool                `json:"discovery_on"`       // peers are discovered
 }
 
 // NIStatus is one NI with the state of its driver. Its interface is the name of the one
@@ -37,6 +46,10 @@ func (n *Node) Status() Status {
 	status := Status{PID: s.PID, Incarnation: n.lnet.Incarnation(), Networks: n.cfg.Networks, SourceCheck: n.cfg.SourceCheck, Stats: s.Stats}
 	status.Discovery = n.base.Discovery().Stats()
 	status.Faults = n.faults()
+	status.Health, status.Recovery, status.Clock = n.lnet.Health(), n.base.Discovery().Recovery(), n.clock.Now()
+	status.ResponseTracking, status.DiscoveryOn = n.cfg.ResponseTracking, n.base.Discovery().Discovery()
+	routes, drop := n.lnet.RouteSettings()
+	status.RouterSensitivity, status.DropAsymmetricRoute = routes.Sensitivity, drop
 	names := newInterfaceNames()
 	for _, ni := range s.NIs {
 		ni.Interface = ""

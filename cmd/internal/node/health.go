@@ -1,0 +1,79 @@
+package node
+
+import (
+	"fmt"
+	"time"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/lnet"
+	"ulnet/lnet/nid"
+)
+
+// HealthSettings are the settings of health that Set changes, by the names of the kernel's
+// tool, with what each does to those in force.
+var HealthSettings = map[string]func(s *lnet.HealthSettings, value int){
+	"retry_count":         func(s *lnet.HealthSettings, v int) { s.RetryCount = v },
+	"transaction_timeout": func(s *lnet.HealthSettings, v int) { s.TransactionTimeout = time.Duration(v) * time.Second },
+	"health_sensitivity": func(s *lnet.HealthSettings, v int) {
+		s.Sensitivity = v
+		if v == 0 {
+			s.RetryCount = 0 // and it stays when the sensitivity returns, as in LNet
+		}
+	},
+	"recovery_interval":          func(*lnet.HealthSettings, int) {}, // has no meaning since 2.14
+	"recovery_limit":             func(s *lnet.HealthSettings, v int) { s.Recovery.Limit = time.Duration(v) * time.Second },
+	"max_recovery_ping_interval": func(s *lnet.HealthSettings, v int) { s.Recovery.MaxInterval = time.Duration(v) * time.Second },
+}
+
+// setHealth changes a setting of health.
+func (n *Node) setHealth(s Setting) error {
+	change := HealthSettings[s.Name]
+	if change == nil {
+		return fmt.Errorf("%q: %w", s.Name, ErrSetting)
+	}
+	n.changing.Lock()
+	defer n.changing.Unlock()
+	next := n.lnet.Health()
+	change(&next, s.Value)
+	return n.lnet.SetHealth(next)
+}
+
+// HealthRequest sets the health of an NI of the node, or of a peer.
+type HealthRequest struct {
+	Peer  bool    `json:"peer"`  // of peers, else of the node itself
+	NID   nid.NID `json:"nid"`   // of the NI; zero: all
+	Value int     `json:"value"` // 0 to 1000
+}
+
+// SetNIHealth sets the health of NIs. ENOENT: there is none with that NID.
+func (n *Node) SetNIHealth(r HealthRequest) error {
+	set, show := n.lnet.SetNIHealth, "'lnetctl net show' lists the node's"
+	if r.Peer {
+		set, show = n.lnet.SetPeerHealth, "'lnetctl peer show' lists those that are known"
+	}
+	if r.NID.IsValid() {
+		return cli.Hint(set(r.NID, r.Value), "%s", show)
+	}
+	for _, id := range n.healthOf(r.Peer) {
+		if err := set(id, r.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// healthOf returns the NIDs of peers, or of the node.
+func (n *Node) healthOf(peers bool) (ids []nid.NID) {
+	if !peers {
+		for _, ni := range n.lnet.NIs() {
+			if !ni.NID().IsLo() {
+				ids = append(ids, ni.NID())
+			}
+		}
+		return ids
+	}
+	for _, p := range n.lnet.Snapshot().Peers {
+		ids = append(ids, p.NID)
+	}
+	return ids
+}

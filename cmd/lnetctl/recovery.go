@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"ulnet/cmd/internal/cli"
+	"ulnet/cmd/internal/control"
+	"ulnet/cmd/internal/node"
+	"ulnet/lnet/recovery"
+)
+
+func globalCommand(g *globals) *cobra.Command {
+	c := &cobra.Command{Use: "global", Short: "Settings of the whole node"}
+	c.AddCommand(&cobra.Command{
+		Use:   "show",
+		Short: "Show the settings that 'lnetctl set' changes",
+		Long: `Shows the settings of the whole node with the keys of the kernel's tool. lnd_timeout
+is what follows for drivers: (transaction_timeout - 1) / (retry_count + 1) seconds,
+for interfaces that are started from now on.`,
+		Example: "  lnetctl global show",
+		Args:    cli.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			s, err := node.OpStatus.Call(c.Context(), g.client(), control.None{})
+			if err != nil {
+				return err
+			}
+			return cli.Print(c.OutOrStdout(), g.json, map[string]globalDoc{"global": newGlobalDoc(s)})
+		},
+	})
+	return c
+}
+
+// globalDoc has the keys of the kernel's tool in its order.
+type globalDoc struct {
+	Discovery           int `json:"discovery"`
+	DropAsymmetricRoute int `json:"drop_asym_route"`
+	RetryCount          int `json:"retry_count"`
+	TransactionTimeout  int `json:"transaction_timeout"` // seconds
+	HealthSensitivity   int `json:"health_sensitivity"`
+	RecoveryInterval    int `json:"recovery_interval"` // without effect
+	RouterSensitivity   int `json:"router_sensitivity"`
+	LNDTimeout          int `json:"lnd_timeout"` // seconds
+	ResponseTracking    int `json:"response_tracking"`
+	RecoveryLimit       int `json:"recovery_limit"`             // seconds
+	MaxRecoveryInterval int `json:"max_recovery_ping_interval"` // seconds
+}
+
+func newGlobalDoc(s node.Status) globalDoc {
+	h := s.Health
+	doc := globalDoc{
+		RetryCount: h.RetryCount, TransactionTimeout: int(h.TransactionTimeout.Seconds()), HealthSensitivity: h.Sensitivity,
+		RecoveryInterval: 1, RouterSensitivity: s.RouterSensitivity, LNDTimeout: int(h.LNDTimeout().Seconds()),
+		ResponseTracking: s.ResponseTracking, RecoveryLimit: int(h.Recovery.Limit.Seconds()), MaxRecoveryInterval: int(h.Recovery.MaxInterval.Seconds()),
+	}
+	if s.DiscoveryOn {
+		doc.Discovery = 1
+	}
+	if s.DropAsymmetricRoute {
+		doc.DropAsymmetricRoute = 1
+	}
+	return doc
+}
+
+func debugCommand(g *globals) *cobra.Command {
+	c := &cobra.Command{Use: "debug", Short: "Inner state of the node"}
+	c.AddCommand(debugRecovery(g))
+	return c
+}
+
+func debugRecovery(g *globals) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "recovery --local|--peer",
+		Short: "Show the interfaces that are pinged until they are well",
+		Long: `Shows the interfaces whose health is below 1000 and that are pinged for that: those of
+this node, or those of peers. 'net show -v 2' and 'peer show -v 2' have their health. Without
+any it prints nothing, as the kernel's tool.`,
+		Example: "  lnetctl debug recovery --peer",
+		Args:    cli.Args(),
+	}
+	local := c.Flags().BoolP("local", "l", false, "interfaces of this node")
+	peer := c.Flags().BoolP("peer", "p", false, "interfaces of peers")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *local == *peer {
+			return cli.Usagef("debug recovery takes --local or --peer")
+		}
+		s, err := node.OpStatus.Call(c.Context(), g.client(), control.None{})
+		if err != nil {
+			return err
+		}
+		title, list := "Local NI recovery", s.Recovery.Local
+		if *peer {
+			title, list = "Peer NI recovery", s.Recovery.Peers
+		}
+		return printRecovery(c, g, title, list)
+	}
+	return c
+}
+
+// printRecovery prints the text of the kernel's tool, or the whole state in JSON.
+func printRecovery(c *cobra.Command, g *globals, title string, list []recovery.Status) error {
+	if g.json {
+		if list == nil {
+			list = []recovery.Status{}
+		}
+		return cli.Print(c.OutOrStdout(), true, map[string][]recovery.Status{"recovery": list})
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	if _, err := fmt.Fprintf(c.OutOrStdout(), "%s:\n", title); err != nil {
+		return err
+	}
+	for i, s := range list {
+		if _, err := fmt.Fprintf(c.OutOrStdout(), "      nid-%d: %v\n", i, s.NID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// healthSet is 'net set' and 'peer set'.
+func healthSet(g *globals, noun string) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "set {--nid NID | --all} --health VALUE",
+		Short: "Set the health of an interface, 0 to 1000",
+		Long: `Sets the health of an interface, or of all. Messages prefer what is healthier; what
+is below 1000 is pinged until it is well again.`,
+		Example: "  lnetctl " + noun + " set --nid 10.0.0.2@tcp --health 0",
+		Args:    cli.Args(),
+	}
+	id := c.Flags().String("nid", "", "the interface with this `NID`")
+	all := c.Flags().Bool("all", false, "all interfaces")
+	value := c.Flags().Int("health", -1, "the new `VALUE`")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		r := node.HealthRequest{Peer: noun == "peer", Value: *value}
+		switch {
+		case (*id == "") == !*all:
+			return cli.Usagef("%s set takes --nid NID or --all", noun)
+		case !c.Flags().Changed("health"):
+			return cli.Usagef("%s set takes --health VALUE", noun)
+		}
+		if *id != "" {
+			var err error
+			if r.NID, err = parseNID(*id); err != nil {
+				return cli.Usagef("--nid: %w", err)
+			}
+		}
+		return node.OpHealth.Call(c.Context(), g.client(), r)
+	}
+	return c
+}
