@@ -19,8 +19,10 @@
 // [Node.SetRoutes] installs routes, [Node.SetRules] what selection rules say. The code that learns of health, links or rules tells them.
 // A node with one NI chooses nothing for a peer with one NID, and pays nothing for it.
 //
-// Messages to one NID of a node with one NI, or to a peer that is not multi-rail, leave in
-// the order of Send. Over several rails there is no order between messages.
+// Messages of one priority to a peer that is not multi-rail, or from a node with one NI to
+// one with one NID, leave in the order of Send as long as none has to be sent again. Over
+// several rails there is no order between messages. The protocols above portals need none:
+// their simulations reorder messages, and urgent ones have always overtaken others.
 //
 // # Credits
 //
