@@ -22,7 +22,12 @@ const (
 )
 
 // String returns "drop" or "delay".
-func (k Kind) String() string { return [...]string{"drop", "delay"}[k] }
+func (k Kind) String() string {
+	if k < kinds {
+		return [kinds]string{"drop", "delay"}[k]
+	}
+	return fmt.Sprintf("kind %d", uint8(k))
+}
 
 // MarshalText returns what String returns.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }

@@ -198,3 +198,20 @@ func TestJSON(t *testing.T) {
 		t.Errorf("%s %v", b, err)
 	}
 }
+
+// FuzzPattern: what is understood prints as something that means the same.
+func FuzzPattern(f *testing.F) {
+	for _, s := range []string{"tcp1", "10.0.0.[1-9/2]@tcp *@o2ib3", "[3-5]@gni", "fd88::/64@tcp", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		p, err := ParsePattern(s)
+		if err != nil {
+			return
+		}
+		if again, err := ParsePattern(p.String()); err != nil || !again.Equal(p) || again.IsNet() != p.IsNet() {
+			t.Errorf("%q prints as %q, which reads as %q, %v", s, p, again, err)
+		}
+		p.Has(nid.Lo0())
+	})
+}
