@@ -89,7 +89,7 @@ var Rules = []Rule{
 	{Package: "portals/keyring", May: "lnet/nid"},
 	// It makes whole nodes: all parts, and nothing that stands on a node.
 	{Package: "portals/portalstest", May: "portals lnet lnet/nid lnet/machine lnd lnd/lo"},
-	{Package: "portals/node", May: "portals lnet lnet/discovery lnet/networks lnet/nid lnet/machine lnd lnd/linkwatch lnd/lo lnd/socklnd lnd/o2iblnd lnd/verbs/softroce"},
+	{Package: "portals/node", May: "portals lnet lnet/discovery lnet/networks lnet/nid lnet/machine lnd lnd/linkwatch lnd/lo lnd/socklnd lnd/o2iblnd lnd/verbs/softroce", Tests: "lnet/route"},
 	{Package: "lnet/recovery", May: "lnet/nid lnet/machine lnd"},
 	{Package: "lnet/discovery/engine", May: "lnet lnet/nid lnet/wire lnet/machine"},
 	{Package: "lnet/discovery", May: "portals lnet lnet/route lnet/path lnet/router lnet/discovery/engine lnet/recovery lnet/nid lnet/wire lnet/machine lnd", Tests: "portals/node"},
