@@ -82,7 +82,7 @@ var Rules = []Rule{
 
 	{Package: "lnet/path", May: "lnet/nid"},
 	// It plays recordings against whole stacks: all of it is tests.
-	{Package: "lnet/internal/replay", Tests: "lnet lnet/discovery lnet/route lnet/router lnet/path lnet/nid lnet/wire lnd portals lnd/verbs/softroce/emulator"},
+	{Package: "lnet/internal/replay", Tests: "lnet lnet/discovery lnet/route lnet/router lnet/path lnet/nid lnet/machine lnet/wire lnd portals lnd/verbs/softroce/emulator"},
 	{Package: "lnet/router", May: "lnet/machine"},
 	{Package: "lnet", May: "lnet/route lnet/nid lnet/path lnet/recovery lnet/router lnet/wire lnet/machine lnd", Tests: "portals lnet/path"},
 	{Package: "portals", May: "lnet lnd lnet/nid lnet/wire lnet/machine", Tests: "portals/node"},
@@ -93,6 +93,7 @@ var Rules = []Rule{
 	{Package: "lnet/recovery", May: "lnet/nid lnet/machine lnd"},
 	{Package: "lnet/discovery/engine", May: "lnet lnet/nid lnet/wire lnet/machine"},
 	{Package: "lnet/discovery", May: "portals lnet lnet/route lnet/path lnet/router lnet/discovery/engine lnet/recovery lnet/nid lnet/wire lnet/machine lnd", Tests: "portals/node"},
+	{Package: "lnet/discovery", May: "portals lnet lnet/path lnet/route lnet/router lnet/discovery/engine lnet/recovery lnet/nid lnet/wire lnet/machine lnd", Tests: "portals/node"},
 	{Package: "lnet/selftest", May: userMay, Tests: "lnet"},
 
 	{Package: "gossip/wire", May: "portals/keyring"},
