@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/goccy/go-yaml/ast"
 
@@ -55,3 +56,12 @@ func checkForwarding(s string) error {
 
 // IsRouter reports whether the file makes the node a router.
 func (c *Config) IsRouter() bool { return c.Routing.Enable || c.Forwarding == "enabled" }
+
+// RouterSilence is how long a net may be silent until this node, as a router, says that it is down
+// there; -1: for ever.
+func (c *Config) RouterSilence() time.Duration {
+	if c.CheckInterval <= 0 {
+		return -1
+	}
+	return c.CheckInterval + c.RouterPingTimeout
+}

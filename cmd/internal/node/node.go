@@ -118,6 +118,7 @@ func (n *Node) parts() node.Config {
 			ResponseTracking:   cmp.Or(cfg.ResponseTracking, -1),
 			SourceUnchecked:    !cfg.SourceCheck,
 			PeerIdle:           cmp.Or(cfg.PeerIdle, -1),
+			RouterSilence:      cfg.RouterSilence(),
 			OnShrink:           debug.FreeOSMemory, // an idle process collects only every two minutes
 		},
 		Discovery: discovery.Config{

@@ -139,7 +139,7 @@ func (n *Node) startRoutes() error {
 	if err != nil {
 		return cli.Hint(err, hintRoutes)
 	}
-	if routes { // it is a gateway of the others
+	if routes && n.cfg.Forwarding != "disabled" { // it is a gateway of the others
 		if _, err := n.lnet.SetRouting(true, true); err != nil {
 			return err
 		}
