@@ -51,16 +51,6 @@ type PeerSnapshot struct {
 	// RouterMaxCredits are the messages that it may have in this node at a time, to be forwarded.
 	RouterMaxCredits int     `json:"max_rtr_credits"`
 	RouterCredits    int     `json:"available_rtr_credits"` // those that are free; negative: messages that wait for one
-	NID              nid.NID `json:"nid"`                   // of the peer
-	Via              nid.NID `json:"via"`                   // local NI
-	Primary          nid.NID `json:"primary"`               // of the node; NID itself if nothing else is known
-	State            string  `json:"state"`                 // "up", "down" or "NA"
-	Cause            string  `json:"cause,omitempty"`       // of state down
-	MaxCredits       int     `json:"max_ni_tx_credits"`     // tunable peer_credits of the NI
-	Credits          int     `json:"available_tx_credits"`  // free; negative: messages that wait for one
-	MinCredits       int     `json:"min_tx_credits"`        // lowest Credits so far
-	RouterMaxCredits int     `json:"max_rtr_credits"`       // messages that it may have in this node at a time, to be forwarded
-	RouterCredits    int     `json:"available_rtr_credits"` // free; negative: messages that wait for one
 	RouterMinCredits int     `json:"min_rtr_credits"`       // lowest RouterCredits so far
 	QueuedBytes      int     `json:"tx_q_num_of_buf"`       // headers and payloads of messages with a credit
 	Queued           int     `json:"queued_messages"`       // messages without a credit
