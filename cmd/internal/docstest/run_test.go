@@ -136,6 +136,9 @@ func judge(runs []run, failed string) (problems []string) {
 		if line := missing(r.want, string(got)); line != "" || err != nil {
 			wrong[r.where] += fmt.Sprintf("no line like %q in the output\n", line)
 		}
+		if key := unshown(r.want, string(got)); key != "" {
+			wrong[r.where] += fmt.Sprintf("the document does not show the key %q\n", key)
+		}
 		if wrong[r.where] != "" {
 			problems = append(problems, fmt.Sprintf("%s: %s%.4000s", r.where, wrong[r.where], got))
 			delete(wrong, r.where)
@@ -184,19 +187,20 @@ func TestWrongBlocks(t *testing.T) {
 	}
 	text := "```sh\necho NID 3 ms\n```\n```text\nNID 4 s\n```\n" + // as shown
 		"```sh\necho NIDS 3 ms\n```\n```text\nNID 4 s\n```\n```text\n$ false\n```\n" +
-		"```sh\nlnetd --nosuch\n```\n```sh on the moon\ntrue\n```\n"
+		"```sh\nlnetd --nosuch\n```\n```sh on the moon\ntrue\n```\n" +
+		"```sh\nprintf '  a: 1\\n  b: 2\\n  c: 3\\n'\n```\n```text\n  a: 1\n  b: 2\n```\n"
 	docs := []document{{name: "wrong.md", text: text, blocks: fenced(text)}}
 	s := stage{hosts: []member{{name: "here", address: "10.0.0.7/24"}}, parts: []part{{document: "wrong.md"}}}
 	problems := append(s.perform(t, bin, docs), unclaimed(docs)...)
 	for i, want := range []string{
-		"wrong.md:7: no line like \"NID 4 s\"", "wrong.md:13: exit code 1 of false", "wrong.md:16: exit code 2 of lnetd --nosuch",
-		"wrong.md:1: 0 parts", "wrong.md:7: 0 parts", "wrong.md:13: 0 parts", "wrong.md:16: 0 parts", "wrong.md:19: no reason is known",
+		"wrong.md:7: no line like \"NID 4 s\"", "wrong.md:13: exit code 1 of false", "wrong.md:16: exit code 2 of lnetd --nosuch", "wrong.md:22: the document does not show the key \"c\"",
+		"wrong.md:1: 0 parts", "wrong.md:7: 0 parts", "wrong.md:13: 0 parts", "wrong.md:16: 0 parts", "wrong.md:19: no reason is known", "wrong.md:22: 0 parts",
 	} {
 		if i >= len(problems) || !strings.HasPrefix(problems[i], want) {
 			t.Fatalf("%d: %q; want %s", i, problems, want)
 		}
 	}
-	if len(problems) != 8 {
+	if len(problems) != 10 {
 		t.Errorf("%q", problems)
 	}
 }

@@ -132,3 +132,23 @@ func missing(want, got string) string {
 	}
 	return ""
 }
+
+// keyed is a line of an object in YAML.
+var keyed = regexp.MustCompile(`(?m)^ +(?:- )?([a-z][a-z_ ]*):`)
+
+// unshown returns a key of an object that a document shows without it, or "".
+func unshown(want, got string) string {
+	shown := map[string]bool{}
+	for _, m := range keyed.FindAllStringSubmatch(want, -1) {
+		shown[m[1]] = true
+	}
+	if len(shown) < 2 {
+		return ""
+	}
+	for _, m := range keyed.FindAllStringSubmatch(got, -1) {
+		if !shown[m[1]] {
+			return m[1]
+		}
+	}
+	return ""
+}

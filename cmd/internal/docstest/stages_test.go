@@ -136,7 +136,7 @@ var stages = []stage{
 		},
 		instead: []string{"5f1d7a84db00d2fce00b31a7fc73224f", "$(victim)"},
 		parts: []part{
-			{document: "docs/routing.md", words: []string{"lnetctl path"}},
+			{document: "docs/routing.md", words: []string{"lnetctl path", "udsp add"}},
 			{document: "docs/tour.md", words: []string{"msg sink"}},
 			{document: "docs/membership.md"},
 			{document: "docs/tour.md", words: []string{"zone watch"}},
