@@ -1,0 +1,46 @@
+package discovery_test
+
+import (
+	"testing"
+	"time"
+
+	"ulnet/lnd/lndtest/spec"
+	"ulnet/lnet/nid"
+	"ulnet/lnet/path"
+	"ulnet/lnet/recovery"
+)
+
+// TestRecovers shows HV-10 and HV-11 on whole nodes: a NID that is not well gets pings
+// until it is, and an NI of the node pings a peer that was heard through it.
+func TestRecovers(t *testing.T) {
+	spec.Covers(t, "HV-10", "HV-11")
+	w, clock, a, b, second := newRails(t)
+	health := func(n *node, target recovery.Target) int {
+		h, _, _ := n.table.Node().Condition(target)
+		return h
+	}
+	there := recovery.Target{NID: nid.MustParse("10.0.0.101@tcp")}
+	if err := b.table.Node().SetPeerHealth(there.NID, 850); err != nil {
+		t.Fatal(err)
+	}
+	clock.advance(w, 900*time.Millisecond)
+	if h := health(b, there); h != 850 {
+		t.Errorf("health %d before the first ping, want 850", h)
+	}
+	clock.advance(w, 3*time.Second)
+	if h := health(b, there); h != path.MaxHealth {
+		t.Errorf("health %d after two pings", h)
+	}
+	if r := b.agent.Recovery(); len(r.Peers) > 0 || r.Stats.Pings != 2 {
+		t.Errorf("recovers %v with %d pings, want 2", r.Peers, r.Stats.Pings)
+	}
+
+	here := recovery.Target{NID: second.NID(), Local: true}
+	if err := a.table.Node().SetNIHealth(here.NID, 850); err != nil {
+		t.Fatal(err)
+	}
+	clock.advance(w, 4*time.Second)
+	if h, r := health(a, here), a.agent.Recovery(); h != path.MaxHealth || len(r.Local) > 0 || r.Stats.Pings != 2 {
+		t.Errorf("health %d of the own NI, %+v; want two pings", h, r)
+	}
+}
