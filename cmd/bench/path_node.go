@@ -185,27 +185,31 @@ func (l *loader) next() {
 	began := time.Now()
 	l.open++
 	l.report.Begun++
-	end := func(why error, sends int) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if sends != 1 {
-			l.report.Twice++
-		}
-		l.open--
-		l.report.Longest = max(l.report.Longest, time.Since(began))
-		if why == nil {
-			l.report.Answered++
-		} else {
-			l.report.Failed = append(l.report.Failed, loadFailure{began, time.Now(), why.Error()})
-		}
-		l.next()
-	}
+	// The last event may come before Put has returned, and so with l.mu held.
+	end := func(why error, sends int) { go l.ended(began, why, sends) }
 	if err := l.put(end); err != nil {
 		l.err = err
 		if l.open--; l.open == 0 {
 			close(l.done)
 		}
 	}
+}
+
+// ended notes the end of an operation, and begins the next one of its lane.
+func (l *loader) ended(began time.Time, why error, sends int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if sends != 1 {
+		l.report.Twice++
+	}
+	l.open--
+	l.report.Longest = max(l.report.Longest, time.Since(began))
+	if why == nil {
+		l.report.Answered++
+	} else {
+		l.report.Failed = append(l.report.Failed, loadFailure{began, time.Now(), why.Error()})
+	}
+	l.next()
 }
 
 var errNoAnswer = errors.New("no answer in time")
