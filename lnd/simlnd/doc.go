@@ -20,7 +20,7 @@
 //
 // # What happens to a message
 //
-// A host keeps one connection to each peer that it speaks to. It is opened by
+// An NI keeps one connection to each NI of a peer that it speaks to. It is opened by
 // the first message, with a message each way as TCP does; until then messages
 // wait. Of an open connection up to Config.Window bytes are on their way, then
 // messages wait until the peer has taken some. A message that goes to the
