@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"syscall"
 	"time"
 
 	"ulnet/cmd/internal/cli"
@@ -25,11 +26,17 @@ var HealthSettings = map[string]func(s *lnet.HealthSettings, value int){
 	"max_recovery_ping_interval": func(s *lnet.HealthSettings, v int) { s.Recovery.MaxInterval = time.Duration(v) * time.Second },
 }
 
+// maxSetting is a day in seconds, as in the configuration. Kernels let longer times wrap.
+const maxSetting = 24 * 60 * 60
+
 // setHealth changes a setting of health.
 func (n *Node) setHealth(s Setting) error {
 	change := HealthSettings[s.Name]
 	if change == nil {
 		return fmt.Errorf("%q: %w", s.Name, ErrSetting)
+	}
+	if s.Value > maxSetting {
+		return cli.Errnof(syscall.EINVAL, "%s is at most %d, not %d", s.Name, maxSetting, s.Value)
 	}
 	n.changing.Lock()
 	defer n.changing.Unlock()
