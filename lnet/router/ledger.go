@@ -82,7 +82,7 @@ type outlet struct {
 }
 
 // scanWidth bounds the work of one End; what it does not reach is next at the next one.
-const scanWidth = 64
+const scanWidth = 256
 
 // New returns a ledger.
 func New(cfg Config) *Ledger {
@@ -248,8 +248,8 @@ func (l *Ledger) End(t *Ticket, now time.Duration) {
 	}
 	t.granted, t.from, t.to = false, nil, nil
 	l.tickets--
+	l.scan(class, l.scanning) // first: it is not the turn of from
 	l.advance(from)
-	l.scan(class, l.scanning)
 }
 
 // rest takes a next hop off the busy ones.

@@ -169,3 +169,47 @@ func TestLowest(t *testing.T) {
 		t.Errorf("credits %d of %d, lowest %d", left, limit, lowest)
 	}
 }
+
+// TestThousandSenders: of a thousand neighbours that always have messages waiting none gets
+// noticeably more than another.
+func TestThousandSenders(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "RO-6")
+	const senders, rounds = 1000, 20
+	b := newBook(t, Config{Small: 64})
+	to := []*Neighbour{NewNeighbour(8)}
+	passed := make(map[*Neighbour]int)
+	var out []*Ticket
+	ask := func(from *Neighbour, n int) {
+		ticket := new(Ticket)
+		if b.Ask(ticket, from, to[n%len(to)], 1) == Granted {
+			b.Depart(ticket, ticket.to, b.now)
+			out = append(out, ticket)
+		}
+	}
+	for i := range senders {
+		from := NewNeighbour(8)
+		for range 10 {
+			ask(from, i)
+		}
+	}
+	for i := 0; i < senders*rounds; i++ {
+		ticket := out[0]
+		out = out[1:]
+		from := ticket.from
+		passed[from]++
+		b.End(ticket, b.now)
+		for next, _ := b.Next(); next != nil; next, _ = b.Next() {
+			b.Depart(next, next.to, b.now)
+			out = append(out, next)
+		}
+		ask(from, i)
+	}
+	least, most := rounds, rounds
+	for _, n := range passed {
+		least, most = min(least, n), max(most, n)
+	}
+	if len(passed) != senders || 2*most > 3*least {
+		t.Errorf("%d of %d neighbours had %d to %d messages passed", len(passed), senders, least, most)
+	}
+}

@@ -74,3 +74,17 @@ func (r *ring) pop() *Neighbour {
 	}
 	return n
 }
+
+// remove takes n, which stands behind prev or is the first one, off the ring.
+func (r *ring) remove(prev, n *Neighbour) {
+	w := &n.wants[r.class]
+	if prev == nil {
+		r.head = w.after
+	} else {
+		prev.wants[r.class].after = w.after
+	}
+	if r.tail == n {
+		r.tail = prev
+	}
+	w.after, w.inRing = nil, false
+}

@@ -27,38 +27,55 @@ func (l *Ledger) advance(n *Neighbour) {
 }
 
 // scan gives buffers of a class to the neighbours that wait for one, in turn, of which it looks
-// at so many. A message whose next hop has its share waits for another time, and one whose
-// next hop has stalled no longer.
+// at so many. A message whose next hop has its share keeps its place, and one whose next hop
+// has stalled waits no longer.
 //
 // A neighbour that is not reached is no worse off: if none of those before it may have a
 // free buffer, their next hops have buffers, and each End of one looks at the next ones.
 func (l *Ledger) scan(class Class, tries int) {
-	for range tries {
-		n := l.first(class)
-		if n == nil {
-			return
-		}
-		t := n.wants[class].list.head
-		room := l.hasRoom(t)
-		if !room && !t.to.stalled {
-			return // the next buffers are for it
-		}
-		l.rings[class].pop()
-		switch {
+	ring := &l.rings[class]
+	var prev *Neighbour
+	for n := l.first(class); n != nil && tries > 0; tries-- {
+		t, next := n.wants[class].list.head, n.wants[class].after
+		switch room := t != nil && l.hasRoom(t); {
+		case t == nil:
+			ring.remove(prev, n)
 		case room && l.hasShare(t):
+			ring.remove(prev, n)
 			l.unqueue(t)
 			l.grant(t)
 			l.settled.push(t)
+			if n.wants[class].list.n > 0 {
+				ring.push(n)
+			}
+			if next == nil {
+				next = l.after(prev, class)
+			}
 		case t.to.stalled:
+			ring.remove(prev, n)
 			l.unqueue(t)
 			n.used--
 			l.settled.push(t)
+			if n.wants[class].list.n > 0 {
+				ring.push(n)
+			}
 			l.advance(n)
+			prev, next = nil, l.first(class)
+		case !room:
+			return // the next buffers are for it
+		default:
+			prev = n // it keeps its place
 		}
-		if n.wants[class].list.n > 0 {
-			l.rings[class].push(n)
-		}
+		n = next
 	}
+}
+
+// after returns the neighbour behind prev, or the first one.
+func (l *Ledger) after(prev *Neighbour, class Class) *Neighbour {
+	if prev == nil {
+		return l.rings[class].head
+	}
+	return prev.wants[class].after
 }
 
 // Check finds the next hops that have stalled. It is called every StallTime/4 or so, for as
