@@ -1,7 +1,6 @@
 package lnet
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -402,19 +401,24 @@ func (n *Node) tellRouteWatchers() {
 	}
 }
 
-// GatewaySensitivity is by how much a failure lowers the health of a NID that is a gateway's:
-// the largest of its routes; 0 for any other.
-func (n *Node) GatewaySensitivity(id nid.NID) (sensitivity int) {
+// sensitivityOf is by how much a failure lowers the health of a NID of another node: usual, or what
+// the routes by a gateway say, the largest of them. 1, which is what a route has that says
+// nothing, leaves it at usual: gateways of recorded kernel nodes lose 100.
+func (n *Node) sensitivityOf(id nid.NID, usual int) int {
 	gw := n.gateways.of(id)
 	if gw == nil {
-		return 0
+		return usual
 	}
 	n.gateways.mu.Lock()
 	defer n.gateways.mu.Unlock()
+	own := 1
 	for _, w := range gw.ways {
-		sensitivity = max(sensitivity, w.Sensitivity)
+		own = max(own, w.Sensitivity)
 	}
-	return cmp.Or(sensitivity, 1)
+	if own == 1 {
+		return usual
+	}
+	return own
 }
 
 // reviewGateway decides anew which routes are alive after the health of a NID has changed.

@@ -191,8 +191,7 @@ func (p *peerNI) blame(class lnd.Failure, c recovery.Consequence) {
 
 // hurt lowers the health of the peer NI; routes to a gateway say by how much.
 func (p *peerNI) hurt(by int) {
-	p.remote.AddHealth(-cmp.Or(p.ni.node.GatewaySensitivity(p.nid), by))
-	p.ni.node.reviewGateway(p.nid)
+	p.remote.AddHealth(-p.ni.node.sensitivityOf(p.nid, by))
 	p.tellHealth(recovery.Hurt)
 }
 
@@ -201,6 +200,7 @@ func (ni *NI) tellHealth(kind recovery.Kind) {
 }
 
 func (p *peerNI) tellHealth(kind recovery.Kind) {
+	p.ni.node.reviewGateway(p.nid)
 	p.ni.node.tellRecovery(recovery.Input{Kind: kind, Target: recovery.Target{NID: p.nid}})
 }
 
@@ -223,7 +223,6 @@ func (p *peerNI) heal() {
 	} else {
 		p.remote.AddHealth(p.ni.node.Health().Sensitivity)
 	}
-	p.ni.node.reviewGateway(p.nid)
 	p.tellHealth(recovery.Heard)
 }
 

@@ -253,6 +253,31 @@ func TestGatewayTells(t *testing.T) {
 	alive(true)
 }
 
+// TestGatewaySick: a route is down while the gateway's near NI is not healthy enough.
+func TestGatewaySick(t *testing.T) {
+	spec.Covers(t, "RT-2", "RT-9")
+	r := newRig(t, lnd.Tunables{}, lnet.Config{})
+	sensitive := route.New(tcp1, peerA)
+	sensitive.Sensitivity = 300
+	r.node.SetDiscoverer(func(nid.NID) {}) // only with discovery is the health of gateways known well enough
+	if err := r.node.AddRoute(sensitive); err != nil {
+		t.Fatal(err)
+	}
+	r.routes(peerA, routing, wire.NIStatus{NID: gwFar, Status: wire.StatusUp})
+	if err := r.node.SetPeerHealth(peerA, 999); err != nil {
+		t.Fatal(err)
+	}
+	if rt := r.node.Routes()[0]; rt.Alive {
+		t.Error("the route is alive")
+	}
+	half := route.DefaultSettings()
+	half.Sensitivity = 50
+	r.node.SetRouteSettings(half, false)
+	if rt := r.node.Routes()[0]; !rt.Alive {
+		t.Errorf("the route is down: %s", rt.Reason)
+	}
+}
+
 // TestCheckBeforeUse: with check_routers_before_use a route is down until its gateway has
 // answered.
 func TestCheckBeforeUse(t *testing.T) {

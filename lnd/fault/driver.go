@@ -144,3 +144,12 @@ func (ni *netIf) Recv(d *lnd.Delivery) {
 	}
 	ni.lower.Recv(d)
 }
+
+// ClosePeer ends the connections to a peer, if the driver can.
+func (ni *netIf) ClosePeer(peer nid.NID, cause error) {
+	if c, ok := ni.lower.(interface {
+		ClosePeer(peer nid.NID, cause error)
+	}); ok {
+		c.ClosePeer(peer, cause)
+	}
+}

@@ -35,6 +35,13 @@
 //	GET to B2                ->                     a probe, beside the push
 //	                         <-   REPLY from B2: B1, B2
 //
+// Where the node has routes, NIDs beyond gateways are probed as well. Such a probe goes by a
+// gateway, which brings its answer, so it proves what that gateway says: the operator has
+// chosen to trust it for the nets that it leads to. For the same reason a NID that a gateway lists
+// itself is its own without a probe if this node is not on that net and no other peer has the
+// NID: the states of a gateway's far NIs decide whether its routes are alive. On a net of this
+// node a gateway is believed no more than any other peer. See docs/security.md.
+//
 // From then on both are one peer, whose primary NID is the first of the list. Until
 // then each is a peer of its own, and a claim is only displayed (lnet.Peer.Claimed):
 // it merges and renames no peer and changes no path. A NID that no NI of this node
@@ -53,6 +60,10 @@
 // taken: routers change statuses under one number. A new incarnation begins anew,
 // and what was confirmed of that NID before is to be confirmed again. Processes
 // with a user-flagged PID share the address of a node and say nothing about it.
+//
+// The agent checks the gateways of the node's routes (package route below lnet): it forces the
+// discovery of each once in Config.CheckInterval, on each net that it shares with this node, and
+// tells lnet whether it has answered within Config.CheckTimeout.
 //
 // The table of peers and everything that others can make it keep is bounded
 // ([Limits]), and what is refused is counted ([Stats]).

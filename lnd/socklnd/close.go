@@ -1,0 +1,18 @@
+package socklnd
+
+import "ulnet/lnet/nid"
+
+// ClosePeer ends the connections to the processes at a NID: lnet has found out that the peer is
+// down, as it does of gateways (lnet_notify_peer_down). Messages to it fail, and the next one dials anew.
+func (ni *NI) ClosePeer(id nid.NID, cause error) {
+	for _, p := range ni.allPeers() {
+		if p.id.NID != id {
+			continue
+		}
+		p.mu.Lock()
+		if len(p.conns) > 0 {
+			p.step(setInput{kind: setClosed, err: newError(PeerClosed, p.id, cause)})
+		}
+		p.unlock()
+	}
+}
