@@ -19,14 +19,6 @@ func (l layout) hosts() int { return l.workers + l.routers }
 
 func (l layout) isRouter(host int) bool { return host >= l.workers }
 
-// sides is the number of nets.
-func (l layout) sides() int {
-	if l.routers > 0 {
-		return 2
-	}
-	return 1
-}
-
 // sidesOf returns the nets that a host is on.
 func (l layout) sidesOf(host int) []int {
 	switch {

@@ -63,8 +63,8 @@ type Attr struct {
 	Latency  time.Duration `json:"latency"`      // delay rules: how long a message waits
 }
 
-// maxSeconds bounds intervals and latencies (__u32 of struct lnet_fault_attr).
-const maxSeconds = math.MaxUint32 * time.Second
+// longest bounds intervals and latencies (__u32 of struct lnet_fault_attr).
+const longest = math.MaxUint32 * time.Second
 
 // Validate returns what is wrong with the attributes of a rule of that kind. It wraps EINVAL.
 func (a *Attr) Validate(k Kind) error {
@@ -82,7 +82,7 @@ func (a *Attr) invalid(k Kind) string {
 		return fmt.Sprintf("please provide both source and destination of %v rule", k)
 	case (a.Rate != 0) == (a.Interval != 0):
 		return fmt.Sprintf("please provide either %v rate or interval but not both at the same time", k)
-	case a.Interval < 0 || a.Interval > maxSeconds || a.Interval%time.Second != 0:
+	case a.Interval < 0 || a.Interval > longest || a.Interval%time.Second != 0:
 		return fmt.Sprintf("interval %v: want whole seconds", a.Interval)
 	case a.Portals != 0 && a.types() == 0:
 		return "portals belong to PUT and GET, and the rule is about other messages"
@@ -102,8 +102,8 @@ func (a *Attr) invalidDelay() string {
 	switch {
 	case a.Latency == 0:
 		return "latency cannot be zero"
-	case a.Latency < 0 || a.Latency > maxSeconds:
-		return fmt.Sprintf("latency %v: want up to %v", a.Latency, maxSeconds)
+	case a.Latency < 0 || a.Latency > longest:
+		return fmt.Sprintf("latency %v: want up to %v", a.Latency, longest)
 	case a.Local.IsValid() || a.Classes != 0 || a.Random || a.All:
 		return "local NID, health error, random and drop all are for drop rules"
 	}

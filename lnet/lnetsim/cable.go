@@ -3,7 +3,6 @@ package lnetsim
 import (
 	"errors"
 
-	"ulnet/lnd/sim"
 	"ulnet/lnd/simlnd"
 )
 
@@ -46,14 +45,4 @@ func (n *network) cable(m *member, verb string, rail simlnd.Rail) {
 	}
 	n.Fabric.CutRail(id, rail, (c.unplugged|c.severed)&bit != 0)
 	c.tell(m.stack)
-}
-
-// whole reports whether every rail of every node is whole, and which one is not.
-func (n *network) whole() (ok bool, id sim.NodeID) {
-	for i, c := range n.cables {
-		if c != (cables{}) {
-			return false, sim.NodeID(i)
-		}
-	}
-	return true, 0
 }

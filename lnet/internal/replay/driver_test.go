@@ -37,10 +37,9 @@ func (d driver) Startup(cfg lnd.Config, up lnd.Upcalls) (lnd.NI, error) {
 }
 
 type driverNI struct {
-	p    *player
-	id   nid.NID
-	up   lnd.Upcalls
-	down bool // nothing leaves
+	p  *player
+	id nid.NID
+	up lnd.Upcalls
 }
 
 func (ni *driverNI) NID() nid.NID                   { return ni.id }
