@@ -15,6 +15,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/route"
 	"ulnet/lnet/router"
 	"ulnet/lnet/wire"
 )
@@ -178,6 +179,41 @@ func TestForwardRefuses(t *testing.T) {
 			}
 			if len(c.driver.sent) != 0 || (test.why == lnet.NotDropped) != (len(c.far.sent) == 1) {
 				t.Errorf("%d messages near, %d far", len(c.driver.sent), len(c.far.sent))
+			}
+		})
+	}
+}
+
+// TestForwardLoop: a message whose next hop is the node that it came from is dropped, also if that
+// node has brought it by another of its NIDs than the next hop's.
+func TestForwardLoop(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "RO-3")
+	beyond := nid.MustParse("10.9.9.9@tcp9")
+	for name, gateway := range map[string]nid.NID{"by the gateway's NID": peerA, "by another NID of the gateway": peer1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCrossing(t, lnd.Tunables{}, router.Config{})
+			if gateway == peer1 {
+				c.node.SetPeer(lnet.Peer{ // not multi-rail, so that its NID on tcp1 is the next hop
+					Primary: peerA, NIs: []wire.NIStatus{{NID: peerA, Status: wire.StatusUp}, {NID: peer1, Status: wire.StatusUp}},
+					Flags: lnet.PeerDiscovered | lnet.PeerNIDsUpToDate | lnet.PeerRouter,
+				})
+			}
+			if err := c.node.AddRoute(route.New(beyond.Net(), gateway)); err != nil {
+				t.Fatal(err)
+			}
+			circling, good := passing(10, 1), passing(10, 2)
+			circling.Header.DestNID, good.Header.DestNID = beyond, beyond
+			good.Header.SrcNID, good.From.NID = peerB, peerB
+			if taken, _ := c.pass(circling); taken {
+				t.Error("a message goes back to the node that it came from")
+			}
+			if taken, _ := c.pass(good); !taken {
+				t.Error("a message of another node is dropped")
+			}
+			if diff := cmp.Diff(map[string]uint64{"route loop": 1}, c.node.Stats().DropReasons); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
