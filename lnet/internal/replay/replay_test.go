@@ -2,6 +2,7 @@ package replay
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"syscall"
 	"testing"
@@ -164,7 +165,7 @@ func (r *recording) replay(t *testing.T, i int) {
 		routes = r.routes[i]
 	}
 	p := newPlayer(t, node, rails, routes)
-	p.play(load(t, filesOf(r.files, r.name)...), events[r.name+" "+node[0].String()])
+	p.play(load(t, filesOf(r.files, r.name)...), maps.Clone(events[r.name+" "+node[0].String()])) // play removes what has happened
 	got := map[string]int{}
 	for what, n := range p.seen {
 		got[p.reason(what)] += n
