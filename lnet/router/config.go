@@ -62,12 +62,15 @@ type Config struct {
 // minMemory leaves room for one buffer of each class.
 const minMemory = 4 * MaxPayload
 
-// Validate checks that no number is negative, and that Memory is large enough for the largest
-// message.
+// maxBuffers bounds the number of buffers of a class, as the configuration file of lnetd does.
+const maxBuffers = 1 << 20
+
+// Validate checks that the numbers of buffers are within 0 and 1 Mi, and that Memory is large
+// enough for the largest message.
 func (c Config) Validate() error {
 	switch {
-	case c.Tiny < 0 || c.Small < 0 || c.Large < 0:
-		return fmt.Errorf("a negative number of router buffers: %w", syscall.EINVAL)
+	case min(c.Tiny, c.Small, c.Large) < 0, max(c.Tiny, c.Small, c.Large) > maxBuffers:
+		return fmt.Errorf("router buffers of a class are 0, the default, to %d: %w", maxBuffers, syscall.EINVAL)
 	case c.Memory < 0 || c.Memory != 0 && c.Memory < minMemory:
 		return fmt.Errorf("router memory of %d bytes; take %d or more: %w", c.Memory, minMemory, syscall.EINVAL)
 	}
@@ -86,7 +89,7 @@ func (c Config) WithDefaults() Config {
 // rooms returns what each class may have. The memory of small buffers is set apart, so that
 // large messages never keep small ones waiting.
 func (c Config) rooms() (rooms [Classes]room) {
-	small := min(c.Small*Page, c.Memory/4)
+	small := min(c.Small, c.Memory/4/Page) * Page
 	rooms[Tiny] = room{buffers: c.Tiny}
 	rooms[Small] = room{buffers: c.Small, bytes: small}
 	rooms[Large] = room{buffers: c.Large, bytes: c.Memory - small}

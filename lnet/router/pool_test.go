@@ -56,7 +56,7 @@ func TestPool(t *testing.T) {
 // TestConfig: numbers that make no sense are refused.
 func TestConfig(t *testing.T) {
 	t.Parallel()
-	for _, c := range []Config{{Tiny: -1}, {Small: -1}, {Large: -1}, {Memory: -1}, {Memory: MaxPayload}} {
+	for _, c := range []Config{{Tiny: -1}, {Small: -1}, {Large: -1}, {Tiny: 1<<20 + 1}, {Small: 1 << 60}, {Large: 1<<20 + 1}, {Memory: -1}, {Memory: MaxPayload}} {
 		if err := c.Validate(); !errors.Is(err, syscall.EINVAL) {
 			t.Errorf("%+v: %v", c, err)
 		}
