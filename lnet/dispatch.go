@@ -110,7 +110,7 @@ func (n *Node) loopback(m *Message) (*NI, error) {
 		return nil, syscall.EINVAL
 	}
 	if src := &m.Source; src.IsValid() && !src.IsAny() && n.niByNID(*src) == nil {
-		return nil, syscall.EINVAL
+		return nil, fmt.Errorf("the source %v is no NID of this node: %w", *src, syscall.EINVAL)
 	}
 	if !dst.IsLo() && !n.hasNID(dst) {
 		if m.Source.IsLo() {

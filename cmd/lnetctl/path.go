@@ -57,9 +57,22 @@ func (v *pathVerb) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	if !p.Source.IsValid() {
-		return fmt.Errorf("no path to %v: add an NI on %v, or a route to it", target.NID, target.NID.Net())
+		return noPath(r, p)
 	}
 	return nil
+}
+
+// noPath is the error for a message that no path leads to its destination.
+func noPath(r node.PathRequest, p lnet.Path) error {
+	for _, c := range p.Candidates {
+		if c.Kind == "gateway" {
+			return fmt.Errorf("no path to %v: no gateway to %v can be used, 'lnetctl route show -v' tells why", r.NID, r.NID.Net())
+		}
+	}
+	if r.Source.IsValid() && r.Source.Net() != r.NID.Net() {
+		return fmt.Errorf("no path from %v to %v: add a route by a gateway on %v, or leave out --source", r.Source, r.NID, r.Source.Net())
+	}
+	return fmt.Errorf("no path to %v: add an NI on %v, or a route to it", r.NID, r.NID.Net())
 }
 
 type pathOutput struct {

@@ -74,6 +74,8 @@ func (e *explainer) dest() nid.NID {
 func (e *explainer) whyLocal(n *Net[*Local], l *Local) Reason {
 	c := &e.Choice
 	switch {
+	case e.Err != nil && e.q.fixed() && l.NID != e.q.Source:
+		return Fixed
 	case e.Err != nil:
 		return NotReached
 	case l == c.Local:

@@ -51,6 +51,17 @@ func TestGatewayNI(t *testing.T) {
 	w.want(w.query(Request, "", far), 6, here0, gate0, far)
 }
 
+// TestFixedSourceExplained: if nothing leads from a fixed source to the destination, the others are
+// not taken because the message must not use them, even those on the net of the destination.
+func TestFixedSourceExplained(t *testing.T) {
+	w := newWorld(t, here0, here1)
+	for _, c := range Explain(w.table, w.query(Request, here1, peer0)).Candidates {
+		if want := map[bool]Reason{true: NotReached, false: Fixed}[c.Local.NID.String() == here1]; c.Why != want {
+			t.Errorf("%v lost for %q, want %q", c.Local.NID, c.Why, want)
+		}
+	}
+}
+
 // TestNoRoute: nothing leads to a net without routes, with a route that is down, or with a
 // gateway on a net that this node is not on.
 func TestNoRoute(t *testing.T) {
