@@ -38,6 +38,9 @@ func (n *Node) setHealth(s Setting) error {
 	if s.Value > maxSetting {
 		return cli.Errnof(syscall.EINVAL, "%s is at most %d, not %d", s.Name, maxSetting, s.Value)
 	}
+	if s.Name == "max_recovery_ping_interval" && s.Value < 1 { // lnet takes 0 for the default
+		return cli.Errnof(syscall.EINVAL, "%s is 1 to %d seconds, not %d", s.Name, maxSetting, s.Value)
+	}
 	n.changing.Lock()
 	defer n.changing.Unlock()
 	next := n.lnet.Health()

@@ -172,6 +172,8 @@ func (n *Node) awaitGateways() {
 
 // setRoutes changes a tunable of routes.
 func (n *Node) setRoutes(s Setting) error {
+	n.changing.Lock()
+	defer n.changing.Unlock()
 	settings, drop := n.lnet.RouteSettings()
 	switch {
 	case s.Name == "drop_asym_route" && (s.Value == 0 || s.Value == 1):
