@@ -30,6 +30,7 @@ func (n *Node) look() {
 		v.sole = nil
 	}
 	v.Table = path.NewTable(locals, n.routes)
+	n.ruleLocals(v.Nets) // which are new
 	n.view.Store(v)
 	for _, l := range locals {
 		ni := l.Owner.(*NI)

@@ -184,6 +184,29 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// TestRulesStay: selection rules apply to an NI that comes after them, and to the nets of this
+// node after a change of its routes.
+func TestRulesStay(t *testing.T) {
+	spec.Covers(t, "UD-11")
+	w := newRails(t)
+	nowhere := nid.MustParse("10.9.0.9@tcp9")
+	third := nid.MustParse("10.0.0.77@tcp")
+	w.node.SetPeer(upToDate(peerA))
+	w.node.SetRules(only{third, nowhere})
+	w.drivers[third] = &driver{id: third}
+	if _, err := w.node.AddNI(w.drivers[third], lnd.Config{Net: tcp}); err != nil {
+		t.Fatal(err)
+	}
+	w.send(peerA, 1, 2)
+	w.want("the NI came later", w.by(1, 2), [2]nid.NID{third, peerA}, [2]nid.NID{third, peerA})
+
+	w.node.SetPeer(upToDate(peerB, peer1))
+	w.node.SetRules(only{self1, nowhere})
+	w.node.SetRoutes([]*path.Gateway{{Net: nowhere.Net(), Router: peerC}})
+	w.send(peerB, 3, 4)
+	w.want("routes have changed", w.by(3, 4), [2]nid.NID{self1, peer1}, [2]nid.NID{self1, peer1})
+}
+
 // only are rules that prefer one NI here and one there.
 type only struct{ here, there nid.NID }
 

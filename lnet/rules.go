@@ -30,12 +30,12 @@ func (n *Node) SetRules(r Rules) {
 	}
 	n.peers.mu.Unlock()
 	n.rules = r
-	n.ruleLocals()
+	n.ruleLocals(n.view.Load().Nets)
 }
 
-// ruleLocals applies the rules to the node's NIs. The caller holds n.mu.
-func (n *Node) ruleLocals() {
-	for _, net := range n.view.Load().Nets {
+// ruleLocals applies the rules to the node's NIs and their nets. The caller holds n.mu.
+func (n *Node) ruleLocals(nets []*path.Net[*path.Local]) {
+	for _, net := range nets {
 		for _, l := range net.NIs {
 			ofNI, ofNet := path.NoPriority, path.NoPriority
 			if n.rules != nil {
