@@ -198,20 +198,21 @@ func (g *gateways) all() []*gateway {
 
 // index makes byNID: under which NIDs the gateways' messages come.
 func (g *gateways) index(n *Node) {
-	list := g.all()
-	if len(list) == 0 {
+	g.mu.Lock() // until the store: another goroutine must not store what was true before
+	defer g.mu.Unlock()
+	if len(g.routers) == 0 {
 		g.byNID.Store(nil)
 		return
 	}
 	byNID := make(map[nid.NID]*gateway)
-	for _, gw := range list {
+	for _, gw := range g.routers {
 		if known := n.peers.knownAs(gw.nid); known != nil {
 			for i := range known.NIs {
 				byNID[known.NIs[i].NID] = gw
 			}
 		}
 	}
-	for _, gw := range list {
+	for _, gw := range g.routers {
 		byNID[gw.nid] = gw
 	}
 	if old := g.byNID.Load(); old == nil || !maps.Equal(*old, byNID) {
@@ -254,9 +255,8 @@ func (n *Node) learnGateways(ids []nid.NID) {
 func (n *Node) learnedGateways(list []*gateway) (news bool) {
 	g := &n.gateways
 	for _, gw := range list {
-		known := n.peers.knownAs(gw.nid)
 		g.mu.Lock()
-		if known != nil && known.Features != 0 {
+		if known := n.peers.knownAs(gw.nid); known != nil && known.Features != 0 {
 			news = gw.learn(known, n.discover.Load() != nil) || news
 		}
 		g.mu.Unlock()

@@ -72,6 +72,7 @@ func (p *peerNI) discovered(err error) {
 	p.asked = false
 	list := p.parked.Take(func(*lnd.Message) bool { return true })
 	p.mu.Unlock()
+	p.vetted.Store(false) // the next message of a router asks again
 	p.ni.node.finishAll(list, err)
 }
 

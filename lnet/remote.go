@@ -115,7 +115,9 @@ func (t *peerTable) pin(routes, before []*path.Gateway) {
 	for _, g := range routes {
 		r := t.remote(g.Router)
 		r.routes++
-		g.NI = &r.Remote
+		if g.NI != &r.Remote { // else messages are reading it
+			g.NI = &r.Remote
+		}
 	}
 	for _, g := range before {
 		t.remotes[g.Router].routes--

@@ -61,7 +61,7 @@ func (ni *NI) isRouter(d *lnd.Delivery) bool {
 	if !ok {
 		return false
 	}
-	if known := p.known.Load(); known.upToDate() {
+	if known := p.known.Load(); known != nil && known.Flags.Has(PeerDiscovered) { // it may be under discovery again
 		return known.Flags.Has(PeerRouter)
 	}
 	if discover := ni.node.discover.Load(); discover != nil && !p.vetted.Swap(true) {

@@ -129,9 +129,45 @@ func TestUnknownRouter(t *testing.T) {
 	if len(asked) != 1 || asked[0] != peerB {
 		t.Errorf("asked %v, want %v once", asked, peerB)
 	}
+	r.node.Discovered(peerB, syscall.ETIMEDOUT)
+	r.arrives(r.ni, from(peerB, peer1))
+	if len(asked) != 2 {
+		t.Errorf("asked %d times, want again after a failure", len(asked))
+	}
 	r.routes(peerB, routing)
 	if why := r.arrives(r.ni, from(peerB, peer1)); why != "not dropped" {
 		t.Errorf("then it routes: dropped as %q", why)
+	}
+	again := r.node.Peer(peerB)
+	again.Flags = again.Flags&^lnet.PeerNIDsUpToDate | lnet.PeerDiscovering
+	r.node.SetPeer(again)
+	if why := r.arrives(r.ni, from(peerB, peer1)); why != "not dropped" {
+		t.Errorf("while it is discovered again: dropped as %q", why)
+	}
+}
+
+// TestRoutesChangeUnderWay: messages go by one gateway while routes by others come and go.
+func TestRoutesChangeUnderWay(t *testing.T) {
+	spec.Covers(t, "RT-13")
+	r := newRouted(t)
+	r.onSend = func(d *driver, m *lnd.Message) { d.up.Finalize(m, nil) }
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 1000 {
+			if err := errors.Join(r.node.AddRoute(route.New(tcp1, peerB)), r.node.DeleteRoute(tcp1, peerB)); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	for {
+		r.send(peer1, 1)
+		r.wantResult(1, nil)
+		select {
+		case <-done:
+			return
+		default:
+		}
 	}
 }
 
