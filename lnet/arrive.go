@@ -105,13 +105,16 @@ func (ni *NI) drop(d *lnd.Delivery, why DropReason) {
 	if p, ok := d.Cache.(*peerNI); ok {
 		p.traffic.countDropped(d.Header.Type, d.Header.PayloadLength)
 	}
-	d.Owner, d.Sink, d.Dropped = nil, lnd.Payload{}, true
+	if d.Owner != nil { // else Abandon may be reading it
+		d.Owner = nil
+	}
+	d.Sink, d.Dropped = lnd.Payload{}, true
 }
 
 // Abandon implements lnd.Upcalls.
 func (ni *NI) Abandon(d *lnd.Delivery) bool {
-	if t, ok := d.Owner.(*transit); ok {
-		if !ni.node.forward.abandon(t) {
+	if !ni.isLo() && d.Header.DestNID != ni.nid { // is to be forwarded
+		if !ni.node.forward.abandon(d) {
 			return false
 		}
 	} else if !ni.node.upper.Abandon(ni, d) {

@@ -282,8 +282,12 @@ func (n *Node) sendAgain(m *Message) {
 	n.backlog.leave(m)
 	m.leaveHop()
 	m.peer, m.ni = nil, nil
-	m.Header.DestNID = m.dest
-	n.dispatch(m)
+	if m.transit != nil {
+		m.transit.again()
+	} else {
+		m.Header.DestNID = m.dest
+		n.dispatch(m)
+	}
 	ni.ended()
 }
 

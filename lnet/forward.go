@@ -115,6 +115,7 @@ func (f *forwarder) ask(ni *NI, d *lnd.Delivery, from, next *peerNI) (lnd.Answer
 	size := int(d.Header.PayloadLength)
 	switch f.ledger.Ask(&t.ticket, from.routerAccount(), next.routerAccount(), size) {
 	case router.Granted:
+		d.Owner = t
 		f.mu.Unlock()
 		t.fill(d)
 		return lnd.Accept, NotDropped
@@ -130,7 +131,6 @@ func (f *forwarder) ask(ni *NI, d *lnd.Delivery, from, next *peerNI) (lnd.Answer
 
 // fill gives a message its buffer.
 func (t *transit) fill(d *lnd.Delivery) {
-	d.Owner = t
 	size := int(d.Header.PayloadLength)
 	if t.buffer = t.ni.node.forward.pool.Get(size); t.buffer != nil {
 		t.memory[0] = t.buffer[:size]

@@ -11,7 +11,6 @@ import (
 
 // arrived goes on with a message whose payload is in its buffer, or never will be.
 func (t *transit) arrived(d *lnd.Delivery, err error) {
-	n := t.ni.node
 	t.msg.Header = d.Header
 	d.Owner, d.Sink = nil, lnd.Payload{}
 	if err != nil {
@@ -23,7 +22,19 @@ func (t *transit) arrived(d *lnd.Delivery, err error) {
 	if t.buffer != nil {
 		t.msg.Payload = lnd.Payload{Segments: t.memory[:], Length: len(t.memory[0])}
 	}
-	next, why := n.nextHop(&t.msg.Header, t.from) // anew: the payload may have taken long
+	t.depart() // to a hop that is chosen anew: the payload may have taken long
+}
+
+// again sends a message that waited for a credit of an NI whose link has gone down.
+func (t *transit) again() {
+	t.ni.node.inFlight.dec()
+	t.depart()
+}
+
+// depart sends a message to its next hop.
+func (t *transit) depart() {
+	n := t.ni.node
+	next, why := n.nextHop(&t.msg.Header, t.from)
 	if why != NotDropped {
 		t.end(why)
 		return

@@ -314,6 +314,38 @@ func TestForwardGivenUp(t *testing.T) {
 	}
 }
 
+// TestForwardMoves: a message that waits for a credit of an NI whose link goes down takes another
+// NI of the net, and is counted there.
+func TestForwardMoves(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "RO-8", "NS-4")
+	c := newCrossing(t, lnd.Tunables{}, router.Config{})
+	other := &driver{id: nid.MustParse("10.1.0.9@tcp1")}
+	ni, err := c.node.AddNI(other, lnd.Config{Net: self1.Net(), Tunables: lnd.Tunables{PeerCredits: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.farNI.SetLink(errUnplugged)
+	for bits := range uint64(2) {
+		if taken, _ := c.pass(passing(10, bits)); !taken {
+			t.Fatalf("message %d was not taken", bits)
+		}
+	}
+	c.farNI.SetLink(nil)
+	ni.SetLink(errUnplugged)
+	if len(other.sent) != 1 || len(c.far.sent) != 1 {
+		t.Fatalf("%d messages by the NI without a link, %d by the other: %v", len(other.sent), len(c.far.sent), c.node.Stats().DropReasons)
+	}
+	if h := &c.far.sent[0].Header; h.DestNID != peer1 || h.SrcNID != peerA {
+		t.Errorf("went from %v to %v", h.SrcNID, h.DestNID)
+	}
+	other.finalize(nil)
+	c.far.finalize(nil)
+	if got := c.node.Stats().RouteCount; got != 2 {
+		t.Errorf("%d messages have left", got)
+	}
+}
+
 // TestForwardNIGoes: messages that came by an NI and wait are dropped when that goes.
 func TestForwardNIGoes(t *testing.T) {
 	t.Parallel()

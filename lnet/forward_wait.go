@@ -1,5 +1,7 @@
 package lnet
 
+import "ulnet/lnd"
+
 // settle goes on with the messages whose wait has ended. It is entered with f.mu held and
 // returns with it released. One goroutine at a time does so: a message that fails at once
 // ends inside, and a thousand waiting ones must not become a stack a thousand calls deep.
@@ -18,6 +20,7 @@ func (f *forwarder) settle() {
 		d, ni, why := t.d, t.ni, f.refusal(t.ni)
 		t.d = nil
 		if !granted {
+			d.Owner = nil // under the lock, see abandon
 			f.release(t)
 		}
 		f.mu.Unlock()
@@ -45,10 +48,11 @@ func (f *forwarder) refusal(ni *NI) DropReason {
 }
 
 // abandon gives up a message whose connection has ended while it waited for a buffer; false:
-// it waits no longer.
-func (f *forwarder) abandon(t *transit) bool {
+// it waits no longer. Then its transit may be another message's by now.
+func (f *forwarder) abandon(d *lnd.Delivery) bool {
 	f.mu.Lock()
-	if !f.ledger.Cancel(&t.ticket) {
+	t, ok := d.Owner.(*transit)
+	if !ok || t.d != d || !f.ledger.Cancel(&t.ticket) {
 		f.mu.Unlock()
 		return false
 	}

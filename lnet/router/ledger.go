@@ -213,8 +213,14 @@ func (l *Ledger) hold(t *Ticket, to *Neighbour, sign int) {
 func (n *Neighbour) noteLowest() { n.lowest = min(n.lowest, n.limit-n.used-n.waiting.n) }
 
 // Depart notes that t, which has its payload, is under way to its next hop, which
-// may be another one than Ask was told.
+// may be another one than Ask was told, or than that of a try before.
 func (l *Ledger) Depart(t *Ticket, to *Neighbour, now time.Duration) {
+	if t.in != nil {
+		t.in.remove(t)
+		if t.to.out.n == 0 {
+			l.rest(t.to)
+		}
+	}
 	if to != t.to {
 		l.hold(t, t.to, -1)
 		l.hold(t, to, 1)
