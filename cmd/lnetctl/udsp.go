@@ -40,7 +40,7 @@ NIDs (10.0.0.[1-9/2]@tcp).
   --src             gives local interfaces, or nets, a priority
   --dst             gives interfaces or nets of peers a priority
   --rte             gives interfaces of routers a priority
-  --src and --dst   messages to --dst prefer the local interfaces --src
+  --src and --dst   what leaves by --src goes to those interfaces of a peer that are in --dst
   --dst and --rte   messages to --dst prefer the routers --rte
 
 The lowest priority value, 0, is the best, and what no rule names comes last. Of

@@ -1,11 +1,11 @@
 // Package udsp has user defined selection policies (UDSP; lnet/udsp.c, lnet-semantics §14):
 // an ordered list of rules, each of which gives a priority to NIs or nets, or has messages
-// to some NIs prefer some local NIs or routers.
+// prefer some NIs of a peer, by the local NI that they leave by, or some routers.
 //
 //	src          priority of this node's NIs, or of its nets
 //	dst          priority of other nodes' NIs, or of their nets
 //	rte          priority of routers' NIs
-//	src and dst  for messages to NIs of dst, those local NIs are preferred
+//	src and dst  for messages that leave by NIs of src, those NIs of peers are preferred
 //	dst and rte  for messages to NIs of dst, those routers are preferred
 //
 // A pattern is a net (tcp1) or a NID list (10.0.0.[1-9/2]@tcp). The lowest priority value
