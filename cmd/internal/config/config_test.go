@@ -198,6 +198,7 @@ func TestParseErrors(t *testing.T) {
 		{name: "accept mode", text: "accept: some\n", err: `f:1:9: accept: want secure, all, none or trust, not "some"`},
 		{name: "log level", text: "log_level: loud\n", err: `f:1:12: log_level: log level "loud": want debug, info, warn or error`},
 		{name: "networks", text: "networks: tcp(eth0\n", err: `f:1:11: networks: networks "tcp(eth0" at character 9: want ')'; an entry looks like`},
+		{name: "a timeout too short for its retries", text: "lnet_transaction_timeout: 2\n", err: "f: lnet_transaction_timeout (2) has to be more than lnet_retry_count (2): raise it, or lower that"},
 		{name: "values that exclude each other", text: "min_reconnectms: 5\nmax_reconnectms: 4\n", err: "f: max_reconnectms (4) is less than min_reconnectms (5)"},
 		{name: "a list", text: "- accept\n", err: `f:1:1: want lines of the form "key: value"`},
 		{name: "text", text: "accept\n", err: `f:1:1: want lines of the form "key: value"`},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -109,6 +110,11 @@ func (c *Config) check(name string) error {
 	if c.TCP.MaxReconnect < c.TCP.MinReconnect {
 		return &Error{File: name, Err: fmt.Errorf("max_reconnectms (%d) is less than min_reconnectms (%d)",
 			c.TCP.MaxReconnect.Milliseconds(), c.TCP.MinReconnect.Milliseconds())}
+	}
+	resends := c.HealthSensitivity > 0 // else lnet takes retry_count for 0
+	if resends && c.TransactionTimeout <= time.Duration(c.RetryCount)*time.Second {
+		return &Error{File: name, Err: fmt.Errorf("lnet_transaction_timeout (%d) has to be more than lnet_retry_count (%d): raise it, or lower that",
+			int(c.TransactionTimeout.Seconds()), c.RetryCount)}
 	}
 	if group := c.Scoll.Admin.Multicast; group != "" && !c.Rmcast.has(group) {
 		return &Error{File: name, Err: fmt.Errorf("multicast in the section admin of scoll: there is no group %s in the section rmcast, or that is not enabled", group)}
