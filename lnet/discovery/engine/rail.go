@@ -64,8 +64,8 @@ func (p *peer) relist() {
 }
 
 // isNews reports whether the machine takes a ping info from a NID of p: it must not be older than
-// the latest one from that NID in the same incarnation. An equal one is taken, because routers
-// change statuses without a new sequence number. If the NID has another incarnation than before,
+// the latest one from any NID of p, whose NIDs are all of one life of the node. An equal one is
+// taken, because routers change statuses without a new sequence number. If the NID has another incarnation than before,
 // isNews separates it from the peer's other NIDs: whether they still belong to one node is not
 // known.
 func (m *Machine) isNews(now time.Duration, p *peer, in Input, out *Output) bool {
@@ -77,12 +77,22 @@ func (m *Machine) isNews(now time.Duration, p *peer, in Input, out *Output) bool
 			r = p.rail(in.Remote)
 		}
 		r.incarnation = in.Incarnation
-	case in.Incarnation != 0 && in.Info.Sequence < r.sequence:
+	case in.Incarnation != 0 && in.Info.Sequence < p.newest():
 		m.stats.OldInfos++
 		return false
 	}
 	r.sequence = in.Info.Sequence
 	return true
+}
+
+// newest is the sequence number of the latest info from a NID of p whose incarnation is known.
+func (p *peer) newest() (sequence uint32) {
+	for i := range p.rails {
+		if r := &p.rails[i]; r.state == confirmed && r.incarnation != 0 {
+			sequence = max(sequence, r.sequence)
+		}
+	}
+	return sequence
 }
 
 // separate leaves p one NID, and makes another peer of its other NIDs.

@@ -52,6 +52,34 @@ func TestPushAvoidsDeadRails(t *testing.T) {
 	b.want(change(5), sent, "push 10.0.0.2@tcp")
 }
 
+// TestOldInfoOverAnotherRail: an info that has left before another one of the same node, and comes
+// after it from another of the node's NIDs, changes nothing.
+func TestOldInfoOverAnotherRail(t *testing.T) {
+	spec.Covers(t, "PD-20", "NS-2")
+	b := newBench(t, Limits{})
+	b.meet(them, also)
+	push := func(at nid.NID, incarnation uint64, sequence uint32, s wire.Status) {
+		in := pushFrom(at, info(full, sequence, them, also))
+		in.Incarnation = incarnation
+		in.Info.NIs[0].Status = s
+		b.step(in)
+	}
+	push(them, 7, 5, wire.StatusUp)
+	push(also, 9, 6, wire.StatusDown)
+	push(them, 7, 5, wire.StatusUp)
+	if got := b.status(them); got != wire.StatusDown {
+		t.Errorf("%v is %v by an old info, want %v", them, got, wire.StatusDown)
+	}
+	push(them, 7, 6, wire.StatusUp)
+	if got := b.status(them); got != wire.StatusUp {
+		t.Errorf("%v is %v by an info as new, want %v", them, got, wire.StatusUp)
+	}
+	push(them, 8, 2, wire.StatusDown)
+	if got := b.status(them); got != wire.StatusDown {
+		t.Errorf("%v is %v after a restart, want %v", them, got, wire.StatusDown)
+	}
+}
+
 // TestRecordedLinkDown: what a kernel node told its peer in tcp-mr-link-down when one of its
 // two NIs lost its carrier, and when it had it back: the kernel goes on saying DOWN.
 func TestRecordedLinkDown(t *testing.T) {
