@@ -163,7 +163,7 @@ func (n *Node) sendStraight(m *Message) bool {
 // sendChosen sends a message by the best path.
 func (n *Node) sendChosen(m *Message) {
 	v := n.view.Load()
-	q := path.Query{Source: m.Source, Dest: m.dest, To: n.Rail(m.dest), Kind: m.kind()}
+	q := path.Query{Source: m.Source, Dest: m.dest, To: n.target(m.dest), Kind: m.kind()}
 	if m.Answers != nil {
 		q.Source, q.Router = m.Answers.nid, m.Asker.NID
 	}

@@ -47,7 +47,7 @@ func (n *Node) Path(src, dst nid.NID) (Path, error) {
 	case lo != nil:
 		return Path{Source: lo.nid, NextHop: dst, Destination: dst}, nil
 	}
-	e := path.Explain(n.view.Load().Table, &path.Query{Source: src, Dest: dst, To: n.Rail(dst)})
+	e := path.Explain(n.view.Load().Table, &path.Query{Source: src, Dest: dst, To: n.target(dst)})
 	if errors.Is(e.Err, syscall.EINVAL) {
 		return Path{}, e.Err
 	}

@@ -57,7 +57,7 @@ func (ni *NI) checkTransit(d *lnd.Delivery) DropReason {
 // nextHop chooses where a message goes next: to its destination, or to a gateway. It goes
 // back to no node that it came from.
 func (n *Node) nextHop(h *wire.Header, from *peerNI) (hop, DropReason) {
-	q := path.Query{Dest: h.DestNID, To: n.Rail(h.DestNID), Kind: path.Forward}
+	q := path.Query{Dest: h.DestNID, To: n.target(h.DestNID), Kind: path.Forward}
 	c, err := path.Choose(n.view.Load().Table, &q)
 	if err != nil {
 		return hop{}, NoRoute

@@ -9,6 +9,7 @@ import (
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/path"
+	"ulnet/lnet/route"
 	"ulnet/lnet/wire"
 )
 
@@ -205,6 +206,39 @@ func TestRulesStay(t *testing.T) {
 	w.node.SetRoutes([]*path.Gateway{{Net: nowhere.Net(), Router: peerC}})
 	w.send(peerB, 3, 4)
 	w.want("routes have changed", w.by(3, 4), [2]nid.NID{self1, peer1}, [2]nid.NID{self1, peer1})
+}
+
+// TestRulesBeyond: a rule about gateways applies to each message to the net beyond them, also to a
+// NID of which nothing is known.
+func TestRulesBeyond(t *testing.T) {
+	spec.Covers(t, "UD-8", "UD-11")
+	r := newRouted(t) // by peerA
+	if err := r.node.AddRoute(route.New(tcp1, peerC)); err != nil {
+		t.Fatal(err)
+	}
+	for _, preferred := range []nid.NID{peerA, peerC, peerA} {
+		r.node.SetRules(byGateway{preferred})
+		for bits := range uint64(4) {
+			r.send(peer1, bits)
+			if last := r.sent[len(r.sent)-1].Target.NID; last != preferred {
+				t.Errorf("goes by %v, want %v", last, preferred)
+			}
+			r.finalize(nil)
+		}
+	}
+}
+
+// byGateway are rules by which all messages prefer one gateway.
+type byGateway struct{ gateway nid.NID }
+
+func (byGateway) Local(nid.NID) (ni, net path.Priority) { return path.NoPriority, path.NoPriority }
+
+func (b byGateway) Remote(nid.NID) (ni, net path.Priority, prefers *path.Preference) {
+	set, err := nid.ParseSet(b.gateway.String())
+	if err != nil {
+		panic(err)
+	}
+	return path.NoPriority, path.NoPriority, &path.Preference{Routers: path.NIDs{set}}
 }
 
 // only are rules that prefer one NI here and one there.

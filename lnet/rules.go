@@ -33,6 +33,25 @@ func (n *Node) SetRules(r Rules) {
 	n.ruleLocals(n.view.Load().Nets)
 }
 
+// target is what is known of the destination of a message, or nil. Of a NID behind gateways that
+// is not known yet it is what the rules say, so that the first message to it already takes the
+// gateway that they prefer.
+func (n *Node) target(id nid.NID) *path.Remote {
+	t := &n.peers
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if r := t.remotes[id]; r != nil {
+		return &r.Remote
+	}
+	if t.rules == nil || !n.routesTo(id.Net()) {
+		return nil
+	}
+	r := &remote{}
+	r.NID = id
+	t.ruleRemote(r)
+	return &r.Remote
+}
+
 // ruleLocals applies the rules to the node's NIs and their nets. The caller holds n.mu.
 func (n *Node) ruleLocals(nets []*path.Net[*path.Local]) {
 	for _, net := range nets {
