@@ -1,8 +1,11 @@
 package lnet
 
 import (
+	"slices"
+
 	"ulnet/lnd"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/wire"
 )
 
 // routed reports whether a message has come through a router, by its own account: its source
@@ -18,7 +21,9 @@ func (ni *NI) routed(d *lnd.Delivery) bool {
 // that net may be answered by such a router. A router whose ping info is not known is discovered;
 // what it has brought until then is dropped.
 //
-// No router speaks for the nets of this node: their nodes have connections of their own.
+// No router speaks for the nets of this node: their nodes have connections of their own. Nor does
+// one that is no gateway under another name of such a node, which stands for all its names. A
+// gateway does: a node that has lost its NI on the common net may come that way.
 func (ni *NI) checkRouted(d *lnd.Delivery) DropReason {
 	n, net := ni.node, d.Header.SrcNID.Net()
 	switch {
@@ -33,6 +38,8 @@ func (ni *NI) checkRouted(d *lnd.Delivery) DropReason {
 		return ForeignSource
 	case n.gateways.dropAsymmetric.Load() && (gw == nil || !gw.leadsTo(net)):
 		return AsymmetricRoute
+	case gw == nil && n.isNear(d.Header.SrcNID):
+		return ForeignSource
 	case gw == nil && !ni.isRouter(d):
 		return ForeignSource
 	case gw != nil && gw.dead.Load():
@@ -43,6 +50,12 @@ func (ni *NI) checkRouted(d *lnd.Delivery) DropReason {
 
 // routesTo reports whether there is a route to a net, alive or not.
 func (n *Node) routesTo(net nid.Net) bool { return len(n.view.Load().Routes[net]) > 0 }
+
+// isNear reports whether the node with a NID is known to have one on a net of this node.
+func (n *Node) isNear(id nid.NID) bool {
+	known := n.peers.knownAs(id)
+	return known != nil && slices.ContainsFunc(known.NIs, func(there wire.NIStatus) bool { return n.onNet(there.NID.Net()) })
+}
 
 // routeAlive reports whether a route to a net is alive.
 func (n *Node) routeAlive(net nid.Net) bool {

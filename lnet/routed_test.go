@@ -110,6 +110,24 @@ func TestRoutedSource(t *testing.T) {
 	}
 }
 
+// TestRouterSpeaksForNeighbour: a router that is no gateway does not speak, under the name that it
+// has on another net, for a node that is on a net of this node too.
+func TestRouterSpeaksForNeighbour(t *testing.T) {
+	spec.Covers(t, "RT-19")
+	r := newRouted(t)
+	r.node.SetPeer(upToDate(peerC, peer1))
+	r.routes(peerB, routing)
+	if why := r.arrives(r.ni, from(peerB, peer1)); why != "foreign source" {
+		t.Errorf("by a router: dropped as %q", why)
+	}
+	if why := r.arrives(r.ni, from(peerB, nid.MustParse("10.1.0.77@tcp1"))); why != "not dropped" {
+		t.Errorf("for another node: dropped as %q", why)
+	}
+	if why := r.arrives(r.ni, from(peerA, peer1)); why != "not dropped" {
+		t.Errorf("by the gateway, which it may use while its other NI is down: dropped as %q", why)
+	}
+}
+
 var (
 	self2 = nid.MustParse("10.9.0.1@tcp9")
 	near2 = nid.MustParse("10.9.0.2@tcp9")
