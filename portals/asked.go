@@ -17,7 +17,7 @@ type asked struct {
 	more  map[nid.ProcessID]answers
 	grown bool // more has had many entries
 
-	hop nid.NID // where the latest message went, of those for which LNet chose a path
+	hop nid.NID // where the latest message that has no call went, if LNet chose its path
 
 	calls   *call // operations whose answers name them; all counts none of these
 	tracked int   // calls that are, as the MD is

@@ -22,6 +22,7 @@ type call struct {
 	offset     int                     // of the part of the MD
 	length     int                     // likewise
 	ptr        any                     // PutRequest.OpPtr
+	hop        nid.NID                 // where the message went, if LNet chose its path
 	tracked    bool                    // as its MD is
 	before     *call                   // in the list of the MD's calls
 	after      *call                   // likewise
@@ -61,7 +62,7 @@ func (t *Table) newCall(d *md, typ wire.MsgType, r *PutRequest, p part) (*call, 
 	}
 	c := t.calls.at(slot)
 	c.generation++
-	c.typ, c.offset, c.length, c.ptr = typ, p.offset, p.length, r.OpPtr
+	c.typ, c.offset, c.length, c.ptr, c.hop = typ, p.offset, p.length, r.OpPtr, nid.NID{}
 	if d.asked == nil {
 		d.asked = new(asked)
 	}
@@ -153,11 +154,11 @@ func (t *Table) timeOut(d *md, c *call) {
 	e.Initiator, e.Source, e.Sender = c.id, c.id, nid.Any()
 	e.Target = nid.ProcessID{NID: nid.Any(), PID: t.node.PID()}
 	e.OpPtr, e.Offset = c.ptr, uint32(c.offset)
+	hop := c.hop
 	t.end(d, c)
 	t.settle(d)
 	d.begin()
 	d.describe(e)
-	hop := d.hop()
 	d.mu.Unlock()
 	t.node.CountResponseTimeout(hop)
 	t.complete(o, syscall.ETIMEDOUT)

@@ -217,6 +217,61 @@ func TestOperationTimeout(t *testing.T) {
 	}
 }
 
+// TestTimeoutBlames: an operation without an answer blames the NID to which it went, not that of a
+// later operation of the MD, nor one of an earlier MD in its slot.
+func TestTimeoutBlames(t *testing.T) {
+	spec.Covers(t, "HV-12")
+	good := nid.ProcessID{NID: nid.MustParse("10.0.0.77@tcp"), PID: there.PID}
+	h, net, clock := timed(t, lnet.Config{TransactionTimeout: 100 * time.Second}, lnd.Tunables{})
+	for _, ids := range [][]nid.NID{{there.NID, beside.NID}, {good.NID, stranger.NID}} {
+		h.Node().SetPeer(lnet.Peer{
+			Primary: ids[0], NIs: []wire.NIStatus{{NID: ids[0]}, {NID: ids[1]}},
+			Flags: lnet.PeerMultiRail | lnet.PeerDiscovered | lnet.PeerNIDsUpToDate,
+		})
+	}
+	md := portals.MD{Segments: []portals.Segment{make([]byte, 8)}, Threshold: inf, Handler: func(*portals.Event) {}}
+	ack := true
+	put := func(d portals.MDHandle, to nid.ProcessID, timeout time.Duration) nid.NID {
+		t.Helper()
+		if err := h.Put(portals.PutRequest{MD: d, Ack: ack, Target: to, Timeout: timeout}); err != nil {
+			t.Fatal(err)
+		}
+		m := net.next()
+		at := m.Target.NID
+		net.up.Finalize(m, nil)
+		return at
+	}
+	want := func(when string, at nid.NID, health int) {
+		t.Helper()
+		if got := h.Node().Rail(at).Health(); got != health {
+			t.Errorf("%s: the health of %v is %d, want %d", when, at, got, health)
+		}
+	}
+	both := h.bind(md)
+	silent, later := put(both, there, time.Second), put(both, good, 30*time.Second)
+	clock.advance(2 * time.Second)
+	want("the first times out", silent, 900)
+	want("the first times out", later, 1000)
+	if err := h.MDUnlink(both); err != nil {
+		t.Fatal(err)
+	}
+
+	first := h.bind(md)
+	was := put(first, good, 0)
+	net.mustArrive(t, from(nid.ProcessID{NID: was, PID: good.PID}, ackHeader(handle(first), 8)))
+	if err := h.MDUnlink(first); err != nil {
+		t.Fatal(err)
+	}
+	h.Node().ForgetPeerNID(there.NID)
+	last := h.bind(md)
+	put(last, there, 0) // there is nothing to choose
+	ack = false
+	other := put(last, good, 0)
+	clock.advance(300 * time.Second)
+	want("another MD times out", was, 1000)
+	want("a PUT without ACK followed", other, 1000)
+}
+
 // callStep does what a letter of TestOperationTimeout stands for, and returns the header of
 // the answer to the latest operation.
 func (h *harness) callStep(net *network, clock *fakeClock, md portals.MDHandle, step rune, answer wire.Header) wire.Header {

@@ -48,6 +48,7 @@ func (t *Table) await(d *md, id *nid.ProcessID, typ wire.MsgType) (tracked bool)
 		d.asked = new(asked)
 	}
 	d.asked.add(id, typ)
+	d.asked.hop = nid.NID{} // until it is known
 	if !t.tracker.tracks(d.options, typ) {
 		return false
 	}
@@ -143,18 +144,30 @@ func (t *Table) sweep() {
 
 // noteHop notes where the PUT or GET of an operation went, to be blamed if no answer comes.
 func (t *Table) noteHop(o *operation, hop nid.NID) {
+	if o.event.MsgType == wire.Put && o.Header.Put().AckMD.IsNone() {
+		return // none is to come
+	}
 	d := o.md
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.asked != nil && o.event.Kind == EventSend {
+	if d.asked == nil || o.event.Kind != EventSend {
+		return
+	}
+	if cookieKind(o.answerTo) != cookieCall {
 		d.asked.hop = hop
+	} else if c := t.calls.at(cookieSlot(o.answerTo)); c.is(o.answerTo, d) {
+		c.hop = hop
 	}
 }
 
-// hop is where the latest PUT or GET went, if LNet chose its path. The caller holds d.mu.
+// hop is where the latest PUT or GET went that awaits an answer, if LNet chose its path. The
+// caller holds d.mu.
 func (d *md) hop() nid.NID {
-	if d.asked == nil {
+	switch {
+	case d.asked == nil:
 		return nid.NID{}
+	case d.asked.calls != nil:
+		return d.asked.calls.hop
 	}
 	return d.asked.hop
 }
