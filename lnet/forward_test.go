@@ -184,6 +184,24 @@ func TestForwardRefuses(t *testing.T) {
 	}
 }
 
+// TestForwardNotResent: a forwarded message that fails is not sent again, though a message of the
+// node itself would be.
+func TestForwardNotResent(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "RO-8")
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrossing(t, lnd.Tunables{}, router.Config{})
+		if taken, _ := c.pass(passing(10, 1)); !taken {
+			t.Fatal("not forwarded")
+		}
+		c.far.finalize(lnd.Failed(lnd.LocalDropped, syscall.EIO))
+		synctest.Wait()
+		if s := c.node.Stats(); len(c.far.sent) != 0 || s.ResendCount != 0 || s.DropReasons["forward failed"] != 1 {
+			t.Errorf("%d messages to send, %d sent again, drops %v", len(c.far.sent), s.ResendCount, s.DropReasons)
+		}
+	})
+}
+
 // TestForwardLoop: a message whose next hop is the node that it came from is dropped, also if that
 // node has brought it by another of its NIDs than the next hop's.
 func TestForwardLoop(t *testing.T) {

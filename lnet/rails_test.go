@@ -208,6 +208,16 @@ func TestRulesStay(t *testing.T) {
 	w.want("routes have changed", w.by(3, 4), [2]nid.NID{self1, peer1}, [2]nid.NID{self1, peer1})
 }
 
+// TestRulesOfNewPeers: rules apply to NIDs that become known later.
+func TestRulesOfNewPeers(t *testing.T) {
+	spec.Covers(t, "UD-11")
+	w := newRails(t)
+	w.node.SetRules(only{second, peerB})
+	w.node.SetPeer(upToDate(peerA, peerB, peer1))
+	w.send(peerA, 1, 2)
+	w.want("by rule", w.by(1, 2), [2]nid.NID{second, peerB}, [2]nid.NID{second, peerB})
+}
+
 // TestRulesBeyond: a rule about gateways applies to each message to the net beyond them, also to a
 // NID of which nothing is known.
 func TestRulesBeyond(t *testing.T) {

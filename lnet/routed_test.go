@@ -423,6 +423,9 @@ func TestRoutedLiveness(t *testing.T) {
 	if _, ok := r.node.LastHeard(nid.ProcessID{NID: peerA, PID: nid.LustrePID}); ok {
 		t.Error("the gateway itself was heard")
 	}
+	if got := r.ni.Incarnation(d); got != 0 {
+		t.Errorf("the layer above is told the incarnation %d, want 0: unknown", got)
+	}
 	r.up.Delivered(r.ni, d, nil)
 	if len(told) != 1 || !told[0].Up {
 		t.Fatalf("told %+v, want that it is up", told)
