@@ -110,6 +110,25 @@ func TestRoutedSource(t *testing.T) {
 	}
 }
 
+// TestRoutedResponder: an answer through a gateway comes from the process that Responder names,
+// whether the net of its node tells processes apart or not.
+func TestRoutedResponder(t *testing.T) {
+	spec.Covers(t, "PT-32")
+	for _, far := range []string{"10.1.0.5@tcp1", "10.1.0.5@o2ib1"} {
+		r := newRig(t, lnd.Tunables{}, lnet.Config{})
+		asked := nid.ProcessID{NID: nid.MustParse(far), PID: nid.UserPID | 7}
+		if err := r.node.AddRoute(route.New(asked.NID.Net(), peerA)); err != nil {
+			t.Fatal(err)
+		}
+		d := from(peerA, asked.NID)
+		d.Header.SrcPID = asked.PID
+		r.node.Responder(&asked)
+		if got := *r.ni.Source(d); got != asked {
+			t.Errorf("the answer comes from %v, asked was %v", got, asked)
+		}
+	}
+}
+
 // TestRouterSpeaksForNeighbour: a router that is no gateway does not speak, under the name that it
 // has on another net, for a node that is on a net of this node too.
 func TestRouterSpeaksForNeighbour(t *testing.T) {

@@ -53,5 +53,9 @@ func (ni *NI) Source(d *lnd.Delivery) *nid.ProcessID {
 	case h.SrcNID == d.From.NID && (h.SrcPID == d.From.PID || !tellsProcesses(ni.cfg.Net)):
 		return &d.From
 	}
-	return &nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID} // by a router, or with SourceUnchecked
+	id := nid.ProcessID{NID: h.SrcNID, PID: h.SrcPID} // by a router, or with SourceUnchecked
+	if !tellsProcesses(id.NID.Net()) {
+		id.PID = nid.LustrePID
+	}
+	return &id
 }
