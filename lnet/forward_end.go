@@ -14,9 +14,14 @@ func (t *transit) arrived(d *lnd.Delivery, err error) {
 	t.msg.Header = d.Header
 	d.Owner, d.Sink = nil, lnd.Payload{}
 	if err != nil {
+		if !errors.Is(err, syscall.ESHUTDOWN) {
+			t.from.cut()
+		}
 		t.end(TransitCut)
 		return
 	}
+	t.ni.heal()
+	t.from.heal()
 	t.msg.reset()
 	t.msg.Payload = lnd.Payload{}
 	if t.buffer != nil {

@@ -364,6 +364,33 @@ func TestForwardMoves(t *testing.T) {
 	}
 }
 
+// TestForwardHeals: a message that is to be forwarded heals the NI by which it came and its sender,
+// which a router heals whole at once; one that ends half-way does not.
+func TestForwardHeals(t *testing.T) {
+	t.Parallel()
+	spec.Covers(t, "HV-6")
+	c := newCrossing(t, lnd.Tunables{}, router.Config{})
+	c.pass(passing(10, 1))
+	c.far.finalize(nil)
+	if err := errors.Join(c.node.SetPeerHealth(peerA, 800), c.node.SetNIHealth(self, 800)); err != nil {
+		t.Fatal(err)
+	}
+	want := func(when string, ni, peer int) {
+		t.Helper()
+		if a, b := c.ni.Rail().Health(), c.node.Rail(peerA).Health(); a != ni || b != peer {
+			t.Errorf("%s: NI %d, sender %d, want %d and %d", when, a, b, ni, peer)
+		}
+	}
+	cut := passing(10, 2)
+	if _, err := c.ni.Parse(cut); err != nil {
+		t.Fatal(err)
+	}
+	c.ni.Delivered(cut, syscall.ECONNRESET)
+	want("cut", 800, 800)
+	c.pass(passing(10, 3))
+	want("arrived", 900, 1000)
+}
+
 // TestForwardNIGoes: messages that came by an NI and wait are dropped when that goes.
 func TestForwardNIGoes(t *testing.T) {
 	t.Parallel()

@@ -213,12 +213,13 @@ func (ni *NI) heal() {
 	ni.tellHealth(recovery.Heard)
 }
 
-// heal gives the peer NI what a message from it gives: everything if it is a router's.
+// heal gives the peer NI what a message from it gives: everything if it is a router's, or this
+// node routes.
 func (p *peerNI) heal() {
 	if p.remote.Health() == path.MaxHealth {
 		return
 	}
-	if p.ni.node.routedBy(p) {
+	if p.ni.node.forward.on.Load() || p.ni.node.routedBy(p) {
 		p.remote.SetHealth(path.MaxHealth)
 	} else {
 		p.remote.AddHealth(p.ni.node.Health().Sensitivity)
