@@ -126,6 +126,22 @@ func TestForward(t *testing.T) {
 		if s.RouteCount != 1 || s.RouteLength != uint64(size) || s.SendCount+s.RecvCount+s.DropCount != 0 {
 			t.Errorf("%d bytes: %+v", size, s)
 		}
+		all, one := c.node.Snapshot(), lnet.Routed{Count: 1, Length: uint64(size)}
+		for _, ni := range all.NIs {
+			near, far := ni.NID == self, ni.NID == self1
+			if (ni.Traffic.RoutedIn == one) != near || (ni.Traffic.RoutedOut == one) != far {
+				t.Errorf("%d bytes: %v has %+v", size, ni.NID, ni.Traffic)
+			}
+		}
+		for _, p := range all.Peers {
+			near, far := p.NID == peerA, p.NID == peer1
+			if (p.Traffic.RoutedIn == one) != near || (p.Traffic.RoutedOut == one) != far {
+				t.Errorf("%d bytes: %v has %+v", size, p.NID, p.Traffic)
+			}
+		}
+		if len(all.NIs) != 2 || len(all.Peers) != 2 {
+			t.Errorf("%d NIs and %d peers, want 2 each", len(all.NIs), len(all.Peers))
+		}
 	}
 }
 

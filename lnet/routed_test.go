@@ -10,6 +10,7 @@ import (
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
 	"ulnet/lnet/nid"
+	"ulnet/lnet/recovery"
 	"ulnet/lnet/route"
 	"ulnet/lnet/wire"
 )
@@ -375,6 +376,24 @@ func TestCheckBeforeUse(t *testing.T) {
 	r.send(peer1, 2)
 	r.finalize(nil)
 	r.wantResult(2, nil)
+}
+
+// TestGatewaySensitivity: a failure takes from the health of a gateway what its routes say.
+func TestGatewaySensitivity(t *testing.T) {
+	spec.Covers(t, "RT-2")
+	for _, c := range []struct{ own, want int }{{1, 900}, {250, 750}, {1000, 0}} {
+		r := newRig(t, lnd.Tunables{}, lnet.Config{})
+		to := route.New(tcp1, peerA)
+		to.Sensitivity = c.own
+		if err := r.node.AddRoute(to); err != nil {
+			t.Fatal(err)
+		}
+		r.send(peer1, 1)
+		r.finalize(lnd.Failed(lnd.RemoteTimeout, syscall.ETIMEDOUT))
+		if got, _, ok := r.node.Condition(recovery.Target{NID: peerA}); !ok || got != c.want {
+			t.Errorf("sensitivity %d: health %d, want %d", c.own, got, c.want)
+		}
+	}
 }
 
 // TestChangeRoutes: routes come and go, and keep what is known of their gateways.
