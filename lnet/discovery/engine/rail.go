@@ -64,9 +64,9 @@ func (p *peer) relist() {
 }
 
 // isNews reports whether the machine takes a ping info from a NID of p: it must not be older than
-// the latest one from any NID of p, whose NIDs are all of one life of the node. An equal one is
-// taken, because routers change statuses without a new sequence number. If the NID has another incarnation than before,
-// isNews separates it from the peer's other NIDs: whether they still belong to one node is not
+// the latest one from any NID of p, whose NIDs are all of one incarnation of the node. An equal
+// one is taken, because routers change statuses without a new sequence number. If the NID has
+// another incarnation than before, isNews separates it from the peer's other NIDs: whether they still belong to one node is not
 // known.
 func (m *Machine) isNews(now time.Duration, p *peer, in Input, out *Output) bool {
 	r := p.rail(in.Remote)
