@@ -94,8 +94,8 @@ bench-peers: build ## gossip and zones beside memberlist, or with PEERS=leases c
 	*) echo "PEERS is '$(PEERS)': it can be leases, or nothing" >&2; exit 2 ;; esac; \
 	for goal in $$goals; do bin/bench --goal $$goal --out '' || exit; done
 
-soak: build ## messages over failing links and hosts for SOAK (10m), all accounted for; NET=o2ib on RDMA in software; needs root
-	@bin/soak --net $(or $(NET),tcp) --time $(SOAK) --seed $(SEED)
+soak: build ## messages over failing links and hosts for SOAK (10m), all accounted for; NET=o2ib on RDMA in software, NET=mixed ROUTERS=2 RAILS=2 with gateways and several links; needs root
+	@bin/soak --net $(or $(NET),tcp) --rails $(or $(RAILS),1) --routers $(or $(ROUTERS),0) --time $(SOAK) --seed $(SEED)
 
 # govulncheck ends with 3 when it found something, with 1 when it could not look.
 lint: ## golangci-lint and govulncheck, where installed and reachable
