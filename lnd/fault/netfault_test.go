@@ -80,7 +80,7 @@ func TestFailureAfterWait(t *testing.T) {
 		b.lnetRule(faultrule.Delay, waits(2*time.Second))
 		b.send(1)
 		pass(2*time.Second - 1)
-		if len(b.ended) != 0 {
+		if len(b.bits(&b.ended)) != 0 {
 			t.Error("it ended at once")
 		}
 		pass(1)
@@ -100,7 +100,7 @@ func TestDelayRule(t *testing.T) {
 		b.send(1)
 		b.receive(there, 2, nil)
 		pass(3*time.Second - 1)
-		if len(b.sent)+len(b.got) > 0 {
+		if len(b.bits(&b.sent))+len(b.bits(&b.got)) > 0 {
 			t.Error("they went on at once")
 		}
 		pass(1)
