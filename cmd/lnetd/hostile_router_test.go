@@ -59,6 +59,8 @@ func newFord(t *testing.T, commands lnetdtest.Commands) *ford {
 		Settings: []string{"source_address: off", "forwarding: enabled"},
 	})
 	f.near, f.far = f.end("127.0.0.7@tcp"), f.end("127.0.0.8@tcp1")
+	// Until it has all of them the router may send by another one than CONTROL.
+	f.daemon.Until(reaction, "all connections", func() bool { return f.daemon.Connections() == 6 })
 	return f
 }
 
