@@ -85,7 +85,7 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 	return a, nil
 }
 
-// What selfOf returns instead of an index.
+// The values that selfOf returns instead of an index if it fails.
 const (
 	noSelf        = -1
 	severalSelves = -2

@@ -36,8 +36,8 @@ func (a *Agent) Commit() error {
 	})
 }
 
-// CommitAnyway is Commit without that check. Participants that have not staged the list do
-// not understand this node any more.
+// CommitAnyway is Commit without the check that all live participants have staged the list. Those
+// that have not staged it do not understand this node any more.
 func (a *Agent) CommitAnyway() error {
 	return a.change(engine.Input{Kind: engine.Commit}, a.m.CanCommit)
 }

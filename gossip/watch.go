@@ -32,7 +32,7 @@ type state struct {
 	aliveness uint64
 }
 
-// watcher is one user.
+// watcher is one call of Watch.
 type watcher struct {
 	f watchFunc
 	w *watchers

@@ -175,9 +175,9 @@ type Tunables struct {
 // DefaultRetryCount is LNet's lnet_retry_count.
 const DefaultRetryCount = 2
 
-// Timeout is how long a driver may try, so that a transaction can be retried
-// so often: (transaction-1s)/(retries+1) in whole seconds, at least one
-// (lnet_set_lnd_timeout).
+// Timeout returns how long a driver may try to send a message, if the transaction timeout has to
+// suffice for the given number of retries: (transaction-1s)/(retries+1) in whole seconds, at
+// least one (lnet_set_lnd_timeout).
 func Timeout(transaction time.Duration, retries int) time.Duration {
 	return max((transaction-time.Second)/time.Duration(retries+1), time.Second).Truncate(time.Second)
 }
@@ -230,8 +230,9 @@ type Delivery struct {
 	Sink   Payload       // set by lnet: where the payload goes; Length may be 0
 	Group  Group         // that it was sent to, see Multicaster; 0: to this node
 
-	// ReceivedAt is when the driver had the end of the header, on Config.Clock: not
-	// when it came to look at it. What came with one read has one ReceivedAt.
+	// ReceivedAt is the time on Config.Clock at which the driver received the end of the
+	// header, which may be earlier than when it parsed it. All messages that came with one
+	// read have the same ReceivedAt.
 	ReceivedAt time.Duration
 
 	// Incarnation is the incarnation of the peer's NI at the other end of the connection, as

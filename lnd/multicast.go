@@ -35,11 +35,10 @@ type Multicaster interface {
 	Join(g Group) error
 	// Leave ends Join. What has arrived already may still be delivered.
 	Leave(g Group) error
-	// Multicast takes m, whose Group is set, for one datagram to that group. It
-	// never blocks and reports every failure through Upcalls.Finalize. The
-	// sender needs not have joined.
+	// Multicast sends m as one datagram to its Group, which is set. It never blocks, and
+	// reports every failure through Upcalls.Finalize. The sender need not have joined.
 	Multicast(m *Message)
-	// MulticastLimits is what fits now.
+	// MulticastLimits returns the present bounds of datagrams.
 	MulticastLimits() MulticastLimits
 }
 

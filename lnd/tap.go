@@ -25,16 +25,16 @@ type Flow interface {
 // DatagramTap is a [Tap] that takes multicast datagrams as well.
 type DatagramTap interface {
 	Tap
-	// Datagram is called with one that is about to be sent, or that was received
-	// and believed. pieces are its bytes, in order, and valid during the call.
+	// Datagram is called with a datagram that is about to be sent, or with one that was
+	// received and accepted. pieces are its bytes, in order, and valid during the call.
 	Datagram(from, to netip.AddrPort, sent bool, pieces [][]byte)
 }
 
 // PacketTap is a [Tap] that takes packets of RoCEv2 as well.
 type PacketTap interface {
 	Tap
-	// Packet is called with one that is about to leave, or that came in and had a good
-	// ICRC, by several goroutines at once.
+	// Packet is called with a packet that is about to be sent, or with one that was received
+	// with a correct ICRC. Several goroutines may call it at once.
 	Packet(p Packet)
 }
 

@@ -7,13 +7,13 @@ import (
 )
 
 // A Tunable is a number in the configuration of a driver that users set. Each driver lists
-// its own, once: what reads them from a file and what explains them is made of the list.
+// its own, once. The reading of files and the explanations for users are derived from that list.
 type Tunable struct {
 	Name    string // Lustre's, where there is one
 	Default int    // in the unit of users
 	Value
-	// Text says what the number means, in lines. It is empty where that of the tunable before
-	// is about this one too.
+	// Text says what the number means, in lines. It is empty if the text of the tunable before
+	// describes this one, too.
 	Text string
 }
 
@@ -140,7 +140,7 @@ func Span(to *time.Duration, unit time.Duration, least, most int) Value {
 	return v
 }
 
-// SpanOrNone is to Span as NumberOrNone is to Number.
+// SpanOrNone is a time in units of which users write 0 for "none", as with NumberOrNone.
 func SpanOrNone(to *time.Duration, unit time.Duration, most int) Value {
 	v := Span(to, unit, 0, most)
 	v.negative = true

@@ -95,8 +95,8 @@ func newCredits(limit int) niCredits {
 // free returns how many credits there are for peers that are not stalled.
 func (c *niCredits) free() int { return c.credits + c.spare }
 
-// affords reports whether a peer may take a credit for a message of a class.
-// Urgent messages have as many credits again.
+// affords reports whether a peer may take a credit for a message of a class. Urgent messages may
+// overdraw the credits by as many as there are.
 func (c *niCredits) affords(a *account, class int) bool {
 	switch free := c.free(); {
 	case free > 0 && !a.stalled, class == urgent && free > -c.limit:

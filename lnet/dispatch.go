@@ -200,7 +200,7 @@ func (n *Node) sendChosen(m *Message) {
 	n.sendTo(p, m)
 }
 
-// kind is what m is to the choice of a path.
+// kind returns the kind of m, on which the choice of its path depends.
 func (m *Message) kind() path.Kind {
 	h := &m.Header
 	switch {
@@ -291,7 +291,7 @@ func (n *Node) sendAgain(m *Message) {
 	ni.ended()
 }
 
-// leaveHop follows Begin.
+// leaveHop ends what Begin has counted at the next hop of m, once.
 func (m *Message) leaveHop() {
 	if m.hop != nil {
 		m.hop.End(m.wireBytes())

@@ -9,7 +9,7 @@ import (
 	"ulnet/lnet/path"
 )
 
-// NoPriority is the priority of what no selection rule names.
+// NoPriority is the priority of an NI or a net that no selection rule names.
 const NoPriority = uint32(path.NoPriority)
 
 // Path is the path that a message would take, with what it could have taken.
@@ -33,8 +33,8 @@ type PathCandidate struct {
 	Credits  int    `json:"credits"`  // that a local NI has; of the others minus the messages under way
 }
 
-// Path tells which path a PUT to a NID would take now, from src unless that is zero, and
-// why what else there is would not be taken. It sends nothing and asks for no discovery.
+// Path tells which path a PUT to a NID would take now, from src unless that is zero, and why it
+// would not take the other paths. It sends nothing and asks for no discovery.
 //
 //	EINVAL  dst is no NID, or src is none of this node's
 func (n *Node) Path(src, dst nid.NID) (Path, error) {

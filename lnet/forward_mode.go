@@ -55,7 +55,8 @@ func (n *Node) SetRouting(on, at bool) (refused int, err error) {
 	return refused, err
 }
 
-// RoutingMode is whether the node forwards messages, and tells so.
+// RoutingMode returns whether the node forwards messages, and whether it tells its peers that it
+// does.
 func (n *Node) RoutingMode() router.Mode {
 	n.forward.mu.Lock()
 	defer n.forward.mu.Unlock()

@@ -251,7 +251,8 @@ func (n *Node) learnGateways(ids []nid.NID) {
 	}
 }
 
-// learnedGateways takes over what discovery knows of gateways. news: their NIDs have changed.
+// learnedGateways copies what discovery knows of some gateways into their state. It reports
+// whether the NIDs of one of them have changed.
 func (n *Node) learnedGateways(list []*gateway) (news bool) {
 	g := &n.gateways
 	for _, gw := range list {
@@ -310,8 +311,8 @@ func (n *Node) judge(list ...*gateway) {
 // to its net is alive any more.
 var errNoRoute = fmt.Errorf("no route to its net is alive, see lnetctl route show: %w", syscall.EHOSTUNREACH)
 
-// GatewayChecked tells how a check of a gateway has ended (lnet_router_discovery_complete). A
-// gateway that does not answer loses its connections, if it is news that it does not.
+// GatewayChecked records the result of a check of a gateway (lnet_router_discovery_complete). If
+// a gateway that was alive does not answer, the connections to it are closed.
 func (n *Node) GatewayChecked(id nid.NID, err error) {
 	gw := n.gateways.of(id)
 	if gw == nil || gw.nid != id {

@@ -24,7 +24,7 @@ type HealthSettings struct {
 	// TransactionTimeout (lnet_transaction_timeout) is how long an operation may take:
 	// whole seconds, more than RetryCount.
 	TransactionTimeout time.Duration `json:"transaction_timeout"`
-	// Recovery is when NIs that are not well are pinged.
+	// Recovery says when NIs whose health is below 1000 are pinged.
 	Recovery recovery.Settings `json:"recovery"`
 }
 
@@ -78,7 +78,7 @@ func (h *health) init(cfg Config) {
 	h.settings.Store(&s)
 }
 
-// orElse is a setting for whose zero there is a default, and whose negative values mean 0.
+// orElse returns the value of a setting: usual if it is 0, and 0 if it is negative.
 func orElse(value, usual int) int { return max(cmp.Or(value, usual), 0) }
 
 // failureCounts counts failures by class.
@@ -204,7 +204,7 @@ func (p *peerNI) tellHealth(kind recovery.Kind) {
 	p.ni.node.tellRecovery(recovery.Input{Kind: kind, Target: recovery.Target{NID: p.nid}})
 }
 
-// heal gives the NI what a message gives that has left or arrived.
+// heal raises the health of the NI, because a message has left or arrived.
 func (ni *NI) heal() {
 	if ni.rail.Health() == path.MaxHealth {
 		return
@@ -213,8 +213,8 @@ func (ni *NI) heal() {
 	ni.tellHealth(recovery.Heard)
 }
 
-// heal gives the peer NI what a message from it gives: everything if it is a router's, or this
-// node routes.
+// heal raises the health of the peer NI, because a message has come from it: to the full value if it
+// is an NI of a router, or if this node is one.
 func (p *peerNI) heal() {
 	if p.remote.Health() == path.MaxHealth {
 		return

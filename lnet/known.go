@@ -163,7 +163,7 @@ func (n *Node) paths(ids []nid.NID, change func()) (paths []*peerNI) {
 	return paths
 }
 
-// upToDate is false for nil.
+// upToDate reports whether what is known of the peer is up to date. It returns false for nil.
 func (p *Peer) upToDate() bool { return p != nil && p.Flags.UpToDate() }
 
 // Peer returns what discovery knows of the node with a NID; the zero value if

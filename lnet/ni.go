@@ -136,7 +136,7 @@ func (n *Node) finish(m *Message, err error) {
 	}
 }
 
-// ended counts a message of one of ni's peers that ended.
+// ended counts that a message which this node has sent to one of ni's peers was finalized.
 func (ni *NI) ended() {
 	if ni.pending.Add(-1) == 0 && ni.stopping.Load() {
 		ni.signalDrained()

@@ -277,8 +277,8 @@ func (n *Node) complete(cfg lnd.Config) lnd.Config {
 	return cfg
 }
 
-// register adds ni to the list. From then on others send through it, so it is
-// whole before.
+// register adds ni to the list. Other goroutines send through it from then on, so it must be
+// complete before.
 func (n *Node) register(ni *NI, lower lnd.NI) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -41,7 +41,7 @@ func (p *peerNI) park(m *Message) {
 	}
 }
 
-// know notes what is known of the peer.
+// know stores what discovery knows of the peer, and sends parked messages if that suffices.
 func (p *peerNI) know(known *Peer) {
 	p.mu.Lock()
 	p.known.Store(known)

@@ -82,8 +82,9 @@ func (t *peerTable) learnRails(known *Peer, ids []nid.NID, now time.Duration) {
 	}
 }
 
-// aliveAfter is how long after a node has called a NID of its own down a message from it
-// shows the contrary. Until then it may have been on its way.
+// aliveAfter is a time after a node has reported that one of its own NIDs is down. Only a message
+// from that NID which arrives later shows that it is up again: an earlier one may have been in
+// flight before the report.
 const aliveAfter = time.Second
 
 // say takes over what the node of a NID tells about its status. Only a change counts, see

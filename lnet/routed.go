@@ -116,8 +116,8 @@ func (ni *NI) noteRouted(d *lnd.Delivery) {
 	ni.node.peerChanged(nid.ProcessID{NID: p.nid, PID: d.Header.SrcPID}, nil)
 }
 
-// behind returns the peer that a message has come from through a router, or nil. The router's
-// peer remembers it.
+// behind returns the peer that has sent a message by way of a router, or nil. The router's
+// peerNI caches the latest one.
 func (ni *NI) behind(d *lnd.Delivery) *peerNI {
 	router, ok := d.Cache.(*peerNI)
 	if ok {

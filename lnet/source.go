@@ -43,8 +43,8 @@ func (n *Node) Responder(id *nid.ProcessID) {
 	}
 }
 
-// Source returns the process that a message came from. It is read before the Delivery
-// ends.
+// Source returns the process that a message came from. The result may point into d: the caller
+// must read it before the Delivery ends.
 func (ni *NI) Source(d *lnd.Delivery) *nid.ProcessID {
 	h := &d.Header
 	switch {

@@ -117,7 +117,7 @@ func (c *failureCounts) snapshot() (s FailureStats) {
 	return s
 }
 
-// stats are those of the node.
+// stats returns the counters of failures of the node.
 func (h *health) stats() FailureStats {
 	s := h.failures.snapshot()
 	s.ResendCount, s.SuccessfulResends, s.FailedResends = h.resends.tried.Load(), h.resends.successful.Load(), h.resends.failed.Load()

@@ -29,7 +29,7 @@ type answers struct{ acks, replies int32 }
 // manyAsked is how many entries of more are worth keeping their memory for.
 const manyAsked = 32
 
-// to returns the count of what answers a PUT or a GET.
+// to returns the counter of ACKs for a PUT, and that of REPLYs for a GET.
 func (a *answers) to(typ wire.MsgType) *int32 {
 	if typ == wire.Get {
 		return &a.replies

@@ -120,7 +120,7 @@ func (u *upper) Abandon(_ *lnet.NI, d *lnd.Delivery) bool {
 	return true
 }
 
-// portalOf is the portal of a message that is held.
+// portalOf returns the portal to which a held PUT or GET was sent.
 func portalOf(h *wire.Header) uint32 {
 	if h.Type == wire.Get {
 		return h.Get().Portal
@@ -144,8 +144,7 @@ func (p *portal) takeHeld(take func(*operation) bool) (taken operationList) {
 	return taken
 }
 
-// Detach implements lnet.Upper: the NI goes down, what came by it and waits
-// is dropped.
+// Detach implements lnet.Upper: it drops the held messages that came by an NI that is shut down.
 func (u *upper) Detach(ni *lnet.NI) {
 	t := u.table()
 	for i := range t.portals {

@@ -121,7 +121,7 @@ func (d *md) exhausted() bool {
 		d.options&HasMaxSize != 0 && d.offset+d.maxSize > d.length
 }
 
-// begin takes one operation off the threshold and a reference.
+// begin counts an operation that begins: it lowers the threshold by one and takes a reference.
 func (d *md) begin() {
 	if d.threshold > 0 {
 		d.threshold--

@@ -86,7 +86,8 @@ type response struct {
 	ptr any
 }
 
-// responseTo returns what an answer to a PUT or GET names, with the MD locked, or no MD.
+// responseTo finds the MD, and the call if there is one, by the handle in an ACK or REPLY. It
+// returns them with the MD locked; or no MD, and the reason to drop the message.
 func (t *Table) responseTo(h wire.MDHandle, typ wire.MsgType) (r response, why lnet.DropReason) {
 	if h.Interface != t.node.Incarnation() {
 		return r, lnet.StaleHandle

@@ -182,7 +182,8 @@ func (a *Agent) fallSilent(ctx context.Context) {
 	a.inbox.Close()
 }
 
-// giveUp withdraws buffers and stops fetches, when no callback can start more.
+// giveUp unlinks the buffers of all requests and stops all fetches. It is called when no
+// callback can start more of them.
 func (a *Agent) giveUp() {
 	for _, r := range a.requests { // any order: each has buffers of its own
 		r.unlinkAll()

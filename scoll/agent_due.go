@@ -156,7 +156,8 @@ func (d *due) rest() {
 	}
 }
 
-// hire counts a worker until retire; false: the agent has closed.
+// hire counts one more worker, which calls retire when it ends. It returns false if the agent has
+// closed; the worker must not start then.
 func (d *due) hire() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -228,7 +229,7 @@ func (a *Agent) help() {
 	}
 }
 
-// helps is the function of such a worker.
+// helps is what a worker runs that help has started.
 func (a *Agent) helps() {
 	defer a.due.retire()
 	a.due.come()

@@ -28,7 +28,7 @@ func (o *openAnswers) add() bool {
 	return true
 }
 
-// done discounts a question whose answer was sent, or will never be.
+// done subtracts a question whose answer was sent, or will never be sent.
 func (o *openAnswers) done() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -79,8 +79,8 @@ type Reply struct {
 	Status Status
 	// Collective says that the child's module reported the error, rather than this node's.
 	Collective bool
-	// Payload of the child is in the buffer that was posted for it, which belongs to the
-	// service again. The payload of a node below the child belongs to the service, too.
+	// Payload is in the buffer that was posted for the child, if the child answers. The
+	// buffer belongs to the service again. So does the payload of a node below the child.
 	Payload []byte
 	Part    int  // number of this message of the answer, from 0
 	Last    bool // the last part; parts with lower numbers may still follow

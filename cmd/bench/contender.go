@@ -24,8 +24,8 @@ func (b *bench) timed(name string, n int, run func() (time.Duration, error)) *co
 	}}
 }
 
-// alternate runs every contender once per round, each round beginning with the next one. A
-// warm-up round, which is left out at a glance, is not counted.
+// alternate runs every contender once per round. Each round begins with another contender. Except
+// with the least effort, a warm-up round comes first, which is not counted.
 func (b *measurement) alternate(rounds int, contenders ...*contender) {
 	first := pick(b, 0, -1, -1)
 	for round := first; round < rounds; round++ {

@@ -18,7 +18,7 @@ const (
 	memberlistDetection = 11 * time.Second
 )
 
-// measureTraffic is G-GO-5.
+// measureTraffic measures G-GO-5: the bytes that a node sends in a cycle.
 func measureTraffic(b *measurement) {
 	for _, nodes := range []int{64, 256, pick(b, 128, 1024, 1024)} {
 		bytes := gossipTraffic(b, nodes, pick(b, 5, 100, 1000))

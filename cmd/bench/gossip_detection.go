@@ -13,7 +13,7 @@ import (
 // loopbackNodes is the number of processes of which some are killed.
 const loopbackNodes = 64
 
-// measureDetection is G-GO-3.
+// measureDetection measures G-GO-3: how soon all nodes detect the death of a node.
 func measureDetection(b *measurement) {
 	for _, s := range []struct {
 		nodes int

@@ -33,7 +33,7 @@ func measureControlLoad(b *measurement) {
 	)
 }
 
-// measureEvictions is G-CH-2.
+// measureEvictions measures G-CH-2: how long after a client's last message it is evicted.
 func measureEvictions(b *measurement) {
 	servers, clients := pick(b, 100, 1000, 1000), 50
 	latest, skew, deaths := 0.0, 0.0, 0
@@ -83,7 +83,7 @@ func measureRehoming(b *measurement) {
 	)
 }
 
-// measureSplit is G-CH-6.
+// measureSplit measures G-CH-6: what becomes of clients when a partition divides five servers.
 func measureSplit(b *measurement) {
 	var sum healthsim.Split
 	runs := pick(b, 1, 5, 20)

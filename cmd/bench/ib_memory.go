@@ -22,7 +22,7 @@ const (
 	idleWithin = time.Minute
 )
 
-// measureIBMemory is G-IB-4.
+// measureIBMemory measures G-IB-4: the memory of an idle queue pair.
 func measureIBMemory(b *measurement) {
 	ctx, cancel := context.WithTimeout(b.ctx, idleWithin)
 	defer cancel()

@@ -26,8 +26,8 @@ type railSetup struct {
 	Timeout  time.Duration // transaction timeout; 0: LNet's
 }
 
-// railNode is such a node in a process of its own. It answers small PUTs, discards large ones,
-// and streams, pings and loads others on order.
+// railNode is a node with several rails in a process of its own. It answers small PUTs and discards
+// large ones. On order it streams, pings and puts load on other nodes.
 type railNode struct {
 	*node
 	ctx context.Context

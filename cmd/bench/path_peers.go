@@ -24,7 +24,7 @@ type crowdSetup struct {
 	Size   int
 }
 
-// senders are such nodes.
+// senders has the nodes of a crowd.
 type senders struct {
 	setup crowdSetup
 	nodes []*node

@@ -59,7 +59,7 @@ func servePeer(w *worker.Worker, _ struct{}) (hello greeting, err error) {
 	return hello, nil
 }
 
-// bench is the side of this process.
+// bench is the state of the process that measures, with its connections to the peer process.
 type bench struct {
 	rounds int
 	stderr io.Writer // standard error of other processes

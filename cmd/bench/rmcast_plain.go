@@ -54,7 +54,8 @@ func newPlainCaster(setup memberSetup) (p *plainCaster, err error) {
 	return p, p.inbound.open(p.in, 64<<10)
 }
 
-// interfaceOf returns the interface with an address; the loopback interface has all of 127/8.
+// interfaceOf returns the interface that has an address. For a loopback address it is enough
+// that it is in the interface's subnet, such as 127.0.0.0/8.
 func interfaceOf(addr netip.Addr) (*net.Interface, error) {
 	all, err := net.Interfaces()
 	if err != nil {

@@ -84,7 +84,7 @@ func computed(b *measurement) line {
 	return line{what: "analytic time of the recommended tree to the LogP optimum, worst of all sizes up to 1024", ratio: worst, limit: 1.28, basis: where}
 }
 
-// measureFailures is G-SC-3.
+// measureFailures measures G-SC-3: when a broadcast with failed members ends, and what it reports.
 func measureFailures(b *measurement) {
 	measureMuteLeaf(b, pick(b, 3, 100, 1000))
 	measureDeadInner(b)

@@ -104,7 +104,7 @@ func alerted(ctx context.Context, nodes int, seed uint64, dies string) (float64,
 	return took, nil
 }
 
-// measureZoneMonitors is G-MS-3.
+// measureZoneMonitors measures G-MS-3: how soon a monitor learns of a death.
 func measureZoneMonitors(b *measurement) {
 	sizes := pick(b, []int{32, 128}, []int{32, 256, 2048}, []int{32, 64, 128, 256, 512, 1024, 2048})
 	seeds := pick(b, 2, 5, 20)

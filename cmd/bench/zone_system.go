@@ -11,7 +11,8 @@ import (
 	"ulnet/gossip/zone/zonesim"
 )
 
-// million returns the system of stubs that G-MS-4 and G-MS-9 are measured on.
+// million returns the configuration of a system of a million nodes, most of them in stub zones,
+// on which G-MS-4 and G-MS-9 are measured. With the least effort the system is smaller.
 func million(b *measurement, seed uint64) zonesim.Measured {
 	supervisors := pick(b, 16, 512, 512)
 	return zonesim.Measured{Nodes: 2 * supervisors, Supervisors: supervisors, Zones: supervisors, Stub: pick(b, 256, 2048, 2048), Seed: seed, Zone: zone.Paper}
@@ -65,7 +66,7 @@ func measureWholeSystem(b *measurement, supervisors, zones, size int) {
 	)
 }
 
-// measureSystemCensus is G-MS-9.
+// measureSystemCensus measures G-MS-9: how soon all supervisors have the census of all zones.
 func measureSystemCensus(b *measurement) {
 	m := million(b, 2)
 	s := must(m.System(b.ctx))

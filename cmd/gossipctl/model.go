@@ -28,8 +28,9 @@ type model struct {
 func newModel(n int, loss float64) model {
 	m := model{n: n, loss: loss, cfg: config.Default().Gossip}
 	if loss > robustLoss {
-		// News takes longer, and ages by one for each cycle and each hop. What
-		// the floor gives small clusters must be in the slack to be added to.
+		// With more loss news takes more cycles and hops, each of which adds one to
+		// its age. A small cluster has the floor as its limit: the slack must lift
+		// the limit to the floor before more slack has an effect.
 		calm := model{n: n, loss: robustLoss}
 		m.cfg.DeadSlack += int(math.Ceil(2*(m.spread()-calm.spread()))) + max(0, floor-m.withoutFloor())
 	}

@@ -16,7 +16,8 @@ type collectiveHold struct {
 	remarks []string
 }
 
-// hold parses a message about holding, which goes to the portal of requests.
+// hold parses the message by which a child tells its parent that it holds a request, or no
+// longer does. It goes to the portal of requests.
 func (c *collectives) hold(r *capture.Record) (capture.Understood, error) {
 	w, err := wire.ParseHold(r.Payload)
 	if err != nil {

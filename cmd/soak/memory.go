@@ -120,8 +120,8 @@ func (m *memory) postRing(ring []byte) {
 	})
 }
 
-// repost posts an MD for all senders that unlinks itself, unless the worker withdraws its
-// memory.
+// repost posts an MD for all senders, with a match entry that is unlinked with it. It does nothing
+// while the worker withdraws its memory.
 func (m *memory) repost(portal int, md portals.MD) {
 	if err := m.post(portal, portals.Match{Ignore: ^uint64(0)}, portals.Unlink, md); err != nil {
 		m.w.violation("post an MD at portal %d: %v", portal, err)

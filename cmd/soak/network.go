@@ -25,7 +25,7 @@ func parseNetwork(s string) (network, error) {
 // has reports whether a fault has an effect on the network.
 func (n network) has(k faultKind) bool { return n != o2ib || k != faultReset }
 
-// parseFaults parses a list of kinds: "all", "none", "kill,link down".
+// parseFaults parses a list of kinds of faults, such as "kill,link down"; or "all" or "none".
 func (n network) parseFaults(s string) (chosen []faultKind, err error) {
 	if s == "none" {
 		return nil, nil

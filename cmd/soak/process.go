@@ -66,8 +66,8 @@ func (s *soak) launch(m *member) error {
 		return err
 	}
 	defer log.Close()
-	// Not the pipes of exec.Cmd: those are closed when the process ends, before all data has
-	// been read.
+	// The pipes of exec.Cmd would not do: it closes them when the process ends, before all
+	// data has been read.
 	stdin, in, err1 := os.Pipe()
 	out, stdout, err2 := os.Pipe()
 	journal, journalIn, err3 := os.Pipe()

@@ -1,6 +1,7 @@
 package engine
 
-// foreign is a list that is not the one we speak, and how the two relate.
+// foreign is a list of participants other than this node's, with the positions of its participants
+// in this node's list.
 type foreign struct {
 	list   *List
 	ours   []int32   // its index to our index, -1 if we do not have it
@@ -19,7 +20,8 @@ func newForeign(list, ours *List) *foreign {
 
 func (f *foreign) toOurs(i int) int { return int(f.ours[i]) }
 
-// translate puts a vector of its order into ours; valid until the next call.
+// translate converts a vector in the order of the foreign list to the order of this node's list.
+// The result is valid until the next call.
 func (f *foreign) translate(theirs []byte) []byte {
 	f.vector.forget()
 	for i, age := range theirs {
@@ -30,7 +32,8 @@ func (f *foreign) translate(theirs []byte) []byte {
 	return f.vector.Bytes()
 }
 
-// render puts our vector into its order; valid until the next call.
+// render converts this node's vector to the order of the foreign list. The result is valid until
+// the next call.
 func (f *foreign) render(ours ageVector) ageVector {
 	f.theirs.forget()
 	for i, k := range f.ours {

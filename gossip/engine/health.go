@@ -57,8 +57,8 @@ func (m *Machine) turned(i int, alive bool, out *Output) {
 	m.tell(out, Event{Kind: kind, NID: m.list.NID(i), Aliveness: m.health.died[i]})
 }
 
-// leaves keeps how often a participant has died that is no longer in the list, so that
-// users see that it was gone if it joins again.
+// leaves remembers how often a participant had died when it left the list, so that users see
+// that it was gone if it joins again.
 func (h *health) leaves(id nid.NID, died uint64) {
 	if died == 0 {
 		return

@@ -2,8 +2,8 @@ package engine
 
 // Bounds of what a message's clock may be.
 const (
-	// maxClock is never accepted from here on, and never kept: at the shortest
-	// interval and the fastest pace a clock needs 4000 years to come here by itself.
+	// maxClock is the least value of a clock that is neither accepted nor kept: at the
+	// shortest interval and the fastest pace a clock needs 4000 years to reach it by itself.
 	maxClock = 1 << 40
 	maxJump  = 1 << 20 // ahead of a node that is in sync with the only other one
 )

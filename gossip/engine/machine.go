@@ -113,7 +113,8 @@ func New(cfg Config, list *List, self int) (*Machine, error) {
 	return m, nil
 }
 
-// columns is how many participants have an entry.
+// columns returns how many participants have an entry in the vector of ages: all, unless
+// Config.Columns is less.
 func (m *Machine) columns() int {
 	if m.cfg.Columns > 0 {
 		return min(m.cfg.Columns, m.list.Len())

@@ -136,8 +136,8 @@ func (s *stealth) tick(m *Machine, out *Output) bool {
 	return s.silent
 }
 
-// sees ends the silence if a ping shows that the sender detected our death long ago. An age
-// of unheard proves nothing: a node that has just started sends it, too.
+// sees ends the silence if the age of this node in a ping shows that the sender has considered it
+// dead for long. The age unheard does not show that: a node that has just started sends it, too.
 func (s *stealth) sees(m *Machine, age byte, out *Output) {
 	if s.silent && int(age) >= m.limits.VeryOld && age <= oldest {
 		s.end(m, m.cycle, out)

@@ -28,7 +28,7 @@ func (m *Machine) queue(to nid.NID, reply bool, from int, out *Output) {
 	out.Sends = append(out.Sends, Send{To: to, Reply: reply, Begin: from, End: len(out.Buf)})
 }
 
-// signedFlag is the flag for messages of ours.
+// signedFlag returns FlagSigned if this node signs its messages, otherwise no flag.
 func (m *Machine) signedFlag() wire.Flags {
 	if m.ring.On() {
 		return wire.FlagSigned

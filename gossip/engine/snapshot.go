@@ -43,7 +43,7 @@ func (h Health) String() string { return healths[h] }
 // MarshalText implements encoding.TextMarshaler.
 func (h Health) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
-// Participant is what is known of one.
+// Participant is what this node knows of a participant.
 type Participant struct {
 	NID       nid.NID `json:"nid"`       // of the participant
 	Age       uint8   `json:"age"`       // cycles since it was last heard of; 255: never

@@ -23,8 +23,9 @@ func (m *Machine) others() int { return m.list.Len() - 1 }
 // inSync reports whether this node's clock agrees with those of others.
 func (m *Machine) inSync() bool { return m.clock.inSync(m.cycle, m.limits.Dead, m.others()) }
 
-// leap is how far ahead of ours a clock is in step. The letter of the design has no
-// limit, and its limit of obsolete messages is too small for one.
+// leap is by how much a clock may be ahead of this node's and still count as in step. With
+// Strict the limit is so high that it has no effect: the design has none, and its limit for
+// obsolete messages is too small to serve as one.
 func (m *Machine) leap() uint64 {
 	if m.cfg.Strict {
 		return maxJump

@@ -185,7 +185,7 @@ func (v ageVector) notAbove(limit byte) (count int) {
 	return count
 }
 
-// find returns the index of the k-th entry of at most limit, from 0, or -1.
+// find returns the index of the k-th (from 0) of the entries that are at most limit, or -1.
 func (v ageVector) find(limit byte, k int) int {
 	l := uint64(limit) * ones
 	for i := 0; i < len(v.bytes); i += lanes {

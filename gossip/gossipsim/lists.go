@@ -41,7 +41,8 @@ func (l *lists) of(set sim.NodeSet) (*engine.List, error) {
 	return list, err
 }
 
-// parse returns the list of some nodes that is staged somewhere.
+// parse returns the list of the nodes that a text names, which is about to be staged at a node,
+// and records that it is.
 func (l *lists) parse(text string) (*engine.List, error) {
 	set, err := sim.ParseNodes(text, l.nodes)
 	if err != nil {

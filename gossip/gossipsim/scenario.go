@@ -111,7 +111,8 @@ func configOf(s *scenario.Setup) Config {
 	return cfg
 }
 
-// orNone is a number of a Config in which 0 stands for the default.
+// orNone returns v for a field of a Config in which 0 stands for the default and a negative number
+// for none: it returns -1 if v is 0.
 func orNone(v int) int {
 	if v == 0 {
 		return -1

@@ -44,8 +44,8 @@ func (a *Agent) send(to *engine.Target, data []byte, priority bool, step uint64)
 	a.outbox.Put(m, portals.PutRequest{Target: nid.ProcessID{NID: to.NID, PID: a.pid}, Portal: wire.Portal, MatchBits: wire.Bits})
 }
 
-// sent tells the machine of a message that was not sent; of one that exceeded a bound it
-// needs to know nothing. That it did not begin is no fault of the peer.
+// sent tells the machine that a message could not be sent, unless that was because of a bound of
+// this node. If the sending did not even begin, the cause is not the peer.
 func (a *Agent) sent(s sending, err error) {
 	if err == nil || errors.Is(err, portals.ErrOutboxFull) || !s.to.ID.IsValid() {
 		return

@@ -25,7 +25,7 @@ type watchers struct {
 
 func (w *watchers) init(clock machine.Clock) { w.clock, w.idle = clock, make(chan struct{}) }
 
-// watcher is one user.
+// watcher is one call of Watch.
 type watcher struct {
 	f     func(Event)
 	w     *watchers
@@ -165,7 +165,7 @@ func (w *watchers) rest() {
 	}
 }
 
-// tell notes an event and sees to it that f hears of it soon.
+// tell queues an event, and has a goroutine started that calls f, unless one runs already.
 func (u *watcher) tell(e Event) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -137,7 +137,8 @@ func (p *plan) write(tx *bbolt.Tx, now time.Time) error {
 	return tx.Bucket(metaBucket).Put(countsKey, appendCounts(nil, p.counts))
 }
 
-// forget removes some expired tombstones, which come first, and more than were added.
+// forget removes expired tombstones, which come first in the bucket. It removes at most one more
+// than twice the number that the plan adds, so that a commit stays short and old ones get fewer.
 func (p *plan) forget(tombstones *bbolt.Bucket, now time.Time) error {
 	c := tombstones.Cursor()
 	n := 2*len(p.tombstones) + 1

@@ -7,7 +7,8 @@ import "ulnet/health/wire"
 // cut off. It then answers that one again, so that after a partition all servers refuse an
 // incarnation or none does. Other evictions have been broadcast to all that were not cut off.
 
-// lately is for how many ticks after its question a server is sent what is learned since.
+// lately is the number of ticks after a server's question during which this server still sends
+// it the tombstones that it learns.
 const lately = 2 * maxAsks
 
 // news are the incarnations that were learned and not passed on yet.

@@ -28,7 +28,8 @@ type suspect struct {
 	at   time.Duration
 }
 
-// lookShare divides a tick: the transport has that part of it to answer DoLook.
+// lookShare is the divisor of the tick that gives the time in which the transport has to answer
+// DoLook.
 const lookShare = 10
 
 // eviction is the eviction of one incarnation of a client.

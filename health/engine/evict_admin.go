@@ -41,8 +41,8 @@ func (s *Server) evictClient(in *ServerInput) {
 	s.emit(result)
 }
 
-// ofOrphan reports whether an administrator ordered the eviction of an orphan that this server
-// holds as an orphan of the same choice, too. Any server may make that eviction.
+// ofOrphan reports whether an administrator ordered the eviction e, and its client is an orphan
+// here: the same incarnation, which has not chosen a master since. Any server may evict an orphan.
 func ofOrphan(e *wire.Entry, c *conn) bool {
 	return wire.Cause(e.Mark) == wire.ByAdmin && c.state == orphaned && c.incarnation == e.Incarnation && e.Epoch == c.epoch&(1<<24-1)
 }

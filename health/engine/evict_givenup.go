@@ -68,7 +68,7 @@ func (s *Server) madeByOthers(x *eviction) bool {
 	return ok && !g.void && g.incarnation >= x.incarnation && (g.incarnation > x.incarnation || g.epoch == 0 || e.Before(g.epoch))
 }
 
-// entry is an eviction on the wire.
+// entry returns the eviction as an entry of a message.
 func (x *eviction) entry() wire.Entry {
 	return wire.Entry{Client: x.id, Incarnation: x.incarnation, Mark: uint8(x.cause), Epoch: x.epoch & (1<<24 - 1)}
 }

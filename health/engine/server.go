@@ -37,8 +37,8 @@ type ServerConfig struct {
 	// MaxIDs bounds the clients of one NID, and MaxUserIDs those of its processes whose
 	// PIDs have nid.UserPID. Defaults 4 and 64.
 	MaxIDs, MaxUserIDs int
-	// MaxTombstones bounds the evictions that are remembered. When that is reached, a NID
-	// keeps a sixteenth at most. Default 1 000 000.
+	// MaxTombstones bounds the evictions that are remembered. At that bound at most a
+	// sixteenth of them is kept for clients of one NID. Default 1 000 000.
 	MaxTombstones int
 	// MaxBroadcasts bounds the broadcasts that are under way. Default 8.
 	MaxBroadcasts int

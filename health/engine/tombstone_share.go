@@ -14,7 +14,7 @@ import (
 // shares is the number of counters: NIDs are hashed, and some share a counter.
 const shares = 1 << 12
 
-// partOfOne divides the room: a NID's share is that part of all tombstones.
+// partOfOne gives the share of a NID: the largest number of tombstones divided by partOfOne.
 const partOfOne = 16
 
 // shareOf returns the index of the counter for a NID, 0 for none.

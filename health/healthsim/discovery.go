@@ -21,7 +21,7 @@ func (s *server) judge(id sim.NodeID, alive bool, lifetime uint64) {
 	s.input(healthengine.ServerInput{Kind: healthengine.ServerHealth, Server: simlnd.NID(id), Alive: alive, Lifetime: lifetime})
 }
 
-// count gives the machine a change of the quorum (CH-3).
+// count tells the machine when the server has gained or lost the quorum (CH-3).
 func (s *server) count() {
 	if v := &s.view; v.quorum != (v.count*2 > s.net.cfg.Servers) {
 		v.quorum = !v.quorum

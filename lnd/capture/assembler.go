@@ -14,8 +14,8 @@ const (
 	maxPages        = 16384
 )
 
-// assemblers are those that no Dissector uses. Each begins with 3 MB of pages,
-// which is more work than a whole small capture.
+// assemblers has the assemblers that no Dissector uses at present. Each allocates 3 MB of pages when
+// it is made, which takes longer than the parsing of a small capture.
 var assemblers = sync.Pool{New: func() any {
 	a := reassembly.NewAssembler(reassembly.NewStreamPool(streams{}))
 	a.MaxBufferedPagesPerConnection = maxPagesPerFlow
@@ -23,8 +23,8 @@ var assemblers = sync.Pool{New: func() any {
 	return a
 }}
 
-// release gives the assembler away. One that panicked may still know
-// connections; it is not used again.
+// release puts the assembler back into the pool. One that panicked may still have state of
+// connections, so it is not used again.
 func (d *Dissector) release() {
 	if d.counts.Broken == 0 {
 		assemblers.Put(d.assembler)

@@ -67,8 +67,8 @@ const (
 	Exchange   // a message of o2iblnd without an LNet header
 )
 
-// Why bytes are Unknown or a connection ended, besides the errors of the
-// packages that parse them.
+// The reasons for which bytes are Unknown or a connection has ended, besides the errors of the
+// packages that parse the bytes.
 var (
 	ErrCut       = errors.New("record is cut short")
 	ErrLost      = errors.New("bytes before it are lost")

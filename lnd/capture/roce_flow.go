@@ -81,7 +81,8 @@ func (fl *roceFlow) wait(f *roceFrame) {
 	}
 }
 
-// catchUp takes what waited for the packet before next.
+// catchUp takes the packets that were kept because they came too early, as long as the next one
+// in the order of PSNs is among them.
 func (fl *roceFlow) catchUp() {
 	for len(fl.ahead) > 0 && fl.ahead[0].PSN.Sub(fl.next) <= 0 {
 		f := fl.ahead[0]

@@ -109,8 +109,8 @@ func (c *roceConn) forgetTransfer(t *Transfer) {
 	}
 }
 
-// waiting finds the latest transfer of a cookie: that of the request, or
-// described, the one by which a DONE names it.
+// waiting finds the latest transfer with a cookie: the cookie of the request or, if
+// described is set, the cookie by which a DONE names the transfer.
 func (c *roceConn) waiting(request kib.MsgType, from Side, cookie uint64, described bool) *Transfer {
 	for i := len(c.moving) - 1; i >= 0; i-- {
 		t := c.moving[i]

@@ -10,7 +10,7 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// maxHandshake is more than any request and HELLO have together.
+// maxHandshake is an upper bound for the size of a request to an acceptor and a HELLO, in bytes.
 const maxHandshake = wire.AcceptorV2Size + ksock.HelloV4Size + 4*ksock.MaxAddresses
 
 // tapFlow is one connection of a driver.

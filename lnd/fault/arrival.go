@@ -25,8 +25,8 @@ type arrival struct {
 	rule   faultrule.ID // the delay rule that keeps it, or 0
 }
 
-// lost is the arrival of everything that is thrown away, and dropped that of what a drop
-// rule of LNet discards.
+// lost stands for the arrival of every message that is lost, and dropped for that of every message
+// that a drop rule of LNet discards.
 var lost, dropped = new(arrival), new(arrival)
 
 // Parse implements lnd.Upcalls.

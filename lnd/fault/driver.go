@@ -124,7 +124,8 @@ func (ni *netIf) double(m *lnd.Message, f *link.Outcome, now time.Duration) *lnd
 	return nil
 }
 
-// copied is the owner of a copy: it is not lnet's.
+// copied is the Owner of a duplicate that this package has made, so that it is not taken for a
+// message of lnet.
 type copied struct{ bytes int }
 
 // duplicate returns a copy of m with a payload of its own.

@@ -20,7 +20,7 @@ const (
 	FieldRate                        // rate R
 )
 
-// words are the fields in the order of their text.
+// words has the keyword of each field, in the order in which a text lists the fields.
 var words = []struct {
 	name  string
 	field Field

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// pollInterval is how often the links of the addresses that were asked for are asked
-	// about. The kernel tells of a lost carrier at once, but of a second one within a second
-	// only after that second (linkwatch), whichever interfaces of the machine they are of.
+	// pollInterval is the interval at which the kernel is asked for the links of the watched
+	// addresses. The kernel reports the loss of a carrier at once; but if another one is lost
+	// within a second, on any interface, it reports that only after the second (linkwatch).
 	pollInterval = 100 * time.Millisecond
 	// idleInterval is how long it takes at most until the first of them is.
 	idleInterval = time.Second

@@ -25,7 +25,7 @@ type MulticastHarness struct {
 	Await func(cond func() bool) bool
 }
 
-// RunMulticast runs the suite of those who are an [lnd.Multicaster] (RM-A22).
+// RunMulticast runs the suite for NIs that are an [lnd.Multicaster] (RM-A22).
 func RunMulticast(t *testing.T, h MulticastHarness) {
 	for _, c := range []struct {
 		name string

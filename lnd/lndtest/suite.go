@@ -287,8 +287,9 @@ func testProtocolError(t *testing.T, f *fabric) {
 	}
 }
 
-// testTimes: messages have the time at which the driver had them, which does
-// not go back; those that have left may.
+// testTimes checks that each message which arrives has the time at which the driver
+// received it, and that these times do not go back. A message that has left may have the
+// time at which it did.
 func testTimes(t *testing.T, f *fabric) {
 	const n = 20
 	var times []time.Duration
@@ -314,9 +315,9 @@ func testTimes(t *testing.T, f *fabric) {
 	}
 }
 
-// testPriority: a small priority message passes bulk that is queued behind a
-// reader who has stopped. How much of the bulk is already with the network is
-// the driver's affair, but not all of it: there are 32 MiB.
+// testPriority checks that a small priority message passes bulk messages that are
+// queued because the reader has stopped. The driver may already have given some of the
+// 32 MiB to the network, but not all of them.
 //
 // Messages leave while the reader holds one of 1 MiB. A driver with a single
 // stream to the peer has to read what lnet holds into memory of its own for that.

@@ -78,7 +78,8 @@ func (ni *loNI) Send(m *lnd.Message) {
 	ni.mu.Unlock()
 }
 
-// transferFor is called with mu held.
+// transferFor returns a transfer that delivers m, from the free list if there is one. The caller
+// holds mu.
 func (ni *loNI) transferFor(m *lnd.Message) *transfer {
 	t := ni.free
 	if t == nil {
@@ -134,8 +135,8 @@ func (ni *loNI) release(t *transfer) {
 	ni.mu.Unlock()
 }
 
-// Shutdown implements lnd.NI. What is queued is delivered; held deliveries are
-// lnet's to give up before.
+// Shutdown implements lnd.NI. Queued messages are still delivered. lnet has to give up held
+// deliveries before it calls Shutdown.
 func (ni *loNI) Shutdown(context.Context) error {
 	ni.mu.Lock()
 	defer ni.mu.Unlock()

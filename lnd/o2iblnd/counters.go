@@ -6,7 +6,7 @@ import "sync/atomic"
 // Each has a counter.
 type Reason uint8
 
-// The reasons, in the order of a connection's incarnation.
+// The reasons, in the order in which they can occur between the start and the end of a connection.
 const (
 	ReasonNone Reason = iota
 

@@ -83,8 +83,8 @@ func (s *castQueue) begin() bool {
 	return begins
 }
 
-// next takes the next datagram and gives it an ID; after nil the caller runs no
-// longer.
+// next takes the next datagram from the queue and gives it an ID. It returns nil if none can be
+// posted now; the caller then stops, and another goroutine may run the queue.
 func (s *castQueue) next() (m *lnd.Message, id uint8) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -63,7 +63,8 @@ func (p *peer) tell(e *event) {
 	}
 }
 
-// failPending ends all that waits for a connection, after unlock.
+// failPending has all messages fail that wait for a connection. They are finalized by an event,
+// after the lock has been released.
 func (p *peer) failPending(err *Error) {
 	if p.pending.len() == 0 {
 		return

@@ -14,7 +14,7 @@ type registrations struct {
 	spare []verbs.Renewer
 }
 
-// mostSpare is local policy.
+// mostSpare bounds the registrations that are kept for later use; local policy.
 const mostSpare = 64
 
 // register registers memory.

@@ -53,8 +53,8 @@ func (ws *Warnings[R, P]) Refused(log *slog.Logger, why R, from netip.AddrPort, 
 	}
 }
 
-// Failed logs why a peer failed, at its first time. An ordinary reason is logged each
-// time, for those who look for more than warnings.
+// Failed warns that a peer has failed, unless it has warned of that peer and reason before. A
+// failure for an ordinary reason is logged each time, at level debug.
 func (ws *Warnings[R, P]) Failed(log *slog.Logger, id P, why R, cause error) {
 	switch {
 	case why.Ordinary():

@@ -1,6 +1,6 @@
 package sim
 
-// Cuts are what partitions and cuts keep apart. The zero value is nothing.
+// Cuts says which nodes are separated by partitions and cuts. The zero value separates none.
 type Cuts struct {
 	Sides []int32   // by node: of the partition, 0 for those in no set; nil: none
 	Pairs []Severed // cuts that are in force

@@ -9,7 +9,7 @@ import (
 // state of the network, so that a replay of the steps alone gives the same digest.
 type digest uint64
 
-// mix takes three words in.
+// mix adds three words to the digest.
 func (d *digest) mix(a, b, c uint64) {
 	const k0, k1 = 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9
 	hi, lo := bits.Mul64(uint64(*d)^a^k0, b^k1)
@@ -28,7 +28,7 @@ func (d *digest) text(s string) {
 	}
 }
 
-// boot takes in the begin of an incarnation.
+// boot adds the begin of an incarnation to the digest.
 func (d *digest) boot(l Incarnation) { d.mix(l.Seed, uint64(l.Node), l.Number) }
 
 // digestStep takes in a step. hash may be nil.

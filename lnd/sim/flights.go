@@ -36,7 +36,8 @@ func (s *flights[M]) at(i int32) *flight[M] {
 	return &s.chunks[i>>flightBits][i&(1<<flightBits-1)]
 }
 
-// take returns a flight, with whatever it last had but for the message.
+// take returns a free flight. It resets next, delay, hop and flags; the other fields have the
+// values of its last use, or zero.
 func (s *flights[M]) take() (int32, *flight[M]) {
 	if s.free < 0 {
 		s.grow()

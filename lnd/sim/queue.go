@@ -87,8 +87,8 @@ func (q *queue) pop(until int64) (event, bool) {
 	return e, true
 }
 
-// batch is the events that come next in all likelihood, once after each
-// refill, otherwise nil.
+// batch returns the events that will probably come next, right after each refill of near, and nil
+// at other times.
 func (q *queue) batch() []event {
 	if q.head != 1 {
 		return nil

@@ -141,7 +141,7 @@ func (p *replayer[M]) Step(at time.Duration, in turn[M], out *answer[M]) time.Du
 	return machine.Never
 }
 
-// caught ends the replay with a panic of a program, as Network.caught does.
+// caught recovers a panic of a program and ends the replay with an error, as Network.caught does.
 func (p *replayer[M]) caught(done *Replayed, err *error) {
 	if !p.stepping {
 		return

@@ -47,9 +47,9 @@ func (n *Network[M]) Stop(err error) {
 	}
 }
 
-// touch reads what a batch of events is about. The processor waits for many
-// reads that miss its caches at once, where one event after the other would
-// wait for each.
+// touch reads the nodes and messages of a batch of events, so that they are in the processor's
+// caches when the events are handled. Reads in one loop miss the caches in parallel; without it
+// each event would wait for its own misses.
 func (n *Network[M]) touch(batch []event) {
 	var sum int64
 	for i := range batch {

@@ -45,7 +45,8 @@ type block struct {
 	_      [3]int32
 }
 
-// blocks is the memory of lists. It keeps what it once needed.
+// blocks allocates the blocks of lists. Released blocks are used again, and their memory is never
+// freed.
 type blocks struct {
 	chunks []*[1 << chunkBits]block
 	free   int32

@@ -113,8 +113,8 @@ func (n *Network[M]) broken(id NodeID, now, wake time.Duration) {
 	n.Stop(&ContractError{Step: n.info(id, now, wake), Why: why})
 }
 
-// caught ends the simulation with a panic of a program, so that the caller
-// of Run learns which step that was. Other panics go on.
+// caught recovers a panic of a program and ends the simulation with an error that says in which
+// step it happened. Panics outside of a program's step are not recovered.
 func (n *Network[M]) caught(err *error) {
 	if n.stepping == 0 {
 		return

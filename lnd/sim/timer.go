@@ -1,9 +1,8 @@
 package sim
 
-// arm pushes the evTimer for a node's wake, which none comes early enough for.
-// The one that was to come first is remembered if it is the later of those
-// known, for a program often falls back on it: otherwise every short timer
-// before a long one would leave an event behind.
+// arm pushes an evTimer for a node's wake, because those in the queue come too late for it. The
+// one that was to come first is remembered in rearm, unless an earlier one is: after a short timer
+// a program often waits for the same long one again, which then needs no further event.
 func (n *Network[M]) arm(id NodeID) {
 	nd := &n.nodes[id]
 	switch {

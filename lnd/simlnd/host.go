@@ -13,7 +13,7 @@ import (
 
 // Host is one incarnation of a simulated host.
 type Host struct {
-	// Data is its user's: the stack on it.
+	// Data belongs to the program that uses the host; it is the stack on the host.
 	Data any
 
 	fabric      *Fabric
@@ -127,7 +127,8 @@ func (h *Host) Step(now time.Duration, in sim.Input[*packet], out *sim.Output[*p
 	return wake
 }
 
-// begin takes over the connections for a step.
+// begin starts a step: it waits until no other goroutine uses the host's connections, and then
+// has them until end.
 func (h *Host) begin(out *sim.Output[*packet]) {
 	h.mu.Lock()
 	for h.stepping {
@@ -142,7 +143,7 @@ func (h *Host) begin(out *sim.Output[*packet]) {
 	h.late, h.said = h.late[:0], h.said[:0]
 }
 
-// end gives them back and returns when the host wants to wake.
+// end finishes the step that begin started, and returns when the host wants to wake.
 func (h *Host) end() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()

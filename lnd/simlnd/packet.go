@@ -94,7 +94,8 @@ type pool struct {
 	free [classes]*packet
 }
 
-// Packet memory comes in powers of two from 64 bytes to 1 MiB; class 0 has none.
+// The memory of a packet has one of the sizes from 64 bytes to 1 MiB that are powers of two.
+// Packets of class 0 have no memory.
 const (
 	smallestBits = 6
 	classes      = 16

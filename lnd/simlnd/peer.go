@@ -52,7 +52,7 @@ func (p *peer) name() nid.ProcessID {
 
 func (p *peer) now() time.Duration { return p.ni.host.Clock().Now() }
 
-// rename gives the connection to come a name.
+// rename chooses a name for the next connection to the peer.
 func (p *peer) rename() {
 	h := p.ni.host
 	h.opened++

@@ -19,8 +19,8 @@ func laneOf(priority bool) int {
 	return bulk
 }
 
-// lane is one direction of priority: bytes on the way out and messages on the
-// way in.
+// lane is the state of a connection for the messages of one priority: the bytes that were sent and
+// received, and the messages that have arrived and wait for lnet.
 type lane struct {
 	sent    uint64     // bytes sent
 	acked   uint64     // of which the peer has taken, or knows to be lost

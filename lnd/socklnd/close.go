@@ -2,8 +2,9 @@ package socklnd
 
 import "ulnet/lnet/nid"
 
-// ClosePeer ends the connections to the processes at a NID: lnet has found out that the peer is
-// down, as it does of gateways (lnet_notify_peer_down). Messages to it fail, and the next one dials anew.
+// ClosePeer ends the connections to the processes at a NID. lnet calls it when it has found out
+// that a peer is down, as it does for gateways (lnet_notify_peer_down). Messages to the peer fail,
+// and the next one dials anew.
 func (ni *NI) ClosePeer(id nid.NID, cause error) {
 	for _, p := range ni.allPeers() {
 		if p.id.NID != id {

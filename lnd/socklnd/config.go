@@ -113,8 +113,8 @@ type Config struct {
 	// MaxConns bounds the accepted connections of a listener (65536). At the limit new
 	// ones are closed. Local policy.
 	MaxConns int
-	// MaxConnsPerAddr bounds those from one address, where ports above 1023 are counted
-	// apart (1024).
+	// MaxConnsPerAddr bounds the accepted connections from one address. Those from ports
+	// above 1023 and those from other ports are counted separately (1024).
 	MaxConnsPerAddr int
 
 	// NoMulticast (multicast=0) leaves the NI without multicast. Otherwise group g has the

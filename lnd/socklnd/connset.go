@@ -128,7 +128,7 @@ func (s *connSet) close(now time.Duration, err error, out *setOutput) {
 	s.forget()
 }
 
-// forget resets what was agreed with the peer when no connection is left.
+// forget resets the protocol version and the incarnation of the peer if no connection is left.
 func (s *connSet) forget() {
 	if !s.known() {
 		s.version, s.incarnation = 0, 0

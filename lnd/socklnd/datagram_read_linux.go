@@ -37,8 +37,8 @@ type datagramSlot struct {
 	iov     iovec
 }
 
-// What the memory of a reader is divided into: as many slots as fit, but not
-// fewer or more than these.
+// The memory of a reader is divided into slots of one datagram each: as many as fit into
+// slotMemory, but at least leastSlots and at most mostSlots.
 const (
 	slotMemory = 256 << 10
 	leastSlots = 4

@@ -93,8 +93,9 @@ var failures = map[Reason]lnd.Failure{
 	TooManyAcks: lnd.RemoteError, BadMessage: lnd.RemoteError,
 }
 
-// classOf are the classes of what the system says of a connection that cannot be made, or
-// of one that breaks (ksocknal_txlist_done, ksocknal_tx_done). The first that fits counts.
+// classOf has the failure class of each error with which the system ends a connection, or an
+// attempt to connect (ksocknal_txlist_done, ksocknal_tx_done). The first entry that matches the
+// error counts.
 var classOf = [...]struct {
 	errno syscall.Errno
 	class lnd.Failure

@@ -183,7 +183,7 @@ func (ni *NI) Join(g lnd.Group) error {
 	return nil
 }
 
-// explain says what to do about a refusal.
+// explain adds to the error of opening the socket, or of joining a group, what to do about it.
 func explain(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOBUFS):

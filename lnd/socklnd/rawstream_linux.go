@@ -116,7 +116,8 @@ func (s *rawStream) tryRead(fd uintptr) bool {
 	return s.rerr != unix.EAGAIN
 }
 
-// pollRead is tryRead that looks again for a while.
+// pollRead is like tryRead, but if nothing is there it tries again for a short time before it
+// lets the poller wait.
 func (s *rawStream) pollRead(fd uintptr) bool {
 	there := s.tryRead(fd)
 	if there || s.rlimit == 0 || !s.poll.begin() {
@@ -195,10 +196,10 @@ func (v *vector) fill() {
 	}
 }
 
-// quick is the most bytes for which a read or write is a raw system call, of which the
-// scheduler is not told: any one message. The call does not block, because the socket is
-// non-blocking. Telling the scheduler costs a tenth of a small message's round trip, and of a
-// large one's CPU time: after 20 µs of copying it would start another thread.
+// quick is the largest read or write in bytes that is made as a raw system call, without telling
+// the Go scheduler. Any single message is shorter. The call does not block, because the socket is
+// non-blocking. Telling the scheduler costs a tenth of the round trip of a small message, and a
+// tenth of the CPU time of a large one: after 20 µs of copying it would start another thread.
 const quick = 2 << 20
 
 // sysVector is readv or writev of total bytes.

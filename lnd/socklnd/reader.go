@@ -245,7 +245,7 @@ func (r *reader) fillEmpty() *Error {
 	return nil
 }
 
-// readv waits in the middle of a message.
+// readv reads more of a message that has begun, and waits for it.
 func (r *reader) readv(v *vector) (int, *Error) {
 	r.c.midway.Store(true)
 	n, err := r.c.stream.readv(v)

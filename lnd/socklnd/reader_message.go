@@ -52,7 +52,8 @@ func (r *reader) beginSum(h ksock.MsgHeader) {
 	r.sums, r.sum, r.want = true, ksock.ChecksumHeader(h), h.Checksum
 }
 
-// spoilt reports whether the checksum of the message, of which all is consumed, is wrong.
+// spoilt reports whether the checksum of the message is wrong. It is called when the whole message
+// has been read.
 func (r *reader) spoilt() bool { return r.sums && r.sum != r.want }
 
 // lnetMessage receives what follows the message header and acknowledges

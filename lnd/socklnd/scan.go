@@ -123,9 +123,9 @@ func (w *writer) busy() bool {
 // ksocknal_send_keepalive_locked).
 const minPingInterval = 10 * time.Second
 
-// pingable queues a keepalive NOOP to a peer that has sent nothing for the keepalive
-// interval, and returns the connection that the caller has to
-// flush, if any. Only version 3 knows keepalives. The caller holds p.mu.
+// pingable queues a keepalive NOOP to a peer that has sent nothing for the keepalive interval,
+// and returns the connection that the caller has to flush, or nil. Keepalives exist only in
+// version 3 of the protocol. The caller holds p.mu.
 func (p *peer) pingable(now time.Duration) *conn {
 	s := &p.silence
 	if rx := p.received(); rx != s.rxBytes {

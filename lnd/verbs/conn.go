@@ -82,7 +82,8 @@ type Conn interface {
 // EventKind is the kind of an event of a connection.
 type EventKind uint8
 
-// The events. Established comes at most once; one of the others is the last.
+// The kinds of events. A connection has at most one Established, and its last event is one of the
+// other kinds.
 const (
 	Established  EventKind = iota + 1
 	Rejected               // by the peer

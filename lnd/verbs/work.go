@@ -56,7 +56,8 @@ type Completion struct {
 	QPN    uint32 // of the queue pair
 	Op     Op     // what has completed
 	Status Status // Success, or why it failed
-	// Buffer of a Receive is the message. The consumer has it until Pool.Return.
+	// Buffer is the message that a Receive brought. It belongs to the consumer until
+	// Pool.Return.
 	Buffer Buffer
 	// SrcAddr is the sender of a datagram.
 	SrcAddr netip.Addr

@@ -107,7 +107,8 @@ func (a *Agent) bind(exchange uint64, buffer []byte, event func(*portals.Event))
 	return md, nil
 }
 
-// forget drops an exchange whose MD is gone, and returns the MD.
+// forget removes an exchange from the table, and returns the handle of its MD, or 0 if the
+// exchange is not there.
 func (a *Agent) forget(exchange uint64) portals.MDHandle {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"ulnet/portals"
 )
 
-// pushesAtOnce is how many pushes are taken at a time. One alone, as kernels have it,
-// is kept from all others by a peer whose bytes do not come.
+// pushesAtOnce is how many pushes can be received at a time. Kernels receive only one: a peer that
+// begins a push and does not send all of its bytes blocks the pushes of all others.
 const pushesAtOnce = 10
 
 // pushTarget takes pushes (ln_push_target): MDs on portal 0 for one PUT each. The portal

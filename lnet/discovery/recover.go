@@ -130,7 +130,8 @@ func (r *recoverer) ping(t recovery.Target) {
 	}
 }
 
-// ended follows ping: an answer has healed both NIs when it arrived.
+// ended is called when a recovery ping has ended. It need not raise the health of the NIs: the
+// arrival of an answer has done that.
 func (r *recoverer) ended(t recovery.Target) {
 	r.mu.Lock()
 	delete(r.pings, t)

@@ -80,7 +80,7 @@ func (s *Deadlines[T]) Clear(d *Deadline[T]) bool {
 	return true
 }
 
-// fix puts a deadline, which stands for its index, where it belongs in the heap.
+// fix moves d to its place in the heap. It starts at d.index, where d need not be in the heap yet.
 func (s *Deadlines[T]) fix(d *Deadline[T]) {
 	i := d.index - 1
 	for i > 0 && d.before(s.heap[(i-1)/2]) {

@@ -72,7 +72,7 @@ func expandPrefix(net Net, p netip.Prefix, ids []NID, limit int) ([]NID, error) 
 	return ids, nil
 }
 
-// count is how many numbers there are, or at least most.
+// count returns how many numbers there are, but no more than most.
 func (n numbers) count(most int) int {
 	count := 0
 	for _, s := range n {

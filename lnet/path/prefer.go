@@ -89,7 +89,8 @@ type nets struct {
 	there *Net[*Remote]
 }
 
-// score compares nets by their best NIs, theirs before ours.
+// score returns the score by which nets are compared: by their best NIs, first the peer's and then
+// those of this node.
 func (n nets) score() score {
 	theirs, ours := n.there.NIs[0].harm.Load(), uint32(0)
 	for _, r := range n.there.NIs[1:] {
@@ -168,7 +169,7 @@ func compareRoutes(a, b *Choice, routers NIDs) (order int64, why Reason) {
 	return int64(h.lastUse.Load()) - int64(g.lastUse.Load()), UsedLater
 }
 
-// in is 1 if one of the gateway's NIDs is in the sets.
+// in returns 1 if one of the gateway's NIDs is in the sets, otherwise 0.
 func (g *Gateway) in(routers NIDs) int64 {
 	if len(routers) == 0 {
 		return 0

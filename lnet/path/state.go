@@ -6,13 +6,13 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// MaxHealth is the health of what never failed (LNET_MAX_HEALTH_VALUE).
+// MaxHealth is the health of an NI or a gateway without failures (LNET_MAX_HEALTH_VALUE).
 const MaxHealth = 1000
 
 // Priority is the priority value of a selection rule: the lowest is the best.
 type Priority uint32
 
-// NoPriority is that of what no rule names; it is the worst.
+// NoPriority is the priority of an NI or a net that no selection rule names. It is the worst.
 const NoPriority = Priority(1<<32 - 1)
 
 // standing is what NIs and nets have in common. The zero value is without priority.
@@ -149,7 +149,7 @@ type Net[NI any] struct {
 	NIs []NI // in the order of configuration, or as the peer lists them
 }
 
-// ID is the net.
+// ID returns the number and type of the net.
 func (n *Net[NI]) ID() nid.Net { return n.key.net }
 
 // key tells nets apart.

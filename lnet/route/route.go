@@ -26,7 +26,8 @@ type Route struct {
 	Sensitivity int     // by how much a failure lowers the health of the gateway, from 1
 }
 
-// New returns the route that the tunable routes makes of a net and a gateway alone.
+// New returns a route by a gateway with the default values that the tunable routes has for all
+// else.
 func New(net nid.Net, gateway nid.NID) Route {
 	return Route{Net: net, Gateway: gateway, Hops: UndefinedHops, Sensitivity: 1}
 }

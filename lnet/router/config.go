@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// StallTime is how long nothing may leave to a next hop that has messages under way,
-// until it counts as stalled.
+// StallTime is the time after which a next hop counts as stalled if messages to it are in flight
+// and none of them has been sent.
 const StallTime = time.Second
 
 // Page is what a small buffer holds, and the unit of memory.

@@ -201,7 +201,7 @@ func (l *Ledger) grant(t *Ticket) {
 	l.hold(t, t.to, 1)
 }
 
-// hold counts a buffer with a message for a next hop, or with -1 no longer.
+// hold adds sign, which is 1 or -1, to the number of buffers with messages for a next hop.
 func (l *Ledger) hold(t *Ticket, to *Neighbour, sign int) {
 	to.held[t.class] += sign
 	if t.class == Large {
@@ -258,7 +258,7 @@ func (l *Ledger) End(t *Ticket, now time.Duration) {
 	l.advance(from)
 }
 
-// rest takes a next hop off the busy ones.
+// rest removes a next hop from the list of busy ones.
 func (l *Ledger) rest(to *Neighbour) {
 	last := l.busy[len(l.busy)-1]
 	l.busy[to.index], last.index = last, to.index

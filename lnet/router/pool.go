@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// sizes of the buffers, powers of two from a page to MaxPayload.
+// sizes is how many sizes buffers may have: the powers of two from a page to MaxPayload.
 const sizes = 9
 
 // Pool has the memory of buffers. It keeps what is given back for the next message, within the

@@ -35,8 +35,8 @@ func (l *Ledger) Snapshot() Snapshot {
 // Tickets is the number of messages that wait for a buffer or have one.
 func (l *Ledger) Tickets() int { return l.tickets }
 
-// Credits returns a neighbour's router credits, of which so many are left, negative if
-// messages wait, and the lowest number so far.
+// Credits returns how many router credits a neighbour has, how many of them are left (a negative
+// number if messages wait), and the lowest number that was left so far.
 func (n *Neighbour) Credits() (limit, left, lowest int) {
 	waiting := n.waiting.n
 	for c := range n.wants {

@@ -43,8 +43,8 @@ func (s *Signer) set(keys Keys) {
 	s.now.Store(k)
 }
 
-// Set changes the keys from now on. The error is [ErrOnOff] if there are none now, or
-// none in keys, but not both.
+// Set replaces the keys. It cannot turn signing on or off: the error is [ErrOnOff] if only one
+// of the present keys and the new ones is empty.
 func (s *Signer) Set(keys Keys) error {
 	if s.On() != (keys.Len() > 0) {
 		return ErrOnOff

@@ -16,9 +16,11 @@ import (
 // driver is an LND of a node, with what the start of its NIs depends on.
 type driver struct {
 	lnd.Driver
-	// stamp is when an NI starts, in the unit in which kernels tell their peers.
+	// stamp converts the time at which an NI starts to the incarnation that it tells its
+	// peers, in the unit that kernels use on this type of network.
 	stamp func(time.Time) uint64
-	// advice is what helps against a failure of the start; "", or nil: what helps all types.
+	// advice returns what helps if an NI could not be started. If it returns "" or is nil,
+	// the advice for all types is given.
 	advice func(error) string
 	// watched says that the links of its NIs are those of the interfaces with their addresses.
 	watched bool

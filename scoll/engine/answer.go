@@ -126,8 +126,8 @@ func (m *Machine) speak(r *request, s wire.Status) {
 	}
 }
 
-// tooMany reports whether the trailer does not fit a message. Then it has answered with an
-// error for the whole subtree, whose answers do not count.
+// tooMany reports whether the trailer is too long for a message. If it is, tooMany answers the
+// request with an error for the whole subtree, and the answers of the subtree do not count.
 func (m *Machine) tooMany(r *request) bool {
 	if len(r.trailer) <= MaxTrailer {
 		return false

@@ -25,7 +25,8 @@ func (r *request) miss(c *child, s wire.Status) {
 // missing.
 const MaxTrailer = 32768
 
-// fewEntries is how many entries of a trailer are checked one by one; longer ones with a set.
+// fewEntries is up to how many entries a trailer is checked entry by entry. The members in a longer
+// one are recorded, so that none is in it twice.
 const fewEntries = 64
 
 // merge appends a child's trailer to this node's, if all entries are about its subtree. In a

@@ -32,7 +32,7 @@ func (g *namedGroup) created(id scoll.GroupID, s scoll.Status) {
 	}
 }
 
-// groups are those of a run.
+// groups has the groups of a run.
 type groups struct {
 	nodes       int
 	byName      map[string]*namedGroup

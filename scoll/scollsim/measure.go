@@ -7,8 +7,8 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// Group starts all nodes, and makes the first one create the group "g" of all, of a kind:
-// delayed, immediate or oob.
+// Group starts all nodes, and makes the first one create the group "g", whose members are all
+// nodes. kind is how it is created: delayed, immediate or oob.
 func (n *Net) Group(kind string) error {
 	if err := n.Run(n.Now() + time.Millisecond); err != nil {
 		return err

@@ -12,7 +12,8 @@ import (
 func FaultPlan(seed uint64) string { return draw(seed, false) }
 
 // ServicePlan draws a random scenario on a network without faults, in which about half of the
-// services fail, are late or silent, abort, or break off, at any rank. It expects the same.
+// services fail, are late or silent, abort, or break off, at any rank. The expectations are those
+// of FaultPlan.
 func ServicePlan(seed uint64) string { return draw(seed, true) }
 
 func draw(seed uint64, onlyServices bool) string {

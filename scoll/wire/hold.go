@@ -5,7 +5,7 @@ import "time"
 // holdUnit is the unit of the field hold of a RequestHeader.
 const holdUnit = 250 * time.Millisecond
 
-// MaxHold bounds the field hold: a receiver takes larger values for this.
+// MaxHold is the largest value of the field hold. A receiver reduces larger values to it.
 const MaxHold = time.Minute
 
 // Hold tells the parent of a request to suspend its timeout, because the request waits for

@@ -13,7 +13,7 @@ import (
 	"ulnet/scoll"
 )
 
-// Grace is how much more time than for an action there is for its answer.
+// Grace is the time that the answer to an action may take after the time for the action itself.
 const Grace = time.Second
 
 // Order is a broadcast to be sent.

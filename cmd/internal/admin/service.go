@@ -42,8 +42,9 @@ type Config struct {
 	MaxActions int // that run at a time; at least 1
 	Output     int // bytes of the end of an action's output in the answer
 
-	// Dir is the folder of the files with bulk data. Files of a daemon that was killed are
-	// removed there. "": the system's, where they are not.
+	// Dir is the folder of the files with bulk data. Files that are left of a daemon that was
+	// killed are removed from it. "" stands for the system's folder for temporary files,
+	// from which they are not removed.
 	Dir string
 	// Worker calls a function that blocks, not before it has returned itself. nil: in a
 	// goroutine.
@@ -305,8 +306,9 @@ func (s *Service) postReply(r *scoll.Request) {
 	p.own.then(func(answer []byte) { s.reply(r, p, answer) })
 }
 
-// reply sends all answers. An error of ReplyPart or Reply means that it was too late, and the
-// module of collectives has answered.
+// reply sends this node's answer and the collected answers of its children to the parent. An
+// error of ReplyPart or Reply means that it is too late: the module of collectives has answered
+// in place of this service.
 func (s *Service) reply(r *scoll.Request, p *received, answer []byte) {
 	if p.bad == nil && p.request.Verb == Clock {
 		answer = stamped(answer, s.now())

@@ -133,7 +133,7 @@ var Rules = []Rule{
 		"lnd/verbs/... lnd/capture lnd/fault lnd/link lnd/sim/... lnd/simlnd lnd/lndtest/loopback lnd/lndtest/effort"},
 }
 
-// A Limit names an import from outside the module that only some may use.
+// A Limit names an import from outside the module that only some packages may use.
 type Limit struct {
 	Import string // pattern
 	Within string // patterns of packages, for all their files

@@ -47,7 +47,8 @@ func Texts(root string) ([]Text, error) {
 	return all, err
 }
 
-// unnamed are references of former times, which do not say what they mean.
+// unnamed has texts of references that were used formerly and must not be in a file any more,
+// because they do not say what they refer to.
 var unnamed = []string{"conformance list", "seed 001", "seed 002", "seed 003", "seed 004", "eference 8.3", "the reference §"}
 
 var (

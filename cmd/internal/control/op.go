@@ -188,7 +188,7 @@ func (o Command[Req, Answer]) CallWith(ctx context.Context, c *Client, req Req, 
 	return answer, c.call(ctx, http.MethodPost, o.Path, req, data, &answer)
 }
 
-// Call sends it to the daemon of a client.
+// Call sends the action to the daemon of a client.
 func (o Action[Req]) Call(ctx context.Context, c *Client, req Req) error {
 	return o.CallWith(ctx, c, req, nil)
 }
@@ -198,8 +198,8 @@ func (o Action[Req]) CallWith(ctx context.Context, c *Client, req Req, data io.R
 	return c.act(ctx, o.Path, req, data)
 }
 
-// Call sends it to the daemon of a client and reports the steps, whose payload is valid
-// until report returns.
+// Call sends the operation to the daemon of a client and reports its steps. The payload of a step
+// is valid until report returns.
 func (o Operation[Req, S]) Call(ctx context.Context, c *Client, req Req, report func(S) error) error {
 	return o.CallWith(ctx, c, req, nil, report)
 }

@@ -46,7 +46,7 @@ func Default() Set {
 
 // A Driver is an LND with its configuration. New ones embed [Plain].
 type Driver interface {
-	// Type is that of its networks, and Name its own.
+	// Type returns the type of the driver's networks, and Name the name of the driver.
 	Type() nid.NetType
 	Name() string
 	// Section is the key that has its tunables in the file; "": they stand at the top.
@@ -116,7 +116,7 @@ func (Plain) NI(all lnd.Tunables) lnd.Tunables { return all }
 // Listens says nothing.
 func (Plain) Listens(Settings) string { return "" }
 
-// Believes names no setting.
+// Believes implements [Driver]. It names no setting.
 func (Plain) Believes(Settings) string { return "" }
 
 // HintStart is about addresses, and the node.
@@ -130,7 +130,7 @@ func (Plain) HintStart(_ Settings, err error) string {
 	return "see --networks; 'ip address' lists interfaces and addresses"
 }
 
-// HintUnreached is about the way to the node.
+// HintUnreached implements [Driver]. The hint says how to check the IP route to the node.
 func (Plain) HintUnreached(_ Settings, target nid.NID, _ error) string {
 	if !target.Addr().IsValid() { // its networks have numbers
 		return fmt.Sprintf("does LNet run there, and is %v one of its NIDs?", target)

@@ -88,7 +88,7 @@ func (o *O2IB) Believes(Settings) string {
 	return ""
 }
 
-// HintStart is about the usual failures of a device.
+// HintStart implements [Driver]. The hints are for the usual failures of a device.
 func (o *O2IB) HintStart(s Settings, err error) string {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE) && o.Provider == Softroce:

@@ -122,8 +122,8 @@ func (s *Addressed) old(in *AddressedInput) bool {
 	return false
 }
 
-// connections says which connections matter: those of links, and that with the
-// supervisor of a delegate.
+// connections reports the connections whose loss matters from now on, or no longer: those to
+// nodes with which this node has a link, and the one from a delegate to its supervisor.
 func (s *Addressed) connections(out *AddressedOutput) {
 	for _, list := range [][]wire.Ref{out.Watch, out.Ignore} {
 		for _, p := range list {

@@ -171,7 +171,8 @@ func (a *attributes) drop(m *Machine, p wire.Ref) {
 	a.monitors = slices.DeleteFunc(a.monitors, func(q wire.Ref) bool { return q == p })
 }
 
-// joined is told that a node is in the view: what was offered of it can be asked for.
+// joined is called when a node has joined the view. It requests the versions of the node's table
+// that other nodes have offered before.
 func (a *attributes) joined(m *Machine, p wire.Ref) {
 	inc := m.view.at(p).inc
 	var late []waiting

@@ -55,7 +55,7 @@ func (s *CensusState) UnmarshalText(text []byte) error {
 	return unmarshalName(censusStateNames[:], "state of an entry", text, (*uint8)(s))
 }
 
-// staleSize is what the value of an entry that is stale has more, in bytes.
+// staleSize is by how many bytes the value of an entry is longer if the entry is not current.
 const staleSize = 5
 
 // appendBinary appends the value of the attribute: u64 activation, u64 registration,
@@ -139,8 +139,8 @@ func (e *CensusEntry) grow(m *Machine, age time.Duration) {
 	}
 }
 
-// before reports whether another entry of the same zone counts more: what is current
-// does, and then what is newer.
+// before reports whether another entry of the same zone takes precedence over e: a current one does
+// over one that is not, otherwise the newer one.
 func (e *CensusEntry) before(other *CensusEntry) bool {
 	return cmp.Or(
 		cmp.Compare(min(other.State, Stale), min(e.State, Stale)),

@@ -75,7 +75,8 @@ func (d *delegation) memberLeft(m *Machine, p wire.Ref, v wire.Version) {
 	d.tell(m, &d.left, p, v)
 }
 
-// tell keeps a change for the supervisor, if there is one that needs it.
+// tell records that the supervisor must be told of a change in membership. It adds the change to
+// a list, unless the supervisor gets the whole view anyway.
 func (d *delegation) tell(m *Machine, list *[]wire.Named, p wire.Ref, v wire.Version) {
 	d.untold = true
 	if d.own > 0 && !d.whole {

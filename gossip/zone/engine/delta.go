@@ -38,7 +38,8 @@ const urgentParts = 8
 
 func (d *delta) urgent(m *Machine) { d.at = min(d.at, m.now+m.cfg.Aggregation/urgentParts) }
 
-// refutation is alive for a node that was suspected: it must not come too late.
+// refutation adds that a node which was suspected is alive, and sends that early, so that the node
+// is not removed before.
 func (d *delta) refutation(m *Machine, p wire.Ref) {
 	d.alive(m, p)
 	d.urgent(m)

@@ -114,7 +114,8 @@ func (m *Machine) excuse(l *link) {
 	}
 }
 
-// file suspects a neighbour (MS-31 to MS-35).
+// file reports a neighbour as suspect, unless a later incarnation of it is known or it is too
+// early for another report, and then drops or retries the link (MS-31 to MS-35).
 func (m *Machine) file(l *link) {
 	p, heard, e := l.node, l.version, m.view.at(l.node)
 	switch {

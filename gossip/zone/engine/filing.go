@@ -6,9 +6,9 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// filings keeps when this node suspected others, to do so more and more rarely where
-// they refute that each time (MS-A2): a link that works one way would else have all of
-// the zone hear of it every few seconds.
+// filings records when this node suspected others, so that it suspects those more and more rarely
+// that refute it each time (MS-A2). Otherwise a link that works in one direction only would cause
+// a suspicion in the whole zone every few seconds.
 type filings map[wire.Ref]filing
 
 type filing struct {
@@ -23,7 +23,8 @@ func (f filings) early(now time.Duration, p wire.Ref, inc uint64) bool {
 	return ok && last.inc == inc && now < last.until
 }
 
-// note takes note of a suspicion. After a long time without one it is the first.
+// note records a suspicion, and doubles the back-off before the next. If there was none for a long
+// time, the back-off begins anew.
 func (f *filings) note(m *Machine, p wire.Ref, inc uint64) {
 	if *f == nil {
 		*f = make(filings)

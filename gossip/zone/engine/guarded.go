@@ -59,8 +59,8 @@ func (g *guarded) admit(d *wire.Dispatch, now time.Duration) (ok, late bool) {
 	return true, false
 }
 
-// change takes over what the active delegate says of the zone's members. Delegates
-// that left are none any more.
+// change applies the changes of the zone's membership that the active delegate reports. It also
+// removes the delegates that have left the zone.
 func (g *guarded) change(m *Machine, d *wire.Dispatch) {
 	if d.Flags&wire.Whole != 0 && d.Flags&wire.Continues == 0 {
 		clear(g.members)
@@ -104,7 +104,8 @@ func (g *guarded) has(id wire.ID) bool {
 	return slices.ContainsFunc(g.delegates, func(r registered) bool { return r.ID == id })
 }
 
-// own returns how many delegates are those of the zone that the active one knows.
+// own returns how many delegates belong to the zone as its active delegate sees it: the active one,
+// and those that are among the members that it has reported.
 func (g *guarded) own() (n int) {
 	for i := range g.delegates {
 		if _, ok := g.members[g.delegates[i].ID]; ok || i == 0 {

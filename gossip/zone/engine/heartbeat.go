@@ -6,7 +6,7 @@ import (
 	"ulnet/gossip/zone/wire"
 )
 
-// beat is the deadline of the next heartbeat, to all links at once.
+// beat has the deadline of the next heartbeat. Heartbeats are sent on all links at once.
 type beat struct{ at time.Duration }
 
 // beatInterval is the heartbeat give or take a tenth, so that nodes that start

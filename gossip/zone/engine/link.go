@@ -36,8 +36,8 @@ type link struct {
 	state  linkState
 	mine   wire.Roles // what this node wants of it
 	theirs wire.Roles // and the peer
-	// probing: an answer is asked for by due, because the transport lost the
-	// connection (MS-A30) or the link was held.
+	// probing: the neighbour was asked for an answer, which has to come before due, because
+	// the transport lost the connection (MS-A30) or the link was held.
 	probing bool
 	// doubted: it was held, and is not held again.
 	doubted bool

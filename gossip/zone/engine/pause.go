@@ -46,7 +46,8 @@ func (p *pauses) late(now time.Duration) time.Duration {
 	return p.owed
 }
 
-// leave ends a step and turns an instant of active time into the wake.
+// leave ends a step. It converts the instant at which the machine wants to be stepped next from
+// active time to the caller's time, and returns it.
 func (p *pauses) leave(now, active time.Duration) time.Duration {
 	p.wake = machine.Never
 	if active < machine.Never-p.skew {

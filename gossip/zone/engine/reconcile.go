@@ -67,7 +67,8 @@ func (a *attributes) greet(m *Machine, l *link) {
 	}
 }
 
-// offered is UPON-ATTUPDATE (Alg. 2, line 1).
+// offered handles a digest of attribute tables: it requests those that are newer at the sender
+// (UPON-ATTUPDATE, Alg. 2, line 1).
 func (a *attributes) offered(m *Machine) {
 	var request []wire.TableVersion
 	for i := range m.in.Lists.Tables {
@@ -113,7 +114,7 @@ func (m *Machine) disown(v *wire.TableVersion) {
 	}
 }
 
-// wait keeps an offer.
+// wait keeps the offer of a table until its owner, or the owner's incarnation, is in the view.
 func (a *attributes) wait(m *Machine, v *wire.TableVersion, from wire.Ref) {
 	i := slices.IndexFunc(a.waiting, func(w waiting) bool { return w.Owner == v.Owner && w.from == from })
 	switch {
@@ -159,7 +160,8 @@ func (a *attributes) want(m *Machine, p wire.Ref) {
 	a.arm(m)
 }
 
-// requested is UPON-ATTREQUEST (Alg. 2, line 7). A table is in the answer once.
+// requested answers a request for attribute tables (UPON-ATTREQUEST, Alg. 2, line 7). A table
+// that is requested twice is in the answer once.
 func (a *attributes) requested(m *Machine) {
 	var data []wire.TableData
 	push := m.in.Flags&wire.Push != 0
@@ -183,8 +185,8 @@ func (a *attributes) requested(m *Machine) {
 	}
 }
 
-// received is UPON-ATTREPLY (Alg. 2, line 14). Users are told once all of it is merged
-// (lines 23 and 24), however many parts it has.
+// received merges attribute tables that were requested (UPON-ATTREPLY, Alg. 2, line 14). Users
+// are told once all of the answer is merged (lines 23 and 24), however many parts it has.
 func (a *attributes) received(m *Machine) {
 	for i := range m.in.Lists.Data {
 		d := &m.in.Lists.Data[i]

@@ -81,9 +81,9 @@ func (d *delegation) registered(m *Machine, r *wire.Dispatch) {
 	}
 }
 
-// outnumber takes a number above an activation that the supervisor knows of a delegate
-// that it has no more: that one may have died before the zone knew that it was active,
-// and this one count for no later.
+// outnumber makes sure that this delegate's activation is above one that the supervisor knows of a
+// former delegate. That one may have died before its zone learned of its activation, so that this
+// one has a number which is not later.
 func (d *delegation) outnumber(m *Machine, activation uint64) {
 	if activation == 0 || activation >= maxActivation {
 		return

@@ -200,8 +200,8 @@ func (r *replica) live() (list []wire.Attribute) {
 // bound is how large a table may be.
 type bound struct{ bytes, keys int }
 
-// after returns how large the table is once data is merged. False: that names a key
-// twice, as no table does.
+// after returns how large the table will be when data is merged. It returns false if data names
+// a key twice, which is not valid.
 func (r *replica) after(d *wire.TableData) (b bound, ok bool) {
 	twice := r.name(d, true)
 	r.name(d, false)

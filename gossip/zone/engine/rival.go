@@ -16,8 +16,8 @@ type rival struct {
 	told         bool
 }
 
-// contest takes an active delegate that does not count out of those that do, and
-// reports whether it is to be told that its zone's name is taken.
+// contest handles a registration of an active delegate over which another one takes precedence. It
+// removes the delegate, and reports whether to tell it that the name of its zone is taken.
 func (g *guarded) contest(m *Machine, d *wire.Dispatch) bool {
 	r := &g.rival
 	if r.ID != d.From || m.now-r.heard > m.cfg.Timeout {

@@ -17,7 +17,7 @@ type summonses struct {
 	at     time.Duration // deadline of the first entry
 }
 
-// summons is one such node. A newer version of it ends the notification.
+// summons is a node that is notified. A newer version of the node ends the notification.
 type summons struct {
 	node    wire.Ref
 	version wire.Version

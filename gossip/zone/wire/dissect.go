@@ -100,7 +100,8 @@ func (n *seenNames) Add(id ID) (Ref, error) {
 	return r, err
 }
 
-// AddShort implements [Names]. The length of the message bounds the nodes.
+// AddShort implements [Names]. It needs no bound for the number of nodes, because a message has
+// only a limited length.
 func (n *seenNames) AddShort(short uint64) (Ref, error) {
 	r, ok := n.byShort[short]
 	if !ok {

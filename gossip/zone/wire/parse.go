@@ -236,7 +236,7 @@ func (p *parser) lists() {
 	}
 }
 
-// suspicions reads so many, some of silence: see noReporter.
+// suspicions parses n suspicions. Some may be reports of silence, see noReporter.
 func (p *parser) suspicions(n int) {
 	into := &p.l.Suspicions
 	for ; n > 0 && p.err == nil; n-- {

@@ -31,7 +31,8 @@ type Config struct {
 	SeverAt time.Duration // see Sever
 	// Bootstrap is how many nodes of its zone each node begins with. Default 3.
 	Bootstrap int
-	// Zone is for all nodes: ids, names of zones and what is above are not used.
+	// Zone configures all nodes. The IDs and zone names in it are not used, nor the
+	// settings for which there is a field above.
 	Zone zone.Config
 	// Stacks runs agents above portals and LNet instead of bare machines; there are no stubs.
 	Stacks bool

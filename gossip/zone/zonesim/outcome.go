@@ -107,8 +107,8 @@ func (v *Outcome) detected(after time.Duration) {
 	v.Latest, v.Total = max(v.Latest, after), v.Total+after
 }
 
-// listener replays a node's events: they have to alternate for each member, and give the
-// node's view (MS-9, MS-10).
+// listener applies a node's events to a list of members. Joined and Left have to alternate for
+// each member, and the list has to equal the node's view (MS-9, MS-10).
 type listener struct {
 	p      *member
 	incs   []uint64 // by member, 0: not there

@@ -164,7 +164,7 @@ func (p *program) command(text string) (engine.Input, bool) {
 	return engine.Input{}, false
 }
 
-// send sends what is for the same zone.
+// send passes the messages to members of the node's own zone to the network.
 func (p *program) send(out *sim.Output[message]) {
 	n, g := p.net, p.group
 	for i := range n.out.Sends {

@@ -37,7 +37,8 @@ func (t *faults) unheard(from, to sim.NodeID, now time.Duration, zone others) bo
 	return 2*could <= all
 }
 
-// severed reports whether nothing gets from a node to another one at once.
+// severed reports whether no message gets from a node to another one without a third that passes it
+// on.
 func (t *faults) severed(from, to sim.NodeID, now time.Duration) bool {
 	if t.sides != nil && t.sides[from] != t.sides[to] || t.before != nil && now < t.until && t.before[from] != t.before[to] {
 		return true

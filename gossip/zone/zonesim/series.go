@@ -40,7 +40,7 @@ func (n *Net) Sample() []float64 {
 	}
 }
 
-// leastCensus is how many members the supervisor knows that knows the fewest.
+// leastCensus returns the smallest of the numbers of members that the supervisors know of.
 func (n *Net) leastCensus() (least int) {
 	first := true
 	for i := range n.cfg.Supervisors {

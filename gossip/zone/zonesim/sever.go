@@ -9,14 +9,15 @@ import (
 	"ulnet/lnd/sim"
 )
 
-// severing is that some links between supervisors and delegates fall silent, both ways
-// (MS-100). It is no excuse for anything else.
+// severing has the links between supervisors and delegates that fall silent in both directions
+// (MS-100). It justifies no other failure of a node.
 type severing struct {
 	done bool
 	cut  map[[2]sim.NodeID]bool // supervisor, delegate
 }
 
-// Run lets the network run, see sim.Network, and has links fall silent in between.
+// Run runs the network until an instant, see sim.Network. When the configured instant is reached
+// meanwhile, it cuts the configured number of links.
 func (n *Net) Run(until time.Duration) error {
 	if at := n.cfg.SeverAt; n.cfg.Sever > 0 && !n.severed.done && until >= at {
 		if err := n.Control.Run(max(at, n.Now())); err != nil {

@@ -48,7 +48,7 @@ func (n *Net) bootStack(h, _ *simlnd.Host) (err error) {
 	return k.agent.Join(n.incs[k.id])
 }
 
-// command obeys a verb of a scenario. What a node says that has left is nothing.
+// command carries out a verb of a scenario. A node that has left ignores it.
 func (k *stack) command(text string) {
 	verb, rest, _ := strings.Cut(text, " ")
 	key, value, _ := strings.Cut(rest, " ")
@@ -93,7 +93,7 @@ func (k *stack) examine() {
 	k.heard.compare(s.State, s.Members)
 }
 
-// status is the agent's, asked for once at an instant.
+// status returns the status of the agent. It asks the agent at most once at each instant.
 func (k *stack) status() *zone.Status {
 	if now := k.net.Now(); now != k.taken {
 		k.latest, k.taken, k.view = k.agent.Status(), now, nil

@@ -16,9 +16,9 @@ import (
 // of two thousand takes until all views are equal (G-MS-1).
 const forming = 1200 * time.Millisecond
 
-// stub is all members of a base zone but the active delegate, as far as that hears of
-// them: its neighbours answer, tell of others each τ, and those who miss one that died
-// say so to their monitor.
+// stub stands for all members of a base zone but the active delegate, as far as the delegate
+// hears of them: its neighbours answer, and report changes of other members each τ. When a
+// member dies, members whose monitor the delegate is report that to it.
 type stub struct {
 	g       *group
 	tau     time.Duration

@@ -118,7 +118,7 @@ func Tshark(t testing.TB, file string) []Message {
 	return list
 }
 
-// tshark is where the program is.
+// tshark returns the path of the program tshark.
 func tshark(t testing.TB) string {
 	t.Helper()
 	path, err := exec.LookPath("tshark")

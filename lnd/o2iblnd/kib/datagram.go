@@ -7,9 +7,9 @@ import (
 	"ulnet/lnet/wire"
 )
 
-// What begins a multicast datagram, the payload of a UD packet to a group. Kernels
-// have none: the format is this project's. Unlike that of messages its byte order
-// is always little-endian.
+// A multicast datagram is the payload of a UD packet to a group. Kernels have no multicast: the
+// format is this project's. Unlike in messages the byte order is always little-endian. A
+// datagram begins with:
 //
 //	0 4  magic 0x424D4E4C     8 72 LNet header, whose payload length counts
 //	4 2  version 1           80  …  payload, to the end of the packet

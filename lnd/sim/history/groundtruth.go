@@ -99,7 +99,8 @@ func finish(list []span, at int64, i int32) {
 	}
 }
 
-// next is the state after a change. A text that cannot be parsed changes nothing.
+// next returns the state after a change of the network. If the text of the change cannot be
+// parsed, only the instant changes.
 func (s netState) next(at int64, kind Kind, text string) netState {
 	s.at = at
 	switch kind {
@@ -198,7 +199,7 @@ func (t *groundTruth) lived(id sim.NodeID, from, to int64) bool {
 	return s != nil && s.to > to
 }
 
-// ran reports whether it did and was never paused.
+// ran reports whether a node was in one incarnation from one instant to another, and never paused.
 func (t *groundTruth) ran(id sim.NodeID, from, to int64) bool {
 	if !t.lived(id, from, to) {
 		return false

@@ -60,7 +60,7 @@ func (f *fault) end(length time.Duration) time.Duration {
 	return length
 }
 
-// window takes "from A to B", if it is there.
+// window parses "from A" or "from A to B", if it is there.
 func (c *cursor) window(f *fault) {
 	if f.windowed = c.accept("from"); !f.windowed {
 		return

@@ -29,7 +29,7 @@ const (
 	Word                    // anything without blanks
 )
 
-// form is all that a text must be.
+// form describes which texts are valid for an option or an argument.
 type form struct {
 	kind        Kind
 	choices     []string

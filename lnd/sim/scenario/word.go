@@ -109,7 +109,7 @@ func (c *cursor) end() {
 	}
 }
 
-// choice takes one of some words.
+// choice parses a word that must be one of a list.
 func (c *cursor) choice(what string, of []string) string {
 	list := strings.Join(of, ", ")
 	w := c.take(list)

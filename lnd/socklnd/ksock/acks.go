@@ -84,7 +84,7 @@ func (a Acks) All() iter.Seq[uint64] {
 	}
 }
 
-// IsKeepalive reports whether h is a NOOP that only shows a living sender.
+// IsKeepalive reports whether h is a NOOP that only shows that its sender is alive.
 func (h MsgHeader) IsKeepalive() bool {
 	return h.Type == Noop && h.Cookies[0] <= Keepalive && h.Cookies[1] == Keepalive
 }

@@ -58,8 +58,7 @@ func addBTH(s uint32, b []byte) uint32 {
 // updateLong continues s over b with the instructions of the machine.
 func updateLong(s uint32, b []byte) uint32 { return ^crc32.Update(^s, crc32.IEEETable, b) }
 
-// producer tells from the highest byte of a state which entry of the table made
-// it.
+// producer is the inverse of the table: by the highest byte of an entry, the index of that entry.
 var producer = func() (t [256]byte) {
 	for b, s := range crc32.IEEETable {
 		t[s>>24] = byte(b)
@@ -67,8 +66,8 @@ var producer = func() (t [256]byte) {
 	return t
 }()
 
-// maxUnshift bounds the bytes of a packet and of its headers behind the
-// identification.
+// maxUnshift is the largest number of bytes that may follow the identification field of the IP
+// header in a packet: headers and payload.
 const maxUnshift = 4096 + 128
 
 // inverses[n] is x^(-8n). They take some 16 KiB, made when first needed.

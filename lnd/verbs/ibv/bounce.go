@@ -49,8 +49,8 @@ type bounce struct {
 	taken int
 }
 
-// get takes a slot for n bytes, whose length is n. It fails with ErrTooLarge, with
-// ErrFull if there is no more memory to have, and as newSlab does.
+// get takes a free slot and sets its length to n. The error is ErrTooLarge if no slot has so many
+// bytes, ErrFull if all memory is in use, or an error of newSlab.
 func (b *bounce) get(n int) (slot, error) {
 	class := 0
 	for n > bounceClasses[class] {

@@ -122,7 +122,8 @@ func (p *domain) abandon() {
 	}
 }
 
-// enter and leave count users.
+// enter adds a user of the domain, which calls leave afterwards. It returns false if the domain is
+// closed.
 func (p *domain) enter() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -63,7 +63,8 @@ func (h *handles) find(to netip.Addr) (uintptr, error) {
 	return 0, nil
 }
 
-// look makes the handle of a node. If that fails the next datagram tries again.
+// look resolves the address of a node and makes its handle. If that fails, the next datagram to
+// the address starts another attempt.
 func (h *handles) look(to netip.Addr, e *handle) {
 	defer h.done()
 	ah, err := h.make(to)

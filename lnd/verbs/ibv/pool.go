@@ -129,7 +129,7 @@ func (p *pool) Return(b verbs.Buffer) {
 	p.freeIfDone()
 }
 
-// give returns a buffer to the device that the consumer did not get.
+// give posts a buffer to the device again which was not handed to the consumer.
 func (p *pool) give(i uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,7 +166,8 @@ func (p *pool) Close() error {
 	return nil
 }
 
-// enter and leave count queue pairs.
+// enter adds a queue pair that uses the pool; leave removes it. enter returns false if the pool is
+// closed.
 func (p *pool) enter() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

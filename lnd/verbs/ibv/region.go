@@ -24,7 +24,7 @@ type region struct {
 	lease  *lease
 	frag   verbs.Frag
 	rkey   uint32
-	// copies: what is sent is copied by PostSend to the region's memory in C.
+	// copies: PostSend copies the bytes that are sent to memory that the region has in C.
 	copies bool
 
 	mu     sync.RWMutex // guards all below
@@ -110,7 +110,8 @@ func (r *region) inC(total uint64, access verbs.Access) error {
 	return nil
 }
 
-// register registers what a run stands for. What peers may write has a random address.
+// register registers the memory of a run with the device. If peers may write to it, they get a
+// random address for it.
 func (r *region) register(to *run, memory unsafe.Pointer, length uint64, access verbs.Access) error {
 	to.base = uint64(uintptr(memory))
 	if access&verbs.RemoteWrite != 0 {
@@ -194,8 +195,9 @@ func (r *region) Deregister() {
 	p.freeIfDone()
 }
 
-// find returns where the device has b, and a lease on it that the caller releases. What a
-// region copies is copied.
+// find returns the address and the key by which the device accesses b, and a lease on that
+// memory, which the caller releases. If the region is a copy of the consumer's memory, find
+// copies b into it.
 func (r *region) find(b []byte) (base uint64, key uint32, l *lease, err error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

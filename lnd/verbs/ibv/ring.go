@@ -37,7 +37,7 @@ func (r *ring) free() int { return len(r.all) - r.length() }
 
 func (r *ring) at(index uint64) *sent { return &r.all[index%uint64(len(r.all))] }
 
-// push adds one; there is room.
+// push adds a work request. The caller has checked that there is room.
 func (r *ring) push(id uint64, op verbs.Op, signaled bool) *sent {
 	s := r.at(r.tail)
 	*s = sent{id: id, op: op, signaled: signaled, leases: s.leases[:0]}

@@ -9,8 +9,8 @@ import "C"
 
 import "ulnet/lnd/verbs"
 
-// The numbers of package verbs are those of libibverbs: each of these constants does not
-// compile if its two differ.
+// These constants check that the numbers of package verbs are those of libibverbs: a constant
+// does not compile if the two numbers in it differ.
 const (
 	_ = uint(verbs.Success-C.IBV_WC_SUCCESS) + uint(C.IBV_WC_SUCCESS-verbs.Success)
 	_ = uint(verbs.LocalLength-C.IBV_WC_LOC_LEN_ERR) + uint(C.IBV_WC_LOC_LEN_ERR-verbs.LocalLength)

@@ -19,7 +19,8 @@ type allowance struct {
 // share is local policy.
 const share = 4
 
-// take grants some of want packets to a queue pair that has onWay packets in flight.
+// take lets a queue pair that has onWay packets in flight send up to want more, and returns how
+// many it may send.
 func (a *allowance) take(onWay, want int) int {
 	if a == nil || want == 0 {
 		return want

@@ -116,7 +116,8 @@ func (c *cm) forget(n *cmConn) {
 	}
 }
 
-// wait ends a connection and keeps its numbers (timeWait).
+// wait ends a connection. It stays in the state timeWait for a while, in which its numbers are not
+// used for another one.
 func (c *cm) wait(now time.Duration, n *cmConn) {
 	c.become(n, timeWait)
 	c.timers.start(n, now+ibta.CMTimeout(min(n.end.AckTimeout, maxAckTimeout)+1))

@@ -33,7 +33,8 @@ func (q *eventQueue) push(e verbs.Event, last bool) {
 	}
 }
 
-// run makes the upcalls, unless another goroutine does, which then makes all.
+// run makes the upcalls for the queued events. If another goroutine is doing that already, it
+// also makes those for events that were queued since, and run returns at once.
 func (q *eventQueue) run(c verbs.Conn) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -57,14 +58,14 @@ func (q *eventQueue) run(c verbs.Conn) {
 	}
 }
 
-// speak begins the events.
+// speak allows upcalls from now on.
 func (q *eventQueue) speak() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.silent = false
 }
 
-// silence ends the events. One may be under way.
+// silence drops the queued events and allows no more upcalls. One may still be running.
 func (q *eventQueue) silence() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -183,7 +183,7 @@ func (s *groups) end(g *group) {
 	s.past.add(g)
 }
 
-// close ends all groups, and returns when none calls any more.
+// close ends all groups, and returns when their ports are closed.
 func (s *groups) close() {
 	s.mu.Lock()
 	s.closed = true

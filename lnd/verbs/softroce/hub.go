@@ -119,7 +119,8 @@ func newHub(o *opener, cfg verbs.OpenConfig) (*hub, error) {
 	return h, nil
 }
 
-// openError says what to do about a port that cannot be opened.
+// openError wraps the error of opening the UDP port of an address. Where the cause is known it
+// adds a hint.
 func openError(a netip.Addr, err error) error {
 	hint := ""
 	switch {
@@ -175,8 +176,8 @@ func (h *hub) transmit(b *outbox) {
 	b.frame.Reset()
 }
 
-// resend sends bursts from one on in single datagrams, of which each is number 0
-// now, and notes that it has to be so from now on.
+// resend sends the bursts from the given one on again, one datagram at a time, so that the kernel
+// gives each the identification 0. From then on the hub sends no more bursts.
 func (h *hub) resend(b *outbox, from int) {
 	h.cut.Store(false)
 	for i := from; i < len(b.frame.bursts); i++ {

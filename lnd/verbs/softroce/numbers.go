@@ -5,8 +5,8 @@ import "ulnet/lnd/verbs/ibta"
 // Numbers chooses the numbers that a device is free to choose. Tests that replay recordings
 // inject their own; otherwise they are random, because what can be guessed can be forged.
 type Numbers interface {
-	// GUID, CommID and QPN are of the device, and of its first connection and queue
-	// pair: later ones count on from there.
+	// GUID returns the GUID of the device. CommID and QPN return the numbers of its first
+	// connection and of its first queue pair; later ones get the numbers that follow.
 	GUID() ibta.GUID
 	CommID() ibta.CommID
 	QPN() ibta.QPN
@@ -25,14 +25,14 @@ func (randomNumbers) QPN() ibta.QPN       { return ibta.QPN(unguessable() & psnM
 func (randomNumbers) PSN() ibta.PSN       { return ibta.PSN(unguessable() & psnMask) }
 func (randomNumbers) RKey() ibta.RKey     { return ibta.RKey(unguessable()) }
 
-// GUID returns one that is administered locally.
+// GUID returns a random GUID that is marked as locally administered.
 func (randomNumbers) GUID() ibta.GUID {
 	const local = 0x02 << 56
 	return ibta.GUID(local | unguessable()>>8)
 }
 
-// Address returns one with room for all of a region behind it, which looks like
-// that of a process.
+// Address returns a random address at the beginning of a page, in the range that addresses of a
+// process have. Every region fits behind it.
 func (randomNumbers) Address(uint64) uint64 {
 	const page, space = 1 << 12, 1 << 47
 	return page + unguessable()%(space-page)&^(page-1)

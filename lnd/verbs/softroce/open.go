@@ -23,8 +23,7 @@ type Options struct {
 	Numbers Numbers      // random
 }
 
-// NewOpener returns an Opener with its own devices: it does not know those of
-// others.
+// NewOpener returns an Opener. Its devices are not shared with other Openers.
 func NewOpener(cfg Options) verbs.Opener {
 	o := &opener{network: cfg.Network, numbers: cfg.Numbers, hubs: make(map[netip.Addr]*hub)}
 	if o.network == nil {

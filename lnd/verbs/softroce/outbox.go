@@ -41,7 +41,8 @@ func (b *outbox) reset() {
 	b.frame.Reset()
 }
 
-// Of what an outbox has grown to, so much is kept, in bytes and in packets.
+// Bounds of the memory that is kept for later steps: an outbox with more than keptBytes bytes or
+// keptPackets packets is not kept, and no more than keptBoxes of them are.
 const (
 	keptBytes   = 512 << 10
 	keptPackets = 1024

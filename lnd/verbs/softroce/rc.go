@@ -32,7 +32,8 @@ type rcConfig struct {
 type memory interface {
 	// Check says whether [address, address+length) of a region may be written.
 	Check(key ibta.RKey, address uint64, length uint32) bool
-	// Write writes there, if that is still so.
+	// Write writes b to address in a region, and returns false if that is not allowed any
+	// more.
 	Write(key ibta.RKey, address uint64, b []byte) bool
 }
 

@@ -40,7 +40,8 @@ func newTimers(clock machine.Clock) *timers {
 	return t
 }
 
-// set has e called soon after due, if not before.
+// set has e called at due, rounded up to a multiple of grain. If e is set for an earlier time
+// already, that remains.
 func (t *timers) set(e *timed, due time.Duration) {
 	due = (due + grain - 1) / grain * grain
 	t.mu.Lock()
@@ -101,7 +102,7 @@ func (t *timers) fire() {
 	t.start()
 }
 
-// close returns when no timed is called any more.
+// close stops the timers, and returns when no expired method runs any more.
 func (t *timers) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

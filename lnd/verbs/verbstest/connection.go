@@ -103,8 +103,8 @@ func listens(t *testing.T, s *suite) {
 	s.connect()
 }
 
-// disconnect: what is posted is flushed before the last event, and what is posted
-// then, too.
+// disconnect checks that both ends get Disconnected as the last event, and that work requests
+// which are posted after that complete as Flushed.
 func disconnect(t *testing.T, s *suite) {
 	x := s.connect()
 	s.post(x.conns[0], copied(1, message(1, 100)))

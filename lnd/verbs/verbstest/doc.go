@@ -243,7 +243,8 @@ func (s *suite) connect() connected {
 	return x
 }
 
-// message returns a message whose bytes tell its number.
+// message returns a message of n bytes. They depend on id, so that a test can tell messages
+// apart.
 func message(id uint64, n int) []byte {
 	b := make([]byte, n)
 	for i := range b {

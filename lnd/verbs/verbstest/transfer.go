@@ -8,7 +8,7 @@ import (
 	"ulnet/lnd/verbs"
 )
 
-// sends: messages of all lengths, of pieces that are registered and of others.
+// sends checks messages of all lengths, in memory that is registered and in other memory.
 func sends(t *testing.T, s *suite) {
 	x := s.connect()
 	mtu := s.nodes[0].device.Attr().MTU
@@ -234,7 +234,7 @@ func wrongRKey(t *testing.T, s *suite) {
 	}
 }
 
-// deregister: what is deregistered is not written any more.
+// deregister checks that a peer cannot write to memory any more after it was deregistered.
 func deregister(t *testing.T, s *suite) {
 	x := s.connect()
 	memory := make([]byte, 1000)

@@ -177,8 +177,8 @@ func (m *Machine) room(keep *peer, out *Output) bool {
 	return false
 }
 
-// forget withdraws a NID of p. There is nothing more to find out for those who
-// wait for it.
+// forget withdraws a NID of p. Callers that wait for the discovery of this NID are told that
+// it is done.
 func (m *Machine) forget(p *peer, id nid.NID, out *Output) {
 	delete(m.peers.byNID, id)
 	out.Gone = append(out.Gone, id)

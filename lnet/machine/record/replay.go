@@ -12,7 +12,7 @@ import (
 	"ulnet/lnet/machine"
 )
 
-// errCorrupt is what [Replay] returns for what no [Recorder] wrote.
+// errCorrupt is the error of [Replay] for input that was not written by a [Recorder].
 var errCorrupt = errors.New("corrupt recording, or none")
 
 // Boot is what a machine begins an incarnation with. The slices are valid during the call.

@@ -198,8 +198,8 @@ func (s *stream) checkRange(from, end uint64) {
 	}
 }
 
-// isPending notes that a child has messages and waits for members below. Its timeout restarts
-// at the first such word (RM-A20).
+// isPending records that a child has messages and waits for members below it. The first such
+// entry for a message restarts the timeout of the child (RM-A20).
 func (s *stream) isPending(k *child, e *wire.Entry) {
 	k.waits = e.Member
 	for seq := max(e.First, s.stable); seq < e.First+uint64(e.Count) && s.inWindow(seq); seq++ {

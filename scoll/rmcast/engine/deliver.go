@@ -122,7 +122,7 @@ func (s *stream) tellAcks() {
 	}
 }
 
-// join adds a span to an ordered list of spans that do not touch.
+// join adds a span to an ordered list, and merges it with the spans that it overlaps or adjoins.
 func join(list []span, sp span) []span {
 	i := len(list)
 	for i > 0 && list[i-1].end >= sp.first {

@@ -83,7 +83,8 @@ func (g *Manager) question(id nid.NID) {
 	g.out.order(id, &o)
 }
 
-// named asks a member that another one names, within bounds.
+// named handles a member that another one has named in its answer: it is asked, too, unless too many
+// incarnations on its node are being asked already.
 func (g *Manager) named(m wire.Member) {
 	if p := g.collect.probe(m.ID); p != nil {
 		p.named++

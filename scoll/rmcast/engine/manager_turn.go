@@ -193,7 +193,8 @@ func (g *Manager) rival(from nid.NID, o *wire.Order) {
 	}
 }
 
-// contend decides which of two active managers stays.
+// contend handles an order from another manager while this one is active, and decides which of
+// the two remains the manager.
 func (g *Manager) contend(from nid.NID, o *wire.Order) {
 	manages := o.Version.IsValid() // false: it still asks members
 	switch {

@@ -28,8 +28,8 @@ func (p *sender) start(r *roster, origins int) {
 	p.recover, p.earned, p.doubted = p.sent, 0, 0
 }
 
-// faster raises the limit by one datagram for each limit's worth of released ones (additive
-// increase).
+// faster raises the limit by one datagram when as many datagrams as the limit have been released
+// since it last changed (additive increase).
 func (p *sender) faster(released int) {
 	if p.earned += released; p.earned >= p.limit {
 		p.earned, p.limit = 0, min(p.limit+1, p.most)

@@ -75,7 +75,7 @@ func (p *program) gone(why error) {
 	}
 }
 
-// settle records the outcome of a message of this node.
+// settle applies an effect that tells the outcome of an operation of this node, and records it.
 func (p *program) settle(e *engine.Effect) {
 	n := p.net
 	switch e.Kind {

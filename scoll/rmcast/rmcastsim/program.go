@@ -46,7 +46,8 @@ func (n *Net) boot(incarnation sim.Incarnation, _ sim.Program[*kit.Message]) sim
 	return p
 }
 
-// incarnationOf leaves room for the incarnations of a member that joins again.
+// incarnationOf returns the first incarnation number of a member on a node. It leaves a gap to the
+// next, because the number rises each time the member joins again.
 func incarnationOf(incarnation sim.Incarnation) uint64 { return (incarnation.Number + 1) << 20 }
 
 func (n *Net) memberConfig(incarnation sim.Incarnation) engine.Config {
@@ -106,7 +107,7 @@ func (p *program) step(now time.Duration, in input) {
 
 func (p *program) input(in engine.Input) { p.net.queue = append(p.net.queue, input{Input: in}) }
 
-// take makes an input of a message.
+// take queues a message that has arrived, as an input of the machine.
 func (p *program) take(from sim.NodeID, m *kit.Message) {
 	in := engine.Input{Kind: engine.Arrival, From: simlnd.NID(from), Data: m.Data, Multicast: m.Kind == Cast}
 	switch m.Kind {

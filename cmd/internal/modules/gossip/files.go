@@ -19,7 +19,7 @@ type counters struct {
 	*gossip.Status
 }
 
-// The files of fields.
+// The state files that have a line for each field of a status.
 var (
 	parametersFile = statefiles.FieldsOf[Params]("parameters", `state version self? interval_ms rtt_ms n=participants digest threshold=dead_after_cycles fudge obsolete
 		stealth=stealth_cycles quorum_percent cold_start strict seed`)

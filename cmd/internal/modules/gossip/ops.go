@@ -8,7 +8,7 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// What the daemon can be asked of gossip.
+// The operations of gossip that the daemon offers to clients.
 var (
 	OpStatus     = control.Question[control.None, Status]{Path: "/v1/gossip", Doc: "what gossip knows"}
 	OpParams     = control.Question[control.None, Params]{Path: "/v1/gossip/params", Doc: "the parameters"}

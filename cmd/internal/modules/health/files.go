@@ -16,7 +16,7 @@ var fileNames = []string{"parameters", "server", "servers", "clients", "statisti
 // take longer than its content is valid.
 const maxHealthFile = 4096
 
-// The state files that list fields.
+// The state files that have a line for each field of a status.
 var (
 	parametersFile = statefiles.FieldsOf[Timing]("parameters", "ping_ms client_ms elect_ms evict_ms orphan_ms quorum_ms broadcast_ms rtt_ms tick_ms try_ms")
 	serverFile     = statefiles.FieldsOf[ServerRole]("server", `state self? gossip unsure alive known quorum no_quorum.why=no_quorum draining clients max_clients mastered orphaned

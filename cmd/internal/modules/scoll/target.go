@@ -35,9 +35,9 @@ type target struct {
 	dead  []nid.NID // dead members that are left out of members
 }
 
-// target returns the target of broadcasts over a group. With live it leaves out dead members
-// here, if members do not agree which are alive, or if the list is long, so that all members
-// have to be told of the group first.
+// target returns the target of broadcasts over a group. If live is set it leaves out the dead
+// members where package scoll cannot: if the members do not agree on which are alive, or if the
+// list is so long that all members have to be told of the group first.
 func (c *collective) target(g *namedGroup, shape string, live bool) (*target, error) {
 	b := &target{c: c, group: g, members: g.members, tree: g.tree, lost: map[nid.NID]scoll.Status{}}
 	if shape != "" {

@@ -52,7 +52,7 @@ func (m *Module) member() (*zone.Agent, error) {
 	return a, err
 }
 
-// notJoined says what to do about [zone.ErrNotJoined].
+// notJoined returns err, and adds an errno and a hint if it is [zone.ErrNotJoined].
 func notJoined(err error) error {
 	if errors.Is(err, zone.ErrNotJoined) {
 		err = cli.Hint(cli.Errno(syscall.ESRCH, err), "'gossipctl zone join' joins it again")

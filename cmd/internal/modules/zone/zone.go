@@ -37,7 +37,7 @@ type Module struct {
 // New returns the module of a node.
 func New(host node.Host) *Module { return &Module{Host: host} }
 
-// zoner is what a node of a zone has of it.
+// zoner is the state of a node that is in a zone.
 type zoner struct {
 	agent *zone.Agent
 	cfg   *config.Zone

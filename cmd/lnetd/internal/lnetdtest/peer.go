@@ -120,7 +120,7 @@ func (p *Peer) Header() wire.Header {
 	return wire.Header{DestNID: p.Target, DestPID: nid.LustrePID, SrcNID: p.ID.NID, SrcPID: p.ID.PID}
 }
 
-// Message returns a whole message.
+// Message returns the bytes of a message: both headers and the payload.
 func (p *Peer) Message(k ksock.MsgHeader, h wire.Header, payload []byte) []byte {
 	p.t.Helper()
 	b, _ := k.AppendBinary(nil) // never fails

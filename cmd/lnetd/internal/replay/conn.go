@@ -53,7 +53,7 @@ func (c *conn) peekHello(deadline time.Time) *capture.Record {
 	}
 }
 
-// record receives a record of the node.
+// record returns the next record that the node has sent.
 func (c *conn) record(deadline time.Time) (*capture.Record, error) {
 	if len(c.ahead) > 0 {
 		r := c.ahead[0]

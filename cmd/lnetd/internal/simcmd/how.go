@@ -36,7 +36,8 @@ func (s *size) add(c *cobra.Command) {
 	c.Flags().Var(s, "memory", "refuse what needs more memory (default: most of what this machine has to spare)")
 }
 
-// orAvailable is the limit in bytes; by default three quarters of the available memory.
+// orAvailable returns the limit in bytes: that of the flag or, without it, three quarters of the
+// available memory.
 func (s *size) orAvailable() int64 {
 	if *s == 0 {
 		return availableMemory() / 4 * 3

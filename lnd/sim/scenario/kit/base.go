@@ -106,8 +106,8 @@ func (b *Base) Now() time.Duration {
 	return b.Control.Now()
 }
 
-// Up reports whether a process runs on a node; not where machines are stepped without a
-// network.
+// Up reports whether a process runs on a node. It returns false where machines are stepped
+// without a network.
 func (b *Base) Up(id sim.NodeID) bool { return b.Control != nil && b.Control.Up(id) }
 
 // Begins notes that an incarnation begins.

@@ -25,7 +25,7 @@ func (c Conditions[N]) Declared() []scenario.Condition {
 	return list
 }
 
-// Check asks a network one of them: it is what Instance.Check does.
+// Check evaluates the condition with a name for a network, as Instance.Check does.
 func (c Conditions[N]) Check(n N, name string, args scenario.Args) (ok bool, why string) {
 	for i := range c {
 		if c[i].Name == name {

@@ -152,7 +152,8 @@ func (e *Network) land(p *emulated, landed []*flight) {
 	}
 }
 
-// flights has the earliest first (heap.Interface). What is duplicated comes twice.
+// flights is a heap of the datagrams in flight, the earliest arrival first (heap.Interface). A
+// datagram that is duplicated is in it twice.
 type flights []*flight
 
 func (h flights) Len() int { return len(h) }

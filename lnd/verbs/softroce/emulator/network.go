@@ -32,7 +32,8 @@ type Config struct {
 	Clock machine.Clock
 	Seed  uint64 // of all random decisions
 	MTU   int    // of the interfaces, IP header included; 4200
-	// Uncut makes the ports say that they cut bursts, and refuse them then.
+	// Uncut makes the ports announce that they cut bursts into datagrams, and nevertheless
+	// refuse bursts with wire.ErrUncut.
 	Uncut  bool
 	Faults Faults // at the start, see SetFaults
 }
