@@ -218,7 +218,7 @@ func testRailsUnderLoad(t *testing.T, on network) {
 	var outages []outage
 	for i, id := range r.aa {
 		r.cables[i].Pull(r.hostB)
-		r.a.Until(5*time.Second, "A knows that its link is down", func() bool { status, _ := r.own(id); return status == "down" })
+		r.a.Until(30*time.Second, "A knows that its link is down", func() bool { status, _ := r.own(id); return status == "down" })
 		o := outage{known: time.Now()}
 		until := sent.Load() + 40
 		r.a.Until(30*time.Second, "messages by the other rail", func() bool { return sent.Load() >= until })
