@@ -1,0 +1,150 @@
+package lnet
+
+import (
+	"slices"
+
+	"ulnet/lnet/nid"
+	"ulnet/lnet/path"
+	"ulnet/lnet/route"
+	"ulnet/lnet/wire"
+)
+
+// learnGateways takes over what discovery knows of some NIDs, if they are gateways'.
+func (n *Node) learnGateways(ids []nid.NID) {
+	if n.gateways.byNID.Load() == nil {
+		return
+	}
+	var news []*gateway
+	for _, id := range ids {
+		if gw := n.gateways.of(id); gw != nil && !slices.Contains(news, gw) {
+			news = append(news, gw)
+		}
+	}
+	if len(news) == 0 {
+		return
+	}
+	n.gateways.index(n)
+	if n.learnedGateways(news) {
+		n.tellRouteWatchers()
+	}
+}
+
+// learnedGateways copies what discovery knows of some gateways into their state. It reports
+// whether the NIDs of one of them have changed.
+func (n *Node) learnedGateways(list []*gateway) (news bool) {
+	g := &n.gateways
+	for _, gw := range list {
+		g.mu.Lock()
+		if known := n.peers.knownAs(gw.nid); known != nil && known.Features != 0 {
+			news = gw.learn(known, n.discover.Load() != nil) || news
+		}
+		g.mu.Unlock()
+	}
+	n.judge(list...)
+	return news
+}
+
+// learn takes over a gateway's ping info. The caller holds gateways.mu.
+func (gw *gateway) learn(known *Peer, discovering bool) (news bool) {
+	s := &gw.state
+	s.Checked = true
+	s.Discovery = discovering && !known.Flags.Has(PeerNoDiscovery)
+	s.Routes = known.Flags.Has(PeerRouter)
+	nis := make([]route.NI, 0, len(known.NIs))
+	for _, ni := range slices.Concat(known.NIs, known.Claimed) {
+		nis = append(nis, route.NI{NID: ni.NID, Down: ni.Status == wire.StatusDown})
+	}
+	news = !slices.EqualFunc(nis, s.NIs, func(a, b route.NI) bool { return a.NID == b.NID })
+	s.NIs = nis
+	return news
+}
+
+// judge decides anew which routes by some gateways are alive, and tells watchers of processes
+// beyond them.
+func (n *Node) judge(list ...*gateway) {
+	changed := false
+	g := &n.gateways
+	g.mu.Lock()
+	for _, gw := range list {
+		gw.dead.Store(!gw.state.Alive)
+		for i := range gw.state.NIs {
+			ni := &gw.state.NIs[i]
+			ni.Health = path.MaxHealth
+			if rail := n.Rail(ni.NID); rail != nil {
+				ni.Health = rail.Health()
+			}
+		}
+		for _, w := range gw.ways {
+			w.now = gw.state.Judge(w.Route, g.settings)
+			changed = w.path.SetAlive(w.now.Alive) || changed
+		}
+	}
+	g.mu.Unlock()
+	if changed && n.watches.some.Load() {
+		review(n.watches.all(), errNoRoute)
+	}
+}
+
+// GatewayChecked records the result of a check of a gateway (lnet_router_discovery_complete). If
+// a gateway that was alive does not answer, the connections to it are closed.
+func (n *Node) GatewayChecked(id nid.NID, err error) {
+	gw := n.gateways.of(id)
+	if gw == nil || gw.nid != id {
+		return
+	}
+	n.gateways.mu.Lock()
+	lost := err != nil && gw.state.Alive
+	gw.state.Alive, gw.state.Checked = err == nil, true
+	n.gateways.mu.Unlock()
+	n.judge(gw)
+	if lost {
+		n.closeGateway(gw, err)
+	}
+	n.tellRouteWatchers()
+}
+
+// closeGateway has drivers end the connections to a gateway that is down.
+func (n *Node) closeGateway(gw *gateway, cause error) {
+	ids := []nid.NID{gw.nid}
+	if known := n.peers.knownAs(gw.nid); known != nil {
+		for i := range known.NIs {
+			if id := known.NIs[i].NID; id != gw.nid {
+				ids = append(ids, id)
+			}
+		}
+	}
+	for _, p := range n.paths(ids, nil) {
+		if c, ok := p.ni.lower.(interface {
+			ClosePeer(peer nid.NID, cause error)
+		}); ok {
+			c.ClosePeer(p.nid, cause)
+		}
+	}
+}
+
+// sensitivityOf is by how much a failure lowers the health of a NID of another node: usual, or what
+// the routes by a gateway say, the largest of them. 1, which is what a route has that says
+// nothing, leaves it at usual: gateways of recorded kernel nodes lose 100.
+func (n *Node) sensitivityOf(id nid.NID, usual int) int {
+	gw := n.gateways.of(id)
+	if gw == nil {
+		return usual
+	}
+	n.gateways.mu.Lock()
+	defer n.gateways.mu.Unlock()
+	own := 1
+	for _, w := range gw.ways {
+		own = max(own, w.Sensitivity)
+	}
+	if own == 1 {
+		return usual
+	}
+	return own
+}
+
+// reviewGateway decides anew which routes are alive after the health of a NID has changed.
+func (n *Node) reviewGateway(id nid.NID) {
+	if gw := n.gateways.of(id); gw != nil {
+		n.judge(gw)
+	}
+}
