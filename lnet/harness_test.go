@@ -207,7 +207,10 @@ func newNode(upper lnet.Upper) *lnet.Node {
 
 func newRig(t *testing.T, tunables lnd.Tunables, cfg lnet.Config) *rig {
 	t.Helper()
-	cfg.Incarnation, cfg.Clock = 7, machine.RealClock()
+	cfg.Incarnation = 7
+	if cfg.Clock == nil {
+		cfg.Clock = machine.RealClock()
+	}
 	r := &rig{t: t, node: lnet.New(cfg), up: &upper{ended: make(map[uint64]error)}, driver: &driver{id: self}}
 	r.node.SetUpper(r.up)
 	var err error

@@ -11,6 +11,7 @@ import (
 	"ulnet/lnd"
 	"ulnet/lnd/lndtest/spec"
 	"ulnet/lnet"
+	"ulnet/lnet/machine"
 	"ulnet/lnet/nid"
 	"ulnet/lnet/path"
 	"ulnet/lnet/recovery"
@@ -212,14 +213,29 @@ func TestNotResent(t *testing.T) {
 	}
 }
 
+// unhurried is a clock that never gets to what is to be done at once, so that no second
+// try is made.
+type unhurried struct{ machine.Clock }
+
+func (c unhurried) AfterFunc(d time.Duration, f func()) machine.Timer {
+	if d == 0 {
+		return never{}
+	}
+	return c.Clock.AfterFunc(d, f)
+}
+
+type never struct{}
+
+func (never) Stop() bool { return true }
+
 // TestResendEnds: messages that wait for another try when the node shuts down fail, and
 // one whose second try finds no NI says so.
 func TestResendEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRailed(t, lnet.Config{}, 2, 2)
+		r := newRailed(t, lnet.Config{Clock: unhurried{machine.RealClock()}}, 2, 2)
 		r.onTry = fails(lnd.LocalDropped)
 		for bits := range uint64(10) {
-			r.send(peerA, bits) // no Wait: the second tries are not made yet
+			r.send(peerA, bits)
 		}
 		if err := r.node.Shutdown(over()); err != nil {
 			t.Fatal(err)
