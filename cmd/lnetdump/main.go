@@ -49,7 +49,8 @@ any port), o2iblnd over RoCEv2 (UDP port 4791) with its connection manager and i
 transfers by RDMA, of which -v shows each packet, and what gossip (portal 53),
 collectives (54 to 56), client health (57 and 58), zones (59) and reliable multicast
 (60 to 62) say. Lost packets and connections that were open before the capture began
-are reported; they do not stop it.`,
+are reported; they do not stop it. A capture that ends inside a record, as one does
+that is still being written, is printed as far as it goes, and that is no failure.`,
 		Example: `  lnetdump --type put,get --portal 50 trace.pcap
   lnetdump -i eth0 -w trace.pcapng
   lnetdump --stats trace.pcapng`,

@@ -29,7 +29,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // else each command sleeps a second
 			return nil
 		},
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"shorten": shorten},
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"shorten": shorten, "spoil": spoil},
 		UpdateScripts: os.Getenv("UPDATE") != "",
 	})
 }
@@ -39,6 +39,15 @@ func shorten(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(ts.ReadFile(args[0]))[:n], 0o644))
+}
+
+// spoil FILE N COPY copies a file with four bytes of ones at offset N.
+func spoil(ts *testscript.TestScript, _ bool, args []string) {
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	b := []byte(ts.ReadFile(args[0]))
+	copy(b[n:n+4], "\xff\xff\xff\xff")
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), b, 0o644))
 }
 
 // invoke runs the command in the process of the test.

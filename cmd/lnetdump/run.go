@@ -84,7 +84,7 @@ func (d *dump) readAll(ctx context.Context, sources []source) error {
 		if len(sources) > 1 && d.print != nil {
 			d.print.begin(src.name)
 		}
-		if err := d.read(ctx, src); err != nil {
+		if err := d.read(ctx, src); err != nil && !d.wasCut(src, err) {
 			failed = append(failed, explain(src.name, err))
 		}
 		if ctx.Err() != nil {
@@ -92,6 +92,18 @@ func (d *dump) readAll(ctx context.Context, sources []source) error {
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// wasCut reports whether a source ended inside a record where it may, and says so: what was
+// whole has been read, so that is no failure.
+func (d *dump) wasCut(src source, err error) bool {
+	damage, ok := errors.AsType[*capture.DamageError](err)
+	if !ok || !src.partial || !errors.Is(err, capture.ErrIncomplete) {
+		return false
+	}
+	fmt.Fprintf(d.stderr, "%s: the last record, at byte %d, is incomplete: all before it has been read; "+
+		"the capture was cut short, or is still being written\n", src.name, damage.Offset)
+	return true
 }
 
 // explain adds the name of the source to an error, and a hint.
@@ -102,8 +114,10 @@ func explain(name string, err error) error {
 		return wrapped
 	case errors.Is(err, capture.ErrNotCapture):
 		return cli.Hint(wrapped, "lnetdump reads what 'tcpdump -w', Wireshark, 'lnetdump -w' and 'lnetd --capture' write")
+	case errors.Is(err, capture.ErrIncomplete):
+		return cli.Hint(wrapped, "what stands before that place has been read; is the daemon still running?")
 	case errors.Is(err, capture.ErrDamaged):
-		return cli.Hint(wrapped, "what stands before that place has been read; was the capture cut short, or copied as text?")
+		return cli.Hint(wrapped, "what stands before that place has been read; was the capture copied as text, or overwritten?")
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		return cli.Hint(wrapped, "name a capture, - for the standard input, an interface with -i, or --daemon")
 	}

@@ -15,9 +15,10 @@ import (
 
 // source is an input: a file, the standard input, an interface or a daemon.
 type source struct {
-	name string
-	live bool // packets arrive as they are captured: print each at once
-	open func(context.Context) (packets, error)
+	name    string
+	live    bool // packets arrive as they are captured: print each at once
+	partial bool // it may end inside a record, as a file does that is still being written
+	open    func(context.Context) (packets, error)
 }
 
 // packets is an open source.
@@ -60,7 +61,7 @@ func (o *options) sources(env cli.Env) ([]source, error) {
 			list = append(list, stdinSource(env.Stdin))
 			continue
 		}
-		list = append(list, source{name: name, open: func(ctx context.Context) (packets, error) {
+		list = append(list, source{name: name, partial: true, open: func(ctx context.Context) (packets, error) {
 			f, err := os.Open(name)
 			if err != nil {
 				return nil, err
@@ -72,7 +73,7 @@ func (o *options) sources(env cli.Env) ([]source, error) {
 }
 
 func stdinSource(stdin io.Reader) source {
-	return source{name: "standard input", live: true, open: func(ctx context.Context) (packets, error) {
+	return source{name: "standard input", live: true, partial: true, open: func(ctx context.Context) (packets, error) {
 		if f, ok := stdin.(*os.File); ok && cli.IsTerminal(f) {
 			return nil, cli.Usagef("no file, and the standard input is a terminal")
 		}

@@ -29,6 +29,9 @@ const (
 var (
 	ErrNotCapture = errors.New("neither pcap nor pcapng")
 	ErrDamaged    = errors.New("damaged capture")
+	// ErrIncomplete is the cause of a DamageError where a capture ends inside a record, as one
+	// does that is still being written. All records before it are whole.
+	ErrIncomplete = errors.New("it ends inside a record")
 )
 
 // DamageError tells where a capture cannot be read any further. It is an
@@ -99,13 +102,18 @@ func (r *Reader) Next() (Packet, error) {
 	if err == nil || err == io.EOF {
 		return p, err
 	}
+	return Packet{}, r.fault(err)
+}
+
+// fault says of an error where it is, and of what.
+func (r *Reader) fault(err error) error {
 	if _, ok := errors.AsType[*sourceError](err); ok {
-		return Packet{}, fmt.Errorf("after byte %d: %w", r.offset, err)
+		return fmt.Errorf("after byte %d: %w", r.offset, err)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errors.New("it ends inside a record")
+		err = ErrIncomplete
 	}
-	return Packet{}, &DamageError{Offset: r.begin, Err: err}
+	return &DamageError{Offset: r.begin, Err: err}
 }
 
 // sourceError is an error of the source: no fault of the capture.
@@ -117,7 +125,7 @@ func (e *sourceError) Unwrap() error { return e.error }
 func (r *Reader) fileHeader() error {
 	b, err := r.read(24)
 	if err != nil {
-		return &DamageError{Offset: 0, Err: errors.New("it ends inside its header")}
+		return r.fault(err)
 	}
 	r.link = LinkType(r.order.Uint32(b[20:])) // the upper half says other things
 	return nil
