@@ -67,15 +67,14 @@ func (n *Node) DeleteRoute(net nid.Net, gateway nid.NID) error {
 	return n.changeRoutes(func(g *gateways) error { return g.table.Delete(net, gateway) })
 }
 
-// ApplyRoutes adds routes as [route.Table.Apply] does, and reports whether this node is
-// itself one of the gateways.
-func (n *Node) ApplyRoutes(list []route.Route) (routes bool, err error) {
+// ApplyRoutes adds routes as [route.Table.Apply] does.
+func (n *Node) ApplyRoutes(list []route.Route) (a route.Applied, err error) {
 	own := n.ownNIDs()
 	err = n.changeRoutes(func(g *gateways) (err error) {
-		routes, err = g.table.Apply(list, own, g.random)
+		a, err = g.table.Apply(list, own, g.random)
 		return err
 	})
-	return routes, err
+	return a, err
 }
 
 func (n *Node) ownNIDs() (own []nid.NID) {

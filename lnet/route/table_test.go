@@ -181,10 +181,10 @@ func TestApply(t *testing.T) {
 		name, text string
 		want       string
 		routes     bool
-		err        error
+		passed     []error
 	}{
 		{name: "two gateways", text: "tcp1 2 10.88.0.[7,8]@tcp:1", want: "tcp1 2 10.88.0.7@tcp:1,tcp1 2 10.88.0.8@tcp:1"},
-		{name: "twice, not reached, local", text: "tcp1 10.88.0.7@tcp; tcp1 10.88.0.7@tcp; tcp2 10.9.0.7@tcp7; o2ib 10.88.0.7@tcp", want: "tcp1 10.88.0.7@tcp"},
+		{name: "twice, not reached, local", text: "tcp1 10.88.0.7@tcp; tcp1 10.88.0.7@tcp; tcp2 10.9.0.7@tcp7; o2ib 10.88.0.7@tcp", want: "tcp1 10.88.0.7@tcp", passed: []error{syscall.EEXIST, syscall.EHOSTUNREACH, syscall.EEXIST}},
 		{name: "this node is a gateway", text: "tcp1 10.88.0.[5,7]@tcp", want: "tcp1 10.88.0.7@tcp", routes: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -193,9 +193,9 @@ func TestApply(t *testing.T) {
 				t.Fatal(err)
 			}
 			var table route.Table
-			routes, err := table.Apply(list, own, random(1))
-			if routes != test.routes || !errors.Is(err, test.err) {
-				t.Errorf("Apply: routes %v, %v", routes, err)
+			applied, err := table.Apply(list, own, random(1))
+			if applied.Router != test.routes || err != nil || !slices.EqualFunc(applied.Passed, test.passed, errors.Is) {
+				t.Errorf("Apply: %+v, %v", applied, err)
 			}
 			if got := texts(table.All()); got != test.want {
 				t.Errorf("routes %s, want %s", got, test.want)

@@ -149,17 +149,27 @@ func (p *parser) gateways(w networks.Word) (by []Route) {
 // Apply adds what [Parse] has made of the tunable to the table of a node with these NIDs, as
 // kernels do at their start: a route that is there already, one by a gateway that this node
 // does not reach, and one by this node itself are passed over. The last ones make the node a
-// router: routes reports that.
-func (t *Table) Apply(list []Route, own []nid.NID, random *rand.Rand) (routes bool, err error) {
+// router.
+func (t *Table) Apply(list []Route, own []nid.NID, random *rand.Rand) (a Applied, err error) {
 	for _, r := range list {
 		if slices.Contains(own, r.Gateway) {
-			routes = true
+			a.Router = true
 			continue
 		}
 		err := t.Add(r, own, random)
-		if err != nil && !errors.Is(err, syscall.EEXIST) && !errors.Is(err, syscall.EHOSTUNREACH) {
-			return routes, err
+		switch {
+		case err == nil:
+		case errors.Is(err, syscall.EEXIST), errors.Is(err, syscall.EHOSTUNREACH):
+			a.Passed = append(a.Passed, err)
+		default:
+			return a, err
 		}
 	}
-	return routes, nil
+	return a, nil
+}
+
+// Applied is what came of the tunable routes on a node.
+type Applied struct {
+	Router bool    // this node is one of the gateways
+	Passed []error // why other routes were passed over, one for each
 }

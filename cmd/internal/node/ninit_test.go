@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/netip"
 	"syscall"
 	"testing"
@@ -18,6 +19,12 @@ const address = "127.0.0.64"
 // newTCPNode starts a node with one NI, on the address above.
 func newTCPNode(t *testing.T, change func(*config.Config)) (*node.Node, error) {
 	t.Helper()
+	return newLoggedNode(t, nil, change)
+}
+
+// newLoggedNode is newTCPNode with a log.
+func newLoggedNode(t *testing.T, log *slog.Logger, change func(*config.Config)) (*node.Node, error) {
+	t.Helper()
 	port, err := loopback.FreePort(netip.MustParseAddr(address))
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +32,7 @@ func newTCPNode(t *testing.T, change func(*config.Config)) (*node.Node, error) {
 	cfg := config.Default()
 	cfg.Networks, cfg.AcceptPort = "tcp("+address+")", int(port)
 	change(&cfg)
-	n, err := node.New(node.Config{Config: cfg})
+	n, err := node.New(node.Config{Config: cfg, Log: log})
 	if err == nil {
 		t.Cleanup(func() {
 			if err := n.Shutdown(context.Background()); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"syscall"
@@ -135,11 +136,12 @@ func (n *Node) startRoutes() error {
 	if err != nil {
 		return err
 	}
-	routes, err := n.lnet.ApplyRoutes(list)
+	applied, err := n.lnet.ApplyRoutes(list)
 	if err != nil {
 		return cli.Hint(err, hintRoutes)
 	}
-	if routes && n.cfg.Forwarding != "disabled" { // it is a gateway of the others
+	n.logPassed(applied.Passed)
+	if applied.Router && n.cfg.Forwarding != "disabled" { // it is a gateway of the others
 		if _, err := n.lnet.SetRouting(true, true); err != nil {
 			return err
 		}
@@ -148,6 +150,18 @@ func (n *Node) startRoutes() error {
 		n.awaitGateways()
 	}
 	return nil
+}
+
+// logPassed says which routes of the configuration are not used, and why: the nodes of a
+// cluster may share one list, but a wrong name of a net looks the same.
+func (n *Node) logPassed(passed []error) {
+	const most = 8 // lines
+	for _, why := range passed[:min(most, len(passed))] {
+		n.cfg.Log.Info("a route of the configuration is not used", slog.Any("why", why))
+	}
+	if more := len(passed) - most; more > 0 {
+		n.cfg.Log.Info("more routes of the configuration are not used; 'lnetctl route show' lists those that are", slog.Int("routes", more))
+	}
 }
 
 // awaitGateways waits until each gateway was checked once, or router_ping_timeout.
