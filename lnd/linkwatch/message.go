@@ -60,7 +60,7 @@ type message struct {
 	seq         uint32
 	interrupted bool
 	index       uint32
-	name        string // of a link; "": not told
+	name        []byte // of a link, in what was parsed; empty: not told
 	flags       uint32 // of a link
 	addr        netip.Addr
 }
@@ -140,17 +140,17 @@ func attributes(b []byte, each func(kind uint16, value []byte)) error {
 // maxName is the longest name of an interface (IFNAMSIZ without the end).
 const maxName = 15
 
-// text is a name up to its end; "" if it is none that an interface can have.
-func text(b []byte) string {
+// text is a name up to its end; empty if it is none that an interface can have.
+func text(b []byte) []byte {
 	for i, c := range b {
 		switch {
 		case c == 0:
-			return string(b[:i])
+			return b[:i]
 		case i == maxName || c <= ' ' || c >= 0x7f:
-			return ""
+			return nil
 		}
 	}
-	return string(b)
+	return b
 }
 
 // appendDump appends a request for all links, or for all addresses.

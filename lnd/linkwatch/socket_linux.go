@@ -1,13 +1,12 @@
 package linkwatch
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
-	"github.com/mdlayher/socket"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,46 +17,81 @@ const (
 	receiveBuffer = 1 << 20
 )
 
-// kernel is a socket of rtnetlink.
+// kernel is a socket of rtnetlink, connected to the kernel: no other process can send to it.
+// Ten times a second it is asked and answers, so neither allocates.
 type kernel struct {
-	conn *socket.Conn
+	file *os.File
+	raw  syscall.RawConn // of file
 	buf  []byte
+	n    int                   // bytes of the last read
+	err  error                 // of the last read
+	read func(fd uintptr) bool // readOnce, as raw wants it
+	peek func(fd uintptr)      // the same
 }
 
 func listen() (source, error) {
-	conn, err := socket.Socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE, "rtnetlink", nil)
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_ROUTE)
 	if err != nil {
 		return nil, fmt.Errorf("open a socket to watch links: %w", err)
 	}
-	_ = conn.SetReadBuffer(receiveBuffer) // the kernel's limit counts
-	const groups = unix.RTMGRP_LINK | unix.RTMGRP_IPV4_IFADDR | unix.RTMGRP_IPV6_IFADDR
-	if err := conn.Bind(&unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: groups}); err != nil {
-		return nil, errors.Join(fmt.Errorf("listen for changes of links: %w", err), conn.Close())
+	k := &kernel{file: os.NewFile(uintptr(fd), "rtnetlink"), buf: make([]byte, readSize)}
+	k.read, k.peek = k.readOnce, func(fd uintptr) { k.readOnce(fd) }
+	if err = setUp(fd); err == nil {
+		k.raw, err = k.file.SyscallConn()
 	}
-	return &kernel{conn, make([]byte, readSize)}, nil
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("listen for changes of links: %w", err), k.close())
+	}
+	return k, nil
 }
 
+// setUp subscribes a socket to the changes of links and addresses.
+func setUp(fd int) error {
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, receiveBuffer) // the kernel's limit counts
+	const groups = unix.RTMGRP_LINK | unix.RTMGRP_IPV4_IFADDR | unix.RTMGRP_IPV6_IFADDR
+	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: groups}); err != nil {
+		return err
+	}
+	return unix.Connect(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
+}
+
+// receive reads what is there even if the instant has passed: a request takes as long as
+// somebody who makes or removes interfaces holds the lock under which the kernel answers it.
 func (k *kernel) receive(until time.Time) ([]byte, error) {
-	if err := k.conn.SetReadDeadline(until); err != nil {
+	if err := k.raw.Control(k.peek); err != nil {
 		return nil, err
 	}
-	n, from, err := k.conn.Recvfrom(context.Background(), k.buf, unix.MSG_TRUNC)
+	if k.err == unix.EAGAIN {
+		if err := k.file.SetReadDeadline(until); err != nil {
+			return nil, err
+		}
+		if err := k.raw.Read(k.read); errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil, errLate
+		} else if err != nil {
+			return nil, err
+		}
+	}
 	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, errLate
-	case errors.Is(err, unix.ENOBUFS), err == nil && n > len(k.buf):
+	case k.err == unix.ENOBUFS, k.err == nil && k.n == len(k.buf):
 		return nil, errLost
-	case err != nil:
-		return nil, err
+	case k.err != nil:
+		return nil, k.err
 	}
-	if a, ok := from.(*unix.SockaddrNetlink); !ok || a.Pid != 0 { // of another process
-		return nil, errLate
+	return k.buf[:k.n], nil
+}
+
+// readOnce reads without waiting, and reports whether there was something.
+func (k *kernel) readOnce(fd uintptr) bool {
+	for {
+		if k.n, k.err = unix.Read(int(fd), k.buf); k.err != unix.EINTR {
+			return k.err != unix.EAGAIN
+		}
 	}
-	return k.buf[:n], nil
 }
 
 func (k *kernel) send(requests []byte) error {
-	return k.conn.Sendto(context.Background(), requests, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
+	_, err := k.file.Write(requests)
+	return err
 }
 
-func (k *kernel) close() error { return k.conn.Close() }
+func (k *kernel) close() error { return k.file.Close() }

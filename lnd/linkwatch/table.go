@@ -72,9 +72,8 @@ func (t *table) take(m message) (news bool) {
 		news = news || l.flags != m.flags
 		l.flags, l.round = m.flags, t.round
 		t.told = t.told || m.flags&flagLowerUp != 0
-		if m.name != "" {
-			news = news || l.name != m.name
-			l.name = m.name
+		if len(m.name) > 0 && l.name != string(m.name) {
+			l.name, news = string(m.name), true
 		}
 		return news
 	case typeDelLink:

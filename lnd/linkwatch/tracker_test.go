@@ -112,7 +112,7 @@ func TestLost(t *testing.T) {
 		t.Fatalf("after the first round: ready %v, state %v", tr.ready(), tr.state(addr4))
 	}
 	lostAddr := netip.MustParseAddr("10.9.9.9")
-	tr.take(message{kind: typeNewLink, index: 77, name: "eth7", flags: flagUp | flagLowerUp})
+	tr.take(message{kind: typeNewLink, index: 77, name: []byte("eth7"), flags: flagUp | flagLowerUp})
 	tr.take(message{kind: typeNewAddr, index: 77, addr: lostAddr})
 	if err := tr.state(lostAddr); err != nil {
 		t.Fatal(err)
@@ -221,7 +221,7 @@ func TestBridgePort(t *testing.T) {
 func TestNoCarrierFlag(t *testing.T) {
 	spec.Covers(t, "NS-8")
 	tr := newTracker()
-	tr.take(message{kind: typeNewLink, index: 2, name: "eth0", flags: flagUp | flagRunning})
+	tr.take(message{kind: typeNewLink, index: 2, name: []byte("eth0"), flags: flagUp | flagRunning})
 	tr.take(message{kind: typeNewAddr, index: 2, addr: addr4})
 	if err := tr.state(addr4); err != nil {
 		t.Errorf("state %v, want up", err)
@@ -230,7 +230,7 @@ func TestNoCarrierFlag(t *testing.T) {
 	if err := tr.state(addr4); !errors.Is(err, ErrNoCarrier) {
 		t.Errorf("state %v, want %v", err, ErrNoCarrier)
 	}
-	tr.take(message{kind: typeNewLink, index: 1, name: "lo", flags: flagUp | flagRunning | flagLowerUp})
+	tr.take(message{kind: typeNewLink, index: 1, name: []byte("lo"), flags: flagUp | flagRunning | flagLowerUp})
 	tr.take(message{kind: typeNewLink, index: 2, flags: flagUp | flagRunning})
 	if err := tr.state(addr4); !errors.Is(err, ErrNoCarrier) {
 		t.Errorf("with a kernel that tells of carriers: state %v, want %v", err, ErrNoCarrier)
