@@ -31,6 +31,8 @@ type tracker struct {
 	rounds  int           // completed
 	roundAt time.Duration // when the last round began
 	pollAt  time.Duration // when links are asked about next
+	polled  time.Duration // when they were last
+	awaited uint32        // sequence number of the last question about a link; 0: it was answered
 	stats   Stats
 }
 
@@ -48,6 +50,7 @@ func newTracker() *tracker { return &tracker{table: newTable(), again: true} }
 // changed.
 func (t *tracker) receive(b []byte) (changed bool) {
 	err := parse(b, func(m message) {
+		t.heard(m)
 		switch m.kind {
 		case typeDone, typeError:
 			if t.dumping != 0 && m.seq == t.dumpSeq {
@@ -68,6 +71,13 @@ func (t *tracker) receive(b []byte) (changed bool) {
 		changed = true
 	}
 	return changed
+}
+
+// heard notes the answer to the last question about a link.
+func (t *tracker) heard(m message) {
+	if m.seq == t.awaited && (m.kind == typeNewLink || m.kind == typeError) {
+		t.awaited = 0
+	}
 }
 
 // endDump ends the dump under way. One that failed or that changes interrupted removes
@@ -92,6 +102,7 @@ func (t *tracker) endDump(m message) {
 func (t *tracker) lose() {
 	t.stats.Lost++
 	t.again = true
+	t.awaited = 0 // the answer may be what was lost
 }
 
 // requests appends what is to be asked now, and says when to call it again at the latest.
@@ -110,11 +121,7 @@ func (t *tracker) requests(now time.Duration, b []byte) ([]byte, time.Duration) 
 		b = t.dump(now, typeGetAddr, b)
 	}
 	if now >= t.pollAt {
-		t.pollAt = now + pollInterval
-		if len(t.homes) == 0 {
-			t.pollAt = now + idleInterval
-		}
-		b = t.poll(b)
+		b = t.pollOrWait(now, b)
 	}
 	switch {
 	case t.dumping != 0:
@@ -131,11 +138,26 @@ func (t *tracker) dump(now time.Duration, kind uint16, b []byte) []byte {
 	return appendDump(b, kind, t.seq)
 }
 
+// pollOrWait asks about the links in use, unless the kernel owes an answer: more questions
+// would only pile up in front of its news.
+func (t *tracker) pollOrWait(now time.Duration, b []byte) []byte {
+	t.pollAt = now + pollInterval
+	if t.awaited != 0 && now-t.polled < dumpTimeout {
+		return b
+	}
+	t.polled = now
+	if len(t.homes) == 0 {
+		t.pollAt = now + idleInterval
+	}
+	return t.poll(b)
+}
+
 // poll asks about the links of the addresses in use.
 func (t *tracker) poll(b []byte) []byte {
 	for _, h := range t.homes { // any order: each answer stands for itself
 		if t.links[h.index] != nil {
 			t.seq++
+			t.awaited = t.seq
 			b = appendLink(b, h.index, t.seq)
 		}
 	}

@@ -180,6 +180,7 @@ func TestPoll(t *testing.T) {
 		var b []byte
 		b, wake = tr.requests(wake, nil)
 		polls += len(b) / (headerSize + linkSize)
+		tr.heard(message{kind: typeNewLink, seq: tr.seq})
 	}
 	if polls < 90 || polls > 100 {
 		t.Errorf("%d questions in 10 s, want 90 to 100", polls)
@@ -192,6 +193,40 @@ func TestPoll(t *testing.T) {
 	tr.forget(func(netip.Addr) bool { return false })
 	if len(tr.homes) != 0 {
 		t.Error("an address is not forgotten")
+	}
+}
+
+// TestPollWaits: while the kernel has not answered, which it does late when others make or
+// remove interfaces, it is not asked again: the questions would pile up in front of its news.
+func TestPollWaits(t *testing.T) {
+	spec.Covers(t, "NS-8")
+	tr := newTracker()
+	round(t, tr, 0)
+	_ = tr.state(addr4)
+	ask := func(now time.Duration) bool {
+		b, _ := tr.requests(now, nil)
+		return len(b) > 0
+	}
+	if !ask(time.Second) {
+		t.Fatal("the kernel is not asked at all")
+	}
+	if ask(time.Second + 2*pollInterval) {
+		t.Error("asked again before the answer")
+	}
+	tr.receive(reads(t)[0].bytes) // news, not the answer
+	if ask(time.Second + 3*pollInterval) {
+		t.Error("asked again before the answer, after other news")
+	}
+	tr.heard(message{kind: typeError, seq: tr.seq}) // that there is no such link
+	if !ask(time.Second + 4*pollInterval) {
+		t.Error("not asked after the answer")
+	}
+	if !ask(time.Second + 4*pollInterval + dumpTimeout) {
+		t.Error("not asked again though an answer never came")
+	}
+	tr.lose()
+	if !ask(time.Second + 5*pollInterval + dumpTimeout) {
+		t.Error("not asked after a loss, which may have been that of the answer")
 	}
 }
 
