@@ -14,17 +14,17 @@ import (
 	"ulnet/portals"
 )
 
-// Agent lets a node take part, from [New] to [Agent.Close]: it steps a machine, posts
-// buffers for incoming messages, and sends what the machine wants sent. It has no goroutine
-// of its own: messages that arrive and timers of the node's clock step it. Other protocols
-// use it as their View of which nodes are alive.
+// Agent lets a node take part in gossip, from [New] to [Agent.Close]: it steps a machine, posts
+// buffers for incoming messages, and sends the messages that the machine puts out. It has no
+// goroutine of its own: messages that arrive and timers of the node's clock step it. Other
+// protocols use it as their View of which nodes are alive.
 //
 // Methods are safe for concurrent use.
 type Agent struct {
 	table  *portals.Table
 	cfg    Config
 	self   nid.NID // the NID that takes part
-	pid    nid.PID // of all participants
+	pid    nid.PID // the PID that all participants use
 	clock  machine.Clock
 	runner *machine.Runner[engine.Input, engine.Output]
 	m      *engine.Machine // stepped by runner
@@ -44,10 +44,10 @@ type Agent struct {
 	otherPID  atomic.Uint64
 }
 
-// New begins to take part in the gossip of the participants, as the one of them that is a
-// NID of this node. The error is an *[Error] for numbers that do not fit and for a list with
-// no NID of this node or with several, [portals.ErrNoLoopback] or [portals.ErrNoDiscovery]
-// for a node that lacks one of these, otherwise what portals says of the buffers.
+// New begins to take part in the gossip of the participants, as the participant whose NID is
+// one of this node. The error is an *[Error] for parameters that are impossible and for a list
+// with no NID of this node or with several, [portals.ErrNoLoopback] or [portals.ErrNoDiscovery]
+// for a node that lacks one of these, otherwise the error of posting the buffers.
 func New(table *portals.Table, cfg Config) (*Agent, error) {
 	if err := table.Ready(); err != nil {
 		return nil, err
@@ -76,8 +76,8 @@ func New(table *portals.Table, cfg Config) (*Agent, error) {
 		Machine: a.m, Clock: a.clock, Apply: a.apply,
 		Fault: a.fault,
 	})
-	// A buffer takes a message of any size, so that a longer list needs no other ones
-	// (GO-50, GO-51).
+	// A buffer takes a message of any size, so the same buffers also serve a longer list (GO-50,
+	// GO-51).
 	if err := a.inbox.Open(table, portals.InboxConfig{Portal: wire.Portal, Handle: a.arrived}); err != nil {
 		return nil, fmt.Errorf("gossip: post buffers: %w", err)
 	}
@@ -137,7 +137,7 @@ func (a *Agent) Close(ctx context.Context) error {
 	}
 }
 
-// apply does what a step wants done.
+// apply sends the messages and reports the events of a step.
 func (a *Agent) apply(out *engine.Output) {
 	for i := range out.Sends {
 		a.send(&out.Sends[i], out)

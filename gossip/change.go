@@ -5,9 +5,9 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// Stage makes the node understand messages of a new list, which is to replace the current
-// one, besides those of the current one. A new list without this node makes it leave at
-// Commit. Stage replaces a list that was staged before. The error is an *[Error].
+// Stage makes the node understand messages of a new list, which is to replace the current one,
+// besides those of the current one. If this node is not in the new list, it leaves at Commit.
+// Stage replaces a list that was staged before. The error is an *[Error].
 func (a *Agent) Stage(participants []nid.NID) error {
 	list, err := engine.NewList(participants)
 	if err != nil {
@@ -36,8 +36,8 @@ func (a *Agent) Commit() error {
 	})
 }
 
-// CommitAnyway is Commit without the check that all live participants have staged the list. Those
-// that have not staged it do not understand this node any more.
+// CommitAnyway is Commit without the check that all live participants have staged the list.
+// Participants that have not staged it no longer understand this node.
 func (a *Agent) CommitAnyway() error {
 	return a.change(engine.Input{Kind: engine.Commit}, a.m.CanCommit)
 }

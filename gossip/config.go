@@ -26,28 +26,28 @@ type Config struct {
 	// DeadFactor·⌈log2 N⌉ + DeadSlack + Fudge cycles ago, but not before
 	// DeadFloor. Defaults 2, 4 and 16.
 	DeadFactor, DeadSlack, DeadFloor int
-	// Fudge is by how many cycles more than needed an entry of a reply is
-	// fresher than the peer's. Default ⌊log2 N / 4⌋, at most ⌊log2 N / 2⌋.
+	// Fudge is how many cycles beyond the necessary two an entry must be fresher than the peer's
+	// before a reply includes it. Default ⌊log2 N / 4⌋, at most ⌊log2 N / 2⌋.
 	Fudge int
-	// Obsolete is how far behind the clock of a message may be. Default
-	// 4·⌈log2 N⌉, at least 40.
+	// Obsolete is by how much the Lamport clock of a message may be behind this node's before the
+	// message is dropped. Default 4·⌈log2 N⌉, at least 40.
 	Obsolete int
-	// Quorum is a percentage: there is a quorum while more than this part of the
-	// participants, this one included, is alive. Default 50.
+	// Quorum is a percentage: there is a quorum while more than this percentage of the
+	// participants, this node included, is alive. Default 50.
 	Quorum int
 	// ColdStart makes the node speak at once, for a cluster that starts as a whole.
 	// Otherwise it is silent until all others have detected the death of its last
 	// incarnation.
 	ColdStart bool
-	// Strict keeps to the letter of the design: the base-2 logarithm for every
-	// limit, a participant with other parameters stops all that hear it, and pauses
-	// go unnoticed.
+	// Strict keeps to the letter of the design: the base-2 logarithm for every limit, a
+	// participant with other parameters stops every node that hears it, and a node does not notice
+	// its own pauses.
 	Strict bool
 	// Keys, if there are any, are those of the cluster: messages carry a code that only
 	// those with a key can make, and others are dropped. [Agent.SetKeys] changes them.
 	Keys keyring.Keys
-	// Seed is for the choice of partners and the phase of the cycles, together with the
-	// NID: nodes with the same seed draw differently.
+	// Seed seeds the random choice of partners and of the phase of the cycles. It is combined with
+	// the NID, so nodes with the same seed draw different numbers.
 	Seed uint64
 	// Trace remembers for [Agent.Explain] which peer last brought news of each
 	// participant; about 50 bytes each.
@@ -57,13 +57,14 @@ type Config struct {
 	// machine is stepped: it must neither block nor call the agent. May be nil.
 	Notify func(Event)
 	Log    *slog.Logger // nil discards
-	// Clock shows by its jumps that the node stood still. Default the node's;
-	// in real time machine.BootClock notices more.
+	// Clock is the clock by whose jumps the agent notices that the node was paused. Default the
+	// node's clock; machine.BootClock, in real time, notices more pauses.
 	Clock machine.Clock
 }
 
-// Engine returns the configuration of the machine that an agent with this one steps.
-// Its Limits say what follows from the numbers, and which ones cannot be.
+// Engine returns the configuration of the machine that an agent with this configuration steps.
+// The result's method Limits checks the parameters and returns the limits that follow from
+// them.
 func (c Config) Engine() engine.Config {
 	return engine.Config{
 		Interval: c.Interval, RTT: c.RTT,

@@ -13,7 +13,7 @@ import (
 // kept is how many events an agent remembers.
 const kept = 1024
 
-// Event is something that happened.
+// Event is an event of gossip: a change of a participant, or of this node's own state.
 type Event struct {
 	At        time.Duration `json:"-"`                   // on the agent's clock
 	Clock     uint64        `json:"clock"`               // the Lamport clock of this node then
@@ -52,7 +52,8 @@ func (a *Agent) fault(err error) {
 	a.log.Error(fmt.Sprintf("[%d] timer", clock), slog.Any("err", err))
 }
 
-// happened logs, remembers and tells an event. Events are applied one after the other.
+// happened logs an event, remembers it and passes it to Notify. Events are applied one after
+// the other.
 func (a *Agent) happened(e *engine.Event) {
 	told := Event{At: a.clock.Now(), Clock: e.Clock, Kind: e.Kind, NID: e.NID, Aliveness: e.Aliveness}
 	a.mu.Lock()

@@ -6,9 +6,9 @@ import (
 	"ulnet/portals"
 )
 
-// arrived gives the machine a message (GO-52, GO-53).
+// arrived passes a message to the machine (GO-52, GO-53).
 func (a *Agent) arrived(e *portals.Event, data []byte) {
-	if e.Initiator.PID != a.pid { // a program on the host of a participant is none
+	if e.Initiator.PID != a.pid { // another program on a participant's host is not a participant
 		a.otherPID.Add(1)
 		return
 	}

@@ -7,17 +7,17 @@ import (
 	"ulnet/portals"
 )
 
-// bounds limit the messages that are being sent; local policy. A message to a dead node
-// is being sent for as long as a transaction lasts, so that a few for each peer and many
-// for all are needed. The agent drops what exceeds them: lost gossip does no harm, and the
-// next message is fresher.
+// bounds limit the messages that are being sent; local policy. A message to a dead node stays
+// in flight until LNet's transaction timeout, so the limits allow a few for each peer and many
+// in total. The agent drops what exceeds them: lost gossip does no harm, and the next message
+// is fresher.
 var bounds = portals.OutboxConfig[struct{}]{
 	PeerMessages: 2, // a ping and a reply
 	MaxBytes:     256 << 20,
 	Spare:        16 << 20, // 16 messages of a million nodes
 }
 
-// send puts a message, with priority, from the NID that takes part. It asks for no
+// send sends a message as a PUT with priority, from this node's NID in the list. It asks for no
 // acknowledgement (gossip design, Message Passing).
 func (a *Agent) send(s *engine.Send, out *engine.Output) {
 	m := a.outbox.New()

@@ -21,8 +21,7 @@ func (a *Agent) Alive(id nid.NID) (alive bool, aliveness uint64) {
 	return alive, aliveness
 }
 
-// Counts returns how many participants are alive, this node included, and how
-// many there are.
+// Counts returns the number of live participants, this node included, and the number of all.
 func (a *Agent) Counts() (alive, known int) {
 	a.runner.Inspect(func() { alive, known = a.m.AliveCount(), a.m.Len() })
 	return alive, known
@@ -34,18 +33,18 @@ func (a *Agent) Quorum() (quorum bool) {
 	return quorum
 }
 
-// Unsure reports that this node was paused and has not heard enough since: until then the
+// Unsure reports that this node was paused and has not heard enough since: until it has, the
 // agent reports no change of the participants' health or of the quorum.
 func (a *Agent) Unsure() (unsure bool) {
 	a.runner.Inspect(func() { unsure = a.m.Unsure() })
 	return unsure
 }
 
-// Watch calls f for every participant that is alive now, and then whenever one
-// dies or comes alive. Changes of a participant that come faster than f returns
-// are told as one: with how often it has died so far, which shows all deaths. f
-// may block, and may call the agent. After stop f is not called any more, but a call may
-// still run; after Close of the agent none does.
+// Watch calls f for every participant that is alive now, and then whenever one dies or comes
+// alive. If a participant changes several times before f returns, f is called once for all
+// these changes, with the latest number of deaths, which counts them all. f may block, and may
+// call the agent. After stop f is not called any more, but a call may still run; after Close of
+// the agent none does.
 func (a *Agent) Watch(f func(id nid.NID, alive bool, aliveness uint64)) (stop func()) {
 	return a.watchers.add(f, func(tell func(nid.NID, state)) {
 		a.runner.Inspect(func() {
@@ -74,8 +73,8 @@ type Status struct {
 	Stopped      bool          `json:"stopped"`      // by a disagreement about parameters
 	Participants []Participant `json:"participants"` // in the order of the list
 	Stats        engine.Stats  `json:"stats"`        // counters of the machine since the start
-	Keys         int           `json:"keys"`         // 0: messages are not signed
-	Verified     [2]uint64     `json:"verified"`     // messages by each key
+	Keys         int           `json:"keys"`         // number of keys; 0: messages are not signed
+	Verified     [2]uint64     `json:"verified"`     // messages that each key has verified
 	NotSent      uint64        `json:"not_sent"`     // messages that LNet did not take or send
 	StrayBits    uint64        `json:"stray_bits"`   // messages with match bits that are neither those of a ping nor of a reply
 	OtherPID     uint64        `json:"other_pid"`    // messages of programs that are no lnetd
@@ -109,5 +108,6 @@ func (a *Agent) Explain(id nid.NID) (e Explanation, ok bool) {
 	return e, ok
 }
 
-// SetKeys changes the keys from now on, as when the cluster is given new ones in steps.
+// SetKeys replaces the keys from now on; docs/keys.md has the steps for changing the keys of a
+// cluster.
 func (a *Agent) SetKeys(keys keyring.Keys) { a.runner.Inspect(func() { a.m.SetKeys(keys) }) }

@@ -2,21 +2,22 @@ package gossip
 
 import "ulnet/gossip/engine"
 
-// Error is what is wrong with a configuration, a list or a change of it. Its NIDs, if it
-// has any, are the participants that are not known to have staged the list.
+// Error is an error of a configuration, a list or a change of the list. Its NIDs, if it has
+// any, are the participants that are not known to have staged the list.
 type Error = engine.Error
 
-// Health is what is thought of a participant.
+// Health is whether this node considers a participant alive.
 type Health = engine.Health
 
-// The healths. Unknown is that of a participant that was never heard of; it counts as dead.
+// The values of Health. Unknown is that of a participant that was never heard of; it counts as
+// dead.
 const (
 	Unknown = engine.Unknown
 	Alive   = engine.Alive
 	Dead    = engine.Dead
 )
 
-// Participant is what is known of one: NID, Age, Health and how often it has died.
+// Participant is the state of a participant: NID, age, health and how often it has died.
 type Participant = engine.Participant
 
 // Explanation is why a participant is thought to be alive or dead.
@@ -28,18 +29,18 @@ type RollStatus = engine.RollStatus
 // EventKind tells events apart.
 type EventKind = engine.EventKind
 
-// The kinds of events. The first two, Disagreed, NotSigned and ClockRefused are of a
-// participant, the others of this node.
+// The kinds of events. Died, CameAlive, Disagreed, NotSigned and ClockRefused are about a
+// participant, the others about this node.
 const (
 	Died         = engine.Died // was alive and is not any more
 	CameAlive    = engine.CameAlive
 	QuorumWon    = engine.QuorumWon
 	QuorumLost   = engine.QuorumLost
 	Disagreed    = engine.Disagreed    // its parameters are not ours; told once for each
-	Stopped      = engine.Stopped      // we take part no more, because our parameters are wrong
-	Left         = engine.Left         // we take part no more, because the new list is without us
+	Stopped      = engine.Stopped      // this node has stopped, because its parameters are wrong
+	Left         = engine.Left         // this node has stopped, because the new list is without it
 	SpeaksUp     = engine.SpeaksUp     // the silence after the start has ended
-	Paused       = engine.Paused       // we stood still
+	Paused       = engine.Paused       // this node was paused
 	Resynced     = engine.Resynced     // health is reported again
 	Realigned    = engine.Realigned    // our clock was out of step with all others, and has been set
 	NotSigned    = engine.NotSigned    // its messages are not signed with our keys; told once for each

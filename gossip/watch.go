@@ -26,7 +26,7 @@ type watchers struct {
 
 func (w *watchers) init(clock machine.Clock) { w.clock, w.idle = clock, make(chan struct{}) }
 
-// state is what a user is told of a participant.
+// state is the state of a participant that is reported to a user.
 type state struct {
 	alive     bool
 	aliveness uint64
@@ -38,13 +38,13 @@ type watcher struct {
 	w *watchers
 
 	mu      sync.Mutex
-	order   []nid.NID // with something to tell, the first to change first; guarded by mu, like all below
+	order   []nid.NID // participants with a change that is still to be reported, in the order of their first change; guarded by mu, like all below
 	latest  map[nid.NID]state
 	running bool
 	stopped bool
 }
 
-// add begins to watch, with what is known now.
+// add begins to watch, and first reports the state that known passes to tell.
 func (w *watchers) add(f watchFunc, known func(tell func(nid.NID, state))) (stop func()) {
 	u := &watcher{f: f, w: w, latest: make(map[nid.NID]state)}
 	w.mu.Lock()
@@ -106,14 +106,14 @@ func (w *watchers) end() {
 	w.rest()
 }
 
-// rest says when the last call after close has returned. The caller holds w.mu.
+// rest closes idle when no call runs any more after close. The caller holds w.mu.
 func (w *watchers) rest() {
 	if w.closed && w.calls == 0 {
 		close(w.idle)
 	}
 }
 
-// tell queues a change and starts a goroutine that calls f, unless one runs.
+// tell queues a change, and starts the goroutine that calls f unless it is running already.
 func (u *watcher) tell(id nid.NID, s state) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -13,16 +13,16 @@ type agreement struct {
 	// unsigned has the participants that a NotSigned event reported; true: their latest
 	// message was not signed with our keys either.
 	unsigned    map[nid.NID]bool
-	ride        uint64  // our messages carry parameters until this own cycle
-	toOthers    answers // to participants that had other parameters
+	ride        uint64  // messages of this node carry parameters until this own cycle
+	toOthers    answers // counts answers to participants that had other parameters
 	toStrangers answers
 	clockTold   uint64 // own cycle before which no other ClockRefused event is sent
 }
 
-// noted are nodes of which something was told.
+// noted is a set of nodes about which an event was already reported.
 type noted map[nid.NID]struct{}
 
-// add notes a node, and reports whether that is new; so many are noted at most.
+// add adds a node to a set of at most the given size, and reports whether it was added.
 func (n *noted) add(id nid.NID, most int) bool {
 	if _, known := (*n)[id]; known || len(*n) >= most {
 		return false
@@ -34,17 +34,17 @@ func (n *noted) add(id nid.NID, most int) bool {
 	return true
 }
 
-// answers count those in an own cycle that had our parameters.
+// answers counts the answers of one own cycle that carried this node's parameters.
 type answers struct {
 	cycle uint64
 	count int
 }
 
-// Bounds of what peers with other parameters can make us do.
+// Bounds of what this node does for peers with other parameters.
 const (
-	maxBad       = 1024 // remembered and told of
-	maxStrangers = 64   // of those that are not in the list
-	maxAnswers   = 8    // in a cycle
+	maxBad       = 1024 // participants that are remembered and reported
+	maxStrangers = 64   // nodes outside the list that are remembered and reported
+	maxAnswers   = 8    // answers with parameters in a cycle
 )
 
 // agreed compares the parameters of a message, as far as it carries them, with
@@ -78,17 +78,18 @@ func (m *Machine) agreed(msg *incoming, out *Output) bool {
 	return true
 }
 
-// awaited reports whether a message speaks of a list that we do not know and its sender has
-// staged ours: we were started with the new list while the others change to it. They
-// understand us, and we understand them as soon as they answer or commit.
+// awaited reports whether a message uses a list that this node does not know and its sender has
+// staged this node's list: then this node was started with the new list while the others are
+// changing to it. They understand this node, and it understands them as soon as they answer or
+// commit.
 func (m *Machine) awaited(msg *incoming) bool {
 	return msg.Flags&wire.FlagStaged != 0 && msg.Staged == m.list.Digest() &&
 		(msg.Flags&wire.FlagParams == 0 || msg.Interval == m.cfg.Interval)
 }
 
 // stranger drops a message of a node that is not a participant. If the message carries other
-// parameters the answer has ours, unless the sender has staged our list, which is without
-// it. A stranger stops no node, not even with Strict.
+// parameters, the answer carries this node's, unless the sender has staged this node's list, in
+// which the sender is not. A stranger stops no node, not even with Strict.
 func (m *Machine) stranger(msg *incoming, out *Output) bool {
 	m.stats.Strangers++
 	if msg.Flags&wire.FlagParams != 0 && !m.awaited(msg) && (msg.Interval != m.cfg.Interval || msg.Digest != m.list.Digest()) {
@@ -101,8 +102,8 @@ func (m *Machine) stranger(msg *incoming, out *Output) bool {
 	return false
 }
 
-// changeHeard notes that others know another list: our messages say for a
-// while which one they speak of.
+// changeHeard notes that other nodes know another list: for some cycles this node's messages
+// say which list they use.
 func (a *agreement) changeHeard(m *Machine) { a.ride = m.cycle + uint64(m.limits.Dead) }
 
 // disagree handles a message with other parameters. Nothing of it is merged.

@@ -10,18 +10,18 @@ import (
 type claim struct {
 	from  nid.NID
 	clock uint64
-	first uint64 // own cycle since when the peer has told about this clock
-	last  uint64 // own cycle in which it last did
+	first uint64 // own cycle in which the peer first sent this clock
+	last  uint64 // own cycle in which the peer last sent it
 }
 
-// claims are those of the peers that were last heard out of step, one for each. Two
-// peers are enough for a decision, so that more than maxClaims need not be remembered.
+// claims has the latest claim of each peer whose clock was out of step with this node's. Two
+// peers are enough for a decision, so it remembers at most maxClaims.
 type claims []claim
 
 const maxClaims = 16
 
-// add notes the clock of a message that is out of step. What the peer said before
-// counts on if it agrees with it and is recent.
+// add notes the clock of a message that is out of step. If the peer's earlier claim is recent
+// and agrees with the clock, the new claim counts from the same cycle as the earlier one.
 func (c *claims) add(n claim, within int, tolerance uint64) {
 	old := c.find(n.from)
 	switch {
@@ -37,7 +37,7 @@ func (c *claims) add(n claim, within int, tolerance uint64) {
 	}
 }
 
-// find returns what a peer said, nil for nothing.
+// find returns the claim of a peer, nil for none.
 func (c claims) find(from nid.NID) *claim {
 	for i := range c {
 		if c[i].from == from {
@@ -58,20 +58,20 @@ func (c claims) oldest() *claim {
 	return at
 }
 
-// remove forgets what a peer said that is in step.
+// remove forgets the claim of a peer whose clock is in step.
 func (c *claims) remove(from nid.NID) {
 	*c = slices.DeleteFunc(*c, func(n claim) bool { return n.from == from })
 }
 
-// vote is how many peers that are out of step say the same.
+// vote counts the peers that are out of step and claim the same clock.
 type vote struct {
 	agree, differ int
-	first         uint64 // own cycle since when one of those that agree has said so
-	highest       uint64 // of their clocks
+	first         uint64 // own cycle of the first claim among those that agree
+	highest       uint64 // highest clock among those that agree
 }
 
-// vote counts the peers that told about the same clock within the last cycles, and those
-// that told another one.
+// vote counts the peers that claimed the same clock within the last cycles, and those that
+// claimed another one.
 func (c claims) vote(clock, cycle uint64, within int, tolerance uint64) vote {
 	v := vote{first: cycle}
 	for i := range c {

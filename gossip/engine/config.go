@@ -27,31 +27,31 @@ type Config struct {
 	// DeadFactor·⌈log2 N⌉ + DeadSlack + Fudge cycles ago, but not before
 	// DeadFloor. Defaults 2, 4 and 16.
 	DeadFactor, DeadSlack, DeadFloor int
-	// Fudge is by how many cycles more than needed an entry of a reply is
-	// fresher than the peer's. Default ⌊log2 N / 4⌋, at most ⌊log2 N / 2⌋.
+	// Fudge is how many cycles beyond the necessary two an entry must be fresher than the peer's
+	// before a reply includes it. Default ⌊log2 N / 4⌋, at most ⌊log2 N / 2⌋.
 	Fudge int
-	// Obsolete is how far behind the clock of a message may be. Default
-	// 4·⌈log2 N⌉, at least 40.
+	// Obsolete is by how much the Lamport clock of a message may be behind this node's before the
+	// message is dropped. Default 4·⌈log2 N⌉, at least 40.
 	Obsolete int
-	// Quorum is a percentage: there is a quorum while more than this part of the
-	// participants, this one included, is alive. Default 50.
+	// Quorum is a percentage: there is a quorum while more than this percentage of the
+	// participants, this node included, is alive. Default 50.
 	Quorum int
 	// ColdStart makes the node speak at once, for a cluster that starts as a whole.
 	// Otherwise it is silent until all others have detected the death of its last
 	// incarnation.
 	ColdStart bool
-	// Strict keeps to the letter of the design: the base-2 logarithm for every
-	// limit, a participant with other parameters stops all that hear it, and pauses
-	// go unnoticed.
+	// Strict keeps to the letter of the design: the base-2 logarithm for every limit, a
+	// participant with other parameters stops every node that hears it, and a node does not notice
+	// its own pauses.
 	Strict bool
 	// Keys, if there are any, are those of the cluster: messages carry a code that only
 	// those with a key can make, and others are dropped.
 	Keys keyring.Keys
-	// Seed is for the choice of partners and the phase of the cycles, together with the
-	// NID: nodes with the same seed draw differently.
+	// Seed seeds the random choice of partners and of the phase of the cycles. It is combined with
+	// the NID, so nodes with the same seed draw different numbers.
 	Seed uint64
-	// Columns, if not 0, tracks the first participants only. It is for
-	// simulations, in which all nodes must use the same.
+	// Columns, if not 0, is how many participants a node tracks: the first ones of the list. Only
+	// simulations set it, to the same number on all nodes.
 	Columns int
 	// Trace remembers which peer last brought news of each participant; about 50
 	// bytes each.
@@ -61,14 +61,14 @@ type Config struct {
 // Limits are what follows from a Config and the number of participants, in
 // cycles unless noted.
 type Limits struct {
-	Dead     int // older than this is dead
+	Dead     int // a participant with a higher age is dead
 	Again    int // a participant that is not alive becomes alive at this age or below
-	Overdue  int // a partner that is older is probably dead: its cycle has a second partner; 0: never
-	Obsolete int // units of the clock
+	Overdue  int // a partner with a higher age is probably dead, and the node pings a second one in that cycle; 0: never
+	Obsolete int // by how much the clock of a message may be behind, in units of the Lamport clock
 	Fudge    int // see Config.Fudge
-	Stealth  int // silence after a start
-	VeryOld  int // own age in a ping that ends it early
-	Resync   int // cycles in which a node that was paused reports no change
+	Stealth  int // cycles of silence after a start
+	VeryOld  int // age of this node in a ping that ends the silence early
+	Resync   int // cycles after a pause in which a node reports no change of health
 }
 
 // Limits checks the configuration for n participants. The error is an *[Error].

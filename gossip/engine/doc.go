@@ -1,15 +1,15 @@
-// Package engine is the machine of gossip: what a participant sends, believes and tells,
-// as a function of the time and of what arrives (design document "Reduction Network
-// Discovery", here called the design). Programs use package gossip, whose agent
-// steps a machine for them; simulators and research on the protocol step it themselves.
+// Package engine is the machine of gossip: which messages a participant sends and which events
+// it reports, as a function of the time and of the messages that arrive (design document
+// "Reduction Network Discovery", here called the design). Programs use package gossip, whose
+// agent steps a machine for them; simulators and research on the protocol step it themselves.
 //
-// This package is unstable: names and fields change with the protocol's needs, without
-// notice. The messages do not, see package gossip/wire.
+// This package is unstable: names and fields change with the protocol's needs, without notice.
+// The messages do not, see package gossip/wire.
 //
 //	m, err := engine.New(cfg, list, self)
-//	wake := m.Step(now, engine.Input{}, &out) // then send out.Sends, tell out.Events
+//	wake := m.Step(now, engine.Input{}, &out) // then send out.Sends, report out.Events
 //	wake = m.Step(now, engine.Input{Kind: engine.Ping, From: id, Data: b}, &out)
-//	wake = m.Step(wake, engine.Input{}, &out) // when it is time
+//	wake = m.Step(wake, engine.Input{}, &out) // when the clock reaches wake
 //
 // [Config.Limits] and [NewList] check parameters without a machine, and compute what follows
 // from them.
@@ -41,7 +41,6 @@
 //
 // # Bounds
 //
-// A machine needs a byte per participant for the age, a few bits for its
-// health, and memory for those that have died at least once. No message makes it
-// grow.
+// A machine needs a byte per participant for the age, a few bits for its health, and memory for
+// those that have died at least once. No message makes it grow.
 package engine

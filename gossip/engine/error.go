@@ -9,10 +9,10 @@ import (
 // Error says what is wrong with a configuration, a list, or a change of the list.
 type Error struct {
 	Why  string    // the text of the error, without the participants
-	NIDs []nid.NID // the participants that stand in the way, if it is not the caller
+	NIDs []nid.NID // the participants that have not staged the list; nil for other errors
 }
 
-// Error names the first few participants.
+// Error returns Why, followed by the first few of the NIDs.
 func (e *Error) Error() string {
 	text := "gossip: " + e.Why
 	for i, id := range e.NIDs {

@@ -16,14 +16,14 @@ const (
 	QuorumWon                     // Alive
 	QuorumLost                    // Alive
 	Disagreed                     // NID: its parameters are not ours; told once for each
-	Stopped                       // NID: we take part no more, because ours are wrong
-	Left                          // we take part no more, because the new list is without us
+	Stopped                       // NID: this node has stopped, because its parameters differ from that node's and from the others'
+	Left                          // this node has stopped, because the new list is without it
 	SpeaksUp                      // the silence after the start has ended
 	Paused                        // Cycles: that were missed
 	Resynced                      // health is reported again
 	Realigned                     // our clock was out of step with all others, and has been set
 	NotSigned                     // NID: its messages are not signed with our keys; told once for each
-	ClockRefused                  // NID: its clock is impossible; told at most once in as many cycles as one dies in
+	ClockRefused                  // NID: its clock is impossible; told at most once in Limits.Dead own cycles
 )
 
 // Event is an event that the machine reports to its caller.
@@ -34,8 +34,8 @@ type Event struct {
 	Alive     int       // number of live participants, this node included
 	Cycles    uint64    // own cycles that were missed, silent or in resync
 	Clock     uint64    // the node's own Lamport clock
-	Message   bool      // a message is the cause,
-	Header    uint64    // with this clock
+	Message   bool      // a message caused the event
+	Header    uint64    // the Lamport clock of that message
 }
 
 var eventNames = [...]string{

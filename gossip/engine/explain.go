@@ -11,7 +11,7 @@ type heard struct {
 	via   nid.NID
 	cycle uint64 // own cycle
 	clock uint64
-	age   uint8 // that it had then
+	age   uint8 // the participant's age in that news
 }
 
 // Explanation is why a participant is thought to be alive or dead.
@@ -31,8 +31,8 @@ type Explanation struct {
 	Resync   bool    `json:"resync,omitempty"`   // after a pause of this node: health is as it was before
 	Silent   bool    `json:"silent,omitempty"`   // this node has just started, and the others do not know it yet
 	Interval int64   `json:"interval_ms"`        // between gossip cycles, in milliseconds
-	// Why its messages are dropped, and its clock then. NotRefused: they are not, as far
-	// as is known.
+	// Refused says why this node drops messages of the participant; NotRefused: it drops none, as
+	// far as it knows.
 	Refused      Refusal `json:"refused,omitempty"`
 	RefusedClock uint64  `json:"refused_clock,omitempty"` // Lamport clock of the refused message; 0: unknown
 	OwnClock     uint64  `json:"own_clock"`               // the node's own Lamport clock now
@@ -41,17 +41,17 @@ type Explanation struct {
 // Refusal is why messages of a participant are dropped.
 type Refusal uint8
 
-// The reasons.
+// The reasons why messages are dropped.
 const (
 	NotRefused   Refusal = iota
-	RefusedCode          // they are not signed with our keys, or signed and we have none
-	RefusedAhead         // its clock is far ahead of ours
-	RefusedOld           // its clock is far behind ours
+	RefusedCode          // the messages are not signed with our keys, or they are signed and this node has no keys
+	RefusedAhead         // the sender's clock is far ahead of ours
+	RefusedOld           // the sender's clock is far behind ours
 )
 
 var refusals = [...]string{"", "not-signed", "clock-ahead", "clock-behind"}
 
-// String returns the word for it, none for NotRefused.
+// String returns the word for the reason, an empty string for NotRefused.
 func (r Refusal) String() string { return refusals[r] }
 
 // MarshalText implements encoding.TextMarshaler.

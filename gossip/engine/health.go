@@ -11,9 +11,9 @@ type health struct {
 	alive   []byte // a bit for each entry
 	scratch []byte
 	count   int
-	died    map[int]uint64     // how often each has died, for those that have
-	left    map[nid.NID]uint64 // the same of those that have left the list
-	changed bool               // since the last review
+	died    map[int]uint64     // number of deaths of each participant that has died
+	left    map[nid.NID]uint64 // number of deaths of each participant that has left the list
+	changed bool               // health has changed since the last review
 	total   int
 	percent int
 	quorum  bool
@@ -28,8 +28,8 @@ func (h *health) init(columns, total, percent int) {
 
 func (h *health) is(i int) bool { return h.alive[i/lanes]>>(i%lanes)&1 != 0 }
 
-// review reports the participants whose health has changed (gossip design, Determining
-// Participant Health), and whether the quorum has.
+// review reports changes of the health of participants (gossip design, Determining Participant
+// Health) and of the quorum.
 func (m *Machine) review(out *Output) {
 	h := &m.health
 	if !h.changed || m.pause.holds(m.cycle) {
@@ -57,8 +57,8 @@ func (m *Machine) turned(i int, alive bool, out *Output) {
 	m.tell(out, Event{Kind: kind, NID: m.list.NID(i), Aliveness: m.health.died[i]})
 }
 
-// leaves remembers how often a participant had died when it left the list, so that users see
-// that it was gone if it joins again.
+// leaves remembers how often a participant had died when it left the list, so that users notice
+// its absence if it joins again.
 func (h *health) leaves(id nid.NID, died uint64) {
 	if died == 0 {
 		return
@@ -69,7 +69,7 @@ func (h *health) leaves(id nid.NID, died uint64) {
 	h.left[id] = died
 }
 
-// joins takes up what leaves kept.
+// joins restores the number of deaths that leaves kept for a participant.
 func (h *health) joins(id nid.NID, i int) {
 	if died := h.left[id]; died > 0 {
 		h.died[i] = died
@@ -77,8 +77,9 @@ func (h *health) joins(id nid.NID, i int) {
 	}
 }
 
-// judgeQuorum compares the living with all participants; both include us.
-// With Config.Columns not all are tracked, and there is nothing to compare.
+// judgeQuorum compares the number of live participants with that of all; both include this
+// node. With Config.Columns the node does not track all participants, and there is no quorum to
+// judge.
 func (m *Machine) judgeQuorum(out *Output) {
 	h := &m.health
 	if m.ages.n < h.total {

@@ -8,8 +8,8 @@ const (
 	maxJump  = 1 << 20 // ahead of a node that is in sync with the only other one
 )
 
-// clockRate is about how many units the clock makes in a cycle, and fastest more
-// than it ever makes.
+// clockRate is about how many units the clock advances in a cycle, and fastest is an upper
+// bound of that.
 const (
 	clockRate = 5
 	fastest   = 8
@@ -20,17 +20,17 @@ const (
 // to the tick.
 type lamport struct {
 	value uint64
-	// The peer that was last found in sync with us, the last other one, and in which own
-	// cycles.
+	// The two peers that were last in sync with this node, the latest first, and the own cycles in
+	// which they were.
 	peers  [2]int
 	cycles [2]uint64
-	since  uint64 // own cycle of the last that was in sync, or in which that was lost
+	since  uint64 // own cycle in which this node was last in sync, or in which lost was last called
 
-	// tokens are by how many units messages may advance a clock that is in sync
-	// (token bucket): one peer alone must not make it run away from the others.
+	// tokens is by how many units messages may advance the clock of a node that is in sync (token
+	// bucket): one peer alone must not make it run away from the others.
 	tokens uint64
 	claims claims
-	ahead  uint64 // own cycle since when clocks far ahead come and none in step; 0: none
+	ahead  uint64 // own cycle since when only clocks far ahead have arrived and none in step; 0: that is not so
 }
 
 // tick begins a cycle.
@@ -42,8 +42,7 @@ func (c *lamport) tick(cycle uint64, l *Limits, peers int) {
 	}
 }
 
-// sync takes over the clock of an accepted message, as far as the tokens last if it
-// is limited.
+// sync takes over the clock of an accepted message; if limited, only as far as the tokens last.
 func (c *lamport) sync(header uint64, limited bool) {
 	if header < c.value {
 		return
@@ -71,7 +70,7 @@ func (c *lamport) inSync(cycle uint64, within, peers int) bool {
 	return last > 0 && cycle-last <= uint64(within)
 }
 
-// inStep is how many of the two peers that were last in sync with us were so within
+// inStep returns how many of the two peers that were last in sync with this node were so within
 // the last cycles.
 func (c *lamport) inStep(cycle uint64, within int) (n int) {
 	for _, last := range c.cycles {
@@ -82,8 +81,8 @@ func (c *lamport) inStep(cycle uint64, within int) (n int) {
 	return n
 }
 
-// lost forgets which peers were in sync and which were not: our own clock stood still,
-// or has been set.
+// lost forgets which peers were in sync and which were not, after this node's clock stood still
+// or was set.
 func (c *lamport) lost(cycle uint64) {
 	c.cycles, c.since, c.ahead, c.claims = [2]uint64{}, cycle, 0, c.claims[:0]
 }

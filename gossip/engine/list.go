@@ -50,7 +50,7 @@ func digest(nids []nid.NID) wire.Digest {
 	return sha1.Sum(text)
 }
 
-// Len is the number of participants, N in the gossip design.
+// Len returns the number of participants, N in the gossip design.
 func (l *List) Len() int { return len(l.nids) }
 
 // NID returns the NID of a participant.
@@ -59,7 +59,7 @@ func (l *List) NID(i int) nid.NID { return l.nids[i] }
 // NIDs returns the NIDs of the participants.
 func (l *List) NIDs() []nid.NID { return slices.Clone(l.nids) }
 
-// Digest is what participants compare.
+// Digest returns the digest by which participants compare their lists.
 func (l *List) Digest() wire.Digest { return l.digest }
 
 // Index returns the index of a participant, or -1.

@@ -28,10 +28,10 @@ type Input struct {
 	From nid.NID // of a message: its sender
 	Data []byte  // of a message; valid during Step
 	List *List   // with Stage
-	Self int     // with List: our index there
+	Self int     // with List: index of this node in it
 }
 
-// Output is what a [Machine] wants done.
+// Output has what a step of a [Machine] asks its caller to do.
 type Output struct {
 	Sends  []Send  // in the order in which they are to be sent
 	Events []Event // in the order in which they happened
@@ -66,13 +66,13 @@ type Machine struct {
 	clock   lamport
 	ages    ageVector
 	cycle   uint64        // own cycles since the start
-	merged  uint64        // the latest in which the ages of another were merged
-	last    time.Duration // when the last one began, or would have
+	merged  uint64        // the latest own cycle in which ages of another node were merged
+	last    time.Duration // when the last cycle began, or would have begun during a pause
 	begun   bool
 	stopped bool
 
 	message      bool   // the input is a message
-	messageClock uint64 // and this is its clock
+	messageClock uint64 // the Lamport clock of that message
 
 	health  health
 	stealth stealth
@@ -122,7 +122,7 @@ func (m *Machine) columns() int {
 	return m.list.Len()
 }
 
-// rejuvenate keeps our own age at 0 (rule 3).
+// rejuvenate sets this node's own age to 0 (rule 3).
 func (m *Machine) rejuvenate() {
 	if m.self < m.ages.n {
 		m.ages.bytes[m.self] = 0
@@ -185,7 +185,8 @@ func (m *Machine) tick(out *Output) {
 	}
 }
 
-// stop ends taking part. A node that hears nothing any more considers all others dead.
+// stop ends this node's part in gossip. A node that hears no messages any more considers all
+// others dead.
 func (m *Machine) stop(why Event, out *Output) {
 	m.tell(out, why)
 	m.stopped, m.pause = true, pause{}

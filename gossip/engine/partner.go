@@ -10,14 +10,14 @@ func (m *Machine) partner() int {
 	return i
 }
 
-// second draws a second partner for a cycle whose first one is probably dead, so that its
-// ping brings no news; -1 if there is none to draw. So each cycle has a partner that
-// answers, however many of the list are dead (local policy): otherwise news of the living
-// spreads so slowly that they get older than the limit. The dead are pinged as often as
-// ever.
+// second draws a second partner for a cycle whose first partner is probably dead, so that the
+// ping of it brings no news; -1 if there is none to draw. So nearly each cycle has a partner
+// that answers, even if many participants are dead (local policy): otherwise news of live
+// participants spreads so slowly that their ages exceed the limit. Dead participants are pinged
+// as often as without this rule.
 //
-// Two of three are drawn from those that are not overdue, the others from all that may be
-// alive: a live one that all others consider overdue needs a ping as well.
+// Two of three draws are among the participants that are not overdue, the others among all that
+// may be alive: a live participant that all others consider overdue needs a ping as well.
 func (m *Machine) second(first int) int {
 	if !m.needsSecond(first) {
 		return -1
@@ -30,11 +30,11 @@ func (m *Machine) second(first int) int {
 	return m.among(byte(m.limits.Dead), first)
 }
 
-// needsSecond reports whether the first partner of a cycle is overdue, or no message was
-// merged in the last two: many may have just died, and seem alive until they are overdue.
+// needsSecond reports whether the first partner of a cycle is overdue, or no message was merged
+// in the last two: many may have just died, and seem alive until they are overdue.
 //
-// In the first cycles after a pause there is no second partner: those that are heard first
-// may have been paused as well, and would confirm each other's clocks.
+// In the first cycles after a pause there is no second partner: the peers that this node hears
+// first may have been paused as well, and would confirm each other's clocks.
 func (m *Machine) needsSecond(first int) bool {
 	if m.limits.Overdue == 0 || m.pause.wakes(m) {
 		return false
@@ -42,8 +42,8 @@ func (m *Machine) needsSecond(first int) bool {
 	return m.cycle-m.merged > 2 || first < m.ages.n && int(m.ages.bytes[first]) > m.limits.Overdue
 }
 
-// among draws one of those that are at most so old, but neither us nor another; -1 if
-// there is none.
+// among draws a participant whose age is at most limit, except this node and other; -1 if there
+// is none.
 func (m *Machine) among(limit byte, other int) int {
 	except, count := [...]int{min(m.self, other), max(m.self, other)}, m.ages.notAbove(limit)
 	old := func(i int) bool { return i >= m.ages.n || m.ages.bytes[i] > limit }

@@ -5,15 +5,15 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// incoming is a message that is being looked at.
+// incoming is a message that is being processed.
 type incoming struct {
 	wire.Header
 	from    nid.NID
-	index   int // of from in our list, -1 if it is not there
+	index   int // index of from in our list, -1 if it is not in it
 	ping    bool
 	body    []byte
 	entries wire.Entries // of a reply
-	foreign *foreign     // not nil: it speaks of the other list of a change
+	foreign *foreign     // not nil: the message uses the other list of a change
 }
 
 // receive handles a message in the order of GO-A4: code, form, parameters, age of
@@ -65,7 +65,7 @@ func (m *Machine) receive(in Input, out *Output) {
 	}
 }
 
-// wellFormed checks the body, and counts what is wrong with it.
+// wellFormed checks the body of a message, and counts the defects.
 func (m *Machine) wellFormed(msg *incoming) bool {
 	n := m.list.Len()
 	if msg.foreign != nil {

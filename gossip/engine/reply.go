@@ -5,9 +5,9 @@ import "ulnet/gossip/wire"
 // header appends the header of a ping.
 func (m *Machine) header(b []byte) []byte { return m.headerFor(b, m.list, false, 0) }
 
-// headerFor appends a header about a list. Parameters are in it during our
-// first N cycles that are not silent, while the list is being changed here or
-// elsewhere, and when asked for.
+// headerFor appends a header about a list. The header has parameters during the node's first N
+// cycles that are not silent, while the list is being changed here or elsewhere, and if params
+// is set.
 func (m *Machine) headerFor(b []byte, list *List, params bool, flags wire.Flags) []byte {
 	h := wire.Header{Flags: flags | m.signedFlag(), N: uint32(list.Len()), Clock: m.clock.value}
 	if params || m.cycle <= m.stealth.last+uint64(m.list.Len()) || m.cycle <= m.params.ride || m.roll.other != nil {
@@ -27,7 +27,7 @@ func (m *Machine) send(msg *incoming, from int, out *Output) {
 	m.stats.RepliesSent++
 }
 
-// emptyReply tells the sender of an obsolete ping our clock.
+// emptyReply answers an obsolete ping with this node's clock alone.
 func (m *Machine) emptyReply(msg *incoming, out *Output) {
 	if m.stealth.silent || !msg.ping {
 		return
@@ -37,7 +37,7 @@ func (m *Machine) emptyReply(msg *incoming, out *Output) {
 	m.send(msg, from, out)
 }
 
-// listOf is the list that a message speaks of.
+// listOf returns the list that a message uses.
 func (m *Machine) listOf(msg *incoming) *List {
 	if msg.foreign != nil {
 		return msg.foreign.list
@@ -45,7 +45,7 @@ func (m *Machine) listOf(msg *incoming) *List {
 	return m.list
 }
 
-// reply answers a ping with the entries that are fresher here than there by
+// reply answers a ping with the entries whose age here is lower than the sender's by at least
 // two cycles and the fudge (gossip design, Gossip Reply).
 func (m *Machine) reply(msg *incoming, out *Output) {
 	if m.stealth.silent {
@@ -80,8 +80,8 @@ func (m *Machine) reply(msg *incoming, out *Output) {
 	m.send(msg, from, out)
 }
 
-// appendBitmap appends the bitmap of the fresher entries, and their ages: of
-// the first count of them, as many as a message has room for.
+// appendBitmap appends a bitmap of the fresher entries, followed by their ages. It takes only
+// the first count of these entries, for which a message has room.
 func appendBitmap(b []byte, size, count int, mine ageVector, peer []byte, gap int) []byte {
 	start := len(b)
 	for range size {

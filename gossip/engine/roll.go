@@ -5,20 +5,21 @@ import (
 	"ulnet/lnet/nid"
 )
 
-// roll is a change of the list of participants while the cluster runs (GO-A21). A node that has
-// staged the new list understands both lists and speaks the old one; a node that has committed
-// speaks the new one and still understands the old.
+// roll is a change of the list of participants while the cluster runs (GO-A21). A node speaks a
+// list if its messages have the ages in the order of that list. A node that has staged the new
+// list understands both lists and speaks the old one; a node that has committed speaks the new
+// one and still understands the old.
 //
-// During a change each message carries parameters with the digest of the list that it is in. Two
-// kinds of messages also carry the digest of the new list: those in the old list to a partner that
-// knows the new one, and answers in the new list by a node that has not committed. From these
-// digests all participants learn how far each other is.
+// During a change each message carries parameters with the digest of the list that it is in.
+// Two kinds of messages also carry the digest of the new list: those in the old list to a
+// partner that knows the new one, and answers in the new list by a node that has not committed.
+// From these digests all participants learn how far each other is.
 type roll struct {
 	other     *foreign // nil: no change is under way
 	committed bool     // then other is the old list
 	self      int      // our index in the new list, -1 if we are not in it
 	seen      map[nid.NID]RollState
-	since     uint64 // own cycle in which the old list was last spoken, once committed
+	since     uint64 // after a commit: own cycle in which a message in the old list last arrived
 }
 
 // RollState is how far a participant is with a change of the list.
@@ -60,7 +61,7 @@ func (r *roll) newer(m *Machine) *List {
 	return r.other.list
 }
 
-// CanStage says why a list cannot be staged now.
+// CanStage returns an error that says why a list cannot be staged now, nil if it can.
 func (m *Machine) CanStage(l *List) error {
 	switch {
 	case m.stopped:
@@ -78,7 +79,8 @@ func (m *Machine) CanStage(l *List) error {
 	return err
 }
 
-// CanCommit says why there is nothing to commit or to cancel now.
+// CanCommit returns an error that says why there is nothing to commit or cancel now, nil if
+// there is.
 func (m *Machine) CanCommit() error {
 	switch {
 	case m.stopped:
@@ -89,7 +91,7 @@ func (m *Machine) CanCommit() error {
 	return nil
 }
 
-// stage begins a change, or replaces the one that was staged.
+// stage begins a change, or replaces the list that was staged.
 func (m *Machine) stage(in Input) {
 	if m.CanStage(in.List) != nil {
 		m.stats.BadStages++
@@ -107,11 +109,11 @@ func (m *Machine) cancel() {
 	m.roll = roll{}
 }
 
-// spoken returns the list that a message speaks of, or nil for neither of
-// ours. Without parameters the number of participants has to tell. If that is
-// the same in both lists, the sender tells: one that is in one list only, or
-// that spoke the new one before. Any other speaks of our list: a node that has heard of a
-// change adds its parameters, so this one has heard of none.
+// spoken returns the list that a message uses, or nil if it uses neither of this node's.
+// Without parameters in the message, the number of participants decides. If both lists have the
+// same number, the sender decides: a sender that is in one list only uses that list, and a
+// sender that has used the new list before uses it still. Any other sender uses this node's
+// current list: if it knew of a change, its messages would have parameters.
 func (m *Machine) spoken(msg *incoming) *List {
 	r := &m.roll
 	is := func(l *List) bool {
@@ -135,8 +137,9 @@ func (m *Machine) spoken(msg *incoming) *List {
 	return nil
 }
 
-// note takes down how far the sender of a message is. An answer may be in a
-// list that its sender does not speak, for our sake.
+// note records how far the sender of a message is with the change. An answer does not take
+// RollCommitted back: a committed node may answer in the old list, for this node to understand
+// it.
 func (r *roll) note(m *Machine, msg *incoming) {
 	if r.other == nil || msg.Flags&(wire.FlagParams|wire.FlagStaged) == 0 {
 		return
@@ -156,7 +159,7 @@ func (r *roll) note(m *Machine, msg *incoming) {
 	}
 }
 
-// commit changes to the staged list. What is known of those in both goes along.
+// commit changes to the staged list, and keeps what is known of the participants in both lists.
 func (m *Machine) commit(out *Output) {
 	r := &m.roll
 	switch {
@@ -192,8 +195,8 @@ func (m *Machine) commit(out *Output) {
 	m.health.changed = true
 }
 
-// carry takes participant i of the old list over as participant k, or drops
-// it for -1.
+// carry copies the state of participant i of the old list to participant k of the new one; k is
+// -1 for a participant that leaves.
 func (m *Machine) carry(old *Machine, i, k int, out *Output) {
 	died, alive := old.health.died[i], old.health.is(i)
 	switch {

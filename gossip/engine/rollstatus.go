@@ -2,15 +2,14 @@ package engine
 
 import "ulnet/lnet/nid"
 
-// RollStatus is how far a change of the list of participants is (GO-A21), as
-// far as this node was told by the others themselves: it hears of about two of
-// them in each cycle.
+// RollStatus is how far a change of the list of participants is (GO-A21), as far as the
+// participants themselves have told this node: about two of them do in each cycle.
 type RollStatus struct {
 	Staged    bool         `json:"staged"`               // a change waits for Commit here
 	Committed bool         `json:"committed"`            // this node has committed, others perhaps not
-	N         int          `json:"n"`                    // of the list in force here
+	N         int          `json:"n"`                    // number of participants in the list in force here
 	Digest    string       `json:"digest"`               // SHA-1 digest of the list in force here, in hexadecimal
-	NewN      int          `json:"new_n,omitempty"`      // of the list that is changed to
+	NewN      int          `json:"new_n,omitempty"`      // number of participants in the list that is changed to
 	NewDigest string       `json:"new_digest,omitempty"` // digest of the list that is changed to
 	Members   []RollMember `json:"members,omitempty"`    // of both lists, by NID
 }

@@ -8,11 +8,12 @@ import (
 	"ulnet/portals/keyring"
 )
 
-// label makes codes of gossip worthless elsewhere.
+// label is signed with each message, so that a code made for gossip is not valid in another
+// protocol.
 const label = "gossip"
 
-// binding is what the code of a message is bound to: sender, receiver, and whether it
-// is a ping or a reply, which the message itself does not say.
+// binding is what the code of a message is bound to: sender, receiver, and whether it is a ping
+// or a reply, which the message itself does not contain.
 func binding(from, to nid.NID, reply bool) keyring.Binding {
 	bits := uint64(wire.PingBits)
 	if reply {
@@ -36,8 +37,8 @@ func (m *Machine) signedFlag() wire.Flags {
 	return 0
 }
 
-// authentic returns the data of a message without its code, and whether it is signed as
-// ours are: with one of our keys, or not at all without keys.
+// authentic returns the data of a message without its authentication code, and whether the code
+// is valid: made with one of our keys, or absent if this node has no keys.
 func (m *Machine) authentic(in *Input) ([]byte, bool) {
 	b := in.Data
 	signed := wire.Signed(b)
@@ -48,7 +49,7 @@ func (m *Machine) authentic(in *Input) ([]byte, bool) {
 	return b, ok && signed
 }
 
-// unsigned drops a message without a code that is valid here.
+// unsigned drops a message whose authentication code is not valid here.
 func (m *Machine) unsigned(msg *incoming, out *Output) {
 	m.stats.NotSigned++
 	if msg.index < 0 && m.roll.index(msg.from) < 0 {
@@ -63,17 +64,17 @@ func (m *Machine) unsigned(msg *incoming, out *Output) {
 	m.params.unsigned[msg.from] = true
 }
 
-// SetKeys changes the keys from now on.
+// SetKeys replaces the keys from now on.
 func (m *Machine) SetKeys(keys keyring.Keys) {
 	m.cfg.Keys, m.ring = keys, keys.Ring(label)
-	m.params.unsigned = nil // what was told may be true no more
+	m.params.unsigned = nil // the reports may not hold with the new keys
 }
 
-// Keys is how many keys sign and verify messages. 0: messages are not signed.
+// Keys returns how many keys sign and verify messages. 0: messages are not signed.
 func (m *Machine) Keys() int { return m.cfg.Keys.Len() }
 
-// Verified is how many messages each of the keys has verified since it was set: an old
-// key that verifies none any more can be removed.
+// Verified returns how many messages each key has verified since it was set: an old key that
+// verifies none any more can be removed.
 func (m *Machine) Verified() [2]uint64 {
 	if !m.ring.On() {
 		return [2]uint64{}

@@ -6,29 +6,29 @@ import "ulnet/lnet/nid"
 type Stats struct {
 	PingsSent       uint64 `json:"pings_sent"`       // all pings, those to second partners included
 	SecondPings     uint64 `json:"second_pings"`     // of these, in cycles whose first partner was probably dead
-	PingsReceived   uint64 `json:"pings_received"`   // and taken
-	RepliesSent     uint64 `json:"replies_sent"`     // with ages or without
-	RepliesReceived uint64 `json:"replies_received"` // and taken
+	PingsReceived   uint64 `json:"pings_received"`   // pings that were accepted
+	RepliesSent     uint64 `json:"replies_sent"`     // replies, with ages or without
+	RepliesReceived uint64 `json:"replies_received"` // replies that were accepted
 	Obsolete        uint64 `json:"obsolete"`         // messages with an old clock
-	BadClock        uint64 `json:"bad_clock"`        // with an impossible clock
+	BadClock        uint64 `json:"bad_clock"`        // messages with an impossible clock
 	Realigned       uint64 `json:"realigned"`        // times that our clock was out of step and was set to that of the others
-	Malformed       uint64 `json:"malformed"`        // with a length, flags or a form that cannot be
-	NoParticipant   uint64 `json:"for_nobody"`       // with ages of participants that do not exist
+	Malformed       uint64 `json:"malformed"`        // messages with impossible lengths, flags or contents
+	NoParticipant   uint64 `json:"for_nobody"`       // messages with ages of participants that do not exist
 	NotYoung        uint64 `json:"not_young"`        // pings whose sender has an age above 0 in its own vector
-	OtherVersion    uint64 `json:"other_version"`    // of another version of the protocol
-	Disagreements   uint64 `json:"disagreements"`    // with other parameters
-	NotSigned       uint64 `json:"not_signed"`       // without a code made with one of our keys, or with one while we have none
-	Strangers       uint64 `json:"strangers"`        // from NIDs that are not in the list
-	Quiet           uint64 `json:"quiet"`            // not merged because of a pause of this node
-	Behind          uint64 `json:"behind"`           // pauses of this node that a clock far ahead showed
-	Missed          uint64 `json:"missed"`           // own cycles that did not take place
-	BadStages       uint64 `json:"bad_stages"`       // changes of the list at the wrong time
+	OtherVersion    uint64 `json:"other_version"`    // messages of another version of the protocol
+	Disagreements   uint64 `json:"disagreements"`    // messages with other parameters
+	NotSigned       uint64 `json:"not_signed"`       // messages without a code made with one of our keys, or with a code while we have no keys
+	Strangers       uint64 `json:"strangers"`        // messages from NIDs that are not in the list
+	Quiet           uint64 `json:"quiet"`            // messages not merged because of a pause of this node
+	Behind          uint64 `json:"behind"`           // pauses of this node that it noticed by a message whose clock was far ahead
+	Missed          uint64 `json:"missed"`           // own cycles that were missed in pauses
+	BadStages       uint64 `json:"bad_stages"`       // changes of the list that were requested at the wrong time
 }
 
-// Health is what is thought of a participant.
+// Health is whether this node considers a participant alive.
 type Health uint8
 
-// The healths.
+// The values of Health.
 const (
 	Unknown Health = iota // never heard of, so not alive
 	Alive
@@ -37,7 +37,7 @@ const (
 
 var healths = [...]string{"unknown", "alive", "dead"}
 
-// String returns the word for it.
+// String returns the word for the health.
 func (h Health) String() string { return healths[h] }
 
 // MarshalText implements encoding.TextMarshaler.
@@ -67,35 +67,36 @@ func (m *Machine) Participant(i int) Participant {
 	return p
 }
 
-// Len is the number of participants.
+// Len returns the number of participants.
 func (m *Machine) Len() int { return m.list.Len() }
 
-// List is the list of participants.
+// List returns the list of participants.
 func (m *Machine) List() *List { return m.list }
 
-// Clock is the Lamport clock.
+// Clock returns the value of the Lamport clock.
 func (m *Machine) Clock() uint64 { return m.clock.value }
 
-// Cycle is the number of this node's own cycles.
+// Cycle returns the number of this node's own cycles since the start.
 func (m *Machine) Cycle() uint64 { return m.cycle }
 
 // Limits returns the limits in force.
 func (m *Machine) Limits() Limits { return m.limits }
 
-// AliveCount is how many are alive, this one included.
+// AliveCount returns how many participants are alive, this node included.
 func (m *Machine) AliveCount() int { return m.health.count }
 
-// Quorum reports whether enough are alive.
+// Quorum reports whether enough participants are alive for a quorum.
 func (m *Machine) Quorum() bool { return m.health.quorum }
 
 // Silent reports whether the silence after the start lasts.
 func (m *Machine) Silent() bool { return m.stealth.silent }
 
-// Stopped reports whether the machine takes part no more.
+// Stopped reports whether this node has stopped taking part.
 func (m *Machine) Stopped() bool { return m.stopped }
 
-// AliveBits are the participants that are alive, as last reported: bit i%8 of byte i/8 is
-// that of participant i. It belongs to the machine and is valid until the next Step.
+// AliveBits returns a bitmap of the participants that are alive, as last reported: bit i%8 of
+// byte i/8 is that of participant i. The bitmap belongs to the machine and is valid until the
+// next Step.
 func (m *Machine) AliveBits() []byte { return m.health.alive }
 
 // Stats returns the counters so far.

@@ -1,9 +1,10 @@
 package engine
 
-// A node is in step with a peer whose clock is within the limit of obsolete messages
-// of its own. A message may be forged or come from a node whose memory is bad, so that one
-// peer alone never makes this node accept a clock that is out of step (local policy; the
-// gossip design accepts any clock that is ahead):
+// A node is in step with a peer whose clock is within the limit of obsolete messages of its
+// own. A message may be forged or come from a node whose memory is bad, so that one peer alone
+// never makes this node accept a clock that is out of step (local policy; the gossip design
+// accepts any clock that is ahead). The table says which peers must claim the clock, by the
+// state of this node:
 //
 //	in sync with others, N > 2  two peers that agree, if no peer is in step any more
 //	                            (this node was paused) or they go on for a while
@@ -14,8 +15,7 @@ package engine
 //	                            are the majority of those heard: our own clock is wrong
 //	maxClock                    none; a clock that comes there begins anew
 //
-// Messages in step move the clock of a node in sync by at most 8 units per cycle on
-// average.
+// Messages in step move the clock of a node in sync by at most 8 units per cycle on average.
 
 // others is how many other participants there are.
 func (m *Machine) others() int { return m.list.Len() - 1 }
@@ -37,8 +37,8 @@ func (m *Machine) leap() uint64 {
 // heard at different times of the last cycles.
 func (m *Machine) tolerance() uint64 { return uint64(m.limits.Obsolete + fastest*m.limits.Dead) }
 
-// clockFits looks at the clock of a message: one that is in step is taken over, others
-// drop the message, and a ping is answered with our clock.
+// clockFits checks the clock of a message. It takes over a clock that is in step; otherwise it
+// drops the message and answers a ping with this node's clock.
 func (m *Machine) clockFits(msg *incoming, out *Output) bool {
 	c := &m.clock
 	switch {
@@ -72,12 +72,12 @@ func (m *Machine) claim(msg *incoming) vote {
 	return m.clock.claims.vote(msg.Clock, m.cycle, m.limits.Dead, m.tolerance())
 }
 
-// goesOn reports whether peers have said the same for long enough that it is neither a
-// burst of delayed messages nor of forged ones.
+// goesOn reports whether peers have claimed the same clock for so long that the messages are
+// neither a burst of delayed ones nor of forged ones.
 func (m *Machine) goesOn(v vote) bool { return m.cycle-v.first >= uint64(m.limits.Resync) }
 
-// ahead handles a message whose clock is far ahead of ours. If this node was in sync and
-// accepts the clock, it was paused.
+// ahead handles a message whose clock is far ahead of this node's. If this node was in sync and
+// accepts the clock, it concludes that it was paused.
 func (m *Machine) ahead(msg *incoming, out *Output) bool {
 	c, inSync := &m.clock, m.inSync()
 	if c.ahead == 0 {
@@ -108,7 +108,7 @@ func (m *Machine) believes(msg *incoming, v vote, inSync bool) bool {
 	return v.agree > v.differ+c.inStep(m.cycle, m.limits.Dead) || m.cycle-c.since > uint64(m.limits.Dead)
 }
 
-// behind handles the clock of an obsolete message: if all messages are obsolete, our own
+// behind handles the clock of an obsolete message. If all messages are obsolete, this node's
 // clock is wrong.
 func (m *Machine) behind(msg *incoming, out *Output) {
 	v := m.claim(msg)
@@ -118,7 +118,8 @@ func (m *Machine) behind(msg *incoming, out *Output) {
 	m.realign(v.highest, out)
 }
 
-// realign sets the clock, and suppresses health events until messages of others arrived.
+// realign sets the clock, and suppresses health events until messages of other nodes have
+// arrived.
 func (m *Machine) realign(clock uint64, out *Output) {
 	m.stats.Realigned++
 	m.clock.value = clock
@@ -127,9 +128,9 @@ func (m *Machine) realign(clock uint64, out *Output) {
 	m.tell(out, Event{Kind: Realigned})
 }
 
-// refuseClock drops a message with an impossible clock. The answer has ours, so that
-// a node that is out of step learns of it. A node that was paused reports no peer for a
-// clock ahead of its own: that clock may be right, and its own behind.
+// refuseClock drops a message with an impossible clock. The answer has this node's clock, so
+// that a sender that is out of step learns of it. A node that was paused does not report a peer
+// whose clock is ahead: that clock may be right, and the node's own behind.
 func (m *Machine) refuseClock(msg *incoming, out *Output) {
 	m.stats.BadClock++
 	if m.cycle >= m.params.clockTold && (msg.Clock >= maxClock || !m.Unsure()) {

@@ -7,8 +7,8 @@ import (
 	"ulnet/gossip/wire"
 )
 
-// Ages are bytes. A known age saturates at oldest. The age unheard says that no message has
-// had one for the participant, and stays until a message has.
+// Ages are bytes. A known age saturates at oldest. The age unheard means that no message has
+// had an age of the participant yet.
 const (
 	oldest  = wire.Oldest
 	unheard = wire.Unheard
@@ -23,30 +23,30 @@ const (
 
 // notBelow returns a word with the high bit set in each lane where a >= b.
 func notBelow(a, b uint64) uint64 {
-	low := ((a | highs) - (b &^ highs)) & highs // of the lower seven bits
+	low := ((a | highs) - (b &^ highs)) & highs // comparison of the lower seven bits
 	return (a&^b | ^(a^b)&low) & highs
 }
 
 // spread turns the high bits of lanes into lanes of all ones.
 func spread(h uint64) uint64 { return h >> 7 * 0xFF }
 
-// older adds a cycle to each lane, but for those of oldest and unheard, whose
-// upper seven bits are all set.
+// older adds a cycle to each lane, except for the ages oldest and unheard, whose upper seven
+// bits are all set.
 func older(x uint64) uint64 {
 	clear := ^x & (oldest * ones)
 	return x + ((clear&^highs+^uint64(highs)|clear)&highs)>>7
 }
 
-// youngest returns the smaller of each lane of a and, a cycle older, b.
+// youngest returns, lane by lane, the smaller of a and of b with a cycle added.
 func youngest(a, b uint64) uint64 {
 	differ := a ^ b
-	low := (b | highs) - a&^highs           // of the lower seven bits
+	low := (b | highs) - a&^highs           // comparison of the lower seven bits
 	take := ^(low ^ differ&(low^b)) & highs // a > b
-	old := (b&^highs + 2*ones) & b          // b is oldest, or unheard, which is not taken
+	old := (b&^highs + 2*ones) & b          // set in lanes where b is oldest, or unheard, which is not taken
 	return (a ^ differ&spread(take)) + take&^old>>7
 }
 
-// youngestLow is youngest for lanes without high bits: it is shorter.
+// youngestLow is a shorter youngest for lanes whose high bits are 0.
 func youngestLow(a, b uint64) uint64 {
 	b += ones
 	take := ((a | highs) - b) & highs // a >= b
@@ -59,8 +59,8 @@ func gather(h uint64) byte { return byte(h >> 7 * 0x0102040810204080 >> 56) }
 func word(b []byte) uint64       { return binary.LittleEndian.Uint64(b) }
 func setWord(b []byte, w uint64) { binary.LittleEndian.PutUint64(b, w) }
 
-// ageVector is an age for each participant, in cycles. Its memory is a
-// multiple of eight bytes; what follows the last participant is unheard.
+// ageVector has an age for each participant, in cycles. Its memory is a multiple of eight
+// bytes; the bytes after the last participant are unheard.
 type ageVector struct {
 	bytes []byte // padded
 	n     int
@@ -83,14 +83,14 @@ func (v ageVector) forget() {
 	}
 }
 
-// age lets a cycle pass (GO-18).
+// age adds a cycle to each age (GO-18).
 func (v ageVector) age() {
 	for b := v.bytes; len(b) >= lanes; b = b[lanes:] {
 		setWord(b, older(word(b)))
 	}
 }
 
-// ageBy lets some cycles pass at once.
+// ageBy adds several cycles at once.
 func (v ageVector) ageBy(cycles uint64) {
 	if cycles <= 4 {
 		for range cycles {
@@ -105,10 +105,10 @@ func (v ageVector) ageBy(cycles uint64) {
 	}
 }
 
-// merge takes the smaller of each age here and, a cycle older, in remote, which has the
-// same length: the message was on its way for a cycle (rule 2).
+// merge sets each age to the smaller of itself and of the age in remote plus one cycle, the
+// time that the message was on its way (rule 2). Both have the same length.
 func (v ageVector) merge(remote []byte) {
-	const step = 4 * lanes // at a time, to keep the processor busy
+	const step = 4 * lanes // entries per round, so that the processor has independent work
 	local, i := v.bytes[:len(remote)], 0
 	for ; i+step <= len(remote); i += step {
 		l, r := (*[step]byte)(local[i:]), (*[step]byte)(remote[i:])
@@ -139,9 +139,9 @@ func olderByte(a byte) byte {
 	return a
 }
 
-// alive sets bit i of each entry that is alive, and returns how many those are: at
-// most as old as limit if it was alive, as again if not. Both are below oldest,
-// so what is unheard is not alive.
+// alive sets in set the bit of each entry that is alive, and returns their number. An entry is
+// alive if its age is at most limit, or at most again if it was not alive before. Both limits
+// are below oldest, so an unheard entry is not alive.
 func (v ageVector) alive(limit, again byte, was, set []byte) int {
 	count := 0
 	l, a := uint64(limit)*ones, uint64(again)*ones
@@ -157,13 +157,13 @@ func (v ageVector) alive(limit, again byte, was, set []byte) int {
 	return count
 }
 
-// fresher calls f for each entry that is younger than the peer's copy by at
-// least gap, which is 1 or more.
+// fresher calls f for each entry that is lower than the peer's copy by at least gap, which is 1
+// or more.
 func (v ageVector) fresher(peer []byte, gap int, f func(i int, age byte)) {
 	i := 0
 	for ; i+lanes <= len(peer); i += lanes {
 		theirs, ours := word(peer[i:]), word(v.bytes[i:])
-		m := spread(notBelow(theirs, ours)) // the other lanes would borrow
+		m := spread(notBelow(theirs, ours)) // only these lanes: the others would borrow
 		for h := notBelow(theirs&m-ours&m, uint64(gap)*ones); h != 0; h &= h - 1 {
 			k := i + bits.TrailingZeros64(h)/lanes
 			f(k, v.bytes[k])

@@ -5,11 +5,11 @@ import (
 	"math/bits"
 )
 
-// Entries is the body of a reply, checked.
+// Entries is the body of a reply that ParseEntries has checked.
 type Entries struct {
 	flags  Flags
 	bitmap []byte
-	ages   []byte // or pairs
+	ages   []byte // or pairs of an index and an age
 }
 
 // ParseEntries checks the body of a reply about n participants.

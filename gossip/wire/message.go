@@ -32,8 +32,8 @@ func (e Entry) String() string {
 // ErrBits says that a message to [Portal] has unknown match bits.
 var ErrBits = fmt.Errorf("gossip: match bits are neither %#x (ping) nor %#x (reply)", uint64(PingBits), uint64(ReplyBits))
 
-// ParseMessage parses the PUT with some match bits to [Portal]. With an error
-// of the body, the header is valid all the same.
+// ParseMessage parses the PUT with some match bits to [Portal]. If the error is in the body,
+// the header of m is valid nevertheless.
 func ParseMessage(bits uint64, data []byte) (m Message, err error) {
 	switch bits {
 	case PingBits:
